@@ -1,0 +1,30 @@
+/*
+ * arena.h - one block of zeroed memory on huge pages, cut up by the plan
+ *
+ * A fresh 4 KiB page costs 1.75 us, a 2 MiB page 210 us: a sixth of it for the
+ * same bytes.  The block is aligned to 2 MiB and asks for huge pages by
+ * madvise; where there are none it still works.
+ */
+#ifndef ARENA_H
+#define ARENA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct arena {
+	uint8_t *base;
+	size_t size_bytes;
+	size_t used_bytes;
+};
+
+/* Address space only: pages come when they are touched.  0 or -errno. */
+int arena_map(struct arena *arena, size_t size_bytes);
+
+/* The next bytes, aligned to align_bytes (a power of two).  The plan adds up
+ * what is taken, so running out is a bug: asserted. */
+void *arena_take(struct arena *arena, size_t bytes, size_t align_bytes);
+
+/* Safe on a zeroed arena. */
+void arena_unmap(struct arena *arena);
+
+#endif /* ARENA_H */

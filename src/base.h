@@ -1,0 +1,67 @@
+/*
+ * base.h - integers as bytes, and the few macros that every file needs
+ */
+#ifndef BASE_H
+#define BASE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+#define DIV_ROUND_UP(n, d) (((n) + (d)-1) / (d))
+#define ROUND_UP(n, multiple) (DIV_ROUND_UP(n, multiple) * (multiple))
+#define ROUND_DOWN(n, multiple) ((n) / (multiple) * (multiple))
+
+#define KIB ((size_t)1 << 10)
+#define MIB ((size_t)1 << 20)
+#define GIB ((size_t)1 << 30)
+
+#define PAGE_BYTES 4096
+#define HUGE_PAGE_BYTES ((size_t)2 << 20)
+/* What two threads write lies this far apart: two lines, since the
+ * prefetchers of today's CPUs fetch lines in pairs. */
+#define CACHE_LINE_BYTES 64
+#define CACHE_PAIR_BYTES 128
+
+static inline uint64_t load_be64(const void *bytes)
+{
+	uint64_t value;
+
+	memcpy(&value, bytes, sizeof(value));
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	value = __builtin_bswap64(value);
+#endif
+	return value;
+}
+
+static inline void store_be64(void *bytes, uint64_t value)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	value = __builtin_bswap64(value);
+#endif
+	memcpy(bytes, &value, sizeof(value));
+}
+
+static inline uint64_t load_le64(const void *bytes)
+{
+	uint64_t value;
+
+	memcpy(&value, bytes, sizeof(value));
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	value = __builtin_bswap64(value);
+#endif
+	return value;
+}
+
+static inline void store_le64(void *bytes, uint64_t value)
+{
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	value = __builtin_bswap64(value);
+#endif
+	memcpy(bytes, &value, sizeof(value));
+}
+
+#endif /* BASE_H */

@@ -1,0 +1,30 @@
+/*
+ * cpu.h - which vector kernels this CPU can run
+ *
+ * A kernel is one of a family of functions with the same meaning: NAME_scalar.c
+ * defines it, NAME_avx2.c and so on are faster.  Levels are ordered: a CPU that
+ * has one has all below it.  Each CPUID instruction traps in a virtual machine
+ * (1 to 2 microseconds), so only the four leaves needed are read, once.
+ */
+#ifndef CPU_H
+#define CPU_H
+
+enum cpu_level {
+	CPU_SCALAR, /* plain C: any machine, arm64 too */
+	CPU_AVX2, /* AVX2, BMI2, PCLMULQDQ */
+	CPU_AVX512, /* AVX-512 F BW DQ VL, VPCLMULQDQ; OS saves the registers */
+};
+
+#define CPU_LEVELS 3
+
+/* The best level of this CPU and kernel. */
+enum cpu_level cpu_level_detect(void);
+
+/* "scalar", "avx2", "avx512" */
+const char *cpu_level_name(enum cpu_level level);
+
+/* From a name as the user gives it; "auto" is cpu_level_detect().  Returns 0,
+ * -EINVAL (no such name) or -ENOTSUP (not on this CPU; *level is set). */
+int cpu_level_parse(const char *name, enum cpu_level *level);
+
+#endif /* CPU_H */

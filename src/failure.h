@@ -1,0 +1,41 @@
+/*
+ * failure.h - why a run ends early: the exit status and one line to print
+ *
+ * A module that fails returns -errno and, where only it knows the name of the
+ * thing, fills a struct failure.  Nothing below main prints: main calls
+ * log_failure(), which writes "program: what: why" and returns the status.
+ */
+#ifndef FAILURE_H
+#define FAILURE_H
+
+/* The exit statuses of every program, with and without --json. */
+enum exit_status {
+	EXIT_DONE = 0,
+	EXIT_WRONG = 1, /* the data is wrong, or the run failed */
+	EXIT_USAGE = 2,
+	EXIT_FILE = 3, /* an input or output file */
+	EXIT_PEER = 4, /* a peer or the network */
+	EXIT_RESOURCES = 5, /* memory, threads, descriptors */
+};
+
+#define FAILURE_WHY_BYTES 192
+
+struct failure {
+	enum exit_status status; /* EXIT_DONE: nothing failed */
+	/* The thing at fault: a path, an option.  Borrowed: it must live until
+	 * the failure is printed.  NULL: the reason stands alone. */
+	const char *what;
+	char why[FAILURE_WHY_BYTES];
+};
+
+/*
+ * Fill *failure.  The reason is the formatted text; if error is not 0 (an errno
+ * value, positive) ": strerror" follows, or strerror alone if format is "".
+ * Returns -error, or -EINVAL if error is 0, so that a caller may write
+ *         return failure_set(failure, EXIT_FILE, path, errno, "");
+ */
+__attribute__((format(printf, 5, 6))) int
+failure_set(struct failure *failure, enum exit_status status, const char *what,
+	    int error, const char *format, ...);
+
+#endif /* FAILURE_H */

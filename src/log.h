@@ -1,0 +1,25 @@
+/*
+ * log.h - one line on stderr for each message: "program: what: why"
+ *
+ * Every byte that is not printable ASCII or well-formed UTF-8 text is written
+ * as \xNN, so that a strange file name can neither break a line nor reach the
+ * terminal as a control sequence.  Each line is one write(2).  errno survives.
+ */
+#ifndef LOG_H
+#define LOG_H
+
+struct failure;
+
+/* The name that begins each line; borrowed.  Call before any other. */
+void log_init(const char *program);
+
+/* "program: message\n" */
+__attribute__((format(printf, 1, 2))) void log_warnx(const char *format, ...);
+
+/* "program: message: strerror(errno)\n" */
+__attribute__((format(printf, 1, 2))) void log_warn(const char *format, ...);
+
+/* "program: what: why\n"; returns failure->status. */
+int log_failure(const struct failure *failure);
+
+#endif /* LOG_H */

@@ -1,0 +1,28 @@
+/*
+ * parse.h - strict numbers and sizes from the command line and from files
+ *
+ * Each takes the whole string: no sign, no blank, nothing left over, no silent
+ * wrap.  Each returns 0, -EINVAL (not of this form) or -ERANGE (of this form
+ * but outside the range), and leaves *value alone unless it returns 0.
+ */
+#ifndef PARSE_H
+#define PARSE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Decimal digits, min..max. */
+int parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *value);
+
+/* Decimal digits, to 2^128 - 1. */
+int parse_u128(const char *text, unsigned __int128 *value);
+
+/* Bytes: decimal digits, then nothing or one of K M G T (powers of 1024),
+ * in either case, optionally followed by "iB" or "B": 64M, 64MiB, 2g. */
+int parse_size(const char *text, uint64_t min, uint64_t max, uint64_t *bytes);
+
+/* A CPU list as in /sys and taskset: "0-3,8,10-11".  Sets cpus[i] = 1 for each
+ * CPU listed; each must be below cpu_count.  A descending range is -EINVAL. */
+int parse_cpu_list(const char *text, unsigned char *cpus, size_t cpu_count);
+
+#endif /* PARSE_H */

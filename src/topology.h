@@ -1,0 +1,25 @@
+/*
+ * topology.h - which CPUs this process may use, and how much memory there is
+ */
+#ifndef TOPOLOGY_H
+#define TOPOLOGY_H
+
+#include <stdint.h>
+
+#define TOPOLOGY_CPUS_MAX 1024
+
+struct topology {
+	unsigned cpu_count; /* allowed by affinity and cgroup cpuset: >= 1 */
+	uint16_t cpus[TOPOLOGY_CPUS_MAX]; /* their numbers, ascending */
+};
+
+void topology_read(struct topology *topology);
+
+/* Bind the calling thread to one CPU; a refusal is ignored: it only costs. */
+void topology_pin_self(uint16_t cpu);
+
+/* What can be had without swapping: MemAvailable, less if a cgroup (v2, or v1's
+ * memory controller) leaves less. */
+uint64_t topology_available_bytes(void);
+
+#endif /* TOPOLOGY_H */
