@@ -1,0 +1,132 @@
+/*
+ * input.h - the records of one or several files as one array in memory
+ *
+ * Slot i is the record at base + i * record_size.  Each file lies at an address
+ * that is a multiple both of the page (so that it can be mapped, or read with
+ * O_DIRECT) and of record_size away from base; so between two files there are
+ * slots without a record, less than a page's worth of slots each, and an index
+ * of slot_count's bits finds every record of every file with one multiplication.
+ * Slots ascend as records do, so comparing slots is comparing input order.
+ *
+ * Ways to bring the bytes in:
+ *   mmap      the page cache itself is mapped; nothing is copied.  A file that
+ *             another process cuts short raises SIGBUS: the handler prints one
+ *             line and ends the process with EXIT_FILE.
+ *   buffered  read(2) into memory.
+ *   direct    O_DIRECT by io_uring, past the page cache; where the kernel or
+ *             the file system refuses, plain reads take its place.
+ *   auto      mmap if the files are (nearly) all in the page cache, else
+ *             direct; what was chosen stands in mode.
+ *
+ * Each member of the team reads its share with a reader of its own.
+ */
+#ifndef INPUT_H
+#define INPUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "failure.h"
+
+enum input_mode { INPUT_AUTO, INPUT_BUFFERED, INPUT_MMAP, INPUT_DIRECT };
+
+#define INPUT_FILES_MAX 1024
+
+struct input_file {
+	const char *path; /* borrowed */
+	int fd;
+	int direct_fd; /* -1: none */
+	dev_t device;
+	ino_t inode;
+	uint64_t size_bytes; /* when it was opened */
+	uint64_t first_record; /* number of its first record, of all files' */
+	uint64_t first_slot;
+	uint64_t record_count;
+};
+
+struct input {
+	struct input_file *files; /* owned */
+	unsigned file_count;
+	uint32_t record_size;
+	uint64_t record_count; /* of all files */
+	uint64_t slot_count; /* >= record_count: holes between files */
+	/* The fewest records that end at a page boundary: lcm / size. */
+	uint64_t align_records;
+	enum input_mode mode; /* as wanted; after input_choose never AUTO */
+	uint8_t *base; /* NULL until input_map */
+	size_t map_bytes;
+};
+
+/*
+ * Open all, check that each is a regular file (a block device is one, too, for
+ * reading) and a whole number of records.  Nothing is read or mapped yet.
+ * Returns 0 or -errno with *failure filled; then nothing is left open.
+ */
+int input_open(struct input *input, const char *const *paths,
+	       unsigned path_count, uint32_t record_size, enum input_mode mode,
+	       struct failure *failure);
+
+/* Decide what AUTO means for these files (looks at the page cache). */
+void input_choose(struct input *input);
+
+/* Memory needed beyond mapped files: 0 for mmap. */
+uint64_t input_memory_bytes(const struct input *input);
+
+/* Lay out the address space, map the files or reserve the memory.  In mmap
+ * mode also installs the SIGBUS handler. */
+int input_map(struct input *input, struct failure *failure);
+
+/* Unmaps too; safe on a zeroed struct. */
+void input_close(struct input *input);
+
+/* "buffered", "mmap", "direct", "auto" */
+const char *input_mode_name(enum input_mode mode);
+
+/*
+ * Up to count records from the beginning of the input, before input_map, copied
+ * to buffer, by plain reads (it tells what kind of keys these are).  Returns
+ * how many there were, or -errno.
+ */
+int64_t input_peek(const struct input *input, uint8_t *buffer, uint64_t count,
+		   struct failure *failure);
+
+/* Member's share of the records: shares follow each other, cover all, and
+ * begin at a multiple of align_records within a file if there is more than one
+ * member, so that no page belongs to two members. */
+void input_share(const struct input *input, unsigned member,
+		 unsigned member_count, uint64_t *first_record,
+		 uint64_t *record_count);
+
+/* Some records that follow each other in memory. */
+struct input_run {
+	uint64_t slot; /* of the first */
+	uint64_t record_count;
+	const uint8_t *records; /* base + slot * record_size */
+};
+
+#define INPUT_QUEUE_DEPTH 16
+
+/* Brings in a share run by run, in order; one thread's. */
+struct input_reader {
+	struct input *input;
+	uint64_t next_record;
+	uint64_t end_record;
+	unsigned file; /* that next_record lies in */
+	bool resident; /* all is in memory already: only walk */
+	struct input_queue *queue; /* direct reads under way, or NULL */
+};
+
+/* resident: walk over what an earlier reader brought in (or over a mapping,
+ * without populating it). */
+int input_reader_init(struct input_reader *reader, struct input *input,
+		      uint64_t first_record, uint64_t record_count,
+		      bool resident, struct failure *failure);
+
+/* 1 with *run filled, 0 at the end, -errno with *failure filled. */
+int input_reader_next(struct input_reader *reader, struct input_run *run,
+		      struct failure *failure);
+
+void input_reader_fini(struct input_reader *reader);
+
+#endif /* INPUT_H */
