@@ -1,0 +1,144 @@
+/*
+ * bucketing.c - the first half of a sort: every record's entry in its bucket
+ */
+#include "partition.h"
+#include "sorter_state.h"
+
+/* Static splitters have failed when so much of the input (a part of it) lies in
+ * big buckets, which are sorted one by one. */
+#define BIG_PART 8
+
+/* Bring in the member's share, and put it into buckets if there are splitters
+ * for it. */
+static void pass(struct sorter *sorter, unsigned member, bool resident,
+		 bool partition)
+{
+	struct sorter_member *self = &sorter->members[member];
+	struct failure failure = { .status = EXIT_DONE };
+	struct input_reader reader;
+	struct input_run run;
+	uint64_t first, count;
+	int more;
+
+	input_share(&sorter->input, member, sorter->team.member_count, &first,
+		    &count);
+	if (partition)
+		bucket_writer_reset(&self->writer,
+				    sorter->splitters.bucket_count);
+	more = input_reader_init(&reader, &sorter->input, first, count,
+				 resident, &failure);
+	if (more < 0) {
+		sorter_fail(sorter, &failure);
+		return;
+	}
+	for (;;) {
+		uint64_t begin_ns = trace_begin(&self->lane);
+
+		more = input_reader_next(&reader, &run, &failure);
+		if (more <= 0)
+			break;
+		if (partition)
+			partition_records(&self->writer, &sorter->splitters,
+					  &sorter->config->shape,
+					  sorter->plan.index_bits, run.records,
+					  run.slot, run.record_count);
+		trace_end(&self->lane, begin_ns, partition ? "bucket" : "read");
+		if (atomic_load_explicit(&sorter->stop, memory_order_relaxed))
+			break;
+	}
+	if (more < 0)
+		sorter_fail(sorter, &failure);
+	input_reader_fini(&reader);
+}
+
+/* ------------------------------------------------- member 0, between passes */
+
+/* Record number to memory, over all files. */
+static const uint8_t *record_at(const struct input *input, uint64_t number)
+{
+	const struct input_file *file = input->files;
+
+	while (number >= file->first_record + file->record_count)
+		file++;
+	return input->base + (file->first_slot + number - file->first_record) *
+				 input->record_size;
+}
+
+/* A stride's remainder decides which records are drawn: one step of a linear
+ * congruential generator within each stride, so that periodic input is not
+ * sampled in step. */
+void bucketing_draw_sample(struct sorter *sorter)
+{
+	uint32_t sample_count = sorter->plan.sample_count;
+	uint64_t record_count = sorter->input.record_count;
+	uint64_t random = 1;
+
+	for (uint32_t i = 0; i < sample_count; i++) {
+		uint64_t begin = record_count * i / sample_count;
+		uint64_t end = record_count * (i + 1) / sample_count;
+
+		random = random * 6364136223846793005u + 1442695040888963407u;
+		sorter->sample[i] = record_at(
+		    &sorter->input, begin + (random >> 32) % (end - begin));
+	}
+	splitters_init_sampled(&sorter->splitters, &sorter->config->shape,
+			       sorter->sample, sample_count,
+			       sorter->sample_windows,
+			       sorter->plan.splitters_wanted);
+}
+
+/* Where each bucket begins in the sorted whole, and which are big. */
+static void add_up(struct sorter *sorter)
+{
+	uint32_t bucket_count = sorter->splitters.bucket_count;
+	uint32_t start = 0;
+
+	sorter->big_count = 0;
+	for (uint32_t b = 0; b < bucket_count; b++) {
+		uint32_t count = 0;
+
+		for (unsigned m = 0; m < sorter->team.member_count; m++)
+			count += sorter->members[m].writer.lists[b].count;
+		sorter->bucket_start[b] = start;
+		start += count;
+		if (count > sorter->plan.big_entries) {
+			sorter->big_start[b] = sorter->big_count;
+			sorter->big_count += count;
+		}
+	}
+	sorter->bucket_start[bucket_count] = start;
+}
+
+static void decide(struct sorter *sorter)
+{
+	bool sampled = sorter->splitters.kind == SPLITTERS_SAMPLED;
+
+	sorter->partition_again = false;
+	if (sorter->partitioned) {
+		add_up(sorter);
+		if (sampled || sorter->config->splitters == SPLITTERS_STATIC ||
+		    sorter->big_count <= sorter->input.record_count / BIG_PART)
+			return;
+	}
+	if (!sampled || !sorter->partitioned)
+		bucketing_draw_sample(sorter);
+	atomic_store_explicit(&sorter->pool.taken, 0, memory_order_relaxed);
+	sorter->partition_again = true;
+	sorter->partitioned = true;
+}
+
+bool bucketing_run(struct sorter *sorter, unsigned member)
+{
+	pass(sorter, member, false, sorter->partition_while_reading);
+	for (;;) {
+		if (team_meet(&sorter->team, &sorter->stop))
+			return false;
+		if (member == 0)
+			decide(sorter);
+		if (team_meet(&sorter->team, &sorter->stop))
+			return false;
+		if (!sorter->partition_again)
+			return true;
+		pass(sorter, member, true, true);
+	}
+}

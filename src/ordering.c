@@ -1,0 +1,255 @@
+/*
+ * ordering.c - the second half of a sort: chunk after chunk of sorted output
+ */
+#include <assert.h>
+
+#include "sorter_state.h"
+
+/* ---------------------------------------------------------- big buckets */
+
+static bool bucket_is_big(const struct sorter *sorter, uint32_t bucket)
+{
+	return sorter->bucket_start[bucket + 1] - sorter->bucket_start[bucket] >
+	       sorter->plan.big_entries;
+}
+
+/* All members' lists of the bucket, one after the other: members' shares
+ * ascend, so the entries stay in record order. */
+static uint32_t collect_bucket(const struct sorter *sorter, uint32_t bucket,
+			       uint64_t *entries)
+{
+	uint32_t count = 0;
+
+	for (unsigned m = 0; m < sorter->team.member_count; m++)
+		count += bucket_writer_copy(&sorter->members[m].writer, bucket,
+					    entries + count);
+	return count;
+}
+
+static void order_bucket(const struct sorter *sorter, uint32_t bucket,
+			 uint64_t *entries, uint32_t count)
+{
+	if (splitters_bucket_is_equal(&sorter->splitters, bucket))
+		return;
+	sorter->sort(entries, count);
+	ties_settle(&sorter->ties, entries, count);
+}
+
+static void order_big_buckets(struct sorter *sorter, unsigned member)
+{
+	struct sorter_member *self = &sorter->members[member];
+
+	for (;;) {
+		uint32_t bucket = atomic_fetch_add_explicit(
+		    &sorter->next_big, 1, memory_order_relaxed);
+		uint64_t *entries;
+		uint64_t begin_ns;
+
+		if (bucket >= sorter->splitters.bucket_count)
+			return;
+		if (!bucket_is_big(sorter, bucket))
+			continue;
+		begin_ns = trace_begin(&self->lane);
+		entries = sorter->big_entries + sorter->big_start[bucket];
+		order_bucket(sorter, bucket, entries,
+			     collect_bucket(sorter, bucket, entries));
+		trace_end(&self->lane, begin_ns, "big bucket");
+	}
+}
+
+/* --------------------------------------------------------------- chunks */
+
+struct chunk {
+	unsigned file;
+	uint64_t begin_byte; /* in its file */
+	uint64_t end_byte;
+	/* Records that lie in it, if only in part; numbers in the sorted
+	 * whole. */
+	uint64_t file_record; /* the file's first */
+	uint64_t first_record;
+	uint64_t end_record;
+};
+
+static struct chunk chunk_at(const struct sorter *sorter, uint64_t number)
+{
+	uint64_t chunk_bytes = sorter->plan.chunk_bytes;
+	uint32_t record_size = sorter->config->shape.size;
+	struct chunk chunk = { 0 };
+	uint64_t size_bytes;
+
+	for (;; chunk.file++) {
+		uint64_t chunks;
+
+		size_bytes = sorter->output.files[chunk.file].size_bytes;
+		chunks = DIV_ROUND_UP(size_bytes, chunk_bytes);
+		if (number < chunks)
+			break;
+		number -= chunks;
+		chunk.file_record += size_bytes / record_size;
+	}
+	chunk.begin_byte = number * chunk_bytes;
+	chunk.end_byte = MIN(chunk.begin_byte + chunk_bytes, size_bytes);
+	chunk.first_record = chunk.file_record + chunk.begin_byte / record_size;
+	chunk.end_record =
+	    chunk.file_record + DIV_ROUND_UP(chunk.end_byte, record_size);
+	return chunk;
+}
+
+/* The last bucket that begins at or before the record (so it is not empty). */
+static uint32_t bucket_of(const struct sorter *sorter, uint64_t record)
+{
+	uint32_t low = 0, high = sorter->splitters.bucket_count;
+
+	while (high - low > 1) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (sorter->bucket_start[middle] <= record)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Put the chunk's entries in order; returns that of its first record.  Buckets
+ * that reach over the chunk's ends are ordered in both chunks: 4 us twice is
+ * less than agreeing on who does it. */
+static const uint64_t *order_chunk(struct sorter *sorter,
+				   struct sorter_member *self,
+				   const struct chunk *chunk)
+{
+	const uint32_t *start = sorter->bucket_start;
+	uint32_t bucket = bucket_of(sorter, chunk->first_record);
+	uint64_t *entries = self->entries;
+	const uint64_t *first = NULL;
+
+	for (; bucket < sorter->splitters.bucket_count &&
+	       start[bucket] < chunk->end_record;
+	     bucket++) {
+		uint64_t skip = 0;
+		uint32_t count;
+
+		if (start[bucket] < chunk->first_record)
+			skip = chunk->first_record - start[bucket];
+		if (bucket_is_big(sorter, bucket)) {
+			uint64_t end =
+			    MIN(start[bucket + 1], chunk->end_record);
+
+			count = (uint32_t)(end - start[bucket] - skip);
+			memcpy(entries,
+			       sorter->big_entries + sorter->big_start[bucket] +
+				   skip,
+			       count * sizeof(*entries));
+			skip = 0;
+		} else {
+			count = collect_bucket(sorter, bucket, entries);
+			order_bucket(sorter, bucket, entries, count);
+		}
+		if (!first)
+			first = entries + skip;
+		entries += count;
+		assert(entries <= self->entries + sorter->plan.chunk_entries);
+	}
+	return first;
+}
+
+static const uint8_t *record_of(const struct sorter *sorter, uint64_t entry)
+{
+	return sorter->input.base +
+	       (entry & sorter->index_mask) * sorter->config->shape.size;
+}
+
+/* Gather the chunk's bytes; a record cut by the chunk's beginning or end gives
+ * the part that lies within. */
+static void fill_slot(const struct sorter *sorter, const struct chunk *chunk,
+		      const uint64_t *entries, uint8_t *target)
+{
+	uint32_t record_size = sorter->config->shape.size;
+	uint64_t count = chunk->end_record - chunk->first_record;
+	uint64_t left = chunk->end_byte - chunk->begin_byte;
+	uint64_t cut = chunk->begin_byte % record_size;
+	uint64_t whole;
+
+	if (cut != 0) {
+		uint64_t part = MIN(record_size - cut, left);
+
+		memcpy(target, record_of(sorter, entries[0]) + cut, part);
+		target += part;
+		left -= part;
+		entries++;
+		count--;
+	}
+	whole = left / record_size;
+	sorter->gather(target, sorter->input.base, record_size, entries, whole,
+		       sorter->index_mask);
+	if (whole < count)
+		memcpy(target + whole * record_size,
+		       record_of(sorter, entries[whole]),
+		       left - whole * record_size);
+}
+
+/* Over the records that begin in the chunk, as the output has them. */
+static void add_checksum(const struct sorter *sorter,
+			 struct sorter_member *self, const struct chunk *chunk,
+			 const uint64_t *entries, const uint8_t *bytes)
+{
+	uint32_t record_size = sorter->config->shape.size;
+	uint64_t length = chunk->end_byte - chunk->begin_byte;
+	uint64_t cut = chunk->begin_byte % record_size;
+	uint64_t skipped = cut ? MIN(record_size - cut, length) : 0;
+	uint64_t whole = (length - skipped) / record_size;
+	uint64_t begun = chunk->end_record - chunk->first_record - (cut != 0);
+
+	self->checksum += sorter->sum(bytes + skipped, record_size, whole);
+	if (begun > whole)
+		self->checksum +=
+		    sorter->sum(record_of(sorter, entries[whole + (cut != 0)]),
+				record_size, 1);
+}
+
+bool ordering_run(struct sorter *sorter, unsigned member)
+{
+	struct sorter_member *self = &sorter->members[member];
+
+	if (sorter->big_count > 0) {
+		order_big_buckets(sorter, member);
+		if (team_meet(&sorter->team, &sorter->stop))
+			return false;
+	}
+	for (;;) {
+		uint64_t number = atomic_fetch_add_explicit(
+		    &sorter->next_chunk, 1, memory_order_relaxed);
+		struct output_slot *slot;
+		const uint64_t *entries;
+		struct chunk chunk;
+		uint64_t begin_ns;
+
+		if (number >= sorter->chunk_count)
+			break;
+		chunk = chunk_at(sorter, number);
+		begin_ns = trace_begin(&self->lane);
+		entries = order_chunk(sorter, self, &chunk);
+		trace_end(&self->lane, begin_ns, "order");
+
+		begin_ns = trace_begin(&self->lane);
+		slot = output_take(&sorter->output);
+		trace_end(&self->lane, begin_ns, "take");
+		if (!slot)
+			return false;
+
+		begin_ns = trace_begin(&self->lane);
+		slot->file = chunk.file;
+		slot->offset_bytes = chunk.begin_byte;
+		slot->length_bytes = chunk.end_byte - chunk.begin_byte;
+		fill_slot(sorter, &chunk, entries, slot->data);
+		if (sorter->config->checksum)
+			add_checksum(sorter, self, &chunk, entries, slot->data);
+		trace_end(&self->lane, begin_ns, "gather");
+
+		begin_ns = trace_begin(&self->lane);
+		output_put(&sorter->output, slot);
+		trace_end(&self->lane, begin_ns, "write");
+	}
+	output_help(&sorter->output);
+	return true;
+}

@@ -1,0 +1,460 @@
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <liburing.h>
+#include <linux/magic.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base.h"
+#include "output.h"
+
+/* Linux 5.14; older libc headers lack the name. */
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/* Direct writes under way at once: a virtio or NVMe disk is busy with 4 of
+ * 2 MiB; more only take memory. */
+#define DIRECT_DEPTH 4
+
+static int fail(struct output *output, const struct output_file *file,
+		int error)
+{
+	pthread_mutex_lock(&output->lock);
+	if (!output->failed) {
+		failure_set(&output->failure, EXIT_FILE, file->outfile.path,
+			    error, "");
+		output->failed = true;
+	}
+	pthread_mutex_unlock(&output->lock);
+	return -error;
+}
+
+/* ------------------------------------------------------------- preparing */
+
+/* The file again with O_DIRECT, which an unnamed file allows by its name under
+ * /proc. */
+static void open_direct(struct output *output, struct output_file *file)
+{
+	char name[64];
+	int fd;
+
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", file->outfile.fd);
+	fd = open(name, O_WRONLY | O_DIRECT | O_CLOEXEC);
+	if (fd < 0)
+		output->direct = false;
+	else
+		file->write_fd = fd;
+}
+
+/*
+ * Room for the file before it is written: ext4 writes 100 MB into allocated
+ * extents in 15 ms instead of 20; on tmpfs it costs more than it saves, on XFS
+ * nothing changes.  A tmpfs of 4 KiB pages is mapped for a second writer.
+ */
+static int prepare_room(struct output_file *file, struct failure *failure)
+{
+	struct statfs fs;
+	struct stat status;
+	int fd = file->outfile.fd;
+	off_t size = (off_t)file->size_bytes;
+
+	if (size == 0 || fstatfs(fd, &fs) < 0 || fstat(fd, &status) < 0)
+		return 0;
+	if (fs.f_type == EXT4_SUPER_MAGIC) {
+		if (fallocate(fd, 0, 0, size) == 0)
+			return 0;
+		if (errno == ENOSPC || errno == EFBIG || errno == EDQUOT)
+			return failure_set(failure, EXIT_FILE,
+					   file->outfile.path, errno, "");
+	}
+	/* A tmpfs with huge pages names their size here. */
+	if (fs.f_type == TMPFS_MAGIC && status.st_blksize == PAGE_BYTES) {
+		if (ftruncate(fd, size) < 0)
+			return failure_set(failure, EXIT_FILE,
+					   file->outfile.path, errno, "");
+		file->map = mmap(NULL, file->size_bytes, PROT_READ | PROT_WRITE,
+				 MAP_SHARED, fd, 0);
+		if (file->map == MAP_FAILED)
+			file->map = NULL;
+	}
+	return 0;
+}
+
+static void open_ring(struct output *output)
+{
+	output->ring = calloc(1, sizeof(*output->ring));
+	if (output->ring &&
+	    io_uring_queue_init(DIRECT_DEPTH, output->ring, 0) == 0)
+		return;
+	free(output->ring);
+	output->ring = NULL;
+}
+
+int output_open(struct output *output, const char *const *paths,
+		const uint64_t *sizes_bytes, unsigned file_count, bool direct,
+		struct failure *failure)
+{
+	int error = 0;
+
+	memset(output, 0, sizeof(*output));
+	pthread_mutex_init(&output->lock, NULL);
+	output->direct = direct;
+	output->files = calloc(file_count, sizeof(*output->files));
+	if (!output->files)
+		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM, "");
+	for (unsigned i = 0; i < file_count && error == 0; i++) {
+		struct output_file *file = &output->files[i];
+
+		file->outfile = (struct outfile)OUTFILE_NONE;
+		error = outfile_open(&file->outfile, paths[i], failure);
+		if (error)
+			break;
+		output->file_count++;
+		file->size_bytes = sizes_bytes[i];
+		file->write_fd = file->outfile.fd;
+		error = prepare_room(file, failure);
+		if (error == 0 && output->direct)
+			open_direct(output, file);
+	}
+	if (error == 0 && output->direct)
+		open_ring(output);
+	if (error)
+		output_close(output);
+	return error;
+}
+
+unsigned output_slots_wanted(const struct output *output, unsigned members)
+{
+	unsigned wanted = members + 1;
+
+	/* What is under way is neither being filled nor free. */
+	if (output->direct)
+		wanted = members + DIRECT_DEPTH;
+	return MIN(wanted, OUTPUT_SLOTS_MAX);
+}
+
+void output_set_slots(struct output *output, uint8_t *memory,
+		      unsigned slot_count, size_t chunk_bytes)
+{
+	assert(slot_count <= OUTPUT_SLOTS_MAX);
+	assert(chunk_bytes % PAGE_BYTES == 0);
+	output->chunk_bytes = chunk_bytes;
+	output->slot_count = slot_count;
+	for (unsigned i = 0; i < slot_count; i++)
+		output->slots[i].data = memory + i * chunk_bytes;
+}
+
+/* --------------------------------------------------------------- writing */
+
+static int write_all(int fd, const uint8_t *data, size_t length_bytes,
+		     uint64_t offset_bytes)
+{
+	while (length_bytes > 0) {
+		ssize_t done =
+		    pwrite(fd, data, length_bytes, (off_t)offset_bytes);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			return -errno;
+		if (done == 0)
+			return -EIO;
+		data += done;
+		offset_bytes += (uint64_t)done;
+		length_bytes -= (size_t)done;
+	}
+	return 0;
+}
+
+/* The last chunk of a direct file is written to the end of its page and cut at
+ * commit; what lies behind its bytes in the slot is cleared. */
+static size_t padded_length(const struct output *output,
+			    struct output_slot *slot)
+{
+	size_t padded = ROUND_UP(slot->length_bytes, PAGE_BYTES);
+
+	if (!output->direct)
+		return slot->length_bytes;
+	memset(slot->data + slot->length_bytes, 0, padded - slot->length_bytes);
+	return padded;
+}
+
+static void release(struct output *output, struct output_slot *slot,
+		    bool was_busy)
+{
+	pthread_mutex_lock(&output->lock);
+	if (was_busy)
+		output->files[slot->file].busy = false;
+	slot->state = SLOT_FREE;
+	pthread_mutex_unlock(&output->lock);
+}
+
+static void write_slot(struct output *output, struct output_slot *slot)
+{
+	struct output_file *file = &output->files[slot->file];
+	int error = write_all(file->write_fd, slot->data,
+			      padded_length(output, slot), slot->offset_bytes);
+
+	if (error)
+		fail(output, file, -error);
+	release(output, slot, true);
+}
+
+/* False: it could not be done this way (the disk is full, or the kernel cannot
+ * make pages on request): the slot is ready again, and write(2) will tell. */
+static bool store_slot(struct output *output, struct output_slot *slot)
+{
+	const struct output_file *file = &output->files[slot->file];
+	uint64_t begin = ROUND_DOWN(slot->offset_bytes, PAGE_BYTES);
+	uint64_t end = slot->offset_bytes + slot->length_bytes;
+
+	if (madvise(file->map + begin, end - begin, MADV_POPULATE_WRITE) < 0) {
+		pthread_mutex_lock(&output->lock);
+		output->files[slot->file].map_refused = true;
+		slot->state = SLOT_READY;
+		pthread_mutex_unlock(&output->lock);
+		return false;
+	}
+	memcpy(file->map + slot->offset_bytes, slot->data, slot->length_bytes);
+	release(output, slot, false);
+	return true;
+}
+
+static void submit_slot(struct output *output, struct output_slot *slot)
+{
+	struct output_file *file = &output->files[slot->file];
+	struct io_uring_sqe *sqe;
+	size_t length_bytes = padded_length(output, slot);
+
+	pthread_mutex_lock(&output->lock);
+	sqe = io_uring_get_sqe(output->ring);
+	if (sqe) {
+		io_uring_prep_write(sqe, file->write_fd, slot->data,
+				    (unsigned)length_bytes, slot->offset_bytes);
+		io_uring_sqe_set_data(sqe, slot);
+		output->in_flight++;
+		slot->state = SLOT_WRITING;
+		io_uring_submit(output->ring);
+	}
+	pthread_mutex_unlock(&output->lock);
+	assert(sqe);
+}
+
+/* Wait for one direct write; called with the lock held, and keeps it: the
+ * others have nothing to do meanwhile but to wait, too. */
+static void reap_slot(struct output *output)
+{
+	struct io_uring_cqe *cqe;
+	struct output_slot *slot;
+	struct output_file *file;
+	int written;
+	int error;
+
+	do
+		error = io_uring_wait_cqe(output->ring, &cqe);
+	while (error == -EINTR);
+	assert(error == 0);
+	slot = io_uring_cqe_get_data(cqe);
+	file = &output->files[slot->file];
+	written = cqe->res;
+	io_uring_cqe_seen(output->ring, cqe);
+	output->in_flight--;
+	slot->state = SLOT_FREE;
+	/* A short direct write, or one that this file system refuses: what is
+	 * left goes the plain way, which also finds the reason. */
+	if (written < (int)slot->length_bytes) {
+		size_t done = written > 0 ? (size_t)written : 0;
+
+		error = write_all(file->outfile.fd, slot->data + done,
+				  slot->length_bytes - done,
+				  slot->offset_bytes + done);
+		if (error && !output->failed) {
+			failure_set(&output->failure, EXIT_FILE,
+				    file->outfile.path, -error, "");
+			output->failed = true;
+		}
+	}
+}
+
+/* -------------------------------------------------------------- the turns */
+
+static struct output_slot *find(struct output *output,
+				enum output_slot_state state, bool idle_only)
+{
+	struct output_slot *best = NULL;
+
+	for (unsigned i = 0; i < output->slot_count; i++) {
+		struct output_slot *slot = &output->slots[i];
+
+		if (slot->state != state)
+			continue;
+		if (idle_only && output->files[slot->file].busy)
+			continue;
+		if (!best || slot->offset_bytes < best->offset_bytes)
+			best = slot;
+	}
+	return best;
+}
+
+/* Write one ready slot.  With while_busy also one whose file is being written
+ * by another member, where the file can take it.  False: there was none.
+ * Called with the lock held, which it gives up while it writes. */
+static bool work(struct output *output, bool while_busy)
+{
+	struct output_slot *slot = find(output, SLOT_READY, true);
+
+	if (slot) {
+		slot->state = SLOT_WRITING;
+		output->files[slot->file].busy = true;
+		pthread_mutex_unlock(&output->lock);
+		write_slot(output, slot);
+		pthread_mutex_lock(&output->lock);
+		return true;
+	}
+	slot = while_busy ? find(output, SLOT_READY, false) : NULL;
+	if (slot && output->files[slot->file].map &&
+	    !output->files[slot->file].map_refused) {
+		bool stored;
+
+		slot->state = SLOT_WRITING;
+		pthread_mutex_unlock(&output->lock);
+		stored = store_slot(output, slot);
+		pthread_mutex_lock(&output->lock);
+		return stored;
+	}
+	return false;
+}
+
+static void wait_a_little(unsigned *waits)
+{
+	/* Up to 30 us of looking, then others may have the CPU. */
+	if (++*waits > 50)
+		sched_yield();
+	for (int i = 0; i < 32; i++)
+#if defined(__x86_64__)
+		__builtin_ia32_pause();
+#else
+		__asm__ volatile("" ::: "memory");
+#endif
+}
+
+struct output_slot *output_take(struct output *output)
+{
+	struct output_slot *slot = NULL;
+	unsigned waits = 0;
+
+	pthread_mutex_lock(&output->lock);
+	while (!output->failed) {
+		slot = find(output, SLOT_FREE, false);
+		if (slot) {
+			slot->state = SLOT_FILLING;
+			break;
+		}
+		if (output->in_flight > 0) {
+			reap_slot(output);
+		} else if (!work(output, true)) {
+			pthread_mutex_unlock(&output->lock);
+			wait_a_little(&waits);
+			pthread_mutex_lock(&output->lock);
+		}
+	}
+	if (output->failed)
+		slot = NULL;
+	pthread_mutex_unlock(&output->lock);
+	return slot;
+}
+
+void output_put(struct output *output, struct output_slot *slot)
+{
+	if (output->ring) {
+		submit_slot(output, slot);
+		return;
+	}
+	pthread_mutex_lock(&output->lock);
+	slot->state = SLOT_READY;
+	while (!output->failed && work(output, false))
+		;
+	pthread_mutex_unlock(&output->lock);
+}
+
+void output_help(struct output *output)
+{
+	pthread_mutex_lock(&output->lock);
+	while (!output->failed && work(output, true))
+		;
+	pthread_mutex_unlock(&output->lock);
+}
+
+/* ------------------------------------------------------------ the end */
+
+static int collect(struct output *output, struct failure *failure)
+{
+	pthread_mutex_lock(&output->lock);
+	while (output->in_flight > 0)
+		reap_slot(output);
+	while (!output->failed && work(output, false))
+		;
+	pthread_mutex_unlock(&output->lock);
+	if (!output->failed)
+		return 0;
+	*failure = output->failure;
+	return -EIO;
+}
+
+int output_commit(struct output *output, bool sync, struct failure *failure)
+{
+	int error = collect(output, failure);
+
+	for (unsigned i = 0; i < output->file_count && error == 0; i++) {
+		struct output_file *file = &output->files[i];
+
+		if (output->direct &&
+		    ftruncate(file->outfile.fd, (off_t)file->size_bytes) < 0)
+			error = failure_set(failure, EXIT_FILE,
+					    file->outfile.path, errno, "");
+	}
+	if (error)
+		return error;
+	output->outfiles =
+	    calloc(output->file_count, sizeof(*output->outfiles));
+	if (!output->outfiles)
+		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM, "");
+	for (unsigned i = 0; i < output->file_count; i++)
+		output->outfiles[i] = output->files[i].outfile;
+	error = outfile_commit_all(output->outfiles, output->file_count, sync,
+				   failure);
+	for (unsigned i = 0; i < output->file_count; i++)
+		output->files[i].outfile = output->outfiles[i];
+	return error;
+}
+
+void output_close(struct output *output)
+{
+	if (!output->files)
+		return;
+	while (output->in_flight > 0)
+		reap_slot(output);
+	if (output->ring)
+		io_uring_queue_exit(output->ring);
+	free(output->ring);
+	for (unsigned i = 0; i < output->file_count; i++) {
+		struct output_file *file = &output->files[i];
+
+		if (file->write_fd != file->outfile.fd && file->write_fd >= 0)
+			close(file->write_fd);
+		if (file->map)
+			munmap(file->map, file->size_bytes);
+		outfile_close(&file->outfile);
+	}
+	free(output->outfiles);
+	free(output->files);
+	pthread_mutex_destroy(&output->lock);
+	memset(output, 0, sizeof(*output));
+}

@@ -1,0 +1,104 @@
+/*
+ * output.h - the sorted bytes on their way into one or several files
+ *
+ * The members of the team fill staging slots and hand them over; writes to one
+ * file take turns in the kernel (its inode lock), so a member that hands over a
+ * slot and finds the file idle writes it, and goes on writing while slots are
+ * ready; who finds it busy goes back to filling.  So the one file is always
+ * being written, nobody waits for it as long as a slot is free, and the slot
+ * that is written is still in a cache.
+ *
+ * A slot holds chunk_bytes at a multiple of chunk_bytes in the file (the last
+ * holds the rest), whatever the size of a record: a huge page that is written
+ * whole needs not be cleared first.
+ *
+ * Where the file's pages are of 4 KiB and in memory (tmpfs), making pages costs
+ * more than filling them and a second writer pays: a member that would wait
+ * stores a ready slot through a mapping meanwhile.  Direct output is written by
+ * io_uring, several slots at a time.
+ */
+#ifndef OUTPUT_H
+#define OUTPUT_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "failure.h"
+#include "outfile.h"
+
+#define OUTPUT_FILES_MAX 256
+#define OUTPUT_SLOTS_MAX 512
+
+enum output_slot_state { SLOT_FREE, SLOT_FILLING, SLOT_READY, SLOT_WRITING };
+
+struct output_slot {
+	uint8_t *data; /* chunk_bytes, page aligned */
+	enum output_slot_state state;
+	/* Set by who fills it. */
+	unsigned file;
+	uint64_t offset_bytes;
+	size_t length_bytes;
+};
+
+struct output_file {
+	struct outfile outfile;
+	uint64_t size_bytes; /* when it will be complete */
+	int write_fd;	     /* O_DIRECT, or the outfile's own */
+	bool busy;	     /* a member is in write(2) */
+	uint8_t *map;	     /* of 4 KiB tmpfs pages, or NULL */
+	bool map_refused;    /* stores through it do not work here */
+};
+
+struct output {
+	struct output_file *files; /* owned */
+	unsigned file_count;
+	bool direct; /* the page cache is passed by */
+	size_t chunk_bytes;
+	struct io_uring *ring; /* of direct output, or NULL */
+	unsigned in_flight;
+	unsigned slot_count;
+	struct output_slot slots[OUTPUT_SLOTS_MAX];
+	struct outfile *outfiles; /* owned: all files', in order */
+	pthread_mutex_t lock;	  /* of all that follows and the states above */
+	bool failed;
+	struct failure failure; /* the first */
+};
+
+/*
+ * Make the files, unnamed, and their room on the disk where that pays.
+ * sizes_bytes[i] is what file i will hold.  direct is a wish: output->direct
+ * tells what became of it.  Returns 0 or -errno with *failure filled.
+ */
+int output_open(struct output *output, const char *const *paths,
+		const uint64_t *sizes_bytes, unsigned file_count, bool direct,
+		struct failure *failure);
+
+/* Slots over memory of slot_count * chunk_bytes, page aligned; chunk_bytes is a
+ * multiple of the page.  Call before the first take. */
+void output_set_slots(struct output *output, uint8_t *memory,
+		      unsigned slot_count, size_t chunk_bytes);
+
+/* How many slots this team should have. */
+unsigned output_slots_wanted(const struct output *output, unsigned members);
+
+/* A slot to fill; waits for one, writing others' meanwhile.  NULL: the output
+ * has failed. */
+struct output_slot *output_take(struct output *output);
+
+/* The slot is filled: file, offset_bytes and length_bytes say where it goes. */
+void output_put(struct output *output, struct output_slot *slot);
+
+/* Write what is ready; for a member that has nothing left to fill.  When all
+ * members have returned from it, all is written or on its way. */
+void output_help(struct output *output);
+
+/* After the team has ended: wait for what is under way, and give the files
+ * their names.  0 or -errno with *failure filled. */
+int output_commit(struct output *output, bool sync, struct failure *failure);
+
+/* Close; what was not committed is gone.  Safe on a zeroed struct. */
+void output_close(struct output *output);
+
+#endif /* OUTPUT_H */

@@ -1,0 +1,78 @@
+#include <errno.h>
+
+#include "buckets.h"
+#include "plan.h"
+#include "splitters.h"
+
+/* Records a bucket holds on average: what the vector networks sort best; the
+ * total changes by less than 5 % from half to twice of it. */
+#define BUCKET_RECORDS 120
+/* Lists of one member: past this their open blocks no longer fit L2, and larger
+ * buckets cost less than the misses. */
+#define BUCKETS_MAX 16384
+/* Sampled keys a splitter: the buckets' sizes then vary by about half. */
+#define SAMPLE_FACTOR 4
+#define BIG_ENTRIES 8192
+/* Chunks of output: large enough for few system calls and whole huge pages,
+ * small enough that every member has several and none waits long at the end. */
+#define CHUNK_BYTES_MAX HUGE_PAGE_BYTES
+#define CHUNK_BYTES_MIN (128 * KIB)
+#define CHUNKS_PER_MEMBER 6
+/* Below this a second thread costs more than it saves: its start is 60 us. */
+#define MEMBER_BYTES_MIN (256 * KIB)
+
+unsigned plan_members(uint64_t size_bytes, unsigned allowed)
+{
+	uint64_t useful = size_bytes / MEMBER_BYTES_MIN;
+
+	return (unsigned)MAX(1, MIN(useful, allowed));
+}
+
+static size_t chunk_bytes_for(const struct plan_request *request)
+{
+	uint64_t size_bytes = request->record_count * request->shape.size;
+	uint64_t share =
+	    size_bytes / ((uint64_t)request->members * CHUNKS_PER_MEMBER);
+	size_t chunk = CHUNK_BYTES_MAX;
+
+	while (chunk > CHUNK_BYTES_MIN && chunk > share)
+		chunk /= 2;
+	return chunk;
+}
+
+int plan_make(struct plan *plan, const struct plan_request *request)
+{
+	uint64_t records = request->record_count;
+	uint64_t members = request->members;
+	uint64_t lists_bytes, pool_bytes, chunk_bytes, sample_bytes;
+
+	if (records > PLAN_RECORDS_MAX || request->slot_count > UINT32_MAX)
+		return -EOVERFLOW;
+	plan->index_bits = 1;
+	while (request->slot_count > (uint64_t)1 << plan->index_bits)
+		plan->index_bits++;
+	plan->bucket_count =
+	    (uint32_t)MAX(1, MIN(records / BUCKET_RECORDS, BUCKETS_MAX));
+	plan->splitters_wanted = MIN(plan->bucket_count, SPLITTERS_MAX);
+	plan->list_count =
+	    MAX(plan->bucket_count, 2 * plan->splitters_wanted + 1);
+	plan->sample_count = (uint32_t)MIN(
+	    records, (uint64_t)plan->splitters_wanted * SAMPLE_FACTOR);
+	plan->block_count = (uint32_t)buckets_blocks_needed(
+	    records, plan->list_count, request->members);
+	plan->big_entries = BIG_ENTRIES;
+	plan->chunk_bytes = chunk_bytes_for(request);
+	plan->chunk_entries =
+	    plan->chunk_bytes / request->shape.size + 2 + 2 * BIG_ENTRIES;
+
+	lists_bytes = plan->list_count * (members * 12 + 8);
+	pool_bytes =
+	    (uint64_t)plan->block_count * (BUCKETS_BLOCK_ENTRIES * 8 + 4);
+	sample_bytes = (uint64_t)plan->sample_count * 16;
+	chunk_bytes = members * plan->chunk_entries * 8 +
+		      request->staging_slots * plan->chunk_bytes;
+	plan->memory_bytes = request->input_memory_bytes + lists_bytes +
+			     pool_bytes + records * 8 + sample_bytes +
+			     chunk_bytes;
+	return 0;
+}

@@ -1,0 +1,361 @@
+#include <errno.h>
+#include <stdlib.h>
+
+#include "clock.h"
+#include "format.h"
+#include "sorter_state.h"
+
+/* Keys looked at before the run to tell their kind, and how much of a file is
+ * read for it if it is not mapped. */
+#define LOOK_RECORDS 512
+#define LOOK_BYTES (64 * KIB)
+#define TRACE_SPANS 4096
+
+void sorter_fail(struct sorter *sorter, const struct failure *failure)
+{
+	if (atomic_exchange_explicit(&sorter->failing, true,
+				     memory_order_relaxed))
+		return;
+	sorter->failure = *failure;
+	atomic_store_explicit(&sorter->stop, true, memory_order_release);
+}
+
+/* ------------------------------------------------------------- preparing */
+
+static void choose_kernels(struct sorter *sorter)
+{
+	const struct sorter_config *config = sorter->config;
+
+	sorter->sort = local_sort_kernel(config->kernel);
+	sorter->gather = gather_kernel(config->kernel, config->shape.size);
+	sorter->sum = checksum_kernel(config->kernel, config->shape.size);
+}
+
+static int make_plan(struct sorter *sorter, struct failure *failure)
+{
+	const struct input *input = &sorter->input;
+	struct plan_request request = {
+		.shape = sorter->config->shape,
+		.record_count = input->record_count,
+		.slot_count = input->slot_count,
+		.input_memory_bytes = input_memory_bytes(input),
+		.members = sorter->team.member_count,
+		.staging_slots = output_slots_wanted(&sorter->output,
+						     sorter->team.member_count),
+	};
+
+	if (plan_make(&sorter->plan, &request) < 0)
+		return failure_set(failure, EXIT_RESOURCES, NULL, 0,
+				   "%llu records are more than the %llu that "
+				   "one run can sort",
+				   (unsigned long long)input->record_count,
+				   (unsigned long long)PLAN_RECORDS_MAX);
+	return 0;
+}
+
+/* Before anything is written; input that was to be read past the page cache is
+ * mapped instead if only so it fits. */
+static int check_memory(struct sorter *sorter, struct failure *failure)
+{
+	uint64_t limit = sorter->config->memory_bytes;
+	char needed[FORMAT_SIZE_BYTES], available[FORMAT_SIZE_BYTES];
+	int error;
+
+	if (limit == 0)
+		limit = topology_available_bytes();
+	if (sorter->plan.memory_bytes > limit &&
+	    sorter->config->io == INPUT_AUTO &&
+	    sorter->input.mode != INPUT_MMAP) {
+		sorter->input.mode = INPUT_MMAP;
+		error = make_plan(sorter, failure);
+		if (error)
+			return error;
+	}
+	if (sorter->plan.memory_bytes <= limit)
+		return 0;
+	format_size(needed, sorter->plan.memory_bytes);
+	format_size(available, limit);
+	return failure_set(failure, EXIT_RESOURCES, NULL, 0,
+			   "sorting this takes up to %s of memory and %s %s",
+			   needed, available,
+			   sorter->config->memory_bytes ? "are allowed"
+							: "are available");
+}
+
+static uint8_t *take(struct sorter *sorter, uint64_t count, size_t each_bytes)
+{
+	return arena_take(&sorter->arena, count * each_bytes, CACHE_PAIR_BYTES);
+}
+
+/* Cut up in the order of use, so that what is touched lies together. */
+static int lay_out_memory(struct sorter *sorter, struct failure *failure)
+{
+	const struct plan *plan = &sorter->plan;
+	unsigned slots =
+	    output_slots_wanted(&sorter->output, sorter->team.member_count);
+	uint64_t taken = 16 + 4 * (uint64_t)sorter->team.member_count;
+	int error =
+	    arena_map(&sorter->arena, plan->memory_bytes -
+					  input_memory_bytes(&sorter->input) +
+					  taken * PAGE_BYTES);
+
+	if (error)
+		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
+				   "memory");
+	for (unsigned m = 0; m < sorter->team.member_count; m++) {
+		struct sorter_member *member = &sorter->members[m];
+
+		member->writer.pool = &sorter->pool;
+		member->writer.lists = (void *)take(
+		    sorter, plan->list_count, sizeof(*member->writer.lists));
+		member->writer.heads = (void *)take(
+		    sorter, plan->list_count, sizeof(*member->writer.heads));
+		member->entries = (void *)take(sorter, plan->chunk_entries,
+					       sizeof(*member->entries));
+	}
+	sorter->bucket_start = (void *)take(sorter, plan->list_count + 1, 4);
+	sorter->pool.block_count = plan->block_count;
+	sorter->pool.next = (void *)take(sorter, plan->block_count, 4);
+	output_set_slots(
+	    &sorter->output,
+	    arena_take(&sorter->arena, slots * plan->chunk_bytes, PAGE_BYTES),
+	    slots, plan->chunk_bytes);
+	sorter->pool.entries = (void *)take(
+	    sorter, (uint64_t)plan->block_count * BUCKETS_BLOCK_ENTRIES, 8);
+	/* Touched only when keys are not uniform. */
+	sorter->big_start = (void *)take(sorter, plan->list_count, 4);
+	sorter->sample = (void *)take(sorter, plan->sample_count, 8);
+	sorter->sample_windows = (void *)take(sorter, plan->sample_count, 8);
+	sorter->big_entries =
+	    (void *)take(sorter, sorter->input.record_count, 8);
+	return 0;
+}
+
+static enum splitters_kind look(struct sorter *sorter, bool *even,
+				struct failure *failure)
+{
+	const struct record_shape *shape = &sorter->config->shape;
+	const struct input *input = &sorter->input;
+	enum splitters_kind kind = SPLITTERS_STATIC_256;
+	int64_t count;
+	uint8_t *buffer;
+
+	*even = true;
+	if (input->mode == INPUT_MMAP) {
+		uint64_t records = input->files[0].record_count;
+
+		return splitters_look(shape, input->base, records,
+				      MAX(1, records / LOOK_RECORDS), even);
+	}
+	buffer = shape->size <= LOOK_BYTES ? malloc(LOOK_BYTES) : NULL;
+	if (!buffer)
+		return kind;
+	count = input_peek(input, buffer, LOOK_BYTES / shape->size, failure);
+	if (count > 0)
+		kind = splitters_look(shape, buffer, (uint64_t)count, 1, even);
+	free(buffer);
+	return kind;
+}
+
+static void choose_splitters(struct sorter *sorter, struct failure *failure)
+{
+	enum splitters_kind wanted = sorter->config->splitters;
+	enum splitters_kind kind;
+	bool even;
+
+	kind = look(sorter, &even, failure);
+	sorter->partition_while_reading = true;
+	sorter->partitioned = true;
+	if (wanted == SPLITTERS_STATIC || (wanted == SPLITTERS_AUTO && even)) {
+		splitters_init_static(&sorter->splitters, kind,
+				      sorter->plan.bucket_count);
+	} else if (sorter->input.mode == INPUT_MMAP) {
+		bucketing_draw_sample(sorter);
+	} else {
+		/* There is nothing to sample before all is read. */
+		sorter->partition_while_reading = false;
+		sorter->partitioned = false;
+	}
+}
+
+static int open_files(struct sorter *sorter, struct failure *failure)
+{
+	const struct sorter_config *config = sorter->config;
+	uint64_t *sizes_bytes;
+	uint64_t records;
+	bool direct;
+	int error =
+	    input_open(&sorter->input, config->input_paths, config->input_count,
+		       config->shape.size, config->io, failure);
+
+	if (error)
+		return error;
+	input_choose(&sorter->input);
+	records = sorter->input.record_count;
+	sizes_bytes = calloc(config->output_count, sizeof(*sizes_bytes));
+	if (!sizes_bytes)
+		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM,
+				   "memory");
+	for (unsigned i = 0; i < config->output_count; i++) {
+		uint64_t begin = records * i / config->output_count;
+		uint64_t end = records * (i + 1) / config->output_count;
+
+		sizes_bytes[i] = (end - begin) * config->shape.size;
+	}
+	/* Past the page cache only if it must reach the medium anyway: without
+	 * --sync the cache takes it at once, as it does from cp. */
+	direct = config->sync &&
+		 (config->io == INPUT_AUTO || config->io == INPUT_DIRECT);
+	error = output_open(&sorter->output, config->output_paths, sizes_bytes,
+			    config->output_count, direct, failure);
+	free(sizes_bytes);
+	return error;
+}
+
+static void start_team(struct sorter *sorter, unsigned *members)
+{
+	const struct sorter_config *config = sorter->config;
+
+	topology_read(&sorter->topology);
+	*members = config->threads;
+	if (*members == 0)
+		*members = plan_members(
+		    sorter->input.record_count * config->shape.size,
+		    MIN(sorter->topology.cpu_count, TEAM_MEMBERS_MAX));
+}
+
+static int prepare(struct sorter *sorter, struct failure *failure)
+{
+	uint64_t chunk_count = 0;
+	int error = make_plan(sorter, failure);
+
+	if (error == 0)
+		error = check_memory(sorter, failure);
+	if (error == 0)
+		error = lay_out_memory(sorter, failure);
+	if (error == 0)
+		error = input_map(&sorter->input, failure);
+	if (error)
+		return error;
+	choose_kernels(sorter);
+	choose_splitters(sorter, failure);
+	sorter->index_mask = ~(UINT64_MAX << sorter->plan.index_bits);
+	sorter->ties = (struct ties){
+		.shape = &sorter->config->shape,
+		.records = sorter->input.base,
+		.index_bits = sorter->plan.index_bits,
+		.sort = sorter->sort,
+	};
+	for (unsigned i = 0; i < sorter->output.file_count; i++)
+		chunk_count += DIV_ROUND_UP(sorter->output.files[i].size_bytes,
+					    sorter->plan.chunk_bytes);
+	sorter->chunk_count = chunk_count;
+	for (unsigned m = 0; sorter->config->trace &&
+			     m < sorter->team.member_count && error == 0;
+	     m++)
+		error = trace_lane_init(&sorter->members[m].lane, TRACE_SPANS);
+	if (error)
+		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
+				   "memory");
+	return 0;
+}
+
+/* --------------------------------------------------------------- running */
+
+static void run_member(void *context, unsigned member)
+{
+	struct sorter *sorter = context;
+
+	if (!bucketing_run(sorter, member))
+		return;
+	if (member == 0)
+		sorter->result->bucketed_ns = clock_now_ns();
+	ordering_run(sorter, member);
+}
+
+static int run_team(struct sorter *sorter, struct failure *failure)
+{
+	team_run(&sorter->team, run_member, sorter);
+	sorter->result->ordered_ns = clock_now_ns();
+	if (!atomic_load_explicit(&sorter->stop, memory_order_acquire))
+		return 0;
+	*failure = sorter->failure;
+	return -EIO;
+}
+
+static int fill_result(struct sorter *sorter, struct failure *failure)
+{
+	struct sorter_result *result = sorter->result;
+	unsigned members = sorter->team.member_count;
+
+	result->record_count = sorter->input.record_count;
+	result->size_bytes = result->record_count * sorter->config->shape.size;
+	result->io = sorter->input.mode;
+	result->output_direct = sorter->output.direct;
+	result->splitters = sorter->splitters.kind;
+	result->bucket_count = sorter->splitters.bucket_count;
+	result->threads = members;
+	result->memory_bytes = sorter->plan.memory_bytes;
+	for (unsigned m = 0; m < members; m++)
+		result->checksum += sorter->members[m].checksum;
+	if (!sorter->config->trace)
+		return 0;
+	result->lanes = calloc(members, sizeof(*result->lanes));
+	if (!result->lanes)
+		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM,
+				   "memory");
+	for (unsigned m = 0; m < members; m++)
+		result->lanes[m] = sorter->members[m].lane;
+	return 0;
+}
+
+static int sort_files(struct sorter *sorter, struct failure *failure)
+{
+	unsigned members;
+	int error = open_files(sorter, failure);
+
+	if (error)
+		return error;
+	start_team(sorter, &members);
+	error = team_start(&sorter->team, members, &sorter->topology);
+	if (error)
+		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
+				   "threads");
+	error = prepare(sorter, failure);
+	if (error) {
+		team_dismiss(&sorter->team);
+		return error;
+	}
+	sorter->result->prepared_ns = clock_now_ns();
+	if (sorter->input.record_count > 0) {
+		error = run_team(sorter, failure);
+	} else {
+		team_dismiss(&sorter->team);
+		sorter->result->bucketed_ns = sorter->result->prepared_ns;
+		sorter->result->ordered_ns = sorter->result->prepared_ns;
+	}
+	if (error == 0)
+		error = fill_result(sorter, failure);
+	if (error == 0)
+		error = output_commit(&sorter->output, sorter->config->sync,
+				      failure);
+	sorter->result->committed_ns = clock_now_ns();
+	return error;
+}
+
+int sorter_run(const struct sorter_config *config, struct sorter_result *result,
+	       struct failure *failure)
+{
+	/* Too large for a stack, and zeroed by the system only where touched;
+	 * a process sorts once. */
+	static struct sorter sorter;
+	int error;
+
+	memset(result, 0, sizeof(*result));
+	result->begin_ns = clock_now_ns();
+	sorter.config = config;
+	sorter.result = result;
+	error = sort_files(&sorter, failure);
+	output_close(&sorter.output);
+	return error;
+}

@@ -1,0 +1,206 @@
+#include <assert.h>
+
+#include "local_sort.h"
+#include "splitters.h"
+
+void splitters_init_static(struct splitters *splitters,
+			   enum splitters_kind kind, uint32_t bucket_count)
+{
+	assert(kind == SPLITTERS_STATIC_256 || kind == SPLITTERS_STATIC_95);
+	splitters->kind = kind;
+	splitters->bucket_count = bucket_count;
+	/* Rounded down, so that the largest value stays below bucket_count. */
+	splitters->ascii_factor =
+	    ((uint64_t)bucket_count << 40) / SPLITTERS_ASCII_VALUES;
+}
+
+uint32_t splitters_ascii_value_any(uint32_t characters)
+{
+	uint32_t value = 0;
+
+	for (int i = 0; i < 4; i++) {
+		uint8_t character = (uint8_t)(characters >> (24 - 8 * i));
+		uint32_t digit;
+
+		if (character < ' ' || character > '~') {
+			digit = character < ' ' ? 0 : 94;
+			for (; i < 4; i++)
+				value = value * 95 + digit;
+			return value;
+		}
+		digit = character - ' ';
+		value = value * 95 + digit;
+	}
+	return value;
+}
+
+static bool keys_are_ascii(const struct record_shape *shape,
+			   const uint8_t *records, uint64_t count,
+			   uint64_t stride)
+{
+	uint32_t length = MIN(shape->key_length, 8);
+
+	if (length < 4)
+		return false;
+	for (uint64_t i = 0; i < count; i += stride) {
+		const uint8_t *key =
+		    records + i * shape->size + shape->key_offset;
+
+		for (uint32_t j = 0; j < length; j++)
+			if (key[j] < ' ' || key[j] > '~')
+				return false;
+	}
+	return true;
+}
+
+/*
+ * The look's bins.  With n keys in 16 even bins a bin holds n/16 on average
+ * with a standard deviation of at most the root of that; 6 of them are exceeded
+ * once in a billion bins.
+ */
+#define LOOK_BINS 16
+
+enum splitters_kind splitters_look(const struct record_shape *shape,
+				   const uint8_t *records, uint64_t count,
+				   uint64_t stride, bool *even)
+{
+	struct splitters bins;
+	uint64_t in_bin[LOOK_BINS] = { 0 };
+	uint64_t looked = 0, mean, excess;
+	bool ascii = keys_are_ascii(shape, records, count, stride);
+
+	splitters_init_static(
+	    &bins, ascii ? SPLITTERS_STATIC_95 : SPLITTERS_STATIC_256,
+	    LOOK_BINS);
+	for (uint64_t i = 0; i < count; i += stride) {
+		uint64_t word =
+		    record_key_word(shape, records + i * shape->size, 0);
+
+		in_bin[ascii ? splitters_bucket_95(&bins, word)
+			     : splitters_bucket_256(&bins, word)]++;
+		looked++;
+	}
+	mean = looked / LOOK_BINS + 1;
+	*even = true;
+	for (int i = 0; i < LOOK_BINS; i++) {
+		excess = in_bin[i] > mean ? in_bin[i] - mean : 0;
+		if (excess * excess > 36 * mean)
+			*even = false;
+	}
+	return bins.kind;
+}
+
+static uint32_t common_prefix(const struct record_shape *shape,
+			      const uint8_t *const *sample,
+			      uint32_t sample_count)
+{
+	const uint8_t *first = sample[0] + shape->key_offset;
+	uint32_t length = shape->key_length;
+
+	for (uint32_t i = 1; i < sample_count; i++) {
+		const uint8_t *key = sample[i] + shape->key_offset;
+		uint32_t same = 0;
+
+		while (same < length && key[same] == first[same])
+			same++;
+		length = same;
+	}
+	return length;
+}
+
+static void set_window(struct splitters *splitters,
+		       const struct record_shape *shape,
+		       const uint8_t *const *sample, uint32_t sample_count)
+{
+	uint64_t low = UINT64_MAX, high = 0;
+
+	splitters->skip = common_prefix(shape, sample, sample_count);
+	/* A last byte stays, so that there is a word to read. */
+	if (splitters->skip == shape->key_length)
+		splitters->skip--;
+	splitters->prefix = sample[0] + shape->key_offset;
+	for (uint32_t i = 0; i < sample_count; i++) {
+		uint64_t word =
+		    record_key_word(shape, sample[i], splitters->skip);
+
+		low = MIN(low, word);
+		high = MAX(high, word);
+	}
+	/* One below the smallest, so that it is told apart from what lies
+	 * below all; one bit to spare above, likewise. */
+	splitters->low = low > 0 ? low - 1 : 0;
+	splitters->shift = 0;
+	if (high - splitters->low < UINT64_MAX >> 1)
+		splitters->shift =
+		    (unsigned)__builtin_clzll((high - splitters->low) | 1) - 1;
+	splitters->window_is_key = shape->key_length - splitters->skip <= 8;
+}
+
+static void fill_steps(struct splitters *splitters)
+{
+	uint32_t next = 0;
+
+	for (uint32_t v = 0; v < ARRAY_LEN(splitters->step); v++) {
+		while (next < splitters->splitter_count &&
+		       splitters->splitters[next] >>
+			   (64 - SPLITTERS_STEP_BITS) < v)
+			next++;
+		splitters->step[v] = (uint16_t)next;
+	}
+}
+
+void splitters_init_sampled(struct splitters *splitters,
+			    const struct record_shape *shape,
+			    const uint8_t *const *sample, uint32_t sample_count,
+			    uint64_t *windows, uint32_t splitters_wanted)
+{
+	uint32_t wanted = MIN(splitters_wanted, SPLITTERS_MAX);
+
+	assert(sample_count > 0);
+	splitters->kind = SPLITTERS_SAMPLED;
+	set_window(splitters, shape, sample, sample_count);
+	for (uint32_t i = 0; i < sample_count; i++)
+		windows[i] = splitters_window(splitters, shape, sample[i]);
+	local_sort_scalar(windows, sample_count);
+	splitters->splitter_count = 0;
+	for (uint32_t i = 1; i <= wanted; i++) {
+		uint64_t window =
+		    windows[(uint64_t)i * sample_count / (wanted + 1)];
+		uint32_t have = splitters->splitter_count;
+
+		if (have > 0 && splitters->splitters[have - 1] == window)
+			continue;
+		splitters->splitters[splitters->splitter_count++] = window;
+	}
+	splitters->bucket_count = 2 * splitters->splitter_count + 1;
+	fill_steps(splitters);
+}
+
+bool splitters_bucket_is_equal(const struct splitters *splitters,
+			       uint32_t bucket)
+{
+	uint64_t window;
+
+	if (splitters->kind != SPLITTERS_SAMPLED || bucket % 2 == 0 ||
+	    !splitters->window_is_key)
+		return false;
+	window = splitters->splitters[bucket / 2];
+	return window != 0 && window != UINT64_MAX;
+}
+
+const char *splitters_kind_name(enum splitters_kind kind)
+{
+	switch (kind) {
+	case SPLITTERS_STATIC_256:
+		return "static-256";
+	case SPLITTERS_STATIC_95:
+		return "static-95";
+	case SPLITTERS_SAMPLED:
+		return "sampled";
+	case SPLITTERS_STATIC:
+		return "static";
+	case SPLITTERS_AUTO:
+		break;
+	}
+	return "auto";
+}
