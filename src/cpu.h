@@ -4,21 +4,34 @@
  * A kernel is one of a family of functions with the same meaning: NAME_scalar.c
  * defines it, NAME_avx2.c and so on are faster.  Levels are ordered: a CPU that
  * has one has all below it.  Each CPUID instruction traps in a virtual machine
- * (1 to 2 microseconds), so only the four leaves needed are read, once.
+ * (1 to 2 microseconds), so only the three leaves needed are read, once.
  */
 #ifndef CPU_H
 #define CPU_H
 
+#include <stdint.h>
+
 enum cpu_level {
 	CPU_SCALAR, /* plain C: any machine, arm64 too */
-	CPU_AVX2, /* AVX2, BMI2, PCLMULQDQ */
+	CPU_AVX2,   /* AVX2, BMI2, PCLMULQDQ */
 	CPU_AVX512, /* AVX-512 F BW DQ VL, VPCLMULQDQ; OS saves the registers */
 };
 
 #define CPU_LEVELS 3
 
-/* The best level of this CPU and kernel. */
+/* The best level of this CPU and kernel.  Any thread. */
 enum cpu_level cpu_level_detect(void);
+
+/* What CPUID and XGETBV say, and the level that follows: apart, so that CPUs
+ * other than this one can be tested. */
+struct cpu_features {
+	uint32_t leaf1_ecx;
+	uint32_t leaf7_ebx; /* 0 if there is no leaf 7 */
+	uint32_t leaf7_ecx;
+	uint64_t xcr0; /* registers that the kernel saves; 0 if unknown */
+};
+
+enum cpu_level cpu_level_of(const struct cpu_features *features);
 
 /* "scalar", "avx2", "avx512" */
 const char *cpu_level_name(enum cpu_level level);

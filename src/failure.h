@@ -13,8 +13,8 @@ enum exit_status {
 	EXIT_DONE = 0,
 	EXIT_WRONG = 1, /* the data is wrong, or the run failed */
 	EXIT_USAGE = 2,
-	EXIT_FILE = 3, /* an input or output file */
-	EXIT_PEER = 4, /* a peer or the network */
+	EXIT_FILE = 3,	    /* an input or output file */
+	EXIT_PEER = 4,	    /* a peer or the network */
 	EXIT_RESOURCES = 5, /* memory, threads, descriptors */
 };
 

@@ -19,6 +19,10 @@ __attribute__((format(printf, 1, 2))) void log_warnx(const char *format, ...);
 /* "program: message: strerror(errno)\n" */
 __attribute__((format(printf, 1, 2))) void log_warn(const char *format, ...);
 
+/* "program: what: why\n", for a signal handler to write; the caller frees it.
+ * NULL: no memory. */
+char *log_line(const char *what, const char *why);
+
 /* "program: what: why\n"; returns failure->status. */
 int log_failure(const struct failure *failure);
 

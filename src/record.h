@@ -19,7 +19,7 @@
 #define RECORD_SIZE_MAX (16 * MIB)
 
 struct record_shape {
-	uint32_t size; /* 1 .. RECORD_SIZE_MAX */
+	uint32_t size;	     /* 1 .. RECORD_SIZE_MAX */
 	uint32_t key_offset; /* key_offset + key_length <= size */
 	uint32_t key_length; /* >= 1 */
 };

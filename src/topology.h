@@ -18,8 +18,15 @@ void topology_read(struct topology *topology);
 /* Bind the calling thread to one CPU; a refusal is ignored: it only costs. */
 void topology_pin_self(uint16_t cpu);
 
-/* What can be had without swapping: MemAvailable, less if a cgroup (v2, or v1's
- * memory controller) leaves less. */
+/*
+ * What can be had without swapping: MemAvailable, less if a cgroup (v2, or v1's
+ * memory controller) or one above it leaves less.  Cached file data that has
+ * not been used lately counts as free, as it does in MemAvailable.  UINT64_MAX
+ * if nothing can be read.
+ */
 uint64_t topology_available_bytes(void);
+
+/* The same from the proc/ and sys/ in another folder, for tests. */
+uint64_t topology_available_bytes_under(const char *root);
 
 #endif /* TOPOLOGY_H */

@@ -24,7 +24,7 @@ struct trace_lane {
 	struct trace_span *spans; /* NULL: not tracing */
 	uint32_t capacity;
 	uint32_t count; /* spans stored */
-	uint32_t lost; /* spans that found no room */
+	uint32_t lost;	/* spans that found no room */
 };
 
 /* capacity spans; 0 or -ENOMEM. */

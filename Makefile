@@ -1,0 +1,300 @@
+# Everything is built from here; no file is named below: what lies in src/,
+# shell/ and tests/ is found by its name.
+#
+#   src/NAME_main.c, shell/NAME_main.c   the program bin/NAME
+#   any other src/*.c, shell/*.c         a member of the library
+#   tests/test_*.c                       cmocka tests
+#   tests/bench_*.c                      benchmarks
+#   tests/fuzz_*.c                       libFuzzer targets
+#   tests/fault.c                        build/fault.so, for LD_PRELOAD
+#   any other tests/*.c                  programs that the check scripts use
+#
+# A variant is one way to compile all that, in a folder of its own:
+#
+#   build/musl    static programs, what a user gets: they start in half the
+#                 time, having nothing to link at run time
+#   build/dyn     glibc: the tests, and programs that LD_PRELOAD can reach
+#   build/asan    SAN=asan: AddressSanitizer and UBSan
+#   build/tsan    SAN=tsan: ThreadSanitizer
+#   build/clang*  CC=clang-14, alone or with SAN
+#
+# What you may set: CC CFLAGS LDFLAGS LIBC=musl|glibc SAN=asan|tsan WERROR=1
+# V=1 PREFIX DESTDIR BUILD; bench: LABEL; fuzz: FUZZ_SECONDS.
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+MUSL_CC ?= musl-gcc
+FUZZ_CC ?= clang-14
+BUILD ?= build
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 20
+ARCH := $(shell uname -m)
+TRIPLET := $(ARCH)-linux-gnu
+
+# --- which variants ----------------------------------------------------------
+
+CLANG := $(if $(findstring clang,$(CC)),clang)
+EMPTY :=
+SPACE := $(EMPTY) $(EMPTY)
+# Of the tests; of the programs too unless those are static.
+VARIANT := $(or $(subst $(SPACE),-,$(strip $(CLANG) $(SAN))),dyn)
+
+ifeq ($(VARIANT),dyn)
+LIBC ?= $(if $(shell command -v $(MUSL_CC)),musl,glibc)
+else
+override LIBC := glibc
+endif
+PROGRAM_VARIANT := $(if $(filter musl,$(LIBC)),musl,$(VARIANT))
+# Only the plain build is what bin/ holds.
+BIN := $(if $(filter dyn,$(VARIANT)),bin,$(BUILD)/$(VARIANT)/bin)
+
+# --- what there is -----------------------------------------------------------
+
+# Suffixes of files for one instruction set, on x86-64 only.
+X86_SUFFIXES := avx2 avx512 pclmul vpclmul
+X86_ONLY := $(if $(filter x86_64,$(ARCH)),,$(X86_SUFFIXES:%=%%_%.c))
+
+SOURCES := $(filter-out $(X86_ONLY),$(wildcard src/*.c shell/*.c))
+MAINS := $(filter %_main.c,$(SOURCES))
+MEMBERS := $(filter-out $(MAINS),$(SOURCES))
+PROGRAMS := $(notdir $(MAINS:_main.c=))
+TESTS := $(wildcard tests/test_*.c)
+BENCHES := $(wildcard tests/bench_*.c)
+FUZZERS := $(wildcard tests/fuzz_*.c)
+FAULT := $(wildcard tests/fault.c)
+HELPERS := $(filter-out $(TESTS) $(BENCHES) $(FUZZERS) $(FAULT),\
+	     $(wildcard tests/*.c))
+SCRIPTS := $(wildcard .ci/run tests/run tests/*.sh shell/*.sh tune/*.sh)
+PAGES := $(wildcard man/*.1)
+
+# --- flags -------------------------------------------------------------------
+
+WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
+	    -Wvla -Wno-format-zero-length $(if $(WERROR),-Werror)
+BASE_FLAGS := -std=gnu11 -D_GNU_SOURCE -O2 -g -pthread -Isrc \
+	      $(if $(wildcard shell),-Ishell) $(WARNINGS)
+
+AVX2 := -mavx2 -mbmi2
+AVX512 := $(AVX2) -mavx512f -mavx512bw -mavx512dq -mavx512vl
+PCLMUL := -mpclmul -msse4.1
+# The flags of one file, by its suffix: $(call file_flags,FILE)
+file_flags = $(if $(filter %_avx2.c,$1),$(AVX2)) \
+	     $(if $(filter %_avx512.c,$1),$(AVX512)) \
+	     $(if $(filter %_pclmul.c,$1),$(PCLMUL)) \
+	     $(if $(filter %_vpclmul.c,$1),$(AVX512) $(PCLMUL) -mvpclmulqdq) \
+	     $(if $(filter src/version.c,$1),-DBLINKSORT_COMMIT='"$(COMMIT)"')
+
+ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all \
+	-fno-omit-frame-pointer
+TSAN := -fsanitize=thread
+SAN_FLAGS := $(if $(filter asan,$(SAN)),$(ASAN))$(if $(filter tsan,$(SAN)),$(TSAN))
+
+# musl's own headers first; those of the kernel and of the libraries, which
+# stand beside glibc's, only for what musl does not have.
+MUSL_FLAGS := -fno-pie -idirafter /usr/include -idirafter /usr/include/$(TRIPLET)
+
+LIBRARIES := uring
+STATIC_LIBRARIES := $(LIBRARIES:%=/usr/lib/$(TRIPLET)/lib%.a)
+DYNAMIC_LIBRARIES := -Wl,--as-needed $(LIBRARIES:%=-l%)
+
+COMMIT := $(or $(shell git describe --always --dirty 2>/dev/null),unknown)
+
+# --- packages ----------------------------------------------------------------
+
+PACKAGES := make gcc libc6-dev musl-tools liburing-dev libnuma-dev \
+	libsodium-dev libcmocka-dev clang-14 clang-tidy-14 clang-format-14 \
+	libclang-rt-14-dev shellcheck mandoc python3 xfsprogs util-linux \
+	hdparm fio strace procps
+
+# Those without which nothing compiles, of the packages above.
+MISSING = $(strip \
+	$(if $(shell command -v $(CC)),,$(CC)) \
+	$(if $(wildcard /usr/include/stdio.h),,libc6-dev) \
+	$(if $(wildcard /usr/include/liburing.h),,liburing-dev))
+
+# --- targets -----------------------------------------------------------------
+
+ifneq ($(V),1)
+Q := @
+say = @printf '  %-7s %s\n' $(1) $(patsubst $(BUILD)/%,%,$(2));
+endif
+
+.DELETE_ON_ERROR:
+.SECONDARY:
+.SUFFIXES:
+MAKEFLAGS += --no-builtin-rules
+
+.PHONY: all
+all: $(PROGRAMS:%=$(BIN)/%) ## the programs, in bin/
+
+.PHONY: help
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | \
+		while IFS="$$(printf '\t')" read -r target what; do \
+			printf '%-10s %s\n' "$$target" "$$what"; done
+
+.PHONY: deps
+deps: ## install the Debian packages that are missing
+	@missing=; for package in $(PACKAGES); do \
+		dpkg-query -W -f '$${Status}' "$$package" 2>/dev/null | \
+			grep -q ' installed$$' || \
+			missing="$$missing $$package"; \
+	done; \
+	[ -z "$$missing" ] && exit 0; \
+	as_root=; [ "$$(id -u)" = 0 ] || as_root=sudo; \
+	echo "installing:$$missing"; \
+	$$as_root apt-get -q update && \
+	$$as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y install \
+		--no-install-recommends $$missing
+
+# What is found at the start, such as the compilers, is looked for again when
+# deps has installed them: hence a second make.
+.PHONY: check
+check: deps ## build and run all tests; SAN=asan, SAN=tsan
+	@$(MAKE) --no-print-directory all tests
+	@VARIANT=$(VARIANT) BIN=$(BIN) BUILD=$(BUILD) tests/run $(CHECKS)
+
+.PHONY: demo
+demo: deps ## sort a million records and show what happens
+	@$(MAKE) --no-print-directory all tests
+	@tests/demo.sh
+
+.PHONY: bench
+bench: all tests ## measure; LABEL= names the rows
+	tests/bench_files.py $(if $(LABEL),--label '$(LABEL)')
+
+DYN_PROGRAMS := $(if $(filter dyn,$(VARIANT)),$(PROGRAMS:%=$(BUILD)/dyn/bin/%))
+.PHONY: tests
+tests: $(TESTS:%.c=$(BUILD)/$(VARIANT)/%) $(HELPERS:%.c=$(BUILD)/$(VARIANT)/%) \
+	$(BENCHES:%.c=$(BUILD)/$(PROGRAM_VARIANT)/%) $(DYN_PROGRAMS) \
+	$(FAULT:tests/%.c=$(BUILD)/%.so)
+
+.PHONY: fuzz
+fuzz: $(FUZZERS:%.c=$(BUILD)/fuzz/%) ## each for FUZZ_SECONDS from its corpus
+	@for name in $(FUZZERS:tests/fuzz_%.c=%); do \
+		found=$(BUILD)/fuzz/corpus/$$name; seeds=tests/corpus/$$name; \
+		mkdir -p $$found && [ -d $$seeds ] || seeds=; \
+		echo "  FUZZ    $$name"; \
+		$(BUILD)/fuzz/tests/fuzz_$$name -max_total_time=$(FUZZ_SECONDS) \
+			-artifact_prefix=$(BUILD)/fuzz/ $$found $$seeds \
+			>$(BUILD)/fuzz/$$name.log 2>&1 || \
+			{ tail -n 40 $(BUILD)/fuzz/$$name.log; exit 1; }; \
+		tail -n 1 $(BUILD)/fuzz/$$name.log; \
+	done
+
+C_FILES := $(wildcard src/*.[ch] shell/*.[ch] tests/*.[ch])
+TIDY_FILES := $(SOURCES) $(filter %.c,$(wildcard tests/*.c))
+# SC2317: code that cannot be reached; check NAME FUNCTION reaches it.
+.PHONY: lint
+lint: $(TIDY_FILES:%=tidy/%) ## format, warnings, clang-tidy, shellcheck, mandoc
+	clang-format-14 --dry-run -Werror $(C_FILES)
+	shellcheck -x -P tests -e SC2317 $(SCRIPTS)
+	$(if $(PAGES),mandoc -T lint -W warning $(PAGES))
+	$(MAKE) --no-print-directory BUILD=$(BUILD)/lint WERROR=1 objects
+
+.PHONY: $(TIDY_FILES:%=tidy/%)
+$(TIDY_FILES:%=tidy/%): tidy/%: %
+	$(call say,TIDY,$<)
+	$(Q)clang-tidy-14 --quiet $< -- $(BASE_FLAGS) $(call file_flags,$<) \
+		2>/dev/null
+
+.PHONY: format
+format: ## lay out all C files
+	clang-format-14 -i $(C_FILES)
+
+.PHONY: install
+install: all ## programs and man pages to DESTDIR and PREFIX
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 755 $(PROGRAMS:%=$(BIN)/%) $(DESTDIR)$(PREFIX)/bin
+	$(if $(PAGES),install -m 644 $(PAGES) $(DESTDIR)$(PREFIX)/share/man/man1)
+
+.PHONY: uninstall
+uninstall: ## take them away again
+	rm -f $(PROGRAMS:%=$(DESTDIR)$(PREFIX)/bin/%)
+	rm -f $(PAGES:man/%=$(DESTDIR)$(PREFIX)/share/man/man1/%)
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf $(BUILD) bin
+
+# --- rules -------------------------------------------------------------------
+
+.PHONY: FORCE require
+FORCE:
+
+require:
+	$(if $(MISSING),$(error missing: $(MISSING); 'make deps' installs it))
+
+# A file that is written anew only when its text changes, so that whatever
+# depends on it is: $(call stamp,TEXT)
+stamp = @mkdir -p $(@D); echo '$(subst ','\'',$(strip $(1)))' | \
+	cmp -s - $@ || echo '$(subst ','\'',$(strip $(1)))' >$@
+
+$(BUILD)/commit: FORCE
+	$(call stamp,$(COMMIT))
+
+# $(call variant,NAME,COMPILER,FLAGS,LINK FLAGS,LIBRARIES)
+define variant
+$(BUILD)/$(1)/flags: FORCE
+	$$(call stamp,$(2) $(3) $(BASE_FLAGS) $(CFLAGS))
+
+$(BUILD)/$(1)/members: FORCE
+	$$(call stamp,$(MEMBERS))
+
+$(BUILD)/$(1)/%.o: %.c $(BUILD)/$(1)/flags | require
+	$$(call say,CC,$$@)
+	$(Q)mkdir -p $$(@D)
+	$(Q)$(2) $(BASE_FLAGS) $(3) $$(call file_flags,$$<) $(CFLAGS) \
+		-MMD -MP -c -o $$@ $$<
+
+$(BUILD)/$(1)/src/version.o: $(BUILD)/commit
+
+$(BUILD)/$(1)/libblink.a: $(MEMBERS:%.c=$(BUILD)/$(1)/%.o) \
+		$(BUILD)/$(1)/members
+	$$(call say,AR,$$@)
+	$(Q)rm -f $$@ && ar rcs $$@ $$(filter %.o,$$^)
+
+$(BUILD)/$(1)/bin/%: $(BUILD)/$(1)/src/%_main.o $(BUILD)/$(1)/libblink.a
+	$$(call say,LINK,$$@)
+	$(Q)mkdir -p $$(@D)
+	$(Q)$(2) -pthread $(3) $(4) $(LDFLAGS) -o $$@ $$^ $(5)
+
+$(BUILD)/$(1)/bin/%: $(BUILD)/$(1)/shell/%_main.o $(BUILD)/$(1)/libblink.a
+	$$(call say,LINK,$$@)
+	$(Q)mkdir -p $$(@D)
+	$(Q)$(2) -pthread $(3) $(4) $(LDFLAGS) -o $$@ $$^ $(5)
+
+$(BUILD)/$(1)/tests/%: $(BUILD)/$(1)/tests/%.o $(BUILD)/$(1)/libblink.a
+	$$(call say,LINK,$$@)
+	$(Q)$(2) -pthread $(3) $(4) $(LDFLAGS) -o $$@ $$^ \
+		$$(if $$(filter test_%,$$(@F)),-lcmocka) $(5)
+
+-include $$(wildcard $(BUILD)/$(1)/*/*.d)
+endef
+
+$(eval $(call variant,$(VARIANT),$(CC),$(SAN_FLAGS),,$(DYNAMIC_LIBRARIES)))
+ifeq ($(LIBC),musl)
+$(eval $(call variant,musl,$(MUSL_CC),$(MUSL_FLAGS),-static -no-pie,$(STATIC_LIBRARIES)))
+endif
+FUZZ_FLAGS := -fsanitize=fuzzer-no-link,address,undefined \
+	      -fno-sanitize-recover=all
+$(eval $(call variant,fuzz,$(FUZZ_CC),$(FUZZ_FLAGS),-fsanitize=fuzzer,$(DYNAMIC_LIBRARIES)))
+
+.PHONY: objects
+objects: $(PROGRAMS:%=$(BUILD)/$(PROGRAM_VARIANT)/bin/%) tests
+
+ifeq ($(BIN),bin)
+$(BUILD)/bin.from: FORCE
+	$(call stamp,$(BUILD)/$(PROGRAM_VARIANT))
+
+# install(1), not cp: a program that is running keeps its old file.
+bin/%: $(BUILD)/$(PROGRAM_VARIANT)/bin/% $(BUILD)/bin.from
+	$(call say,INSTALL,$@)
+	$(Q)install -D $< $@
+endif
+
+$(BUILD)/fault.so: tests/fault.c | require
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(BASE_FLAGS) -fPIC -shared -o $@ $< -ldl

@@ -1,0 +1,26 @@
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "failure.h"
+
+int failure_set(struct failure *failure, enum exit_status status,
+		const char *what, int error, const char *format, ...)
+{
+	const char *separator = error && format[0] != '\0' ? ": " : "";
+	const char *reason = error ? strerror(error) : "";
+	/* A text that is too long is cut, not the reason behind it. */
+	size_t room = sizeof(failure->why) - strlen(separator) - strlen(reason);
+	va_list arguments;
+
+	failure->status = status;
+	failure->what = what;
+	va_start(arguments, format);
+	if (vsnprintf(failure->why, room, format, arguments) < 0)
+		failure->why[0] = '\0';
+	va_end(arguments);
+	strcat(failure->why, separator);
+	strcat(failure->why, reason);
+	return error ? -error : -EINVAL;
+}

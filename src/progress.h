@@ -1,0 +1,42 @@
+/*
+ * progress.h - a line on the terminal that says how far a long run has come
+ *
+ *     blinkgen: 45%, 430.2 MiB of 953.7 MiB, 1.2 GiB/s
+ *
+ * Only where stderr is a terminal, only from the second second on, redrawn at
+ * most ten times a second, and gone at the end.  Whichever worker finds that it
+ * is time draws: there is no thread for it.
+ */
+#ifndef PROGRESS_H
+#define PROGRESS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct progress {
+	int fd;		     /* the terminal; -1: draw nothing */
+	const char *program; /* borrowed */
+	uint64_t total_bytes;
+	uint64_t begin_ns;
+	_Atomic uint64_t done_bytes;
+	_Atomic uint64_t next_ns; /* draw no earlier */
+	_Atomic bool drawn;	  /* there is a line to remove */
+};
+
+/* fd: STDERR_FILENO; what is no terminal gets nothing. */
+void progress_begin(struct progress *progress, int fd, const char *program,
+		    uint64_t total_bytes);
+
+/* Any thread, after each piece of work: chunks of a MiB, not records. */
+void progress_add(struct progress *progress, uint64_t bytes);
+
+/* The same at a given time, for tests. */
+void progress_add_at(struct progress *progress, uint64_t bytes,
+		     uint64_t now_ns);
+
+/* Remove the line: when the workers have ended, before anything is printed.
+ * Safe on one that never began if it is zeroed and its fd is -1. */
+void progress_end(struct progress *progress);
+
+#endif /* PROGRESS_H */

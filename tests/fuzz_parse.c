@@ -1,0 +1,94 @@
+/*
+ * Any text to every parser of parse.h, and to what prints names: no crash, and
+ * what a parser returns keeps the promises of the header.
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpu.h"
+#include "format.h"
+#include "parse.h"
+
+#define UNTOUCHED 0x5a5a5a5a5a5a5a5aULL
+
+static void require(int condition)
+{
+	if (!condition)
+		abort();
+}
+
+static void fuzz_u128(const char *text)
+{
+	unsigned __int128 value = UNTOUCHED;
+	char buffer[FORMAT_U128_BYTES];
+	int error = parse_u128(text, &value);
+
+	require(error == 0 || error == -EINVAL || error == -ERANGE);
+	if (error) {
+		require(value == UNTOUCHED);
+		return;
+	}
+	/* Printed, it is the same text but for leading zeros. */
+	while (*text == '0' && text[1] != '\0')
+		text++;
+	require(strcmp(format_u128(buffer, value), text) == 0);
+}
+
+static void fuzz_u64(const char *text)
+{
+	uint64_t value = UNTOUCHED;
+
+	if (parse_u64(text, 10, 1000000, &value) == 0)
+		require(value >= 10 && value <= 1000000);
+	else
+		require(value == UNTOUCHED);
+	if (parse_size(text, 1, 1 << 30, &value) == 0)
+		require(value >= 1 && value <= 1 << 30);
+}
+
+static void fuzz_cpu_list(const char *text)
+{
+	/* On the heap, so that the sanitizer sees a write beside it. */
+	unsigned char *cpus = calloc(64, 1);
+	int error, set = 0;
+
+	require(cpus != NULL);
+	error = parse_cpu_list(text, cpus, 64);
+	for (int i = 0; i < 64; i++)
+		set += cpus[i];
+	require(error ? set == 0 : set > 0);
+	free(cpus);
+}
+
+static void fuzz_text(const char *text)
+{
+	static FILE *null;
+	enum cpu_level level;
+
+	if (!null)
+		null = fopen("/dev/null", "w");
+	require(null != NULL);
+	format_json_string(null, text);
+	cpu_level_parse(text, &level);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = malloc(size + 1);
+
+	require(text != NULL);
+	if (size > 0)
+		memcpy(text, data, size);
+	text[size] = '\0';
+	fuzz_u128(text);
+	fuzz_u64(text);
+	fuzz_cpu_list(text);
+	fuzz_text(text);
+	free(text);
+	return 0;
+}

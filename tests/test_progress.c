@@ -1,0 +1,215 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base.h"
+#include "progress.h"
+
+#define MS UINT64_C(1000000)
+
+/* Both ends of a terminal of our own. */
+static int screen = -1, terminal = -1;
+
+static int open_terminal(void **state)
+{
+	struct termios raw;
+
+	(void)state;
+	screen = posix_openpt(O_RDWR | O_NOCTTY);
+	if (screen < 0 || grantpt(screen) || unlockpt(screen))
+		return -1;
+	terminal = open(ptsname(screen), O_RDWR | O_NOCTTY);
+	if (terminal < 0 || tcgetattr(terminal, &raw))
+		return -1;
+	cfmakeraw(&raw);
+	fcntl(screen, F_SETFL, O_NONBLOCK);
+	return tcsetattr(terminal, TCSANOW, &raw);
+}
+
+static int close_terminal(void **state)
+{
+	(void)state;
+	close(terminal);
+	close(screen);
+	return 0;
+}
+
+/* All that was drawn since the last call; "" for nothing.  A byte to mark the
+ * end, since a terminal may hand over what was written in pieces. */
+static const char *drawn(void)
+{
+	static char text[8192];
+	size_t length = 0;
+
+	assert_int_equal(write(terminal, "$", 1), 1);
+	while (length == 0 || text[length - 1] != '$') {
+		ssize_t got =
+			read(screen, text + length, sizeof(text) - 1 - length);
+
+		if (got > 0)
+			length += (size_t)got;
+		else
+			usleep(100);
+	}
+	text[length - 1] = '\0';
+	return text;
+}
+
+static void progress__nothing_in_the_first_second(void **state)
+{
+	struct progress progress;
+
+	(void)state;
+	progress_begin(&progress, terminal, "p", 100 * MIB);
+	progress_add_at(&progress, MIB, progress.begin_ns);
+	progress_add_at(&progress, MIB, progress.begin_ns + 999 * MS);
+	progress_end(&progress);
+	assert_string_equal(drawn(), "");
+}
+
+static void progress__line(void **state)
+{
+	struct progress progress;
+	char want[100];
+
+	(void)state;
+	progress_begin(&progress, terminal, "blinkgen", 100 * MIB);
+	progress_add_at(&progress, 40 * MIB, progress.begin_ns);
+	progress_add_at(&progress, 5 * MIB, progress.begin_ns + 1500 * MS);
+	snprintf(want, sizeof(want), "\r%-79s\r",
+		 "blinkgen: 45%, 45.0 MiB of 100.0 MiB, 30.0 MiB/s");
+	assert_string_equal(drawn(), want);
+}
+
+static void progress__ten_times_a_second(void **state)
+{
+	struct progress progress;
+
+	(void)state;
+	progress_begin(&progress, terminal, "p", GIB);
+	progress_add_at(&progress, 1, progress.begin_ns + 1000 * MS);
+	assert_string_not_equal(drawn(), "");
+	progress_add_at(&progress, 1, progress.begin_ns + 1099 * MS);
+	assert_string_equal(drawn(), "");
+	progress_add_at(&progress, 1, progress.begin_ns + 1100 * MS);
+	assert_string_not_equal(drawn(), "");
+}
+
+static void progress_end__removes_the_line(void **state)
+{
+	struct progress progress;
+	char want[100];
+
+	(void)state;
+	progress_begin(&progress, terminal, "p", 0);
+	progress_add_at(&progress, 7, progress.begin_ns + 2000 * MS);
+	drawn();
+	progress_end(&progress);
+	snprintf(want, sizeof(want), "\r%79s\r", "");
+	assert_string_equal(drawn(), want);
+	progress_end(&progress);
+	assert_string_equal(drawn(), "");
+}
+
+/* A long name is cut, so that the line never wraps. */
+static void progress__never_wraps(void **state)
+{
+	struct progress progress;
+	char name[101];
+	const char *line;
+
+	(void)state;
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	progress_begin(&progress, terminal, name, GIB);
+	progress_add_at(&progress, 1, progress.begin_ns + 2000 * MS);
+	line = drawn();
+	assert_int_equal(strlen(line), 81);
+	assert_ptr_equal(strchr(line + 1, '\r'), line + 80);
+}
+
+static void progress__silent_if_no_terminal(void **state)
+{
+	struct progress progress;
+	int ends[2];
+	char byte;
+
+	(void)state;
+	assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
+	progress_begin(&progress, ends[1], "p", 100);
+	progress_add_at(&progress, 50, progress.begin_ns + 5000 * MS);
+	progress_add(&progress, 50);
+	progress_end(&progress);
+	assert_int_equal(read(ends[0], &byte, 1), -1);
+	assert_int_equal(atomic_load(&progress.done_bytes), 100);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static void progress_end__never_began(void **state)
+{
+	struct progress progress = { .fd = -1 };
+
+	(void)state;
+	progress_end(&progress);
+}
+
+#define ADDERS 4
+#define ADDS 10000
+
+static void *add_many(void *context)
+{
+	struct progress *progress = context;
+
+	for (uint64_t i = 1; i <= ADDS; i++)
+		progress_add_at(progress, 1, progress->begin_ns + i * MS / 5);
+	return NULL;
+}
+
+/* Nothing is lost, and at most one line for each tenth of the second second. */
+static void progress_add__from_threads(void **state)
+{
+	struct progress progress;
+	pthread_t threads[ADDERS];
+	const char *lines;
+	unsigned returns = 0;
+
+	(void)state;
+	progress_begin(&progress, terminal, "p", ADDERS * ADDS);
+	for (int i = 0; i < ADDERS; i++)
+		assert_int_equal(
+			pthread_create(&threads[i], NULL, add_many, &progress),
+			0);
+	for (int i = 0; i < ADDERS; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	assert_int_equal(atomic_load(&progress.done_bytes), ADDERS * ADDS);
+	for (lines = drawn(); *lines; lines++)
+		returns += *lines == '\r';
+	assert_in_range(returns, 2, 2 * 11);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(progress__nothing_in_the_first_second),
+		cmocka_unit_test(progress__line),
+		cmocka_unit_test(progress__ten_times_a_second),
+		cmocka_unit_test(progress_end__removes_the_line),
+		cmocka_unit_test(progress__never_wraps),
+		cmocka_unit_test(progress__silent_if_no_terminal),
+		cmocka_unit_test(progress_end__never_began),
+		cmocka_unit_test(progress_add__from_threads),
+	};
+
+	return cmocka_run_group_tests(tests, open_terminal, close_terminal);
+}

@@ -1,0 +1,255 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base.h"
+#include "topology.h"
+
+static void topology_read__is_the_affinity(void **state)
+{
+	struct topology topology;
+	cpu_set_t set;
+
+	(void)state;
+	topology_read(&topology);
+	if (sched_getaffinity(0, sizeof(set), &set) != 0)
+		skip(); /* more than 1024 CPUs */
+	assert_int_equal(topology.cpu_count, CPU_COUNT(&set));
+	for (unsigned i = 0; i < topology.cpu_count; i++) {
+		assert_true(CPU_ISSET(topology.cpus[i], &set));
+		if (i > 0)
+			assert_true(topology.cpus[i - 1] < topology.cpus[i]);
+	}
+}
+
+static void topology_pin_self__narrows_what_is_read(void **state)
+{
+	struct topology before, pinned;
+	cpu_set_t set;
+	uint16_t last;
+
+	(void)state;
+	topology_read(&before);
+	last = before.cpus[before.cpu_count - 1];
+	topology_pin_self(last);
+	topology_read(&pinned);
+	assert_int_equal(pinned.cpu_count, 1);
+	assert_int_equal(pinned.cpus[0], last);
+
+	CPU_ZERO(&set);
+	for (unsigned i = 0; i < before.cpu_count; i++)
+		CPU_SET(before.cpus[i], &set);
+	assert_int_equal(sched_setaffinity(0, sizeof(set), &set), 0);
+}
+
+static void topology_pin_self__refusal_is_ignored(void **state)
+{
+	struct topology before, after;
+
+	(void)state;
+	topology_read(&before);
+	topology_pin_self(8191);
+	topology_pin_self(UINT16_MAX);
+	topology_read(&after);
+	assert_int_equal(before.cpu_count, after.cpu_count);
+}
+
+static void topology_available_bytes__here(void **state)
+{
+	uint64_t bytes = topology_available_bytes();
+
+	(void)state;
+	assert_true(bytes > 0);
+	/* A number of bytes, not of KiB nor of pages nor of nothing. */
+	assert_true(bytes < UINT64_C(1) << 50);
+}
+
+/* A folder that stands for / */
+static char root[] = "/tmp/test_topology.XXXXXX";
+
+static void put(const char *path, const char *text)
+{
+	char full[512];
+	char *slash;
+	FILE *file;
+
+	snprintf(full, sizeof(full), "%s/%s", root, path);
+	for (slash = strchr(full + strlen(root) + 1, '/'); slash;
+	     slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		mkdir(full, 0700);
+		*slash = '/';
+	}
+	file = fopen(full, "w");
+	assert_non_null(file);
+	fputs(text, file);
+	assert_int_equal(fclose(file), 0);
+}
+
+static int remove_one(const char *path, const struct stat *status, int type,
+		      struct FTW *where)
+{
+	(void)status;
+	(void)type;
+	(void)where;
+	return remove(path);
+}
+
+static int make_root(void **state)
+{
+	(void)state;
+	strcpy(root + sizeof(root) - 7, "XXXXXX");
+	return mkdtemp(root) ? 0 : -1;
+}
+
+static int remove_root(void **state)
+{
+	(void)state;
+	return nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+#define MEMINFO                                                                \
+	"MemTotal:        8000 kB\nMemFree:          100 kB\n"                 \
+	"MemAvailable:    4000 kB\nBuffers:           10 kB\n"
+
+static void available__nothing_known(void **state)
+{
+	(void)state;
+	assert_true(topology_available_bytes_under(root) == UINT64_MAX);
+}
+
+static void available__no_cgroup(void **state)
+{
+	(void)state;
+	put("proc/meminfo", MEMINFO);
+	assert_int_equal(topology_available_bytes_under(root), 4000 * KIB);
+}
+
+static void available__v2_without_limit(void **state)
+{
+	(void)state;
+	put("proc/meminfo", MEMINFO);
+	put("proc/self/cgroup", "0::/a\n");
+	put("sys/fs/cgroup/a/memory.max", "max\n");
+	put("sys/fs/cgroup/a/memory.current", "5000\n");
+	assert_int_equal(topology_available_bytes_under(root), 4000 * KIB);
+}
+
+static void available__v2_limit(void **state)
+{
+	(void)state;
+	put("proc/meminfo", MEMINFO);
+	put("proc/self/cgroup", "0::/a/b\n");
+	put("sys/fs/cgroup/a/b/memory.max", "1000000\n");
+	put("sys/fs/cgroup/a/b/memory.current", "300000\n");
+	assert_int_equal(topology_available_bytes_under(root), 700000);
+}
+
+/* The parent's is the tighter one. */
+static void available__v2_limit_of_parent(void **state)
+{
+	(void)state;
+	put("proc/meminfo", MEMINFO);
+	put("proc/self/cgroup", "0::/a/b\n");
+	put("sys/fs/cgroup/a/memory.max", "900000\n");
+	put("sys/fs/cgroup/a/memory.current", "800000\n");
+	put("sys/fs/cgroup/a/b/memory.max", "1000000\n");
+	put("sys/fs/cgroup/a/b/memory.current", "300000\n");
+	assert_int_equal(topology_available_bytes_under(root), 100000);
+}
+
+static void available__v2_idle_cache_is_free(void **state)
+{
+	(void)state;
+	put("proc/meminfo", MEMINFO);
+	put("proc/self/cgroup", "0::/a\n");
+	put("sys/fs/cgroup/a/memory.max", "1000000\n");
+	put("sys/fs/cgroup/a/memory.current", "900000\n");
+	put("sys/fs/cgroup/a/memory.stat",
+	    "anon 100000\nactive_file 1\ninactive_file 600000\n");
+	assert_int_equal(topology_available_bytes_under(root), 700000);
+}
+
+/* The limit was lowered below what is in use. */
+static void available__v2_over_limit(void **state)
+{
+	(void)state;
+	put("proc/meminfo", MEMINFO);
+	put("proc/self/cgroup", "0::/a\n");
+	put("sys/fs/cgroup/a/memory.max", "1000\n");
+	put("sys/fs/cgroup/a/memory.current", "2000\n");
+	assert_int_equal(topology_available_bytes_under(root), 0);
+}
+
+/* In a container: the path is the host's, the mount is the container's. */
+static void available__path_not_mounted(void **state)
+{
+	(void)state;
+	put("proc/meminfo", MEMINFO);
+	put("proc/self/cgroup", "0::/docker/1234\n");
+	put("sys/fs/cgroup/memory.max", "500000\n");
+	put("sys/fs/cgroup/memory.current", "100000\n");
+	assert_int_equal(topology_available_bytes_under(root), 400000);
+}
+
+static void available__v1(void **state)
+{
+	(void)state;
+	put("proc/meminfo", MEMINFO);
+	put("proc/self/cgroup",
+	    "12:hugememory:/h\n11:memory2:/h\n4:cpuset,memory:/m\n0::/\n");
+	put("sys/fs/cgroup/memory/h/memory.limit_in_bytes", "1\n");
+	put("sys/fs/cgroup/memory/h/memory.usage_in_bytes", "1\n");
+	put("sys/fs/cgroup/memory/memory.limit_in_bytes",
+	    "9223372036854771712\n");
+	put("sys/fs/cgroup/memory/memory.usage_in_bytes", "900000\n");
+	put("sys/fs/cgroup/memory/m/memory.limit_in_bytes", "600000\n");
+	put("sys/fs/cgroup/memory/m/memory.usage_in_bytes", "200000\n");
+	put("sys/fs/cgroup/memory/m/memory.stat",
+	    "cache 1\ninactive_file 7\ntotal_inactive_file 50000\n");
+	assert_int_equal(topology_available_bytes_under(root), 450000);
+}
+
+static void available__malformed_lines(void **state)
+{
+	(void)state;
+	put("proc/meminfo", "MemTotal: 3 kB\n");
+	put("proc/self/cgroup", "\nx\n0:\n::\n1:memory\n");
+	assert_true(topology_available_bytes_under(root) == UINT64_MAX);
+}
+
+#define UNDER_ROOT(function)                                                   \
+	cmocka_unit_test_setup_teardown(function, make_root, remove_root)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(topology_read__is_the_affinity),
+		cmocka_unit_test(topology_pin_self__narrows_what_is_read),
+		cmocka_unit_test(topology_pin_self__refusal_is_ignored),
+		cmocka_unit_test(topology_available_bytes__here),
+		UNDER_ROOT(available__nothing_known),
+		UNDER_ROOT(available__no_cgroup),
+		UNDER_ROOT(available__v2_without_limit),
+		UNDER_ROOT(available__v2_limit),
+		UNDER_ROOT(available__v2_limit_of_parent),
+		UNDER_ROOT(available__v2_idle_cache_is_free),
+		UNDER_ROOT(available__v2_over_limit),
+		UNDER_ROOT(available__path_not_mounted),
+		UNDER_ROOT(available__v1),
+		UNDER_ROOT(available__malformed_lines),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
