@@ -1,0 +1,55 @@
+"""Where the programs are, ours and the system's."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+BUILD = ROOT / os.environ.get("BUILD", "build")
+BIN = ROOT / "bin"
+
+
+class Skip(Exception):
+    """This cannot be measured here; the reason."""
+
+
+class Failed(Exception):
+    """A program failed or its output is wrong."""
+
+
+def tool(name):
+    """Path of a program of the system, searched off the clock."""
+    path = shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin:/sbin")
+    if not path:
+        raise Skip(f"there is no {name}")
+    return path
+
+
+def built(name):
+    """Path of a test program, the one that a user's build would be first."""
+    for variant in ("musl", "dyn"):
+        path = BUILD / variant / "tests" / name
+        if path.exists():
+            return str(path)
+    raise Skip(f"{name} is not built")
+
+
+def program(name):
+    return str(BIN / name)
+
+
+def quiet(command):
+    """Run off the clock; its output, or None when it fails."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def must_run(*command):
+    """Run off the clock; the bytes of its output."""
+    done = subprocess.run(command, capture_output=True, check=False)
+    if done.returncode != 0:
+        why = done.stderr.decode("utf-8", "replace").strip()[-200:]
+        raise Failed(f"{Path(command[0]).name}: status {done.returncode}: "
+                     f"{why}")
+    return done.stdout

@@ -1,0 +1,82 @@
+"""Samples as figures, as rows of a table, and as a file."""
+
+import datetime
+import json
+import re
+import statistics
+
+from bench.programs import BUILD, ROOT
+
+
+def summary(contestants):
+    """Of one contestant, or of the first against the second."""
+    ratio = None
+    if len(contestants) == 2:
+        ratios = [a / b for a, b in zip(*(c.elapsed_ns for c in contestants))]
+        lower, median, upper = statistics.quantiles(
+            ratios, n=4, method="inclusive") if len(ratios) > 1 else ratios * 3
+        ratio = {"lower_quartile": round(lower, 4),
+                 "median": round(median, 4),
+                 "upper_quartile": round(upper, 4)}
+    return {
+        "contestants": [{
+            "name": c.name,
+            "median_ns": round(statistics.median(c.elapsed_ns)),
+            "min_ns": min(c.elapsed_ns),
+        } for c in contestants],
+        "ratio": ratio,
+    }
+
+
+NAME_WIDTH = 27
+HEADING = (f"{'':{NAME_WIDTH}}{'median':>7}{'min':>6}  {'':7}{'median':>7}"
+           f"{'min':>6}{'ratio':>6}{'quartiles':>12}\n"
+           f"{'':{NAME_WIDTH}}{'ms':>7}{'ms':>6}  {'against':7}{'ms':>7}"
+           f"{'ms':>6}")
+
+
+def ms(ns):
+    text = f"{ns / 1e6:.2f}"
+    return text if len(text) <= 5 else f"{ns / 1e6:.1f}"
+
+
+def row(name, result):
+    first, *second = result["contestants"]
+    text = (f"{name:{NAME_WIDTH}}{ms(first['median_ns']):>7}"
+            f"{ms(first['min_ns']):>6}")
+    if second:
+        ratio = result["ratio"]
+        quartiles = (f"{ratio['lower_quartile']:.2f}-"
+                     f"{ratio['upper_quartile']:.2f}")
+        text += (f"  {second[0]['name']:7}{ms(second[0]['median_ns']):>7}"
+                 f"{ms(second[0]['min_ns']):>6}{ratio['median']:6.2f}"
+                 f"{quartiles:>12}")
+    return text
+
+
+def memory_row(name, result):
+    def mib(key):
+        return f"{result[key] / 2**20:.1f}"
+    return (f"{name:{NAME_WIDTH}}{mib('own_peak_bytes'):>7} MiB peak, without "
+            f"{mib('mapped_input_bytes')} mapped; "
+            f"{mib('planned_bytes')} planned")
+
+
+def record_path(label, complete):
+    """A name that is free: a result is never written over."""
+    folder = ROOT / "results" if complete else BUILD
+    stem = f"bench-{datetime.date.today().isoformat()}-{label}"
+    path = folder / f"{stem}.json"
+    number = 2
+    while path.exists():
+        path = folder / f"{stem}-{number}.json"
+        number += 1
+    return path
+
+
+def write_record(path, document):
+    text = json.dumps(document, indent=1)
+    # Lists of plain values on one line: a contestant's samples, a command.
+    text = re.sub(r"\[\s+([^][{}]*?)\s+\]", lambda found: "[" + re.sub(
+        r",\s+", ", ", found.group(1)) + "]", text)
+    path.write_text(text + "\n", encoding="ascii")

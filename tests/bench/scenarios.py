@@ -1,0 +1,133 @@
+"""What is measured: who competes, on which input, where."""
+
+import json
+
+from bench.duel import Contestant
+from bench.files import (RECORD_BYTES, SHAPES, check_copied, check_sorted,
+                         drop_cached, make_input)
+from bench.places import PLACES
+from bench.programs import must_run, program, tool
+
+
+def blinksort(place, *options, name="blinksort", source=None, before=None):
+    source = source or place.input
+    return Contestant(
+        name, [program("blinksort"), *options, str(source), "-o",
+               str(place.output)],
+        before=before, check=check_sorted(source))
+
+
+def copy(place, sync=False, before=None):
+    commands = [[tool("cp"), "--reflink=never", str(place.input),
+                 str(place.output)]]
+    if sync:
+        commands.append([tool("sync"), str(place.output)])
+    return Contestant("cp+sync" if sync else "cp", *commands, before=before,
+                      check=check_copied(place.input))
+
+
+def gnu_sort(place):
+    return Contestant(
+        "sort", [tool("sort"), "--parallel=2", "-S", "2G", "-o",
+                 str(place.output), str(place.input)],
+        check=check_sorted(place.input))
+
+
+def cached(kind, count):
+    def contest(place):
+        make_input(place.input, kind, count)
+        return [blinksort(place), copy(place)]
+    return contest
+
+
+def against_sort(place):
+    make_input(place.input, "-a", 1_000_000)
+    return [blinksort(place), gnu_sort(place)]
+
+
+def cold(sync):
+    def contest(place):
+        make_input(place.input, "-a", 1_000_000)
+        drop = drop_cached(place.input)
+        options = ["--io=direct"] + (["--sync"] if sync else [])
+        return [blinksort(place, *options, before=drop),
+                copy(place, sync, before=drop)]
+    return contest
+
+
+def shaped(kind):
+    """Against uniform keys of the same alphabet."""
+    def contest(place):
+        uniform = place.folder / "uniform"
+        make_input(place.input, kind, 1_000_000)
+        make_input(uniform, "-a" if "-a" in kind.split() else "", 1_000_000)
+        return [blinksort(place),
+                blinksort(place, name="uniform", source=uniform)]
+    return contest
+
+
+def generate(place):
+    return [Contestant("blinkgen", [program("blinkgen"), "-a", "1000000",
+                                    str(place.output)])]
+
+
+def generate_checksum(_place):
+    return [Contestant("blinkgen", [program("blinkgen"), "-a", "-c", "1000000",
+                                    "/dev/null"])]
+
+
+def validate(place):
+    make_input(place.folder / "unsorted", "-a", 1_000_000)
+    must_run(program("blinksort"), str(place.folder / "unsorted"), "-o",
+             str(place.input))
+    return [Contestant("blinkval", [program("blinkval"), "-q",
+                                    str(place.input)])]
+
+
+def contests(full):
+    """name -> (places, what makes its input and returns who competes)"""
+    everywhere = tuple(PLACES)
+    table = {
+        "cached-ascii-1m": (everywhere, cached("-a", 1_000_000)),
+        "cached-binary-1m": (everywhere, cached("", 1_000_000)),
+        "cached-ascii-62500": (everywhere, cached("-a", 62_500)),
+        "cached-binary-62500": (everywhere, cached("", 62_500)),
+        "sort-ascii-1m": (everywhere, against_sort),
+        "cold-ascii-1m": (("disk",), cold(sync=False)),
+        "cold-sync-ascii-1m": (("disk",), cold(sync=True)),
+        "shape-skew-binary": (("disk",), shaped("-s")),
+        "shape-skew-ascii": (("disk",), shaped("-a -s")),
+        "blinkgen-file": (("shm",), generate),
+        "blinkgen-checksum": (("shm",), generate_checksum),
+        "blinkval": (("shm",), validate),
+    }
+    table.update({f"shape-{shape}": (("disk",), shaped(shape))
+                  for shape in SHAPES})
+    if full:
+        table["cached-ascii-10m"] = (everywhere, cached("-a", 10_000_000))
+        table["cached-binary-10m"] = (everywhere, cached("", 10_000_000))
+    return table
+
+
+MEMORY_RUNS = {
+    "memory-mmap-1m": ("mmap", 1_000_000),
+    "memory-direct-1m": ("direct", 1_000_000),
+    "memory-buffered-1m": ("buffered", 1_000_000),
+    "memory-mmap-62500": ("mmap", 62_500),
+}
+
+
+def measure_memory(spawner, place, mode, count):
+    """A mapped input counts as resident though the pages are the page cache's
+    own, so it is taken off."""
+    make_input(place.input, "-a", count)
+    contestant = blinksort(place, f"--io={mode}", "--json")
+    contestant.run(spawner, place.output, counted=True)
+    document = json.loads(spawner.output.read_text())
+    place.output.unlink()
+    peak_bytes = contestant.max_rss_kib[0] * 1024
+    mapped_bytes = count * RECORD_BYTES if document["io"] == "mmap" else 0
+    return {"io": document["io"], "peak_rss_bytes": peak_bytes,
+            "mapped_input_bytes": mapped_bytes,
+            "own_peak_bytes": max(0, peak_bytes - mapped_bytes),
+            "planned_bytes": document["memory_bytes"]}
