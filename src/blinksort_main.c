@@ -18,29 +18,32 @@
 #include "version.h"
 
 static const char usage[] =
-    "Usage: blinksort [OPTION]... INPUT... -o OUTPUT\n"
-    "Sort files of fixed-size records by a key of unsigned bytes; stable.\n"
-    "The output appears whole, or not at all; the input is never changed.\n"
-    "\n"
-    "  -o, --output=FILE         write here; given more than once: the sorted\n"
-    "                            whole in as many nearly equal parts, in "
-    "order\n"
-    "      --record-size=S       bytes of a record (100)\n"
-    "      --key=OFFSET:LENGTH   the key within it (0:10)\n"
-    "      --threads=N           threads (all CPUs allowed, if that pays)\n"
-    "      --memory=SIZE         refuse what takes more, as 512M (what is\n"
-    "                            available)\n"
-    "      --io=MODE             auto, buffered, mmap or direct (auto)\n"
-    "      --splitters=KIND      auto, static or sampled key ranges (auto)\n"
-    "      --kernel=NAME         auto, scalar, avx2 or avx512 (auto)\n"
-    "      --sync                on the medium before the output has its name\n"
-    "      --checksum            print the sum of the records' CRC-32s\n"
-    "      --json                print what was done and how long it took\n"
-    "      --trace=FILE          write a timeline (Chrome trace events)\n"
-    "      --help, --version\n"
-    "\n"
-    "Statuses: 0 done, 1 failed, 2 usage, 3 input or output file,\n"
-    "5 memory or threads.  See blinksort(1).\n";
+	"Usage: blinksort [OPTION]... INPUT... -o OUTPUT\n"
+	"Sort files of fixed-size records by a key of unsigned bytes; stable.\n"
+	"The output appears whole, or not at all; the input is never changed.\n"
+	"\n"
+	"  -o, --output=FILE         write here; given more than once: the "
+	"sorted\n"
+	"                            whole in as many nearly equal parts, in "
+	"order\n"
+	"      --record-size=S       bytes of a record (100)\n"
+	"      --key=OFFSET:LENGTH   the key within it (0:10)\n"
+	"      --threads=N           threads (all CPUs allowed, if that pays)\n"
+	"      --memory=SIZE         refuse what takes more, as 512M (what is\n"
+	"                            available)\n"
+	"      --io=MODE             auto, buffered, mmap or direct (auto)\n"
+	"      --splitters=KIND      auto, static or sampled key ranges "
+	"(auto)\n"
+	"      --kernel=NAME         auto, scalar, avx2 or avx512 (auto)\n"
+	"      --sync                on the medium before the output has its "
+	"name\n"
+	"      --checksum            print the sum of the records' CRC-32s\n"
+	"      --json                print what was done and how long it took\n"
+	"      --trace=FILE          write a timeline (Chrome trace events)\n"
+	"      --help, --version\n"
+	"\n"
+	"Statuses: 0 done, 1 failed, 2 usage, 3 input or output file,\n"
+	"5 memory or threads.  See blinksort(1).\n";
 
 enum {
 	OPTION_RECORD_SIZE = 256,
@@ -148,8 +151,8 @@ static void io_option(struct options *options, const char *text)
 	static const char *const names[] = { "auto", "buffered", "mmap",
 					     "direct" };
 
-	options->config.io =
-	    (enum input_mode)choice_option("io", text, names, ARRAY_LEN(names));
+	options->config.io = (enum input_mode)choice_option("io", text, names,
+							    ARRAY_LEN(names));
 }
 
 static void splitters_option(struct options *options, const char *text)
@@ -159,8 +162,8 @@ static void splitters_option(struct options *options, const char *text)
 						     SPLITTERS_STATIC,
 						     SPLITTERS_SAMPLED };
 
-	options->config.splitters =
-	    kinds[choice_option("splitters", text, names, ARRAY_LEN(names))];
+	options->config.splitters = kinds[choice_option(
+		"splitters", text, names, ARRAY_LEN(names))];
 }
 
 static void kernel_option(struct options *options, const char *text)
@@ -202,7 +205,7 @@ static void set_option(struct options *options, int option)
 		break;
 	case OPTION_RECORD_SIZE:
 		config->shape.size = (uint32_t)number_option(
-		    "record-size", optarg, 1, RECORD_SIZE_MAX);
+			"record-size", optarg, 1, RECORD_SIZE_MAX);
 		break;
 	case OPTION_KEY:
 		key_option(&config->shape, optarg);
@@ -284,7 +287,7 @@ static void parse_options(struct options *options, int argc, char **argv)
 	/* The default key is what there is of it in a smaller record. */
 	if (!key_given)
 		config->shape.key_length =
-		    MIN(config->shape.key_length, config->shape.size);
+			MIN(config->shape.key_length, config->shape.size);
 	if ((uint64_t)config->shape.key_offset + config->shape.key_length >
 	    config->shape.size)
 		usage_error("--key=%u:%u: beyond the record of %u bytes",

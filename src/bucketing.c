@@ -61,7 +61,7 @@ static const uint8_t *record_at(const struct input *input, uint64_t number)
 	while (number >= file->first_record + file->record_count)
 		file++;
 	return input->base + (file->first_slot + number - file->first_record) *
-				 input->record_size;
+				     input->record_size;
 }
 
 /* A stride's remainder decides which records are drawn: one step of a linear
@@ -79,7 +79,7 @@ void bucketing_draw_sample(struct sorter *sorter)
 
 		random = random * 6364136223846793005u + 1442695040888963407u;
 		sorter->sample[i] = record_at(
-		    &sorter->input, begin + (random >> 32) % (end - begin));
+			&sorter->input, begin + (random >> 32) % (end - begin));
 	}
 	splitters_init_sampled(&sorter->splitters, &sorter->config->shape,
 			       sorter->sample, sample_count,
@@ -101,7 +101,7 @@ static void add_up(struct sorter *sorter)
 			count += sorter->members[m].writer.lists[b].count;
 		sorter->bucket_start[b] = start;
 		start += count;
-		if (count > sorter->plan.big_entries) {
+		if (count > PLAN_BIG_ENTRIES) {
 			sorter->big_start[b] = sorter->big_count;
 			sorter->big_count += count;
 		}

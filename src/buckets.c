@@ -16,8 +16,9 @@ void bucket_writer_grow(struct bucket_writer *writer, uint32_t bucket)
 	uint32_t block;
 
 	if (writer->block == writer->block_end) {
-		writer->block = atomic_fetch_add_explicit(
-		    &pool->taken, BUCKETS_GRANT_BLOCKS, memory_order_relaxed);
+		writer->block = atomic_fetch_add_explicit(&pool->taken,
+							  BUCKETS_GRANT_BLOCKS,
+							  memory_order_relaxed);
 		writer->block_end = writer->block + BUCKETS_GRANT_BLOCKS;
 		assert(writer->block_end <= pool->block_count);
 	}

@@ -74,12 +74,18 @@ static inline uint64_t *bucket_writer_place(struct bucket_writer *writer,
 	return &writer->pool->entries[list->cursor++];
 }
 
+static inline const uint64_t *bucket_block(const struct bucket_pool *pool,
+					   uint32_t block)
+{
+	return pool->entries + (size_t)block * BUCKETS_BLOCK_ENTRIES;
+}
+
 /* The list's blocks in order into blocks[]; returns how many it has. */
 static inline uint32_t bucket_writer_blocks(const struct bucket_writer *writer,
 					    uint32_t bucket, uint32_t *blocks)
 {
-	uint32_t block_count =
-	    DIV_ROUND_UP(writer->lists[bucket].count, BUCKETS_BLOCK_ENTRIES);
+	uint32_t block_count = DIV_ROUND_UP(writer->lists[bucket].count,
+					    BUCKETS_BLOCK_ENTRIES);
 	uint32_t block;
 
 	if (block_count == 0)

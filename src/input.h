@@ -4,9 +4,10 @@
  * Slot i is the record at base + i * record_size.  Each file lies at an address
  * that is a multiple both of the page (so that it can be mapped, or read with
  * O_DIRECT) and of record_size away from base; so between two files there are
- * slots without a record, less than a page's worth of slots each, and an index
- * of slot_count's bits finds every record of every file with one multiplication.
- * Slots ascend as records do, so comparing slots is comparing input order.
+ * slots without a record, fewer than PAGE_BYTES of them each, and an index
+ * of slot_count's bits finds every record of every file with one
+ * multiplication. Slots ascend as records do, so comparing slots is comparing
+ * input order.
  *
  * Ways to bring the bytes in:
  *   mmap      the page cache itself is mapped; nothing is copied.  A file that
@@ -36,10 +37,10 @@ enum input_mode { INPUT_AUTO, INPUT_BUFFERED, INPUT_MMAP, INPUT_DIRECT };
 struct input_file {
 	const char *path; /* borrowed */
 	int fd;
-	int direct_fd; /* -1: none */
+	int direct_fd; /* -1: none; opened by input_map in direct mode */
 	dev_t device;
 	ino_t inode;
-	uint64_t size_bytes; /* when it was opened */
+	uint64_t size_bytes;   /* when it was opened; more may come, not less */
 	uint64_t first_record; /* number of its first record, of all files' */
 	uint64_t first_slot;
 	uint64_t record_count;
@@ -50,11 +51,11 @@ struct input {
 	unsigned file_count;
 	uint32_t record_size;
 	uint64_t record_count; /* of all files */
-	uint64_t slot_count; /* >= record_count: holes between files */
+	uint64_t slot_count;   /* >= record_count: holes between files */
 	/* The fewest records that end at a page boundary: lcm / size. */
 	uint64_t align_records;
 	enum input_mode mode; /* as wanted; after input_choose never AUTO */
-	uint8_t *base; /* NULL until input_map */
+	uint8_t *base;	      /* NULL until input_map; a multiple of 2 MiB */
 	size_t map_bytes;
 };
 
@@ -74,7 +75,8 @@ void input_choose(struct input *input);
 uint64_t input_memory_bytes(const struct input *input);
 
 /* Lay out the address space, map the files or reserve the memory.  In mmap
- * mode also installs the SIGBUS handler. */
+ * mode also installs the SIGBUS handler.  0 or -errno with *failure filled; the
+ * input is still to be closed then. */
 int input_map(struct input *input, struct failure *failure);
 
 /* Unmaps too; safe on a zeroed struct. */
@@ -107,26 +109,57 @@ struct input_run {
 
 #define INPUT_QUEUE_DEPTH 16
 
+/* How a reader gets its records. */
+enum input_way {
+	INPUT_WALK,	/* they are there */
+	INPUT_POPULATE, /* fill the page tables of a mapping ahead of use */
+	INPUT_READ,	/* plain reads */
+	INPUT_QUEUE,	/* direct reads, many at a time */
+};
+
 /* Brings in a share run by run, in order; one thread's. */
 struct input_reader {
 	struct input *input;
 	uint64_t next_record;
 	uint64_t end_record;
 	unsigned file; /* that next_record lies in */
-	bool resident; /* all is in memory already: only walk */
-	struct input_queue *queue; /* direct reads under way, or NULL */
+	enum input_way way;
+	uint64_t landed_record;	   /* INPUT_QUEUE: all before it are there */
+	struct input_queue *queue; /* owned, or NULL */
 };
 
 /* resident: walk over what an earlier reader brought in (or over a mapping,
- * without populating it). */
+ * without populating it).  0 or -errno with *failure filled. */
 int input_reader_init(struct input_reader *reader, struct input *input,
 		      uint64_t first_record, uint64_t record_count,
 		      bool resident, struct failure *failure);
 
-/* 1 with *run filled, 0 at the end, -errno with *failure filled. */
+/* 1 with *run filled, 0 at the end, -errno with *failure filled; then no read
+ * is under way any more. */
 int input_reader_next(struct input_reader *reader, struct input_run *run,
 		      struct failure *failure);
 
+/* Waits for reads that are under way.  Safe on a zeroed struct. */
 void input_reader_fini(struct input_reader *reader);
+
+/* --- for input_queue.c -----------------------------------------------------
+ */
+
+/* The file that a record lies in; record < record_count. */
+unsigned input_find_file(const struct input *input, uint64_t record);
+
+/* Where a file's byte is or will be. */
+static inline uint8_t *input_address(const struct input *input,
+				     const struct input_file *file,
+				     uint64_t offset)
+{
+	return input->base + file->first_slot * input->record_size + offset;
+}
+
+/* Bytes of a file to their place, by pread(2).  0, or -errno with *failure
+ * filled: the end of the file comes too early, too. */
+int input_read_plainly(const struct input *input, unsigned file,
+		       uint64_t offset, uint64_t bytes,
+		       struct failure *failure);
 
 #endif /* INPUT_H */

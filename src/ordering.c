@@ -10,13 +10,57 @@
 static bool bucket_is_big(const struct sorter *sorter, uint32_t bucket)
 {
 	return sorter->bucket_start[bucket + 1] - sorter->bucket_start[bucket] >
-	       sorter->plan.big_entries;
+	       PLAN_BIG_ENTRIES;
 }
 
-/* All members' lists of the bucket, one after the other: members' shares
- * ascend, so the entries stay in record order. */
-static uint32_t collect_bucket(const struct sorter *sorter, uint32_t bucket,
-			       uint64_t *entries)
+/*
+ * All members' lists of the bucket, one after the other: members' shares
+ * ascend, so the entries stay in record order.  Asks for the blocks' lines, for
+ * take_bucket() a little later.
+ */
+static void find_bucket(const struct sorter *sorter, uint32_t bucket,
+			uint32_t *blocks)
+{
+	for (unsigned m = 0; m < sorter->team.member_count; m++) {
+		uint32_t count = bucket_writer_blocks(
+			&sorter->members[m].writer, bucket, blocks);
+
+		for (uint32_t i = 0; i < count; i++) {
+			const uint64_t *block =
+				bucket_block(&sorter->pool, blocks[i]);
+
+			__builtin_prefetch(block);
+			__builtin_prefetch(block + BUCKETS_BLOCK_ENTRIES / 2);
+		}
+		blocks += count;
+	}
+}
+
+/* Copy what find_bucket() found; returns the bucket's count. */
+static uint32_t take_bucket(const struct sorter *sorter, uint32_t bucket,
+			    const uint32_t *blocks, uint64_t *entries)
+{
+	const uint64_t *begin = entries;
+
+	for (unsigned m = 0; m < sorter->team.member_count; m++) {
+		uint32_t left = sorter->members[m].writer.lists[bucket].count;
+
+		for (; left >= BUCKETS_BLOCK_ENTRIES;
+		     left -= BUCKETS_BLOCK_ENTRIES) {
+			memcpy(entries, bucket_block(&sorter->pool, *blocks++),
+			       BUCKETS_BLOCK_ENTRIES * sizeof(*entries));
+			entries += BUCKETS_BLOCK_ENTRIES;
+		}
+		if (left > 0)
+			memcpy(entries, bucket_block(&sorter->pool, *blocks++),
+			       left * sizeof(*entries));
+		entries += left;
+	}
+	return (uint32_t)(entries - begin);
+}
+
+static uint32_t copy_bucket(const struct sorter *sorter, uint32_t bucket,
+			    uint64_t *entries)
 {
 	uint32_t count = 0;
 
@@ -41,7 +85,7 @@ static void order_big_buckets(struct sorter *sorter, unsigned member)
 
 	for (;;) {
 		uint32_t bucket = atomic_fetch_add_explicit(
-		    &sorter->next_big, 1, memory_order_relaxed);
+			&sorter->next_big, 1, memory_order_relaxed);
 		uint64_t *entries;
 		uint64_t begin_ns;
 
@@ -52,7 +96,7 @@ static void order_big_buckets(struct sorter *sorter, unsigned member)
 		begin_ns = trace_begin(&self->lane);
 		entries = sorter->big_entries + sorter->big_start[bucket];
 		order_bucket(sorter, bucket, entries,
-			     collect_bucket(sorter, bucket, entries));
+			     copy_bucket(sorter, bucket, entries));
 		trace_end(&self->lane, begin_ns, "big bucket");
 	}
 }
@@ -91,7 +135,7 @@ static struct chunk chunk_at(const struct sorter *sorter, uint64_t number)
 	chunk.end_byte = MIN(chunk.begin_byte + chunk_bytes, size_bytes);
 	chunk.first_record = chunk.file_record + chunk.begin_byte / record_size;
 	chunk.end_record =
-	    chunk.file_record + DIV_ROUND_UP(chunk.end_byte, record_size);
+		chunk.file_record + DIV_ROUND_UP(chunk.end_byte, record_size);
 	return chunk;
 }
 
@@ -111,42 +155,54 @@ static uint32_t bucket_of(const struct sorter *sorter, uint64_t record)
 	return low;
 }
 
-/* Put the chunk's entries in order; returns that of its first record.  Buckets
- * that reach over the chunk's ends are ordered in both chunks: 4 us twice is
- * less than agreeing on who does it. */
+/* The part of a big bucket, which is in order already, that lies in the chunk.
+ */
+static uint32_t copy_big(const struct sorter *sorter, uint32_t bucket,
+			 const struct chunk *chunk, uint64_t *entries)
+{
+	uint64_t start = sorter->bucket_start[bucket];
+	uint64_t begin = MAX(start, chunk->first_record);
+	uint64_t end = MIN(sorter->bucket_start[bucket + 1], chunk->end_record);
+
+	memcpy(entries,
+	       sorter->big_entries + sorter->big_start[bucket] + begin - start,
+	       (end - begin) * sizeof(*entries));
+	return (uint32_t)(end - begin);
+}
+
+/*
+ * Put the chunk's entries in order; returns that of its first record.  Buckets
+ * that reach over the chunk's ends are ordered in both chunks: a microsecond
+ * twice is less than agreeing on who does it.  While one bucket is sorted the
+ * next one's blocks are on their way from memory.
+ */
 static const uint64_t *order_chunk(struct sorter *sorter,
 				   struct sorter_member *self,
 				   const struct chunk *chunk)
 {
 	const uint32_t *start = sorter->bucket_start;
 	uint32_t bucket = bucket_of(sorter, chunk->first_record);
+	uint32_t end = bucket_of(sorter, chunk->end_record - 1) + 1;
 	uint64_t *entries = self->entries;
-	const uint64_t *first = NULL;
+	const uint64_t *first = entries;
 
-	for (; bucket < sorter->splitters.bucket_count &&
-	       start[bucket] < chunk->end_record;
-	     bucket++) {
-		uint64_t skip = 0;
+	if (!bucket_is_big(sorter, bucket)) {
+		first += chunk->first_record - start[bucket];
+		find_bucket(sorter, bucket, self->blocks[bucket % 2]);
+	}
+	for (; bucket < end; bucket++) {
 		uint32_t count;
 
-		if (start[bucket] < chunk->first_record)
-			skip = chunk->first_record - start[bucket];
+		if (bucket + 1 < end && !bucket_is_big(sorter, bucket + 1))
+			find_bucket(sorter, bucket + 1,
+				    self->blocks[(bucket + 1) % 2]);
 		if (bucket_is_big(sorter, bucket)) {
-			uint64_t end =
-			    MIN(start[bucket + 1], chunk->end_record);
-
-			count = (uint32_t)(end - start[bucket] - skip);
-			memcpy(entries,
-			       sorter->big_entries + sorter->big_start[bucket] +
-				   skip,
-			       count * sizeof(*entries));
-			skip = 0;
+			count = copy_big(sorter, bucket, chunk, entries);
 		} else {
-			count = collect_bucket(sorter, bucket, entries);
+			count = take_bucket(sorter, bucket,
+					    self->blocks[bucket % 2], entries);
 			order_bucket(sorter, bucket, entries, count);
 		}
-		if (!first)
-			first = entries + skip;
 		entries += count;
 		assert(entries <= self->entries + sorter->plan.chunk_entries);
 	}
@@ -202,9 +258,9 @@ static void add_checksum(const struct sorter *sorter,
 
 	self->checksum += sorter->sum(bytes + skipped, record_size, whole);
 	if (begun > whole)
-		self->checksum +=
-		    sorter->sum(record_of(sorter, entries[whole + (cut != 0)]),
-				record_size, 1);
+		self->checksum += sorter->sum(
+			record_of(sorter, entries[whole + (cut != 0)]),
+			record_size, 1);
 }
 
 bool ordering_run(struct sorter *sorter, unsigned member)
@@ -218,7 +274,7 @@ bool ordering_run(struct sorter *sorter, unsigned member)
 	}
 	for (;;) {
 		uint64_t number = atomic_fetch_add_explicit(
-		    &sorter->next_chunk, 1, memory_order_relaxed);
+			&sorter->next_chunk, 1, memory_order_relaxed);
 		struct output_slot *slot;
 		const uint64_t *entries;
 		struct chunk chunk;

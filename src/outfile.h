@@ -5,11 +5,15 @@
  * gets its name by linkat(2) when it is complete, so that even a process that
  * is killed leaves nothing behind.  Where a file of that name exists, the new
  * one is linked beside it and renamed over it, with signals held back in
- * between.  On file systems without O_TMPFILE a hidden named file takes its
- * place, removed on failure and by the handlers of SIGINT, SIGTERM and SIGHUP.
+ * between; it keeps the old one's permission bits.  On file systems without
+ * O_TMPFILE a hidden named file takes its place, removed on failure and by the
+ * handlers of SIGINT, SIGTERM and SIGHUP, which are installed only then.
  *
- * A name that exists and is no regular file is refused; a symbolic link is
- * followed, so that the file it points to is replaced and the link stays.
+ * A name that exists and is no regular file, or one that may not be written,
+ * is refused; a symbolic link is followed, so that the file it points to is
+ * made or replaced and the link stays.
+ *
+ * All but outfile_remove_hidden() belong to one thread.
  */
 #ifndef OUTFILE_H
 #define OUTFILE_H
@@ -17,37 +21,47 @@
 #include <stdbool.h>
 
 struct failure;
+struct outfile_hidden;
 
 struct outfile {
-	int fd; /* readable and writable; -1: not open */
+	int fd;		  /* readable and writable */
 	const char *path; /* borrowed, as the user gave it */
-	char *folder; /* owned */
-	char *name; /* owned; the last part of the resolved path */
-	char *beside; /* owned; the hidden file's name, or NULL: it has none */
 	int folder_fd;
-	bool linked; /* committed: abandon takes the name away again */
-	bool replaced; /* an older file stood there: abandon can't undo */
+	char *name; /* owned; last part of the resolved path; NULL: not open */
+	struct outfile_hidden
+		*hidden; /* its name so far, or NULL: it has none */
+	bool linked;	 /* it has its name: close leaves it alone */
+	bool replaced;	 /* an older file stood there: that can't be undone */
 };
 
-/* Zeroed, it is safe to abandon. */
-#define OUTFILE_NONE { .fd = -1, .folder_fd = -1 }
+/* Not open: safe to close, as a zeroed one is. */
+#define OUTFILE_NONE                                                           \
+	{                                                                      \
+		.fd = -1, .folder_fd = -1                                      \
+	}
 
+/* Returns 0 or -errno with *failure filled; then *file is OUTFILE_NONE. */
 int outfile_open(struct outfile *file, const char *path,
 		 struct failure *failure);
 
-/* Give it its name; with sync, file and folder are on the medium first.  The
- * descriptor stays open. */
+/* Give it its name; with sync, file and folder are on the medium when this
+ * returns, and the file is before it has the name.  The descriptor stays open.
+ * Returns 0 or -errno with *failure filled. */
 int outfile_commit(struct outfile *file, bool sync, struct failure *failure);
-
-/* Close and free; if it was not committed, nothing is left of it. */
-void outfile_close(struct outfile *file);
 
 /* Several files as one: commits all in order; when one fails, those already
  * linked by this call (and that replaced nothing) are removed again. */
 int outfile_commit_all(struct outfile *files, unsigned count, bool sync,
 		       struct failure *failure);
 
-/* From a signal handler: remove every hidden named file.  Async-signal-safe. */
+/* Close and free; if it was not committed, nothing is left of it. */
+void outfile_close(struct outfile *file);
+
+/* From a signal handler, in any thread: remove every hidden named file.
+ * Async-signal-safe. */
 void outfile_remove_hidden(void);
+
+/* For tests only: as if no file system had O_TMPFILE. */
+void outfile_test_without_tmpfile(bool without);
 
 #endif /* OUTFILE_H */

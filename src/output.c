@@ -158,7 +158,7 @@ static int write_all(int fd, const uint8_t *data, size_t length_bytes,
 {
 	while (length_bytes > 0) {
 		ssize_t done =
-		    pwrite(fd, data, length_bytes, (off_t)offset_bytes);
+			pwrite(fd, data, length_bytes, (off_t)offset_bytes);
 
 		if (done < 0 && errno == EINTR)
 			continue;
@@ -423,7 +423,7 @@ int output_commit(struct output *output, bool sync, struct failure *failure)
 	if (error)
 		return error;
 	output->outfiles =
-	    calloc(output->file_count, sizeof(*output->outfiles));
+		calloc(output->file_count, sizeof(*output->outfiles));
 	if (!output->outfiles)
 		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM, "");
 	for (unsigned i = 0; i < output->file_count; i++)

@@ -26,17 +26,17 @@ partition_body(struct bucket_writer *writer, const struct splitters *splitters,
 			uint32_t bucket;
 
 			if (kind == SPLITTERS_SAMPLED) {
-				window =
-				    splitters_window(splitters, shape, records);
-				bucket =
-				    splitters_bucket_sampled(splitters, window);
+				window = splitters_window(splitters, shape,
+							  records);
+				bucket = splitters_bucket_sampled(splitters,
+								  window);
 			} else {
 				window = record_key_word(shape, records, 0);
-				bucket =
-				    kind == SPLITTERS_STATIC_95
-					? splitters_bucket_95(splitters, window)
-					: splitters_bucket_256(splitters,
-							       window);
+				bucket = kind == SPLITTERS_STATIC_95
+						 ? splitters_bucket_95(
+							   splitters, window)
+						 : splitters_bucket_256(
+							   splitters, window);
 			}
 			places[i] = bucket_writer_place(writer, bucket);
 			__builtin_prefetch(places[i], 1);

@@ -12,7 +12,6 @@
 #define BUCKETS_MAX 16384
 /* Sampled keys a splitter: the buckets' sizes then vary by about half. */
 #define SAMPLE_FACTOR 4
-#define BIG_ENTRIES 8192
 /* Chunks of output: large enough for few system calls and whole huge pages,
  * small enough that every member has several and none waits long at the end. */
 #define CHUNK_BYTES_MAX HUGE_PAGE_BYTES
@@ -32,7 +31,7 @@ static size_t chunk_bytes_for(const struct plan_request *request)
 {
 	uint64_t size_bytes = request->record_count * request->shape.size;
 	uint64_t share =
-	    size_bytes / ((uint64_t)request->members * CHUNKS_PER_MEMBER);
+		size_bytes / ((uint64_t)request->members * CHUNKS_PER_MEMBER);
 	size_t chunk = CHUNK_BYTES_MAX;
 
 	while (chunk > CHUNK_BYTES_MIN && chunk > share)
@@ -52,22 +51,21 @@ int plan_make(struct plan *plan, const struct plan_request *request)
 	while (request->slot_count > (uint64_t)1 << plan->index_bits)
 		plan->index_bits++;
 	plan->bucket_count =
-	    (uint32_t)MAX(1, MIN(records / BUCKET_RECORDS, BUCKETS_MAX));
+		(uint32_t)MAX(1, MIN(records / BUCKET_RECORDS, BUCKETS_MAX));
 	plan->splitters_wanted = MIN(plan->bucket_count, SPLITTERS_MAX);
 	plan->list_count =
-	    MAX(plan->bucket_count, 2 * plan->splitters_wanted + 1);
+		MAX(plan->bucket_count, 2 * plan->splitters_wanted + 1);
 	plan->sample_count = (uint32_t)MIN(
-	    records, (uint64_t)plan->splitters_wanted * SAMPLE_FACTOR);
+		records, (uint64_t)plan->splitters_wanted * SAMPLE_FACTOR);
 	plan->block_count = (uint32_t)buckets_blocks_needed(
-	    records, plan->list_count, request->members);
-	plan->big_entries = BIG_ENTRIES;
+		records, plan->list_count, request->members);
 	plan->chunk_bytes = chunk_bytes_for(request);
-	plan->chunk_entries =
-	    plan->chunk_bytes / request->shape.size + 2 + 2 * BIG_ENTRIES;
+	plan->chunk_entries = plan->chunk_bytes / request->shape.size + 2 +
+			      2 * PLAN_BIG_ENTRIES;
 
 	lists_bytes = plan->list_count * (members * 12 + 8);
 	pool_bytes =
-	    (uint64_t)plan->block_count * (BUCKETS_BLOCK_ENTRIES * 8 + 4);
+		(uint64_t)plan->block_count * (BUCKETS_BLOCK_ENTRIES * 8 + 4);
 	sample_bytes = (uint64_t)plan->sample_count * 16;
 	chunk_bytes = members * plan->chunk_entries * 8 +
 		      request->staging_slots * plan->chunk_bytes;

@@ -16,6 +16,9 @@
 /* Entries are found by 32-bit places in the pool. */
 #define PLAN_RECORDS_MAX ((uint64_t)3 << 30)
 
+/* A bucket above this is sorted by itself, before the chunks. */
+#define PLAN_BIG_ENTRIES 8192
+
 struct plan_request {
 	struct record_shape shape;
 	uint64_t record_count;
@@ -32,8 +35,6 @@ struct plan {
 	uint32_t list_count;	   /* buckets at most, either way */
 	uint32_t sample_count;
 	uint32_t block_count; /* of the pool */
-	/* A bucket above this is sorted by itself, before the chunks. */
-	uint32_t big_entries;
 	size_t chunk_bytes;   /* of output: a staging slot */
 	size_t chunk_entries; /* what a chunk's buckets can hold at most */
 	/* All that may be touched, input memory included.  Uniform keys touch

@@ -92,12 +92,12 @@ static int lay_out_memory(struct sorter *sorter, struct failure *failure)
 {
 	const struct plan *plan = &sorter->plan;
 	unsigned slots =
-	    output_slots_wanted(&sorter->output, sorter->team.member_count);
+		output_slots_wanted(&sorter->output, sorter->team.member_count);
 	uint64_t taken = 16 + 4 * (uint64_t)sorter->team.member_count;
-	int error =
-	    arena_map(&sorter->arena, plan->memory_bytes -
-					  input_memory_bytes(&sorter->input) +
-					  taken * PAGE_BYTES);
+	int error = arena_map(&sorter->arena,
+			      plan->memory_bytes -
+				      input_memory_bytes(&sorter->input) +
+				      taken * PAGE_BYTES);
 
 	if (error)
 		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
@@ -106,28 +106,30 @@ static int lay_out_memory(struct sorter *sorter, struct failure *failure)
 		struct sorter_member *member = &sorter->members[m];
 
 		member->writer.pool = &sorter->pool;
-		member->writer.lists = (void *)take(
-		    sorter, plan->list_count, sizeof(*member->writer.lists));
-		member->writer.heads = (void *)take(
-		    sorter, plan->list_count, sizeof(*member->writer.heads));
+		member->writer.lists =
+			(void *)take(sorter, plan->list_count,
+				     sizeof(*member->writer.lists));
+		member->writer.heads =
+			(void *)take(sorter, plan->list_count,
+				     sizeof(*member->writer.heads));
 		member->entries = (void *)take(sorter, plan->chunk_entries,
 					       sizeof(*member->entries));
 	}
 	sorter->bucket_start = (void *)take(sorter, plan->list_count + 1, 4);
 	sorter->pool.block_count = plan->block_count;
 	sorter->pool.next = (void *)take(sorter, plan->block_count, 4);
-	output_set_slots(
-	    &sorter->output,
-	    arena_take(&sorter->arena, slots * plan->chunk_bytes, PAGE_BYTES),
-	    slots, plan->chunk_bytes);
+	output_set_slots(&sorter->output,
+			 arena_take(&sorter->arena, slots * plan->chunk_bytes,
+				    PAGE_BYTES),
+			 slots, plan->chunk_bytes);
 	sorter->pool.entries = (void *)take(
-	    sorter, (uint64_t)plan->block_count * BUCKETS_BLOCK_ENTRIES, 8);
+		sorter, (uint64_t)plan->block_count * BUCKETS_BLOCK_ENTRIES, 8);
 	/* Touched only when keys are not uniform. */
 	sorter->big_start = (void *)take(sorter, plan->list_count, 4);
 	sorter->sample = (void *)take(sorter, plan->sample_count, 8);
 	sorter->sample_windows = (void *)take(sorter, plan->sample_count, 8);
 	sorter->big_entries =
-	    (void *)take(sorter, sorter->input.record_count, 8);
+		(void *)take(sorter, sorter->input.record_count, 8);
 	return 0;
 }
 
@@ -184,9 +186,9 @@ static int open_files(struct sorter *sorter, struct failure *failure)
 	uint64_t *sizes_bytes;
 	uint64_t records;
 	bool direct;
-	int error =
-	    input_open(&sorter->input, config->input_paths, config->input_count,
-		       config->shape.size, config->io, failure);
+	int error = input_open(&sorter->input, config->input_paths,
+			       config->input_count, config->shape.size,
+			       config->io, failure);
 
 	if (error)
 		return error;
@@ -220,8 +222,8 @@ static void start_team(struct sorter *sorter, unsigned *members)
 	*members = config->threads;
 	if (*members == 0)
 		*members = plan_members(
-		    sorter->input.record_count * config->shape.size,
-		    MIN(sorter->topology.cpu_count, TEAM_MEMBERS_MAX));
+			sorter->input.record_count * config->shape.size,
+			MIN(sorter->topology.cpu_count, TEAM_MEMBERS_MAX));
 }
 
 static int prepare(struct sorter *sorter, struct failure *failure)

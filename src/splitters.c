@@ -11,7 +11,7 @@ void splitters_init_static(struct splitters *splitters,
 	splitters->bucket_count = bucket_count;
 	/* Rounded down, so that the largest value stays below bucket_count. */
 	splitters->ascii_factor =
-	    ((uint64_t)bucket_count << 40) / SPLITTERS_ASCII_VALUES;
+		((uint64_t)bucket_count << 40) / SPLITTERS_ASCII_VALUES;
 }
 
 uint32_t splitters_ascii_value_any(uint32_t characters)
@@ -44,7 +44,7 @@ static bool keys_are_ascii(const struct record_shape *shape,
 		return false;
 	for (uint64_t i = 0; i < count; i += stride) {
 		const uint8_t *key =
-		    records + i * shape->size + shape->key_offset;
+			records + i * shape->size + shape->key_offset;
 
 		for (uint32_t j = 0; j < length; j++)
 			if (key[j] < ' ' || key[j] > '~')
@@ -70,11 +70,11 @@ enum splitters_kind splitters_look(const struct record_shape *shape,
 	bool ascii = keys_are_ascii(shape, records, count, stride);
 
 	splitters_init_static(
-	    &bins, ascii ? SPLITTERS_STATIC_95 : SPLITTERS_STATIC_256,
-	    LOOK_BINS);
+		&bins, ascii ? SPLITTERS_STATIC_95 : SPLITTERS_STATIC_256,
+		LOOK_BINS);
 	for (uint64_t i = 0; i < count; i += stride) {
 		uint64_t word =
-		    record_key_word(shape, records + i * shape->size, 0);
+			record_key_word(shape, records + i * shape->size, 0);
 
 		in_bin[ascii ? splitters_bucket_95(&bins, word)
 			     : splitters_bucket_256(&bins, word)]++;
@@ -121,7 +121,7 @@ static void set_window(struct splitters *splitters,
 	splitters->prefix = sample[0] + shape->key_offset;
 	for (uint32_t i = 0; i < sample_count; i++) {
 		uint64_t word =
-		    record_key_word(shape, sample[i], splitters->skip);
+			record_key_word(shape, sample[i], splitters->skip);
 
 		low = MIN(low, word);
 		high = MAX(high, word);
@@ -132,7 +132,8 @@ static void set_window(struct splitters *splitters,
 	splitters->shift = 0;
 	if (high - splitters->low < UINT64_MAX >> 1)
 		splitters->shift =
-		    (unsigned)__builtin_clzll((high - splitters->low) | 1) - 1;
+			(unsigned)__builtin_clzll((high - splitters->low) | 1) -
+			1;
 	splitters->window_is_key = shape->key_length - splitters->skip <= 8;
 }
 
@@ -143,7 +144,7 @@ static void fill_steps(struct splitters *splitters)
 	for (uint32_t v = 0; v < ARRAY_LEN(splitters->step); v++) {
 		while (next < splitters->splitter_count &&
 		       splitters->splitters[next] >>
-			   (64 - SPLITTERS_STEP_BITS) < v)
+			       (64 - SPLITTERS_STEP_BITS) < v)
 			next++;
 		splitters->step[v] = (uint16_t)next;
 	}
@@ -165,7 +166,7 @@ void splitters_init_sampled(struct splitters *splitters,
 	splitters->splitter_count = 0;
 	for (uint32_t i = 1; i <= wanted; i++) {
 		uint64_t window =
-		    windows[(uint64_t)i * sample_count / (wanted + 1)];
+			windows[(uint64_t)i * sample_count / (wanted + 1)];
 		uint32_t have = splitters->splitter_count;
 
 		if (have > 0 && splitters->splitters[have - 1] == window)

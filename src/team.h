@@ -3,8 +3,15 @@
  *
  * The caller is member 0.  The others are started first, each on a CPU of its
  * own, and wait until team_run(), so that their start overlaps with opening
- * files and planning.  team_meet() is a barrier: whatever one member wrote
- * before it, all see after it.  It spins for a short while, then sleeps.
+ * files and planning.  Left alone, the scheduler may pack two members that were
+ * born together on one CPU for the whole of a short run.
+ *
+ * team_meet() is a barrier: whatever one member wrote before it, all see after
+ * it.  Waiting spins for a short while, then sleeps; where there are more
+ * members than CPUs it sleeps at once.
+ *
+ * Signals go to the caller: the other members block all but those that a fault
+ * of their own raises.
  */
 #ifndef TEAM_H
 #define TEAM_H
@@ -24,16 +31,21 @@ struct team {
 	unsigned member_count;
 	pthread_t threads[TEAM_MEMBERS_MAX]; /* [0] is not used */
 	uint16_t cpus[TEAM_MEMBERS_MAX];
-	bool pinned;
-	/* What the members run; written before go. */
+	bool spins; /* each member has a CPU to itself */
+	/* What the members run; written before go, NULL: nothing. */
 	team_fn *run;
 	void *context;
-	_Alignas(128) _Atomic uint32_t go; /* 0 wait, 1 run, 2 end unused */
-	_Alignas(128) _Atomic uint32_t arrived;
-	_Alignas(128) _Atomic uint32_t round;
+	/* Words that members wait on, each apart from what others write. */
+	_Alignas(128) _Atomic uint32_t go;   /* 0 wait, 1 run (or end) */
+	_Alignas(128) _Atomic uint32_t born; /* threads that took a number */
+	_Alignas(128) _Atomic uint32_t
+		arrived;		      /* at the meeting of this round */
+	_Alignas(128) _Atomic uint32_t round; /* meetings that have ended */
+	bool stop; /* the last meeting's answer; written before round */
 };
 
-/* Start member_count - 1 threads.  0 or -errno (then none is left). */
+/* Start member_count - 1 threads; member_count is 1 .. TEAM_MEMBERS_MAX.  The
+ * team must not move in memory.  0 or -errno (then none is left). */
 int team_start(struct team *team, unsigned member_count,
 	       const struct topology *topology);
 

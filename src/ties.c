@@ -35,8 +35,8 @@ static void insertion(const struct ties *ties, uint64_t *entries, size_t count)
 /* By key, then by record: a total order, so that any sort is stable. */
 static bool before(const struct ties *ties, uint64_t a, uint64_t b)
 {
-	int order =
-	    record_compare(ties->shape, record_of(ties, a), record_of(ties, b));
+	int order = record_compare(ties->shape, record_of(ties, a),
+				   record_of(ties, b));
 	uint64_t index_mask = ~(UINT64_MAX << ties->index_bits);
 
 	return order != 0 ? order < 0 : (a & index_mask) < (b & index_mask);
@@ -88,7 +88,7 @@ static uint32_t common_prefix(const struct ties *ties, const uint64_t *entries,
 
 	for (size_t i = 1; i < count && length > 0; i++) {
 		const uint8_t *key =
-		    record_of(ties, entries[i]) + shape->key_offset;
+			record_of(ties, entries[i]) + shape->key_offset;
 		uint32_t same = 0;
 
 		if (memcmp(key, first, length) == 0)
@@ -124,7 +124,7 @@ static void settle_run(const struct ties *ties, uint64_t *entries, size_t count,
 		return;
 	for (size_t i = 0; i < count; i++) {
 		uint64_t word = record_key_word(
-		    ties->shape, record_of(ties, entries[i]), skip);
+			ties->shape, record_of(ties, entries[i]), skip);
 
 		entries[i] = (word & key_mask) | (entries[i] & ~key_mask);
 	}

@@ -1,0 +1,472 @@
+#include "outfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base.h"
+#include "failure.h"
+
+/* As many symbolic links in a row as the kernel follows (path_resolution(7)).
+ */
+#define LINKS_MAX 40
+/* Names left behind by killed processes whose number comes round again. */
+#define HIDDEN_NAME_TRIES 100
+
+/*
+ * A hidden name that is to be removed when a signal ends the process.  Entries
+ * are used again but never freed: a handler may be walking the list.
+ */
+struct outfile_hidden {
+	struct outfile_hidden *next;
+	_Atomic int folder_fd; /* -1: entry is free */
+	char name[NAME_MAX + 1];
+};
+
+static struct outfile_hidden *_Atomic hidden_list;
+/* A child made by fork(2) shares the list but must not act on it. */
+static _Atomic pid_t hidden_owner;
+static bool without_tmpfile;
+
+void outfile_test_without_tmpfile(bool without)
+{
+	without_tmpfile = without;
+}
+
+/* --- hidden names ------------------------------------------------------- */
+
+void outfile_remove_hidden(void)
+{
+	if (atomic_load(&hidden_owner) != getpid())
+		return;
+	for (struct outfile_hidden *hidden = atomic_load(&hidden_list); hidden;
+	     hidden = hidden->next) {
+		int folder_fd = atomic_load(&hidden->folder_fd);
+
+		if (folder_fd >= 0)
+			unlinkat(folder_fd, hidden->name, 0);
+	}
+}
+
+/* SA_RESETHAND has put the default action back: it takes place as soon as this
+ * returns, so the parent sees which signal it was. */
+static void on_fatal_signal(int number)
+{
+	int saved = errno;
+
+	outfile_remove_hidden();
+	raise(number);
+	errno = saved;
+}
+
+static void catch_fatal_signals(void)
+{
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction action = {
+		.sa_handler = on_fatal_signal,
+		.sa_flags = (int)SA_RESETHAND,
+	};
+
+	if (atomic_exchange(&hidden_owner, getpid()) == getpid())
+		return;
+	sigfillset(&action.sa_mask);
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+		struct sigaction old;
+
+		/* What is ignored (nohup) or caught already stays so. */
+		if (sigaction(numbers[i], NULL, &old) == 0 &&
+		    !(old.sa_flags & SA_SIGINFO) && old.sa_handler == SIG_DFL)
+			sigaction(numbers[i], &action, NULL);
+	}
+}
+
+/* An entry with a free place; not armed yet. */
+static struct outfile_hidden *hidden_take(void)
+{
+	struct outfile_hidden *hidden;
+
+	for (hidden = atomic_load(&hidden_list); hidden; hidden = hidden->next)
+		if (atomic_load(&hidden->folder_fd) < 0)
+			return hidden;
+	hidden = calloc(1, sizeof(*hidden));
+	if (!hidden)
+		return NULL;
+	atomic_init(&hidden->folder_fd, -1);
+	hidden->next = atomic_load(&hidden_list);
+	atomic_store(&hidden_list, hidden);
+	return hidden;
+}
+
+/* ".NAME.blinksort-PID", and "-ATTEMPT" after the first; NAME is cut to fit. */
+static void hidden_name(char buffer[NAME_MAX + 1], const char *name,
+			unsigned attempt)
+{
+	char suffix[64];
+	int length;
+
+	length = attempt == 0
+			 ? snprintf(suffix, sizeof(suffix), ".blinksort-%ld",
+				    (long)getpid())
+			 : snprintf(suffix, sizeof(suffix), ".blinksort-%ld-%u",
+				    (long)getpid(), attempt);
+	snprintf(buffer, NAME_MAX + 1, ".%.*s%s", NAME_MAX - 1 - length, name,
+		 suffix);
+}
+
+static void hold_signals(sigset_t *old)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, old);
+}
+
+static void release_signals(const sigset_t *old)
+{
+	pthread_sigmask(SIG_SETMASK, old, NULL);
+}
+
+/* --- where the file will stand ------------------------------------------ */
+
+/* Where path leads when the symbolic links in its last part are followed, even
+ * if there is nothing yet.  The caller frees it; NULL with errno. */
+static char *follow_links(const char *path)
+{
+	char target[PATH_MAX];
+	char *place = strdup(path);
+
+	for (unsigned i = 0; place && i < LINKS_MAX; i++) {
+		ssize_t length = readlink(place, target, sizeof(target) - 1);
+		const char *slash = strrchr(place, '/');
+		char *next = NULL;
+		int folder_length;
+
+		if (length < 0)
+			return place;
+		target[length] = '\0';
+		folder_length = slash && target[0] != '/'
+					? (int)(slash + 1 - place)
+					: 0;
+		if (asprintf(&next, "%.*s%s", folder_length, place, target) < 0)
+			next = NULL;
+		free(place);
+		place = next;
+	}
+	if (place)
+		errno = ELOOP;
+	free(place);
+	return NULL;
+}
+
+/* Fill folder_fd and name from the user's path. */
+static int open_folder(struct outfile *file)
+{
+	char *place = follow_links(file->path);
+	const char *folder = ".";
+	char *slash;
+
+	if (!place)
+		return -errno;
+	slash = strrchr(place, '/');
+	file->name = strdup(slash ? slash + 1 : place);
+	if (!file->name) {
+		free(place);
+		return -ENOMEM;
+	}
+	if (slash == place) {
+		folder = "/";
+	} else if (slash) {
+		*slash = '\0';
+		folder = place;
+	}
+	file->folder_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	/* A folder may be writable without being readable. */
+	if (file->folder_fd < 0 && errno == EACCES)
+		file->folder_fd =
+			open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	free(place);
+	return file->folder_fd < 0 ? -errno : 0;
+}
+
+/* What stands under the name: 1 with *status, 0 for nothing, or -errno if it
+ * may not be replaced. */
+static int look_at_target(const struct outfile *file, struct stat *status,
+			  struct failure *failure)
+{
+	if (fstatat(file->folder_fd, file->name, status, AT_SYMLINK_NOFOLLOW)) {
+		if (errno == ENOENT)
+			return 0;
+		return failure_set(failure, EXIT_FILE, file->path, errno,
+				   "cannot write");
+	}
+	if (S_ISDIR(status->st_mode))
+		return failure_set(failure, EXIT_FILE, file->path, EISDIR,
+				   "cannot write");
+	if (!S_ISREG(status->st_mode))
+		return failure_set(failure, EXIT_FILE, file->path, 0,
+				   "not a regular file");
+	/* A rename needs no right to the file itself; whoever took it away
+	 * means the file to stay. */
+	if (faccessat(file->folder_fd, file->name, W_OK, 0))
+		return failure_set(failure, EXIT_FILE, file->path, errno,
+				   "cannot write");
+	return 1;
+}
+
+/* Refuse early what can be told from the path alone. */
+static int check_path(const struct outfile *file, struct failure *failure)
+{
+	size_t length = strlen(file->path);
+	struct stat status;
+
+	if (length == 0)
+		return failure_set(failure, EXIT_FILE, file->path, ENOENT,
+				   "cannot write");
+	if (file->path[length - 1] == '/')
+		return failure_set(failure, EXIT_FILE, file->path, EISDIR,
+				   "cannot write");
+	/* Links like /dev/stdout lead to things that have no path. */
+	if (stat(file->path, &status) == 0 && !S_ISREG(status.st_mode) &&
+	    !S_ISDIR(status.st_mode))
+		return failure_set(failure, EXIT_FILE, file->path, 0,
+				   "not a regular file");
+	return 0;
+}
+
+/* --- the file ------------------------------------------------------------ */
+
+/* Signals are held back, so that the name is never there without being on the
+ * list, nor on the list while it is another's. */
+static int create_hidden(struct outfile *file)
+{
+	struct outfile_hidden *hidden = hidden_take();
+	sigset_t old;
+	int error = 0;
+
+	if (!hidden)
+		return -ENOMEM;
+	catch_fatal_signals();
+	hold_signals(&old);
+	for (unsigned i = 0; i < HIDDEN_NAME_TRIES; i++) {
+		hidden_name(hidden->name, file->name, i);
+		file->fd = openat(file->folder_fd, hidden->name,
+				  O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		if (file->fd >= 0 || errno != EEXIST)
+			break;
+	}
+	if (file->fd >= 0) {
+		atomic_store(&hidden->folder_fd, file->folder_fd);
+		file->hidden = hidden;
+	} else {
+		error = -errno;
+	}
+	release_signals(&old);
+	return error;
+}
+
+static int create_file(struct outfile *file)
+{
+	errno = EOPNOTSUPP;
+	if (!without_tmpfile)
+		file->fd = openat(file->folder_fd, ".",
+				  O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+	if (file->fd >= 0)
+		return 0;
+	/* No O_TMPFILE here: the file system's answer, an old kernel's, and
+	 * that of an old kernel's C library. */
+	if (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)
+		return create_hidden(file);
+	return -errno;
+}
+
+int outfile_open(struct outfile *file, const char *path,
+		 struct failure *failure)
+{
+	struct stat status;
+	int found;
+	int error;
+
+	*file = (struct outfile)OUTFILE_NONE;
+	file->path = path;
+	error = check_path(file, failure);
+	if (error)
+		goto close;
+	error = open_folder(file);
+	if (error) {
+		failure_set(failure, EXIT_FILE, path, -error, "its folder");
+		goto close;
+	}
+	found = look_at_target(file, &status, failure);
+	if (found < 0) {
+		error = found;
+		goto close;
+	}
+	error = create_file(file);
+	if (error) {
+		failure_set(failure, EXIT_FILE, path, -error, "cannot create");
+		goto close;
+	}
+	if (found && fchmod(file->fd, status.st_mode & 0777)) {
+		error = failure_set(failure, EXIT_FILE, path, errno,
+				    "cannot set its permissions");
+		goto close;
+	}
+	return 0;
+close:
+	outfile_close(file);
+	return error;
+}
+
+/* A name for the nameless; 0 or -errno. */
+static int link_as(const struct outfile *file, const char *name)
+{
+	char self[32];
+
+	/* This way needs a capability or Linux 6.10, the other one /proc. */
+	if (linkat(file->fd, "", file->folder_fd, name, AT_EMPTY_PATH) == 0)
+		return 0;
+	if (errno != ENOENT && errno != EPERM)
+		return -errno;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", file->fd);
+	if (linkat(AT_FDCWD, self, file->folder_fd, name, AT_SYMLINK_FOLLOW))
+		return -errno;
+	return 0;
+}
+
+/* There is no call to link over a name, so: link beside it, then rename. */
+static int link_and_rename(const struct outfile *file)
+{
+	char beside[NAME_MAX + 1];
+	sigset_t old;
+	int error = -EEXIST;
+
+	hold_signals(&old);
+	for (unsigned i = 0; i < HIDDEN_NAME_TRIES && error == -EEXIST; i++) {
+		hidden_name(beside, file->name, i);
+		error = link_as(file, beside);
+	}
+	if (!error &&
+	    renameat(file->folder_fd, beside, file->folder_fd, file->name)) {
+		error = -errno;
+		unlinkat(file->folder_fd, beside, 0);
+	}
+	release_signals(&old);
+	return error;
+}
+
+static int rename_hidden(struct outfile *file)
+{
+	sigset_t old;
+	int error = 0;
+
+	hold_signals(&old);
+	if (renameat(file->folder_fd, file->hidden->name, file->folder_fd,
+		     file->name)) {
+		error = -errno;
+	} else {
+		atomic_store(&file->hidden->folder_fd, -1);
+		file->hidden = NULL;
+	}
+	release_signals(&old);
+	return error;
+}
+
+static int give_name(struct outfile *file, struct failure *failure)
+{
+	struct stat status;
+	int found;
+	int error = -EEXIST;
+
+	if (!file->hidden)
+		error = link_as(file, file->name);
+	if (error == -EEXIST) {
+		found = look_at_target(file, &status, failure);
+		if (found < 0)
+			return found;
+		file->replaced = found;
+		error = file->hidden ? rename_hidden(file)
+				     : link_and_rename(file);
+	}
+	if (error)
+		return failure_set(failure, EXIT_FILE, file->path, -error,
+				   "cannot give it its name");
+	file->linked = true;
+	return 0;
+}
+
+/* Take the name away again, unless it is another file's by now. */
+static void undo_name(struct outfile *file)
+{
+	struct stat ours, theirs;
+
+	if (!file->linked || file->replaced)
+		return;
+	if (fstat(file->fd, &ours) == 0 &&
+	    fstatat(file->folder_fd, file->name, &theirs,
+		    AT_SYMLINK_NOFOLLOW) == 0 &&
+	    ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino)
+		unlinkat(file->folder_fd, file->name, 0);
+	file->linked = false;
+}
+
+static int sync_file(const struct outfile *file, struct failure *failure)
+{
+	if (fsync(file->fd))
+		return failure_set(failure, EXIT_FILE, file->path, errno,
+				   "cannot sync");
+	return 0;
+}
+
+static int sync_folder(const struct outfile *file, struct failure *failure)
+{
+	/* EBADF: the folder could only be opened by O_PATH. */
+	if (fsync(file->folder_fd) && (errno != EBADF || syncfs(file->fd)))
+		return failure_set(failure, EXIT_FILE, file->path, errno,
+				   "cannot sync its folder");
+	return 0;
+}
+
+int outfile_commit_all(struct outfile *files, unsigned count, bool sync,
+		       struct failure *failure)
+{
+	int error = 0;
+
+	for (unsigned i = 0; sync && !error && i < count; i++)
+		error = sync_file(&files[i], failure);
+	for (unsigned i = 0; !error && i < count; i++)
+		error = give_name(&files[i], failure);
+	for (unsigned i = 0; sync && !error && i < count; i++)
+		error = sync_folder(&files[i], failure);
+	for (unsigned i = 0; error && i < count; i++)
+		undo_name(&files[i]);
+	return error;
+}
+
+int outfile_commit(struct outfile *file, bool sync, struct failure *failure)
+{
+	return outfile_commit_all(file, 1, sync, failure);
+}
+
+void outfile_close(struct outfile *file)
+{
+	if (file->hidden) {
+		unlinkat(file->folder_fd, file->hidden->name, 0);
+		atomic_store(&file->hidden->folder_fd, -1);
+	}
+	/* A name is what a file that was ever opened has. */
+	if (file->name) {
+		if (file->fd >= 0)
+			close(file->fd);
+		if (file->folder_fd >= 0)
+			close(file->folder_fd);
+		free(file->name);
+	}
+	*file = (struct outfile)OUTFILE_NONE;
+}

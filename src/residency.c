@@ -1,0 +1,67 @@
+#include "residency.h"
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base.h"
+
+/* The same on all architectures; the headers of Debian 12 lack it. */
+#ifndef SYS_cachestat
+#define SYS_cachestat 451
+#endif
+
+/* struct cachestat_range and struct cachestat of linux/mman.h */
+struct cachestat_range {
+	uint64_t offset;
+	uint64_t bytes; /* 0: to the end of the file */
+};
+
+struct cachestat_pages {
+	uint64_t cached;
+	uint64_t dirty;
+	uint64_t writeback;
+	uint64_t evicted;
+	uint64_t recently_evicted;
+};
+
+/* Address space that mincore looks at in one call: a byte a page, on the
+ * stack. */
+#define MINCORE_PAGES 4096
+#define MINCORE_BYTES ((uint64_t)MINCORE_PAGES * PAGE_BYTES)
+
+uint64_t residency_bytes_by_mincore(int fd, uint64_t size_bytes)
+{
+	unsigned char pages[MINCORE_PAGES];
+	uint64_t resident = 0;
+	uint8_t *map;
+
+	if (size_bytes == 0)
+		return 0;
+	map = mmap(NULL, size_bytes, PROT_READ, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED)
+		return 0;
+	for (uint64_t offset = 0; offset < size_bytes;
+	     offset += MINCORE_BYTES) {
+		uint64_t bytes = MIN(size_bytes - offset, MINCORE_BYTES);
+
+		if (mincore(map + offset, bytes, pages))
+			break;
+		for (uint64_t i = 0; i < DIV_ROUND_UP(bytes, PAGE_BYTES); i++)
+			resident += pages[i] & 1;
+	}
+	munmap(map, size_bytes);
+	return resident * PAGE_BYTES;
+}
+
+uint64_t residency_bytes(int fd, uint64_t size_bytes)
+{
+	struct cachestat_range range = { .offset = 0, .bytes = size_bytes };
+	struct cachestat_pages pages;
+
+	if (size_bytes == 0)
+		return 0;
+	if (syscall(SYS_cachestat, fd, &range, &pages, 0) == 0)
+		return pages.cached * PAGE_BYTES;
+	return residency_bytes_by_mincore(fd, size_bytes);
+}

@@ -1,0 +1,19 @@
+/*
+ * residency.h - how much of a file is in the page cache
+ */
+#ifndef RESIDENCY_H
+#define RESIDENCY_H
+
+#include <stdint.h>
+
+/*
+ * Bytes of the first size_bytes that are in memory, in whole pages, so it may
+ * be up to a page more than the file has.  By cachestat(2) where there is one
+ * (Linux 6.5), else by mincore(2).  Returns 0 when neither can tell.
+ */
+uint64_t residency_bytes(int fd, uint64_t size_bytes);
+
+/* The second of the two ways, for tests. */
+uint64_t residency_bytes_by_mincore(int fd, uint64_t size_bytes);
+
+#endif /* RESIDENCY_H */

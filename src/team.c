@@ -1,0 +1,194 @@
+#include "team.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base.h"
+#include "clock.h"
+#include "topology.h"
+
+/* A futex sleep and wake cost 50 us and more in a virtual machine: what is not
+ * over by then is worth sleeping for. */
+#define SPIN_NS 50000
+/* Looks between two looks at the clock. */
+#define SPINS_PER_CLOCK 64
+
+/* Members keep small things on the stack: a plain one of 8 MiB would cost its
+ * page tables.  Sanitizers need more for theirs. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define STACK_BYTES MIB
+#else
+#define STACK_BYTES (256 * KIB)
+#endif
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#undef STACK_BYTES
+#define STACK_BYTES MIB
+#endif
+#endif
+
+/* --- waiting ---------------------------------------------------------------
+ */
+
+static void pause_cpu(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+/* Wait until *word is no longer value. */
+static void wait_while(_Atomic uint32_t *word, uint32_t value, bool spins)
+{
+	uint64_t end_ns = spins ? clock_now_ns() + SPIN_NS : 0;
+
+	do {
+		for (unsigned i = 0; i < SPINS_PER_CLOCK && spins; i++) {
+			if (atomic_load_explicit(word, memory_order_acquire) !=
+			    value)
+				return;
+			pause_cpu();
+		}
+	} while (spins && clock_now_ns() < end_ns);
+	while (atomic_load_explicit(word, memory_order_acquire) == value)
+		syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL,
+			0);
+}
+
+/* Sleepers are not counted: waking nobody costs a system call, once a phase. */
+static void set_and_wake(_Atomic uint32_t *word, uint32_t value)
+{
+	atomic_store_explicit(word, value, memory_order_release);
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+bool team_meet(struct team *team, const _Atomic bool *stop_if)
+{
+	/* The round can't end before this member has arrived. */
+	uint32_t round =
+		atomic_load_explicit(&team->round, memory_order_relaxed);
+	uint32_t before = atomic_fetch_add_explicit(&team->arrived, 1,
+						    memory_order_acq_rel);
+
+	if (before + 1 < team->member_count) {
+		wait_while(&team->round, round, team->spins);
+		return team->stop;
+	}
+	/* The last: its acq_rel has seen all that the others wrote. */
+	team->stop =
+		stop_if && atomic_load_explicit(stop_if, memory_order_relaxed);
+	atomic_store_explicit(&team->arrived, 0, memory_order_relaxed);
+	if (team->member_count > 1)
+		set_and_wake(&team->round, round + 1);
+	return team->stop;
+}
+
+/* --- the threads -----------------------------------------------------------
+ */
+
+static void *member_main(void *argument)
+{
+	struct team *team = argument;
+	unsigned member = atomic_fetch_add_explicit(&team->born, 1,
+						    memory_order_relaxed) +
+			  1;
+
+	topology_pin_self(team->cpus[member]);
+	wait_while(&team->go, 0, team->spins);
+	if (team->run)
+		team->run(team->context, member);
+	return NULL;
+}
+
+static void release(struct team *team)
+{
+	set_and_wake(&team->go, 1);
+}
+
+static void join(struct team *team, unsigned member_count)
+{
+	for (unsigned i = 1; i < member_count; i++)
+		pthread_join(team->threads[i], NULL);
+}
+
+/* Start with all signals blocked but those of faults.  Returns how many
+ * members there are then, the caller among them; *error is set if not all. */
+static unsigned start_threads(struct team *team, int *error)
+{
+	static const int faults[] = { SIGBUS, SIGSEGV, SIGFPE, SIGILL,
+				      SIGTRAP };
+	pthread_attr_t attributes;
+	sigset_t blocked, old;
+	unsigned started = 1;
+
+	*error = pthread_attr_init(&attributes);
+	if (*error)
+		return started;
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	sigfillset(&blocked);
+	for (size_t i = 0; i < ARRAY_LEN(faults); i++)
+		sigdelset(&blocked, faults[i]);
+	pthread_sigmask(SIG_SETMASK, &blocked, &old);
+	while (started < team->member_count && !*error) {
+		*error = pthread_create(&team->threads[started], &attributes,
+					member_main, team);
+		started += *error == 0;
+	}
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attributes);
+	return started;
+}
+
+int team_start(struct team *team, unsigned member_count,
+	       const struct topology *topology)
+{
+	unsigned started;
+	int error = 0;
+
+	team->member_count = member_count;
+	team->spins = member_count <= topology->cpu_count;
+	for (unsigned i = 0; i < member_count; i++)
+		team->cpus[i] = topology->cpus[i % topology->cpu_count];
+	team->run = NULL;
+	team->context = NULL;
+	team->stop = false;
+	atomic_init(&team->go, 0);
+	atomic_init(&team->born, 0);
+	atomic_init(&team->arrived, 0);
+	atomic_init(&team->round, 0);
+	if (member_count == 1)
+		return 0;
+	started = start_threads(team, &error);
+	if (error) {
+		/* There is nothing to run: they end. */
+		release(team);
+		join(team, started);
+	}
+	return -error;
+}
+
+void team_run(struct team *team, team_fn *run, void *context)
+{
+	team->run = run;
+	team->context = context;
+	/* A lone member stays where the scheduler wants it. */
+	if (team->member_count > 1) {
+		release(team);
+		topology_pin_self(team->cpus[0]);
+	}
+	run(context, 0);
+	join(team, team->member_count);
+}
+
+void team_dismiss(struct team *team)
+{
+	release(team);
+	join(team, team->member_count);
+}
