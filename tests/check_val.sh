@@ -1,0 +1,419 @@
+#!/bin/bash
+# check_val.sh - blinkval as a whole: verdicts, texts, parts, summaries, refusals
+
+# shellcheck disable=SC2317 # cases are called by check
+. "$(dirname "$0")/tool_lib.sh"
+
+GEN=$BIN/blinkgen
+VAL=$BIN/blinkval
+
+# expect_report STATUS ARGUMENT...: stdin is the whole of stderr.
+expect_report()
+{
+	local status=$1
+	shift
+	expect_status "$status" "$VAL" "$@" >"$SCRATCH/out" 2>"$SCRATCH/err"
+	expect_empty "$SCRATCH/out"
+	diff - "$SCRATCH/err" >&2
+}
+
+# expect_refused STATUS ARGUMENT...: one line on stderr, nothing on stdout.
+expect_refused()
+{
+	local status=$1
+	shift
+	expect_status "$status" "$VAL" "$@" >"$SCRATCH/out" 2>"$SCRATCH/err"
+	expect_empty "$SCRATCH/out"
+	expect_one_line "$SCRATCH/err"
+}
+
+# sorted COUNT: ascii records in order, on stdout.
+sorted()
+{
+	"$GEN" -a "$1" unsorted
+	sort unsorted
+	rm unsorted
+}
+
+# records FIRST COUNT <FILE: a stretch of records
+records()
+{
+	dd bs=100 skip="$1" count="$2" iflag=fullblock status=none
+}
+
+# random BELOW
+random()
+{
+	echo $(((RANDOM << 15 | RANDOM) % $1))
+}
+
+# --- verdicts -----------------------------------------------------------------
+
+case_in_order()
+{
+	local threads
+
+	sorted 100000 >f
+	for threads in 1 2 3 4 5; do
+		expect_report 0 -t$threads f <<-'END'
+			Records: 100000
+			Checksum: c34e19c81885
+			Duplicate keys: 0
+			SUCCESS - all records are in order
+		END
+	done
+}
+
+case_not_in_order()
+{
+	local threads
+
+	"$GEN" -a 1000000 f
+	for threads in 1 2 5; do
+		expect_report 1 -t$threads f <<-'END'
+			First unordered record is record 2
+			Records: 1000000
+			Checksum: 7a19cff467438
+			ERROR - there are 500117 unordered records
+		END
+	done
+}
+
+case_other_kinds_not_in_order()
+{
+	"$GEN" 1000000 f
+	expect_report 1 f <<-'END'
+		First unordered record is record 2
+		Records: 1000000
+		Checksum: 7a0e0d4868cd4
+		ERROR - there are 499452 unordered records
+	END
+	"$GEN" -s -a 1000000 f
+	expect_report 1 f <<-'END'
+		First unordered record is record 2
+		Records: 1000000
+		Checksum: 7a135fbce6df2
+		ERROR - there are 500453 unordered records
+	END
+}
+
+case_duplicates()
+{
+	"$GEN" -a -s 1000000 unsorted
+	# By the key alone, stable: the sort of the published digests.
+	sort -s -k 1.1,1.10 unsorted >f
+	[ "$(md5sum <f)" = "8a696f5ac08afd1410766ac6254a2925  -" ] ||
+		fail "not the sorted file"
+	expect_report 0 f <<-'END'
+		Records: 1000000
+		Checksum: 7a135fbce6df2
+		Duplicate keys: 35
+		SUCCESS - all records are in order
+	END
+}
+
+case_one_record()
+{
+	"$GEN" 1 f
+	expect_report 0 f <<-'END'
+		Records: 1
+		Checksum: 9ea593a0
+		Duplicate keys: 0
+		SUCCESS - all records are in order
+	END
+}
+
+case_quiet()
+{
+	sorted 100 >f
+	expect_report 0 -q f </dev/null
+	"$GEN" 100 g
+	expect_report 1 -q g </dev/null
+	head -c 150 f >h
+	expect_report 1 -q h <<<'partial record found at end'
+}
+
+# A thread takes 4096 records at a time: faults on both sides of such a border.
+case_faults_at_borders()
+{
+	local at verdict
+
+	sorted 20000 >good
+	for at in 1 4095 4096 4097 8192 19999; do
+		# The record before it once more: a duplicate.
+		{
+			records 0 $at <good
+			records $((at - 1)) 1 <good
+			records $((at + 1)) 20000 <good
+		} >f
+		expect_status 0 "$VAL" -t2 f 2>err
+		expect_match '^Duplicate keys: 1$' err
+		# A key below all others.
+		{
+			records 0 $at <good
+			"$GEN" -b5 1 low
+			{ head -c 10 /dev/zero; tail -c 90 low; }
+			records $((at + 1)) 20000 <good
+		} >f
+		expect_status 1 "$VAL" -t2 f 2>err
+		expect_match "^First unordered record is record $at\$" err
+		verdict='^ERROR - there are 1 unordered records$'
+		expect_match "$verdict" err
+	done
+}
+
+case_nothing()
+{
+	: >f
+	expect_report 1 f <<<'there must be at least one record to be validated'
+	expect_report 1 -q f f \
+		<<<'there must be at least one record to be validated'
+	expect_report 1 /dev/null \
+		<<<'there must be at least one record to be validated'
+	expect_report 1 -s f \
+		<<<'there must be at least one record to be validated'
+}
+
+case_fragment()
+{
+	local bytes
+
+	sorted 50 >good
+	for bytes in 1 99 150 4999; do
+		head -c $bytes good >f
+		expect_report 1 -o summary f <<<'partial record found at end'
+		expect_gone summary
+	done
+	"$GEN" -a 50 g
+	head -c 4999 g >f
+	expect_report 1 f <<-'END'
+		First unordered record is record 2
+		partial record found at end
+	END
+	expect_report 1 good f good <<-'END'
+		First unordered record is record 50
+		blinkval: f: partial record found at end
+	END
+}
+
+# --- parts --------------------------------------------------------------------
+
+case_parts()
+{
+	sorted 30000 >f
+	records 0 1 <f >a
+	records 1 4096 <f >b
+	: >c
+	records 4097 25903 <f >d
+	"$VAL" -o whole f 2>report
+	"$VAL" -o parts a b c d 2>err
+	expect_same report err
+	expect_same whole parts
+	expect_status 1 "$VAL" b a d 2>err
+	expect_match '^First unordered record is record 4096$' err
+	expect_match '^ERROR - there are 1 unordered records$' err
+	expect_status 0 "$VAL" a a b 2>err
+	expect_match '^Duplicate keys: 1$' err
+}
+
+case_pipe()
+{
+	sorted 10000 >f
+	"$VAL" f 2>report
+	"$VAL" <(cat f) 2>err
+	expect_same report err
+	"$VAL" /dev/stdin <f 2>err
+	expect_same report err
+	"$VAL" <(records 0 5000 <f) <(records 5000 5000 <f) 2>err
+	expect_same report err
+	expect_report 1 <(head -c 250 f) <<<'partial record found at end'
+}
+
+# Nothing is read before all files are open.  So when the first pipe has been
+# opened the size of f is known, and until the second one is, f is not read.
+case_file_gets_shorter()
+{
+	sorted 10000 >f
+	mkfifo first second
+	"$VAL" -o summary f first second 2>err &
+	: >first
+	truncate -s 500000 f
+	: >second
+	expect_status 3 wait $!
+	expect_one_line err
+	expect_match '^blinkval: f: became shorter' err
+	expect_gone summary
+}
+
+# --- summaries ----------------------------------------------------------------
+
+case_summary_file()
+{
+	"$GEN" -a -s 100000 f
+	expect_status 1 "$VAL" -q -o summary f
+	[ "$(stat -c %s summary)" = 280 ] || fail "not 280 bytes"
+	records 0 1 <f >first
+	tail -c 100 f >last
+	tail -c 200 summary >both
+	cat first last | expect_same both -
+	# Upper half first: record_count is the third.
+	od -A n -v -t x8 -w8 -j 32 -N 48 summary >numbers
+	printf ' %016x\n' 0 100000 0 0 0 0xc30e6c1fe3e5 >expected
+	expect_same expected numbers
+	expect_status 1 "$VAL" f 2>report
+	expect_status 1 "$VAL" -s summary 2>err
+	expect_same report err
+	echo old >old
+	expect_status 1 "$VAL" -q -o old f
+	expect_same old summary
+}
+
+# compare_with_parts FILE: random cuts, summaries of the parts, all together.
+compare_with_parts()
+{
+	local count begin=0 now status=0
+
+	count=$(($(stat -c %s "$1") / 100))
+	"$VAL" -o whole "$1" 2>report || status=$?
+	: >all
+	while [ $begin -lt "$count" ]; do
+		now=$(($(random 9000) + 1))
+		records $begin $now <"$1" >part
+		"$VAL" -q -o one part || true
+		cat one >>all
+		begin=$((begin + now))
+	done
+	expect_status $status "$VAL" -s -o combined all 2>err
+	expect_same report err
+	expect_same whole combined
+}
+
+case_summaries_of_random_parts()
+{
+	RANDOM=${SEED:-$$}
+	echo "SEED=${SEED:-$$}"
+	sorted 30000 >f
+	compare_with_parts f
+	"$GEN" -a -s 20000 f
+	compare_with_parts f
+	# Many equal keys, wherever it is cut.
+	sorted 300 >few
+	for _ in {1..30}; do cat few; done | sort -s -k 1.1,1.10 >f
+	compare_with_parts f
+}
+
+case_bad_summaries()
+{
+	sorted 100 >f
+	"$VAL" -q -o good f
+	head -c 279 good >f
+	expect_report 1 -s f <<<'partial partition summary found at end'
+	cat good f >g
+	expect_report 1 -s g <<-'END'
+		partial partition summary found at end
+	END
+	head -c 280 /dev/zero >f
+	expect_refused 1 -s f
+	expect_match '^blinkval: f: no records .* number 1$' "$SCRATCH/err"
+	head -c 280 /dev/zero | tr '\0' '\377' >f
+	cat good f >g
+	expect_refused 1 -s g
+	expect_match ' number 2$' "$SCRATCH/err"
+	# 2^128 - 1 records, twice
+	{
+		head -c 32 good
+		head -c 16 /dev/zero | tr '\0' '\377'
+		tail -c +49 good
+	} >f
+	cat f f >g
+	expect_refused 1 -s g
+	expect_match 'more than 128 bits' "$SCRATCH/err"
+	expect_report 0 -s f <<-'END'
+		Records: 340282366920938463463374607431768211455
+		Checksum: 2f987241eb
+		Duplicate keys: 0
+		SUCCESS - all records are in order
+	END
+}
+
+case_summary_cannot_be_written()
+{
+	sorted 10 >f
+	mkdir folder
+	expect_refused 3 -o folder f
+	expect_refused 3 -o missing/summary f
+	expect_folder . f folder
+	expect_refused 3 -q -o summary f missing
+	expect_folder . f folder
+}
+
+# --- refusals -----------------------------------------------------------------
+
+case_files()
+{
+	sorted 10 >f
+	mkdir folder
+	expect_refused 3 missing
+	expect_match '^blinkval: missing: No such file or directory$' \
+		"$SCRATCH/err"
+	expect_refused 3 -q f missing
+	expect_refused 3 -s missing
+	expect_refused 3 folder
+	expect_match '^blinkval: folder: .*Is a directory$' "$SCRATCH/err"
+	expect_refused 3 -s folder
+}
+
+case_usage()
+{
+	local value
+
+	sorted 10 >f
+	expect_refused 2
+	expect_refused 2 -q
+	expect_refused 2 -i f
+	expect_refused 2 -qs f
+	expect_refused 2 --quiet f
+	expect_refused 2 -o
+	expect_refused 2 -o -q f
+	expect_refused 2 -osummary f
+	for value in "" 0 257 x -1 1e1 99999999999999999999999; do
+		expect_refused 2 "-t$value" f
+	done
+	expect_folder . f
+	sorted 10 >./-f
+	expect_status 0 "$VAL" -q -- -f
+}
+
+case_help()
+{
+	"$VAL" --help >out 2>err
+	expect_empty err
+	expect_match '^usage: blinkval ' out
+	"$VAL" -q --version >out 2>err
+	expect_empty err
+	expect_one_line out
+	expect_match '^blinkval ' out
+	expect_status 3 "$VAL" --help >/dev/full 2>err
+	expect_one_line err
+}
+
+check in_order case_in_order
+check not_in_order case_not_in_order
+check other_kinds_not_in_order case_other_kinds_not_in_order
+check duplicates case_duplicates
+check one_record case_one_record
+check quiet case_quiet
+check faults_at_borders case_faults_at_borders
+check nothing case_nothing
+check fragment case_fragment
+check parts case_parts
+check pipe case_pipe
+check file_gets_shorter case_file_gets_shorter
+check summary_file case_summary_file
+check summaries_of_random_parts case_summaries_of_random_parts
+check bad_summaries case_bad_summaries
+check summary_cannot_be_written case_summary_cannot_be_written
+check files case_files
+check usage case_usage
+check help case_help
+finish
