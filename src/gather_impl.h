@@ -23,7 +23,8 @@ typedef void copy_record_fn(uint8_t *target, const uint8_t *record,
 			    size_t record_size);
 
 /* Each line of a record of up to 129 bytes: one left out takes half as long
- * again.  Of a longer one the CPU's own prefetcher sees a stream. */
+ * again.  What lies between in a longer one is left to the CPU's prefetcher
+ * (not measured). */
 GATHER_INLINE void prefetch_far(const uint8_t *record, size_t record_size)
 {
 	__builtin_prefetch(record, 0, 2);

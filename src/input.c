@@ -189,7 +189,7 @@ void input_choose(struct input *input)
 		const struct input_file *file = &input->files[i];
 
 		total += file->size_bytes;
-		resident += MIN(residency_bytes(file->fd, file->size_bytes),
+		resident += MIN(residency_estimate(file->fd, file->size_bytes),
 				file->size_bytes);
 	}
 	input->mode = total - resident <= total / 100 * (100 - RESIDENT_PERCENT)
@@ -393,6 +393,29 @@ int64_t input_peek(const struct input *input, uint8_t *buffer, uint64_t count,
 		if (error)
 			return error;
 		done += records;
+	}
+	return (int64_t)done;
+}
+
+int64_t input_peek_places(const struct input *input, uint8_t *buffer,
+			  uint64_t count, unsigned places,
+			  struct failure *failure)
+{
+	const struct input_file *file = &input->files[0];
+	uint64_t each = MAX(1, count / places);
+	uint64_t done = 0;
+
+	for (unsigned i = 0; i < places && done < count; i++) {
+		uint64_t first = file->record_count * i / places;
+		uint64_t here = MIN(MIN(each, count - done),
+				    file->record_count - first);
+		int error = read_fully(file, buffer + done * input->record_size,
+				       first * input->record_size,
+				       here * input->record_size, failure);
+
+		if (error)
+			return error;
+		done += here;
 	}
 	return (int64_t)done;
 }

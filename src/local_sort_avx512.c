@@ -115,8 +115,7 @@ VEC_INLINE vec vec_merge_row(vec v)
 	return merge_distance_1(merge_distance_2(merge_distance_4(v)));
 }
 
-/* Compressing in registers: the store that compresses is microcoded on Zen 4
- * (over 100 cycles). */
+/* Compressing in registers: the store that compresses is microcode on Zen 4. */
 VEC_INLINE vec vec_split(vec v, uint64_t pivot, unsigned *below)
 {
 	__mmask8 low =

@@ -23,17 +23,15 @@
  * 2 MiB; more only take memory. */
 #define DIRECT_DEPTH 4
 
-static int fail(struct output *output, const struct output_file *file,
-		int error)
+/* With the lock held. */
+static void fail(struct output *output, const struct output_file *file,
+		 int error)
 {
-	pthread_mutex_lock(&output->lock);
-	if (!output->failed) {
-		failure_set(&output->failure, EXIT_FILE, file->outfile.path,
-			    error, "");
-		output->failed = true;
-	}
-	pthread_mutex_unlock(&output->lock);
-	return -error;
+	if (output->failed)
+		return;
+	failure_set(&output->failure, EXIT_FILE, file->outfile.path, -error,
+		    "");
+	output->failed = true;
 }
 
 /* ------------------------------------------------------------- preparing */
@@ -51,6 +49,17 @@ static void open_direct(struct output *output, struct output_file *file)
 		output->direct = false;
 	else
 		file->write_fd = fd;
+}
+
+static void close_direct(struct output *output)
+{
+	for (unsigned i = 0; i < output->file_count; i++) {
+		struct output_file *file = &output->files[i];
+
+		if (file->write_fd != file->outfile.fd)
+			close(file->write_fd);
+		file->write_fd = file->outfile.fd;
+	}
 }
 
 /*
@@ -123,8 +132,10 @@ int output_open(struct output *output, const char *const *paths,
 		if (error == 0 && output->direct)
 			open_direct(output, file);
 	}
-	if (error == 0 && output->direct)
+	if (output->direct)
 		open_ring(output);
+	else
+		close_direct(output);
 	if (error)
 		output_close(output);
 	return error;
@@ -137,6 +148,10 @@ unsigned output_slots_wanted(const struct output *output, unsigned members)
 	/* What is under way is neither being filled nor free. */
 	if (output->direct)
 		wanted = members + DIRECT_DEPTH;
+	/* Two writers keep one more busy. */
+	for (unsigned i = 0; i < output->file_count && !output->direct; i++)
+		if (output->files[i].map)
+			wanted = members + 2;
 	return MIN(wanted, OUTPUT_SLOTS_MAX);
 }
 
@@ -196,14 +211,35 @@ static void release(struct output *output, struct output_slot *slot,
 	pthread_mutex_unlock(&output->lock);
 }
 
+/* What a direct write left over, because the disk is full or the file system
+ * refuses it: a plain one goes on where it ended, or finds the reason. */
+static int write_rest(const struct output_file *file,
+		      const struct output_slot *slot, ssize_t written)
+{
+	size_t done = written > 0 ? (size_t)written : 0;
+
+	if (done >= slot->length_bytes)
+		return 0;
+	return write_all(file->outfile.fd, slot->data + done,
+			 slot->length_bytes - done, slot->offset_bytes + done);
+}
+
 static void write_slot(struct output *output, struct output_slot *slot)
 {
-	struct output_file *file = &output->files[slot->file];
-	int error = write_all(file->write_fd, slot->data,
-			      padded_length(output, slot), slot->offset_bytes);
+	const struct output_file *file = &output->files[slot->file];
+	ssize_t written = 0;
+	int error;
 
-	if (error)
-		fail(output, file, -error);
+	if (output->direct)
+		written = pwrite(file->write_fd, slot->data,
+				 padded_length(output, slot),
+				 (off_t)slot->offset_bytes);
+	error = write_rest(file, slot, written);
+	if (error) {
+		pthread_mutex_lock(&output->lock);
+		fail(output, file, error);
+		pthread_mutex_unlock(&output->lock);
+	}
 	release(output, slot, true);
 }
 
@@ -227,60 +263,57 @@ static bool store_slot(struct output *output, struct output_slot *slot)
 	return true;
 }
 
-static void submit_slot(struct output *output, struct output_slot *slot)
+/* False: the kernel takes no more, and will not be asked again. */
+static bool submit_slot(struct output *output, struct output_slot *slot)
 {
-	struct output_file *file = &output->files[slot->file];
-	struct io_uring_sqe *sqe;
+	const struct output_file *file = &output->files[slot->file];
 	size_t length_bytes = padded_length(output, slot);
+	struct io_uring_sqe *sqe;
+	int taken;
 
 	pthread_mutex_lock(&output->lock);
-	sqe = io_uring_get_sqe(output->ring);
+	/* There is a place for each: what is queued is handed over at once. */
+	sqe = output->ring_refused ? NULL : io_uring_get_sqe(output->ring);
 	if (sqe) {
 		io_uring_prep_write(sqe, file->write_fd, slot->data,
 				    (unsigned)length_bytes, slot->offset_bytes);
 		io_uring_sqe_set_data(sqe, slot);
-		output->in_flight++;
-		slot->state = SLOT_WRITING;
-		io_uring_submit(output->ring);
+		do
+			taken = io_uring_submit(output->ring);
+		while (taken == -EINTR);
+		if (taken == 1) {
+			output->in_flight++;
+			slot->state = SLOT_WRITING;
+		} else {
+			output->ring_refused = true;
+			sqe = NULL;
+		}
 	}
 	pthread_mutex_unlock(&output->lock);
-	assert(sqe);
+	return sqe != NULL;
 }
 
 /* Wait for one direct write; called with the lock held, and keeps it: the
  * others have nothing to do meanwhile but to wait, too. */
 static void reap_slot(struct output *output)
 {
+	const struct output_file *file;
 	struct io_uring_cqe *cqe;
 	struct output_slot *slot;
-	struct output_file *file;
-	int written;
 	int error;
 
 	do
 		error = io_uring_wait_cqe(output->ring, &cqe);
-	while (error == -EINTR);
+	while (error == -EINTR || error == -EAGAIN);
 	assert(error == 0);
 	slot = io_uring_cqe_get_data(cqe);
 	file = &output->files[slot->file];
-	written = cqe->res;
+	error = write_rest(file, slot, cqe->res);
 	io_uring_cqe_seen(output->ring, cqe);
 	output->in_flight--;
 	slot->state = SLOT_FREE;
-	/* A short direct write, or one that this file system refuses: what is
-	 * left goes the plain way, which also finds the reason. */
-	if (written < (int)slot->length_bytes) {
-		size_t done = written > 0 ? (size_t)written : 0;
-
-		error = write_all(file->outfile.fd, slot->data + done,
-				  slot->length_bytes - done,
-				  slot->offset_bytes + done);
-		if (error && !output->failed) {
-			failure_set(&output->failure, EXIT_FILE,
-				    file->outfile.path, -error, "");
-			output->failed = true;
-		}
-	}
+	if (error)
+		fail(output, file, error);
 }
 
 /* -------------------------------------------------------------- the turns */
@@ -373,10 +406,8 @@ struct output_slot *output_take(struct output *output)
 
 void output_put(struct output *output, struct output_slot *slot)
 {
-	if (output->ring) {
-		submit_slot(output, slot);
+	if (output->ring && submit_slot(output, slot))
 		return;
-	}
 	pthread_mutex_lock(&output->lock);
 	slot->state = SLOT_READY;
 	while (!output->failed && work(output, false))
@@ -444,11 +475,10 @@ void output_close(struct output *output)
 	if (output->ring)
 		io_uring_queue_exit(output->ring);
 	free(output->ring);
+	close_direct(output);
 	for (unsigned i = 0; i < output->file_count; i++) {
 		struct output_file *file = &output->files[i];
 
-		if (file->write_fd != file->outfile.fd && file->write_fd >= 0)
-			close(file->write_fd);
 		if (file->map)
 			munmap(file->map, file->size_bytes);
 		outfile_close(&file->outfile);

@@ -57,6 +57,7 @@ struct output {
 	bool direct; /* the page cache is passed by */
 	size_t chunk_bytes;
 	struct io_uring *ring; /* of direct output, or NULL */
+	bool ring_refused;     /* the kernel took no more of it */
 	unsigned in_flight;
 	unsigned slot_count;
 	struct output_slot slots[OUTPUT_SLOTS_MAX];

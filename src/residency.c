@@ -30,6 +30,11 @@ struct cachestat_pages {
 #define MINCORE_PAGES 4096
 #define MINCORE_BYTES ((uint64_t)MINCORE_PAGES * PAGE_BYTES)
 
+/* An estimate looks at 1 MiB of a file of 4 MiB and more. */
+#define ESTIMATE_FROM_BYTES (4 * MIB)
+#define ESTIMATE_PLACES 32
+#define ESTIMATE_PLACE_BYTES (32 * KIB)
+
 uint64_t residency_bytes_by_mincore(int fd, uint64_t size_bytes)
 {
 	unsigned char pages[MINCORE_PAGES];
@@ -54,14 +59,44 @@ uint64_t residency_bytes_by_mincore(int fd, uint64_t size_bytes)
 	return resident * PAGE_BYTES;
 }
 
+/* In whole pages, or -1. */
+static int64_t cached_bytes(int fd, uint64_t offset, uint64_t bytes)
+{
+	struct cachestat_range range = { .offset = offset, .bytes = bytes };
+	struct cachestat_pages pages;
+
+	if (syscall(SYS_cachestat, fd, &range, &pages, 0) < 0)
+		return -1;
+	return (int64_t)(pages.cached * PAGE_BYTES);
+}
+
 uint64_t residency_bytes(int fd, uint64_t size_bytes)
 {
-	struct cachestat_range range = { .offset = 0, .bytes = size_bytes };
-	struct cachestat_pages pages;
+	int64_t cached;
 
 	if (size_bytes == 0)
 		return 0;
-	if (syscall(SYS_cachestat, fd, &range, &pages, 0) == 0)
-		return pages.cached * PAGE_BYTES;
+	cached = cached_bytes(fd, 0, size_bytes);
+	if (cached >= 0)
+		return (uint64_t)cached;
 	return residency_bytes_by_mincore(fd, size_bytes);
+}
+
+uint64_t residency_estimate(int fd, uint64_t size_bytes)
+{
+	uint64_t step = ROUND_DOWN(size_bytes / ESTIMATE_PLACES, PAGE_BYTES);
+	uint64_t resident = 0;
+
+	if (size_bytes <= ESTIMATE_FROM_BYTES)
+		return residency_bytes(fd, size_bytes);
+	for (unsigned i = 0; i < ESTIMATE_PLACES; i++) {
+		int64_t cached =
+			cached_bytes(fd, i * step, ESTIMATE_PLACE_BYTES);
+
+		if (cached < 0)
+			return residency_bytes_by_mincore(fd, size_bytes);
+		resident += (uint64_t)cached;
+	}
+	return resident / PAGE_BYTES * size_bytes /
+	       (ESTIMATE_PLACES * ESTIMATE_PLACE_BYTES / PAGE_BYTES);
 }

@@ -13,6 +13,12 @@
  */
 uint64_t residency_bytes(int fd, uint64_t size_bytes);
 
+/*
+ * About as many, from looks at a few places if the file is large: to count the
+ * pages of 100 MB takes 0.8 ms where they are of 4 KiB.
+ */
+uint64_t residency_estimate(int fd, uint64_t size_bytes);
+
 /* The second of the two ways, for tests. */
 uint64_t residency_bytes_by_mincore(int fd, uint64_t size_bytes);
 

@@ -1,0 +1,598 @@
+/*
+ * test_output.c - chunks in any order, from several threads, into files that
+ * are whole or not there
+ *
+ * Every test runs on a disk and on tmpfs, written directly and not: the ways
+ * that output.c goes differ.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base.h"
+#include "output.h"
+
+#define FILES_MAX 4
+#define THREADS_MAX 4
+#define CHUNKS_MAX 256
+#define SLOTS_MAX (THREADS_MAX + 5)
+#define CHUNK_BYTES_MAX ((size_t)4 * PAGE_BYTES)
+
+static char folders[2][128]; /* on a disk, on tmpfs ("": there is none) */
+static const char *paths[FILES_MAX];
+static uint64_t sizes[FILES_MAX];
+static unsigned file_count;
+static struct output output;
+static struct failure failure;
+static uint8_t *memory;
+static uint64_t seed, random_state;
+
+/* splitmix64 */
+static uint64_t random_next(void)
+{
+	uint64_t z = random_state += 0x9e3779b97f4a7c15;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return z ^ z >> 31;
+}
+
+/* What belongs at this place of this file. */
+static uint8_t content(unsigned file, uint64_t offset)
+{
+	return (uint8_t)((offset * 0x9e3779b97f4a7c15 + file * 77) >> 51);
+}
+
+/* Files a, b, c, ... in the folder, of nothing yet. */
+static void set_files(const char *folder, unsigned count)
+{
+	static char names[FILES_MAX][160];
+
+	file_count = count;
+	for (unsigned i = 0; i < count; i++) {
+		snprintf(names[i], sizeof(names[i]), "%s/%c", folder, 'a' + i);
+		paths[i] = names[i];
+	}
+}
+
+/* Entries of the folder; none of them hidden. */
+static unsigned count_entries(const char *folder)
+{
+	DIR *stream = opendir(folder);
+	unsigned count = 0;
+
+	assert_non_null(stream);
+	while (readdir(stream))
+		count++;
+	closedir(stream);
+	return count - 2;
+}
+
+static void check_and_remove(void)
+{
+	for (unsigned i = 0; i < file_count; i++) {
+		FILE *stream = fopen(paths[i], "r");
+		struct stat status;
+
+		assert_non_null(stream);
+		assert_int_equal(fstat(fileno(stream), &status), 0);
+		assert_int_equal(status.st_size, sizes[i]);
+		for (uint64_t offset = 0; offset < sizes[i]; offset++)
+			if (getc(stream) != content(i, offset))
+				fail_msg("%s: byte %llu of %llu (SEED=%llu)",
+					 paths[i], (unsigned long long)offset,
+					 (unsigned long long)sizes[i],
+					 (unsigned long long)seed);
+		fclose(stream);
+		assert_int_equal(unlink(paths[i]), 0);
+	}
+}
+
+/* ------------------------------------------------------- a team of writers */
+
+struct chunk {
+	unsigned file;
+	uint64_t offset_bytes;
+};
+
+static struct chunk chunks[CHUNKS_MAX];
+static unsigned chunk_count;
+static _Atomic unsigned next_chunk;
+
+/* All chunks of all files, in no order. */
+static void list_chunks(size_t chunk_bytes)
+{
+	chunk_count = 0;
+	for (unsigned i = 0; i < file_count; i++)
+		for (uint64_t offset = 0; offset < sizes[i];
+		     offset += chunk_bytes) {
+			unsigned at =
+				(unsigned)(random_next() % (chunk_count + 1));
+
+			assert_true(chunk_count < CHUNKS_MAX);
+			chunks[chunk_count++] = chunks[at];
+			chunks[at] = (struct chunk){ i, offset };
+		}
+	atomic_store(&next_chunk, 0);
+}
+
+static void fill_slot(struct output_slot *slot, const struct chunk *chunk)
+{
+	slot->file = chunk->file;
+	slot->offset_bytes = chunk->offset_bytes;
+	slot->length_bytes = (size_t)MIN(
+		output.chunk_bytes, sizes[chunk->file] - chunk->offset_bytes);
+	for (size_t i = 0; i < slot->length_bytes; i++)
+		slot->data[i] = content(chunk->file, chunk->offset_bytes + i);
+	/* Of a chunk before; it may not end up in the file. */
+	memset(slot->data + slot->length_bytes, 0xee,
+	       output.chunk_bytes - slot->length_bytes);
+}
+
+static void *write_chunks(void *context)
+{
+	(void)context;
+	for (;;) {
+		unsigned number = atomic_fetch_add(&next_chunk, 1);
+		struct output_slot *slot;
+
+		if (number >= chunk_count)
+			break;
+		slot = output_take(&output);
+		if (!slot)
+			break;
+		fill_slot(slot, &chunks[number]);
+		output_put(&output, slot);
+	}
+	output_help(&output);
+	return NULL;
+}
+
+static void run_writers(unsigned thread_count, size_t chunk_bytes)
+{
+	pthread_t threads[THREADS_MAX];
+
+	output_set_slots(&output, memory,
+			 output_slots_wanted(&output, thread_count),
+			 chunk_bytes);
+	list_chunks(chunk_bytes);
+	for (unsigned t = 1; t < thread_count; t++)
+		assert_int_equal(
+			pthread_create(&threads[t], NULL, write_chunks, NULL),
+			0);
+	write_chunks(NULL);
+	for (unsigned t = 1; t < thread_count; t++)
+		pthread_join(threads[t], NULL);
+}
+
+/* Everything, from open to close. */
+static void check_output(const char *folder, unsigned thread_count,
+			 size_t chunk_bytes, bool direct)
+{
+	assert_int_equal(output_open(&output, paths, sizes, file_count, direct,
+				     &failure),
+			 0);
+	/* A file has no name before it is complete. */
+	assert_int_equal(count_entries(folder), 0);
+	run_writers(thread_count, chunk_bytes);
+	assert_int_equal(count_entries(folder), 0);
+	assert_int_equal(output_commit(&output, direct, &failure), 0);
+	output_close(&output);
+	assert_int_equal(count_entries(folder), file_count);
+	check_and_remove();
+}
+
+/* ------------------------------------------------------------------ tests */
+
+struct world {
+	const char *folder;
+	bool direct;
+};
+
+static const struct world worlds[] = {
+	{ folders[0], false },
+	{ folders[0], true },
+	{ folders[1], false },
+	{ folders[1], true },
+};
+
+/* Calls check in each world there is. */
+static void in_every_world(void (*check)(const struct world *world))
+{
+	for (size_t i = 0; i < ARRAY_LEN(worlds); i++)
+		if (worlds[i].folder[0] != '\0')
+			check(&worlds[i]);
+}
+
+static void check_sizes(const struct world *world)
+{
+	static const uint64_t cases[] = { 0,	 1,	 4095,	 4096,	4097,
+					  8191,	 8192,	 16383,	 16384, 16385,
+					  20480, 100000, 131072, 150001 };
+
+	set_files(world->folder, 1);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		sizes[0] = cases[i];
+		check_output(world->folder, 1, PAGE_BYTES, world->direct);
+		check_output(world->folder, 2, CHUNK_BYTES_MAX, world->direct);
+	}
+}
+
+static void output__sizes(void **state)
+{
+	(void)state;
+	in_every_world(check_sizes);
+}
+
+static void check_many(const struct world *world)
+{
+	for (int turn = 0; turn < 30; turn++) {
+		unsigned threads = 1 + (unsigned)(random_next() % THREADS_MAX);
+		size_t pages = 1 + random_next() % 4;
+
+		set_files(world->folder,
+			  1 + (unsigned)(random_next() % FILES_MAX));
+		for (unsigned i = 0; i < file_count; i++)
+			sizes[i] =
+				random_next() % 4 ? random_next() % 200000 : 0;
+		check_output(world->folder, threads, pages * PAGE_BYTES,
+			     world->direct);
+	}
+}
+
+static void output__files_and_threads(void **state)
+{
+	(void)state;
+	in_every_world(check_many);
+}
+
+/* Chunk number n of file 0, by one thread. */
+static void put_chunk(unsigned n)
+{
+	struct output_slot *slot = output_take(&output);
+	const struct chunk chunk = { 0, n * output.chunk_bytes };
+
+	assert_non_null(slot);
+	fill_slot(slot, &chunk);
+	output_put(&output, slot);
+}
+
+static void open_one(const char *folder, uint64_t size, unsigned slot_count,
+		     bool direct)
+{
+	set_files(folder, 1);
+	sizes[0] = size;
+	assert_int_equal(
+		output_open(&output, paths, sizes, 1, direct, &failure), 0);
+	output_set_slots(&output, memory, slot_count, 2 * PAGE_BYTES);
+}
+
+/* A member that finds the file busy stores through the mapping, if there is
+ * one, or leaves the slot to who writes. */
+static void check_busy(const struct world *world)
+{
+	if (world->direct)
+		return;
+	open_one(world->folder, 20000, 3, false);
+	output.files[0].busy = true;
+	for (unsigned n = 0; n < 3; n++)
+		put_chunk(n);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(output.slots[i].state, SLOT_READY);
+	output_help(&output);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(output.slots[i].state,
+				 output.files[0].map ? SLOT_FREE : SLOT_READY);
+	output.files[0].busy = false;
+	assert_int_equal(output_commit(&output, false, &failure), 0);
+	output_close(&output);
+	check_and_remove();
+}
+
+static void output_help__while_another_writes(void **state)
+{
+	(void)state;
+	in_every_world(check_busy);
+}
+
+/* Stores that the kernel refuses: as on a disk that is full. */
+static void check_refused_store(const struct world *world)
+{
+	if (world->direct)
+		return;
+	open_one(world->folder, 20000, 3, false);
+	if (output.files[0].map) {
+		assert_int_equal(ftruncate(output.files[0].outfile.fd, 0), 0);
+		output.files[0].busy = true;
+		for (unsigned n = 0; n < 3; n++)
+			put_chunk(n);
+		output_help(&output);
+		assert_true(output.files[0].map_refused);
+		output.files[0].busy = false;
+		assert_int_equal(output_commit(&output, false, &failure), 0);
+		check_and_remove();
+	}
+	output_close(&output);
+}
+
+static void output_help__refused_store_is_written(void **state)
+{
+	(void)state;
+	in_every_world(check_refused_store);
+}
+
+/* With one slot, whoever takes the next waits until it is written. */
+static void check_one_slot(const struct world *world)
+{
+	open_one(world->folder, 100000, 1, world->direct);
+	for (unsigned n = 0; n < 13; n++)
+		put_chunk(12 - n);
+	assert_int_equal(output_commit(&output, false, &failure), 0);
+	output_close(&output);
+	check_and_remove();
+}
+
+static void output_take__one_slot(void **state)
+{
+	(void)state;
+	in_every_world(check_one_slot);
+}
+
+static void limit_file_size(rlim_t bytes)
+{
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = bytes;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static void assert_too_large(void)
+{
+	assert_int_equal(failure.status, EXIT_FILE);
+	assert_string_equal(failure.what, paths[0]);
+	assert_string_equal(failure.why, strerror(EFBIG));
+}
+
+/* The disk is full in the middle of it. */
+static void check_full(const struct world *world)
+{
+	for (unsigned threads = 1; threads <= THREADS_MAX; threads++) {
+		set_files(world->folder, 2);
+		sizes[0] = 200000;
+		sizes[1] = 1000;
+		assert_int_equal(output_open(&output, paths, sizes, 2,
+					     world->direct, &failure),
+				 0);
+		/* A mapping does not know this limit. */
+		output.files[0].map_refused = true;
+		limit_file_size((rlim_t)(random_next() % 10) * PAGE_BYTES);
+		run_writers(threads, PAGE_BYTES);
+		failure.status = EXIT_DONE;
+		assert_int_not_equal(output_commit(&output, false, &failure),
+				     0);
+		limit_file_size(RLIM_INFINITY);
+		assert_true(failure.status == EXIT_FILE);
+		assert_null(output_take(&output));
+		assert_string_equal(failure.why, strerror(EFBIG));
+		output_close(&output);
+		assert_int_equal(count_entries(world->folder), 0);
+	}
+}
+
+static void output__full_disk_leaves_nothing(void **state)
+{
+	(void)state;
+	in_every_world(check_full);
+}
+
+/* Where room is made ahead it is known at once; where not, when it is
+ * written. */
+static void check_no_room(const struct world *world)
+{
+	int error;
+
+	set_files(world->folder, 1);
+	sizes[0] = 50000;
+	limit_file_size(3 * PAGE_BYTES);
+	failure.status = EXIT_DONE;
+	error = output_open(&output, paths, sizes, 1, world->direct, &failure);
+	if (error == 0) {
+		run_writers(1, PAGE_BYTES);
+		error = output_commit(&output, false, &failure);
+	}
+	limit_file_size(RLIM_INFINITY);
+	assert_int_not_equal(error, 0);
+	assert_too_large();
+	output_close(&output);
+	assert_int_equal(count_entries(world->folder), 0);
+}
+
+static void output_open__no_room(void **state)
+{
+	(void)state;
+	in_every_world(check_no_room);
+}
+
+static void check_not_committed(const struct world *world)
+{
+	open_one(world->folder, 30000, 4, world->direct);
+	put_chunk(0);
+	put_chunk(1);
+	output_close(&output);
+	assert_int_equal(count_entries(world->folder), 0);
+	/* Again, and on what never was open. */
+	output_close(&output);
+}
+
+static void output_close__nothing_is_left(void **state)
+{
+	(void)state;
+	in_every_world(check_not_committed);
+}
+
+/* The first file could be opened; the second has no folder. */
+static void check_no_folder(const struct world *world)
+{
+	char path[200];
+
+	set_files(world->folder, 2);
+	snprintf(path, sizeof(path), "%s/missing/b", world->folder);
+	paths[1] = path;
+	sizes[0] = sizes[1] = 5000;
+	failure.status = EXIT_DONE;
+	assert_int_equal(
+		output_open(&output, paths, sizes, 2, world->direct, &failure),
+		-ENOENT);
+	assert_int_equal(failure.status, EXIT_FILE);
+	assert_string_equal(failure.what, path);
+	assert_int_equal(count_entries(world->folder), 0);
+	output_close(&output);
+}
+
+static void output_open__second_file_fails(void **state)
+{
+	(void)state;
+	in_every_world(check_no_folder);
+}
+
+/* All files are written directly or none: the second one's descriptor is
+ * refused, for want of another. */
+static void output_open__direct_for_some_files_only(void **state)
+{
+	struct rlimit before, limit;
+	int lowest = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	int error;
+
+	(void)state;
+	assert_true(lowest >= 0);
+	close(lowest);
+	set_files(folders[0], 2);
+	sizes[0] = sizes[1] = 10001;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	limit = before;
+	/* File, folder and direct descriptor; file and folder. */
+	limit.rlim_cur = (rlim_t)lowest + 5;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	error = output_open(&output, paths, sizes, 2, true, &failure);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(error, 0);
+	assert_false(output.direct);
+	run_writers(2, PAGE_BYTES);
+	assert_int_equal(output_commit(&output, false, &failure), 0);
+	output_close(&output);
+	check_and_remove();
+}
+
+/* Where io_uring is forbidden, as in many containers. */
+static void check_no_ring(const struct world *world)
+{
+	struct rlimit before, limit;
+	int lowest = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	int error;
+
+	assert_true(lowest >= 0);
+	close(lowest);
+	if (!world->direct)
+		return;
+	set_files(world->folder, 1);
+	sizes[0] = 70001;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	limit = before;
+	/* File, folder and direct descriptor, but no ring's. */
+	limit.rlim_cur = (rlim_t)lowest + 3;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	error = output_open(&output, paths, sizes, 1, true, &failure);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(error, 0);
+	assert_null(output.ring);
+	run_writers(3, 2 * PAGE_BYTES);
+	assert_int_equal(output_commit(&output, false, &failure), 0);
+	output_close(&output);
+	check_and_remove();
+}
+
+static void output_open__no_ring(void **state)
+{
+	(void)state;
+	in_every_world(check_no_ring);
+}
+
+static void output_set_slots__apart_and_as_many(void **state)
+{
+	(void)state;
+	open_one(folders[0], 1, 5, false);
+	assert_int_equal(output.slot_count, 5);
+	for (unsigned i = 0; i < 5; i++) {
+		assert_ptr_equal(output.slots[i].data,
+				 memory + (size_t)i * 2 * PAGE_BYTES);
+		assert_int_equal(output.slots[i].state, SLOT_FREE);
+	}
+	/* One more than members, so that none waits for another's. */
+	for (unsigned members = 1; members < 600; members++)
+		assert_in_range(output_slots_wanted(&output, members),
+				MIN(members + 1, OUTPUT_SLOTS_MAX),
+				OUTPUT_SLOTS_MAX);
+	output_close(&output);
+}
+
+static bool make_folder(char *folder, size_t folder_bytes, const char *parent)
+{
+	snprintf(folder, folder_bytes, "%s/test_output.XXXXXX", parent);
+	if (mkdtemp(folder))
+		return true;
+	folder[0] = '\0';
+	return false;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(output_set_slots__apart_and_as_many),
+		cmocka_unit_test(output__sizes),
+		cmocka_unit_test(output__files_and_threads),
+		cmocka_unit_test(output_take__one_slot),
+		cmocka_unit_test(output_help__while_another_writes),
+		cmocka_unit_test(output_help__refused_store_is_written),
+		cmocka_unit_test(output__full_disk_leaves_nothing),
+		cmocka_unit_test(output_open__no_room),
+		cmocka_unit_test(output_open__second_file_fails),
+		cmocka_unit_test(output_open__direct_for_some_files_only),
+		cmocka_unit_test(output_open__no_ring),
+		cmocka_unit_test(output_close__nothing_is_left),
+	};
+	const char *seed_text = getenv("SEED");
+	const char *build = getenv("BUILD");
+	int failed;
+
+	seed = seed_text ? strtoull(seed_text, NULL, 0) : (uint64_t)time(NULL);
+	random_state = seed;
+	printf("SEED=%llu\n", (unsigned long long)seed);
+	signal(SIGXFSZ, SIG_IGN);
+	memory = mmap(NULL, SLOTS_MAX * CHUNK_BYTES_MAX, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED || !make_folder(folders[0], sizeof(folders[0]),
+						 build ? build : "/tmp"))
+		return EXIT_FAILURE;
+	if (!make_folder(folders[1], sizeof(folders[1]), "/dev/shm"))
+		printf("no tmpfs: tried on a disk only\n");
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	for (size_t i = 0; i < ARRAY_LEN(folders); i++)
+		if (folders[i][0] != '\0')
+			rmdir(folders[i]);
+	return failed;
+}

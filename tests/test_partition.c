@@ -1,0 +1,213 @@
+/*
+ * test_partition.c - every record's entry, in its bucket's list and in order
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "partition.h"
+
+#define COUNT_MAX 200
+#define SIZE_MAX_TESTED 120
+#define BUCKETS 37
+#define SPLITTERS_WANTED 18 /* so BUCKETS at most */
+
+static struct bucket_pool pool;
+static struct bucket_writer writer;
+static struct splitters splitters;
+static uint8_t *records;
+static uint64_t seed, random_state;
+
+/* splitmix64 */
+static uint64_t random_next(void)
+{
+	uint64_t z = random_state += 0x9e3779b97f4a7c15;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return z ^ z >> 31;
+}
+
+/* Mostly printable, some not, some equal. */
+static void fill_records(const struct record_shape *shape, uint32_t count)
+{
+	for (uint32_t r = 0; r < count; r++) {
+		uint8_t *record = records + (size_t)r * shape->size;
+
+		for (uint32_t i = 0; i < shape->size; i++)
+			record[i] = (uint8_t)(32 + random_next() % 95);
+		if (random_next() % 4 == 0)
+			record[random_next() % shape->size] =
+				(uint8_t)random_next();
+		if (r > 0 && random_next() % 4 == 0)
+			memcpy(record, record - shape->size, shape->size);
+	}
+}
+
+static void choose_splitters(const struct record_shape *shape,
+			     enum splitters_kind kind)
+{
+	const uint8_t *sample[60];
+	uint64_t windows[ARRAY_LEN(sample)];
+
+	if (kind != SPLITTERS_SAMPLED) {
+		splitters_init_static(&splitters, kind, BUCKETS);
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(sample); i++)
+		sample[i] = records + random_next() % COUNT_MAX * shape->size;
+	splitters_init_sampled(&splitters, shape, sample, ARRAY_LEN(sample),
+			       windows, SPLITTERS_WANTED);
+}
+
+/* The key's first 8 bytes, zeros behind its end. */
+static uint64_t first_word(const struct record_shape *shape,
+			   const uint8_t *record)
+{
+	uint8_t bytes[8] = { 0 };
+
+	memcpy(bytes, record + shape->key_offset, MIN(shape->key_length, 8));
+	return load_be64(bytes);
+}
+
+static uint32_t expected_bucket(const struct record_shape *shape,
+				const uint8_t *record, uint64_t *window)
+{
+	*window = first_word(shape, record);
+	switch (splitters.kind) {
+	case SPLITTERS_STATIC_95:
+		return splitters_bucket_95(&splitters, *window);
+	case SPLITTERS_SAMPLED:
+		*window = splitters_window(&splitters, shape, record);
+		return splitters_bucket_sampled(&splitters, *window);
+	default:
+		return splitters_bucket_256(&splitters, *window);
+	}
+}
+
+static void check_lists(const struct record_shape *shape, unsigned index_bits,
+			uint64_t first_slot, uint32_t count)
+{
+	static uint64_t lists[BUCKETS][COUNT_MAX];
+	uint32_t seen[BUCKETS] = { 0 };
+
+	for (uint32_t b = 0; b < splitters.bucket_count; b++)
+		bucket_writer_copy(&writer, b, lists[b]);
+	for (uint32_t r = 0; r < count; r++) {
+		uint64_t window;
+		uint32_t bucket = expected_bucket(
+			shape, records + (size_t)r * shape->size, &window);
+		uint64_t entry =
+			(window >> index_bits << index_bits) | (first_slot + r);
+
+		assert_true(seen[bucket] < writer.lists[bucket].count);
+		if (lists[bucket][seen[bucket]] != entry)
+			fail_msg(
+				"%s, size %u, %u bits: record %u of %u is "
+				"%016llx, not %016llx (SEED=%llu)",
+				splitters_kind_name(splitters.kind),
+				shape->size, index_bits, r, count,
+				(unsigned long long)lists[bucket][seen[bucket]],
+				(unsigned long long)entry,
+				(unsigned long long)seed);
+		seen[bucket]++;
+	}
+	for (uint32_t b = 0; b < splitters.bucket_count; b++)
+		assert_int_equal(writer.lists[b].count, seen[b]);
+}
+
+/* In two calls, as a reader's runs come. */
+static void check_partition(const struct record_shape *shape,
+			    enum splitters_kind kind, uint32_t count)
+{
+	static const unsigned bits[] = { 9, 20, 32, 40, 63 };
+	unsigned index_bits = bits[random_next() % ARRAY_LEN(bits)];
+	uint64_t slots = ((uint64_t)1 << index_bits) - count;
+	uint64_t first_slot = random_next() % 2 ? slots : random_next() % slots;
+	uint32_t first_part = (uint32_t)(random_next() % (count + 1));
+
+	choose_splitters(shape, kind);
+	assert_true(splitters.bucket_count <= BUCKETS);
+	atomic_store(&pool.taken, 0);
+	bucket_writer_reset(&writer, splitters.bucket_count);
+	partition_records(&writer, &splitters, shape, index_bits, records,
+			  first_slot, first_part);
+	partition_records(&writer, &splitters, shape, index_bits,
+			  records + (size_t)first_part * shape->size,
+			  first_slot + first_part, count - first_part);
+	check_lists(shape, index_bits, first_slot, count);
+}
+
+static void check_kind(enum splitters_kind kind)
+{
+	static const struct record_shape shapes[] = {
+		{ 100, 0, 10 }, { 100, 5, 10 }, { 100, 90, 10 },
+		{ 100, 0, 4 },	{ 4, 0, 4 },	{ 7, 2, 5 },
+		{ 16, 0, 16 },	{ 16, 8, 8 },	{ 120, 17, 90 }
+	};
+
+	for (size_t s = 0; s < ARRAY_LEN(shapes); s++) {
+		fill_records(&shapes[s], COUNT_MAX);
+		for (uint32_t count = 0; count <= COUNT_MAX; count++)
+			check_partition(&shapes[s], kind, count);
+	}
+}
+
+static void partition_records__static_256(void **state)
+{
+	static const struct record_shape shapes[] = { { 1, 0, 1 },
+						      { 3, 1, 2 },
+						      { 20, 19, 1 } };
+
+	(void)state;
+	check_kind(SPLITTERS_STATIC_256);
+	/* Keys too short for ascii. */
+	for (size_t s = 0; s < ARRAY_LEN(shapes); s++) {
+		fill_records(&shapes[s], COUNT_MAX);
+		check_partition(&shapes[s], SPLITTERS_STATIC_256, COUNT_MAX);
+		check_partition(&shapes[s], SPLITTERS_SAMPLED, COUNT_MAX);
+	}
+}
+
+static void partition_records__static_95(void **state)
+{
+	(void)state;
+	check_kind(SPLITTERS_STATIC_95);
+}
+
+static void partition_records__sampled(void **state)
+{
+	(void)state;
+	check_kind(SPLITTERS_SAMPLED);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(partition_records__static_256),
+		cmocka_unit_test(partition_records__static_95),
+		cmocka_unit_test(partition_records__sampled),
+	};
+	const char *seed_text = getenv("SEED");
+
+	seed = seed_text ? strtoull(seed_text, NULL, 0) : (uint64_t)time(NULL);
+	random_state = seed;
+	printf("SEED=%llu\n", (unsigned long long)seed);
+	pool.block_count =
+		(uint32_t)buckets_blocks_needed(COUNT_MAX, BUCKETS, 1);
+	pool.entries = calloc((size_t)pool.block_count * BUCKETS_BLOCK_ENTRIES,
+			      sizeof(*pool.entries));
+	pool.next = calloc(pool.block_count, sizeof(*pool.next));
+	writer.pool = &pool;
+	writer.lists = calloc(BUCKETS, sizeof(*writer.lists));
+	writer.heads = calloc(BUCKETS, sizeof(*writer.heads));
+	records = malloc(COUNT_MAX * SIZE_MAX_TESTED);
+	if (!pool.entries || !pool.next || !writer.lists || !writer.heads ||
+	    !records)
+		return EXIT_FAILURE;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

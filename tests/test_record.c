@@ -1,0 +1,198 @@
+/*
+ * test_record.c - key words of every slice, beside pages that may not be
+ * touched
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "record.h"
+
+#define SIZE_ALL_MAX 20 /* every slice of every size up to here */
+
+static uint8_t *first_byte, *end_byte; /* of a page between two guards */
+static uint64_t seed, random_state;
+
+/* splitmix64 */
+static uint64_t random_next(void)
+{
+	uint64_t z = random_state += 0x9e3779b97f4a7c15;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return z ^ z >> 31;
+}
+
+static int guarded_map(void)
+{
+	uint8_t *map = mmap(NULL, 3 * PAGE_BYTES, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (map == MAP_FAILED)
+		return -1;
+	first_byte = map + PAGE_BYTES;
+	end_byte = first_byte + PAGE_BYTES;
+	return mprotect(map, PAGE_BYTES, PROT_NONE) ||
+	       mprotect(end_byte, PAGE_BYTES, PROT_NONE);
+}
+
+/* Byte by byte, as the header says it. */
+static uint64_t expected_word(const struct record_shape *shape,
+			      const uint8_t *record, uint32_t skip)
+{
+	uint64_t word = 0;
+
+	for (uint32_t i = skip; i < skip + 8; i++) {
+		word <<= 8;
+		if (i < shape->key_length)
+			word |= record[shape->key_offset + i];
+	}
+	return word;
+}
+
+static void check_word(const struct record_shape *shape, const uint8_t *record)
+{
+	for (uint32_t skip = 0; skip <= shape->key_length; skip++) {
+		uint64_t word = record_key_word(shape, record, skip);
+
+		if (word != expected_word(shape, record, skip))
+			fail_msg("size %u, key %u+%u, skip %u: %016llx "
+				 "(SEED=%llu)",
+				 shape->size, shape->key_offset,
+				 shape->key_length, skip,
+				 (unsigned long long)word,
+				 (unsigned long long)seed);
+	}
+}
+
+/* No zero bytes: what is read beside the key shows. */
+static void fill_page(void)
+{
+	for (uint8_t *byte = first_byte; byte < end_byte; byte++)
+		*byte = (uint8_t)(1 + random_next() % 255);
+}
+
+static void record_key_word__every_slice(void **state)
+{
+	struct record_shape shape;
+
+	(void)state;
+	for (shape.size = 1; shape.size <= SIZE_ALL_MAX; shape.size++)
+		for (shape.key_offset = 0; shape.key_offset < shape.size;
+		     shape.key_offset++)
+			for (shape.key_length = 1;
+			     shape.key_offset + shape.key_length <= shape.size;
+			     shape.key_length++) {
+				check_word(&shape, first_byte);
+				check_word(&shape, end_byte - shape.size);
+			}
+}
+
+static void record_key_word__long_records(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3000; i++) {
+		struct record_shape shape;
+
+		shape.size = 1 + (uint32_t)(random_next() % 300);
+		shape.key_offset = (uint32_t)(random_next() % shape.size);
+		shape.key_length =
+			1 + (uint32_t)(random_next() %
+				       (shape.size - shape.key_offset));
+		check_word(&shape, first_byte);
+		check_word(&shape, end_byte - shape.size);
+	}
+}
+
+static int sign(int order)
+{
+	return (order > 0) - (order < 0);
+}
+
+/* Keys of 8 bytes and less: the word is the whole key. */
+static void record_key_word__orders_as_compare(void **state)
+{
+	uint8_t *a = first_byte, *b = end_byte - SIZE_ALL_MAX;
+
+	(void)state;
+	for (int i = 0; i < 20000; i++) {
+		struct record_shape shape = { .size = SIZE_ALL_MAX };
+		uint64_t word_a, word_b;
+
+		shape.key_length = 1 + (uint32_t)(random_next() % 8);
+		shape.key_offset =
+			(uint32_t)(random_next() %
+				   (SIZE_ALL_MAX - shape.key_length + 1));
+		for (int j = 0; j < SIZE_ALL_MAX; j++) {
+			/* Around the sign bit, and often equal. */
+			a[j] = (uint8_t)(127 + random_next() % 2);
+			b[j] = (uint8_t)(127 + random_next() % 2);
+		}
+		word_a = record_key_word(&shape, a, 0);
+		word_b = record_key_word(&shape, b, 0);
+		assert_int_equal((word_a > word_b) - (word_a < word_b),
+				 sign(record_compare(&shape, a, b)));
+	}
+	fill_page();
+}
+
+/* Unsigned bytes, all of the key and nothing but the key. */
+static void record_compare__slice_only(void **state)
+{
+	const struct record_shape shape = {
+		.size = 6,
+		.key_offset = 2,
+		.key_length = 3,
+	};
+
+	(void)state;
+	assert_int_equal(record_compare(&shape, (const uint8_t *)"zzabcz",
+					(const uint8_t *)"aaabca"),
+			 0);
+	assert_true(record_compare(&shape, (const uint8_t *)"zzabbz",
+				   (const uint8_t *)"aaabca") < 0);
+	assert_true(record_compare(&shape, (const uint8_t *)"aabaaa",
+				   (const uint8_t *)"zzazzz") > 0);
+	assert_true(record_compare(&shape,
+				   (const uint8_t *)"aa\x7f\xff\xff"
+						    "a",
+				   (const uint8_t *)"aa\x80\0\0a") < 0);
+}
+
+static void record_shape_is_benchmark__only_that_one(void **state)
+{
+	const struct record_shape benchmark = { 100, 0, 10 };
+	const struct record_shape others[] = {
+		{ 101, 0, 10 }, { 100, 1, 10 }, { 100, 0, 9 }, { 100, 0, 11 }
+	};
+
+	(void)state;
+	assert_true(record_shape_is_benchmark(&benchmark));
+	for (size_t i = 0; i < ARRAY_LEN(others); i++)
+		assert_false(record_shape_is_benchmark(&others[i]));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(record_shape_is_benchmark__only_that_one),
+		cmocka_unit_test(record_compare__slice_only),
+		cmocka_unit_test(record_key_word__every_slice),
+		cmocka_unit_test(record_key_word__long_records),
+		cmocka_unit_test(record_key_word__orders_as_compare),
+	};
+	const char *seed_text = getenv("SEED");
+
+	seed = seed_text ? strtoull(seed_text, NULL, 0) : (uint64_t)time(NULL);
+	random_state = seed;
+	printf("SEED=%llu\n", (unsigned long long)seed);
+	if (guarded_map())
+		return EXIT_FAILURE;
+	fill_page();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

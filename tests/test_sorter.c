@@ -1,0 +1,607 @@
+/*
+ * test_sorter.c - whole sorts of small files against a plain stable one
+ *
+ * A process sorts once, so each sort is a child's, and its result comes back
+ * through shared memory.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "checksum.h"
+#include "sorter.h"
+
+#define FILES_MAX 3
+#define BYTES_MAX (8 * MIB)
+#define RECORDS_MAX 120000
+
+#if defined(__SANITIZE_THREAD__)
+/* liburing maps and unmaps rings by bare system calls, which the sanitizer does
+ * not see: a ring where another thread's has been looks like a race. */
+const char *__tsan_default_suppressions(void);
+
+const char *__tsan_default_suppressions(void)
+{
+	return "race:io_uring_\nrace:input_queue.c\n";
+}
+#endif
+
+/* What a child tells. */
+struct report {
+	int returned;
+	struct sorter_result result;
+	unsigned lane_spans; /* of all threads */
+	struct failure failure;
+};
+
+static char folder[64];
+static char input_names[FILES_MAX][96], output_names[FILES_MAX][96];
+static const char *input_paths[FILES_MAX], *output_paths[FILES_MAX];
+static struct report *report; /* shared with the child */
+static uint8_t *records, *output;
+static uint32_t *order, *scratch;
+static uint64_t seed, random_state;
+
+/* splitmix64 */
+static uint64_t random_next(void)
+{
+	uint64_t z = random_state += 0x9e3779b97f4a7c15;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return z ^ z >> 31;
+}
+
+static uint32_t random_below(uint64_t end)
+{
+	return (uint32_t)(random_next() % end);
+}
+
+/* ------------------------------------------------------------- the records */
+
+enum keys {
+	KEYS_BINARY,
+	KEYS_ASCII,
+	KEYS_FEW, /* a handful of values: big buckets */
+	KEYS_EQUAL,
+	KEYS_PREFIX, /* alike but for the end */
+	KEYS_HALF,   /* half of them equal */
+	KEYS_LATE,   /* evenly spread at first, then all equal */
+	KEYS_KINDS
+};
+
+/* More records than the sort looks at before it starts. */
+#define LATE_RECORD 5000
+
+static void make_key(uint8_t *key, uint32_t length, enum keys keys)
+{
+	if (keys == KEYS_HALF && random_next() % 2)
+		keys = KEYS_EQUAL;
+	for (uint32_t i = 0; i < length; i++) {
+		switch (keys) {
+		case KEYS_ASCII:
+			key[i] = (uint8_t)(32 + random_below(95));
+			break;
+		case KEYS_FEW:
+			key[i] = i == length / 2 ? (uint8_t)random_below(5)
+						 : 200;
+			break;
+		case KEYS_EQUAL:
+			key[i] = 'e';
+			break;
+		case KEYS_PREFIX:
+			key[i] = i + 3 < length ? 'p' : (uint8_t)random_next();
+			break;
+		default:
+			key[i] = (uint8_t)random_next();
+		}
+	}
+}
+
+static void make_records(const struct record_shape *shape, enum keys keys,
+			 uint32_t count)
+{
+	for (uint32_t r = 0; r < count; r++) {
+		uint8_t *record = records + (size_t)r * shape->size;
+
+		for (uint32_t i = 0; i < shape->size; i++)
+			record[i] = (uint8_t)(r * 31 + i);
+		make_key(record + shape->key_offset, shape->key_length,
+			 keys == KEYS_LATE && r >= LATE_RECORD ? KEYS_EQUAL
+							       : keys);
+		order[r] = r;
+	}
+}
+
+/* Merge sort of order[]: the reference. */
+static void stable_sort(const struct record_shape *shape, uint32_t *slots,
+			size_t count)
+{
+	size_t half = count / 2, left = 0, right = half;
+
+	if (count < 2)
+		return;
+	stable_sort(shape, slots, half);
+	stable_sort(shape, slots + half, count - half);
+	for (size_t i = 0; i < count; i++) {
+		bool take_left =
+			right == count ||
+			(left < half &&
+			 record_compare(shape,
+					records + (size_t)slots[left] *
+							  shape->size,
+					records + (size_t)slots[right] *
+							  shape->size) <= 0);
+
+		scratch[i] = take_left ? slots[left++] : slots[right++];
+	}
+	memcpy(slots, scratch, count * sizeof(*slots));
+}
+
+/* --------------------------------------------------------------- the files */
+
+static void write_file(const char *path, const uint8_t *bytes, size_t count)
+{
+	FILE *stream = fopen(path, "w");
+
+	assert_non_null(stream);
+	assert_int_equal(fwrite(bytes, 1, count, stream), count);
+	assert_int_equal(fclose(stream), 0);
+}
+
+/* Cut anywhere between records; parts may be empty. */
+static void write_inputs(const struct sorter_config *config, uint32_t count)
+{
+	uint32_t size = config->shape.size, begin = 0;
+
+	for (unsigned i = 0; i < config->input_count; i++) {
+		uint32_t end =
+			i + 1 == config->input_count
+				? count
+				: begin + random_below(count - begin + 1);
+
+		write_file(input_paths[i], records + (size_t)begin * size,
+			   (size_t)(end - begin) * size);
+		begin = end;
+	}
+}
+
+/* All outputs one after the other; each part ends between records. */
+static size_t read_outputs(const struct sorter_config *config)
+{
+	size_t count = 0;
+
+	for (unsigned i = 0; i < config->output_count; i++) {
+		FILE *stream = fopen(output_paths[i], "r");
+
+		assert_non_null(stream);
+		count +=
+			fread(output + count, 1, BYTES_MAX + 1 - count, stream);
+		assert_int_equal(count % config->shape.size, 0);
+		fclose(stream);
+	}
+	return count;
+}
+
+/* Before each test, too: one that fails leaves them. */
+static int remove_files(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < FILES_MAX; i++) {
+		unlink(input_paths[i]);
+		unlink(output_paths[i]);
+	}
+	return 0;
+}
+
+static unsigned count_entries(void)
+{
+	DIR *stream = opendir(folder);
+	unsigned count = 0;
+
+	assert_non_null(stream);
+	while (readdir(stream))
+		count++;
+	closedir(stream);
+	return count - 2;
+}
+
+/* ---------------------------------------------------------------- the sort */
+
+static void sort_in_child(const struct sorter_config *config,
+			  rlim_t file_bytes_max)
+{
+	const struct rlimit limit = { file_bytes_max, RLIM_INFINITY };
+
+	signal(SIGXFSZ, SIG_IGN);
+	if (file_bytes_max != RLIM_INFINITY)
+		setrlimit(RLIMIT_FSIZE, &limit);
+	report->returned =
+		sorter_run(config, &report->result, &report->failure);
+	for (unsigned t = 0; report->result.lanes && t < report->result.threads;
+	     t++)
+		report->lane_spans += report->result.lanes[t].count;
+	_exit(EXIT_SUCCESS);
+}
+
+/* Sort, and see that the child came to its end. */
+static void run(const struct sorter_config *config, rlim_t file_bytes_max)
+{
+	pid_t child;
+	int status;
+
+	memset(report, 0, sizeof(*report));
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0)
+		sort_in_child(config, file_bytes_max);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	if (status != 0)
+		fail_msg("a sort ended with wait status %x (SEED=%llu)",
+			 (unsigned)status, (unsigned long long)seed);
+}
+
+static struct sorter_config plain_config(void)
+{
+	return (struct sorter_config){
+		.input_paths = input_paths,
+		.input_count = 1,
+		.output_paths = output_paths,
+		.output_count = 1,
+		.shape = { .size = 100, .key_offset = 0, .key_length = 10 },
+		.kernel = cpu_level_detect(),
+	};
+}
+
+static void check_result(const struct sorter_config *config, uint32_t count)
+{
+	const struct sorter_result *result = &report->result;
+
+	assert_int_equal(result->record_count, count);
+	assert_int_equal(result->size_bytes,
+			 (uint64_t)count * config->shape.size);
+	assert_true(result->io != INPUT_AUTO);
+	assert_true(config->io == INPUT_AUTO || result->io == config->io);
+	assert_true(result->splitters >= SPLITTERS_STATIC_256);
+	assert_true(result->bucket_count >= 1);
+	assert_true(result->threads >= 1);
+	assert_true(config->threads == 0 || result->threads == config->threads);
+	assert_true(result->begin_ns <= result->prepared_ns);
+	assert_true(result->prepared_ns <= result->bucketed_ns);
+	assert_true(result->bucketed_ns <= result->ordered_ns);
+	assert_true(result->ordered_ns <= result->committed_ns);
+	if (config->checksum)
+		assert_true(
+			result->checksum ==
+			checksum_scalar(records, config->shape.size, count));
+	assert_int_equal(config->trace && count > 0, report->lane_spans > 0);
+}
+
+static void check_sort(const struct sorter_config *config, enum keys keys,
+		       uint32_t count)
+{
+	uint32_t size = config->shape.size;
+
+	make_records(&config->shape, keys, count);
+	write_inputs(config, count);
+	run(config, RLIM_INFINITY);
+	if (report->returned != 0)
+		fail_msg("%s (SEED=%llu)", report->failure.why,
+			 (unsigned long long)seed);
+	check_result(config, count);
+	assert_int_equal(read_outputs(config), (size_t)count * size);
+	stable_sort(&config->shape, order, count);
+	for (uint32_t i = 0; i < count; i++)
+		if (memcmp(output + (size_t)i * size,
+			   records + (size_t)order[i] * size, size) != 0)
+			fail_msg("record %u of %u is not number %u: keys %d, "
+				 "size %u, key %u+%u, %u threads, io %s, "
+				 "splitters %s (SEED=%llu)",
+				 i, count, order[i], keys, size,
+				 config->shape.key_offset,
+				 config->shape.key_length,
+				 report->result.threads,
+				 input_mode_name(report->result.io),
+				 splitters_kind_name(report->result.splitters),
+				 (unsigned long long)seed);
+	assert_int_equal(count_entries(),
+			 config->input_count + config->output_count);
+	remove_files(NULL);
+}
+
+static void random_config(struct sorter_config *config)
+{
+	static const enum splitters_kind kinds[] = { SPLITTERS_AUTO,
+						     SPLITTERS_STATIC,
+						     SPLITTERS_SAMPLED };
+
+	*config = plain_config();
+	config->input_count = 1 + random_below(FILES_MAX);
+	config->output_count = 1 + random_below(FILES_MAX);
+	if (random_next() % 3) {
+		config->shape.size = 1 + random_below(130);
+		config->shape.key_offset = random_below(config->shape.size);
+		config->shape.key_length =
+			1 + random_below(config->shape.size -
+					 config->shape.key_offset);
+	}
+	config->threads = random_below(5);
+	config->io = (enum input_mode)random_below(4);
+	config->splitters = kinds[random_below(ARRAY_LEN(kinds))];
+	config->kernel =
+		(enum cpu_level)random_below((uint64_t)cpu_level_detect() + 1);
+	config->sync = random_below(4) == 0;
+	config->checksum = random_below(2);
+	config->trace = random_below(2);
+}
+
+/* ------------------------------------------------------------------- tests */
+
+static void sorter_run__random_shapes_and_modes(void **state)
+{
+	static const uint32_t counts[] = { 0, 1, 2, 9, 100, 1000, 4000 };
+
+	(void)state;
+	for (uint32_t turn = 0; turn < 140; turn++) {
+		struct sorter_config config;
+
+		random_config(&config);
+		check_sort(
+			&config, (enum keys)(turn % KEYS_KINDS),
+			counts[turn % ARRAY_LEN(counts)] +
+				(turn % 2 && turn % 7 ? random_below(50) : 0));
+	}
+}
+
+/* Thousands alike: a bucket of more than a chunk holds. */
+static void sorter_run__big_buckets(void **state)
+{
+	(void)state;
+	for (int keys = 0; keys < KEYS_KINDS; keys++)
+		for (uint32_t io = INPUT_BUFFERED; io <= INPUT_DIRECT; io++) {
+			struct sorter_config config;
+
+			random_config(&config);
+			config.io = (enum input_mode)io;
+			config.shape = (struct record_shape){ 20, 3, 12 };
+			check_sort(&config, (enum keys)keys,
+				   20000 + random_below(40000));
+		}
+}
+
+/* The look tells the wrong thing, so the pass is done again. */
+static void sorter_run__look_is_wrong(void **state)
+{
+	(void)state;
+	for (unsigned threads = 1; threads <= 3; threads++) {
+		struct sorter_config config = plain_config();
+
+		config.threads = threads;
+		config.io = INPUT_BUFFERED;
+		config.shape = (struct record_shape){ 20, 3, 12 };
+		check_sort(&config, KEYS_LATE, 100000);
+		assert_int_equal(report->result.splitters, SPLITTERS_SAMPLED);
+	}
+}
+
+/* Of the benchmark's shape, in chunks of every output file. */
+static void sorter_run__benchmark_shape(void **state)
+{
+	(void)state;
+	for (int keys = KEYS_BINARY; keys <= KEYS_ASCII; keys++) {
+		struct sorter_config config = plain_config();
+
+		config.checksum = true;
+		config.threads = 2;
+		config.output_count = 1 + (unsigned)keys;
+		check_sort(&config, (enum keys)keys, 50000);
+		assert_int_equal(report->result.splitters,
+				 keys == KEYS_ASCII ? SPLITTERS_STATIC_95
+						    : SPLITTERS_STATIC_256);
+	}
+}
+
+/* Records larger than a chunk, and not a multiple of anything. */
+static void sorter_run__large_records(void **state)
+{
+	static const uint32_t sizes[] = { 4096, 65537, 300007, 1048576 };
+
+	(void)state;
+	for (size_t s = 0; s < ARRAY_LEN(sizes); s++)
+		for (uint32_t turn = 0; turn < 4; turn++) {
+			struct sorter_config config = plain_config();
+
+			config.shape.size = sizes[s];
+			config.shape.key_offset = sizes[s] - 3;
+			config.shape.key_length = 3;
+			config.threads = 1 + turn % 3;
+			config.io = (enum input_mode)turn;
+			config.output_count = 1 + turn % 2;
+			config.checksum = true;
+			check_sort(&config, KEYS_BINARY,
+				   1 + (uint32_t)(6 * MIB / sizes[s]));
+		}
+}
+
+/* Nothing to sort, in every way. */
+static void sorter_run__no_records(void **state)
+{
+	static const enum splitters_kind kinds[] = { SPLITTERS_AUTO,
+						     SPLITTERS_STATIC,
+						     SPLITTERS_SAMPLED };
+
+	(void)state;
+	for (uint32_t io = INPUT_AUTO; io <= INPUT_DIRECT; io++)
+		for (size_t k = 0; k < ARRAY_LEN(kinds); k++) {
+			struct sorter_config config = plain_config();
+
+			config.io = (enum input_mode)io;
+			config.splitters = kinds[k];
+			config.threads = 2;
+			config.trace = k == 0;
+			check_sort(&config, KEYS_BINARY, 0);
+		}
+}
+
+/* Refused: the status, and nothing but what was there. */
+static void check_failure(const struct sorter_config *config,
+			  rlim_t file_bytes_max, enum exit_status status,
+			  const char *what)
+{
+	unsigned before = count_entries();
+
+	run(config, file_bytes_max);
+	assert_true(report->returned < 0);
+	assert_int_equal(report->failure.status, status);
+	if (what)
+		assert_string_equal(report->failure.what, what);
+	else
+		assert_null(report->failure.what);
+	assert_true(report->failure.why[0] != '\0');
+	assert_int_equal(count_entries(), before);
+}
+
+static void sorter_run__input_failures(void **state)
+{
+	struct sorter_config config = plain_config();
+
+	(void)state;
+	check_failure(&config, RLIM_INFINITY, EXIT_FILE, input_paths[0]);
+	assert_string_equal(strstr(report->failure.why, strerror(ENOENT)),
+			    strerror(ENOENT));
+	/* Not a whole number of records, in the second. */
+	config.input_count = 2;
+	write_file(input_paths[0], records, 1000);
+	write_file(input_paths[1], records, 1001);
+	check_failure(&config, RLIM_INFINITY, EXIT_FILE, input_paths[1]);
+	remove_files(NULL);
+	config = plain_config();
+	input_paths[0] = folder;
+	check_failure(&config, RLIM_INFINITY, EXIT_FILE, folder);
+	input_paths[0] = input_names[0];
+}
+
+static void sorter_run__output_folder_missing(void **state)
+{
+	struct sorter_config config = plain_config();
+
+	(void)state;
+	write_file(input_paths[0], records, 1000);
+	output_paths[0] = "/nonexistent-folder/out";
+	check_failure(&config, RLIM_INFINITY, EXIT_FILE, output_paths[0]);
+	output_paths[0] = output_names[0];
+	remove_files(NULL);
+}
+
+/* What is there already stays as it is. */
+static void sorter_run__disk_full_keeps_the_old_output(void **state)
+{
+	(void)state;
+	for (unsigned turn = 0; turn < 8; turn++) {
+		struct sorter_config config = plain_config();
+		FILE *stream;
+
+		config.threads = 1 + turn % 3;
+		config.sync = turn >= 4;
+		write_file(input_paths[0], records, 2000000);
+		write_file(output_paths[0], (const uint8_t *)"old", 3);
+		check_failure(&config, (rlim_t)500000, EXIT_FILE,
+			      output_paths[0]);
+		assert_string_equal(report->failure.why, strerror(EFBIG));
+		stream = fopen(output_paths[0], "r");
+		assert_non_null(stream);
+		assert_int_equal(fread(output, 1, 10, stream), 3);
+		assert_memory_equal(output, "old", 3);
+		fclose(stream);
+		remove_files(NULL);
+	}
+}
+
+static void sorter_run__memory_limit(void **state)
+{
+	struct sorter_config config = plain_config();
+
+	(void)state;
+	write_file(input_paths[0], records, 1000000);
+	config.memory_bytes = 100000;
+	check_failure(&config, RLIM_INFINITY, EXIT_RESOURCES, NULL);
+	/* Just enough, as it was planned. */
+	config.memory_bytes = 0;
+	run(&config, RLIM_INFINITY);
+	assert_int_equal(report->returned, 0);
+	assert_true(report->result.memory_bytes > 0);
+	config.io = report->result.io;
+	config.memory_bytes = report->result.memory_bytes;
+	run(&config, RLIM_INFINITY);
+	assert_int_equal(report->returned, 0);
+	unlink(output_paths[0]);
+	config.memory_bytes--;
+	check_failure(&config, RLIM_INFINITY, EXIT_RESOURCES, NULL);
+	/* What was to be read is mapped if only so it fits. */
+	config.io = INPUT_BUFFERED;
+	config.memory_bytes++;
+	check_failure(&config, RLIM_INFINITY, EXIT_RESOURCES, NULL);
+	remove_files(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(sorter_run__random_shapes_and_modes,
+				       remove_files),
+		cmocka_unit_test_setup(sorter_run__big_buckets, remove_files),
+		cmocka_unit_test_setup(sorter_run__look_is_wrong, remove_files),
+		cmocka_unit_test_setup(sorter_run__benchmark_shape,
+				       remove_files),
+		cmocka_unit_test_setup(sorter_run__large_records, remove_files),
+		cmocka_unit_test_setup(sorter_run__no_records, remove_files),
+		cmocka_unit_test_setup(sorter_run__input_failures,
+				       remove_files),
+		cmocka_unit_test_setup(sorter_run__output_folder_missing,
+				       remove_files),
+		cmocka_unit_test_setup(
+			sorter_run__disk_full_keeps_the_old_output,
+			remove_files),
+		cmocka_unit_test_setup(sorter_run__memory_limit, remove_files),
+	};
+	const char *seed_text = getenv("SEED");
+	int failed;
+
+	seed = seed_text ? strtoull(seed_text, NULL, 0) : (uint64_t)time(NULL);
+	random_state = seed;
+	printf("SEED=%llu\n", (unsigned long long)seed);
+	fflush(stdout);
+	snprintf(folder, sizeof(folder), "/tmp/test_sorter.XXXXXX");
+	report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	records = calloc(1, BYTES_MAX + 1);
+	output = malloc(BYTES_MAX + 1);
+	order = calloc(RECORDS_MAX, sizeof(*order));
+	scratch = calloc(RECORDS_MAX, sizeof(*scratch));
+	if (!mkdtemp(folder) || report == MAP_FAILED || !records || !output ||
+	    !order || !scratch)
+		return EXIT_FAILURE;
+	for (unsigned i = 0; i < FILES_MAX; i++) {
+		snprintf(input_names[i], sizeof(input_names[i]), "%s/in%u",
+			 folder, i);
+		snprintf(output_names[i], sizeof(output_names[i]), "%s/out%u",
+			 folder, i);
+		input_paths[i] = input_names[i];
+		output_paths[i] = output_names[i];
+	}
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	remove_files(NULL);
+	rmdir(folder);
+	return failed;
+}
