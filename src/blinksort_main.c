@@ -82,7 +82,6 @@ static const struct option long_options[] = {
 struct options {
 	struct sorter_config config;
 	const char *outputs[OUTPUT_FILES_MAX];
-	const char *trace_path;
 	bool json;
 };
 
@@ -188,7 +187,9 @@ static void output_option(struct options *options, const char *text)
 
 static void print_and_exit(const char *text)
 {
-	if (fputs(text, stdout) == EOF || fflush(stdout) == EOF) {
+	fputs(text, stdout);
+	/* A C library that writes at each newline may have failed before. */
+	if (fflush(stdout) == EOF || ferror(stdout)) {
 		log_warn("standard output");
 		exit(EXIT_WRONG);
 	}
@@ -239,8 +240,7 @@ static void set_option(struct options *options, int option)
 		options->json = true;
 		break;
 	case OPTION_TRACE:
-		options->trace_path = optarg;
-		config->trace = true;
+		config->trace_path = optarg;
 		break;
 	case OPTION_HELP:
 		print_and_exit(usage);
@@ -359,22 +359,9 @@ static int report(const struct options *options,
 		print_json(options, result);
 	else if (options->config.checksum)
 		printf("%s\n", format_u128_hex(sum, result->checksum));
-	if (fflush(stdout) == EOF) {
+	if (fflush(stdout) == EOF || ferror(stdout)) {
 		log_warn("standard output");
 		return EXIT_WRONG;
-	}
-	return EXIT_DONE;
-}
-
-static int write_trace(FILE *stream, const char *path,
-		       const struct sorter_result *result)
-{
-	int error = trace_write(stream, "blinksort", result->begin_ns,
-				result->lanes, result->threads);
-
-	if (fclose(stream) == EOF || error) {
-		log_warn("%s", path);
-		return EXIT_FILE;
 	}
 	return EXIT_DONE;
 }
@@ -392,8 +379,6 @@ int main(int argc, char **argv)
 	};
 	struct failure failure = { .status = EXIT_DONE };
 	struct sorter_result result;
-	FILE *trace = NULL;
-	int status;
 
 	log_init("blinksort");
 	parse_options(&options, argc, argv);
@@ -401,17 +386,7 @@ int main(int argc, char **argv)
 	 * and a closed pipe one of the report. */
 	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
-	if (options.trace_path) {
-		trace = fopen(options.trace_path, "we");
-		if (!trace) {
-			log_warn("%s", options.trace_path);
-			return EXIT_FILE;
-		}
-	}
 	if (sorter_run(&options.config, &result, &failure) < 0)
 		return log_failure(&failure);
-	status = report(&options, &result);
-	if (trace && status == EXIT_DONE)
-		status = write_trace(trace, options.trace_path, &result);
-	return status;
+	return report(&options, &result);
 }

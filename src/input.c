@@ -397,6 +397,19 @@ int64_t input_peek(const struct input *input, uint8_t *buffer, uint64_t count,
 	return (int64_t)done;
 }
 
+int input_check(const struct input *input, struct failure *failure)
+{
+	for (unsigned i = 0; i < input->file_count; i++) {
+		const struct input_file *file = &input->files[i];
+		struct stat status;
+
+		if (fstat(file->fd, &status) == 0 && S_ISREG(status.st_mode) &&
+		    (uint64_t)status.st_size < file->size_bytes)
+			return shrank(file, failure);
+	}
+	return 0;
+}
+
 int64_t input_peek_places(const struct input *input, uint8_t *buffer,
 			  uint64_t count, unsigned places,
 			  struct failure *failure)

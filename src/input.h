@@ -79,6 +79,11 @@ uint64_t input_memory_bytes(const struct input *input);
  * input is still to be closed then. */
 int input_map(struct input *input, struct failure *failure);
 
+/* When all has been used: an error if a file has become shorter meanwhile.  Cut
+ * within its last page it raises no SIGBUS, and zeros take the place of what
+ * was there. */
+int input_check(const struct input *input, struct failure *failure);
+
 /* Unmaps too; safe on a zeroed struct. */
 void input_close(struct input *input);
 

@@ -324,6 +324,26 @@ close:
 	return error;
 }
 
+bool outfile_same_target(const struct outfile *a, const struct outfile *b)
+{
+	struct stat a_folder, b_folder;
+
+	return strcmp(a->name, b->name) == 0 &&
+	       fstat(a->folder_fd, &a_folder) == 0 &&
+	       fstat(b->folder_fd, &b_folder) == 0 &&
+	       a_folder.st_dev == b_folder.st_dev &&
+	       a_folder.st_ino == b_folder.st_ino;
+}
+
+bool outfile_replaces(const struct outfile *file, dev_t device, ino_t inode)
+{
+	struct stat status;
+
+	return fstatat(file->folder_fd, file->name, &status,
+		       AT_SYMLINK_NOFOLLOW) == 0 &&
+	       status.st_dev == device && status.st_ino == inode;
+}
+
 /* A name for the nameless; 0 or -errno. */
 static int link_as(const struct outfile *file, const char *name)
 {

@@ -19,6 +19,7 @@
 #define OUTFILE_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 struct failure;
 struct outfile_hidden;
@@ -43,6 +44,12 @@ struct outfile {
 /* Returns 0 or -errno with *failure filled; then *file is OUTFILE_NONE. */
 int outfile_open(struct outfile *file, const char *path,
 		 struct failure *failure);
+
+/* True if both would have the same name in the same folder. */
+bool outfile_same_target(const struct outfile *a, const struct outfile *b);
+
+/* True if what stands under its name is this file. */
+bool outfile_replaces(const struct outfile *file, dev_t device, ino_t inode);
 
 /* Give it its name; with sync, file and folder are on the medium when this
  * returns, and the file is before it has the name.  The descriptor stays open.

@@ -96,6 +96,21 @@ static int prepare_room(struct output_file *file, struct failure *failure)
 	return 0;
 }
 
+/* One would replace the other, and with it a part of the records. */
+static int check_targets(const struct output *output, struct failure *failure)
+{
+	const struct output_file *files = output->files;
+
+	for (unsigned i = 1; i < output->file_count; i++)
+		for (unsigned j = 0; j < i; j++)
+			if (outfile_same_target(&files[i].outfile,
+						&files[j].outfile))
+				return failure_set(failure, EXIT_USAGE,
+						   files[i].outfile.path, 0,
+						   "is an output file twice");
+	return 0;
+}
+
 static void open_ring(struct output *output)
 {
 	output->ring = calloc(1, sizeof(*output->ring));
@@ -132,6 +147,8 @@ int output_open(struct output *output, const char *const *paths,
 		if (error == 0 && output->direct)
 			open_direct(output, file);
 	}
+	if (error == 0)
+		error = check_targets(output, failure);
 	if (output->direct)
 		open_ring(output);
 	else
@@ -439,30 +456,43 @@ static int collect(struct output *output, struct failure *failure)
 	return -EIO;
 }
 
-int output_commit(struct output *output, bool sync, struct failure *failure)
+static int cut_to_size(const struct output *output, struct failure *failure)
 {
+	for (unsigned i = 0; i < output->file_count && output->direct; i++) {
+		const struct output_file *file = &output->files[i];
+
+		if (ftruncate(file->outfile.fd, (off_t)file->size_bytes) < 0)
+			return failure_set(failure, EXIT_FILE,
+					   file->outfile.path, errno, "");
+	}
+	return 0;
+}
+
+int output_commit(struct output *output, bool sync, struct outfile *also,
+		  struct failure *failure)
+{
+	unsigned count = output->file_count;
+	struct outfile *outfiles;
 	int error = collect(output, failure);
 
-	for (unsigned i = 0; i < output->file_count && error == 0; i++) {
-		struct output_file *file = &output->files[i];
-
-		if (output->direct &&
-		    ftruncate(file->outfile.fd, (off_t)file->size_bytes) < 0)
-			error = failure_set(failure, EXIT_FILE,
-					    file->outfile.path, errno, "");
-	}
+	if (error == 0)
+		error = cut_to_size(output, failure);
 	if (error)
 		return error;
-	output->outfiles =
-		calloc(output->file_count, sizeof(*output->outfiles));
-	if (!output->outfiles)
+	outfiles = calloc(count + 1, sizeof(*outfiles));
+	if (!outfiles)
 		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM, "");
-	for (unsigned i = 0; i < output->file_count; i++)
-		output->outfiles[i] = output->files[i].outfile;
-	error = outfile_commit_all(output->outfiles, output->file_count, sync,
+	for (unsigned i = 0; i < count; i++)
+		outfiles[i] = output->files[i].outfile;
+	if (also)
+		outfiles[count] = *also;
+	error = outfile_commit_all(outfiles, count + (also != NULL), sync,
 				   failure);
-	for (unsigned i = 0; i < output->file_count; i++)
-		output->files[i].outfile = output->outfiles[i];
+	for (unsigned i = 0; i < count; i++)
+		output->files[i].outfile = outfiles[i];
+	if (also)
+		*also = outfiles[count];
+	free(outfiles);
 	return error;
 }
 
@@ -483,7 +513,6 @@ void output_close(struct output *output)
 			munmap(file->map, file->size_bytes);
 		outfile_close(&file->outfile);
 	}
-	free(output->outfiles);
 	free(output->files);
 	pthread_mutex_destroy(&output->lock);
 	memset(output, 0, sizeof(*output));

@@ -61,8 +61,7 @@ struct output {
 	unsigned in_flight;
 	unsigned slot_count;
 	struct output_slot slots[OUTPUT_SLOTS_MAX];
-	struct outfile *outfiles; /* owned: all files', in order */
-	pthread_mutex_t lock;	  /* of all that follows and the states above */
+	pthread_mutex_t lock; /* of all that follows and the states above */
 	bool failed;
 	struct failure failure; /* the first */
 };
@@ -96,8 +95,10 @@ void output_put(struct output *output, struct output_slot *slot);
 void output_help(struct output *output);
 
 /* After the team has ended: wait for what is under way, and give the files
- * their names.  0 or -errno with *failure filled. */
-int output_commit(struct output *output, bool sync, struct failure *failure);
+ * their names; also, if not NULL, is one more that gets its name with them or
+ * not at all.  0 or -errno with *failure filled. */
+int output_commit(struct output *output, bool sync, struct outfile *also,
+		  struct failure *failure);
 
 /* Close; what was not committed is gone.  Safe on a zeroed struct. */
 void output_close(struct output *output);

@@ -1,5 +1,7 @@
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "format.h"
@@ -221,6 +223,31 @@ static int open_files(struct sorter *sorter, struct failure *failure)
 	return error;
 }
 
+/* The timeline must not take the place of what is being sorted. */
+static int open_trace(struct sorter *sorter, struct failure *failure)
+{
+	const char *path = sorter->config->trace_path;
+	int error;
+
+	if (!path)
+		return 0;
+	error = outfile_open(&sorter->trace, path, failure);
+	if (error)
+		return error;
+	for (unsigned i = 0; i < sorter->output.file_count; i++)
+		if (outfile_same_target(&sorter->trace,
+					&sorter->output.files[i].outfile))
+			return failure_set(failure, EXIT_USAGE, path, 0,
+					   "is an output file, too");
+	for (unsigned i = 0; i < sorter->input.file_count; i++)
+		if (outfile_replaces(&sorter->trace,
+				     sorter->input.files[i].device,
+				     sorter->input.files[i].inode))
+			return failure_set(failure, EXIT_USAGE, path, 0,
+					   "is an input file, too");
+	return 0;
+}
+
 static void start_team(struct sorter *sorter, unsigned *members)
 {
 	const struct sorter_config *config = sorter->config;
@@ -259,7 +286,7 @@ static int prepare(struct sorter *sorter, struct failure *failure)
 		chunk_count += DIV_ROUND_UP(sorter->output.files[i].size_bytes,
 					    sorter->plan.chunk_bytes);
 	sorter->chunk_count = chunk_count;
-	for (unsigned m = 0; sorter->config->trace &&
+	for (unsigned m = 0; sorter->config->trace_path &&
 			     m < sorter->team.member_count && error == 0;
 	     m++)
 		error = trace_lane_init(&sorter->members[m].lane, TRACE_SPANS);
@@ -292,10 +319,9 @@ static int run_team(struct sorter *sorter, struct failure *failure)
 	return -EIO;
 }
 
-static int fill_result(struct sorter *sorter, struct failure *failure)
+static void fill_result(struct sorter *sorter)
 {
 	struct sorter_result *result = sorter->result;
-	unsigned members = sorter->team.member_count;
 
 	result->record_count = sorter->input.record_count;
 	result->size_bytes = result->record_count * sorter->config->shape.size;
@@ -303,18 +329,35 @@ static int fill_result(struct sorter *sorter, struct failure *failure)
 	result->output_direct = sorter->output.direct;
 	result->splitters = sorter->splitters.kind;
 	result->bucket_count = sorter->splitters.bucket_count;
-	result->threads = members;
+	result->threads = sorter->team.member_count;
 	result->memory_bytes = sorter->plan.memory_bytes;
-	for (unsigned m = 0; m < members; m++)
+	for (unsigned m = 0; m < sorter->team.member_count; m++)
 		result->checksum += sorter->members[m].checksum;
-	if (!sorter->config->trace)
-		return 0;
-	result->lanes = calloc(members, sizeof(*result->lanes));
-	if (!result->lanes)
-		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM,
-				   "memory");
+}
+
+/* Before the output gets its name: what can fail here fails the run. */
+static int write_trace(struct sorter *sorter, struct failure *failure)
+{
+	struct trace_lane lanes[TEAM_MEMBERS_MAX];
+	unsigned members = sorter->team.member_count;
+	int fd = dup(sorter->trace.fd);
+	FILE *stream = fd < 0 ? NULL : fdopen(fd, "w");
+	int error;
+
+	if (!stream) {
+		error = errno;
+		if (fd >= 0)
+			close(fd);
+		return failure_set(failure, EXIT_FILE, sorter->trace.path,
+				   error, "cannot write");
+	}
 	for (unsigned m = 0; m < members; m++)
-		result->lanes[m] = sorter->members[m].lane;
+		lanes[m] = sorter->members[m].lane;
+	error = trace_write(stream, "blinksort", sorter->result->begin_ns,
+			    lanes, members);
+	if (fclose(stream) == EOF || error)
+		return failure_set(failure, EXIT_FILE, sorter->trace.path,
+				   error ? -error : errno, "cannot write");
 	return 0;
 }
 
@@ -323,6 +366,8 @@ static int sort_files(struct sorter *sorter, struct failure *failure)
 	unsigned members;
 	int error = open_files(sorter, failure);
 
+	if (error == 0)
+		error = open_trace(sorter, failure);
 	if (error)
 		return error;
 	start_team(sorter, &members);
@@ -344,12 +389,19 @@ static int sort_files(struct sorter *sorter, struct failure *failure)
 		sorter->result->ordered_ns = sorter->result->prepared_ns;
 	}
 	if (error == 0)
-		error = fill_result(sorter, failure);
+		error = input_check(&sorter->input, failure);
+	if (error == 0 && sorter->config->trace_path)
+		error = write_trace(sorter, failure);
 	if (error == 0)
-		error = output_commit(&sorter->output, sorter->config->sync,
-				      failure);
+		error = output_commit(
+			&sorter->output, sorter->config->sync,
+			sorter->config->trace_path ? &sorter->trace : NULL,
+			failure);
 	sorter->result->committed_ns = clock_now_ns();
-	return error;
+	if (error)
+		return error;
+	fill_result(sorter);
+	return 0;
 }
 
 int sorter_run(const struct sorter_config *config, struct sorter_result *result,
@@ -364,7 +416,11 @@ int sorter_run(const struct sorter_config *config, struct sorter_result *result,
 	result->begin_ns = clock_now_ns();
 	sorter.config = config;
 	sorter.result = result;
+	sorter.trace = (struct outfile)OUTFILE_NONE;
 	error = sort_files(&sorter, failure);
+	for (unsigned m = 0; m < sorter.team.member_count; m++)
+		trace_lane_fini(&sorter.members[m].lane);
+	outfile_close(&sorter.trace);
 	output_close(&sorter.output);
 	return error;
 }

@@ -17,7 +17,6 @@
 #include "input.h"
 #include "record.h"
 #include "splitters.h"
-#include "trace.h"
 
 struct sorter_config {
 	const char *const *input_paths;
@@ -32,7 +31,8 @@ struct sorter_config {
 	enum cpu_level kernel;
 	bool sync; /* on the medium before the output has its name */
 	bool checksum;
-	bool trace;
+	/* Where a timeline goes (trace.h), or NULL; no input or output. */
+	const char *trace_path;
 };
 
 /* What was done and how long it took; valid if sorter_run() returned 0. */
@@ -52,7 +52,6 @@ struct sorter_result {
 	uint64_t bucketed_ns;
 	uint64_t ordered_ns;
 	uint64_t committed_ns;
-	struct trace_lane *lanes; /* [threads] if tracing, else NULL */
 };
 
 /*

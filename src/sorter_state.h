@@ -17,6 +17,7 @@
 #include "team.h"
 #include "ties.h"
 #include "topology.h"
+#include "trace.h"
 
 /* One member's own; a pair of cache lines apart from the next one's. */
 struct sorter_member {
@@ -34,6 +35,7 @@ struct sorter {
 	struct sorter_result *result;
 	struct input input;
 	struct output output;
+	struct outfile trace; /* of the timeline */
 	struct topology topology;
 	struct team team;
 	struct plan plan;

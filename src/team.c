@@ -12,9 +12,9 @@
 #include "clock.h"
 #include "topology.h"
 
-/* A futex sleep and wake cost 50 us and more in a virtual machine.  Members wait
- * for the files to be opened, 0.2 to 0.3 ms, and for each other, less: with 0.5
- * ms here instead of 0.05 a sort of 6 MB takes 4 % less. */
+/* A futex sleep and wake cost 50 us and more in a virtual machine.  Members
+ * wait for the files to be opened, 0.2 to 0.3 ms, and for each other, less:
+ * with 0.5 ms here instead of 0.05 a sort of 6 MB takes 4 % less. */
 #define SPIN_NS 500000
 /* Looks between two looks at the clock. */
 #define SPINS_PER_CLOCK 64

@@ -190,7 +190,7 @@ static void check_output(const char *folder, unsigned thread_count,
 	assert_int_equal(count_entries(folder), 0);
 	run_writers(thread_count, chunk_bytes);
 	assert_int_equal(count_entries(folder), 0);
-	assert_int_equal(output_commit(&output, direct, &failure), 0);
+	assert_int_equal(output_commit(&output, direct, NULL, &failure), 0);
 	output_close(&output);
 	assert_int_equal(count_entries(folder), file_count);
 	check_and_remove();
@@ -298,7 +298,7 @@ static void check_busy(const struct world *world)
 		assert_int_equal(output.slots[i].state,
 				 output.files[0].map ? SLOT_FREE : SLOT_READY);
 	output.files[0].busy = false;
-	assert_int_equal(output_commit(&output, false, &failure), 0);
+	assert_int_equal(output_commit(&output, false, NULL, &failure), 0);
 	output_close(&output);
 	check_and_remove();
 }
@@ -323,7 +323,8 @@ static void check_refused_store(const struct world *world)
 		output_help(&output);
 		assert_true(output.files[0].map_refused);
 		output.files[0].busy = false;
-		assert_int_equal(output_commit(&output, false, &failure), 0);
+		assert_int_equal(output_commit(&output, false, NULL, &failure),
+				 0);
 		check_and_remove();
 	}
 	output_close(&output);
@@ -341,7 +342,7 @@ static void check_one_slot(const struct world *world)
 	open_one(world->folder, 100000, 1, world->direct);
 	for (unsigned n = 0; n < 13; n++)
 		put_chunk(12 - n);
-	assert_int_equal(output_commit(&output, false, &failure), 0);
+	assert_int_equal(output_commit(&output, false, NULL, &failure), 0);
 	output_close(&output);
 	check_and_remove();
 }
@@ -383,8 +384,8 @@ static void check_full(const struct world *world)
 		limit_file_size((rlim_t)(random_next() % 10) * PAGE_BYTES);
 		run_writers(threads, PAGE_BYTES);
 		failure.status = EXIT_DONE;
-		assert_int_not_equal(output_commit(&output, false, &failure),
-				     0);
+		assert_int_not_equal(
+			output_commit(&output, false, NULL, &failure), 0);
 		limit_file_size(RLIM_INFINITY);
 		assert_true(failure.status == EXIT_FILE);
 		assert_null(output_take(&output));
@@ -413,7 +414,7 @@ static void check_no_room(const struct world *world)
 	error = output_open(&output, paths, sizes, 1, world->direct, &failure);
 	if (error == 0) {
 		run_writers(1, PAGE_BYTES);
-		error = output_commit(&output, false, &failure);
+		error = output_commit(&output, false, NULL, &failure);
 	}
 	limit_file_size(RLIM_INFINITY);
 	assert_int_not_equal(error, 0);
@@ -493,7 +494,7 @@ static void output_open__direct_for_some_files_only(void **state)
 	assert_int_equal(error, 0);
 	assert_false(output.direct);
 	run_writers(2, PAGE_BYTES);
-	assert_int_equal(output_commit(&output, false, &failure), 0);
+	assert_int_equal(output_commit(&output, false, NULL, &failure), 0);
 	output_close(&output);
 	check_and_remove();
 }
@@ -521,7 +522,7 @@ static void check_no_ring(const struct world *world)
 	assert_int_equal(error, 0);
 	assert_null(output.ring);
 	run_writers(3, 2 * PAGE_BYTES);
-	assert_int_equal(output_commit(&output, false, &failure), 0);
+	assert_int_equal(output_commit(&output, false, NULL, &failure), 0);
 	output_close(&output);
 	check_and_remove();
 }
