@@ -34,6 +34,11 @@ static void fail(struct output *output, const struct output_file *file,
 	output->failed = true;
 }
 
+/* Large enough for few system calls, small enough to stay in a cache until it
+ * is written: 2 MiB take 10 % longer on a tmpfs of small pages and on ext4.
+ * Half of a huge page costs clearing the other half: 13 % of the CPU time. */
+#define CHUNK_BYTES MIB
+
 /* ------------------------------------------------------------- preparing */
 
 /* The file again with O_DIRECT, which an unnamed file allows by its name under
@@ -84,7 +89,9 @@ static int prepare_room(struct output_file *file, struct failure *failure)
 					   file->outfile.path, errno, "");
 	}
 	/* A tmpfs with huge pages names their size here. */
-	if (fs.f_type == TMPFS_MAGIC && status.st_blksize == PAGE_BYTES) {
+	if (fs.f_type == TMPFS_MAGIC)
+		file->huge_pages = status.st_blksize == HUGE_PAGE_BYTES;
+	if (fs.f_type == TMPFS_MAGIC && !file->huge_pages) {
 		if (ftruncate(fd, size) < 0)
 			return failure_set(failure, EXIT_FILE,
 					   file->outfile.path, errno, "");
@@ -156,6 +163,14 @@ int output_open(struct output *output, const char *const *paths,
 	if (error)
 		output_close(output);
 	return error;
+}
+
+size_t output_chunk_bytes_max(const struct output *output)
+{
+	for (unsigned i = 0; i < output->file_count; i++)
+		if (output->files[i].huge_pages)
+			return HUGE_PAGE_BYTES;
+	return CHUNK_BYTES;
 }
 
 unsigned output_slots_wanted(const struct output *output, unsigned members)

@@ -45,6 +45,7 @@ struct output_slot {
 struct output_file {
 	struct outfile outfile;
 	uint64_t size_bytes; /* when it will be complete */
+	bool huge_pages;     /* a tmpfs that has them */
 	int write_fd;	     /* O_DIRECT, or the outfile's own */
 	bool busy;	     /* a member is in write(2) */
 	uint8_t *map;	     /* of 4 KiB tmpfs pages, or NULL */
@@ -79,6 +80,10 @@ int output_open(struct output *output, const char *const *paths,
  * multiple of the page.  Call before the first take. */
 void output_set_slots(struct output *output, uint8_t *memory,
 		      unsigned slot_count, size_t chunk_bytes);
+
+/* How large chunks may be: whole pages of a file that has huge ones, else what
+ * stays in a cache until it is written. */
+size_t output_chunk_bytes_max(const struct output *output);
 
 /* How many slots this team should have. */
 unsigned output_slots_wanted(const struct output *output, unsigned members);

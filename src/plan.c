@@ -12,10 +12,8 @@
 #define BUCKETS_MAX 16384
 /* Sampled keys a splitter: the buckets' sizes then vary by about half. */
 #define SAMPLE_FACTOR 4
-/* Chunks of output: large enough for few system calls, small enough to stay in
- * a cache until they are written (2 MiB: 10 % slower on tmpfs and ext4), and
- * that every member has several and none waits long at the end. */
-#define CHUNK_BYTES_MAX MIB
+/* Chunks of output: as large as the output likes them, but so that every member
+ * has several and none waits long at the end. */
 #define CHUNK_BYTES_MIN (128 * KIB)
 #define CHUNKS_PER_MEMBER 6
 /* Below this a second thread costs more than it saves: its start is 60 us. */
@@ -33,7 +31,7 @@ static size_t chunk_bytes_for(const struct plan_request *request)
 	uint64_t size_bytes = request->record_count * request->shape.size;
 	uint64_t share =
 		size_bytes / ((uint64_t)request->members * CHUNKS_PER_MEMBER);
-	size_t chunk = CHUNK_BYTES_MAX;
+	size_t chunk = request->chunk_bytes_max;
 
 	while (chunk > CHUNK_BYTES_MIN && chunk > share)
 		chunk /= 2;

@@ -26,6 +26,7 @@ struct plan_request {
 	uint64_t input_memory_bytes; /* of the input, beyond mapped files */
 	unsigned members;
 	unsigned staging_slots;
+	size_t chunk_bytes_max; /* a power of two */
 };
 
 struct plan {

@@ -46,6 +46,7 @@ static int make_plan(struct sorter *sorter, struct failure *failure)
 		.slot_count = input->slot_count,
 		.input_memory_bytes = input_memory_bytes(input),
 		.members = sorter->team.member_count,
+		.chunk_bytes_max = output_chunk_bytes_max(&sorter->output),
 		.staging_slots = output_slots_wanted(&sorter->output,
 						     sorter->team.member_count),
 	};

@@ -23,6 +23,7 @@ static struct plan_request request_for(uint64_t record_count, unsigned members)
 		.slot_count = record_count,
 		.members = members,
 		.staging_slots = members + 1,
+		.chunk_bytes_max = MIB,
 	};
 }
 
