@@ -14,6 +14,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "answer.h"
 #include "base.h"
 #include "checksum.h"
 #include "cpu.h"
@@ -26,7 +27,6 @@
 #include "progress.h"
 #include "team.h"
 #include "topology.h"
-#include "version.h"
 
 #ifndef MADV_POPULATE_WRITE /* Linux 5.14; not in musl's headers */
 #define MADV_POPULATE_WRITE 23
@@ -51,10 +51,8 @@ struct options {
 	const char *path;
 };
 
-static const char usage[] =
-	"usage: blinkgen [-a] [-c] [-s] [-bSTART] [-tTHREADS] COUNT FILE\n";
-
 static const char help[] =
+	"usage: blinkgen [-a] [-c] [-s] [-bSTART] [-tTHREADS] COUNT FILE\n"
 	"\n"
 	"Write COUNT benchmark records of 100 bytes to FILE, as gensort does.\n"
 	"FILE /dev/null: generate, write nothing.\n"
@@ -381,40 +379,16 @@ static int parse_command_line(struct options *options, char **argv,
 	return parse_operands(options, argv, failure);
 }
 
-/* --help and --version, wherever options may stand. */
-static bool answer_question(char **argv)
-{
-	while (*++argv && (*argv)[0] == '-' && strcmp(*argv, "--") != 0) {
-		if (strcmp(*argv, "--help") == 0) {
-			printf("%s%s", usage, help);
-			return true;
-		}
-		if (strcmp(*argv, "--version") == 0) {
-			printf("blinkgen %s\n", blinksort_version);
-			return true;
-		}
-	}
-	return false;
-}
-
-static int flush_stdout(void)
-{
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return EXIT_DONE;
-	log_warn("standard output");
-	return EXIT_FILE;
-}
-
 int main(int argc, char **argv)
 {
 	struct failure failure = { .status = EXIT_DONE };
-	struct options options = { 0 };
+	static struct options options;
 	char text[FORMAT_U128_BYTES];
 	u128 checksum = 0;
 
 	log_init("blinkgen");
-	if (argc > 0 && answer_question(argv))
-		return flush_stdout();
+	if (argc > 0 && answer_question(argv, "blinkgen", help))
+		return answer_finish();
 	if (argc == 0 || parse_command_line(&options, argv, &failure) < 0 ||
 	    generate(&options, &checksum, &failure) < 0)
 		return log_failure(&failure);

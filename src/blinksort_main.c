@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer.h"
 #include "format.h"
 #include "log.h"
 #include "output.h"
@@ -185,17 +186,6 @@ static void output_option(struct options *options, const char *text)
 	options->outputs[options->config.output_count++] = text;
 }
 
-static void print_and_exit(const char *text)
-{
-	fputs(text, stdout);
-	/* A C library that writes at each newline may have failed before. */
-	if (fflush(stdout) == EOF || ferror(stdout)) {
-		log_warn("standard output");
-		exit(EXIT_WRONG);
-	}
-	exit(EXIT_DONE);
-}
-
 static void set_option(struct options *options, int option)
 {
 	struct sorter_config *config = &options->config;
@@ -243,12 +233,11 @@ static void set_option(struct options *options, int option)
 		config->trace_path = optarg;
 		break;
 	case OPTION_HELP:
-		print_and_exit(usage);
-		break;
+		fputs(usage, stdout);
+		exit(answer_finish());
 	case OPTION_VERSION:
 		printf("blinksort %s\n", blinksort_version);
-		print_and_exit("");
-		break;
+		exit(answer_finish());
 	default:
 		break;
 	}
@@ -359,11 +348,7 @@ static int report(const struct options *options,
 		print_json(options, result);
 	else if (options->config.checksum)
 		printf("%s\n", format_u128_hex(sum, result->checksum));
-	if (fflush(stdout) == EOF || ferror(stdout)) {
-		log_warn("standard output");
-		return EXIT_WRONG;
-	}
-	return EXIT_DONE;
+	return answer_finish();
 }
 
 int main(int argc, char **argv)

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "answer.h"
 #include "base.h"
 #include "checksum.h"
 #include "cpu.h"
@@ -25,7 +26,6 @@
 #include "team.h"
 #include "topology.h"
 #include "validator.h"
-#include "version.h"
 
 /*
  * Records read and looked at in one go: 400 KiB stay in the L2 cache of one CPU
@@ -47,10 +47,8 @@ struct options {
 	unsigned path_count;
 };
 
-static const char usage[] =
-	"usage: blinkval [-q] [-s] [-o SUMMARY] [-tTHREADS] FILE...\n";
-
 static const char help[] =
+	"usage: blinkval [-q] [-s] [-o SUMMARY] [-tTHREADS] FILE...\n"
 	"\n"
 	"Check that 100-byte records are in order, as valsort does; several "
 	"files\n"
@@ -111,7 +109,9 @@ static int part_open(struct part *part, const char *path,
 static int parts_open(struct parts *parts, const struct options *options,
 		      struct failure *failure)
 {
-	parts->parts = calloc(options->path_count, sizeof(*parts->parts));
+	/* One file at least: the command line was read. */
+	parts->parts =
+		calloc(MAX(1, options->path_count), sizeof(*parts->parts));
 	if (!parts->parts)
 		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM,
 				   "%u files", options->path_count);
@@ -610,39 +610,14 @@ static int parse_command_line(struct options *options, char **argument,
 	return 0;
 }
 
-/* --help and --version, wherever options may stand. */
-static bool answer_question(char **argument)
-{
-	while (*++argument && (*argument)[0] == '-' &&
-	       strcmp(*argument, "--") != 0) {
-		if (strcmp(*argument, "--help") == 0) {
-			printf("%s%s", usage, help);
-			return true;
-		}
-		if (strcmp(*argument, "--version") == 0) {
-			printf("blinkval %s\n", blinksort_version);
-			return true;
-		}
-	}
-	return false;
-}
-
-static int flush_stdout(void)
-{
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return EXIT_DONE;
-	log_warn("standard output");
-	return EXIT_FILE;
-}
-
 int main(int argc, char **argv)
 {
 	struct failure failure = { .status = EXIT_DONE };
 	struct options options = { 0 };
 
 	log_init("blinkval");
-	if (argc > 0 && answer_question(argv))
-		return flush_stdout();
+	if (argc > 0 && answer_question(argv, "blinkval", help))
+		return answer_finish();
 	if (argc == 0 || parse_command_line(&options, argv, &failure) < 0)
 		return log_failure(&failure);
 	return validate(&options);

@@ -237,10 +237,10 @@ case_full_disk()
 	trap "umount '$PWD/disk'" EXIT
 	echo old >disk/old
 	for threads in 1 2 5; do
-		expect_refused 3 -t$threads 100000 disk/f
+		expect_refused 3 "-t$threads" 100000 disk/f
 		expect_match 'disk/f: .*No space left' "$SCRATCH/err"
 		expect_folder disk old
-		expect_refused 3 -t$threads -c 100000 disk/old
+		expect_refused 3 "-t$threads" -c 100000 disk/old
 		[ "$(cat disk/old)" = old ] || fail "the old file is lost"
 	done
 	"$GEN" 10000 disk/f

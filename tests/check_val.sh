@@ -55,7 +55,7 @@ case_in_order()
 
 	sorted 100000 >f
 	for threads in 1 2 3 4 5; do
-		expect_report 0 -t$threads f <<-'END'
+		expect_report 0 "-t$threads" f <<-'END'
 			Records: 100000
 			Checksum: c34e19c81885
 			Duplicate keys: 0
@@ -70,7 +70,7 @@ case_not_in_order()
 
 	"$GEN" -a 1000000 f
 	for threads in 1 2 5; do
-		expect_report 1 -t$threads f <<-'END'
+		expect_report 1 "-t$threads" f <<-'END'
 			First unordered record is record 2
 			Records: 1000000
 			Checksum: 7a19cff467438
@@ -142,7 +142,7 @@ case_faults_at_borders()
 	for at in 1 4095 4096 4097 8192 19999; do
 		# The record before it once more: a duplicate.
 		{
-			records 0 $at <good
+			records 0 "$at" <good
 			records $((at - 1)) 1 <good
 			records $((at + 1)) 20000 <good
 		} >f
@@ -150,7 +150,7 @@ case_faults_at_borders()
 		expect_match '^Duplicate keys: 1$' err
 		# A key below all others.
 		{
-			records 0 $at <good
+			records 0 "$at" <good
 			"$GEN" -b5 1 low
 			{ head -c 10 /dev/zero; tail -c 90 low; }
 			records $((at + 1)) 20000 <good
@@ -180,7 +180,7 @@ case_fragment()
 
 	sorted 50 >good
 	for bytes in 1 99 150 4999; do
-		head -c $bytes good >f
+		head -c "$bytes" good >f
 		expect_report 1 -o summary f <<<'partial record found at end'
 		expect_gone summary
 	done
@@ -276,14 +276,14 @@ compare_with_parts()
 	count=$(($(stat -c %s "$1") / 100))
 	"$VAL" -o whole "$1" 2>report || status=$?
 	: >all
-	while [ $begin -lt "$count" ]; do
+	while [ "$begin" -lt "$count" ]; do
 		now=$(($(random 9000) + 1))
-		records $begin $now <"$1" >part
+		records "$begin" "$now" <"$1" >part
 		"$VAL" -q -o one part || true
 		cat one >>all
 		begin=$((begin + now))
 	done
-	expect_status $status "$VAL" -s -o combined all 2>err
+	expect_status "$status" "$VAL" -s -o combined all 2>err
 	expect_same report err
 	expect_same whole combined
 }

@@ -79,7 +79,7 @@ static void check_at(gather_fn *gather, uint8_t *to, const uint8_t *records,
 		size_t index = entries[i] & INDEX_MASK;
 
 		if (memcmp(to + i * record_size, records + index * record_size,
-			   record_size))
+			   record_size) != 0)
 			fail_msg("size %zu, count %zu: record %zu is not "
 				 "number %zu (SEED=%llu)",
 				 record_size, count, i, index,
