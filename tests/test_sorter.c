@@ -26,17 +26,6 @@
 #define BYTES_MAX (8 * MIB)
 #define RECORDS_MAX 120000
 
-#if defined(__SANITIZE_THREAD__)
-/* liburing maps and unmaps rings by bare system calls, which the sanitizer does
- * not see: a ring where another thread's has been looks like a race. */
-const char *__tsan_default_suppressions(void);
-
-const char *__tsan_default_suppressions(void)
-{
-	return "race:io_uring_\nrace:input_queue.c\n";
-}
-#endif
-
 /* What a child tells. */
 struct report {
 	int returned;
