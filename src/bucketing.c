@@ -67,7 +67,7 @@ static const uint8_t *record_at(const struct input *input, uint64_t number)
 /* A stride's remainder decides which records are drawn: one step of a linear
  * congruential generator within each stride, so that periodic input is not
  * sampled in step. */
-void bucketing_draw_sample(struct sorter *sorter)
+static void draw_sample(struct sorter *sorter)
 {
 	uint32_t sample_count = sorter->plan.sample_count;
 	uint64_t record_count = sorter->input.record_count;
@@ -121,7 +121,7 @@ static void decide(struct sorter *sorter)
 			return;
 	}
 	if (!sampled || !sorter->partitioned)
-		bucketing_draw_sample(sorter);
+		draw_sample(sorter);
 	atomic_store_explicit(&sorter->pool.taken, 0, memory_order_relaxed);
 	sorter->partition_again = true;
 	sorter->partitioned = true;

@@ -76,6 +76,9 @@ static void order_bucket(const struct sorter *sorter, uint32_t bucket,
 	if (splitters_bucket_is_equal(&sorter->splitters, bucket))
 		return;
 	sorter->sort(entries, count);
+	if (splitters_bucket_is_decided(&sorter->splitters, bucket,
+					sorter->plan.index_bits))
+		return;
 	ties_settle(&sorter->ties, entries, count);
 }
 

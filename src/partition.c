@@ -22,14 +22,16 @@ partition_body(struct bucket_writer *writer, const struct splitters *splitters,
 		unsigned here = (unsigned)MIN(record_count, AHEAD_RECORDS);
 
 		for (unsigned i = 0; i < here; i++) {
-			uint64_t window;
+			uint64_t window, next;
 			uint32_t bucket;
 
 			if (kind == SPLITTERS_SAMPLED) {
 				window = splitters_window(splitters, shape,
-							  records);
+							  records, &next);
 				bucket = splitters_bucket_sampled(splitters,
 								  window);
+				window = splitters_key_in_bucket(
+					splitters, window, next, bucket);
 			} else {
 				window = record_key_word(shape, records, 0);
 				bucket = kind == SPLITTERS_STATIC_95

@@ -10,8 +10,10 @@
 /* Lists of one member: past this their open blocks no longer fit L2, and larger
  * buckets cost less than the misses. */
 #define BUCKETS_MAX 16384
-/* Sampled keys a splitter: the buckets' sizes then vary by about half. */
-#define SAMPLE_FACTOR 4
+/* The same with sampled splitters, which are searched for each record. */
+#define SAMPLED_BUCKET_RECORDS 1000
+/* Sampled keys a splitter: the buckets' sizes then vary by about a third. */
+#define SAMPLE_FACTOR 8
 /* Chunks of output: as large as the output likes them, but so that every member
  * has several and none waits long at the end. */
 #define CHUNK_BYTES_MIN (128 * KIB)
@@ -51,7 +53,8 @@ int plan_make(struct plan *plan, const struct plan_request *request)
 		plan->index_bits++;
 	plan->bucket_count =
 		(uint32_t)MAX(1, MIN(records / BUCKET_RECORDS, BUCKETS_MAX));
-	plan->splitters_wanted = MIN(plan->bucket_count, SPLITTERS_MAX);
+	plan->splitters_wanted = (uint32_t)MAX(
+		1, MIN(records / SAMPLED_BUCKET_RECORDS, SPLITTERS_MAX));
 	plan->list_count =
 		MAX(plan->bucket_count, 2 * plan->splitters_wanted + 1);
 	plan->sample_count = (uint32_t)MIN(

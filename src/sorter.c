@@ -181,10 +181,8 @@ static void choose_splitters(struct sorter *sorter, struct failure *failure)
 	    sorter->input.record_count == 0) {
 		splitters_init_static(&sorter->splitters, kind,
 				      sorter->plan.bucket_count);
-	} else if (sorter->input.mode == INPUT_MMAP) {
-		bucketing_draw_sample(sorter);
 	} else {
-		/* There is nothing to sample before all is read. */
+		/* Sampled when all is in memory, or its pages are mapped. */
 		sorter->partition_while_reading = false;
 		sorter->partitioned = false;
 	}

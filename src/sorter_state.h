@@ -78,9 +78,6 @@ struct sorter {
 /* From any member: the run has failed; the first failure is kept. */
 void sorter_fail(struct sorter *sorter, const struct failure *failure);
 
-/* Splitters from a sample of the input, which must be in memory; one thread. */
-void bucketing_draw_sample(struct sorter *sorter);
-
 /* All members.  False: stop, the run has failed. */
 bool bucketing_run(struct sorter *sorter, unsigned member);
 bool ordering_run(struct sorter *sorter, unsigned member);

@@ -118,7 +118,7 @@ static void set_window(struct splitters *splitters,
 	/* A last byte stays, so that there is a word to read. */
 	if (splitters->skip == shape->key_length)
 		splitters->skip--;
-	splitters->prefix = sample[0] + shape->key_offset;
+	splitters->prefix = sample[0];
 	for (uint32_t i = 0; i < sample_count; i++) {
 		uint64_t word =
 			record_key_word(shape, sample[i], splitters->skip);
@@ -126,28 +126,15 @@ static void set_window(struct splitters *splitters,
 		low = MIN(low, word);
 		high = MAX(high, word);
 	}
-	/* One below the smallest, so that it is told apart from what lies
-	 * below all; one bit to spare above, likewise. */
-	splitters->low = low > 0 ? low - 1 : 0;
-	splitters->shift = 0;
-	if (high - splitters->low < UINT64_MAX >> 1)
-		splitters->shift =
-			(unsigned)__builtin_clzll((high - splitters->low) | 1) -
-			1;
-	splitters->window_is_key = shape->key_length - splitters->skip <= 8;
-}
-
-static void fill_steps(struct splitters *splitters)
-{
-	uint32_t next = 0;
-
-	for (uint32_t v = 0; v < ARRAY_LEN(splitters->step); v++) {
-		while (next < splitters->splitter_count &&
-		       splitters->splitters[next] >>
-			       (64 - SPLITTERS_STEP_BITS) < v)
-			next++;
-		splitters->step[v] = (uint16_t)next;
-	}
+	/* One below the smallest, so that it is told apart from what lies below
+	 * all. */
+	if (low > 0)
+		low--;
+	splitters->low = low;
+	splitters->shift = (unsigned)__builtin_clzll((high - low) | 1);
+	splitters->clamps_low = splitters->skip > 0 || low > 0;
+	splitters->clamps_high = splitters->skip > 0 || splitters->shift > 0;
+	splitters->rest_bits = 8 * (shape->key_length - splitters->skip);
 }
 
 void splitters_init_sampled(struct splitters *splitters,
@@ -156,12 +143,14 @@ void splitters_init_sampled(struct splitters *splitters,
 			    uint64_t *windows, uint32_t splitters_wanted)
 {
 	uint32_t wanted = MIN(splitters_wanted, SPLITTERS_MAX);
+	uint64_t next;
 
 	assert(sample_count > 0);
 	splitters->kind = SPLITTERS_SAMPLED;
 	set_window(splitters, shape, sample, sample_count);
 	for (uint32_t i = 0; i < sample_count; i++)
-		windows[i] = splitters_window(splitters, shape, sample[i]);
+		windows[i] =
+			splitters_window(splitters, shape, sample[i], &next);
 	local_sort_scalar(windows, sample_count);
 	splitters->splitter_count = 0;
 	for (uint32_t i = 1; i <= wanted; i++) {
@@ -174,19 +163,43 @@ void splitters_init_sampled(struct splitters *splitters,
 		splitters->splitters[splitters->splitter_count++] = window;
 	}
 	splitters->bucket_count = 2 * splitters->splitter_count + 1;
-	fill_steps(splitters);
+}
+
+/* Keys that were not sampled may lie in it, whatever their windows say. */
+static bool bucket_is_clamped(const struct splitters *splitters,
+			      uint32_t bucket)
+{
+	uint64_t window;
+
+	if (bucket % 2 == 0)
+		return (bucket == 0 && splitters->clamps_low) ||
+		       (bucket + 1 == splitters->bucket_count &&
+			splitters->clamps_high);
+	window = splitters->splitters[bucket / 2];
+	return (window == 0 && splitters->clamps_low) ||
+	       (window == UINT64_MAX && splitters->clamps_high);
 }
 
 bool splitters_bucket_is_equal(const struct splitters *splitters,
 			       uint32_t bucket)
 {
-	uint64_t window;
+	return splitters->kind == SPLITTERS_SAMPLED && bucket % 2 == 1 &&
+	       splitters->rest_bits <= 64 + splitters->shift &&
+	       !bucket_is_clamped(splitters, bucket);
+}
 
-	if (splitters->kind != SPLITTERS_SAMPLED || bucket % 2 == 0 ||
-	    !splitters->window_is_key)
+bool splitters_bucket_is_decided(const struct splitters *splitters,
+				 uint32_t bucket, unsigned index_bits)
+{
+	unsigned bits = 128 + splitters->shift - index_bits;
+
+	if (splitters->kind != SPLITTERS_SAMPLED ||
+	    bucket_is_clamped(splitters, bucket))
 		return false;
-	window = splitters->splitters[bucket / 2];
-	return window != 0 && window != UINT64_MAX;
+	if (bucket % 2 == 0)
+		bits -= 64 - splitters_bucket_shift(splitters, bucket / 2);
+	/* Only two words are looked at, the first less its shift. */
+	return splitters->rest_bits <= MIN(bits, 128);
 }
 
 const char *splitters_kind_name(enum splitters_kind kind)

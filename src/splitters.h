@@ -11,9 +11,9 @@
  *
  * What is cut is not the key but its window: a 64-bit integer that never
  * decreases when the key increases.  For static splitters it is the key's first
- * 8 bytes; for sampled ones the 8 bytes behind what all sampled keys have in
- * common, less the smallest, shifted so that the top bits tell keys apart; keys
- * outside of what was sampled get the ends, 0 or UINT64_MAX.
+ * 8 bytes.  For sampled ones it is 64 bits of the key behind what all sampled
+ * keys have in common, less the smallest, shifted so that the top bit tells
+ * keys apart; keys outside of what was sampled get the ends, 0 or UINT64_MAX.
  */
 #ifndef SPLITTERS_H
 #define SPLITTERS_H
@@ -24,9 +24,8 @@
 #include "record.h"
 
 enum splitters_kind {
-	SPLITTERS_AUTO,	  /* as wanted only */
-	SPLITTERS_STATIC, /* as wanted only: 256 or 95 by the look of the keys
-			   */
+	SPLITTERS_AUTO,	  /* only as wanted */
+	SPLITTERS_STATIC, /* only as wanted: either of the next two */
 	SPLITTERS_STATIC_256,
 	SPLITTERS_STATIC_95,
 	SPLITTERS_SAMPLED,
@@ -37,8 +36,6 @@ enum splitters_kind {
 
 #define SPLITTERS_MAX 8191
 #define SPLITTERS_BUCKETS_MAX (2 * SPLITTERS_MAX + 1)
-/* Steps of the table that narrows the search among sampled splitters. */
-#define SPLITTERS_STEP_BITS 12
 
 struct splitters {
 	enum splitters_kind kind;
@@ -46,15 +43,15 @@ struct splitters {
 	uint64_t ascii_factor; /* STATIC_95: bucket = value * factor >> 40 */
 	/* SAMPLED only, from here. */
 	uint32_t skip; /* key bytes that all sampled keys have in common */
-	const uint8_t *prefix; /* these bytes, in a record of the input */
-	uint64_t low;	       /* smallest sampled word behind them */
+	const uint8_t *prefix; /* a record of the input that has them */
+	uint64_t low;	       /* no sampled word behind them is smaller */
 	unsigned shift;	       /* of (word - low) to the window's top */
-	/* Equal windows mean equal keys (but at the two ends). */
-	bool window_is_key;
+	/* Keys outside of what was sampled may have been given these. */
+	bool clamps_low;    /* window 0 */
+	bool clamps_high;   /* window UINT64_MAX */
+	uint32_t rest_bits; /* of the key, behind skip */
 	uint32_t splitter_count;
 	uint64_t splitters[SPLITTERS_MAX]; /* strictly ascending windows */
-	/* step[v] is the first splitter whose window's top bits are >= v. */
-	uint16_t step[(1 << SPLITTERS_STEP_BITS) + 2];
 };
 
 /* Set up equal ranges.  kind is STATIC_256 or STATIC_95; bucket_count is at
@@ -81,9 +78,15 @@ void splitters_init_sampled(struct splitters *splitters,
 			    const uint8_t *const *sample, uint32_t sample_count,
 			    uint64_t *windows, uint32_t splitters_wanted);
 
-/* True if all keys of this bucket are equal by construction. */
+/* True if all keys of this bucket are equal by construction: its entries are in
+ * order as they came. */
 bool splitters_bucket_is_equal(const struct splitters *splitters,
 			       uint32_t bucket);
+
+/* True if entries of this bucket with equal key bits have equal keys: sorted as
+ * integers they are in order. */
+bool splitters_bucket_is_decided(const struct splitters *splitters,
+				 uint32_t bucket, unsigned index_bits);
 
 /* "static-256", "static-95", "sampled" */
 const char *splitters_kind_name(enum splitters_kind kind);
@@ -122,48 +125,109 @@ static inline uint32_t splitters_bucket_95(const struct splitters *splitters,
 	return (uint32_t)((value * splitters->ascii_factor) >> 40);
 }
 
-static inline uint64_t splitters_window(const struct splitters *splitters,
-					const struct record_shape *shape,
-					const uint8_t *record)
+/* <0, 0, >0: the record's first skip key bytes against the prefix. */
+static inline int splitters_compare_prefix(const struct splitters *splitters,
+					   const struct record_shape *shape,
+					   const uint8_t *record)
 {
-	uint64_t word, above;
+	const struct record_shape prefix_shape = {
+		.size = shape->size,
+		.key_offset = shape->key_offset,
+		.key_length = splitters->skip,
+	};
 
-	if (splitters->skip != 0) {
-		int order = memcmp(record + shape->key_offset,
-				   splitters->prefix, splitters->skip);
-
-		if (order != 0)
-			return order < 0 ? 0 : UINT64_MAX;
-	}
-	word = record_key_word(shape, record, splitters->skip);
-	if (word <= splitters->low)
-		return 0;
-	above = word - splitters->low;
-	if (above > UINT64_MAX >> splitters->shift)
-		return UINT64_MAX;
-	return above << splitters->shift;
+	return record_compare(&prefix_shape, record, splitters->prefix);
 }
 
-/* Even buckets lie between splitters, odd ones hold what equals one. */
+/* The top 64 bits of two words shifted left; shift is 0..63. */
+static inline uint64_t splitters_shift(uint64_t word, uint64_t next,
+				       unsigned shift)
+{
+	return word << shift | next >> 1 >> (63 - shift);
+}
+
+/* The window, and in *next the key's bits behind it, which count after it; of a
+ * key that is given an end, they are all alike. */
+static inline uint64_t splitters_window(const struct splitters *splitters,
+					const struct record_shape *shape,
+					const uint8_t *record, uint64_t *next)
+{
+	uint64_t word;
+
+	if (splitters->skip != 0) {
+		int order = splitters_compare_prefix(splitters, shape, record);
+
+		if (order != 0)
+			return *next = order < 0 ? 0 : UINT64_MAX;
+	}
+	word = record_key_word(shape, record, splitters->skip);
+	if (word < splitters->low)
+		return *next = 0;
+	word -= splitters->low;
+	if (word > UINT64_MAX >> splitters->shift)
+		return *next = UINT64_MAX;
+	if (splitters->rest_bits <= 64) {
+		*next = 0;
+		return word << splitters->shift;
+	}
+	*next = record_key_word(shape, record, splitters->skip + 8);
+	word = splitters_shift(word, *next, splitters->shift);
+	*next <<= splitters->shift;
+	return word;
+}
+
+/* Even buckets lie between splitters, odd ones hold what equals one.  A search
+ * without a branch that could be mispredicted: half the time of one that has
+ * them, and of a table that narrows it down when keys crowd together. */
 static inline uint32_t
 splitters_bucket_sampled(const struct splitters *splitters, uint64_t window)
 {
-	uint64_t step = window >> (64 - SPLITTERS_STEP_BITS);
-	uint32_t first = splitters->step[step];
-	uint32_t left = splitters->step[step + 1] - first;
+	const uint64_t *first = splitters->splitters;
+	uint32_t left = splitters->splitter_count;
+	uint32_t below;
 
-	while (left > 0) {
+	if (left == 0)
+		return 0;
+	while (left > 1) {
 		uint32_t half = left / 2;
 
-		if (splitters->splitters[first + half] < window) {
-			first += half + 1;
-			left -= half + 1;
-		} else {
-			left = half;
-		}
+		first += half & -(uint32_t)(first[half - 1] < window);
+		left -= half;
 	}
-	return 2 * first + (first < splitters->splitter_count &&
-			    splitters->splitters[first] == window);
+	below = (uint32_t)(first - splitters->splitters) + (*first < window);
+	return 2 * below + (below < splitters->splitter_count &&
+			    splitters->splitters[below] == window);
+}
+
+/* Of a bucket between splitters: what its windows have in common on top. */
+static inline unsigned splitters_bucket_shift(const struct splitters *splitters,
+					      uint32_t below)
+{
+	uint64_t low = below > 0 ? splitters->splitters[below - 1] : 0;
+	uint64_t high = below < splitters->splitter_count
+				? splitters->splitters[below]
+				: UINT64_MAX;
+
+	return (unsigned)__builtin_clzll((high - low) | 1);
+}
+
+/*
+ * The bits that order records within their bucket, as an integer whose top bits
+ * count most: the window less what the bucket's splitters say of it already,
+ * and the key behind it.
+ */
+static inline uint64_t
+splitters_key_in_bucket(const struct splitters *splitters, uint64_t window,
+			uint64_t next, uint32_t bucket)
+{
+	uint32_t below = bucket / 2;
+
+	if (bucket % 2 == 1)
+		return next;
+	if (below > 0)
+		window -= splitters->splitters[below - 1];
+	return splitters_shift(window, next,
+			       splitters_bucket_shift(splitters, below));
 }
 
 #endif /* SPLITTERS_H */

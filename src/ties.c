@@ -91,9 +91,7 @@ static uint32_t common_prefix(const struct ties *ties, const uint64_t *entries,
 			record_of(ties, entries[i]) + shape->key_offset;
 		uint32_t same = 0;
 
-		if (memcmp(key, first, length) == 0)
-			continue;
-		while (key[same] == first[same])
+		while (same < length && key[same] == first[same])
 			same++;
 		length = same;
 	}

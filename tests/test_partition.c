@@ -77,13 +77,19 @@ static uint64_t first_word(const struct record_shape *shape,
 static uint32_t expected_bucket(const struct record_shape *shape,
 				const uint8_t *record, uint64_t *window)
 {
+	uint64_t next;
+	uint32_t bucket;
+
 	*window = first_word(shape, record);
 	switch (splitters.kind) {
 	case SPLITTERS_STATIC_95:
 		return splitters_bucket_95(&splitters, *window);
 	case SPLITTERS_SAMPLED:
-		*window = splitters_window(&splitters, shape, record);
-		return splitters_bucket_sampled(&splitters, *window);
+		*window = splitters_window(&splitters, shape, record, &next);
+		bucket = splitters_bucket_sampled(&splitters, *window);
+		*window = splitters_key_in_bucket(&splitters, *window, next,
+						  bucket);
+		return bucket;
 	default:
 		return splitters_bucket_256(&splitters, *window);
 	}

@@ -268,11 +268,15 @@ static void sort_records(const struct record_shape *shape, uint32_t count)
 	qsort(sorted, count, sizeof(*sorted), compare_records);
 }
 
+/* Of the last key that bucket_of() was asked for. */
+static uint64_t next_bits;
+
 static uint32_t bucket_of(const struct record_shape *shape,
 			  const uint8_t *record, uint64_t *window)
 {
 	if (splitters.kind == SPLITTERS_SAMPLED) {
-		*window = splitters_window(&splitters, shape, record);
+		*window =
+			splitters_window(&splitters, shape, record, &next_bits);
 		return splitters_bucket_sampled(&splitters, *window);
 	}
 	*window = record_key_word(shape, record, 0);
@@ -282,9 +286,21 @@ static uint32_t bucket_of(const struct record_shape *shape,
 }
 
 /* Neighbours in sorted order say it all. */
+/* Of two records that follow each other in one bucket. */
+static void check_key_bits(uint64_t key_bits, uint64_t key_bits_before,
+			   uint32_t bucket, bool equal)
+{
+	assert_true(key_bits >= key_bits_before);
+	for (unsigned index_bits = 1; index_bits < 64; index_bits += 9)
+		if (splitters_bucket_is_decided(&splitters, bucket,
+						index_bits) &&
+		    (key_bits ^ key_bits_before) >> index_bits == 0)
+			assert_true(equal);
+}
+
 static void check_order(const struct record_shape *shape, uint32_t count)
 {
-	uint64_t window_before = 0;
+	uint64_t window_before = 0, key_bits_before = 0, key_bits = 0;
 	uint32_t bucket_before = 0;
 
 	sort_records(shape, count);
@@ -305,10 +321,14 @@ static void check_order(const struct record_shape *shape, uint32_t count)
 		if (r > 0 && splitters_bucket_is_equal(&splitters, bucket) &&
 		    bucket == bucket_before)
 			assert_true(equal);
+		if (splitters.kind == SPLITTERS_SAMPLED)
+			key_bits = splitters_key_in_bucket(&splitters, window,
+							   next_bits, bucket);
 		if (r > 0 && splitters.kind == SPLITTERS_SAMPLED &&
-		    splitters.window_is_key && window == window_before &&
-		    window != 0 && window != UINT64_MAX)
-			assert_true(equal);
+		    bucket == bucket_before)
+			check_key_bits(key_bits, key_bits_before, bucket,
+				       equal);
+		key_bits_before = key_bits;
 		window_before = window;
 		bucket_before = bucket;
 	}
@@ -408,7 +428,7 @@ static void splitters_sampled__all_equal(void **state)
 	init_sampled(&shape, 100, 30);
 	assert_int_equal(splitters.splitter_count, 1);
 	assert_int_equal(splitters.skip, 11);
-	assert_true(splitters.window_is_key);
+	assert_int_equal(splitters.rest_bits, 8);
 	assert_int_equal(bucket_of_key(&shape, "prefix-word!"), 1);
 	assert_true(splitters_bucket_is_equal(&splitters, 1));
 	assert_false(splitters_bucket_is_equal(&splitters, 0));
@@ -449,7 +469,7 @@ static void splitters_sampled__long_keys_are_never_equal(void **state)
 	sample[0] = (const uint8_t *)"abcdefghi";
 	sample[1] = (const uint8_t *)"zbcdefghi";
 	init_sampled(&shape, 2, 2);
-	assert_false(splitters.window_is_key);
+	assert_true(splitters.rest_bits > 64 + splitters.shift);
 	for (uint32_t b = 0; b < splitters.bucket_count; b++)
 		assert_false(splitters_bucket_is_equal(&splitters, b));
 }
