@@ -188,21 +188,15 @@ static void choose_splitters(struct sorter *sorter, struct failure *failure)
 	}
 }
 
-static int open_files(struct sorter *sorter, struct failure *failure)
+static int open_outputs(struct sorter *sorter, struct failure *failure)
 {
 	const struct sorter_config *config = sorter->config;
-	uint64_t *sizes_bytes;
-	uint64_t records;
+	uint64_t records = sorter->input.record_count;
+	uint64_t *sizes_bytes =
+		calloc(config->output_count, sizeof(*sizes_bytes));
 	bool direct;
-	int error = input_open(&sorter->input, config->input_paths,
-			       config->input_count, config->shape.size,
-			       config->io, failure);
+	int error;
 
-	if (error)
-		return error;
-	input_choose(&sorter->input);
-	records = sorter->input.record_count;
-	sizes_bytes = calloc(config->output_count, sizeof(*sizes_bytes));
 	if (!sizes_bytes)
 		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM,
 				   "memory");
@@ -247,23 +241,33 @@ static int open_trace(struct sorter *sorter, struct failure *failure)
 	return 0;
 }
 
-static void start_team(struct sorter *sorter, unsigned *members)
+static int start_team(struct sorter *sorter, struct failure *failure)
 {
 	const struct sorter_config *config = sorter->config;
+	unsigned members = config->threads;
+	int error;
 
 	topology_read(&sorter->topology);
-	*members = config->threads;
-	if (*members == 0)
-		*members = plan_members(
+	if (members == 0)
+		members = plan_members(
 			sorter->input.record_count * config->shape.size,
 			MIN(sorter->topology.cpu_count, TEAM_MEMBERS_MAX));
+	error = team_start(&sorter->team, members, &sorter->topology);
+	if (error)
+		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
+				   "threads");
+	return 0;
 }
 
 static int prepare(struct sorter *sorter, struct failure *failure)
 {
 	uint64_t chunk_count = 0;
-	int error = make_plan(sorter, failure);
+	int error = open_outputs(sorter, failure);
 
+	if (error == 0)
+		error = open_trace(sorter, failure);
+	if (error == 0)
+		error = make_plan(sorter, failure);
 	if (error == 0)
 		error = check_memory(sorter, failure);
 	if (error == 0)
@@ -362,18 +366,19 @@ static int write_trace(struct sorter *sorter, struct failure *failure)
 
 static int sort_files(struct sorter *sorter, struct failure *failure)
 {
-	unsigned members;
-	int error = open_files(sorter, failure);
+	const struct sorter_config *config = sorter->config;
+	int error = input_open(&sorter->input, config->input_paths,
+			       config->input_count, config->shape.size,
+			       config->io, failure);
 
-	if (error == 0)
-		error = open_trace(sorter, failure);
 	if (error)
 		return error;
-	start_team(sorter, &members);
-	error = team_start(&sorter->team, members, &sorter->topology);
+	/* As early as there is something to tell how many: a CPU that has been
+	 * idle takes its time, and the rest is prepared meanwhile. */
+	error = start_team(sorter, failure);
 	if (error)
-		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
-				   "threads");
+		return error;
+	input_choose(&sorter->input);
 	error = prepare(sorter, failure);
 	if (error) {
 		team_dismiss(&sorter->team);
