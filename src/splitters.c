@@ -59,6 +59,35 @@ static bool keys_are_ascii(const struct record_shape *shape,
  * once in a billion bins.
  */
 #define LOOK_BINS 16
+/* Of the first so many words at most this part repeats an earlier one: a value
+ * that makes a thirtieth of the input is worth a bucket of its own. */
+#define LOOK_WORDS 512
+#define LOOK_REPEATED_PART 32
+
+static bool bins_are_even(const uint64_t *in_bin, uint64_t looked)
+{
+	uint64_t mean = looked / LOOK_BINS + 1;
+
+	for (int i = 0; i < LOOK_BINS; i++) {
+		uint64_t excess = in_bin[i] > mean ? in_bin[i] - mean : 0;
+
+		if (excess * excess > 36 * mean)
+			return false;
+	}
+	return true;
+}
+
+/* Frequent values would make big buckets, however evenly they are spread. */
+static bool words_repeat(uint64_t *words, uint32_t count)
+{
+	uint32_t repeated = 0;
+
+	local_sort_scalar(words, count);
+	for (uint32_t i = 1; i < count; i++)
+		repeated += words[i] == words[i - 1];
+	/* Of a few keys a few may repeat and prove nothing. */
+	return repeated > 4 + count / LOOK_REPEATED_PART;
+}
 
 enum splitters_kind splitters_look(const struct record_shape *shape,
 				   const uint8_t *records, uint64_t count,
@@ -66,7 +95,8 @@ enum splitters_kind splitters_look(const struct record_shape *shape,
 {
 	struct splitters bins;
 	uint64_t in_bin[LOOK_BINS] = { 0 };
-	uint64_t looked = 0, mean, excess;
+	uint64_t words[LOOK_WORDS];
+	uint64_t looked = 0;
 	bool ascii = keys_are_ascii(shape, records, count, stride);
 
 	splitters_init_static(
@@ -78,15 +108,12 @@ enum splitters_kind splitters_look(const struct record_shape *shape,
 
 		in_bin[ascii ? splitters_bucket_95(&bins, word)
 			     : splitters_bucket_256(&bins, word)]++;
+		if (looked < LOOK_WORDS)
+			words[looked] = word;
 		looked++;
 	}
-	mean = looked / LOOK_BINS + 1;
-	*even = true;
-	for (int i = 0; i < LOOK_BINS; i++) {
-		excess = in_bin[i] > mean ? in_bin[i] - mean : 0;
-		if (excess * excess > 36 * mean)
-			*even = false;
-	}
+	*even = bins_are_even(in_bin, looked) &&
+		!words_repeat(words, (uint32_t)MIN(looked, LOOK_WORDS));
 	return bins.kind;
 }
 
