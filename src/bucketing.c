@@ -8,28 +8,21 @@
  * big buckets, which are sorted one by one. */
 #define BIG_PART 8
 
-/* Bring in the member's share, and put it into buckets if there are splitters
- * for it. */
-static void pass(struct sorter *sorter, unsigned member, bool resident,
-		 bool partition)
+/* Bring in some records, and put them into buckets if there are splitters for
+ * them.  False: the run has failed. */
+static bool pass_over(struct sorter *sorter, struct sorter_member *self,
+		      uint64_t first, uint64_t count, bool resident,
+		      bool partition)
 {
-	struct sorter_member *self = &sorter->members[member];
 	struct failure failure = { .status = EXIT_DONE };
 	struct input_reader reader;
 	struct input_run run;
-	uint64_t first, count;
-	int more;
+	int more = input_reader_init(&reader, &sorter->input, first, count,
+				     resident, &failure);
 
-	input_share(&sorter->input, member, sorter->team.member_count, &first,
-		    &count);
-	if (partition)
-		bucket_writer_reset(&self->writer,
-				    sorter->splitters.bucket_count);
-	more = input_reader_init(&reader, &sorter->input, first, count,
-				 resident, &failure);
 	if (more < 0) {
 		sorter_fail(sorter, &failure);
-		return;
+		return false;
 	}
 	for (;;) {
 		uint64_t begin_ns = trace_begin(&self->lane);
@@ -49,6 +42,52 @@ static void pass(struct sorter *sorter, unsigned member, bool resident,
 	if (more < 0)
 		sorter_fail(sorter, &failure);
 	input_reader_fini(&reader);
+	return more >= 0;
+}
+
+/* Pieces of a mapped input go to whoever is free: a CPU that is late or slowed
+ * down takes fewer of them. */
+static void pass_pieces(struct sorter *sorter, struct sorter_member *self,
+			bool partition)
+{
+	uint64_t piece = sorter->plan.piece_records;
+	uint64_t record_count = sorter->input.record_count;
+	bool good = true;
+
+	while (good &&
+	       !atomic_load_explicit(&sorter->stop, memory_order_relaxed)) {
+		uint64_t first = atomic_fetch_add_explicit(
+			&sorter->next_record, piece, memory_order_relaxed);
+
+		if (first >= record_count)
+			break;
+		good = pass_over(sorter, self, first,
+				 MIN(piece, record_count - first), false,
+				 partition);
+	}
+}
+
+/*
+ * All members' passes together cover the input once.  Splitters with buckets
+ * that need no sorting want shares that ascend with the members, so that their
+ * lists, one after the other, are in record order; so does a queue of reads.
+ */
+static void pass(struct sorter *sorter, unsigned member, bool resident,
+		 bool partition)
+{
+	struct sorter_member *self = &sorter->members[member];
+	uint64_t first, count;
+
+	if (partition)
+		bucket_writer_reset(&self->writer,
+				    sorter->splitters.bucket_count);
+	if (!resident && sorter->input.mode == INPUT_MMAP) {
+		pass_pieces(sorter, self, partition);
+		return;
+	}
+	input_share(&sorter->input, member, sorter->team.member_count, &first,
+		    &count);
+	pass_over(sorter, self, first, count, resident, partition);
 }
 
 /* ------------------------------------------------- member 0, between passes */

@@ -28,6 +28,22 @@ unsigned plan_members(uint64_t size_bytes, unsigned allowed)
 	return (unsigned)MAX(1, MIN(useful, allowed));
 }
 
+/* Pieces of input that a member takes at once: as long as a huge page if each
+ * gets a good number of them. */
+#define PIECE_BYTES_MAX HUGE_PAGE_BYTES
+#define PIECE_BYTES_MIN (64 * KIB)
+#define PIECES_PER_MEMBER 16
+
+static uint64_t piece_records_for(const struct plan_request *request)
+{
+	uint64_t size_bytes = request->record_count * request->shape.size;
+	uint64_t piece =
+		size_bytes / ((uint64_t)request->members * PIECES_PER_MEMBER);
+
+	piece = MIN(MAX(piece, PIECE_BYTES_MIN), PIECE_BYTES_MAX);
+	return MAX(1, piece / request->shape.size);
+}
+
 static size_t chunk_bytes_for(const struct plan_request *request)
 {
 	uint64_t size_bytes = request->record_count * request->shape.size;
@@ -61,6 +77,7 @@ int plan_make(struct plan *plan, const struct plan_request *request)
 		records, (uint64_t)plan->splitters_wanted * SAMPLE_FACTOR);
 	plan->block_count = (uint32_t)buckets_blocks_needed(
 		records, plan->list_count, request->members);
+	plan->piece_records = piece_records_for(request);
 	plan->chunk_bytes = chunk_bytes_for(request);
 	plan->chunk_entries = plan->chunk_bytes / request->shape.size + 2 +
 			      2 * PLAN_BIG_ENTRIES;

@@ -35,9 +35,10 @@ struct plan {
 	uint32_t splitters_wanted; /* with sampled ones */
 	uint32_t list_count;	   /* buckets at most, either way */
 	uint32_t sample_count;
-	uint32_t block_count; /* of the pool */
-	size_t chunk_bytes;   /* of output: a staging slot */
-	size_t chunk_entries; /* what a chunk's buckets can hold at most */
+	uint32_t block_count;	/* of the pool */
+	uint64_t piece_records; /* of mapped input, taken at once */
+	size_t chunk_bytes;	/* of output: a staging slot */
+	size_t chunk_entries;	/* what a chunk's buckets can hold at most */
 	/* All that may be touched, input memory included.  Uniform keys touch
 	 * less: no big buckets, no sample. */
 	uint64_t memory_bytes;

@@ -64,6 +64,7 @@ struct sorter {
 	bool partition_again;
 	bool partitioned;
 
+	_Alignas(CACHE_PAIR_BYTES) _Atomic uint64_t next_record; /* to pass */
 	uint64_t chunk_count;
 	_Alignas(CACHE_PAIR_BYTES) _Atomic uint64_t next_chunk;
 	_Alignas(CACHE_PAIR_BYTES) _Atomic uint32_t next_big;
