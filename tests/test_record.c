@@ -141,27 +141,32 @@ static void record_key_word__orders_as_compare(void **state)
 	fill_page();
 }
 
-/* Unsigned bytes, all of the key and nothing but the key. */
-static void record_compare__slice_only(void **state)
+/* Against memcmp(), keys of all lengths, one record right before the end of
+ * what may be read. */
+static void record_compare__as_memcmp(void **state)
 {
-	const struct record_shape shape = {
-		.size = 6,
-		.key_offset = 2,
-		.key_length = 3,
-	};
-
 	(void)state;
-	assert_int_equal(record_compare(&shape, (const uint8_t *)"zzabcz",
-					(const uint8_t *)"aaabca"),
-			 0);
-	assert_true(record_compare(&shape, (const uint8_t *)"zzabbz",
-				   (const uint8_t *)"aaabca") < 0);
-	assert_true(record_compare(&shape, (const uint8_t *)"aabaaa",
-				   (const uint8_t *)"zzazzz") > 0);
-	assert_true(record_compare(&shape,
-				   (const uint8_t *)"aa\x7f\xff\xff"
-						    "a",
-				   (const uint8_t *)"aa\x80\0\0a") < 0);
+	for (int i = 0; i < 20000; i++) {
+		struct record_shape shape;
+		uint8_t *a = first_byte, *b;
+
+		shape.size = 1 + (uint32_t)(random_next() % SIZE_ALL_MAX);
+		shape.key_offset = (uint32_t)(random_next() % shape.size);
+		shape.key_length =
+			1 + (uint32_t)(random_next() %
+				       (shape.size - shape.key_offset));
+		b = end_byte - shape.size;
+		for (uint32_t j = 0; j < shape.size; j++) {
+			/* Around the sign bit, and mostly equal. */
+			a[j] = (uint8_t)(127 + (random_next() % 8 == 0));
+			b[j] = (uint8_t)(127 + (random_next() % 8 == 0));
+		}
+		assert_int_equal(
+			sign(memcmp(a + shape.key_offset, b + shape.key_offset,
+				    shape.key_length)),
+			sign(record_compare(&shape, a, b)));
+	}
+	fill_page();
 }
 
 static void record_shape_is_benchmark__only_that_one(void **state)
@@ -181,7 +186,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(record_shape_is_benchmark__only_that_one),
-		cmocka_unit_test(record_compare__slice_only),
+		cmocka_unit_test(record_compare__as_memcmp),
 		cmocka_unit_test(record_key_word__every_slice),
 		cmocka_unit_test(record_key_word__long_records),
 		cmocka_unit_test(record_key_word__orders_as_compare),
