@@ -245,7 +245,8 @@ case_trace()
 		        assert event["ts"] >= 0 and event["dur"] >= 0, event
 		        lane = lanes.setdefault(event["tid"], [])
 		        lane.append((event["ts"], event["ts"] + event["dur"]))
-		assert len(lanes) == int(sys.argv[2]), sorted(lanes)
+		# A thread that comes late may find nothing left to do.
+		assert 1 <= len(lanes) <= int(sys.argv[2]), sorted(lanes)
 		rounding = 0.002
 		for lane in lanes.values():
 		    open_ends = []
