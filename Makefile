@@ -27,6 +27,8 @@ endif
 MUSL_CC ?= musl-gcc
 FUZZ_CC ?= clang-14
 BUILD ?= build
+# Where systemd looks for the daemon's unit.
+UNITS ?= $(PREFIX)/lib/systemd/system
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 20
 ARCH := $(shell uname -m)
@@ -65,7 +67,7 @@ FUZZERS := $(wildcard tests/fuzz_*.c)
 FAULT := $(wildcard tests/fault.c)
 HELPERS := $(filter-out $(TESTS) $(BENCHES) $(FUZZERS) $(FAULT),\
 	     $(wildcard tests/*.c))
-SCRIPTS := $(wildcard .ci/run tests/run tests/*.sh shell/*.sh tune/*.sh)
+SCRIPTS := $(wildcard .ci/run tests/run tests/cluster tests/*.sh shell/*.sh tune/*.sh)
 PAGES := $(wildcard man/*.1)
 
 # --- flags -------------------------------------------------------------------
@@ -94,8 +96,10 @@ SAN_FLAGS := $(if $(filter asan,$(SAN)),$(ASAN))$(if $(filter tsan,$(SAN)),$(TSA
 # stand beside glibc's, only for what musl does not have.
 MUSL_FLAGS := -fno-pie -idirafter /usr/include -idirafter /usr/include/$(TRIPLET)
 
-LIBRARIES := uring
-STATIC_LIBRARIES := $(LIBRARIES:%=/usr/lib/$(TRIPLET)/lib%.a)
+LIBRARIES := uring sodium
+# Ours again, behind them: fortify.c has what they take from glibc.
+STATIC_LIBRARIES := $(LIBRARIES:%=/usr/lib/$(TRIPLET)/lib%.a) \
+	$(BUILD)/musl/libblink.a
 DYNAMIC_LIBRARIES := -Wl,--as-needed $(LIBRARIES:%=-l%)
 
 COMMIT := $(or $(shell git describe --always --dirty 2>/dev/null),unknown)
@@ -105,13 +109,14 @@ COMMIT := $(or $(shell git describe --always --dirty 2>/dev/null),unknown)
 PACKAGES := make gcc libc6-dev musl-tools liburing-dev libnuma-dev \
 	libsodium-dev libcmocka-dev clang-14 clang-tidy-14 clang-format-14 \
 	libclang-rt-14-dev shellcheck mandoc python3 xfsprogs util-linux \
-	hdparm fio strace procps
+	hdparm fio strace procps iproute2 nftables
 
 # Those without which nothing compiles, of the packages above.
 MISSING = $(strip \
 	$(if $(shell command -v $(CC)),,$(CC)) \
 	$(if $(wildcard /usr/include/stdio.h),,libc6-dev) \
-	$(if $(wildcard /usr/include/liburing.h),,liburing-dev))
+	$(if $(wildcard /usr/include/liburing.h),,liburing-dev) \
+	$(if $(wildcard /usr/include/sodium.h),,libsodium-dev))
 
 # --- targets -----------------------------------------------------------------
 
@@ -208,11 +213,15 @@ install: all ## programs and man pages to DESTDIR and PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 $(PROGRAMS:%=$(BIN)/%) $(DESTDIR)$(PREFIX)/bin
 	$(if $(PAGES),install -m 644 $(PAGES) $(DESTDIR)$(PREFIX)/share/man/man1)
+	install -d $(DESTDIR)$(UNITS)
+	sed 's|@PREFIX@|$(PREFIX)|' shell/blinkd.service \
+		>$(DESTDIR)$(UNITS)/blinkd.service
 
 .PHONY: uninstall
 uninstall: ## take them away again
 	rm -f $(PROGRAMS:%=$(DESTDIR)$(PREFIX)/bin/%)
 	rm -f $(PAGES:man/%=$(DESTDIR)$(PREFIX)/share/man/man1/%)
+	rm -f $(DESTDIR)$(UNITS)/blinkd.service
 
 .PHONY: clean
 clean: ## remove what was built

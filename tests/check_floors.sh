@@ -1,5 +1,5 @@
 #!/bin/bash
-# check_floors.sh - includes in src/ never go up; see floors.txt
+# check_floors.sh - includes in src/ and shell/ never go up; see floors.txt
 . "$(dirname "$0")/tool_lib.sh"
 
 # floor_of TABLE FILE: prints the file's floor; fails if it has none.
@@ -31,20 +31,32 @@ includes_of()
 	sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([^"]*\)".*/\1/p' "$1"
 }
 
-# complaints FOLDER TABLE: one line for each thing that is wrong.
-complaints()
+# may_include FILE OTHER: is there such a file where FILE may look for it?  In
+# its own folder, and from shell/ in src/ too.
+may_include()
 {
-	local folder=$1 table=$2 file name floor other other_floor
+	local folder=${1%/*}
 
-	for file in "$folder"/*.[ch]; do
+	[[ $2 != */* ]] || return 1
+	[ -f "$folder/$2" ] && return
+	[ "${folder##*/}" = shell ] && [ -f "${folder%shell}src/$2" ]
+}
+
+# include_complaints TABLE FILE...
+include_complaints()
+{
+	local table=$1 file name floor other other_floor
+	shift
+
+	for file; do
 		name=${file##*/}
 		if ! floor=$(floor_of "$table" "$name"); then
 			echo "$name: has no floor"
 			continue
 		fi
 		for other in $(includes_of "$file"); do
-			if [[ $other = */* ]] || ! [ -f "$folder/$other" ]; then
-				echo "$name: includes $other, not of this folder"
+			if ! may_include "$file" "$other"; then
+				echo "$name: includes $other, which it must not"
 			elif ! other_floor=$(floor_of "$table" "$other"); then
 				echo "$name: includes $other, that has no floor"
 			elif [ "$other_floor" -gt "$floor" ]; then
@@ -53,9 +65,25 @@ complaints()
 			fi
 		done
 	done
+}
+
+# complaints ROOT TABLE: one line for each thing that is wrong.
+complaints()
+{
+	local root=$1 table=$2 folder name
+
+	for folder in "$root/src" "$root/shell"; do
+		compgen -G "$folder/*.[ch]" >/dev/null || continue
+		include_complaints "$table" "$folder"/*.[ch]
+	done
+	# An include would take the one or the other, by the order of -I.
+	for name in "$root"/shell/*.[ch]; do
+		name=${name##*/}
+		[ ! -f "$root/src/$name" ] || echo "$name: in both folders"
+	done
 	awk '!/^#/ && NF { print $2 }' "$table" | while read -r name; do
-		compgen -G "$folder/$name.[ch]" >/dev/null ||
-			compgen -G "$folder/${name}_*.[ch]" >/dev/null ||
+		compgen -G "$root/s*/$name.[ch]" >/dev/null ||
+			compgen -G "$root/s*/${name}_*.[ch]" >/dev/null ||
 			echo "$name: listed, but there is no such file"
 	done
 	awk '!/^#/ && NF { print $2 }' "$table" | sort | uniq -d |
@@ -64,11 +92,11 @@ complaints()
 		sed 's/$/: not a floor and a name/'
 }
 
-case_src_keeps_to_its_floors()
+case_the_tree_keeps_to_its_floors()
 {
 	local wrong
 
-	wrong=$(complaints "$REPO/src" "$REPO/tests/floors.txt")
+	wrong=$(complaints "$REPO" "$REPO/tests/floors.txt")
 	[ -z "$wrong" ] || fail "$wrong"
 }
 
@@ -88,7 +116,7 @@ a_tree()
 # expect_complaint TEXT: exactly this
 expect_complaint()
 {
-	complaints src floors.txt >complaints.txt
+	complaints . floors.txt >complaints.txt
 	[ "$(cat complaints.txt)" = "$1" ] ||
 		fail "want '$1', got: $(cat complaints.txt)"
 }
@@ -132,9 +160,33 @@ case_another_folder()
 {
 	a_tree
 	mkdir shell
-	touch shell/base.h
-	echo '#include "../shell/base.h"' >src/log.h
-	expect_complaint "log.h: includes ../shell/base.h, not of this folder"
+	touch shell/remote.h
+	echo '1 remote' >>floors.txt
+	echo '#include "../shell/remote.h"' >src/kernel_avx2.c
+	expect_complaint \
+		"kernel_avx2.c: includes ../shell/remote.h, which it must not"
+	echo '#include "remote.h"' >src/kernel_avx2.c
+	expect_complaint "kernel_avx2.c: includes remote.h, which it must not"
+}
+
+case_shell_stands_on_src()
+{
+	a_tree
+	mkdir shell
+	touch shell/remote.h
+	printf '#include "remote.h"\n#include "kernel.h"\n' >shell/remote.c
+	echo '1 remote' >>floors.txt
+	expect_complaint ""
+	sed -i 's/1 remote/0 remote/' floors.txt
+	expect_complaint "remote.c, floor 0: includes kernel.h, floor 1"
+}
+
+case_both_folders()
+{
+	a_tree
+	mkdir shell
+	touch shell/log.h
+	expect_complaint "log.h: in both folders"
 }
 
 case_stale()
@@ -148,17 +200,19 @@ case_twice()
 {
 	a_tree
 	echo '0 log' >>floors.txt
-	complaints src floors.txt | grep -q 'log: listed twice' ||
+	complaints . floors.txt | grep -q 'log: listed twice' ||
 		fail "no complaint"
 }
 
-check src_keeps_to_its_floors case_src_keeps_to_its_floors
+check the_tree_keeps_to_its_floors case_the_tree_keeps_to_its_floors
 check floors_nothing_wrong case_nothing_wrong
 check floors_sideways case_sideways
 check floors_upward case_upward
 check floors_a_program_included case_a_program_included
 check floors_unlisted case_unlisted
 check floors_another_folder case_another_folder
+check floors_shell_stands_on_src case_shell_stands_on_src
+check floors_both_folders case_both_folders
 check floors_stale case_stale
 check floors_twice case_twice
 finish

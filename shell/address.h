@@ -1,0 +1,36 @@
+/*
+ * address.h - "10.0.0.1:7300", "[::1]:7300", "node7": where a daemon listens
+ */
+#ifndef ADDRESS_H
+#define ADDRESS_H
+
+#include <sys/socket.h>
+
+#define ADDRESS_PORT_DEFAULT 7300
+#define ADDRESS_TEXT_BYTES 64
+
+struct address {
+	struct sockaddr_storage socket;
+	socklen_t length;
+};
+
+/*
+ * An IPv4 address in four numbers, an IPv6 address (in brackets if a port
+ * follows), or a name to look up (getaddrinfo, which may take seconds).
+ * Without a port: ADDRESS_PORT_DEFAULT.  An IPv4 address in IPv6 form is taken
+ * for what it is.  Numbers that are not an address, such as 10.1 or 010.0.0.1,
+ * are refused, since libraries differ about what they mean.
+ *
+ * 0, -EINVAL (not of this form) or -ENOENT (no such host).
+ */
+int address_parse(const char *text, struct address *address);
+
+/*
+ * The one canonical text: "1.2.3.4:7300", "[2001:db8::1]:7300".  Goes under the
+ * tag as the node's name: client and daemon must come to the same, and so a
+ * zone ("%eth0"), which each machine names in its own way, is left out.
+ */
+char *address_format(const struct address *address,
+		     char text[ADDRESS_TEXT_BYTES]);
+
+#endif /* ADDRESS_H */

@@ -1,0 +1,90 @@
+/*
+ * command.h - make a datagram, and take one apart
+ *
+ * command_open() is the only way in for bytes from outside.  It looks at
+ * nothing but the length before the tag is right.
+ */
+#ifndef COMMAND_H
+#define COMMAND_H
+
+#include "wire.h"
+
+struct command {
+	enum wire_type type;
+	uint8_t node[WIRE_NODE_BYTES];
+	uint8_t session[WIRE_SESSION_BYTES];
+	uint64_t counter;
+	size_t length_bytes; /* of the datagram: what a reply may have */
+	const uint8_t *body; /* in the datagram */
+	size_t body_bytes;
+};
+
+enum command_verdict {
+	COMMAND_GOOD,
+	COMMAND_BAD_LENGTH,
+	COMMAND_BAD_TAG,
+	COMMAND_BAD_FIELDS, /* version, type, body's size, bytes not zero */
+};
+
+/* Once, before all others: finds the fastest code for this CPU.  0 or -errno.
+ */
+int command_init(void);
+
+/*
+ * key: WIRE_KEY_BYTES.  Fills *command if good: then body_bytes is at least the
+ * size of the type's structure, and exactly that if nothing may follow it.
+ * Whether a type is a request or a reply is for the caller to look at
+ * (wire_is_request), and so are node, session and counter.
+ */
+enum command_verdict command_open(const uint8_t *datagram, size_t length_bytes,
+				  const uint8_t *key, struct command *command);
+
+/*
+ * Fill datagram (length_bytes of room) from *command and write its tag.  The
+ * body is copied, unless it stands at its place in the datagram already.
+ * length_bytes must be WIRE_SHORT_BYTES or WIRE_LONG_BYTES and hold the body,
+ * and that be one that command_open() takes (asserted: what we send is ours).
+ */
+void command_seal(const struct command *command, const uint8_t *key,
+		  uint8_t *datagram);
+
+/* A node's name under the tag: a BLAKE2b hash of its "address:port", as
+ * address_format() writes it. */
+void command_node(const char *text, uint8_t node[WIRE_NODE_BYTES]);
+
+/* The job's secret, known to whoever holds the key, never sent. */
+void command_job_secret(const uint8_t *key, const uint8_t job[WIRE_JOB_BYTES],
+			uint8_t secret[WIRE_SECRET_BYTES]);
+
+static inline uint32_t le32_load(struct le32 v)
+{
+	return (uint32_t)v.bytes[0] | (uint32_t)v.bytes[1] << 8 |
+	       (uint32_t)v.bytes[2] << 16 | (uint32_t)v.bytes[3] << 24;
+}
+
+static inline struct le32 le32_store(uint32_t value)
+{
+	return (struct le32){ { (uint8_t)value, (uint8_t)(value >> 8),
+				(uint8_t)(value >> 16),
+				(uint8_t)(value >> 24) } };
+}
+
+static inline uint64_t le64_load(struct le64 v)
+{
+	uint64_t value = 0;
+
+	for (int i = 7; i >= 0; i--)
+		value = value << 8 | v.bytes[i];
+	return value;
+}
+
+static inline struct le64 le64_store(uint64_t value)
+{
+	struct le64 v;
+
+	for (int i = 0; i < 8; i++)
+		v.bytes[i] = (uint8_t)(value >> (8 * i));
+	return v;
+}
+
+#endif /* COMMAND_H */

@@ -1,0 +1,134 @@
+#include <sodium.h>
+#include <string.h>
+
+#include "base.h"
+#include "replay.h"
+
+void replay_init(struct replay *replay)
+{
+	memset(replay, 0, sizeof(*replay));
+}
+
+/* --- sessions ------------------------------------------------------------ */
+
+/* The one to make room: see REPLAY_SESSIONS_FRESH. */
+static struct replay_session *victim(struct replay *replay)
+{
+	struct replay_session *fresh = NULL, *proven = NULL;
+	unsigned fresh_count = 0;
+
+	for (size_t i = 0; i < REPLAY_SESSIONS; i++) {
+		struct replay_session *session = &replay->sessions[i];
+
+		if (!session->used)
+			return session;
+		if (session->highest == 0) {
+			fresh_count++;
+			if (!fresh || session->last_use < fresh->last_use)
+				fresh = session;
+		} else if (!proven || session->last_use < proven->last_use) {
+			proven = session;
+		}
+	}
+	if (fresh_count >= REPLAY_SESSIONS_FRESH || !proven)
+		return fresh;
+	return proven;
+}
+
+static bool nonce_was_seen(const struct replay *replay, const uint8_t nonce[16])
+{
+	uint64_t count = MIN(replay->nonce_count, REPLAY_NONCES);
+
+	for (uint64_t i = 0; i < count; i++)
+		if (memcmp(replay->nonces[i], nonce, 16) == 0)
+			return true;
+	return false;
+}
+
+const uint8_t *replay_open_session(struct replay *replay,
+				   const uint8_t nonce[16])
+{
+	struct replay_session *session;
+
+	if (nonce_was_seen(replay, nonce))
+		return NULL;
+	memcpy(replay->nonces[replay->nonce_count++ % REPLAY_NONCES], nonce,
+	       16);
+	session = victim(replay);
+	*session = (struct replay_session){
+		.used = true,
+		.last_use = ++replay->accepted,
+	};
+	randombytes_buf(session->session, sizeof(session->session));
+	return session->session;
+}
+
+static struct replay_session *find(struct replay *replay,
+				   const uint8_t id[WIRE_SESSION_BYTES])
+{
+	struct replay_session *session = &replay->sessions[replay->latest];
+
+	/* Most often the same as before: no walk through the table. */
+	if (session->used && memcmp(session->session, id, 16) == 0)
+		return session;
+	for (uint32_t i = 0; i < REPLAY_SESSIONS; i++) {
+		session = &replay->sessions[i];
+		if (session->used && memcmp(session->session, id, 16) == 0) {
+			replay->latest = i;
+			return session;
+		}
+	}
+	return NULL;
+}
+
+/* --- the window of one session ------------------------------------------- */
+
+static uint64_t *word_of(struct replay_session *session, uint64_t counter)
+{
+	return &session->seen[counter % REPLAY_WINDOW / 64];
+}
+
+static uint64_t bit_of(uint64_t counter)
+{
+	return (uint64_t)1 << (counter % 64);
+}
+
+/* Move the window up to counter.  The bits of those that leave it are those of
+ * the ones that come in: most often one, since clients count by one. */
+static void advance(struct replay_session *session, uint64_t counter)
+{
+	if (counter - session->highest >= REPLAY_WINDOW) {
+		memset(session->seen, 0, sizeof(session->seen));
+	} else {
+		for (uint64_t i = session->highest + 1; i <= counter; i++)
+			*word_of(session, i) &= ~bit_of(i);
+	}
+	session->highest = counter;
+}
+
+static bool take(struct replay_session *session, uint64_t counter)
+{
+	if (counter == 0)
+		return false;
+	if (counter > session->highest) {
+		if (counter - session->highest > REPLAY_AHEAD)
+			return false;
+		advance(session, counter);
+	} else if (session->highest - counter >= REPLAY_WINDOW ||
+		   *word_of(session, counter) & bit_of(counter)) {
+		return false;
+	}
+	*word_of(session, counter) |= bit_of(counter);
+	return true;
+}
+
+bool replay_accept(struct replay *replay,
+		   const uint8_t session[WIRE_SESSION_BYTES], uint64_t counter)
+{
+	struct replay_session *found = find(replay, session);
+
+	if (!found || !take(found, counter))
+		return false;
+	found->last_use = ++replay->accepted;
+	return true;
+}

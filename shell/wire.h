@@ -1,0 +1,175 @@
+/*
+ * wire.h - the command datagrams between blinksh and blinkd
+ *
+ * Every datagram has one of two lengths, and a reply has its request's or the
+ * shorter one, so that nobody can use a daemon to multiply traffic.  All
+ * integers are little endian.  Checked in this order, and dropped in silence
+ * when wrong: length, tag, version, fields.
+ *
+ *        0 +--------------------------------+
+ *          | tag: BLAKE2b-256, keyed        |  over all that follows
+ *       32 +---------+------+-------+-------+
+ *          | version | type | flags | zero  |  1 byte each
+ *       36 +---------+------+-------+-------+
+ *          | body_bytes                     |  u32: of the body that count
+ *       40 +--------------------------------+
+ *          | node: 16 bytes                 |  the daemon's address and port,
+ *          |                                |  as the client wrote them
+ *       56 +--------------------------------+
+ *          | session: 16 bytes              |  drawn by the daemon; 0 in HELLO
+ *       72 +--------------------------------+
+ *          | counter                        |  u64: of this session's requests;
+ *          |                                |  a reply repeats its request's
+ *       80 +--------------------------------+
+ *          | body                           |  by type; zeros behind it
+ *  256 or  |                                |
+ *     1200 +--------------------------------+
+ *
+ * Replay (after WireGuard and munge, without a clock): HELLO asks the daemon
+ * for a session, a random number that it draws afresh for each HELLO; all other
+ * requests carry it and a counter that the daemon accepts once (replay.h).  A
+ * daemon that restarts knows no old session.  Direction is part of type, and
+ * the destination is under the tag: what is recorded is of no use anywhere.
+ */
+#ifndef WIRE_H
+#define WIRE_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct le32 {
+	uint8_t bytes[4];
+};
+struct le64 {
+	uint8_t bytes[8];
+};
+
+#define WIRE_VERSION 1
+#define WIRE_SHORT_BYTES 256
+#define WIRE_LONG_BYTES 1200
+#define WIRE_TAG_BYTES 32
+#define WIRE_KEY_BYTES 32
+#define WIRE_NODE_BYTES 16
+#define WIRE_SESSION_BYTES 16
+#define WIRE_JOB_BYTES 16
+#define WIRE_SECRET_BYTES 32 /* of a job; never on the wire */
+#define WIRE_HEADER_BYTES 80
+#define WIRE_SHORT_BODY_BYTES (WIRE_SHORT_BYTES - WIRE_HEADER_BYTES)
+#define WIRE_LONG_BODY_BYTES (WIRE_LONG_BYTES - WIRE_HEADER_BYTES)
+
+/* Requests are odd, replies even: a reflected datagram is of the wrong kind. */
+enum wire_type {
+	WIRE_HELLO = 1,	       /* -> SESSION; body: wire_hello */
+	WIRE_SESSION = 2,      /* body: wire_session */
+	WIRE_START = 3,	       /* -> JOB; body: wire_start and arguments */
+	WIRE_JOB = 4,	       /* body: wire_job and the ends of the output */
+	WIRE_RENEW = 5,	       /* -> JOB: how is it?  Also renews the lease. */
+	WIRE_CANCEL = 7,       /* -> JOB: kill it, with all its processes */
+	WIRE_OUTPUT = 9,       /* -> OUTPUT_PART; body: wire_output; long */
+	WIRE_OUTPUT_PART = 10, /* body: wire_output and bytes */
+	WIRE_STATUS = 11,      /* -> NODE; body: none */
+	WIRE_NODE = 12,	       /* body: wire_node_status */
+};
+
+static inline bool wire_is_request(enum wire_type type)
+{
+	return type & 1;
+}
+
+struct wire_header {
+	uint8_t tag[WIRE_TAG_BYTES];
+	uint8_t version;
+	uint8_t type;
+	uint8_t flags; /* 0 */
+	uint8_t zero;
+	struct le32 body_bytes;
+	uint8_t node[WIRE_NODE_BYTES];
+	uint8_t session[WIRE_SESSION_BYTES];
+	struct le64 counter;
+};
+static_assert(sizeof(struct wire_header) == WIRE_HEADER_BYTES, "no padding");
+
+struct wire_hello {
+	uint8_t nonce[16]; /* fresh; repeated in the reply */
+};
+
+struct wire_session {
+	uint8_t nonce[16];
+	uint8_t session[WIRE_SESSION_BYTES];
+};
+
+/* Followed by the arguments, each ended by a NUL; argument 0 is an absolute
+ * path.  In them %r, %n, %h and %% stand for rank, node count, host and '%'. */
+struct wire_start {
+	uint8_t job[WIRE_JOB_BYTES]; /* random; a second START is a RENEW */
+	struct le32 rank;
+	struct le32 node_count;
+	struct le32 lease_ms;	/* killed when not renewed for so long */
+	struct le32 timeout_ms; /* killed after so long; 0: never */
+	struct le32 argument_count;
+	struct le32 host_bytes; /* %h: so many bytes behind the arguments */
+};
+
+/* RENEW and CANCEL. */
+struct wire_job_request {
+	uint8_t job[WIRE_JOB_BYTES];
+};
+
+enum wire_job_state {
+	WIRE_JOB_UNKNOWN = 0, /* never started here, or long forgotten */
+	WIRE_JOB_RUNNING = 1,
+	WIRE_JOB_EXITED = 2,	/* code: exit status */
+	WIRE_JOB_KILLED = 3,	/* code: signal, by somebody else */
+	WIRE_JOB_TIMED_OUT = 4, /* killed by us after timeout_ms */
+	WIRE_JOB_LEASE_EXPIRED = 5,
+	WIRE_JOB_CANCELLED = 6,
+	WIRE_JOB_REFUSED = 7, /* code: errno; not allowed, or exec failed */
+};
+
+/* Followed by the last stdout_bytes of stdout, then stderr_bytes of stderr,
+ * as many as fit behind this, stderr first to be kept. */
+struct wire_job {
+	uint8_t job[WIRE_JOB_BYTES];
+	struct le32 state;
+	struct le32 code;
+	struct le64 elapsed_ns; /* before the start to after the reap */
+	struct le64 user_ns;
+	struct le64 system_ns;
+	struct le64 max_rss_bytes;
+	struct le64 stdout_total; /* bytes the job has written */
+	struct le64 stderr_total;
+	struct le32 stdout_bytes; /* of these in this datagram: the last ones */
+	struct le32 stderr_bytes;
+};
+
+/* OUTPUT: bytes from offset of what the daemon has kept; OUTPUT_PART: the same
+ * fields as they are, followed by the bytes. */
+struct wire_output {
+	uint8_t job[WIRE_JOB_BYTES];
+	struct le32 stream; /* 1 stdout, 2 stderr */
+	struct le32 bytes;  /* in this datagram */
+	struct le64 offset; /* in all the job has written */
+};
+
+struct wire_node_status {
+	struct le64 uptime_ns;
+	struct le64 started; /* jobs */
+	struct le64 running;
+	/* Datagrams, by the first check that they failed. */
+	struct le64 refused_length;
+	struct le64 refused_tag;
+	struct le64 refused_replay; /* session or counter */
+	struct le64 refused_fields;
+	struct le64 resident_bytes;
+};
+
+static_assert(sizeof(struct wire_job) + sizeof(struct wire_header) <=
+		      WIRE_SHORT_BYTES,
+	      "a reply fits into the shortest request");
+static_assert(sizeof(struct wire_node_status) + sizeof(struct wire_header) <=
+		      WIRE_SHORT_BYTES,
+	      "a reply fits into the shortest request");
+
+#endif /* WIRE_H */
