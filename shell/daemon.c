@@ -1,0 +1,605 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base.h"
+#include "clock.h"
+#include "command.h"
+#include "daemon.h"
+#include "replay.h"
+#include "start.h"
+
+/* To whom, and in answer to what. */
+struct requester {
+	struct address address;
+	uint8_t session[WIRE_SESSION_BYTES];
+	uint64_t counter;
+	size_t length_bytes; /* of the request: the most a reply may have */
+};
+
+/* Datagrams by the first check that they failed. */
+struct refusals {
+	uint64_t length, tag, replay, fields;
+};
+
+struct daemon {
+	const struct daemon_options *options;
+	int socket;
+	int statm_fd; /* /proc/self/statm */
+	char node_text[ADDRESS_TEXT_BYTES];
+	uint8_t node[WIRE_NODE_BYTES];
+	uint64_t begin_ns;
+	bool has_begun;
+	sigset_t open_mask; /* during ppoll() */
+	struct refusals refusals;
+	struct replay replay;
+	struct job_table table;
+	struct requester requesters[2 * JOBS_MAX]; /* of table.jobs[i] */
+	struct start start;
+
+	struct mmsghdr messages[DAEMON_BATCH];
+	struct iovec parts[DAEMON_BATCH];
+	struct sockaddr_storage senders[DAEMON_BATCH];
+	/* One byte more than the longest: one too long does not look right. */
+	uint8_t datagrams[DAEMON_BATCH][WIRE_LONG_BYTES + 1];
+};
+
+/* --- replies ---------------------------------------------------------------
+ */
+
+/* A socket that is full, or an interface that is down, loses the reply, as the
+ * network may: the client asks again. */
+static void reply(struct daemon *daemon, const struct requester *to,
+		  enum wire_type type, const void *body, size_t body_bytes)
+{
+	uint8_t datagram[WIRE_LONG_BYTES];
+	struct command command = {
+		.type = type,
+		.counter = to->counter,
+		.length_bytes = to->length_bytes,
+		.body = body,
+		.body_bytes = body_bytes,
+	};
+
+	memcpy(command.node, daemon->node, WIRE_NODE_BYTES);
+	memcpy(command.session, to->session, WIRE_SESSION_BYTES);
+	command_seal(&command, daemon->options->key, datagram);
+	(void)sendto(daemon->socket, datagram, to->length_bytes,
+		     MSG_DONTWAIT | MSG_NOSIGNAL,
+		     (const struct sockaddr *)&to->address.socket,
+		     to->address.length);
+}
+
+static size_t body_room(const struct requester *to)
+{
+	return to->length_bytes - WIRE_HEADER_BYTES;
+}
+
+/* The last bytes of a stream, as many as there is room for. */
+static size_t put_tail(const struct stream *stream, uint8_t *to, size_t room)
+{
+	uint64_t begin = stream_begin(stream);
+
+	if (stream->total_bytes - begin > room)
+		begin = stream->total_bytes - room;
+	return stream_copy(stream, begin, to, room);
+}
+
+/* Fills the body of a JOB; returns its bytes. */
+static size_t put_job(const struct job *job, uint8_t *body, size_t body_bytes)
+{
+	const struct stream *out = &job->streams[JOB_STDOUT];
+	const struct stream *err = &job->streams[JOB_STDERR];
+	size_t room = body_bytes - sizeof(struct wire_job);
+	uint8_t *tails = body + sizeof(struct wire_job);
+	uint64_t end_ns = job->end_ns ? job->end_ns : clock_now_ns();
+	size_t err_bytes = MIN(room, err->total_bytes);
+	size_t out_bytes = put_tail(out, tails, room - err_bytes);
+	struct wire_job wire = {
+		.state = le32_store(job->state),
+		.code = le32_store((uint32_t)job->code),
+		.elapsed_ns = le64_store(end_ns - job->begin_ns),
+		.user_ns = le64_store(job->user_ns),
+		.system_ns = le64_store(job->system_ns),
+		.max_rss_bytes = le64_store(job->max_rss_bytes),
+		.stdout_total = le64_store(out->total_bytes),
+		.stderr_total = le64_store(err->total_bytes),
+		.stdout_bytes = le32_store((uint32_t)out_bytes),
+	};
+
+	err_bytes = put_tail(err, tails + out_bytes, err_bytes);
+	wire.stderr_bytes = le32_store((uint32_t)err_bytes);
+	memcpy(wire.job, job->id, WIRE_JOB_BYTES);
+	memcpy(body, &wire, sizeof(wire));
+	return sizeof(wire) + out_bytes + err_bytes;
+}
+
+static void reply_job(struct daemon *daemon, const struct requester *to,
+		      const struct job *job)
+{
+	uint8_t body[WIRE_LONG_BODY_BYTES];
+
+	reply(daemon, to, WIRE_JOB, body, put_job(job, body, body_room(to)));
+}
+
+/* Of a job that is not in the table. */
+static void reply_no_job(struct daemon *daemon, const struct requester *to,
+			 const uint8_t *id, enum wire_job_state state, int code)
+{
+	struct wire_job wire = {
+		.state = le32_store(state),
+		.code = le32_store((uint32_t)code),
+	};
+
+	memcpy(wire.job, id, WIRE_JOB_BYTES);
+	reply(daemon, to, WIRE_JOB, &wire, sizeof(wire));
+}
+
+static struct requester *requester_of(struct daemon *daemon,
+				      const struct job *job)
+{
+	return &daemon->requesters[job - daemon->table.jobs];
+}
+
+static void tell_end(struct job *job, void *context)
+{
+	struct daemon *daemon = context;
+
+	reply_job(daemon, requester_of(daemon, job), job);
+}
+
+/* --- requests --------------------------------------------------------------
+ */
+
+static void handle_hello(struct daemon *daemon, const struct command *command,
+			 const struct requester *from)
+{
+	struct wire_session session;
+	const uint8_t *id;
+
+	memcpy(session.nonce, command->body, sizeof(session.nonce));
+	id = replay_open_session(&daemon->replay, session.nonce);
+	if (!id) {
+		daemon->refusals.replay++;
+		return;
+	}
+	memcpy(session.session, id, WIRE_SESSION_BYTES);
+	reply(daemon, from, WIRE_SESSION, &session, sizeof(session));
+}
+
+/* How a job that is known already is: to whoever asked last. */
+static void handle_known(struct daemon *daemon, struct job *job,
+			 const struct requester *from)
+{
+	*requester_of(daemon, job) = *from;
+	job_renew(job, clock_now_ns());
+	reply_job(daemon, from, job);
+}
+
+static void start_job(struct daemon *daemon, const struct requester *from)
+{
+	const struct start *start = &daemon->start;
+	uint8_t secret[WIRE_SECRET_BYTES];
+	struct job *job;
+
+	command_job_secret(daemon->options->key, start->job, secret);
+	job = job_start(&daemon->table, &(struct job_start){
+						.id = start->job,
+						.arguments = start->arguments,
+						.rank = start->rank,
+						.node_count = start->node_count,
+						.lease_ms = start->lease_ms,
+						.timeout_ms = start->timeout_ms,
+						.host = start->host,
+						.secret = secret,
+					});
+	if (!job) {
+		reply_no_job(daemon, from, start->job, WIRE_JOB_REFUSED,
+			     EAGAIN);
+		return;
+	}
+	*requester_of(daemon, job) = *from;
+	if (job->state == WIRE_JOB_REFUSED)
+		reply_job(daemon, from, job);
+}
+
+static void handle_start(struct daemon *daemon, const struct command *command,
+			 const struct requester *from)
+{
+	int error =
+		start_parse(command->body, command->body_bytes, &daemon->start);
+	struct job *job;
+
+	if (error == -EINVAL) {
+		daemon->refusals.fields++;
+		return;
+	}
+	job = job_find(&daemon->table, daemon->start.job);
+	if (job)
+		handle_known(daemon, job, from);
+	else if (error < 0)
+		reply_no_job(daemon, from, daemon->start.job, WIRE_JOB_REFUSED,
+			     -error);
+	else
+		start_job(daemon, from);
+}
+
+static void handle_renew(struct daemon *daemon, const struct command *command,
+			 const struct requester *from)
+{
+	struct job *job = job_find(&daemon->table, command->body);
+
+	if (job)
+		handle_known(daemon, job, from);
+	else
+		reply_no_job(daemon, from, command->body, WIRE_JOB_UNKNOWN, 0);
+}
+
+static void handle_cancel(struct daemon *daemon, const struct command *command,
+			  const struct requester *from)
+{
+	struct job *job = job_find(&daemon->table, command->body);
+
+	if (job)
+		job_kill(job, WIRE_JOB_CANCELLED, clock_now_ns());
+	handle_renew(daemon, command, from);
+}
+
+static const struct stream *stream_of(struct daemon *daemon,
+				      const struct wire_output *wire)
+{
+	struct job *job = job_find(&daemon->table, wire->job);
+	uint32_t number = le32_load(wire->stream);
+
+	if (!job || number < 1 || number > JOB_STREAMS)
+		return NULL;
+	return &job->streams[number - 1];
+}
+
+/* What is not kept, no longer or not yet, is left out: bytes may be 0. */
+static void handle_output(struct daemon *daemon, const struct command *command,
+			  const struct requester *from)
+{
+	uint8_t body[WIRE_LONG_BODY_BYTES];
+	size_t room = body_room(from) - sizeof(struct wire_output);
+	const struct stream *stream;
+	struct wire_output wire;
+	size_t bytes = 0;
+
+	memcpy(&wire, command->body, sizeof(wire));
+	stream = stream_of(daemon, &wire);
+	if (stream)
+		bytes = stream_copy(stream, le64_load(wire.offset),
+				    body + sizeof(wire),
+				    MIN(room, le32_load(wire.bytes)));
+	wire.bytes = le32_store((uint32_t)bytes);
+	memcpy(body, &wire, sizeof(wire));
+	reply(daemon, from, WIRE_OUTPUT_PART, body, sizeof(wire) + bytes);
+}
+
+/* Pages, the second number; 0 if that cannot be read. */
+static uint64_t resident_bytes(const struct daemon *daemon)
+{
+	char text[128];
+	ssize_t bytes = pread(daemon->statm_fd, text, sizeof(text) - 1, 0);
+	char *rest;
+
+	if (bytes <= 0)
+		return 0;
+	text[bytes] = '\0';
+	strtoul(text, &rest, 10);
+	return strtoul(rest, NULL, 10) * PAGE_BYTES;
+}
+
+static void handle_status(struct daemon *daemon, const struct requester *from)
+{
+	const struct refusals *refusals = &daemon->refusals;
+	struct wire_node_status wire = {
+		.uptime_ns = le64_store(clock_now_ns() - daemon->begin_ns),
+		.started = le64_store(daemon->table.started),
+		.running = le64_store(daemon->table.running_count),
+		.refused_length = le64_store(refusals->length),
+		.refused_tag = le64_store(refusals->tag),
+		.refused_replay = le64_store(refusals->replay),
+		.refused_fields = le64_store(refusals->fields),
+		.resident_bytes = le64_store(resident_bytes(daemon)),
+	};
+
+	reply(daemon, from, WIRE_NODE, &wire, sizeof(wire));
+}
+
+/* It is a request of this node, and fresh. */
+static void dispatch(struct daemon *daemon, const struct command *command,
+		     const struct requester *from)
+{
+	switch (command->type) {
+	case WIRE_HELLO:
+		handle_hello(daemon, command, from);
+		break;
+	case WIRE_START:
+		handle_start(daemon, command, from);
+		break;
+	case WIRE_RENEW:
+		handle_renew(daemon, command, from);
+		break;
+	case WIRE_CANCEL:
+		handle_cancel(daemon, command, from);
+		break;
+	case WIRE_OUTPUT:
+		handle_output(daemon, command, from);
+		break;
+	case WIRE_STATUS:
+		handle_status(daemon, from);
+		break;
+	default:
+		daemon->refusals.fields++;
+		break;
+	}
+}
+
+static void take_command(struct daemon *daemon, const struct command *command,
+			 const struct sockaddr_storage *sender,
+			 socklen_t sender_bytes)
+{
+	struct requester from = {
+		.address = { *sender, sender_bytes },
+		.counter = command->counter,
+		.length_bytes = command->length_bytes,
+	};
+
+	/* A reply that was sent back, and what was meant for another node. */
+	if (!wire_is_request(command->type) ||
+	    memcmp(command->node, daemon->node, WIRE_NODE_BYTES) != 0) {
+		daemon->refusals.fields++;
+		return;
+	}
+	/* A HELLO is of no session yet: its nonce is looked at instead. */
+	if (command->type != WIRE_HELLO &&
+	    !replay_accept(&daemon->replay, command->session,
+			   command->counter)) {
+		daemon->refusals.replay++;
+		return;
+	}
+	memcpy(from.session, command->session, WIRE_SESSION_BYTES);
+	dispatch(daemon, command, &from);
+}
+
+static void take_datagram(struct daemon *daemon, unsigned index)
+{
+	const struct mmsghdr *message = &daemon->messages[index];
+	struct command command;
+
+	switch (command_open(daemon->datagrams[index], message->msg_len,
+			     daemon->options->key, &command)) {
+	case COMMAND_GOOD:
+		take_command(daemon, &command, &daemon->senders[index],
+			     message->msg_hdr.msg_namelen);
+		break;
+	case COMMAND_BAD_LENGTH:
+		daemon->refusals.length++;
+		break;
+	case COMMAND_BAD_TAG:
+		daemon->refusals.tag++;
+		break;
+	case COMMAND_BAD_FIELDS:
+		daemon->refusals.fields++;
+		break;
+	}
+}
+
+static void prepare_messages(struct daemon *daemon)
+{
+	for (unsigned i = 0; i < DAEMON_BATCH; i++) {
+		daemon->parts[i] =
+			(struct iovec){ daemon->datagrams[i],
+					sizeof(daemon->datagrams[i]) };
+		daemon->messages[i].msg_hdr = (struct msghdr){
+			.msg_name = &daemon->senders[i],
+			.msg_namelen = sizeof(daemon->senders[i]),
+			.msg_iov = &daemon->parts[i],
+			.msg_iovlen = 1,
+		};
+	}
+}
+
+/* Errors are those of one datagram, or pass: there is nobody to tell. */
+static void take_datagrams(struct daemon *daemon)
+{
+	int count = recvmmsg(daemon->socket, daemon->messages, DAEMON_BATCH,
+			     MSG_DONTWAIT, NULL);
+
+	for (int i = 0; i < count; i++) {
+		take_datagram(daemon, (unsigned)i);
+		daemon->messages[i].msg_hdr.msg_namelen =
+			sizeof(daemon->senders[i]);
+	}
+}
+
+/* --- signals ---------------------------------------------------------------
+ */
+
+static volatile sig_atomic_t asked_to_stop;
+
+static void on_signal(int signal)
+{
+	if (signal != SIGCHLD)
+		asked_to_stop = 1;
+}
+
+/* Blocked except in ppoll(), so that none is lost between a look at what it has
+ * changed and the sleep. */
+static int take_signals(sigset_t *open_mask)
+{
+	const struct sigaction action = { .sa_handler = on_signal,
+					  .sa_flags = SA_NOCLDSTOP };
+	static const int signals[] = { SIGCHLD, SIGTERM, SIGINT };
+	sigset_t block;
+
+	sigemptyset(&block);
+	for (unsigned i = 0; i < ARRAY_LEN(signals); i++)
+		sigaddset(&block, signals[i]);
+	if (sigprocmask(SIG_BLOCK, &block, open_mask) < 0)
+		return -errno;
+	for (unsigned i = 0; i < ARRAY_LEN(signals); i++) {
+		if (sigaction(signals[i], &action, NULL) < 0)
+			return -errno;
+		sigdelset(open_mask, signals[i]);
+	}
+	return 0;
+}
+
+/* --- life ------------------------------------------------------------------
+ */
+
+/* The node's name holds the address as clients write it: one that stands for
+ * many would be nobody's. */
+static bool is_wildcard(const struct address *address)
+{
+	const struct sockaddr_in *v4 = (const void *)&address->socket;
+	const struct sockaddr_in6 *v6 = (const void *)&address->socket;
+
+	if (address->socket.ss_family == AF_INET)
+		return v4->sin_addr.s_addr == htonl(INADDR_ANY);
+	return IN6_IS_ADDR_UNSPECIFIED(&v6->sin6_addr);
+}
+
+static int open_socket(struct daemon *daemon, struct failure *failure)
+{
+	struct address address = daemon->options->listen;
+	char text[ADDRESS_TEXT_BYTES];
+	int error;
+
+	address_format(&address, text);
+	if (is_wildcard(&address))
+		return failure_set(failure, EXIT_USAGE, "--listen", 0,
+				   "%s: needs the one address that clients use",
+				   text);
+	daemon->socket =
+		socket(address.socket.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (daemon->socket < 0)
+		return failure_set(failure, EXIT_PEER, "--listen", errno,
+				   "%s: no socket", text);
+	if (bind(daemon->socket, (struct sockaddr *)&address.socket,
+		 address.length) < 0 ||
+	    getsockname(daemon->socket, (struct sockaddr *)&address.socket,
+			&address.length) < 0) {
+		error = errno;
+		close(daemon->socket);
+		return failure_set(failure, EXIT_PEER, "--listen", error, "%s",
+				   text);
+	}
+	address_format(&address, daemon->node_text);
+	command_node(daemon->node_text, daemon->node);
+	return 0;
+}
+
+int daemon_open(struct daemon **result, const struct daemon_options *options,
+		struct failure *failure)
+{
+	struct daemon *daemon = calloc(1, sizeof(*daemon));
+	int ret;
+
+	if (!daemon)
+		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM, "");
+	daemon->options = options;
+	daemon->begin_ns = clock_now_ns();
+	daemon->statm_fd = -1;
+	ret = open_socket(daemon, failure);
+	if (ret < 0) {
+		free(daemon);
+		return ret;
+	}
+	replay_init(&daemon->replay);
+	prepare_messages(daemon);
+	*result = daemon;
+	return 0;
+}
+
+const char *daemon_node(const struct daemon *daemon)
+{
+	return daemon->node_text;
+}
+
+int daemon_begin(struct daemon *daemon, struct failure *failure)
+{
+	int ret = take_signals(&daemon->open_mask);
+
+	if (ret == 0)
+		ret = job_table_init(&daemon->table, daemon->node_text,
+				     &daemon->options->allow,
+				     &daemon->options->limits,
+				     daemon->options->use_groups);
+	if (ret < 0)
+		return failure_set(failure, EXIT_RESOURCES, "jobs", -ret, "");
+	daemon->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	daemon->has_begun = true;
+	return 0;
+}
+
+static void cancel_all(struct job_table *table)
+{
+	uint64_t now_ns = clock_now_ns();
+
+	for (unsigned i = 0; i < table->running_count; i++)
+		job_kill(table->running[i], WIRE_JOB_CANCELLED, now_ns);
+}
+
+/* Sleeps until there is work; the count of fds, the first is the socket. */
+static int wait_for_work(struct daemon *daemon, struct pollfd *fds)
+{
+	unsigned count = 1 + job_poll_fds(&daemon->table, fds + 1);
+	int wait_ms = job_wait_ms(&daemon->table);
+	struct timespec time = { wait_ms / 1000, wait_ms % 1000 * 1000000L };
+
+	fds[0] = (struct pollfd){ .fd = asked_to_stop ? -1 : daemon->socket,
+				  .events = POLLIN };
+	if (ppoll(fds, count, wait_ms < 0 ? NULL : &time, &daemon->open_mask) <
+	    0) {
+		if (errno != EINTR)
+			return -errno;
+		/* Nothing was written there. */
+		for (unsigned i = 0; i < count; i++)
+			fds[i].revents = 0;
+	}
+	return (int)count;
+}
+
+int daemon_run(struct daemon *daemon, struct failure *failure)
+{
+	struct pollfd fds[1 + JOB_POLL_FDS_MAX];
+
+	while (!asked_to_stop || daemon->table.running_count > 0) {
+		int count = wait_for_work(daemon, fds);
+
+		if (count < 0)
+			return failure_set(failure, EXIT_RESOURCES, "ppoll",
+					   -count, "");
+		/* Ends first: somebody waits for them. */
+		job_work(&daemon->table, fds + 1, (unsigned)count - 1, tell_end,
+			 daemon);
+		if (asked_to_stop)
+			cancel_all(&daemon->table);
+		else if (fds[0].revents)
+			take_datagrams(daemon);
+		job_table_prepare(&daemon->table);
+	}
+	return 0;
+}
+
+void daemon_close(struct daemon *daemon)
+{
+	if (daemon->has_begun)
+		job_table_fini(&daemon->table);
+	if (daemon->statm_fd >= 0)
+		close(daemon->statm_fd);
+	close(daemon->socket);
+	explicit_bzero(&daemon->replay, sizeof(daemon->replay));
+	free(daemon);
+}

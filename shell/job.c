@@ -1,0 +1,688 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base.h"
+#include "clock.h"
+#include "job.h"
+#include "proctree.h"
+
+#define MS_NS UINT64_C(1000000)
+#define SLOTS (2 * JOBS_MAX)
+#define USED_RUNNING UINT64_MAX
+/* Between one SIGKILL to all of a job and the next, if any live on. */
+#define KILL_AGAIN_NS (10 * MS_NS)
+/* What a pipe holds at most (/proc/sys/fs/pipe-max-size is 1 MiB), and once
+ * more to see its end. */
+#define LAST_READS_MAX 17
+
+static struct proctree tree;
+
+/* --- the table -------------------------------------------------------------
+ */
+
+static bool is_running(const struct job *job)
+{
+	return job->state == WIRE_JOB_RUNNING;
+}
+
+static void add_limit(struct job_table *table, int resource, uint64_t value)
+{
+	if (value > 0)
+		table->process_limits[table->process_limit_count++] =
+			(struct process_limit){ resource, value };
+}
+
+static void set_limits(struct job_table *table, const struct job_limits *limits)
+{
+	table->limits = *limits;
+	add_limit(table, RLIMIT_AS, limits->memory_bytes);
+	add_limit(table, RLIMIT_FSIZE, limits->file_bytes);
+	add_limit(table, RLIMIT_NOFILE, limits->open_files);
+	if (!table->groups.counts)
+		add_limit(table, RLIMIT_NPROC, limits->process_count);
+}
+
+/* Pages are touched, and count, once a job has written to them. */
+static int map_rings(struct job_table *table)
+{
+	size_t bytes = (size_t)SLOTS * JOB_STREAMS * STREAM_RING_BYTES;
+	uint8_t *rings =
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (rings == MAP_FAILED)
+		return -errno;
+	table->rings = rings;
+	for (unsigned i = 0; i < SLOTS; i++) {
+		for (unsigned k = 0; k < JOB_STREAMS; k++) {
+			stream_open(&table->jobs[i].streams[k],
+				    (int[2]){ -1, -1 });
+			table->jobs[i].streams[k].ring = rings;
+			rings += STREAM_RING_BYTES;
+		}
+	}
+	return 0;
+}
+
+static void sleep_ms(long ms)
+{
+	struct timespec time = { .tv_nsec = ms * 1000000 };
+
+	nanosleep(&time, NULL);
+}
+
+/* Bounded: one that cannot die, being in the kernel for good, must not keep us
+ * from our work. */
+static void kill_leftovers(const char *node_variable)
+{
+	for (unsigned i = 0; i < 100; i++) {
+		if (proctree_kill_marked(&tree, node_variable) == 0)
+			return;
+		sleep_ms(2);
+	}
+}
+
+int job_table_init(struct job_table *table, const char *node,
+		   const struct allowlist *allow,
+		   const struct job_limits *limits, bool use_groups)
+{
+	int ret;
+
+	memset(table, 0, sizeof(*table));
+	table->allow = allow;
+	table->groups.fd = -1;
+	if (use_groups)
+		jobgroup_open(&table->groups, node, limits->process_count);
+	snprintf(table->node_variable, sizeof(table->node_variable),
+		 "BLINK_NODE=%s", node);
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+		return -errno;
+	kill_leftovers(table->node_variable);
+	set_limits(table, limits);
+	table->null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (table->null_fd < 0)
+		return -errno;
+	ret = map_rings(table);
+	if (ret < 0) {
+		close(table->null_fd);
+		return ret;
+	}
+	job_table_prepare(table);
+	return 0;
+}
+
+struct job *job_find(struct job_table *table, const uint8_t id[WIRE_JOB_BYTES])
+{
+	for (unsigned i = 0; i < SLOTS; i++) {
+		struct job_slot *slot = &table->slots[i];
+
+		if (slot->used == 0 ||
+		    memcmp(slot->id, id, WIRE_JOB_BYTES) != 0)
+			continue;
+		if (slot->used != USED_RUNNING)
+			slot->used = ++table->uses;
+		return &table->jobs[i];
+	}
+	return NULL;
+}
+
+/* An empty place, or that of the job that was used least recently. */
+static struct job *take_slot(struct job_table *table, const uint8_t *id)
+{
+	struct job_slot *oldest = &table->slots[0];
+	struct job *job;
+
+	if (table->running_count == JOBS_MAX)
+		return NULL;
+	for (unsigned i = 1; i < SLOTS && oldest->used > 0; i++)
+		if (table->slots[i].used < oldest->used)
+			oldest = &table->slots[i];
+	memcpy(oldest->id, id, WIRE_JOB_BYTES);
+	oldest->used = ++table->uses;
+	job = &table->jobs[oldest - table->slots];
+	memcpy(job->id, id, WIRE_JOB_BYTES);
+	return job;
+}
+
+static void clear_job(struct job *job)
+{
+	struct job fresh = { .group.fd = -1 };
+
+	memcpy(fresh.id, job->id, WIRE_JOB_BYTES);
+	memcpy(fresh.streams, job->streams, sizeof(fresh.streams));
+	for (unsigned k = 0; k < JOB_STREAMS; k++)
+		stream_open(&fresh.streams[k], (int[2]){ -1, -1 });
+	*job = fresh;
+}
+
+static void add_running(struct job_table *table, struct job *job)
+{
+	table->slots[job - table->jobs].used = USED_RUNNING;
+	table->running[table->running_count++] = job;
+	table->started++;
+}
+
+static void remove_running(struct job_table *table, unsigned index)
+{
+	struct job *job = table->running[index];
+
+	table->slots[job - table->jobs].used = ++table->uses;
+	table->running[index] = table->running[--table->running_count];
+}
+
+/* --- starting --------------------------------------------------------------
+ */
+
+static void close_pair(int pair[2])
+{
+	if (pair[0] >= 0)
+		close(pair[0]);
+	if (pair[1] >= 0)
+		close(pair[1]);
+	pair[0] = pair[1] = -1;
+}
+
+static void close_pipes(struct job_pipes *pipes)
+{
+	close_pair(pipes->out);
+	close_pair(pipes->err);
+	close_pair(pipes->secret);
+	pipes->made = false;
+}
+
+/* Only our end is non-blocking: each end has flags of its own. */
+static bool make_output_pipe(int pair[2])
+{
+	return pipe2(pair, O_CLOEXEC) == 0 &&
+	       fcntl(pair[0], F_SETFL, O_NONBLOCK) == 0;
+}
+
+static int make_pipes(struct job_pipes *pipes)
+{
+	int error;
+
+	if (pipes->made)
+		return 0;
+	*pipes = (struct job_pipes){ .out = { -1, -1 },
+				     .err = { -1, -1 },
+				     .secret = { -1, -1 } };
+	if (make_output_pipe(pipes->out) && make_output_pipe(pipes->err) &&
+	    pipe2(pipes->secret, O_CLOEXEC) == 0) {
+		pipes->made = true;
+		return 0;
+	}
+	error = errno;
+	close_pipes(pipes);
+	return -error;
+}
+
+void job_table_prepare(struct job_table *table)
+{
+	make_pipes(&table->pipes);
+	jobgroup_prepare(&table->groups);
+}
+
+static char *put_text(char *to, const char *text)
+{
+	size_t bytes = strlen(text);
+
+	memcpy(to, text, bytes + 1);
+	return to + bytes;
+}
+
+static void put_number(char *to, uint32_t value)
+{
+	char digits[12];
+	char *begin = digits + sizeof(digits) - 1;
+
+	*begin = '\0';
+	do {
+		*--begin = (char)('0' + value % 10);
+		value /= 10;
+	} while (value > 0);
+	put_text(to, begin);
+}
+
+static void put_id(char *to, const uint8_t id[WIRE_JOB_BYTES])
+{
+	static const char digits[16] = "0123456789abcdef";
+
+	for (unsigned i = 0; i < WIRE_JOB_BYTES; i++) {
+		*to++ = digits[id[i] >> 4];
+		*to++ = digits[id[i] & 15];
+	}
+	*to = '\0';
+}
+
+struct environment {
+	char rank[32], nodes[32], job[64], host[16 + START_HOST_BYTES_MAX];
+	const char *variables[10];
+};
+
+static void make_environment(struct environment *environment,
+			     const struct job_table *table,
+			     const struct job_start *start)
+{
+	const char *variables[] = {
+		"PATH=/usr/local/bin:/usr/bin:/bin",
+		"HOME=/",
+		"LANG=C",
+		"BLINK_SECRET_FD=3",
+		environment->rank,
+		environment->nodes,
+		environment->host,
+		environment->job,
+		table->node_variable,
+		NULL,
+	};
+
+	put_number(put_text(environment->rank, "BLINK_RANK="), start->rank);
+	put_number(put_text(environment->nodes, "BLINK_NODES="),
+		   start->node_count);
+	put_text(put_text(environment->host, "BLINK_HOST="), start->host);
+	put_id(put_text(environment->job, "BLINK_JOB="), start->id);
+	memcpy(environment->variables, variables, sizeof(variables));
+}
+
+/* The process and our ends of its pipes, or -errno. */
+static int launch(struct job_table *table, struct job *job,
+		  const struct job_start *start)
+{
+	struct job_pipes *pipes = &table->pipes;
+	struct environment environment;
+	char path[PATH_MAX];
+	pid_t pid;
+	int ret = allowlist_resolve(table->allow, start->arguments[0], path);
+
+	if (ret == 0)
+		ret = make_pipes(pipes);
+	if (ret < 0)
+		return ret;
+	make_environment(&environment, table, start);
+	/* A pipe always has room for so few bytes. */
+	if (write(pipes->secret[1], start->secret, WIRE_SECRET_BYTES) !=
+	    WIRE_SECRET_BYTES)
+		return -EIO;
+	pid = process_start(&(struct process){
+		.path = path,
+		.arguments = start->arguments,
+		.environment = environment.variables,
+		.stdin_fd = table->null_fd,
+		.stdout_fd = pipes->out[1],
+		.stderr_fd = pipes->err[1],
+		.secret_fd = pipes->secret[0],
+		.cgroup_fd = job->group.fd,
+		.limits = table->process_limits,
+		.limit_count = table->process_limit_count,
+	});
+	if (pid > 0) {
+		stream_open(&job->streams[JOB_STDOUT], pipes->out);
+		stream_open(&job->streams[JOB_STDERR], pipes->err);
+		pipes->out[0] = pipes->out[1] = -1;
+		pipes->err[0] = pipes->err[1] = -1;
+	}
+	close_pipes(pipes);
+	return pid;
+}
+
+/* The shorter of the client's and ours, 0 standing for none. */
+static uint32_t timeout_ms(const struct job_table *table, uint32_t asked_ms)
+{
+	uint32_t max_ms = table->limits.timeout_ms_max;
+
+	if (asked_ms == 0 || (max_ms > 0 && max_ms < asked_ms))
+		return max_ms;
+	return asked_ms;
+}
+
+static struct job *refuse(struct job_table *table, struct job *job, int error)
+{
+	jobgroup_give(&table->groups, &job->group);
+	job->state = WIRE_JOB_REFUSED;
+	job->code = error;
+	job->end_ns = clock_now_ns();
+	return job;
+}
+
+struct job *job_start(struct job_table *table, const struct job_start *start)
+{
+	uint64_t begin_ns = clock_now_ns();
+	struct job *job = take_slot(table, start->id);
+	uint32_t time_ms;
+	int pid;
+
+	if (!job)
+		return NULL;
+	clear_job(job);
+	job->begin_ns = begin_ns;
+	job->group = jobgroup_take(&table->groups);
+	pid = launch(table, job, start);
+	if (pid < 0)
+		return refuse(table, job, -pid);
+	job->state = WIRE_JOB_RUNNING;
+	job->pid = pid;
+	job->lease_ns = MIN(start->lease_ms, JOB_LEASE_MS_MAX) * MS_NS;
+	time_ms = timeout_ms(table, start->timeout_ms);
+	job->timeout_end_ns =
+		time_ms > 0 ? job->begin_ns + time_ms * MS_NS : UINT64_MAX;
+	job_renew(job, job->begin_ns);
+	add_running(table, job);
+	return job;
+}
+
+void job_renew(struct job *job, uint64_t now_ns)
+{
+	job->lease_end_ns = now_ns + job->lease_ns;
+}
+
+/* --- killing ---------------------------------------------------------------
+ */
+
+/* Its process is not reaped yet, so that the group's number is still its. */
+static void terminate(const struct job *job)
+{
+	kill(-job->pid, SIGTERM);
+	/* One that is stopped sees it only when it goes on. */
+	kill(-job->pid, SIGCONT);
+}
+
+void job_kill(struct job *job, enum wire_job_state ending, uint64_t now_ns)
+{
+	if (!is_running(job) || job->reaped || job->ending != WIRE_JOB_UNKNOWN)
+		return;
+	job->ending = ending;
+	job->kill_ns = now_ns + JOB_GRACE_MS * MS_NS;
+	terminate(job);
+}
+
+struct ascription {
+	struct job_table *table;
+	const struct job *job;
+};
+
+static bool has_mark(pid_t pid, const struct job *job)
+{
+	char variable[64];
+
+	put_id(put_text(variable, "BLINK_JOB="), job->id);
+	return proctree_has_variable(pid, variable);
+}
+
+/* Whose is it?  NULL: nobody can tell. */
+static const struct job *job_of(const struct job_table *table,
+				const struct proctree_process *process)
+{
+	for (unsigned i = 0; i < table->running_count; i++) {
+		const struct job *job = table->running[i];
+
+		if (process->pid == job->pid || process->session == job->pid)
+			return job;
+	}
+	for (unsigned i = 0; i < table->running_count; i++)
+		if (has_mark(process->pid, table->running[i]))
+			return table->running[i];
+	return NULL;
+}
+
+static bool is_to_die(const struct proctree_process *process, void *context)
+{
+	const struct ascription *ascription = context;
+	const struct job *owner = job_of(ascription->table, process);
+
+	return !owner || owner == ascription->job;
+}
+
+static void kill_all(struct job_table *table, struct job *job, uint64_t now_ns)
+{
+	struct ascription ascription = { table, job };
+
+	/* At once, and nobody of the group can fork away from it. */
+	if (!job->reaped)
+		kill(-job->pid, SIGKILL);
+	if (!jobgroup_kill(&job->group))
+		proctree_kill_children(&tree, is_to_die, &ascription);
+	job->kill_ns = now_ns + KILL_AGAIN_NS;
+}
+
+static bool has_survivors(struct job_table *table, struct job *job)
+{
+	struct ascription ascription = { table, job };
+
+	if (job->group.fd >= 0)
+		return !jobgroup_is_empty(&job->group);
+	proctree_read_children(&tree);
+	for (unsigned i = 0; i < tree.count; i++)
+		if (is_to_die(&tree.processes[i], &ascription))
+			return true;
+	return false;
+}
+
+/* --- reaping ---------------------------------------------------------------
+ */
+
+static uint64_t timeval_ns(struct timeval time)
+{
+	return (uint64_t)time.tv_sec * 1000000000u +
+	       (uint64_t)time.tv_usec * 1000u;
+}
+
+static struct job *find_by_pid(struct job_table *table, pid_t pid)
+{
+	for (unsigned i = 0; i < table->running_count; i++) {
+		struct job *job = table->running[i];
+
+		if (!job->reaped && job->pid == pid)
+			return job;
+	}
+	return NULL;
+}
+
+/* Its own process has ended. */
+static void note_end(struct job *job, int wait_status,
+		     const struct rusage *usage)
+{
+	job->end_ns = clock_now_ns();
+	job->reaped = true;
+	job->kill_ns = 0;
+	job->wait_status = wait_status;
+	job->user_ns = timeval_ns(usage->ru_utime);
+	job->system_ns = timeval_ns(usage->ru_stime);
+	job->max_rss_bytes = (uint64_t)usage->ru_maxrss * KIB;
+}
+
+enum reaping {
+	REAPED_NONE,
+	REAPED_SOME,
+	/* We have no child left, hence no job a process: the usual case when a
+	 * job has ended, which costs no look at anything. */
+	REAPED_ALL,
+};
+
+static enum reaping reap(struct job_table *table)
+{
+	enum reaping reaping = REAPED_NONE;
+	struct rusage usage;
+	int wait_status;
+	pid_t pid;
+
+	while ((pid = wait4(-1, &wait_status, WNOHANG | __WALL, &usage)) > 0) {
+		struct job *job = find_by_pid(table, pid);
+
+		if (job)
+			note_end(job, wait_status, &usage);
+		reaping = REAPED_SOME;
+	}
+	return pid < 0 && errno == ECHILD ? REAPED_ALL : reaping;
+}
+
+static void conclude(struct job *job)
+{
+	if (job->ending != WIRE_JOB_UNKNOWN) {
+		job->state = job->ending;
+	} else if (WIFEXITED(job->wait_status)) {
+		job->state = WIRE_JOB_EXITED;
+		job->code = WEXITSTATUS(job->wait_status);
+	} else {
+		job->state = WIRE_JOB_KILLED;
+		job->code = WTERMSIG(job->wait_status);
+	}
+}
+
+/* --- work ------------------------------------------------------------------
+ */
+
+unsigned job_poll_fds(struct job_table *table, struct pollfd *fds)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < table->running_count; i++) {
+		struct job *job = table->running[i];
+
+		for (unsigned k = 0; k < JOB_STREAMS; k++) {
+			if (job->streams[k].fd < 0)
+				continue;
+			table->polled[count] = &job->streams[k];
+			fds[count++] =
+				(struct pollfd){ .fd = job->streams[k].fd,
+						 .events = POLLIN };
+		}
+	}
+	return count;
+}
+
+static void end_overdue(struct job *job, uint64_t now_ns)
+{
+	if (now_ns >= job->timeout_end_ns)
+		job_kill(job, WIRE_JOB_TIMED_OUT, now_ns);
+	else if (now_ns >= job->lease_end_ns)
+		job_kill(job, WIRE_JOB_LEASE_EXPIRED, now_ns);
+}
+
+/* Nobody is left to write; what is in the pipe is all there will be. */
+static void read_last(struct stream *stream)
+{
+	for (unsigned i = 0; i < LAST_READS_MAX && stream_read(stream); i++)
+		;
+}
+
+/* Of a job whose process has been reaped: true if all others are gone too. */
+static bool is_alone(struct job_table *table, struct job *job, uint64_t now_ns,
+		     enum reaping reaping)
+{
+	if (reaping == REAPED_ALL)
+		return true;
+	/* Looking is dear, and nothing has changed. */
+	if (reaping == REAPED_NONE && now_ns < job->kill_ns)
+		return false;
+	if (!has_survivors(table, job))
+		return true;
+	if (now_ns >= job->kill_ns)
+		kill_all(table, job, now_ns);
+	return false;
+}
+
+/* True if it has ended. */
+static bool advance(struct job_table *table, struct job *job, uint64_t now_ns,
+		    enum reaping reaping)
+{
+	if (!job->reaped) {
+		end_overdue(job, now_ns);
+		if (job->ending != WIRE_JOB_UNKNOWN && now_ns >= job->kill_ns)
+			kill_all(table, job, now_ns);
+		return false;
+	}
+	if (!is_alone(table, job, now_ns, reaping))
+		return false;
+	for (unsigned k = 0; k < JOB_STREAMS; k++)
+		read_last(&job->streams[k]);
+	conclude(job);
+	return true;
+}
+
+static uint64_t next_ns(const struct job *job)
+{
+	if (job->reaped || job->ending != WIRE_JOB_UNKNOWN)
+		return job->kill_ns;
+	return MIN(job->lease_end_ns, job->timeout_end_ns);
+}
+
+/* Rounded up, so as not to wake too early. */
+int job_wait_ms(const struct job_table *table)
+{
+	uint64_t next = UINT64_MAX;
+	uint64_t now_ns;
+
+	if (table->running_count == 0)
+		return -1;
+	for (unsigned i = 0; i < table->running_count; i++)
+		next = MIN(next, next_ns(table->running[i]));
+	now_ns = clock_now_ns();
+	return next <= now_ns ? 0 : (int)((next - now_ns) / MS_NS + 1);
+}
+
+/* After the job's end was told: that is what somebody waits for. */
+static void give_back(struct job_table *table, struct job *job)
+{
+	jobgroup_give(&table->groups, &job->group);
+	for (unsigned k = 0; k < JOB_STREAMS; k++)
+		stream_close(&job->streams[k]);
+}
+
+void job_work(struct job_table *table, const struct pollfd *fds, unsigned count,
+	      job_ended *ended, void *context)
+{
+	enum reaping reaping;
+	uint64_t now_ns;
+
+	for (unsigned i = 0; i < count; i++)
+		if (fds[i].revents)
+			stream_read(table->polled[i]);
+	/* Also when no job runs: one of its orphans may have died late. */
+	reaping = reap(table);
+	now_ns = clock_now_ns();
+	/* Backward: whoever takes the place of one removed has had his turn. */
+	for (unsigned i = table->running_count; i-- > 0;) {
+		struct job *job = table->running[i];
+
+		if (!advance(table, job, now_ns, reaping))
+			continue;
+		remove_running(table, i);
+		if (ended)
+			ended(job, context);
+		give_back(table, job);
+	}
+}
+
+static void kill_running(struct job_table *table)
+{
+	uint64_t now_ns = clock_now_ns();
+
+	for (unsigned i = 0; i < table->running_count; i++) {
+		job_kill(table->running[i], WIRE_JOB_CANCELLED, now_ns);
+		table->running[i]->kill_ns = 0;
+	}
+}
+
+void job_table_fini(struct job_table *table)
+{
+	kill_running(table);
+	while (table->running_count > 0) {
+		job_work(table, NULL, 0, NULL, NULL);
+		if (table->running_count > 0)
+			sleep_ms(1);
+	}
+	jobgroup_close(&table->groups);
+	close_pipes(&table->pipes);
+	close(table->null_fd);
+	munmap(table->rings, (size_t)SLOTS * JOB_STREAMS * STREAM_RING_BYTES);
+}

@@ -1,0 +1,163 @@
+/*
+ * job.h - the table of running children: start, limits, lease, output, reap
+ *
+ * A job is one process per node (process.h): execve of an absolute path with
+ * the arguments as they are: no shell, no PATH, and an environment of exactly
+ *
+ *      PATH=/usr/local/bin:/usr/bin:/bin   HOME=/   LANG=C
+ *      BLINK_RANK, BLINK_NODES   of the nodes that run it, this one's number
+ *      BLINK_HOST                what the client calls this node
+ *      BLINK_SECRET_FD=3         a pipe with 32 bytes that all processes of
+ *                                the job have in common, and nobody else
+ *      BLINK_JOB                 the id, in hexadecimal
+ *      BLINK_NODE                "address:port" of the daemon
+ *
+ * Its stdin is /dev/null; of stdout and stderr the last JOB_OUTPUT_BYTES are
+ * kept.  It ends when its process does: what that leaves behind is killed.
+ *
+ * To kill a job is to kill every process of it.  SIGTERM to its group first;
+ * JOB_GRACE_MS later, or when its own process has ended, SIGKILL to all: by its
+ * cgroup where we may make one (jobgroup.h), else by descent and by mark
+ * (proctree.h).  A process that nobody can tell the job of, having left the
+ * session and cleared the mark, goes with the first job that ends.
+ *
+ * Whoever polls for us must be woken by SIGCHLD too: blocked but in ppoll().
+ */
+#ifndef JOB_H
+#define JOB_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "allowlist.h"
+#include "jobgroup.h"
+#include "process.h"
+#include "start.h"
+#include "stream.h"
+#include "wire.h"
+
+#define JOBS_MAX 64 /* running; and as many finished ones remembered */
+#define JOB_OUTPUT_BYTES STREAM_RING_BYTES
+#define JOB_GRACE_MS 500
+#define JOB_LEASE_MS_MAX 600000 /* whatever the client asks for */
+#define JOB_ARGUMENTS_MAX START_ARGUMENTS_MAX
+#define JOB_POLL_FDS_MAX (2 * JOBS_MAX)
+
+/* 0 stands for no limit. */
+struct job_limits {
+	uint64_t memory_bytes;	/* of each process: RLIMIT_AS */
+	uint64_t process_count; /* of the job: pids.max of its cgroup; where it
+				 * has none, of our user: RLIMIT_NPROC */
+	uint64_t file_bytes;	/* of each file: RLIMIT_FSIZE */
+	uint64_t open_files;	/* of each process: RLIMIT_NOFILE */
+	uint32_t timeout_ms_max;
+};
+
+enum { JOB_STDOUT, JOB_STDERR, JOB_STREAMS };
+
+struct job {
+	uint8_t id[WIRE_JOB_BYTES];
+	enum wire_job_state state; /* UNKNOWN: an empty place in the table */
+	int code;		   /* as wire.h says */
+	pid_t pid;
+	int wait_status;
+	bool reaped; /* its process; others of the job may live yet */
+	enum wire_job_state ending; /* why we kill it, or UNKNOWN */
+	uint64_t begin_ns;	    /* CLOCK_MONOTONIC, before the start */
+	uint64_t end_ns;	    /* after the reap */
+	uint64_t lease_ns, lease_end_ns;
+	uint64_t timeout_end_ns; /* UINT64_MAX: never */
+	uint64_t kill_ns;	 /* when to send SIGKILL, again */
+	uint64_t user_ns, system_ns, max_rss_bytes;
+	struct stream streams[JOB_STREAMS];
+	struct jobgroup group;
+};
+
+struct job_start {
+	const uint8_t *id;
+	const char *const *arguments; /* ended by NULL; substituted already */
+	uint32_t rank, node_count, lease_ms, timeout_ms; /* 0: no time-out */
+	const char *host;      /* at most START_HOST_BYTES_MAX bytes */
+	const uint8_t *secret; /* WIRE_SECRET_BYTES */
+};
+
+/* The pipes of the next job, made when there is time. */
+struct job_pipes {
+	bool made;
+	int out[2], err[2], secret[2];
+};
+
+/* What is looked through for every request, apart from the jobs: few lines of
+ * the cache. */
+struct job_slot {
+	uint8_t id[WIRE_JOB_BYTES];
+	uint64_t used; /* 0: empty; UINT64_MAX: running; else a count: who was
+			* used least recently is forgotten */
+};
+
+struct job_table {
+	struct job_slot slots[2 * JOBS_MAX];
+	struct job jobs[2 * JOBS_MAX];
+	struct job *running[JOBS_MAX];
+	unsigned running_count;
+	uint64_t started;
+	uint64_t uses;
+	const struct allowlist *allow;
+	struct job_limits limits;
+	struct process_limit process_limits[PROCESS_LIMITS_MAX];
+	unsigned process_limit_count;
+	char node_variable[96]; /* BLINK_NODE=... */
+	struct job_pipes pipes;
+	struct jobgroup_pool groups;
+	int null_fd;
+	uint8_t *rings; /* of all streams; one mapping */
+	struct stream *polled[JOB_POLL_FDS_MAX];
+};
+
+/* node marks our jobs: what an earlier daemon of this node left running is
+ * killed first.  allow is borrowed.  use_groups: cgroups, if they can be had.
+ * All memory is got here.  0 or -errno. */
+int job_table_init(struct job_table *table, const char *node,
+		   const struct allowlist *allow,
+		   const struct job_limits *limits, bool use_groups);
+
+/* Off the clock: make ready what the next start will need. */
+void job_table_prepare(struct job_table *table);
+
+/* A job by its id, running or remembered; NULL if unknown. */
+struct job *job_find(struct job_table *table, const uint8_t id[WIRE_JOB_BYTES]);
+
+/* Start; always gives a job, whose state is RUNNING or REFUSED (code: errno,
+ * EACCES if the program is not allowed); NULL only if JOBS_MAX are running. */
+struct job *job_start(struct job_table *table, const struct job_start *start);
+
+void job_renew(struct job *job, uint64_t now_ns);
+
+/* Begin to kill it: ending says why.  One that is ending already, or has
+ * ended, is left alone. */
+void job_kill(struct job *job, enum wire_job_state ending, uint64_t now_ns);
+
+/* For ppoll(2): fills fds, JOB_POLL_FDS_MAX of them, returns how many. */
+unsigned job_poll_fds(struct job_table *table, struct pollfd *fds);
+
+typedef void job_ended(struct job *job, void *context);
+
+/*
+ * After ppoll: drains output (bounded work), reaps, expires leases and
+ * time-outs, escalates kills.  Calls ended(job) for each that has just ended
+ * (reaped, none of its processes left, output drained).  fds: those of
+ * job_poll_fds().
+ */
+void job_work(struct job_table *table, const struct pollfd *fds, unsigned count,
+	      job_ended *ended, void *context);
+
+/* Milliseconds until job_work() must be called again, or -1. */
+int job_wait_ms(const struct job_table *table);
+
+/* Kill and reap all; returns when none is left. */
+void job_table_fini(struct job_table *table);
+
+#endif /* JOB_H */

@@ -1,0 +1,317 @@
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "proctree.h"
+
+/* Rounds of stopping before the killing: a bomb's generations live shorter than
+ * a round takes, and we are called again anyway. */
+#define STOP_ROUNDS_MAX 8
+
+/* --- /proc ------------------------------------------------------------------
+ */
+
+/* Reads a file of /proc/PID, from offset; returns the bytes, 0 if it cannot. */
+static size_t read_file(pid_t pid, const char *name, off_t offset, char *text,
+			size_t room)
+{
+	char path[64];
+	ssize_t bytes;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	bytes = pread(fd, text, room, offset);
+	close(fd);
+	return bytes > 0 ? (size_t)bytes : 0;
+}
+
+/* The name, in parentheses, may hold anything, parentheses included. */
+static bool read_process(pid_t pid, struct proctree_process *process)
+{
+	char text[1024];
+	size_t bytes = read_file(pid, "stat", 0, text, sizeof(text) - 1);
+	const char *rest;
+	int parent, session;
+	unsigned threads;
+	unsigned long long start;
+
+	text[bytes] = '\0';
+	rest = strrchr(text, ')');
+	if (!rest)
+		return false;
+	/* From field 3: state, parent, group, session, 13 others up to 19. */
+	/* NOLINTNEXTLINE(cert-err34-c): the kernel's own numbers */
+	if (sscanf(rest + 1,
+		   " %c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d"
+		   " %*d %*d %u %*d %llu",
+		   &process->state, &parent, &session, &threads, &start) != 5)
+		return false;
+	process->pid = pid;
+	process->parent = parent;
+	process->session = session;
+	process->thread_count = threads;
+	process->start_ticks = start;
+	process->marked = false;
+	return true;
+}
+
+bool proctree_lives(const struct proctree_process *process)
+{
+	/* Of a zombie with threads only the first thread has ended. */
+	return (process->state != 'Z' && process->state != 'X') ||
+	       process->thread_count > 1;
+}
+
+static void add(struct proctree *tree, pid_t pid)
+{
+	if (tree->count < PROCTREE_MAX &&
+	    read_process(pid, &tree->processes[tree->count]))
+		tree->count++;
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	const struct proctree_process *left = a, *right = b;
+
+	return (left->pid > right->pid) - (left->pid < right->pid);
+}
+
+static void read_all(struct proctree *tree)
+{
+	DIR *folder = opendir("/proc");
+	const struct dirent *entry;
+
+	tree->count = 0;
+	while (folder && (entry = readdir(folder)))
+		if (isdigit((unsigned char)entry->d_name[0]))
+			add(tree, (pid_t)strtol(entry->d_name, NULL, 10));
+	if (folder)
+		closedir(folder);
+	qsort(tree->processes, tree->count, sizeof(tree->processes[0]), by_pid);
+}
+
+/* A variable may lie across two reads: each begins with the last one's end. */
+bool proctree_has_variable(pid_t pid, const char *variable)
+{
+	size_t length = strlen(variable) + 1;
+	char text[8192];
+	off_t offset = 0;
+	size_t bytes;
+
+	if (length > sizeof(text) / 2)
+		return false;
+	do {
+		const char *at = text;
+
+		bytes = read_file(pid, "environ", offset, text, sizeof(text));
+		if (bytes < length)
+			return false;
+		while ((at = memmem(at, (size_t)(text + bytes - at), variable,
+				    length))) {
+			if (at == text ? offset == 0 : at[-1] == '\0')
+				return true;
+			at++;
+		}
+		/* One more than a variable: with the NUL before it. */
+		offset += (off_t)(bytes - length);
+	} while (bytes == sizeof(text));
+	return false;
+}
+
+/* --- children ----------------------------------------------------------------
+ */
+
+/* The kernel's list of our thread's children, "12 15 ", into pids.  Returns
+ * their count, or -errno: it is an option of the kernel's. */
+static int list_children(pid_t *pids, unsigned room)
+{
+	char path[64];
+	FILE *list;
+	unsigned count = 0;
+	int pid;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children",
+		 (int)syscall(SYS_gettid));
+	list = fopen(path, "re");
+	if (!list)
+		return -errno;
+	/* NOLINTNEXTLINE(cert-err34-c): the kernel's own numbers */
+	while (count < room && fscanf(list, "%d", &pid) == 1)
+		pids[count++] = pid;
+	fclose(list);
+	return (int)count;
+}
+
+static void keep_living_children(struct proctree *tree)
+{
+	pid_t self = getpid();
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < tree->count; i++)
+		if (tree->processes[i].parent == self &&
+		    proctree_lives(&tree->processes[i]))
+			tree->processes[kept++] = tree->processes[i];
+	tree->count = kept;
+}
+
+void proctree_read_children(struct proctree *tree)
+{
+	static pid_t pids[PROCTREE_MAX];
+	int count = list_children(pids, PROCTREE_MAX);
+
+	if (count < 0) {
+		read_all(tree);
+	} else {
+		tree->count = 0;
+		for (int i = 0; i < count; i++)
+			add(tree, pids[i]);
+	}
+	keep_living_children(tree);
+}
+
+/* --- marking -----------------------------------------------------------------
+ */
+
+static const struct proctree_process *find(const struct proctree *tree,
+					   pid_t pid)
+{
+	struct proctree_process wanted = { .pid = pid };
+
+	return bsearch(&wanted, tree->processes, tree->count, sizeof(wanted),
+		       by_pid);
+}
+
+/* Mark the children of those marked, until there is none: at most once for each
+ * generation, and mostly once, since pids grow. */
+static void mark_descendants(struct proctree *tree)
+{
+	bool found = true;
+
+	while (found) {
+		found = false;
+		for (unsigned i = 0; i < tree->count; i++) {
+			struct proctree_process *child = &tree->processes[i];
+			const struct proctree_process *parent;
+
+			if (child->marked)
+				continue;
+			parent = find(tree, child->parent);
+			if (parent && parent->marked)
+				child->marked = found = true;
+		}
+	}
+}
+
+struct selection {
+	proctree_choice *choice; /* of children; or NULL: */
+	void *context;
+	const char *variable;
+};
+
+static void mark(struct proctree *tree, const struct selection *selection)
+{
+	pid_t self = getpid();
+
+	for (unsigned i = 0; i < tree->count; i++) {
+		struct proctree_process *process = &tree->processes[i];
+
+		if (process->pid == self)
+			continue;
+		process->marked =
+			selection->choice
+				? process->parent == self &&
+					  selection->choice(process,
+							    selection->context)
+				: proctree_has_variable(process->pid,
+							selection->variable);
+	}
+	if (selection->choice)
+		mark_descendants(tree);
+}
+
+/* --- signals -----------------------------------------------------------------
+ */
+
+/* By a pidfd, and only if it is still who it was: one that is not our child may
+ * have been reaped by now, and its number given to a stranger. */
+static void send_signal(const struct proctree_process *process, int signal)
+{
+	struct proctree_process now;
+	int pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
+
+	if (pidfd < 0)
+		return;
+	if (read_process(process->pid, &now) &&
+	    now.start_ticks == process->start_ticks)
+		syscall(SYS_pidfd_send_signal, pidfd, signal, NULL, 0);
+	close(pidfd);
+}
+
+/* Stop all that are marked; how many of them were running. */
+static unsigned stop_marked(const struct proctree *tree)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < tree->count; i++) {
+		const struct proctree_process *process = &tree->processes[i];
+
+		if (!process->marked || !proctree_lives(process) ||
+		    process->state == 'T')
+			continue;
+		send_signal(process, SIGSTOP);
+		count++;
+	}
+	return count;
+}
+
+static unsigned kill_marked(const struct proctree *tree)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < tree->count; i++) {
+		const struct proctree_process *process = &tree->processes[i];
+
+		if (!process->marked || !proctree_lives(process))
+			continue;
+		send_signal(process, SIGKILL);
+		count++;
+	}
+	return count;
+}
+
+static unsigned kill_selected(struct proctree *tree,
+			      const struct selection *selection)
+{
+	for (unsigned round = 0; round < STOP_ROUNDS_MAX; round++) {
+		read_all(tree);
+		mark(tree, selection);
+		if (stop_marked(tree) == 0)
+			break;
+	}
+	return kill_marked(tree);
+}
+
+unsigned proctree_kill_children(struct proctree *tree, proctree_choice *choice,
+				void *context)
+{
+	struct selection selection = { .choice = choice, .context = context };
+
+	return kill_selected(tree, &selection);
+}
+
+unsigned proctree_kill_marked(struct proctree *tree, const char *variable)
+{
+	struct selection selection = { .variable = variable };
+
+	return kill_selected(tree, &selection);
+}

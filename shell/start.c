@@ -1,0 +1,133 @@
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "start.h"
+
+/* The text being written; full once something did not fit. */
+struct writer {
+	char *to, *end;
+	bool full;
+};
+
+static void put_byte(struct writer *writer, char byte)
+{
+	if (writer->to == writer->end)
+		writer->full = true;
+	else
+		*writer->to++ = byte;
+}
+
+static void put_text(struct writer *writer, const char *text)
+{
+	while (*text != '\0')
+		put_byte(writer, *text++);
+}
+
+/* A '%' and the byte behind it.  Any other such pair means itself, so that
+ * date +%s need not be written in a special way. */
+static void put_substitute(struct writer *writer, const struct start *start,
+			   char letter)
+{
+	char number[16];
+
+	switch (letter) {
+	case 'r':
+	case 'n':
+		snprintf(number, sizeof(number), "%u",
+			 (unsigned)(letter == 'r' ? start->rank
+						  : start->node_count));
+		put_text(writer, number);
+		break;
+	case 'h':
+		put_text(writer, start->host);
+		break;
+	case '%':
+		put_byte(writer, '%');
+		break;
+	default:
+		put_byte(writer, '%');
+		put_byte(writer, letter);
+		break;
+	}
+}
+
+static void put_argument(struct writer *writer, const struct start *start,
+			 const char *argument)
+{
+	for (; *argument != '\0'; argument++) {
+		if (argument[0] == '%' && argument[1] != '\0')
+			put_substitute(writer, start, *++argument);
+		else
+			put_byte(writer, *argument);
+	}
+	put_byte(writer, '\0');
+}
+
+/* texts: count of them, each ended by a NUL; checked. */
+static int put_arguments(struct start *start, const char *texts, uint32_t count)
+{
+	struct writer writer = { start->text, start->text + START_TEXT_BYTES,
+				 false };
+
+	if (count > START_ARGUMENTS_MAX)
+		return -E2BIG;
+	for (uint32_t i = 0; i < count; i++) {
+		start->arguments[i] = writer.to;
+		put_argument(&writer, start, texts);
+		texts += strlen(texts) + 1;
+	}
+	start->arguments[count] = NULL;
+	return writer.full ? -E2BIG : 0;
+}
+
+/* Do these bytes hold exactly count texts, the last of them ended? */
+static bool are_texts(const char *bytes, size_t length, uint32_t count)
+{
+	uint32_t ends = 0;
+
+	for (size_t i = 0; i < length; i++)
+		ends += bytes[i] == '\0';
+	return count > 0 && ends == count && bytes[length - 1] == '\0';
+}
+
+static bool take_host(struct start *start, const char *host, size_t length)
+{
+	if (length == 0 || length > START_HOST_BYTES_MAX ||
+	    memchr(host, '\0', length))
+		return false;
+	memcpy(start->host, host, length);
+	start->host[length] = '\0';
+	return true;
+}
+
+int start_parse(const uint8_t *body, size_t body_bytes, struct start *start)
+{
+	struct wire_start head;
+	const char *texts = (const char *)body + sizeof(head);
+	size_t texts_bytes;
+	uint32_t count, host_bytes;
+
+	if (body_bytes < sizeof(head))
+		return -EINVAL;
+	memcpy(&head, body, sizeof(head));
+	count = le32_load(head.argument_count);
+	host_bytes = le32_load(head.host_bytes);
+	if (host_bytes > body_bytes - sizeof(head))
+		return -EINVAL;
+	texts_bytes = body_bytes - sizeof(head) - host_bytes;
+	if (!are_texts(texts, texts_bytes, count) ||
+	    !take_host(start, texts + texts_bytes, host_bytes))
+		return -EINVAL;
+
+	start->job = body;
+	start->rank = le32_load(head.rank);
+	start->node_count = le32_load(head.node_count);
+	start->lease_ms = le32_load(head.lease_ms);
+	start->timeout_ms = le32_load(head.timeout_ms);
+	if (start->rank >= start->node_count)
+		return -EINVAL;
+	return put_arguments(start, texts, count);
+}

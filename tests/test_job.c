@@ -1,0 +1,888 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base.h"
+#include "clock.h"
+#include "job.h"
+#include "process.h"
+#include "proctree.h"
+
+#define NODE "test-job:1"
+#define HOUR_MS 3600000u
+
+static struct job_table table;
+static struct allowlist allow;
+static struct proctree tree;
+static sigset_t open_mask;
+static uint8_t next_id;
+static unsigned ended_count;
+static bool use_groups;
+static char folder[] = "/tmp/blinksort-test-job.XXXXXX";
+
+static void on_child(int signal)
+{
+	(void)signal;
+}
+
+/* --- the table, and jobs in it ---------------------------------------------
+ */
+
+static void begin(const struct job_limits *limits)
+{
+	assert_int_equal(
+		job_table_init(&table, NODE, &allow, limits, use_groups), 0);
+	ended_count = 0;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	begin(&(struct job_limits){ .timeout_ms_max = 0 });
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	job_table_fini(&table);
+	return 0;
+}
+
+static struct job *start_for(const char *const *arguments, uint32_t lease_ms,
+			     uint32_t timeout_ms)
+{
+	uint8_t id[WIRE_JOB_BYTES] = { 0xab, [15] = ++next_id };
+	uint8_t secret[WIRE_SECRET_BYTES];
+
+	for (unsigned i = 0; i < sizeof(secret); i++)
+		secret[i] = (uint8_t)('A' + i % 26);
+	return job_start(&table, &(struct job_start){
+					 .id = id,
+					 .arguments = arguments,
+					 .rank = 3,
+					 .node_count = 17,
+					 .lease_ms = lease_ms,
+					 .timeout_ms = timeout_ms,
+					 .host = "node3",
+					 .secret = secret,
+				 });
+}
+
+static struct job *start(const char *const *arguments)
+{
+	return start_for(arguments, HOUR_MS, 0);
+}
+
+static const char *const *shell(const char *script)
+{
+	static const char *arguments[4] = { "/bin/sh", "-c" };
+
+	arguments[2] = script;
+	return arguments;
+}
+
+static void count_end(struct job *job, void *context)
+{
+	(void)job;
+	(void)context;
+	ended_count++;
+}
+
+/* One turn of a daemon's loop. */
+static void turn(void)
+{
+	struct pollfd fds[JOB_POLL_FDS_MAX];
+	unsigned count = job_poll_fds(&table, fds);
+	int wait_ms = job_wait_ms(&table);
+	struct timespec time = { wait_ms / 1000, wait_ms % 1000 * 1000000L };
+
+	if (ppoll(fds, count, wait_ms < 0 ? NULL : &time, &open_mask) < 0) {
+		assert_int_equal(errno, EINTR);
+		for (unsigned i = 0; i < count; i++)
+			fds[i].revents = 0;
+	}
+	job_work(&table, fds, count, count_end, NULL);
+}
+
+static void finish(const struct job *job)
+{
+	while (job->state == WIRE_JOB_RUNNING)
+		turn();
+}
+
+/* Waits for what is dying or dead yet; for one that lives on it would wait
+ * until the test is killed. */
+static unsigned children_left(void)
+{
+	while (waitpid(-1, NULL, __WALL) > 0 || errno == EINTR)
+		;
+	proctree_read_children(&tree);
+	return tree.count;
+}
+
+/* All that was written to stdout, at most what is kept; valid until called
+ * again. */
+static const char *output(const struct job *job, unsigned stream)
+{
+	static char text[JOB_OUTPUT_BYTES + 1];
+	size_t bytes = stream_copy(&job->streams[stream],
+				   stream_begin(&job->streams[stream]),
+				   (uint8_t *)text, JOB_OUTPUT_BYTES);
+
+	text[bytes] = '\0';
+	return text;
+}
+
+/* The process numbers that it has printed, one a line, once there are count. */
+static void wait_for_pids(const struct job *job, pid_t *pids, unsigned count)
+{
+	for (;;) {
+		const char *text = output(job, JOB_STDOUT);
+		unsigned lines = 0;
+
+		for (const char *c = text; *c != '\0'; c++)
+			lines += *c == '\n';
+		if (lines >= count) {
+			char *rest = (char *)text;
+
+			for (unsigned i = 0; i < count; i++)
+				pids[i] = (pid_t)strtol(rest, &rest, 10);
+			return;
+		}
+		assert_int_equal(job->state, WIRE_JOB_RUNNING);
+		turn();
+	}
+}
+
+/* The same. */
+static bool is_gone(pid_t pid)
+{
+	while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
+		;
+	return kill(pid, 0) < 0 && errno == ESRCH;
+}
+
+/* --- ends ------------------------------------------------------------------
+ */
+
+static void start__exit_status(void **state)
+{
+	struct job *job = start(shell("exit 7"));
+
+	(void)state;
+	assert_int_equal(job->state, WIRE_JOB_RUNNING);
+	assert_ptr_equal(job_find(&table, job->id), job);
+	finish(job);
+	assert_int_equal(job->state, WIRE_JOB_EXITED);
+	assert_int_equal(job->code, 7);
+	assert_int_equal(ended_count, 1);
+	assert_int_equal(table.running_count, 0);
+	assert_int_equal(table.started, 1);
+	assert_true(job->end_ns > job->begin_ns);
+	assert_true(job->max_rss_bytes > 0);
+	assert_ptr_equal(job_find(&table, job->id), job);
+}
+
+static void start__killed_by_a_signal(void **state)
+{
+	struct job *job = start(shell("kill -USR1 $$"));
+
+	(void)state;
+	finish(job);
+	assert_int_equal(job->state, WIRE_JOB_KILLED);
+	assert_int_equal(job->code, SIGUSR1);
+}
+
+static void start__refused(void **state)
+{
+	static const struct {
+		const char *path;
+		int error;
+	} cases[] = {
+		{ "/etc/passwd", EACCES }, /* outside */
+		{ "/usr/bin/../../etc/passwd", EACCES },
+		{ "/bin/there-is-no-such-program", ENOENT },
+		{ "sh", EINVAL },
+		{ "", EINVAL },
+		{ "/bin/sh/x", ENOTDIR },
+	};
+	char path[128];
+	struct job *job;
+	int fd;
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_LEN(cases); i++) {
+		job = start((const char *[]){ cases[i].path, NULL });
+		assert_int_equal(job->state, WIRE_JOB_REFUSED);
+		assert_int_equal(job->code, cases[i].error);
+	}
+
+	/* Inside, but not executable; a link that leads out; and in. */
+	snprintf(path, sizeof(path), "%s/plain", folder);
+	fd = open(path, O_CREAT | O_WRONLY, 0644);
+	assert_true(fd >= 0);
+	close(fd);
+	job = start((const char *[]){ path, NULL });
+	assert_int_equal(job->state, WIRE_JOB_REFUSED);
+	assert_int_equal(job->code, EACCES);
+	unlink(path);
+
+	assert_int_equal(symlink("/etc/passwd", path), 0);
+	job = start((const char *[]){ path, NULL });
+	assert_int_equal(job->code, EACCES);
+	unlink(path);
+
+	job = start((const char *[]){ folder, NULL });
+	assert_int_equal(job->code, EACCES);
+
+	assert_int_equal(table.running_count, 0);
+	assert_int_equal(table.started, 0);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+	assert_int_equal(errno, ECHILD);
+}
+
+static void start__a_link_within(void **state)
+{
+	char path[128];
+	struct job *job;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/link", folder);
+	assert_int_equal(symlink("/bin/true", path), 0);
+	job = start((const char *[]){ path, NULL });
+	finish(job);
+	unlink(path);
+	assert_int_equal(job->state, WIRE_JOB_EXITED);
+	assert_int_equal(job->code, 0);
+}
+
+/* A folder whose name begins like an allowed one's is another folder. */
+static void start__a_name_that_begins_alike(void **state)
+{
+	struct allowlist few = { .count = 0 };
+	char path[160], real[PATH_MAX];
+	int fd;
+
+	(void)state;
+	assert_int_equal(allowlist_add(&few, folder), 0);
+	snprintf(path, sizeof(path), "%s-twin", folder);
+	assert_int_equal(mkdir(path, 0755), 0);
+	snprintf(path, sizeof(path), "%s-twin/x", folder);
+	fd = open(path, O_CREAT | O_WRONLY, 0755);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(allowlist_resolve(&few, path, real), -EACCES);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s-twin", folder);
+	rmdir(path);
+	assert_int_equal(allowlist_add(&few, "/etc/passwd"), -ENOTDIR);
+	assert_int_equal(allowlist_add(&few, "/no/such"), -ENOENT);
+	assert_int_equal(allowlist_add(&few, "/"), 0);
+	assert_int_equal(allowlist_resolve(&few, "/etc/passwd", real), 0);
+	assert_string_equal(real, "/etc/passwd");
+	allowlist_free(&few);
+}
+
+static void start__full_table(void **state)
+{
+	const char *const arguments[] = { "/bin/sleep", "1000", NULL };
+	struct job *first = NULL;
+
+	(void)state;
+	for (unsigned i = 0; i < JOBS_MAX; i++) {
+		struct job *job = start(arguments);
+
+		assert_int_equal(job->state, WIRE_JOB_RUNNING);
+		if (!first)
+			first = job;
+	}
+	assert_null(start(arguments));
+	job_kill(first, WIRE_JOB_CANCELLED, clock_now_ns());
+	finish(first);
+	assert_int_equal(start(arguments)->state, WIRE_JOB_RUNNING);
+	assert_int_equal(table.running_count, JOBS_MAX);
+	job_table_fini(&table);
+	assert_int_equal(children_left(), 0);
+	set_up(NULL);
+}
+
+/* As many are remembered as the table says, those used least recently go. */
+static void find__the_oldest_is_forgotten(void **state)
+{
+	const char *const arguments[] = { "/none", NULL };
+	uint8_t first[WIRE_JOB_BYTES], second[WIRE_JOB_BYTES];
+
+	(void)state;
+	memcpy(first, start(arguments)->id, sizeof(first));
+	memcpy(second, start(arguments)->id, sizeof(second));
+	for (unsigned i = 2; i < 2 * JOBS_MAX; i++)
+		start(arguments);
+	assert_non_null(job_find(&table, first));
+	start(arguments);
+	assert_non_null(job_find(&table, first));
+	assert_null(job_find(&table, second));
+}
+
+/* --- what the child is given -----------------------------------------------
+ */
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void start__environment(void **state)
+{
+	static const char *const wanted[] = {
+		"BLINK_HOST=node3",
+		"BLINK_JOB=",
+		"BLINK_NODE=" NODE,
+		"BLINK_NODES=17",
+		"BLINK_RANK=3",
+		"BLINK_SECRET_FD=3",
+		"HOME=/",
+		"LANG=C",
+		"PATH=/usr/local/bin:"
+		"/usr/bin:/bin",
+	};
+	const char *const arguments[] = { "/usr/bin/env", NULL };
+	struct job *job = start(arguments);
+	char *lines[32], *rest;
+	unsigned count = 0;
+
+	(void)state;
+	finish(job);
+	rest = (char *)output(job, JOB_STDOUT);
+	while (count < ARRAY_LEN(lines) && (lines[count] = strsep(&rest, "\n")))
+		if (lines[count][0] != '\0')
+			count++;
+	assert_int_equal(count, ARRAY_LEN(wanted));
+	qsort(lines, count, sizeof(lines[0]), by_text);
+	for (unsigned i = 0; i < count; i++) {
+		if (i == 1)
+			assert_memory_equal(lines[i],
+					    "BLINK_JOB=ab0000000000000000", 28);
+		else
+			assert_string_equal(lines[i], wanted[i]);
+	}
+}
+
+/* 0 to 3, and the one that lists them. */
+static void start__descriptors(void **state)
+{
+	const char *const arguments[] = { "/bin/ls", "/proc/self/fd", NULL };
+	struct job *job = start(arguments);
+
+	(void)state;
+	finish(job);
+	assert_string_equal(output(job, JOB_STDOUT), "0\n1\n2\n3\n4\n");
+}
+
+static void start__stdin_is_empty(void **state)
+{
+	struct job *job = start(shell("cat; echo $?; readlink /proc/$$/fd/0"));
+
+	(void)state;
+	finish(job);
+	assert_string_equal(output(job, JOB_STDOUT), "0\n/dev/null\n");
+}
+
+/* The secret, and then the end. */
+static void start__secret(void **state)
+{
+	struct job *job = start(shell("cat <&$BLINK_SECRET_FD"));
+
+	(void)state;
+	finish(job);
+	assert_string_equal(output(job, JOB_STDOUT),
+			    "ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEF");
+}
+
+static void start__arguments_as_they_are(void **state)
+{
+	const char *const arguments[] = { "/usr/bin/printf", "[%s]", "a b",
+					  "$HOME;*",	     "",     NULL };
+	struct job *job = start(arguments);
+
+	(void)state;
+	finish(job);
+	assert_string_equal(output(job, JOB_STDOUT), "[a b][$HOME;*][]");
+}
+
+/* No signal is blocked or ignored, whatever ours do; a session and a group of
+ * its own. */
+static void start__signals_and_session(void **state)
+{
+	const char *const signals[] = { "/bin/grep", "-E", "^Sig(Blk|Ign)",
+					"/proc/self/status", NULL };
+	const char *const session[] = { "/usr/bin/cut", "-d ", "-f5,6",
+					"/proc/self/stat", NULL };
+	struct job *job = start(signals);
+	char wanted[64];
+
+	(void)state;
+	finish(job);
+	assert_string_equal(output(job, JOB_STDOUT),
+			    "SigBlk:\t0000000000000000\n"
+			    "SigIgn:\t0000000000000000\n");
+	job = start(session);
+	finish(job);
+	snprintf(wanted, sizeof(wanted), "%d %d\n", job->pid, job->pid);
+	assert_string_equal(output(job, JOB_STDOUT), wanted);
+}
+
+static void start__limits(void **state)
+{
+	struct job *job;
+
+	(void)state;
+	job_table_fini(&table);
+	begin(&(struct job_limits){ .memory_bytes = 1 * GIB,
+				    .file_bytes = 1 * MIB,
+				    .open_files = 77,
+				    .process_count = 1234 });
+	job = start(shell("ulimit -v; ulimit -f; ulimit -n"));
+	finish(job);
+	/* KiB; blocks of 512 bytes. */
+	assert_string_equal(output(job, JOB_STDOUT), "1048576\n2048\n77\n");
+}
+
+/* --- output ----------------------------------------------------------------
+ */
+
+static void output__both_streams(void **state)
+{
+	struct job *job = start(shell("echo out; echo err >&2; printf out"));
+
+	(void)state;
+	finish(job);
+	assert_string_equal(output(job, JOB_STDOUT), "out\nout");
+	assert_string_equal(output(job, JOB_STDERR), "err\n");
+	assert_int_equal(job->streams[JOB_STDOUT].total_bytes, 7);
+	assert_int_equal(job->streams[JOB_STDERR].total_bytes, 4);
+}
+
+/* Numbered lines of 8 bytes: what is kept is the end, all is counted. */
+static void output__the_last_is_kept(void **state)
+{
+	struct job *job = start(shell("seq -w 1000000 1040000"));
+	uint8_t part[16];
+	const char *text;
+
+	(void)state;
+	finish(job);
+	assert_int_equal(job->streams[JOB_STDOUT].total_bytes, 8 * 40001);
+	text = output(job, JOB_STDOUT);
+	assert_int_equal(strlen(text), JOB_OUTPUT_BYTES);
+	assert_memory_equal(text, "1031809\n", 8);
+	assert_string_equal(text + JOB_OUTPUT_BYTES - 8, "1040000\n");
+	/* By offset; one that is gone, or not there yet, gives nothing. */
+	assert_int_equal(stream_copy(&job->streams[JOB_STDOUT], 8 * 40000, part,
+				     sizeof(part)),
+			 8);
+	assert_memory_equal(part, "1040000\n", 8);
+	assert_int_equal(
+		stream_copy(&job->streams[JOB_STDOUT], 0, part, sizeof(part)),
+		0);
+	assert_int_equal(stream_copy(&job->streams[JOB_STDOUT], 8 * 40001, part,
+				     sizeof(part)),
+			 0);
+}
+
+/* What is still in the pipe when the process ends is not lost. */
+static void output__behind_the_end(void **state)
+{
+	struct job *job = start(shell("printf %60000d 0"));
+
+	(void)state;
+	while (!job->reaped && job->state == WIRE_JOB_RUNNING)
+		job_work(&table, NULL, 0, NULL, NULL);
+	finish(job);
+	assert_int_equal(job->streams[JOB_STDOUT].total_bytes, 60000);
+}
+
+/* The next job in the same place begins with nothing. */
+static void output__of_the_job_before(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 2 * JOBS_MAX + 1; i++) {
+		struct job *job = start(shell(i % 2 ? "echo x" : ""));
+
+		finish(job);
+		assert_string_equal(output(job, JOB_STDOUT),
+				    i % 2 ? "x\n" : "");
+	}
+}
+
+/* --- killing ---------------------------------------------------------------
+ */
+
+static void work__timeout(void **state)
+{
+	const char *const arguments[] = { "/bin/sleep", "1000", NULL };
+	struct job *job = start_for(arguments, HOUR_MS, 20);
+
+	(void)state;
+	finish(job);
+	assert_int_equal(job->state, WIRE_JOB_TIMED_OUT);
+	assert_true(job->end_ns - job->begin_ns >= 20 * 1000000);
+}
+
+static void work__timeout_of_the_daemon(void **state)
+{
+	const char *const arguments[] = { "/bin/sleep", "1000", NULL };
+
+	(void)state;
+	job_table_fini(&table);
+	begin(&(struct job_limits){ .timeout_ms_max = 20 });
+	for (uint32_t asked_ms = 0; asked_ms <= HOUR_MS; asked_ms += HOUR_MS) {
+		struct job *job = start_for(arguments, HOUR_MS, asked_ms);
+
+		finish(job);
+		assert_int_equal(job->state, WIRE_JOB_TIMED_OUT);
+	}
+}
+
+static void work__lease(void **state)
+{
+	const char *const arguments[] = { "/bin/sleep", "1000", NULL };
+	struct job *job = start_for(arguments, 20, 0);
+
+	(void)state;
+	finish(job);
+	assert_int_equal(job->state, WIRE_JOB_LEASE_EXPIRED);
+}
+
+static void renew__moves_the_end(void **state)
+{
+	const char *const arguments[] = { "/bin/sleep", "1000", NULL };
+	struct job *job = start_for(arguments, 1000, 0);
+
+	(void)state;
+	assert_int_equal(job->lease_end_ns - job->begin_ns, 1000 * 1000000);
+	job_renew(job, job->begin_ns + 5);
+	assert_int_equal(job->lease_end_ns - job->begin_ns, 1000 * 1000000 + 5);
+}
+
+static void kill__cancel(void **state)
+{
+	struct job *job = start(shell("echo $$; exec sleep 1000"));
+	pid_t pid;
+
+	(void)state;
+	wait_for_pids(job, &pid, 1);
+	job_kill(job, WIRE_JOB_CANCELLED, clock_now_ns());
+	/* The first reason stays. */
+	job_kill(job, WIRE_JOB_TIMED_OUT, clock_now_ns());
+	finish(job);
+	assert_int_equal(job->state, WIRE_JOB_CANCELLED);
+	assert_int_equal(WTERMSIG(job->wait_status), SIGTERM);
+	assert_true(is_gone(pid));
+	job_kill(job, WIRE_JOB_TIMED_OUT, clock_now_ns());
+	assert_int_equal(job->state, WIRE_JOB_CANCELLED);
+}
+
+static void kill__one_that_ignores_sigterm(void **state)
+{
+	struct job *job = start(
+		shell("trap '' TERM; echo $$; while :; do sleep 0.1; done"));
+	pid_t pid;
+
+	(void)state;
+	wait_for_pids(job, &pid, 1);
+	job_kill(job, WIRE_JOB_CANCELLED, clock_now_ns());
+	finish(job);
+	assert_int_equal(job->state, WIRE_JOB_CANCELLED);
+	assert_int_equal(WTERMSIG(job->wait_status), SIGKILL);
+	assert_true(is_gone(pid));
+	assert_int_equal(children_left(), 0);
+}
+
+static void kill__one_that_is_stopped(void **state)
+{
+	struct job *job = start(shell("echo $$; kill -STOP $$"));
+	pid_t pid;
+
+	(void)state;
+	wait_for_pids(job, &pid, 1);
+	job_kill(job, WIRE_JOB_CANCELLED, clock_now_ns());
+	finish(job);
+	assert_int_equal(job->state, WIRE_JOB_CANCELLED);
+	assert_true(is_gone(pid));
+}
+
+#define CHILD "'echo $$; exec sleep 1000' &)"
+#define SLEEP "; echo $$; exec sleep 1000"
+
+/* Forked twice, with a session of its own; ignoring SIGTERM; having cleared
+ * its environment; all of these. */
+static void kill__grandchildren(void **state)
+{
+	static const char *const scripts[] = {
+		"(setsid sh -c " CHILD SLEEP,
+		"trap '' TERM; (setsid sh -c " CHILD SLEEP,
+		"(setsid env -i /bin/sh -c " CHILD SLEEP,
+		"trap '' TERM; (setsid env -i /bin/sh -c " CHILD SLEEP,
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_LEN(scripts); i++) {
+		struct job *job = start(shell(scripts[i]));
+		pid_t pids[2];
+
+		wait_for_pids(job, pids, 2);
+		job_kill(job, WIRE_JOB_CANCELLED, clock_now_ns());
+		finish(job);
+		assert_int_equal(job->state, WIRE_JOB_CANCELLED);
+		assert_true(is_gone(pids[0]));
+		assert_true(is_gone(pids[1]));
+		assert_int_equal(children_left(), 0);
+	}
+}
+
+/* The job ends when its own process does: the rest must not live on. */
+static void end__what_it_leaves_is_killed(void **state)
+{
+	char fifo[64];
+	static const char script[] =
+		"(setsid sh -c 'echo $$; echo >$0; exec sleep 1000' $0 &)"
+		"; read x <$0; exit 5";
+	const char *const arguments[] = { "/bin/sh", "-c", script, fifo, NULL };
+	struct job *job;
+	pid_t pid;
+
+	(void)state;
+	snprintf(fifo, sizeof(fifo), "%s/fifo", folder);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	job = start(arguments);
+	finish(job);
+	unlink(fifo);
+	assert_int_equal(job->state, WIRE_JOB_EXITED);
+	assert_int_equal(job->code, 5);
+	wait_for_pids(job, &pid, 1);
+	assert_true(is_gone(pid));
+	assert_int_equal(children_left(), 0);
+}
+
+/* A job's end does not touch another job's orphans. */
+static void end__of_another_job(void **state)
+{
+	struct job *stays =
+		start(shell("(setsid sh -c 'echo $$; exec sleep 1000' &)"
+			    "; echo $$; exec sleep 1000"));
+	struct job *ends;
+	pid_t pids[2];
+
+	(void)state;
+	wait_for_pids(stays, pids, 2);
+	ends = start(shell("(setsid sleep 1000 &) ; exit 0"));
+	finish(ends);
+	assert_int_equal(ends->state, WIRE_JOB_EXITED);
+	assert_int_equal(stays->state, WIRE_JOB_RUNNING);
+	assert_int_equal(kill(pids[0], 0), 0);
+	assert_int_equal(kill(pids[1], 0), 0);
+	job_kill(stays, WIRE_JOB_CANCELLED, clock_now_ns());
+	finish(stays);
+	assert_true(is_gone(pids[0]));
+	assert_int_equal(children_left(), 0);
+}
+
+/* 2^7 processes that all fork at the same time. */
+static void kill__a_fork_storm(void **state)
+{
+	struct job *job = start(shell(
+		"f() { if [ $1 -gt 0 ]; then f $(($1 - 1)) & f $(($1 - 1)) & fi"
+		"; echo x; exec setsid sleep 1000; }; f 6 & "
+		"exec sleep 1000"));
+
+	(void)state;
+	while (job->streams[JOB_STDOUT].total_bytes < 40)
+		turn();
+	job_kill(job, WIRE_JOB_CANCELLED, clock_now_ns());
+	finish(job);
+	assert_int_equal(job->state, WIRE_JOB_CANCELLED);
+	assert_int_equal(children_left(), 0);
+}
+
+static void init__kills_what_an_earlier_daemon_left(void **state)
+{
+	struct job *job =
+		start(shell("(setsid sh -c 'echo $$; exec sleep 1000' &)"
+			    "; echo $$; exec sleep 1000"));
+	struct job_table *other = calloc(1, sizeof(*other));
+	pid_t pids[2];
+
+	(void)state;
+	assert_non_null(other);
+	wait_for_pids(job, pids, 2);
+	/* Another node's are none of its business. */
+	assert_int_equal(job_table_init(other, NODE "1", &allow,
+					&(struct job_limits){ 0 }, use_groups),
+			 0);
+	assert_int_equal(kill(pids[0], 0), 0);
+	job_table_fini(other);
+	assert_int_equal(job_table_init(other, NODE, &allow,
+					&(struct job_limits){ 0 }, use_groups),
+			 0);
+	finish(job);
+	assert_int_equal(job->state, WIRE_JOB_KILLED);
+	assert_int_equal(job->code, SIGKILL);
+	assert_true(is_gone(pids[0]));
+	assert_true(is_gone(pids[1]));
+	job_table_fini(other);
+	free(other);
+}
+
+/* The daemon itself is killed: its jobs' own processes die with it. */
+static void start__dies_with_the_daemon(void **state)
+{
+	int out[2];
+	pid_t daemon;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe(out), 0);
+	daemon = fork();
+	assert_true(daemon >= 0);
+	if (daemon == 0) {
+		struct job *job = start(shell("exec sleep 1000"));
+
+		if (write(out[1], &job->pid, sizeof(job->pid)) < 0)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	assert_int_equal(read(out[0], &pid, sizeof(pid)), sizeof(pid));
+	assert_int_equal(kill(pid, 0), 0);
+	kill(daemon, SIGKILL);
+	assert_int_equal(waitpid(daemon, NULL, 0), daemon);
+	/* We are its subreaper. */
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	close(out[0]);
+	close(out[1]);
+}
+
+static void fini__nobody_is_left(void **state)
+{
+	struct job *job =
+		start(shell("trap '' TERM; (setsid sleep 1000 &); echo $$; "
+			    "while :; do sleep 0.1; done"));
+	pid_t pid;
+
+	(void)state;
+	wait_for_pids(job, &pid, 1);
+	job_table_fini(&table);
+	assert_true(is_gone(pid));
+	assert_int_equal(children_left(), 0);
+	set_up(NULL);
+}
+
+static unsigned open_descriptors(void)
+{
+	DIR *fds = opendir("/proc/self/fd");
+	unsigned count = 0;
+
+	while (readdir(fds))
+		count++;
+	closedir(fds);
+	return count;
+}
+
+static void work__descriptors_are_given_back(void **state)
+{
+	const char *const none[] = { "/none", NULL };
+	unsigned before;
+
+	(void)state;
+	job_table_prepare(&table);
+	before = open_descriptors();
+	for (unsigned i = 0; i < 100; i++) {
+		start(none);
+		finish(start(shell("echo x; (setsid sleep 1000 &)")));
+		finish(start(shell("exit 0")));
+	}
+	job_table_prepare(&table);
+	assert_int_equal(open_descriptors(), before);
+}
+
+#define JOB_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct sigaction action = { .sa_handler = on_child,
+					  .sa_flags = SA_NOCLDSTOP };
+	const struct CMUnitTest tests[] = {
+		JOB_TEST(start__exit_status),
+		JOB_TEST(start__killed_by_a_signal),
+		JOB_TEST(start__refused),
+		JOB_TEST(start__a_link_within),
+		JOB_TEST(start__a_name_that_begins_alike),
+		JOB_TEST(start__full_table),
+		JOB_TEST(find__the_oldest_is_forgotten),
+		JOB_TEST(start__environment),
+		JOB_TEST(start__descriptors),
+		JOB_TEST(start__stdin_is_empty),
+		JOB_TEST(start__secret),
+		JOB_TEST(start__arguments_as_they_are),
+		JOB_TEST(start__signals_and_session),
+		JOB_TEST(start__limits),
+		JOB_TEST(output__both_streams),
+		JOB_TEST(output__the_last_is_kept),
+		JOB_TEST(output__behind_the_end),
+		JOB_TEST(output__of_the_job_before),
+		JOB_TEST(work__timeout),
+		JOB_TEST(work__timeout_of_the_daemon),
+		JOB_TEST(work__lease),
+		JOB_TEST(renew__moves_the_end),
+		JOB_TEST(kill__cancel),
+		JOB_TEST(kill__one_that_ignores_sigterm),
+		JOB_TEST(kill__one_that_is_stopped),
+		JOB_TEST(kill__grandchildren),
+		JOB_TEST(end__what_it_leaves_is_killed),
+		JOB_TEST(end__of_another_job),
+		JOB_TEST(kill__a_fork_storm),
+		JOB_TEST(init__kills_what_an_earlier_daemon_left),
+		JOB_TEST(start__dies_with_the_daemon),
+		JOB_TEST(fini__nobody_is_left),
+		JOB_TEST(work__descriptors_are_given_back),
+	};
+	sigset_t block;
+	int ret;
+
+	/* What this was started with, such as nohup(1), is not to be seen. */
+	process_default_signals();
+	/* What we were given is not ours to test. */
+	syscall(SYS_close_range, 3, ~0u, /* CLOSE_RANGE_CLOEXEC */ 4);
+	sigemptyset(&block);
+	sigaddset(&block, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &block, &open_mask);
+	sigdelset(&open_mask, SIGCHLD);
+	sigaction(SIGCHLD, &action, NULL);
+	if (!mkdtemp(folder) || allowlist_add(&allow, "/bin") < 0 ||
+	    allowlist_add(&allow, "/usr/bin") < 0 ||
+	    allowlist_add(&allow, folder) < 0)
+		return 1;
+	ret = cmocka_run_group_tests_name("job", tests, NULL, NULL);
+	use_groups = true;
+	ret += cmocka_run_group_tests_name("job in a cgroup", tests, NULL,
+					   NULL);
+	allowlist_free(&allow);
+	rmdir(folder);
+	return ret;
+}
