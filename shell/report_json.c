@@ -1,0 +1,150 @@
+#include <stdio.h>
+
+#include "base.h"
+#include "format.h"
+#include "outcome.h"
+#include "report_json.h"
+#include "utf8.h"
+
+/* text ends with a NUL behind its bytes, and may have others. */
+static void print_bytes(const uint8_t *bytes, size_t count)
+{
+	const uint8_t *end = bytes + count;
+
+	putchar('"');
+	while (bytes < end) {
+		size_t length = utf8_length((const char *)bytes);
+
+		if (*bytes == '"' || *bytes == '\\')
+			printf("\\%c", *bytes);
+		else if (*bytes == '\n')
+			fputs("\\n", stdout);
+		else if (*bytes < 0x20)
+			printf("\\u%04x", *bytes);
+		else if (length == 0)
+			fputs("\\ufffd", stdout);
+		else
+			fwrite(bytes, 1, length, stdout);
+		bytes += MAX(length, 1);
+	}
+	putchar('"');
+}
+
+static void print_u64(const char *name, uint64_t value)
+{
+	printf(", \"%s\": %llu", name, (unsigned long long)value);
+}
+
+static void print_known(const char *name, bool known, uint64_t value)
+{
+	if (known)
+		print_u64(name, value);
+	else
+		printf(", \"%s\": null", name);
+}
+
+static void print_stream(const char *name, const struct launch_stream *stream)
+{
+	printf(", \"%s\": ", name);
+	print_bytes(stream->bytes, stream->kept_bytes);
+	printf(", \"%s_total_bytes\": %llu", name,
+	       (unsigned long long)stream->total_bytes);
+}
+
+static void print_node(const struct launch *launch, uint32_t rank)
+{
+	const struct launch_node *node = &launch->nodes[rank];
+	bool ran = node->elapsed_ns != 0;
+
+	printf("%s\n  {\"host\": ", rank == 0 ? "" : ",");
+	format_json_string(stdout, launch->client->nodes[rank].host);
+	print_u64("rank", rank);
+	printf(", \"state\": \"%s\"", outcome_name(node->state));
+	print_u64("status",
+		  (uint64_t)outcome_of(node->state, node->code).status);
+	print_known("elapsed_ns", ran, node->elapsed_ns);
+	print_known("user_ns", ran, node->user_ns);
+	print_known("system_ns", ran, node->system_ns);
+	print_known("max_rss_bytes", ran, node->max_rss_bytes);
+	print_known("round_trip_ns",
+		    node->start_sent && node->state != WIRE_JOB_UNKNOWN,
+		    node->end_ns - node->start_ns);
+	print_stream("stdout", &node->streams[0]);
+	print_stream("stderr", &node->streams[1]);
+	putchar('}');
+}
+
+void report_json(const struct launch *launch, int status,
+		 const struct report_samples *samples)
+{
+	char job[2 * WIRE_JOB_BYTES + 1];
+
+	printf("{\"job\": \"%s\", \"status\": %d", report_job(job, launch->job),
+	       status);
+	print_u64("whole_ns", launch->whole_ns);
+	print_u64("ignored_datagrams", launch->client->ignored);
+	fputs(", \"samples_whole_ns\": [", stdout);
+	for (uint32_t i = 0; i < samples->count; i++)
+		printf("%s%llu", i == 0 ? "" : ", ",
+		       (unsigned long long)samples->whole_ns[i]);
+	fputs("], \"nodes\": [", stdout);
+	for (uint32_t i = 0; i < launch->client->node_count; i++)
+		print_node(launch, i);
+	puts("\n]}");
+}
+
+/* --- surveys -------------------------------------------------------------- */
+
+static void print_counts(const struct survey_node *answer)
+{
+	const struct wire_node_status *status = &answer->status;
+	const struct {
+		const char *name;
+		struct le64 value;
+	} counts[] = {
+		{ "uptime_ns", status->uptime_ns },
+		{ "jobs_started", status->started },
+		{ "jobs_running", status->running },
+		{ "refused_length", status->refused_length },
+		{ "refused_tag", status->refused_tag },
+		{ "refused_fields", status->refused_fields },
+		{ "refused_replay", status->refused_replay },
+		{ "resident_bytes", status->resident_bytes },
+	};
+
+	for (unsigned i = 0; i < ARRAY_LEN(counts); i++)
+		print_known(counts[i].name, answer->answered,
+			    le64_load(counts[i].value));
+}
+
+static const char *job_state_name(const struct survey_node *answer)
+{
+	if (!answer->answered)
+		return "lost";
+	return answer->job_state == WIRE_JOB_UNKNOWN
+		       ? "unknown"
+		       : outcome_name(answer->job_state);
+}
+
+void report_survey_json(const struct survey *survey)
+{
+	fputs("{\"nodes\": [", stdout);
+	for (uint32_t i = 0; i < survey->client->node_count; i++) {
+		const struct survey_node *answer = &survey->nodes[i];
+
+		printf("%s\n  {\"host\": ", i == 0 ? "" : ",");
+		format_json_string(stdout, survey->client->nodes[i].host);
+		print_u64("rank", i);
+		printf(", \"answered\": %s",
+		       answer->answered ? "true" : "false");
+		print_known("round_trip_ns", answer->answered,
+			    answer->round_trip_ns);
+		if (survey->kind == SURVEY_CANCEL)
+			printf(", \"job_state\": \"%s\"",
+			       job_state_name(answer));
+		if (survey->kind == SURVEY_STATUS)
+			print_counts(answer);
+		putchar('}');
+	}
+	puts("\n]}");
+}
