@@ -1,0 +1,80 @@
+#!/bin/bash
+# check_shell_auth.sh - nobody gets in: silence, a count, no effect
+#
+# shell_attack.py knows the protocol and the key, and sends what must be
+# refused.  That nothing was started shows in a file to which the command under
+# attack appends a line.
+# shellcheck source=tests/shell_lib.sh
+. "$(dirname "$0")/shell_lib.sh"
+
+cluster_up 2
+
+attack()
+{
+	timeout 120 python3 "$TESTS/shell_attack.py" "$BLINK_KEY" "${nodes[0]}" \
+		"$PWD/mark" "$@"
+}
+
+for name in wrong_key flipped_bit truncated noise sent_again reflected future \
+	unknown_session bad_fields; do
+	check "$name" attack "$name"
+done
+check another_node attack another_node "${nodes[1]}"
+
+# is_silent: of the first daemon, since it has been killed
+answers()
+{
+	"$BIN/blinksh" -w "$1" --lost-after=1 ping >/dev/null
+}
+
+case_after_restart()
+{
+	local address pid
+
+	attack record "$PWD/recorded"
+	pid=$(daemon_pid 1)
+	address=${nodes[0]}
+	mapfile -d '' command <"/proc/$pid/cmdline"
+	kill -KILL "$pid"
+	wait_until test ! -e "/proc/$pid/exe"
+	(cd / && exec "${command[@]}") </dev/null >/dev/null 2>&1 &
+	echo $! >"$BLINK_CLUSTER/1.pid"
+	wait_until answers "$address"
+	attack after_restart "$PWD/recorded"
+}
+check after_restart case_after_restart
+
+case_key_others_can_read()
+{
+	local mode
+
+	"$BIN/blinksh" keygen key
+	for mode in 0440 0404 0420 0600 0400; do
+		chmod "$mode" key
+		sh_run --key key --lost-after=0.05 ping
+		case $mode in
+		0600 | 0400) [ "$status" = 127 ] ;;
+		*) [ "$status" = 3 ] ;;
+		esac || fail "blinksh: mode $mode: exit status $status"
+	done
+	chmod 0440 key
+	expect_status 3 timeout 10 "$BIN/blinkd" --key key \
+		--listen 127.0.0.99:17399 --foreground 2>err
+	expect_one_line err
+}
+check key_others_can_read case_key_others_can_read
+
+# A client with another key meets silence as well.
+case_client_with_other_key()
+{
+	local before
+
+	before=$(count_of refused_tag)
+	"$BIN/blinksh" keygen other
+	sh_run --key other --lost-after=0.3 -- /bin/true
+	[ "$status" = 127 ]
+	[ "$(count_of refused_tag)" -gt "$before" ]
+}
+check client_with_other_key case_client_with_other_key
+
+finish

@@ -1,0 +1,285 @@
+#!/bin/bash
+# check_shell_kill.sh - whatever dies, nothing is left; whatever runs wild is
+# held
+#
+# Each case marks its processes by an argument of sleep that no other has.
+# shellcheck source=tests/shell_lib.sh
+. "$(dirname "$0")/shell_lib.sh"
+
+cluster_up 3 -- --processes=40 --memory=256M
+
+# Leaves a process of each kind behind: a child, one in a session of its own,
+# and one of those that also has forked twice, so that nobody is its parent.
+# shellcheck disable=SC2016 # for the node's shell
+readonly FAMILY='/bin/sleep $0 &
+setsid /bin/sleep $0 &
+setsid /bin/sh -c "(/bin/sleep $0 &) &" &
+(setsid env -i /bin/sh -c "(exec /bin/sleep $0) & exit" &) &
+exec /bin/sleep $0'
+
+# Who has no daemon, no parent, no session and no mark in its environment any
+# more can be found by its cgroup only, where the daemon may make any.
+readonly TAME_FAMILY=${FAMILY//env -i /}
+
+# has_family MARK COUNT: on all nodes together
+has_family()
+{
+	[ "$(pgrep -c -f "^/bin/sleep $1")" = "$2" ]
+}
+
+answers()
+{
+	"$BIN/blinksh" --lost-after=1 ping >/dev/null
+}
+
+no_jobs()
+{
+	[ "$(count_of jobs_running)" = 0 ]
+}
+
+case_client_killed()
+{
+	local mark=98701.5
+
+	"$BIN/blinksh" --lease=0.5 -- /bin/sh -c "$FAMILY" "$mark" 2>err &
+	wait_until has_family "$mark" 15
+	# While the client lives the lease is renewed.
+	sleep 1.2
+	has_family "$mark" 15
+	kill -KILL $!
+	wait $! 2>/dev/null || true
+	wait_until nobody_has "^/bin/sleep $mark"
+	wait_until no_jobs
+}
+
+# The main process ends; its family must go before the job counts as ended.
+case_left_behind()
+{
+	local mark=98702.5
+
+	sh_run -- /bin/sh -c "${FAMILY%exec*}" "$mark"
+	[ "$status" = 0 ]
+	nobody_has "^/bin/sleep $mark"
+}
+
+case_interrupted()
+{
+	local mark=98703.5
+
+	(exec "$BIN/blinksh" -- /bin/sh -c "$FAMILY" "$mark") 2>err &
+	wait_until has_family "$mark" 15
+	kill -TERM $!
+	wait $! || status=$?
+	[ "$status" = 143 ]
+	nobody_has "^/bin/sleep $mark"
+}
+
+case_term_ignored()
+{
+	local mark=98704.5
+
+	# shellcheck disable=SC2016 # for the node's shell
+	sh_run --json --timeout=0.2 -- /bin/sh -c \
+		'trap "" TERM; /bin/sleep $0; exec /bin/sleep $0' "$mark"
+	[ "$status" = 124 ]
+	nobody_has "^/bin/sleep $mark"
+}
+
+# restart_daemons SIGNAL
+restart_daemons()
+{
+	local i pid command
+
+	for i in 1 2 3; do
+		pid=$(daemon_pid "$i")
+		mapfile -d '' command <"/proc/$pid/cmdline"
+		kill "-$1" "$pid"
+		wait_until test ! -e "/proc/$pid/exe"
+		(cd / && exec "${command[@]}") </dev/null >/dev/null 2>&1 &
+		echo $! >"$BLINK_CLUSTER/$i.pid"
+	done
+	wait_until answers
+}
+
+case_daemon_killed()
+{
+	local mark=98705.5 family=$TAME_FAMILY client
+
+	sh_run -w "${nodes[0]}" -- /bin/cat /proc/self/cgroup
+	! grep -q blinkd- out || family=$FAMILY
+	"$BIN/blinksh" --lost-after=1 -- /bin/sh -c "$family" "$mark" 2>err &
+	client=$!
+	wait_until has_family "$mark" 15
+	restart_daemons KILL
+	nobody_has "^/bin/sleep $mark"
+	wait "$client" || status=$?
+	[ "$status" = 127 ]
+	expect_match ': lost: ' err
+	sh_run -- /bin/true
+	[ "$status" = 0 ]
+}
+
+case_daemon_stopped()
+{
+	local mark=98706.5 i
+
+	"$BIN/blinksh" --lost-after=1 -- /bin/sh -c "$FAMILY" "$mark" 2>err &
+	wait_until has_family "$mark" 15
+	for i in 1 2 3; do
+		kill -TERM "$(daemon_pid "$i")"
+	done
+	wait_until nobody_has "^/bin/sleep $mark"
+	wait $! || status=$?
+	[ "$status" -gt 0 ]
+	for i in 1 2 3; do
+		wait_until test ! -e "/proc/$(daemon_pid "$i")/exe"
+	done
+	"$TESTS/cluster" down
+	cluster_up 3 -- --processes=40 --memory=256M
+}
+
+# As root no limit on processes holds without a cgroup that counts them, hence
+# a daemon of nobody's.
+start_unprivileged_daemon()
+{
+	local as=()
+
+	cp "$BIN/blinkd" "$SCRATCH"
+	"$BIN/blinksh" keygen "$SCRATCH/nobody.key"
+	if [ "$UID" = 0 ]; then
+		# The client takes no key of another user's.
+		cp -p "$SCRATCH/nobody.key" "$SCRATCH/root.key"
+		chown nobody "$SCRATCH/nobody.key"
+		chmod 711 "$SCRATCH"
+		as=(setpriv --reuid nobody --regid nogroup --clear-groups
+			--bounding-set=-all --inh-caps=-all)
+
+	fi
+	(cd / && exec "${as[@]}" "$SCRATCH/blinkd" --key "$SCRATCH/nobody.key" \
+		--listen "127.0.0.77:$BLINK_PORT" --allow /usr/bin --allow /bin \
+		--processes=40 --foreground) </dev/null >nobody.log 2>&1 &
+	echo $! >"$BLINK_CLUSTER/nobody.pid"
+}
+
+# Bounded by itself as well, should the daemon's limit fail.
+readonly BOMB='import os, sys
+sleep = ["/bin/sleep", sys.argv[1]]
+for _ in range(400):
+    try:
+        if os.fork() == 0:
+            os.execv(sleep[0], sleep)
+    except OSError:
+        pass
+os.execv(sleep[0], sleep)'
+
+case_fork_bomb()
+{
+	local mark=98707.5 most=0 now pid client key=$SCRATCH/nobody.key
+
+	start_unprivileged_daemon
+	pid=$!
+	# shellcheck disable=SC2064 # now
+	trap "kill $pid" EXIT
+	[ ! -f "$SCRATCH/root.key" ] || key=$SCRATCH/root.key
+	"$BIN/blinksh" --key "$key" --timeout=1.5 \
+		-w "127.0.0.77:$BLINK_PORT" -- /usr/bin/python3 -c "$BOMB" \
+		"$mark" >out 2>err &
+	client=$!
+	wait_until is_running "^/bin/sleep $mark"
+	while kill -0 "$client" 2>/dev/null; do
+		now=$(pgrep -c -f "^/bin/sleep $mark" || true)
+		[ "$now" -le "$most" ] || most=$now
+		sleep 0.05
+	done
+	wait "$client" || status=$?
+	cat err
+	echo "at most $most processes"
+	[ "$most" -le 40 ]
+	[ "$status" = 124 ]
+	nobody_has "^/bin/sleep $mark"
+}
+
+case_memory()
+{
+	sh_run -w "${nodes[0]}" -- /usr/bin/python3 -c 'bytearray(1 << 30)'
+	[ "$status" = 1 ]
+	expect_match MemoryError err
+}
+
+resident_kib()
+{
+	awk '/^VmRSS/ { print $2 }' "/proc/$(daemon_pid 1)/status"
+}
+
+case_endless_output()
+{
+	local bytes=$((10 << 30)) before
+
+	[ -z "$QUICK" ] || bytes=$((1 << 28))
+	before=$(resident_kib)
+	sh_run --json -w "${nodes[0]}" --timeout=20 -- \
+		/usr/bin/head -c "$bytes" /dev/zero
+	[ "$status" = 0 ] || [ "$status" = 124 ]
+	[ "$(wc -c <out)" -lt 1000000 ]
+	echo "resident: $before KiB before, $(resident_kib) KiB after"
+	[ $(($(resident_kib) - before)) -lt 4096 ] || [ "$SANITIZED" ]
+	python3 -c 'import json, sys
+node = json.load(open("out"))["nodes"][0]
+assert node["stdout"] == 65536 * "\0"
+assert node["stdout_total_bytes"] == int(sys.argv[1]) or \
+    node["state"] == "timed out", node["stdout_total_bytes"]' "$bytes"
+}
+
+flood_has_begun()
+{
+	[ "$(count_of refused_tag)" -gt 1000 ]
+}
+
+case_flood()
+{
+	local before flood
+
+	before=$(resident_kib)
+	timeout 60 python3 - "${nodes[0]}" <<'PYTHON' &
+import os, socket, sys
+host, port = sys.argv[1].split(":")
+one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+one.connect((host, int(port)))
+junk = [os.urandom(size) for size in (256, 1200, 1, 500)]
+while True:
+    for datagram in junk:
+        one.send(datagram)
+PYTHON
+	flood=$!
+	wait_until flood_has_begun
+	sh_run --repeat=500 -w "${nodes[0]}" --lost-after=20 -- /bin/true
+	kill "$flood"
+	cat err
+	[ "$status" = 0 ]
+	echo "resident: $before KiB before, $(resident_kib) KiB after"
+	[ $(($(resident_kib) - before)) -lt 2048 ] || [ "$SANITIZED" ]
+}
+
+# Many at once, from many clients.
+case_crowd()
+{
+	local i clients=()
+
+	for i in {1..12}; do
+		"$BIN/blinksh" -q -- /bin/sh -c "sleep 0.2; echo $i" \
+			>"out.$i" 2>"err.$i" &
+		clients+=($!)
+	done
+	for i in "${clients[@]}"; do
+		wait "$i"
+	done
+	for i in {1..12}; do
+		[ "$(grep -c ": $i\$" "out.$i")" = 3 ]
+	done
+}
+
+for name in client_killed left_behind interrupted term_ignored daemon_killed \
+	daemon_stopped fork_bomb memory endless_output flood crowd; do
+	check $name case_$name
+done
+finish

@@ -1,0 +1,88 @@
+# shell_lib.sh - what the checks of blinkd and blinksh share
+# shellcheck shell=bash
+#
+# A script sources this instead of tool_lib.sh and has besides:
+#
+#   cluster_up N [OPTION...]  a cluster of its own (tests/cluster), its
+#                             BLINK_KEY and WCOLL in the environment, its
+#                             hosts in the array nodes; ended at exit
+#   sh_run ARGUMENT...        blinksh, at most 60 s, output in ./out and ./err,
+#                             its exit status in $status
+#   daemon_pid NUMBER         of the cluster, from 1
+#
+# The cluster's port is not to be a user's, or that of another run of this.
+
+# shellcheck source=tests/tool_lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/tool_lib.sh"
+
+export BLINK_CLUSTER=$SCRATCH/cluster BLINK_PORT=$((17300 + $$ % 4000)) BIN
+readonly TESTS=$REPO/tests
+status=0
+
+shell_cleanup()
+{
+	trap - EXIT
+	"$TESTS/cluster" down >/dev/null 2>&1 || true
+	rm -rf "$SCRATCH"
+}
+trap shell_cleanup EXIT
+
+cluster_up()
+{
+	"$TESTS/cluster" up "$@" 2>"$SCRATCH/cluster.log" || {
+		cat "$SCRATCH/cluster.log" >&2
+		return 1
+	}
+	eval "$("$TESTS/cluster" env)"
+	# shellcheck disable=SC2034 # for the scripts
+	mapfile -t nodes <"$WCOLL"
+}
+
+sh_run()
+{
+	status=0
+	timeout 60 "$BIN/blinksh" "$@" >out 2>err </dev/null || status=$?
+}
+
+daemon_pid()
+{
+	cat "$BLINK_CLUSTER/$1.pid"
+}
+
+# wait_until COMMAND...: at most 20 s, a generous bound and not a measure.
+wait_until()
+{
+	local tries
+
+	for ((tries = 0; tries < 1000; tries++)); do
+		! "$@" 2>/dev/null || return 0
+		sleep 0.02
+	done
+	fail "it has not come about: $*"
+}
+
+# is_running PATTERN: a process has a command line that matches.  Anchor it, or
+# it finds the client too.
+is_running()
+{
+	pgrep -f -- "$1" >/dev/null
+}
+
+nobody_has()
+{
+	! is_running "$1"
+}
+
+expect_out()
+{
+	printf '%s\n' "$@" >want
+	diff want out >&2
+}
+
+# count_of NAME: of a daemon's counts, the sum over all nodes
+count_of()
+{
+	"$BIN/blinksh" --json status |
+		python3 -c 'import json, sys
+print(sum(node[sys.argv[1]] for node in json.load(sys.stdin)["nodes"]))' "$1"
+}
