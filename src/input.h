@@ -19,7 +19,8 @@
  *   auto      mmap if the files are (nearly) all in the page cache, else
  *             direct; what was chosen stands in mode.
  *
- * Each member of the team reads its share with a reader of its own.
+ * Each member of the team reads its share, or piece after piece, with a reader
+ * of its own.
  */
 #ifndef INPUT_H
 #define INPUT_H

@@ -177,8 +177,8 @@ static inline uint64_t splitters_window(const struct splitters *splitters,
 }
 
 /* Even buckets lie between splitters, odd ones hold what equals one.  A search
- * without a branch that could be mispredicted: half the time of one that has
- * them, and of a table that narrows it down when keys crowd together. */
+ * without a branch that could be mispredicted: as long for keys that crowd
+ * together as for any. */
 static inline uint32_t
 splitters_bucket_sampled(const struct splitters *splitters, uint64_t window)
 {
