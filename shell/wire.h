@@ -39,6 +39,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "keyfile.h"
+
 struct le32 {
 	uint8_t bytes[4];
 };
@@ -50,7 +52,7 @@ struct le64 {
 #define WIRE_SHORT_BYTES 256
 #define WIRE_LONG_BYTES 1200
 #define WIRE_TAG_BYTES 32
-#define WIRE_KEY_BYTES 32
+#define WIRE_KEY_BYTES KEYFILE_KEY_BYTES
 #define WIRE_NODE_BYTES 16
 #define WIRE_SESSION_BYTES 16
 #define WIRE_JOB_BYTES 16

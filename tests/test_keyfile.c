@@ -60,7 +60,7 @@ static void write_file(const char *text, mode_t mode)
 static void expect_refusal(const char *path, int error, const char *why)
 {
 	struct failure failure = { 0 };
-	uint8_t key[WIRE_KEY_BYTES];
+	uint8_t key[KEYFILE_KEY_BYTES];
 	int seen = keyfile_read(path, key, &failure);
 
 	if (seen != error || !strstr(failure.why, why) ||
@@ -71,14 +71,14 @@ static void expect_refusal(const char *path, int error, const char *why)
 
 static void expect_key(const char *path)
 {
-	static const uint8_t want[WIRE_KEY_BYTES] = {
+	static const uint8_t want[KEYFILE_KEY_BYTES] = {
 		0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77,
 		0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff,
 		0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef,
 		0xab, 0xcd, 0xef, 0x01, 0x23, 0x45, 0x67, 0x89,
 	};
 	struct failure failure = { 0 };
-	uint8_t key[WIRE_KEY_BYTES];
+	uint8_t key[KEYFILE_KEY_BYTES];
 
 	if (keyfile_read(path, key, &failure) != 0)
 		fail_msg("%s: %s", path, failure.why);
@@ -166,7 +166,7 @@ static void keyfile_read__other_texts(void **state)
 static void keyfile_read__half_a_key_is_none(void **state)
 {
 	struct failure failure;
-	uint8_t key[WIRE_KEY_BYTES];
+	uint8_t key[KEYFILE_KEY_BYTES];
 
 	(void)state;
 	write_file(DIGITS "0123456789abcdefABCDEF012345678g\n", 0400);
@@ -226,7 +226,7 @@ static void expect_mode_0400(void)
 
 static void keyfile_create__can_be_read(void **state)
 {
-	uint8_t first[WIRE_KEY_BYTES], second[WIRE_KEY_BYTES];
+	uint8_t first[KEYFILE_KEY_BYTES], second[KEYFILE_KEY_BYTES];
 	struct failure failure;
 
 	(void)state;

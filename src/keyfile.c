@@ -8,7 +8,7 @@
 
 #include "keyfile.h"
 
-#define HEX_BYTES (2 * WIRE_KEY_BYTES)
+#define HEX_BYTES (2 * KEYFILE_KEY_BYTES)
 
 /* The text that a file may hold, and one byte to see that there is more. */
 struct key_text {
@@ -41,19 +41,19 @@ static int check_who_can_read(int fd, const char *path, struct failure *failure)
 }
 
 static bool decode(const struct key_text *text, size_t length_bytes,
-		   uint8_t key[WIRE_KEY_BYTES])
+		   uint8_t key[KEYFILE_KEY_BYTES])
 {
 	size_t key_bytes;
 
 	if (length_bytes == HEX_BYTES + 1 && text->bytes[HEX_BYTES] == '\n')
 		length_bytes--;
 	return length_bytes == HEX_BYTES &&
-	       sodium_hex2bin(key, WIRE_KEY_BYTES, text->bytes, length_bytes,
+	       sodium_hex2bin(key, KEYFILE_KEY_BYTES, text->bytes, length_bytes,
 			      NULL, &key_bytes, NULL) == 0 &&
-	       key_bytes == WIRE_KEY_BYTES;
+	       key_bytes == KEYFILE_KEY_BYTES;
 }
 
-static int read_key(int fd, const char *path, uint8_t key[WIRE_KEY_BYTES],
+static int read_key(int fd, const char *path, uint8_t key[KEYFILE_KEY_BYTES],
 		    struct failure *failure)
 {
 	struct key_text text;
@@ -66,7 +66,7 @@ static int read_key(int fd, const char *path, uint8_t key[WIRE_KEY_BYTES],
 	if (length_bytes < 0)
 		return failure_set(failure, EXIT_FILE, path, errno, "");
 	if (!decode(&text, (size_t)length_bytes, key)) {
-		sodium_memzero(key, WIRE_KEY_BYTES);
+		sodium_memzero(key, KEYFILE_KEY_BYTES);
 		error = failure_set(failure, EXIT_FILE, path, 0,
 				    "not a key: want %d hexadecimal digits",
 				    HEX_BYTES);
@@ -75,7 +75,7 @@ static int read_key(int fd, const char *path, uint8_t key[WIRE_KEY_BYTES],
 	return error;
 }
 
-int keyfile_read(const char *path, uint8_t key[WIRE_KEY_BYTES],
+int keyfile_read(const char *path, uint8_t key[KEYFILE_KEY_BYTES],
 		 struct failure *failure)
 {
 	/* O_NONBLOCK: a FIFO is to be refused, not waited for. */
@@ -94,7 +94,7 @@ int keyfile_read(const char *path, uint8_t key[WIRE_KEY_BYTES],
 
 static int write_key(int fd)
 {
-	uint8_t key[WIRE_KEY_BYTES];
+	uint8_t key[KEYFILE_KEY_BYTES];
 	struct key_text text;
 	ssize_t written;
 

@@ -11,10 +11,11 @@
 #include <stdint.h>
 
 #include "failure.h"
-#include "wire.h"
+
+#define KEYFILE_KEY_BYTES 32
 
 /* 0 or -errno with *failure filled (the key's text is never part of it). */
-int keyfile_read(const char *path, uint8_t key[WIRE_KEY_BYTES],
+int keyfile_read(const char *path, uint8_t key[KEYFILE_KEY_BYTES],
 		 struct failure *failure);
 
 /* A new file; an existing one is never replaced.  0 or -errno, as above. */
