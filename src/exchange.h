@@ -1,0 +1,160 @@
+/*
+ * exchange.h - messages from every rank to every other, over UDP
+ *
+ * All ranks run the same collectives in the same order.  In each, a rank has
+ * one message for each other rank and gets one from each:
+ *
+ *      announce   tell all how long the messages to all are
+ *      prepare    when all have announced: make room for every byte
+ *      ready      tell all that their messages can come
+ *      send       segments, in an order that the schedule decides
+ *      repair     the receiver names the gaps, the sender sends them again
+ *
+ * Schedules:
+ *      rounds       as published (Datamation 2011): in round i rank j sends to
+ *                   j + i; when it has, it tells j - 1, whose next round has
+ *                   the destination that is free now.  At any time the pairs
+ *                   are disjoint: no two senders share a receiver's link.
+ *      all-at-once  a batch to each in turn: what the rounds are compared with
+ *      windowed     receivers grant: each lets a few senders send a window
+ *
+ * The rank's one thread calls in; nothing happens behind its back.  A rank that
+ * computes for long calls exchange_serve() now and then: others may wait for an
+ * answer, and who says nothing for the deadline is given up: the run ends on
+ * all ranks with a failure that names it.
+ */
+#ifndef EXCHANGE_H
+#define EXCHANGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cpu.h"
+#include "failure.h"
+#include "rank.h"
+#include "trace.h"
+
+struct exchange;
+
+enum exchange_schedule {
+	EXCHANGE_ROUNDS,
+	EXCHANGE_ALL_AT_ONCE,
+	EXCHANGE_WINDOWED,
+};
+
+struct exchange_options {
+	const struct rank *rank; /* must outlive the exchange */
+	enum exchange_schedule schedule;
+	enum cpu_level kernel;
+	bool plain;		/* no batches: sendto and recv */
+	uint16_t port;		/* of rank 0; 0: from the job's token */
+	uint32_t payload_bytes; /* of a datagram; 0: as the path allows */
+	uint32_t window_bytes;	/* under way to a receiver; 0: its socket's */
+	uint64_t deadline_ns;
+	/* What all get to know of us; <= EXCHANGE_BLOB_BYTES_MAX. */
+	const void *hello;
+	size_t hello_bytes;
+	struct trace_lane *lane; /* or NULL */
+};
+
+struct exchange_counters {
+	uint64_t sent_datagrams, sent_bytes; /* of DATA, payload */
+	uint64_t received_datagrams, received_bytes;
+	uint64_t resent_datagrams;
+	uint64_t duplicate_datagrams; /* received again */
+	uint64_t damaged_datagrams;   /* the digest was wrong */
+	uint64_t stray_datagrams;     /* of no rank of this job */
+	uint64_t status_datagrams;    /* sent */
+	uint64_t barrier_wait_ns;     /* between rounds */
+	uint64_t barriers_skipped;    /* waited for too long, went on */
+	uint64_t wait_ns;	      /* in poll(2), all in all */
+};
+
+/* One collective.  The functions are called from within exchange_run() and
+ * exchange_serve(), with the context. */
+struct exchange_collective {
+	void *context;
+	/* [node]: bytes of the message to it; own's is ignored. */
+	const uint64_t *send_bytes;
+	/* Copy bytes of the message to node; called again for what was lost. */
+	void (*read)(void *context, unsigned node, uint64_t offset,
+		     uint8_t *target, size_t byte_count);
+	/* All have announced: receive_bytes[node].  0 or -errno with *failure
+	 * filled, which ends the run. */
+	int (*prepare)(void *context, const uint64_t *receive_bytes,
+		       struct failure *failure);
+	/* Where the message's bytes from offset on go, *room of them (>= 1)
+	 * before another call is needed. */
+	uint8_t *(*place)(void *context, unsigned node, uint64_t offset,
+			  size_t *room);
+	/* The message has arrived up to prefix_bytes without a gap. */
+	void (*arrived)(void *context, unsigned node, uint64_t prefix_bytes,
+			bool whole);
+	/* Or NULL: some work while there is nothing to send or receive; false:
+	 * there was none. */
+	bool (*idle)(void *context);
+};
+
+/* Sockets, and the first greetings.  NULL with *failure filled. */
+struct exchange *exchange_open(const struct exchange_options *options,
+			       struct failure *failure);
+
+/* Wait until all ranks have said hello; then exchange_hello() has what they
+ * said.  0 or -errno with *failure filled, as all that follows. */
+int exchange_join(struct exchange *exchange, struct failure *failure);
+const void *exchange_hello(const struct exchange *exchange, unsigned node,
+			   size_t *byte_count);
+
+/* Announce; the collective must stay until exchange_finish() of it. */
+int exchange_begin(struct exchange *exchange,
+		   const struct exchange_collective *collective,
+		   struct failure *failure);
+
+/* Bytes of the message from source to destination, once prepare() is called. */
+uint64_t exchange_bytes(const struct exchange *exchange, unsigned source,
+			unsigned destination);
+
+/* Go on until all messages have arrived. */
+int exchange_receive(struct exchange *exchange, struct failure *failure);
+
+/* Answer others, without waiting. */
+int exchange_serve(struct exchange *exchange, struct failure *failure);
+
+/* Go on until all others have all of ours, too. */
+int exchange_finish(struct exchange *exchange, struct failure *failure);
+
+/*
+ * Wait until all ranks have come to phase (ascending numbers).  The blob, if
+ * any, is what rank 0 gets to know of us: exchange_blob().
+ */
+int exchange_barrier(struct exchange *exchange, uint32_t phase,
+		     const void *blob, size_t blob_bytes,
+		     struct failure *failure);
+const void *exchange_blob(const struct exchange *exchange, unsigned node,
+			  size_t *byte_count);
+
+/* I shall be silent for up to so long: a sync, a long read. */
+void exchange_say_busy(struct exchange *exchange, uint32_t busy_ms);
+
+/* Tell all others that the run has failed here (or keep to what another has
+ * told). */
+void exchange_fail(struct exchange *exchange, const struct failure *failure);
+
+/* Clock of node 0 less ours, and how wrong that may be at most; UINT64_MAX: not
+ * known. */
+int64_t exchange_clock_offset_ns(const struct exchange *exchange,
+				 uint64_t *bound_ns);
+
+const struct exchange_counters *
+exchange_counters(const struct exchange *exchange);
+/* Payload of a full segment to the first peer; 0 if there is none. */
+uint32_t exchange_payload_bytes(const struct exchange *exchange);
+
+/* "rounds", "all-at-once", "windowed" */
+const char *exchange_schedule_name(enum exchange_schedule schedule);
+
+/* Safe on NULL. */
+void exchange_close(struct exchange *exchange);
+
+#endif /* EXCHANGE_H */
