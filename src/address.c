@@ -149,3 +149,29 @@ char *address_format(const struct address *address,
 		 (unsigned)ntohs(v4->sin_port));
 	return text;
 }
+
+/* Where both families have it. */
+static in_port_t *port_of(struct sockaddr_storage *socket)
+{
+	if (socket->ss_family == AF_INET)
+		return &((struct sockaddr_in *)socket)->sin_port;
+	if (socket->ss_family == AF_INET6)
+		return &((struct sockaddr_in6 *)socket)->sin6_port;
+	return NULL;
+}
+
+uint16_t address_port(const struct address *address)
+{
+	struct address copy = *address;
+	const in_port_t *port = port_of(&copy.socket);
+
+	return port ? ntohs(*port) : 0;
+}
+
+void address_set_port(struct address *address, uint16_t port)
+{
+	in_port_t *place = port_of(&address->socket);
+
+	if (place)
+		*place = htons(port);
+}

@@ -4,6 +4,7 @@
 #ifndef ADDRESS_H
 #define ADDRESS_H
 
+#include <stdint.h>
 #include <sys/socket.h>
 
 #define ADDRESS_PORT_DEFAULT 7300
@@ -32,5 +33,9 @@ int address_parse(const char *text, struct address *address);
  */
 char *address_format(const struct address *address,
 		     char text[ADDRESS_TEXT_BYTES]);
+
+/* In this machine's byte order; 0 of neither IPv4 nor IPv6. */
+uint16_t address_port(const struct address *address);
+void address_set_port(struct address *address, uint16_t port);
 
 #endif /* ADDRESS_H */

@@ -48,6 +48,7 @@ struct exchange_options {
 	enum exchange_schedule schedule;
 	enum cpu_level kernel;
 	bool plain;		/* no batches: sendto and recv */
+	bool spins;		/* a CPU is ours: look again before waiting */
 	uint16_t port;		/* of rank 0; 0: from the job's token */
 	uint32_t payload_bytes; /* of a datagram; 0: as the path allows */
 	uint32_t window_bytes;	/* under way to a receiver; 0: its socket's */
@@ -140,6 +141,9 @@ void exchange_say_busy(struct exchange *exchange, uint32_t busy_ms);
 /* Tell all others that the run has failed here (or keep to what another has
  * told). */
 void exchange_fail(struct exchange *exchange, const struct failure *failure);
+
+/* After the last barrier: rank 0 stays until all others know that it was. */
+void exchange_leave(struct exchange *exchange);
 
 /* Clock of node 0 less ours, and how wrong that may be at most; UINT64_MAX: not
  * known. */

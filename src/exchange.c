@@ -1,0 +1,673 @@
+/*
+ * exchange.c - joining, collectives, barriers, and the loop below them all
+ */
+#include <assert.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "clock.h"
+#include "exchange_state.h"
+
+#define MILLISECOND_NS ((uint64_t)1000000)
+/* A question is repeated after so long, twice that, ... : if a CPU is ours, and
+ * if ranks share them and a peer may just wait for its turn. */
+#define ASK_NS MILLISECOND_NS
+#define ASK_SHARED_NS (8 * MILLISECOND_NS)
+#define ASK_NS_MAX (64 * MILLISECOND_NS)
+#define SPIN_NS ((uint64_t)30000)
+/* Rank 0 stays so long for those who have not said that they go. */
+#define LEAVE_NS (200 * MILLISECOND_NS)
+#define PHASE_GONE UINT32_MAX
+/* A failure is told so many times, since nobody answers. */
+#define FAILURE_TELLS 3
+/* Below the ports that the system gives out by itself. */
+#define PORT_FIRST 10240
+#define PORT_COUNT 20000
+#define RECEIVE_ROOM_BYTES ((uint32_t)16 << 20)
+/* What lies in the socket counts with its overhead: at most so many times. */
+#define ROOM_PART 3
+/* On loopback what was sent is ours until it was taken: room for a message, or
+ * two processes would take turns. */
+#define SEND_ROOM_LOOPBACK_BYTES ((uint32_t)4 << 20)
+#define SEND_ROOM_BYTES ((uint32_t)256 << 10)
+
+/* --- failing ---------------------------------------------------------------
+ */
+
+void exchange_note_failure(struct exchange *x, unsigned node,
+			   enum exit_status status, const char *why)
+{
+	if (x->failed)
+		return;
+	x->failed = true;
+	x->failed_node = node;
+	snprintf(x->failed_what, sizeof(x->failed_what), "rank %u (%s)", node,
+		 x->rank->names[node]);
+	failure_set(&x->failure, status, x->failed_what, 0, "%s", why);
+}
+
+static int give_failure(const struct exchange *x, struct failure *failure)
+{
+	*failure = x->failure;
+	return -EPIPE;
+}
+
+void exchange_fail(struct exchange *x, const struct failure *failure)
+{
+	struct timespec pause = { .tv_nsec = (long)MILLISECOND_NS };
+	char why[2 * FAILURE_WHY_BYTES];
+
+	if (!x->failed) {
+		snprintf(why, sizeof(why), "%.160s%s%s",
+			 failure->what ? failure->what : "",
+			 failure->what ? ": " : "", failure->why);
+		exchange_note_failure(x, exchange_own(x), failure->status, why);
+	}
+	for (unsigned i = 0; i < FAILURE_TELLS; i++) {
+		if (i > 0)
+			nanosleep(&pause, NULL);
+		exchange_tell_all(x, 0);
+	}
+}
+
+/* --- waiting ---------------------------------------------------------------
+ */
+
+/* Is there something that only this peer can give us? */
+static bool is_wanted(const struct exchange *x, unsigned node)
+{
+	const struct exchange_peer *peer = &x->peers[node];
+
+	if (node == exchange_own(x))
+		return false;
+	if (!peer->heard)
+		return true;
+	if (x->phase_wanted > 0 && peer->phase < x->phase_wanted &&
+	    (exchange_own(x) == 0 || node == 0))
+		return true;
+	if (!x->collective)
+		return false;
+	return !exchange_has_announced(x, node) ||
+	       (x->prepared && !arrivals_complete(&peer->in)) ||
+	       !exchange_is_acked(x, node) ||
+	       exchange_round_waits_for(x) == node;
+}
+
+static void give_up(struct exchange *x, unsigned node)
+{
+	char why[FAILURE_WHY_BYTES];
+
+	snprintf(why, sizeof(why),
+		 x->peers[node].heard ? "has been silent for %.1f s"
+				      : "has not come within %.1f s",
+		 (double)x->options.deadline_ns / 1e9);
+	exchange_note_failure(x, node, EXIT_PEER, why);
+}
+
+/* Ask, if it is time to; returns when it will be the next time. */
+static uint64_t ask(struct exchange *x, unsigned node, uint64_t now_ns)
+{
+	struct exchange_peer *peer = &x->peers[node];
+	uint64_t since_ns = MAX(peer->heard_ns, peer->wanted_ns);
+	uint64_t quiet_ns;
+
+	if (now_ns > since_ns + x->options.deadline_ns &&
+	    now_ns > peer->patient_ns) {
+		give_up(x, node);
+		return now_ns;
+	}
+	if (since_ns > peer->asked_ns)
+		peer->ask_interval_ns = x->ask_ns;
+	quiet_ns = MAX(since_ns, peer->asked_ns);
+	if (now_ns < quiet_ns + peer->ask_interval_ns)
+		return quiet_ns + peer->ask_interval_ns;
+	exchange_tell(x, node, EXCHANGE_ASKS);
+	peer->asked_ns = now_ns;
+	peer->ask_interval_ns = MIN(2 * peer->ask_interval_ns, ASK_NS_MAX);
+	return now_ns + peer->ask_interval_ns;
+}
+
+/* Ask all of whom something is wanted; returns when to look again. */
+static uint64_t ask_all(struct exchange *x, uint64_t now_ns)
+{
+	uint64_t next_ns = now_ns + ASK_NS_MAX;
+
+	for (unsigned node = 0; node < exchange_node_count(x); node++) {
+		struct exchange_peer *peer = &x->peers[node];
+
+		if (!is_wanted(x, node)) {
+			peer->wanted_ns = 0;
+			continue;
+		}
+		if (peer->wanted_ns == 0)
+			peer->wanted_ns = now_ns;
+		next_ns = MIN(next_ns, ask(x, node, now_ns));
+	}
+	return next_ns;
+}
+
+/* If it was us who were away, others' silence says nothing. */
+static void note_absence(struct exchange *x, uint64_t now_ns)
+{
+	if (now_ns > x->served_ns + x->options.deadline_ns / 4)
+		for (unsigned i = 0; i < exchange_node_count(x); i++)
+			x->peers[i].heard_ns = now_ns;
+	x->served_ns = now_ns;
+}
+
+static void wait_until(struct exchange *x, uint64_t until_ns)
+{
+	struct pollfd fds[] = {
+		{ .fd = x->control.fd, .events = POLLIN },
+		{ .fd = x->data.fd,
+		  .events = (short)(POLLIN | (x->blocked ? POLLOUT : 0)) },
+	};
+	uint64_t begin_ns = clock_now_ns(), now_ns = begin_ns;
+	struct timespec none = { 0 }, timeout;
+	int ready = 0;
+
+	while (x->options.spins && ready == 0 && now_ns - begin_ns < SPIN_NS &&
+	       now_ns < until_ns) {
+		ready = ppoll(fds, ARRAY_LEN(fds), &none, NULL);
+		now_ns = clock_now_ns();
+	}
+	if (ready == 0 && now_ns < until_ns) {
+		timeout.tv_sec = (time_t)((until_ns - now_ns) / 1000000000);
+		timeout.tv_nsec = (long)((until_ns - now_ns) % 1000000000);
+		ppoll(fds, ARRAY_LEN(fds), &timeout, NULL);
+		now_ns = clock_now_ns();
+	}
+	x->served_ns = now_ns;
+	x->counters.wait_ns += now_ns - begin_ns;
+	if (x->options.lane)
+		trace_end(x->options.lane, begin_ns, "wait");
+}
+
+/* --- the loop --------------------------------------------------------------
+ */
+
+static int prepare(struct exchange *x)
+{
+	uint64_t bytes[EXCHANGE_NODES_MAX];
+	int error = 0;
+
+	for (unsigned node = 0; node < exchange_node_count(x); node++)
+		bytes[node] =
+			node == exchange_own(x)
+				? 0
+				: exchange_bytes(x, node, exchange_own(x));
+	x->in_left = 0;
+	for (unsigned node = 0; node < exchange_node_count(x) && !error;
+	     node++) {
+		struct exchange_peer *peer = &x->peers[node];
+
+		error = arrivals_init(
+			&peer->in, bytes[node],
+			MAX(1, peer->announced_segment_bytes[x->exchange % 2]));
+		peer->in_open = error == 0;
+		x->in_left += bytes[node] > 0;
+	}
+	if (error)
+		return failure_set(&x->failure, EXIT_RESOURCES, NULL, -error,
+				   "memory");
+	return x->collective->prepare(x->collective->context, bytes,
+				      &x->failure);
+}
+
+static void prepare_when_announced(struct exchange *x)
+{
+	struct failure failure;
+
+	for (unsigned node = 0; node < exchange_node_count(x); node++)
+		if (node != exchange_own(x) && !exchange_has_announced(x, node))
+			return;
+	if (prepare(x) < 0) {
+		failure = x->failure;
+		exchange_fail(x, &failure);
+		/* As it was, for who called us. */
+		x->failure = failure;
+		return;
+	}
+	/* The first grants go with the news that we are ready. */
+	exchange_grant(x);
+	x->prepared = true;
+	exchange_tell_all(x, 0);
+	for (unsigned node = 0; node < exchange_node_count(x); node++)
+		if (node != exchange_own(x) &&
+		    x->peers[node].in.byte_count == 0)
+			x->collective->arrived(x->collective->context, node, 0,
+					       true);
+}
+
+/* Hear, take, send; then ask, compute or wait. */
+static int step(struct exchange *x, bool may_wait, struct failure *failure)
+{
+	uint64_t now_ns = clock_now_ns(), until_ns;
+	bool any;
+
+	note_absence(x, now_ns);
+	any = exchange_hear(x, now_ns);
+	if (x->collective && !x->prepared && !x->failed)
+		prepare_when_announced(x);
+	if (x->prepared) {
+		bool received = exchange_receive_some(x, now_ns);
+
+		if (!received)
+			exchange_tell_gaps(x, now_ns);
+		any |= received;
+		any |= exchange_send_some(x, now_ns);
+	}
+	until_ns = ask_all(x, now_ns);
+	if (x->failed)
+		return give_failure(x, failure);
+	if (any || !may_wait)
+		return 0;
+	if (x->collective && x->collective->idle &&
+	    x->collective->idle(x->collective->context))
+		return 0;
+	wait_until(x, until_ns);
+	return 0;
+}
+
+int exchange_serve(struct exchange *x, struct failure *failure)
+{
+	return step(x, false, failure);
+}
+
+/* --- joining ---------------------------------------------------------------
+ */
+
+static bool is_loopback(const struct address *address)
+{
+	const struct sockaddr_in *in = (const void *)&address->socket;
+	const struct sockaddr_in6 *in6 = (const void *)&address->socket;
+
+	if (address->socket.ss_family == AF_INET)
+		return ntohl(in->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	return IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
+}
+
+/* Where we are bound: our address; or any, if it is one that only we ourselves
+ * can reach, as names resolve to on some machines. */
+static struct address bound_address(const struct exchange *x)
+{
+	struct address address = x->rank->addresses[exchange_own(x)];
+	bool all = true;
+
+	for (unsigned node = 0; node < exchange_node_count(x); node++)
+		all &= is_loopback(&x->rank->addresses[node]);
+	if (all || !is_loopback(&address))
+		return address;
+	if (address.socket.ss_family == AF_INET)
+		((struct sockaddr_in *)&address.socket)->sin_addr.s_addr =
+			htonl(INADDR_ANY);
+	else
+		((struct sockaddr_in6 *)&address.socket)->sin6_addr =
+			in6addr_any;
+	return address;
+}
+
+static bool is_same_host(const struct address *a, const struct address *b)
+{
+	struct address x = *a, y = *b;
+
+	address_set_port(&x, 0);
+	address_set_port(&y, 0);
+	return x.length == y.length &&
+	       memcmp(&x.socket, &y.socket, x.length) == 0;
+}
+
+/* The port of rank 0, and of all others that share their address with none. */
+static uint16_t first_port(const struct exchange *x)
+{
+	if (x->options.port)
+		return x->options.port;
+	return (uint16_t)(PORT_FIRST + x->keys.token % PORT_COUNT);
+}
+
+static void guess_ports(struct exchange *x)
+{
+	const struct address *addresses = x->rank->addresses;
+
+	for (unsigned node = 0; node < exchange_node_count(x); node++) {
+		struct exchange_peer *peer = &x->peers[node];
+		uint16_t port = first_port(x);
+
+		for (unsigned lower = 0; lower < node; lower++)
+			port += is_same_host(&addresses[lower],
+					     &addresses[node]);
+		peer->control = addresses[node];
+		address_set_port(&peer->control, port);
+	}
+}
+
+static int open_sockets(struct exchange *x, struct failure *failure)
+{
+	struct datagram_options options = { .plain = true };
+	struct address local = bound_address(x);
+	uint16_t port = address_port(&x->peers[exchange_own(x)].control);
+	int error = -EADDRINUSE;
+
+	for (unsigned i = 0; i < EXCHANGE_PORT_TRIES && error == -EADDRINUSE;
+	     i++) {
+		address_set_port(&local,
+				 (uint16_t)(port + i * EXCHANGE_PORT_STEP));
+		error = datagram_open(&x->control, &local, &options, failure);
+	}
+	if (error)
+		return error;
+	address_set_port(&local, 0);
+	options.plain = x->options.plain;
+	options.receive_room_bytes = RECEIVE_ROOM_BYTES;
+	options.send_room_bytes = is_loopback(&local) ? SEND_ROOM_LOOPBACK_BYTES
+						      : SEND_ROOM_BYTES;
+	return datagram_open(&x->data, &local, &options, failure);
+}
+
+static int find_payloads(struct exchange *x, struct failure *failure)
+{
+	size_t largest = 0;
+
+	for (unsigned node = 0; node < exchange_node_count(x); node++) {
+		struct exchange_peer *peer = &x->peers[node];
+		size_t bytes;
+
+		if (node == exchange_own(x))
+			continue;
+		bytes = datagram_payload_bytes(&x->data.local, &peer->control);
+		if (bytes <= EXCHANGE_DATA_HEADER_BYTES) {
+			exchange_note_failure(x, node, EXIT_PEER,
+					      "there is no way to it");
+			return give_failure(x, failure);
+		}
+		if (x->options.payload_bytes)
+			bytes = MIN(bytes, x->options.payload_bytes);
+		peer->segment_bytes =
+			(uint32_t)(bytes - EXCHANGE_DATA_HEADER_BYTES);
+		largest = MAX(largest, bytes);
+	}
+	x->window_bytes = x->options.window_bytes
+				  ? x->options.window_bytes
+				  : x->data.receive_room_bytes / ROOM_PART;
+	x->window_bytes = MAX(x->window_bytes, 2 * largest);
+	return 0;
+}
+
+static int init_peers(struct exchange *x)
+{
+	unsigned count = exchange_node_count(x);
+	uint64_t now_ns = clock_now_ns();
+
+	x->peers = calloc(count, sizeof(*x->peers));
+	x->totals = calloc(count, sizeof(*x->totals));
+	if (!x->peers || !x->totals)
+		return -ENOMEM;
+	for (unsigned node = 0; node < count; node++) {
+		struct exchange_peer *peer = &x->peers[node];
+
+		peer->heard_ns = now_ns;
+		peer->round_trip_ns = UINT64_MAX;
+		for (unsigned i = 0; i < 2; i++) {
+			peer->totals[i] = calloc(count, sizeof(uint64_t));
+			if (!peer->totals[i])
+				return -ENOMEM;
+		}
+	}
+	x->served_ns = now_ns;
+	return 0;
+}
+
+static int open_all(struct exchange *x, struct failure *failure)
+{
+	int error = exchange_keys_derive(x->rank->secret, &x->keys);
+
+	if (error == 0)
+		error = init_peers(x);
+	if (error)
+		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
+				   "memory");
+	guess_ports(x);
+	error = open_sockets(x, failure);
+	return error ? error : find_payloads(x, failure);
+}
+
+struct exchange *exchange_open(const struct exchange_options *options,
+			       struct failure *failure)
+{
+	struct exchange *x = calloc(1, sizeof(*x));
+
+	if (!x) {
+		failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM, "memory");
+		return NULL;
+	}
+	assert(options->hello_bytes <= sizeof(x->hello));
+	x->options = *options;
+	x->rank = options->rank;
+	x->control.fd = -1;
+	x->data.fd = -1;
+	x->digest = digest_kernel(options->kernel);
+	x->ask_ns = options->spins ? ASK_NS : ASK_SHARED_NS;
+	memcpy(x->hello, options->hello, options->hello_bytes);
+	if (open_all(x, failure) < 0) {
+		/* What it points to ends with the exchange. */
+		failure->what = NULL;
+		exchange_close(x);
+		return NULL;
+	}
+	exchange_tell_all(x, 0);
+	return x;
+}
+
+static bool all_are_here(const struct exchange *x)
+{
+	for (unsigned node = 0; node < exchange_node_count(x); node++)
+		if (node != exchange_own(x) && !x->peers[node].heard)
+			return false;
+	return true;
+}
+
+int exchange_join(struct exchange *x, struct failure *failure)
+{
+	int error = 0;
+
+	while (error == 0 && !all_are_here(x))
+		error = step(x, true, failure);
+	return error;
+}
+
+const void *exchange_hello(const struct exchange *x, unsigned node,
+			   size_t *byte_count)
+{
+	if (node == exchange_own(x)) {
+		*byte_count = x->options.hello_bytes;
+		return x->hello;
+	}
+	*byte_count = x->peers[node].hello_bytes;
+	return x->peers[node].hello;
+}
+
+/* --- collectives -----------------------------------------------------------
+ */
+
+int exchange_begin(struct exchange *x,
+		   const struct exchange_collective *collective,
+		   struct failure *failure)
+{
+	assert(!x->collective);
+	x->collective = collective;
+	x->exchange++;
+	x->prepared = false;
+	exchange_send_begin(x);
+	for (unsigned node = 0; node < exchange_node_count(x); node++) {
+		struct exchange_peer *peer = &x->peers[node];
+
+		arrivals_fini(&peer->in);
+		peer->in_open = false;
+		peer->in_sent_bytes = 0;
+		peer->granted_bytes = 0;
+		store_le64(&x->totals[node], peer->out_bytes);
+	}
+	exchange_tell_all(x, 0);
+	return step(x, false, failure);
+}
+
+uint64_t exchange_bytes(const struct exchange *x, unsigned source,
+			unsigned destination)
+{
+	if (source == exchange_own(x))
+		return x->peers[destination].out_bytes;
+	return x->peers[source].totals[x->exchange % 2][destination];
+}
+
+static bool all_are_acked(const struct exchange *x)
+{
+	for (unsigned node = 0; node < exchange_node_count(x); node++)
+		if (!exchange_is_acked(x, node))
+			return false;
+	return true;
+}
+
+int exchange_receive(struct exchange *x, struct failure *failure)
+{
+	int error = 0;
+
+	while (error == 0 && (!x->prepared || x->in_left > 0))
+		error = step(x, true, failure);
+	return error;
+}
+
+int exchange_finish(struct exchange *x, struct failure *failure)
+{
+	int error = exchange_receive(x, failure);
+
+	while (error == 0 && !all_are_acked(x))
+		error = step(x, true, failure);
+	x->collective = NULL;
+	return error;
+}
+
+/* --- barriers --------------------------------------------------------------
+ */
+
+static bool phase_is_reached(const struct exchange *x)
+{
+	if (exchange_own(x) != 0)
+		return x->peers[0].phase >= x->phase_wanted;
+	for (unsigned node = 1; node < exchange_node_count(x); node++)
+		if (x->peers[node].phase < x->phase_wanted)
+			return false;
+	return true;
+}
+
+int exchange_barrier(struct exchange *x, uint32_t phase, const void *blob,
+		     size_t blob_bytes, struct failure *failure)
+{
+	int error = 0;
+
+	assert(blob_bytes <= sizeof(x->blob));
+	if (blob_bytes > 0)
+		memcpy(x->blob, blob, blob_bytes);
+	x->blob_bytes = blob_bytes;
+	x->phase_wanted = phase;
+	x->busy_ms = 0;
+	if (exchange_own(x) != 0) {
+		x->phase = phase;
+		exchange_tell(x, 0, 0);
+	}
+	while (error == 0 && !phase_is_reached(x))
+		error = step(x, true, failure);
+	x->phase_wanted = 0;
+	if (error == 0 && exchange_own(x) == 0) {
+		x->phase = phase;
+		exchange_tell_all(x, 0);
+	}
+	return error;
+}
+
+const void *exchange_blob(const struct exchange *x, unsigned node,
+			  size_t *byte_count)
+{
+	if (node == exchange_own(x)) {
+		*byte_count = x->blob_bytes;
+		return x->blob;
+	}
+	*byte_count = x->peers[node].blob_bytes;
+	return x->peers[node].blob;
+}
+
+void exchange_leave(struct exchange *x)
+{
+	uint64_t end_ns = clock_now_ns() + LEAVE_NS;
+	struct failure failure;
+
+	if (exchange_own(x) != 0) {
+		x->phase = PHASE_GONE;
+		exchange_tell(x, 0, 0);
+		return;
+	}
+	x->phase_wanted = PHASE_GONE;
+	while (!phase_is_reached(x) && clock_now_ns() < end_ns)
+		if (step(x, true, &failure) < 0)
+			return;
+}
+
+void exchange_say_busy(struct exchange *x, uint32_t busy_ms)
+{
+	x->busy_ms = busy_ms;
+	exchange_tell_all(x, 0);
+}
+
+/* --- reporting -------------------------------------------------------------
+ */
+
+int64_t exchange_clock_offset_ns(const struct exchange *x, uint64_t *bound_ns)
+{
+	const struct exchange_peer *peer = &x->peers[0];
+
+	*bound_ns = 0;
+	if (exchange_own(x) == 0)
+		return 0;
+	*bound_ns = peer->round_trip_ns == UINT64_MAX ? UINT64_MAX
+						      : peer->round_trip_ns / 2;
+	return peer->offset_ns;
+}
+
+const struct exchange_counters *exchange_counters(const struct exchange *x)
+{
+	return &x->counters;
+}
+
+uint32_t exchange_payload_bytes(const struct exchange *x)
+{
+	unsigned next = (exchange_own(x) + 1) % exchange_node_count(x);
+
+	return x->peers[next].segment_bytes;
+}
+
+const char *exchange_schedule_name(enum exchange_schedule schedule)
+{
+	static const char *const names[] = { "rounds", "all-at-once",
+					     "windowed" };
+
+	return names[schedule];
+}
+
+void exchange_close(struct exchange *x)
+{
+	if (!x)
+		return;
+	datagram_close(&x->control);
+	datagram_close(&x->data);
+	for (unsigned node = 0; x->peers && node < exchange_node_count(x);
+	     node++) {
+		arrivals_fini(&x->peers[node].in);
+		free(x->peers[node].totals[0]);
+		free(x->peers[node].totals[1]);
+	}
+	free(x->peers);
+	free(x->totals);
+	free(x);
+}

@@ -1,0 +1,313 @@
+/*
+ * exchange_status.c - say where we stand, and hear where the others are
+ *
+ * A STATUS is made from what is so at the moment, whatever the occasion: there
+ * is no reply or event that could be lost, only news that come later.
+ */
+#include "clock.h"
+#include "exchange_state.h"
+
+/* A list of gaps that was not served by then is told again, later each time. */
+#define GAPS_AGAIN_NS ((uint64_t)4000000)
+#define GAPS_AGAIN_NS_MAX ((uint64_t)64000000)
+
+/* --- saying ----------------------------------------------------------------
+ */
+
+static void put_message_state(struct exchange *x, unsigned node,
+			      struct exchange_status *status)
+{
+	struct exchange_peer *peer = &x->peers[node];
+
+	status->round = x->round;
+	status->segment_bytes = peer->segment_bytes;
+	status->sent_bytes = peer->sent_bytes;
+	if (x->prepared) {
+		status->flags |= EXCHANGE_READY;
+		status->prefix_bytes = arrivals_prefix_bytes(&peer->in);
+		status->grant_bytes = peer->granted_bytes;
+		peer->told_bytes = status->prefix_bytes;
+	}
+	/* Who is ready has all announcements. */
+	if (!peer->ready) {
+		status->totals = (const uint8_t *)x->totals;
+		status->total_count = (uint16_t)exchange_node_count(x);
+	}
+}
+
+static void put_blob(struct exchange *x, unsigned node,
+		     struct exchange_status *status)
+{
+	if (x->phase > 0) {
+		status->blob = x->blob;
+		status->blob_bytes = node == 0 ? (uint16_t)x->blob_bytes : 0;
+	} else if (!x->peers[node].hears) {
+		status->blob = x->hello;
+		status->blob_bytes = (uint16_t)x->options.hello_bytes;
+	}
+}
+
+static void put_failure(struct exchange *x, struct exchange_status *status)
+{
+	if (!x->failed)
+		return;
+	status->flags |= EXCHANGE_FAILED;
+	status->failure_node = (uint16_t)x->failed_node;
+	status->failure_status = (uint16_t)x->failure.status;
+	status->text = x->failure.why;
+	status->text_bytes =
+		(uint16_t)MIN(strlen(x->failure.why), EXCHANGE_TEXT_BYTES_MAX);
+}
+
+static void put_gaps(struct exchange_peer *peer, struct exchange_status *status)
+{
+	uint64_t limit =
+		DIV_ROUND_UP(peer->in_sent_bytes, peer->in.segment_bytes);
+
+	limit = MIN(MAX(limit, peer->in.end), peer->in.segment_count);
+	status->gap_count = (uint16_t)arrivals_gaps(
+		&peer->in, limit, status->gaps, EXCHANGE_GAPS_MAX);
+}
+
+/* To where it is, or, before it was heard, wherever it may be. */
+static void send_status(struct exchange *x, unsigned node,
+			const uint8_t *datagram, size_t byte_count)
+{
+	struct exchange_peer *peer = &x->peers[node];
+	struct iovec part = { (void *)datagram, byte_count };
+	unsigned tries =
+		peer->heard || peer->serial_out < 3 ? 1 : EXCHANGE_PORT_TRIES;
+
+	for (unsigned i = 0; i < tries; i++) {
+		struct address to = peer->control;
+
+		address_set_port(&to, (uint16_t)(address_port(&to) +
+						 i * EXCHANGE_PORT_STEP));
+		datagram_send(&x->control, &to, &part, 1, byte_count,
+			      byte_count);
+		x->counters.status_datagrams++;
+	}
+}
+
+static void tell(struct exchange *x, unsigned node, uint32_t flags,
+		 bool with_gaps)
+{
+	uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX];
+	struct exchange_peer *peer = &x->peers[node];
+	struct exchange_status status = {
+		.source = (uint16_t)exchange_own(x),
+		.destination = (uint16_t)node,
+		.serial = ++peer->serial_out,
+		.flags = flags,
+		.phase = x->phase,
+		.exchange = x->exchange,
+		.data_port = address_port(&x->data.local),
+		.busy_ms = x->busy_ms,
+		.served_serial = peer->served_serial,
+		.gap_serial = peer->gap_serial,
+		.echo_ns = peer->clock_ns,
+	};
+
+	if (x->exchange > 0)
+		put_message_state(x, node, &status);
+	if (with_gaps)
+		put_gaps(peer, &status);
+	put_blob(x, node, &status);
+	put_failure(x, &status);
+	status.clock_ns = clock_now_ns();
+	if (peer->clock_ns)
+		status.held_ns = status.clock_ns - peer->clock_heard_ns;
+	send_status(x, node, datagram,
+		    exchange_status_seal(&status, &x->keys, datagram));
+}
+
+void exchange_tell(struct exchange *x, unsigned node, uint32_t flags)
+{
+	tell(x, node, flags, false);
+}
+
+/* The next rank first: all ranks do this at about the same time. */
+void exchange_tell_all(struct exchange *x, uint32_t flags)
+{
+	unsigned count = exchange_node_count(x);
+
+	for (unsigned i = 1; i < count; i++)
+		exchange_tell(x, (exchange_own(x) + i) % count, flags);
+}
+
+static void tell_gaps_to(struct exchange *x, unsigned node, uint64_t now_ns)
+{
+	struct exchange_peer *peer = &x->peers[node];
+	bool outstanding = peer->gap_served != peer->gap_serial;
+
+	if (!peer->in_open || arrivals_complete(&peer->in) ||
+	    (peer->in.end <= peer->in.prefix &&
+	     peer->in_sent_bytes <= arrivals_prefix_bytes(&peer->in)))
+		return;
+	if (!outstanding)
+		peer->gap_interval_ns = GAPS_AGAIN_NS;
+	else if (now_ns - peer->gap_told_ns < peer->gap_interval_ns)
+		return;
+	else if (peer->gap_interval_ns < GAPS_AGAIN_NS_MAX)
+		peer->gap_interval_ns *= 2;
+	peer->gap_serial++;
+	peer->gap_told_ns = now_ns;
+	tell(x, node, 0, true);
+}
+
+void exchange_tell_gaps(struct exchange *x, uint64_t now_ns)
+{
+	if (!x->prepared || x->in_left == 0)
+		return;
+	for (unsigned node = 0; node < exchange_node_count(x); node++)
+		tell_gaps_to(x, node, now_ns);
+}
+
+/* --- hearing ---------------------------------------------------------------
+ */
+
+static void hear_clock(struct exchange_peer *peer,
+		       const struct exchange_status *status, uint64_t now_ns)
+{
+	uint64_t round_trip_ns = now_ns - status->echo_ns - status->held_ns;
+
+	peer->clock_ns = status->clock_ns;
+	peer->clock_heard_ns = now_ns;
+	if (status->echo_ns == 0 || round_trip_ns >= peer->round_trip_ns)
+		return;
+	peer->round_trip_ns = round_trip_ns;
+	peer->offset_ns =
+		(int64_t)(status->clock_ns + round_trip_ns / 2 - now_ns);
+}
+
+static void hear_blob(struct exchange_peer *peer,
+		      const struct exchange_status *status)
+{
+	if (status->blob_bytes == 0)
+		return;
+	if (status->phase > 0) {
+		peer->blob_bytes = status->blob_bytes;
+		memcpy(peer->blob, status->blob, status->blob_bytes);
+	} else {
+		peer->hello_bytes = status->blob_bytes;
+		memcpy(peer->hello, status->blob, status->blob_bytes);
+	}
+}
+
+static void hear_totals(struct exchange *x, struct exchange_peer *peer,
+			const struct exchange_status *status)
+{
+	unsigned slot = status->exchange % 2;
+
+	if (status->total_count != exchange_node_count(x) ||
+	    status->segment_bytes == 0 || status->exchange == 0 ||
+	    peer->announced[slot] == status->exchange)
+		return;
+	for (unsigned i = 0; i < status->total_count; i++)
+		peer->totals[slot][i] = exchange_total(status, i);
+	peer->announced_segment_bytes[slot] = status->segment_bytes;
+	peer->announced[slot] = status->exchange;
+}
+
+/* A list of gaps takes the place of an earlier one. */
+static void hear_gaps(struct exchange_peer *peer,
+		      const struct exchange_status *status)
+{
+	if (status->gap_count == 0 || status->gap_serial == peer->resend_serial)
+		return;
+	memcpy(peer->resend, status->gaps,
+	       status->gap_count * sizeof(status->gaps[0]));
+	peer->resend_count = status->gap_count;
+	peer->resend_at = 0;
+	peer->resend_serial = status->gap_serial;
+}
+
+static void hear_message_state(struct exchange_peer *peer,
+			       const struct exchange_status *status)
+{
+	if (status->flags & EXCHANGE_READY)
+		peer->ready = true;
+	peer->round = MAX(peer->round, status->round);
+	peer->acked_bytes = MAX(peer->acked_bytes, status->prefix_bytes);
+	peer->grant_bytes = MAX(peer->grant_bytes, status->grant_bytes);
+	peer->in_sent_bytes = MAX(peer->in_sent_bytes, status->sent_bytes);
+	peer->gap_served = status->served_serial;
+	hear_gaps(peer, status);
+}
+
+static void hear_failure(struct exchange *x,
+			 const struct exchange_status *status)
+{
+	char why[FAILURE_WHY_BYTES];
+
+	snprintf(why, sizeof(why), "%.*s", (int)status->text_bytes,
+		 status->text);
+	exchange_note_failure(
+		x, MIN(status->failure_node, exchange_node_count(x) - 1),
+		EXIT_PEER, why);
+}
+
+/* Where it is is where it speaks from: it may have had to take another port. */
+static void hear_address(struct exchange_peer *peer,
+			 const struct exchange_status *status,
+			 const struct address *from)
+{
+	peer->control = *from;
+	peer->data = *from;
+	address_set_port(&peer->data, status->data_port);
+}
+
+static void hear(struct exchange *x, const struct exchange_status *status,
+		 const struct address *from, uint64_t now_ns)
+{
+	struct exchange_peer *peer = &x->peers[status->source];
+	bool answer = (status->flags & EXCHANGE_ASKS) != 0;
+
+	if (peer->heard && (int32_t)(status->serial - peer->serial_in) <= 0)
+		return;
+	peer->serial_in = status->serial;
+	/* Who has not heard us yet waits for that. */
+	answer |= !peer->heard && status->echo_ns == 0;
+	peer->heard = true;
+	peer->heard_ns = now_ns;
+	peer->hears |= status->echo_ns != 0;
+	peer->patient_ns = now_ns + status->busy_ms * (uint64_t)1000000;
+	hear_address(peer, status, from);
+	hear_clock(peer, status, now_ns);
+	hear_blob(peer, status);
+	hear_totals(x, peer, status);
+	peer->phase = MAX(peer->phase, status->phase);
+	peer->exchange = MAX(peer->exchange, status->exchange);
+	if (status->exchange == x->exchange && x->exchange > 0)
+		hear_message_state(peer, status);
+	if (status->flags & EXCHANGE_FAILED)
+		hear_failure(x, status);
+	if (answer)
+		exchange_tell(x, status->source, 0);
+}
+
+bool exchange_hear(struct exchange *x, uint64_t now_ns)
+{
+	uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX + 1];
+	struct datagram_head head;
+	bool any = false;
+
+	while (datagram_receive(&x->control, datagram, sizeof(datagram),
+				&head) > 0) {
+		struct exchange_status status;
+
+		any = true;
+		if (head.total_bytes > EXCHANGE_STATUS_BYTES_MAX ||
+		    !exchange_status_open(datagram, head.total_bytes, &x->keys,
+					  &status) ||
+		    status.destination != exchange_own(x) ||
+		    status.source >= exchange_node_count(x) ||
+		    status.source == exchange_own(x) ||
+		    status.exchange > x->exchange + 1) {
+			x->counters.stray_datagrams++;
+			continue;
+		}
+		hear(x, &status, &head.from, now_ns);
+	}
+	return any;
+}
