@@ -11,7 +11,7 @@
 int arrivals_init(struct arrivals *arrivals, uint64_t byte_count,
 		  uint32_t segment_bytes)
 {
-	/* Not DIV_ROUND_UP: what a peer announces may be close to 2^64. */
+	/* No DIV_ROUND_UP here: what a peer announces may be near 2^64. */
 	uint64_t segment_count =
 		byte_count / segment_bytes + (byte_count % segment_bytes != 0);
 
@@ -22,8 +22,8 @@ int arrivals_init(struct arrivals *arrivals, uint64_t byte_count,
 	};
 	if (segment_count == 0)
 		return 0;
-	arrivals->bits = calloc(DIV_ROUND_UP(segment_count, 64),
-				sizeof(*arrivals->bits));
+	arrivals->bits =
+		calloc(segment_count / 64 + 1, sizeof(*arrivals->bits));
 	return arrivals->bits ? 0 : -ENOMEM;
 }
 
