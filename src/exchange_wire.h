@@ -46,6 +46,7 @@
 #define EXCHANGE_SECRET_BYTES 32
 #define EXCHANGE_DATA_HEADER_BYTES 32
 #define EXCHANGE_STATUS_BYTES_MAX 1400
+#define EXCHANGE_STATUS_FIXED_BYTES 120
 #define EXCHANGE_NODES_MAX 128
 #define EXCHANGE_BLOB_BYTES_MAX 512
 #define EXCHANGE_GAPS_MAX 64
@@ -80,12 +81,14 @@ void exchange_data_seal(const struct exchange_data *data,
 			uint8_t header[EXCHANGE_DATA_HEADER_BYTES]);
 
 /* Take a header apart without looking at the payload.  False: not of this job
- * or version, or fields that cannot be (length 0, unused byte not zero). */
+ * or version, or fields that cannot be (length or exchange 0, unused byte not
+ * zero, a rank of EXCHANGE_NODES_MAX or more, an end past 2^64). */
 bool exchange_data_open(const uint8_t header[EXCHANGE_DATA_HEADER_BYTES],
 			const struct exchange_keys *keys,
 			struct exchange_data *data);
 
-/* Whether header and payload, in parts, are as they were sealed. */
+/* Whether header and payload, in parts, are as they were sealed; the parts must
+ * have as many bytes as the header tells. */
 bool exchange_data_is_whole(const uint8_t header[EXCHANGE_DATA_HEADER_BYTES],
 			    const struct exchange_keys *keys, digest_fn *digest,
 			    const struct iovec *parts, unsigned part_count);
@@ -119,27 +122,32 @@ struct exchange_status {
 	/* To relate clocks: the source's now, the last clock_ns it has seen of
 	 * the destination's (0: none) and for how long it has had it. */
 	uint64_t clock_ns, echo_ns, held_ns;
-	/* If EXCHANGE_FAILED. */
+	/* If EXCHANGE_FAILED; else 0. */
 	uint16_t failure_node;	 /* at fault */
-	uint16_t failure_status; /* enum exit_status */
+	uint16_t failure_status; /* enum exit_status; not EXIT_DONE */
 	/* Tails; counts of 0: absent.  Point into the datagram when opened. */
 	const uint8_t *blob; /* what the program above has to say */
 	uint16_t blob_bytes;
 	const uint8_t *totals; /* u64 each: bytes of this source's messages */
 	uint16_t total_count;  /* to each node: 0 or the number of nodes */
-	const char *text;      /* reason of the failure, no NUL */
+	const char *text;      /* reason, no NUL; only if EXCHANGE_FAILED */
 	uint16_t text_bytes;
 	struct arrivals_gap gaps[EXCHANGE_GAPS_MAX]; /* segments, each u64 */
 	uint16_t gap_count;
 };
 
-/* Bytes written.  Gaps that find no room are left out; everything else fits by
- * the limits above (asserted). */
+/*
+ * Bytes written.  Fields and counts must be such that exchange_status_open()
+ * takes them, and blob and totals find room beside each other: with 128 totals
+ * a blob of 256 bytes does (asserted).  Left out when there is no room: gaps,
+ * and the totals of a status that tells of a failure.  Of a gap of 2^32
+ * segments or more the first 2^32 - 1 are named.
+ */
 size_t exchange_status_seal(const struct exchange_status *status,
 			    const struct exchange_keys *keys,
 			    uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX]);
 
-/* False: drop it. */
+/* False: drop it; *status is then undefined. */
 bool exchange_status_open(const uint8_t *datagram, size_t datagram_bytes,
 			  const struct exchange_keys *keys,
 			  struct exchange_status *status);
