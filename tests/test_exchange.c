@@ -1,0 +1,382 @@
+/*
+ * test_exchange.c - ranks as threads of one process, over loopback
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <linux/filter.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "exchange_state.h"
+
+#define NODES_MAX 16
+#define HEAD_BYTES 24 /* a second place for the beginning of each message */
+#define DEADLINE_NS ((uint64_t)60 * 1000000000)
+
+struct setting {
+	unsigned node_count;
+	enum exchange_schedule schedule;
+	uint32_t payload_bytes;
+	uint32_t window_bytes;
+	bool plain;
+	unsigned loss_percent; /* of all datagrams, or of batches */
+	unsigned collectives;
+	uint64_t (*bytes)(unsigned exchange, unsigned source, unsigned to);
+};
+
+/* One rank, in a thread of its own. */
+struct node {
+	const struct setting *setting;
+	struct rank rank;
+	unsigned exchange; /* at hand */
+	uint64_t in_bytes[NODES_MAX];
+	uint8_t *heads[NODES_MAX], *bodies[NODES_MAX];
+	bool whole[NODES_MAX];
+	unsigned whole_count;
+	uint64_t prefix[NODES_MAX];
+	bool bad; /* something was not as it should be */
+	struct failure failure;
+	pthread_t thread;
+};
+
+static uint8_t byte_at(unsigned exchange, unsigned source, unsigned to,
+		       uint64_t offset)
+{
+	uint64_t mixed = (offset + 1) * 0x9e3779b97f4a7c15u + source * 1009 +
+			 to * 31 + exchange * 7;
+
+	return (uint8_t)(mixed >> 40);
+}
+
+static void read_message(void *context, unsigned to, uint64_t offset,
+			 uint8_t *target, size_t byte_count)
+{
+	const struct node *node = context;
+
+	for (size_t i = 0; i < byte_count; i++)
+		target[i] = byte_at(node->exchange, node->rank.rank, to,
+				    offset + i);
+}
+
+static int prepare(void *context, const uint64_t *receive_bytes,
+		   struct failure *failure)
+{
+	struct node *node = context;
+
+	(void)failure;
+	for (unsigned i = 0; i < node->setting->node_count; i++) {
+		node->in_bytes[i] = receive_bytes[i];
+		node->heads[i] = calloc(1, HEAD_BYTES);
+		node->bodies[i] = calloc(1, receive_bytes[i] + 1);
+		node->prefix[i] = 0;
+		node->whole[i] = false;
+	}
+	node->whole_count = 0;
+	return 0;
+}
+
+static uint8_t *place(void *context, unsigned from, uint64_t offset,
+		      size_t *room)
+{
+	struct node *node = context;
+
+	if (offset < HEAD_BYTES) {
+		*room = HEAD_BYTES - offset;
+		return node->heads[from] + offset;
+	}
+	*room = node->in_bytes[from] - offset;
+	return node->bodies[from] + offset;
+}
+
+static void arrived(void *context, unsigned from, uint64_t prefix_bytes,
+		    bool whole)
+{
+	struct node *node = context;
+
+	if (node->whole[from] ||
+	    (prefix_bytes <= node->prefix[from] && prefix_bytes > 0))
+		node->bad = true;
+	node->prefix[from] = prefix_bytes;
+	node->whole[from] = whole;
+	node->whole_count += whole;
+	if (whole != (prefix_bytes == node->in_bytes[from]))
+		node->bad = true;
+}
+
+static void check_and_free(struct node *node)
+{
+	unsigned own = node->rank.rank;
+
+	for (unsigned from = 0; from < node->setting->node_count; from++) {
+		for (uint64_t i = 0; i < node->in_bytes[from]; i++) {
+			const uint8_t *bytes = i < HEAD_BYTES
+						       ? node->heads[from]
+						       : node->bodies[from];
+
+			if (bytes[i] != byte_at(node->exchange, from, own, i))
+				node->bad = true;
+		}
+		free(node->heads[from]);
+		free(node->bodies[from]);
+	}
+	if (node->whole_count != node->setting->node_count - 1)
+		node->bad = true;
+}
+
+static int run_collectives(struct node *node, struct exchange *x)
+{
+	const struct setting *setting = node->setting;
+
+	for (node->exchange = 1; node->exchange <= setting->collectives;
+	     node->exchange++) {
+		uint64_t send_bytes[NODES_MAX];
+		struct exchange_collective collective = {
+			.context = node,
+			.send_bytes = send_bytes,
+			.read = read_message,
+			.prepare = prepare,
+			.place = place,
+			.arrived = arrived,
+		};
+		int error;
+
+		for (unsigned to = 0; to < setting->node_count; to++)
+			send_bytes[to] = setting->bytes(node->exchange,
+							node->rank.rank, to);
+		error = exchange_begin(x, &collective, &node->failure);
+		if (error == 0)
+			error = exchange_finish(x, &node->failure);
+		if (error)
+			return error;
+		check_and_free(node);
+	}
+	return 0;
+}
+
+/* What comes in is dropped in so many cases of a hundred, by the kernel. */
+static void lose(int fd, unsigned percent)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 (uint32_t)(SKF_AD_OFF + SKF_AD_RANDOM)),
+		BPF_STMT(BPF_ALU | BPF_MOD | BPF_K, 100),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, percent, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	struct sock_fprog program = { ARRAY_LEN(code), code };
+
+	if (percent > 0)
+		setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program,
+			   sizeof(program));
+}
+
+static void *run_node(void *argument)
+{
+	struct node *node = argument;
+	const struct setting *setting = node->setting;
+	struct exchange_options options = {
+		.rank = &node->rank,
+		.schedule = setting->schedule,
+		.payload_bytes = setting->payload_bytes,
+		.window_bytes = setting->window_bytes,
+		.plain = setting->plain,
+		.deadline_ns = DEADLINE_NS,
+		.hello = &node->rank.rank,
+		.hello_bytes = sizeof(node->rank.rank),
+		.kernel = cpu_level_detect(),
+	};
+	struct exchange *x = exchange_open(&options, &node->failure);
+	uint32_t blob = node->rank.rank * 3;
+	int error = -1;
+
+	if (x) {
+		lose(x->control.fd, setting->loss_percent);
+		lose(x->data.fd, setting->loss_percent);
+		error = exchange_join(x, &node->failure);
+	}
+	for (unsigned i = 0; error == 0 && i < setting->node_count; i++) {
+		size_t bytes;
+		const void *hello = exchange_hello(x, i, &bytes);
+
+		if (bytes != sizeof(i) || memcmp(hello, &i, sizeof(i)) != 0)
+			node->bad = true;
+	}
+	if (error == 0)
+		error = run_collectives(node, x);
+	if (error == 0)
+		error = exchange_barrier(x, 1, &blob, sizeof(blob),
+					 &node->failure);
+	for (unsigned i = 0;
+	     error == 0 && node->rank.rank == 0 && i < setting->node_count;
+	     i++) {
+		uint32_t want = i * 3;
+		size_t bytes;
+		const void *got = exchange_blob(x, i, &bytes);
+
+		if (bytes != sizeof(want) || memcmp(got, &want, bytes) != 0)
+			node->bad = true;
+	}
+	if (error == 0)
+		error = exchange_barrier(x, 2, NULL, 0, &node->failure);
+	if (error == 0)
+		exchange_leave(x);
+	node->bad |= error != 0;
+	exchange_close(x);
+	return NULL;
+}
+
+/* A secret of this process, and so ports of its own. */
+static void init_rank(struct rank *rank, unsigned number, unsigned count)
+{
+	static unsigned run;
+	char text[64];
+
+	if (number == 0)
+		run++;
+	*rank = (struct rank){ .rank = number, .node_count = count };
+	memcpy(rank->secret, &run, sizeof(run));
+	snprintf(text, sizeof(text), "%d", (int)getpid());
+	memcpy(rank->secret + 8, text, strlen(text));
+	rank->addresses = calloc(count, sizeof(*rank->addresses));
+	rank->names = calloc(count, sizeof(*rank->names));
+	for (unsigned i = 0; i < count; i++) {
+		snprintf(text, sizeof(text), "127.0.0.%u:7300", 2 + i % 5);
+		assert_int_equal(address_parse(text, &rank->addresses[i]), 0);
+		rank->names[i] = strdup(text);
+	}
+}
+
+static void run(const struct setting *setting)
+{
+	static struct node nodes[NODES_MAX];
+
+	memset(nodes, 0, sizeof(nodes));
+	for (unsigned i = 0; i < setting->node_count; i++) {
+		nodes[i].setting = setting;
+		init_rank(&nodes[i].rank, i, setting->node_count);
+	}
+	for (unsigned i = 0; i < setting->node_count; i++)
+		assert_int_equal(pthread_create(&nodes[i].thread, NULL,
+						run_node, &nodes[i]),
+				 0);
+	for (unsigned i = 0; i < setting->node_count; i++)
+		pthread_join(nodes[i].thread, NULL);
+	for (unsigned i = 0; i < setting->node_count; i++) {
+		if (nodes[i].failure.status != EXIT_DONE)
+			fail_msg("rank %u: %s: %s", i,
+				 nodes[i].failure.what ? nodes[i].failure.what
+						       : "",
+				 nodes[i].failure.why);
+		assert_false(nodes[i].bad);
+		for (unsigned k = 0; k < setting->node_count; k++)
+			free(nodes[i].rank.names[k]);
+		free(nodes[i].rank.names);
+		free(nodes[i].rank.addresses);
+	}
+}
+
+static uint64_t even_bytes(unsigned exchange, unsigned source, unsigned to)
+{
+	(void)exchange, (void)source, (void)to;
+	return 150000;
+}
+
+static uint64_t odd_bytes(unsigned exchange, unsigned source, unsigned to)
+{
+	static const uint64_t sizes[] = { 0,	1,     23,    24,    25,
+					  1440, 70000, 65475, 300001 };
+
+	return sizes[(exchange * 5 + source * 3 + to * 7) % 9];
+}
+
+static uint64_t bytes_to_one(unsigned exchange, unsigned source, unsigned to)
+{
+	(void)source;
+	return to == exchange % 3 ? 200000 : 0;
+}
+
+static void exchange__rounds_of_all_sizes(void **state)
+{
+	static const unsigned counts[] = { 1, 2, 3, 4, 7, 8, 16 };
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+		run(&(struct setting){ .node_count = counts[i],
+				       .collectives = 2,
+				       .bytes = odd_bytes });
+}
+
+static void exchange__other_schedules(void **state)
+{
+	(void)state;
+	for (enum exchange_schedule s = EXCHANGE_ROUNDS; s <= EXCHANGE_WINDOWED;
+	     s++) {
+		run(&(struct setting){ .node_count = 5,
+				       .schedule = s,
+				       .collectives = 3,
+				       .bytes = odd_bytes });
+		run(&(struct setting){ .node_count = 4,
+				       .schedule = s,
+				       .collectives = 3,
+				       .bytes = bytes_to_one });
+	}
+}
+
+static void exchange__segments_of_an_ethernet(void **state)
+{
+	(void)state;
+	for (unsigned plain = 0; plain < 2; plain++)
+		run(&(struct setting){ .node_count = 4,
+				       .payload_bytes = 1472,
+				       .plain = plain,
+				       .collectives = 2,
+				       .bytes = even_bytes });
+}
+
+/* The window is smaller than a message: it moves with what has arrived. */
+static void exchange__a_small_window(void **state)
+{
+	(void)state;
+	run(&(struct setting){ .node_count = 3,
+			       .payload_bytes = 1000,
+			       .window_bytes = 5000,
+			       .collectives = 2,
+			       .bytes = even_bytes });
+}
+
+/* Batches too: a gap of many segments. */
+static void exchange__what_is_lost_is_sent_again(void **state)
+{
+	static const unsigned percents[] = { 1, 5, 20, 40 };
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_LEN(percents); i++)
+		for (unsigned plain = 0; plain < 2; plain++)
+			run(&(struct setting){ .node_count = 4,
+					       .payload_bytes = 1472,
+					       .plain = plain,
+					       .loss_percent = percents[i],
+					       .collectives = 2,
+					       .bytes = odd_bytes });
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(exchange__rounds_of_all_sizes),
+		cmocka_unit_test(exchange__other_schedules),
+		cmocka_unit_test(exchange__segments_of_an_ethernet),
+		cmocka_unit_test(exchange__a_small_window),
+		cmocka_unit_test(exchange__what_is_lost_is_sent_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
