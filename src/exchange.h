@@ -97,7 +97,8 @@ struct exchange_collective {
 	bool (*idle)(void *context);
 };
 
-/* Sockets, and the first greetings.  NULL with *failure filled. */
+/* Sockets, and the first greetings.  NULL with *failure filled.  What later
+ * failures name stays until exchange_close(). */
 struct exchange *exchange_open(const struct exchange_options *options,
 			       struct failure *failure);
 

@@ -19,6 +19,11 @@
 #define NODES_MAX 16
 #define HEAD_BYTES 24 /* a second place for the beginning of each message */
 #define DEADLINE_NS ((uint64_t)60 * 1000000000)
+/* Where a rank is to be given up: longer than a living one may be kept from
+ * answering by a busy machine. */
+#define SHORT_DEADLINE_NS ((uint64_t)3 * 1000000000)
+
+enum conduct { BEHAVES, STAYS_AWAY, LEAVES_AFTER_JOINING, FAILS };
 
 struct setting {
 	unsigned node_count;
@@ -28,6 +33,8 @@ struct setting {
 	bool plain;
 	unsigned loss_percent; /* of all datagrams, or of batches */
 	unsigned collectives;
+	enum conduct conduct; /* of rank 1 */
+	bool strangers;	      /* send to all */
 	uint64_t (*bytes)(unsigned exchange, unsigned source, unsigned to);
 };
 
@@ -42,7 +49,9 @@ struct node {
 	unsigned whole_count;
 	uint64_t prefix[NODES_MAX];
 	bool bad; /* something was not as it should be */
+	uint64_t strays;
 	struct failure failure;
+	char what[64]; /* of the failure, which ends with the exchange */
 	pthread_t thread;
 };
 
@@ -178,6 +187,67 @@ static void lose(int fd, unsigned percent)
 			   sizeof(program));
 }
 
+/* Datagrams that only look as if they were ours. */
+static void disturb(const struct exchange *x, unsigned seed)
+{
+	struct exchange_keys keys = x->keys, strange;
+	uint8_t bytes[EXCHANGE_STATUS_BYTES_MAX + 100], secret[32] = { 9 };
+	struct exchange_data data = { .exchange = 1, .source = 1, .length = 8 };
+	struct exchange_status status = { .source = 1,
+					  .serial = 1u << 30,
+					  .exchange = 1,
+					  .flags = EXCHANGE_READY };
+	struct datagram_socket out;
+	struct datagram_options plain = { .plain = true };
+	struct address any;
+	struct failure failure;
+
+	exchange_keys_derive(secret, &strange);
+	address_parse("127.0.0.1:7300", &any);
+	address_set_port(&any, 0);
+	if (datagram_open(&out, &any, &plain, &failure) < 0)
+		return;
+	for (unsigned i = 0; i < 400; i++) {
+		struct iovec part = { bytes, (i * 37 + seed) % sizeof(bytes) };
+		const struct exchange_keys *by = i % 2 ? &strange : &keys;
+
+		for (size_t k = 0; k < sizeof(bytes); k++)
+			bytes[k] = (uint8_t)(k * 31 + i * 7 + seed);
+		data.destination = status.destination = (uint16_t)x->rank->rank;
+		if (i % 3 == 0) {
+			exchange_data_seal(&data, by, digest_scalar, bytes + 32,
+					   bytes);
+			part.iov_len = 40;
+			bytes[33] ^= by == &keys; /* damaged, if it was good */
+		} else if (i % 3 == 1) {
+			part.iov_len = exchange_status_seal(&status, by, bytes);
+			bytes[part.iov_len - 1] ^= by == &keys;
+			part.iov_len -= i % 5 == 0;
+		}
+		if (part.iov_len == 0)
+			continue;
+		datagram_send(&out, &x->control.local, &part, 1, part.iov_len,
+			      part.iov_len);
+		datagram_send(&out, &x->data.local, &part, 1, part.iov_len,
+			      part.iov_len);
+	}
+	datagram_close(&out);
+}
+
+/* What rank 1 does instead of what it should; false: nothing else. */
+static bool misbehave(struct node *node, struct exchange *x)
+{
+	struct failure mine;
+
+	if (node->rank.rank != 1)
+		return false;
+	if (node->setting->conduct == FAILS) {
+		failure_set(&mine, EXIT_FILE, "out.1", 0, "the disk is full");
+		exchange_fail(x, &mine);
+	}
+	return node->setting->conduct != BEHAVES;
+}
+
 static void *run_node(void *argument)
 {
 	struct node *node = argument;
@@ -188,16 +258,21 @@ static void *run_node(void *argument)
 		.payload_bytes = setting->payload_bytes,
 		.window_bytes = setting->window_bytes,
 		.plain = setting->plain,
-		.deadline_ns = DEADLINE_NS,
+		.deadline_ns = setting->conduct == BEHAVES ? DEADLINE_NS
+							   : SHORT_DEADLINE_NS,
 		.hello = &node->rank.rank,
 		.hello_bytes = sizeof(node->rank.rank),
 		.kernel = cpu_level_detect(),
 	};
-	struct exchange *x = exchange_open(&options, &node->failure);
+	struct exchange *x = NULL;
 	uint32_t blob = node->rank.rank * 3;
 	int error = -1;
 
+	if (node->rank.rank != 1 || setting->conduct != STAYS_AWAY)
+		x = exchange_open(&options, &node->failure);
 	if (x) {
+		if (setting->strangers)
+			disturb(x, node->rank.rank);
 		lose(x->control.fd, setting->loss_percent);
 		lose(x->data.fd, setting->loss_percent);
 		error = exchange_join(x, &node->failure);
@@ -209,6 +284,8 @@ static void *run_node(void *argument)
 		if (bytes != sizeof(i) || memcmp(hello, &i, sizeof(i)) != 0)
 			node->bad = true;
 	}
+	if (error == 0 && misbehave(node, x))
+		error = -1;
 	if (error == 0)
 		error = run_collectives(node, x);
 	if (error == 0)
@@ -229,6 +306,11 @@ static void *run_node(void *argument)
 	if (error == 0)
 		exchange_leave(x);
 	node->bad |= error != 0;
+	if (node->failure.what)
+		snprintf(node->what, sizeof(node->what), "%s",
+			 node->failure.what);
+	if (x)
+		node->strays = exchange_counters(x)->stray_datagrams;
 	exchange_close(x);
 	return NULL;
 }
@@ -254,10 +336,10 @@ static void init_rank(struct rank *rank, unsigned number, unsigned count)
 	}
 }
 
-static void run(const struct setting *setting)
-{
-	static struct node nodes[NODES_MAX];
+static struct node nodes[NODES_MAX];
 
+static void run_all(const struct setting *setting)
+{
 	memset(nodes, 0, sizeof(nodes));
 	for (unsigned i = 0; i < setting->node_count; i++) {
 		nodes[i].setting = setting;
@@ -270,12 +352,6 @@ static void run(const struct setting *setting)
 	for (unsigned i = 0; i < setting->node_count; i++)
 		pthread_join(nodes[i].thread, NULL);
 	for (unsigned i = 0; i < setting->node_count; i++) {
-		if (nodes[i].failure.status != EXIT_DONE)
-			fail_msg("rank %u: %s: %s", i,
-				 nodes[i].failure.what ? nodes[i].failure.what
-						       : "",
-				 nodes[i].failure.why);
-		assert_false(nodes[i].bad);
 		for (unsigned k = 0; k < setting->node_count; k++)
 			free(nodes[i].rank.names[k]);
 		free(nodes[i].rank.names);
@@ -283,10 +359,41 @@ static void run(const struct setting *setting)
 	}
 }
 
+/* All do their work. */
+static void run(const struct setting *setting)
+{
+	run_all(setting);
+	for (unsigned i = 0; i < setting->node_count; i++) {
+		if (nodes[i].failure.status != EXIT_DONE)
+			fail_msg("rank %u: %s", i, nodes[i].failure.why);
+		assert_false(nodes[i].bad);
+		if (setting->strangers)
+			assert_true(nodes[i].strays > 0);
+	}
+}
+
 static uint64_t even_bytes(unsigned exchange, unsigned source, unsigned to)
 {
 	(void)exchange, (void)source, (void)to;
 	return 150000;
+}
+
+/* Rank 1 does not: all others end, and say that it is rank 1. */
+static void run_without(enum conduct conduct, const char *why)
+{
+	struct setting setting = { .node_count = 4,
+				   .collectives = 2,
+				   .conduct = conduct,
+				   .bytes = even_bytes };
+
+	run_all(&setting);
+	for (unsigned i = 0; i < setting.node_count; i++) {
+		if (i == 1)
+			continue;
+		assert_int_equal(nodes[i].failure.status, EXIT_PEER);
+		assert_string_equal(nodes[i].what, "rank 1 (127.0.0.3:7300)");
+		assert_non_null(strstr(nodes[i].failure.why, why));
+	}
 }
 
 static uint64_t odd_bytes(unsigned exchange, unsigned source, unsigned to)
@@ -368,6 +475,33 @@ static void exchange__what_is_lost_is_sent_again(void **state)
 					       .bytes = odd_bytes });
 }
 
+static void exchange__strangers_change_nothing(void **state)
+{
+	(void)state;
+	run(&(struct setting){ .node_count = 3,
+			       .strangers = true,
+			       .collectives = 3,
+			       .bytes = odd_bytes });
+}
+
+static void exchange__who_does_not_come_is_named(void **state)
+{
+	(void)state;
+	run_without(STAYS_AWAY, "has not come within");
+}
+
+static void exchange__who_falls_silent_is_named(void **state)
+{
+	(void)state;
+	run_without(LEAVES_AFTER_JOINING, "has been silent for");
+}
+
+static void exchange__a_failure_is_told_to_all(void **state)
+{
+	(void)state;
+	run_without(FAILS, "out.1: the disk is full");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -376,6 +510,10 @@ int main(void)
 		cmocka_unit_test(exchange__segments_of_an_ethernet),
 		cmocka_unit_test(exchange__a_small_window),
 		cmocka_unit_test(exchange__what_is_lost_is_sent_again),
+		cmocka_unit_test(exchange__strangers_change_nothing),
+		cmocka_unit_test(exchange__who_does_not_come_is_named),
+		cmocka_unit_test(exchange__who_falls_silent_is_named),
+		cmocka_unit_test(exchange__a_failure_is_told_to_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,223 @@
+/*
+ * bench_exchange.c - the exchange alone: ranks as processes, over loopback
+ *
+ * usage: bench_exchange [NODES [MEGABYTES [PAYLOAD [ROUNDS]]]]
+ *
+ * All ranks together hold so much data, in equal messages.  Each round of the
+ * benchmark is one collective for each schedule, taken from when all have met
+ * to when the last rank has all of its messages and all have its own.  Memory
+ * is warm, as it is not in a sort.
+ */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base.h"
+#include "clock.h"
+#include "exchange.h"
+#include "log.h"
+#include "topology.h"
+
+#define ROUNDS_MAX 1000
+#define NODES_MAX 64
+#define SCHEDULES 3
+
+struct shared {
+	uint64_t begin_ns[ROUNDS_MAX][NODES_MAX];
+	uint64_t end_ns[ROUNDS_MAX][NODES_MAX];
+	struct exchange_counters counters[NODES_MAX];
+};
+
+static unsigned node_count = 16, round_count = 20;
+static uint64_t message_bytes;
+static uint32_t payload_bytes;
+static struct shared *shared;
+static uint8_t *out, *in;
+
+static void read_message(void *context, unsigned to, uint64_t offset,
+			 uint8_t *target, size_t byte_count)
+{
+	(void)context;
+	memcpy(target, out + to * message_bytes + offset, byte_count);
+}
+
+static int prepare(void *context, const uint64_t *receive_bytes,
+		   struct failure *failure)
+{
+	(void)context, (void)receive_bytes, (void)failure;
+	return 0;
+}
+
+static uint8_t *place(void *context, unsigned from, uint64_t offset,
+		      size_t *room)
+{
+	(void)context;
+	*room = message_bytes - offset;
+	return in + from * message_bytes + offset;
+}
+
+static void arrived(void *context, unsigned from, uint64_t prefix, bool whole)
+{
+	(void)context, (void)from, (void)prefix, (void)whole;
+}
+
+static int run_rounds(struct exchange *x, unsigned own, struct failure *failure)
+{
+	uint64_t send_bytes[NODES_MAX];
+	struct exchange_collective collective = {
+		.send_bytes = send_bytes,
+		.read = read_message,
+		.prepare = prepare,
+		.place = place,
+		.arrived = arrived,
+	};
+	int error = exchange_join(x, failure);
+
+	for (unsigned i = 0; i < node_count; i++)
+		send_bytes[i] = message_bytes;
+	for (unsigned i = 0; i < round_count && error == 0; i++) {
+		error = exchange_barrier(x, i + 1, NULL, 0, failure);
+		shared->begin_ns[i][own] = clock_now_ns();
+		if (error == 0)
+			error = exchange_begin(x, &collective, failure);
+		if (error == 0)
+			error = exchange_finish(x, failure);
+		shared->end_ns[i][own] = clock_now_ns();
+	}
+	if (error == 0)
+		error = exchange_barrier(x, round_count + 1, NULL, 0, failure);
+	if (error == 0)
+		exchange_leave(x);
+	shared->counters[own] = *exchange_counters(x);
+	return error;
+}
+
+static void make_rank(struct rank *rank, unsigned own, unsigned run)
+{
+	pid_t parent = getppid();
+
+	*rank = (struct rank){ .rank = own, .node_count = node_count };
+	memcpy(rank->secret, &parent, sizeof(parent));
+	memcpy(rank->secret + sizeof(parent), &run, sizeof(run));
+	rank->addresses = calloc(node_count, sizeof(*rank->addresses));
+	rank->names = calloc(node_count, sizeof(*rank->names));
+	for (unsigned i = 0; i < node_count; i++) {
+		char text[32];
+
+		snprintf(text, sizeof(text), "127.0.0.%u:7300", 2 + i);
+		address_parse(text, &rank->addresses[i]);
+		rank->names[i] = strdup(text);
+	}
+}
+
+static int run_node(unsigned own, enum exchange_schedule schedule)
+{
+	struct failure failure = { .status = EXIT_DONE };
+	struct exchange_options options = {
+		.schedule = schedule,
+		.kernel = cpu_level_detect(),
+		.payload_bytes = payload_bytes,
+		.deadline_ns = (uint64_t)20 * 1000000000,
+	};
+	struct topology topology;
+	struct exchange *x;
+	struct rank rank;
+	int error = -1;
+
+	topology_read(&topology);
+	topology_pin_self(topology.cpus[own % topology.cpu_count]);
+	options.spins = node_count <= topology.cpu_count;
+	make_rank(&rank, own, schedule);
+	options.rank = &rank;
+	out = malloc(node_count * message_bytes);
+	in = malloc(node_count * message_bytes);
+	memset(out, 1, node_count * message_bytes);
+	memset(in, 1, node_count * message_bytes);
+	x = exchange_open(&options, &failure);
+	if (x)
+		error = run_rounds(x, own, &failure);
+	exchange_close(x);
+	return error ? log_failure(&failure) : 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static void report(enum exchange_schedule schedule)
+{
+	uint64_t took_ns[ROUNDS_MAX];
+	struct exchange_counters sum = { 0 };
+
+	for (unsigned i = 0; i < round_count; i++) {
+		uint64_t begin_ns = UINT64_MAX, end_ns = 0;
+
+		for (unsigned n = 0; n < node_count; n++) {
+			begin_ns = MIN(begin_ns, shared->begin_ns[i][n]);
+			end_ns = MAX(end_ns, shared->end_ns[i][n]);
+		}
+		took_ns[i] = end_ns - begin_ns;
+	}
+	for (unsigned n = 0; n < node_count; n++) {
+		sum.sent_datagrams += shared->counters[n].sent_datagrams;
+		sum.resent_datagrams += shared->counters[n].resent_datagrams;
+		sum.status_datagrams += shared->counters[n].status_datagrams;
+		sum.barriers_skipped += shared->counters[n].barriers_skipped;
+	}
+	qsort(took_ns, round_count, sizeof(*took_ns), compare);
+	printf("%-12s %8.2f %8.2f %10llu %8llu %8llu %8llu\n",
+	       exchange_schedule_name(schedule), (double)took_ns[0] / 1e6,
+	       (double)took_ns[round_count / 2] / 1e6,
+	       (unsigned long long)sum.sent_datagrams / round_count,
+	       (unsigned long long)sum.resent_datagrams / round_count,
+	       (unsigned long long)sum.status_datagrams / round_count,
+	       (unsigned long long)sum.barriers_skipped / round_count);
+}
+
+static int run_schedule(enum exchange_schedule schedule)
+{
+	int status, worst = 0;
+
+	for (unsigned own = 0; own < node_count; own++)
+		if (fork() == 0)
+			_exit(run_node(own, schedule));
+	while (wait(&status) > 0)
+		worst |= status;
+	if (worst == 0)
+		report(schedule);
+	return worst;
+}
+
+int main(int argc, char **argv)
+{
+	double megabytes = argc > 2 ? atof(argv[2]) : 94;
+	int worst = 0;
+
+	log_init("bench_exchange");
+	node_count = argc > 1 ? (unsigned)atoi(argv[1]) : node_count;
+	payload_bytes = argc > 3 ? (uint32_t)atoi(argv[3]) : 0;
+	round_count = argc > 4 ? (unsigned)atoi(argv[4]) : round_count;
+	if (node_count < 2 || node_count > NODES_MAX || round_count < 1 ||
+	    round_count > ROUNDS_MAX)
+		return 2;
+	message_bytes =
+		(uint64_t)(megabytes * 1e6 / node_count / (node_count - 1));
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared == MAP_FAILED)
+		return 5;
+	printf("%u ranks, %.1f MB, payload %u; ms; datagrams a collective\n",
+	       node_count, megabytes, payload_bytes);
+	printf("%-12s %8s %8s %10s %8s %8s %8s\n", "schedule", "min", "median",
+	       "sent", "again", "status", "skipped");
+	for (unsigned s = 0; s < SCHEDULES; s++)
+		worst |= run_schedule((enum exchange_schedule)s);
+	return worst != 0;
+}
