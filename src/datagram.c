@@ -297,6 +297,7 @@ int datagram_send(struct datagram_socket *socket, const struct address *to,
 			return sent;
 	}
 	sent = send_singly(&out);
+	/* If it goes so, the batch was what was refused. */
 	if (sent > 0)
 		socket->sends_batches = false;
 	return sent;

@@ -38,8 +38,9 @@ struct datagram_socket {
 
 struct datagram_options {
 	bool plain; /* one by one, as if the kernel knew nothing else */
-	uint32_t send_room_bytes;    /* SO_SNDBUF; 0: as the system has it */
-	uint32_t receive_room_bytes; /* wish; privileged ones get more */
+	uint32_t send_room_bytes; /* SO_SNDBUF; 0: as the system has it */
+	/* SO_RCVBUF, 0: as the system has it; privileged ones get all of it */
+	uint32_t receive_room_bytes;
 };
 
 /*
@@ -58,13 +59,20 @@ size_t datagram_payload_bytes(const struct address *local,
 			      const struct address *peer);
 
 /*
- * Send total_bytes, the bytes of the parts one after the other, as segments of
- * segment_bytes (the last may be shorter): at most DATAGRAM_SEGMENTS_MAX of
- * them and DATAGRAM_BATCH_BYTES_MAX bytes.  A part belongs to one segment only.
+ * Send total_bytes (>= 1), the bytes of the parts one after the other, as
+ * segments of segment_bytes (the last may be shorter): at most
+ * DATAGRAM_SEGMENTS_MAX of them and DATAGRAM_BATCH_BYTES_MAX bytes.  A part
+ * belongs to one segment only.
+ *
  * Returns the number of segments that were sent, from the first on; 0: try
- * again when it can be written; or -errno: an error that will stay.  What the
- * network or a queue drops, or a receiver that is not there refuses
- * (ECONNREFUSED, ENOBUFS), counts as sent.
+ * again when it can be written; or -errno: an error that will stay, such as
+ * -EMSGSIZE for a segment that is longer than the path allows (nothing leaves
+ * in fragments).
+ *
+ * What the network or a queue drops, or a receiver that is not there refuses,
+ * counts as sent: ECONNREFUSED, EHOSTDOWN, EHOSTUNREACH, ENETDOWN, ENETUNREACH,
+ * ENOBUFS, ENOMEM, and EPERM, which a packet filter answers.  If it goes on,
+ * the peer's silence shows it.
  */
 int datagram_send(struct datagram_socket *socket, const struct address *to,
 		  const struct iovec *parts, unsigned part_count,
@@ -84,7 +92,7 @@ int datagram_peek(struct datagram_socket *socket, void *room, size_t room_bytes,
 
 /*
  * Take what datagram_peek() saw into the parts.  What does not fit is lost.
- * Bytes received, or -errno.
+ * Bytes received, or -errno (-EAGAIN: the queue is empty).
  */
 ssize_t datagram_take(struct datagram_socket *socket, const struct iovec *parts,
 		      unsigned part_count);
