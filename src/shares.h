@@ -10,6 +10,9 @@
  *                k-th part: within a bucket of equal keys exactly there, else
  *                at the nearer end of the bucket that lies across
  *
+ * The k-th part of N records for n nodes begins at record N * k / n, rounded
+ * down; if both ends of a bucket are as near, the cut is at the higher one.
+ *
  * Pure arithmetic, and the same on all nodes.
  */
 #ifndef SHARES_H
@@ -42,8 +45,9 @@ void shares_cut(struct share_cut *cuts, unsigned node_count,
 void shares_cut_evenly(struct share_cut *cuts, unsigned node_count,
 		       uint32_t bucket_count);
 
-/* Buckets a share touches: first .. end - 1 (a last one only if it has a
- * position in it).  An empty share: first == end. */
+/* Buckets a share touches: first .. end - 1 (the last cut's only if something
+ * of it comes before the cut).  Between equal cuts there is none: first == end.
+ */
 static inline uint32_t share_first_bucket(const struct share_cut *cut)
 {
 	return cut[0].bucket;
@@ -51,14 +55,17 @@ static inline uint32_t share_first_bucket(const struct share_cut *cut)
 
 static inline uint32_t share_end_bucket(const struct share_cut *cut)
 {
-	return cut[1].bucket + (cut[1].position > 0);
+	uint64_t begin = cut[0].bucket == cut[1].bucket ? cut[0].position : 0;
+
+	return cut[1].bucket + (cut[1].position > begin);
 }
 
 /*
  * Of one source's own_count records in a bucket, whose first has position
  * `before` (records of lower sources in it), those that belong to the share
- * between cut[0] and cut[1]: skip so many of the first, then take so many.
- * cut points at the share's first of two cuts.
+ * between cut[0] and cut[1]: skip so many of the first, then take so many (none
+ * of a bucket outside of the share).  cut points at the share's first of two
+ * cuts.
  */
 void share_of_bucket(const struct share_cut *cut, uint32_t bucket,
 		     uint64_t before, uint32_t own_count, uint32_t *skip,
