@@ -747,6 +747,43 @@ static void status_open__failure_without_flag(void **state)
 	check_spoilt(&status, cases, ARRAY_LEN(cases));
 }
 
+/* A text is all that there is of one. */
+static void status_open__text_without_flag(void **state)
+{
+	uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX];
+	struct exchange_status status = full_status();
+	size_t datagram_bytes;
+
+	(void)state;
+	status.failure_node = 0;
+	datagram_bytes = exchange_status_seal(&status, &keys, datagram);
+	datagram[26] = EXIT_DONE;
+	datagram[40] = 0;
+	tag_by_hand(datagram, datagram_bytes);
+	assert_false(opens(datagram, datagram_bytes));
+}
+
+/* Each tail within its limit, and all together too long. */
+static void status_open__longer_than_any(void **state)
+{
+	uint8_t datagram[EXCHANGE_STATUS_FIXED_BYTES + 2048] = { 0 };
+	const struct exchange_status status = bare_status();
+
+	(void)state;
+	exchange_status_seal(&status, &keys, datagram);
+	datagram[30] = EXCHANGE_NODES_MAX;
+	for (size_t blob_bytes = 255; blob_bytes < 258; blob_bytes++) {
+		size_t datagram_bytes = EXCHANGE_STATUS_FIXED_BYTES +
+					blob_bytes + 8 * EXCHANGE_NODES_MAX;
+
+		datagram[28] = (uint8_t)blob_bytes;
+		datagram[29] = (uint8_t)(blob_bytes >> 8);
+		tag_by_hand(datagram, datagram_bytes);
+		assert_int_equal(opens(datagram, datagram_bytes),
+				 blob_bytes <= 256);
+	}
+}
+
 /* Counts above their limits although the datagram is as long as they say. */
 static void status_open__counts_above_limits(void **state)
 {
@@ -848,6 +885,8 @@ int main(void)
 		cmocka_unit_test(status_open__tag_of_another_purpose),
 		cmocka_unit_test(status_open__wrong_fields),
 		cmocka_unit_test(status_open__failure_without_flag),
+		cmocka_unit_test(status_open__text_without_flag),
+		cmocka_unit_test(status_open__longer_than_any),
 		cmocka_unit_test(status_open__counts_above_limits),
 		cmocka_unit_test(status_open__gaps_that_cannot_be),
 	};
