@@ -224,8 +224,8 @@ static const char *address_closing(struct span item)
 
 	for (const char *at = item.begin; at < item.end; at++) {
 		depth += (*at == '[') - (*at == ']');
-		if (depth == 0)
-			return colon ? at : NULL;
+		if (depth <= 0)
+			return depth == 0 && colon ? at : NULL;
 		colon = colon || *at == ':';
 	}
 	return NULL;

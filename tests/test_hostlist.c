@@ -194,6 +194,7 @@ static void hostlist_add__refusals(void **state)
 		{ "[::1", -EINVAL, "without its ']'" },
 		{ "[::[1]", -EINVAL, malformed },
 		{ "n]", -EINVAL, "no host name has" },
+		{ "]:0[1-2]x", -EINVAL, "no host name has" },
 		{ "n[1]]", -EINVAL, "no host name has" },
 		{ "[::1]]", -EINVAL, "no host name has" },
 		{ "n[]", -EINVAL, malformed },
