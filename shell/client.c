@@ -153,7 +153,8 @@ int client_init(struct client *client, const struct hostlist *hosts,
 {
 	int ret;
 
-	*client = (struct client){ .fds = { -1, -1 },
+	*client = (struct client){ .hosts = hosts,
+				   .fds = { -1, -1 },
 				   .lost_after_ns = lost_after_ns };
 	memcpy(client->key, key, WIRE_KEY_BYTES);
 	ret = alloc_nodes(client, (uint32_t)hosts->count);

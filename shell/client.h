@@ -78,6 +78,7 @@ struct client_work {
 
 struct client {
 	uint8_t key[WIRE_KEY_BYTES];
+	const struct hostlist *hosts; /* borrowed */
 	struct client_node *nodes;
 	uint32_t node_count;
 	uint32_t *index; /* open addressing by id: rank + 1, or 0 */

@@ -198,6 +198,7 @@ static void start_job(struct daemon *daemon, const struct requester *from)
 						.lease_ms = start->lease_ms,
 						.timeout_ms = start->timeout_ms,
 						.host = start->host,
+						.hosts = start->hosts,
 						.secret = secret,
 					});
 	if (!job) {

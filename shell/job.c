@@ -266,7 +266,8 @@ static void put_id(char *to, const uint8_t id[WIRE_JOB_BYTES])
 
 struct environment {
 	char rank[32], nodes[32], job[64], host[16 + START_HOST_BYTES_MAX];
-	const char *variables[10];
+	char hosts[16 + START_HOSTS_BYTES_MAX];
+	const char *variables[11];
 };
 
 static void make_environment(struct environment *environment,
@@ -283,6 +284,7 @@ static void make_environment(struct environment *environment,
 		environment->host,
 		environment->job,
 		table->node_variable,
+		start->hosts[0] != '\0' ? environment->hosts : NULL,
 		NULL,
 	};
 
@@ -290,6 +292,7 @@ static void make_environment(struct environment *environment,
 	put_number(put_text(environment->nodes, "BLINK_NODES="),
 		   start->node_count);
 	put_text(put_text(environment->host, "BLINK_HOST="), start->host);
+	put_text(put_text(environment->hosts, "BLINK_HOSTS="), start->hosts);
 	put_id(put_text(environment->job, "BLINK_JOB="), start->id);
 	memcpy(environment->variables, variables, sizeof(variables));
 }

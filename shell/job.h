@@ -7,6 +7,8 @@
  *      PATH=/usr/local/bin:/usr/bin:/bin   HOME=/   LANG=C
  *      BLINK_RANK, BLINK_NODES   of the nodes that run it, this one's number
  *      BLINK_HOST                what the client calls this node
+ *      BLINK_HOSTS               all nodes in the order of their numbers, as a
+ *                                list of hosts; not if it was too long to send
  *      BLINK_SECRET_FD=3         a pipe with 32 bytes that all processes of
  *                                the job have in common, and nobody else
  *      BLINK_JOB                 the id, in hexadecimal
@@ -81,6 +83,7 @@ struct job_start {
 	const char *const *arguments; /* ended by NULL; substituted already */
 	uint32_t rank, node_count, lease_ms, timeout_ms; /* 0: no time-out */
 	const char *host;      /* at most START_HOST_BYTES_MAX bytes */
+	const char *hosts;     /* at most START_HOSTS_BYTES_MAX; "": unknown */
 	const uint8_t *secret; /* WIRE_SECRET_BYTES */
 };
 

@@ -5,6 +5,7 @@
 
 #include "base.h"
 #include "clock.h"
+#include "hostfold.h"
 #include "launch.h"
 
 /* How is it?  First after the time of a short job, for the end's message may
@@ -355,20 +356,25 @@ static void launch_interrupt(struct client *client)
 
 /* --- a run ---------------------------------------------------------------- */
 
-static int pack_arguments(struct launch *launch, struct failure *failure)
+static size_t longest_host(const struct client *client)
+{
+	size_t bytes = 0;
+
+	for (uint32_t i = 0; i < client->node_count; i++)
+		bytes = MAX(bytes, strlen(client->nodes[i].host));
+	return bytes;
+}
+
+/* room: what of the body is not the host's. */
+static int pack_arguments(struct launch *launch, size_t room,
+			  struct failure *failure)
 {
 	const struct launch_options *options = &launch->options;
-	size_t host_bytes = 0;
 
-	for (uint32_t i = 0; i < launch->client->node_count; i++)
-		host_bytes =
-			MAX(host_bytes, strlen(launch->client->nodes[i].host));
-	launch->body_bytes = sizeof(struct wire_start);
 	for (uint32_t i = 0; i < options->argument_count; i++) {
 		size_t bytes = strlen(options->arguments[i]) + 1;
 
-		if (bytes + host_bytes >
-		    sizeof(launch->body) - launch->body_bytes)
+		if (bytes > room - launch->body_bytes)
 			return failure_set(failure, EXIT_USAGE, NULL, 0,
 					   "the command is too long for one "
 					   "datagram of %d bytes",
@@ -378,6 +384,19 @@ static int pack_arguments(struct launch *launch, struct failure *failure)
 		launch->body_bytes += bytes;
 	}
 	return 0;
+}
+
+/* Jobs can do without the list. */
+static void pack_hosts(struct launch *launch, size_t room)
+{
+	struct wire_start *start = (struct wire_start *)launch->body;
+	ssize_t bytes = hostfold(launch->client->hosts,
+				 (char *)launch->body + launch->body_bytes,
+				 room - launch->body_bytes);
+
+	bytes = MAX(bytes, 0);
+	start->hosts_bytes = le32_store((uint32_t)bytes);
+	launch->body_bytes += (size_t)bytes;
 }
 
 static int alloc_states(struct launch *launch)
@@ -400,8 +419,11 @@ int launch_init(struct launch *launch, struct client *client,
 		const struct launch_options *options, struct failure *failure)
 {
 	struct wire_start *start = (struct wire_start *)launch->body;
+	size_t room = sizeof(launch->body) - longest_host(client);
 
-	*launch = (struct launch){ .client = client, .options = *options };
+	*launch = (struct launch){ .client = client,
+				   .options = *options,
+				   .body_bytes = sizeof(*start) };
 	if (options->argument_count > JOB_ARGUMENTS_MAX)
 		return failure_set(failure, EXIT_USAGE, NULL, 0,
 				   "more than %d arguments", JOB_ARGUMENTS_MAX);
@@ -409,8 +431,9 @@ int launch_init(struct launch *launch, struct client *client,
 	start->lease_ms = le32_store(options->lease_ms);
 	start->timeout_ms = le32_store(options->timeout_ms);
 	start->argument_count = le32_store(options->argument_count);
-	if (pack_arguments(launch, failure) < 0)
+	if (pack_arguments(launch, room, failure) < 0)
 		return -EINVAL;
+	pack_hosts(launch, room);
 	if (alloc_states(launch) < 0)
 		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM,
 				   "%u nodes", client->node_count);

@@ -65,8 +65,9 @@ struct launch {
 	uint8_t job[WIRE_JOB_BYTES];
 	struct launch_node *nodes;	    /* client's node_count */
 	uint8_t *output;		    /* all streams' bytes */
-	uint8_t body[WIRE_LONG_BODY_BYTES]; /* START's: fields and arguments */
-	size_t body_bytes;		    /* without the host */
+	uint8_t body[WIRE_LONG_BODY_BYTES]; /* START's: fields, arguments and
+					       the list of hosts */
+	size_t body_bytes;		    /* without the node's host */
 	bool cancelled;			    /* by us: a failure or a signal */
 	uint64_t whole_ns;		    /* first datagram to last end */
 };

@@ -103,23 +103,42 @@ static bool take_host(struct start *start, const char *host, size_t length)
 	return true;
 }
 
+/* Names and ranges of them, and so no blank, nothing that takes names away, and
+ * no file: whoever reads the list is to open none. */
+static bool take_hosts(struct start *start, const char *hosts, size_t length)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
+				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789.-_:%[],";
+
+	if (length > START_HOSTS_BYTES_MAX)
+		return false;
+	memcpy(start->hosts, hosts, length);
+	start->hosts[length] = '\0';
+	return strspn(start->hosts, allowed) == length;
+}
+
 int start_parse(const uint8_t *body, size_t body_bytes, struct start *start)
 {
 	struct wire_start head;
 	const char *texts = (const char *)body + sizeof(head);
-	size_t texts_bytes;
-	uint32_t count, host_bytes;
+	const char *hosts;
+	uint64_t hosts_bytes, host_bytes, texts_bytes;
+	uint32_t count;
 
 	if (body_bytes < sizeof(head))
 		return -EINVAL;
 	memcpy(&head, body, sizeof(head));
 	count = le32_load(head.argument_count);
+	hosts_bytes = le32_load(head.hosts_bytes);
 	host_bytes = le32_load(head.host_bytes);
-	if (host_bytes > body_bytes - sizeof(head))
+	if (hosts_bytes + host_bytes > body_bytes - sizeof(head))
 		return -EINVAL;
-	texts_bytes = body_bytes - sizeof(head) - host_bytes;
+	texts_bytes = body_bytes - sizeof(head) - hosts_bytes - host_bytes;
+	hosts = texts + texts_bytes;
 	if (!are_texts(texts, texts_bytes, count) ||
-	    !take_host(start, texts + texts_bytes, host_bytes))
+	    !take_hosts(start, hosts, hosts_bytes) ||
+	    !take_host(start, hosts + hosts_bytes, host_bytes))
 		return -EINVAL;
 
 	start->job = body;

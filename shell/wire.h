@@ -103,7 +103,9 @@ struct wire_session {
 };
 
 /* Followed by the arguments, each ended by a NUL; argument 0 is an absolute
- * path.  In them %r, %n, %h and %% stand for rank, node count, host and '%'. */
+ * path.  In them %r, %n, %h and %% stand for rank, node count, host and '%'.
+ * Behind them, without a NUL: a list of all hosts in the order of their ranks,
+ * as hostlist.h has it, and then this node's host. */
 struct wire_start {
 	uint8_t job[WIRE_JOB_BYTES]; /* random; a second START is a RENEW */
 	struct le32 rank;
@@ -111,7 +113,8 @@ struct wire_start {
 	struct le32 lease_ms;	/* killed when not renewed for so long */
 	struct le32 timeout_ms; /* killed after so long; 0: never */
 	struct le32 argument_count;
-	struct le32 host_bytes; /* %h: so many bytes behind the arguments */
+	struct le32 hosts_bytes; /* of the list; 0: there was no room for it */
+	struct le32 host_bytes;	 /* %h */
 };
 
 /* RENEW and CANCEL. */

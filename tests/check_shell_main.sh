@@ -134,6 +134,34 @@ case_environment()
 	! grep -q BLINK_KEY out
 }
 
+case_hosts_in_environment()
+{
+	local port=${nodes[0]##*:}
+
+	sh_run -N -- /usr/bin/env
+	[ "$(grep -c -x "BLINK_HOSTS=127\.0\.0\.\[2-5\]:$port" out)" = 4 ]
+	sh_run -N -w "${nodes[2]},${nodes[0]},${nodes[1]}" -- /usr/bin/env
+	[ "$(grep -c -x "BLINK_HOSTS=${nodes[2]},127.0.0.\[2-3\]:$port" \
+		out)" = 3 ]
+}
+
+# The list goes along as long as all fits into 1200 bytes, of which 80 and 44
+# are headers; without it the command is started all the same.
+case_hosts_that_do_not_fit()
+{
+	local host=${nodes[0]} room
+
+	room=$((1200 - 80 - 44 - 13 - 3 - ${#host} - ${#host}))
+	sh_run -N -w "$host" -- /usr/bin/env "X=$(printf "%0${room}d" 0)"
+	[ "$status" = 0 ]
+	expect_match "^BLINK_HOSTS=$host\$" out
+	room=$((room + 1))
+	sh_run -N -w "$host" -- /usr/bin/env "X=$(printf "%0${room}d" 0)"
+	[ "$status" = 0 ]
+	expect_match "^BLINK_HOST=$host\$" out
+	! grep -q '^BLINK_HOSTS=' out
+}
+
 case_labelled()
 {
 	sh_run -w "${nodes[0]},${nodes[1]}" -- /bin/sh -c \

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "address.h"
+#include "hostfold.h"
 #include "hostlist.h"
 
 static void require(int condition)
@@ -60,6 +61,23 @@ static void check_list(struct hostlist *list)
 		require(strcmp(list->hosts[i - 1], list->hosts[i]) != 0);
 }
 
+/* Folded, it lists the same. */
+static void check_fold(const struct hostlist *list)
+{
+	static char text[HOSTLIST_MAX * HOSTLIST_NAME_BYTES];
+	ssize_t length = hostfold(list, text, sizeof(text) - 1);
+	struct hostlist again = { 0 };
+	struct failure failure = { 0 };
+
+	require(length >= 0);
+	text[length] = '\0';
+	require(list->count == 0 || hostlist_add(&again, text, &failure) == 0);
+	require(again.count == list->count);
+	for (size_t i = 0; i < again.count; i++)
+		require(strcmp(again.hosts[i], list->hosts[i]) == 0);
+	hostlist_free(&again);
+}
+
 /* What it lists, excluded again, leaves nothing. */
 static void fuzz_list(const char *text)
 {
@@ -71,6 +89,7 @@ static void fuzz_list(const char *text)
 		require(error < 0 && list.count == 0);
 		require(failure.status != EXIT_DONE && failure.why[0] != '\0');
 	} else {
+		check_fold(&list);
 		check_list(&list);
 		require(hostlist_exclude(&list, text, &failure) == 0);
 		require(list.count == 0);

@@ -44,6 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (error != -EINVAL) {
 		require(start.rank < start.node_count);
 		require(start.host[0] != '\0');
+		require(!strpbrk(start.hosts, " \t\r\n!&^/"));
 		require(start.job == body);
 	}
 	if (error == 0)

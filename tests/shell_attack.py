@@ -164,8 +164,11 @@ class Attack:
         """What has the key but is not well-formed is refused as well."""
         peer = self.peer
         header = (START, peer.node, peer.session)
-        bodies = [self.body[:length] for length in range(0, 40, 3)]
+        bodies = [self.body[:length] for length in range(0, 44, 3)]
         datagrams = [peer.make(START, body) for body in bodies]
+        datagrams += [peer.make(START, start_body(
+            self.job, self.command(), hosts=hosts)) for hosts in
+            ("^/etc/passwd", "a b", "a!b", "a\0")]
         datagrams += [peer.make(kind, self.body) for kind in
                       (0, 6, 8, 13, 15, 99, 255)]
         datagrams.append(seal(self.key, *header, peer.counter + 1, self.body,

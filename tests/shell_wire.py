@@ -54,10 +54,11 @@ def open_reply(key, datagram):
 
 
 def start_body(job, arguments, rank=0, nodes=1, lease_ms=10000, timeout_ms=0,
-               host="host"):
+               hosts="", host="host"):
     text = b"".join(argument.encode() + b"\0" for argument in arguments)
-    return job + struct.pack("<6I", rank, nodes, lease_ms, timeout_ms,
-                             len(arguments), len(host)) + text + host.encode()
+    return job + struct.pack("<7I", rank, nodes, lease_ms, timeout_ms,
+                             len(arguments), len(hosts), len(host)) + \
+        text + hosts.encode() + host.encode()
 
 
 class Peer:

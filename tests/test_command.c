@@ -345,7 +345,7 @@ static void command_open__body_sizes(void **state)
 	} cases[] = {
 		{ WIRE_HELLO, 16, 16 },
 		{ WIRE_SESSION, 32, 32 },
-		{ WIRE_START, 40, WIRE_SHORT_BODY_BYTES },
+		{ WIRE_START, 44, WIRE_SHORT_BODY_BYTES },
 		{ WIRE_JOB, 80, WIRE_SHORT_BODY_BYTES },
 		{ WIRE_RENEW, 16, 16 },
 		{ WIRE_CANCEL, 16, 16 },

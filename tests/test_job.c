@@ -33,6 +33,7 @@ static sigset_t open_mask;
 static uint8_t next_id;
 static unsigned ended_count;
 static bool use_groups;
+static const char *hosts = "node[0-16]";
 static char folder[] = "/tmp/blinksort-test-job.XXXXXX";
 
 static void on_child(int signal)
@@ -80,6 +81,7 @@ static struct job *start_for(const char *const *arguments, uint32_t lease_ms,
 					 .lease_ms = lease_ms,
 					 .timeout_ms = timeout_ms,
 					 .host = "node3",
+					 .hosts = hosts,
 					 .secret = secret,
 				 });
 }
@@ -351,6 +353,7 @@ static void start__environment(void **state)
 {
 	static const char *const wanted[] = {
 		"BLINK_HOST=node3",
+		"BLINK_HOSTS=node[0-16]",
 		"BLINK_JOB=",
 		"BLINK_NODE=" NODE,
 		"BLINK_NODES=17",
@@ -375,12 +378,26 @@ static void start__environment(void **state)
 	assert_int_equal(count, ARRAY_LEN(wanted));
 	qsort(lines, count, sizeof(lines[0]), by_text);
 	for (unsigned i = 0; i < count; i++) {
-		if (i == 1)
+		if (i == 2)
 			assert_memory_equal(lines[i],
 					    "BLINK_JOB=ab0000000000000000", 28);
 		else
 			assert_string_equal(lines[i], wanted[i]);
 	}
+}
+
+static void start__hosts_are_not_known(void **state)
+{
+	const char *const arguments[] = { "/usr/bin/env", NULL };
+	struct job *job;
+
+	(void)state;
+	hosts = "";
+	job = start(arguments);
+	hosts = "node[0-16]";
+	finish(job);
+	assert_null(strstr(output(job, JOB_STDOUT), "BLINK_HOSTS"));
+	assert_non_null(strstr(output(job, JOB_STDOUT), "BLINK_NODE=" NODE));
 }
 
 /* 0 to 3, and the one that lists them. */
@@ -836,6 +853,7 @@ int main(void)
 		JOB_TEST(start__full_table),
 		JOB_TEST(find__the_oldest_is_forgotten),
 		JOB_TEST(start__environment),
+		JOB_TEST(start__hosts_are_not_known),
 		JOB_TEST(start__descriptors),
 		JOB_TEST(start__stdin_is_empty),
 		JOB_TEST(start__secret),

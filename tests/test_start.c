@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,6 +42,19 @@ static void make(uint32_t count, const char *texts, size_t texts_bytes,
 
 #define MAKE(count, texts, host) make(count, texts, sizeof(texts) - 1, host)
 
+/* With this list of hosts before the host. */
+static void insert_hosts(const char *hosts, size_t hosts_bytes)
+{
+	size_t host_bytes = le32_load(head.host_bytes);
+	uint8_t *at = body + body_bytes - host_bytes;
+
+	memmove(at + hosts_bytes, at, host_bytes);
+	memcpy(at, hosts, hosts_bytes);
+	body_bytes += hosts_bytes;
+	head.hosts_bytes = le32_store((uint32_t)hosts_bytes);
+	memcpy(body, &head, sizeof(head));
+}
+
 /* From a copy that ends where the body does, for the sanitizer to see. */
 static int parse(void)
 {
@@ -62,10 +76,60 @@ static void parse__fields(void **state)
 	assert_int_equal(start.lease_ms, 1000);
 	assert_int_equal(start.timeout_ms, 2000);
 	assert_string_equal(start.host, "node5");
+	assert_string_equal(start.hosts, "");
 	assert_string_equal(start.arguments[0], "/bin/x");
 	assert_string_equal(start.arguments[1], "a b");
 	assert_string_equal(start.arguments[2], "");
 	assert_null(start.arguments[3]);
+}
+
+static void parse__hosts(void **state)
+{
+	static const char hosts[] = "n[01-16],Node-1_x.org:7300,[fe80::1%e]:1";
+
+	(void)state;
+	MAKE(2, "/bin/x\0%h\0", "node5");
+	insert_hosts(hosts, strlen(hosts));
+	assert_int_equal(parse(), 0);
+	assert_string_equal(start.hosts, hosts);
+	assert_string_equal(start.host, "node5");
+	assert_string_equal(start.arguments[1], "node5");
+	/* The last list is gone when there is none. */
+	MAKE(2, "/bin/x\0%h\0", "node5");
+	assert_int_equal(parse(), 0);
+	assert_string_equal(start.hosts, "");
+}
+
+/* Of all bytes only those of names, brackets and commas. */
+static void parse__hosts_that_are_none(void **state)
+{
+	static const char allowed[] = "0123456789abcdefghijklmnopqrstuvwxyz"
+				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ.-_:%[],";
+
+	(void)state;
+	for (unsigned byte = 0; byte < 256; byte++) {
+		char hosts[3] = { 'a', (char)byte, 'b' };
+		bool good = byte > 0 && strchr(allowed, (int)byte);
+
+		MAKE(1, "/x\0", "h");
+		insert_hosts(hosts, sizeof(hosts));
+		assert_int_equal(parse(), good ? 0 : -EINVAL);
+	}
+}
+
+static void parse__hosts_length(void **state)
+{
+	char hosts[START_HOSTS_BYTES_MAX + 2] = "";
+
+	(void)state;
+	memset(hosts, 'h', START_HOSTS_BYTES_MAX + 1);
+	MAKE(1, "/x\0", "h");
+	insert_hosts(hosts, START_HOSTS_BYTES_MAX + 1);
+	assert_int_equal(parse(), -EINVAL);
+	MAKE(1, "/x\0", "h");
+	insert_hosts(hosts, START_HOSTS_BYTES_MAX);
+	assert_int_equal(parse(), 0);
+	assert_int_equal(strlen(start.hosts), START_HOSTS_BYTES_MAX);
 }
 
 static void parse__substitution(void **state)
@@ -163,6 +227,18 @@ static void parse__numbers_that_do_not_agree(void **state)
 	assert_int_equal(parse(), -EINVAL);
 	set_numbers(15, 16, 1);
 	assert_int_equal(parse(), 0);
+	/* What the one takes is not the other's. */
+	insert_hosts("abc", 3);
+	assert_int_equal(parse(), 0);
+	for (uint32_t bytes = 0; bytes < 10; bytes++) {
+		head.hosts_bytes = le32_store(bytes);
+		memcpy(body, &head, sizeof(head));
+		assert_int_equal(parse(), bytes == 3 ? 0 : -EINVAL);
+	}
+	head.hosts_bytes = le32_store(UINT32_MAX);
+	head.host_bytes = le32_store(5); /* in 32 bits the sum is 4 */
+	memcpy(body, &head, sizeof(head));
+	assert_int_equal(parse(), -EINVAL);
 }
 
 static void parse__host_length(void **state)
@@ -228,6 +304,7 @@ static void parse__random_bytes(void **state)
 	print_message("SEED=%llu\n", (unsigned long long)seed);
 	for (unsigned round = 0; round < 20000; round++) {
 		MAKE(3, "/x\0%h\0%\0", "host");
+		insert_hosts("n[1-3]", 6);
 		for (unsigned i = 0; i < 1 + round % 4; i++) {
 			seed = seed * 6364136223846793005u +
 			       1442695040888963407u;
@@ -242,6 +319,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parse__fields),
+		cmocka_unit_test(parse__hosts),
+		cmocka_unit_test(parse__hosts_that_are_none),
+		cmocka_unit_test(parse__hosts_length),
 		cmocka_unit_test(parse__substitution),
 		cmocka_unit_test(parse__host_with_a_percent_sign),
 		cmocka_unit_test(parse__malformed),
