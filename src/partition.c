@@ -81,3 +81,28 @@ void partition_records(struct bucket_writer *writer,
 		partition_body(writer, splitters, shape, splitters->kind,
 			       index_bits, records, first_slot, record_count);
 }
+
+void partition_entries(const struct splitters *splitters,
+		       const struct record_shape *shape, unsigned index_bits,
+		       const uint8_t *records, uint64_t first_slot,
+		       uint64_t record_count, uint32_t bucket,
+		       uint64_t *entries)
+{
+	const uint64_t key_mask = UINT64_MAX << index_bits;
+	bool sampled = splitters->kind == SPLITTERS_SAMPLED;
+
+	for (uint64_t i = 0; i < record_count; i++) {
+		uint64_t window, next;
+
+		if (sampled) {
+			window = splitters_window(splitters, shape, records,
+						  &next);
+			window = splitters_key_in_bucket(splitters, window,
+							 next, bucket);
+		} else {
+			window = record_key_word(shape, records, 0);
+		}
+		entries[i] = (window & key_mask) | (first_slot + i);
+		records += shape->size;
+	}
+}

@@ -24,4 +24,14 @@ void partition_records(struct bucket_writer *writer,
 		       const uint8_t *records, uint64_t first_slot,
 		       uint64_t record_count);
 
+/*
+ * The same for records that are known to lie in one bucket, because others have
+ * looked them up: entries[0 .. record_count) in their order.
+ */
+void partition_entries(const struct splitters *splitters,
+		       const struct record_shape *shape, unsigned index_bits,
+		       const uint8_t *records, uint64_t first_slot,
+		       uint64_t record_count, uint32_t bucket,
+		       uint64_t *entries);
+
 #endif /* PARTITION_H */

@@ -126,6 +126,33 @@ static void check_lists(const struct record_shape *shape, unsigned index_bits,
 		assert_int_equal(writer.lists[b].count, seen[b]);
 }
 
+/* Each list's records once more, moved together, as they come from other
+ * machines. */
+static void check_entries(const struct record_shape *shape, unsigned index_bits,
+			  uint64_t first_slot)
+{
+	static uint8_t moved[COUNT_MAX * SIZE_MAX_TESTED];
+	const uint64_t slot_mask = ~(UINT64_MAX << index_bits);
+
+	for (uint32_t b = 0; b < splitters.bucket_count; b++) {
+		uint64_t list[COUNT_MAX], entries[COUNT_MAX];
+		uint64_t slot = random_next() & slot_mask & ~(uint64_t)0xff;
+		uint32_t count = bucket_writer_copy(&writer, b, list);
+
+		for (uint32_t i = 0; i < count; i++) {
+			uint64_t record = (list[i] & slot_mask) - first_slot;
+
+			memcpy(moved + (size_t)i * shape->size,
+			       records + record * shape->size, shape->size);
+		}
+		partition_entries(&splitters, shape, index_bits, moved, slot,
+				  count, b, entries);
+		for (uint32_t i = 0; i < count; i++)
+			assert_int_equal(entries[i],
+					 (list[i] & ~slot_mask) | (slot + i));
+	}
+}
+
 /* In two calls, as a reader's runs come. */
 static void check_partition(const struct record_shape *shape,
 			    enum splitters_kind kind, uint32_t count)
@@ -146,6 +173,7 @@ static void check_partition(const struct record_shape *shape,
 			  records + (size_t)first_part * shape->size,
 			  first_slot + first_part, count - first_part);
 	check_lists(shape, index_bits, first_slot, count);
+	check_entries(shape, index_bits, first_slot);
 }
 
 static void check_kind(enum splitters_kind kind)
