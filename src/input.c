@@ -163,7 +163,9 @@ void input_close(struct input *input)
 {
 	if (input->base) {
 		sigbus_forget(input->base, input->map_bytes);
-		munmap(input->base, input->map_bytes);
+		munmap(input->base - input->room_before_bytes,
+		       input->room_before_bytes + input->map_bytes +
+			       input->room_after_bytes);
 	}
 	for (unsigned i = 0; i < input->file_count; i++) {
 		if (input->files[i].fd >= 0)
@@ -230,6 +232,35 @@ static uint8_t *reserve(size_t bytes)
 	return start + before;
 }
 
+/* The input's own and the room around it, which must not wrap. */
+static uint8_t *reserve_all(struct input *input)
+{
+	uint64_t bytes;
+	uint8_t *start;
+
+	if (input->room_before_bytes > PTRDIFF_MAX / 4 ||
+	    input->room_after_bytes > PTRDIFF_MAX / 4) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	input->room_before_bytes =
+		ROUND_UP(input->room_before_bytes, HUGE_PAGE_BYTES);
+	if (input->room_after_bytes > 0)
+		/* Its last huge page may be opened as a whole. */
+		input->room_after_bytes =
+			ROUND_UP(input->map_bytes + PAGE_BYTES +
+					 input->record_size +
+					 input->room_after_bytes,
+				 HUGE_PAGE_BYTES) -
+			input->map_bytes;
+	bytes = input->room_before_bytes + input->map_bytes +
+		input->room_after_bytes;
+	start = bytes > PTRDIFF_MAX - HUGE_PAGE_BYTES ? NULL : reserve(bytes);
+	if (!start)
+		return NULL;
+	return start + input->room_before_bytes;
+}
+
 static int map_file(const struct input *input, const struct input_file *file,
 		    struct failure *failure)
 {
@@ -285,7 +316,7 @@ int input_map(struct input *input, struct failure *failure)
 
 	/* An empty input gets an address, too. */
 	input->map_bytes = MAX(layout_bytes(input), (uint64_t)PAGE_BYTES);
-	input->base = reserve(input->map_bytes);
+	input->base = reserve_all(input);
 	if (!input->base)
 		return failure_set(failure, EXIT_RESOURCES, NULL, errno,
 				   "address space for the input");

@@ -58,6 +58,9 @@ struct input {
 	enum input_mode mode; /* as wanted; after input_choose never AUTO */
 	uint8_t *base;	      /* NULL until input_map; a multiple of 2 MiB */
 	size_t map_bytes;
+	/* Address space to keep free on both sides, for records of others:
+	 * wished for before input_map, which rounds it up. */
+	uint64_t room_before_bytes, room_after_bytes;
 };
 
 /*
@@ -79,6 +82,22 @@ uint64_t input_memory_bytes(const struct input *input);
  * mode also installs the SIGBUS handler.  0 or -errno with *failure filled; the
  * input is still to be closed then. */
 int input_map(struct input *input, struct failure *failure);
+
+/*
+ * Records of others around our own, in one array with them, without a copy of
+ * ours: memory for record_count records that end exactly at base (they have the
+ * slots from -record_count on), or that begin with input_after_slot().  Within
+ * the room that was wished for; after input_map; once each.  0 or -errno with
+ * *failure filled.
+ */
+int input_open_before(struct input *input, uint64_t record_count,
+		      struct failure *failure);
+int input_open_after(struct input *input, uint64_t record_count,
+		     struct failure *failure);
+
+/* The first slot whose record shares no page with the files: a hole may lie
+ * before it, as between two files. */
+uint64_t input_after_slot(const struct input *input);
 
 /* When all has been used: an error if a file has become shorter meanwhile.  Cut
  * within its last page it raises no SIGBUS, and zeros take the place of what
