@@ -126,35 +126,14 @@ static void draw_sample(struct sorter *sorter)
 			       sorter->plan.splitters_wanted);
 }
 
-/* Where each bucket begins in the sorted whole, and which are big. */
-static void add_up(struct sorter *sorter)
-{
-	uint32_t bucket_count = sorter->splitters.bucket_count;
-	uint32_t start = 0;
-
-	sorter->big_count = 0;
-	for (uint32_t b = 0; b < bucket_count; b++) {
-		uint32_t count = 0;
-
-		for (unsigned m = 0; m < sorter->team.member_count; m++)
-			count += sorter->members[m].writer.lists[b].count;
-		sorter->bucket_start[b] = start;
-		start += count;
-		if (count > PLAN_BIG_ENTRIES) {
-			sorter->big_start[b] = sorter->big_count;
-			sorter->big_count += count;
-		}
-	}
-	sorter->bucket_start[bucket_count] = start;
-}
-
 static void decide(struct sorter *sorter)
 {
 	bool sampled = sorter->splitters.kind == SPLITTERS_SAMPLED;
 
 	sorter->partition_again = false;
 	if (sorter->partitioned) {
-		add_up(sorter);
+		sorter->bucket_count = sorter->splitters.bucket_count;
+		ordering_add_up(sorter);
 		if (sampled || sorter->config->splitters == SPLITTERS_STATIC ||
 		    sorter->big_count <= sorter->input.record_count / BIG_PART)
 			return;

@@ -5,12 +5,73 @@
 
 #include "sorter_state.h"
 
-/* ---------------------------------------------------------- big buckets */
+/* ------------------------------------------------------------- buckets */
 
 static bool bucket_is_big(const struct sorter *sorter, uint32_t bucket)
 {
 	return sorter->bucket_start[bucket + 1] - sorter->bucket_start[bucket] >
 	       PLAN_BIG_ENTRIES;
+}
+
+static uint32_t count_bucket(const struct sorter *sorter, uint32_t bucket)
+{
+	uint32_t count = 0;
+
+	for (unsigned r = 0; r < sorter->run_count; r++)
+		count += sorter->runs[r].start[bucket + 1] -
+			 sorter->runs[r].start[bucket];
+	if (sorter->run_count > 0)
+		return count;
+	for (unsigned m = 0; m < sorter->team.member_count; m++)
+		count += sorter->members[m].writer.lists[bucket].count;
+	return count;
+}
+
+void ordering_add_up(struct sorter *sorter)
+{
+	uint32_t start = 0;
+
+	sorter->big_count = 0;
+	for (uint32_t b = 0; b < sorter->bucket_count; b++) {
+		uint32_t count = count_bucket(sorter, b);
+
+		sorter->bucket_start[b] = start;
+		start += count;
+		if (count > PLAN_BIG_ENTRIES) {
+			sorter->big_start[b] = sorter->big_count;
+			sorter->big_count += count;
+		}
+	}
+	sorter->bucket_start[sorter->bucket_count] = start;
+}
+
+static void find_in_runs(const struct sorter *sorter, uint32_t bucket)
+{
+	for (unsigned r = 0; r < sorter->run_count; r++) {
+		const struct bucket_run *run = &sorter->runs[r];
+		const uint64_t *entry = run->entries + run->start[bucket];
+		const uint64_t *end = run->entries + run->start[bucket + 1];
+
+		for (; entry < end; entry += CACHE_LINE_BYTES / sizeof(*entry))
+			__builtin_prefetch(entry);
+	}
+}
+
+/* Sources ascend, so the entries are in record order. */
+static uint32_t copy_from_runs(const struct sorter *sorter, uint32_t bucket,
+			       uint64_t *entries)
+{
+	const uint64_t *begin = entries;
+
+	for (unsigned r = 0; r < sorter->run_count; r++) {
+		const struct bucket_run *run = &sorter->runs[r];
+		uint32_t count = run->start[bucket + 1] - run->start[bucket];
+
+		memcpy(entries, run->entries + run->start[bucket],
+		       count * sizeof(*entries));
+		entries += count;
+	}
+	return (uint32_t)(entries - begin);
 }
 
 /*
@@ -21,6 +82,10 @@ static bool bucket_is_big(const struct sorter *sorter, uint32_t bucket)
 static void find_bucket(const struct sorter *sorter, uint32_t bucket,
 			uint32_t *blocks)
 {
+	if (sorter->run_count > 0) {
+		find_in_runs(sorter, bucket);
+		return;
+	}
 	for (unsigned m = 0; m < sorter->team.member_count; m++) {
 		uint32_t count = bucket_writer_blocks(
 			&sorter->members[m].writer, bucket, blocks);
@@ -42,6 +107,8 @@ static uint32_t take_bucket(const struct sorter *sorter, uint32_t bucket,
 {
 	const uint64_t *begin = entries;
 
+	if (sorter->run_count > 0)
+		return copy_from_runs(sorter, bucket, entries);
 	for (unsigned m = 0; m < sorter->team.member_count; m++) {
 		uint32_t left = sorter->members[m].writer.lists[bucket].count;
 
@@ -64,6 +131,8 @@ static uint32_t copy_bucket(const struct sorter *sorter, uint32_t bucket,
 {
 	uint32_t count = 0;
 
+	if (sorter->run_count > 0)
+		return copy_from_runs(sorter, bucket, entries);
 	for (unsigned m = 0; m < sorter->team.member_count; m++)
 		count += bucket_writer_copy(&sorter->members[m].writer, bucket,
 					    entries + count);
@@ -73,10 +142,12 @@ static uint32_t copy_bucket(const struct sorter *sorter, uint32_t bucket,
 static void order_bucket(const struct sorter *sorter, uint32_t bucket,
 			 uint64_t *entries, uint32_t count)
 {
-	if (splitters_bucket_is_equal(&sorter->splitters, bucket))
+	uint32_t of_all = sorter->first_bucket + bucket;
+
+	if (splitters_bucket_is_equal(&sorter->splitters, of_all))
 		return;
 	sorter->sort(entries, count);
-	if (splitters_bucket_is_decided(&sorter->splitters, bucket,
+	if (splitters_bucket_is_decided(&sorter->splitters, of_all,
 					sorter->plan.index_bits))
 		return;
 	ties_settle(&sorter->ties, entries, count);
@@ -92,7 +163,7 @@ static void order_big_buckets(struct sorter *sorter, unsigned member)
 		uint64_t *entries;
 		uint64_t begin_ns;
 
-		if (bucket >= sorter->splitters.bucket_count)
+		if (bucket >= sorter->bucket_count)
 			return;
 		if (!bucket_is_big(sorter, bucket))
 			continue;
@@ -102,6 +173,15 @@ static void order_big_buckets(struct sorter *sorter, unsigned member)
 			     copy_bucket(sorter, bucket, entries));
 		trace_end(&self->lane, begin_ns, "big bucket");
 	}
+}
+
+bool ordering_pass_big(struct sorter *sorter, unsigned member)
+{
+	sorter->members[member].big_passed = true;
+	if (sorter->big_count == 0)
+		return true;
+	order_big_buckets(sorter, member);
+	return !team_meet(&sorter->team, &sorter->stop);
 }
 
 /* --------------------------------------------------------------- chunks */
@@ -145,7 +225,7 @@ static struct chunk chunk_at(const struct sorter *sorter, uint64_t number)
 /* The last bucket that begins at or before the record (so it is not empty). */
 static uint32_t bucket_of(const struct sorter *sorter, uint64_t record)
 {
-	uint32_t low = 0, high = sorter->splitters.bucket_count;
+	uint32_t low = 0, high = sorter->bucket_count;
 
 	while (high - low > 1) {
 		uint32_t middle = low + (high - low) / 2;
@@ -214,7 +294,7 @@ static const uint64_t *order_chunk(struct sorter *sorter,
 
 static const uint8_t *record_of(const struct sorter *sorter, uint64_t entry)
 {
-	return sorter->input.base +
+	return sorter->base +
 	       (entry & sorter->index_mask) * sorter->config->shape.size;
 }
 
@@ -239,7 +319,7 @@ static void fill_slot(const struct sorter *sorter, const struct chunk *chunk,
 		count--;
 	}
 	whole = left / record_size;
-	sorter->gather(target, sorter->input.base, record_size, entries, whole,
+	sorter->gather(target, sorter->base, record_size, entries, whole,
 		       sorter->index_mask);
 	if (whole < count)
 		memcpy(target + whole * record_size,
@@ -266,49 +346,99 @@ static void add_checksum(const struct sorter *sorter,
 			record_size, 1);
 }
 
-bool ordering_run(struct sorter *sorter, unsigned member)
+/* False: the output has failed. */
+static bool do_chunk(struct sorter *sorter, struct sorter_member *self,
+		     const struct chunk *chunk)
+{
+	struct output_slot *slot;
+	const uint64_t *entries;
+	uint64_t begin_ns = trace_begin(&self->lane);
+
+	entries = order_chunk(sorter, self, chunk);
+	trace_end(&self->lane, begin_ns, "order");
+
+	begin_ns = trace_begin(&self->lane);
+	slot = output_take(&sorter->output);
+	trace_end(&self->lane, begin_ns, "take");
+	if (!slot)
+		return false;
+
+	begin_ns = trace_begin(&self->lane);
+	slot->file = chunk->file;
+	slot->offset_bytes = chunk->begin_byte;
+	slot->length_bytes = chunk->end_byte - chunk->begin_byte;
+	fill_slot(sorter, chunk, entries, slot->data);
+	if (sorter->config->checksum)
+		add_checksum(sorter, self, chunk, entries, slot->data);
+	trace_end(&self->lane, begin_ns, "gather");
+
+	begin_ns = trace_begin(&self->lane);
+	output_put(&sorter->output, slot);
+	trace_end(&self->lane, begin_ns, "write");
+	return true;
+}
+
+enum ordering_step ordering_try(struct sorter *sorter, unsigned member)
 {
 	struct sorter_member *self = &sorter->members[member];
+	uint32_t ready = atomic_load_explicit(&sorter->ready_buckets,
+					      memory_order_acquire);
+	uint64_t number;
+	struct chunk chunk;
 
-	if (sorter->big_count > 0) {
-		order_big_buckets(sorter, member);
-		if (team_meet(&sorter->team, &sorter->stop))
-			return false;
-	}
-	for (;;) {
-		uint64_t number = atomic_fetch_add_explicit(
-			&sorter->next_chunk, 1, memory_order_relaxed);
-		struct output_slot *slot;
-		const uint64_t *entries;
-		struct chunk chunk;
-		uint64_t begin_ns;
-
+	if (atomic_load_explicit(&sorter->stop, memory_order_acquire))
+		return ORDERING_FAILED;
+	if (ready == 0 || (sorter->big_count > 0 && !self->big_passed))
+		return ORDERING_WAITS;
+	number =
+		atomic_load_explicit(&sorter->next_chunk, memory_order_relaxed);
+	do {
 		if (number >= sorter->chunk_count)
-			break;
+			return ORDERING_DONE;
 		chunk = chunk_at(sorter, number);
-		begin_ns = trace_begin(&self->lane);
-		entries = order_chunk(sorter, self, &chunk);
-		trace_end(&self->lane, begin_ns, "order");
+		if (ready != SORTER_ALL_READY &&
+		    bucket_of(sorter, chunk.end_record - 1) >= ready)
+			return ORDERING_WAITS;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&sorter->next_chunk, &number, number + 1, memory_order_relaxed,
+		memory_order_relaxed));
+	return do_chunk(sorter, self, &chunk) ? ORDERING_MORE : ORDERING_FAILED;
+}
 
-		begin_ns = trace_begin(&self->lane);
-		slot = output_take(&sorter->output);
-		trace_end(&self->lane, begin_ns, "take");
-		if (!slot)
-			return false;
+/* Until more buckets are complete than were; returns how many are. */
+static uint32_t wait_for_buckets(struct sorter *sorter, uint32_t than)
+{
+	team_wait_while(&sorter->team, &sorter->ready_buckets, than);
+	return atomic_load_explicit(&sorter->ready_buckets,
+				    memory_order_acquire);
+}
 
-		begin_ns = trace_begin(&self->lane);
-		slot->file = chunk.file;
-		slot->offset_bytes = chunk.begin_byte;
-		slot->length_bytes = chunk.end_byte - chunk.begin_byte;
-		fill_slot(sorter, &chunk, entries, slot->data);
-		if (sorter->config->checksum)
-			add_checksum(sorter, self, &chunk, entries, slot->data);
-		trace_end(&self->lane, begin_ns, "gather");
+bool ordering_run(struct sorter *sorter, unsigned member)
+{
+	uint32_t ready = atomic_load_explicit(&sorter->ready_buckets,
+					      memory_order_acquire);
+	enum ordering_step step;
 
-		begin_ns = trace_begin(&self->lane);
-		output_put(&sorter->output, slot);
-		trace_end(&self->lane, begin_ns, "write");
+	if (ready == 0)
+		ready = wait_for_buckets(sorter, 0);
+	while (sorter->big_count > 0 && ready != SORTER_ALL_READY)
+		ready = wait_for_buckets(sorter, ready);
+	/* Nothing may stand if it is only to wake us up. */
+	if (atomic_load_explicit(&sorter->stop, memory_order_acquire) ||
+	    !ordering_pass_big(sorter, member))
+		return false;
+	for (;;) {
+		/* Read before: what comes in between is not waited for. */
+		ready = atomic_load_explicit(&sorter->ready_buckets,
+					     memory_order_acquire);
+		step = ordering_try(sorter, member);
+		if (step == ORDERING_WAITS)
+			wait_for_buckets(sorter, ready);
+		else if (step != ORDERING_MORE)
+			break;
 	}
+	if (step == ORDERING_FAILED)
+		return false;
 	output_help(&sorter->output);
 	return true;
 }

@@ -279,9 +279,13 @@ static int prepare(struct sorter *sorter, struct failure *failure)
 	choose_kernels(sorter);
 	choose_splitters(sorter, failure);
 	sorter->index_mask = ~(UINT64_MAX << sorter->plan.index_bits);
+	sorter->base = sorter->input.base;
+	/* Ordering begins when all have met after bucketing. */
+	atomic_store_explicit(&sorter->ready_buckets, SORTER_ALL_READY,
+			      memory_order_relaxed);
 	sorter->ties = (struct ties){
 		.shape = &sorter->config->shape,
-		.records = sorter->input.base,
+		.records = sorter->base,
 		.index_bits = sorter->plan.index_bits,
 		.sort = sorter->sort,
 	};

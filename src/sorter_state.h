@@ -27,8 +27,19 @@ struct sorter_member {
 	uint32_t blocks[2][PLAN_BIG_ENTRIES / BUCKETS_BLOCK_ENTRIES +
 			   TEAM_MEMBERS_MAX];
 	unsigned __int128 checksum;
+	bool big_passed; /* its part of the big buckets is done */
 	struct trace_lane lane;
 };
+
+/* Entries in bucket order that came from one source: those of bucket b are
+ * entries[start[b]] up to entries[start[b + 1]], in record order. */
+struct bucket_run {
+	const uint64_t *entries;
+	const uint32_t *start;
+};
+
+/* Of ready_buckets: all are complete. */
+#define SORTER_ALL_READY UINT32_MAX
 
 struct sorter {
 	const struct sorter_config *config;
@@ -46,8 +57,17 @@ struct sorter {
 	gather_fn *gather;
 	checksum_fn *sum;
 	uint64_t index_mask;
+	const uint8_t *base; /* of slot 0 */
 
 	struct bucket_pool pool;
+	/* Where the buckets' entries are: in so many runs, whose sources (and
+	 * slots) ascend; 0: in the members' lists. */
+	const struct bucket_run *runs;
+	unsigned run_count;
+	/* What is ordered here: of the splitters' buckets so many from that one
+	 * on.  All that follows counts from there. */
+	uint32_t first_bucket;
+	uint32_t bucket_count;
 	/* bucket b holds the sorted records bucket_start[b] up to
 	 * bucket_start[b + 1]. */
 	uint32_t *bucket_start;
@@ -67,6 +87,9 @@ struct sorter {
 	_Alignas(CACHE_PAIR_BYTES) _Atomic uint64_t next_record; /* to pass */
 	uint64_t chunk_count;
 	_Alignas(CACHE_PAIR_BYTES) _Atomic uint64_t next_chunk;
+	/* Buckets [0, ready_buckets) are complete.  Once it is not 0, all else
+	 * that ordering looks at stands. */
+	_Alignas(CACHE_PAIR_BYTES) _Atomic uint32_t ready_buckets;
 	_Alignas(CACHE_PAIR_BYTES) _Atomic uint32_t next_big;
 	/* The first to fail describes it; stop is set afterwards. */
 	_Alignas(CACHE_PAIR_BYTES) _Atomic bool failing;
@@ -82,5 +105,24 @@ void sorter_fail(struct sorter *sorter, const struct failure *failure);
 /* All members.  False: stop, the run has failed. */
 bool bucketing_run(struct sorter *sorter, unsigned member);
 bool ordering_run(struct sorter *sorter, unsigned member);
+
+/* Member 0: from the buckets' counts, where each begins in the sorted whole and
+ * which are big. */
+void ordering_add_up(struct sorter *sorter);
+
+enum ordering_step {
+	ORDERING_MORE,	/* a chunk is done */
+	ORDERING_DONE,	/* none is left */
+	ORDERING_WAITS, /* the next one's buckets are not complete */
+	ORDERING_FAILED,
+};
+
+/* All members, when all buckets are complete: order those that are too big for
+ * the chunks.  Without big ones it does nothing.  False: stop. */
+bool ordering_pass_big(struct sorter *sorter, unsigned member);
+
+/* Order the next chunk and hand it to the output, if its buckets are complete.
+ */
+enum ordering_step ordering_try(struct sorter *sorter, unsigned member);
 
 #endif /* SORTER_STATE_H */

@@ -70,6 +70,20 @@ static void set_and_wake(_Atomic uint32_t *word, uint32_t value)
 	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
+void team_wait_while(const struct team *team, _Atomic uint32_t *word,
+		     uint32_t value)
+{
+	wait_while(word, value, team->spins);
+}
+
+void team_set(const struct team *team, _Atomic uint32_t *word, uint32_t value)
+{
+	if (team->member_count > 1)
+		set_and_wake(word, value);
+	else
+		atomic_store_explicit(word, value, memory_order_release);
+}
+
 bool team_meet(struct team *team, const _Atomic bool *stop_if)
 {
 	/* The round can't end before this member has arrived. */

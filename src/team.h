@@ -61,4 +61,10 @@ void team_dismiss(struct team *team);
  * set and that all of them must stop. */
 bool team_meet(struct team *team, const _Atomic bool *stop_if);
 
+/* Within run: wait until *word, a word of your own, is no longer value; who
+ * changes it does so by team_set().  Acquires what was written before that. */
+void team_wait_while(const struct team *team, _Atomic uint32_t *word,
+		     uint32_t value);
+void team_set(const struct team *team, _Atomic uint32_t *word, uint32_t value);
+
 #endif /* TEAM_H */
