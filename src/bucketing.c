@@ -72,8 +72,8 @@ static void pass_pieces(struct sorter *sorter, struct sorter_member *self,
  * that need no sorting want shares that ascend with the members, so that their
  * lists, one after the other, are in record order; so does a queue of reads.
  */
-static void pass(struct sorter *sorter, unsigned member, bool resident,
-		 bool partition)
+void bucketing_pass(struct sorter *sorter, unsigned member, bool resident,
+		    bool partition)
 {
 	struct sorter_member *self = &sorter->members[member];
 	uint64_t first, count;
@@ -81,7 +81,8 @@ static void pass(struct sorter *sorter, unsigned member, bool resident,
 	if (partition)
 		bucket_writer_reset(&self->writer,
 				    sorter->splitters.bucket_count);
-	if (!resident && sorter->input.mode == INPUT_MMAP) {
+	if (!resident && !(partition && sorter->keeps_order) &&
+	    sorter->input.mode == INPUT_MMAP) {
 		pass_pieces(sorter, self, partition);
 		return;
 	}
@@ -147,7 +148,7 @@ static void decide(struct sorter *sorter)
 
 bool bucketing_run(struct sorter *sorter, unsigned member)
 {
-	pass(sorter, member, false, sorter->partition_while_reading);
+	bucketing_pass(sorter, member, false, sorter->partition_while_reading);
 	for (;;) {
 		if (team_meet(&sorter->team, &sorter->stop))
 			return false;
@@ -157,6 +158,6 @@ bool bucketing_run(struct sorter *sorter, unsigned member)
 			return false;
 		if (!sorter->partition_again)
 			return true;
-		pass(sorter, member, true, true);
+		bucketing_pass(sorter, member, true, true);
 	}
 }

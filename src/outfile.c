@@ -421,8 +421,8 @@ static int give_name(struct outfile *file, struct failure *failure)
 	return 0;
 }
 
-/* Take the name away again, unless it is another file's by now. */
-static void undo_name(struct outfile *file)
+/* Unless it is another file's by now. */
+void outfile_withdraw(struct outfile *file)
 {
 	struct stat ours, theirs;
 
@@ -465,7 +465,7 @@ int outfile_commit_all(struct outfile *files, unsigned count, bool sync,
 	for (unsigned i = 0; sync && !error && i < count; i++)
 		error = sync_folder(&files[i], failure);
 	for (unsigned i = 0; error && i < count; i++)
-		undo_name(&files[i]);
+		outfile_withdraw(&files[i]);
 	return error;
 }
 

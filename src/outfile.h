@@ -61,6 +61,9 @@ int outfile_commit(struct outfile *file, bool sync, struct failure *failure);
 int outfile_commit_all(struct outfile *files, unsigned count, bool sync,
 		       struct failure *failure);
 
+/* Take the name away again, if the file was committed and replaced nothing. */
+void outfile_withdraw(struct outfile *file);
+
 /* Close and free; if it was not committed, nothing is left of it. */
 void outfile_close(struct outfile *file);
 

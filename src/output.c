@@ -483,15 +483,20 @@ static int cut_to_size(const struct output *output, struct failure *failure)
 	return 0;
 }
 
+int output_finish(struct output *output, struct failure *failure)
+{
+	int error = collect(output, failure);
+
+	return error ? error : cut_to_size(output, failure);
+}
+
 int output_commit(struct output *output, bool sync, struct outfile *also,
 		  struct failure *failure)
 {
 	unsigned count = output->file_count;
 	struct outfile *outfiles;
-	int error = collect(output, failure);
+	int error = output_finish(output, failure);
 
-	if (error == 0)
-		error = cut_to_size(output, failure);
 	if (error)
 		return error;
 	outfiles = calloc(count + 1, sizeof(*outfiles));
@@ -509,6 +514,12 @@ int output_commit(struct output *output, bool sync, struct outfile *also,
 		*also = outfiles[count];
 	free(outfiles);
 	return error;
+}
+
+void output_withdraw(struct output *output)
+{
+	for (unsigned i = 0; i < output->file_count; i++)
+		outfile_withdraw(&output->files[i].outfile);
 }
 
 void output_close(struct output *output)

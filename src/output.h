@@ -99,11 +99,18 @@ void output_put(struct output *output, struct output_slot *slot);
  * members have returned from it, all is written or on its way. */
 void output_help(struct output *output);
 
-/* After the team has ended: wait for what is under way, and give the files
- * their names; also, if not NULL, is one more that gets its name with them or
- * not at all.  0 or -errno with *failure filled. */
+/* After the team has ended: wait until all is written.  0 or -errno with
+ * *failure filled. */
+int output_finish(struct output *output, struct failure *failure);
+
+/* Finish, and give the files their names; also, if not NULL, is one more that
+ * gets its name with them or not at all.  0 or -errno with *failure filled. */
 int output_commit(struct output *output, bool sync, struct outfile *also,
 		  struct failure *failure);
+
+/* After a commit, when the whole has failed elsewhere: take the names away
+ * again, but from files that have replaced others. */
+void output_withdraw(struct output *output);
 
 /* Close; what was not committed is gone.  Safe on a zeroed struct. */
 void output_close(struct output *output);

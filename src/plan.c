@@ -57,6 +57,25 @@ static size_t chunk_bytes_for(const struct plan_request *request)
 	return chunk;
 }
 
+uint32_t plan_buckets(uint64_t record_count)
+{
+	return (uint32_t)MAX(1,
+			     MIN(record_count / BUCKET_RECORDS, BUCKETS_MAX));
+}
+
+uint32_t plan_splitters(uint64_t record_count)
+{
+	return (uint32_t)MAX(
+		1, MIN(record_count / SAMPLED_BUCKET_RECORDS, SPLITTERS_MAX));
+}
+
+uint32_t plan_samples(uint64_t record_count)
+{
+	return (uint32_t)MIN(record_count,
+			     (uint64_t)plan_splitters(record_count) *
+				     SAMPLE_FACTOR);
+}
+
 int plan_make(struct plan *plan, const struct plan_request *request)
 {
 	uint64_t records = request->record_count;
@@ -68,14 +87,13 @@ int plan_make(struct plan *plan, const struct plan_request *request)
 	plan->index_bits = 1;
 	while (request->slot_count > (uint64_t)1 << plan->index_bits)
 		plan->index_bits++;
-	plan->bucket_count =
-		(uint32_t)MAX(1, MIN(records / BUCKET_RECORDS, BUCKETS_MAX));
-	plan->splitters_wanted = (uint32_t)MAX(
-		1, MIN(records / SAMPLED_BUCKET_RECORDS, SPLITTERS_MAX));
+	plan->bucket_count = plan_buckets(records);
+	plan->splitters_wanted = plan_splitters(records);
 	plan->list_count =
 		MAX(plan->bucket_count, 2 * plan->splitters_wanted + 1);
-	plan->sample_count = (uint32_t)MIN(
-		records, (uint64_t)plan->splitters_wanted * SAMPLE_FACTOR);
+	plan->sample_count = plan_samples(records);
+	if (request->bucket_count > 0)
+		plan->bucket_count = plan->list_count = request->bucket_count;
 	plan->block_count = (uint32_t)buckets_blocks_needed(
 		records, plan->list_count, request->members);
 	plan->piece_records = piece_records_for(request);

@@ -27,6 +27,9 @@ struct plan_request {
 	unsigned members;
 	unsigned staging_slots;
 	size_t chunk_bytes_max; /* a power of two */
+	/* If what is sorted is a part of something larger, whose buckets these
+	 * are; 0: as many as suit record_count. */
+	uint32_t bucket_count;
 };
 
 struct plan {
@@ -43,6 +46,12 @@ struct plan {
 	 * less: no big buckets, no sample. */
 	uint64_t memory_bytes;
 };
+
+/* Static buckets and sampled splitters for so many records, each at least 1,
+ * and how many samples those splitters want. */
+uint32_t plan_buckets(uint64_t record_count);
+uint32_t plan_splitters(uint64_t record_count);
+uint32_t plan_samples(uint64_t record_count);
 
 /* Returns 0, or -EOVERFLOW: more than PLAN_RECORDS_MAX records or slots. */
 int plan_make(struct plan *plan, const struct plan_request *request);

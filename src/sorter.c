@@ -28,7 +28,7 @@ void sorter_fail(struct sorter *sorter, const struct failure *failure)
 
 /* ------------------------------------------------------------- preparing */
 
-static void choose_kernels(struct sorter *sorter)
+void sorter_choose_kernels(struct sorter *sorter)
 {
 	const struct sorter_config *config = sorter->config;
 
@@ -60,36 +60,44 @@ static int make_plan(struct sorter *sorter, struct failure *failure)
 	return 0;
 }
 
-/* Before anything is written; input that was to be read past the page cache is
- * mapped instead if only so it fits. */
-static int check_memory(struct sorter *sorter, struct failure *failure)
+int sorter_refuse_memory(const struct sorter *sorter, uint64_t needed_bytes,
+			 unsigned runs, struct failure *failure)
 {
 	uint64_t limit = sorter->config->memory_bytes;
 	char needed[FORMAT_SIZE_BYTES], available[FORMAT_SIZE_BYTES];
-	int error;
 
 	/* Asking takes 0.2 ms, a tenth of a small sort. */
-	if (limit == 0 && sorter->plan.memory_bytes <= UNASKED_BYTES)
+	if (limit == 0 && needed_bytes <= UNASKED_BYTES)
 		return 0;
 	if (limit == 0)
-		limit = topology_available_bytes();
-	if (sorter->plan.memory_bytes > limit &&
-	    sorter->config->io == INPUT_AUTO &&
-	    sorter->input.mode != INPUT_MMAP) {
-		sorter->input.mode = INPUT_MMAP;
-		error = make_plan(sorter, failure);
-		if (error)
-			return error;
-	}
-	if (sorter->plan.memory_bytes <= limit)
+		limit = topology_available_bytes() / runs;
+	if (needed_bytes <= limit)
 		return 0;
-	format_size(needed, sorter->plan.memory_bytes);
+	format_size(needed, needed_bytes);
 	format_size(available, limit);
 	return failure_set(failure, EXIT_RESOURCES, NULL, 0,
 			   "sorting this takes up to %s of memory and %s %s",
 			   needed, available,
 			   sorter->config->memory_bytes ? "are allowed"
 							: "are available");
+}
+
+/* Before anything is written; input that was to be read past the page cache is
+ * mapped instead if only so it fits. */
+static int check_memory(struct sorter *sorter, struct failure *failure)
+{
+	int error = sorter_refuse_memory(sorter, sorter->plan.memory_bytes, 1,
+					 failure);
+
+	if (error == 0 || sorter->config->io != INPUT_AUTO ||
+	    sorter->input.mode == INPUT_MMAP)
+		return error;
+	sorter->input.mode = INPUT_MMAP;
+	error = make_plan(sorter, failure);
+	if (error)
+		return error;
+	return sorter_refuse_memory(sorter, sorter->plan.memory_bytes, 1,
+				    failure);
 }
 
 static uint8_t *take(struct sorter *sorter, uint64_t count, size_t each_bytes)
@@ -143,7 +151,7 @@ static int lay_out_memory(struct sorter *sorter, struct failure *failure)
 	return 0;
 }
 
-static enum splitters_kind look(const struct sorter *sorter, bool *even,
+enum splitters_kind sorter_look(const struct sorter *sorter, bool *even,
 				struct failure *failure)
 {
 	const struct record_shape *shape = &sorter->config->shape;
@@ -174,7 +182,7 @@ static void choose_splitters(struct sorter *sorter, struct failure *failure)
 	enum splitters_kind kind;
 	bool even;
 
-	kind = look(sorter, &even, failure);
+	kind = sorter_look(sorter, &even, failure);
 	sorter->partition_while_reading = true;
 	sorter->partitioned = true;
 	if (wanted == SPLITTERS_STATIC || (wanted == SPLITTERS_AUTO && even) ||
@@ -188,10 +196,10 @@ static void choose_splitters(struct sorter *sorter, struct failure *failure)
 	}
 }
 
-static int open_outputs(struct sorter *sorter, struct failure *failure)
+int sorter_open_outputs(struct sorter *sorter, uint64_t record_count,
+			struct failure *failure)
 {
 	const struct sorter_config *config = sorter->config;
-	uint64_t records = sorter->input.record_count;
 	uint64_t *sizes_bytes =
 		calloc(config->output_count, sizeof(*sizes_bytes));
 	bool direct;
@@ -201,8 +209,8 @@ static int open_outputs(struct sorter *sorter, struct failure *failure)
 		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM,
 				   "memory");
 	for (unsigned i = 0; i < config->output_count; i++) {
-		uint64_t begin = records * i / config->output_count;
-		uint64_t end = records * (i + 1) / config->output_count;
+		uint64_t begin = record_count * i / config->output_count;
+		uint64_t end = record_count * (i + 1) / config->output_count;
 
 		sizes_bytes[i] = (end - begin) * config->shape.size;
 	}
@@ -217,7 +225,7 @@ static int open_outputs(struct sorter *sorter, struct failure *failure)
 }
 
 /* The timeline must not take the place of what is being sorted. */
-static int open_trace(struct sorter *sorter, struct failure *failure)
+int sorter_open_trace(struct sorter *sorter, struct failure *failure)
 {
 	const char *path = sorter->config->trace_path;
 	int error;
@@ -241,31 +249,57 @@ static int open_trace(struct sorter *sorter, struct failure *failure)
 	return 0;
 }
 
-static int start_team(struct sorter *sorter, struct failure *failure)
+int sorter_start_team(struct sorter *sorter, unsigned members,
+		      struct failure *failure)
 {
-	const struct sorter_config *config = sorter->config;
-	unsigned members = config->threads;
-	int error;
+	int error = team_start(&sorter->team, members, &sorter->topology);
 
-	topology_read(&sorter->topology);
-	if (members == 0)
-		members = plan_members(
-			sorter->input.record_count * config->shape.size,
-			MIN(sorter->topology.cpu_count, TEAM_MEMBERS_MAX));
-	error = team_start(&sorter->team, members, &sorter->topology);
 	if (error)
 		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
 				   "threads");
 	return 0;
 }
 
+static unsigned members_wanted(const struct sorter *sorter)
+{
+	const struct sorter_config *config = sorter->config;
+
+	if (config->threads > 0)
+		return config->threads;
+	return plan_members(sorter->input.record_count * config->shape.size,
+			    MIN(sorter->topology.cpu_count, TEAM_MEMBERS_MAX));
+}
+
+void sorter_count_chunks(struct sorter *sorter)
+{
+	sorter->chunk_count = 0;
+	for (unsigned i = 0; i < sorter->output.file_count; i++)
+		sorter->chunk_count +=
+			DIV_ROUND_UP(sorter->output.files[i].size_bytes,
+				     sorter->plan.chunk_bytes);
+}
+
+int sorter_trace_lanes(struct sorter *sorter, struct failure *failure)
+{
+	int error = 0;
+
+	for (unsigned m = 0; sorter->config->trace_path &&
+			     m < sorter->team.member_count && error == 0;
+	     m++)
+		error = trace_lane_init(&sorter->members[m].lane, TRACE_SPANS);
+	if (error)
+		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
+				   "memory");
+	return 0;
+}
+
 static int prepare(struct sorter *sorter, struct failure *failure)
 {
-	uint64_t chunk_count = 0;
-	int error = open_outputs(sorter, failure);
+	int error = sorter_open_outputs(sorter, sorter->input.record_count,
+					failure);
 
 	if (error == 0)
-		error = open_trace(sorter, failure);
+		error = sorter_open_trace(sorter, failure);
 	if (error == 0)
 		error = make_plan(sorter, failure);
 	if (error == 0)
@@ -276,7 +310,7 @@ static int prepare(struct sorter *sorter, struct failure *failure)
 		error = input_map(&sorter->input, failure);
 	if (error)
 		return error;
-	choose_kernels(sorter);
+	sorter_choose_kernels(sorter);
 	choose_splitters(sorter, failure);
 	sorter->index_mask = ~(UINT64_MAX << sorter->plan.index_bits);
 	sorter->base = sorter->input.base;
@@ -289,18 +323,8 @@ static int prepare(struct sorter *sorter, struct failure *failure)
 		.index_bits = sorter->plan.index_bits,
 		.sort = sorter->sort,
 	};
-	for (unsigned i = 0; i < sorter->output.file_count; i++)
-		chunk_count += DIV_ROUND_UP(sorter->output.files[i].size_bytes,
-					    sorter->plan.chunk_bytes);
-	sorter->chunk_count = chunk_count;
-	for (unsigned m = 0; sorter->config->trace_path &&
-			     m < sorter->team.member_count && error == 0;
-	     m++)
-		error = trace_lane_init(&sorter->members[m].lane, TRACE_SPANS);
-	if (error)
-		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
-				   "memory");
-	return 0;
+	sorter_count_chunks(sorter);
+	return sorter_trace_lanes(sorter, failure);
 }
 
 /* --------------------------------------------------------------- running */
@@ -343,7 +367,7 @@ static void fill_result(struct sorter *sorter)
 }
 
 /* Before the output gets its name: what can fail here fails the run. */
-static int write_trace(struct sorter *sorter, struct failure *failure)
+int sorter_write_trace(struct sorter *sorter, struct failure *failure)
 {
 	struct trace_lane lanes[TEAM_MEMBERS_MAX];
 	unsigned members = sorter->team.member_count;
@@ -379,7 +403,8 @@ static int sort_files(struct sorter *sorter, struct failure *failure)
 		return error;
 	/* As early as there is something to tell how many: a CPU that has been
 	 * idle takes its time, and the rest is prepared meanwhile. */
-	error = start_team(sorter, failure);
+	topology_read(&sorter->topology);
+	error = sorter_start_team(sorter, members_wanted(sorter), failure);
 	if (error)
 		return error;
 	input_choose(&sorter->input);
@@ -399,7 +424,7 @@ static int sort_files(struct sorter *sorter, struct failure *failure)
 	if (error == 0)
 		error = input_check(&sorter->input, failure);
 	if (error == 0 && sorter->config->trace_path)
-		error = write_trace(sorter, failure);
+		error = sorter_write_trace(sorter, failure);
 	if (error == 0)
 		error = output_commit(
 			&sorter->output, sorter->config->sync,

@@ -83,6 +83,8 @@ struct sorter {
 	bool partition_while_reading;
 	bool partition_again;
 	bool partitioned;
+	/* The members' lists, one after the other, must be in record order. */
+	bool keeps_order;
 
 	_Alignas(CACHE_PAIR_BYTES) _Atomic uint64_t next_record; /* to pass */
 	uint64_t chunk_count;
@@ -102,8 +104,35 @@ struct sorter {
 /* From any member: the run has failed; the first failure is kept. */
 void sorter_fail(struct sorter *sorter, const struct failure *failure);
 
+/* The steps of a run.  Those that can fail return 0 or -errno with *failure
+ * filled. */
+void sorter_choose_kernels(struct sorter *sorter);
+/* Before the input is mapped: what its keys look like, and if evenly spread. */
+enum splitters_kind sorter_look(const struct sorter *sorter, bool *even,
+				struct failure *failure);
+/* members threads of the topology, which is read already. */
+int sorter_start_team(struct sorter *sorter, unsigned members,
+		      struct failure *failure);
+/* The output files, with so many records in them, and the timeline's. */
+int sorter_open_outputs(struct sorter *sorter, uint64_t record_count,
+			struct failure *failure);
+int sorter_open_trace(struct sorter *sorter, struct failure *failure);
+int sorter_write_trace(struct sorter *sorter, struct failure *failure);
+/* Of all members' lanes and for all files' chunks. */
+int sorter_trace_lanes(struct sorter *sorter, struct failure *failure);
+void sorter_count_chunks(struct sorter *sorter);
+/* Refuse a run that takes more memory than --memory allows, or than there is
+ * for each of so many runs on this machine. */
+int sorter_refuse_memory(const struct sorter *sorter, uint64_t needed_bytes,
+			 unsigned runs, struct failure *failure);
+
 /* All members.  False: stop, the run has failed. */
 bool bucketing_run(struct sorter *sorter, unsigned member);
+
+/* All members: bring the input in, or walk over what is in memory, or put its
+ * records into buckets, or both.  What fails calls sorter_fail(). */
+void bucketing_pass(struct sorter *sorter, unsigned member, bool resident,
+		    bool partition);
 bool ordering_run(struct sorter *sorter, unsigned member);
 
 /* Member 0: from the buckets' counts, where each begins in the sorted whole and
