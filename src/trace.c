@@ -36,47 +36,83 @@ static void write_us(FILE *stream, int64_t ns)
 		(unsigned long long)(size / 1000), (unsigned)(size % 1000));
 }
 
-static void write_name(FILE *stream, const char *kind, unsigned lane,
-		       const char *name)
+static void write_name(FILE *stream, const char *kind, unsigned process,
+		       unsigned lane, const char *name)
 {
-	fprintf(stream, "{\"name\":\"%s\",\"ph\":\"M\",\"pid\":1,\"tid\":%u,",
-		kind, lane);
+	fprintf(stream, "{\"name\":\"%s\",\"ph\":\"M\",\"pid\":%u,\"tid\":%u,",
+		kind, process + 1, lane);
 	fputs("\"args\":{\"name\":", stream);
 	format_json_string(stream, name);
 	fputs("}}", stream);
 }
 
-static void write_span(FILE *stream, unsigned lane, uint64_t origin_ns,
-		       const struct trace_span *span)
+static void write_span(FILE *stream, unsigned process, unsigned lane,
+		       uint64_t origin_ns, const struct trace_span *span)
 {
 	fputs(",\n{\"name\":", stream);
 	format_json_string(stream, span->label);
-	fprintf(stream, ",\"ph\":\"X\",\"pid\":1,\"tid\":%u,\"ts\":", lane);
+	fprintf(stream,
+		",\"ph\":\"X\",\"pid\":%u,\"tid\":%u,\"ts\":", process + 1,
+		lane);
 	write_us(stream, (int64_t)(span->begin_ns - origin_ns));
 	fputs(",\"dur\":", stream);
 	write_us(stream, (int64_t)(span->end_ns - span->begin_ns));
 	putc('}', stream);
 }
 
-int trace_write(FILE *stream, const char *process, uint64_t origin_ns,
-		const struct trace_lane *lanes, unsigned lane_count)
+/* Returns the spans that were lost. */
+static uint64_t write_process(FILE *stream, unsigned number,
+			      const struct trace_process *process)
 {
 	uint64_t lost = 0;
 
-	fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n", stream);
-	write_name(stream, "process_name", 0, process);
-	for (unsigned lane = 0; lane < lane_count; lane++) {
+	write_name(stream, "process_name", number, 0, process->name);
+	for (unsigned lane = 0; lane < process->lane_count; lane++) {
+		const struct trace_lane *spans = &process->lanes[lane];
 		char name[24];
 
 		snprintf(name, sizeof(name), "thread %u", lane);
 		fputs(",\n", stream);
-		write_name(stream, "thread_name", lane, name);
-		for (uint32_t i = 0; i < lanes[lane].count; i++)
-			write_span(stream, lane, origin_ns,
-				   &lanes[lane].spans[i]);
-		lost += lanes[lane].lost;
+		write_name(stream, "thread_name", number, lane, name);
+		for (uint32_t i = 0; i < spans->count; i++)
+			write_span(stream, number, lane, process->origin_ns,
+				   &spans->spans[i]);
+		lost += spans->lost;
 	}
-	fprintf(stream, "\n],\"otherData\":{\"lost_spans\":%llu}}\n",
+	return lost;
+}
+
+int trace_write_all(FILE *stream, const struct trace_process *processes,
+		    unsigned process_count)
+{
+	uint64_t lost = 0, bound_ns = 0;
+
+	fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n", stream);
+	for (unsigned i = 0; i < process_count; i++) {
+		if (i > 0)
+			fputs(",\n", stream);
+		lost += write_process(stream, i, &processes[i]);
+		if (processes[i].bound_ns > bound_ns)
+			bound_ns = processes[i].bound_ns;
+	}
+	fprintf(stream, "\n],\"otherData\":{\"lost_spans\":%llu",
 		(unsigned long long)lost);
+	if (process_count > 1)
+		fprintf(stream, ",\"clock_bound_ns\":%llu",
+			(unsigned long long)bound_ns);
+	fputs("}}\n", stream);
 	return fflush(stream) || ferror(stream) ? -EIO : 0;
+}
+
+int trace_write(FILE *stream, const char *process, uint64_t origin_ns,
+		const struct trace_lane *lanes, unsigned lane_count)
+{
+	return trace_write_all(stream,
+			       &(struct trace_process){
+				       .name = process,
+				       .origin_ns = origin_ns,
+				       .lanes = lanes,
+				       .lane_count = lane_count,
+			       },
+			       1);
 }

@@ -53,8 +53,22 @@ static inline void trace_end(struct trace_lane *lane, uint64_t begin_ns,
 	};
 }
 
-/* All lanes as one document; times are relative to origin_ns.  Returns 0 or
- * -EIO if the stream has failed. */
+/* What one process did, by its own clock. */
+struct trace_process {
+	const char *name;
+	uint64_t origin_ns; /* shown as 0 */
+	uint64_t bound_ns;  /* its origin and the first process's lie this far
+			       apart at most, where they should be one */
+	const struct trace_lane *lanes;
+	unsigned lane_count;
+};
+
+/* All lanes of all processes as one document.  Returns 0 or -EIO if the stream
+ * has failed. */
+int trace_write_all(FILE *stream, const struct trace_process *processes,
+		    unsigned process_count);
+
+/* The same of one process. */
 int trace_write(FILE *stream, const char *process, uint64_t origin_ns,
 		const struct trace_lane *lanes, unsigned lane_count);
 
