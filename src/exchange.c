@@ -277,6 +277,14 @@ int exchange_serve(struct exchange *x, struct failure *failure)
 	return step(x, false, failure);
 }
 
+/* In place of a digest that nobody looks at. */
+static uint32_t digest_nothing(uint32_t crc, const void *bytes,
+			       size_t byte_count)
+{
+	(void)bytes, (void)byte_count;
+	return crc;
+}
+
 /* --- joining ---------------------------------------------------------------
  */
 
@@ -448,7 +456,8 @@ struct exchange *exchange_open(const struct exchange_options *options,
 	x->rank = options->rank;
 	x->control.fd = -1;
 	x->data.fd = -1;
-	x->digest = digest_kernel(options->kernel);
+	x->digest = options->digests ? digest_kernel(options->kernel)
+				     : digest_nothing;
 	x->ask_ns = options->spins ? ASK_NS : ASK_SHARED_NS;
 	memcpy(x->hello, options->hello, options->hello_bytes);
 	if (open_all(x, failure) < 0) {

@@ -47,8 +47,11 @@ struct exchange_options {
 	const struct rank *rank; /* must outlive the exchange */
 	enum exchange_schedule schedule;
 	enum cpu_level kernel;
-	bool plain;		/* no batches: sendto and recv */
-	bool spins;		/* a CPU is ours: look again before waiting */
+	bool plain; /* no batches: sendto and recv */
+	bool spins; /* a CPU is ours: look again before waiting */
+	/* Check each payload's digest; all ranks alike.  On loopback bytes
+	 * are only copied: the kernel, too, computes no checksum there. */
+	bool digests;
 	uint16_t port;		/* of rank 0; 0: from the job's token */
 	uint32_t payload_bytes; /* of a datagram; 0: as the path allows */
 	uint32_t window_bytes;	/* under way to a receiver; 0: its socket's */

@@ -121,6 +121,17 @@ static bool is_as_expected(const struct exchange *x,
 	       data.length == arrivals_length(&r->peer->in, landing->segment);
 }
 
+static bool is_whole(const struct exchange *x,
+		     const struct exchange_reception *r, unsigned i)
+{
+	const struct exchange_landing *landing = &r->landings[i];
+
+	return !x->options.digests ||
+	       exchange_data_is_whole(r->headers[i], &x->keys, x->digest,
+				      r->parts + landing->first_part,
+				      landing->part_count);
+}
+
 static void account(struct exchange *x, const struct exchange_reception *r)
 {
 	struct arrivals *in = &r->peer->in;
@@ -133,10 +144,7 @@ static void account(struct exchange *x, const struct exchange_reception *r)
 			x->counters.duplicate_datagrams++;
 			continue;
 		}
-		if (!is_as_expected(x, r, i) ||
-		    !exchange_data_is_whole(r->headers[i], &x->keys, x->digest,
-					    r->parts + landing->first_part,
-					    landing->part_count)) {
+		if (!is_as_expected(x, r, i) || !is_whole(x, r, i)) {
 			x->counters.damaged_datagrams++;
 			continue;
 		}

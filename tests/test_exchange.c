@@ -263,6 +263,7 @@ static void *run_node(void *argument)
 		.hello = &node->rank.rank,
 		.hello_bytes = sizeof(node->rank.rank),
 		.kernel = cpu_level_detect(),
+		.digests = !setting->plain,
 	};
 	struct exchange *x = NULL;
 	uint32_t blob = node->rank.rank * 3;
