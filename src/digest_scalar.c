@@ -40,6 +40,8 @@ static inline uint32_t crc_of_word(uint64_t word)
 {
 	uint32_t crc = 0;
 
+	/* GCC 12 leaves it a loop at -O2, at half the speed. */
+#pragma GCC unroll 8
 	for (int byte = 0; byte < 8; byte++)
 		crc ^= crc_of[7 - byte][word >> 8 * byte & 0xff];
 	return crc;

@@ -3,12 +3,12 @@
  *
  * USAGE: bench_kernels [--json] [--file PATH] [NAME...]
  *
- * NAME: local_sort, counts (local_sort by count), gather, checksum, generator;
- * all of them if none is given.  A line each: kernel, level, variant, threads,
- * median and minimum of the rounds in ns per entry or record.  Levels take
- * turns within a round, so that a machine that drifts treats them alike.
- * Threads time themselves between two barriers; the round's figure is the
- * slowest one's time over all their entries.
+ * NAME: local_sort, counts (local_sort by count), gather, checksum, digest,
+ * generator; all of them if none is given.  A line each: kernel, level,
+ * variant, threads, median and minimum of the rounds in ns per entry, record or
+ * piece.  Levels take turns within a round, so that a machine that drifts
+ * treats them alike. Threads time themselves between two barriers; the round's
+ * figure is the slowest one's time over all their entries.
  *
  * gather and checksum read 100 MB in huge pages, or with --file the first 100
  * MB of that file, mapped.
@@ -28,6 +28,7 @@
 #include "checksum.h"
 #include "clock.h"
 #include "cpu.h"
+#include "digest.h"
 #include "gather.h"
 #include "generator.h"
 #include "local_sort.h"
@@ -39,6 +40,8 @@
 #define ROUNDS 15
 /* As the sorter: one slot of staging at a time, reused. */
 #define STAGING_RECORDS 20480
+/* Pieces to be digested: again and again, as if they had just been copied. */
+#define DIGEST_BYTES (64 * KIB)
 /* As a bucket leaves the partition: out of L1, in L2. */
 #define SORT_BATCH_ENTRIES 65536
 
@@ -53,8 +56,8 @@ struct trial {
 	unsigned threads;
 	trial_fn *run;
 	trial_fn *prepare; /* before each round, not timed; may be NULL */
-	size_t count;	   /* entries of a bucket */
-	uint64_t units;	   /* entries or records of one thread's run */
+	size_t count;	   /* entries of a bucket, bytes of a piece */
+	uint64_t units;	   /* entries, records, pieces of one thread's run */
 	double ns[ROUNDS];
 };
 
@@ -199,6 +202,19 @@ static void run_checksum(const struct trial *trial, unsigned thread)
 				RECORD_BYTES, trial->units);
 
 	__atomic_fetch_xor(&sink, sum, __ATOMIC_RELAXED);
+}
+
+static void run_digest(const struct trial *trial, unsigned thread)
+{
+	digest_fn *digest = digest_kernel(trial->level);
+	const size_t pieces = DIGEST_BYTES / trial->count;
+	uint32_t crc = 0;
+
+	for (uint64_t i = 0; i < trial->units; i++)
+		crc ^= digest(thread,
+			      staging[thread] + i % pieces * trial->count,
+			      trial->count);
+	__atomic_fetch_xor(&sink, crc, __ATOMIC_RELAXED);
 }
 
 static void run_generator(const struct trial *trial, unsigned thread)
@@ -365,6 +381,23 @@ static void bench_checksum(void)
 	trial_compare(&trial, true, true);
 }
 
+/* A segment of Ethernet's usual size, and a batch of them as one. */
+static void bench_digest(void)
+{
+	static const size_t lengths[] = { 1440, DIGEST_BYTES };
+
+	for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
+		struct trial trial = { .kernel = "digest",
+				       .run = run_digest,
+				       .count = lengths[i],
+				       .units = 64 * MIB / lengths[i] };
+
+		snprintf(trial.variant, sizeof(trial.variant), "%zu bytes",
+			 lengths[i]);
+		trial_compare(&trial, true, true);
+	}
+}
+
 static void bench_generator(void)
 {
 	struct trial trial = { .kernel = "generator",
@@ -384,7 +417,7 @@ static const struct {
 } benches[] = {
 	{ "local_sort", bench_local_sort }, { "counts", bench_counts },
 	{ "gather", bench_gather },	    { "checksum", bench_checksum },
-	{ "generator", bench_generator },
+	{ "digest", bench_digest },	    { "generator", bench_generator },
 };
 
 static int run_named(const char *name)

@@ -1,0 +1,211 @@
+/*
+ * test_digest.c - every kernel against the definition, a bit at a time
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "base.h"
+#include "digest.h"
+
+#define LENGTH_MAX 600
+#define ALIGNMENTS 64
+#define LONG_BYTES 65507 /* of a datagram */
+#define GUARDED_BYTES ROUND_UP(LONG_BYTES + ALIGNMENTS, PAGE_BYTES)
+
+static uint64_t seed;
+static uint8_t *guarded; /* [GUARDED_BYTES], and then an unmapped page */
+
+static uint64_t random_next(void)
+{
+	seed = seed * 6364136223846793005u + 1442695040888963407u;
+	return seed >> 32;
+}
+
+/* So many bytes that a read past them crashes. */
+static uint8_t *random_bytes(size_t byte_count)
+{
+	uint8_t *bytes = guarded + GUARDED_BYTES - byte_count;
+
+	for (size_t i = 0; i < byte_count; i++)
+		bytes[i] = (uint8_t)random_next();
+	return bytes;
+}
+
+/* CRC-32C as it is defined; shares nothing with the kernels. */
+static uint32_t reference(uint32_t crc, const uint8_t *bytes, size_t byte_count)
+{
+	for (size_t bit = 0; bit < 8 * byte_count; bit++) {
+		uint32_t in = bytes[bit / 8] >> bit % 8 & 1;
+
+		crc = (crc ^ in) & 1 ? crc >> 1 ^ 0x82f63b78 : crc >> 1;
+	}
+	return crc;
+}
+
+/* --- the properties of one kernel ---------------------------------------- */
+
+static void check_known_value(digest_fn *digest)
+{
+	/* The check value that every catalogue of CRCs gives for CRC-32C, and
+	 * from RFC 3720, B.4: 32 bytes of zeros, of ones. */
+	uint8_t bytes[32] = { 0 };
+
+	assert_int_equal(~digest(UINT32_MAX, "123456789", 9), 0xe3069283);
+	assert_int_equal(~digest(UINT32_MAX, bytes, 32), 0x8a9136aa);
+	memset(bytes, 0xff, sizeof(bytes));
+	assert_int_equal(~digest(UINT32_MAX, bytes, 32), 0x62a8ab43);
+}
+
+static void check_every_length(digest_fn *digest)
+{
+	for (size_t length = 0; length <= LENGTH_MAX; length++) {
+		const uint8_t *bytes = random_bytes(length);
+		uint32_t crc = (uint32_t)random_next();
+
+		if (digest(crc, bytes, length) != reference(crc, bytes, length))
+			fail_msg("%zu bytes", length);
+	}
+}
+
+static void check_every_alignment(digest_fn *digest)
+{
+	for (size_t offset = 0; offset < ALIGNMENTS; offset++) {
+		const uint8_t *bytes = random_bytes(LENGTH_MAX + offset);
+		size_t length = LENGTH_MAX - random_next() % ALIGNMENTS;
+		uint32_t crc = (uint32_t)random_next();
+
+		assert_int_equal(digest(crc, bytes, length),
+				 reference(crc, bytes, length));
+	}
+}
+
+/* The parts' digest is the whole's, wherever it is cut. */
+static void check_every_cut(digest_fn *digest)
+{
+	const uint8_t *bytes = random_bytes(LENGTH_MAX);
+	uint32_t whole = reference(1, bytes, LENGTH_MAX);
+
+	for (size_t cut = 0; cut <= LENGTH_MAX; cut++) {
+		uint32_t crc = digest(1, bytes, cut);
+
+		if (digest(crc, bytes + cut, LENGTH_MAX - cut) != whole)
+			fail_msg("cut at %zu", cut);
+	}
+}
+
+/* Each constant on its own, in each place. */
+static void check_every_bit(digest_fn *digest)
+{
+	for (size_t bit = 0; bit < 8 * (size_t)LENGTH_MAX; bit++) {
+		uint8_t bytes[LENGTH_MAX] = { 0 };
+
+		bytes[bit / 8] = (uint8_t)(1u << bit % 8);
+		if (digest(0, bytes, LENGTH_MAX) !=
+		    reference(0, bytes, LENGTH_MAX))
+			fail_msg("bit %zu", bit);
+	}
+	for (unsigned bit = 0; bit < 32; bit++) {
+		static const uint8_t zeros[LENGTH_MAX];
+		uint32_t crc = (uint32_t)1 << bit;
+
+		assert_int_equal(digest(crc, zeros, LENGTH_MAX),
+				 reference(crc, zeros, LENGTH_MAX));
+	}
+}
+
+static void check_long_pieces(digest_fn *digest)
+{
+	static const size_t lengths[] = { 1440, 8940, 65536 - 96, LONG_BYTES };
+
+	for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
+		const uint8_t *bytes = random_bytes(lengths[i]);
+
+		assert_int_equal(digest(7, bytes, lengths[i]),
+				 reference(7, bytes, lengths[i]));
+	}
+}
+
+static void check_kernel(digest_fn *digest)
+{
+	check_known_value(digest);
+	check_every_length(digest);
+	check_every_alignment(digest);
+	check_every_cut(digest);
+	check_every_bit(digest);
+	check_long_pieces(digest);
+}
+
+/* --- the kernels --------------------------------------------------------- */
+
+static void scalar__as_defined(void **state)
+{
+	(void)state;
+	check_kernel(digest_scalar);
+}
+
+static void pclmul__as_defined(void **state)
+{
+	(void)state;
+#if defined(__x86_64__)
+	if (cpu_level_detect() >= CPU_AVX2) {
+		check_kernel(digest_pclmul);
+		return;
+	}
+#endif
+	skip();
+}
+
+static void vpclmul__as_defined(void **state)
+{
+	(void)state;
+#if defined(__x86_64__)
+	if (cpu_level_detect() >= CPU_AVX512) {
+		check_kernel(digest_vpclmul);
+		return;
+	}
+#endif
+	skip();
+}
+
+static void kernel__level(void **state)
+{
+	(void)state;
+	assert_ptr_equal(digest_kernel(CPU_SCALAR), digest_scalar);
+#if defined(__x86_64__)
+	assert_ptr_equal(digest_kernel(CPU_AVX2), digest_pclmul);
+	assert_ptr_equal(digest_kernel(CPU_AVX512), digest_vpclmul);
+#endif
+}
+
+static int map_guarded(void **state)
+{
+	void *map =
+		mmap(NULL, GUARDED_BYTES + PAGE_BYTES, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	if (map == MAP_FAILED)
+		return -1;
+	guarded = map;
+	return mprotect(guarded + GUARDED_BYTES, PAGE_BYTES, PROT_NONE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(scalar__as_defined),
+		cmocka_unit_test(pclmul__as_defined),
+		cmocka_unit_test(vpclmul__as_defined),
+		cmocka_unit_test(kernel__level),
+	};
+	const char *given = getenv("SEED");
+
+	seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
+	print_message("SEED=%llu\n", (unsigned long long)seed);
+	return cmocka_run_group_tests_name("digest", tests, map_guarded, NULL);
+}
