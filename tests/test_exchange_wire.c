@@ -337,6 +337,24 @@ static void data_is_whole__in_any_parts(void **state)
 	}
 }
 
+/* Ranks may run on unequal machines. */
+static void data_is_whole__by_any_kernel(void **state)
+{
+	static const struct exchange_data data = { .exchange = 1,
+						   .length = 1440 };
+	uint8_t payload[1440], header[EXCHANGE_DATA_HEADER_BYTES];
+	const struct iovec part = { payload, sizeof(payload) };
+	int best = (int)cpu_level_detect();
+
+	(void)state;
+	count_up(payload, sizeof(payload), 0x30);
+	exchange_data_seal(&data, &keys, digest_scalar, payload, header);
+	for (int level = CPU_SCALAR; level <= best; level++)
+		assert_true(exchange_data_is_whole(
+			header, &keys, digest_kernel((enum cpu_level)level),
+			&part, 1));
+}
+
 static void data_is_whole__every_other_length(void **state)
 {
 	const struct datagram datagram = sealed_segment();
@@ -871,6 +889,7 @@ int main(void)
 		cmocka_unit_test(data_open__wrong_fields),
 		cmocka_unit_test(data_open__end_of_message_overflows),
 		cmocka_unit_test(data_is_whole__in_any_parts),
+		cmocka_unit_test(data_is_whole__by_any_kernel),
 		cmocka_unit_test(data_is_whole__every_other_length),
 		cmocka_unit_test(data_is_whole__right_digest_of_another_length),
 		cmocka_unit_test(status_open__what_was_sealed),
