@@ -505,7 +505,7 @@ int exchange_begin(struct exchange *x,
 		   const struct exchange_collective *collective,
 		   struct failure *failure)
 {
-	assert(!x->collective);
+	assert(!x->collective && x->exchange < EXCHANGE_COLLECTIVES_MAX);
 	x->collective = collective;
 	x->exchange++;
 	x->prepared = false;

@@ -37,6 +37,8 @@
 
 struct exchange;
 
+#define EXCHANGE_COLLECTIVES_MAX 255
+
 enum exchange_schedule {
 	EXCHANGE_ROUNDS,
 	EXCHANGE_ALL_AT_ONCE,
@@ -111,7 +113,8 @@ int exchange_join(struct exchange *exchange, struct failure *failure);
 const void *exchange_hello(const struct exchange *exchange, unsigned node,
 			   size_t *byte_count);
 
-/* Announce; the collective must stay until exchange_finish() of it. */
+/* Announce; the collective must stay until exchange_finish() of it.  A run may
+ * have EXCHANGE_COLLECTIVES_MAX of them. */
 int exchange_begin(struct exchange *exchange,
 		   const struct exchange_collective *collective,
 		   struct failure *failure);

@@ -22,7 +22,7 @@
 #include "log.h"
 #include "topology.h"
 
-#define ROUNDS_MAX 1000
+#define ROUNDS_MAX 200
 #define NODES_MAX 64
 #define SCHEDULES 3
 
