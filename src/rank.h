@@ -1,27 +1,40 @@
 /*
  * rank.h - which of how many we are, where the others are, what we all know
  *
- * From, the first that there is:
+ * The rank, the number of ranks and their hosts come from the first of these
+ * that there is:
  *
- *      --nodes and --rank
- *      blinkd       BLINK_RANK, BLINK_NODES, BLINK_HOSTS (a list of hosts as
- *                   blinksh was given it, in rank order), BLINK_JOB
- *      Slurm        SLURM_PROCID, SLURM_NTASKS, SLURM_STEP_NODELIST and
- *                   SLURM_STEP_TASKS_PER_NODE (block distribution)
- *      PMI, PMIx    PMI_RANK, PMI_SIZE; OMPI_COMM_WORLD_RANK, _SIZE; or
- *                   PMIX_RANK with the size of OMPI_COMM_WORLD_SIZE; hosts only
- *                   if all ranks run on this machine (MPI_LOCALNRANKS or
- *                   OMPI_COMM_WORLD_LOCAL_SIZE equals the size): 127.0.0.1 for
- *                   all; else --nodes is asked for
+ *      options      --nodes and --rank
+ *      blinkd       BLINK_RANK, BLINK_NODES, BLINK_HOSTS (a list of hosts in
+ *                   rank order; not set if it was too long)
+ *      mpirun       Open MPI's: OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE,
+ *                   OMPI_COMM_WORLD_LOCAL_SIZE; MPICH's (Hydra): PMI_RANK,
+ *                   PMI_SIZE, MPI_LOCALNRANKS.  Before Slurm, whose variables
+ *                   are then those of mpirun's own daemons
+ *      Slurm        SLURM_PROCID, SLURM_STEP_NUM_TASKS, SLURM_STEP_NODELIST,
+ *                   SLURM_STEP_TASKS_PER_NODE, SLURM_DISTRIBUTION (block or
+ *                   cyclic), SLURM_NODEID (which must agree with them);
+ *                   SLURM_NTASKS may be the whole job's
+ *      PMI, PMIx    PMI_RANK, PMI_SIZE; or PMIX_RANK, which no size comes with
  *
- * The secret, 32 bytes that all ranks know and nobody else:
+ * Hosts are 127.0.0.1 for all if mpirun started all ranks on this machine.
+ * --nodes without --rank replaces the hosts: it must list as many as there are
+ * ranks, and is asked for where nothing else tells them.
  *
- *      blinkd       on the descriptor BLINK_SECRET_FD; the job's own
- *      --key FILE   (or BLINK_KEY) the cluster's key file, hashed with the
- * job's name: SLURM_JOB_ID.SLURM_STEP_ID, PMI_JOBID, PMIX_NAMESPACE or PMIX's
- * OMPI_MCA_orte_ess_jobid, --job NAME none         only if all hosts are of
- * 127.0.0.0/8 or ::1: hashed from the job's name, which guards against
- * accidents, not people
+ * The secret, 32 bytes that all ranks know and nobody else, is the first of
+ * these that there is:
+ *
+ *      --key FILE   the cluster's key, hashed with the job's name
+ *      blinkd       the 32 bytes in the pipe BLINK_SECRET_FD, the job's own; to
+ *                   be read once, and closed
+ *      BLINK_KEY    a FILE, as above
+ *      none         only if all hosts are of 127.0.0.0/8 or ::1: hashed from
+ *                   the job's name, which guards against accidents, not people
+ *
+ * The job's name keeps runs with one key apart: --job NAME, BLINK_JOB,
+ * SLURM_JOB_ID with SLURM_STEP_ID, PMI_JOBID, or PMIX_NAMESPACE, whichever
+ * belongs to where the rank comes from.  Hydra and options have none of their
+ * own: without --job, runs with one key then have one secret.
  */
 #ifndef RANK_H
 #define RANK_H
@@ -37,7 +50,7 @@
 
 struct rank_options {
 	const char *nodes;    /* --nodes, a host list; NULL */
-	const char *rank;     /* --rank; NULL */
+	const char *rank;     /* --rank; NULL; not without --nodes */
 	const char *key_path; /* --key; NULL */
 	const char *job;      /* --job; NULL */
 };
@@ -58,11 +71,16 @@ struct rank {
 	const char *source; /* "options", "blinkd", "slurm", "pmi" */
 };
 
-/* Reads the environment, and looks names up.  0 or -errno with *failure filled:
- * EXIT_USAGE for what is missing or contradicts itself, EXIT_PEER for a host
- * that has no address. */
+/*
+ * Reads the environment, and looks names up.  0 or -errno with *failure filled
+ * and nothing to free: EXIT_USAGE for what is missing or contradicts itself,
+ * EXIT_PEER for a host that has no address, EXIT_FILE for the key file,
+ * EXIT_RESOURCES.  failure->what lives as long as options and environment do.
+ */
 int rank_find(struct rank *rank, const struct rank_options *options,
 	      struct failure *failure);
+
+/* Wipes the secret.  Safe on a zeroed one, and twice. */
 void rank_free(struct rank *rank);
 
 #endif /* RANK_H */

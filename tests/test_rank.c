@@ -1,0 +1,845 @@
+/*
+ * test_rank.c - ranks, hosts and secrets, as each launcher tells them
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base.h"
+#include "rank.h"
+
+#define DIGITS "00112233445566778899aabbccddeeff"
+#define SECRET "a secret that nobody may print.." /* 32 bytes */
+
+static const char *const variables[] = {
+	"BLINK_RANK",
+	"BLINK_NODES",
+	"BLINK_HOSTS",
+	"BLINK_JOB",
+	"BLINK_SECRET_FD",
+	"BLINK_KEY",
+	"OMPI_COMM_WORLD_RANK",
+	"OMPI_COMM_WORLD_SIZE",
+	"OMPI_COMM_WORLD_LOCAL_SIZE",
+	"PMI_RANK",
+	"PMI_SIZE",
+	"PMI_JOBID",
+	"MPI_LOCALNRANKS",
+	"PMIX_RANK",
+	"PMIX_NAMESPACE",
+	"SLURM_PROCID",
+	"SLURM_NTASKS",
+	"SLURM_STEP_NUM_TASKS",
+	"SLURM_STEP_NODELIST",
+	"SLURM_STEP_TASKS_PER_NODE",
+	"SLURM_DISTRIBUTION",
+	"SLURM_NODEID",
+	"SLURM_JOB_ID",
+	"SLURM_STEP_ID",
+};
+
+static char folder[] = "/tmp/blinksort-rank.XXXXXX";
+static char key_path[sizeof(folder) + 8];
+static const struct rank_options no_options;
+
+static void clear(void)
+{
+	for (size_t i = 0; i < ARRAY_LEN(variables); i++)
+		unsetenv(variables[i]);
+}
+
+/* NAME=VALUE, separated by blanks; what was set before is gone. */
+static void set(const char *text)
+{
+	char copy[1024], *rest, *one;
+
+	clear();
+	snprintf(copy, sizeof(copy), "%s", text);
+	for (one = strtok_r(copy, " ", &rest); one;
+	     one = strtok_r(NULL, " ", &rest)) {
+		char *value = strchr(one, '=');
+
+		assert_non_null(value);
+		*value++ = '\0';
+		setenv(one, value, 1);
+	}
+}
+
+static void write_key(mode_t mode)
+{
+	int fd;
+
+	unlink(key_path);
+	fd = open(key_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, DIGITS DIGITS "\n", 65), 65);
+	assert_int_equal(close(fd), 0);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	clear();
+	strcpy(folder + strlen(folder) - 6, "XXXXXX");
+	if (!mkdtemp(folder))
+		return -1;
+	snprintf(key_path, sizeof(key_path), "%s/key", folder);
+	write_key(0400);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	clear();
+	unlink(key_path);
+	return rmdir(folder);
+}
+
+/* --- what is expected ---------------------------------------------------- */
+
+static void find(struct rank *rank, const struct rank_options *options)
+{
+	struct failure failure = { 0 };
+
+	memset(rank, 0x55, sizeof(*rank));
+	if (rank_find(rank, options, &failure) != 0)
+		fail_msg("%s: %s", failure.what, failure.why);
+	assert_int_equal(failure.status, EXIT_DONE);
+}
+
+/* "rank/count source name=address ..." */
+static void expect(const struct rank_options *options, const char *want)
+{
+	char seen[8192], text[ADDRESS_TEXT_BYTES];
+	struct rank rank;
+	size_t n;
+
+	find(&rank, options);
+	n = (size_t)snprintf(seen, sizeof(seen), "%u/%u %s", rank.rank,
+			     rank.node_count, rank.source);
+	for (unsigned r = 0; r < rank.node_count; r++)
+		n += (size_t)snprintf(seen + n, sizeof(seen) - n, " %s=%s",
+				      rank.names[r],
+				      address_format(&rank.addresses[r], text));
+	assert_string_equal(seen, want);
+	rank_free(&rank);
+}
+
+static void expect_failure_of(const struct rank_options *options,
+			      enum exit_status status, const char *what,
+			      const char *why)
+{
+	static const struct rank zero;
+	struct failure failure = { 0 };
+	struct rank rank;
+
+	memset(&rank, 0x55, sizeof(rank));
+	assert_in_range(-rank_find(&rank, options, &failure), 1, 4095);
+	if (failure.status != status || strcmp(failure.what, what) != 0 ||
+	    !strstr(failure.why, why))
+		fail_msg("%d, %s: %s", failure.status, failure.what,
+			 failure.why);
+	assert_null(strstr(failure.why, "00112233"));
+	assert_null(strstr(failure.why, "secret that"));
+	assert_null(strchr(failure.why, '\n'));
+	assert_memory_equal(&rank, &zero, sizeof(rank));
+	rank_free(&rank);
+}
+
+static void expect_usage(const char *environment, const char *what,
+			 const char *why)
+{
+	set(environment);
+	expect_failure_of(&no_options, EXIT_USAGE, what, why);
+}
+
+/* BLAKE2b of the parts of the job's name, each with a NUL behind it. */
+static void expect_secret(const struct rank_options *options, bool keyed,
+			  const char *name, size_t name_bytes)
+{
+	static const uint8_t personal[16] = "blink rank 1";
+	uint8_t key[32], want[32];
+	struct rank rank;
+
+	for (size_t i = 0; i < sizeof(key); i++)
+		key[i] = (uint8_t)(i % 16 * 0x11);
+	assert_int_equal(crypto_generichash_blake2b_salt_personal(
+				 want, sizeof(want), (const uint8_t *)name,
+				 name_bytes, keyed ? key : NULL, keyed ? 32 : 0,
+				 NULL, personal),
+			 0);
+	find(&rank, options);
+	assert_memory_equal(rank.secret, want, sizeof(want));
+	rank_free(&rank);
+	assert_true(sodium_is_zero(rank.secret, sizeof(rank.secret)));
+}
+
+#define EXPECT_SECRET(options, keyed, name)                                    \
+	expect_secret(options, keyed, name, sizeof(name) - 1)
+
+/* --- options ------------------------------------------------------------- */
+
+static void rank_find__options(void **state)
+{
+	(void)state;
+	expect(&(struct rank_options){ .nodes = "127.0.0.[1-3],[::1]:5",
+				       .rank = "3" },
+	       "3/4 options 127.0.0.1=127.0.0.1:7300 "
+	       "127.0.0.2=127.0.0.2:7300 127.0.0.3=127.0.0.3:7300 "
+	       "[::1]:5=[::1]:5");
+	expect(&(struct rank_options){ .nodes = "127.0.0.9:12", .rank = "0" },
+	       "0/1 options 127.0.0.9:12=127.0.0.9:12");
+}
+
+static void rank_find__options_wrong(void **state)
+{
+	static const struct {
+		const char *nodes, *rank, *what, *why;
+	} cases[] = {
+		{ NULL, NULL, "--nodes, --rank", "needed" },
+		{ "127.0.0.1", NULL, "--rank", "needed" },
+		{ NULL, "7", "--rank", "'7': needs --nodes" },
+		{ "127.0.0.[1-2]", "2", "--rank", "'2': want a number" },
+		{ "127.0.0.[1-2]", "-1", "--rank", "from 0 to 1" },
+		{ "127.0.0.[1-2]", "x", "--rank", "'x'" },
+		{ "127.0.0.[1-2]", "", "--rank", "''" },
+		{ "127.0.0.[1-2]", "4294967296", "--rank", "'4294967296'" },
+		{ "127.0.0.1,127.0.0.1", "1", "--rank", "from 0 to 0" },
+		{ "127.0.0.[1-129]", "0", "--nodes", "129 hosts" },
+		{ "127.0.0.1!127.0.0.1", "0", "--nodes", "0 hosts" },
+		{ "127.0.0.[1-", "0", "--nodes", "127.0.0.[1-" },
+		{ "", "0", "--nodes", "missing" },
+		{ "127.0.0.1,10.1", "0", "--nodes", "not an address: 10.1" },
+		{ "127.0.0.1:0", "0", "--nodes", "127.0.0.1:0" },
+		{ "10.0.0.1,127.0.0.1", "1", "--key", "10.0.0.1" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		expect_failure_of(
+			&(struct rank_options){ .nodes = cases[i].nodes,
+						.rank = cases[i].rank },
+			EXIT_USAGE, cases[i].what, cases[i].why);
+}
+
+static void rank_find__no_such_host(void **state)
+{
+	(void)state;
+	/* Refused without asking anybody: no label begins so. */
+	expect_failure_of(&(struct rank_options){ .nodes = "127.0.0.1,no..such",
+						  .rank = "0" },
+			  EXIT_PEER, "--nodes", "no..such");
+}
+
+static void rank_find__as_many_as_can_be(void **state)
+{
+	struct rank rank;
+
+	(void)state;
+	find(&rank, &(struct rank_options){ .nodes = "127.0.0.[1-128]",
+					    .rank = "127" });
+	assert_int_equal(rank.rank, 127);
+	assert_int_equal(rank.node_count, RANK_NODES_MAX);
+	assert_string_equal(rank.names[127], "127.0.0.128");
+	rank_free(&rank);
+}
+
+/* --- launchers ----------------------------------------------------------- */
+
+#define BLINKD "BLINK_RANK=1 BLINK_NODES=2 BLINK_JOB=0123 "
+#define OPEN_MPI                                                               \
+	"OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=3 PMIX_RANK=1 "           \
+	"PMIX_NAMESPACE=1607860225 OMPI_COMM_WORLD_LOCAL_SIZE="
+#define HYDRA "PMI_RANK=2 PMI_SIZE=3 MPI_LOCALNRANKS="
+#define SLURM                                                                  \
+	"SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=4 SLURM_NTASKS=99 "               \
+	"SLURM_JOB_ID=12 SLURM_STEP_ID=3 SLURM_STEP_NODELIST=127.0.0.[1-3] "
+#define LOCAL "127.0.0.1=127.0.0.1:7300"
+
+static void rank_find__blinkd(void **state)
+{
+	(void)state;
+	set(BLINKD "BLINK_HOSTS=127.0.0.[5-6]:9");
+	expect(&no_options, "1/2 blinkd 127.0.0.5:9=127.0.0.5:9 "
+			    "127.0.0.6:9=127.0.0.6:9");
+}
+
+static void rank_find__mpirun(void **state)
+{
+	(void)state;
+	set(OPEN_MPI "3");
+	expect(&no_options, "1/3 pmi " LOCAL " " LOCAL " " LOCAL);
+	set(HYDRA "3");
+	expect(&no_options, "2/3 pmi " LOCAL " " LOCAL " " LOCAL);
+}
+
+static void rank_find__mpirun_elsewhere(void **state)
+{
+	(void)state;
+	expect_usage(OPEN_MPI "2", "OMPI_COMM_WORLD_LOCAL_SIZE",
+		     "2 of 3 ranks are on this machine: give --nodes");
+	expect_usage(HYDRA "1", "MPI_LOCALNRANKS", "give --nodes");
+	expect_usage(HYDRA "4", "MPI_LOCALNRANKS", "'4': want a number");
+	expect_usage(HYDRA "0", "MPI_LOCALNRANKS", "'0': want a number");
+	expect_usage("OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2",
+		     "OMPI_COMM_WORLD_RANK", "give --nodes");
+	expect_usage("PMI_RANK=0 PMI_SIZE=2", "PMI_RANK", "give --nodes");
+	expect_usage("PMIX_RANK=0 PMIX_NAMESPACE=x", "PMIX_RANK",
+		     "give --nodes");
+}
+
+static void rank_find__wrong_numbers(void **state)
+{
+	static const struct {
+		const char *environment, *what, *why;
+	} cases[] = {
+		{ "BLINK_RANK=0", "BLINK_NODES", "is not set" },
+		{ "BLINK_RANK=0 BLINK_NODES=0", "BLINK_NODES", "'0'" },
+		{ "BLINK_RANK=0 BLINK_NODES=129", "BLINK_NODES",
+		  "'129': want a number from 1 to 128" },
+		{ "BLINK_RANK=2 BLINK_NODES=2", "BLINK_RANK",
+		  "'2': want a number from 0 to 1" },
+		{ "BLINK_RANK= BLINK_NODES=2", "BLINK_RANK", "''" },
+		{ "BLINK_RANK=1x BLINK_NODES=2", "BLINK_RANK", "'1x'" },
+		{ "PMI_RANK=5 PMI_SIZE=5", "PMI_RANK", "'5'" },
+		{ "PMI_RANK=0", "PMI_SIZE", "is not set" },
+		{ "OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE",
+		  "is not set" },
+		/* A batch script, not a step. */
+		{ "SLURM_PROCID=0 SLURM_NTASKS=4", "SLURM_STEP_NUM_TASKS",
+		  "is not set" },
+		{ "SLURM_PROCID=4 SLURM_STEP_NUM_TASKS=4", "SLURM_PROCID",
+		  "'4'" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		expect_usage(cases[i].environment, cases[i].what, cases[i].why);
+}
+
+static void rank_find__hosts_wrong(void **state)
+{
+	(void)state;
+	expect_usage(BLINKD, "BLINK_HOSTS", "is not set: give --nodes");
+	expect_usage(BLINKD "BLINK_HOSTS=127.0.0.1", "BLINK_HOSTS",
+		     "1 hosts (each counts once) for 2 ranks (BLINK_NODES)");
+	expect_usage(BLINKD "BLINK_HOSTS=127.0.0.[1-3]", "BLINK_HOSTS",
+		     "3 hosts");
+	expect_usage(BLINKD "BLINK_HOSTS=127.0.0.[1", "BLINK_HOSTS",
+		     "127.0.0.[1");
+	expect_usage("SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1",
+		     "SLURM_STEP_NODELIST", "is not set: give --nodes");
+}
+
+/* Hosts of one's own choice, the rank from elsewhere. */
+static void rank_find__nodes_only(void **state)
+{
+	const struct rank_options two = { .nodes = "127.0.0.8,[::1]:1" };
+	const struct rank_options three = { .nodes = "127.0.0.[1-3]:1" };
+	const char hosts[] = " 127.0.0.8=127.0.0.8:7300 [::1]:1=[::1]:1";
+	const char *const environments[][2] = {
+		{ BLINKD, "blinkd" },
+		{ BLINKD "BLINK_HOSTS=10.0.0.1", "blinkd" },
+		{ "SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2", "slurm" },
+		{ "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2", "pmi" },
+		{ "PMI_RANK=1 PMI_SIZE=2", "pmi" },
+		{ "PMI_RANK=1 PMI_SIZE=2 MPI_LOCALNRANKS=1", "pmi" },
+		{ "PMIX_RANK=1", "pmi" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(environments); i++) {
+		char want[100];
+
+		set(environments[i][0]);
+		snprintf(want, sizeof(want), "1/2 %s%s", environments[i][1],
+			 hosts);
+		expect(&two, want);
+	}
+	set(BLINKD);
+	expect_failure_of(&three, EXIT_USAGE, "--nodes",
+			  "3 hosts (each counts once) for 2 ranks "
+			  "(BLINK_NODES)");
+}
+
+static void rank_find__which_first(void **state)
+{
+	const char hosts[] = BLINKD OPEN_MPI "3 " HYDRA "3 " SLURM
+					     "SLURM_STEP_TASKS_PER_NODE=2,1(x2)"
+					     " BLINK_HOSTS=127.0.0.[1-2]";
+
+	(void)state;
+	set(hosts);
+	expect(&(struct rank_options){ .nodes = "127.0.0.7", .rank = "0" },
+	       "0/1 options 127.0.0.7=127.0.0.7:7300");
+	expect(&no_options, "1/2 blinkd 127.0.0.1=127.0.0.1:7300 "
+			    "127.0.0.2=127.0.0.2:7300");
+	/* Of a daemon of mpirun's in a Slurm job. */
+	unsetenv("BLINK_RANK");
+	expect(&no_options, "1/3 pmi " LOCAL " " LOCAL " " LOCAL);
+	unsetenv("OMPI_COMM_WORLD_RANK");
+	expect(&no_options, "2/3 pmi " LOCAL " " LOCAL " " LOCAL);
+	/* Slurm's own PMI has no hosts, Slurm has. */
+	unsetenv("MPI_LOCALNRANKS");
+	expect(&no_options, "1/4 slurm 127.0.0.1=127.0.0.1:7300 "
+			    "127.0.0.1=127.0.0.1:7300 "
+			    "127.0.0.2=127.0.0.2:7300 "
+			    "127.0.0.3=127.0.0.3:7300");
+	unsetenv("SLURM_PROCID");
+	expect_failure_of(&no_options, EXIT_USAGE, "PMI_RANK", "--nodes");
+	unsetenv("PMI_RANK");
+	expect_failure_of(&no_options, EXIT_USAGE, "PMIX_RANK", "--nodes");
+}
+
+/* --- Slurm --------------------------------------------------------------- */
+
+static void rank_find__slurm_layouts(void **state)
+{
+	static const struct {
+		const char *nodes, *tasks, *distribution;
+		const char *want; /* of each rank: its address' last digit */
+	} cases[] = {
+		{ "127.0.0.[1-4]", "2(x3),1", NULL, "1122334" },
+		{ "127.0.0.[1-4]", "2(x3),1", "block", "1122334" },
+		{ "127.0.0.[1-4]", "2(x3),1", "block:cyclic", "1122334" },
+		{ "127.0.0.[1-4]", "2(x3),1", "block:block,pack", "1122334" },
+		{ "127.0.0.[1-4]", "2(x3),1", "block,nopack", "1122334" },
+		{ "127.0.0.[1-4]", "2(x3),1", "nopack", "1122334" },
+		{ "127.0.0.[1-4]", "2(x3),1", "pack", "1122334" },
+		{ "127.0.0.[1-4]", "2(x3),1", "cyclic,pack", "1234123" },
+		{ "127.0.0.[1-4]", "2(x3),1", "cyclic", "1234123" },
+		{ "127.0.0.[1-4]", "2(x3),1", "cyclic:block", "1234123" },
+		{ "127.0.0.[1-3]", "1,3,2", "cyclic", "123232" },
+		{ "127.0.0.[1-3]", "1,3,2", NULL, "122233" },
+		{ "127.0.0.3,127.0.0.1", "1(x2)", NULL, "31" },
+		{ "127.0.0.[7,9]", "1,2", NULL, "799" },
+		{ "127.0.0.5", "4", NULL, "5555" },
+		{ "127.0.0.5", "1(x1)", "cyclic", "5" },
+		{ "127.0.0.[1-3]", "1,0,1", "cyclic", "13" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		char environment[300], seen[RANK_NODES_MAX + 1];
+		struct rank rank;
+		unsigned r;
+
+		snprintf(environment, sizeof(environment),
+			 "SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=%zu "
+			 "SLURM_STEP_NODELIST=%s SLURM_STEP_TASKS_PER_NODE=%s",
+			 strlen(cases[i].want), cases[i].nodes, cases[i].tasks);
+		set(environment);
+		if (cases[i].distribution)
+			setenv("SLURM_DISTRIBUTION", cases[i].distribution, 1);
+		find(&rank, &no_options);
+		for (r = 0; r < rank.node_count; r++) {
+			char text[ADDRESS_TEXT_BYTES];
+
+			address_format(&rank.addresses[r], text);
+			seen[r] = text[strlen("127.0.0.")];
+			assert_int_equal(seen[r], rank.names[r][8]);
+		}
+		seen[r] = '\0';
+		assert_string_equal(seen, cases[i].want);
+		assert_string_equal(rank.source, "slurm");
+		rank_free(&rank);
+	}
+}
+
+#define TASKS "SLURM_STEP_TASKS_PER_NODE"
+
+/* SLURM has four ranks on three hosts. */
+static void rank_find__slurm_tasks_malformed(void **state)
+{
+	static const char *const malformed[] = {
+		"x",	     "",
+		",",	     "2,1,1,",
+		"2,,1",	     "2(x",
+		"2(x1",	     "2(x)",
+		"2(3),1",    "2 ,1,1",
+		"-2,1",	     "+2,1",
+		"2(x1)2",    "2(x-1)",
+		"2(x1],1,1", "65536",
+		"1(x129)",   "0(x128),1",
+		"2,1,1 ",    "18446744073709551617(x3),1"
+	};
+
+	(void)state;
+	expect_usage(SLURM, TASKS, "is not set");
+	for (size_t i = 0; i < ARRAY_LEN(malformed); i++) {
+		char why[100];
+
+		snprintf(why, sizeof(why), "'%s': want numbers such as",
+			 malformed[i]);
+		setenv(TASKS, malformed[i], 1);
+		expect_failure_of(&no_options, EXIT_USAGE, TASKS, why);
+	}
+}
+
+static void rank_find__slurm_tasks_wrong(void **state)
+{
+	static const char *const wrong[] = { "2,1",    "2(x2)",	  "1(x3)",
+					     "2(x3)",  "1,1,3",	  "4",
+					     "1(x4)",  "2,2,0,0", "65535(x3)",
+					     "1(x128)" };
+
+	(void)state;
+	set(SLURM);
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+		setenv(TASKS, wrong[i], 1);
+		expect_failure_of(&no_options, EXIT_USAGE, TASKS,
+				  "not 4 ranks (SLURM_STEP_NUM_TASKS) on 3 "
+				  "hosts (SLURM_STEP_NODELIST)");
+	}
+}
+
+static void rank_find__slurm_distribution_wrong(void **state)
+{
+	static const char *const wrong[] = { "plane=2", "arbitrary", "",
+					     "blocks",	"cyclical",  "cyc",
+					     "bloc" };
+
+	(void)state;
+	set(SLURM TASKS "=2,1,1");
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+		setenv("SLURM_DISTRIBUTION", wrong[i], 1);
+		expect_failure_of(&no_options, EXIT_USAGE, "SLURM_DISTRIBUTION",
+				  wrong[i]);
+	}
+}
+
+/* Rank 1 of 2,1,1. */
+static void rank_find__slurm_node(void **state)
+{
+	static const char *const wrong[] = { "1", "2", "", "x", "-0" };
+	struct rank rank;
+
+	(void)state;
+	set(SLURM TASKS "=2,1,1 SLURM_NODEID=0");
+	find(&rank, &no_options);
+	rank_free(&rank);
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+		setenv("SLURM_NODEID", wrong[i], 1);
+		expect_failure_of(&no_options, EXIT_USAGE, "SLURM_NODEID",
+				  "rank 1 should be on node 0");
+	}
+	setenv("SLURM_DISTRIBUTION", "cyclic", 1);
+	setenv("SLURM_NODEID", "1", 1);
+	find(&rank, &no_options);
+	rank_free(&rank);
+	setenv("SLURM_NODEID", "0", 1);
+	expect_failure_of(&no_options, EXIT_USAGE, "SLURM_NODEID",
+			  "'0': rank 1 should be on node 1; give --nodes");
+	/* It says nothing of hosts of one's own choice. */
+	find(&rank, &(struct rank_options){ .nodes = "127.0.0.[1-4]" });
+	rank_free(&rank);
+}
+
+/* --- neighbours ---------------------------------------------------------- */
+
+static void rank_find__neighbours(void **state)
+{
+	static const struct {
+		const char *nodes, *rank;
+		unsigned address_rank, address_count;
+		unsigned machine_rank, machine_count;
+	} cases[] = {
+		{ "10.0.0.1", "0", 0, 1, 0, 1 },
+		{ "10.0.0.[1-3]", "1", 0, 1, 0, 1 },
+		{ "10.0.0.1,10.0.0.2:[1-3]", "2", 1, 3, 1, 3 },
+		{ "10.0.0.1,10.0.0.2:[1-3]", "0", 0, 1, 0, 1 },
+		{ "127.0.0.[1-4]", "2", 0, 1, 2, 4 },
+		{ "127.0.0.1,127.255.9.9:3,[::1]:[4-5]", "3", 1, 2, 3, 4 },
+		{ "127.0.0.1,10.0.0.1,[::1]:[4-5]", "0", 0, 1, 0, 3 },
+		{ "127.0.0.1,10.0.0.1,[::1]:[4-5]", "1", 0, 1, 0, 1 },
+		{ "128.0.0.1,127.0.0.1,126.0.0.1", "1", 0, 1, 0, 1 },
+		{ "10.0.0.1,[::ffff:10.0.0.1]:9", "1", 1, 2, 1, 2 },
+		{ "2001:db8::1,[2001:db8::1]:4,2001:db8::2", "0", 0, 2, 0, 2 },
+		{ "2001:db8::1,[2001:db8::1]:4,2001:db8::2", "2", 0, 1, 0, 1 },
+		/* The same first bytes in the two families. */
+		{ "0.0.0.0,::,::2", "1", 0, 1, 0, 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct rank rank;
+
+		find(&rank, &(struct rank_options){ .nodes = cases[i].nodes,
+						    .rank = cases[i].rank,
+						    .key_path = key_path });
+		assert_int_equal(rank.address_rank, cases[i].address_rank);
+		assert_int_equal(rank.address_count, cases[i].address_count);
+		assert_int_equal(rank.machine_rank, cases[i].machine_rank);
+		assert_int_equal(rank.machine_count, cases[i].machine_count);
+		rank_free(&rank);
+	}
+}
+
+static void rank_find__neighbours_of_mpirun(void **state)
+{
+	struct rank rank;
+
+	(void)state;
+	set(HYDRA "3");
+	find(&rank, &no_options);
+	assert_int_equal(rank.address_rank, 2);
+	assert_int_equal(rank.address_count, 3);
+	assert_int_equal(rank.machine_rank, 2);
+	assert_int_equal(rank.machine_count, 3);
+	rank_free(&rank);
+}
+
+/* --- secrets ------------------------------------------------------------- */
+
+static void set_descriptor(int fd)
+{
+	char text[16];
+
+	set(BLINKD "BLINK_HOSTS=10.0.0.[1-2]");
+	snprintf(text, sizeof(text), "%d", fd);
+	setenv("BLINK_SECRET_FD", text, 1);
+}
+
+/* The end to read of a pipe with the first bytes of SECRET twice. */
+static int make_pipe(size_t byte_count, bool keep_writer, int *writer)
+{
+	int ends[2];
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	assert_int_equal(write(ends[1], SECRET SECRET, byte_count), byte_count);
+	*writer = ends[1];
+	if (!keep_writer)
+		close(ends[1]);
+	set_descriptor(ends[0]);
+	return ends[0];
+}
+
+static void rank_find__secret_in_pipe(void **state)
+{
+	(void)state;
+	for (int keep = 0; keep < 2; keep++) {
+		int writer;
+		int fd = make_pipe(RANK_SECRET_BYTES, keep, &writer);
+		struct rank rank;
+
+		/* It is preferred to a key that lies about. */
+		setenv("BLINK_KEY", key_path, 1);
+		find(&rank, &no_options);
+		assert_memory_equal(rank.secret, SECRET, RANK_SECRET_BYTES);
+		assert_int_equal(fcntl(fd, F_GETFD), -1);
+		rank_free(&rank);
+		assert_true(sodium_is_zero(rank.secret, sizeof(rank.secret)));
+		expect_failure_of(&no_options, EXIT_USAGE, "BLINK_SECRET_FD",
+				  "not a pipe");
+		if (keep)
+			close(writer);
+	}
+}
+
+static void rank_find__secret_of_wrong_length(void **state)
+{
+	static const size_t lengths[] = { 0, 1, 31, 33, 64 };
+
+	(void)state;
+	for (size_t i = 0; i < 2 * ARRAY_LEN(lengths); i++) {
+		int writer;
+		int fd = make_pipe(lengths[i / 2], i % 2, &writer);
+
+		expect_failure_of(&no_options, EXIT_USAGE, "BLINK_SECRET_FD",
+				  "no 32 bytes in this pipe");
+		assert_int_equal(fcntl(fd, F_GETFD), -1);
+		if (i % 2)
+			close(writer);
+	}
+}
+
+static void rank_find__secret_not_in_pipe(void **state)
+{
+	static const char *const wrong[] = { "",  "x",	"0",  "1",
+					     "2", "-1", "3x", "2147483648" };
+	int writer, reader, fd;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+		set_descriptor(0);
+		setenv("BLINK_SECRET_FD", wrong[i], 1);
+		expect_failure_of(&no_options, EXIT_USAGE, "BLINK_SECRET_FD",
+				  "want a number from 3 to");
+	}
+	set_descriptor(1000000);
+	expect_failure_of(&no_options, EXIT_USAGE, "BLINK_SECRET_FD",
+			  "'1000000': not a pipe");
+	/* Somebody else's file is left open. */
+	fd = open(key_path, O_RDONLY | O_CLOEXEC);
+	set_descriptor(fd);
+	expect_failure_of(&no_options, EXIT_USAGE, "BLINK_SECRET_FD",
+			  "not a pipe");
+	assert_int_equal(close(fd), 0);
+	/* The wrong end. */
+	reader = make_pipe(RANK_SECRET_BYTES, true, &writer);
+	set_descriptor(writer);
+	expect_failure_of(&no_options, EXIT_USAGE, "BLINK_SECRET_FD",
+			  "no 32 bytes");
+	close(reader);
+}
+
+/* Only what blinkd has started has a job's secret. */
+static void rank_find__secret_of_others(void **state)
+{
+	int writer;
+	int fd = make_pipe(RANK_SECRET_BYTES, false, &writer);
+	struct rank rank;
+
+	(void)state;
+	find(&rank,
+	     &(struct rank_options){ .nodes = "127.0.0.1", .rank = "0" });
+	assert_memory_not_equal(rank.secret, SECRET, RANK_SECRET_BYTES);
+	rank_free(&rank);
+	/* What was asked for by name goes first. */
+	EXPECT_SECRET(&(struct rank_options){ .key_path = key_path }, true,
+		      "0123\0");
+	assert_int_equal(close(fd), 0);
+}
+
+static void rank_find__secret_from_key(void **state)
+{
+	const char nodes[] = "10.0.0.[1-2]";
+	const struct rank_options plain = { .nodes = nodes,
+					    .rank = "1",
+					    .key_path = key_path };
+	const struct rank_options named = { .nodes = nodes,
+					    .rank = "1",
+					    .key_path = key_path,
+					    .job = "a name" };
+
+	(void)state;
+	EXPECT_SECRET(&plain, true, "");
+	EXPECT_SECRET(&named, true, "a name\0");
+	set("BLINK_KEY=/nowhere BLINK_JOB=7");
+	EXPECT_SECRET(&plain, true, "");
+	setenv("BLINK_KEY", key_path, 1);
+	EXPECT_SECRET((&(struct rank_options){ .nodes = nodes, .rank = "0" }),
+		      true, "");
+	/* Even where none is needed. */
+	EXPECT_SECRET((&(struct rank_options){ .nodes = "::1", .rank = "0" }),
+		      true, "");
+}
+
+static void rank_find__secret_without_key(void **state)
+{
+	const struct rank_options named = { .job = "a name" };
+
+	(void)state;
+	set(HYDRA "3");
+	EXPECT_SECRET(&no_options, false, "");
+	setenv("PMI_JOBID", "5.6", 1);
+	EXPECT_SECRET(&no_options, false, "5.6\0");
+	EXPECT_SECRET(&named, false, "a name\0");
+	EXPECT_SECRET((&(struct rank_options){ .job = "" }), false, "\0");
+	set(OPEN_MPI "3");
+	EXPECT_SECRET(&no_options, false, "1607860225\0");
+	set(SLURM "SLURM_STEP_TASKS_PER_NODE=2,1,1");
+	EXPECT_SECRET(&no_options, false, "12\0003\0");
+	setenv("BLINK_KEY", key_path, 1);
+	EXPECT_SECRET(&no_options, true, "12\0003\0");
+	set(BLINKD "BLINK_HOSTS=127.0.0.1,::1");
+	EXPECT_SECRET(&no_options, false, "0123\0");
+	set("PMIX_RANK=0 PMIX_NAMESPACE=n PMI_JOBID=no");
+	EXPECT_SECRET((&(struct rank_options){ .nodes = "127.0.0.1" }), false,
+		      "n\0");
+}
+
+static void rank_find__key_is_needed(void **state)
+{
+	static const char *const lists[] = { "10.0.0.1", "127.0.0.1,10.0.0.1",
+					     "10.0.0.1,::1", "126.255.255.255",
+					     "::2" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+		expect_failure_of(&(struct rank_options){ .nodes = lists[i],
+							  .rank = "0",
+							  .job = "name" },
+				  EXIT_USAGE, "--key", "BLINK_KEY");
+}
+
+static void rank_find__key_file_wrong(void **state)
+{
+	const struct rank_options options = { .nodes = "127.0.0.1",
+					      .rank = "0",
+					      .key_path = key_path };
+
+	(void)state;
+	write_key(0440);
+	expect_failure_of(&options, EXIT_FILE, key_path, "chmod 0400");
+	unlink(key_path);
+	expect_failure_of(&options, EXIT_FILE, key_path, "No such file");
+	set("BLINK_KEY=/nowhere/key");
+	expect_failure_of(
+		&(struct rank_options){ .nodes = "127.0.0.1", .rank = "0" },
+		EXIT_FILE, "/nowhere/key", "No such file");
+}
+
+static void rank_free__twice(void **state)
+{
+	struct rank rank = { 0 };
+
+	(void)state;
+	rank_free(&rank);
+	find(&rank,
+	     &(struct rank_options){ .nodes = "127.0.0.[1-5]", .rank = "4" });
+	rank_free(&rank);
+	rank_free(&rank);
+	assert_null(rank.addresses);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(rank_find__options),
+		CASE(rank_find__options_wrong),
+		CASE(rank_find__no_such_host),
+		CASE(rank_find__as_many_as_can_be),
+		CASE(rank_find__blinkd),
+		CASE(rank_find__mpirun),
+		CASE(rank_find__mpirun_elsewhere),
+		CASE(rank_find__wrong_numbers),
+		CASE(rank_find__hosts_wrong),
+		CASE(rank_find__nodes_only),
+		CASE(rank_find__which_first),
+		CASE(rank_find__slurm_layouts),
+		CASE(rank_find__slurm_tasks_malformed),
+		CASE(rank_find__slurm_tasks_wrong),
+		CASE(rank_find__slurm_distribution_wrong),
+		CASE(rank_find__slurm_node),
+		CASE(rank_find__neighbours),
+		CASE(rank_find__neighbours_of_mpirun),
+		CASE(rank_find__secret_in_pipe),
+		CASE(rank_find__secret_of_wrong_length),
+		CASE(rank_find__secret_not_in_pipe),
+		CASE(rank_find__secret_of_others),
+		CASE(rank_find__secret_from_key),
+		CASE(rank_find__secret_without_key),
+		CASE(rank_find__key_is_needed),
+		CASE(rank_find__key_file_wrong),
+		CASE(rank_free__twice),
+	};
+
+	if (sodium_init() < 0)
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
