@@ -16,6 +16,9 @@
 #include "replay.h"
 #include "start.h"
 
+/* A START that is overtaken comes within a few round trips, if at all. */
+#define CANCELLED_MAX 64
+
 /* To whom, and in answer to what. */
 struct requester {
 	struct address address;
@@ -27,6 +30,12 @@ struct requester {
 /* Datagrams by the first check that they failed. */
 struct refusals {
 	uint64_t length, tag, replay, fields;
+};
+
+/* Jobs that were cancelled before their START came: it may come yet. */
+struct cancelled {
+	uint8_t ids[CANCELLED_MAX][WIRE_JOB_BYTES];
+	uint64_t count; /* ever; the last ones are kept */
 };
 
 struct daemon {
@@ -41,6 +50,7 @@ struct daemon {
 	struct refusals refusals;
 	struct replay replay;
 	struct job_table table;
+	struct cancelled cancelled;
 	struct requester requesters[2 * JOBS_MAX]; /* of table.jobs[i] */
 	struct start start;
 
@@ -183,6 +193,25 @@ static void handle_known(struct daemon *daemon, struct job *job,
 	reply_job(daemon, from, job);
 }
 
+static bool was_cancelled(const struct cancelled *cancelled, const uint8_t *id)
+{
+	uint64_t kept = MIN(cancelled->count, (uint64_t)CANCELLED_MAX);
+
+	for (uint64_t i = 0; i < kept; i++)
+		if (memcmp(cancelled->ids[i], id, WIRE_JOB_BYTES) == 0)
+			return true;
+	return false;
+}
+
+/* Once: a CANCEL that is repeated must not drive others out. */
+static void remember_cancelled(struct cancelled *cancelled, const uint8_t *id)
+{
+	if (was_cancelled(cancelled, id))
+		return;
+	memcpy(cancelled->ids[cancelled->count++ % CANCELLED_MAX], id,
+	       WIRE_JOB_BYTES);
+}
+
 static void start_job(struct daemon *daemon, const struct requester *from)
 {
 	const struct start *start = &daemon->start;
@@ -225,6 +254,9 @@ static void handle_start(struct daemon *daemon, const struct command *command,
 	job = job_find(&daemon->table, daemon->start.job);
 	if (job)
 		handle_known(daemon, job, from);
+	else if (was_cancelled(&daemon->cancelled, daemon->start.job))
+		reply_no_job(daemon, from, daemon->start.job,
+			     WIRE_JOB_CANCELLED, 0);
 	else if (error < 0)
 		reply_no_job(daemon, from, daemon->start.job, WIRE_JOB_REFUSED,
 			     -error);
@@ -250,6 +282,8 @@ static void handle_cancel(struct daemon *daemon, const struct command *command,
 
 	if (job)
 		job_kill(job, WIRE_JOB_CANCELLED, clock_now_ns());
+	else
+		remember_cancelled(&daemon->cancelled, command->body);
 	handle_renew(daemon, command, from);
 }
 

@@ -292,8 +292,8 @@ static void take_job(struct client *client, struct client_node *node,
 		take_running(client, node);
 		return;
 	}
-	/* Cancelled before the START got there: it never will have run, as far
-	 * as anybody knows; if it comes late the lease ends it. */
+	/* Cancelled before the START got there: should it come yet, the daemon
+	 * knows and starts nothing. */
 	if (le32_load(job.state) == WIRE_JOB_UNKNOWN &&
 	    state->phase == LAUNCH_CANCELLING)
 		job.state = le32_store(WIRE_JOB_CANCELLED);

@@ -28,8 +28,9 @@ struct start {
 
 /*
  * 0; -EINVAL: not a START: numbers that do not agree, bytes left over, no
- * argument, no host or one with a NUL, hosts that are no names; -E2BIG: it is one, but its
- * arguments are too many or too long: job, rank ... host are filled.
+ * argument, no host or one with a NUL, hosts that are no names; -E2BIG: it is
+ * one, but its arguments are too many or too long: job, rank ... host are
+ * filled.
  */
 int start_parse(const uint8_t *body, size_t body_bytes, struct start *start);
 

@@ -126,11 +126,16 @@ static void open_session(void)
 	memcpy(session, reply.session, sizeof(session));
 }
 
-/* START of "/bin/sh -c SCRIPT"; the id that it got. */
-static struct wire_job_request send_start(const char *script, bool is_long)
+static struct wire_job_request new_job(void)
+{
+	return (struct wire_job_request){ .job = { 9, [15] = ++next_id } };
+}
+
+/* START of "/bin/sh -c SCRIPT". */
+static void send_start_of(const struct wire_job_request *job,
+			  const char *script, bool is_long)
 {
 	static const char sh[] = "/bin/sh\0-c";
-	struct wire_job_request job = { .job = { 9, [15] = ++next_id } };
 	struct wire_start head = {
 		.node_count = le32_store(1),
 		.lease_ms = le32_store(3600000),
@@ -140,7 +145,7 @@ static struct wire_job_request send_start(const char *script, bool is_long)
 	uint8_t body[WIRE_LONG_BODY_BYTES];
 	size_t bytes = sizeof(head);
 
-	memcpy(head.job, job.job, sizeof(head.job));
+	memcpy(head.job, job->job, sizeof(head.job));
 	memcpy(body, &head, sizeof(head));
 	memcpy(body + bytes, sh, sizeof(sh));
 	bytes += sizeof(sh);
@@ -149,6 +154,14 @@ static struct wire_job_request send_start(const char *script, bool is_long)
 	body[bytes++] = 'h';
 	send_request(WIRE_START, body, bytes,
 		     is_long ? WIRE_LONG_BYTES : WIRE_SHORT_BYTES);
+}
+
+/* Of a new job. */
+static struct wire_job_request send_start(const char *script, bool is_long)
+{
+	struct wire_job_request job = new_job();
+
+	send_start_of(&job, script, is_long);
 	return job;
 }
 
@@ -406,8 +419,7 @@ static void start__twice_runs_once(void **state)
 
 	(void)state;
 	expect_job(&job, WIRE_JOB_EXITED, 4, WIRE_SHORT_BYTES);
-	next_id--; /* the same id */
-	send_start("exit 5", false);
+	send_start_of(&job, "exit 5", false);
 	expect_job(&job, WIRE_JOB_EXITED, 4, WIRE_SHORT_BYTES);
 	send_about(WIRE_RENEW, &job);
 	expect_job(&job, WIRE_JOB_EXITED, 4, WIRE_SHORT_BYTES);
@@ -419,8 +431,7 @@ static void start__twice_while_it_runs(void **state)
 	struct wire_job_request job = send_start("exec sleep 1000", false);
 
 	(void)state;
-	next_id--;
-	send_start("exec sleep 1000", true);
+	send_start_of(&job, "exec sleep 1000", true);
 	expect_job(&job, WIRE_JOB_RUNNING, 0, WIRE_LONG_BYTES);
 	assert_int_equal(le64_load(status().running), 1);
 	send_about(WIRE_CANCEL, &job);
@@ -488,6 +499,51 @@ static void renew__unknown(void **state)
 	expect_job(&job, WIRE_JOB_UNKNOWN, 0, WIRE_SHORT_BYTES);
 	send_about(WIRE_CANCEL, &job);
 	expect_job(&job, WIRE_JOB_UNKNOWN, 0, WIRE_SHORT_BYTES);
+}
+
+static void cancel_before_start(const struct wire_job_request *job)
+{
+	send_about(WIRE_CANCEL, job);
+	expect_job(job, WIRE_JOB_UNKNOWN, 0, WIRE_SHORT_BYTES);
+}
+
+static void cancel__overtakes_the_start(void **state)
+{
+	struct wire_job_request job = new_job();
+	struct wire_job_request other;
+
+	(void)state;
+	cancel_before_start(&job);
+	send_start_of(&job, "exit 0", true);
+	expect_job(&job, WIRE_JOB_CANCELLED, 0, WIRE_LONG_BYTES);
+	/* And so each time; others may start. */
+	send_start_of(&job, "exit 0", false);
+	expect_job(&job, WIRE_JOB_CANCELLED, 0, WIRE_SHORT_BYTES);
+	assert_int_equal(le64_load(status().started), 0);
+	other = send_start("exit 0", false);
+	expect_job(&other, WIRE_JOB_EXITED, 0, WIRE_SHORT_BYTES);
+	/* It is not a job that one could ask about. */
+	send_about(WIRE_RENEW, &job);
+	expect_job(&job, WIRE_JOB_UNKNOWN, 0, WIRE_SHORT_BYTES);
+}
+
+/* The last 64 of them, each counted once. */
+static void cancel__many_overtake_their_start(void **state)
+{
+	struct wire_job_request jobs[65];
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_LEN(jobs); i++) {
+		jobs[i] = new_job();
+		cancel_before_start(&jobs[i]);
+		cancel_before_start(&jobs[i]);
+	}
+	for (unsigned i = 1; i < ARRAY_LEN(jobs); i++) {
+		send_start_of(&jobs[i], "exit 0", false);
+		expect_job(&jobs[i], WIRE_JOB_CANCELLED, 0, WIRE_SHORT_BYTES);
+	}
+	send_start_of(&jobs[0], "exit 3", false);
+	expect_job(&jobs[0], WIRE_JOB_EXITED, 3, WIRE_SHORT_BYTES);
 }
 
 /* From another session: that is where the end is told. */
@@ -606,6 +662,8 @@ int main(void)
 		DAEMON_TEST(start__too_many_arguments),
 		DAEMON_TEST(start__full),
 		DAEMON_TEST(renew__unknown),
+		DAEMON_TEST(cancel__overtakes_the_start),
+		DAEMON_TEST(cancel__many_overtake_their_start),
 		DAEMON_TEST(renew__from_elsewhere),
 		DAEMON_TEST(output__parts),
 		DAEMON_TEST(status__memory),
