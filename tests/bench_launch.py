@@ -10,12 +10,15 @@ that does nothing:
   warm   one client that has its sessions, one launch after the other
   cold   a client process for each launch, which asks for its sessions first
   flood  warm, one node, while junk is sent to it as fast as it goes
+  +MiB   warm, one node, whose daemon has so much memory more, all of it touched:
+         what fork(2) would copy the tables of
 
 and beside it what there is of mpirun, and the whole process of a cold client,
 as a shell would see it.  Microseconds; rows are tab-separated.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import shutil
@@ -28,19 +31,37 @@ import time
 REPO = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BIN = os.environ.get("BIN", os.path.join(REPO, "bin"))
 TINY = os.path.join(REPO, "build/musl/tests/true_tiny")
+# What can be preloaded, and what is to be: memory for blinkd alone.
+DYNAMIC_BIN = os.path.join(REPO, "build/dyn/bin")
+BALLAST = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+__attribute__((constructor)) static void take_ballast(void)
+{
+	size_t bytes = strtoul(getenv("BALLAST_MIB"), NULL, 10) << 20;
+
+	if (bytes > 0 && strcmp(program_invocation_short_name, "blinkd") == 0)
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+}
+"""
 
 
-def build_tiny():
-    """A static program: starting a dynamic one takes four times as long."""
-    subprocess.run(["make", "-s", "-C", REPO, "build/musl/tests/true_tiny"],
-                   check=True)
+def make(*targets):
+    subprocess.run(["make", "-s", "-C", REPO, *targets], check=True,
+                   stdout=subprocess.DEVNULL)
 
 
 class Cluster:
-    def __init__(self, nodes):
+    def __init__(self, nodes, folder_of_programs=BIN, **environment):
         self.folder = tempfile.mkdtemp(prefix="blinksort-bench.", dir="/tmp")
         self.tool = os.path.join(REPO, "tests/cluster")
-        self.environment = dict(os.environ, BIN=BIN, BLINK_PORT="27300",
+        self.environment = dict(os.environ, BIN=folder_of_programs,
+                                BLINK_PORT="27300", **environment,
                                 BLINK_CLUSTER=self.folder + "/cluster")
         self.nodes = nodes
 
@@ -62,12 +83,15 @@ class Cluster:
                               env=self.environment, stdout=subprocess.PIPE
                               ).stdout
 
+    def ask(self, *arguments):
+        return json.loads(subprocess.run(
+            [BIN + "/blinksh", "--json", *arguments], check=True,
+            env=self.environment, stdout=subprocess.PIPE).stdout)
+
     def launch(self, *options):
         """The samples of one client, in microseconds."""
-        output = subprocess.run(
-            [BIN + "/blinksh", "--json", *options, "--", TINY], check=True,
-            env=self.environment, stdout=subprocess.PIPE).stdout
-        return [ns / 1000 for ns in json.loads(output)["samples_whole_ns"]]
+        samples = self.ask(*options, "--", TINY)["samples_whole_ns"]
+        return [ns / 1000 for ns in samples]
 
 
 def row(name, samples):
@@ -103,6 +127,27 @@ def flood(address):
             one.send(datagram)
 
 
+def measure_memory(count):
+    """Small and large daemon by turns, so that both see the same machine."""
+    sizes = (0, 256)
+    samples = {mib: [] for mib in sizes}
+    with tempfile.TemporaryDirectory() as folder, \
+            contextlib.ExitStack() as stack:
+        library = folder + "/ballast.so"
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, "-xc", "-"],
+                       input=BALLAST, text=True, check=True)
+        clusters = {mib: stack.enter_context(
+            Cluster(1, DYNAMIC_BIN, LD_PRELOAD=library, BALLAST_MIB=str(mib)))
+            for mib in sizes}
+        for _ in range(10):
+            for mib, cluster in clusters.items():
+                samples[mib] += cluster.launch("--repeat=%d" % (count // 10))
+        for mib, cluster in clusters.items():
+            row("1 node, warm, +%d MiB" % mib, samples[mib])
+            print("# its daemon: %.1f MiB resident" % (
+                cluster.ask("status")["nodes"][0]["resident_bytes"] / 2**20))
+
+
 def measure_mpirun(nodes, warm_us):
     for name in ("mpirun.mpich", "mpirun.openmpi"):
         path = shutil.which(name)
@@ -123,7 +168,9 @@ def main():
     options = parser.parse_args()
     count = options.launches
 
-    build_tiny()
+    # A static program: starting a dynamic one takes four times as long.
+    make("build/musl/tests/true_tiny")
+    make("build/dyn/bin/blinkd", "build/dyn/bin/blinksh")
     print("launch, us\tsamples\tmin\tmedian\tp90\tp99\tmax")
     with Cluster(options.nodes) as cluster:
         name = "%d nodes, " % options.nodes
@@ -143,6 +190,7 @@ def main():
         finally:
             os.kill(pid, 9)
             os.waitpid(pid, 0)
+    measure_memory(max(count, 10))
     measure_mpirun(options.nodes, warm_us)
     return 0
 
