@@ -93,34 +93,16 @@ void bucketing_pass(struct sorter *sorter, unsigned member, bool resident,
 
 /* ------------------------------------------------- member 0, between passes */
 
-/* Record number to memory, over all files. */
-static const uint8_t *record_at(const struct input *input, uint64_t number)
-{
-	const struct input_file *file = input->files;
-
-	while (number >= file->first_record + file->record_count)
-		file++;
-	return input->base + (file->first_slot + number - file->first_record) *
-				     input->record_size;
-}
-
-/* A stride's remainder decides which records are drawn: one step of a linear
- * congruential generator within each stride, so that periodic input is not
- * sampled in step. */
 static void draw_sample(struct sorter *sorter)
 {
 	uint32_t sample_count = sorter->plan.sample_count;
 	uint64_t record_count = sorter->input.record_count;
 	uint64_t random = 1;
 
-	for (uint32_t i = 0; i < sample_count; i++) {
-		uint64_t begin = record_count * i / sample_count;
-		uint64_t end = record_count * (i + 1) / sample_count;
-
-		random = random * 6364136223846793005u + 1442695040888963407u;
-		sorter->sample[i] = record_at(
-			&sorter->input, begin + (random >> 32) % (end - begin));
-	}
+	for (uint32_t i = 0; i < sample_count; i++)
+		sorter->sample[i] = input_record(
+			&sorter->input,
+			splitters_draw(record_count, sample_count, i, &random));
 	splitters_init_sampled(&sorter->splitters, &sorter->config->shape,
 			       sorter->sample, sample_count,
 			       sorter->sample_windows,

@@ -23,6 +23,14 @@ typedef void gather_fn(uint8_t *target, const uint8_t *records,
 		       size_t record_size, const uint64_t *entries,
 		       size_t count, uint64_t index_mask);
 
+/*
+ * Bytes of the records that entries name, from byte `cut` of the first on
+ * (cut < record_size); the last may be cut, too.
+ */
+void gather_bytes(gather_fn *gather, uint8_t *target, uint64_t byte_count,
+		  const uint8_t *records, uint32_t record_size,
+		  const uint64_t *entries, uint32_t cut, uint64_t index_mask);
+
 /* The kernel of this level for this record size. */
 gather_fn *gather_kernel(enum cpu_level level, size_t record_size);
 

@@ -174,6 +174,18 @@ int input_reader_next(struct input_reader *reader, struct input_run *run,
 /* Waits for reads that are under way.  Safe on a zeroed struct. */
 void input_reader_fini(struct input_reader *reader);
 
+/* Where record number lies, of all files' and in memory by now. */
+static inline const uint8_t *input_record(const struct input *input,
+					  uint64_t number)
+{
+	const struct input_file *file = input->files;
+
+	while (number >= file->first_record + file->record_count)
+		file++;
+	return input->base + (file->first_slot + number - file->first_record) *
+				     input->record_size;
+}
+
 /* --- for input_queue.c -----------------------------------------------------
  */
 

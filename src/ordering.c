@@ -298,35 +298,6 @@ static const uint8_t *record_of(const struct sorter *sorter, uint64_t entry)
 	       (entry & sorter->index_mask) * sorter->config->shape.size;
 }
 
-/* Gather the chunk's bytes; a record cut by the chunk's beginning or end gives
- * the part that lies within. */
-static void fill_slot(const struct sorter *sorter, const struct chunk *chunk,
-		      const uint64_t *entries, uint8_t *target)
-{
-	uint32_t record_size = sorter->config->shape.size;
-	uint64_t count = chunk->end_record - chunk->first_record;
-	uint64_t left = chunk->end_byte - chunk->begin_byte;
-	uint64_t cut = chunk->begin_byte % record_size;
-	uint64_t whole;
-
-	if (cut != 0) {
-		uint64_t part = MIN(record_size - cut, left);
-
-		memcpy(target, record_of(sorter, entries[0]) + cut, part);
-		target += part;
-		left -= part;
-		entries++;
-		count--;
-	}
-	whole = left / record_size;
-	sorter->gather(target, sorter->base, record_size, entries, whole,
-		       sorter->index_mask);
-	if (whole < count)
-		memcpy(target + whole * record_size,
-		       record_of(sorter, entries[whole]),
-		       left - whole * record_size);
-}
-
 /* Over the records that begin in the chunk, as the output has them. */
 static void add_checksum(const struct sorter *sorter,
 			 struct sorter_member *self, const struct chunk *chunk,
@@ -350,6 +321,7 @@ static void add_checksum(const struct sorter *sorter,
 static bool do_chunk(struct sorter *sorter, struct sorter_member *self,
 		     const struct chunk *chunk)
 {
+	uint32_t record_size = sorter->config->shape.size;
 	struct output_slot *slot;
 	const uint64_t *entries;
 	uint64_t begin_ns = trace_begin(&self->lane);
@@ -367,7 +339,12 @@ static bool do_chunk(struct sorter *sorter, struct sorter_member *self,
 	slot->file = chunk->file;
 	slot->offset_bytes = chunk->begin_byte;
 	slot->length_bytes = chunk->end_byte - chunk->begin_byte;
-	fill_slot(sorter, chunk, entries, slot->data);
+	/* A record cut by the chunk's beginning or end gives the part that lies
+	 * within. */
+	gather_bytes(sorter->gather, slot->data, slot->length_bytes,
+		     sorter->base, record_size, entries,
+		     (uint32_t)(chunk->begin_byte % record_size),
+		     sorter->index_mask);
 	if (sorter->config->checksum)
 		add_checksum(sorter, self, chunk, entries, slot->data);
 	trace_end(&self->lane, begin_ns, "gather");

@@ -78,6 +78,22 @@ void splitters_init_sampled(struct splitters *splitters,
 			    const uint8_t *const *sample, uint32_t sample_count,
 			    uint64_t *windows, uint32_t splitters_wanted);
 
+/*
+ * Number of the i-th of sample_count records to sample out of record_count:
+ * one of each stride, drawn by a step of a linear congruential generator, so
+ * that periodic input is not sampled in step.  *random is 1 at first.
+ */
+static inline uint64_t splitters_draw(uint64_t record_count,
+				      uint32_t sample_count, uint32_t i,
+				      uint64_t *random)
+{
+	uint64_t begin = record_count * i / sample_count;
+	uint64_t end = record_count * (i + 1) / sample_count;
+
+	*random = *random * 6364136223846793005u + 1442695040888963407u;
+	return begin + (*random >> 32) % (end - begin);
+}
+
 /* True if all keys of this bucket are equal by construction: its entries are in
  * order as they came. */
 bool splitters_bucket_is_equal(const struct splitters *splitters,

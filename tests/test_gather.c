@@ -151,6 +151,43 @@ static void gather_scalar__full_mask(void **state)
 	assert_memory_equal(target.start, source.start + 300, 100);
 }
 
+/* Any part of the whole, of which it writes no byte more. */
+static void check_part(gather_fn *gather, uint32_t size, size_t count)
+{
+	uint64_t total = count * size, begin = random_next() % total;
+	uint64_t length = random_next() % (total - begin + 1);
+	uint8_t *part = target.end - length;
+
+	memset(target.start, 0x5a, (size_t)(target.end - target.start));
+	gather_bytes(gather, part, length, source.start, size,
+		     entries_of(count) + begin / size, (uint32_t)(begin % size),
+		     INDEX_MASK);
+	for (uint64_t i = 0; i < length; i++) {
+		uint64_t from = begin + i;
+		uint64_t index = entries_of(count)[from / size] & INDEX_MASK;
+
+		assert_int_equal(part[i],
+				 source.start[index * size + from % size]);
+	}
+	for (size_t i = 1; i <= 128; i++)
+		assert_int_equal(*(part - i), 0x5a);
+}
+
+static void gather_bytes__any_part(void **state)
+{
+	static const uint32_t sizes[] = { 1, 3, 16, 100, 299 };
+
+	(void)state;
+	for (unsigned round = 0; round < 2000; round++) {
+		uint32_t size = sizes[round % ARRAY_LEN(sizes)];
+		size_t count = 1 + random_next() % 40;
+
+		fill_entries(count, RECORDS_MAX);
+		check_part(gather_kernel(cpu_level_detect(), size), size,
+			   count);
+	}
+}
+
 static void gather_kernel__other_sizes_are_scalar(void **state)
 {
 	(void)state;
@@ -193,6 +230,7 @@ int main(void)
 		cmocka_unit_test(gather_scalar__record_sizes),
 		cmocka_unit_test(gather_scalar__100_bytes),
 		cmocka_unit_test(gather_scalar__full_mask),
+		cmocka_unit_test(gather_bytes__any_part),
 #if defined(__x86_64__)
 		cmocka_unit_test(gather_kernel__levels_of_100_bytes),
 		cmocka_unit_test(gather_100_avx2__every_count),
