@@ -45,6 +45,25 @@ static inline void store_be64(void *bytes, uint64_t value)
 	memcpy(bytes, &value, sizeof(value));
 }
 
+static inline uint32_t load_le32(const void *bytes)
+{
+	uint32_t value;
+
+	memcpy(&value, bytes, sizeof(value));
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	value = __builtin_bswap32(value);
+#endif
+	return value;
+}
+
+static inline void store_le32(void *bytes, uint32_t value)
+{
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	value = __builtin_bswap32(value);
+#endif
+	memcpy(bytes, &value, sizeof(value));
+}
+
 static inline uint64_t load_le64(const void *bytes)
 {
 	uint64_t value;

@@ -14,8 +14,15 @@
 #include "log.h"
 #include "output.h"
 #include "parse.h"
+#include "cluster.h"
+#include "sort_report.h"
 #include "sorter.h"
 #include "team.h"
+
+/* Of a datagram: what every path takes holds a header and some records. */
+#define PAYLOAD_BYTES_MIN 256
+#define DEADLINE_SECONDS_MAX 86400
+#define DEADLINE_NS_DEFAULT ((uint64_t)5 * 1000000000)
 #include "version.h"
 
 static const char usage[] =
@@ -43,8 +50,27 @@ static const char usage[] =
 	"      --trace=FILE          write a timeline (Chrome trace events)\n"
 	"      --help, --version\n"
 	"\n"
+	"One of many that sort together, each its part of the input to its "
+	"part of\n"
+	"the output:\n"
+	"\n"
+	"      --cluster             rank and hosts are those of blinkd, Slurm "
+	"or MPI\n"
+	"      --nodes=HOSTS         all hosts, in rank order, as a[01-16]\n"
+	"      --rank=R              ours of them, from 0\n"
+	"      --key-file=FILE       the cluster's key, as of blinkd\n"
+	"      --job=NAME            tells runs apart that use the same key\n"
+	"      --schedule=KIND       rounds, all-at-once or windowed (rounds)\n"
+	"      --transport=udp       how bytes travel\n"
+	"      --port=P              of rank 0 (from the job)\n"
+	"      --payload=BYTES       of a datagram (what the path allows)\n"
+	"      --plain               one datagram with each system call\n"
+	"      --deadline=SECONDS    a rank silent for longer is given up "
+	"(5)\n"
+	"\n"
 	"Statuses: 0 done, 1 failed, 2 usage, 3 input or output file,\n"
-	"5 memory or threads.  See blinksort(1).\n";
+	"4 another node or the network, 5 memory or threads.  See "
+	"blinksort(1).\n";
 
 enum {
 	OPTION_RECORD_SIZE = 256,
@@ -58,6 +84,18 @@ enum {
 	OPTION_CHECKSUM,
 	OPTION_JSON,
 	OPTION_TRACE,
+	OPTION_CLUSTER,
+	OPTION_NODES,
+	OPTION_RANK,
+	/* From here on only with one of those above. */
+	OPTION_KEY_FILE,
+	OPTION_JOB,
+	OPTION_SCHEDULE,
+	OPTION_TRANSPORT,
+	OPTION_PORT,
+	OPTION_PAYLOAD,
+	OPTION_PLAIN,
+	OPTION_DEADLINE,
 	OPTION_HELP,
 	OPTION_VERSION,
 };
@@ -75,6 +113,17 @@ static const struct option long_options[] = {
 	{ "checksum", no_argument, NULL, OPTION_CHECKSUM },
 	{ "json", no_argument, NULL, OPTION_JSON },
 	{ "trace", required_argument, NULL, OPTION_TRACE },
+	{ "cluster", no_argument, NULL, OPTION_CLUSTER },
+	{ "nodes", required_argument, NULL, OPTION_NODES },
+	{ "rank", required_argument, NULL, OPTION_RANK },
+	{ "key-file", required_argument, NULL, OPTION_KEY_FILE },
+	{ "job", required_argument, NULL, OPTION_JOB },
+	{ "schedule", required_argument, NULL, OPTION_SCHEDULE },
+	{ "transport", required_argument, NULL, OPTION_TRANSPORT },
+	{ "port", required_argument, NULL, OPTION_PORT },
+	{ "payload", required_argument, NULL, OPTION_PAYLOAD },
+	{ "plain", no_argument, NULL, OPTION_PLAIN },
+	{ "deadline", required_argument, NULL, OPTION_DEADLINE },
 	{ "help", no_argument, NULL, OPTION_HELP },
 	{ "version", no_argument, NULL, OPTION_VERSION },
 	{ NULL, 0, NULL, 0 },
@@ -84,6 +133,10 @@ struct options {
 	struct sorter_config config;
 	const char *outputs[OUTPUT_FILES_MAX];
 	bool json;
+	bool is_cluster;
+	/* The first that is given and means nothing without a cluster. */
+	const char *cluster_only;
+	struct cluster_config cluster;
 };
 
 __attribute__((noreturn, format(printf, 1, 2))) static void
@@ -186,6 +239,71 @@ static void output_option(struct options *options, const char *text)
 	options->outputs[options->config.output_count++] = text;
 }
 
+static void schedule_option(struct options *options, const char *text)
+{
+	static const char *const names[] = { "rounds", "all-at-once",
+					     "windowed" };
+
+	options->cluster.schedule = (enum exchange_schedule)choice_option(
+		"schedule", text, names, ARRAY_LEN(names));
+}
+
+/* False: it is none of these. */
+static bool set_cluster_option(struct options *options, int option,
+			       const char *name)
+{
+	static const char *const transports[] = { "udp" };
+	struct cluster_config *cluster = &options->cluster;
+
+	switch (option) {
+	case OPTION_CLUSTER:
+		options->is_cluster = true;
+		return true;
+	case OPTION_NODES:
+		options->is_cluster = true;
+		cluster->rank.nodes = optarg;
+		return true;
+	case OPTION_RANK:
+		options->is_cluster = true;
+		cluster->rank.rank = optarg;
+		return true;
+	case OPTION_KEY_FILE:
+		cluster->rank.key_path = optarg;
+		break;
+	case OPTION_JOB:
+		cluster->rank.job = optarg;
+		break;
+	case OPTION_SCHEDULE:
+		schedule_option(options, optarg);
+		break;
+	case OPTION_TRANSPORT:
+		choice_option("transport", optarg, transports,
+			      ARRAY_LEN(transports));
+		break;
+	case OPTION_PORT:
+		cluster->port =
+			(uint16_t)number_option("port", optarg, 1, 65535);
+		break;
+	case OPTION_PAYLOAD:
+		cluster->payload_bytes = (uint32_t)number_option(
+			"payload", optarg, PAYLOAD_BYTES_MIN, 65507);
+		break;
+	case OPTION_PLAIN:
+		cluster->plain = true;
+		break;
+	case OPTION_DEADLINE:
+		cluster->deadline_ns =
+			1000000000 * number_option("deadline", optarg, 1,
+						   DEADLINE_SECONDS_MAX);
+		break;
+	default:
+		return false;
+	}
+	if (!options->cluster_only)
+		options->cluster_only = name;
+	return true;
+}
+
 static void set_option(struct options *options, int option)
 {
 	struct sorter_config *config = &options->config;
@@ -262,8 +380,12 @@ static void parse_options(struct options *options, int argc, char **argv)
 			usage_error("%.64s: no such option", name);
 		kernel_given |= option == OPTION_KERNEL;
 		key_given |= option == OPTION_KEY;
-		set_option(options, option);
+		if (!set_cluster_option(options, option, name))
+			set_option(options, option);
 	}
+	if (options->cluster_only && !options->is_cluster)
+		usage_error("%.64s: only with --cluster or --nodes",
+			    options->cluster_only);
 	if (optind == argc)
 		usage_error("no input file; see --help");
 	if (argc - optind > INPUT_FILES_MAX)
@@ -288,56 +410,6 @@ static void parse_options(struct options *options, int argc, char **argv)
 
 /* ------------------------------------------------------------- reporting */
 
-static void print_names(const char *key, const char *const *names,
-			unsigned count)
-{
-	printf(", \"%s\": [", key);
-	for (unsigned i = 0; i < count; i++) {
-		fputs(i == 0 ? "" : ", ", stdout);
-		format_json_string(stdout, names[i]);
-	}
-	putchar(']');
-}
-
-static void print_json(const struct options *options,
-		       const struct sorter_result *result)
-{
-	const struct sorter_config *config = &options->config;
-	char sum[FORMAT_U128_BYTES];
-
-	printf("{\"program\": \"blinksort\", \"version\": ");
-	format_json_string(stdout, blinksort_version);
-	printf(", \"records\": %llu, \"record_size\": %u, \"key_offset\": %u, "
-	       "\"key_length\": %u, \"bytes\": %llu",
-	       (unsigned long long)result->record_count, config->shape.size,
-	       config->shape.key_offset, config->shape.key_length,
-	       (unsigned long long)result->size_bytes);
-	printf(", \"elapsed_ns\": %llu, \"phases_ns\": {\"prepare\": %llu, "
-	       "\"bucket\": %llu, \"order\": %llu, \"commit\": %llu}",
-	       (unsigned long long)(result->committed_ns - result->begin_ns),
-	       (unsigned long long)(result->prepared_ns - result->begin_ns),
-	       (unsigned long long)(result->bucketed_ns - result->prepared_ns),
-	       (unsigned long long)(result->ordered_ns - result->bucketed_ns),
-	       (unsigned long long)(result->committed_ns - result->ordered_ns));
-	printf(", \"io\": \"%s\", \"output_io\": \"%s\", \"synced\": %s",
-	       input_mode_name(result->io),
-	       result->output_direct ? "direct" : "buffered",
-	       config->sync ? "true" : "false");
-	printf(", \"splitters\": \"%s\", \"buckets\": %u, \"kernel\": \"%s\", "
-	       "\"threads\": %u, \"memory_bytes\": %llu",
-	       splitters_kind_name(result->splitters), result->bucket_count,
-	       cpu_level_name(config->kernel), result->threads,
-	       (unsigned long long)result->memory_bytes);
-	if (config->checksum)
-		printf(", \"checksum\": \"%s\"",
-		       format_u128_hex(sum, result->checksum));
-	else
-		printf(", \"checksum\": null");
-	print_names("inputs", config->input_paths, config->input_count);
-	print_names("outputs", config->output_paths, config->output_count);
-	puts("}");
-}
-
 /* The output exists by now: what fails here must not hide that. */
 static int report(const struct options *options,
 		  const struct sorter_result *result)
@@ -345,9 +417,24 @@ static int report(const struct options *options,
 	char sum[FORMAT_U128_BYTES];
 
 	if (options->json)
-		print_json(options, result);
+		sort_report_json(&options->config, result);
 	else if (options->config.checksum)
 		printf("%s\n", format_u128_hex(sum, result->checksum));
+	return answer_finish();
+}
+
+static int report_cluster(const struct options *options,
+			  const struct cluster_result *result)
+{
+	char sum[FORMAT_U128_BYTES];
+
+	if (options->json)
+		sort_report_cluster_json(&options->config, &options->cluster,
+					 result);
+	else if (options->config.checksum)
+		printf("%s\n",
+		       format_u128_hex(sum,
+				       sort_report_cluster_checksum(result)));
 	return answer_finish();
 }
 
@@ -361,9 +448,13 @@ int main(int argc, char **argv)
 				.key_length = RECORD_KEY_LENGTH_DEFAULT,
 			},
 		},
+		.cluster = {
+			.deadline_ns = DEADLINE_NS_DEFAULT,
+		},
 	};
 	struct failure failure = { .status = EXIT_DONE };
 	struct sorter_result result;
+	static struct cluster_result cluster_result;
 
 	log_init("blinksort");
 	parse_options(&options, argc, argv);
@@ -371,6 +462,12 @@ int main(int argc, char **argv)
 	 * and a closed pipe one of the report. */
 	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
+	if (options.is_cluster) {
+		if (cluster_run(&options.config, &options.cluster,
+				&cluster_result, &failure) < 0)
+			return log_failure(&failure);
+		return report_cluster(&options, &cluster_result);
+	}
 	if (sorter_run(&options.config, &result, &failure) < 0)
 		return log_failure(&failure);
 	return report(&options, &result);

@@ -57,7 +57,7 @@ struct sorter {
 	gather_fn *gather;
 	checksum_fn *sum;
 	uint64_t index_mask;
-	const uint8_t *base; /* of slot 0 */
+	uint8_t *base; /* of slot 0 */
 
 	struct bucket_pool pool;
 	/* Where the buckets' entries are: in so many runs, whose sources (and

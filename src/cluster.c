@@ -1,0 +1,507 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "clock.h"
+#include "cluster_state.h"
+
+/* What a commit that must reach the medium may take, in silence. */
+#define SYNC_BUSY_MS 60000
+
+enum action { ACTION_PASS, ACTION_ORDER, ACTION_STOP, ACTIONS };
+
+enum phase { PHASE_WRITTEN = 1, PHASE_NAMED };
+
+static struct sorter_result *sort_result(const struct cluster *cluster)
+{
+	return &cluster->result->sort;
+}
+
+void cluster_add_ns(struct cluster *cluster, enum cluster_figure figure,
+		    uint64_t since_ns)
+{
+	cluster->result->reports[cluster->rank.rank].figures[figure] +=
+		clock_now_ns() - since_ns;
+}
+
+/* ------------------------------------------------------------- the members */
+
+static void command(struct cluster *cluster, enum action action)
+{
+	uint32_t last =
+		atomic_load_explicit(&cluster->command, memory_order_relaxed);
+
+	team_set(&cluster->sorter.team, &cluster->command,
+		 (last / ACTIONS + 1) * ACTIONS + action);
+}
+
+/* A member other than 0, until there is nothing left to do. */
+static void follow(struct cluster *cluster, unsigned member)
+{
+	struct sorter *sorter = &cluster->sorter;
+	uint32_t last = 0;
+
+	for (;;) {
+		team_wait_while(&sorter->team, &cluster->command, last);
+		last = atomic_load_explicit(&cluster->command,
+					    memory_order_acquire);
+		if (last % ACTIONS == ACTION_ORDER)
+			ordering_run(sorter, member);
+		if (last % ACTIONS != ACTION_PASS)
+			return;
+		bucketing_pass(sorter, member, cluster->pass_resident,
+			       cluster->pass_partition);
+		team_meet(&sorter->team, &sorter->stop);
+	}
+}
+
+void cluster_start_ordering(struct cluster *cluster)
+{
+	command(cluster, ACTION_ORDER);
+}
+
+int cluster_pass(struct cluster *cluster, bool resident, bool partition)
+{
+	struct sorter *sorter = &cluster->sorter;
+
+	cluster->pass_resident = resident;
+	cluster->pass_partition = partition;
+	command(cluster, ACTION_PASS);
+	bucketing_pass(sorter, 0, resident, partition);
+	if (!team_meet(&sorter->team, &sorter->stop))
+		return 0;
+	*cluster->failure = sorter->failure;
+	return -EIO;
+}
+
+/* Wherever the others are, they come back. */
+static void stop_members(struct cluster *cluster)
+{
+	struct sorter *sorter = &cluster->sorter;
+
+	sorter_fail(sorter, cluster->failure);
+	command(cluster, ACTION_STOP);
+	team_set(&sorter->team, &sorter->ready_buckets, SORTER_ALL_READY);
+}
+
+/* ---------------------------------------------------------------- the sort */
+
+static int sort_static(struct cluster *cluster)
+{
+	struct sorter *sorter = &cluster->sorter;
+	uint32_t bucket_count = cluster->agreement.static_buckets;
+	uint64_t begin_ns = clock_now_ns();
+	int error;
+
+	splitters_init_static(&sorter->splitters, cluster->agreement.kind,
+			      bucket_count);
+	shares_cut_evenly(cluster->cuts, cluster->rank.node_count,
+			  bucket_count);
+	error = cluster_lay_out_lists(cluster, bucket_count);
+	if (error == 0)
+		error = cluster_pass(cluster, false, true);
+	cluster_add_ns(cluster, CLUSTER_BUCKET_NS, begin_ns);
+	begin_ns = clock_now_ns();
+	if (error == 0) {
+		cluster_flatten(cluster);
+		error = cluster_address(cluster);
+	}
+	cluster_add_ns(cluster, CLUSTER_ARRANGE_NS, begin_ns);
+	return error ? error : cluster_exchange(cluster);
+}
+
+/* resident: the input was brought in before. */
+static int sort_sampled(struct cluster *cluster, bool resident)
+{
+	struct sorter *sorter = &cluster->sorter;
+	uint64_t begin_ns = clock_now_ns(), sample_ns;
+	int error = resident ? 0 : cluster_pass(cluster, false, false);
+
+	sample_ns = clock_now_ns();
+	if (error == 0)
+		error = cluster_sample(cluster);
+	cluster_add_ns(cluster, CLUSTER_SAMPLE_NS, sample_ns);
+	if (error == 0)
+		error = cluster_lay_out_lists(cluster,
+					      sorter->splitters.bucket_count);
+	if (error == 0)
+		error = cluster_pass(cluster, true, true);
+	cluster_add_ns(cluster, CLUSTER_BUCKET_NS, begin_ns);
+	begin_ns = clock_now_ns();
+	if (error == 0) {
+		cluster_flatten(cluster);
+		error = cluster_count(cluster);
+	}
+	if (error == 0)
+		error = cluster_address(cluster);
+	cluster_add_ns(cluster, CLUSTER_ARRANGE_NS, begin_ns);
+	return error ? error : cluster_exchange(cluster);
+}
+
+static int sort_share(struct cluster *cluster)
+{
+	bool is_static = cluster->agreement.kind != SPLITTERS_SAMPLED;
+	int error = 0;
+
+	if (is_static)
+		error = sort_static(cluster);
+	/* All ranks have seen the same sizes, and decided alike. */
+	if (error == 0 && (!is_static || cluster->discards)) {
+		cluster->discards = false;
+		error = sort_sampled(cluster, is_static);
+	}
+	return error;
+}
+
+static void run_member(void *context, unsigned member)
+{
+	struct cluster *cluster = context;
+
+	if (member > 0) {
+		follow(cluster, member);
+		return;
+	}
+	cluster->error = sort_share(cluster);
+	if (cluster->error)
+		stop_members(cluster);
+}
+
+/* --------------------------------------------------------------- preparing */
+
+/* CPUs of ours where several ranks share a machine. */
+static void choose_cpus(struct cluster *cluster, unsigned members)
+{
+	struct topology *topology = &cluster->sorter.topology;
+	unsigned count = topology->cpu_count;
+	uint16_t cpus[TEAM_MEMBERS_MAX];
+
+	for (unsigned i = 0; i < MIN(members, count); i++)
+		cpus[i] = topology->cpus[(cluster->rank.machine_rank * members +
+					  i) %
+					 count];
+	memcpy(topology->cpus, cpus, MIN(members, count) * sizeof(*cpus));
+	/* A team of one is left where it is. */
+	if (members == 1)
+		topology_pin_self(topology->cpus[0]);
+}
+
+static int start_team(struct cluster *cluster)
+{
+	struct sorter *sorter = &cluster->sorter;
+	const struct sorter_config *config = sorter->config;
+	unsigned ranks = cluster->rank.machine_count;
+	unsigned members = config->threads;
+
+	topology_read(&sorter->topology);
+	if (members == 0)
+		members = plan_members(
+			sorter->input.record_count * config->shape.size,
+			MAX(1, MIN(sorter->topology.cpu_count / ranks,
+				   TEAM_MEMBERS_MAX)));
+	if (ranks > 1)
+		choose_cpus(cluster, members);
+	return sorter_start_team(sorter, members, cluster->failure);
+}
+
+/* What is known before the others are. */
+static int open_input(struct cluster *cluster, struct cluster_hello *hello)
+{
+	struct sorter *sorter = &cluster->sorter;
+	const struct sorter_config *config = sorter->config;
+	int error = input_open(&sorter->input, config->input_paths,
+			       config->input_count, config->shape.size,
+			       config->io, cluster->failure);
+
+	if (error)
+		return error;
+	input_choose(&sorter->input);
+	*hello = (struct cluster_hello){
+		.shape = config->shape,
+		.record_count = sorter->input.record_count,
+		.wanted = config->splitters,
+		.schedule = (uint32_t)cluster->config->schedule,
+	};
+	hello->looked = sorter_look(sorter, &hello->even, cluster->failure);
+	return 0;
+}
+
+static int open_exchange(struct cluster *cluster,
+			 const struct cluster_hello *hello)
+{
+	const struct cluster_config *config = cluster->config;
+	const struct sorter *sorter = &cluster->sorter;
+	uint8_t bytes[CLUSTER_HELLO_BYTES];
+	struct exchange_options options = {
+		.rank = &cluster->rank,
+		.schedule = config->schedule,
+		.kernel = sorter->config->kernel,
+		.plain = config->plain,
+		.port = config->port,
+		.payload_bytes = config->payload_bytes,
+		.deadline_ns = config->deadline_ns,
+		.hello = bytes,
+		.hello_bytes = sizeof(bytes),
+		.lane = &cluster->sorter.members[0].lane,
+	};
+
+	options.spins = (uint64_t)cluster->rank.machine_count *
+				sorter->team.member_count <=
+			sorter->topology.cpu_count;
+	cluster_hello_encode(hello, bytes);
+	cluster->exchange = exchange_open(&options, cluster->failure);
+	return cluster->exchange ? 0 : -ECONNREFUSED;
+}
+
+static int hear_hellos(struct cluster *cluster)
+{
+	unsigned count = cluster->rank.node_count;
+
+	for (unsigned i = 0; i < count; i++) {
+		size_t bytes;
+		const void *hello =
+			exchange_hello(cluster->exchange, i, &bytes);
+
+		if (!cluster_hello_decode(&cluster->hellos[i], hello, bytes))
+			return failure_set(cluster->failure, EXIT_USAGE, NULL,
+					   0,
+					   "rank %u (%.80s) is of another "
+					   "version",
+					   i, cluster->rank.names[i]);
+	}
+	return cluster_agree(
+		&cluster->agreement, cluster->hellos, count, cluster->rank.rank,
+		(const char *const *)cluster->rank.names, cluster->failure);
+}
+
+static int join(struct cluster *cluster)
+{
+	struct sorter *sorter = &cluster->sorter;
+	int error = exchange_join(cluster->exchange, cluster->failure);
+
+	if (error == 0)
+		error = hear_hellos(cluster);
+	if (error)
+		return error;
+	sorter->input.room_before_bytes =
+		cluster->agreement.lower_count * sorter->config->shape.size;
+	sorter->input.room_after_bytes =
+		cluster->agreement.higher_count * sorter->config->shape.size;
+	error = input_map(&sorter->input, cluster->failure);
+	if (error == 0)
+		error = sorter_trace_lanes(sorter, cluster->failure);
+	sorter_choose_kernels(sorter);
+	sorter->keeps_order = true;
+	sort_result(cluster)->prepared_ns = clock_now_ns();
+	return error;
+}
+
+/* ---------------------------------------------------------------- the end */
+
+static void fill_counters(uint64_t *figures,
+			  const struct exchange_counters *counters)
+{
+	figures[CLUSTER_SENT_BYTES] = counters->sent_bytes;
+	figures[CLUSTER_SENT_DATAGRAMS] = counters->sent_datagrams;
+	figures[CLUSTER_RECEIVED_BYTES] = counters->received_bytes;
+	figures[CLUSTER_RECEIVED_DATAGRAMS] = counters->received_datagrams;
+	figures[CLUSTER_RESENT_DATAGRAMS] = counters->resent_datagrams;
+	figures[CLUSTER_DUPLICATE_DATAGRAMS] = counters->duplicate_datagrams;
+	figures[CLUSTER_DAMAGED_DATAGRAMS] = counters->damaged_datagrams;
+	figures[CLUSTER_STRAY_DATAGRAMS] = counters->stray_datagrams;
+	figures[CLUSTER_STATUS_DATAGRAMS] = counters->status_datagrams;
+	figures[CLUSTER_ROUND_WAIT_NS] = counters->barrier_wait_ns;
+	figures[CLUSTER_ROUNDS_UNWAITED] = counters->barriers_skipped;
+	figures[CLUSTER_POLL_WAIT_NS] = counters->wait_ns;
+}
+
+static void fill_result(struct cluster *cluster)
+{
+	const struct sorter *sorter = &cluster->sorter;
+	struct sorter_result *result = sort_result(cluster);
+	struct cluster_report *report =
+		&cluster->result->reports[cluster->rank.rank];
+	uint64_t bound_ns;
+	int64_t offset_ns =
+		exchange_clock_offset_ns(cluster->exchange, &bound_ns);
+
+	result->record_count =
+		sorter->bucket_count
+			? sorter->bucket_start[sorter->bucket_count]
+			: 0;
+	result->size_bytes = result->record_count * sorter->config->shape.size;
+	result->io = sorter->input.mode;
+	result->output_direct = sorter->output.direct;
+	result->splitters = sorter->splitters.kind;
+	result->bucket_count = sorter->splitters.bucket_count;
+	result->threads = sorter->team.member_count;
+	result->memory_bytes = sorter->plan.memory_bytes;
+	for (unsigned m = 0; m < sorter->team.member_count; m++)
+		result->checksum += sorter->members[m].checksum;
+	cluster->result->payload_bytes =
+		exchange_payload_bytes(cluster->exchange);
+
+	report->figures[CLUSTER_RECORDS_IN] = sorter->input.record_count;
+	report->figures[CLUSTER_RECORDS_OUT] = result->record_count;
+	report->figures[CLUSTER_THREADS] = result->threads;
+	report->figures[CLUSTER_MEMORY_BYTES] = result->memory_bytes;
+	report->figures[CLUSTER_BEGIN_AT_NS] =
+		result->begin_ns + (uint64_t)offset_ns;
+	report->figures[CLUSTER_CLOCK_BOUND_NS] = bound_ns;
+	report->figures[CLUSTER_CHECKSUM_LOW] = (uint64_t)result->checksum;
+	report->figures[CLUSTER_CHECKSUM_HIGH] =
+		(uint64_t)(result->checksum >> 64);
+	fill_counters(report->figures, exchange_counters(cluster->exchange));
+}
+
+/* Everything is written here; then, everywhere; then all give the names. */
+static int commit(struct cluster *cluster)
+{
+	struct sorter *sorter = &cluster->sorter;
+	bool traces = sorter->config->trace_path != NULL;
+	uint64_t begin_ns = clock_now_ns();
+	int error = output_finish(&sorter->output, cluster->failure);
+
+	if (error == 0)
+		error = input_check(&sorter->input, cluster->failure);
+	cluster_add_ns(cluster, CLUSTER_FINISH_NS, begin_ns);
+	begin_ns = clock_now_ns();
+	if (error == 0)
+		error = exchange_barrier(cluster->exchange, PHASE_WRITTEN, NULL,
+					 0, cluster->failure);
+	cluster_add_ns(cluster, CLUSTER_MEET_NS, begin_ns);
+	begin_ns = clock_now_ns();
+	sort_result(cluster)->ordered_ns = begin_ns;
+	if (error == 0 && traces)
+		error = sorter_write_trace(sorter, cluster->failure);
+	if (error)
+		return error;
+	if (sorter->config->sync)
+		exchange_say_busy(cluster->exchange, SYNC_BUSY_MS);
+	error = output_commit(&sorter->output, sorter->config->sync,
+			      traces ? &sorter->trace : NULL, cluster->failure);
+	cluster_add_ns(cluster, CLUSTER_COMMIT_NS, begin_ns);
+	return error;
+}
+
+/* All have given the names, or ours is taken away again. */
+static int agree_on_end(struct cluster *cluster)
+{
+	uint8_t bytes[CLUSTER_REPORT_BYTES];
+	int error;
+
+	fill_result(cluster);
+	cluster_report_encode(&cluster->result->reports[cluster->rank.rank],
+			      bytes);
+	error = exchange_barrier(cluster->exchange, PHASE_NAMED, bytes,
+				 sizeof(bytes), cluster->failure);
+	if (error) {
+		output_withdraw(&cluster->sorter.output);
+		outfile_withdraw(&cluster->sorter.trace);
+		return error;
+	}
+	sort_result(cluster)->committed_ns = clock_now_ns();
+	exchange_leave(cluster->exchange);
+	for (unsigned i = 0;
+	     cluster->rank.rank == 0 && i < cluster->rank.node_count; i++) {
+		size_t byte_count;
+		const void *blob =
+			exchange_blob(cluster->exchange, i, &byte_count);
+
+		cluster_report_decode(&cluster->result->reports[i], blob,
+				      byte_count);
+	}
+	return 0;
+}
+
+static int sort_together(struct cluster *cluster)
+{
+	struct sorter *sorter = &cluster->sorter;
+	uint64_t begin_ns = clock_now_ns();
+	int error = join(cluster);
+
+	cluster_add_ns(cluster, CLUSTER_JOIN_NS, begin_ns);
+	if (error) {
+		team_dismiss(&sorter->team);
+		return error;
+	}
+	team_run(&sorter->team, run_member, cluster);
+	error = cluster->error;
+	if (error == 0)
+		error = commit(cluster);
+	return error ? error : agree_on_end(cluster);
+}
+
+/* From the hello on, what fails here ends the run on all ranks. */
+static int run_rank(struct cluster *cluster)
+{
+	struct cluster_hello hello = { 0 };
+	struct failure failure = { .status = EXIT_DONE };
+	uint64_t begin_ns = clock_now_ns();
+	int input_error = open_input(cluster, &hello);
+	int error = 0;
+
+	if (input_error)
+		failure = *cluster->failure;
+	else
+		error = start_team(cluster);
+	if (error)
+		return error;
+	error = open_exchange(cluster, &hello);
+	cluster_add_ns(cluster, CLUSTER_OPEN_NS, begin_ns);
+	if (input_error) {
+		*cluster->failure = failure;
+		error = input_error;
+	} else if (error) {
+		team_dismiss(&cluster->sorter.team);
+	} else {
+		error = sort_together(cluster);
+	}
+	if (error && cluster->exchange)
+		exchange_fail(cluster->exchange, cluster->failure);
+	return error;
+}
+
+/* What it points to ends with the run. */
+static void keep_failure(struct failure *failure)
+{
+	static char what[FAILURE_WHY_BYTES];
+
+	if (!failure->what)
+		return;
+	snprintf(what, sizeof(what), "%s", failure->what);
+	failure->what = what;
+}
+
+int cluster_run(const struct sorter_config *config,
+		const struct cluster_config *cluster_config,
+		struct cluster_result *result, struct failure *failure)
+{
+	/* As the sorter: too large for a stack, and once in a process. */
+	static struct cluster cluster;
+	struct sorter *sorter = &cluster.sorter;
+	int error;
+
+	memset(result, 0, sizeof(*result));
+	result->sort.begin_ns = clock_now_ns();
+	sorter->config = config;
+	sorter->result = &result->sort;
+	sorter->trace = (struct outfile)OUTFILE_NONE;
+	cluster.config = cluster_config;
+	cluster.result = result;
+	cluster.failure = failure;
+	error = rank_find(&cluster.rank, &cluster_config->rank, failure);
+	if (error)
+		return error;
+	result->rank = cluster.rank.rank;
+	result->node_count = cluster.rank.node_count;
+	error = run_rank(&cluster);
+	if (error)
+		keep_failure(failure);
+	for (unsigned m = 0; m < sorter->team.member_count; m++)
+		trace_lane_fini(&sorter->members[m].lane);
+	outfile_close(&sorter->trace);
+	output_close(&sorter->output);
+	exchange_close(cluster.exchange);
+	rank_free(&cluster.rank);
+	return error;
+}

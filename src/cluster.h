@@ -1,0 +1,53 @@
+/*
+ * cluster.h - one sort by many machines: each has a part of the input, and gets
+ * a part of the output
+ *
+ * All ranks run it at once.  Rank k's outputs hold the k-th part of the sorted
+ * whole; with equal keys, records of lower ranks come first.
+ *
+ *      hello      who has how much, of what kind (cluster_agree.h)
+ *      bucket     each rank's records into buckets that are the same on all
+ *      exchange   to each rank, bucket by bucket, what belongs to its share
+ *      order      a rank sorts and writes buckets while others still arrive
+ *      commit     when all ranks have all written, all give the names
+ *
+ * Buckets are equal key ranges when keys look evenly spread; else their
+ * borders, and where the shares begin, come from a sample and from counts that
+ * all tell all.
+ *
+ * Either all ranks have their outputs in the end, or none has: who fails tells
+ * the others, and who falls silent is given up.
+ */
+#ifndef CLUSTER_H
+#define CLUSTER_H
+
+#include "cluster_report.h"
+#include "exchange.h"
+#include "rank.h"
+#include "sorter.h"
+
+struct cluster_config {
+	struct rank_options rank;
+	enum exchange_schedule schedule;
+	bool plain;
+	uint16_t port;
+	uint32_t payload_bytes;
+	uint64_t deadline_ns;
+};
+
+/* Valid if cluster_run() returned 0. */
+struct cluster_result {
+	struct sorter_result sort; /* of this rank's share */
+	unsigned rank, node_count;
+	uint32_t payload_bytes; /* of a datagram */
+	/* On rank 0 of all ranks, else only our own. */
+	struct cluster_report reports[RANK_NODES_MAX];
+};
+
+/* As sorter_run(), which reads the same configuration.  EXIT_PEER: another
+ * rank's failure, or the network's. */
+int cluster_run(const struct sorter_config *config,
+		const struct cluster_config *cluster_config,
+		struct cluster_result *result, struct failure *failure);
+
+#endif /* CLUSTER_H */

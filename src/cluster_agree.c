@@ -1,0 +1,172 @@
+#include "cluster_agree.h"
+
+#include <inttypes.h>
+
+#include "plan.h"
+
+#define VERSION 1
+
+/* --- hellos ----------------------------------------------------------------
+ */
+
+void cluster_hello_encode(const struct cluster_hello *hello,
+			  uint8_t bytes[CLUSTER_HELLO_BYTES])
+{
+	const uint64_t words[] = {
+		VERSION,
+		hello->shape.size,
+		hello->shape.key_offset,
+		hello->shape.key_length,
+		hello->record_count,
+		(uint64_t)hello->wanted,
+		(uint64_t)hello->looked,
+		hello->even,
+		hello->schedule,
+	};
+
+	_Static_assert(sizeof(words) == CLUSTER_HELLO_BYTES, "all of them");
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		store_le64(bytes + 8 * i, words[i]);
+}
+
+bool cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
+			  size_t byte_count)
+{
+	uint64_t words[CLUSTER_HELLO_BYTES / 8];
+
+	if (byte_count != CLUSTER_HELLO_BYTES)
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		words[i] = load_le64(bytes + 8 * i);
+	*hello = (struct cluster_hello){
+		.shape = {
+			.size = (uint32_t)words[1],
+			.key_offset = (uint32_t)words[2],
+			.key_length = (uint32_t)words[3],
+		},
+		.record_count = words[4],
+		.wanted = (enum splitters_kind)words[5],
+		.looked = (enum splitters_kind)words[6],
+		.even = words[7] != 0,
+		.schedule = (uint32_t)words[8],
+	};
+	/* No sum of them wraps. */
+	return words[0] == VERSION && hello->record_count <= UINT64_MAX >> 8 &&
+	       words[5] <= SPLITTERS_SAMPLED && words[6] <= SPLITTERS_SAMPLED;
+}
+
+/* --- agreeing --------------------------------------------------------------
+ */
+
+struct peer {
+	unsigned rank;
+	const char *name;
+	const struct cluster_hello *hello;
+};
+
+static int differs(const struct peer *peer, const char *what, uint64_t theirs,
+		   uint64_t ours, struct failure *failure)
+{
+	return failure_set(failure, EXIT_USAGE, NULL, 0,
+			   "rank %u (%.80s) has %s %" PRIu64
+			   ", we have %" PRIu64,
+			   peer->rank, peer->name, what, theirs, ours);
+}
+
+static int differs_in_name(const struct peer *peer, const char *what,
+			   struct failure *failure)
+{
+	return failure_set(failure, EXIT_USAGE, NULL, 0,
+			   "rank %u (%.80s) has another --%s than we have",
+			   peer->rank, peer->name, what);
+}
+
+static int compare(const struct peer *peer, const struct cluster_hello *own,
+		   struct failure *failure)
+{
+	const struct cluster_hello *hello = peer->hello;
+
+	if (hello->shape.size != own->shape.size)
+		return differs(peer, "a record size of", hello->shape.size,
+			       own->shape.size, failure);
+	if (hello->shape.key_offset != own->shape.key_offset)
+		return differs(peer, "a key offset of", hello->shape.key_offset,
+			       own->shape.key_offset, failure);
+	if (hello->shape.key_length != own->shape.key_length)
+		return differs(peer, "a key length of", hello->shape.key_length,
+			       own->shape.key_length, failure);
+	if (hello->wanted != own->wanted)
+		return differs_in_name(peer, "splitters", failure);
+	if (hello->schedule != own->schedule)
+		return differs_in_name(peer, "schedule", failure);
+	return 0;
+}
+
+/* Characters if all keys looked at are; even if they are so everywhere. */
+static enum splitters_kind static_kind(const struct cluster_hello *hellos,
+				       unsigned node_count, bool *even)
+{
+	bool ascii = true, any = false;
+
+	*even = true;
+	for (unsigned i = 0; i < node_count; i++) {
+		if (hellos[i].record_count == 0)
+			continue;
+		any = true;
+		ascii &= hellos[i].looked == SPLITTERS_STATIC_95;
+		*even &= hellos[i].even;
+	}
+	/* Bytes here and characters there are not spread alike. */
+	for (unsigned i = 0; i < node_count && !ascii; i++)
+		if (hellos[i].record_count > 0 &&
+		    hellos[i].looked == SPLITTERS_STATIC_95)
+			*even = false;
+	return any && ascii ? SPLITTERS_STATIC_95 : SPLITTERS_STATIC_256;
+}
+
+int cluster_agree(struct cluster_agreement *agreement,
+		  const struct cluster_hello *hellos, unsigned node_count,
+		  unsigned own, const char *const *names,
+		  struct failure *failure)
+{
+	enum splitters_kind wanted = hellos[own].wanted;
+	bool even;
+
+	*agreement = (struct cluster_agreement){ 0 };
+	for (unsigned i = 0; i < node_count; i++) {
+		struct peer peer = { i, names[i], &hellos[i] };
+		int error = compare(&peer, &hellos[own], failure);
+
+		if (error)
+			return error;
+		agreement->whole_count += hellos[i].record_count;
+		if (i < own)
+			agreement->lower_count += hellos[i].record_count;
+		if (i > own)
+			agreement->higher_count += hellos[i].record_count;
+	}
+	agreement->kind = static_kind(hellos, node_count, &even);
+	agreement->may_sample = wanted == SPLITTERS_AUTO;
+	if (agreement->whole_count > 0 && (wanted == SPLITTERS_SAMPLED ||
+					   (wanted == SPLITTERS_AUTO && !even)))
+		agreement->kind = SPLITTERS_SAMPLED;
+	agreement->static_buckets =
+		MAX(1, plan_buckets(agreement->whole_count) / node_count) *
+		node_count;
+	return 0;
+}
+
+/* Of parts that vary by chance this is 20 times the standard deviation or more:
+ * x / 10 + 1000 is never below 20 times the root of x. */
+bool cluster_is_skewed(const uint64_t *node_records, unsigned node_count)
+{
+	uint64_t whole = 0, part;
+
+	for (unsigned i = 0; i < node_count; i++)
+		whole += node_records[i];
+	part = whole / node_count;
+	for (unsigned i = 0; i < node_count; i++)
+		if (node_records[i] > part + part / 10 + 1000)
+			return true;
+	return false;
+}

@@ -1,0 +1,59 @@
+/*
+ * cluster_agree.h - what ranks say of themselves at first, and what follows
+ *
+ * Each says what it has and what it was told to do; all hear all.  Whether they
+ * can sort together, and how, is a pure function of that, so that all come to
+ * the same without another word.
+ */
+#ifndef CLUSTER_AGREE_H
+#define CLUSTER_AGREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "failure.h"
+#include "record.h"
+#include "splitters.h"
+
+struct cluster_hello {
+	struct record_shape shape;
+	uint64_t record_count;
+	enum splitters_kind wanted; /* AUTO, STATIC or SAMPLED */
+	/* What a look at some keys says; without records, nothing. */
+	enum splitters_kind looked;
+	bool even;
+	uint32_t schedule; /* enum exchange_schedule */
+};
+
+/* Little-endian words: a version, and the fields above in their order. */
+#define CLUSTER_HELLO_BYTES (8 * 9)
+
+void cluster_hello_encode(const struct cluster_hello *hello,
+			  uint8_t bytes[CLUSTER_HELLO_BYTES]);
+/* False: another version's, or damaged. */
+bool cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
+			  size_t byte_count);
+
+struct cluster_agreement {
+	enum splitters_kind kind; /* STATIC_256, STATIC_95 or SAMPLED */
+	/* Should static shares turn out to be too unequal: sample instead. */
+	bool may_sample;
+	uint32_t static_buckets; /* a multiple of the number of nodes */
+	uint64_t whole_count;	 /* records of all ranks */
+	uint64_t lower_count;	 /* of the ranks below */
+	uint64_t higher_count;
+};
+
+/* hellos[0 .. node_count) in rank order, names[] for messages.  0, or -EINVAL
+ * with *failure filled (EXIT_USAGE), naming a rank that differs from ours. */
+int cluster_agree(struct cluster_agreement *agreement,
+		  const struct cluster_hello *hellos, unsigned node_count,
+		  unsigned own, const char *const *names,
+		  struct failure *failure);
+
+/* True if a node would get so much more than its part of the whole that sorting
+ * anew by a sample pays: what chance alone does not bring about. */
+bool cluster_is_skewed(const uint64_t *node_records, unsigned node_count);
+
+#endif /* CLUSTER_AGREE_H */

@@ -1,0 +1,672 @@
+/*
+ * cluster_messages.c - every record to the rank whose share it belongs to
+ *
+ * Records are sent from where they lie in the input, bucket by bucket, and
+ * received where they stay until they are gathered: below our own those of
+ * lower ranks, behind them those of higher ones, so that slots ascend with
+ * ranks, and equal keys keep their order.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cluster_state.h"
+#include "partition.h"
+
+/* Larger than any datagram, so that each finds a place in it. */
+#define TRASH_BYTES (64 * KIB)
+/* A big bucket, sorted by one call, keeps a rank silent: 100 million entries
+ * a second, and a margin of ten. */
+#define BIG_ENTRIES_PER_MS 10000
+
+static unsigned own_rank(const struct cluster *cluster)
+{
+	return cluster->rank.rank;
+}
+
+static const struct share_cut *own_cut(const struct cluster *cluster)
+{
+	return &cluster->cuts[own_rank(cluster)];
+}
+
+/* --- own records -----------------------------------------------------------
+ */
+
+static void *take(struct arena *arena, uint64_t count, size_t each_bytes)
+{
+	return arena_take(arena, count * each_bytes, CACHE_PAIR_BYTES);
+}
+
+/* The plan's sizes, and what taking so many pieces may lose. */
+static int map_arena(struct arena *arena, uint64_t bytes, uint64_t takes,
+		     struct failure *failure)
+{
+	int error = arena_map(arena, bytes + takes * PAGE_BYTES);
+
+	if (error)
+		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
+				   "memory");
+	return 0;
+}
+
+static void take_lists(struct cluster *cluster, uint32_t bucket_count)
+{
+	struct sorter *sorter = &cluster->sorter;
+	struct arena *arena = &cluster->own_arena;
+
+	for (unsigned m = 0; m < sorter->team.member_count; m++) {
+		struct bucket_writer *writer = &sorter->members[m].writer;
+
+		writer->pool = &sorter->pool;
+		writer->lists =
+			take(arena, bucket_count, sizeof(*writer->lists));
+		writer->heads =
+			take(arena, bucket_count, sizeof(*writer->heads));
+	}
+	cluster->own_start = take(arena, bucket_count + 1, 4);
+	sorter->pool.block_count = sorter->plan.block_count;
+	sorter->pool.next = take(arena, sorter->plan.block_count, 4);
+	cluster->own_entries = take(arena, sorter->input.record_count, 8);
+	/* Last, since the most of it may never be touched. */
+	sorter->pool.entries = take(arena, sorter->plan.block_count,
+				    BUCKETS_BLOCK_ENTRIES * 8);
+	atomic_store_explicit(&sorter->pool.taken, 0, memory_order_relaxed);
+}
+
+int cluster_lay_out_lists(struct cluster *cluster, uint32_t bucket_count)
+{
+	struct sorter *sorter = &cluster->sorter;
+	struct plan_request request = {
+		.shape = sorter->config->shape,
+		.record_count = sorter->input.record_count,
+		.slot_count = sorter->input.slot_count,
+		.input_memory_bytes = input_memory_bytes(&sorter->input),
+		.members = sorter->team.member_count,
+		.chunk_bytes_max = PAGE_BYTES,
+		.bucket_count = bucket_count,
+	};
+	int error;
+
+	if (plan_make(&sorter->plan, &request) < 0)
+		return failure_set(cluster->failure, EXIT_RESOURCES, NULL, 0,
+				   "%llu records are too many for one node",
+				   (unsigned long long)request.record_count);
+	error = sorter_refuse_memory(sorter, sorter->plan.memory_bytes,
+				     cluster->rank.machine_count,
+				     cluster->failure);
+	if (error)
+		return error;
+	cluster->own_mask = ~(UINT64_MAX << sorter->plan.index_bits);
+	arena_unmap(&cluster->own_arena);
+	error = map_arena(&cluster->own_arena,
+			  sorter->plan.memory_bytes -
+				  request.input_memory_bytes,
+			  8 + 2 * (uint64_t)request.members, cluster->failure);
+	if (error == 0)
+		take_lists(cluster, bucket_count);
+	return error;
+}
+
+void cluster_flatten(struct cluster *cluster)
+{
+	struct sorter *sorter = &cluster->sorter;
+	uint32_t bucket_count = sorter->splitters.bucket_count;
+	uint32_t start = 0;
+
+	for (uint32_t b = 0; b < bucket_count; b++) {
+		cluster->own_start[b] = start;
+		for (unsigned m = 0; m < sorter->team.member_count; m++)
+			start += bucket_writer_copy(
+				&sorter->members[m].writer, b,
+				cluster->own_entries + start);
+	}
+	cluster->own_start[bucket_count] = start;
+}
+
+/* --- addressing ------------------------------------------------------------
+ */
+
+/* Of the records that lower ranks have in a bucket. */
+static uint64_t count_lower(const struct cluster *cluster, uint32_t bucket)
+{
+	uint32_t bucket_count = cluster->sorter.splitters.bucket_count;
+	uint64_t count = 0;
+
+	for (unsigned i = 0; cluster->counts && i < own_rank(cluster); i++)
+		count += cluster->counts[(size_t)i * bucket_count + bucket];
+	return count;
+}
+
+/* What a share gets of our records in a bucket: where it begins among all. */
+static uint32_t part_of_bucket(const struct cluster *cluster,
+			       const struct share_cut *cut, uint32_t bucket,
+			       uint32_t *count)
+{
+	uint32_t begin = cluster->own_start[bucket];
+	uint32_t own_count = cluster->own_start[bucket + 1] - begin;
+	uint32_t skip = 0;
+
+	*count = own_count;
+	/* Only the first and the last bucket may be cut. */
+	if (bucket == cut[0].bucket || bucket == cut[1].bucket)
+		share_of_bucket(cut, bucket, count_lower(cluster, bucket),
+				own_count, &skip, count);
+	return begin + skip;
+}
+
+static void address_target(struct cluster *cluster, unsigned node)
+{
+	struct cluster_target *target = &cluster->targets[node];
+	const struct share_cut *cut = &cluster->cuts[node];
+	uint32_t bucket = share_first_bucket(cut);
+	uint32_t end = share_end_bucket(cut);
+	uint8_t *number = target->head;
+
+	target->first = cluster->own_start[bucket];
+	target->count = 0;
+	for (; bucket < end; bucket++) {
+		uint32_t count;
+		uint32_t first = part_of_bucket(cluster, cut, bucket, &count);
+
+		if (target->count == 0)
+			target->first = first;
+		target->count += count;
+		store_le32(number, count);
+		number += 4;
+	}
+	cluster->send_bytes[node] =
+		target->head_bytes +
+		(uint64_t)target->count * cluster->sorter.config->shape.size;
+}
+
+int cluster_address(struct cluster *cluster)
+{
+	uint64_t head_bytes = 0;
+	uint8_t *heads;
+
+	for (unsigned k = 0; k < cluster->rank.node_count; k++) {
+		const struct share_cut *cut = &cluster->cuts[k];
+
+		cluster->targets[k].head_bytes =
+			4 * (uint64_t)(share_end_bucket(cut) -
+				       share_first_bucket(cut));
+		head_bytes += cluster->targets[k].head_bytes;
+	}
+	free(cluster->targets[0].head);
+	heads = malloc(head_bytes + 1);
+	cluster->targets[0].head = heads;
+	if (!heads)
+		return failure_set(cluster->failure, EXIT_RESOURCES, NULL,
+				   ENOMEM, "memory");
+	for (unsigned k = 0; k < cluster->rank.node_count; k++) {
+		cluster->targets[k].head = heads;
+		heads += cluster->targets[k].head_bytes;
+		address_target(cluster, k);
+	}
+	return 0;
+}
+
+/* --- sending ---------------------------------------------------------------
+ */
+
+static void read_message(void *context, unsigned node, uint64_t offset,
+			 uint8_t *bytes, size_t byte_count)
+{
+	const struct cluster *cluster = context;
+	const struct cluster_target *target = &cluster->targets[node];
+	const struct sorter *sorter = &cluster->sorter;
+	uint32_t record_size = sorter->config->shape.size;
+
+	if (offset < target->head_bytes) {
+		size_t part = MIN(byte_count, target->head_bytes - offset);
+
+		memcpy(bytes, target->head + offset, part);
+		bytes += part;
+		offset += part;
+		byte_count -= part;
+	}
+	if (byte_count == 0)
+		return;
+	offset -= target->head_bytes;
+	gather_bytes(sorter->gather, bytes, byte_count, sorter->input.base,
+		     record_size,
+		     cluster->own_entries + target->first +
+			     offset / record_size,
+		     (uint32_t)(offset % record_size), cluster->own_mask);
+}
+
+/* --- making room -----------------------------------------------------------
+ */
+
+static int bad_message(const struct cluster *cluster, unsigned node,
+		       struct failure *failure)
+{
+	return failure_set(failure, EXIT_PEER, NULL, 0,
+			   "rank %u (%.80s) sends a message that is wrong",
+			   node, cluster->rank.names[node]);
+}
+
+/* What each node would get in all, from what all have announced to the others:
+ * what a rank keeps is what is left of what it has. */
+static bool shares_are_skewed(const struct cluster *cluster)
+{
+	uint64_t records[RANK_NODES_MAX] = { 0 };
+	uint32_t size = cluster->sorter.config->shape.size;
+	unsigned count = cluster->rank.node_count;
+
+	for (unsigned from = 0; from < count; from++) {
+		uint64_t kept = cluster->hellos[from].record_count;
+
+		for (unsigned to = 0; to < count; to++) {
+			uint64_t sent;
+
+			if (to == from)
+				continue;
+			sent = (exchange_bytes(cluster->exchange, from, to) -
+				cluster->targets[to].head_bytes) /
+			       size;
+			records[to] += sent;
+			kept -= sent;
+		}
+		records[from] += kept;
+	}
+	return cluster_is_skewed(records, count);
+}
+
+/* Where each source's records will lie; records of lower ranks, then our own
+ * with the holes between files, then those of higher ranks. */
+static int number_slots(struct cluster *cluster, const uint64_t *receive_bytes,
+			uint64_t *lower, uint64_t *higher,
+			struct failure *failure)
+{
+	const struct sorter *sorter = &cluster->sorter;
+	uint64_t head_bytes = cluster->targets[own_rank(cluster)].head_bytes;
+	uint64_t slot = 0;
+
+	*lower = *higher = 0;
+	for (unsigned i = 0; i < cluster->rank.node_count; i++) {
+		struct cluster_source *source = &cluster->sources[i];
+		uint64_t bytes = receive_bytes[i] - head_bytes;
+
+		*source = (struct cluster_source){ .head_bytes = head_bytes,
+						   .first_slot = slot };
+		if (i == own_rank(cluster)) {
+			slot += input_after_slot(&sorter->input);
+			continue;
+		}
+		if (receive_bytes[i] < head_bytes ||
+		    bytes % sorter->config->shape.size != 0 ||
+		    bytes / sorter->config->shape.size >
+			    cluster->hellos[i].record_count)
+			return bad_message(cluster, i, failure);
+		source->record_count = bytes / sorter->config->shape.size;
+		slot += source->record_count;
+		*(i < own_rank(cluster) ? lower : higher) +=
+			source->record_count;
+	}
+	cluster->heads_missing = cluster->rank.node_count - 1;
+	return 0;
+}
+
+static void take_share(struct cluster *cluster, uint64_t share_count)
+{
+	struct sorter *sorter = &cluster->sorter;
+	struct arena *arena = &sorter->arena;
+	const struct plan *plan = &sorter->plan;
+	unsigned slots =
+		output_slots_wanted(&sorter->output, sorter->team.member_count);
+
+	for (unsigned i = 0; i < cluster->rank.node_count; i++) {
+		struct cluster_source *source = &cluster->sources[i];
+
+		source->start = take(arena, sorter->bucket_count + 1, 4);
+		if (i == own_rank(cluster))
+			continue;
+		source->head = take(arena, source->head_bytes, 1);
+		source->entries = take(arena, source->record_count, 8);
+	}
+	sorter->bucket_start = take(arena, sorter->bucket_count + 1, 4);
+	for (unsigned m = 0; m < sorter->team.member_count; m++)
+		sorter->members[m].entries =
+			take(arena, plan->chunk_entries, 8);
+	output_set_slots(
+		&sorter->output,
+		arena_take(arena, slots * plan->chunk_bytes, PAGE_BYTES), slots,
+		plan->chunk_bytes);
+	/* Touched only when keys are not uniform. */
+	sorter->big_start = take(arena, sorter->bucket_count, 4);
+	sorter->big_entries = take(arena, share_count, 8);
+}
+
+/* What take_share() takes of memory, without what the plan has already. */
+static uint64_t share_bytes(const struct cluster *cluster, uint64_t received)
+{
+	return received * 8 +
+	       (uint64_t)cluster->rank.node_count *
+		       (8 * (uint64_t)cluster->sorter.bucket_count + 4);
+}
+
+static int plan_share(struct cluster *cluster, uint64_t received,
+		      uint64_t slot_count, struct failure *failure)
+{
+	struct sorter *sorter = &cluster->sorter;
+	uint64_t own_bytes = sorter->plan.memory_bytes, needed;
+	const struct cluster_target *own = &cluster->targets[own_rank(cluster)];
+	struct plan_request request = {
+		.shape = sorter->config->shape,
+		.record_count = received + own->count,
+		.slot_count = slot_count,
+		.members = sorter->team.member_count,
+		.chunk_bytes_max = output_chunk_bytes_max(&sorter->output),
+		.staging_slots = output_slots_wanted(&sorter->output,
+						     sorter->team.member_count),
+		.bucket_count = MAX(1, sorter->bucket_count),
+	};
+	int error;
+
+	if (plan_make(&sorter->plan, &request) < 0)
+		return failure_set(failure, EXIT_RESOURCES, NULL, 0,
+				   "%llu records are too many for one node",
+				   (unsigned long long)request.record_count);
+	needed = sorter->plan.memory_bytes + share_bytes(cluster, received);
+	error = map_arena(&sorter->arena, needed,
+			  8 + 3 * (uint64_t)cluster->rank.node_count +
+				  request.members,
+			  failure);
+	if (error)
+		return error;
+	sorter->plan.memory_bytes =
+		needed + own_bytes + received * sorter->config->shape.size;
+	return sorter_refuse_memory(sorter, sorter->plan.memory_bytes,
+				    cluster->rank.machine_count, failure);
+}
+
+/* Our own share of our own records, with their slots in the share. */
+static void keep_own(struct cluster *cluster)
+{
+	const struct cluster_target *target =
+		&cluster->targets[own_rank(cluster)];
+	struct cluster_source *source = &cluster->sources[own_rank(cluster)];
+	const struct sorter *sorter = &cluster->sorter;
+	uint64_t *entries = cluster->own_entries + target->first;
+
+	for (uint32_t i = 0; i < target->count; i++)
+		entries[i] =
+			(entries[i] & ~sorter->index_mask) |
+			((entries[i] & cluster->own_mask) + source->first_slot);
+	source->entries = entries;
+	source->record_count = target->count;
+	source->head = target->head;
+}
+
+static void point_at_share(struct cluster *cluster, uint64_t lower)
+{
+	struct sorter *sorter = &cluster->sorter;
+
+	sorter->base = sorter->input.base - lower * sorter->config->shape.size;
+	sorter->index_mask = ~(UINT64_MAX << sorter->plan.index_bits);
+	sorter->ties = (struct ties){
+		.shape = &sorter->config->shape,
+		.records = sorter->base,
+		.index_bits = sorter->plan.index_bits,
+		.sort = sorter->sort,
+	};
+	keep_own(cluster);
+	for (unsigned i = 0; i < cluster->rank.node_count; i++)
+		cluster->runs[i] =
+			(struct bucket_run){ cluster->sources[i].entries,
+					     cluster->sources[i].start };
+	sorter->runs = cluster->runs;
+	sorter->run_count = cluster->rank.node_count;
+}
+
+static int make_room(struct cluster *cluster, const uint64_t *receive_bytes,
+		     struct failure *failure)
+{
+	struct sorter *sorter = &cluster->sorter;
+	const struct share_cut *cut = own_cut(cluster);
+	uint64_t own_count = cluster->targets[own_rank(cluster)].count;
+	uint64_t lower, higher;
+	int error;
+
+	sorter->first_bucket = share_first_bucket(cut);
+	sorter->bucket_count = share_end_bucket(cut) - sorter->first_bucket;
+	error = number_slots(cluster, receive_bytes, &lower, &higher, failure);
+	if (error == 0)
+		error = sorter_open_outputs(sorter, own_count + lower + higher,
+					    failure);
+	if (error == 0)
+		error = sorter_open_trace(sorter, failure);
+	if (error == 0)
+		error = plan_share(cluster, lower + higher,
+				   lower + input_after_slot(&sorter->input) +
+					   higher,
+				   failure);
+	if (error == 0)
+		error = input_open_before(&sorter->input, lower, failure);
+	if (error == 0)
+		error = input_open_after(&sorter->input, higher, failure);
+	if (error)
+		return error;
+	take_share(cluster, own_count + lower + higher);
+	point_at_share(cluster, lower);
+	sorter_count_chunks(sorter);
+	return 0;
+}
+
+/* --- arriving --------------------------------------------------------------
+ */
+
+/* Buckets that are complete from all sources may be ordered. */
+static void raise_ready(struct cluster *cluster)
+{
+	struct sorter *sorter = &cluster->sorter;
+	uint32_t ready = sorter->bucket_count;
+
+	if (cluster->heads_missing > 0)
+		return;
+	for (unsigned i = 0; i < cluster->rank.node_count; i++)
+		ready = MIN(ready, cluster->sources[i].complete_count);
+	if (ready == sorter->bucket_count)
+		ready = SORTER_ALL_READY;
+	if (ready >
+	    atomic_load_explicit(&sorter->ready_buckets, memory_order_relaxed))
+		team_set(&sorter->team, &sorter->ready_buckets, ready);
+}
+
+/* From a message's head to where its buckets begin.  False: they do not make
+ * what has been announced. */
+static bool take_head(struct cluster *cluster, struct cluster_source *source)
+{
+	uint32_t bucket_count = cluster->sorter.bucket_count;
+	uint64_t start = 0;
+
+	for (uint32_t b = 0; b < bucket_count; b++) {
+		source->start[b] = (uint32_t)start;
+		start += load_le32(source->head + 4 * (size_t)b);
+		if (start > source->record_count)
+			return false;
+	}
+	source->start[bucket_count] = (uint32_t)start;
+	source->has_head = true;
+	return start == source->record_count;
+}
+
+static void count_head(struct cluster *cluster)
+{
+	if (--cluster->heads_missing == 0)
+		ordering_add_up(&cluster->sorter);
+}
+
+static int prepare(void *context, const uint64_t *receive_bytes,
+		   struct failure *failure)
+{
+	struct cluster *cluster = context;
+	struct cluster_source *own = &cluster->sources[own_rank(cluster)];
+	bool is_static = cluster->sorter.splitters.kind != SPLITTERS_SAMPLED;
+	int error;
+
+	if (is_static && cluster->agreement.may_sample &&
+	    shares_are_skewed(cluster)) {
+		cluster->discards = true;
+		cluster->trash = malloc(TRASH_BYTES);
+		if (cluster->trash)
+			return 0;
+		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM,
+				   "memory");
+	}
+	error = make_room(cluster, receive_bytes, failure);
+	if (error)
+		return error;
+	if (!take_head(cluster, own))
+		return bad_message(cluster, own_rank(cluster), failure);
+	own->complete_count = cluster->sorter.bucket_count;
+	if (cluster->heads_missing == 0)
+		ordering_add_up(&cluster->sorter);
+	raise_ready(cluster);
+	cluster_start_ordering(cluster);
+	return 0;
+}
+
+static uint8_t *place(void *context, unsigned node, uint64_t offset,
+		      size_t *room)
+{
+	struct cluster *cluster = context;
+	const struct cluster_source *source = &cluster->sources[node];
+	const struct sorter *sorter = &cluster->sorter;
+	uint32_t record_size = sorter->config->shape.size;
+
+	if (cluster->discards) {
+		*room = TRASH_BYTES;
+		return cluster->trash;
+	}
+	if (offset < source->head_bytes) {
+		*room = source->head_bytes - offset;
+		return source->head + offset;
+	}
+	offset -= source->head_bytes;
+	*room = source->record_count * record_size - offset;
+	return sorter->base + source->first_slot * record_size + offset;
+}
+
+/* Entries of the buckets that have come as a whole since the last time. */
+static void take_buckets(struct cluster *cluster, struct cluster_source *source,
+			 uint64_t prefix_bytes)
+{
+	const struct sorter *sorter = &cluster->sorter;
+	uint32_t record_size = sorter->config->shape.size;
+	uint64_t records = (prefix_bytes - source->head_bytes) / record_size;
+	uint32_t b = source->complete_count;
+
+	for (; b < sorter->bucket_count && source->start[b + 1] <= records;
+	     b++) {
+		uint32_t start = source->start[b];
+		uint64_t slot = source->first_slot + start;
+
+		partition_entries(&sorter->splitters, &sorter->config->shape,
+				  sorter->plan.index_bits,
+				  sorter->base + slot * record_size, slot,
+				  source->start[b + 1] - start,
+				  sorter->first_bucket + b,
+				  source->entries + start);
+	}
+	source->complete_count = b;
+}
+
+static void arrived(void *context, unsigned node, uint64_t prefix_bytes,
+		    bool whole)
+{
+	struct cluster *cluster = context;
+	struct cluster_source *source = &cluster->sources[node];
+	struct sorter_member *self = &cluster->sorter.members[0];
+	uint64_t begin_ns;
+
+	(void)whole;
+	if (cluster->discards || prefix_bytes < source->head_bytes ||
+	    atomic_load_explicit(&cluster->sorter.stop, memory_order_relaxed))
+		return;
+	begin_ns = trace_begin(&self->lane);
+	if (!source->has_head) {
+		if (!take_head(cluster, source)) {
+			struct failure failure;
+
+			bad_message(cluster, node, &failure);
+			sorter_fail(&cluster->sorter, &failure);
+			return;
+		}
+		count_head(cluster);
+	}
+	take_buckets(cluster, source, prefix_bytes);
+	raise_ready(cluster);
+	trace_end(&self->lane, begin_ns, "bucket");
+}
+
+static bool idle(void *context)
+{
+	struct cluster *cluster = context;
+
+	return !cluster->discards &&
+	       ordering_try(&cluster->sorter, 0) == ORDERING_MORE;
+}
+
+/* --- all of it -------------------------------------------------------------
+ */
+
+static int give_failure(struct cluster *cluster)
+{
+	*cluster->failure = cluster->sorter.failure;
+	return -EPIPE;
+}
+
+/* All has arrived: order what is left, answering others in between. */
+static int order_rest(struct cluster *cluster)
+{
+	struct sorter *sorter = &cluster->sorter;
+	enum ordering_step step = ORDERING_MORE;
+	int error = 0;
+
+	if (atomic_load_explicit(&sorter->stop, memory_order_acquire))
+		return give_failure(cluster);
+	if (sorter->big_count > 0)
+		exchange_say_busy(cluster->exchange,
+				  1000 + sorter->big_count /
+						  BIG_ENTRIES_PER_MS);
+	if (!ordering_pass_big(sorter, 0))
+		return give_failure(cluster);
+	while (error == 0 && step == ORDERING_MORE) {
+		step = ordering_try(sorter, 0);
+		error = exchange_serve(cluster->exchange, cluster->failure);
+	}
+	if (error == 0)
+		output_help(&sorter->output);
+	return error;
+}
+
+int cluster_exchange(struct cluster *cluster)
+{
+	struct exchange_collective collective = {
+		.context = cluster,
+		.send_bytes = cluster->send_bytes,
+		.read = read_message,
+		.prepare = prepare,
+		.place = place,
+		.arrived = arrived,
+		.idle = idle,
+	};
+	uint64_t begin_ns = clock_now_ns();
+	int error = exchange_begin(cluster->exchange, &collective,
+				   cluster->failure);
+
+	cluster->result->sort.bucketed_ns = begin_ns;
+	if (error == 0)
+		error = exchange_receive(cluster->exchange, cluster->failure);
+	cluster_add_ns(cluster, CLUSTER_EXCHANGE_NS, begin_ns);
+	begin_ns = clock_now_ns();
+	if (error == 0 && !cluster->discards)
+		error = order_rest(cluster);
+	cluster_add_ns(cluster, CLUSTER_ORDER_NS, begin_ns);
+	begin_ns = clock_now_ns();
+	if (error == 0)
+		error = exchange_finish(cluster->exchange, cluster->failure);
+	cluster_add_ns(cluster, CLUSTER_FINISH_NS, begin_ns);
+	return error;
+}

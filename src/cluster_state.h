@@ -1,0 +1,110 @@
+/*
+ * cluster_state.h - what the parts of a cluster sort share; private to it
+ *
+ *      cluster.c            the run, from hello to commit
+ *      cluster_agree.c      what follows from the hellos
+ *      cluster_sample.c     shares by a sample and by counts
+ *      cluster_messages.c   the records' way from rank to rank
+ *      cluster_report.c     figures
+ */
+#ifndef CLUSTER_STATE_H
+#define CLUSTER_STATE_H
+
+#include "cluster.h"
+#include "cluster_agree.h"
+#include "shares.h"
+#include "sorter_state.h"
+
+/*
+ * A message is the numbers of records that each bucket of the receiver's share
+ * gets from this source (u32, little endian), and behind it these records.
+ */
+struct cluster_target {
+	uint8_t *head; /* the numbers */
+	uint64_t head_bytes;
+	uint32_t first; /* its first record in own_entries */
+	uint32_t count;
+};
+
+struct cluster_source {
+	uint8_t *head;
+	uint64_t head_bytes;
+	bool has_head;
+	uint64_t record_count;
+	uint64_t first_slot;	 /* of its records, in the share's numbering */
+	uint64_t *entries;	 /* of its records */
+	uint32_t *start;	 /* [bucket] of the share, and one more */
+	uint32_t complete_count; /* of these buckets */
+};
+
+struct cluster {
+	struct sorter sorter;
+	const struct cluster_config *config;
+	struct cluster_result *result;
+	struct failure *failure; /* the run's, filled by member 0 */
+	struct rank rank;
+	struct exchange *exchange;
+	struct cluster_agreement agreement;
+	struct cluster_hello hellos[RANK_NODES_MAX];
+	int error; /* of the script */
+
+	/* What members other than 0 do: a serial number above an action. */
+	_Alignas(CACHE_PAIR_BYTES) _Atomic uint32_t command;
+	bool pass_resident, pass_partition;
+
+	/* Our own records in bucket order; slots are the input's.  Those of
+	 * bucket b begin at own_start[b]. */
+	struct arena own_arena;
+	uint64_t *own_entries;
+	uint32_t *own_start;
+	uint64_t own_mask; /* of the slot in these entries */
+	/* counts[source * bucket_count + bucket], if shares were counted. */
+	uint32_t *counts;
+	/* Sampled keys, and a record with the prefix they share. */
+	uint8_t *prefix_record;
+	struct share_cut cuts[RANK_NODES_MAX + 1];
+	uint64_t send_bytes[RANK_NODES_MAX];
+	struct cluster_target targets[RANK_NODES_MAX];
+
+	/* Static shares were too unequal: what comes is thrown away. */
+	bool discards;
+	uint8_t *trash;
+	unsigned heads_missing;
+	struct cluster_source sources[RANK_NODES_MAX];
+	struct bucket_run runs[RANK_NODES_MAX];
+};
+
+/* --- cluster.c -------------------------------------------------------------
+ */
+
+/* Let the other members order what becomes ready. */
+void cluster_start_ordering(struct cluster *cluster);
+void cluster_add_ns(struct cluster *cluster, enum cluster_figure figure,
+		    uint64_t since_ns);
+
+/* Those that follow return 0 or -errno with *cluster->failure filled. */
+
+/* All members: bring in, put into buckets. */
+int cluster_pass(struct cluster *cluster, bool resident, bool partition);
+
+/* --- cluster_sample.c ------------------------------------------------------
+ */
+
+/* Splitters from the keys that all ranks draw. */
+int cluster_sample(struct cluster *cluster);
+/* Cut shares by what all ranks have in each bucket. */
+int cluster_count(struct cluster *cluster);
+
+/* --- cluster_messages.c ----------------------------------------------------
+ */
+
+/* Memory for the lists of so many buckets. */
+int cluster_lay_out_lists(struct cluster *cluster, uint32_t bucket_count);
+/* From lists to own_entries. */
+void cluster_flatten(struct cluster *cluster);
+/* The messages' heads and sizes, when cuts are made. */
+int cluster_address(struct cluster *cluster);
+/* Send, receive and order; discards tells if it was in vain. */
+int cluster_exchange(struct cluster *cluster);
+
+#endif /* CLUSTER_STATE_H */
