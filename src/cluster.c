@@ -220,6 +220,7 @@ static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 		.record_count = sorter->input.record_count,
 		.wanted = config->splitters,
 		.schedule = (uint32_t)cluster->config->schedule,
+		.traces = config->trace_path != NULL,
 	};
 	hello->looked = sorter_look(sorter, &hello->even, cluster->failure);
 	return 0;
@@ -239,6 +240,9 @@ static int open_exchange(struct cluster *cluster,
 		.port = config->port,
 		.payload_bytes = config->payload_bytes,
 		.deadline_ns = config->deadline_ns,
+		/* On one machine bytes are only copied. */
+		.digests =
+			cluster->rank.machine_count < cluster->rank.node_count,
 		.hello = bytes,
 		.hello_bytes = sizeof(bytes),
 		.lane = &cluster->sorter.members[0].lane,
@@ -322,7 +326,7 @@ static void fill_result(struct cluster *cluster)
 		&cluster->result->reports[cluster->rank.rank];
 	uint64_t bound_ns;
 	int64_t offset_ns =
-		exchange_clock_offset_ns(cluster->exchange, &bound_ns);
+		exchange_clock_offset_ns(cluster->exchange, 0, &bound_ns);
 
 	result->record_count =
 		sorter->bucket_count
@@ -357,7 +361,7 @@ static void fill_result(struct cluster *cluster)
 static int commit(struct cluster *cluster)
 {
 	struct sorter *sorter = &cluster->sorter;
-	bool traces = sorter->config->trace_path != NULL;
+	bool traces = cluster->agreement.traces;
 	uint64_t begin_ns = clock_now_ns();
 	int error = output_finish(&sorter->output, cluster->failure);
 
@@ -372,13 +376,15 @@ static int commit(struct cluster *cluster)
 	begin_ns = clock_now_ns();
 	sort_result(cluster)->ordered_ns = begin_ns;
 	if (error == 0 && traces)
-		error = sorter_write_trace(sorter, cluster->failure);
+		error = cluster_trace(cluster);
 	if (error)
 		return error;
 	if (sorter->config->sync)
 		exchange_say_busy(cluster->exchange, SYNC_BUSY_MS);
 	error = output_commit(&sorter->output, sorter->config->sync,
-			      traces ? &sorter->trace : NULL, cluster->failure);
+			      traces && cluster->rank.rank == 0 ? &sorter->trace
+								: NULL,
+			      cluster->failure);
 	cluster_add_ns(cluster, CLUSTER_COMMIT_NS, begin_ns);
 	return error;
 }

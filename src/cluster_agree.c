@@ -22,6 +22,7 @@ void cluster_hello_encode(const struct cluster_hello *hello,
 		(uint64_t)hello->looked,
 		hello->even,
 		hello->schedule,
+		hello->traces,
 	};
 
 	_Static_assert(sizeof(words) == CLUSTER_HELLO_BYTES, "all of them");
@@ -49,6 +50,7 @@ bool cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
 		.looked = (enum splitters_kind)words[6],
 		.even = words[7] != 0,
 		.schedule = (uint32_t)words[8],
+		.traces = words[9] != 0,
 	};
 	/* No sum of them wraps. */
 	return words[0] == VERSION && hello->record_count <= UINT64_MAX >> 8 &&
@@ -97,6 +99,8 @@ static int compare(const struct peer *peer, const struct cluster_hello *own,
 			       own->shape.key_length, failure);
 	if (hello->wanted != own->wanted)
 		return differs_in_name(peer, "splitters", failure);
+	if (hello->traces != own->traces)
+		return differs_in_name(peer, "trace", failure);
 	if (hello->schedule != own->schedule)
 		return differs_in_name(peer, "schedule", failure);
 	return 0;
@@ -132,7 +136,7 @@ int cluster_agree(struct cluster_agreement *agreement,
 	enum splitters_kind wanted = hellos[own].wanted;
 	bool even;
 
-	*agreement = (struct cluster_agreement){ 0 };
+	*agreement = (struct cluster_agreement){ .traces = hellos[0].traces };
 	for (unsigned i = 0; i < node_count; i++) {
 		struct peer peer = { i, names[i], &hellos[i] };
 		int error = compare(&peer, &hellos[own], failure);

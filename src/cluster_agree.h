@@ -24,10 +24,11 @@ struct cluster_hello {
 	enum splitters_kind looked;
 	bool even;
 	uint32_t schedule; /* enum exchange_schedule */
+	bool traces;
 };
 
 /* Little-endian words: a version, and the fields above in their order. */
-#define CLUSTER_HELLO_BYTES (8 * 9)
+#define CLUSTER_HELLO_BYTES (8 * 10)
 
 void cluster_hello_encode(const struct cluster_hello *hello,
 			  uint8_t bytes[CLUSTER_HELLO_BYTES]);
@@ -37,6 +38,7 @@ bool cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
 
 struct cluster_agreement {
 	enum splitters_kind kind; /* STATIC_256, STATIC_95 or SAMPLED */
+	bool traces;		  /* rank 0 wants all timelines */
 	/* Should static shares turn out to be too unequal: sample instead. */
 	bool may_sample;
 	uint32_t static_buckets; /* a multiple of the number of nodes */

@@ -434,7 +434,8 @@ static int make_room(struct cluster *cluster, const uint64_t *receive_bytes,
 	if (error == 0)
 		error = sorter_open_outputs(sorter, own_count + lower + higher,
 					    failure);
-	if (error == 0)
+	/* All timelines go into rank 0's. */
+	if (error == 0 && own_rank(cluster) == 0)
 		error = sorter_open_trace(sorter, failure);
 	if (error == 0)
 		error = plan_share(cluster, lower + higher,

@@ -6,6 +6,7 @@
  *      cluster_sample.c     shares by a sample and by counts
  *      cluster_messages.c   the records' way from rank to rank
  *      cluster_report.c     figures
+ *      cluster_trace.c      all ranks' timelines in one
  */
 #ifndef CLUSTER_STATE_H
 #define CLUSTER_STATE_H
@@ -106,5 +107,11 @@ void cluster_flatten(struct cluster *cluster);
 int cluster_address(struct cluster *cluster);
 /* Send, receive and order; discards tells if it was in vain. */
 int cluster_exchange(struct cluster *cluster);
+
+/* --- cluster_trace.c -------------------------------------------------------
+ */
+
+/* Rank 0 gets all timelines and writes them, by its own clock. */
+int cluster_trace(struct cluster *cluster);
 
 #endif /* CLUSTER_STATE_H */

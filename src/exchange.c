@@ -632,12 +632,13 @@ void exchange_say_busy(struct exchange *x, uint32_t busy_ms)
 /* --- reporting -------------------------------------------------------------
  */
 
-int64_t exchange_clock_offset_ns(const struct exchange *x, uint64_t *bound_ns)
+int64_t exchange_clock_offset_ns(const struct exchange *x, unsigned node,
+				 uint64_t *bound_ns)
 {
-	const struct exchange_peer *peer = &x->peers[0];
+	const struct exchange_peer *peer = &x->peers[node];
 
 	*bound_ns = 0;
-	if (exchange_own(x) == 0)
+	if (exchange_own(x) == node)
 		return 0;
 	*bound_ns = peer->round_trip_ns == UINT64_MAX ? UINT64_MAX
 						      : peer->round_trip_ns / 2;

@@ -152,9 +152,9 @@ void exchange_fail(struct exchange *exchange, const struct failure *failure);
 /* After the last barrier: rank 0 stays until all others know that it was. */
 void exchange_leave(struct exchange *exchange);
 
-/* Clock of node 0 less ours, and how wrong that may be at most; UINT64_MAX: not
- * known. */
-int64_t exchange_clock_offset_ns(const struct exchange *exchange,
+/* The node's clock less ours, and how wrong that may be at most; UINT64_MAX:
+ * not known.  From the shortest round trip that a STATUS made. */
+int64_t exchange_clock_offset_ns(const struct exchange *exchange, unsigned node,
 				 uint64_t *bound_ns);
 
 const struct exchange_counters *

@@ -52,6 +52,9 @@ static size_t chunk_bytes_for(const struct plan_request *request)
 		size_bytes / ((uint64_t)request->members * CHUNKS_PER_MEMBER);
 	size_t chunk = request->chunk_bytes_max;
 
+	/* Alone, a member waits for nobody at the end. */
+	if (request->members == 1)
+		return chunk;
 	while (chunk > CHUNK_BYTES_MIN && chunk > share)
 		chunk /= 2;
 	return chunk;
