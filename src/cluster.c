@@ -115,8 +115,11 @@ static int sort_sampled(struct cluster *cluster, bool resident)
 {
 	struct sorter *sorter = &cluster->sorter;
 	uint64_t begin_ns = clock_now_ns(), sample_ns;
-	int error = resident ? 0 : cluster_pass(cluster, false, false);
+	int error =
+		cluster_plan_lists(cluster, cluster->agreement.static_buckets);
 
+	if (error == 0 && !resident)
+		error = cluster_pass(cluster, false, false);
 	sample_ns = clock_now_ns();
 	if (error == 0)
 		error = cluster_sample(cluster);

@@ -72,7 +72,7 @@ static void take_lists(struct cluster *cluster, uint32_t bucket_count)
 	atomic_store_explicit(&sorter->pool.taken, 0, memory_order_relaxed);
 }
 
-int cluster_lay_out_lists(struct cluster *cluster, uint32_t bucket_count)
+int cluster_plan_lists(struct cluster *cluster, uint32_t bucket_count)
 {
 	struct sorter *sorter = &cluster->sorter;
 	struct plan_request request = {
@@ -84,23 +84,29 @@ int cluster_lay_out_lists(struct cluster *cluster, uint32_t bucket_count)
 		.chunk_bytes_max = PAGE_BYTES,
 		.bucket_count = bucket_count,
 	};
-	int error;
 
 	if (plan_make(&sorter->plan, &request) < 0)
 		return failure_set(cluster->failure, EXIT_RESOURCES, NULL, 0,
 				   "%llu records are too many for one node",
 				   (unsigned long long)request.record_count);
-	error = sorter_refuse_memory(sorter, sorter->plan.memory_bytes,
-				     cluster->rank.machine_count,
-				     cluster->failure);
+	cluster->own_mask = ~(UINT64_MAX << sorter->plan.index_bits);
+	return sorter_refuse_memory(sorter, sorter->plan.memory_bytes,
+				    cluster->rank.machine_count,
+				    cluster->failure);
+}
+
+int cluster_lay_out_lists(struct cluster *cluster, uint32_t bucket_count)
+{
+	struct sorter *sorter = &cluster->sorter;
+	int error = cluster_plan_lists(cluster, bucket_count);
+
 	if (error)
 		return error;
-	cluster->own_mask = ~(UINT64_MAX << sorter->plan.index_bits);
 	arena_unmap(&cluster->own_arena);
-	error = map_arena(&cluster->own_arena,
-			  sorter->plan.memory_bytes -
-				  request.input_memory_bytes,
-			  8 + 2 * (uint64_t)request.members, cluster->failure);
+	error = map_arena(
+		&cluster->own_arena,
+		sorter->plan.memory_bytes - input_memory_bytes(&sorter->input),
+		8 + 2 * (uint64_t)sorter->team.member_count, cluster->failure);
 	if (error == 0)
 		take_lists(cluster, bucket_count);
 	return error;

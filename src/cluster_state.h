@@ -99,7 +99,9 @@ int cluster_count(struct cluster *cluster);
 /* --- cluster_messages.c ----------------------------------------------------
  */
 
-/* Memory for the lists of so many buckets. */
+/* Sizes of what buckets our own records, with so many lists. */
+int cluster_plan_lists(struct cluster *cluster, uint32_t bucket_count);
+/* The same, and the memory. */
 int cluster_lay_out_lists(struct cluster *cluster, uint32_t bucket_count);
 /* From lists to own_entries. */
 void cluster_flatten(struct cluster *cluster);

@@ -164,8 +164,11 @@ enum splitters_kind sorter_look(const struct sorter *sorter, bool *even,
 	*even = true;
 	if (!buffer)
 		return kind;
-	/* What is not cached is read from one place: each place is a seek. */
-	if (input->mode == INPUT_MMAP)
+	/* What is not cached is read from one place: each place is a seek.  In
+	 * a short file places would lie upon each other, and keys seem to
+	 * repeat.
+	 */
+	if (input->mode == INPUT_MMAP && input->files[0].record_count > wanted)
 		count = input_peek_places(input, buffer, wanted, LOOK_PLACES,
 					  failure);
 	else
