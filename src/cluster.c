@@ -169,139 +169,6 @@ static void run_member(void *context, unsigned member)
 		stop_members(cluster);
 }
 
-/* --------------------------------------------------------------- preparing */
-
-/* CPUs of ours where several ranks share a machine. */
-static void choose_cpus(struct cluster *cluster, unsigned members)
-{
-	struct topology *topology = &cluster->sorter.topology;
-	unsigned count = topology->cpu_count;
-	uint16_t cpus[TEAM_MEMBERS_MAX];
-
-	for (unsigned i = 0; i < MIN(members, count); i++)
-		cpus[i] = topology->cpus[(cluster->rank.machine_rank * members +
-					  i) %
-					 count];
-	memcpy(topology->cpus, cpus, MIN(members, count) * sizeof(*cpus));
-	/* A team of one is left where it is. */
-	if (members == 1)
-		topology_pin_self(topology->cpus[0]);
-}
-
-static int start_team(struct cluster *cluster)
-{
-	struct sorter *sorter = &cluster->sorter;
-	const struct sorter_config *config = sorter->config;
-	unsigned ranks = cluster->rank.machine_count;
-	unsigned members = config->threads;
-
-	topology_read(&sorter->topology);
-	if (members == 0)
-		members = plan_members(
-			sorter->input.record_count * config->shape.size,
-			MAX(1, MIN(sorter->topology.cpu_count / ranks,
-				   TEAM_MEMBERS_MAX)));
-	if (ranks > 1)
-		choose_cpus(cluster, members);
-	return sorter_start_team(sorter, members, cluster->failure);
-}
-
-/* What is known before the others are. */
-static int open_input(struct cluster *cluster, struct cluster_hello *hello)
-{
-	struct sorter *sorter = &cluster->sorter;
-	const struct sorter_config *config = sorter->config;
-	int error = input_open(&sorter->input, config->input_paths,
-			       config->input_count, config->shape.size,
-			       config->io, cluster->failure);
-
-	if (error)
-		return error;
-	input_choose(&sorter->input);
-	*hello = (struct cluster_hello){
-		.shape = config->shape,
-		.record_count = sorter->input.record_count,
-		.wanted = config->splitters,
-		.schedule = (uint32_t)cluster->config->schedule,
-		.traces = config->trace_path != NULL,
-	};
-	hello->looked = sorter_look(sorter, &hello->even, cluster->failure);
-	return 0;
-}
-
-static int open_exchange(struct cluster *cluster,
-			 const struct cluster_hello *hello)
-{
-	const struct cluster_config *config = cluster->config;
-	const struct sorter *sorter = &cluster->sorter;
-	uint8_t bytes[CLUSTER_HELLO_BYTES];
-	struct exchange_options options = {
-		.rank = &cluster->rank,
-		.schedule = config->schedule,
-		.kernel = sorter->config->kernel,
-		.plain = config->plain,
-		.port = config->port,
-		.payload_bytes = config->payload_bytes,
-		.deadline_ns = config->deadline_ns,
-		/* On one machine bytes are only copied. */
-		.digests =
-			cluster->rank.machine_count < cluster->rank.node_count,
-		.hello = bytes,
-		.hello_bytes = sizeof(bytes),
-		.lane = &cluster->sorter.members[0].lane,
-	};
-
-	options.spins = (uint64_t)cluster->rank.machine_count *
-				sorter->team.member_count <=
-			sorter->topology.cpu_count;
-	cluster_hello_encode(hello, bytes);
-	cluster->exchange = exchange_open(&options, cluster->failure);
-	return cluster->exchange ? 0 : -ECONNREFUSED;
-}
-
-static int hear_hellos(struct cluster *cluster)
-{
-	unsigned count = cluster->rank.node_count;
-
-	for (unsigned i = 0; i < count; i++) {
-		size_t bytes;
-		const void *hello =
-			exchange_hello(cluster->exchange, i, &bytes);
-
-		if (!cluster_hello_decode(&cluster->hellos[i], hello, bytes))
-			return failure_set(cluster->failure, EXIT_USAGE, NULL,
-					   0,
-					   "rank %u (%.80s) is of another "
-					   "version",
-					   i, cluster->rank.names[i]);
-	}
-	return cluster_agree(
-		&cluster->agreement, cluster->hellos, count, cluster->rank.rank,
-		(const char *const *)cluster->rank.names, cluster->failure);
-}
-
-static int join(struct cluster *cluster)
-{
-	struct sorter *sorter = &cluster->sorter;
-	int error = exchange_join(cluster->exchange, cluster->failure);
-
-	if (error == 0)
-		error = hear_hellos(cluster);
-	if (error)
-		return error;
-	sorter->input.room_before_bytes =
-		cluster->agreement.lower_count * sorter->config->shape.size;
-	sorter->input.room_after_bytes =
-		cluster->agreement.higher_count * sorter->config->shape.size;
-	error = input_map(&sorter->input, cluster->failure);
-	if (error == 0)
-		error = sorter_trace_lanes(sorter, cluster->failure);
-	sorter_choose_kernels(sorter);
-	sorter->keeps_order = true;
-	sort_result(cluster)->prepared_ns = clock_now_ns();
-	return error;
-}
-
 /* ---------------------------------------------------------------- the end */
 
 static void fill_counters(uint64_t *figures,
@@ -426,7 +293,7 @@ static int sort_together(struct cluster *cluster)
 {
 	struct sorter *sorter = &cluster->sorter;
 	uint64_t begin_ns = clock_now_ns();
-	int error = join(cluster);
+	int error = cluster_join(cluster);
 
 	cluster_add_ns(cluster, CLUSTER_JOIN_NS, begin_ns);
 	if (error) {
@@ -443,28 +310,12 @@ static int sort_together(struct cluster *cluster)
 /* From the hello on, what fails here ends the run on all ranks. */
 static int run_rank(struct cluster *cluster)
 {
-	struct cluster_hello hello = { 0 };
-	struct failure failure = { .status = EXIT_DONE };
 	uint64_t begin_ns = clock_now_ns();
-	int input_error = open_input(cluster, &hello);
-	int error = 0;
+	int error = cluster_open(cluster);
 
-	if (input_error)
-		failure = *cluster->failure;
-	else
-		error = start_team(cluster);
-	if (error)
-		return error;
-	error = open_exchange(cluster, &hello);
 	cluster_add_ns(cluster, CLUSTER_OPEN_NS, begin_ns);
-	if (input_error) {
-		*cluster->failure = failure;
-		error = input_error;
-	} else if (error) {
-		team_dismiss(&cluster->sorter.team);
-	} else {
+	if (error == 0)
 		error = sort_together(cluster);
-	}
 	if (error && cluster->exchange)
 		exchange_fail(cluster->exchange, cluster->failure);
 	return error;

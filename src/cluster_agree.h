@@ -42,8 +42,9 @@ struct cluster_agreement {
 	/* Should static shares turn out to be too unequal: sample instead. */
 	bool may_sample;
 	uint32_t static_buckets; /* a multiple of the number of nodes */
-	uint64_t whole_count;	 /* records of all ranks */
-	uint64_t lower_count;	 /* of the ranks below */
+	uint32_t sampled_splitters;
+	uint64_t whole_count; /* records of all ranks */
+	uint64_t lower_count; /* of the ranks below */
 	uint64_t higher_count;
 };
 

@@ -110,7 +110,10 @@ static uint32_t sample_count(const struct cluster *cluster)
 	uint64_t whole = cluster->agreement.whole_count;
 	uint64_t own = cluster->sorter.input.record_count;
 	uint64_t count = DIV_ROUND_UP(
-		(unsigned __int128)plan_samples(whole) * own, whole);
+		(unsigned __int128)plan_samples(
+			whole, cluster->agreement.sampled_splitters) *
+			own,
+		whole);
 	uint64_t most =
 		KEYS_BYTES_MAX / cluster->sorter.config->shape.key_length;
 
@@ -160,7 +163,7 @@ static int set_splitters(struct cluster *cluster, const uint8_t *keys,
 	for (uint32_t i = 0; i < count; i++)
 		sample[i] = keys + (size_t)i * shape->key_length;
 	splitters_init_sampled(splitters, &key_shape, sample, count, windows,
-			       plan_splitters(cluster->agreement.whole_count));
+			       cluster->agreement.sampled_splitters);
 	memcpy(cluster->prefix_record + shape->key_offset, sample[0],
 	       shape->key_length);
 	splitters->prefix = cluster->prefix_record;

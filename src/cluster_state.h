@@ -1,10 +1,12 @@
 /*
  * cluster_state.h - what the parts of a cluster sort share; private to it
  *
- *      cluster.c            the run, from hello to commit
+ *      cluster.c            the run, from the first pass to the commit
+ *      cluster_join.c       before that: who we are and what we have
  *      cluster_agree.c      what follows from the hellos
  *      cluster_sample.c     shares by a sample and by counts
- *      cluster_messages.c   the records' way from rank to rank
+ *      cluster_send.c       our records in bucket order, and to whom they go
+ *      cluster_receive.c    what comes, and its order
  *      cluster_report.c     figures
  *      cluster_trace.c      all ranks' timelines in one
  */
@@ -96,8 +98,13 @@ int cluster_sample(struct cluster *cluster);
 /* Cut shares by what all ranks have in each bucket. */
 int cluster_count(struct cluster *cluster);
 
-/* --- cluster_messages.c ----------------------------------------------------
+/* --- cluster_send.c ---------------------------------------------------------
  */
+
+/* An arena for so many bytes in so many pieces, and a piece of it. */
+int cluster_map_arena(struct arena *arena, uint64_t bytes, uint64_t takes,
+		      struct failure *failure);
+void *cluster_take(struct arena *arena, uint64_t count, size_t each_bytes);
 
 /* Sizes of what buckets our own records, with so many lists. */
 int cluster_plan_lists(struct cluster *cluster, uint32_t bucket_count);
@@ -107,8 +114,24 @@ int cluster_lay_out_lists(struct cluster *cluster, uint32_t bucket_count);
 void cluster_flatten(struct cluster *cluster);
 /* The messages' heads and sizes, when cuts are made. */
 int cluster_address(struct cluster *cluster);
+/* For the exchange: bytes of the message to a node. */
+void cluster_read_message(void *context, unsigned node, uint64_t offset,
+			  uint8_t *bytes, size_t byte_count);
+
+/* --- cluster_receive.c ------------------------------------------------------
+ */
+
 /* Send, receive and order; discards tells if it was in vain. */
 int cluster_exchange(struct cluster *cluster);
+
+/* --- cluster_join.c ---------------------------------------------------------
+ */
+
+/* Open the input and start the team, say hello.  After an error the exchange
+ * may be open, for others to be told. */
+int cluster_open(struct cluster *cluster);
+/* Hear all others, agree, map the input. */
+int cluster_join(struct cluster *cluster);
 
 /* --- cluster_trace.c -------------------------------------------------------
  */

@@ -72,11 +72,9 @@ uint32_t plan_splitters(uint64_t record_count)
 		1, MIN(record_count / SAMPLED_BUCKET_RECORDS, SPLITTERS_MAX));
 }
 
-uint32_t plan_samples(uint64_t record_count)
+uint32_t plan_samples(uint64_t record_count, uint32_t splitters)
 {
-	return (uint32_t)MIN(record_count,
-			     (uint64_t)plan_splitters(record_count) *
-				     SAMPLE_FACTOR);
+	return (uint32_t)MIN(record_count, (uint64_t)splitters * SAMPLE_FACTOR);
 }
 
 int plan_make(struct plan *plan, const struct plan_request *request)
@@ -94,7 +92,7 @@ int plan_make(struct plan *plan, const struct plan_request *request)
 	plan->splitters_wanted = plan_splitters(records);
 	plan->list_count =
 		MAX(plan->bucket_count, 2 * plan->splitters_wanted + 1);
-	plan->sample_count = plan_samples(records);
+	plan->sample_count = plan_samples(records, plan->splitters_wanted);
 	if (request->bucket_count > 0)
 		plan->bucket_count = plan->list_count = request->bucket_count;
 	plan->block_count = (uint32_t)buckets_blocks_needed(

@@ -51,7 +51,7 @@ struct plan {
  * and how many samples those splitters want. */
 uint32_t plan_buckets(uint64_t record_count);
 uint32_t plan_splitters(uint64_t record_count);
-uint32_t plan_samples(uint64_t record_count);
+uint32_t plan_samples(uint64_t record_count, uint32_t splitters);
 
 /* Returns 0, or -EOVERFLOW: more than PLAN_RECORDS_MAX records or slots. */
 int plan_make(struct plan *plan, const struct plan_request *request);

@@ -1,10 +1,9 @@
 /*
- * cluster_messages.c - every record to the rank whose share it belongs to
+ * cluster_receive.c - every record to the rank whose share it belongs to
  *
- * Records are sent from where they lie in the input, bucket by bucket, and
- * received where they stay until they are gathered: below our own those of
- * lower ranks, behind them those of higher ones, so that slots ascend with
- * ranks, and equal keys keep their order.
+ * Records are received where they stay until they are gathered: below our own
+ * those of lower ranks, behind them those of higher ones, so that slots ascend
+ * with ranks, and equal keys keep their order.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,228 +16,6 @@
 /* A big bucket, sorted by one call, keeps a rank silent: 100 million entries
  * a second, and a margin of ten. */
 #define BIG_ENTRIES_PER_MS 10000
-
-static unsigned own_rank(const struct cluster *cluster)
-{
-	return cluster->rank.rank;
-}
-
-static const struct share_cut *own_cut(const struct cluster *cluster)
-{
-	return &cluster->cuts[own_rank(cluster)];
-}
-
-/* --- own records -----------------------------------------------------------
- */
-
-static void *take(struct arena *arena, uint64_t count, size_t each_bytes)
-{
-	return arena_take(arena, count * each_bytes, CACHE_PAIR_BYTES);
-}
-
-/* The plan's sizes, and what taking so many pieces may lose. */
-static int map_arena(struct arena *arena, uint64_t bytes, uint64_t takes,
-		     struct failure *failure)
-{
-	int error = arena_map(arena, bytes + takes * PAGE_BYTES);
-
-	if (error)
-		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
-				   "memory");
-	return 0;
-}
-
-static void take_lists(struct cluster *cluster, uint32_t bucket_count)
-{
-	struct sorter *sorter = &cluster->sorter;
-	struct arena *arena = &cluster->own_arena;
-
-	for (unsigned m = 0; m < sorter->team.member_count; m++) {
-		struct bucket_writer *writer = &sorter->members[m].writer;
-
-		writer->pool = &sorter->pool;
-		writer->lists =
-			take(arena, bucket_count, sizeof(*writer->lists));
-		writer->heads =
-			take(arena, bucket_count, sizeof(*writer->heads));
-	}
-	cluster->own_start = take(arena, bucket_count + 1, 4);
-	sorter->pool.block_count = sorter->plan.block_count;
-	sorter->pool.next = take(arena, sorter->plan.block_count, 4);
-	cluster->own_entries = take(arena, sorter->input.record_count, 8);
-	/* Last, since the most of it may never be touched. */
-	sorter->pool.entries = take(arena, sorter->plan.block_count,
-				    BUCKETS_BLOCK_ENTRIES * 8);
-	atomic_store_explicit(&sorter->pool.taken, 0, memory_order_relaxed);
-}
-
-int cluster_plan_lists(struct cluster *cluster, uint32_t bucket_count)
-{
-	struct sorter *sorter = &cluster->sorter;
-	struct plan_request request = {
-		.shape = sorter->config->shape,
-		.record_count = sorter->input.record_count,
-		.slot_count = sorter->input.slot_count,
-		.input_memory_bytes = input_memory_bytes(&sorter->input),
-		.members = sorter->team.member_count,
-		.chunk_bytes_max = PAGE_BYTES,
-		.bucket_count = bucket_count,
-	};
-
-	if (plan_make(&sorter->plan, &request) < 0)
-		return failure_set(cluster->failure, EXIT_RESOURCES, NULL, 0,
-				   "%llu records are too many for one node",
-				   (unsigned long long)request.record_count);
-	cluster->own_mask = ~(UINT64_MAX << sorter->plan.index_bits);
-	return sorter_refuse_memory(sorter, sorter->plan.memory_bytes,
-				    cluster->rank.machine_count,
-				    cluster->failure);
-}
-
-int cluster_lay_out_lists(struct cluster *cluster, uint32_t bucket_count)
-{
-	struct sorter *sorter = &cluster->sorter;
-	int error = cluster_plan_lists(cluster, bucket_count);
-
-	if (error)
-		return error;
-	arena_unmap(&cluster->own_arena);
-	error = map_arena(
-		&cluster->own_arena,
-		sorter->plan.memory_bytes - input_memory_bytes(&sorter->input),
-		8 + 2 * (uint64_t)sorter->team.member_count, cluster->failure);
-	if (error == 0)
-		take_lists(cluster, bucket_count);
-	return error;
-}
-
-void cluster_flatten(struct cluster *cluster)
-{
-	struct sorter *sorter = &cluster->sorter;
-	uint32_t bucket_count = sorter->splitters.bucket_count;
-	uint32_t start = 0;
-
-	for (uint32_t b = 0; b < bucket_count; b++) {
-		cluster->own_start[b] = start;
-		for (unsigned m = 0; m < sorter->team.member_count; m++)
-			start += bucket_writer_copy(
-				&sorter->members[m].writer, b,
-				cluster->own_entries + start);
-	}
-	cluster->own_start[bucket_count] = start;
-}
-
-/* --- addressing ------------------------------------------------------------
- */
-
-/* Of the records that lower ranks have in a bucket. */
-static uint64_t count_lower(const struct cluster *cluster, uint32_t bucket)
-{
-	uint32_t bucket_count = cluster->sorter.splitters.bucket_count;
-	uint64_t count = 0;
-
-	for (unsigned i = 0; cluster->counts && i < own_rank(cluster); i++)
-		count += cluster->counts[(size_t)i * bucket_count + bucket];
-	return count;
-}
-
-/* What a share gets of our records in a bucket: where it begins among all. */
-static uint32_t part_of_bucket(const struct cluster *cluster,
-			       const struct share_cut *cut, uint32_t bucket,
-			       uint32_t *count)
-{
-	uint32_t begin = cluster->own_start[bucket];
-	uint32_t own_count = cluster->own_start[bucket + 1] - begin;
-	uint32_t skip = 0;
-
-	*count = own_count;
-	/* Only the first and the last bucket may be cut. */
-	if (bucket == cut[0].bucket || bucket == cut[1].bucket)
-		share_of_bucket(cut, bucket, count_lower(cluster, bucket),
-				own_count, &skip, count);
-	return begin + skip;
-}
-
-static void address_target(struct cluster *cluster, unsigned node)
-{
-	struct cluster_target *target = &cluster->targets[node];
-	const struct share_cut *cut = &cluster->cuts[node];
-	uint32_t bucket = share_first_bucket(cut);
-	uint32_t end = share_end_bucket(cut);
-	uint8_t *number = target->head;
-
-	target->first = cluster->own_start[bucket];
-	target->count = 0;
-	for (; bucket < end; bucket++) {
-		uint32_t count;
-		uint32_t first = part_of_bucket(cluster, cut, bucket, &count);
-
-		if (target->count == 0)
-			target->first = first;
-		target->count += count;
-		store_le32(number, count);
-		number += 4;
-	}
-	cluster->send_bytes[node] =
-		target->head_bytes +
-		(uint64_t)target->count * cluster->sorter.config->shape.size;
-}
-
-int cluster_address(struct cluster *cluster)
-{
-	uint64_t head_bytes = 0;
-	uint8_t *heads;
-
-	for (unsigned k = 0; k < cluster->rank.node_count; k++) {
-		const struct share_cut *cut = &cluster->cuts[k];
-
-		cluster->targets[k].head_bytes =
-			4 * (uint64_t)(share_end_bucket(cut) -
-				       share_first_bucket(cut));
-		head_bytes += cluster->targets[k].head_bytes;
-	}
-	free(cluster->targets[0].head);
-	heads = malloc(head_bytes + 1);
-	cluster->targets[0].head = heads;
-	if (!heads)
-		return failure_set(cluster->failure, EXIT_RESOURCES, NULL,
-				   ENOMEM, "memory");
-	for (unsigned k = 0; k < cluster->rank.node_count; k++) {
-		cluster->targets[k].head = heads;
-		heads += cluster->targets[k].head_bytes;
-		address_target(cluster, k);
-	}
-	return 0;
-}
-
-/* --- sending ---------------------------------------------------------------
- */
-
-static void read_message(void *context, unsigned node, uint64_t offset,
-			 uint8_t *bytes, size_t byte_count)
-{
-	const struct cluster *cluster = context;
-	const struct cluster_target *target = &cluster->targets[node];
-	const struct sorter *sorter = &cluster->sorter;
-	uint32_t record_size = sorter->config->shape.size;
-
-	if (offset < target->head_bytes) {
-		size_t part = MIN(byte_count, target->head_bytes - offset);
-
-		memcpy(bytes, target->head + offset, part);
-		bytes += part;
-		offset += part;
-		byte_count -= part;
-	}
-	if (byte_count == 0)
-		return;
-	offset -= target->head_bytes;
-	gather_bytes(sorter->gather, bytes, byte_count, sorter->input.base,
-		     record_size,
-		     cluster->own_entries + target->first +
-			     offset / record_size,
-		     (uint32_t)(offset % record_size), cluster->own_mask);
-}
 
 /* --- making room -----------------------------------------------------------
  */
@@ -285,7 +62,7 @@ static int number_slots(struct cluster *cluster, const uint64_t *receive_bytes,
 			struct failure *failure)
 {
 	const struct sorter *sorter = &cluster->sorter;
-	uint64_t head_bytes = cluster->targets[own_rank(cluster)].head_bytes;
+	uint64_t head_bytes = cluster->targets[cluster->rank.rank].head_bytes;
 	uint64_t slot = 0;
 
 	*lower = *higher = 0;
@@ -295,7 +72,7 @@ static int number_slots(struct cluster *cluster, const uint64_t *receive_bytes,
 
 		*source = (struct cluster_source){ .head_bytes = head_bytes,
 						   .first_slot = slot };
-		if (i == own_rank(cluster)) {
+		if (i == cluster->rank.rank) {
 			slot += input_after_slot(&sorter->input);
 			continue;
 		}
@@ -306,7 +83,7 @@ static int number_slots(struct cluster *cluster, const uint64_t *receive_bytes,
 			return bad_message(cluster, i, failure);
 		source->record_count = bytes / sorter->config->shape.size;
 		slot += source->record_count;
-		*(i < own_rank(cluster) ? lower : higher) +=
+		*(i < cluster->rank.rank ? lower : higher) +=
 			source->record_count;
 	}
 	cluster->heads_missing = cluster->rank.node_count - 1;
@@ -324,23 +101,24 @@ static void take_share(struct cluster *cluster, uint64_t share_count)
 	for (unsigned i = 0; i < cluster->rank.node_count; i++) {
 		struct cluster_source *source = &cluster->sources[i];
 
-		source->start = take(arena, sorter->bucket_count + 1, 4);
-		if (i == own_rank(cluster))
+		source->start =
+			cluster_take(arena, sorter->bucket_count + 1, 4);
+		if (i == cluster->rank.rank)
 			continue;
-		source->head = take(arena, source->head_bytes, 1);
-		source->entries = take(arena, source->record_count, 8);
+		source->head = cluster_take(arena, source->head_bytes, 1);
+		source->entries = cluster_take(arena, source->record_count, 8);
 	}
-	sorter->bucket_start = take(arena, sorter->bucket_count + 1, 4);
+	sorter->bucket_start = cluster_take(arena, sorter->bucket_count + 1, 4);
 	for (unsigned m = 0; m < sorter->team.member_count; m++)
 		sorter->members[m].entries =
-			take(arena, plan->chunk_entries, 8);
+			cluster_take(arena, plan->chunk_entries, 8);
 	output_set_slots(
 		&sorter->output,
 		arena_take(arena, slots * plan->chunk_bytes, PAGE_BYTES), slots,
 		plan->chunk_bytes);
 	/* Touched only when keys are not uniform. */
-	sorter->big_start = take(arena, sorter->bucket_count, 4);
-	sorter->big_entries = take(arena, share_count, 8);
+	sorter->big_start = cluster_take(arena, sorter->bucket_count, 4);
+	sorter->big_entries = cluster_take(arena, share_count, 8);
 }
 
 /* What take_share() takes of memory, without what the plan has already. */
@@ -356,7 +134,8 @@ static int plan_share(struct cluster *cluster, uint64_t received,
 {
 	struct sorter *sorter = &cluster->sorter;
 	uint64_t own_bytes = sorter->plan.memory_bytes, needed;
-	const struct cluster_target *own = &cluster->targets[own_rank(cluster)];
+	const struct cluster_target *own =
+		&cluster->targets[cluster->rank.rank];
 	struct plan_request request = {
 		.shape = sorter->config->shape,
 		.record_count = received + own->count,
@@ -374,10 +153,10 @@ static int plan_share(struct cluster *cluster, uint64_t received,
 				   "%llu records are too many for one node",
 				   (unsigned long long)request.record_count);
 	needed = sorter->plan.memory_bytes + share_bytes(cluster, received);
-	error = map_arena(&sorter->arena, needed,
-			  8 + 3 * (uint64_t)cluster->rank.node_count +
-				  request.members,
-			  failure);
+	error = cluster_map_arena(&sorter->arena, needed,
+				  8 + 3 * (uint64_t)cluster->rank.node_count +
+					  request.members,
+				  failure);
 	if (error)
 		return error;
 	sorter->plan.memory_bytes =
@@ -390,8 +169,8 @@ static int plan_share(struct cluster *cluster, uint64_t received,
 static void keep_own(struct cluster *cluster)
 {
 	const struct cluster_target *target =
-		&cluster->targets[own_rank(cluster)];
-	struct cluster_source *source = &cluster->sources[own_rank(cluster)];
+		&cluster->targets[cluster->rank.rank];
+	struct cluster_source *source = &cluster->sources[cluster->rank.rank];
 	const struct sorter *sorter = &cluster->sorter;
 	uint64_t *entries = cluster->own_entries + target->first;
 
@@ -429,8 +208,8 @@ static int make_room(struct cluster *cluster, const uint64_t *receive_bytes,
 		     struct failure *failure)
 {
 	struct sorter *sorter = &cluster->sorter;
-	const struct share_cut *cut = own_cut(cluster);
-	uint64_t own_count = cluster->targets[own_rank(cluster)].count;
+	const struct share_cut *cut = &cluster->cuts[cluster->rank.rank];
+	uint64_t own_count = cluster->targets[cluster->rank.rank].count;
 	uint64_t lower, higher;
 	int error;
 
@@ -441,7 +220,7 @@ static int make_room(struct cluster *cluster, const uint64_t *receive_bytes,
 		error = sorter_open_outputs(sorter, own_count + lower + higher,
 					    failure);
 	/* All timelines go into rank 0's. */
-	if (error == 0 && own_rank(cluster) == 0)
+	if (error == 0 && cluster->rank.rank == 0)
 		error = sorter_open_trace(sorter, failure);
 	if (error == 0)
 		error = plan_share(cluster, lower + higher,
@@ -508,7 +287,7 @@ static int prepare(void *context, const uint64_t *receive_bytes,
 		   struct failure *failure)
 {
 	struct cluster *cluster = context;
-	struct cluster_source *own = &cluster->sources[own_rank(cluster)];
+	struct cluster_source *own = &cluster->sources[cluster->rank.rank];
 	bool is_static = cluster->sorter.splitters.kind != SPLITTERS_SAMPLED;
 	int error;
 
@@ -525,7 +304,7 @@ static int prepare(void *context, const uint64_t *receive_bytes,
 	if (error)
 		return error;
 	if (!take_head(cluster, own))
-		return bad_message(cluster, own_rank(cluster), failure);
+		return bad_message(cluster, cluster->rank.rank, failure);
 	own->complete_count = cluster->sorter.bucket_count;
 	if (cluster->heads_missing == 0)
 		ordering_add_up(&cluster->sorter);
@@ -653,7 +432,7 @@ int cluster_exchange(struct cluster *cluster)
 	struct exchange_collective collective = {
 		.context = cluster,
 		.send_bytes = cluster->send_bytes,
-		.read = read_message,
+		.read = cluster_read_message,
 		.prepare = prepare,
 		.place = place,
 		.arrived = arrived,
