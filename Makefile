@@ -162,9 +162,9 @@ check: deps ## build and run all tests; SAN=asan, SAN=tsan
 	@VARIANT=$(VARIANT) BIN=$(BIN) BUILD=$(BUILD) tests/run $(CHECKS)
 
 .PHONY: demo
-demo: deps ## sort a million records and show what happens
+demo: deps ## sort a million records and show what happens; NODES=16
 	@$(MAKE) --no-print-directory all tests
-	@tests/demo.sh
+	@$(if $(NODES),tests/demo_cluster.sh $(NODES),tests/demo.sh)
 
 .PHONY: bench
 bench: all tests ## measure; LABEL= names the rows

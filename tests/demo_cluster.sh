@@ -52,40 +52,128 @@ make_parts()
 	for ((rank = 0; rank < NODES; rank++)); do
 		first=$((RECORDS * rank / NODES))
 		next=$((RECORDS * (rank + 1) / NODES))
-		blinkgen -a -b "$first" "$((next - first))" "in.$rank" ||
+		blinkgen -a -b"$first" "$((next - first))" "in.$rank" ||
 			die "blinkgen failed"
 	done
-	show "blinkgen -a -b FIRST COUNT in.0 ... in.$((NODES - 1))" \
+	show "blinkgen -a -bFIRST COUNT in.0 ... in.$((NODES - 1))" \
 		"100 MB of records"
 }
 
 sort_parts()
 {
-	blinksh --json -- "$ROOT/bin/blinksort" --cluster "$PWD/in.%r" \
-		-o "$PWD/out.%r" --json >answer || die "blinksort failed"
+	blinksh -- "${job[@]}" 2>told || die "$(head -n 1 told)"
+	show 'blinksh -- blinksort --cluster in.%r -o out.%r' 'sorted'
 }
 
 check_parts()
 {
-	local outs=() rank
-
-	for ((rank = 0; rank < NODES; rank++)); do
-		outs+=("out.$rank")
-	done
+	blinkgen -a -c "$RECORDS" /dev/null 2>generated || die "blinkgen failed"
 	blinkval "${outs[@]}" >report 2>&1 ||
 		die "blinkval: $(tail -n 1 report)"
-	blinkgen -a -c "$RECORDS" /dev/null 2>whole ||
-		die "blinkgen failed"
-	grep -q -x -F "Checksum: $(checksum_of whole)$(cat whole)" report ||
-		[ "$(checksum_of report)" = "$(checksum_of whole)" ] ||
+	[ "$(checksum_of report)" = "$(sed 's/.* //' generated)" ] ||
 		die "the outputs' checksum is $(checksum_of report)"
 	show "blinkval out.0 ... out.$((NODES - 1))" \
-		"one sorted whole, with the checksum of the input"
+		'one sorted whole, and the checksum is that of the input'
 }
 
-find_spawn()
+# whole: the time that blinksh prints behind all others, in ms
+whole()
 {
-	:
+	awk '{
+		for (i = 1; i < NF; i++)
+			if ($i == "whole") {
+				f = $(i + 2) == "us" ? 0.001 :
+					$(i + 2) == "s" ? 1000 : 1
+				print $(i + 1) * f
+			}
+	}' "$1"
+}
+
+# Both start on a daemon and end with its reply: the cluster, and one process
+# that sorts the same records alone.
+measure()
+{
+	local i
+
+	cat "${ins[@]}" >whole.in
+	for ((i = 0; i <= ROUNDS; i++)); do
+		rm -f out.* alone
+		blinksh --json -- "${job[@]}" --json >answer.$i 2>told ||
+			die "blinksort failed: $(tail -n 1 told)"
+		json_whole answer.$i >cluster.$i
+		blinksh -N -w "$(head -n 1 "$WCOLL")" -- \
+			"$ROOT/bin/blinksort" "$PWD/whole.in" -o "$PWD/alone" \
+			2>told || die "blinksort failed: $(tail -n 1 told)"
+		whole told >alone.$i
+	done
+}
+
+# The first document of blinksh --json
+json_whole()
+{
+	sed -n 's/.*"whole_ns": *\([0-9]*\).*/\1/p' "$1" | head -n 1 |
+		awk '{ print $1 / 1e6 }'
+}
+
+# median FILE...: of one number each, without the first, which warms up
+median()
+{
+	shift
+	cat "$@" | sort -g | sed -n "$((($# + 1) / 2))p"
+}
+
+# Lines "label ms" as a table with bars, the longest one 40 wide.
+bars()
+{
+	awk -v bold="$bold" -v plain="$plain" '
+	{ label[NR] = $1; ms[NR] = $2; if ($2 > most) most = $2 }
+	END {
+		for (i = 1; i <= NR; i++) {
+			bar = sprintf("%*s", int(40 * ms[i] / most + 0.5), "")
+			gsub(/ /, "#", bar)
+			line = sprintf("    %-10s %8.2f ms  %s", label[i], ms[i],
+				bar ? bold bar plain : "")
+			sub(/ +$/, "", line)
+			print line
+		}
+	}'
+}
+
+show_times()
+{
+	local together alone
+
+	together=$(median cluster.*)
+	alone=$(median alone.*)
+	echo
+	echo "  From the client's first datagram to the last reply, median of" \
+		"$ROUNDS runs in turn:"
+	printf '%s\n' "cluster $together" "alone $alone" | bars
+	printf '    %s ranks on the %s CPUs of this machine take' \
+		"$NODES" "$(nproc)"
+	printf ' %s%.2f%s times as long as one process\n' "$bold" \
+		"$(echo "$together $alone" | awk '{ print $1 / $2 }')" "$plain"
+}
+
+# Rank 0 prints what all ranks have measured, as \"ranks\" in its document,
+# which stands within a string of the client's.
+show_phases()
+{
+	echo
+	echo "  Where the time of a rank went, mean of all:"
+	tr '{' '\n' <answer.$ROUNDS | sed 's/[\]//g' | awk -v RS='\n' '
+	/^"rank": [0-9]+, "records_in"/ && !seen[$2]++ {
+		n++
+		split("join bucket arrange exchange order finish meet commit", p, " ")
+		for (i = 1; i <= 8; i++)
+			if (match($0, "\"" p[i] "_ns\": [0-9]+")) {
+				t = substr($0, RSTART, RLENGTH)
+				sub(/.*: /, "", t)
+				sum[p[i]] += t
+			}
+	}
+	END { for (i = 1; i <= 8; i++) print p[i], sum[p[i]] / n / 1e6 }' |
+		bars
 }
 
 case $NODES in
@@ -93,3 +181,21 @@ case $NODES in
 esac
 PATH=$ROOT/bin:$PATH
 cd "$SCRATCH"
+ins=() outs=()
+for ((rank = 0; rank < NODES; rank++)); do
+	ins+=("in.$rank")
+	outs+=("out.$rank")
+done
+job=("$ROOT/bin/blinksort" --cluster "$PWD/in.%r" -o "$PWD/out.%r")
+
+printf '%s  A million records of 100 bytes, on %s nodes%s\n\n' "$bold" "$NODES" \
+	"$plain"
+"$ROOT/tests/cluster" up "$NODES" >up.log 2>&1 || die "$(tail -n 1 up.log)"
+eval "$("$ROOT/tests/cluster" env)"
+show "tests/cluster up $NODES" 'daemons on 127.0.0.2 and following'
+make_parts
+sort_parts
+check_parts
+measure
+show_times
+show_phases
