@@ -12,8 +12,9 @@
 #
 # The cluster's port is not to be a user's, or that of another run of this.
 
+# Unless another library has done so; the current folder is then another.
 # shellcheck source=tests/tool_lib.sh
-. "$(dirname "${BASH_SOURCE[0]}")/tool_lib.sh"
+declare -F check >/dev/null || . "$(dirname "${BASH_SOURCE[0]}")/tool_lib.sh"
 
 export BLINK_CLUSTER=$SCRATCH/cluster BLINK_PORT=$((17300 + $$ % 4000)) BIN
 readonly TESTS=$REPO/tests

@@ -1,0 +1,477 @@
+#!/bin/bash
+# check_cluster_main.sh - the cluster sort on this machine, from end to end
+#
+# Daemons on loopback start the ranks.  What comes out must be, byte for byte,
+# what one process makes of the same input in rank order; or, where that shares
+# too much code, what the reference makes of it.
+
+# shellcheck disable=SC2317 # cases are called by check
+# shellcheck source=tests/cluster_lib.sh
+. "$(dirname "$0")/cluster_lib.sh"
+
+COUNT=30000 SMALL=4000
+RANKS=(1 2 3 4 7 8 16 32)
+if [ -n "$QUICK$SANITIZED" ]; then
+	COUNT=5000 SMALL=1000
+	RANKS=(1 2 3 4 7 8 16)
+fi
+SCHEDULES=(rounds all-at-once windowed)
+
+mapfile -t SHAPES < <(make_shape --list)
+[ ${#SHAPES[@]} -gt 0 ]
+cluster_up "${RANKS[-1]}"
+
+# --- all numbers of ranks -----------------------------------------------------
+
+# case_ranks RANKS: the benchmark's input of both kinds
+case_ranks()
+{
+	local kind outs
+
+	for kind in "-a" "" "-s"; do
+		# shellcheck disable=SC2086 # none, or one word
+		"$BIN/blinkgen" $kind $COUNT whole
+		expect_sorted whole -o want
+		cut_input whole 100 "$1" even
+		cluster_run "$1"
+		expect_done "$1 ranks, blinkgen $kind"
+		expect_whole "$1" want
+		mapfile -t outs < <(outputs_of "$1")
+		"$BIN/blinkval" "${outs[@]}" 2>printed || cat printed
+		expect_match '^SUCCESS - all records are in order$' printed
+		rm "${outs[@]}"
+	done
+}
+
+for ranks in "${RANKS[@]}"; do
+	check "ranks_$ranks" case_ranks "$ranks"
+done
+
+# The inputs are as they were, and so is the mode of the outputs.
+case_files()
+{
+	local rank before
+
+	"$BIN/blinkgen" -a "$SMALL" whole
+	expect_sorted whole -o want
+	cut_input whole 100 4 even
+	chmod 400 in.*
+	before=$(stat -c '%n %i %s %a %y %z' in.*)
+	cluster_run 4
+	expect_done
+	expect_whole 4 want
+	[ "$before" = "$(stat -c '%n %i %s %a %y %z' in.*)" ] ||
+		fail "an input has changed"
+	for rank in 0 1 2 3; do
+		[ "$(stat -c %a "out.$rank")" = "$(stat -c %a want)" ] ||
+			fail "mode $(stat -c %a "out.$rank")"
+	done
+}
+
+# Those that are there are replaced, not written to.
+case_replaced()
+{
+	"$BIN/blinkgen" -a "$SMALL" whole
+	expect_sorted whole -o want
+	cut_input whole 100 3 even
+	echo old >out.1
+	ln out.1 other
+	cluster_run 3
+	expect_done
+	expect_whole 3 want
+	[ "$(cat other)" = old ] || fail "the old file was written to"
+}
+
+check files case_files
+check replaced case_replaced
+
+# --- few records, and all in one place ----------------------------------------
+
+case_few()
+{
+	local ranks count how
+
+	for ranks in 2 5 16; do
+		for count in 0 1 2 $((ranks - 1)) "$ranks" $((ranks + 1)); do
+			"$BIN/blinkgen" -a "$count" whole
+			sort_reference whole -o want
+			for how in random first last; do
+				cut_input whole 100 "$ranks" "$how"
+				expect_cluster "$ranks" want
+			done
+		done
+	done
+}
+
+# All input is with one rank.
+case_one_has_all()
+{
+	local how
+
+	"$BIN/blinkgen" "$SMALL" whole
+	sort_reference whole -o want
+	for how in first last random; do
+		cut_input whole 100 7 "$how"
+		expect_cluster 7 want
+	done
+}
+
+# set_first_byte VALUE: of all records of the file whole
+set_first_byte()
+{
+	python3 - "$1" <<-'END'
+		import sys
+		data = bytearray(open("whole", "rb").read())
+		data[::100] = bytes([int(sys.argv[1])]) * (len(data) // 100)
+		open("whole", "wb").write(data)
+	END
+}
+
+# All output is one rank's: static splitters take the first byte as it comes.
+case_one_gets_all()
+{
+	local byte splitters
+
+	for byte in 0 100 255; do
+		"$BIN/blinkgen" "$SMALL" whole
+		set_first_byte "$byte"
+		sort_reference whole -o want
+		cut_input whole 100 4 random
+		for splitters in "${SPLITTERS[@]}"; do
+			expect_cluster 4 want --splitters="$splitters"
+		done
+		# The last one left a word on how it was done.
+		cluster_run 4 --splitters=static
+		[ "$(find . -name 'out.*' -size 0 | wc -l)" = 3 ] ||
+			fail "not all at one rank: $(stat -c %s out.*)"
+		rm out.*
+	done
+}
+
+check few case_few
+check one_has_all case_one_has_all
+check one_gets_all case_one_gets_all
+
+# --- shapes of keys and records -----------------------------------------------
+
+# walk NUMBER: some ways to do it, in $options; all are met in turn
+walk()
+{
+	options=(--splitters="${SPLITTERS[$1 % 3]}"
+		--schedule="${SCHEDULES[$1 / 3 % 3]}"
+		--threads=$(($1 % 4 + 1)))
+}
+
+# case_shape SHAPE NUMBER: many equal keys show whether ranks keep their order
+case_shape()
+{
+	local ranks options how number=$2
+
+	make_shape "$1" "$SMALL" "$SEED" >whole
+	sort_reference whole -o want
+	for ranks in 2 5 16; do
+		number=$((number + 1))
+		walk "$number"
+		how=$([ $((number % 2)) = 0 ] && echo even || echo random)
+		cut_input whole 100 "$ranks" "$how"
+		expect_cluster "$ranks" want "${options[@]}"
+	done
+}
+
+# case_records SIZE KEY COUNT
+case_records()
+{
+	local shape options number=$1 described=(--record-size="$1" --key="$2")
+
+	for shape in uniform zipf all-equal reversed; do
+		number=$((number + 1))
+		walk "$number"
+		make_shape "$shape" "$3" "$SEED" "${described[@]}" >whole
+		sort_reference whole -o want "${described[@]}"
+		cut_input whole "$1" 5 random
+		expect_cluster 5 want "${described[@]}" "${options[@]}"
+		cut_input whole "$1" 3 even
+		expect_cluster 3 want "${described[@]}" "${options[@]}"
+	done
+}
+
+for i in "${!SHAPES[@]}"; do
+	check "shape_${SHAPES[i]}" case_shape "${SHAPES[i]}" "$i"
+done
+check records_1 case_records 1 0:1 $SMALL
+check records_8 case_records 8 0:8 $SMALL
+check records_37 case_records 37 5:3 $SMALL
+check records_1000 case_records 1000 900:100 $((SMALL / 4))
+check records_100_whole_key case_records 100 0:100 $SMALL
+check records_5000 case_records 5000 4990:7 200
+check records_200000 case_records 200000 0:10 40
+
+# --- how it is done -----------------------------------------------------------
+
+# case_way OPTION...: for some numbers of ranks
+case_way()
+{
+	local ranks
+
+	"$BIN/blinkgen" -a "$COUNT" whole
+	expect_sorted whole -o want
+	for ranks in 2 5 8; do
+		cut_input whole 100 "$ranks" even
+		expect_cluster "$ranks" want "$@"
+	done
+}
+
+for schedule in "${SCHEDULES[@]}"; do
+	check "schedule_$schedule" case_way --schedule="$schedule"
+	check "small_$schedule" case_way --schedule="$schedule" --payload=1472
+	check "plain_$schedule" case_way --schedule="$schedule" --plain
+	check "small_plain_$schedule" case_way --schedule="$schedule" \
+		--payload=1472 --plain
+done
+check payload_odd case_way --payload=777
+check transport case_way --transport=udp
+for threads in 1 2 3; do
+	check "threads_$threads" case_way --threads=$threads
+done
+for kernel in "${KERNELS[@]}"; do
+	check "kernel_$kernel" case_way --kernel="$kernel"
+done
+check sync case_way --sync
+
+# Several of them at the same time, on the same nodes.
+case_side_by_side()
+{
+	local job pids=() failed=0
+
+	for job in 1 2 3; do
+		mkdir "$job"
+		(
+			cd "$job"
+			"$BIN/blinkgen" -a -b$((job * 1000000)) "$SMALL" whole
+			expect_sorted whole -o want 2>/dev/null
+			cut_input whole 100 4 even
+			expect_cluster 4 want
+		) &
+		pids+=($!)
+	done
+	for job in "${pids[@]}"; do
+		wait "$job" || failed=1
+	done
+	[ "$failed" = 0 ]
+}
+
+# The same port for both: one has to find another.
+case_port()
+{
+	"$BIN/blinkgen" -a "$SMALL" whole
+	expect_sorted whole -o want
+	cut_input whole 100 4 even
+	expect_cluster 4 want --port=$((BLINK_PORT + 4321))
+}
+
+# Without daemons: hosts and ranks as options; on one address.
+case_started_by_hand()
+{
+	local rank hosts=$1 pids=() statuses=()
+
+	"$BIN/blinkgen" -a "$SMALL" whole
+	expect_sorted whole -o want
+	cut_input whole 100 3 even
+	for rank in 0 1 2; do
+		start_rank "$rank" "${BLINKSORT[@]}" --cluster \
+			--nodes="$hosts" --rank="$rank" --job="check.$$" \
+			--deadline="$DEADLINE_S" "in.$rank" -o "out.$rank"
+	done
+	wait_ranks 0 1 2
+	[ "${statuses[*]}" = "0 0 0" ] || fail "${statuses[*]}: $(cat err.*)"
+	expect_whole 3 want
+}
+
+check side_by_side case_side_by_side
+check port case_port
+check by_hand case_started_by_hand 127.0.0.2,127.0.0.3,127.0.0.4
+check by_hand_one_address case_started_by_hand 127.0.0.1,127.0.0.1,127.0.0.1
+
+# --- what goes wrong ----------------------------------------------------------
+
+# expect_all_fail STATUS RANK WHY: rank RANK was at fault and says so; all others
+# end with its status, and name it; nobody has written anything
+expect_all_fail()
+{
+	python3 - "$@" <<-'END' || fail "$(what_they_said)"
+		import json, re, sys
+		status, culprit, why = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+		for node in json.load(open("report"))["nodes"]:
+		    rank, said = node["rank"], node["stderr"]
+		    assert node["state"] == "exited", node["state"]
+		    assert node["status"] == status, (rank, node["status"])
+		    assert said.count("\n") == 1 and said.startswith("blinksort: ")
+		    assert re.search(why, said), (rank, said)
+		    assert rank == culprit or "rank %d" % culprit in said, said
+	END
+	[ "$status" = "$1" ]
+}
+
+# start_wrong RANKS: inputs for as many
+start_wrong()
+{
+	"$BIN/blinkgen" -a "$SMALL" whole
+	cut_input whole 100 "$1" even
+}
+
+case_input_missing()
+{
+	local rank
+
+	start_wrong 4
+	for rank in 0 1 3; do
+		mv "in.$rank" away
+		cluster_run 4
+		expect_all_fail 3 "$rank" 'No such file'
+		expect_none
+		mv away "in.$rank"
+	done
+}
+
+case_input_odd()
+{
+	local rank
+
+	start_wrong 4
+	for rank in 0 2; do
+		echo >>"in.$rank"
+		cluster_run 4
+		expect_all_fail 3 "$rank" "in\.$rank"
+		expect_none
+		truncate -s -1 "in.$rank"
+	done
+}
+
+# Ranks that do not agree on what a record is: whoever finds out, all end.
+case_records_differ()
+{
+	local option
+
+	start_wrong 3
+	# shellcheck disable=SC2016 # the shell there expands it
+	for option in '--record-size=$((100 + 100 * (%r == 1)))' \
+		'--key=0:$((10 - (%r == 2)))'; do
+		on_nodes 3 /bin/sh -c "cd '$PWD' && exec ${BLINKSORT[*]} \
+			--cluster in.%r -o out.%r \
+			--deadline=$DEADLINE_S $option"
+		python3 - <<-'END' || fail "$(what_they_said)"
+			import json
+			for node in json.load(open("report"))["nodes"]:
+			    assert node["state"] == "exited"
+			    assert node["status"] in (1, 2), node["status"]
+			    assert node["stderr"].startswith("blinksort: ")
+		END
+		expect_none
+	done
+}
+
+# The old output stays when there is no new one.
+case_old_stays()
+{
+	start_wrong 3
+	echo old >out.0
+	rm in.2
+	cluster_run 3
+	expect_all_fail 3 2 'No such file'
+	[ "$(cat out.0)" = old ]
+	echo out.0 | expect_outputs
+}
+
+# case_no_folder RANK: its output cannot be created
+case_no_folder()
+{
+	local i
+
+	start_wrong 4
+	for i in 0 1 2 3; do
+		[ "$i" = "$1" ] || mkdir "to.$i"
+	done
+	on_nodes 4 "${BLINKSORT[@]}" --cluster "$PWD/in.%r" \
+		-o "$PWD/to.%r/out" --deadline="$DEADLINE_S"
+	expect_all_fail 3 "$1" "to\.$1"
+	[ "$(find . -path './to.*/*')" = "" ]
+}
+
+# A folder that may not be written to; root may.
+case_read_only()
+{
+	start_wrong 4
+	mkdir to.0 to.1 to.2 to.3
+	chmod 500 to.2
+	on_nodes 4 "${BLINKSORT[@]}" --cluster "$PWD/in.%r" \
+		-o "$PWD/to.%r/out" --deadline="$DEADLINE_S"
+	chmod 700 to.2
+	expect_all_fail 3 2 'Permission denied'
+	[ "$(find . -path './to.*/*')" = "" ]
+}
+
+# It is full, when all the others have room: found out late.
+case_full()
+{
+	local i
+
+	start_wrong 4
+	mkdir to.0 to.1 to.2 to.3
+	mount -t tmpfs -o size=16k tmpfs to.1
+	# shellcheck disable=SC2064 # now
+	trap "umount '$PWD/to.1'" EXIT
+	on_nodes 4 "${BLINKSORT[@]}" --cluster "$PWD/in.%r" \
+		-o "$PWD/to.%r/out" --deadline="$DEADLINE_S"
+	expect_all_fail 3 1 "to\.1|No space"
+	[ "$(find . -path './to.*/*')" = "" ]
+}
+
+# A folder in the place of an output cannot be replaced.
+case_output_is_folder()
+{
+	start_wrong 3
+	mkdir out.1
+	cluster_run 3
+	expect_all_fail 3 1 'out\.1'
+	rmdir out.1
+	expect_none
+}
+
+# One that has another key does not belong to them.
+case_other_key()
+{
+	local pids=() statuses=() rank key
+
+	start_wrong 3
+	"$BIN/blinksh" keygen key
+	"$BIN/blinksh" keygen other
+	for rank in 0 1 2; do
+		key=$([ "$rank" = 2 ] && echo other || echo key)
+		start_rank "$rank" env BLINK_KEY="$key" "${BLINKSORT[@]}" \
+			--cluster --rank="$rank" --job="check.$$" \
+			--nodes=127.0.0.2,127.0.0.3,127.0.0.4 \
+			--port=$((BLINK_PORT + 4400)) --deadline=1 \
+			"in.$rank" -o "out.$rank"
+	done
+	wait_ranks 0 1 2
+	[ "${statuses[*]}" = "4 4 4" ] || fail "${statuses[*]}: $(cat err.*)"
+	expect_none
+}
+
+check input_missing case_input_missing
+check input_odd case_input_odd
+check records_differ case_records_differ
+check old_stays case_old_stays
+check no_folder_0 case_no_folder 0
+check no_folder_2 case_no_folder 2
+if [ "$UID" != 0 ]; then
+	check read_only case_read_only
+	skip full "only root may mount"
+else
+	skip read_only "root may write everywhere"
+	check full case_full
+fi
+check output_is_folder case_output_is_folder
+check other_key case_other_key
+
+finish
