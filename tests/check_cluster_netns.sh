@@ -1,0 +1,390 @@
+#!/bin/bash
+# check_cluster_netns.sh - the cluster sort over networks that lose and end
+#
+# Four network namespaces, joined by a bridge.  nftables drops some of what goes
+# through it: the output must be exact nevertheless.  Then, while links with a
+# rate make the exchange last, one rank is killed, stopped, or cut off: all
+# others must end by themselves, with status 4 and its name, and leave nothing.
+
+# shellcheck disable=SC2317 # cases are called by check
+# shellcheck source=tests/cluster_lib.sh
+. "$(dirname "$0")/cluster_lib.sh"
+
+readonly RANKS=4
+# Others' silence for so long is an end; a slow machine may be silent, too.
+readonly FAULT_DEADLINE_S=2
+# When all must have ended: a generous bound and not a measure.
+readonly END_WITHIN_S=40
+COUNT=20000 FAULT_COUNT=200000 rounds=6
+if [ -n "$QUICK$SANITIZED" ]; then
+	COUNT=5000 FAULT_COUNT=100000 rounds=2
+fi
+table=blinkcluster$$
+net=
+
+netns_cleanup()
+{
+	nft delete table bridge "$table" 2>/dev/null || true
+	shell_cleanup
+}
+
+# up_netns OPTION...: a cluster; the number of its bridge in $net
+up_netns()
+{
+	cluster_up "$RANKS" --netns "$@" || return 1
+	net=$(cut -d . -f 3 <<<"${nodes[0]}")
+	hosts=$(first_nodes "$RANKS")
+}
+
+# make_rules "RULE"...: of what goes through the bridge
+make_rules()
+{
+	local rules
+
+	rules=$(printf '%s\n' "$@")
+	nft -f - <<-NFT
+		table bridge $table {
+			chain through {
+				type filter hook forward priority 0;
+				$rules
+			}
+		}
+	NFT
+}
+
+drop_rules()
+{
+	nft delete table bridge "$table"
+}
+
+# --- loss ---------------------------------------------------------------------
+
+case_exact()
+{
+	local schedule
+
+	"$BIN/blinkgen" -a "$COUNT" whole
+	expect_sorted whole -o want
+	cut_input whole 100 "$RANKS" random
+	for schedule in rounds all-at-once windowed; do
+		expect_cluster "$RANKS" want --schedule="$schedule" "$@"
+	done
+}
+
+# case_lost PERCENT OPTION...
+case_lost()
+{
+	local percent=$1 rank
+	shift
+
+	# A packet is lost, not all that was sent with one call.
+	for ((rank = 1; rank <= RANKS; rank++)); do
+		ip -n "blink$net-$rank" link set eth0 gso_max_segs 1
+	done
+	make_rules "iifname \"bl$net-*\" ip protocol udp \
+		numgen random mod 100 < $percent counter drop"
+	case_exact "$@"
+	nft list table bridge "$table" | grep -q 'counter packets [1-9]' ||
+		fail "nothing was dropped"
+	drop_rules
+}
+
+check_losses()
+{
+	local mtu percent
+
+	for mtu in 1500 9000; do
+		if ! up_netns --mtu="$mtu"; then
+			skip "mtu_$mtu" "$(tail -n 1 "$SCRATCH/cluster.log")"
+			continue
+		fi
+		check "exact_$mtu" case_exact
+		check "exact_plain_$mtu" case_exact --plain
+		if ! nft list tables >/dev/null 2>&1; then
+			skip "lost_$mtu" "no nftables"
+		else
+			for percent in 1 5 20; do
+				check "lost_${percent}_$mtu" case_lost "$percent"
+				drop_rules 2>/dev/null || true
+			done
+		fi
+		"$TESTS/cluster" down 2>/dev/null
+	done
+}
+
+# --- one that goes ------------------------------------------------------------
+
+# start_job [RANK]: all ranks, but not this one; each in its namespace
+start_job()
+{
+	local rank
+
+	job=check.$$.$RANDOM
+	for ((rank = 0; rank < RANKS; rank++)); do
+		[ "$rank" != "${1:-}" ] || continue
+		start_rank "$rank" timeout --foreground --signal=KILL 120 \
+			ip netns exec "blink$net-$((rank + 1))" \
+			"${BLINKSORT[@]}" --cluster --nodes="$hosts" \
+			--rank="$rank" --job="$job" \
+			--deadline="$FAULT_DEADLINE_S" \
+			"$INPUTS/in.$rank" -o "out.$rank"
+	done
+}
+
+# The sorter itself, below timeout
+sorter_of()
+{
+	pgrep -P "${pids[$1]}"
+}
+
+# has_ended RANK...
+has_ended()
+{
+	local rank
+
+	for rank; do
+		! kill -0 "${pids[rank]}" 2>/dev/null || return 1
+	done
+}
+
+# others RANK: all ranks but this one
+others()
+{
+	seq 0 $((RANKS - 1)) | grep -v -x "$1"
+}
+
+# wait_others RANK: they end by themselves, in time
+wait_others()
+{
+	local begin_s=$SECONDS ranks
+
+	mapfile -t ranks < <(others "$1")
+	until has_ended "${ranks[@]}"; do
+		[ $((SECONDS - begin_s)) -le "$END_WITHIN_S" ] ||
+			fail "not ended after $((SECONDS - begin_s)) s"
+		nap 0.02
+	done
+	wait_ranks "${ranks[@]}"
+}
+
+# expect_blamed RANK: all others have ended for its sake and said so
+expect_blamed()
+{
+	local rank host=${nodes[$1]%:*}
+
+	for rank in $(others "$1"); do
+		[ "${statuses[rank]}" = 4 ] ||
+			fail "rank $rank: status ${statuses[rank]}: $(
+				head -c 300 "err.$rank"
+			)"
+		expect_one_line "err.$rank"
+		expect_match "^blinksort: .*rank $1 \(${host//./\\.}" \
+			"err.$rank"
+	done
+}
+
+# Status 4 for all, whoever is named: a link has no one culprit.
+expect_peer_failure()
+{
+	local rank
+
+	for ((rank = 0; rank < RANKS; rank++)); do
+		[ "${statuses[rank]}" = 4 ] ||
+			fail "rank $rank: status ${statuses[rank]}"
+		expect_match '^blinksort: .*rank [0-9]' "err.$rank"
+	done
+}
+
+# Neither output nor anything hidden, here or in shared memory.
+expect_nothing_left()
+{
+	expect_none
+	[ "$shm_before" = "$(ls -A /dev/shm)" ] || fail "left in /dev/shm"
+}
+
+# moment: before the middle of the job, drawn
+moment()
+{
+	random_below $((job_ms / 2))
+	printf '%d.%03d' $((random / 1000)) $((random % 1000))
+}
+
+# act RANK HOW: what happens to it
+act()
+{
+	local port="bl$net-$(($1 + 1))"
+
+	case $2 in
+	killed) kill -KILL "$(sorter_of "$1")" ;;
+	stopped) kill -STOP "$(sorter_of "$1")" ;;
+	cut_off)
+		make_rules "iifname \"$port\" counter drop" \
+			"oifname \"$port\" counter drop"
+		;;
+	mute) make_rules "iifname \"$port\" counter drop" ;;
+	esac
+}
+
+# end_victim RANK HOW: it must end, too, and not by success
+end_victim()
+{
+	local victim
+
+	case $2 in
+	stopped)
+		victim=$(sorter_of "$1")
+		kill -CONT "$victim"
+		;;
+	esac
+	wait_ranks "$1"
+	[ "${statuses[$1]}" != 0 ] || fail "rank $1 has succeeded"
+	[ "$2" = killed ] || [ "${statuses[$1]}" = 4 ] ||
+		fail "rank $1: status ${statuses[$1]}: $(cat "err.$1")"
+}
+
+# case_gone HOW: to a rank in turn, before the middle of the job
+case_gone()
+{
+	local round random victim after pids statuses shm_before job
+
+	shm_before=$(ls -A /dev/shm)
+	for ((round = 0; round < rounds; round++)); do
+		pids=() statuses=()
+		victim=$(((round + SEED) % RANKS))
+		after=$(moment)
+		echo "  rank $victim $1 after $after s"
+		start_job
+		nap "$after"
+		act "$victim" "$1"
+		wait_others "$victim"
+		expect_blamed "$victim"
+		end_victim "$victim" "$1"
+		drop_rules 2>/dev/null || true
+		expect_nothing_left
+	done
+}
+
+# At any moment: it may be too late, but there is no output that is not whole.
+case_any_moment()
+{
+	local round random victim pids statuses rank job
+
+	for ((round = 0; round < 2 * rounds; round++)); do
+		pids=() statuses=()
+		victim=$(((round + SEED) % RANKS))
+		random_below $((job_ms * 3 / 2))
+		start_job
+		nap "$((random / 1000)).$(printf '%03d' $((random % 1000)))"
+		kill -KILL "$(sorter_of "$victim")" 2>/dev/null || true
+		wait_others "$victim"
+		wait_ranks "$victim"
+		for ((rank = 0; rank < RANKS; rank++)); do
+			[[ ${statuses[rank]} =~ ^(0|4|137)$ ]] ||
+				fail "rank $rank: status ${statuses[rank]}"
+			[ ! -e "out.$rank" ] ||
+				expect_same "out.$rank" "$INPUTS/out.$rank"
+		done
+		[ "$(find . -name '.?*')" = "" ] || fail "hidden files left"
+		rm -f out.*
+	done
+}
+
+# One that never comes.
+case_absent()
+{
+	local pids=() statuses=() shm_before job victim
+
+	shm_before=$(ls -A /dev/shm)
+	for victim in 0 2; do
+		start_job "$victim"
+		wait_others "$victim"
+		expect_blamed "$victim"
+		expect_nothing_left
+	done
+}
+
+# case_link_cut RULE...: whoever of the two is blamed, all end
+case_link_cut()
+{
+	local pids=() statuses=() shm_before job random
+
+	shm_before=$(ls -A /dev/shm)
+	start_job
+	nap "$(moment)"
+	make_rules "$@"
+	wait_others none
+	drop_rules
+	expect_peer_failure
+	expect_nothing_left
+}
+
+# A whole job, to know how long one takes and what comes of it
+measure_job()
+{
+	local pids=() statuses=() job begin_ns rank
+
+	"$BIN/blinkgen" -a "$FAULT_COUNT" whole
+	expect_sorted whole -o want
+	cut_input whole 100 "$RANKS" even
+	rm whole
+	begin_ns=$(date +%s%N)
+	start_job
+	wait_others none
+	job_ms=$((($(date +%s%N) - begin_ns) / 1000000))
+	for ((rank = 0; rank < RANKS; rank++)); do
+		[ "${statuses[rank]}" = 0 ] || fail "$(cat "err.$rank")"
+	done
+	expect_whole "$RANKS" want
+	echo "a job takes $job_ms ms"
+	mkdir "$SCRATCH/inputs"
+	mv in.* out.* "$SCRATCH/inputs"
+	echo "$job_ms" >"$SCRATCH/job_ms"
+}
+
+check_faults()
+{
+	local how
+
+	# So slow that the exchange is most of the job.
+	if ! up_netns --rate=100; then
+		skip faults "$(tail -n 1 "$SCRATCH/cluster.log")"
+		return
+	fi
+	INPUTS=.
+	check rate measure_job
+	[ -f "$SCRATCH/job_ms" ] || return 0
+	INPUTS=$SCRATCH/inputs job_ms=$(<"$SCRATCH/job_ms")
+	check absent case_absent
+	for how in killed stopped; do
+		check "$how" case_gone "$how"
+	done
+	check any_moment case_any_moment
+	if ! nft list tables >/dev/null 2>&1; then
+		skip cut_off "no nftables"
+		return
+	fi
+	for how in cut_off mute; do
+		check "$how" case_gone "$how"
+		drop_rules 2>/dev/null || true
+	done
+	check deaf case_link_cut "oifname \"bl$net-3\" counter drop"
+	drop_rules 2>/dev/null || true
+	check link_cut case_link_cut \
+		"iifname \"bl$net-2\" oifname \"bl$net-4\" counter drop" \
+		"iifname \"bl$net-4\" oifname \"bl$net-2\" counter drop"
+}
+
+if [ "$UID" != 0 ]; then
+	skip netns "network namespaces need root"
+	exit 77
+fi
+if ! ip netns add "blinkprobe$$" 2>/dev/null; then
+	skip netns "no network namespaces here"
+	exit 77
+fi
+ip netns del "blinkprobe$$"
+trap netns_cleanup EXIT
+
+check_losses
+check_faults
+finish
