@@ -112,6 +112,9 @@ PACKAGES := make gcc libc6-dev musl-tools liburing-dev libnuma-dev \
 	libclang-rt-14-dev shellcheck mandoc python3 xfsprogs util-linux \
 	hdparm fio strace procps iproute2 nftables
 
+# What bench_cluster.py compares with, if it is there.
+BENCH_PACKAGES := mpich libmpich-dev openmpi-bin libopenmpi-dev
+
 # Those without which nothing compiles, of the packages above.
 MISSING = $(strip \
 	$(if $(shell command -v $(CC)),,$(CC)) \
@@ -136,23 +139,32 @@ all: $(PROGRAMS:%=$(BIN)/%) ## the programs, in bin/
 
 .PHONY: help
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | \
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | \
 		while IFS="$$(printf '\t')" read -r target what; do \
 			printf '%-10s %s\n' "$$target" "$$what"; done
 
+# Those of the packages $(1) that are missing
+define install
+@missing=; for package in $(1); do \
+	dpkg-query -W -f '$${Status}' "$$package" 2>/dev/null | \
+		grep -q ' installed$$' || \
+		missing="$$missing $$package"; \
+done; \
+[ -z "$$missing" ] && exit 0; \
+as_root=; [ "$$(id -u)" = 0 ] || as_root=sudo; \
+echo "installing:$$missing"; \
+$$as_root apt-get -q update && \
+$$as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y install \
+	--no-install-recommends $$missing
+endef
+
 .PHONY: deps
 deps: ## install the Debian packages that are missing
-	@missing=; for package in $(PACKAGES); do \
-		dpkg-query -W -f '$${Status}' "$$package" 2>/dev/null | \
-			grep -q ' installed$$' || \
-			missing="$$missing $$package"; \
-	done; \
-	[ -z "$$missing" ] && exit 0; \
-	as_root=; [ "$$(id -u)" = 0 ] || as_root=sudo; \
-	echo "installing:$$missing"; \
-	$$as_root apt-get -q update && \
-	$$as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y install \
-		--no-install-recommends $$missing
+	$(call install,$(PACKAGES))
+
+.PHONY: bench-deps
+bench-deps: ## install what the benchmarks compare with
+	$(call install,$(BENCH_PACKAGES))
 
 # What is found at the start, such as the compilers, is looked for again when
 # deps has installed them: hence a second make.
