@@ -1,0 +1,172 @@
+#!/usr/bin/python3
+"""The exchange's schedules on links with a rate and a switch with small queues.
+
+USAGE: tests/bench_links.py [--rounds N] [--queue KIB] [--nodes N:MBIT]...
+
+As root.  Nodes are network namespaces whose links let so many Mbit/s through
+(tests/cluster --rate); what a switch port's queue cannot hold is dropped.  That
+is where the order of sending matters.  Compared, in turn, round by round:
+
+  rounds, all-at-once, windowed    blinksort's schedules
+  same-order                       UDP, all send to rank 0 first, then to 1, ...
+  tcp                              a connection for each pair, all at once
+
+1,000,000 records in all.  The table has the median over the rounds of the time
+of the exchange, from the first rank's begin to the last rank's end; how much of
+that the link itself takes for a node's share, headers included; and what the
+switch's queues have dropped, packets a round.
+"""
+
+import argparse
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from bench.cluster import Cluster
+from bench.programs import BUILD, ROOT, Failed, Skip, must_run, program
+
+RECORDS = 1_000_000
+BYTES = RECORDS * 100
+SCHEDULES = ("rounds", "all-at-once", "windowed")
+BASELINES = ("same-order", "tcp")
+# For an MTU of 1500, what a token bucket counts: with the Ethernet header, but
+# without what else is on a wire.
+FRAME_BYTES = 1514
+PAYLOAD_BYTES = {"tcp": 1448}
+PAYLOAD_BYTES_UDP = 1440
+HEADING = (f"{'nodes':>5} {'Mbit/s':>6}  {'':12}{'exchange':>8} {'min':>6} "
+           f"{'link':>6} {'ratio':>6} {'dropped':>8}\n"
+           f"{'':5} {'':6}  {'':12}{'ms':>8} {'ms':>6} {'ms':>6}")
+
+
+def link_ms(name, nodes, mbit):
+    """What a node must receive, at its link's rate."""
+    bytes_in = BYTES / nodes * (nodes - 1) / nodes
+    payload = PAYLOAD_BYTES.get(name, PAYLOAD_BYTES_UDP)
+    return bytes_in / payload * FRAME_BYTES * 8 / mbit / 1000
+
+
+def dropped(nodes, cluster):
+    """Of all ports of the switch, so far."""
+    bridge = cluster.hosts[0].split(".")[2]
+    return sum(
+        json.loads(must_run("tc", "-s", "-j", "qdisc", "show", "dev",
+                            f"bl{bridge}-{node}"))[0]["drops"]
+        for node in range(1, nodes + 1))
+
+
+def ask(cluster, *command):
+    """What blinksh reports."""
+    done = subprocess.run(
+        [program("blinksh"), "--json", "--timeout=90", "--", *command],
+        env=cluster.environment, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise Failed(f"{Path(command[0]).name}: status {done.returncode}: "
+                     f"{done.stderr.strip()[-200:]}")
+    return json.loads(done.stdout)
+
+
+class Sorter:
+    """One of blinksort's schedules."""
+
+    def __init__(self, name, folder):
+        self.name, self.folder = name, folder
+
+    def exchange_ns(self, cluster):
+        report = ask(cluster, program("blinksort"), "--cluster", "--json",
+                     f"--schedule={self.name}", f"{self.folder}/in.%r",
+                     "-o", f"{self.folder}/out.%r")
+        return exchange_of(json.loads(report["nodes"][0]["stdout"]))
+
+
+class Baseline:
+    """exchange_baseline, which says when it began and ended."""
+
+    def __init__(self, name, built):
+        self.name, self.built = name, built
+
+    def exchange_ns(self, cluster):
+        hosts = [host.rsplit(":", 1)[0] for host in cluster.hosts]
+        report = ask(cluster, self.built, self.name, str(BYTES), *hosts)
+        times = [list(map(int, node["stdout"].split()))
+                 for node in report["nodes"]]
+        return max(end for _, end in times) - min(begin for begin, _ in times)
+
+
+def compile_baseline():
+    """Where the daemons let it be started."""
+    folder = BUILD / "bench" / "tests"
+    folder.mkdir(parents=True, exist_ok=True)
+    built = str(folder / "exchange_baseline")
+    must_run(os.environ.get("CC", "gcc"), "-std=gnu11", "-D_GNU_SOURCE", "-O2",
+             "-pthread", "-o", built,
+             str(ROOT / "tests/bench/exchange_baseline.c"))
+    return built
+
+
+def make_inputs(folder, nodes):
+    for rank in range(nodes):
+        first = RECORDS * rank // nodes
+        count = RECORDS * (rank + 1) // nodes - first
+        must_run(program("blinkgen"), "-a", f"-b{first}", str(count),
+                 f"{folder}/in.{rank}")
+
+
+def measure(nodes, mbit, queue_kib, rounds, built):
+    with tempfile.TemporaryDirectory(prefix="bench-", dir="/dev/shm") \
+            as folder, Cluster(nodes, "--netns", f"--rate={mbit}",
+                               f"--queue={queue_kib}") as cluster:
+        make_inputs(folder, nodes)
+        competitors = [Sorter(name, folder) for name in SCHEDULES] + [
+            Baseline(name, built) for name in BASELINES]
+        samples = {one.name: [] for one in competitors}
+        drops = {one.name: 0 for one in competitors}
+        for number in range(rounds + 1):
+            for one in competitors:
+                before = dropped(nodes, cluster)
+                ns = one.exchange_ns(cluster)
+                if number > 0:
+                    samples[one.name].append(ns / 1e6)
+                    drops[one.name] += dropped(nodes, cluster) - before
+    for name, times in samples.items():
+        own_ms = link_ms(name, nodes, mbit)
+        median = statistics.median(times)
+        print(f"{nodes:5} {mbit:6}  {name:12}{median:8.0f} {min(times):6.0f} "
+              f"{own_ms:6.0f} {median / own_ms:6.2f} "
+              f"{drops[name] / rounds:8.0f}", flush=True)
+
+
+def links(text):
+    found = re.fullmatch(r"(\d+):(\d+)", text)
+    if not found:
+        raise argparse.ArgumentTypeError("not of the form NODES:MBIT")
+    return int(found.group(1)), int(found.group(2))
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--queue", type=int, default=128)
+    parser.add_argument("--nodes", type=links, action="append")
+    options = parser.parse_args()
+    if os.geteuid() != 0:
+        sys.exit("bench_links.py: network namespaces need root")
+    print(f"{options.rounds} rounds, queues of {options.queue} KiB\n{HEADING}",
+          flush=True)
+    try:
+        built = compile_baseline()
+        # About half a second each, and what two CPUs can move.
+        for nodes, mbit in options.nodes or ((4, 300), (8, 200), (16, 100)):
+            measure(nodes, mbit, options.queue, options.rounds, built)
+    except (Skip, Failed) as reason:
+        sys.exit(f"bench_links.py: {reason}")
+
+
+if __name__ == "__main__":
+    main()
