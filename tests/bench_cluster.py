@@ -179,14 +179,16 @@ def contests():
     return table
 
 
+# Of each rank; they follow each other.
+PHASES = ("open", "join", "bucket", "arrange", "exchange", "order", "finish",
+          "meet", "commit")
+
+
 def phases(job):
-    """Of the last round: the ranks' median of each phase, in ms."""
-    ranks = job.report.get("ranks") or []
-    names = list(dict.fromkeys(
-        name for rank in ranks for name in rank.get("phases_ns", {})))
-    return {name: statistics.median(rank["phases_ns"][name] for rank in ranks
-                                    if name in rank["phases_ns"])
-            for name in names}
+    """Of the last round: the ranks' medians, in ns."""
+    return {name: statistics.median(rank[f"{name}_ns"]
+                                    for rank in job.report["ranks"])
+            for name in PHASES}
 
 
 class Bench:

@@ -71,6 +71,19 @@ def ask(cluster, *command):
     return json.loads(done.stdout)
 
 
+# Of a rank, one after the other, before its exchange.
+BEFORE = ("open_ns", "join_ns", "bucket_ns", "arrange_ns")
+
+
+def exchange_of(report):
+    """From the first rank's begin to the last rank's end, by rank 0's clock."""
+    begins, ends = [], []
+    for rank in report["ranks"]:
+        begins.append(rank["begin_ns"] + sum(rank[key] for key in BEFORE))
+        ends.append(begins[-1] + rank["exchange_ns"])
+    return max(ends) - min(begins)
+
+
 class Sorter:
     """One of blinksort's schedules."""
 

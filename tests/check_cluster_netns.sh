@@ -122,19 +122,12 @@ start_job()
 	job=check.$$.$RANDOM
 	for ((rank = 0; rank < RANKS; rank++)); do
 		[ "$rank" != "${1:-}" ] || continue
-		start_rank "$rank" timeout --foreground --signal=KILL 120 \
-			ip netns exec "blink$net-$((rank + 1))" \
+		start_rank "$rank" ip netns exec "blink$net-$((rank + 1))" \
 			"${BLINKSORT[@]}" --cluster --nodes="$hosts" \
 			--rank="$rank" --job="$job" \
 			--deadline="$FAULT_DEADLINE_S" \
 			"$INPUTS/in.$rank" -o "out.$rank"
 	done
-}
-
-# The sorter itself, below timeout
-sorter_of()
-{
-	pgrep -P "${pids[$1]}"
 }
 
 # has_ended RANK...
@@ -215,8 +208,8 @@ act()
 	local port="bl$net-$(($1 + 1))"
 
 	case $2 in
-	killed) kill -KILL "$(sorter_of "$1")" ;;
-	stopped) kill -STOP "$(sorter_of "$1")" ;;
+	killed) kill -KILL "${pids[$1]}" ;;
+	stopped) kill -STOP "${pids[$1]}" ;;
 	cut_off)
 		make_rules "iifname \"$port\" counter drop" \
 			"oifname \"$port\" counter drop"
@@ -228,14 +221,7 @@ act()
 # end_victim RANK HOW: it must end, too, and not by success
 end_victim()
 {
-	local victim
-
-	case $2 in
-	stopped)
-		victim=$(sorter_of "$1")
-		kill -CONT "$victim"
-		;;
-	esac
+	[ "$2" != stopped ] || kill -CONT "${pids[$1]}"
 	wait_ranks "$1"
 	[ "${statuses[$1]}" != 0 ] || fail "rank $1 has succeeded"
 	[ "$2" = killed ] || [ "${statuses[$1]}" = 4 ] ||
@@ -275,7 +261,7 @@ case_any_moment()
 		random_below $((job_ms * 3 / 2))
 		start_job
 		nap "$((random / 1000)).$(printf '%03d' $((random % 1000)))"
-		kill -KILL "$(sorter_of "$victim")" 2>/dev/null || true
+		kill -KILL "${pids[victim]}" 2>/dev/null || true
 		wait_others "$victim"
 		wait_ranks "$victim"
 		for ((rank = 0; rank < RANKS; rank++)); do

@@ -13,7 +13,7 @@
 #                                   ./said, blinksh's status in $status
 #   expect_whole RANKS FILE         the outputs one after the other are FILE,
 #                                   and there is nothing else that was left
-#   expect_none RANKS               there is no output
+#   expect_none                     there is no output
 #
 # DEADLINE_S is so long that a slow machine is not taken for a dead peer.
 
@@ -75,7 +75,7 @@ on_nodes()
 	shift
 
 	status=0
-	timeout 120 "$BIN/blinksh" --json --keep-going --lost-after=20 \
+	timeout 60 "$BIN/blinksh" --json --keep-going --lost-after=20 \
 		-w "$(first_nodes "$ranks")" -- "$@" >report 2>said \
 		</dev/null || status=$?
 }
@@ -155,12 +155,22 @@ expect_cluster()
 
 # --- ranks without daemons ------------------------------------------------
 
-# start_rank RANK COMMAND...: in the background, its process in $pids[RANK]
+end_ranks()
+{
+	local left
+
+	mapfile -t left < <(jobs -p)
+	kill -KILL "${left[@]}" 2>/dev/null || true
+}
+
+# start_rank RANK COMMAND...: in the background, its process in $pids[RANK]; it
+# does not outlive the case
 start_rank()
 {
 	local rank=$1
 	shift
 
+	trap end_ranks EXIT
 	"$@" >"said.$rank" 2>"err.$rank" </dev/null &
 	pids[rank]=$!
 }
