@@ -1,13 +1,19 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "allowlist.h"
+
+#ifndef SYS_openat2
+#define SYS_openat2 437
+#endif
 
 int allowlist_add(struct allowlist *list, const char *folder)
 {
@@ -39,9 +45,27 @@ static bool is_inside(const struct allowlist *list, const char *real)
 	return false;
 }
 
+/* Is it its own real path?  The usual case, at a third of the cost: no look
+ * into /proc.  A kernel that cannot tell says no. */
+static bool is_real(const char *path)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
+				.resolve = RESOLVE_NO_SYMLINKS };
+	int fd;
+
+	if (strstr(path, "//") || strstr(path, "/.") ||
+	    path[strlen(path) - 1] == '/')
+		return false;
+	fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+	if (fd < 0)
+		return false;
+	close(fd);
+	return true;
+}
+
 /* What realpath(3) does with a system call for each component, the kernel does
  * at once: 3 calls, whatever the path. */
-static int real_path(const char *path, char real[PATH_MAX])
+static int follow_path(const char *path, char real[PATH_MAX])
 {
 	char link[40];
 	int fd = open(path, O_PATH | O_CLOEXEC);
@@ -69,9 +93,13 @@ int allowlist_resolve(const struct allowlist *list, const char *path,
 
 	if (path[0] != '/')
 		return -EINVAL;
-	ret = real_path(path, real);
-	if (ret < 0)
-		return ret;
+	if (is_real(path)) {
+		strcpy(real, path); /* none longer than PATH_MAX is opened */
+	} else {
+		ret = follow_path(path, real);
+		if (ret < 0)
+			return ret;
+	}
 	return is_inside(list, real) ? 0 : -EACCES;
 }
 
