@@ -200,35 +200,31 @@ static void close_pipes(struct job_pipes *pipes)
 	pipes->made = false;
 }
 
-/* Only our end is non-blocking: each end has flags of its own. */
-static bool make_output_pipe(int pair[2])
+static int make_pipes(struct job_table *table)
 {
-	return pipe2(pair, O_CLOEXEC) == 0 &&
-	       fcntl(pair[0], F_SETFL, O_NONBLOCK) == 0;
-}
-
-static int make_pipes(struct job_pipes *pipes)
-{
-	int error;
+	struct job_pipes *pipes = &table->pipes;
+	int ret;
 
 	if (pipes->made)
 		return 0;
 	*pipes = (struct job_pipes){ .out = { -1, -1 },
 				     .err = { -1, -1 },
 				     .secret = { -1, -1 } };
-	if (make_output_pipe(pipes->out) && make_output_pipe(pipes->err) &&
-	    pipe2(pipes->secret, O_CLOEXEC) == 0) {
+	ret = pipepool_take(&table->pipepool, pipes->out);
+	if (ret == 0)
+		ret = pipepool_take(&table->pipepool, pipes->err);
+	if (ret == 0 && pipe2(pipes->secret, O_CLOEXEC) < 0)
+		ret = -errno;
+	if (ret < 0)
+		close_pipes(pipes);
+	else
 		pipes->made = true;
-		return 0;
-	}
-	error = errno;
-	close_pipes(pipes);
-	return -error;
+	return ret;
 }
 
 void job_table_prepare(struct job_table *table)
 {
-	make_pipes(&table->pipes);
+	make_pipes(table);
 	jobgroup_prepare(&table->groups);
 }
 
@@ -308,7 +304,7 @@ static int launch(struct job_table *table, struct job *job,
 	int ret = allowlist_resolve(table->allow, start->arguments[0], path);
 
 	if (ret == 0)
-		ret = make_pipes(pipes);
+		ret = make_pipes(table);
 	if (ret < 0)
 		return ret;
 	make_environment(&environment, table, start);
@@ -633,12 +629,22 @@ int job_wait_ms(const struct job_table *table)
 	return next <= now_ns ? 0 : (int)((next - now_ns) / MS_NS + 1);
 }
 
-/* After the job's end was told: that is what somebody waits for. */
+/* After the job's end was told: that is what somebody waits for.  None of its
+ * processes is left to write.  A program that it was the client of may be, to
+ * which it had passed its descriptors on; if the job was not killed, it has
+ * seen to the end of that. */
 static void give_back(struct job_table *table, struct job *job)
 {
 	jobgroup_give(&table->groups, &job->group);
-	for (unsigned k = 0; k < JOB_STREAMS; k++)
-		stream_close(&job->streams[k]);
+	for (unsigned k = 0; k < JOB_STREAMS; k++) {
+		int pipe[2];
+
+		stream_detach(&job->streams[k], pipe);
+		if (job->state == WIRE_JOB_EXITED)
+			pipepool_give(&table->pipepool, pipe);
+		else
+			close_pair(pipe);
+	}
 }
 
 void job_work(struct job_table *table, const struct pollfd *fds, unsigned count,
@@ -686,6 +692,7 @@ void job_table_fini(struct job_table *table)
 	}
 	jobgroup_close(&table->groups);
 	close_pipes(&table->pipes);
+	pipepool_close(&table->pipepool);
 	close(table->null_fd);
 	munmap(table->rings, (size_t)SLOTS * JOB_STREAMS * STREAM_RING_BYTES);
 }

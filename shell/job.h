@@ -36,6 +36,7 @@
 
 #include "allowlist.h"
 #include "jobgroup.h"
+#include "pipepool.h"
 #include "process.h"
 #include "start.h"
 #include "stream.h"
@@ -114,6 +115,7 @@ struct job_table {
 	unsigned process_limit_count;
 	char node_variable[96]; /* BLINK_NODE=... */
 	struct job_pipes pipes;
+	struct pipepool pipepool;
 	struct jobgroup_pool groups;
 	int null_fd;
 	uint8_t *rings; /* of all streams; one mapping */

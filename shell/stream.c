@@ -12,6 +12,13 @@ void stream_open(struct stream *stream, const int pipe[2])
 	stream->total_bytes = 0;
 }
 
+void stream_detach(struct stream *stream, int pipe[2])
+{
+	pipe[0] = stream->fd;
+	pipe[1] = stream->write_fd;
+	stream->fd = stream->write_fd = -1;
+}
+
 void stream_close(struct stream *stream)
 {
 	if (stream->fd >= 0)

@@ -23,6 +23,10 @@ struct stream {
 /* Begin anew with this pipe, which becomes the stream's; or with { -1, -1 }. */
 void stream_open(struct stream *stream, const int pipe[2]);
 
+/* Take the pipe back, the stream being as good as closed; { -1, -1 } if it was.
+ */
+void stream_detach(struct stream *stream, int pipe[2]);
+
 /* Read once, at most STREAM_RING_BYTES.  True if there may be more; at the end
  * of the stream, or if it fails, it is closed. */
 bool stream_read(struct stream *stream);

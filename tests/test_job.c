@@ -838,6 +838,28 @@ static void work__descriptors_are_given_back(void **state)
 	assert_int_equal(open_descriptors(), before);
 }
 
+/* Of a job that has ended by itself, and only then. */
+static void work__pipes_are_used_again(void **state)
+{
+	struct job *job = start(shell("echo one; echo two >&2"));
+
+	(void)state;
+	finish(job);
+	assert_int_equal(table.pipepool.count, 2);
+	job = start(shell("echo three; exit 3"));
+	assert_int_equal(table.pipepool.count, 0);
+	finish(job);
+	assert_string_equal(output(job, JOB_STDOUT), "three\n");
+	assert_string_equal(output(job, JOB_STDERR), "");
+	assert_int_equal(table.pipepool.count, 2);
+	finish(start(shell("kill -KILL $$")));
+	assert_int_equal(table.pipepool.count, 0);
+	job = start(shell("exec sleep 1000"));
+	job_kill(job, WIRE_JOB_CANCELLED, clock_now_ns());
+	finish(job);
+	assert_int_equal(table.pipepool.count, 0);
+}
+
 #define JOB_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -879,6 +901,7 @@ int main(void)
 		JOB_TEST(start__dies_with_the_daemon),
 		JOB_TEST(fini__nobody_is_left),
 		JOB_TEST(work__descriptors_are_given_back),
+		JOB_TEST(work__pipes_are_used_again),
 	};
 	sigset_t block;
 	int ret;
