@@ -55,24 +55,6 @@ static int give_failure(const struct exchange *x, struct failure *failure)
 	return -EPIPE;
 }
 
-void exchange_fail(struct exchange *x, const struct failure *failure)
-{
-	struct timespec pause = { .tv_nsec = (long)MILLISECOND_NS };
-	char why[2 * FAILURE_WHY_BYTES];
-
-	if (!x->failed) {
-		snprintf(why, sizeof(why), "%.160s%s%s",
-			 failure->what ? failure->what : "",
-			 failure->what ? ": " : "", failure->why);
-		exchange_note_failure(x, exchange_own(x), failure->status, why);
-	}
-	for (unsigned i = 0; i < FAILURE_TELLS; i++) {
-		if (i > 0)
-			nanosleep(&pause, NULL);
-		exchange_tell_all(x, 0);
-	}
-}
-
 /* --- waiting ---------------------------------------------------------------
  */
 
@@ -184,6 +166,51 @@ static void wait_until(struct exchange *x, uint64_t until_ns)
 	x->counters.wait_ns += now_ns - begin_ns;
 	if (x->options.lane)
 		trace_end(x->options.lane, begin_ns, "wait");
+}
+
+static bool all_are_here(const struct exchange *x)
+{
+	for (unsigned node = 0; node < exchange_node_count(x); node++)
+		if (node != exchange_own(x) && !x->peers[node].heard)
+			return false;
+	return true;
+}
+
+/* --- telling of a failure ---------------------------------------------------
+ */
+
+/* Who starts later than we fail would wait for us: it is told when it says
+ * hello.  Others' failures they tell themselves. */
+static void wait_for_late_ones(struct exchange *x)
+{
+	uint64_t now_ns = clock_now_ns();
+	uint64_t end_ns = x->opened_ns + x->options.deadline_ns;
+
+	while (x->failed_node == exchange_own(x) && !all_are_here(x) &&
+	       now_ns < end_ns) {
+		if (!exchange_hear(x, now_ns))
+			wait_until(x, MIN(end_ns, now_ns + ASK_NS_MAX));
+		now_ns = clock_now_ns();
+	}
+}
+
+void exchange_fail(struct exchange *x, const struct failure *failure)
+{
+	struct timespec pause = { .tv_nsec = (long)MILLISECOND_NS };
+	char why[2 * FAILURE_WHY_BYTES];
+
+	if (!x->failed) {
+		snprintf(why, sizeof(why), "%.160s%s%s",
+			 failure->what ? failure->what : "",
+			 failure->what ? ": " : "", failure->why);
+		exchange_note_failure(x, exchange_own(x), failure->status, why);
+	}
+	wait_for_late_ones(x);
+	for (unsigned i = 0; i < FAILURE_TELLS; i++) {
+		if (i > 0)
+			nanosleep(&pause, NULL);
+		exchange_tell_all(x, 0);
+	}
 }
 
 /* --- the loop --------------------------------------------------------------
@@ -425,6 +452,7 @@ static int init_peers(struct exchange *x)
 		}
 	}
 	x->served_ns = now_ns;
+	x->opened_ns = now_ns;
 	return 0;
 }
 
@@ -468,14 +496,6 @@ struct exchange *exchange_open(const struct exchange_options *options,
 	}
 	exchange_tell_all(x, 0);
 	return x;
-}
-
-static bool all_are_here(const struct exchange *x)
-{
-	for (unsigned node = 0; node < exchange_node_count(x); node++)
-		if (node != exchange_own(x) && !x->peers[node].heard)
-			return false;
-	return true;
 }
 
 int exchange_join(struct exchange *x, struct failure *failure)

@@ -112,6 +112,7 @@ struct exchange {
 	uint32_t phase_wanted; /* that all, or rank 0, must come to; 0: none */
 	uint32_t busy_ms;      /* to be said once */
 	uint64_t window_bytes;
+	uint64_t opened_ns;
 	uint64_t served_ns; /* when we last looked */
 	uint64_t ask_ns;    /* first repetition of a question */
 
