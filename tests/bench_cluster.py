@@ -26,7 +26,9 @@ PLACES: as of bench_files.py.
 ENVIRONMENT
   BENCH_ONLY    words; only scenarios whose PLACE/NAME holds one of them
 
-All samples, each rank's phases of the last round, and a description of the
+Below each row: medians over the rounds, of phases the ranks' median of each.
+
+All samples, what each rank has said in the last round, and a description of the
 machine go to results/bench-DATE-cluster-LABEL.json; to build/ instead when not
 everything was run, or in 5 rounds or fewer.
 """
@@ -60,12 +62,18 @@ NODES = 16
 PLACE_BYTES = 1 << 30
 
 
+# Of each rank; they follow each other.
+PHASES = ("open", "join", "bucket", "arrange", "exchange", "order", "finish",
+          "meet", "commit")
+
+
 class Job(Contestant):
     """A cluster sort through blinksh."""
 
     def __init__(self, cluster, place, ranks, *options, name=None):
         self.place, self.ranks = place, ranks
         self.client_ns, self.report = [], None
+        self.phases_ns = {phase: [] for phase in PHASES}
         command = [
             program("blinksh"), "--json", "-w", cluster.first(ranks), "--",
             program("blinksort"), "--cluster", "--json", *options,
@@ -85,8 +93,12 @@ class Job(Contestant):
         super().run(spawner, output, counted)
         report = json.loads(spawner.output.read_text(encoding="utf-8"))
         self.report = json.loads(report["nodes"][0]["stdout"])
-        if counted:
-            self.client_ns.append(report["whole_ns"])
+        if not counted:
+            return
+        self.client_ns.append(report["whole_ns"])
+        for phase, samples in self.phases_ns.items():
+            samples.append(statistics.median(
+                rank[f"{phase}_ns"] for rank in self.report["ranks"]))
 
     def check_outputs(self, _output):
         """Byte for byte what one process makes of it."""
@@ -179,18 +191,6 @@ def contests():
     return table
 
 
-# Of each rank; they follow each other.
-PHASES = ("open", "join", "bucket", "arrange", "exchange", "order", "finish",
-          "meet", "commit")
-
-
-def phases(job):
-    """Of the last round: the ranks' medians, in ns."""
-    return {name: statistics.median(rank[f"{name}_ns"]
-                                    for rank in job.report["ranks"])
-            for name in PHASES}
-
-
 class Bench:
     """The run: what was measured, skipped and failed."""
 
@@ -212,7 +212,7 @@ class Bench:
         result = summary(contestants)
         for shown, contestant in zip(result["contestants"], contestants):
             shown["elapsed_ns"] = contestant.elapsed_ns
-            for key in ("client_ns", "exchange_ns", "report"):
+            for key in ("client_ns", "phases_ns", "exchange_ns", "report"):
                 if getattr(contestant, key, None):
                     shown[key] = getattr(contestant, key)
         self.results.append({"name": name, "place": place.name,
@@ -225,7 +225,8 @@ class Bench:
     def explain(contestants):
         job, other = contestants
         parts = [f"client {ms(statistics.median(job.client_ns))}"]
-        parts += [f"{name} {ms(ns)}" for name, ns in phases(job).items()]
+        parts += [f"{phase} {ms(statistics.median(samples))}"
+                  for phase, samples in job.phases_ns.items()]
         if isinstance(other, Mpi):
             parts.append("its exchange alone "
                          f"{ms(statistics.median(other.exchange_ns))}")

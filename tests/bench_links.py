@@ -40,7 +40,7 @@ FRAME_BYTES = 1514
 PAYLOAD_BYTES = {"tcp": 1448}
 PAYLOAD_BYTES_UDP = 1440
 HEADING = (f"{'nodes':>5} {'Mbit/s':>6}  {'':12}{'exchange':>8} {'min':>6} "
-           f"{'link':>6} {'ratio':>6} {'dropped':>8}\n"
+           f"{'link':>6} {'ratio':>6} {'dropped':>8} {'resent':>7}\n"
            f"{'':5} {'':6}  {'':12}{'ms':>8} {'ms':>6} {'ms':>6}")
 
 
@@ -84,24 +84,36 @@ def exchange_of(report):
     return max(ends) - min(begins)
 
 
-class Sorter:
+class Competitor:
+    """What is measured of one."""
+
+    def __init__(self, name, resent):
+        self.name = name
+        self.samples_ms, self.drops, self.resent = [], 0, resent
+
+
+class Sorter(Competitor):
     """One of blinksort's schedules."""
 
     def __init__(self, name, folder):
-        self.name, self.folder = name, folder
+        super().__init__(name, resent=0)
+        self.folder = folder
 
     def exchange_ns(self, cluster):
         report = ask(cluster, program("blinksort"), "--cluster", "--json",
                      f"--schedule={self.name}", f"{self.folder}/in.%r",
                      "-o", f"{self.folder}/out.%r")
-        return exchange_of(json.loads(report["nodes"][0]["stdout"]))
+        said = json.loads(report["nodes"][0]["stdout"])
+        self.resent += sum(rank["resent_datagrams"] for rank in said["ranks"])
+        return exchange_of(said)
 
 
-class Baseline:
+class Baseline(Competitor):
     """exchange_baseline, which says when it began and ended."""
 
     def __init__(self, name, built):
-        self.name, self.built = name, built
+        super().__init__(name, resent=None)
+        self.built = built
 
     def exchange_ns(self, cluster):
         hosts = [host.rsplit(":", 1)[0] for host in cluster.hosts]
@@ -137,21 +149,30 @@ def measure(nodes, mbit, queue_kib, rounds, built):
         make_inputs(folder, nodes)
         competitors = [Sorter(name, folder) for name in SCHEDULES] + [
             Baseline(name, built) for name in BASELINES]
-        samples = {one.name: [] for one in competitors}
-        drops = {one.name: 0 for one in competitors}
         for number in range(rounds + 1):
             for one in competitors:
-                before = dropped(nodes, cluster)
-                ns = one.exchange_ns(cluster)
-                if number > 0:
-                    samples[one.name].append(ns / 1e6)
-                    drops[one.name] += dropped(nodes, cluster) - before
-    for name, times in samples.items():
-        own_ms = link_ms(name, nodes, mbit)
-        median = statistics.median(times)
-        print(f"{nodes:5} {mbit:6}  {name:12}{median:8.0f} {min(times):6.0f} "
-              f"{own_ms:6.0f} {median / own_ms:6.2f} "
-              f"{drops[name] / rounds:8.0f}", flush=True)
+                run_once(one, nodes, cluster, counted=number > 0)
+    for one in competitors:
+        print(row(one, nodes, mbit, rounds), flush=True)
+
+
+def run_once(one, nodes, cluster, counted):
+    drops, resent = dropped(nodes, cluster), one.resent
+    ns = one.exchange_ns(cluster)
+    if counted:
+        one.samples_ms.append(ns / 1e6)
+        one.drops += dropped(nodes, cluster) - drops
+    else:
+        one.resent = resent
+
+
+def row(one, nodes, mbit, rounds):
+    own_ms = link_ms(one.name, nodes, mbit)
+    median = statistics.median(one.samples_ms)
+    resent = "" if one.resent is None else f"{one.resent / rounds:8.0f}"
+    return (f"{nodes:5} {mbit:6}  {one.name:12}{median:8.0f} "
+            f"{min(one.samples_ms):6.0f} {own_ms:6.0f} {median / own_ms:6.2f} "
+            f"{one.drops / rounds:8.0f}{resent}")
 
 
 def links(text):
@@ -174,8 +195,8 @@ def main():
           flush=True)
     try:
         built = compile_baseline()
-        # About half a second each, and what two CPUs can move.
-        for nodes, mbit in options.nodes or ((4, 300), (8, 200), (16, 100)):
+        # So slow that two CPUs can do what all nodes and the switch do.
+        for nodes, mbit in options.nodes or ((4, 200), (8, 100), (16, 50)):
             measure(nodes, mbit, options.queue, options.rounds, built)
     except (Skip, Failed) as reason:
         sys.exit(f"bench_links.py: {reason}")

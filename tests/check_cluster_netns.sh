@@ -304,6 +304,22 @@ case_link_cut()
 	expect_nothing_left
 }
 
+# The switch's queues drop what senders do not keep apart: whole runs of packets,
+# and the last ones of a message, too.
+case_overrun()
+{
+	local round
+
+	cat "$INPUTS"/out.? >want
+	cp "$INPUTS"/in.? .
+	for ((round = 0; round < rounds; round++)); do
+		expect_cluster "$RANKS" want --schedule=all-at-once
+		expect_cluster "$RANKS" want --schedule=windowed
+	done
+	tc -s qdisc show | grep -A1 "dev bl$net-" |
+		grep -q 'dropped [1-9]' || fail "nothing was dropped"
+}
+
 # A whole job, to know how long one takes and what comes of it
 measure_job()
 {
@@ -331,8 +347,9 @@ check_faults()
 {
 	local how
 
-	# So slow that the exchange is most of the job.
-	if ! up_netns --rate=100; then
+	# So slow that the exchange is most of the job; a queue that overflows
+	# even when two send to one.
+	if ! up_netns --rate=100 --queue=32; then
 		skip faults "$(tail -n 1 "$SCRATCH/cluster.log")"
 		return
 	fi
@@ -340,6 +357,7 @@ check_faults()
 	check rate measure_job
 	[ -f "$SCRATCH/job_ms" ] || return 0
 	INPUTS=$SCRATCH/inputs job_ms=$(<"$SCRATCH/job_ms")
+	check overrun case_overrun
 	check absent case_absent
 	for how in killed stopped; do
 		check "$how" case_gone "$how"
