@@ -10,8 +10,6 @@
 
 enum action { ACTION_PASS, ACTION_ORDER, ACTION_STOP, ACTIONS };
 
-enum phase { PHASE_WRITTEN = 1, PHASE_NAMED };
-
 static struct sorter_result *sort_result(const struct cluster *cluster)
 {
 	return &cluster->result->sort;
@@ -240,8 +238,8 @@ static int commit(struct cluster *cluster)
 	cluster_add_ns(cluster, CLUSTER_FINISH_NS, begin_ns);
 	begin_ns = clock_now_ns();
 	if (error == 0)
-		error = exchange_barrier(cluster->exchange, PHASE_WRITTEN, NULL,
-					 0, cluster->failure);
+		error = exchange_barrier(cluster->exchange, CLUSTER_WRITTEN,
+					 NULL, 0, cluster->failure);
 	cluster_add_ns(cluster, CLUSTER_MEET_NS, begin_ns);
 	begin_ns = clock_now_ns();
 	sort_result(cluster)->ordered_ns = begin_ns;
@@ -268,7 +266,7 @@ static int agree_on_end(struct cluster *cluster)
 	fill_result(cluster);
 	cluster_report_encode(&cluster->result->reports[cluster->rank.rank],
 			      bytes);
-	error = exchange_barrier(cluster->exchange, PHASE_NAMED, bytes,
+	error = exchange_barrier(cluster->exchange, CLUSTER_NAMED, bytes,
 				 sizeof(bytes), cluster->failure);
 	if (error) {
 		output_withdraw(&cluster->sorter.output);

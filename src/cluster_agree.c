@@ -1,5 +1,6 @@
 #include "cluster_agree.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 #include "plan.h"
@@ -70,46 +71,44 @@ struct peer {
 	const struct cluster_hello *hello;
 };
 
-static int differs(const struct peer *peer, const char *what, uint64_t theirs,
-		   uint64_t ours, struct failure *failure)
+static int differs(const struct peer *peer, unsigned own, const char *what,
+		   uint64_t theirs, uint64_t ours, struct failure *failure)
 {
 	return failure_set(failure, EXIT_USAGE, NULL, 0,
-			   "rank %u (%.80s) has %s %" PRIu64
-			   ", we have %" PRIu64,
-			   peer->rank, peer->name, what, theirs, ours);
+			   "rank %u (%.80s) has a %s of %" PRIu64
+			   ", rank %u of %" PRIu64,
+			   peer->rank, peer->name, what, theirs, own, ours);
 }
 
-static int differs_in_name(const struct peer *peer, const char *what,
-			   struct failure *failure)
+static int differs_in_name(const struct peer *peer, unsigned own,
+			   const char *option, struct failure *failure)
 {
 	return failure_set(failure, EXIT_USAGE, NULL, 0,
-			   "rank %u (%.80s) has another --%s than we have",
-			   peer->rank, peer->name, what);
+			   "rank %u (%.80s) has another --%s than rank %u",
+			   peer->rank, peer->name, option, own);
 }
 
-static int compare(const struct peer *peer, const struct cluster_hello *own,
+static int compare(const struct peer *peer, const struct peer *own,
 		   struct failure *failure)
 {
-	const struct cluster_hello *hello = peer->hello;
+	const struct record_shape *theirs = &peer->hello->shape;
+	const struct record_shape *ours = &own->hello->shape;
 
-	/* Its input is at fault; the failure that says so is on its way. */
-	if (hello->shape.size == 0)
-		return 0;
-	if (hello->shape.size != own->shape.size)
-		return differs(peer, "a record size of", hello->shape.size,
-			       own->shape.size, failure);
-	if (hello->shape.key_offset != own->shape.key_offset)
-		return differs(peer, "a key offset of", hello->shape.key_offset,
-			       own->shape.key_offset, failure);
-	if (hello->shape.key_length != own->shape.key_length)
-		return differs(peer, "a key length of", hello->shape.key_length,
-			       own->shape.key_length, failure);
-	if (hello->wanted != own->wanted)
-		return differs_in_name(peer, "splitters", failure);
-	if (hello->traces != own->traces)
-		return differs_in_name(peer, "trace", failure);
-	if (hello->schedule != own->schedule)
-		return differs_in_name(peer, "schedule", failure);
+	if (theirs->size != ours->size)
+		return differs(peer, own->rank, "record size", theirs->size,
+			       ours->size, failure);
+	if (theirs->key_offset != ours->key_offset)
+		return differs(peer, own->rank, "key offset",
+			       theirs->key_offset, ours->key_offset, failure);
+	if (theirs->key_length != ours->key_length)
+		return differs(peer, own->rank, "key length",
+			       theirs->key_length, ours->key_length, failure);
+	if (peer->hello->wanted != own->hello->wanted)
+		return differs_in_name(peer, own->rank, "splitters", failure);
+	if (peer->hello->traces != own->hello->traces)
+		return differs_in_name(peer, own->rank, "trace", failure);
+	if (peer->hello->schedule != own->hello->schedule)
+		return differs_in_name(peer, own->rank, "schedule", failure);
 	return 0;
 }
 
@@ -140,13 +139,15 @@ int cluster_agree(struct cluster_agreement *agreement,
 		  unsigned own, const char *const *names,
 		  struct failure *failure)
 {
+	const struct peer self = { own, names[own], &hellos[own] };
 	enum splitters_kind wanted = hellos[own].wanted;
 	bool even;
 
+	assert(node_count > 0);
 	*agreement = (struct cluster_agreement){ .traces = hellos[0].traces };
 	for (unsigned i = 0; i < node_count; i++) {
-		struct peer peer = { i, names[i], &hellos[i] };
-		int error = compare(&peer, &hellos[own], failure);
+		const struct peer peer = { i, names[i], &hellos[i] };
+		int error = compare(&peer, &self, failure);
 
 		if (error)
 			return error;
@@ -177,6 +178,7 @@ bool cluster_is_skewed(const uint64_t *node_records, unsigned node_count)
 {
 	uint64_t whole = 0, part;
 
+	assert(node_count > 0);
 	for (unsigned i = 0; i < node_count; i++)
 		whole += node_records[i];
 	part = whole / node_count;

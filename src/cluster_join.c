@@ -64,8 +64,10 @@ static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 	return 0;
 }
 
-static int open_exchange(struct cluster *cluster,
-			 const struct cluster_hello *hello)
+/* Without a hello: an empty one, of a rank that has failed already. */
+static struct exchange *open_exchange(struct cluster *cluster,
+				      const struct cluster_hello *hello,
+				      struct failure *failure)
 {
 	const struct cluster_config *config = cluster->config;
 	const struct sorter *sorter = &cluster->sorter;
@@ -82,16 +84,28 @@ static int open_exchange(struct cluster *cluster,
 		.digests =
 			cluster->rank.machine_count < cluster->rank.node_count,
 		.hello = bytes,
-		.hello_bytes = sizeof(bytes),
+		.hello_bytes = hello ? sizeof(bytes) : 0,
 		.lane = &cluster->sorter.members[0].lane,
 	};
 
 	options.spins = (uint64_t)cluster->rank.machine_count *
 				sorter->team.member_count <=
 			sorter->topology.cpu_count;
-	cluster_hello_encode(hello, bytes);
-	cluster->exchange = exchange_open(&options, cluster->failure);
-	return cluster->exchange ? 0 : -ECONNREFUSED;
+	if (hello)
+		cluster_hello_encode(hello, bytes);
+	return exchange_open(&options, failure);
+}
+
+/* Why it has failed is on its way. */
+static int hear_of_failure(struct cluster *cluster, unsigned node)
+{
+	int error = exchange_barrier(cluster->exchange, CLUSTER_WRITTEN, NULL,
+				     0, cluster->failure);
+
+	return error ? error
+		     : failure_set(cluster->failure, EXIT_PEER, NULL, 0,
+				   "rank %u (%.80s) has nothing to say", node,
+				   cluster->rank.names[node]);
 }
 
 static int hear_hellos(struct cluster *cluster)
@@ -103,6 +117,8 @@ static int hear_hellos(struct cluster *cluster)
 		const void *hello =
 			exchange_hello(cluster->exchange, i, &bytes);
 
+		if (bytes == 0)
+			return hear_of_failure(cluster, i);
 		if (!cluster_hello_decode(&cluster->hellos[i], hello, bytes))
 			return failure_set(cluster->failure, EXIT_USAGE, NULL,
 					   0,
@@ -141,22 +157,20 @@ int cluster_join(struct cluster *cluster)
  * to the others, too, so that they need not wait. */
 int cluster_open(struct cluster *cluster)
 {
-	struct cluster_hello hello = { 0 };
-	struct failure failure = { .status = EXIT_DONE };
-	int input_error = open_input(cluster, &hello);
-	int error;
+	struct cluster_hello hello;
+	int error = open_input(cluster, &hello);
 
-	if (input_error)
-		failure = *cluster->failure;
-	error = input_error ? 0 : start_team(cluster);
-	if (error)
+	if (error == 0)
+		error = start_team(cluster);
+	if (error) {
+		struct failure failure;
+
+		cluster->exchange = open_exchange(cluster, NULL, &failure);
 		return error;
-	error = open_exchange(cluster, &hello);
-	if (input_error) {
-		*cluster->failure = failure;
-		return input_error;
 	}
-	if (error)
-		team_dismiss(&cluster->sorter.team);
-	return error;
+	cluster->exchange = open_exchange(cluster, &hello, cluster->failure);
+	if (cluster->exchange)
+		return 0;
+	team_dismiss(&cluster->sorter.team);
+	return -ECONNREFUSED;
 }

@@ -40,6 +40,9 @@ struct cluster_source {
 	uint32_t complete_count; /* of these buckets */
 };
 
+/* Phases of the exchange that all ranks must come to. */
+enum cluster_phase { CLUSTER_WRITTEN = 1, CLUSTER_NAMED };
+
 struct cluster {
 	struct sorter sorter;
 	const struct cluster_config *config;

@@ -1,0 +1,275 @@
+/*
+ * test_cluster_agree.c - what follows from what ranks say of themselves
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cluster_agree.h"
+#include "cluster_report.h"
+#include "plan.h"
+
+#define NODES 5
+
+static const char *const names[NODES] = { "a", "b", "c", "d", "e" };
+
+static const struct cluster_hello usual = {
+	.shape = { .size = 100, .key_offset = 0, .key_length = 10 },
+	.record_count = 1000000,
+	.wanted = SPLITTERS_AUTO,
+	.looked = SPLITTERS_STATIC_95,
+	.even = true,
+};
+
+static void fill(struct cluster_hello *hellos)
+{
+	for (unsigned i = 0; i < NODES; i++)
+		hellos[i] = usual;
+}
+
+static struct cluster_agreement agree(const struct cluster_hello *hellos,
+				      unsigned own)
+{
+	struct cluster_agreement agreement;
+	struct failure failure;
+
+	assert_int_equal(
+		cluster_agree(&agreement, hellos, NODES, own, names, &failure),
+		0);
+	return agreement;
+}
+
+static void check_refused(const struct cluster_hello *hellos, unsigned own,
+			  const char *why)
+{
+	struct cluster_agreement agreement;
+	struct failure failure;
+
+	assert_int_equal(
+		cluster_agree(&agreement, hellos, NODES, own, names, &failure),
+		-EINVAL);
+	assert_int_equal(failure.status, EXIT_USAGE);
+	assert_non_null(strstr(failure.why, why));
+}
+
+static void cluster_hello__comes_back(void **state)
+{
+	const struct cluster_hello hello = {
+		.shape = { .size = 1 << 24, .key_offset = 77, .key_length = 9 },
+		.record_count = 0x123456789abc,
+		.wanted = SPLITTERS_SAMPLED,
+		.looked = SPLITTERS_STATIC_256,
+		.even = true,
+		.schedule = 2,
+	};
+	uint8_t bytes[CLUSTER_HELLO_BYTES];
+	struct cluster_hello back;
+
+	(void)state;
+	cluster_hello_encode(&hello, bytes);
+	assert_true(cluster_hello_decode(&back, bytes, sizeof(bytes)));
+	assert_int_equal(back.shape.size, hello.shape.size);
+	assert_int_equal(back.shape.key_offset, hello.shape.key_offset);
+	assert_int_equal(back.shape.key_length, hello.shape.key_length);
+	assert_int_equal(back.record_count, hello.record_count);
+	assert_int_equal(back.wanted, hello.wanted);
+	assert_int_equal(back.looked, hello.looked);
+	assert_int_equal(back.even, hello.even);
+	assert_int_equal(back.schedule, hello.schedule);
+}
+
+static void cluster_hello__strange_ones(void **state)
+{
+	uint8_t bytes[CLUSTER_HELLO_BYTES + 1] = { 0 };
+	struct cluster_hello back;
+
+	(void)state;
+	cluster_hello_encode(&usual, bytes);
+	assert_false(
+		cluster_hello_decode(&back, bytes, CLUSTER_HELLO_BYTES - 1));
+	assert_false(
+		cluster_hello_decode(&back, bytes, CLUSTER_HELLO_BYTES + 1));
+	assert_false(cluster_hello_decode(&back, bytes, 0));
+	bytes[0]++; /* version */
+	assert_false(cluster_hello_decode(&back, bytes, CLUSTER_HELLO_BYTES));
+	bytes[0]--;
+	bytes[8 * 5] = 99; /* wanted */
+	assert_false(cluster_hello_decode(&back, bytes, CLUSTER_HELLO_BYTES));
+	bytes[8 * 5] = 0;
+	memset(bytes + 8 * 4, 0xff, 8); /* record_count */
+	assert_false(cluster_hello_decode(&back, bytes, CLUSTER_HELLO_BYTES));
+}
+
+static void cluster_agree__who_differs_is_named(void **state)
+{
+	struct cluster_hello hellos[NODES];
+
+	(void)state;
+	fill(hellos);
+	hellos[3].shape.size = 50;
+	check_refused(hellos, 0,
+		      "rank 3 (d) has a record size of 50, rank 0 "
+		      "of 100");
+	check_refused(hellos, 3, "rank 0 (a)");
+	fill(hellos);
+	hellos[1].shape.key_offset = 1;
+	check_refused(hellos, 0, "rank 1 (b) has a key offset of 1");
+	fill(hellos);
+	hellos[1].shape.key_length = 9;
+	check_refused(hellos, 2, "rank 1 (b) has a key length of 9");
+	fill(hellos);
+	hellos[4].wanted = SPLITTERS_STATIC;
+	check_refused(hellos, 0, "rank 4 (e) has another --splitters");
+	fill(hellos);
+	hellos[4].schedule = 1;
+	check_refused(hellos, 0, "rank 4 (e) has another --schedule");
+}
+
+static void cluster_agree__counts(void **state)
+{
+	struct cluster_hello hellos[NODES];
+
+	(void)state;
+	fill(hellos);
+	for (unsigned i = 0; i < NODES; i++)
+		hellos[i].record_count = (uint64_t)1 << (4 * i);
+	for (unsigned own = 0; own < NODES; own++) {
+		struct cluster_agreement agreement = agree(hellos, own);
+		uint64_t below = ((uint64_t)1 << (4 * own)) - 1;
+
+		assert_int_equal(agreement.whole_count, 0x11111);
+		assert_int_equal(agreement.lower_count, below & 0x11111);
+		assert_int_equal(agreement.higher_count,
+				 0x11111 & ~(below | (uint64_t)1 << (4 * own)));
+	}
+}
+
+/* All ranks must come to the same. */
+static void cluster_agree__kinds(void **state)
+{
+	struct cluster_hello hellos[NODES];
+
+	(void)state;
+	fill(hellos);
+	assert_int_equal(agree(hellos, 1).kind, SPLITTERS_STATIC_95);
+	assert_true(agree(hellos, 1).may_sample);
+	for (unsigned i = 0; i < NODES; i++)
+		hellos[i].looked = SPLITTERS_STATIC_256;
+	assert_int_equal(agree(hellos, 1).kind, SPLITTERS_STATIC_256);
+	hellos[2].even = false;
+	for (unsigned own = 0; own < NODES; own++)
+		assert_int_equal(agree(hellos, own).kind, SPLITTERS_SAMPLED);
+	/* Who has no records has no say. */
+	hellos[2].record_count = 0;
+	assert_int_equal(agree(hellos, 1).kind, SPLITTERS_STATIC_256);
+	/* Characters here and bytes there. */
+	hellos[3].looked = SPLITTERS_STATIC_95;
+	assert_int_equal(agree(hellos, 1).kind, SPLITTERS_SAMPLED);
+	for (unsigned i = 0; i < NODES; i++)
+		hellos[i].wanted = SPLITTERS_STATIC;
+	assert_int_equal(agree(hellos, 1).kind, SPLITTERS_STATIC_256);
+	assert_false(agree(hellos, 1).may_sample);
+	for (unsigned i = 0; i < NODES; i++)
+		hellos[i].wanted = SPLITTERS_SAMPLED;
+	assert_int_equal(agree(hellos, 1).kind, SPLITTERS_SAMPLED);
+	/* There is nothing to sample. */
+	for (unsigned i = 0; i < NODES; i++)
+		hellos[i].record_count = 0;
+	assert_int_equal(agree(hellos, 1).kind, SPLITTERS_STATIC_256);
+}
+
+/* At least one for each node, and as many for each; never too many. */
+static void cluster_agree__buckets(void **state)
+{
+	static const uint64_t counts[] = { 0, 1, 599, 1000, 100000, 1 << 30 };
+	struct cluster_hello hellos[NODES];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+		struct cluster_agreement agreement;
+
+		fill(hellos);
+		for (unsigned k = 0; k < NODES; k++)
+			hellos[k].record_count = counts[i];
+		agreement = agree(hellos, 0);
+		assert_true(agreement.static_buckets >= NODES);
+		assert_int_equal(agreement.static_buckets % NODES, 0);
+		assert_true(agreement.static_buckets <=
+			    plan_buckets(UINT64_MAX));
+		assert_true(agreement.sampled_splitters >= 64 * NODES);
+		assert_true(agreement.sampled_splitters <= SPLITTERS_MAX);
+	}
+	assert_int_equal(agree(hellos, 0).sampled_splitters, SPLITTERS_MAX);
+}
+
+static void cluster_is_skewed__what_chance_does_not_bring(void **state)
+{
+	uint64_t few[] = { 0, 0, 0, 900 };
+	uint64_t even[] = { 1000000, 1003000, 997000, 1000000 };
+	uint64_t skewed[] = { 1000000, 1150000, 850000, 1000000 };
+	uint64_t one[] = { 0, 1000000, 0, 0 };
+	uint64_t none[] = { 0, 0, 0, 0 };
+	uint64_t less[] = { 1010000, 1010000, 1010000, 0 };
+
+	(void)state;
+	assert_false(cluster_is_skewed(few, 4));
+	assert_false(cluster_is_skewed(even, 4));
+	assert_true(cluster_is_skewed(skewed, 4));
+	assert_true(cluster_is_skewed(one, 4));
+	assert_false(cluster_is_skewed(none, 4));
+	assert_true(cluster_is_skewed(less, 4));
+	assert_false(cluster_is_skewed(one + 1, 1));
+}
+
+static void cluster_report__comes_back(void **state)
+{
+	uint8_t bytes[CLUSTER_REPORT_BYTES];
+	struct cluster_report report, back;
+
+	(void)state;
+	for (unsigned i = 0; i < CLUSTER_FIGURES; i++)
+		report.figures[i] = 0x0123456789abcdef * (i + 1);
+	cluster_report_encode(&report, bytes);
+	cluster_report_decode(&back, bytes, sizeof(bytes));
+	assert_memory_equal(&back, &report, sizeof(report));
+	/* Of an older version: what it does not know. */
+	cluster_report_decode(&back, bytes, 8 * 3 + 5);
+	assert_memory_equal(&back, &report, 8 * 3);
+	for (unsigned i = 3; i < CLUSTER_FIGURES; i++)
+		assert_int_equal(back.figures[i], 0);
+	cluster_report_decode(&back, NULL, 0);
+	assert_int_equal(back.figures[0], 0);
+}
+
+static void cluster_figure_name__all_but_a_few(void **state)
+{
+	unsigned nameless = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < CLUSTER_FIGURES; i++)
+		nameless += !cluster_figure_name((enum cluster_figure)i);
+	/* The sum's halves, and the clock's two. */
+	assert_int_equal(nameless, 4);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(cluster_hello__comes_back),
+		cmocka_unit_test(cluster_hello__strange_ones),
+		cmocka_unit_test(cluster_agree__who_differs_is_named),
+		cmocka_unit_test(cluster_agree__counts),
+		cmocka_unit_test(cluster_agree__kinds),
+		cmocka_unit_test(cluster_agree__buckets),
+		cmocka_unit_test(cluster_is_skewed__what_chance_does_not_bring),
+		cmocka_unit_test(cluster_report__comes_back),
+		cmocka_unit_test(cluster_figure_name__all_but_a_few),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
