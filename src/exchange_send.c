@@ -252,7 +252,9 @@ bool exchange_send_some(struct exchange *x, uint64_t now_ns)
 	int sent;
 
 	x->blocked = false;
-	if (!x->prepared || (!x->batch.active && !fill_next(x, now_ns)))
+	/* Between collectives all have what they were sent. */
+	if (!x->collective || !x->prepared ||
+	    (!x->batch.active && !fill_next(x, now_ns)))
 		return false;
 	begin_ns = x->options.lane ? trace_begin(x->options.lane) : 0;
 	sent = send_batch(x);
