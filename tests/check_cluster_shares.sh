@@ -117,6 +117,8 @@ case_equal_keys()
 		[ "$(stat -c %s "out.$rank")" = $((COUNT * 100 / 4)) ] ||
 			fail "share $rank: $(stat -c %s "out.$rank") bytes"
 	done
+	# Nobody else may take the pieces of a rank's input out of order.
+	expect_ranks 4 all-equal --splitters=static --threads=3 --io=mmap
 }
 
 # Records that a look finds evenly spread, though most lie in one part: shares
