@@ -61,7 +61,9 @@ static const char usage[] =
 	"      --key-file=FILE       the cluster's key, as of blinkd\n"
 	"      --job=NAME            tells runs apart that use the same key\n"
 	"      --schedule=KIND       rounds, all-at-once or windowed (rounds)\n"
-	"      --transport=udp       how bytes travel\n"
+	"      --transport=KIND      udp, shm (ranks of one machine read each "
+	"other's\n"
+	"                            input) or auto (udp)\n"
 	"      --port=P              of rank 0 (from the job)\n"
 	"      --payload=BYTES       of a datagram (what the path allows)\n"
 	"      --plain               one datagram with each system call\n"
@@ -252,7 +254,7 @@ static void schedule_option(struct options *options, const char *text)
 static bool set_cluster_option(struct options *options, int option,
 			       const char *name)
 {
-	static const char *const transports[] = { "udp" };
+	static const char *const transports[] = { "udp", "shm", "auto" };
 	struct cluster_config *cluster = &options->cluster;
 
 	switch (option) {
@@ -277,8 +279,8 @@ static bool set_cluster_option(struct options *options, int option,
 		schedule_option(options, optarg);
 		break;
 	case OPTION_TRANSPORT:
-		choice_option("transport", optarg, transports,
-			      ARRAY_LEN(transports));
+		cluster->transport = (enum cluster_transport)choice_option(
+			"transport", optarg, transports, ARRAY_LEN(transports));
 		break;
 	case OPTION_PORT:
 		cluster->port =

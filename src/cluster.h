@@ -21,6 +21,7 @@
 #ifndef CLUSTER_H
 #define CLUSTER_H
 
+#include "cluster_agree.h"
 #include "cluster_report.h"
 #include "exchange.h"
 #include "rank.h"
@@ -29,6 +30,7 @@
 struct cluster_config {
 	struct rank_options rank;
 	enum exchange_schedule schedule;
+	enum cluster_transport transport;
 	bool plain;
 	uint16_t port;
 	uint32_t payload_bytes;
@@ -40,6 +42,7 @@ struct cluster_result {
 	struct sorter_result sort; /* of this rank's share */
 	unsigned rank, node_count;
 	uint32_t payload_bytes; /* of a datagram */
+	enum cluster_transport transport;
 	/* On rank 0 of all ranks, else only our own. */
 	struct cluster_report reports[RANK_NODES_MAX];
 };

@@ -1,6 +1,7 @@
 #include "cluster_agree.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 
 #include "plan.h"
@@ -28,6 +29,11 @@ void cluster_hello_encode(const struct cluster_hello *hello,
 		hello->even,
 		hello->schedule,
 		hello->traces,
+		(uint64_t)hello->transport,
+		hello->machine,
+		hello->process,
+		hello->input_fd,
+		hello->slot_count,
 	};
 
 	_Static_assert(sizeof(words) == CLUSTER_HELLO_BYTES, "all of them");
@@ -56,10 +62,16 @@ bool cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
 		.even = words[7] != 0,
 		.schedule = (uint32_t)words[8],
 		.traces = words[9] != 0,
+		.transport = (enum cluster_transport)words[10],
+		.machine = words[11],
+		.process = words[12],
+		.input_fd = words[13],
+		.slot_count = words[14],
 	};
 	/* No sum of them wraps. */
 	return words[0] == VERSION && hello->record_count <= UINT64_MAX >> 8 &&
-	       words[5] <= SPLITTERS_SAMPLED && words[6] <= SPLITTERS_SAMPLED;
+	       words[5] <= SPLITTERS_SAMPLED && words[6] <= SPLITTERS_SAMPLED &&
+	       words[10] <= CLUSTER_AUTO;
 }
 
 /* --- agreeing --------------------------------------------------------------
@@ -105,6 +117,8 @@ static int compare(const struct peer *peer, const struct peer *own,
 			       theirs->key_length, ours->key_length, failure);
 	if (peer->hello->wanted != own->hello->wanted)
 		return differs_in_name(peer, own->rank, "splitters", failure);
+	if (peer->hello->transport != own->hello->transport)
+		return differs_in_name(peer, own->rank, "transport", failure);
 	if (peer->hello->traces != own->hello->traces)
 		return differs_in_name(peer, own->rank, "trace", failure);
 	if (peer->hello->schedule != own->hello->schedule)
@@ -134,6 +148,38 @@ static enum splitters_kind static_kind(const struct cluster_hello *hellos,
 	return any && ascii ? SPLITTERS_STATIC_95 : SPLITTERS_STATIC_256;
 }
 
+/* All on one machine, as one user, with inputs that can be mapped; else whose
+ * is not: node_count if all are. */
+static unsigned who_does_not_share(const struct cluster_hello *hellos,
+				   unsigned node_count)
+{
+	for (unsigned i = 0; i < node_count; i++)
+		if (hellos[i].machine == 0 ||
+		    hellos[i].machine != hellos[0].machine)
+			return i;
+	return node_count;
+}
+
+static int agree_on_transport(struct cluster_agreement *agreement,
+			      const struct cluster_hello *hellos,
+			      unsigned node_count, const char *const *names,
+			      struct failure *failure)
+{
+	unsigned node = who_does_not_share(hellos, node_count);
+
+	agreement->transport = CLUSTER_UDP;
+	if (hellos[0].transport == CLUSTER_UDP)
+		return 0;
+	if (node == node_count)
+		agreement->transport = CLUSTER_SHM;
+	else if (hellos[0].transport == CLUSTER_SHM)
+		return failure_set(failure, EXIT_USAGE, NULL, 0,
+				   "--transport=shm: rank %u (%.80s) has no "
+				   "mapped file on this machine as its input",
+				   node, names[node]);
+	return 0;
+}
+
 int cluster_agree(struct cluster_agreement *agreement,
 		  const struct cluster_hello *hellos, unsigned node_count,
 		  unsigned own, const char *const *names,
@@ -157,6 +203,9 @@ int cluster_agree(struct cluster_agreement *agreement,
 		if (i > own)
 			agreement->higher_count += hellos[i].record_count;
 	}
+	if (agree_on_transport(agreement, hellos, node_count, names, failure) <
+	    0)
+		return -EINVAL;
 	agreement->kind = static_kind(hellos, node_count, &even);
 	agreement->may_sample = wanted == SPLITTERS_AUTO;
 	if (agreement->whole_count > 0 && (wanted == SPLITTERS_SAMPLED ||

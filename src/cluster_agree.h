@@ -16,6 +16,13 @@
 #include "record.h"
 #include "splitters.h"
 
+/* How records get from rank to rank. */
+enum cluster_transport {
+	CLUSTER_UDP,
+	CLUSTER_SHM, /* they do not: who sorts them reads them where they are */
+	CLUSTER_AUTO, /* SHM if all ranks can */
+};
+
 struct cluster_hello {
 	struct record_shape shape;
 	uint64_t record_count;
@@ -25,10 +32,17 @@ struct cluster_hello {
 	bool even;
 	uint32_t schedule; /* enum exchange_schedule */
 	bool traces;
+	/* For who shares our memory: where, by what name there, and how the
+	 * input is to be found (cluster_shm.h).  machine 0: it cannot be. */
+	enum cluster_transport transport;
+	uint64_t machine;
+	uint64_t process;
+	uint64_t input_fd;
+	uint64_t slot_count; /* of the input */
 };
 
 /* Little-endian words: a version, and the fields above in their order. */
-#define CLUSTER_HELLO_BYTES (8 * 10)
+#define CLUSTER_HELLO_BYTES (8 * 15)
 
 void cluster_hello_encode(const struct cluster_hello *hello,
 			  uint8_t bytes[CLUSTER_HELLO_BYTES]);
@@ -37,8 +51,9 @@ bool cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
 			  size_t byte_count);
 
 struct cluster_agreement {
-	enum splitters_kind kind; /* STATIC_256, STATIC_95 or SAMPLED */
-	bool traces;		  /* rank 0 wants all timelines */
+	enum splitters_kind kind;	  /* STATIC_256, STATIC_95 or SAMPLED */
+	bool traces;			  /* rank 0 wants all timelines */
+	enum cluster_transport transport; /* UDP or SHM */
 	/* Should static shares turn out to be too unequal: sample instead. */
 	bool may_sample;
 	uint32_t static_buckets; /* a multiple of the number of nodes */

@@ -53,13 +53,21 @@ static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 	if (error)
 		return error;
 	input_choose(&sorter->input);
+	/* What others are to read has to be a file's pages. */
+	if (cluster->config->transport == CLUSTER_SHM &&
+	    config->io == INPUT_AUTO)
+		sorter->input.mode = INPUT_MMAP;
 	*hello = (struct cluster_hello){
 		.shape = config->shape,
 		.record_count = sorter->input.record_count,
 		.wanted = config->splitters,
 		.schedule = (uint32_t)cluster->config->schedule,
 		.traces = config->trace_path != NULL,
+		.transport = cluster->config->transport,
+		.slot_count = sorter->input.slot_count,
 	};
+	if (cluster->config->transport != CLUSTER_UDP)
+		cluster_offer_input(cluster, hello);
 	hello->looked = sorter_look(sorter, &hello->even, cluster->failure);
 	return 0;
 }
@@ -140,10 +148,17 @@ int cluster_join(struct cluster *cluster)
 		error = hear_hellos(cluster);
 	if (error)
 		return error;
-	sorter->input.room_before_bytes =
-		cluster->agreement.lower_count * sorter->config->shape.size;
-	sorter->input.room_after_bytes =
-		cluster->agreement.higher_count * sorter->config->shape.size;
+	cluster->result->transport = cluster->agreement.transport;
+	if (cluster->agreement.transport == CLUSTER_SHM) {
+		cluster_reserve_inputs(cluster);
+	} else {
+		sorter->input.room_before_bytes =
+			cluster->agreement.lower_count *
+			sorter->config->shape.size;
+		sorter->input.room_after_bytes =
+			cluster->agreement.higher_count *
+			sorter->config->shape.size;
+	}
 	error = input_map(&sorter->input, cluster->failure);
 	if (error == 0)
 		error = sorter_trace_lanes(sorter, cluster->failure);

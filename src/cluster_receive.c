@@ -33,7 +33,7 @@ static int bad_message(const struct cluster *cluster, unsigned node,
 static bool shares_are_skewed(const struct cluster *cluster)
 {
 	uint64_t records[RANK_NODES_MAX] = { 0 };
-	uint32_t size = cluster->sorter.config->shape.size;
+	uint32_t size = cluster_unit_bytes(cluster);
 	unsigned count = cluster->rank.node_count;
 
 	for (unsigned from = 0; from < count; from++) {
@@ -55,36 +55,50 @@ static bool shares_are_skewed(const struct cluster *cluster)
 	return cluster_is_skewed(records, count);
 }
 
+/* Of a share's slots. */
+struct numbering {
+	uint64_t received;    /* records of others */
+	uint64_t lower_slots; /* before our own input's */
+	uint64_t slots;
+};
+
+static uint64_t slots_of(const struct cluster *cluster, unsigned node)
+{
+	if (cluster_is_shared(cluster))
+		return cluster_input_slots(cluster, node);
+	return node == cluster->rank.rank
+		       ? input_after_slot(&cluster->sorter.input)
+		       : cluster->sources[node].record_count;
+}
+
 /* Where each source's records will lie; records of lower ranks, then our own
  * with the holes between files, then those of higher ranks. */
 static int number_slots(struct cluster *cluster, const uint64_t *receive_bytes,
-			uint64_t *lower, uint64_t *higher,
-			struct failure *failure)
+			struct numbering *numbering, struct failure *failure)
 {
-	const struct sorter *sorter = &cluster->sorter;
 	uint64_t head_bytes = cluster->targets[cluster->rank.rank].head_bytes;
-	uint64_t slot = 0;
+	uint32_t unit_bytes = cluster_unit_bytes(cluster);
 
-	*lower = *higher = 0;
+	*numbering = (struct numbering){ 0 };
 	for (unsigned i = 0; i < cluster->rank.node_count; i++) {
 		struct cluster_source *source = &cluster->sources[i];
 		uint64_t bytes = receive_bytes[i] - head_bytes;
 
-		*source = (struct cluster_source){ .head_bytes = head_bytes,
-						   .first_slot = slot };
+		*source = (struct cluster_source){
+			.head_bytes = head_bytes,
+			.first_slot = numbering->slots,
+		};
 		if (i == cluster->rank.rank) {
-			slot += input_after_slot(&sorter->input);
+			numbering->lower_slots = numbering->slots;
+			numbering->slots += slots_of(cluster, i);
 			continue;
 		}
-		if (receive_bytes[i] < head_bytes ||
-		    bytes % sorter->config->shape.size != 0 ||
-		    bytes / sorter->config->shape.size >
-			    cluster->hellos[i].record_count)
+		if (receive_bytes[i] < head_bytes || bytes % unit_bytes != 0 ||
+		    bytes / unit_bytes > cluster->hellos[i].record_count)
 			return bad_message(cluster, i, failure);
-		source->record_count = bytes / sorter->config->shape.size;
-		slot += source->record_count;
-		*(i < cluster->rank.rank ? lower : higher) +=
-			source->record_count;
+		source->record_count = bytes / unit_bytes;
+		numbering->received += source->record_count;
+		numbering->slots += slots_of(cluster, i);
 	}
 	cluster->heads_missing = cluster->rank.node_count - 1;
 	return 0;
@@ -160,7 +174,10 @@ static int plan_share(struct cluster *cluster, uint64_t received,
 	if (error)
 		return error;
 	sorter->plan.memory_bytes =
-		needed + own_bytes + received * sorter->config->shape.size;
+		needed + own_bytes +
+		(cluster_is_shared(cluster)
+			 ? 0
+			 : received * sorter->config->shape.size);
 	return sorter_refuse_memory(sorter, sorter->plan.memory_bytes,
 				    cluster->rank.machine_count, failure);
 }
@@ -183,11 +200,12 @@ static void keep_own(struct cluster *cluster)
 	source->head = target->head;
 }
 
-static void point_at_share(struct cluster *cluster, uint64_t lower)
+static void point_at_share(struct cluster *cluster, uint64_t lower_slots)
 {
 	struct sorter *sorter = &cluster->sorter;
 
-	sorter->base = sorter->input.base - lower * sorter->config->shape.size;
+	sorter->base =
+		sorter->input.base - lower_slots * sorter->config->shape.size;
 	sorter->index_mask = ~(UINT64_MAX << sorter->plan.index_bits);
 	sorter->ties = (struct ties){
 		.shape = &sorter->config->shape,
@@ -204,39 +222,49 @@ static void point_at_share(struct cluster *cluster, uint64_t lower)
 	sorter->run_count = cluster->rank.node_count;
 }
 
+/* For records that come, or to where they are. */
+static int open_records(struct cluster *cluster,
+			const struct numbering *numbering,
+			struct failure *failure)
+{
+	struct input *input = &cluster->sorter.input;
+	uint64_t higher;
+	int error;
+
+	if (cluster_is_shared(cluster))
+		return cluster_map_inputs(cluster, failure);
+	higher = numbering->received - numbering->lower_slots;
+	error = input_open_before(input, numbering->lower_slots, failure);
+	return error ? error : input_open_after(input, higher, failure);
+}
+
 static int make_room(struct cluster *cluster, const uint64_t *receive_bytes,
 		     struct failure *failure)
 {
 	struct sorter *sorter = &cluster->sorter;
 	const struct share_cut *cut = &cluster->cuts[cluster->rank.rank];
 	uint64_t own_count = cluster->targets[cluster->rank.rank].count;
-	uint64_t lower, higher;
+	struct numbering numbering;
 	int error;
 
 	sorter->first_bucket = share_first_bucket(cut);
 	sorter->bucket_count = share_end_bucket(cut) - sorter->first_bucket;
-	error = number_slots(cluster, receive_bytes, &lower, &higher, failure);
+	error = number_slots(cluster, receive_bytes, &numbering, failure);
 	if (error == 0)
-		error = sorter_open_outputs(sorter, own_count + lower + higher,
-					    failure);
+		error = sorter_open_outputs(
+			sorter, own_count + numbering.received, failure);
 	/* All timelines go into rank 0's. */
 	if (error == 0 && cluster->rank.rank == 0)
 		error = sorter_open_trace(sorter, failure);
 	if (error == 0)
-		error = plan_share(cluster, lower + higher,
-				   lower + input_after_slot(&sorter->input) +
-					   higher,
+		error = plan_share(cluster, numbering.received, numbering.slots,
 				   failure);
-	if (error == 0)
-		error = input_open_before(&sorter->input, lower, failure);
-	if (error == 0)
-		error = input_open_after(&sorter->input, higher, failure);
 	if (error)
 		return error;
-	take_share(cluster, own_count + lower + higher);
-	point_at_share(cluster, lower);
+	take_share(cluster, own_count + numbering.received);
+	point_at_share(cluster, numbering.lower_slots);
 	sorter_count_chunks(sorter);
-	return 0;
+	return open_records(cluster, &numbering, failure);
 }
 
 /* --- arriving --------------------------------------------------------------
@@ -330,31 +358,45 @@ static uint8_t *place(void *context, unsigned node, uint64_t offset,
 		return source->head + offset;
 	}
 	offset -= source->head_bytes;
-	*room = source->record_count * record_size - offset;
+	*room = source->record_count * cluster_unit_bytes(cluster) - offset;
+	if (cluster_is_shared(cluster))
+		return (uint8_t *)source->entries + offset;
 	return sorter->base + source->first_slot * record_size + offset;
 }
 
-/* Entries of the buckets that have come as a whole since the last time. */
-static void take_buckets(struct cluster *cluster, struct cluster_source *source,
-			 uint64_t prefix_bytes)
+static void take_bucket(struct cluster *cluster, unsigned node, uint32_t b)
 {
 	const struct sorter *sorter = &cluster->sorter;
-	uint32_t record_size = sorter->config->shape.size;
-	uint64_t records = (prefix_bytes - source->head_bytes) / record_size;
-	uint32_t b = source->complete_count;
+	struct cluster_source *source = &cluster->sources[node];
+	uint32_t start = source->start[b];
+	uint32_t count = source->start[b + 1] - start;
+	uint64_t slot = source->first_slot + start;
 
-	for (; b < sorter->bucket_count && source->start[b + 1] <= records;
-	     b++) {
-		uint32_t start = source->start[b];
-		uint64_t slot = source->first_slot + start;
-
+	if (cluster_is_shared(cluster))
+		cluster_take_entries(cluster, node, source->entries + start,
+				     count);
+	else
 		partition_entries(&sorter->splitters, &sorter->config->shape,
 				  sorter->plan.index_bits,
-				  sorter->base + slot * record_size, slot,
-				  source->start[b + 1] - start,
-				  sorter->first_bucket + b,
+				  sorter->base +
+					  slot * sorter->config->shape.size,
+				  slot, count, sorter->first_bucket + b,
 				  source->entries + start);
-	}
+}
+
+/* Entries of the buckets that have come as a whole since the last time. */
+static void take_buckets(struct cluster *cluster, unsigned node,
+			 uint64_t prefix_bytes)
+{
+	struct cluster_source *source = &cluster->sources[node];
+	uint64_t records = (prefix_bytes - source->head_bytes) /
+			   cluster_unit_bytes(cluster);
+	uint32_t b = source->complete_count;
+
+	for (; b < cluster->sorter.bucket_count &&
+	       source->start[b + 1] <= records;
+	     b++)
+		take_bucket(cluster, node, b);
 	source->complete_count = b;
 }
 
@@ -381,7 +423,7 @@ static void arrived(void *context, unsigned node, uint64_t prefix_bytes,
 		}
 		count_head(cluster);
 	}
-	take_buckets(cluster, source, prefix_bytes);
+	take_buckets(cluster, node, prefix_bytes);
 	raise_ready(cluster);
 	trace_end(&self->lane, begin_ns, "bucket");
 }

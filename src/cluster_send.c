@@ -165,7 +165,7 @@ static void address_target(struct cluster *cluster, unsigned node)
 	}
 	cluster->send_bytes[node] =
 		target->head_bytes +
-		(uint64_t)target->count * cluster->sorter.config->shape.size;
+		(uint64_t)target->count * cluster_unit_bytes(cluster);
 }
 
 int cluster_address(struct cluster *cluster)
@@ -217,6 +217,13 @@ void cluster_read_message(void *context, unsigned node, uint64_t offset,
 	if (byte_count == 0)
 		return;
 	offset -= target->head_bytes;
+	if (cluster_is_shared(cluster)) {
+		memcpy(bytes,
+		       (const uint8_t *)(cluster->own_entries + target->first) +
+			       offset,
+		       byte_count);
+		return;
+	}
 	gather_bytes(sorter->gather, bytes, byte_count, sorter->input.base,
 		     record_size,
 		     cluster->own_entries + target->first +

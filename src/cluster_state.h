@@ -7,6 +7,7 @@
  *      cluster_sample.c     shares by a sample and by counts
  *      cluster_send.c       our records in bucket order, and to whom they go
  *      cluster_receive.c    what comes, and its order
+ *      cluster_shm.c        records that are read where they are
  *      cluster_report.c     figures
  *      cluster_trace.c      all ranks' timelines in one
  */
@@ -20,7 +21,8 @@
 
 /*
  * A message is the numbers of records that each bucket of the receiver's share
- * gets from this source (u32, little endian), and behind it these records.
+ * gets from this source (u32, little endian), and behind it these records; or,
+ * if memory is shared, their entries (u64), with slots of the source's input.
  */
 struct cluster_target {
 	uint8_t *head; /* the numbers */
@@ -135,6 +137,33 @@ int cluster_exchange(struct cluster *cluster);
 int cluster_open(struct cluster *cluster);
 /* Hear all others, agree, map the input. */
 int cluster_join(struct cluster *cluster);
+
+/* --- cluster_shm.c ---------------------------------------------------------
+ */
+
+static inline bool cluster_is_shared(const struct cluster *cluster)
+{
+	return cluster->agreement.transport == CLUSTER_SHM;
+}
+
+/* Bytes of a message for a record. */
+static inline uint32_t cluster_unit_bytes(const struct cluster *cluster)
+{
+	return cluster_is_shared(cluster) ? (uint32_t)sizeof(uint64_t)
+					  : cluster->sorter.config->shape.size;
+}
+
+/* Fill the hello's words about it, if others on this machine can map it. */
+void cluster_offer_input(struct cluster *cluster, struct cluster_hello *hello);
+/* Room around our own input for those of all others. */
+void cluster_reserve_inputs(struct cluster *cluster);
+/* Slots that a rank's input takes in this room. */
+uint64_t cluster_input_slots(const struct cluster *cluster, unsigned node);
+/* Map those that something is wanted of; their sources have first_slot. */
+int cluster_map_inputs(struct cluster *cluster, struct failure *failure);
+/* Entries as they have come, with slots of their source's input, into ours. */
+void cluster_take_entries(const struct cluster *cluster, unsigned node,
+			  uint64_t *entries, uint64_t count);
 
 /* --- cluster_trace.c -------------------------------------------------------
  */

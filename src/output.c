@@ -177,6 +177,9 @@ unsigned output_slots_wanted(const struct output *output, unsigned members)
 {
 	unsigned wanted = members + 1;
 
+	/* Alone, a member fills and writes by turns. */
+	if (members == 1 && !output->direct)
+		return 1;
 	/* What is under way is neither being filled nor free. */
 	if (output->direct)
 		wanted = members + DIRECT_DEPTH;

@@ -22,6 +22,15 @@
 /* Below this a second thread costs more than it saves: its start is 60 us. */
 #define MEMBER_BYTES_MIN (256 * KIB)
 
+unsigned plan_index_bits(uint64_t slot_count)
+{
+	unsigned bits = 1;
+
+	while (bits < 63 && slot_count > (uint64_t)1 << bits)
+		bits++;
+	return bits;
+}
+
 unsigned plan_members(uint64_t size_bytes, unsigned allowed)
 {
 	uint64_t useful = size_bytes / MEMBER_BYTES_MIN;
@@ -85,9 +94,7 @@ int plan_make(struct plan *plan, const struct plan_request *request)
 
 	if (records > PLAN_RECORDS_MAX || request->slot_count > UINT32_MAX)
 		return -EOVERFLOW;
-	plan->index_bits = 1;
-	while (request->slot_count > (uint64_t)1 << plan->index_bits)
-		plan->index_bits++;
+	plan->index_bits = plan_index_bits(request->slot_count);
 	plan->bucket_count = plan_buckets(records);
 	plan->splitters_wanted = plan_splitters(records);
 	plan->list_count =

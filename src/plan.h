@@ -56,6 +56,9 @@ uint32_t plan_samples(uint64_t record_count, uint32_t splitters);
 /* Returns 0, or -EOVERFLOW: more than PLAN_RECORDS_MAX records or slots. */
 int plan_make(struct plan *plan, const struct plan_request *request);
 
+/* Slots below slot_count are below 2 to this. */
+unsigned plan_index_bits(uint64_t slot_count);
+
 /* Members that pay for their start on so much data: 1..allowed. */
 unsigned plan_members(uint64_t size_bytes, unsigned allowed);
 

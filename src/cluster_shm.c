@@ -1,0 +1,175 @@
+/*
+ * cluster_shm.c - records that are read where they are
+ *
+ * Ranks on one machine need not send records: the page cache that one has
+ * mapped can be mapped by all.  Messages then hold entries, 8 bytes for a
+ * record, and who sorts a record gathers it from the input of the rank that had
+ * it, straight into the output.
+ *
+ * All inputs lie in one address range, in rank order, so that one
+ * multiplication finds a record of any rank; each on huge pages of its own,
+ * since what takes time here is filling in page tables, all ranks those of all
+ * inputs.  An input is opened by way of its owner's /proc/PID/fd, which the
+ * owner's user may do, and its owner stays until all outputs are written.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sodium.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cluster_state.h"
+#include "sigbus.h"
+
+/* 27 bits: 37 are left to the keys. */
+#define ALIGNED_SLOTS_MAX ((uint64_t)1 << 27)
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22 /* Linux 5.14 */
+#endif
+
+/* --- offering --------------------------------------------------------------
+ */
+
+/* A hash of what has to be alike for /proc/PID/fd to lead to another's files;
+ * 0 if it cannot be told. */
+static uint64_t machine_number(void)
+{
+	char text[128] = "";
+	uint8_t hash[sizeof(uint64_t)];
+	struct stat status;
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+	size_t length = file ? fread(text, 1, 64, file) : 0;
+
+	if (file)
+		fclose(file);
+	if (length == 0 || stat("/proc/self/ns/pid", &status) < 0)
+		return 0;
+	snprintf(text + length, sizeof(text) - length, " %llu %u",
+		 (unsigned long long)status.st_ino, (unsigned)geteuid());
+	crypto_generichash(hash, sizeof(hash), (const uint8_t *)text,
+			   strlen(text), NULL, 0);
+	return load_le64(hash) | 1;
+}
+
+void cluster_offer_input(struct cluster *cluster, struct cluster_hello *hello)
+{
+	const struct input *input = &cluster->sorter.input;
+
+	if (input->file_count != 1 || input->mode != INPUT_MMAP)
+		return;
+	hello->machine = machine_number();
+	hello->process = (uint64_t)getpid();
+	hello->input_fd = (uint64_t)input->files[0].fd;
+}
+
+/* --- one address range ------------------------------------------------------
+ */
+
+/* The fewest records that end at a huge page's border; of pages if that would
+ * leave too few bits to the keys. */
+static uint64_t align_records(const struct cluster *cluster)
+{
+	uint64_t records = cluster->sorter.input.align_records;
+	uint32_t size = cluster->sorter.config->shape.size;
+
+	while (records * size % HUGE_PAGE_BYTES != 0)
+		records *= 2;
+	if (records * cluster->rank.node_count > ALIGNED_SLOTS_MAX)
+		return cluster->sorter.input.align_records;
+	return records;
+}
+
+uint64_t cluster_input_slots(const struct cluster *cluster, unsigned node)
+{
+	return ROUND_UP(cluster->hellos[node].slot_count,
+			align_records(cluster));
+}
+
+void cluster_reserve_inputs(struct cluster *cluster)
+{
+	struct input *input = &cluster->sorter.input;
+	uint64_t lower = 0, others = 0;
+
+	for (unsigned i = 0; i < cluster->rank.node_count; i++)
+		*(i < cluster->rank.rank ? &lower : &others) +=
+			cluster_input_slots(cluster, i);
+	input->room_before_bytes = lower * input->record_size;
+	input->room_after_bytes = others * input->record_size;
+}
+
+static int cannot(const struct cluster *cluster, unsigned node, int error,
+		  const char *what, struct failure *failure)
+{
+	return failure_set(failure, EXIT_PEER, NULL, error,
+			   "cannot %s the input of rank %u (%.60s); "
+			   "--transport=udp does without",
+			   what, node, cluster->rank.names[node]);
+}
+
+/* The descriptor stays open: the handler of SIGBUS looks at it. */
+static int map_input(struct cluster *cluster, unsigned node,
+		     struct failure *failure)
+{
+	const struct cluster_hello *hello = &cluster->hellos[node];
+	const struct sorter *sorter = &cluster->sorter;
+	uint64_t bytes = hello->record_count * sorter->config->shape.size;
+	uint8_t *address = sorter->base + cluster->sources[node].first_slot *
+						  sorter->config->shape.size;
+	struct stat status;
+	char path[64];
+	int error, fd;
+
+	snprintf(path, sizeof(path), "/proc/%llu/fd/%llu",
+		 (unsigned long long)hello->process,
+		 (unsigned long long)hello->input_fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0 || fstat(fd, &status) < 0)
+		return cannot(cluster, node, errno, "open", failure);
+	if (!S_ISREG(status.st_mode) || (uint64_t)status.st_size < bytes)
+		return cannot(cluster, node, EBADF, "use", failure);
+	if (mmap(address, bytes, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) ==
+	    MAP_FAILED)
+		return cannot(cluster, node, errno, "map", failure);
+	error = sigbus_watch(address, ROUND_UP(bytes, PAGE_BYTES), fd,
+			     cluster->rank.names[node]);
+	if (error)
+		return cannot(cluster, node, -error, "watch", failure);
+	/* Nearly every page holds a record of our share. */
+	madvise(address, bytes, MADV_POPULATE_READ);
+	return 0;
+}
+
+int cluster_map_inputs(struct cluster *cluster, struct failure *failure)
+{
+	int error = 0;
+
+	for (unsigned i = 0; i < cluster->rank.node_count && error == 0; i++)
+		if (i != cluster->rank.rank &&
+		    cluster->sources[i].record_count > 0)
+			error = map_input(cluster, i, failure);
+	return error;
+}
+
+/* --- entries ---------------------------------------------------------------
+ */
+
+void cluster_take_entries(const struct cluster *cluster, unsigned node,
+			  uint64_t *entries, uint64_t count)
+{
+	const struct cluster_hello *hello = &cluster->hellos[node];
+	uint64_t mask = ~(UINT64_MAX << plan_index_bits(hello->slot_count));
+	uint64_t index_mask = cluster->sorter.index_mask;
+	uint64_t first_slot = cluster->sources[node].first_slot;
+
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t slot = entries[i] & mask;
+
+		/* Whatever was sent, nothing but that input is read. */
+		if (slot >= hello->record_count)
+			slot = 0;
+		entries[i] = (entries[i] & ~index_mask) | (slot + first_slot);
+	}
+}
