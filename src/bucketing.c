@@ -36,6 +36,8 @@ static bool pass_over(struct sorter *sorter, struct sorter_member *self,
 					  sorter->plan.index_bits, run.records,
 					  run.slot, run.record_count);
 		trace_end(&self->lane, begin_ns, partition ? "bucket" : "read");
+		if (sorter->serve && self == &sorter->members[0])
+			sorter->serve(sorter->serve_context);
 		if (atomic_load_explicit(&sorter->stop, memory_order_relaxed))
 			break;
 	}

@@ -58,12 +58,24 @@ void cluster_start_ordering(struct cluster *cluster)
 	command(cluster, ACTION_ORDER);
 }
 
+/* In the middle of a pass: others may want to know that we are there. */
+static void serve(void *context)
+{
+	struct cluster *cluster = context;
+	struct failure failure;
+
+	if (exchange_serve(cluster->exchange, &failure) < 0)
+		sorter_fail(&cluster->sorter, &failure);
+}
+
 int cluster_pass(struct cluster *cluster, bool resident, bool partition)
 {
 	struct sorter *sorter = &cluster->sorter;
 
 	cluster->pass_resident = resident;
 	cluster->pass_partition = partition;
+	sorter->serve = serve;
+	sorter->serve_context = cluster;
 	command(cluster, ACTION_PASS);
 	bucketing_pass(sorter, 0, resident, partition);
 	if (!team_meet(&sorter->team, &sorter->stop))
@@ -100,10 +112,10 @@ static int sort_static(struct cluster *cluster)
 		error = cluster_pass(cluster, false, true);
 	cluster_add_ns(cluster, CLUSTER_BUCKET_NS, begin_ns);
 	begin_ns = clock_now_ns();
-	if (error == 0) {
-		cluster_flatten(cluster);
+	if (error == 0)
+		error = cluster_flatten(cluster);
+	if (error == 0)
 		error = cluster_address(cluster);
-	}
 	cluster_add_ns(cluster, CLUSTER_ARRANGE_NS, begin_ns);
 	return error ? error : cluster_exchange(cluster);
 }
@@ -129,10 +141,10 @@ static int sort_sampled(struct cluster *cluster, bool resident)
 		error = cluster_pass(cluster, true, true);
 	cluster_add_ns(cluster, CLUSTER_BUCKET_NS, begin_ns);
 	begin_ns = clock_now_ns();
-	if (error == 0) {
-		cluster_flatten(cluster);
+	if (error == 0)
+		error = cluster_flatten(cluster);
+	if (error == 0)
 		error = cluster_count(cluster);
-	}
 	if (error == 0)
 		error = cluster_address(cluster);
 	cluster_add_ns(cluster, CLUSTER_ARRANGE_NS, begin_ns);

@@ -8,6 +8,9 @@
 
 #include "cluster_state.h"
 
+/* Copied in some 10 ms. */
+#define SERVE_RECORDS (1 << 20)
+
 /* --- memory ----------------------------------------------------------------
  */
 
@@ -96,20 +99,27 @@ int cluster_lay_out_lists(struct cluster *cluster, uint32_t bucket_count)
 /* --- own records -----------------------------------------------------------
  */
 
-void cluster_flatten(struct cluster *cluster)
+int cluster_flatten(struct cluster *cluster)
 {
 	struct sorter *sorter = &cluster->sorter;
 	uint32_t bucket_count = sorter->splitters.bucket_count;
-	uint32_t start = 0;
+	uint32_t start = 0, served = 0;
+	int error = 0;
 
-	for (uint32_t b = 0; b < bucket_count; b++) {
+	for (uint32_t b = 0; b < bucket_count && error == 0; b++) {
 		cluster->own_start[b] = start;
+		if (start - served >= SERVE_RECORDS) {
+			served = start;
+			error = exchange_serve(cluster->exchange,
+					       cluster->failure);
+		}
 		for (unsigned m = 0; m < sorter->team.member_count; m++)
 			start += bucket_writer_copy(
 				&sorter->members[m].writer, b,
 				cluster->own_entries + start);
 	}
 	cluster->own_start[bucket_count] = start;
+	return error;
 }
 
 /* --- addressing ------------------------------------------------------------

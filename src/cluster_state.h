@@ -116,7 +116,7 @@ int cluster_plan_lists(struct cluster *cluster, uint32_t bucket_count);
 /* The same, and the memory. */
 int cluster_lay_out_lists(struct cluster *cluster, uint32_t bucket_count);
 /* From lists to own_entries. */
-void cluster_flatten(struct cluster *cluster);
+int cluster_flatten(struct cluster *cluster);
 /* The messages' heads and sizes, when cuts are made. */
 int cluster_address(struct cluster *cluster);
 /* For the exchange: bytes of the message to a node. */

@@ -22,6 +22,8 @@
 
 /* A plain read's bytes stay in L2 until the run is used. */
 #define READ_BYTES MIB
+/* Nothing is to be brought in, but callers may look around now and then. */
+#define WALK_BYTES (16 * MIB)
 /* A page table's worth: populated by one call, or mapped by one entry. */
 #define POPULATE_BYTES HUGE_PAGE_BYTES
 /* Below this share of the input in the page cache, AUTO reads directly. */
@@ -574,7 +576,8 @@ static int64_t bring_in(struct input_reader *reader, uint64_t records,
 	case INPUT_WALK:
 		break;
 	}
-	return (int64_t)records;
+	return (int64_t)MIN(records,
+			    MAX(WALK_BYTES / reader->input->record_size, 1u));
 }
 
 int input_reader_next(struct input_reader *reader, struct input_run *run,

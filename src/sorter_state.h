@@ -83,6 +83,10 @@ struct sorter {
 	bool partition_while_reading;
 	bool partition_again;
 	bool partitioned;
+	/* Or NULL: what member 0 calls every few ms of a pass, for who may not
+	 * be silent for long; it calls sorter_fail() to end the run. */
+	void (*serve)(void *context);
+	void *serve_context;
 	/* The members' lists, one after the other, must be in record order. */
 	bool keeps_order;
 
