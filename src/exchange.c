@@ -15,7 +15,7 @@
 /* A question is repeated after so long, twice that, ... : if a CPU is ours, and
  * if ranks share them and a peer may just wait for its turn. */
 #define ASK_NS MILLISECOND_NS
-#define ASK_SHARED_NS (8 * MILLISECOND_NS)
+#define ASK_SHARED_NS (30 * MILLISECOND_NS)
 #define ASK_NS_MAX (64 * MILLISECOND_NS)
 #define SPIN_NS ((uint64_t)30000)
 /* Rank 0 stays so long for those who have not said that they go. */

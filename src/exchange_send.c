@@ -3,10 +3,6 @@
  */
 #include "exchange_state.h"
 
-/* A round's turn is waited for so long: it keeps senders apart, but nothing is
- * wrong without it. */
-#define TURN_PATIENCE_NS ((uint64_t)100000000)
-
 /* --- whose turn it is -------------------------------------------------------
  */
 
@@ -52,7 +48,9 @@ static bool is_our_turn(struct exchange *x, uint64_t now_ns)
 		x->round_ns = now_ns;
 	waits_for = exchange_round_waits_for(x);
 	if (waits_for != exchange_own(x)) {
-		if (now_ns - x->round_ns < TURN_PATIENCE_NS)
+		/* Turns keep senders apart, but nothing is wrong without them:
+		 * who is about to be given up is not waited for. */
+		if (now_ns - x->round_ns < x->options.deadline_ns / 2)
 			return false;
 		x->counters.barriers_skipped++;
 	}

@@ -35,7 +35,8 @@ struct exchange_peer {
 	uint64_t wanted_ns;		   /* since when; 0: nothing is */
 	uint64_t clock_ns, clock_heard_ns; /* its clock, and ours then */
 	uint64_t round_trip_ns; /* the shortest: how well we know offset_ns */
-	int64_t offset_ns;	/* its clock less ours */
+	uint64_t last_round_trip_ns;
+	int64_t offset_ns; /* its clock less ours */
 	uint8_t hello[EXCHANGE_BLOB_BYTES_MAX];
 	size_t hello_bytes;
 	uint8_t blob[EXCHANGE_BLOB_BYTES_MAX];

@@ -7,8 +7,11 @@
 #include "clock.h"
 #include "exchange_state.h"
 
-/* A list of gaps that was not served by then is told again, later each time. */
+/* A list of gaps that was not served by then is told again, later each time; or
+ * after so many round trips, which are long when queues on the way are full. */
 #define GAPS_AGAIN_NS ((uint64_t)4000000)
+#define GAPS_AGAIN_ROUND_TRIPS 4
+#define ROUND_TRIP_NS_MAX ((uint64_t)250000000)
 #define GAPS_AGAIN_NS_MAX ((uint64_t)64000000)
 
 /* --- saying ----------------------------------------------------------------
@@ -145,7 +148,9 @@ static void tell_gaps_to(struct exchange *x, unsigned node, uint64_t now_ns)
 	     peer->in_sent_bytes <= arrivals_prefix_bytes(&peer->in)))
 		return;
 	if (!outstanding)
-		peer->gap_interval_ns = GAPS_AGAIN_NS;
+		peer->gap_interval_ns =
+			MAX(GAPS_AGAIN_NS,
+			    GAPS_AGAIN_ROUND_TRIPS * peer->last_round_trip_ns);
 	else if (now_ns - peer->gap_told_ns < peer->gap_interval_ns)
 		return;
 	else if (peer->gap_interval_ns < GAPS_AGAIN_NS_MAX)
@@ -173,7 +178,11 @@ static void hear_clock(struct exchange_peer *peer,
 
 	peer->clock_ns = status->clock_ns;
 	peer->clock_heard_ns = now_ns;
-	if (status->echo_ns == 0 || round_trip_ns >= peer->round_trip_ns)
+	if (status->echo_ns == 0)
+		return;
+	/* Of a clock_ns that was repeated, it grows. */
+	peer->last_round_trip_ns = MIN(round_trip_ns, ROUND_TRIP_NS_MAX);
+	if (round_trip_ns >= peer->round_trip_ns)
 		return;
 	peer->round_trip_ns = round_trip_ns;
 	peer->offset_ns =
