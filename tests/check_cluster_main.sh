@@ -484,6 +484,21 @@ case_full()
 	[ "$(find . -path './to.*/*')" = "" ]
 }
 
+# One that cannot give the name, when all have written and the others may have
+# given theirs: they take them away again.
+case_no_name()
+{
+	start_wrong 3
+	on_nodes 3 /bin/sh -c "cd '$PWD' && if [ %r = 1 ]; then
+			export LD_PRELOAD='$BUILD/fault.so' FAULT_NTH=0 \
+				FAULT_CALL=linkat FAULT_ERRNO=ENOSPC
+		fi
+		exec '$DYN/blinksort' --cluster in.%r -o out.%r \
+			--deadline=$DEADLINE_S"
+	expect_all_fail 3 1 'No space left'
+	expect_none
+}
+
 # A folder in the place of an output cannot be replaced.
 case_output_is_folder()
 {
@@ -528,6 +543,13 @@ if [ "$UID" != 0 ]; then
 else
 	skip read_only "root may write everywhere"
 	check full case_full
+fi
+if [ "$SANITIZED" ]; then
+	skip no_name "LD_PRELOAD does not go with a sanitizer"
+elif ! has_tmpfile "$SCRATCH"; then
+	skip no_name "no files without a name in $SCRATCH"
+else
+	check no_name case_no_name
 fi
 check output_is_folder case_output_is_folder
 check other_key case_other_key
