@@ -195,9 +195,25 @@ case_records()
 	done
 }
 
+# So much that each thread of a rank has several pieces of the input, which come
+# to their buckets in any order unless it is seen to.
+case_equal_keys()
+{
+	local shape
+
+	for shape in two-values few-distinct; do
+		make_shape "$shape" 200000 "$SEED" >whole
+		sort_reference whole -o want
+		cut_input whole 100 2 even
+		expect_cluster 2 want --threads=4
+		expect_cluster 2 want --threads=2 --io=mmap
+	done
+}
+
 for i in "${!SHAPES[@]}"; do
 	check "shape_${SHAPES[i]}" case_shape "${SHAPES[i]}" "$i"
 done
+check equal_keys case_equal_keys
 check records_1 case_records 1 0:1 $SMALL
 check records_8 case_records 8 0:8 $SMALL
 check records_37 case_records 37 5:3 $SMALL
