@@ -196,7 +196,7 @@ def main():
     try:
         built = compile_baseline()
         # So slow that two CPUs can do what all nodes and the switch do.
-        for nodes, mbit in options.nodes or ((4, 200), (8, 100), (16, 50)):
+        for nodes, mbit in options.nodes or ((4, 100), (8, 50), (16, 25)):
             measure(nodes, mbit, options.queue, options.rounds, built)
     except (Skip, Failed) as reason:
         sys.exit(f"bench_links.py: {reason}")
