@@ -17,12 +17,15 @@
 #define ASK_NS MILLISECOND_NS
 #define ASK_SHARED_NS (30 * MILLISECOND_NS)
 #define ASK_NS_MAX (64 * MILLISECOND_NS)
+/* Whether one of whom nothing is urgent is alive: so often within a deadline.
+ */
+#define ALIVE_PART 16
 #define SPIN_NS ((uint64_t)30000)
 /* Rank 0 stays so long for those who have not said that they go. */
-#define LEAVE_NS (200 * MILLISECOND_NS)
+#define LEAVE_NS (1000 * MILLISECOND_NS)
 #define PHASE_GONE UINT32_MAX
-/* A failure is told so many times, since nobody answers. */
-#define FAILURE_TELLS 3
+/* A failure, and that we go, is told so many times, since nobody answers. */
+#define LAST_TELLS 3
 /* Below the ports that the system gives out by itself. */
 #define PORT_FIRST 10240
 #define PORT_COUNT 20000
@@ -78,6 +81,19 @@ static bool is_wanted(const struct exchange *x, unsigned node)
 	       exchange_round_waits_for(x) == node;
 }
 
+/* What a STATUS that was lost may keep from us, and not just its turn. */
+static bool is_urgent(const struct exchange *x, unsigned node)
+{
+	const struct exchange_peer *peer = &x->peers[node];
+
+	return !peer->heard || !x->collective ||
+	       !exchange_has_announced(x, node) ||
+	       (!peer->ready && peer->out_bytes > 0) ||
+	       (peer->sent_bytes == peer->out_bytes &&
+		!exchange_is_acked(x, node)) ||
+	       exchange_round_waits_for(x) == node;
+}
+
 static void give_up(struct exchange *x, unsigned node)
 {
 	char why[FAILURE_WHY_BYTES];
@@ -93,16 +109,22 @@ static void give_up(struct exchange *x, unsigned node)
 static uint64_t ask(struct exchange *x, unsigned node, uint64_t now_ns)
 {
 	struct exchange_peer *peer = &x->peers[node];
-	uint64_t since_ns = MAX(peer->heard_ns, peer->wanted_ns);
+	uint64_t since_ns = MAX(peer->progress_ns, peer->wanted_ns);
 	uint64_t quiet_ns;
 
-	if (now_ns > since_ns + x->options.deadline_ns &&
+	if (now_ns > MAX(peer->heard_ns, peer->wanted_ns) +
+			     x->options.deadline_ns &&
 	    now_ns > peer->patient_ns) {
 		give_up(x, node);
 		return now_ns;
 	}
-	if (since_ns > peer->asked_ns)
+	/* An answer without news is none: patience grows. */
+	if (!is_urgent(x, node))
+		peer->ask_interval_ns = x->options.deadline_ns / ALIVE_PART;
+	else if (since_ns > peer->asked_ns)
 		peer->ask_interval_ns = x->ask_ns;
+	else
+		peer->ask_interval_ns = MIN(peer->ask_interval_ns, ASK_NS_MAX);
 	quiet_ns = MAX(since_ns, peer->asked_ns);
 	if (now_ns < quiet_ns + peer->ask_interval_ns)
 		return quiet_ns + peer->ask_interval_ns;
@@ -206,7 +228,7 @@ void exchange_fail(struct exchange *x, const struct failure *failure)
 		exchange_note_failure(x, exchange_own(x), failure->status, why);
 	}
 	wait_for_late_ones(x);
-	for (unsigned i = 0; i < FAILURE_TELLS; i++) {
+	for (unsigned i = 0; i < LAST_TELLS; i++) {
 		if (i > 0)
 			nanosleep(&pause, NULL);
 		exchange_tell_all(x, 0);
@@ -634,7 +656,8 @@ void exchange_leave(struct exchange *x)
 
 	if (exchange_own(x) != 0) {
 		x->phase = PHASE_GONE;
-		exchange_tell(x, 0, 0);
+		for (unsigned i = 0; i < LAST_TELLS; i++)
+			exchange_tell(x, 0, 0);
 		return;
 	}
 	x->phase_wanted = PHASE_GONE;

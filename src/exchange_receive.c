@@ -196,6 +196,7 @@ static int receive_batch(struct exchange *x, uint64_t now_ns)
 		return -1;
 	account(x, r);
 	r->peer->heard_ns = now_ns;
+	r->peer->progress_ns = now_ns;
 	pass_on(x, r->first.source, prefix);
 	return 1;
 }

@@ -29,7 +29,8 @@ struct exchange_peer {
 	uint32_t serial_out, serial_in;
 	/* Where it stands. */
 	uint32_t phase, exchange, round;
-	bool ready; /* for our messages of our exchange */
+	bool ready;	      /* for our messages of our exchange */
+	uint64_t progress_ns; /* it has come further, or its bytes have come */
 	/* What is wanted of it is asked for again and again. */
 	uint64_t asked_ns, ask_interval_ns;
 	uint64_t wanted_ns;		   /* since when; 0: nothing is */

@@ -266,6 +266,19 @@ static void hear_address(struct exchange_peer *peer,
 	address_set_port(&peer->data, status->data_port);
 }
 
+static bool is_news(const struct exchange *x, const struct exchange_peer *peer,
+		    const struct exchange_status *status)
+{
+	if (status->phase > peer->phase || status->exchange > peer->exchange)
+		return true;
+	return status->exchange == x->exchange &&
+	       (status->round > peer->round ||
+		status->prefix_bytes > peer->acked_bytes ||
+		status->grant_bytes > peer->grant_bytes ||
+		status->sent_bytes > peer->in_sent_bytes ||
+		(!peer->ready && status->flags & EXCHANGE_READY));
+}
+
 static void hear(struct exchange *x, const struct exchange_status *status,
 		 const struct address *from, uint64_t now_ns)
 {
@@ -285,6 +298,8 @@ static void hear(struct exchange *x, const struct exchange_status *status,
 	hear_clock(peer, status, now_ns);
 	hear_blob(peer, status);
 	hear_totals(x, peer, status);
+	if (is_news(x, peer, status))
+		peer->progress_ns = now_ns;
 	peer->phase = MAX(peer->phase, status->phase);
 	peer->exchange = MAX(peer->exchange, status->exchange);
 	if (status->exchange == x->exchange && x->exchange > 0)
