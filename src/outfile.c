@@ -104,20 +104,28 @@ static struct outfile_hidden *hidden_take(void)
 	return hidden;
 }
 
-/* ".NAME.blinksort-PID", and "-ATTEMPT" after the first; NAME is cut to fit. */
+/* ".NAME.blinksort-MARK"; NAME is cut to fit. */
+static void marked_name(char buffer[NAME_MAX + 1], const char *name,
+			const char *mark)
+{
+	char suffix[64];
+	int length = snprintf(suffix, sizeof(suffix), ".blinksort-%.48s", mark);
+
+	snprintf(buffer, NAME_MAX + 1, ".%.*s%s", NAME_MAX - 1 - length, name,
+		 suffix);
+}
+
+/* The mark is our PID, and "-ATTEMPT" after the first. */
 static void hidden_name(char buffer[NAME_MAX + 1], const char *name,
 			unsigned attempt)
 {
-	char suffix[64];
-	int length;
+	char mark[48];
 
-	length = attempt == 0
-			 ? snprintf(suffix, sizeof(suffix), ".blinksort-%ld",
-				    (long)getpid())
-			 : snprintf(suffix, sizeof(suffix), ".blinksort-%ld-%u",
-				    (long)getpid(), attempt);
-	snprintf(buffer, NAME_MAX + 1, ".%.*s%s", NAME_MAX - 1 - length, name,
-		 suffix);
+	if (attempt == 0)
+		snprintf(mark, sizeof(mark), "%ld", (long)getpid());
+	else
+		snprintf(mark, sizeof(mark), "%ld-%u", (long)getpid(), attempt);
+	marked_name(buffer, name, mark);
 }
 
 static void hold_signals(sigset_t *old)
@@ -242,9 +250,30 @@ static int check_path(const struct outfile *file, struct failure *failure)
 
 /* --- the file ------------------------------------------------------------ */
 
+static void open_own(struct outfile *file, struct outfile_hidden *hidden)
+{
+	for (unsigned i = 0; i < HIDDEN_NAME_TRIES; i++) {
+		hidden_name(hidden->name, file->name, i);
+		file->fd = openat(file->folder_fd, hidden->name,
+				  O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		if (file->fd >= 0 || errno != EEXIST)
+			break;
+	}
+}
+
+/* Not to be read: NFS would read a page before a part of it is written, and
+ * write all of it back, over what another machine has written there. */
+static void open_marked(struct outfile *file, struct outfile_hidden *hidden,
+			const char *mark)
+{
+	marked_name(hidden->name, file->name, mark);
+	file->fd = openat(file->folder_fd, hidden->name,
+			  O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+}
+
 /* Signals are held back, so that the name is never there without being on the
  * list, nor on the list while it is another's. */
-static int create_hidden(struct outfile *file)
+static int create_hidden(struct outfile *file, const char *mark)
 {
 	struct outfile_hidden *hidden = hidden_take();
 	sigset_t old;
@@ -254,13 +283,10 @@ static int create_hidden(struct outfile *file)
 		return -ENOMEM;
 	catch_fatal_signals();
 	hold_signals(&old);
-	for (unsigned i = 0; i < HIDDEN_NAME_TRIES; i++) {
-		hidden_name(hidden->name, file->name, i);
-		file->fd = openat(file->folder_fd, hidden->name,
-				  O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-		if (file->fd >= 0 || errno != EEXIST)
-			break;
-	}
+	if (mark)
+		open_marked(file, hidden, mark);
+	else
+		open_own(file, hidden);
 	if (file->fd >= 0) {
 		atomic_store(&hidden->folder_fd, file->folder_fd);
 		file->hidden = hidden;
@@ -282,12 +308,13 @@ static int create_file(struct outfile *file)
 	/* No O_TMPFILE here: the file system's answer, an old kernel's, and
 	 * that of an old kernel's C library. */
 	if (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)
-		return create_hidden(file);
+		return create_hidden(file, NULL);
 	return -errno;
 }
 
-int outfile_open(struct outfile *file, const char *path,
-		 struct failure *failure)
+/* mark: NULL for a file of our own. */
+static int open_file(struct outfile *file, const char *path, const char *mark,
+		     struct failure *failure)
 {
 	struct stat status;
 	int found;
@@ -308,7 +335,7 @@ int outfile_open(struct outfile *file, const char *path,
 		error = found;
 		goto close;
 	}
-	error = create_file(file);
+	error = mark ? create_hidden(file, mark) : create_file(file);
 	if (error) {
 		failure_set(failure, EXIT_FILE, path, -error, "cannot create");
 		goto close;
@@ -322,6 +349,26 @@ int outfile_open(struct outfile *file, const char *path,
 close:
 	outfile_close(file);
 	return error;
+}
+
+int outfile_open(struct outfile *file, const char *path,
+		 struct failure *failure)
+{
+	return open_file(file, path, NULL, failure);
+}
+
+int outfile_open_shared(struct outfile *file, const char *path,
+			const char *mark, struct failure *failure)
+{
+	return open_file(file, path, mark, failure);
+}
+
+int outfile_reopen(const struct outfile *file)
+{
+	int fd = openat(file->folder_fd, file->hidden->name,
+			O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
 }
 
 bool outfile_same_target(const struct outfile *a, const struct outfile *b)
@@ -450,6 +497,22 @@ static int sync_folder(const struct outfile *file, struct failure *failure)
 	if (fsync(file->folder_fd) && (errno != EBADF || syncfs(file->fd)))
 		return failure_set(failure, EXIT_FILE, file->path, errno,
 				   "cannot sync its folder");
+	return 0;
+}
+
+/* The close of any descriptor sends what NFS and its kind have kept back; a
+ * file system of this machine has nothing to do there. */
+int outfile_flush(const struct outfile *file, bool sync,
+		  struct failure *failure)
+{
+	int fd;
+
+	if (sync)
+		return sync_file(file, failure);
+	fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0 || close(fd) < 0)
+		return failure_set(failure, EXIT_FILE, file->path, errno,
+				   "cannot write");
 	return 0;
 }
 

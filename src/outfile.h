@@ -9,6 +9,10 @@
  * O_TMPFILE a hidden named file takes its place, removed on failure and by the
  * handlers of SIGINT, SIGTERM and SIGHUP, which are installed only then.
  *
+ * A file that several processes write together, maybe on several machines, is
+ * always a hidden named one, whose name they agree on.  One of them commits it;
+ * whoever gives up removes it, and then it cannot be committed.
+ *
  * A name that exists and is no regular file, or one that may not be written,
  * is refused; a symbolic link is followed, so that the file it points to is
  * made or replaced and the link stays.
@@ -25,7 +29,7 @@ struct failure;
 struct outfile_hidden;
 
 struct outfile {
-	int fd;		  /* readable and writable */
+	int fd;		  /* readable (unless shared) and writable */
 	const char *path; /* borrowed, as the user gave it */
 	int folder_fd;
 	char *name; /* owned; last part of the resolved path; NULL: not open */
@@ -45,6 +49,11 @@ struct outfile {
 int outfile_open(struct outfile *file, const char *path,
 		 struct failure *failure);
 
+/* The same for all that give the same mark, which no other run may know: the
+ * first makes the hidden file, and all have it open. */
+int outfile_open_shared(struct outfile *file, const char *path,
+			const char *mark, struct failure *failure);
+
 /* True if both would have the same name in the same folder. */
 bool outfile_same_target(const struct outfile *a, const struct outfile *b);
 
@@ -55,6 +64,15 @@ bool outfile_replaces(const struct outfile *file, dev_t device, ino_t inode);
  * returns, and the file is before it has the name.  The descriptor stays open.
  * Returns 0 or -errno with *failure filled. */
 int outfile_commit(struct outfile *file, bool sync, struct failure *failure);
+
+/* A shared one again, before it is committed, to be read: what others flushed
+ * before is there.  The descriptor is the caller's; -errno. */
+int outfile_reopen(const struct outfile *file);
+
+/* Other machines that have the file open see from now on what was written; with
+ * sync, it is on the medium.  0 or -errno with *failure filled. */
+int outfile_flush(const struct outfile *file, bool sync,
+		  struct failure *failure);
 
 /* Several files as one: commits all in order; when one fails, those already
  * linked by this call (and that replaced nothing) are removed again. */

@@ -128,18 +128,26 @@ static void open_ring(struct output *output)
 	output->ring = NULL;
 }
 
-int output_open(struct output *output, const char *const *paths,
-		const uint64_t *sizes_bytes, unsigned file_count, bool direct,
+static int init(struct output *output, unsigned file_count, bool direct,
 		struct failure *failure)
 {
-	int error = 0;
-
 	memset(output, 0, sizeof(*output));
 	pthread_mutex_init(&output->lock, NULL);
 	output->direct = direct;
 	output->files = calloc(file_count, sizeof(*output->files));
-	if (!output->files)
-		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM, "");
+	if (output->files)
+		return 0;
+	return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM, "");
+}
+
+int output_open(struct output *output, const char *const *paths,
+		const uint64_t *sizes_bytes, unsigned file_count, bool direct,
+		struct failure *failure)
+{
+	int error = init(output, file_count, direct, failure);
+
+	if (error)
+		return error;
 	for (unsigned i = 0; i < file_count && error == 0; i++) {
 		struct output_file *file = &output->files[i];
 
@@ -160,6 +168,32 @@ int output_open(struct output *output, const char *const *paths,
 		open_ring(output);
 	else
 		close_direct(output);
+	if (error)
+		output_close(output);
+	return error;
+}
+
+/* The whole size at once, before anything is written: a machine that takes the
+ * end of its part for the end of the file clears the rest of that page, where
+ * another one writes. */
+int output_open_part(struct output *output, const char *path,
+		     const struct output_part *part, struct failure *failure)
+{
+	int error = init(output, 1, false, failure);
+	struct output_file *file = output->files;
+
+	if (error)
+		return error;
+	error = outfile_open_shared(&file->outfile, path, part->mark, failure);
+	if (error == 0) {
+		output->file_count = 1;
+		file->size_bytes = part->size_bytes;
+		file->begin_bytes = part->begin_bytes;
+		file->write_fd = file->outfile.fd;
+		if (ftruncate(file->write_fd, (off_t)part->whole_bytes) < 0)
+			error = failure_set(failure, EXIT_FILE, path, errno,
+					    "");
+	}
 	if (error)
 		output_close(output);
 	return error;
@@ -256,7 +290,8 @@ static int write_rest(const struct output_file *file,
 	if (done >= slot->length_bytes)
 		return 0;
 	return write_all(file->outfile.fd, slot->data + done,
-			 slot->length_bytes - done, slot->offset_bytes + done);
+			 slot->length_bytes - done,
+			 file->begin_bytes + slot->offset_bytes + done);
 }
 
 static void write_slot(struct output *output, struct output_slot *slot)

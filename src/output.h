@@ -44,12 +44,13 @@ struct output_slot {
 
 struct output_file {
 	struct outfile outfile;
-	uint64_t size_bytes; /* when it will be complete */
-	bool huge_pages;     /* a tmpfs that has them */
-	int write_fd;	     /* O_DIRECT, or the outfile's own */
-	bool busy;	     /* a member is in write(2) */
-	uint8_t *map;	     /* of 4 KiB tmpfs pages, or NULL */
-	bool map_refused;    /* stores through it do not work here */
+	uint64_t size_bytes;  /* when it will be complete; of our part */
+	uint64_t begin_bytes; /* of our part, in the file */
+	bool huge_pages;      /* a tmpfs that has them */
+	int write_fd;	      /* O_DIRECT, or the outfile's own */
+	bool busy;	      /* a member is in write(2) */
+	uint8_t *map;	      /* of 4 KiB tmpfs pages, or NULL */
+	bool map_refused;     /* stores through it do not work here */
 };
 
 struct output {
@@ -75,6 +76,18 @@ struct output {
 int output_open(struct output *output, const char *const *paths,
 		const uint64_t *sizes_bytes, unsigned file_count, bool direct,
 		struct failure *failure);
+
+/* Of one file that several processes write at once. */
+struct output_part {
+	const char *mark; /* as of outfile_open_shared() */
+	uint64_t begin_bytes, size_bytes;
+	uint64_t whole_bytes; /* of the file: the same in all of them */
+};
+
+/* As output_open(), for our part of the file: offsets count from its beginning.
+ * It goes through the page cache, by write(2) alone: parts share pages. */
+int output_open_part(struct output *output, const char *path,
+		     const struct output_part *part, struct failure *failure);
 
 /* Slots over memory of slot_count * chunk_bytes, page aligned; chunk_bytes is a
  * multiple of the page.  Call before the first take. */

@@ -651,6 +651,85 @@ static void outfile_remove_hidden__only_what_is_hidden(void **state)
 	assert_int_equal(count_entries("."), 1);
 }
 
+/* --- outfile_open_shared --------------------------------------------------
+ */
+
+static void open_shared_ok(struct outfile *file, const char *mark, off_t offset,
+			   const char *text)
+{
+	struct failure failure = { 0 };
+
+	assert_int_equal(outfile_open_shared(file, "out", mark, &failure), 0);
+	assert_int_equal(pwrite(file->fd, text, strlen(text), offset),
+			 strlen(text));
+}
+
+static void outfile_open_shared__one_file(void **state)
+{
+	struct outfile one, two, other;
+	struct failure failure = { 0 };
+	char text[5] = "";
+	int fd;
+
+	(void)state;
+	make("out", "old", 0640);
+	open_shared_ok(&one, "mark", 0, "ab");
+	open_shared_ok(&two, "mark", 2, "cd");
+	open_shared_ok(&other, "another", 0, "x");
+	assert_int_equal(outfile_flush(&two, false, &failure), 0);
+	assert_int_equal(outfile_flush(&two, true, &failure), 0);
+	fd = outfile_reopen(&one);
+	assert_true(fd >= 0);
+	assert_int_equal(read(fd, text, sizeof(text)), 4);
+	assert_string_equal(text, "abcd");
+	close(fd);
+	assert_content("out", "old");
+	assert_int_equal(access(".out.blinksort-mark", F_OK), 0);
+	commit_ok(&one, false);
+	/* Their names are not the file's any more. */
+	outfile_close(&two);
+	outfile_close(&other);
+	outfile_close(&one);
+	assert_content("out", "abcd");
+	assert_int_equal(mode_of("out"), 0640);
+	assert_int_equal(count_entries("."), 1);
+}
+
+/* Whoever gives up ends it for all, also if one comes late. */
+static void outfile_open_shared__given_up_by_one(void **state)
+{
+	struct outfile one, two, late;
+	struct failure failure = { 0 };
+
+	(void)state;
+	open_shared_ok(&one, "mark", 0, "ab");
+	open_shared_ok(&two, "mark", 2, "cd");
+	outfile_close(&two);
+	assert_int_equal(count_entries("."), 0);
+	assert_int_equal(outfile_reopen(&one), -ENOENT);
+	assert_int_equal(outfile_commit(&one, false, &failure), -ENOENT);
+	open_shared_ok(&late, "mark", 2, "cd");
+	outfile_close(&late);
+	outfile_close(&one);
+	assert_int_equal(count_entries("."), 0);
+}
+
+static void outfile_open_shared__withdrawn(void **state)
+{
+	struct outfile one, two;
+
+	(void)state;
+	open_shared_ok(&one, "mark", 0, "ab");
+	open_shared_ok(&two, "mark", 2, "cd");
+	commit_ok(&one, false);
+	outfile_withdraw(&two);
+	assert_content("out", "abcd");
+	outfile_withdraw(&one);
+	outfile_close(&one);
+	outfile_close(&two);
+	assert_int_equal(count_entries("."), 0);
+}
+
 #define NAMED(test) cmocka_unit_test_setup_teardown(test, setup_named, teardown)
 #define HIDDEN(test)                                                           \
 	cmocka_unit_test_setup_teardown(test, setup_hidden, teardown)
@@ -690,6 +769,9 @@ int main(void)
 		NAMED(outfile_signal__killed),
 		HIDDEN(outfile_remove_hidden__not_in_a_child),
 		BOTH(outfile_remove_hidden__only_what_is_hidden),
+		BOTH(outfile_open_shared__one_file),
+		BOTH(outfile_open_shared__given_up_by_one),
+		BOTH(outfile_open_shared__withdrawn),
 	};
 
 	root_fd = open("/", O_RDONLY | O_DIRECTORY);

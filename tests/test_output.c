@@ -35,6 +35,7 @@
 static char folders[2][128]; /* on a disk, on tmpfs ("": there is none) */
 static const char *paths[FILES_MAX];
 static uint64_t sizes[FILES_MAX];
+static uint64_t part_begin; /* of the only file, if it is written in parts */
 static unsigned file_count;
 static struct output output;
 static struct failure failure;
@@ -137,7 +138,8 @@ static void fill_slot(struct output_slot *slot, const struct chunk *chunk)
 	slot->length_bytes = (size_t)MIN(
 		output.chunk_bytes, sizes[chunk->file] - chunk->offset_bytes);
 	for (size_t i = 0; i < slot->length_bytes; i++)
-		slot->data[i] = content(chunk->file, chunk->offset_bytes + i);
+		slot->data[i] = content(chunk->file,
+					part_begin + chunk->offset_bytes + i);
 	/* Of a chunk before; it may not end up in the file. */
 	memset(slot->data + slot->length_bytes, 0xee,
 	       output.chunk_bytes - slot->length_bytes);
@@ -551,6 +553,78 @@ static void output_set_slots__apart_and_as_many(void **state)
 	output_close(&output);
 }
 
+/* --------------------------------------------------- one file, by several */
+
+/* A part stays open, as it does in its process, while others are written. */
+static struct output open_and_write_part(uint64_t begin, uint64_t end,
+					 uint64_t whole)
+{
+	const struct output_part part = { .mark = "mark",
+					  .begin_bytes = begin,
+					  .size_bytes = end - begin,
+					  .whole_bytes = whole };
+
+	assert_int_equal(output_open_part(&output, paths[0], &part, &failure),
+			 0);
+	assert_false(output.direct);
+	part_begin = begin;
+	sizes[0] = end - begin;
+	run_writers(2, PAGE_BYTES);
+	assert_int_equal(output_finish(&output, &failure), 0);
+	part_begin = 0;
+	return output;
+}
+
+/* Parts end within a page; one is empty; they are not written in order. */
+static void check_parts(const struct world *world)
+{
+	static const uint64_t ends[] = { 0, 10001, 10001, 70000, 100003 };
+	static const unsigned order[] = { 2, 0, 3, 1 };
+	struct output parts[4];
+
+	set_files(world->folder, 1);
+	for (unsigned i = 0; i < 4; i++)
+		parts[order[i]] = open_and_write_part(
+			ends[order[i]], ends[order[i] + 1], ends[4]);
+	assert_int_equal(count_entries(world->folder), 1);
+	assert_int_equal(access(paths[0], F_OK), -1);
+	assert_int_equal(output_commit(&parts[2], true, NULL, &failure), 0);
+	for (unsigned i = 0; i < 4; i++)
+		output_close(&parts[i]);
+	assert_int_equal(count_entries(world->folder), 1);
+	sizes[0] = ends[4];
+	check_and_remove();
+}
+
+static void output_open_part__all_parts_make_the_file(void **state)
+{
+	(void)state;
+	in_every_world(check_parts);
+}
+
+static void check_part_no_room(const struct world *world)
+{
+	const struct output_part part = { .mark = "mark",
+					  .size_bytes = 100,
+					  .whole_bytes = 50000 };
+
+	set_files(world->folder, 1);
+	limit_file_size(3 * PAGE_BYTES);
+	failure.status = EXIT_DONE;
+	assert_int_equal(output_open_part(&output, paths[0], &part, &failure),
+			 -EFBIG);
+	limit_file_size(RLIM_INFINITY);
+	assert_too_large();
+	assert_int_equal(count_entries(world->folder), 0);
+	output_close(&output);
+}
+
+static void output_open_part__no_room(void **state)
+{
+	(void)state;
+	in_every_world(check_part_no_room);
+}
+
 static bool make_folder(char *folder, size_t folder_bytes, const char *parent)
 {
 	snprintf(folder, folder_bytes, "%s/test_output.XXXXXX", parent);
@@ -575,6 +649,8 @@ int main(void)
 		cmocka_unit_test(output_open__direct_for_some_files_only),
 		cmocka_unit_test(output_open__no_ring),
 		cmocka_unit_test(output_close__nothing_is_left),
+		cmocka_unit_test(output_open_part__all_parts_make_the_file),
+		cmocka_unit_test(output_open_part__no_room),
 	};
 	const char *seed_text = getenv("SEED");
 	const char *build = getenv("BUILD");
