@@ -58,6 +58,8 @@ static const char usage[] =
 	"or MPI\n"
 	"      --nodes=HOSTS         all hosts, in rank order, as a[01-16]\n"
 	"      --rank=R              ours of them, from 0\n"
+	"      --gather=FILE         instead of -o: one file, each writes its "
+	"part\n"
 	"      --key-file=FILE       the cluster's key, as of blinkd\n"
 	"      --job=NAME            tells runs apart that use the same key\n"
 	"      --schedule=KIND       rounds, all-at-once or windowed (rounds)\n"
@@ -90,6 +92,7 @@ enum {
 	OPTION_NODES,
 	OPTION_RANK,
 	/* From here on only with one of those above. */
+	OPTION_GATHER,
 	OPTION_KEY_FILE,
 	OPTION_JOB,
 	OPTION_SCHEDULE,
@@ -118,6 +121,7 @@ static const struct option long_options[] = {
 	{ "cluster", no_argument, NULL, OPTION_CLUSTER },
 	{ "nodes", required_argument, NULL, OPTION_NODES },
 	{ "rank", required_argument, NULL, OPTION_RANK },
+	{ "gather", required_argument, NULL, OPTION_GATHER },
 	{ "key-file", required_argument, NULL, OPTION_KEY_FILE },
 	{ "job", required_argument, NULL, OPTION_JOB },
 	{ "schedule", required_argument, NULL, OPTION_SCHEDULE },
@@ -138,6 +142,7 @@ struct options {
 	bool is_cluster;
 	/* The first that is given and means nothing without a cluster. */
 	const char *cluster_only;
+	const char *gather; /* the one file of all ranks, or NULL */
 	struct cluster_config cluster;
 };
 
@@ -241,6 +246,16 @@ static void output_option(struct options *options, const char *text)
 	options->outputs[options->config.output_count++] = text;
 }
 
+/* The one output; whether -o is there, too, is looked at when all is read. */
+static void gather_option(struct options *options, const char *text)
+{
+	if (options->gather)
+		usage_error("--gather: given twice");
+	if (text[0] == '\0')
+		usage_error("--gather: the name is empty");
+	options->gather = text;
+}
+
 static void schedule_option(struct options *options, const char *text)
 {
 	static const char *const names[] = { "rounds", "all-at-once",
@@ -269,6 +284,9 @@ static bool set_cluster_option(struct options *options, int option,
 		options->is_cluster = true;
 		cluster->rank.rank = optarg;
 		return true;
+	case OPTION_GATHER:
+		gather_option(options, optarg);
+		break;
 	case OPTION_KEY_FILE:
 		cluster->rank.key_path = optarg;
 		break;
@@ -363,6 +381,14 @@ static void set_option(struct options *options, int option)
 	}
 }
 
+static void set_gathered_output(struct options *options)
+{
+	if (options->config.output_count > 0)
+		usage_error("--gather: not together with -o");
+	output_option(options, options->gather);
+	options->cluster.gathers = true;
+}
+
 static void parse_options(struct options *options, int argc, char **argv)
 {
 	struct sorter_config *config = &options->config;
@@ -388,6 +414,8 @@ static void parse_options(struct options *options, int argc, char **argv)
 	if (options->cluster_only && !options->is_cluster)
 		usage_error("%.64s: only with --cluster or --nodes",
 			    options->cluster_only);
+	if (options->gather)
+		set_gathered_output(options);
 	if (optind == argc)
 		usage_error("no input file; see --help");
 	if (argc - optind > INPUT_FILES_MAX)

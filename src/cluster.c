@@ -5,9 +5,6 @@
 #include "clock.h"
 #include "cluster_state.h"
 
-/* What a commit that must reach the medium may take, in silence. */
-#define SYNC_BUSY_MS 60000
-
 enum action { ACTION_PASS, ACTION_ORDER, ACTION_STOP, ACTIONS };
 
 static struct sorter_result *sort_result(const struct cluster *cluster)
@@ -243,7 +240,7 @@ static int commit(struct cluster *cluster)
 	struct sorter *sorter = &cluster->sorter;
 	bool traces = cluster->agreement.traces;
 	uint64_t begin_ns = clock_now_ns();
-	int error = output_finish(&sorter->output, cluster->failure);
+	int error = cluster_finish_output(cluster);
 
 	if (error == 0)
 		error = input_check(&sorter->input, cluster->failure);
@@ -259,12 +256,9 @@ static int commit(struct cluster *cluster)
 		error = cluster_trace(cluster);
 	if (error)
 		return error;
-	if (sorter->config->sync)
-		exchange_say_busy(cluster->exchange, SYNC_BUSY_MS);
-	error = output_commit(&sorter->output, sorter->config->sync,
-			      traces && cluster->rank.rank == 0 ? &sorter->trace
-								: NULL,
-			      cluster->failure);
+	error = cluster_commit_output(cluster, traces && cluster->rank.rank == 0
+						       ? &sorter->trace
+						       : NULL);
 	cluster_add_ns(cluster, CLUSTER_COMMIT_NS, begin_ns);
 	return error;
 }

@@ -11,6 +11,8 @@
  *      order      a rank sorts and writes buckets while others still arrive
  *      commit     when all ranks have all written, all give the names
  *
+ * Or all write into one file, each its part of it, and rank 0 gives the name.
+ *
  * Buckets are equal key ranges when keys look evenly spread; else their
  * borders, and where the shares begin, come from a sample and from counts that
  * all tell all.
@@ -32,6 +34,7 @@ struct cluster_config {
 	enum exchange_schedule schedule;
 	enum cluster_transport transport;
 	bool plain;
+	bool gathers; /* the one output is the same file on all ranks */
 	uint16_t port;
 	uint32_t payload_bytes;
 	uint64_t deadline_ns;

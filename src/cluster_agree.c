@@ -6,7 +6,7 @@
 
 #include "plan.h"
 
-#define VERSION 1
+#define VERSION 2
 
 /* A share cut at sampled borders is wrong by half a bucket at either end: with
  * so many splitters for each node by less than 2 %. */
@@ -34,6 +34,7 @@ void cluster_hello_encode(const struct cluster_hello *hello,
 		hello->process,
 		hello->input_fd,
 		hello->slot_count,
+		hello->gather_mark,
 	};
 
 	_Static_assert(sizeof(words) == CLUSTER_HELLO_BYTES, "all of them");
@@ -67,6 +68,7 @@ bool cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
 		.process = words[12],
 		.input_fd = words[13],
 		.slot_count = words[14],
+		.gather_mark = words[15],
 	};
 	/* No sum of them wraps. */
 	return words[0] == VERSION && hello->record_count <= UINT64_MAX >> 8 &&
@@ -123,6 +125,8 @@ static int compare(const struct peer *peer, const struct peer *own,
 		return differs_in_name(peer, own->rank, "trace", failure);
 	if (peer->hello->schedule != own->hello->schedule)
 		return differs_in_name(peer, own->rank, "schedule", failure);
+	if ((peer->hello->gather_mark == 0) != (own->hello->gather_mark == 0))
+		return differs_in_name(peer, own->rank, "gather", failure);
 	return 0;
 }
 

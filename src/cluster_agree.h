@@ -39,10 +39,13 @@ struct cluster_hello {
 	uint64_t process;
 	uint64_t input_fd;
 	uint64_t slot_count; /* of the input */
+	/* 0: outputs of our own.  Else all write one file, and leave in it this
+	 * number, which we have drawn (cluster_output.c). */
+	uint64_t gather_mark;
 };
 
 /* Little-endian words: a version, and the fields above in their order. */
-#define CLUSTER_HELLO_BYTES (8 * 15)
+#define CLUSTER_HELLO_BYTES (8 * 16)
 
 void cluster_hello_encode(const struct cluster_hello *hello,
 			  uint8_t bytes[CLUSTER_HELLO_BYTES]);

@@ -3,6 +3,8 @@
  */
 #include <errno.h>
 
+#include <sodium.h>
+
 #include "clock.h"
 #include "cluster_state.h"
 
@@ -68,6 +70,9 @@ static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 	};
 	if (cluster->config->transport != CLUSTER_UDP)
 		cluster_offer_input(cluster, hello);
+	while (cluster->config->gathers && hello->gather_mark == 0)
+		randombytes_buf(&hello->gather_mark,
+				sizeof(hello->gather_mark));
 	hello->looked = sorter_look(sorter, &hello->even, cluster->failure);
 	return 0;
 }

@@ -30,12 +30,13 @@ static int bad_message(const struct cluster *cluster, unsigned node,
 
 /* What each node would get in all, from what all have announced to the others:
  * what a rank keeps is what is left of what it has. */
-static bool shares_are_skewed(const struct cluster *cluster)
+void cluster_count_shares(const struct cluster *cluster,
+			  uint64_t records[RANK_NODES_MAX])
 {
-	uint64_t records[RANK_NODES_MAX] = { 0 };
 	uint32_t size = cluster_unit_bytes(cluster);
 	unsigned count = cluster->rank.node_count;
 
+	memset(records, 0, count * sizeof(*records));
 	for (unsigned from = 0; from < count; from++) {
 		uint64_t kept = cluster->hellos[from].record_count;
 
@@ -52,7 +53,14 @@ static bool shares_are_skewed(const struct cluster *cluster)
 		}
 		records[from] += kept;
 	}
-	return cluster_is_skewed(records, count);
+}
+
+static bool shares_are_skewed(const struct cluster *cluster)
+{
+	uint64_t records[RANK_NODES_MAX];
+
+	cluster_count_shares(cluster, records);
+	return cluster_is_skewed(records, cluster->rank.node_count);
 }
 
 /* Of a share's slots. */
@@ -251,8 +259,8 @@ static int make_room(struct cluster *cluster, const uint64_t *receive_bytes,
 	sorter->bucket_count = share_end_bucket(cut) - sorter->first_bucket;
 	error = number_slots(cluster, receive_bytes, &numbering, failure);
 	if (error == 0)
-		error = sorter_open_outputs(
-			sorter, own_count + numbering.received, failure);
+		error = cluster_open_output(
+			cluster, own_count + numbering.received, failure);
 	/* All timelines go into rank 0's. */
 	if (error == 0 && cluster->rank.rank == 0)
 		error = sorter_open_trace(sorter, failure);

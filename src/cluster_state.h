@@ -8,6 +8,7 @@
  *      cluster_send.c       our records in bucket order, and to whom they go
  *      cluster_receive.c    what comes, and its order
  *      cluster_shm.c        records that are read where they are
+ *      cluster_output.c     where it goes: files of our own, or one of all
  *      cluster_report.c     figures
  *      cluster_trace.c      all ranks' timelines in one
  */
@@ -128,6 +129,21 @@ void cluster_read_message(void *context, unsigned node, uint64_t offset,
 
 /* Send, receive and order; discards tells if it was in vain. */
 int cluster_exchange(struct cluster *cluster);
+
+/* What each node gets of the whole, when all have announced. */
+void cluster_count_shares(const struct cluster *cluster,
+			  uint64_t records[RANK_NODES_MAX]);
+
+/* --- cluster_output.c -------------------------------------------------------
+ */
+
+/* For so many records of ours. */
+int cluster_open_output(struct cluster *cluster, uint64_t record_count,
+			struct failure *failure);
+/* All of ours is written, for the others to see. */
+int cluster_finish_output(struct cluster *cluster);
+/* When that holds for all: names, of also too unless it is NULL. */
+int cluster_commit_output(struct cluster *cluster, struct outfile *also);
 
 /* --- cluster_join.c ---------------------------------------------------------
  */

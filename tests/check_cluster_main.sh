@@ -364,6 +364,140 @@ case_json()
 
 check json case_json
 
+# --- one file of all ----------------------------------------------------------
+
+# gather_run COUNT OPTION...: into out.all
+gather_run()
+{
+	local count=$1
+	shift
+
+	on_nodes "$count" "${BLINKSORT[@]}" --cluster "$PWD/in.%r" \
+		--gather="$PWD/out.all" --deadline="$DEADLINE_S" "$@"
+}
+
+# expect_gathered COUNT FILE OPTION...: run, and FILE is what comes out
+expect_gathered()
+{
+	local count=$1 want=$2
+	shift 2
+
+	gather_run "$count" "$@"
+	expect_done "$count ranks, $*"
+	echo out.all | expect_outputs
+	expect_same out.all "$want" || fail "$count ranks, $*"
+	rm out.all
+}
+
+# case_gather RANKS: of inputs of all sizes
+case_gather()
+{
+	local kind how
+
+	for kind in "-a" "" "-s"; do
+		# shellcheck disable=SC2086 # none, or one word
+		"$BIN/blinkgen" $kind "$SMALL" whole
+		expect_sorted whole -o want
+		for how in even random first last; do
+			cut_input whole 100 "$1" "$how"
+			expect_gathered "$1" want
+		done
+	done
+}
+
+# Ranks that get nothing, in the middle and at the ends.
+case_gather_few()
+{
+	local ranks count
+
+	for ranks in 2 5 16; do
+		for count in 0 1 2 $((ranks - 1)) $((ranks + 1)); do
+			"$BIN/blinkgen" -a "$count" whole
+			sort_reference whole -o want
+			cut_input whole 100 "$ranks" random
+			expect_gathered "$ranks" want
+		done
+	done
+	"$BIN/blinkgen" "$SMALL" whole
+	for count in 0 100 255; do
+		set_first_byte "$count"
+		sort_reference whole -o want
+		cut_input whole 100 4 random
+		expect_gathered 4 want --splitters=static
+	done
+}
+
+# Records that pages end within, and keys of which some are frequent.
+case_gather_shapes()
+{
+	local shape options number=0 described=(--record-size=37 --key=5:3)
+
+	for shape in zipf all-equal reversed; do
+		number=$((number + 1))
+		walk "$number"
+		make_shape "$shape" "$SMALL" "$SEED" "${described[@]}" >whole
+		sort_reference whole -o want "${described[@]}"
+		cut_input whole 37 5 random
+		expect_gathered 5 want "${described[@]}" "${options[@]}"
+	done
+}
+
+case_gather_ways()
+{
+	"$BIN/blinkgen" -a "$COUNT" whole
+	expect_sorted whole -o want
+	cut_input whole 100 4 random
+	expect_gathered 4 want --sync
+	expect_gathered 4 want --sync --io=direct
+	expect_gathered 4 want --io=buffered --threads=3
+	gather_run 4 --trace="$PWD/trace"
+	expect_done
+	expect_same out.all want
+	python3 -m json.tool trace >/dev/null
+}
+
+# An old one is replaced through a link, and its mode stays.
+case_gather_replaced()
+{
+	"$BIN/blinkgen" -a "$SMALL" whole
+	expect_sorted whole -o want
+	cut_input whole 100 3 even
+	mkdir to
+	echo old >to/file
+	chmod 640 to/file
+	ln to/file other
+	ln -s to/file out.all
+	gather_run 3
+	expect_done
+	expect_same to/file want
+	[ -L out.all ] || fail "the link is gone"
+	[ "$(stat -c %a to/file)" = 640 ] || fail "mode $(stat -c %a to/file)"
+	[ "$(cat other)" = old ] || fail "the old file was written to"
+	[ "$(ls -A to)" = file ] || fail "left: $(ls -A to)"
+}
+
+# One rank's input is where all is to go.
+case_gather_into_input()
+{
+	"$BIN/blinkgen" -a "$SMALL" whole
+	expect_sorted whole -o want
+	cut_input whole 100 3 even
+	on_nodes 3 "${BLINKSORT[@]}" --cluster "$PWD/in.%r" \
+		--gather="$PWD/in.1" --deadline="$DEADLINE_S"
+	expect_done
+	expect_same in.1 want
+	expect_none
+}
+
+for ranks in 1 3 16; do
+	check "gather_$ranks" case_gather "$ranks"
+done
+check gather_few case_gather_few
+check gather_shapes case_gather_shapes
+check gather_ways case_gather_ways
+check gather_replaced case_gather_replaced
+check gather_into_input case_gather_into_input
+
 # --- what goes wrong ----------------------------------------------------------
 
 # expect_all_fail STATUS RANK WHY: rank RANK was at fault and says so; all others
@@ -547,6 +681,127 @@ case_other_key()
 	expect_none
 }
 
+# Without the file of all there is nothing, and an old one stays.
+case_gather_fails()
+{
+	start_wrong 4
+	mv in.2 away
+	gather_run 4
+	expect_all_fail 3 2 'No such file'
+	expect_none
+	mv away in.2
+	echo old >out.all
+	# When the others may have made it already.
+	on_nodes 4 /bin/sh -c "cd '$PWD' && if [ %r = 1 ]; then ulimit -f 1; fi
+		exec ${BLINKSORT[*]} --cluster in.%r --gather=out.all \
+		--deadline=$DEADLINE_S"
+	expect_all_fail 3 1 'File too large'
+	echo out.all | expect_outputs
+	[ "$(cat out.all)" = old ]
+}
+
+# There is room for a part of it: found out by some, late.
+case_gather_full()
+{
+	start_wrong 4
+	mkdir to
+	mount -t tmpfs -o size=64k tmpfs to
+	# shellcheck disable=SC2064 # now
+	trap "umount '$PWD/to'" EXIT
+	echo old >to/out
+	on_nodes 4 "${BLINKSORT[@]}" --cluster "$PWD/in.%r" \
+		--gather="$PWD/to/out" --deadline="$DEADLINE_S"
+	python3 - <<-'END' || fail "$(what_they_said)"
+		import json
+		for node in json.load(open("report"))["nodes"]:
+		    assert node["status"] in (3, 4), node["status"]
+		    assert "No space left" in node["stderr"]
+	END
+	[ "$(ls -A to)" = out ] || fail "left: $(ls -A to)"
+	[ "$(cat to/out)" = old ]
+}
+
+# The name is the same on all, but not the disk: each has a part only.
+case_gather_apart()
+{
+	start_wrong 4
+	mkdir to.0 to.1 to.2 to.3
+	rmdir to.2
+	ln -s to.0 to.2
+	on_nodes 4 "${BLINKSORT[@]}" --cluster "$PWD/in.%r" \
+		--gather="$PWD/to.%r/out" --deadline="$DEADLINE_S"
+	expect_all_fail 3 0 'rank 1 .* has another file there'
+	[ "$(find . -path './to.*/*')" = "" ]
+}
+
+# All of them gather, or none.
+case_gather_by_some()
+{
+	start_wrong 3
+	on_nodes 3 /bin/sh -c "cd '$PWD' && case %r in
+		1) set -- -o out.1 ;; *) set -- --gather=out.all ;; esac
+		exec ${BLINKSORT[*]} --cluster in.%r \"\$@\" \
+		--deadline=$DEADLINE_S"
+	python3 - <<-'END' || fail "$(what_they_said)"
+		import json
+		for node in json.load(open("report"))["nodes"]:
+		    assert node["status"] in (2, 4), node["status"]
+		    assert " has another --gather than " in node["stderr"]
+	END
+	expect_none
+}
+
+# One is killed at any time: what is there then is complete.
+case_gather_killed()
+{
+	local pids=() statuses=() random rank victim
+
+	start_wrong 3
+	expect_sorted whole -o want
+	for victim in 0 1 2 0 1 2; do
+		for rank in 0 1 2; do
+			start_rank "$rank" "${BLINKSORT[@]}" --cluster \
+				--rank="$rank" --nodes='127.0.0.[2-4]' \
+				--job="check.$$.$victim" --deadline=2 \
+				"in.$rank" --gather=out.all
+		done
+		random_below 30
+		sleep "0.$(printf '%03d' "$random")"
+		kill -KILL "${pids[victim]}" 2>/dev/null || true
+		wait_ranks 0 1 2
+		[[ "${statuses[*]}" =~ ^((0|4|137)\ ?){3}$ ]] ||
+			fail "${statuses[*]}: $(cat err.*)"
+		if [ -e out.all ]; then
+			echo out.all | expect_outputs
+			expect_same out.all want
+			rm out.all
+		else
+			expect_none
+		fi
+	done
+}
+
+# expect_usage WHY OPTION...
+expect_usage()
+{
+	local why=$1 failed=0
+	shift
+
+	"${BLINKSORT[@]}" in.0 "$@" 2>err || failed=$?
+	[ "$failed" = 2 ] || fail "status $failed: $*"
+	expect_match "$why" err
+}
+
+case_gather_usage()
+{
+	start_wrong 1
+	expect_usage 'only with --cluster' --gather=out.all
+	expect_usage 'not together with -o' --cluster --gather=out.all -o out.0
+	expect_usage 'given twice' --cluster --gather=out.all --gather=out.1
+	expect_usage 'the name is empty' --cluster --gather=
+	expect_none
+}
+
 check input_missing case_input_missing
 check input_odd case_input_odd
 check records_differ case_records_differ
@@ -556,9 +811,11 @@ check no_folder_2 case_no_folder 2
 if [ "$UID" != 0 ]; then
 	check read_only case_read_only
 	skip full "only root may mount"
+	skip gather_full "only root may mount"
 else
 	skip read_only "root may write everywhere"
 	check full case_full
+	check gather_full case_gather_full
 fi
 if [ "$SANITIZED" ]; then
 	skip no_name "LD_PRELOAD does not go with a sanitizer"
@@ -569,5 +826,10 @@ else
 fi
 check output_is_folder case_output_is_folder
 check other_key case_other_key
+check gather_fails case_gather_fails
+check gather_apart case_gather_apart
+check gather_by_some case_gather_by_some
+check gather_killed case_gather_killed
+check gather_usage case_gather_usage
 
 finish

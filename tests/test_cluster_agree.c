@@ -66,6 +66,7 @@ static void cluster_hello__comes_back(void **state)
 		.looked = SPLITTERS_STATIC_256,
 		.even = true,
 		.schedule = 2,
+		.gather_mark = 0x8899aabbccddeeff,
 	};
 	uint8_t bytes[CLUSTER_HELLO_BYTES];
 	struct cluster_hello back;
@@ -81,6 +82,7 @@ static void cluster_hello__comes_back(void **state)
 	assert_int_equal(back.looked, hello.looked);
 	assert_int_equal(back.even, hello.even);
 	assert_int_equal(back.schedule, hello.schedule);
+	assert_true(back.gather_mark == hello.gather_mark);
 }
 
 static void cluster_hello__strange_ones(void **state)
@@ -128,6 +130,22 @@ static void cluster_agree__who_differs_is_named(void **state)
 	fill(hellos);
 	hellos[4].schedule = 1;
 	check_refused(hellos, 0, "rank 4 (e) has another --schedule");
+	fill(hellos);
+	hellos[2].gather_mark = 1;
+	check_refused(hellos, 0, "rank 2 (c) has another --gather");
+	check_refused(hellos, 2, "rank 0 (a) has another --gather");
+}
+
+/* The numbers are drawn; only whether there are any has to be the same. */
+static void cluster_agree__all_gather(void **state)
+{
+	struct cluster_hello hellos[NODES];
+
+	(void)state;
+	fill(hellos);
+	for (unsigned i = 0; i < NODES; i++)
+		hellos[i].gather_mark = i + 1;
+	agree(hellos, 3);
 }
 
 static void cluster_agree__counts(void **state)
@@ -263,6 +281,7 @@ int main(void)
 		cmocka_unit_test(cluster_hello__comes_back),
 		cmocka_unit_test(cluster_hello__strange_ones),
 		cmocka_unit_test(cluster_agree__who_differs_is_named),
+		cmocka_unit_test(cluster_agree__all_gather),
 		cmocka_unit_test(cluster_agree__counts),
 		cmocka_unit_test(cluster_agree__kinds),
 		cmocka_unit_test(cluster_agree__buckets),
