@@ -245,7 +245,50 @@ for schedule in "${SCHEDULES[@]}"; do
 		--payload=1472 --plain
 done
 check payload_odd case_way --payload=777
-check transport case_way --transport=udp
+for transport in udp shm auto; do
+	check "transport_$transport" case_way --transport="$transport"
+done
+
+# Records are read from the inputs of others, whatever their sizes: of ranks
+# that have none, of one that has all, with equal keys, of any record size.
+case_shared()
+{
+	local shape size
+
+	for shape in few-distinct zipf all-equal; do
+		make_shape "$shape" "$COUNT" "$SEED" >whole
+		sort_reference whole -o want
+		for how in random first; do
+			cut_input whole 100 4 "$how"
+			expect_cluster 4 want --transport=shm
+		done
+	done
+	for size in 1 37 1000; do
+		head -c $((size * 3001)) /dev/urandom >whole
+		sort_reference whole -o want --record-size="$size" \
+			--key="0:$((size < 10 ? size : 10))"
+		cut_input whole "$size" 3 random
+		expect_cluster 3 want --transport=shm --record-size="$size"
+	done
+}
+
+# Where nothing is to be shared: refused, or done without.
+case_not_shared()
+{
+	"$BIN/blinkgen" -a "$SMALL" whole
+	expect_sorted whole -o want
+	cut_input whole 100 3 even
+	expect_cluster 3 want --transport=auto --io=buffered
+	rm -f out.*
+	cluster_run 3 --transport=shm --io=buffered
+	[ "$status" = 4 ] || [ "$status" = 2 ] || fail "$status: $(cat said)"
+	grep -q 'transport=shm: rank 0' report said ||
+		fail "$(what_they_said)"
+	expect_none
+}
+
+check shared case_shared
+check not_shared case_not_shared
 for threads in 1 2 3; do
 	check "threads_$threads" case_way --threads=$threads
 done

@@ -57,6 +57,8 @@ random_options()
 	options+=(--io="${IO_MODES[random]}")
 	random_below 3
 	options+=(--threads=$((random + 1)))
+	random_below 2
+	[ "$random" = 0 ] || options+=(--transport=auto)
 	random_below 3
 	case $random in
 	0) options+=(--plain) ;;
