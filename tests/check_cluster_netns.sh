@@ -90,6 +90,24 @@ case_lost()
 	drop_rules
 }
 
+# A byte of the payload is changed on the way, and the UDP checksum with it: only
+# the digest can tell.
+case_damaged()
+{
+	make_rules "iifname \"bl$net-*\" udp length > 600 \
+		numgen random mod 100 < 5 counter @th,4000,8 set 90"
+	case_exact "$@"
+	nft list table bridge "$table" >counters
+	expect_match 'counter packets [1-9]' counters
+	python3 - <<-'END' || fail "no rank has noticed"
+		import json
+		node = json.load(open("report"))["nodes"][0]
+		ranks = json.loads(node["stdout"])["ranks"]
+		assert sum(rank["damaged_datagrams"] for rank in ranks) > 0
+	END
+	drop_rules
+}
+
 check_losses()
 {
 	local mtu percent
@@ -108,6 +126,8 @@ check_losses()
 				check "lost_${percent}_$mtu" case_lost "$percent"
 				drop_rules 2>/dev/null || true
 			done
+			check "damaged_$mtu" case_damaged --json
+			drop_rules 2>/dev/null || true
 		fi
 		"$TESTS/cluster" down 2>/dev/null
 	done

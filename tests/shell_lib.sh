@@ -30,7 +30,7 @@ trap shell_cleanup EXIT
 
 cluster_up()
 {
-	"$TESTS/cluster" up "$@" 2>"$SCRATCH/cluster.log" || {
+	"$TESTS/cluster" up "$@" 2>"$SCRATCH/cluster.log" >/dev/null || {
 		cat "$SCRATCH/cluster.log" >&2
 		return 1
 	}
