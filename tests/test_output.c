@@ -545,8 +545,10 @@ static void output_set_slots__apart_and_as_many(void **state)
 				 memory + (size_t)i * 2 * PAGE_BYTES);
 		assert_int_equal(output.slots[i].state, SLOT_FREE);
 	}
-	/* One more than members, so that none waits for another's. */
-	for (unsigned members = 1; members < 600; members++)
+	/* One more than members, so that none waits for another's; alone, a
+	 * member waits for nobody. */
+	assert_int_equal(output_slots_wanted(&output, 1), 1);
+	for (unsigned members = 2; members < 600; members++)
 		assert_in_range(output_slots_wanted(&output, members),
 				MIN(members + 1, OUTPUT_SLOTS_MAX),
 				OUTPUT_SLOTS_MAX);
