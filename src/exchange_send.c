@@ -1,6 +1,8 @@
 /*
  * exchange_send.c - DATA out: in which order, and batch by batch
  */
+#include <assert.h>
+
 #include "exchange_state.h"
 
 /* --- whose turn it is -------------------------------------------------------
@@ -8,7 +10,10 @@
 
 static unsigned next_of(const struct exchange *x, unsigned steps)
 {
-	return (exchange_own(x) + steps) % exchange_node_count(x);
+	unsigned count = exchange_node_count(x);
+
+	assert(count > 0);
+	return (exchange_own(x) + steps) % count;
 }
 
 /* Bytes of new segments that may go to it now: whole ones, but at the end. */

@@ -153,7 +153,7 @@ static int compare(const void *a, const void *b)
 
 static void report(enum exchange_schedule schedule)
 {
-	uint64_t took_ns[ROUNDS_MAX];
+	uint64_t took_ns[ROUNDS_MAX], median_ns;
 	struct exchange_counters sum = { 0 };
 
 	for (unsigned i = 0; i < round_count; i++) {
@@ -172,9 +172,10 @@ static void report(enum exchange_schedule schedule)
 		sum.barriers_skipped += shared->counters[n].barriers_skipped;
 	}
 	qsort(took_ns, round_count, sizeof(*took_ns), compare);
+	median_ns = took_ns[round_count / 2];
 	printf("%-12s %8.2f %8.2f %10llu %8llu %8llu %8llu\n",
 	       exchange_schedule_name(schedule), (double)took_ns[0] / 1e6,
-	       (double)took_ns[round_count / 2] / 1e6,
+	       (double)median_ns / 1e6,
 	       (unsigned long long)sum.sent_datagrams / round_count,
 	       (unsigned long long)sum.resent_datagrams / round_count,
 	       (unsigned long long)sum.status_datagrams / round_count,
