@@ -351,18 +351,18 @@ static int by_text(const void *a, const void *b)
 
 static void start__environment(void **state)
 {
+	static const char node[] = "BLINK_NODE=" NODE;
 	static const char *const wanted[] = {
 		"BLINK_HOST=node3",
 		"BLINK_HOSTS=node[0-16]",
 		"BLINK_JOB=",
-		"BLINK_NODE=" NODE,
+		node,
 		"BLINK_NODES=17",
 		"BLINK_RANK=3",
 		"BLINK_SECRET_FD=3",
 		"HOME=/",
 		"LANG=C",
-		"PATH=/usr/local/bin:"
-		"/usr/bin:/bin",
+		"PATH=/usr/local/bin:/usr/bin:/bin",
 	};
 	const char *const arguments[] = { "/usr/bin/env", NULL };
 	struct job *job = start(arguments);
