@@ -93,6 +93,9 @@ class Job(Contestant):
         super().run(spawner, output, counted)
         report = json.loads(spawner.output.read_text(encoding="utf-8"))
         self.report = json.loads(report["nodes"][0]["stdout"])
+        # Where this machine keeps its files belongs in no record.
+        for key in ("inputs", "outputs"):
+            self.report[key] = [Path(name).name for name in self.report[key]]
         if not counted:
             return
         self.client_ns.append(report["whole_ns"])
