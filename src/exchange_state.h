@@ -112,7 +112,7 @@ struct exchange {
 	size_t blob_bytes;
 	uint32_t phase;	       /* as others see it */
 	uint32_t phase_wanted; /* that all, or rank 0, must come to; 0: none */
-	uint32_t busy_ms;      /* to be said once */
+	uint32_t busy_ms;      /* said until the next barrier */
 	uint64_t window_bytes;
 	uint64_t opened_ns;
 	uint64_t served_ns; /* when we last looked */

@@ -29,7 +29,8 @@
  * the failure of a run to all others.
  *
  * Token, tag key and digest seed come from the job's secret, so that datagrams
- * of another job, of an earlier one or of a stranger have the wrong ones.
+ * of another job, of an earlier one or of a stranger have the wrong ones.  (Not
+ * so of runs that were given one key and no name of their own: rank.h.)
  */
 #ifndef EXCHANGE_WIRE_H
 #define EXCHANGE_WIRE_H

@@ -24,7 +24,7 @@
  * The secret, 32 bytes that all ranks know and nobody else, is the first of
  * these that there is:
  *
- *      --key FILE   the cluster's key, hashed with the job's name
+ *      --key-file   the cluster's key, hashed with the job's name
  *      blinkd       the 32 bytes in the pipe BLINK_SECRET_FD, the job's own; to
  *                   be read once, and closed
  *      BLINK_KEY    a FILE, as above
@@ -51,7 +51,7 @@
 struct rank_options {
 	const char *nodes;    /* --nodes, a host list; NULL */
 	const char *rank;     /* --rank; NULL; not without --nodes */
-	const char *key_path; /* --key; NULL */
+	const char *key_path; /* --key-file; NULL */
 	const char *job;      /* --job; NULL */
 };
 
