@@ -3,7 +3,8 @@
 #
 #   src/NAME_main.c, shell/NAME_main.c   the program bin/NAME
 #   any other src/*.c, shell/*.c         a member of the library
-#   tests/test_*.c                       cmocka tests
+#   results/blink*, tune/blink*          programs that are scripts
+#   tests/test_*.c, tests/test_*.py      cmocka tests, unittest's
 #   tests/bench_*.c                      benchmarks
 #   tests/fuzz_*.c                       libFuzzer targets
 #   tests/fault.c                        build/fault.so, for LD_PRELOAD
@@ -29,6 +30,8 @@ FUZZ_CC ?= clang-14
 BUILD ?= build
 # Where systemd looks for the daemon's unit.
 UNITS ?= $(PREFIX)/lib/systemd/system
+# Where the scripts and what they read are.
+OURS = $(PREFIX)/lib/blinksort
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 20
 ARCH := $(shell uname -m)
@@ -67,7 +70,14 @@ FUZZERS := $(wildcard tests/fuzz_*.c)
 FAULT := $(wildcard tests/fault.c)
 HELPERS := $(filter-out $(TESTS) $(BENCHES) $(FUZZERS) $(FAULT),\
 	     $(wildcard tests/*.c))
-SCRIPTS := $(wildcard .ci/run tests/run tests/cluster tests/*.sh shell/*.sh tune/*.sh)
+SCRIPTS := $(wildcard .ci/run tests/run tests/cluster tests/*.sh tests/vm/*.sh \
+	     tune/blinktune tune/*/*.sh)
+PYTHON := $(wildcard results/blink* results/*/*.py tests/*.py tests/*/*.py)
+# Programs that are scripts: bin/ has links to them, which is how they find the
+# others; what they read lies beside them.
+SCRIPT_PROGRAMS := $(wildcard results/blink* tune/blink*)
+SCRIPT_DATA := $(wildcard results/trials/*.py results/schema/*.json \
+		 results/*.sweep tune/*/*.sh tune/profiles/*.profile)
 PAGES := $(wildcard man/*.1)
 
 # --- flags -------------------------------------------------------------------
@@ -109,8 +119,10 @@ COMMIT := $(or $(shell git describe --always --dirty 2>/dev/null),unknown)
 
 PACKAGES := make gcc libc6-dev musl-tools liburing-dev libnuma-dev \
 	libsodium-dev libcmocka-dev clang-14 clang-tidy-14 clang-format-14 \
-	libclang-rt-14-dev shellcheck mandoc python3 xfsprogs util-linux \
-	hdparm fio strace procps iproute2 nftables
+	libclang-rt-14-dev shellcheck mandoc flake8 xfsprogs util-linux \
+	python3 python3-numpy python3-scipy python3-matplotlib \
+	python3-jsonschema chromium \
+	hdparm fio ethtool strace procps iproute2 nftables
 
 # What bench_cluster.py compares with, if it is there.
 BENCH_PACKAGES := mpich libmpich-dev openmpi-bin libopenmpi-dev
@@ -135,7 +147,7 @@ endif
 MAKEFLAGS += --no-builtin-rules
 
 .PHONY: all
-all: $(PROGRAMS:%=$(BIN)/%) ## the programs, in bin/
+all: $(PROGRAMS:%=$(BIN)/%) $(addprefix $(BIN)/,$(notdir $(SCRIPT_PROGRAMS))) ## the programs, in bin/
 
 .PHONY: help
 help: ## this list
@@ -205,9 +217,10 @@ C_FILES := $(wildcard src/*.[ch] shell/*.[ch] tests/*.[ch])
 TIDY_FILES := $(SOURCES) $(filter %.c,$(wildcard tests/*.c))
 # SC2317: code that cannot be reached; check NAME FUNCTION reaches it.
 .PHONY: lint
-lint: $(TIDY_FILES:%=tidy/%) ## format, warnings, clang-tidy, shellcheck, mandoc
+lint: $(TIDY_FILES:%=tidy/%) ## format, warnings, clang-tidy, shellcheck, flake8, mandoc
 	clang-format-14 --dry-run -Werror $(C_FILES)
 	shellcheck -x -P tests -e SC2317 $(SCRIPTS)
+	flake8 --max-line-length=80 $(PYTHON)
 	$(if $(PAGES),mandoc -T lint -W warning $(PAGES))
 	$(MAKE) --no-print-directory BUILD=$(BUILD)/lint WERROR=1 objects
 
@@ -226,6 +239,14 @@ install: all ## programs and man pages to DESTDIR and PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 $(PROGRAMS:%=$(BIN)/%) $(DESTDIR)$(PREFIX)/bin
 	$(if $(PAGES),install -m 644 $(PAGES) $(DESTDIR)$(PREFIX)/share/man/man1)
+	for file in $(SCRIPT_DATA); do \
+		install -D -m 644 $$file $(DESTDIR)$(OURS)/$$file || exit; \
+	done
+	for file in $(SCRIPT_PROGRAMS); do \
+		install -D -m 755 $$file $(DESTDIR)$(OURS)/$$file && \
+		ln -sfn ../lib/blinksort/$$file \
+			$(DESTDIR)$(PREFIX)/bin/$${file##*/} || exit; \
+	done
 	install -d $(DESTDIR)$(UNITS)
 	sed 's|@PREFIX@|$(PREFIX)|' shell/blinkd.service \
 		>$(DESTDIR)$(UNITS)/blinkd.service
@@ -233,6 +254,8 @@ install: all ## programs and man pages to DESTDIR and PREFIX
 .PHONY: uninstall
 uninstall: ## take them away again
 	rm -f $(PROGRAMS:%=$(DESTDIR)$(PREFIX)/bin/%)
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(SCRIPT_PROGRAMS)))
+	rm -rf $(DESTDIR)$(OURS)
 	rm -f $(PAGES:man/%=$(DESTDIR)$(PREFIX)/share/man/man1/%)
 	rm -f $(DESTDIR)$(UNITS)/blinkd.service
 
@@ -305,6 +328,10 @@ $(eval $(call variant,fuzz,$(FUZZ_CC),$(FUZZ_FLAGS),-fsanitize=fuzzer,$(DYNAMIC_
 
 .PHONY: objects
 objects: $(PROGRAMS:%=$(BUILD)/$(PROGRAM_VARIANT)/bin/%) tests
+
+$(addprefix $(BIN)/,$(notdir $(SCRIPT_PROGRAMS))): $(BIN)/%: FORCE
+	@mkdir -p $(@D)
+	$(Q)ln -sfnr $(filter %/$*,$(SCRIPT_PROGRAMS)) $@
 
 ifeq ($(BIN),bin)
 $(BUILD)/bin.from: FORCE

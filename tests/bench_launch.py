@@ -10,7 +10,7 @@ that does nothing:
   warm   one client that has its sessions, one launch after the other
   cold   a client process for each launch, which asks for its sessions first
   flood  warm, one node, while junk is sent to it as fast as it goes
-  +MiB   warm, one node, whose daemon has so much memory more, all of it touched:
+  +MiB   warm, one node whose daemon has so much memory more, all of it touched:
          what fork(2) would copy the tables of
 
 and beside it what there is of mpirun, and the whole process of a cold client,
@@ -42,11 +42,11 @@ BALLAST = r"""
 
 __attribute__((constructor)) static void take_ballast(void)
 {
-	size_t bytes = strtoul(getenv("BALLAST_MIB"), NULL, 10) << 20;
+        size_t bytes = strtoul(getenv("BALLAST_MIB"), NULL, 10) << 20;
 
-	if (bytes > 0 && strcmp(program_invocation_short_name, "blinkd") == 0)
-		mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+        if (bytes > 0 && strcmp(program_invocation_short_name, "blinkd") == 0)
+                mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 }
 """
 

@@ -102,7 +102,8 @@ class Sorter(Competitor):
     def exchange_ns(self, cluster):
         # All nodes share this machine's few CPUs: one thread each.
         report = ask(cluster, program("blinksort"), "--cluster", "--json",
-                     "--threads=1", f"--schedule={self.name}", f"{self.folder}/in.%r",
+                     "--threads=1", f"--schedule={self.name}",
+                     f"{self.folder}/in.%r",
                      "-o", f"{self.folder}/out.%r")
         said = json.loads(report["nodes"][0]["stdout"])
         self.resent += sum(rank["resent_datagrams"] for rank in said["ranks"])

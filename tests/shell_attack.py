@@ -14,7 +14,7 @@ import socket
 import sys
 
 from shell_wire import (CANCEL, HELLO, NO_SESSION, OUTPUT, RENEW, SHORT, LONG,
-                        START, STATUS, Peer, node_id, read_key, seal,
+                        START, STATUS, Peer, read_key, seal,
                         start_body)
 
 BURST = 16  # fit into any receive buffer
