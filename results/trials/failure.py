@@ -1,0 +1,33 @@
+"""What ends a program: one line for people, one status for scripts."""
+
+import os
+
+FAILED = 1
+USAGE = 2
+FILE = 3
+NETWORK = 4
+RESOURCES = 5
+
+
+class Failure(Exception):
+    """Raised anywhere, caught by a program's main alone.
+
+    `what` is the thing that is wrong, a path or an option; `why` the reason.
+    The program prints "program: what: why" and ends with `status`.
+    """
+
+    def __init__(self, what: object, why: object, status: int = FAILED):
+        super().__init__(what, why, status)
+        self.what = str(what)
+        self.why = str(why)
+        self.status = status
+
+    def __str__(self):
+        # What the system says may hold an end of line; the message may not.
+        return " ".join(f"{self.what}: {self.why}".splitlines())
+
+
+def of_file(path: object, error: OSError) -> Failure:
+    """The system's refusal, as a failure of the file `path`."""
+    reason = os.strerror(error.errno) if error.errno else error
+    return Failure(path, reason, FILE)

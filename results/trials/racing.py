@@ -1,0 +1,111 @@
+"""Which variants have clearly lost, and need not be run any longer.
+
+After the first blocks, and then every few blocks, each variant's times are held
+against those of the best configuration of the same scenario.  It has lost there
+if its times are stochastically greater (Mann and Whitney, one-sided, Holm's
+adjustment over all that are judged at once), and its median is worse by more
+than a margin, so that a difference that nobody would care about drops nothing.
+A variant that has lost in every scenario is left out of all later blocks: what
+remains are still complete blocks.  The reference and the control stay.
+
+This is a search, not a measurement.  The best one is chosen by the same times,
+and they are looked at many times over, so alpha is not the chance of dropping a
+good variant in a whole run; the margin is what protects it.  What is dropped
+has fewer trials, and a report says so.
+
+The verdicts follow from the design and the recorded trials alone: a run that is
+resumed, or read later, comes to the same ones.
+"""
+
+import statistics
+from typing import Iterable, Optional
+
+FEWEST_SAMPLES = 2
+_COUNTED = ("ok", "unchecked")
+
+
+def decides(racing: Optional[dict], block: int) -> bool:
+    """Is anything judged just before this block?"""
+    if racing is None or block < racing["first_block"]:
+        return False
+    return (block - racing["first_block"]) % racing["every"] == 0
+
+
+def holm(p_values: list[float]) -> list[float]:
+    """Adjusted so that each may be held against alpha by itself."""
+    adjusted = [1.0] * len(p_values)
+    least = 0.0
+    ranked = sorted(range(len(p_values)), key=p_values.__getitem__)
+    for rank, index in enumerate(ranked):
+        least = max(least, (len(p_values) - rank) * p_values[index])
+        adjusted[index] = min(1.0, least)
+    return adjusted
+
+
+def losers(racing: dict, samples: dict[str, list[int]],
+           judged: set[str]) -> set[str]:
+    """Of one scenario: those of `judged` that the best of `samples` beats."""
+    # Half a second to import, and most runs do not race.
+    from scipy.stats import mannwhitneyu
+    medians = {name: statistics.median(times)
+               for name, times in samples.items()
+               if len(times) >= FEWEST_SAMPLES}
+    if not medians:
+        return set()
+    best = min(medians, key=medians.__getitem__)
+    rivals = [name for name in medians if name in judged and name != best]
+    p_values = holm([
+        float(mannwhitneyu(samples[name], samples[best],
+                           alternative="greater").pvalue)
+        for name in rivals])
+    return {name for name, p_value in zip(rivals, p_values)
+            if p_value < racing["alpha"]
+            and medians[name] > medians[best] * racing["margin_ratio"]}
+
+
+class Race:
+    """The verdicts of one run, each of them reached once."""
+
+    def __init__(self, design: dict):
+        self._racing = design["racing"]
+        self._scenarios = design["scenarios"]
+        self._left = {c["name"] for c in design["configurations"]
+                      if c["role"] == "variant" and c["skipped"] is None}
+        self._compared = [c["name"] for c in design["configurations"]
+                          if c["role"] != "control" and c["skipped"] is None]
+        self._dropped: set[str] = set()
+        self._judged_until = 0
+
+    def dropped(self, trials: Iterable[dict], block: int) -> set[str]:
+        """Names of what is out before `block`, by all trials before it.
+
+        To be asked in the order of blocks.
+        """
+        for at in range(self._judged_until + 1, block + 1):
+            if decides(self._racing, at) and self._left:
+                self._judge([t for t in trials if t["block"] < at])
+        self._judged_until = max(self._judged_until, block)
+        return set(self._dropped)
+
+    def _judge(self, trials):
+        samples = {(scenario, name): [] for scenario in self._scenarios
+                   for name in self._compared if name not in self._dropped}
+        for trial in trials:
+            pair = trial["scenario"], trial["configuration"]
+            if pair in samples and trial["outcome"] in _COUNTED:
+                samples[pair].append(trial["whole_ns"])
+        out = set(self._left)
+        for scenario in self._scenarios:
+            out &= losers(self._racing,
+                          {name: times for (where, name), times
+                           in samples.items() if where == scenario},
+                          self._left)
+        self._dropped |= out
+        self._left -= out
+
+
+def dropped(design: dict, trials: Iterable[dict], block: int) -> set[str]:
+    """Names of the configurations that are out before this block."""
+    if design["racing"] is None:
+        return set()
+    return Race(design).dropped(list(trials), block)

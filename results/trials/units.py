@@ -1,0 +1,55 @@
+"""Figures as people read them.
+
+Four digits, which is more than any figure here is worth: a reader can then
+tell two times apart that differ by a thousandth.
+"""
+
+_DURATIONS = ((1, "ns"), (1_000, "us"), (1_000_000, "ms"),
+              (1_000_000_000, "s"))
+_SIZES = ((1, "bytes"), (2**10, "KiB"), (2**20, "MiB"), (2**30, "GiB"),
+          (2**40, "TiB"))
+
+
+def digits(value: float) -> str:
+    """Four significant digits, and never an exponent: 1.234, 23.71, 912."""
+    for decimals, limit in ((3, 9.9995), (2, 99.995), (1, 999.95)):
+        if abs(value) < limit:
+            return f"{value:.{decimals}f}"
+    return f"{value:.0f}"
+
+
+def _scaled(value, units):
+    """A value that would round up to the next unit is written in that."""
+    scale, unit = units[0]
+    for larger, larger_unit in units[1:]:
+        if abs(value) < larger * 0.99995:
+            break
+        scale, unit = larger, larger_unit
+    if scale == 1 and value == int(value):
+        return f"{int(value)} {unit}"
+    return f"{digits(value / scale)} {unit}"
+
+
+def duration(ns: float) -> str:
+    """23712345 -> "23.71 ms"; whole nanoseconds below a microsecond."""
+    return _scaled(ns, _DURATIONS)
+
+
+def size(count_bytes: float) -> str:
+    """100000000 -> "95.37 MiB"."""
+    return _scaled(count_bytes, _SIZES)
+
+
+def milliseconds(ns: float) -> str:
+    """The number alone, for columns whose heading has the unit."""
+    return digits(ns / 1e6)
+
+
+def count(number: int) -> str:
+    """1000000 -> "1,000,000"."""
+    return f"{number:,}"
+
+
+def change(ratio: float) -> str:
+    """1.0234 -> "+2.34 %": how much more than one a ratio is."""
+    return f"{(ratio - 1) * 100:+.2f} %"
