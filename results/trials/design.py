@@ -43,12 +43,24 @@ class Planned(NamedTuple):
 
 # --- configurations ----------------------------------------------------------
 
-def _reason_to_skip(parameter, value, hosts, unsettable):
-    if parameter.skip:
-        return parameter.skip
-    if parameter.cluster_only and not hosts:
-        return "for a cluster only"
-    return unsettable(parameter.name, value)
+def _judge(scenarios, hosts, unsettable):
+    """A function of a parameter and a value: why it can't be set, or None."""
+    if unsettable is None:
+        unsettable = {}
+    own_io = next((s for s in scenarios if s != "pagecache"), None)
+
+    def why_not(parameter, value):
+        if parameter.skip:
+            return parameter.skip
+        if parameter.cluster_only and not hosts:
+            return "for a cluster only"
+        if parameter.name == "sort.io" and own_io:
+            return f"the scenario {own_io} sets it itself"
+        if callable(unsettable):
+            return unsettable(parameter.name, value)
+        return unsettable.get((parameter.name, value))
+
+    return why_not
 
 
 def _tuning(parameters):
@@ -93,33 +105,42 @@ def _changes(sweep):
         yield from _combinations([by_name[name] for name in factors])
 
 
-def _configurations(sweep, hosts, unsettable):
-    """A parameter whose reference can't be set is set nowhere, and all its
-    variants are skipped: there would be nothing to compare them with."""
-    absent = {}
-    for parameter in sweep.parameters:
-        why = _reason_to_skip(parameter, parameter.reference, hosts, unsettable)
-        if why:
-            absent[parameter.name] = why
+def _absent(sweep, why_not):
+    """Parameters whose reference can't be set, and why.
+
+    They are set nowhere, and all their variants are skipped: there would be
+    nothing to compare them with.
+    """
+    reasons = {p.name: why_not(p, p.reference) for p in sweep.parameters}
+    return {name: why for name, why in reasons.items() if why}
+
+
+def _variant(changes, base, by_name, absent, why_not):
+    reasons = (absent.get(name) or why_not(by_name[name], value)
+               for name, value in changes.items()
+               if value != by_name[name].reference)
+    skipped = next(filter(None, reasons), None)
+    parameters = {**base, **changes}
+    if not skipped:
+        parameters = {name: value for name, value in parameters.items()
+                      if name not in absent}
+    return _configuration(_name(changes), "variant", parameters, skipped)
+
+
+def _configurations(sweep, why_not):
+    by_name = {p.name: p for p in sweep.parameters}
+    absent = _absent(sweep, why_not)
     base = {p.name: p.reference for p in sweep.parameters
             if p.name not in absent}
-    by_name = {p.name: p for p in sweep.parameters}
-    found = [_configuration(REFERENCE, REFERENCE, dict(base)),
-             _configuration(CONTROL, CONTROL, dict(base))]
-    for changes in _changes(sweep):
-        reasons = [absent.get(name) or
-                   _reason_to_skip(by_name[name], value, hosts, unsettable)
-                   for name, value in changes.items()
-                   if name in absent or value != by_name[name].reference]
-        skipped = next(filter(None, reasons), None)
-        found.append(_configuration(_name(changes), "variant",
-                                    {**base, **changes}, skipped))
-    return found
+    return [_configuration(REFERENCE, REFERENCE, dict(base)),
+            _configuration(CONTROL, CONTROL, dict(base)),
+            *(_variant(changes, base, by_name, absent, why_not)
+              for changes in _changes(sweep))]
 
 
 # --- the design --------------------------------------------------------------
 
-def _check(scenarios, trials, order, sweep):
+def _check(scenarios, trials, order):
     if not scenarios:
         raise Failure("--scenario", "names none", USAGE)
     if len(set(scenarios)) != len(scenarios):
@@ -128,10 +149,6 @@ def _check(scenarios, trials, order, sweep):
         raise Failure("--trials", "is below 1", USAGE)
     if order not in ORDERS:
         raise Failure("--order", f"'{order}' is not blocks or sequence", USAGE)
-    own_io = [s for s in scenarios if s != "pagecache"]
-    if own_io and sweep and any(p.name == "sort.io" for p in sweep.parameters):
-        raise Failure("sort.io", f"the scenario {own_io[0]} sets it itself",
-                      USAGE)
 
 
 def make(scenarios: list[str], sweep: Optional[Sweep], trials: int, seed: int,
@@ -145,18 +162,11 @@ def make(scenarios: list[str], sweep: Optional[Sweep], trials: int, seed: int,
     be told: a function of a parameter and its value that returns the reason or
     None, or a mapping from such pairs to reasons.
     """
-    _check(scenarios, trials, order, sweep)
-    if unsettable is None:
-        unsettable = {}
-    if not callable(unsettable):
-        reasons = unsettable
-
-        def unsettable(name, value):
-            return reasons.get((name, value))
-
+    _check(scenarios, trials, order)
     configurations = [_configuration(REFERENCE, REFERENCE, {})]
     if sweep:
-        configurations = _configurations(sweep, hosts, unsettable)
+        configurations = _configurations(
+            sweep, _judge(scenarios, hosts, unsettable))
     return {
         "schema": SCHEMA,
         "run_id": os.urandom(8).hex(),

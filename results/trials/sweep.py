@@ -21,7 +21,7 @@ text; blank lines mean nothing.
         only cluster    skipped unless many machines sort
 
     factorial NAME NAME...
-        Of these, run every combination, and not one change at a time.
+        Of these, run every combination, instead of one change at a time.
 
     racing off
     racing first_block=20 every=10 alpha=0.01 margin_ratio=1.02
@@ -39,7 +39,6 @@ from typing import Optional
 
 from trials.failure import FILE, Failure, of_file
 
-# The last two are for a cluster only, or say how it talks.
 SORT_OPTIONS = ("io", "threads", "splitters", "kernel", "memory", "plain",
                 "schedule", "transport", "payload")
 PREFIXES = ("sort", "tune", "machine")
@@ -50,7 +49,7 @@ MOST_COMBINATIONS = 1000
 _NAME = re.compile(r"[a-z]+\.[a-z0-9]+(-[a-z0-9]+)*")
 # No '=' and no ',': names of configurations and blinktune's inline profiles
 # are made of those.
-_VALUE = re.compile(r"[A-Za-z0-9._:+/@%-]+( [A-Za-z0-9._:+/@%-]+)*")
+_VALUE = re.compile(r"[A-Za-z0-9._:+/@%?-]+( [A-Za-z0-9._:+/@%?-]+)*")
 _TEXTS = ("because", "source", "skip")
 
 
@@ -170,7 +169,7 @@ class _Parser:
             self.check_factorial()
         elif words[0] == "racing":
             _require(self.racing is None, "a second racing line")
-            _require(words[1:], "racing: off, or how")
+            _require(words[1:], "racing: off, or its figures")
             self.racing = _racing(words[1:])
         else:
             self.add(_parameter(words, number))
