@@ -92,7 +92,8 @@ class Race:
                    for name in self._compared if name not in self._dropped}
         for trial in trials:
             pair = trial["scenario"], trial["configuration"]
-            if pair in samples and trial["outcome"] in _COUNTED:
+            if (pair in samples and trial["outcome"] in _COUNTED
+                    and trial["whole_ns"] is not None):
                 samples[pair].append(trial["whole_ns"])
         out = set(self._left)
         for scenario in self._scenarios:

@@ -118,15 +118,25 @@ def _torn(path, length_bytes):
             "bytes do not count")
 
 
+def _line(path, trial) -> bytes:
+    ordered = {key: trial[key] for key in schema.TRIAL_KEYS}
+    try:
+        text = json.dumps(ordered, ensure_ascii=False, allow_nan=False,
+                          separators=(",", ":"))
+    except ValueError as error:
+        raise Failure(f"{path}: a trial", error) from None
+    # Half a surrogate pair can stand in a message that was not UTF-8.
+    return f"{text}\n".encode("utf-8", "replace")
+
+
 class _Sequence:
     """What the next trial has to be, by the design and those before it."""
 
     def __init__(self, design: dict):
         self.trials: list[dict] = []
-        race = Race(design) if design["racing"] else None
+        race = Race(design)
         self._planned: Iterator[designs.Planned] = designs.schedule(
-            design,
-            lambda block: race.dropped(self.trials, block) if race else set())
+            design, lambda block: race.dropped(self.trials, block))
         self.next: Optional[designs.Planned] = next(self._planned, None)
 
     def complaint(self, trial: dict) -> Optional[str]:
@@ -260,10 +270,7 @@ class Record:
         if why:
             raise Failure(f"{trials_path}: a trial", why)
         # Half a surrogate pair can stand in a message that was not UTF-8.
-        ordered = {key: trial[key] for key in schema.TRIAL_KEYS}
-        line = (json.dumps(ordered, ensure_ascii=False, allow_nan=False,
-                           separators=(",", ":")) + "\n"
-                ).encode("utf-8", "replace")
+        line = _line(trials_path, trial)
         try:
             self._write(line)
         except OSError as error:

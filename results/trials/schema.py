@@ -129,12 +129,24 @@ def _document(folder, name, validator, complaints):
     return None if found else document
 
 
+# --- the design --------------------------------------------------------------
+
+def _plan_complaints(design) -> Iterator[str]:
+    configurations = design["configurations"]
+    names = [c["name"] for c in configurations]
+    if len(set(names)) != len(names):
+        yield "two configurations have one name"
+    if [c["role"] for c in configurations].count("reference") != 1:
+        yield "there is not one reference"
+    if any(c["skipped"] for c in configurations if c["role"] != "variant"):
+        yield "the reference or the control is skipped"
+
+
 # --- one trial, its figures among each other ---------------------------------
 
 def _outcome_complaints(trial) -> Iterator[str]:
     failed = trial["outcome"] == "failed"
-    # A program that was stopped by us has no status that counts as its own.
-    if trial["outcome"] != "failed" and trial["exit_status"] != 0:
+    if not failed and trial["exit_status"] != 0:
         yield (f"outcome {trial['outcome']}, but exit_status "
                f"{trial['exit_status']}")
     if failed and trial["whole_ns"] is not None:
@@ -268,5 +280,7 @@ def validate(folder: str) -> list[str]:
     if os.path.exists(os.path.join(folder, "environment.json")):
         _document(folder, "environment", _validator("environment"), complaints)
     if design:
+        complaints += [f"{os.path.join(folder, 'design.json')}: {why}"
+                       for why in _plan_complaints(design)]
         _check_trials(os.path.join(folder, "trials.jsonl"), design, complaints)
     return complaints

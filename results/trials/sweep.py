@@ -189,8 +189,7 @@ class _Parser:
         self.last = parameter
 
     def describe(self, line):
-        key, _, text = line.partition(" ")
-        text = text.strip()
+        key, text = (line.split(None, 1) + [""])[:2]
         _require(self.last is not None,
                  f"'{key}' belongs to no parameter")
         if key == "only":

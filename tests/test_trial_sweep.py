@@ -1,0 +1,190 @@
+"""Sweep files: what they mean, and what is refused."""
+
+import random
+import tempfile
+import unittest
+from pathlib import Path
+
+import unit
+from trials import sweep
+from trials.failure import FILE, Failure
+
+RESULTS = unit.ROOT / "results"
+KNOBS = unit.ROOT / "tune" / "knobs"
+
+GOOD = """\
+# a comment
+sort.io  auto | mmap "two words"   # and another
+  because  it's the "reason" # all of it
+\tsource\tours
+  only     cluster
+
+machine.raid-chunk 64K | 1M
+  skip no
+sort.threads default | 1 2
+factorial sort.io sort.threads
+racing every=5 alpha=0.05
+"""
+
+# The last line of each is the wrong one.
+REFUSED = (
+    ("sort.io auto mmap", "NAME REFERENCE | ALTERNATIVE"),
+    ("sort.io | auto mmap", "NAME REFERENCE | ALTERNATIVE"),
+    ("sort.io", "NAME REFERENCE | ALTERNATIVE"),
+    ("sort.io auto | mmap | direct", "NAME REFERENCE | ALTERNATIVE"),
+    ("sort.io auto |", "has no alternative"),
+    ("sort.io auto | mmap auto", "'auto' is the reference"),
+    ("sort.io auto | mmap mmap", "twice"),
+    ("sort.io auto | a=b", "'a=b' can't be a value"),
+    ("sort.io auto | a,b", "'a,b' can't be a value"),
+    ('sort.io auto | ""', "'' can't be a value"),
+    ('sort.io auto | "mmap', "no closing quotation"),
+    ("sort.output a | b", "no option --output"),
+    ("sort.plain no | on", "yes or no"),
+    ("disk.chunk 1 | 2", "a parameter begins with sort., tune., machine."),
+    ("io auto | mmap", "'io' is not a parameter's name"),
+    ("tune. a | b", "'tune.' is not a parameter's name"),
+    ("tune.Read a | b", "'tune.Read' is not a parameter's name"),
+    ("sort.io auto | mmap\nsort.io auto | mmap", "on line 1 already"),
+    ("sort.io auto | mmap\ntune.io a | b", "would share its variants' names"),
+    ("tune.profile a | b\ntune.mtu 1 | 2", "beside single knobs"),
+    ("tune.mtu 1 | 2\ntune.profile a | b", "beside single knobs"),
+    ("  because of that", "'because' belongs to no parameter"),
+    ("sort.io auto | mmap\n  why not", "'why' is not because"),
+    ("sort.io auto | mmap\n  because ", "says nothing"),
+    ("sort.io auto | mmap\n  because a\n  because b", "a second 'because'"),
+    ("sort.io auto | mmap\n  only you", "'only cluster'"),
+    ("sort.io auto | mmap\nfactorial sort.io", "two parameters or more"),
+    ("sort.io auto | mmap\nfactorial sort.io sort.io", "twice"),
+    ("sort.io auto | mmap\nfactorial sort.io sort.threads",
+     "no parameter 'sort.threads' above"),
+    ("sort.io a | b\nsort.memory a | b\nfactorial sort.io sort.memory\n"
+     "factorial sort.io sort.memory", "a second factorial"),
+    ("racing", "off, or its figures"),
+    ("racing on", "knows no 'on'"),
+    ("racing every=x", "'x' is not a number"),
+    ("racing every=1.5", "'1.5' is not a number"),
+    ("racing every=0", "every is below 1"),
+    ("racing first_block=1", "first_block is below 2"),
+    ("racing alpha=0", "alpha is not within"),
+    ("racing alpha=nan", "alpha is not within"),
+    ("racing margin_ratio=0.9", "margin_ratio is below 1"),
+    ("racing margin_ratio=nan", "margin_ratio is below 1"),
+    ("racing margin_ratio=inf", "margin_ratio is below 1"),
+    ("racing off\nracing off", "a second racing"),
+    ("machine.raid 1 | 2", "needs a skip line"),
+)
+
+
+class Sweeps(unittest.TestCase):
+    def test_sweep_means(self):
+        found = sweep.parse(GOOD)
+        io, chunk, threads = found.parameters
+        self.assertEqual((io.name, io.reference, io.alternatives),
+                         ("sort.io", "auto", ["mmap", "two words"]))
+        self.assertEqual(io.reason, 'it\'s the "reason" # all of it')
+        self.assertEqual(io.source, "ours")
+        self.assertTrue(io.cluster_only)
+        self.assertIsNone(io.skip)
+        self.assertEqual((chunk.skip, chunk.cluster_only), ("no", False))
+        self.assertEqual(threads.values, ["default", "1", "2"])
+        self.assertEqual(found.factorial, ["sort.io", "sort.threads"])
+        self.assertEqual(found.racing, {"first_block": 20, "every": 5,
+                                        "alpha": 0.05, "margin_ratio": 1.02})
+        self.assertEqual(found.text, GOOD)
+
+    def test_sweep_races_by_default_if_factorial(self):
+        one = "sort.io a | b\nsort.memory a | b\n"
+        both = one + "factorial sort.io sort.memory\n"
+        self.assertIsNone(sweep.parse(one).racing)
+        self.assertEqual(sweep.parse(both).racing, sweep.RACING)
+        self.assertIsNone(sweep.parse(both + "racing off\n").racing)
+        self.assertEqual(sweep.parse(one + "racing every=10\n").racing,
+                         sweep.RACING)
+
+    def test_sweep_refuses(self):
+        for text, why in REFUSED:
+            with self.subTest(text):
+                with self.assertRaises(Failure) as caught:
+                    sweep.parse(text, "a.sweep")
+                self.assertEqual(caught.exception.status, FILE)
+                self.assertEqual(caught.exception.what,
+                                 f"a.sweep:{text.count(chr(10)) + 1}")
+                self.assertIn(why, caught.exception.why)
+
+    def test_sweep_of_nothing(self):
+        with self.assertRaisesRegex(Failure, "^a: varies nothing$"):
+            sweep.parse("# only this\n", "a")
+
+    def test_sweep_skipped_factor(self):
+        text = ("sort.io a | b\nsort.memory a | b\n  skip no\n"
+                "factorial sort.io sort.memory\n")
+        with self.assertRaisesRegex(Failure, "a:2: sort.memory is skipped"):
+            sweep.parse(text, "a")
+
+    def test_sweep_too_many_combinations(self):
+        values = " ".join(str(n) for n in range(1, 32))
+        text = (f"sort.io 0 | {values}\nsort.memory 0 | {values}\n"
+                "factorial sort.io sort.memory\n")
+        with self.assertRaisesRegex(Failure, "1024 combinations"):
+            sweep.parse(text)
+
+    def test_sweep_files_unread(self):
+        with self.assertRaisesRegex(Failure, "none: No such file"):
+            sweep.load("/nowhere/none")
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "latin"
+            path.write_bytes(b"\xe4\n")
+            with self.assertRaisesRegex(Failure, "is not UTF-8") as caught:
+                sweep.load(str(path))
+            self.assertEqual(caught.exception.status, FILE)
+
+    def test_sweep_garbage_is_refused_in_order(self):
+        """Whatever stands there, a Failure is all that comes of it."""
+        rng = random.Random(5)
+        words = GOOD.split() + ["|", "\n", "\n  ", '"', "#", "\x00", "é", "="]
+        for _ in range(2000):
+            text = " ".join(rng.choices(words, k=rng.randrange(1, 25)))
+            try:
+                sweep.parse(text)
+            except Failure as failure:
+                self.assertRegex(str(failure), r"^sweep(:\d+)?: .")
+
+
+class Arguments(unittest.TestCase):
+    def test_sweep_sort_arguments(self):
+        self.assertEqual(
+            sweep.sort_arguments({
+                "sort.io": "mmap", "tune.mtu": "9000", "sort.plain": "yes",
+                "sort.threads": "default", "machine.raid-chunk": "1M"}),
+            ["--io=mmap", "--plain"])
+        self.assertEqual(sweep.sort_arguments({"sort.plain": "no"}), [])
+
+
+class Shipped(unittest.TestCase):
+    def test_sweep_reference_has_fourteen(self):
+        found = sweep.load(str(RESULTS / "reference.sweep"))
+        self.assertEqual(len(found.parameters), 14)
+        self.assertIsNone(found.factorial)
+        for parameter in found.parameters:
+            self.assertTrue(parameter.reason, parameter.name)
+            self.assertTrue(parameter.source, parameter.name)
+
+    def test_sweep_sorter_has_reasons(self):
+        found = sweep.load(str(RESULTS / "sorter.sweep"))
+        for parameter in found.parameters:
+            self.assertEqual(parameter.kind, "sort")
+            self.assertTrue(parameter.reason, parameter.name)
+            self.assertTrue(parameter.source, parameter.name)
+
+    @unittest.skipUnless(KNOBS.is_dir(), "no knobs")
+    def test_sweep_reference_names_knobs(self):
+        found = sweep.load(str(RESULTS / "reference.sweep"))
+        for parameter in found.parameters:
+            if parameter.kind == "tune":
+                knob = KNOBS / f"{parameter.short_name}.sh"
+                self.assertTrue(knob.exists(), parameter.name)
+
+
+if __name__ == "__main__":
+    unit.main()
