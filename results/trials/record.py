@@ -269,7 +269,6 @@ class Record:
         why = schema.trial_complaint(trial) or self._sequence.complaint(trial)
         if why:
             raise Failure(f"{trials_path}: a trial", why)
-        # Half a surrogate pair can stand in a message that was not UTF-8.
         line = _line(trials_path, trial)
         try:
             self._write(line)
