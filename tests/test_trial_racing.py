@@ -116,6 +116,24 @@ class Racing(unittest.TestCase):
         self.assertEqual(dropped(failing, 8), {"threads=1"})
         self.assertEqual(dropped(lambda *_: None, 20), set())
 
+    def test_racing_wrong_output_wins_nothing(self):
+        design = trial_samples.make_design(sweep_text=TEXT)
+        trials = all_trials(design, lambda *_: 2e7, 20)
+        for trial in trials:
+            if trial["configuration"] == "threads=4":
+                trial.update(outcome="wrong", whole_ns=1e7)
+        self.assertEqual(racing.dropped(design, trials, 20), set())
+
+    def test_racing_what_is_out_is_no_rival(self):
+        """Old times of a dropped one, when all others have become slower."""
+        def drifting(scenario, name, block, rng):
+            return (3 if block >= 8 else 1) * times(scenario, name, block, rng)
+        design = trial_samples.make_design(sweep_text=TEXT, trials=60)
+        trials = [trial for trial in all_trials(design, drifting, 60)
+                  if trial["configuration"] != "threads=1"
+                  or trial["block"] < 8]
+        self.assertEqual(racing.dropped(design, trials, 60), {"threads=1"})
+
     def test_racing_without(self):
         self.assertEqual(dropped(times, 20, TEXT.replace(FIGURES, "")), set())
 

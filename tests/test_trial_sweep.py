@@ -50,6 +50,8 @@ REFUSED = (
     ("tune.profile a | b\ntune.mtu 1 | 2", "beside single knobs"),
     ("tune.mtu 1 | 2\ntune.profile a | b", "beside single knobs"),
     ("  because of that", "'because' belongs to no parameter"),
+    ("sort.io auto | mmap\nracing off\n  because of that",
+     "'because' belongs to no parameter"),
     ("sort.io auto | mmap\n  why not", "'why' is not because"),
     ("sort.io auto | mmap\n  because ", "says nothing"),
     ("sort.io auto | mmap\n  because a\n  because b", "a second 'because'"),

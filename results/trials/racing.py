@@ -18,7 +18,7 @@ resumed, or read later, comes to the same ones.
 """
 
 import statistics
-from typing import Iterable, Optional
+from typing import Optional
 
 FEWEST_SAMPLES = 2
 _COUNTED = ("ok", "unchecked")
@@ -69,44 +69,41 @@ class Race:
     def __init__(self, design: dict):
         self._racing = design["racing"]
         self._scenarios = design["scenarios"]
-        self._left = {c["name"] for c in design["configurations"]
-                      if c["role"] == "variant" and c["skipped"] is None}
-        self._compared = [c["name"] for c in design["configurations"]
-                          if c["role"] != "control" and c["skipped"] is None]
+        running = [c for c in design["configurations"] if c["skipped"] is None]
+        self._names = [c["name"] for c in running]
+        self._variants = {c["name"] for c in running if c["role"] == "variant"}
         self._dropped: set[str] = set()
         self._judged_until = 0
 
-    def dropped(self, trials: Iterable[dict], block: int) -> set[str]:
+    def dropped(self, trials: list[dict], block: int) -> set[str]:
         """Names of what is out before `block`, by all trials before it.
 
         To be asked in the order of blocks.
         """
         for at in range(self._judged_until + 1, block + 1):
-            if decides(self._racing, at) and self._left:
+            if decides(self._racing, at):
                 self._judge([t for t in trials if t["block"] < at])
         self._judged_until = max(self._judged_until, block)
         return set(self._dropped)
 
     def _judge(self, trials):
+        # Not what is out: its times are old ones, of another hour.
         samples = {(scenario, name): [] for scenario in self._scenarios
-                   for name in self._compared if name not in self._dropped}
+                   for name in self._names if name not in self._dropped}
         for trial in trials:
             pair = trial["scenario"], trial["configuration"]
             if (pair in samples and trial["outcome"] in _COUNTED
                     and trial["whole_ns"] is not None):
                 samples[pair].append(trial["whole_ns"])
-        out = set(self._left)
+        out = set(self._variants)
         for scenario in self._scenarios:
             out &= losers(self._racing,
                           {name: times for (where, name), times
                            in samples.items() if where == scenario},
-                          self._left)
+                          self._variants)
         self._dropped |= out
-        self._left -= out
 
 
-def dropped(design: dict, trials: Iterable[dict], block: int) -> set[str]:
+def dropped(design: dict, trials: list[dict], block: int) -> set[str]:
     """Names of the configurations that are out before this block."""
-    if design["racing"] is None:
-        return set()
-    return Race(design).dropped(list(trials), block)
+    return Race(design).dropped(trials, block)
