@@ -19,7 +19,7 @@ from trials import design as designs
 from trials import record, schema
 from trials.failure import FILE, Failure
 
-KILLS = 40
+KILLS = 25
 
 
 class Case(unittest.TestCase):

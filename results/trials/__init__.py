@@ -3,18 +3,23 @@
 The modules stand on floors, as the sources of the programs do: an import goes
 down or sideways, never up.  tests/trial_floors.txt is what a test enforces.
 
-    3  wholes     runner places progress watch    run the trials of a design
+    3  wholes     session runner progress summary    run the trials of a design
+                  machine cluster       where they take place
                   study                 all that a report shows, computed once
                   table export gate     as text, as other formats, as a verdict
-                  plots page            as pictures, as one HTML page
+                  plots page            as pictures, as one HTML page; with what
+                                        these are made of
                   characterise          what the machine itself is worth
     2  machine    record                trials on disk, line by line
-                  programs sorter       the programs, one timed run of them
+                  programs sorter watch verdict    one timed run, and was it
+                                        right
                   inputs ballast residency disks conditions    what a scenario
                                         asks of the machine
-                  counters environment  what the machine did, and what it is
+                  counters environment ethernet    what the machine did, and
+                                        what it is
                   agent tuning          the same on nodes; blinktune
-    1  pure       sweep design          what to vary, and in which order
+    1  pure       options               what was asked for
+                  sweep design          what to vary, and in which order
                   racing                which variants have lost
                   schema                is a record what it should be
                   statistics modes sequence    what times say by themselves
