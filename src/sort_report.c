@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/resource.h>
 
 #include "format.h"
 #include "version.h"
@@ -15,6 +16,18 @@ static void print_names(const char *key, const char *const *names,
 		format_json_string(stdout, names[i]);
 	}
 	putchar(']');
+}
+
+/* Of the whole process so far, which ends when this is printed. */
+static void print_usage(void)
+{
+	struct rusage usage = { 0 };
+
+	getrusage(RUSAGE_SELF, &usage);
+	printf(", \"minor_faults\": %ld, \"major_faults\": %ld, "
+	       "\"voluntary_switches\": %ld, \"involuntary_switches\": %ld",
+	       usage.ru_minflt, usage.ru_majflt, usage.ru_nvcsw,
+	       usage.ru_nivcsw);
 }
 
 /* All that both kinds of sort have, without the end. */
@@ -46,6 +59,7 @@ static void print_sort(const struct sorter_config *config,
 	       splitters_kind_name(result->splitters), result->bucket_count,
 	       cpu_level_name(config->kernel), result->threads,
 	       (unsigned long long)result->memory_bytes);
+	print_usage();
 	if (config->checksum)
 		printf(", \"checksum\": \"%s\"",
 		       format_u128_hex(sum, result->checksum));

@@ -382,6 +382,12 @@ case_json()
 		import json, os, sys
 		nodes = json.load(open("report"))["nodes"]
 		said = [json.loads(node["stdout"]) for node in nodes]
+		for rank in said:
+		    assert 0 < rank["minor_faults"] < 10 ** 9, rank
+		    assert rank["major_faults"] >= 0, rank
+		    # Ranks wait for each other.
+		    assert rank["voluntary_switches"] > 0, rank
+		    assert rank["involuntary_switches"] >= 0, rank
 		for rank, one in enumerate(said):
 		    assert (one["rank"], one["nodes"]) == (rank, 4)
 		    size = os.path.getsize("out.%d" % rank)

@@ -203,6 +203,10 @@ case_json()
 		assert io in ("auto", result["io"]), result["io"]
 		assert has("kernel", str) in ("scalar", "avx2", "avx512")
 		assert kernel in ("auto", result["kernel"]), result["kernel"]
+		assert 0 < has("minor_faults", int) < 10 ** 9
+		assert 0 <= has("major_faults", int) < 10 ** 9
+		assert has("voluntary_switches", int) >= 0
+		assert has("involuntary_switches", int) >= 0
 		phases = has("phases_ns", dict).values()
 		assert phases and all(isinstance(ns, int) for ns in phases)
 		assert min(phases) >= 0 and sum(phases) <= result["elapsed_ns"]
