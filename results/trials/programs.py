@@ -4,9 +4,7 @@ import os
 import shutil
 import subprocess
 
-from trials.failure import Failure
-
-STATUS_RESOURCES = 5
+from trials.failure import RESOURCES, Failure
 
 
 class Programs:
@@ -32,7 +30,7 @@ class Programs:
         found = self.find(name)
         if not found:
             raise Failure(name, f"neither in {self.folder} nor in PATH",
-                          STATUS_RESOURCES)
+                          RESOURCES)
         return found
 
     def call(self, name: str, *arguments) -> subprocess.CompletedProcess:
@@ -50,10 +48,10 @@ class Programs:
         return done
 
 
-def first_line(text: str) -> str:
-    """Of a message; empty if there is none."""
+def first_line(text: str) -> str | None:
+    """Of a message, if there is one."""
     lines = text.strip().splitlines()
-    return lines[0].strip() if lines else ""
+    return lines[0].strip() if lines else None
 
 
 def end_of(status: int) -> str:

@@ -1,0 +1,154 @@
+"""Where the trials of a run take place: this machine, or the nodes of a cluster.
+
+Both prepare, sort, verify and check in the same steps, so that the runner need
+not know which of them it has.
+"""
+
+import contextlib
+import os
+
+from trials import conditions, counters, environment, inputs, sorter
+from trials.failure import FILE, Failure, of_file
+from trials.programs import Programs, first_line
+from trials.sweep import sort_arguments
+from trials.watch import Watch
+
+# Enough for every option to be looked at, and over at once.
+REHEARSAL_RECORDS = 1000
+
+
+def make(options, programs: Programs, watch: Watch):
+    """The place that is asked for."""
+    return Machine(options, programs, watch)
+
+
+class Verdict:
+    """What the check of an output says."""
+
+    def __init__(self, good: bool, message: str | None, checksum: str | None):
+        self.good = good
+        self.message = message
+        self.checksum = checksum
+
+
+class Machine:
+    """This machine, where one process sorts."""
+
+    hosts = None
+
+    def __init__(self, options, programs: Programs, watch: Watch):
+        work = options.work
+        self._work = work
+        self._programs = programs
+        self._watch = watch
+        self._scenarios = {name: conditions.scenario(name, work, options)
+                           for name in options.scenarios}
+        self._records = options.records
+        self._ascii = options.ascii
+        self._context = conditions.Context(f"{work}/in", f"{work}/out")
+        self._input = None
+        self._made_folder = False
+
+    def check(self, refuse_unverified: bool) -> None:
+        for scenario in self._scenarios.values():
+            scenario.check(refuse_unverified)
+
+    def make_inputs(self, reuse: bool) -> None:
+        """reuse: those of an earlier session may be there."""
+        if not reuse:
+            self._expect_none()
+        try:
+            self._made_folder = not os.path.isdir(self._work)
+            os.makedirs(self._work, exist_ok=True)
+        except OSError as error:
+            raise of_file(self._work, error) from None
+        self._input = inputs.make(self._context.input, self._records,
+                                  self._ascii, 0, self._programs, reuse)
+
+    def _expect_none(self) -> None:
+        for path in (self._context.input, self._context.output):
+            if os.path.lexists(path):
+                raise Failure(path, "is there already, and would be lost",
+                              FILE)
+
+    def rehearse(self, scenario: str, parameters: dict) -> str | None:
+        """Sort a few records off the record.  None, or why that fails."""
+        source = f"{self._work}/rehearsal"
+        if not os.path.exists(source):
+            inputs.generate(source, REHEARSAL_RECORDS, self._ascii, 0,
+                            self._programs)
+        _, result = self._sort(scenario, parameters, source)
+        self.remove_output()
+        return result.message or "fails" if result.exit_status else None
+
+    def end_rehearsals(self) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{self._work}/rehearsal")
+
+    def prepare(self, scenario: str) -> list[dict]:
+        return self._scenarios[scenario].prepare(self._context)
+
+    def counters(self) -> dict:
+        return counters.read(self._work)
+
+    def difference(self, before: dict, after: dict) -> dict:
+        return counters.difference(before, after)
+
+    def sort(self, scenario: str, parameters: dict):
+        return self._sort(scenario, parameters, self._context.input)
+
+    def _sort(self, scenario, parameters, source):
+        return sorter.run(
+            [self._programs.path("blinksort"), source,
+             "-o", self._context.output, "--json",
+             *self._scenarios[scenario].sort_options(),
+             *sort_arguments(parameters)], self._watch)
+
+    def verify(self, scenario: str, result: sorter.Result) -> list[dict]:
+        return self._scenarios[scenario].verify(self._context,
+                                                result.documents[0])
+
+    def judge(self) -> Verdict:
+        """Is the output the sorted input?"""
+        done = self._programs.call("blinkval", self._context.output)
+        return judge_report(done, self._input.records, self._input.checksum)
+
+    def remove_output(self) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._context.output)
+
+    def describe(self) -> dict:
+        return environment.describe([self._work], self._programs)
+
+    def close(self, keep: bool) -> None:
+        """Remove what was made here, but for what keep asks to leave."""
+        self.end_rehearsals()
+        self.remove_output()
+        if keep:
+            return
+        for scenario in self._scenarios.values():
+            scenario.close()
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._context.input)
+        if self._made_folder:
+            with contextlib.suppress(OSError):
+                os.rmdir(self._work)
+
+
+def judge_report(done, records: int, checksum: str) -> Verdict:
+    """By what blinkval says of the whole output."""
+    said = dict(line.split(": ", 1) for line in done.stderr.splitlines()
+                if ": " in line)
+    found = said.get("Checksum")
+    if done.returncode != 0:
+        lines = [line for line in done.stderr.splitlines()
+                 if line.startswith("ERROR")]
+        return Verdict(False, lines[0] if lines else first_line(done.stderr),
+                       found)
+    if said.get("Records") != str(records):
+        return Verdict(False, f"{said.get('Records')} records in the output, "
+                       f"{records} in the input", found)
+    if found != checksum:
+        return Verdict(False, f"checksum {found}, {checksum} of the input",
+                       found)
+    return Verdict(True, None, found)

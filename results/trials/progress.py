@@ -1,0 +1,51 @@
+"""How far a run is, for whoever looks at the terminal."""
+
+import statistics
+import sys
+import time
+from collections import deque
+
+CLEAR_LINE = "\r\033[K"
+RECENT_TRIALS = 20
+
+
+class Progress:
+    """One line, drawn between trials only; nothing unless it is a terminal."""
+
+    def __init__(self, total: int, quiet: bool = False, stream=sys.stderr):
+        self._total = total
+        self._stream = stream
+        self._drawn = False
+        self._quiet = quiet or not stream.isatty()
+        self._recent_ns = deque(maxlen=RECENT_TRIALS)
+        self._last_ns = time.monotonic_ns()
+
+    def show(self, done: int, failed: int) -> None:
+        """After a trial: of all there are to be, so many are recorded."""
+        now_ns = time.monotonic_ns()
+        self._recent_ns.append(now_ns - self._last_ns)
+        self._last_ns = now_ns
+        if self._quiet:
+            return
+        left_ns = statistics.median(self._recent_ns) * (self._total - done)
+        text = f"trial {done} of {self._total}, {clock(left_ns)} left"
+        if failed:
+            text += f", {failed} failed"
+        self._stream.write(CLEAR_LINE + text)
+        self._stream.flush()
+        self._drawn = True
+
+    def close(self) -> None:
+        if self._drawn:
+            self._stream.write(CLEAR_LINE)
+            self._stream.flush()
+
+
+def clock(ns: float) -> str:
+    """Hours, minutes and seconds, as on a clock."""
+    seconds = round(ns / 1e9)
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours}:{minutes:02}:{seconds:02}"
+    return f"{minutes}:{seconds:02}"
