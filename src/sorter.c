@@ -217,10 +217,10 @@ int sorter_open_outputs(struct sorter *sorter, uint64_t record_count,
 
 		sizes_bytes[i] = (end - begin) * config->shape.size;
 	}
-	/* Past the page cache only if it must reach the medium anyway: without
-	 * --sync the cache takes it at once, as it does from cp. */
-	direct = config->sync &&
-		 (config->io == INPUT_AUTO || config->io == INPUT_DIRECT);
+	/* Past the page cache if asked for, or if it must reach the medium
+	 * anyway: else the cache takes it at once, as it does from cp. */
+	direct = config->io == INPUT_DIRECT ||
+		 (config->io == INPUT_AUTO && config->sync);
 	error = output_open(&sorter->output, config->output_paths, sizes_bytes,
 			    config->output_count, direct, failure);
 	free(sizes_bytes);

@@ -213,6 +213,30 @@ case_json()
 	END
 }
 
+# Past the page cache when asked for, also without --sync, where the file system
+# can do it.
+case_output_io()
+{
+	local options want io
+
+	: >probe
+	for options in --io=auto --io=direct --io=buffered --io=mmap \
+		"--io=direct --sync" "--io=auto --sync" "--io=mmap --sync"; do
+		want=buffered
+		case $options in
+		*direct* | *auto\ --sync)
+			dd if="$INPUT" of=probe bs=4096 count=1 oflag=direct \
+				2>/dev/null && want=direct
+			;;
+		esac
+		# shellcheck disable=SC2086 # several options
+		expect_sorted "$INPUT" -o out --json $options
+		expect_same out "$SORTED"
+		io=$(sed 's/.*"output_io": "\([a-z]*\)".*/\1/' "$STDOUT")
+		[ "$io" = "$want" ] || fail "$options: $io, not $want"
+	done
+}
+
 # The keys are the same whatever was asked for.
 case_json_keys()
 {
@@ -291,6 +315,7 @@ for kernel in "${KERNELS[@]}"; do
 	check "json_$kernel" case_json auto "$kernel"
 done
 check json_keys case_json_keys
+check output_io case_output_io
 check trace_one_thread case_trace auto 1
 check trace_five_threads case_trace auto 5
 check help case_help
