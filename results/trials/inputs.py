@@ -46,15 +46,18 @@ def checksum_in(summary: bytes) -> str:
     return f"{upper << 64 | lower:x}"
 
 
-def summary_of(path: str, programs) -> bytes:
-    """What blinkval finds in a file, whether or not it is sorted."""
+def summary_of(path: str, programs) -> tuple:
+    """(summary, None), whether or not the records are in order; or (b"", why
+    there is no verdict)."""
     name = f"{path}.summary"
+    # Without a verdict an older one would stay.
+    remove(name)
     try:
-        programs.call("blinkval", "-q", "-o", name, path)
+        done = programs.call("blinkval", "-q", "-o", name, path)
         with open(name, "rb") as file:
-            return file.read()
+            return file.read(), None
     except FileNotFoundError:
-        return b""
+        return b"", done.stderr.strip().removeprefix("blinkval: ")
     finally:
         remove(name)
 
@@ -78,7 +81,7 @@ def is_there(path: str, records: int, checksum: str, first: bytes,
             return False
     except OSError:
         return False
-    summary = summary_of(path, programs)
+    summary, _ = summary_of(path, programs)
     return (checksum_in(summary) == checksum
             and summary[FIRST_OFFSET:FIRST_OFFSET + RECORD_BYTES] == first)
 
