@@ -177,14 +177,17 @@ def ask(programs, shell_options: List[str], verb: str, *arguments,
 def answers(document: dict) -> List[dict]:
     """Of each node in the document of blinksh, with "host" and "rank" added;
     a Failure that names the first node that has none."""
-    return [answer_of(node) for node in
-            sorted(document["nodes"], key=lambda node: node["rank"])]
+    nodes = sorted(document["nodes"], key=lambda node: node["rank"])
+    # Those that blinksh stopped because of another are not to blame.
+    blamed = [node for node in nodes
+              if node["status"] != 0 and node["state"] != "cancelled"]
+    return [answer_of(node) for node in blamed + nodes]
 
 
 def answer_of(node: dict) -> dict:
     host = node["host"]
     if node["status"] != 0:
-        why = first_line(node["stderr"]).removeprefix("blinktrial: ")
+        why = (first_line(node["stderr"]) or "").removeprefix("blinktrial: ")
         raise Failure(host, why or node["state"], status_of(node))
     # A daemon keeps only the end of what a program has printed.
     if node["stdout_total_bytes"] != len(node["stdout"].encode()):

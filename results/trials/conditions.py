@@ -106,7 +106,7 @@ class Scenario:
 
     def _refuse(self, one: dict) -> None:
         raise Failure(f"{self.name}: {one['name']}",
-                      f"{one['found']}, not {one['wanted']}")
+                      f"{one['found']} (wanted: {one['wanted']})")
 
     def prepare(self, context: Context) -> List[dict]:
         """Bring the conditions about before a trial; how they are then."""
@@ -128,8 +128,9 @@ class Scenario:
                document: Optional[dict]) -> List[dict]:
         return self.verify_files(context) + self.verify_run(document)
 
-    def close(self) -> None:
-        """Remove what the scenario has made."""
+    def close(self, context: Optional[Context] = None) -> None:
+        """Remove what the scenario has made; given the files of the trials,
+        also what an earlier session has."""
 
 
 class Direct(Scenario):
@@ -212,7 +213,7 @@ class Platter(Direct):
         self.wanted_bytes = drives * (max(self.known_cache_bytes.values(),
                                           default=None)
                                       or UNKNOWN_CACHE_BYTES)
-        self.ballast = None
+        self.ballast: Optional[Ballast] = None
 
     def _known_cache_bytes(self) -> dict:
         """Of each drive; 0: unknown."""
@@ -300,10 +301,12 @@ class Platter(Direct):
         return condition("input-not-resident", "0 %", percent(part),
                          None if part is None else part == 0.0)
 
+    def _ballast(self, context: Context) -> Ballast:
+        """On the same disks; each rank of a cluster has its own."""
+        return Ballast(f"{context.input}.ballast", self.wanted_bytes)
+
     def _read_ballast(self, context: Context) -> int:
-        if self.ballast is None:
-            self.ballast = Ballast(f"{context.input}.ballast",
-                                   self.wanted_bytes)
+        self.ballast = self._ballast(context)
         self.ballast.make()
         return self.ballast.read()
 
@@ -313,9 +316,10 @@ class Platter(Direct):
             condition("synced", "true", str(synced).lower()
                       if synced is not None else "unknown", synced)]
 
-    def close(self) -> None:
-        if self.ballast is not None:
-            self.ballast.remove()
+    def close(self, context: Optional[Context] = None) -> None:
+        ballast = self._ballast(context) if context else self.ballast
+        if ballast is not None:
+            ballast.remove()
 
 
 def existing(path: str) -> str:

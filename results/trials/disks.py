@@ -203,6 +203,8 @@ def virtual(drive: str, root: str = "/") -> Optional[str]:
         return "Xen disk"
     if os.path.exists(f"{folder}/loop"):
         return "a file, not a drive"
+    if drive.startswith(("nbd", "rbd", "drbd")):
+        return "disk of another machine"
     vendor = (read_text(f"{folder}/device/vendor") or "") + " " + (
         read_text(f"{folder}/device/model") or "")
     for name in VIRTUAL_VENDORS:

@@ -3,7 +3,8 @@
 import os
 from dataclasses import dataclass
 
-from trials.failure import of_file
+from trials.failure import FAILED, Failure, of_file
+from trials.programs import end_of, first_line
 
 RECORD_BYTES = 100
 # A summary of blinkval (see its manual): the checksum is the fifth of its
@@ -33,8 +34,12 @@ def generate(path: str, records: int, ascii: bool, start: int,
              programs) -> str:
     """Write the records to path; returns their checksum."""
     options = ["-a"] if ascii else []
-    done = programs.must_call("blinkgen", *options, "-c", f"-b{start}",
-                              records, path)
+    done = programs.call("blinkgen", *options, "-c", f"-b{start}", records,
+                         path)
+    if done.returncode != 0:
+        why = (first_line(done.stderr) or "").removeprefix("blinkgen: ")
+        raise Failure("blinkgen", why or end_of(done.returncode),
+                      max(done.returncode, FAILED))
     return done.stderr.strip()
 
 
