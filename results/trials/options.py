@@ -6,6 +6,8 @@ import re
 
 from trials.failure import USAGE, Failure
 
+# Where sweeps lie that come with the program.
+FOLDER = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 TRIALS_AT_MOST = 1_000_000
 RECORDS_AT_MOST = 10**12
 DEFAULT_RECORDS = 1_000_000
@@ -51,10 +53,10 @@ class Parser(argparse.ArgumentParser):
         super().__init__("blinktrial", add_help=False, allow_abbrev=False)
 
     def error(self, message):
-        what, colon, why = message.partition(": ")
-        if not colon:
-            what, why = "usage", f"{message} (see --help)"
-        raise Failure(what.removeprefix("argument "), why, USAGE)
+        kind, _, rest = message.partition(": ")
+        if kind == "unrecognized arguments":
+            raise Failure(rest, "is not known; see --help", USAGE)
+        raise Failure(kind.removeprefix("argument "), rest, USAGE)
 
 
 def whole_number(least: int, most: int):
@@ -79,6 +81,14 @@ def names(text: str) -> list[str]:
     return text.split(",")
 
 
+def sweep_path(text: str) -> str:
+    """A file, or the bare name of one of ours."""
+    ours = os.path.join(FOLDER, text)
+    if "/" not in text and not os.path.exists(text) and os.path.exists(ours):
+        return ours
+    return os.path.abspath(text)
+
+
 def parser() -> Parser:
     """Absent options are None, so that --resume can tell them from others."""
     found = Parser()
@@ -86,7 +96,7 @@ def parser() -> Parser:
     add("--scenario", dest="scenarios", type=names)
     add("--trials", type=whole_number(1, TRIALS_AT_MOST))
     add("--out", type=os.path.abspath)
-    add("--sweep", type=os.path.abspath)
+    add("--sweep", type=sweep_path)
     add("-w", dest="hosts")
     add("--key", type=os.path.abspath)
     add("--work", type=os.path.abspath)
@@ -122,11 +132,16 @@ def parse_folder(verb: str, arguments: list[str]) -> str:
     return arguments[0]
 
 
+def default_work(out: str) -> str:
+    """In the record's own folder, where nothing else can be."""
+    return os.path.join(out, "work")
+
+
 def complete(options: argparse.Namespace) -> argparse.Namespace:
     """With what holds unless another thing is asked for."""
     defaults = {
         "records": DEFAULT_RECORDS, "order": "blocks",
-        "work": os.path.join(options.out, "work"),
+        "work": default_work(options.out),
         # A double holds it, as readers of JSON may take it for one.
         "seed": int.from_bytes(os.urandom(4), "little")}
     for name, value in defaults.items():
@@ -146,8 +161,8 @@ def resumed(options: argparse.Namespace,
     another thing each time.  Failure: something else is another."""
     recorded = of_command(command)
     # The folder may have another name by now.
-    if recorded.work == os.path.join(recorded.out, "work"):
-        recorded.work = os.path.join(options.out, "work")
+    if recorded.work == default_work(recorded.out):
+        recorded.work = default_work(options.out)
     for name in LASTING:
         now, then = getattr(options, name), getattr(recorded, name)
         if now is not None and now != then:

@@ -10,10 +10,10 @@ import time
 from trials.conditions import all_met
 from trials.design import block_seed, configuration
 from trials.failure import Failure
-from trials.places import Verdict
 from trials.progress import Progress
 from trials.record import Record
 from trials.tuning import Tuning, Unavailable
+from trials.verdict import Verdict
 from trials.watch import Watch
 
 SCHEMA = "blinktrial-trial-1"
@@ -67,7 +67,6 @@ class Runner:
                     self._note(trial)
         finally:
             self._progress.close()
-            self._place.remove_output()
             self._tuning.close()
 
     def _note(self, trial: dict) -> None:
@@ -87,11 +86,11 @@ class Runner:
             tuning = self._tune(wanted)
         with stopwatch(spent, "prepare"):
             conditions = self._place.prepare(planned.scenario)
-        before = self._place.counters()
+            before = self._place.counters()
         timed, result = self._place.sort(planned.scenario,
                                          wanted["parameters"])
-        after = self._place.counters()
         with stopwatch(spent, "check"):
+            after = self._place.counters()
             conditions += self._place.verify(planned.scenario, result)
             verdict = None if result.exit_status else self._place.judge()
             self._place.remove_output()

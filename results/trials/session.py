@@ -1,19 +1,24 @@
 """A session of trials: from a command line to a record that is complete, or
 can be gone on with."""
 
+import contextlib
 import os
 
 from trials import design as designs
 from trials import environment, options as command_line
-from trials import places, record as records, summary, sweep as sweeps
-from trials.failure import FAILED, FILE, Failure, of_file
+from trials import record as records, summary, sweep as sweeps
+from trials.cluster import Cluster
+from trials.failure import FAILED, FILE, USAGE, Failure, of_file
 from trials.inputs import RECORD_BYTES
+from trials.machine import Machine
 from trials.programs import Programs
 from trials.progress import Progress
 from trials.runner import Runner, is_good
 from trials.tuning import Tuning, Unavailable
 from trials.watch import Watch
 
+# blinksort takes them only with --cluster.
+OF_CLUSTERS = {"sort.plain", "sort.schedule", "sort.transport", "sort.payload"}
 # Of a run that was killed before it had a record.
 LEFT_OVER = {"work", records.TRIALS, f"{records.DESIGN}.new"}
 
@@ -33,6 +38,10 @@ def run(options, called: str) -> int:
         return begin(command_line.complete(options), programs, watch)
 
 
+def place_of(options, programs: Programs, watch: Watch):
+    return (Cluster if options.hosts else Machine)(options, programs, watch)
+
+
 def version_of(programs: Programs) -> str:
     """Of the sorter: scripts have none of their own."""
     return programs.must_call("blinksort", "--version").stdout.split()[-1]
@@ -43,36 +52,40 @@ def begin(options, programs: Programs, watch: Watch) -> int:
     written."""
     expect_free(options.out)
     sweep = sweeps.load(options.sweep) if options.sweep else None
-    place = places.make(options, programs, watch)
+    place = place_of(options, programs, watch)
+    place.check(not options.unverified)
     tuning = Tuning(programs, options.hosts, options.key)
     design = designs.make(
         options.scenarios, sweep, options.trials, options.seed,
         hosts=place.hosts, records=options.records, record_bytes=RECORD_BYTES,
         kind="ascii" if options.ascii else "binary", order=options.order,
         command=command_line.command_of(options),
-        program_version=version_of(programs), unsettable=settings(tuning))
-    place.check(not options.unverified)
+        program_version=version_of(programs),
+        unsettable=settings(tuning, place.hosts))
     folders = missing_folders(options.out)
     try:
         place.make_inputs(reuse=False)
         rehearse(design, place, tuning, watch)
         if watch.signal:
-            raise Failure("interrupted", "nothing is recorded",
-                          128 + watch.signal)
+            raise Failure("interrupted", "before the first trial")
         record = records.Record.create(options.out, design)
-    except BaseException:
-        place.close(keep=False)
+    except BaseException as reason:
+        with contextlib.suppress(Failure):
+            place.close(keep=False)
         remove_folders(folders)
+        if watch.signal and isinstance(reason, Failure):
+            reason.status = 128 + watch.signal
         raise
-    return trials(options, record, place, tuning, watch)
+    with record:
+        return trials(options, record, place, tuning, watch)
 
 
 def resume(options, programs: Programs, watch: Watch) -> int:
     with records.Record.open(options.out) as record:
         options = command_line.resumed(options, record.design["command"])
-        place = places.make(options, programs, watch)
+        place = place_of(options, programs, watch)
         if place.hosts != record.design["hosts"]:
-            raise Failure("-w", "names other hosts than in the record")
+            raise Failure("-w", "names other hosts than in the record", USAGE)
         place.check(not options.unverified)
         place.make_inputs(reuse=True)
         tuning = Tuning(programs, options.hosts, options.key)
@@ -112,9 +125,11 @@ def remove_folders(folders: list[str]) -> None:
             return
 
 
-def settings(tuning: Tuning):
+def settings(tuning: Tuning, hosts: list[str] | None):
     """For designs.make(): why a parameter can't be set to a value."""
     def why_not(name: str, value: str) -> str | None:
+        if name in OF_CLUSTERS and not hosts:
+            return "needs a cluster"
         kind, _, knob = name.partition(".")
         if kind != "tune" or value == "keep":
             return None
@@ -131,17 +146,19 @@ def settings(tuning: Tuning):
 def rehearse(design: dict, place, tuning: Tuning, watch: Watch) -> None:
     """Every configuration has to sort a few records, or is skipped; without
     the reference there is nothing to compare."""
-    for configuration in design["configurations"]:
-        if configuration["skipped"] is not None:
-            continue
-        why = why_not_sorted(configuration, design, place, tuning)
-        if watch.signal:
-            return
-        if why and configuration["role"] == "reference":
-            raise Failure("reference", why)
-        if why:
-            configuration.update(skipped=why, tuning=None)
-    tuning.close()
+    try:
+        for configuration in design["configurations"]:
+            if configuration["skipped"] is not None:
+                continue
+            why = why_not_sorted(configuration, design, place, tuning)
+            if watch.signal:
+                return
+            if why and configuration["role"] == "reference":
+                raise Failure("reference", why)
+            if why:
+                configuration.update(skipped=why, tuning=None)
+    finally:
+        tuning.close()
     place.end_rehearsals()
 
 
@@ -166,10 +183,14 @@ def trials(options, record, place, tuning: Tuning, watch: Watch) -> int:
     record.begin_session(before)
     try:
         Runner(record, place, tuning, watch, progress).run()
-    finally:
-        after = place.describe()
-        record.end_session(after, environment.changes(before, after))
-        place.close(bool(options.keep))
+    except Failure:
+        # What has failed, as a node that is lost, may do so again.
+        with contextlib.suppress(Failure):
+            end(options, record, place, before)
+        if not watch.signal:
+            raise
+    else:
+        end(options, record, place, before)
     if watch.signal:
         raise Failure(
             "interrupted", f"{len(record.trials())} trials are recorded; "
@@ -178,6 +199,12 @@ def trials(options, record, place, tuning: Tuning, watch: Watch) -> int:
         print(summary.text(record), end="")
         print(f"\nblinkreport {options.out}")
     return verdict(record)
+
+
+def end(options, record, place, before: dict) -> None:
+    after = place.describe()
+    record.end_session(after, environment.changes(before, after))
+    place.close(bool(options.keep))
 
 
 def count(design: dict) -> int:

@@ -20,6 +20,10 @@ from trials.watch import Watch
 
 ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/local/bin:/usr/bin:/bin"}
 TIMEOUT_S = 60.0
+# More than any way of sorting takes.
+TIMEOUT_S_PER_RECORD = 10e-6
+# blinksh has a timeout itself, and tells which node it was.
+CLUSTER_GRACE_S = 10.0
 # Python ignores them, and a child would inherit that.
 DEFAULT_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ)
 # What the shell says of a command that took too long.
@@ -45,6 +49,7 @@ class Timed:
     usage: resource.struct_rusage
     runner_user_ns: int
     runner_system_ns: int
+    timeout_s: float
 
     @property
     def end_monotonic_ns(self) -> int:
@@ -72,7 +77,7 @@ def time_command(command: list[str], watch: Watch,
     err = os.memfd_create("stderr")
     actions = [(os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
                (os.POSIX_SPAWN_DUP2, out, 1), (os.POSIX_SPAWN_DUP2, err, 2)]
-    path = command[0]
+    path, group = command[0], watch.group
     clock, monotonic = time.clock_gettime_ns, time.CLOCK_MONOTONIC
     watch.arm(timeout_s)
     gc.disable()
@@ -80,9 +85,9 @@ def time_command(command: list[str], watch: Watch,
         own_before = resource.getrusage(resource.RUSAGE_SELF)
         begin_unix_ns = time.time_ns()
         begin_ns = clock(monotonic)
-        # A group of its own: ^C is for us, who then end it.
+        # Not in our group: ^C is for us, who then end it.
         watch.pid = os.posix_spawn(
-            path, command, ENVIRONMENT, file_actions=actions, setpgroup=0,
+            path, command, ENVIRONMENT, file_actions=actions, setpgroup=group,
             setsigmask=(), setsigdef=DEFAULT_SIGNALS)
         _, status, usage = os.wait4(watch.pid, 0)
         end_ns = clock(monotonic)
@@ -99,12 +104,17 @@ def time_command(command: list[str], watch: Watch,
         STATUS_TIMED_OUT if watch.expired else shell_status(status),
         read_all(out), read_all(err), usage,
         to_ns(own_after.ru_utime - own_before.ru_utime),
-        to_ns(own_after.ru_stime - own_before.ru_stime))
+        to_ns(own_after.ru_stime - own_before.ru_stime), timeout_s)
 
 
-def run(command: list[str], watch: Watch) -> tuple[Timed, Result]:
+def timeout_s_of(records: int) -> float:
+    return TIMEOUT_S + records * TIMEOUT_S_PER_RECORD
+
+
+def run(command: list[str], watch: Watch,
+        timeout_s: float = TIMEOUT_S) -> tuple[Timed, Result]:
     """A sorter on this machine, which prints its JSON."""
-    timed = time_command(command, watch)
+    timed = time_command(command, watch, timeout_s)
     said = parse(timed.stdout)
     result = Result(timed.whole_ns, timed.exit_status, message_of(timed),
                     said.get("records"), said.get("bytes"))
@@ -113,10 +123,11 @@ def run(command: list[str], watch: Watch) -> tuple[Timed, Result]:
     return timed, result
 
 
-def run_cluster(command: list[str], watch: Watch) -> tuple[Timed, Result]:
+def run_cluster(command: list[str], watch: Watch,
+                timeout_s: float = TIMEOUT_S) -> tuple[Timed, Result]:
     """blinksh --json, which runs a rank on each node.  The time is its own,
     from the first datagram to the last reply: starting it is not timed."""
-    timed = time_command(command, watch)
+    timed = time_command(command, watch, timeout_s + CLUSTER_GRACE_S)
     report = parse(timed.stdout)
     nodes = report.get("nodes") or []
     first = parse(nodes[0].get("stdout") or "") if nodes else {}
@@ -182,7 +193,7 @@ def cluster_phases(reported: dict) -> dict | None:
 
 def message_of(timed: Timed) -> str | None:
     if timed.exit_status == STATUS_TIMED_OUT:
-        return f"did not end within {TIMEOUT_S:.0f} s"
+        return f"did not end within {timed.timeout_s:g} s"
     line = first_line(timed.stderr)
     if line or timed.exit_status == 0:
         return line

@@ -23,15 +23,16 @@ def text(record) -> str:
 
 
 def row(scenario: str, name: str, found: list[dict]) -> tuple:
-    times_ns = [trial["whole_ns"] for trial in found if is_good(trial)]
+    good = [trial for trial in found if is_good(trial)]
+    times_ns = [trial["whole_ns"] for trial in good]
     # No result has a scenario's name whose conditions were not verified.
-    if any(trial["scenario_met"] is not True for trial in found):
+    if any(trial["scenario_met"] is not True for trial in good):
         scenario += " (unverified)"
     figures = (units.duration(min(times_ns)),
                units.duration(statistics.median(times_ns))) if times_ns else (
         "-", "-")
     return (scenario, name, str(len(found)),
-            str(len(found) - len(times_ns)), *figures)
+            str(len(found) - len(good)), *figures)
 
 
 def table(rows: list[tuple]) -> str:

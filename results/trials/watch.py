@@ -1,21 +1,28 @@
-"""Ends the process that runs now: at a signal to us, or when it hangs."""
+"""Ends the process that is timed: at a signal to us, when it hangs, and when we
+are gone."""
 
 import contextlib
 import os
 import signal
+import subprocess
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # A process that does not end by SIGTERM gets SIGKILL so much later.
 GRACE_S = 2.0
+# Leads the process group of all that is timed.  When its standard input ends,
+# since we were killed, so does the group: a sorter that goes on would be in the
+# way of whoever resumes.
+GUARD = ("read _; trap '' TERM; kill -TERM 0; "
+         f"sleep {GRACE_S:.0f}; kill -KILL 0")
 
 
 class Watch:
-    """Handlers for the time of a with block.
+    """In force for the time of a with block.
 
-    A signal does not raise anything: it would do so between any two steps, also
-    between those that make a record whole.  It is noted, the process that we
-    wait for is ended, and the loop looks at .signal before it goes on.  A second
-    one ends us at once.
+    A signal does not raise anything: it would do so between any two steps,
+    also between those that make a record whole.  It is noted, the process that
+    we wait for is ended, and the loop looks at .signal before it goes on.  A
+    second one ends us at once.
     """
 
     def __init__(self):
@@ -23,10 +30,22 @@ class Watch:
         self.signal = 0
         self.expired = False
         self._before = {}
+        self._guard = None
+
+    @property
+    def group(self) -> int:
+        """The process group that is ended with us."""
+        return self._guard.pid
 
     def __enter__(self):
+        self._guard = subprocess.Popen(
+            ["/bin/sh", "-c", GUARD], stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            process_group=0)
         for number in ENDING:
-            self._before[number] = signal.signal(number, self._ending)
+            # What nohup, or a shell for what it puts behind, has us ignore.
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                self._before[number] = signal.signal(number, self._ending)
         self._before[signal.SIGALRM] = signal.signal(
             signal.SIGALRM, self._alarm)
         return self
@@ -35,6 +54,10 @@ class Watch:
         signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in self._before.items():
             signal.signal(number, handler)
+        # With whatever a sorter may have left.
+        os.killpg(self.group, signal.SIGKILL)
+        self._guard.wait()
+        self._guard.stdin.close()
 
     def arm(self, timeout_s: float) -> None:
         self.expired = False
@@ -59,4 +82,4 @@ class Watch:
     def _end(self, number):
         if self.pid:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.pid, number)
+                os.kill(self.pid, number)

@@ -1,34 +1,21 @@
-"""Where the trials of a run take place: this machine, or the nodes of a cluster.
+"""One machine as the place of trials: a process sorts.
 
-Both prepare, sort, verify and check in the same steps, so that the runner need
-not know which of them it has.
+What a place does, this one or a cluster: prepare, sort, verify and judge, in
+the same steps, so that the runner need not know which of them it has.
 """
 
 import contextlib
 import os
 
-from trials import conditions, counters, environment, inputs, sorter
+from trials import conditions, counters, environment, inputs, sorter, verdict
 from trials.failure import FILE, Failure, of_file
-from trials.programs import Programs, first_line
+from trials.options import default_work
+from trials.programs import Programs
 from trials.sweep import sort_arguments
 from trials.watch import Watch
 
 # Enough for every option to be looked at, and over at once.
 REHEARSAL_RECORDS = 1000
-
-
-def make(options, programs: Programs, watch: Watch):
-    """The place that is asked for."""
-    return Machine(options, programs, watch)
-
-
-class Verdict:
-    """What the check of an output says."""
-
-    def __init__(self, good: bool, message: str | None, checksum: str | None):
-        self.good = good
-        self.message = message
-        self.checksum = checksum
 
 
 class Machine:
@@ -48,6 +35,7 @@ class Machine:
         self._context = conditions.Context(f"{work}/in", f"{work}/out")
         self._input = None
         self._made_folder = False
+        self._own_folder = work == default_work(options.out)
 
     def check(self, refuse_unverified: bool) -> None:
         for scenario in self._scenarios.values():
@@ -55,13 +43,15 @@ class Machine:
 
     def make_inputs(self, reuse: bool) -> None:
         """reuse: those of an earlier session may be there."""
-        if not reuse:
+        if not reuse and not self._own_folder:
             self._expect_none()
+        self._made_folder = not os.path.isdir(self._work)
         try:
-            self._made_folder = not os.path.isdir(self._work)
             os.makedirs(self._work, exist_ok=True)
         except OSError as error:
             raise of_file(self._work, error) from None
+        # One that is replaced would cost the time of its removal.
+        self.remove_output()
         self._input = inputs.make(self._context.input, self._records,
                                   self._ascii, 0, self._programs, reuse)
 
@@ -102,16 +92,18 @@ class Machine:
             [self._programs.path("blinksort"), source,
              "-o", self._context.output, "--json",
              *self._scenarios[scenario].sort_options(),
-             *sort_arguments(parameters)], self._watch)
+             *sort_arguments(parameters)], self._watch,
+            sorter.timeout_s_of(self._records))
 
     def verify(self, scenario: str, result: sorter.Result) -> list[dict]:
         return self._scenarios[scenario].verify(self._context,
                                                 result.documents[0])
 
-    def judge(self) -> Verdict:
+    def judge(self) -> verdict.Verdict:
         """Is the output the sorted input?"""
         done = self._programs.call("blinkval", self._context.output)
-        return judge_report(done, self._input.records, self._input.checksum)
+        return verdict.of_report(done, self._input.records,
+                                 self._input.checksum)
 
     def remove_output(self) -> None:
         with contextlib.suppress(FileNotFoundError):
@@ -122,6 +114,13 @@ class Machine:
 
     def close(self, keep: bool) -> None:
         """Remove what was made here, but for what keep asks to leave."""
+        if self._input is not None:
+            self._remove_files(keep)
+        if not keep and (self._made_folder or self._own_folder):
+            with contextlib.suppress(OSError):
+                os.rmdir(self._work)
+
+    def _remove_files(self, keep: bool) -> None:
         self.end_rehearsals()
         self.remove_output()
         if keep:
@@ -130,25 +129,3 @@ class Machine:
             scenario.close()
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self._context.input)
-        if self._made_folder:
-            with contextlib.suppress(OSError):
-                os.rmdir(self._work)
-
-
-def judge_report(done, records: int, checksum: str) -> Verdict:
-    """By what blinkval says of the whole output."""
-    said = dict(line.split(": ", 1) for line in done.stderr.splitlines()
-                if ": " in line)
-    found = said.get("Checksum")
-    if done.returncode != 0:
-        lines = [line for line in done.stderr.splitlines()
-                 if line.startswith("ERROR")]
-        return Verdict(False, lines[0] if lines else first_line(done.stderr),
-                       found)
-    if said.get("Records") != str(records):
-        return Verdict(False, f"{said.get('Records')} records in the output, "
-                       f"{records} in the input", found)
-    if found != checksum:
-        return Verdict(False, f"checksum {found}, {checksum} of the input",
-                       found)
-    return Verdict(True, None, found)
