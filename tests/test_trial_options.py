@@ -1,0 +1,195 @@
+"""The command line, also of a record that is resumed; verdicts; how far a run
+is; and what came out of it."""
+
+import io
+import subprocess
+import unittest
+
+import unit
+from trials import options, progress, summary, verdict
+from trials.failure import Failure
+
+GOOD = ["--scenario=pagecache,cache", "--trials=3", "--out=/r/record"]
+
+
+class Options(unittest.TestCase):
+    def refused(self, arguments):
+        with self.assertRaises(Failure) as caught:
+            options.parse(arguments)
+        self.assertEqual(caught.exception.status, 2)
+        return str(caught.exception)
+
+    def test_defaults(self):
+        found = options.complete(options.parse(GOOD))
+        self.assertEqual(found.scenarios, ["pagecache", "cache"])
+        self.assertEqual((found.records, found.order), (1_000_000, "blocks"))
+        self.assertEqual(found.work, "/r/record/work")
+        self.assertIsNone(found.ascii)
+        other = options.complete(options.parse(GOOD))
+        self.assertNotEqual(found.seed, other.seed)
+
+    def test_numbers(self):
+        for text in ("0", "-1", "1e3", "", " 1", "1.0", "\u0661", "9" * 19):
+            self.assertIn("--trials: ", self.refused(
+                [*GOOD, f"--trials={text}"]))
+        for text in ("0", "M", "1MB", "1 M", "-1"):
+            self.assertIn("--cache-bytes: ", self.refused(
+                [*GOOD, f"--cache-bytes={text}"]))
+        found = options.parse([*GOOD, "--cache-bytes=64M"])
+        self.assertEqual(found.cache_bytes, 64 << 20)
+
+    def test_names_are_whole(self):
+        self.assertIn("--rec=5", self.refused([*GOOD, "--rec=5"]))
+
+    def test_command_asks_for_the_same(self):
+        given = options.complete(options.parse([
+            *GOOD, "-w", "n[1-3]", "--key=k", "--ascii", "--sweep=s",
+            "--work=/w", "--seed=7", "--order=sequence", "--unverified",
+            "--cache-bytes=1M", "--keep", "--quiet"]))
+        again = options.of_command(options.command_of(given))
+        for name, value in vars(given).items():
+            if name not in ("keep", "quiet"):
+                self.assertEqual(getattr(again, name), value, name)
+
+    def test_resumed_as_it_was_begun(self):
+        command = options.command_of(options.complete(options.parse(
+            [*GOOD, "--ascii", "--unverified", "--seed=7"])))
+        found = options.resumed(options.parse(
+            ["--resume", "--out=/elsewhere", "--quiet"]), command)
+        self.assertEqual(found.work, "/elsewhere/work")
+        self.assertEqual(found.out, "/elsewhere")
+        self.assertEqual((found.seed, found.ascii, found.unverified,
+                          found.quiet), (7, True, True, True))
+
+    def test_resumed_with_what_differs(self):
+        command = options.command_of(options.complete(options.parse(
+            [*GOOD, "--seed=7", "--work=/w"])))
+        for other, why in (
+                ("--trials=4", "--trials: is 4, but 3 in the record"),
+                ("--scenario=cache", "is cache, but pagecache,cache"),
+                ("--seed=8", "--seed: is 8, but 7"),
+                ("--ascii", "--ascii: is given, but absent"),
+                ("--work=/v", "--work: is /v, but /w"),
+                ("--sweep=/s", "--sweep: is /s, but absent")):
+            with self.assertRaises(Failure) as caught:
+                options.resumed(options.parse(
+                    ["--resume", "--out=/r/record", other]), command)
+            self.assertIn(why, str(caught.exception))
+            self.assertEqual(caught.exception.status, 2)
+
+
+class Verdicts(unittest.TestCase):
+    def judge(self, text, status=0):
+        return verdict.of_report(
+            subprocess.CompletedProcess([], status, "", text), 5, "abc")
+
+    def test_good(self):
+        found = self.judge("Records: 5\nChecksum: abc\nDuplicate keys: 0\n"
+                           "SUCCESS - all records are in order\n")
+        self.assertEqual(found, verdict.Verdict(True, None, "abc"))
+
+    def test_other_records(self):
+        found = self.judge("Records: 5\nChecksum: abd\nDuplicate keys: 0\n")
+        self.assertFalse(found.good)
+        self.assertEqual(found.message, "checksum abd, abc of the input")
+
+    def test_fewer_records(self):
+        found = self.judge("Records: 4\nChecksum: abc\n")
+        self.assertFalse(found.good)
+
+    def test_no_order(self):
+        found = self.judge(
+            "First unordered record is record 1\nRecords: 5\nChecksum: abc\n"
+            "ERROR - there are 2 unordered records\n", 1)
+        self.assertEqual(found, verdict.Verdict(
+            False, "there are 2 unordered records", "abc"))
+
+    def test_no_output(self):
+        found = self.judge("blinkval: out: No such file or directory\n", 3)
+        self.assertEqual(found, verdict.Verdict(
+            False, "blinkval: out: No such file or directory", None))
+
+    def test_nothing_said(self):
+        self.assertFalse(self.judge("", 0).good)
+        self.assertFalse(self.judge("", 1).good)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+class Progress(unittest.TestCase):
+    def test_one_line(self):
+        stream = Terminal()
+        shown = progress.Progress(300, stream=stream)
+        shown.show(1, 0)
+        shown.show(2, 1)
+        shown.close()
+        text = stream.getvalue()
+        self.assertNotIn("\n", text)
+        self.assertIn("trial 2 of 300, ", text)
+        self.assertTrue(text.rstrip("\r\033[K").endswith(" left, 1 failed"))
+        self.assertTrue(text.endswith(progress.CLEAR_LINE))
+
+    def test_no_line_elsewhere(self):
+        for stream, quiet in ((io.StringIO(), False), (Terminal(), True)):
+            shown = progress.Progress(300, quiet, stream)
+            shown.show(1, 0)
+            shown.close()
+            self.assertEqual(stream.getvalue(), "")
+
+    def test_clock(self):
+        for seconds, text in ((0, "0:00"), (59.6, "1:00"), (61, "1:01"),
+                              (3599, "59:59"), (7325, "2:02:05")):
+            self.assertEqual(progress.clock(seconds * 1e9), text)
+
+
+class Record:
+    """As much of one as a summary asks for."""
+
+    def __init__(self, trials, skipped=None):
+        self.design = {"scenarios": ["cache"], "configurations": [
+            {"name": "reference", "skipped": None},
+            {"name": "io=x", "skipped": skipped}]}
+        self._trials = trials
+
+    def trials(self):
+        return self._trials
+
+
+def trial(whole_ns, outcome="ok", met=True):
+    return {"scenario": "cache", "configuration": "reference",
+            "whole_ns": whole_ns, "outcome": outcome, "scenario_met": met}
+
+
+class Summary(unittest.TestCase):
+    def row(self, *trials):
+        return summary.text(Record(trials, "no disk")).splitlines()[1].split()
+
+    def test_figures(self):
+        self.assertEqual(
+            self.row(trial(3_000_000), trial(1_000_000), trial(2_000_000)),
+            "cache reference 3 0 1.000 ms 2.000 ms".split())
+
+    def test_failures_have_no_part(self):
+        self.assertEqual(
+            self.row(trial(3_000_000), trial(None, "failed", None),
+                     trial(1_000, "wrong", None)),
+            "cache reference 3 2 3.000 ms 3.000 ms".split())
+        self.assertEqual(self.row(trial(None, "failed", None)),
+                         "cache reference 1 1 - -".split())
+
+    def test_no_name_without_verification(self):
+        for met in (None, False):
+            self.assertEqual(
+                self.row(trial(1_000_000), trial(1_000_000, met=met))[:2],
+                ["cache", "(unverified)"])
+
+    def test_skipped_ones_are_told(self):
+        text = summary.text(Record([trial(1)], "no disk"))
+        self.assertEqual(text.splitlines()[-1], "skipped: io=x: no disk")
+
+
+if __name__ == "__main__":
+    unit.main()

@@ -1,0 +1,233 @@
+"""One timed run: what is timed, what the process is given, how it may end."""
+
+import json
+import os
+import signal
+import tempfile
+import threading
+import time
+import unittest
+
+import unit
+from trials import sorter
+from trials.failure import Failure
+from trials.watch import Watch
+
+SHELL = "/bin/sh"
+BASH = "/bin/bash"
+
+
+def rank_report(number, **figures):
+    """What rank 0 says of a rank."""
+    report = {f"{phase}_ns": 10 for phase in sorter.CLUSTER_PHASES}
+    report.update({key: 1 for key in sorter.EXCHANGE_COUNTERS})
+    return {"rank": number, "begin_ns": 5, "clock_bound_ns": 3, **report,
+            **figures}
+
+
+def node(number, said, **figures):
+    """What blinksh says of a node."""
+    return {"host": f"n{number}:7300", "rank": number, "state": "exited",
+            "status": 0, "elapsed_ns": 900, "user_ns": 1, "system_ns": 2,
+            "max_rss_bytes": 4096, "stdout": json.dumps(said), "stderr": "",
+            **figures}
+
+
+def is_running(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+            return file.read().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+class Timed(unittest.TestCase):
+    def setUp(self):
+        self.watch = self.enterContext(Watch())
+
+    def shell(self, script, **options):
+        return sorter.time_command([SHELL, "-c", script], self.watch,
+                                   **options)
+
+    def test_output_and_status_are_brought_back(self):
+        done = self.shell("echo said; echo complained >&2; exit 7")
+        self.assertEqual(done.stdout, "said\n")
+        self.assertEqual(done.stderr, "complained\n")
+        self.assertEqual(done.exit_status, 7)
+
+    def test_a_signal_is_a_status_as_in_the_shell(self):
+        self.assertEqual(self.shell("kill -SEGV $$").exit_status,
+                         128 + signal.SIGSEGV)
+
+    def test_environment_is_the_same_for_all(self):
+        os.environ["BLINKTRIAL_TEST"] = "x" * 1000
+        self.addCleanup(os.environ.pop, "BLINKTRIAL_TEST")
+        done = sorter.time_command(["/usr/bin/env"], self.watch)
+        self.assertEqual(sorted(done.stdout.split()),
+                         ["LC_ALL=C", "PATH=/usr/local/bin:/usr/bin:/bin"])
+
+    def test_it_gets_no_descriptor_of_ours(self):
+        """As that of the record, which it would keep locked."""
+        with tempfile.NamedTemporaryFile() as file:
+            done = self.shell("ls -l /proc/self/fd")
+        self.assertNotIn(file.name, done.stdout)
+        self.assertIn(" 0 -> /dev/null\n", done.stdout)
+        self.assertEqual(done.stdout.count("/memfd:"), 2)
+
+    def test_signals_that_python_ignores_are_not_ignored(self):
+        done = self.shell("grep SigIgn /proc/self/status")
+        ignored = int(done.stdout.split()[1], 16)
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):
+            self.assertFalse(ignored >> (number - 1) & 1)
+
+    def test_it_is_in_the_group_of_the_guard(self):
+        done = self.shell("cut -d' ' -f5 /proc/$$/stat")
+        self.assertEqual(int(done.stdout), self.watch.group)
+        self.assertNotEqual(self.watch.group, os.getpgrp())
+
+    def test_time_spans_all_of_it(self):
+        before_ns = time.monotonic_ns()
+        done = self.shell("sleep 0.05")
+        after_ns = time.monotonic_ns()
+        self.assertGreaterEqual(done.whole_ns, 50_000_000)
+        self.assertGreaterEqual(done.begin_monotonic_ns, before_ns)
+        self.assertLessEqual(done.end_monotonic_ns, after_ns)
+        self.assertGreaterEqual(done.runner_user_ns, 0)
+        self.assertGreaterEqual(done.runner_system_ns, 0)
+
+    def test_usage_is_that_of_the_process_alone(self):
+        self.shell("head -c 50000000 /dev/zero | tail -c 40000000 | wc -c")
+        done = self.shell(":")
+        self.assertLess(done.usage.ru_maxrss, 20_000)
+
+    def test_a_hung_one_is_ended(self):
+        done = self.shell("exec sleep 1000", timeout_s=0.05)
+        self.assertEqual(done.exit_status, sorter.STATUS_TIMED_OUT)
+
+    def test_also_one_that_ignores_it(self):
+        """And what it leaves goes with us."""
+        with Watch() as watch:
+            done = sorter.time_command(
+                [BASH, "-c", "trap '' TERM; sleep 1000 & echo $!; wait; wait"],
+                watch, timeout_s=0.05)
+        self.assertEqual(done.exit_status, sorter.STATUS_TIMED_OUT)
+        until_s = time.monotonic() + 20
+        while is_running(int(done.stdout)):
+            self.assertLess(time.monotonic(), until_s)
+            time.sleep(0.01)
+
+    def test_one_after_a_hung_one_has_its_own_time(self):
+        self.shell("exec sleep 1000", timeout_s=0.01)
+        self.assertEqual(self.shell("sleep 0.1").exit_status, 0)
+
+    def test_a_signal_to_us_ends_it_and_is_noted(self):
+        timer = threading.Timer(
+            0.05, lambda: os.kill(os.getpid(), signal.SIGTERM))
+        timer.start()
+        done = self.shell("exec sleep 1000")
+        timer.join()
+        self.assertEqual(self.watch.signal, signal.SIGTERM)
+        self.assertEqual(done.exit_status, 128 + signal.SIGTERM)
+
+    def test_what_nohup_ignores_stays_ignored(self):
+        self.watch.__exit__()
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        self.addCleanup(signal.signal, signal.SIGHUP, before)
+        with Watch() as watch:
+            os.kill(os.getpid(), signal.SIGHUP)
+            self.assertEqual(watch.signal, 0)
+        self.watch.__enter__()
+
+    def test_a_program_that_is_not_there(self):
+        with self.assertRaises(Failure) as caught:
+            sorter.time_command(["/nowhere/blinksort"], self.watch)
+        self.assertEqual(str(caught.exception),
+                         "/nowhere/blinksort: No such file or directory")
+        self.assertEqual(self.shell("echo on").stdout, "on\n")
+
+
+class Results(unittest.TestCase):
+    def setUp(self):
+        self.watch = self.enterContext(Watch())
+
+    def run_cluster(self, report, status=0):
+        text = json.dumps(report).replace("'", "'\\''")
+        script = f"printf '%s' '{text}'; exit {status}"
+        return sorter.run_cluster([SHELL, "-c", script], self.watch)[1]
+
+    def test_one_process(self):
+        said = {"records": 5, "bytes": 500, "elapsed_ns": 7, "io": "mmap",
+                "threads": 2, "phases_ns": {"prepare": 1, "bucket": 6}}
+        timed, result = sorter.run(
+            ["/bin/echo", json.dumps(said)], self.watch)
+        self.assertEqual((result.records, result.bytes), (5, 500))
+        self.assertEqual(result.whole_ns, timed.whole_ns)
+        self.assertEqual(result.documents, [said])
+        rank = result.ranks[0]
+        self.assertEqual(rank["process_ns"], timed.whole_ns)
+        self.assertEqual(rank["phases_ns"], said["phases_ns"])
+        self.assertEqual(rank["elapsed_ns"], 7)
+        self.assertGreater(rank["minor_faults"], 0)
+        self.assertGreater(rank["max_rss_bytes"], 100_000)
+
+    def test_one_that_says_nonsense(self):
+        for text in ("", "null", "[1]", "{", "\udcff"):
+            _, result = sorter.run(
+                ["/bin/echo", text.encode("utf-8", "surrogateescape")],
+                self.watch)
+            self.assertIsNone(result.records)
+            self.assertEqual(result.documents, [None])
+
+    def test_a_failure_has_its_first_line(self):
+        _, result = sorter.run(
+            [SHELL, "-c", "echo one >&2; echo two >&2; exit 3"], self.watch)
+        self.assertEqual((result.exit_status, result.message), (3, "one"))
+        _, result = sorter.run([SHELL, "-c", "exit 3"], self.watch)
+        self.assertEqual(result.message, "ended with status 3")
+
+    def test_ranks(self):
+        first = {"whole_records": 9, "record_size": 100, "elapsed_ns": 800,
+                 "threads": 1, "io": "mmap", "minor_faults": 11,
+                 "ranks": [rank_report(0, begin_ns=0),
+                           rank_report(1, bucket_ns=100, sample_ns=30)]}
+        result = self.run_cluster({"whole_ns": 1000, "nodes": [
+            node(0, first), node(1, {"threads": 3})]})
+        self.assertEqual(result.whole_ns, 1000)
+        self.assertEqual((result.records, result.bytes), (9, 900))
+        zero, one = result.ranks
+        self.assertEqual((zero["host"], one["host"]), ("n0:7300", "n1:7300"))
+        self.assertEqual((zero["begin_ns"], one["begin_ns"]), (0, 5))
+        self.assertEqual((zero["threads"], one["threads"]), (1, 3))
+        self.assertEqual((zero["minor_faults"], one["minor_faults"]),
+                         (11, None))
+        self.assertEqual(tuple(one["phases_ns"]), sorter.CLUSTER_PHASES)
+        # One after the other: their sum is what has passed.
+        self.assertEqual((one["phases_ns"]["bucket"],
+                          one["phases_ns"]["sample"]), (70, 30))
+        self.assertEqual(one["exchange"]["resent_datagrams"], 1)
+
+    def test_of_a_cluster_who_failed_first_is_heard(self):
+        result = self.run_cluster({"whole_ns": 1000, "nodes": [
+            node(0, None, state="cancelled", status=143, stderr="other"),
+            node(1, None, status=4, stderr="blinksort: moon: is full\n")]}, 4)
+        self.assertEqual(result.exit_status, 4)
+        self.assertEqual(result.message, "n1:7300: blinksort: moon: is full")
+        self.assertEqual([rank["phases_ns"] for rank in result.ranks],
+                         [None, None])
+
+    def test_of_a_lost_node_its_state_is_told(self):
+        result = self.run_cluster({"whole_ns": 1000, "nodes": [
+            {"host": "n0", "rank": 0, "state": "lost", "status": 127}]}, 127)
+        self.assertEqual(result.message, "n0: lost")
+        self.assertIsNone(result.ranks[0]["process_ns"])
+
+    def test_of_no_cluster_at_all(self):
+        _, result = sorter.run_cluster(
+            [SHELL, "-c", "echo 'blinksh: no key' >&2; exit 3"], self.watch)
+        self.assertEqual((result.exit_status, result.message),
+                         (3, "blinksh: no key"))
+        self.assertEqual(result.ranks, [])
+
+
+if __name__ == "__main__":
+    unit.main()
