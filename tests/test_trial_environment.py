@@ -30,6 +30,7 @@ RINGS = """\
 Ring parameters for eth0:
 Pre-set maximums:
 RX:             4096
+RX Mini:        2048
 TX:             4096
 Current hardware settings:
 RX:             512
