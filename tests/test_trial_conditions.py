@@ -163,6 +163,11 @@ class TestDisks(Folder):
         self.put(cache_type, "write back")
         self.assertIsNone(disks.write_cache("sda", self.root))
 
+    def test_write_cache_of_a_file(self):
+        folder = self.put_drive("loop0", "virtual")
+        self.put(f"{folder}/loop/backing_file", "/a/file")
+        self.assertIsNone(disks.write_cache("loop0", self.root))
+
     def test_hdparm(self):
         self.assertEqual(disks.cache_bytes_in(HDPARM_CACHE), 8 * MIB)
         self.assertIsNone(disks.cache_bytes_in(
