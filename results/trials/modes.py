@@ -4,7 +4,8 @@ The dip is the least distance, over all distribution functions with one mode,
 between such a function and that of the sample.  Among the unimodal laws the
 uniform one has the largest dips (to first order, as n grows), so the table
 below, of uniform samples, makes the test a careful one: skewed and heavy-tailed
-times (lognormal, exponential) are not taken for two peaks.
+times (lognormal, exponential) are not taken for two peaks.  The price: of 200
+trials, a second peak that has less than a seventh of them is often not seen.
 
 J. A. Hartigan and P. M. Hartigan: The dip test of unimodality.  Annals of
 Statistics 13 (1985), 70-84.
@@ -15,8 +16,10 @@ from typing import Optional
 
 import numpy as np
 
-# As for drift: every configuration of a sweep is asked.
-ALPHA = 0.01
+# This is the share of uniform sets that are called bimodal; of normal,
+# lognormal, exponential and t samples it is below 0.02 with 20 trials and 0.005
+# with 200.
+ALPHA = 0.05
 
 # Dips of uniform samples, times the root of their number n: what is exceeded
 # with these probabilities, in 20000 sets of each n up to 200, 10000 up to

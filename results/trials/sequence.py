@@ -124,12 +124,24 @@ def neighbours(samples_ns) -> Neighbours:
     return Neighbours(lag, p_value, runs, runs_p_value, least < ALPHA / 2)
 
 
-def better(samples_ns, drift_found: Drift, step_found: Step) -> str:
-    """Which describes the run better, "drift" or "step": each test also finds
-    the other's change.  The smaller sum of absolute residuals wins."""
-    order = np.arange(len(samples_ns))
+def explain(samples_ns, drift_found: Drift, step_found: Step):
+    """The word for the change that describes the run better, and what is left
+    of the times without it.
+
+    Each test also finds the other's change, so the better fit wins: the sum of
+    squared residuals, those of outliers being cut.  A step may choose its
+    place, and has to be better by what a parameter costs (Schwarz, 1978)."""
+    n = len(samples_ns)
+    order = np.arange(n)
     line = samples_ns - drift_found.change_ns * order / order[-1]
-    of_line = np.abs(line - np.median(line)).sum()
-    of_step = sum(np.abs(part - np.median(part)).sum() for part in (
-        samples_ns[:step_found.index], samples_ns[step_found.index:]))
-    return "step" if of_step < of_line else "drift"
+    line -= np.median(line)
+    before = order < step_found.index
+    step_left = samples_ns - np.where(
+        before, np.median(samples_ns[before]), np.median(samples_ns[~before]))
+    # Three standard deviations, of normal samples.
+    most = 3 * 1.4826 * np.median(np.abs(line))
+    of_line, of_step = (np.square(np.clip(left, -most, most)).sum()
+                        for left in (line, step_left))
+    steps = step_found.found and (
+        not drift_found.found or of_step < of_line * n**(-1 / n))
+    return ("step", step_left) if steps else ("drift", line)

@@ -142,13 +142,14 @@ def _outside(samples_ns, ranges):
 
 
 def _words(samples_ns, drift, step, neighbours, found_modes):
-    """Only causes are named: in a run that drifts or jumps neighbours resemble
-    each other, and a jump makes two peaks."""
-    words = [name for name, found in (("drift", drift), ("step", step))
-             if found.found]
-    if len(words) == 2:
-        words = [sequence.better(samples_ns, drift, step)]
-    if neighbours.found and not words:
+    """Causes are named, not what follows from them: where the run drifts or
+    jumps neighbours resemble each other, and a jump makes two peaks."""
+    words = []
+    if drift.found or step.found:
+        word, left = sequence.explain(samples_ns, drift, step)
+        words = [word]
+        neighbours = sequence.neighbours(left)
+    if neighbours.found:
         words.append("autocorrelated")
     if found_modes.found and "step" not in words:
         words.append("bimodal")

@@ -1,0 +1,364 @@
+"""Summaries and flags: against simple references, and on planted truths.
+
+The simulations have fixed seeds: what they found once they find always.
+"""
+
+import unittest
+from itertools import product
+from math import comb
+
+import numpy as np
+
+import unit
+from scipy import optimize, stats
+from trials import modes, sequence, statistics
+
+
+def times(generator, count, middle_ns=23_700_000, sd_ratio=0.03):
+    """Lognormal noise, as real runs have."""
+    return np.rint(middle_ns * np.exp(
+        generator.normal(0, sd_ratio, count)))
+
+
+def share(trues):
+    return float(np.mean(list(trues)))
+
+
+class SummaryTest(unittest.TestCase):
+    def test_figures_of_a_small_sample(self):
+        found = statistics.summarise([7, 1, 3, 5, 9, 100], seed=1)
+        self.assertEqual((found.n, found.min_ns, found.max_ns), (6, 1, 100))
+        self.assertAlmostEqual(found.mean_ns, 125 / 6)
+        self.assertAlmostEqual(found.sd_ns, 38.8866, places=4)
+        self.assertEqual(found.median_ns, 6)
+        self.assertEqual(found.mad_ns, 3)  # of 1 1 3 3 5 94
+        self.assertEqual(found.percentiles_ns["25"], 3.5)
+        self.assertEqual(found.percentiles_ns["75"], 8.5)
+        self.assertEqual(found.iqr_ns, 5)
+        self.assertAlmostEqual(found.percentiles_ns["99.9"], 99.545)
+        self.assertAlmostEqual(found.variation_ratio, 38.8866 * 6 / 125, 4)
+        self.assertEqual(list(found.percentiles_ns), [
+            "1", "5", "10", "25", "50", "75", "90", "95", "99", "99.9"])
+
+    def test_too_few(self):
+        self.assertIsNone(statistics.summarise([], seed=1))
+        one = statistics.summarise([5], seed=1)
+        self.assertEqual((one.median_ns, one.iqr_ns), (5, 0))
+        self.assertIsNone(one.sd_ns)
+        self.assertIsNone(one.variation_ratio)
+        self.assertIsNone(one.mean_interval_ns)
+        self.assertIsNone(one.median_interval_ns)
+        self.assertIsNone(statistics.median_interval([1, 2, 3, 4, 5]))
+        self.assertIsNotNone(statistics.median_interval([1, 2, 3, 4, 5, 6]))
+        two = statistics.summarise([5, 6], seed=1).mean_interval_ns
+        self.assertTrue(two is None or 5 <= two.low <= two.high <= 6)
+
+    def test_equal_samples_have_no_width(self):
+        found = statistics.summarise([5] * 20, seed=1)
+        for interval in found.mean_interval_ns, found.median_interval_ns:
+            self.assertEqual((interval.low, interval.high), (5, 5))
+        self.assertEqual((found.sd_ns, found.mad_ns), (0, 0))
+
+    def test_same_seed_same_interval(self):
+        samples = times(np.random.default_rng(1), 200)
+        first, again, other = (
+            statistics.mean_interval(samples, seed) for seed in (7, 7, 8))
+        self.assertEqual(first, again)
+        self.assertNotEqual(first, other)
+
+    def test_nothing_is_dropped(self):
+        samples = times(np.random.default_rng(1), 50)
+        samples[17] *= 40
+        found = statistics.summarise(samples, 1)
+        self.assertEqual(found.n, 50)
+        self.assertEqual(found.max_ns, samples[17])
+        self.assertEqual(found.mean_ns, samples.mean())
+
+
+class MedianIntervalTest(unittest.TestCase):
+    def test_known_ranks(self):
+        # Order statistics in the usual tables, and what they cover.
+        for n, low, high, coverage in (
+                (6, 1, 6, 0.9688), (10, 2, 9, 0.9785), (15, 4, 12, 0.9648),
+                (20, 6, 15, 0.9586), (25, 8, 18, 0.9567),
+                (50, 18, 33, 0.9672), (200, 86, 115, 0.9600)):
+            found = statistics.median_interval(np.arange(n, 0, -1))
+            self.assertEqual((found.low, found.high), (low, high))
+            self.assertAlmostEqual(found.confidence, coverage, places=4)
+
+    def test_coverage_by_counting(self):
+        for n in range(6, 60):
+            found = statistics.median_interval(np.arange(1, n + 1))
+            outside = sum(comb(n, i) for i in range(int(found.low)))
+            self.assertAlmostEqual(found.confidence, 1 - 2 * outside / 2**n)
+            self.assertGreaterEqual(found.confidence, 0.95)
+            more = outside + comb(n, int(found.low))
+            self.assertLess(1 - 2 * more / 2**n, 0.95)
+
+    def test_covers_the_median(self):
+        generator = np.random.default_rng(20)
+        for n in 20, 200:
+            found = [statistics.median_interval(generator.exponential(1, n))
+                     for _ in range(3000)]
+            covered = share(i.low <= np.log(2) <= i.high for i in found)
+            self.assertAlmostEqual(covered, found[0].confidence, delta=0.01)
+
+
+class MeanIntervalTest(unittest.TestCase):
+    def test_covers_the_mean(self):
+        # Fewer resamples than a report takes: it is many intervals.
+        generator = np.random.default_rng(4)
+        covered = share(
+            i.low <= 1 <= i.high for i in (
+                statistics.mean_interval(generator.exponential(1, 100), 1,
+                                         resamples=399)
+                for _ in range(600)))
+        self.assertAlmostEqual(covered, 0.95, delta=0.025)
+
+    def test_is_near_to_students_for_normal_samples(self):
+        samples = np.random.default_rng(5).normal(1000, 30, 400)
+        found = statistics.mean_interval(samples, 1)
+        low, high = stats.t.interval(0.95, 399, samples.mean(),
+                                     stats.sem(samples))
+        self.assertAlmostEqual(found.low, low, delta=0.3)
+        self.assertAlmostEqual(found.high, high, delta=0.3)
+
+
+class OutlierTest(unittest.TestCase):
+    def test_planted(self):
+        samples = np.r_[np.arange(100, 120), 400, 101, 103, 2]
+        found = statistics.flags(samples)
+        self.assertEqual(found.outliers, [20, 23])
+        self.assertEqual(found.outside_fences, [20, 23])
+        self.assertEqual(found.far_outside_fences, [20, 23])
+        # Quartiles 10 and 30, so the fences are -20 and 60, then -50 and 90.
+        samples = np.r_[[10] * 10, [20] * 9, [30] * 10, 61, 91, -19]
+        found = statistics.flags(samples)
+        self.assertEqual(found.outside_fences, [29, 30])
+        self.assertEqual(found.far_outside_fences, [30])
+
+    def test_modified_z(self):
+        # By hand: median 4, deviations 3 1 0 1 96, MAD 1.
+        np.testing.assert_allclose(
+            statistics.modified_z([1, 3, 4, 5, 100]),
+            0.6745 * np.array([-3, -1, 0, 1, 96]))
+
+    def test_half_of_the_samples_equal(self):
+        samples = [100] * 19 + [101]
+        self.assertEqual(statistics.flags(samples).outliers, [19])
+        self.assertEqual(statistics.flags([100] * 20).outliers, [])
+
+    def test_few(self):
+        for samples in [], [5], [5, 6]:
+            found = statistics.flags(samples)
+            self.assertEqual((found.outliers, found.words), ([], []))
+            self.assertIsNone(found.drift)
+
+
+class SequenceTest(unittest.TestCase):
+    def setUp(self):
+        self.generator = np.random.default_rng(6)
+
+    def words(self, samples):
+        return statistics.flags(samples).words
+
+    def test_drift_is_found(self):
+        samples = times(self.generator, 200) * np.linspace(1, 1.1, 200)
+        found = statistics.flags(samples)
+        self.assertEqual(found.words, ["drift"])
+        self.assertAlmostEqual(found.drift.change_ratio, 0.1, delta=0.02)
+        self.assertEqual(self.words(samples[::-1]), ["drift"])
+
+    def test_drift_or_step(self):
+        # Each is taken for itself, and explains what it brings with it.
+        drifts, steps = [], []
+        for _ in range(60):
+            drifts.append(self.words(
+                times(self.generator, 200) * np.linspace(1, 1.06, 200)))
+            samples = times(self.generator, 200)
+            samples[self.generator.integers(60, 140):] *= 1.06
+            steps.append(self.words(samples))
+        self.assertGreaterEqual(share(w == ["drift"] for w in drifts), 0.9)
+        self.assertGreaterEqual(share(w == ["step"] for w in steps), 0.9)
+
+    def test_slope_of_a_line(self):
+        for n in 20, sequence.MOST_POINTS, 3 * sequence.MOST_POINTS + 7:
+            line = 1_000_000 + 3.0 * np.arange(n)
+            self.assertAlmostEqual(sequence.drift(line).change_ns,
+                                   3 * (n - 1))
+
+    def test_small_drift_is_no_matter(self):
+        samples = times(self.generator, 5000, sd_ratio=0.005)
+        samples *= np.linspace(1, 1.005, 5000)
+        found = statistics.flags(samples)
+        self.assertLess(found.drift.p_value, 1e-6)
+        self.assertFalse(found.drift.found)
+        self.assertFalse(found.step.found)
+
+    def test_step_is_found(self):
+        samples = times(self.generator, 200)
+        samples[120:] *= 1.04
+        found = statistics.flags(samples)
+        self.assertEqual(found.words, ["step"])
+        self.assertAlmostEqual(found.step.index, 120, delta=10)
+        self.assertAlmostEqual(found.step.change_ratio, 0.04, delta=0.012)
+
+    def test_pettitt_by_counting(self):
+        samples = times(self.generator, 30)
+        samples[18:] *= 1.1
+        # His definition: the sum of signs of all pairs across the change.
+        excess = [abs(sum(np.sign(b - a) for a, b in product(
+            samples[:k], samples[k:]))) for k in range(1, 30)]
+        found = sequence.step(samples)
+        self.assertEqual(found.index, 1 + int(np.argmax(excess)))
+        self.assertAlmostEqual(
+            found.p_value, 2 * np.exp(-6 * max(excess)**2 / (30**3 + 30**2)))
+
+    def test_neighbours_are_found(self):
+        noise = self.generator.normal(0, 0.03, 200)
+        for i in range(1, 200):
+            noise[i] += 0.5 * noise[i - 1]
+        found = statistics.flags(np.exp(noise) * 1e7)
+        self.assertIn("autocorrelated", found.words)
+        self.assertAlmostEqual(found.neighbours.autocorrelation, 0.5,
+                               delta=0.15)
+        # Alternating ones, too: more runs than there should be.
+        samples = times(self.generator, 200) * np.tile([1, 1.05], 100)
+        self.assertIn("autocorrelated", self.words(samples))
+
+    def test_runs_by_hand(self):
+        # Median 5.5: low, high high, low low, high, low, high high, low
+        found = sequence.neighbours(np.array([1, 8, 7, 3, 2, 9, 4, 10, 6, 5]))
+        self.assertEqual(found.runs, 7)
+        # Expected 2*5*5/10 + 1 = 6, variance 50*40/(100*9)
+        self.assertAlmostEqual(
+            found.runs_p_value, 2 * stats.norm.sf(1 / np.sqrt(20 / 9)))
+
+    def test_a_slow_trial_is_no_trend(self):
+        samples = times(self.generator, 200)
+        samples[-1] *= 50
+        samples[0] *= 50
+        self.assertEqual(self.words(samples), [])
+
+    def test_false_alarms(self):
+        flags = [statistics.flags(times(self.generator, 200))
+                 for _ in range(400)]
+        self.assertLess(share(f.drift.found for f in flags), 0.02)
+        self.assertLess(share(f.step.found for f in flags), 0.02)
+        self.assertLess(share(f.neighbours.found for f in flags), 0.02)
+        self.assertLess(share(f.modes.found for f in flags), 0.01)
+        # The tests themselves keep what they promise.
+        p_values = [f.neighbours.autocorrelation_p_value for f in flags]
+        self.assertAlmostEqual(share(p < 0.05 for p in p_values), 0.05,
+                               delta=0.02)
+        p_values = [f.neighbours.runs_p_value for f in flags]
+        self.assertAlmostEqual(share(p < 0.05 for p in p_values), 0.05,
+                               delta=0.02)
+
+
+def dip_by_programming(samples):
+    """The least distance to a continuous law with one mode, for each sample as
+    the mode in turn: a linear program in the law's values and the distance."""
+    x, counts = np.unique(samples, return_counts=True)
+    high = np.cumsum(counts) / len(samples)
+    low = high - counts / len(samples)
+    m = len(x)
+    within, limits = [], []
+
+    def at_most(row, limit, rows, bounds):
+        rows.append(np.r_[row])
+        bounds.append(limit)
+
+    unit_rows = np.eye(m + 1)
+    distance = unit_rows[m]
+    for i in range(m):
+        at_most(unit_rows[i] - distance, low[i], within, limits)
+        at_most(-unit_rows[i] - distance, -high[i], within, limits)
+    for i in range(m - 1):
+        at_most(unit_rows[i] - unit_rows[i + 1], 0, within, limits)
+    best = 1.0
+    for mode in range(m):
+        rows, bounds = list(within), list(limits)
+        for i in range(1, m - 1):
+            bend = ((unit_rows[i] - unit_rows[i - 1]) / (x[i] - x[i - 1])
+                    - (unit_rows[i + 1] - unit_rows[i]) / (x[i + 1] - x[i]))
+            if i != mode:
+                at_most(bend if i < mode else -bend, 0, rows, bounds)
+        found = optimize.linprog(distance, np.array(rows), bounds,
+                                 bounds=(0, 1), method="highs")
+        best = min(best, found.fun if found.status == 0 else 1.0)
+    return best
+
+
+class ModesTest(unittest.TestCase):
+    def setUp(self):
+        self.generator = np.random.default_rng(8)
+
+    def test_dip_by_programming(self):
+        for case in range(30):
+            n = self.generator.integers(2, 12)
+            samples = (
+                self.generator.random(n),
+                self.generator.integers(0, 9, n),
+                np.r_[self.generator.normal(0, 1, n),
+                      self.generator.normal(6, 1, n)])[case % 3]
+            self.assertAlmostEqual(modes.dip(samples),
+                                   dip_by_programming(samples), places=7)
+
+    def test_limits_of_the_dip(self):
+        self.assertAlmostEqual(modes.dip(np.arange(50)), 1 / 100)
+        self.assertAlmostEqual(modes.dip([0] * 50 + [1] * 50), 0.25)
+
+    def test_table_is_of_uniform_samples(self):
+        # Not the seed that the table was made with.
+        for n in 40, 200:
+            p_values = np.array([modes.test(self.generator.random(n)).p_value
+                                 for _ in range(2000)])
+            for alpha in 0.5, 0.1, 0.05, 0.01:
+                self.assertAlmostEqual(
+                    share(p_values < alpha), alpha,
+                    delta=4 * np.sqrt(alpha * (1 - alpha) / 2000))
+
+    def test_p_value_falls_with_the_dip(self):
+        for n in 10, 30, 200, 7000:
+            dips = np.linspace(0.5 / n, 0.25, 500)
+            p_values = [modes.p_value(dip, n) for dip in dips]
+            self.assertAlmostEqual(p_values[0], 1)
+            self.assertAlmostEqual(p_values[-1], 0.001)
+            self.assertTrue((np.diff(p_values) <= 1e-12).all())
+
+    def test_two_peaks_are_found(self):
+        for first, second, apart in (100, 100, 4), (140, 60, 5), (170, 30, 8):
+            found = 0
+            for _ in range(50):
+                samples = np.r_[self.generator.normal(100, 1, first),
+                                self.generator.normal(100 + apart, 1, second)]
+                self.generator.shuffle(samples)
+                found += modes.test(samples).found
+            self.assertGreaterEqual(found, 40)
+        self.assertEqual(statistics.flags(samples).words, ["bimodal"])
+
+    def test_one_peak_is_not_two(self):
+        for draw in (lambda n: self.generator.normal(100, 3, n),
+                     lambda n: self.generator.lognormal(3, 0.8, n),
+                     lambda n: 50 + self.generator.exponential(1, n),
+                     lambda n: self.generator.standard_t(2, n)):
+            for n, most in (20, 0.025), (200, 0.005):
+                alarms = share(modes.test(draw(n)).found for _ in range(400))
+                self.assertLessEqual(alarms, most)
+
+    def test_a_step_explains_two_peaks(self):
+        samples = times(self.generator, 200, sd_ratio=0.01)
+        samples[100:] *= 1.1
+        found = statistics.flags(samples)
+        self.assertTrue(found.modes.found)
+        self.assertEqual(found.words, ["step"])
+
+    def test_ticks_of_a_clock_are_no_peaks(self):
+        found = modes.test(self.generator.integers(0, 4, 200))
+        self.assertIsNone(found.p_value)
+        self.assertFalse(found.found)
+
+
+if __name__ == "__main__":
+    unit.main()
