@@ -314,9 +314,13 @@ class BlockedTest(unittest.TestCase):
                          comparison.paired_shift(differences)[0])
 
     def test_too_few_and_equal(self):
-        few, many = range(1, 6), range(1, 10)
+        few, many = range(1, 6), range(1, 11)
         self.assertIsNone(
             comparison.compare(few, few, 1, (few, few)).blocked)
+        # Ties, and too few for the normal law.
+        tied = [1, 1, 2, 2, 3, 3, 4, 4, 5]
+        self.assertIsNone(comparison.compare(
+            [9] * 9, tied, 1, (range(9), range(9))).blocked)
         equal = comparison.compare(many, many, 1, (many, many))
         self.assertEqual(equal.blocked.p_value, 1)
         self.assertEqual(equal.blocked.shift_ns, 0)

@@ -36,6 +36,8 @@ EXACT_COUNT = 20
 # The same for signed ranks; scipy's own border.
 EXACT_PAIRS = 50
 LEAST_PAIRS = 6
+# And these for the normal law.
+LEAST_PAIRS_NORMAL = 10
 RESAMPLES = 4999
 # Cliff's delta below which an effect is called so: J. Romano and others,
 # Appropriate statistics for ordinal level data, 2006.
@@ -272,13 +274,15 @@ def _blocked(reference, samples, blocks):
     differences = np.array([time - by_block[block]
                             for block, time in zip(blocks[1], samples)
                             if block in by_block], dtype=np.int64)
-    if len(differences) < LEAST_PAIRS:
+    moved = np.count_nonzero(differences)
+    exact = (len(differences) <= EXACT_PAIRS
+             and len(np.unique(np.abs(differences))) == moved
+             == len(differences))
+    if len(differences) < LEAST_PAIRS or (
+            not exact and 0 < moved < LEAST_PAIRS_NORMAL):
         return None
-    distances = np.unique(np.abs(differences))
-    exact = (len(differences) <= EXACT_PAIRS and distances[0] > 0
-             and len(distances) == len(differences))
     p_value = 1.0
-    if differences.any():
+    if moved:
         p_value = float(stats.wilcoxon(
             differences, method="exact" if exact else "approx",
             correction=True).pvalue)

@@ -63,6 +63,8 @@ class Flags:
     far_outside_fences: list  # beyond 3
     drift: Optional[sequence.Drift]
     step: Optional[sequence.Step]
+    # Of what the drift or the step leaves, if one was found: in a run that
+    # drifts all neighbours resemble each other.
     neighbours: Optional[sequence.Neighbours]
     modes: Optional[modes.Modes]
     words: list  # those that are raised: drift step autocorrelated bimodal
@@ -141,14 +143,9 @@ def _outside(samples_ns, ranges):
                           | (samples_ns > third + reach)).tolist()
 
 
-def _words(samples_ns, drift, step, neighbours, found_modes):
-    """Causes are named, not what follows from them: where the run drifts or
-    jumps neighbours resemble each other, and a jump makes two peaks."""
-    words = []
-    if drift.found or step.found:
-        word, left = sequence.explain(samples_ns, drift, step)
-        words = [word]
-        neighbours = sequence.neighbours(left)
+def _words(*, drift_or_step, neighbours, found_modes):
+    """Causes are named, not what follows from them: a jump makes two peaks."""
+    words = [drift_or_step] if drift_or_step else []
     if neighbours.found:
         words.append("autocorrelated")
     if found_modes.found and "step" not in words:
@@ -165,6 +162,11 @@ def flags(samples_ns) -> Flags:
         fences, far = _outside(samples, 1.5), _outside(samples, 3)
     if len(samples) < sequence.LEAST_COUNT or np.ptp(samples) == 0:
         return Flags(outliers, fences, far, None, None, None, None, [])
-    asked = (sequence.drift(samples), sequence.step(samples),
-             sequence.neighbours(samples), modes.test(samples))
-    return Flags(outliers, fences, far, *asked, _words(samples, *asked))
+    drift, step = sequence.drift(samples), sequence.step(samples)
+    word, left = None, samples
+    if drift.found or step.found:
+        word, left = sequence.explain(samples, drift, step)
+    neighbours, found_modes = sequence.neighbours(left), modes.test(samples)
+    return Flags(outliers, fences, far, drift, step, neighbours, found_modes,
+                 _words(drift_or_step=word, neighbours=neighbours,
+                        found_modes=found_modes))

@@ -1,0 +1,269 @@
+"""Tables of made records: what stands there, and that it is true."""
+
+import csv
+import io
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import unit
+import trial_samples
+from trials import record, table
+from trials.study import Study
+
+MACHINE = {"cpu": {"model_name": "A CPU of 2 GHz", "online": "0-1",
+                   "frequency": {"governor": "powersave"}},
+           "kernel": {"release": "6.1.0"}}
+
+
+def noise(_scenario, name, _block, rng):
+    """3 % of noise; threads=1 is 2 % slower."""
+    slower = 1.02 if name == "threads=1" else 1
+    return 23_700_000 * slower * rng.lognormvariate(0, 0.03)
+
+
+class TableTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = Path(folder.name) / "record"
+
+    def study(self, times=noise, machine=MACHINE, **options):
+        # A seed by which the control does not differ: one in 20 does.
+        settings = {"sweep_text": trial_samples.SWEEP, "trials": 30,
+                    "seed": 2, **options}
+        trial_samples.make_record(self.path, times=times, **settings)
+        path = self.path / "environment.json"
+        environment = json.loads(path.read_text())
+        environment["sessions"][0]["before"] = machine
+        path.write_text(json.dumps(environment))
+        return Study(record.read(str(self.path)))
+
+    def line(self, text, pattern):
+        found = re.findall(pattern, text, re.MULTILINE)
+        self.assertEqual(len(found), 1, f"{pattern} in\n{text}")
+        return found[0]
+
+    def test_heading(self):
+        text = table.text(self.study(records=250_000))
+        self.line(text, r"^machine +A CPU of 2 GHz, CPUs 0-1, Linux 6.1.0, "
+                        r"governor powersave$")
+        self.line(text, r"^blinksort +0123abc$")
+        self.line(text, r"^input +250,000 records of 100 bytes, binary$")
+        self.line(text, r"^trials +150 in order of blocks, seed 2$")
+        self.line(text, r"^pagecache: times in ms$")
+
+    def test_machine_not_recorded(self):
+        text = table.text(self.study(machine={}, trials=2))
+        self.line(text, r"^machine +not recorded$")
+
+    def test_rows(self):
+        study = self.study(trials=200)
+        text = table.text(study)
+        s = study.reference("pagecache").summary
+        row = self.line(text, r"^reference +200 +0 .*$").split()
+        self.assertEqual(row[3], f"{s.min_ns / 1e6:.2f}")
+        self.assertEqual(row[4], f"{s.median_ns / 1e6:.2f}")
+        self.assertEqual(row[-1], f"{s.percentiles_ns['99'] / 1e6:.2f}")
+        self.assertIn("±", row)
+        self.line(text, r"^reference +- .*$|^reference +-$")
+        row = self.line(text, r"^threads=1 +1\.0.*$")
+        self.assertIn("slower", row)
+        self.assertIn("<0.0001", row)
+        for name in "control", "threads=4", "kernel=scalar":
+            row = self.line(text, rf"^{name} +[01]\..*$")
+            self.assertIn(" ~", row)
+            self.assertNotIn("slower", row)
+        self.line(text, r"^Not run:$")
+        self.line(text, r"raid-chunk=1M: a new array destroys what is on the")
+        self.assertNotIn("A/A control differs", text)
+
+    def test_width(self):
+        def times(scenario, name, block, rng):
+            return 100 * noise(scenario, name, block, rng)
+
+        factors = ("sort.threads 1 | 2 12345678901234567890\n"
+                   "sort.io auto | 12345678901234567890123456\n"
+                   "sort.kernel auto | 1234567890123456789012345\n"
+                   "factorial sort.threads sort.io sort.kernel\n"
+                   "racing off\n")
+        study = self.study(times, sweep_text=factors, trials=6)
+        text = table.text(study)
+        self.assertLessEqual(max(map(len, text.splitlines())), table.WIDTH)
+        for group in study.groups.values():
+            self.assertEqual(
+                len(re.findall(rf"^{group.name}( |$)", text, re.MULTILINE)),
+                2)
+
+    def test_unit_follows_the_times(self):
+        for factor, unit_name in ((1e-4, "us"), (1e-7, "ns"), (1e3, "s")):
+            study = self.study(
+                lambda *where, f=factor: f * noise(*where), trials=6)
+            self.line(table.text(study), rf"^pagecache: times in {unit_name}$")
+            for path in self.path.iterdir():
+                path.unlink()
+
+    def test_control_that_differs(self):
+        text = table.text(self.study(
+            lambda scenario, name, block, rng: noise(scenario, name, block, rng)
+            * (1.1 if name == "control" else 1)))
+        self.line(text, r"!!! A/A control differs: pagecache: ")
+        self.assertIn("slower", self.line(text, r"^control +1\..*$"))
+
+    def test_failed_and_wrong(self):
+        def alter(trial):
+            if trial["configuration"] == "threads=4" and trial["block"] == 4:
+                trial["outcome"] = "wrong"
+
+        text = table.text(self.study(
+            lambda scenario, name, block, rng: None
+            if (name, block) == ("threads=1", 7)
+            else noise(scenario, name, block, rng), alter=alter))
+        self.line(text, r"^threads=1 +29 +1 ")
+        self.line(text, r"^threads=4 +29 +1 ")
+        self.line(text, r"pagecache, threads=1: 1 of 30 trials failed")
+        self.line(text, r"!!! pagecache, threads=4: wrong output in 1 of 30")
+
+    def test_nothing_succeeded(self):
+        text = table.text(self.study(lambda *_: None, trials=3))
+        self.line(text, r"^reference +0 +3 +- +-$")
+
+    def test_too_few_to_tell(self):
+        text = table.text(self.study(trials=3))
+        self.assertIn(" ?", self.line(text, r"^control +[01]\..*$"))
+
+    def test_not_verified(self):
+        study = self.study(
+            scenarios=("pagecache", "platter"), trials=3,
+            alter=lambda trial: trial.update(scenario_met=None)
+            if trial["scenario"] == "platter" else None)
+        text = table.text(study)
+        self.line(text, r"^platter \(unverified\): times in ms$")
+        self.line(text, r"^pagecache: times in ms$")
+        self.line(text, r"conditions of platter were not all verified")
+        rows = list(csv.DictReader(io.StringIO(table.csv_summary(study))))
+        self.assertEqual({(row["scenario"], row["verified"]) for row in rows},
+                         {("pagecache", "true"), ("platter", "false")})
+
+    def test_not_complete(self):
+        text = table.text(self.study(most=17))
+        self.line(text, r"stopped in block 4 of 30, after 17 trials")
+
+    def test_environment_changed(self):
+        text = table.text(self.study(trials=2, changed=[
+            {"key": "cpu.governor", "before": "a", "after": "b"}]))
+        self.line(text, r"environment changed during the run: cpu.governor")
+
+    def test_signs(self):
+        def times(scenario, name, block, rng):
+            time = noise(scenario, name, block, rng)
+            if name == "threads=4":
+                time *= 1 + block / 1500
+            if name == "kernel=scalar":
+                time = rng.gauss(2e7, 1e5) * rng.choice((1, 1.2))
+            return 3 * time if (name, block) == ("control", 5) else time
+
+        text = table.text(self.study(times, trials=200))
+        row = self.line(text, r"^threads=4 +1\..*$")
+        self.assertRegex(row, r"slower +drift")
+        self.line(text, r"threads=4: the times drift by \+1\d\.\d\d % over")
+        self.assertRegex(self.line(text, r"^kernel=scalar +[01]\..*$"),
+                         "bimodal")
+        self.line(text, r"kernel=scalar: there is more than one peak")
+        self.assertRegex(self.line(text, r"^control +[01]\..*$"),
+                         r"~ +[1-9] outlier")
+
+    def test_csv_of_trials(self):
+        study = self.study(
+            lambda scenario, name, block, rng: None if block == 1
+            else noise(scenario, name, block, rng), trials=3, ranks=4)
+        rows = list(csv.DictReader(io.StringIO(table.csv_trials(study))))
+        self.assertEqual(len(rows), 15)
+        for row, trial in zip(rows, study.run.trials):
+            self.assertEqual(row["trial"], str(trial["trial"]))
+            self.assertEqual(row["configuration"], trial["configuration"])
+            self.assertEqual(row["outcome"], trial["outcome"])
+            self.assertEqual(row["scenario_met"], "true")
+            whole_ns = trial["whole_ns"]
+            self.assertEqual(row["whole_ns"], str(whole_ns or ""))
+            if whole_ns is None:
+                self.assertEqual((row["ranks"], row["user_ns"]), ("0", ""))
+                self.assertIn("Input/output error", row["message"])
+                continue
+            ranks = trial["ranks"]
+            self.assertEqual(row["user_ns"],
+                             str(sum(rank["user_ns"] for rank in ranks)))
+            self.assertEqual(row["max_rss_bytes"], "120000000")
+            self.assertEqual(row["phase_exchange_ns"],
+                             str(ranks[0]["phases_ns"]["exchange"]))
+            self.assertEqual(row["counter_interrupts"],
+                             str(trial["counters"]["interrupts"]))
+            self.assertEqual(row["counter_throttle_events"], "")
+            self.assertEqual(row["runner_check_ns"], "90000000")
+
+    def test_csv_of_no_trials(self):
+        lines = table.csv_trials(self.study(most=0)).splitlines()
+        self.assertEqual(len(lines), 1)
+        self.assertTrue(lines[0].startswith("trial,block,position,scenario,"))
+
+    def test_csv_summary(self):
+        study = self.study(trials=200)
+        rows = {row["configuration"]: row for row in csv.DictReader(
+            io.StringIO(table.csv_summary(study)))}
+        self.assertEqual(list(rows), [g.name for g in study.groups.values()])
+        group = study.groups["pagecache", "threads=1"]
+        row = rows["threads=1"]
+        for key, wanted in (
+                ("median_ns", group.summary.median_ns),
+                ("p99.9_ns", group.summary.percentiles_ns["99.9"]),
+                ("median_low_ns", group.summary.median_interval_ns.low),
+                ("mean_high_ns", group.summary.mean_interval_ns.high),
+                ("ratio", group.comparison.ratio),
+                ("ratio_low", group.comparison.ratio_interval.low),
+                ("shift_high_ns", group.comparison.shift_interval_ns.high),
+                ("blocked_shift_ns", group.comparison.blocked.shift_ns),
+                ("p_holm", group.p_holm)):
+            self.assertEqual(float(row[key]), wanted)
+        self.assertEqual((row["verdict"], row["role"], row["n"]),
+                         ("slower", "variant", "200"))
+        self.assertEqual(rows["reference"]["p_value"], "")
+
+    def test_no_matplotlib(self):
+        self.study(trials=2)
+        code = ("import sys; sys.path.insert(0, sys.argv[1])\n"
+                "from trials import export, gate, record, study, table\n"
+                "found = study.Study(record.read(sys.argv[2]))\n"
+                "table.text(found), table.csv_trials(found)\n"
+                "assert 'matplotlib' not in sys.modules\n")
+        subprocess.run([sys.executable, "-B", "-c", code,
+                        str(unit.ROOT / "results"), str(self.path)],
+                       check=True)
+
+
+class GridTest(unittest.TestCase):
+    def test_columns(self):
+        self.assertEqual(
+            table.grid(("name", "n", "verdict"),
+                       [["a", "1", "~"], ["long one", "100", "slower"]]),
+            "name        n  verdict\n"
+            "a           1  ~\n"
+            "long one  100  slower")
+
+    def test_name_that_is_too_long(self):
+        lines = table.grid(("name", "n"), [["x" * 120, "5"], ["y", "66"]]
+                           ).splitlines()
+        self.assertEqual(lines[1], "x" * 120)
+        self.assertEqual(lines[2], " " * 96 + "   5")
+        self.assertEqual(lines[3], "y" + " " * 95 + "  66")
+
+    def test_p(self):
+        self.assertEqual([table.p_text(p) for p in (0.00009, 0.0123, 1)],
+                         ["<0.0001", "0.0123", "1.0000"])
+
+
+if __name__ == "__main__":
+    unit.main()
