@@ -1,0 +1,288 @@
+#!/bin/bash
+# check_report.sh - blinkreport as a whole: formats, files, statuses, refusals
+
+# shellcheck disable=SC2317 # cases are called by check
+. "$(dirname "$0")/tool_lib.sh"
+
+REPORT=$BIN/blinkreport
+RECORD=$SCRATCH/record
+
+# make_record FOLDER SEED [SLOWER]: 2 scenarios, of which one is not verified;
+# a reference, a control and 1 variant, of 40 trials each.
+make_record()
+{
+	/usr/bin/python3 -B - "$REPO/tests" "$@" <<-'END'
+		import sys
+		sys.path.insert(0, sys.argv[1])
+		import trial_samples
+
+		slower = float((sys.argv + ["1"])[4])
+
+		def times(_scenario, name, _block, rng):
+		    more = 1.1 if name == "threads=1" else 1
+		    return 2e7 * slower * more * rng.lognormvariate(0, 0.01)
+
+		def alter(trial):
+		    if trial["scenario"] == "platter":
+		        trial["scenario_met"] = None
+
+		trial_samples.make_record(
+		    sys.argv[2], seed=int(sys.argv[3]), times=times, alter=alter,
+		    trials=40, scenarios=("pagecache", "platter"),
+		    sweep_text="sort.threads default | 1\n")
+	END
+}
+
+# expect_refused STATUS ARGUMENT...: one line on stderr, nothing on stdout.
+expect_refused()
+{
+	local status=$1
+	shift
+	expect_status "$status" "$REPORT" "$@" >"$SCRATCH/out" 2>"$SCRATCH/err"
+	expect_empty "$SCRATCH/out"
+	expect_one_line "$SCRATCH/err"
+	expect_match '^blinkreport: .*: ' "$SCRATCH/err"
+}
+
+# --- formats ------------------------------------------------------------------
+
+case_text()
+{
+	"$REPORT" "$RECORD" >out 2>err
+	expect_empty err
+	expect_match '^pagecache: times in ms$' out
+	expect_match '^platter \(unverified\): times in ms$' out
+	expect_match '^threads=1  *40 ' out
+	expect_match '^threads=1  *1\.[01].* slower' out
+	[ "$(wc -L <out)" -le 100 ] || fail "wider than 100 columns"
+	"$REPORT" --format=text "$RECORD" | expect_same out -
+}
+
+case_same_bytes_each_time()
+{
+	local format
+
+	for format in text csv csv-summary hyperfine benchfmt; do
+		"$REPORT" --format="$format" "$RECORD" >first
+		"$REPORT" "$RECORD" --format="$format" -o second
+		expect_same first second
+	done
+}
+
+case_csv()
+{
+	"$REPORT" --format=csv "$RECORD" >out
+	[ "$(wc -l <out)" = 241 ] || fail "not a row a trial"
+	expect_match '^trial,block,position,scenario,' out
+	"$REPORT" --format=csv-summary "$RECORD" >out
+	[ "$(wc -l <out)" = 7 ] || fail "not a row a configuration"
+	expect_match '^platter,false,threads=1,variant,40,0,' out
+}
+
+case_hyperfine()
+{
+	"$REPORT" --format=hyperfine "$RECORD" >out
+	/usr/bin/python3 - <<-'END'
+		import json
+		results = json.load(open("out"))["results"]
+		assert len(results) == 6
+		assert all(len(r["times"]) == 40 for r in results)
+		assert 0.019 < results[0]["median"] < 0.021
+	END
+}
+
+case_benchfmt()
+{
+	local name
+
+	"$REPORT" --format=benchfmt "$RECORD" >out
+	name='BenchmarkSort/scenario=pagecache/configuration=threads=1'
+	[ "$(grep -c "^$name 1 [0-9]* ns/op\$" out)" = 40 ] ||
+		fail "not a line a trial"
+	! grep -q 'scenario=platter/' out || fail "platter was not verified"
+}
+
+case_html()
+{
+	"$REPORT" --format=html -o page.html "$RECORD"
+	expect_folder . page.html
+	expect_match '<html' page.html
+	expect_match '</html>' page.html
+	expect_match 'platter \(unverified\)' page.html
+}
+
+case_png()
+{
+	"$REPORT" --png=pictures "$RECORD" >out
+	expect_match '^pagecache: times in ms$' out
+	find pictures -name '*.png' -size +1k | grep -q . || fail "no pictures"
+}
+
+# --- files --------------------------------------------------------------------
+
+case_output_is_replaced_whole()
+{
+	echo old >out
+	ln out other
+	ln -s out link
+	"$REPORT" -o link "$RECORD"
+	expect_match '^pagecache' out
+	[ -L link ] || fail "the link is gone"
+	[ "$(cat other)" = old ] || fail "the old file was written into"
+	expect_folder . link other out
+	"$REPORT" -o /dev/null "$RECORD"
+	[ -c /dev/null ] || fail "/dev/null is gone"
+}
+
+case_output_cannot_be_written()
+{
+	mkdir folder
+	expect_refused 3 -o missing/out "$RECORD"
+	expect_refused 3 -o folder/ "$RECORD"
+	expect_status 3 "$REPORT" "$RECORD" >/dev/full 2>err
+	expect_one_line err
+	expect_refused 3 -o /dev/full "$RECORD"
+	echo file >file
+	expect_refused 3 --png=file "$RECORD"
+	expect_folder . err file folder
+}
+
+case_reader_that_goes_away()
+{
+	"$REPORT" --format=csv "$RECORD" 2>err | head -n 1 >out || true
+	expect_one_line out
+	expect_empty err
+}
+
+case_still_running()
+{
+	cp -r "$RECORD" running
+	head -n 17 "$RECORD/trials.jsonl" >running/trials.jsonl
+	"$REPORT" running >out
+	expect_match 'after 17 trials$' out
+	printf '{"schema":"blinktrial' >>running/trials.jsonl
+	"$REPORT" running >out
+	expect_match 'was never finished' out
+	: >running/trials.jsonl
+	"$REPORT" running >out
+	expect_match '^reference  *0  *0 ' out
+}
+
+# --- compare ------------------------------------------------------------------
+
+case_compare()
+{
+	make_record again 2
+	expect_status 0 "$REPORT" compare "$RECORD" again >out
+	expect_match '^same: 6 of 6$' out
+	make_record slower 3 1.03
+	expect_status 1 "$REPORT" compare "$RECORD" slower >out
+	expect_match '^slower: 6 of 6$' out
+	expect_match '^pagecache, reference .* slower$' out
+	expect_status 6 "$REPORT" compare slower "$RECORD" >out
+	expect_status 0 "$REPORT" compare --margin=6 "$RECORD" slower >out
+	expect_status 0 "$REPORT" compare --margin=6% slower "$RECORD" >out
+	expect_status 7 "$REPORT" compare --margin=0 "$RECORD" again >out
+	expect_match '^inconclusive: ' out
+	[ "$(wc -L <out)" -le 100 ] || fail "wider than 100 columns"
+}
+
+# expect_verdict STATUS AFTER: as JSON, on standard output and in a file.
+expect_verdict()
+{
+	expect_status "$1" "$REPORT" compare --json "$RECORD" "$2" >out
+	expect_status "$1" "$REPORT" compare --format=json -o file \
+		"$RECORD" "$2"
+	expect_same out file
+	/usr/bin/python3 - "$1" <<-'END'
+		import json, sys
+		found = json.load(open("out"))
+		assert found["schema"] == "blinkreport-compare-1"
+		assert found["status"] == int(sys.argv[1])
+		assert len(found["pairs"]) == 6
+	END
+}
+
+case_compare_json()
+{
+	make_record slower 3 1.03
+	expect_verdict 0 "$RECORD"
+	expect_verdict 1 slower
+}
+
+# --- refusals -----------------------------------------------------------------
+
+case_no_record()
+{
+	mkdir empty
+	expect_refused 3 missing
+	expect_refused 3 empty
+	expect_refused 3 /dev/null
+	expect_refused 3 compare "$RECORD" missing
+	expect_refused 3 --format=html -o page missing
+	expect_folder . empty
+}
+
+case_damaged_record()
+{
+	local file
+
+	for file in design.json environment.json trials.jsonl; do
+		cp -r "$RECORD" broken
+		sed -i '1s/{/[/' "broken/$file"
+		expect_refused 3 broken
+		expect_match "^blinkreport: broken/$file" "$SCRATCH/err"
+		rm -r broken
+	done
+}
+
+case_usage()
+{
+	expect_refused 2
+	expect_refused 2 ""  "$RECORD"
+	expect_refused 2 "$RECORD" "$RECORD"
+	expect_refused 2 --format=xml "$RECORD"
+	expect_refused 2 --format
+	expect_refused 2 --form=csv "$RECORD"
+	expect_refused 2 -x "$RECORD"
+	expect_refused 2 -o
+	expect_refused 2 compare
+	expect_refused 2 compare "$RECORD"
+	expect_refused 2 compare --margin=x "$RECORD" "$RECORD"
+	expect_refused 2 compare --margin=-1 "$RECORD" "$RECORD"
+	expect_refused 2 compare --margin=nan "$RECORD" "$RECORD"
+	expect_refused 2 compare --format=csv "$RECORD" "$RECORD"
+}
+
+case_help()
+{
+	"$REPORT" --help >out 2>err
+	expect_empty err
+	expect_match '^usage: blinkreport ' out
+	"$REPORT" compare --help | expect_same out -
+	"$REPORT" --version >out
+	expect_one_line out
+	expect_match '^blinkreport [^ ]+$' out
+	expect_status 3 "$REPORT" --help >/dev/full 2>err
+	expect_one_line err
+}
+
+make_record "$RECORD" 1
+check text case_text
+check same_bytes_each_time case_same_bytes_each_time
+check csv case_csv
+check hyperfine case_hyperfine
+check benchfmt case_benchfmt
+check html case_html
+check png case_png
+check output_is_replaced_whole case_output_is_replaced_whole
+check output_cannot_be_written case_output_cannot_be_written
+check reader_that_goes_away case_reader_that_goes_away
+check still_running case_still_running
+check compare case_compare
+check compare_json case_compare_json
+check no_record case_no_record
+check damaged_record case_damaged_record
+check usage case_usage
+check help case_help
+finish

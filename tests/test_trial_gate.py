@@ -1,0 +1,201 @@
+"""blinkreport compare's verdicts: rules by hand, planted changes, statuses."""
+
+import json
+import tempfile
+import unittest
+from pathlib import Path
+
+import unit
+import trial_samples
+from trials import gate, record
+from trials.failure import Failure
+from trials.study import Study
+
+MACHINE = {"cpu": {"model_name": "A CPU", "frequency": {"governor": "fast"}},
+           "kernel": {"release": "6.1.0"},
+           "memory": {"total_bytes": 10**10}, "load": {"minutes_1": 0.1}}
+
+
+def scaled(slower, sd_ratio=0.01):
+    def times(_scenario, _name, _block, rng):
+        return 23_700_000 * slower * rng.lognormvariate(0, sd_ratio)
+    return times
+
+
+def pair(**changes):
+    """One for which there is nothing to say."""
+    values = {"change_ratio": 0.0, "change_low_ratio": -0.001,
+              "change_high_ratio": 0.001, "p_value": 0.5, "p_holm": 0.5}
+    return gate.Pair("s", "c", True, 20, 20, 0, 0, 1.0, 1.0,
+                     **{**values, **changes})
+
+
+class JudgeTest(unittest.TestCase):
+    def judge(self, comparable=True, **changes):
+        found = pair()
+        for name, value in changes.items():
+            setattr(found, name, value)
+        return gate.judge(found, 0.01, comparable)
+
+    def change(self, low, middle, high, p_holm):
+        return self.judge(change_low_ratio=low, change_ratio=middle,
+                          change_high_ratio=high, p_holm=p_holm)
+
+    def test_rules(self):
+        for low, middle, high, p_holm, wanted in (
+                (-0.005, 0, 0.005, 0.9, "same"),
+                (-0.01, 0, 0.01, 0.9, "same"),
+                # Real, but no matter.
+                (0.002, 0.004, 0.006, 0.001, "same"),
+                (0.015, 0.02, 0.025, 0.001, "slower"),
+                (0.005, 0.0101, 0.015, 0.05, "slower"),
+                (-0.025, -0.02, -0.015, 0.001, "faster"),
+                # Real, and nobody knows how much.
+                (0.002, 0.009, 0.016, 0.001, "inconclusive"),
+                # Perhaps a lot, perhaps nothing.
+                (-0.03, 0.02, 0.07, 0.2, "inconclusive"),
+                (-0.011, 0, 0.005, 0.9, "inconclusive"),
+                (-0.005, 0, 0.011, 0.9, "inconclusive"),
+                (None, 0.5, None, 0.3, "inconclusive")):
+            self.assertEqual(self.change(low, middle, high, p_holm), wanted)
+
+    def test_another_machine(self):
+        self.assertEqual(self.judge(comparable=False), "inconclusive")
+        self.assertEqual(self.judge(comparable=False, failed_after=1),
+                         "failed")
+
+    def test_failures_count_by_share(self):
+        self.assertEqual(self.judge(failed_after=1), "failed")
+        self.assertEqual(self.judge(failed_before=1), "same")
+        self.assertEqual(self.judge(failed_before=2, failed_after=2), "same")
+        self.assertEqual(
+            self.judge(n_before=95, failed_before=5, n_after=190,
+                       failed_after=10), "same")
+        self.assertEqual(
+            self.judge(n_before=95, failed_before=5, n_after=38,
+                       failed_after=3), "failed")
+        self.assertEqual(self.judge(n_after=0, failed_after=20), "failed")
+        self.assertEqual(self.judge(n_after=0, p_holm=None), "inconclusive")
+
+    def test_status_of_the_worst(self):
+        for verdicts, status in (
+                (("same", "same"), 0), (("same", "faster"), 6),
+                (("faster", "inconclusive"), 7),
+                (("inconclusive", "slower"), 1), (("failed", "faster"), 1)):
+            pairs = [pair() for _ in verdicts]
+            for one, verdict in zip(pairs, verdicts):
+                one.verdict = verdict
+            result = gate.Result("a", "b", 0.01, False, False, [], [], [],
+                                 pairs)
+            self.assertEqual(result.status, status)
+
+
+class CompareTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.count = 0
+
+    def study(self, times=scaled(1), machine=MACHINE, **options):
+        self.count += 1
+        path = self.folder / f"record{self.count}"
+        settings = {"trials": 40, "seed": self.count, **options}
+        trial_samples.make_record(path, times=times, **settings)
+        file = path / "environment.json"
+        environment = json.loads(file.read_text())
+        environment["sessions"][0]["before"] = machine
+        file.write_text(json.dumps(environment))
+        return Study(record.read(str(path)))
+
+    def verdict(self, before, after, **options):
+        return gate.compare(before, after, **options).verdict
+
+    def test_planted(self):
+        before = self.study()
+        for slower, wanted in (
+                (1, "same"), (1.03, "slower"), (1 / 1.03, "faster")):
+            after = self.study(scaled(slower))
+            self.assertEqual(self.verdict(before, after), wanted)
+        self.assertEqual(self.verdict(before, after, margin_ratio=0.1),
+                         "same")
+        self.assertEqual(
+            self.verdict(before, self.study(scaled(1, 0.2))), "inconclusive")
+
+    def test_holm_over_all(self):
+        sweep = {"sweep_text": trial_samples.SWEEP}
+        result = gate.compare(self.study(**sweep), self.study(**sweep))
+        self.assertEqual(len(result.pairs), 5)
+        ordered = sorted(result.pairs, key=lambda pair: pair.p_value)
+        self.assertAlmostEqual(ordered[0].p_holm,
+                               min(1, 5 * ordered[0].p_value))
+
+    def test_names_that_one_lacks(self):
+        before = self.study(sweep_text="sort.threads default | 1 4\n")
+        after = self.study(sweep_text="sort.threads default | 1 2\n")
+        result = gate.compare(before, after)
+        self.assertEqual([pair.configuration for pair in result.pairs],
+                         ["reference", "control", "threads=1"])
+        self.assertEqual(result.only_before, ["pagecache, threads=4"])
+        self.assertEqual(result.only_after, ["pagecache, threads=2"])
+        text = gate.text(result)
+        self.assertIn("only before: pagecache, threads=4\n", text)
+        with self.assertRaisesRegex(Failure, "has no scenario and config"):
+            gate.compare(before, self.study(scenarios=("cache",)))
+
+    def test_another_input(self):
+        before = self.study()
+        for options, why in (({"records": 5}, "records is 5, but 1000000 in"),
+                             ({"ranks": 2}, "is of 2 nodes, but 1 in")):
+            with self.assertRaisesRegex(Failure, why) as caught:
+                gate.compare(before, self.study(**options))
+            self.assertEqual(caught.exception.status, 3)
+
+    def test_environments(self):
+        before = self.study()
+        quiet = {**MACHINE, "load": {"minutes_1": 5.0},
+                 "memory": {"total_bytes": 10**10 - 4096}}
+        result = gate.compare(before, self.study(machine=quiet))
+        self.assertFalse(result.machine_differs)
+        self.assertEqual(result.verdict, "same")
+        kernel = {**MACHINE, "kernel": {"release": "6.5.0"}}
+        result = gate.compare(before, self.study(machine=kernel))
+        self.assertFalse(result.machine_differs)
+        self.assertEqual([d["key"] for d in result.differences],
+                         ["kernel.release"])
+        self.assertIn("kernel.release: 6.1.0 -> 6.5.0", gate.text(result))
+        other = {**MACHINE, "cpu": {"model_name": "Another CPU"}}
+        after = self.study(machine=other)
+        result = gate.compare(before, after)
+        self.assertTrue(result.machine_differs)
+        self.assertEqual(result.status, 7)
+        self.assertIn("--across-machines", gate.text(result))
+        self.assertEqual(
+            self.verdict(before, after, across_machines=True), "same")
+
+    def test_machine_keys(self):
+        for key, old, new, wanted in (
+                ("cpu.model_name", "a", "b", True),
+                ("cpu.microcode", "a", "b", False),
+                ("nodes.a.b:7300.cpu.online", "0-1", "0-3", True),
+                ("nodes.a.b:7300.kernel.release", "1", "2", False),
+                ("memory.total_bytes", 100, 200, True),
+                ("memory.total_bytes", None, 200, True),
+                ("memory.total_bytes", 10000, 10001, False)):
+            self.assertEqual(gate.is_machine(
+                {"key": key, "before": old, "after": new}), wanted)
+
+    def test_document(self):
+        result = gate.compare(self.study(), self.study(
+            lambda *_: None, trials=3))
+        document = json.loads(json.dumps(gate.document(result),
+                                         allow_nan=False))
+        self.assertEqual(document["schema"], "blinkreport-compare-1")
+        self.assertEqual((document["verdict"], document["status"]),
+                         ("failed", 1))
+        self.assertIsNone(document["pairs"][0]["median_after_ns"])
+        self.assertIn("0/3", gate.text(result))
+
+
+if __name__ == "__main__":
+    unit.main()
