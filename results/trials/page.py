@@ -1,0 +1,222 @@
+"""One HTML page that holds all that a record shows.
+
+The page needs nothing else: no script, no font, no picture from anywhere.  The
+same record gives the same bytes.  The result stands first, in words; whatever
+makes it doubtful stands right below.
+"""
+
+import os
+import shlex
+from datetime import datetime, timezone
+
+from trials import facts, markup, page_tables, plots, style, stylesheet
+from trials import units
+from trials.failure import of_file
+
+_DOI = "10.1109/CLUSTER.2011.75"
+
+
+def write(run, study, path):
+    """`run` is the study's own; a page that was there is replaced whole."""
+    del run
+    temporary = f"{path}.{os.getpid()}"
+    try:
+        with open(temporary, "w", encoding="utf-8") as stream:
+            stream.write(render(study))
+        os.replace(temporary, path)
+    except OSError as error:
+        raise of_file(path, error) from None
+    finally:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+
+
+def render(study) -> str:
+    title = "blinksort trials: " + ", ".join(map(study.label,
+                                                 study.scenarios))
+    pictures = plots.pictures(study)
+    body = "".join((
+        _header(study, title), _results(study), _doubts(study),
+        *[_figure_section(picture) for picture in pictures],
+        _statistics(study), _comparisons(study), _circumstances(study),
+        _environment(study), _reproduction(study), _method(study)))
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n'
+        '<meta charset="utf-8">\n<meta name="viewport" '
+        'content="width=device-width, initial-scale=1">\n'
+        f"<title>{markup.text(title)}</title>\n"
+        f"<style>{stylesheet.TEXT}</style>\n</head>\n<body>\n<main>\n"
+        f"{body}</main>\n</body>\n</html>\n")
+
+
+# --- what stands first --------------------------------------------------------
+
+def _before(study):
+    """The environment as the last session found it."""
+    sessions = (study.run.environment or {}).get("sessions") or []
+    return sessions[-1]["before"] if sessions else {}
+
+
+def _header(study, title):
+    design = study.design
+    when = datetime.fromtimestamp(design["created_unix_ns"] // 10**9,
+                                  timezone.utc)
+    words = (f"{when:%Y-%m-%d %H:%M} UTC, blinksort "
+             f"{design['program_version']}, run {design['run_id']}")
+    return (f"<header>\n<h1>{markup.text(title)}</h1>\n"
+            f"{markup.paragraph(words, 'muted')}</header>\n")
+
+
+def _results(study):
+    design = study.design
+    where = f"{len(design['hosts'])} nodes" if design["hosts"] \
+        else "one machine"
+    known = facts.summary(_before(study))
+    sentences = [
+        f"Sorting {units.count(design['records'])} records of "
+        f"{design['record_bytes']} bytes, file to file, on {where}"
+        + (f" ({known})" if known else "") + "."]
+    for scenario in study.scenarios:
+        sentences += [_result(study, scenario), _verdicts(study, scenario)]
+    return markup.paragraph(" ".join(filter(None, sentences)), "result")
+
+
+def _result(study, scenario):
+    group, label = study.reference(scenario), study.label(scenario)
+    if group is None or not group.count:
+        return f"In {label} there is no time of the reference."
+    summary = group.summary
+    interval = summary.median_interval_ns
+    certain = ""
+    if interval:
+        certain = (f" [{units.milliseconds(interval.low)}, "
+                   f"{units.milliseconds(interval.high)}]"
+                   f" ({100 * interval.confidence:.1f} % interval)")
+    return (f"In {label} it takes {units.duration(summary.median_ns)}"
+            f"{certain} in the median of {summary.n} "
+            f"{'trials' if summary.n > 1 else 'trial'}, at least "
+            f"{units.duration(summary.min_ns)}, at most "
+            f"{units.duration(summary.max_ns)}.")
+
+
+def _verdicts(study, scenario):
+    """How many variants are what, and whether the method can tell."""
+    verdicts = [g.verdict for g in study.variants(scenario) if g.comparison]
+    if not verdicts:
+        return ""
+    counts = [f"{verdicts.count(word)} {words}" for word, words in (
+        ("slower", "slower"), ("faster", "faster"),
+        ("same", "without a difference shown"),
+        ("unknown", "with too few trials to tell"))
+        if verdicts.count(word)]
+    words = (f"Of {len(verdicts)} variants beside the reference, "
+             f"{', '.join(counts)}.")
+    control = study.control(scenario)
+    if control and control.verdict in ("slower", "faster"):
+        words += (f" But the control, which is the reference again, is "
+                  f"{control.verdict} too: don't trust differences that "
+                  "small.")
+    return words
+
+
+def _doubts(study):
+    if not study.notes:
+        return ""
+    return f'<div class="doubt">\n{markup.items(study.notes)}</div>\n'
+
+
+def _figure_section(picture):
+    images = "".join(
+        f'<div class="{kind}">\n{picture.svg(width)}</div>\n'
+        for kind, width in (("wide", style.WIDE), ("narrow", style.NARROW)))
+    return markup.section(
+        picture.name, picture.title,
+        f"<figure>\n{images}<figcaption>{markup.text(picture.caption)}"
+        "</figcaption>\n</figure>\n")
+
+
+# --- tables -------------------------------------------------------------------
+
+def _statistics(study):
+    return markup.section("statistics", "Statistics", *[
+        page_tables.statistics(study, s) for s in study.scenarios])
+
+
+def _comparisons(study):
+    return markup.section("comparisons", "Comparisons", *[
+        page_tables.comparisons(study, s) for s in study.scenarios],
+        page_tables.skipped(study))
+
+
+def _circumstances(study):
+    return markup.section(
+        "conditions", "Conditions",
+        *[page_tables.conditions(study, s) for s in study.scenarios],
+        page_tables.failures(study), page_tables.counters(study))
+
+
+def _environment(study):
+    rows = [[words, page_tables.shown(value)]
+            for words, value in facts.facts(_before(study))]
+    columns = [markup.Column("what"), markup.Column("found")]
+    short = markup.table("the machine, before the last session", columns,
+                         rows)
+    sessions = (study.run.environment or {}).get("sessions") or []
+    whole = "".join(
+        markup.details(f"all that is known, session {number + 1}",
+                       page_tables.environment(
+                           f"session {number + 1}, before",
+                           session["before"]))
+        for number, session in enumerate(sessions))
+    return markup.section(
+        "environment", "Environment", page_tables.changes(study),
+        f'<div class="environment">\n{short}</div>\n' if short else "",
+        whole)
+
+
+# --- words --------------------------------------------------------------------
+
+def _reproduction(study):
+    design = study.design
+    facts = [f"seed {design['seed']}",
+             f"{design['trials']} trials of each configuration in each "
+             f"scenario, order: {design['order']}",
+             f"{design['kind']} records",
+             f"programs of version {design['program_version']}"]
+    sweep = ""
+    if design["sweep_text"]:
+        sweep = markup.details("the sweep file",
+                               markup.pre(design["sweep_text"]))
+    return markup.section(
+        "reproduction", "How to reproduce it",
+        markup.pre(shlex.join(map(str, design["command"]))),
+        markup.items(facts), sweep)
+
+
+_METHOD = (
+    "A time is that of a whole run: on one machine from before the process is "
+    "started until it has been reaped; on a cluster from the first datagram "
+    "to the last reply. No time is left out; failed trials have none.",
+    "Each block holds every configuration in every scenario once, in a random "
+    "order that the seed fixes. The control is the reference again under "
+    "another name: what differs between them is noise.",
+    "The interval of the median is of order statistics and holds for any "
+    "distribution; percentiles are interpolated (Hyndman and Fan's 7). "
+    "Comparisons are two-sided U tests, with p corrected by Holm's method "
+    "over the variants of a scenario; the interval of a ratio of medians is a "
+    "bootstrap, that of a shift is Hodges' and Lehmann's.",
+    "A scenario's name stands alone only where every condition of it was "
+    "verified in every trial.",
+)
+
+
+def _method(study):
+    source = (
+        "<p>The figures of 2011: P. Bertasi, M. Bonazza, M. Bressan, "
+        "E. Peserico, <cite>Datamation: A Quarter of a Century and Four "
+        "Orders of Magnitude Later</cite>, IEEE CLUSTER 2011, "
+        f'<a href="https://doi.org/{_DOI}">doi {_DOI}</a>; '
+        "on 16 nodes, another machine than this.</p>\n")
+    return markup.section(
+        "method", "Method", *map(markup.paragraph, _METHOD),
+        source if plots.overview.published(study) else "")
