@@ -156,11 +156,13 @@ class Course:
                       linestyle=(0, (4, 2)),
                       transform=axes.get_xaxis_transform())
             late = start > 0.8 * axes.get_xlim()[1]
-            axes.text(start - 0.5, 1 + 18 / _PANEL_PX, " resumed ",
-                      color=style.PURPLE, va="bottom",
-                      ha="right" if late else "left", clip_on=False,
-                      transform=axes.get_xaxis_transform(),
-                      fontsize=style.SMALL_PX)
+            axes.annotate("resumed", (start - 0.5, 1 + 18 / _PANEL_PX),
+                          xytext=(-4 if late else 4, 0), va="bottom",
+                          textcoords="offset points",
+                          ha="right" if late else "left",
+                          xycoords=axes.get_xaxis_transform(),
+                          color=style.PURPLE, fontsize=style.SMALL_PX,
+                          annotation_clip=False)
 
 
 def draw(study, width_px):

@@ -50,13 +50,13 @@ class Detail:
         if interval and self.beside:
             text += (f" [{units.milliseconds(interval.low)}, "
                      f"{units.milliseconds(interval.high)}]")
-        made = [labels.Label(summary.median_ns / self.scale, text, style.INK,
-                             bold=True)]
+        made = [labels.Label(summary.median_ns / self.scale, text, bold=True)]
         for percent, least in _LEAST_COUNTS.items():
             value = summary.percentiles_ns[percent] / self.scale
             if self.group.count >= least and value <= self.limits[1]:
                 made.append(labels.Label(
-                    value, f"p{percent} {units.digits(value)}", style.MUTED))
+                    value, f"p{percent} {units.digits(value)}",
+                    colour=style.MUTED))
         return made
 
     def _percentiles_beyond(self):

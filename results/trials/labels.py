@@ -18,6 +18,8 @@ class Label:
 
     value: float
     text: str
+    # In its place where there is no room for all texts; none: the same.
+    short: str = ""
     colour: str = style.INK
     bold: bool = False
     row: int = 0
@@ -47,15 +49,26 @@ def place(figure, labels, limits, width_px) -> int:
     ordered = sorted(labels, key=lambda label: -label.value)
     for label in ordered:
         label.at_px = (label.value - low) / (high - low) * width_px
+    rows = _arrange(figure, ordered, width_px)
+    if rows == 0:
+        for label in ordered:
+            label.text = label.short or label.text
+        rows = _arrange(figure, ordered, width_px)
+    if rows == 0:
+        # Lines will pass behind texts, but each text has a row for itself.
+        rows = len(ordered)
+        for row, label in enumerate(ordered):
+            label.row = row
+            label.left_px = _sides(label, width_px)[0]
+    return rows
+
+
+def _arrange(figure, ordered, width_px) -> int:
+    """The number of rows that it takes; 0 when it can't be done."""
+    for label in ordered:
         label.width_px = style.text_width(figure, label.text, **label.settings)
-    for rows in range(1, len(labels) + 1):
-        if _assign(ordered, 0, rows, width_px):
-            return rows
-    # Impossible to keep apart: a row for each, at least.
-    for row, label in enumerate(ordered):
-        label.row = row
-        label.left_px = _sides(label, width_px)[0]
-    return len(labels)
+    return next((rows for rows in range(1, len(ordered) + 1)
+                 if _assign(ordered, 0, rows, width_px)), 0)
 
 
 def _sides(label, width_px):
@@ -97,5 +110,6 @@ def draw(axes, labels, height_px):
                   color=label.colour, linewidth=0.8)
         width = axes.get_window_extent().width
         axes.text(label.left_px / width, top, style.printable(label.text),
-                  transform=axes.transAxes, va="bottom", ha="left",
-                  **label.settings)
+                  transform=axes.transAxes, va="bottom", ha="left", zorder=5,
+                  bbox={"facecolor": style.PAPER, "edgecolor": "none",
+                        "pad": 0.5}, **label.settings)

@@ -54,7 +54,7 @@ def words(beyond_ns) -> str:
 def strip(figure, left, top, height, beyond_ns, colour=style.INK,
           note=""):
     """Right of a panel's end: a tick for each sample beyond, in order but not
-    to scale, which the break in the axis says.  The note follows the figures."""
+    to scale, as the break in the axis says.  The note follows the figures."""
     axes = style.panel(figure, left, top, STRIP_PX, height)
     style.only_ticks(axes)
     axes.set_xlim(0, STRIP_PX)

@@ -65,16 +65,18 @@ class Overview:
             g.summary.median_ns / self.scale,
             f"{self.study.label(g.scenario)} "
             + units.duration(g.summary.median_ns),
-            style.colour_of(self.study.scenarios, g.scenario), bold=True)
+            colour=style.colour_of(self.study.scenarios, g.scenario),
+            bold=True)
             for g in self.groups]
         for figure in self.published:
-            text = f"2011 {figure.scenario}: {figure.median_ns / 1e6:g} ms"
-            if width_px > style.NARROW:
-                text = (f"2011, another machine, 16 nodes, {figure.words}: "
-                        f"min. {figure.min_ns / 1e6:g}, median "
-                        f"{figure.median_ns / 1e6:g} ms")
-            made.append(labels.Label(figure.median_ns / self.scale, text,
-                                     style.MUTED))
+            short = f"2011 {figure.scenario}: {figure.median_ns / 1e6:g} ms"
+            text = (f"2011, another machine, 16 nodes, {figure.words}: "
+                    f"{figure.min_ns / 1e6:g} min., "
+                    f"{figure.median_ns / 1e6:g} ms median")
+            made.append(labels.Label(
+                figure.median_ns / self.scale,
+                text if width_px > style.NARROW else short, short,
+                style.MUTED))
         return made
 
     def draw(self, figure, top):

@@ -72,31 +72,33 @@ def _results(study):
     where = f"{len(design['hosts'])} nodes" if design["hosts"] \
         else "one machine"
     known = facts.summary(_before(study))
-    sentences = [
-        f"Sorting {units.count(design['records'])} records of "
-        f"{design['record_bytes']} bytes, file to file, on {where}"
-        + (f" ({known})" if known else "") + "."]
-    for scenario in study.scenarios:
-        sentences += [_result(study, scenario), _verdicts(study, scenario)]
-    return markup.paragraph(" ".join(filter(None, sentences)), "result")
+    setting = (f"Sorting {units.count(design['records'])} records of "
+               f"{design['record_bytes']} bytes, file to file, on {where}"
+               + (f": {known}" if known else "") + ".")
+    return markup.paragraph(setting) + "".join(
+        '<p class="result">' + _result(study, scenario) + " "
+        + markup.text(_verdicts(study, scenario)) + "</p>\n"
+        for scenario in study.scenarios)
 
 
 def _result(study, scenario):
-    group, label = study.reference(scenario), study.label(scenario)
+    """As HTML: the median is what a reader looks for."""
+    group = study.reference(scenario)
+    label = markup.text(study.label(scenario))
     if group is None or not group.count:
-        return f"In {label} there is no time of the reference."
+        return f"<b>{label}</b>: no time of the reference."
     summary = group.summary
+    words = f"median of {summary.n} trials" if summary.n > 1 else "one trial"
     interval = summary.median_interval_ns
-    certain = ""
     if interval:
-        certain = (f" [{units.milliseconds(interval.low)}, "
-                   f"{units.milliseconds(interval.high)}]"
-                   f" ({100 * interval.confidence:.1f} % interval)")
-    return (f"In {label} it takes {units.duration(summary.median_ns)}"
-            f"{certain} in the median of {summary.n} "
-            f"{'trials' if summary.n > 1 else 'trial'}, at least "
-            f"{units.duration(summary.min_ns)}, at most "
-            f"{units.duration(summary.max_ns)}.")
+        words += (f" ({100 * interval.confidence:.1f} % interval "
+                  f"{units.milliseconds(interval.low)} to "
+                  f"{units.milliseconds(interval.high)} ms)")
+    if summary.n > 1:
+        words += (f", minimum {units.duration(summary.min_ns)}, maximum "
+                  + units.duration(summary.max_ns))
+    median = markup.text(units.duration(summary.median_ns))
+    return f"<b>{label}: {median}</b>, {markup.text(words)}."
 
 
 def _verdicts(study, scenario):

@@ -7,11 +7,20 @@ from trials.markup import Cell, Column
 from trials.study import CONTROL
 
 _MOST_FAILURES = 20
-VERDICT_KINDS = {"slower": "bad", "faster": "good", "unknown": "doubtful"}
+VERDICT_KINDS = {"slower": "slower", "faster": "faster",
+                 "unknown": "doubtful"}
 
 
 def _ms(value_ns):
     return "–" if value_ns is None else units.milliseconds(value_ns)
+
+
+def _sd(summary):
+    """To as many decimals as the mean."""
+    if summary.sd_ns is None:
+        return "–"
+    decimals = len(_ms(summary.mean_ns).partition(".")[2])
+    return f"{summary.sd_ns / 1e6:.{decimals}f}"
 
 
 def _interval(interval, show):
@@ -42,7 +51,7 @@ def _statistics_row(group):
     return [group.name, str(s.n), failed, _ms(s.min_ns),
             _ms(s.percentiles_ns["5"]), _ms(s.median_ns),
             _interval(s.median_interval_ns, units.milliseconds),
-            _ms(s.mean_ns), _ms(s.sd_ns), _ms(s.percentiles_ns["95"]),
+            _ms(s.mean_ns), _sd(s), _ms(s.percentiles_ns["95"]),
             _ms(s.percentiles_ns["99"]), _ms(s.max_ns), remarks(group)]
 
 

@@ -1,8 +1,8 @@
 """How the page looks.
 
 Pictures come in two widths, of which one is shown; a table that is too wide
-scrolls in its box, the page never sideways.  Pictures stay on white paper in the
-dark, where their colours were chosen to be told apart.
+scrolls in its box, the page never sideways.  Pictures stay on white paper in
+the dark, since their colours were chosen for it.
 """
 
 from trials import style, svg
@@ -14,11 +14,12 @@ TEXT = f"""
 :root {{ color-scheme: light dark; --ink: {style.INK}; --paper: #fff;
   --muted: {style.MUTED}; --line: {style.FAINT}; --tint: #f6f6f4;
   --link: {style.BLUE}; --bad: {style.RED}; --doubtful: #8a5a00;
-  --good: {style.GREEN}; }}
+  --good: {style.GREEN}; --slower: {style.VERMILION}; }}
 @media (prefers-color-scheme: dark) {{
   :root {{ --ink: #e6e6e6; --paper: #16181a; --muted: #a5a5a5;
     --line: #3a3d40; --tint: #1f2224; --link: #6db9ee; --bad: #ff7b85;
-    --doubtful: #e6b450; --good: #5fc9a5; }}
+    --doubtful: #e6b450; --good: #5fc9a5;
+    --slower: #ff9a5c; }}
 }}
 * {{ box-sizing: border-box; }}
 body {{ margin: 0 auto; padding: 24px 16px 48px; max-width: 928px;
@@ -33,8 +34,6 @@ a {{ color: var(--link); }}
 .muted {{ color: var(--muted); font-size: 14px; }}
 .result {{ font-size: 17px; }}
 .doubt {{ border-left: 3px solid var(--doubtful); padding-left: 12px; }}
-nav ul {{ list-style: none; padding: 0; display: flex; flex-wrap: wrap;
-  gap: 2px 16px; font-size: 14px; max-width: none; }}
 figure {{ margin: 16px 0 24px; }}
 figure svg {{ display: block; width: 100%; height: auto; background: #fff; }}
 figure .narrow {{ display: none; }}
@@ -42,10 +41,12 @@ figcaption {{ font-size: 14px; color: var(--muted); margin-top: 8px;
   max-width: 80ch; }}
 figcaption b {{ color: var(--ink); }}
 .scroll {{ overflow-x: auto; margin: 12px 0 20px; }}
-table {{ border-collapse: collapse; font-size: 14px; line-height: 1.35;
+table {{ border-collapse: collapse; width: max-content; font-size: 13px;
+  line-height: 1.35;
   font-variant-numeric: tabular-nums; }}
 caption {{ text-align: left; color: var(--muted); padding: 0 0 6px; }}
-th, td {{ padding: 4px 14px 4px 0; text-align: left; vertical-align: top;
+th, td {{ max-width: 60ch; padding: 4px 12px 4px 0; text-align: left;
+  vertical-align: top;
   border-bottom: 1px solid var(--line); }}
 thead th {{ font-weight: 600; vertical-align: bottom;
   border-bottom: 1px solid var(--muted); }}
@@ -53,13 +54,20 @@ tbody th {{ font-weight: 500; }}
 .figures {{ text-align: right; white-space: nowrap; }}
 .bad {{ color: var(--bad); font-weight: 600; }}
 .doubtful {{ color: var(--doubtful); font-weight: 600; }}
+.slower {{ color: var(--slower); }}
+.faster {{ color: var(--link); }}
 .good {{ color: var(--good); }}
 pre {{ background: var(--tint); padding: 10px 12px; overflow-x: auto;
   font: 13px/1.45 ui-monospace, "SF Mono", Menlo, Consolas,
   "DejaVu Sans Mono", monospace; }}
 details {{ margin: 10px 0; }}
 summary {{ cursor: pointer; }}
-.environment td {{ max-width: 60ch; overflow-wrap: anywhere; }}
+.environment table {{ width: 100%; }}
+.environment th, .environment td {{ overflow-wrap: anywhere; }}
+.environment th {{ min-width: 16ch; }}
+@media screen and (min-width: 1000px) {{
+  .scroll {{ margin-right: calc(-1 * min(50vw - 480px, 200px)); }}
+}}
 @media screen and (max-width: {_NARROW_BELOW_PX}px) {{
   body {{ padding-top: 16px; }}
   figure .wide {{ display: none; }}
@@ -69,7 +77,7 @@ summary {{ cursor: pointer; }}
   :root {{ --ink: #000; --paper: #fff; --muted: #444; --line: #bbb;
     --tint: #fff; --link: #000; }}
   body {{ max-width: none; padding: 0; font-size: 10.5pt; }}
-  nav, summary {{ display: none; }}
+  summary {{ display: none; }}
   .scroll {{ overflow: visible; }}
   table {{ font-size: 8.5pt; }}
   figure, tr {{ break-inside: avoid; }}
