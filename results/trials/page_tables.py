@@ -59,9 +59,10 @@ def remarks(group) -> str:
     words = [] if group.verified else ["unverified"]
     words += group.flags.words
     if group.flags.outliers:
-        words.append(f"{len(group.flags.outliers)} outliers")
+        count = len(group.flags.outliers)
+        words.append(f"{count} outlier{'s' if count > 1 else ''}")
     if group.dropped_block is not None:
-        words.append(f"given up before block {group.dropped_block}")
+        words.append(f"left out from block {group.dropped_block} on")
     return ", ".join(words)
 
 

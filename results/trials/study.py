@@ -49,7 +49,7 @@ class Group:
     p_holm: Optional[float] = None
     # Every sample was taken under conditions that were verified.
     verified: bool = False
-    # A search that saw it to be slower stopped running it before this block.
+    # A search that saw it to be slower left it out from this block on.
     dropped_block: Optional[int] = None
 
     @property
@@ -86,7 +86,8 @@ class Study:
         self.design = run.design
         self.scenarios = list(run.design["scenarios"])
         self.skipped = [(c["name"], c["skipped"])
-                        for c in run.design["configurations"] if c["skipped"]]
+                        for c in run.design["configurations"]
+                        if c["skipped"] is not None]
         self.groups = self._make_groups()
         self.strays = self._sort_trials()
         for group in self.groups.values():
@@ -159,7 +160,7 @@ class Study:
             (scenario, c["name"]): Group(
                 c["name"], scenario, c["role"], c["parameters"], c["tuning"])
             for scenario in self.scenarios
-            for c in self.design["configurations"] if not c["skipped"]}
+            for c in self.design["configurations"] if c["skipped"] is None}
 
     def _sort_trials(self):
         """Puts each trial into its group; returns those that have none."""
@@ -199,11 +200,11 @@ class Study:
             group.p_holm = float(p_value)
 
     def _mark_dropped(self):
-        """Finds the block before which a search gave a configuration up."""
+        """Finds the block from which on a search left a configuration out."""
         if not self.design["racing"] or not self.run.trials:
             return
         last = max(t["block"] for t in self.run.trials)
-        names = racing.dropped(self.design, self.run.trials, last + 1)
+        names = racing.dropped(self.design, self.run.trials, last)
         for group in self.groups.values():
             if group.name in names and group.trials:
                 group.dropped_block = 1 + max(
