@@ -4,11 +4,17 @@
 # shellcheck disable=SC2317 # cases are called by check
 . "$(dirname "$0")/tool_lib.sh"
 
+if [ "${VARIANT:-dyn}" != dyn ]; then
+	skip report "nothing of it is compiled"
+	exit 77
+fi
+
 REPORT=$BIN/blinkreport
 RECORD=$SCRATCH/record
+SLOWER=$SCRATCH/slower
 
 # make_record FOLDER SEED [SLOWER]: 2 scenarios, of which one is not verified;
-# a reference, a control and 1 variant, of 40 trials each.
+# a reference, a control and 1 variant, of 30 trials each.
 make_record()
 {
 	/usr/bin/python3 -B - "$REPO/tests" "$@" <<-'END'
@@ -28,7 +34,7 @@ make_record()
 
 		trial_samples.make_record(
 		    sys.argv[2], seed=int(sys.argv[3]), times=times, alter=alter,
-		    trials=40, scenarios=("pagecache", "platter"),
+		    trials=30, scenarios=("pagecache", "platter"),
 		    sweep_text="sort.threads default | 1\n")
 	END
 }
@@ -52,17 +58,16 @@ case_text()
 	expect_empty err
 	expect_match '^pagecache: times in ms$' out
 	expect_match '^platter \(unverified\): times in ms$' out
-	expect_match '^threads=1  *40 ' out
+	expect_match '^threads=1  *30 ' out
 	expect_match '^threads=1  *1\.[01].* slower' out
 	[ "$(wc -L <out)" -le 100 ] || fail "wider than 100 columns"
-	"$REPORT" --format=text "$RECORD" | expect_same out -
 }
 
 case_same_bytes_each_time()
 {
 	local format
 
-	for format in text csv csv-summary hyperfine benchfmt; do
+	for format in text csv-summary; do
 		"$REPORT" --format="$format" "$RECORD" >first
 		"$REPORT" "$RECORD" --format="$format" -o second
 		expect_same first second
@@ -72,11 +77,11 @@ case_same_bytes_each_time()
 case_csv()
 {
 	"$REPORT" --format=csv "$RECORD" >out
-	[ "$(wc -l <out)" = 241 ] || fail "not a row a trial"
+	[ "$(wc -l <out)" = 181 ] || fail "not a row a trial"
 	expect_match '^trial,block,position,scenario,' out
 	"$REPORT" --format=csv-summary "$RECORD" >out
 	[ "$(wc -l <out)" = 7 ] || fail "not a row a configuration"
-	expect_match '^platter,false,threads=1,variant,40,0,' out
+	expect_match '^platter,false,threads=1,variant,30,0,' out
 }
 
 case_hyperfine()
@@ -86,7 +91,7 @@ case_hyperfine()
 		import json
 		results = json.load(open("out"))["results"]
 		assert len(results) == 6
-		assert all(len(r["times"]) == 40 for r in results)
+		assert all(len(r["times"]) == 30 for r in results)
 		assert 0.019 < results[0]["median"] < 0.021
 	END
 }
@@ -97,24 +102,18 @@ case_benchfmt()
 
 	"$REPORT" --format=benchfmt "$RECORD" >out
 	name='BenchmarkSort/scenario=pagecache/configuration=threads=1'
-	[ "$(grep -c "^$name 1 [0-9]* ns/op\$" out)" = 40 ] ||
+	[ "$(grep -c "^$name 1 [0-9]* ns/op\$" out)" = 30 ] ||
 		fail "not a line a trial"
 	! grep -q 'scenario=platter/' out || fail "platter was not verified"
 }
 
-case_html()
+case_html_and_png()
 {
-	"$REPORT" --format=html -o page.html "$RECORD"
-	expect_folder . page.html
+	"$REPORT" --format=html -o page.html --png=pictures "$RECORD"
+	expect_folder . page.html pictures
 	expect_match '<html' page.html
 	expect_match '</html>' page.html
 	expect_match 'platter \(unverified\)' page.html
-}
-
-case_png()
-{
-	"$REPORT" --png=pictures "$RECORD" >out
-	expect_match '^pagecache: times in ms$' out
 	find pictures -name '*.png' -size +1k | grep -q . || fail "no pictures"
 }
 
@@ -138,10 +137,9 @@ case_output_cannot_be_written()
 {
 	mkdir folder
 	expect_refused 3 -o missing/out "$RECORD"
-	expect_refused 3 -o folder/ "$RECORD"
 	expect_status 3 "$REPORT" "$RECORD" >/dev/full 2>err
 	expect_one_line err
-	expect_refused 3 -o /dev/full "$RECORD"
+	expect_refused 3 -o folder "$RECORD"
 	echo file >file
 	expect_refused 3 --png=file "$RECORD"
 	expect_folder . err file folder
@@ -175,39 +173,29 @@ case_compare()
 	make_record again 2
 	expect_status 0 "$REPORT" compare "$RECORD" again >out
 	expect_match '^same: 6 of 6$' out
-	make_record slower 3 1.03
-	expect_status 1 "$REPORT" compare "$RECORD" slower >out
+	expect_status 1 "$REPORT" compare "$RECORD" "$SLOWER" >out
 	expect_match '^slower: 6 of 6$' out
 	expect_match '^pagecache, reference .* slower$' out
-	expect_status 6 "$REPORT" compare slower "$RECORD" >out
-	expect_status 0 "$REPORT" compare --margin=6 "$RECORD" slower >out
-	expect_status 0 "$REPORT" compare --margin=6% slower "$RECORD" >out
+	expect_status 6 "$REPORT" compare "$SLOWER" "$RECORD" >out
+	expect_status 0 "$REPORT" compare --margin=6% "$RECORD" "$SLOWER" >out
 	expect_status 7 "$REPORT" compare --margin=0 "$RECORD" again >out
 	expect_match '^inconclusive: ' out
 	[ "$(wc -L <out)" -le 100 ] || fail "wider than 100 columns"
 }
 
-# expect_verdict STATUS AFTER: as JSON, on standard output and in a file.
-expect_verdict()
-{
-	expect_status "$1" "$REPORT" compare --json "$RECORD" "$2" >out
-	expect_status "$1" "$REPORT" compare --format=json -o file \
-		"$RECORD" "$2"
-	expect_same out file
-	/usr/bin/python3 - "$1" <<-'END'
-		import json, sys
-		found = json.load(open("out"))
-		assert found["schema"] == "blinkreport-compare-1"
-		assert found["status"] == int(sys.argv[1])
-		assert len(found["pairs"]) == 6
-	END
-}
-
 case_compare_json()
 {
-	make_record slower 3 1.03
-	expect_verdict 0 "$RECORD"
-	expect_verdict 1 slower
+	expect_status 1 "$REPORT" compare --json "$RECORD" "$SLOWER" >out
+	expect_status 1 "$REPORT" compare --format=json -o file \
+		"$RECORD" "$SLOWER"
+	expect_same out file
+	/usr/bin/python3 - <<-'END'
+		import json
+		found = json.load(open("out"))
+		assert found["schema"] == "blinkreport-compare-1"
+		assert found["status"] == 1
+		assert len(found["pairs"]) == 6
+	END
 }
 
 # --- refusals -----------------------------------------------------------------
@@ -268,13 +256,13 @@ case_help()
 }
 
 make_record "$RECORD" 1
+make_record "$SLOWER" 3 1.03
 check text case_text
 check same_bytes_each_time case_same_bytes_each_time
 check csv case_csv
 check hyperfine case_hyperfine
 check benchfmt case_benchfmt
-check html case_html
-check png case_png
+check html_and_png case_html_and_png
 check output_is_replaced_whole case_output_is_replaced_whole
 check output_cannot_be_written case_output_cannot_be_written
 check reader_that_goes_away case_reader_that_goes_away

@@ -242,7 +242,7 @@ class SequenceTest(unittest.TestCase):
 
     def test_false_alarms(self):
         flags = [statistics.flags(times(self.generator, 200))
-                 for _ in range(400)]
+                 for _ in range(300)]
         self.assertLess(share(f.drift.found for f in flags), 0.02)
         self.assertLess(share(f.step.found for f in flags), 0.02)
         self.assertLess(share(f.neighbours.found for f in flags), 0.02)

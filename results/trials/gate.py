@@ -196,7 +196,7 @@ def text(result: Result) -> str:
 
 
 def _pairs_text(pairs):
-    head = ("scenario, configuration", "n", "failed", "before", "after",
+    head = ("configuration", "n", "failed", "before", "after",
             "change [90 %]", "p (Holm)", "verdict")
     return table.grid(head, [_pair_row(pair) for pair in pairs])
 
