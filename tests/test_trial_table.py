@@ -70,7 +70,7 @@ class TableTest(unittest.TestCase):
         self.assertEqual(row[4], f"{s.median_ns / 1e6:.2f}")
         self.assertEqual(row[-1], f"{s.percentiles_ns['99'] / 1e6:.2f}")
         self.assertIn("±", row)
-        self.line(text, r"^reference +- .*$|^reference +-$")
+        self.line(text, r"^reference +-( .*)?$")
         row = self.line(text, r"^threads=1 +1\.0.*$")
         self.assertIn("slower", row)
         self.assertIn("<0.0001", row)
@@ -176,6 +176,12 @@ class TableTest(unittest.TestCase):
         self.line(text, r"kernel=scalar: there is more than one peak")
         self.assertRegex(self.line(text, r"^control +[01]\..*$"),
                          r"~ +[1-9] outlier")
+
+    def test_signs_without_a_sweep(self):
+        text = table.text(self.study(
+            lambda scenario, name, block, rng: noise(scenario, name, block, rng)
+            * (5 if block == 9 else 1), sweep_text=None))
+        self.line(text, r"^reference +- +1 outlier$")
 
     def test_csv_of_trials(self):
         study = self.study(

@@ -88,7 +88,7 @@ def _scenario(study, scenario):
     head = ("configuration", "n", "failed", "min", "median [95 %]",
             "mean ± sd", "p95", "p99")
     parts = [title + "\n" + grid(head, rows)]
-    if any(group.comparison for group in groups):
+    if any(group.comparison or flag_words(group) for group in groups):
         head = ("configuration", "median ratio [95 %]", "p (Holm)", "effect",
                 "verdict", "signs")
         parts.append(grid(head, [_against_row(group) for group in groups]))
