@@ -115,6 +115,16 @@ class MeanIntervalTest(unittest.TestCase):
                 for _ in range(600)))
         self.assertAlmostEqual(covered, 0.95, delta=0.025)
 
+    def test_is_corrected_for_skewness(self):
+        # The sides of plain percentiles are both too low then.
+        samples = np.random.default_rng(6).exponential(1, 60)
+        found = statistics.mean_interval(samples, 1)
+        plain = stats.bootstrap(
+            (samples,), np.mean, method="percentile",
+            random_state=np.random.default_rng(1)).confidence_interval
+        self.assertGreater(found.low, plain.low + 0.01)
+        self.assertGreater(found.high, plain.high + 0.01)
+
     def test_is_near_to_students_for_normal_samples(self):
         samples = np.random.default_rng(5).normal(1000, 30, 400)
         found = statistics.mean_interval(samples, 1)
@@ -233,6 +243,15 @@ class SequenceTest(unittest.TestCase):
         # Expected 2*5*5/10 + 1 = 6, variance 50*40/(100*9)
         self.assertAlmostEqual(
             found.runs_p_value, 2 * stats.norm.sf(1 / np.sqrt(20 / 9)))
+
+    def test_autocorrelation_of_either_sign(self):
+        for lag_sign in 1, -1:
+            noise = self.generator.normal(0, 1, 400)
+            for i in range(1, 400):
+                noise[i] += lag_sign * 0.3 * noise[i - 1]
+            found = sequence.neighbours(noise)
+            self.assertLess(found.autocorrelation_p_value, 0.001)
+            self.assertGreater(lag_sign * found.autocorrelation, 0.1)
 
     def test_a_slow_trial_is_no_trend(self):
         samples = times(self.generator, 200)
