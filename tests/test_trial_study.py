@@ -80,9 +80,9 @@ class Groups(StudyCase):
             ["threads=1", "threads=4", "kernel=scalar"],
             [g.name for g in study.variants("pagecache")])
         self.assertEqual(
-            [("machine.raid-chunk=1M",
+            [("raid-chunk=1M",
               "a new array destroys what is on the disks")], study.skipped)
-        self.assertNotIn(("pagecache", "machine.raid-chunk=1M"),
+        self.assertNotIn(("pagecache", "raid-chunk=1M"),
                          study.groups)
         alone = self.study(trials=1)
         self.assertIsNone(alone.control("pagecache"))

@@ -48,7 +48,8 @@ def _tidy(tag: str, prefix: str) -> str:
     tag = _PATH.sub(lambda path: f'd="{_path(path.group(1))}"', tag)
     tag = _FONT.sub(_font, tag)
     if tag.startswith("<g id="):
-        return "<g>"
+        # An empty one ends where it begins.
+        return "" if tag.endswith("/>") else "<g>"
     tag = re.sub(r'\bid="', f'id="{prefix}-', tag)
     tag = tag.replace("url(#", f"url(#{prefix}-")
     tag = tag.replace('href="#', f'href="#{prefix}-')

@@ -1,0 +1,355 @@
+#!/usr/bin/python3
+"""results/trials/page.py, and the pictures in it.
+
+How it looks in a browser is check_report_page.sh's.
+"""
+
+import functools
+import random
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy as np
+
+import trial_samples
+import unit
+from report_page import Page, picture_texts, segments
+from trials import labels, overflow, page, plots, record, style, timeline
+from trials import units
+from trials.failure import FILE, Failure
+from trials.study import Study
+
+NASTY = '<script>alert("&amp;")</script>\' onload="x" $x_1$ ]]> --> \u202e'
+PICTURES = ("distribution", "sweep", "phases", "course")
+
+
+def read(**options):
+    with tempfile.TemporaryDirectory() as folder:
+        trial_samples.make_record(folder + "/r", **options)
+        return record.read(folder + "/r")
+
+
+def study_of(**options):
+    return Study(read(**options))
+
+
+def two_peaks(scenario, name, block, rng):
+    """Cache and platter, apart; and a variant that fails now and then."""
+    if name == "threads=4" and block % 3 == 0:
+        return None
+    base_ns = {"cache": 40e6, "platter": 57e6}.get(scenario, 24e6)
+    return base_ns * rng.uniform(1, 1.05)
+
+
+@functools.lru_cache
+def whole():
+    study = study_of(
+        scenarios=("cache", "platter"), trials=12, times=two_peaks,
+        sweep_text=trial_samples.SWEEP,
+        changed=[{"key": "cpu.governor", "before": "a", "after": "b"}])
+    return study, page.render(study)
+
+
+class Whole(unittest.TestCase):
+    """A sweep in two scenarios, with everything a page can have."""
+
+    def setUp(self):
+        self.study, self.text = whole()
+        self.page = Page(self.text)
+
+    def test_every_picture_in_both_widths(self):
+        self.assertEqual(
+            [f"{name}-{width}" for name in PICTURES
+             for width in (style.WIDE, style.NARROW)],
+            list(self.page.pictures()))
+
+    def test_ids_are_unique_and_references_resolve(self):
+        self.assertEqual(len(self.page.ids), len(set(self.page.ids)))
+        self.assertEqual([], self.page.missing_references())
+
+    def test_nothing_comes_from_elsewhere(self):
+        self.assertEqual([], self.page.outside())
+
+    def test_same_record_same_bytes(self):
+        self.assertEqual(self.text, page.render(Study(self.study.run)))
+
+    def test_pictures_say_what_they_are(self):
+        for root in self.page.pictures().values():
+            self.assertEqual("img", root.get("role"))
+            self.assertTrue(all(
+                root.find(f"{{http://www.w3.org/2000/svg}}{name}").text
+                for name in ("title", "desc")))
+        self.assertEqual(4, self.page.elements.count("figcaption"))
+
+    def test_figures_are_those_of_the_samples(self):
+        for group in self.study.groups.values():
+            for value in (np.median(group.samples_ns), group.samples_ns.min(),
+                          group.samples_ns.max(), group.samples_ns.mean()):
+                self.assertIn(units.milliseconds(value), self.page.text)
+
+    def test_it_tells_of_all_that_a_reader_must_know(self):
+        for words in (
+                "raid-chunk=1M", "a new array destroys",
+                "4 of 12 trials failed", "Input/output error",
+                "environment changed during the run: cpu.governor",
+                "same, as it should be", "input-resident", "all 56",
+                "blinktrial", "seed 1", "0123abc", "10.1109/CLUSTER.2011.75"):
+            self.assertIn(words, self.page.text)
+
+    def test_the_published_figures_are_another_machines(self):
+        texts = picture_texts(self.page.pictures()["distribution-880"])
+        found = [text for text in texts if text.startswith("2011")]
+        self.assertEqual(2, len(found))
+        self.assertIn("another machine's, of 16 nodes", self.page.text)
+
+
+class Pictures(unittest.TestCase):
+    def roots(self, **options):
+        study = study_of(**options)
+        return study, Page(page.render(study)).pictures()
+
+    def test_every_sample_is_drawn(self):
+        study, roots = self.roots(trials=37)
+        for width in (style.WIDE, style.NARROW):
+            # Overview and detail; and as dots.
+            strokes = segments(roots[f"distribution-{width}"])
+            self.assertEqual(2, strokes.count(37))
+            self.assertIn(37, segments(roots[f"course-{width}"]))
+
+    def test_far_samples_are_drawn_in_a_strip(self):
+        _, roots = self.roots(trials=60, times=lambda s, n, block, rng:
+                              2e9 if block in (7, 20, 33)
+                              else 20e6 + 1e4 * block)
+        strokes = segments(roots["distribution-880"])
+        self.assertEqual((2, 2), (strokes.count(57), strokes.count(3)))
+        texts = "|".join(picture_texts(roots["distribution-880"]))
+        self.assertIn("3 beyond|to 2.000 s", texts)
+        texts = picture_texts(roots["course-880"])
+        self.assertIn("| 3 beyond the axis, up to 2.000 s", texts)
+
+    def test_only_the_benchmarks_size_is_beside_published_figures(self):
+        for options in ({"records": 1000}, {"record_bytes": 10}):
+            run = read(trials=2)
+            run.design.update(options)
+            text = page.render(Study(run))
+            self.assertNotIn("2011", text)
+
+    def test_failed_trials_are_marked(self):
+        study, roots = self.roots(trials=9, times=lambda s, n, block, rng:
+                                  None if block % 4 == 0 else 2e7)
+        self.assertEqual(3, len(study.failures))
+        self.assertIn("× 3 failed", picture_texts(roots["course-880"]))
+
+    def test_resumed_sessions_are_marked(self):
+        run = read(trials=8)
+        first = run.environment["sessions"][0]
+        run.environment["sessions"].append(
+            {**first, "begin_unix_ns": run.trials[5]["begin_unix_ns"]})
+        roots = Page(page.render(Study(run))).pictures()
+        self.assertIn("resumed", picture_texts(roots["course-880"]))
+
+    def test_png(self):
+        study = study_of(trials=3)
+        with tempfile.TemporaryDirectory() as folder:
+            paths = plots.write_pngs(study, Path(folder))
+            self.assertEqual(["distribution", "phases", "course"],
+                             [path.stem for path in paths])
+            for path in paths:
+                self.assertEqual(b"\x89PNG", path.read_bytes()[:4])
+
+
+class Hard(unittest.TestCase):
+    """Records that are small, broken or hostile."""
+
+    def test_one_and_two_trials(self):
+        for trials in (1, 2):
+            found = Page(page.render(study_of(
+                trials=trials, sweep_text=trial_samples.SWEEP)))
+            self.assertEqual(8, len(found.pictures()))
+
+    def test_all_times_equal(self):
+        found = Page(page.render(study_of(trials=8, times=lambda *_: 2e7)))
+        self.assertEqual(6, len(found.pictures()))
+
+    def test_nothing_succeeded(self):
+        found = Page(page.render(study_of(trials=3, times=lambda *_: None)))
+        self.assertEqual({}, found.pictures())
+        self.assertIn("no time of the reference", found.text)
+        self.assertIn("none of 3 trials succeeded", found.text)
+
+    def test_only_the_reference_failed(self):
+        found = Page(page.render(study_of(
+            trials=3, sweep_text=trial_samples.SWEEP,
+            times=lambda s, name, b, r: None if name == "reference"
+            else 2e7)))
+        self.assertEqual(["sweep-880", "sweep-358", "course-880",
+                          "course-358"], list(found.pictures()))
+
+    def test_nothing_was_run(self):
+        found = Page(page.render(study_of(trials=3, most=0)))
+        self.assertIn("not run", found.text)
+
+    def test_no_environment(self):
+        run = read(trials=2)
+        for environment in (None, {}, {"sessions": []}):
+            run.environment = environment
+            self.assertIn("pagecache", page.render(Study(run)))
+
+    def test_what_was_not_verified_says_so_everywhere(self):
+        study = study_of(trials=2, alter=lambda trial: trial.update(
+            scenario_met=None))
+        found = Page(page.render(study))
+        self.assertIn("blinksort trials: pagecache (unverified)", found.text)
+        for root in found.pictures().values():
+            self.assertTrue(any("pagecache (unverified)" in text
+                                for text in picture_texts(root)))
+
+    def test_text_of_a_record_is_never_markup(self):
+        run = read(trials=6, sweep_text=trial_samples.SWEEP,
+                   times=two_peaks, scenarios=("cache",))
+        run.design.update(command=[NASTY], sweep_text=NASTY,
+                          program_version=NASTY, run_id=NASTY,
+                          scenarios=[NASTY])
+        for configuration in run.design["configurations"]:
+            configuration["name"] += NASTY
+            if configuration["skipped"]:
+                configuration["skipped"] = NASTY
+        for trial in run.trials:
+            trial["scenario"] = NASTY
+            trial["configuration"] += NASTY
+            trial["message"] = NASTY + "\ud800\x00\x1b[2J\nmore"
+            trial["conditions"][0].update(name=NASTY, found=NASTY)
+            for rank in trial["ranks"]:
+                rank["phases_ns"][NASTY] = 5_000_000
+        run.environment["sessions"][0].update(
+            before={NASTY: {NASTY: NASTY}, "cpu": {"model_name": NASTY}},
+            changed=[{"key": NASTY, "before": NASTY, "after": [NASTY]}])
+        run.notes.append(NASTY)
+        text = page.render(Study(run))
+        text.encode("utf-8")
+        found = Page(text)
+        self.assertEqual([], found.outside())
+        self.assertEqual(8, len(found.pictures()))
+        self.assertEqual([], found.missing_references())
+        self.assertIn(style.printable(NASTY).split("\ufffd")[0].strip(),
+                      found.text)
+        self.assertNotIn("\x1b", text)
+
+    def test_a_sweep_on_sixteen_nodes_is_small_enough(self):
+        sweep = "sort.splitters  0 | " + " ".join(
+            str(number) for number in range(1, 15)) + "\n"
+        with_less = len(page.render(study_of(
+            trials=2, ranks=16, sweep_text=sweep)))
+        with_more = len(page.render(study_of(
+            trials=12, ranks=16, sweep_text=sweep)))
+        # By the samples that 200 trials in two scenarios would add.
+        each = (with_more - with_less) / 10
+        self.assertLess(2 * (with_less + 198 * each), 2e6)
+
+
+class Writing(unittest.TestCase):
+    def test_a_page_is_replaced_whole(self):
+        study = study_of(trials=1)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "page.html")
+            path.write_text("old")
+            page.write(study.run, study, str(path))
+            self.assertTrue(path.read_text("utf-8").endswith("</html>\n"))
+            self.assertEqual([path], list(Path(folder).iterdir()))
+
+    def test_what_cant_be_written(self):
+        study = study_of(trials=1)
+        with tempfile.TemporaryDirectory() as folder:
+            with self.assertRaises(Failure) as caught:
+                page.write(study.run, study, f"{folder}/none/page.html")
+            self.assertEqual(FILE, caught.exception.status)
+            self.assertEqual(f"{folder}/none/page.html: No such file or "
+                             "directory", str(caught.exception))
+            Path(folder, "folder").mkdir()
+            with self.assertRaises(Failure):
+                page.write(study.run, study, f"{folder}/folder")
+            self.assertEqual(1, len(list(Path(folder).iterdir())))
+
+
+class Timelines(unittest.TestCase):
+    def test_pieces_cover_the_process_without_gaps(self):
+        for ranks in (1, 32):
+            trial = read(trials=1, ranks=ranks).trials[0]
+            for rank in trial["ranks"]:
+                pieces = timeline.pieces(rank)
+                at = rank["begin_ns"]
+                for piece in pieces:
+                    self.assertEqual(at, piece.begin_ns)
+                    self.assertGreater(piece.length_ns, 0)
+                    at += piece.length_ns
+                self.assertEqual(rank["begin_ns"] + rank["process_ns"], at)
+                self.assertEqual(list(rank["phases_ns"]),
+                                 [p.name for p in pieces][:-2])
+
+    def test_colours_are_told_apart(self):
+        names = [*timeline.COLOURS, timeline.REST, timeline.OUTSIDE]
+        names.remove("prepare")  # one machine's; open is a cluster's
+        found = timeline.colours(names)
+        self.assertEqual(names, list(found))
+        self.assertEqual(len(names), len(set(found.values())))
+
+
+class Fences(unittest.TestCase):
+    def test_no_sample_is_lost(self):
+        rng = random.Random(1)
+        for _ in range(200):
+            samples = [rng.lognormvariate(17, 0.05)
+                       * (rng.choice((1, 1, 1, 1, 8)) if rng.random() < 0.1
+                          else 1) for _ in range(rng.randrange(1, 80))]
+            inside, beyond = overflow.split(samples)
+            self.assertEqual(sorted(samples),
+                             sorted([*inside, *beyond]))
+            self.assertGreater(len(inside), 0.9 * len(samples))
+            low, high = overflow.limits(inside)
+            self.assertTrue(low <= min(inside) and max(inside) <= high)
+
+    def test_a_second_peak_is_no_outlier(self):
+        samples = [20e6] * 80 + [90e6] * 20
+        self.assertEqual(0, len(overflow.split(samples)[1]))
+        self.assertEqual([90e6], overflow.split([20e6] * 80 + [90e6])[1])
+
+
+class Labels(unittest.TestCase):
+    WIDTH_PX = 800
+
+    def place(self, values, words):
+        made = [labels.Label(value, text)
+                for value, text in zip(values, words)]
+        with style.applied():
+            labels.place(style.canvas(self.WIDTH_PX, 10), made, (0, 100),
+                         self.WIDTH_PX)
+        return made
+
+    def test_no_text_covers_another_or_leaves_the_panel(self):
+        rng = random.Random(2)
+        for _ in range(60):
+            count = rng.randrange(1, 6)
+            made = self.place(
+                [rng.uniform(0, 100) for _ in range(count)],
+                ["x" * rng.randrange(3, 40) for _ in range(count)])
+            for label in made:
+                self.assertGreaterEqual(label.left_px, 0)
+                self.assertLessEqual(label.right_px, self.WIDTH_PX)
+            for a in made:
+                for b in made:
+                    if a is not b and a.row == b.row:
+                        self.assertTrue(a.right_px < b.left_px
+                                        or b.right_px < a.left_px)
+
+    def test_lines_keep_clear_of_texts_where_they_can(self):
+        made = self.place([10, 12, 14, 90], ["median 23.7 ms", "p95", "p99",
+                                             "far away"])
+        for a in made:
+            for b in made:
+                if a.row > b.row:
+                    self.assertFalse(b.left_px < a.at_px < b.right_px)
+
+
+if __name__ == "__main__":
+    unit.main()
