@@ -15,8 +15,8 @@ import numpy as np
 import trial_samples
 import unit
 from report_page import Page, picture_texts, segments
-from trials import labels, overflow, page, plots, record, style, timeline
-from trials import units
+from trials import (labels, overflow, overview, page, plots, record,
+                    style, timeline, units)
 from trials.failure import FILE, Failure
 from trials.study import Study
 
@@ -129,11 +129,12 @@ class Pictures(unittest.TestCase):
         self.assertIn("| 3 beyond the axis, up to 2.000 s", texts)
 
     def test_only_the_benchmarks_size_is_beside_published_figures(self):
-        for options in ({"records": 1000}, {"record_bytes": 10}):
-            run = read(trials=2)
+        run = read(trials=2)
+        for options, count in (({}, 2), ({"record_bytes": 10}, 0),
+                               ({"record_bytes": 100, "records": 1000}, 0)):
             run.design.update(options)
-            text = page.render(Study(run))
-            self.assertNotIn("2011", text)
+            self.assertEqual(count, len(overview.published(Study(run))))
+        self.assertNotIn("2011", page.render(Study(run)))
 
     def test_failed_trials_are_marked(self):
         study, roots = self.roots(trials=9, times=lambda s, n, block, rng:
@@ -191,7 +192,7 @@ class Hard(unittest.TestCase):
         self.assertIn("not run", found.text)
 
     def test_no_environment(self):
-        run = read(trials=2)
+        run = read(trials=2, most=0)
         for environment in (None, {}, {"sessions": []}):
             run.environment = environment
             self.assertIn("pagecache", page.render(Study(run)))
@@ -250,7 +251,7 @@ class Hard(unittest.TestCase):
 
 class Writing(unittest.TestCase):
     def test_a_page_is_replaced_whole(self):
-        study = study_of(trials=1)
+        study = study_of(trials=1, most=0)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "page.html")
             path.write_text("old")
@@ -259,7 +260,7 @@ class Writing(unittest.TestCase):
             self.assertEqual([path], list(Path(folder).iterdir()))
 
     def test_what_cant_be_written(self):
-        study = study_of(trials=1)
+        study = study_of(trials=1, most=0)
         with tempfile.TemporaryDirectory() as folder:
             with self.assertRaises(Failure) as caught:
                 page.write(study.run, study, f"{folder}/none/page.html")

@@ -62,10 +62,8 @@ def _key(figure, layout):
     words = (("minimum", 1.0), ("mean", 0.35))
     left = layout.names_px
     for word, alpha in words:
-        axes = style.panel(figure, left, 4, 14, 8)
-        style.only_ticks(axes)
-        axes.set_facecolor(style.BLUE)
-        axes.patch.set_alpha(alpha)
+        style.box(figure, left, 4, 14, 8, facecolor=style.BLUE, alpha=alpha,
+                  linewidth=0)
         write = style.write(figure, left + 18, 8, word, va="center",
                             fontsize=style.SMALL_PX)
         left += 30 + write.get_window_extent().width

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 # A page's column, and a phone's.
 WIDE, NARROW = 880, 358
@@ -79,6 +80,14 @@ def panel(figure, left, top, width, height):
     across, down = figure.get_size_inches() * 72
     return figure.add_axes((left / across, 1 - (top + height) / down,
                             width / across, height / down))
+
+
+def box(figure, left, top, width, height, **settings):
+    """A rectangle at a place in pixels from the upper left corner."""
+    across, down = figure.get_size_inches() * 72
+    figure.add_artist(Rectangle(
+        (left / across, 1 - (top + height) / down), width / across,
+        height / down, transform=figure.transFigure, **settings))
 
 
 def write(figure, left, top, text, **settings):

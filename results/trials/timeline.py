@@ -106,12 +106,9 @@ class Timeline:
         self._draw_ranks(axes)
 
     def _draw_key(self, figure, left, top, name, text):
-        box = style.panel(figure, left, top + 1, 10, 9)
-        style.only_ticks(box)
-        box.set_facecolor(self.colours[name])
-        if name == OUTSIDE:
-            for spine in box.spines.values():
-                spine.set_visible(True)
+        style.box(figure, left, top + 1, 10, 9, facecolor=self.colours[name],
+                  edgecolor=style.MUTED,
+                  linewidth=0.5 if name == OUTSIDE else 0)
         style.write(figure, left + 14, top, text, fontsize=style.SMALL_PX)
 
     def _draw_ranks(self, axes):
