@@ -8,7 +8,7 @@ the dark, since their colours were chosen for it.
 from trials import style, svg
 
 # Below this the wide pictures' text would be too small.
-_NARROW_BELOW_PX = 800
+_NARROW_BELOW_PX = 840
 
 TEXT = f"""
 :root {{ color-scheme: light dark; --ink: {style.INK}; --paper: #fff;
