@@ -121,9 +121,8 @@ def make(folder, given):
         pages["given"] = Path(given).read_text("utf-8")
     else:
         for name, run in make_runs(folder).items():
-            study = Study(run)
-            page.write(run, study, str(folder / f"{name}.html"))
-            pages[name] = (folder / f"{name}.html").read_text("utf-8")
+            pages[name] = page.render(Study(run))
+            (folder / f"{name}.html").write_text(pages[name], "utf-8")
     frames = []
     for name, text in pages.items():
         for width in (DESKTOP_PX, PHONE_PX):

@@ -17,7 +17,6 @@ import unit
 from report_page import Page, picture_texts, segments
 from trials import (labels, overflow, overview, page, plots, record,
                     style, timeline, units)
-from trials.failure import FILE, Failure
 from trials.study import Study
 
 NASTY = '<script>alert("&amp;")</script>\' onload="x" $x_1$ ]]> --> \u202e'
@@ -187,6 +186,12 @@ class Hard(unittest.TestCase):
         self.assertEqual(["sweep-880", "sweep-358", "course-880",
                           "course-358"], list(found.pictures()))
 
+    def test_wrong_output_is_said_first(self):
+        found = Page(page.render(study_of(trials=5, alter=lambda trial: (
+            trial["block"] in (1, 3) and trial.update(outcome="wrong")))))
+        self.assertIn("The output of 2 trials was wrong", found.text)
+        self.assertIn("median of 3 trials", found.text)
+
     def test_nothing_was_run(self):
         found = Page(page.render(study_of(trials=3, most=0)))
         self.assertIn("not run", found.text)
@@ -247,30 +252,6 @@ class Hard(unittest.TestCase):
         # By the samples that 200 trials in two scenarios would add.
         each = (with_more - with_less) / 10
         self.assertLess(2 * (with_less + 198 * each), 2e6)
-
-
-class Writing(unittest.TestCase):
-    def test_a_page_is_replaced_whole(self):
-        study = study_of(trials=1, most=0)
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "page.html")
-            path.write_text("old")
-            page.write(study.run, study, str(path))
-            self.assertTrue(path.read_text("utf-8").endswith("</html>\n"))
-            self.assertEqual([path], list(Path(folder).iterdir()))
-
-    def test_what_cant_be_written(self):
-        study = study_of(trials=1, most=0)
-        with tempfile.TemporaryDirectory() as folder:
-            with self.assertRaises(Failure) as caught:
-                page.write(study.run, study, f"{folder}/none/page.html")
-            self.assertEqual(FILE, caught.exception.status)
-            self.assertEqual(f"{folder}/none/page.html: No such file or "
-                             "directory", str(caught.exception))
-            Path(folder, "folder").mkdir()
-            with self.assertRaises(Failure):
-                page.write(study.run, study, f"{folder}/folder")
-            self.assertEqual(1, len(list(Path(folder).iterdir())))
 
 
 class Timelines(unittest.TestCase):

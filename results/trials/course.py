@@ -13,8 +13,9 @@ from trials.study import CONTROL, is_sample
 
 _LEFT_PX, _RIGHT_PX, _TITLE_PX, _PANEL_PX, _FOOT_PX = 54, 12, 20, 150, 52
 _STRIP_PX = 22
-# Trials that a running median covers, at most.
+# Trials that a running median covers, at most; fewer than the least have none.
 _WINDOW = 15
+_LEAST_COUNT = 12
 # Boundaries of blocks that can still be told apart.
 _MOST_BLOCKS = 60
 
@@ -132,7 +133,7 @@ class Course:
             marks.dots(axes, order[inside], times[inside],
                        size if chosen else size * 0.8, color=colour,
                        alpha=0.65 if chosen else 0.5)
-            if group.count >= 5:
+            if group.count >= _LEAST_COUNT:
                 axes.plot(order, running_median(times), color=colour,
                           linewidth=1.6 if chosen else 0.6,
                           linestyle="--" if group.role == CONTROL else "-")

@@ -5,30 +5,13 @@ same record gives the same bytes.  The result stands first, in words; whatever
 makes it doubtful stands right below.
 """
 
-import os
 import shlex
 from datetime import datetime, timezone
 
 from trials import facts, markup, page_tables, plots, style, stylesheet
 from trials import units
-from trials.failure import of_file
 
 _DOI = "10.1109/CLUSTER.2011.75"
-
-
-def write(run, study, path):
-    """`run` is the study's own; a page that was there is replaced whole."""
-    del run
-    temporary = f"{path}.{os.getpid()}"
-    try:
-        with open(temporary, "w", encoding="utf-8") as stream:
-            stream.write(render(study))
-        os.replace(temporary, path)
-    except OSError as error:
-        raise of_file(path, error) from None
-    finally:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
 
 
 def render(study) -> str:
@@ -122,9 +105,13 @@ def _verdicts(study, scenario):
 
 
 def _doubts(study):
-    if not study.notes:
-        return ""
-    return f'<div class="doubt">\n{markup.items(study.notes)}</div>\n'
+    """What a reader must know before believing any of it."""
+    wrong = sum(trial["outcome"] == "wrong" for trial in study.failures)
+    words = markup.items(study.notes)
+    if wrong:
+        words = markup.paragraph(f"The output of {wrong} trials was wrong.",
+                                 "bad") + words
+    return f'<div class="doubt">\n{words}</div>\n' if words else ""
 
 
 def _figure_section(picture):

@@ -35,7 +35,8 @@ a {{ color: var(--link); }}
 .result {{ font-size: 17px; }}
 .doubt {{ border-left: 3px solid var(--doubtful); padding-left: 12px; }}
 figure {{ margin: 16px 0 24px; }}
-figure svg {{ display: block; width: 100%; height: auto; background: #fff; }}
+figure > div {{ background: #fff; padding: 6px 0; }}
+figure svg {{ display: block; width: 100%; height: auto; }}
 figure .narrow {{ display: none; }}
 figcaption {{ font-size: 14px; color: var(--muted); margin-top: 8px;
   max-width: 80ch; }}
