@@ -202,6 +202,16 @@ class ShiftTest(unittest.TestCase):
         _, interval = comparison.paired_shift(differences)
         self.assertEqual((interval.low, interval.high), (means[5], means[-6]))
 
+    def test_paired_covers_the_shift(self):
+        generator = np.random.default_rng(16)
+        for n in 20, 80:
+            covered = []
+            for _ in range(400):
+                _, interval = comparison.paired_shift(
+                    generator.normal(5000, 10_000, n))
+                covered.append(interval.low <= 5000 <= interval.high)
+            self.assertAlmostEqual(share(covered), 0.95, delta=0.03)
+
     def test_signed_rank_counts(self):
         for n in 1, 4, 7:
             wanted = np.zeros(n * (n + 1) // 2 + 1, dtype=int)

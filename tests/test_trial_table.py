@@ -78,6 +78,10 @@ class TableTest(unittest.TestCase):
             row = self.line(text, rf"^{name} +[01]\..*$")
             self.assertIn(" ~", row)
             self.assertNotIn("slower", row)
+            group = study.groups["pagecache", name]
+            self.assertIn(f" {table.p_text(group.comparison.p_value)} "
+                          if name == "control" else
+                          f" {table.p_text(group.p_holm)} ", row)
         self.line(text, r"^Not run:$")
         self.line(text, r"raid-chunk=1M: a new array destroys what is on the")
         self.assertNotIn("A/A control differs", text)
