@@ -149,6 +149,12 @@ class Pictures(unittest.TestCase):
         roots = Page(page.render(Study(run))).pictures()
         self.assertIn("resumed", picture_texts(roots["course-880"]))
 
+    def test_dollars_are_no_formula(self):
+        _, roots = self.roots(trials=1, alter=lambda trial: trial["ranks"][0][
+            "phases_ns"].update({"$x_1$": 9_000_000}))
+        self.assertTrue(any("$x_1$" in text for text
+                            in picture_texts(roots["phases-880"])))
+
     def test_png(self):
         study = study_of(trials=3)
         with tempfile.TemporaryDirectory() as folder:
@@ -292,9 +298,17 @@ class Fences(unittest.TestCase):
             self.assertTrue(low <= min(inside) and max(inside) <= high)
 
     def test_a_second_peak_is_no_outlier(self):
-        samples = [20e6] * 80 + [90e6] * 20
-        self.assertEqual(0, len(overflow.split(samples)[1]))
-        self.assertEqual([90e6], overflow.split([20e6] * 80 + [90e6])[1])
+        for others, far, beyond in ((80, 20, 0), (91, 9, 0), (95, 5, 5),
+                                    (80, 1, 1)):
+            samples = [20e6] * others + [90e6] * far
+            self.assertEqual(beyond, len(overflow.split(samples)[1]))
+
+    def test_the_fence_belongs_to_one_side(self):
+        samples = [20e6 + 1e4 * number for number in range(100)]
+        at = overflow.fence(samples + [1e9])
+        for far in (0.999 * at, 0.95 * at, 0.9 * at):
+            inside, beyond = overflow.split(samples + [far, 1e9])
+            self.assertEqual(102, len(inside) + len(beyond))
 
 
 class Labels(unittest.TestCase):
