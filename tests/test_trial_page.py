@@ -328,7 +328,7 @@ class Labels(unittest.TestCase):
             count = rng.randrange(1, 6)
             made = self.place(
                 [rng.uniform(0, 100) for _ in range(count)],
-                ["x" * rng.randrange(3, 40) for _ in range(count)])
+                ["x" * rng.randrange(3, 120) for _ in range(count)])
             for label in made:
                 self.assertGreaterEqual(label.left_px, 0)
                 self.assertLessEqual(label.right_px, self.WIDTH_PX)
