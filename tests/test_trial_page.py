@@ -208,6 +208,20 @@ class Hard(unittest.TestCase):
             run.environment = environment
             self.assertIn("pagecache", page.render(Study(run)))
 
+    def test_a_clusters_machines_are_its_nodes(self):
+        run = read(trials=1, ranks=2, most=0)
+        run.environment["sessions"][0]["before"]["nodes"] = {
+            "node00:7300": {"cpu": {"model_name": "one kind"}},
+            "node01:7300": {"cpu": {"model_name": "another"}}}
+        self.assertIn("on 2 nodes: one kind; another.",
+                      Page(page.render(Study(run))).text)
+
+    def test_a_fixed_order_is_told_of(self):
+        run = read(trials=1, most=0)
+        self.assertIn("in a random order", page.render(Study(run)))
+        run.design["order"] = "sequence"
+        self.assertIn("in a fixed order", page.render(Study(run)))
+
     def test_what_was_not_verified_says_so_everywhere(self):
         study = study_of(trials=2, alter=lambda trial: trial.update(
             scenario_met=None))

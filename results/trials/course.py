@@ -121,7 +121,8 @@ class Course:
 
     def _samples(self, axes):
         others = [g for g in self.groups if g is not self.reference]
-        size = 3 if len(self.study.run.trials) < 1000 else 2
+        count = len(self.study.run.trials)
+        size = 5 if count < 100 else 3 if count < 1000 else 2
         for group in [*others, self.reference]:
             if group is None or not group.count:
                 continue

@@ -40,6 +40,17 @@ def _before(study):
     return sessions[-1]["before"] if sessions else {}
 
 
+def _machines(study):
+    """What sorted, in a line; on a cluster each kind of node once."""
+    before = _before(study)
+    nodes = before.get("nodes") or {}
+    hosts = study.design["hosts"]
+    if not hosts:
+        return facts.summary(before)
+    kinds = dict.fromkeys(facts.summary(nodes.get(host)) for host in hosts)
+    return "; ".join(filter(None, kinds))
+
+
 def _header(study, title):
     design = study.design
     when = datetime.fromtimestamp(design["created_unix_ns"] // 10**9,
@@ -54,7 +65,7 @@ def _results(study):
     design = study.design
     where = f"{len(design['hosts'])} nodes" if design["hosts"] \
         else "one machine"
-    known = facts.summary(_before(study))
+    known = _machines(study)
     setting = (f"Sorting {units.count(design['records'])} records of "
                f"{design['record_bytes']} bytes, file to file, on {where}"
                + (f": {known}" if known else "") + ".")
@@ -148,8 +159,9 @@ def _environment(study):
     rows = [[words, page_tables.shown(value)]
             for words, value in facts.facts(_before(study))]
     columns = [markup.Column("what"), markup.Column("found")]
-    short = markup.table("the machine, before the last session", columns,
-                         rows)
+    which = "that started the nodes, " if study.design["hosts"] else ""
+    short = markup.table(f"the machine {which}before the last session",
+                         columns, rows)
     sessions = (study.run.environment or {}).get("sessions") or []
     whole = "".join(
         markup.details(f"all that is known, session {number + 1}",
@@ -186,9 +198,6 @@ _METHOD = (
     "A time is that of a whole run: on one machine from before the process is "
     "started until it has been reaped; on a cluster from the first datagram "
     "to the last reply. No time is left out; failed trials have none.",
-    "Each block holds every configuration in every scenario once, in a random "
-    "order that the seed fixes. The control is the reference again under "
-    "another name: what differs between them is noise.",
     "The interval of the median is of order statistics and holds for any "
     "distribution; percentiles are interpolated (Hyndman and Fan's 7). "
     "Comparisons are two-sided U tests, with p corrected by Holm's method "
@@ -197,6 +206,14 @@ _METHOD = (
     "A scenario's name stands alone only where every condition of it was "
     "verified in every trial.",
 )
+_ORDERS = {
+    "blocks": "Each block holds every configuration in every scenario once, "
+              "in a random order that the seed fixes.",
+    "sequence": "The configurations were run in a fixed order: what changed "
+                "with time can look like a difference between them.",
+}
+_CONTROL = ("The control is the reference again under another name: what "
+            "differs between them is noise.")
 
 
 def _method(study):
@@ -206,6 +223,10 @@ def _method(study):
         "Orders of Magnitude Later</cite>, IEEE CLUSTER 2011, "
         f'<a href="https://doi.org/{_DOI}">doi {_DOI}</a>; '
         "on 16 nodes, another machine than this.</p>\n")
+    order = _ORDERS.get(study.design["order"], "")
+    if any(map(study.control, study.scenarios)):
+        order += " " + _CONTROL
     return markup.section(
-        "method", "Method", *map(markup.paragraph, _METHOD),
+        "method", "Method",
+        *map(markup.paragraph, (_METHOD[0], order, *_METHOD[1:])),
         source if plots.overview.published(study) else "")
