@@ -107,6 +107,8 @@ class Whole(Folder):
             Programs(BIN), self.path("out"), work,
             scale=characterise.QUICK, **options))
         self.assertEqual(os.listdir(work), [])
+        self.assertEqual(sorted(os.listdir(self.path("out"))),
+                         [characterise.FILE_NAME, "environment.json"])
         return characterise.read(self.path("out"))
 
     def test_whole_has_every_part(self):
@@ -123,13 +125,18 @@ class Whole(Folder):
 
     def test_whole_without_fio(self):
         """What can't be measured is said, and the rest measured."""
+        find = Programs.find
         with mock.patch.object(Programs, "find", lambda self, name: None
-                               if name == "fio"
-                               else os.path.join(BIN, name)):
+                               if name == "fio" else find(self, name)):
             lines = self.run_quick()
         disk = [line for line in lines if line["part"] == "disk"]
         self.assertEqual([line["why"] for line in disk],
                          ["fio is not installed"])
+
+    def test_whole_needs_its_files(self):
+        with self.assertRaisesRegex(Failure, "none"):
+            self.run_quick(files=[self.path("none")])
+        self.assertFalse(os.path.exists(self.path("out")))
 
     def test_whole_reads_only_its_own(self):
         path = self.path(characterise.FILE_NAME)

@@ -14,7 +14,8 @@ DIR/characterisation.jsonl has a line for each measurement, all of one form:
      "samples": [...], "why": null}
 
 What can't be measured has a line, too: no samples, and why.  Disks are only
-read, unless `writes` is set; then a file of ours is written.
+read, unless `writes` is set; then a file of ours is written.  The machine
+before and after is in DIR/environment.json, as beside trials.
 """
 
 import json
@@ -25,7 +26,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Callable
 
-from trials import extents, fio
+from trials import environment, extents, fio, record
 from trials.failure import FILE, RESOURCES, Failure, of_file
 
 SCHEMA = "blinktrial-measure-1"
@@ -53,12 +54,14 @@ class Scale:
     # Of the file that is read where the disk itself may not be.
     file_bytes: int = 256 * MIB
     starts: int = 1000
+    memory_options: tuple = ()
 
 
 # To see that all of it works, not to be believed.
 QUICK = Scale(areas_bytes=(16 * KIB, MIB), blocks_bytes=(64, 4 * KIB),
               blocks_area_bytes=4 * MIB, transfers_bytes=(4 * KIB, MIB),
-              disk_seconds=0.05, positions=3, file_bytes=32 * MIB, starts=10)
+              disk_seconds=0.05, positions=3, file_bytes=32 * MIB, starts=10,
+              memory_options=("--bytes=1M", "--rounds=2"))
 
 
 @dataclass
@@ -122,10 +125,23 @@ def read(folder) -> list[dict]:
 
 
 def run(job: Job) -> None:
+    for path in job.files:
+        if not os.path.isfile(path):
+            raise Failure(path, "is not a file", FILE)
     measures = Measures(job.out)
+    begin_unix_ns = time.time_ns()
     try:
+        os.makedirs(job.work, exist_ok=True)
+        before = environment.describe([job.work], job.programs)
+        record.write_environment(job.out, before, None, [], begin_unix_ns)
         for part in (_memory, _starts, _disk, _extents, _network):
             part(job, measures)
+        after = environment.describe([job.work], job.programs)
+        record.write_environment(job.out, before, after,
+                                 environment.changes(before, after),
+                                 begin_unix_ns)
+    except OSError as error:
+        raise of_file(job.work, error) from None
     finally:
         measures.close()
 
@@ -146,7 +162,7 @@ def _memory(job, measures):
 
 def _memory_probe(job, measures, pattern, area, block, threads):
     options = [f"--pattern={pattern}", f"--area={area}",
-               f"--threads={threads}"]
+               f"--threads={threads}", *job.scale.memory_options]
     if block:
         options.append(f"--block={block}")
     try:

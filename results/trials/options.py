@@ -18,6 +18,8 @@ LASTING = ("scenarios", "trials", "sweep", "hosts", "work", "records", "ascii",
 USAGE_TEXT = """\
 Usage: blinktrial --scenario=S[,S...] --trials=N --out=DIR [OPTION]...
        blinktrial --resume --out=DIR [OPTION]...
+       blinktrial characterise --out=DIR [-w HOSTS] [--key=FILE]
+                  [--work=DIR] [--file=FILE]... [--write] [--quick]
        blinktrial validate DIR
 Time blinksort over and over, in an order of chance, and record each trial.
 
@@ -39,6 +41,9 @@ Time blinksort over and over, in an order of chance, and record each trial.
   --keep               leave the files that were sorted
   --quiet              say nothing but what fails
   --help, --version
+
+characterise measures what memory, disk, network and the start of a program
+take here; where each FILE lies on its disk; with --write, writing, too.
 
 Statuses: 0 done, 1 a trial failed or a condition is not met, 2 usage,
 3 input or output file, 4 another node or the network, 5 resources.
@@ -122,6 +127,24 @@ def parse(arguments: list[str]) -> argparse.Namespace:
                         ("--trials", options.trials)):
         if value is None:
             raise Failure(name, "is missing", USAGE)
+    return options
+
+
+def parse_characterise(arguments: list[str]) -> argparse.Namespace:
+    found = Parser()
+    add = found.add_argument
+    add("--out", type=os.path.abspath)
+    add("--work", type=os.path.abspath)
+    add("-w", dest="hosts")
+    add("--key", type=os.path.abspath)
+    add("--file", dest="files", action="append", default=[],
+        type=os.path.abspath)
+    for flag in ("--write", "--quick", "--quiet"):
+        add(flag, action="store_true")
+    options = found.parse_args(arguments)
+    if not options.out:
+        raise Failure("--out", "is missing", USAGE)
+    options.work = options.work or options.out
     return options
 
 

@@ -301,6 +301,15 @@ class Record:
         _write_document(self.path, ENVIRONMENT, self._environment)
 
 
+def write_environment(folder: str, before: dict, after: dict | None,
+                      changed: list[dict], begin_unix_ns: int) -> None:
+    """Of a folder that has one session and no design."""
+    _write_document(folder, ENVIRONMENT, {
+        "schema": ENVIRONMENT_SCHEMA, "sessions": [{
+            "begin_unix_ns": begin_unix_ns, "before": before, "after": after,
+            "changed": changed}]})
+
+
 def _make_folder(path):
     try:
         os.makedirs(path, exist_ok=True)
