@@ -186,7 +186,8 @@ class TestTree(unittest.TestCase):
                  "root=... ro"),
                 ("isolcpus=1-3 -- --name joe", "isolcpus=1-3"),
                 ("BOOTIF=01-52-54-00-12-34-56", "BOOTIF=..."),
-                ("nfs=[fe80::1]:/x", "nfs=...")):
+                ("nfs=[fe80::1]:/x", "nfs=..."),
+                ("quiet init=/home/joe/init", "quiet init=...")):
             self.assertEqual(environment.without_places(line), shown)
 
     def test_mount_options(self):

@@ -23,6 +23,7 @@ PRIVATE_OPTIONS = ("addr", "clientaddr", "mountaddr", "user", "username",
 ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+|[0-9a-fA-F:]*::[0-9a-fA-F:]*"
                      r"|[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}"
                      r"|[0-9a-fA-F-]{16,}")
+PLACE = re.compile(ADDRESS.pattern + "|/")
 TOOL_SECONDS = 5
 OURS = ("blinksort", "blinkgen", "blinkval", "blinksh")
 
@@ -86,13 +87,13 @@ def first_line(text: Optional[str]) -> Optional[str]:
 
 
 def without_places(command_line: Optional[str]) -> Optional[str]:
-    """The kernel's command line without addresses, identifiers, and what init
-    is given."""
+    """The kernel's command line without addresses, identifiers, paths, and
+    what init is given."""
     if command_line is None:
         return None
     words = command_line.split(" -- ")[0].split()
     return " ".join(word.split("=")[0] + "=..."
-                    if "=" in word and ADDRESS.search(word) else word
+                    if "=" in word and PLACE.search(word) else word
                     for word in words)
 
 
