@@ -1,0 +1,182 @@
+# file.sh - the files of /sys and /proc, or of a tree that stands in for them
+# shellcheck shell=bash
+# shellcheck disable=SC2034 # results are in variables
+#
+# Every path begins with a slash; ROOT, empty or a folder, is put before it.
+# Results are in variables, so that nothing here forks unless a write fails.
+#
+#   file_exists PATH
+#   file_read PATH          VALUE: the first line without blanks around it;
+#                           or 1, and WHY
+#   file_selected PATH      VALUE: the word in [brackets], or the line
+#   file_writable PATH      may this user write it?
+#   file_write PATH VALUE   0; or 1, and WHY in the kernel's words
+#   file_hold PATH TEXT VALUE
+#                           HOLD_FD: PATH open with TEXT written to it, which
+#                           the kernel takes back when it is closed; or 1, WHY
+#   file_list GLOB          FILES=(...)
+#
+# On a tree a write does as the kernel would: of a list of words with one in
+# brackets it moves the brackets, EINVAL for a word that is not in it; words
+# between tabs stay between tabs; what the file ends in (newline or not) stays.
+# And whoever is killed leaves the old text or the new: there is no moment at
+# which the file is empty.
+
+ROOT=${ROOT:-}
+
+file_exists()
+{
+	[[ -e $ROOT$1 ]]
+}
+
+file_read()
+{
+	VALUE='' WHY=''
+	if [[ ! -e $ROOT$1 ]]; then
+		WHY="no $1"
+	elif [[ ! -r $ROOT$1 ]]; then
+		WHY="$1: Permission denied"
+	# The last line may lack its newline: read says 1, but has it.
+	elif { read -r VALUE || [[ $VALUE ]]; } <"$ROOT$1"; then
+		return 0
+	elif [[ ! -s $ROOT$1 && $ROOT ]]; then
+		return 0
+	else
+		WHY="$1: nothing to be read"
+	fi 2>/dev/null
+	return 1
+}
+
+file_selected()
+{
+	file_read "$1" || return 1
+	if [[ $VALUE =~ \[([^][]*)\] ]]; then
+		VALUE=${BASH_REMATCH[1]}
+	fi
+}
+
+# Root may write everything by the look of it, but a file without the mode bits
+# fails when opened: the kernel's own, and a tree's by our rule.  FILE_EXACT
+# asks for the mode in /sys too, at the price of a fork; apply does without,
+# since it finds out by writing.
+declare -A file_readonly=()
+file_readonly_known=
+
+file_writable()
+{
+	local mode file
+
+	[[ -w $ROOT$1 ]] || return 1
+	((EUID == 0)) || return 0
+	if [[ $ROOT ]]; then
+		if [[ ! $file_readonly_known ]]; then
+			file_readonly_known=1
+			while IFS= read -r -d '' file; do
+				file_readonly[$file]=1
+			done < <(find "$ROOT/" -type f ! -perm /222 -print0)
+		fi
+		# find says "ROOT//..." of a folder named with a slash.
+		[[ ! ${file_readonly["$ROOT$1"]:-} ]]
+	elif [[ ${FILE_EXACT:-} ]]; then
+		mode=$(stat -c %a "$1" 2>/dev/null) && ((8#$mode & 8#222))
+	fi
+}
+
+file_write()
+{
+	local path=$1 value=$2
+
+	WHY=''
+	if [[ ! -e $ROOT$path ]]; then
+		WHY="no $path"
+		return 1
+	fi
+	if [[ $ROOT ]]; then
+		file_write_tree "$path" "$value"
+		return
+	fi
+	if printf '%s\n' "$value" >"$path"; then
+		return 0
+	fi 2>/dev/null
+	# Once more, for the reason, which bash tells on stderr only.
+	if WHY=$( { printf '%s\n' "$value" >"$path"; } 2>&1); then
+		return 0
+	fi
+	WHY="$path: ${WHY##*: }"
+	return 1
+}
+
+# file_write_tree PATH VALUE: PATH is in the tree.
+file_write_tree()
+{
+	local path=$1 value=$2 old='' body end
+
+	if ! file_writable "$path"; then
+		WHY="$path: Permission denied"
+		return 1
+	fi
+	IFS= read -r -d '' old <"$ROOT$path" || true
+	body=${old%"${old##*[![:space:]]}"}
+	end=${old#"$body"}
+	if [[ $body =~ ^[^$'\n']*\[[^][]*\] ]]; then
+		file_move_brackets "$body" "$value" || {
+			WHY="$path: Invalid argument"
+			return 1
+		}
+	elif [[ $body == *$'\t'* ]]; then
+		value=${value// /$'\t'}
+	fi
+	value+=$end
+	# Not truncated by opening it: see above.
+	if ! printf '%s' "$value" 1<>"$ROOT$path"; then
+		WHY="$path: can't be written"
+		return 1
+	fi 2>/dev/null
+	((${#value} >= ${#old})) || truncate -s ${#value} "$ROOT$path"
+}
+
+# file_move_brackets LIST WORD: sets the caller's value.
+file_move_brackets()
+{
+	local list=" ${1//[][]/} "
+
+	[[ $2 && $2 != *[[:space:]]* && $list == *" $2 "* ]] || return 1
+	list=${list/" $2 "/" [$2] "}
+	value=${list:1:-1}
+}
+
+file_hold()
+{
+	local path=$1 text=$2 value=$3
+
+	HOLD_FD='' WHY=''
+	if [[ ! -e $ROOT$path ]]; then
+		WHY="no $path"
+	elif [[ $ROOT ]]; then
+		file_write_tree "$path" "$value" &&
+			exec {HOLD_FD}<"$ROOT$path" && return 0
+	elif [[ ! -w $path ]]; then
+		WHY="$path: Permission denied"
+	elif ! { exec {HOLD_FD}<>"$path"; } 2>/dev/null; then
+		WHY="$path: can't be opened"
+	elif ! printf '%s' "$text" >&"$HOLD_FD"; then
+		exec {HOLD_FD}>&-
+		WHY="$path: does not take $text"
+	else
+		return 0
+	fi 2>/dev/null
+	return 1
+}
+
+file_list()
+{
+	# Names may hold blanks, and nothing may match.
+	local IFS='' file shown
+
+	FILES=()
+	# shellcheck disable=SC2206 # a pattern is meant
+	shown=("$ROOT"$1)
+	for file in "${shown[@]}"; do
+		[[ ! -e $file ]] || FILES+=("${file#"$ROOT"}")
+	done
+}

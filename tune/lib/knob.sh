@@ -1,0 +1,115 @@
+# knob.sh - the knobs, a file each in tune/knobs
+# shellcheck shell=bash
+# shellcheck disable=SC2034 # results are in variables
+#
+# A file NAME.sh defines, with underscores for the dashes of its name:
+#
+#   knob_NAME_targets             TARGETS=(...): the instances there are (CPU
+#                                 policies, disks, interfaces), or (-)
+#   knob_NAME_supported TARGET    0; or 1 with SUPPORT=unsupported|denied, WHY
+#   knob_NAME_get TARGET          VALUE, one line, canonical; or 1 with WHY
+#   knob_NAME_set TARGET VALUE    0; or 1 with WHY
+#   knob_NAME_values TARGET       VALUES: what may be wanted
+#   knob_NAME_act TARGET VALUE    ACT: set, as a command that a reader may type
+#   knob_NAME_explain             EXPLAIN: what it is and what it costs or gains
+#   knob_NAME_lifetime            boot | device | holder: who keeps the value:
+#                                 the running kernel, the device, or a process
+#   knob_NAME_risk                none | cutoff | data: cutoff is undone by
+#                                 itself unless confirmed
+#   knob_NAME_order               00 to 99, when apply comes to it; default 50
+#
+# A knob with lifetime holder has instead of set
+#
+#   knob_NAME_hold TARGET VALUE   HOLD_FD: open as long as the value is to last
+#                                 (file_hold); or 1 with WHY
+#
+# Echoing, journalling and undoing are not its business.  Here:
+#
+#   knob_list                     KNOBS=(...): all there are
+#   knob_load NAME                0; or 1 with WHY
+#   knob_targets NAME ... knob_act NAME TARGET VALUE
+#                                 call the functions above
+#   knob_traits NAME              LIFETIME RISK ORDER
+
+declare -A knob_loaded=()
+
+knob_list()
+{
+	local file
+
+	KNOBS=()
+	for file in "$TUNE"/knobs/*.sh; do
+		file=${file##*/}
+		KNOBS+=("${file%.sh}")
+	done
+}
+
+knob_load()
+{
+	[[ ! ${knob_loaded[$1]:-} ]] || return 0
+	if [[ ! $1 =~ ^[a-z][a-z0-9-]*$ || ! -f $TUNE/knobs/$1.sh ]]; then
+		WHY='no such knob'
+		return 1
+	fi
+	# shellcheck source=/dev/null
+	. "$TUNE/knobs/$1.sh"
+	knob_loaded[$1]=1
+}
+
+knob_targets()
+{
+	TARGETS=()
+	"knob_${1//-/_}_targets"
+}
+
+knob_supported()
+{
+	SUPPORT=supported WHY=''
+	"knob_${1//-/_}_supported" "$2"
+}
+
+knob_get()
+{
+	VALUE='' WHY=''
+	"knob_${1//-/_}_get" "$2"
+}
+
+knob_set()
+{
+	WHY=''
+	"knob_${1//-/_}_set" "$2" "$3"
+}
+
+knob_hold()
+{
+	HOLD_FD='' WHY=''
+	"knob_${1//-/_}_hold" "$2" "$3"
+}
+
+knob_values()
+{
+	VALUES=''
+	"knob_${1//-/_}_values" "$2"
+}
+
+knob_act()
+{
+	ACT=''
+	"knob_${1//-/_}_act" "$2" "$3"
+}
+
+knob_explain()
+{
+	EXPLAIN=''
+	"knob_${1//-/_}_explain"
+}
+
+knob_traits()
+{
+	local name=knob_${1//-/_}
+	local -n lifetime=${name}_lifetime risk=${name}_risk order=${name}_order
+
+	LIFETIME=${lifetime:-boot}
+	RISK=${risk:-none}
+	ORDER=${order:-50}
+}
