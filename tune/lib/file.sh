@@ -1,6 +1,6 @@
 # file.sh - the files of /sys and /proc, or of a tree that stands in for them
 # shellcheck shell=bash
-# shellcheck disable=SC2034 # results are in variables
+# shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
 # Every path begins with a slash; ROOT, empty or a folder, is put before it.
 # Results are in variables, so that nothing here forks unless a write fails.
@@ -11,8 +11,7 @@
 #   file_selected PATH      VALUE: the word in [brackets], or the line
 #   file_writable PATH      may this user write it?
 #   file_write PATH VALUE   0; or 1, and WHY in the kernel's words
-#   file_hold PATH TEXT VALUE
-#                           HOLD_FD: PATH open with TEXT written to it, which
+#   file_hold PATH TEXT     HOLD_FD: PATH open with TEXT written to it, which
 #                           the kernel takes back when it is closed; or 1, WHY
 #   file_list GLOB          FILES=(...)
 #
@@ -20,7 +19,8 @@
 # brackets it moves the brackets, EINVAL for a word that is not in it; words
 # between tabs stay between tabs; what the file ends in (newline or not) stays.
 # And whoever is killed leaves the old text or the new: there is no moment at
-# which the file is empty.
+# which the file is empty.  What is held is not written at all: nobody would take
+# it back.
 
 ROOT=${ROOT:-}
 
@@ -59,7 +59,7 @@ file_selected()
 # fails when opened: the kernel's own, and a tree's by our rule.  FILE_EXACT
 # asks for the mode in /sys too, at the price of a fork; apply does without,
 # since it finds out by writing.
-declare -A file_readonly=()
+declare -gA file_readonly=()
 file_readonly_known=
 
 file_writable()
@@ -147,21 +147,20 @@ file_move_brackets()
 
 file_hold()
 {
-	local path=$1 text=$2 value=$3
+	local path=$1 text=$2
 
 	HOLD_FD='' WHY=''
 	if [[ ! -e $ROOT$path ]]; then
 		WHY="no $path"
-	elif [[ $ROOT ]]; then
-		file_write_tree "$path" "$value" &&
-			exec {HOLD_FD}<"$ROOT$path" && return 0
-	elif [[ ! -w $path ]]; then
+	elif ! file_writable "$path"; then
 		WHY="$path: Permission denied"
+	elif [[ $ROOT ]]; then
+		exec {HOLD_FD}<"$ROOT$path" && return 0
 	elif ! { exec {HOLD_FD}<>"$path"; } 2>/dev/null; then
-		WHY="$path: can't be opened"
+		HOLD_FD='' WHY="$path: can't be opened"
 	elif ! printf '%s' "$text" >&"$HOLD_FD"; then
 		exec {HOLD_FD}>&-
-		WHY="$path: does not take $text"
+		HOLD_FD='' WHY="$path: does not take $text"
 	else
 		return 0
 	fi 2>/dev/null

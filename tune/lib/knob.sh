@@ -1,6 +1,6 @@
 # knob.sh - the knobs, a file each in tune/knobs
 # shellcheck shell=bash
-# shellcheck disable=SC2034 # results are in variables
+# shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
 # A file NAME.sh defines, with underscores for the dashes of its name:
 #
@@ -18,6 +18,11 @@
 #                                 itself unless confirmed
 #   knob_NAME_order               00 to 99, when apply comes to it; default 50
 #
+#   knob_NAME_goal TARGET NOW WANTED
+#                                 only where WANTED may leave something open
+#                                 ("rx max", one field of many): VALUE, what get
+#                                 will say when it is set; or 1 with WHY
+#
 # A knob with lifetime holder has instead of set
 #
 #   knob_NAME_hold TARGET VALUE   HOLD_FD: open as long as the value is to last
@@ -31,7 +36,7 @@
 #                                 call the functions above
 #   knob_traits NAME              LIFETIME RISK ORDER
 
-declare -A knob_loaded=()
+declare -gA knob_loaded=()
 
 knob_list()
 {
@@ -72,6 +77,14 @@ knob_get()
 {
 	VALUE='' WHY=''
 	"knob_${1//-/_}_get" "$2"
+}
+
+# What has no goal is wanted word for word.
+knob_goal()
+{
+	VALUE=$4 WHY=''
+	! declare -F "knob_${1//-/_}_goal" >/dev/null ||
+		"knob_${1//-/_}_goal" "$2" "$3" "$4"
 }
 
 knob_set()

@@ -1,6 +1,6 @@
 # tool.sh - other programs: ethtool, hdparm, systemctl, ...
 # shellcheck shell=bash
-# shellcheck disable=SC2034 # results are in variables
+# shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
 #   tool_have NAME          is there such a program?
 #   tool_run NAME ARG...    runs it; OUT: stdout and stderr together,
@@ -13,7 +13,7 @@
 # Stopping a unit may take systemd's 90 s; nothing else takes seconds.
 readonly TOOL_LIMIT_S=100
 
-declare -A tool_paths=()
+declare -gA tool_paths=()
 
 # tool_find NAME: sets TOOL to its path, or returns 1.
 tool_find()

@@ -1,0 +1,102 @@
+# deadman.sh - undoes what could cut the operator off, unless it is confirmed
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
+#
+# apply starts it before the first change of that kind, in a session of its own,
+# so that neither the end of the operator's nor that of apply ends it.  When the
+# time is over it asks the journal: the same apply, and not confirmed?
+#
+#   deadman_start    0; or 1 and WHY: nothing may stay behind here
+#   deadman_end      it is not needed any more
+
+readonly DEADMAN_TRIES=5
+
+deadman_start()
+{
+	if [[ $J_DEADMAN_PID && ! $J_CONFIRMED ]] &&
+		process_is "$J_DEADMAN_PID" "$J_DEADMAN_START"; then
+		return 0
+	fi
+	process_may_stay || return 1
+	setsid "$TUNE/blinktune" -q --state "$STATE" ${ROOT:+--root "$ROOT"} \
+		deadman "$J_ID" "$CONFIRM_WITHIN_S" \
+		</dev/null >/dev/null 2>&1 {LOCK_FD}>&- &
+	J_DEADMAN_PID=$! J_CONFIRMED=
+	process_start "$J_DEADMAN_PID" || true
+	J_DEADMAN_START=$START
+	journal_note deadman "$J_DEADMAN_PID" "$J_DEADMAN_START"
+	say "blinktune confirm within $CONFIRM_WITHIN_S s, or it is undone:" \
+		"what could cut you off"
+}
+
+deadman_end()
+{
+	[[ $J_DEADMAN_PID && $J_DEADMAN_PID != "$$" && $J_BOOT == "$BOOT" ]] ||
+		return 0
+	process_kill "$J_DEADMAN_PID" "$J_DEADMAN_START"
+}
+
+# deadman_main ID SECONDS: for deadman_start only
+deadman_main()
+{
+	local id=${1:-} seconds=${2:-} never tries
+
+	[[ $# == 2 && $seconds =~ ^[1-9][0-9]{0,5}$ ]] ||
+		die 'deadman: only apply starts it'
+	trap '' HUP
+	cd /
+	# A pipe that nobody writes to; sleep would be one process more to end.
+	exec {never}<> <(:)
+	read -r -t "$seconds" -u "$never" || true
+	LOCK_WAIT_S=86400
+	journal_lock
+	journal_read || return 0
+	[[ $J_ID == "$id" && ! $J_CONFIRMED ]] || return 0
+	# A later apply of the same profile has started another.
+	[[ ! $J_DEADMAN_PID || $J_DEADMAN_PID == "$$" ]] || return 0
+	for ((tries = 0; tries < DEADMAN_TRIES; tries++)); do
+		! revert_some cutoff || return 0
+		read -r -t 1 -u "$never" || true
+	done
+}
+
+confirm_main()
+{
+	local i left='' undone=''
+
+	[[ $# == 0 ]] || die "confirm: $1: no argument is known"
+	[[ ! -d $STATE ]] || journal_lock
+	if ! journal_read; then
+		report_confirmed 'nothing to confirm'
+		return 0
+	fi
+	journal_check_root
+	journal_boot
+	for i in "${!J_KNOB[@]}"; do
+		[[ ${J_RISK[i]} == cutoff && ${J_STATE[i]} ]] || continue
+		case ${J_RESULT[i]} in
+		reverted) undone=1 ;;
+		already) ;;
+		*) left=1 ;;
+		esac
+	done
+	if [[ $left ]]; then
+		journal_mend
+		journal_note confirmed
+		deadman_end
+		report_confirmed confirmed
+	elif [[ $undone ]]; then
+		die 'confirm: too late: it has been undone'
+	else
+		report_confirmed 'nothing to confirm'
+	fi
+}
+
+report_confirmed()
+{
+	if [[ $JSON_WANTED ]]; then
+		report_results 0
+	else
+		echo "$1"
+	fi
+}

@@ -1,0 +1,271 @@
+# journal.sh - the write-ahead journal: how what was changed is put back
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
+#
+# STATE/journal is there exactly as long as something may be changed.  It is
+# text; a line is fields with tabs between them and "." as the last one, so that
+# a torn line shows.  In a field \\ \t \n \r stand for these characters.
+#
+#   blinktune-journal  1          the version of this format
+#   id        EPOCH.PID           of this apply
+#   boot      UUID                /proc/sys/kernel/random/boot_id
+#   version   VERSION             of the program
+#   root      FOLDER              the tree, or nothing: the machine
+#   profile   NAME HASH
+#   entry     SEQ KNOB TARGET LIFETIME RISK NEED WANTED ORIGINAL
+#   ready     CRC                 of all above, by cksum
+#
+# So far it is written and synced under another name and then renamed: either
+# all originals are known, or nothing has been changed.  After that lines are
+# only added, and need no sync: whoever is killed leaves them to the kernel, and
+# after a power cut another boot has begun.
+#
+#   doing     SEQ                 it is about to be set, or set back
+#   done      SEQ RESULT VALUE    and reads so since
+#   holder    PID START           the process that holds what a process must,
+#                                 and its start time: who it is
+#   deadman   PID START           the one that undoes what could cut us off
+#   confirmed                     it need not
+#   complete                      apply has come to its end
+#
+# Last, the file is renamed to journal.last.
+#
+#   journal_lock               alone from here on; makes the state folder
+#   journal_read               0 and J_*: there is one; 1: there is none;
+#                              one that is damaged ends the program
+#   journal_begin              write a new one from the plan's entries (E_*)
+#   journal_note WORD FIELD... add a line
+#   journal_check_root         the one read must be of this ROOT
+#   journal_end                nothing is changed any more
+
+readonly JOURNAL_VERSION=1
+readonly JOURNAL_BYTES_MAX=$((4 << 20))
+LOCK_WAIT_S=2
+
+LOCK_FD=
+
+journal_lock()
+{
+	[[ ! $LOCK_FD ]] || return 0
+	if [[ ! -d $STATE ]]; then
+		(umask 077 && mkdir -p "$STATE") 2>/dev/null ||
+			die "$STATE: the state folder can't be made"
+	fi
+	if ! { exec {LOCK_FD}>>"$STATE/lock"; } 2>/dev/null; then
+		die "$STATE: the state folder can't be written"
+	fi
+	flock -w $LOCK_WAIT_S "$LOCK_FD" ||
+		die "$STATE: another blinktune is at work there"
+}
+
+# journal_escape TEXT: ESCAPED
+journal_escape()
+{
+	ESCAPED=${1//\\/\\\\}
+	ESCAPED=${ESCAPED//$'\t'/\\t}
+	ESCAPED=${ESCAPED//$'\n'/\\n}
+	ESCAPED=${ESCAPED//$'\r'/\\r}
+}
+
+# journal_line FIELD...: LINE
+journal_line()
+{
+	local field
+
+	LINE=''
+	for field in "$@"; do
+		journal_escape "$field"
+		LINE+=$ESCAPED$'\t'
+	done
+	LINE+=.
+}
+
+journal_note()
+{
+	journal_line "$@"
+	printf '%s\n' "$LINE" >>"$STATE/journal"
+}
+
+journal_boot()
+{
+	local VALUE='' WHY=''
+
+	file_read /proc/sys/kernel/random/boot_id || true
+	BOOT=${VALUE:-unknown}
+}
+
+journal_begin()
+{
+	local text i sum
+
+	journal_boot
+	J_ID=$EPOCHREALTIME.$$
+	journal_line blinktune-journal $JOURNAL_VERSION && text=$LINE$'\n'
+	journal_line id "$J_ID" && text+=$LINE$'\n'
+	journal_line boot "$BOOT" && text+=$LINE$'\n'
+	journal_line version "$VERSION" && text+=$LINE$'\n'
+	journal_line root "$ROOT" && text+=$LINE$'\n'
+	journal_line profile "$PROFILE" "$PROFILE_HASH" && text+=$LINE$'\n'
+	for i in "${!J_KNOB[@]}"; do
+		journal_line entry "$i" "${J_KNOB[i]}" "${J_TARGET[i]}" \
+			"${J_LIFETIME[i]}" "${J_RISK[i]}" "${J_NEED[i]}" \
+			"${J_WANTED[i]}" "${J_ORIGINAL[i]}"
+		text+=$LINE$'\n'
+	done
+	sum=$(printf '%s' "$text" | cksum)
+	journal_line ready "${sum// /-}"
+	if ! printf '%s\n' "$text$LINE" >"$STATE/journal.new" ||
+		! sync "$STATE/journal.new" ||
+		! mv -f "$STATE/journal.new" "$STATE/journal" ||
+		! sync "$STATE"; then
+		die "$STATE: the journal can't be written: nothing is changed"
+	fi 2>/dev/null
+	J_BOOT=$BOOT J_PROFILE=$PROFILE J_HASH=$PROFILE_HASH
+}
+
+journal_check_root()
+{
+	[[ $J_ROOT == "$ROOT" ]] || die \
+		"$STATE/journal: it is of ${J_ROOT:-the machine}, not of ${ROOT:-it}"
+}
+
+journal_end()
+{
+	mv -f "$STATE/journal" "$STATE/journal.last" ||
+		die "$STATE: the journal can't be put away"
+}
+
+journal_damaged()
+{
+	die "$STATE/journal: damaged, $1: nothing is done"
+}
+
+# The entries of a plan or a journal, and what became of them
+journal_clear()
+{
+	J_KNOB=() J_TARGET=() J_LIFETIME=() J_RISK=() J_NEED=() J_WANTED=()
+	J_ORIGINAL=() J_STATE=() J_RESULT=() J_VALUE=()
+	J_ID='' J_BOOT='' J_VERSION='' J_ROOT='' J_PROFILE='' J_HASH=''
+	J_HOLDER_PID='' J_HOLDER_START='' J_DEADMAN_PID='' J_DEADMAN_START=''
+	J_CONFIRMED='' J_COMPLETE=''
+}
+
+journal_read()
+{
+	local text='' lines line number=0 ready='' head=''
+
+	journal_clear
+	[[ -e $STATE/journal ]] || {
+		[[ ! -d $STATE || -x $STATE ]] ||
+			die "$STATE: the state folder can't be read"
+		return 1
+	}
+	[[ -f $STATE/journal && -r $STATE/journal ]] ||
+		die "$STATE/journal: can't be read"
+	IFS= read -r -N $((JOURNAL_BYTES_MAX + 1)) text <"$STATE/journal" || true
+	((${#text} <= JOURNAL_BYTES_MAX)) ||
+		journal_damaged "longer than $JOURNAL_BYTES_MAX bytes"
+	journal_cut "$text"
+	mapfile -t lines <<<"${text%$'\n'}"
+	for line in "${lines[@]}"; do
+		number=$((number + 1))
+		if [[ ! $ready ]]; then
+			[[ $line != ready$'\t'* ]] || ready=$number
+			[[ $ready ]] || head+=$line$'\n'
+		fi
+		journal_parse "$number" "$ready" "$line"
+	done
+	[[ $ready ]] || journal_damaged 'its beginning is not whole'
+	journal_check_sum "$head" "${lines[ready - 1]}"
+}
+
+# journal_cut TEXT: what follows the last newline was being written when its
+# writer was killed; what it announced was not begun.  Sets the caller's text.
+journal_cut()
+{
+	[[ $1 != *$'\n' ]] || return 0
+	text=${1%"${1##*$'\n'}"}
+	[[ $text ]] || journal_damaged 'not one whole line'
+	J_TORN_BYTES=${#text}
+}
+
+journal_check_sum()
+{
+	local sum
+
+	sum=$(printf '%s' "$1" | cksum)
+	[[ $2 == "ready"$'\t'"${sum// /-}"$'\t.' ]] ||
+		journal_damaged 'the sum of its beginning is wrong'
+}
+
+# journal_parse NUMBER READY LINE
+journal_parse()
+{
+	local number=$1 rest=$3 fields=() field count
+
+	[[ $rest == *$'\t.' ]] || journal_damaged "line $number is torn"
+	rest=${rest%.}
+	# Not read -a: it would take empty fields as none.
+	while [[ $rest ]]; do
+		printf -v field '%b' "${rest%%$'\t'*}"
+		fields+=("$field")
+		rest=${rest#*$'\t'}
+	done
+	count=${#fields[@]}
+	case $number:${2:+ready}:$count:${fields[0]} in
+	1::2:blinktune-journal)
+		[[ ${fields[1]} == "$JOURNAL_VERSION" ]] || die \
+			"$STATE/journal: version ${fields[1]:0:20}, not $JOURNAL_VERSION"
+		;;
+	1:*) journal_damaged 'its first line is not of a journal' ;;
+	*::2:id) J_ID=${fields[1]} ;;
+	*::2:boot) J_BOOT=${fields[1]} ;;
+	*::2:version) J_VERSION=${fields[1]} ;;
+	*::2:root) J_ROOT=${fields[1]} ;;
+	*::3:profile) J_PROFILE=${fields[1]} J_HASH=${fields[2]} ;;
+	*::9:entry) journal_parse_entry "$number" "${fields[@]:1}" ;;
+	*:ready:2:ready) ;;
+	*:ready:2:doing | *:ready:4:done)
+		journal_parse_progress "$number" "${fields[@]}"
+		;;
+	*:ready:3:holder)
+		J_HOLDER_PID=${fields[1]} J_HOLDER_START=${fields[2]}
+		;;
+	*:ready:3:deadman)
+		J_DEADMAN_PID=${fields[1]} J_DEADMAN_START=${fields[2]}
+		J_CONFIRMED=
+		;;
+	*:ready:1:confirmed) J_CONFIRMED=1 ;;
+	*:ready:1:complete) J_COMPLETE=1 ;;
+	*) journal_damaged "line $number is none of ours" ;;
+	esac
+}
+
+# journal_parse_entry NUMBER SEQ KNOB TARGET LIFETIME RISK NEED WANTED ORIGINAL
+journal_parse_entry()
+{
+	[[ $2 == "${#J_KNOB[@]}" ]] || journal_damaged "line $1 is out of order"
+	J_KNOB+=("$3") J_TARGET+=("$4") J_LIFETIME+=("$5") J_RISK+=("$6")
+	J_NEED+=("$7") J_WANTED+=("$8") J_ORIGINAL+=("$9")
+	J_STATE+=('') J_RESULT+=('') J_VALUE+=('')
+}
+
+# journal_parse_progress NUMBER doing|done SEQ [RESULT VALUE]
+journal_parse_progress()
+{
+	local seq=$3
+
+	[[ $seq =~ ^[0-9]{1,6}$ && ${J_KNOB[seq]+there} ]] ||
+		journal_damaged "line $1 is about no entry"
+	J_STATE[seq]=$2
+	[[ $2 == "done" ]] || return 0
+	J_RESULT[seq]=$4 J_VALUE[seq]=$5
+}
+
+# Before lines are added to a journal that was read.
+journal_mend()
+{
+	[[ ${J_TORN_BYTES:-} ]] || return 0
+	truncate -s "$J_TORN_BYTES" "$STATE/journal"
+	J_TORN_BYTES=
+}

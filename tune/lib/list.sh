@@ -1,0 +1,128 @@
+# list.sh - what knobs and profiles there are, and what a knob is about
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
+
+list_main()
+{
+	local name
+
+	[[ $# == 0 ]] || die "list: $1: no argument is known"
+	knob_list
+	profile_list
+	if [[ $JSON_WANTED ]]; then
+		list_json
+		return
+	fi
+	echo 'Knobs:'
+	for name in "${KNOBS[@]}"; do
+		knob_load "$name"
+		list_first_line "$name"
+		printf '  %-24s %s\n' "$name" "$FIRST"
+	done
+	echo 'Profiles:'
+	for name in "${PROFILES[@]}"; do
+		profile_load "$name"
+		printf '  %-24s %s\n' "$name" "$PROFILE_SUMMARY"
+	done
+	PROFILE=
+}
+
+# list_first_line KNOB: FIRST, what its file's first line says it is
+list_first_line()
+{
+	IFS= read -r FIRST <"$TUNE/knobs/$1.sh"
+	FIRST=${FIRST#"# $1.sh - "}
+}
+
+list_json()
+{
+	local name text comma=''
+
+	report_json_head 0
+	printf '{%s, "knobs": [' "$HEAD"
+	for name in "${KNOBS[@]}"; do
+		knob_load "$name"
+		knob_traits "$name"
+		list_first_line "$name"
+		text=''
+		report_field name "$name"
+		report_field summary "$FIRST"
+		report_field lifetime "$LIFETIME"
+		report_field risk "$RISK"
+		printf '%s\n  {%s}' "$comma" "$text"
+		comma=,
+	done
+	printf '\n], "profiles": ['
+	comma=
+	for name in "${PROFILES[@]}"; do
+		profile_load "$name"
+		text=
+		report_field name "$name"
+		report_field summary "$PROFILE_SUMMARY"
+		printf '%s\n  {%s}' "$comma" "$text"
+		comma=,
+	done
+	printf '\n]}\n'
+}
+
+explain_main()
+{
+	local target
+
+	[[ $# == 1 ]] || die 'explain: one KNOB, please'
+	knob_load "$1" || die "explain: '$1': $WHY"
+	knob_explain "$1"
+	knob_traits "$1"
+	knob_targets "$1"
+	if [[ $JSON_WANTED ]]; then
+		explain_json "$1"
+		return
+	fi
+	echo "$EXPLAIN"
+	echo
+	for target in "${TARGETS[@]}"; do
+		explain_target "$1" "$target"
+		row_add '' "$1" "$target" "$VALUE" "$SUPPORT${WHY:+: $WHY}"
+		knob_values "$1" "$target"
+	done
+	rows_print
+	[[ ! ${VALUES:-} ]] || echo "values: $VALUES"
+	echo "lifetime: $LIFETIME; risk: $RISK"
+}
+
+# explain_target KNOB TARGET: VALUE, SUPPORT and WHY
+explain_target()
+{
+	local why
+
+	knob_supported "$1" "$2" || true
+	why=$WHY
+	knob_get "$1" "$2" || VALUE='?'
+	WHY=$why
+}
+
+explain_json()
+{
+	local target text='' comma='' head
+
+	report_json_head 0
+	head=$HEAD
+	report_field knob "$1"
+	report_field explain "$EXPLAIN"
+	report_field lifetime "$LIFETIME"
+	report_field risk "$RISK"
+	printf '{%s, %s, "targets": [' "$head" "$text"
+	for target in "${TARGETS[@]}"; do
+		text=
+		explain_target "$1" "$target"
+		knob_values "$1" "$target"
+		report_field target "${target#-}"
+		report_field now "$VALUE"
+		report_field support "$SUPPORT"
+		report_field why "$WHY"
+		report_field values "$VALUES"
+		printf '%s\n  {%s}' "$comma" "$text"
+		comma=,
+	done
+	printf '\n]}\n'
+}

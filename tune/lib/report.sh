@@ -1,0 +1,275 @@
+# report.sh - what the verbs print: lines for people, or one JSON document
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
+#
+#   report_add RESULT KNOB TARGET NOW WANTED ORIGINAL WHY
+#                           one setting; an original that is not known is empty
+#   report_clear            forget them
+#   report_results STATUS   print them
+#   report_plan             the plan's own form, with reasons
+#
+# A line for people begins with the knob and all the targets of which it is true:
+#
+#   applied    cpu-governor:policy[0-15]: schedutil -> performance
+
+report_clear()
+{
+	R_RESULT=() R_KNOB=() R_TARGET=() R_NOW=() R_WANTED=() R_ORIGINAL=()
+	R_WHY=()
+}
+report_clear
+
+report_add()
+{
+	R_RESULT+=("$1") R_KNOB+=("$2") R_TARGET+=("$3") R_NOW+=("$4")
+	R_WANTED+=("$5") R_ORIGINAL+=("$6") R_WHY+=("$7")
+}
+
+# --- lines -------------------------------------------------------------------
+
+# Rows with equal texts but other targets are one row.
+declare -gA row_targets=()
+row_keys=()
+
+# row_add TAG KNOB TARGET TEXT NOTE
+row_add()
+{
+	local key=$1$'\x1f'$2$'\x1f'$4$'\x1f'$5
+
+	[[ ${row_targets[$key]+there} ]] || row_keys+=("$key")
+	row_targets[$key]+=" $3"
+}
+
+rows_print()
+{
+	local key parts i width=0 tag_width=0 heads=() tags=() notes=()
+	local columns=${COLUMNS:-80}
+
+	for key in "${row_keys[@]}"; do
+		mapfile -d $'\x1f' -t parts <<<"$key"
+		row_name "${parts[1]}" "$key"
+		tags+=("${parts[0]}") heads+=("$NAME: ${parts[2]}")
+		notes+=("${parts[3]%$'\n'}")
+		((${#parts[0]} <= tag_width)) || tag_width=${#parts[0]}
+		i=$((${#NAME} + 2 + ${#parts[2]}))
+		((i <= width || i > 48)) || width=$i
+	done
+	for i in "${!heads[@]}"; do
+		row_print "${tags[i]}" "${heads[i]}" "${notes[i]}"
+	done
+	row_targets=() row_keys=()
+}
+
+# row_name KNOB KEY: NAME
+row_name()
+{
+	local targets
+
+	read -r -a targets <<<"${row_targets[$2]}"
+	NAME=$1
+	[[ ${targets[*]} != - ]] || return 0
+	fold_names "${targets[@]}"
+	NAME+=:$FOLDED
+}
+
+# row_print TAG HEAD NOTE, with the caller's widths: the note on the same line
+# if there is room for it.
+row_print()
+{
+	local line='' note=$3 indent=4 word
+
+	((tag_width == 0)) || printf -v line '%-*s ' "$((tag_width + 1))" "$1"
+	indent=$((${#line} + 4))
+	printf -v line '%s%-*s' "$line" "$width" "$2"
+	if [[ ! $note ]]; then
+		printf '%s\n' "${line%"${line##*[! ]}"}"
+	elif ((${#line} + 3 + ${#note} <= columns)); then
+		printf '%s  (%s)\n' "$line" "$note"
+	else
+		printf '%s\n' "${line%"${line##*[! ]}"}"
+		row_wrap "$indent" "($note)"
+	fi
+}
+
+# row_wrap INDENT TEXT
+row_wrap()
+{
+	local word words line=''
+
+	read -r -a words <<<"$2"
+	for word in "${words[@]}"; do
+		if [[ $line ]] && (($1 + ${#line} + 1 + ${#word} > columns)); then
+			printf '%*s%s\n' "$1" '' "$line"
+			line=$word
+		else
+			line+=${line:+ }$word
+		fi
+	done
+	printf '%*s%s\n' "$1" '' "$line"
+}
+
+# report_short VALUE: SHORT; lists of fields may be very long.
+report_short()
+{
+	SHORT=$1
+	[[ $VERBOSE || ${#SHORT} -le 40 ]] || SHORT=${SHORT:0:37}...
+	[[ $SHORT != *[[:cntrl:]]* ]] || SHORT=${SHORT//[[:cntrl:]]/ }
+	[[ $SHORT ]] || SHORT='?'
+}
+
+report_rows()
+{
+	local i now text
+
+	for i in "${!R_KNOB[@]}"; do
+		report_short "${R_NOW[i]}" && now=$SHORT
+		report_text "$i" "$now"
+		row_add "${R_RESULT[i]}" "${R_KNOB[i]}" "${R_TARGET[i]}" \
+			"$TEXT" "${R_WHY[i]}"
+	done
+	rows_print
+}
+
+# report_text I NOW: TEXT
+report_text()
+{
+	local i=$1 now=$2
+
+	case ${R_RESULT[i]} in
+	applied | clamped)
+		report_short "${R_ORIGINAL[i]}"
+		TEXT="$SHORT -> $now"
+		;;
+	reverted)
+		report_short "${R_ORIGINAL[i]}"
+		TEXT="$SHORT -> $now"
+		;;
+	already) TEXT=$now ;;
+	*)
+		report_short "${R_WANTED[i]}"
+		TEXT="$now, not $SHORT"
+		;;
+	esac
+}
+
+report_results()
+{
+	if [[ $JSON_WANTED ]]; then
+		report_json "$1"
+	elif [[ ! $QUIET ]]; then
+		report_rows
+	fi
+}
+
+# --- JSON --------------------------------------------------------------------
+
+# report_field NAME TEXT: adds it to the caller's text; null for none.
+report_field()
+{
+	json_known "$2"
+	text+=${text:+, }\"$1\":\ $JSON
+}
+
+report_json_head()
+{
+	local text=''
+
+	report_field program blinktune
+	report_field verb "$VERB"
+	report_field root "$ROOT"
+	report_field profile "${PROFILE:-}"
+	text+=", \"status\": $1"
+	HEAD=$text${JSON_EXTRA:-}
+}
+
+report_json()
+{
+	local i text target comma=''
+
+	report_json_head "$1"
+	printf '{%s, "settings": [' "$HEAD"
+	for i in "${!R_KNOB[@]}"; do
+		text=
+		target=${R_TARGET[i]#-}
+		report_field knob "${R_KNOB[i]}"
+		report_field target "$target"
+		report_field result "${R_RESULT[i]}"
+		report_field now "${R_NOW[i]}"
+		report_field wanted "${R_WANTED[i]}"
+		report_field original "${R_ORIGINAL[i]}"
+		report_field why "${R_WHY[i]}"
+		printf '%s\n  {%s}' "$comma" "$text"
+		comma=,
+	done
+	printf '\n]}\n'
+}
+
+# --- plan --------------------------------------------------------------------
+
+report_plan()
+{
+	if [[ $JSON_WANTED ]]; then
+		report_plan_json
+		return
+	fi
+	local i note now goal
+
+	for i in "${!E_KNOB[@]}"; do
+		report_short "${E_NOW[i]}" && now=$SHORT
+		report_short "${E_WANTED[i]}" && goal=$SHORT
+		note=${LINE_BECAUSE[${E_LINE[i]}]}
+		note+=${note:+; }${E_SUPPORT[i]}
+		note+=${E_WHY[i]:+: }${E_WHY[i]}
+		row_add '' "${E_KNOB[i]}" "${E_TARGET[i]}" "$now -> $goal" \
+			"$note"
+	done
+	rows_print
+	[[ ! $VERBOSE ]] || report_plan_acts
+}
+
+# plan -v: what apply would do, as it would tell it
+report_plan_acts()
+{
+	local i
+
+	for i in "${!E_KNOB[@]}"; do
+		[[ ${E_SUPPORT[i]} == supported &&
+			${E_NOW[i]} != "${E_GOAL[i]}" ]] || continue
+		knob_act "${E_KNOB[i]}" "${E_TARGET[i]}" "${E_GOAL[i]}"
+		printf '+ %s\n' "$ACT"
+	done
+}
+
+report_plan_json()
+{
+	local i text comma='' line
+
+	report_json_head 0
+	printf '{%s, "settings": [' "$HEAD"
+	for i in "${!E_KNOB[@]}"; do
+		text='' line=${E_LINE[i]}
+		report_field knob "${E_KNOB[i]}"
+		report_field target "${E_TARGET[i]#-}"
+		report_field now "${E_NOW[i]}"
+		report_field wanted "${E_WANTED[i]}"
+		report_field goal "${E_GOAL[i]}"
+		report_field support "${E_SUPPORT[i]}"
+		report_field why "${E_WHY[i]}"
+		report_field because "${LINE_BECAUSE[line]}"
+		report_field source "${LINE_SOURCE[line]}"
+		if [[ ${E_NEED[i]} == set ]]; then
+			text+=', "required": true'
+		else
+			text+=', "required": false'
+		fi
+		report_field lifetime "${E_LIFETIME[i]}"
+		report_field risk "${E_RISK[i]}"
+		ACT=
+		[[ ${E_SUPPORT[i]} == unsupported ]] || knob_act "${E_KNOB[i]}" \
+			"${E_TARGET[i]}" "${E_GOAL[i]}"
+		report_field act "$ACT"
+		printf '%s\n  {%s}' "$comma" "$text"
+		comma=,
+	done
+	printf '\n]}\n'
+}

@@ -1,0 +1,184 @@
+# verify.sh - is everything as a profile wants it? and: what is active?
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
+#
+# verify without a PROFILE takes the one of the journal, and then what that says:
+# a value that was clamped when it was applied is as it can be.
+
+verify_main()
+{
+	local status=0
+
+	if [[ $# == 1 ]]; then
+		profile_load "$1"
+		plan_make
+		verify_plan || status=$?
+	elif [[ $# == 0 ]] && journal_read; then
+		journal_check_root
+		PROFILE=$J_PROFILE
+		verify_journal || status=$?
+	else
+		[[ $# == 0 ]] || die 'verify: one PROFILE, please'
+		die 'verify: no profile is active, and none is named'
+	fi
+	if [[ $JSON_WANTED ]]; then
+		report_json $status
+	else
+		verify_print
+	fi
+	return "$status"
+}
+
+verify_plan()
+{
+	local i result status=0
+
+	for i in "${!E_KNOB[@]}"; do
+		result=differs
+		if [[ ! ${E_KNOWN[i]} ]]; then
+			# What isn't there can't differ, unless it must be there.
+			result=${E_SUPPORT[i]}
+			[[ ${E_NEED[i]} == try ]] || status=$STATUS_DIFFERS
+		elif [[ ${E_NOW[i]} == "${E_GOAL[i]}" ]]; then
+			result=already
+		elif [[ ${E_SUPPORT[i]} == unsupported ]]; then
+			result=unsupported
+		else
+			status=$STATUS_DIFFERS
+		fi
+		report_add "$result" "${E_KNOB[i]}" "${E_TARGET[i]}" \
+			"${E_NOW[i]}" "${E_WANTED[i]}" '' "${E_WHY[i]}"
+	done
+	return "$status"
+}
+
+verify_journal()
+{
+	local i status=0
+
+	journal_boot
+	for i in "${!J_KNOB[@]}"; do
+		verify_entry "$i"
+		report_add "$RESULT" "${J_KNOB[i]}" "${J_TARGET[i]}" "$VALUE" \
+			"${J_WANTED[i]}" "${J_ORIGINAL[i]}" "$WHY"
+		case $RESULT in
+		differs | unsupported | denied) status=$STATUS_DIFFERS ;;
+		esac
+	done
+	return "$status"
+}
+
+# verify_entry I: RESULT, VALUE and WHY
+verify_entry()
+{
+	local i=$1 why
+
+	RESULT=differs VALUE=''
+	knob_load "${J_KNOB[i]}" || return 0
+	if ! knob_supported "${J_KNOB[i]}" "${J_TARGET[i]}" &&
+		[[ $SUPPORT == unsupported ]]; then
+		RESULT=unsupported
+		return 0
+	fi
+	why=$WHY
+	if ! apply_read "$i"; then
+		RESULT=denied
+		return 0
+	fi
+	WHY=''
+	if apply_is_set "$i" "$VALUE"; then
+		RESULT=already
+		[[ $VALUE == "${J_WANTED[i]}" ]] || RESULT=clamped
+	elif [[ ${J_RESULT[i]} == reverted ]]; then
+		WHY='undone, as it was not confirmed'
+	elif [[ ${J_LIFETIME[i]} == holder ]]; then
+		WHY='nobody holds it'
+	fi
+}
+
+# Only what differs, and how much does not; all of it with -v.
+verify_print()
+{
+	local i good=0 results=("${R_RESULT[@]}")
+
+	for i in "${!results[@]}"; do
+		case ${results[i]} in
+		already | clamped)
+			good=$((good + 1))
+			[[ $VERBOSE ]] || unset "R_KNOB[$i]"
+			;;
+		esac
+	done
+	report_rows
+	echo "as wanted: $good of ${#results[@]}"
+}
+
+# --- status ------------------------------------------------------------------
+
+status_main()
+{
+	[[ $# == 0 ]] || die "status: $1: no argument is known"
+	if ! journal_read; then
+		PROFILE=
+		if [[ $JSON_WANTED ]]; then
+			status_json
+		else
+			echo 'nothing is applied'
+		fi
+		return 0
+	fi
+	PROFILE=$J_PROFILE
+	verify_journal || true
+	if [[ $JSON_WANTED ]]; then
+		status_json
+	else
+		status_print
+	fi
+}
+
+status_print()
+{
+	local when
+
+	printf -v when '%(%F %T %Z)T' "${J_ID%%.*}"
+	echo "profile   $J_PROFILE${J_ROOT:+ on $J_ROOT}"
+	echo "since     $when"
+	status_describe
+	echo "state     $DESCRIBED"
+	report_rows
+}
+
+# status_describe: DESCRIBED
+status_describe()
+{
+	if [[ $J_BOOT != "$BOOT" ]]; then
+		DESCRIBED='of another boot: blinktune revert'
+	elif [[ ! $J_COMPLETE ]]; then
+		DESCRIBED='not complete: blinktune revert'
+	elif [[ $J_DEADMAN_PID && ! $J_CONFIRMED ]] &&
+		process_is "$J_DEADMAN_PID" "$J_DEADMAN_START"; then
+		DESCRIBED='to be undone in part: blinktune confirm'
+	else
+		DESCRIBED=complete
+	fi
+}
+
+status_json()
+{
+	local active=true described='' same=null complete=null
+
+	if [[ $J_ID ]]; then
+		same=false
+		[[ $J_BOOT != "$BOOT" ]] || same=true
+		complete=${J_COMPLETE:+true}
+		complete=${complete:-false}
+		status_describe
+		described=$DESCRIBED
+	else
+		active=false
+	fi
+	json_known "$described"
+	JSON_EXTRA=", \"active\": $active, \"complete\": $complete"
+	JSON_EXTRA+=", \"same_boot\": $same, \"state\": $JSON"
+	report_json 0
+}
