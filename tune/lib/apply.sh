@@ -250,7 +250,7 @@ apply_roll_back()
 
 apply_main()
 {
-	local status=0
+	local status=0 profiles=()
 
 	while [[ $# -gt 0 ]]; do
 		case $1 in
@@ -261,16 +261,16 @@ apply_main()
 			shift
 			;;
 		-*) die "apply: no option $1" ;;
-		*) break ;;
+		*) profiles+=("$1") ;;
 		esac
 		shift
 	done
-	[[ $# == 1 ]] || die 'apply: one PROFILE, please'
+	[[ ${#profiles[@]} == 1 ]] || die 'apply: one PROFILE, please'
 	[[ $CONFIRM_WITHIN_S =~ ^[1-9][0-9]{0,5}$ ]] ||
 		die "apply: --confirm-within: not a count of seconds:" \
 			"$CONFIRM_WITHIN_S"
 	apply_on_signals
-	apply_profile "$1" || status=$?
+	apply_profile "${profiles[0]}" || status=$?
 	report_results "$status"
 	return "$status"
 }

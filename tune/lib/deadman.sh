@@ -13,18 +13,23 @@ readonly DEADMAN_TRIES=5
 
 deadman_start()
 {
+	local go
+
 	if [[ $J_DEADMAN_PID && ! $J_CONFIRMED ]] &&
 		process_is "$J_DEADMAN_PID" "$J_DEADMAN_START"; then
 		return 0
 	fi
 	process_may_stay || return 1
-	setsid "$TUNE/blinktune" -q --state "$STATE" ${ROOT:+--root "$ROOT"} \
-		deadman "$J_ID" "$CONFIRM_WITHIN_S" \
-		</dev/null >/dev/null 2>&1 {LOCK_FD}>&- &
+	exec {go}> >(exec {LOCK_FD}>&- && exec setsid "$TUNE/blinktune" -q \
+		--state "$STATE" ${ROOT:+--root "$ROOT"} \
+		deadman "$J_ID" "$CONFIRM_WITHIN_S" >/dev/null 2>&1)
 	J_DEADMAN_PID=$! J_CONFIRMED=
 	process_start "$J_DEADMAN_PID" || true
 	J_DEADMAN_START=$START
 	journal_note deadman "$J_DEADMAN_PID" "$J_DEADMAN_START"
+	# Had we been killed before this, it would end, and nobody miss it.
+	echo go >&"$go"
+	exec {go}>&-
 	say "blinktune confirm within $CONFIRM_WITHIN_S s, or it is undone:" \
 		"what could cut you off"
 }
@@ -39,12 +44,14 @@ deadman_end()
 # deadman_main ID SECONDS: for deadman_start only
 deadman_main()
 {
-	local id=${1:-} seconds=${2:-} never tries
+	local id=${1:-} seconds=${2:-} never tries line
 
 	[[ $# == 2 && $seconds =~ ^[1-9][0-9]{0,5}$ ]] ||
 		die 'deadman: only apply starts it'
 	trap '' HUP
 	cd /
+	read -r line || return 0
+	exec </dev/null
 	# A pipe that nobody writes to; sleep would be one process more to end.
 	exec {never}<> <(:)
 	read -r -t "$seconds" -u "$never" || true

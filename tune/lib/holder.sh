@@ -86,5 +86,8 @@ holder_end()
 	done
 	held_fds=()
 	[[ $J_HOLDER_PID && $J_BOOT == "$BOOT" ]] || return 0
-	process_kill "$J_HOLDER_PID" "$J_HOLDER_START"
+	if process_is "$J_HOLDER_PID" "$J_HOLDER_START"; then
+		act "kill -KILL $J_HOLDER_PID"
+		process_kill "$J_HOLDER_PID" "$J_HOLDER_START"
+	fi
 }

@@ -40,7 +40,8 @@
 
 readonly JOURNAL_VERSION=1
 readonly JOURNAL_BYTES_MAX=$((4 << 20))
-LOCK_WAIT_S=2
+# A tool that outlives a killed blinktune keeps the lock until it is done.
+LOCK_WAIT_S=5
 
 LOCK_FD=
 

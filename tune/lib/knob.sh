@@ -4,24 +4,27 @@
 #
 # A file NAME.sh defines, with underscores for the dashes of its name:
 #
-#   knob_NAME_targets             TARGETS=(...): the instances there are (CPU
-#                                 policies, disks, interfaces), or (-)
+#   knob_NAME_targets [NAME...]   TARGETS=(...): the instances there are (CPU
+#                                 policies, disks, interfaces), or (-); by NAME also
+#                                 what nobody touches unasked (the loopback, a
+#                                 loop device)
 #   knob_NAME_supported TARGET    0; or 1 with SUPPORT=unsupported|denied, WHY
 #   knob_NAME_get TARGET          VALUE, one line, canonical; or 1 with WHY
 #   knob_NAME_set TARGET VALUE    0; or 1 with WHY
 #   knob_NAME_values TARGET       VALUES: what may be wanted
 #   knob_NAME_act TARGET VALUE    ACT: set, as a command that a reader may type
+#   knob_NAME_goal TARGET NOW WANTED
+#                                 VALUE: what get says once NOW has been set to
+#                                 WANTED, for values that may be wanted in part
+#                                 ("rx-usecs 0", "max"); or 1 with WHY.  NOW is
+#                                 as wanted if that is NOW.  A knob without this
+#                                 function is as wanted if NOW is WANTED
 #   knob_NAME_explain             EXPLAIN: what it is and what it costs or gains
 #   knob_NAME_lifetime            boot | device | holder: who keeps the value:
 #                                 the running kernel, the device, or a process
 #   knob_NAME_risk                none | cutoff | data: cutoff is undone by
 #                                 itself unless confirmed
 #   knob_NAME_order               00 to 99, when apply comes to it; default 50
-#
-#   knob_NAME_goal TARGET NOW WANTED
-#                                 only where WANTED may leave something open
-#                                 ("rx max", one field of many): VALUE, what get
-#                                 will say when it is set; or 1 with WHY
 #
 # A knob with lifetime holder has instead of set
 #
@@ -32,7 +35,8 @@
 #
 #   knob_list                     KNOBS=(...): all there are
 #   knob_load NAME                0; or 1 with WHY
-#   knob_targets NAME ... knob_act NAME TARGET VALUE
+#   knob_goal NAME TARGET NOW WANTED
+#   knob_targets NAME [TARGET...] ... knob_act NAME TARGET VALUE
 #                                 call the functions above
 #   knob_traits NAME              LIFETIME RISK ORDER
 
@@ -64,7 +68,7 @@ knob_load()
 knob_targets()
 {
 	TARGETS=()
-	"knob_${1//-/_}_targets"
+	"knob_${1//-/_}_targets" "${@:2}"
 }
 
 knob_supported()
@@ -79,12 +83,14 @@ knob_get()
 	"knob_${1//-/_}_get" "$2"
 }
 
-# What has no goal is wanted word for word.
 knob_goal()
 {
+	local goal=knob_${1//-/_}_goal
+
 	VALUE=$4 WHY=''
-	! declare -F "knob_${1//-/_}_goal" >/dev/null ||
-		"knob_${1//-/_}_goal" "$2" "$3" "$4"
+	if declare -F "$goal" >/dev/null; then
+		"$goal" "$2" "$3" "$4"
+	fi
 }
 
 knob_set()

@@ -23,7 +23,8 @@ plan_make()
 	plan_order
 	for knob in "${ORDERED[@]}"; do
 		knob_traits "$knob"
-		knob_targets "$knob"
+		plan_names "$knob"
+		knob_targets "$knob" "${NAMES[@]}"
 		plan_knob "$knob"
 	done
 }
@@ -44,6 +45,19 @@ plan_order()
 	done
 	# shellcheck disable=SC2206 # names without blanks
 	ORDERED=(${ordered[*]})
+}
+
+# plan_names KNOB: NAMES, the targets that the profile names letter by letter
+plan_names()
+{
+	local line
+
+	NAMES=()
+	for line in "${!LINE_KNOB[@]}"; do
+		[[ ${LINE_KNOB[line]} != "$1" ||
+			${LINE_GLOB[line]} == *[*?[]* ]] ||
+			NAMES+=("${LINE_GLOB[line]}")
+	done
 }
 
 # plan_knob KNOB: its TARGETS, and then the lines that are about none of them.
