@@ -23,6 +23,8 @@
 # it back.
 
 ROOT=${ROOT:-}
+# What is said to it is lost; and nothing was opened for writing.
+exec {SILENCE}</dev/null
 
 file_exists()
 {
@@ -43,7 +45,7 @@ file_read()
 		return 0
 	else
 		WHY="$1: nothing to be read"
-	fi 2>/dev/null
+	fi 2>&"$SILENCE"
 	return 1
 }
 
@@ -78,7 +80,7 @@ file_writable()
 		# find says "ROOT//..." of a folder named with a slash.
 		[[ ! ${file_readonly["$ROOT$1"]:-} ]]
 	elif [[ ${FILE_EXACT:-} ]]; then
-		mode=$(stat -c %a "$1" 2>/dev/null) && ((8#$mode & 8#222))
+		mode=$(stat -c %a "$1" 2>&"$SILENCE") && ((8#$mode & 8#222))
 	fi
 }
 
@@ -97,7 +99,7 @@ file_write()
 	fi
 	if printf '%s\n' "$value" >"$path"; then
 		return 0
-	fi 2>/dev/null
+	fi 2>&"$SILENCE"
 	# Once more, for the reason, which bash tells on stderr only.
 	if WHY=$( { printf '%s\n' "$value" >"$path"; } 2>&1); then
 		return 0
@@ -131,7 +133,7 @@ file_write_tree()
 	if ! printf '%s' "$value" 1<>"$ROOT$path"; then
 		WHY="$path: can't be written"
 		return 1
-	fi 2>/dev/null
+	fi 2>&"$SILENCE"
 	((${#value} >= ${#old})) || truncate -s ${#value} "$ROOT$path"
 }
 
@@ -156,14 +158,14 @@ file_hold()
 		WHY="$path: Permission denied"
 	elif [[ $ROOT ]]; then
 		exec {HOLD_FD}<"$ROOT$path" && return 0
-	elif ! { exec {HOLD_FD}<>"$path"; } 2>/dev/null; then
+	elif ! { exec {HOLD_FD}<>"$path"; } 2>&"$SILENCE"; then
 		HOLD_FD='' WHY="$path: can't be opened"
 	elif ! printf '%s' "$text" >&"$HOLD_FD"; then
 		exec {HOLD_FD}>&-
 		HOLD_FD='' WHY="$path: does not take $text"
 	else
 		return 0
-	fi 2>/dev/null
+	fi 2>&"$SILENCE"
 	return 1
 }
 

@@ -40,7 +40,7 @@
 #                                 call the functions above
 #   knob_traits NAME              LIFETIME RISK ORDER
 
-declare -gA knob_loaded=()
+declare -gA knob_loaded=() knob_goals=()
 
 knob_list()
 {
@@ -63,6 +63,7 @@ knob_load()
 	# shellcheck source=/dev/null
 	. "$TUNE/knobs/$1.sh"
 	knob_loaded[$1]=1
+	! declare -F "knob_${1//-/_}_goal" >/dev/null || knob_goals[$1]=1
 }
 
 knob_targets()
@@ -85,12 +86,8 @@ knob_get()
 
 knob_goal()
 {
-	local goal=knob_${1//-/_}_goal
-
 	VALUE=$4 WHY=''
-	if declare -F "$goal" >/dev/null; then
-		"$goal" "$2" "$3" "$4"
-	fi
+	[[ ! ${knob_goals[$1]:-} ]] || "knob_${1//-/_}_goal" "$2" "$3" "$4"
 }
 
 knob_set()

@@ -86,7 +86,10 @@ revert_entry()
 		return 0
 	}
 	NOW=$VALUE
-	[[ $NOW != "$original" ]] || return 0
+	if [[ $NOW == "$original" ]]; then
+		revert_finish_tree "$i"
+		return 0
+	fi
 	if ! revert_may_set "$i" "$how"; then
 		[[ $how != keep ]] || RESULT=already
 		return 0
@@ -127,6 +130,15 @@ revert_may_set()
 	fi
 	RESULT=conflict WHY="changed since: it was ${J_VALUE[i]:-${J_WANTED[i]}}"
 	return 1
+}
+
+# revert_finish_tree I: whoever was killed between a write to a tree's file and
+# its being cut left something behind the value; file_write cuts it off.
+revert_finish_tree()
+{
+	[[ ! $ROOT || ${J_STATE[$1]} != doing ]] ||
+		knob_set "${J_KNOB[$1]}" "${J_TARGET[$1]}" "${J_ORIGINAL[$1]}" ||
+		true
 }
 
 revert_set()

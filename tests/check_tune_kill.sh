@@ -1,0 +1,151 @@
+#!/bin/bash
+# check_tune_kill.sh - blinktune killed after every single step
+#
+# A step is a system call that changes something: a file created or opened for
+# writing, a write, a child started or waited for.  strace kills blinktune when
+# it is about to make the Nth such call, for every N there is; and then a plain
+# revert must restore the tree byte for byte.
+
+# shellcheck disable=SC2317 # cases are called by check
+. "$(dirname "$0")/tune_lib.sh"
+
+readonly CALLS=openat,write,clone,wait4
+
+cat >"$SCRATCH/few.profile" <<'END'
+set cpu-governor:policy0 performance
+set transparent-huge-pages:enabled never
+set swappiness 1
+try mtu 9000
+try c-states 3
+END
+
+# traced ARGUMENT...: blinktune under strace; the log in ./log.
+traced()
+{
+	strace -qq -o log -e "trace=$CALLS" "$@"
+}
+
+# steps_of LOG: those that change something, as "CALL N": the Nth of that call.
+steps_of()
+{
+	awk -F'(' '
+	/^(openat|write|clone|wait4)\(/ {
+		number = ++count[$1]
+		if ($1 == "openat" && (!/O_CREAT|O_WRONLY|O_RDWR/ ||
+				       /"\/dev\/(null|tty|fd\/)/))
+			next
+		# Here-documents are written to pipes of their own.
+		if ($1 == "write" && !/^write\(1,/)
+			next
+		if ($1 == "wait4" && /WNOHANG/)
+			next
+		print $1, number
+	}' "$1"
+}
+
+# thin: of many lines some, when there is little time
+thin()
+{
+	if [ -n "$QUICK" ]; then
+		awk 'NR % 7 == 1'
+	else
+		cat
+	fi
+}
+
+# killed_at "CALL N" ARGUMENT...: 0 if it was.
+killed_at()
+{
+	local call=${1% *} number=${1#* } got=0
+	shift
+
+	# bash would tell the death of a child that it waits for itself.
+	{
+		strace -qq -o log -e "trace=$call" \
+			-e "inject=$call:signal=SIGKILL:when=$number" \
+			"${TUNE[@]}" -q "$@" || got=$?
+	} >out 2>&1
+	[ $got = 137 ]
+}
+
+expect_restored()
+{
+	diff -r "$SCRATCH/pristine" tree >&2 || fail "after: $*"
+	expect_gone state/journal
+}
+
+case_apply()
+{
+	local step killed=0
+
+	make_tree tree
+	traced "${TUNE[@]}" -q apply "$SCRATCH/few.profile" >/dev/null
+	steps_of log | thin >steps
+	tune revert
+	while read -r step; do
+		killed_at "$step" apply "$SCRATCH/few.profile" &&
+			killed=$((killed + 1))
+		tune revert >out 2>&1 || fail "$step: $(cat out)"
+		expect_restored "apply killed at $step"
+	done <steps
+	# All of them but perhaps the last waiting, which depends on who is first.
+	[ $((killed + 2)) -ge "$(wc -l <steps)" ] || fail "$killed killed"
+	expect_tree_restored
+}
+
+case_revert()
+{
+	local step killed=0
+
+	make_tree tree
+	tune apply "$SCRATCH/few.profile"
+	traced "${TUNE[@]}" -q revert >/dev/null
+	steps_of log | thin >steps
+	while read -r step; do
+		tune apply "$SCRATCH/few.profile"
+		killed_at "$step" revert && killed=$((killed + 1))
+		tune revert >out 2>&1 || fail "$step: $(cat out)"
+		expect_restored "revert killed at $step"
+	done <steps
+	[ $((killed + 2)) -ge "$(wc -l <steps)" ] || fail "$killed killed"
+	expect_tree_restored
+}
+
+# Killed in apply, killed in the revert after it, and in the one after that
+case_again()
+{
+	local apply revert
+
+	make_tree tree
+	for apply in 'write 30' 'write 40' 'openat 100'; do
+		for revert in 'write 2' 'write 3' 'write 4'; do
+			killed_at "$apply" apply "$SCRATCH/few.profile" || true
+			killed_at "$revert" revert || true
+			killed_at "$revert" revert || true
+			tune revert >out 2>&1 || fail "$(cat out)"
+			expect_restored "$apply, $revert"
+		done
+	done
+}
+
+case_nobody_left()
+{
+	local left
+
+	left=$(tune_processes)
+	[ -z "$left" ] || fail "still there: $left"
+}
+
+make_tree "$SCRATCH/pristine"
+if strace -qq -o /dev/null true 2>/dev/null; then
+	# Side by side, as they mostly wait.
+	check apply_killed_at_every_step case_apply &
+	first=$!
+	check revert_killed_at_every_step case_revert
+	check killed_again_and_again case_again
+	wait $first
+	check nobody_is_left case_nobody_left
+else
+	skip apply_killed_at_every_step "strace can't trace here"
+fi
+finish

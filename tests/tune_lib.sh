@@ -1,0 +1,87 @@
+# tune_lib.sh - what the checks of blinktune share
+# shellcheck shell=bash
+#
+# A script sources this instead of tool_lib.sh and has besides:
+#
+#   make_tree FOLDER          a small machine: FOLDER/sys, proc, dev
+#   TUNE                      blinktune on ./tree with its journal in ./state
+#   tune ARGUMENT...          the same, quiet
+#   expect_tree_restored      ./tree is as make_tree has made it, byte for byte
+#   tune_processes            prints those that blinktune left running here
+
+# shellcheck source=tests/tool_lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/tool_lib.sh"
+
+readonly BLINKTUNE=$REPO/tune/blinktune
+# shellcheck disable=SC2034 # for the scripts
+TUNE=("$BLINKTUNE" --root tree --state state)
+unset BLINKTUNE_STATE BLINK_JOB COLUMNS
+
+# put FILE TEXT: without a newline unless TEXT has it
+put()
+{
+	mkdir -p "${1%/*}"
+	printf '%b' "$2" >"$1"
+}
+
+# Among the files: one that ends without a newline, lists with brackets, values
+# that get longer and shorter, an interface, what must be held.
+make_tree()
+{
+	local root=$1 policy
+
+	for policy in 0 1 2 3; do
+		put "$root/sys/devices/system/cpu/cpufreq/policy$policy/scaling_governor" \
+			'schedutil\n'
+		put "$root/sys/devices/system/cpu/cpufreq/policy$policy/scaling_available_governors" \
+			'performance schedutil \n'
+	done
+	put "$root/proc/sys/vm/swappiness" '60'
+	put "$root/proc/sys/kernel/numa_balancing" '1\n'
+	put "$root/proc/sys/kernel/random/boot_id" \
+		'11111111-2222-3333-4444-555555555555\n'
+	put "$root/sys/kernel/mm/transparent_hugepage/enabled" \
+		'always [madvise] never\n'
+	put "$root/sys/block/sda/queue/scheduler" 'none [mq-deadline] \n'
+	put "$root/sys/block/sda/queue/read_ahead_kb" '128\n'
+	mkdir -p "$root/sys/block/sda/device"
+	put "$root/sys/class/net/eth0/mtu" '1500\n'
+	put "$root/sys/class/net/eth0/tx_queue_len" '1000\n'
+	mkdir -p "$root/sys/class/net/eth0/device"
+	put "$root/dev/cpu_dma_latency" '2000000000\n'
+}
+
+tune()
+{
+	"${TUNE[@]}" -q "$@"
+}
+
+# With modes and owners, but not times
+list_tree()
+{
+	(cd "$1" && find . -printf '%p %m %u %s %l\n' | sort)
+	(cd "$1" && find . -type f -print0 | sort -z | xargs -0 cksum)
+}
+
+expect_tree_restored()
+{
+	[ -d "$SCRATCH/pristine" ] || make_tree "$SCRATCH/pristine"
+	list_tree "$SCRATCH/pristine" >want.tree
+	list_tree tree >got.tree
+	diff want.tree got.tree >&2
+}
+
+tune_processes()
+{
+	local file words
+
+	for file in /proc/[0-9]*/cmdline; do
+		words=$( (tr '\0' ' ' <"$file") 2>/dev/null) || continue
+		case $words in
+		*"$SCRATCH"*deadman*)
+			file=${file%/cmdline}
+			echo "${file#/proc/}"
+			;;
+		esac
+	done
+}
