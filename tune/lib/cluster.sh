@@ -1,0 +1,220 @@
+# cluster.sh - a verb on many nodes, by blinksh
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
+#
+# apply asks all nodes first whether they could (prepare), then tells all to do
+# it, and, if one fails, all to revert: a setting that only some have, such as
+# the MTU, is worse than none.  Other verbs are simply carried out everywhere.
+#
+# Where blinktune is here it must be on the nodes; blinkd must allow it, and run
+# as a user who may change what is to be changed.  %h and %r in --root and
+# --state are the node's name and rank.
+#
+#   cluster_run VERB ARGUMENT...   NODE_HOST NODE_STATUS NODE_STATE NODE_OUT
+#                                  NODE_ERR, an element for each node
+
+cluster_find_blinksh()
+{
+	local folder=${BASH_SOURCE[-1]%/*}
+
+	BLINKSH=$folder/blinksh
+	[[ ! -x $BLINKSH ]] || return 0
+	BLINKSH=$TUNE/../bin/blinksh
+	[[ ! -x $BLINKSH ]] || return 0
+	BLINKSH=$(type -P blinksh) || die '-w: there is no blinksh'
+}
+
+cluster_run()
+{
+	local out line options=(--yes)
+
+	[[ ! $STATE ]] || options+=(--state "$STATE")
+	[[ ! $ROOT ]] || options+=(--root "$ROOT")
+	[[ ! $JSON_WANTED ]] || options+=(--json)
+	[[ ! $QUIET ]] || options+=(-q)
+	[[ ! $VERBOSE ]] || options+=(-v)
+	NODE_HOST=() NODE_STATUS=() NODE_STATE=() NODE_OUT=() NODE_ERR=()
+	# Its own status is the worst of the nodes'; we want each.
+	out=$("$BLINKSH" -w "$HOSTS" --json --keep-going -- \
+		"$TUNE/blinktune" "${options[@]}" "$@") || true
+	while IFS= read -r line; do
+		cluster_parse_node "$line"
+	done <<<"$out"
+	[[ ${#NODE_HOST[@]} != 0 ]] || exit $STATUS_NODE
+}
+
+# cluster_parse_node LINE: blinksh's document has a node on each line.
+cluster_parse_node()
+{
+	local pattern='^ *\{"host": "(([^"\\]|\\.)*)", "rank": [0-9]+, '
+	pattern+='"state": "([^"]*)", "status": ([0-9]+),'
+
+	[[ $1 =~ $pattern ]] || return 0
+	NODE_HOST+=("${BASH_REMATCH[1]}") NODE_STATE+=("${BASH_REMATCH[3]}")
+	NODE_STATUS+=("${BASH_REMATCH[4]}")
+	cluster_string "$1" stdout
+	NODE_OUT+=("$STRING")
+	cluster_string "$1" stderr
+	NODE_ERR+=("$STRING")
+}
+
+# cluster_string LINE NAME: STRING, that member's text
+cluster_string()
+{
+	local pattern="\"$2\": \"(([^\"\\\\]|\\\\.)*)\""
+
+	STRING=
+	[[ $1 =~ $pattern ]] || return 0
+	STRING=${BASH_REMATCH[1]//\\\"/\"}
+	STRING=${STRING//\\u00/\\x}
+	printf -v STRING '%b' "$STRING"
+}
+
+cluster_failed()
+{
+	local status
+
+	for status in "${NODE_STATUS[@]}"; do
+		[[ $status == 0 ]] || return 0
+	done
+	return 1
+}
+
+# --- output ------------------------------------------------------------------
+
+# What the nodes said, under their names; equal outputs together.
+cluster_print()
+{
+	local i key order=()
+	local -A hosts=()
+
+	for i in "${!NODE_HOST[@]}"; do
+		key=${NODE_STATUS[i]}$'\x1f'${NODE_OUT[i]}$'\x1f'${NODE_ERR[i]}
+		[[ ${hosts[$key]+there} ]] || order+=("$i")
+		hosts[$key]+=" ${NODE_HOST[i]}"
+	done
+	for i in "${order[@]}"; do
+		key=${NODE_STATUS[i]}$'\x1f'${NODE_OUT[i]}$'\x1f'${NODE_ERR[i]}
+		# shellcheck disable=SC2086 # words are meant
+		fold_names ${hosts[$key]}
+		cluster_print_node "$FOLDED" "$i"
+	done
+}
+
+# cluster_print_node HOSTS I
+cluster_print_node()
+{
+	local how=${NODE_STATE[$2]}
+
+	[[ $how != exited ]] || how="status ${NODE_STATUS[$2]}"
+	[[ ! ${NODE_ERR[$2]} ]] || printf '%s' "${NODE_ERR[$2]}" >&2
+	echo "$1: $how"
+	[[ ! ${NODE_OUT[$2]} ]] || printf '%s\n' "${NODE_OUT[$2]%$'\n'}"
+}
+
+# cluster_report STATUS
+cluster_report()
+{
+	local i text comma=''
+
+	if [[ ! $JSON_WANTED ]]; then
+		cluster_print
+		return
+	fi
+	text=
+	report_json_head "$1"
+	printf '{%s, "nodes": [' "$HEAD"
+	for i in "${!NODE_HOST[@]}"; do
+		text=
+		report_field host "${NODE_HOST[i]}"
+		report_field state "${NODE_STATE[i]}"
+		text+=", \"status\": ${NODE_STATUS[i]}"
+		report_field stderr "${NODE_ERR[i]}"
+		# Its own document, as it is
+		[[ ${NODE_OUT[i]} == '{'* ]] || NODE_OUT[i]=null
+		printf '%s\n  {%s, "document": %s}' "$comma" "$text" \
+			"${NODE_OUT[i]%$'\n'}"
+		comma=,
+	done
+	printf '\n]}\n'
+}
+
+# --- verbs -------------------------------------------------------------------
+
+# cluster_worst: WORST, what all nodes that failed have in common, or else 6
+cluster_worst()
+{
+	local status
+
+	WORST=0
+	for status in "${NODE_STATUS[@]}"; do
+		if [[ $status == 0 || $status == "$WORST" ]]; then
+			continue
+		elif [[ $WORST == 0 ]] && ((status <= STATUS_INCOMPLETE)); then
+			WORST=$status
+		else
+			WORST=$STATUS_NODE
+			return
+		fi
+	done
+}
+
+cluster_apply()
+{
+	local profile
+
+	for profile in "$@"; do
+		[[ $profile == -* ]] || break
+	done
+	[[ $profile ]] || die 'apply: one PROFILE, please'
+	cluster_run prepare "$profile"
+	if cluster_failed; then
+		say 'not all nodes can: nothing is changed anywhere'
+		cluster_report $STATUS_NODE
+		return "$STATUS_NODE"
+	fi
+	cluster_run apply "$@"
+	if ! cluster_failed; then
+		cluster_report 0
+		return 0
+	fi
+	cluster_report $STATUS_NODE
+	say 'not all nodes have: all are set back'
+	cluster_revert
+	return "$STATUS_NODE"
+}
+
+# After apply: what can't be set back must be known, by name.
+cluster_revert()
+{
+	local i
+
+	cluster_run revert
+	for i in "${!NODE_HOST[@]}"; do
+		[[ ${NODE_STATUS[i]} == 0 ]] || printf \
+			'blinktune: %s: not set back: %s, status %s\n' \
+			"${NODE_HOST[i]}" "${NODE_STATE[i]}" \
+			"${NODE_STATUS[i]}" >&2
+	done
+}
+
+cluster_main()
+{
+	# A path is to mean the same file there; its words are not to be ours.
+	if [[ ${1:-} == */* && $1 != /* && $1 != *=* ]]; then
+		set -- "$PWD/$1" "${@:2}"
+	fi
+	cluster_find_blinksh
+	case $VERB in
+	apply)
+		cluster_apply "$@"
+		;;
+	plan | verify | status | revert | confirm | run | prepare)
+		cluster_run "$VERB" "$@"
+		cluster_worst
+		cluster_report "$WORST"
+		return "$WORST"
+		;;
+	*) die "-w: $VERB is not for many nodes" ;;
+	esac
+}

@@ -1,0 +1,24 @@
+# prepare.sh - could apply do it? asked on every node before any begins
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
+
+prepare_main()
+{
+	local status=0
+
+	[[ $# == 1 ]] || die 'prepare: one PROFILE, please'
+	FILE_EXACT=1
+	profile_load "$1"
+	if journal_read && [[ $J_HASH != "$PROFILE_HASH" ]]; then
+		die "profile '$J_PROFILE' is active: blinktune revert first"
+	fi
+	plan_make
+	apply_report_lacking
+	if plan_lacks; then
+		say "${E_KNOB[LACKS]}: required, but ${E_SUPPORT[LACKS]}:" \
+			"${E_WHY[LACKS]}"
+		status=$STATUS_REFUSED
+	fi
+	report_results "$status"
+	return "$status"
+}
