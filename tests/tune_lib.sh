@@ -20,7 +20,7 @@ unset BLINKTUNE_STATE BLINK_JOB COLUMNS
 # put FILE TEXT: without a newline unless TEXT has it
 put()
 {
-	mkdir -p "${1%/*}"
+	[[ $1 != */* ]] || mkdir -p "${1%/*}"
 	printf '%b' "$2" >"$1"
 }
 

@@ -176,7 +176,6 @@ apply_guard()
 	WHY=''
 	[[ ! $APPLY_ONCE ]] || return 0
 	if [[ ${J_RISK[$1]} == cutoff ]]; then
-		need deadman
 		deadman_start
 	elif [[ ${J_LIFETIME[$1]} == holder ]]; then
 		holder_start
@@ -241,7 +240,6 @@ apply_roll_back()
 	trap '' HUP INT TERM
 	[[ $SIGNALLED ]] || say "${J_KNOB[i]}: required, but $RESULT: $WHY:" \
 		'all is set back'
-	need revert
 	revert_all '' || status=$?
 	[[ $status == 0 ]] || return $status
 	[[ ! $SIGNALLED ]] || return "$SIGNALLED"

@@ -1,0 +1,742 @@
+#!/bin/bash
+# check_tune_main.sh - blinktune's verbs, over a small tree of files
+
+# shellcheck disable=SC2317 # cases are called by check
+. "$(dirname "$0")/tune_lib.sh"
+
+cat >"$SCRATCH/all.profile" <<'END'
+# all that the tree has
+summary  everything
+set cpu-governor performance
+  because  frequencies do not move
+  source   ours
+try transparent-huge-pages:enabled never
+set swappiness 1
+set numa-balancing 0
+set io-scheduler none
+set read-ahead 4096
+try tx-queue-length 10000
+try turbo off
+END
+readonly ALL=$SCRATCH/all.profile
+
+# expect_one_error STATUS COMMAND...: that status and one line on stderr
+expect_one_error()
+{
+	local want=$1
+	shift
+	expect_status "$want" "$@" >out 2>err
+	expect_one_line err
+	expect_match '^blinktune: ' err
+}
+
+expect_json()
+{
+	python3 -m json.tool "$1" >/dev/null
+}
+
+# --- planning ----------------------------------------------------------------
+
+case_plan()
+{
+	make_tree tree
+	"${TUNE[@]}" plan "$ALL" >out
+	expect_match '^cpu-governor:policy\[0-3\]: schedutil -> performance' out
+	expect_match 'frequencies do not move; supported' out
+	expect_match '^turbo: .*' out
+	expect_match 'unsupported' out
+	awk 'length > 80 { exit 1 }' out
+	expect_gone state
+	expect_tree_restored
+}
+
+# As a user who is not root: no file opened for writing, and none changed.
+case_plan_writes_nothing()
+{
+	local as=()
+
+	make_tree tree
+	chmod -R go+rX "$SCRATCH"
+	[ "$UID" != 0 ] || as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+	strace -f -qq -o "$SCRATCH/plan.log" -e \
+		trace=openat,open,creat,truncate,ftruncate,unlink,unlinkat,rename,renameat,renameat2,mkdir,mkdirat,chmod,fchmodat,link,symlink,mknod,ioctl \
+		"${as[@]}" "$BLINKTUNE" --root "$PWD/tree" \
+		--state /nonexistent/state plan "$ALL" >out
+	grep -E 'O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|creat|trunc|unlink|rename|mkdir|chmod|link\(|mknod|SIOCS' \
+		"$SCRATCH/plan.log" |
+		grep -v -E '"/dev/(null|tty)"' >writes || true
+	expect_empty writes
+	[ "$UID" != 0 ] || expect_match 'denied' out
+	expect_tree_restored
+}
+
+case_later_lines_win()
+{
+	make_tree tree
+	cat >base.profile <<-END
+		set swappiness 10
+		set cpu-governor performance
+		set numa-balancing 0
+	END
+	cat >top.profile <<-END
+		include ./base.profile
+		try swappiness 20
+		set cpu-governor:policy[23] keep
+		set numa-balancing keep
+	END
+	tune plan ./top.profile >out
+	expect_match '^cpu-governor:policy\[0-1\]:' out
+	expect_match '^swappiness: 60 -> 20' out
+	[ "$(grep -c . out)" = 2 ] || fail "$(cat out)"
+}
+
+case_inline_profile()
+{
+	make_tree tree
+	tune plan 'swappiness=5,cpu-governor:policy[02]=performance' >out
+	expect_match '^cpu-governor:policy\[0,2\]: ' out
+	expect_match '^swappiness: 60 -> 5 ' out
+}
+
+case_damaged_profiles()
+{
+	local text
+
+	make_tree tree
+	for text in 'sett swappiness 1' 'set swappines 1' 'set swappiness' \
+		'set' '  because alone' 'include nothing-of-that-name' \
+		'include ./bad.profile' 'set swappiness: 1' 'set swappiness \001' \
+		'set ../knobs/swappiness 1' '\377\376' 'set swappiness [1' \
+		'include' 'include ../../etc/passwd'; do
+		put bad.profile "$text\n"
+		[ "$text" != 'set swappiness [1' ] || continue
+		expect_one_error 1 tune plan ./bad.profile
+		expect_one_error 1 tune apply ./bad.profile
+	done
+	for text in '' nothing 'nosuchknob=1' 'swappiness=' ./gone /; do
+		expect_one_error 1 tune plan "$text"
+	done
+	expect_tree_restored
+}
+
+# --- applying ----------------------------------------------------------------
+
+case_round_trip()
+{
+	make_tree tree
+	"${TUNE[@]}" apply "$ALL" >out 2>err
+	expect_match '^applied +cpu-governor:policy\[0-3\]: schedutil -> performance' out
+	expect_match '^unsupported +turbo' out
+	expect_match '^\+ echo 1 >/proc/sys/vm/swappiness$' err
+	[ "$(cat tree/proc/sys/vm/swappiness)" = 1 ]
+	[ "$(cat tree/sys/block/sda/queue/scheduler)" = '[none] mq-deadline ' ]
+	tune verify "$ALL" >/dev/null
+	tune verify >/dev/null
+	tune status >out
+	expect_match "^profile +$ALL" out
+	expect_match '^state +complete' out
+	tune revert >/dev/null
+	expect_tree_restored
+	tune revert >out
+	expect_match 'nothing to revert' out
+}
+
+case_quiet()
+{
+	make_tree tree
+	"${TUNE[@]}" -q apply "$ALL" >out 2>err
+	expect_empty out
+	expect_empty err
+	tune revert
+}
+
+# Before a change is made it has been told, and the journal knows the original.
+case_told_and_written_before()
+{
+	local line
+
+	make_tree tree
+	strace -qq -o log -e trace=openat,write -s 2000 \
+		"${TUNE[@]}" apply swappiness=1 2>/dev/null >&2
+	line=$(grep -n '^write(2, "+ echo 1 ' log | cut -d: -f1)
+	tail -n "+$line" log >after
+	expect_match 'openat.*tree/proc/sys/vm/swappiness", O_RDWR' after
+	head -n "$line" log >before
+	expect_match 'write\(1, "blinktune-journal.*entry' before
+	! grep -E 'tree/proc/sys/vm/swappiness", O_RDWR' before ||
+		fail 'changed before it was told'
+	tune revert
+}
+
+case_required_unsupported()
+{
+	make_tree tree
+	expect_status 4 tune apply 'swappiness=1,turbo=off' >out 2>err
+	expect_tree_restored
+	expect_gone state/journal
+}
+
+case_required_denied()
+{
+	make_tree tree
+	chmod 444 tree/proc/sys/kernel/numa_balancing
+	expect_status 4 tune apply 'swappiness=1,numa-balancing=0' >out 2>err
+	[ "$(cat tree/proc/sys/vm/swappiness)" = 60 ]
+	tune plan numa-balancing=0 >out
+	expect_match 'denied' out
+	# As it is already, nobody needs permission.
+	tune apply numa-balancing=1
+	tune revert
+}
+
+# A required knob that fails after others were set rolls all back.
+case_rolled_back()
+{
+	make_tree tree
+	put p.profile 'set cpu-governor performance\nset swappiness 1\nset transparent-huge-pages:enabled sometimes\n'
+	expect_status 4 tune apply ./p.profile >out 2>err
+	expect_tree_restored
+	expect_gone state/journal
+	put p.profile 'try transparent-huge-pages:enabled sometimes\nset swappiness 1\n'
+	"${TUNE[@]}" apply ./p.profile >out 2>err
+	expect_match '^failed +transparent-huge-pages' out
+	tune revert
+	expect_tree_restored
+}
+
+case_apply_again()
+{
+	make_tree tree
+	tune apply "$ALL"
+	echo 77 >tree/proc/sys/vm/swappiness
+	"${TUNE[@]}" apply "$ALL" >out 2>/dev/null
+	expect_match '^applied +swappiness: 60 -> 1' out
+	expect_match '^already +numa-balancing' out
+	expect_one_error 1 tune apply swappiness=3
+	expect_match "active" err
+	expect_one_error 1 tune run "$ALL" -- true
+	tune revert
+	expect_tree_restored_but_newline
+}
+
+# echo above has given swappiness a newline that is not ours to take.
+expect_tree_restored_but_newline()
+{
+	[ "$(cat tree/proc/sys/vm/swappiness)" = 60 ]
+	put tree/proc/sys/vm/swappiness 60
+	expect_tree_restored
+}
+
+case_two_at_once()
+{
+	local first second one=0 two=0
+
+	make_tree tree
+	tune apply "$ALL" >1 2>&1 &
+	first=$!
+	tune apply swappiness=3 >2 2>&1 &
+	second=$!
+	wait $first || one=$?
+	wait $second || two=$?
+	[ "$one$two" = 01 ] || [ "$one$two" = 10 ] || fail "$one $two"
+	tune revert
+	expect_tree_restored
+}
+
+case_lock()
+{
+	make_tree tree
+	mkdir state
+	flock state/lock sleep 8 &
+	until ! flock -n state/lock true; do sleep 0.05; done
+	expect_one_error 1 tune apply swappiness=3
+	expect_match 'at work' err
+	kill $! 2>/dev/null
+	expect_tree_restored
+}
+
+# --- differences and conflicts -----------------------------------------------
+
+case_verify_names_differences()
+{
+	make_tree tree
+	tune apply "$ALL"
+	put tree/proc/sys/vm/swappiness 50
+	put tree/sys/devices/system/cpu/cpufreq/policy2/scaling_governor 'schedutil\n'
+	expect_status 2 tune verify >out
+	expect_match '^differs +swappiness: 50, not 1' out
+	expect_match '^differs +cpu-governor:policy2: schedutil, not performance' out
+	expect_status 2 tune verify "$ALL" >out
+	[ "$(grep -c '^differs' out)" = 2 ]
+	expect_status 2 tune --json verify >out
+	expect_json out
+	tune revert --force
+	expect_tree_restored
+}
+
+case_conflict()
+{
+	make_tree tree
+	tune apply "$ALL"
+	put tree/proc/sys/vm/swappiness 50
+	expect_status 3 "${TUNE[@]}" revert >out 2>err
+	expect_match '^conflict +swappiness: 50, not 60' out
+	expect_match 'revert --force' err
+	[ "$(cat tree/proc/sys/vm/swappiness)" = 50 ]
+	[ "$(cat tree/proc/sys/kernel/numa_balancing)" = 1 ]
+	# Still so, and still known
+	expect_status 3 tune revert
+	tune revert --force
+	expect_tree_restored
+	tune apply "$ALL"
+	put tree/proc/sys/vm/swappiness 50
+	tune revert --keep
+	expect_gone state/journal
+	[ "$(cat tree/proc/sys/vm/swappiness)" = 50 ]
+}
+
+# What went away took its setting with it.
+case_target_gone()
+{
+	make_tree tree
+	tune apply "$ALL"
+	rm -r tree/sys/class/net/eth0
+	tune revert
+	expect_gone state/journal
+}
+
+case_other_boot()
+{
+	make_tree tree
+	tune apply "$ALL"
+	put tree/proc/sys/kernel/random/boot_id 'another\n'
+	expect_one_error 1 tune apply "$ALL"
+	tune status >out
+	expect_match 'another boot' out
+	# Gone with the boot: what is there now is not ours.
+	tune revert >out
+	expect_gone state/journal
+	[ "$(cat tree/proc/sys/vm/swappiness)" = 1 ]
+}
+
+# --- journals ----------------------------------------------------------------
+
+case_damaged_journals()
+{
+	local lines line
+
+	make_tree tree
+	tune apply swappiness=1,numa-balancing=0
+	cp -r tree applied
+	cp state/journal good
+	lines=$(wc -l <good)
+	for ((line = 1; line <= lines; line++)); do
+		# Its line cut in the middle
+		awk -v n="$line" 'NR == n { print substr($0, 1, length / 2); next }
+			{ print }' good >state/journal
+		expect_one_error 1 tune revert
+		expect_match 'damaged|version' err
+		# Not there at all, of those that must be
+		[ "$line" -le 9 ] || continue
+		sed "${line}d" good >state/journal
+		expect_one_error 1 tune revert
+		# Another digit in it
+		sed "${line}y/0123456789/1234567890/" good >state/journal
+		expect_one_error 1 tune revert
+	done
+	for line in '' 'x' '\0\0\0\n' '\377\n.\n' 'blinktune-journal\t2\t.\n'; do
+		put state/journal "$line"
+		expect_one_error 1 tune revert
+	done
+	{
+		cat good
+		head -c 5000000 /dev/zero | tr '\0' x
+	} >state/journal
+	expect_one_error 1 tune revert
+	head -c 300000 /dev/urandom >state/journal
+	expect_one_error 1 tune revert
+	diff -r tree applied
+	# Only the last line may be torn: then it was being written.
+	head -c -3 good >state/journal
+	tune revert
+	expect_tree_restored
+}
+
+case_journal_of_another_tree()
+{
+	make_tree tree
+	make_tree other
+	tune apply swappiness=1
+	expect_one_error 1 "$BLINKTUNE" -q --root other --state state revert
+	tune revert
+	expect_tree_restored
+}
+
+# --- run and hold ------------------------------------------------------------
+
+case_run()
+{
+	make_tree tree
+	echo "input" | tune run swappiness=1 -- \
+		sh -c 'cat tree/proc/sys/vm/swappiness; cat; exit 7' >out ||
+		[ $? = 7 ]
+	[ "$(cat out)" = 1input ] || fail "$(cat out)"
+	expect_tree_restored
+	expect_status 1 tune run swappiness=1 -- /nonexistent 2>err
+	expect_status 1 tune run swappiness=1 2>err
+	expect_status 4 tune run turbo=off -- touch ran 2>err
+	expect_gone ran
+	expect_tree_restored
+}
+
+# The command gets the signal, and then all is put back.
+case_run_signals()
+{
+	local signal pid status
+
+	for signal in HUP TERM; do
+		make_tree tree
+		rm -f up
+		"${TUNE[@]}" -q run swappiness=1 -- sh -c 'trap "exit 9" HUP TERM
+			touch up; while :; do sleep 0.05; done' &
+		pid=$!
+		until [ -e up ]; do sleep 0.02; done
+		kill -$signal $pid
+		status=0
+		wait $pid || status=$?
+		[ $status = 9 ] || fail "status $status"
+		expect_tree_restored
+	done
+}
+
+case_run_conflict()
+{
+	make_tree tree
+	expect_status 3 tune run swappiness=1 -- \
+		sh -c 'printf 33 >tree/proc/sys/vm/swappiness' 2>err >&2
+	[ "$(cat tree/proc/sys/vm/swappiness)" = 33 ]
+	tune revert --force
+	expect_tree_restored
+}
+
+# hold_start: in the background, its input from the pipe ./pipe
+hold_start()
+{
+	make_tree tree
+	rm -f pipe held
+	mkfifo pipe
+	"${TUNE[@]}" -q hold swappiness=1,c-states=3 <pipe >held &
+	holder=$!
+	exec {pipe}>pipe
+	until grep -q held held; do sleep 0.02; done
+	[ "$(cat tree/proc/sys/vm/swappiness)" = 1 ]
+}
+
+case_hold()
+{
+	local holder pipe signal
+
+	hold_start
+	exec {pipe}>&-
+	wait $holder
+	expect_tree_restored
+	for signal in HUP INT TERM; do
+		hold_start
+		# Background commands ignore SIGINT.
+		[ $signal != INT ] || signal=TERM
+		kill -$signal $holder
+		! wait $holder
+		exec {pipe}>&-
+		expect_tree_restored
+	done
+	# Killed itself, it leaves the journal.
+	hold_start
+	kill -KILL $holder
+	! wait $holder 2>/dev/null
+	exec {pipe}>&-
+	tune revert
+	expect_tree_restored
+}
+
+# Whoever has the pipe's other end is killed: end of file.
+case_hold_parent_killed()
+{
+	make_tree tree
+	cat >parent.py <<-'END'
+		import subprocess, sys, time
+		hold = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE,
+		                        stdout=subprocess.PIPE, text=True)
+		print(hold.stdout.readline(), end="", flush=True)
+		time.sleep(60)
+	END
+	python3 parent.py "${TUNE[@]}" -q hold swappiness=1 >held &
+	until grep -q held held; do sleep 0.02; done
+	kill -KILL $!
+	! wait $! 2>/dev/null
+	until [ ! -e state/journal ]; do sleep 0.02; done
+	expect_tree_restored
+}
+
+# --- the dead-man and the holder ---------------------------------------------
+
+case_deadman_undoes()
+{
+	make_tree tree
+	# In a session that ends: it is to outlive it.  And it keeps no pipe of
+	# ours open, or this would not end.
+	out=$(setsid -w "${TUNE[@]}" apply mtu=9000,swappiness=1 \
+		--confirm-within=1 2>&1)
+	[ "$(cat tree/sys/class/net/eth0/mtu)" = 9000 ]
+	until [ "$(cat tree/sys/class/net/eth0/mtu)" = 1500 ]; do
+		sleep 0.05
+	done
+	until [ -z "$(tune_processes)" ]; do sleep 0.05; done
+	# What can't cut anybody off stays.
+	[ "$(cat tree/proc/sys/vm/swappiness)" = 1 ]
+	expect_status 2 tune verify >out
+	expect_match 'not confirmed' out
+	expect_one_error 1 tune confirm
+	tune revert
+	expect_tree_restored
+}
+
+case_confirm()
+{
+	make_tree tree
+	tune apply --confirm-within 1 mtu=9000
+	tune status >out
+	expect_match 'blinktune confirm' out
+	tune confirm >out
+	expect_match '^confirmed' out
+	[ -z "$(tune_processes)" ]
+	sleep 1.3
+	[ "$(cat tree/sys/class/net/eth0/mtu)" = 9000 ]
+	tune revert
+	expect_tree_restored
+	tune confirm >out
+	expect_match '^nothing' out
+}
+
+case_revert_ends_deadman()
+{
+	make_tree tree
+	tune apply --confirm-within 100 mtu=9000
+	[ -n "$(tune_processes)" ]
+	tune revert
+	[ -z "$(tune_processes)" ] || fail "left: $(tune_processes)"
+	expect_tree_restored
+}
+
+# Neither can stay behind where blinkd would end it.
+case_job_of_blinkd()
+{
+	make_tree tree
+	expect_status 4 env BLINK_JOB=1 "${TUNE[@]}" -q apply mtu=9000 2>err
+	expect_match 'blinkd' err
+	expect_tree_restored
+	BLINK_JOB=1 tune run mtu=9000,c-states=3 -- \
+		cat tree/sys/class/net/eth0/mtu >out
+	[ "$(cat out)" = 9000 ]
+	expect_tree_restored
+}
+
+case_holder()
+{
+	local pid
+
+	make_tree tree
+	tune apply c-states=3
+	pid=$(sed -n 's/^holder\t\([0-9]*\)\t.*/\1/p' state/journal)
+	[ "$(readlink "/proc/$pid/fd/"* | grep -c cpu_dma_latency)" = 1 ]
+	tune verify >/dev/null
+	kill -KILL "$pid"
+	expect_status 2 tune verify >out
+	expect_match 'nobody holds' out
+	# Held again by another
+	tune apply c-states=3
+	tune verify >/dev/null
+	tune revert
+	[ -z "$(tune_processes)" ] || fail "left: $(tune_processes)"
+	expect_tree_restored
+	# One of that number, but not that one: it is not to be killed.
+	tune apply swappiness=1
+	sleep 100 &
+	printf 'holder\t%d\t%d\t.\n' $! 12345 >>state/journal
+	tune revert
+	kill -0 $!
+	kill $!
+}
+
+# --- the rest ----------------------------------------------------------------
+
+case_json()
+{
+	local verb
+
+	make_tree tree
+	put 'quote"\\.profile' \
+		'set swappiness 1\n  because  a "quote", a \\\\ and \303\244 \377\n'
+	for verb in list 'explain swappiness' 'plan ./quote"\.profile' \
+		'apply ./quote"\.profile' verify status confirm revert revert \
+		status 'prepare swappiness=1'; do
+		# shellcheck disable=SC2086 # words are meant
+		"${TUNE[@]}" --json $verb >out 2>/dev/null
+		expect_json out || fail "$verb: $(cat out)"
+		expect_match "\"verb\": \"${verb%% *}\"" out
+	done
+}
+
+case_usage()
+{
+	"$BLINKTUNE" --help >out
+	expect_match '^Usage: ' out
+	awk 'length > 80 { exit 1 }' out
+	"$BLINKTUNE" --version >out
+	make_tree tree
+	expect_one_error 1 "$BLINKTUNE"
+	expect_one_error 1 "$BLINKTUNE" frob
+	expect_one_error 1 "$BLINKTUNE" --frob plan x
+	expect_one_error 1 "$BLINKTUNE" --root tree apply swappiness=1
+	expect_one_error 1 "$BLINKTUNE" --root none --state s plan swappiness=1
+	expect_one_error 1 tune plan
+	expect_one_error 1 tune plan a b
+	expect_one_error 1 tune apply --confirm-within=x swappiness=1
+	expect_one_error 1 tune apply --frob swappiness=1
+	expect_one_error 1 tune revert --frob
+	expect_one_error 1 tune explain nothing
+	expect_one_error 1 tune verify
+	"$BLINKTUNE" list >out
+	expect_match '^  swappiness  ' out
+	tune explain swappiness >out
+	expect_match '^swappiness: 60' out
+}
+
+case_export()
+{
+	tune_export=("$BLINKTUNE" export --tuned)
+	"${tune_export[@]}" "$ALL" dir >out
+	expect_match '^\[main\]' dir/tuned.conf
+	expect_match '^vm.swappiness *= *1$' dir/tuned.conf
+	expect_match '^governor *= *performance$' dir/tuned.conf
+	python3 -c 'import configparser, sys
+c = configparser.ConfigParser(delimiters="=", interpolation=None)
+c.read("dir/tuned.conf")
+assert c["main"]["summary"] == "everything"'
+	"${tune_export[@]}" "$ALL" >out
+	cmp out dir/tuned.conf
+}
+
+case_all_profiles()
+{
+	local file
+
+	make_tree tree
+	for file in "$REPO"/tune/profiles/*.profile; do
+		file=${file##*/}
+		tune plan "${file%.profile}" >out || fail "$file"
+	done
+}
+
+# --- on many nodes -----------------------------------------------------------
+
+cluster_tune()
+{
+	"$BLINKTUNE" -q -w "^$WCOLL" --root "$PWD/tree.%r" \
+		--state "$PWD/state.%r" "$@"
+}
+
+case_cluster()
+{
+	local i
+
+	for i in 0 1 2; do make_tree tree.$i; done
+	cluster_tune apply swappiness=1,numa-balancing=0 >out
+	for i in 0 1 2; do
+		[ "$(cat tree.$i/proc/sys/vm/swappiness)" = 1 ]
+	done
+	cluster_tune verify >out
+	put tree.1/proc/sys/vm/swappiness 8
+	expect_status 2 cluster_tune --json verify >out
+	expect_json out
+	expect_status 3 cluster_tune revert >out
+	cluster_tune revert --force >out
+	# One can't: none does.
+	rm tree.1/proc/sys/kernel/numa_balancing
+	expect_status 6 cluster_tune apply swappiness=1,numa-balancing=0 >out 2>err
+	for i in 0 1 2; do
+		[ "$(cat tree.$i/proc/sys/vm/swappiness)" = 60 ]
+	done
+	# One fails: all go back.
+	put tree.2/sys/kernel/mm/transparent_hugepage/enabled '[always] never\n'
+	expect_status 6 cluster_tune apply \
+		swappiness=1,transparent-huge-pages:enabled=madvise >out 2>err
+	for i in 0 1 2; do
+		[ "$(cat tree.$i/proc/sys/vm/swappiness)" = 60 ]
+		expect_gone state.$i/journal
+	done
+}
+
+case_cluster_node_lost()
+{
+	local i
+
+	for i in 0 1 2; do make_tree tree.$i; done
+	kill -KILL "$(cat "$BLINK_CLUSTER/3.pid")"
+	expect_status 6 cluster_tune apply swappiness=1 >out 2>err
+	expect_match 'lost' out
+	for i in 0 1; do
+		[ "$(cat tree.$i/proc/sys/vm/swappiness)" = 60 ]
+	done
+}
+
+check plan case_plan
+if strace -qq -o /dev/null true 2>/dev/null; then
+	check plan_writes_nothing case_plan_writes_nothing
+	check told_and_written_before case_told_and_written_before
+else
+	skip plan_writes_nothing "strace can't trace here"
+fi
+check later_lines_win case_later_lines_win
+check inline_profile case_inline_profile
+check damaged_profiles case_damaged_profiles
+check round_trip case_round_trip
+check quiet case_quiet
+check required_unsupported case_required_unsupported
+check required_denied case_required_denied
+check rolled_back case_rolled_back
+check apply_again case_apply_again
+check two_at_once case_two_at_once
+check lock case_lock
+check verify_names_differences case_verify_names_differences
+check conflict case_conflict
+check target_gone case_target_gone
+check other_boot case_other_boot
+check damaged_journals case_damaged_journals
+check journal_of_another_tree case_journal_of_another_tree
+check run case_run
+check run_signals case_run_signals
+check run_conflict case_run_conflict
+check hold case_hold
+check hold_parent_killed case_hold_parent_killed
+check deadman_undoes case_deadman_undoes
+check confirm case_confirm
+check revert_ends_deadman case_revert_ends_deadman
+check job_of_blinkd case_job_of_blinkd
+check holder case_holder
+check json case_json
+check usage case_usage
+check export case_export
+check all_profiles case_all_profiles
+if [ -x "$BIN/blinkd" ]; then
+	export BLINK_CLUSTER=$SCRATCH/cluster BLINK_PORT=$((17300 + $$ % 4000))
+	export BIN
+	trap '"$REPO/tests/cluster" down >/dev/null 2>&1; rm -rf "$SCRATCH"' EXIT
+	"$REPO/tests/cluster" up 3 -- --allow "$REPO/tune" \
+		>"$SCRATCH/env" 2>"$SCRATCH/cluster.log"
+	eval "$(cat "$SCRATCH/env")"
+	check cluster case_cluster
+	check cluster_node_lost case_cluster_node_lost
+else
+	skip cluster "no blinkd"
+fi
+finish
