@@ -65,7 +65,7 @@ killed_at()
 			-e "inject=$call:signal=SIGKILL:when=$number" \
 			"${TUNE[@]}" -q "$@" || got=$?
 	} >out 2>&1
-	[ $got = 137 ]
+	[ "$got" = 137 ]
 }
 
 expect_restored()

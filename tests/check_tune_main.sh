@@ -158,7 +158,7 @@ case_told_and_written_before()
 	make_tree tree
 	strace -qq -o log -e trace=openat,write -s 2000 \
 		"${TUNE[@]}" apply swappiness=1 2>/dev/null >&2
-	line=$(grep -n '^write(2, "+ echo 1 ' log | cut -d: -f1)
+	line=$(grep -n '^write(1, "+ echo 1 ' log | cut -d: -f1)
 	tail -n "+$line" log >after
 	expect_match 'openat.*tree/proc/sys/vm/swappiness", O_RDWR' after
 	head -n "$line" log >before
@@ -232,12 +232,12 @@ case_two_at_once()
 	local first second one=0 two=0
 
 	make_tree tree
-	tune apply "$ALL" >1 2>&1 &
+	tune apply "$ALL" >one 2>&1 &
 	first=$!
-	tune apply swappiness=3 >2 2>&1 &
+	tune apply swappiness=3 >two 2>&1 &
 	second=$!
-	wait $first || one=$?
-	wait $second || two=$?
+	wait "$first" || one=$?
+	wait "$second" || two=$?
 	[ "$one$two" = 01 ] || [ "$one$two" = 10 ] || fail "$one $two"
 	tune revert
 	expect_tree_restored
@@ -401,10 +401,10 @@ case_run_signals()
 			touch up; while :; do sleep 0.05; done' &
 		pid=$!
 		until [ -e up ]; do sleep 0.02; done
-		kill -$signal $pid
+		kill -"$signal" "$pid"
 		status=0
-		wait $pid || status=$?
-		[ $status = 9 ] || fail "status $status"
+		wait "$pid" || status=$?
+		[ "$status" = 9 ] || fail "status $status"
 		expect_tree_restored
 	done
 }
@@ -531,7 +531,7 @@ case_revert_ends_deadman()
 case_job_of_blinkd()
 {
 	make_tree tree
-	expect_status 4 env BLINK_JOB=1 "${TUNE[@]}" -q apply mtu=9000 2>err
+	expect_status 4 env BLINK_JOB=1 "${TUNE[@]}" apply mtu=9000 >out 2>err
 	expect_match 'blinkd' err
 	expect_tree_restored
 	BLINK_JOB=1 tune run mtu=9000,c-states=3 -- \
@@ -574,10 +574,10 @@ case_json()
 	local verb
 
 	make_tree tree
-	put 'quote"\\.profile' \
+	put 'quote".profile' \
 		'set swappiness 1\n  because  a "quote", a \\\\ and \303\244 \377\n'
-	for verb in list 'explain swappiness' 'plan ./quote"\.profile' \
-		'apply ./quote"\.profile' verify status confirm revert revert \
+	for verb in list 'explain swappiness' 'plan ./quote".profile' \
+		'apply ./quote".profile' verify status confirm revert revert \
 		status 'prepare swappiness=1'; do
 		# shellcheck disable=SC2086 # words are meant
 		"${TUNE[@]}" --json $verb >out 2>/dev/null
@@ -728,7 +728,7 @@ check usage case_usage
 check export case_export
 check all_profiles case_all_profiles
 if [ -x "$BIN/blinkd" ]; then
-	export BLINK_CLUSTER=$SCRATCH/cluster BLINK_PORT=$((17300 + $$ % 4000))
+	export BLINK_CLUSTER=$SCRATCH/nodes BLINK_PORT=$((17300 + $$ % 4000))
 	export BIN
 	trap '"$REPO/tests/cluster" down >/dev/null 2>&1; rm -rf "$SCRATCH"' EXIT
 	"$REPO/tests/cluster" up 3 -- --allow "$REPO/tune" \

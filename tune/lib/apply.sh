@@ -35,7 +35,7 @@ apply_profile()
 	if plan_lacks; then
 		say "${E_KNOB[LACKS]}: required, but ${E_SUPPORT[LACKS]}:" \
 			"${E_WHY[LACKS]}: nothing is changed"
-		return $STATUS_REFUSED
+		return "$STATUS_REFUSED"
 	fi
 	apply_entries
 	[[ ${#J_KNOB[@]} != 0 ]] || return 0

@@ -40,7 +40,7 @@ cluster_run()
 	while IFS= read -r line; do
 		cluster_parse_node "$line"
 	done <<<"$out"
-	[[ ${#NODE_HOST[@]} != 0 ]] || exit $STATUS_NODE
+	[[ ${#NODE_HOST[@]} != 0 ]] || exit "$STATUS_NODE"
 }
 
 # cluster_parse_node LINE: blinksh's document has a node on each line.
@@ -170,7 +170,7 @@ cluster_apply()
 	cluster_run prepare "$profile"
 	if cluster_failed; then
 		say 'not all nodes can: nothing is changed anywhere'
-		cluster_report $STATUS_NODE
+		cluster_report "$STATUS_NODE"
 		return "$STATUS_NODE"
 	fi
 	cluster_run apply "$@"
@@ -178,7 +178,7 @@ cluster_apply()
 		cluster_report 0
 		return 0
 	fi
-	cluster_report $STATUS_NODE
+	cluster_report "$STATUS_NODE"
 	say 'not all nodes have: all are set back'
 	cluster_revert
 	return "$STATUS_NODE"

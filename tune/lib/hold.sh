@@ -10,15 +10,15 @@
 # Both keep the lock, and revert however they end; killed by SIGKILL, they leave
 # the journal to revert.
 
-# hold_revert: at exit, whatever the reason
+# hold_revert STATUS: ends the program, with STATUS unless not all is put back.
+# Not in a trap for EXIT, where "return" would have another meaning.
 hold_revert()
 {
-	local status=$? reverted=0
+	local status=$1 reverted=0
 
-	trap - EXIT
 	trap '' HUP INT TERM
 	report_clear
-	revert_all '' || reverted=$?
+	[[ ! $J_ID ]] || revert_all '' || reverted=$?
 	if [[ $reverted != 0 ]]; then
 		report_results $reverted >&2
 		status=$reverted
@@ -38,20 +38,10 @@ hold_apply()
 		report_results "$status" >&2
 		exit "$status"
 	fi
-	# From here on the end of the program is the undoing.
-	if [[ $J_ID ]]; then
-		trap hold_revert EXIT
-	fi
-	trap 'exit 129' HUP
-	trap 'exit 130' INT
-	trap 'exit 143' TERM
-	[[ ! $SIGNALLED ]] || exit "$SIGNALLED"
 }
 
 hold_main()
 {
-	local line
-
 	[[ $# == 1 ]] || die 'hold: one PROFILE, please'
 	hold_apply "$1"
 	if [[ $JSON_WANTED ]]; then
@@ -59,9 +49,9 @@ hold_main()
 	else
 		echo held
 	fi
-	while IFS= read -r line; do
-		:
-	done
+	# It ends with standard input; and, unlike read, at a signal.
+	run_command cat >/dev/null
+	hold_revert "${SIGNALLED:-$RUN_STATUS}"
 }
 
 run_main()
@@ -74,21 +64,23 @@ run_main()
 	type -P -- "$1" >/dev/null || die "run: $1: no such command"
 	hold_apply "$profile"
 	run_command "$@"
+	hold_revert "$RUN_STATUS"
 }
 
-# run_command COMMAND...: exits with its status.  It is in the background, as
+# run_command COMMAND...: RUN_STATUS, how it ended.  It is in the background, as
 # signals are looked at only between commands; but with our standard input and
 # the signals that background commands would ignore.
 run_command()
 {
-	local child status=0
+	local child
 
 	# What is sent to us is meant for it, too.
 	SIGNALS=0
-	trap 'run_pass HUP' HUP
-	trap 'run_pass TERM' TERM
-	# The terminal sends it to both.
-	trap 'SIGNALS=$((SIGNALS + 1))' INT
+	RUN_STATUS=${SIGNALLED:-0} child=
+	trap 'run_pass HUP 129' HUP
+	trap 'run_pass INT 130' INT
+	trap 'run_pass TERM 143' TERM
+	[[ ! $SIGNALLED ]] || return 0
 	(
 		trap - HUP INT QUIT TERM EXIT
 		run_close
@@ -96,7 +88,6 @@ run_command()
 	) <&0 &
 	child=$!
 	run_wait
-	exit "$status"
 }
 
 # Neither the lock nor what is held may outlive us in it.
@@ -110,15 +101,16 @@ run_close()
 	done
 }
 
-# run_pass SIGNAL: on; after a third one the command is not asked any more.
+# run_pass SIGNAL STATUS: on; at the third the command is not asked any more.
+# From the terminal it has it already, and does not mind.
 run_pass()
 {
-	SIGNALS=$((SIGNALS + 1))
+	SIGNALS=$((SIGNALS + 1)) SIGNALLED=$2
 	((SIGNALS < 3)) || set -- KILL
-	kill -"$1" "$child" 2>/dev/null || true
+	[[ ! $child ]] || kill -"$1" "$child" 2>/dev/null || true
 }
 
-# run_wait: sets the caller's status.  A signal to us ends the wait, and not yet
+# run_wait: RUN_STATUS.  A signal to us ends the wait, and not yet
 # the command.
 run_wait()
 {
@@ -126,8 +118,8 @@ run_wait()
 
 	while :; do
 		before=$SIGNALS
-		status=0
-		wait "$child" || status=$?
+		RUN_STATUS=0
+		wait "$child" || RUN_STATUS=$?
 		[[ $SIGNALS != "$before" ]] || return 0
 	done
 }

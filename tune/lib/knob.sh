@@ -55,7 +55,7 @@ knob_list()
 
 knob_load()
 {
-	[[ ! ${knob_loaded[$1]:-} ]] || return 0
+	[[ ! $1 || ! ${knob_loaded[$1]:-} ]] || return 0
 	if [[ ! $1 =~ ^[a-z][a-z0-9-]*$ || ! -f $TUNE/knobs/$1.sh ]]; then
 		WHY='no such knob'
 		return 1

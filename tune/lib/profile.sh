@@ -106,6 +106,7 @@ profile_parse_file()
 	[[ -r $path ]] || die "profile '${path##*/}': not readable: $path"
 	((depth <= PROFILE_DEPTH_MAX)) ||
 		die "$path: includes nested more than $PROFILE_DEPTH_MAX deep"
+	# shellcheck disable=SC2094 # its name is for messages
 	while IFS= read -r line || [[ $line ]]; do
 		number=$((number + 1))
 		((number <= PROFILE_LINES_MAX)) ||
