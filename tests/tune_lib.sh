@@ -82,6 +82,11 @@ tune_processes()
 			file=${file%/cmdline}
 			echo "${file#/proc/}"
 			;;
+		'sleep infinity ')
+			file=${file%/cmdline}
+			[[ $(readlink "$file/cwd") != "$SCRATCH"* ]] ||
+				echo "${file#/proc/}"
+			;;
 		esac
 	done
 }
