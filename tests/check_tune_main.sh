@@ -163,8 +163,9 @@ case_told_and_written_before()
 	expect_match 'openat.*tree/proc/sys/vm/swappiness", O_RDWR' after
 	head -n "$line" log >before
 	expect_match 'write\(1, ".*entry' before
-	! grep -E 'tree/proc/sys/vm/swappiness", O_RDWR' before ||
+	if grep -E 'tree/proc/sys/vm/swappiness", O_RDWR' before; then
 		fail 'changed before it was told'
+	fi
 	tune revert
 }
 
@@ -438,21 +439,21 @@ case_hold()
 
 	hold_start
 	exec {pipe}>&-
-	wait $holder
+	wait "$holder"
 	expect_tree_restored
 	for signal in HUP INT TERM; do
 		hold_start
 		# Background commands ignore SIGINT.
-		[ $signal != INT ] || signal=TERM
-		kill -$signal $holder
-		! wait $holder
+		[ "$signal" != INT ] || signal=TERM
+		kill -"$signal" "$holder"
+		wait "$holder" || true
 		exec {pipe}>&-
 		expect_tree_restored
 	done
 	# Killed itself, it leaves the journal.
 	hold_start
-	kill -KILL $holder
-	! wait $holder 2>/dev/null
+	kill -KILL "$holder"
+	wait "$holder" 2>/dev/null || true
 	exec {pipe}>&-
 	tune revert
 	expect_tree_restored
@@ -472,7 +473,7 @@ case_hold_parent_killed()
 	python3 parent.py "${TUNE[@]}" -q hold swappiness=1 >held &
 	until grep -q held held; do sleep 0.02; done
 	kill -KILL $!
-	! wait $! 2>/dev/null
+	wait $! 2>/dev/null || true
 	until [ ! -e state/journal ]; do sleep 0.02; done
 	expect_tree_restored
 }
@@ -484,8 +485,8 @@ case_deadman_undoes()
 	make_tree tree
 	# In a session that ends: it is to outlive it.  And it keeps no pipe of
 	# ours open, or this would not end.
-	out=$(setsid -w "${TUNE[@]}" apply mtu=9000,swappiness=1 \
-		--confirm-within=1 2>&1)
+	: "$(setsid -w "${TUNE[@]}" apply mtu=9000,swappiness=1 \
+		--confirm-within=1 2>&1)"
 	[ "$(cat tree/sys/class/net/eth0/mtu)" = 9000 ]
 	until [ "$(cat tree/sys/class/net/eth0/mtu)" = 1500 ]; do
 		sleep 0.05
@@ -574,12 +575,13 @@ case_json()
 	local verb
 
 	make_tree tree
-	put 'quote".profile' \
+	put 'q".profile' \
 		'set swappiness 1\n  because  a "quote", a \\\\ and \303\244 \377\n'
-	for verb in list 'explain swappiness' 'plan ./quote".profile' \
-		'apply ./quote".profile' verify status confirm revert revert \
+	# shellcheck disable=SC2089 # a quote in a name is meant
+	for verb in list 'explain swappiness' 'plan ./q".profile' \
+		'apply ./q".profile' verify status confirm revert revert \
 		status 'prepare swappiness=1'; do
-		# shellcheck disable=SC2086 # words are meant
+		# shellcheck disable=SC2086,SC2090 # words are meant
 		"${TUNE[@]}" --json $verb >out 2>/dev/null
 		expect_json out || fail "$verb: $(cat out)"
 		expect_match "\"verb\": \"${verb%% *}\"" out
@@ -649,10 +651,10 @@ case_cluster()
 {
 	local i
 
-	for i in 0 1 2; do make_tree tree.$i; done
+	for i in 0 1 2; do make_tree "tree.$i"; done
 	cluster_tune apply swappiness=1,numa-balancing=0 >out
 	for i in 0 1 2; do
-		[ "$(cat tree.$i/proc/sys/vm/swappiness)" = 1 ]
+		[ "$(cat "tree.$i/proc/sys/vm/swappiness")" = 1 ]
 	done
 	cluster_tune verify >out
 	put tree.1/proc/sys/vm/swappiness 8
@@ -664,15 +666,15 @@ case_cluster()
 	rm tree.1/proc/sys/kernel/numa_balancing
 	expect_status 6 cluster_tune apply swappiness=1,numa-balancing=0 >out 2>err
 	for i in 0 1 2; do
-		[ "$(cat tree.$i/proc/sys/vm/swappiness)" = 60 ]
+		[ "$(cat "tree.$i/proc/sys/vm/swappiness")" = 60 ]
 	done
 	# One fails: all go back.
 	put tree.2/sys/kernel/mm/transparent_hugepage/enabled '[always] never\n'
 	expect_status 6 cluster_tune apply \
 		swappiness=1,transparent-huge-pages:enabled=madvise >out 2>err
 	for i in 0 1 2; do
-		[ "$(cat tree.$i/proc/sys/vm/swappiness)" = 60 ]
-		expect_gone state.$i/journal
+		[ "$(cat "tree.$i/proc/sys/vm/swappiness")" = 60 ]
+		expect_gone "state.$i/journal"
 	done
 }
 
@@ -680,12 +682,12 @@ case_cluster_node_lost()
 {
 	local i
 
-	for i in 0 1 2; do make_tree tree.$i; done
+	for i in 0 1 2; do make_tree "tree.$i"; done
 	kill -KILL "$(cat "$BLINK_CLUSTER/3.pid")"
 	expect_status 6 cluster_tune apply swappiness=1 >out 2>err
 	expect_match 'lost' out
 	for i in 0 1; do
-		[ "$(cat tree.$i/proc/sys/vm/swappiness)" = 60 ]
+		[ "$(cat "tree.$i/proc/sys/vm/swappiness")" = 60 ]
 	done
 }
 
