@@ -1,0 +1,92 @@
+# drive-look-ahead.sh - whether a drive reads on into its own cache
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2153 # arguments and results in variables
+
+# shellcheck source=tune/lib/drive.sh
+. "$TUNE/lib/drive.sh"
+
+knob_drive_look_ahead_lifetime=device
+knob_drive_look_ahead_risk=none
+knob_drive_look_ahead_order=50
+
+knob_drive_look_ahead_targets()
+{
+	drive_targets 'sd*|nvme*|vd*' "${1-}"
+}
+
+knob_drive_look_ahead_supported()
+{
+	drive_has knob_drive_look_ahead_get "$1"
+}
+
+knob_drive_look_ahead_get()
+{
+	drive_kind "$1"
+	case $KIND in
+	ata) drive_hdparm "$1" -A look-ahead ;;
+	scsi) look_ahead_read_scsi "$1" ;;
+	nvme)
+		WHY="NVMe has no look-ahead to switch"
+		return 1
+		;;
+	*)
+		WHY="not a SATA or SCSI drive"
+		return 1
+		;;
+	esac
+}
+
+# The mode page has the bit the other way round: DRA, disable read ahead.
+look_ahead_read_scsi()
+{
+	drive_tool sdparm --get=DRA "/dev/$1" || return 1
+	if ! [[ $OUT =~ (^|$'\n')DRA[[:space:]]+([01]) ]]; then
+		WHY="the drive has none"
+		return 1
+	fi
+	VALUE=on
+	((BASH_REMATCH[2] == 0)) || VALUE=off
+}
+
+knob_drive_look_ahead_set()
+{
+	local flag=-A0 dra=1
+
+	on_or_off "$2" || return 1
+	[ "$2" = off ] || flag=-A1 dra=0
+	drive_kind "$1"
+	if [ "$KIND" = scsi ]; then
+		drive_tool sdparm "--set=DRA=$dra" "/dev/$1" || return 1
+		look_ahead_read_scsi "$1" || return 1
+	else
+		drive_hdparm "$1" "$flag" look-ahead || return 1
+	fi
+	[ "$VALUE" = "$2" ] && return 0
+	WHY="the drive keeps it $VALUE"
+	return 1
+}
+
+knob_drive_look_ahead_values()
+{
+	VALUES="on off"
+}
+
+knob_drive_look_ahead_act()
+{
+	local flag=-A0 dra=1
+
+	[ "$2" = off ] || flag=-A1 dra=0
+	drive_kind "$1"
+	ACT="hdparm $flag /dev/$1"
+	[ "$KIND" != scsi ] || ACT="sdparm --set=DRA=$dra /dev/$1"
+}
+
+knob_drive_look_ahead_explain()
+{
+	EXPLAIN="A SATA or SCSI drive goes on reading the track after a request,
+into its own cache, so that a stream is not a turn of the disk late.  Off, only
+what was asked for is read.  The drive itself keeps it, some across a reboot.
+SATA drives are asked with hdparm -A, SCSI ones with sdparm (the bit DRA of the
+caching mode page); NVMe has nothing like it.
+Source: hdparm(8), -A; ATA/ATAPI command set, SET FEATURES AAh and 55h."
+}

@@ -1,0 +1,74 @@
+# io-scheduler.sh - who orders the requests that wait for a block device
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2153 # arguments and results in variables
+
+# shellcheck source=tune/lib/drive.sh
+. "$TUNE/lib/drive.sh"
+
+knob_io_scheduler_lifetime=boot
+knob_io_scheduler_risk=none
+knob_io_scheduler_order=40
+
+knob_io_scheduler_targets()
+{
+	drive_targets 'sd*|nvme*|vd*|xvd*|mmcblk*' "${1-}"
+}
+
+# md and most of dm pass on whole bios: their file says "none" and swallows
+# whatever is written.
+knob_io_scheduler_supported()
+{
+	if ! file_read "/sys/block/$1/queue/scheduler"; then
+		SUPPORT=unsupported WHY="no queue/scheduler"
+		return 1
+	fi
+	if [[ $VALUE != *'['*']'* ]]; then
+		SUPPORT=unsupported WHY="its requests go to the devices below"
+		return 1
+	fi
+	if ! file_writable "/sys/block/$1/queue/scheduler"; then
+		SUPPORT=denied WHY="needs root"
+		return 1
+	fi
+	SUPPORT=supported
+}
+
+knob_io_scheduler_get()
+{
+	file_selected "/sys/block/$1/queue/scheduler"
+}
+
+# A name that is not in the list makes the kernel look for a module.
+knob_io_scheduler_set()
+{
+	local listed
+
+	file_read "/sys/block/$1/queue/scheduler" || return 1
+	listed=" $VALUE "
+	listed=${listed//[\[\]]/}
+	file_write "/sys/block/$1/queue/scheduler" "$2" && return 0
+	[[ $listed == *" $2 "* ]] ||
+		WHY="this kernel has no scheduler $2, nor a module $2-iosched"
+	return 1
+}
+
+knob_io_scheduler_values()
+{
+	VALUES="none mq-deadline bfq kyber"
+	file_read "/sys/block/$1/queue/scheduler" || return 0
+	VALUES=${VALUE//[\[\]]/}
+}
+
+knob_io_scheduler_act()
+{
+	ACT="echo $2 >/sys/block/$1/queue/scheduler"
+}
+
+knob_io_scheduler_explain()
+{
+	EXPLAIN="The order in which a device's waiting requests are served.  \"none\"
+adds no work and fits NVMe and single streams; mq-deadline merges and sorts, for
+rotating disks with more than one reader; bfq is fair and dear.  Some schedulers
+are modules that the kernel loads when they are named.
+Source: Documentation/block/switching-sched.rst."
+}

@@ -1,0 +1,80 @@
+# md-stripe-cache.sh - how many stripes a RAID 4, 5 or 6 keeps in memory
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2153 # arguments and results in variables
+
+# shellcheck source=tune/lib/drive.sh
+. "$TUNE/lib/drive.sh"
+
+knob_md_stripe_cache_lifetime=boot
+knob_md_stripe_cache_risk=none
+knob_md_stripe_cache_order=50
+
+knob_md_stripe_cache_targets()
+{
+	drive_targets 'md*' "${1-}"
+}
+
+knob_md_stripe_cache_supported()
+{
+	if ! file_exists "/sys/block/$1/md/stripe_cache_size"; then
+		SUPPORT=unsupported
+		stripe_cache_absent "$1"
+		return 1
+	fi
+	if ! file_writable "/sys/block/$1/md/stripe_cache_size"; then
+		SUPPORT=denied WHY="needs root"
+		return 1
+	fi
+	SUPPORT=supported
+}
+
+# stripe_cache_absent DEVICE: WHY.  Only levels that compute parity read a stripe
+# to write a part of it.
+stripe_cache_absent()
+{
+	local level=
+
+	WHY="not an md array"
+	file_read "/sys/block/$1/md/level" || return 0
+	level=$VALUE
+	WHY="$level has no stripe cache"
+	file_read "/sys/block/$1/md/chunk_size" || return 0
+	WHY+=" (chunk $((VALUE / 1024)) KiB)"
+}
+
+knob_md_stripe_cache_get()
+{
+	if ! file_read "/sys/block/$1/md/stripe_cache_size"; then
+		stripe_cache_absent "$1"
+		return 1
+	fi
+}
+
+knob_md_stripe_cache_set()
+{
+	if ! [[ $2 =~ ^[1-9][0-9]{1,4}$ ]] || (($2 < 17 || $2 > 32768)); then
+		WHY="'$2' is not from 17 to 32768"
+		return 1
+	fi
+	file_write "/sys/block/$1/md/stripe_cache_size" "$2"
+}
+
+knob_md_stripe_cache_values()
+{
+	VALUES="entries, 17 to 32768; each takes a page for each drive"
+}
+
+knob_md_stripe_cache_act()
+{
+	ACT="echo $2 >/sys/block/$1/md/stripe_cache_size"
+}
+
+knob_md_stripe_cache_explain()
+{
+	EXPLAIN="How many stripes, a page of each drive wide, RAID 4, 5 and 6 keep
+to gather whole stripes from partial writes; 256 by default.  It takes a page of
+memory for each drive and entry: 4096 entries on 4 drives are 64 MiB.  RAID 0, 1
+and 10 have none: what matters there is the chunk size, chosen when the array is
+made.
+Source: Documentation/admin-guide/md.rst, stripe_cache_size."
+}

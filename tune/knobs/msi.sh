@@ -1,0 +1,67 @@
+# msi.sh - how a network card interrupts; reported, not set
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2153 # arguments and results in variables
+
+# shellcheck source=tune/lib/nic.sh
+. "$TUNE/lib/nic.sh"
+
+knob_msi_lifetime=boot
+knob_msi_risk=none
+knob_msi_order=50
+
+knob_msi_targets()
+{
+	nic_targets "${1-}"
+}
+
+knob_msi_supported()
+{
+	if ! file_exists "/sys/class/net/$1/device"; then
+		SUPPORT=unsupported WHY="no hardware behind it"
+		return 1
+	fi
+	SUPPORT=supported
+}
+
+# "msix 9", "msi 1": the kind and how many interrupts.  A virtio card is a child
+# of the PCI device that has them.
+knob_msi_get()
+{
+	local folder count
+
+	for folder in "/sys/class/net/$1/device" "/sys/class/net/$1/device/.."; do
+		file_list "$folder/msi_irqs/[0-9]*"
+		count=${#FILES[@]}
+		if ((count > 0)) && file_read "${FILES[0]}"; then
+			VALUE="$VALUE $count"
+			return 0
+		fi
+	done
+	VALUE=none
+}
+
+knob_msi_set()
+{
+	WHY="reported only: the driver decides when it is loaded"
+	return 1
+}
+
+knob_msi_values()
+{
+	VALUES="reported only"
+}
+
+knob_msi_act()
+{
+	ACT="nothing: reported only"
+}
+
+knob_msi_explain()
+{
+	EXPLAIN="Whether the card interrupts by messages (msi, msix and how many), or
+by a wire that it may share with other devices (none).  With one message for each
+queue every processor can have its own.  The driver decides when it is loaded
+(module options, or pci=nomsi on the kernel's command line), so that this is
+reported only.
+Source: Documentation/PCI/msi-howto.rst."
+}

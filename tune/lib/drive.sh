@@ -1,0 +1,129 @@
+# drive.sh - block devices, and which of them are drives of which kind
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2153 # arguments and results in variables
+
+# drive_targets PATTERN [NAME]: TARGETS=the block devices that match PATTERN
+# ("sd*|md*").  Loop devices, RAM disks and the like only by NAME.
+drive_targets()
+{
+	local path name
+
+	TARGETS=()
+	file_list '/sys/block/*'
+	for path in "${FILES[@]}"; do
+		name=${path##*/}
+		if drive_matches "$name" "$1" || [ "$name" = "${2-}" ]; then
+			TARGETS+=("$name")
+		fi
+	done
+}
+
+# drive_matches NAME PATTERN|PATTERN...
+drive_matches()
+{
+	local pattern
+	local -a patterns
+
+	IFS='|' read -r -a patterns <<<"$2"
+	for pattern in "${patterns[@]}"; do
+		# shellcheck disable=SC2053 # a pattern, on purpose
+		[[ $1 == $pattern ]] && return 0
+	done
+	return 1
+}
+
+# drive_kind DEVICE: KIND=ata, scsi, nvme, virtio, stacked or other.  A SATA
+# drive is a SCSI one to the kernel, of the vendor "ATA".
+drive_kind()
+{
+	local VALUE WHY
+
+	KIND=other
+	case $1 in
+	nvme*) KIND=nvme ;;
+	vd*) KIND=virtio ;;
+	md* | dm-*) KIND=stacked ;;
+	sd*)
+		KIND=scsi
+		if file_read "/sys/block/$1/device/vendor" &&
+			[ "${VALUE%% *}" = ATA ]; then
+			KIND=ata
+		fi
+		;;
+	esac
+}
+
+# drive_allowed DEVICE: 0 if this user may change it; else 1, SUPPORT and WHY.  A
+# file of the same owner stands for the commands that a drive is given.
+drive_allowed()
+{
+	if ! file_exists "/sys/block/$1"; then
+		SUPPORT=unsupported WHY="no block device $1"
+		return 1
+	fi
+	if ! file_writable "/sys/block/$1/queue/read_ahead_kb"; then
+		SUPPORT=denied WHY="needs root"
+		return 1
+	fi
+	SUPPORT=supported
+}
+
+# drive_tool NAME ARGUMENT...: OUT; 1 with WHY if the tool is missing or fails
+drive_tool()
+{
+	local line last=
+
+	if ! tool_have "$1"; then
+		WHY="$1 is not installed"
+		return 1
+	fi
+	! tool_run "$@" || return 0
+	while IFS= read -r line; do
+		[[ $line =~ [^[:space:]] ]] && last=$line
+	done <<<"$OUT"
+	WHY="$1: ${last##*: }"
+	[ -n "$last" ] || WHY="$1: exit status $STATUS"
+	return 1
+}
+
+# drive_hdparm DEVICE FLAG LABEL: VALUE=on or off, of the line "LABEL = 1 (on)"
+# that hdparm FLAG prints; also after it has set something.  Status 0 alone says
+# nothing: hdparm loses the error of -W0, and is silent about what is no drive.
+drive_hdparm()
+{
+	local pattern="$3[[:space:]]*=[[:space:]]*([01]|not supported)"
+
+	drive_tool hdparm "$2" "/dev/$1" || return 1
+	if ! [[ $OUT =~ $pattern ]]; then
+		WHY="hdparm reads nothing from it"
+		return 1
+	fi
+	case ${BASH_REMATCH[1]} in
+	0) VALUE=off ;;
+	1) VALUE=on ;;
+	*)
+		WHY="the drive has none"
+		return 1
+		;;
+	esac
+}
+
+# drive_has GETTER DEVICE: SUPPORT of a knob whose GETTER DEVICE reads it
+drive_has()
+{
+	drive_allowed "$2" || return 1
+	if ! "$1" "$2"; then
+		SUPPORT=unsupported
+		[[ $WHY != *ermi* ]] || SUPPORT=denied
+		return 1
+	fi
+	SUPPORT=supported
+}
+
+# on_or_off VALUE: 1 with WHY if it is neither
+on_or_off()
+{
+	[[ $1 == on || $1 == off ]] && return 0
+	WHY="'$1' is neither on nor off"
+	return 1
+}

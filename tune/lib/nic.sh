@@ -1,0 +1,98 @@
+# nic.sh - network interfaces, and what ethtool says of them
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2153 # arguments and results in variables
+#
+# ethtool's messages and exit statuses differ with how it reaches the kernel
+# (netlink: status 1 and "netlink error: ..."; ioctl: 70 to 92 and "Cannot ...:
+# ..."), so that the words are what counts.
+
+# What was in force when it was last read, by "KNOB NIC": for showing an act
+# without reading once more.  Never for deciding.
+declare -gA NIC_SEEN
+
+# nic_targets [NAME]: TARGETS=the interfaces with hardware behind them.  What is
+# virtual (loopback, bridges, veth) is meant only by who names it: a NAME that
+# is a pattern matches hardware only.
+nic_targets()
+{
+	local path name
+
+	TARGETS=()
+	file_list '/sys/class/net/*'
+	for path in "${FILES[@]}"; do
+		name=${path##*/}
+		if file_exists "$path/device" || [ "$name" = "${1-}" ]; then
+			TARGETS+=("$name")
+		fi
+	done
+}
+
+# nic_allowed NIC: 0 if this user may change it; else 1, SUPPORT and WHY.  A file
+# that needs the same right stands for those settings that are no files.
+nic_allowed()
+{
+	if ! file_exists "/sys/class/net/$1"; then
+		SUPPORT=unsupported WHY="no interface $1"
+		return 1
+	fi
+	if ! file_writable "/sys/class/net/$1/mtu"; then
+		SUPPORT=denied WHY="needs root (CAP_NET_ADMIN)"
+		return 1
+	fi
+	SUPPORT=supported
+}
+
+# nic_why: WHY=what ethtool's OUT says of the failure, in short
+nic_why()
+{
+	local line last=
+
+	while IFS= read -r line; do
+		[[ $line =~ [^[:space:]] ]] && last=$line
+	done <<<"$OUT"
+	case $OUT in
+	*'Operation not supported'*) WHY="the driver has none" ;;
+	*'not permitted'*) WHY="needs root (CAP_NET_ADMIN)" ;;
+	*'netlink error: '*'Invalid argument'*)
+		# The line before it says what is invalid.
+		WHY=${OUT%%$'\n'netlink error: Invalid argument*}
+		WHY=${WHY##*netlink error: }
+		WHY=${WHY% (offset *}
+		;;
+	*) WHY=${last##*: } ;;
+	esac
+	[ -n "$WHY" ] || WHY="ethtool: exit status $STATUS"
+}
+
+# nic_ethtool OPTION NIC [NAME VALUE]...: OUT; 1 with WHY.  What is as wanted
+# already is no failure.
+nic_ethtool()
+{
+	if ! tool_have ethtool; then
+		WHY="ethtool is not installed"
+		return 1
+	fi
+	! tool_run ethtool "$@" || return 0
+	# Status 80: "no coalesce parameters changed, aborting", and the like.
+	[[ $STATUS == 80 && $OUT == *' parameters changed'* ]] && return 0
+	nic_why
+	return 1
+}
+
+# nic_act OPTION NIC [NAME VALUE]...: adds that command to ACT
+nic_act()
+{
+	(($# < 3)) || ACT+="${ACT:+ && }ethtool $*"
+}
+
+# nic_has GETTER NIC: SUPPORT of a knob whose GETTER NIC reads it with ethtool
+nic_has()
+{
+	nic_allowed "$2" || return 1
+	if ! "$1" "$2"; then
+		SUPPORT=unsupported
+		[[ $WHY != 'needs root'* ]] || SUPPORT=denied
+		return 1
+	fi
+	SUPPORT=supported
+}
