@@ -11,7 +11,7 @@ knob_drive_look_ahead_order=50
 
 knob_drive_look_ahead_targets()
 {
-	drive_targets 'sd*|nvme*|vd*' "${1-}"
+	drive_targets 'sd*|nvme*|vd*' "$@"
 }
 
 knob_drive_look_ahead_supported()

@@ -11,7 +11,7 @@ knob_drive_write_cache_order=60
 
 knob_drive_write_cache_targets()
 {
-	drive_targets 'sd*|nvme*|vd*' "${1-}"
+	drive_targets 'sd*|nvme*|vd*' "$@"
 }
 
 knob_drive_write_cache_supported()
@@ -91,8 +91,10 @@ write_cache_word()
 # Feature 6, volatile write cache, is the controller's: of all its namespaces.
 write_cache_read_nvme()
 {
-	drive_tool nvme get-feature "/dev/${1%n[0-9]*}" --feature-id=6 ||
+	if ! drive_tool nvme get-feature "/dev/${1%n[0-9]*}" --feature-id=6; then
+		[[ $OUT != *'Invalid Field'* ]] || WHY="the controller has none"
 		return 1
+	fi
 	if ! [[ $OUT =~ [Vv]alue:\ ?0x0*([01])($|[^0-9a-f]) ]]; then
 		WHY="the controller has none"
 		return 1

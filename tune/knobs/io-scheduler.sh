@@ -11,7 +11,7 @@ knob_io_scheduler_order=40
 
 knob_io_scheduler_targets()
 {
-	drive_targets 'sd*|nvme*|vd*|xvd*|mmcblk*' "${1-}"
+	drive_targets 'sd*|nvme*|vd*|xvd*|mmcblk*' "$@"
 }
 
 # md and most of dm pass on whole bios: their file says "none" and swallows

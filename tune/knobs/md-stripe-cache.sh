@@ -11,7 +11,7 @@ knob_md_stripe_cache_order=50
 
 knob_md_stripe_cache_targets()
 {
-	drive_targets 'md*' "${1-}"
+	drive_targets 'md*' "$@"
 }
 
 knob_md_stripe_cache_supported()
@@ -32,14 +32,14 @@ knob_md_stripe_cache_supported()
 # to write a part of it.
 stripe_cache_absent()
 {
-	local level=
+	local level=none chunk=''
 
-	WHY="not an md array"
-	file_read "/sys/block/$1/md/level" || return 0
-	level=$VALUE
-	WHY="$level has no stripe cache"
-	file_read "/sys/block/$1/md/chunk_size" || return 0
-	WHY+=" (chunk $((VALUE / 1024)) KiB)"
+	! file_read "/sys/block/$1/md/level" || level=$VALUE
+	if file_read "/sys/block/$1/md/chunk_size" && ((VALUE > 0)); then
+		chunk=" (chunk $((VALUE / 1024)) KiB)"
+	fi
+	WHY="$level has no stripe cache$chunk"
+	[ "$level" != none ] || WHY="not an md array"
 }
 
 knob_md_stripe_cache_get()

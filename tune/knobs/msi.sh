@@ -11,7 +11,7 @@ knob_msi_order=50
 
 knob_msi_targets()
 {
-	nic_targets "${1-}"
+	nic_targets "$@"
 }
 
 knob_msi_supported()

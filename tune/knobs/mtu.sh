@@ -12,7 +12,7 @@ knob_mtu_order=30
 
 knob_mtu_targets()
 {
-	nic_targets "${1-}"
+	nic_targets "$@"
 }
 
 knob_mtu_supported()

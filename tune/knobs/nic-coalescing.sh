@@ -14,7 +14,7 @@ knob_nic_coalescing_order=60
 
 knob_nic_coalescing_targets()
 {
-	nic_targets "${1-}"
+	nic_targets "$@"
 }
 
 knob_nic_coalescing_supported()

@@ -22,7 +22,7 @@ declare -gA OFFLOAD_ALIAS=(
 
 knob_nic_offloads_targets()
 {
-	nic_targets "${1-}"
+	nic_targets "$@"
 }
 
 knob_nic_offloads_supported()
@@ -35,7 +35,7 @@ knob_nic_offloads_supported()
 # that were off.  OFFLOAD_GROUP[name]=members, OFFLOAD_FIXED[name]=on or off.
 knob_nic_offloads_get()
 {
-	local line name group= state fixed
+	local line name group='' state fixed
 
 	nic_ethtool -k "$1" || return 1
 	declare -gA OFFLOAD_GROUP=() OFFLOAD_FIXED=() FIELD=()
@@ -79,17 +79,17 @@ offload_make_group()
 
 knob_nic_offloads_goal()
 {
-	local now=$2 expanded= name
-	local -a wanted
+	local now=$2 expanded='' name
+	local -a words
 
 	[ "${OFFLOAD_NIC-}" = "$1" ] || knob_nic_offloads_get "$1" || return 1
-	read -r -a wanted <<<"$3"
-	if ((${#wanted[@]} == 0 || ${#wanted[@]} % 2)); then
+	read -r -a words <<<"$3"
+	if ((${#words[@]} == 0 || ${#words[@]} % 2)); then
 		WHY="'$3' is not pairs of a name and a value"
 		return 1
 	fi
 	fields_split "$now" || return 1
-	set -- "${wanted[@]}"
+	set -- "${words[@]}"
 	while (($#)); do
 		on_off_state "$1" "$2" || return 1
 		name=${1%\?}
@@ -113,7 +113,7 @@ on_off_state()
 # NAME stands for, as far as they can be changed.
 offload_expand()
 {
-	local feature changeable= have=
+	local feature changeable='' have=''
 
 	for feature in ${OFFLOAD_GROUP[$1]-$1}; do
 		if [ -n "${FIELD[$feature]+there}" ]; then
@@ -137,8 +137,9 @@ offload_expand()
 	fi
 }
 
-# Some features need others (no segmentation without checksums): the kernel
-# grants them once these are there, so that what is missing is asked for again.
+# Some features need others (no segmentation without checksums), and the kernel
+# grants them once these are there: what is missing is asked for again.  What goes
+# with a feature that is switched off is no failure: who reads back will see it.
 knob_nic_offloads_set()
 {
 	local before why try
@@ -146,32 +147,34 @@ knob_nic_offloads_set()
 	knob_nic_offloads_get "$1" || return 1
 	before=$VALUE
 	knob_nic_offloads_goal "$1" "$before" "$2" || return 1
+	fields_differing "$before" "$VALUE" || return 1
+	((${#DIFFERING[@]})) || return 0
 	for try in first second third; do
-		offload_change "$1" "$2" && return 0
+		offload_ask "$1" "${DIFFERING[@]}" && return 0
 	done
 	why=$WHY
-	offload_change "$1" "$before"
+	if fields_differing "$VALUE" "$before"; then
+		nic_ethtool -K "$1" "${DIFFERING[@]}" || true
+	fi
 	WHY=$why
 	return 1
 }
 
-# offload_change NIC WANTED: 0 when all is as wanted
-offload_change()
+# offload_ask NIC FEATURE STATE...: 0 when all of these are so
+offload_ask()
 {
-	local now
+	local nic=$1 why=
+	shift
 
-	now=${NIC_SEEN["offloads $1"]}
-	knob_nic_offloads_goal "$1" "$now" "$2" || return 1
-	fields_differing "$now" "$VALUE" || return 1
-	((${#DIFFERING[@]})) || return 0
-	nic_ethtool -K "$1" "${DIFFERING[@]}" || true
-	knob_nic_offloads_get "$1" || return 1
-	now=$VALUE
-	knob_nic_offloads_goal "$1" "$now" "$2" || return 1
-	fields_differing "$now" "$VALUE" || return 1
-	((${#DIFFERING[@]})) || return 0
-	WHY="the driver does not switch ${DIFFERING[*]}"
-	return 1
+	nic_ethtool -K "$nic" "$@" || why=$WHY
+	knob_nic_offloads_get "$nic" || return 1
+	while (($#)); do
+		if [ "${FIELD[$1]-}" != "$2" ]; then
+			WHY="$1 stays ${FIELD[$1]-fixed}${why:+: $why}"
+			return 1
+		fi
+		shift 2
+	done
 }
 
 knob_nic_offloads_values()

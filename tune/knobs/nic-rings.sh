@@ -14,7 +14,7 @@ knob_nic_rings_order=40
 
 knob_nic_rings_targets()
 {
-	nic_targets "${1-}"
+	nic_targets "$@"
 }
 
 knob_nic_rings_supported()

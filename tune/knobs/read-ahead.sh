@@ -11,7 +11,7 @@ knob_read_ahead_order=50
 
 knob_read_ahead_targets()
 {
-	drive_targets 'sd*|nvme*|vd*|xvd*|mmcblk*|md*|dm-*' "${1-}"
+	drive_targets 'sd*|nvme*|vd*|xvd*|mmcblk*|md*|dm-*' "$@"
 }
 
 knob_read_ahead_supported()

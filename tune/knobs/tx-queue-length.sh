@@ -11,7 +11,7 @@ knob_tx_queue_length_order=50
 
 knob_tx_queue_length_targets()
 {
-	nic_targets "${1-}"
+	nic_targets "$@"
 }
 
 knob_tx_queue_length_supported()

@@ -2,17 +2,19 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2153 # arguments and results in variables
 
-# drive_targets PATTERN [NAME]: TARGETS=the block devices that match PATTERN
+# drive_targets PATTERN [NAME...]: TARGETS=the block devices that match PATTERN
 # ("sd*|md*").  Loop devices, RAM disks and the like only by NAME.
 drive_targets()
 {
-	local path name
+	local pattern=$1 path name
+	shift
 
 	TARGETS=()
 	file_list '/sys/block/*'
 	for path in "${FILES[@]}"; do
 		name=${path##*/}
-		if drive_matches "$name" "$1" || [ "$name" = "${2-}" ]; then
+		if drive_matches "$name" "$pattern" ||
+			[[ " $* " == *" $name "* ]]; then
 			TARGETS+=("$name")
 		fi
 	done

@@ -43,17 +43,17 @@ fields_join()
 fields_overlay()
 {
 	local name value
-	local -A wanted=()
+	local -A wanted_value=()
 	local -a names
 
 	fields_split "$2" || return 1
 	names=("${FIELD_NAMES[@]}")
 	for name in "${names[@]}"; do
-		wanted["$name"]=${FIELD[$name]}
+		wanted_value["$name"]=${FIELD[$name]}
 	done
 	fields_split "$1" || return 1
 	for name in "${names[@]}"; do
-		value=${wanted[$name]}
+		value=${wanted_value[$name]}
 		if [ -n "${FIELD[${name%\?}]+there}" ]; then
 			FIELD["${name%\?}"]=$value
 		elif [[ $name != *\? ]]; then
@@ -69,16 +69,16 @@ fields_overlay()
 fields_differing()
 {
 	local name
-	local -A now=()
+	local -A now_value=()
 
 	DIFFERING=()
 	fields_split "$1" || return 1
 	for name in "${FIELD_NAMES[@]}"; do
-		now["$name"]=${FIELD[$name]}
+		now_value["$name"]=${FIELD[$name]}
 	done
 	fields_split "$2" || return 1
 	for name in "${FIELD_NAMES[@]}"; do
-		[ "${now[$name]-}" = "${FIELD[$name]}" ] ||
+		[ "${now_value[$name]-}" = "${FIELD[$name]}" ] ||
 			DIFFERING+=("$name" "${FIELD[$name]}")
 	done
 }

@@ -10,9 +10,8 @@
 # without reading once more.  Never for deciding.
 declare -gA NIC_SEEN
 
-# nic_targets [NAME]: TARGETS=the interfaces with hardware behind them.  What is
-# virtual (loopback, bridges, veth) is meant only by who names it: a NAME that
-# is a pattern matches hardware only.
+# nic_targets [NAME...]: TARGETS=the interfaces with hardware behind them.  What
+# is virtual (loopback, bridges, veth) is meant only by who names it.
 nic_targets()
 {
 	local path name
@@ -21,7 +20,7 @@ nic_targets()
 	file_list '/sys/class/net/*'
 	for path in "${FILES[@]}"; do
 		name=${path##*/}
-		if file_exists "$path/device" || [ "$name" = "${1-}" ]; then
+		if file_exists "$path/device" || [[ " $* " == *" $name "* ]]; then
 			TARGETS+=("$name")
 		fi
 	done
