@@ -73,18 +73,20 @@ drive_allowed()
 # drive_tool NAME ARGUMENT...: OUT; 1 with WHY if the tool is missing or fails
 drive_tool()
 {
-	local line last=
+	local text
 
+	OUT=
 	if ! tool_have "$1"; then
 		WHY="$1 is not installed"
 		return 1
 	fi
 	! tool_run "$@" || return 0
-	while IFS= read -r line; do
-		[[ $line =~ [^[:space:]] ]] && last=$line
-	done <<<"$OUT"
-	WHY="$1: ${last##*: }"
-	[ -n "$last" ] || WHY="$1: exit status $STATUS"
+	# hdparm goes on after "HDIO_DRIVE_CMD(...) failed: ..."; others end there.
+	text=${OUT#*failed: }
+	[ "$text" != "$OUT" ] || text=${OUT##*$'\n'}
+	text=${text%%$'\n'*}
+	WHY="$1: ${text##*: }"
+	[ -n "$OUT" ] || WHY="$1: exit status $STATUS"
 	return 1
 }
 

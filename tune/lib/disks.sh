@@ -1,0 +1,174 @@
+# disks.sh - a data set on the outer rim of each disk: partitions, RAID-0, XFS
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2153 # arguments and results in variables
+#
+#   blinktune disks plan|make --data-bytes N [--stripe KIB] [--label NAME]
+#             [--headroom PERCENT] [--mount FOLDER] DEVICE...
+#             [--yes-destroy DEVICE...]
+#
+# plan prints the commands, a line each, and after # what speaks against them.
+# It opens nothing for writing.  make runs them if the list after --yes-destroy is
+# that of the devices, word for word, and none of them is in use; in use it
+# refuses, whatever it is told.
+#
+# A rotating disk counts its blocks from the outer rim inwards, where a turn passes
+# the most of them: the partition lies at the start.
+#
+# Status: 0; 1 usage, or a device that can't be had; 4 a command failed and what it
+# had made is taken down again; 5 that failed, too.
+
+disks_main()
+{
+	local verb=${1-}
+
+	case $verb in
+	plan | make) ;;
+	*) die "disks: plan or make, not '$verb'" ;;
+	esac
+	shift
+	disks_options "$@"
+	need survey
+	need placement
+	disks_survey
+	disks_layout
+	if [[ $verb == make ]]; then
+		need making
+		disks_make
+	elif [[ ${JSON_WANTED:-} ]]; then
+		disks_report_json
+	else
+		disks_report
+	fi
+}
+
+# --- what is asked for --------------------------------------------------------
+
+# disks_options WORD...: DISK_BYTES DISK_STRIPE_KIB DISK_LABEL DISK_HEADROOM
+# DISK_MOUNT DISKS DISKS_YES
+disks_options()
+{
+	local list=DISKS
+
+	DISK_BYTES='' DISK_STRIPE_KIB=64 DISK_LABEL=blink DISK_HEADROOM=10
+	DISK_MOUNT='' DISKS=() DISKS_YES=()
+	while (($#)); do
+		case $1 in
+		--yes-destroy) list=DISKS_YES ;;
+		--*=*)
+			disks_option "${1%%=*}" "${1#*=}"
+			list=DISKS
+			;;
+		-*)
+			(($# > 1)) || die "disks: $1 needs a value"
+			disks_option "$1" "$2"
+			list=DISKS
+			shift
+			;;
+		*)
+			local -n words=$list
+			words+=("$1")
+			;;
+		esac
+		shift
+	done
+	disks_check_options
+}
+
+disks_option()
+{
+	case $1 in
+	--data-bytes) DISK_BYTES=$2 ;;
+	--stripe) DISK_STRIPE_KIB=$2 ;;
+	--label) DISK_LABEL=$2 ;;
+	--headroom) DISK_HEADROOM=$2 ;;
+	--mount) DISK_MOUNT=$2 ;;
+	*) die "disks: no option $1" ;;
+	esac
+}
+
+disks_check_options()
+{
+	[[ $DISK_BYTES =~ ^[1-9][0-9]{0,16}$ ]] ||
+		die "disks: --data-bytes: a number of bytes, not '$DISK_BYTES'"
+	[[ $DISK_STRIPE_KIB =~ ^[1-9][0-9]{0,4}$ &&
+		$((DISK_STRIPE_KIB % 4)) == 0 ]] || die "disks: --stripe: a multiple of 4 KiB up to 99996, not" \
+			"'$DISK_STRIPE_KIB'"
+	# XFS takes 12 bytes.
+	[[ $DISK_LABEL =~ ^[A-Za-z0-9][A-Za-z0-9_-]{0,11}$ ]] ||
+		die "disks: --label: up to 12 letters, digits, - and _, not" \
+			"'$DISK_LABEL'"
+	[[ $DISK_HEADROOM =~ ^(0|[1-9][0-9]{0,2})$ ]] ||
+		die "disks: --headroom: a percentage, not '$DISK_HEADROOM'"
+	[[ ! $DISK_MOUNT || $DISK_MOUNT =~ ^(/[A-Za-z0-9_.-]+)+$ ]] ||
+		die "disks: --mount: no absolute path of plain characters:" \
+			"'$DISK_MOUNT'"
+	((${#DISKS[@]})) || die 'disks: no device named'
+}
+
+# --- telling ------------------------------------------------------------------
+
+# disks_refused: is any of them not to be had?
+disks_refused()
+{
+	local i
+
+	for i in "${!DISKS[@]}"; do
+		[[ ! ${DISK_REFUSED[i]} ]] || return 0
+	done
+	return 1
+}
+
+disks_report()
+{
+	local i
+
+	for i in "${!DISKS[@]}"; do
+		printf '# %s: %d MiB of %d MiB\n' "${DISKS[i]}" "$PART_MIB" \
+			$((DISK_SIZE[i] / DISK_MIB))
+		disks_line 'refused' "${DISK_REFUSED[i]}"
+		disks_line 'destroyed' "${DISK_HOLDS[i]}"
+		disks_line 'note' "${DISK_NOTE[i]}"
+	done
+	for i in "${!STEPS[@]}"; do
+		disk_step_text "$i"
+		printf '%s\n' "$TEXT"
+	done
+	[[ $DISK_MOUNT ]] || printf '# then: %s\n' "$STEP_MOUNT"
+	! disks_refused || return "$STATUS_USAGE"
+}
+
+disks_line()
+{
+	[[ ! $2 ]] || printf '#   %s: %s\n' "$1" "$2"
+}
+
+disks_report_json()
+{
+	local i comma=''
+
+	printf '{"partition_bytes": %d, "stripe_kib": %d, "devices": [' \
+		$((PART_MIB * DISK_MIB)) "$DISK_STRIPE_KIB"
+	for i in "${!DISKS[@]}"; do
+		json_string "${DISKS[i]}"
+		printf '%s{"device": %s, "size_bytes": %d' "$comma" "$JSON" \
+			"${DISK_SIZE[i]}"
+		json_known "${DISK_REFUSED[i]}"
+		printf ', "refused": %s' "$JSON"
+		json_known "${DISK_HOLDS[i]}"
+		printf ', "destroyed": %s' "$JSON"
+		json_known "${DISK_NOTE[i]}"
+		printf ', "note": %s}' "$JSON"
+		comma=', '
+	done
+	printf '], "commands": ['
+	comma=
+	for i in "${!STEPS[@]}"; do
+		disk_step_text "$i"
+		json_string "$TEXT"
+		printf '%s%s' "$comma" "$JSON"
+		comma=', '
+	done
+	json_string "$STEP_MOUNT"
+	printf '], "mount": %s}\n' "$JSON"
+	! disks_refused || return "$STATUS_USAGE"
+}

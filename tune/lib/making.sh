@@ -1,0 +1,139 @@
+# making.sh - makes what placement.sh has laid out, or takes it down again
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2153 # arguments and results in variables
+
+disks_make()
+{
+	local i
+
+	disks_agreed
+	disks_tools
+	trap 'disks_fail "ended by a signal"' HUP INT TERM
+	for STEP in "${!STEPS[@]}"; do
+		((STEP != ${#DISKS[@]})) || disks_wait || disks_fail "$WHY"
+		# Mounting is the last step: once begun, it is not undone.
+		[[ ${STEPS[STEP]} != mount* ]] || trap '' HUP INT TERM
+		disk_step_text "$STEP"
+		act "$TEXT"
+		disk_run "$STEP" || disks_fail "${STEPS[STEP]%% *}: $WHY"
+	done
+	trap - HUP INT TERM
+	[[ $DISK_MOUNT ]] || say "made; then: $STEP_MOUNT"
+}
+
+# The operator has named the devices twice, and none of them is in use.
+disks_agreed()
+{
+	local i
+
+	[[ ${#DISKS_YES[@]} -gt 0 && "${DISKS[*]}" == "${DISKS_YES[*]}" ]] ||
+		die 'disks make: --yes-destroy must name the same devices in' \
+			"the same order: ${DISKS[*]}"
+	for i in "${!DISKS[@]}"; do
+		[[ ! ${DISK_REFUSED[i]} ]] ||
+			die "disks make: ${DISKS[i]}: ${DISK_REFUSED[i]}"
+	done
+}
+
+# All that is needed is there before anything is destroyed.
+disks_tools()
+{
+	local name names=(sfdisk wipefs mkfs.xfs)
+
+	((${#DISKS[@]} == 1)) || names+=(mdadm)
+	[[ ! $DISK_MOUNT ]] || names+=(mount umount)
+	for name in "${names[@]}"; do
+		tool_have "$name" || die "disks make: $name is not installed"
+	done
+	[[ ! $DISK_MOUNT || -d $ROOT$DISK_MOUNT ]] ||
+		die "disks make: --mount: no folder $DISK_MOUNT"
+	[[ ${#DISKS[@]} == 1 ]] || ! file_exists "$DISK_ARRAY" ||
+		die "disks make: there is a $DISK_ARRAY already: another --label?"
+}
+
+# disk_run I: 0; or 1 with WHY
+disk_run()
+{
+	local -a words
+
+	read -r -a words <<<"${STEPS[$1]}"
+	if [[ ${STEP_INPUT[$1]-} ]]; then
+		disk_feed "${STEP_INPUT[$1]}" "${words[@]}"
+	else
+		tool_run "${words[@]}"
+	fi && return 0
+	WHY=${OUT##*$'\n'}
+	[[ $WHY ]] || WHY="exit status $STATUS"
+	return 1
+}
+
+# disk_feed INPUT TOOL ARGUMENT...: as tool_run, which gives no input
+disk_feed()
+{
+	local input=$1 name=$2
+
+	shift 2
+	STATUS=0
+	tool_find "$name" || return 127
+	OUT=$(printf '%b' "$input" |
+		BLINKTUNE_ROOT=$ROOT timeout -k 5 100 "$TOOL" "$@" 2>&1) ||
+		STATUS=$?
+	return "$STATUS"
+}
+
+# The kernel has the partitions at once; /dev has them when udev gets to it.
+disks_wait()
+{
+	local part try
+
+	[[ ! $ROOT ]] || return 0
+	for part in "${DISK_PARTS[@]}"; do
+		for ((try = 0; try < 50; try++)); do
+			[[ ! -b $part ]] || continue 2
+			sleep 0.1
+		done
+		WHY="no $part after 5 s"
+		return 1
+	done
+}
+
+# disks_fail WHY: takes down what was made, says what is lost, and ends.
+disks_fail()
+{
+	local why=$1 status=$STATUS_REFUSED count=${#DISKS[@]} i command
+
+	trap '' HUP INT TERM
+	printf 'blinktune: disks make: %s\n' "$why" >&2
+	((STEP < count)) || disks_undo_array
+	# What is at STEP may have been begun.
+	for ((i = STEP < count ? STEP : count - 1; i >= 0; i--)); do
+		((i == STEP)) || for command in \
+			"wipefs --quiet --all ${DISK_PARTS[i]}" \
+			"wipefs --quiet --all /dev/${DISK_NAME[i]}"; do
+			disks_undo "$command"
+		done
+		printf 'blinktune: disks make: %s: %s: %s\n' "${DISKS[i]}" \
+			"$( ((i == STEP)) && echo may be lost || echo lost)" \
+			"${DISK_HOLDS[i]:-nothing that was known}" >&2
+	done
+	exit "$status"
+}
+
+# What is mounted is never undone: mounting is the last step.
+disks_undo_array()
+{
+	((${#DISKS[@]} == 1)) || ! file_exists "$DISK_ARRAY" ||
+		disks_undo "mdadm --stop $DISK_ARRAY"
+}
+
+# disks_undo COMMAND: sets the caller's status if it fails.
+disks_undo()
+{
+	local -a words
+
+	act "$1"
+	read -r -a words <<<"$1"
+	tool_run "${words[@]}" && return 0
+	status=$STATUS_INCOMPLETE
+	printf 'blinktune: disks make: %s: %s\n' "$1" "${OUT##*$'\n'}" >&2
+}
