@@ -38,7 +38,7 @@ disks_agreed()
 # All that is needed is there before anything is destroyed.
 disks_tools()
 {
-	local name names=(sfdisk wipefs mkfs.xfs)
+	local name names=(sfdisk wipefs partx mkfs.xfs)
 
 	((${#DISKS[@]} == 1)) || names+=(mdadm)
 	[[ ! $DISK_MOUNT ]] || names+=(mount umount)
@@ -81,13 +81,17 @@ disk_feed()
 	return "$STATUS"
 }
 
-# The kernel has the partitions at once; /dev has them when udev gets to it.
+# Until /dev has the partitions.  The kernel reads a new table itself, but not of
+# every device, and of GPT only if it was built so.
 disks_wait()
 {
-	local part try
+	local i part try
 
 	[[ ! $ROOT ]] || return 0
-	for part in "${DISK_PARTS[@]}"; do
+	for i in "${!DISKS[@]}"; do
+		part=${DISK_PARTS[i]}
+		file_exists "/sys/block/${DISK_NAME[i]}/${part#/dev/}" ||
+			disks_do "partx --update /dev/${DISK_NAME[i]}" || return 1
 		for ((try = 0; try < 50; try++)); do
 			[[ ! -b $part ]] || continue 2
 			sleep 0.1
@@ -95,6 +99,18 @@ disks_wait()
 		WHY="no $part after 5 s"
 		return 1
 	done
+}
+
+# disks_do COMMAND: echoed; 1 with WHY
+disks_do()
+{
+	local -a words
+
+	act "$1"
+	read -r -a words <<<"$1"
+	! tool_run "${words[@]}" || return 0
+	WHY="$1: ${OUT##*$'\n'}"
+	return 1
 }
 
 # disks_fail WHY: takes down what was made, says what is lost, and ends.
@@ -129,11 +145,7 @@ disks_undo_array()
 # disks_undo COMMAND: sets the caller's status if it fails.
 disks_undo()
 {
-	local -a words
-
-	act "$1"
-	read -r -a words <<<"$1"
-	tool_run "${words[@]}" && return 0
+	disks_do "$1" && return 0
 	status=$STATUS_INCOMPLETE
-	printf 'blinktune: disks make: %s: %s\n' "$1" "${OUT##*$'\n'}" >&2
+	printf 'blinktune: disks make: %s\n' "$WHY" >&2
 }
