@@ -68,14 +68,14 @@ case_plan()
 	machine
 	disks plan --data-bytes 10000000000 --stripe 128 --label fast \
 		/dev/sda /dev/sdb /dev/sdc >out
-	# 10^10 / 3 are 3179 MiB; a tenth more, and a MiB
+	# 10^10 bytes are 9537 MiB; a tenth more, and 80; a third and 1
 	cat >want <<-END
-		# /dev/sda: 3497 MiB of 1907729 MiB
-		# /dev/sdb: 3497 MiB of 1907729 MiB
-		# /dev/sdc: 3497 MiB of 1907729 MiB
-		$(sfdisk_command /dev/sda 3497 raid)
-		$(sfdisk_command /dev/sdb 3497 raid)
-		$(sfdisk_command /dev/sdc 3497 raid)
+		# /dev/sda: 3525 MiB of 1907729 MiB
+		# /dev/sdb: 3525 MiB of 1907729 MiB
+		# /dev/sdc: 3525 MiB of 1907729 MiB
+		$(sfdisk_command /dev/sda 3525 raid)
+		$(sfdisk_command /dev/sdb 3525 raid)
+		$(sfdisk_command /dev/sdc 3525 raid)
 		mdadm --create /dev/md/fast --run --metadata=1.2 --level=0 --raid-devices=3 --chunk=128 /dev/sda1 /dev/sdb1 /dev/sdc1
 		mkfs.xfs -q -f -L fast -d su=128k,sw=3 /dev/md/fast
 		# then: mount -o noatime /dev/md/fast /mnt/fast
@@ -108,7 +108,7 @@ case_plan_json()
 		import json
 		plan = json.load(open("out"))
 		assert plan["stripe_kib"] == 64
-		assert plan["partition_bytes"] == 160 << 20
+		assert plan["partition_bytes"] == 161 << 20
 		assert [d["device"] for d in plan["devices"]] == \
 			["/dev/sda", "/dev/sdb"]
 		assert [d["destroyed"] for d in plan["devices"]] == \
@@ -201,7 +201,7 @@ case_refused_more()
 	echo 1 >tree/sys/block/sda/ro
 	expect_refused "read-only" /dev/sda
 	echo 2000000 >tree/sys/block/sdb/size
-	expect_refused "too small: 1050 MiB are wanted of it" /dev/sdb
+	expect_refused "too small: 1129 MiB are wanted of it" /dev/sdb
 }
 
 # expect_usage WORD... : one line, status 1, nothing done
@@ -227,6 +227,7 @@ case_usage()
 	expect_usage "--data-bytes" plan --data-bytes 0 /dev/sda
 	expect_usage "no device" plan --data-bytes 9
 	expect_usage "--stripe" plan --data-bytes 9 --stripe 6 /dev/sda
+	# shellcheck disable=SC2016 # not to be expanded by us either
 	expect_usage "--stripe" plan --data-bytes 9 --stripe 'a[$(touch x)]' \
 		/dev/sda
 	expect_usage "--label" plan --data-bytes 9 --label 'a b' /dev/sda
@@ -265,8 +266,8 @@ case_make()
 	mkdir -p tree/srv/data
 	make_two --mount /srv/data 2>err
 	cat >want <<-'END'
-		sfdisk --quiet --wipe always --wipe-partitions always /dev/sda <<< label: gpt start=1MiB, size=525MiB, type=raid 
-		sfdisk --quiet --wipe always --wipe-partitions always /dev/sdb <<< label: gpt start=1MiB, size=525MiB, type=raid 
+		sfdisk --quiet --wipe always --wipe-partitions always /dev/sda <<< label: gpt start=1MiB, size=566MiB, type=raid 
+		sfdisk --quiet --wipe always --wipe-partitions always /dev/sdb <<< label: gpt start=1MiB, size=566MiB, type=raid 
 		mdadm --create /dev/md/blink --run --metadata=1.2 --level=0 --raid-devices=2 --chunk=64 /dev/sda1 /dev/sdb1
 		mkfs.xfs -q -f -L blink -d su=64k,sw=2 /dev/md/blink
 		mount -o noatime /dev/md/blink /srv/data
@@ -348,7 +349,8 @@ with_loops()
 	local i
 	loops=()
 
-	trap 'losetup -d "${loops[@]}"' EXIT
+	# Before the folder is removed
+	trap 'umount mounted 2>/dev/null || true; losetup -d "${loops[@]}"' EXIT
 	for ((i = 0; i < $1; i++)); do
 		truncate -s 400M "backing.$i"
 		loops+=("$(losetup -f -P --show "backing.$i")")
@@ -402,12 +404,8 @@ loop_mounted()
 	mkdir mounted
 	mount "${loops[0]}" mounted
 	expect_status 1 real make --data-bytes 1000 "${loops[0]}" \
-		--yes-destroy "${loops[0]}" 2>err || {
-		umount mounted
-		return 1
-	}
+		--yes-destroy "${loops[0]}" 2>err
 	touch mounted/alive
-	umount mounted
 	expect_match 'is mounted at' err
 }
 
@@ -417,10 +415,10 @@ loop_make()
 	mkdir mounted
 	real make --data-bytes 300000000 --mount "$PWD/mounted" "${loops[0]}" \
 		--yes-destroy "${loops[0]}" 2>err || fail "$(cat err)"
-	dd if=/dev/zero of=mounted/data bs=1M count=290 status=none
-	umount mounted
+	# All of the data set finds room.
+	fallocate -l 300000000 mounted/data
 	partx --show --noheadings --output START,SECTORS "${loops[0]}" >parts
-	expect_match '^ *2048 +655360 *$' parts
+	expect_match '^ *2048 +808960 *$' parts
 }
 
 check_loops()

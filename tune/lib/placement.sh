@@ -3,21 +3,21 @@
 # shellcheck disable=SC2034,SC2153 # arguments and results in variables
 
 readonly DISK_MIB=1048576
-# mkfs.xfs makes nothing smaller than 300 MiB.
+# XFS: a log of 64 MiB, and tables; and nothing smaller than 300 MiB is made.
+readonly DISK_XFS_MIB=80
 readonly DISK_LEAST_MIB=320
 
 # disks_layout: PART_MIB, DISK_PARTS, and the steps
 disks_layout()
 {
-	local count=${#DISKS[@]} i unit_mib
+	local count=${#DISKS[@]} i unit_mib total_mib
 
-	# Whole stripes, and room for what XFS and md write for themselves.
 	unit_mib=$(((DISK_STRIPE_KIB + 1023) / 1024))
-	PART_MIB=$((DISK_BYTES / count / DISK_MIB + 1))
-	PART_MIB=$((PART_MIB + PART_MIB * DISK_HEADROOM / 100 + 1))
-	if ((PART_MIB * count < DISK_LEAST_MIB)); then
-		PART_MIB=$(((DISK_LEAST_MIB + count - 1) / count))
-	fi
+	total_mib=$((DISK_BYTES / DISK_MIB + 1))
+	total_mib=$((total_mib * (100 + DISK_HEADROOM) / 100 + DISK_XFS_MIB))
+	((total_mib >= DISK_LEAST_MIB)) || total_mib=$DISK_LEAST_MIB
+	# A MiB for the superblock of md, and whole stripes
+	PART_MIB=$(((total_mib + count - 1) / count + (count > 1)))
 	PART_MIB=$(((PART_MIB + unit_mib - 1) / unit_mib * unit_mib))
 	DISK_PARTS=()
 	for i in "${!DISKS[@]}"; do
