@@ -41,10 +41,10 @@ case_read_ahead()
 	round_trip read-ahead sda 4096 \
 		"echo 4096 >/sys/block/sda/queue/read_ahead_kb"
 	round_trip read-ahead dm-0 0
-	expect_refused read-ahead sda 6 "multiple of 4"
-	expect_refused read-ahead sda -4 "multiple of 4"
-	expect_refused read-ahead sda "" "multiple of 4"
-	expect_refused read-ahead sda 08 "multiple of 4"
+	expect_unwanted read-ahead sda 6 "multiple of 4"
+	expect_unwanted read-ahead sda -4 "multiple of 4"
+	expect_unwanted read-ahead sda "" "multiple of 4"
+	expect_unwanted read-ahead sda 08 "multiple of 4"
 	expect_not read-ahead sdz unsupported read_ahead_kb
 	read_only tree/sys/block/sda/queue/read_ahead_kb
 	expect_not read-ahead sda denied root
@@ -75,7 +75,7 @@ case_look_ahead()
 	expect_value drive-look-ahead sda on
 	round_trip drive-look-ahead sda off "hdparm -A0 /dev/sda"
 	round_trip drive-look-ahead sdd off "sdparm --set=DRA=1 /dev/sdd"
-	expect_refused drive-look-ahead sda 0 "neither on nor off"
+	expect_unwanted drive-look-ahead sda 0 "neither on nor off"
 	machine_of_others
 	expect_not drive-look-ahead nvme0n1 unsupported "NVMe has no"
 	expect_not drive-look-ahead vda unsupported "not a SATA or SCSI"
@@ -94,7 +94,7 @@ case_write_cache()
 	round_trip drive-write-cache sda off "hdparm -W0 /dev/sda"
 	round_trip drive-write-cache sdd off \
 		"echo 'write through' >/sys/block/sdd/device/scsi_disk/6:0:0:0/cache_type"
-	expect_refused drive-write-cache sdd maybe "neither on nor off"
+	expect_unwanted drive-write-cache sdd maybe "neither on nor off"
 	machine_of_others
 	round_trip drive-write-cache nvme0n1 off \
 		"nvme set-feature /dev/nvme0 --feature-id=6 --value=0"
@@ -192,8 +192,8 @@ case_stripe_cache()
 	expect_value md-stripe-cache md1 256
 	round_trip md-stripe-cache md1 4096 \
 		"echo 4096 >/sys/block/md1/md/stripe_cache_size"
-	expect_refused md-stripe-cache md1 16 "17 to 32768"
-	expect_refused md-stripe-cache md1 32769 "17 to 32768"
+	expect_unwanted md-stripe-cache md1 16 "17 to 32768"
+	expect_unwanted md-stripe-cache md1 32769 "17 to 32768"
 	expect_not md-stripe-cache md0 unsupported \
 		"raid0 has no stripe cache (chunk 64 KiB)"
 	rm -r tree/sys/block/md1/md

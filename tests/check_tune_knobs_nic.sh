@@ -39,11 +39,11 @@ case_files()
 	machine sata-raid
 	expect_value mtu eno1 1500
 	round_trip mtu eno1 9000 "echo 9000 >/sys/class/net/eno1/mtu"
-	expect_refused mtu eno1 jumbo "number of bytes"
+	expect_unwanted mtu eno1 jumbo "number of bytes"
 	round_trip tx-queue-length eno1 10000 \
 		"echo 10000 >/sys/class/net/eno1/tx_queue_len"
 	expect_value tx-queue-length docker0 0
-	expect_refused tx-queue-length eno1 -1 "number of packets"
+	expect_unwanted tx-queue-length eno1 -1 "number of packets"
 	expect_not mtu eth9 unsupported "no interface eth9"
 	read_only tree/sys/class/net/eno1/mtu
 	expect_not mtu eno1 denied root
@@ -57,6 +57,9 @@ case_msi()
 	expect_value msi eno1 "msi 1"
 	expect_value msi enp3s0 "msix 5"
 	expect_not msi lo unsupported "no hardware"
+	expect_satisfied msi enp3s0 msix
+	expect_satisfied msi eno1 "msi 1"
+	expect_unwanted msi eno1 msix "reported only"
 	expect_refused msi eno1 "msix 5" "reported only"
 	rm -r tree/sys/class/net/eno1/device/msi_irqs
 	expect_value msi eno1 none
@@ -84,27 +87,6 @@ case_driver_without()
 	expect_not nic-offloads docker9 unsupported "no interface docker9"
 }
 
-# expect_unwanted KNOB NIC WANTED WHY: it has no goal.
-expect_unwanted()
-{
-	knob_load "$1"
-	knob_get "$1" "$2"
-	! knob_goal "$1" "$2" "$VALUE" "$3" || fail "$1: '$3' is '$VALUE'"
-	expect_why "$1" "$4"
-}
-
-# expect_satisfied KNOB NIC WANTED: it is so already.
-expect_satisfied()
-{
-	local now
-
-	knob_load "$1"
-	knob_get "$1" "$2"
-	now=$VALUE
-	knob_goal "$1" "$2" "$now" "$3" || fail "$1: $3: $WHY"
-	[ "$VALUE" = "$now" ] || fail "$1: $3 would be $VALUE"
-}
-
 # --- coalescing -----------------------------------------------------------------
 
 case_coalescing()
@@ -121,6 +103,7 @@ case_coalescing()
 		"no tx-usecs"
 	expect_unwanted nic-coalescing eno1 "adaptive-rx on" "no adaptive-rx"
 	expect_unwanted nic-coalescing eno1 "rx-usecs" "not pairs"
+	expect_unwanted nic-coalescing eno1 "rx-usecs few" "is no number"
 	expect_unwanted nic-coalescing eno1 "" "not pairs"
 }
 

@@ -87,6 +87,27 @@ expect_refused()
 	expect_restored
 }
 
+# expect_unwanted KNOB NIC WANTED WHY: it has no goal.
+expect_unwanted()
+{
+	knob_load "$1"
+	knob_get "$1" "$2"
+	! knob_goal "$1" "$2" "$VALUE" "$3" || fail "$1: '$3' is '$VALUE'"
+	expect_why "$1" "$4"
+}
+
+# expect_satisfied KNOB NIC WANTED: it is so already.
+expect_satisfied()
+{
+	local now
+
+	knob_load "$1"
+	knob_get "$1" "$2"
+	now=$VALUE
+	knob_goal "$1" "$2" "$now" "$3" || fail "$1: $3: $WHY"
+	[ "$VALUE" = "$now" ] || fail "$1: $3 would be $VALUE"
+}
+
 # change KNOB TARGET WANTED: sets it; VALUE is what it reads then.
 change()
 {

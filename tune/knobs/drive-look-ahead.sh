@@ -48,11 +48,16 @@ look_ahead_read_scsi()
 	((BASH_REMATCH[2] == 0)) || VALUE=off
 }
 
+knob_drive_look_ahead_goal()
+{
+	VALUE=$3
+	on_or_off "$3"
+}
+
 knob_drive_look_ahead_set()
 {
 	local flag=-A0 dra=1
 
-	on_or_off "$2" || return 1
 	[ "$2" = off ] || flag=-A1 dra=0
 	drive_kind "$1"
 	if [ "$KIND" = scsi ]; then

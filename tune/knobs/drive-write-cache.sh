@@ -73,7 +73,7 @@ write_cache_read_file()
 	esac
 }
 
-# write_cache_word VALUE: WORD=what the kernel's file calls it; 1 with WHY
+# write_cache_word VALUE: WORD=what the kernel's file calls it
 write_cache_word()
 {
 	case $1 in
@@ -81,10 +81,6 @@ write_cache_word()
 	off) WORD='write through' ;;
 	'on no-read') WORD='write back, no read (daft)' ;;
 	'off no-read') WORD=none ;;
-	*)
-		WHY="'$1' is neither on nor off"
-		return 1
-		;;
 	esac
 }
 
@@ -105,8 +101,9 @@ write_cache_read_nvme()
 
 knob_drive_write_cache_goal()
 {
+	on_or_off "${3% no-read}" || return 1
 	VALUE=$3
-	if [[ $2 == *' no-read' && ($3 == on || $3 == off) ]]; then
+	if [[ $2 == *' no-read' && $3 != *' no-read' ]]; then
 		VALUE="$3 no-read"
 	fi
 }
@@ -117,10 +114,10 @@ knob_drive_write_cache_set()
 
 	write_cache_file "$1"
 	if [ -n "$CACHE_FILE" ]; then
-		write_cache_word "$2" && file_write "$CACHE_FILE" "$WORD"
+		write_cache_word "$2"
+		file_write "$CACHE_FILE" "$WORD"
 		return
 	fi
-	on_or_off "$2" || return 1
 	[ "$2" = off ] || bit=1
 	if [ "$KIND" = nvme ]; then
 		drive_tool nvme set-feature "/dev/${1%n[0-9]*}" \
@@ -147,7 +144,8 @@ knob_drive_write_cache_act()
 	write_cache_file "$1"
 	if [ "$KIND" = nvme ]; then
 		ACT="nvme set-feature /dev/${1%n[0-9]*} --feature-id=6 --value=$bit"
-	elif [ -n "$CACHE_FILE" ] && write_cache_word "$2"; then
+	elif [ -n "$CACHE_FILE" ]; then
+		write_cache_word "$2"
 		ACT="echo '$WORD' >$CACHE_FILE"
 	else
 		ACT="hdparm -W$bit /dev/$1"

@@ -50,12 +50,17 @@ knob_md_stripe_cache_get()
 	fi
 }
 
-knob_md_stripe_cache_set()
+knob_md_stripe_cache_goal()
 {
-	if ! [[ $2 =~ ^[1-9][0-9]{1,4}$ ]] || (($2 < 17 || $2 > 32768)); then
-		WHY="'$2' is not from 17 to 32768"
+	VALUE=$3
+	if ! [[ $3 =~ ^[1-9][0-9]{1,4}$ ]] || (($3 < 17 || $3 > 32768)); then
+		WHY="'$3' is not from 17 to 32768"
 		return 1
 	fi
+}
+
+knob_md_stripe_cache_set()
+{
 	file_write "/sys/block/$1/md/stripe_cache_size" "$2"
 }
 

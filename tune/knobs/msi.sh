@@ -40,6 +40,15 @@ knob_msi_get()
 	VALUE=none
 }
 
+# Wanted may be the kind alone: a profile can state what it needs.
+knob_msi_goal()
+{
+	VALUE=$2
+	[[ $2 == "$3" || $2 == "$3 "* ]] && return 0
+	WHY="reported only: the driver decides when it is loaded"
+	return 1
+}
+
 knob_msi_set()
 {
 	WHY="reported only: the driver decides when it is loaded"
@@ -48,7 +57,7 @@ knob_msi_set()
 
 knob_msi_values()
 {
-	VALUES="reported only"
+	VALUES="reported only; a profile may state: msix, msi or none"
 }
 
 knob_msi_act()

@@ -25,12 +25,16 @@ knob_mtu_get()
 	file_read "/sys/class/net/$1/mtu"
 }
 
+knob_mtu_goal()
+{
+	VALUE=$3
+	[[ $3 =~ ^[1-9][0-9]{1,5}$ ]] && return 0
+	WHY="'$3' is no number of bytes"
+	return 1
+}
+
 knob_mtu_set()
 {
-	if ! [[ $2 =~ ^[1-9][0-9]{1,5}$ ]]; then
-		WHY="'$2' is no number of bytes"
-		return 1
-	fi
 	file_write "/sys/class/net/$1/mtu" "$2" && return 0
 	[[ $WHY != *'Invalid argument'* ]] || WHY="the driver does not take $2"
 	return 1

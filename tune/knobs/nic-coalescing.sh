@@ -57,11 +57,16 @@ coalescing_add()
 # Not to adapt is what a card does that can't.
 knob_nic_coalescing_goal()
 {
-	local wanted=" $3"
+	local wanted=" $3" name
 
 	wanted=${wanted// adaptive-rx off/ adaptive-rx? off}
 	wanted=${wanted// adaptive-tx off/ adaptive-tx? off}
-	fields_overlay "$2" "$wanted"
+	fields_overlay "$2" "$wanted" || return 1
+	for name in "${FIELD_NAMES[@]}"; do
+		[[ ${FIELD[$name]} =~ ^([0-9]{1,9}|on|off)$ ]] && continue
+		WHY="$name: '${FIELD[$name]}' is no number, on or off"
+		return 1
+	done
 }
 
 # coalescing_steps NIC NOW WANTED: STEP_EARLY, STEP_MAIN, STEP_LATE=(NAME VALUE

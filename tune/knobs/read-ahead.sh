@@ -29,12 +29,17 @@ knob_read_ahead_get()
 }
 
 # The kernel keeps whole pages: it would make 4 of 6 and say nothing.
-knob_read_ahead_set()
+knob_read_ahead_goal()
 {
-	if ! [[ $2 =~ ^(0|[1-9][0-9]{0,8})$ ]] || (($2 % 4)); then
-		WHY="'$2' is not a multiple of 4 KiB"
+	VALUE=$3
+	if ! [[ $3 =~ ^(0|[1-9][0-9]{0,8})$ ]] || (($3 % 4)); then
+		WHY="'$3' is not a multiple of 4 KiB"
 		return 1
 	fi
+}
+
+knob_read_ahead_set()
+{
 	file_write "/sys/block/$1/queue/read_ahead_kb" "$2"
 }
 

@@ -24,12 +24,16 @@ knob_tx_queue_length_get()
 	file_read "/sys/class/net/$1/tx_queue_len"
 }
 
+knob_tx_queue_length_goal()
+{
+	VALUE=$3
+	[[ $3 =~ ^(0|[1-9][0-9]{0,8})$ ]] && return 0
+	WHY="'$3' is no number of packets"
+	return 1
+}
+
 knob_tx_queue_length_set()
 {
-	if ! [[ $2 =~ ^(0|[1-9][0-9]{0,8})$ ]]; then
-		WHY="'$2' is no number of packets"
-		return 1
-	fi
 	file_write "/sys/class/net/$1/tx_queue_len" "$2"
 }
 
