@@ -194,6 +194,19 @@ case_offload_names()
 	expect_unwanted nic-offloads enp4s0 "rx-vlan-filter off" "fixed by"
 }
 
+# What is fixed is so for one interface.
+case_offloads_of_each()
+{
+	local now
+
+	machine sata-raid
+	knob_load nic-offloads
+	knob_get nic-offloads enp3s0
+	now=$VALUE
+	knob_get nic-offloads eno1
+	knob_goal nic-offloads enp3s0 "$now" "lro on" || fail "$WHY"
+}
+
 # With the checksums goes tso, though nobody has asked: it comes back, too.
 case_offload_dependants()
 {
@@ -366,6 +379,7 @@ check rings case_rings
 check rings_of_each case_rings_of_each
 check offloads case_offloads
 check offload_names case_offload_names
+check offloads_of_each case_offloads_of_each
 check offload_dependants case_offload_dependants
 check printed case_printed
 check printed_features case_printed_features

@@ -69,6 +69,8 @@ knob_io_scheduler_explain()
 	EXPLAIN="The order in which a device's waiting requests are served.  \"none\"
 adds no work and fits NVMe and single streams; mq-deadline merges and sorts, for
 rotating disks with more than one reader; bfq is fair and dear.  Some schedulers
-are modules that the kernel loads when they are named.
+are modules that the kernel loads when they are named.  With every change the
+kernel sets nr_requests, and the scheduler's own settings in queue/iosched, to
+their defaults: who has others must set them again after going back.
 Source: Documentation/block/switching-sched.rst."
 }
