@@ -364,20 +364,28 @@ real()
 	"$REPO/tune/blinktune" --state "$PWD/state" disks "$@"
 }
 
+# What a write anywhere would change; the beginning, where tables are, word for word
+backing_state()
+{
+	local file
+
+	for file in backing.*; do
+		head -c 8M "$file" | sha256sum
+		stat -c '%y %b' "$file"
+	done
+}
+
 loop_plan()
 {
 	local words=(plan --data-bytes 1000000 "${loops[@]}")
 
 	mkfs.xfs -q "${loops[0]}"
-	sync
-	sha256sum backing.* >before
-	stat -c %Y backing.* >>before
+	backing_state >before
 	real "${words[@]}" >out
 	expect_match "destroyed: xfs on ${loops[0]#/dev/}" out
 	expect_match '^mdadm --create /dev/md/blink ' out
 	expect_match 'not a drive itself' out
-	sha256sum backing.* >after
-	stat -c %Y backing.* >>after
+	backing_state >after
 	expect_same before after
 	# Of a user who may not read them
 	if setpriv --reuid=65534 --clear-groups \
