@@ -78,6 +78,7 @@ case_look_ahead()
 	expect_unwanted drive-look-ahead sda 0 "neither on nor off"
 	machine_of_others
 	expect_not drive-look-ahead nvme0n1 unsupported "NVMe has no"
+	read_only tree/sys/block/vda/queue/read_ahead_kb
 	expect_not drive-look-ahead vda unsupported "not a SATA or SCSI"
 }
 

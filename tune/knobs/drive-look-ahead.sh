@@ -16,7 +16,15 @@ knob_drive_look_ahead_targets()
 
 knob_drive_look_ahead_supported()
 {
-	drive_has knob_drive_look_ahead_get "$1"
+	drive_kind "$1"
+	case $KIND in
+	ata | scsi) drive_has knob_drive_look_ahead_get "$1" ;;
+	*)
+		# Nothing is asked of these.
+		SUPPORT=unsupported
+		knob_drive_look_ahead_get "$1"
+		;;
+	esac
 }
 
 knob_drive_look_ahead_get()

@@ -91,7 +91,8 @@ disks_check_options()
 	[[ $DISK_BYTES =~ ^[1-9][0-9]{0,16}$ ]] ||
 		die "disks: --data-bytes: a number of bytes, not '$DISK_BYTES'"
 	[[ $DISK_STRIPE_KIB =~ ^[1-9][0-9]{0,4}$ &&
-		$((DISK_STRIPE_KIB % 4)) == 0 ]] || die "disks: --stripe: a multiple of 4 KiB up to 99996, not" \
+		$((DISK_STRIPE_KIB % 4)) == 0 ]] ||
+		die "disks: --stripe: a multiple of 4 KiB up to 99996, not" \
 			"'$DISK_STRIPE_KIB'"
 	# XFS takes 12 bytes.
 	[[ $DISK_LABEL =~ ^[A-Za-z0-9][A-Za-z0-9_-]{0,11}$ ]] ||
