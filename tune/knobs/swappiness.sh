@@ -2,6 +2,9 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034 # results are in variables
 
+# shellcheck source=tune/lib/setting.sh
+. "$TUNE/lib/setting.sh"
+
 knob_swappiness_lifetime=boot
 knob_swappiness_risk=none
 knob_swappiness_order=50
@@ -15,14 +18,7 @@ knob_swappiness_targets()
 
 knob_swappiness_supported()
 {
-	if ! file_exists $swappiness_file; then
-		SUPPORT=unsupported WHY="no $swappiness_file"
-		return 1
-	fi
-	if ! file_writable $swappiness_file; then
-		SUPPORT=denied WHY="$swappiness_file: not writable by this user"
-		return 1
-	fi
+	setting_supported $swappiness_file
 }
 
 knob_swappiness_get()
@@ -32,12 +28,12 @@ knob_swappiness_get()
 
 knob_swappiness_set()
 {
-	file_write $swappiness_file "$2"
+	setting_write $swappiness_file "$2" 0 200
 }
 
 knob_swappiness_values()
 {
-	VALUES='0 to 200'
+	VALUES='0 to 200 (100 before Linux 5.8)'
 }
 
 knob_swappiness_act()
@@ -49,5 +45,6 @@ knob_swappiness_explain()
 {
 	EXPLAIN='How readily the kernel swaps anonymous memory out rather than drop
 page cache: 0 not until there is no other way, 100 both alike, 60 by default.
+A buffer that was swapped out costs a disk read when it is needed.
 Source: Documentation/admin-guide/sysctl/vm.rst.'
 }

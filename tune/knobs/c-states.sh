@@ -1,0 +1,101 @@
+# c-states.sh - how long a CPU may take to wake up
+# shellcheck shell=bash
+# shellcheck disable=SC2034 # results are in variables
+#
+# The limit lasts as long as somebody holds the file open: so the kernel takes it
+# back even from a process that was killed.  The cpuidle/state*/disable files do
+# the same for good, until somebody thinks of them; they are left alone.
+
+# shellcheck source=tune/lib/setting.sh
+. "$TUNE/lib/setting.sh"
+
+knob_c_states_lifetime=holder
+knob_c_states_risk=none
+knob_c_states_order=50
+
+c_states_file=/dev/cpu_dma_latency
+# PM_QOS_CPU_LATENCY_DEFAULT_VALUE, 2000 s: no limit.
+c_states_default_us=2000000000
+
+knob_c_states_targets()
+{
+	TARGETS=(-)
+}
+
+knob_c_states_supported()
+{
+	setting_supported $c_states_file
+}
+
+# The kernel gives a 32-bit number in the CPU's byte order; mapfile splits it at
+# its zero bytes, which bash can't hold.  A tree has it in digits.
+c_states_read_device()
+{
+	local pieces piece byte i bytes=()
+
+	mapfile -d '' pieces <$c_states_file
+	for piece in "${pieces[@]}"; do
+		for ((i = 0; i < ${#piece}; i++)); do
+			printf -v byte %d "'${piece:i:1}"
+			bytes+=($((byte & 255)))
+		done
+		bytes+=(0)
+	done
+	VALUE=$((bytes[0] | bytes[1] << 8 | bytes[2] << 16 | bytes[3] << 24))
+}
+
+knob_c_states_get()
+{
+	if [[ $ROOT ]]; then
+		file_read $c_states_file || return 1
+	elif [[ ! -r $c_states_file ]]; then
+		WHY="$c_states_file: Permission denied"
+		return 1
+	else
+		c_states_read_device
+	fi
+	if [[ $VALUE == "$c_states_default_us" ]]; then
+		VALUE=default
+	fi
+}
+
+knob_c_states_hold()
+{
+	local text
+
+	if [[ $2 == default ]]; then
+		WHY='another process holds it; only that one can let it go'
+		return 1
+	fi
+	if ! setting_is_number "$2" 0 $c_states_default_us; then
+		WHY="$2: Invalid argument: not a number of microseconds"
+		return 1
+	fi
+	# Ten characters: four would be taken for the number itself.
+	printf -v text '0x%08x' "$2"
+	file_hold $c_states_file "$text" "$2"
+}
+
+knob_c_states_values()
+{
+	VALUES='microseconds (0: poll, never sleep), default: no limit'
+}
+
+knob_c_states_act()
+{
+	local text
+
+	[[ $2 != default ]] || return 0
+	printf -v text '0x%08x' "$2"
+	ACT="exec 9<>$c_states_file; printf $text >&9"
+}
+
+knob_c_states_explain()
+{
+	EXPLAIN='The time, in microseconds, that a CPU may take to wake up from idle:
+deeper sleep saves power and lets the other CPUs clock higher, but a packet or a
+disk that is done waits for the waking.  0 polls: no waking at all, but heat, and
+less for a hyperthread beside it.  The smallest limit that anybody holds is the
+one in force.  Source: Documentation/admin-guide/pm/cpuidle.rst and
+Documentation/power/pm_qos_interface.rst.'
+}

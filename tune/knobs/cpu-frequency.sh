@@ -1,0 +1,115 @@
+# cpu-frequency.sh - the limits within which a CPU's frequency moves
+# shellcheck shell=bash
+# shellcheck disable=SC2034 # results are in variables
+
+# shellcheck source=tune/lib/setting.sh
+. "$TUNE/lib/setting.sh"
+# shellcheck source=tune/lib/policy.sh
+. "$TUNE/lib/policy.sh"
+
+knob_cpu_frequency_lifetime=boot
+knob_cpu_frequency_risk=none
+# After the governor and turbo, both of which move the limits.
+knob_cpu_frequency_order=40
+
+knob_cpu_frequency_targets()
+{
+	policy_targets scaling_min_freq
+}
+
+knob_cpu_frequency_supported()
+{
+	setting_supported "$POLICIES/$1/scaling_min_freq" &&
+		setting_supported "$POLICIES/$1/scaling_max_freq"
+}
+
+# Both limits are one value: restoring one without the other restores nothing.
+knob_cpu_frequency_get()
+{
+	local low
+
+	file_read "$POLICIES/$1/scaling_min_freq" || return 1
+	low=$VALUE
+	file_read "$POLICIES/$1/scaling_max_freq" || return 1
+	VALUE=$low-$VALUE
+}
+
+knob_cpu_frequency_goal()
+{
+	local low high
+
+	VALUE=$3
+	case $3 in
+	max | all)
+		file_read "$POLICIES/$1/cpuinfo_max_freq" || return 1
+		low=$VALUE high=$VALUE
+		if [[ $3 == all ]]; then
+			file_read "$POLICIES/$1/cpuinfo_min_freq" || return 1
+			low=$VALUE
+		fi
+		VALUE=$low-$high
+		;;
+	*-*) ;;
+	*) VALUE=$3-$3 ;;
+	esac
+}
+
+# cpu_frequency_orders TARGET VALUE: sets the caller's steps, "FILE KHZ" each, in
+# an order in which the minimum is never above the maximum.
+cpu_frequency_orders()
+{
+	local low=${2%-*} high=${2#*-}
+
+	if ! setting_is_number "$low" 1 999999999 ||
+		! setting_is_number "$high" "$low" 999999999; then
+		WHY="$2: Invalid argument: not MIN-MAX in kHz"
+		return 1
+	fi
+	file_read "$POLICIES/$1/scaling_min_freq" || return 1
+	if ((high >= VALUE)); then
+		steps=("max $high" "min $low")
+	else
+		steps=("min $low" "max $high")
+	fi
+}
+
+knob_cpu_frequency_set()
+{
+	local step steps
+
+	cpu_frequency_orders "$1" "$2" || return 1
+	for step in "${steps[@]}"; do
+		file_write "$POLICIES/$1/scaling_${step% *}_freq" \
+			"${step#* }" || return 1
+	done
+}
+
+knob_cpu_frequency_values()
+{
+	VALUES='MIN-MAX or one number in kHz, max, all'
+	if file_read "$POLICIES/$1/scaling_available_frequencies"; then
+		VALUES+="; of $VALUE"
+	elif knob_cpu_frequency_goal "$1" "" all; then
+		VALUES+="; within $VALUE"
+	fi
+}
+
+knob_cpu_frequency_act()
+{
+	local step steps=()
+
+	cpu_frequency_orders "$1" "$2" || return 0
+	for step in "${steps[@]}"; do
+		ACT+="${ACT:+; }echo ${step#* }"
+		ACT+=" >$POLICIES/$1/scaling_${step% *}_freq"
+	done
+}
+
+knob_cpu_frequency_explain()
+{
+	EXPLAIN='The limits, in kHz, within which the frequency of a policy moves;
+"max" makes both the highest there is, so that neither the kernel nor the CPU
+itself has anything to choose, and "all" gives them back the whole range.  What
+turbo adds counts in them with some drivers only.  The kernel rounds to steps of
+the CPU.  Source: Documentation/admin-guide/pm/cpufreq.rst.'
+}

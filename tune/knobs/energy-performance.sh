@@ -1,0 +1,64 @@
+# energy-performance.sh - the hint by which the CPU chooses its frequency itself
+# shellcheck shell=bash
+# shellcheck disable=SC2034 # results are in variables
+
+# shellcheck source=tune/lib/setting.sh
+. "$TUNE/lib/setting.sh"
+# shellcheck source=tune/lib/policy.sh
+. "$TUNE/lib/policy.sh"
+
+knob_energy_performance_lifetime=boot
+knob_energy_performance_risk=none
+# Before the governor, and so undone after it: while that is performance, any
+# hint but performance is refused (EBUSY).
+knob_energy_performance_order=15
+
+energy_performance_file=energy_performance_preference
+energy_performance_list=energy_performance_available_preferences
+
+knob_energy_performance_targets()
+{
+	policy_targets $energy_performance_file
+}
+
+knob_energy_performance_supported()
+{
+	setting_supported "$POLICIES/$1/$energy_performance_file"
+}
+
+knob_energy_performance_get()
+{
+	file_read "$POLICIES/$1/$energy_performance_file"
+}
+
+knob_energy_performance_set()
+{
+	local file=$POLICIES/$1/$energy_performance_file
+
+	if ! setting_is_number "$2" 0 255 &&
+		! policy_offers "$1" $energy_performance_list "$2"; then
+		WHY="$file: Invalid argument"
+		return 1
+	fi
+	file_write "$file" "$2"
+}
+
+knob_energy_performance_values()
+{
+	VALUES='0 (fast) to 255 (thrifty)'
+	if file_read "$POLICIES/$1/$energy_performance_list"; then
+		VALUES+=", $VALUE"
+	fi
+}
+
+knob_energy_performance_act()
+{
+	ACT="echo $2 >$POLICIES/$1/$energy_performance_file"
+}
+
+knob_energy_performance_explain()
+{
+	EXPLAIN='The hint by which a CPU that chooses its own frequency (HWP, CPPC)
+weighs speed against power.  The governor performance implies performance.
+Source: Documentation/admin-guide/pm/intel_pstate.rst and amd-pstate.rst.'
+}

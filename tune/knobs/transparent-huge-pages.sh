@@ -1,0 +1,58 @@
+# transparent-huge-pages.sh - pages of 2 MiB without being asked
+# shellcheck shell=bash
+# shellcheck disable=SC2034 # results are in variables
+
+# shellcheck source=tune/lib/setting.sh
+. "$TUNE/lib/setting.sh"
+
+knob_transparent_huge_pages_lifetime=boot
+knob_transparent_huge_pages_risk=none
+knob_transparent_huge_pages_order=50
+
+huge_pages_folder=/sys/kernel/mm/transparent_hugepage
+
+knob_transparent_huge_pages_targets()
+{
+	local name
+
+	TARGETS=()
+	for name in enabled defrag shmem_enabled; do
+		! file_exists $huge_pages_folder/$name || TARGETS+=("$name")
+	done
+}
+
+knob_transparent_huge_pages_supported()
+{
+	setting_supported "$huge_pages_folder/$1"
+}
+
+knob_transparent_huge_pages_get()
+{
+	file_selected "$huge_pages_folder/$1"
+}
+
+knob_transparent_huge_pages_set()
+{
+	file_write "$huge_pages_folder/$1" "$2"
+}
+
+knob_transparent_huge_pages_values()
+{
+	VALUES=
+	# shellcheck disable=SC2153 # VALUE is what file_read read
+	! file_read "$huge_pages_folder/$1" || VALUES=${VALUE//[][]/}
+}
+
+knob_transparent_huge_pages_act()
+{
+	ACT="echo $2 >$huge_pages_folder/$1"
+}
+
+knob_transparent_huge_pages_explain()
+{
+	EXPLAIN='Whether memory gets pages of 2 MiB rather than 4 KiB: "enabled" for
+all programs, those that ask (madvise), or none; "defrag": whether a page fault
+may wait until 2 MiB in one piece are found; "shmem_enabled": of shared memory.
+Fewer faults and TLB misses for large buffers; a fault that clears or finds 2 MiB
+takes long.  Source: Documentation/admin-guide/mm/transhuge.rst.'
+}

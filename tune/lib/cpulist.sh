@@ -1,0 +1,89 @@
+# cpulist.sh - sets of CPUs, as the kernel writes them
+# shellcheck shell=bash
+# shellcheck disable=SC2034 # results are in variables
+#
+#   cpulist_of LIST              VALUE: the list as the kernel would show it,
+#                                "0,1,2,8" as "0-2,8"; or 1 if it is none
+#   cpulist_of_mask MASK         VALUE: the list of a mask, "ff,00000003"
+#   cpulist_mask LIST LIKE       MASK: with as many digits as LIKE, a mask; or 1
+#                                if a CPU has no place in it
+
+# More than any kernel of Debian is built for.
+CPULIST_LIMIT=8192
+
+# cpulist_parse LIST: sets the caller's cpus, an array with each CPU as an index.
+cpulist_parse()
+{
+	local part first last parts
+	local number='[0-9]{1,4}'
+
+	[[ $1 =~ ^$number(-$number)?(,$number(-$number)?)*$ ]] || return 1
+	IFS=, read -r -a parts <<<"$1"
+	for part in "${parts[@]}"; do
+		first=$((10#${part%-*})) last=$((10#${part#*-}))
+		((first <= last && last < CPULIST_LIMIT)) || return 1
+		for ((; first <= last; first++)); do
+			cpus[first]=1
+		done
+	done
+}
+
+# cpulist_join CPU...: in rising order; VALUE.
+cpulist_join()
+{
+	local cpu first=-1 last=-2
+
+	VALUE=
+	for cpu in "$@" end; do
+		if [[ $cpu == $((last + 1)) ]]; then
+			last=$cpu
+			continue
+		fi
+		if ((first >= 0)); then
+			VALUE+=${VALUE:+,}$first
+			((first == last)) || VALUE+=-$last
+		fi
+		[[ $cpu == end ]] || first=$cpu last=$cpu
+	done
+}
+
+cpulist_of()
+{
+	local cpus=()
+
+	cpulist_parse "$1" && cpulist_join "${!cpus[@]}"
+}
+
+cpulist_of_mask()
+{
+	local digits=${1//,/} cpus=() cpu digit i
+
+	[[ $digits =~ ^[0-9a-f]+$ ]] || return 1
+	for ((i = 0; i < ${#digits}; i++)); do
+		digit=$((16#${digits:i:1}))
+		for cpu in 0 1 2 3; do
+			((!(digit >> cpu & 1))) ||
+				cpus[(${#digits} - 1 - i) * 4 + cpu]=1
+		done
+	done
+	cpulist_join "${!cpus[@]}"
+}
+
+cpulist_mask()
+{
+	local cpus=() cpu digit left digits=${2//,/}
+
+	cpulist_parse "$1" || return 1
+	MASK=
+	left=${#digits}
+	for ((digit = 0; digit < left; digit++)); do
+		((digit == 0 || digit % 8)) || MASK=,$MASK
+		printf -v cpu %x $((${cpus[digit * 4]:-0} |
+			${cpus[digit * 4 + 1]:-0} << 1 |
+			${cpus[digit * 4 + 2]:-0} << 2 |
+			${cpus[digit * 4 + 3]:-0} << 3))
+		MASK=$cpu$MASK
+	done
+	cpus=("${!cpus[@]}")
+	((cpus[-1] < left * 4))
+}

@@ -1,0 +1,103 @@
+# unit.sh - systemd's units
+# shellcheck shell=bash
+# shellcheck disable=SC2034 # results are in variables
+#
+#   unit_supported          0; or 1 with SUPPORT and WHY
+#   unit_list               UNITS=(...): what runs: services first, then what
+#                           would start them again: sockets, timers, paths
+#   unit_is_running UNIT
+#   unit_is_installed UNIT
+#   unit_triggers UNIT      TRIGGERS=(...): what would start it again
+#   unit_switch start|stop UNIT...
+#                           0; or 1 with WHY
+#
+# Services come first since a socket can't be opened for a service that runs:
+# undoing goes backwards, and so begins with the sockets.
+
+# -g: a knob is read within a function.
+declare -gA unit_running=() unit_triggered_by=()
+unit_known=
+
+unit_supported()
+{
+	if ! file_exists /run/systemd/system; then
+		SUPPORT=unsupported WHY='systemd does not run here'
+		return 1
+	fi
+	if ! tool_have systemctl; then
+		SUPPORT=unsupported WHY='no systemctl'
+		return 1
+	fi
+	if ! file_writable /run/systemd/system; then
+		SUPPORT=denied WHY='systemd does not obey this user'
+		return 1
+	fi
+}
+
+# What runs is asked for once, and again after a change.
+unit_list()
+{
+	local unit rest others=()
+
+	[[ ! $unit_known ]] || return 0
+	UNITS=() unit_running=()
+	tool_run systemctl list-units --plain --no-legend --no-pager --full \
+		--type=service,socket,timer,path \
+		--state=running,listening,waiting || return 1
+	while read -r unit rest; do
+		case $unit in
+		*.service) UNITS+=("$unit") ;;
+		*.socket | *.timer | *.path) others+=("$unit") ;;
+		*) continue ;;
+		esac
+		unit_running[$unit]=1
+	done <<<"$OUT"
+	UNITS+=("${others[@]}")
+	unit_known=1
+}
+
+unit_is_running()
+{
+	unit_list && [[ ${unit_running[$1]:-} ]]
+}
+
+unit_is_installed()
+{
+	tool_run systemctl show --property=LoadState "$1" &&
+		[[ $OUT == LoadState=loaded ]]
+}
+
+# One call for all units at once.
+unit_read_triggers()
+{
+	local key value id='' triggers=''
+
+	unit_list && ((${#UNITS[@]})) || return 0
+	tool_run systemctl show --property=Id,TriggeredBy "${UNITS[@]}" ||
+		return 0
+	# The two lines come in either order, a blank one after each unit.
+	while IFS='=' read -r key value; do
+		case $key in
+		Id) id=$value ;;
+		TriggeredBy) triggers=$value ;;
+		'') id='' triggers='' ;;
+		esac
+		[[ ! $id || ! $triggers ]] || unit_triggered_by[$id]=$triggers
+	done <<<"$OUT"
+}
+
+unit_triggers()
+{
+	((${#unit_triggered_by[@]})) || unit_read_triggers
+	read -r -a TRIGGERS <<<"${unit_triggered_by[$1]:-}"
+}
+
+unit_switch()
+{
+	unit_known=
+	if ! tool_run systemctl --no-ask-password "$@"; then
+		WHY="systemctl: ${OUT%%$'\n'*}"
+		[[ $OUT ]] || WHY="systemctl: exit status $STATUS"
+		return 1
+	fi
+}
