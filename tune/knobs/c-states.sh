@@ -73,7 +73,7 @@ knob_c_states_hold()
 	fi
 	# Ten characters: four would be taken for the number itself.
 	printf -v text '0x%08x' "$2"
-	file_hold $c_states_file "$text" "$2"
+	file_hold $c_states_file "$text"
 }
 
 knob_c_states_values()

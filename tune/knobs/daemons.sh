@@ -2,8 +2,10 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034 # results are in variables
 #
-# A target is a unit that runs now: a service, or the socket, timer or path that
-# starts one.  Those below are no targets, whoever asks.
+# A target is a service that runs, together with the sockets, timers and paths
+# that would start it again, since one can't be stopped without the others; or
+# one of these alone.  Its value is the service's state and those that are active:
+# "running syslog.socket".  The units below are no targets, whoever asks.
 
 # shellcheck source=tune/lib/unit.sh
 . "$TUNE/lib/unit.sh"
@@ -57,14 +59,30 @@ daemons_reason()
 	return 1
 }
 
+# daemons_group UNIT: GROUP, what is stopped with it.
+daemons_group()
+{
+	local trigger
+
+	GROUP=()
+	unit_triggers "$1"
+	for trigger in "${TRIGGERS[@]}"; do
+		daemons_reason "$trigger" || GROUP+=("$trigger")
+	done
+}
+
 knob_daemons_targets()
 {
-	local unit
+	local unit grouped=' '
 
 	TARGETS=()
 	unit_supported && unit_list || return 0
 	for unit in "${UNITS[@]}"; do
-		daemons_reason "$unit" || TARGETS+=("$unit")
+		[[ $grouped != *" $unit "* ]] || continue
+		! daemons_reason "$unit" || continue
+		TARGETS+=("$unit")
+		daemons_group "$unit"
+		grouped+="${GROUP[*]} "
 	done
 }
 
@@ -79,37 +97,62 @@ knob_daemons_supported()
 
 knob_daemons_get()
 {
-	VALUE=stopped
-	! unit_is_running "$1" || VALUE=running
+	local trigger value=stopped
+
+	if ! unit_list; then
+		WHY="systemctl: exit status $STATUS"
+		return 1
+	fi
+	! unit_is_running "$1" || value=running
+	daemons_group "$1"
+	for trigger in "${GROUP[@]}"; do
+		! unit_is_running "$trigger" || value+=" $trigger"
+	done
+	VALUE=$value
 }
 
-# daemons_command TARGET VALUE: sets the caller's command.  With a service stops
-# what would start it again at once; that one is a target too, and so is started
-# again if it ran.
-daemons_command()
+# "running" is met by whatever else is active.
+knob_daemons_goal()
 {
-	local trigger
+	VALUE=$3
+	[[ $3 != running || $2 != running* ]] || VALUE=$2
+}
 
-	command=(start "$1")
-	[[ $2 == stopped ]] || return 0
-	command=(stop "$1")
-	unit_triggers "$1"
-	for trigger in "${TRIGGERS[@]}"; do
-		daemons_reason "$trigger" || command+=("$trigger")
+# daemons_sort TARGET VALUE: sets the caller's stop and start; what is to start
+# has sockets first, since none is opened for a service that runs.
+daemons_sort()
+{
+	local trigger left=" ${2#* } "
+
+	stop=() start=()
+	daemons_group "$1"
+	[[ $2 == *' '* ]] || left=' '
+	for trigger in "${GROUP[@]}"; do
+		if [[ $left == *" $trigger "* ]]; then
+			start+=("$trigger")
+			left=${left/" $trigger "/ }
+		else
+			stop+=("$trigger")
+		fi
 	done
+	case ${2%% *} in
+	running) start+=("$1") ;;
+	stopped) stop=("$1" "${stop[@]}") ;;
+	*) left+=${2%% *} ;;
+	esac
+	if [[ $left != ' ' ]]; then
+		WHY="$2: Invalid argument: not running or stopped"
+		return 1
+	fi
 }
 
 knob_daemons_set()
 {
-	local command
+	local stop start
 
-	! daemons_reason "$1" || return 1
-	if [[ $2 != running && $2 != stopped ]]; then
-		WHY="$2: Invalid argument: neither running nor stopped"
-		return 1
-	fi
-	daemons_command "$1" "$2"
-	unit_switch "${command[@]}"
+	! daemons_reason "$1" && daemons_sort "$1" "$2" || return 1
+	((${#stop[@]} == 0)) || unit_switch stop "${stop[@]}" || return 1
+	((${#start[@]} == 0)) || unit_switch start "${start[@]}"
 }
 
 knob_daemons_values()
@@ -119,10 +162,12 @@ knob_daemons_values()
 
 knob_daemons_act()
 {
-	local command
+	local stop start
 
-	daemons_command "$1" "$2"
-	ACT="systemctl ${command[*]}"
+	daemons_sort "$1" "$2" || return 0
+	((${#stop[@]} == 0)) || ACT="systemctl stop ${stop[*]}"
+	((${#start[@]} == 0)) ||
+		ACT+="${ACT:+; }systemctl start ${start[*]}"
 }
 
 knob_daemons_explain()

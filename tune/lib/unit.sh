@@ -4,15 +4,13 @@
 #
 #   unit_supported          0; or 1 with SUPPORT and WHY
 #   unit_list               UNITS=(...): what runs: services first, then what
-#                           would start them again: sockets, timers, paths
+#                           would start one: sockets, timers, paths
 #   unit_is_running UNIT
 #   unit_is_installed UNIT
-#   unit_triggers UNIT      TRIGGERS=(...): what would start it again
+#   unit_triggers UNIT      TRIGGERS=(...): what would start it again, running
+#                           or not
 #   unit_switch start|stop UNIT...
 #                           0; or 1 with WHY
-#
-# Services come first since a socket can't be opened for a service that runs:
-# undoing goes backwards, and so begins with the sockets.
 
 # -g: a knob is read within a function.
 declare -gA unit_running=() unit_triggered_by=()
@@ -67,14 +65,24 @@ unit_is_installed()
 		[[ $OUT == LoadState=loaded ]]
 }
 
-# One call for all units at once.
+# One call for all that run, one for any other.
+unit_triggers()
+{
+	local names=("$1")
+
+	if [[ ! ${unit_triggered_by[$1]+known} ]]; then
+		unit_list || true
+		[[ ! ${unit_running[$1]:-} ]] || names=("${UNITS[@]}")
+		unit_read_triggers "${names[@]}"
+	fi
+	read -r -a TRIGGERS <<<"${unit_triggered_by[$1]:-}"
+}
+
 unit_read_triggers()
 {
 	local key value id='' triggers=''
 
-	unit_list && ((${#UNITS[@]})) || return 0
-	tool_run systemctl show --property=Id,TriggeredBy "${UNITS[@]}" ||
-		return 0
+	tool_run systemctl show --property=Id,TriggeredBy "$@" || return 0
 	# The two lines come in either order, a blank one after each unit.
 	while IFS='=' read -r key value; do
 		case $key in
@@ -82,14 +90,8 @@ unit_read_triggers()
 		TriggeredBy) triggers=$value ;;
 		'') id='' triggers='' ;;
 		esac
-		[[ ! $id || ! $triggers ]] || unit_triggered_by[$id]=$triggers
+		[[ ! $id ]] || unit_triggered_by[$id]=$triggers
 	done <<<"$OUT"
-}
-
-unit_triggers()
-{
-	((${#unit_triggered_by[@]})) || unit_read_triggers
-	read -r -a TRIGGERS <<<"${unit_triggered_by[$1]:-}"
 }
 
 unit_switch()

@@ -1,0 +1,6 @@
+summary  reference, but CPUs sleep as deep as they like
+include  reference
+
+try c-states keep
+  because  what the kernel does when nobody asks
+  source   ours; Documentation/admin-guide/pm/cpuidle.rst
