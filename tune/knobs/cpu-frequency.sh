@@ -60,7 +60,8 @@ cpu_frequency_orders()
 {
 	local low=${2%-*} high=${2#*-}
 
-	if ! setting_is_number "$low" 1 999999999 ||
+	if [[ $2 != *-* ]] ||
+		! setting_is_number "$low" 1 999999999 ||
 		! setting_is_number "$high" "$low" 999999999; then
 		WHY="$2: Invalid argument: not MIN-MAX in kHz"
 		return 1

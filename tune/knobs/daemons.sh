@@ -138,7 +138,7 @@ daemons_sort()
 	case ${2%% *} in
 	running) start+=("$1") ;;
 	stopped) stop=("$1" "${stop[@]}") ;;
-	*) left+=${2%% *} ;;
+	*) left=neither ;;
 	esac
 	if [[ $left != ' ' ]]; then
 		WHY="$2: Invalid argument: not running or stopped"

@@ -24,5 +24,6 @@ policy_targets()
 
 policy_offers()
 {
-	file_read "$POLICIES/$1/$2" && [[ " $VALUE " == *" $3 "* ]]
+	[[ $3 && $3 != *[[:space:]]* ]] && file_read "$POLICIES/$1/$2" &&
+		[[ " $VALUE " == *" $3 "* ]]
 }
