@@ -75,7 +75,7 @@ rows()
 	intel-desktop|cpu-governor|policy3|powersave|performance|$P/policy3/scaling_governor performance|ondemand;perform;performance powersave
 	amd-server|cpu-governor|policy10|schedutil|ondemand|$P/policy10/scaling_governor ondemand|nonsense
 	intel-desktop|cpu-frequency|policy0|800000-4700000|4700000-4700000|$P/policy0/scaling_min_freq 4700000|max;4700000;2-1;-1;1-;0-1;08-9;1-2-3
-	amd-server|cpu-frequency|policy11|1500000-2800000|1500000-2400000|$P/policy11/scaling_max_freq 2400000|full
+	amd-server|cpu-frequency|policy2|1500000-2800000|1500000-2400000|$P/policy2/scaling_max_freq 2400000|full
 	intel-desktop|energy-performance|policy7|balance_performance|performance|$P/policy7/energy_performance_preference performance|fast;256;-1
 	intel-desktop|energy-performance|policy7|balance_performance|128|$P/policy7/energy_performance_preference 128|
 	intel-desktop|turbo|-|on|off|/sys/devices/system/cpu/intel_pstate/no_turbo 1|0;1;maybe
@@ -371,7 +371,7 @@ case_targets_in_order()
 	use_machine amd-server
 	knob_load cpu-governor
 	knob_targets cpu-governor
-	[ "${TARGETS[*]}" = 'policy0 policy1 policy10 policy11' ]
+	[ "${TARGETS[*]}" = 'policy0 policy1 policy2 policy10' ]
 	knob_load irq-affinity
 	knob_targets irq-affinity
 	[ "${TARGETS[*]}" = 'default 0 8 9 24 60 61 62' ] ||
@@ -435,10 +435,14 @@ case_c_states_on_a_tree()
 	[ -n "$HOLD_FD" ]
 	exec {HOLD_FD}<&-
 	expect_untouched
-	for value in -1 x 2000000001 1.5 default ''; do
+	knob_hold c-states - default || fail "$WHY"
+	exec {HOLD_FD}<&-
+	for value in -1 x 2000000001 1.5 defaults ''; do
 		! knob_hold c-states - "$value" || fail "holds '$value'"
-		[ -n "$WHY" ] || fail "'$value': why?"
+		[[ $WHY == *'Invalid argument'* ]] || fail "'$value': $WHY"
 	done
+	knob_act c-states - default
+	[ "$ACT" = 'exec 9<>/dev/cpu_dma_latency; printf 0x77359400 >&9' ]
 	knob_act c-states - 100
 	[ "$ACT" = 'exec 9<>/dev/cpu_dma_latency; printf 0x00000064 >&9' ]
 	knob_explain c-states
@@ -586,6 +590,19 @@ case_daemons_partly()
 		[[ $WHY == *'Invalid argument'* ]] || fail "$WHY"
 	done
 	expect_untouched
+}
+
+# What is never touched is not stopped for the sake of another either.
+case_daemons_shared()
+{
+	use_machine systemd-server
+	sed -i 's/^\(cron.service .* running\) -/\1 dbus.socket/' tree/tools/units
+	knob_load daemons
+	expect_value daemons cron.service running
+	knob_act daemons cron.service stopped
+	[ "$ACT" = 'systemctl stop cron.service' ] || fail "$ACT"
+	knob_set daemons cron.service stopped
+	grep -q '^dbus.socket loaded active' tree/tools/units
 }
 
 # One question for all of them; and what systemctl says against it is passed on.
@@ -837,6 +854,7 @@ check daemons_targets case_daemons_targets
 check daemons_never case_daemons_never
 check daemons_stop_and_start case_daemons_stop_and_start
 check daemons_partly case_daemons_partly
+check daemons_shared case_daemons_shared
 check daemons_calls case_daemons_calls
 check daemons_lacking case_daemons_lacking
 check empty_machine case_empty_machine

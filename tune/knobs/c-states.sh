@@ -59,21 +59,25 @@ knob_c_states_get()
 	fi
 }
 
+# c_states_text VALUE: sets the caller's text.  Ten characters: four would be
+# taken for the number itself.
+c_states_text()
+{
+	local limit_us=${1/#default/$c_states_default_us}
+
+	if ! setting_is_number "$limit_us" 0 $c_states_default_us; then
+		WHY="$1: Invalid argument: not a number of microseconds"
+		return 1
+	fi
+	printf -v text '0x%08x' "$limit_us"
+}
+
+# "default" is held as well: it limits nothing, and shows who else does.
 knob_c_states_hold()
 {
 	local text
 
-	if [[ $2 == default ]]; then
-		WHY='another process holds it; only that one can let it go'
-		return 1
-	fi
-	if ! setting_is_number "$2" 0 $c_states_default_us; then
-		WHY="$2: Invalid argument: not a number of microseconds"
-		return 1
-	fi
-	# Ten characters: four would be taken for the number itself.
-	printf -v text '0x%08x' "$2"
-	file_hold $c_states_file "$text"
+	c_states_text "$2" && file_hold $c_states_file "$text"
 }
 
 knob_c_states_values()
@@ -85,8 +89,7 @@ knob_c_states_act()
 {
 	local text
 
-	[[ $2 != default ]] || return 0
-	printf -v text '0x%08x' "$2"
+	c_states_text "$2" || return 0
 	ACT="exec 9<>$c_states_file; printf $text >&9"
 }
 
