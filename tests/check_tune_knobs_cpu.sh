@@ -74,7 +74,7 @@ rows()
 	cat <<-END
 	intel-desktop|cpu-governor|policy3|powersave|performance|$P/policy3/scaling_governor performance|ondemand;perform;performance powersave
 	amd-server|cpu-governor|policy10|schedutil|ondemand|$P/policy10/scaling_governor ondemand|nonsense
-	intel-desktop|cpu-frequency|policy0|800000-4700000|4700000-4700000|$P/policy0/scaling_min_freq 4700000|max;4700000;2-1;-1;1-;0-1;08-9;1-2-3
+	intel-desktop|cpu-frequency|policy0|800000-4700000|4700000-4700000|$P/policy0/scaling_min_freq 4700000|2-1;-1;1-;0-1;08-9;1-2-3
 	amd-server|cpu-frequency|policy2|1500000-2800000|1500000-2400000|$P/policy2/scaling_max_freq 2400000|full
 	intel-desktop|energy-performance|policy7|balance_performance|performance|$P/policy7/energy_performance_preference performance|fast;256;-1
 	intel-desktop|energy-performance|policy7|balance_performance|128|$P/policy7/energy_performance_preference 128|
@@ -186,6 +186,7 @@ row_round_trip()
 	knob_set "$knob" "$target" "$there" || fail "not set: $WHY"
 	expect_untouched
 	expect_value "$knob" "$target" "$there"
+	goal "$knob" "$target" "$wanted" "$wanted"
 	knob_set "$knob" "$target" "$wanted" || fail "not set: $WHY"
 	expect_value "$knob" "$target" "$wanted"
 	expect_set
@@ -194,13 +195,15 @@ row_round_trip()
 	expect_untouched
 }
 
+# Refused by the plan, or what only the kernel knows when it is set.
 row_refused()
 {
 	local value rest=$refused
 
 	while [ -n "$rest" ]; do
 		value=${rest%%;*} rest=${rest#"${rest%%;*}"} rest=${rest#;}
-		! knob_set "$knob" "$target" "$value" ||
+		! knob_goal "$knob" "$target" "$there" "$value" ||
+			! knob_set "$knob" "$target" "$VALUE" ||
 			fail "'$value' is taken"
 		[[ $WHY == *'Invalid argument'* ]] || fail "'$value': $WHY"
 	done
@@ -435,6 +438,9 @@ case_c_states_on_a_tree()
 	[ -n "$HOLD_FD" ]
 	exec {HOLD_FD}<&-
 	expect_untouched
+	goal c-states - 100 100
+	goal c-states - default default
+	! knob_goal c-states - default fast || fail "$VALUE"
 	knob_hold c-states - default || fail "$WHY"
 	exec {HOLD_FD}<&-
 	for value in -1 x 2000000001 1.5 defaults ''; do
@@ -583,6 +589,7 @@ case_daemons_partly()
 	expect_untouched
 	knob_goal daemons x.service 'running x.socket' running
 	[ "$VALUE" = 'running x.socket' ]
+	! knob_goal daemons x.service running on || fail "$VALUE"
 	knob_goal daemons x.service 'running x.socket' stopped
 	[ "$VALUE" = stopped ]
 	for value in on 'running ssh.socket' 'stopped x' '' 'running '; do

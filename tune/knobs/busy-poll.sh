@@ -26,9 +26,14 @@ knob_busy_poll_get()
 	file_read "$busy_poll_folder/$1"
 }
 
+knob_busy_poll_goal()
+{
+	setting_goal "$3" 0 2147483647
+}
+
 knob_busy_poll_set()
 {
-	setting_write "$busy_poll_folder/$1" "$2" 0 2147483647
+	file_write "$busy_poll_folder/$1" "$2"
 }
 
 knob_busy_poll_values()

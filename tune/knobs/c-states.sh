@@ -65,11 +65,17 @@ c_states_text()
 {
 	local limit_us=${1/#default/$c_states_default_us}
 
-	if ! setting_is_number "$limit_us" 0 $c_states_default_us; then
-		WHY="$1: Invalid argument: not a number of microseconds"
-		return 1
-	fi
+	setting_is_number "$limit_us" 0 $c_states_default_us ||
+		setting_refuse "$1" 'a number of microseconds' || return 1
 	printf -v text '0x%08x' "$limit_us"
+}
+
+knob_c_states_goal()
+{
+	local text
+
+	VALUE=$3
+	c_states_text "$3"
 }
 
 # "default" is held as well: it limits nothing, and shows who else does.

@@ -52,6 +52,17 @@ knob_cpu_frequency_goal()
 	*-*) ;;
 	*) VALUE=$3-$3 ;;
 	esac
+	cpu_frequency_valid "$VALUE"
+}
+
+cpu_frequency_valid()
+{
+	local low=${1%-*} high=${1#*-}
+
+	if [[ $1 != *-* ]] || ! setting_is_number "$low" 1 999999999 ||
+		! setting_is_number "$high" "$low" 999999999; then
+		setting_refuse "$1" 'MIN-MAX in kHz'
+	fi
 }
 
 # cpu_frequency_orders TARGET VALUE: sets the caller's steps, "FILE KHZ" each, in
@@ -60,12 +71,7 @@ cpu_frequency_orders()
 {
 	local low=${2%-*} high=${2#*-}
 
-	if [[ $2 != *-* ]] ||
-		! setting_is_number "$low" 1 999999999 ||
-		! setting_is_number "$high" "$low" 999999999; then
-		WHY="$2: Invalid argument: not MIN-MAX in kHz"
-		return 1
-	fi
+	cpu_frequency_valid "$2" || return 1
 	file_read "$POLICIES/$1/scaling_min_freq" || return 1
 	if ((high >= VALUE)); then
 		steps=("max $high" "min $low")

@@ -7,6 +7,8 @@
 # one of these alone.  Its value is the service's state and those that are active:
 # "running syslog.socket".  The units below are no targets, whoever asks.
 
+# shellcheck source=tune/lib/setting.sh
+. "$TUNE/lib/setting.sh"
 # shellcheck source=tune/lib/unit.sh
 . "$TUNE/lib/unit.sh"
 
@@ -115,7 +117,11 @@ knob_daemons_get()
 knob_daemons_goal()
 {
 	VALUE=$3
-	[[ $3 != running || $2 != running* ]] || VALUE=$2
+	case $3 in
+	running) [[ $2 != running* ]] || VALUE=$2 ;;
+	stopped) ;;
+	*) setting_refuse "$3" 'running or stopped' ;;
+	esac
 }
 
 # daemons_sort TARGET VALUE: sets the caller's stop and start; what is to start
@@ -140,10 +146,7 @@ daemons_sort()
 	stopped) stop=("$1" "${stop[@]}") ;;
 	*) left=neither ;;
 	esac
-	if [[ $left != ' ' ]]; then
-		WHY="$2: Invalid argument: not running or stopped"
-		return 1
-	fi
+	[[ $left == ' ' ]] || setting_refuse "$2" 'a state of this unit'
 }
 
 knob_daemons_set()

@@ -78,19 +78,26 @@ knob_dirty_limits_get()
 	VALUE="$foreground background-$VALUE"
 }
 
-knob_dirty_limits_set()
+knob_dirty_limits_goal()
 {
 	local unit number background_unit background_number pattern
 
 	pattern='^(ratio|bytes) [0-9]+ background-(ratio|bytes) [0-9]+$'
-	read -r unit number background_unit background_number <<<"$2"
-	if ! [[ $2 =~ $pattern ]] ||
+	read -r unit number background_unit background_number <<<"$3"
+	VALUE=$3
+	if [[ ! $3 =~ $pattern ]] ||
 		! dirty_limit_valid "$unit" "$number" 8192 ||
 		! dirty_limit_valid "${background_unit#*-}" \
 			"$background_number" 1; then
-		WHY="$2: Invalid argument"
-		return 1
+		setting_refuse "$3" 'two limits in range'
 	fi
+}
+
+knob_dirty_limits_set()
+{
+	local unit number background_unit background_number
+
+	read -r unit number background_unit background_number <<<"$2"
 	dirty_limit_set dirty "$unit" "$number" &&
 		dirty_limit_set dirty_background "${background_unit#*-}" \
 			"$background_number"

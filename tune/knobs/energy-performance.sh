@@ -31,16 +31,17 @@ knob_energy_performance_get()
 	file_read "$POLICIES/$1/$energy_performance_file"
 }
 
+knob_energy_performance_goal()
+{
+	setting_is_number "$3" 0 255 ||
+		policy_offers "$1" $energy_performance_list "$3" ||
+		setting_refuse "$3" 'a hint of this CPU' || return 1
+	VALUE=$3
+}
+
 knob_energy_performance_set()
 {
-	local file=$POLICIES/$1/$energy_performance_file
-
-	if ! setting_is_number "$2" 0 255 &&
-		! policy_offers "$1" $energy_performance_list "$2"; then
-		WHY="$file: Invalid argument"
-		return 1
-	fi
-	file_write "$file" "$2"
+	file_write "$POLICIES/$1/$energy_performance_file" "$2"
 }
 
 knob_energy_performance_values()

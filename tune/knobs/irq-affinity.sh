@@ -55,26 +55,18 @@ knob_irq_affinity_get()
 
 knob_irq_affinity_goal()
 {
-	cpulist_of "$3" || irq_affinity_refuse "$3"
-}
-
-irq_affinity_refuse()
-{
-	WHY="$1: Invalid argument: not a list of CPUs"
-	return 1
+	cpulist_of "$3" || setting_refuse "$3" 'a list of CPUs'
 }
 
 knob_irq_affinity_set()
 {
-	local file list
+	local file list=$2
 
 	irq_file "$1"
-	cpulist_of "$2" || irq_affinity_refuse "$2" || return 1
-	list=$VALUE
 	if [[ $1 == default ]]; then
 		file_read "$file" || return 1
 		cpulist_mask "$list" "$VALUE" ||
-			irq_affinity_refuse "$2" || return 1
+			setting_refuse "$2" 'CPUs of this machine' || return 1
 		list=$MASK
 	fi
 	file_write "$file" "$list" || irq_affinity_kept

@@ -2,6 +2,8 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034 # results are in variables
 
+# shellcheck source=tune/lib/setting.sh
+. "$TUNE/lib/setting.sh"
 # shellcheck source=tune/lib/unit.sh
 . "$TUNE/lib/unit.sh"
 
@@ -35,16 +37,19 @@ knob_irqbalance_get()
 	fi
 }
 
+knob_irqbalance_goal()
+{
+	VALUE=$3
+	[[ $3 == running || $3 == stopped ]] ||
+		setting_refuse "$3" 'running or stopped'
+}
+
 knob_irqbalance_set()
 {
-	case $2 in
-	running) unit_switch start $irqbalance_unit ;;
-	stopped) unit_switch stop $irqbalance_unit ;;
-	*)
-		WHY="$2: Invalid argument: neither running nor stopped"
-		return 1
-		;;
-	esac
+	local verb=stop
+
+	[[ $2 != running ]] || verb=start
+	unit_switch $verb $irqbalance_unit
 }
 
 knob_irqbalance_values()

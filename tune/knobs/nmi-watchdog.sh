@@ -26,9 +26,14 @@ knob_nmi_watchdog_get()
 	file_read $nmi_watchdog_file
 }
 
+knob_nmi_watchdog_goal()
+{
+	setting_goal "$3" 0 1
+}
+
 knob_nmi_watchdog_set()
 {
-	setting_write $nmi_watchdog_file "$2" 0 1
+	file_write $nmi_watchdog_file "$2"
 }
 
 knob_nmi_watchdog_values()

@@ -26,9 +26,14 @@ knob_numa_balancing_get()
 	file_read $numa_balancing_file
 }
 
+knob_numa_balancing_goal()
+{
+	setting_goal "$3" 0 3
+}
+
 knob_numa_balancing_set()
 {
-	setting_write $numa_balancing_file "$2" 0 3
+	file_write $numa_balancing_file "$2"
 }
 
 knob_numa_balancing_values()

@@ -27,9 +27,14 @@ knob_socket_buffers_get()
 	file_read "$socket_buffers_folder/$1"
 }
 
+knob_socket_buffers_goal()
+{
+	setting_goal "$3" 0 2147483647
+}
+
 knob_socket_buffers_set()
 {
-	setting_write "$socket_buffers_folder/$1" "$2" 0 2147483647
+	file_write "$socket_buffers_folder/$1" "$2"
 }
 
 knob_socket_buffers_values()

@@ -26,9 +26,14 @@ knob_stat_interval_get()
 	file_read $stat_interval_file
 }
 
+knob_stat_interval_goal()
+{
+	setting_goal "$3" 1 3600
+}
+
 knob_stat_interval_set()
 {
-	setting_write $stat_interval_file "$2" 1 3600
+	file_write $stat_interval_file "$2"
 }
 
 knob_stat_interval_values()

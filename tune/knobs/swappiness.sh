@@ -26,9 +26,14 @@ knob_swappiness_get()
 	file_read $swappiness_file
 }
 
+knob_swappiness_goal()
+{
+	setting_goal "$3" 0 200
+}
+
 knob_swappiness_set()
 {
-	setting_write $swappiness_file "$2" 0 200
+	file_write $swappiness_file "$2"
 }
 
 knob_swappiness_values()

@@ -26,9 +26,14 @@ knob_timer_migration_get()
 	file_read $timer_migration_file
 }
 
+knob_timer_migration_goal()
+{
+	setting_goal "$3" 0 1
+}
+
 knob_timer_migration_set()
 {
-	setting_write $timer_migration_file "$2" 0 1
+	file_write $timer_migration_file "$2"
 }
 
 knob_timer_migration_values()

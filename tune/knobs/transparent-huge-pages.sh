@@ -31,6 +31,16 @@ knob_transparent_huge_pages_get()
 	file_selected "$huge_pages_folder/$1"
 }
 
+knob_transparent_huge_pages_goal()
+{
+	if file_read "$huge_pages_folder/$1" &&
+		[[ $3 == *[[:space:]]* || " ${VALUE//[][]/} " != *" $3 "* ]]; then
+		setting_refuse "$3" "${VALUE//[][]/}"
+		return
+	fi
+	VALUE=$3
+}
+
 knob_transparent_huge_pages_set()
 {
 	file_write "$huge_pages_folder/$1" "$2"

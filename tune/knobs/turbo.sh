@@ -54,19 +54,19 @@ knob_turbo_get()
 	fi
 }
 
+knob_turbo_goal()
+{
+	VALUE=$3
+	[[ $3 == on || $3 == off ]] || setting_refuse "$3" 'on or off'
+}
+
 knob_turbo_set()
 {
 	local file off
 
 	turbo_find
-	case $2 in
-	on) file_write "$file" $((1 - off)) ;;
-	off) file_write "$file" "$off" ;;
-	*)
-		WHY="$2: Invalid argument: neither on nor off"
-		return 1
-		;;
-	esac
+	[[ $2 == off ]] || off=$((1 - off))
+	file_write "$file" "$off"
 }
 
 knob_turbo_values()

@@ -3,10 +3,12 @@
 # shellcheck disable=SC2034 # results are in variables
 #
 #   setting_supported PATH             0; or 1 with SUPPORT and WHY
-#   setting_write PATH VALUE LOW HIGH  0; or 1 with WHY
+#   setting_is_number VALUE LOW HIGH   a whole number, as the kernel writes it?
+#   setting_goal VALUE LOW HIGH        VALUE, if it is one; or 1 with WHY
+#   setting_refuse VALUE WHAT          1, and WHY: it is not WHAT
 #
-# setting_write takes a whole number from LOW to HIGH and refuses the rest in
-# the kernel's words: the kernel would as well, but a tree would not.
+# What is wanted is looked at when the plan is made, before anything is changed.
+# What is put back is not: it was there.
 
 setting_supported()
 {
@@ -20,18 +22,20 @@ setting_supported()
 	fi
 }
 
-# setting_is_number VALUE LOW HIGH: written as the kernel would show it?
 setting_is_number()
 {
 	# No number of the kernel's that is set here has 19 digits.
 	[[ $1 =~ ^(0|[1-9][0-9]{0,17})$ ]] && (($1 >= $2 && $1 <= $3))
 }
 
-setting_write()
+setting_goal()
 {
-	if ! setting_is_number "$2" "$3" "$4"; then
-		WHY="$1: Invalid argument: not $3 to $4"
-		return 1
-	fi
-	file_write "$1" "$2"
+	VALUE=$1
+	setting_is_number "$1" "$2" "$3" || setting_refuse "$1" "$2 to $3"
+}
+
+setting_refuse()
+{
+	WHY="'$1': Invalid argument: not $2"
+	return 1
 }
