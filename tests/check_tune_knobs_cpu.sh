@@ -256,6 +256,9 @@ case_goals_intel()
 	goal cpu-frequency policy0 1000000-2000000 1000000-2000000
 	goal irq-affinity 8 2,0,1,4 0-2,4
 	goal irq-affinity default 07,0-3 0-3,7
+	knob_load transparent-huge-pages
+	! knob_goal transparent-huge-pages enabled always sometimes ||
+		fail 'sometimes is a choice'
 	! knob_goal irq-affinity 8 0-7 some || fail 'some is a list'
 	goal swappiness - 1 1
 }
