@@ -1,9 +1,9 @@
 #!/bin/bash
 # check_tune_knobs_cpu.sh - the knobs of CPUs, memory, interrupts and daemons
 #
-# On trees in the place of /sys and /proc (tests/tune/machines): each knob there,
-# missing, not to be written, set and set back; and against models of what the
-# kernel does that a tree does not.
+# On trees in the place of /sys and /proc (tests/tune/machines): each knob
+# there, missing, not to be written, set and set back; and against models of
+# what the kernel does that a tree does not.
 
 # shellcheck disable=SC2317 # cases are called by check
 . "$(dirname "$0")/tool_lib.sh"
@@ -175,8 +175,8 @@ expect_set()
 		fail "changed: $changed"
 }
 
-# Set, the files are as the row says; set back, they are what they were, byte for
-# byte.
+# Set, the files are as the row says; set back, they are what they were, byte
+# for byte.
 row_round_trip()
 {
 	knob_targets "$knob"
@@ -297,8 +297,8 @@ case_frequency_never_crosses()
 	done
 }
 
-# mm/page-writeback.c: what is written makes its counterpart 0, a ratio only if it
-# changes; and bytes are never 0.
+# mm/page-writeback.c: what is written makes its counterpart 0, a ratio only if
+# it changes; and bytes are never 0.
 dirty_model()
 {
 	local name=${1##*/}
@@ -787,8 +787,8 @@ case_profiles()
 	done
 }
 
-# An alternative is the reference but for one thing: its own lines come last, and
-# each is about something that the reference has.
+# An alternative is the reference but for one thing: its own lines come last,
+# and each is about something that the reference has.
 case_alternatives()
 {
 	local name i count reference

@@ -48,9 +48,9 @@ knob_busy_poll_act()
 
 knob_busy_poll_explain()
 {
-	EXPLAIN='How long, in microseconds, poll and select (busy_poll) or a read
-that would block (busy_read) ask the network card themselves before they wait for
-its interrupt.  It saves the interrupt and the waking, and takes the CPU for that
-time.  50 is what the kernel documentation proposes.
-Source: Documentation/admin-guide/sysctl/net.rst.'
+	EXPLAIN='How long, in microseconds, poll and select (busy_poll) or a
+read that would block (busy_read) ask the network card themselves before they
+wait for its interrupt.  It saves the interrupt and the waking, and takes the
+CPU for that time.  50 is what the kernel documentation proposes.  Source:
+Documentation/admin-guide/sysctl/net.rst.'
 }

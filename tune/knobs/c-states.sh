@@ -2,9 +2,10 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034 # results are in variables
 #
-# The limit lasts as long as somebody holds the file open: so the kernel takes it
-# back even from a process that was killed.  The cpuidle/state*/disable files do
-# the same for good, until somebody thinks of them; they are left alone.
+# The limit lasts as long as somebody holds the file open: so the kernel takes
+# it back even from a process that was killed.  The cpuidle/state*/disable
+# files do the same for good, until somebody thinks of them; they are left
+# alone.
 
 # shellcheck source=tune/lib/setting.sh
 . "$TUNE/lib/setting.sh"
@@ -101,10 +102,11 @@ knob_c_states_act()
 
 knob_c_states_explain()
 {
-	EXPLAIN='The time, in microseconds, that a CPU may take to wake up from idle:
-deeper sleep saves power and lets the other CPUs clock higher, but a packet or a
-disk that is done waits for the waking.  0 polls: no waking at all, but heat, and
-less for a hyperthread beside it.  The smallest limit that anybody holds is the
-one in force.  Source: Documentation/admin-guide/pm/cpuidle.rst and
+	EXPLAIN='The time, in microseconds, that a CPU may take to wake up from
+idle: deeper sleep saves power and lets the other CPUs clock higher, but a
+packet or a disk that is done waits for the waking.  0 polls: no waking at all,
+but heat, and less for a hyperthread beside it.  The smallest limit that
+anybody holds is the one in force.  Source:
+Documentation/admin-guide/pm/cpuidle.rst and
 Documentation/power/pm_qos_interface.rst.'
 }

@@ -65,8 +65,8 @@ cpu_frequency_valid()
 	fi
 }
 
-# cpu_frequency_orders TARGET VALUE: sets the caller's steps, "FILE KHZ" each, in
-# an order in which the minimum is never above the maximum.
+# cpu_frequency_orders TARGET VALUE: sets the caller's steps, "FILE KHZ" each,
+# in an order in which the minimum is never above the maximum.
 cpu_frequency_orders()
 {
 	local low=${2%-*} high=${2#*-}
@@ -114,9 +114,9 @@ knob_cpu_frequency_act()
 
 knob_cpu_frequency_explain()
 {
-	EXPLAIN='The limits, in kHz, within which the frequency of a policy moves;
-"max" makes both the highest there is, so that neither the kernel nor the CPU
-itself has anything to choose, and "all" gives them back the whole range.  What
-turbo adds counts in them with some drivers only.  The kernel rounds to steps of
-the CPU.  Source: Documentation/admin-guide/pm/cpufreq.rst.'
+	EXPLAIN='The limits, in kHz, within which the frequency of a policy
+moves; "max" makes both the highest there is, so that neither the kernel nor
+the CPU itself has anything to choose, and "all" gives them back the whole
+range.  What turbo adds counts in them with some drivers only.  The kernel
+rounds to steps of the CPU.  Source: Documentation/admin-guide/pm/cpufreq.rst.'
 }

@@ -4,8 +4,9 @@
 #
 # A target is a service that runs, together with the sockets, timers and paths
 # that would start it again, since one can't be stopped without the others; or
-# one of these alone.  Its value is the service's state and those that are active:
-# "running syslog.socket".  The units below are no targets, whoever asks.
+# one of these alone.  Its value is the service's state and those that are
+# active: "running syslog.socket".  The units below are no targets, whoever
+# asks.
 
 # shellcheck source=tune/lib/setting.sh
 . "$TUNE/lib/setting.sh"
@@ -22,12 +23,13 @@ daemons_never=(
 	'the way in over the network: NetworkManager* networking ifup@*
 	 wpa_supplicant* iwd dhcpcd* dhclient* udhcpc* connman* netplan*
 	 wickedd* pppd* openvpn* wg-quick@* strongswan* tailscaled* zerotier*
-	 firewalld nftables ufw'
+	 ModemManager dnsmasq* unbound* firewalld nftables ufw'
 	'the operator: ssh sshd ssh@* sshd@* ssh-* sshd-* dropbear* getty@*
 	 serial-getty@* console-getty container-getty@* autovt@*
-	 user@* user-runtime-dir@* gdm* lightdm sddm* display-manager'
+	 user@* user-runtime-dir@* gdm* lightdm sddm* greetd
+	 display-manager sssd* winbind* nslcd'
 	'the commands come through it: blinkd*'
-	'what all others live on: systemd-* dbus* init polkit* rescue emergency'
+	'what all others live on: systemd-* dbus* polkit* rescue emergency'
 	'disks are on it: multipathd iscsi* iscsid open-iscsi nfs-* nfsd* rpcbind
 	 rpc-* rpc.* lvm2-* dm-event* cryptsetup* zfs* drbd* ceph* gluster*
 	 autofs nbd* smbd nmbd target blk-availability'
@@ -36,7 +38,7 @@ daemons_never=(
 	 vmtoolsd xe-daemon hv-* hyperv-* virtualbox-guest* vboxadd*
 	 google-* walinuxagent amazon-ssm-agent'
 	'its stopping stops what runs in it: docker* containerd* podman* crio
-	 kubelet k3s* lxc* lxd* incus* libvirt* virt* slurm* munge* cron-job@*'
+	 kubelet k3s* lxc* lxd* incus* libvirt* virt* slurm* munge*'
 	'the machine resets or overheats without: watchdog* wd_keepalive
 	 thermald fancontrol'
 	'it refuses to be stopped: auditd'
@@ -178,8 +180,8 @@ knob_daemons_explain()
 	local group
 
 	EXPLAIN='Services that run now and need not while something is measured:
-each takes a CPU, a disk or memory at times of its own.  Undoing starts those that
-were running.  Never touched are'
+each takes a CPU, a disk or memory at times of its own.  Undoing starts those
+that were running.  Never touched are'
 	for group in "${daemons_never[@]}"; do
 		EXPLAIN+=$'\n'"  (${group%%:*})"${group#*:}
 	done

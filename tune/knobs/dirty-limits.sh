@@ -2,9 +2,9 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034 # results are in variables
 #
-# Each of the two limits is a ratio or a number of bytes: the kernel makes the one
-# 0 when the other is written, and takes no 0 for bytes.  So a value says of both
-# which is in force, and "ratio 0" is a value like any other.
+# Each of the two limits is a ratio or a number of bytes: the kernel makes the
+# one 0 when the other is written, and takes no 0 for bytes.  So a value says
+# of both which is in force, and "ratio 0" is a value like any other.
 
 # shellcheck source=tune/lib/setting.sh
 . "$TUNE/lib/setting.sh"
@@ -132,7 +132,7 @@ knob_dirty_limits_act()
 knob_dirty_limits_explain()
 {
 	EXPLAIN='How much written data may wait in memory: above the background
-limit the kernel begins to write it out, above the other the writer itself is held
-up.  Each is a percentage of the memory that is free or page cache, or bytes.
-Source: Documentation/admin-guide/sysctl/vm.rst.'
+limit the kernel begins to write it out, above the other the writer itself is
+held up.  Each is a percentage of the memory that is free or page cache, or
+bytes.  Source: Documentation/admin-guide/sysctl/vm.rst.'
 }

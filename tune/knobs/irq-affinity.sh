@@ -103,8 +103,9 @@ knob_irq_affinity_act()
 
 knob_irq_affinity_explain()
 {
-	EXPLAIN='Which CPUs an interrupt may go to.  On the CPU that waits for the
-data it saves the way between them; on one that works it interrupts the work.
-Those that the kernel places itself (queues of disks and cards, one for each CPU)
-refuse, and are reported so.  Source: Documentation/core-api/irq/irq-affinity.rst.'
+	EXPLAIN='Which CPUs an interrupt may go to.  On the CPU that waits for
+the data it saves the way between them; on one that works it interrupts the
+work.  Those that the kernel places itself (queues of disks and cards, one for
+each CPU) refuse, and are reported so.  Source:
+Documentation/core-api/irq/irq-affinity.rst.'
 }

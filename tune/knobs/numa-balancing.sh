@@ -48,8 +48,8 @@ knob_numa_balancing_act()
 
 knob_numa_balancing_explain()
 {
-	EXPLAIN='Whether the kernel unmaps pages now and then, to see by the faults
-which CPU uses them and move them to its node.  The faults and the copies come at
-times of their own; a program that places its memory itself gains nothing.
-Source: Documentation/admin-guide/sysctl/kernel.rst.'
+	EXPLAIN='Whether the kernel unmaps pages now and then, to see by the
+faults which CPU uses them and move them to its node.  The faults and the
+copies come at times of their own; a program that places its memory itself
+gains nothing.  Source: Documentation/admin-guide/sysctl/kernel.rst.'
 }

@@ -50,9 +50,9 @@ knob_socket_buffers_act()
 
 knob_socket_buffers_explain()
 {
-	EXPLAIN='The most that a socket may ask for (rmem_max, wmem_max) and what it
-gets without asking (rmem_default, wmem_default), in bytes; and how many packets
-may wait for a CPU (netdev_max_backlog).  A datagram that finds its socket full is
-lost and must be sent again.
-Source: Documentation/admin-guide/sysctl/net.rst.'
+	EXPLAIN='The most that a socket may ask for (rmem_max, wmem_max) and
+what it gets without asking (rmem_default, wmem_default), in bytes; and how
+many packets may wait for a CPU (netdev_max_backlog).  A datagram that finds
+its socket full is lost and must be sent again.  Source:
+Documentation/admin-guide/sysctl/net.rst.'
 }

@@ -60,9 +60,10 @@ knob_transparent_huge_pages_act()
 
 knob_transparent_huge_pages_explain()
 {
-	EXPLAIN='Whether memory gets pages of 2 MiB rather than 4 KiB: "enabled" for
-all programs, those that ask (madvise), or none; "defrag": whether a page fault
-may wait until 2 MiB in one piece are found; "shmem_enabled": of shared memory.
-Fewer faults and TLB misses for large buffers; a fault that clears or finds 2 MiB
-takes long.  Source: Documentation/admin-guide/mm/transhuge.rst.'
+	EXPLAIN='Whether memory gets pages of 2 MiB rather than 4 KiB:
+"enabled" for all programs, those that ask (madvise), or none; "defrag":
+whether a page fault may wait until 2 MiB in one piece are found;
+"shmem_enabled": of shared memory.  Fewer faults and TLB misses for large
+buffers; a fault that clears or finds 2 MiB takes long.  Source:
+Documentation/admin-guide/mm/transhuge.rst.'
 }

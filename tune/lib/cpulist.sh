@@ -11,7 +11,8 @@
 # More than any kernel of Debian is built for.
 CPULIST_LIMIT=8192
 
-# cpulist_parse LIST: sets the caller's cpus, an array with each CPU as an index.
+# cpulist_parse LIST: sets the caller's cpus, an array with each CPU as an
+# index.
 cpulist_parse()
 {
 	local part first last parts
