@@ -29,6 +29,16 @@ def at(described, path):
     return described
 
 
+def sessions(environment) -> list:
+    return (environment or {}).get("sessions") or []
+
+
+def before(environment) -> dict:
+    """The machine as the last session found it."""
+    known = sessions(environment)
+    return known[-1]["before"] if known else {}
+
+
 def summary(described) -> str:
     """"AMD EPYC, CPUs 0-1, Linux 6.18.0", of what is known."""
     cpus, kernel = at(described, "cpu.online"), at(described, "kernel.release")
@@ -40,7 +50,7 @@ def summary(described) -> str:
     return ", ".join(str(part) for part in parts if part)
 
 
-def facts(described) -> list:
+def shown(described) -> list:
     """(words, value) of what is known."""
     rows = []
     for words, path in _FACTS:

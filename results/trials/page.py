@@ -8,8 +8,7 @@ makes it doubtful stands right below.
 import shlex
 from datetime import datetime, timezone
 
-from trials import facts, markup, page_tables, plots, style, stylesheet
-from trials import units
+from trials import facts, frame, markup, page_tables, plots, units
 
 _DOI = "10.1109/CLUSTER.2011.75"
 
@@ -17,32 +16,19 @@ _DOI = "10.1109/CLUSTER.2011.75"
 def render(study) -> str:
     title = "blinksort trials: " + ", ".join(map(study.label,
                                                  study.scenarios))
-    pictures = plots.pictures(study)
-    body = "".join((
+    return frame.document(title, "".join((
         _header(study, title), _results(study), _doubts(study),
-        *[_figure_section(picture) for picture in pictures],
+        *[markup.section(picture.name, picture.title, frame.figure(picture))
+          for picture in plots.pictures(study)],
         _statistics(study), _comparisons(study), _circumstances(study),
-        _environment(study), _reproduction(study), _method(study)))
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n'
-        '<meta charset="utf-8">\n<meta name="viewport" '
-        'content="width=device-width, initial-scale=1">\n'
-        f"<title>{markup.text(title)}</title>\n"
-        f"<style>{stylesheet.TEXT}</style>\n</head>\n<body>\n<main>\n"
-        f"{body}</main>\n</body>\n</html>\n")
+        _environment(study), _reproduction(study), _method(study))))
 
 
 # --- what stands first --------------------------------------------------------
 
-def _before(study):
-    """The environment as the last session found it."""
-    sessions = (study.run.environment or {}).get("sessions") or []
-    return sessions[-1]["before"] if sessions else {}
-
-
 def _machines(study):
     """What sorted, in a line; on a cluster each kind of node once."""
-    before = _before(study)
+    before = facts.before(study.run.environment)
     nodes = before.get("nodes") or {}
     hosts = study.design["hosts"]
     if not hosts:
@@ -125,16 +111,6 @@ def _doubts(study):
     return f'<div class="doubt">\n{words}</div>\n' if words else ""
 
 
-def _figure_section(picture):
-    images = "".join(
-        f'<div class="{kind}">\n{picture.svg(width)}</div>\n'
-        for kind, width in (("wide", style.WIDE), ("narrow", style.NARROW)))
-    return markup.section(
-        picture.name, picture.title,
-        f"<figure>\n{images}<figcaption>{markup.text(picture.caption)}"
-        "</figcaption>\n</figure>\n")
-
-
 # --- tables -------------------------------------------------------------------
 
 def _statistics(study):
@@ -156,30 +132,17 @@ def _circumstances(study):
 
 
 def _environment(study):
-    rows = [[words, page_tables.shown(value)]
-            for words, value in facts.facts(_before(study))]
-    columns = [markup.Column("what"), markup.Column("found")]
     which = "that started the nodes, " if study.design["hosts"] else ""
-    short = markup.table(f"the machine {which}before the last session",
-                         columns, rows)
-    sessions = (study.run.environment or {}).get("sessions") or []
-    whole = "".join(
-        markup.details(f"all that is known, session {number + 1}",
-                       page_tables.environment(
-                           f"session {number + 1}, before",
-                           session["before"]))
-        for number, session in enumerate(sessions))
-    return markup.section(
-        "environment", "Environment", page_tables.changes(study),
-        f'<div class="environment">\n{short}</div>\n' if short else "",
-        whole)
+    return frame.environment(
+        study.run.environment, f"the machine {which}before the last session",
+        page_tables.changes(study))
 
 
 # --- words --------------------------------------------------------------------
 
 def _reproduction(study):
     design = study.design
-    facts = [f"seed {design['seed']}",
+    given = [f"seed {design['seed']}",
              f"{design['trials']} trials of each configuration in each "
              f"scenario, order: {design['order']}",
              f"{design['kind']} records",
@@ -191,7 +154,7 @@ def _reproduction(study):
     return markup.section(
         "reproduction", "How to reproduce it",
         markup.pre(shlex.join(map(str, design["command"]))),
-        markup.items(facts), sweep)
+        markup.items(given), sweep)
 
 
 _METHOD = (

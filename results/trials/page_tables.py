@@ -1,8 +1,6 @@
 """The tables of the page: a study's figures and a record's circumstances."""
 
-import json
-
-from trials import markup, units
+from trials import frame, markup, units
 from trials.markup import Cell, Column
 from trials.study import CONTROL
 
@@ -179,28 +177,5 @@ def changes(study) -> str:
         [Column("session"), Column("what"), Column("before"),
          Column("after")],
         [[str(number + 1), Cell(change["key"], "bad"),
-          shown(change["before"]), shown(change["after"])]
+          frame.shown(change["before"]), frame.shown(change["after"])]
          for number, change in study.changes])
-
-
-def shown(value) -> str:
-    """A value of an environment, on a line."""
-    if value is None:
-        return "unknown"
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False)
-
-
-def flat(value, prefix="") -> list:
-    """(dotted key, value) of a nested dict, in its order."""
-    if not isinstance(value, dict) or not value:
-        return [(prefix, value)]
-    return [pair for key, inner in value.items()
-            for pair in flat(inner, f"{prefix}.{key}" if prefix else key)]
-
-
-def environment(caption, described) -> str:
-    rows = [[key, shown(value)] for key, value in flat(described)]
-    body = markup.table(caption, [Column("what"), Column("found")], rows)
-    return f'<div class="environment">\n{body}</div>\n'
