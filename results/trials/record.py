@@ -95,11 +95,17 @@ def _read_design(folder):
     return design
 
 
-def _read_environment(folder):
+def read_environment(folder) -> dict:
+    """All sessions; none if it was not noted."""
     if not os.path.exists(os.path.join(folder, ENVIRONMENT)):
         return {"schema": ENVIRONMENT_SCHEMA, "sessions": []}
     environment = _read_document(folder, ENVIRONMENT, ENVIRONMENT_SCHEMA)
-    if not isinstance(environment.get("sessions"), list):
+    sessions = environment.get("sessions")
+    if not isinstance(sessions, list) or not all(
+            isinstance(session, dict)
+            and isinstance(session.get("before"), dict)
+            and isinstance(session.get("begin_unix_ns"), int)
+            for session in sessions):
         raise Failure(os.path.join(folder, ENVIRONMENT), "has no sessions",
                       FILE)
     return environment
@@ -176,7 +182,7 @@ def read(path: str) -> Run:
     trials_path = os.path.join(path, TRIALS)
     lines, rest = _split(_read_file(trials_path))
     sequence = _parse(trials_path, design, lines)
-    run = Run(path, design, sequence.trials, _read_environment(path),
+    run = Run(path, design, sequence.trials, read_environment(path),
               complete=sequence.next is None)
     if rest:
         run.notes.append(_torn(trials_path, rest))
@@ -201,7 +207,7 @@ class Record:
         self._sequence = sequence
         self._size_bytes = os.fstat(descriptor).st_size
         self._broken: Optional[Failure] = None
-        self._environment = _read_environment(path)
+        self._environment = read_environment(path)
 
     @classmethod
     def create(cls, path: str, design: dict) -> "Record":

@@ -6,6 +6,7 @@ figures agree with each other.  A record that blinktrial made has no complaints.
 """
 
 import json
+import math
 import os
 from typing import Iterator, Optional
 
@@ -27,6 +28,16 @@ DESIGN_KEYS = (
     "schema", "run_id", "created_unix_ns", "program_version", "command",
     "seed", "trials", "order", "scenarios", "hosts", "records",
     "record_bytes", "kind", "sweep_text", "configurations", "racing")
+MEASURE_SCHEMA = "blinktrial-measure-1"
+MEASURE_KEYS = ("schema", "part", "what", "host", "setting", "unit", "samples",
+                "why")
+# What a measurement can't be understood without.
+SETTINGS = {
+    "memory": ("area_bytes", "block_bytes", "threads"),
+    "position": ("offset_bytes", "device_bytes"),
+    "extent": ("offset_bytes", "length_bytes"),
+    "transfer": ("transfer_bytes",),
+}
 CONFIGURATION_KEYS = ("name", "role", "parameters", "tuning", "skipped")
 
 
@@ -79,6 +90,63 @@ def design_complaint(design: dict) -> Optional[str]:
         why = why or _keys_complaint(configuration, CONFIGURATION_KEYS,
                                      "a configuration")
     return why
+
+
+def measure_complaint(measure: dict) -> Optional[str]:
+    """Can a measurement of a characterisation be shown?"""
+    why = _keys_complaint(measure, MEASURE_KEYS, "the measurement")
+    if why:
+        return why
+    for key, kind, words in (("part", str, "a text"), ("what", str, "a text"),
+                             ("host", (str, type(None)), "a text"),
+                             ("setting", dict, "an object"),
+                             ("samples", list, "a list")):
+        if not isinstance(measure[key], kind):
+            return f"{key} is not {words}"
+    if not all(map(_is_figure, measure["samples"])):
+        return "a sample is not a figure"
+    if not measure["samples"]:
+        return None if isinstance(measure["why"], str) \
+            else "there are no samples, and no reason"
+    return _setting_complaint(measure)
+
+
+def _is_figure(value):
+    return (isinstance(value, (int, float)) and not isinstance(value, bool)
+            and math.isfinite(value) and value >= 0)
+
+
+def _setting_complaint(measure):
+    part, setting = measure["part"], measure["setting"]
+    if not isinstance(setting.get("device"), (str, type(None))):
+        return "device is not a text"
+    if part == "extents":
+        return _extents_complaint(setting.get("extents"))
+    kind = part
+    if part == "disk":
+        kind = measure["what"] if measure["what"] in SETTINGS else "transfer"
+    for key in SETTINGS.get(kind, ()):
+        if not _is_figure(setting.get(key)) or (
+                setting[key] == 0 and key != "offset_bytes"):
+            return f"setting has no '{key}'"
+    for key, value in setting.items():
+        if (key.endswith(("_bytes", "_ns")) or key in ("transfers", "lost")) \
+                and not _is_figure(value):
+            return f"{key} is not a figure"
+    return None
+
+
+def _extents_complaint(extents):
+    if not isinstance(extents, list):
+        return "setting has no 'extents'"
+    for extent in extents:
+        if not isinstance(extent, dict) or not all(
+                _is_figure(extent.get(key)) or (
+                    key == "physical_bytes" and extent.get(key) is None)
+                for key in ("logical_bytes", "physical_bytes",
+                            "length_bytes")):
+            return "an extent is not understood"
+    return None
 
 
 # --- one document ------------------------------------------------------------
@@ -217,8 +285,8 @@ def _time_complaints(trial, previous) -> Iterator[str]:
 
 # --- all trials --------------------------------------------------------------
 
-def _trials(path, complaints):
-    """(line number, trial or None) of each line."""
+def _lines(path, complaints):
+    """(line number, document or None) of each line."""
     try:
         with open(path, "rb") as file:
             *lines, rest = file.read().split(b"\n")
@@ -252,7 +320,7 @@ def _check_trials(path, design, complaints):
     race = Race(design)
     schedule = designs.schedule(design, lambda block: race.dropped(seen, block))
     tunings = {c["name"]: c["tuning"] for c in design["configurations"]}
-    for number, trial in _trials(path, complaints):
+    for number, trial in _lines(path, complaints):
         found = ([] if trial is None
                  else list(_schema_complaints(validator, trial)))
         if trial is None or found:
@@ -273,14 +341,52 @@ def _check_trials(path, design, complaints):
         seen.append(trial)
 
 
+# --- a characterisation -------------------------------------------------------
+
+def _measure_complaints(measure) -> Iterator[str]:
+    """What the schema can't say."""
+    why = measure_complaint(measure)
+    if why:
+        yield why
+    elif measure["samples"] and measure["why"] is not None:
+        yield "there are samples, and a reason why not"
+    if bool(measure["samples"]) != (measure["unit"] is not None):
+        yield "a unit belongs to samples, and to them alone"
+
+
+def _check_measures(path, complaints):
+    validator = _validator("measure")
+    number = 0
+    for number, measure in _lines(path, complaints):
+        if measure is None:
+            continue
+        found = list(_schema_complaints(validator, measure)) \
+            or list(_measure_complaints(measure))
+        complaints += [f"{path}:{number}: {why}" for why in found]
+    if not number:
+        complaints.append(f"{path}: has no measurement")
+
+
+# --- all of it ----------------------------------------------------------------
+
 def validate(folder: str) -> list[str]:
-    """All that is wrong with the record, as lines "file:line: what"."""
+    """All that is wrong with the record or the characterisation in a folder,
+    as lines "file:line: what"."""
     complaints: list[str] = []
-    design = _document(folder, "design", _validator("design"), complaints)
     if os.path.exists(os.path.join(folder, "environment.json")):
         _document(folder, "environment", _validator("environment"), complaints)
+    measures = os.path.join(folder, "characterisation.jsonl")
+    with_trials = os.path.exists(os.path.join(folder, "design.json"))
+    if os.path.exists(measures):
+        _check_measures(measures, complaints)
+    if with_trials or not os.path.exists(measures):
+        _check_record(folder, complaints)
+    return complaints
+
+
+def _check_record(folder, complaints):
+    design = _document(folder, "design", _validator("design"), complaints)
     if design:
         complaints += [f"{os.path.join(folder, 'design.json')}: {why}"
                        for why in _plan_complaints(design)]
         _check_trials(os.path.join(folder, "trials.jsonl"), design, complaints)
-    return complaints

@@ -1,0 +1,418 @@
+#!/usr/bin/python3
+"""What a characterisation shows: traits, tables, pictures, the page."""
+
+import csv
+import functools
+import io
+import json
+import os
+import random
+import shutil
+import tempfile
+import unittest
+from statistics import median
+
+import trait_samples
+import unit
+from report_page import Page, picture_texts, segments
+from trials import characterise, curves, schema, style, surface, trait_page
+from trials import trait_plots, trait_table, traits
+from trials.failure import FILE, Failure
+
+NASTY = '<script>alert("&amp;")</script>\' onload="x" $x_1$ ]]> \u202e\n\x1b[2J'
+MIB, GIB = 1 << 20, 1 << 30
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="blinksort-check.")
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.path = os.path.join(self.folder, characterise.FILE_NAME)
+
+    def write(self, *lines):
+        with open(self.path, "w", encoding="utf-8") as file:
+            file.writelines(line if isinstance(line, str)
+                            else json.dumps(line) + "\n" for line in lines)
+
+    def refused(self, words):
+        with self.assertRaisesRegex(Failure, words) as caught:
+            traits.read(self.folder)
+        self.assertEqual(FILE, caught.exception.status)
+        self.assertEqual(1, len(str(caught.exception).splitlines()))
+
+
+def measure(part="memory", what="read", samples=(1e9, 2e9, 4e9), why=None,
+            **setting):
+    if part == "memory":
+        setting = {"area_bytes": MIB, "block_bytes": 4096,
+                   "threads": 1} | setting
+    units = {"start": "ns", "extents": "extents", "network": "ns"}
+    return {"schema": characterise.SCHEMA, "part": part, "what": what,
+            "host": None, "setting": setting,
+            "unit": None if why else units.get(part, "bytes/s"),
+            "samples": [] if why else list(samples), "why": why}
+
+
+@functools.lru_cache
+def shown(how, **options):
+    """What this function makes of a characterisation with everything."""
+    with tempfile.TemporaryDirectory(prefix="blinksort-check.") as folder:
+        return how(trait_samples.make(folder, **options))
+
+
+def page_of(**options):
+    return Page(shown(trait_page.render, **options))
+
+
+class Figures(Folder):
+    def test_middles_and_ends_are_those_of_the_samples(self):
+        lines, found = shown(characterise.read), shown(traits.read)
+        for line in lines:
+            if line["what"] != "copy":
+                continue
+            setting = line["setting"]
+            curve = next(c for c in found.memory if c.name == "copy"
+                         and c.threads == setting["threads"])
+            spread = dict(curve.points)[setting["area_bytes"]]
+            self.assertEqual(
+                (median(line["samples"]), min(line["samples"]),
+                 max(line["samples"]), len(line["samples"])),
+                (spread.middle, spread.low, spread.high, spread.count))
+            self.assertLess(spread.first_quartile, spread.third_quartile)
+
+    def test_every_measurement_is_a_point(self):
+        found = shown(traits.read)
+        self.assertEqual(
+            [len(trait_samples.AREAS)] * 8,
+            [len(curve.points) for curve in found.memory])
+        self.assertEqual({"the device": 2, "a file on it": 3}, {
+            name: len(each) for name, each in found.transfers.items()})
+        self.assertEqual(17, len(found.positions))
+        self.assertEqual([1000, 1000], [len(s.samples) for s in found.starts])
+
+    def test_what_was_measured_twice_is_taken_together(self):
+        self.write(*(measure(what="random", samples=[x], block_bytes=64)
+                     for x in (1, 2, 9)))
+        (size, spread), = traits.read(self.folder).memory[0].points
+        self.assertEqual((MIB, 3, 2, None), (
+            size, spread.count, spread.middle, spread.first_quartile))
+
+    def test_blocks_are_of_the_area_that_has_them(self):
+        self.write(*(measure(what="random", area_bytes=area,
+                             block_bytes=block)
+                     for area, block in ((MIB, 64), (GIB, 64), (GIB, 4096))))
+        found = traits.read(self.folder)
+        self.assertEqual(GIB, found.blocks_area_bytes)
+        self.assertEqual([64, 4096],
+                         [size for size, _ in found.blocks[0].points])
+        self.assertEqual([MIB, GIB],
+                         [size for size, _ in found.memory[0].points])
+
+    def test_a_disks_spread_is_that_of_its_transfers(self):
+        self.write(measure("disk", "read", [100], transfer_bytes=4096,
+                           transfers=9, transfer_p99_ns=4096 * 10**8,
+                           transfer_min_ns=4096 * 10**6,
+                           transfer_median_ns=1))
+        found = traits.read(self.folder)
+        (_, spread), = found.transfers["a file on it" if found.transfers.get(
+            "a file on it") else "the device"][0].points
+        self.assertEqual((10, 100, 1000), (spread.low, spread.middle,
+                                           spread.high))
+
+    def test_the_whole_device_comes_before_a_files_extents(self):
+        extent = measure("disk", "extent", offset_bytes=5, length_bytes=7)
+        position = measure("disk", "position", offset_bytes=3,
+                           device_bytes=9 * GIB)
+        for lines, by_extents, at in (((extent,), True, 5),
+                                      ((extent, position), False, 3)):
+            self.write(*lines)
+            found = traits.read(self.folder)
+            self.assertEqual((by_extents, [at]), (found.by_extents, [
+                p.offset_bytes for p in found.positions]))
+
+    def test_positions_are_in_order_of_place(self):
+        found = shown(traits.read)
+        places = [p.offset_bytes for p in found.positions]
+        self.assertEqual(sorted(places), places)
+        _, fast, slow = trait_plots.rate_range(found)
+        self.assertEqual((places[0], places[-1]),
+                         (fast.offset_bytes, slow.offset_bytes))
+
+    def test_reasons_stand_where_figures_are_missed(self):
+        self.write(measure(why="no memory"), measure(why="no memory"),
+                   measure("disk", "rate", why="no fio"),
+                   measure("network", "round trip", why="no answer"))
+        found = traits.read(self.folder)
+        reasons = {topic: [(r.what, r.why) for r in found.reasons(topic)]
+                   for topic in traits.TOPICS if found.reasons(topic)}
+        self.assertEqual({
+            "memory": [("memory read, 2 measurements", "no memory")],
+            "transfers": [("disk rate", "no fio")],
+            "positions": [("disk rate", "no fio")],
+            "round-trip": [("round trip", "no answer")],
+            "throughput": [("round trip", "no answer")]}, reasons)
+
+    def test_size_of_a_device_from_the_environment(self):
+        self.write(measure("extents", "/f", [1], device="/dev/vdb",
+                           extents=trait_samples.extents([(GIB, MIB)])))
+        self.assertIsNone(traits.read(self.folder).files[0].device_bytes)
+        trait_samples.add_environment(self.folder, storage={
+            "drives": {"vdb": {"size_bytes": 8 * GIB}}})
+        self.assertEqual(8 * GIB,
+                         traits.read(self.folder).files[0].device_bytes)
+
+
+class Damaged(Folder):
+    def test_which_folder_is_one(self):
+        self.assertFalse(traits.is_one(self.folder))
+        self.write(measure())
+        self.assertTrue(traits.is_one(self.folder))
+        with open(os.path.join(self.folder, "design.json"), "w",
+                  encoding="utf-8"):
+            pass
+        self.assertFalse(traits.is_one(self.folder))
+
+    def test_missing_empty_and_torn(self):
+        self.refused("No such file")
+        self.write()
+        self.refused("has no measurement")
+        self.write(measure(), '{"schema": "blinktr')
+        self.refused("is not JSON Lines")
+        with open(self.path, "wb") as file:
+            file.write(b"\xff\xfe\n")
+        self.refused("is not JSON Lines")
+
+    def test_lines_that_cant_be_shown(self):
+        good = measure()
+        for change, words in (
+                ({"samples": [1, "2"]}, "a sample is not a figure"),
+                ({"samples": [True]}, "a sample is not a figure"),
+                ({"samples": [float("nan")]}, "a sample is not a figure"),
+                ({"samples": [-1]}, "a sample is not a figure"),
+                ({"samples": None}, "samples is not a list"),
+                ({"samples": []}, "no samples, and no reason"),
+                ({"setting": None}, "setting is not an object"),
+                ({"setting": {}}, "has no 'area_bytes'"),
+                ({"setting": good["setting"] | {"area_bytes": 0}},
+                 "has no 'area_bytes'"),
+                ({"host": 1}, "host is not a text"),
+                ({"more": 1}, "strange 'more'"),
+                (measure("disk", "read"), "has no 'transfer_bytes'"),
+                (measure("disk", "read", transfer_bytes=1,
+                         transfer_p99_ns="x"), "transfer_p99_ns is not"),
+                (measure("disk", "position", offset_bytes=0),
+                 "has no 'device_bytes'"),
+                (measure("disk", "read", device=1), "device is not a text"),
+                (measure("extents", "/f"), "has no 'extents'"),
+                (measure("extents", "/f", extents=[{}]), "an extent")):
+            with self.subTest(words):
+                self.write(good, good | change)
+                self.refused(f":2: is damaged: .*{words}")
+
+    def test_a_damaged_environment(self):
+        self.write(measure())
+        for text in ("{", '{"schema": "blinktrial-environment-1", '
+                          '"sessions": [{}]}'):
+            with open(os.path.join(self.folder, "environment.json"), "w",
+                      encoding="utf-8") as file:
+                file.write(text)
+            self.refused("environment.json")
+
+    def test_validate(self):
+        trait_samples.make(self.folder + "/good")
+        self.assertEqual([], schema.validate(self.folder + "/good"))
+        for line, words in (
+                (measure() | {"unit": "furlong"}, ":2: unit: 'furlong'"),
+                (measure() | {"unit": None}, ":2: a unit belongs"),
+                (measure() | {"why": "no"}, ":2: there are samples, and"),
+                (measure() | {"part": "heart"}, ":2: part: 'heart'"),
+                (measure(area_bytes=-1), ":2: setting has no 'area_bytes'"),
+                ("{\n", ":2: is not JSON"), ("{", ":2: was never finished")):
+            with self.subTest(words):
+                self.write(measure(), line)
+                complaints = schema.validate(self.folder)
+                self.assertEqual(1, len(complaints), complaints)
+                self.assertIn(words, complaints[0])
+        self.write()
+        self.assertIn("has no measurement", schema.validate(self.folder)[0])
+
+
+class Tables(Folder):
+    def test_text_fits_a_terminal(self):
+        for options in ({}, {"hosts": tuple(
+                f"node{i:02}.a.long.name.example.org:7300"
+                for i in range(2, 17))}):
+            text = shown(trait_table.text, **options)
+            self.assertLessEqual(max(map(len, text.splitlines())), 100)
+            self.assertIn("100.1 to 49.61 MB/s", text)
+
+    def test_text_says_what_was_not_measured(self):
+        text = shown(trait_table.text, without=("disk", "network"))
+        self.assertIn("Not measured:\n  disk rate: fio is not installed\n"
+                      "  round trip: node b:7300: no answer\n", text)
+
+    def test_csv_has_every_sample(self):
+        options = {"without": ("network",)}
+        lines = shown(characterise.read, **options)
+        text = shown(trait_table.csv, **options)
+        rows = list(csv.DictReader(io.StringIO(text)))
+        found = {}
+        for row in rows:
+            found.setdefault((row["part"], row["what"]), []).append(row)
+        starts = next(x for x in lines if x["what"] == "nothing")
+        self.assertEqual(
+            [(str(i), str(x)) for i, x in enumerate(starts["samples"])],
+            [(row["sample"], row["value"])
+             for row in found["start", "nothing"]])
+        refused, = found["network", "round trip"]
+        self.assertEqual(("", "node b:7300: no answer"),
+                         (refused["value"], refused["why"]))
+        self.assertEqual(13, len(found["extents", "/data/pieces"]))
+        self.assertEqual(str(21 * GIB),
+                         found["extents", "/data/in"][0]["physical_bytes"])
+        memory = [row for row in rows if row["part"] == "memory"]
+        self.assertEqual(sum(len(x["samples"]) for x in lines
+                             if x["part"] == "memory"), len(memory))
+        self.assertTrue(all(row["area_bytes"] for row in memory))
+
+
+class Pages(Folder):
+    def test_every_picture_in_both_widths(self):
+        for options in ({}, {"hosts": ("a:7300", "b:7300", "c:7300")}):
+            page = page_of(**options)
+            self.assertEqual(
+                [f"{topic}-{width}" for topic in traits.TOPICS
+                 for width in (style.WIDE, style.NARROW)],
+                list(page.pictures()))
+
+    def test_nothing_comes_from_elsewhere(self):
+        page = page_of()
+        self.assertEqual([], page.outside())
+        self.assertEqual([], page.missing_references())
+        self.assertEqual(len(page.ids), len(set(page.ids)))
+        self.assertLess(len(page.source), 2_000_000)
+
+    def test_without_a_part_the_reason_is_in_its_place(self):
+        page = page_of(without=("memory", "disk", "extents", "network",
+                                "start"))
+        self.assertEqual({}, page.pictures())
+        for topic in traits.TOPICS:
+            self.assertIn(trait_plots.TITLES[topic], page.text)
+        for words, count in (("memory read: no memory for the areas", 2),
+                             ("disk rate: fio is not installed", 3),
+                             ("/data/in: the file system does not tell", 2),
+                             ("round trip: node b:7300: no answer", 3),
+                             ("no measurement of it is there", 3)):
+            self.assertEqual(count, page.text.count(words), words)
+
+    def test_every_sample_of_a_time_is_drawn(self):
+        roots = page_of().pictures()
+        for width in (style.WIDE, style.NARROW):
+            strokes = segments(roots[f"start-{width}"])
+            self.assertEqual(2000, sum(s for s in strokes if s > 300)
+                             + sum(self.beyond(roots[f"start-{width}"])))
+
+    def beyond(self, root):
+        return [int(text.split()[0]) for text in picture_texts(root)
+                if text.endswith(" beyond")]
+
+    def test_curves_are_named_where_they_end(self):
+        roots = page_of().pictures()
+        for name, words in (
+                ("memory", ("read", "write", "copy", "random lines",
+                            "1 thread", "all 16 CPUs")),
+                ("access", ("1 thread", "all 16 CPUs")),
+                ("transfers", ("sequential read", "random read",
+                               "sequential write", "/dev/sda"))):
+            for width in (style.WIDE, style.NARROW):
+                texts = picture_texts(roots[f"{name}-{width}"])
+                self.assertEqual([], [w for w in words if w not in texts])
+
+    def test_caches_are_marked_if_the_environment_has_them(self):
+        for caches, wanted in (
+                (None, []), ("?", []),
+                ([{"level": 1, "type": "Data", "size_bytes": 32768},
+                  {"level": 1, "type": "Instruction", "size_bytes": 65536},
+                  {"level": 3, "type": "Unified", "size_bytes": 32 * MIB}],
+                 ["L1 32K", "L3 32M"])):
+            found = traits.Traits(shown(characterise.read), {"sessions": [
+                {"before": {"cpu": {"caches": caches}}}]})
+            picture = next(p for p in trait_plots.pictures(found)
+                           if p.name == "access")
+            texts = picture_texts(Page(picture.svg()).pictures()[
+                "access-880"])
+            self.assertEqual(wanted, [t for t in texts if t[0] == "L"])
+
+    def test_small_and_odd_ones(self):
+        """One sample each, zeros, a file without places: still a page."""
+        self.write(
+            measure(samples=[0]), measure(what="chase", samples=[5]),
+            measure(what="random", samples=[0], block_bytes=64),
+            measure(what="random", samples=[1], block_bytes=128),
+            measure("disk", "read", [0], transfer_bytes=4096,
+                    transfer_min_ns=0),
+            measure("disk", "extent", [0], offset_bytes=0, length_bytes=1),
+            measure("start", "nothing", [3]),
+            measure("extents", "/f", [1],
+                    extents=trait_samples.extents([(None, 5)])),
+            measure("extents", "/g", [1],
+                    extents=trait_samples.extents([(0, 5)])),
+            measure("extents", "/empty", [0], extents=[]),
+            measure("network", "round trip", [1]),
+            measure("network", "throughput", [0]),
+            measure("heart", "beat", [60]))
+        page = Page(trait_page.render(self.folder))
+        self.assertEqual(18, len(page.pictures()))
+        self.assertIn("places not told", page.text)
+        self.assertIn("places not told", trait_table.text(self.folder))
+
+    def test_text_of_a_record_is_never_markup(self):
+        lines = shown(characterise.read)
+        self.write(*(line | {"host": NASTY, "what": NASTY
+                             if line["part"] in ("extents", "start")
+                             else line["what"]} for line in lines),
+                   measure("disk", "rate", why=NASTY))
+        page = Page(trait_page.render(self.folder))
+        self.assertEqual([], page.outside())
+        self.assertEqual(18, len(page.pictures()))
+        self.assertNotIn("\x1b", page.source)
+        self.assertNotIn("\x1b", trait_table.text(self.folder))
+
+    def test_a_file_in_many_pieces_is_small(self):
+        rng = random.Random(3)
+        self.write(measure("extents", "/f", [1], extents=trait_samples.extents(
+            [(rng.randrange(GIB) * 512, 4096) for _ in range(30_000)])))
+        self.assertLess(len(trait_page.render(self.folder)), 1_000_000)
+
+    def test_a_page_is_written_whole_or_refused(self):
+        self.write(measure())
+        path = os.path.join(self.folder, "page.html")
+        trait_page.write(self.folder, path)
+        with open(path, encoding="utf-8") as file:
+            self.assertTrue(file.read().endswith("</html>\n"))
+        with self.assertRaises(Failure):
+            trait_page.write(self.folder, self.folder + "/none/page.html")
+
+
+class Drawing(unittest.TestCase):
+    def test_names_keep_their_order_and_distance(self):
+        rng = random.Random(4)
+        for _ in range(300):
+            heights = sorted(rng.uniform(0, 230)
+                             for _ in range(rng.randrange(1, 7)))
+            placed = curves.apart(heights, 13, 230)
+            self.assertTrue(all(b - a >= 13 - 1e-9
+                                for a, b in zip(placed, placed[1:])))
+            self.assertLessEqual(placed[-1], 230 + 1e-9)
+        self.assertEqual([1, 50], curves.apart([1, 50], 13, 230))
+
+    def test_pieces_are_where_they_lie(self):
+        pieces = trait_samples.extents([(500, 100), (0, 100), (100, 50),
+                                        (999, 1)])
+        self.assertEqual(
+            [(0, 15), (50, 60), (98.5, 100)],
+            surface.covered(pieces, (0, 1000), 100))
+
+
+if __name__ == "__main__":
+    unit.main()
