@@ -188,6 +188,7 @@ class Damaged(Folder):
                 ({"samples": [1, "2"]}, "a sample is not a figure"),
                 ({"samples": [True]}, "a sample is not a figure"),
                 ({"samples": [float("nan")]}, "a sample is not a figure"),
+                ({"samples": [float("inf")]}, "a sample is not a figure"),
                 ({"samples": [-1]}, "a sample is not a figure"),
                 ({"samples": None}, "samples is not a list"),
                 ({"samples": []}, "no samples, and no reason"),
@@ -384,15 +385,6 @@ class Pages(Folder):
             [(rng.randrange(GIB) * 512, 4096) for _ in range(30_000)])))
         self.assertLess(len(trait_page.render(self.folder)), 1_000_000)
 
-    def test_a_page_is_written_whole_or_refused(self):
-        self.write(measure())
-        path = os.path.join(self.folder, "page.html")
-        trait_page.write(self.folder, path)
-        with open(path, encoding="utf-8") as file:
-            self.assertTrue(file.read().endswith("</html>\n"))
-        with self.assertRaises(Failure):
-            trait_page.write(self.folder, self.folder + "/none/page.html")
-
 
 class Drawing(unittest.TestCase):
     def test_names_keep_their_order_and_distance(self):
@@ -404,6 +396,7 @@ class Drawing(unittest.TestCase):
             self.assertTrue(all(b - a >= 13 - 1e-9
                                 for a, b in zip(placed, placed[1:])))
             self.assertLessEqual(placed[-1], 230 + 1e-9)
+            self.assertGreaterEqual(placed[0], 0)
         self.assertEqual([1, 50], curves.apart([1, 50], 13, 230))
 
     def test_pieces_are_where_they_lie(self):
@@ -412,6 +405,9 @@ class Drawing(unittest.TestCase):
         self.assertEqual(
             [(0, 15), (50, 60), (98.5, 100)],
             surface.covered(pieces, (0, 1000), 100))
+        # One that is too short to be seen.
+        self.assertEqual([(50, 51.5)], surface.covered(
+            trait_samples.extents([(500, 1)]), (0, 1000), 100))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ down or sideways, never up.  tests/trial_floors.txt is what a test enforces.
                   plots page            as pictures, as one HTML page; with what
                                         these are made of
                   characterise          what the machine itself is worth
+                  traits trait_table trait_plots trait_page    all that is shown
+                                        of that; as text, pictures, a page
     2  machine    record                trials on disk, line by line
                   programs sorter watch verdict    one timed run, and was it
                                         right

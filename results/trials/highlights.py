@@ -3,6 +3,15 @@
 from trials import units, wording
 
 
+def title(traits) -> str:
+    """What holds for all rows."""
+    sizes = {curve.points[-1][0] for curve in traits.memory}
+    if not sizes:
+        return "medians"
+    return "medians; of memory, " + (
+        wording.size_words(*sizes) if len(sizes) == 1 else "the largest areas")
+
+
 def rows(traits) -> list:
     """(what, figure) of each part."""
     return [*_memory(traits), *_starts(traits), *_disk(traits),
@@ -11,10 +20,9 @@ def rows(traits) -> list:
 
 def _memory(traits):
     for curve in traits.memory:
-        size, spread = curve.points[-1]
+        _, spread = curve.points[-1]
         if curve.name in ("read", "random lines"):
-            yield (f"{curve.name}, {wording.size_words(size)}, "
-                   + traits.threads_words(curve.threads),
+            yield (f"{curve.name}, {traits.threads_words(curve.threads)}",
                    wording.rate_words(spread.middle))
     for curve in traits.access:
         (_, near), (_, far) = curve.points[0], curve.points[-1]

@@ -23,18 +23,14 @@ _METHOD = (
 )
 
 
-def write(folder, path):
-    """A page that was there is replaced whole."""
-    frame.put(render(folder), path)
-
-
 def render(folder) -> str:
     found = traits.read(folder)
     pictures = {p.name: p for p in trait_plots.pictures(found)}
     return frame.document(_TITLE, "".join((
         _header(found), _highlights(found), _doubts(found),
         *[_topic(found, name, pictures.get(name)) for name in traits.TOPICS],
-        frame.environment_section(found.environment),
+        frame.environment(found.environment,
+                          "the machine, before the last session"),
         markup.section("method", "Method",
                        *map(markup.paragraph, _METHOD)))))
 
@@ -56,7 +52,7 @@ def _header(found):
 
 def _highlights(found):
     return markup.table(
-        "medians", [Column("what"), Column("found", True)],
+        highlights.title(found), [Column("what"), Column("found", True)],
         [list(row) for row in highlights.rows(found)])
 
 

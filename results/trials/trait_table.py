@@ -18,7 +18,8 @@ def text(folder) -> str:
     found = traits.read(folder)
     known = facts.summary(facts.before(found.environment))
     parts = [f"machine  {known}"] if known else []
-    parts += [_grid(("medians", ""), highlights.rows(found)),
+    parts += [_grid((highlights.title(found), ""),
+                    highlights.rows(found)),
               *_memory(found), *_by_threads(found), *_disk(found),
               *_files(found), *_times(found), *_throughput(found)]
     if found.refusals:
