@@ -22,6 +22,7 @@ struct worker {
 	unsigned number;
 	uint16_t cpu;
 	struct arena arena;
+	uint64_t begin_ns, end_ns; /* of the last round */
 	uint64_t random;
 	uint64_t sum; /* so that no reading is left out */
 	int error;
@@ -153,6 +154,16 @@ static void worker_prepare(struct worker *worker)
 		link_lines(worker);
 }
 
+static void go_over(struct worker *worker)
+{
+	worker->begin_ns = clock_now_ns();
+	if (worker->probe->pattern == MEMORY_CHASE)
+		chase(worker);
+	else
+		move_blocks(worker);
+	worker->end_ns = clock_now_ns();
+}
+
 static void *worker_main(void *argument)
 {
 	struct worker *worker = argument;
@@ -162,12 +173,8 @@ static void *worker_main(void *argument)
 	pthread_barrier_wait(worker->barrier);
 	for (unsigned i = 0; i < worker->probe->rounds; i++) {
 		pthread_barrier_wait(worker->barrier);
-		if (worker->error == 0) {
-			if (worker->probe->pattern == MEMORY_CHASE)
-				chase(worker);
-			else
-				move_blocks(worker);
-		}
+		if (worker->error == 0)
+			go_over(worker);
 		pthread_barrier_wait(worker->barrier);
 	}
 	arena_unmap(&worker->arena);
@@ -214,6 +221,18 @@ static int first_error(const struct worker *workers, unsigned count)
 	return 0;
 }
 
+/* As the workers have seen it: this thread may be woken long after them. */
+static uint64_t round_ns(const struct worker *workers, unsigned count)
+{
+	uint64_t begin_ns = workers[0].begin_ns, end_ns = workers[0].end_ns;
+
+	for (unsigned i = 1; i < count; i++) {
+		begin_ns = MIN(begin_ns, workers[i].begin_ns);
+		end_ns = MAX(end_ns, workers[i].end_ns);
+	}
+	return end_ns - begin_ns;
+}
+
 static int areas_failed(const struct memory_probe *probe, int error,
 			struct failure *failure)
 {
@@ -248,12 +267,9 @@ int memory_probe_run(const struct memory_probe *probe, uint64_t *samples_ns,
 				   "%u threads", probe->threads);
 	pthread_barrier_wait(&barrier);
 	for (unsigned i = 0; i < probe->rounds; i++) {
-		uint64_t begin_ns;
-
 		pthread_barrier_wait(&barrier);
-		begin_ns = clock_now_ns();
 		pthread_barrier_wait(&barrier);
-		samples_ns[i] = clock_now_ns() - begin_ns;
+		samples_ns[i] = round_ns(workers, probe->threads);
 	}
 	for (unsigned i = 0; i < probe->threads; i++)
 		pthread_join(workers[i].thread, NULL);

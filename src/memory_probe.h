@@ -50,8 +50,9 @@ uint64_t memory_probe_moved_bytes(const struct memory_probe *probe);
 uint64_t memory_probe_accesses(const struct memory_probe *probe);
 
 /*
- * Fills samples_ns, one for each round: from when all threads were ready to
- * when the last was done.  0 or -errno with *failure filled (EXIT_RESOURCES).
+ * Fills samples_ns, one for each round: from when the first thread begins, all
+ * being ready, to when the last is done.  0 or -errno with *failure filled
+ * (EXIT_RESOURCES).
  */
 int memory_probe_run(const struct memory_probe *probe, uint64_t *samples_ns,
 		     struct failure *failure);

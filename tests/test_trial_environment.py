@@ -176,6 +176,19 @@ class TestTree(unittest.TestCase):
             {"key": "network.interfaces.eth1.mtu_bytes", "before": None,
              "after": 1500}, environment.changes(before, self.describe()))
 
+    def test_caches(self):
+        folder = "sys/devices/system/cpu/cpu0/cache"
+        for index, words in enumerate(((1, "Data", "32K"),
+                                       (1, "Instruction", "32K"),
+                                       (3, "Unified", "32768K"))):
+            for name, word in zip(("level", "type", "size"), words):
+                self.put(f"{folder}/index{index}/{name}", word)
+        self.assertEqual(
+            [(cache["level"], cache["type"], cache["size_bytes"])
+             for cache in self.describe()["cpu"]["caches"]],
+            [(1, "Data", 32768), (1, "Instruction", 32768),
+             (3, "Unified", 32 << 20)])
+
     # --- nothing personal ---
 
     def test_command_line(self):

@@ -50,8 +50,8 @@ class TableTest(unittest.TestCase):
 
     def test_heading(self):
         text = table.text(self.study(records=250_000))
-        self.line(text, r"^machine +A CPU of 2 GHz, CPUs 0-1, Linux 6.1.0, "
-                        r"governor powersave$")
+        self.line(text, r"^machine +A CPU of 2 GHz, CPUs 0-1, "
+                        r"governor powersave, Linux 6.1.0$")
         self.line(text, r"^blinksort +0123abc$")
         self.line(text, r"^input +250,000 records of 100 bytes, binary$")
         self.line(text, r"^trials +150 in order of blocks, seed 2$")

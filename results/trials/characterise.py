@@ -9,7 +9,7 @@
 
 DIR/characterisation.jsonl has a line for each measurement, all of one form:
 
-    {"schema": "blinktrial-measure-1", "part": "memory", "what": "random read",
+    {"schema": "blinktrial-measure-1", "part": "memory", "what": "random",
      "host": null, "setting": {"area_bytes": 65536, ...}, "unit": "bytes/s",
      "samples": [...], "why": null}
 
@@ -195,8 +195,12 @@ def _starts(job, measures):
     for what, command in (("nothing", []),
                           ("blinksort --version", ["--", sorter,
                                                    "--version"])):
-        found = _probe(job, "spawn", f"--rounds={job.scale.starts}",
-                       *command)
+        try:
+            found = _probe(job, "spawn", f"--rounds={job.scale.starts}",
+                           *command)
+        except Failure as failure:
+            measures.refuse("start", what, failure)
+            continue
         measures.add("start", what, {}, "ns", found["samples_ns"])
 
 

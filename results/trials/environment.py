@@ -25,6 +25,8 @@ ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+|[0-9a-fA-F:]*::[0-9a-fA-F:]*"
                      r"|[0-9a-fA-F-]{16,}")
 PLACE = re.compile(ADDRESS.pattern + "|/")
 TOOL_SECONDS = 5
+# Two of the first level, and one of each other: four and some room.
+CACHES_AT_MOST = 8
 OURS = ("blinksort", "blinkgen", "blinkval", "blinksh")
 
 
@@ -187,10 +189,25 @@ def of_cpu(tree: Tree) -> dict:
         "isolated": tree.text(f"{folder}/isolated"),
         "allowed": allowed_cpus(tree),
         "smt": tree.text(f"{folder}/smt/control"),
+        "caches": of_caches(tree),
         "frequency": of_frequency(tree),
         "idle": of_idle_states(tree),
         "mitigations": tree.values(f"{folder}/vulnerabilities"),
     }
+
+
+def of_caches(tree: Tree) -> Optional[list[dict]]:
+    """Of the first CPU, as the kernel counts them."""
+    found = []
+    folder = "sys/devices/system/cpu/cpu0/cache"
+    for index in range(CACHES_AT_MOST):
+        entry = f"{folder}/index{index}"
+        size = tree.text(f"{entry}/size")
+        if size and re.fullmatch("[0-9]+K", size):
+            found.append({"level": tree.number(f"{entry}/level"),
+                          "type": tree.text(f"{entry}/type"),
+                          "size_bytes": int(size[:-1]) << 10})
+    return found or None
 
 
 def allowed_cpus(tree: Tree) -> Optional[str]:

@@ -11,7 +11,7 @@ import re
 
 import numpy as np
 
-from trials import table
+from trials import facts, table
 
 
 def hyperfine(study) -> str:
@@ -62,8 +62,8 @@ def benchfmt(study) -> str:
     environment = table.first_environment(study)
     settings = {
         "goos": "linux",
-        "cpu": table.look_up(environment, "cpu.model_name"),
-        "kernel": table.look_up(environment, "kernel.release"),
+        "cpu": facts.at(environment, "cpu.model_name"),
+        "kernel": facts.at(environment, "kernel.release"),
         "blinksort": study.design["program_version"],
         "records": study.design["records"],
         "seed": study.design["seed"],

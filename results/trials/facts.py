@@ -42,8 +42,10 @@ def before(environment) -> dict:
 def summary(described) -> str:
     """"AMD EPYC, CPUs 0-1, Linux 6.18.0", of what is known."""
     cpus, kernel = at(described, "cpu.online"), at(described, "kernel.release")
+    governor = at(described, "cpu.frequency.governor")
     parts = [at(described, "cpu.model_name") or at(described, "cpu.model"),
              f"CPUs {cpus}" if cpus else None,
+             f"governor {governor}" if governor else None,
              f"Linux {kernel}" if kernel else None,
              "virtual" if at(described, "virtualisation.hypervisor")
              else None]

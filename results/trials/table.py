@@ -9,26 +9,12 @@ import csv
 import io
 import textwrap
 
-from trials import units
+from trials import facts, units
 
 WIDTH = 100
 # benchstat's sign for "no significant difference".
 VERDICTS = {"same": "~", "unknown": "?", None: ""}
 _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1, "ns"))
-# Of the first session's environment, when it is there.
-_MACHINE = (("cpu.model_name", "{}"), ("cpu.online", "CPUs {}"),
-            ("virtualisation.hypervisor", "under {}"),
-            ("kernel.release", "Linux {}"),
-            ("cpu.frequency.governor", "governor {}"))
-
-
-def look_up(document, path):
-    """The value at "a.b.c", or None."""
-    for key in path.split("."):
-        if not isinstance(document, dict):
-            return None
-        document = document.get(key)
-    return document
 
 
 def first_environment(study):
@@ -59,10 +45,7 @@ def wrapped(line):
 
 
 def machine_text(study) -> str:
-    environment = first_environment(study)
-    known = [(words, look_up(environment, path)) for path, words in _MACHINE]
-    return ", ".join(words.format(value) for words, value in known
-                     if value) or "not recorded"
+    return facts.summary(first_environment(study)) or "not recorded"
 
 
 def _heading(study):

@@ -62,7 +62,8 @@ disk_run()
 	else
 		tool_run "${words[@]}"
 	fi && return 0
-	WHY=${OUT##*$'\n'}
+	# Its first line is the reason; a usage text may follow.
+	WHY=${OUT%%$'\n'*}
 	[[ $WHY ]] || WHY="exit status $STATUS"
 	return 1
 }
@@ -109,7 +110,7 @@ disks_do()
 	act "$1"
 	read -r -a words <<<"$1"
 	! tool_run "${words[@]}" || return 0
-	WHY="$1: ${OUT##*$'\n'}"
+	WHY="$1: ${OUT%%$'\n'*}"
 	return 1
 }
 
