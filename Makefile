@@ -122,10 +122,13 @@ PACKAGES := make gcc libc6-dev musl-tools liburing-dev libnuma-dev \
 	libclang-rt-14-dev shellcheck mandoc flake8 xfsprogs util-linux \
 	python3 python3-numpy python3-scipy python3-matplotlib \
 	python3-jsonschema chromium \
-	hdparm fio ethtool strace procps iproute2 nftables
+	hdparm fio ethtool fdisk strace procps iproute2 nftables
 
 # What bench_cluster.py compares with, if it is there.
 BENCH_PACKAGES := mpich libmpich-dev openmpi-bin libopenmpi-dev
+
+# What check-vm needs besides; the kernel it fetches itself.
+VM_PACKAGES := $(PACKAGES) qemu-system-x86 cpio kmod mdadm
 
 # Those without which nothing compiles, of the packages above.
 MISSING = $(strip \
@@ -184,6 +187,11 @@ bench-deps: ## install what the benchmarks compare with
 check: deps ## build and run all tests; SAN=asan, SAN=tsan
 	@$(MAKE) --no-print-directory all tests
 	@VARIANT=$(VARIANT) BIN=$(BIN) BUILD=$(BUILD) tests/run $(CHECKS)
+
+.PHONY: check-vm
+check-vm: ## blinktune on real devices, in a machine of QEMU's
+	$(call install,$(VM_PACKAGES))
+	@tests/vm/check.sh $(BUILD)/vm
 
 .PHONY: demo
 demo: deps ## sort a million records and show what happens; NODES=16

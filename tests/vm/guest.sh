@@ -1,0 +1,246 @@
+#!/bin/bash
+# guest.sh - the first process of the machine of check.sh
+#
+# Seven SATA disks, sda to sdg: sda and sdb become md0, RAID-0; sdc to sde md1,
+# RAID-5, which has a stripe cache; sdf and sdg are for "disks make".  One card,
+# eth0.  Every case leaves the machine's settings as it found them, and that is
+# looked at after each.
+# shellcheck disable=SC2317 # cases are called by check
+
+export PATH=/usr/bin:/usr/sbin
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs devtmpfs /dev
+mount -t tmpfs tmpfs /run
+# As every system has it; bash opens what is in <( ) by it.
+ln -s /proc/self/fd /dev/fd
+exec </dev/null >/dev/ttyS0 2>&1
+echo
+echo "=== guest: Linux $(uname -r)"
+
+TUNE=/blinksort/bin/blinktune
+
+power_off()
+{
+	sync
+	echo o >/proc/sysrq-trigger
+	sleep 10
+}
+
+wait_for()
+{
+	local tries
+
+	for ((tries = 0; tries < 200; tries++)); do
+		[ ! -e "$1" ] || return 0
+		sleep 0.1
+	done
+	echo "$1 does not come"
+}
+
+set_up()
+{
+	local module
+
+	while read -r module; do
+		modprobe "$module" || echo "no module $module"
+	done </etc/modules
+	wait_for /dev/sdg
+	wait_for /sys/class/net/eth0
+	export MDADM_NO_UDEV=1
+	mdadm --create /dev/md0 --quiet --run --level=0 --raid-devices=2 \
+		--chunk=64 /dev/sda /dev/sdb
+	mdadm --create /dev/md1 --quiet --run --level=5 --raid-devices=3 \
+		--assume-clean /dev/sdc /dev/sdd /dev/sde
+	ip link set lo up
+	ip link set eth0 up
+}
+
+# All that the profiles may touch, one line each, as the system's own tools and
+# files say it.
+settings()
+{
+	local file
+
+	for file in /sys/block/{sd,md}*/queue/{read_ahead_kb,scheduler} \
+		/sys/block/md*/md/stripe_cache_size \
+		/sys/class/net/eth0/{mtu,tx_queue_len} \
+		/sys/class/scsi_disk/*/cache_type \
+		/sys/kernel/mm/transparent_hugepage/{enabled,defrag} \
+		/proc/irq/*/smp_affinity_list \
+		/proc/sys/vm/{swappiness,stat_interval,dirty_*} \
+		/proc/sys/kernel/{nmi_watchdog,numa_balancing,timer_migration} \
+		/proc/sys/net/core/{r,w}mem_{max,default} \
+		/proc/sys/net/core/{busy_read,busy_poll,netdev_max_backlog}; do
+		[ ! -r "$file" ] || echo "$file: $(cat "$file" 2>&1)"
+	done
+	for file in /dev/sd?; do
+		hdparm -W -A "$file" 2>/dev/null | tr -s '\n\t ' ' '
+		echo
+	done
+	ethtool -c eth0
+	ethtool -g eth0
+	ethtool -k eth0
+}
+
+# expect_as_before: nothing differs from what set_up left
+expect_as_before()
+{
+	settings >now
+	diff "$SCRATCH/before" now >&2
+}
+
+expect_write_cache()
+{
+	local disk
+
+	for disk in /dev/sd[a-e]; do
+		hdparm -W "$disk" | grep -q "write-caching =  $1 " ||
+			fail "$disk: $(hdparm -W "$disk" | tail -1)"
+	done
+}
+
+expect_value()
+{
+	[ "$(cat "$2")" = "$1" ] || fail "$2: $(cat "$2"), not $1"
+}
+
+# case_profile PROFILE WRITE_CACHE
+case_profile()
+{
+	"$TUNE" plan "$1" >planned
+	"$TUNE" apply "$1" >applied 2>acts || {
+		cat applied acts
+		fail "apply: $?"
+	}
+	settings >now
+	! diff -q "$SCRATCH/before" now >/dev/null || fail "nothing changed"
+	expect_write_cache "$2"
+	expect_value "$(sed -n 's/^\(set\|try\) *md-stripe-cache[^ ]* *\([0-9]*\).*/\2/p' \
+		/blinksort/tune/profiles/reference.profile)" \
+		/sys/block/md1/md/stripe_cache_size
+	grep -q '^+ hdparm -W' acts || [ "$2" = 1 ] || fail "no act echoed"
+	"$TUNE" verify >verified || {
+		cat verified
+		fail "verify: $?"
+	}
+	"$TUNE" revert >reverted 2>&1 || {
+		cat reverted
+		fail "revert: $?"
+	}
+	expect_as_before
+}
+
+# Another program, between apply and revert.
+case_conflict()
+{
+	local before
+
+	before=$(cat /sys/block/sda/queue/read_ahead_kb)
+	"$TUNE" -q apply read-ahead:sda=512,drive-write-cache:sda=off >applied
+	blockdev --setra 2048 /dev/sda
+	hdparm -q -W1 /dev/sda
+	expect_status 2 "$TUNE" verify >verified
+	expect_match 'read-ahead:sda' verified
+	expect_match 'drive-write-cache:sda' verified
+	expect_status 3 "$TUNE" revert >reverted 2>&1
+	expect_match 'conflict +read-ahead:sda: 1024' reverted
+	expect_value 1024 /sys/block/sda/queue/read_ahead_kb
+	"$TUNE" -q revert --force >reverted 2>&1
+	expect_value "$before" /sys/block/sda/queue/read_ahead_kb
+	expect_as_before
+}
+
+# Killed at any moment: what a revert then leaves is what was there.
+case_killed()
+{
+	local round pid
+
+	for round in 1 2 3 4 5 6; do
+		"$TUNE" -q apply platter >applied 2>&1 &
+		pid=$!
+		sleep "0.$((round * 2 % 10))$round"
+		kill -9 $pid 2>/dev/null || true
+		wait $pid 2>/dev/null || true
+		"$TUNE" -q revert >reverted 2>&1 || {
+			cat reverted
+			fail "revert after kill $round: $?"
+		}
+		expect_as_before
+	done
+}
+
+case_run()
+{
+	"$TUNE" -q run platter -- hdparm -W /dev/sda >said
+	expect_match 'write-caching =  0' said
+	expect_as_before
+}
+
+# A real look: QEMU's disks have no read look-ahead to switch.
+case_unsupported()
+{
+	"$TUNE" plan drive-look-ahead=on >planned || true
+	expect_match 'drive-look-ahead.*' planned
+	expect_match 'unsupported' planned
+}
+
+case_card()
+{
+	"$TUNE" -q apply "nic-coalescing:eth0=rx-usecs 0,nic-rings:eth0=max" \
+		>applied 2>&1 || {
+		cat applied
+		fail "apply: $?"
+	}
+	ethtool -g eth0 | grep -A 5 Current | grep -q '^RX:[^0-9]*4096$' ||
+		fail "rings: $(ethtool -g eth0)"
+	ethtool -c eth0 | grep -q '^rx-usecs: 0$' || fail "$(ethtool -c eth0)"
+	"$TUNE" -q verify >verified
+	"$TUNE" -q revert >reverted
+	expect_as_before
+}
+
+# Partitions at the rim, a RAID-0 with the stripe that was asked for, XFS on it.
+case_disks()
+{
+	local array
+
+	"$TUNE" disks plan --data-bytes 1500000000 --stripe 128 \
+		/dev/sdf /dev/sdg >planned
+	[ ! -e /dev/sdf1 ] || fail "plan has made something"
+	"$TUNE" disks make --data-bytes 1500000000 --stripe 128 \
+		/dev/sdf /dev/sdg --yes-destroy /dev/sdf /dev/sdg >made 2>&1 || {
+		cat planned made
+		fail "make: $?"
+	}
+	array=$(basename "$(ls -d /sys/block/sdf/sdf1/holders/md*)")
+	expect_value 131072 "/sys/block/$array/md/chunk_size"
+	expect_value raid0 "/sys/block/$array/md/level"
+	expect_value 2048 /sys/block/sdf/sdf1/start
+	mkdir -p /mnt/data
+	mount "/dev/$array" /mnt/data
+	xfs_info /mnt/data >info
+	expect_match 'sunit=32 +swidth=64 blks' info
+	expect_status 1 "$TUNE" disks make --data-bytes 1500000000 --stripe 128 \
+		/dev/sdf /dev/sdg --yes-destroy /dev/sdf /dev/sdg 2>refused
+	expect_one_line refused
+	expect_match "mounted|member" refused
+	umount /mnt/data
+	mdadm --stop --quiet "/dev/$array"
+}
+
+set_up
+# shellcheck source=tests/tool_lib.sh
+. /blinksort/tests/tool_lib.sh
+settings >"$SCRATCH/before"
+check vm_reference case_profile reference 1
+check vm_platter case_profile platter 0
+check vm_card case_card
+check vm_conflict case_conflict
+check vm_killed case_killed
+check vm_run case_run
+check vm_unsupported case_unsupported
+check vm_disks case_disks
+echo "up for $(cut -d ' ' -f 1 /proc/uptime) s"
+echo "=== done"
+power_off
