@@ -18,6 +18,7 @@ PIECE_BYTES = 1 << 20
 # The same on all architectures; glibc of Debian 12 has no name for it.
 SYS_CACHESTAT = 451
 DROP_PAGE_CACHE = b"1"
+LOADS_AT_MOST = 4
 
 libc = ctypes.CDLL(None, use_errno=True)
 libc.mmap.restype = ctypes.c_void_p
@@ -119,9 +120,12 @@ def load(path: str) -> Optional[float]:
     """Bring the whole file into the page cache; returns fraction()."""
     fd = open_file(path)
     try:
-        if fraction_of(fd) != 1.0:
-            # Read, not only asked for: readahead(2) returns before it is done
-            # and ends silently where memory is short.
+        # Read, not only asked for: readahead(2) returns before it is done
+        # and ends silently where memory is short.  Again if the kernel has
+        # taken some back meanwhile, as one that looks for idle pages does.
+        for _ in range(LOADS_AT_MOST):
+            if fraction_of(fd) == 1.0:
+                break
             read_all(fd)
         return fraction_of(fd)
     except OSError as error:
