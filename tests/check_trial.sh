@@ -541,6 +541,20 @@ case_nodes()
 	expect_folder record design.json environment.json trials.jsonl
 }
 
+# A folder that was there before stays, and what is in it.
+case_nodes_folder()
+{
+	mkdir theirs
+	echo theirs >theirs/file
+	expect_trial 0 -w "^$WCOLL" --scenario=pagecache --trials=1 \
+		--records=100 --out=record --work="$PWD/theirs"
+	expect_folder theirs file
+	rm theirs/file
+	expect_trial 0 -w "^$WCOLL" --scenario=pagecache --trials=1 \
+		--records=100 --out=again --work="$PWD/theirs"
+	expect_folder theirs
+}
+
 case_nodes_without_key()
 {
 	unset BLINK_KEY
@@ -592,7 +606,7 @@ else
 	skip refused_scenario "no tmpfs at /dev/shm"
 fi
 cluster_up 4 -- --allow "$REPO/results"
-for name in nodes nodes_without_key nodes_killed; do
+for name in nodes nodes_folder nodes_without_key nodes_killed; do
 	check $name case_$name
 done
 finish

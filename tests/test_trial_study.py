@@ -132,16 +132,27 @@ class Verification(StudyCase):
             ("pagecache", True),
             self.labels(scenario_met=None, outcome="failed", whole_ns=None))
 
-    def test_one_configuration_is_enough_to_doubt_a_scenario(self):
+    def test_a_variant_is_marked_by_itself(self):
+        """It may be just what does not meet the conditions."""
         def alter(trial):
             if trial["configuration"] == "threads=4":
                 trial["scenario_met"] = None
 
         study = self.study(trials=2, sweep_text=SWEEP, alter=alter,
                            scenarios=("pagecache", "cache"))
-        self.assertEqual("cache (unverified)", study.label("cache"))
-        self.assertTrue(study.reference("cache").verified)
-        self.assertEqual(2, sum("not all verified" in n for n in study.notes))
+        self.assertEqual("cache", study.label("cache"))
+        self.assertFalse(study.groups["cache", "threads=4"].verified)
+        self.assertEqual(2, sum("threads=4: its conditions" in note
+                                for note in study.notes))
+
+    def test_the_control_is_the_reference(self):
+        def alter(trial):
+            if trial["configuration"] == "control":
+                trial["scenario_met"] = False
+
+        study = self.study(trials=2, sweep_text=SWEEP, alter=alter)
+        self.assertEqual("pagecache (unverified)", study.label("pagecache"))
+        self.assertEqual(1, sum("not all verified" in n for n in study.notes))
 
 
 class Comparisons(StudyCase):

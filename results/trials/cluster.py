@@ -8,6 +8,7 @@ import os
 from trials import agent, conditions, counters, environment, sorter, verdict
 from trials.failure import NETWORK, USAGE, Failure, of_file
 from trials.machine import REHEARSAL_RECORDS
+from trials.options import default_work
 from trials.programs import Programs, first_line
 from trials.sweep import sort_arguments
 from trials.watch import Watch
@@ -20,6 +21,8 @@ class Cluster:
         self._programs = programs
         self._watch = watch
         self._work = options.work
+        self._made_folder = False
+        self._own_folder = options.work == default_work(options.out)
         self._scenarios = {
             name: conditions.scenario(name, options.work, options)
             for name in options.scenarios}
@@ -65,6 +68,7 @@ class Cluster:
         """Each node its part: together they are what one machine sorts."""
         try:
             # Of use where nodes share it; else each has to have it.
+            self._made_folder = not os.path.isdir(self._work)
             os.makedirs(self._work, exist_ok=True)
         except OSError as error:
             raise of_file(self._work, error) from None
@@ -150,7 +154,7 @@ class Cluster:
             self.remove_output()
             if not keep:
                 self._ask("remove", self._input, f"{self._input}.ballast")
-        if not keep:
+        if not keep and (self._made_folder or self._own_folder):
             # Unless there is something else in it.
             with contextlib.suppress(OSError):
                 os.rmdir(self._work)

@@ -114,8 +114,11 @@ class Study:
         return [g for g in self.of(scenario) if g.role == VARIANT]
 
     def verified(self, scenario: str) -> bool:
-        """No sample of it was taken under conditions not verified."""
-        groups = [g for g in self.of(scenario) if g.count]
+        """No sample of the reference, in any of its arms, was taken under
+        conditions not verified; a variant may be just what does not meet
+        them, and is marked by itself."""
+        groups = [g for g in self.of(scenario) if g.count
+                  and g.role in (REFERENCE, CONTROL)]
         return bool(groups) and all(g.verified for g in groups)
 
     def label(self, scenario: str) -> str:
@@ -241,7 +244,8 @@ class Study:
         if any(g.count for g in groups) and not self.verified(scenario):
             return [f"The conditions of {scenario} were not all verified: its "
                     "figures are of what was run, not of the scenario."]
-        return []
+        return [f"{scenario}, {g.name}: its conditions were not all met or "
+                "verified." for g in groups if g.count and not g.verified]
 
 
 def group_notes(group: Group) -> list:

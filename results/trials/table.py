@@ -153,9 +153,10 @@ def grid(head, rows):
 
 
 def flag_words(group) -> list:
+    words = [] if group.verified else ["unverified"]
     if group.flags is None:
-        return []
-    words = list(group.flags.words)
+        return words
+    words += group.flags.words
     outliers = len(group.flags.outliers)
     if outliers:
         words.append(f"{outliers} outlier" + "s" * (outliers > 1))
@@ -277,7 +278,7 @@ def csv_summary(study) -> str:
 
 def _summary_row(study, group):
     row = {"scenario": group.scenario,
-           "verified": study.verified(group.scenario),
+           "verified": group.verified,
            "configuration": group.name, "role": group.role,
            "n": group.count, "failed": group.failed}
     s, c = group.summary, group.comparison
