@@ -57,6 +57,8 @@ apply_again()
 	journal_mend
 	plan_make
 	apply_report_lacking
+	journal_note changing
+	J_CHANGING=1 J_COMPLETE=
 	apply_all
 }
 
@@ -97,23 +99,51 @@ apply_entries()
 
 apply_all()
 {
-	local i
+	local i report_at=() changed=''
 
 	for i in "${!J_KNOB[@]}"; do
 		[[ ! $SIGNALLED ]] || break
 		apply_entry "$i"
+		report_at[i]=${#R_KNOB[@]}
 		report_add "$RESULT" "${J_KNOB[i]}" "${J_TARGET[i]}" "$NOW" \
 			"${J_WANTED[i]}" "${J_ORIGINAL[i]}" "$WHY"
-		case ${J_NEED[i]}:$RESULT in
-		set:failed | set:denied) break ;;
-		esac
-		RESULT=
+		! apply_must_end "$i" || break
 	done
-	if [[ $SIGNALLED || ${RESULT:-} ]]; then
+	[[ $SIGNALLED || $FATAL || ! $changed ]] || apply_look_again
+	if [[ $SIGNALLED || $FATAL ]]; then
 		apply_roll_back
 		return
 	fi
 	journal_note complete
+	J_COMPLETE=1
+}
+
+# apply_must_end I: FATAL, if it is required and RESULT is no good
+FATAL=
+apply_must_end()
+{
+	case ${J_NEED[$1]}:$RESULT in
+	set:failed | set:denied) FATAL=$1 ;;
+	*) return 1 ;;
+	esac
+}
+
+# A setting may move others: what has moved is set again, and the journal told
+# what it reads then.  What a process holds does not move.
+apply_look_again()
+{
+	local i at
+
+	for i in "${!J_KNOB[@]}"; do
+		[[ ${J_STATE[i]} == 'done' && ${J_LIFETIME[i]} != holder ]] ||
+			continue
+		! apply_read "$i" || [[ $VALUE != "${J_VALUE[i]}" ]] || continue
+		J_STATE[i]=''
+		apply_entry "$i"
+		at=${report_at[i]}
+		R_RESULT[at]=$RESULT R_NOW[at]=$NOW R_WHY[at]=$WHY
+		! apply_must_end "$i" || return 0
+	done
 }
 
 # apply_entry I: RESULT, NOW and WHY
@@ -133,7 +163,10 @@ apply_entry()
 	before=$VALUE
 	if apply_is_set "$i" "$before"; then
 		RESULT=already NOW=$before WHY=''
-		[[ ${J_STATE[i]} ]] || apply_note "$i"
+		[[ ${J_STATE[i]} != 'done' ]] || return 0
+		# It came along with another one.
+		[[ $before == "${J_ORIGINAL[i]}" ]] || RESULT=applied
+		apply_note "$i"
 		return 0
 	fi
 	apply_guard "$i" || {
@@ -143,7 +176,7 @@ apply_entry()
 	knob_act "$knob" "$target" "$wanted"
 	act "$ACT"
 	journal_note doing "$i"
-	J_STATE[i]=doing
+	J_STATE[i]=doing J_CHANGING=1 changed=1
 	if apply_set "$i"; then
 		apply_read_back "$i" "$before"
 	else
@@ -238,7 +271,7 @@ apply_roll_back()
 	local status=0
 
 	trap '' HUP INT TERM
-	[[ $SIGNALLED ]] || say "${J_KNOB[i]}: required, but $RESULT: $WHY:" \
+	[[ $SIGNALLED ]] || say "${J_KNOB[FATAL]}: required, but $RESULT: $WHY:" \
 		'all is set back'
 	revert_all '' || status=$?
 	[[ $status == 0 ]] || return $status

@@ -26,15 +26,39 @@
 #                                 and its start time: who it is
 #   deadman   PID START           the one that undoes what could cut us off
 #   confirmed                     it need not
-#   complete                      apply has come to its end
+#   complete                      apply, or a revert that had to leave
+#                                 something, has come to its end, and has
+#                                 looked at everything once more
+#   changing                      another has begun after that
 #
 # Last, the file is renamed to journal.last.
+#
+# Whose is a value that is not the original?
+#
+#   done, applied or clamped   ours if it is the VALUE of that line, else
+#                              somebody else's: a conflict
+#   doing without a done       ours, whatever it is: its writer was killed
+#   no line, or one that says that it was not set (already, failed, denied)
+#                              ours, whatever it is, if something was being
+#                              changed (doing) and there is no complete after
+#                              it: it may have moved with something else (a
+#                              service that needed another, a driver that set
+#                              itself up anew), and nobody has looked since.
+#                              Else somebody else's, and no concern of ours
+#   done, reverted             somebody else's
+#
+# So somebody else's change is taken for ours only if blinktune was killed at
+# work, and has not read that value after it was set.  What moves other settings
+# comes before them (knob_NAME_order), so that what is noted as applied does not
+# move any more until complete.
 #
 #   journal_lock               alone from here on; makes the state folder
 #   journal_read               0 and J_*: there is one; 1: there is none;
 #                              one that is damaged ends the program
 #   journal_begin              write a new one from the plan's entries (E_*)
 #   journal_note WORD FIELD... add a line
+#   journal_add WORD FIELD...  the same, together with others by
+#   journal_write
 #   journal_check_root         the one read must be of this ROOT
 #   journal_end                nothing is changed any more
 
@@ -85,6 +109,21 @@ journal_note()
 {
 	journal_line "$@"
 	printf '%s\n' "$LINE" >>"$STATE/journal"
+}
+
+NOTES=
+
+journal_add()
+{
+	journal_line "$@"
+	NOTES+=$LINE$'\n'
+}
+
+journal_write()
+{
+	[[ $NOTES ]] || return 0
+	printf '%s' "$NOTES" >>"$STATE/journal"
+	NOTES=
 }
 
 journal_boot()
@@ -148,7 +187,7 @@ journal_clear()
 	J_ORIGINAL=() J_STATE=() J_RESULT=() J_VALUE=()
 	J_ID='' J_BOOT='' J_VERSION='' J_ROOT='' J_PROFILE='' J_HASH=''
 	J_HOLDER_PID='' J_HOLDER_START='' J_DEADMAN_PID='' J_DEADMAN_START=''
-	J_CONFIRMED='' J_COMPLETE=''
+	J_CONFIRMED='' J_COMPLETE='' J_CHANGING=''
 }
 
 journal_read()
@@ -238,6 +277,7 @@ journal_parse()
 		;;
 	*:ready:1:confirmed) J_CONFIRMED=1 ;;
 	*:ready:1:complete) J_COMPLETE=1 ;;
+	*:ready:1:changing) J_COMPLETE='' J_CHANGING=1 ;;
 	*) journal_damaged "line $number is none of ours" ;;
 	esac
 }
@@ -259,7 +299,10 @@ journal_parse_progress()
 	[[ $seq =~ ^[0-9]{1,6}$ && ${J_KNOB[seq]+there} ]] ||
 		journal_damaged "line $1 is about no entry"
 	J_STATE[seq]=$2
-	[[ $2 == "done" ]] || return 0
+	if [[ $2 == doing ]]; then
+		J_CHANGING=1
+		return 0
+	fi
 	J_RESULT[seq]=$4 J_VALUE[seq]=$5
 }
 
