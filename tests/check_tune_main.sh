@@ -481,6 +481,28 @@ case_hold_parent_killed()
 	expect_tree_restored
 }
 
+# Nobody reads "held": killed while it was being applied.
+case_hold_nobody_listens()
+{
+	make_tree tree
+	{
+		tune hold swappiness=1 </dev/null
+		echo $? >status
+	} | true
+	expect_same status <(echo 0)
+	expect_gone state/journal
+	expect_tree_restored
+	# Nor what it does
+	"${TUNE[@]}" hold swappiness=1,numa-balancing=0 </dev/null 2>&1 | true
+	expect_gone state/journal
+	expect_tree_restored
+	# The command is as if we were not there.
+	tune run swappiness=1 -- sh -c 'trap' >out
+	expect_empty out
+	tune run swappiness=1 -- grep SigIgn /proc/self/status >out
+	grep SigIgn /proc/self/status | expect_same - out
+}
+
 # --- the dead-man and the holder ---------------------------------------------
 
 case_deadman_undoes()
@@ -723,6 +745,7 @@ check run_signals case_run_signals
 check run_conflict case_run_conflict
 check hold case_hold
 check hold_parent_killed case_hold_parent_killed
+check hold_nobody_listens case_hold_nobody_listens
 check deadman_undoes case_deadman_undoes
 check confirm case_confirm
 check revert_ends_deadman case_revert_ends_deadman

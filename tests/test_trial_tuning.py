@@ -80,6 +80,16 @@ class Case(unittest.TestCase):
             found.want({"knobs": {"mtu": "9000"}})
         self.assertIsNone(found.want(None))
 
+    def test_what_it_does_is_no_reason(self):
+        found = self.tuning('echo "+ echo 1 >x" >&2\n'
+                            'echo "conflict  x: 1, not 2" >&2\n'
+                            'echo "blinktune: mtu: failed" >&2; exit 4\n')
+        with self.assertRaisesRegex(tuning.Unavailable, "mtu: failed$"):
+            found.want({"profile": "reference"})
+        self.assertEqual(tuning.reason_in("+ x\nconflict  x: 1, not 2\n"),
+                         "conflict  x: 1, not 2")
+        self.assertIsNone(tuning.reason_in("+ x\n"))
+
     def test_also_without_a_word(self):
         for script, why in (("exit 4\n", "ended with status 4"),
                             ("exit 0\n", "ended with status 0"),

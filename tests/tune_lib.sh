@@ -15,7 +15,7 @@
 readonly BLINKTUNE=$REPO/tune/blinktune
 # shellcheck disable=SC2034 # for the scripts
 TUNE=("$BLINKTUNE" --root tree --state state)
-unset BLINKTUNE_STATE BLINK_JOB COLUMNS
+unset BLINKTUNE_STATE BLINKTUNE_ROOT BLINK_JOB COLUMNS
 
 # put FILE TEXT: without a newline unless TEXT has it
 put()

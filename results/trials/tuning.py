@@ -13,7 +13,7 @@ import tempfile
 import time
 
 from trials.failure import RESOURCES, Failure
-from trials.programs import Programs, end_of, first_line
+from trials.programs import Programs, end_of
 
 PROGRAM = "blinktune"
 # To apply and to take back are to take less than 300 ms; stopping a system's
@@ -31,6 +31,16 @@ def profile_of(tuning: dict) -> str:
         return tuning["profile"]
     return ",".join(f"{knob}={value}"
                     for knob, value in tuning["knobs"].items())
+
+
+def reason_in(said: str) -> str | None:
+    """Of what blinktune has said on stderr: its first message, else its first
+    result.  Lines with a plus tell what it does."""
+    lines = [line.strip() for line in said.splitlines()
+             if line.strip() and not line.startswith("+ ")]
+    messages = [line.removeprefix(f"{PROGRAM}: ") for line in lines
+                if line.startswith(f"{PROGRAM}: ")]
+    return next(iter(messages + lines), None)
 
 
 class Tuning:
@@ -117,8 +127,7 @@ class Tuning:
     def _message(self) -> str | None:
         with self._said as file:
             file.seek(0)
-            line = first_line(file.read().decode("utf-8", "replace"))
-        return line and line.removeprefix(f"{PROGRAM}: ")
+            return reason_in(file.read().decode("utf-8", "replace"))
 
     def _journal(self) -> str | None:
         """What blinktune says of what is in force."""

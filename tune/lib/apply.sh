@@ -20,6 +20,8 @@ apply_on_signals()
 	trap 'SIGNALLED=129' HUP
 	trap 'SIGNALLED=130' INT
 	trap 'SIGNALLED=143' TERM
+	# Nobody reads what we say: no reason to stop halfway.
+	trap '' PIPE
 }
 
 apply_profile()

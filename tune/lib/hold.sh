@@ -16,7 +16,7 @@ hold_revert()
 {
 	local status=$1 reverted=0
 
-	trap '' HUP INT TERM
+	trap '' HUP INT TERM PIPE
 	report_clear
 	[[ ! $J_ID ]] || revert_all '' || reverted=$?
 	if [[ $reverted != 0 ]]; then
@@ -44,11 +44,12 @@ hold_main()
 {
 	[[ $# == 1 ]] || die 'hold: one PROFILE, please'
 	hold_apply "$1"
+	# Whoever was to read it may be gone; so is the other pipe then.
 	if [[ $JSON_WANTED ]]; then
 		report_results 0
 	else
 		echo held
-	fi
+	fi 2>/dev/null || true
 	# It ends with standard input; and, unlike read, at a signal.
 	run_command cat >/dev/null
 	hold_revert "${SIGNALLED:-$RUN_STATUS}"
@@ -82,7 +83,7 @@ run_command()
 	trap 'run_pass TERM 143' TERM
 	[[ ! $SIGNALLED ]] || return 0
 	(
-		trap - HUP INT QUIT TERM EXIT
+		trap - HUP INT QUIT TERM PIPE EXIT
 		run_close
 		exec -- "$@"
 	) <&0 &

@@ -311,7 +311,7 @@ revert_main()
 		return 0
 	fi
 	journal_check_root
-	trap '' HUP INT TERM
+	trap '' HUP INT TERM PIPE
 	revert_all "$how" || status=$?
 	[[ $status != "$STATUS_CONFLICT" ]] || say \
 		'revert --force puts these back, revert --keep leaves them'

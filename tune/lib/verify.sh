@@ -165,8 +165,12 @@ status_describe()
 
 status_json()
 {
-	local active=true described='' same=null complete=null
+	local active=true described='' same=null complete=null sum=''
 
+	# Whoever measures notes what was in force by it.
+	if [[ $J_ID ]]; then
+		sum=$(sha256sum "$STATE/journal" 2>/dev/null) || sum=
+	fi
 	if [[ $J_ID ]]; then
 		same=false
 		[[ $J_BOOT != "$BOOT" ]] || same=true
@@ -180,5 +184,7 @@ status_json()
 	json_known "$described"
 	JSON_EXTRA=", \"active\": $active, \"complete\": $complete"
 	JSON_EXTRA+=", \"same_boot\": $same, \"state\": $JSON"
+	json_known "${sum%% *}"
+	JSON_EXTRA+=", \"journal_sha256\": $JSON"
 	report_json 0
 }
