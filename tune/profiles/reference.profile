@@ -6,6 +6,10 @@
 summary  the published optimum in the terms of today
 include  network
 
+try mtu keep
+  because  a switch that does not do jumbo frames cuts the nodes off; network sets it
+  source   ours
+
 # The CPU
 try cpu-governor performance
   because  a burst of work begins at the full frequency instead of being noticed first
