@@ -42,7 +42,7 @@ apply_profile()
 	apply_entries
 	[[ ${#J_KNOB[@]} != 0 ]] || return 0
 	journal_begin
-	apply_all
+	apply_all planned
 }
 
 # apply_again: the journal's profile, if it is this one.
@@ -99,13 +99,14 @@ apply_entries()
 	done
 }
 
+# apply_all [planned]: the originals are what was read just now.
 apply_all()
 {
-	local i report_at=() changed=''
+	local i planned=${1:-} report_at=() changed=''
 
 	for i in "${!J_KNOB[@]}"; do
 		[[ ! $SIGNALLED ]] || break
-		apply_entry "$i"
+		apply_known "$i" || apply_entry "$i"
 		report_at[i]=${#R_KNOB[@]}
 		report_add "$RESULT" "${J_KNOB[i]}" "${J_TARGET[i]}" "$NOW" \
 			"${J_WANTED[i]}" "${J_ORIGINAL[i]}" "$WHY"
@@ -146,6 +147,16 @@ apply_look_again()
 		R_RESULT[at]=$RESULT R_NOW[at]=$NOW R_WHY[at]=$WHY
 		! apply_must_end "$i" || return 0
 	done
+}
+
+# apply_known I: has the plan just read it as it is wanted?  If something moves
+# it, the look at the end will see it.
+apply_known()
+{
+	[[ $planned && ${J_ORIGINAL[$1]} == "${J_WANTED[$1]}" &&
+		${J_LIFETIME[$1]} != holder ]] || return 1
+	RESULT=already NOW=${J_ORIGINAL[$1]} WHY=''
+	apply_note "$1"
 }
 
 # apply_entry I: RESULT, NOW and WHY

@@ -8,7 +8,9 @@
 #                                 policies, disks, interfaces), or (-); by NAME also
 #                                 what nobody touches unasked (the loopback, a
 #                                 loop device)
-#   knob_NAME_supported TARGET    0; or 1 with SUPPORT=unsupported|denied, WHY
+#   knob_NAME_supported TARGET    0; or 1 with SUPPORT=unsupported|denied, WHY;
+#                                 who had to read the value to know leaves it in
+#                                 VALUE, and READ=1
 #   knob_NAME_get TARGET          VALUE, one line, canonical; or 1 with WHY
 #   knob_NAME_set TARGET VALUE    0; or 1 with WHY
 #   knob_NAME_values TARGET       VALUES: what may be wanted
@@ -74,7 +76,7 @@ knob_targets()
 
 knob_supported()
 {
-	SUPPORT=supported WHY=''
+	SUPPORT=supported WHY='' READ=''
 	"knob_${1//-/_}_supported" "$2"
 }
 

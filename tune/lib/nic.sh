@@ -93,5 +93,5 @@ nic_has()
 		[[ $WHY != 'needs root'* ]] || SUPPORT=denied
 		return 1
 	fi
-	SUPPORT=supported
+	SUPPORT=supported READ=1
 }

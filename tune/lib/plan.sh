@@ -136,8 +136,9 @@ plan_probe()
 
 	knob_supported "$knob" "$target" || true
 	why=$WHY
-	VALUE=''
-	if [[ $SUPPORT != unsupported ]] && knob_get "$knob" "$target"; then
+	[[ $READ ]] || VALUE=''
+	if [[ $SUPPORT != unsupported ]] &&
+		{ [[ $READ ]] || knob_get "$knob" "$target"; }; then
 		known=1
 	elif [[ $SUPPORT == supported ]]; then
 		# What can't be read can't be put back.
