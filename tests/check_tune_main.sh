@@ -45,6 +45,9 @@ case_plan()
 	expect_match 'frequencies do not move; supported' out
 	expect_match '^turbo: .*' out
 	expect_match 'unsupported' out
+	tune plan swappiness=60,numa-balancing=0 >out
+	expect_match '^swappiness: 60 .*\(already\)' out
+	expect_match '^numa-balancing: 1 -> 0 .*\(supported\)' out
 	awk 'length > 80 { exit 1 }' out
 	expect_gone state
 	expect_tree_restored

@@ -168,6 +168,26 @@ case_moved_revert_killed()
 	done
 }
 
+# What a driver turns out not to have is no failure, unless it must be had.
+case_unsupported_after_all()
+{
+	machine sata-raid
+	cp -R "$REPO/tune" program
+	TUNE[0]=$PWD/program/blinktune
+	cat >>program/knobs/swappiness.sh <<-'END'
+		knob_swappiness_set() { SUPPORT=unsupported WHY='not here'; return 1; }
+	END
+	put tree/proc/sys/vm/swappiness '60\n'
+	cp -R tree want
+	put try.profile 'try swappiness 1\n'
+	"${TUNE[@]}" apply ./try.profile >out 2>/dev/null
+	expect_match '^unsupported +swappiness' out
+	tune revert
+	expect_status 4 tune apply swappiness=1 2>err
+	expect_gone state/journal
+	expect_back
+}
+
 # What somebody else has changed stays, though it is not the original.
 case_theirs()
 {
@@ -245,6 +265,7 @@ if strace -qq -o /dev/null true 2>/dev/null; then
 else
 	skip theirs "strace can't trace here"
 fi
+check unsupported_after_all case_unsupported_after_all
 check conflict_after_kill case_conflict_after_kill
 check nothing_begun case_nothing_begun
 finish

@@ -126,7 +126,7 @@ FATAL=
 apply_must_end()
 {
 	case ${J_NEED[$1]}:$RESULT in
-	set:failed | set:denied) FATAL=$1 ;;
+	set:failed | set:denied | set:unsupported) FATAL=$1 ;;
 	*) return 1 ;;
 	esac
 }
@@ -243,7 +243,11 @@ apply_failed()
 	local i=$1 why=$WHY
 
 	RESULT=failed NOW=
-	[[ $why != *'Permission denied'* ]] || RESULT=denied
+	if [[ $why == *'Permission denied'* ]]; then
+		RESULT=denied
+	elif [[ $SUPPORT == unsupported ]]; then
+		RESULT=unsupported
+	fi
 	if apply_read "$i"; then
 		NOW=$VALUE
 		[[ $VALUE != "${J_ORIGINAL[i]}" ]] || apply_note "$i"

@@ -12,7 +12,8 @@
 #                                 who had to read the value to know leaves it in
 #                                 VALUE, and READ=1
 #   knob_NAME_get TARGET          VALUE, one line, canonical; or 1 with WHY
-#   knob_NAME_set TARGET VALUE    0; or 1 with WHY
+#   knob_NAME_set TARGET VALUE    0; or 1 with WHY, and SUPPORT=unsupported if
+#                                 that shows only now
 #   knob_NAME_values TARGET       VALUES: what may be wanted
 #   knob_NAME_act TARGET VALUE    ACT: set, as a command that a reader may type
 #   knob_NAME_goal TARGET NOW WANTED
@@ -94,7 +95,7 @@ knob_goal()
 
 knob_set()
 {
-	WHY=''
+	WHY='' SUPPORT=''
 	"knob_${1//-/_}_set" "$2" "$3"
 }
 

@@ -212,19 +212,35 @@ report_plan()
 		report_plan_json
 		return
 	fi
-	local i note now goal
+	local i note
 
 	for i in "${!E_KNOB[@]}"; do
-		report_short "${E_NOW[i]}" && now=$SHORT
-		report_short "${E_WANTED[i]}" && goal=$SHORT
 		note=${LINE_BECAUSE[${E_LINE[i]}]}
-		note+=${note:+; }${E_SUPPORT[i]}
-		note+=${E_WHY[i]:+: }${E_WHY[i]}
-		row_add '' "${E_KNOB[i]}" "${E_TARGET[i]}" "$now -> $goal" \
-			"$note"
+		report_plan_text "$i"
+		row_add '' "${E_KNOB[i]}" "${E_TARGET[i]}" "$TEXT" \
+			"$note${note:+; }$STATE_WORD${E_WHY[i]:+: }${E_WHY[i]}"
 	done
 	rows_print
 	[[ ! $VERBOSE ]] || report_plan_acts
+}
+
+# report_plan_text I: TEXT and STATE_WORD
+report_plan_text()
+{
+	local i=$1 now
+
+	STATE_WORD=${E_SUPPORT[i]}
+	report_short "${E_NOW[i]}" && now=$SHORT
+	TEXT=$now
+	if [[ ${E_KNOWN[i]} && ${E_SUPPORT[i]} != unsupported &&
+		${E_NOW[i]} == "${E_GOAL[i]}" ]]; then
+		[[ ${E_SUPPORT[i]} == denied ]] || STATE_WORD=already
+		return 0
+	fi
+	report_short "${E_GOAL[i]}"
+	# Of long lists only the beginning shows: what is asked for says more.
+	[[ $SHORT != "$now" ]] || report_short "${E_WANTED[i]}"
+	TEXT+=" -> $SHORT"
 }
 
 # plan -v: what apply would do, as it would tell it
