@@ -7,6 +7,11 @@
 # shellcheck source=tests/tool_lib.sh
 . "$(dirname "$0")/tool_lib.sh"
 
+if [ "$SANITIZED" ]; then
+	skip "$(basename "$0" .sh)" 'nothing of blinktune is compiled'
+	finish
+fi
+
 readonly TOOLS="wipefs sfdisk partx mdadm mkfs.xfs mount umount"
 
 # disks ARGUMENT...: on the tree

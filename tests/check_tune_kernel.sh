@@ -9,16 +9,42 @@
 . "$(dirname "$0")/tune_lib.sh"
 
 readonly CALLS=openat,write,clone,wait4
-readonly NAMESPACE=blinktune-$$
-LOOP=
-TUNE=(ip netns exec "$NAMESPACE" "$BLINKTUNE" --state "$SCRATCH/state")
+NAMESPACE='' LOOP=''
 
 cleanup()
 {
+	local name
+
 	trap - EXIT
-	ip netns del "$NAMESPACE" 2>/dev/null || true
-	[ -z "$LOOP" ] || losetup -d "$LOOP" || true
+	for name in apply revert; do
+		ip netns del "blinktune-$$-$name" 2>/dev/null || true
+	done
+	for name in "$SCRATCH"/*.loop; do
+		[ ! -s "$name" ] || losetup -d "$(cat "$name")" || true
+	done
 	rm -rf "$SCRATCH"
+}
+
+# make_devices NAME: a namespace with a veth, a loop device, and ./profile
+make_devices()
+{
+	NAMESPACE=blinktune-$$-$1
+	TUNE=(ip netns exec "$NAMESPACE" "$BLINKTUNE" --state "$PWD/state")
+	ip netns add "$NAMESPACE"
+	ip -n "$NAMESPACE" link add bt0 type veth peer name bt1
+	truncate -s 1M "$SCRATCH/$1.disk"
+	losetup -f --show "$SCRATCH/$1.disk" >"$SCRATCH/$1.loop" 2>/dev/null ||
+		true
+	LOOP=$(cat "$SCRATCH/$1.loop")
+	cat >profile <<-END
+		set mtu:bt0 1400
+		set tx-queue-length:bt0 500
+		set nic-offloads:bt0 gro? off
+	END
+	[ -z "$LOOP" ] || cat >>profile <<-END
+		set read-ahead:${LOOP#/dev/} 512
+		try io-scheduler:${LOOP#/dev/} mq-deadline
+	END
 }
 
 # What the profile is about, as the kernel says it
@@ -30,64 +56,97 @@ show()
 	[ -z "$LOOP" ] || cat "/sys/block/${LOOP#/dev/}/queue/"{read_ahead_kb,scheduler}
 }
 
-case_killed()
+apply()
 {
-	local step killed=0
+	tune apply --confirm-within 600 ./profile
+}
 
-	show >want
-	tune apply --confirm-within 600 "$SCRATCH/kernel.profile"
-	show >applied
-	! cmp -s want applied || fail 'apply changed nothing'
-	tune revert
-	show >got
-	expect_same want got
+# steps_of VERB...: prints "CALL N" for each of its steps, or, as they are alike
+# and check_tune_kill.sh has every one, for one of four.  EVERY=1 has all.
+steps_of()
+{
 	# strace follows exec, not the children.
-	strace -qq -o log -e "trace=$CALLS" "${TUNE[@]}" -q \
-		apply --confirm-within 600 "$SCRATCH/kernel.profile"
-	tune revert
-	awk -F'(' -v every="${QUICK:+7}" '
+	strace -qq -o log -e "trace=$CALLS" "${TUNE[@]}" -q "$@"
+	awk -F'(' -v every="${EVERY:-${QUICK:+9}}" '
+	BEGIN { every = every ? every : 4 }
 	/^(openat|write|clone|wait4)\(/ {
 		number = ++count[$1]
 		if ($1 == "openat" && (!/O_CREAT|O_WRONLY|O_RDWR/ ||
 				       /"\/dev\/(null|tty|fd\/)/) ||
 		    $1 == "write" && !/^write\(1,/ || /WNOHANG/)
 			next
-		if (!every || ++steps % every == 1)
+		if (steps++ % every == 0)
 			print $1, number
-	}' log >steps
+	}' log
+}
+
+# killed_at "CALL N" VERB...: 0 if it was.
+killed_at()
+{
+	local step=$1 got=0
+	shift
+
+	# bash would tell the death of a child.
+	{
+		strace -qq -o log -e "trace=${step% *}" -e \
+			"inject=${step% *}:signal=SIGKILL:when=${step#* }" \
+			"${TUNE[@]}" -q "$@" >out || got=$?
+	} 2>/dev/null
+	[ "$got" = 137 ]
+}
+
+# killed_at_steps VERB...: a revert after each restores what ./want has.
+killed_at_steps()
+{
+	local step killed=0
+
 	while read -r step; do
-		# bash would tell the death of a child.
-		{
-			strace -qq -o log -e "trace=${step% *}" -e \
-				"inject=${step% *}:signal=SIGKILL:when=${step#* }" \
-				"${TUNE[@]}" -q apply --confirm-within 600 \
-				"$SCRATCH/kernel.profile" >out ||
-				killed=$((killed + 1))
-		} 2>/dev/null
+		[ "$1" != revert ] || apply
+		! killed_at "$step" "$@" || killed=$((killed + 1))
 		tune revert >out 2>&1 || fail "$step: $(cat out)"
 		show >got
-		expect_same want got || fail "apply killed at $step"
+		expect_same want got || fail "$1 killed at $step"
 	done <steps
 	[ "$killed" -ge $(($(wc -l <steps) - 4)) ] || fail "$killed killed"
 }
 
+case_apply_killed()
+{
+	make_devices apply
+	show >want
+	apply
+	show >applied
+	! cmp -s want applied || fail 'apply changed nothing'
+	tune revert
+	show >got
+	expect_same want got
+	steps_of apply --confirm-within 600 ./profile >steps
+	tune revert
+	killed_at_steps apply --confirm-within 600 ./profile
+}
+
+case_revert_killed()
+{
+	make_devices revert
+	show >want
+	apply
+	steps_of revert >steps
+	killed_at_steps revert
+}
+
 if [ "$UID" != 0 ] || ! strace -qq -o /dev/null true 2>/dev/null ||
-	! ip netns add "$NAMESPACE" 2>/dev/null; then
+	! ip netns add "blinktune-$$-apply" 2>/dev/null; then
 	skip killed "needs root, strace and network namespaces"
 	finish
 fi
 trap cleanup EXIT
-ip -n "$NAMESPACE" link add bt0 type veth peer name bt1
-truncate -s 1M "$SCRATCH/disk"
-LOOP=$(losetup -f --show "$SCRATCH/disk" 2>/dev/null) || LOOP=
-cat >"$SCRATCH/kernel.profile" <<END
-set mtu:bt0 1400
-set tx-queue-length:bt0 500
-set nic-offloads:bt0 gro? off
-END
-[ -z "$LOOP" ] || cat >>"$SCRATCH/kernel.profile" <<END
-set read-ahead:${LOOP#/dev/} 512
-try io-scheduler:${LOOP#/dev/} mq-deadline
-END
-check killed case_killed
+ip netns del "blinktune-$$-apply"
+# Side by side, as they mostly wait for the kernel.
+check apply_killed case_apply_killed >"$SCRATCH/beside" 2>&1 &
+beside=$!
+check revert_killed case_revert_killed
+wait $beside
+cat "$SCRATCH/beside"
+! grep -q '^FAIL' "$SCRATCH/beside" || checks_failed=1
+skip namespaced_sysctls 'no knob is about one: those of net.core are not'
 finish

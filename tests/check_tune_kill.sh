@@ -132,7 +132,7 @@ case_nobody_left()
 {
 	local left
 
-	left=$(tune_processes)
+	left=$(tune_processes "$SCRATCH")
 	[ -z "$left" ] || fail "still there: $left"
 }
 

@@ -8,6 +8,11 @@
 # shellcheck disable=SC2317 # cases are called by check
 . "$(dirname "$0")/tool_lib.sh"
 
+if [ "$SANITIZED" ]; then
+	skip "$(basename "$0" .sh)" 'nothing of blinktune is compiled'
+	finish
+fi
+
 TUNE=$REPO/tune
 MACHINES=$REPO/tests/tune/machines
 readonly MACHINES

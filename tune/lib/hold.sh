@@ -88,6 +88,9 @@ run_command()
 		exec -- "$@"
 	) <&0 &
 	child=$!
+	# One that came before there was anybody to pass it to
+	[[ ! $SIGNALLED ]] || kill -$((SIGNALLED - 128)) "$child" 2>/dev/null ||
+		true
 	run_wait
 }
 
