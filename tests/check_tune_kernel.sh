@@ -61,14 +61,14 @@ apply()
 	tune apply --confirm-within 600 ./profile
 }
 
-# steps_of VERB...: prints "CALL N" for each of its steps, or, as they are alike
-# and check_tune_kill.sh has every one, for one of four.  EVERY=1 has all.
+# steps_of VERB...: prints "CALL N" for each of its steps; QUICK, for one of
+# nine.
 steps_of()
 {
 	# strace follows exec, not the children.
 	strace -qq -o log -e "trace=$CALLS" "${TUNE[@]}" -q "$@"
-	awk -F'(' -v every="${EVERY:-${QUICK:+9}}" '
-	BEGIN { every = every ? every : 4 }
+	awk -F'(' -v every="${QUICK:+9}" '
+	BEGIN { every = every ? every : 1 }
 	/^(openat|write|clone|wait4)\(/ {
 		number = ++count[$1]
 		if ($1 == "openat" && (!/O_CREAT|O_WRONLY|O_RDWR/ ||
