@@ -103,6 +103,7 @@ rows()
 	kvm-guest|socket-buffers|rmem_max|4194304|16777216|$N/rmem_max 16777216|2147483648;lots
 	intel-desktop|socket-buffers|wmem_default|212992|425984|$N/wmem_default 425984|-1
 	intel-desktop|socket-buffers|netdev_max_backlog|1000|10000|$N/netdev_max_backlog 10000|
+	intel-desktop|socket-buffers|udp_rmem_min|4096|8192|/proc/sys/net/ipv4/udp_rmem_min 8192|
 	kvm-guest|busy-poll|busy_poll|0|50|$N/busy_poll 50|-1;on
 	kvm-guest|busy-poll|busy_read|0|50|$N/busy_read 50|
 	intel-desktop|nmi-watchdog|-|1|0|$K/nmi_watchdog 0|2

@@ -9,22 +9,37 @@ knob_socket_buffers_lifetime=boot
 knob_socket_buffers_risk=none
 knob_socket_buffers_order=50
 
-socket_buffers_folder=/proc/sys/net/core
+# socket_buffers_file TARGET: its path, in FILE
+socket_buffers_file()
+{
+	case $1 in
+	udp_*) FILE=/proc/sys/net/ipv4/$1 ;;
+	*) FILE=/proc/sys/net/core/$1 ;;
+	esac
+}
 
-# Within a network namespace some of them are missing, by the kernel's age.
+# Those of UDP each network namespace has for itself; within one, some of the
+# others are missing, by the kernel's age.
 knob_socket_buffers_targets()
 {
-	TARGETS=(rmem_max wmem_max rmem_default wmem_default netdev_max_backlog)
+	TARGETS=(rmem_max wmem_max rmem_default wmem_default netdev_max_backlog
+		udp_rmem_min udp_wmem_min)
 }
 
 knob_socket_buffers_supported()
 {
-	setting_supported "$socket_buffers_folder/$1"
+	local FILE
+
+	socket_buffers_file "$1"
+	setting_supported "$FILE"
 }
 
 knob_socket_buffers_get()
 {
-	file_read "$socket_buffers_folder/$1"
+	local FILE
+
+	socket_buffers_file "$1"
+	file_read "$FILE"
 }
 
 knob_socket_buffers_goal()
@@ -34,7 +49,10 @@ knob_socket_buffers_goal()
 
 knob_socket_buffers_set()
 {
-	file_write "$socket_buffers_folder/$1" "$2"
+	local FILE
+
+	socket_buffers_file "$1"
+	file_write "$FILE" "$2"
 }
 
 knob_socket_buffers_values()
@@ -45,14 +63,18 @@ knob_socket_buffers_values()
 
 knob_socket_buffers_act()
 {
-	ACT="echo $2 >$socket_buffers_folder/$1"
+	local FILE
+
+	socket_buffers_file "$1"
+	ACT="echo $2 >$FILE"
 }
 
 knob_socket_buffers_explain()
 {
 	EXPLAIN='The most that a socket may ask for (rmem_max, wmem_max) and
-what it gets without asking (rmem_default, wmem_default), in bytes; and how
-many packets may wait for a CPU (netdev_max_backlog).  A datagram that finds
-its socket full is lost and must be sent again.  Source:
-Documentation/admin-guide/sysctl/net.rst.'
+what it gets without asking (rmem_default, wmem_default), in bytes; what a
+socket of UDP has even when memory is short (udp_rmem_min, udp_wmem_min); and
+how many packets may wait for a CPU (netdev_max_backlog).  A datagram that
+finds its socket full is lost and must be sent again.  Source:
+Documentation/admin-guide/sysctl/net.rst, networking/ip-sysctl.rst.'
 }
