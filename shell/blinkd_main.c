@@ -6,7 +6,6 @@
 #include <getopt.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +23,7 @@
 #include "log.h"
 #include "parse.h"
 #include "process.h"
+#include "usage.h"
 #include "version.h"
 
 #define PROCESSES_DEFAULT 512
@@ -92,30 +92,6 @@ struct options {
 /* --- the command line ------------------------------------------------------
  */
 
-__attribute__((noreturn, format(printf, 1, 2))) static void
-usage_error(const char *format, ...)
-{
-	struct failure failure = { .status = EXIT_USAGE };
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(failure.why, sizeof(failure.why), format, arguments);
-	va_end(arguments);
-	exit(log_failure(&failure));
-}
-
-static uint64_t number_option(const char *name, const char *text, uint64_t min,
-			      uint64_t max)
-{
-	uint64_t value;
-
-	if (parse_u64(text, min, max, &value) < 0)
-		usage_error("--%s=%.64s: not a number from %llu to %llu", name,
-			    text, (unsigned long long)min,
-			    (unsigned long long)max);
-	return value;
-}
-
 static uint64_t size_option(const char *name, const char *text)
 {
 	uint64_t bytes;
@@ -163,15 +139,15 @@ static void take_option(struct options *options, int option)
 		break;
 	case OPTION_PROCESSES:
 		limits->process_count =
-			number_option("processes", optarg, 0, INT_MAX);
+			usage_number("processes", optarg, 0, INT_MAX);
 		break;
 	case OPTION_FILE_SIZE:
 		limits->file_bytes = size_option("file-size", optarg);
 		break;
 	case OPTION_TIMEOUT:
 		limits->timeout_ms_max =
-			(uint32_t)number_option("timeout", optarg, 1,
-						TIMEOUT_S_MAX) *
+			(uint32_t)usage_number("timeout", optarg, 1,
+					       TIMEOUT_S_MAX) *
 			1000u;
 		break;
 	case OPTION_CGROUPS:

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +19,7 @@
 #include "parse.h"
 #include "rank.h"
 #include "spawn_probe.h"
+#include "usage.h"
 #include "version.h"
 
 #define ROUNDS_MAX 1000000
@@ -90,29 +90,6 @@ enum {
 static const char *const patterns[] = { "read", "write", "copy", "random",
 					"chase" };
 
-__attribute__((noreturn, format(printf, 1, 2))) static void
-usage_error(const char *format, ...)
-{
-	struct failure failure = { .status = EXIT_USAGE };
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(failure.why, sizeof(failure.why), format, arguments);
-	va_end(arguments);
-	exit(log_failure(&failure));
-}
-
-static uint64_t number_option(const char *name, uint64_t min, uint64_t max)
-{
-	uint64_t value;
-
-	if (parse_u64(optarg, min, max, &value) < 0)
-		usage_error("--%s=%.64s: not a number from %" PRIu64
-			    " to %" PRIu64,
-			    name, optarg, min, max);
-	return value;
-}
-
 static uint64_t size_option(const char *name, uint64_t min)
 {
 	uint64_t bytes;
@@ -156,8 +133,8 @@ static void set_memory_option(struct options *options, int option)
 		memory->block_bytes = power_option("block");
 		break;
 	case OPTION_THREADS:
-		memory->threads = (unsigned)number_option(
-			"threads", 1, MEMORY_PROBE_THREADS_MAX);
+		memory->threads = (unsigned)usage_number(
+			"threads", optarg, 1, MEMORY_PROBE_THREADS_MAX);
 		break;
 	default: /* getopt_long() has said what is wrong */
 		exit(EXIT_USAGE);
@@ -175,16 +152,16 @@ static void set_option(struct options *options, int option)
 		break;
 	case OPTION_PAYLOAD:
 		network->ping_bytes =
-			(uint32_t)number_option("payload", 16, 65000);
+			(uint32_t)usage_number("payload", optarg, 16, 65000);
 		break;
 	case OPTION_PORT:
-		network->port = (uint16_t)number_option("port", 1,
-							65535 - RANK_NODES_MAX);
+		network->port = (uint16_t)usage_number("port", optarg, 1,
+						       65535 - RANK_NODES_MAX);
 		break;
 	case OPTION_DEADLINE:
 		network->deadline_ns =
-			1000000000 *
-			number_option("deadline", 1, DEADLINE_SECONDS_MAX);
+			1000000000 * usage_number("deadline", optarg, 1,
+						  DEADLINE_SECONDS_MAX);
 		break;
 	case OPTION_NODES:
 		options->rank.nodes = optarg;
@@ -199,7 +176,7 @@ static void set_option(struct options *options, int option)
 		options->rank.job = optarg;
 		break;
 	case OPTION_ROUNDS:
-		options->rounds = number_option("rounds", 1, ROUNDS_MAX);
+		options->rounds = usage_number("rounds", optarg, 1, ROUNDS_MAX);
 		break;
 	default:
 		set_memory_option(options, option);

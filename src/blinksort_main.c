@@ -3,7 +3,6 @@
  */
 #include <errno.h>
 #include <getopt.h>
-#include <stdarg.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,12 +17,13 @@
 #include "sort_report.h"
 #include "sorter.h"
 #include "team.h"
+#include "usage.h"
+#include "version.h"
 
 /* Of a datagram: what every path takes holds a header and some records. */
 #define PAYLOAD_BYTES_MIN 256
 #define DEADLINE_SECONDS_MAX 86400
 #define DEADLINE_NS_DEFAULT ((uint64_t)5 * 1000000000)
-#include "version.h"
 
 static const char usage[] =
 	"Usage: blinksort [OPTION]... INPUT... -o OUTPUT\n"
@@ -145,30 +145,6 @@ struct options {
 	const char *gather; /* the one file of all ranks, or NULL */
 	struct cluster_config cluster;
 };
-
-__attribute__((noreturn, format(printf, 1, 2))) static void
-usage_error(const char *format, ...)
-{
-	struct failure failure = { .status = EXIT_USAGE };
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(failure.why, sizeof(failure.why), format, arguments);
-	va_end(arguments);
-	exit(log_failure(&failure));
-}
-
-static uint64_t number_option(const char *name, const char *text, uint64_t min,
-			      uint64_t max)
-{
-	uint64_t value;
-
-	if (parse_u64(text, min, max, &value) < 0)
-		usage_error("--%s=%.64s: not a number from %llu to %llu", name,
-			    text, (unsigned long long)min,
-			    (unsigned long long)max);
-	return value;
-}
 
 static void key_option(struct record_shape *shape, const char *text)
 {
@@ -302,10 +278,10 @@ static bool set_cluster_option(struct options *options, int option,
 		break;
 	case OPTION_PORT:
 		cluster->port =
-			(uint16_t)number_option("port", optarg, 1, 65535);
+			(uint16_t)usage_number("port", optarg, 1, 65535);
 		break;
 	case OPTION_PAYLOAD:
-		cluster->payload_bytes = (uint32_t)number_option(
+		cluster->payload_bytes = (uint32_t)usage_number(
 			"payload", optarg, PAYLOAD_BYTES_MIN, 65507);
 		break;
 	case OPTION_PLAIN:
@@ -313,8 +289,8 @@ static bool set_cluster_option(struct options *options, int option,
 		break;
 	case OPTION_DEADLINE:
 		cluster->deadline_ns =
-			1000000000 * number_option("deadline", optarg, 1,
-						   DEADLINE_SECONDS_MAX);
+			1000000000 * usage_number("deadline", optarg, 1,
+						  DEADLINE_SECONDS_MAX);
 		break;
 	default:
 		return false;
@@ -333,15 +309,15 @@ static void set_option(struct options *options, int option)
 		output_option(options, optarg);
 		break;
 	case OPTION_RECORD_SIZE:
-		config->shape.size = (uint32_t)number_option(
+		config->shape.size = (uint32_t)usage_number(
 			"record-size", optarg, 1, RECORD_SIZE_MAX);
 		break;
 	case OPTION_KEY:
 		key_option(&config->shape, optarg);
 		break;
 	case OPTION_THREADS:
-		config->threads = (unsigned)number_option("threads", optarg, 1,
-							  TEAM_MEMBERS_MAX);
+		config->threads = (unsigned)usage_number("threads", optarg, 1,
+							 TEAM_MEMBERS_MAX);
 		break;
 	case OPTION_MEMORY:
 		if (parse_size(optarg, 1, UINT64_MAX / 2,

@@ -137,13 +137,6 @@ class Racing(unittest.TestCase):
     def test_racing_without(self):
         self.assertEqual(dropped(times, 20, TEXT.replace(FIGURES, "")), set())
 
-    def test_racing_holm(self):
-        self.assertEqual([round(p, 9) for p in
-                          racing.holm([0.01, 0.04, 0.03, 0.005])],
-                         [0.03, 0.06, 0.06, 0.02])
-        self.assertEqual(racing.holm([0.7, 0.6]), [1.0, 1.0])
-        self.assertEqual(racing.holm([]), [])
-
     def test_racing_on_record(self):
         """The writer dropped what a reader, who starts anew, finds dropped."""
         with tempfile.TemporaryDirectory() as folder:

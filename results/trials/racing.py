@@ -31,22 +31,12 @@ def decides(racing: Optional[dict], block: int) -> bool:
     return (block - racing["first_block"]) % racing["every"] == 0
 
 
-def holm(p_values: list[float]) -> list[float]:
-    """Adjusted so that each may be held against alpha by itself."""
-    adjusted = [1.0] * len(p_values)
-    least = 0.0
-    ranked = sorted(range(len(p_values)), key=p_values.__getitem__)
-    for rank, index in enumerate(ranked):
-        least = max(least, (len(p_values) - rank) * p_values[index])
-        adjusted[index] = min(1.0, least)
-    return adjusted
-
-
 def losers(racing: dict, samples: dict[str, list[int]],
            judged: set[str]) -> set[str]:
     """Of one scenario: those of `judged` that the best of `samples` beats."""
     # Half a second to import, and most runs do not race.
     from scipy.stats import mannwhitneyu
+    from trials.comparison import holm
     medians = {name: statistics.median(times)
                for name, times in samples.items()
                if len(times) >= FEWEST_SAMPLES}
