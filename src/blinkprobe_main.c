@@ -268,16 +268,9 @@ static void complete_memory_probe(struct options *options)
 		memory->round_bytes = options->bytes;
 }
 
-static int probe_memory(struct options *options, char **arguments,
-			struct failure *failure)
+static int run_memory(const struct memory_probe *memory, uint64_t *samples_ns,
+		      struct failure *failure)
 {
-	struct memory_probe *memory = &options->memory;
-	uint64_t *samples_ns;
-
-	if (arguments[0])
-		usage_error("memory takes no '%.64s'", arguments[0]);
-	complete_memory_probe(options);
-	samples_ns = take_samples(memory->rounds);
 	if (memory_probe_run(memory, samples_ns, failure) < 0)
 		return log_failure(failure);
 	print_head("memory");
@@ -292,6 +285,38 @@ static int probe_memory(struct options *options, char **arguments,
 	return answer_finish();
 }
 
+static int probe_memory(struct options *options, char **arguments,
+			struct failure *failure)
+{
+	uint64_t *samples_ns;
+	int status;
+
+	if (arguments[0])
+		usage_error("memory takes no '%.64s'", arguments[0]);
+	complete_memory_probe(options);
+	samples_ns = take_samples(options->memory.rounds);
+	status = run_memory(&options->memory, samples_ns, failure);
+	free(samples_ns);
+	return status;
+}
+
+static int run_spawn(char **command, unsigned rounds, uint64_t *samples_ns,
+		     struct failure *failure)
+{
+	if (spawn_probe_run(command, rounds, samples_ns, failure) < 0)
+		return log_failure(failure);
+	print_head("spawn");
+	printf(", \"command\": [");
+	for (char **word = command; *word; word++) {
+		fputs(word == command ? "" : ", ", stdout);
+		format_json_string(stdout, *word);
+	}
+	printf("]");
+	print_samples("samples_ns", samples_ns, rounds);
+	puts("}");
+	return answer_finish();
+}
+
 static int probe_spawn(struct options *options, char **arguments,
 		       struct failure *failure)
 {
@@ -300,21 +325,11 @@ static int probe_spawn(struct options *options, char **arguments,
 	static char *own[] = { self, nothing, NULL };
 	unsigned rounds = (unsigned)(options->rounds ? options->rounds : 1000);
 	uint64_t *samples_ns = take_samples(rounds);
+	int status = run_spawn(arguments[0] ? arguments : own, rounds,
+			       samples_ns, failure);
 
-	if (!arguments[0])
-		arguments = own;
-	if (spawn_probe_run(arguments, rounds, samples_ns, failure) < 0)
-		return log_failure(failure);
-	print_head("spawn");
-	printf(", \"command\": [");
-	for (char **word = arguments; *word; word++) {
-		fputs(word == arguments ? "" : ", ", stdout);
-		format_json_string(stdout, *word);
-	}
-	printf("]");
-	print_samples("samples_ns", samples_ns, rounds);
-	puts("}");
-	return answer_finish();
+	free(samples_ns);
+	return status;
 }
 
 static void print_peer(const struct rank *ranks, unsigned rank,
@@ -332,13 +347,10 @@ static void print_peer(const struct rank *ranks, unsigned rank,
 
 /* The network probe of a job whose ranks are known. */
 static int run_network(const struct network_probe *network,
-		       struct failure *failure)
+		       struct network_figures *figures, struct failure *failure)
 {
-	static struct network_figures figures[RANK_NODES_MAX];
 	const struct rank *ranks = network->rank;
 
-	for (unsigned i = 1; ranks->rank == 0 && i < ranks->node_count; i++)
-		figures[i].round_trip_ns = take_samples(network->rounds);
 	if (network_probe_run(network, figures, failure) < 0)
 		return log_failure(failure);
 	print_head("network");
@@ -355,6 +367,7 @@ static int run_network(const struct network_probe *network,
 static int probe_network(struct options *options, char **arguments,
 			 struct failure *failure)
 {
+	static struct network_figures figures[RANK_NODES_MAX];
 	struct network_probe network = options->network;
 	struct rank ranks;
 	int status;
@@ -367,7 +380,11 @@ static int probe_network(struct options *options, char **arguments,
 	if (rank_find(&ranks, &options->rank, failure) < 0)
 		return log_failure(failure);
 	network.rank = &ranks;
-	status = run_network(&network, failure);
+	for (unsigned i = 1; ranks.rank == 0 && i < ranks.node_count; i++)
+		figures[i].round_trip_ns = take_samples(network.rounds);
+	status = run_network(&network, figures, failure);
+	for (unsigned i = 1; i < ranks.node_count; i++)
+		free(figures[i].round_trip_ns);
 	rank_free(&ranks);
 	return status;
 }
