@@ -62,7 +62,7 @@ class Cluster:
             for one in found:
                 if refuse_unverified and one["met"] is not True:
                     raise Failure(f"{name}: {one['name']}",
-                                  f"{one['found']}, not {one['wanted']}")
+                                  f"{one['found']} (wanted: {one['wanted']})")
 
     def make_inputs(self, reuse: bool) -> None:
         """Each node its part: together they are what one machine sorts."""
