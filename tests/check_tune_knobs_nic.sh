@@ -54,6 +54,8 @@ case_files()
 	expect_not mtu eno1 denied root
 	expect_not tx-queue-length eno1 denied root
 	expect_not nic-offloads eno1 denied root
+	expect_not nic-rings eno1 denied root
+	expect_not nic-coalescing eno1 denied root
 }
 
 case_msi()
