@@ -401,8 +401,8 @@ case_kill_before_record()
 	# What it can have left at most.
 	mkdir -p record/work
 	rm -f record/design.json
-	touch record/trials.jsonl record/design.json.new record/work/in \
-		record/work/out
+	touch record/trials.jsonl record/design.json.new
+	(cd record/work && touch in out)
 	expect_trial 0 --scenario=pagecache --trials=1 --records=100 \
 		--out=record
 }
