@@ -613,17 +613,20 @@ class TestSorts(Folder):
         found = before + one.verify(context, json.loads(done.stdout))
         return {one["name"]: one["met"] for one in found}
 
-    def test_pagecache_sort(self):
-        self.assertEqual(self.run_in("pagecache"), {
-            "input-resident": True, "output-resident": True})
-
-    def test_cache_sort(self):
+    def need_direct_io(self):
         if disks.of_path(self.folder).memory:
             self.skipTest("files in memory only")
         try:
             ballast.Ballast(f"{self.folder}/probe", MIB).make()
         except Failure as failure:
             self.skipTest(str(failure))
+
+    def test_pagecache_sort(self):
+        self.assertEqual(self.run_in("pagecache"), {
+            "input-resident": True, "output-resident": True})
+
+    def test_cache_sort(self):
+        self.need_direct_io()
         found = self.run_in("cache")
         del found["write-cache"]
         self.assertEqual(found, {
@@ -631,12 +634,7 @@ class TestSorts(Folder):
             "output-passed-by": True, "direct-io": True})
 
     def test_platter_sort(self):
-        if disks.of_path(self.folder).memory:
-            self.skipTest("files in memory only")
-        try:
-            ballast.Ballast(f"{self.folder}/probe", MIB).make()
-        except Failure as failure:
-            self.skipTest(str(failure))
+        self.need_direct_io()
         found = self.run_in("platter")
         for name in ("input-not-resident", "caches-dropped", "direct-io",
                      "other-data-read", "input-passed-by", "synced",
