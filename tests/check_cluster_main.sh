@@ -385,8 +385,8 @@ case_json()
 		for rank in said:
 		    assert 0 < rank["minor_faults"] < 10 ** 9, rank
 		    assert rank["major_faults"] >= 0, rank
-		    # Ranks wait for each other.
-		    assert rank["voluntary_switches"] > 0, rank
+		    # A rank may spin until it is taken off the CPU, and never sleep.
+		    assert rank["voluntary_switches"] >= 0, rank
 		    assert rank["involuntary_switches"] >= 0, rank
 		for rank, one in enumerate(said):
 		    assert (one["rank"], one["nodes"]) == (rank, 4)
