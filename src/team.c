@@ -110,15 +110,12 @@ bool team_meet(struct team *team, const _Atomic bool *stop_if)
 
 static void *member_main(void *argument)
 {
-	struct team *team = argument;
-	unsigned member = atomic_fetch_add_explicit(&team->born, 1,
-						    memory_order_relaxed) +
-			  1;
+	const struct team_seat *seat = argument;
+	struct team *team = seat->team;
 
-	topology_pin_self(team->cpus[member]);
 	wait_while(&team->go, 0, team->spins);
 	if (team->run)
-		team->run(team->context, member);
+		team->run(team->context, seat->member);
 	return NULL;
 }
 
@@ -130,7 +127,7 @@ static void release(struct team *team)
 static void join(struct team *team, unsigned member_count)
 {
 	for (unsigned i = 1; i < member_count; i++)
-		pthread_join(team->threads[i], NULL);
+		pthread_join(team->seats[i].thread, NULL);
 }
 
 /* Start with all signals blocked but those of faults.  Returns how many
@@ -152,13 +149,34 @@ static unsigned start_threads(struct team *team, int *error)
 		sigdelset(&blocked, faults[i]);
 	pthread_sigmask(SIG_SETMASK, &blocked, &old);
 	while (started < team->member_count && !*error) {
-		*error = pthread_create(&team->threads[started], &attributes,
-					member_main, team);
-		started += *error == 0;
+		struct team_seat *seat = &team->seats[started];
+
+		*error = pthread_create(&seat->thread, &attributes, member_main,
+					seat);
+		if (*error)
+			break;
+		/* By us, not by itself: born on our CPU, it would first have to
+		 * wait there until we sleep or are preempted. */
+		topology_pin_thread(seat->thread, seat->cpu);
+		started++;
 	}
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attributes);
 	return started;
+}
+
+/* The caller's seat is where it runs already; the others' follow from there. */
+static void assign_seats(struct team *team, const struct topology *topology)
+{
+	unsigned first = topology_place_of_self(topology);
+
+	for (unsigned i = 0; i < team->member_count; i++) {
+		unsigned place = (first + i) % topology->cpu_count;
+
+		team->seats[i].team = team;
+		team->seats[i].member = i;
+		team->seats[i].cpu = topology->cpus[place];
+	}
 }
 
 int team_start(struct team *team, unsigned member_count,
@@ -169,13 +187,11 @@ int team_start(struct team *team, unsigned member_count,
 
 	team->member_count = member_count;
 	team->spins = member_count <= topology->cpu_count;
-	for (unsigned i = 0; i < member_count; i++)
-		team->cpus[i] = topology->cpus[i % topology->cpu_count];
+	assign_seats(team, topology);
 	team->run = NULL;
 	team->context = NULL;
 	team->stop = false;
 	atomic_init(&team->go, 0);
-	atomic_init(&team->born, 0);
 	atomic_init(&team->arrived, 0);
 	atomic_init(&team->round, 0);
 	if (member_count == 1)
@@ -196,7 +212,7 @@ void team_run(struct team *team, team_fn *run, void *context)
 	/* A lone member stays where the scheduler wants it. */
 	if (team->member_count > 1) {
 		release(team);
-		topology_pin_self(team->cpus[0]);
+		topology_pin_self(team->seats[0].cpu);
 	}
 	run(context, 0);
 	join(team, team->member_count);

@@ -4,7 +4,8 @@
  * The caller is member 0.  The others are started first, each on a CPU of its
  * own, and wait until team_run(), so that their start overlaps with opening
  * files and planning.  Left alone, the scheduler may pack two members that were
- * born together on one CPU for the whole of a short run.
+ * born together on one CPU for the whole of a short run.  The caller keeps the
+ * CPU that it runs on when it starts the others.
  *
  * team_meet() is a barrier: whatever one member wrote before it, all see after
  * it.  Waiting spins for a short while, then sleeps; where there are more
@@ -27,17 +28,24 @@ struct topology;
 
 typedef void team_fn(void *context, unsigned member);
 
+struct team;
+
+struct team_seat {
+	struct team *team;
+	pthread_t thread; /* of seat 0 it is not set */
+	unsigned member;
+	uint16_t cpu;
+};
+
 struct team {
 	unsigned member_count;
-	pthread_t threads[TEAM_MEMBERS_MAX]; /* [0] is not used */
-	uint16_t cpus[TEAM_MEMBERS_MAX];
+	struct team_seat seats[TEAM_MEMBERS_MAX];
 	bool spins; /* each member has a CPU to itself */
 	/* What the members run; written before go, NULL: nothing. */
 	team_fn *run;
 	void *context;
 	/* Words that members wait on, each apart from what others write. */
-	_Alignas(128) _Atomic uint32_t go;   /* 0 wait, 1 run (or end) */
-	_Alignas(128) _Atomic uint32_t born; /* threads that took a number */
+	_Alignas(128) _Atomic uint32_t go; /* 0 wait, 1 run (or end) */
 	_Alignas(128) _Atomic uint32_t
 		arrived;		      /* at the meeting of this round */
 	_Alignas(128) _Atomic uint32_t round; /* meetings that have ended */

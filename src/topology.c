@@ -49,6 +49,24 @@ void topology_pin_self(uint16_t cpu)
 	(void)sched_setaffinity(0, sizeof(mask), &mask.set);
 }
 
+void topology_pin_thread(pthread_t thread, uint16_t cpu)
+{
+	union cpu_mask mask = { .bytes = { 0 } };
+
+	CPU_SET_S(cpu, sizeof(mask), &mask.set);
+	(void)pthread_setaffinity_np(thread, sizeof(mask), &mask.set);
+}
+
+unsigned topology_place_of_self(const struct topology *topology)
+{
+	int cpu = sched_getcpu();
+
+	for (unsigned i = 0; i < topology->cpu_count; i++)
+		if (topology->cpus[i] == cpu)
+			return i;
+	return 0;
+}
+
 /* The beginning of a small file as a string; false if there is none. */
 static bool read_text(const char *path, char *text, size_t text_bytes)
 {

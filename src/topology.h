@@ -4,6 +4,7 @@
 #ifndef TOPOLOGY_H
 #define TOPOLOGY_H
 
+#include <pthread.h>
 #include <stdint.h>
 
 #define TOPOLOGY_CPUS_MAX 1024
@@ -17,6 +18,12 @@ void topology_read(struct topology *topology);
 
 /* Bind the calling thread to one CPU; a refusal is ignored: it only costs. */
 void topology_pin_self(uint16_t cpu);
+/* The same for another thread of this process, which has not been joined. */
+void topology_pin_thread(pthread_t thread, uint16_t cpu);
+
+/* Index in cpus[] of the one that the calling thread is running on; 0 if that
+ * can't be told. */
+unsigned topology_place_of_self(const struct topology *topology);
 
 /*
  * What can be had without swapping: MemAvailable, less if a cgroup (v2, or v1's

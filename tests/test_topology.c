@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +52,55 @@ static void topology_pin_self__narrows_what_is_read(void **state)
 	for (unsigned i = 0; i < before.cpu_count; i++)
 		CPU_SET(before.cpus[i], &set);
 	assert_int_equal(sched_setaffinity(0, sizeof(set), &set), 0);
+}
+
+static void *wait_for_end(void *end)
+{
+	pthread_mutex_lock(end);
+	return NULL;
+}
+
+static void topology_pin_thread__binds_the_other_one(void **state)
+{
+	pthread_mutex_t end = PTHREAD_MUTEX_INITIALIZER;
+	struct topology topology, after;
+	uint16_t last;
+	pthread_t thread;
+	cpu_set_t set;
+
+	(void)state;
+	topology_read(&topology);
+	last = topology.cpus[topology.cpu_count - 1];
+	pthread_mutex_lock(&end);
+	assert_int_equal(pthread_create(&thread, NULL, wait_for_end, &end), 0);
+	topology_pin_thread(thread, last);
+	assert_int_equal(pthread_getaffinity_np(thread, sizeof(set), &set), 0);
+	/* A number that no machine has: refused, ignored. */
+	topology_pin_thread(thread, UINT16_MAX);
+	pthread_mutex_unlock(&end);
+	pthread_join(thread, NULL);
+	assert_int_equal(CPU_COUNT(&set), 1);
+	assert_true(CPU_ISSET(last, &set));
+	topology_read(&after);
+	assert_int_equal(after.cpu_count, topology.cpu_count);
+}
+
+static void topology_place_of_self__is_where_we_are_bound(void **state)
+{
+	struct topology topology;
+	cpu_set_t before;
+
+	(void)state;
+	topology_read(&topology);
+	sched_getaffinity(0, sizeof(before), &before);
+	for (unsigned place = 0; place < topology.cpu_count; place++) {
+		topology_pin_self(topology.cpus[place]);
+		assert_int_equal(topology_place_of_self(&topology), place);
+	}
+	/* Not among those: any of them will do. */
+	topology.cpus[topology.cpu_count - 1] = UINT16_MAX;
+	assert_int_equal(topology_place_of_self(&topology), 0);
+	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
 }
 
 static void topology_pin_self__refusal_is_ignored(void **state)
@@ -238,6 +288,8 @@ int main(void)
 		cmocka_unit_test(topology_read__is_the_affinity),
 		cmocka_unit_test(topology_pin_self__narrows_what_is_read),
 		cmocka_unit_test(topology_pin_self__refusal_is_ignored),
+		cmocka_unit_test(topology_pin_thread__binds_the_other_one),
+		cmocka_unit_test(topology_place_of_self__is_where_we_are_bound),
 		cmocka_unit_test(topology_available_bytes__here),
 		UNDER_ROOT(available__nothing_known),
 		UNDER_ROOT(available__no_cgroup),
