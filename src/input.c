@@ -1,5 +1,6 @@
 #include "input.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,17 +16,12 @@
 #include "residency.h"
 #include "sigbus.h"
 
-/* Linux 5.14; the headers of an older C library lack it. */
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22
-#endif
-
 /* A plain read's bytes stay in L2 until the run is used. */
 #define READ_BYTES MIB
 /* Nothing is to be brought in, but callers may look around now and then. */
 #define WALK_BYTES (16 * MIB)
-/* A page table's worth: populated by one call, or mapped by one entry. */
-#define POPULATE_BYTES HUGE_PAGE_BYTES
+/* The same where pages come from the file when they are touched. */
+#define TOUCH_BYTES (2 * MIB)
 /* Below this share of the input in the page cache, AUTO reads directly. */
 #define RESIDENT_PERCENT 90
 
@@ -443,27 +439,50 @@ int input_check(const struct input *input, struct failure *failure)
 	return 0;
 }
 
-int64_t input_peek_places(const struct input *input, uint8_t *buffer,
-			  uint64_t count, unsigned places,
-			  struct failure *failure)
-{
-	const struct input_file *file = &input->files[0];
-	uint64_t each = MAX(1, count / places);
-	uint64_t done = 0;
+/* Short records of a place are read at once. */
+#define PEEK_BYTES 4096
 
-	for (unsigned i = 0; i < places && done < count; i++) {
-		uint64_t first = file->record_count * i / places;
-		uint64_t here = MIN(MIN(each, count - done),
-				    file->record_count - first);
-		int error = read_fully(file, buffer + done * input->record_size,
-				       first * input->record_size,
-				       here * input->record_size, failure);
+static int peek_place(const struct input_file *file, uint32_t record_size,
+		      uint64_t offset, uint32_t width, uint64_t count,
+		      uint8_t *target, struct failure *failure)
+{
+	uint8_t bytes[PEEK_BYTES];
+
+	while (count > 0) {
+		uint64_t here = MIN(count, MAX(PEEK_BYTES / record_size, 1));
+		int error =
+			read_fully(file, bytes, offset,
+				   (here - 1) * record_size + width, failure);
 
 		if (error)
 			return error;
-		done += here;
+		for (uint64_t i = 0; i < here; i++, target += width)
+			memcpy(target, bytes + i * record_size, width);
+		offset += here * record_size;
+		count -= here;
 	}
-	return (int64_t)done;
+	return 0;
+}
+
+int input_peek_places(const struct input *input, uint32_t offset,
+		      uint32_t width, uint64_t count, unsigned places,
+		      uint8_t *target, struct failure *failure)
+{
+	const struct input_file *file = &input->files[0];
+	uint64_t each = count / places;
+
+	assert(width <= PEEK_BYTES && count % places == 0);
+	for (unsigned i = 0; i < places; i++) {
+		uint64_t first = file->record_count * i / places;
+		int error =
+			peek_place(file, input->record_size,
+				   first * input->record_size + offset, width,
+				   each, target + i * each * width, failure);
+
+		if (error)
+			return error;
+	}
+	return 0;
 }
 
 int input_reader_init(struct input_reader *reader, struct input *input,
@@ -484,7 +503,7 @@ int input_reader_init(struct input_reader *reader, struct input *input,
 	if (resident) {
 		reader->way = INPUT_WALK;
 	} else if (input->mode == INPUT_MMAP) {
-		reader->way = INPUT_POPULATE;
+		reader->way = INPUT_TOUCH;
 	} else if (input->mode == INPUT_DIRECT) {
 		reader->queue = input_queue_new(input, first_record,
 						reader->end_record);
@@ -492,39 +511,6 @@ int input_reader_init(struct input_reader *reader, struct input *input,
 			reader->way = INPUT_QUEUE;
 	}
 	return 0;
-}
-
-/* Fill the page tables for the next records, to a boundary.  They are the more
- * the larger a record is, at least one.  Returns how many. */
-static int64_t populate(struct input_reader *reader, uint64_t records,
-			struct failure *failure)
-{
-	const struct input *input = reader->input;
-	const struct input_file *file = &input->files[reader->file];
-	uint64_t offset =
-		(reader->next_record - file->first_record) * input->record_size;
-	uint64_t end = ROUND_UP(offset + 1, POPULATE_BYTES);
-	uint64_t begin = ROUND_DOWN(offset, PAGE_BYTES);
-
-	records = MIN(records,
-		      MAX((end - offset) / input->record_size, (uint64_t)1));
-	end = offset + records * input->record_size;
-	if (madvise(input_address(input, file, begin), end - begin,
-		    MADV_POPULATE_READ) == 0)
-		return (int64_t)records;
-	/* EFAULT: where touching would raise SIGBUS.  All else: it only costs;
-	 * a kernel that doesn't know it isn't asked again. */
-	if (errno == EFAULT) {
-		struct stat status;
-
-		if (fstat(file->fd, &status) == 0 && S_ISREG(status.st_mode) &&
-		    (uint64_t)status.st_size < file->size_bytes)
-			return shrank(file, failure);
-		return failure_set(failure, EXIT_FILE, file->path, EIO,
-				   "cannot read");
-	}
-	reader->way = INPUT_WALK;
-	return (int64_t)records;
 }
 
 static int64_t read_some(struct input_reader *reader, uint64_t records,
@@ -566,18 +552,21 @@ static int64_t wait_for_some(struct input_reader *reader,
 static int64_t bring_in(struct input_reader *reader, uint64_t records,
 			struct failure *failure)
 {
+	uint64_t walk_bytes = WALK_BYTES;
+
 	switch (reader->way) {
-	case INPUT_POPULATE:
-		return populate(reader, records, failure);
 	case INPUT_READ:
 		return read_some(reader, records, failure);
 	case INPUT_QUEUE:
 		return wait_for_some(reader, failure);
+	case INPUT_TOUCH:
+		walk_bytes = TOUCH_BYTES;
+		break;
 	case INPUT_WALK:
 		break;
 	}
 	return (int64_t)MIN(records,
-			    MAX(WALK_BYTES / reader->input->record_size, 1u));
+			    MAX(walk_bytes / reader->input->record_size, 1u));
 }
 
 int input_reader_next(struct input_reader *reader, struct input_run *run,

@@ -118,12 +118,17 @@ const char *input_mode_name(enum input_mode mode);
 int64_t input_peek(const struct input *input, uint8_t *buffer, uint64_t count,
 		   struct failure *failure);
 
-/* The same, from the first file, as many at each of several places spread over
- * it.  Read, not touched where they are mapped: a page fault on a mapped file
- * costs 6 to 20 us, a read of a kilobyte one. */
-int64_t input_peek_places(const struct input *input, uint8_t *buffer,
-			  uint64_t count, unsigned places,
-			  struct failure *failure);
+/*
+ * Of each of count records of the first file `width` bytes from `offset` on,
+ * packed one behind the other into target; as many records at each of several
+ * places spread over the file.  count is a multiple of places, and no more than
+ * the file has; a place's records do not reach over the file's end.  Read, not
+ * touched where they are mapped: a page fault on a mapped file costs 6 to 20
+ * us, a read of a kilobyte one.  0 or -errno with *failure filled.
+ */
+int input_peek_places(const struct input *input, uint32_t offset,
+		      uint32_t width, uint64_t count, unsigned places,
+		      uint8_t *target, struct failure *failure);
 
 /* Member's share of the records: shares follow each other, cover all, and
  * begin at a multiple of align_records within a file if there is more than one
@@ -143,10 +148,10 @@ struct input_run {
 
 /* How a reader gets its records. */
 enum input_way {
-	INPUT_WALK,	/* they are there */
-	INPUT_POPULATE, /* fill the page tables of a mapping ahead of use */
-	INPUT_READ,	/* plain reads */
-	INPUT_QUEUE,	/* direct reads, many at a time */
+	INPUT_WALK,  /* they are there */
+	INPUT_TOUCH, /* mapped: they come when they are touched */
+	INPUT_READ,  /* plain reads */
+	INPUT_QUEUE, /* direct reads, many at a time */
 };
 
 /* Brings in a share run by run, in order; one thread's. */
@@ -160,8 +165,8 @@ struct input_reader {
 	struct input_queue *queue; /* owned, or NULL */
 };
 
-/* resident: walk over what an earlier reader brought in (or over a mapping,
- * without populating it).  0 or -errno with *failure filled. */
+/* resident: walk over what an earlier reader brought in.  0 or -errno with
+ * *failure filled. */
 int input_reader_init(struct input_reader *reader, struct input *input,
 		      uint64_t first_record, uint64_t record_count,
 		      bool resident, struct failure *failure);

@@ -22,6 +22,7 @@
 /* Direct writes under way at once: a virtio or NVMe disk is busy with 4 of
  * 2 MiB; more only take memory. */
 #define DIRECT_DEPTH 4
+_Static_assert(DIRECT_DEPTH >= 2, "output_slots_max() is the most");
 
 /* With the lock held. */
 static void fail(struct output *output, const struct output_file *file,
@@ -203,8 +204,13 @@ size_t output_chunk_bytes_max(const struct output *output)
 {
 	for (unsigned i = 0; i < output->file_count; i++)
 		if (output->files[i].huge_pages)
-			return HUGE_PAGE_BYTES;
+			return OUTPUT_CHUNK_BYTES_MAX;
 	return CHUNK_BYTES;
+}
+
+unsigned output_slots_max(unsigned members)
+{
+	return MIN(members + DIRECT_DEPTH, OUTPUT_SLOTS_MAX);
 }
 
 unsigned output_slots_wanted(const struct output *output, unsigned members)

@@ -25,11 +25,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base.h"
 #include "failure.h"
 #include "outfile.h"
 
 #define OUTPUT_FILES_MAX 256
 #define OUTPUT_SLOTS_MAX 512
+#define OUTPUT_CHUNK_BYTES_MAX HUGE_PAGE_BYTES
 
 enum output_slot_state { SLOT_FREE, SLOT_FILLING, SLOT_READY, SLOT_WRITING };
 
@@ -98,8 +100,9 @@ void output_set_slots(struct output *output, uint8_t *memory,
  * stays in a cache until it is written. */
 size_t output_chunk_bytes_max(const struct output *output);
 
-/* How many slots this team should have. */
+/* How many slots this team should have, and at most, whatever the output. */
 unsigned output_slots_wanted(const struct output *output, unsigned members);
+unsigned output_slots_max(unsigned members);
 
 /* A slot to fill; waits for one, writing others' meanwhile.  NULL: the output
  * has failed. */

@@ -30,8 +30,9 @@ struct cachestat_pages {
 #define MINCORE_PAGES 4096
 #define MINCORE_BYTES ((uint64_t)MINCORE_PAGES * PAGE_BYTES)
 
-/* An estimate looks at 1 MiB of a file of 4 MiB and more. */
-#define ESTIMATE_FROM_BYTES (4 * MIB)
+/* An estimate looks at 1 MiB of a longer file; up to there looking at all of it
+ * is faster: 32 calls cost 20 us. */
+#define ESTIMATE_FROM_BYTES (8 * MIB)
 #define ESTIMATE_PLACES 32
 #define ESTIMATE_PLACE_BYTES (32 * KIB)
 

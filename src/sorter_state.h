@@ -51,6 +51,7 @@ struct sorter {
 	struct team team;
 	struct plan plan;
 	struct arena arena;
+	_Atomic bool *touched; /* its first byte */
 	struct splitters splitters;
 	struct ties ties;
 	local_sort_fn *sort;

@@ -113,7 +113,12 @@ static void *member_main(void *argument)
 	const struct team_seat *seat = argument;
 	struct team *team = seat->team;
 
-	wait_while(&team->go, 0, team->spins);
+	wait_while(&team->go, TEAM_WAITS, team->spins);
+	if (atomic_load_explicit(&team->go, memory_order_acquire) ==
+	    TEAM_ERRAND) {
+		team->errand(team->errand_context, seat->member);
+		wait_while(&team->go, TEAM_ERRAND, team->spins);
+	}
 	if (team->run)
 		team->run(team->context, seat->member);
 	return NULL;
@@ -121,7 +126,7 @@ static void *member_main(void *argument)
 
 static void release(struct team *team)
 {
-	set_and_wake(&team->go, 1);
+	set_and_wake(&team->go, TEAM_RUNS);
 }
 
 static void join(struct team *team, unsigned member_count)
@@ -191,7 +196,7 @@ int team_start(struct team *team, unsigned member_count,
 	team->run = NULL;
 	team->context = NULL;
 	team->stop = false;
-	atomic_init(&team->go, 0);
+	atomic_init(&team->go, TEAM_WAITS);
 	atomic_init(&team->arrived, 0);
 	atomic_init(&team->round, 0);
 	if (member_count == 1)
@@ -203,6 +208,15 @@ int team_start(struct team *team, unsigned member_count,
 		join(team, started);
 	}
 	return -error;
+}
+
+void team_send(struct team *team, team_fn *errand, void *context)
+{
+	if (team->member_count == 1)
+		return;
+	team->errand = errand;
+	team->errand_context = context;
+	set_and_wake(&team->go, TEAM_ERRAND);
 }
 
 void team_run(struct team *team, team_fn *run, void *context)

@@ -28,6 +28,8 @@ struct topology;
 
 typedef void team_fn(void *context, unsigned member);
 
+enum team_go { TEAM_WAITS, TEAM_ERRAND, TEAM_RUNS };
+
 struct team;
 
 struct team_seat {
@@ -41,6 +43,9 @@ struct team {
 	unsigned member_count;
 	struct team_seat seats[TEAM_MEMBERS_MAX];
 	bool spins; /* each member has a CPU to itself */
+	/* What waiting members run first; written before go. */
+	team_fn *errand;
+	void *errand_context;
 	/* What the members run; written before go, NULL: nothing. */
 	team_fn *run;
 	void *context;
@@ -56,6 +61,17 @@ struct team {
  * team must not move in memory.  0 or -errno (then none is left). */
 int team_start(struct team *team, unsigned member_count,
 	       const struct topology *topology);
+
+/* Between start and run, at most once: the other members run errand(context,
+ * member) while the caller goes on, unless team_run() is earlier.  A long
+ * errand asks team_is_awaited() now and then. */
+void team_send(struct team *team, team_fn *errand, void *context);
+
+static inline bool team_is_awaited(const struct team *team)
+{
+	return atomic_load_explicit(&team->go, memory_order_relaxed) ==
+	       TEAM_RUNS;
+}
 
 /* Run run(context, member) on all members; returns when all have ended and
  * are joined.  Call once, or team_dismiss() instead. */

@@ -403,15 +403,6 @@ static void input_reader__one_file_not_directly(void **state)
 	assert_null(wrong);
 }
 
-static void input_reader__no_populate(void **state)
-{
-	const struct refusal refusal = { SYS_madvise, 2, UINT32_MAX, 22,
-					 EINVAL };
-
-	(void)state;
-	assert_reads_despite(&refusal, INPUT_MMAP);
-}
-
 /* --- reading ---------------------------------------------------------------
  */
 
@@ -972,6 +963,70 @@ static void input_peek__shrank(void **state)
 	free(files.expected);
 }
 
+/* --- input_peek_places -----------------------------------------------------
+ */
+
+/* Of records[place's first + i]: width bytes from offset on. */
+static void assert_peeks(uint32_t record_size, uint64_t records,
+			 uint32_t offset, uint32_t width, unsigned places)
+{
+	struct files files = { .record_size = record_size,
+			       .count = 1,
+			       .records = { records } };
+	uint64_t count = 4 * (uint64_t)places;
+	struct failure failure = { 0 };
+	struct input input;
+	uint8_t *target;
+
+	make_files(&files);
+	open_files(&input, &files, INPUT_MMAP);
+	target = malloc(count * width);
+	assert_int_equal(input_peek_places(&input, offset, width, count, places,
+					   target, &failure),
+			 0);
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t record = records * (i / 4) / places + i % 4;
+
+		assert_memory_equal(
+			target + i * width,
+			files.expected + record * record_size + offset, width);
+	}
+	free(target);
+	input_close(&input);
+	free(files.expected);
+}
+
+static void input_peek_places__packs_what_is_asked_for(void **state)
+{
+	(void)state;
+	assert_peeks(100, 1000, 0, 8, 32);
+	assert_peeks(100, 128, 92, 8, 32);
+	assert_peeks(13, 500, 3, 10, 8);
+	/* A place does not fit the buffer, nor does a record. */
+	assert_peeks(2000, 70, 1990, 10, 16);
+	assert_peeks(5000, 40, 4999, 1, 4);
+}
+
+static void input_peek_places__shrank(void **state)
+{
+	struct files files = { .record_size = 100,
+			       .count = 1,
+			       .records = { 64 } };
+	struct failure failure = { 0 };
+	struct input input;
+	uint8_t keys[64 * 8];
+
+	(void)state;
+	make_files(&files);
+	open_files(&input, &files, INPUT_MMAP);
+	assert_int_equal(truncate("a", 6000), 0);
+	assert_true(input_peek_places(&input, 0, 8, 64, 16, keys, &failure) <
+		    0);
+	assert_string_equal(failure.why, "shrank while it was read");
+	input_close(&input);
+	free(files.expected);
+}
+
 /* --- files cut short -------------------------------------------------------
  */
 
@@ -1007,6 +1062,9 @@ static void input_reader__shrank(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_LEN(modes); i++) {
+		/* Of a mapping SIGBUS tells who touches it: see below. */
+		if (modes[i] == INPUT_MMAP)
+			continue;
 		assert_shrinks(modes[i], 0);
 		assert_shrinks(modes[i], 3 * PAGE_BYTES);
 		assert_shrinks(modes[i], 4000000);
@@ -1220,7 +1278,6 @@ int main(void)
 		TEST(input_reader__no_o_direct),
 		TEST(input_reader__direct_reads_fail),
 		TEST(input_reader__one_file_not_directly),
-		TEST(input_reader__no_populate),
 		TEST(input_share__covers_all_and_is_aligned),
 		TEST(input_share__about_equal),
 		TEST(input_open__missing),
@@ -1236,6 +1293,8 @@ int main(void)
 		SHM(residency__counts_pages),
 		TEST(input_peek__across_files),
 		TEST(input_peek__shrank),
+		TEST(input_peek_places__packs_what_is_asked_for),
+		TEST(input_peek_places__shrank),
 		TEST(input_reader__shrank),
 		SHM(input_reader__shrank),
 		TEST(input_sigbus__one_line_and_exit_status),

@@ -286,6 +286,85 @@ static void team_start__too_many_threads(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+/* --- team_send -------------------------------------------------------------
+ */
+
+struct errand {
+	_Atomic unsigned calls[MEMBERS];
+	_Atomic bool goes_on;	/* until it is awaited */
+	unsigned done[MEMBERS]; /* errands each member saw done when it ran */
+};
+
+static void note_errand(void *context, unsigned member)
+{
+	struct errand *errand = context;
+
+	atomic_fetch_add(&errand->calls[member], 1);
+	while (atomic_load(&errand->goes_on) && !team_is_awaited(&team))
+		;
+}
+
+static void note_done(void *context, unsigned member)
+{
+	struct errand *errand = context;
+
+	errand->done[member] = atomic_load(&errand->calls[member]);
+}
+
+static void send_and_run(struct errand *errand, unsigned count)
+{
+	assert_int_equal(team_start(&team, count, &topology), 0);
+	assert_false(team_is_awaited(&team));
+	team_send(&team, note_errand, errand);
+	for (unsigned i = 1; i < count; i++)
+		while (atomic_load(&errand->calls[i]) == 0)
+			sched_yield();
+	team_run(&team, note_done, errand);
+	assert_true(count == 1 || team_is_awaited(&team));
+}
+
+static void team_send__others_once_before_they_run(void **state)
+{
+	(void)state;
+	for (unsigned count = 1; count <= MEMBERS; count++) {
+		struct errand errand = { .goes_on = count % 2 == 0 };
+
+		send_and_run(&errand, count);
+		for (unsigned i = 0; i < MEMBERS; i++) {
+			bool sent = i > 0 && i < count;
+
+			assert_int_equal(errand.calls[i], sent);
+			assert_int_equal(errand.done[i], sent);
+		}
+	}
+}
+
+/* The members may come to either first. */
+static void team_send__run_at_once(void **state)
+{
+	(void)state;
+	for (unsigned round = 0; round < 200; round++) {
+		struct errand errand = { .goes_on = true };
+
+		assert_int_equal(team_start(&team, 3, &topology), 0);
+		team_send(&team, note_errand, &errand);
+		team_run(&team, note_done, &errand);
+		for (unsigned i = 0; i < 3; i++)
+			assert_true(errand.calls[i] <= (i > 0));
+	}
+}
+
+static void team_send__and_dismiss(void **state)
+{
+	struct errand errand = { .goes_on = true };
+
+	(void)state;
+	assert_int_equal(team_start(&team, MEMBERS, &topology), 0);
+	team_send(&team, note_errand, &errand);
+	team_dismiss(&team);
+	assert_int_equal(errand.calls[0], 0);
+}
+
 #define TEST(test) cmocka_unit_test_setup(test, setup)
 
 int main(void)
@@ -301,6 +380,9 @@ int main(void)
 		TEST(team_meet__all_stop_in_the_same_round),
 		TEST(team_meet__nobody_stops),
 		TEST(team_dismiss__runs_nothing),
+		TEST(team_send__others_once_before_they_run),
+		TEST(team_send__run_at_once),
+		TEST(team_send__and_dismiss),
 		TEST(team_start__too_many_threads),
 	};
 
