@@ -94,8 +94,9 @@ static void find_bucket(const struct sorter *sorter, uint32_t bucket,
 			const uint64_t *block =
 				bucket_block(&sorter->pool, blocks[i]);
 
-			__builtin_prefetch(block);
-			__builtin_prefetch(block + BUCKETS_BLOCK_ENTRIES / 2);
+			for (unsigned e = 0; e < BUCKETS_BLOCK_ENTRIES;
+			     e += CACHE_LINE_BYTES / sizeof(*block))
+				__builtin_prefetch(block + e);
 		}
 		blocks += count;
 	}

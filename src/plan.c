@@ -5,8 +5,9 @@
 #include "splitters.h"
 
 /* Records a bucket holds on average, within what the vector networks sort
- * without a quicksort before; the whole changes by 3 % from 80 to 240. */
-#define BUCKET_RECORDS 120
+ * without a quicksort before; and so that the lists of two members rarely have
+ * more than two blocks. */
+#define BUCKET_RECORDS 104
 /* With sampled splitters, which are searched for each record: fewer of them. */
 #define SAMPLED_BUCKET_RECORDS 1000
 /* Static buckets at most: a member's lists then take 200 KB.  With 10 million
