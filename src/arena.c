@@ -6,6 +6,22 @@
 #include "arena.h"
 #include "base.h"
 
+/* So many small pages come faster than a huge one. */
+#define SMALL_BYTES (512 * KIB)
+
+static int map_small(struct arena *arena, size_t size_bytes)
+{
+	size_bytes = ROUND_UP(MAX(size_bytes, 1), PAGE_BYTES);
+	arena->base = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (arena->base == MAP_FAILED) {
+		arena->base = NULL;
+		return -errno;
+	}
+	arena->size_bytes = size_bytes;
+	return 0;
+}
+
 int arena_map(struct arena *arena, size_t size_bytes)
 {
 	size_t mapped_bytes, before_bytes, after_bytes;
@@ -14,8 +30,10 @@ int arena_map(struct arena *arena, size_t size_bytes)
 	memset(arena, 0, sizeof(*arena));
 	if (size_bytes > SIZE_MAX / 2)
 		return -ENOMEM;
+	if (size_bytes < SMALL_BYTES)
+		return map_small(arena, size_bytes);
 	/* Whole huge pages, so that the last bytes lie on one too. */
-	size_bytes = ROUND_UP(MAX(size_bytes, 1), HUGE_PAGE_BYTES);
+	size_bytes = ROUND_UP(size_bytes, HUGE_PAGE_BYTES);
 	/* Wherever a page begins, a huge page begins within this. */
 	mapped_bytes = size_bytes + HUGE_PAGE_BYTES - PAGE_BYTES;
 	mapped = mmap(NULL, mapped_bytes, PROT_READ | PROT_WRITE,

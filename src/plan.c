@@ -64,7 +64,7 @@ static size_t chunk_bytes_for(const struct plan_request *request)
 
 	/* Alone, a member waits for nobody at the end. */
 	if (request->members == 1)
-		return chunk;
+		share = size_bytes;
 	while (chunk > CHUNK_BYTES_MIN && chunk > share)
 		chunk /= 2;
 	return chunk;

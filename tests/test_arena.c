@@ -57,6 +57,23 @@ static void arena_map__empty(void **state)
 	arena_unmap(&arena);
 }
 
+static void arena_map__small(void **state)
+{
+	struct arena arena;
+	uint8_t *last;
+
+	(void)state;
+	assert_int_equal(arena_map(&arena, 100 * KIB + 1), 0);
+	assert_int_equal((uintptr_t)arena.base % PAGE_BYTES, 0);
+	assert_int_equal(arena.size_bytes, 100 * KIB + PAGE_BYTES);
+	last = (uint8_t *)arena_take(&arena, arena.size_bytes, PAGE_BYTES) +
+	       arena.size_bytes - 1;
+	assert_int_equal(*last, 0);
+	*last = 1;
+	arena_unmap(&arena);
+	assert_false(is_mapped(last - PAGE_BYTES + 1));
+}
+
 static void arena_map__too_large(void **state)
 {
 	struct arena arena;
@@ -199,6 +216,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(arena_map__aligned_zeroed_writable),
 		cmocka_unit_test(arena_map__empty),
+		cmocka_unit_test(arena_map__small),
 		cmocka_unit_test(arena_map__too_large),
 		cmocka_unit_test(arena_take__aligned_and_apart),
 		cmocka_unit_test(arena_take__to_the_last_byte),
