@@ -219,6 +219,10 @@ static void cluster_agree__buckets(void **state)
 		assert_int_equal(agreement.static_buckets % NODES, 0);
 		assert_true(agreement.static_buckets <=
 			    plan_buckets(UINT64_MAX));
+		/* Blocks of a rank's lists are nearly filled. */
+		assert_true(agreement.static_buckets == NODES ||
+			    (uint64_t)agreement.static_buckets * 25 <=
+				    counts[i]);
 		assert_true(agreement.sampled_splitters >= 64 * NODES);
 		assert_true(agreement.sampled_splitters <= SPLITTERS_MAX);
 	}
