@@ -62,7 +62,8 @@ static const char usage[] =
 	"part\n"
 	"      --key-file=FILE       the cluster's key, as of blinkd\n"
 	"      --job=NAME            tells runs apart that use the same key\n"
-	"      --schedule=KIND       rounds, all-at-once or windowed (rounds)\n"
+	"      --schedule=KIND       rounds, all-at-once, windowed or auto "
+	"(auto)\n"
 	"      --transport=KIND      udp, shm (ranks of one machine read each "
 	"other's\n"
 	"                            input) or auto (udp)\n"
@@ -235,7 +236,7 @@ static void gather_option(struct options *options, const char *text)
 static void schedule_option(struct options *options, const char *text)
 {
 	static const char *const names[] = { "rounds", "all-at-once",
-					     "windowed" };
+					     "windowed", "auto" };
 
 	options->cluster.schedule = (enum exchange_schedule)choice_option(
 		"schedule", text, names, ARRAY_LEN(names));
@@ -435,8 +436,7 @@ static int report_cluster(const struct options *options,
 	char sum[FORMAT_U128_BYTES];
 
 	if (options->json)
-		sort_report_cluster_json(&options->config, &options->cluster,
-					 result);
+		sort_report_cluster_json(&options->config, result);
 	else if (options->config.checksum)
 		printf("%s\n",
 		       format_u128_hex(sum,
@@ -455,6 +455,7 @@ int main(int argc, char **argv)
 			},
 		},
 		.cluster = {
+			.schedule = EXCHANGE_AUTO,
 			.deadline_ns = DEADLINE_NS_DEFAULT,
 		},
 	};

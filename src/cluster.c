@@ -358,6 +358,11 @@ int cluster_run(const struct sorter_config *config,
 		return error;
 	result->rank = cluster.rank.rank;
 	result->node_count = cluster.rank.node_count;
+	result->schedule = cluster_config->schedule;
+	if (result->schedule == EXCHANGE_AUTO)
+		result->schedule = cluster_is_on_one_machine(&cluster)
+					   ? EXCHANGE_ALL_AT_ONCE
+					   : EXCHANGE_ROUNDS;
 	error = run_rank(&cluster);
 	if (error)
 		keep_failure(failure);

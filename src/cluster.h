@@ -31,6 +31,8 @@
 
 struct cluster_config {
 	struct rank_options rank;
+	/* AUTO: rounds, but all at once on one machine, where no link is to be
+	 * shared and turns are only switches between processes. */
 	enum exchange_schedule schedule;
 	enum cluster_transport transport;
 	bool plain;
@@ -46,6 +48,7 @@ struct cluster_result {
 	unsigned rank, node_count;
 	uint32_t payload_bytes; /* of a datagram */
 	enum cluster_transport transport;
+	enum exchange_schedule schedule;
 	/* On rank 0 of all ranks, else only our own. */
 	struct cluster_report reports[RANK_NODES_MAX];
 };

@@ -87,15 +87,14 @@ static struct exchange *open_exchange(struct cluster *cluster,
 	uint8_t bytes[CLUSTER_HELLO_BYTES];
 	struct exchange_options options = {
 		.rank = &cluster->rank,
-		.schedule = config->schedule,
+		.schedule = cluster->result->schedule,
 		.kernel = sorter->config->kernel,
 		.plain = config->plain,
 		.port = config->port,
 		.payload_bytes = config->payload_bytes,
 		.deadline_ns = config->deadline_ns,
 		/* On one machine bytes are only copied. */
-		.digests =
-			cluster->rank.machine_count < cluster->rank.node_count,
+		.digests = !cluster_is_on_one_machine(cluster),
 		.hello = bytes,
 		.hello_bytes = hello ? sizeof(bytes) : 0,
 		.lane = &cluster->sorter.members[0].lane,

@@ -116,6 +116,11 @@ void *cluster_take(struct arena *arena, uint64_t count, size_t each_bytes);
 int cluster_plan_lists(struct cluster *cluster, uint32_t bucket_count);
 /* The same, and the memory. */
 int cluster_lay_out_lists(struct cluster *cluster, uint32_t bucket_count);
+static inline bool cluster_is_on_one_machine(const struct cluster *cluster)
+{
+	return cluster->rank.machine_count == cluster->rank.node_count;
+}
+
 /* From lists to own_entries. */
 int cluster_flatten(struct cluster *cluster);
 /* The messages' heads and sizes, when cuts are made. */

@@ -43,6 +43,7 @@ enum exchange_schedule {
 	EXCHANGE_ROUNDS,
 	EXCHANGE_ALL_AT_ONCE,
 	EXCHANGE_WINDOWED,
+	EXCHANGE_AUTO, /* only as wanted: of who opens the exchange */
 };
 
 struct exchange_options {

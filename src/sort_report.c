@@ -148,7 +148,6 @@ static void print_rank(const struct sorter_config *config,
 }
 
 void sort_report_cluster_json(const struct sorter_config *config,
-			      const struct cluster_config *cluster_config,
 			      const struct cluster_result *result)
 {
 	char sum[FORMAT_U128_BYTES];
@@ -157,7 +156,7 @@ void sort_report_cluster_json(const struct sorter_config *config,
 	printf(", \"rank\": %u, \"nodes\": %u, \"schedule\": \"%s\", "
 	       "\"transport\": \"%s\", \"payload_bytes\": %u",
 	       result->rank, result->node_count,
-	       exchange_schedule_name(cluster_config->schedule),
+	       exchange_schedule_name(result->schedule),
 	       result->transport == CLUSTER_SHM ? "shm" : "udp",
 	       result->payload_bytes);
 	if (result->rank == 0)

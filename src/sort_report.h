@@ -14,7 +14,6 @@ void sort_report_json(const struct sorter_config *config,
 
 /* Of this rank's share; rank 0 adds the figures of all ranks. */
 void sort_report_cluster_json(const struct sorter_config *config,
-			      const struct cluster_config *cluster_config,
 			      const struct cluster_result *result);
 
 /* The sum over all ranks on rank 0, else our own. */

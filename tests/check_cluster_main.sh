@@ -390,6 +390,8 @@ case_json()
 		    assert rank["involuntary_switches"] >= 0, rank
 		for rank, one in enumerate(said):
 		    assert (one["rank"], one["nodes"]) == (rank, 4)
+		    # Of itself, on one machine.
+		    assert one["schedule"] == "all-at-once", one
 		    size = os.path.getsize("out.%d" % rank)
 		    assert one["bytes"] == size == 100 * one["records"]
 		ranks = said[0]["ranks"]
