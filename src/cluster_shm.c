@@ -26,10 +26,6 @@
 /* 27 bits: 37 are left to the keys. */
 #define ALIGNED_SLOTS_MAX ((uint64_t)1 << 27)
 
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22 /* Linux 5.14 */
-#endif
-
 /* --- offering --------------------------------------------------------------
  */
 
@@ -137,8 +133,6 @@ static int map_input(struct cluster *cluster, unsigned node,
 			     cluster->rank.names[node]);
 	if (error)
 		return cannot(cluster, node, -error, "watch", failure);
-	/* Nearly every page holds a record of our share. */
-	madvise(address, bytes, MADV_POPULATE_READ);
 	return 0;
 }
 
