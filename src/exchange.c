@@ -428,6 +428,25 @@ static int open_sockets(struct exchange *x, struct failure *failure)
 	return datagram_open(&x->data, &local, &options, failure);
 }
 
+/* Of a datagram to it.  Asking the kernel takes four calls: ways that must be
+ * alike are asked for once. */
+static size_t payload_bytes_to(const struct exchange *x, unsigned node)
+{
+	const struct exchange_peer *peer = &x->peers[node];
+
+	for (unsigned lower = 0; lower < node; lower++) {
+		const struct exchange_peer *known = &x->peers[lower];
+		bool alike = is_same_host(&known->control, &peer->control) ||
+			     (is_loopback(&known->control) &&
+			      is_loopback(&peer->control));
+
+		if (lower != exchange_own(x) && alike)
+			return known->segment_bytes +
+			       EXCHANGE_DATA_HEADER_BYTES;
+	}
+	return datagram_payload_bytes(&x->data.local, &peer->control);
+}
+
 static int find_payloads(struct exchange *x, struct failure *failure)
 {
 	size_t largest = 0;
@@ -438,7 +457,7 @@ static int find_payloads(struct exchange *x, struct failure *failure)
 
 		if (node == exchange_own(x))
 			continue;
-		bytes = datagram_payload_bytes(&x->data.local, &peer->control);
+		bytes = payload_bytes_to(x, node);
 		if (bytes <= EXCHANGE_DATA_HEADER_BYTES) {
 			exchange_note_failure(x, node, EXIT_PEER,
 					      "there is no way to it");
