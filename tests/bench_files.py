@@ -16,7 +16,8 @@ that cp has written with small folios is slower to map and would flatter cp.
 SCENARIOS
   cached-*    input in the page cache, output left there; against cp and sort
   cold-*      the input's pages dropped before every run, and seen to be gone;
-              --io=direct against cp, with --sync against cp and sync(1)
+              against cp; what writes past the page cache (direct), or flushes
+              (sync), against cp and sync(1)
   shape-*     keys that are not uniform, against blinksort on uniform ones
   memory-*    peak memory, not times
   blinkgen-*, blinkval

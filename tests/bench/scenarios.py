@@ -45,11 +45,11 @@ def against_sort(place):
     return [blinksort(place), gnu_sort(place)]
 
 
-def cold(sync):
+def cold(*options, sync=False):
+    """sync: the copy ends on the disk, too."""
     def contest(place):
         make_input(place.input, "-a", 1_000_000)
         drop = drop_cached(place.input)
-        options = ["--io=direct"] + (["--sync"] if sync else [])
         return [blinksort(place, *options, before=drop),
                 copy(place, sync, before=drop)]
     return contest
@@ -93,8 +93,10 @@ def contests(full):
         "cached-ascii-62500": (everywhere, cached("-a", 62_500)),
         "cached-binary-62500": (everywhere, cached("", 62_500)),
         "sort-ascii-1m": (everywhere, against_sort),
-        "cold-ascii-1m": (("disk",), cold(sync=False)),
-        "cold-sync-ascii-1m": (("disk",), cold(sync=True)),
+        "cold-ascii-1m": (("disk",), cold()),
+        "cold-direct-ascii-1m": (("disk",), cold("--io=direct", sync=True)),
+        "cold-sync-ascii-1m": (
+            ("disk",), cold("--io=direct", "--sync", sync=True)),
         "shape-skew-binary": (("disk",), shaped("-s")),
         "shape-skew-ascii": (("disk",), shaped("-a -s")),
         "blinkgen-file": (("shm",), generate),
