@@ -15,7 +15,8 @@ the counted ones warms up; after the last one all outputs are checked.
 SCENARIOS
   ranks-N         1,000,000 ascii records in N equal inputs, sorted by N ranks;
                   against one process on the same records in one file
-  schedule-NAME   16 ranks; against rounds
+  schedule-NAME   16 ranks; against all at once, the default on one machine
+  shm             16 ranks, --transport=shm; against UDP
   datagram-NAME   16 ranks: small datagrams, without batches; against neither
   mpich, openmpi  16 ranks; against an MPI program that makes as many records
                   and exchanges them with one MPI_Alltoallv, but neither reads
@@ -182,9 +183,10 @@ def contests():
     table = {f"ranks-{ranks}": (everywhere if ranks == NODES else ("shm",),
                                 against_alone(ranks))
              for ranks in (1, 2, 4, 8, NODES)}
-    for name in ("all-at-once", "windowed"):
+    for name in ("rounds", "windowed"):
         table[f"schedule-{name}"] = (("shm",), against_plain_job(
             name, f"--schedule={name}"))
+    table["shm"] = (everywhere, against_plain_job("shm", "--transport=shm"))
     table["datagram-small"] = (("shm",), against_plain_job(
         "1472", "--payload=1472"))
     table["datagram-small-plain"] = (("shm",), against_plain_job(
