@@ -23,8 +23,8 @@ void *cluster_take(struct arena *arena, uint64_t count, size_t each_bytes)
 int cluster_map_arena(struct arena *arena, uint64_t bytes, uint64_t takes,
 		      struct failure *failure)
 {
-	int error = arena_map(arena,
-			      bytes + takes * CACHE_PAIR_BYTES + PAGE_BYTES);
+	int error =
+		arena_map(arena, bytes + takes * CACHE_PAIR_BYTES + PAGE_BYTES);
 
 	if (error)
 		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
