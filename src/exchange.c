@@ -188,7 +188,8 @@ static void wait_until(struct exchange *x, uint64_t until_ns)
 		ppoll(fds, ARRAY_LEN(fds), &timeout, NULL);
 		now_ns = clock_now_ns();
 	}
-	x->served_ns = now_ns;
+	/* Back later than meant is away: see note_absence(). */
+	x->served_ns = MIN(now_ns, MAX(begin_ns, until_ns));
 	x->counters.wait_ns += now_ns - begin_ns;
 	if (x->options.lane)
 		trace_end(x->options.lane, begin_ns, "wait");
