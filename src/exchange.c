@@ -412,15 +412,18 @@ static int open_sockets(struct exchange *x, struct failure *failure)
 	struct address local = bound_address(x);
 	uint16_t port = address_port(&x->peers[exchange_own(x)].control);
 	int error = -EADDRINUSE;
+	struct failure tried; /* nobody's business if the next one will do */
 
 	for (unsigned i = 0; i < EXCHANGE_PORT_TRIES && error == -EADDRINUSE;
 	     i++) {
 		address_set_port(&local,
 				 (uint16_t)(port + i * EXCHANGE_PORT_STEP));
-		error = datagram_open(&x->control, &local, &options, failure);
+		error = datagram_open(&x->control, &local, &options, &tried);
 	}
-	if (error)
+	if (error) {
+		*failure = tried;
 		return error;
+	}
 	address_set_port(&local, 0);
 	options.plain = x->options.plain;
 	options.receive_room_bytes = RECEIVE_ROOM_BYTES;

@@ -30,6 +30,7 @@ struct setting {
 	enum exchange_schedule schedule;
 	uint32_t payload_bytes;
 	uint32_t window_bytes;
+	uint16_t port; /* 0: drawn */
 	bool plain;
 	unsigned loss_percent; /* of all datagrams, or of batches */
 	unsigned collectives;
@@ -257,6 +258,7 @@ static void *run_node(void *argument)
 		.schedule = setting->schedule,
 		.payload_bytes = setting->payload_bytes,
 		.window_bytes = setting->window_bytes,
+		.port = setting->port,
 		.plain = setting->plain,
 		.deadline_ns = setting->conduct == BEHAVES ? DEADLINE_NS
 							   : SHORT_DEADLINE_NS,
@@ -485,6 +487,26 @@ static void exchange__strangers_change_nothing(void **state)
 			       .bytes = odd_bytes });
 }
 
+/* Somebody has the port that a rank would take: another will do, and nobody is
+ * told of a failure. */
+static void exchange__another_port(void **state)
+{
+	const struct datagram_options plain = { .plain = true };
+	struct datagram_socket taken;
+	struct failure failure;
+	struct address any;
+
+	(void)state;
+	assert_int_equal(address_parse("127.0.0.2:7300", &any), 0);
+	address_set_port(&any, 0);
+	assert_int_equal(datagram_open(&taken, &any, &plain, &failure), 0);
+	run(&(struct setting){ .node_count = 3,
+			       .port = address_port(&taken.local),
+			       .collectives = 2,
+			       .bytes = odd_bytes });
+	datagram_close(&taken);
+}
+
 static void exchange__who_does_not_come_is_named(void **state)
 {
 	(void)state;
@@ -512,6 +534,7 @@ int main(void)
 		cmocka_unit_test(exchange__a_small_window),
 		cmocka_unit_test(exchange__what_is_lost_is_sent_again),
 		cmocka_unit_test(exchange__strangers_change_nothing),
+		cmocka_unit_test(exchange__another_port),
 		cmocka_unit_test(exchange__who_does_not_come_is_named),
 		cmocka_unit_test(exchange__who_falls_silent_is_named),
 		cmocka_unit_test(exchange__a_failure_is_told_to_all),
