@@ -18,6 +18,8 @@
 
 /* A START that is overtaken comes within a few round trips, if at all. */
 #define CANCELLED_MAX 64
+/* As many datagrams as a socket may hold that we did not look at. */
+#define LAST_BATCHES 8
 
 /* To whom, and in answer to what. */
 struct requester {
@@ -444,8 +446,9 @@ static void prepare_messages(struct daemon *daemon)
 	}
 }
 
-/* Errors are those of one datagram, or pass: there is nobody to tell. */
-static void take_datagrams(struct daemon *daemon)
+/* How many.  Errors are those of one datagram, or pass: there is nobody to
+ * tell. */
+static int take_datagrams(struct daemon *daemon)
 {
 	int count = recvmmsg(daemon->socket, daemon->messages, DAEMON_BATCH,
 			     MSG_DONTWAIT, NULL);
@@ -455,6 +458,7 @@ static void take_datagrams(struct daemon *daemon)
 		daemon->messages[i].msg_hdr.msg_namelen =
 			sizeof(daemon->senders[i]);
 	}
+	return count;
 }
 
 /* --- signals ---------------------------------------------------------------
@@ -606,6 +610,19 @@ static int wait_for_work(struct daemon *daemon, struct pollfd *fds)
 	return (int)count;
 }
 
+/* A lease is over when its client has not renewed it, not when we have been
+ * stopped and did not hear: what waits is read before.  But no more than the
+ * socket may have held, so that a flood of junk keeps no job alive. */
+static void end_overdue(struct daemon *daemon)
+{
+	if (job_wait_ms(&daemon->table) != 0)
+		return;
+	for (unsigned i = 0; i < LAST_BATCHES; i++)
+		if (take_datagrams(daemon) < DAEMON_BATCH)
+			break;
+	job_end_overdue(&daemon->table);
+}
+
 int daemon_run(struct daemon *daemon, struct failure *failure)
 {
 	struct pollfd fds[1 + JOB_POLL_FDS_MAX];
@@ -623,6 +640,8 @@ int daemon_run(struct daemon *daemon, struct failure *failure)
 			cancel_all(&daemon->table);
 		else if (fds[0].revents)
 			take_datagrams(daemon);
+		if (!asked_to_stop)
+			end_overdue(daemon);
 		job_table_prepare(&daemon->table);
 	}
 	return 0;

@@ -559,12 +559,18 @@ unsigned job_poll_fds(struct job_table *table, struct pollfd *fds)
 	return count;
 }
 
-static void end_overdue(struct job *job, uint64_t now_ns)
+void job_end_overdue(struct job_table *table)
 {
-	if (now_ns >= job->timeout_end_ns)
-		job_kill(job, WIRE_JOB_TIMED_OUT, now_ns);
-	else if (now_ns >= job->lease_end_ns)
-		job_kill(job, WIRE_JOB_LEASE_EXPIRED, now_ns);
+	uint64_t now_ns = clock_now_ns();
+
+	for (unsigned i = 0; i < table->running_count; i++) {
+		struct job *job = table->running[i];
+
+		if (now_ns >= job->timeout_end_ns)
+			job_kill(job, WIRE_JOB_TIMED_OUT, now_ns);
+		else if (now_ns >= job->lease_end_ns)
+			job_kill(job, WIRE_JOB_LEASE_EXPIRED, now_ns);
+	}
 }
 
 /* Nobody is left to write; what is in the pipe is all there will be. */
@@ -595,7 +601,6 @@ static bool advance(struct job_table *table, struct job *job, uint64_t now_ns,
 		    enum reaping reaping)
 {
 	if (!job->reaped) {
-		end_overdue(job, now_ns);
 		if (job->ending != WIRE_JOB_UNKNOWN && now_ns >= job->kill_ns)
 			kill_all(table, job, now_ns);
 		return false;

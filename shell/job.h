@@ -151,15 +151,18 @@ unsigned job_poll_fds(struct job_table *table, struct pollfd *fds);
 typedef void job_ended(struct job *job, void *context);
 
 /*
- * After ppoll: drains output (bounded work), reaps, expires leases and
- * time-outs, escalates kills.  Calls ended(job) for each that has just ended
- * (reaped, none of its processes left, output drained).  fds: those of
- * job_poll_fds().
+ * After ppoll: drains output (bounded work), reaps, escalates kills.  Calls
+ * ended(job) for each that has just ended (reaped, none of its processes left,
+ * output drained).  fds: those of job_poll_fds().
  */
 void job_work(struct job_table *table, const struct pollfd *fds, unsigned count,
 	      job_ended *ended, void *context);
 
-/* Milliseconds until job_work() must be called again, or -1. */
+/* Ends the jobs whose lease or time is over.  Apart from job_work(), so that a
+ * renewal that waits to be read can come first. */
+void job_end_overdue(struct job_table *table);
+
+/* Milliseconds until both must be called again, or -1. */
 int job_wait_ms(const struct job_table *table);
 
 /* Kill and reap all; returns when none is left. */

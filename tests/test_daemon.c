@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "address.h"
@@ -31,6 +32,7 @@ static uint8_t node[WIRE_NODE_BYTES];
 static uint8_t session[WIRE_SESSION_BYTES];
 static uint64_t counter;
 static uint8_t next_id;
+static uint32_t lease_ms = 3600000;
 
 /* What was received last. */
 static uint8_t received[WIRE_LONG_BYTES + 1];
@@ -138,7 +140,7 @@ static void send_start_of(const struct wire_job_request *job,
 	static const char sh[] = "/bin/sh\0-c";
 	struct wire_start head = {
 		.node_count = le32_store(1),
-		.lease_ms = le32_store(3600000),
+		.lease_ms = le32_store(lease_ms),
 		.argument_count = le32_store(3),
 		.host_bytes = le32_store(1),
 	};
@@ -569,6 +571,55 @@ static void renew__from_elsewhere(void **state)
 	close(first_socket);
 }
 
+static enum wire_job_state receive_state(void)
+{
+	struct wire_job wire;
+
+	receive();
+	assert_int_equal(answer.type, WIRE_JOB);
+	memcpy(&wire, answer.body, sizeof(wire));
+	return (enum wire_job_state)le32_load(wire.state);
+}
+
+/* How a job ends that is renewed while the daemon is stopped, for longer than
+ * the lease, and cancelled then. */
+static enum wire_job_state end_after_a_stop(void)
+{
+	struct timespec pause = { lease_ms / 500, lease_ms % 500 * 2000000L };
+	struct wire_job_request job = send_start("exec sleep 1000", false);
+	enum wire_job_state end;
+	int wait_status;
+
+	send_about(WIRE_RENEW, &job);
+	receive_state();
+	kill(daemon_pid, SIGSTOP);
+	assert_int_equal(waitpid(daemon_pid, &wait_status, WUNTRACED),
+			 daemon_pid);
+	assert_true(WIFSTOPPED(wait_status));
+	nanosleep(&pause, NULL);
+	send_about(WIRE_RENEW, &job);
+	send_about(WIRE_CANCEL, &job);
+	kill(daemon_pid, SIGCONT);
+	do
+		end = receive_state();
+	while (end == WIRE_JOB_RUNNING || answer.counter != counter);
+	return end;
+}
+
+static void renew__while_the_daemon_is_stopped(void **state)
+{
+	enum wire_job_state end;
+
+	(void)state;
+	/* A slow machine may need the lease before the stop. */
+	lease_ms = 250;
+	while ((end = end_after_a_stop()) == WIRE_JOB_LEASE_EXPIRED &&
+	       lease_ms < 16000)
+		lease_ms *= 4;
+	assert_int_equal(end, WIRE_JOB_CANCELLED);
+	lease_ms = 3600000;
+}
+
 static uint32_t ask_output(const struct wire_job_request *job, uint32_t stream,
 			   uint64_t offset, uint32_t bytes)
 {
@@ -665,6 +716,7 @@ int main(void)
 		DAEMON_TEST(cancel__overtakes_the_start),
 		DAEMON_TEST(cancel__many_overtake_their_start),
 		DAEMON_TEST(renew__from_elsewhere),
+		DAEMON_TEST(renew__while_the_daemon_is_stopped),
 		DAEMON_TEST(output__parts),
 		DAEMON_TEST(status__memory),
 		DAEMON_TEST(run__stops_with_its_jobs),

@@ -120,6 +120,7 @@ static void turn(void)
 			fds[i].revents = 0;
 	}
 	job_work(&table, fds, count, count_end, NULL);
+	job_end_overdue(&table);
 }
 
 static void finish(const struct job *job)
@@ -597,6 +598,23 @@ static void renew__moves_the_end(void **state)
 	assert_int_equal(job->lease_end_ns - job->begin_ns, 1000 * 1000000 + 5);
 }
 
+/* One that comes late, but is there before anybody calls the lease over. */
+static void renew__before_the_end_is_looked_for(void **state)
+{
+	const char *const arguments[] = { "/bin/sleep", "1000", NULL };
+	struct job *job = start_for(arguments, 1, 0);
+
+	(void)state;
+	while (clock_now_ns() < job->lease_end_ns)
+		;
+	job_work(&table, NULL, 0, count_end, NULL);
+	job_renew(job, job->begin_ns + (uint64_t)HOUR_MS * 1000000);
+	job_end_overdue(&table);
+	job_kill(job, WIRE_JOB_CANCELLED, clock_now_ns());
+	finish(job);
+	assert_int_equal(job->state, WIRE_JOB_CANCELLED);
+}
+
 static void kill__cancel(void **state)
 {
 	struct job *job = start(shell("echo $$; exec sleep 1000"));
@@ -890,6 +908,7 @@ int main(void)
 		JOB_TEST(work__timeout_of_the_daemon),
 		JOB_TEST(work__lease),
 		JOB_TEST(renew__moves_the_end),
+		JOB_TEST(renew__before_the_end_is_looked_for),
 		JOB_TEST(kill__cancel),
 		JOB_TEST(kill__one_that_ignores_sigterm),
 		JOB_TEST(kill__one_that_is_stopped),
