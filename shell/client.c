@@ -428,6 +428,19 @@ static int receive(struct client *client, int fd)
 
 /* --- the loop ------------------------------------------------------------- */
 
+/* If it was us who were away, the silence of others says nothing: their answers
+ * may be as late as we are. */
+static void note_absence(struct client *client, uint64_t now_ns)
+{
+	uint64_t away_ns = MAX(client->lost_after_ns / 4, CLIENT_RETRY_NS_MAX);
+
+	if (now_ns > client->served_ns + away_ns)
+		for (uint32_t i = 0; i < client->node_count; i++)
+			if (client->nodes[i].asked_ns != 0)
+				client->nodes[i].asked_ns = now_ns;
+	client->served_ns = now_ns;
+}
+
 static int wait_for_datagram(struct client *client)
 {
 	struct pollfd polls[2];
@@ -447,6 +460,7 @@ static int wait_for_datagram(struct client *client)
 	if (ppoll(polls, ARRAY_LEN(polls), &timeout, &open_mask) < 0 &&
 	    errno != EINTR)
 		return -errno;
+	client->served_ns = MIN(clock_now_ns(), MAX(now_ns, until_ns));
 	return 0;
 }
 
@@ -489,9 +503,11 @@ int client_run(struct client *client, const struct client_work *work)
 	int ret = 0;
 
 	client->work = work;
+	client->served_ns = clock_now_ns();
 	while (ret == 0 && client->working > 0) {
 		uint64_t now_ns = clock_now_ns();
 
+		note_absence(client, now_ns);
 		if (client->deadline_ns != 0 && now_ns >= client->deadline_ns)
 			return -ETIME;
 		if (now_ns >= client->next_due_ns)

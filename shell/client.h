@@ -89,6 +89,7 @@ struct client {
 	uint32_t working;     /* nodes */
 	uint64_t next_due_ns; /* of all nodes, or earlier */
 	uint64_t deadline_ns; /* client_run() ends then; 0: never */
+	uint64_t served_ns;   /* when we last looked, or meant to */
 	uint64_t first_ns;    /* just before this run's first datagram; 0 */
 	uint64_t heard_ns;    /* when the last datagrams were read */
 	uint64_t ignored;     /* datagrams that were not for us */

@@ -10,7 +10,8 @@
  *
  * In each round at most DAEMON_BATCH datagrams and one read of each pipe: a
  * flood of either cannot keep the other, nor the jobs' time-outs, from its
- * turn.  All memory is got at the start.
+ * turn.  (Before a lease is called over, some more datagrams: a renewal may be
+ * among them.)  All memory is got at the start.
  */
 #ifndef DAEMON_H
 #define DAEMON_H
