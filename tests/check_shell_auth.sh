@@ -11,7 +11,7 @@ cluster_up 2
 
 attack()
 {
-	timeout 120 python3 "$TESTS/shell_attack.py" "$BLINK_KEY" "${nodes[0]}" \
+	timeout 300 python3 "$TESTS/shell_attack.py" "$BLINK_KEY" "${nodes[0]}" \
 		"$PWD/mark" "$@"
 }
 
@@ -58,8 +58,8 @@ case_key_others_can_read()
 		esac || fail "blinksh: mode $mode: exit status $status"
 	done
 	chmod 0440 key
-	expect_status 3 timeout 10 "$BIN/blinkd" --key key \
-		--listen 127.0.0.99:17399 --foreground 2>err
+	expect_status 3 timeout 120 "$BIN/blinkd" --key key \
+		--listen "127.0.0.99:$BLINK_PORT" --foreground 2>err
 	expect_one_line err
 }
 check key_others_can_read case_key_others_can_read

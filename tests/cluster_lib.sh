@@ -75,7 +75,7 @@ on_nodes()
 	shift
 
 	status=0
-	timeout 60 "$BIN/blinksh" --json --keep-going --lost-after=20 \
+	timeout 300 "$BIN/blinksh" --json --keep-going "${PATIENT[@]}" \
 		-w "$(first_nodes "$ranks")" -- "$@" >report 2>said \
 		</dev/null || status=$?
 }

@@ -67,7 +67,7 @@ class Peer:
     def __init__(self, key, address):
         self.key, self.address, self.node = key, address, node_id(address)
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.socket.settimeout(20)
+        self.socket.settimeout(100)
         self.session, self.counter = NO_SESSION, 0
         self.sent, self.heard = [], []
         self.hello()

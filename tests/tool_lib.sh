@@ -20,6 +20,10 @@
 #     check empty_input case_empty_input
 #     finish
 #
+# What is a matter of time, such as that somebody is given up who is silent, is
+#
+#     check silent patiently case_silent
+#
 # A case fails at the first command that fails; say why on stderr with fail.
 # Each prints one line, "ok NAME" or "FAIL NAME", that tests/run counts.  A case
 # runs in a subshell and in a folder of its own: it leaves nothing to the next.
@@ -73,6 +77,39 @@ check()
 		echo "FAIL $name"
 		checks_failed=$((checks_failed + 1))
 	fi
+}
+
+# patiently COMMAND...: with times that suit most machines.  On one that is too
+# slow for them, or was stopped, it gets another try with eight times as much,
+# and then 64 times; each in a folder of its own.
+patiently()
+{
+	local patience status
+
+	for patience in 1 8 64; do
+		mkdir "patience.$patience"
+		# As in check.
+		set +e
+		(
+			set -e
+			cd "patience.$patience"
+			"$@"
+		)
+		status=$?
+		set -e
+		[ $status != 0 ] || return 0
+		echo "  failed with patience $patience"
+	done
+	return 1
+}
+
+# seconds_of MS: as many, or of a case that is run patiently the multiple of it,
+# as an option takes them
+seconds_of()
+{
+	local time_ms=$(($1 * ${patience:-1}))
+
+	printf '%d.%03d\n' $((time_ms / 1000)) $((time_ms % 1000))
 }
 
 # skip NAME WHY...: a case that can't run here.
