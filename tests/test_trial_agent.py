@@ -18,7 +18,8 @@ from trials.failure import FAILED, FILE, NETWORK, USAGE, Failure
 from trials.programs import Programs
 
 BIN = os.environ.get("BIN") or str(unit.ROOT / "bin")
-PORT = "7870"
+# Not a user's, nor that of another run of this.
+PORT = str(17300 + os.getpid() % 4000)
 
 
 def has_programs():

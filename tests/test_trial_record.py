@@ -20,6 +20,7 @@ from trials import record, schema
 from trials.failure import FILE, Failure
 
 KILLS = 25
+MOST_A_KILL = 80  # of the 2000 that there are
 
 
 class Case(unittest.TestCase):
@@ -271,7 +272,8 @@ class Durability(Case):
         rng = random.Random(3)
         known = 0
         for _ in range(KILLS):
-            acknowledged = self._append_until_killed(rng.uniform(0, 0.02))
+            acknowledged = self._append_until_killed(
+                rng.randrange(1, 4), rng.uniform(0, 0.02))
             found = len(record.read(self.path).trials)
             self.assertGreaterEqual(found, known + acknowledged)
             self.assertLessEqual(found, known + acknowledged + 1)
@@ -280,25 +282,28 @@ class Durability(Case):
         # Each line is the one that the design wants: read() has checked it.
         self.assertEqual(len(set(self.lines())), known)
 
-    def _append_until_killed(self, after_s):
-        """How many trials the child has seen to be on the medium."""
+    def _append_until_killed(self, least, after_s):
+        """How many trials the child has seen to be on the medium: so many, and
+        those of some time more."""
         reader, writer = os.pipe()
         child = os.fork()
         if child == 0:
             os.close(reader)
             with record.Record.open(self.path) as opened:
-                os.write(writer, b"r")
-                while True:
+                for _ in range(MOST_A_KILL):
                     trial_samples.fill(opened, most=1)
                     os.write(writer, b"a")
+                signal.pause()
         os.close(writer)
+        acknowledged = 0
         try:
-            self.assertEqual(os.read(reader, 1), b"r")
+            while acknowledged < least:
+                self.assertEqual(os.read(reader, 1), b"a")
+                acknowledged += 1
             select.select([], [], [], after_s)
         finally:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
-        acknowledged = 0
         while data := os.read(reader, 65536):
             acknowledged += len(data)
         os.close(reader)

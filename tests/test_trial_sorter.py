@@ -106,12 +106,15 @@ class Timed(unittest.TestCase):
 
     def test_also_one_that_ignores_it(self):
         """And what it leaves goes with us."""
-        with Watch() as watch:
-            done = sorter.time_command(
-                [BASH, "-c", "trap '' TERM; sleep 1000 & echo $!; wait; wait"],
-                watch, timeout_s=0.05)
+        script = "trap '' TERM; sleep 1000 & echo $!; wait; wait"
+        for timeout_s in (0.05, 0.5, 5, 50):
+            with Watch() as watch:
+                done = sorter.time_command([BASH, "-c", script], watch,
+                                           timeout_s=timeout_s)
+            if done.stdout:  # else it had not come so far
+                break
         self.assertEqual(done.exit_status, sorter.STATUS_TIMED_OUT)
-        until_s = time.monotonic() + 20
+        until_s = time.monotonic() + 100
         while is_running(int(done.stdout)):
             self.assertLess(time.monotonic(), until_s)
             time.sleep(0.01)
@@ -121,11 +124,15 @@ class Timed(unittest.TestCase):
         self.assertEqual(self.shell("sleep 0.1").exit_status, 0)
 
     def test_a_signal_to_us_ends_it_and_is_noted(self):
-        timer = threading.Timer(
-            0.05, lambda: os.kill(os.getpid(), signal.SIGTERM))
-        timer.start()
+        def end_it():
+            while not self.watch.pid:
+                time.sleep(0.001)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        ender = threading.Thread(target=end_it)
+        ender.start()
         done = self.shell("exec sleep 1000")
-        timer.join()
+        ender.join()
         self.assertEqual(self.watch.signal, signal.SIGTERM)
         self.assertEqual(done.exit_status, 128 + signal.SIGTERM)
 
