@@ -43,7 +43,7 @@ case_input_is_no_file()
 		expect_refused 3 /dev/zero -o out --io="$io"
 	done
 	# Nobody writes to it: opening it must not wait.
-	BLINKSORT=(timeout 20 "${BLINKSORT[@]}")
+	BLINKSORT=(timeout 200 "${BLINKSORT[@]}")
 	expect_refused 3 pipe -o out
 }
 
@@ -174,7 +174,7 @@ case_output_is_no_file()
 	mkfifo pipe
 	ln -s folder to-folder
 	ln -s to-itself to-itself
-	BLINKSORT=(timeout 20 "${BLINKSORT[@]}")
+	BLINKSORT=(timeout 200 "${BLINKSORT[@]}")
 	expect_refused 3 in -o folder
 	expect_match '^blinksort: folder: .' "$STDERR"
 	expect_refused 3 in -o .

@@ -75,7 +75,7 @@ run_fault()
 	status=0
 	# In a group, so that the shell does not say which signal ended it.
 	{
-		timeout 30 env LD_PRELOAD="$FAULT" "${setting[@]}" \
+		timeout 300 env LD_PRELOAD="$FAULT" "${setting[@]}" \
 			FAULT_COUNT_FILE="$SCRATCH/calls" "$PROGRAM" "$@" \
 			>"$STDOUT" 2>"$STDERR" </dev/null || status=$?
 	} 2>/dev/null

@@ -17,10 +17,17 @@ make_shape uniform 150000 "$SEED" >"$SCRATCH/in"
 sort_reference "$SCRATCH/in" -o "$SCRATCH/want"
 echo old >"$SCRATCH/old"
 
-begin_ns=$(date +%s%N)
-"${BLINKSORT[@]}" "$SCRATCH/in" -o "$SCRATCH/out"
-whole_us=$((($(date +%s%N) - begin_ns) / 1000))
-rm "$SCRATCH/out"
+# How long one takes: the least of a few, as it is waited for often.
+whole_us=
+for _ in 1 2 3 4 5; do
+	begin_ns=$(date +%s%N)
+	"${BLINKSORT[@]}" "$SCRATCH/in" -o "$SCRATCH/out"
+	took_us=$((($(date +%s%N) - begin_ns) / 1000))
+	if [ -z "$whole_us" ] || [ "$took_us" -lt "$whole_us" ]; then
+		whole_us=$took_us
+	fi
+	rm "$SCRATCH/out"
+done
 
 # kill_at SIGNAL DELAY-US ARGUMENT...: sort and send the signal; $status.
 # Shells start background processes with SIGINT ignored: not so here.
