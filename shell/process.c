@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -136,12 +137,29 @@ static long give_birth(struct birth *birth)
 int clone(int (*function)(void *), void *stack_end, int flags, void *context,
 	  ...);
 
-static int be_born_int(void *context)
+static bool join_cgroup(int cgroup_fd)
 {
-	be_born(context);
+	long fd = syscall(SYS_openat, cgroup_fd, "cgroup.procs",
+			  O_WRONLY | O_CLOEXEC);
+
+	return fd >= 0 && syscall(SYS_write, fd, "0", 1) == 1;
 }
 
-/* No cgroup here: killing goes by way of the process tree. */
+/* What clone3() does at once, step by step: our handlers must be gone before
+ * be_born() lets signals in. */
+static int be_born_int(void *context)
+{
+	struct birth *birth = context;
+
+	process_default_signals();
+	if (birth->process->cgroup_fd >= 0 &&
+	    !join_cgroup(birth->process->cgroup_fd)) {
+		birth->error = errno;
+		syscall(SYS_exit_group, 127);
+	}
+	be_born(birth);
+}
+
 static long give_birth(struct birth *birth)
 {
 	int pid = clone(be_born_int, stack + sizeof(stack),
