@@ -332,7 +332,7 @@ static uint64_t resident_bytes(const struct daemon *daemon)
 		return 0;
 	text[bytes] = '\0';
 	strtoul(text, &rest, 10);
-	return strtoul(rest, NULL, 10) * PAGE_BYTES;
+	return strtoul(rest, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 static void handle_status(struct daemon *daemon, const struct requester *from)

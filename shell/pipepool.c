@@ -9,7 +9,7 @@
 #include "pipepool.h"
 
 /* What a pipe holds (pipe(7)), unless somebody said otherwise. */
-#define PIPE_BYTES (16 * PAGE_BYTES)
+#define PIPE_PAGES 16
 
 static void close_pipe(int pipe[2])
 {
@@ -44,7 +44,8 @@ static bool is_as_new(const int pipe[2])
 	int unread;
 
 	return fcntl(pipe[1], F_SETFL, 0) == 0 &&
-	       fcntl(pipe[1], F_GETPIPE_SZ) == PIPE_BYTES &&
+	       fcntl(pipe[1], F_GETPIPE_SZ) ==
+		       PIPE_PAGES * sysconf(_SC_PAGESIZE) &&
 	       ioctl(pipe[0], FIONREAD, &unread) == 0 && unread == 0;
 }
 

@@ -28,7 +28,6 @@ struct cachestat_pages {
 /* Address space that mincore looks at in one call: a byte a page, on the
  * stack. */
 #define MINCORE_PAGES 4096
-#define MINCORE_BYTES ((uint64_t)MINCORE_PAGES * PAGE_BYTES)
 
 /* An estimate looks at 1 MiB of a longer file; up to there looking at all of it
  * is faster: 32 calls cost 20 us. */
@@ -36,8 +35,15 @@ struct cachestat_pages {
 #define ESTIMATE_PLACES 32
 #define ESTIMATE_PLACE_BYTES (32 * KIB)
 
+/* That of the running kernel. */
+static uint64_t page_bytes(void)
+{
+	return (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 uint64_t residency_bytes_by_mincore(int fd, uint64_t size_bytes)
 {
+	const uint64_t page = page_bytes(), step = MINCORE_PAGES * page;
 	unsigned char pages[MINCORE_PAGES];
 	uint64_t resident = 0;
 	uint8_t *map;
@@ -47,17 +53,16 @@ uint64_t residency_bytes_by_mincore(int fd, uint64_t size_bytes)
 	map = mmap(NULL, size_bytes, PROT_READ, MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED)
 		return 0;
-	for (uint64_t offset = 0; offset < size_bytes;
-	     offset += MINCORE_BYTES) {
-		uint64_t bytes = MIN(size_bytes - offset, MINCORE_BYTES);
+	for (uint64_t offset = 0; offset < size_bytes; offset += step) {
+		uint64_t bytes = MIN(size_bytes - offset, step);
 
 		if (mincore(map + offset, bytes, pages))
 			break;
-		for (uint64_t i = 0; i < DIV_ROUND_UP(bytes, PAGE_BYTES); i++)
+		for (uint64_t i = 0; i < DIV_ROUND_UP(bytes, page); i++)
 			resident += pages[i] & 1;
 	}
 	munmap(map, size_bytes);
-	return resident * PAGE_BYTES;
+	return resident * page;
 }
 
 /* In whole pages, or -1. */
@@ -68,7 +73,7 @@ static int64_t cached_bytes(int fd, uint64_t offset, uint64_t bytes)
 
 	if (syscall(SYS_cachestat, fd, &range, &pages, 0) < 0)
 		return -1;
-	return (int64_t)(pages.cached * PAGE_BYTES);
+	return (int64_t)(pages.cached * page_bytes());
 }
 
 uint64_t residency_bytes(int fd, uint64_t size_bytes)

@@ -22,7 +22,7 @@ static bool is_mapped(const uint8_t *page)
 {
 	unsigned char resident;
 
-	return mincore((void *)(uintptr_t)page, PAGE_BYTES, &resident) == 0;
+	return mincore((void *)(uintptr_t)page, 1, &resident) == 0;
 }
 
 static void arena_map__aligned_zeroed_writable(void **state)
@@ -183,7 +183,7 @@ static size_t address_space_bytes(void)
 	assert_non_null(file);
 	assert_int_equal(fscanf(file, "%lu", &pages), 1);
 	fclose(file);
-	return (size_t)pages * PAGE_BYTES;
+	return (size_t)pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
 #define ROUNDS 200
