@@ -19,6 +19,8 @@
 #define MIB ((size_t)1 << 20)
 #define GIB ((size_t)1 << 30)
 
+/* The kernel's, which blinksort checks: only arm64 has others.  What merely
+ * counts pages asks sysconf(). */
 #define PAGE_BYTES 4096
 #define HUGE_PAGE_BYTES ((size_t)2 << 20)
 /* What two threads write lies this far apart: two lines, since the

@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "answer.h"
+#include "base.h"
 #include "format.h"
 #include "log.h"
 #include "output.h"
@@ -444,6 +446,18 @@ static int report_cluster(const struct options *options,
 	return answer_finish();
 }
 
+/* How files follow each other in memory counts on it. */
+static int check_page_size(struct failure *failure)
+{
+	long page_bytes = sysconf(_SC_PAGESIZE);
+
+	if (page_bytes == PAGE_BYTES)
+		return 0;
+	return failure_set(failure, EXIT_RESOURCES, NULL, 0,
+			   "this kernel has pages of %ld bytes, not %d",
+			   page_bytes, PAGE_BYTES);
+}
+
 int main(int argc, char **argv)
 {
 	static struct options options = {
@@ -465,6 +479,8 @@ int main(int argc, char **argv)
 
 	log_init("blinksort");
 	parse_options(&options, argc, argv);
+	if (check_page_size(&failure) < 0)
+		return log_failure(&failure);
 	/* A file beyond the limit is then an error of write(2), which says so,
 	 * and a closed pipe one of the report. */
 	signal(SIGXFSZ, SIG_IGN);
