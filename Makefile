@@ -20,7 +20,8 @@
 #   build/clang*  CC=clang-14, alone or with SAN
 #
 # What you may set: CC CFLAGS LDFLAGS LIBC=musl|glibc SAN=asan|tsan WERROR=1
-# V=1 PREFIX DESTDIR BUILD; bench: LABEL; fuzz: FUZZ_SECONDS.
+# V=1 PREFIX DESTDIR BUILD; bench: LABEL; fuzz: FUZZ_SECONDS.  For another
+# machine: ARCH, its compilers CC, MUSL_CC and AR, and SYSROOT.
 
 ifeq ($(origin CC),default)
 CC := gcc
@@ -35,6 +36,8 @@ OURS = $(PREFIX)/lib/blinksort
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 20
 ARCH := $(shell uname -m)
+# What /usr/include and /usr/lib are below; empty: /
+SYSROOT ?=
 TRIPLET := $(ARCH)-linux-gnu
 
 # --- which variants ----------------------------------------------------------
@@ -58,7 +61,7 @@ BIN := $(if $(filter dyn,$(VARIANT)),bin,$(BUILD)/$(VARIANT)/bin)
 
 # Suffixes of files for one instruction set, on x86-64 only.
 X86_SUFFIXES := avx2 avx512 pclmul vpclmul
-X86_ONLY := $(if $(filter x86_64,$(ARCH)),,$(X86_SUFFIXES:%=%%_%.c))
+X86_ONLY := $(if $(filter x86_64,$(ARCH)),,$(addprefix %_,$(X86_SUFFIXES:=.c)))
 
 SOURCES := $(filter-out $(X86_ONLY),$(wildcard src/*.c shell/*.c))
 MAINS := $(filter %_main.c,$(SOURCES))
@@ -70,7 +73,8 @@ FUZZERS := $(wildcard tests/fuzz_*.c)
 FAULT := $(wildcard tests/fault.c)
 HELPERS := $(filter-out $(TESTS) $(BENCHES) $(FUZZERS) $(FAULT),\
 	     $(wildcard tests/*.c))
-SCRIPTS := $(wildcard .ci/run tests/run tests/cluster tests/*.sh tests/vm/*.sh \
+SCRIPTS := $(wildcard .ci/run tests/run tests/cluster tests/*.sh \
+	     tests/vm/*.sh tests/arm64/*.sh \
 	     tune/blinktune tune/*/*.sh)
 PYTHON := $(wildcard results/blink* results/*/*.py tests/*.py tests/*/*.py)
 # Programs that are scripts: bin/ has links to them, which is how they find the
@@ -105,13 +109,14 @@ SAN_FLAGS := $(if $(filter asan,$(SAN)),$(ASAN))$(if $(filter tsan,$(SAN)),$(TSA
 
 # musl's own headers first; those of the kernel and of the libraries, which
 # stand beside glibc's, only for what musl does not have.
-MUSL_FLAGS := -fno-pie -idirafter /usr/include -idirafter /usr/include/$(TRIPLET)
+MUSL_FLAGS := -fno-pie -idirafter $(SYSROOT)/usr/include \
+	      -idirafter $(SYSROOT)/usr/include/$(TRIPLET)
 # Code and what it reads share a segment: two less to map at each start.
 STATIC_FLAGS := -static -no-pie -Wl,-z,noseparate-code
 
 LIBRARIES := uring sodium
 # Ours again, behind them: fortify.c has what they take from glibc.
-STATIC_LIBRARIES := $(LIBRARIES:%=/usr/lib/$(TRIPLET)/lib%.a) \
+STATIC_LIBRARIES := $(LIBRARIES:%=$(SYSROOT)/usr/lib/$(TRIPLET)/lib%.a) \
 	$(BUILD)/musl/libblink.a
 DYNAMIC_LIBRARIES := -Wl,--as-needed $(LIBRARIES:%=-l%)
 
@@ -132,12 +137,15 @@ BENCH_PACKAGES := mpich libmpich-dev openmpi-bin libopenmpi-dev
 # What check-vm needs besides; the kernel it fetches itself.
 VM_PACKAGES := $(PACKAGES) qemu-system-x86 cpio kmod mdadm
 
+# What check-arm64 needs besides; the libraries it fetches itself.
+ARM64_PACKAGES := $(PACKAGES) gcc-aarch64-linux-gnu qemu-user
+
 # Those without which nothing compiles, of the packages above.
 MISSING = $(strip \
 	$(if $(shell command -v $(CC)),,$(CC)) \
-	$(if $(wildcard /usr/include/stdio.h),,libc6-dev) \
-	$(if $(wildcard /usr/include/liburing.h),,liburing-dev) \
-	$(if $(wildcard /usr/include/sodium.h),,libsodium-dev))
+	$(if $(wildcard $(SYSROOT)/usr/include/stdio.h),,libc6-dev) \
+	$(if $(wildcard $(SYSROOT)/usr/include/liburing.h),,liburing-dev) \
+	$(if $(wildcard $(SYSROOT)/usr/include/sodium.h),,libsodium-dev))
 
 # --- targets -----------------------------------------------------------------
 
@@ -156,9 +164,9 @@ all: $(PROGRAMS:%=$(BIN)/%) $(addprefix $(BIN)/,$(notdir $(SCRIPT_PROGRAMS))) ##
 
 .PHONY: help
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | \
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | \
 		while IFS="$$(printf '\t')" read -r target what; do \
-			printf '%-10s %s\n' "$$target" "$$what"; done
+			printf '%-11s %s\n' "$$target" "$$what"; done
 
 # Those of the packages $(1) that are missing
 define install
@@ -194,6 +202,17 @@ check: deps ## build and run all tests; SAN=asan, SAN=tsan
 check-vm: ## blinktune on real devices, in a machine of QEMU's
 	$(call install,$(VM_PACKAGES))
 	@tests/vm/check.sh $(BUILD)/vm
+
+ARM64 := $(BUILD)/arm64
+.PHONY: check-arm64
+check-arm64: ## compile for arm64 and test that, by QEMU
+	$(call install,$(ARM64_PACKAGES))
+	@tests/arm64/sysroot.sh $(ARM64)
+	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory BUILD=$(ARM64) ARCH=aarch64 \
+		SYSROOT=$(abspath $(ARM64)/sysroot) CC=$(ARM64)/cc \
+		MUSL_CC=$(ARM64)/musl-cc AR=aarch64-linux-gnu-ar WERROR=1 objects
+	@BIN=$(BIN) tests/arm64/check.sh $(ARM64)
 
 .PHONY: demo
 demo: deps ## sort a million records and show what happens; NODES=16
@@ -308,7 +327,7 @@ $(BUILD)/$(1)/src/version.o: $(BUILD)/commit
 $(BUILD)/$(1)/libblink.a: $(MEMBERS:%.c=$(BUILD)/$(1)/%.o) \
 		$(BUILD)/$(1)/members
 	$$(call say,AR,$$@)
-	$(Q)rm -f $$@ && ar rcs $$@ $$(filter %.o,$$^)
+	$(Q)rm -f $$@ && $(AR) rcs $$@ $$(filter %.o,$$^)
 
 $(BUILD)/$(1)/bin/%: $(BUILD)/$(1)/src/%_main.o $(BUILD)/$(1)/libblink.a
 	$$(call say,LINK,$$@)
