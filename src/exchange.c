@@ -215,7 +215,7 @@ static void wait_for_late_ones(struct exchange *x)
 
 	while (x->failed_node == exchange_own(x) && !all_are_here(x) &&
 	       now_ns < end_ns) {
-		if (!exchange_hear(x, now_ns))
+		if (!exchange_hear(x))
 			wait_until(x, MIN(end_ns, now_ns + ASK_NS_MAX));
 		now_ns = clock_now_ns();
 	}
@@ -303,7 +303,7 @@ static int step(struct exchange *x, bool may_wait, struct failure *failure)
 	bool any;
 
 	note_absence(x, now_ns);
-	any = exchange_hear(x, now_ns);
+	any = exchange_hear(x);
 	if (x->collective && !x->prepared && !x->failed)
 		prepare_when_announced(x);
 	if (x->prepared) {

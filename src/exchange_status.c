@@ -171,14 +171,17 @@ void exchange_tell_gaps(struct exchange *x, uint64_t now_ns)
 /* --- hearing ---------------------------------------------------------------
  */
 
+/* now_ns: read after the STATUS came, or its round trip would be negative. */
 static void hear_clock(struct exchange_peer *peer,
 		       const struct exchange_status *status, uint64_t now_ns)
 {
-	uint64_t round_trip_ns = now_ns - status->echo_ns - status->held_ns;
+	uint64_t passed_ns = now_ns - status->echo_ns;
+	uint64_t round_trip_ns = passed_ns - status->held_ns;
 
 	peer->clock_ns = status->clock_ns;
 	peer->clock_heard_ns = now_ns;
-	if (status->echo_ns == 0)
+	/* Held for longer than it took: clocks may run at different rates. */
+	if (status->echo_ns == 0 || status->held_ns > passed_ns)
 		return;
 	/* Of a clock_ns that was repeated, it grows. */
 	peer->last_round_trip_ns = MIN(round_trip_ns, ROUND_TRIP_NS_MAX);
@@ -280,9 +283,10 @@ static bool is_news(const struct exchange *x, const struct exchange_peer *peer,
 }
 
 static void hear(struct exchange *x, const struct exchange_status *status,
-		 const struct address *from, uint64_t now_ns)
+		 const struct address *from)
 {
 	struct exchange_peer *peer = &x->peers[status->source];
+	uint64_t now_ns = clock_now_ns();
 	bool answer = (status->flags & EXCHANGE_ASKS) != 0;
 
 	if (peer->heard && (int32_t)(status->serial - peer->serial_in) <= 0)
@@ -310,7 +314,7 @@ static void hear(struct exchange *x, const struct exchange_status *status,
 		exchange_tell(x, status->source, 0);
 }
 
-bool exchange_hear(struct exchange *x, uint64_t now_ns)
+bool exchange_hear(struct exchange *x)
 {
 	uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX + 1];
 	struct datagram_head head;
@@ -331,7 +335,7 @@ bool exchange_hear(struct exchange *x, uint64_t now_ns)
 			x->counters.stray_datagrams++;
 			continue;
 		}
-		hear(x, &status, &head.from, now_ns);
+		hear(x, &status, &head.from);
 	}
 	return any;
 }
