@@ -64,7 +64,8 @@ struct exchange_peer {
 	uint64_t told_bytes;	/* prefix that we last told */
 	uint64_t granted_bytes;
 	uint32_t gap_serial, gap_served;
-	uint64_t gap_told_ns, gap_interval_ns;
+	uint64_t gap_told_ns;
+	unsigned gap_repeats;
 };
 
 /* Segments on their way into the socket. */

@@ -8,11 +8,12 @@
 #include "exchange_state.h"
 
 /* A list of gaps that was not served by then is told again, later each time; or
- * after so many round trips, which are long when queues on the way are full. */
+ * after so many round trips, which are long while queues on the way are full,
+ * and short again when they are not. */
 #define GAPS_AGAIN_NS ((uint64_t)4000000)
+#define GAPS_AGAIN_DOUBLED_MAX 4
 #define GAPS_AGAIN_ROUND_TRIPS 4
 #define ROUND_TRIP_NS_MAX ((uint64_t)250000000)
-#define GAPS_AGAIN_NS_MAX ((uint64_t)64000000)
 
 /* --- saying ----------------------------------------------------------------
  */
@@ -138,23 +139,31 @@ void exchange_tell_all(struct exchange *x, uint32_t flags)
 		exchange_tell(x, (exchange_own(x) + i) % count, flags);
 }
 
+static bool has_gaps(const struct exchange_peer *peer)
+{
+	return peer->in_open && !arrivals_complete(&peer->in) &&
+	       (peer->in.end > peer->in.prefix ||
+		peer->in_sent_bytes > arrivals_prefix_bytes(&peer->in));
+}
+
+static uint64_t gaps_again_ns(const struct exchange_peer *peer)
+{
+	return MAX(GAPS_AGAIN_NS << peer->gap_repeats,
+		   GAPS_AGAIN_ROUND_TRIPS * peer->last_round_trip_ns);
+}
+
 static void tell_gaps_to(struct exchange *x, unsigned node, uint64_t now_ns)
 {
 	struct exchange_peer *peer = &x->peers[node];
-	bool outstanding = peer->gap_served != peer->gap_serial;
 
-	if (!peer->in_open || arrivals_complete(&peer->in) ||
-	    (peer->in.end <= peer->in.prefix &&
-	     peer->in_sent_bytes <= arrivals_prefix_bytes(&peer->in)))
+	if (!has_gaps(peer))
 		return;
-	if (!outstanding)
-		peer->gap_interval_ns =
-			MAX(GAPS_AGAIN_NS,
-			    GAPS_AGAIN_ROUND_TRIPS * peer->last_round_trip_ns);
-	else if (now_ns - peer->gap_told_ns < peer->gap_interval_ns)
+	if (peer->gap_served == peer->gap_serial)
+		peer->gap_repeats = 0;
+	else if (now_ns < peer->gap_told_ns + gaps_again_ns(peer))
 		return;
-	else if (peer->gap_interval_ns < GAPS_AGAIN_NS_MAX)
-		peer->gap_interval_ns *= 2;
+	else if (peer->gap_repeats < GAPS_AGAIN_DOUBLED_MAX)
+		peer->gap_repeats++;
 	peer->gap_serial++;
 	peer->gap_told_ns = now_ns;
 	tell(x, node, 0, true);
