@@ -299,7 +299,7 @@ static void prepare_when_announced(struct exchange *x)
 /* Hear, take, send; then ask, compute or wait. */
 static int step(struct exchange *x, bool may_wait, struct failure *failure)
 {
-	uint64_t now_ns = clock_now_ns(), until_ns;
+	uint64_t now_ns = clock_now_ns(), until_ns = UINT64_MAX;
 	bool any;
 
 	note_absence(x, now_ns);
@@ -310,11 +310,11 @@ static int step(struct exchange *x, bool may_wait, struct failure *failure)
 		bool received = exchange_receive_some(x, now_ns);
 
 		if (!received)
-			exchange_tell_gaps(x, now_ns);
+			until_ns = exchange_tell_gaps(x, now_ns);
 		any |= received;
 		any |= exchange_send_some(x, now_ns);
 	}
-	until_ns = ask_all(x, now_ns);
+	until_ns = MIN(until_ns, ask_all(x, now_ns));
 	if (x->failed)
 		return give_failure(x, failure);
 	if (any || !may_wait)

@@ -180,7 +180,7 @@ static bool fill_again(struct exchange *x, unsigned node)
 		/* All sent: what is missing yet was lost once more. */
 		peer->resend_count = 0;
 		peer->served_serial = peer->resend_serial;
-		exchange_tell(x, node, 0);
+		exchange_tell_twice(x, node);
 	}
 	return false;
 }

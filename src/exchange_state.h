@@ -146,8 +146,11 @@ void exchange_tell(struct exchange *x, unsigned node, uint32_t flags);
 void exchange_tell_all(struct exchange *x, uint32_t flags);
 /* Take all STATUS there are.  True if there were any. */
 bool exchange_hear(struct exchange *x);
-/* Ask for gaps that are not being filled already. */
-void exchange_tell_gaps(struct exchange *x, uint64_t now_ns);
+/* What is said once, and only where something was lost. */
+void exchange_tell_twice(struct exchange *x, unsigned node);
+/* Ask for gaps that are not being filled already; returns when to look again.
+ */
+uint64_t exchange_tell_gaps(struct exchange *x, uint64_t now_ns);
 
 /* --- exchange_send.c --------------------------------------------------------
  */

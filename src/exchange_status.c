@@ -152,29 +152,41 @@ static uint64_t gaps_again_ns(const struct exchange_peer *peer)
 		   GAPS_AGAIN_ROUND_TRIPS * peer->last_round_trip_ns);
 }
 
-static void tell_gaps_to(struct exchange *x, unsigned node, uint64_t now_ns)
+/* A STATUS is as easily lost as what it names: both are said twice. */
+void exchange_tell_twice(struct exchange *x, unsigned node)
+{
+	tell(x, node, 0, false);
+	tell(x, node, 0, false);
+}
+
+static uint64_t tell_gaps_to(struct exchange *x, unsigned node, uint64_t now_ns)
 {
 	struct exchange_peer *peer = &x->peers[node];
 
 	if (!has_gaps(peer))
-		return;
+		return UINT64_MAX;
 	if (peer->gap_served == peer->gap_serial)
 		peer->gap_repeats = 0;
 	else if (now_ns < peer->gap_told_ns + gaps_again_ns(peer))
-		return;
+		return peer->gap_told_ns + gaps_again_ns(peer);
 	else if (peer->gap_repeats < GAPS_AGAIN_DOUBLED_MAX)
 		peer->gap_repeats++;
 	peer->gap_serial++;
 	peer->gap_told_ns = now_ns;
 	tell(x, node, 0, true);
+	tell(x, node, 0, true);
+	return now_ns + gaps_again_ns(peer);
 }
 
-void exchange_tell_gaps(struct exchange *x, uint64_t now_ns)
+uint64_t exchange_tell_gaps(struct exchange *x, uint64_t now_ns)
 {
-	if (!x->prepared || x->in_left == 0)
-		return;
+	uint64_t next_ns = UINT64_MAX;
+
+	if (x->in_left == 0)
+		return next_ns;
 	for (unsigned node = 0; node < exchange_node_count(x); node++)
-		tell_gaps_to(x, node, now_ns);
+		next_ns = MIN(next_ns, tell_gaps_to(x, node, now_ns));
+	return next_ns;
 }
 
 /* --- hearing ---------------------------------------------------------------
