@@ -25,8 +25,10 @@
 /* Rank 0 stays so long for those who have not said that they go. */
 #define LEAVE_NS (1000 * MILLISECOND_NS)
 #define PHASE_GONE UINT32_MAX
-/* A failure, and that we go, is told so many times, since nobody answers. */
+/* A failure, and that we go, is told so many times, since nobody answers; the
+ * latter more often if we know that much is lost: rank 0 would stay. */
 #define LAST_TELLS 3
+#define LAST_TELLS_LOSSY 10
 /* Below the ports that the system gives out by itself. */
 #define PORT_FIRST 10240
 #define PORT_COUNT 20000
@@ -679,11 +681,13 @@ const void *exchange_blob(const struct exchange *x, unsigned node,
 void exchange_leave(struct exchange *x)
 {
 	uint64_t end_ns = clock_now_ns() + LEAVE_NS;
+	unsigned tells =
+		x->counters.resent_datagrams ? LAST_TELLS_LOSSY : LAST_TELLS;
 	struct failure failure;
 
 	if (exchange_own(x) != 0) {
 		x->phase = PHASE_GONE;
-		for (unsigned i = 0; i < LAST_TELLS; i++)
+		for (unsigned i = 0; i < tells; i++)
 			exchange_tell(x, 0, 0);
 		return;
 	}

@@ -20,15 +20,13 @@ switch's queues have dropped, packets a round.
 import argparse
 import json
 import os
-import re
 import statistics
-import subprocess
 import sys
 import tempfile
-from pathlib import Path
 
 from bench.cluster import Cluster
-from bench.programs import BUILD, ROOT, Failed, Skip, must_run, program
+from bench.links import ask, exchange_ns, links, make_inputs, sort
+from bench.programs import BUILD, ROOT, Failed, Skip, must_run
 
 RECORDS = 1_000_000
 BYTES = RECORDS * 100
@@ -60,30 +58,6 @@ def dropped(nodes, cluster):
         for node in range(1, nodes + 1))
 
 
-def ask(cluster, *command):
-    """What blinksh reports."""
-    done = subprocess.run(
-        [program("blinksh"), "--json", "--timeout=90", "--", *command],
-        env=cluster.environment, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise Failed(f"{Path(command[0]).name}: status {done.returncode}: "
-                     f"{done.stderr.strip()[-200:]}")
-    return json.loads(done.stdout)
-
-
-# Of a rank, one after the other, before its exchange.
-BEFORE = ("open_ns", "join_ns", "bucket_ns", "arrange_ns")
-
-
-def exchange_of(report):
-    """From the first rank's begin to the last rank's end, by rank 0's clock."""
-    begins, ends = [], []
-    for rank in report["ranks"]:
-        begins.append(rank["begin_ns"] + sum(rank[key] for key in BEFORE))
-        ends.append(begins[-1] + rank["exchange_ns"])
-    return max(ends) - min(begins)
-
-
 class Competitor:
     """What is measured of one."""
 
@@ -100,14 +74,9 @@ class Sorter(Competitor):
         self.folder = folder
 
     def exchange_ns(self, cluster):
-        # All nodes share this machine's few CPUs: one thread each.
-        report = ask(cluster, program("blinksort"), "--cluster", "--json",
-                     "--threads=1", f"--schedule={self.name}",
-                     f"{self.folder}/in.%r",
-                     "-o", f"{self.folder}/out.%r")
-        said = json.loads(report["nodes"][0]["stdout"])
+        said, _ = sort(cluster, self.folder, f"--schedule={self.name}")
         self.resent += sum(rank["resent_datagrams"] for rank in said["ranks"])
-        return exchange_of(said)
+        return exchange_ns(said)
 
 
 class Baseline(Competitor):
@@ -136,19 +105,11 @@ def compile_baseline():
     return built
 
 
-def make_inputs(folder, nodes):
-    for rank in range(nodes):
-        first = RECORDS * rank // nodes
-        count = RECORDS * (rank + 1) // nodes - first
-        must_run(program("blinkgen"), "-a", f"-b{first}", str(count),
-                 f"{folder}/in.{rank}")
-
-
 def measure(nodes, mbit, queue_kib, rounds, built):
     with tempfile.TemporaryDirectory(prefix="bench-", dir="/dev/shm") \
             as folder, Cluster(nodes, "--netns", f"--rate={mbit}",
                                f"--queue={queue_kib}") as cluster:
-        make_inputs(folder, nodes)
+        make_inputs(folder, nodes, RECORDS)
         competitors = [Sorter(name, folder) for name in SCHEDULES] + [
             Baseline(name, built) for name in BASELINES]
         for number in range(rounds + 1):
@@ -175,13 +136,6 @@ def row(one, nodes, mbit, rounds):
     return (f"{nodes:5} {mbit:6}  {one.name:12}{median:8.0f} "
             f"{min(one.samples_ms):6.0f} {own_ms:6.0f} {median / own_ms:6.2f} "
             f"{one.drops / rounds:8.0f}{resent}")
-
-
-def links(text):
-    found = re.fullmatch(r"(\d+):(\d+)", text)
-    if not found:
-        raise argparse.ArgumentTypeError("not of the form NODES:MBIT")
-    return int(found.group(1)), int(found.group(2))
 
 
 def main():

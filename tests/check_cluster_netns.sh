@@ -5,12 +5,15 @@
 # through it: the output must be exact nevertheless.  Then, while links with a
 # rate make the exchange last, one rank is killed, stopped, or cut off: all
 # others must end by themselves, with status 4 and its name, and leave nothing.
+#
+# BLINK_NETNS_RANKS=32 (or so many): only as many namespaces, with and without
+# loss; some 20 s, and so not part of every run.
 
 # shellcheck disable=SC2317 # cases are called by check
 # shellcheck source=tests/cluster_lib.sh
 . "$(dirname "$0")/cluster_lib.sh"
 
-readonly RANKS=4
+RANKS=${BLINK_NETNS_RANKS:-4}
 # Others' silence for so long is an end; a slow machine may be silent, too.
 readonly FAULT_DEADLINE_S=2
 # When all must have ended: a generous bound and not a measure.
@@ -248,50 +251,99 @@ end_victim()
 		fail "rank $1: status ${statuses[$1]}: $(cat "err.$1")"
 }
 
+# gone_once HOW RANK MOMENT
+gone_once()
+{
+	local pids=() statuses=() job
+
+	start_job
+	nap "$3"
+	act "$2" "$1"
+	wait_others "$2"
+	expect_blamed "$2"
+	end_victim "$2" "$1"
+	drop_rules 2>/dev/null || true
+	expect_nothing_left
+}
+
 # case_gone HOW: to a rank in turn, before the middle of the job
 case_gone()
 {
-	local round random victim after pids statuses job
+	local round random victim after
 
 	for ((round = 0; round < rounds; round++)); do
-		pids=() statuses=()
 		victim=$(((round + SEED) % RANKS))
 		after=$(moment)
 		echo "  rank $victim $1 after $after s"
-		start_job
-		nap "$after"
-		act "$victim" "$1"
-		wait_others "$victim"
-		expect_blamed "$victim"
-		end_victim "$victim" "$1"
-		drop_rules 2>/dev/null || true
-		expect_nothing_left
+		gone_once "$1" "$victim" "$after"
 	done
+}
+
+# at_once COUNT COMMAND...: as background jobs, each in a folder of its own and
+# with its number behind; what they wait for is mostly time
+at_once()
+{
+	local count=$1 i workers=() failed=0
+	shift
+
+	for ((i = 0; i < count; i++)); do
+		mkdir "$i"
+		(
+			set -e
+			cd "$i"
+			"$@" "$i"
+		) &
+		workers+=($!)
+	done
+	for i in "${workers[@]}"; do
+		wait "$i" || failed=1
+	done
+	[ "$failed" = 0 ]
+}
+
+# case_process_gone HOW: as case_gone, all jobs at once on the same links
+case_process_gone()
+{
+	at_once "$rounds" process_gone "$1"
+}
+
+process_gone()
+{
+	local victim=$((($2 + SEED) % RANKS)) random after
+
+	RANDOM=$((SEED + $2 + 1))
+	after=$(moment)
+	echo "  rank $victim $1 after $after s"
+	gone_once "$1" "$victim" "$after"
 }
 
 # At any moment: it may be too late, but there is no output that is not whole.
 case_any_moment()
 {
-	local round random victim pids statuses rank job
+	at_once "$rounds" any_moment
+	rm -rf [0-9]*
+	at_once "$rounds" any_moment
+}
 
-	for ((round = 0; round < 2 * rounds; round++)); do
-		pids=() statuses=()
-		victim=$(((round + SEED) % RANKS))
-		random_below $((job_ms * 3 / 2))
-		start_job
-		nap "$((random / 1000)).$(printf '%03d' $((random % 1000)))"
-		kill -KILL "${pids[victim]}" 2>/dev/null || true
-		wait_others "$victim"
-		wait_ranks "$victim"
-		for ((rank = 0; rank < RANKS; rank++)); do
-			[[ ${statuses[rank]} =~ ^(0|4|137)$ ]] ||
-				fail "rank $rank: status ${statuses[rank]}"
-			[ ! -e "out.$rank" ] ||
-				expect_same "out.$rank" "$INPUTS/out.$rank"
-		done
-		[ "$(find . -name '.?*')" = "" ] || fail "hidden files left"
-		rm -f out.*
+any_moment()
+{
+	local victim=$((($1 + SEED) % RANKS)) rank random pids statuses job
+	pids=() statuses=()
+
+	# Jobs at once take longer than one.
+	random_below $((job_ms * rounds))
+	start_job
+	nap "$((random / 1000)).$(printf '%03d' $((random % 1000)))"
+	kill -KILL "${pids[victim]}" 2>/dev/null || true
+	wait_others "$victim"
+	wait_ranks "$victim"
+	for ((rank = 0; rank < RANKS; rank++)); do
+		[[ ${statuses[rank]} =~ ^(0|4|137)$ ]] ||
+			fail "rank $rank: status ${statuses[rank]}"
+		[ ! -e "out.$rank" ] ||
+			expect_same "out.$rank" "$INPUTS/out.$rank"
 	done
+	[ "$(find . -name '.?*')" = "" ] || fail "hidden files left"
 }
 
 # One that never comes.
@@ -378,7 +430,7 @@ check_faults()
 	check overrun case_overrun
 	check absent case_absent
 	for how in killed stopped; do
-		check "$how" case_gone "$how"
+		check "$how" case_process_gone "$how"
 	done
 	check any_moment case_any_moment
 	if ! nft list tables >/dev/null 2>&1; then

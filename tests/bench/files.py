@@ -36,9 +36,9 @@ def make_input(path, kind, count):
         os.fsync(file.fileno())
 
 
-def valsort_report(path):
-    """blinkval's (status, checksum)."""
-    done = subprocess.run([program("blinkval"), str(path)], text=True,
+def valsort_report(*paths):
+    """blinkval's (status, checksum) of files that follow each other."""
+    done = subprocess.run([program("blinkval"), *map(str, paths)], text=True,
                           capture_output=True, check=False)
     found = re.search(r"^Checksum: ([0-9a-f]+)$", done.stdout + done.stderr,
                       re.MULTILINE)
