@@ -5,23 +5,20 @@
 # through it: the output must be exact nevertheless.  Then, while links with a
 # rate make the exchange last, one rank is killed, stopped, or cut off: all
 # others must end by themselves, with status 4 and its name, and leave nothing.
-#
-# BLINK_NETNS_RANKS=32 (or so many): only as many namespaces, with and without
-# loss; some 20 s, and so not part of every run.
 
 # shellcheck disable=SC2317 # cases are called by check
 # shellcheck source=tests/cluster_lib.sh
 . "$(dirname "$0")/cluster_lib.sh"
 
-RANKS=${BLINK_NETNS_RANKS:-4}
+RANKS=4
 # Others' silence for so long is an end; a slow machine may be silent, too.
 readonly FAULT_DEADLINE_S=2
 # When all must have ended: a generous bound and not a measure.
 readonly END_WITHIN_S=40
 # So many datagrams, also large ones, that some of a hundred are lost.
-COUNT=40000 FAULT_COUNT=200000 rounds=6
+COUNT=40000 FAULT_COUNT=200000 rounds=6 many_rounds=2
 if [ -n "$QUICK$SANITIZED" ]; then
-	FAULT_COUNT=100000 rounds=2
+	FAULT_COUNT=100000 rounds=2 many_rounds=1
 fi
 table=blinkcluster$$
 net=
@@ -63,19 +60,25 @@ drop_rules()
 
 # --- loss ---------------------------------------------------------------------
 
+# make_exact HOW: inputs, cut like that, and what is to come of them
+make_exact()
+{
+	"$BIN/blinkgen" -a "$COUNT" whole
+	expect_sorted whole -o want
+	cut_input whole 100 "$RANKS" "$1"
+}
+
 case_exact()
 {
 	local schedule
 
-	"$BIN/blinkgen" -a "$COUNT" whole
-	expect_sorted whole -o want
-	cut_input whole 100 "$RANKS" random
+	make_exact random
 	for schedule in rounds all-at-once windowed; do
 		expect_cluster "$RANKS" want --schedule="$schedule" "$@"
 	done
 }
 
-# case_lost PERCENT OPTION...
+# case_lost PERCENT CASE OPTION...
 case_lost()
 {
 	local percent=$1 rank
@@ -87,7 +90,7 @@ case_lost()
 	done
 	make_rules "iifname \"bl$net-*\" ip protocol udp \
 		numgen random mod 100 < $percent counter drop"
-	case_exact "$@"
+	"$@"
 	nft list table bridge "$table" >counters
 	expect_match 'counter packets [1-9]' counters
 	drop_rules
@@ -126,7 +129,8 @@ check_losses()
 			skip "lost_$mtu" "no nftables"
 		else
 			for percent in 1 5 20; do
-				check "lost_${percent}_$mtu" case_lost "$percent"
+				check "lost_${percent}_$mtu" case_lost "$percent" \
+					case_exact
 				drop_rules 2>/dev/null || true
 			done
 			check "damaged_$mtu" case_damaged --json
@@ -134,6 +138,51 @@ check_losses()
 		fi
 		"$TESTS/cluster" down 2>/dev/null
 	done
+}
+
+# --- many ranks ---------------------------------------------------------------
+
+# set_mtu BYTES: of all links, whose bridge follows them
+set_mtu()
+{
+	local rank
+
+	for ((rank = 1; rank <= RANKS; rank++)); do
+		ip link set "bl$net-$rank" mtu "$1"
+		ip -n "blink$net-$rank" link set eth0 mtu "$1"
+	done
+}
+
+# Each has something for each of the others, more than once.
+case_many()
+{
+	local round
+
+	make_exact even
+	for ((round = 0; round < many_rounds; round++)); do
+		expect_cluster "$RANKS" want --threads=1
+	done
+}
+
+check_many()
+{
+	local RANKS=32 COUNT=200000 mtu
+
+	if ! up_netns --mtu=9000; then
+		skip many "$(tail -n 1 "$SCRATCH/cluster.log")"
+		return
+	fi
+	for mtu in 9000 1500; do
+		set_mtu "$mtu"
+		check "many_$mtu" case_many
+	done
+	if nft list tables >/dev/null 2>&1; then
+		check many_lost case_lost 1 case_many
+		drop_rules 2>/dev/null || true
+	else
+		skip many_lost "no nftables"
+	fi
+	"$TESTS/cluster" down 2>/dev/null
 }
 
 # --- one that goes ------------------------------------------------------------
@@ -359,10 +408,11 @@ case_absent()
 	done
 }
 
-# case_link_cut RULE...: whoever of the two is blamed, all end
+# case_link_cut RULE...: whoever of the two is blamed, all end.  Cut early: when
+# the two have exchanged what they have, nobody needs their link any more.
 case_link_cut()
 {
-	local pids=() statuses=() job random
+	local pids=() statuses=() job random job_ms=$((job_ms / 2))
 
 	start_job
 	nap "$(moment)"
@@ -460,5 +510,6 @@ ip netns del "blinkprobe$$"
 trap netns_cleanup EXIT
 
 check_losses
+check_many
 check_faults
 finish
