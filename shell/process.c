@@ -88,6 +88,35 @@ UNINSTRUMENTED __attribute__((noreturn)) static void be_born(void *context)
 		syscall(SYS_exit_group, 127);
 }
 
+UNINSTRUMENTED static bool join_cgroup(int cgroup_fd)
+{
+	long fd, written;
+
+	if (cgroup_fd < 0)
+		return true;
+	fd = syscall(SYS_openat, cgroup_fd, "cgroup.procs",
+		     O_WRONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	written = syscall(SYS_write, fd, "0", 1);
+	syscall(SYS_close, fd);
+	return written == 1;
+}
+
+/* What clone3() does and clone() does not: take away our handlers, which would
+ * write to our memory, and join the cgroup. */
+UNINSTRUMENTED static int be_born_of_clone(void *context)
+{
+	struct birth *birth = context;
+
+	process_default_signals();
+	if (join_cgroup(birth->process->cgroup_fd))
+		be_born(birth);
+	birth->error = errno;
+	for (;;)
+		syscall(SYS_exit_group, 127);
+}
+
 /* --- in ours ----------------------------------------------------------------
  */
 
@@ -116,7 +145,7 @@ static long clone_and_call(struct clone_args *arguments,
 
 /* CLONE_CLEAR_SIGHAND: a signal that reaches the process before its program
  * must not run our handler, which would write to our memory. */
-static long give_birth(struct birth *birth)
+static long give_birth_by_clone3(struct birth *birth)
 {
 	struct clone_args arguments = {
 		.flags = CLONE_VM | CLONE_VFORK | CLONE_CLEAR_SIGHAND,
@@ -134,43 +163,36 @@ static long give_birth(struct birth *birth)
 
 #else
 
+static long give_birth_by_clone3(struct birth *birth)
+{
+	(void)birth;
+	return -ENOSYS;
+}
+
+#endif
+
 int clone(int (*function)(void *), void *stack_end, int flags, void *context,
 	  ...);
 
-static bool join_cgroup(int cgroup_fd)
+static long give_birth_by_clone(struct birth *birth)
 {
-	long fd = syscall(SYS_openat, cgroup_fd, "cgroup.procs",
-			  O_WRONLY | O_CLOEXEC);
-
-	return fd >= 0 && syscall(SYS_write, fd, "0", 1) == 1;
-}
-
-/* What clone3() does at once, step by step: our handlers must be gone before
- * be_born() lets signals in. */
-static int be_born_int(void *context)
-{
-	struct birth *birth = context;
-
-	process_default_signals();
-	if (birth->process->cgroup_fd >= 0 &&
-	    !join_cgroup(birth->process->cgroup_fd)) {
-		birth->error = errno;
-		syscall(SYS_exit_group, 127);
-	}
-	be_born(birth);
-}
-
-static long give_birth(struct birth *birth)
-{
-	int pid = clone(be_born_int, stack + sizeof(stack),
+	int pid = clone(be_born_of_clone, stack + sizeof(stack),
 			CLONE_VM | CLONE_VFORK | SIGCHLD, birth);
 
 	return pid < 0 ? -errno : pid;
 }
 
-#endif
+/* Filters of system calls cannot see the flags of clone3(), and so those that
+ * forbid namespaces (systemd's RestrictNamespaces=, containers') deny it as if
+ * the kernel did not have it. */
+static long give_birth(struct birth *birth)
+{
+	long pid = give_birth_by_clone3(birth);
 
-void process_default_signals(void)
+	return pid == -ENOSYS ? give_birth_by_clone(birth) : pid;
+}
+
+UNINSTRUMENTED void process_default_signals(void)
 {
 	/* The kernel's struct sigaction, by the kernel's call: the C library's
 	 * refuses its own two signals.  Zeros are SIG_DFL. */

@@ -7,11 +7,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -880,6 +883,25 @@ static void work__pipes_are_used_again(void **state)
 
 #define JOB_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+/* In this process from now on.  False: filters are denied themselves. */
+static bool deny_clone3(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {
+		.len = ARRAY_LEN(filter),
+		.filter = filter,
+	};
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
 int main(void)
 {
 	const struct sigaction action = { .sa_handler = on_child,
@@ -942,6 +964,10 @@ int main(void)
 	use_groups = true;
 	ret += cmocka_run_group_tests_name("job in a cgroup", tests, NULL,
 					   NULL);
+	/* As under systemd's RestrictNamespaces=, and to the end. */
+	if (deny_clone3())
+		ret += cmocka_run_group_tests_name(
+			"job in a cgroup, without clone3", tests, NULL, NULL);
 	allowlist_free(&allow);
 	rmdir(folder);
 	return ret;
