@@ -90,16 +90,36 @@ static bool is_alone(int cgroup_fd)
 	return strcmp(text, self) == 0;
 }
 
-/* Only if nobody else is there is it ours to move in. */
+/* Only if nobody else is there is it ours to move out. */
+static bool move_out(int cgroup_fd)
+{
+	return is_alone(cgroup_fd) &&
+	       (mkdirat(cgroup_fd, "blinkd-self", 0755) == 0 ||
+		errno == EEXIST) &&
+	       write_text(cgroup_fd, "blinkd-self/cgroup.procs", "0");
+}
+
+/* The root, which alone has no type, may hold processes and have children. */
+static bool is_root(int cgroup_fd)
+{
+	return faccessat(cgroup_fd, "cgroup.type", F_OK, 0) < 0;
+}
+
+/* A cgroup that holds processes would take "+pids", too, but then be the root
+ * of threads, whose children can hold no process of their own. */
 static bool enable_pids(int cgroup_fd)
 {
-	if (write_text(cgroup_fd, "cgroup.subtree_control", "+pids"))
-		return true;
-	if (errno != EBUSY || !is_alone(cgroup_fd) ||
-	    (mkdirat(cgroup_fd, "blinkd-self", 0755) < 0 && errno != EEXIST))
-		return false;
-	return write_text(cgroup_fd, "blinkd-self/cgroup.procs", "0") &&
+	return (is_root(cgroup_fd) || move_out(cgroup_fd)) &&
 	       write_text(cgroup_fd, "cgroup.subtree_control", "+pids");
+}
+
+/* Can processes be started below it? */
+static bool is_domain(int cgroup_fd)
+{
+	char text[32];
+
+	read_text(cgroup_fd, "cgroup.type", text, sizeof(text));
+	return strcmp(text, "domain\n") == 0;
 }
 
 /* --- the pool ---------------------------------------------------------------
@@ -125,6 +145,15 @@ static void remove_groups(int pool_fd)
 		closedir(folder);
 }
 
+static void close_folders(struct jobgroup_pool *pool)
+{
+	unlinkat(pool->parent_fd, pool->name, AT_REMOVEDIR);
+	if (pool->fd >= 0)
+		close(pool->fd);
+	close(pool->parent_fd);
+	pool->fd = pool->parent_fd = -1;
+}
+
 void jobgroup_open(struct jobgroup_pool *pool, const char *node,
 		   uint64_t process_count)
 {
@@ -135,14 +164,17 @@ void jobgroup_open(struct jobgroup_pool *pool, const char *node,
 	if (pool->parent_fd < 0)
 		return;
 	pool->fd = make_folder(pool->parent_fd, pool->name);
-	if (pool->fd < 0) {
-		close(pool->parent_fd);
-		pool->parent_fd = -1;
+	if (pool->fd >= 0) {
+		write_text(pool->fd, "cgroup.kill", "1");
+		remove_groups(pool->fd);
+		pool->counts = enable_pids(pool->parent_fd);
+	}
+	if (pool->fd < 0 || !is_domain(pool->fd)) {
+		pool->counts = false;
+		close_folders(pool);
 		return;
 	}
-	write_text(pool->fd, "cgroup.kill", "1");
-	remove_groups(pool->fd);
-	pool->counts = enable_pids(pool->parent_fd) &&
+	pool->counts = pool->counts &&
 		       write_text(pool->fd, "cgroup.subtree_control", "+pids");
 }
 
@@ -232,8 +264,5 @@ void jobgroup_close(struct jobgroup_pool *pool)
 		remove_group(pool, &pool->free[--pool->free_count]);
 	if (pool->fd < 0)
 		return;
-	unlinkat(pool->parent_fd, pool->name, AT_REMOVEDIR);
-	close(pool->fd);
-	close(pool->parent_fd);
-	pool->fd = pool->parent_fd = -1;
+	close_folders(pool);
 }

@@ -4,10 +4,10 @@
  * What cgroup v2 can do and nothing else can: kill all processes of a job at
  * once (cgroup.kill: who forks meanwhile forks a dead process), whatever they
  * did to hide, and count them (pids.max).  Below the cgroup we are in, which
- * systemd makes ours by Delegate=yes:
+ * systemd makes ours by Delegate=pids:
  *
  *      blinkd-self            we, if we are alone there: a cgroup that gives
- *                             its children controllers may hold no process
+ *                             its children controllers should hold no process
  *      blinkd-ADDRESS:PORT    of this daemon; what an earlier one of the same
  *                             name left in there is killed
  *      blinkd-.../0 ...       one for each of the jobs that run at the same
