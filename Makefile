@@ -277,7 +277,7 @@ install: all ## programs and man pages to DESTDIR and PREFIX
 			$(DESTDIR)$(PREFIX)/bin/$${file##*/} || exit; \
 	done
 	install -d $(DESTDIR)$(UNITS)
-	sed 's|@PREFIX@|$(PREFIX)|' shell/blinkd.service \
+	sed 's|@PREFIX@|$(PREFIX)|g' shell/blinkd.service \
 		>$(DESTDIR)$(UNITS)/blinkd.service
 
 .PHONY: uninstall
