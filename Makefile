@@ -134,8 +134,8 @@ PACKAGES := make gcc libc6-dev musl-tools liburing-dev libnuma-dev \
 # What bench_cluster.py compares with, if it is there.
 BENCH_PACKAGES := mpich libmpich-dev openmpi-bin libopenmpi-dev
 
-# What check-vm needs besides; the kernel it fetches itself.
-VM_PACKAGES := $(PACKAGES) qemu-system-x86 cpio kmod mdadm
+# What check-vm and check-vm-unit need besides; the kernel they fetch themselves.
+VM_PACKAGES := $(PACKAGES) qemu-system-x86 cpio kmod mdadm systemd
 
 # What check-arm64 needs besides; the libraries it fetches itself.
 ARM64_PACKAGES := $(PACKAGES) gcc-aarch64-linux-gnu qemu-user
@@ -201,7 +201,13 @@ check: deps ## build and run all tests; SAN=asan, SAN=tsan
 .PHONY: check-vm
 check-vm: ## blinktune on real devices, in a machine of QEMU's
 	$(call install,$(VM_PACKAGES))
-	@tests/vm/check.sh $(BUILD)/vm
+	@tests/vm/check.sh devices $(BUILD)/vm
+
+.PHONY: check-vm-unit
+check-vm-unit: ## blinkd.service under systemd, in another such machine
+	$(call install,$(VM_PACKAGES))
+	@$(MAKE) --no-print-directory all
+	@tests/vm/check.sh unit $(BUILD)/vm
 
 ARM64 := $(BUILD)/arm64
 .PHONY: check-arm64

@@ -1,25 +1,43 @@
 #!/bin/bash
 # image.sh - a machine to boot: Debian's kernel and a root made of this system
 #
-# USAGE: tests/vm/image.sh FOLDER
+# USAGE: tests/vm/image.sh devices|unit FOLDER
 #
-# Makes FOLDER/kernel and FOLDER/initramfs, anew if this script, the list of
-# programs or the repository's own files have changed.  The kernel is fetched as
-# Debian's package (apt-get download) and unpacked, not installed; programs and
-# libraries are those of the system that this runs on.  Needs no root.
+# Makes FOLDER/MACHINE/kernel and FOLDER/MACHINE/initramfs.  The kernel is fetched
+# as Debian's package (apt-get download) and unpacked, not installed, once for
+# both machines; programs and libraries are those of the system that this runs
+# on.  Needs no root.
+#
+#   devices   the first process is tests/vm/guest_devices.sh
+#   unit      it is systemd, and what it starts is tests/vm/guest_unit.sh; our
+#             own programs are installed (make install PREFIX=/usr)
 
 set -eu -o pipefail
 export LC_ALL=C
 
 REPO=$(cd "$(dirname "$0")/../.." && pwd)
-FOLDER=$(realpath -m "$1")
+MACHINE=$1
+KERNELS=$(realpath -m "$2")
+FOLDER=$KERNELS/$MACHINE
 ROOT=$FOLDER/root
 # Whose programs the machine has.
-PACKAGES=(bash coreutils util-linux mount grep sed mawk findutils procps hdparm
-	ethtool mdadm iproute2 kmod xfsprogs fdisk diffutils)
-# What the machine's devices want; others come with them.
-MODULES=(ahci sd_mod e1000 md_mod raid0 raid456 xfs loop sch_fq)
-# modprobe finds what those want.
+PACKAGES=(bash coreutils util-linux mount grep sed mawk findutils procps
+	diffutils kmod)
+# What its devices want; modprobe finds what those want.
+MODULES=()
+case $MACHINE in
+devices)
+	PACKAGES+=(hdparm ethtool mdadm iproute2 xfsprogs fdisk)
+	MODULES+=(ahci sd_mod e1000 md_mod raid0 raid456 xfs loop sch_fq)
+	;;
+unit)
+	PACKAGES+=(systemd)
+	;;
+*)
+	echo "image.sh: $MACHINE: no such machine" >&2
+	exit 2
+	;;
+esac
 
 # The folders of a merged /usr.
 make_root()
@@ -61,13 +79,28 @@ copy_programs()
 	ln -sf mawk "$ROOT/bin/awk"
 }
 
+# Units, generators and helpers.  A link between units is an alias, not a copy.
+copy_systemd()
+{
+	local path to
+
+	dpkg -L systemd | grep -E '^(/usr)?/lib/' | while read -r path; do
+		to=$ROOT/usr/${path#/}
+		to=${to/usr\/usr/usr}
+		if [ ! -d "$path" ] || [ -L "$path" ]; then
+			mkdir -p "$(dirname "$to")"
+			cp -P "$path" "$to"
+		fi
+	done
+}
+
 # Of all programs that were copied.
 copy_libraries()
 {
 	local path
 
 	# Scripts have none, of which ldd complains.
-	find "$ROOT/usr/bin" "$ROOT/usr/sbin" -type f -print0 |
+	find "$ROOT"/usr/{bin,sbin,lib} -type f -perm /111 -print0 |
 		{ xargs -0 -n 50 ldd 2>/dev/null || true; } |
 		grep -o '/[^ ]*\.so[^ ]*' | sort -u >"$FOLDER/libraries"
 	while read -r path; do
@@ -86,15 +119,15 @@ fetch_kernel()
 		echo "image.sh: linux-image-amd64: not in the package lists" >&2
 		exit 1
 	}
-	if [ ! -d "$FOLDER/$name" ]; then
-		rm -rf "$FOLDER"/*.deb "$FOLDER"/linux-image-*
-		(cd "$FOLDER" && apt-get -q download "$name" 2>&1)
-		dpkg-deb -x "$FOLDER"/"$name"_*.deb "$FOLDER/$name.new"
-		mv "$FOLDER/$name.new" "$FOLDER/$name"
-		rm -f "$FOLDER"/*.deb
+	if [ ! -d "$KERNELS/$name" ]; then
+		rm -rf "$KERNELS"/*.deb "$KERNELS"/linux-image-*
+		(cd "$KERNELS" && apt-get -q download "$name" 2>&1)
+		dpkg-deb -x "$KERNELS"/"$name"_*.deb "$KERNELS/$name.new"
+		mv "$KERNELS/$name.new" "$KERNELS/$name"
+		rm -f "$KERNELS"/*.deb
 	fi
-	cp "$FOLDER/$name"/boot/vmlinuz-* "$FOLDER/kernel"
-	copy_modules "$FOLDER/$name"
+	cp "$KERNELS/$name"/boot/vmlinuz-* "$FOLDER/kernel"
+	copy_modules "$KERNELS/$name"
 }
 
 # copy_modules FROM: MODULES and what they depend on
@@ -119,22 +152,40 @@ copy_modules()
 	printf '%s\n' "${MODULES[@]}" >"$ROOT/etc/modules"
 }
 
-# The repository's own: what is tested, and the test.
-copy_ours()
+# The test and what it stands on.
+copy_tests()
 {
 	mkdir -p "$ROOT/blinksort/tests"
-	cp -r "$REPO/tune" "$ROOT/blinksort/"
 	cp -r "$REPO/tests/vm" "$REPO/tests/tool_lib.sh" "$ROOT/blinksort/tests/"
+}
+
+make_devices()
+{
+	cp -r "$REPO/tune" "$ROOT/blinksort/"
 	mkdir -p "$ROOT/blinksort/bin"
 	ln -s ../tune/blinktune "$ROOT/blinksort/bin/blinktune"
-	ln -s blinksort/tests/vm/guest.sh "$ROOT/init"
+	ln -s blinksort/tests/vm/guest_devices.sh "$ROOT/init"
+}
+
+# With an identity, so that systemd does not take this for the first boot of a
+# new machine, of which it would ask things.
+make_unit()
+{
+	make -C "$REPO" --no-print-directory install "DESTDIR=$ROOT" PREFIX=/usr \
+		>"$FOLDER/install.log"
+	copy_systemd
+	echo 626c696e6b736f7274626c696e6b736f >"$ROOT/etc/machine-id"
+	mkdir -p "$ROOT/etc/default" "$ROOT/etc/systemd/system"
+	cp "$REPO/tests/vm/guest_unit.service" "$ROOT/etc/systemd/system/"
+	ln -s usr/lib/systemd/systemd "$ROOT/init"
 }
 
 mkdir -p "$FOLDER"
 make_root
 copy_programs
+copy_tests
+"make_$MACHINE"
 copy_libraries
 fetch_kernel
-copy_ours
 (cd "$ROOT" && find . -print0 | cpio --null --create --format=newc --quiet \
 	--owner=0:0 >"$FOLDER/initramfs")

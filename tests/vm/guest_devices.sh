@@ -1,5 +1,5 @@
 #!/bin/bash
-# guest.sh - the first process of the machine of check.sh
+# guest_devices.sh - the first process of the machine of check.sh devices
 #
 # Seven SATA disks, sda to sdg: sda and sdb become md0, RAID-0; sdc to sde md1,
 # RAID-5, which has a stripe cache; sdf and sdg are for "disks make".  One card,
