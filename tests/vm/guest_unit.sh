@@ -170,8 +170,10 @@ case_files()
 {
 	local folder
 
+	# It says what it may not look into, and fails for it.
 	sh -- /usr/bin/find / -path /proc -prune -o -path /sys -prune -o \
-		-type d -writable -print 2>err | sort >out
+		-type d -writable -print >all 2>err || true
+	sort all >out
 	printf '%s\n' /dev/mqueue /dev/shm /tmp /var/tmp >want
 	expect_same want out || fail "$(cat out)"
 	sh -- /usr/bin/bash -c '! echo 1 >/proc/sys/vm/swappiness' 2>err
@@ -337,6 +339,8 @@ end()
 	exit
 }
 
+# Open to all but for what the unit does.
+mkdir -m 1777 /open /usr/open /etc/open /run/open
 mkdir -m 700 /data
 check unit_active case_active
 # Without it all others would wait in vain.
