@@ -50,7 +50,7 @@ struct team {
 	team_fn *run;
 	void *context;
 	/* Words that members wait on, each apart from what others write. */
-	_Alignas(128) _Atomic uint32_t go; /* 0 wait, 1 run (or end) */
+	_Alignas(128) _Atomic uint32_t go; /* enum team_go */
 	_Alignas(128) _Atomic uint32_t
 		arrived;		      /* at the meeting of this round */
 	_Alignas(128) _Atomic uint32_t round; /* meetings that have ended */
