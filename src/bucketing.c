@@ -31,7 +31,8 @@ static bool pass_over(struct sorter *sorter, struct sorter_member *self,
 		if (more <= 0)
 			break;
 		if (partition)
-			partition_records(&self->writer, &sorter->splitters,
+			partition_records(&self->writer, sorter->config->kernel,
+					  &sorter->splitters,
 					  &sorter->config->shape,
 					  sorter->plan.index_bits, run.records,
 					  run.slot, run.record_count);

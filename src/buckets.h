@@ -15,6 +15,7 @@
 #define BUCKETS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,17 +35,20 @@ struct bucket_pool {
 	_Alignas(CACHE_PAIR_BYTES) _Atomic uint32_t taken;
 };
 
+/* Touched for each block, not for each entry. */
 struct bucket_list {
-	uint32_t cursor; /* of the next entry in the pool; at a block's border:
-			    a block must be taken first */
-	uint32_t count;
+	uint32_t head; /* first block, if there is one */
+	uint32_t block_count;
 };
 
 struct bucket_writer {
 	struct bucket_pool *pool;
+	/* [bucket] of the next entry in the pool; at a block's border: a block
+	 * must be taken first.  All that the way of most entries reads or
+	 * writes, so that L1 holds what it can of it. */
+	uint32_t *cursors;
 	struct bucket_list *lists; /* [bucket] */
-	uint32_t *heads; /* [bucket] first block of a list that is not empty */
-	uint32_t block;	 /* next of the grant */
+	uint32_t block;		   /* next of the grant */
 	uint32_t block_end;
 };
 
@@ -63,16 +67,33 @@ void bucket_writer_reset(struct bucket_writer *writer, uint32_t bucket_count);
 /* Chain one more block to the bucket's list. */
 void bucket_writer_grow(struct bucket_writer *writer, uint32_t bucket);
 
+/* True: its block has no room, or there is none yet. */
+static inline bool bucket_cursor_is_full(uint32_t cursor)
+{
+	return cursor % BUCKETS_BLOCK_ENTRIES == 0;
+}
+
 /* Where the bucket's next entry is to be stored, which counts as stored. */
 static inline uint64_t *bucket_writer_place(struct bucket_writer *writer,
 					    uint32_t bucket)
 {
-	struct bucket_list *list = &writer->lists[bucket];
+	uint32_t *cursor = &writer->cursors[bucket];
 
-	if (list->cursor % BUCKETS_BLOCK_ENTRIES == 0)
+	if (bucket_cursor_is_full(*cursor))
 		bucket_writer_grow(writer, bucket);
-	list->count++;
-	return &writer->pool->entries[list->cursor++];
+	return &writer->pool->entries[(*cursor)++];
+}
+
+/* Entries of the bucket's list. */
+static inline uint32_t bucket_writer_count(const struct bucket_writer *writer,
+					   uint32_t bucket)
+{
+	uint32_t in_last =
+		(writer->cursors[bucket] - 1) % BUCKETS_BLOCK_ENTRIES + 1;
+
+	/* A list without a block is reckoned to end with one as full. */
+	return writer->lists[bucket].block_count * BUCKETS_BLOCK_ENTRIES -
+	       (BUCKETS_BLOCK_ENTRIES - in_last);
 }
 
 static inline const uint64_t *bucket_block(const struct bucket_pool *pool,
@@ -85,13 +106,13 @@ static inline const uint64_t *bucket_block(const struct bucket_pool *pool,
 static inline uint32_t bucket_writer_blocks(const struct bucket_writer *writer,
 					    uint32_t bucket, uint32_t *blocks)
 {
-	uint32_t block_count = DIV_ROUND_UP(writer->lists[bucket].count,
-					    BUCKETS_BLOCK_ENTRIES);
+	const struct bucket_list *list = &writer->lists[bucket];
+	uint32_t block_count = list->block_count;
 	uint32_t block;
 
 	if (block_count == 0)
 		return 0;
-	block = writer->heads[bucket];
+	block = list->head;
 	blocks[0] = block;
 	for (uint32_t i = 1; i < block_count; i++) {
 		block = writer->pool->next[block];

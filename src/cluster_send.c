@@ -43,8 +43,8 @@ static void take_lists(struct cluster *cluster, uint32_t bucket_count)
 		writer->pool = &sorter->pool;
 		writer->lists = cluster_take(arena, bucket_count,
 					     sizeof(*writer->lists));
-		writer->heads = cluster_take(arena, bucket_count,
-					     sizeof(*writer->heads));
+		writer->cursors = cluster_take(arena, bucket_count,
+					       sizeof(*writer->cursors));
 	}
 	cluster->own_start = cluster_take(arena, bucket_count + 1, 4);
 	sorter->pool.block_count = sorter->plan.block_count;

@@ -23,7 +23,8 @@ static uint32_t count_bucket(const struct sorter *sorter, uint32_t bucket)
 	if (sorter->run_count > 0)
 		return count;
 	for (unsigned m = 0; m < sorter->team.member_count; m++)
-		count += sorter->members[m].writer.lists[bucket].count;
+		count +=
+			bucket_writer_count(&sorter->members[m].writer, bucket);
 	return count;
 }
 
@@ -111,7 +112,8 @@ static uint32_t take_bucket(const struct sorter *sorter, uint32_t bucket,
 	if (sorter->run_count > 0)
 		return copy_from_runs(sorter, bucket, entries);
 	for (unsigned m = 0; m < sorter->team.member_count; m++) {
-		uint32_t left = sorter->members[m].writer.lists[bucket].count;
+		uint32_t left =
+			bucket_writer_count(&sorter->members[m].writer, bucket);
 
 		for (; left >= BUCKETS_BLOCK_ENTRIES;
 		     left -= BUCKETS_BLOCK_ENTRIES) {

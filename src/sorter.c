@@ -135,9 +135,9 @@ static int lay_out_memory(struct sorter *sorter, struct failure *failure)
 		member->writer.lists =
 			(void *)take(sorter, plan->list_count,
 				     sizeof(*member->writer.lists));
-		member->writer.heads =
+		member->writer.cursors =
 			(void *)take(sorter, plan->list_count,
-				     sizeof(*member->writer.heads));
+				     sizeof(*member->writer.cursors));
 		member->entries = (void *)take(sorter, plan->chunk_entries,
 					       sizeof(*member->entries));
 	}

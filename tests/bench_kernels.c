@@ -3,15 +3,15 @@
  *
  * USAGE: bench_kernels [--json] [--file PATH] [NAME...]
  *
- * NAME: local_sort, counts (local_sort by count), gather, checksum, digest,
- * generator; all of them if none is given.  A line each: kernel, level,
+ * NAME: local_sort, counts (local_sort by count), partition, gather, checksum,
+ * digest, generator; all of them if none is given.  A line each: kernel, level,
  * variant, threads, median and minimum of the rounds in ns per entry, record or
  * piece.  Levels take turns within a round, so that a machine that drifts
  * treats them alike. Threads time themselves between two barriers; the round's
  * figure is the slowest one's time over all their entries.
  *
- * gather and checksum read 100 MB in huge pages, or with --file the first 100
- * MB of that file, mapped.
+ * partition, gather and checksum read 100 MB in huge pages, or with --file the
+ * first 100 MB of that file, mapped.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,6 +32,7 @@
 #include "gather.h"
 #include "generator.h"
 #include "local_sort.h"
+#include "partition.h"
 
 #define RECORD_COUNT 1000000
 #define RECORD_BYTES 100
@@ -42,6 +43,9 @@
 #define STAGING_RECORDS 20480
 /* Pieces to be digested: again and again, as if they had just been copied. */
 #define DIGEST_BYTES (64 * KIB)
+/* As a million records have them; a piece as the sorter takes one. */
+#define BUCKETS 9615
+#define PIECE_RECORDS 20971
 /* As a bucket leaves the partition: out of L1, in L2. */
 #define SORT_BATCH_ENTRIES 65536
 
@@ -65,6 +69,9 @@ static uint8_t *records;
 static uint64_t *shuffled; /* entries, [RECORD_COUNT] */
 static uint64_t *batch[THREADS_MAX];
 static uint8_t *staging[THREADS_MAX];
+static struct bucket_pool pool;
+static struct bucket_writer writers[THREADS_MAX];
+static struct splitters splitters;
 static uint64_t sink;
 static bool json;
 
@@ -193,6 +200,30 @@ static void run_gather(const struct trial *trial, unsigned thread)
 		gather(staging[thread], records, RECORD_BYTES, entries + i,
 		       MIN(STAGING_RECORDS, trial->units - i),
 		       ((uint64_t)1 << INDEX_BITS) - 1);
+}
+
+static void prepare_lists(const struct trial *trial, unsigned thread)
+{
+	(void)trial;
+	if (thread == 0)
+		atomic_store(&pool.taken, 0);
+	bucket_writer_reset(&writers[thread], BUCKETS);
+}
+
+static void run_partition(const struct trial *trial, unsigned thread)
+{
+	static const struct record_shape shape = {
+		.size = RECORD_BYTES,
+		.key_length = RECORD_KEY_LENGTH_DEFAULT,
+	};
+	uint64_t first = thread * trial->units;
+	uint64_t end = first + trial->units;
+
+	for (; first < end; first += PIECE_RECORDS)
+		partition_records(&writers[thread], trial->level, &splitters,
+				  &shape, INDEX_BITS,
+				  records + first * RECORD_BYTES, first,
+				  MIN(PIECE_RECORDS, end - first));
 }
 
 static void run_checksum(const struct trial *trial, unsigned thread)
@@ -361,6 +392,31 @@ static void bench_counts(void)
 	}
 }
 
+static void bench_partition(void)
+{
+	struct trial trial = { .kernel = "partition",
+			       .variant = "100 bytes",
+			       .run = run_partition,
+			       .prepare = prepare_lists,
+			       .units = RECORD_COUNT / THREADS_MAX };
+	uint64_t blocks =
+		buckets_blocks_needed(RECORD_COUNT, BUCKETS, THREADS_MAX);
+
+	splitters_init_static(&splitters, SPLITTERS_STATIC_256, BUCKETS);
+	pool.block_count = (uint32_t)blocks;
+	pool.entries = huge_map(blocks * BUCKETS_BLOCK_ENTRIES * 8);
+	memset(pool.entries, 0, blocks * BUCKETS_BLOCK_ENTRIES * 8);
+	pool.next = huge_map(blocks * sizeof(*pool.next));
+	for (unsigned i = 0; i < THREADS_MAX; i++) {
+		writers[i].pool = &pool;
+		writers[i].cursors =
+			huge_map(BUCKETS * sizeof(*writers[i].cursors));
+		writers[i].lists =
+			huge_map(BUCKETS * sizeof(*writers[i].lists));
+	}
+	trial_compare(&trial, true, true);
+}
+
 static void bench_gather(void)
 {
 	struct trial trial = { .kernel = "gather",
@@ -416,8 +472,9 @@ static const struct {
 	void (*run)(void);
 } benches[] = {
 	{ "local_sort", bench_local_sort }, { "counts", bench_counts },
-	{ "gather", bench_gather },	    { "checksum", bench_checksum },
-	{ "digest", bench_digest },	    { "generator", bench_generator },
+	{ "partition", bench_partition },   { "gather", bench_gather },
+	{ "checksum", bench_checksum },	    { "digest", bench_digest },
+	{ "generator", bench_generator },
 };
 
 static int run_named(const char *name)

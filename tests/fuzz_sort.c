@@ -119,10 +119,11 @@ static void partition(struct sort *sort)
 
 		writer->pool = &sort->pool;
 		writer->lists = allocate(bucket_count * sizeof(*writer->lists));
-		writer->heads = allocate(bucket_count * sizeof(*writer->heads));
+		writer->cursors =
+			allocate(bucket_count * sizeof(*writer->cursors));
 		bucket_writer_reset(writer, bucket_count);
-		partition_records(writer, &sort->splitters, &sort->shape,
-				  sort->index_bits,
+		partition_records(writer, sort->level, &sort->splitters,
+				  &sort->shape, sort->index_bits,
 				  sort->records +
 					  (size_t)begin * sort->shape.size,
 				  begin, end - begin);
@@ -236,7 +237,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_sorted(&sort, target);
 	for (unsigned w = 0; w < sort.writer_count; w++) {
 		free(sort.writers[w].lists);
-		free(sort.writers[w].heads);
+		free(sort.writers[w].cursors);
 	}
 	free(sort.pool.entries);
 	free(sort.pool.next);

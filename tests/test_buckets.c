@@ -54,8 +54,8 @@ static void set_up(uint32_t bucket_count, unsigned writer_count,
 		writers[w].pool = &pool;
 		writers[w].lists =
 			allocate(bucket_count, sizeof(*writers[w].lists));
-		writers[w].heads =
-			allocate(bucket_count, sizeof(*writers[w].heads));
+		writers[w].cursors =
+			allocate(bucket_count, sizeof(*writers[w].cursors));
 		stored[w] = calloc(bucket_count, sizeof(*stored[w]));
 		assert_non_null(stored[w]);
 		bucket_writer_reset(&writers[w], bucket_count);
@@ -66,7 +66,7 @@ static void tear_down(unsigned writer_count)
 {
 	for (unsigned w = 0; w < writer_count; w++) {
 		free(writers[w].lists);
-		free(writers[w].heads);
+		free(writers[w].cursors);
 		free(stored[w]);
 	}
 	free(pool.entries);
@@ -98,7 +98,7 @@ static void check_list(unsigned w, uint32_t bucket)
 	uint64_t *copy = allocate(count, sizeof(*copy));
 	uint32_t *blocks = allocate(block_count, sizeof(*blocks));
 
-	assert_int_equal(writers[w].lists[bucket].count, count);
+	assert_int_equal(bucket_writer_count(&writers[w], bucket), count);
 	assert_int_equal(bucket_writer_copy(&writers[w], bucket, copy), count);
 	assert_int_equal(bucket_writer_blocks(&writers[w], bucket, blocks),
 			 block_count);

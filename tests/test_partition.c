@@ -20,6 +20,7 @@ static struct bucket_pool pool;
 static struct bucket_writer writer;
 static struct splitters splitters;
 static uint8_t *records;
+static enum cpu_level level;
 static uint64_t seed, random_state;
 
 /* splitmix64 */
@@ -110,20 +111,22 @@ static void check_lists(const struct record_shape *shape, unsigned index_bits,
 		uint64_t entry =
 			(window >> index_bits << index_bits) | (first_slot + r);
 
-		assert_true(seen[bucket] < writer.lists[bucket].count);
+		assert_true(seen[bucket] <
+			    bucket_writer_count(&writer, bucket));
 		if (lists[bucket][seen[bucket]] != entry)
 			fail_msg(
-				"%s, size %u, %u bits: record %u of %u is "
+				"%s, %s, size %u, %u bits: record %u of %u is "
 				"%016llx, not %016llx (SEED=%llu)",
 				splitters_kind_name(splitters.kind),
-				shape->size, index_bits, r, count,
+				cpu_level_name(level), shape->size, index_bits,
+				r, count,
 				(unsigned long long)lists[bucket][seen[bucket]],
 				(unsigned long long)entry,
 				(unsigned long long)seed);
 		seen[bucket]++;
 	}
 	for (uint32_t b = 0; b < splitters.bucket_count; b++)
-		assert_int_equal(writer.lists[b].count, seen[b]);
+		assert_int_equal(bucket_writer_count(&writer, b), seen[b]);
 }
 
 /* Each list's records once more, moved together, as they come from other
@@ -163,13 +166,14 @@ static void check_partition(const struct record_shape *shape,
 	uint64_t first_slot = random_next() % 2 ? slots : random_next() % slots;
 	uint32_t first_part = (uint32_t)(random_next() % (count + 1));
 
+	level = (enum cpu_level)(random_next() % (cpu_level_detect() + 1u));
 	choose_splitters(shape, kind);
 	assert_true(splitters.bucket_count <= BUCKETS);
 	atomic_store(&pool.taken, 0);
 	bucket_writer_reset(&writer, splitters.bucket_count);
-	partition_records(&writer, &splitters, shape, index_bits, records,
-			  first_slot, first_part);
-	partition_records(&writer, &splitters, shape, index_bits,
+	partition_records(&writer, level, &splitters, shape, index_bits,
+			  records, first_slot, first_part);
+	partition_records(&writer, level, &splitters, shape, index_bits,
 			  records + (size_t)first_part * shape->size,
 			  first_slot + first_part, count - first_part);
 	check_lists(shape, index_bits, first_slot, count);
@@ -238,9 +242,9 @@ int main(void)
 	pool.next = calloc(pool.block_count, sizeof(*pool.next));
 	writer.pool = &pool;
 	writer.lists = calloc(BUCKETS, sizeof(*writer.lists));
-	writer.heads = calloc(BUCKETS, sizeof(*writer.heads));
+	writer.cursors = calloc(BUCKETS, sizeof(*writer.cursors));
 	records = malloc(COUNT_MAX * SIZE_MAX_TESTED);
-	if (!pool.entries || !pool.next || !writer.lists || !writer.heads ||
+	if (!pool.entries || !pool.next || !writer.lists || !writer.cursors ||
 	    !records)
 		return EXIT_FAILURE;
 	return cmocka_run_group_tests(tests, NULL, NULL);
