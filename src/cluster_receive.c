@@ -220,6 +220,7 @@ static void point_at_share(struct cluster *cluster, uint64_t lower_slots)
 		.records = sorter->base,
 		.index_bits = sorter->plan.index_bits,
 		.sort = sorter->sort,
+		.any = tied_kernel(sorter->config->kernel),
 	};
 	keep_own(cluster);
 	for (unsigned i = 0; i < cluster->rank.node_count; i++)

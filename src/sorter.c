@@ -352,6 +352,7 @@ static int prepare(struct sorter *sorter, struct failure *failure)
 		.records = sorter->base,
 		.index_bits = sorter->plan.index_bits,
 		.sort = sorter->sort,
+		.any = tied_kernel(sorter->config->kernel),
 	};
 	sorter_count_chunks(sorter);
 	return sorter_trace_lanes(sorter, failure);

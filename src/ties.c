@@ -155,12 +155,11 @@ static void settle(const struct ties *ties, uint64_t *entries, size_t count,
 }
 
 /* Ask for the keys of all entries that tie with a neighbour, so that settling
- * does not wait for one after the other.  False: there are none. */
-static bool prefetch_tied(const struct ties *ties, const uint64_t *entries,
+ * does not wait for one after the other. */
+static void prefetch_tied(const struct ties *ties, const uint64_t *entries,
 			  size_t count)
 {
 	uint32_t key_offset = ties->shape->key_offset;
-	bool tied = false;
 
 	for (size_t i = 1; i < count; i++) {
 		if ((entries[i] ^ entries[i - 1]) >> ties->index_bits != 0)
@@ -169,15 +168,14 @@ static bool prefetch_tied(const struct ties *ties, const uint64_t *entries,
 		__builtin_prefetch(record_of(ties, entries[i - 1]) +
 				   key_offset);
 		__builtin_prefetch(record_of(ties, entries[i]) + key_offset);
-		tied = true;
 	}
-	return tied;
 }
 
 void ties_settle(const struct ties *ties, uint64_t *entries, size_t count)
 {
+	if (!ties->any(entries, count, ties->index_bits))
+		return;
 	/* Of more than that the beginning only: such buckets are rare. */
-	if (prefetch_tied(ties, entries, MIN(count, PREFETCH_MAX)) ||
-	    count > PREFETCH_MAX)
-		settle(ties, entries, count, 0);
+	prefetch_tied(ties, entries, MIN(count, PREFETCH_MAX));
+	settle(ties, entries, count, 0);
 }

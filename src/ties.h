@@ -13,12 +13,14 @@
 
 #include "local_sort.h"
 #include "record.h"
+#include "tied.h"
 
 struct ties {
 	const struct record_shape *shape;
 	const uint8_t *records; /* slot 0 */
 	unsigned index_bits;
 	local_sort_fn *sort;
+	tied_fn *any;
 };
 
 /*

@@ -138,6 +138,7 @@ static uint32_t order_bucket(const struct sort *sort, uint32_t bucket,
 		.records = sort->records,
 		.index_bits = sort->index_bits,
 		.sort = local_sort_kernel(sort->level),
+		.any = tied_kernel(sort->level),
 	};
 	uint32_t count = 0;
 
