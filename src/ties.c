@@ -2,8 +2,8 @@
 
 /* Up to here comparing keys in place beats reading them out and sorting. */
 #define INSERTION_MAX 8
-/* Records asked for before any is looked at: what L2 holds of their lines. */
-#define PREFETCH_MAX 4096
+/* Entries whose keys are asked for before they are looked at. */
+#define ASK_AHEAD 48
 /* Turns of 5 or more key bytes each; only keys made to be alike need more, and
  * they must not use up the stack. */
 #define DEPTH_MAX 32
@@ -132,15 +132,43 @@ static void settle_run(const struct ties *ties, uint64_t *entries, size_t count,
 	settle(ties, entries, count, depth + 1);
 }
 
+/*
+ * Ask for the keys of the entries that tie with the one before, and for that
+ * one's: from asked on, as far as limit.  Inlined by force: GCC takes a
+ * function that only prefetches for one without effects and drops its call.
+ */
+static inline __attribute__((always_inline)) size_t ask(const struct ties *ties,
+							const uint64_t *entries,
+							size_t asked,
+							size_t limit)
+{
+	uint32_t first_byte = ties->shape->key_offset;
+	uint32_t last_byte = first_byte + ties->shape->key_length - 1;
+
+	for (; asked < limit; asked++) {
+		uint64_t before = entries[asked - 1];
+
+		if ((entries[asked] ^ before) >> ties->index_bits != 0)
+			continue;
+		__builtin_prefetch(record_of(ties, before) + first_byte);
+		__builtin_prefetch(record_of(ties, entries[asked]) +
+				   first_byte);
+		__builtin_prefetch(record_of(ties, entries[asked]) + last_byte);
+	}
+	return asked;
+}
+
 static void settle(const struct ties *ties, uint64_t *entries, size_t count,
 		   unsigned depth)
 {
 	unsigned index_bits = ties->index_bits;
+	size_t asked = 1;
 	size_t i = 1;
 
 	while (i < count) {
 		size_t begin;
 
+		asked = ask(ties, entries, asked, MIN(count, i + ASK_AHEAD));
 		if ((entries[i] ^ entries[i - 1]) >> index_bits != 0) {
 			i++;
 			continue;
@@ -154,28 +182,8 @@ static void settle(const struct ties *ties, uint64_t *entries, size_t count,
 	}
 }
 
-/* Ask for the keys of all entries that tie with a neighbour, so that settling
- * does not wait for one after the other. */
-static void prefetch_tied(const struct ties *ties, const uint64_t *entries,
-			  size_t count)
-{
-	uint32_t key_offset = ties->shape->key_offset;
-
-	for (size_t i = 1; i < count; i++) {
-		if ((entries[i] ^ entries[i - 1]) >> ties->index_bits != 0)
-			continue;
-		/* The first of a run may be asked for twice: so what. */
-		__builtin_prefetch(record_of(ties, entries[i - 1]) +
-				   key_offset);
-		__builtin_prefetch(record_of(ties, entries[i]) + key_offset);
-	}
-}
-
 void ties_settle(const struct ties *ties, uint64_t *entries, size_t count)
 {
-	if (!ties->any(entries, count, ties->index_bits))
-		return;
-	/* Of more than that the beginning only: such buckets are rare. */
-	prefetch_tied(ties, entries, MIN(count, PREFETCH_MAX));
-	settle(ties, entries, count, 0);
+	if (ties->any(entries, count, ties->index_bits))
+		settle(ties, entries, count, 0);
 }
