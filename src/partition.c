@@ -1,5 +1,7 @@
 #include "partition.h"
 
+_Static_assert(LOOKUP_KEYS == SEARCH_BATCH, "one batch for both");
+
 /* Records between the first word about a key, to memory, and its being read:
  * the CPU's own prefetching follows one stream of reads, but not while it is
  * busy with places.  64 to 320 are as good. */
@@ -92,8 +94,9 @@ static_body(struct bucket_writer *writer, lookup_fn *look_up,
 	}
 }
 
-/* Sampled splitters, which are searched for each record. */
-static void sampled(struct bucket_writer *writer,
+/* Sampled splitters.  Windows take more than a load, so they are made a batch
+ * at a time, with what follows of each key. */
+static void sampled(struct bucket_writer *writer, search_fn *search,
 		    const struct splitters *splitters,
 		    const struct record_shape *shape, unsigned index_bits,
 		    const uint8_t *records, uint64_t slot,
@@ -102,24 +105,33 @@ static void sampled(struct bucket_writer *writer,
 	const uint64_t key_mask = UINT64_MAX << index_bits;
 	uint32_t *cursors = writer->cursors;
 	uint64_t *pool_entries = writer->pool->entries;
+	uint64_t behind[LOOKUP_KEYS];
 	struct batch batch;
 
+	memset(batch.windows, 0, sizeof(batch.windows));
 	while (record_count > 0) {
 		unsigned here = (unsigned)MIN(record_count, LOOKUP_KEYS);
 
 		for (unsigned i = 0; i < here; i++) {
-			uint64_t next,
-				window = splitters_window(splitters, shape,
-							  records, &next);
-			uint32_t bucket =
-				splitters_bucket_sampled(splitters, window);
+			batch.windows[i] = splitters_window(
+				splitters, shape, records, &behind[i]);
+			__builtin_prefetch(records + shape->key_offset +
+						   (size_t)ASK_AHEAD_RECORDS *
+							   shape->size,
+					   0, 2);
+			records += shape->size;
+		}
+		search(&splitters->tree, batch.windows, batch.buckets);
+		for (unsigned i = 0; i < here; i++) {
+			uint64_t window = batch.windows[i];
+			uint32_t bucket = splitters_bucket_above(
+				splitters, window, batch.buckets[i]);
 
 			window = splitters_key_in_bucket(splitters, window,
-							 next, bucket);
+							 behind[i], bucket);
+			batch.entries[i] = (window & key_mask) | (slot + i);
 			batch.buckets[i] = bucket;
 			ask_for_place(&batch, writer, cursors, pool_entries, i);
-			batch.entries[i] = (window & key_mask) | (slot + i);
-			records += shape->size;
 		}
 		put(&batch, here);
 		slot += here;
@@ -140,8 +152,8 @@ void partition_records(struct bucket_writer *writer, enum cpu_level level,
 		       uint64_t record_count)
 {
 	if (splitters->kind == SPLITTERS_SAMPLED)
-		sampled(writer, splitters, shape, index_bits, records,
-			first_slot, record_count);
+		sampled(writer, search_kernel(level), splitters, shape,
+			index_bits, records, first_slot, record_count);
 	else if (record_shape_is_benchmark(shape))
 		static_body(writer, lookup_kernel(level, splitters), splitters,
 			    &benchmark_shape, index_bits, records, first_slot,

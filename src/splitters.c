@@ -190,6 +190,8 @@ void splitters_init_sampled(struct splitters *splitters,
 		splitters->splitters[splitters->splitter_count++] = window;
 	}
 	splitters->bucket_count = 2 * splitters->splitter_count + 1;
+	search_build(&splitters->tree, splitters->splitters,
+		     splitters->splitter_count);
 }
 
 /* Keys that were not sampled may lie in it, whatever their windows say. */

@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "record.h"
+#include "search.h"
 
 enum splitters_kind {
 	SPLITTERS_AUTO,	  /* only as wanted */
@@ -34,7 +35,7 @@ enum splitters_kind {
 /* 95 to the 4th: the values of the 4 characters that pick an ascii bucket. */
 #define SPLITTERS_ASCII_VALUES 81450625u
 
-#define SPLITTERS_MAX 8191
+#define SPLITTERS_MAX SEARCH_COUNT_MAX
 #define SPLITTERS_BUCKETS_MAX (2 * SPLITTERS_MAX + 1)
 
 struct splitters {
@@ -52,6 +53,7 @@ struct splitters {
 	uint32_t rest_bits; /* of the key, behind skip */
 	uint32_t splitter_count;
 	uint64_t splitters[SPLITTERS_MAX]; /* strictly ascending windows */
+	struct search_tree tree;	   /* of these */
 };
 
 /* Set up equal ranges.  kind is STATIC_256 or STATIC_95; bucket_count is at
@@ -192,9 +194,17 @@ static inline uint64_t splitters_window(const struct splitters *splitters,
 	return word;
 }
 
-/* Even buckets lie between splitters, odd ones hold what equals one.  A search
- * without a branch that could be mispredicted: as long for keys that crowd
- * together as for any. */
+/* Even buckets lie between splitters, odd ones hold what equals one.  below:
+ * splitters that are less than the window. */
+static inline uint32_t splitters_bucket_above(const struct splitters *splitters,
+					      uint64_t window, uint32_t below)
+{
+	return 2 * below + (below < splitters->splitter_count &&
+			    splitters->splitters[below] == window);
+}
+
+/* For a single key: see search.h.  Without a branch that could be mispredicted:
+ * as long for keys that crowd together as for any. */
 static inline uint32_t
 splitters_bucket_sampled(const struct splitters *splitters, uint64_t window)
 {
@@ -211,8 +221,7 @@ splitters_bucket_sampled(const struct splitters *splitters, uint64_t window)
 		left -= half;
 	}
 	below = (uint32_t)(first - splitters->splitters) + (*first < window);
-	return 2 * below + (below < splitters->splitter_count &&
-			    splitters->splitters[below] == window);
+	return splitters_bucket_above(splitters, window, below);
 }
 
 /* Of a bucket between splitters: what its windows have in common on top. */
