@@ -175,6 +175,18 @@ void input_close(struct input *input)
 	*input = (struct input){ 0 };
 }
 
+void input_forget(const struct input *input, unsigned part, unsigned parts)
+{
+	uint64_t begin, end;
+
+	if (input->mode != INPUT_MMAP || !input->base)
+		return;
+	begin = input->map_bytes / PAGE_BYTES * part / parts * PAGE_BYTES;
+	end = input->map_bytes / PAGE_BYTES * (part + 1) / parts * PAGE_BYTES;
+	/* What it does not do, the exit does. */
+	madvise(input->base + begin, end - begin, MADV_DONTNEED);
+}
+
 /* --- the memory ------------------------------------------------------------
  */
 

@@ -107,6 +107,10 @@ int input_check(const struct input *input, struct failure *failure);
 /* Unmaps too; safe on a zeroed struct. */
 void input_close(struct input *input);
 
+/* One of so many parts of a mapped input is not read any more: what it takes in
+ * the page tables goes back.  Any thread. */
+void input_forget(const struct input *input, unsigned part, unsigned parts);
+
 /* "buffered", "mmap", "direct", "auto" */
 const char *input_mode_name(enum input_mode mode);
 

@@ -351,6 +351,8 @@ static bool do_chunk(struct sorter *sorter, struct sorter_member *self,
 	if (sorter->config->checksum)
 		add_checksum(sorter, self, chunk, entries, slot->data);
 	trace_end(&self->lane, begin_ns, "gather");
+	atomic_fetch_add_explicit(&sorter->gathered_chunks, 1,
+				  memory_order_release);
 
 	begin_ns = trace_begin(&self->lane);
 	output_put(&sorter->output, slot);

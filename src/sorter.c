@@ -360,6 +360,42 @@ static int prepare(struct sorter *sorter, struct failure *failure)
 
 /* --------------------------------------------------------------- running */
 
+/* Parts of a mapped input that are forgotten one by one: small enough to be
+ * shared out, and to look for something to write in between. */
+#define FORGET_BYTES_MIN (2 * MIB)
+#define FORGET_PARTS_MAX 16
+
+/*
+ * Who has nothing left to sort clears the page tables of the input, which the
+ * kernel would do at the exit, with one CPU: a fifth of a millisecond for 6 MB
+ * of small pages, 3 for 100 MB, while another member is writing.
+ */
+static void forget_input(struct sorter *sorter)
+{
+	uint64_t bytes =
+		sorter->input.record_count * sorter->config->shape.size;
+	uint32_t parts = (uint32_t)MIN(MAX(1, bytes / FORGET_BYTES_MIN),
+				       FORGET_PARTS_MAX);
+
+	while (atomic_load_explicit(&sorter->gathered_chunks,
+				    memory_order_acquire) <
+	       sorter->chunk_count) {
+		if (atomic_load_explicit(&sorter->gave_up,
+					 memory_order_relaxed))
+			return;
+		sched_yield();
+	}
+	for (;;) {
+		uint32_t part = atomic_fetch_add_explicit(&sorter->next_part, 1,
+							  memory_order_relaxed);
+
+		if (part >= parts)
+			break;
+		input_forget(&sorter->input, part, parts);
+		output_help(&sorter->output);
+	}
+}
+
 static void run_member(void *context, unsigned member)
 {
 	struct sorter *sorter = context;
@@ -368,7 +404,11 @@ static void run_member(void *context, unsigned member)
 		return;
 	if (member == 0)
 		sorter->result->bucketed_ns = clock_now_ns();
-	ordering_run(sorter, member);
+	if (ordering_run(sorter, member))
+		forget_input(sorter);
+	else
+		atomic_store_explicit(&sorter->gave_up, true,
+				      memory_order_relaxed);
 }
 
 static int run_team(struct sorter *sorter, struct failure *failure)

@@ -94,10 +94,14 @@ struct sorter {
 	_Alignas(CACHE_PAIR_BYTES) _Atomic uint64_t next_record; /* to pass */
 	uint64_t chunk_count;
 	_Alignas(CACHE_PAIR_BYTES) _Atomic uint64_t next_chunk;
+	_Atomic uint64_t gathered_chunks; /* their records were copied */
+	_Atomic bool gave_up; /* a member: not all will be gathered */
 	/* Buckets [0, ready_buckets) are complete.  Once it is not 0, all else
 	 * that ordering looks at stands. */
 	_Alignas(CACHE_PAIR_BYTES) _Atomic uint32_t ready_buckets;
 	_Alignas(CACHE_PAIR_BYTES) _Atomic uint32_t next_big;
+	/* Of the input's parts that are to be forgotten. */
+	_Alignas(CACHE_PAIR_BYTES) _Atomic uint32_t next_part;
 	/* The first to fail describes it; stop is set afterwards. */
 	_Alignas(CACHE_PAIR_BYTES) _Atomic bool failing;
 	_Atomic bool stop;

@@ -339,6 +339,55 @@ static void assert_reads_despite(const struct refusal *refusal,
 	assert_int_equal(status, 0);
 }
 
+static long resident_file_pages(void)
+{
+	FILE *statm = fopen("/proc/self/statm", "r");
+	long pages = 0;
+
+	assert_non_null(statm);
+	assert_int_equal(fscanf(statm, "%*d %*d %ld", &pages), 1);
+	fclose(statm);
+	return pages;
+}
+
+/* Parts of any number give back all pages, and the records stay. */
+static void input_forget__every_part(void **state)
+{
+	static const unsigned counts[] = { 1, 2, 3, 7, 16 };
+	struct files files = {
+		.record_size = 100,
+		.count = 2,
+		.records = { 30000, 12345 },
+	};
+	struct input input;
+
+	(void)state;
+	make_files(&files);
+	open_and_map(&input, &files, INPUT_MMAP);
+	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+		const uint8_t *expected = files.expected;
+		long before, after, pages = 0;
+
+		for (unsigned j = 0; j < files.count; j++) {
+			uint64_t bytes = files.records[j] * files.record_size;
+
+			assert_memory_equal(
+				input_address(&input, &input.files[j], 0),
+				expected, bytes);
+			expected += bytes;
+			pages += (long)(bytes / PAGE_BYTES);
+		}
+		before = resident_file_pages();
+		for (unsigned part = 0; part < counts[i]; part++)
+			input_forget(&input, part, counts[i]);
+		after = resident_file_pages();
+		/* The counter is kept by CPUs apart: a few may be missing. */
+		assert_true(before - after >= pages * 9 / 10);
+	}
+	input_close(&input);
+	free(files.expected);
+}
+
 static void input_reader__no_io_uring(void **state)
 {
 	const struct refusal refusal = { SYS_io_uring_setup, -1, 0, 0, EPERM };
@@ -1299,6 +1348,7 @@ int main(void)
 		SHM(input_reader__shrank),
 		TEST(input_sigbus__one_line_and_exit_status),
 		TEST(input_sigbus__others_as_ever),
+		TEST(input_forget__every_part),
 		TEST(input_map__files_at_page_boundaries),
 		TEST(input_close__zeroed),
 		TEST(input_mode_name__all),
