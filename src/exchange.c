@@ -94,7 +94,7 @@ static bool is_urgent(const struct exchange *x, unsigned node)
 
 	return !peer->heard || !x->collective ||
 	       !exchange_has_announced(x, node) ||
-	       (!peer->ready && peer->out_bytes > 0) ||
+	       (!peer->ready && peer->exchange == x->exchange) ||
 	       (peer->sent_bytes == peer->out_bytes &&
 		!exchange_is_acked(x, node)) ||
 	       exchange_round_waits_for(x) == node;

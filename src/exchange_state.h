@@ -192,13 +192,14 @@ static inline bool exchange_has_announced(const struct exchange *x,
 	return x->peers[node].announced[x->exchange % 2] == x->exchange;
 }
 
-/* It has all of our message. */
+/* It has all of our message, and what we have announced to it and others: that
+ * is not said again in the next exchange. */
 static inline bool exchange_is_acked(const struct exchange *x, unsigned node)
 {
 	const struct exchange_peer *peer = &x->peers[node];
 
-	return peer->acked_bytes >= peer->out_bytes ||
-	       peer->exchange > x->exchange;
+	return node == exchange_own(x) || peer->exchange > x->exchange ||
+	       (peer->ready && peer->acked_bytes >= peer->out_bytes);
 }
 
 #endif /* EXCHANGE_STATE_H */

@@ -478,6 +478,22 @@ static void exchange__what_is_lost_is_sent_again(void **state)
 					       .bytes = odd_bytes });
 }
 
+static uint64_t bytes_of_one(unsigned exchange, unsigned source, unsigned to)
+{
+	return source == exchange % 4 && to == (source + 1) % 4 ? 3000 : 0;
+}
+
+/* Who has nothing to send or to get stays until all know that: what it has
+ * announced may be lost, and is not said again in the next exchange. */
+static void exchange__announcements_that_are_lost(void **state)
+{
+	(void)state;
+	run(&(struct setting){ .node_count = 4,
+			       .loss_percent = 30,
+			       .collectives = 20,
+			       .bytes = bytes_of_one });
+}
+
 static void exchange__strangers_change_nothing(void **state)
 {
 	(void)state;
@@ -533,6 +549,7 @@ int main(void)
 		cmocka_unit_test(exchange__segments_of_an_ethernet),
 		cmocka_unit_test(exchange__a_small_window),
 		cmocka_unit_test(exchange__what_is_lost_is_sent_again),
+		cmocka_unit_test(exchange__announcements_that_are_lost),
 		cmocka_unit_test(exchange__strangers_change_nothing),
 		cmocka_unit_test(exchange__another_port),
 		cmocka_unit_test(exchange__who_does_not_come_is_named),
