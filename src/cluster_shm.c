@@ -15,12 +15,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sodium.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cluster_state.h"
+#include "machine.h"
 #include "sigbus.h"
 
 /* 27 bits: 37 are left to the keys. */
@@ -28,27 +28,6 @@
 
 /* --- offering --------------------------------------------------------------
  */
-
-/* A hash of what has to be alike for /proc/PID/fd to lead to another's files;
- * 0 if it cannot be told. */
-static uint64_t machine_number(void)
-{
-	char text[128] = "";
-	uint8_t hash[sizeof(uint64_t)];
-	struct stat status;
-	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-	size_t length = file ? fread(text, 1, 64, file) : 0;
-
-	if (file)
-		fclose(file);
-	if (length == 0 || stat("/proc/self/ns/pid", &status) < 0)
-		return 0;
-	snprintf(text + length, sizeof(text) - length, " %llu %u",
-		 (unsigned long long)status.st_ino, (unsigned)geteuid());
-	crypto_generichash(hash, sizeof(hash), (const uint8_t *)text,
-			   strlen(text), NULL, 0);
-	return load_le64(hash) | 1;
-}
 
 void cluster_offer_input(struct cluster *cluster, struct cluster_hello *hello)
 {

@@ -168,6 +168,32 @@ static void note_absence(struct exchange *x, uint64_t now_ns)
 	x->served_ns = now_ns;
 }
 
+/* So many others at least have to tell us something before we can go on, not
+ * counting what is urgent to them, or comes as DATA. */
+static unsigned tells_wanted(const struct exchange *x)
+{
+	unsigned unheard = 0, unannounced = 0, unacked = 0, behind = 0;
+
+	for (unsigned node = 0; node < exchange_node_count(x); node++) {
+		const struct exchange_peer *peer = &x->peers[node];
+
+		if (node == exchange_own(x))
+			continue;
+		if (x->collective && x->prepared &&
+		    peer->sent_bytes < peer->out_bytes)
+			return 1;
+		unheard += !peer->heard;
+		unannounced += !exchange_has_announced(x, node);
+		unacked += !exchange_is_acked(x, node);
+		behind += peer->phase < x->phase_wanted;
+	}
+	if (unheard > 0)
+		return unheard;
+	if (x->collective)
+		return MAX(1, x->prepared ? unacked : unannounced);
+	return exchange_own(x) == 0 ? MAX(1, behind) : 1;
+}
+
 static void wait_until(struct exchange *x, uint64_t until_ns)
 {
 	struct pollfd fds[] = {
@@ -179,10 +205,13 @@ static void wait_until(struct exchange *x, uint64_t until_ns)
 	struct timespec none = { 0 }, timeout;
 	int ready = 0;
 
+	if (x->board && !exchange_board_doze(x->board, tells_wanted(x)))
+		return;
 	while (x->options.spins && ready == 0 && now_ns - begin_ns < SPIN_NS &&
 	       now_ns < until_ns) {
 		ready = ppoll(fds, ARRAY_LEN(fds), &none, NULL);
 		now_ns = clock_now_ns();
+		ready |= x->board && exchange_board_has_news(x->board);
 	}
 	if (ready == 0 && now_ns < until_ns) {
 		timeout.tv_sec = (time_t)((until_ns - now_ns) / 1000000000);
@@ -190,6 +219,8 @@ static void wait_until(struct exchange *x, uint64_t until_ns)
 		ppoll(fds, ARRAY_LEN(fds), &timeout, NULL);
 		now_ns = clock_now_ns();
 	}
+	if (x->board)
+		exchange_board_rise(x->board);
 	/* Back later than meant is away: see note_absence(). */
 	x->served_ns = MIN(now_ns, MAX(begin_ns, until_ns));
 	x->counters.wait_ns += now_ns - begin_ns;
@@ -521,6 +552,25 @@ static int open_all(struct exchange *x, struct failure *failure)
 	return error ? error : find_payloads(x, failure);
 }
 
+/* Rank 0 tells all where the board is.  The others tell rank 0 that they are
+ * there, and the rest by the board; without one, all tell all. */
+static void say_hello(struct exchange *x)
+{
+	unsigned count = exchange_node_count(x);
+
+	if (x->options.board && count > 1 && exchange_own(x) != 0) {
+		x->waits_for_board = true;
+		exchange_tell(x, 0, 0);
+		return;
+	}
+	if (x->options.board && count > 1)
+		x->board = exchange_board_make(count, x->hello);
+	if (x->board)
+		exchange_board_attach(x->board,
+				      address_port(&x->control.local));
+	exchange_tell_all(x, 0);
+}
+
 struct exchange *exchange_open(const struct exchange_options *options,
 			       struct failure *failure)
 {
@@ -530,7 +580,7 @@ struct exchange *exchange_open(const struct exchange_options *options,
 		failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM, "memory");
 		return NULL;
 	}
-	assert(options->hello_bytes <= sizeof(x->hello));
+	assert(options->hello_bytes <= EXCHANGE_HELLO_BYTES_MAX);
 	x->options = *options;
 	x->rank = options->rank;
 	x->control.fd = -1;
@@ -538,14 +588,15 @@ struct exchange *exchange_open(const struct exchange_options *options,
 	x->digest = options->digests ? digest_kernel(options->kernel)
 				     : digest_nothing;
 	x->ask_ns = options->spins ? ASK_NS : ASK_SHARED_NS;
-	memcpy(x->hello, options->hello, options->hello_bytes);
+	memcpy(x->hello + EXCHANGE_BOARD_OFFER_BYTES, options->hello,
+	       options->hello_bytes);
 	if (open_all(x, failure) < 0) {
 		/* What it points to ends with the exchange. */
 		failure->what = NULL;
 		exchange_close(x);
 		return NULL;
 	}
-	exchange_tell_all(x, 0);
+	say_hello(x);
 	return x;
 }
 
@@ -563,7 +614,7 @@ const void *exchange_hello(const struct exchange *x, unsigned node,
 {
 	if (node == exchange_own(x)) {
 		*byte_count = x->options.hello_bytes;
-		return x->hello;
+		return x->hello + EXCHANGE_BOARD_OFFER_BYTES;
 	}
 	*byte_count = x->peers[node].hello_bytes;
 	return x->peers[node].hello;
@@ -687,6 +738,8 @@ void exchange_leave(struct exchange *x)
 
 	if (exchange_own(x) != 0) {
 		x->phase = PHASE_GONE;
+		if (x->board)
+			tells = 1;
 		for (unsigned i = 0; i < tells; i++)
 			exchange_tell(x, 0, 0);
 		return;
@@ -745,6 +798,7 @@ void exchange_close(struct exchange *x)
 		return;
 	datagram_close(&x->control);
 	datagram_close(&x->data);
+	exchange_board_close(x->board);
 	for (unsigned node = 0; x->peers && node < exchange_node_count(x);
 	     node++) {
 		arrivals_fini(&x->peers[node].in);

@@ -18,6 +18,9 @@
  *      all-at-once  a batch to each in turn: what the rounds are compared with
  *      windowed     receivers grant: each lets a few senders send a window
  *
+ * Where a rank stands it tells in datagrams; or, if all are on one machine,
+ * through memory that they share (exchange_board.h), and a datagram only wakes.
+ *
  * The rank's one thread calls in; nothing happens behind its back.  A rank that
  * computes for long calls exchange_serve() now and then: others may wait for an
  * answer, and who says nothing for the deadline is given up: the run ends on
@@ -38,6 +41,7 @@
 struct exchange;
 
 #define EXCHANGE_COLLECTIVES_MAX 255
+#define EXCHANGE_HELLO_BYTES_MAX 232
 
 enum exchange_schedule {
 	EXCHANGE_ROUNDS,
@@ -59,7 +63,10 @@ struct exchange_options {
 	uint32_t payload_bytes; /* of a datagram; 0: as the path allows */
 	uint32_t window_bytes;	/* under way to a receiver; 0: its socket's */
 	uint64_t deadline_ns;
-	/* What all get to know of us; <= EXCHANGE_BLOB_BYTES_MAX. */
+	/* All ranks are on one machine, and tell each other where they stand
+	 * through shared memory; all ranks alike. */
+	bool board;
+	/* What all get to know of us; <= EXCHANGE_HELLO_BYTES_MAX. */
 	const void *hello;
 	size_t hello_bytes;
 	struct trace_lane *lane; /* or NULL */

@@ -3,6 +3,7 @@
  *
  *      exchange.c            joining, collectives, barriers, the loop
  *      exchange_status.c     STATUS: saying where we stand, hearing of others
+ *      exchange_board.c      STATUS within one machine: shared memory
  *      exchange_send.c       DATA out: schedules, batches, sending again
  *      exchange_receive.c    DATA in: every byte to its place
  */
@@ -13,6 +14,7 @@
 #include "base.h"
 #include "datagram.h"
 #include "exchange.h"
+#include "exchange_board.h"
 #include "exchange_wire.h"
 
 /* Ports tried, one after the other, by who finds his taken: so far apart. */
@@ -38,7 +40,7 @@ struct exchange_peer {
 	uint64_t round_trip_ns; /* the shortest: how well we know offset_ns */
 	uint64_t last_round_trip_ns;
 	int64_t offset_ns; /* its clock less ours */
-	uint8_t hello[EXCHANGE_BLOB_BYTES_MAX];
+	uint8_t hello[EXCHANGE_HELLO_BYTES_MAX];
 	size_t hello_bytes;
 	uint8_t blob[EXCHANGE_BLOB_BYTES_MAX];
 	size_t blob_bytes;
@@ -108,7 +110,9 @@ struct exchange {
 	struct datagram_socket control, data;
 	struct exchange_peer *peers; /* [node] */
 	struct exchange_counters counters;
-	uint8_t hello[EXCHANGE_BLOB_BYTES_MAX];
+	struct exchange_board *board;		/* NULL: none, or not yet */
+	bool waits_for_board;			/* that rank 0 will offer */
+	uint8_t hello[EXCHANGE_BLOB_BYTES_MAX]; /* behind the board's offer */
 	uint8_t blob[EXCHANGE_BLOB_BYTES_MAX];
 	size_t blob_bytes;
 	uint32_t phase;	       /* as others see it */

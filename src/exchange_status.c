@@ -47,7 +47,8 @@ static void put_blob(struct exchange *x, unsigned node,
 		status->blob_bytes = node == 0 ? (uint16_t)x->blob_bytes : 0;
 	} else if (!x->peers[node].hears) {
 		status->blob = x->hello;
-		status->blob_bytes = (uint16_t)x->options.hello_bytes;
+		status->blob_bytes = (uint16_t)(EXCHANGE_BOARD_OFFER_BYTES +
+						x->options.hello_bytes);
 	}
 }
 
@@ -93,6 +94,40 @@ static void send_status(struct exchange *x, unsigned node,
 	}
 }
 
+/* Wake it: it will look at the board. */
+static void ring(struct exchange *x, unsigned node)
+{
+	struct address to = x->peers[node].control;
+	uint8_t nothing[EXCHANGE_RING_BYTES] = { 0 };
+	struct iovec part = { nothing, sizeof(nothing) };
+
+	address_set_port(&to, exchange_board_port(x->board, node));
+	datagram_send(&x->control, &to, &part, 1, sizeof(nothing),
+		      sizeof(nothing));
+	x->counters.status_datagrams++;
+}
+
+/* True if no datagram is needed. */
+static bool post(struct exchange *x, unsigned node,
+		 const struct exchange_status *status)
+{
+	bool urgent = (status->flags & (EXCHANGE_ASKS | EXCHANGE_FAILED)) != 0;
+	uint8_t bytes[EXCHANGE_STATUS_BYTES_MAX];
+
+	if (status->gap_count > 0 ||
+	    !exchange_board_post(x->board, node, bytes,
+				 exchange_status_put(status, bytes)))
+		return false;
+	if (exchange_board_port(x->board, node) != 0) {
+		if (exchange_board_wakes(x->board, node, urgent))
+			ring(x, node);
+		return true;
+	}
+	/* It finds that when it comes to look; if it does not, it asks.  But
+	 * rank 0 has to tell where to look. */
+	return exchange_own(x) != 0 && !x->peers[node].heard && !urgent;
+}
+
 static void tell(struct exchange *x, unsigned node, uint32_t flags,
 		 bool with_gaps)
 {
@@ -121,6 +156,8 @@ static void tell(struct exchange *x, unsigned node, uint32_t flags,
 	status.clock_ns = clock_now_ns();
 	if (peer->clock_ns)
 		status.held_ns = status.clock_ns - peer->clock_heard_ns;
+	if (x->board && post(x, node, &status))
+		return;
 	send_status(x, node, datagram,
 		    exchange_status_seal(&status, &x->keys, datagram));
 }
@@ -213,18 +250,42 @@ static void hear_clock(struct exchange_peer *peer,
 		(int64_t)(status->clock_ns + round_trip_ns / 2 - now_ns);
 }
 
-static void hear_blob(struct exchange_peer *peer,
+/* Look at rank 0's board from now on; or, for lack of it, tell all others by
+ * datagrams what they have not been told yet. */
+static void take_offer(struct exchange *x, const uint8_t *offer)
+{
+	x->waits_for_board = false;
+	x->board = exchange_board_find(offer, exchange_node_count(x),
+				       exchange_own(x));
+	if (x->board)
+		exchange_board_attach(x->board,
+				      address_port(&x->control.local));
+	exchange_tell_all(x, 0);
+}
+
+static void hear_hello(struct exchange *x, struct exchange_peer *peer,
+		       const struct exchange_status *status)
+{
+	if (status->blob_bytes < EXCHANGE_BOARD_OFFER_BYTES)
+		return;
+	peer->hello_bytes = status->blob_bytes - EXCHANGE_BOARD_OFFER_BYTES;
+	memcpy(peer->hello, status->blob + EXCHANGE_BOARD_OFFER_BYTES,
+	       peer->hello_bytes);
+	if (status->source == 0 && x->waits_for_board)
+		take_offer(x, status->blob);
+}
+
+static void hear_blob(struct exchange *x, struct exchange_peer *peer,
 		      const struct exchange_status *status)
 {
 	if (status->blob_bytes == 0)
 		return;
-	if (status->phase > 0) {
-		peer->blob_bytes = status->blob_bytes;
-		memcpy(peer->blob, status->blob, status->blob_bytes);
-	} else {
-		peer->hello_bytes = status->blob_bytes;
-		memcpy(peer->hello, status->blob, status->blob_bytes);
+	if (status->phase == 0) {
+		hear_hello(x, peer, status);
+		return;
 	}
+	peer->blob_bytes = status->blob_bytes;
+	memcpy(peer->blob, status->blob, status->blob_bytes);
 }
 
 static void hear_totals(struct exchange *x, struct exchange_peer *peer,
@@ -281,12 +342,16 @@ static void hear_failure(struct exchange *x,
 }
 
 /* Where it is is where it speaks from: it may have had to take another port. */
-static void hear_address(struct exchange_peer *peer,
+static void hear_address(const struct exchange *x, struct exchange_peer *peer,
 			 const struct exchange_status *status,
 			 const struct address *from)
 {
-	peer->control = *from;
-	peer->data = *from;
+	if (from)
+		peer->control = *from;
+	else
+		address_set_port(&peer->control,
+				 exchange_board_port(x->board, status->source));
+	peer->data = peer->control;
 	address_set_port(&peer->data, status->data_port);
 }
 
@@ -303,25 +368,28 @@ static bool is_news(const struct exchange *x, const struct exchange_peer *peer,
 		(!peer->ready && status->flags & EXCHANGE_READY));
 }
 
+/* from: NULL if it came by way of the board. */
 static void hear(struct exchange *x, const struct exchange_status *status,
 		 const struct address *from)
 {
 	struct exchange_peer *peer = &x->peers[status->source];
 	uint64_t now_ns = clock_now_ns();
 	bool answer = (status->flags & EXCHANGE_ASKS) != 0;
+	bool waited = x->waits_for_board;
 
 	if (peer->heard && (int32_t)(status->serial - peer->serial_in) <= 0)
 		return;
 	peer->serial_in = status->serial;
-	/* Who has not heard us yet waits for that. */
-	answer |= !peer->heard && status->echo_ns == 0;
+	/* Who has not heard us yet waits for that; who looks at the board has
+	 * only to look. */
+	answer |= from && !peer->heard && status->echo_ns == 0;
 	peer->heard = true;
 	peer->heard_ns = now_ns;
 	peer->hears |= status->echo_ns != 0;
 	peer->patient_ns = now_ns + status->busy_ms * (uint64_t)1000000;
-	hear_address(peer, status, from);
+	hear_address(x, peer, status, from);
 	hear_clock(peer, status, now_ns);
-	hear_blob(peer, status);
+	hear_blob(x, peer, status);
 	hear_totals(x, peer, status);
 	if (is_news(x, peer, status))
 		peer->progress_ns = now_ns;
@@ -331,11 +399,21 @@ static void hear(struct exchange *x, const struct exchange_status *status,
 		hear_message_state(peer, status);
 	if (status->flags & EXCHANGE_FAILED)
 		hear_failure(x, status);
-	if (answer)
+	/* With the board all have been told, or have not. */
+	if (answer && waited == x->waits_for_board)
 		exchange_tell(x, status->source, 0);
 }
 
-bool exchange_hear(struct exchange *x)
+static bool is_for_us(const struct exchange *x,
+		      const struct exchange_status *status)
+{
+	return status->destination == exchange_own(x) &&
+	       status->source < exchange_node_count(x) &&
+	       status->source != exchange_own(x) &&
+	       status->exchange <= x->exchange + 1;
+}
+
+static bool hear_datagrams(struct exchange *x)
 {
 	uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX + 1];
 	struct datagram_head head;
@@ -346,17 +424,46 @@ bool exchange_hear(struct exchange *x)
 		struct exchange_status status;
 
 		any = true;
+		if (x->board && head.total_bytes == EXCHANGE_RING_BYTES)
+			continue;
 		if (head.total_bytes > EXCHANGE_STATUS_BYTES_MAX ||
 		    !exchange_status_open(datagram, head.total_bytes, &x->keys,
 					  &status) ||
-		    status.destination != exchange_own(x) ||
-		    status.source >= exchange_node_count(x) ||
-		    status.source == exchange_own(x) ||
-		    status.exchange > x->exchange + 1) {
+		    !is_for_us(x, &status)) {
 			x->counters.stray_datagrams++;
 			continue;
 		}
 		hear(x, &status, &head.from);
 	}
+	return any;
+}
+
+static bool hear_board(struct exchange *x)
+{
+	uint8_t bytes[EXCHANGE_STATUS_BYTES_MAX];
+	size_t byte_count;
+	unsigned source;
+	bool any = false;
+
+	while ((byte_count = exchange_board_take(x->board, bytes, &source)) >
+	       0) {
+		struct exchange_status status;
+
+		if (!exchange_status_take(bytes, byte_count, &status) ||
+		    !is_for_us(x, &status) || status.source != source)
+			continue;
+		any = true;
+		hear(x, &status, NULL);
+	}
+	return any;
+}
+
+/* Datagrams first: they may be older, and then would be of no use. */
+bool exchange_hear(struct exchange *x)
+{
+	bool any = hear_datagrams(x);
+
+	if (x->board)
+		any |= hear_board(x);
 	return any;
 }

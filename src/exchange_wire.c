@@ -385,14 +385,12 @@ static uint8_t *put_gap(uint8_t *next, const struct arrivals_gap *gap)
 	return put(next, &wire, sizeof(wire));
 }
 
-size_t exchange_status_seal(const struct exchange_status *status,
-			    const struct exchange_keys *keys,
-			    uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX])
+size_t exchange_status_put(const struct exchange_status *status,
+			   uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX])
 {
 	const struct tails tails = fit_tails(status);
 	const struct status_wire wire = put_fields(status, &tails);
 	uint8_t *next = datagram;
-	size_t datagram_bytes;
 
 	assert(fields_are_good(status));
 	assert(tails_are_good(&tails, status->flags));
@@ -403,7 +401,15 @@ size_t exchange_status_seal(const struct exchange_status *status,
 	next = put(next, status->text, tails.text_bytes);
 	for (size_t i = 0; i < tails.gap_count; i++)
 		next = put_gap(next, &status->gaps[i]);
-	datagram_bytes = (size_t)(next - datagram);
+	return (size_t)(next - datagram);
+}
+
+size_t exchange_status_seal(const struct exchange_status *status,
+			    const struct exchange_keys *keys,
+			    uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX])
+{
+	size_t datagram_bytes = exchange_status_put(status, datagram);
+
 	make_tag(datagram, datagram_bytes, keys, datagram);
 	return datagram_bytes;
 }
@@ -468,22 +474,20 @@ static bool take_tails(const uint8_t *next, struct exchange_status *status)
 	return true;
 }
 
-bool exchange_status_open(const uint8_t *datagram, size_t datagram_bytes,
-			  const struct exchange_keys *keys,
+static bool length_is_good(size_t datagram_bytes)
+{
+	return datagram_bytes >= EXCHANGE_STATUS_FIXED_BYTES &&
+	       datagram_bytes <= EXCHANGE_STATUS_BYTES_MAX;
+}
+
+bool exchange_status_take(const uint8_t *datagram, size_t datagram_bytes,
 			  struct exchange_status *status)
 {
-	uint8_t tag[TAG_BYTES];
 	struct status_wire wire;
 	struct tails tails;
 
-	if (datagram_bytes < sizeof(wire) ||
-	    datagram_bytes > EXCHANGE_STATUS_BYTES_MAX)
+	if (!length_is_good(datagram_bytes))
 		return false;
-	make_tag(datagram, datagram_bytes, keys, tag);
-	if (sodium_memcmp(tag, datagram, sizeof(tag)) != 0)
-		return false;
-
-	/* From here on the bytes are from somebody who knows the secret. */
 	memcpy(&wire, datagram, sizeof(wire));
 	if (wire.version != EXCHANGE_VERSION || wire.type != TYPE_STATUS)
 		return false;
@@ -498,4 +502,19 @@ bool exchange_status_open(const uint8_t *datagram, size_t datagram_bytes,
 	       tails_are_good(&tails, status->flags) &&
 	       datagram_bytes == sizeof(wire) + bytes_of_tails(&tails) &&
 	       take_tails(datagram + sizeof(wire), status);
+}
+
+bool exchange_status_open(const uint8_t *datagram, size_t datagram_bytes,
+			  const struct exchange_keys *keys,
+			  struct exchange_status *status)
+{
+	uint8_t tag[TAG_BYTES];
+
+	if (!length_is_good(datagram_bytes))
+		return false;
+	make_tag(datagram, datagram_bytes, keys, tag);
+	if (sodium_memcmp(tag, datagram, sizeof(tag)) != 0)
+		return false;
+	/* From here on the bytes are from somebody who knows the secret. */
+	return exchange_status_take(datagram, datagram_bytes, status);
 }

@@ -28,6 +28,12 @@
  * no harm, and one that was overtaken is known by its serial.  It also carries
  * the failure of a run to all others.
  *
+ * The blob of a STATUS before the first barrier is the hello: an offer of
+ * shared memory (exchange_board.h), EXCHANGE_BOARD_OFFER_BYTES, and what the
+ * program has to say.  Who has taken such an offer is sent a STATUS through
+ * that memory, without a tag; and the ring, a datagram of one byte, that wakes
+ * it.
+ *
  * Token, tag key and digest seed come from the job's secret, so that datagrams
  * of another job, of an earlier one or of a stranger have the wrong ones.  (Not
  * so of runs that were given one key and no name of their own: rank.h.)
@@ -43,13 +49,14 @@
 #include "arrivals.h"
 #include "digest.h"
 
-#define EXCHANGE_VERSION 1
+#define EXCHANGE_VERSION 2
 #define EXCHANGE_SECRET_BYTES 32
 #define EXCHANGE_DATA_HEADER_BYTES 32
 #define EXCHANGE_STATUS_BYTES_MAX 1400
 #define EXCHANGE_STATUS_FIXED_BYTES 120
 #define EXCHANGE_NODES_MAX 128
 #define EXCHANGE_BLOB_BYTES_MAX 256
+#define EXCHANGE_RING_BYTES 1
 #define EXCHANGE_GAPS_MAX 64
 #define EXCHANGE_TEXT_BYTES_MAX 160
 
@@ -147,6 +154,12 @@ struct exchange_status {
 size_t exchange_status_seal(const struct exchange_status *status,
 			    const struct exchange_keys *keys,
 			    uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX]);
+
+/* The same without a tag, for memory that only ranks can write. */
+size_t exchange_status_put(const struct exchange_status *status,
+			   uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX]);
+bool exchange_status_take(const uint8_t *datagram, size_t datagram_bytes,
+			  struct exchange_status *status);
 
 /* False: drop it; *status is then undefined. */
 bool exchange_status_open(const uint8_t *datagram, size_t datagram_bytes,

@@ -832,6 +832,84 @@ case_gather_killed()
 	done
 }
 
+# start_here JOB RANK COMMAND...: of four, with a short deadline
+start_here()
+{
+	local job=$1 rank=$2
+	shift 2
+
+	start_rank "$rank" "$@" "${BLINKSORT[@]}" --cluster --rank="$rank" \
+		--nodes='127.0.0.[2-5]' --job="check.$$.$job" --deadline=2 \
+		"in.$rank" -o "out.$rank"
+}
+
+# expect_ended VICTIM: it was too late, or all others name it
+expect_ended()
+{
+	local rank
+
+	for rank in 0 1 2 3; do
+		[ "$rank" != "$1" ] || continue
+		[ "${statuses[rank]}" != 0 ] || continue
+		[ "${statuses[rank]}" = 4 ] ||
+			fail "rank $rank: ${statuses[rank]}: $(cat "err.$rank")"
+		expect_match "^blinksort: .*rank $1 " "err.$rank"
+		[ ! -e "out.$rank" ] ||
+			fail "rank $rank has failed and has an output"
+	done
+}
+
+# case_gone_here SIGNAL: at any time, where ranks tell each other where they
+# stand through shared memory
+case_gone_here()
+{
+	local pids=() statuses=() random rank victim try
+
+	start_wrong 4
+	for try in {0..11}; do
+		victim=$((try % 4))
+		for rank in 0 1 2 3; do
+			start_here "$try" "$rank"
+		done
+		random_below 20
+		sleep "0.$(printf '%03d' "$random")"
+		kill "-$1" "${pids[victim]}" 2>/dev/null || true
+		for rank in 0 1 2 3; do
+			[ "$rank" = "$victim" ] || wait_ranks "$rank"
+		done
+		kill -CONT "${pids[victim]}" 2>/dev/null || true
+		wait_ranks "$victim"
+		expect_ended "$victim"
+		rm -f out.*
+		expect_none
+	done
+}
+
+# A rank that cannot see rank 0's files, and one that cannot see any other's:
+# they do with datagrams.
+case_hidden()
+{
+	local pids=() statuses=() hidden rank
+
+	start_wrong 4
+	expect_sorted whole -o want
+	for hidden in 0 2; do
+		for rank in 0 1 2 3; do
+			if [ "$rank" = "$hidden" ]; then
+				start_here "$hidden" "$rank" unshare --fork \
+					--pid --mount-proc
+			else
+				start_here "$hidden" "$rank"
+			fi
+		done
+		wait_ranks 0 1 2 3
+		[ "${statuses[*]}" = "0 0 0 0" ] ||
+			fail "${statuses[*]}: $(cat err.*)"
+		expect_whole 4 want
+		rm out.*
+	done
+}
+
 # expect_usage WHY OPTION...
 expect_usage()
 {
@@ -888,5 +966,12 @@ check gather_apart case_gather_apart
 check gather_by_some case_gather_by_some
 check gather_killed case_gather_killed
 check gather_usage case_gather_usage
+check killed_here case_gone_here KILL
+check stopped_here case_gone_here STOP
+if unshare --fork --pid --mount-proc true 2>/dev/null; then
+	check hidden case_hidden
+else
+	skip hidden "can't make a namespace of PIDs here"
+fi
 
 finish

@@ -61,6 +61,9 @@ static void try_status(uint8_t *datagram, size_t size)
 	struct exchange_status status;
 
 	require(!exchange_status_open(datagram, size, &keys, &status));
+	/* Through shared memory it comes without a tag. */
+	if (exchange_status_take(datagram, size, &status))
+		require_limits(&status);
 	if (size < TAG_BYTES)
 		return;
 	make_tag_right(datagram, size);

@@ -34,8 +34,10 @@ struct setting {
 	bool plain;
 	unsigned loss_percent; /* of all datagrams, or of batches */
 	unsigned collectives;
-	enum conduct conduct; /* of rank 1 */
-	bool strangers;	      /* send to all */
+	enum conduct conduct; /* of the culprit */
+	unsigned culprit;
+	bool board;
+	bool strangers; /* send to all */
 	uint64_t (*bytes)(unsigned exchange, unsigned source, unsigned to);
 };
 
@@ -235,12 +237,12 @@ static void disturb(const struct exchange *x, unsigned seed)
 	datagram_close(&out);
 }
 
-/* What rank 1 does instead of what it should; false: nothing else. */
+/* What the culprit does instead of what it should; false: nothing else. */
 static bool misbehave(struct node *node, struct exchange *x)
 {
 	struct failure mine;
 
-	if (node->rank.rank != 1)
+	if (node->rank.rank != node->setting->culprit)
 		return false;
 	if (node->setting->conduct == FAILS) {
 		failure_set(&mine, EXIT_FILE, "out.1", 0, "the disk is full");
@@ -260,6 +262,7 @@ static void *run_node(void *argument)
 		.window_bytes = setting->window_bytes,
 		.port = setting->port,
 		.plain = setting->plain,
+		.board = setting->board,
 		.deadline_ns = setting->conduct == BEHAVES ? DEADLINE_NS
 							   : SHORT_DEADLINE_NS,
 		.hello = &node->rank.rank,
@@ -271,7 +274,8 @@ static void *run_node(void *argument)
 	uint32_t blob = node->rank.rank * 3;
 	int error = -1;
 
-	if (node->rank.rank != 1 || setting->conduct != STAYS_AWAY)
+	if (node->rank.rank != setting->culprit ||
+	    setting->conduct != STAYS_AWAY)
 		x = exchange_open(&options, &node->failure);
 	if (x) {
 		if (setting->strangers)
@@ -363,7 +367,7 @@ static void run_all(const struct setting *setting)
 }
 
 /* All do their work. */
-static void run(const struct setting *setting)
+static void run_well(const struct setting *setting)
 {
 	run_all(setting);
 	for (unsigned i = 0; i < setting->node_count; i++) {
@@ -375,13 +379,38 @@ static void run(const struct setting *setting)
 	}
 }
 
+static void run(const struct setting *setting)
+{
+	struct setting with_board = *setting;
+
+	with_board.board = true;
+	run_well(setting);
+	run_well(&with_board);
+}
+
 static uint64_t even_bytes(unsigned exchange, unsigned source, unsigned to)
 {
 	(void)exchange, (void)source, (void)to;
 	return 150000;
 }
 
-/* Rank 1 does not: all others end, and say that it is rank 1. */
+/* All others end, and say that it is the culprit. */
+static void expect_culprit(const struct setting *setting, const char *why)
+{
+	char what[64];
+
+	snprintf(what, sizeof(what), "rank %u (127.0.0.%u:7300)",
+		 setting->culprit, 2 + setting->culprit);
+	for (unsigned i = 0; i < setting->node_count; i++) {
+		if (i == setting->culprit)
+			continue;
+		assert_int_equal(nodes[i].failure.status, EXIT_PEER);
+		assert_string_equal(nodes[i].what, what);
+		assert_non_null(strstr(nodes[i].failure.why, why));
+	}
+}
+
+/* With rank 0, which makes the board, and with another. */
 static void run_without(enum conduct conduct, const char *why)
 {
 	struct setting setting = { .node_count = 4,
@@ -389,13 +418,11 @@ static void run_without(enum conduct conduct, const char *why)
 				   .conduct = conduct,
 				   .bytes = even_bytes };
 
-	run_all(&setting);
-	for (unsigned i = 0; i < setting.node_count; i++) {
-		if (i == 1)
-			continue;
-		assert_int_equal(nodes[i].failure.status, EXIT_PEER);
-		assert_string_equal(nodes[i].what, "rank 1 (127.0.0.3:7300)");
-		assert_non_null(strstr(nodes[i].failure.why, why));
+	for (unsigned i = 0; i < 4; i++) {
+		setting.culprit = i / 2;
+		setting.board = i % 2;
+		run_all(&setting);
+		expect_culprit(&setting, why);
 	}
 }
 

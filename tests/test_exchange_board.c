@@ -1,0 +1,224 @@
+/*
+ * test_exchange_board.c - two ranks, in one process
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base.h"
+#include "exchange_board.h"
+#include "exchange_wire.h"
+
+#define NODES 70 /* more than one word of bits */
+
+static uint8_t offer[EXCHANGE_BOARD_OFFER_BYTES];
+static struct exchange_board *made, *found;
+
+static int set_up(void **state)
+{
+	(void)state;
+	made = exchange_board_make(NODES, offer);
+	found = exchange_board_find(offer, NODES, NODES - 1);
+	return made && found ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	exchange_board_close(made);
+	exchange_board_close(found);
+	return 0;
+}
+
+static void board__only_what_is_offered(void **state)
+{
+	/* The machine, the board's number, the process, the descriptor. */
+	static const unsigned places[] = { 0, 7, 8, 15, 16, 20 };
+	uint8_t other[EXCHANGE_BOARD_OFFER_BYTES] = { 0 };
+
+	(void)state;
+	assert_null(exchange_board_find(other, NODES, 1));
+	for (unsigned i = 0; i < ARRAY_LEN(places); i++) {
+		memcpy(other, offer, sizeof(other));
+		other[places[i]] ^= 1;
+		assert_null(exchange_board_find(other, NODES, 1));
+	}
+	assert_null(exchange_board_find(offer, NODES - 1, 1));
+}
+
+/* A file of the right length that somebody may cut: it is not used. */
+static void board__not_without_seals(void **state)
+{
+	uint8_t other[EXCHANGE_BOARD_OFFER_BYTES];
+	char path[64], block[4096];
+	int from, to;
+	ssize_t got;
+
+	(void)state;
+	snprintf(path, sizeof(path), "/proc/self/fd/%u", load_le32(offer + 20));
+	from = open(path, O_RDONLY | O_CLOEXEC);
+	to = memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	assert_true(from >= 0 && to >= 0);
+	while ((got = read(from, block, sizeof(block))) > 0)
+		assert_int_equal(write(to, block, (size_t)got), got);
+	memcpy(other, offer, sizeof(other));
+	store_le32(other + 20, (uint32_t)to);
+	assert_null(exchange_board_find(other, NODES, 1));
+	assert_int_equal(fcntl(to, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW),
+			 0);
+	tear_down(state);
+	made = NULL;
+	found = exchange_board_find(other, NODES, 1);
+	assert_non_null(found);
+	close(from);
+	close(to);
+	tear_down(state);
+	assert_int_equal(set_up(state), 0);
+}
+
+static void board__who_is_there(void **state)
+{
+	(void)state;
+	assert_int_equal(exchange_board_port(made, NODES - 1), 0);
+	exchange_board_attach(found, 4711);
+	assert_int_equal(exchange_board_port(made, NODES - 1), 4711);
+	assert_int_equal(exchange_board_port(made, 1), 0);
+}
+
+static void board__the_last_post_counts(void **state)
+{
+	uint8_t status[EXCHANGE_STATUS_BYTES_MAX], got[sizeof(status)];
+	unsigned node;
+
+	(void)state;
+	assert_false(exchange_board_has_news(found));
+	for (unsigned i = 0; i < 3; i++) {
+		memset(status, (int)(i + 1), sizeof(status));
+		assert_true(exchange_board_post(made, NODES - 1, status,
+						120 + 3 * i));
+	}
+	assert_true(exchange_board_has_news(found));
+	assert_false(exchange_board_has_news(made));
+	assert_int_equal(exchange_board_take(found, got, &node), 126);
+	assert_int_equal(node, 0);
+	assert_memory_equal(got, status, 126);
+	assert_int_equal(exchange_board_take(found, got, &node), 0);
+	assert_false(exchange_board_has_news(found));
+	/* The other way, where the bit is in another word. */
+	assert_true(exchange_board_post(found, 0, status, 120));
+	assert_int_equal(exchange_board_take(made, got, &node), 120);
+	assert_int_equal(node, NODES - 1);
+}
+
+static void board__lengths(void **state)
+{
+	uint8_t status[EXCHANGE_STATUS_BYTES_MAX] = { 1 }, got[sizeof(status)];
+	size_t longest = EXCHANGE_STATUS_FIXED_BYTES + EXCHANGE_BLOB_BYTES_MAX +
+			 8 * NODES;
+	unsigned node;
+
+	(void)state;
+	assert_false(exchange_board_post(made, NODES - 1, status, longest + 1));
+	assert_false(exchange_board_has_news(found));
+	assert_true(exchange_board_post(made, NODES - 1, status, longest));
+	assert_int_equal(exchange_board_take(found, got, &node), longest);
+}
+
+/* The last of so many rings, and nobody for one who is awake. */
+static void board__who_rings(void **state)
+{
+	uint8_t status[EXCHANGE_STATUS_FIXED_BYTES] = { 0 }, got[1400];
+	unsigned node;
+
+	(void)state;
+	assert_false(exchange_board_wakes(made, NODES - 1, false));
+	assert_true(exchange_board_doze(found, 3));
+	assert_false(exchange_board_wakes(made, NODES - 1, false));
+	assert_false(exchange_board_wakes(made, NODES - 1, false));
+	assert_true(exchange_board_wakes(made, NODES - 1, false));
+	assert_false(exchange_board_wakes(made, NODES - 1, false));
+	assert_true(exchange_board_doze(found, 3));
+	assert_true(exchange_board_wakes(made, NODES - 1, true));
+	assert_false(exchange_board_wakes(made, NODES - 1, true));
+	assert_true(exchange_board_doze(found, 1));
+	exchange_board_rise(found);
+	assert_false(exchange_board_wakes(made, NODES - 1, true));
+	/* Not to sleep on news. */
+	exchange_board_post(made, NODES - 1, status, sizeof(status));
+	assert_false(exchange_board_doze(found, 1));
+	assert_false(exchange_board_wakes(made, NODES - 1, true));
+	assert_int_equal(exchange_board_take(found, got, &node),
+			 sizeof(status));
+	assert_true(exchange_board_doze(found, 1));
+}
+
+#define POSTS 600000
+/* As long as a slot: longer under way. */
+#define POST_BYTES                                                             \
+	(EXCHANGE_STATUS_FIXED_BYTES + EXCHANGE_BLOB_BYTES_MAX + 8 * NODES)
+
+static void *post_many(void *argument)
+{
+	uint8_t status[POST_BYTES];
+
+	(void)argument;
+	for (uint32_t i = 1; i <= POSTS; i++) {
+		for (size_t k = 0; k < sizeof(status); k += 4)
+			store_le32(status + k, i);
+		exchange_board_post(made, NODES - 1, status, sizeof(status));
+	}
+	return NULL;
+}
+
+/* While one writes, the other reads: nothing torn, nothing older than what was
+ * read before, and the last one for sure. */
+static void board__at_the_same_time(void **state)
+{
+	uint32_t last = 0;
+	pthread_t thread;
+	bool good = true;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, post_many, NULL), 0);
+	while (last < POSTS) {
+		uint8_t got[EXCHANGE_STATUS_BYTES_MAX];
+		unsigned node;
+		uint32_t first;
+
+		if (exchange_board_take(found, got, &node) == 0)
+			continue;
+		first = load_le32(got);
+		good &= first >= last;
+		for (size_t k = 0; k < POST_BYTES; k += 4)
+			good &= load_le32(got + k) == first;
+		last = first;
+	}
+	pthread_join(thread, NULL);
+	assert_true(good);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(board__only_what_is_offered),
+		TEST(board__not_without_seals),
+		TEST(board__who_is_there),
+		TEST(board__the_last_post_counts),
+		TEST(board__lengths),
+		TEST(board__who_rings),
+		TEST(board__at_the_same_time),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
