@@ -33,6 +33,7 @@ static int no_memory(const struct host_source *source)
 static void set_filter(struct hostset *set, struct hostset *other, bool listed)
 {
 	hostset_filter(other, &set->list, listed);
+	/* It has not become longer: there is nothing that could fail. */
 	hostset_index(set);
 }
 
@@ -329,12 +330,14 @@ static int append(struct hostlist *list, const struct hostlist *more)
 	if (!whole)
 		return -ENOMEM;
 	whole->list = *list;
-	hostset_index(whole);
-	error = hostset_add_all(whole, more);
+	error = hostset_index(whole);
+	if (!error)
+		error = hostset_add_all(whole, more);
 	*list = whole->list;
+	whole->list = (struct hostlist){ 0 };
+	hostset_free(whole);
 	if (error)
 		list_cut(list, count);
-	free(whole);
 	return error;
 }
 

@@ -17,7 +17,7 @@ static uint32_t hash_of(const char *name)
 }
 
 /* The name's slot, or the empty one where it would stand. */
-static uint16_t *slot_of(struct hostset *set, const char *name)
+static uint16_t *slot_of(const struct hostset *set, const char *name)
 {
 	uint32_t slot = hash_of(name) % HOSTSET_SLOTS;
 
@@ -27,6 +27,16 @@ static uint16_t *slot_of(struct hostset *set, const char *name)
 	return &set->slots[slot];
 }
 
+static bool has(const struct hostset *set, const char *name)
+{
+	if (set->slots)
+		return *slot_of(set, name) != 0;
+	for (size_t i = 0; i < set->list.count; i++)
+		if (strcmp(set->list.hosts[i], name) == 0)
+			return true;
+	return false;
+}
+
 struct hostset *hostset_new(void)
 {
 	return calloc(1, sizeof(struct hostset));
@@ -34,16 +44,25 @@ struct hostset *hostset_new(void)
 
 void hostset_free(struct hostset *set)
 {
-	if (set)
+	if (set) {
 		hostlist_free(&set->list);
+		free(set->slots);
+	}
 	free(set);
 }
 
-void hostset_index(struct hostset *set)
+int hostset_index(struct hostset *set)
 {
-	memset(set->slots, 0, sizeof(set->slots));
+	if (!set->slots && set->list.count <= HOSTSET_FEW)
+		return 0;
+	if (!set->slots)
+		set->slots = malloc(HOSTSET_SLOTS * sizeof(*set->slots));
+	if (!set->slots)
+		return -ENOMEM;
+	memset(set->slots, 0, HOSTSET_SLOTS * sizeof(*set->slots));
 	for (size_t i = 0; i < set->list.count; i++)
 		*slot_of(set, set->list.hosts[i]) = (uint16_t)(i + 1);
+	return 0;
 }
 
 /* Room for one more: the capacity is the count's next power of two. */
@@ -63,10 +82,9 @@ static int list_reserve(struct hostlist *list)
 
 int hostset_add(struct hostset *set, const char *name)
 {
-	uint16_t *slot = slot_of(set, name);
 	char *copy;
 
-	if (*slot != 0)
+	if (has(set, name))
 		return 0;
 	if (set->list.count == HOSTLIST_MAX)
 		return -E2BIG;
@@ -76,7 +94,9 @@ int hostset_add(struct hostset *set, const char *name)
 	if (!copy)
 		return -ENOMEM;
 	set->list.hosts[set->list.count++] = copy;
-	*slot = (uint16_t)set->list.count;
+	if (!set->slots)
+		return hostset_index(set);
+	*slot_of(set, name) = (uint16_t)set->list.count;
 	return 0;
 }
 
@@ -104,8 +124,7 @@ static bool lists(struct hostset *set, const char *name)
 {
 	char host[HOSTLIST_NAME_BYTES];
 
-	return *slot_of(set, name) != 0 ||
-	       (without_port(name, host) && *slot_of(set, host) != 0);
+	return has(set, name) || (without_port(name, host) && has(set, host));
 }
 
 void hostset_filter(struct hostset *set, struct hostlist *list, bool listed)

@@ -12,18 +12,23 @@
 #include "hostlist.h"
 
 #define HOSTSET_SLOTS (4 * HOSTLIST_MAX)
+/* So many are compared one by one; most sets never have more, and each start of
+ * a job makes several. */
+#define HOSTSET_FEW 64
 
 struct hostset {
 	struct hostlist list;
-	uint16_t slots[HOSTSET_SLOTS]; /* index + 1; 0: empty */
+	/* Owned; index + 1, 0: empty.  NULL: there have been few only. */
+	uint16_t *slots;
 };
 
 /* Empty; NULL: no memory. */
 struct hostset *hostset_new(void);
 void hostset_free(struct hostset *set);
 
-/* Find again what is in the list, after that was changed by others. */
-void hostset_index(struct hostset *set);
+/* Find again what is in the list, after that was changed by others.  0; or, if
+ * it has become longer, -ENOMEM. */
+int hostset_index(struct hostset *set);
 
 /* At the end, unless it is there already.  0, -E2BIG or -ENOMEM. */
 int hostset_add(struct hostset *set, const char *name);
