@@ -73,16 +73,16 @@ static uint64_t read_xcr0(void)
 
 static void read_features(struct cpu_features *features)
 {
-	uint32_t max_leaf, eax, ebx, ecx, edx;
+	uint32_t eax, ebx, edx;
 
-	__cpuid(0, max_leaf, ebx, ecx, edx);
+	/* A hypervisor takes microseconds for each. */
 	__cpuid(1, eax, ebx, features->leaf1_ecx, edx);
-	if (max_leaf >= 7)
-		__cpuid_count(7, 0, eax, features->leaf7_ebx,
-			      features->leaf7_ecx, edx);
-	/* Without OSXSAVE the instruction is illegal. */
-	if (features->leaf1_ecx & LEAF1_ECX_OSXSAVE)
-		features->xcr0 = read_xcr0();
+	/* Without it XGETBV is illegal; with it there are leaves up to 13, of
+	 * which that instruction tells. */
+	if (!(features->leaf1_ecx & LEAF1_ECX_OSXSAVE))
+		return;
+	__cpuid_count(7, 0, eax, features->leaf7_ebx, features->leaf7_ecx, edx);
+	features->xcr0 = read_xcr0();
 }
 #else
 static void read_features(struct cpu_features *features)
