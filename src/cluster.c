@@ -345,7 +345,8 @@ int cluster_run(const struct sorter_config *config,
 	struct sorter *sorter = &cluster.sorter;
 	int error;
 
-	memset(result, 0, sizeof(*result));
+	/* Not the reports of ranks that there are not: most of it. */
+	memset(result, 0, offsetof(struct cluster_result, reports));
 	result->sort.begin_ns = clock_now_ns();
 	sorter->config = config;
 	sorter->result = &result->sort;
@@ -358,6 +359,8 @@ int cluster_run(const struct sorter_config *config,
 		return error;
 	result->rank = cluster.rank.rank;
 	result->node_count = cluster.rank.node_count;
+	memset(result->reports, 0,
+	       result->node_count * sizeof(*result->reports));
 	result->schedule = cluster_config->schedule;
 	if (result->schedule == EXCHANGE_AUTO)
 		result->schedule = cluster_is_on_one_machine(&cluster)
