@@ -84,6 +84,17 @@ static int cannot(const struct cluster *cluster, unsigned node, int error,
 			   what, node, cluster->rank.names[node]);
 }
 
+/* With the whole of its last huge page, which else is mapped by small ones. */
+static size_t mapped_bytes(const struct cluster *cluster, unsigned node)
+{
+	uint64_t bytes = cluster->hellos[node].record_count *
+			 cluster->sorter.config->shape.size;
+	uint64_t room = cluster_input_slots(cluster, node) *
+			cluster->sorter.config->shape.size;
+
+	return MIN(ROUND_UP(bytes, HUGE_PAGE_BYTES), room);
+}
+
 /* The descriptor stays open: the handler of SIGBUS looks at it. */
 static int map_input(struct cluster *cluster, unsigned node,
 		     struct failure *failure)
@@ -105,8 +116,8 @@ static int map_input(struct cluster *cluster, unsigned node,
 		return cannot(cluster, node, errno, "open", failure);
 	if (!S_ISREG(status.st_mode) || (uint64_t)status.st_size < bytes)
 		return cannot(cluster, node, EBADF, "use", failure);
-	if (mmap(address, bytes, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) ==
-	    MAP_FAILED)
+	if (mmap(address, mapped_bytes(cluster, node), PROT_READ,
+		 MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
 		return cannot(cluster, node, errno, "map", failure);
 	error = sigbus_watch(address, ROUND_UP(bytes, PAGE_BYTES), fd,
 			     cluster->rank.names[node]);

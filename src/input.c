@@ -271,14 +271,26 @@ static uint8_t *reserve_all(struct input *input)
 	return start + input->room_before_bytes;
 }
 
+/* The last one with the whole of its last huge page, which else is mapped by
+ * small ones; unless records of others go there. */
+static size_t mapped_bytes(const struct input *input,
+			   const struct input_file *file)
+{
+	if (file != &input->files[input->file_count - 1] ||
+	    input->room_after_bytes > 0)
+		return file->size_bytes;
+	return (size_t)(input->base + input->map_bytes -
+			input_address(input, file, 0));
+}
+
 static int map_file(const struct input *input, const struct input_file *file,
 		    struct failure *failure)
 {
 	void *address = input_address(input, file, 0);
 	int error;
 
-	if (mmap(address, file->size_bytes, PROT_READ, MAP_SHARED | MAP_FIXED,
-		 file->fd, 0) == MAP_FAILED)
+	if (mmap(address, mapped_bytes(input, file), PROT_READ,
+		 MAP_SHARED | MAP_FIXED, file->fd, 0) == MAP_FAILED)
 		return failure_set(failure, EXIT_FILE, file->path, errno,
 				   "cannot map");
 	error = sigbus_watch(address, ROUND_UP(file->size_bytes, PAGE_BYTES),
