@@ -112,32 +112,59 @@ static int number_slots(struct cluster *cluster, const uint64_t *receive_bytes,
 	return 0;
 }
 
+/* Memory of the lists, which are done with: it has been touched already. */
+static struct arena left_of_lists(const struct cluster *cluster)
+{
+	const struct bucket_pool *pool = &cluster->sorter.pool;
+
+	return (struct arena){
+		.base = (uint8_t *)pool->entries,
+		.size_bytes = (size_t)pool->block_count *
+			      BUCKETS_BLOCK_ENTRIES * sizeof(*pool->entries),
+	};
+}
+
+/* There, if it finds room; what lies there is not zero. */
+static void *take_used(struct arena *left, struct arena *arena, uint64_t count,
+		       size_t each_bytes)
+{
+	uint64_t room = left->size_bytes -
+			MIN(ROUND_UP(left->used_bytes, CACHE_PAIR_BYTES),
+			    left->size_bytes);
+
+	return cluster_take(count * each_bytes <= room ? left : arena, count,
+			    each_bytes);
+}
+
 static void take_share(struct cluster *cluster, uint64_t share_count)
 {
 	struct sorter *sorter = &cluster->sorter;
-	struct arena *arena = &sorter->arena;
+	struct arena *arena = &sorter->arena, left = left_of_lists(cluster);
 	const struct plan *plan = &sorter->plan;
 	unsigned slots =
 		output_slots_wanted(&sorter->output, sorter->team.member_count);
 
-	for (unsigned i = 0; i < cluster->rank.node_count; i++) {
-		struct cluster_source *source = &cluster->sources[i];
-
-		source->start =
-			cluster_take(arena, sorter->bucket_count + 1, 4);
-		if (i == cluster->rank.rank)
-			continue;
-		source->head = cluster_take(arena, source->head_bytes, 1);
-		source->entries = cluster_take(arena, source->record_count, 8);
-	}
-	sorter->bucket_start = cluster_take(arena, sorter->bucket_count + 1, 4);
-	for (unsigned m = 0; m < sorter->team.member_count; m++)
-		sorter->members[m].entries =
-			cluster_take(arena, plan->chunk_entries, 8);
+	/* First, so that they touch no more huge pages than they must. */
 	output_set_slots(
 		&sorter->output,
 		arena_take(arena, slots * plan->chunk_bytes, PAGE_BYTES), slots,
 		plan->chunk_bytes);
+	for (unsigned i = 0; i < cluster->rank.node_count; i++) {
+		struct cluster_source *source = &cluster->sources[i];
+
+		source->start =
+			take_used(&left, arena, sorter->bucket_count + 1, 4);
+		if (i == cluster->rank.rank)
+			continue;
+		source->head = take_used(&left, arena, source->head_bytes, 1);
+		source->entries =
+			take_used(&left, arena, source->record_count, 8);
+	}
+	sorter->bucket_start =
+		take_used(&left, arena, sorter->bucket_count + 1, 4);
+	for (unsigned m = 0; m < sorter->team.member_count; m++)
+		sorter->members[m].entries =
+			take_used(&left, arena, plan->chunk_entries, 8);
 	/* Touched only when keys are not uniform. */
 	sorter->big_start = cluster_take(arena, sorter->bucket_count, 4);
 	sorter->big_entries = cluster_take(arena, share_count, 8);
