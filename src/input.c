@@ -277,7 +277,7 @@ static size_t mapped_bytes(const struct input *input,
 			   const struct input_file *file)
 {
 	if (file != &input->files[input->file_count - 1] ||
-	    input->room_after_bytes > 0)
+	    (input->room_after_bytes > 0 && !input->apart))
 		return file->size_bytes;
 	return (size_t)(input->base + input->map_bytes -
 			input_address(input, file, 0));

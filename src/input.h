@@ -61,6 +61,7 @@ struct input {
 	/* Address space to keep free on both sides, for records of others:
 	 * wished for before input_map, which rounds it up. */
 	uint64_t room_before_bytes, room_after_bytes;
+	bool apart; /* nothing goes into the last huge page of ours */
 };
 
 /*

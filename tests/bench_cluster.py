@@ -16,7 +16,8 @@ SCENARIOS
   ranks-N         1,000,000 ascii records in N equal inputs, sorted by N ranks;
                   against one process on the same records in one file
   schedule-NAME   16 ranks; against all at once, the default on one machine
-  shm             16 ranks, --transport=shm; against UDP
+  shm             16 ranks, --transport=shm; against UDP.  What is not counted,
+                  the first round leaves inputs on a tmpfs in huge pages
   datagram-NAME   16 ranks: small datagrams, without batches; against neither
   mpich, openmpi  16 ranks; against an MPI program that makes as many records
                   and exchanges them with one MPI_Alltoallv, but neither reads

@@ -272,6 +272,30 @@ case_shared()
 	done
 }
 
+# Inputs longer than a huge page on a tmpfs, where a rank makes huge pages of
+# its own: ending within one, near the end of one, and with one; once more when
+# that has been done; and by fewer ranks, which do not.
+case_shared_pages()
+{
+	local here=$PWD records
+
+	cd "$(mktemp -d -p /dev/shm check_cluster.XXXXXX)"
+	trap 'rm -rf "$PWD"' EXIT
+	for records in 94000 120000 83888; do
+		"$BIN/blinkgen" -a "$records" whole
+		expect_sorted whole -o want
+		cut_input whole 100 4 even
+		expect_cluster 4 want --transport=shm
+		expect_cluster 4 want --transport=shm --threads=2
+		cat in.? | expect_same - whole
+		cut_input whole 100 3 random
+		expect_cluster 3 want --transport=shm
+		rm in.*
+	done
+	rm -rf "$PWD"
+	cd "$here"
+}
+
 # Where nothing is to be shared: refused, or done without.
 case_not_shared()
 {
@@ -289,6 +313,11 @@ case_not_shared()
 
 check shared case_shared
 check not_shared case_not_shared
+if [ "$(stat -f -c %T /dev/shm 2>/dev/null)" = tmpfs ]; then
+	check shared_pages case_shared_pages
+else
+	skip shared_pages "/dev/shm is no tmpfs"
+fi
 for threads in 1 2 3; do
 	check "threads_$threads" case_way --threads=$threads
 done
