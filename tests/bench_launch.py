@@ -15,6 +15,13 @@ that does nothing:
 
 and beside it what there is of mpirun, and the whole process of a cold client,
 as a shell would see it.  Microseconds; rows are tab-separated.
+
+So that the figures mean something on any machine, warm launches alternate with
+those of a bare prototype, tests/bench_bare.c: as many processes that each start
+the same program by vfork and execve upon a datagram, wait for it and answer,
+without authentication, output, limits or anybody who could end a job.  The
+lines "# ... warm / bare" say how much longer blinksh takes: the ratio of the
+medians, and of the minima, of all samples.
 """
 
 import argparse
@@ -31,6 +38,9 @@ import time
 REPO = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BIN = os.environ.get("BIN", os.path.join(REPO, "bin"))
 TINY = os.path.join(REPO, "build/musl/tests/true_tiny")
+BARE = os.path.join(REPO, "build/musl/tests/bench_bare")
+BLOCKS = 20  # of warm launches and bare ones, by turns
+WARM_UP = 10  # launches of each block that do not count; bench_bare's, too
 # What can be preloaded, and what is to be: memory for blinkd alone.
 DYNAMIC_BIN = os.path.join(REPO, "build/dyn/bin")
 BALLAST = r"""
@@ -71,7 +81,7 @@ class Cluster:
             name, value = line.removeprefix("export ").split("=", 1)
             self.environment[name] = value
         with open(self.environment["WCOLL"], encoding="ascii") as file:
-            self.first = file.readline().strip()
+            self.hosts = file.read().split()
         return self
 
     def __exit__(self, *_):
@@ -127,6 +137,28 @@ def flood(address):
             one.send(datagram)
 
 
+def bare(nodes, count):
+    lines = subprocess.run([BARE, str(nodes), str(count), TINY], check=True,
+                           text=True, stdout=subprocess.PIPE).stdout.split()
+    return [int(ns) / 1000 for ns in lines]
+
+
+def measure_warm(cluster, nodes, count):
+    """Warm launches on so many nodes, and bare ones, by turns."""
+    some = ("-w", ",".join(cluster.hosts[:nodes]))
+    name = "%d node%s, " % (nodes, "s" if nodes > 1 else "")
+    samples = {"warm": [], "bare": []}
+    for _ in range(BLOCKS):
+        samples["warm"] += cluster.launch(
+            *some, "--repeat=%d" % (count // BLOCKS + WARM_UP))[WARM_UP:]
+        samples["bare"] += bare(nodes, count // BLOCKS)
+    medians = {kind: row(name + kind, samples[kind]) for kind in samples}
+    print("# %swarm / bare: median %.2f, min %.2f" % (
+        name, medians["warm"] / medians["bare"],
+        min(samples["warm"]) / min(samples["bare"])))
+    return medians["warm"]
+
+
 def measure_memory(count):
     """Small and large daemon by turns, so that both see the same machine."""
     sizes = (0, 256)
@@ -166,23 +198,23 @@ def main():
     parser.add_argument("--launches", type=int, default=1000)
     parser.add_argument("--nodes", type=int, default=16)
     options = parser.parse_args()
-    count = options.launches
+    count = max(options.launches, BLOCKS)
 
     # A static program: starting a dynamic one takes four times as long.
-    make("build/musl/tests/true_tiny")
+    make("build/musl/tests/true_tiny", "build/musl/tests/bench_bare")
     make("build/dyn/bin/blinkd", "build/dyn/bin/blinksh")
     print("launch, us\tsamples\tmin\tmedian\tp90\tp99\tmax")
     with Cluster(options.nodes) as cluster:
         name = "%d nodes, " % options.nodes
-        one = ("-w", cluster.first)
-        warm_us = row(name + "warm", cluster.launch("--repeat=%d" % count))
+        one = ("-w", cluster.hosts[0])
+        warm_us = measure_warm(cluster, options.nodes, count)
         row(name + "cold", [cluster.launch()[0] for _ in range(count)])
         row(name + "cold, whole process", timed(
             [BIN + "/blinksh", "-q", "--", TINY], count,
             env=cluster.environment))
-        row("1 node, warm", cluster.launch(*one, "--repeat=%d" % count))
+        measure_warm(cluster, 1, count)
         row("1 node, cold", [cluster.launch(*one)[0] for _ in range(count)])
-        pid = flood(cluster.first)
+        pid = flood(cluster.hosts[0])
         try:
             row("1 node, warm, flood",
                 cluster.launch(*one, "--repeat=%d" % count,
@@ -190,7 +222,7 @@ def main():
         finally:
             os.kill(pid, 9)
             os.waitpid(pid, 0)
-    measure_memory(max(count, 10))
+    measure_memory(count)
     measure_mpirun(options.nodes, warm_us)
     return 0
 
