@@ -25,6 +25,10 @@
 
 #define CLIENT_RETRY_NS 20000000u
 #define CLIENT_RETRY_NS_MAX 250000000u
+/* While fewer nodes than CPUs are waited for, it does not sleep for so long
+ * after a request: to wake up an idle CPU takes half as long as to start a
+ * program.  Some times what that takes on a quiet machine. */
+#define CLIENT_LOOK_NS 500000u
 /* Requests whose replies are still welcome: more than are ever under way. */
 #define CLIENT_SENT 64
 /* HELLOs, the same: what is sent in 3 s, and some. */
@@ -91,7 +95,8 @@ struct client {
 	uint64_t deadline_ns; /* client_run() ends then; 0: never */
 	uint64_t served_ns;   /* when we last looked, or meant to */
 	uint64_t first_ns;    /* just before this run's first datagram; 0 */
-	uint64_t heard_ns;    /* when the last datagrams were read */
+	uint64_t asked_ns;    /* the latest request to any node */
+	unsigned cpu_count;   /* that we may run on */
 	uint64_t ignored;     /* datagrams that were not for us */
 	int signal;	      /* that interrupted; 0: none */
 };
