@@ -156,7 +156,7 @@ static struct job *take_slot(struct job_table *table, const uint8_t *id)
 
 static void clear_job(struct job *job)
 {
-	struct job fresh = { .group.fd = -1 };
+	struct job fresh = { .group.fd = -1, .secret.fd = -1 };
 
 	memcpy(fresh.id, job->id, WIRE_JOB_BYTES);
 	memcpy(fresh.streams, job->streams, sizeof(fresh.streams));
@@ -192,39 +192,52 @@ static void close_pair(int pair[2])
 	pair[0] = pair[1] = -1;
 }
 
-static void close_pipes(struct job_pipes *pipes)
+static const struct job_supply no_supply = {
+	.out = { -1, -1 },
+	.err = { -1, -1 },
+	.secret.fd = -1,
+};
+
+static void close_supply(struct job_supply *supply)
 {
-	close_pair(pipes->out);
-	close_pair(pipes->err);
-	close_pair(pipes->secret);
-	pipes->made = false;
+	close_pair(supply->out);
+	close_pair(supply->err);
+	secret_close(&supply->secret);
+	*supply = no_supply;
 }
 
-static int make_pipes(struct job_table *table)
+static int make_supply(struct job_table *table)
 {
-	struct job_pipes *pipes = &table->pipes;
+	struct job_supply *supply = &table->supply;
 	int ret;
 
-	if (pipes->made)
+	if (supply->made)
 		return 0;
-	*pipes = (struct job_pipes){ .out = { -1, -1 },
-				     .err = { -1, -1 },
-				     .secret = { -1, -1 } };
-	ret = pipepool_take(&table->pipepool, pipes->out);
+	*supply = no_supply;
+	ret = pipepool_take(&table->pipepool, supply->out);
 	if (ret == 0)
-		ret = pipepool_take(&table->pipepool, pipes->err);
-	if (ret == 0 && pipe2(pipes->secret, O_CLOEXEC) < 0)
-		ret = -errno;
+		ret = pipepool_take(&table->pipepool, supply->err);
+	if (ret == 0)
+		ret = secretpool_take(&table->secretpool, &supply->secret);
 	if (ret < 0)
-		close_pipes(pipes);
+		close_supply(supply);
 	else
-		pipes->made = true;
+		supply->made = true;
 	return ret;
+}
+
+/* The job's process has it. */
+static void spend_supply(struct job_supply *supply, struct job *job)
+{
+	stream_open(&job->streams[JOB_STDOUT], supply->out);
+	stream_open(&job->streams[JOB_STDERR], supply->err);
+	job->secret = supply->secret;
+	*supply = no_supply;
 }
 
 void job_table_prepare(struct job_table *table)
 {
-	make_pipes(table);
+	make_supply(table);
 	jobgroup_prepare(&table->groups);
 }
 
@@ -293,44 +306,38 @@ static void make_environment(struct environment *environment,
 	memcpy(environment->variables, variables, sizeof(variables));
 }
 
-/* The process and our ends of its pipes, or -errno. */
+/* The process, or -errno. */
 static int launch(struct job_table *table, struct job *job,
 		  const struct job_start *start)
 {
-	struct job_pipes *pipes = &table->pipes;
+	struct job_supply *supply = &table->supply;
 	struct environment environment;
 	char path[PATH_MAX];
 	pid_t pid;
 	int ret = allowlist_resolve(table->allow, start->arguments[0], path);
 
 	if (ret == 0)
-		ret = make_pipes(table);
+		ret = make_supply(table);
 	if (ret < 0)
 		return ret;
 	make_environment(&environment, table, start);
-	/* A pipe always has room for so few bytes. */
-	if (write(pipes->secret[1], start->secret, WIRE_SECRET_BYTES) !=
-	    WIRE_SECRET_BYTES)
-		return -EIO;
+	memcpy(supply->secret.bytes, start->secret, WIRE_SECRET_BYTES);
 	pid = process_start(&(struct process){
 		.path = path,
 		.arguments = start->arguments,
 		.environment = environment.variables,
 		.stdin_fd = table->null_fd,
-		.stdout_fd = pipes->out[1],
-		.stderr_fd = pipes->err[1],
-		.secret_fd = pipes->secret[0],
+		.stdout_fd = supply->out[1],
+		.stderr_fd = supply->err[1],
+		.secret_fd = supply->secret.fd,
 		.cgroup_fd = job->group.fd,
 		.limits = table->process_limits,
 		.limit_count = table->process_limit_count,
 	});
-	if (pid > 0) {
-		stream_open(&job->streams[JOB_STDOUT], pipes->out);
-		stream_open(&job->streams[JOB_STDERR], pipes->err);
-		pipes->out[0] = pipes->out[1] = -1;
-		pipes->err[0] = pipes->err[1] = -1;
-	}
-	close_pipes(pipes);
+	if (pid > 0)
+		spend_supply(supply, job);
+	else
+		close_supply(supply);
 	return pid;
 }
 
@@ -650,6 +657,10 @@ static void give_back(struct job_table *table, struct job *job)
 		else
 			close_pair(pipe);
 	}
+	if (job->state == WIRE_JOB_EXITED)
+		secretpool_give(&table->secretpool, &job->secret);
+	else
+		secret_close(&job->secret);
 }
 
 void job_work(struct job_table *table, const struct pollfd *fds, unsigned count,
@@ -696,8 +707,9 @@ void job_table_fini(struct job_table *table)
 			sleep_ms(1);
 	}
 	jobgroup_close(&table->groups);
-	close_pipes(&table->pipes);
+	close_supply(&table->supply);
 	pipepool_close(&table->pipepool);
+	secretpool_close(&table->secretpool);
 	close(table->null_fd);
 	munmap(table->rings, (size_t)SLOTS * JOB_STREAMS * STREAM_RING_BYTES);
 }

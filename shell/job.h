@@ -9,7 +9,7 @@
  *      BLINK_HOST                what the client calls this node
  *      BLINK_HOSTS               all nodes in the order of their numbers, as a
  *                                list of hosts; not if it was too long to send
- *      BLINK_SECRET_FD=3         a pipe with 32 bytes that all processes of
+ *      BLINK_SECRET_FD=3         a file of 32 bytes that all processes of
  *                                the job have in common, and nobody else
  *      BLINK_JOB                 the id, in hexadecimal
  *      BLINK_NODE                "address:port" of the daemon
@@ -38,6 +38,7 @@
 #include "jobgroup.h"
 #include "pipepool.h"
 #include "process.h"
+#include "secretpool.h"
 #include "start.h"
 #include "stream.h"
 #include "wire.h"
@@ -76,6 +77,7 @@ struct job {
 	uint64_t kill_ns;	 /* when to send SIGKILL, again */
 	uint64_t user_ns, system_ns, max_rss_bytes;
 	struct stream streams[JOB_STREAMS];
+	struct secret secret;
 	struct jobgroup group;
 };
 
@@ -88,10 +90,11 @@ struct job_start {
 	const uint8_t *secret; /* WIRE_SECRET_BYTES */
 };
 
-/* The pipes of the next job, made when there is time. */
-struct job_pipes {
+/* What the next job is given, made when there is time. */
+struct job_supply {
 	bool made;
-	int out[2], err[2], secret[2];
+	int out[2], err[2];
+	struct secret secret;
 };
 
 /* What is looked through for every request, apart from the jobs: few lines of
@@ -114,8 +117,9 @@ struct job_table {
 	struct process_limit process_limits[PROCESS_LIMITS_MAX];
 	unsigned process_limit_count;
 	char node_variable[96]; /* BLINK_NODE=... */
-	struct job_pipes pipes;
+	struct job_supply supply;
 	struct pipepool pipepool;
+	struct secretpool secretpool;
 	struct jobgroup_pool groups;
 	int null_fd;
 	uint8_t *rings; /* of all streams; one mapping */

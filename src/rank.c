@@ -1,5 +1,6 @@
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <netinet/in.h>
 #include <sodium.h>
@@ -467,6 +468,18 @@ static void count_neighbours(struct rank *rank)
 
 /* --- the secret ---------------------------------------------------------- */
 
+/* A pipe, or a file in memory that nobody can write: not some other file that
+ * happens to be open. */
+static bool holds_secret(int fd)
+{
+	struct stat file;
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	if (seals >= 0)
+		return seals & F_SEAL_GROW;
+	return fstat(fd, &file) == 0 && S_ISFIFO(file.st_mode);
+}
+
 /* All of it is there before we are started: nothing to wait for. */
 static int read_secret(struct search *search)
 {
@@ -474,23 +487,22 @@ static int read_secret(struct search *search)
 	uint8_t *secret = search->rank->secret;
 	int ready_bytes = 0;
 	ssize_t got = -1;
-	struct stat file;
 	unsigned fd = 0;
 	int error = read_number(name, getenv(name), STDERR_FILENO + 1, INT_MAX,
 				&fd, search->failure);
 
 	if (error)
 		return error;
-	if (fstat((int)fd, &file) < 0 || !S_ISFIFO(file.st_mode))
+	if (!holds_secret((int)fd))
 		return failure_set(search->failure, EXIT_USAGE, name, 0,
-				   "'%u': not a pipe", fd);
+				   "'%u': not a file with a secret", fd);
 	if (ioctl((int)fd, FIONREAD, &ready_bytes) == 0 &&
 	    ready_bytes == RANK_SECRET_BYTES)
 		got = read((int)fd, secret, RANK_SECRET_BYTES);
 	close((int)fd);
 	if (got != RANK_SECRET_BYTES)
 		return failure_set(search->failure, EXIT_USAGE, name, 0,
-				   "'%u': no %d bytes in this pipe (they can "
+				   "'%u': no %d bytes in this file (they can "
 				   "be read once)",
 				   fd, RANK_SECRET_BYTES);
 	return 0;

@@ -25,7 +25,7 @@
  * these that there is:
  *
  *      --key-file   the cluster's key, hashed with the job's name
- *      blinkd       the 32 bytes in the pipe BLINK_SECRET_FD, the job's own; to
+ *      blinkd       the 32 bytes in the file BLINK_SECRET_FD, the job's own; to
  *                   be read once, and closed
  *      BLINK_KEY    a FILE, as above
  *      none         only if all hosts are of 127.0.0.0/8 or ::1: hashed from

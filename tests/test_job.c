@@ -33,6 +33,7 @@ static struct job_table table;
 static struct allowlist allow;
 static struct proctree tree;
 static sigset_t open_mask;
+static unsigned secret_begin; /* with this letter */
 static uint8_t next_id;
 static unsigned ended_count;
 static bool use_groups;
@@ -75,7 +76,7 @@ static struct job *start_for(const char *const *arguments, uint32_t lease_ms,
 	uint8_t secret[WIRE_SECRET_BYTES];
 
 	for (unsigned i = 0; i < sizeof(secret); i++)
-		secret[i] = (uint8_t)('A' + i % 26);
+		secret[i] = (uint8_t)('A' + (secret_begin + i) % 26);
 	return job_start(&table, &(struct job_start){
 					 .id = id,
 					 .arguments = arguments,
@@ -433,6 +434,32 @@ static void start__secret(void **state)
 	finish(job);
 	assert_string_equal(output(job, JOB_STDOUT),
 			    "ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEF");
+}
+
+/* Whoever else runs, and whoever had the file before and has read it; but that
+ * of one who was killed is not used again. */
+static void start__secret_of_each(void **state)
+{
+	struct job *slow, *quick, *killed;
+
+	(void)state;
+	slow = start(shell("sleep 0.2; cat <&3"));
+	secret_begin = 1;
+	quick = start(shell("cat <&3"));
+	finish(quick);
+	finish(slow);
+	assert_string_equal(output(slow, JOB_STDOUT),
+			    "ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEF");
+	assert_string_equal(output(quick, JOB_STDOUT),
+			    "BCDEFGHIJKLMNOPQRSTUVWXYZABCDEFG");
+	assert_int_equal(table.secretpool.count, 2);
+	secret_begin = 2;
+	killed = start(shell("cat <&3; kill -KILL $$"));
+	finish(killed);
+	assert_string_equal(output(killed, JOB_STDOUT),
+			    "CDEFGHIJKLMNOPQRSTUVWXYZABCDEFGH");
+	assert_int_equal(table.secretpool.count, 1);
+	secret_begin = 0;
 }
 
 static void start__arguments_as_they_are(void **state)
@@ -919,6 +946,7 @@ int main(void)
 		JOB_TEST(start__descriptors),
 		JOB_TEST(start__stdin_is_empty),
 		JOB_TEST(start__secret),
+		JOB_TEST(start__secret_of_each),
 		JOB_TEST(start__arguments_as_they_are),
 		JOB_TEST(start__signals_and_session),
 		JOB_TEST(start__limits),

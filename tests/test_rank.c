@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -642,10 +643,49 @@ static void rank_find__secret_in_pipe(void **state)
 		rank_free(&rank);
 		assert_true(sodium_is_zero(rank.secret, sizeof(rank.secret)));
 		expect_failure_of(&no_options, EXIT_USAGE, "BLINK_SECRET_FD",
-				  "not a pipe");
+				  "not a file with a secret");
 		if (keep)
 			close(writer);
 	}
+}
+
+/* A file in memory with bytes, and these seals. */
+static int make_sealed(const char *bytes, size_t byte_count, int seals)
+{
+	int fd = memfd_create("secret", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, bytes, byte_count, 0), byte_count);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+	set_descriptor(fd);
+	return fd;
+}
+
+/* As blinkd has it. */
+static void rank_find__secret_in_memory(void **state)
+{
+	int fd = make_sealed(SECRET, RANK_SECRET_BYTES,
+			     F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_WRITE);
+	struct rank rank;
+
+	(void)state;
+	find(&rank, &no_options);
+	assert_memory_equal(rank.secret, SECRET, RANK_SECRET_BYTES);
+	assert_int_equal(fcntl(fd, F_GETFD), -1);
+	rank_free(&rank);
+	/* One that has been read, that is too long, that anybody may change. */
+	fd = make_sealed(SECRET, RANK_SECRET_BYTES, F_SEAL_GROW);
+	assert_int_equal(lseek(fd, RANK_SECRET_BYTES, SEEK_SET),
+			 RANK_SECRET_BYTES);
+	expect_failure_of(&no_options, EXIT_USAGE, "BLINK_SECRET_FD",
+			  "no 32 bytes in this file");
+	make_sealed(SECRET SECRET, 2 * RANK_SECRET_BYTES, F_SEAL_GROW);
+	expect_failure_of(&no_options, EXIT_USAGE, "BLINK_SECRET_FD",
+			  "no 32 bytes in this file");
+	fd = make_sealed(SECRET, RANK_SECRET_BYTES, 0);
+	expect_failure_of(&no_options, EXIT_USAGE, "BLINK_SECRET_FD",
+			  "not a file with a secret");
+	close(fd);
 }
 
 static void rank_find__secret_of_wrong_length(void **state)
@@ -658,7 +698,7 @@ static void rank_find__secret_of_wrong_length(void **state)
 		int fd = make_pipe(lengths[i / 2], i % 2, &writer);
 
 		expect_failure_of(&no_options, EXIT_USAGE, "BLINK_SECRET_FD",
-				  "no 32 bytes in this pipe");
+				  "no 32 bytes in this file");
 		assert_int_equal(fcntl(fd, F_GETFD), -1);
 		if (i % 2)
 			close(writer);
@@ -680,12 +720,12 @@ static void rank_find__secret_not_in_pipe(void **state)
 	}
 	set_descriptor(1000000);
 	expect_failure_of(&no_options, EXIT_USAGE, "BLINK_SECRET_FD",
-			  "'1000000': not a pipe");
+			  "'1000000': not a file with a secret");
 	/* Somebody else's file is left open. */
 	fd = open(key_path, O_RDONLY | O_CLOEXEC);
 	set_descriptor(fd);
 	expect_failure_of(&no_options, EXIT_USAGE, "BLINK_SECRET_FD",
-			  "not a pipe");
+			  "not a file with a secret");
 	assert_int_equal(close(fd), 0);
 	/* The wrong end. */
 	reader = make_pipe(RANK_SECRET_BYTES, true, &writer);
@@ -829,6 +869,7 @@ int main(void)
 		CASE(rank_find__neighbours),
 		CASE(rank_find__neighbours_of_mpirun),
 		CASE(rank_find__secret_in_pipe),
+		CASE(rank_find__secret_in_memory),
 		CASE(rank_find__secret_of_wrong_length),
 		CASE(rank_find__secret_not_in_pipe),
 		CASE(rank_find__secret_of_others),

@@ -1,0 +1,98 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "secretpool.h"
+
+/* Newer than the C library's headers. */
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008
+#endif
+
+static const struct secret none = { .fd = -1 };
+
+/* Before Linux 6.3 there is no such file that cannot be executed; where
+ * vm.memfd_noexec says so there is no other. */
+static int make_file(void)
+{
+	int fd = memfd_create("blink-secret", MFD_CLOEXEC | MFD_ALLOW_SEALING |
+						      MFD_NOEXEC_SEAL);
+
+	if (fd < 0 && errno == EINVAL)
+		fd = memfd_create("blink-secret",
+				  MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	return fd;
+}
+
+/* The mapping comes before the seal that leaves it the only one to write. */
+static int secret_open(struct secret *secret)
+{
+	void *bytes = MAP_FAILED;
+	int fd = make_file();
+	int error;
+
+	if (fd >= 0 && ftruncate(fd, WIRE_SECRET_BYTES) == 0)
+		bytes = mmap(NULL, WIRE_SECRET_BYTES, PROT_READ | PROT_WRITE,
+			     MAP_SHARED, fd, 0);
+	if (bytes != MAP_FAILED &&
+	    fcntl(fd, F_ADD_SEALS,
+		  F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW |
+			  F_SEAL_FUTURE_WRITE) == 0) {
+		*secret = (struct secret){ .fd = fd, .bytes = bytes };
+		return 0;
+	}
+	error = errno;
+	if (bytes != MAP_FAILED)
+		munmap(bytes, WIRE_SECRET_BYTES);
+	if (fd >= 0)
+		close(fd);
+	return -error;
+}
+
+void secret_close(struct secret *secret)
+{
+	if (secret->fd >= 0) {
+		explicit_bzero(secret->bytes, WIRE_SECRET_BYTES);
+		munmap(secret->bytes, WIRE_SECRET_BYTES);
+		close(secret->fd);
+	}
+	*secret = none;
+}
+
+int secretpool_take(struct secretpool *pool, struct secret *secret)
+{
+	int ret;
+
+	*secret = none;
+	if (pool->count == 0)
+		return secret_open(secret);
+	*secret = pool->secrets[--pool->count];
+	/* Whoever had it has read it, perhaps. */
+	if (lseek(secret->fd, 0, SEEK_SET) == 0)
+		return 0;
+	ret = -errno;
+	secret_close(secret);
+	return ret;
+}
+
+void secretpool_give(struct secretpool *pool, struct secret *secret)
+{
+	if (secret->fd < 0 || pool->count == SECRETPOOL_MAX) {
+		secret_close(secret);
+		return;
+	}
+	explicit_bzero(secret->bytes, WIRE_SECRET_BYTES);
+	pool->secrets[pool->count++] = *secret;
+	*secret = none;
+}
+
+void secretpool_close(struct secretpool *pool)
+{
+	while (pool->count > 0)
+		secret_close(&pool->secrets[--pool->count]);
+}
