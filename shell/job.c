@@ -92,6 +92,19 @@ static void kill_leftovers(const char *node_variable)
 	}
 }
 
+/* ENXIO is the kernel's word for none.  Not knowing is as good as having one:
+ * sessions only cost. */
+static bool have_terminal(void)
+{
+	int fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+	int error = errno;
+
+	if (fd < 0)
+		return error != ENXIO;
+	close(fd);
+	return true;
+}
+
 int job_table_init(struct job_table *table, const char *node,
 		   const struct allowlist *allow,
 		   const struct job_limits *limits, bool use_groups)
@@ -109,6 +122,7 @@ int job_table_init(struct job_table *table, const char *node,
 		return -errno;
 	kill_leftovers(table->node_variable);
 	set_limits(table, limits);
+	table->own_sessions = have_terminal();
 	table->null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (table->null_fd < 0)
 		return -errno;
@@ -330,6 +344,7 @@ static int launch(struct job_table *table, struct job *job,
 		.stdout_fd = supply->out[1],
 		.stderr_fd = supply->err[1],
 		.secret_fd = supply->secret.fd,
+		.own_session = table->own_sessions,
 		.cgroup_fd = job->group.fd,
 		.limits = table->process_limits,
 		.limit_count = table->process_limit_count,
@@ -431,7 +446,8 @@ static const struct job *job_of(const struct job_table *table,
 	for (unsigned i = 0; i < table->running_count; i++) {
 		const struct job *job = table->running[i];
 
-		if (process->pid == job->pid || process->session == job->pid)
+		if (process->pid == job->pid || process->group == job->pid ||
+		    process->session == job->pid)
 			return job;
 	}
 	for (unsigned i = 0; i < table->running_count; i++)

@@ -21,7 +21,10 @@
  * JOB_GRACE_MS later, or when its own process has ended, SIGKILL to all: by its
  * cgroup where we may make one (jobgroup.h), else by descent and by mark
  * (proctree.h).  A process that nobody can tell the job of, having left the
- * session and cleared the mark, goes with the first job that ends.
+ * group and cleared the mark, goes with the first job that ends.
+ *
+ * If we have a terminal, jobs get sessions of their own and so none
+ * (process.h).
  *
  * Whoever polls for us must be woken by SIGCHLD too: blocked but in ppoll().
  */
@@ -122,7 +125,8 @@ struct job_table {
 	struct secretpool secretpool;
 	struct jobgroup_pool groups;
 	int null_fd;
-	uint8_t *rings; /* of all streams; one mapping */
+	bool own_sessions; /* for the jobs: we have a terminal */
+	uint8_t *rings;	   /* of all streams; one mapping */
 	struct stream *polled[JOB_POLL_FDS_MAX];
 };
 

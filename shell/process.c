@@ -51,6 +51,12 @@ UNINSTRUMENTED static bool put_fds(const struct process *process)
 	       put_fd(process->secret_fd, PROCESS_SECRET_FD);
 }
 
+UNINSTRUMENTED static bool leave_group(const struct process *process)
+{
+	return process->own_session ? syscall(SYS_setsid) >= 0
+				    : syscall(SYS_setpgid, 0, 0) == 0;
+}
+
 UNINSTRUMENTED static bool set_limits(const struct process *process)
 {
 	for (unsigned i = 0; i < process->limit_count; i++) {
@@ -77,7 +83,7 @@ UNINSTRUMENTED __attribute__((noreturn)) static void be_born(void *context)
 	const struct process *process = birth->process;
 	uint64_t no_signals = 0;
 
-	if (syscall(SYS_setsid) >= 0 && die_with(birth->parent) &&
+	if (leave_group(process) && die_with(birth->parent) &&
 	    put_fds(process) && set_limits(process) &&
 	    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &no_signals, NULL,
 		    KERNEL_SIGSET_BYTES) == 0)

@@ -41,7 +41,7 @@ static bool read_process(pid_t pid, struct proctree_process *process)
 	char text[1024];
 	size_t bytes = read_file(pid, "stat", 0, text, sizeof(text) - 1);
 	const char *rest;
-	int parent, session;
+	int parent, group, session;
 	unsigned threads;
 	unsigned long long start;
 
@@ -52,12 +52,14 @@ static bool read_process(pid_t pid, struct proctree_process *process)
 	/* From field 3: state, parent, group, session, 13 others up to 19. */
 	/* NOLINTNEXTLINE(cert-err34-c): the kernel's own numbers */
 	if (sscanf(rest + 1,
-		   " %c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d"
+		   " %c %d %d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d"
 		   " %*d %*d %u %*d %llu",
-		   &process->state, &parent, &session, &threads, &start) != 5)
+		   &process->state, &parent, &group, &session, &threads,
+		   &start) != 6)
 		return false;
 	process->pid = pid;
 	process->parent = parent;
+	process->group = group;
 	process->session = session;
 	process->thread_count = threads;
 	process->start_ticks = start;

@@ -4,8 +4,8 @@
  * For jobs without a cgroup.  We are the subreaper of our descendants: when a
  * process dies its children become ours, so that whatever a job has left behind
  * is, or descends from, a child of ours, however often it forked and whatever
- * session it opened.  What an earlier daemon left is known by a variable of its
- * environment.
+ * group or session it made.  What an earlier daemon left is known by a variable
+ * of its environment.
  *
  * /proc shows no one instant, and processes fork while it is read.  Hence all
  * are stopped first, since who is stopped forks no more; round by round until
@@ -22,7 +22,7 @@
 #define PROCTREE_MAX 32768 /* processes of the machine: the usual pid_max */
 
 struct proctree_process {
-	pid_t pid, parent, session;
+	pid_t pid, parent, group, session;
 	char state;  /* of /proc/PID/stat */
 	bool marked; /* to be killed */
 	uint32_t thread_count;

@@ -473,26 +473,67 @@ static void start__arguments_as_they_are(void **state)
 	assert_string_equal(output(job, JOB_STDOUT), "[a b][$HOME;*][]");
 }
 
-/* No signal is blocked or ignored, whatever ours do; a session and a group of
- * its own. */
-static void start__signals_and_session(void **state)
+/* No signal is blocked or ignored, whatever ours do. */
+static void start__signals(void **state)
 {
 	const char *const signals[] = { "/bin/grep", "-E", "^Sig(Blk|Ign)",
 					"/proc/self/status", NULL };
-	const char *const session[] = { "/usr/bin/cut", "-d ", "-f5,6",
-					"/proc/self/stat", NULL };
 	struct job *job = start(signals);
-	char wanted[64];
 
 	(void)state;
 	finish(job);
 	assert_string_equal(output(job, JOB_STDOUT),
 			    "SigBlk:\t0000000000000000\n"
 			    "SigIgn:\t0000000000000000\n");
-	job = start(session);
-	finish(job);
-	snprintf(wanted, sizeof(wanted), "%d %d\n", job->pid, job->pid);
-	assert_string_equal(output(job, JOB_STDOUT), wanted);
+}
+
+static void start__group_and_session(void **state)
+{
+	const char *const arguments[] = { "/usr/bin/cut", "-d ", "-f5,6",
+					  "/proc/self/stat", NULL };
+
+	(void)state;
+	for (int own = 0; own < 2; own++) {
+		struct job *job;
+		char wanted[64];
+
+		table.own_sessions = own;
+		job = start(arguments);
+		finish(job);
+		snprintf(wanted, sizeof(wanted), "%d %d\n", job->pid,
+			 own ? job->pid : getsid(0));
+		assert_string_equal(output(job, JOB_STDOUT), wanted);
+	}
+}
+
+/* A process with a terminal, its first in a session of its own, says whether
+ * its jobs would have sessions of theirs. */
+static void init__session_for_a_terminal(void **state)
+{
+	int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+	int status;
+	pid_t pid;
+
+	(void)state;
+	assert_true(master >= 0);
+	assert_int_equal(grantpt(master), 0);
+	assert_int_equal(unlockpt(master), 0);
+	for (int terminal = 0; terminal < 2; terminal++) {
+		pid = fork();
+		assert_true(pid >= 0);
+		if (pid == 0) {
+			setsid();
+			if (terminal && open(ptsname(master), O_RDWR) < 0)
+				_exit(3);
+			if (job_table_init(&table, NODE "-other", &allow,
+					   &(struct job_limits){ 0 }, false))
+				_exit(4);
+			_exit(table.own_sessions);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, terminal << 8);
+	}
+	close(master);
 }
 
 static void start__limits(void **state)
@@ -701,6 +742,7 @@ static void kill__grandchildren(void **state)
 {
 	static const char *const scripts[] = {
 		"(setsid sh -c " CHILD SLEEP,
+		"(timeout 1000 sh -c " CHILD SLEEP,
 		"trap '' TERM; (setsid sh -c " CHILD SLEEP,
 		"(setsid env -i /bin/sh -c " CHILD SLEEP,
 		"trap '' TERM; (setsid env -i /bin/sh -c " CHILD SLEEP,
@@ -745,27 +787,37 @@ static void end__what_it_leaves_is_killed(void **state)
 	assert_int_equal(children_left(), 0);
 }
 
-/* A job's end does not touch another job's orphans. */
+/* A job's end does not touch another job's orphans: neither those who have left
+ * its group nor those who have cleared the mark, be it the group of a session
+ * or not. */
 static void end__of_another_job(void **state)
 {
-	struct job *stays =
-		start(shell("(setsid sh -c 'echo $$; exec sleep 1000' &)"
-			    "; echo $$; exec sleep 1000"));
-	struct job *ends;
-	pid_t pids[2];
+	static const char *const orphans[] = {
+		"(setsid sh -c " CHILD SLEEP,
+		"(env -i /bin/sh -c " CHILD SLEEP,
+		/* In a group of its own, but in the session. */
+		"(env -i /usr/bin/timeout 1000 /bin/sh -c " CHILD SLEEP,
+	};
 
 	(void)state;
-	wait_for_pids(stays, pids, 2);
-	ends = start(shell("(setsid sleep 1000 &) ; exit 0"));
-	finish(ends);
-	assert_int_equal(ends->state, WIRE_JOB_EXITED);
-	assert_int_equal(stays->state, WIRE_JOB_RUNNING);
-	assert_int_equal(kill(pids[0], 0), 0);
-	assert_int_equal(kill(pids[1], 0), 0);
-	job_kill(stays, WIRE_JOB_CANCELLED, clock_now_ns());
-	finish(stays);
-	assert_true(is_gone(pids[0]));
-	assert_int_equal(children_left(), 0);
+	for (unsigned i = 0; i < ARRAY_LEN(orphans); i++) {
+		struct job *stays, *ends;
+		pid_t pids[2];
+
+		table.own_sessions = i == 2;
+		stays = start(shell(orphans[i]));
+		wait_for_pids(stays, pids, 2);
+		ends = start(shell("(setsid sleep 1000 &) ; exit 0"));
+		finish(ends);
+		assert_int_equal(ends->state, WIRE_JOB_EXITED);
+		assert_int_equal(stays->state, WIRE_JOB_RUNNING);
+		assert_int_equal(kill(pids[0], 0), 0);
+		assert_int_equal(kill(pids[1], 0), 0);
+		job_kill(stays, WIRE_JOB_CANCELLED, clock_now_ns());
+		finish(stays);
+		assert_true(is_gone(pids[0]));
+		assert_int_equal(children_left(), 0);
+	}
 }
 
 /* 2^7 processes that all fork at the same time. */
@@ -948,7 +1000,9 @@ int main(void)
 		JOB_TEST(start__secret),
 		JOB_TEST(start__secret_of_each),
 		JOB_TEST(start__arguments_as_they_are),
-		JOB_TEST(start__signals_and_session),
+		JOB_TEST(start__signals),
+		JOB_TEST(start__group_and_session),
+		JOB_TEST(init__session_for_a_terminal),
 		JOB_TEST(start__limits),
 		JOB_TEST(output__both_streams),
 		JOB_TEST(output__the_last_is_kept),

@@ -92,6 +92,7 @@ static void read_children__living_ones(void **state)
 	assert_int_equal(tree.count, 1);
 	assert_int_equal(tree.processes[0].pid, lives);
 	assert_int_equal(tree.processes[0].parent, getpid());
+	assert_int_equal(tree.processes[0].group, getpgrp());
 	assert_int_equal(tree.processes[0].session, getsid(0));
 	assert_true(tree.processes[0].start_ticks > 0);
 	kill(lives, SIGKILL);
