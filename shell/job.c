@@ -249,8 +249,12 @@ static void spend_supply(struct job_supply *supply, struct job *job)
 	*supply = no_supply;
 }
 
+/* While a job runs the next one is rather to wait than to be given what this
+ * one gives back: the fewer descriptors we have the faster a process starts. */
 void job_table_prepare(struct job_table *table)
 {
+	if (table->running_count > 0)
+		return;
 	make_supply(table);
 	jobgroup_prepare(&table->groups);
 }

@@ -26,7 +26,8 @@
  * If we have a terminal, jobs get sessions of their own and so none
  * (process.h).
  *
- * Whoever polls for us must be woken by SIGCHLD too: blocked but in ppoll().
+ * Whoever polls for us must be woken by SIGCHLD too: by a descriptor, or by
+ * blocking it but in ppoll().
  */
 #ifndef JOB_H
 #define JOB_H
@@ -93,7 +94,7 @@ struct job_start {
 	const uint8_t *secret; /* WIRE_SECRET_BYTES */
 };
 
-/* What the next job is given, made when there is time. */
+/* What the next job is given, made while none runs. */
 struct job_supply {
 	bool made;
 	int out[2], err[2];
