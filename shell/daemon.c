@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -48,7 +49,8 @@ struct daemon {
 	uint8_t node[WIRE_NODE_BYTES];
 	uint64_t begin_ns;
 	bool has_begun;
-	sigset_t open_mask; /* during ppoll() */
+	int signal_fd;
+	bool asked_to_stop;
 	struct refusals refusals;
 	struct replay replay;
 	struct job_table table;
@@ -464,34 +466,32 @@ static int take_datagrams(struct daemon *daemon)
 /* --- signals ---------------------------------------------------------------
  */
 
-static volatile sig_atomic_t asked_to_stop;
-
-static void on_signal(int signal)
+/* Those we take: blocked, and read from a descriptor like all else.  A handler
+ * would interrupt ppoll() and be returned from, which takes thrice as long. */
+static int open_signals(void)
 {
-	if (signal != SIGCHLD)
-		asked_to_stop = 1;
+	static const int signals[] = { SIGCHLD, SIGTERM, SIGINT };
+	sigset_t ours;
+	int fd;
+
+	sigemptyset(&ours);
+	for (unsigned i = 0; i < ARRAY_LEN(signals); i++)
+		sigaddset(&ours, signals[i]);
+	if (sigprocmask(SIG_BLOCK, &ours, NULL) < 0)
+		return -errno;
+	fd = signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? -errno : fd;
 }
 
-/* Blocked except in ppoll(), so that none is lost between a look at what it has
- * changed and the sleep. */
-static int take_signals(sigset_t *open_mask)
+/* At most one of each kind waits.  SIGCHLD has been of use by waking us up. */
+static void take_signals(struct daemon *daemon)
 {
-	const struct sigaction action = { .sa_handler = on_signal,
-					  .sa_flags = SA_NOCLDSTOP };
-	static const int signals[] = { SIGCHLD, SIGTERM, SIGINT };
-	sigset_t block;
+	struct signalfd_siginfo signals[4];
+	ssize_t bytes = read(daemon->signal_fd, signals, sizeof(signals));
 
-	sigemptyset(&block);
-	for (unsigned i = 0; i < ARRAY_LEN(signals); i++)
-		sigaddset(&block, signals[i]);
-	if (sigprocmask(SIG_BLOCK, &block, open_mask) < 0)
-		return -errno;
-	for (unsigned i = 0; i < ARRAY_LEN(signals); i++) {
-		if (sigaction(signals[i], &action, NULL) < 0)
-			return -errno;
-		sigdelset(open_mask, signals[i]);
-	}
-	return 0;
+	for (ssize_t i = 0; i < bytes / (ssize_t)sizeof(signals[0]); i++)
+		if (signals[i].ssi_signo != SIGCHLD)
+			daemon->asked_to_stop = true;
 }
 
 /* --- life ------------------------------------------------------------------
@@ -549,7 +549,7 @@ int daemon_open(struct daemon **result, const struct daemon_options *options,
 		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM, "");
 	daemon->options = options;
 	daemon->begin_ns = clock_now_ns();
-	daemon->statm_fd = -1;
+	daemon->statm_fd = daemon->signal_fd = -1;
 	ret = open_socket(daemon, failure);
 	if (ret < 0) {
 		free(daemon);
@@ -568,9 +568,10 @@ const char *daemon_node(const struct daemon *daemon)
 
 int daemon_begin(struct daemon *daemon, struct failure *failure)
 {
-	int ret = take_signals(&daemon->open_mask);
+	int ret = open_signals();
 
-	if (ret == 0)
+	daemon->signal_fd = ret;
+	if (ret >= 0)
 		ret = job_table_init(&daemon->table, daemon->node_text,
 				     &daemon->options->allow,
 				     &daemon->options->limits,
@@ -590,24 +591,39 @@ static void cancel_all(struct job_table *table)
 		job_kill(table->running[i], WIRE_JOB_CANCELLED, now_ns);
 }
 
-/* Sleeps until there is work; the count of fds, the first is the socket. */
-static int wait_for_work(struct daemon *daemon, struct pollfd *fds)
-{
-	unsigned count = 1 + job_poll_fds(&daemon->table, fds + 1);
-	int wait_ms = job_wait_ms(&daemon->table);
-	struct timespec time = { wait_ms / 1000, wait_ms % 1000 * 1000000L };
+/* What is polled: these, and then the jobs' output. */
+enum { POLL_SOCKET, POLL_SIGNALS, POLL_JOBS };
 
-	fds[0] = (struct pollfd){ .fd = asked_to_stop ? -1 : daemon->socket,
-				  .events = POLLIN };
-	if (ppoll(fds, count, wait_ms < 0 ? NULL : &time, &daemon->open_mask) <
-	    0) {
-		if (errno != EINTR)
-			return -errno;
-		/* Nothing was written there. */
-		for (unsigned i = 0; i < count; i++)
-			fds[i].revents = 0;
-	}
-	return (int)count;
+struct work {
+	struct pollfd fds[POLL_JOBS + JOB_POLL_FDS_MAX];
+	unsigned count;
+	bool is_of_jobs; /* not datagrams alone */
+};
+
+/* Sleeps until there is some. */
+static int wait_for_work(struct daemon *daemon, struct work *work)
+{
+	struct pollfd *fds = work->fds;
+	int wait_ms = job_wait_ms(&daemon->table);
+	int ready;
+
+	fds[POLL_SOCKET] = (struct pollfd){
+		.fd = daemon->asked_to_stop ? -1 : daemon->socket,
+		.events = POLLIN,
+	};
+	fds[POLL_SIGNALS] =
+		(struct pollfd){ .fd = daemon->signal_fd, .events = POLLIN };
+	work->count = POLL_JOBS + job_poll_fds(&daemon->table, fds + POLL_JOBS);
+	do
+		ready = poll(fds, work->count, wait_ms);
+	while (ready < 0 && errno == EINTR);
+	if (ready < 0)
+		return -errno;
+	/* Where time was up, or is since: then the next time it will have been
+	 * before. */
+	work->is_of_jobs =
+		wait_ms == 0 || ready > (fds[POLL_SOCKET].revents != 0);
+	return 0;
 }
 
 /* A lease is over when its client has not renewed it, not when we have been
@@ -625,22 +641,25 @@ static void end_overdue(struct daemon *daemon)
 
 int daemon_run(struct daemon *daemon, struct failure *failure)
 {
-	struct pollfd fds[1 + JOB_POLL_FDS_MAX];
+	struct work work;
 
-	while (!asked_to_stop || daemon->table.running_count > 0) {
-		int count = wait_for_work(daemon, fds);
+	while (!daemon->asked_to_stop || daemon->table.running_count > 0) {
+		int ret = wait_for_work(daemon, &work);
 
-		if (count < 0)
-			return failure_set(failure, EXIT_RESOURCES, "ppoll",
-					   -count, "");
+		if (ret < 0)
+			return failure_set(failure, EXIT_RESOURCES, "poll",
+					   -ret, "");
+		if (work.fds[POLL_SIGNALS].revents)
+			take_signals(daemon);
 		/* Ends first: somebody waits for them. */
-		job_work(&daemon->table, fds + 1, (unsigned)count - 1, tell_end,
-			 daemon);
-		if (asked_to_stop)
+		if (work.is_of_jobs)
+			job_work(&daemon->table, work.fds + POLL_JOBS,
+				 work.count - POLL_JOBS, tell_end, daemon);
+		if (daemon->asked_to_stop)
 			cancel_all(&daemon->table);
-		else if (fds[0].revents)
+		else if (work.fds[POLL_SOCKET].revents)
 			take_datagrams(daemon);
-		if (!asked_to_stop)
+		if (!daemon->asked_to_stop)
 			end_overdue(daemon);
 		job_table_prepare(&daemon->table);
 	}
@@ -653,6 +672,8 @@ void daemon_close(struct daemon *daemon)
 		job_table_fini(&daemon->table);
 	if (daemon->statm_fd >= 0)
 		close(daemon->statm_fd);
+	if (daemon->signal_fd >= 0)
+		close(daemon->signal_fd);
 	close(daemon->socket);
 	explicit_bzero(&daemon->replay, sizeof(daemon->replay));
 	free(daemon);

@@ -1,12 +1,12 @@
 /*
  * daemon.h - what blinkd is: datagrams in, jobs started, replies out
  *
- * One loop around ppoll(2) and no threads.  A datagram goes through the checks
- * of command.h, replay.h and start.h in this order; one that fails any of them
- * gets no reply and is counted.  A START is answered when its job has ended or
- * is refused; any further request about the job is answered at once, and where
- * the latest one came from is where the end is told.  A START that comes after
- * its own CANCEL starts nothing.
+ * One loop around poll(2) and no threads; signals come by a descriptor, too.  A
+ * datagram goes through the checks of command.h, replay.h and start.h in this
+ * order; one that fails any of them gets no reply and is counted.  A START is
+ * answered when its job has ended or is refused; any further request about the
+ * job is answered at once, and where the latest one came from is where the end
+ * is told.  A START that comes after its own CANCEL starts nothing.
  *
  * In each round at most DAEMON_BATCH datagrams and one read of each pipe: a
  * flood of either cannot keep the other, nor the jobs' time-outs, from its
