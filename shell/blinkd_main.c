@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -201,10 +202,9 @@ static void parse_command_line(struct options *options, int argc, char **argv)
  */
 
 /* What we were given, jobs would inherit: descriptors, signals that are ignored
- * or blocked.  The key must not end up in a core file. */
+ * or blocked. */
 static void shed_inheritance(void)
 {
-	const struct rlimit no_core = { 0, 0 };
 	sigset_t none;
 	int fd;
 
@@ -217,7 +217,20 @@ static void shed_inheritance(void)
 	process_default_signals();
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	setrlimit(RLIMIT_CORE, &no_core);
+}
+
+/* The key must not end up in a core file, not even in one that a program is
+ * given, which no limit forbids; and no command, being of our user, may look
+ * into our memory.  The commands' own processes are as all others are. */
+static int keep_to_ourselves(struct failure *failure)
+{
+	const struct rlimit no_core = { 0, 0 };
+
+	if (setrlimit(RLIMIT_CORE, &no_core) < 0 ||
+	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return failure_set(failure, EXIT_RESOURCES, "core files", errno,
+				   "");
+	return 0;
 }
 
 static int find_address(const struct options *options, struct address *address,
@@ -238,8 +251,11 @@ static int open_all(struct options *options, struct daemon **daemon,
 		    struct failure *failure)
 {
 	struct daemon_options *wanted = &options->daemon;
-	int ret = command_init();
+	int ret = keep_to_ourselves(failure);
 
+	if (ret < 0)
+		return ret;
+	ret = command_init();
 	if (ret < 0)
 		return failure_set(failure, EXIT_RESOURCES, "libsodium", -ret,
 				   "");

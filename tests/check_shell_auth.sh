@@ -77,4 +77,27 @@ case_client_with_other_key()
 }
 check client_with_other_key case_client_with_other_key
 
+# Its key, above all; though a command is of the daemon's user, and may do so
+# with processes of its own.
+case_memory_of_daemon()
+{
+	local pid
+
+	start_unprivileged_daemon --processes=100
+	pid=$!
+	# shellcheck disable=SC2064 # now
+	trap "kill $pid; wait $pid" EXIT
+	# shellcheck disable=SC2016 # for the node's shell
+	sh_run --key "$unprivileged_key" -w "$unprivileged_node" -q -N -- \
+		/bin/sh -c 'for pid in $$ $PPID; do
+			for file in mem maps environ auxv; do
+				(exec </proc/$pid/$file) 2>/dev/null &&
+					echo "$((pid == $$))" "$file"
+			done
+		done; :'
+	[ "$status" = 0 ]
+	expect_out "1 mem" "1 maps" "1 environ" "1 auxv"
+}
+check memory_of_daemon case_memory_of_daemon
+
 finish

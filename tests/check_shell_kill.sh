@@ -158,29 +158,6 @@ case_daemon_stopped()
 	cluster_up 3 -- --processes=40 --memory=256M
 }
 
-# As root no limit on processes holds without a cgroup that counts them, hence
-# a daemon of nobody's.
-start_unprivileged_daemon()
-{
-	local as=()
-
-	cp "$BIN/blinkd" "$SCRATCH"
-	rm -f "$SCRATCH"/*.key
-	"$BIN/blinksh" keygen "$SCRATCH/nobody.key"
-	if [ "$UID" = 0 ]; then
-		# The client takes no key of another user's.
-		cp -p "$SCRATCH/nobody.key" "$SCRATCH/root.key"
-		chown nobody "$SCRATCH/nobody.key"
-		chmod 711 "$SCRATCH"
-		as=(setpriv --reuid nobody --regid nogroup --clear-groups
-			--bounding-set=-all --inh-caps=-all)
-	fi
-	(cd / && exec "${as[@]}" "$SCRATCH/blinkd" --key "$SCRATCH/nobody.key" \
-		--listen "127.0.0.77:$BLINK_PORT" --allow /usr/bin --allow /bin \
-		--processes=40 --foreground) </dev/null >nobody.log 2>&1 &
-	echo $! >"$BLINK_CLUSTER/nobody.pid"
-}
-
 # Bounded by itself as well, should the daemon's limit fail.
 readonly BOMB='import os, sys
 sleep = ["/bin/sleep", sys.argv[1]]
@@ -194,17 +171,17 @@ os.execv(sleep[0], sleep)'
 
 case_fork_bomb()
 {
-	local mark most=0 now pid client key=$SCRATCH/nobody.key
+	local mark most=0 now pid client
 
 	mark 98707
-	start_unprivileged_daemon
+	# As root no limit on processes holds without a cgroup that counts them.
+	start_unprivileged_daemon --processes=40
 	pid=$!
 	# shellcheck disable=SC2064 # now
 	trap "kill $pid; wait $pid" EXIT
-	[ ! -f "$SCRATCH/root.key" ] || key=$SCRATCH/root.key
-	"$BIN/blinksh" "${PATIENT[@]}" --key "$key" \
+	"$BIN/blinksh" "${PATIENT[@]}" --key "$unprivileged_key" \
 		--timeout="$(seconds_of 1500)" \
-		-w "127.0.0.77:$BLINK_PORT" -- /usr/bin/python3 -c "$BOMB" \
+		-w "$unprivileged_node" -- /usr/bin/python3 -c "$BOMB" \
 		"$mark" >out 2>err &
 	client=$!
 	while kill -0 "$client" 2>/dev/null; do

@@ -12,6 +12,10 @@
 #                             stopped for so long, that it is taken for lost;
 #                             sh_run has them, and later ones replace them
 #   daemon_pid NUMBER         of the cluster, from 1
+#   start_unprivileged_daemon [OPTION...]
+#                             one more, of nobody's if we are root, its process
+#                             in $!; clients find it by $unprivileged_node and
+#                             $unprivileged_key
 #
 # The cluster's port is not to be a user's, or that of another run of this.
 
@@ -53,6 +57,31 @@ sh_run()
 daemon_pid()
 {
 	cat "$BLINK_CLUSTER/$1.pid"
+}
+
+start_unprivileged_daemon()
+{
+	local as=()
+
+	cp "$BIN/blinkd" "$SCRATCH"
+	rm -f "$SCRATCH"/*.key
+	"$BIN/blinksh" keygen "$SCRATCH/nobody.key"
+	unprivileged_key=$SCRATCH/nobody.key
+	# shellcheck disable=SC2034 # for the scripts
+	unprivileged_node=127.0.0.77:$BLINK_PORT
+	if [ "$UID" = 0 ]; then
+		# The client takes no key of another user's.
+		unprivileged_key=$SCRATCH/root.key
+		cp -p "$SCRATCH/nobody.key" "$unprivileged_key"
+		chown nobody "$SCRATCH/nobody.key"
+		chmod 711 "$SCRATCH"
+		as=(setpriv --reuid nobody --regid nogroup --clear-groups
+			--bounding-set=-all --inh-caps=-all)
+	fi
+	(cd / && exec "${as[@]}" "$SCRATCH/blinkd" --key "$SCRATCH/nobody.key" \
+		--listen "$unprivileged_node" --allow /usr/bin --allow /bin \
+		--foreground "$@") </dev/null >nobody.log 2>&1 &
+	echo $! >"$BLINK_CLUSTER/nobody.pid"
 }
 
 # wait_until COMMAND...: at most 100 s, a generous bound and not a measure.
