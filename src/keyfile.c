@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sodium.h>
 #include <stdbool.h>
 #include <string.h>
@@ -7,8 +8,11 @@
 #include <unistd.h>
 
 #include "keyfile.h"
+#include "parse.h"
 
 #define HEX_BYTES (2 * KEYFILE_KEY_BYTES)
+/* What "fd:N" begins with. */
+#define GIVEN "fd:"
 
 /* The text that a file may hold, and one byte to see that there is more. */
 struct key_text {
@@ -62,7 +66,7 @@ static int read_key(int fd, const char *path, uint8_t key[KEYFILE_KEY_BYTES],
 
 	if (error)
 		return error;
-	length_bytes = read(fd, text.bytes, sizeof(text.bytes));
+	length_bytes = pread(fd, text.bytes, sizeof(text.bytes), 0);
 	if (length_bytes < 0)
 		return failure_set(failure, EXIT_FILE, path, errno, "");
 	if (!decode(&text, (size_t)length_bytes, key)) {
@@ -75,14 +79,45 @@ static int read_key(int fd, const char *path, uint8_t key[KEYFILE_KEY_BYTES],
 	return error;
 }
 
+/* One of the first three is not left free for another file to become it. */
+static void close_given(int fd)
+{
+	int null_fd = -1;
+
+	if (fd <= STDERR_FILENO)
+		null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null_fd >= 0) {
+		dup2(null_fd, fd);
+		close(null_fd);
+	} else {
+		close(fd);
+	}
+}
+
+static int read_given(const char *path, uint8_t key[KEYFILE_KEY_BYTES],
+		      struct failure *failure)
+{
+	uint64_t fd;
+	int error;
+
+	if (parse_u64(path + strlen(GIVEN), 0, INT_MAX, &fd) < 0)
+		return refuse(failure, path, "no number of a descriptor");
+	error = read_key((int)fd, path, key, failure);
+	if (error != -EBADF)
+		close_given((int)fd);
+	return error;
+}
+
 int keyfile_read(const char *path, uint8_t key[KEYFILE_KEY_BYTES],
 		 struct failure *failure)
 {
-	/* O_NONBLOCK: a FIFO is to be refused, not waited for. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK |
-				    O_NOCTTY);
-	int error;
+	int error, fd;
 
+	if (strncmp(path, GIVEN, strlen(GIVEN)) == 0)
+		return read_given(path, key, failure);
+	/* O_NONBLOCK: a FIFO is to be refused, not waited for. */
+	fd = open(path,
+		  O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0 && errno == ELOOP)
 		return refuse(failure, path, "a symbolic link");
 	if (fd < 0)

@@ -4,6 +4,10 @@
  * The file holds 64 digits and a newline or none.  It must be a regular file,
  * not a link, of this user or of root, and nobody else may read or write it
  * (mode & 077 == 0), or it is refused.  Made with mode 0400.
+ *
+ * "fd:N" instead of a path is a descriptor of such a file, which whoever
+ * started us has opened; it is read from its beginning and not left open, so
+ * that a program can have a key whose file it may not read.
  */
 #ifndef KEYFILE_H
 #define KEYFILE_H

@@ -77,6 +77,23 @@ case_client_with_other_key()
 }
 check client_with_other_key case_client_with_other_key
 
+# The key of one whose user may not read it: as root we open what is nobody's to
+# open.
+case_key_by_descriptor()
+{
+	local pid
+
+	start_unprivileged_daemon --key=fd:9 9<"$BLINK_KEY"
+	pid=$!
+	# shellcheck disable=SC2064 # now
+	trap "kill $pid; wait $pid" EXIT
+	sh_run -w "$unprivileged_node" -- /bin/true
+	[ "$status" = 0 ]
+	! readlink "/proc/$pid/fd/"* | grep -F -x "$BLINK_KEY" ||
+		fail "the file is open yet"
+}
+check key_by_descriptor case_key_by_descriptor
+
 # Its key, above all; though a command is of the daemon's user, and may do so
 # with processes of its own.
 case_memory_of_daemon()

@@ -189,6 +189,57 @@ static void keyfile_read__not_a_file(void **state)
 	expect_refusal("key", -EINVAL, "not a regular file");
 }
 
+/* A descriptor of a file that is gone, wherever it stands, in place of a path;
+ * it is closed, and what is standard input is not left free. */
+static void keyfile_read__descriptor(void **state)
+{
+	int input = dup(STDIN_FILENO);
+	struct stat status, null;
+	char path[16];
+	int fd;
+
+	(void)state;
+	for (int low = 0; low < 2; low++) {
+		write_file(TEXT "\n", 0400);
+		fd = open("key", O_RDONLY | O_CLOEXEC);
+		unlink("key");
+		assert_int_equal(lseek(fd, 7, SEEK_SET), 7);
+		if (low) {
+			assert_int_equal(dup2(fd, STDIN_FILENO), STDIN_FILENO);
+			close(fd);
+			fd = STDIN_FILENO;
+		}
+		snprintf(path, sizeof(path), "fd:%d", fd);
+		expect_key(path);
+		if (!low)
+			assert_int_equal(fcntl(fd, F_GETFD), -1);
+	}
+	assert_int_equal(fstat(STDIN_FILENO, &status), 0);
+	assert_int_equal(stat("/dev/null", &null), 0);
+	assert_int_equal(status.st_rdev, null.st_rdev);
+	assert_int_equal(dup2(input, STDIN_FILENO), STDIN_FILENO);
+	close(input);
+}
+
+static void keyfile_read__descriptor_refused(void **state)
+{
+	static const char *const wrong[] = { "fd:",   "fd:x",  "fd:-1",
+					     "fd: 3", "fd:3 ", "fd:2147483648",
+					     "fd:0x1" };
+	char path[16];
+	int fd;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
+		expect_refusal(wrong[i], -EINVAL, "no number of a descriptor");
+	expect_refusal("fd:1000000", -EBADF, "Bad file descriptor");
+	write_file(TEXT "\n", 0440);
+	fd = open("key", O_RDONLY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "fd:%d", fd);
+	expect_refusal(path, -EINVAL, "others have access");
+	assert_int_equal(fcntl(fd, F_GETFD), -1);
+}
+
 static void keyfile_read__link(void **state)
 {
 	(void)state;
@@ -292,6 +343,8 @@ int main(void)
 		CASE(keyfile_read__other_texts),
 		CASE(keyfile_read__half_a_key_is_none),
 		CASE(keyfile_read__not_a_file),
+		CASE(keyfile_read__descriptor),
+		CASE(keyfile_read__descriptor_refused),
 		CASE(keyfile_read__link),
 		CASE(keyfile_read__of_another_user),
 		CASE(keyfile_create__can_be_read),

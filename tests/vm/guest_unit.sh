@@ -293,7 +293,8 @@ case_daemon_killed()
 	sh -- /usr/bin/true
 }
 
-# By the credential only, which nothing that a command is given tells of.
+# Root's, and known to the daemon only: nothing that a command is given has it or
+# tells of it, and it cannot look into the daemon.
 case_key()
 {
 	local key
@@ -306,6 +307,11 @@ case_key()
 		fail "it can be found"
 	fi
 	sh -- /usr/bin/bash -c '! cat /etc/blinkd.key' 2>err
+	sh -- /usr/bin/bash -c 'for file in mem environ maps fd/0 fd/3; do
+			(exec </proc/$PPID/$file) && exit 1
+		done; (exec </proc/$$/environ)' 2>err
+	sh -- /usr/bin/bash -c '! ls /run/credentials/*' 2>err
+	[ "$(readlink "/proc/$(of_unit MainPID)/fd/0")" = /dev/null ]
 }
 
 case_security()
@@ -327,7 +333,6 @@ case_stop()
 	[ "$status" = 143 ] || fail "the client's status: $status"
 	[ "$(of_unit ActiveState) $(of_unit Result)" = "inactive success" ]
 	expect_gone "$CGROUP"
-	expect_gone /run/credentials/blinkd.service
 	expect_gone "$(echo /tmp/systemd-private-*-blinkd.service-*)"
 }
 
