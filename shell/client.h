@@ -25,9 +25,9 @@
 
 #define CLIENT_RETRY_NS 20000000u
 #define CLIENT_RETRY_NS_MAX 250000000u
-/* While fewer nodes than CPUs are waited for, it does not sleep for so long
- * after a request: to wake up an idle CPU takes half as long as to start a
- * program.  Some times what that takes on a quiet machine. */
+/* While fewer nodes than CPUs are waited for and CPUs are free, it does not
+ * sleep for so long after a request: to wake up an idle CPU takes half as long
+ * as to start a program.  Some times what that takes on a quiet machine. */
 #define CLIENT_LOOK_NS 500000u
 /* Requests whose replies are still welcome: more than are ever under way. */
 #define CLIENT_SENT 64
@@ -97,6 +97,9 @@ struct client {
 	uint64_t first_ns;    /* just before this run's first datagram; 0 */
 	uint64_t asked_ns;    /* the latest request to any node */
 	unsigned cpu_count;   /* that we may run on */
+	int load_fd;	      /* /proc/loadavg; -1: we do not look */
+	uint64_t judged_ns;   /* the request, by asked_ns, for which we know: */
+	bool may_look;	      /* for its reply, rather than sleep */
 	uint64_t ignored;     /* datagrams that were not for us */
 	int signal;	      /* that interrupted; 0: none */
 };
