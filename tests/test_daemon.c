@@ -582,7 +582,8 @@ static enum wire_job_state receive_state(void)
 }
 
 /* How a job ends that is renewed while the daemon is stopped, for longer than
- * the lease, and cancelled then. */
+ * the lease, and cancelled then; behind so much junk that one round's datagrams
+ * are no others. */
 static enum wire_job_state end_after_a_stop(void)
 {
 	struct timespec pause = { lease_ms / 500, lease_ms % 500 * 2000000L };
@@ -597,6 +598,8 @@ static enum wire_job_state end_after_a_stop(void)
 			 daemon_pid);
 	assert_true(WIFSTOPPED(wait_status));
 	nanosleep(&pause, NULL);
+	for (unsigned i = 0; i < DAEMON_BATCH; i++)
+		send_bytes("x", 1);
 	send_about(WIRE_RENEW, &job);
 	send_about(WIRE_CANCEL, &job);
 	kill(daemon_pid, SIGCONT);
