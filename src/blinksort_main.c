@@ -278,6 +278,7 @@ static bool set_cluster_option(struct options *options, int option,
 	case OPTION_TRANSPORT:
 		cluster->transport = (enum cluster_transport)choice_option(
 			"transport", optarg, transports, ARRAY_LEN(transports));
+		cluster->datagrams_only = cluster->transport == CLUSTER_UDP;
 		break;
 	case OPTION_PORT:
 		cluster->port =

@@ -35,6 +35,8 @@ struct cluster_config {
 	 * shared and turns are only switches between processes. */
 	enum exchange_schedule schedule;
 	enum cluster_transport transport;
+	/* Nothing by shared memory, not even where ranks stand. */
+	bool datagrams_only;
 	bool plain;
 	bool gathers; /* the one output is the same file on all ranks */
 	uint16_t port;

@@ -95,7 +95,8 @@ static struct exchange *open_exchange(struct cluster *cluster,
 		.deadline_ns = config->deadline_ns,
 		/* On one machine bytes are only copied. */
 		.digests = !cluster_is_on_one_machine(cluster),
-		.board = cluster_is_on_one_machine(cluster) && !config->plain,
+		.board = cluster_is_on_one_machine(cluster) && !config->plain &&
+			 !config->datagrams_only,
 		.hello = bytes,
 		.hello_bytes = hello ? sizeof(bytes) : 0,
 		.lane = &cluster->sorter.members[0].lane,
