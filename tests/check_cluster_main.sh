@@ -399,6 +399,34 @@ check by_options case_by_options
 check by_environment case_by_environment
 
 # Rank 0 knows of all; what it tells agrees with the files.
+# statuses_of OPTION...: STATUS datagrams of a job of 8 ranks
+statuses_of()
+{
+	cluster_run 8 --json "$@"
+	expect_done "$*"
+	rm -f out.*
+	python3 -c 'import json
+root = json.loads(json.load(open("report"))["nodes"][0]["stdout"])
+print(sum(rank["status_datagrams"] for rank in root["ranks"]))'
+}
+
+# Where ranks stand goes by memory that they share, unless UDP is asked for by
+# name.
+case_statuses_by_memory()
+{
+	local shared datagrams plain
+
+	"$BIN/blinkgen" -a "$SMALL" whole
+	cut_input whole 100 8 even
+	shared=$(statuses_of)
+	datagrams=$(statuses_of --transport=udp)
+	plain=$(statuses_of --plain)
+	if [ "$((2 * shared))" -ge "$datagrams" ] ||
+		[ "$((2 * shared))" -ge "$plain" ]; then
+		fail "$shared, $datagrams by UDP, $plain plain"
+	fi
+}
+
 case_json()
 {
 	local whole
@@ -443,6 +471,7 @@ case_json()
 }
 
 check json case_json
+check statuses_by_memory case_statuses_by_memory
 
 # --- one file of all ----------------------------------------------------------
 
