@@ -197,6 +197,27 @@ case_fork_bomb()
 	nobody_has "^/bin/sleep $mark\$"
 }
 
+# Of a parent that has no use for them: children of who ignores SIGCHLD leave
+# nothing to wait for.
+case_signals_ignored()
+{
+	local pid
+
+	trap '' CHLD TERM
+	start_unprivileged_daemon
+	pid=$!
+	trap - CHLD TERM
+	# shellcheck disable=SC2064 # now
+	trap "kill -KILL $pid" EXIT
+	sh_run --key "$unprivileged_key" -w "$unprivileged_node" -- /bin/true
+	[ "$status" = 0 ]
+	sh_run --key "$unprivileged_key" -w "$unprivileged_node" -- /bin/false
+	[ "$status" = 1 ]
+	kill "$pid"
+	wait "$pid"
+	trap - EXIT
+}
+
 case_memory()
 {
 	sh_run -w "${nodes[0]}" -- /usr/bin/python3 -c 'bytearray(1 << 30)'
@@ -302,8 +323,8 @@ case_all_stopped()
 	wait "$client"
 }
 
-for name in left_behind interrupted term_ignored daemon_stopped memory \
-	endless_output flood crowd; do
+for name in left_behind interrupted term_ignored signals_ignored \
+	daemon_stopped memory endless_output flood crowd; do
 	check $name case_$name
 done
 for name in client_killed daemon_killed fork_bomb all_stopped; do
