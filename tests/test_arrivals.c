@@ -8,27 +8,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "arrivals.h"
 #include "base.h"
+#include "random.h"
 
 #define SEGMENTS_MAX 1000
 #define GAPS_MAX (SEGMENTS_MAX / 2 + 1)
 
 static struct arrivals arrivals;
 static bool reference[SEGMENTS_MAX];
-static uint64_t seed, random_state;
-
-/* splitmix64 */
-static uint64_t random_next(void)
-{
-	uint64_t z = random_state += 0x9e3779b97f4a7c15;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
-}
 
 /* A message of so many segments of 10 bytes. */
 static void begin(uint64_t segment_count)
@@ -341,10 +330,7 @@ int main(void)
 		cmocka_unit_test(arrivals_length__last_is_shorter),
 		cmocka_unit_test(arrivals_length__last_is_full),
 	};
-	const char *seed_text = getenv("SEED");
 
-	seed = seed_text ? strtoull(seed_text, NULL, 0) : (uint64_t)time(NULL);
-	random_state = seed;
-	printf("SEED=%llu\n", (unsigned long long)seed);
+	random_begin();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,11 +8,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 #include "buckets.h"
+#include "random.h"
 
 #define WRITERS_MAX 3
 #define GRANT_ENTRIES (BUCKETS_GRANT_BLOCKS * BUCKETS_BLOCK_ENTRIES)
@@ -20,17 +20,6 @@
 static struct bucket_pool pool;
 static struct bucket_writer writers[WRITERS_MAX];
 static uint32_t *stored[WRITERS_MAX]; /* [bucket] entries so far */
-static uint64_t seed, random_state;
-
-/* splitmix64 */
-static uint64_t random_next(void)
-{
-	uint64_t z = random_state += 0x9e3779b97f4a7c15;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
-}
 
 static void *allocate(size_t count, size_t each_bytes)
 {
@@ -288,10 +277,7 @@ int main(void)
 		cmocka_unit_test(bucket_writer_reset__lists_are_empty_again),
 		cmocka_unit_test(buckets_blocks_needed__suffices),
 	};
-	const char *seed_text = getenv("SEED");
 
-	seed = seed_text ? strtoull(seed_text, NULL, 0) : (uint64_t)time(NULL);
-	random_state = seed;
-	printf("SEED=%llu\n", (unsigned long long)seed);
+	random_begin();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

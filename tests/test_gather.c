@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 #include "base.h"
 #include "gather.h"
+#include "random.h"
 
 #define SIZE_MAX_TESTED 300
 #define COUNT_MAX_TESTED 700
@@ -26,17 +26,6 @@ struct guarded {
 };
 
 static struct guarded source, target, names;
-static uint64_t seed, random_state;
-
-/* splitmix64 */
-static uint64_t random_next(void)
-{
-	uint64_t z = random_state += 0x9e3779b97f4a7c15;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
-}
 
 static int guarded_map(struct guarded *guarded, size_t bytes)
 {
@@ -237,11 +226,8 @@ int main(void)
 		cmocka_unit_test(gather_100_avx512__every_count),
 #endif
 	};
-	const char *seed_text = getenv("SEED");
 
-	seed = seed_text ? strtoull(seed_text, NULL, 0) : (uint64_t)time(NULL);
-	random_state = seed;
-	printf("SEED=%llu\n", (unsigned long long)seed);
+	random_begin();
 	if (guarded_map(&names, COUNT_MAX_TESTED * sizeof(uint64_t)) ||
 	    guarded_map(&source, RECORDS_MAX * SIZE_MAX_TESTED) ||
 	    guarded_map(&target, COUNT_MAX_TESTED * SIZE_MAX_TESTED))

@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 #include "base.h"
 #include "local_sort.h"
+#include "random.h"
 
 #define COUNT_ALL_MAX 600 /* every count up to here */
 #define COUNT_MAX 100000
@@ -26,17 +26,6 @@ struct guarded {
 
 static struct guarded guarded;
 static uint64_t *input, *expected;
-static uint64_t seed, random_state;
-
-/* splitmix64 */
-static uint64_t random_next(void)
-{
-	uint64_t z = random_state += 0x9e3779b97f4a7c15;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
-}
 
 static int compare_entries(const void *a, const void *b)
 {
@@ -425,11 +414,8 @@ int main(void)
 		cmocka_unit_test(local_sort_kernel__unaligned_entries),
 #endif
 	};
-	const char *seed_text = getenv("SEED");
 
-	seed = seed_text ? strtoull(seed_text, NULL, 0) : (uint64_t)time(NULL);
-	random_state = seed;
-	printf("SEED=%llu\n", (unsigned long long)seed);
+	random_begin();
 	input = malloc(COUNT_MAX * sizeof(*input));
 	expected = malloc(COUNT_MAX * sizeof(*expected));
 	if (!input || !expected || guarded_map(COUNT_MAX * sizeof(*input)))

@@ -5,25 +5,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 #include "lookup.h"
+#include "random.h"
 
 #define ROUNDS 20000
-
-static uint64_t seed, random_state;
-
-/* splitmix64 */
-static uint64_t random_next(void)
-{
-	uint64_t z = random_state += 0x9e3779b97f4a7c15;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
-}
 
 /* Printable, or nearly, or anything; often at an end of the range. */
 static uint64_t random_window(unsigned kind)
@@ -142,10 +130,7 @@ int main(void)
 		cmocka_unit_test(lookup_95__as_the_splitters_say),
 		cmocka_unit_test(lookup_kernel__is_of_its_level),
 	};
-	const char *seed_text = getenv("SEED");
 
-	seed = seed_text ? strtoull(seed_text, NULL, 0) : (uint64_t)time(NULL);
-	random_state = seed;
-	printf("SEED=%llu\n", (unsigned long long)seed);
+	random_begin();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

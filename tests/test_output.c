@@ -18,13 +18,13 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base.h"
 #include "output.h"
+#include "random.h"
 
 #define FILES_MAX 4
 #define THREADS_MAX 4
@@ -40,17 +40,6 @@ static unsigned file_count;
 static struct output output;
 static struct failure failure;
 static uint8_t *memory;
-static uint64_t seed, random_state;
-
-/* splitmix64 */
-static uint64_t random_next(void)
-{
-	uint64_t z = random_state += 0x9e3779b97f4a7c15;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
-}
 
 /* What belongs at this place of this file. */
 static uint8_t content(unsigned file, uint64_t offset)
@@ -654,13 +643,10 @@ int main(void)
 		cmocka_unit_test(output_open_part__all_parts_make_the_file),
 		cmocka_unit_test(output_open_part__no_room),
 	};
-	const char *seed_text = getenv("SEED");
 	const char *build = getenv("BUILD");
 	int failed;
 
-	seed = seed_text ? strtoull(seed_text, NULL, 0) : (uint64_t)time(NULL);
-	random_state = seed;
-	printf("SEED=%llu\n", (unsigned long long)seed);
+	random_begin();
 	signal(SIGXFSZ, SIG_IGN);
 	memory = mmap(NULL, SLOTS_MAX * CHUNK_BYTES_MAX, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

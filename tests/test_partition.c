@@ -5,11 +5,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 #include "partition.h"
+#include "random.h"
 
 #define COUNT_MAX 200
 #define SIZE_MAX_TESTED 120
@@ -21,17 +21,6 @@ static struct bucket_writer writer;
 static struct splitters splitters;
 static uint8_t *records;
 static enum cpu_level level;
-static uint64_t seed, random_state;
-
-/* splitmix64 */
-static uint64_t random_next(void)
-{
-	uint64_t z = random_state += 0x9e3779b97f4a7c15;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
-}
 
 /* Mostly printable, some not, some equal. */
 static void fill_records(const struct record_shape *shape, uint32_t count)
@@ -230,11 +219,8 @@ int main(void)
 		cmocka_unit_test(partition_records__static_95),
 		cmocka_unit_test(partition_records__sampled),
 	};
-	const char *seed_text = getenv("SEED");
 
-	seed = seed_text ? strtoull(seed_text, NULL, 0) : (uint64_t)time(NULL);
-	random_state = seed;
-	printf("SEED=%llu\n", (unsigned long long)seed);
+	random_begin();
 	pool.block_count =
 		(uint32_t)buckets_blocks_needed(COUNT_MAX, BUCKETS, 1);
 	pool.entries = calloc((size_t)pool.block_count * BUCKETS_BLOCK_ENTRIES,

@@ -7,26 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include <cmocka.h>
 
+#include "random.h"
 #include "record.h"
 
 #define SIZE_ALL_MAX 20 /* every slice of every size up to here */
 
 static uint8_t *first_byte, *end_byte; /* of a page between two guards */
-static uint64_t seed, random_state;
-
-/* splitmix64 */
-static uint64_t random_next(void)
-{
-	uint64_t z = random_state += 0x9e3779b97f4a7c15;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
-}
 
 static int guarded_map(void)
 {
@@ -191,11 +180,8 @@ int main(void)
 		cmocka_unit_test(record_key_word__long_records),
 		cmocka_unit_test(record_key_word__orders_as_compare),
 	};
-	const char *seed_text = getenv("SEED");
 
-	seed = seed_text ? strtoull(seed_text, NULL, 0) : (uint64_t)time(NULL);
-	random_state = seed;
-	printf("SEED=%llu\n", (unsigned long long)seed);
+	random_begin();
 	if (guarded_map())
 		return EXIT_FAILURE;
 	fill_page();

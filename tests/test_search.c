@@ -5,25 +5,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <cmocka.h>
 
+#include "random.h"
 #include "search.h"
 
 static struct search_tree tree;
 static uint64_t planted[SEARCH_COUNT_MAX];
-static uint64_t seed, random_state;
-
-/* splitmix64 */
-static uint64_t random_next(void)
-{
-	uint64_t z = random_state += 0x9e3779b97f4a7c15;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
-}
 
 /* Ascending, over all of the range or crowded at an end of it; some equal. */
 static void plant(uint32_t count)
@@ -138,10 +127,7 @@ int main(void)
 		cmocka_unit_test(search__large_counts),
 		cmocka_unit_test(search_kernel__is_of_its_level),
 	};
-	const char *seed_text = getenv("SEED");
 
-	seed = seed_text ? strtoull(seed_text, NULL, 0) : (uint64_t)time(NULL);
-	random_state = seed;
-	printf("SEED=%llu\n", (unsigned long long)seed);
+	random_begin();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

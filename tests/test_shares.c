@@ -5,11 +5,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 #include "base.h"
+#include "random.h"
 #include "shares.h"
 
 #define NODES_MAX 40
@@ -34,17 +34,6 @@ static struct record {
 static uint32_t record_count;
 
 static struct share_cut cuts[NODES_MAX + 2];
-static uint64_t seed, random_state;
-
-/* splitmix64 */
-static uint64_t random_next(void)
-{
-	uint64_t z = random_state += 0x9e3779b97f4a7c15;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
-}
 
 static uint32_t random_below(uint32_t n)
 {
@@ -413,13 +402,6 @@ static void share_of_bucket__far_positions(void **state)
 	assert_int_equal(take, 4);
 }
 
-static int print_seed(void **state)
-{
-	(void)state;
-	print_message("SEED=%llu\n", (unsigned long long)seed);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -434,9 +416,7 @@ int main(void)
 		cmocka_unit_test(shares_cut_evenly__all),
 		cmocka_unit_test(share_of_bucket__far_positions),
 	};
-	const char *seed_text = getenv("SEED");
 
-	seed = seed_text ? strtoull(seed_text, NULL, 0) : (uint64_t)time(NULL);
-	random_state = seed;
-	return cmocka_run_group_tests(tests, print_seed, NULL);
+	random_begin();
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

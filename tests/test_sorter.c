@@ -14,12 +14,12 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "checksum.h"
+#include "random.h"
 #include "sorter.h"
 
 #define FILES_MAX 3
@@ -39,17 +39,6 @@ static const char *input_paths[FILES_MAX], *output_paths[FILES_MAX];
 static struct report *report; /* shared with the child */
 static uint8_t *records, *output;
 static uint32_t *order, *scratch;
-static uint64_t seed, random_state;
-
-/* splitmix64 */
-static uint64_t random_next(void)
-{
-	uint64_t z = random_state += 0x9e3779b97f4a7c15;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
-}
 
 static uint32_t random_below(uint64_t end)
 {
@@ -579,12 +568,9 @@ int main(void)
 			remove_files),
 		cmocka_unit_test_setup(sorter_run__memory_limit, remove_files),
 	};
-	const char *seed_text = getenv("SEED");
 	int failed;
 
-	seed = seed_text ? strtoull(seed_text, NULL, 0) : (uint64_t)time(NULL);
-	random_state = seed;
-	printf("SEED=%llu\n", (unsigned long long)seed);
+	random_begin();
 	fflush(stdout);
 	snprintf(folder, sizeof(folder), "/tmp/test_sorter.XXXXXX");
 	report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE,

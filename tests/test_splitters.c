@@ -6,10 +6,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <cmocka.h>
 
+#include "random.h"
 #include "splitters.h"
 
 #define COUNT_MAX 20000
@@ -19,17 +19,6 @@ static uint8_t *records;
 static const uint8_t **sorted, **sample;
 static uint64_t *windows;
 static struct splitters splitters;
-static uint64_t seed, random_state;
-
-/* splitmix64 */
-static uint64_t random_next(void)
-{
-	uint64_t z = random_state += 0x9e3779b97f4a7c15;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
-}
 
 /* ------------------------------------------------------------------ ascii */
 
@@ -636,11 +625,8 @@ int main(void)
 		cmocka_unit_test(splitters_look__short_keys_are_binary),
 		cmocka_unit_test(splitters_kind_name__all),
 	};
-	const char *seed_text = getenv("SEED");
 
-	seed = seed_text ? strtoull(seed_text, NULL, 0) : (uint64_t)time(NULL);
-	random_state = seed;
-	printf("SEED=%llu\n", (unsigned long long)seed);
+	random_begin();
 	records = calloc(COUNT_MAX, SIZE);
 	sorted = calloc(COUNT_MAX, sizeof(*sorted));
 	sample = calloc(COUNT_MAX, sizeof(*sample));

@@ -6,11 +6,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 #include "base.h"
+#include "random.h"
 #include "ties.h"
 
 #define COUNT_MAX 3000
@@ -21,17 +21,6 @@ static uint64_t *entries;
 static uint32_t *expected, *scratch; /* slots */
 static struct record_shape shape;
 static unsigned sort_calls;
-static uint64_t seed, random_state;
-
-/* splitmix64 */
-static uint64_t random_next(void)
-{
-	uint64_t z = random_state += 0x9e3779b97f4a7c15;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
-}
 
 static uint8_t *record_at(uint32_t slot)
 {
@@ -278,11 +267,8 @@ int main(void)
 		cmocka_unit_test(ties_settle__deep_nesting),
 		cmocka_unit_test(ties_settle__kernels),
 	};
-	const char *seed_text = getenv("SEED");
 
-	seed = seed_text ? strtoull(seed_text, NULL, 0) : (uint64_t)time(NULL);
-	random_state = seed;
-	printf("SEED=%llu\n", (unsigned long long)seed);
+	random_begin();
 	records = calloc(COUNT_MAX, SIZE_MAX_TESTED);
 	entries = calloc(COUNT_MAX + 1, sizeof(*entries));
 	expected = calloc(COUNT_MAX, sizeof(*expected));

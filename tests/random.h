@@ -1,0 +1,37 @@
+/*
+ * random.h - random numbers of a test, which SEED= draws again
+ *
+ * Included by one file of a program.
+ */
+#ifndef RANDOM_H
+#define RANDOM_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static uint64_t seed, random_state;
+
+/* splitmix64 (Steele, Lea, Flood 2014) */
+static inline uint64_t random_next(void)
+{
+	uint64_t z = random_state += 0x9e3779b97f4a7c15;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return z ^ z >> 31;
+}
+
+/* From the environment's SEED or the time; said, so that a failure can be
+ * repeated. */
+static inline void random_begin(void)
+{
+	const char *seed_text = getenv("SEED");
+
+	seed = seed_text ? strtoull(seed_text, NULL, 0) : (uint64_t)time(NULL);
+	random_state = seed;
+	printf("SEED=%llu\n", (unsigned long long)seed);
+}
+
+#endif /* RANDOM_H */
