@@ -339,7 +339,7 @@ case_damaged_journals()
 	lines=$(wc -l <good)
 	for ((line = 1; line <= lines; line++)); do
 		# Its line cut in the middle
-		awk -v n="$line" 'NR == n { print substr($0, 1, length / 2); next }
+		awk -v n="$line" 'NR == n { print substr($0, 1, length($0) / 2); next }
 			{ print }' good >state/journal
 		expect_one_error 1 tune revert
 		expect_match 'damaged|version' err
