@@ -364,6 +364,16 @@ static int prepare(struct sorter *sorter, struct failure *failure)
  * shared out, and to look for something to write in between. */
 #define FORGET_BYTES_MIN (2 * MIB)
 #define FORGET_PARTS_MAX 16
+/* Others' last chunks are waited for as long as this may be worth it: they may
+ * wait for a slow disk. */
+#define FORGET_WAIT_NS 3000000
+
+static bool all_is_gathered(const struct sorter *sorter)
+{
+	return atomic_load_explicit(&sorter->gathered_chunks,
+				    memory_order_acquire) ==
+	       sorter->chunk_count;
+}
 
 /*
  * Who has nothing left to sort clears the page tables of the input, which the
@@ -372,15 +382,15 @@ static int prepare(struct sorter *sorter, struct failure *failure)
  */
 static void forget_input(struct sorter *sorter)
 {
+	uint64_t until_ns = clock_now_ns() + FORGET_WAIT_NS;
 	uint64_t bytes =
 		sorter->input.record_count * sorter->config->shape.size;
 	uint32_t parts = (uint32_t)MIN(MAX(1, bytes / FORGET_BYTES_MIN),
 				       FORGET_PARTS_MAX);
 
-	while (atomic_load_explicit(&sorter->gathered_chunks,
-				    memory_order_acquire) <
-	       sorter->chunk_count) {
-		if (atomic_load_explicit(&sorter->gave_up,
+	while (!all_is_gathered(sorter)) {
+		if (!sorter->team.spins || clock_now_ns() > until_ns ||
+		    atomic_load_explicit(&sorter->gave_up,
 					 memory_order_relaxed))
 			return;
 		sched_yield();
