@@ -4,7 +4,7 @@
  * A kernel is one of a family of functions with the same meaning: NAME_scalar.c
  * defines it, NAME_avx2.c and so on are faster.  Levels are ordered: a CPU that
  * has one has all below it.  Each CPUID instruction traps in a virtual machine
- * (1 to 2 microseconds), so only the three leaves needed are read, once.
+ * (1 to 2 microseconds), so only the two leaves needed are read, once.
  */
 #ifndef CPU_H
 #define CPU_H

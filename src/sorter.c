@@ -365,7 +365,7 @@ static int prepare(struct sorter *sorter, struct failure *failure)
 #define FORGET_BYTES_MIN (2 * MIB)
 #define FORGET_PARTS_MAX 16
 /* Others' last chunks are waited for as long as this may be worth it: they may
- * wait for a slow disk. */
+ * wait for a slow disk, or never come, if the output has failed. */
 #define FORGET_WAIT_NS 3000000
 
 static bool all_is_gathered(const struct sorter *sorter)
@@ -389,9 +389,7 @@ static void forget_input(struct sorter *sorter)
 				       FORGET_PARTS_MAX);
 
 	while (!all_is_gathered(sorter)) {
-		if (!sorter->team.spins || clock_now_ns() > until_ns ||
-		    atomic_load_explicit(&sorter->gave_up,
-					 memory_order_relaxed))
+		if (!sorter->team.spins || clock_now_ns() > until_ns)
 			return;
 		sched_yield();
 	}
@@ -416,9 +414,6 @@ static void run_member(void *context, unsigned member)
 		sorter->result->bucketed_ns = clock_now_ns();
 	if (ordering_run(sorter, member))
 		forget_input(sorter);
-	else
-		atomic_store_explicit(&sorter->gave_up, true,
-				      memory_order_relaxed);
 }
 
 static int run_team(struct sorter *sorter, struct failure *failure)

@@ -95,7 +95,6 @@ struct sorter {
 	uint64_t chunk_count;
 	_Alignas(CACHE_PAIR_BYTES) _Atomic uint64_t next_chunk;
 	_Atomic uint64_t gathered_chunks; /* their records were copied */
-	_Atomic bool gave_up; /* a member: not all will be gathered */
 	/* Buckets [0, ready_buckets) are complete.  Once it is not 0, all else
 	 * that ordering looks at stands. */
 	_Alignas(CACHE_PAIR_BYTES) _Atomic uint32_t ready_buckets;

@@ -22,6 +22,7 @@
 
 #include "base.h"
 #include "clock.h"
+#include "descriptors.h"
 #include "job.h"
 #include "process.h"
 #include "proctree.h"
@@ -908,17 +909,6 @@ static void fini__nobody_is_left(void **state)
 	assert_true(is_gone(pid));
 	assert_int_equal(children_left(), 0);
 	set_up(NULL);
-}
-
-static unsigned open_descriptors(void)
-{
-	DIR *fds = opendir("/proc/self/fd");
-	unsigned count = 0;
-
-	while (readdir(fds))
-		count++;
-	closedir(fds);
-	return count;
 }
 
 static void work__descriptors_are_given_back(void **state)

@@ -4,13 +4,13 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base.h"
+#include "descriptors.h"
 #include "pipepool.h"
 
 static struct pipepool pool;
@@ -20,18 +20,6 @@ static int tear_down(void **state)
 	(void)state;
 	pipepool_close(&pool);
 	return 0;
-}
-
-static unsigned open_descriptors(void)
-{
-	DIR *folder = opendir("/proc/self/fd");
-	unsigned count = 0;
-
-	assert_non_null(folder);
-	while (readdir(folder))
-		count++;
-	closedir(folder);
-	return count;
 }
 
 static int flag_of(int fd, int flag)

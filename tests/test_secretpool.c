@@ -4,7 +4,6 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "base.h"
+#include "descriptors.h"
 #include "secretpool.h"
 
 static const uint8_t zeros[WIRE_SECRET_BYTES];
@@ -26,18 +26,6 @@ static int tear_down(void **state)
 	(void)state;
 	secretpool_close(&pool);
 	return 0;
-}
-
-static unsigned open_descriptors(void)
-{
-	DIR *folder = opendir("/proc/self/fd");
-	unsigned count = 0;
-
-	assert_non_null(folder);
-	while (readdir(folder))
-		count++;
-	closedir(folder);
-	return count;
 }
 
 /* What whoever is given the descriptor reads, to the end. */
