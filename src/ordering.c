@@ -342,6 +342,10 @@ static bool do_chunk(struct sorter *sorter, struct sorter_member *self,
 	slot->file = chunk->file;
 	slot->offset_bytes = chunk->begin_byte;
 	slot->length_bytes = chunk->end_byte - chunk->begin_byte;
+	output_make_pages(&sorter->output, slot);
+	trace_end(&self->lane, begin_ns, "pages");
+
+	begin_ns = trace_begin(&self->lane);
 	/* A record cut by the chunk's beginning or end gives the part that lies
 	 * within. */
 	gather_bytes(sorter->gather, slot->data, slot->length_bytes,

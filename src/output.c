@@ -71,16 +71,15 @@ static void close_direct(struct output *output)
 /*
  * Room for the file before it is written: ext4 writes 100 MB into allocated
  * extents in 15 ms instead of 20; on tmpfs it costs more than it saves, on XFS
- * nothing changes.  A tmpfs of 4 KiB pages is mapped for a second writer.
+ * nothing changes.  A tmpfs of small pages gets huge ones, and a second writer.
  */
 static int prepare_room(struct output_file *file, struct failure *failure)
 {
 	struct statfs fs;
-	struct stat status;
 	int fd = file->outfile.fd;
 	off_t size = (off_t)file->size_bytes;
 
-	if (size == 0 || fstatfs(fd, &fs) < 0 || fstat(fd, &status) < 0)
+	if (size == 0 || fstatfs(fd, &fs) < 0)
 		return 0;
 	if (fs.f_type == EXT4_SUPER_MAGIC) {
 		if (fallocate(fd, 0, 0, size) == 0)
@@ -89,18 +88,15 @@ static int prepare_room(struct output_file *file, struct failure *failure)
 			return failure_set(failure, EXIT_FILE,
 					   file->outfile.path, errno, "");
 	}
-	/* A tmpfs with huge pages names their size here. */
-	if (fs.f_type == TMPFS_MAGIC)
-		file->huge_pages = status.st_blksize == HUGE_PAGE_BYTES;
-	if (fs.f_type == TMPFS_MAGIC && !file->huge_pages) {
-		if (ftruncate(fd, size) < 0)
-			return failure_set(failure, EXIT_FILE,
-					   file->outfile.path, errno, "");
-		file->map = mmap(NULL, file->size_bytes, PROT_READ | PROT_WRITE,
-				 MAP_SHARED, fd, 0);
-		if (file->map == MAP_FAILED)
-			file->map = NULL;
-	}
+	if (fs.f_type != TMPFS_MAGIC)
+		return 0;
+	file->huge_pages = !hugefile_is_for(fd);
+	if (file->huge_pages)
+		return 0;
+	if (ftruncate(fd, size) < 0)
+		return failure_set(failure, EXIT_FILE, file->outfile.path,
+				   errno, "");
+	hugefile_open(&file->pages, fd, file->size_bytes);
 	return 0;
 }
 
@@ -225,7 +221,7 @@ unsigned output_slots_wanted(const struct output *output, unsigned members)
 		wanted = members + DIRECT_DEPTH;
 	/* Two writers keep one more busy. */
 	for (unsigned i = 0; i < output->file_count && !output->direct; i++)
-		if (output->files[i].map)
+		if (output->files[i].pages.map)
 			wanted = members + 2;
 	return MIN(wanted, OUTPUT_SLOTS_MAX);
 }
@@ -327,14 +323,16 @@ static bool store_slot(struct output *output, struct output_slot *slot)
 	uint64_t begin = ROUND_DOWN(slot->offset_bytes, PAGE_BYTES);
 	uint64_t end = slot->offset_bytes + slot->length_bytes;
 
-	if (madvise(file->map + begin, end - begin, MADV_POPULATE_WRITE) < 0) {
+	if (madvise(file->pages.map + begin, end - begin, MADV_POPULATE_WRITE) <
+	    0) {
 		pthread_mutex_lock(&output->lock);
 		output->files[slot->file].map_refused = true;
 		slot->state = SLOT_READY;
 		pthread_mutex_unlock(&output->lock);
 		return false;
 	}
-	memcpy(file->map + slot->offset_bytes, slot->data, slot->length_bytes);
+	memcpy(file->pages.map + slot->offset_bytes, slot->data,
+	       slot->length_bytes);
 	release(output, slot, false);
 	return true;
 }
@@ -428,7 +426,7 @@ static bool work(struct output *output, bool while_busy)
 		return true;
 	}
 	slot = while_busy ? find(output, SLOT_READY, false) : NULL;
-	if (slot && output->files[slot->file].map &&
+	if (slot && output->files[slot->file].pages.map &&
 	    !output->files[slot->file].map_refused) {
 		bool stored;
 
@@ -478,6 +476,14 @@ struct output_slot *output_take(struct output *output)
 		slot = NULL;
 	pthread_mutex_unlock(&output->lock);
 	return slot;
+}
+
+/* As far ahead as others may be writing already. */
+void output_make_pages(struct output *output, const struct output_slot *slot)
+{
+	hugefile_make(&output->files[slot->file].pages,
+		      slot->offset_bytes + slot->length_bytes +
+			      output->slot_count * output->chunk_bytes);
 }
 
 void output_put(struct output *output, struct output_slot *slot)
@@ -579,8 +585,7 @@ void output_close(struct output *output)
 	for (unsigned i = 0; i < output->file_count; i++) {
 		struct output_file *file = &output->files[i];
 
-		if (file->map)
-			munmap(file->map, file->size_bytes);
+		hugefile_close(&file->pages);
 		outfile_close(&file->outfile);
 	}
 	free(output->files);

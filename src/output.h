@@ -12,10 +12,10 @@
  * holds the rest), whatever the size of a record: a huge page that is written
  * whole needs not be cleared first.
  *
- * Where the file's pages are of 4 KiB and in memory (tmpfs), making pages costs
- * more than filling them and a second writer pays: a member that would wait
- * stores a ready slot through a mapping meanwhile.  Direct output is written by
- * io_uring, several slots at a time.
+ * Where the file's pages are of 4 KiB and in memory (tmpfs), making them costs
+ * more than filling them: huge ones are made ahead (hugefile.h), and a member
+ * that would wait stores a ready slot through the mapping meanwhile.  Direct
+ * output is written by io_uring, several slots at a time.
  */
 #ifndef OUTPUT_H
 #define OUTPUT_H
@@ -27,6 +27,7 @@
 
 #include "base.h"
 #include "failure.h"
+#include "hugefile.h"
 #include "outfile.h"
 
 #define OUTPUT_FILES_MAX 256
@@ -46,13 +47,13 @@ struct output_slot {
 
 struct output_file {
 	struct outfile outfile;
-	uint64_t size_bytes;  /* when it will be complete; of our part */
-	uint64_t begin_bytes; /* of our part, in the file */
-	bool huge_pages;      /* a tmpfs that has them */
-	int write_fd;	      /* O_DIRECT, or the outfile's own */
-	bool busy;	      /* a member is in write(2) */
-	uint8_t *map;	      /* of 4 KiB tmpfs pages, or NULL */
-	bool map_refused;     /* stores through it do not work here */
+	uint64_t size_bytes;   /* when it will be complete; of our part */
+	uint64_t begin_bytes;  /* of our part, in the file */
+	bool huge_pages;       /* a tmpfs that has them */
+	int write_fd;	       /* O_DIRECT, or the outfile's own */
+	bool busy;	       /* a member is in write(2) */
+	bool map_refused;      /* stores through the mapping do not work here */
+	struct hugefile pages; /* of a tmpfs whose own are small */
 };
 
 struct output {
@@ -107,6 +108,10 @@ unsigned output_slots_max(unsigned members);
 /* A slot to fill; waits for one, writing others' meanwhile.  NULL: the output
  * has failed. */
 struct output_slot *output_take(struct output *output);
+
+/* Before or while the slot is filled, whose file, offset_bytes and length_bytes
+ * are set: make its pages, if that pays, and some of the next ones'. */
+void output_make_pages(struct output *output, const struct output_slot *slot);
 
 /* The slot is filled: file, offset_bytes and length_bytes say where it goes. */
 void output_put(struct output *output, struct output_slot *slot);

@@ -55,7 +55,8 @@ MOMENTS=(openat fstat mmap madvise mincore pthread_create read pread pwrite
 tries_max=40
 [ -z "$QUICK" ] || tries_max=6
 
-COUNT=12000
+# Enough for a huge page on tmpfs.
+COUNT=16000
 make_shape ascii $COUNT 1 >"$SCRATCH/in"
 sort_reference "$SCRATCH/in" -o "$SCRATCH/want"
 echo old >"$SCRATCH/old"
@@ -259,6 +260,19 @@ judge_signal()
 		fail "$1: status $status"
 }
 
+# case_on_tmpfs CASE ARGUMENT...: in a folder there
+case_on_tmpfs()
+{
+	local folder
+
+	folder=$(mktemp -d /dev/shm/blinksort-fault.XXXXXX)
+	(
+		trap 'rm -rf "$folder"' EXIT
+		cd "$folder" || exit
+		"$@"
+	)
+}
+
 case_signals_old()
 {
 	cp "$SCRATCH/old" old
@@ -278,6 +292,9 @@ for io in "${IO_MODES[@]}"; do
 	check "short_$io" case_short --io="$io" --threads=2
 done
 check fails_one_thread case_fails new --io=buffered --threads=1
+check fails_on_tmpfs case_on_tmpfs case_fails new
+check short_on_tmpfs case_on_tmpfs case_short --threads=2
+check signals_on_tmpfs case_on_tmpfs case_signals
 check sync_fails case_sync_fails
 check fails_old_output case_fails old --sync
 check fails_report case_fails new --json --checksum --trace=trace --sync

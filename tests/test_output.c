@@ -30,7 +30,7 @@
 #define THREADS_MAX 4
 #define CHUNKS_MAX 256
 #define SLOTS_MAX (THREADS_MAX + 5)
-#define CHUNK_BYTES_MAX ((size_t)4 * PAGE_BYTES)
+#define CHUNK_BYTES_MAX (256 * KIB)
 
 static char folders[2][128]; /* on a disk, on tmpfs ("": there is none) */
 static const char *paths[FILES_MAX];
@@ -126,6 +126,7 @@ static void fill_slot(struct output_slot *slot, const struct chunk *chunk)
 	slot->offset_bytes = chunk->offset_bytes;
 	slot->length_bytes = (size_t)MIN(
 		output.chunk_bytes, sizes[chunk->file] - chunk->offset_bytes);
+	output_make_pages(&output, slot);
 	for (size_t i = 0; i < slot->length_bytes; i++)
 		slot->data[i] = content(chunk->file,
 					part_begin + chunk->offset_bytes + i);
@@ -219,7 +220,8 @@ static void check_sizes(const struct world *world)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		sizes[0] = cases[i];
 		check_output(world->folder, 1, PAGE_BYTES, world->direct);
-		check_output(world->folder, 2, CHUNK_BYTES_MAX, world->direct);
+		check_output(world->folder, 2, (size_t)4 * PAGE_BYTES,
+			     world->direct);
 	}
 }
 
@@ -249,6 +251,21 @@ static void output__files_and_threads(void **state)
 {
 	(void)state;
 	in_every_world(check_many);
+}
+
+/* Huge pages are made on tmpfs, of chunks that come in any order. */
+static void check_large(const struct world *world)
+{
+	set_files(world->folder, 2);
+	sizes[0] = 5 * MIB + random_next() % (4 * MIB);
+	sizes[1] = 2 * MIB;
+	check_output(world->folder, 3, CHUNK_BYTES_MAX, world->direct);
+}
+
+static void output__large_files(void **state)
+{
+	(void)state;
+	in_every_world(check_large);
 }
 
 /* Chunk number n of file 0, by one thread. */
@@ -287,7 +304,8 @@ static void check_busy(const struct world *world)
 	output_help(&output);
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(output.slots[i].state,
-				 output.files[0].map ? SLOT_FREE : SLOT_READY);
+				 output.files[0].pages.map ? SLOT_FREE
+							   : SLOT_READY);
 	output.files[0].busy = false;
 	assert_int_equal(output_commit(&output, false, NULL, &failure), 0);
 	output_close(&output);
@@ -306,7 +324,7 @@ static void check_refused_store(const struct world *world)
 	if (world->direct)
 		return;
 	open_one(world->folder, 20000, 3, false);
-	if (output.files[0].map) {
+	if (output.files[0].pages.map) {
 		assert_int_equal(ftruncate(output.files[0].outfile.fd, 0), 0);
 		output.files[0].busy = true;
 		for (unsigned n = 0; n < 3; n++)
@@ -631,6 +649,7 @@ int main(void)
 		cmocka_unit_test(output_set_slots__apart_and_as_many),
 		cmocka_unit_test(output__sizes),
 		cmocka_unit_test(output__files_and_threads),
+		cmocka_unit_test(output__large_files),
 		cmocka_unit_test(output_take__one_slot),
 		cmocka_unit_test(output_help__while_another_writes),
 		cmocka_unit_test(output_help__refused_store_is_written),
