@@ -104,16 +104,23 @@ static int write_all(int fd, const uint8_t *bytes, size_t len_bytes,
 }
 
 /*
- * May this member generate straight into the mapped file?  If another one is
- * writing: writes to one file wait for each other, stores into its pages don't.
- * The pages are allocated here, so that a full file system is an error of
- * pwrite(2), to which we then go back, and not a signal.
+ * Where this member generates straight into the mapped file: on huge pages, or
+ * if another one is writing, as writes to one file wait for each other and
+ * stores into its pages don't.  NULL: not there.  The pages are made here, so
+ * that a full file system is an error of pwrite(2), to which we then go back,
+ * and not a signal.
  */
-static bool may_map(struct generation *g, uint64_t offset, size_t len_bytes)
+static uint8_t *place(struct generation *g, uint64_t offset, size_t len_bytes)
 {
-	return g->pages.map && atomic_load(&g->writers) > 0 &&
-	       madvise(g->pages.map + offset, len_bytes, MADV_POPULATE_WRITE) ==
-		       0;
+	uint8_t *at =
+		hugefile_place(&g->pages, offset, len_bytes, g->ahead_bytes);
+
+	if (at)
+		return at;
+	if (g->pages.map && atomic_load(&g->writers) > 0 &&
+	    madvise(g->pages.map + offset, len_bytes, MADV_POPULATE_WRITE) == 0)
+		return g->pages.map + offset;
+	return NULL;
 }
 
 static void fill_block(struct generation *g, struct member *member,
@@ -135,11 +142,11 @@ static int make_block(struct generation *g, struct member *member,
 		MIN((uint64_t)BLOCK_RECORDS, g->options->record_count - first);
 	uint64_t offset = first * GENERATOR_RECORD_BYTES;
 	size_t len_bytes = count * GENERATOR_RECORD_BYTES;
+	uint8_t *target = place(g, offset, len_bytes);
 	int ret = 0;
 
-	hugefile_make(&g->pages, offset + len_bytes + g->ahead_bytes);
-	if (may_map(g, offset, len_bytes)) {
-		fill_block(g, member, g->pages.map + offset, first, count);
+	if (target) {
+		fill_block(g, member, target, first, count);
 		return 0;
 	}
 	atomic_fetch_add(&g->writers, 1);
@@ -211,8 +218,7 @@ static int open_output(struct generation *g, struct outfile *file,
 	g->fd = file->fd;
 	/* Only tmpfs is mapped: there a page, once made, stays, so that a store
 	 * can't fail; and there it pays. */
-	if (hugefile_is_for(g->fd))
-		hugefile_open(&g->pages, g->fd, size_bytes);
+	hugefile_open(&g->pages, g->fd, size_bytes);
 	return 0;
 }
 

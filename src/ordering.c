@@ -325,7 +325,9 @@ static bool do_chunk(struct sorter *sorter, struct sorter_member *self,
 		     const struct chunk *chunk)
 {
 	uint32_t record_size = sorter->config->shape.size;
-	struct output_slot *slot;
+	size_t length_bytes = chunk->end_byte - chunk->begin_byte;
+	struct output_slot *slot = NULL;
+	uint8_t *target;
 	const uint64_t *entries;
 	uint64_t begin_ns = trace_begin(&self->lane);
 
@@ -333,32 +335,35 @@ static bool do_chunk(struct sorter *sorter, struct sorter_member *self,
 	trace_end(&self->lane, begin_ns, "order");
 
 	begin_ns = trace_begin(&self->lane);
-	slot = output_take(&sorter->output);
+	target = output_place(&sorter->output, chunk->file, chunk->begin_byte,
+			      length_bytes);
+	if (!target)
+		slot = output_take(&sorter->output);
 	trace_end(&self->lane, begin_ns, "take");
-	if (!slot)
+	if (slot)
+		target = slot->data;
+	else if (!target)
 		return false;
-
-	begin_ns = trace_begin(&self->lane);
-	slot->file = chunk->file;
-	slot->offset_bytes = chunk->begin_byte;
-	slot->length_bytes = chunk->end_byte - chunk->begin_byte;
-	output_make_pages(&sorter->output, slot);
-	trace_end(&self->lane, begin_ns, "pages");
 
 	begin_ns = trace_begin(&self->lane);
 	/* A record cut by the chunk's beginning or end gives the part that lies
 	 * within. */
-	gather_bytes(sorter->gather, slot->data, slot->length_bytes,
-		     sorter->base, record_size, entries,
+	gather_bytes(sorter->gather, target, length_bytes, sorter->base,
+		     record_size, entries,
 		     (uint32_t)(chunk->begin_byte % record_size),
 		     sorter->index_mask);
 	if (sorter->config->checksum)
-		add_checksum(sorter, self, chunk, entries, slot->data);
+		add_checksum(sorter, self, chunk, entries, target);
 	trace_end(&self->lane, begin_ns, "gather");
 	atomic_fetch_add_explicit(&sorter->gathered_chunks, 1,
 				  memory_order_release);
+	if (!slot)
+		return true;
 
 	begin_ns = trace_begin(&self->lane);
+	slot->file = chunk->file;
+	slot->offset_bytes = chunk->begin_byte;
+	slot->length_bytes = length_bytes;
 	output_put(&sorter->output, slot);
 	trace_end(&self->lane, begin_ns, "write");
 	return true;

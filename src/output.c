@@ -71,7 +71,7 @@ static void close_direct(struct output *output)
 /*
  * Room for the file before it is written: ext4 writes 100 MB into allocated
  * extents in 15 ms instead of 20; on tmpfs it costs more than it saves, on XFS
- * nothing changes.  A tmpfs of small pages gets huge ones, and a second writer.
+ * nothing changes.  A file on tmpfs is mapped.
  */
 static int prepare_room(struct output_file *file, struct failure *failure)
 {
@@ -90,13 +90,12 @@ static int prepare_room(struct output_file *file, struct failure *failure)
 	}
 	if (fs.f_type != TMPFS_MAGIC)
 		return 0;
-	file->huge_pages = !hugefile_is_for(fd);
-	if (file->huge_pages)
-		return 0;
 	if (ftruncate(fd, size) < 0)
 		return failure_set(failure, EXIT_FILE, file->outfile.path,
 				   errno, "");
 	hugefile_open(&file->pages, fd, file->size_bytes);
+	/* Stores are for small pages. */
+	file->map_refused = file->pages.huge_anyway;
 	return 0;
 }
 
@@ -199,7 +198,7 @@ int output_open_part(struct output *output, const char *path,
 size_t output_chunk_bytes_max(const struct output *output)
 {
 	for (unsigned i = 0; i < output->file_count; i++)
-		if (output->files[i].huge_pages)
+		if (output->files[i].pages.map)
 			return OUTPUT_CHUNK_BYTES_MAX;
 	return CHUNK_BYTES;
 }
@@ -452,6 +451,15 @@ static void wait_a_little(unsigned *waits)
 #endif
 }
 
+/* As far ahead as others may be writing already. */
+uint8_t *output_place(struct output *output, unsigned file,
+		      uint64_t offset_bytes, size_t length_bytes)
+{
+	return hugefile_place(&output->files[file].pages, offset_bytes,
+			      length_bytes,
+			      output->slot_count * output->chunk_bytes);
+}
+
 struct output_slot *output_take(struct output *output)
 {
 	struct output_slot *slot = NULL;
@@ -476,14 +484,6 @@ struct output_slot *output_take(struct output *output)
 		slot = NULL;
 	pthread_mutex_unlock(&output->lock);
 	return slot;
-}
-
-/* As far ahead as others may be writing already. */
-void output_make_pages(struct output *output, const struct output_slot *slot)
-{
-	hugefile_make(&output->files[slot->file].pages,
-		      slot->offset_bytes + slot->length_bytes +
-			      output->slot_count * output->chunk_bytes);
 }
 
 void output_put(struct output *output, struct output_slot *slot)

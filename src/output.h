@@ -12,10 +12,11 @@
  * holds the rest), whatever the size of a record: a huge page that is written
  * whole needs not be cleared first.
  *
- * Where the file's pages are of 4 KiB and in memory (tmpfs), making them costs
- * more than filling them: huge ones are made ahead (hugefile.h), and a member
- * that would wait stores a ready slot through the mapping meanwhile.  Direct
- * output is written by io_uring, several slots at a time.
+ * On tmpfs a chunk is filled where it lies in the file, on huge pages, and
+ * there is nothing to write (hugefile.h).  Where those cannot be, making small
+ * pages costs more than filling them, and a second writer pays: a member that
+ * would wait stores a ready slot through the mapping meanwhile.  Direct output
+ * is written by io_uring, several slots at a time.
  */
 #ifndef OUTPUT_H
 #define OUTPUT_H
@@ -49,11 +50,10 @@ struct output_file {
 	struct outfile outfile;
 	uint64_t size_bytes;   /* when it will be complete; of our part */
 	uint64_t begin_bytes;  /* of our part, in the file */
-	bool huge_pages;       /* a tmpfs that has them */
 	int write_fd;	       /* O_DIRECT, or the outfile's own */
 	bool busy;	       /* a member is in write(2) */
 	bool map_refused;      /* stores through the mapping do not work here */
-	struct hugefile pages; /* of a tmpfs whose own are small */
+	struct hugefile pages; /* of a file on tmpfs */
 };
 
 struct output {
@@ -105,13 +105,14 @@ size_t output_chunk_bytes_max(const struct output *output);
 unsigned output_slots_wanted(const struct output *output, unsigned members);
 unsigned output_slots_max(unsigned members);
 
+/* Where this chunk lies in its file, to be filled there and forgotten; NULL:
+ * take a slot for it. */
+uint8_t *output_place(struct output *output, unsigned file,
+		      uint64_t offset_bytes, size_t length_bytes);
+
 /* A slot to fill; waits for one, writing others' meanwhile.  NULL: the output
  * has failed. */
 struct output_slot *output_take(struct output *output);
-
-/* Before or while the slot is filled, whose file, offset_bytes and length_bytes
- * are set: make its pages, if that pays, and some of the next ones'. */
-void output_make_pages(struct output *output, const struct output_slot *slot);
 
 /* The slot is filled: file, offset_bytes and length_bytes say where it goes. */
 void output_put(struct output *output, struct output_slot *slot);

@@ -30,10 +30,20 @@ static uint8_t want[FILE_BYTES_MAX], found[FILE_BYTES_MAX];
 static void open_file(uint64_t size_bytes)
 {
 	fd = open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (fd < 0 || !hugefile_is_for(fd))
+	if (fd < 0)
 		skip();
 	assert_int_equal(ftruncate(fd, (off_t)size_bytes), 0);
 	hugefile_open(&file, fd, size_bytes);
+	if (file.huge_anyway || (!file.map && size_bytes > 0))
+		skip();
+}
+
+/* Make the pages of these bytes; true if there are huge ones. */
+static bool make(uint64_t begin_bytes, size_t length_bytes,
+		 uint64_t ahead_bytes)
+{
+	return hugefile_place(&file, begin_bytes, length_bytes, ahead_bytes) !=
+	       NULL;
 }
 
 static void close_file(void)
@@ -66,8 +76,7 @@ static bool kernel_makes_pages(void)
 	bool made;
 
 	open_file(HUGE_PAGE_BYTES);
-	hugefile_make(&file, 1);
-	made = !file.refused && file_blocks_bytes() == HUGE_PAGE_BYTES;
+	made = make(0, 1, 0) && file_blocks_bytes() == HUGE_PAGE_BYTES;
 	close_file();
 	return made;
 }
@@ -103,42 +112,74 @@ static void hugefile_open__sizes(void **state)
 							     HUGE_PAGE_BYTES);
 		assert_int_equal(file.map != NULL, cases[i].size_bytes > 0);
 		assert_int_equal((uintptr_t)file.map % HUGE_PAGE_BYTES, 0);
-		hugefile_make(&file, UINT64_MAX);
+		if (cases[i].size_bytes > 0)
+			make(0, 1, cases[i].size_bytes);
 		expect_content(cases[i].size_bytes);
 		close_file();
 	}
 }
 
 /* Each page once, in order, and only as far as asked. */
-static void hugefile_make__as_far_as_asked(void **state)
+static void hugefile_place__as_far_as_asked(void **state)
 {
 	(void)state;
 	if (!kernel_makes_pages())
 		skip();
 	open_file(8 * MIB);
 	assert_int_equal(file_blocks_bytes(), 4 * PAGE_BYTES);
-	hugefile_make(&file, 0);
-	assert_int_equal(file.next_page, 0);
-	hugefile_make(&file, 1);
+	assert_true(make(0, 1, 0));
 	assert_int_equal(file.next_page, 1);
 	assert_int_equal(file_blocks_bytes(), HUGE_PAGE_BYTES + 3 * PAGE_BYTES);
-	hugefile_make(&file, HUGE_PAGE_BYTES);
+	assert_true(make(PAGE_BYTES, HUGE_PAGE_BYTES - PAGE_BYTES, 0));
 	assert_int_equal(file.next_page, 1);
-	hugefile_make(&file, 2 * HUGE_PAGE_BYTES + 1);
+	assert_true(make(100, PAGE_BYTES, 2 * HUGE_PAGE_BYTES));
 	assert_int_equal(file.next_page, 3);
 	assert_int_equal(file_blocks_bytes(), 3 * HUGE_PAGE_BYTES + PAGE_BYTES);
 	close_file();
 }
 
 /* A kernel that makes none is asked once. */
-static void hugefile_make__refused(void **state)
+static void hugefile_place__refused(void **state)
 {
 	(void)state;
 	open_file(8 * MIB);
 	assert_int_equal(munmap(file.map, 2 * HUGE_PAGE_BYTES), 0);
-	hugefile_make(&file, 4 * HUGE_PAGE_BYTES);
+	assert_false(make(0, 1, 4 * HUGE_PAGE_BYTES));
 	assert_true(file.refused);
 	assert_int_equal(file.next_page, 1);
+	assert_false(make(3 * HUGE_PAGE_BYTES, 1, 0));
+	close_file();
+}
+
+/* A short end has small pages: it is to be written. */
+static void hugefile_place__short_end(void **state)
+{
+	(void)state;
+	if (!kernel_makes_pages())
+		skip();
+	open_file(HUGE_PAGE_BYTES + MIB);
+	assert_int_equal(file.page_count, 1);
+	assert_true(make(PAGE_BYTES, HUGE_PAGE_BYTES - PAGE_BYTES, MIB));
+	assert_false(make(PAGE_BYTES, HUGE_PAGE_BYTES, MIB));
+	assert_false(make(HUGE_PAGE_BYTES, MIB, 0));
+	assert_false(file.refused);
+	close_file();
+}
+
+/* The bytes are the file's own, wherever they begin. */
+static void hugefile_place__is_the_file(void **state)
+{
+	uint8_t *at;
+
+	(void)state;
+	if (!kernel_makes_pages())
+		skip();
+	open_file(2 * HUGE_PAGE_BYTES);
+	at = hugefile_place(&file, HUGE_PAGE_BYTES - 3, 7, 0);
+	assert_ptr_equal(at, file.map + HUGE_PAGE_BYTES - 3);
+	memcpy(at, "records", 7);
+	assert_int_equal(pread(fd, found, 9, HUGE_PAGE_BYTES - 4), 9);
+	assert_memory_equal(found, "\0records\0", 9);
 	close_file();
 }
 
@@ -154,18 +195,24 @@ static void *write_pieces(void *context)
 	for (;;) {
 		uint64_t begin = next_piece++ * PIECE_BYTES;
 		size_t bytes;
+		uint8_t *at;
 
 		if (begin >= size_written)
 			return NULL;
 		bytes = (size_t)MIN(PIECE_BYTES, size_written - begin);
 		/* Now and then not ahead of the others, but among them. */
-		hugefile_make(&file, begin + begin * 5 % (8 * PIECE_BYTES));
-		assert_int_equal(pwrite(fd, want + begin, bytes, (off_t)begin),
-				 bytes);
+		at = hugefile_place(&file, begin, bytes,
+				    begin * 5 % (8 * PIECE_BYTES));
+		if (at && begin / PIECE_BYTES % 2)
+			memcpy(at, want + begin, bytes);
+		else
+			assert_int_equal(
+				pwrite(fd, want + begin, bytes, (off_t)begin),
+				bytes);
 	}
 }
 
-static void hugefile_make__while_others_write(void **state)
+static void hugefile_place__while_others_write(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(want); i++)
@@ -189,25 +236,33 @@ static void hugefile_make__while_others_write(void **state)
 	}
 }
 
-static void hugefile_is_for__tmpfs_only(void **state)
+/* Of no use where it is not a tmpfs, and no trouble. */
+static void hugefile_open__other_file_systems(void **state)
 {
 	int other = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
 
 	(void)state;
 	assert_true(other >= 0);
-	assert_false(hugefile_is_for(other));
-	assert_false(hugefile_is_for(-1));
+	hugefile_open(&file, other, 4 * MIB);
+	assert_null(file.map);
+	assert_false(make(0, 1, MIB));
+	hugefile_close(&file);
 	close(other);
+	hugefile_open(&file, -1, 4 * MIB);
+	assert_null(file.map);
+	hugefile_close(&file);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hugefile_is_for__tmpfs_only),
+		cmocka_unit_test(hugefile_open__other_file_systems),
 		cmocka_unit_test(hugefile_open__sizes),
-		cmocka_unit_test(hugefile_make__as_far_as_asked),
-		cmocka_unit_test(hugefile_make__refused),
-		cmocka_unit_test(hugefile_make__while_others_write),
+		cmocka_unit_test(hugefile_place__as_far_as_asked),
+		cmocka_unit_test(hugefile_place__refused),
+		cmocka_unit_test(hugefile_place__short_end),
+		cmocka_unit_test(hugefile_place__is_the_file),
+		cmocka_unit_test(hugefile_place__while_others_write),
 	};
 
 	random_begin();

@@ -102,6 +102,7 @@ struct chunk {
 static struct chunk chunks[CHUNKS_MAX];
 static unsigned chunk_count;
 static _Atomic unsigned next_chunk;
+static _Atomic unsigned placed; /* chunks that were filled in their file */
 
 /* All chunks of all files, in no order. */
 static void list_chunks(size_t chunk_bytes)
@@ -126,13 +127,26 @@ static void fill_slot(struct output_slot *slot, const struct chunk *chunk)
 	slot->offset_bytes = chunk->offset_bytes;
 	slot->length_bytes = (size_t)MIN(
 		output.chunk_bytes, sizes[chunk->file] - chunk->offset_bytes);
-	output_make_pages(&output, slot);
 	for (size_t i = 0; i < slot->length_bytes; i++)
 		slot->data[i] = content(chunk->file,
 					part_begin + chunk->offset_bytes + i);
 	/* Of a chunk before; it may not end up in the file. */
 	memset(slot->data + slot->length_bytes, 0xee,
 	       output.chunk_bytes - slot->length_bytes);
+}
+
+/* False: it is to be written. */
+static bool fill_place(const struct chunk *chunk)
+{
+	size_t length_bytes = (size_t)MIN(
+		output.chunk_bytes, sizes[chunk->file] - chunk->offset_bytes);
+	uint8_t *place = output_place(&output, chunk->file, chunk->offset_bytes,
+				      length_bytes);
+
+	for (size_t i = 0; place && i < length_bytes; i++)
+		place[i] = content(chunk->file, chunk->offset_bytes + i);
+	placed += place != NULL;
+	return place != NULL;
 }
 
 static void *write_chunks(void *context)
@@ -144,6 +158,8 @@ static void *write_chunks(void *context)
 
 		if (number >= chunk_count)
 			break;
+		if (number % 3 && fill_place(&chunks[number]))
+			continue;
 		slot = output_take(&output);
 		if (!slot)
 			break;
