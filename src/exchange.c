@@ -111,6 +111,13 @@ static void give_up(struct exchange *x, unsigned node)
 	exchange_note_failure(x, node, EXIT_PEER, why);
 }
 
+/* Where queues are long, what was said is on its way for as long. */
+static uint64_t first_interval_ns(const struct exchange *x,
+				  const struct exchange_peer *peer)
+{
+	return MAX(x->ask_ns, MIN(2 * peer->last_round_trip_ns, ASK_NS_MAX));
+}
+
 /* Ask, if it is time to; returns when it will be the next time. */
 static uint64_t ask(struct exchange *x, unsigned node, uint64_t now_ns)
 {
@@ -128,7 +135,7 @@ static uint64_t ask(struct exchange *x, unsigned node, uint64_t now_ns)
 	if (!is_urgent(x, node))
 		peer->ask_interval_ns = x->options.deadline_ns / ALIVE_PART;
 	else if (since_ns > peer->asked_ns)
-		peer->ask_interval_ns = x->ask_ns;
+		peer->ask_interval_ns = first_interval_ns(x, peer);
 	else
 		peer->ask_interval_ns = MIN(peer->ask_interval_ns, ASK_NS_MAX);
 	quiet_ns = MAX(since_ns, peer->asked_ns);

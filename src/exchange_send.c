@@ -63,7 +63,21 @@ static bool is_our_turn(struct exchange *x, uint64_t now_ns)
 	return true;
 }
 
-/* The rounds that are over, and told to whom waits for it. */
+/*
+ * So near its end a round is told to be over: the word is on its way while the
+ * rest is sent, behind what already waits in queues, so that the next sender's
+ * link does not stand idle.  For as long two senders may meet at a receiver:
+ * the queue of a switch port must hold it.
+ */
+#define ROUND_YIELD_BYTES (32 * KIB)
+
+static uint64_t yield_bytes(const struct exchange_peer *peer)
+{
+	return MIN(ROUND_YIELD_BYTES, peer->out_bytes / 4);
+}
+
+/* The rounds that are over, or nearly so, which is told to whom waits for it.
+ */
 static void end_rounds(struct exchange *x)
 {
 	unsigned rounds = exchange_node_count(x) - 1;
@@ -71,13 +85,18 @@ static void end_rounds(struct exchange *x)
 	while (x->round < rounds) {
 		const struct exchange_peer *peer =
 			&x->peers[next_of(x, x->round + 1)];
+		uint64_t left_bytes = peer->out_bytes - peer->sent_bytes;
 
-		if (peer->sent_bytes < peer->out_bytes)
+		if (x->rounds_yielded == x->round &&
+		    left_bytes <= yield_bytes(peer)) {
+			x->rounds_yielded++;
+			if (x->rounds_yielded < rounds)
+				exchange_tell(x, next_of(x, rounds), 0);
+		}
+		if (left_bytes > 0)
 			return;
 		x->round++;
 		x->round_ns = 0;
-		if (x->round < rounds)
-			exchange_tell(x, next_of(x, rounds), 0);
 	}
 }
 
@@ -185,6 +204,19 @@ static bool fill_again(struct exchange *x, unsigned node)
 	return false;
 }
 
+/* A batch's; one does not go past where the round is yielded. */
+static uint64_t new_bytes(const struct exchange *x, unsigned node)
+{
+	const struct exchange_peer *peer = &x->peers[node];
+	uint64_t bytes = MIN(sendable_bytes(x, node), batch_bytes_max(peer));
+	uint64_t left_bytes = peer->out_bytes - peer->sent_bytes;
+	uint64_t yield = yield_bytes(peer);
+
+	if (x->options.schedule != EXCHANGE_ROUNDS || left_bytes <= yield)
+		return bytes;
+	return MIN(bytes, ROUND_UP(left_bytes - yield, peer->segment_bytes));
+}
+
 /* What was lost first: it is what a receiver waits for. */
 static bool fill_next(struct exchange *x, uint64_t now_ns)
 {
@@ -198,8 +230,7 @@ static bool fill_next(struct exchange *x, uint64_t now_ns)
 	if (node == exchange_own(x))
 		return false;
 	peer = &x->peers[node];
-	fill_batch(x, node, peer->sent_bytes,
-		   MIN(sendable_bytes(x, node), batch_bytes_max(peer)), false);
+	fill_batch(x, node, peer->sent_bytes, new_bytes(x, node), false);
 	return true;
 }
 
@@ -278,6 +309,7 @@ bool exchange_send_some(struct exchange *x, uint64_t now_ns)
 void exchange_send_begin(struct exchange *x)
 {
 	x->round = 0;
+	x->rounds_yielded = 0;
 	x->round_ns = 0;
 	x->last_node = exchange_own(x);
 	x->batch.active = false;

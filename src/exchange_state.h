@@ -127,8 +127,9 @@ struct exchange {
 	uint32_t exchange;
 	uint64_t *totals; /* u64 in wire order, our messages to [node] */
 	bool prepared;
-	unsigned in_left;  /* messages that are not whole yet */
-	uint32_t round;	   /* rounds sent */
+	unsigned in_left;	 /* messages that are not whole yet */
+	uint32_t round;		 /* rounds sent */
+	uint32_t rounds_yielded; /* sent or nearly: as others are told */
 	uint64_t round_ns; /* the next one waits since then; 0: it does not */
 	struct exchange_batch batch;
 	unsigned last_node; /* that a batch went to */

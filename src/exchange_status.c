@@ -23,7 +23,7 @@ static void put_message_state(struct exchange *x, unsigned node,
 {
 	struct exchange_peer *peer = &x->peers[node];
 
-	status->round = x->round;
+	status->round = x->rounds_yielded;
 	status->segment_bytes = peer->segment_bytes;
 	status->sent_bytes = peer->sent_bytes;
 	if (x->prepared) {

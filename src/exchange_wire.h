@@ -116,7 +116,7 @@ struct exchange_status {
 	uint32_t flags;
 	uint32_t phase;	    /* barriers passed or waited at */
 	uint32_t exchange;  /* collective at hand, 0: none yet */
-	uint32_t round;	    /* rounds of it that were sent */
+	uint32_t round;	    /* rounds of it that are over or nearly */
 	uint16_t data_port; /* the source's socket for DATA */
 	uint32_t busy_ms;   /* may be silent for so long from now on */
 	/* Of the message of this exchange from source to destination. */
