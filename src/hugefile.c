@@ -81,8 +81,9 @@ void hugefile_open(struct hugefile *file, int fd, uint64_t size_bytes)
 		return;
 	/* A tmpfs with huge pages names their size here. */
 	file->huge_anyway = status.st_blksize == HUGE_PAGE_BYTES;
-	if ((file->huge_anyway && size_bytes < HUGE_ANYWAY_BYTES_MIN) ||
-	    !map_file(file, fd, size_bytes)) {
+	if (file->huge_anyway && size_bytes < HUGE_ANYWAY_BYTES_MIN)
+		return;
+	if (!map_file(file, fd, size_bytes)) {
 		hugefile_close(file);
 		return;
 	}

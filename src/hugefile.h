@@ -35,9 +35,9 @@ struct hugefile {
 	size_t room_bytes;
 };
 
-/* Map the file if it is one of a tmpfs.  It has got its size but no content:
- * bytes of it are written here.  Where it cannot be mapped, map is NULL, and
- * all below does nothing. */
+/* Map the file if it is one of a tmpfs and large enough.  It has got its size
+ * but no content: bytes of it are written here.  Where it is not mapped, all
+ * below does nothing. */
 void hugefile_open(struct hugefile *file, int fd, uint64_t size_bytes);
 
 /* Where these bytes of the file are in memory, on huge pages that are there,

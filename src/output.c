@@ -199,7 +199,8 @@ int output_open_part(struct output *output, const char *path,
 size_t output_chunk_bytes_max(const struct output *output)
 {
 	for (unsigned i = 0; i < output->file_count; i++)
-		if (output->files[i].pages.map)
+		if (output->files[i].pages.map ||
+		    output->files[i].pages.huge_anyway)
 			return OUTPUT_CHUNK_BYTES_MAX;
 	return CHUNK_BYTES;
 }

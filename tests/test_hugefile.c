@@ -177,9 +177,9 @@ static void hugefile_place__is_the_file(void **state)
 	open_file(2 * HUGE_PAGE_BYTES);
 	at = hugefile_place(&file, HUGE_PAGE_BYTES - 3, 7, 0);
 	assert_ptr_equal(at, file.map + HUGE_PAGE_BYTES - 3);
-	memcpy(at, "records", 7);
+	memset(at, 'x', 7);
 	assert_int_equal(pread(fd, found, 9, HUGE_PAGE_BYTES - 4), 9);
-	assert_memory_equal(found, "\0records\0", 9);
+	assert_memory_equal(found, "\0xxxxxxx\0", 9);
 	close_file();
 }
 
