@@ -96,7 +96,7 @@ case_apply()
 		tune revert >out 2>&1 || fail "$step: $(cat out)"
 		expect_restored "apply killed at $step"
 	done <steps
-	expect_most_killed $killed steps
+	expect_most_killed "$killed" steps
 	expect_tree_restored
 }
 
@@ -114,7 +114,7 @@ case_revert()
 		tune revert >out 2>&1 || fail "$step: $(cat out)"
 		expect_restored "revert killed at $step"
 	done <steps
-	expect_most_killed $killed steps
+	expect_most_killed "$killed" steps
 	expect_tree_restored
 }
 

@@ -142,6 +142,9 @@ static void hugefile_place__as_far_as_asked(void **state)
 static void hugefile_place__refused(void **state)
 {
 	(void)state;
+	/* An emulator may say yes to whatever it does not know. */
+	if (!kernel_makes_pages())
+		skip();
 	open_file(8 * MIB);
 	assert_int_equal(munmap(file.map, 2 * HUGE_PAGE_BYTES), 0);
 	assert_false(make(0, 1, 4 * HUGE_PAGE_BYTES));
@@ -239,7 +242,7 @@ static void hugefile_place__while_others_write(void **state)
 /* Of no use where it is not a tmpfs, and no trouble. */
 static void hugefile_open__other_file_systems(void **state)
 {
-	int other = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	int other = open("/proc/filesystems", O_RDONLY | O_CLOEXEC);
 
 	(void)state;
 	assert_true(other >= 0);
