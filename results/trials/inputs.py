@@ -67,8 +67,9 @@ def summary_of(path: str, programs) -> tuple:
         remove(name)
 
 
-def first_record(ascii: bool, start: int, folder: str, programs) -> bytes:
-    name = os.path.join(folder, f"first.{os.getpid()}")
+def first_record(ascii: bool, start: int, name: str, programs) -> bytes:
+    """name: a file for a moment; who is killed then leaves it to the next
+    session, so it has to be the same in that."""
     try:
         generate(name, 1, ascii, start, programs)
         with open(name, "rb") as file:
@@ -97,8 +98,7 @@ def make(path: str, records: int, ascii: bool, start: int, programs,
     is no part of a run."""
     if reuse and records > 0 and os.path.exists(path):
         checksum = generate("/dev/null", records, ascii, start, programs)
-        first = first_record(ascii, start, os.path.dirname(path) or ".",
-                             programs)
+        first = first_record(ascii, start, f"{path}.first", programs)
         if is_there(path, records, checksum, first, programs):
             return Input(path, records, checksum)
     checksum = generate(path, records, ascii, start, programs)
