@@ -12,11 +12,12 @@
  *
  * Schedules:
  *      rounds       as published (Datamation 2011): in round i rank j sends to
- *                   j + i; when it nearly has, it tells j - 1, whose next round
- * has the destination that is free now.  At any time the pairs are disjoint: no
- * two senders share a receiver's link. all-at-once  a batch to each in turn:
- * what the rounds are compared with windowed     receivers grant: each lets a
- * few senders send a window
+ *                   j + i; shortly before it has, it tells j - 1, whose next
+ *                   round has the destination that becomes free.  At any time
+ *                   the pairs are disjoint, but for a round's last 32 KiB: no
+ *                   two senders share a receiver's link for longer.
+ *      all-at-once  a batch to each in turn: what the rounds are compared with
+ *      windowed     receivers grant: each lets a few senders send a window
  *
  * Where a rank stands it tells in datagrams; or, if all are on one machine,
  * through memory that they share (exchange_board.h), and a datagram only wakes.

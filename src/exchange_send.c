@@ -76,8 +76,7 @@ static uint64_t yield_bytes(const struct exchange_peer *peer)
 	return MIN(ROUND_YIELD_BYTES, peer->out_bytes / 4);
 }
 
-/* The rounds that are over, or nearly so, which is told to whom waits for it.
- */
+/* Rounds that are over, or nearly so; who waits for it is told. */
 static void end_rounds(struct exchange *x)
 {
 	unsigned rounds = exchange_node_count(x) - 1;

@@ -43,7 +43,7 @@ void hugefile_open(struct hugefile *file, int fd, uint64_t size_bytes);
 /* Where these bytes of the file are in memory, on huge pages that are there,
  * for the caller to fill; NULL: they are better written, or must be.  Pages of
  * the next ahead_bytes are made, too, since other threads may begin to write
- * there. By any thread. */
+ * there.  By any thread. */
 uint8_t *hugefile_place(struct hugefile *file, uint64_t begin_bytes,
 			size_t length_bytes, uint64_t ahead_bytes);
 

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -36,9 +35,8 @@ static void fail(struct output *output, const struct output_file *file,
 }
 
 /* Large enough for few system calls, small enough to stay in a cache until it
- * is written: 2 MiB take 10 % longer on ext4.  What is not written may be
- * larger. Half of a huge page costs clearing the other half: 13 % of the CPU
- * time. */
+ * is written: 2 MiB take 10 % longer on ext4.  On tmpfs chunks are whole huge
+ * pages: half of one costs clearing the other half, 13 % of the CPU time. */
 #define CHUNK_BYTES MIB
 
 /* ------------------------------------------------------------- preparing */

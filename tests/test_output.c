@@ -269,13 +269,31 @@ static void output__files_and_threads(void **state)
 	in_every_world(check_many);
 }
 
+static bool has_huge_pages(const char *folder)
+{
+	int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	struct hugefile file;
+	bool has;
+
+	if (fd < 0)
+		return false;
+	assert_int_equal(ftruncate(fd, 4 * MIB), 0);
+	hugefile_open(&file, fd, 4 * MIB);
+	has = hugefile_place(&file, 0, 1, 0) != NULL;
+	hugefile_close(&file);
+	close(fd);
+	return has;
+}
+
 /* Huge pages are made on tmpfs, of chunks that come in any order. */
 static void check_large(const struct world *world)
 {
 	set_files(world->folder, 2);
 	sizes[0] = 5 * MIB + random_next() % (4 * MIB);
 	sizes[1] = 2 * MIB;
+	placed = 0;
 	check_output(world->folder, 3, CHUNK_BYTES_MAX, world->direct);
+	assert_int_equal(placed > 0, has_huge_pages(world->folder));
 }
 
 static void output__large_files(void **state)
