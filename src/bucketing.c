@@ -87,11 +87,14 @@ void bucketing_pass(struct sorter *sorter, unsigned member, bool resident,
 	if (!resident && !(partition && sorter->keeps_order) &&
 	    sorter->input.mode == INPUT_MMAP) {
 		pass_pieces(sorter, self, partition);
-		return;
+	} else {
+		input_share(&sorter->input, member, sorter->team.member_count,
+			    &first, &count);
+		pass_over(sorter, self, first, count, resident, partition);
 	}
-	input_share(&sorter->input, member, sorter->team.member_count, &first,
-		    &count);
-	pass_over(sorter, self, first, count, resident, partition);
+	if (partition)
+		bucket_writer_finish(&self->writer,
+				     sorter->splitters.bucket_count);
 }
 
 /* ------------------------------------------------- member 0, between passes */
@@ -126,7 +129,7 @@ static void decide(struct sorter *sorter)
 	}
 	if (!sampled || !sorter->partitioned)
 		draw_sample(sorter);
-	atomic_store_explicit(&sorter->pool.taken, 0, memory_order_relaxed);
+	bucket_pool_reset(&sorter->pool);
 	sorter->partition_again = true;
 	sorter->partitioned = true;
 }

@@ -48,13 +48,17 @@ static void take_lists(struct cluster *cluster, uint32_t bucket_count)
 	}
 	cluster->own_start = cluster_take(arena, bucket_count + 1, 4);
 	sorter->pool.block_count = sorter->plan.block_count;
-	sorter->pool.next = cluster_take(arena, sorter->plan.block_count, 4);
+	sorter->pool.owners = cluster_take(arena, sorter->plan.block_count, 4);
+	sorter->pool.directory =
+		cluster_take(arena, sorter->plan.block_count, 4);
+	sorter->pool.next_grant = cluster_take(
+		arena, sorter->plan.block_count / BUCKETS_GRANT_BLOCKS, 4);
 	cluster->own_entries =
 		cluster_take(arena, sorter->input.record_count, 8);
 	/* Last, since the most of it may never be touched. */
 	sorter->pool.entries = cluster_take(arena, sorter->plan.block_count,
 					    BUCKETS_BLOCK_ENTRIES * 8);
-	atomic_store_explicit(&sorter->pool.taken, 0, memory_order_relaxed);
+	bucket_pool_reset(&sorter->pool);
 }
 
 int cluster_plan_lists(struct cluster *cluster, uint32_t bucket_count)
@@ -91,7 +95,7 @@ int cluster_lay_out_lists(struct cluster *cluster, uint32_t bucket_count)
 	error = cluster_map_arena(
 		&cluster->own_arena,
 		sorter->plan.memory_bytes - input_memory_bytes(&sorter->input),
-		8 + 2 * (uint64_t)sorter->team.member_count, cluster->failure);
+		10 + 2 * (uint64_t)sorter->team.member_count, cluster->failure);
 	if (error == 0)
 		take_lists(cluster, bucket_count);
 	return error;

@@ -5,6 +5,9 @@
 
 #include "sorter_state.h"
 
+/* Entries asked for while those before them are sorted. */
+#define ASK_AHEAD_ENTRIES 384
+
 /* ------------------------------------------------------------- buckets */
 
 static bool bucket_is_big(const struct sorter *sorter, uint32_t bucket)
@@ -53,7 +56,7 @@ static void find_in_runs(const struct sorter *sorter, uint32_t bucket)
 		const uint64_t *entry = run->entries + run->start[bucket];
 		const uint64_t *end = run->entries + run->start[bucket + 1];
 
-		for (; entry < end; entry += CACHE_LINE_BYTES / sizeof(*entry))
+		for (; entry < end; entry += LINE_ENTRIES)
 			__builtin_prefetch(entry);
 	}
 }
@@ -75,45 +78,59 @@ static uint32_t copy_from_runs(const struct sorter *sorter, uint32_t bucket,
 	return (uint32_t)(entries - begin);
 }
 
-/*
- * All members' lists of the bucket, one after the other: members' shares
- * ascend, so the entries stay in record order.  Asks for the blocks' lines, for
- * take_bucket() a little later.
- */
-static void find_bucket(const struct sorter *sorter, uint32_t bucket,
-			uint32_t *blocks)
+/* Ask for the lines of all members' lists of the bucket, for take_bucket() a
+ * little later. */
+static void find_bucket(const struct sorter *sorter, uint32_t bucket)
 {
 	if (sorter->run_count > 0) {
 		find_in_runs(sorter, bucket);
 		return;
 	}
 	for (unsigned m = 0; m < sorter->team.member_count; m++) {
-		uint32_t count = bucket_writer_blocks(
-			&sorter->members[m].writer, bucket, blocks);
+		const struct bucket_writer *writer = &sorter->members[m].writer;
+		uint32_t left = bucket_writer_count(writer, bucket);
+		uint32_t block_count;
+		const uint32_t *blocks =
+			bucket_writer_blocks(writer, bucket, &block_count);
 
-		for (uint32_t i = 0; i < count; i++) {
+		for (uint32_t i = 0; i < block_count; i++) {
 			const uint64_t *block =
 				bucket_block(&sorter->pool, blocks[i]);
+			uint32_t here = MIN(left, BUCKETS_BLOCK_ENTRIES);
 
-			for (unsigned e = 0; e < BUCKETS_BLOCK_ENTRIES;
-			     e += CACHE_LINE_BYTES / sizeof(*block))
-				__builtin_prefetch(block + e);
+			for (uint32_t e = 0; e < here; e += LINE_ENTRIES)
+				__builtin_prefetch(block + e, 0, 2);
+			left -= here;
 		}
-		blocks += count;
 	}
 }
 
-/* Copy what find_bucket() found; returns the bucket's count. */
+/* Up to a line too much, which is faster than a memcpy() of any length. */
+static inline void copy_lines(uint64_t *target, const uint64_t *lines,
+			      uint32_t count)
+{
+	for (uint32_t e = 0; e < count; e += LINE_ENTRIES)
+		memcpy(target + e, lines + e, CACHE_LINE_BYTES);
+}
+
+/*
+ * All members' lists of the bucket, one after the other: members' shares
+ * ascend, so the entries stay in record order.  Whole blocks are copied by
+ * straight-line code.  Returns the bucket's count.
+ */
 static uint32_t take_bucket(const struct sorter *sorter, uint32_t bucket,
-			    const uint32_t *blocks, uint64_t *entries)
+			    uint64_t *entries)
 {
 	const uint64_t *begin = entries;
 
 	if (sorter->run_count > 0)
 		return copy_from_runs(sorter, bucket, entries);
 	for (unsigned m = 0; m < sorter->team.member_count; m++) {
-		uint32_t left =
-			bucket_writer_count(&sorter->members[m].writer, bucket);
+		const struct bucket_writer *writer = &sorter->members[m].writer;
+		uint32_t left = bucket_writer_count(writer, bucket);
+		uint32_t block_count;
+		const uint32_t *blocks =
+			bucket_writer_blocks(writer, bucket, &block_count);
 
 		for (; left >= BUCKETS_BLOCK_ENTRIES;
 		     left -= BUCKETS_BLOCK_ENTRIES) {
@@ -122,8 +139,8 @@ static uint32_t take_bucket(const struct sorter *sorter, uint32_t bucket,
 			entries += BUCKETS_BLOCK_ENTRIES;
 		}
 		if (left > 0)
-			memcpy(entries, bucket_block(&sorter->pool, *blocks++),
-			       left * sizeof(*entries));
+			copy_lines(entries,
+				   bucket_block(&sorter->pool, *blocks), left);
 		entries += left;
 	}
 	return (uint32_t)(entries - begin);
@@ -271,22 +288,22 @@ static const uint64_t *order_chunk(struct sorter *sorter,
 	uint32_t end = bucket_of(sorter, chunk->end_record - 1) + 1;
 	uint64_t *entries = self->entries;
 	const uint64_t *first = entries;
+	uint32_t found = bucket;
 
-	if (!bucket_is_big(sorter, bucket)) {
+	if (!bucket_is_big(sorter, bucket))
 		first += chunk->first_record - start[bucket];
-		find_bucket(sorter, bucket, self->blocks[bucket % 2]);
-	}
 	for (; bucket < end; bucket++) {
 		uint32_t count;
 
-		if (bucket + 1 < end && !bucket_is_big(sorter, bucket + 1))
-			find_bucket(sorter, bucket + 1,
-				    self->blocks[(bucket + 1) % 2]);
+		for (; found < end &&
+		       start[found] < start[bucket + 1] + ASK_AHEAD_ENTRIES;
+		     found++)
+			if (!bucket_is_big(sorter, found))
+				find_bucket(sorter, found);
 		if (bucket_is_big(sorter, bucket)) {
 			count = copy_big(sorter, bucket, chunk, entries);
 		} else {
-			count = take_bucket(sorter, bucket,
-					    self->blocks[bucket % 2], entries);
+			count = take_bucket(sorter, bucket, entries);
 			order_bucket(sorter, bucket, entries, count);
 		}
 		entries += count;

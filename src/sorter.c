@@ -143,7 +143,10 @@ static int lay_out_memory(struct sorter *sorter, struct failure *failure)
 	}
 	sorter->bucket_start = (void *)take(sorter, plan->list_count + 1, 4);
 	sorter->pool.block_count = plan->block_count;
-	sorter->pool.next = (void *)take(sorter, plan->block_count, 4);
+	sorter->pool.owners = (void *)take(sorter, plan->block_count, 4);
+	sorter->pool.directory = (void *)take(sorter, plan->block_count, 4);
+	sorter->pool.next_grant = (void *)take(
+		sorter, plan->block_count / BUCKETS_GRANT_BLOCKS, 4);
 	sorter->pool.entries = (void *)take(
 		sorter, (uint64_t)plan->block_count * BUCKETS_BLOCK_ENTRIES, 8);
 	output_set_slots(&sorter->output,

@@ -23,9 +23,6 @@
 struct sorter_member {
 	_Alignas(CACHE_PAIR_BYTES) struct bucket_writer writer;
 	uint64_t *entries; /* of the chunk at hand: plan.chunk_entries */
-	/* Of the bucket at hand and the next one. */
-	uint32_t blocks[2][PLAN_BIG_ENTRIES / BUCKETS_BLOCK_ENTRIES +
-			   TEAM_MEMBERS_MAX];
 	unsigned __int128 checksum;
 	bool big_passed; /* its part of the big buckets is done */
 	struct trace_lane lane;

@@ -206,7 +206,7 @@ static void prepare_lists(const struct trial *trial, unsigned thread)
 {
 	(void)trial;
 	if (thread == 0)
-		atomic_store(&pool.taken, 0);
+		bucket_pool_reset(&pool);
 	bucket_writer_reset(&writers[thread], BUCKETS);
 }
 
@@ -406,7 +406,9 @@ static void bench_partition(void)
 	pool.block_count = (uint32_t)blocks;
 	pool.entries = huge_map(blocks * BUCKETS_BLOCK_ENTRIES * 8);
 	memset(pool.entries, 0, blocks * BUCKETS_BLOCK_ENTRIES * 8);
-	pool.next = huge_map(blocks * sizeof(*pool.next));
+	pool.owners = huge_map(blocks * sizeof(*pool.owners));
+	pool.next_grant = huge_map(blocks / BUCKETS_GRANT_BLOCKS *
+				   sizeof(*pool.next_grant));
 	for (unsigned i = 0; i < THREADS_MAX; i++) {
 		writers[i].pool = &pool;
 		writers[i].cursors =

@@ -111,7 +111,10 @@ static void partition(struct sort *sort)
 		sort->count, bucket_count, sort->writer_count);
 	sort->pool.entries = allocate((size_t)sort->pool.block_count *
 				      BUCKETS_BLOCK_ENTRIES * 8);
-	sort->pool.next = allocate((size_t)sort->pool.block_count * 4);
+	sort->pool.owners = allocate((size_t)sort->pool.block_count * 4);
+	sort->pool.directory = allocate((size_t)sort->pool.block_count * 4);
+	sort->pool.next_grant = allocate((size_t)sort->pool.block_count /
+					 BUCKETS_GRANT_BLOCKS * 4);
 	for (unsigned w = 0; w < sort->writer_count; w++) {
 		struct bucket_writer *writer = &sort->writers[w];
 		uint32_t begin = sort->count * w / sort->writer_count;
@@ -127,6 +130,7 @@ static void partition(struct sort *sort)
 				  sort->records +
 					  (size_t)begin * sort->shape.size,
 				  begin, end - begin);
+		bucket_writer_finish(writer, bucket_count);
 	}
 }
 
@@ -241,7 +245,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		free(sort.writers[w].cursors);
 	}
 	free(sort.pool.entries);
-	free(sort.pool.next);
+	free(sort.pool.owners);
+	free(sort.pool.directory);
+	free(sort.pool.next_grant);
 	free(records);
 	free(target);
 	return 0;

@@ -37,8 +37,11 @@ static void set_up(uint32_t bucket_count, unsigned writer_count,
 {
 	pool.block_count = (uint32_t)block_count;
 	pool.entries = allocate(block_count * BUCKETS_BLOCK_ENTRIES, 8);
-	pool.next = allocate(block_count, sizeof(*pool.next));
-	atomic_store(&pool.taken, 0);
+	pool.owners = allocate(block_count, sizeof(*pool.owners));
+	pool.directory = allocate(block_count, sizeof(*pool.directory));
+	pool.next_grant = allocate(block_count / BUCKETS_GRANT_BLOCKS,
+				   sizeof(*pool.next_grant));
+	bucket_pool_reset(&pool);
 	for (unsigned w = 0; w < writer_count; w++) {
 		writers[w].pool = &pool;
 		writers[w].lists =
@@ -59,7 +62,9 @@ static void tear_down(unsigned writer_count)
 		free(stored[w]);
 	}
 	free(pool.entries);
-	free(pool.next);
+	free(pool.owners);
+	free(pool.directory);
+	free(pool.next_grant);
 }
 
 static uint64_t entry_of(unsigned w, uint32_t bucket, uint32_t position)
@@ -85,12 +90,13 @@ static void check_list(unsigned w, uint32_t bucket)
 	uint32_t count = stored[w][bucket];
 	uint32_t block_count = DIV_ROUND_UP(count, BUCKETS_BLOCK_ENTRIES);
 	uint64_t *copy = allocate(count, sizeof(*copy));
-	uint32_t *blocks = allocate(block_count, sizeof(*blocks));
+	uint32_t blocks_found;
+	const uint32_t *blocks =
+		bucket_writer_blocks(&writers[w], bucket, &blocks_found);
 
 	assert_int_equal(bucket_writer_count(&writers[w], bucket), count);
 	assert_int_equal(bucket_writer_copy(&writers[w], bucket, copy), count);
-	assert_int_equal(bucket_writer_blocks(&writers[w], bucket, blocks),
-			 block_count);
+	assert_int_equal(blocks_found, block_count);
 	for (uint32_t i = 0; i < count; i++) {
 		const uint64_t *block =
 			pool.entries +
@@ -106,15 +112,21 @@ static void check_list(unsigned w, uint32_t bucket)
 				 (unsigned long long)seed);
 	}
 	free(copy);
-	free(blocks);
 }
 
+/* The writers finish in any order. */
 static void check_all(uint32_t bucket_count, unsigned writer_count)
 {
+	unsigned first = (unsigned)(random_next() % writer_count);
+
+	for (unsigned w = 0; w < writer_count; w++)
+		bucket_writer_finish(&writers[(first + w) % writer_count],
+				     bucket_count);
 	for (unsigned w = 0; w < writer_count; w++)
 		for (uint32_t bucket = 0; bucket < bucket_count; bucket++)
 			check_list(w, bucket);
 	assert_true(atomic_load(&pool.taken) <= pool.block_count);
+	assert_true(atomic_load(&pool.listed) <= atomic_load(&pool.taken));
 }
 
 /* Around every border of a block, of one list among others. */
@@ -178,6 +190,16 @@ static void bucket_writer_grow__takes_a_grant_at_a_time(void **state)
 	tear_down(2);
 }
 
+static void empty_lists(uint32_t bucket_count, uint32_t bucket_count_max,
+			unsigned writer_count)
+{
+	bucket_pool_reset(&pool);
+	for (unsigned w = 0; w < writer_count; w++) {
+		bucket_writer_reset(&writers[w], bucket_count);
+		memset(stored[w], 0, bucket_count_max * sizeof(*stored[w]));
+	}
+}
+
 /* As for a second pass with other splitters: fewer buckets, then more. */
 static void bucket_writer_reset__lists_are_empty_again(void **state)
 {
@@ -189,18 +211,13 @@ static void bucket_writer_reset__lists_are_empty_again(void **state)
 	set_up(bucket_count_max, 2,
 	       buckets_blocks_needed(entry_count, bucket_count_max, 2));
 	for (size_t pass = 0; pass < ARRAY_LEN(bucket_counts); pass++) {
-		uint32_t bucket_count = bucket_counts[pass];
-
-		atomic_store(&pool.taken, 0);
-		for (unsigned w = 0; w < 2; w++) {
-			bucket_writer_reset(&writers[w], bucket_count);
-			memset(stored[w], 0,
-			       bucket_count_max * sizeof(*stored[w]));
-		}
-		check_all(bucket_count, 2);
+		empty_lists(bucket_counts[pass], bucket_count_max, 2);
+		check_all(bucket_counts[pass], 2);
+		empty_lists(bucket_counts[pass], bucket_count_max, 2);
 		for (uint64_t i = 0; i < entry_count; i++)
-			store(i % 2, (uint32_t)(random_next() % bucket_count));
-		check_all(bucket_count, 2);
+			store(i % 2,
+			      (uint32_t)(random_next() % bucket_counts[pass]));
+		check_all(bucket_counts[pass], 2);
 	}
 	tear_down(2);
 }

@@ -158,13 +158,14 @@ static void check_partition(const struct record_shape *shape,
 	level = (enum cpu_level)(random_next() % (cpu_level_detect() + 1u));
 	choose_splitters(shape, kind);
 	assert_true(splitters.bucket_count <= BUCKETS);
-	atomic_store(&pool.taken, 0);
+	bucket_pool_reset(&pool);
 	bucket_writer_reset(&writer, splitters.bucket_count);
 	partition_records(&writer, level, &splitters, shape, index_bits,
 			  records, first_slot, first_part);
 	partition_records(&writer, level, &splitters, shape, index_bits,
 			  records + (size_t)first_part * shape->size,
 			  first_slot + first_part, count - first_part);
+	bucket_writer_finish(&writer, splitters.bucket_count);
 	check_lists(shape, index_bits, first_slot, count);
 	check_entries(shape, index_bits, first_slot);
 }
@@ -225,13 +226,16 @@ int main(void)
 		(uint32_t)buckets_blocks_needed(COUNT_MAX, BUCKETS, 1);
 	pool.entries = calloc((size_t)pool.block_count * BUCKETS_BLOCK_ENTRIES,
 			      sizeof(*pool.entries));
-	pool.next = calloc(pool.block_count, sizeof(*pool.next));
+	pool.owners = calloc(pool.block_count, sizeof(*pool.owners));
+	pool.directory = calloc(pool.block_count, sizeof(*pool.directory));
+	pool.next_grant = calloc(pool.block_count / BUCKETS_GRANT_BLOCKS,
+				 sizeof(*pool.next_grant));
 	writer.pool = &pool;
 	writer.lists = calloc(BUCKETS, sizeof(*writer.lists));
 	writer.cursors = calloc(BUCKETS, sizeof(*writer.cursors));
 	records = malloc(COUNT_MAX * SIZE_MAX_TESTED);
-	if (!pool.entries || !pool.next || !writer.lists || !writer.cursors ||
-	    !records)
+	if (!pool.entries || !pool.owners || !pool.directory ||
+	    !pool.next_grant || !writer.lists || !writer.cursors || !records)
 		return EXIT_FAILURE;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
