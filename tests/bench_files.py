@@ -14,7 +14,9 @@ Inputs are made anew for each scenario and written in large pieces, as a file
 that cp has written with small folios is slower to map and would flatter cp.
 
 SCENARIOS
-  cached-*    input in the page cache, output left there; against cp and sort
+  cached-*    input in the page cache, output left there; against cp and sort;
+              with 10,000,000 records, after free memory was touched (see
+              back_memory)
   cold-*      the input's pages dropped before every run, and seen to be gone;
               against cp; what writes past the page cache (direct), or flushes
               (sync), against cp and sync(1)

@@ -3,8 +3,8 @@
 import json
 
 from bench.duel import Contestant
-from bench.files import (RECORD_BYTES, SHAPES, check_copied, check_sorted,
-                         drop_cached, make_input)
+from bench.files import (RECORD_BYTES, SHAPES, back_memory, check_copied,
+                         check_sorted, drop_cached, make_input)
 from bench.places import PLACES
 from bench.programs import must_run, program, tool
 
@@ -33,10 +33,10 @@ def gnu_sort(place):
         check=check_sorted(place.input))
 
 
-def cached(kind, count):
+def cached(kind, count, before=None):
     def contest(place):
         make_input(place.input, kind, count)
-        return [blinksort(place), copy(place)]
+        return [blinksort(place, before=before), copy(place, before=before)]
     return contest
 
 
@@ -106,8 +106,12 @@ def contests(full):
     table.update({f"shape-{shape}": (("disk",), shaped(shape))
                   for shape in SHAPES})
     if full:
-        table["cached-ascii-10m"] = (everywhere, cached("-a", 10_000_000))
-        table["cached-binary-10m"] = (everywhere, cached("", 10_000_000))
+        # The output, and as much again.
+        back = back_memory(2 * 10_000_000 * RECORD_BYTES)
+        table["cached-ascii-10m"] = (everywhere,
+                                     cached("-a", 10_000_000, back))
+        table["cached-binary-10m"] = (everywhere,
+                                      cached("", 10_000_000, back))
     return table
 
 
