@@ -86,6 +86,47 @@ void bucket_writer_finish(struct bucket_writer *writer, uint32_t bucket_count)
 				block;
 }
 
+void bucket_writer_ask(const struct bucket_writer *writer, uint32_t bucket)
+{
+	uint32_t left = bucket_writer_count(writer, bucket);
+	uint32_t block_count;
+	const uint32_t *blocks =
+		bucket_writer_blocks(writer, bucket, &block_count);
+
+	for (uint32_t i = 0; i < block_count; i++) {
+		const uint64_t *block = bucket_block(writer->pool, blocks[i]);
+		uint32_t here = MIN(left, BUCKETS_BLOCK_ENTRIES);
+
+		for (uint32_t e = 0; e < here; e += LINE_ENTRIES)
+			__builtin_prefetch(block + e, 0, 2);
+		left -= here;
+	}
+}
+
+/* By code for whole blocks and whole lines: a memcpy() of any length takes
+ * longer than what it copies here. */
+uint32_t bucket_writer_copy_lines(const struct bucket_writer *writer,
+				  uint32_t bucket, uint64_t *target)
+{
+	uint32_t count = bucket_writer_count(writer, bucket);
+	uint32_t left = count, block_count;
+	const uint32_t *blocks =
+		bucket_writer_blocks(writer, bucket, &block_count);
+	const uint64_t *block;
+
+	for (; left >= BUCKETS_BLOCK_ENTRIES; left -= BUCKETS_BLOCK_ENTRIES) {
+		block = bucket_block(writer->pool, *blocks++);
+		memcpy(target, block, BUCKETS_BLOCK_ENTRIES * sizeof(*target));
+		target += BUCKETS_BLOCK_ENTRIES;
+	}
+	if (left == 0)
+		return count;
+	block = bucket_block(writer->pool, *blocks);
+	for (uint32_t e = 0; e < left; e += LINE_ENTRIES)
+		memcpy(target + e, block + e, CACHE_LINE_BYTES);
+	return count;
+}
+
 uint32_t bucket_writer_copy(const struct bucket_writer *writer, uint32_t bucket,
 			    uint64_t *target)
 {

@@ -137,8 +137,15 @@ bucket_writer_blocks(const struct bucket_writer *writer, uint32_t bucket,
 	return writer->pool->directory + list->end - list->block_count;
 }
 
-/* Copy the bucket's list to target; returns its count. */
+/* Have the list's entries on their way to L2: copying it next, one waits for
+ * each block. */
+void bucket_writer_ask(const struct bucket_writer *writer, uint32_t bucket);
+
+/* Copy the bucket's list to target; returns its count.  The second copies whole
+ * lines, so up to LINE_ENTRIES - 1 entries behind are overwritten: faster. */
 uint32_t bucket_writer_copy(const struct bucket_writer *writer, uint32_t bucket,
 			    uint64_t *target);
+uint32_t bucket_writer_copy_lines(const struct bucket_writer *writer,
+				  uint32_t bucket, uint64_t *target);
 
 #endif /* BUCKETS_H */

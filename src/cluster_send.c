@@ -10,6 +10,8 @@
 
 /* Copied in some 10 ms. */
 #define SERVE_RECORDS (1 << 20)
+/* Lists asked for before the one at hand is copied. */
+#define FIND_AHEAD_BUCKETS 8
 
 /* --- memory ----------------------------------------------------------------
  */
@@ -53,8 +55,8 @@ static void take_lists(struct cluster *cluster, uint32_t bucket_count)
 		cluster_take(arena, sorter->plan.block_count, 4);
 	sorter->pool.next_grant = cluster_take(
 		arena, sorter->plan.block_count / BUCKETS_GRANT_BLOCKS, 4);
-	cluster->own_entries =
-		cluster_take(arena, sorter->input.record_count, 8);
+	cluster->own_entries = cluster_take(
+		arena, sorter->input.record_count + LINE_ENTRIES, 8);
 	/* Last, since the most of it may never be touched. */
 	sorter->pool.entries = cluster_take(arena, sorter->plan.block_count,
 					    BUCKETS_BLOCK_ENTRIES * 8);
@@ -108,7 +110,8 @@ int cluster_flatten(struct cluster *cluster)
 {
 	struct sorter *sorter = &cluster->sorter;
 	uint32_t bucket_count = sorter->splitters.bucket_count;
-	uint32_t start = 0, served = 0;
+	unsigned member_count = sorter->team.member_count;
+	uint32_t start = 0, served = 0, found = 0;
 	int error = 0;
 
 	for (uint32_t b = 0; b < bucket_count && error == 0; b++) {
@@ -118,8 +121,13 @@ int cluster_flatten(struct cluster *cluster)
 			error = exchange_serve(cluster->exchange,
 					       cluster->failure);
 		}
-		for (unsigned m = 0; m < sorter->team.member_count; m++)
-			start += bucket_writer_copy(
+		for (; found < MIN(b + FIND_AHEAD_BUCKETS, bucket_count);
+		     found++)
+			for (unsigned m = 0; m < member_count; m++)
+				bucket_writer_ask(&sorter->members[m].writer,
+						  found);
+		for (unsigned m = 0; m < member_count; m++)
+			start += bucket_writer_copy_lines(
 				&sorter->members[m].writer, b,
 				cluster->own_entries + start);
 	}

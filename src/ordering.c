@@ -86,66 +86,26 @@ static void find_bucket(const struct sorter *sorter, uint32_t bucket)
 		find_in_runs(sorter, bucket);
 		return;
 	}
-	for (unsigned m = 0; m < sorter->team.member_count; m++) {
-		const struct bucket_writer *writer = &sorter->members[m].writer;
-		uint32_t left = bucket_writer_count(writer, bucket);
-		uint32_t block_count;
-		const uint32_t *blocks =
-			bucket_writer_blocks(writer, bucket, &block_count);
-
-		for (uint32_t i = 0; i < block_count; i++) {
-			const uint64_t *block =
-				bucket_block(&sorter->pool, blocks[i]);
-			uint32_t here = MIN(left, BUCKETS_BLOCK_ENTRIES);
-
-			for (uint32_t e = 0; e < here; e += LINE_ENTRIES)
-				__builtin_prefetch(block + e, 0, 2);
-			left -= here;
-		}
-	}
+	for (unsigned m = 0; m < sorter->team.member_count; m++)
+		bucket_writer_ask(&sorter->members[m].writer, bucket);
 }
 
-/* Up to a line too much, which is faster than a memcpy() of any length. */
-static inline void copy_lines(uint64_t *target, const uint64_t *lines,
-			      uint32_t count)
-{
-	for (uint32_t e = 0; e < count; e += LINE_ENTRIES)
-		memcpy(target + e, lines + e, CACHE_LINE_BYTES);
-}
-
-/*
- * All members' lists of the bucket, one after the other: members' shares
- * ascend, so the entries stay in record order.  Whole blocks are copied by
- * straight-line code.  Returns the bucket's count.
- */
+/* All members' lists of the bucket, one after the other: members' shares
+ * ascend, so the entries stay in record order.  Returns the bucket's count. */
 static uint32_t take_bucket(const struct sorter *sorter, uint32_t bucket,
 			    uint64_t *entries)
 {
-	const uint64_t *begin = entries;
+	uint32_t count = 0;
 
 	if (sorter->run_count > 0)
 		return copy_from_runs(sorter, bucket, entries);
-	for (unsigned m = 0; m < sorter->team.member_count; m++) {
-		const struct bucket_writer *writer = &sorter->members[m].writer;
-		uint32_t left = bucket_writer_count(writer, bucket);
-		uint32_t block_count;
-		const uint32_t *blocks =
-			bucket_writer_blocks(writer, bucket, &block_count);
-
-		for (; left >= BUCKETS_BLOCK_ENTRIES;
-		     left -= BUCKETS_BLOCK_ENTRIES) {
-			memcpy(entries, bucket_block(&sorter->pool, *blocks++),
-			       BUCKETS_BLOCK_ENTRIES * sizeof(*entries));
-			entries += BUCKETS_BLOCK_ENTRIES;
-		}
-		if (left > 0)
-			copy_lines(entries,
-				   bucket_block(&sorter->pool, *blocks), left);
-		entries += left;
-	}
-	return (uint32_t)(entries - begin);
+	for (unsigned m = 0; m < sorter->team.member_count; m++)
+		count += bucket_writer_copy_lines(&sorter->members[m].writer,
+						  bucket, entries + count);
+	return count;
 }
 
+/* The same, and not a byte more is written. */
 static uint32_t copy_bucket(const struct sorter *sorter, uint32_t bucket,
 			    uint64_t *entries)
 {
