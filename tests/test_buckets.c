@@ -90,12 +90,17 @@ static void check_list(unsigned w, uint32_t bucket)
 	uint32_t count = stored[w][bucket];
 	uint32_t block_count = DIV_ROUND_UP(count, BUCKETS_BLOCK_ENTRIES);
 	uint64_t *copy = allocate(count, sizeof(*copy));
+	uint64_t *lines = allocate(count + LINE_ENTRIES - 1, sizeof(*lines));
 	uint32_t blocks_found;
 	const uint32_t *blocks =
 		bucket_writer_blocks(&writers[w], bucket, &blocks_found);
 
+	bucket_writer_ask(&writers[w], bucket);
 	assert_int_equal(bucket_writer_count(&writers[w], bucket), count);
 	assert_int_equal(bucket_writer_copy(&writers[w], bucket, copy), count);
+	assert_int_equal(bucket_writer_copy_lines(&writers[w], bucket, lines),
+			 count);
+	assert_memory_equal(lines, copy, count * sizeof(*copy));
 	assert_int_equal(blocks_found, block_count);
 	for (uint32_t i = 0; i < count; i++) {
 		const uint64_t *block =
@@ -112,6 +117,7 @@ static void check_list(unsigned w, uint32_t bucket)
 				 (unsigned long long)seed);
 	}
 	free(copy);
+	free(lines);
 }
 
 /* The writers finish in any order. */
