@@ -9,8 +9,10 @@
  * more than two blocks. */
 #define BUCKET_RECORDS 104
 /* A member's list on average, or its last block would be empty for the most
- * part: dozens of members would take more memory than the input. */
+ * part: dozens of members would take more memory than the input.  But a bucket
+ * must stay far from being a big one. */
 #define LIST_RECORDS_MIN BUCKETS_BLOCK_ENTRIES
+#define BUCKET_RECORDS_MAX (PLAN_BIG_ENTRIES / 2)
 /* With sampled splitters, which are searched for each record: fewer of them. */
 #define SAMPLED_BUCKET_RECORDS 1000
 /* Static buckets at most: while fewer suffice for what the networks sort, up to
@@ -80,6 +82,15 @@ uint32_t plan_buckets(uint64_t record_count)
 			     MIN(record_count / BUCKET_RECORDS, BUCKETS_MAX));
 }
 
+static uint32_t buckets_for_members(uint64_t record_count, unsigned members)
+{
+	uint64_t bucket_records =
+		MIN((uint64_t)members * LIST_RECORDS_MIN, BUCKET_RECORDS_MAX);
+
+	return (uint32_t)MAX(1, MIN(plan_buckets(record_count),
+				    record_count / bucket_records));
+}
+
 uint32_t plan_splitters(uint64_t record_count)
 {
 	return (uint32_t)MAX(
@@ -100,9 +111,7 @@ int plan_make(struct plan *plan, const struct plan_request *request)
 	if (records > PLAN_RECORDS_MAX || request->slot_count > UINT32_MAX)
 		return -EOVERFLOW;
 	plan->index_bits = plan_index_bits(request->slot_count);
-	plan->bucket_count =
-		(uint32_t)MAX(1, MIN(plan_buckets(records),
-				     records / (members * LIST_RECORDS_MIN)));
+	plan->bucket_count = buckets_for_members(records, request->members);
 	plan->splitters_wanted = plan_splitters(records);
 	plan->list_count =
 		MAX(plan->bucket_count, 2 * plan->splitters_wanted + 1);

@@ -217,6 +217,24 @@ static void check_memory(uint64_t record_count, unsigned members_max)
 	}
 }
 
+/* As few as they are with hundreds of members, none grows big by chance. */
+static void plan_make__buckets_stay_small(void **state)
+{
+	static const uint64_t counts[] = { 20000, 1000000, 10000000,
+					   100000000 };
+
+	(void)state;
+	for (size_t r = 0; r < ARRAY_LEN(counts); r++)
+		for (unsigned m = 1; m <= TEAM_MEMBERS_MAX; m++) {
+			struct plan_request request = request_for(counts[r], m);
+			struct plan plan;
+
+			assert_int_equal(plan_make(&plan, &request), 0);
+			assert_true(counts[r] / plan.bucket_count <=
+				    PLAN_BIG_ENTRIES * 2 / 3);
+		}
+}
+
 static void plan_make__benchmark_memory(void **state)
 {
 	(void)state;
@@ -252,6 +270,7 @@ int main(void)
 		cmocka_unit_test(plan_make__more_records_never_need_less),
 		cmocka_unit_test(plan_make__index_bits_of_slots),
 		cmocka_unit_test(plan_make__too_many_are_refused),
+		cmocka_unit_test(plan_make__buckets_stay_small),
 		cmocka_unit_test(plan_make__benchmark_memory),
 		cmocka_unit_test(plan_members__one_to_allowed),
 	};
