@@ -279,8 +279,8 @@ class Durability(Case):
             self.assertLessEqual(found, known + acknowledged + 1)
             known = found
         self.assertGreater(known, KILLS)
-        # Each line is the one that the design wants: read() has checked it.  The
-        # last kill may have left a part of one more.
+        # Each line is the one that the design wants: read() has checked it.
+        # The last kill may have left a part of one more.
         whole = [line for line in self.lines() if line.endswith(b"\n")]
         self.assertEqual(len(whole), known)
         self.assertEqual(len(set(whole)), known)
