@@ -10,7 +10,8 @@
 
 /* Copied in some 10 ms. */
 #define SERVE_RECORDS (1 << 20)
-/* Lists asked for before the one at hand is copied. */
+/* Buckets whose lists are asked for before the one at hand is copied, which
+ * takes less time than memory does. */
 #define FIND_AHEAD_BUCKETS 8
 
 /* --- memory ----------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Inputs, what is cached of them, and whether an output is right."""
 
+import contextlib
 import ctypes
 import filecmp
 import mmap
@@ -75,7 +76,9 @@ def back_memory(size_bytes):
     def back():
         with mmap.mmap(-1, size_bytes,
                        flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
-            memory.madvise(mmap.MADV_HUGEPAGE)
+            # Not all kernels have huge pages.
+            with contextlib.suppress(OSError):
+                memory.madvise(mmap.MADV_HUGEPAGE)
             for page in range(0, size_bytes, mmap.PAGESIZE):
                 memory[page] = 1
     return back
