@@ -31,7 +31,7 @@ struct options {
 	enum report_mode mode;
 	bool quiet, verbose, keep_going;
 	uint64_t lease_ms, timeout_ms, lost_after_ms;
-	uint64_t repeat;
+	uint64_t repeat, interval_ms;
 	bool is_command; /* words are a command, not one of ours */
 	char **words;
 	unsigned word_count;
@@ -63,6 +63,7 @@ static const char help[] =
 	"  -b               equal output once, under its hosts\n"
 	"  --json           all as one JSON document\n"
 	"  --repeat=N       run it N times, one after the other\n"
+	"  --interval=S     so long between two of them\n"
 	"  -q               no line of times\n"
 	"  -v               the job's id before it starts\n"
 	"  --help           this text\n"
@@ -83,6 +84,7 @@ enum {
 	OPTION_KEEP_GOING,
 	OPTION_JSON,
 	OPTION_REPEAT,
+	OPTION_INTERVAL,
 	OPTION_HELP,
 	OPTION_VERSION,
 };
@@ -95,6 +97,7 @@ static const struct option long_options[] = {
 	{ "kill-on-fail", no_argument, NULL, OPTION_KILL_ON_FAIL },
 	{ "keep-going", no_argument, NULL, OPTION_KEEP_GOING },
 	{ "json", no_argument, NULL, OPTION_JSON },
+	{ "interval", required_argument, NULL, OPTION_INTERVAL },
 	{ "repeat", required_argument, NULL, OPTION_REPEAT },
 	{ "help", no_argument, NULL, OPTION_HELP },
 	{ "version", no_argument, NULL, OPTION_VERSION },
@@ -165,6 +168,9 @@ static int take_option(struct options *options, int option,
 	case 'v':
 		options->verbose = true;
 		return 0;
+	case OPTION_INTERVAL:
+		return parse_seconds("--interval", optarg,
+				     &options->interval_ms, failure);
 	case OPTION_REPEAT:
 		if (parse_u64(optarg, 1, REPEAT_MAX, &options->repeat) == 0)
 			return 0;
@@ -298,6 +304,9 @@ static int run_launches(struct launch *launch, const struct options *options,
 	int ret = 0;
 
 	for (uint64_t i = 0; i < options->repeat && ret == 0; i++) {
+		if (i > 0 && options->interval_ms > 0 &&
+		    client_rest(launch->client, options->interval_ms) < 0)
+			break;
 		ret = launch_prepare(launch);
 		if (ret == 0 && options->verbose)
 			print_job(launch);

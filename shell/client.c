@@ -154,12 +154,11 @@ int client_init(struct client *client, const struct hostlist *hosts,
 		const uint8_t *key, uint64_t lost_after_ns,
 		struct failure *failure)
 {
-	struct topology topology;
 	int ret;
 
 	*client = (struct client){ .hosts = hosts,
 				   .fds = { -1, -1 },
-				   .load_fd = -1,
+				   .runnable.fd = -1,
 				   .lost_after_ns = lost_after_ns };
 	memcpy(client->key, key, WIRE_KEY_BYTES);
 	ret = alloc_nodes(client, (uint32_t)hosts->count);
@@ -178,9 +177,7 @@ int client_init(struct client *client, const struct hostlist *hosts,
 	ret = open_sockets(client);
 	if (ret < 0)
 		return failure_set(failure, EXIT_PEER, NULL, -ret, "socket");
-	topology_read(&topology);
-	client->cpu_count = topology.cpu_count;
-	client->load_fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+	runnable_open(&client->runnable);
 	return 0;
 }
 
@@ -191,8 +188,8 @@ void client_fini(struct client *client)
 		if (client->fds[i] >= 0)
 			close(client->fds[i]);
 	}
-	if (client->nodes && client->load_fd >= 0)
-		close(client->load_fd);
+	if (client->nodes)
+		runnable_close(&client->runnable);
 	free(client->nodes);
 	free(client->index);
 	client->nodes = NULL;
@@ -451,34 +448,17 @@ static void note_absence(struct client *client, uint64_t now_ns)
 	client->served_ns = now_ns;
 }
 
-/* Has the machine a CPU for each process that wants one, us included?  The
- * fourth of "0.20 0.18 0.12 2/90 11206" are those of now. */
-static bool has_free_cpus(const struct client *client)
-{
-	char text[128];
-	ssize_t bytes = pread(client->load_fd, text, sizeof(text) - 1, 0);
-	const char *field = text;
-
-	text[MAX(bytes, 0)] = '\0';
-	for (unsigned i = 0; i < 3 && field; i++) {
-		field = strchr(field, ' ');
-		field = field ? field + 1 : NULL;
-	}
-	return field && *field != '\0' &&
-	       strtoul(field, NULL, 10) <= client->cpu_count;
-}
-
 /* Should we rather look again than sleep?  Only for a short time after a
  * request, and where that takes no CPU from a daemon of this machine, nor from
  * anybody else: who is not asleep has to wait for his turn. */
 static bool is_near(struct client *client, uint64_t now_ns)
 {
-	if (client->working >= client->cpu_count ||
+	if (client->working >= client->runnable.cpu_count ||
 	    now_ns >= client->asked_ns + CLIENT_LOOK_NS)
 		return false;
 	if (client->judged_ns != client->asked_ns) {
 		client->judged_ns = client->asked_ns;
-		client->may_look = has_free_cpus(client);
+		client->may_look = runnable_all_run(&client->runnable);
 	}
 	return client->may_look;
 }
@@ -564,4 +544,17 @@ int client_run(struct client *client, const struct client_work *work)
 			ret = drain_sockets(client);
 	}
 	return ret;
+}
+
+int client_rest(struct client *client, uint64_t ms)
+{
+	struct timespec time = { .tv_sec = (time_t)(ms / 1000),
+				 .tv_nsec = (long)(ms % 1000) * 1000000 };
+
+	/* One that had come before was blocked, and is seen now. */
+	ppoll(NULL, 0, &time, &open_mask);
+	if (signal_count == 0)
+		return 0;
+	client->signal = signal_last;
+	return -EINTR;
 }

@@ -21,6 +21,7 @@
 #include "command.h"
 #include "failure.h"
 #include "hostlist.h"
+#include "runnable.h"
 #include "wire.h"
 
 #define CLIENT_RETRY_NS 20000000u
@@ -96,12 +97,11 @@ struct client {
 	uint64_t served_ns;   /* when we last looked, or meant to */
 	uint64_t first_ns;    /* just before this run's first datagram; 0 */
 	uint64_t asked_ns;    /* the latest request to any node */
-	unsigned cpu_count;   /* that we may run on */
-	int load_fd;	      /* /proc/loadavg; -1: we do not look */
-	uint64_t judged_ns;   /* the request, by asked_ns, for which we know: */
-	bool may_look;	      /* for its reply, rather than sleep */
-	uint64_t ignored;     /* datagrams that were not for us */
-	int signal;	      /* that interrupted; 0: none */
+	struct runnable runnable;
+	uint64_t judged_ns; /* the request, by asked_ns, for which we know: */
+	bool may_look;	    /* for its reply, rather than sleep */
+	uint64_t ignored;   /* datagrams that were not for us */
+	int signal;	    /* that interrupted; 0: none */
 };
 
 /* Looks up all hosts; key: WIRE_KEY_BYTES; hosts must outlive the client.
@@ -136,5 +136,8 @@ void client_send(struct client *client, struct client_node *node,
 /* Until no node is working.  0; -ETIME at the deadline; -EINTR if a second
  * signal came, or the first and the work does not take it; or -errno. */
 int client_run(struct client *client, const struct client_work *work);
+
+/* Sleep, with nobody waiting for us.  0, or -EINTR upon a signal (signal). */
+int client_rest(struct client *client, uint64_t ms);
 
 #endif /* CLIENT_H */

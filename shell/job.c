@@ -24,8 +24,21 @@
 /* What a pipe holds at most (/proc/sys/fs/pipe-max-size is 1 MiB), and once
  * more to see its end. */
 #define LAST_READS_MAX 17
+/* Jobs in a row whose ends found the machine free, if it is to be called that.
+ */
+#define FREE_COUNT_MIN 4
+/* Then those starts are over; and to set a timer of so long costs nothing,
+ * where one of 4 ms costs 16 daemons of one machine a tenth of a launch. */
+#define QUIET_NS (100 * MS_NS)
 
 static struct proctree tree;
+
+static const struct job_supply no_supply = {
+	.out = { -1, -1 },
+	.err = { -1, -1 },
+	.secret.fd = -1,
+	.group.fd = -1,
+};
 
 /* --- the table -------------------------------------------------------------
  */
@@ -114,6 +127,7 @@ int job_table_init(struct job_table *table, const char *node,
 	memset(table, 0, sizeof(*table));
 	table->allow = allow;
 	table->groups.fd = -1;
+	table->supply = no_supply;
 	if (use_groups)
 		jobgroup_open(&table->groups, node, limits->process_count);
 	snprintf(table->node_variable, sizeof(table->node_variable),
@@ -123,11 +137,16 @@ int job_table_init(struct job_table *table, const char *node,
 	kill_leftovers(table->node_variable);
 	set_limits(table, limits);
 	table->own_sessions = have_terminal();
+	runnable_open(&table->runnable);
 	table->null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	if (table->null_fd < 0)
-		return -errno;
+	if (table->null_fd < 0) {
+		ret = -errno;
+		runnable_close(&table->runnable);
+		return ret;
+	}
 	ret = map_rings(table);
 	if (ret < 0) {
+		runnable_close(&table->runnable);
 		close(table->null_fd);
 		return ret;
 	}
@@ -206,17 +225,17 @@ static void close_pair(int pair[2])
 	pair[0] = pair[1] = -1;
 }
 
-static const struct job_supply no_supply = {
-	.out = { -1, -1 },
-	.err = { -1, -1 },
-	.secret.fd = -1,
-};
-
-static void close_supply(struct job_supply *supply)
+/* Its standby, too. */
+static void close_supply(struct job_table *table)
 {
+	struct job_supply *supply = &table->supply;
+
+	process_dismiss(&table->standby);
+	table->standby_due_ns = 0;
 	close_pair(supply->out);
 	close_pair(supply->err);
 	secret_close(&supply->secret);
+	jobgroup_give(&table->groups, &supply->group);
 	*supply = no_supply;
 }
 
@@ -233,30 +252,75 @@ static int make_supply(struct job_table *table)
 		ret = pipepool_take(&table->pipepool, supply->err);
 	if (ret == 0)
 		ret = secretpool_take(&table->secretpool, &supply->secret);
-	if (ret < 0)
-		close_supply(supply);
-	else
-		supply->made = true;
-	return ret;
+	if (ret < 0) {
+		close_supply(table);
+		return ret;
+	}
+	supply->group = jobgroup_take(&table->groups);
+	supply->made = true;
+	return 0;
 }
 
 /* The job's process has it. */
-static void spend_supply(struct job_supply *supply, struct job *job)
+static void spend_supply(struct job_table *table, struct job *job)
 {
+	struct job_supply *supply = &table->supply;
+
 	stream_open(&job->streams[JOB_STDOUT], supply->out);
 	stream_open(&job->streams[JOB_STDERR], supply->err);
 	job->secret = supply->secret;
+	job->group = supply->group;
 	*supply = no_supply;
+	table->standby_due_ns = 0;
+}
+
+static struct process_place place_of(const struct job_table *table)
+{
+	const struct job_supply *supply = &table->supply;
+
+	return (struct process_place){
+		.stdin_fd = table->null_fd,
+		.stdout_fd = supply->out[1],
+		.stderr_fd = supply->err[1],
+		.secret_fd = supply->secret.fd,
+		.own_session = table->own_sessions,
+		.cgroup_fd = supply->group.fd,
+		.limits = table->process_limits,
+		.limit_count = table->process_limit_count,
+	};
+}
+
+/* The last of many to be ready finds the machine free, though it is not: others
+ * are about to be told to start something, too. */
+static bool is_machine_free(struct job_table *table)
+{
+	if (runnable_all_run(&table->runnable))
+		table->free_count++;
+	else
+		table->free_count = 0;
+	return table->free_count >= FREE_COUNT_MIN;
+}
+
+/* One that cannot be made is not tried again until a job has run. */
+static void prepare_standby(struct job_table *table)
+{
+	struct process_place place = place_of(table);
+
+	if (table->standby.pid > 0 || clock_now_ns() < table->standby_due_ns)
+		return;
+	if (table->standby_due_ns == 0 && !is_machine_free(table))
+		table->standby_due_ns = clock_now_ns() + QUIET_NS;
+	else if (process_prepare(&table->standby, &place) < 0)
+		table->standby_due_ns = UINT64_MAX;
 }
 
 /* While a job runs the next one is rather to wait than to be given what this
- * one gives back: the fewer descriptors we have the faster a process starts. */
+ * one gives back: the fewer descriptors we have the faster a process starts.
+ * Nor is there a standby then, which would look like a process of the job. */
 void job_table_prepare(struct job_table *table)
 {
-	if (table->running_count > 0)
-		return;
-	make_supply(table);
-	jobgroup_prepare(&table->groups);
+	if (table->running_count == 0 && make_supply(table) == 0)
+		prepare_standby(table);
 }
 
 static char *put_text(char *to, const char *text)
@@ -324,11 +388,19 @@ static void make_environment(struct environment *environment,
 	memcpy(environment->variables, variables, sizeof(variables));
 }
 
+static pid_t start_process(struct job_table *table,
+			   const struct process_program *program)
+{
+	struct process_place place = place_of(table);
+	pid_t pid = process_release(&table->standby, program);
+
+	return pid != 0 ? pid : process_start(&place, program);
+}
+
 /* The process, or -errno. */
 static int launch(struct job_table *table, struct job *job,
 		  const struct job_start *start)
 {
-	struct job_supply *supply = &table->supply;
 	struct environment environment;
 	char path[PATH_MAX];
 	pid_t pid;
@@ -339,24 +411,16 @@ static int launch(struct job_table *table, struct job *job,
 	if (ret < 0)
 		return ret;
 	make_environment(&environment, table, start);
-	memcpy(supply->secret.bytes, start->secret, WIRE_SECRET_BYTES);
-	pid = process_start(&(struct process){
-		.path = path,
-		.arguments = start->arguments,
-		.environment = environment.variables,
-		.stdin_fd = table->null_fd,
-		.stdout_fd = supply->out[1],
-		.stderr_fd = supply->err[1],
-		.secret_fd = supply->secret.fd,
-		.own_session = table->own_sessions,
-		.cgroup_fd = job->group.fd,
-		.limits = table->process_limits,
-		.limit_count = table->process_limit_count,
-	});
+	memcpy(table->supply.secret.bytes, start->secret, WIRE_SECRET_BYTES);
+	pid = start_process(table, &(struct process_program){
+					   .path = path,
+					   .arguments = start->arguments,
+					   .environment = environment.variables,
+				   });
 	if (pid > 0)
-		spend_supply(supply, job);
+		spend_supply(table, job);
 	else
-		close_supply(supply);
+		close_supply(table);
 	return pid;
 }
 
@@ -370,9 +434,8 @@ static uint32_t timeout_ms(const struct job_table *table, uint32_t asked_ms)
 	return asked_ms;
 }
 
-static struct job *refuse(struct job_table *table, struct job *job, int error)
+static struct job *refuse(struct job *job, int error)
 {
-	jobgroup_give(&table->groups, &job->group);
 	job->state = WIRE_JOB_REFUSED;
 	job->code = error;
 	job->end_ns = clock_now_ns();
@@ -390,10 +453,9 @@ struct job *job_start(struct job_table *table, const struct job_start *start)
 		return NULL;
 	clear_job(job);
 	job->begin_ns = begin_ns;
-	job->group = jobgroup_take(&table->groups);
 	pid = launch(table, job, start);
 	if (pid < 0)
-		return refuse(table, job, -pid);
+		return refuse(job, -pid);
 	job->state = WIRE_JOB_RUNNING;
 	job->pid = pid;
 	job->lease_ns = MIN(start->lease_ms, JOB_LEASE_MS_MAX) * MS_NS;
@@ -534,6 +596,13 @@ enum reaping {
 	REAPED_ALL,
 };
 
+/* Somebody killed it: there is none to be killed. */
+static void lose_standby(struct job_table *table)
+{
+	table->standby.pid = 0;
+	table->standby_due_ns = clock_now_ns() + QUIET_NS;
+}
+
 static enum reaping reap(struct job_table *table)
 {
 	enum reaping reaping = REAPED_NONE;
@@ -546,6 +615,8 @@ static enum reaping reap(struct job_table *table)
 
 		if (job)
 			note_end(job, wait_status, &usage);
+		else if (pid == table->standby.pid)
+			lose_standby(table);
 		reaping = REAPED_SOME;
 	}
 	return pid < 0 && errno == ECHILD ? REAPED_ALL : reaping;
@@ -653,10 +724,12 @@ int job_wait_ms(const struct job_table *table)
 	uint64_t next = UINT64_MAX;
 	uint64_t now_ns;
 
-	if (table->running_count == 0)
-		return -1;
+	if (table->running_count == 0 && table->standby.pid == 0)
+		next = table->standby_due_ns;
 	for (unsigned i = 0; i < table->running_count; i++)
 		next = MIN(next, next_ns(table->running[i]));
+	if (next == UINT64_MAX)
+		return -1;
 	now_ns = clock_now_ns();
 	return next <= now_ns ? 0 : (int)((next - now_ns) / MS_NS + 1);
 }
@@ -726,10 +799,11 @@ void job_table_fini(struct job_table *table)
 		if (table->running_count > 0)
 			sleep_ms(1);
 	}
+	close_supply(table);
 	jobgroup_close(&table->groups);
-	close_supply(&table->supply);
 	pipepool_close(&table->pipepool);
 	secretpool_close(&table->secretpool);
+	runnable_close(&table->runnable);
 	close(table->null_fd);
 	munmap(table->rings, (size_t)SLOTS * JOB_STREAMS * STREAM_RING_BYTES);
 }

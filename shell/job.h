@@ -42,6 +42,7 @@
 #include "jobgroup.h"
 #include "pipepool.h"
 #include "process.h"
+#include "runnable.h"
 #include "secretpool.h"
 #include "start.h"
 #include "stream.h"
@@ -99,6 +100,7 @@ struct job_supply {
 	bool made;
 	int out[2], err[2];
 	struct secret secret;
+	struct jobgroup group;
 };
 
 /* What is looked through for every request, apart from the jobs: few lines of
@@ -122,6 +124,10 @@ struct job_table {
 	unsigned process_limit_count;
 	char node_variable[96]; /* BLINK_NODE=... */
 	struct job_supply supply;
+	struct process_standby standby; /* has the supply, if there is one */
+	struct runnable runnable;
+	unsigned free_count;	 /* of jobs whose ends found the machine free */
+	uint64_t standby_due_ns; /* when to make one, if there is none */
 	struct pipepool pipepool;
 	struct secretpool secretpool;
 	struct jobgroup_pool groups;
@@ -138,7 +144,14 @@ int job_table_init(struct job_table *table, const char *node,
 		   const struct allowlist *allow,
 		   const struct job_limits *limits, bool use_groups);
 
-/* Off the clock: make ready what the next start will need. */
+/*
+ * Off the clock, once the ends of jobs were told: make ready what the next
+ * start will need, and a process for it (process.h).
+ *
+ * To make that is most of a start.  If others want our CPU, as where many
+ * daemons of one machine are told to start something at once, it is put off
+ * until we have had nothing to do for some ms.
+ */
 void job_table_prepare(struct job_table *table);
 
 /* A job by its id, running or remembered; NULL if unknown. */
@@ -171,7 +184,8 @@ void job_work(struct job_table *table, const struct pollfd *fds, unsigned count,
  * renewal that waits to be read can come first. */
 void job_end_overdue(struct job_table *table);
 
-/* Milliseconds until both must be called again, or -1. */
+/* Milliseconds until these two, or job_table_prepare(), must be called again,
+ * or -1. */
 int job_wait_ms(const struct job_table *table);
 
 /* Kill and reap all; returns when none is left. */

@@ -215,16 +215,6 @@ static void remove_group(struct jobgroup_pool *pool, struct jobgroup *group)
 	close(group->fd);
 }
 
-void jobgroup_prepare(struct jobgroup_pool *pool)
-{
-	struct jobgroup group;
-
-	if (pool->free_count > 0)
-		return;
-	group = make_group(pool);
-	jobgroup_give(pool, &group);
-}
-
 struct jobgroup jobgroup_take(struct jobgroup_pool *pool)
 {
 	if (pool->free_count > 0)

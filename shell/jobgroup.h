@@ -48,9 +48,6 @@ struct jobgroup_pool {
 void jobgroup_open(struct jobgroup_pool *pool, const char *node,
 		   uint64_t process_count);
 
-/* Have one ready. */
-void jobgroup_prepare(struct jobgroup_pool *pool);
-
 /* A group without processes; or one with fd -1. */
 struct jobgroup jobgroup_take(struct jobgroup_pool *pool);
 

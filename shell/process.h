@@ -14,7 +14,13 @@
  * (sched_autogroup), and frees it later, which costs an eighth of a start when
  * many start at once.
  *
- * Only for programs of one thread: the stack of the new process is static.
+ * A start takes half its time before the program is even looked for.  So all of
+ * it may be done ahead, by a process that then waits to be told its program: a
+ * standby.  It shares our memory until it runs that, as a thread would, and so
+ * does nothing meanwhile but sleep; of our descriptors it holds none.
+ *
+ * Only for programs of one thread: the stack of the new process is static, or
+ * the standby's own.
  */
 #ifndef PROCESS_H
 #define PROCESS_H
@@ -25,16 +31,15 @@
 
 #define PROCESS_SECRET_FD 3
 #define PROCESS_LIMITS_MAX 8
+#define PROCESS_STACK_BYTES 16384
 
 struct process_limit {
 	int resource; /* RLIMIT_AS ...: soft and hard limit become value */
 	uint64_t value;
 };
 
-struct process {
-	const char *path;	      /* for execve(): no search */
-	const char *const *arguments; /* both ended by NULL */
-	const char *const *environment;
+/* All that a process is given but its program. */
+struct process_place {
 	int stdin_fd, stdout_fd, stderr_fd; /* become 0, 1, 2; all above 2 */
 	int secret_fd;			    /* becomes PROCESS_SECRET_FD */
 	bool own_session;
@@ -43,12 +48,54 @@ struct process {
 	unsigned limit_count;
 };
 
+struct process_program {
+	const char *path;	      /* for execve(): no search */
+	const char *const *arguments; /* both ended by NULL */
+	const char *const *environment;
+};
+
+/* What a new process reads and writes as long as it shares our memory. */
+struct process_birth {
+	const struct process_place *place;
+	const struct process_program *program;
+	pid_t parent;
+	int error;	   /* an errno value: why there is no program */
+	uint32_t released; /* may it run its program?  What it sleeps on */
+	uint32_t shares;   /* our memory; the kernel makes it 0 */
+};
+
+/* Stays where it is while it has a process. */
+struct process_standby {
+	pid_t pid; /* 0: none */
+	struct process_place place;
+	struct process_birth birth;
+	_Alignas(16) uint8_t stack[PROCESS_STACK_BYTES];
+};
+
 /* What we ignore, the programs we start would ignore, too.  Whoever started us
  * may have ignored some (nohup(1) does), and the two that the C library keeps
  * for itself: set all to their default.  Once, before any handler. */
 void process_default_signals(void);
 
 /* The new process, which runs its program now, or -errno and there is none. */
-pid_t process_start(const struct process *process);
+pid_t process_start(const struct process_place *place,
+		    const struct process_program *program);
+
+/*
+ * Make standby, which has none, one of this place: the limits are borrowed,
+ * the descriptors may be closed, since it is given copies.  Returns before all
+ * is done; what fails is seen by process_release().  0, or -errno and there is
+ * none.
+ */
+int process_prepare(struct process_standby *standby,
+		    const struct process_place *place);
+
+/* As process_start(), by a standby, which has none then; 0: it had none, or
+ * that had died. */
+pid_t process_release(struct process_standby *standby,
+		      const struct process_program *program);
+
+/* Kill it, if there is one. */
+void process_dismiss(struct process_standby *standby);
 
 #endif /* PROCESS_H */

@@ -8,6 +8,7 @@ clock, from its first datagram to the last node's end, launches of a program
 that does nothing:
 
   warm   one client that has its sessions, one launch after the other
+  apart  the same, but each one comes when nothing has happened for 30 ms
   cold   a client process for each launch, which asks for its sessions first
   flood  warm, one node, while junk is sent to it as fast as it goes
   +MiB   warm, one node whose daemon has so much memory more, all of it touched:
@@ -156,6 +157,9 @@ def measure_warm(cluster, nodes, count):
     print("# %swarm / bare: median %.2f, min %.2f" % (
         name, medians["warm"] / medians["bare"],
         min(samples["warm"]) / min(samples["bare"])))
+    row(name + "apart", cluster.launch(
+        *some, "--repeat=%d" % (count // 5 + WARM_UP),
+        "--interval=0.03")[WARM_UP:])
     return medians["warm"]
 
 

@@ -37,7 +37,7 @@ static sigset_t open_mask;
 static unsigned secret_begin; /* with this letter */
 static uint8_t next_id;
 static unsigned ended_count;
-static bool use_groups;
+static bool use_groups, want_standby, use_standby;
 static const char *hosts = "node[0-16]";
 static char folder[] = "/tmp/blinksort-test-job.XXXXXX";
 
@@ -59,6 +59,7 @@ static void begin(const struct job_limits *limits)
 static int set_up(void **state)
 {
 	(void)state;
+	use_standby = want_standby;
 	begin(&(struct job_limits){ .timeout_ms_max = 0 });
 	return 0;
 }
@@ -70,6 +71,13 @@ static int tear_down(void **state)
 	return 0;
 }
 
+/* Whether the machine is free or not. */
+static void prepare_standby(void)
+{
+	table.standby_due_ns = 1;
+	job_table_prepare(&table);
+}
+
 static struct job *start_for(const char *const *arguments, uint32_t lease_ms,
 			     uint32_t timeout_ms)
 {
@@ -78,6 +86,8 @@ static struct job *start_for(const char *const *arguments, uint32_t lease_ms,
 
 	for (unsigned i = 0; i < sizeof(secret); i++)
 		secret[i] = (uint8_t)('A' + (secret_begin + i) % 26);
+	if (use_standby)
+		prepare_standby();
 	return job_start(&table, &(struct job_start){
 					 .id = id,
 					 .arguments = arguments,
@@ -261,6 +271,7 @@ static void start__refused(void **state)
 
 	assert_int_equal(table.running_count, 0);
 	assert_int_equal(table.started, 0);
+	process_dismiss(&table.standby);
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 	assert_int_equal(errno, ECHILD);
 }
@@ -950,7 +961,177 @@ static void work__pipes_are_used_again(void **state)
 	assert_int_equal(table.pipepool.count, 0);
 }
 
+/* --- a process that waits for the next one ----------------------------------
+ */
+
+static void expect_standby(bool expected)
+{
+	assert_int_equal(table.standby.pid > 0, expected);
+	/* Whoever polls is to be called once it is time. */
+	assert_int_equal(job_wait_ms(&table) < 0, expected);
+}
+
+static void end_one(void)
+{
+	finish(start_for(shell("exit 0"), HOUR_MS, 0));
+	assert_int_equal(table.standby.pid, 0);
+	job_table_prepare(&table);
+}
+
+static void prepare__the_machine_is_free(void **state)
+{
+	(void)state;
+	use_standby = false;
+	table.runnable.cpu_count = 1000000;
+	for (unsigned i = 0; i < 8; i++)
+		end_one();
+	expect_standby(true);
+	/* Once it is not, some time has to pass until it is believed again. */
+	table.runnable.cpu_count = 0;
+	end_one();
+	expect_standby(false);
+	table.runnable.cpu_count = 1000000;
+	end_one();
+	expect_standby(false);
+	for (unsigned i = 0; i < 8; i++)
+		end_one();
+	expect_standby(true);
+}
+
+static void prepare__nothing_to_do_for_a_while(void **state)
+{
+	(void)state;
+	use_standby = false;
+	table.runnable.cpu_count = 0;
+	end_one();
+	for (unsigned i = 0; i < 2; i++) {
+		job_table_prepare(&table);
+		expect_standby(false);
+	}
+	while (job_wait_ms(&table) > 0)
+		turn();
+	job_table_prepare(&table);
+	expect_standby(true);
+}
+
+static void prepare__none_while_a_job_runs(void **state)
+{
+	struct job *job = start(shell("exec sleep 1000"));
+
+	(void)state;
+	prepare_standby();
+	assert_int_equal(table.standby.pid, 0);
+	finish(start(shell("exit 0")));
+	prepare_standby();
+	assert_int_equal(table.standby.pid, 0);
+	job_kill(job, WIRE_JOB_CANCELLED, clock_now_ns());
+	finish(job);
+	prepare_standby();
+	expect_standby(true);
+}
+
+static void start__by_the_standby(void **state)
+{
+	pid_t pid;
+	struct job *job;
+
+	(void)state;
+	use_standby = false;
+	prepare_standby();
+	pid = table.standby.pid;
+	job = start(shell("exit 7"));
+	assert_int_equal(job->pid, pid);
+	finish(job);
+	assert_int_equal(job->code, 7);
+	/* Refused: it waits on, if its program was not looked for. */
+	prepare_standby();
+	pid = table.standby.pid;
+	job = start((const char *const[]){ "/etc/passwd", NULL });
+	assert_int_equal(job->code, EACCES);
+	assert_int_equal(table.standby.pid, pid);
+	job = start((const char *const[]){ "/bin/.", NULL });
+	assert_int_equal(job->state, WIRE_JOB_REFUSED);
+	finish(start(shell("exit 0")));
+}
+
+static void start__somebody_killed_the_standby(void **state)
+{
+	(void)state;
+	use_standby = false;
+	prepare_standby();
+	kill(table.standby.pid, SIGKILL);
+	while (table.standby.pid > 0)
+		turn();
+	job_table_prepare(&table);
+	expect_standby(false);
+	end_one();
+	/* And if we did not hear of it yet. */
+	prepare_standby();
+	kill(table.standby.pid, SIGKILL);
+	end_one();
+}
+
 #define JOB_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+static const struct CMUnitTest tests[] = {
+	JOB_TEST(start__exit_status),
+	JOB_TEST(start__killed_by_a_signal),
+	JOB_TEST(start__refused),
+	JOB_TEST(start__a_link_within),
+	JOB_TEST(start__a_name_that_begins_alike),
+	JOB_TEST(start__full_table),
+	JOB_TEST(find__the_oldest_is_forgotten),
+	JOB_TEST(start__environment),
+	JOB_TEST(start__hosts_are_not_known),
+	JOB_TEST(start__descriptors),
+	JOB_TEST(start__stdin_is_empty),
+	JOB_TEST(start__secret),
+	JOB_TEST(start__secret_of_each),
+	JOB_TEST(start__arguments_as_they_are),
+	JOB_TEST(start__signals),
+	JOB_TEST(start__group_and_session),
+	JOB_TEST(init__session_for_a_terminal),
+	JOB_TEST(start__limits),
+	JOB_TEST(output__both_streams),
+	JOB_TEST(output__the_last_is_kept),
+	JOB_TEST(output__behind_the_end),
+	JOB_TEST(output__of_the_job_before),
+	JOB_TEST(work__timeout),
+	JOB_TEST(work__timeout_of_the_daemon),
+	JOB_TEST(work__lease),
+	JOB_TEST(renew__moves_the_end),
+	JOB_TEST(renew__before_the_end_is_looked_for),
+	JOB_TEST(kill__cancel),
+	JOB_TEST(kill__one_that_ignores_sigterm),
+	JOB_TEST(kill__one_that_is_stopped),
+	JOB_TEST(kill__grandchildren),
+	JOB_TEST(end__what_it_leaves_is_killed),
+	JOB_TEST(end__of_another_job),
+	JOB_TEST(kill__a_fork_storm),
+	JOB_TEST(init__kills_what_an_earlier_daemon_left),
+	JOB_TEST(start__dies_with_the_daemon),
+	JOB_TEST(fini__nobody_is_left),
+	JOB_TEST(work__descriptors_are_given_back),
+	JOB_TEST(work__pipes_are_used_again),
+	JOB_TEST(prepare__the_machine_is_free),
+	JOB_TEST(prepare__nothing_to_do_for_a_while),
+	JOB_TEST(prepare__none_while_a_job_runs),
+	JOB_TEST(start__by_the_standby),
+	JOB_TEST(start__somebody_killed_the_standby),
+};
+
+/* Without a standby, and then each job by one. */
+static int run(const char *name)
+{
+	char by_standby[80];
+	int ret;
+
+	snprintf(by_standby, sizeof(by_standby), "%s, by a standby", name);
+	want_standby = false;
+	ret = cmocka_run_group_tests_name(name, tests, NULL, NULL);
+	want_standby = true;
+	return ret + cmocka_run_group_tests_name(by_standby, tests, NULL, NULL);
+}
 
 /* In this process from now on.  False: filters are denied themselves. */
 static bool deny_clone3(void)
@@ -975,47 +1156,7 @@ int main(void)
 {
 	const struct sigaction action = { .sa_handler = on_child,
 					  .sa_flags = SA_NOCLDSTOP };
-	const struct CMUnitTest tests[] = {
-		JOB_TEST(start__exit_status),
-		JOB_TEST(start__killed_by_a_signal),
-		JOB_TEST(start__refused),
-		JOB_TEST(start__a_link_within),
-		JOB_TEST(start__a_name_that_begins_alike),
-		JOB_TEST(start__full_table),
-		JOB_TEST(find__the_oldest_is_forgotten),
-		JOB_TEST(start__environment),
-		JOB_TEST(start__hosts_are_not_known),
-		JOB_TEST(start__descriptors),
-		JOB_TEST(start__stdin_is_empty),
-		JOB_TEST(start__secret),
-		JOB_TEST(start__secret_of_each),
-		JOB_TEST(start__arguments_as_they_are),
-		JOB_TEST(start__signals),
-		JOB_TEST(start__group_and_session),
-		JOB_TEST(init__session_for_a_terminal),
-		JOB_TEST(start__limits),
-		JOB_TEST(output__both_streams),
-		JOB_TEST(output__the_last_is_kept),
-		JOB_TEST(output__behind_the_end),
-		JOB_TEST(output__of_the_job_before),
-		JOB_TEST(work__timeout),
-		JOB_TEST(work__timeout_of_the_daemon),
-		JOB_TEST(work__lease),
-		JOB_TEST(renew__moves_the_end),
-		JOB_TEST(renew__before_the_end_is_looked_for),
-		JOB_TEST(kill__cancel),
-		JOB_TEST(kill__one_that_ignores_sigterm),
-		JOB_TEST(kill__one_that_is_stopped),
-		JOB_TEST(kill__grandchildren),
-		JOB_TEST(end__what_it_leaves_is_killed),
-		JOB_TEST(end__of_another_job),
-		JOB_TEST(kill__a_fork_storm),
-		JOB_TEST(init__kills_what_an_earlier_daemon_left),
-		JOB_TEST(start__dies_with_the_daemon),
-		JOB_TEST(fini__nobody_is_left),
-		JOB_TEST(work__descriptors_are_given_back),
-		JOB_TEST(work__pipes_are_used_again),
-	};
+
 	sigset_t block;
 	int ret;
 
@@ -1032,14 +1173,12 @@ int main(void)
 	    allowlist_add(&allow, "/usr/bin") < 0 ||
 	    allowlist_add(&allow, folder) < 0)
 		return 1;
-	ret = cmocka_run_group_tests_name("job", tests, NULL, NULL);
+	ret = run("job");
 	use_groups = true;
-	ret += cmocka_run_group_tests_name("job in a cgroup", tests, NULL,
-					   NULL);
+	ret += run("job in a cgroup");
 	/* As under systemd's RestrictNamespaces=, and to the end. */
 	if (deny_clone3())
-		ret += cmocka_run_group_tests_name(
-			"job in a cgroup, without clone3", tests, NULL, NULL);
+		ret += run("job in a cgroup, without clone3");
 	allowlist_free(&allow);
 	rmdir(folder);
 	return ret;
