@@ -29,7 +29,7 @@ passed=0 failed=0 skipped=0
 why_not()
 {
 	case $1 in
-	test_daemon | test_job | test_proctree)
+	test_daemon | test_job | test_process | test_proctree)
 		echo "qemu-user refuses prctl(PR_SET_CHILD_SUBREAPER)" ;;
 	test_exchange)
 		echo "qemu-user refuses getsockopt(IP_MTU)" ;;
