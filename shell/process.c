@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "process.h"
@@ -171,9 +172,9 @@ UNINSTRUMENTED static void stand_by(const struct process_birth *birth)
 }
 
 UNINSTRUMENTED __attribute__((noreturn)) static void
-die(struct process_birth *b, int error)
+die(struct process_birth *birth, int error)
 {
-	b->error = error;
+	birth->error = error;
 	for (;;)
 		call(SYS_exit_group, 127, 0, 0, 0, 0);
 }
@@ -358,9 +359,9 @@ pid_t process_start(const struct process_place *place,
 }
 
 /* Until its program runs, or it has died, it shares our memory. */
-static uint32_t shares(const struct process_standby *standby)
+static uint32_t shares(const struct process_birth *birth)
 {
-	return __atomic_load_n(&standby->birth.shares, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&birth->shares, __ATOMIC_ACQUIRE);
 }
 
 int process_prepare(struct process_standby *standby,
@@ -378,6 +379,21 @@ int process_prepare(struct process_standby *standby,
 	return pid < 0 ? (int)pid : 0;
 }
 
+/* It was released.  One that takes so long was stopped by somebody. */
+static void wait_for_exec(const struct process_birth *birth, pid_t pid)
+{
+	const struct timespec patience = { .tv_nsec = 100000000 };
+
+	while (shares(birth)) {
+		/* The kernel does not know that this one is private. */
+		long ret = syscall(SYS_futex, &birth->shares, FUTEX_WAIT, 1,
+				   &patience);
+
+		if (ret < 0 && errno == ETIMEDOUT)
+			kill(pid, SIGCONT);
+	}
+}
+
 pid_t process_release(struct process_standby *standby,
 		      const struct process_program *program)
 {
@@ -387,16 +403,14 @@ pid_t process_release(struct process_standby *standby,
 	standby->pid = 0;
 	if (pid == 0)
 		return 0;
-	if (!shares(standby)) {
+	if (!shares(birth)) {
 		reap(pid);
 		return 0;
 	}
 	birth->program = program;
 	__atomic_store_n(&birth->released, 1, __ATOMIC_RELEASE);
 	syscall(SYS_futex, &birth->released, FUTEX_WAKE | FUTEX_PRIVATE, 1);
-	/* The kernel does not know that this one is private. */
-	while (shares(standby))
-		syscall(SYS_futex, &birth->shares, FUTEX_WAIT, 1, NULL);
+	wait_for_exec(birth, pid);
 	return outcome(pid, birth);
 }
 

@@ -14,10 +14,11 @@
  * (sched_autogroup), and frees it later, which costs an eighth of a start when
  * many start at once.
  *
- * A start takes half its time before the program is even looked for.  So all of
- * it may be done ahead, by a process that then waits to be told its program: a
- * standby.  It shares our memory until it runs that, as a thread would, and so
- * does nothing meanwhile but sleep; of our descriptors it holds none.
+ * Some of a start needs no program, and nearly all of one that has to join a
+ * cgroup without clone3().  It may be done ahead, by a process that then waits
+ * to be told its program: a standby.  It shares our memory until it runs that,
+ * as a thread would, and so does nothing meanwhile but sleep; of our
+ * descriptors it holds none.
  *
  * Only for programs of one thread: the stack of the new process is static, or
  * the standby's own.

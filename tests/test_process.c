@@ -255,6 +255,20 @@ static void prepare__signals_wait(void **state)
 	assert_int_equal(status_of(pid), SIGTERM);
 }
 
+static void release__somebody_stopped_it(void **state)
+{
+	struct process_program all = program("/bin/sh", "exit 7");
+	pid_t pid;
+
+	(void)state;
+	prepare();
+	wait_until_it_sleeps();
+	kill(standby.pid, SIGSTOP);
+	pid = process_release(&standby, &all);
+	assert_true(pid > 0);
+	assert_int_equal(status_of(pid), 7 << 8);
+}
+
 static void prepare__dies_with_us(void **state)
 {
 	int told[2];
@@ -308,6 +322,7 @@ int main(void)
 		PROCESS_TEST(release__no_program),
 		PROCESS_TEST(release__there_is_none),
 		PROCESS_TEST(release__one_that_could_not_settle),
+		PROCESS_TEST(release__somebody_stopped_it),
 		PROCESS_TEST(prepare__descriptors),
 		PROCESS_TEST(prepare__signals_wait),
 		PROCESS_TEST(prepare__dies_with_us),
