@@ -596,11 +596,14 @@ enum reaping {
 	REAPED_ALL,
 };
 
-/* Somebody killed it: there is none to be killed. */
+/* It is reaped: somebody killed it, or it could not be given what it needs, and
+ * no more can the next one. */
 static void lose_standby(struct job_table *table)
 {
 	table->standby.pid = 0;
-	table->standby_due_ns = clock_now_ns() + QUIET_NS;
+	table->standby_due_ns = table->standby.birth.error
+					? UINT64_MAX
+					: clock_now_ns() + QUIET_NS;
 }
 
 static enum reaping reap(struct job_table *table)

@@ -148,9 +148,9 @@ int job_table_init(struct job_table *table, const char *node,
  * Off the clock, once the ends of jobs were told: make ready what the next
  * start will need, and a process for it (process.h).
  *
- * To make that is most of a start.  If others want our CPU, as where many
- * daemons of one machine are told to start something at once, it is put off
- * until we have had nothing to do for some ms.
+ * If the machine has no CPU for it, as where many daemons of one machine are
+ * told to start something at once, that process is put off until no job has
+ * been started for a tenth of a second.
  */
 void job_table_prepare(struct job_table *table);
 

@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/futex.h>
 #include <linux/sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -16,10 +17,6 @@
 
 /* The kernel's sigset_t, not that of the C library. */
 #define KERNEL_SIGSET_BYTES 8
-/* <linux/futex.h> */
-#define FUTEX_WAIT 0
-#define FUTEX_WAKE 1
-#define FUTEX_PRIVATE 128
 
 /* What ps(1) and pgrep(1) show of a standby: not one more of us. */
 static const char standby_name[] = "blinkd-standby";
@@ -167,8 +164,8 @@ UNINSTRUMENTED static void stand_by(const struct process_birth *birth)
 	call(SYS_close_range, PROCESS_SECRET_FD + 1, UINT_MAX, 0, 0, 0);
 	call(SYS_prctl, PR_SET_NAME, (long)standby_name, 0, 0, 0);
 	while (__atomic_load_n(&birth->released, __ATOMIC_ACQUIRE) == 0)
-		call(SYS_futex, (long)&birth->released,
-		     FUTEX_WAIT | FUTEX_PRIVATE, 0, 0, 0);
+		call(SYS_futex, (long)&birth->released, FUTEX_WAIT_PRIVATE, 0,
+		     0, 0);
 }
 
 UNINSTRUMENTED __attribute__((noreturn)) static void
@@ -409,7 +406,7 @@ pid_t process_release(struct process_standby *standby,
 	}
 	birth->program = program;
 	__atomic_store_n(&birth->released, 1, __ATOMIC_RELEASE);
-	syscall(SYS_futex, &birth->released, FUTEX_WAKE | FUTEX_PRIVATE, 1);
+	syscall(SYS_futex, &birth->released, FUTEX_WAKE_PRIVATE, 1);
 	wait_for_exec(birth, pid);
 	return outcome(pid, birth);
 }

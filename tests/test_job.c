@@ -1071,6 +1071,26 @@ static void start__somebody_killed_the_standby(void **state)
 	end_one();
 }
 
+/* A limit that nobody may set: not made again and again. */
+static void prepare__one_that_cannot_settle(void **state)
+{
+	struct job *job;
+
+	(void)state;
+	use_standby = false;
+	job_table_fini(&table);
+	begin(&(struct job_limits){ .open_files = UINT64_C(1) << 40 });
+	prepare_standby();
+	while (table.standby.pid > 0)
+		turn();
+	assert_int_equal(job_wait_ms(&table), -1);
+	job_table_prepare(&table);
+	assert_int_equal(table.standby.pid, 0);
+	job = start(shell("exit 0"));
+	assert_int_equal(job->state, WIRE_JOB_REFUSED);
+	assert_int_equal(job->code, EPERM);
+}
+
 #define JOB_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 static const struct CMUnitTest tests[] = {
@@ -1116,6 +1136,7 @@ static const struct CMUnitTest tests[] = {
 	JOB_TEST(prepare__the_machine_is_free),
 	JOB_TEST(prepare__nothing_to_do_for_a_while),
 	JOB_TEST(prepare__none_while_a_job_runs),
+	JOB_TEST(prepare__one_that_cannot_settle),
 	JOB_TEST(start__by_the_standby),
 	JOB_TEST(start__somebody_killed_the_standby),
 };
