@@ -9,12 +9,17 @@ is where the order of sending matters.  Compared, in turn, round by round:
 
   rounds, all-at-once, windowed    blinksort's schedules
   same-order                       UDP, all send to rank 0 first, then to 1, ...
-  tcp                              a connection for each pair, all at once
+  cubic, bbr                       TCP with this congestion control, if the
+                                   kernel has it; a connection for each pair,
+                                   all at once
 
 1,000,000 records in all.  The table has the median over the rounds of the time
 of the exchange, from the first rank's begin to the last rank's end; how much of
 that the link itself takes for a node's share, headers included; and what the
 switch's queues have dropped, packets a round.
+
+Each run begins 3 s after the one before, when free memory was touched: see
+settle_memory.
 """
 
 import argparse
@@ -26,16 +31,19 @@ import tempfile
 
 from bench.cluster import Cluster
 from bench.links import ask, exchange_ns, links, make_inputs, sort
+from bench.memory import settle_memory
 from bench.programs import BUILD, ROOT, Failed, Skip, must_run
 
 RECORDS = 1_000_000
 BYTES = RECORDS * 100
 SCHEDULES = ("rounds", "all-at-once", "windowed")
-BASELINES = ("same-order", "tcp")
+CONTROLS = ("cubic", "bbr")
+# More than all nodes of a run need.
+SETTLED_BYTES = 1 << 30
 # For an MTU of 1500, what a token bucket counts: with the Ethernet header, but
 # without what else is on a wire.
 FRAME_BYTES = 1514
-PAYLOAD_BYTES = {"tcp": 1448}
+PAYLOAD_BYTES = dict.fromkeys(CONTROLS, 1448)
 PAYLOAD_BYTES_UDP = 1440
 HEADING = (f"{'nodes':>5} {'Mbit/s':>6}  {'':12}{'exchange':>8} {'min':>6} "
            f"{'link':>6} {'ratio':>6} {'dropped':>8} {'resent':>7}\n"
@@ -94,6 +102,14 @@ class Baseline(Competitor):
         return max(end for _, end in times) - min(begin for begin, _ in times)
 
 
+def baselines():
+    """What there is of them in this kernel."""
+    path = "/proc/sys/net/ipv4/tcp_available_congestion_control"
+    with open(path, encoding="ascii") as file:
+        controls = file.read().split()
+    return ["same-order"] + [name for name in CONTROLS if name in controls]
+
+
 def compile_baseline():
     """Where the daemons let it be started."""
     folder = BUILD / "bench" / "tests"
@@ -111,7 +127,7 @@ def measure(nodes, mbit, queue_kib, rounds, built):
                                f"--queue={queue_kib}") as cluster:
         make_inputs(folder, nodes, RECORDS)
         competitors = [Sorter(name, folder) for name in SCHEDULES] + [
-            Baseline(name, built) for name in BASELINES]
+            Baseline(name, built) for name in baselines()]
         for number in range(rounds + 1):
             for one in competitors:
                 run_once(one, nodes, cluster, counted=number > 0)
@@ -121,6 +137,7 @@ def measure(nodes, mbit, queue_kib, rounds, built):
 
 def run_once(one, nodes, cluster, counted):
     drops, resent = dropped(nodes, cluster), one.resent
+    settle_memory(SETTLED_BYTES)()
     ns = one.exchange_ns(cluster)
     if counted:
         one.samples_ms.append(ns / 1e6)

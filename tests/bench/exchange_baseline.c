@@ -2,14 +2,15 @@
  * exchange_baseline.c - the same exchange, as one would write it without
  * thought
  *
- * usage: exchange_baseline same-order|tcp BYTES HOST...
+ * usage: exchange_baseline same-order|CONTROL BYTES HOST...
  *
  * One process for each host, its rank in BLINK_RANK (as blinkd has it); all
  * together hold BYTES, in equal messages from each to each.
  *
  *      same-order   UDP; all send to rank 0 first, then to rank 1, ...; what is
  *                   missing is asked for and sent again at the end
- *      tcp          a connection and a thread for each way of each pair, all at
+ *      CONTROL      TCP with this congestion control (cubic, bbr, ...); a
+ *                   connection and a thread for each way of each pair, all at
  *                   once
  *
  * Prints two numbers, on the one clock that all namespaces share: when this
@@ -19,6 +20,7 @@
 #include <arpa/inet.h>
 #include <err.h>
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <netinet/udp.h>
 #include <poll.h>
 #include <pthread.h>
@@ -331,6 +333,7 @@ static void exchange_udp(uint64_t *begin_ns, uint64_t *end_ns)
  */
 
 static pthread_barrier_t start;
+static const char *control;
 
 static int connect_to(unsigned to)
 {
@@ -339,6 +342,9 @@ static int connect_to(unsigned to)
 
 		if (fd < 0)
 			err(4, "socket");
+		if (setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, control,
+			       (socklen_t)strlen(control)) < 0)
+			err(4, "%s", control);
 		if (connect(fd, (struct sockaddr *)&peers[to].address,
 			    sizeof(peers[to].address)) == 0)
 			return fd;
@@ -462,8 +468,8 @@ int main(int argc, char **argv)
 	const char *own = getenv("BLINK_RANK");
 
 	if (argc < 5 || argc - 3 > NODES_MAX || !own)
-		errx(2,
-		     "usage: exchange_baseline same-order|tcp BYTES HOST...");
+		errx(2, "usage: exchange_baseline same-order|CONTROL BYTES "
+			"HOST...");
 	alarm(GIVE_UP_S);
 	nodes = (unsigned)argc - 3;
 	rank = (unsigned)atoi(own);
@@ -473,10 +479,11 @@ int main(int argc, char **argv)
 	segments =
 		(uint32_t)((message_bytes + PAYLOAD_BYTES - 1) / PAYLOAD_BYTES);
 	make_messages(argv + 3);
-	if (strcmp(argv[1], "tcp") == 0)
-		exchange_tcp(&begin_ns, &end_ns);
-	else
+	control = argv[1];
+	if (strcmp(control, "same-order") == 0)
 		exchange_udp(&begin_ns, &end_ns);
+	else
+		exchange_tcp(&begin_ns, &end_ns);
 	check_messages();
 	printf("%llu %llu\n", (unsigned long long)begin_ns,
 	       (unsigned long long)end_ns);

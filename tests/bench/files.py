@@ -1,9 +1,7 @@
 """Inputs, what is cached of them, and whether an output is right."""
 
-import contextlib
 import ctypes
 import filecmp
-import mmap
 import os
 import re
 import subprocess
@@ -66,22 +64,6 @@ def check_copied(source):
         if not filecmp.cmp(source, output, shallow=False):
             raise Failed("the output is not the input")
     return check
-
-
-def back_memory(size_bytes):
-    """Touch so much free memory.  What lies free for seconds a virtual
-    machine may have given back to its host, and to get it again takes 2 ms a
-    MB: more than anything measured here, and now one contestant's lot, now
-    the other's."""
-    def back():
-        with mmap.mmap(-1, size_bytes,
-                       flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
-            # Not all kernels have huge pages.
-            with contextlib.suppress(OSError):
-                memory.madvise(mmap.MADV_HUGEPAGE)
-            for page in range(0, size_bytes, mmap.PAGESIZE):
-                memory[page] = 1
-    return back
 
 
 class CachestatRange(ctypes.Structure):

@@ -3,8 +3,9 @@
 import json
 
 from bench.duel import Contestant
-from bench.files import (RECORD_BYTES, SHAPES, back_memory, check_copied,
-                         check_sorted, drop_cached, make_input)
+from bench.files import (RECORD_BYTES, SHAPES, check_copied, check_sorted,
+                         drop_cached, make_input)
+from bench.memory import back_memory
 from bench.places import PLACES
 from bench.programs import must_run, program, tool
 
