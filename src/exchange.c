@@ -22,6 +22,9 @@
 #define ALIVE_PART 16
 /* Looked again for so long before sleeping: two round trips between CPUs. */
 #define SPIN_NS ((uint64_t)30000)
+/* A call of exchange_serve() goes on for so many steps: not for as long as
+ * strangers send. */
+#define SERVE_MAX 256
 /* Rank 0 stays so long for those who have not said that they go. */
 #define LEAVE_NS (1000 * MILLISECOND_NS)
 #define PHASE_GONE UINT32_MAX
@@ -336,12 +339,13 @@ static void prepare_when_announced(struct exchange *x)
 					       true);
 }
 
-/* Hear, take, send; then ask, compute or wait. */
-static int step(struct exchange *x, bool may_wait, struct failure *failure)
+/* Hear, take, send, ask.  False: there was nothing to do, until then. */
+static bool advance(struct exchange *x, uint64_t *until_ns)
 {
-	uint64_t now_ns = clock_now_ns(), until_ns = UINT64_MAX;
+	uint64_t now_ns = clock_now_ns();
 	bool any;
 
+	*until_ns = UINT64_MAX;
 	note_absence(x, now_ns);
 	any = exchange_hear(x);
 	if (x->collective && !x->prepared && !x->failed)
@@ -350,25 +354,39 @@ static int step(struct exchange *x, bool may_wait, struct failure *failure)
 		bool received = exchange_receive_some(x, now_ns);
 
 		if (!received)
-			until_ns = exchange_tell_gaps(x, now_ns);
+			*until_ns = exchange_tell_gaps(x, now_ns);
 		any |= received;
 		any |= exchange_send_some(x, now_ns);
 	}
-	until_ns = MIN(until_ns, ask_all(x, now_ns));
+	*until_ns = MIN(*until_ns, ask_all(x, now_ns));
+	return any;
+}
+
+/* If there is nothing to do, compute or wait. */
+static int step(struct exchange *x, struct failure *failure)
+{
+	uint64_t until_ns;
+	bool any = advance(x, &until_ns);
+
 	if (x->failed)
 		return give_failure(x, failure);
-	if (any || !may_wait)
-		return 0;
-	if (x->collective && x->collective->idle &&
-	    x->collective->idle(x->collective->context))
+	if (any || (x->collective && x->collective->idle &&
+		    x->collective->idle(x->collective->context)))
 		return 0;
 	wait_until(x, until_ns);
 	return 0;
 }
 
+/* All that others wait for: each segment of a list of gaps may be a batch of
+ * its own. */
 int exchange_serve(struct exchange *x, struct failure *failure)
 {
-	return step(x, false, failure);
+	uint64_t until_ns;
+	unsigned i = 0;
+
+	while (i < SERVE_MAX && advance(x, &until_ns) && !x->failed)
+		i++;
+	return x->failed ? give_failure(x, failure) : 0;
 }
 
 /* In place of a digest that nobody looks at. */
@@ -612,7 +630,7 @@ int exchange_join(struct exchange *x, struct failure *failure)
 	int error = 0;
 
 	while (error == 0 && !all_are_here(x))
-		error = step(x, true, failure);
+		error = step(x, failure);
 	return error;
 }
 
@@ -649,7 +667,7 @@ int exchange_begin(struct exchange *x,
 		store_le64(&x->totals[node], peer->out_bytes);
 	}
 	exchange_tell_all(x, 0);
-	return step(x, false, failure);
+	return exchange_serve(x, failure);
 }
 
 uint64_t exchange_bytes(const struct exchange *x, unsigned source,
@@ -673,7 +691,7 @@ int exchange_receive(struct exchange *x, struct failure *failure)
 	int error = 0;
 
 	while (error == 0 && (!x->prepared || x->in_left > 0))
-		error = step(x, true, failure);
+		error = step(x, failure);
 	return error;
 }
 
@@ -682,7 +700,7 @@ int exchange_finish(struct exchange *x, struct failure *failure)
 	int error = exchange_receive(x, failure);
 
 	while (error == 0 && !all_are_acked(x))
-		error = step(x, true, failure);
+		error = step(x, failure);
 	x->collective = NULL;
 	return error;
 }
@@ -716,7 +734,7 @@ int exchange_barrier(struct exchange *x, uint32_t phase, const void *blob,
 		exchange_tell(x, 0, 0);
 	}
 	while (error == 0 && !phase_is_reached(x))
-		error = step(x, true, failure);
+		error = step(x, failure);
 	x->phase_wanted = 0;
 	if (error == 0 && exchange_own(x) == 0) {
 		x->phase = phase;
@@ -753,7 +771,7 @@ void exchange_leave(struct exchange *x)
 	}
 	x->phase_wanted = PHASE_GONE;
 	while (!phase_is_reached(x) && clock_now_ns() < end_ns)
-		if (step(x, true, &failure) < 0)
+		if (step(x, &failure) < 0)
 			return;
 }
 

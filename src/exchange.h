@@ -135,7 +135,7 @@ uint64_t exchange_bytes(const struct exchange *exchange, unsigned source,
 /* Go on until all messages have arrived. */
 int exchange_receive(struct exchange *exchange, struct failure *failure);
 
-/* Answer others, without waiting. */
+/* Answer others, and send what they have asked for, without waiting. */
 int exchange_serve(struct exchange *exchange, struct failure *failure);
 
 /* Go on until all others have all of ours, too. */

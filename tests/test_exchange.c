@@ -38,6 +38,7 @@ struct setting {
 	unsigned culprit;
 	bool board;
 	bool strangers; /* send to all */
+	bool computes;	/* who has got all serves others in between */
 	uint64_t (*bytes)(unsigned exchange, unsigned source, unsigned to);
 };
 
@@ -53,6 +54,7 @@ struct node {
 	uint64_t prefix[NODES_MAX];
 	bool bad; /* something was not as it should be */
 	uint64_t strays;
+	uint64_t served_max; /* datagrams sent again by one call */
 	struct failure failure;
 	char what[64]; /* of the failure, which ends with the exchange */
 	pthread_t thread;
@@ -142,6 +144,31 @@ static void check_and_free(struct node *node)
 		node->bad = true;
 }
 
+static bool all_are_acked(const struct exchange *x)
+{
+	for (unsigned i = 0; i < exchange_node_count(x); i++)
+		if (!exchange_is_acked(x, i))
+			return false;
+	return true;
+}
+
+/* As one that has got all and sorts it, in pieces of 2 ms. */
+static int compute(struct node *node, struct exchange *x)
+{
+	const struct exchange_counters *counters = exchange_counters(x);
+	int error = exchange_receive(x, &node->failure);
+
+	while (error == 0 && !all_are_acked(x)) {
+		uint64_t before = counters->resent_datagrams;
+
+		usleep(2000);
+		error = exchange_serve(x, &node->failure);
+		node->served_max = MAX(node->served_max,
+				       counters->resent_datagrams - before);
+	}
+	return error;
+}
+
 static int run_collectives(struct node *node, struct exchange *x)
 {
 	const struct setting *setting = node->setting;
@@ -163,6 +190,8 @@ static int run_collectives(struct node *node, struct exchange *x)
 			send_bytes[to] = setting->bytes(node->exchange,
 							node->rank.rank, to);
 		error = exchange_begin(x, &collective, &node->failure);
+		if (error == 0 && setting->computes)
+			error = compute(node, x);
 		if (error == 0)
 			error = exchange_finish(x, &node->failure);
 		if (error)
@@ -505,6 +534,26 @@ static void exchange__what_is_lost_is_sent_again(void **state)
 					       .bytes = odd_bytes });
 }
 
+static uint64_t bytes_of_first(unsigned exchange, unsigned source, unsigned to)
+{
+	(void)exchange, (void)to;
+	return source == 0 ? 600000 : 0;
+}
+
+/* By one call all that was asked for, segment by segment. */
+static void exchange__who_computes_serves_all_at_once(void **state)
+{
+	(void)state;
+	run_well(&(struct setting){ .node_count = 2,
+				    .payload_bytes = 1472,
+				    .plain = true,
+				    .loss_percent = 30,
+				    .collectives = 1,
+				    .computes = true,
+				    .bytes = bytes_of_first });
+	assert_true(nodes[0].served_max > 16);
+}
+
 static uint64_t bytes_of_one(unsigned exchange, unsigned source, unsigned to)
 {
 	return source == exchange % 4 && to == (source + 1) % 4 ? 3000 : 0;
@@ -576,6 +625,7 @@ int main(void)
 		cmocka_unit_test(exchange__segments_of_an_ethernet),
 		cmocka_unit_test(exchange__a_small_window),
 		cmocka_unit_test(exchange__what_is_lost_is_sent_again),
+		cmocka_unit_test(exchange__who_computes_serves_all_at_once),
 		cmocka_unit_test(exchange__announcements_that_are_lost),
 		cmocka_unit_test(exchange__strangers_change_nothing),
 		cmocka_unit_test(exchange__another_port),
