@@ -22,9 +22,9 @@
 #define ALIVE_PART 16
 /* Looked again for so long before sleeping: two round trips between CPUs. */
 #define SPIN_NS ((uint64_t)30000)
-/* A call of exchange_serve() goes on for so many steps: not for as long as
- * strangers send. */
-#define SERVE_MAX 256
+/* A call of exchange_serve() goes on for so many steps: for some lists of gaps,
+ * but not for as long as strangers send. */
+#define SERVE_STEPS_MAX (4 * EXCHANGE_GAPS_MAX)
 /* Rank 0 stays so long for those who have not said that they go. */
 #define LEAVE_NS (1000 * MILLISECOND_NS)
 #define PHASE_GONE UINT32_MAX
@@ -339,7 +339,7 @@ static void prepare_when_announced(struct exchange *x)
 					       true);
 }
 
-/* Hear, take, send, ask.  False: there was nothing to do, until then. */
+/* Hear, take, send, ask.  False: there is nothing to do before *until_ns. */
 static bool advance(struct exchange *x, uint64_t *until_ns)
 {
 	uint64_t now_ns = clock_now_ns();
@@ -384,7 +384,7 @@ int exchange_serve(struct exchange *x, struct failure *failure)
 	uint64_t until_ns;
 	unsigned i = 0;
 
-	while (i < SERVE_MAX && advance(x, &until_ns) && !x->failed)
+	while (i < SERVE_STEPS_MAX && advance(x, &until_ns) && !x->failed)
 		i++;
 	return x->failed ? give_failure(x, failure) : 0;
 }
@@ -678,14 +678,6 @@ uint64_t exchange_bytes(const struct exchange *x, unsigned source,
 	return x->peers[source].totals[x->exchange % 2][destination];
 }
 
-static bool all_are_acked(const struct exchange *x)
-{
-	for (unsigned node = 0; node < exchange_node_count(x); node++)
-		if (!exchange_is_acked(x, node))
-			return false;
-	return true;
-}
-
 int exchange_receive(struct exchange *x, struct failure *failure)
 {
 	int error = 0;
@@ -699,7 +691,7 @@ int exchange_finish(struct exchange *x, struct failure *failure)
 {
 	int error = exchange_receive(x, failure);
 
-	while (error == 0 && !all_are_acked(x))
+	while (error == 0 && !exchange_is_all_acked(x))
 		error = step(x, failure);
 	x->collective = NULL;
 	return error;

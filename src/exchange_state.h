@@ -207,4 +207,12 @@ static inline bool exchange_is_acked(const struct exchange *x, unsigned node)
 	       (peer->ready && peer->acked_bytes >= peer->out_bytes);
 }
 
+static inline bool exchange_is_all_acked(const struct exchange *x)
+{
+	for (unsigned node = 0; node < exchange_node_count(x); node++)
+		if (!exchange_is_acked(x, node))
+			return false;
+	return true;
+}
+
 #endif /* EXCHANGE_STATE_H */

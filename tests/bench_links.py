@@ -18,8 +18,8 @@ of the exchange, from the first rank's begin to the last rank's end; how much of
 that the link itself takes for a node's share, headers included; and what the
 switch's queues have dropped, packets a round.
 
-Each run begins 3 s after the one before, when free memory was touched: see
-settle_memory.
+Each run begins when free memory has settled (bench/memory.py): 3 s after the
+one before, and some of it touched.
 """
 
 import argparse
@@ -38,8 +38,6 @@ RECORDS = 1_000_000
 BYTES = RECORDS * 100
 SCHEDULES = ("rounds", "all-at-once", "windowed")
 CONTROLS = ("cubic", "bbr")
-# More than all nodes of a run need.
-SETTLED_BYTES = 1 << 30
 # For an MTU of 1500, what a token bucket counts: with the Ethernet header, but
 # without what else is on a wire.
 FRAME_BYTES = 1514
@@ -137,7 +135,7 @@ def measure(nodes, mbit, queue_kib, rounds, built):
 
 def run_once(one, nodes, cluster, counted):
     drops, resent = dropped(nodes, cluster), one.resent
-    settle_memory(SETTLED_BYTES)()
+    settle_memory()
     ns = one.exchange_ns(cluster)
     if counted:
         one.samples_ms.append(ns / 1e6)

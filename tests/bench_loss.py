@@ -17,8 +17,8 @@ where lost packets are sent again and nothing else takes time: 1 / (1 - loss).
 "resent" is of the datagrams with records, beside how many there were; "status"
 are the others.
 
-Each run begins 3 s after the one before, when free memory was touched: see
-settle_memory.
+Each run begins when free memory has settled (bench/memory.py): 3 s after the
+one before, and some of it touched.
 """
 
 import argparse
@@ -38,8 +38,6 @@ from bench.programs import Failed, Skip, must_run, tool
 
 PERCENTS = (0.0, 0.1, 1.0, 5.0, 20.0)
 TABLE = f"blinkloss{os.getpid()}"
-# More than all nodes of a run need.
-SETTLED_BYTES = 1 << 30
 # Of so many random numbers those below the loss are dropped.
 DRAWS = 100_000
 HEADING = (f"{'nodes':>5} {'Mbit/s':>6} {'loss':>6} {'exchange':>9} "
@@ -117,7 +115,7 @@ def run_rounds(cluster, folder, levels, rounds):
     checksum = valsort_report(*inputs)[1]
     for number in range(rounds + 1):
         for level in levels:
-            settle_memory(SETTLED_BYTES)()
+            settle_memory()
             set_loss(cluster, level.percent)
             said, job_ns = sort(cluster, folder)
             check_outputs(folder, len(cluster.hosts), checksum)

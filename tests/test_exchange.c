@@ -144,21 +144,13 @@ static void check_and_free(struct node *node)
 		node->bad = true;
 }
 
-static bool all_are_acked(const struct exchange *x)
-{
-	for (unsigned i = 0; i < exchange_node_count(x); i++)
-		if (!exchange_is_acked(x, i))
-			return false;
-	return true;
-}
-
 /* As one that has got all and sorts it, in pieces of 2 ms. */
 static int compute(struct node *node, struct exchange *x)
 {
 	const struct exchange_counters *counters = exchange_counters(x);
 	int error = exchange_receive(x, &node->failure);
 
-	while (error == 0 && !all_are_acked(x)) {
+	while (error == 0 && !exchange_is_all_acked(x)) {
 		uint64_t before = counters->resent_datagrams;
 
 		usleep(2000);

@@ -7,6 +7,8 @@ import time
 # The kernel tells its host of free memory 2 s after it came to be free
 # (PAGE_REPORTING_DELAY).
 REPORTED_S = 3
+# More than all ranks of a cluster sort of 1,000,000 records need.
+SETTLED_BYTES = 1 << 30
 
 
 def back_memory(size_bytes):
@@ -25,13 +27,9 @@ def back_memory(size_bytes):
     return back
 
 
-def settle_memory(size_bytes):
-    """The same where a run takes a second: first wait until what the last one
-    has freed was given back, or that happens in the midst of the next, which
-    costs it a tenth of a second."""
-    back = back_memory(size_bytes)
-
-    def settle():
-        time.sleep(REPORTED_S)
-        back()
-    return settle
+def settle_memory():
+    """Where a run takes a second: wait until what the last one has freed was
+    given back, or that happens in the midst of the next, which costs it a
+    tenth of a second; then back_memory."""
+    time.sleep(REPORTED_S)
+    back_memory(SETTLED_BYTES)()
