@@ -16,6 +16,9 @@ if [ -n "$QUICK$SANITIZED" ]; then
 	RANKS=(1 2 3 4 7 8 16)
 fi
 SCHEDULES=(rounds all-at-once windowed)
+# Where one is gone, others' silence for so long is an end.  A disk may keep a
+# rank silent for seconds, which would be taken for the one that is gone.
+readonly GONE_DEADLINE_S=10
 
 mapfile -t SHAPES < <(make_shape --list)
 [ ${#SHAPES[@]} -gt 0 ]
@@ -860,45 +863,87 @@ case_gather_by_some()
 	expect_none
 }
 
+# measure_job START RANK...: how long one takes that nothing happens to, in
+# $job_ms
+measure_job()
+{
+	local start=$1 begin_ns rank
+	shift
+
+	begin_ns=$(date +%s%N)
+	for rank; do
+		"$start" alone "$rank"
+	done
+	wait_ranks "$@"
+	job_ms=$((($(date +%s%N) - begin_ns) / 1000000))
+	[[ "${statuses[*]}" =~ ^[0\ ]+$ ]] || fail "$(cat err.*)"
+}
+
+# act_amid TRY SIGNAL VICTIM START RANK...: it gets that amid a job.  Jobs of
+# tries at once begin one after the other, as each is to take as long as one
+# alone.
+act_amid()
+{
+	local try=$1 signal=$2 victim=$3 start=$4 rank
+	shift 4
+
+	RANDOM=$((SEED + try + 1))
+	ln ../in.? .
+	nap_ms $((try * 2 * job_ms))
+	for rank; do
+		"$start" "$try" "$rank"
+	done
+	random_below "$job_ms"
+	nap_ms "$random"
+	kill "-$signal" "${pids[victim]}" 2>/dev/null || true
+}
+
+# gather_here JOB RANK
+gather_here()
+{
+	start_rank "$2" "${BLINKSORT[@]}" --cluster --rank="$2" \
+		--nodes='127.0.0.[2-4]' --job="gather.$$.$1" \
+		--deadline="$GONE_DEADLINE_S" "in.$2" --gather=out.all
+}
+
+# gather_killed TRY
+gather_killed()
+{
+	local pids=() statuses=() random victim=$(($1 % 3))
+
+	act_amid "$1" KILL "$victim" gather_here 0 1 2
+	wait_ranks 0 1 2
+	[[ "${statuses[*]}" =~ ^((0|4|137)\ ?){3}$ ]] ||
+		fail "${statuses[*]}: $(cat err.*)"
+	if [ -e out.all ]; then
+		echo out.all | expect_outputs
+		expect_same out.all ../want
+	else
+		expect_none
+	fi
+}
+
 # One is killed at any time: what is there then is complete.
 case_gather_killed()
 {
-	local pids=() statuses=() random rank victim
+	local pids=() statuses=() job_ms
 
 	start_wrong 3
 	expect_sorted whole -o want
-	for victim in 0 1 2 0 1 2; do
-		for rank in 0 1 2; do
-			start_rank "$rank" "${BLINKSORT[@]}" --cluster \
-				--rank="$rank" --nodes='127.0.0.[2-4]' \
-				--job="check.$$.$victim" --deadline=2 \
-				"in.$rank" --gather=out.all
-		done
-		random_below 30
-		sleep "0.$(printf '%03d' "$random")"
-		kill -KILL "${pids[victim]}" 2>/dev/null || true
-		wait_ranks 0 1 2
-		[[ "${statuses[*]}" =~ ^((0|4|137)\ ?){3}$ ]] ||
-			fail "${statuses[*]}: $(cat err.*)"
-		if [ -e out.all ]; then
-			echo out.all | expect_outputs
-			expect_same out.all want
-			rm out.all
-		else
-			expect_none
-		fi
-	done
+	measure_job gather_here 0 1 2
+	rm out.all
+	at_once 6 gather_killed
 }
 
-# start_here JOB RANK COMMAND...: of four, with a short deadline
+# start_here JOB RANK COMMAND...: of four
 start_here()
 {
 	local job=$1 rank=$2
 	shift 2
 
 	start_rank "$rank" "$@" "${BLINKSORT[@]}" --cluster --rank="$rank" \
-		--nodes='127.0.0.[2-5]' --job="check.$$.$job" --deadline=2 \
-		"in.$rank" -o "out.$rank"
+		--nodes='127.0.0.[2-5]' --job="check.$$.$job" \
+		--deadline="$GONE_DEADLINE_S" "in.$rank" -o "out.$rank"
 }
 
 # expect_ended VICTIM: it was too late, or all others name it
@@ -917,30 +962,35 @@ expect_ended()
 	done
 }
 
-# case_gone_here SIGNAL: at any time, where ranks tell each other where they
-# stand through shared memory
+# gone_here TRY
+gone_here()
+{
+	local pids=() statuses=() random rank victim=$(($1 % 4))
+	local signal=KILL
+
+	[ $(($1 / 4 % 2)) = 0 ] || signal=STOP
+	act_amid "$1" "$signal" "$victim" start_here 0 1 2 3
+	for rank in 0 1 2 3; do
+		[ "$rank" = "$victim" ] || wait_ranks "$rank"
+	done
+	kill -CONT "${pids[victim]}" 2>/dev/null || true
+	wait_ranks "$victim"
+	echo "  rank $victim $signal after $random ms: ${statuses[*]}"
+	expect_ended "$victim"
+	rm -f out.*
+	expect_none
+}
+
+# One is killed or stopped at any time, where ranks tell each other where they
+# stand through shared memory.
 case_gone_here()
 {
-	local pids=() statuses=() random rank victim try
+	local pids=() statuses=() job_ms
 
 	start_wrong 4
-	for try in {0..11}; do
-		victim=$((try % 4))
-		for rank in 0 1 2 3; do
-			start_here "$try" "$rank"
-		done
-		random_below 20
-		sleep "0.$(printf '%03d' "$random")"
-		kill "-$1" "${pids[victim]}" 2>/dev/null || true
-		for rank in 0 1 2 3; do
-			[ "$rank" = "$victim" ] || wait_ranks "$rank"
-		done
-		kill -CONT "${pids[victim]}" 2>/dev/null || true
-		wait_ranks "$victim"
-		expect_ended "$victim"
-		rm -f out.*
-		expect_none
-	done
+	measure_job start_here 0 1 2 3
+	rm out.*
+	at_once 24 gone_here
 }
 
 # A rank that cannot see rank 0's files, and one that cannot see any other's:
@@ -1024,8 +1074,7 @@ check gather_apart case_gather_apart
 check gather_by_some case_gather_by_some
 check gather_killed case_gather_killed
 check gather_usage case_gather_usage
-check killed_here case_gone_here KILL
-check stopped_here case_gone_here STOP
+check gone_here case_gone_here
 if unshare --fork --pid --mount-proc true 2>/dev/null; then
 	check hidden case_hidden
 else

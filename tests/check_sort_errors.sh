@@ -131,7 +131,7 @@ case_input_cut_short()
 			>"$STDOUT" 2>"$STDERR" </dev/null &
 		pid=$!
 		random_below 25
-		nap "0.$(printf %03d "$random")"
+		nap_ms "$random"
 		truncate -s "$bytes" in
 		status=0
 		wait "$pid" || status=$?

@@ -182,6 +182,29 @@ wait_ranks()
 
 	for rank; do
 		statuses[rank]=0
-		wait "${pids[rank]}" || statuses[rank]=$?
+		# The shell would say on its own who was killed.
+		wait "${pids[rank]}" 2>/dev/null || statuses[rank]=$?
 	done
+}
+
+# at_once COUNT COMMAND...: as background jobs, each in a folder of its own and
+# with its number behind; what they wait for is mostly time
+at_once()
+{
+	local count=$1 i workers=() failed=0
+	shift
+
+	for ((i = 0; i < count; i++)); do
+		mkdir "$i"
+		(
+			set -e
+			cd "$i"
+			"$@" "$i"
+		) &
+		workers+=($!)
+	done
+	for i in "${workers[@]}"; do
+		wait "$i" || failed=1
+	done
+	[ "$failed" = 0 ]
 }
