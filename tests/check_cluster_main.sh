@@ -329,26 +329,19 @@ for kernel in "${KERNELS[@]}"; do
 done
 check sync case_way --sync
 
+# one_of_several NUMBER
+one_of_several()
+{
+	"$BIN/blinkgen" -a -b$((1000000 * ($1 + 1))) "$SMALL" whole
+	expect_sorted whole -o want 2>/dev/null
+	cut_input whole 100 4 even
+	expect_cluster 4 want
+}
+
 # Several of them at the same time, on the same nodes.
 case_side_by_side()
 {
-	local job pids=() failed=0
-
-	for job in 1 2 3; do
-		mkdir "$job"
-		(
-			cd "$job"
-			"$BIN/blinkgen" -a -b$((job * 1000000)) "$SMALL" whole
-			expect_sorted whole -o want 2>/dev/null
-			cut_input whole 100 4 even
-			expect_cluster 4 want
-		) &
-		pids+=($!)
-	done
-	for job in "${pids[@]}"; do
-		wait "$job" || failed=1
-	done
-	[ "$failed" = 0 ]
+	at_once 3 one_of_several
 }
 
 # The same port for both: one has to find another.
