@@ -856,7 +856,7 @@ case_gather_by_some()
 	expect_none
 }
 
-# measure_job START RANK...: how long one takes that nothing happens to, in
+# measure_job START RANK...: how long a job takes that nothing happens to, in
 # $job_ms
 measure_job()
 {
@@ -872,9 +872,9 @@ measure_job()
 	[[ "${statuses[*]}" =~ ^[0\ ]+$ ]] || fail "$(cat err.*)"
 }
 
-# act_amid TRY SIGNAL VICTIM START RANK...: it gets that amid a job.  Jobs of
-# tries at once begin one after the other, as each is to take as long as one
-# alone.
+# act_amid TRY SIGNAL VICTIM START RANK...: the victim gets the signal at a
+# moment drawn, $random ms after the job's begin.  Jobs of tries at once begin
+# one after the other, so that each takes about as long as one alone.
 act_amid()
 {
 	local try=$1 signal=$2 victim=$3 start=$4 rank
@@ -955,7 +955,7 @@ expect_ended()
 	done
 }
 
-# gone_here TRY
+# gone_here TRY: each rank in turn is killed, then each is stopped
 gone_here()
 {
 	local pids=() statuses=() random rank victim=$(($1 % 4))

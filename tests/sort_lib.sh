@@ -135,10 +135,10 @@ nap()
 {
 	read -r -t "$1" -u "$nap_fd" || true
 }
+mkfifo "$SCRATCH/nap"
+exec {nap_fd}<>"$SCRATCH/nap"
 
 nap_ms()
 {
 	nap "$(($1 / 1000)).$(printf '%03d' $(($1 % 1000)))"
 }
-mkfifo "$SCRATCH/nap"
-exec {nap_fd}<>"$SCRATCH/nap"
