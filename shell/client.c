@@ -91,9 +91,12 @@ static int node_init(struct client *client, struct client_node *node,
 	if (ret == -ENOENT)
 		return failure_set(failure, EXIT_PEER, node->host, 0,
 				   "no such host");
-	if (ret < 0)
-		return failure_set(failure, EXIT_USAGE, node->host, -ret,
+	if (ret == -EINVAL)
+		return failure_set(failure, EXIT_USAGE, node->host, EINVAL,
 				   "not an address");
+	if (ret < 0)
+		return failure_set(failure, EXIT_PEER, node->host, -ret,
+				   "cannot look it up");
 	command_node(address_format(&node->address, text), node->id);
 	twin = find_node(client, node->id);
 	if (twin)

@@ -69,8 +69,16 @@ static int look_up(const char *host, int family, int flags,
 		.ai_flags = flags,
 	};
 	struct addrinfo *found;
+	int error;
 
-	if (getaddrinfo(host, NULL, &hints, &found) != 0)
+	errno = 0;
+	error = getaddrinfo(host, NULL, &hints, &found);
+	if (error == EAI_MEMORY)
+		return -ENOMEM;
+	/* glibc then says EAI_NONAME, musl EAI_SYSTEM. */
+	if (error != 0 && (errno == EMFILE || errno == ENFILE))
+		return -errno;
+	if (error != 0)
 		return -ENOENT;
 	memcpy(&address->socket, found->ai_addr, found->ai_addrlen);
 	address->length = found->ai_addrlen;

@@ -22,7 +22,8 @@ struct address {
  * for what it is.  Numbers that are not an address, such as 10.1 or 010.0.0.1,
  * are refused, since libraries differ about what they mean.
  *
- * 0, -EINVAL (not of this form) or -ENOENT (no such host).
+ * 0, -EINVAL (not of this form), -ENOENT (no such host), or -EMFILE, -ENFILE or
+ * -ENOMEM: the look-up had no descriptor or no memory.
  */
 int address_parse(const char *text, struct address *address);
 

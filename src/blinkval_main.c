@@ -93,7 +93,7 @@ static int part_open(struct part *part, const char *path,
 	part->path = path;
 	part->fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (part->fd < 0 || fstat(part->fd, &status) < 0)
-		return part_failed(part, 0, strerror(errno), failure);
+		return failure_set(failure, EXIT_FILE, path, errno, "");
 	if (S_ISDIR(status.st_mode))
 		return part_failed(part, EISDIR, "cannot read", failure);
 	part->is_stream = !S_ISREG(status.st_mode);
@@ -445,8 +445,7 @@ static int validate_summaries(const struct options *options,
 		int ret;
 
 		if (!file)
-			return failure_set(failure, EXIT_FILE, path, 0, "%s",
-					   strerror(errno));
+			return failure_set(failure, EXIT_FILE, path, errno, "");
 		ret = add_summaries(file, path, summary, fragment_path,
 				    failure);
 		fclose(file);

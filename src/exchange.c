@@ -519,10 +519,13 @@ static int find_payloads(struct exchange *x, struct failure *failure)
 
 		if (node == exchange_own(x))
 			continue;
+		errno = 0;
 		bytes = payload_bytes_to(x, node);
 		if (bytes <= EXCHANGE_DATA_HEADER_BYTES) {
-			exchange_note_failure(x, node, EXIT_PEER,
-					      "there is no way to it");
+			exchange_note_failure(x, node,
+					      failure_status(errno, EXIT_PEER),
+					      errno ? strerror(errno)
+						    : "there is no way to it");
 			return give_failure(x, failure);
 		}
 		if (x->options.payload_bytes)

@@ -5,6 +5,13 @@
 
 #include "failure.h"
 
+enum exit_status failure_status(int error, enum exit_status otherwise)
+{
+	return error == EMFILE || error == ENFILE || error == ENOMEM
+		       ? EXIT_RESOURCES
+		       : otherwise;
+}
+
 int failure_set(struct failure *failure, enum exit_status status,
 		const char *what, int error, const char *format, ...)
 {
@@ -14,7 +21,7 @@ int failure_set(struct failure *failure, enum exit_status status,
 	size_t room = sizeof(failure->why) - strlen(separator) - strlen(reason);
 	va_list arguments;
 
-	failure->status = status;
+	failure->status = failure_status(error, status);
 	failure->what = what;
 	va_start(arguments, format);
 	if (vsnprintf(failure->why, room, format, arguments) < 0)

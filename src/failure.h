@@ -28,9 +28,15 @@ struct failure {
 	char why[FAILURE_WHY_BYTES];
 };
 
+/* The status of a failure with this errno value: EXIT_RESOURCES if the process
+ * or the machine has no descriptor or no memory left, whatever it was wanted
+ * for, else the other one. */
+enum exit_status failure_status(int error, enum exit_status otherwise);
+
 /*
  * Fill *failure.  The reason is the formatted text; if error is not 0 (an errno
- * value, positive) ": strerror" follows, or strerror alone if format is "".
+ * value, positive) ": strerror" follows, or strerror alone if format is "";
+ * and the status is failure_status(error, status).
  * Returns -error, or -EINVAL if error is 0, so that a caller may write
  *         return failure_set(failure, EXIT_FILE, path, errno, "");
  */

@@ -83,11 +83,8 @@ static int open_file(struct input_file *file, uint32_t record_size,
 	/* O_NONBLOCK: or a pipe would wait here for its writer. */
 	file->fd = open(file->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (file->fd < 0)
-		return failure_set(failure,
-				   errno == EMFILE || errno == ENFILE
-					   ? EXIT_RESOURCES
-					   : EXIT_FILE,
-				   file->path, errno, "cannot open");
+		return failure_set(failure, EXIT_FILE, file->path, errno,
+				   "cannot open");
 	error = check_file(file, failure);
 	if (error)
 		return error;

@@ -379,10 +379,14 @@ static int look_up(struct search *search, const char *host,
 		return failure_set(search->failure, EXIT_PEER,
 				   search->hosts_from, ENOENT,
 				   "no such host: %.100s", host);
-	if (error)
+	if (error == -EINVAL)
 		return failure_set(search->failure, EXIT_USAGE,
-				   search->hosts_from, -error,
+				   search->hosts_from, EINVAL,
 				   "not an address: %.100s", host);
+	if (error)
+		return failure_set(search->failure, EXIT_PEER,
+				   search->hosts_from, -error,
+				   "cannot look up %.100s", host);
 	return 0;
 }
 

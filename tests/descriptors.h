@@ -1,5 +1,6 @@
 /*
- * descriptors.h - how many a test has open, so that it sees one left behind
+ * descriptors.h - how many a test has open, so that it sees one left behind;
+ * and none for what must fail without
  *
  * Included behind cmocka.h.
  */
@@ -7,6 +8,7 @@
 #define DESCRIPTORS_H
 
 #include <dirent.h>
+#include <sys/resource.h>
 
 static inline unsigned open_descriptors(void)
 {
@@ -18,6 +20,23 @@ static inline unsigned open_descriptors(void)
 		count++;
 	closedir(folder);
 	return count;
+}
+
+/* From now on, and until release_descriptors(), nothing can be opened. */
+static inline struct rlimit refuse_descriptors(void)
+{
+	struct rlimit before, none;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	return before;
+}
+
+static inline void release_descriptors(struct rlimit before)
+{
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 #endif /* DESCRIPTORS_H */

@@ -11,6 +11,7 @@
 
 #include "address.h"
 #include "base.h"
+#include "descriptors.h"
 
 static void address_parse__forms(void **state)
 {
@@ -155,6 +156,23 @@ static void address_parse__name(void **state)
 		assert_string_equal(text, "[::1]:5");
 }
 
+/* To look up a name takes a descriptor: that there is none must not be taken
+ * for a host that is not there. */
+static void address_parse__no_descriptor(void **state)
+{
+	struct address address;
+	struct rlimit before;
+	int error;
+
+	(void)state;
+	if (address_parse("localhost:5", &address) != 0)
+		skip(); /* no /etc/hosts here */
+	before = refuse_descriptors();
+	error = address_parse("localhost:5", &address);
+	release_descriptors(before);
+	assert_int_equal(error, -EMFILE);
+}
+
 static void address_parse__no_such_name(void **state)
 {
 	struct address address;
@@ -176,6 +194,7 @@ int main(void)
 		cmocka_unit_test(address_parse__socket),
 		cmocka_unit_test(address_format__mapped),
 		cmocka_unit_test(address_parse__name),
+		cmocka_unit_test(address_parse__no_descriptor),
 		cmocka_unit_test(address_parse__no_such_name),
 	};
 

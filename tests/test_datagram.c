@@ -14,6 +14,7 @@
 
 #include "base.h"
 #include "datagram.h"
+#include "descriptors.h"
 
 #define SEGMENTS_MAX DATAGRAM_SEGMENTS_MAX
 #define BATCH_BYTES_MAX DATAGRAM_BATCH_BYTES_MAX
@@ -842,6 +843,20 @@ static void datagram_open__port_in_use(void **state)
 	datagram_close(&sender); /* safe */
 }
 
+static void datagram_open__no_descriptor(void **state)
+{
+	const struct datagram_options options = { .plain = true };
+	const struct address local = host("127.0.0.1");
+	struct failure failure = { .status = EXIT_DONE };
+	struct rlimit before = refuse_descriptors();
+	int error = datagram_open(&receiver, &local, &options, &failure);
+
+	(void)state;
+	release_descriptors(before);
+	assert_int_equal(error, -EMFILE);
+	assert_int_equal(failure.status, EXIT_RESOURCES);
+}
+
 static void datagram_open__not_our_address(void **state)
 {
 	(void)state;
@@ -951,6 +966,7 @@ int main(void)
 		CASE(datagram_open__never_waits_and_is_not_inherited),
 		CASE(datagram_open__port_is_drawn),
 		CASE(datagram_open__port_in_use),
+		CASE(datagram_open__no_descriptor),
 		CASE(datagram_open__not_our_address),
 		CASE(datagram_open__room),
 		CASE(datagram_payload_bytes__loopback),

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base.h"
+#include "descriptors.h"
 #include "keyfile.h"
 
 #define DIGITS "00112233445566778899aabbccddeeff"
@@ -334,6 +335,27 @@ static void keyfile_create__no_folder(void **state)
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+static void keyfile__no_descriptor(void **state)
+{
+	struct failure failure = { 0 };
+	uint8_t key[KEYFILE_KEY_BYTES];
+	struct rlimit before;
+	int error;
+
+	(void)state;
+	write_file(TEXT, 0400);
+	before = refuse_descriptors();
+	error = keyfile_read("key", key, &failure);
+	release_descriptors(before);
+	assert_int_equal(error, -EMFILE);
+	assert_int_equal(failure.status, EXIT_RESOURCES);
+	before = refuse_descriptors();
+	error = keyfile_create("link", &failure);
+	release_descriptors(before);
+	assert_int_equal(error, -EMFILE);
+	assert_int_equal(failure.status, EXIT_RESOURCES);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -351,6 +373,7 @@ int main(void)
 		CASE(keyfile_create__whatever_the_umask),
 		CASE(keyfile_create__never_replaces),
 		CASE(keyfile_create__no_folder),
+		CASE(keyfile__no_descriptor),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base.h"
 #include "failure.h"
 #include "log.h"
 #include "utf8.h"
@@ -200,6 +201,25 @@ static void failure_set__without_errno(void **state)
 	assert_string_equal(failure.why, "bad x");
 }
 
+/* The status of a program that lacks descriptors is the same, whatever it
+ * wanted one for. */
+static void failure_set__out_of_resources(void **state)
+{
+	static const int errors[] = { EMFILE, ENFILE, ENOMEM };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(errors); i++) {
+		struct failure failure = { 0 };
+
+		assert_int_equal(failure_set(&failure, EXIT_FILE, "p",
+					     errors[i], "cannot open"),
+				 -errors[i]);
+		assert_int_equal(failure.status, EXIT_RESOURCES);
+		failure_set(&failure, EXIT_PEER, NULL, errors[i], "");
+		assert_int_equal(failure.status, EXIT_RESOURCES);
+	}
+}
+
 static void failure_set__long_text_keeps_the_reason(void **state)
 {
 	struct failure failure = { 0 };
@@ -294,6 +314,7 @@ int main(void)
 		cmocka_unit_test(log_failure__why_alone),
 		cmocka_unit_test(failure_set__returns_minus_errno),
 		cmocka_unit_test(failure_set__without_errno),
+		cmocka_unit_test(failure_set__out_of_resources),
 		cmocka_unit_test(failure_set__long_text_keeps_the_reason),
 		cmocka_unit_test(utf8_length__every_code_point),
 		cmocka_unit_test(utf8_length__cut_short),
