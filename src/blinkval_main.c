@@ -18,6 +18,7 @@
 #include "checksum.h"
 #include "cpu.h"
 #include "failure.h"
+#include "filesize.h"
 #include "format.h"
 #include "log.h"
 #include "outfile.h"
@@ -102,7 +103,7 @@ static int part_open(struct part *part, const char *path,
 	part->record_count = (uint64_t)status.st_size / VALIDATOR_RECORD_BYTES;
 	part->fragment_bytes =
 		(uint64_t)status.st_size % VALIDATOR_RECORD_BYTES;
-	return 0;
+	return filesize_check(part->fd, &status, path, failure);
 }
 
 /* What is opened here the end of the process closes. */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base.h"
+#include "filesize.h"
 #include "input_queue.h"
 #include "residency.h"
 #include "sigbus.h"
@@ -72,7 +73,7 @@ static int check_file(struct input_file *file, struct failure *failure)
 	file->device = status.st_dev;
 	file->inode = status.st_ino;
 	file->size_bytes = (uint64_t)size;
-	return 0;
+	return filesize_check(file->fd, &status, file->path, failure);
 }
 
 static int open_file(struct input_file *file, uint32_t record_size,

@@ -66,8 +66,9 @@ struct input {
 
 /*
  * Open all, check that each is a regular file (a block device is one, too, for
- * reading) and a whole number of records.  Nothing is read or mapped yet.
- * Returns 0 or -errno with *failure filled; then nothing is left open.
+ * reading) and a whole number of records.  A file that says that it is empty
+ * and is not (procfs) is refused.  Nothing else is read, and nothing mapped
+ * yet. Returns 0 or -errno with *failure filled; then nothing is left open.
  */
 int input_open(struct input *input, const char *const *paths,
 	       unsigned path_count, uint32_t record_size, enum input_mode mode,

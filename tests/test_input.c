@@ -858,6 +858,29 @@ static void input_open__no_descriptors(void **state)
 	assert_int_equal(wait_for(child), 0);
 }
 
+/* It says that it is empty, as an empty file does. */
+static void input_open__size_unknown(void **state)
+{
+	const char *const paths[] = { "empty", "/proc/self/maps" };
+
+	(void)state;
+	make_file("empty", (const uint8_t *)"", 0);
+	for (unsigned i = 0; i < ARRAY_LEN(modes); i++) {
+		struct failure failure = { 0 };
+		struct input input;
+
+		assert_int_equal(
+			input_open(&input, paths, 1, 1, modes[i], &failure), 0);
+		input_close(&input);
+		assert_int_equal(
+			input_open(&input, paths, 2, 1, modes[i], &failure),
+			-EINVAL);
+		assert_int_equal(failure.status, EXIT_FILE);
+		assert_ptr_equal(failure.what, paths[1]);
+		assert_string_equal(failure.why, "its size is unknown");
+	}
+}
+
 /* --- input_choose, input_memory_bytes, residency ---------------------------
  */
 
@@ -1335,6 +1358,7 @@ int main(void)
 		SHM(input_open__too_large),
 		TEST(input_open__too_many),
 		TEST(input_open__no_descriptors),
+		TEST(input_open__size_unknown),
 		TEST(input_choose__keeps_what_was_wanted),
 		SHM(input_choose__mmap_when_resident),
 		TEST(input_choose__mmap_when_empty),
