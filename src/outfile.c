@@ -13,10 +13,8 @@
 
 #include "base.h"
 #include "failure.h"
+#include "outpath.h"
 
-/* As many symbolic links in a row as the kernel follows (path_resolution(7)).
- */
-#define LINKS_MAX 40
 /* Names left behind by killed processes whose number comes round again. */
 #define HIDDEN_NAME_TRIES 100
 
@@ -143,66 +141,6 @@ static void release_signals(const sigset_t *old)
 
 /* --- where the file will stand ------------------------------------------ */
 
-/* Where path leads when the symbolic links in its last part are followed, even
- * if there is nothing yet.  The caller frees it; NULL with errno. */
-static char *follow_links(const char *path)
-{
-	char target[PATH_MAX];
-	char *place = strdup(path);
-
-	for (unsigned i = 0; place && i < LINKS_MAX; i++) {
-		ssize_t length = readlink(place, target, sizeof(target) - 1);
-		const char *slash = strrchr(place, '/');
-		char *next = NULL;
-		int folder_length;
-
-		if (length < 0)
-			return place;
-		target[length] = '\0';
-		folder_length = slash && target[0] != '/'
-					? (int)(slash + 1 - place)
-					: 0;
-		if (asprintf(&next, "%.*s%s", folder_length, place, target) < 0)
-			next = NULL;
-		free(place);
-		place = next;
-	}
-	if (place)
-		errno = ELOOP;
-	free(place);
-	return NULL;
-}
-
-/* Fill folder_fd and name from the user's path. */
-static int open_folder(struct outfile *file)
-{
-	char *place = follow_links(file->path);
-	const char *folder = ".";
-	char *slash;
-
-	if (!place)
-		return -errno;
-	slash = strrchr(place, '/');
-	file->name = strdup(slash ? slash + 1 : place);
-	if (!file->name) {
-		free(place);
-		return -ENOMEM;
-	}
-	if (slash == place) {
-		folder = "/";
-	} else if (slash) {
-		*slash = '\0';
-		folder = place;
-	}
-	file->folder_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	/* A folder may be writable without being readable. */
-	if (file->folder_fd < 0 && errno == EACCES)
-		file->folder_fd =
-			open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	free(place);
-	return file->folder_fd < 0 ? -errno : 0;
-}
-
 /* What stands under the name: 1 with *status, 0 for nothing, or -errno if it
  * may not be replaced. */
 static int look_at_target(const struct outfile *file, struct stat *status,
@@ -226,26 +164,6 @@ static int look_at_target(const struct outfile *file, struct stat *status,
 		return failure_set(failure, EXIT_FILE, file->path, errno,
 				   "cannot write");
 	return 1;
-}
-
-/* Refuse early what can be told from the path alone. */
-static int check_path(const struct outfile *file, struct failure *failure)
-{
-	size_t length = strlen(file->path);
-	struct stat status;
-
-	if (length == 0)
-		return failure_set(failure, EXIT_FILE, file->path, ENOENT,
-				   "cannot write");
-	if (file->path[length - 1] == '/')
-		return failure_set(failure, EXIT_FILE, file->path, EISDIR,
-				   "cannot write");
-	/* Links like /dev/stdout lead to things that have no path. */
-	if (stat(file->path, &status) == 0 && !S_ISREG(status.st_mode) &&
-	    !S_ISDIR(status.st_mode))
-		return failure_set(failure, EXIT_FILE, file->path, 0,
-				   "not a regular file");
-	return 0;
 }
 
 /* --- the file ------------------------------------------------------------ */
@@ -322,14 +240,9 @@ static int open_file(struct outfile *file, const char *path, const char *mark,
 
 	*file = (struct outfile)OUTFILE_NONE;
 	file->path = path;
-	error = check_path(file, failure);
+	error = outpath_open(path, &file->folder_fd, &file->name, failure);
 	if (error)
 		goto close;
-	error = open_folder(file);
-	if (error) {
-		failure_set(failure, EXIT_FILE, path, -error, "its folder");
-		goto close;
-	}
 	found = look_at_target(file, &status, failure);
 	if (found < 0) {
 		error = found;

@@ -14,8 +14,7 @@
  * whoever gives up removes it, and then it cannot be committed.
  *
  * A name that exists and is no regular file, or one that may not be written,
- * is refused; a symbolic link is followed, so that the file it points to is
- * made or replaced and the link stays.
+ * is refused; a symbolic link is followed (outpath.h).
  *
  * All but outfile_remove_hidden() belong to one thread.
  */

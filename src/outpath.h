@@ -1,0 +1,31 @@
+/*
+ * outpath.h - the folder and the name where an output file will stand
+ *
+ * A symbolic link at the end of a path is followed, so that the file that it
+ * points to is made or replaced and the link stays.  outpath_open() follows
+ * such links itself, one by one, since the kernel follows none for a file that
+ * is to be renamed.  It follows none that the kernel would refuse to follow:
+ *
+ * - stat(2) of the path has to succeed, or to find nothing there.
+ * - In a folder that is sticky and that all may write, such as /tmp, a link is
+ *   followed only if it belongs to this user or to the folder's owner.  That is
+ *   the rule of fs.protected_symlinks (proc(5)); it holds here whatever that
+ *   setting is, as no output should go where another user of /tmp wants it.
+ *
+ * Links further up in the path are the kernel's to follow.
+ */
+#ifndef OUTPATH_H
+#define OUTPATH_H
+
+struct failure;
+
+/*
+ * Open the folder where a file of this path stands or would stand, for reading
+ * or, if it may not be read, by O_PATH; *name is the file's name in it, owned
+ * by the caller.  0, or -errno with *failure filled; then *folder_fd is -1 and
+ * *name is NULL.
+ */
+int outpath_open(const char *path, int *folder_fd, char **name,
+		 struct failure *failure);
+
+#endif /* OUTPATH_H */
