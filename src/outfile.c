@@ -14,9 +14,13 @@
 #include "base.h"
 #include "failure.h"
 #include "outpath.h"
+#include "permissions.h"
 
 /* Names left behind by killed processes whose number comes round again. */
 #define HIDDEN_NAME_TRIES 100
+/* Until it is complete, a file is this user's only: who opens it early could
+ * read, or write, all that comes later. */
+#define HIDDEN_MODE 0600
 
 /*
  * A hidden name that is to be removed when a signal ends the process.  Entries
@@ -141,29 +145,46 @@ static void release_signals(const sigset_t *old)
 
 /* --- where the file will stand ------------------------------------------ */
 
-/* What stands under the name: 1 with *status, 0 for nothing, or -errno if it
- * may not be replaced. */
-static int look_at_target(const struct outfile *file, struct stat *status,
-			  struct failure *failure)
+/* May this, which stands under the name, be replaced?  0, or -errno with
+ * *failure filled. */
+static int check_target(const struct outfile *file, const struct stat *status,
+			struct failure *failure)
 {
-	if (fstatat(file->folder_fd, file->name, status, AT_SYMLINK_NOFOLLOW)) {
-		if (errno == ENOENT)
-			return 0;
-		return failure_set(failure, EXIT_FILE, file->path, errno,
-				   "cannot write");
-	}
 	if (S_ISDIR(status->st_mode))
 		return failure_set(failure, EXIT_FILE, file->path, EISDIR,
 				   "cannot write");
 	if (!S_ISREG(status->st_mode))
 		return failure_set(failure, EXIT_FILE, file->path, 0,
 				   "not a regular file");
-	/* A rename needs no right to the file itself; whoever took it away
+	/* A rename needs no right to the file itself; a user who took it away
 	 * means the file to stay. */
 	if (faccessat(file->folder_fd, file->name, W_OK, 0))
 		return failure_set(failure, EXIT_FILE, file->path, errno,
 				   "cannot write");
-	return 1;
+	return 0;
+}
+
+/* What stands under the name, by O_PATH, with *status: a descriptor, -ENOENT if
+ * there is nothing, or another -errno with *failure filled. */
+static int open_target(const struct outfile *file, struct stat *status,
+		       struct failure *failure)
+{
+	int fd = openat(file->folder_fd, file->name,
+			O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	int error;
+
+	if (fd < 0 && errno == ENOENT)
+		return -ENOENT;
+	if (fd < 0 || fstat(fd, status))
+		error = failure_set(failure, EXIT_FILE, file->path, errno,
+				    "cannot write");
+	else
+		error = check_target(file, status, failure);
+	if (error == 0)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return error;
 }
 
 /* --- the file ------------------------------------------------------------ */
@@ -173,7 +194,8 @@ static void open_own(struct outfile *file, struct outfile_hidden *hidden)
 	for (unsigned i = 0; i < HIDDEN_NAME_TRIES; i++) {
 		hidden_name(hidden->name, file->name, i);
 		file->fd = openat(file->folder_fd, hidden->name,
-				  O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+				  O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
+				  HIDDEN_MODE);
 		if (file->fd >= 0 || errno != EEXIST)
 			break;
 	}
@@ -186,7 +208,8 @@ static void open_marked(struct outfile *file, struct outfile_hidden *hidden,
 {
 	marked_name(hidden->name, file->name, mark);
 	file->fd = openat(file->folder_fd, hidden->name,
-			  O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+			  O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
+			  HIDDEN_MODE);
 }
 
 /* Signals are held back, so that the name is never there without being on the
@@ -215,19 +238,41 @@ static int create_hidden(struct outfile *file, const char *mark)
 	return error;
 }
 
-static int create_file(struct outfile *file)
+/* A name for the nameless; 0 or -errno. */
+static int link_as(const struct outfile *file, const char *name)
+{
+	char self[32];
+
+	/* This way needs a capability or Linux 6.10, the other one /proc. */
+	if (linkat(file->fd, "", file->folder_fd, name, AT_EMPTY_PATH) == 0)
+		return 0;
+	if (errno == EEXIST)
+		return -EEXIST;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", file->fd);
+	if (linkat(AT_FDCWD, self, file->folder_fd, name, AT_SYMLINK_FOLLOW))
+		return -errno;
+	return 0;
+}
+
+/* By default the mode is what the kernel gives a new file: without a name it is
+ * open to this user's processes only.  What replaces another file gets that
+ * one's permissions in the end, and none before. */
+static int create_file(struct outfile *file, bool replaces)
 {
 	errno = EOPNOTSUPP;
 	if (!without_tmpfile)
 		file->fd = openat(file->folder_fd, ".",
-				  O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
-	if (file->fd >= 0)
+				  O_TMPFILE | O_RDWR | O_CLOEXEC,
+				  replaces ? HIDDEN_MODE : 0666);
+	if (file->fd >= 0) {
+		file->has_permissions = !replaces;
 		return 0;
+	}
 	/* No O_TMPFILE here: the file system's answer, an old kernel's, and
 	 * that of an old kernel's C library. */
-	if (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)
-		return create_hidden(file, NULL);
-	return -errno;
+	if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)
+		return -errno;
+	return create_hidden(file, NULL);
 }
 
 /* mark: NULL for a file of our own. */
@@ -235,27 +280,24 @@ static int open_file(struct outfile *file, const char *path, const char *mark,
 		     struct failure *failure)
 {
 	struct stat status;
-	int found;
-	int error;
+	int error, target_fd;
 
 	*file = (struct outfile)OUTFILE_NONE;
 	file->path = path;
 	error = outpath_open(path, &file->folder_fd, &file->name, failure);
 	if (error)
 		goto close;
-	found = look_at_target(file, &status, failure);
-	if (found < 0) {
-		error = found;
+	target_fd = open_target(file, &status, failure);
+	if (target_fd >= 0)
+		close(target_fd);
+	else if (target_fd != -ENOENT) {
+		error = target_fd;
 		goto close;
 	}
-	error = mark ? create_hidden(file, mark) : create_file(file);
+	error = mark ? create_hidden(file, mark)
+		     : create_file(file, target_fd >= 0);
 	if (error) {
 		failure_set(failure, EXIT_FILE, path, -error, "cannot create");
-		goto close;
-	}
-	if (found && fchmod(file->fd, status.st_mode & 0777)) {
-		error = failure_set(failure, EXIT_FILE, path, errno,
-				    "cannot set its permissions");
 		goto close;
 	}
 	return 0;
@@ -304,20 +346,34 @@ bool outfile_replaces(const struct outfile *file, dev_t device, ino_t inode)
 	       status.st_dev == device && status.st_ino == inode;
 }
 
-/* A name for the nameless; 0 or -errno. */
-static int link_as(const struct outfile *file, const char *name)
-{
-	char self[32];
+/* --- the end ------------------------------------------------------------- */
 
-	/* This way needs a capability or Linux 6.10, the other one /proc. */
-	if (linkat(file->fd, "", file->folder_fd, name, AT_EMPTY_PATH) == 0)
-		return 0;
-	if (errno != ENOENT && errno != EPERM)
-		return -errno;
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", file->fd);
-	if (linkat(AT_FDCWD, self, file->folder_fd, name, AT_SYMLINK_FOLLOW))
-		return -errno;
-	return 0;
+/* Give it the permissions of what stands under its name, or of a new file: 1 if
+ * there is something, 0, or -errno with *failure filled. */
+static int give_permissions(struct outfile *file, struct failure *failure)
+{
+	struct permissions permissions;
+	struct stat status;
+	int fd = open_target(file, &status, failure);
+	int error;
+
+	if (fd >= 0) {
+		permissions_read(&permissions, fd, &status);
+		close(fd);
+		error = permissions_give(&permissions, file->fd);
+		if (error)
+			return failure_set(failure, EXIT_FILE, file->path,
+					   -error,
+					   "cannot set its permissions");
+	} else if (fd == -ENOENT) {
+		/* Where that is refused the file stays this user's only. */
+		permissions_of_new(&permissions, file->folder_fd);
+		permissions_give(&permissions, file->fd);
+	} else {
+		return fd;
+	}
+	file->has_permissions = true;
+	return fd >= 0;
 }
 
 /* There is no call to link over a name, so: link beside it, then rename. */
@@ -360,14 +416,13 @@ static int rename_hidden(struct outfile *file)
 
 static int give_name(struct outfile *file, struct failure *failure)
 {
-	struct stat status;
-	int found;
 	int error = -EEXIST;
+	int found;
 
-	if (!file->hidden)
+	if (!file->hidden && file->has_permissions)
 		error = link_as(file, file->name);
 	if (error == -EEXIST) {
-		found = look_at_target(file, &status, failure);
+		found = give_permissions(file, failure);
 		if (found < 0)
 			return found;
 		file->replaced = found;
@@ -404,6 +459,14 @@ static int sync_file(const struct outfile *file, struct failure *failure)
 	return 0;
 }
 
+/* What is on the medium before the name is includes the permissions. */
+static int sync_complete(struct outfile *file, struct failure *failure)
+{
+	int found = file->has_permissions ? 0 : give_permissions(file, failure);
+
+	return found < 0 ? found : sync_file(file, failure);
+}
+
 static int sync_folder(const struct outfile *file, struct failure *failure)
 {
 	/* EBADF: the folder could only be opened by O_PATH. */
@@ -435,7 +498,7 @@ int outfile_commit_all(struct outfile *files, unsigned count, bool sync,
 	int error = 0;
 
 	for (unsigned i = 0; sync && !error && i < count; i++)
-		error = sync_file(&files[i], failure);
+		error = sync_complete(&files[i], failure);
 	for (unsigned i = 0; !error && i < count; i++)
 		error = give_name(&files[i], failure);
 	for (unsigned i = 0; sync && !error && i < count; i++)

@@ -5,13 +5,19 @@
  * gets its name by linkat(2) when it is complete, so that even a process that
  * is killed leaves nothing behind.  Where a file of that name exists, the new
  * one is linked beside it and renamed over it, with signals held back in
- * between; it keeps the old one's permission bits.  On file systems without
- * O_TMPFILE a hidden named file takes its place, removed on failure and by the
- * handlers of SIGINT, SIGTERM and SIGHUP, which are installed only then.
+ * between.  On file systems without O_TMPFILE, and where a file without a name
+ * cannot be linked (which is tried when it is opened, as far as the kernel
+ * tells without doing it), a hidden named file takes its place, removed on
+ * failure and by the handlers of SIGINT, SIGTERM and SIGHUP, which are
+ * installed only then.
  *
  * A file that several processes write together, maybe on several machines, is
  * always a hidden named one, whose name they agree on.  One of them commits it;
- * whoever gives up removes it, and then it cannot be committed.
+ * a process that gives up removes it, and then it cannot be committed.
+ *
+ * A hidden file is open to this user only, mode 0600: all processes that share
+ * one are of one user.  Right before it gets its name it gets the permissions
+ * of the file that stands there (permissions.h), or of a new file.
  *
  * A name that exists and is no regular file, or one that may not be written,
  * is refused; a symbolic link is followed (outpath.h).
@@ -33,9 +39,10 @@ struct outfile {
 	int folder_fd;
 	char *name; /* owned; last part of the resolved path; NULL: not open */
 	struct outfile_hidden
-		*hidden; /* its name so far, or NULL: it has none */
-	bool linked;	 /* it has its name: close leaves it alone */
-	bool replaced;	 /* an older file stood there: that can't be undone */
+		*hidden;      /* its name so far, or NULL: it has none */
+	bool has_permissions; /* those that it is to have under its name */
+	bool linked;	      /* it has its name: close leaves it alone */
+	bool replaced; /* an older file stood there: that can't be undone */
 };
 
 /* Not open: safe to close, as a zeroed one is. */

@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "descriptors.h"
 #include "failure.h"
 #include "outfile.h"
 
@@ -45,11 +46,13 @@ static int setup_hidden(void **state)
 
 static int teardown(void **state)
 {
-	char command[128];
+	char command[192];
 
 	(void)state;
 	assert_int_equal(fchdir(root_fd), 0);
-	snprintf(command, sizeof(command), "rm -rf '%s'", folder);
+	/* A folder that may not be read can't be emptied either. */
+	snprintf(command, sizeof(command), "chmod -R u+rwX '%s' && rm -rf '%s'",
+		 folder, folder);
 	return system(command);
 }
 
@@ -262,6 +265,109 @@ static void outfile_open__folder_not_readable(void **state)
 	assert_int_equal(access("drop/out", F_OK), 0);
 }
 
+/* In a sticky folder that all may write, another user's link is not followed,
+ * whether it leads to a file or to nothing; a link of the folder's owner is,
+ * and so is any link elsewhere. */
+static void outfile_open__link_of_another_user(void **state)
+{
+	struct outfile file;
+
+	(void)state;
+	if (getuid() != 0)
+		skip(); /* only root makes links of others */
+	make("real", "kept", 0644);
+	assert_int_equal(mkdir("shared", 0755), 0);
+	assert_int_equal(symlink("../real", "shared/link"), 0);
+	assert_int_equal(symlink("../none", "shared/dangling"), 0);
+	assert_int_equal(symlink("shared/link", "chain"), 0);
+	for (const char *const *path =
+		     (const char *const[]){ "shared/link", "shared/dangling",
+					    "chain", NULL };
+	     *path; path++) {
+		assert_int_equal(lchown("shared/link", 65534, 65534), 0);
+		assert_int_equal(lchown("shared/dangling", 65534, 65534), 0);
+		assert_int_equal(chmod("shared", 01777), 0);
+		open_fails(*path, -EACCES, "link of another user");
+		assert_int_equal(chown("shared", 65534, 65534), 0);
+		open_ok(&file, *path, "");
+		outfile_close(&file);
+		assert_int_equal(chown("shared", 0, 0), 0);
+		open_fails(*path, -EACCES, "link of another user");
+		assert_int_equal(chmod("shared", 0777), 0);
+		open_ok(&file, *path, "");
+		outfile_close(&file);
+		assert_int_equal(chmod("shared", 01777), 0);
+		assert_int_equal(lchown("shared/link", 0, 0), 0);
+		assert_int_equal(lchown("shared/dangling", 0, 0), 0);
+		open_ok(&file, *path, "");
+		outfile_close(&file);
+	}
+	assert_content("real", "kept");
+}
+
+/* A chain as long as the kernel follows, and one that is longer; each link
+ * counts from the folder that it stands in. */
+static void outfile_open__chain_of_links(void **state)
+{
+	char from[16], to[16];
+	struct outfile file;
+
+	(void)state;
+	assert_int_equal(mkdir("a", 0755), 0);
+	assert_int_equal(symlink("../real", "a/1"), 0);
+	for (unsigned i = 2; i <= 41; i++) {
+		snprintf(from, sizeof(from), "a/%u", i);
+		snprintf(to, sizeof(to), "../a/%u", i - 1);
+		assert_int_equal(symlink(to, from), 0);
+	}
+	open_ok(&file, "a/40", "text");
+	commit_ok(&file, false);
+	outfile_close(&file);
+	assert_content("real", "text");
+	open_fails("a/41", -ELOOP, "links");
+}
+
+static void outfile_open__link_with_a_slash_at_its_end(void **state)
+{
+	(void)state;
+	assert_int_equal(symlink("new/", "link"), 0);
+	open_fails("link", -EISDIR, "directory");
+}
+
+/* However many descriptors are missing: the same status, and none is left
+ * open. */
+static void outfile_open__no_descriptor(void **state)
+{
+	struct outfile file = OUTFILE_NONE;
+	unsigned open_before = open_descriptors();
+	struct rlimit before, few;
+	int error = -EMFILE, lowest;
+
+	(void)state;
+	make("old", "kept", 0644);
+	assert_int_equal(symlink("old", "link"), 0);
+	lowest = open("/", O_RDONLY | O_CLOEXEC);
+	assert_true(lowest >= 0);
+	close(lowest);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = before;
+	for (int spare = 0; error != 0 && spare < 8; spare++) {
+		struct failure failure = { 0 };
+
+		few.rlim_cur = (rlim_t)(lowest + spare);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+		error = outfile_open(&file, "link", &failure);
+		outfile_close(&file);
+		release_descriptors(before);
+		assert_int_equal(failure.status,
+				 error ? EXIT_RESOURCES : EXIT_DONE);
+		assert_true(error == 0 || error == -EMFILE);
+	}
+	assert_int_equal(error, 0);
+	assert_int_equal(open_descriptors(), open_before);
+	assert_content("old", "kept");
+}
+
 /* --- outfile_commit --------------------------------------------------------
  */
 
@@ -452,6 +558,45 @@ static void outfile_commit__hidden_name_is_taken(void **state)
 	outfile_close(&file);
 	assert_content("out", "new");
 	assert_content(beside, "theirs");
+	assert_int_equal(count_entries("."), 2);
+}
+
+/* Before it has its name, a hidden file is open to nobody else; as any file
+ * gets its name, it has the mode of what stands there by then. */
+static void outfile_commit__mode_at_the_end(void **state)
+{
+	static const char hidden[] = ".out.blinksort-";
+	char name[64];
+	struct outfile file;
+
+	(void)state;
+	umask(0);
+	snprintf(name, sizeof(name), "%s%ld", hidden, (long)getpid());
+	open_ok(&file, "out", "new");
+	if (file.hidden)
+		assert_int_equal(mode_of(name), 0600);
+	commit_ok(&file, false);
+	outfile_close(&file);
+	assert_int_equal(mode_of("out"), 0666);
+	open_ok(&file, "out", "new");
+	if (file.hidden)
+		assert_int_equal(mode_of(name), 0600);
+	assert_int_equal(chmod("out", 0640), 0);
+	commit_ok(&file, true);
+	outfile_close(&file);
+	assert_int_equal(mode_of("out"), 0640);
+	/* It appears meanwhile; it goes meanwhile. */
+	open_ok(&file, "another", "new");
+	make("another", "old", 0604);
+	commit_ok(&file, false);
+	outfile_close(&file);
+	assert_int_equal(mode_of("another"), 0604);
+	open_ok(&file, "out", "new");
+	assert_int_equal(unlink("out"), 0);
+	umask(027);
+	commit_ok(&file, false);
+	outfile_close(&file);
+	assert_int_equal(mode_of("out"), 0640);
 	assert_int_equal(count_entries("."), 2);
 }
 
@@ -676,6 +821,7 @@ static void outfile_open_shared__one_file(void **state)
 	open_shared_ok(&one, "mark", 0, "ab");
 	open_shared_ok(&two, "mark", 2, "cd");
 	open_shared_ok(&other, "another", 0, "x");
+	assert_int_equal(mode_of(".out.blinksort-mark"), 0600);
 	assert_int_equal(outfile_flush(&two, false, &failure), 0);
 	assert_int_equal(outfile_flush(&two, true, &failure), 0);
 	fd = outfile_reopen(&one);
@@ -748,6 +894,10 @@ int main(void)
 		BOTH(outfile_open__symlinks_in_a_circle),
 		BOTH(outfile_open__not_permitted),
 		BOTH(outfile_open__folder_not_readable),
+		BOTH(outfile_open__link_of_another_user),
+		BOTH(outfile_open__chain_of_links),
+		BOTH(outfile_open__link_with_a_slash_at_its_end),
+		BOTH(outfile_open__no_descriptor),
 		BOTH(outfile_commit__new_file),
 		BOTH(outfile_commit__sync),
 		BOTH(outfile_commit__replaces_and_keeps_the_mode),
@@ -760,6 +910,7 @@ int main(void)
 		BOTH(outfile_commit__longest_name),
 		BOTH(outfile_commit__name_too_long),
 		BOTH(outfile_commit__hidden_name_is_taken),
+		BOTH(outfile_commit__mode_at_the_end),
 		BOTH(outfile_commit_all__all),
 		BOTH(outfile_commit_all__none_if_one_fails),
 		BOTH(outfile_commit_all__keeps_what_replaced),
