@@ -254,6 +254,14 @@ static int link_as(const struct outfile *file, const char *name)
 	return 0;
 }
 
+/* The kernel looks at all but the file system before it says that "." is there
+ * already: that the call is allowed, and that the file can be named, by its
+ * descriptor or by /proc.  It takes 1 us. */
+static bool can_link(const struct outfile *file)
+{
+	return link_as(file, ".") == -EEXIST;
+}
+
 /* By default the mode is what the kernel gives a new file: without a name it is
  * open to this user's processes only.  What replaces another file gets that
  * one's permissions in the end, and none before. */
@@ -264,14 +272,17 @@ static int create_file(struct outfile *file, bool replaces)
 		file->fd = openat(file->folder_fd, ".",
 				  O_TMPFILE | O_RDWR | O_CLOEXEC,
 				  replaces ? HIDDEN_MODE : 0666);
-	if (file->fd >= 0) {
+	if (file->fd >= 0 && can_link(file)) {
 		file->has_permissions = !replaces;
 		return 0;
 	}
+	if (file->fd >= 0)
+		close(file->fd);
 	/* No O_TMPFILE here: the file system's answer, an old kernel's, and
 	 * that of an old kernel's C library. */
-	if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)
+	else if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)
 		return -errno;
+	file->fd = -1;
 	return create_hidden(file, NULL);
 }
 
