@@ -47,13 +47,15 @@ static int step(struct walk *walk, char *path)
 	const char *folder = slash == path ? "/" : slash ? path : ".";
 	int fd;
 
-	if (!name)
-		return failure_set(walk->failure, EXIT_RESOURCES, walk->path,
-				   ENOMEM, "");
+	if (!name) {
+		failure_set(walk->failure, EXIT_RESOURCES, walk->path, ENOMEM,
+			    "");
+		return -ENOMEM;
+	}
 	free(walk->name);
 	walk->name = name;
 	if (name[0] == '\0')
-		return cannot_write(walk, EISDIR);
+		return cannot_write(walk, slash ? EISDIR : ENOENT);
 	if (slash)
 		*slash = '\0';
 	fd = open_folder(walk->folder_fd, folder);
@@ -162,19 +164,16 @@ int outpath_open(const char *path, int *folder_fd, char **name,
 		.failure = failure,
 	};
 	char *copy = strdup(path);
-	int error =
-		copy ? 0
-		     : failure_set(failure, EXIT_RESOURCES, path, ENOMEM, "");
+	int error;
 
 	*folder_fd = -1;
 	*name = NULL;
-	if (!error && path[0] == '\0')
-		error = cannot_write(&walk, ENOENT);
-	if (!error)
-		error = step(&walk, copy);
-	if (!error)
-		error = follow(&walk);
+	if (!copy)
+		return failure_set(failure, EXIT_RESOURCES, path, ENOMEM, "");
+	error = step(&walk, copy);
 	free(copy);
+	if (error == 0)
+		error = follow(&walk);
 	if (error == 0) {
 		*folder_fd = walk.folder_fd;
 		*name = walk.name;

@@ -14,8 +14,8 @@
 # that she is a member of, and one that she is not.
 readonly ALICE=30001 MALLORY=30002
 readonly OWN=30001 PROJECT=30003 OTHERS=30004
-AS_ALICE=(setpriv --reuid=$ALICE --regid=$OWN --groups=$PROJECT --)
-AS_MALLORY=(setpriv --reuid=$MALLORY --regid=$MALLORY --clear-groups --)
+AS_ALICE=(setpriv "--reuid=$ALICE" "--regid=$OWN" "--groups=$PROJECT" --)
+AS_MALLORY=(setpriv "--reuid=$MALLORY" "--regid=$MALLORY" --clear-groups --)
 
 # as_alice: from here on she runs blinksort.  The programs of the build may lie
 # in a folder that she cannot enter.
@@ -83,9 +83,9 @@ acl()
 case_root_keeps_owner()
 {
 	for mode in 640 600 660 664 604 444; do
-		make_old $ALICE $PROJECT $mode
+		make_old "$ALICE" "$PROJECT" "$mode"
 		expect_sorted in -o out
-		expect_rights $ALICE $PROJECT $mode
+		expect_rights "$ALICE" "$PROJECT" "$mode"
 	done
 }
 
@@ -93,19 +93,19 @@ case_group_is_kept()
 {
 	as_alice
 	chmod 777 .
-	make_old $ALICE $PROJECT 660
+	make_old "$ALICE" "$PROJECT" 660
 	expect_sorted in -o out
-	expect_rights $ALICE $PROJECT 660
+	expect_rights "$ALICE" "$PROJECT" 660
 	# In place.
-	chown $ALICE:$PROJECT in
+	chown "$ALICE:$PROJECT" in
 	chmod 660 in
 	expect_sorted in -o in
 	[ "$(stat -c '%u %g %a' in)" = "$ALICE $PROJECT 660" ] ||
 		fail "in is $(stat -c '%u %g %a' in)"
 	# The owner becomes another, the group need not.
-	make_old $MALLORY $PROJECT 664
+	make_old "$MALLORY" "$PROJECT" 664
 	expect_sorted in -o out
-	expect_rights $ALICE $PROJECT 664
+	expect_rights "$ALICE" "$PROJECT" 664
 }
 
 # Alice's own group gets the file: its members may do what others might, and
@@ -118,9 +118,9 @@ case_group_is_lost()
 	as_alice
 	chmod 777 .
 	for ((i = 0; i < ${#modes[@]}; i += 2)); do
-		make_old $ALICE $OTHERS "${modes[i]}"
+		make_old "$ALICE" "$OTHERS" "${modes[i]}"
 		expect_sorted in -o out
-		expect_rights $ALICE $OWN "${modes[i + 1]}"
+		expect_rights "$ALICE" "$OWN" "${modes[i + 1]}"
 	done
 }
 
@@ -130,11 +130,11 @@ case_acl_is_kept()
 
 	as_alice
 	chmod 777 .
-	make_old $ALICE $PROJECT 600
+	make_old "$ALICE" "$PROJECT" 600
 	# shellcheck disable=SC2086 # words
 	acl set out $entries
 	expect_sorted in -o out
-	expect_rights $ALICE $PROJECT 660
+	expect_rights "$ALICE" "$PROJECT" 660
 	[ "$(acl get out)" = "$entries" ] || fail "now $(acl get out)"
 	BLINKSORT=("$BIN/blinksort")
 	expect_sorted in -o out
@@ -147,10 +147,10 @@ case_acl_without_its_group()
 {
 	as_alice
 	chmod 777 .
-	make_old $ALICE $OTHERS 600
+	make_old "$ALICE" "$OTHERS" 600
 	acl set out u::6 "u:$MALLORY:6" g::6 m::6 o::4
 	expect_sorted in -o out
-	expect_rights $ALICE $OWN 664
+	expect_rights "$ALICE" "$OWN" 664
 	[ "$(acl get out)" = "u::6 u:$MALLORY:6 g::4 m::6 o::4" ] ||
 		fail "now $(acl get out)"
 }
@@ -181,7 +181,7 @@ gather()
 	local rank pids=()
 
 	for rank in 0 1; do
-		"$BIN/blinksort" --nodes=127.0.0.2,127.0.0.3 --rank=$rank \
+		"$BIN/blinksort" --nodes=127.0.0.2,127.0.0.3 --rank="$rank" \
 			--deadline=30 in --gather=out \
 			>"said.$rank" 2>&1 </dev/null &
 		pids+=($!)
@@ -192,11 +192,11 @@ gather()
 
 case_gathered()
 {
-	make_old $ALICE $PROJECT 640
+	make_old "$ALICE" "$PROJECT" 640
 	acl set out u::6 "u:$MALLORY:4" g::0 m::4 o::0
 	sort_reference in in -o want
 	gather
-	expect_rights $ALICE $PROJECT 640
+	expect_rights "$ALICE" "$PROJECT" 640
 	[ "$(acl get out)" = "u::6 u:$MALLORY:4 g::0 m::4 o::0" ] ||
 		fail "now $(acl get out)"
 	rm out
@@ -245,9 +245,9 @@ case_link_of_another_user()
 {
 	as_alice
 	chmod 755 .
-	make_old $ALICE $OWN 644
+	make_old "$ALICE" "$OWN" 644
 	mkdir folder shared
-	chown $ALICE folder
+	chown "$ALICE" folder
 	mv out folder/out
 	chmod 1777 shared
 	"${AS_MALLORY[@]}" ln -s "$PWD/folder/out" shared/out
@@ -258,7 +258,7 @@ case_link_of_another_user()
 	"${AS_ALICE[@]}" ln -s ../shared/out folder/link
 	expect_refused 3 in -o folder/link
 	expect_match 'folder/link: .*Permission denied' "$STDERR"
-	chown $MALLORY shared
+	chown "$MALLORY" shared
 	if [ "$(cat /proc/sys/fs/protected_symlinks)" != 1 ]; then
 		expect_sorted in -o folder/link
 		expect_same folder/new want
@@ -271,7 +271,7 @@ case_link_of_another_user()
 	chmod 0777 shared
 	expect_sorted in -o shared/out
 	chmod 1777 shared
-	chown -h $ALICE shared/out
+	chown -h "$ALICE" shared/out
 	expect_sorted in -o shared/out
 	expect_folder folder link new out
 }
@@ -299,9 +299,16 @@ calls_stat()
 	grep -q 'stat(.*link' "$SCRATCH/strace"
 }
 
-can_trace()
+# cannot_trace: why in $why, if so
+cannot_trace()
 {
-	[ -z "$SANITIZED" ] && strace -o /dev/null true 2>/dev/null
+	why=
+	if [ -n "$SANITIZED" ]; then
+		why="a sanitizer looks for leaks by ptrace itself"
+	elif ! strace -o /dev/null true 2>/dev/null; then
+		why="no process can be traced here"
+	fi
+	[ -n "$why" ]
 }
 
 if [ "$(id -u)" != 0 ] || ! "${AS_ALICE[@]}" true 2>/dev/null; then
@@ -309,8 +316,8 @@ if [ "$(id -u)" != 0 ] || ! "${AS_ALICE[@]}" true 2>/dev/null; then
 else
 	check link_of_another_user case_link_of_another_user
 fi
-if ! can_trace; then
-	skip link_refused_by_the_kernel "no process can be traced here"
+if cannot_trace; then
+	skip link_refused_by_the_kernel "$why"
 elif ! calls_stat; then
 	skip link_refused_by_the_kernel "the program has another call for it"
 else
@@ -356,7 +363,7 @@ case_no_links()
 	sort_reference in -o want
 	for error in EPERM ENOSYS EOPNOTSUPP; do
 		rm -f out
-		BLINKSORT=(strace -f -o "$strace" -e trace=linkat,renameat \
+		BLINKSORT=(strace -f -o "$strace" -e "trace=linkat,renameat" \
 			-e "inject=linkat:error=$error" "$BIN/blinksort")
 		expect_sorted in -o out
 		expect_same out want
@@ -373,8 +380,8 @@ case_no_links()
 	done
 }
 
-if ! can_trace; then
-	skip no_links "no process can be traced here"
+if cannot_trace; then
+	skip no_links "$why"
 elif ! has_tmpfile "$SCRATCH"; then
 	skip no_links "no files without a name in /tmp"
 else
@@ -417,7 +424,7 @@ expect_few()
 		status=0
 		(
 			ulimit -n "$n"
-			exec "$BIN/$@"
+			exec "$BIN/$1" "${@:2}"
 		) >"$STDOUT" 2>"$STDERR" </dev/null || status=$?
 		case $status in
 		0) worked=1 ;;

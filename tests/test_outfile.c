@@ -351,10 +351,10 @@ static void outfile_open__no_descriptor(void **state)
 	close(lowest);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	few = before;
-	for (int spare = 0; error != 0 && spare < 8; spare++) {
+	for (rlim_t spare = 0; error != 0 && spare < 8; spare++) {
 		struct failure failure = { 0 };
 
-		few.rlim_cur = (rlim_t)(lowest + spare);
+		few.rlim_cur = (rlim_t)lowest + spare;
 		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
 		error = outfile_open(&file, "link", &failure);
 		outfile_close(&file);
