@@ -155,6 +155,21 @@ case_acl_without_its_group()
 		fail "now $(acl get out)"
 }
 
+# gather: two ranks of this machine write one file
+gather()
+{
+	local rank pids=()
+
+	for rank in 0 1; do
+		"$BIN/blinksort" --nodes=127.0.0.2,127.0.0.3 --rank="$rank" \
+			--deadline=30 in --gather=out \
+			>"said.$rank" 2>&1 </dev/null &
+		pids+=($!)
+	done
+	wait "${pids[0]}" || fail "rank 0: $(cat said.0)"
+	wait "${pids[1]}" || fail "rank 1: $(cat said.1)"
+}
+
 # What a new file inherits from its folder is not what the old one had.
 case_acl_of_the_folder()
 {
@@ -173,21 +188,13 @@ case_acl_of_the_folder()
 	expect_sorted in -o new
 	echo >made
 	[ "$(acl get new)" = "$(acl get made)" ] || fail "new: $(acl get new)"
-}
-
-# gather: two ranks of this machine write one file
-gather()
-{
-	local rank pids=()
-
-	for rank in 0 1; do
-		"$BIN/blinksort" --nodes=127.0.0.2,127.0.0.3 --rank="$rank" \
-			--deadline=30 in --gather=out \
-			>"said.$rank" 2>&1 </dev/null &
-		pids+=($!)
-	done
-	wait "${pids[0]}" || fail "rank 0: $(cat said.0)"
-	wait "${pids[1]}" || fail "rank 1: $(cat said.1)"
+	# A file that had a hidden name first: the same.
+	rm out
+	gather
+	[ "$(acl get out)" = "$(acl get made)" ] ||
+		fail "gathered: $(acl get out)"
+	[ "$(stat -c %a out)" = "$(stat -c %a made)" ] ||
+		fail "gathered: $(stat -c %a out)"
 }
 
 case_gathered()
