@@ -246,8 +246,8 @@ static int link_as(const struct outfile *file, const char *name)
 	/* This way needs a capability or Linux 6.10, the other one /proc. */
 	if (linkat(file->fd, "", file->folder_fd, name, AT_EMPTY_PATH) == 0)
 		return 0;
-	if (errno == EEXIST)
-		return -EEXIST;
+	if (errno != ENOENT && errno != EPERM)
+		return -errno;
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", file->fd);
 	if (linkat(AT_FDCWD, self, file->folder_fd, name, AT_SYMLINK_FOLLOW))
 		return -errno;

@@ -17,7 +17,8 @@ DOCUMENTED='1|3|5'
 
 # CALL:ERRNO...: what to try
 FAILURES=(
-	open:EMFILE openat:EMFILE openat:EOPNOTSUPP openat:ENOSPC
+	open:EMFILE openat:EMFILE openat:ENOSPC
+	tmpfile:EOPNOTSUPP readlinkat:EIO getxattr:EIO
 	fopen:EMFILE fdopen:ENOMEM fstat:EIO fstatat:EIO realpath:EIO
 	read:EIO read:EINTR readv:EIO readv:EINTR pread:EIO pread:EINTR
 	write:ENOSPC write:EINTR writev:ENOSPC writev:EINTR
@@ -28,6 +29,7 @@ FAILURES=(
 	posix_fadvise:EINVAL sync_file_range:EINVAL ioctl:ENOTTY fchmod:EPERM
 	fsync:EIO fdatasync:EIO close:EIO
 	link:EPERM linkat:EPERM linkat:ENOENT linkat:EEXIST linkat:ENOSPC
+	linkat_trial:EPERM
 	rename:EIO renameat:EIO renameat:ENOSPC
 	malloc:ENOMEM calloc:ENOMEM realloc:ENOMEM
 	posix_memalign:ENOMEM aligned_alloc:ENOMEM
@@ -45,7 +47,7 @@ FAILURES=(
 # Those of them that are no reason to fail: a call that is made again, or one
 # that only asked for something faster.
 SURVIVED='EINTR|ENOSYS|EOPNOTSUPP|madvise:|sched_|setaffinity|fadvise'
-SURVIVED+='|io_uring|uring_|linkat:ENOENT'
+SURVIVED+='|io_uring|uring_|linkat:ENOENT|linkat_trial|xattr:'
 TRANSFERS=(read pread write pwrite uring_read uring_write)
 # At these the input is cut short, or a signal comes.
 MOMENTS=(openat fstat mmap madvise mincore pthread_create read pread pwrite

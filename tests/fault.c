@@ -15,7 +15,9 @@
  *
  * liburing makes its system calls itself, so its functions are wrapped; and
  * "uring_read" and "uring_write" count what is handed to the kernel: one that
- * fails gets a bad descriptor, a short one half its length.
+ * fails gets a bad descriptor, a short one half its length.  "tmpfile" is
+ * openat() with O_TMPFILE, which some file systems refuse; "openat" any other.
+ * "linkat_trial" is linkat() to ".", which is always there; "linkat" any other.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -37,6 +39,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 enum fault_action { FAULT_FAIL, FAULT_SHORT, FAULT_TRUNCATE, FAULT_SIGNAL };
@@ -258,13 +261,16 @@ WRAP(int, fsync, (int fd), (fd), -1)
 WRAP(int, fdatasync, (int fd), (fd), -1)
 WRAP(int, close, (int fd), (fd), (real(fd), errno = fault.error, -1))
 WRAP(int, link, (const char *from, const char *to), (from, to), -1)
-WRAP(int, linkat,
-     (int from_fd, const char *from, int to_fd, const char *to, int flags),
-     (from_fd, from, to_fd, to, flags), -1)
 WRAP(int, rename, (const char *from, const char *to), (from, to), -1)
 WRAP(int, renameat, (int from_fd, const char *from, int to_fd, const char *to),
      (from_fd, from, to_fd, to), -1)
 WRAP(int, fchmod, (int fd, mode_t mode), (fd, mode), -1)
+WRAP(ssize_t, readlinkat,
+     (int folder, const char *path, char *target, size_t bytes),
+     (folder, path, target, bytes), -1)
+WRAP(ssize_t, getxattr,
+     (const char *path, const char *name, void *value, size_t bytes),
+     (path, name, value, bytes), -1)
 WRAP(char *, realpath, (const char *path, char *resolved), (path, resolved),
      NULL)
 WRAP(FILE *, fopen, (const char *path, const char *mode), (path, mode), NULL)
@@ -319,7 +325,20 @@ int openat(int folder, const char *path, int flags, ...)
 	va_start(rest, flags);
 	mode = va_arg(rest, mode_t);
 	va_end(rest);
-	return fault_fails("openat") ? -1 : real(folder, path, flags, mode);
+	return fault_fails((flags & O_TMPFILE) == O_TMPFILE ? "tmpfile"
+							    : "openat")
+		       ? -1
+		       : real(folder, path, flags, mode);
+}
+
+int linkat(int from_folder, const char *from, int to_folder, const char *to,
+	   int flags)
+{
+	REAL(linkat);
+
+	return fault_fails(strcmp(to, ".") == 0 ? "linkat_trial" : "linkat")
+		       ? -1
+		       : real(from_folder, from, to_folder, to, flags);
 }
 
 int ioctl(int fd, unsigned long request, ...)
