@@ -631,7 +631,8 @@ static int wait_for_work(struct daemon *daemon, struct work *work)
  * socket may have held, so that a flood of junk keeps no job alive. */
 static void end_overdue(struct daemon *daemon)
 {
-	if (job_wait_ms(&daemon->table) != 0)
+	if (daemon->table.running_count == 0 ||
+	    job_wait_ms(&daemon->table) != 0)
 		return;
 	for (unsigned i = 0; i < LAST_BATCHES; i++)
 		if (take_datagrams(daemon) < DAEMON_BATCH)

@@ -247,11 +247,11 @@ static int make_supply(struct job_table *table)
 	if (supply->made)
 		return 0;
 	*supply = no_supply;
-	ret = pipepool_take(&table->pipepool, supply->out);
+	ret = stream_make_pipe(supply->out);
 	if (ret == 0)
-		ret = pipepool_take(&table->pipepool, supply->err);
+		ret = stream_make_pipe(supply->err);
 	if (ret == 0)
-		ret = secretpool_take(&table->secretpool, &supply->secret);
+		ret = secret_open(&supply->secret);
 	if (ret < 0) {
 		close_supply(table);
 		return ret;
@@ -314,9 +314,8 @@ static void prepare_standby(struct job_table *table)
 		table->standby_due_ns = UINT64_MAX;
 }
 
-/* While a job runs the next one is rather to wait than to be given what this
- * one gives back: the fewer descriptors we have the faster a process starts.
- * Nor is there a standby then, which would look like a process of the job. */
+/* Only while no job runs: the fewer descriptors the daemon has the faster a
+ * process starts, and a standby would look like a process of the job. */
 void job_table_prepare(struct job_table *table)
 {
 	if (table->running_count == 0 && make_supply(table) == 0)
@@ -737,26 +736,13 @@ int job_wait_ms(const struct job_table *table)
 	return next <= now_ns ? 0 : (int)((next - now_ns) / MS_NS + 1);
 }
 
-/* After the job's end was told: that is what somebody waits for.  None of its
- * processes is left to write.  A program that it was the client of may be, to
- * which it had passed its descriptors on; if the job was not killed, it has
- * seen to the end of that. */
+/* After the job's end was told, which its client waits for. */
 static void give_back(struct job_table *table, struct job *job)
 {
 	jobgroup_give(&table->groups, &job->group);
-	for (unsigned k = 0; k < JOB_STREAMS; k++) {
-		int pipe[2];
-
-		stream_detach(&job->streams[k], pipe);
-		if (job->state == WIRE_JOB_EXITED)
-			pipepool_give(&table->pipepool, pipe);
-		else
-			close_pair(pipe);
-	}
-	if (job->state == WIRE_JOB_EXITED)
-		secretpool_give(&table->secretpool, &job->secret);
-	else
-		secret_close(&job->secret);
+	for (unsigned k = 0; k < JOB_STREAMS; k++)
+		stream_close(&job->streams[k]);
+	secret_close(&job->secret);
 }
 
 void job_work(struct job_table *table, const struct pollfd *fds, unsigned count,
@@ -804,8 +790,6 @@ void job_table_fini(struct job_table *table)
 	}
 	close_supply(table);
 	jobgroup_close(&table->groups);
-	pipepool_close(&table->pipepool);
-	secretpool_close(&table->secretpool);
 	runnable_close(&table->runnable);
 	close(table->null_fd);
 	munmap(table->rings, (size_t)SLOTS * JOB_STREAMS * STREAM_RING_BYTES);

@@ -10,12 +10,16 @@
  *      BLINK_HOSTS               all nodes in the order of their numbers, as a
  *                                list of hosts; not if it was too long to send
  *      BLINK_SECRET_FD=3         a file of 32 bytes that all processes of
- *                                the job have in common, and nobody else
+ *                                the job have in common (secret.h)
  *      BLINK_JOB                 the id, in hexadecimal
  *      BLINK_NODE                "address:port" of the daemon
  *
  * Its stdin is /dev/null; of stdout and stderr the last JOB_OUTPUT_BYTES are
  * kept.  It ends when its process does: what that leaves behind is killed.
+ *
+ * The pipes of the output and the file of the secret are made afresh for each
+ * job and closed at its end.  A job may pass them to processes that are none of
+ * its own, and these may keep them; the next job has others.
  *
  * To kill a job is to kill every process of it.  SIGTERM to its group first;
  * JOB_GRACE_MS later, or when its own process has ended, SIGKILL to all: by its
@@ -40,10 +44,9 @@
 
 #include "allowlist.h"
 #include "jobgroup.h"
-#include "pipepool.h"
 #include "process.h"
 #include "runnable.h"
-#include "secretpool.h"
+#include "secret.h"
 #include "start.h"
 #include "stream.h"
 #include "wire.h"
@@ -95,7 +98,7 @@ struct job_start {
 	const uint8_t *secret; /* WIRE_SECRET_BYTES */
 };
 
-/* What the next job is given, made while none runs. */
+/* What the next job is given, made while none runs; no job had it before. */
 struct job_supply {
 	bool made;
 	int out[2], err[2];
@@ -128,8 +131,6 @@ struct job_table {
 	struct runnable runnable;
 	unsigned free_count;	 /* of jobs whose ends found the machine free */
 	uint64_t standby_due_ns; /* when to make one, if there is none */
-	struct pipepool pipepool;
-	struct secretpool secretpool;
 	struct jobgroup_pool groups;
 	int null_fd;
 	bool own_sessions; /* for the jobs: we have a terminal */

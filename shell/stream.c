@@ -1,22 +1,34 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "base.h"
 #include "stream.h"
 
+/* Each end has flags of its own. */
+int stream_make_pipe(int pipe[2])
+{
+	int error;
+
+	if (pipe2(pipe, O_CLOEXEC) == 0) {
+		if (fcntl(pipe[0], F_SETFL, O_NONBLOCK) == 0)
+			return 0;
+		error = errno;
+		close(pipe[0]);
+		close(pipe[1]);
+	} else {
+		error = errno;
+	}
+	pipe[0] = pipe[1] = -1;
+	return -error;
+}
+
 void stream_open(struct stream *stream, const int pipe[2])
 {
 	stream->fd = pipe[0];
 	stream->write_fd = pipe[1];
 	stream->total_bytes = 0;
-}
-
-void stream_detach(struct stream *stream, int pipe[2])
-{
-	pipe[0] = stream->fd;
-	pipe[1] = stream->write_fd;
-	stream->fd = stream->write_fd = -1;
 }
 
 void stream_close(struct stream *stream)

@@ -20,12 +20,12 @@ struct stream {
 			* at i % STREAM_RING_BYTES */
 };
 
+/* A pipe for a stream: both ends are close-on-exec, and only the end to read is
+ * non-blocking.  0, or -errno and pipe is { -1, -1 }. */
+int stream_make_pipe(int pipe[2]);
+
 /* Begin anew with this pipe, which becomes the stream's; or with { -1, -1 }. */
 void stream_open(struct stream *stream, const int pipe[2]);
-
-/* Take the pipe back, the stream being as good as closed; { -1, -1 } if it was.
- */
-void stream_detach(struct stream *stream, int pipe[2]);
 
 /* Read once, at most STREAM_RING_BYTES.  True if there may be more; at the end
  * of the stream, or if it fails, it is closed. */

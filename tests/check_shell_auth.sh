@@ -117,4 +117,13 @@ case_memory_of_daemon()
 }
 check memory_of_daemon case_memory_of_daemon
 
+# A job may pass its descriptors to a process that is none: what that keeps past
+# the end of the job is of no use against the next one.
+case_kept_descriptors()
+{
+	timeout 300 python3 "$TESTS/shell_keeper.py" "$BIN/blinksh" \
+		"${nodes[1]}" 4
+}
+check kept_descriptors case_kept_descriptors
+
 finish

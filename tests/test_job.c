@@ -448,8 +448,7 @@ static void start__secret(void **state)
 			    "ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEF");
 }
 
-/* Whoever else runs, and whoever had the file before and has read it; but that
- * of one who was killed is not used again. */
+/* Whatever other job runs, or has run and has read its own. */
 static void start__secret_of_each(void **state)
 {
 	struct job *slow, *quick, *killed;
@@ -464,13 +463,11 @@ static void start__secret_of_each(void **state)
 			    "ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEF");
 	assert_string_equal(output(quick, JOB_STDOUT),
 			    "BCDEFGHIJKLMNOPQRSTUVWXYZABCDEFG");
-	assert_int_equal(table.secretpool.count, 2);
 	secret_begin = 2;
 	killed = start(shell("cat <&3; kill -KILL $$"));
 	finish(killed);
 	assert_string_equal(output(killed, JOB_STDOUT),
 			    "CDEFGHIJKLMNOPQRSTUVWXYZABCDEFGH");
-	assert_int_equal(table.secretpool.count, 1);
 	secret_begin = 0;
 }
 
@@ -939,26 +936,62 @@ static void work__descriptors_are_given_back(void **state)
 	assert_int_equal(open_descriptors(), before);
 }
 
-/* Of a job that has ended by itself, and only then. */
-static void work__pipes_are_used_again(void **state)
+/* A process that a job had passed its descriptors to keeps copies of them:
+ * these are as good as what SCM_RIGHTS gives. */
+struct kept {
+	int output, secret;
+};
+
+static struct kept keep(const struct job *job)
 {
-	struct job *job = start(shell("echo one; echo two >&2"));
+	const struct stream *out = &job->streams[JOB_STDOUT];
+
+	assert_true(fcntl(out->fd, F_GETFL) & O_NONBLOCK);
+	assert_false(fcntl(out->write_fd, F_GETFL) & O_NONBLOCK);
+	return (struct kept){
+		.output = dup(out->write_fd),
+		.secret = dup(job->secret.fd),
+	};
+}
+
+/* The keeper reads the secret that it has, which must be none by now, writes to
+ * the output and moves the offset. */
+static void use_kept(struct kept kept)
+{
+	static const uint8_t zeros[WIRE_SECRET_BYTES];
+	uint8_t bytes[2 * WIRE_SECRET_BYTES];
+
+	assert_int_equal(pread(kept.secret, bytes, sizeof(bytes), 0),
+			 WIRE_SECRET_BYTES);
+	assert_memory_equal(bytes, zeros, sizeof(zeros));
+	assert_int_equal(write(kept.output, "injected", 8), -1);
+	assert_int_equal(errno, EPIPE);
+	assert_int_equal(lseek(kept.secret, 32, SEEK_SET), 32);
+	close(kept.output);
+	close(kept.secret);
+}
+
+static void end__what_was_kept_of_it_is_of_no_use(void **state)
+{
+	static const char *const ends[] = { "exit 0", "kill -KILL $$" };
 
 	(void)state;
-	finish(job);
-	assert_int_equal(table.pipepool.count, 2);
-	job = start(shell("echo three; exit 3"));
-	assert_int_equal(table.pipepool.count, 0);
-	finish(job);
-	assert_string_equal(output(job, JOB_STDOUT), "three\n");
-	assert_string_equal(output(job, JOB_STDERR), "");
-	assert_int_equal(table.pipepool.count, 2);
-	finish(start(shell("kill -KILL $$")));
-	assert_int_equal(table.pipepool.count, 0);
-	job = start(shell("exec sleep 1000"));
-	job_kill(job, WIRE_JOB_CANCELLED, clock_now_ns());
-	finish(job);
-	assert_int_equal(table.pipepool.count, 0);
+	signal(SIGPIPE, SIG_IGN);
+	for (unsigned i = 0; i < 2 * ARRAY_LEN(ends); i++) {
+		struct job *first = start(shell(ends[i % 2]));
+		struct kept kept = keep(first);
+		struct job *second;
+
+		finish(first);
+		/* Where the first one's standby was, there is another. */
+		second = start(shell("sleep 0.05; cat <&3; cat <&3 >&2"));
+		use_kept(kept);
+		finish(second);
+		assert_string_equal(output(second, JOB_STDOUT),
+				    "ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEF");
+		assert_string_equal(output(second, JOB_STDERR), "");
+	}
+	signal(SIGPIPE, SIG_DFL);
 }
 
 /* --- a process that waits for the next one ----------------------------------
@@ -1132,7 +1165,7 @@ static const struct CMUnitTest tests[] = {
 	JOB_TEST(start__dies_with_the_daemon),
 	JOB_TEST(fini__nobody_is_left),
 	JOB_TEST(work__descriptors_are_given_back),
-	JOB_TEST(work__pipes_are_used_again),
+	JOB_TEST(end__what_was_kept_of_it_is_of_no_use),
 	JOB_TEST(prepare__the_machine_is_free),
 	JOB_TEST(prepare__nothing_to_do_for_a_while),
 	JOB_TEST(prepare__none_while_a_job_runs),

@@ -13,20 +13,11 @@
 
 #include "base.h"
 #include "descriptors.h"
-#include "secretpool.h"
+#include "secret.h"
 
 static const uint8_t zeros[WIRE_SECRET_BYTES];
 static const uint8_t ours[WIRE_SECRET_BYTES] =
 	"of the first job ..............";
-
-static struct secretpool pool;
-
-static int tear_down(void **state)
-{
-	(void)state;
-	secretpool_close(&pool);
-	return 0;
-}
 
 /* What whoever is given the descriptor reads, to the end. */
 static void expect_content(const struct secret *secret, const uint8_t *wanted)
@@ -39,34 +30,34 @@ static void expect_content(const struct secret *secret, const uint8_t *wanted)
 	assert_int_equal(read(secret->fd, bytes, sizeof(bytes)), 0);
 }
 
-static void take(struct secret *secret)
+static void open_one(struct secret *secret)
 {
-	assert_int_equal(secretpool_take(&pool, secret), 0);
+	assert_int_equal(secret_open(secret), 0);
 	assert_int_equal(fcntl(secret->fd, F_GETFD), FD_CLOEXEC);
 	assert_memory_equal(secret->bytes, zeros, WIRE_SECRET_BYTES);
 }
 
-static void take__a_file_to_read(void **state)
+static void open__a_file_to_read(void **state)
 {
 	struct secret secret;
 
 	(void)state;
-	take(&secret);
+	open_one(&secret);
 	memcpy(secret.bytes, ours, WIRE_SECRET_BYTES);
 	expect_content(&secret, ours);
-	secretpool_give(&pool, &secret);
+	secret_close(&secret);
 	assert_int_equal(secret.fd, -1);
 }
 
 /* Neither by the descriptor nor by another of the same file. */
-static void take__nobody_else_writes(void **state)
+static void open__nobody_else_writes(void **state)
 {
 	struct secret secret;
 	char path[64];
 	int fds[2];
 
 	(void)state;
-	take(&secret);
+	open_one(&secret);
 	memcpy(secret.bytes, ours, WIRE_SECRET_BYTES);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", secret.fd);
 	fds[0] = secret.fd;
@@ -83,40 +74,29 @@ static void take__nobody_else_writes(void **state)
 	}
 	close(fds[1]);
 	expect_content(&secret, ours);
-	secretpool_give(&pool, &secret);
+	secret_close(&secret);
 }
 
-/* The same file, wiped, and at its beginning though it was read. */
-static void give__used_again(void **state)
+/* Another file, though the first one was given back. */
+static void open__one_that_nobody_had(void **state)
 {
-	struct secret first, again;
-	unsigned count;
-
-	(void)state;
-	take(&first);
-	memcpy(first.bytes, ours, WIRE_SECRET_BYTES);
-	expect_content(&first, ours);
-	count = open_descriptors();
-	secretpool_give(&pool, &first);
-	take(&again);
-	assert_int_equal(open_descriptors(), count);
-	expect_content(&again, zeros);
-	secretpool_give(&pool, &again);
-}
-
-static void give__no_more_than_so_many(void **state)
-{
-	struct secret secrets[SECRETPOOL_MAX + 2];
+	struct secret first, second;
 	unsigned count = open_descriptors();
+	int copy;
 
 	(void)state;
-	for (unsigned i = 0; i < ARRAY_LEN(secrets); i++)
-		take(&secrets[i]);
-	for (unsigned i = 0; i < ARRAY_LEN(secrets); i++)
-		secretpool_give(&pool, &secrets[i]);
-	assert_int_equal(pool.count, SECRETPOOL_MAX);
-	assert_int_equal(open_descriptors(), count + SECRETPOOL_MAX);
-	secretpool_close(&pool);
+	open_one(&first);
+	copy = dup(first.fd);
+	secret_close(&first);
+	open_one(&second);
+	memcpy(second.bytes, ours, WIRE_SECRET_BYTES);
+	assert_int_equal(lseek(copy, WIRE_SECRET_BYTES, SEEK_SET),
+			 WIRE_SECRET_BYTES);
+	expect_content(&second, ours);
+	assert_int_equal(lseek(copy, 0, SEEK_SET), 0);
+	expect_content(&(struct secret){ .fd = copy }, zeros);
+	secret_close(&second);
+	close(copy);
 	assert_int_equal(open_descriptors(), count);
 }
 
@@ -127,30 +107,24 @@ static void close__wiped(void **state)
 	int copy;
 
 	(void)state;
-	take(&secret);
+	open_one(&secret);
 	memcpy(secret.bytes, ours, WIRE_SECRET_BYTES);
 	copy = dup(secret.fd);
 	secret_close(&secret);
 	assert_int_equal(secret.fd, -1);
-	assert_int_equal(pool.count, 0);
 	expect_content(&(struct secret){ .fd = copy }, zeros);
 	close(copy);
-	/* None is closed, or given, for nothing. */
 	secret_close(&secret);
-	secretpool_give(&pool, &secret);
-	assert_int_equal(pool.count, 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(take__a_file_to_read, tear_down),
-		cmocka_unit_test_teardown(take__nobody_else_writes, tear_down),
-		cmocka_unit_test_teardown(give__used_again, tear_down),
-		cmocka_unit_test_teardown(give__no_more_than_so_many,
-					  tear_down),
-		cmocka_unit_test_teardown(close__wiped, tear_down),
+		cmocka_unit_test(open__a_file_to_read),
+		cmocka_unit_test(open__nobody_else_writes),
+		cmocka_unit_test(open__one_that_nobody_had),
+		cmocka_unit_test(close__wiped),
 	};
 
-	return cmocka_run_group_tests_name("secretpool", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("secret", tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "secretpool.h"
+#include "secret.h"
 
 /* Newer than the C library's headers. */
 #ifndef F_SEAL_FUTURE_WRITE
@@ -30,7 +30,7 @@ static int make_file(void)
 }
 
 /* The mapping comes before the seal that leaves it the only one to write. */
-static int secret_open(struct secret *secret)
+int secret_open(struct secret *secret)
 {
 	void *bytes = MAP_FAILED;
 	int fd = make_file();
@@ -51,6 +51,7 @@ static int secret_open(struct secret *secret)
 		munmap(bytes, WIRE_SECRET_BYTES);
 	if (fd >= 0)
 		close(fd);
+	*secret = none;
 	return -error;
 }
 
@@ -62,37 +63,4 @@ void secret_close(struct secret *secret)
 		close(secret->fd);
 	}
 	*secret = none;
-}
-
-int secretpool_take(struct secretpool *pool, struct secret *secret)
-{
-	int ret;
-
-	*secret = none;
-	if (pool->count == 0)
-		return secret_open(secret);
-	*secret = pool->secrets[--pool->count];
-	/* Whoever had it has read it, perhaps. */
-	if (lseek(secret->fd, 0, SEEK_SET) == 0)
-		return 0;
-	ret = -errno;
-	secret_close(secret);
-	return ret;
-}
-
-void secretpool_give(struct secretpool *pool, struct secret *secret)
-{
-	if (secret->fd < 0 || pool->count == SECRETPOOL_MAX) {
-		secret_close(secret);
-		return;
-	}
-	explicit_bzero(secret->bytes, WIRE_SECRET_BYTES);
-	pool->secrets[pool->count++] = *secret;
-	*secret = none;
-}
-
-void secretpool_close(struct secretpool *pool)
-{
-	while (pool->count > 0)
-		secret_close(&pool->secrets[--pool->count]);
 }
