@@ -188,6 +188,12 @@ static void print_and_exit(const char *first, const char *second)
 	exit(fflush(stdout) == 0 ? EXIT_DONE : EXIT_FILE);
 }
 
+static void print_version(void)
+{
+	printf("blinksh %s", blinksort_version);
+	print_and_exit("\n", "");
+}
+
 static int parse_options(struct options *options, int argc, char **argv,
 			 struct failure *failure)
 {
@@ -201,7 +207,7 @@ static int parse_options(struct options *options, int argc, char **argv,
 		if (option == OPTION_HELP)
 			print_and_exit(usage, help);
 		else if (option == OPTION_VERSION)
-			print_and_exit("blinksh ", blinksort_version);
+			print_version();
 		else if (option == 'w')
 			ret = hostlist_add(&options->hosts, optarg, failure);
 		else if (option == 'x' && excluded_count == ARRAY_LEN(excluded))

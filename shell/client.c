@@ -342,6 +342,24 @@ static void serve_due(struct client *client, uint64_t now_ns)
 
 /* --- replies -------------------------------------------------------------- */
 
+/* The work's first request has time of its own.  One that is repeated in
+ * another session has not: else a daemon that forgot each at once were never
+ * lost. */
+static void begin_session(struct client_node *node,
+			  const struct wire_session *session)
+{
+	if (!node->has_epoch)
+		node->asked_ns = 0;
+	else if (memcmp(node->epoch, session->epoch, WIRE_EPOCH_BYTES) != 0)
+		node->restarts++;
+	node->has_epoch = true;
+	memcpy(node->epoch, session->epoch, WIRE_EPOCH_BYTES);
+	node->has_session = true;
+	memcpy(node->session, session->session, WIRE_SESSION_BYTES);
+	node->counter = 0;
+	memset(node->sent, 0, sizeof(node->sent));
+}
+
 static void take_session(struct client *client, struct client_node *node,
 			 const struct command *command)
 {
@@ -355,9 +373,7 @@ static void take_session(struct client *client, struct client_node *node,
 			   sizeof(session.nonce)) != 0)
 			continue;
 		node->round_trip_ns = clock_now_ns() - node->hello_ns[i];
-		node->has_session = true;
-		memcpy(node->session, session.session, WIRE_SESSION_BYTES);
-		node->asked_ns = 0;
+		begin_session(node, &session);
 		client_ask(client, node);
 		return;
 	}
@@ -391,8 +407,21 @@ static bool was_asked(const struct client_node *node,
 
 	return node->has_session && command->counter != 0 &&
 	       sent->counter == command->counter &&
-	       reply_type(sent->type) == command->type &&
+	       (reply_type(sent->type) == command->type ||
+		command->type == WIRE_NO_SESSION) &&
 	       memcmp(node->session, command->session, WIRE_SESSION_BYTES) == 0;
+}
+
+static void take_reply(struct client *client, struct client_node *node,
+		       const struct command *command)
+{
+	if (command->type == WIRE_NO_SESSION) {
+		node->has_session = false;
+		client_ask(client, node);
+		return;
+	}
+	node->asked_ns = 0;
+	client->work->reply(client, node, command);
 }
 
 static void take_datagram(struct client *client, const uint8_t *datagram,
@@ -410,8 +439,7 @@ static void take_datagram(struct client *client, const uint8_t *datagram,
 	if (node && node->working && command.type == WIRE_SESSION) {
 		take_session(client, node, &command);
 	} else if (node && node->working && was_asked(node, &command)) {
-		node->asked_ns = 0;
-		client->work->reply(client, node, &command);
+		take_reply(client, node, &command);
 	} else {
 		client->ignored++;
 	}

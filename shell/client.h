@@ -9,6 +9,12 @@
  * the type, node, session and counter of a request that was sent lately; others
  * are counted and forgotten.  A node that is silent for lost_after_ns is lost.
  *
+ * A daemon may forget a session, and says so (NO_SESSION): then the node is
+ * asked for another, and for what the work wants again.  The time after which
+ * it is lost goes on meanwhile.  A session of another epoch shows that the
+ * daemon was restarted; what it did not answer before it may have done all the
+ * same.
+ *
  * ICMP errors are not listened to: anybody can forge them.
  */
 #ifndef CLIENT_H
@@ -54,6 +60,9 @@ struct client_node {
 	uint64_t hello_ns[CLIENT_NONCES]; /* when sent */
 	unsigned hello_count;
 	uint64_t round_trip_ns; /* of the HELLO that was answered */
+	bool has_epoch;		/* there was a session */
+	uint8_t epoch[WIRE_EPOCH_BYTES];
+	uint32_t restarts; /* of the daemon, seen by its epochs */
 
 	bool working;
 	bool lost;

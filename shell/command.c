@@ -42,6 +42,7 @@ static const struct body_shape body_shapes[] = {
 	[WIRE_OUTPUT_PART] = { true, false, sizeof(struct wire_output) },
 	[WIRE_STATUS] = { true, true, 0 },
 	[WIRE_NODE] = { true, true, sizeof(struct wire_node_status) },
+	[WIRE_NO_SESSION] = { true, true, 0 },
 };
 
 static void hash(const struct purpose *purpose, const uint8_t *key,

@@ -22,8 +22,13 @@
 /* As many datagrams as a socket may hold that we did not look at. */
 #define LAST_BATCHES 8
 
+/* Each running job holds the session that its end is told to. */
+static_assert(REPLAY_SESSIONS > JOBS_MAX + REPLAY_SESSIONS_FRESH,
+	      "some sessions can make room");
+
 /* To whom, and in answer to what. */
 struct requester {
+	bool holds; /* its session, for a running job */
 	struct address address;
 	uint8_t session[WIRE_SESSION_BYTES];
 	uint64_t counter;
@@ -162,10 +167,31 @@ static struct requester *requester_of(struct daemon *daemon,
 	return &daemon->requesters[job - daemon->table.jobs];
 }
 
+static void let_go(struct daemon *daemon, struct requester *requester)
+{
+	if (requester->holds)
+		replay_release(&daemon->replay, requester->session);
+	requester->holds = false;
+}
+
+/* from: its session has just been seen. */
+static void set_requester(struct daemon *daemon, const struct job *job,
+			  const struct requester *from)
+{
+	struct requester *requester = requester_of(daemon, job);
+
+	let_go(daemon, requester);
+	*requester = *from;
+	requester->holds = job->state == WIRE_JOB_RUNNING;
+	if (requester->holds)
+		replay_hold(&daemon->replay, requester->session);
+}
+
 static void tell_end(struct job *job, void *context)
 {
 	struct daemon *daemon = context;
 
+	let_go(daemon, requester_of(daemon, job));
 	reply_job(daemon, requester_of(daemon, job), job);
 }
 
@@ -185,6 +211,7 @@ static void handle_hello(struct daemon *daemon, const struct command *command,
 		return;
 	}
 	memcpy(session.session, id, WIRE_SESSION_BYTES);
+	memcpy(session.epoch, daemon->replay.epoch, WIRE_EPOCH_BYTES);
 	reply(daemon, from, WIRE_SESSION, &session, sizeof(session));
 }
 
@@ -192,7 +219,7 @@ static void handle_hello(struct daemon *daemon, const struct command *command,
 static void handle_known(struct daemon *daemon, struct job *job,
 			 const struct requester *from)
 {
-	*requester_of(daemon, job) = *from;
+	set_requester(daemon, job, from);
 	job_renew(job, clock_now_ns());
 	reply_job(daemon, from, job);
 }
@@ -234,12 +261,7 @@ static void start_job(struct daemon *daemon, const struct requester *from)
 						.hosts = start->hosts,
 						.secret = secret,
 					});
-	if (!job) {
-		reply_no_job(daemon, from, start->job, WIRE_JOB_REFUSED,
-			     EAGAIN);
-		return;
-	}
-	*requester_of(daemon, job) = *from;
+	set_requester(daemon, job, from);
 	if (job->state == WIRE_JOB_REFUSED)
 		reply_job(daemon, from, job);
 }
@@ -258,6 +280,9 @@ static void handle_start(struct daemon *daemon, const struct command *command,
 	job = job_find(&daemon->table, daemon->start.job);
 	if (job)
 		handle_known(daemon, job, from);
+	else if (job_is_forgotten(&daemon->table, daemon->start.job))
+		reply_no_job(daemon, from, daemon->start.job,
+			     WIRE_JOB_FORGOTTEN, 0);
 	else if (was_cancelled(&daemon->cancelled, daemon->start.job))
 		reply_no_job(daemon, from, daemon->start.job,
 			     WIRE_JOB_CANCELLED, 0);
@@ -275,6 +300,9 @@ static void handle_renew(struct daemon *daemon, const struct command *command,
 
 	if (job)
 		handle_known(daemon, job, from);
+	else if (job_is_forgotten(&daemon->table, command->body))
+		reply_no_job(daemon, from, command->body, WIRE_JOB_FORGOTTEN,
+			     0);
 	else
 		reply_no_job(daemon, from, command->body, WIRE_JOB_UNKNOWN, 0);
 }
@@ -286,7 +314,7 @@ static void handle_cancel(struct daemon *daemon, const struct command *command,
 
 	if (job)
 		job_kill(job, WIRE_JOB_CANCELLED, clock_now_ns());
-	else
+	else if (!job_is_forgotten(&daemon->table, command->body))
 		remember_cancelled(&daemon->cancelled, command->body);
 	handle_renew(daemon, command, from);
 }
@@ -383,6 +411,34 @@ static void dispatch(struct daemon *daemon, const struct command *command,
 	}
 }
 
+/* The shorter length, however long the request: to send requests in another's
+ * name brings that one no more than it costs. */
+static void reply_no_session(struct daemon *daemon,
+			     const struct requester *from)
+{
+	struct requester to = *from;
+
+	to.length_bytes = WIRE_SHORT_BYTES;
+	reply(daemon, &to, WIRE_NO_SESSION, NULL, 0);
+}
+
+/* A HELLO is of no session yet: handle_hello() looks at its nonce. */
+static bool is_fresh(struct daemon *daemon, const struct command *command,
+		     const struct requester *from)
+{
+	enum replay_verdict verdict;
+
+	if (command->type == WIRE_HELLO)
+		return true;
+	verdict = replay_accept(&daemon->replay, command->session,
+				command->counter);
+	if (verdict == REPLAY_NO_SESSION)
+		reply_no_session(daemon, from);
+	if (verdict != REPLAY_ACCEPTED)
+		daemon->refusals.replay++;
+	return verdict == REPLAY_ACCEPTED;
+}
+
 static void take_command(struct daemon *daemon, const struct command *command,
 			 const struct sockaddr_storage *sender,
 			 socklen_t sender_bytes)
@@ -399,15 +455,9 @@ static void take_command(struct daemon *daemon, const struct command *command,
 		daemon->refusals.fields++;
 		return;
 	}
-	/* A HELLO is of no session yet: its nonce is looked at instead. */
-	if (command->type != WIRE_HELLO &&
-	    !replay_accept(&daemon->replay, command->session,
-			   command->counter)) {
-		daemon->refusals.replay++;
-		return;
-	}
 	memcpy(from.session, command->session, WIRE_SESSION_BYTES);
-	dispatch(daemon, command, &from);
+	if (is_fresh(daemon, command, &from))
+		dispatch(daemon, command, &from);
 }
 
 static void take_datagram(struct daemon *daemon, unsigned index)

@@ -3,10 +3,13 @@
  *
  * One loop around poll(2) and no threads; signals come by a descriptor, too.  A
  * datagram goes through the checks of command.h, replay.h and start.h in this
- * order; one that fails any of them gets no reply and is counted.  A START is
+ * order; one that fails any of them is counted and gets no reply, or NO_SESSION
+ * if all that it lacks is a session that the daemon knows.  The session of the
+ * client that is told of a running job's end is never forgotten.  A START is
  * answered when its job has ended or is refused; any further request about the
  * job is answered at once, and where the latest one came from is where the end
- * is told.  A START that comes after its own CANCEL starts nothing.
+ * is told.  A START that comes after its own CANCEL starts nothing, and neither
+ * does one whose job has ended, be its result known or forgotten.
  *
  * In each round at most DAEMON_BATCH datagrams and one read of each pipe: a
  * flood of either cannot keep the other, nor the jobs' time-outs, from its

@@ -87,6 +87,24 @@ static int map_rings(struct job_table *table)
 	return 0;
 }
 
+/* The history apart from the table, so that pages without ids cost nothing. */
+static int get_room(struct job_table *table)
+{
+	int ret;
+
+	table->history = calloc(1, sizeof(*table->history));
+	if (!table->history)
+		return -ENOMEM;
+	table->null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	ret = table->null_fd < 0 ? -errno : map_rings(table);
+	if (ret == 0)
+		return 0;
+	if (table->null_fd >= 0)
+		close(table->null_fd);
+	free(table->history);
+	return ret;
+}
+
 static void sleep_ms(long ms)
 {
 	struct timespec time = { .tv_nsec = ms * 1000000 };
@@ -138,16 +156,9 @@ int job_table_init(struct job_table *table, const char *node,
 	set_limits(table, limits);
 	table->own_sessions = have_terminal();
 	runnable_open(&table->runnable);
-	table->null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	if (table->null_fd < 0) {
-		ret = -errno;
-		runnable_close(&table->runnable);
-		return ret;
-	}
-	ret = map_rings(table);
+	ret = get_room(table);
 	if (ret < 0) {
 		runnable_close(&table->runnable);
-		close(table->null_fd);
 		return ret;
 	}
 	job_table_prepare(table);
@@ -169,17 +180,24 @@ struct job *job_find(struct job_table *table, const uint8_t id[WIRE_JOB_BYTES])
 	return NULL;
 }
 
-/* An empty place, or that of the job that was used least recently. */
+bool job_is_forgotten(const struct job_table *table,
+		      const uint8_t id[WIRE_JOB_BYTES])
+{
+	return history_has(table->history, id);
+}
+
+/* An empty place, or that of the job that was used least recently: at most half
+ * of the places have jobs that run. */
 static struct job *take_slot(struct job_table *table, const uint8_t *id)
 {
 	struct job_slot *oldest = &table->slots[0];
 	struct job *job;
 
-	if (table->running_count == JOBS_MAX)
-		return NULL;
 	for (unsigned i = 1; i < SLOTS && oldest->used > 0; i++)
 		if (table->slots[i].used < oldest->used)
 			oldest = &table->slots[i];
+	if (oldest->used > 0)
+		history_add(table->history, oldest->id);
 	memcpy(oldest->id, id, WIRE_JOB_BYTES);
 	oldest->used = ++table->uses;
 	job = &table->jobs[oldest - table->slots];
@@ -448,11 +466,10 @@ struct job *job_start(struct job_table *table, const struct job_start *start)
 	uint32_t time_ms;
 	int pid;
 
-	if (!job)
-		return NULL;
 	clear_job(job);
 	job->begin_ns = begin_ns;
-	pid = launch(table, job, start);
+	pid = table->running_count < JOBS_MAX ? launch(table, job, start)
+					      : -EAGAIN;
 	if (pid < 0)
 		return refuse(job, -pid);
 	job->state = WIRE_JOB_RUNNING;
@@ -792,5 +809,6 @@ void job_table_fini(struct job_table *table)
 	jobgroup_close(&table->groups);
 	runnable_close(&table->runnable);
 	close(table->null_fd);
+	free(table->history);
 	munmap(table->rings, (size_t)SLOTS * JOB_STREAMS * STREAM_RING_BYTES);
 }

@@ -43,6 +43,7 @@
 #include <sys/types.h>
 
 #include "allowlist.h"
+#include "history.h"
 #include "jobgroup.h"
 #include "process.h"
 #include "runnable.h"
@@ -51,7 +52,7 @@
 #include "stream.h"
 #include "wire.h"
 
-#define JOBS_MAX 64 /* running; and as many finished ones remembered */
+#define JOBS_MAX 64 /* running; of as many others the end is remembered */
 #define JOB_OUTPUT_BYTES STREAM_RING_BYTES
 #define JOB_GRACE_MS 500
 #define JOB_LEASE_MS_MAX 600000 /* whatever the client asks for */
@@ -128,6 +129,7 @@ struct job_table {
 	char node_variable[96]; /* BLINK_NODE=... */
 	struct job_supply supply;
 	struct process_standby standby; /* has the supply, if there is one */
+	struct history *history; /* ids of jobs that the slots had before */
 	struct runnable runnable;
 	unsigned free_count;	 /* of jobs whose ends found the machine free */
 	uint64_t standby_due_ns; /* when to make one, if there is none */
@@ -158,8 +160,14 @@ void job_table_prepare(struct job_table *table);
 /* A job by its id, running or remembered; NULL if unknown. */
 struct job *job_find(struct job_table *table, const uint8_t id[WIRE_JOB_BYTES]);
 
+/* Was there a job of this id, which job_find() knows no longer?  Of the last
+ * HISTORY_JOBS of them; it is not to be started again. */
+bool job_is_forgotten(const struct job_table *table,
+		      const uint8_t id[WIRE_JOB_BYTES]);
+
 /* Start; always gives a job, whose state is RUNNING or REFUSED (code: errno,
- * EACCES if the program is not allowed); NULL only if JOBS_MAX are running. */
+ * EACCES if the program is not allowed, EAGAIN if JOBS_MAX are running).  The
+ * id is one that the table does not know. */
 struct job *job_start(struct job_table *table, const struct job_start *start);
 
 void job_renew(struct job *job, uint64_t now_ns);

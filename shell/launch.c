@@ -32,6 +32,12 @@ static struct launch_node *state_of(struct client *client,
 	return &launch_of(client)->nodes[node->rank];
 }
 
+bool launch_met_restart(const struct launch_node *state,
+			const struct client_node *node)
+{
+	return state->start_sent && state->start_restarts != node->restarts;
+}
+
 /* --- requests ------------------------------------------------------------- */
 
 static void send_start(struct client *client, struct client_node *node)
@@ -44,8 +50,10 @@ static void send_start(struct client *client, struct client_node *node)
 	start->rank = le32_store(node->rank);
 	start->host_bytes = le32_store((uint32_t)host_bytes);
 	memcpy(launch->body + launch->body_bytes, node->host, host_bytes);
-	if (!state->start_sent)
+	if (!state->start_sent) {
 		state->start_ns = clock_now_ns();
+		state->start_restarts = node->restarts;
+	}
 	state->start_sent = true;
 	client_send(client, node, WIRE_START, launch->body,
 		    launch->body_bytes + host_bytes, WIRE_SHORT_BYTES);
@@ -309,7 +317,10 @@ static void launch_send(struct client *client, struct client_node *node)
 
 	switch (state->phase) {
 	case LAUNCH_STARTING:
-		send_start(client, node);
+		if (launch_met_restart(state, node))
+			send_job_request(client, node, WIRE_RENEW);
+		else
+			send_start(client, node);
 		break;
 	case LAUNCH_RUNNING:
 		send_job_request(client, node, WIRE_RENEW);

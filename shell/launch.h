@@ -7,7 +7,9 @@
  * measured, output that did not come with the ends of the jobs is fetched.
  *
  * A START is sent again until it is answered, with the job's id, by which the
- * daemon knows that it has started it.
+ * daemon knows that it has started it.  It is not sent to a daemon that was
+ * restarted since: the one before may have started the job, which has ended
+ * then.
  */
 #ifndef LAUNCH_H
 #define LAUNCH_H
@@ -41,8 +43,10 @@ struct launch_stream {
 struct launch_node {
 	enum launch_phase phase;
 	bool start_sent;
-	bool cancelled; /* by us, before it ended */
-	/* How it ended.  UNKNOWN: lost, or the daemon does not know the job. */
+	uint32_t start_restarts; /* the node's, when START was sent first */
+	bool cancelled;		 /* by us, before it ended */
+	/* How it ended.  UNKNOWN: lost, or the daemon does not know the job;
+	 * FORGOTTEN: the daemon knows that it has ended and not how. */
 	enum wire_job_state state;
 	int code; /* exit status, signal or errno, as in wire.h */
 	uint64_t elapsed_ns, user_ns, system_ns, max_rss_bytes;
@@ -71,6 +75,10 @@ struct launch {
 	bool cancelled;			    /* by us: a failure or a signal */
 	uint64_t whole_ns;		    /* first datagram to last end */
 };
+
+/* Was the daemon restarted since its START was sent? */
+bool launch_met_restart(const struct launch_node *state,
+			const struct client_node *node);
 
 /* 0 or -errno with *failure filled: the command may be too long. */
 int launch_init(struct launch *launch, struct client *client,

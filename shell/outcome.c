@@ -20,6 +20,7 @@ struct outcome outcome_of(enum wire_job_state state, int code)
 	case WIRE_JOB_UNKNOWN:
 	case WIRE_JOB_RUNNING:
 	case WIRE_JOB_LEASE_EXPIRED:
+	case WIRE_JOB_FORGOTTEN:
 		break;
 	}
 	return (struct outcome){ OUTCOME_LOST, 127 };
@@ -49,6 +50,8 @@ const char *outcome_name(enum wire_job_state state)
 		return "cancelled";
 	case WIRE_JOB_REFUSED:
 		return "refused";
+	case WIRE_JOB_FORGOTTEN:
+		return "forgotten";
 	case WIRE_JOB_UNKNOWN:
 		break;
 	}

@@ -16,7 +16,8 @@ enum outcome_class {
 	OUTCOME_APPLICATION, /* its status, or 128 + signal */
 	OUTCOME_TIMEOUT,
 	OUTCOME_REFUSED,
-	OUTCOME_LOST, /* silent, its lease expired, or not known there */
+	OUTCOME_LOST, /* silent, its lease expired, not known there, or its end
+		       * forgotten */
 };
 
 struct outcome {

@@ -7,11 +7,13 @@
 void replay_init(struct replay *replay)
 {
 	memset(replay, 0, sizeof(*replay));
+	randombytes_buf(replay->epoch, sizeof(replay->epoch));
 }
 
 /* --- sessions ------------------------------------------------------------ */
 
-/* The one to make room: see REPLAY_SESSIONS_FRESH. */
+/* The one to make room: see REPLAY_SESSIONS_FRESH.  One that is held was used.
+ */
 static struct replay_session *victim(struct replay *replay)
 {
 	struct replay_session *fresh = NULL, *proven = NULL;
@@ -26,7 +28,8 @@ static struct replay_session *victim(struct replay *replay)
 			fresh_count++;
 			if (!fresh || session->last_use < fresh->last_use)
 				fresh = session;
-		} else if (!proven || session->last_use < proven->last_use) {
+		} else if (session->holds == 0 &&
+			   (!proven || session->last_use < proven->last_use)) {
 			proven = session;
 		}
 	}
@@ -81,6 +84,24 @@ static struct replay_session *find(struct replay *replay,
 	return NULL;
 }
 
+void replay_hold(struct replay *replay,
+		 const uint8_t session[WIRE_SESSION_BYTES])
+{
+	struct replay_session *found = find(replay, session);
+
+	if (found)
+		found->holds++;
+}
+
+void replay_release(struct replay *replay,
+		    const uint8_t session[WIRE_SESSION_BYTES])
+{
+	struct replay_session *found = find(replay, session);
+
+	if (found && found->holds > 0)
+		found->holds--;
+}
+
 /* --- the window of one session ------------------------------------------- */
 
 static uint64_t *word_of(struct replay_session *session, uint64_t counter)
@@ -122,13 +143,16 @@ static bool take(struct replay_session *session, uint64_t counter)
 	return true;
 }
 
-bool replay_accept(struct replay *replay,
-		   const uint8_t session[WIRE_SESSION_BYTES], uint64_t counter)
+enum replay_verdict replay_accept(struct replay *replay,
+				  const uint8_t session[WIRE_SESSION_BYTES],
+				  uint64_t counter)
 {
 	struct replay_session *found = find(replay, session);
 
-	if (!found || !take(found, counter))
-		return false;
+	if (!found)
+		return REPLAY_NO_SESSION;
+	if (!take(found, counter))
+		return REPLAY_REFUSED;
 	found->last_use = ++replay->accepted;
-	return true;
+	return REPLAY_ACCEPTED;
 }

@@ -9,6 +9,9 @@
  * restart, or sent to another daemon, belongs to one.  HELLOs are not bound to
  * a session: the last HELLO nonces are remembered, so that a repeated one gets
  * no reply; an older one gets a session that nobody knows how to use.
+ *
+ * A session that is held never makes room for another.  The caller holds less
+ * than REPLAY_SESSIONS - REPLAY_SESSIONS_FRESH at the same time.
  */
 #ifndef REPLAY_H
 #define REPLAY_H
@@ -31,12 +34,14 @@
 struct replay_session {
 	uint8_t session[WIRE_SESSION_BYTES];
 	bool used;
+	uint32_t holds;
 	uint64_t last_use; /* a count of what was accepted, not a time */
 	uint64_t highest;  /* 0: fresh */
 	uint64_t seen[REPLAY_WINDOW / 64]; /* bit counter % REPLAY_WINDOW */
 };
 
 struct replay {
+	uint8_t epoch[WIRE_EPOCH_BYTES]; /* drawn by replay_init() */
 	struct replay_session sessions[REPLAY_SESSIONS];
 	uint8_t nonces[REPLAY_NONCES][16];
 	uint64_t nonce_count; /* ever */
@@ -50,8 +55,22 @@ void replay_init(struct replay *replay);
 const uint8_t *replay_open_session(struct replay *replay,
 				   const uint8_t nonce[16]);
 
-/* True once for each session and counter (which begin at 1). */
-bool replay_accept(struct replay *replay,
-		   const uint8_t session[WIRE_SESSION_BYTES], uint64_t counter);
+enum replay_verdict {
+	REPLAY_ACCEPTED,
+	REPLAY_REFUSED,	   /* the counter was seen, or is out of the window */
+	REPLAY_NO_SESSION, /* the session was never opened, or made room */
+};
+
+/* ACCEPTED once for each session and counter (which begin at 1). */
+enum replay_verdict replay_accept(struct replay *replay,
+				  const uint8_t session[WIRE_SESSION_BYTES],
+				  uint64_t counter);
+
+/* Keep a session that is known from making room, until it is released as often
+ * as it was held. */
+void replay_hold(struct replay *replay,
+		 const uint8_t session[WIRE_SESSION_BYTES]);
+void replay_release(struct replay *replay,
+		    const uint8_t session[WIRE_SESSION_BYTES]);
 
 #endif /* REPLAY_H */

@@ -182,13 +182,26 @@ static void report_lost(const struct client_node *node, uint64_t lost_after_ns)
 	char silence[FORMAT_DURATION_BYTES];
 
 	format_duration(silence, lost_after_ns);
-	if (!node->lost)
-		log_warnx("%s: lost: it does not know the job", node->host);
-	else if (node->send_error)
+	if (node->send_error)
 		log_warnx("%s: lost: %s", node->host,
 			  strerror(node->send_error));
 	else
 		log_warnx("%s: lost: no reply for %s", node->host, silence);
+}
+
+/* How its job ended nobody can tell. */
+static void report_unknown(const struct client_node *node,
+			   const struct launch_node *state,
+			   uint64_t lost_after_ns)
+{
+	if (node->lost)
+		report_lost(node, lost_after_ns);
+	else if (launch_met_restart(state, node))
+		log_warnx("%s: lost: its daemon was restarted, which ends all "
+			  "jobs",
+			  node->host);
+	else
+		log_warnx("%s: lost: it does not know the job", node->host);
 }
 
 static void report_end(const char *host, const struct launch_node *node)
@@ -204,6 +217,11 @@ static void report_end(const char *host, const struct launch_node *node)
 		break;
 	case WIRE_JOB_REFUSED:
 		log_warnx("%s: refused: %s", host, strerror(node->code));
+		break;
+	case WIRE_JOB_FORGOTTEN:
+		log_warnx("%s: forgotten: it has ended, and its daemon no "
+			  "longer knows how",
+			  host);
 		break;
 	default:
 		log_warnx("%s: %s", host, outcome_name(node->state));
@@ -228,7 +246,7 @@ void report_failures(const struct launch *launch, uint64_t lost_after_ns)
 		report_cut(node->host, "stdout", &state->streams[0]);
 		report_cut(node->host, "stderr", &state->streams[1]);
 		if (state->state == WIRE_JOB_UNKNOWN)
-			report_lost(node, lost_after_ns);
+			report_unknown(node, state, lost_after_ns);
 		else
 			report_end(node->host, state);
 	}

@@ -30,6 +30,19 @@
  * requests carry it and a counter that the daemon accepts once (replay.h).  A
  * daemon that restarts knows no old session.  Direction is part of type, and
  * the destination is under the tag: what is recorded is of no use anywhere.
+ *
+ * A daemon keeps few sessions.  To a request of one that it does not know it
+ * does nothing but answer NO_SESSION, with the request's session and counter
+ * and of the shorter length; the client says HELLO again and repeats its
+ * request. A request that was recorded, and sent again when the daemon has
+ * forgotten its session, gets that answer, too.  Who sends it learns that the
+ * session is forgotten, and a third party whose address was forged gets no more
+ * bytes than were sent to the daemon; the client takes the answer only while it
+ * uses that session, and then the answer is true.
+ *
+ * SESSION tells the daemon's epoch, which it draws when it begins.  Its jobs
+ * end with it.  A client that has sent a START, and then gets a session of
+ * another epoch, asks after the job (RENEW) and never sends that START again.
  */
 #ifndef WIRE_H
 #define WIRE_H
@@ -48,13 +61,14 @@ struct le64 {
 	uint8_t bytes[8];
 };
 
-#define WIRE_VERSION 1
+#define WIRE_VERSION 2
 #define WIRE_SHORT_BYTES 256
 #define WIRE_LONG_BYTES 1200
 #define WIRE_TAG_BYTES 32
 #define WIRE_KEY_BYTES KEYFILE_KEY_BYTES
 #define WIRE_NODE_BYTES 16
 #define WIRE_SESSION_BYTES 16
+#define WIRE_EPOCH_BYTES 16
 #define WIRE_JOB_BYTES 16
 #define WIRE_SECRET_BYTES 32 /* of a job; never on the wire */
 #define WIRE_HEADER_BYTES 80
@@ -73,6 +87,7 @@ enum wire_type {
 	WIRE_OUTPUT_PART = 10, /* body: wire_output and bytes */
 	WIRE_STATUS = 11,      /* -> NODE; body: none */
 	WIRE_NODE = 12,	       /* body: wire_node_status */
+	WIRE_NO_SESSION = 14,  /* to all but HELLO; body: none */
 };
 
 static inline bool wire_is_request(enum wire_type type)
@@ -100,6 +115,7 @@ struct wire_hello {
 struct wire_session {
 	uint8_t nonce[16];
 	uint8_t session[WIRE_SESSION_BYTES];
+	uint8_t epoch[WIRE_EPOCH_BYTES]; /* of this run of the daemon */
 };
 
 /* Followed by the arguments, each ended by a NUL; argument 0 is an absolute
@@ -107,7 +123,8 @@ struct wire_session {
  * Behind them, without a NUL: a list of all hosts in the order of their ranks,
  * as hostlist.h has it, and then this node's host. */
 struct wire_start {
-	uint8_t job[WIRE_JOB_BYTES]; /* random; a second START is a RENEW */
+	uint8_t job[WIRE_JOB_BYTES]; /* random; a second START of the same
+				      * job starts nothing: it is a RENEW */
 	struct le32 rank;
 	struct le32 node_count;
 	struct le32 lease_ms;	/* killed when not renewed for so long */
@@ -123,14 +140,18 @@ struct wire_job_request {
 };
 
 enum wire_job_state {
-	WIRE_JOB_UNKNOWN = 0, /* never started here, or long forgotten */
+	WIRE_JOB_UNKNOWN = 0, /* not started by this run of the daemon, or one
+			       * of those before the last HISTORY_JOBS */
 	WIRE_JOB_RUNNING = 1,
 	WIRE_JOB_EXITED = 2,	/* code: exit status */
 	WIRE_JOB_KILLED = 3,	/* code: signal, by somebody else */
 	WIRE_JOB_TIMED_OUT = 4, /* killed by us after timeout_ms */
 	WIRE_JOB_LEASE_EXPIRED = 5,
 	WIRE_JOB_CANCELLED = 6,
-	WIRE_JOB_REFUSED = 7, /* code: errno; not allowed, or exec failed */
+	WIRE_JOB_REFUSED = 7,	/* code: errno; not allowed, exec failed, or
+				 * EAGAIN: too many run */
+	WIRE_JOB_FORGOTTEN = 8, /* it has ended or was refused here, and the
+				 * daemon no longer knows how */
 };
 
 /* Followed by the last stdout_bytes of stdout, then stderr_bytes of stderr,

@@ -16,30 +16,15 @@ attack()
 }
 
 for name in wrong_key flipped_bit truncated noise sent_again reflected future \
-	unknown_session bad_fields; do
+	unknown_session bad_fields forgotten_job; do
 	check "$name" attack "$name"
 done
 check another_node attack another_node "${nodes[1]}"
 
-# is_silent: of the first daemon, since it has been killed
-answers()
-{
-	"$BIN/blinksh" -w "$1" --lost-after=1 ping >/dev/null
-}
-
 case_after_restart()
 {
-	local address pid
-
 	attack record "$PWD/recorded"
-	pid=$(daemon_pid 1)
-	address=${nodes[0]}
-	mapfile -d '' command <"/proc/$pid/cmdline"
-	kill -KILL "$pid"
-	wait_until test ! -e "/proc/$pid/exe"
-	(cd / && exec "${command[@]}") </dev/null >/dev/null 2>&1 &
-	echo $! >"$BLINK_CLUSTER/1.pid"
-	wait_until answers "$address"
+	restart_daemon 1 KILL
 	attack after_restart "$PWD/recorded"
 }
 check after_restart case_after_restart

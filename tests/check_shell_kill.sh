@@ -28,11 +28,6 @@ has_family()
 	[ "$(pgrep -c -f "^/bin/sleep $1\$")" = "$2" ]
 }
 
-answers()
-{
-	"$BIN/blinksh" --lost-after=1 ping >/dev/null
-}
-
 no_jobs()
 {
 	[ "$(count_of jobs_running)" = 0 ]
@@ -101,25 +96,9 @@ case_term_ignored()
 	nobody_has "^/bin/sleep $mark\$"
 }
 
-# restart_daemons SIGNAL
-restart_daemons()
-{
-	local i pid command
-
-	for i in 1 2 3; do
-		pid=$(daemon_pid "$i")
-		mapfile -d '' command <"/proc/$pid/cmdline"
-		kill "-$1" "$pid"
-		wait_until test ! -e "/proc/$pid/exe"
-		(cd / && exec "${command[@]}") </dev/null >/dev/null 2>&1 &
-		echo $! >"$BLINK_CLUSTER/$i.pid"
-	done
-	wait_until answers
-}
-
 case_daemon_killed()
 {
-	local mark family=$TAME_FAMILY client
+	local mark family=$TAME_FAMILY client i
 
 	mark 98705
 	sh_run -w "${nodes[0]}" -- /bin/cat /proc/self/cgroup
@@ -129,7 +108,9 @@ case_daemon_killed()
 	client=$!
 	wait_until has_family_or_ended "$mark" 15 "$client"
 	has_family "$mark" 15
-	restart_daemons KILL
+	for i in 1 2 3; do
+		restart_daemon "$i" KILL
+	done
 	nobody_has "^/bin/sleep $mark\$"
 	wait "$client" || status=$?
 	[ "$status" = 127 ]
@@ -152,7 +133,7 @@ case_daemon_stopped()
 	wait $! || status=$?
 	[ "$status" -gt 0 ]
 	for i in 1 2 3; do
-		wait_until test ! -e "/proc/$(daemon_pid "$i")/exe"
+		wait_until has_ended "$(daemon_pid "$i")"
 	done
 	"$TESTS/cluster" down
 	cluster_up 3 -- --processes=40 --memory=256M

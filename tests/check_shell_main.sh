@@ -277,6 +277,7 @@ LINES
 	expect_match '^usage: blinksh' out
 	sh_run --version
 	expect_match '^blinksh ' out
+	expect_one_line out
 }
 
 case_ping_and_status()

@@ -42,11 +42,14 @@ static void use(const struct command *command)
 		command->counter > 0 && command->counter <= REPLAY_AHEAD;
 
 	replay_init(&replay);
-	require(!replay_accept(&replay, command->session, command->counter));
+	require(replay_accept(&replay, command->session, command->counter) ==
+		REPLAY_NO_SESSION);
 	session = replay_open_session(&replay, nonce);
 	require(session && !replay_open_session(&replay, nonce));
-	require(replay_accept(&replay, session, command->counter) == in_range);
-	require(!replay_accept(&replay, session, command->counter));
+	require(replay_accept(&replay, session, command->counter) ==
+		(in_range ? REPLAY_ACCEPTED : REPLAY_REFUSED));
+	require(replay_accept(&replay, session, command->counter) ==
+		REPLAY_REFUSED);
 }
 
 static void open_and_seal(const uint8_t *datagram, size_t size)

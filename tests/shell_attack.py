@@ -5,7 +5,8 @@ usage: shell_attack.py KEYFILE ADDRESS:PORT MARK CASE [ARGUMENT...]
 
 MARK is a file that the command under attack appends a line to: its number of
 lines is the number of times it was started.  Each case ends with status 0 if
-the daemon was silent, counted, and did nothing.
+the daemon was silent, counted, and did nothing.  The one request to which it is
+not silent is one with the right tag and of a session that it does not know.
 """
 
 import os
@@ -13,9 +14,9 @@ import random
 import socket
 import sys
 
-from shell_wire import (CANCEL, HELLO, NO_SESSION, OUTPUT, RENEW, SHORT, LONG,
-                        START, STATUS, Peer, read_key, seal,
-                        start_body)
+from shell_wire import (CANCEL, FORGOTTEN, FORGOTTEN_SESSION, HELLO, LONG,
+                        NO_SESSION, OUTPUT, RENEW, SHORT, START, STATUS, Peer,
+                        VERSION, open_reply, read_key, seal, start_body)
 
 BURST = 16  # fit into any receive buffer
 
@@ -47,23 +48,44 @@ class Attack:
     def silent(self, datagrams, reason=None, to=None):
         """Nothing comes back, each is counted, for this reason; and nothing
         has been started."""
-        lines, peer = self.lines(), to or self.peer
+        replies = self.send_all(datagrams, reason, to)
+        assert not replies, "%d replies" % len(replies)
+
+    def turned_away(self, datagrams, to=None):
+        """As silent(), but each gets the word that its session is unknown: in
+        its session, with its counter, and no longer than any request."""
+        replies = self.send_all(datagrams, "replay", to)
+        assert all(len(reply) == SHORT for reply in replies)
+        headers = [open_reply(self.key, reply)[:3] for reply in replies]
+        assert headers == [(FORGOTTEN_SESSION,
+                            datagram[56:72],
+                            int.from_bytes(datagram[72:80], "little"))
+                           for datagram in datagrams], headers
+
+    def send_all(self, datagrams, reason, to):
+        """What comes back to datagrams that are counted and start nothing."""
+        lines, peer, replies = self.lines(), to or self.peer, []
         before = peer.counts()
         for first in range(0, len(datagrams), BURST):
             for datagram in datagrams[first:first + BURST]:
                 self.stranger.sendto(datagram, peer.address)
             after = peer.counts()
+            replies += self.heard()
         expected = len(datagrams)
         grown = {name: after[name] - before[name] for name in refused(after)}
         assert sum(grown.values()) == expected, (grown, expected)
         assert reason is None or grown[reason] == expected, (grown, reason)
         assert after["started"] == before["started"], "started"
         assert self.lines() == lines, "it ran"
-        try:
-            reply = self.stranger.recv(2048)
-        except BlockingIOError:
-            return
-        raise AssertionError("a reply of %d bytes" % len(reply))
+        return replies
+
+    def heard(self):
+        replies = []
+        while True:
+            try:
+                replies.append(self.stranger.recv(2048))
+            except BlockingIOError:
+                return replies
 
     def record(self):
         """A whole conversation: a job that ends, one that is cancelled."""
@@ -138,8 +160,8 @@ class Attack:
         # Nor with the session of that node, or with its name.
         self.silent([seal(self.key, START, self.peer.node, peer.session,
                           peer.counter + 100, self.body)], to=peer)
-        self.silent([seal(self.key, START, peer.node, self.peer.session,
-                          self.peer.counter + 100, self.body)], to=peer)
+        self.turned_away([seal(self.key, START, peer.node, self.peer.session,
+                               self.peer.counter + 100, self.body)], to=peer)
 
     def case_reflected(self):
         self.record()
@@ -157,8 +179,33 @@ class Attack:
 
     def case_unknown_session(self):
         peer = self.peer
-        self.silent([seal(self.key, START, peer.node, session, 1, self.body)
-                     for session in (os.urandom(16), NO_SESSION)], "replay")
+        for length in SHORT, LONG:
+            self.turned_away([seal(self.key, START, peer.node, session, 1,
+                                   self.body, length=length)
+                              for session in (os.urandom(16), NO_SESSION)])
+        # The answer sent back: not a request.
+        good = seal(self.key, FORGOTTEN_SESSION, peer.node, peer.session,
+                    peer.counter + 1)
+        self.silent([good], "fields")
+
+    def case_forgotten_job(self):
+        """A START sent again when the job's result has made room."""
+        peer, job = self.peer, self.job
+        for _ in range(2):
+            peer.ask(START, self.body)
+            while peer.counts()["running"] != 0:
+                pass
+        assert self.lines() == 1
+        for _ in range(130):
+            peer.run(["/bin/true"])
+        before = peer.counts()["started"]
+        for kind, body in ((RENEW, job), (START, self.body), (CANCEL, job),
+                           (START, self.body)):
+            reply = peer.ask(kind, body)
+            state = int.from_bytes(reply[16:20], "little")
+            assert state == FORGOTTEN, (kind, state)
+        assert peer.counts()["started"] == before
+        assert self.lines() == 1, self.lines()
 
     def case_bad_fields(self):
         """What has the key but is not well-formed is refused as well."""
@@ -170,9 +217,11 @@ class Attack:
             self.job, self.command(), hosts=hosts)) for hosts in
             ("^/etc/passwd", "a b", "a!b", "a\0")]
         datagrams += [peer.make(kind, self.body) for kind in
-                      (0, 6, 8, 13, 15, 99, 255)]
+                      (0, 6, 8, 13, 14, 15, 99, 255)]
         datagrams.append(seal(self.key, *header, peer.counter + 1, self.body,
-                              version=2))
+                              version=VERSION + 1))
+        datagrams.append(seal(self.key, *header, peer.counter + 1, self.body,
+                              version=VERSION - 1))
         self.silent(datagrams, "fields")
 
     def case_record(self, path):
@@ -187,8 +236,8 @@ class Attack:
         with open(path, "rb") as file:
             while head := file.read(2):
                 datagrams.append(file.read(int.from_bytes(head, "little")))
-        self.silent([datagram for datagram in datagrams
-                     if datagram[33] != HELLO], "replay")
+        self.turned_away([datagram for datagram in datagrams
+                          if datagram[33] != HELLO])
 
 
 def main():

@@ -12,6 +12,11 @@
 #                             stopped for so long, that it is taken for lost;
 #                             sh_run has them, and later ones replace them
 #   daemon_pid NUMBER         of the cluster, from 1
+#   has_ended PID             there is no such process, or it is a zombie
+#   remember_daemon NUMBER    how it was started, in the array daemon_command
+#   start_daemon_again NUMBER the one remembered, once that has ended; returns
+#                             when it answers
+#   restart_daemon NUMBER SIGNAL  end it by this signal, and start it again
 #   start_unprivileged_daemon [OPTION...]
 #                             one more, of nobody's if we are root, its process
 #                             in $!; clients find it by $unprivileged_node and
@@ -84,16 +89,64 @@ start_unprivileged_daemon()
 	echo $! >"$BLINK_CLUSTER/nobody.pid"
 }
 
-# wait_until COMMAND...: at most 100 s, a generous bound and not a measure.
+# wait_until COMMAND...: at most 100 s, a generous bound and not a measure; and
+# 50 tries, should the machine have been stopped.
 wait_until()
 {
-	local tries
+	local tries end_s=$((SECONDS + 100))
 
-	for ((tries = 0; tries < 5000; tries++)); do
+	for ((tries = 0; tries < 50 || SECONDS < end_s; tries++)); do
 		! "$@" 2>/dev/null || return 0
 		sleep 0.02
 	done
-	fail "it has not come about: $*"
+	fail "after 100 s this is not so yet: $*"
+}
+
+# Not by /proc/PID/exe: only root can read that of a daemon.
+has_ended()
+{
+	case $(sed -n 's/^State:[[:space:]]*//p' "/proc/$1/status" \
+		2>/dev/null) in
+	'' | [ZX]*) return 0 ;;
+	esac
+	return 1
+}
+
+remember_daemon()
+{
+	mapfile -d '' daemon_command <"/proc/$(daemon_pid "$1")/cmdline"
+}
+
+# answers ADDRESS:PORT
+answers()
+{
+	"$BIN/blinksh" -w "$1" --lost-after=1 ping >/dev/null
+}
+
+# answers_or_has_ended ADDRESS:PORT PID
+answers_or_has_ended()
+{
+	answers "$1" || has_ended "$2"
+}
+
+start_daemon_again()
+{
+	local log=$BLINK_CLUSTER/$1.log address pid
+
+	address=$(sed -n "$1p" "$WCOLL")
+	wait_until has_ended "$(daemon_pid "$1")"
+	(cd / && exec "${daemon_command[@]}") </dev/null >"$log" 2>&1 &
+	pid=$!
+	echo $pid >"$BLINK_CLUSTER/$1.pid"
+	wait_until answers_or_has_ended "$address" $pid
+	! has_ended $pid || fail "$address: $(tail -n 3 "$log")"
+}
+
+restart_daemon()
+{
+	remember_daemon "$1"
+	kill "-$2" "$(daemon_pid "$1")"
+	start_daemon_again "$1"
 }
 
 # mark NUMBER: seconds for sleep that nobody else sleeps, in $mark; not even

@@ -12,7 +12,9 @@ import struct
 SHORT, LONG, HEADER = 256, 1200, 80
 HELLO, SESSION, START, JOB, RENEW = 1, 2, 3, 4, 5
 CANCEL, OUTPUT, OUTPUT_PART, STATUS, NODE = 7, 9, 10, 11, 12
-UNKNOWN, RUNNING, EXITED = 0, 1, 2
+UNKNOWN, RUNNING, EXITED, FORGOTTEN = 0, 1, 2, 8
+VERSION = 2
+FORGOTTEN_SESSION = 14  # NO_SESSION of wire.h
 NO_SESSION = bytes(16)
 COUNTS = ("uptime_ns started running length tag replay fields "
           "resident_bytes").split()
@@ -33,7 +35,8 @@ def tag(key, rest):
                            person=b"blink datagram 1").digest()
 
 
-def seal(key, kind, node, session, counter, body=b"", length=None, version=1):
+def seal(key, kind, node, session, counter, body=b"", length=None,
+         version=VERSION):
     """A datagram; the length that its body needs, or the one given."""
     if length is None:
         length = SHORT if HEADER + len(body) <= SHORT else LONG
@@ -49,7 +52,7 @@ def open_reply(key, datagram):
     assert tag(key, datagram[32:]) == datagram[:32], "tag"
     version, kind, flags, zero, body_bytes, _, session, counter = \
         struct.unpack_from("<BBBBI16s16sQ", datagram, 32)
-    assert (version, flags, zero) == (1, 0, 0)
+    assert (version, flags, zero) == (VERSION, 0, 0)
     return kind, session, counter, datagram[HEADER:HEADER + body_bytes]
 
 
@@ -87,7 +90,7 @@ class Peer:
         self.send(self.sent[-1])
         kind, _, _, body = self.receive()
         assert kind == SESSION and body[:16] == nonce, (kind, body)
-        self.session = body[16:]
+        self.session = body[16:32]
 
     def make(self, kind, body=b"", counter=None, **others):
         """The next request, sealed and not sent."""

@@ -67,13 +67,13 @@ static enum command_verdict open_it(const uint8_t *datagram,
 static void command_seal__known_answer(void **state)
 {
 	static const char *const tags[] = {
-		"9c37ba3aef2748a616adbb7391f79076"
-		"ccedbab17c6b4b98ed3a8e38295c9c90",
-		"94a997b364faee431d409711b6d49ddd"
-		"eb84bdd1eb6d109579c4cd5155f0dda4",
+		"5b455682ed1c302a639021fe23205c8f"
+		"0d6d6c767a633c823bc1374d6c89b301",
+		"5d8e41e2524375da2297ac6dcdb0a1b9"
+		"c582111143ce2dda015c12bea48ad957",
 	};
 	static const char rest[] =
-		"01050000"			    /* version, type */
+		"02050000"			    /* version, type */
 		"10000000"			    /* body_bytes */
 		"2395a2e4f31d3a3402742af6c104a4db"  /* node */
 		"808182838485868788898a8b8c8d8e8f"  /* session */
@@ -311,7 +311,7 @@ static void command_open__wrong_fields(void **state)
 		size_t offset;
 		uint8_t value;
 	} cases[] = {
-		{ 32, 0 },   { 32, 2 },		 { 32, 255 }, /* version */
+		{ 32, 0 },   { 32, 1 },		 { 32, 255 }, /* version */
 		{ 33, 0 },   { 33, 6 },		 { 33, 8 },
 		{ 33, 13 },			 /* type */
 		{ 33, 255 }, { 33, WIRE_HELLO }, /* which has no session */
@@ -344,7 +344,7 @@ static void command_open__body_sizes(void **state)
 		size_t least, most;
 	} cases[] = {
 		{ WIRE_HELLO, 16, 16 },
-		{ WIRE_SESSION, 32, 32 },
+		{ WIRE_SESSION, 48, 48 },
 		{ WIRE_START, 44, WIRE_SHORT_BODY_BYTES },
 		{ WIRE_JOB, 80, WIRE_SHORT_BODY_BYTES },
 		{ WIRE_RENEW, 16, 16 },
@@ -353,6 +353,7 @@ static void command_open__body_sizes(void **state)
 		{ WIRE_OUTPUT_PART, 32, WIRE_SHORT_BODY_BYTES },
 		{ WIRE_STATUS, 0, 0 },
 		{ WIRE_NODE, 64, 64 },
+		{ WIRE_NO_SESSION, 0, 0 },
 	};
 	struct wire_header header = { .version = WIRE_VERSION };
 	uint8_t datagram[WIRE_SHORT_BYTES] = { 0 };

@@ -20,6 +20,7 @@
 #include "base.h"
 #include "command.h"
 #include "daemon.h"
+#include "replay.h"
 
 /* A daemon in a process of its own, and us as its client.  Datagrams of one
  * socket to another of the same machine keep their order: whatever should get
@@ -31,7 +32,7 @@ static int client_socket = -1;
 static uint8_t node[WIRE_NODE_BYTES];
 static uint8_t session[WIRE_SESSION_BYTES];
 static uint64_t counter;
-static uint8_t next_id;
+static uint32_t next_id;
 static uint32_t lease_ms = 3600000;
 
 /* What was received last. */
@@ -116,9 +117,11 @@ static void send_hello(const struct wire_hello *hello)
 
 static void open_session(void)
 {
-	struct wire_hello hello = { .nonce = { 7, [15] = ++next_id } };
+	struct wire_hello hello = { .nonce = { 7 } };
 	struct wire_session reply;
 
+	next_id++;
+	memcpy(hello.nonce + 12, &next_id, sizeof(next_id));
 	send_hello(&hello);
 	receive();
 	assert_int_equal(answer.type, WIRE_SESSION);
@@ -130,7 +133,11 @@ static void open_session(void)
 
 static struct wire_job_request new_job(void)
 {
-	return (struct wire_job_request){ .job = { 9, [15] = ++next_id } };
+	struct wire_job_request job = { .job = { 9 } };
+
+	next_id++;
+	memcpy(job.job + 12, &next_id, sizeof(next_id));
+	return job;
 }
 
 /* START of "/bin/sh -c SCRIPT". */
@@ -359,8 +366,95 @@ static void take__other_node_or_session(void **state)
 	counter++;
 	seal(datagram, WIRE_STATUS, NULL, 0, sizeof(datagram));
 	send_bytes(datagram, sizeof(datagram));
+	/* In its own session, so that the client knows which it was. */
+	expect(WIRE_NO_SESSION, WIRE_SHORT_BYTES);
 	memcpy(session, saved, sizeof(session));
 	assert_int_equal(le64_load(status().refused_replay), 1);
+}
+
+/* A long request gets no long answer. */
+static void take__long_request_of_no_session(void **state)
+{
+	struct wire_job_request job;
+	uint8_t saved[WIRE_SESSION_BYTES];
+
+	(void)state;
+	memcpy(saved, session, sizeof(session));
+	session[3] ^= 1;
+	job = send_start("exit 0", true);
+	expect(WIRE_NO_SESSION, WIRE_SHORT_BYTES);
+	memcpy(session, saved, sizeof(session));
+	send_about(WIRE_RENEW, &job);
+	expect_job(&job, WIRE_JOB_UNKNOWN, 0, WIRE_SHORT_BYTES);
+	assert_int_equal(le64_load(status().started), 0);
+}
+
+/* Open so many sessions, each used, and return to the one there was. */
+static void let_others_in(unsigned count)
+{
+	uint8_t saved[WIRE_SESSION_BYTES];
+	uint64_t saved_counter = counter;
+
+	memcpy(saved, session, sizeof(session));
+	for (unsigned i = 0; i < count; i++) {
+		open_session();
+		status();
+	}
+	memcpy(session, saved, sizeof(session));
+	counter = saved_counter;
+}
+
+static void hello__a_job_keeps_its_session(void **state)
+{
+	struct wire_job_request job = send_start("exec sleep 1000", false);
+
+	(void)state;
+	send_about(WIRE_RENEW, &job);
+	expect_job(&job, WIRE_JOB_RUNNING, 0, WIRE_SHORT_BYTES);
+	let_others_in(2 * REPLAY_SESSIONS);
+	send_about(WIRE_RENEW, &job);
+	expect_job(&job, WIRE_JOB_RUNNING, 0, WIRE_SHORT_BYTES);
+	send_about(WIRE_CANCEL, &job);
+	expect_job(&job, WIRE_JOB_RUNNING, 0, WIRE_SHORT_BYTES);
+	expect_job(&job, WIRE_JOB_CANCELLED, 0, WIRE_SHORT_BYTES);
+	/* No longer than it runs. */
+	let_others_in(2 * REPLAY_SESSIONS);
+	send_about(WIRE_RENEW, &job);
+	expect(WIRE_NO_SESSION, WIRE_SHORT_BYTES);
+	open_session();
+	send_about(WIRE_RENEW, &job);
+	expect_job(&job, WIRE_JOB_CANCELLED, 0, WIRE_SHORT_BYTES);
+}
+
+/* The table was used up before.  Each says HELLO again until it is served. */
+static void hello__a_hundred_at_once(void **state)
+{
+	enum { CLIENTS = 100 };
+	uint8_t sessions[CLIENTS][WIRE_SESSION_BYTES];
+	unsigned waiting = CLIENTS, rounds = 0;
+
+	(void)state;
+	let_others_in(REPLAY_SESSIONS);
+	for (; waiting > 0; rounds++) {
+		unsigned served = 0;
+
+		for (unsigned i = 0; i < waiting; i++) {
+			open_session();
+			memcpy(sessions[i], session, sizeof(session));
+		}
+		for (unsigned i = 0; i < waiting; i++) {
+			memcpy(session, sessions[i], sizeof(session));
+			counter = 0;
+			send_request(WIRE_STATUS, NULL, 0, WIRE_SHORT_BYTES);
+			receive();
+			served += answer.type == WIRE_NODE;
+			assert_true(answer.type == WIRE_NODE ||
+				    answer.type == WIRE_NO_SESSION);
+		}
+		assert_true(served >= MIN(waiting, REPLAY_SESSIONS_FRESH));
+		waiting -= served;
+	}
+	assert_int_equal(rounds, 2);
 }
 
 static void start__malformed(void **state)
@@ -428,6 +522,27 @@ static void start__twice_runs_once(void **state)
 	assert_int_equal(le64_load(status().started), 1);
 }
 
+/* Its result has made room for those of others, and it must not run again. */
+static void start__twice_and_others_between(void **state)
+{
+	struct wire_job_request job = send_start("exit 4", false);
+	struct wire_job_request others[2 * JOBS_MAX];
+
+	(void)state;
+	expect_job(&job, WIRE_JOB_EXITED, 4, WIRE_SHORT_BYTES);
+	for (unsigned i = 0; i < ARRAY_LEN(others); i++) {
+		others[i] = send_start("exit 0", false);
+		expect_job(&others[i], WIRE_JOB_EXITED, 0, WIRE_SHORT_BYTES);
+	}
+	send_start_of(&job, "exit 5", false);
+	expect_job(&job, WIRE_JOB_FORGOTTEN, 0, WIRE_SHORT_BYTES);
+	send_about(WIRE_RENEW, &job);
+	expect_job(&job, WIRE_JOB_FORGOTTEN, 0, WIRE_SHORT_BYTES);
+	send_about(WIRE_CANCEL, &job);
+	expect_job(&job, WIRE_JOB_FORGOTTEN, 0, WIRE_SHORT_BYTES);
+	assert_int_equal(le64_load(status().started), 1 + ARRAY_LEN(others));
+}
+
 static void start__twice_while_it_runs(void **state)
 {
 	struct wire_job_request job = send_start("exec sleep 1000", false);
@@ -490,6 +605,9 @@ static void start__full(void **state)
 		;
 	job = send_start("exit 0", false);
 	expect_job(&job, WIRE_JOB_REFUSED, EAGAIN, WIRE_SHORT_BYTES);
+	/* Refused it stays: its client has given it up. */
+	send_start_of(&job, "exit 0", true);
+	expect_job(&job, WIRE_JOB_REFUSED, EAGAIN, WIRE_LONG_BYTES);
 }
 
 static void renew__unknown(void **state)
@@ -707,10 +825,14 @@ int main(void)
 		DAEMON_TEST(take__strangers),
 		DAEMON_TEST(take__what_was_heard_before),
 		DAEMON_TEST(take__other_node_or_session),
+		DAEMON_TEST(take__long_request_of_no_session),
+		DAEMON_TEST(hello__a_job_keeps_its_session),
+		DAEMON_TEST(hello__a_hundred_at_once),
 		DAEMON_TEST(start__malformed),
 		DAEMON_TEST(start__one_request_one_reply),
 		DAEMON_TEST(start__tails),
 		DAEMON_TEST(start__twice_runs_once),
+		DAEMON_TEST(start__twice_and_others_between),
 		DAEMON_TEST(start__twice_while_it_runs),
 		DAEMON_TEST(start__refused),
 		DAEMON_TEST(start__too_many_arguments),

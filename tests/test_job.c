@@ -331,7 +331,14 @@ static void start__full_table(void **state)
 		if (!first)
 			first = job;
 	}
-	assert_null(start(arguments));
+	for (unsigned i = 0; i < 2; i++) {
+		struct job *job = start(arguments);
+
+		assert_int_equal(job->state, WIRE_JOB_REFUSED);
+		assert_int_equal(job->code, EAGAIN);
+		/* Asked again when there is room, it is the same. */
+		assert_ptr_equal(job_find(&table, job->id), job);
+	}
 	job_kill(first, WIRE_JOB_CANCELLED, clock_now_ns());
 	finish(first);
 	assert_int_equal(start(arguments)->state, WIRE_JOB_RUNNING);
@@ -356,6 +363,8 @@ static void find__the_oldest_is_forgotten(void **state)
 	start(arguments);
 	assert_non_null(job_find(&table, first));
 	assert_null(job_find(&table, second));
+	assert_true(job_is_forgotten(&table, second));
+	assert_false(job_is_forgotten(&table, first));
 }
 
 /* --- what the child is given -----------------------------------------------

@@ -14,7 +14,8 @@
 static const enum wire_job_state states[] = {
 	WIRE_JOB_UNKNOWN,   WIRE_JOB_RUNNING,	WIRE_JOB_EXITED,
 	WIRE_JOB_KILLED,    WIRE_JOB_TIMED_OUT, WIRE_JOB_LEASE_EXPIRED,
-	WIRE_JOB_CANCELLED, WIRE_JOB_REFUSED,	(enum wire_job_state)99,
+	WIRE_JOB_CANCELLED, WIRE_JOB_REFUSED,	WIRE_JOB_FORGOTTEN,
+	(enum wire_job_state)99,
 };
 
 static void expect(enum wire_job_state state, int code,
@@ -39,6 +40,7 @@ static void outcome_of__states(void **state)
 	expect(WIRE_JOB_REFUSED, 13, OUTCOME_REFUSED, 125);
 	expect(WIRE_JOB_LEASE_EXPIRED, 0, OUTCOME_LOST, 127);
 	expect(WIRE_JOB_UNKNOWN, 0, OUTCOME_LOST, 127);
+	expect(WIRE_JOB_FORGOTTEN, 0, OUTCOME_LOST, 127);
 	/* What never is an end, and what a daemon of tomorrow may say. */
 	expect(WIRE_JOB_RUNNING, 0, OUTCOME_LOST, 127);
 	expect((enum wire_job_state)99, 0, OUTCOME_LOST, 127);

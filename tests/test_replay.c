@@ -49,7 +49,12 @@ static struct id open_session(uint64_t number)
 
 static bool accept_counter(struct id id, uint64_t counter)
 {
-	return replay_accept(&replay, id.bytes, counter);
+	return replay_accept(&replay, id.bytes, counter) == REPLAY_ACCEPTED;
+}
+
+static bool is_known(struct id id)
+{
+	return replay_accept(&replay, id.bytes, 0) == REPLAY_REFUSED;
 }
 
 static int setup(void **state)
@@ -308,6 +313,86 @@ static void replay_open_session__nothing_is_inherited(void **state)
 	}
 }
 
+/* Each of the others was used later, and all of them make room. */
+static void replay_hold__never_makes_room(void **state)
+{
+	enum { HELD = REPLAY_SESSIONS - REPLAY_SESSIONS_FRESH - 1 };
+	struct id held[HELD];
+
+	(void)state;
+	for (uint64_t i = 0; i < HELD; i++) {
+		held[i] = open_session(i);
+		assert_true(accept_counter(held[i], 1));
+		replay_hold(&replay, held[i].bytes);
+		replay_hold(&replay, held[i].bytes);
+	}
+	for (uint64_t i = 0; i < 3 * REPLAY_SESSIONS; i++) {
+		struct id id = open_session(1000 + i);
+
+		assert_true(accept_counter(id, 1));
+		assert_true(accept_counter(id, 2));
+	}
+	for (uint64_t i = 0; i < HELD; i++) {
+		assert_true(is_known(held[i]));
+		replay_release(&replay, held[i].bytes);
+	}
+	/* As often as it was held. */
+	for (uint64_t i = 0; i < REPLAY_SESSIONS; i++)
+		assert_true(accept_counter(open_session(5000 + i), 1));
+	for (uint64_t i = 0; i < HELD; i++) {
+		assert_true(accept_counter(held[i], 2));
+		replay_release(&replay, held[i].bytes);
+	}
+	for (uint64_t i = 0; i < REPLAY_SESSIONS; i++)
+		assert_true(accept_counter(open_session(9000 + i), 1));
+	for (uint64_t i = 0; i < HELD; i++)
+		assert_false(is_known(held[i]));
+}
+
+/* Released once too often, it makes room as any other; and to hold one that is
+ * not known holds no other. */
+static void replay_release__too_often(void **state)
+{
+	struct id first = open_session(1);
+
+	(void)state;
+	assert_true(accept_counter(first, 1));
+	replay_hold(&replay, first.bytes);
+	replay_release(&replay, first.bytes);
+	replay_release(&replay, first.bytes);
+	for (uint64_t i = 0; i < REPLAY_SESSIONS; i++)
+		assert_true(accept_counter(open_session(100 + i), 1));
+	assert_false(is_known(first));
+	replay_hold(&replay, first.bytes);
+	for (size_t i = 0; i < REPLAY_SESSIONS; i++)
+		assert_int_equal(replay.sessions[i].holds, 0);
+}
+
+static void replay_accept__says_why_not(void **state)
+{
+	struct id id = open_session(1), other = id;
+
+	(void)state;
+	other.bytes[0] ^= 1;
+	assert_int_equal(replay_accept(&replay, id.bytes, 3), REPLAY_ACCEPTED);
+	assert_int_equal(replay_accept(&replay, id.bytes, 3), REPLAY_REFUSED);
+	assert_int_equal(replay_accept(&replay, id.bytes, 0), REPLAY_REFUSED);
+	assert_int_equal(replay_accept(&replay, id.bytes, UINT64_MAX),
+			 REPLAY_REFUSED);
+	assert_int_equal(replay_accept(&replay, other.bytes, 3),
+			 REPLAY_NO_SESSION);
+}
+
+static void replay_init__an_epoch_of_its_own(void **state)
+{
+	uint8_t before[WIRE_EPOCH_BYTES];
+
+	(void)state;
+	memcpy(before, replay.epoch, sizeof(before));
+	replay_init(&replay);
+	assert_memory_not_equal(before, replay.epoch, sizeof(before));
+}
+
 /* --- nonces -------------------------------------------------------------- */
 
 static void replay_open_session__nonce_again(void **state)
@@ -362,6 +447,10 @@ int main(void)
 				       setup),
 		cmocka_unit_test_setup(
 			replay_open_session__nothing_is_inherited, setup),
+		cmocka_unit_test_setup(replay_hold__never_makes_room, setup),
+		cmocka_unit_test_setup(replay_release__too_often, setup),
+		cmocka_unit_test_setup(replay_accept__says_why_not, setup),
+		cmocka_unit_test_setup(replay_init__an_epoch_of_its_own, setup),
 		cmocka_unit_test_setup(replay_open_session__nonce_again, setup),
 		cmocka_unit_test_setup(replay_open_session__nonce_of_zeros,
 				       setup),

@@ -1,0 +1,134 @@
+#!/bin/bash
+# check_shell_sessions.sh - more clients than a daemon keeps sessions for
+#
+# A daemon keeps 256 sessions.  shell_crowd.py opens more than that and uses them.
+# A client that is stopped meanwhile can't use its own, which becomes the one
+# that was used least recently.
+# shellcheck source=tests/shell_lib.sh
+. "$(dirname "$0")/shell_lib.sh"
+
+readonly CROWD=400
+cluster_up 1
+
+crowd()
+{
+	timeout 300 python3 "$TESTS/shell_crowd.py" "$BLINK_KEY" "${nodes[0]}" \
+		"$CROWD"
+}
+
+# lines_of FILE: 0 if it is not there
+lines_of()
+{
+	[ ! -e "$1" ] || wc -l <"$1"
+}
+
+has_line()
+{
+	[ "$(lines_of "$1")" ]
+}
+
+# begin_client OPTION... -- COMMAND...: in the background, its process in $client
+begin_client()
+{
+	"$BIN/blinksh" --lease=60 --lost-after="$(seconds_of 1000)" "$@" \
+		>out 2>err &
+	client=$!
+	# shellcheck disable=SC2064 # now
+	trap "kill -KILL $client 2>/dev/null || true" EXIT
+}
+
+# crowd_past_client: while it is stopped
+crowd_past_client()
+{
+	kill -STOP "$client"
+	crowd
+	kill -CONT "$client"
+}
+
+# expect_client N: its exit status
+expect_client()
+{
+	local got=0
+
+	wait "$client" || got=$?
+	[ "$got" = "$1" ] || fail "exit status $got, not $1: $(<err)"
+}
+
+# The daemon tells of the end of a running job in the session of its client.
+case_running_job()
+{
+	local client
+
+	begin_client -- /bin/sh -c \
+		"echo >'$PWD/ran'; until [ -e '$PWD/go' ]; do sleep 0.1; done"
+	wait_until has_line ran
+	crowd_past_client
+	# Time to ask how the job is, and to take the daemon for lost.
+	sleep "$(seconds_of 2500)"
+	touch go
+	expect_client 0
+}
+
+# A session that no job needs is forgotten; the client has the word, and gets
+# another.
+case_forgotten_session()
+{
+	local client before
+
+	before=$(count_of refused_replay)
+	begin_client --repeat=2 --interval="$(seconds_of 1500)" -- \
+		/bin/sh -c "echo >>'$PWD/ran'"
+	wait_until has_line ran
+	crowd_past_client
+	expect_client 0
+	[ "$(lines_of ran)" = 2 ]
+	[ "$(count_of refused_replay)" -gt "$before" ] ||
+		fail "the session was not forgotten"
+}
+
+# All ask for a session before the daemon answers any, though few sessions can be
+# fresh at the same time.
+case_all_at_once()
+{
+	local pid clients=() client
+
+	crowd
+	pid=$(daemon_pid 1)
+	kill -STOP "$pid"
+	# shellcheck disable=SC2064 # now
+	trap "kill -CONT $pid" EXIT
+	for _ in {1..100}; do
+		"$BIN/blinksh" --lost-after="$(seconds_of 3000)" ping \
+			>>out 2>>err &
+		clients+=($!)
+	done
+	sleep "$(seconds_of 500)"
+	kill -CONT "$pid"
+	for client in "${clients[@]}"; do
+		wait "$client" || fail "$(tail -n 1 err)"
+	done
+	[ "$(lines_of out)" = 100 ]
+}
+
+# The job kills its daemon before that has answered the START, and dies with it.
+# The next daemon does not know the job, and must not be asked to start it.
+case_daemon_restarted()
+{
+	local client
+
+	remember_daemon 1
+	# shellcheck disable=SC2016 # for the node's shell
+	begin_client --lost-after=60 -- /bin/sh -c \
+		'echo >>"$0"; kill -KILL $PPID; sleep 1000' "$PWD/ran"
+	start_daemon_again 1
+	wait_until has_ended "$client"
+	[ "$(lines_of ran)" = 1 ] || fail "it ran $(lines_of ran) times"
+	expect_client 127
+	expect_match 'lost: its daemon was restarted' err
+}
+
+for name in running_job forgotten_session all_at_once; do
+	check $name patiently case_$name
+done
+check daemon_restarted case_daemon_restarted
+finish
