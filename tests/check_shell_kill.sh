@@ -7,7 +7,10 @@
 # shellcheck source=tests/shell_lib.sh
 . "$(dirname "$0")/shell_lib.sh"
 
-cluster_up 3 -- --processes=40 --memory=256M
+# No cgroups are asked for: so of all processes of the user, whatever else it
+# runs, and of those of all cases here.
+processes=$(($(tasks_of "$UID") + 1000))
+cluster_up 3 -- --processes=$processes --memory=256M
 
 # Leaves a process of each kind behind: a child, one in a session of its own,
 # and one of those that also has forked twice, so that nobody is its parent.
@@ -79,7 +82,7 @@ case_interrupted()
 		/bin/sh -c "$FAMILY" "$mark") 2>err &
 	wait_until has_family "$mark" 15
 	kill -TERM $!
-	wait $! || status=$?
+	await $!
 	[ "$status" = 143 ]
 	nobody_has "^/bin/sleep $mark\$"
 }
@@ -112,7 +115,7 @@ case_daemon_killed()
 		restart_daemon "$i" KILL
 	done
 	nobody_has "^/bin/sleep $mark\$"
-	wait "$client" || status=$?
+	await "$client"
 	[ "$status" = 127 ]
 	expect_match ': lost: ' err
 	sh_run -- /bin/true
@@ -130,19 +133,19 @@ case_daemon_stopped()
 		kill -TERM "$(daemon_pid "$i")"
 	done
 	wait_until nobody_has "^/bin/sleep $mark\$"
-	wait $! || status=$?
+	await $!
 	[ "$status" -gt 0 ]
 	for i in 1 2 3; do
 		wait_until has_ended "$(daemon_pid "$i")"
 	done
 	"$TESTS/cluster" down
-	cluster_up 3 -- --processes=40 --memory=256M
+	cluster_up 3 -- --processes=$processes --memory=256M
 }
 
 # Bounded by itself as well, should the daemon's limit fail.
 readonly BOMB='import os, sys
 sleep = ["/bin/sleep", sys.argv[1]]
-for _ in range(400):
+for _ in range(int(sys.argv[2])):
     try:
         if os.fork() == 0:
             os.execv(sleep[0], sleep)
@@ -152,28 +155,30 @@ os.execv(sleep[0], sleep)'
 
 case_fork_bomb()
 {
-	local mark most=0 now pid client
+	local mark most=0 now=0 pid client user=$UID limit
 
 	mark 98707
 	# As root no limit on processes holds without a cgroup that counts them.
-	start_unprivileged_daemon --processes=40
+	[ "$UID" != 0 ] || user=nobody
+	limit=$(($(tasks_of $user) + 40))
+	start_unprivileged_daemon --processes=$limit
 	pid=$!
 	# shellcheck disable=SC2064 # now
 	trap "kill $pid; wait $pid" EXIT
 	"$BIN/blinksh" "${PATIENT[@]}" --key "$unprivileged_key" \
 		--timeout="$(seconds_of 1500)" \
 		-w "$unprivileged_node" -- /usr/bin/python3 -c "$BOMB" \
-		"$mark" >out 2>err &
+		"$mark" $((limit + 100)) >out 2>err &
 	client=$!
-	while kill -0 "$client" 2>/dev/null; do
+	until has_ended "$client" || [ "$now" -gt "$limit" ]; do
 		now=$(pgrep -c -f "^/bin/sleep $mark\$" || true)
 		[ "$now" -le "$most" ] || most=$now
 		sleep 0.05
 	done
-	wait "$client" || status=$?
+	await "$client"
 	cat err
-	echo "at most $most processes"
-	[ "$most" -gt 0 ] && [ "$most" -le 40 ]
+	echo "at most $most processes of $limit"
+	[ "$most" -gt 0 ] && [ "$most" -le $limit ]
 	[ "$status" = 124 ]
 	nobody_has "^/bin/sleep $mark\$"
 }
@@ -275,7 +280,8 @@ case_crowd()
 		clients+=($!)
 	done
 	for i in "${clients[@]}"; do
-		wait "$i"
+		await "$i"
+		[ "$status" = 0 ] || fail "exit status $status"
 	done
 	for i in {1..12}; do
 		[ "$(grep -c ": $i\$" "out.$i")" = 3 ]
@@ -301,7 +307,8 @@ case_all_stopped()
 	kill -CONT "$client"
 	sleep 0.2
 	kill -CONT "$pid"
-	wait "$client"
+	await "$client"
+	[ "$status" = 0 ]
 }
 
 for name in left_behind interrupted term_ignored signals_ignored \

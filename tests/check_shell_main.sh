@@ -305,7 +305,7 @@ case_cancel()
 	sh_run cancel "$job"
 	[ "$status" = 0 ]
 	nobody_has "^/bin/sleep $mark\$"
-	wait $! || status=$?
+	await $!
 	[ "$status" = 143 ]
 	sh_run cancel 00000000000000000000000000000000
 	[ "$(grep -c unknown out)" = 4 ]
@@ -320,7 +320,7 @@ case_interrupt()
 		/bin/sleep "$mark") 2>err &
 	wait_until is_running "^/bin/sleep $mark\$"
 	kill -TERM $!
-	wait $! || status=$?
+	await $!
 	[ "$status" = 143 ]
 	nobody_has "^/bin/sleep $mark\$"
 	expect_match ', 4 cancelled, 0 lost' err

@@ -48,10 +48,8 @@ crowd_past_client()
 # expect_client N: its exit status
 expect_client()
 {
-	local got=0
-
-	wait "$client" || got=$?
-	[ "$got" = "$1" ] || fail "exit status $got, not $1: $(<err)"
+	await "$client"
+	[ "$status" = "$1" ] || fail "exit status $status, not $1: $(<err)"
 }
 
 # The daemon tells of the end of a running job in the session of its client.
@@ -105,7 +103,8 @@ case_all_at_once()
 	sleep "$(seconds_of 500)"
 	kill -CONT "$pid"
 	for client in "${clients[@]}"; do
-		wait "$client" || fail "$(tail -n 1 err)"
+		await "$client"
+		[ "$status" = 0 ] || fail "$(tail -n 1 err)"
 	done
 	[ "$(lines_of out)" = 100 ]
 }

@@ -13,6 +13,10 @@
 #                             sh_run has them, and later ones replace them
 #   daemon_pid NUMBER         of the cluster, from 1
 #   has_ended PID             there is no such process, or it is a zombie
+#   await PID                 a child of this shell: its end, at most 100 s; its
+#                             exit status in $status
+#   tasks_of USER             threads of all its processes, which is what
+#                             blinkd's --processes limits without a cgroup
 #   remember_daemon NUMBER    how it was started, in the array daemon_command
 #   start_daemon_again NUMBER the one remembered, once that has ended; returns
 #                             when it answers
@@ -110,6 +114,19 @@ has_ended()
 	'' | [ZX]*) return 0 ;;
 	esac
 	return 1
+}
+
+await()
+{
+	status=0
+	wait_until has_ended "$1" || return 1
+	wait "$1" || status=$?
+}
+
+tasks_of()
+{
+	# It fails if there are none.
+	ps -L -U "$1" -o pid= | wc -l || true
 }
 
 remember_daemon()
