@@ -416,8 +416,9 @@ static void take_reply(struct client *client, struct client_node *node,
 		       const struct command *command)
 {
 	if (command->type == WIRE_NO_SESSION) {
+		/* serve_due() asks again, if the node is not lost by now. */
 		node->has_session = false;
-		client_ask(client, node);
+		client_pause(client, node, 0);
 		return;
 	}
 	node->asked_ns = 0;

@@ -189,7 +189,7 @@ static void report_lost(const struct client_node *node, uint64_t lost_after_ns)
 		log_warnx("%s: lost: no reply for %s", node->host, silence);
 }
 
-/* How its job ended nobody can tell. */
+/* The client does not know how the job ended. */
 static void report_unknown(const struct client_node *node,
 			   const struct launch_node *state,
 			   uint64_t lost_after_ns)

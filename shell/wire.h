@@ -34,11 +34,11 @@
  * A daemon keeps few sessions.  To a request of one that it does not know it
  * does nothing but answer NO_SESSION, with the request's session and counter
  * and of the shorter length; the client says HELLO again and repeats its
- * request. A request that was recorded, and sent again when the daemon has
- * forgotten its session, gets that answer, too.  Who sends it learns that the
- * session is forgotten, and a third party whose address was forged gets no more
- * bytes than were sent to the daemon; the client takes the answer only while it
- * uses that session, and then the answer is true.
+ * request.  A request that was recorded, and is sent again when the daemon has
+ * forgotten its session, gets that answer, too.  The sender learns from it that
+ * the session is forgotten; the owner of a forged address gets no more bytes
+ * than were sent to the daemon; and the client takes the answer only while it
+ * uses that session, when the answer is true.
  *
  * SESSION tells the daemon's epoch, which it draws when it begins.  Its jobs
  * end with it.  A client that has sent a START, and then gets a session of

@@ -309,6 +309,12 @@ case_cancel()
 	[ "$status" = 143 ]
 	sh_run cancel 00000000000000000000000000000000
 	[ "$(grep -c unknown out)" = 4 ]
+	sh_run -v -w "${nodes[0]}" -- /bin/true
+	job=$(sed -n 's/^blinksh: job //p' err)
+	sh_run -w "${nodes[0]}" --repeat=130 -- /bin/true
+	sh_run -w "${nodes[0]}" cancel "$job"
+	[ "$status" = 0 ]
+	expect_match ': forgotten$' out
 }
 
 case_interrupt()

@@ -126,8 +126,44 @@ case_daemon_restarted()
 	expect_match 'lost: its daemon was restarted' err
 }
 
+# begin_stub BEHAVIOUR: at $stub
+begin_stub()
+{
+	stub=127.0.0.88:$BLINK_PORT
+	timeout 300 python3 "$TESTS/shell_stub.py" "$BLINK_KEY" "$stub" "$1" &
+	# shellcheck disable=SC2064 # now
+	trap "kill $! 2>/dev/null || true" EXIT
+	sleep 0.2
+}
+
+# A daemon that forgets each session at once is lost as a silent one is.
+case_each_is_forgotten()
+{
+	local stub
+
+	begin_stub forgetful
+	sh_run --lost-after=1 -w "$stub" -- /bin/true
+	[ "$status" = 127 ]
+	expect_match 'lost: no reply for 1.00 s' err
+}
+
+case_forgotten_end()
+{
+	local stub
+
+	begin_stub forgotten
+	sh_run --json -w "$stub" -- /bin/true
+	[ "$status" = 127 ]
+	expect_match '"state": "forgotten", "status": 127' out
+	sh_run -w "$stub" -- /bin/true
+	[ "$status" = 127 ]
+	expect_match 'forgotten: it has ended' err
+}
+
 for name in running_job forgotten_session all_at_once; do
 	check $name patiently case_$name
 done
-check daemon_restarted case_daemon_restarted
+for name in daemon_restarted each_is_forgotten forgotten_end; do
+	check $name case_$name
+done
 finish
