@@ -3,7 +3,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,45 +17,49 @@
 
 #include "address.h"
 #include "allowlist.h"
+#include "answer.h"
+#include "base.h"
 #include "command.h"
 #include "daemon.h"
 #include "keyfile.h"
 #include "log.h"
-#include "parse.h"
+#include "options.h"
 #include "process.h"
-#include "usage.h"
-#include "version.h"
 
 #define PROCESSES_DEFAULT 512
 #define TIMEOUT_S_MAX 4000000 /* fits 32 bits in milliseconds */
 
-static const char usage[] =
+static const char help[] =
 	"Usage: blinkd --key=FILE --listen=ADDRESS:PORT [OPTION]...\n"
 	"Run what blinksh asks for, for those who have the key.\n"
 	"\n"
-	"      --key=FILE         the cluster's key, of 'blinksh keygen', or "
-	"its\n"
-	"                         descriptor, fd:N; or BLINK_KEY\n"
-	"      --listen=ADDRESS   where to get datagrams, as clients write it\n"
-	"      --allow=FOLDER     run programs below it only; may be given "
-	"again\n"
-	"                         (the folder of blinkd itself)\n"
-	"      --foreground       stay; say on stdout when ready\n"
-	"      --memory=SIZE      address space of each process, as 2G (no "
+	"  --key=FILE         read the cluster's key, of 'blinksh keygen', "
+	"from "
+	"a file\n"
+	"                     or a descriptor, fd:N (BLINK_KEY)\n"
+	"  --listen=ADDRESS   get datagrams there; clients use the same "
+	"address\n"
+	"  --allow=FOLDER     run programs below it only; may be given again "
+	"(the\n"
+	"                     folder of blinkd itself)\n"
+	"  --foreground       stay in the foreground; say on stdout when "
+	"ready\n"
+	"  --memory=SIZE      limit each process's address space, as 2G (no "
 	"limit)\n"
-	"      --processes=N      processes at the same time; 0: no limit "
+	"  --processes=N      limit the processes at the same time; 0: do not "
 	"(512)\n"
-	"      --file-size=SIZE   of each file that is written (no limit)\n"
-	"      --cgroups          a cgroup for each job, if they can be had\n"
-	"      --timeout=S        kill a job after so many seconds (never)\n"
-	"      --help, --version\n"
+	"  --file-size=SIZE   limit each file that is written (no limit)\n"
+	"  --cgroups          make a cgroup for each job, if that is possible\n"
+	"  --timeout=S        kill a job after so many seconds (never)\n"
+	"  --help             print this text\n"
+	"  --version          print the version\n"
 	"\n"
 	"Statuses: 0 stopped by SIGTERM or SIGINT (or, in the background, "
 	"ready),\n"
 	"2 usage, 3 key file, 4 the address, 5 resources.  See blinkd(1).\n";
 
 enum {
-	OPTION_KEY = 256,
+	OPTION_KEY = OPTIONS_OWN,
 	OPTION_LISTEN,
 	OPTION_ALLOW,
 	OPTION_FOREGROUND,
@@ -65,138 +68,126 @@ enum {
 	OPTION_FILE_SIZE,
 	OPTION_TIMEOUT,
 	OPTION_CGROUPS,
-	OPTION_HELP,
-	OPTION_VERSION,
 };
 
-static const struct option long_options[] = {
-	{ "key", required_argument, NULL, OPTION_KEY },
-	{ "listen", required_argument, NULL, OPTION_LISTEN },
-	{ "allow", required_argument, NULL, OPTION_ALLOW },
-	{ "foreground", no_argument, NULL, OPTION_FOREGROUND },
-	{ "memory", required_argument, NULL, OPTION_MEMORY },
-	{ "processes", required_argument, NULL, OPTION_PROCESSES },
-	{ "file-size", required_argument, NULL, OPTION_FILE_SIZE },
-	{ "timeout", required_argument, NULL, OPTION_TIMEOUT },
-	{ "cgroups", no_argument, NULL, OPTION_CGROUPS },
-	{ "help", no_argument, NULL, OPTION_HELP },
-	{ "version", no_argument, NULL, OPTION_VERSION },
-	{ NULL, 0, NULL, 0 },
+static const struct options_entry entries[] = {
+	{ OPTION_KEY, "key", 0, OPTIONS_FILE, "FILE" },
+	{ OPTION_LISTEN, "listen", 0, OPTIONS_VALUE, "ADDRESS:PORT" },
+	{ OPTION_ALLOW, "allow", 0, OPTIONS_VALUES, "FOLDER" },
+	{ OPTION_FOREGROUND, "foreground", 0, OPTIONS_FLAG, NULL },
+	{ OPTION_MEMORY, "memory", 0, OPTIONS_VALUE, "SIZE" },
+	{ OPTION_PROCESSES, "processes", 0, OPTIONS_VALUE, "N" },
+	{ OPTION_FILE_SIZE, "file-size", 0, OPTIONS_VALUE, "SIZE" },
+	{ OPTION_TIMEOUT, "timeout", 0, OPTIONS_VALUE, "S" },
+	{ OPTION_CGROUPS, "cgroups", 0, OPTIONS_FLAG, NULL },
+	OPTIONS_COMMON,
 };
 
 struct options {
+	struct options_reader reader;
 	struct daemon_options daemon;
 	const char *key_path;
 	const char *listen;
 	bool foreground;
 };
 
-/* --- the command line ------------------------------------------------------
- */
+/* --- the command line ----------------------------------------------------- */
 
-static uint64_t size_option(const char *name, const char *text)
+static int take_folder(struct options *options, struct failure *failure)
 {
-	uint64_t bytes;
-
-	if (parse_size(text, 1, INT64_MAX, &bytes) < 0)
-		usage_error("--%s=%.64s: not a size such as 512M", name, text);
-	return bytes;
-}
-
-static void allow_option(struct allowlist *allow, const char *folder)
-{
-	int error = allowlist_add(allow, folder);
+	int error =
+		allowlist_add(&options->daemon.allow, options->reader.value);
 
 	if (error < 0)
-		usage_error("--allow=%.100s: %s", folder, strerror(-error));
+		return options_refuse(&options->reader, failure, "%s",
+				      strerror(-error));
+	return 0;
 }
 
-__attribute__((noreturn)) static void print_and_exit(const char *text)
+static int take_timeout(struct options *options, struct failure *failure)
 {
-	if (fputs(text, stdout) >= 0 && fflush(stdout) == 0)
-		exit(EXIT_DONE);
-	log_warn("standard output");
-	exit(EXIT_FILE);
+	uint64_t seconds = 0;
+	int ret = options_number(&options->reader, 1, TIMEOUT_S_MAX, &seconds,
+				 failure);
+
+	options->daemon.limits.timeout_ms_max = (uint32_t)(1000 * seconds);
+	return ret;
 }
 
-static void take_option(struct options *options, int option)
+static int take_option(void *context, int id, struct failure *failure)
 {
+	struct options *options = context;
+	struct options_reader *reader = &options->reader;
 	struct job_limits *limits = &options->daemon.limits;
 
-	switch (option) {
+	switch (id) {
 	case OPTION_KEY:
-		options->key_path = optarg;
-		break;
+		options->key_path = reader->value;
+		return 0;
 	case OPTION_LISTEN:
-		options->listen = optarg;
-		break;
+		options->listen = reader->value;
+		return 0;
 	case OPTION_ALLOW:
-		allow_option(&options->daemon.allow, optarg);
-		break;
+		return take_folder(options, failure);
 	case OPTION_FOREGROUND:
 		options->foreground = true;
-		break;
+		return 0;
 	case OPTION_MEMORY:
-		limits->memory_bytes = size_option("memory", optarg);
-		break;
+		return options_size(reader, 1, INT64_MAX, &limits->memory_bytes,
+				    failure);
 	case OPTION_PROCESSES:
-		limits->process_count =
-			usage_number("processes", optarg, 0, INT_MAX);
-		break;
+		return options_number(reader, 0, INT_MAX,
+				      &limits->process_count, failure);
 	case OPTION_FILE_SIZE:
-		limits->file_bytes = size_option("file-size", optarg);
-		break;
+		return options_size(reader, 1, INT64_MAX, &limits->file_bytes,
+				    failure);
 	case OPTION_TIMEOUT:
-		limits->timeout_ms_max =
-			(uint32_t)usage_number("timeout", optarg, 1,
-					       TIMEOUT_S_MAX) *
-			1000u;
-		break;
-	case OPTION_CGROUPS:
-		options->daemon.use_groups = true;
-		break;
-	case OPTION_HELP:
-		print_and_exit(usage);
-	case OPTION_VERSION:
-		printf("blinkd %s\n", blinksort_version);
-		print_and_exit("");
+		return take_timeout(options, failure);
 	default:
-		fputs("Try 'blinkd --help'.\n", stderr);
-		exit(EXIT_USAGE);
+		options->daemon.use_groups = true;
+		return 0;
 	}
 }
 
 /* The folder that this program lies in. */
-static void allow_own_folder(struct allowlist *allow)
+static int allow_own_folder(struct allowlist *allow, struct failure *failure)
 {
 	char path[PATH_MAX];
 	ssize_t bytes = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	int error;
 
 	if (bytes <= 0)
-		usage_error("/proc/self/exe: %s; --allow is needed",
-			    strerror(errno));
+		return failure_set(failure, EXIT_USAGE, "/proc/self/exe", 0,
+				   "%s; --allow is needed", strerror(errno));
 	path[bytes] = '\0';
 	*strrchr(path, '/') = '\0';
-	allow_option(allow, path[0] != '\0' ? path : "/");
+	error = allowlist_add(allow, path[0] != '\0' ? path : "/");
+	if (error < 0)
+		return failure_set(failure, EXIT_USAGE, "/proc/self/exe", 0,
+				   "its folder: %s; --allow is needed",
+				   strerror(-error));
+	return 0;
 }
 
-static void parse_command_line(struct options *options, int argc, char **argv)
+static int complete_options(struct options *options, struct failure *failure)
 {
-	int option;
+	const struct options_reader *reader = &options->reader;
 
-	options->key_path = getenv("BLINK_KEY");
-	options->daemon.limits.process_count = PROCESSES_DEFAULT;
-	while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1)
-		take_option(options, option);
-	if (optind < argc)
-		usage_error("%.100s: not an option; see blinkd --help",
-			    argv[optind]);
+	if (!options->key_path)
+		options->key_path = getenv("BLINK_KEY");
+	if (reader->operand_count > 0)
+		return failure_set(failure, EXIT_USAGE, reader->operands[0], 0,
+				   "not an option; see blinkd --help");
 	if (!options->key_path || options->key_path[0] == '\0')
-		usage_error("--key is needed; see blinkd --help");
+		return failure_set(failure, EXIT_USAGE, "--key", 0,
+				   "is missing, and BLINK_KEY is not set; see "
+				   "blinkd --help");
 	if (!options->listen)
-		usage_error("--listen is needed; see blinkd --help");
+		return failure_set(failure, EXIT_USAGE, "--listen", 0,
+				   "is missing; see blinkd --help");
 	if (options->daemon.allow.count == 0)
-		allow_own_folder(&options->daemon.allow);
+		return allow_own_folder(&options->daemon.allow, failure);
+	return 0;
 }
 
 /* --- the process -----------------------------------------------------------
@@ -350,8 +341,16 @@ int main(int argc, char **argv)
 
 	log_init("blinkd");
 	shed_inheritance();
-	parse_command_line(&options, argc, argv);
-	ret = open_all(&options, &daemon, &failure);
+	options.daemon.limits.process_count = PROCESSES_DEFAULT;
+	options_begin(&options.reader, entries, ARRAY_LEN(entries),
+		      argv + (argc > 0));
+	ret = options_read(&options.reader, take_option, &options, &failure);
+	if (ret > 0)
+		return answer_question(ret, "blinkd", help);
+	if (ret == 0)
+		ret = complete_options(&options, &failure);
+	if (ret == 0)
+		ret = open_all(&options, &daemon, &failure);
 	if (ret == 0) {
 		ret = serve(daemon, options.foreground, &failure);
 		daemon_close(daemon);

@@ -2,12 +2,12 @@
  * blinksh_main.c - the program that runs one command on many nodes at once
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer.h"
 #include "base.h"
 #include "client.h"
 #include "command.h"
@@ -16,18 +16,22 @@
 #include "keyfile.h"
 #include "launch.h"
 #include "log.h"
+#include "options.h"
 #include "parse.h"
 #include "report.h"
 #include "survey.h"
-#include "version.h"
 
 #define LEASE_MS 10000
 #define LOST_AFTER_MS 3000
 #define REPEAT_MAX 1000000
+#define EXCLUSIONS_MAX 256
 
 struct options {
+	struct options_reader reader;
 	const char *key_path;
 	struct hostlist hosts;
+	const char *excluded[EXCLUSIONS_MAX]; /* lists of hosts */
+	unsigned excluded_count;
 	enum report_mode mode;
 	bool quiet, verbose, keep_going;
 	uint64_t lease_ms, timeout_ms, lost_after_ms;
@@ -37,71 +41,79 @@ struct options {
 	unsigned word_count;
 };
 
-static const char usage[] =
-	"usage: blinksh [options] -w HOSTS -- COMMAND [ARGUMENT]...\n"
-	"       blinksh [options] -w HOSTS ping | status | cancel JOB\n"
-	"       blinksh keygen FILE\n";
-
 static const char help[] =
-	"\n"
+	"Usage: blinksh [OPTION]... -w HOSTS -- COMMAND [ARGUMENT]...\n"
+	"       blinksh [OPTION]... -w HOSTS ping | status | cancel JOB\n"
+	"       blinksh keygen FILE\n"
 	"Run a command on all hosts at once.  COMMAND is an absolute path; in "
 	"it and in\n"
 	"the arguments %r, %n, %h and %% stand for rank, number of nodes, host "
 	"and '%'.\n"
 	"\n"
-	"  --key FILE       the cluster's key (default: $BLINK_KEY)\n"
-	"  -w HOSTS         node[01-16],10.0.0.[1-4]:7300,^file (default: the "
-	"file $WCOLL)\n"
-	"  -x HOSTS         without these\n"
-	"  --timeout=S      kill the command after so many seconds\n"
-	"  --lease=S        it is killed when blinksh is gone for so long "
+	"  --key=FILE       read the cluster's key from here (BLINK_KEY)\n"
+	"  -w HOSTS         run on node[01-16],10.0.0.[1-4]:7300,^file (the "
+	"file WCOLL)\n"
+	"  -x HOSTS         leave these out\n"
+	"  --timeout=S      kill the command after so many seconds (never)\n"
+	"  --lease=S        let nodes kill it when blinksh is gone for so long "
 	"(10)\n"
-	"  --lost-after=S   a node silent for so long is lost (3)\n"
-	"  --kill-on-fail   one that fails ends all (the default)\n"
-	"  --keep-going     it does not\n"
-	"  -N               no labels\n"
-	"  -b               equal output once, under its hosts\n"
-	"  --json           all as one JSON document\n"
-	"  --repeat=N       run it N times, one after the other\n"
-	"  --interval=S     so long between two of them\n"
-	"  -q               no line of times\n"
-	"  -v               the job's id before it starts\n"
-	"  --help           this text\n"
-	"  --version        the version\n"
+	"  --lost-after=S   take a node for lost that is silent for so long "
+	"(3)\n"
+	"  --kill-on-fail   end all when one fails (the default)\n"
+	"  --keep-going     let the others go on when one fails\n"
+	"  -N               print output without labels\n"
+	"  -b               print equal output once, under its hosts\n"
+	"  --json           print all as one JSON document\n"
+	"  --repeat=N       run it N times, one after the other (1)\n"
+	"  --interval=S     wait so long between two of them (0)\n"
+	"  -q               print no line of times\n"
+	"  -v               print the job's id before it starts\n"
+	"  --help           print this text\n"
+	"  --version        print the version\n"
 	"\n"
-	"Exit status: 0; the command's; 128 + its signal; 124 timeout; 125 "
+	"Statuses: 0 done; the command's; 128 + its signal; 124 timeout; 125 "
 	"refused;\n"
-	"127 lost.  The worst of all nodes wins.\n";
+	"127 lost; the worst of all nodes wins.  If nothing was started: 2 "
+	"usage, 3 file,\n"
+	"4 the network, 5 memory.  See blinksh(1).\n";
 
 /* --- options -------------------------------------------------------------- */
 
 enum {
-	OPTION_KEY = 256,
+	OPTION_KEY = OPTIONS_OWN,
+	OPTION_HOSTS,
+	OPTION_EXCLUDE,
 	OPTION_TIMEOUT,
 	OPTION_LEASE,
 	OPTION_LOST_AFTER,
 	OPTION_KILL_ON_FAIL,
 	OPTION_KEEP_GOING,
+	OPTION_PLAIN,
+	OPTION_GATHERED,
 	OPTION_JSON,
 	OPTION_REPEAT,
 	OPTION_INTERVAL,
-	OPTION_HELP,
-	OPTION_VERSION,
+	OPTION_QUIET,
+	OPTION_VERBOSE,
 };
 
-static const struct option long_options[] = {
-	{ "key", required_argument, NULL, OPTION_KEY },
-	{ "timeout", required_argument, NULL, OPTION_TIMEOUT },
-	{ "lease", required_argument, NULL, OPTION_LEASE },
-	{ "lost-after", required_argument, NULL, OPTION_LOST_AFTER },
-	{ "kill-on-fail", no_argument, NULL, OPTION_KILL_ON_FAIL },
-	{ "keep-going", no_argument, NULL, OPTION_KEEP_GOING },
-	{ "json", no_argument, NULL, OPTION_JSON },
-	{ "interval", required_argument, NULL, OPTION_INTERVAL },
-	{ "repeat", required_argument, NULL, OPTION_REPEAT },
-	{ "help", no_argument, NULL, OPTION_HELP },
-	{ "version", no_argument, NULL, OPTION_VERSION },
-	{ 0 },
+static const struct options_entry entries[] = {
+	{ OPTION_KEY, "key", 0, OPTIONS_FILE, "FILE" },
+	{ OPTION_HOSTS, NULL, 'w', OPTIONS_VALUES, "HOSTS" },
+	{ OPTION_EXCLUDE, NULL, 'x', OPTIONS_VALUES, "HOSTS" },
+	{ OPTION_TIMEOUT, "timeout", 0, OPTIONS_VALUE, "S" },
+	{ OPTION_LEASE, "lease", 0, OPTIONS_VALUE, "S" },
+	{ OPTION_LOST_AFTER, "lost-after", 0, OPTIONS_VALUE, "S" },
+	{ OPTION_KILL_ON_FAIL, "kill-on-fail", 0, OPTIONS_FLAG, NULL },
+	{ OPTION_KEEP_GOING, "keep-going", 0, OPTIONS_FLAG, NULL },
+	{ OPTION_PLAIN, NULL, 'N', OPTIONS_FLAG, NULL },
+	{ OPTION_GATHERED, NULL, 'b', OPTIONS_FLAG, NULL },
+	{ OPTION_JSON, "json", 0, OPTIONS_FLAG, NULL },
+	{ OPTION_REPEAT, "repeat", 0, OPTIONS_VALUE, "N" },
+	{ OPTION_INTERVAL, "interval", 0, OPTIONS_VALUE, "S" },
+	{ OPTION_QUIET, NULL, 'q', OPTIONS_FLAG, NULL },
+	{ OPTION_VERBOSE, NULL, 'v', OPTIONS_FLAG, NULL },
+	OPTIONS_COMMON,
 };
 
 static int usage_failed(struct failure *failure, const char *what,
@@ -111,8 +123,7 @@ static int usage_failed(struct failure *failure, const char *what,
 }
 
 /* "2", "0.25": seconds, to the millisecond, from 1 ms to ten days. */
-static int parse_seconds(const char *what, const char *text,
-			 uint64_t *milliseconds, struct failure *failure)
+static int parse_seconds(const char *text, uint64_t *milliseconds)
 {
 	const char *point = strchr(text, '.');
 	char whole[16] = "", thousandths[4] = "000";
@@ -122,122 +133,150 @@ static int parse_seconds(const char *what, const char *text,
 
 	if (whole_length >= sizeof(whole) || digits > 3 ||
 	    (point && digits == 0))
-		return usage_failed(failure, what, "not a number of seconds");
+		return -EINVAL;
 	memcpy(whole, text, whole_length);
 	if (point)
 		memcpy(thousandths, point + 1, digits);
 	if (parse_u64(whole, 0, 864000, &seconds) < 0 ||
 	    parse_u64(thousandths, 0, 999, &rest) < 0 || seconds + rest == 0)
-		return usage_failed(failure, what, "not a number of seconds");
+		return -EINVAL;
 	*milliseconds = 1000 * seconds + rest;
 	return 0;
 }
 
-static int take_option(struct options *options, int option,
-		       struct failure *failure)
+static int take_seconds(struct options *options, uint64_t *milliseconds,
+			struct failure *failure)
 {
-	switch (option) {
-	case OPTION_KEY:
-		options->key_path = optarg;
+	if (parse_seconds(options->reader.value, milliseconds) == 0)
 		return 0;
-	case OPTION_TIMEOUT:
-		return parse_seconds("--timeout", optarg, &options->timeout_ms,
-				     failure);
-	case OPTION_LEASE:
-		return parse_seconds("--lease", optarg, &options->lease_ms,
-				     failure);
-	case OPTION_LOST_AFTER:
-		return parse_seconds("--lost-after", optarg,
-				     &options->lost_after_ms, failure);
+	return options_refuse(&options->reader, failure,
+			      "not a number of seconds from 0.001 to 864000");
+}
+
+static int take_exclusion(struct options *options, struct failure *failure)
+{
+	if (options->excluded_count == EXCLUSIONS_MAX)
+		return usage_failed(failure, "-x", "given too often");
+	options->excluded[options->excluded_count++] = options->reader.value;
+	return 0;
+}
+
+static int take_flag(struct options *options, int id)
+{
+	switch (id) {
 	case OPTION_KILL_ON_FAIL:
 	case OPTION_KEEP_GOING:
-		options->keep_going = option == OPTION_KEEP_GOING;
-		return 0;
+		options->keep_going = id == OPTION_KEEP_GOING;
+		break;
 	case OPTION_JSON:
 		options->mode = REPORT_JSON;
-		return 0;
-	case 'N':
+		break;
+	case OPTION_PLAIN:
 		options->mode = REPORT_PLAIN;
-		return 0;
-	case 'b':
+		break;
+	case OPTION_GATHERED:
 		options->mode = REPORT_GATHERED;
-		return 0;
-	case 'q':
+		break;
+	case OPTION_QUIET:
 		options->quiet = true;
-		return 0;
-	case 'v':
-		options->verbose = true;
-		return 0;
-	case OPTION_INTERVAL:
-		return parse_seconds("--interval", optarg,
-				     &options->interval_ms, failure);
-	case OPTION_REPEAT:
-		if (parse_u64(optarg, 1, REPEAT_MAX, &options->repeat) == 0)
-			return 0;
-		return usage_failed(failure, "--repeat",
-				    "not a number from 1 to 1000000");
+		break;
 	default:
-		return usage_failed(failure, NULL, "try 'blinksh --help'");
+		options->verbose = true;
+		break;
+	}
+	return 0;
+}
+
+static int take_option(void *context, int id, struct failure *failure)
+{
+	struct options *options = context;
+
+	switch (id) {
+	case OPTION_KEY:
+		options->key_path = options->reader.value;
+		return 0;
+	case OPTION_HOSTS:
+		return hostlist_add(&options->hosts, options->reader.value,
+				    failure);
+	case OPTION_EXCLUDE:
+		return take_exclusion(options, failure);
+	case OPTION_TIMEOUT:
+		return take_seconds(options, &options->timeout_ms, failure);
+	case OPTION_LEASE:
+		return take_seconds(options, &options->lease_ms, failure);
+	case OPTION_LOST_AFTER:
+		return take_seconds(options, &options->lost_after_ms, failure);
+	case OPTION_INTERVAL:
+		return take_seconds(options, &options->interval_ms, failure);
+	case OPTION_REPEAT:
+		return options_number(&options->reader, 1, REPEAT_MAX,
+				      &options->repeat, failure);
+	default:
+		return take_flag(options, id);
 	}
 }
 
-static void print_and_exit(const char *first, const char *second)
+/* Flags of which each says what another denies. */
+static int check_flags(struct options *options, struct failure *failure)
 {
-	fputs(first, stdout);
-	fputs(second, stdout);
-	exit(fflush(stdout) == 0 ? EXIT_DONE : EXIT_FILE);
+	static const struct {
+		int id, other;
+		const char *reason;
+	} pairs[] = {
+		{ OPTION_KILL_ON_FAIL, OPTION_KEEP_GOING,
+		  "not together with --keep-going" },
+		{ OPTION_PLAIN, OPTION_GATHERED, "not together with -b" },
+		{ OPTION_PLAIN, OPTION_JSON, "not together with --json" },
+		{ OPTION_GATHERED, OPTION_JSON, "not together with --json" },
+	};
+	struct options_reader *reader = &options->reader;
+
+	for (unsigned i = 0; i < ARRAY_LEN(pairs); i++)
+		if (options_given(reader, pairs[i].id) &&
+		    options_given(reader, pairs[i].other))
+			return options_refuse_entry(reader, pairs[i].id,
+						    failure, pairs[i].reason);
+	return 0;
 }
 
-static void print_version(void)
+/* As pdsh has it: WCOLL is the name of a file. */
+static int add_default_hosts(struct options *options, struct failure *failure)
 {
-	printf("blinksh %s", blinksort_version);
-	print_and_exit("\n", "");
-}
+	char *list = NULL;
+	int ret;
 
-static int parse_options(struct options *options, int argc, char **argv,
-			 struct failure *failure)
-{
-	const char *excluded[256];
-	unsigned excluded_count = 0;
-	int option, ret = 0;
-
-	/* "+": what follows the first word is the command's own. */
-	while (ret == 0 && (option = getopt_long(argc, argv, "+w:x:Nbqv",
-						 long_options, NULL)) != -1) {
-		if (option == OPTION_HELP)
-			print_and_exit(usage, help);
-		else if (option == OPTION_VERSION)
-			print_version();
-		else if (option == 'w')
-			ret = hostlist_add(&options->hosts, optarg, failure);
-		else if (option == 'x' && excluded_count == ARRAY_LEN(excluded))
-			ret = usage_failed(failure, "-x", "too often");
-		else if (option == 'x')
-			excluded[excluded_count++] = optarg;
-		else
-			ret = take_option(options, option, failure);
-	}
-	options->words = argv + optind;
-	options->word_count = (unsigned)(argc - optind);
-	options->is_command =
-		options->word_count > 0 &&
-		(strcmp(argv[optind - 1], "--") == 0 || argv[optind][0] == '/');
-
-	if (ret == 0 && options->hosts.count == 0 && getenv("WCOLL")) {
-		/* As pdsh has it: the name of a file. */
-		char *list = NULL;
-
-		if (asprintf(&list, "^%s", getenv("WCOLL")) < 0)
-			return failure_set(failure, EXIT_RESOURCES, NULL,
-					   ENOMEM, "WCOLL");
-		ret = hostlist_add(&options->hosts, list, failure);
-		if (ret < 0)
-			failure->what = "WCOLL"; /* list is about to go */
-		free(list);
-	}
-	for (unsigned i = 0; ret == 0 && i < excluded_count; i++)
-		ret = hostlist_exclude(&options->hosts, excluded[i], failure);
+	if (options->hosts.count > 0 || !getenv("WCOLL"))
+		return 0;
+	if (asprintf(&list, "^%s", getenv("WCOLL")) < 0)
+		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM,
+				   "WCOLL");
+	ret = hostlist_add(&options->hosts, list, failure);
+	if (ret < 0)
+		failure->what = "WCOLL"; /* list is about to go */
+	free(list);
 	return ret;
+}
+
+static int complete_hosts(struct options *options, struct failure *failure)
+{
+	int ret = add_default_hosts(options, failure);
+
+	for (unsigned i = 0; ret == 0 && i < options->excluded_count; i++)
+		ret = hostlist_exclude(&options->hosts, options->excluded[i],
+				       failure);
+	return ret;
+}
+
+static int complete_options(struct options *options, struct failure *failure)
+{
+	const struct options_reader *reader = &options->reader;
+
+	options->words = reader->operands;
+	options->word_count = reader->operand_count;
+	options->is_command =
+		reader->operand_count > 0 &&
+		(reader->has_separator || reader->operands[0][0] == '/');
+	return check_flags(options, failure);
 }
 
 /* --- what to do ----------------------------------------------------------- */
@@ -395,8 +434,8 @@ static int choose_survey(struct survey *survey, const struct options *options,
 	unsigned word_count = 1;
 
 	if (!word)
-		return usage_failed(failure, NULL,
-				    "no command; try 'blinksh --help'");
+		return usage_failed(failure, "COMMAND",
+				    "is missing; see blinksh --help");
 	if (strcmp(word, "ping") == 0) {
 		survey->kind = SURVEY_PING;
 	} else if (strcmp(word, "status") == 0) {
@@ -442,14 +481,37 @@ static int run_survey(struct survey *survey, const struct options *options,
 	return ret;
 }
 
+static int keygen(const struct options *options, struct failure *failure)
+{
+	int ret;
+
+	if (options->word_count != 2)
+		return usage_failed(failure, "keygen", "one FILE is expected");
+	/* The rest belongs to no option, so "keygen --help" comes here. */
+	if (options->words[1][0] == '-' || options->words[1][0] == '\0')
+		return usage_failed(failure, "keygen",
+				    "FILE is empty or begins with '-'; write "
+				    "./ before such a name");
+	ret = command_init();
+	if (ret < 0)
+		return failure_set(failure, EXIT_RESOURCES, "libsodium", -ret,
+				   "");
+	return keyfile_create(options->words[1], failure);
+}
+
 /* The exit status, or -errno with *failure filled. */
-static int run(const struct options *options, struct failure *failure)
+static int run(struct options *options, struct failure *failure)
 {
 	struct client client = { 0 };
 	struct survey survey = { .client = &client };
-	int ret = 0;
+	int ret;
 
-	if (!options->is_command)
+	/* In need of no hosts, so a bad WCOLL does not matter. */
+	if (!options->is_command && options->word_count > 0 &&
+	    strcmp(options->words[0], "keygen") == 0)
+		return keygen(options, failure);
+	ret = complete_hosts(options, failure);
+	if (ret == 0 && !options->is_command)
 		ret = choose_survey(&survey, options, failure);
 	if (ret == 0)
 		ret = init_client(&client, options, failure);
@@ -459,19 +521,6 @@ static int run(const struct options *options, struct failure *failure)
 		ret = run_survey(&survey, options, failure);
 	client_fini(&client);
 	return ret;
-}
-
-static int keygen(const struct options *options, struct failure *failure)
-{
-	int ret;
-
-	if (options->word_count != 2)
-		return usage_failed(failure, "keygen", "one file is wanted");
-	ret = command_init();
-	if (ret < 0)
-		return failure_set(failure, EXIT_RESOURCES, "libsodium", -ret,
-				   "");
-	return keyfile_create(options->words[1], failure);
 }
 
 int main(int argc, char **argv)
@@ -485,18 +534,21 @@ int main(int argc, char **argv)
 	int ret;
 
 	log_init("blinksh");
-	if (argc > 1 && strcmp(argv[1], "keygen") == 0) {
-		/* Not in need of hosts, so a bad WCOLL does not matter. */
-		options.words = argv + 1;
-		options.word_count = (unsigned)(argc - 1);
-		ret = keygen(&options, &failure);
+	options_begin(&options.reader, entries, ARRAY_LEN(entries),
+		      argv + (argc > 0));
+	/* What follows the first word is the command's own. */
+	options.reader.stops_at_operand = true;
+	ret = options_read(&options.reader, take_option, &options, &failure);
+	if (ret > 0) {
+		ret = answer_question(ret, "blinksh", help);
 	} else {
-		ret = parse_options(&options, argc, argv, &failure);
+		if (ret == 0)
+			ret = complete_options(&options, &failure);
 		if (ret == 0)
 			ret = run(&options, &failure);
+		if (ret < 0)
+			ret = log_failure(&failure);
 	}
-	if (ret < 0)
-		ret = log_failure(&failure);
 	hostlist_free(&options.hosts);
 	return ret;
 }

@@ -1,25 +1,19 @@
 #include "answer.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "failure.h"
 #include "log.h"
+#include "options.h"
 #include "version.h"
 
-bool answer_question(char **argv, const char *program, const char *help)
+int answer_question(int question, const char *program, const char *help)
 {
-	while (*++argv && (*argv)[0] == '-' && strcmp(*argv, "--") != 0) {
-		if (strcmp(*argv, "--help") == 0) {
-			fputs(help, stdout);
-			return true;
-		}
-		if (strcmp(*argv, "--version") == 0) {
-			printf("%s %s\n", program, blinksort_version);
-			return true;
-		}
-	}
-	return false;
+	if (question == OPTIONS_HELP)
+		fputs(help, stdout);
+	else
+		printf("%s %s\n", program, blinksort_version);
+	return answer_finish();
 }
 
 int answer_finish(void)

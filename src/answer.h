@@ -4,12 +4,9 @@
 #ifndef ANSWER_H
 #define ANSWER_H
 
-#include <stdbool.h>
-
-/* If --help or --version stands among the options at the beginning, print help
- * or "program COMMIT"; argv[0] is skipped.  True: that was all there is to do,
- * answer_finish() gives the status. */
-bool answer_question(char **argv, const char *program, const char *help);
+/* question: OPTIONS_HELP or OPTIONS_VERSION, as options_read() returns it.
+ * Writes help, or "program COMMIT"; returns the exit status, as below. */
+int answer_question(int question, const char *program, const char *help);
 
 /* Write out standard output: EXIT_DONE, or EXIT_FILE after saying why. */
 int answer_finish(void);

@@ -21,6 +21,7 @@
 #include "generator.h"
 #include "hugefile.h"
 #include "log.h"
+#include "options.h"
 #include "outfile.h"
 #include "parse.h"
 #include "progress.h"
@@ -42,6 +43,7 @@ typedef unsigned __int128 u128;
 #define BLOCK_BYTES ((size_t)BLOCK_RECORDS * GENERATOR_RECORD_BYTES)
 
 struct options {
+	struct options_reader reader;
 	struct generator_kind kind;
 	bool checksum;
 	u128 first;
@@ -51,18 +53,20 @@ struct options {
 };
 
 static const char help[] =
-	"usage: blinkgen [-a] [-c] [-s] [-bSTART] [-tTHREADS] COUNT FILE\n"
-	"\n"
+	"Usage: blinkgen [OPTION]... COUNT FILE\n"
 	"Write COUNT benchmark records of 100 bytes to FILE, as gensort does.\n"
-	"FILE /dev/null: generate, write nothing.\n"
+	"If FILE is /dev/null, generate them and write nothing.\n"
 	"\n"
-	"  -a         ascii records (default: binary)\n"
-	"  -s         skewed keys\n"
-	"  -c         print the checksum on stderr\n"
-	"  -bSTART    number of the first record (default 0), below 2^128\n"
-	"  -tTHREADS  threads (default: one for each CPU)\n"
-	"  --help     this text\n"
-	"  --version  the version\n";
+	"  -a           make ascii records, not binary ones\n"
+	"  -s           skew the keys\n"
+	"  -c           print the checksum on stderr\n"
+	"  -b START     begin with this record, below 2^128 (0)\n"
+	"  -t THREADS   use so many threads (one for each CPU)\n"
+	"  --help       print this text\n"
+	"  --version    print the version\n"
+	"\n"
+	"Statuses: 0 done, 2 usage, 3 output file, 5 memory or threads.\n"
+	"See blinkgen(1).\n";
 
 /* --- making and writing --------------------------------------------------- */
 
@@ -309,70 +313,65 @@ static int generate(const struct options *options, u128 *checksum,
 
 /* --- the command line ----------------------------------------------------- */
 
-static int parse_number_option(struct options *options, const char *option,
-			       struct failure *failure)
-{
-	bool is_start = option[1] == 'b';
-	int ret;
+static const struct options_entry entries[] = {
+	{ 'a', NULL, 'a', OPTIONS_FLAG, NULL },
+	{ 's', NULL, 's', OPTIONS_FLAG, NULL },
+	{ 'c', NULL, 'c', OPTIONS_FLAG, NULL },
+	{ 'b', NULL, 'b', OPTIONS_VALUE, "START" },
+	{ 't', NULL, 't', OPTIONS_VALUE, "THREADS" },
+	OPTIONS_COMMON,
+};
 
-	if (is_start)
-		ret = parse_u128(option + 2, &options->first);
-	else
-		ret = parse_u64(option + 2, 1, TEAM_MEMBERS_MAX,
-				&options->thread_count);
-	if (ret == 0)
+static int take_start(struct options *options, struct failure *failure)
+{
+	struct options_reader *reader = &options->reader;
+
+	if (parse_u128(reader->value, &options->first) == 0)
 		return 0;
-	if (is_start)
-		return failure_set(failure, EXIT_USAGE, option, 0,
-				   "not a number below 2^128, such as -b1000");
-	return failure_set(failure, EXIT_USAGE, option, 0,
-			   "not a number from 1 to %d, such as -t4",
-			   TEAM_MEMBERS_MAX);
+	return options_refuse(reader, failure,
+			      "not a number below 2^128, such as -b1000");
 }
 
-static int parse_option(struct options *options, const char *option,
-			struct failure *failure)
+static int take_option(void *context, int id, struct failure *failure)
 {
-	if (option[1] == 'b' || option[1] == 't')
-		return parse_number_option(options, option, failure);
-	if (strcmp(option, "-a") == 0)
+	struct options *options = context;
+
+	switch (id) {
+	case 'a':
 		options->kind.ascii = true;
-	else if (strcmp(option, "-s") == 0)
+		return 0;
+	case 's':
 		options->kind.skewed = true;
-	else if (strcmp(option, "-c") == 0)
+		return 0;
+	case 'c':
 		options->checksum = true;
-	else
-		return failure_set(failure, EXIT_USAGE, option, 0,
-				   "no such option; see blinkgen --help");
-	return 0;
+		return 0;
+	case 'b':
+		return take_start(options, failure);
+	default:
+		return options_number(&options->reader, 1, TEAM_MEMBERS_MAX,
+				      &options->thread_count, failure);
+	}
 }
 
-static int parse_operands(struct options *options, char **operands,
-			  struct failure *failure)
+static int parse_operands(struct options *options, struct failure *failure)
 {
-	if (!operands[0] || !operands[1] || operands[2])
-		return failure_set(failure, EXIT_USAGE, NULL, 0,
-				   "COUNT and FILE are needed, no more; "
-				   "see blinkgen --help");
+	const struct options_reader *reader = &options->reader;
+	char **operands = reader->operands;
+
+	if (reader->operand_count < 2)
+		return failure_set(failure, EXIT_USAGE,
+				   operands[0] ? "FILE" : "COUNT", 0,
+				   "is missing; see blinkgen --help");
+	if (reader->operand_count > 2)
+		return failure_set(failure, EXIT_USAGE, operands[2], 0,
+				   "one word too many: COUNT and FILE are "
+				   "expected");
 	if (parse_u64(operands[0], 0, UINT64_MAX, &options->record_count) < 0)
 		return failure_set(failure, EXIT_USAGE, operands[0], 0,
 				   "COUNT is a whole number below 2^64");
 	options->path = operands[1];
-	return 0;
-}
-
-static int parse_command_line(struct options *options, char **argv,
-			      struct failure *failure)
-{
-	while (*++argv && (*argv)[0] == '-' && (*argv)[1] != '\0') {
-		if (strcmp(*argv, "--") == 0) {
-			argv++;
-			break;
-		}
-		if (parse_option(options, *argv, failure) < 0)
-			return -EINVAL;
-	}
-	return parse_operands(options, argv, failure);
+	return options_check_operand(options->path, "a regular file", failure);
 }
 
 int main(int argc, char **argv)
@@ -381,11 +380,15 @@ int main(int argc, char **argv)
 	static struct options options;
 	char text[FORMAT_U128_BYTES];
 	u128 checksum = 0;
+	int ret;
 
 	log_init("blinkgen");
-	if (argc > 0 && answer_question(argv, "blinkgen", help))
-		return answer_finish();
-	if (argc == 0 || parse_command_line(&options, argv, &failure) < 0 ||
+	options_begin(&options.reader, entries, ARRAY_LEN(entries),
+		      argv + (argc > 0));
+	ret = options_read(&options.reader, take_option, &options, &failure);
+	if (ret > 0)
+		return answer_question(ret, "blinkgen", help);
+	if (ret < 0 || parse_operands(&options, &failure) < 0 ||
 	    generate(&options, &checksum, &failure) < 0)
 		return log_failure(&failure);
 	if (options.checksum)

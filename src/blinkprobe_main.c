@@ -2,7 +2,6 @@
  * blinkprobe - what the parts of a machine take: memory, a start, the network
  */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,10 +15,9 @@
 #include "log.h"
 #include "memory_probe.h"
 #include "network_probe.h"
-#include "parse.h"
+#include "options.h"
 #include "rank.h"
 #include "spawn_probe.h"
-#include "usage.h"
 #include "version.h"
 
 #define ROUNDS_MAX 1000000
@@ -31,51 +29,59 @@
 /* Above those of the exchange. */
 #define PORT_DEFAULT 32000
 
-static const char usage[] =
-	"usage: blinkprobe memory [OPTION]...\n"
-	"       blinkprobe spawn [OPTION]... [-- PROGRAM [ARGUMENT]...]\n"
+static const char help[] =
+	"Usage: blinkprobe memory [OPTION]...\n"
+	"       blinkprobe spawn [OPTION]... [--] [PROGRAM [ARGUMENT]...]\n"
 	"       blinkprobe network [OPTION]...\n"
 	"       blinkprobe nothing\n"
-	"\n"
 	"Measure one thing, repeatedly, and print all samples as JSON.\n"
 	"\n"
 	"memory: go over memory\n"
-	"  --pattern=KIND   read, write, copy: in order; random: blocks in "
-	"any\n"
-	"                   order; chase: one line after the other (read)\n"
-	"  --area=SIZE      of each thread, a power of two (64M)\n"
-	"  --block=SIZE     a power of two, 64 or more (4K; random: 64)\n"
-	"  --bytes=SIZE     moved in a round (256M; chase: 16M)\n"
-	"  --threads=N      (1)\n"
+	"  --pattern=KIND    read, write or copy in order; read blocks in any "
+	"order\n"
+	"                    (random), or one line after the other (chase); "
+	"(read)\n"
+	"  --area=SIZE       give each thread so much, a power of two (64M)\n"
+	"  --block=SIZE      take blocks of so much, a power of two from 64 "
+	"(4K;\n"
+	"                    random: 64)\n"
+	"  --bytes=SIZE      move so much in a round (256M; chase: 16M)\n"
+	"  --threads=N       use N threads (1)\n"
 	"spawn: start a program and wait for its end (blinkprobe nothing)\n"
 	"network: as rank of a job that blinksh started; rank 0 measures "
 	"round\n"
 	"trips and throughput to each other rank\n"
-	"  --bytes=SIZE     sent to each (64M; 0: round trips only)\n"
-	"  --payload=BYTES  of a ping (64)\n"
-	"  --port=P         of rank 0; rank R takes P + R (32000)\n"
-	"  --deadline=S     a silent rank is given up (5)\n"
-	"  --nodes=HOSTS --rank=R --key-file=FILE --job=NAME: as of blinksort\n"
-	"all:\n"
-	"  --rounds=N       samples (memory 7, spawn 1000, network 200)\n"
-	"  --help, --version\n"
+	"  --bytes=SIZE      send so much to each (64M; 0: round trips only)\n"
+	"  --payload=BYTES   put so much into a ping (64)\n"
+	"  --port=P          give rank 0 this port, rank R P + R (32000)\n"
+	"  --deadline=S      give a rank up that is silent for longer (5)\n"
+	"  --nodes=HOSTS --rank=R --key-file=FILE --job=NAME\n"
+	"                    take these as blinksort does\n"
+	"all but nothing:\n"
+	"  --rounds=N        take N samples (memory 7, spawn 1000, network "
+	"200)\n"
+	"  --help            print this text\n"
+	"  --version         print the version\n"
 	"\n"
 	"Statuses: 0 done, 1 failed, 2 usage, 3 file, 4 another rank or the\n"
 	"network, 5 memory or threads.  See blinkprobe(1).\n";
 
 struct options {
+	struct options_reader reader;
 	struct memory_probe memory;
 	struct network_probe network;
 	struct rank_options rank;
-	uint64_t rounds, bytes;
+	uint64_t rounds; /* 0: as many as the probe takes unless told */
+	uint64_t bytes;
 	bool has_bytes;
 };
 
 enum {
-	OPTION_PATTERN = 256,
+	OPTION_ROUNDS = OPTIONS_OWN,
+	OPTION_BYTES,
+	OPTION_PATTERN,
 	OPTION_AREA,
 	OPTION_BLOCK,
-	OPTION_BYTES,
 	OPTION_THREADS,
 	OPTION_PAYLOAD,
 	OPTION_PORT,
@@ -84,133 +90,158 @@ enum {
 	OPTION_RANK,
 	OPTION_KEY_FILE,
 	OPTION_JOB,
-	OPTION_ROUNDS,
 };
 
 static const char *const patterns[] = { "read", "write", "copy", "random",
 					"chase" };
 
-static uint64_t size_option(const char *name, uint64_t min)
-{
-	uint64_t bytes;
+/* --- the command line ----------------------------------------------------- */
 
-	if (parse_size(optarg, min, (uint64_t)1 << 40, &bytes) < 0)
-		usage_error("--%s=%.64s: not a size from %" PRIu64 " to 1T",
-			    name, optarg, min);
-	return bytes;
-}
-
-static uint64_t power_option(const char *name)
-{
-	uint64_t bytes = size_option(name, MEMORY_PROBE_LINE_BYTES);
-
-	if (bytes & (bytes - 1))
-		usage_error("--%s=%.64s: not a power of two", name, optarg);
-	return bytes;
-}
-
-static enum memory_pattern pattern_option(void)
-{
-	for (unsigned i = 0; i < ARRAY_LEN(patterns); i++)
-		if (strcmp(optarg, patterns[i]) == 0)
-			return (enum memory_pattern)i;
-	usage_error("--pattern=%.64s: not read, write, copy, random or chase",
-		    optarg);
-}
-
-static void set_memory_option(struct options *options, int option)
-{
-	struct memory_probe *memory = &options->memory;
-
-	switch (option) {
-	case OPTION_PATTERN:
-		memory->pattern = pattern_option();
-		break;
-	case OPTION_AREA:
-		memory->area_bytes = power_option("area");
-		break;
-	case OPTION_BLOCK:
-		memory->block_bytes = power_option("block");
-		break;
-	case OPTION_THREADS:
-		memory->threads = (unsigned)usage_number(
-			"threads", optarg, 1, MEMORY_PROBE_THREADS_MAX);
-		break;
-	default: /* getopt_long() has said what is wrong */
-		exit(EXIT_USAGE);
+#define ROUNDS_ENTRY                                                           \
+	{                                                                      \
+		OPTION_ROUNDS, "rounds", 0, OPTIONS_VALUE, "N"                 \
 	}
+#define BYTES_ENTRY                                                            \
+	{                                                                      \
+		OPTION_BYTES, "bytes", 0, OPTIONS_VALUE, "SIZE"                \
+	}
+
+static const struct options_entry no_entries[] = { OPTIONS_COMMON };
+
+static const struct options_entry memory_entries[] = {
+	{ OPTION_PATTERN, "pattern", 0, OPTIONS_VALUE, "KIND" },
+	{ OPTION_AREA, "area", 0, OPTIONS_VALUE, "SIZE" },
+	{ OPTION_BLOCK, "block", 0, OPTIONS_VALUE, "SIZE" },
+	{ OPTION_THREADS, "threads", 0, OPTIONS_VALUE, "N" },
+	BYTES_ENTRY,
+	ROUNDS_ENTRY,
+	OPTIONS_COMMON,
+};
+
+static const struct options_entry spawn_entries[] = { ROUNDS_ENTRY,
+						      OPTIONS_COMMON };
+
+static const struct options_entry network_entries[] = {
+	{ OPTION_PAYLOAD, "payload", 0, OPTIONS_VALUE, "BYTES" },
+	{ OPTION_PORT, "port", 0, OPTIONS_VALUE, "P" },
+	{ OPTION_DEADLINE, "deadline", 0, OPTIONS_VALUE, "S" },
+	{ OPTION_NODES, "nodes", 0, OPTIONS_VALUE, "HOSTS" },
+	{ OPTION_RANK, "rank", 0, OPTIONS_VALUE, "R" },
+	{ OPTION_KEY_FILE, "key-file", 0, OPTIONS_FILE, "FILE" },
+	{ OPTION_JOB, "job", 0, OPTIONS_VALUE, "NAME" },
+	BYTES_ENTRY,
+	ROUNDS_ENTRY,
+	OPTIONS_COMMON,
+};
+
+static int take_size(struct options *options, uint64_t min, uint64_t *bytes,
+		     struct failure *failure)
+{
+	return options_size(&options->reader, min, (uint64_t)1 << 40, bytes,
+			    failure);
 }
 
-static void set_option(struct options *options, int option)
+static int take_power(struct options *options, uint64_t *bytes,
+		      struct failure *failure)
 {
-	struct network_probe *network = &options->network;
+	int ret = take_size(options, MEMORY_PROBE_LINE_BYTES, bytes, failure);
 
-	switch (option) {
-	case OPTION_BYTES:
-		options->bytes = size_option("bytes", 0);
-		options->has_bytes = true;
-		break;
-	case OPTION_PAYLOAD:
-		network->ping_bytes =
-			(uint32_t)usage_number("payload", optarg, 16, 65000);
-		break;
-	case OPTION_PORT:
-		network->port = (uint16_t)usage_number("port", optarg, 1,
-						       65535 - RANK_NODES_MAX);
-		break;
-	case OPTION_DEADLINE:
-		network->deadline_ns =
-			1000000000 * usage_number("deadline", optarg, 1,
-						  DEADLINE_SECONDS_MAX);
-		break;
-	case OPTION_NODES:
-		options->rank.nodes = optarg;
-		break;
-	case OPTION_RANK:
-		options->rank.rank = optarg;
-		break;
-	case OPTION_KEY_FILE:
-		options->rank.key_path = optarg;
-		break;
-	case OPTION_JOB:
-		options->rank.job = optarg;
-		break;
+	if (ret == 0 && (*bytes & (*bytes - 1)) != 0)
+		return options_refuse(&options->reader, failure,
+				      "not a power of two");
+	return ret;
+}
+
+static int take_pattern(struct options *options, struct failure *failure)
+{
+	int choice = options_choice(&options->reader, patterns,
+				    ARRAY_LEN(patterns), failure);
+
+	if (choice < 0)
+		return choice;
+	options->memory.pattern = (enum memory_pattern)choice;
+	return 0;
+}
+
+/* A number that the probe has in a smaller type. */
+static int take_number(struct options *options, uint64_t min, uint64_t max,
+		       uint32_t *number, struct failure *failure)
+{
+	uint64_t value = 0;
+	int ret = options_number(&options->reader, min, max, &value, failure);
+
+	if (ret == 0)
+		*number = (uint32_t)value;
+	return ret;
+}
+
+static int take_port(struct options *options, struct failure *failure)
+{
+	uint32_t port = 0;
+	int ret =
+		take_number(options, 1, 65535 - RANK_NODES_MAX, &port, failure);
+
+	options->network.port = (uint16_t)port;
+	return ret;
+}
+
+static int take_deadline(struct options *options, struct failure *failure)
+{
+	uint32_t seconds = 0;
+	int ret = take_number(options, 1, DEADLINE_SECONDS_MAX, &seconds,
+			      failure);
+
+	options->network.deadline_ns = (uint64_t)1000000000 * seconds;
+	return ret;
+}
+
+static int take_rank_option(struct options *options, int id)
+{
+	const char *value = options->reader.value;
+
+	if (id == OPTION_NODES)
+		options->rank.nodes = value;
+	else if (id == OPTION_RANK)
+		options->rank.rank = value;
+	else if (id == OPTION_KEY_FILE)
+		options->rank.key_path = value;
+	else
+		options->rank.job = value;
+	return 0;
+}
+
+static int take_option(void *context, int id, struct failure *failure)
+{
+	struct options *options = context;
+
+	switch (id) {
 	case OPTION_ROUNDS:
-		options->rounds = usage_number("rounds", optarg, 1, ROUNDS_MAX);
-		break;
+		return options_number(&options->reader, 1, ROUNDS_MAX,
+				      &options->rounds, failure);
+	case OPTION_BYTES:
+		options->has_bytes = true;
+		return take_size(options, 0, &options->bytes, failure);
+	case OPTION_PATTERN:
+		return take_pattern(options, failure);
+	case OPTION_AREA:
+		return take_power(options, &options->memory.area_bytes,
+				  failure);
+	case OPTION_BLOCK:
+		return take_power(options, &options->memory.block_bytes,
+				  failure);
+	case OPTION_THREADS:
+		return take_number(options, 1, MEMORY_PROBE_THREADS_MAX,
+				   &options->memory.threads, failure);
+	case OPTION_PAYLOAD:
+		return take_number(options, 16, 65000,
+				   &options->network.ping_bytes, failure);
+	case OPTION_PORT:
+		return take_port(options, failure);
+	case OPTION_DEADLINE:
+		return take_deadline(options, failure);
 	default:
-		set_memory_option(options, option);
+		return take_rank_option(options, id);
 	}
-}
-
-static void parse_options(struct options *options, int argc, char **argv)
-{
-	static const struct option table[] = {
-		{ "pattern", required_argument, NULL, OPTION_PATTERN },
-		{ "area", required_argument, NULL, OPTION_AREA },
-		{ "block", required_argument, NULL, OPTION_BLOCK },
-		{ "bytes", required_argument, NULL, OPTION_BYTES },
-		{ "threads", required_argument, NULL, OPTION_THREADS },
-		{ "payload", required_argument, NULL, OPTION_PAYLOAD },
-		{ "port", required_argument, NULL, OPTION_PORT },
-		{ "deadline", required_argument, NULL, OPTION_DEADLINE },
-		{ "nodes", required_argument, NULL, OPTION_NODES },
-		{ "rank", required_argument, NULL, OPTION_RANK },
-		{ "key-file", required_argument, NULL, OPTION_KEY_FILE },
-		{ "job", required_argument, NULL, OPTION_JOB },
-		{ "rounds", required_argument, NULL, OPTION_ROUNDS },
-		{ NULL, 0, NULL, 0 },
-	};
-	int option;
-
-	*options = (struct options){
-		.memory = { .area_bytes = (uint64_t)64 << 20, .threads = 1 },
-		.network = { .port = PORT_DEFAULT,
-			     .ping_bytes = 64,
-			     .deadline_ns = (uint64_t)5 * 1000000000 },
-	};
-	while ((option = getopt_long(argc, argv, "+", table, NULL)) >= 0)
-		set_option(options, option);
 }
 
 /* --- what is printed ------------------------------------------------------ */
@@ -244,7 +275,8 @@ static uint64_t *take_samples(uint64_t count)
 
 /* --- the probes ----------------------------------------------------------- */
 
-static void complete_memory_probe(struct options *options)
+static int complete_memory_probe(struct options *options,
+				 struct failure *failure)
 {
 	struct memory_probe *memory = &options->memory;
 	bool chases = memory->pattern == MEMORY_CHASE;
@@ -256,16 +288,19 @@ static void complete_memory_probe(struct options *options)
 				: MAX(MEMORY_PROBE_LINE_BYTES,
 				      MIN(4 * KIB, memory->area_bytes / 2));
 	if (chases && memory->block_bytes != MEMORY_PROBE_LINE_BYTES)
-		usage_error("--block: a chase goes by lines of %d",
-			    MEMORY_PROBE_LINE_BYTES);
+		return failure_set(failure, EXIT_USAGE, "--block", 0,
+				   "a chase goes by lines of %d bytes",
+				   MEMORY_PROBE_LINE_BYTES);
 	if (memory->area_bytes < 2 * memory->block_bytes)
-		usage_error("--area: smaller than two blocks");
+		return failure_set(failure, EXIT_USAGE, "--area", 0,
+				   "smaller than two blocks");
 	memory->rounds = (unsigned)(options->rounds ? options->rounds : 7);
 	memory->round_bytes =
 		chases ? (uint64_t)CHASE_LINES * MEMORY_PROBE_LINE_BYTES
 		       : ROUND_BYTES_DEFAULT;
 	if (options->has_bytes)
 		memory->round_bytes = options->bytes;
+	return 0;
 }
 
 static int run_memory(const struct memory_probe *memory, uint64_t *samples_ns,
@@ -285,15 +320,13 @@ static int run_memory(const struct memory_probe *memory, uint64_t *samples_ns,
 	return answer_finish();
 }
 
-static int probe_memory(struct options *options, char **arguments,
-			struct failure *failure)
+static int probe_memory(struct options *options, struct failure *failure)
 {
 	uint64_t *samples_ns;
 	int status;
 
-	if (arguments[0])
-		usage_error("memory takes no '%.64s'", arguments[0]);
-	complete_memory_probe(options);
+	if (complete_memory_probe(options, failure) < 0)
+		return log_failure(failure);
 	samples_ns = take_samples(options->memory.rounds);
 	status = run_memory(&options->memory, samples_ns, failure);
 	free(samples_ns);
@@ -317,16 +350,16 @@ static int run_spawn(char **command, unsigned rounds, uint64_t *samples_ns,
 	return answer_finish();
 }
 
-static int probe_spawn(struct options *options, char **arguments,
-		       struct failure *failure)
+static int probe_spawn(struct options *options, struct failure *failure)
 {
 	/* This program, by whatever name it was started. */
 	static char self[] = "/proc/self/exe", nothing[] = "nothing";
 	static char *own[] = { self, nothing, NULL };
 	unsigned rounds = (unsigned)(options->rounds ? options->rounds : 1000);
 	uint64_t *samples_ns = take_samples(rounds);
-	int status = run_spawn(arguments[0] ? arguments : own, rounds,
-			       samples_ns, failure);
+	char **program = options->reader.operands;
+	int status = run_spawn(program[0] ? program : own, rounds, samples_ns,
+			       failure);
 
 	free(samples_ns);
 	return status;
@@ -364,16 +397,13 @@ static int run_network(const struct network_probe *network,
 	return answer_finish();
 }
 
-static int probe_network(struct options *options, char **arguments,
-			 struct failure *failure)
+static int probe_network(struct options *options, struct failure *failure)
 {
 	static struct network_figures figures[RANK_NODES_MAX];
 	struct network_probe network = options->network;
 	struct rank ranks;
 	int status;
 
-	if (arguments[0])
-		usage_error("network takes no '%.64s'", arguments[0]);
 	network.rounds = (unsigned)(options->rounds ? options->rounds : 200);
 	network.stream_bytes =
 		options->has_bytes ? options->bytes : (uint64_t)64 << 20;
@@ -389,38 +419,92 @@ static int probe_network(struct options *options, char **arguments,
 	return status;
 }
 
-static int probe_nothing(struct options *options, char **arguments,
-			 struct failure *failure)
+static int probe_nothing(struct options *options, struct failure *failure)
 {
 	(void)options;
-	(void)arguments;
 	(void)failure;
 	return EXIT_DONE;
 }
 
+struct probe {
+	const char *name;
+	/* Returns the exit status. */
+	int (*run)(struct options *options, struct failure *failure);
+	const struct options_entry *entries;
+	unsigned entry_count;
+	bool takes_words; /* a program and its arguments */
+};
+
+static const struct probe probes[] = {
+	{ "memory", probe_memory, memory_entries, ARRAY_LEN(memory_entries),
+	  false },
+	{ "spawn", probe_spawn, spawn_entries, ARRAY_LEN(spawn_entries), true },
+	{ "network", probe_network, network_entries, ARRAY_LEN(network_entries),
+	  false },
+	{ "nothing", probe_nothing, no_entries, ARRAY_LEN(no_entries), false },
+};
+
+/* The options before the probe's name, which are questions only. */
+static int read_name(struct options *options, struct failure *failure)
+{
+	options->reader.stops_at_operand = true;
+	return options_read(&options->reader, take_option, options, failure);
+}
+
+static const struct probe *find_probe(const char *name, struct failure *failure)
+{
+	for (unsigned i = 0; name && i < ARRAY_LEN(probes); i++)
+		if (strcmp(name, probes[i].name) == 0)
+			return &probes[i];
+	if (name)
+		failure_set(failure, EXIT_USAGE, name, 0,
+			    "not memory, spawn, network or nothing");
+	else
+		failure_set(failure, EXIT_USAGE, "PROBE", 0,
+			    "is missing; see blinkprobe --help");
+	return NULL;
+}
+
+/* words: those behind the probe's name. */
+static int read_options(struct options *options, const struct probe *probe,
+			char **words, struct failure *failure)
+{
+	struct options_reader *reader = &options->reader;
+	int ret;
+
+	options_begin(reader, probe->entries, probe->entry_count, words);
+	reader->stops_at_operand = probe->takes_words;
+	ret = options_read(reader, take_option, options, failure);
+	if (ret == 0 && reader->operand_count > 0 && !probe->takes_words)
+		return failure_set(failure, EXIT_USAGE, reader->operands[0], 0,
+				   "one word too many for %s", probe->name);
+	return ret;
+}
+
 int main(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		int (*run)(struct options *options, char **arguments,
-			   struct failure *failure);
-	} probes[] = { { "memory", probe_memory },
-		       { "spawn", probe_spawn },
-		       { "network", probe_network },
-		       { "nothing", probe_nothing } };
 	struct failure failure = { .status = EXIT_DONE };
-	struct options options;
+	static struct options options = {
+		.memory = { .area_bytes = (uint64_t)64 << 20, .threads = 1 },
+		.network = { .port = PORT_DEFAULT,
+			     .ping_bytes = 64,
+			     .deadline_ns = (uint64_t)5 * 1000000000 },
+	};
+	const struct probe *probe;
+	char **words;
+	int ret;
 
 	log_init("blinkprobe");
-	if (argc > 0 && answer_question(argv, "blinkprobe", usage))
-		return answer_finish();
-	if (argc < 2)
-		usage_error("what to measure? see blinkprobe --help");
-	for (unsigned i = 0; i < ARRAY_LEN(probes); i++)
-		if (strcmp(argv[1], probes[i].name) == 0) {
-			parse_options(&options, argc - 1, argv + 1);
-			return probes[i].run(&options, argv + 1 + optind,
-					     &failure);
-		}
-	usage_error("%.64s: not memory, spawn or network", argv[1]);
+	options_begin(&options.reader, no_entries, ARRAY_LEN(no_entries),
+		      argv + (argc > 0));
+	ret = read_name(&options, &failure);
+	words = options.reader.operands;
+	probe = ret == 0 ? find_probe(words[0], &failure) : NULL;
+	if (probe)
+		ret = read_options(&options, probe, words + 1, &failure);
+	if (ret > 0)
+		return answer_question(ret, "blinkprobe", help);
+	if (!probe || ret < 0)
+		return log_failure(&failure);
+	return probe->run(&options, &failure);
 }

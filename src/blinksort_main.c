@@ -2,7 +2,6 @@
  * blinksort - sort files of fixed-size records
  */
 #include <errno.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,66 +12,72 @@
 #include "base.h"
 #include "format.h"
 #include "log.h"
+#include "options.h"
 #include "output.h"
 #include "parse.h"
 #include "cluster.h"
 #include "sort_report.h"
 #include "sorter.h"
 #include "team.h"
-#include "usage.h"
-#include "version.h"
 
 /* Of a datagram: what every path takes holds a header and some records. */
 #define PAYLOAD_BYTES_MIN 256
 #define DEADLINE_SECONDS_MAX 86400
 #define DEADLINE_NS_DEFAULT ((uint64_t)5 * 1000000000)
 
-static const char usage[] =
+static const char help[] =
 	"Usage: blinksort [OPTION]... INPUT... -o OUTPUT\n"
 	"Sort files of fixed-size records by a key of unsigned bytes; stable.\n"
 	"The output appears whole, or not at all; the input is never changed.\n"
 	"\n"
-	"  -o, --output=FILE         write here; given more than once: the "
-	"sorted\n"
+	"  -o, --output=FILE         write here; given more than once: write "
+	"the sorted\n"
 	"                            whole in as many nearly equal parts, in "
 	"order\n"
-	"      --record-size=S       bytes of a record (100)\n"
-	"      --key=OFFSET:LENGTH   the key within it (0:10)\n"
-	"      --threads=N           threads (all CPUs allowed, if that pays)\n"
+	"      --record-size=BYTES   take records of this size (100)\n"
+	"      --key=OFFSET:LENGTH   compare this slice of a record (0:10)\n"
+	"      --threads=N           use N threads (all CPUs allowed, if that "
+	"pays)\n"
 	"      --memory=SIZE         refuse what takes more, as 512M (what is\n"
 	"                            available)\n"
-	"      --io=MODE             auto, buffered, mmap or direct (auto)\n"
-	"      --splitters=KIND      auto, static or sampled key ranges "
+	"      --io=MODE             read by auto, buffered, mmap or direct "
 	"(auto)\n"
-	"      --kernel=NAME         auto, scalar, avx2 or avx512 (auto)\n"
-	"      --sync                on the medium before the output has its "
-	"name\n"
+	"      --splitters=KIND      divide keys by auto, static or sampled "
+	"ranges (auto)\n"
+	"      --kernel=NAME         use auto, scalar, avx2 or avx512 code "
+	"(auto)\n"
+	"      --sync                put the output on the medium before it "
+	"has "
+	"its name\n"
 	"      --checksum            print the sum of the records' CRC-32s\n"
 	"      --json                print what was done and how long it took\n"
 	"      --trace=FILE          write a timeline (Chrome trace events)\n"
-	"      --help, --version\n"
+	"      --help                print this text\n"
+	"      --version             print the version\n"
 	"\n"
-	"One of many that sort together, each its part of the input to its "
-	"part of\n"
-	"the output:\n"
+	"Sort together with others, each its part of the input to its part of "
+	"the\n"
+	"output:\n"
 	"\n"
-	"      --cluster             rank and hosts are those of blinkd, Slurm "
-	"or MPI\n"
-	"      --nodes=HOSTS         all hosts, in rank order, as a[01-16]\n"
-	"      --rank=R              ours of them, from 0\n"
-	"      --gather=FILE         instead of -o: one file, each writes its "
-	"part\n"
-	"      --key-file=FILE       the cluster's key, as of blinkd\n"
-	"      --job=NAME            tells runs apart that use the same key\n"
-	"      --schedule=KIND       rounds, all-at-once, windowed or auto "
-	"(auto)\n"
-	"      --transport=KIND      udp, shm (ranks of one machine read each "
-	"other's\n"
-	"                            input) or auto (udp)\n"
-	"      --port=P              of rank 0 (from the job)\n"
-	"      --payload=BYTES       of a datagram (what the path allows)\n"
-	"      --plain               one datagram with each system call\n"
-	"      --deadline=SECONDS    a rank silent for longer is given up "
+	"      --cluster             take rank and hosts from blinkd, Slurm or "
+	"MPI\n"
+	"      --nodes=HOSTS         name all hosts, in rank order, as "
+	"a[01-16]\n"
+	"      --rank=R              take this rank among them, from 0\n"
+	"      --gather=FILE         write one file, each rank its part; "
+	"instead of -o\n"
+	"      --key-file=FILE       read the cluster's key, as blinkd does\n"
+	"      --job=NAME            tell runs apart that use the same key\n"
+	"      --schedule=KIND       send by rounds, all-at-once, windowed or "
+	"auto (auto)\n"
+	"      --transport=KIND      send by udp, by shm (ranks of one machine "
+	"read each\n"
+	"                            other's input) or auto (udp)\n"
+	"      --port=P              give rank 0 this port (from the job)\n"
+	"      --payload=BYTES       limit a datagram's payload (what the path "
+	"allows)\n"
+	"      --plain               send one datagram with each system call\n"
+	"      --deadline=SECONDS    give a rank up that is silent for longer "
 	"(5)\n"
 	"\n"
 	"Statuses: 0 done, 1 failed, 2 usage, 3 input or output file,\n"
@@ -80,7 +85,8 @@ static const char usage[] =
 	"blinksort(1).\n";
 
 enum {
-	OPTION_RECORD_SIZE = 256,
+	OPTION_OUTPUT = OPTIONS_OWN,
+	OPTION_RECORD_SIZE,
 	OPTION_KEY,
 	OPTION_THREADS,
 	OPTION_MEMORY,
@@ -104,321 +110,348 @@ enum {
 	OPTION_PAYLOAD,
 	OPTION_PLAIN,
 	OPTION_DEADLINE,
-	OPTION_HELP,
-	OPTION_VERSION,
 };
 
-static const struct option long_options[] = {
-	{ "output", required_argument, NULL, 'o' },
-	{ "record-size", required_argument, NULL, OPTION_RECORD_SIZE },
-	{ "key", required_argument, NULL, OPTION_KEY },
-	{ "threads", required_argument, NULL, OPTION_THREADS },
-	{ "memory", required_argument, NULL, OPTION_MEMORY },
-	{ "io", required_argument, NULL, OPTION_IO },
-	{ "splitters", required_argument, NULL, OPTION_SPLITTERS },
-	{ "kernel", required_argument, NULL, OPTION_KERNEL },
-	{ "sync", no_argument, NULL, OPTION_SYNC },
-	{ "checksum", no_argument, NULL, OPTION_CHECKSUM },
-	{ "json", no_argument, NULL, OPTION_JSON },
-	{ "trace", required_argument, NULL, OPTION_TRACE },
-	{ "cluster", no_argument, NULL, OPTION_CLUSTER },
-	{ "nodes", required_argument, NULL, OPTION_NODES },
-	{ "rank", required_argument, NULL, OPTION_RANK },
-	{ "gather", required_argument, NULL, OPTION_GATHER },
-	{ "key-file", required_argument, NULL, OPTION_KEY_FILE },
-	{ "job", required_argument, NULL, OPTION_JOB },
-	{ "schedule", required_argument, NULL, OPTION_SCHEDULE },
-	{ "transport", required_argument, NULL, OPTION_TRANSPORT },
-	{ "port", required_argument, NULL, OPTION_PORT },
-	{ "payload", required_argument, NULL, OPTION_PAYLOAD },
-	{ "plain", no_argument, NULL, OPTION_PLAIN },
-	{ "deadline", required_argument, NULL, OPTION_DEADLINE },
-	{ "help", no_argument, NULL, OPTION_HELP },
-	{ "version", no_argument, NULL, OPTION_VERSION },
-	{ NULL, 0, NULL, 0 },
+static const struct options_entry entries[] = {
+	{ OPTION_OUTPUT, "output", 'o', OPTIONS_FILES, "FILE" },
+	{ OPTION_RECORD_SIZE, "record-size", 0, OPTIONS_VALUE, "BYTES" },
+	{ OPTION_KEY, "key", 0, OPTIONS_VALUE, "OFFSET:LENGTH" },
+	{ OPTION_THREADS, "threads", 0, OPTIONS_VALUE, "N" },
+	{ OPTION_MEMORY, "memory", 0, OPTIONS_VALUE, "SIZE" },
+	{ OPTION_IO, "io", 0, OPTIONS_VALUE, "MODE" },
+	{ OPTION_SPLITTERS, "splitters", 0, OPTIONS_VALUE, "KIND" },
+	{ OPTION_KERNEL, "kernel", 0, OPTIONS_VALUE, "NAME" },
+	{ OPTION_SYNC, "sync", 0, OPTIONS_FLAG, NULL },
+	{ OPTION_CHECKSUM, "checksum", 0, OPTIONS_FLAG, NULL },
+	{ OPTION_JSON, "json", 0, OPTIONS_FLAG, NULL },
+	{ OPTION_TRACE, "trace", 0, OPTIONS_FILE, "FILE" },
+	{ OPTION_CLUSTER, "cluster", 0, OPTIONS_FLAG, NULL },
+	{ OPTION_NODES, "nodes", 0, OPTIONS_VALUE, "HOSTS" },
+	{ OPTION_RANK, "rank", 0, OPTIONS_VALUE, "R" },
+	{ OPTION_GATHER, "gather", 0, OPTIONS_FILE, "FILE" },
+	{ OPTION_KEY_FILE, "key-file", 0, OPTIONS_FILE, "FILE" },
+	{ OPTION_JOB, "job", 0, OPTIONS_VALUE, "NAME" },
+	{ OPTION_SCHEDULE, "schedule", 0, OPTIONS_VALUE, "KIND" },
+	{ OPTION_TRANSPORT, "transport", 0, OPTIONS_VALUE, "KIND" },
+	{ OPTION_PORT, "port", 0, OPTIONS_VALUE, "P" },
+	{ OPTION_PAYLOAD, "payload", 0, OPTIONS_VALUE, "BYTES" },
+	{ OPTION_PLAIN, "plain", 0, OPTIONS_FLAG, NULL },
+	{ OPTION_DEADLINE, "deadline", 0, OPTIONS_VALUE, "SECONDS" },
+	OPTIONS_COMMON,
 };
 
 struct options {
+	struct options_reader reader;
 	struct sorter_config config;
 	const char *outputs[OUTPUT_FILES_MAX];
 	bool json;
 	bool is_cluster;
-	/* The first that is given and means nothing without a cluster. */
-	const char *cluster_only;
 	const char *gather; /* the one file of all ranks, or NULL */
 	struct cluster_config cluster;
 };
 
-static void key_option(struct record_shape *shape, const char *text)
+/* --- values --------------------------------------------------------------- */
+
+static int take_number(struct options *options, uint64_t min, uint64_t max,
+		       uint32_t *number, struct failure *failure)
 {
-	const char *colon = strchr(text, ':');
+	uint64_t value = 0;
+	int ret = options_number(&options->reader, min, max, &value, failure);
+
+	if (ret == 0)
+		*number = (uint32_t)value;
+	return ret;
+}
+
+static int take_key(struct options *options, struct failure *failure)
+{
+	struct options_reader *reader = &options->reader;
+	struct record_shape *shape = &options->config.shape;
+	const char *colon = strchr(reader->value, ':');
 	char offset[24];
 	uint64_t value;
 
-	if (!colon || (size_t)(colon - text) >= sizeof(offset))
-		usage_error("--key=%.64s: not of the form OFFSET:LENGTH", text);
-	memcpy(offset, text, (size_t)(colon - text));
-	offset[colon - text] = '\0';
+	if (!colon || (size_t)(colon - reader->value) >= sizeof(offset))
+		return options_refuse(reader, failure,
+				      "not of the form OFFSET:LENGTH");
+	memcpy(offset, reader->value, (size_t)(colon - reader->value));
+	offset[colon - reader->value] = '\0';
 	if (parse_u64(offset, 0, RECORD_SIZE_MAX - 1, &value) < 0)
-		usage_error("--key=%.64s: the offset is not a number from 0 to "
-			    "%zu",
-			    text, RECORD_SIZE_MAX - 1);
+		return options_refuse(
+			reader, failure,
+			"the offset is not a number from 0 to %zu",
+			RECORD_SIZE_MAX - 1);
 	shape->key_offset = (uint32_t)value;
 	if (parse_u64(colon + 1, 1, RECORD_SIZE_MAX, &value) < 0)
-		usage_error("--key=%.64s: the length is not a number from 1 to "
-			    "%zu",
-			    text, RECORD_SIZE_MAX);
+		return options_refuse(
+			reader, failure,
+			"the length is not a number from 1 to %zu",
+			RECORD_SIZE_MAX);
 	shape->key_length = (uint32_t)value;
+	return 0;
 }
 
-static unsigned choice_option(const char *name, const char *text,
-			      const char *const *choices, unsigned count)
-{
-	char list[96] = "";
-
-	for (unsigned i = 0; i < count; i++) {
-		if (strcmp(text, choices[i]) == 0)
-			return i;
-		strcat(list, i == 0 ? "" : i + 1 < count ? ", " : " or ");
-		strcat(list, choices[i]);
-	}
-	usage_error("--%s=%.64s: not %s", name, text, list);
-}
-
-static void io_option(struct options *options, const char *text)
+static int take_io(struct options *options, struct failure *failure)
 {
 	static const char *const names[] = { "auto", "buffered", "mmap",
 					     "direct" };
+	int choice = options_choice(&options->reader, names, ARRAY_LEN(names),
+				    failure);
 
-	options->config.io = (enum input_mode)choice_option("io", text, names,
-							    ARRAY_LEN(names));
+	if (choice < 0)
+		return choice;
+	options->config.io = (enum input_mode)choice;
+	return 0;
 }
 
-static void splitters_option(struct options *options, const char *text)
+static int take_splitters(struct options *options, struct failure *failure)
 {
 	static const char *const names[] = { "auto", "static", "sampled" };
 	static const enum splitters_kind kinds[] = { SPLITTERS_AUTO,
 						     SPLITTERS_STATIC,
 						     SPLITTERS_SAMPLED };
+	int choice = options_choice(&options->reader, names, ARRAY_LEN(names),
+				    failure);
 
-	options->config.splitters = kinds[choice_option(
-		"splitters", text, names, ARRAY_LEN(names))];
+	if (choice < 0)
+		return choice;
+	options->config.splitters = kinds[choice];
+	return 0;
 }
 
-static void kernel_option(struct options *options, const char *text)
+static int take_kernel(struct options *options, struct failure *failure)
 {
-	int error = cpu_level_parse(text, &options->config.kernel);
+	struct options_reader *reader = &options->reader;
+	int error = cpu_level_parse(reader->value, &options->config.kernel);
 
 	if (error == -ENOTSUP)
-		usage_error("--kernel=%s: not on this CPU", text);
+		return options_refuse(reader, failure, "not on this CPU");
 	if (error)
-		usage_error("--kernel=%.64s: not auto, scalar, avx2 or avx512",
-			    text);
+		return options_refuse(reader, failure,
+				      "not auto, scalar, avx2 or avx512");
+	return 0;
 }
 
-static void output_option(struct options *options, const char *text)
+static int take_output(struct options *options, struct failure *failure)
 {
 	if (options->config.output_count == OUTPUT_FILES_MAX)
-		usage_error("--output: more than %d", OUTPUT_FILES_MAX);
-	if (text[0] == '\0')
-		usage_error("--output: the name is empty");
-	options->outputs[options->config.output_count++] = text;
+		return failure_set(failure, EXIT_USAGE, "-o", 0,
+				   "more than %d output files",
+				   OUTPUT_FILES_MAX);
+	options->outputs[options->config.output_count++] =
+		options->reader.value;
+	return 0;
 }
 
-/* The one output; whether -o is there, too, is looked at when all is read. */
-static void gather_option(struct options *options, const char *text)
-{
-	if (options->gather)
-		usage_error("--gather: given twice");
-	if (text[0] == '\0')
-		usage_error("--gather: the name is empty");
-	options->gather = text;
-}
-
-static void schedule_option(struct options *options, const char *text)
+static int take_schedule(struct options *options, struct failure *failure)
 {
 	static const char *const names[] = { "rounds", "all-at-once",
 					     "windowed", "auto" };
+	int choice = options_choice(&options->reader, names, ARRAY_LEN(names),
+				    failure);
 
-	options->cluster.schedule = (enum exchange_schedule)choice_option(
-		"schedule", text, names, ARRAY_LEN(names));
+	if (choice < 0)
+		return choice;
+	options->cluster.schedule = (enum exchange_schedule)choice;
+	return 0;
 }
 
-/* False: it is none of these. */
-static bool set_cluster_option(struct options *options, int option,
-			       const char *name)
+static int take_transport(struct options *options, struct failure *failure)
 {
-	static const char *const transports[] = { "udp", "shm", "auto" };
-	struct cluster_config *cluster = &options->cluster;
+	static const char *const names[] = { "udp", "shm", "auto" };
+	int choice = options_choice(&options->reader, names, ARRAY_LEN(names),
+				    failure);
 
-	switch (option) {
-	case OPTION_CLUSTER:
-		options->is_cluster = true;
-		return true;
+	if (choice < 0)
+		return choice;
+	options->cluster.transport = (enum cluster_transport)choice;
+	options->cluster.datagrams_only =
+		options->cluster.transport == CLUSTER_UDP;
+	return 0;
+}
+
+static int take_port(struct options *options, struct failure *failure)
+{
+	uint32_t port = 0;
+	int ret = take_number(options, 1, 65535, &port, failure);
+
+	options->cluster.port = (uint16_t)port;
+	return ret;
+}
+
+static int take_deadline(struct options *options, struct failure *failure)
+{
+	uint32_t seconds = 0;
+	int ret = take_number(options, 1, DEADLINE_SECONDS_MAX, &seconds,
+			      failure);
+
+	options->cluster.deadline_ns = (uint64_t)1000000000 * seconds;
+	return ret;
+}
+
+/* --- the command line ----------------------------------------------------- */
+
+static int take_cluster_option(struct options *options, int id,
+			       struct failure *failure)
+{
+	struct cluster_config *cluster = &options->cluster;
+	const char *value = options->reader.value;
+
+	switch (id) {
 	case OPTION_NODES:
-		options->is_cluster = true;
-		cluster->rank.nodes = optarg;
-		return true;
+		cluster->rank.nodes = value;
+		break;
 	case OPTION_RANK:
-		options->is_cluster = true;
-		cluster->rank.rank = optarg;
-		return true;
+		cluster->rank.rank = value;
+		break;
 	case OPTION_GATHER:
-		gather_option(options, optarg);
+		options->gather = value;
 		break;
 	case OPTION_KEY_FILE:
-		cluster->rank.key_path = optarg;
+		cluster->rank.key_path = value;
 		break;
 	case OPTION_JOB:
-		cluster->rank.job = optarg;
+		cluster->rank.job = value;
 		break;
 	case OPTION_SCHEDULE:
-		schedule_option(options, optarg);
-		break;
+		return take_schedule(options, failure);
 	case OPTION_TRANSPORT:
-		cluster->transport = (enum cluster_transport)choice_option(
-			"transport", optarg, transports, ARRAY_LEN(transports));
-		cluster->datagrams_only = cluster->transport == CLUSTER_UDP;
-		break;
+		return take_transport(options, failure);
 	case OPTION_PORT:
-		cluster->port =
-			(uint16_t)usage_number("port", optarg, 1, 65535);
-		break;
+		return take_port(options, failure);
 	case OPTION_PAYLOAD:
-		cluster->payload_bytes = (uint32_t)usage_number(
-			"payload", optarg, PAYLOAD_BYTES_MIN, 65507);
-		break;
+		return take_number(options, PAYLOAD_BYTES_MIN, 65507,
+				   &cluster->payload_bytes, failure);
 	case OPTION_PLAIN:
 		cluster->plain = true;
 		break;
 	case OPTION_DEADLINE:
-		cluster->deadline_ns =
-			1000000000 * usage_number("deadline", optarg, 1,
-						  DEADLINE_SECONDS_MAX);
+		return take_deadline(options, failure);
+	default: /* --cluster, which is looked at when all is read */
 		break;
-	default:
-		return false;
 	}
-	if (!options->cluster_only)
-		options->cluster_only = name;
-	return true;
+	return 0;
 }
 
-static void set_option(struct options *options, int option)
+static int take_option(void *context, int id, struct failure *failure)
 {
+	struct options *options = context;
 	struct sorter_config *config = &options->config;
 
-	switch (option) {
-	case 'o':
-		output_option(options, optarg);
-		break;
+	switch (id) {
+	case OPTION_OUTPUT:
+		return take_output(options, failure);
 	case OPTION_RECORD_SIZE:
-		config->shape.size = (uint32_t)usage_number(
-			"record-size", optarg, 1, RECORD_SIZE_MAX);
-		break;
+		return take_number(options, 1, RECORD_SIZE_MAX,
+				   &config->shape.size, failure);
 	case OPTION_KEY:
-		key_option(&config->shape, optarg);
-		break;
+		return take_key(options, failure);
 	case OPTION_THREADS:
-		config->threads = (unsigned)usage_number("threads", optarg, 1,
-							 TEAM_MEMBERS_MAX);
-		break;
+		return take_number(options, 1, TEAM_MEMBERS_MAX,
+				   &config->threads, failure);
 	case OPTION_MEMORY:
-		if (parse_size(optarg, 1, UINT64_MAX / 2,
-			       &config->memory_bytes) < 0)
-			usage_error("--memory=%.64s: not a size such as 512M",
-				    optarg);
-		break;
+		return options_size(&options->reader, 1, INT64_MAX,
+				    &config->memory_bytes, failure);
 	case OPTION_IO:
-		io_option(options, optarg);
-		break;
+		return take_io(options, failure);
 	case OPTION_SPLITTERS:
-		splitters_option(options, optarg);
-		break;
+		return take_splitters(options, failure);
 	case OPTION_KERNEL:
-		kernel_option(options, optarg);
-		break;
+		return take_kernel(options, failure);
 	case OPTION_SYNC:
 		config->sync = true;
-		break;
+		return 0;
 	case OPTION_CHECKSUM:
 		config->checksum = true;
-		break;
+		return 0;
 	case OPTION_JSON:
 		options->json = true;
-		break;
+		return 0;
 	case OPTION_TRACE:
-		config->trace_path = optarg;
-		break;
-	case OPTION_HELP:
-		fputs(usage, stdout);
-		exit(answer_finish());
-	case OPTION_VERSION:
-		printf("blinksort %s\n", blinksort_version);
-		exit(answer_finish());
+		config->trace_path = options->reader.value;
+		return 0;
 	default:
-		break;
+		return take_cluster_option(options, id, failure);
 	}
 }
 
-static void set_gathered_output(struct options *options)
+/* What goes together: the first mistake is reported. */
+static int check_cluster(struct options *options, struct failure *failure)
 {
-	if (options->config.output_count > 0)
-		usage_error("--gather: not together with -o");
-	output_option(options, options->gather);
-	options->cluster.gathers = true;
+	struct options_reader *reader = &options->reader;
+
+	options->is_cluster = options_given(reader, OPTION_CLUSTER) ||
+			      options_given(reader, OPTION_NODES) ||
+			      options_given(reader, OPTION_RANK);
+	for (int id = OPTION_GATHER; id <= OPTION_DEADLINE; id++)
+		if (options_given(reader, id) && !options->is_cluster)
+			return options_refuse_entry(
+				reader, id, failure,
+				"only with --cluster or --nodes");
+	if (options->gather && options->config.output_count > 0)
+		return failure_set(failure, EXIT_USAGE, "--gather", 0,
+				   "not together with -o");
+	if (options->gather) {
+		options->outputs[options->config.output_count++] =
+			options->gather;
+		options->cluster.gathers = true;
+	}
+	return 0;
 }
 
-static void parse_options(struct options *options, int argc, char **argv)
+static int set_inputs(struct options *options, struct failure *failure)
+{
+	const struct options_reader *reader = &options->reader;
+	struct sorter_config *config = &options->config;
+	int ret = 0;
+
+	if (reader->operand_count == 0)
+		return failure_set(failure, EXIT_USAGE, "INPUT", 0,
+				   "is missing; see blinksort --help");
+	if (reader->operand_count > INPUT_FILES_MAX)
+		return failure_set(failure, EXIT_USAGE, "INPUT", 0,
+				   "more than %d input files", INPUT_FILES_MAX);
+	config->input_paths = (const char *const *)reader->operands;
+	config->input_count = reader->operand_count;
+	for (unsigned i = 0; ret == 0 && i < config->input_count; i++)
+		ret = options_check_operand(config->input_paths[i],
+					    "a regular file", failure);
+	return ret;
+}
+
+static int check_shape(struct options *options, struct failure *failure)
+{
+	struct record_shape *shape = &options->config.shape;
+
+	/* The default key is what there is of it in a smaller record. */
+	if (!options_given(&options->reader, OPTION_KEY))
+		shape->key_length = MIN(shape->key_length, shape->size);
+	if ((uint64_t)shape->key_offset + shape->key_length <= shape->size)
+		return 0;
+	return failure_set(failure, EXIT_USAGE, "--key", 0,
+			   "%u:%u is beyond the record of %u bytes",
+			   shape->key_offset, shape->key_length, shape->size);
+}
+
+static int complete_options(struct options *options, struct failure *failure)
 {
 	struct sorter_config *config = &options->config;
-	bool kernel_given = false, key_given = false;
-	int option;
+	int ret = check_cluster(options, failure);
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":o:", long_options, NULL)) !=
-	       -1) {
-		const char *name = argv[optind - 1];
-
-		if (option == ':')
-			usage_error("%.64s: an argument is missing", name);
-		if (option == '?' && optopt && optopt < 256 && name[1] != '-')
-			usage_error("-%c: no such option", optopt);
-		if (option == '?')
-			usage_error("%.64s: no such option", name);
-		kernel_given |= option == OPTION_KERNEL;
-		key_given |= option == OPTION_KEY;
-		if (!set_cluster_option(options, option, name))
-			set_option(options, option);
-	}
-	if (options->cluster_only && !options->is_cluster)
-		usage_error("%.64s: only with --cluster or --nodes",
-			    options->cluster_only);
-	if (options->gather)
-		set_gathered_output(options);
-	if (optind == argc)
-		usage_error("no input file; see --help");
-	if (argc - optind > INPUT_FILES_MAX)
-		usage_error("more than %d input files", INPUT_FILES_MAX);
-	if (config->output_count == 0)
-		usage_error("no output file (-o); see --help");
-	config->input_paths = (const char *const *)argv + optind;
-	config->input_count = (unsigned)(argc - optind);
+	if (ret == 0)
+		ret = set_inputs(options, failure);
+	if (ret == 0 && config->output_count == 0)
+		ret = failure_set(failure, EXIT_USAGE, "-o", 0,
+				  "is missing; see blinksort --help");
 	config->output_paths = options->outputs;
-	/* The default key is what there is of it in a smaller record. */
-	if (!key_given)
-		config->shape.key_length =
-			MIN(config->shape.key_length, config->shape.size);
-	if ((uint64_t)config->shape.key_offset + config->shape.key_length >
-	    config->shape.size)
-		usage_error("--key=%u:%u: beyond the record of %u bytes",
-			    config->shape.key_offset, config->shape.key_length,
-			    config->shape.size);
-	if (!kernel_given)
+	if (ret == 0)
+		ret = check_shape(options, failure);
+	if (!options_given(&options->reader, OPTION_KERNEL))
 		config->kernel = cpu_level_detect();
+	return ret;
 }
 
-/* ------------------------------------------------------------- reporting */
+/* --- reporting ------------------------------------------------------------ */
 
 /* The output exists by now: what fails here must not hide that. */
 static int report(const struct options *options,
@@ -477,9 +510,16 @@ int main(int argc, char **argv)
 	struct failure failure = { .status = EXIT_DONE };
 	struct sorter_result result;
 	static struct cluster_result cluster_result;
+	int ret;
 
 	log_init("blinksort");
-	parse_options(&options, argc, argv);
+	options_begin(&options.reader, entries, ARRAY_LEN(entries),
+		      argv + (argc > 0));
+	ret = options_read(&options.reader, take_option, &options, &failure);
+	if (ret > 0)
+		return answer_question(ret, "blinksort", help);
+	if (ret < 0 || complete_options(&options, &failure) < 0)
+		return log_failure(&failure);
 	if (check_page_size(&failure) < 0)
 		return log_failure(&failure);
 	/* A file beyond the limit is then an error of write(2), which says so,

@@ -21,8 +21,8 @@
 #include "filesize.h"
 #include "format.h"
 #include "log.h"
+#include "options.h"
 #include "outfile.h"
-#include "parse.h"
 #include "progress.h"
 #include "team.h"
 #include "topology.h"
@@ -40,6 +40,7 @@
 #define SEGMENTS_MAX 4096
 
 struct options {
+	struct options_reader reader;
 	bool quiet;
 	bool of_summaries;
 	const char *summary_path; /* NULL: none */
@@ -49,20 +50,24 @@ struct options {
 };
 
 static const char help[] =
-	"usage: blinkval [-q] [-s] [-o SUMMARY] [-tTHREADS] FILE...\n"
-	"\n"
+	"Usage: blinkval [OPTION]... FILE...\n"
 	"Check that 100-byte records are in order, as valsort does; several "
 	"files\n"
-	"are parts of one output.  The report goes to stderr; the exit status "
-	"is\n"
-	"0: in order, 1: not, or no whole records, 2: usage, 3: file error.\n"
+	"are parts of one output.  The report goes to stderr.\n"
 	"\n"
-	"  -q          no report\n"
-	"  -o SUMMARY  write the summary, 280 bytes, to this file\n"
-	"  -s          the files hold summaries, in the order of their parts\n"
-	"  -tTHREADS   threads (default: one for each CPU)\n"
-	"  --help      this text\n"
-	"  --version   the version\n";
+	"  -q           print no report\n"
+	"  -o SUMMARY   write the summary, 280 bytes, to this file: a new one, "
+	"or in\n"
+	"               place of another summary\n"
+	"  -s           read summaries, in the order of their parts, not "
+	"records\n"
+	"  -t THREADS   use so many threads (one for each CPU)\n"
+	"  --help       print this text\n"
+	"  --version    print the version\n"
+	"\n"
+	"Statuses: 0 in order, 1 not in order, or no whole records, 2 usage, "
+	"3 file,\n"
+	"5 memory or threads.  See blinkval(1).\n";
 
 /* --- parts: the files ----------------------------------------------------- */
 
@@ -497,6 +502,51 @@ static void report_fragment(const struct options *options, const char *path)
 		fprintf(stderr, "partial %s found at end\n", what);
 }
 
+/* Is this file a summary, or empty, so that replacing it loses nothing? */
+static int check_old_summary(const char *path, struct failure *failure)
+{
+	uint8_t bytes[SUMMARY_BYTES + 1];
+	struct summary summary;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return failure_set(failure, EXIT_FILE, path, errno,
+				   "cannot read what -o is to replace");
+	n = read_full(fd, bytes, sizeof(bytes), 0);
+	close(fd);
+	if (n < 0)
+		return failure_set(failure, EXIT_FILE, path, (int)-n,
+				   "cannot read what -o is to replace");
+	if (n == 0 ||
+	    (n == SUMMARY_BYTES && summary_decode(&summary, bytes) == 0))
+		return 0;
+	return failure_set(
+		failure, EXIT_FILE, path, 0,
+		"exists and is no summary: -o replaces nothing else");
+}
+
+/* -o must not replace what is to be checked, under whatever name, nor any file
+ * that is no summary: "-o part*" would name one of the parts. */
+static int check_summary_path(const struct options *options,
+			      struct failure *failure)
+{
+	const char *path = options->summary_path;
+	struct stat summary, input;
+
+	/* Whether a file can be made there, outfile_open() finds out; it takes
+	 * nothing but a regular file. */
+	if (stat(path, &summary) < 0 || !S_ISREG(summary.st_mode))
+		return 0;
+	for (unsigned i = 0; i < options->path_count; i++)
+		if (stat(options->paths[i], &input) == 0 &&
+		    input.st_dev == summary.st_dev &&
+		    input.st_ino == summary.st_ino)
+			return failure_set(failure, EXIT_USAGE, path, 0,
+					   "is an input file, too");
+	return check_old_summary(path, failure);
+}
+
 static int write_summary(struct outfile *file, const struct summary *summary,
 			 struct failure *failure)
 {
@@ -544,6 +594,8 @@ static int validate(const struct options *options)
 	int ret = 0;
 
 	if (options->summary_path)
+		ret = check_summary_path(options, &failure);
+	if (ret == 0 && options->summary_path)
 		ret = outfile_open(&file, options->summary_path, &failure);
 	if (ret == 0 && options->of_summaries)
 		ret = validate_summaries(options, &summary, &fragment_path,
@@ -561,64 +613,62 @@ static int validate(const struct options *options)
 
 /* --- the command line ----------------------------------------------------- */
 
-static int parse_option(struct options *options, char ***argument,
-			struct failure *failure)
-{
-	const char *option = **argument;
+static const struct options_entry entries[] = {
+	{ 'q', NULL, 'q', OPTIONS_FLAG, NULL },
+	{ 's', NULL, 's', OPTIONS_FLAG, NULL },
+	{ 'o', NULL, 'o', OPTIONS_FILE, "SUMMARY" },
+	{ 't', NULL, 't', OPTIONS_VALUE, "THREADS" },
+	OPTIONS_COMMON,
+};
 
-	if (strcmp(option, "-q") == 0) {
+static int take_option(void *context, int id, struct failure *failure)
+{
+	struct options *options = context;
+
+	switch (id) {
+	case 'q':
 		options->quiet = true;
-	} else if (strcmp(option, "-s") == 0) {
+		return 0;
+	case 's':
 		options->of_summaries = true;
-	} else if (strcmp(option, "-o") == 0) {
-		options->summary_path = *++*argument;
-		if (!options->summary_path || options->summary_path[0] == '-')
-			return failure_set(failure, EXIT_USAGE, option, 0,
-					   "needs a file name, which must not "
-					   "begin with '-'");
-	} else if (option[1] == 't') {
-		if (parse_u64(option + 2, 1, TEAM_MEMBERS_MAX,
-			      &options->thread_count) < 0)
-			return failure_set(failure, EXIT_USAGE, option, 0,
-					   "not a number from 1 to %d, such as "
-					   "-t4",
-					   TEAM_MEMBERS_MAX);
-	} else {
-		return failure_set(failure, EXIT_USAGE, option, 0,
-				   "no such option; see blinkval --help");
+		return 0;
+	case 'o':
+		options->summary_path = options->reader.value;
+		return 0;
+	default:
+		return options_number(&options->reader, 1, TEAM_MEMBERS_MAX,
+				      &options->thread_count, failure);
 	}
-	return 0;
 }
 
-static int parse_command_line(struct options *options, char **argument,
-			      struct failure *failure)
+static int parse_operands(struct options *options, struct failure *failure)
 {
-	while (*++argument && (*argument)[0] == '-' && (*argument)[1] != '\0') {
-		if (strcmp(*argument, "--") == 0) {
-			argument++;
-			break;
-		}
-		if (parse_option(options, &argument, failure) < 0)
-			return -EINVAL;
-	}
-	options->paths = argument;
-	while (*argument++)
-		options->path_count++;
+	int ret = 0;
+
+	options->paths = options->reader.operands;
+	options->path_count = options->reader.operand_count;
 	if (options->path_count == 0)
-		return failure_set(failure, EXIT_USAGE, NULL, 0,
-				   "FILE is needed; see blinkval --help");
-	return 0;
+		return failure_set(failure, EXIT_USAGE, "FILE", 0,
+				   "is missing; see blinkval --help");
+	for (unsigned i = 0; ret == 0 && i < options->path_count; i++)
+		ret = options_check_operand(options->paths[i], "/dev/stdin",
+					    failure);
+	return ret;
 }
 
 int main(int argc, char **argv)
 {
 	struct failure failure = { .status = EXIT_DONE };
 	struct options options = { 0 };
+	int ret;
 
 	log_init("blinkval");
-	if (argc > 0 && answer_question(argv, "blinkval", help))
-		return answer_finish();
-	if (argc == 0 || parse_command_line(&options, argv, &failure) < 0)
+	options_begin(&options.reader, entries, ARRAY_LEN(entries),
+		      argv + (argc > 0));
+	ret = options_read(&options.reader, take_option, &options, &failure);
+	if (ret > 0)
+		return answer_question(ret, "blinkval", help);
+	if (ret < 0 || parse_operands(&options, &failure) < 0)
 		return log_failure(&failure);
 	return validate(&options);
 }

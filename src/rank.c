@@ -120,8 +120,9 @@ static const struct launcher *find_launcher(const struct search *search)
 	if (options->rank && options->nodes)
 		return &by_options;
 	if (options->rank) {
-		failure_set(search->failure, EXIT_USAGE, "--rank", 0,
-			    "'%.40s': needs --nodes", options->rank);
+		failure_set(
+			search->failure, EXIT_USAGE, "--rank", 0,
+			"needs --nodes, which lists the hosts of all ranks");
 		return NULL;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(launchers); i++) {

@@ -66,6 +66,7 @@ int sorter_refuse_memory(const struct sorter *sorter, uint64_t needed_bytes,
 {
 	uint64_t limit = sorter->config->memory_bytes;
 	char needed[FORMAT_SIZE_BYTES], available[FORMAT_SIZE_BYTES];
+	bool is_given = limit != 0;
 
 	/* Asking takes 0.2 ms, a tenth of a small sort. */
 	if (limit == 0 && needed_bytes <= UNASKED_BYTES)
@@ -76,11 +77,10 @@ int sorter_refuse_memory(const struct sorter *sorter, uint64_t needed_bytes,
 		return 0;
 	format_size(needed, needed_bytes);
 	format_size(available, limit);
-	return failure_set(failure, EXIT_RESOURCES, NULL, 0,
-			   "sorting this takes up to %s of memory and %s %s",
-			   needed, available,
-			   sorter->config->memory_bytes ? "are allowed"
-							: "are available");
+	return failure_set(failure, EXIT_RESOURCES,
+			   is_given ? "--memory" : "memory", 0,
+			   "sorting this takes up to %s, and %s are %s", needed,
+			   available, is_given ? "allowed" : "available");
 }
 
 /* Before anything is written; input that was to be read past the page cache is

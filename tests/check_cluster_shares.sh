@@ -184,7 +184,7 @@ case_no_memory()
 	[ "${statuses[*]}" = "4 5 4" ] || fail "${statuses[*]}: $(cat err.*)"
 	for rank in 0 1 2; do
 		expect_one_line "err.$rank"
-		expect_match 'of memory and .* are allowed$' "err.$rank"
+		expect_match ': --memory: .* are allowed$' "err.$rank"
 	done
 	expect_none
 }

@@ -256,9 +256,12 @@ case_absurd_values()
 		ten 1k; do
 		expect_refused 2 -- "$value" f
 	done
-	for value in "" x 1e6 -1 340282366920938463463374607431768211456 "1 "; do
+	for value in x 1e6 -1 340282366920938463463374607431768211456 "1 "; do
 		expect_refused 2 "-b$value" 10 f
+		expect_refused 2 -b "$value" 10 f
 	done
+	expect_refused 2 -b "" 10 f
+	expect_refused 2 -b 10 f
 	for value in "" 0 257 x -1 1e1 99999999999999999999999; do
 		expect_refused 2 "-t$value" 10 f
 	done
@@ -269,10 +272,10 @@ case_usage()
 	expect_refused 2
 	expect_refused 2 10
 	expect_refused 2 10 f g
-	expect_refused 2 10 f -a
+	expect_refused 2 10 f g -a
 	expect_refused 2 -x 10 f
-	expect_refused 2 -ac 10 f
-	expect_refused 2 -b 5 10 f
+	expect_refused 2 -ax 10 f
+	expect_refused 2 -b5 -b5 10 f
 	expect_refused 2 --ascii 10 f
 	expect_refused 2 -
 }
@@ -287,7 +290,7 @@ case_help()
 {
 	"$GEN" --help >out 2>err
 	expect_empty err
-	expect_match '^usage: blinkgen ' out
+	expect_match '^Usage: blinkgen ' out
 	"$GEN" -a --version >out 2>err
 	expect_empty err
 	expect_one_line out

@@ -110,14 +110,14 @@ case_network_stranger()
 
 case_refusals()
 {
-	expect_refused 2 "what to measure"
-	expect_refused 2 "not memory, spawn or network" disk
+	expect_refused 2 "PROBE: is missing"
+	expect_refused 2 "disk: not memory, spawn, network or nothing" disk
 	expect_refused 2 "not a power of two" memory --area=100K
 	expect_refused 2 "not read, write" memory --pattern=sideways
 	expect_refused 2 "smaller than two blocks" memory --area=64
 	expect_refused 2 "by lines of 64" memory --pattern=chase --block=128
 	expect_refused 2 "not a number from 1" memory --threads=0
-	expect_refused 2 "takes no 'x'" memory x
+	expect_refused 2 "x: one word too many for memory" memory x
 	expect_refused 3 "/nowhere: cannot start" spawn -- /nowhere
 	expect_refused 1 "ended with status 1" spawn -- /bin/false
 	expect_refused 2 "." network

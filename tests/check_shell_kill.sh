@@ -47,7 +47,7 @@ case_client_killed()
 	local mark client
 
 	mark 98701
-	"$BIN/blinksh" "${PATIENT[@]}" --lease="$(seconds_of 500)" -- \
+	"$BIN/blinksh" --lost-after=60 --lease="$(seconds_of 500)" -- \
 		/bin/sh -c "$FAMILY" "$mark" 2>err &
 	client=$!
 	# shellcheck disable=SC2064 # now
@@ -106,7 +106,7 @@ case_daemon_killed()
 	mark 98705
 	sh_run -w "${nodes[0]}" -- /bin/cat /proc/self/cgroup
 	! grep -q blinkd- out || family=$FAMILY
-	"$BIN/blinksh" "${PATIENT[@]}" --lost-after="$(seconds_of 1000)" -- \
+	"$BIN/blinksh" --lease=60 --lost-after="$(seconds_of 1000)" -- \
 		/bin/sh -c "$family" "$mark" 2>err &
 	client=$!
 	wait_until has_family_or_ended "$mark" 15 "$client"

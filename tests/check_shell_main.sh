@@ -274,7 +274,7 @@ LINES
 	[ "$status" = 2 ]
 	sh_run --help
 	[ "$status" = 0 ]
-	expect_match '^usage: blinksh' out
+	expect_match '^Usage: blinksh' out
 	sh_run --version
 	expect_match '^blinksh ' out
 	expect_one_line out

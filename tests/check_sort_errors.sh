@@ -25,7 +25,7 @@ case_missing_input()
 		expect_refused 3 in missing in -o out -o out2 --io="$io"
 	done
 	expect_refused 3 missing -o out --json
-	expect_refused "2|3" "" -o out
+	expect_refused 2 "" -o out
 }
 
 case_input_is_no_file()
@@ -161,7 +161,7 @@ case_output_folder_missing()
 	expect_match '^blinksort: missing/out: .*No such file' "$STDERR"
 	expect_refused 3 in -o out -o missing/out
 	expect_refused 3 in -o in/out
-	expect_refused "2|3" in -o ""
+	expect_refused 2 in -o ""
 	expect_refused 3 in -o out/
 	expect_refused 3 in -o "$(printf 'x%.0s' {1..300})"
 	expect_refused 3 in -o out --trace missing/trace
@@ -413,7 +413,9 @@ case_memory_too_small()
 	make_shape uniform 10000 1 >in
 	for io in "${IO_MODES[@]}"; do
 		expect_refused 5 in -o out --memory=4K --io="$io"
-		expect_match '[0-9].*[^0-9. ].*[0-9]' "$STDERR"
+		expect_match \
+			'^blinksort: --memory: .* up to .* and 4.0 KiB are allowed$' \
+			"$STDERR"
 	done
 	sort_reference in -o want
 	expect_sorted in -o out --memory=1G
@@ -493,7 +495,7 @@ case_strange_names()
 			<"./t $name"
 		rm "./$name" "./out $name" "./t $name"
 		expect_refused 3 -o "out $name" -- "$name"
-		expect_refused 3 in -o "$name/out"
+		expect_refused 3 in -o "./$name/out"
 	done
 	expect_folder . in out want
 }

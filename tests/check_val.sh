@@ -263,7 +263,8 @@ case_summary_file()
 	expect_status 1 "$VAL" f 2>report
 	expect_status 1 "$VAL" -s summary 2>err
 	expect_same report err
-	echo old >old
+	"$GEN" 10 other
+	expect_status 1 "$VAL" -q -o old other
 	expect_status 1 "$VAL" -q -o old f
 	expect_same old summary
 }
@@ -371,11 +372,11 @@ case_usage()
 	expect_refused 2
 	expect_refused 2 -q
 	expect_refused 2 -i f
-	expect_refused 2 -qs f
+	expect_refused 2 -qi f
 	expect_refused 2 --quiet f
 	expect_refused 2 -o
 	expect_refused 2 -o -q f
-	expect_refused 2 -osummary f
+	expect_refused 2 -osummary -ob f
 	for value in "" 0 257 x -1 1e1 99999999999999999999999; do
 		expect_refused 2 "-t$value" f
 	done
@@ -388,7 +389,7 @@ case_help()
 {
 	"$VAL" --help >out 2>err
 	expect_empty err
-	expect_match '^usage: blinkval ' out
+	expect_match '^Usage: blinkval ' out
 	"$VAL" -q --version >out 2>err
 	expect_empty err
 	expect_one_line out

@@ -9,8 +9,9 @@
 #   sh_run ARGUMENT...        blinksh, at most 5 min, output in ./out and ./err,
 #                             its exit status in $status
 #   PATIENT                   options for blinksh: no machine is so slow, or
-#                             stopped for so long, that it is taken for lost;
-#                             sh_run has them, and later ones replace them
+#                             stopped for so long, that it is taken for lost
+#   patient_but ARGUMENT...   those of PATIENT that the arguments do not set
+#                             themselves, in the array patient; sh_run has them
 #   daemon_pid NUMBER         of the cluster, from 1
 #   has_ended PID             there is no such process, or it is a zombie
 #   await PID                 a child of this shell: its end, at most 100 s; its
@@ -56,10 +57,23 @@ cluster_up()
 	mapfile -t nodes <"$WCOLL"
 }
 
+patient_but()
+{
+	local option
+
+	patient=()
+	for option in "${PATIENT[@]}"; do
+		[[ " $* " == *" ${option%%=*}="* ]] || patient+=("$option")
+	done
+}
+
 sh_run()
 {
+	local patient
+
+	patient_but "$@"
 	status=0
-	timeout 300 "$BIN/blinksh" "${PATIENT[@]}" "$@" >out 2>err </dev/null ||
+	timeout 300 "$BIN/blinksh" "${patient[@]}" "$@" >out 2>err </dev/null ||
 		status=$?
 }
 
@@ -70,8 +84,9 @@ daemon_pid()
 
 start_unprivileged_daemon()
 {
-	local as=()
+	local as=() key=(--key "$SCRATCH/nobody.key")
 
+	[[ " $* " != *" --key="* ]] || key=()
 	cp "$BIN/blinkd" "$SCRATCH"
 	rm -f "$SCRATCH"/*.key
 	"$BIN/blinksh" keygen "$SCRATCH/nobody.key"
@@ -87,7 +102,7 @@ start_unprivileged_daemon()
 		as=(setpriv --reuid nobody --regid nogroup --clear-groups
 			--bounding-set=-all --inh-caps=-all)
 	fi
-	(cd / && exec "${as[@]}" "$SCRATCH/blinkd" --key "$SCRATCH/nobody.key" \
+	(cd / && exec "${as[@]}" "$SCRATCH/blinkd" "${key[@]}" \
 		--listen "$unprivileged_node" --allow /usr/bin --allow /bin \
 		--foreground "$@") </dev/null >nobody.log 2>&1 &
 	echo $! >"$BLINK_CLUSTER/nobody.pid"

@@ -211,7 +211,7 @@ static void rank_find__options_wrong(void **state)
 	} cases[] = {
 		{ NULL, NULL, "--nodes, --rank", "needed" },
 		{ "127.0.0.1", NULL, "--rank", "needed" },
-		{ NULL, "7", "--rank", "'7': needs --nodes" },
+		{ NULL, "7", "--rank", "needs --nodes" },
 		{ "127.0.0.[1-2]", "2", "--rank", "'2': want a number" },
 		{ "127.0.0.[1-2]", "-1", "--rank", "from 0 to 1" },
 		{ "127.0.0.[1-2]", "x", "--rank", "'x'" },

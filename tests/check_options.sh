@@ -1,0 +1,403 @@
+#!/bin/bash
+# check_options.sh - the command lines of all C programs: what each of them says
+# to one that is wrong, word for word, and that it then does nothing
+
+# shellcheck disable=SC2317 # cases are called by check
+. "$(dirname "$0")/tool_lib.sh"
+
+readonly PROGRAMS=(blinksort blinkgen blinkval blinkprobe blinkd blinksh)
+unset BLINK_KEY WCOLL
+
+# listing: what is in the current folder, with contents
+listing()
+{
+	find . -type f -exec sha256sum {} + | sort
+	find . ! -type f | sort
+}
+
+# refused MESSAGE PROGRAM ARGUMENT...: status 2, this line and no more, and the
+# folder is as before
+refused()
+{
+	local message=$1 program=$2 before status=0
+	shift 2
+	before=$(listing)
+	timeout 60 "$BIN/$program" "$@" >"$SCRATCH/out" 2>"$SCRATCH/err" \
+		</dev/null || status=$?
+	[ "$status" = 2 ] || fail "status $status: $program $*: $(
+		head -c 400 "$SCRATCH/err"
+	)"
+	expect_empty "$SCRATCH/out"
+	printf '%s: %s\n' "$program" "$message" >"$SCRATCH/want"
+	diff "$SCRATCH/want" "$SCRATCH/err" >&2 || fail "of: $program $*"
+	[ "$before" = "$(listing)" ] || fail "changed the folder: $program $*"
+}
+
+# records NAME: a file of some
+records()
+{
+	"$BIN/blinkgen" -a 100 "$1"
+}
+
+# The value of the last word is missing: a C library's getopt may count on.
+case_missing_value()
+{
+	records in
+	refused "-o: FILE is missing" blinksort in -o
+	refused "-o: FILE is missing" blinksort -o
+	refused "--output: FILE is missing" blinksort in --output
+	refused "--trace: FILE is missing" blinksort in -o out --trace
+	refused "--key: OFFSET:LENGTH is missing" blinksort in -o out --key
+	refused "-b: START is missing" blinkgen 10 out -b
+	refused "-t: THREADS is missing" blinkgen -at
+	refused "-o: SUMMARY is missing" blinkval in -o
+	refused "-t: THREADS is missing" blinkval -qt
+	refused "--area: SIZE is missing" blinkprobe memory --area
+	refused "--rounds: N is missing" blinkprobe spawn --rounds
+	refused "--rank: R is missing" blinkprobe network --rank
+	refused "--key: FILE is missing" blinkd --key
+	refused "--allow: FOLDER is missing" blinkd --allow
+	refused "-w: HOSTS is missing" blinksh -w
+	refused "-x: HOSTS is missing" blinksh -x
+	refused "-x: HOSTS is missing" blinksh -w 127.0.0.2 -x
+	refused "-w: HOSTS is missing" blinksh -qw
+	refused "--key: FILE is missing" blinksh --key
+	# The end of the options is no value.
+	refused "-w: HOSTS is missing" blinksh -w -- /bin/true
+	refused "--rounds: N is missing" blinkprobe spawn --rounds -- /bin/true
+	refused "-o: FILE is missing" blinksort -o -- in
+}
+
+case_empty_value()
+{
+	records in
+	refused "-o: FILE is empty" blinksort in -o ""
+	refused "--output: FILE is empty" blinksort in --output=
+	refused "--output: FILE is empty" blinksort in --output ""
+	refused "--key: OFFSET:LENGTH is empty" blinksort in -o out --key=
+	refused "--gather: FILE is empty" blinksort in --gather= --cluster
+	refused "--job: NAME is empty" blinksort in -o out --cluster --job=
+	refused "-b: START is empty" blinkgen -b "" 10 out
+	refused "-o: SUMMARY is empty" blinkval -o "" in
+	refused "--pattern: KIND is empty" blinkprobe memory --pattern=
+	refused "--listen: ADDRESS:PORT is empty" blinkd --listen=
+	refused "-w: HOSTS is empty" blinksh -w "" -- /bin/true
+	refused "--timeout: S is empty" blinksh --timeout= -- /bin/true
+}
+
+# A name is given in full; what an abbreviation would have been is named.
+case_abbreviations()
+{
+	records in
+	echo old >out
+	refused "--check: no such option; is --checksum meant?" \
+		blinksort in -o out --check
+	refused "--out: no such option; is --output meant?" \
+		blinksort in --out=out
+	refused "--rec: no such option; is --record-size meant?" \
+		blinksort in -o out --rec 10
+	refused "--hel: no such option; is --help meant?" blinksort --hel
+	refused "--vers: no such option; is --version meant?" blinkgen --vers
+	refused "--h: no such option; is --help meant?" blinkval --h
+	refused "--pat: no such option; is --pattern meant?" \
+		blinkprobe memory --pat=read
+	refused "--fore: no such option; is --foreground meant?" blinkd --fore
+	refused "--keep: no such option; is --keep-going meant?" \
+		blinksh --keep -- /bin/true
+}
+
+case_unknown()
+{
+	local program
+
+	for program in "${PROGRAMS[@]}"; do
+		refused "--nonsense: no such option; see --help" \
+			"$program" --nonsense
+		refused "--nonsense: no such option; see --help" \
+			"$program" --nonsense=3
+		refused "--=x: no such option; see --help" "$program" --=x
+		refused "-Z: no such option; see --help" "$program" -Z
+		refused "-ü: no such option; see --help" "$program" -üx
+		refused '-\xff: no such option; see --help' \
+			"$program" $'-\xff'
+		refused '-\x0a: no such option; see --help' \
+			"$program" $'-\n'
+	done
+	refused "-Z: no such option; see --help" blinkgen -aZ 10 out
+	refused "-Z: no such option; see --help" blinksh -qNZ
+	refused "--payload: no such option; see --help" \
+		blinkprobe memory --payload=16
+	refused "--area: no such option; see --help" \
+		blinkprobe network --area=64K
+	refused "--rounds: no such option; see --help" \
+		blinkprobe nothing --rounds=3
+}
+
+case_flag_with_value()
+{
+	local program
+
+	for program in "${PROGRAMS[@]}"; do
+		refused "--help: takes no value" "$program" --help=x
+		refused "--version: takes no value" "$program" --version=
+	done
+	records in
+	refused "--json: takes no value" blinksort in -o out --json=x
+	refused "-q: takes no value" blinkval -q=1 in
+	refused "-a: takes no value" blinkgen -a= 10 out
+	refused "--foreground: takes no value" blinkd --foreground=no
+	refused "--json: takes no value" blinksh --json=1 -- /bin/true
+}
+
+case_twice()
+{
+	records in
+	refused "--key: given twice" blinksort in -o out --key=0:5 --key=5:5
+	refused "--key: given twice" blinksort in -o out --key=0:5 --key=0:5
+	refused "--record-size: given twice" \
+		blinksort in -o out --record-size 100 --record-size 10
+	refused "--trace: given twice" \
+		blinksort in -o out --trace=a --trace=b
+	refused "--gather: given twice" \
+		blinksort in --cluster --gather=a --gather=b
+	refused "-b: given twice" blinkgen -b1 -b2 10 out
+	refused "-t: given twice" blinkgen -t1 -at2 10 out
+	refused "-o: given twice" blinkval -o a -o b in
+	refused "--rounds: given twice" \
+		blinkprobe memory --rounds=1 --rounds=1
+	refused "--key: given twice" blinkd --key=a --key=b
+	refused "--listen: given twice" \
+		blinkd --listen 127.0.0.2:1 --listen 127.0.0.2:2
+	refused "--timeout: given twice" \
+		blinksh --timeout=1 --timeout=2 -- /bin/true
+	refused "--kill-on-fail: not together with --keep-going" \
+		blinksh --keep-going --kill-on-fail -- /bin/true
+	refused "-b: not together with --json" blinksh --json -b -- /bin/true
+	refused "-N: not together with -b" blinksh -bN -- /bin/true
+}
+
+# What may be given again, and flags, which say the same again.
+case_twice_allowed()
+{
+	records in
+	expect_status 0 "$BIN/blinksort" in -o a --output b --sync --sync
+	expect_folder . a b in
+	expect_status 0 "$BIN/blinkgen" -aa -a 100 again
+	expect_same in again
+	expect_status 1 "$BIN/blinkval" -qq -q in
+	# Both lists are read before the missing key is found.
+	refused "--key: needed, or BLINK_KEY in the environment" \
+		blinksh -w a,b -w c -x a -x b -qq -- /bin/true
+	refused "--listen: is missing; see blinkd --help" \
+		blinkd --allow /bin --allow=/usr/bin --key=k
+}
+
+case_values()
+{
+	records in
+	refused "--key=5: not of the form OFFSET:LENGTH" \
+		blinksort in -o out --key 5
+	refused "--io=fast: not auto, buffered, mmap or direct" \
+		blinksort in -o out --io=fast
+	refused "--threads=0: not a number from 1 to 256" \
+		blinksort in -o out --threads=0
+	refused "--memory=x: not a size such as 512M" \
+		blinksort in -o out --memory=x
+	refused "--memory=0: not from 1 to 9223372036854775807 bytes" \
+		blinksort in -o out --memory=0
+	refused "--schedule=none: not rounds, all-at-once, windowed or auto" \
+		blinksort in -o out --cluster --schedule=none
+	refused "--key: 95:10 is beyond the record of 100 bytes" \
+		blinksort in -o out --key=95:10
+	refused "-bx: not a number below 2^128, such as -b1000" \
+		blinkgen -b x 10 out
+	refused "-t257: not a number from 1 to 256" blinkgen -t257 10 out
+	refused "-t0: not a number from 1 to 256" blinkval -t 0 in
+	refused "--area=100K: not a power of two" \
+		blinkprobe memory --area=100K
+	refused "--pattern=up: not read, write, copy, random or chase" \
+		blinkprobe memory --pattern=up
+	refused "--processes=-1: not a number from 0 to 2147483647" \
+		blinkd --processes -1
+	refused "--allow=in: Not a directory" blinkd --allow=in
+	refused "--lease=1.2345: not a number of seconds from 0.001 to 864000" \
+		blinksh --lease=1.2345 -- /bin/true
+	refused "--repeat=0: not a number from 1 to 1000000" \
+		blinksh --repeat=0 -- /bin/true
+}
+
+case_operands()
+{
+	records in
+	refused "INPUT: is missing; see blinksort --help" blinksort
+	refused "INPUT: is missing; see blinksort --help" blinksort -o out
+	refused "-o: is missing; see blinksort --help" blinksort in
+	refused "--rank: needs --nodes, which lists the hosts of all ranks" \
+		blinksort in -o out --rank=0
+	refused "--job: only with --cluster or --nodes" \
+		blinksort in -o out --job=x
+	refused "COUNT: is missing; see blinkgen --help" blinkgen -a
+	refused "FILE: is missing; see blinkgen --help" blinkgen 10
+	refused "x: one word too many: COUNT and FILE are expected" \
+		blinkgen 10 out x
+	refused "ten: COUNT is a whole number below 2^64" blinkgen ten out
+	refused "FILE: is missing; see blinkval --help" blinkval -q
+	refused "PROBE: is missing; see blinkprobe --help" blinkprobe
+	refused "disk: not memory, spawn, network or nothing" blinkprobe disk
+	refused "x: one word too many for memory" blinkprobe memory x
+	refused "x: one word too many for nothing" blinkprobe nothing x
+	refused "x: not an option; see blinkd --help" blinkd x
+	refused "--key: is missing, and BLINK_KEY is not set; see blinkd --help" \
+		blinkd --listen 127.0.0.2:1
+	refused "COMMAND: is missing; see blinksh --help" blinksh -w 127.0.0.2
+	refused "COMMAND: is missing; see blinksh --help" blinksh
+	refused "keygen: one FILE is expected" blinksh keygen
+	refused "keygen: FILE is empty or begins with '-'; write ./ before such \
+a name" blinksh keygen --help
+}
+
+# "-" is a stream to other programs: no file of that name is made, nor read.
+case_dash()
+{
+	local stream="'-' is no stream here"
+
+	records in
+	refused "-o: $stream: FILE is a regular file; write ./- if that is its \
+name" blinksort in -o -
+	refused "--output: $stream: FILE is a regular file; write ./- if that \
+is its name" blinksort in --output=-
+	refused "--trace: $stream: FILE is a regular file; write ./- if that is \
+its name" blinksort in -o out --trace -
+	refused "-: is no stream here: name a regular file, or ./- for a file \
+of this name" blinksort - -o out
+	refused "-: is no stream here: name a regular file, or ./- for a file \
+of this name" blinkgen 10 -
+	refused "-: is no stream here: name /dev/stdin, or ./- for a file of \
+this name" blinkval -
+	refused "-o: $stream: SUMMARY is a regular file; write ./- if that is \
+its name" blinkval -o - in
+	refused "-o: FILE is '--sync', which looks like an option; write \
+./--sync if that is its name" blinksort in -o --sync
+	refused "-o: SUMMARY is '-q', which looks like an option; write ./-q if \
+that is its name" blinkval -o -q in
+	refused "'': a file's name is empty" blinksort "" -o out
+	refused "'': a file's name is empty" blinkgen 10 ""
+	refused "'': a file's name is empty" blinkval ""
+	"$BIN/blinkgen" 10 ./-
+	expect_status 0 "$BIN/blinksort" ./- -o ./--sync
+	expect_folder . - --sync in
+}
+
+# blinkval -o: what is there stays unless it is a summary.
+case_summary_replaces_no_other()
+{
+	records in
+	sort in -o sorted
+	cp sorted part
+	ln sorted hard
+	ln -s sorted soft
+	for name in sorted ./sorted hard soft; do
+		refused "$name: is an input file, too" \
+			blinkval -o "$name" sorted
+		refused "$name: is an input file, too" \
+			blinkval -q -o "$name" part sorted
+	done
+	expect_refused_summary part sorted
+	"$BIN/blinkval" -q -o one sorted
+	cat one one >two
+	expect_refused_summary two sorted
+	head -c 280 /dev/zero >zeros
+	expect_refused_summary zeros sorted
+	refused "one: is an input file, too" blinkval -s -o one one
+	# A summary, and an empty file, which has nothing to lose, go.
+	"$BIN/blinkval" -q -o one part
+	: >empty
+	"$BIN/blinkval" -q -o empty part
+	expect_same one empty
+}
+
+# expect_refused_summary PATH INPUT: status 3, and the file stays
+expect_refused_summary()
+{
+	cp "$1" before
+	expect_status 3 "$BIN/blinkval" -q -o "$1" "$2" 2>err
+	echo "blinkval: $1: exists and is no summary: -o replaces nothing else" \
+		>want
+	expect_same want err
+	expect_same before "$1"
+	rm before err want
+}
+
+# Options may follow operands, and "--" ends them; but not in blinksh's command.
+case_order()
+{
+	local program=$BIN/blinksort
+
+	records in
+	"$program" in -o a --key=0:10
+	"$program" --key 0:10 -oa2 in
+	expect_same a a2
+	cp in -- --key=0:10
+	"$program" -o b -- --key=0:10
+	expect_same a b
+	expect_status 1 "$BIN/blinkval" in -q
+	"$BIN/blinkgen" 100 c -ac 2>sum
+	expect_same in c
+	expect_match '^[0-9a-f]+$' sum
+	"$BIN/blinkgen" -act1 -b 5 95 d 2>sum
+	tail -c 9500 in | expect_same - d
+	expect_status 0 "$BIN/blinkprobe" spawn --rounds 1 /bin/test --rounds \
+		>out
+	refused "not_absolute: write '-- COMMAND' to run a command" \
+		blinksh not_absolute -w
+	refused "-w: no hosts" blinksh /bin/true -w
+}
+
+# expect_help PROGRAM: the help text: its first words, no line too long,
+# each option explained by a verb, not "the", "a", "of"
+expect_help()
+{
+	expect_status 0 "$BIN/$1" --help >out 2>err
+	expect_empty err
+	head -n 1 out | grep -q "^Usage: $1 " || fail "$1: $(head -n 1 out)"
+	[ -z "$(tail -c 1 out)" ] || fail "$1: the last line does not end"
+	! grep -E '^.{81}' out >&2 || fail "$1: lines of more than 80 columns"
+	! grep -E '^ +-[^ ].*  (the|a|an|of|no|not|in|its|ours|one) ' out >&2 ||
+		fail "$1: an option's text that begins with no verb"
+	expect_match '^Statuses: 0' out
+	expect_match "See $1\(1\)\.\$" out
+	expect_status 0 "$BIN/$1" --version >out 2>err
+	expect_empty err
+	expect_one_line out
+	expect_match "^$1 [^ ]+\$" out
+}
+
+case_help()
+{
+	local program
+
+	for program in "${PROGRAMS[@]}"; do
+		expect_help "$program"
+		expect_status 3 "$BIN/$program" --help >/dev/full 2>err
+		expect_one_line err
+		expect_status 3 "$BIN/$program" --version >/dev/full 2>err
+		expect_one_line err
+	done
+	expect_status 0 "$BIN/blinkprobe" memory --help >out
+	expect_match '^Usage: blinkprobe memory' out
+}
+
+check missing_value case_missing_value
+check empty_value case_empty_value
+check abbreviations case_abbreviations
+check unknown case_unknown
+check flag_with_value case_flag_with_value
+check twice case_twice
+check twice_allowed case_twice_allowed
+check values case_values
+check operands case_operands
+check dash case_dash
+check summary_replaces_no_other case_summary_replaces_no_other
+check order case_order
+check help case_help
+finish
