@@ -457,10 +457,7 @@ static void check_failure(const struct sorter_config *config,
 	run(config, file_bytes_max);
 	assert_true(report->returned < 0);
 	assert_int_equal(report->failure.status, status);
-	if (what)
-		assert_string_equal(report->failure.what, what);
-	else
-		assert_null(report->failure.what);
+	assert_string_equal(report->failure.what, what);
 	assert_true(report->failure.why[0] != '\0');
 	assert_int_equal(count_entries(), before);
 }
@@ -528,7 +525,7 @@ static void sorter_run__memory_limit(void **state)
 	(void)state;
 	write_file(input_paths[0], records, 1000000);
 	config.memory_bytes = 100000;
-	check_failure(&config, RLIM_INFINITY, EXIT_RESOURCES, NULL);
+	check_failure(&config, RLIM_INFINITY, EXIT_RESOURCES, "--memory");
 	/* Just enough, as it was planned. */
 	config.memory_bytes = 0;
 	run(&config, RLIM_INFINITY);
@@ -540,11 +537,11 @@ static void sorter_run__memory_limit(void **state)
 	assert_int_equal(report->returned, 0);
 	unlink(output_paths[0]);
 	config.memory_bytes--;
-	check_failure(&config, RLIM_INFINITY, EXIT_RESOURCES, NULL);
+	check_failure(&config, RLIM_INFINITY, EXIT_RESOURCES, "--memory");
 	/* What was to be read is mapped if only so it fits. */
 	config.io = INPUT_BUFFERED;
 	config.memory_bytes++;
-	check_failure(&config, RLIM_INFINITY, EXIT_RESOURCES, NULL);
+	check_failure(&config, RLIM_INFINITY, EXIT_RESOURCES, "--memory");
 	remove_files(NULL);
 }
 
