@@ -13,8 +13,9 @@
 # A variant is one way to compile all that, in a folder of its own:
 #
 #   build/musl    static programs, what a user gets: they start in half the
-#                 time, having nothing to link at run time
-#   build/dyn     glibc: the tests, and programs that LD_PRELOAD can reach
+#                 time, having nothing to link at run time; and the tests that
+#                 tests/musl/tests.txt names, by tests/musl/cmocka.h
+#   build/dyn     glibc: all tests, and programs that LD_PRELOAD can reach
 #   build/asan    SAN=asan: AddressSanitizer and UBSan
 #   build/tsan    SAN=tsan: ThreadSanitizer
 #   build/clang*  CC=clang-14, alone or with SAN
@@ -61,6 +62,9 @@ BIN := $(if $(filter dyn,$(VARIANT)),bin,$(BUILD)/$(VARIANT)/bin)
 
 # Suffixes of files for one instruction set, on x86-64 only.
 X86_SUFFIXES := avx2 avx512 pclmul vpclmul
+# Tests that run in the static build, too, since they meet the C library.
+MUSL_TESTS := $(filter $(wildcard tests/test_*.c),\
+	$(patsubst %,tests/test_%.c,$(shell sed 's/[\# ].*//' tests/musl/tests.txt)))
 X86_ONLY := $(if $(filter x86_64,$(ARCH)),,$(addprefix %_,$(X86_SUFFIXES:=.c)))
 
 SOURCES := $(filter-out $(X86_ONLY),$(wildcard src/*.c shell/*.c))
@@ -109,7 +113,7 @@ SAN_FLAGS := $(if $(filter asan,$(SAN)),$(ASAN))$(if $(filter tsan,$(SAN)),$(TSA
 
 # musl's own headers first; those of the kernel and of the libraries, which
 # stand beside glibc's, only for what musl does not have.
-MUSL_FLAGS := -fno-pie -idirafter $(SYSROOT)/usr/include \
+MUSL_FLAGS := -fno-pie -Itests/musl -idirafter $(SYSROOT)/usr/include \
 	      -idirafter $(SYSROOT)/usr/include/$(TRIPLET)
 # Code and what it reads share a segment: two less to map at each start.
 STATIC_FLAGS := -static -no-pie -Wl,-z,noseparate-code
@@ -233,6 +237,7 @@ DYN_PROGRAMS := $(if $(filter dyn,$(VARIANT)),$(PROGRAMS:%=$(BUILD)/dyn/bin/%))
 .PHONY: tests
 tests: $(TESTS:%.c=$(BUILD)/$(VARIANT)/%) $(HELPERS:%.c=$(BUILD)/$(VARIANT)/%) \
 	$(BENCHES:%.c=$(BUILD)/$(PROGRAM_VARIANT)/%) $(DYN_PROGRAMS) \
+	$(if $(filter musl,$(LIBC)),$(MUSL_TESTS:%.c=$(BUILD)/musl/%)) \
 	$(FAULT:tests/%.c=$(BUILD)/%.so)
 
 .PHONY: fuzz
@@ -248,7 +253,7 @@ fuzz: $(FUZZERS:%.c=$(BUILD)/fuzz/%) ## each for FUZZ_SECONDS from its corpus
 		tail -n 1 $(BUILD)/fuzz/$$name.log; \
 	done
 
-C_FILES := $(wildcard src/*.[ch] shell/*.[ch] tests/*.[ch])
+C_FILES := $(wildcard src/*.[ch] shell/*.[ch] tests/*.[ch] tests/musl/*.h)
 TIDY_FILES := $(SOURCES) $(filter %.c,$(wildcard tests/*.c))
 # SC2317: code that cannot be reached; check NAME FUNCTION reaches it.
 .PHONY: lint
@@ -348,7 +353,7 @@ $(BUILD)/$(1)/bin/%: $(BUILD)/$(1)/shell/%_main.o $(BUILD)/$(1)/libblink.a
 $(BUILD)/$(1)/tests/%: $(BUILD)/$(1)/tests/%.o $(BUILD)/$(1)/libblink.a
 	$$(call say,LINK,$$@)
 	$(Q)$(2) -pthread $(3) $(4) $(LDFLAGS) -o $$@ $$^ \
-		$$(if $$(filter test_%,$$(@F)),-lcmocka) $(5)
+		$$(if $$(filter test_%,$$(@F)),$(if $(filter musl,$(1)),,-lcmocka)) $(5)
 
 -include $$(wildcard $(BUILD)/$(1)/*/*.d)
 endef

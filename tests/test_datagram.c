@@ -49,7 +49,11 @@ ssize_t sendmsg(int fd, const struct msghdr *header, int flags)
 	return fails() ? -1 : syscall(SYS_sendmsg, fd, header, flags);
 }
 
+#ifdef __GLIBC__
 int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
+#else
+int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, unsigned flags)
+#endif
 {
 	sendmmsg_calls++;
 	if (fails())
