@@ -345,7 +345,7 @@ class TestScenarios(Folder):
     def test_sort_options(self):
         self.assertEqual(
             [self.scenario(name).sort_options() for name in conditions.NAMES],
-            [["--io=auto"], ["--io=direct"], ["--io=direct", "--sync"]])
+            [[], ["--io=direct"], ["--io=direct", "--sync"]])
 
     def test_all_well(self):
         self.put_drive("sda")

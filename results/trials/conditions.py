@@ -90,7 +90,8 @@ class Scenario:
         self.root = getattr(options, "root", None) or "/"
 
     def sort_options(self) -> List[str]:
-        return ["--io=auto"]
+        # --io=auto is blinksort's default, and a sweep may set another.
+        return []
 
     def survey(self) -> List[dict]:
         """The conditions that can be told before any trial."""

@@ -46,7 +46,7 @@ sh()
 # sh_family MARK: in the background, as $client; which job it is, in ./said
 sh_family()
 {
-	"${CLIENT[@]}" --lost-after=30 -v -- \
+	blinksh -w "$NODE" --lost-after=30 --lease=600 -N -q -v -- \
 		/usr/bin/bash -c "$FAMILY" "$1" 2>said &
 	client=$!
 	wait_until has "$FAMILY_COUNT" "$1"
