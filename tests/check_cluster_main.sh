@@ -1028,7 +1028,7 @@ case_gather_usage()
 	expect_usage 'only with --cluster' --gather=out.all
 	expect_usage 'not together with -o' --cluster --gather=out.all -o out.0
 	expect_usage 'given twice' --cluster --gather=out.all --gather=out.1
-	expect_usage 'the name is empty' --cluster --gather=
+	expect_usage '--gather: FILE is empty' --cluster --gather=
 	expect_none
 }
 
