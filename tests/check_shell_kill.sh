@@ -136,7 +136,7 @@ case_daemon_stopped()
 	await $!
 	[ "$status" -gt 0 ]
 	for i in 1 2 3; do
-		wait_until has_ended "$(daemon_pid "$i")"
+		wait_until process_ended "$(daemon_pid "$i")"
 	done
 	"$TESTS/cluster" down
 	cluster_up 3 -- --processes=$processes --memory=256M
@@ -170,7 +170,7 @@ case_fork_bomb()
 		-w "$unprivileged_node" -- /usr/bin/python3 -c "$BOMB" \
 		"$mark" $((limit + 100)) >out 2>err &
 	client=$!
-	until has_ended "$client" || [ "$now" -gt "$limit" ]; do
+	until process_ended "$client" || [ "$now" -gt "$limit" ]; do
 		now=$(pgrep -c -f "^/bin/sleep $mark\$" || true)
 		[ "$now" -le "$most" ] || most=$now
 		sleep 0.05

@@ -120,7 +120,7 @@ case_daemon_restarted()
 	begin_client --lost-after=60 -- /bin/sh -c \
 		'echo >>"$0"; kill -KILL $PPID; sleep 1000' "$PWD/ran"
 	start_daemon_again 1
-	wait_until has_ended "$client"
+	wait_until process_ended "$client"
 	[ "$(lines_of ran)" = 1 ] || fail "it ran $(lines_of ran) times"
 	expect_client 127
 	expect_match 'lost: its daemon was restarted' err

@@ -13,7 +13,7 @@
 #   patient_but ARGUMENT...   those of PATIENT that the arguments do not set
 #                             themselves, in the array patient; sh_run has them
 #   daemon_pid NUMBER         of the cluster, from 1
-#   has_ended PID             there is no such process, or it is a zombie
+#   process_ended PID         there is no such process, or it is a zombie
 #   await PID                 a child of this shell: its end, at most 100 s; its
 #                             exit status in $status
 #   tasks_of USER             threads of all its processes, which is what
@@ -122,7 +122,7 @@ wait_until()
 }
 
 # Not by /proc/PID/exe: only root can read that of a daemon.
-has_ended()
+process_ended()
 {
 	case $(sed -n 's/^State:[[:space:]]*//p' "/proc/$1/status" \
 		2>/dev/null) in
@@ -134,7 +134,7 @@ has_ended()
 await()
 {
 	status=0
-	wait_until has_ended "$1" || return 1
+	wait_until process_ended "$1" || return 1
 	wait "$1" || status=$?
 }
 
@@ -155,10 +155,10 @@ answers()
 	"$BIN/blinksh" -w "$1" --lost-after=1 ping >/dev/null
 }
 
-# answers_or_has_ended ADDRESS:PORT PID
-answers_or_has_ended()
+# answers_or_ended ADDRESS:PORT PID
+answers_or_ended()
 {
-	answers "$1" || has_ended "$2"
+	answers "$1" || process_ended "$2"
 }
 
 start_daemon_again()
@@ -166,12 +166,12 @@ start_daemon_again()
 	local log=$BLINK_CLUSTER/$1.log address pid
 
 	address=$(sed -n "$1p" "$WCOLL")
-	wait_until has_ended "$(daemon_pid "$1")"
+	wait_until process_ended "$(daemon_pid "$1")"
 	(cd / && exec "${daemon_command[@]}") </dev/null >"$log" 2>&1 &
 	pid=$!
 	echo $pid >"$BLINK_CLUSTER/$1.pid"
-	wait_until answers_or_has_ended "$address" $pid
-	! has_ended $pid || fail "$address: $(tail -n 3 "$log")"
+	wait_until answers_or_ended "$address" $pid
+	! process_ended $pid || fail "$address: $(tail -n 3 "$log")"
 }
 
 restart_daemon()
