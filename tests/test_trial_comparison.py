@@ -54,12 +54,16 @@ def p_by_enumeration(reference, samples):
 
 class UTest(unittest.TestCase):
     def test_published_example(self):
-        found = comparison.compare(EARLIER, AT_TERM, 1)
+        compared = comparison.compare(EARLIER, AT_TERM, 1)
+        found = compared.two_sample
+        self.assertIsNone(compared.blocked)
+        self.assertEqual(compared.name, "two-sample")
         self.assertEqual((found.u, found.method), (35, "exact"))
         self.assertAlmostEqual(found.p_value, 0.2544, places=4)
         self.assertAlmostEqual(found.superiority, 0.7)
         self.assertAlmostEqual(found.cliffs_delta, 0.4)
-        self.assertEqual((found.effect, found.verdict()), ("medium", "same"))
+        self.assertEqual((found.effect, compared.verdict()),
+                         ("medium", "same"))
         self.assertAlmostEqual(found.shift_ns, 30.5)
         interval = found.shift_interval_ns
         self.assertEqual((interval.low, interval.high), (-15, 76))
@@ -111,23 +115,25 @@ class UTest(unittest.TestCase):
         self.assertAlmostEqual(p_value, 2 * stats.norm.sf(z))
 
     def test_all_equal(self):
-        found = comparison.compare([5] * 30, [5] * 30, 1)
-        self.assertEqual((found.p_value, found.verdict()), (1, "same"))
+        compared = comparison.compare([5] * 30, [5] * 30, 1)
+        found = compared.two_sample
+        self.assertEqual((found.p_value, compared.verdict()), (1, "same"))
         self.assertEqual((found.ratio, found.shift_ns), (1, 0))
         self.assertEqual(found.ratio_interval.low, 1)
         self.assertEqual(found.effect, "negligible")
         constants = comparison.compare([5] * 30, [6] * 30, 1)
         self.assertEqual(constants.verdict(), "slower")
-        self.assertEqual(constants.ratio_interval.high, 1.2)
+        self.assertEqual(constants.two_sample.ratio_interval.high, 1.2)
 
     def test_too_few_to_tell(self):
         for n, wanted in (1, "unknown"), (3, "unknown"), (4, "slower"):
             found = comparison.compare(range(1, n + 1), range(100, 100 + n),
                                        1)
             self.assertEqual(found.verdict(), wanted)
-            self.assertAlmostEqual(found.p_value, found.least_p_value)
-        self.assertIsNone(
-            comparison.compare([1, 2, 3], [4, 5, 6], 1).shift_interval_ns)
+            self.assertAlmostEqual(found.main.p_value,
+                                   found.main.least_p_value)
+        self.assertIsNone(comparison.compare(
+            [1, 2, 3], [4, 5, 6], 1).two_sample.shift_interval_ns)
 
 
 class ShiftTest(unittest.TestCase):
@@ -163,7 +169,7 @@ class ShiftTest(unittest.TestCase):
     def test_interval_and_test_agree(self):
         # 0 is outside the interval just when the exact test says so.
         generator = np.random.default_rng(4)
-        for _ in range(60):
+        for _ in range(30):
             reference = generator.permutation(10**6)[:8]
             samples = generator.permutation(10**6)[:7] + 350_000
             _, p_value, method = comparison.u_test(reference, samples)
@@ -176,7 +182,7 @@ class ShiftTest(unittest.TestCase):
         generator = np.random.default_rng(5)
         for n in 15, 100:
             covered = []
-            for _ in range(1000):
+            for _ in range(700):
                 reference = np.rint(1e6 * generator.exponential(1, n))
                 samples = np.rint(1e6 * generator.exponential(1, n)) + 5000
                 _, interval = comparison.shift(reference, samples)
@@ -212,12 +218,12 @@ class ShiftTest(unittest.TestCase):
                 covered.append(interval.low <= 5000 <= interval.high)
             self.assertAlmostEqual(share(covered), 0.95, delta=0.03)
 
-    def test_signed_rank_counts(self):
-        for n in 1, 4, 7:
-            wanted = np.zeros(n * (n + 1) // 2 + 1, dtype=int)
-            for signs in product((0, 1), repeat=n):
-                wanted[sum((i + 1) * s for i, s in enumerate(signs))] += 1
-            self.assertEqual(comparison.signed_rank_counts(n).tolist(),
+    def test_subset_sum_counts(self):
+        for numbers in (1,), (1, 2, 3, 4), (2, 5, 5, 8), range(1, 8):
+            wanted = np.zeros(sum(numbers) + 1, dtype=int)
+            for signs in product((0, 1), repeat=len(numbers)):
+                wanted[sum(n * s for n, s in zip(numbers, signs))] += 1
+            self.assertEqual(comparison.subset_sum_counts(numbers).tolist(),
                              wanted.tolist())
 
 
@@ -228,7 +234,8 @@ class RatioTest(unittest.TestCase):
         first, again, other = (comparison.compare(reference, samples, seed)
                                for seed in (1, 1, 2))
         self.assertEqual(first, again)
-        self.assertNotEqual(first.ratio_interval, other.ratio_interval)
+        self.assertNotEqual(first.two_sample.ratio_interval,
+                            other.two_sample.ratio_interval)
 
     @mock.patch.object(comparison, "RESAMPLES", 499)
     def test_covers_the_ratio(self):
@@ -244,10 +251,11 @@ class RatioTest(unittest.TestCase):
 class PlantedTest(unittest.TestCase):
     def test_two_percent_is_reported(self):
         generator = np.random.default_rng(9)
-        found = comparison.compare(times(generator, 200),
-                                   times(generator, 200, 1.02), 1)
-        self.assertEqual(found.verdict(), "slower")
-        self.assertEqual(found.verdict(p_holm=0.06), "same")
+        compared = comparison.compare(times(generator, 200),
+                                      times(generator, 200, 1.02), 1)
+        self.assertEqual(compared.verdict(), "slower")
+        self.assertEqual(compared.verdict(p_holm=0.06), "same")
+        found = compared.two_sample
         self.assertAlmostEqual(found.ratio, 1.02, delta=0.01)
         self.assertLess(found.ratio_interval.low, 1.02)
         self.assertGreater(found.ratio_interval.high, 1.02)
@@ -256,7 +264,7 @@ class PlantedTest(unittest.TestCase):
         back = comparison.compare(times(generator, 200, 1.02),
                                   times(generator, 200), 1)
         self.assertEqual(back.verdict(), "faster")
-        self.assertLess(back.shift_ns, 0)
+        self.assertLess(back.two_sample.shift_ns, 0)
 
     def power(self, generator, slower, count=200, sets=400):
         return share(
@@ -276,74 +284,192 @@ class PlantedTest(unittest.TestCase):
         self.assertAlmostEqual(self.power(generator, 1, 20, 1000), 0.05,
                                delta=0.015)
 
+    @mock.patch.object(comparison, "RESAMPLES", 9)
     def test_direction_of_effects(self):
         generator = np.random.default_rng(12)
         for slower, effect in ((1, "negligible"), (1.0125, "small"),
                                (1.021, "medium"), (1.06, "large")):
-            found = comparison.compare(times(generator, 1000),
-                                       times(generator, 1000, slower), 1)
-            self.assertEqual(found.effect, effect)
+            found = comparison.compare(
+                times(generator, 1000), times(generator, 1000, slower), 1,
+                (range(1000), range(1000)))
+            # Without a drift it does not matter which trials are compared.
+            for analysis in found.blocked, found.two_sample:
+                self.assertEqual(analysis.effect, effect)
         self.assertEqual([comparison.effect(delta) for delta in (
             -0.146, 0.147, -0.329, 0.33, 0.473, -0.474)],
             ["negligible", "small", "small", "medium", "medium", "large"])
 
 
 class BlockedTest(unittest.TestCase):
-    def test_published_example(self):
-        found = comparison.compare(AFTER, BEFORE, 1, (range(9), range(9)))
-        self.assertEqual(found.blocked.pairs, 9)
-        self.assertAlmostEqual(found.blocked.p_value, 0.0390625)
-        self.assertEqual(found.blocked.shift_ns, 460)
+    def compare(self, reference, samples):
+        """Of the same blocks."""
+        blocks = range(len(reference)), range(len(samples))
+        return comparison.compare(reference, samples, 1, blocks)
 
-    def test_drift_does_not_hide_a_difference(self):
+    def blocked(self, reference, samples):
+        """Without the other analysis, which takes longer."""
+        blocks = range(len(reference)), range(len(samples))
+        return comparison.blocked(reference, samples, blocks)
+
+    def test_published_example(self):
+        # The tests are of differences: those of the ratios are of their logs.
+        differences = np.array(BEFORE) - AFTER
+        p_value, method = comparison.signed_rank_test(differences)
+        self.assertEqual((p_value, method), (0.0390625, "exact"))
+        self.assertEqual(comparison.paired_shift(differences)[0], 460)
+
+    def test_signed_ranks_by_enumeration(self):
+        # With ties and zeros, too: the signs of what moved are as likely.
+        generator = np.random.default_rng(21)
+        for n, spread in (6, 10**9), (9, 10**9), (8, 4), (11, 3), (3, 1):
+            differences = generator.integers(-spread, spread + 1, n)
+            moved = differences[differences != 0]
+            ranks = stats.rankdata(np.abs(moved))
+            middle = ranks.sum() / 2
+            far = abs(ranks[moved > 0].sum() - middle)
+            sums = [abs(np.dot(signs, ranks) - middle) for signs
+                    in product((0, 1), repeat=len(moved))]
+            self.assertAlmostEqual(
+                comparison.signed_rank_test(differences)[0],
+                float(np.mean(np.array(sums) >= far)))
+
+    def test_signed_ranks_against_scipy(self):
+        generator = np.random.default_rng(22)
+        for n, method, their in ((7, "exact", "exact"), (50, "exact", "exact"),
+                                 (51, "asymptotic", "approx")):
+            differences = generator.permutation(10**6)[:n] - 400_000
+            found = comparison.signed_rank_test(differences)
+            self.assertEqual(found[1], method)
+            self.assertAlmostEqual(found[0], stats.wilcoxon(
+                differences, method=their, correction=True).pvalue)
+
+    def test_ratio_of_constants(self):
+        found = self.compare([2 * 10**7] * 12, [3 * 10**7] * 12)
+        self.assertEqual((found.verdict(), found.name), ("slower", "blocked"))
+        self.assertAlmostEqual(found.blocked.ratio, 1.5)
+        self.assertAlmostEqual(found.blocked.ratio_interval.low, 1.5)
+        self.assertAlmostEqual(found.blocked.ratio_interval.high, 1.5)
+        self.assertEqual((found.blocked.superiority, found.blocked.effect),
+                         (1, "large"))
+
+    def test_interval_and_test_agree(self):
+        """1 is outside the interval just when the exact test says so."""
+        generator = np.random.default_rng(23)
+        seen = set()
+        for _ in range(60):
+            found = self.blocked(times(generator, 10),
+                                 times(generator, 10, 1.02))
+            interval = found.ratio_interval
+            outside = not interval.low <= 1 <= interval.high
+            self.assertEqual(found.p_value <= 0.05, outside)
+            seen.add(outside)
+        self.assertEqual(seen, {True, False})
+
+    def test_covers_the_ratio_under_a_drift(self):
+        generator = np.random.default_rng(24)
+        for n in 15, 120:
+            drift, covered = np.linspace(1, 1.3, n), []
+            for _ in range(400):
+                interval = self.blocked(
+                    times(generator, n) * drift,
+                    times(generator, n, 1.02) * drift).ratio_interval
+                covered.append(interval.low <= 1.02 <= interval.high)
+            self.assertAlmostEqual(share(covered), 0.95, delta=0.035)
+
+    def test_a_drift_is_in_neither_estimate_nor_effect(self):
         generator = np.random.default_rng(13)
         drift = np.linspace(1, 1.5, 200)
-        reference = np.rint(times(generator, 200) * drift)
-        samples = np.rint(times(generator, 200, 1.02) * drift)
-        found = comparison.compare(reference, samples, 1,
-                                   (range(200), range(200)))
-        self.assertEqual(found.verdict(), "same")
-        self.assertLess(found.blocked.p_value, 0.001)
-        interval = found.blocked.shift_interval_ns
-        self.assertLess(interval.low, 23_700_000 * 1.25 * 0.02)
-        self.assertGreater(interval.high, 23_700_000 * 1.25 * 0.02)
+        found = self.compare(np.rint(times(generator, 200) * drift),
+                             np.rint(times(generator, 200, 1.02) * drift))
+        self.assertEqual(found.verdict(), "slower")
+        self.assertIn(found.blocked.effect, ("small", "medium"))
+        self.assertAlmostEqual(found.blocked.ratio, 1.02, delta=0.007)
+        self.assertGreater(found.blocked.ratio_interval.low, 1)
+        # What stands beside it can't tell.
+        self.assertGreater(found.two_sample.p_value, 0.05)
+        self.assertEqual(found.two_sample.effect, "negligible")
 
     def test_blocks_are_matched(self):
         # A trial failed in each arm; the order within an arm does not matter.
-        reference = {block: 1000 * block + 9
+        reference = {block: 1000 * (block + 1)
                      for block in range(20) if block != 3}
-        samples = {block: 1000 * block + 16 + block
+        samples = {block: 1000 * (block + 1) + 16 + block
                    for block in reversed(range(20)) if block != 11}
         found = comparison.compare(
             list(reference.values()), list(samples.values()), 1,
             (list(reference), list(samples)))
+        self.assertEqual((found.n_reference, found.n), (19, 19))
         self.assertEqual(found.blocked.pairs, 18)
-        differences = [7 + b for b in range(20) if b not in (3, 11)]
         self.assertEqual(found.blocked.p_value, 2 / 2**18)
-        self.assertEqual(found.blocked.shift_ns,
-                         comparison.paired_shift(differences)[0])
+        ratios = [samples[b] / reference[b] for b in samples if b in reference]
+        means = [np.sqrt(a * b) for i, a in enumerate(ratios)
+                 for b in ratios[i:]]
+        self.assertAlmostEqual(found.blocked.ratio, np.median(means))
+
+    def test_several_of_a_block_are_one(self):
+        once = comparison.compare([5, 6, 7], [8, 9, 11], 1,
+                                  (range(3), range(3)))
+        more = comparison.compare([5, 6, 7, 4, 900], [8, 9, 11], 1,
+                                  ([0, 1, 2, 0, 0], range(3)))
+        self.assertEqual(once.blocked, more.blocked)
+
+    def test_no_block_in_common(self):
+        found = comparison.compare([5, 6, 7] * 9, [8, 9, 11] * 9, 1,
+                                   (range(27), range(27, 54)))
+        self.assertEqual((found.blocked.pairs, found.blocked.ratio), (0, None))
+        self.assertEqual(found.verdict(), "unknown")
+        self.assertIsNone(found.blocked.effect)
 
     def test_too_few_and_equal(self):
-        few, many = range(1, 6), range(1, 11)
-        self.assertIsNone(
-            comparison.compare(few, few, 1, (few, few)).blocked)
-        # Ties, and too few for the normal law.
-        tied = [1, 1, 2, 2, 3, 3, 4, 4, 5]
-        self.assertIsNone(comparison.compare(
-            [9] * 9, tied, 1, (range(9), range(9))).blocked)
-        equal = comparison.compare(many, many, 1, (many, many))
-        self.assertEqual(equal.blocked.p_value, 1)
-        self.assertEqual(equal.blocked.shift_ns, 0)
+        for n, wanted in (5, "unknown"), (6, "slower"):
+            found = self.compare(range(1, n + 1), range(100, 100 + n))
+            self.assertEqual(found.verdict(), wanted)
+            self.assertEqual(found.blocked.p_value,
+                             found.blocked.least_p_value)
+        few = self.compare(range(1, 6), range(2, 7)).blocked
+        self.assertIsNone(few.ratio_interval)
+        equal = self.compare(range(1, 11), range(1, 11))
+        self.assertEqual((equal.blocked.p_value, equal.verdict()), (1, "same"))
+        self.assertEqual((equal.blocked.ratio, equal.blocked.effect),
+                         (1, "negligible"))
 
     def test_false_alarms(self):
         generator = np.random.default_rng(14)
-        blocks = range(30), range(30)
-        with mock.patch.object(comparison, "RESAMPLES", 9):
-            p_values = [comparison.compare(
-                times(generator, 30), times(generator, 30), 1,
-                blocks).blocked.p_value for _ in range(400)]
+        p_values = [self.blocked(times(generator, 30),
+                                 times(generator, 30)).p_value
+                    for _ in range(600)]
         self.assertAlmostEqual(share(p < 0.05 for p in p_values), 0.05,
                                delta=0.025)
+
+
+class DriftTest(unittest.TestCase):
+    """Randomised blocks on a machine that slows down by 30 % over the run."""
+
+    BLOCKS = 200
+
+    def verdicts(self, generator, slower, runs):
+        drift = np.linspace(1, 1.3, self.BLOCKS)
+        blocks = range(self.BLOCKS), range(self.BLOCKS)
+        # What is counted is no bootstrap's.
+        with mock.patch.object(comparison, "RESAMPLES", 9):
+            return [comparison.compare(
+                np.rint(times(generator, self.BLOCKS) * drift),
+                np.rint(times(generator, self.BLOCKS, slower) * drift), 1,
+                blocks).verdict() for _ in range(runs)]
+
+    def test_drift_hides_no_difference(self):
+        """A test that finds 99 of 100 finds fewer than 95 in one of 1800 such
+        sets of runs; one that finds 80 finds as many in one of 50,000."""
+        found = self.verdicts(np.random.default_rng(17), 1.02, 100)
+        self.assertGreaterEqual(found.count("slower"), 95)
+        self.assertEqual(found.count("faster"), 0)
+
+    def test_drift_is_no_difference(self):
+        runs = 200
+        found = self.verdicts(np.random.default_rng(18), 1, runs)
+        alarms = runs - found.count("same")
+        self.assertGreaterEqual(alarms, stats.binom.ppf(0.0005, runs, 0.05))
+        self.assertLessEqual(alarms, stats.binom.ppf(0.9995, runs, 0.05))
 
 
 class HolmTest(unittest.TestCase):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import unit
 import trial_samples
-from trials import gate, record
+from trials import comparison, gate, record
 from trials.failure import Failure
 from trials.study import Study
 
@@ -130,6 +130,17 @@ class CompareTest(unittest.TestCase):
         self.assertAlmostEqual(ordered[0].p_holm,
                                min(1, 5 * ordered[0].p_value))
 
+    def test_two_runs_have_no_blocks_in_common(self):
+        """The verdict is the two-sample test's, and says so."""
+        before, after = self.study(), self.study(scaled(1.03))
+        result = gate.compare(before, after)
+        groups = [study.reference("pagecache") for study in (before, after)]
+        self.assertEqual(result.pairs[0].p_value, comparison.u_test(
+            *(group.samples_ns for group in groups))[1])
+        self.assertIn("\ntest    two-sample U test: two runs have no blocks in "
+                      "common\n", gate.text(result))
+        self.assertEqual(gate.document(result)["test"], "two-sample U test")
+
     def test_names_that_one_lacks(self):
         before = self.study(sweep_text="sort.threads default | 1 4\n")
         after = self.study(sweep_text="sort.threads default | 1 2\n")
@@ -145,8 +156,14 @@ class CompareTest(unittest.TestCase):
 
     def test_another_input(self):
         before = self.study()
-        for options, why in (({"records": 5}, "records is 5, but 1000000 in"),
-                             ({"ranks": 2}, "is of 2 nodes, but 1 in")):
+        for options, why in (
+                ({"records": 5}, "sorted 5 records, but those of .*record1 "
+                 "1,000,000 records: .*, with the --records of the other$"),
+                ({"kind": "ascii"}, "sorted ascii records, but .*record1 "
+                 "binary records: .*, both with --ascii or both without$"),
+                ({"record_bytes": 10}, "of 10 bytes, but .* of 100 bytes"),
+                ({"ranks": 2}, "on 2 nodes, but .* on 1 node: .*, on as many "
+                 "nodes$")):
             with self.assertRaisesRegex(Failure, why) as caught:
                 gate.compare(before, self.study(**options))
             self.assertEqual(caught.exception.status, 3)

@@ -79,9 +79,13 @@ class TableTest(unittest.TestCase):
             self.assertIn(" ~", row)
             self.assertNotIn("slower", row)
             group = study.groups["pagecache", name]
-            self.assertIn(f" {table.p_text(group.comparison.p_value)} "
-                          if name == "control" else
-                          f" {table.p_text(group.p_holm)} ", row)
+            found = group.comparison
+            shown = (found.blocked.p_value, found.two_sample.p_value) \
+                if name == "control" else (group.p_holm,
+                                           group.two_sample_p_holm)
+            self.assertRegex(row, " {} .* ~ +{}( |$)".format(
+                *map(table.p_text, shown)))
+        self.line(text, r"^verdicts   by the blocked test: .*ratios")
         self.line(text, r"^Not run:$")
         self.line(text, r"raid-chunk=1M: a new array destroys what is on the")
         self.assertNotIn("A/A control differs", text)
@@ -138,7 +142,8 @@ class TableTest(unittest.TestCase):
 
     def test_too_few_to_tell(self):
         text = table.text(self.study(trials=3))
-        self.assertIn(" ?", self.line(text, r"^control +[01]\..*$"))
+        # No interval either.
+        self.assertIn(" ?", self.line(text, r"^control +[01]\.\d+  .*$"))
 
     def test_not_verified(self):
         study = self.study(
@@ -173,13 +178,13 @@ class TableTest(unittest.TestCase):
 
         text = table.text(self.study(times, trials=200))
         row = self.line(text, r"^threads=4 +1\..*$")
-        self.assertRegex(row, r"slower +drift")
+        self.assertRegex(row, r"slower +[<0-9.]+ +drift")
         self.line(text, r"threads=4: the times drift by \+1\d\.\d\d % over")
         self.assertRegex(self.line(text, r"^kernel=scalar +[01]\..*$"),
                          "bimodal")
         self.line(text, r"kernel=scalar: there is more than one peak")
         self.assertRegex(self.line(text, r"^control +[01]\..*$"),
-                         r"~ +[1-9] outlier")
+                         r"~ +[0-9.]+ +[1-9] outlier")
 
     def test_signs_without_a_sweep(self):
         text = table.text(self.study(
@@ -227,20 +232,29 @@ class TableTest(unittest.TestCase):
         self.assertEqual(list(rows), [g.name for g in study.groups.values()])
         group = study.groups["pagecache", "threads=1"]
         row = rows["threads=1"]
+        blocked = group.comparison.blocked
+        two_sample = group.comparison.two_sample
         for key, wanted in (
                 ("median_ns", group.summary.median_ns),
                 ("p99.9_ns", group.summary.percentiles_ns["99.9"]),
                 ("median_low_ns", group.summary.median_interval_ns.low),
                 ("mean_high_ns", group.summary.mean_interval_ns.high),
-                ("ratio", group.comparison.ratio),
-                ("ratio_low", group.comparison.ratio_interval.low),
-                ("shift_high_ns", group.comparison.shift_interval_ns.high),
-                ("blocked_shift_ns", group.comparison.blocked.shift_ns),
-                ("p_holm", group.p_holm)):
+                ("blocked_ratio", blocked.ratio),
+                ("blocked_ratio_low", blocked.ratio_interval.low),
+                ("blocked_cliffs_delta", blocked.cliffs_delta),
+                ("blocked_p_holm", group.p_holm),
+                ("two_sample_ratio", two_sample.ratio),
+                ("two_sample_ratio_high", two_sample.ratio_interval.high),
+                ("two_sample_shift_high_ns",
+                 two_sample.shift_interval_ns.high),
+                ("two_sample_p_holm", group.two_sample_p_holm)):
             self.assertEqual(float(row[key]), wanted)
         self.assertEqual((row["verdict"], row["role"], row["n"]),
                          ("slower", "variant", "200"))
-        self.assertEqual(rows["reference"]["p_value"], "")
+        self.assertEqual((row["analysis"], row["blocked_pairs"]),
+                         ("blocked", "200"))
+        self.assertEqual(rows["reference"]["blocked_p_value"], "")
+        self.assertEqual(rows["reference"]["analysis"], "")
 
     def test_no_matplotlib(self):
         self.study(trials=2)
@@ -269,6 +283,15 @@ class GridTest(unittest.TestCase):
         self.assertEqual(lines[1], "x" * 120)
         self.assertEqual(lines[2], " " * 96 + "   5")
         self.assertEqual(lines[3], "y" + " " * 95 + "  66")
+
+    def test_signs_are_broken_into_lines(self):
+        lines = table.grid(
+            ("name", "signs"),
+            [["x" * 70, "unverified, autocorrelated, 12 outliers"]]
+        ).splitlines()
+        self.assertEqual(lines[1:], [
+            "x" * 70 + "  unverified, autocorrelated,",
+            " " * 72 + "12 outliers"])
 
     def test_p(self):
         self.assertEqual([table.p_text(p) for p in (0.00009, 0.0123, 1)],

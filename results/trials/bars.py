@@ -148,8 +148,9 @@ def _figures(axes, row, group):
 
 
 def _draw_ratios(figure, layout, top, groups):
-    """The ratio of medians with its interval; the sign is the verdict."""
-    compared = [g for g in groups if g.comparison]
+    """The ratio with its interval; the sign is the verdict."""
+    compared = [g.comparison.main for g in groups
+                if g.comparison and g.comparison.main.ratio is not None]
     if not compared:
         return
     left = (layout.names_px + layout.bars_px + layout.figures_px
@@ -157,8 +158,7 @@ def _draw_ratios(figure, layout, top, groups):
     axes = style.panel(figure, left, top, layout.ratio_px - 16,
                        layout.row_px * len(groups))
     style.only_ticks(axes, "bottom")
-    ends = [1.0] + [end for g in compared for end in (
-        g.comparison.ratio_interval.low, g.comparison.ratio_interval.high)]
+    ends = [1.0] + [end for found in compared for end in _ends(found)]
     low, high = overflow.limits(ends, 0.06)
     axes.set_xlim(low, high)
     axes.axvline(1, color=style.MUTED, linewidth=0.8)
@@ -171,15 +171,22 @@ def _draw_ratios(figure, layout, top, groups):
                                              steps=[1, 2, 5, 10]))
     axes.xaxis.set_major_formatter(FuncFormatter(
         lambda ratio, _: f"{ratio:.4g}"))
-    axes.set_xlabel("median / reference's")
+    axes.set_xlabel("time / reference's")
+
+
+def _ends(analysis):
+    """Of the interval; of too few trials for one, the ratio itself."""
+    interval = analysis.ratio_interval
+    return (interval.low, interval.high) if interval else (analysis.ratio,) * 2
 
 
 def _ratio(axes, row, group):
     sign, tint = _VERDICTS[group.verdict]
-    interval = group.comparison.ratio_interval
-    axes.plot([interval.low, interval.high], [row, row], color=tint,
-              linewidth=1.4, solid_capstyle="butt")
-    axes.plot(group.comparison.ratio, row, "o", color=tint, markersize=3.6)
+    found = group.comparison.main
+    if found.ratio is not None:
+        axes.plot(_ends(found), [row, row], color=tint, linewidth=1.4,
+                  solid_capstyle="butt")
+        axes.plot(found.ratio, row, "o", color=tint, markersize=3.6)
     axes.text(1 + 5 / axes.get_window_extent().width, row, sign, color=tint,
               transform=axes.get_yaxis_transform(), va="center_baseline",
               fontsize=style.SMALL_PX)

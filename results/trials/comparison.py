@@ -1,28 +1,62 @@
 """Is one set of times slower than another, by how much, and how surely?
 
-THE test is Mann and Whitney's U, two-sided: exact up to 20 samples a side
-without ties, else normal with the correction for ties and for continuity.
-Around it stand sizes, since significant is not large:
+There are two analyses, and each has a test with the estimate and the interval
+that belong to it.  The verdict stands on one of them, the other is shown.
 
-  shift     Hodges and Lehmann: the median of all differences (times of this
-            one less times of the reference), with the interval that belongs to
-            the U test (M. Hollander, D. Wolfe, E. Chicken, Nonparametric
-            Statistical Methods, 3rd ed., 2014, chapter 4)
-  ratio     of the medians, with a bootstrap percentile interval: BCa's
-            acceleration has no meaning for a median
-  superiority   the probability that a trial of this one takes longer than one
-            of the reference, ties by half (A. Vargha, H. Delaney, 2000: A12);
-            Cliff's delta is twice that, less 1
-  blocked   when both arms ran in the same blocks: Wilcoxon's signed ranks of
-            the differences within blocks, which drift does not touch, and the
-            Hodges-Lehmann estimate that belongs to it
+  blocked   for two arms that ran in the same blocks, which all of a run did.
+            Each block gives one ratio: the time of this arm over that of the
+            reference.  What slows the whole block, such as a machine that
+            drifts, is in both times, and cancels out.
+              p        Wilcoxon's signed ranks of the logarithms of the ratios,
+                       two-sided: exact up to 50 blocks, else normal with the
+                       correction for ties and for continuity (F. Wilcoxon,
+                       Individual comparisons by ranking methods, 1945)
+              ratio    Hodges and Lehmann: the median of the means of all pairs
+                       of logarithms, back as a ratio, with the interval that
+                       belongs to the test (M. Hollander, D. Wolfe, E. Chicken,
+                       Nonparametric Statistical Methods, 3rd ed., 2014,
+                       chapter 3)
+              superiority   the share of blocks in which this arm took longer,
+                       ties by half; Cliff's delta is twice that, less 1
+                       (N. Cliff, Dominance statistics, 1993: his delta within)
+            That the order within each block is random is what makes the ratios
+            symmetric around 1 when there is no difference: the test needs no
+            other law of the times.
+  two-sample   for two arms that have no blocks in common, as two runs have
+            none.  Whatever changes with time is in the spread of each arm.
+              p        Mann and Whitney's U, two-sided: exact up to 20 samples
+                       a side without ties, else normal with the correction for
+                       ties and for continuity
+              shift    Hodges and Lehmann: the median of all differences (times
+                       of this one less times of the reference), with the
+                       interval that belongs to the U test (Hollander, chapter
+                       4)
+              ratio    of the medians, with a bootstrap percentile interval:
+                       BCa's acceleration has no meaning for a median
+              superiority   the probability that a trial of this one takes
+                       longer than one of the reference, ties by half
+                       (A. Vargha, H. Delaney, 2000: A12)
 
-Times are whole nanoseconds, and all estimates are differences of sets as they
-are: nothing is left out, nothing is taken to be normal.
+A drift of 30 % over a run of 200 blocks hides a difference of 2 % from the
+two-sample test in one run of four, and never from the blocked one.  Without any
+drift, and for times with a long tail, the two-sample test may find a smaller
+difference.  The verdict does not choose between them by what they find: where
+there are blocks it is the blocked test's.
+
+A block counts if both arms have a sample in it.  Where one failed, or a search
+has left the configuration out, the other's sample is in no ratio (it is in the
+two-sample analysis).  Several samples of one arm in a block, which no design
+has, count as one, their median.  The control, which is the reference again, is
+compared with the reference like any other arm, and added to nothing: it shows
+what the method says of no difference.
+
+Times are whole nanoseconds, and all estimates are of sets as they are: nothing
+is left out, nothing is taken to be normal.
 """
 
 import math
 from dataclasses import dataclass
+from statistics import median
 from typing import Optional
 
 import numpy as np
@@ -35,9 +69,10 @@ ALPHA = 0.05
 EXACT_COUNT = 20
 # The same for signed ranks; scipy's own border.
 EXACT_PAIRS = 50
-LEAST_PAIRS = 6
-# And these for the normal law.
-LEAST_PAIRS_NORMAL = 10
+# Logarithms of ratios are counted in these, as whole numbers; so fine that
+# rounding makes no ties of times in ns, and the sum of two fits 64 bits.
+LOG_UNIT = 1e-15
+BLOCKED, TWO_SAMPLE = "blocked", "two-sample"
 RESAMPLES = 4999
 # Cliff's delta below which an effect is called so: J. Romano and others,
 # Appropriate statistics for ordinal level data, 2006.
@@ -45,57 +80,112 @@ EFFECTS = ((0.147, "negligible"), (0.33, "small"), (0.474, "medium"))
 
 
 @dataclass(frozen=True)
-class Blocked:
-    pairs: int
+class Analysis:
+    """What both have.  The figures are None when there is no sample."""
+
     p_value: float
+    method: str  # exact or asymptotic
+    least_p_value: float  # that so few samples can give at all
+    ratio: Optional[float]
+    ratio_interval: Optional[Interval]  # also None when there are too few
+    superiority: Optional[float]
+
+    @property
+    def cliffs_delta(self) -> Optional[float]:
+        return None if self.superiority is None else 2 * self.superiority - 1
+
+    @property
+    def effect(self) -> Optional[str]:
+        """negligible, small, medium or large."""
+        return None if self.superiority is None else effect(self.cliffs_delta)
+
+
+@dataclass(frozen=True)
+class Blocked(Analysis):
+    pairs: int  # blocks in which both arms have a sample
+
+    @property
+    def longer(self) -> bool:
+        """The ranks' side, which their estimate is on, not the signs'."""
+        return self.ratio > 1
+
+
+@dataclass(frozen=True)
+class TwoSample(Analysis):
+    u: float  # pairs in which this one took longer, ties by half
     shift_ns: float
     shift_interval_ns: Optional[Interval]
+
+    @property
+    def longer(self) -> bool:
+        return self.superiority > 0.5
 
 
 @dataclass(frozen=True)
 class Comparison:
     n_reference: int
     n: int
-    u: float  # pairs in which this one took longer, ties by half
-    p_value: float
-    method: str  # exact or asymptotic
-    least_p_value: float  # that so few trials can give at all
-    shift_ns: float
-    shift_interval_ns: Optional[Interval]  # null when there are too few trials
-    ratio: float
-    ratio_interval: Interval
-    superiority: float
-    cliffs_delta: float
-    effect: str  # negligible, small, medium, large
-    blocked: Optional[Blocked]
+    blocked: Optional[Blocked]  # None: the arms did not run in blocks
+    two_sample: TwoSample
+
+    @property
+    def name(self) -> str:
+        """Of the analysis that the verdict stands on."""
+        return BLOCKED if self.blocked else TWO_SAMPLE
+
+    @property
+    def main(self) -> Analysis:
+        """The analysis that the verdict stands on."""
+        return self.blocked or self.two_sample
 
     def verdict(self, p_holm=None, alpha=ALPHA) -> str:
         """slower, faster, same; or unknown: too few trials to tell anything.
         Give the corrected p when this is one of several comparisons."""
-        if self.least_p_value > alpha:
+        main = self.main
+        if main.least_p_value > alpha:
             return "unknown"
-        if (self.p_value if p_holm is None else p_holm) > alpha:
+        if (main.p_value if p_holm is None else p_holm) > alpha:
             return "same"
-        return "slower" if self.superiority > 0.5 else "faster"
+        return "slower" if main.longer else "faster"
 
 
 def compare(reference_ns, samples_ns, seed: int, blocks=None) -> Comparison:
     """`blocks`: the block of each sample, as (of the reference's, of these);
-    without it there is no blocked estimate."""
+    without it the verdict stands on the two-sample test."""
     reference, samples = _whole(reference_ns), _whole(samples_ns)
-    u, p_value, method = u_test(reference, samples)
-    superiority = u / (len(reference) * len(samples))
-    shift_ns, shift_interval_ns = shift(reference, samples)
     return Comparison(
         n_reference=len(reference), n=len(samples),
-        u=u, p_value=p_value, method=method,
+        blocked=blocked(reference, samples, blocks) if blocks else None,
+        two_sample=two_sample(reference, samples, seed))
+
+
+def two_sample(reference, samples, seed: int) -> TwoSample:
+    u, p_value, method = u_test(reference, samples)
+    shift_ns, shift_interval_ns = shift(reference, samples)
+    return TwoSample(
+        p_value=p_value, method=method,
         least_p_value=least_p_value(len(reference), len(samples)),
-        shift_ns=shift_ns, shift_interval_ns=shift_interval_ns,
         ratio=float(np.median(samples) / np.median(reference)),
         ratio_interval=ratio_interval(reference, samples, seed),
-        superiority=superiority, cliffs_delta=2 * superiority - 1,
-        effect=effect(2 * superiority - 1),
-        blocked=_blocked(reference, samples, blocks) if blocks else None)
+        superiority=u / (len(reference) * len(samples)),
+        u=u, shift_ns=shift_ns, shift_interval_ns=shift_interval_ns)
+
+
+def blocked(reference, samples, blocks) -> Blocked:
+    """See compare(); one without figures if no block has both."""
+    logs = _log_ratios(reference, samples, blocks)
+    pairs = len(logs)
+    if not pairs:
+        return Blocked(1.0, "exact", 1.0, None, None, None, 0)
+    p_value, method = signed_rank_test(logs)
+    middle, interval = paired_shift(logs)
+    return Blocked(
+        p_value=p_value, method=method, least_p_value=min(1.0, 2 / 2**pairs),
+        ratio=_ratio_of(middle),
+        ratio_interval=interval and Interval(
+            _ratio_of(interval.low), _ratio_of(interval.high),
+            interval.confidence),
+        superiority=float(np.mean((np.sign(logs) + 1) / 2)), pairs=pairs)
 
 
 def holm(p_values) -> list:
@@ -152,6 +242,23 @@ def ratio_interval(reference, samples, seed,
         batch=max(1, BATCH_NUMBERS // longest),
         random_state=np.random.default_rng(seed)).confidence_interval
     return Interval(float(found.low), float(found.high), confidence)
+
+
+def signed_rank_test(differences):
+    """The two-sided p value, and how it was computed.  Differences of 0 say
+    nothing and are left out, as Wilcoxon did; equal ones share their ranks."""
+    moved = differences[differences != 0]
+    if len(moved) == 0:
+        return 1.0, "exact"
+    if len(moved) > EXACT_PAIRS:
+        return float(stats.wilcoxon(moved, method="approx",
+                                    correction=True).pvalue), "asymptotic"
+    # Twice the ranks: a shared one may end in a half.
+    ranks = np.rint(2 * stats.rankdata(np.abs(moved))).astype(int)
+    counts = subset_sum_counts(ranks)
+    above = int(ranks[moved > 0].sum())
+    fewer = min(above, int(ranks.sum()) - above)
+    return min(1.0, 2 * int(counts[:fewer + 1].sum()) / 2**len(moved)), "exact"
 
 
 # --- Hodges and Lehmann -------------------------------------------------------
@@ -225,7 +332,7 @@ def _u_rank(n_reference, n, confidence):
 
 def _signed_rank(n, confidence):
     if n <= EXACT_PAIRS:
-        return _exact_rank(signed_rank_counts(n), confidence)
+        return _exact_rank(subset_sum_counts(range(1, n + 1)), confidence)
     return _normal_rank(n * (n + 1) / 4, n * (n + 1) * (2 * n + 1) / 24,
                         confidence)
 
@@ -253,11 +360,12 @@ def u_counts(n_reference, n):
     return counts
 
 
-def signed_rank_counts(n):
-    """How many subsets of 1..n have the sum 0, 1, ..."""
-    counts = np.ones(1, dtype=np.int64)
-    for i in range(1, n + 1):
-        counts = np.pad(counts, (0, i)) + np.pad(counts, (i, 0))
+def subset_sum_counts(numbers):
+    """How many subsets of the numbers have the sum 0, 1, ..."""
+    counts = np.zeros(sum(numbers) + 1, dtype=np.int64)
+    counts[0] = 1
+    for number in numbers:
+        counts[number:] += counts[:-number].copy()
     return counts
 
 
@@ -268,22 +376,21 @@ def _whole(samples_ns):
     return np.rint(samples_ns).astype(np.int64)
 
 
-def _blocked(reference, samples, blocks):
-    """None when too few blocks have both."""
-    by_block = dict(zip(blocks[0], reference))
-    differences = np.array([time - by_block[block]
-                            for block, time in zip(blocks[1], samples)
-                            if block in by_block], dtype=np.int64)
-    moved = np.count_nonzero(differences)
-    exact = (len(differences) <= EXACT_PAIRS
-             and len(np.unique(np.abs(differences))) == moved
-             == len(differences))
-    if len(differences) < LEAST_PAIRS or (
-            not exact and 0 < moved < LEAST_PAIRS_NORMAL):
-        return None
-    p_value = 1.0
-    if moved:
-        p_value = float(stats.wilcoxon(
-            differences, method="exact" if exact else "approx",
-            correction=True).pvalue)
-    return Blocked(len(differences), p_value, *paired_shift(differences))
+def _log_ratios(reference, samples, blocks):
+    """Of each block that has both, in units of LOG_UNIT."""
+    below, above = (_by_block(times.tolist(), numbers) for times, numbers
+                    in zip((reference, samples), blocks))
+    return _whole([math.log(above[block] / below[block]) / LOG_UNIT
+                   for block in above if block in below])
+
+
+def _by_block(times, blocks):
+    """One time of each block: the median, if there are several."""
+    found = {}
+    for block, time in zip(blocks, times):
+        found.setdefault(block, []).append(time)
+    return {block: median(each) for block, each in found.items()}
+
+
+def _ratio_of(log):
+    return math.exp(log * LOG_UNIT)

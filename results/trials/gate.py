@@ -1,8 +1,12 @@
 """Two records against each other: has something become slower?
 
-For each scenario and configuration that both have, by name:
+Two runs have no blocks in common: the n-th block of one ran at another time
+than that of the other, and nothing that disturbed the one is in the other.  So
+the test is the two-sample one (see comparison.py), and what has changed between
+the runs beside the program counts as a change.  For each scenario and
+configuration that both have, by name:
 
-  slower    Mann-Whitney's U says that they differ (p at most 0.05, after
+  slower    Mann and Whitney's U says that they differ (p at most 0.05, after
             Holm's correction for all that are compared), and the
             Hodges-Lehmann estimate of the change is beyond the margin
   faster    the same, downwards
@@ -26,6 +30,8 @@ from trials.failure import FILE, Failure
 
 SCHEMA = "blinkreport-compare-1"
 MARGIN_RATIO = 0.01
+TEST = "two-sample U test"
+TEST_WORDS = f"{TEST}: two runs have no blocks in common"
 EQUIVALENCE_CONFIDENCE = 0.90
 # The exit status of the worst pair; the first of these that there is.
 STATUSES = {"failed": 1, "slower": 1, "inconclusive": 7, "faster": 6,
@@ -35,8 +41,17 @@ MACHINE_KEYS = ("virtualisation.", "cpu.vendor", "cpu.family", "cpu.model",
                 "cpu.stepping", "cpu.online", "memory.total_bytes")
 # Of two boots of one machine the kernel keeps a little more or less.
 MEMORY_TOLERANCE_RATIO = 0.01
-# Of two designs: what a time is the time of.
-SAME_INPUT = ("records", "record_bytes", "kind")
+# Of two designs: what a time is the time of; how it is called, and which
+# trials can be compared.
+SAME_INPUT = (
+    (lambda design: f"{units.count(design['records'])} records",
+     "with the --records of the other"),
+    (lambda design: f"records of {design['record_bytes']} bytes",
+     "with records of one size"),
+    (lambda design: f"{design['kind']} records",
+     "both with --ascii or both without"),
+    (lambda design: f"on {_nodes(len(design['hosts'] or [None]))}",
+     "on as many nodes"))
 _LISTED = 20
 
 
@@ -106,16 +121,17 @@ def compare(before, after, margin_ratio=MARGIN_RATIO,
 
 
 def _require_same_input(before, after):
-    for key in SAME_INPUT:
-        old, new = before.design[key], after.design[key]
+    for words, advice in SAME_INPUT:
+        old, new = words(before.design), words(after.design)
         if old != new:
-            raise Failure(after.run.path, f"{key} is {new}, but {old} in "
-                          f"{before.run.path}", FILE)
-    old, new = (len(study.design["hosts"] or [None])
-                for study in (before, after))
-    if old != new:
-        raise Failure(after.run.path, f"is of {new} nodes, but {old} in "
-                      f"{before.run.path}", FILE)
+            raise Failure(
+                after.run.path, f"its trials sorted {new}, but those of "
+                f"{before.run.path} {old}: their times can't be compared; "
+                f"take the trials of one of them anew, {advice}", FILE)
+
+
+def _nodes(count):
+    return f"{count} node{'' if count == 1 else 's'}"
 
 
 def is_machine(difference) -> bool:
@@ -176,12 +192,13 @@ def judge(pair: Pair, margin_ratio, comparable=True) -> str:
 
 def document(result: Result) -> dict:
     return {"schema": SCHEMA, "verdict": result.verdict,
-            "status": result.status, **asdict(result)}
+            "status": result.status, "test": TEST, **asdict(result)}
 
 
 def text(result: Result) -> str:
     lines = [f"before  {result.before}", f"after   {result.after}",
-             f"margin  {result.margin_ratio:.2%}".replace("%", " %"), "",
+             f"margin  {result.margin_ratio:.2%}".replace("%", " %"),
+             f"test    {TEST_WORDS}", "",
              _pairs_text(result.pairs)]
     notes = [*(f"only before: {name}" for name in result.only_before),
              *(f"only after: {name}" for name in result.only_after)]

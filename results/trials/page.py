@@ -162,10 +162,15 @@ _METHOD = (
     "started until it has been reaped; on a cluster from the first datagram "
     "to the last reply. No time is left out; failed trials have none.",
     "The interval of the median is of order statistics and holds for any "
-    "distribution; percentiles are interpolated (Hyndman and Fan's 7). "
-    "Comparisons are two-sided U tests, with p corrected by Holm's method "
-    "over the variants of a scenario; the interval of a ratio of medians is a "
-    "bootstrap, that of a shift is Hodges' and Lehmann's.",
+    "distribution; percentiles are interpolated (Hyndman and Fan's 7).",
+    "Verdicts are by blocks: each block in which both succeeded gives the "
+    "ratio of the configuration's time to the reference's, so that what slows "
+    "both is in neither verdict nor ratio. The test is Wilcoxon's, of signed "
+    "ranks, two-sided; the ratio and its interval are Hodges' and Lehmann's, "
+    "which belong to it; Cliff's delta is that within blocks. Beside it stands "
+    "the two-sample U test, which takes all times of a configuration as one "
+    "sample, with the ratio of medians and its bootstrap interval. Each p is "
+    "corrected by Holm's method over the variants of a scenario.",
     "A scenario's name stands alone only where every condition of it was "
     "verified in every trial.",
 )

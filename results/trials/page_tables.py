@@ -67,27 +67,35 @@ def remarks(group) -> str:
 def comparisons(study, scenario) -> str:
     groups = [g for g in study.of(scenario) if g.comparison]
     return markup.table(
-        f"{study.label(scenario)}: beside the reference",
-        [Column("configuration"), Column("verdict"),
-         Column("ratio of medians", True), Column("95 % interval", True),
-         Column("shift, ms", True), Column("95 % interval", True),
+        f"{study.label(scenario)}: beside the reference in the same block; "
+        "last the two-sample test, which knows of no blocks",
+        [Column("configuration"), Column("verdict"), Column("blocks", True),
+         Column("ratio", True), Column("95 % interval", True),
          Column("p, by Holm", True), Column("Cliff's delta", True),
-         Column("effect")],
+         Column("effect"), Column("ratio of medians", True),
+         Column("95 % interval", True), Column("p of U test, by Holm", True)],
         [_comparison_row(group) for group in groups])
 
 
 def _comparison_row(group):
-    c = group.comparison
-    p_value = c.p_value if group.p_holm is None else group.p_holm
-    return [group.name, verdict(group), f"{c.ratio:.4f}",
-            _interval(c.ratio_interval, "{:.4f}".format),
-            _signed(c.shift_ns), _interval(c.shift_interval_ns, _signed),
-            f"{p_value:.4f}" if p_value >= 0.0001 else "< 0.0001",
-            f"{c.cliffs_delta:+.2f}", c.effect]
+    blocked, other = group.comparison.blocked, group.comparison.two_sample
+    delta = blocked.cliffs_delta
+    return [group.name, verdict(group), str(blocked.pairs), *_ratio(blocked),
+            _p(group.shown_p), "–" if delta is None else f"{delta:+.2f}",
+            blocked.effect or "–", *_ratio(other),
+            _p(group.shown_two_sample_p)]
 
 
-def _signed(value_ns):
-    return f"{value_ns / 1e6:+.3f}"
+def _ratio(analysis):
+    """And its interval."""
+    if analysis.ratio is None:
+        return "–", "–"
+    return (f"{analysis.ratio:.4f}",
+            _interval(analysis.ratio_interval, "{:.4f}".format))
+
+
+def _p(value):
+    return f"{value:.4f}" if value >= 0.0001 else "< 0.0001"
 
 
 def verdict(group):

@@ -59,14 +59,19 @@ def _sweep(study):
     groups = [g for g in study.groups.values() if g.comparison]
     return Picture(
         "sweep", "Configurations, slowest first",
-        "Left, minimum, mean and standard deviation. Right, the median "
-        "divided by the reference's, with its 95 % interval, and the verdict: "
+        "Left, minimum, mean and standard deviation. Right, the time divided "
+        "by the reference's in the same block, estimated over all blocks, with "
+        "its 95 % interval, and the verdict: "
         "▲ slower, ▼ faster, = no difference shown, ? too few trials to tell. "
         "The control is the reference again, under another name.",
-        "; ".join(f"{study.label(g.scenario)}, {g.name}: {g.verdict}, "
-                  f"{g.comparison.ratio:.3f} times the reference"
-                  for g in groups),
+        "; ".join(f"{study.label(g.scenario)}, {g.name}: {g.verdict}"
+                  + _times_reference(g.comparison.main) for g in groups),
         lambda width_px: bars.draw(study, width_px))
+
+
+def _times_reference(analysis):
+    return "" if analysis.ratio is None \
+        else f", {analysis.ratio:.3f} times the reference"
 
 
 def _phases(study):

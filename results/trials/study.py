@@ -44,9 +44,11 @@ class Group:
     flags: Optional[statistics.Flags] = None
     # None for the reference itself, or when one of the two has no sample.
     comparison: Optional[Comparison] = None
-    # Corrected for the number of variants in this scenario; None likewise, and
-    # for the control, which is no candidate.
+    # The p that the verdict stands on, corrected for the number of variants in
+    # this scenario; None likewise, and for the control, which is no candidate.
     p_holm: Optional[float] = None
+    # That of the two-sample test, which is shown beside it, likewise.
+    two_sample_p_holm: Optional[float] = None
     # Every sample was taken under conditions that were verified.
     verified: bool = False
     # A search that saw it to be slower left it out from this block on.
@@ -64,6 +66,19 @@ class Group:
     def blocks(self) -> list:
         """The block of each sample: what ran in one block is comparable."""
         return [t["block"] for t in self.sample_trials]
+
+    @property
+    def shown_p(self) -> float:
+        """What the verdict stands on: the control's p is not corrected."""
+        if self.p_holm is None:
+            return self.comparison.main.p_value
+        return self.p_holm
+
+    @property
+    def shown_two_sample_p(self) -> float:
+        if self.two_sample_p_holm is None:
+            return self.comparison.two_sample.p_value
+        return self.two_sample_p_holm
 
     @property
     def verdict(self) -> Optional[str]:
@@ -197,10 +212,12 @@ class Study:
                     reference.samples_ns, group.samples_ns,
                     self.design["seed"], (reference.blocks, group.blocks))
         candidates = [g for g in self.variants(scenario) if g.comparison]
-        corrected = holm(
-            [g.comparison.p_value for g in candidates])
-        for group, p_value in zip(candidates, corrected):
-            group.p_holm = float(p_value)
+        by_main = holm([g.comparison.main.p_value for g in candidates])
+        by_two_sample = holm(
+            [g.comparison.two_sample.p_value for g in candidates])
+        for group, main, two_sample in zip(candidates, by_main,
+                                           by_two_sample):
+            group.p_holm, group.two_sample_p_holm = main, two_sample
 
     def _mark_dropped(self):
         """Finds the block from which on a search left a configuration out."""

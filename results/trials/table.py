@@ -13,7 +13,14 @@ from trials import facts, units
 
 WIDTH = 100
 # benchstat's sign for "no significant difference".
+# A column of signs is broken into lines, but not narrower than this.
+_LEAST_SIGNS = 20
 VERDICTS = {"same": "~", "unknown": "?", None: ""}
+# What they stand on, above the tables.
+VERDICT_WORDS = (
+    "by the blocked test: signed ranks of the ratios to the reference in the "
+    "same block. The p of the two-sample U test, which knows of no blocks, "
+    "stands beside it.")
 _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1, "ns"))
 
 
@@ -58,6 +65,8 @@ def _heading(study):
                        + (f", {len(hosts)} nodes" if hosts else "")),
              ("trials", f"{units.count(len(study.run.trials))} in order of "
                         f"{design['order']}, seed {design['seed']}")]
+    if any(group.comparison for group in study.groups.values()):
+        lines.append(("verdicts", VERDICT_WORDS))
     return "\n".join(textwrap.fill(f"{name:10} {value}", WIDTH,
                                    subsequent_indent=" " * 11)
                      for name, value in lines)
@@ -72,8 +81,8 @@ def _scenario(study, scenario):
             "mean ± sd", "p95", "p99")
     parts = [title + "\n" + grid(head, rows)]
     if any(group.comparison or flag_words(group) for group in groups):
-        head = ("configuration", "median ratio [95 %]", "p (Holm)", "effect",
-                "verdict", "signs")
+        head = ("configuration", "ratio [95 %]", "p (Holm)", "effect",
+                "verdict", "p (U)", "signs")
         parts.append(grid(head, [_against_row(group) for group in groups]))
     return "\n\n".join(parts)
 
@@ -108,18 +117,18 @@ def _against_row(group):
     signs = ", ".join(flag_words(group))
     c = group.comparison
     if c is None:
-        return [group.name, "-", "", "", "", signs]
-    ratio = (f"{c.ratio:.4f} [{c.ratio_interval.low:.4f}, "
-             f"{c.ratio_interval.high:.4f}]")
-    return [group.name, ratio, p_text(shown_p(group)), c.effect,
-            VERDICTS.get(group.verdict, group.verdict), signs]
+        return [group.name, "-", "", "", "", "", signs]
+    return [group.name, _ratio_text(c.main), p_text(group.shown_p),
+            c.main.effect or "", VERDICTS.get(group.verdict, group.verdict),
+            p_text(group.shown_two_sample_p), signs]
 
 
-def shown_p(group):
-    """The control is no candidate, so its p is not corrected."""
-    if group.p_holm is not None:
-        return group.p_holm
-    return group.comparison.p_value
+def _ratio_text(analysis):
+    if analysis.ratio is None:
+        return "-"
+    interval = analysis.ratio_interval
+    return f"{analysis.ratio:.4f}" + (
+        f" [{interval.low:.4f}, {interval.high:.4f}]" if interval else "")
 
 
 def p_text(p_value) -> str:
@@ -129,14 +138,18 @@ def p_text(p_value) -> str:
 def grid(head, rows):
     """Columns as wide as they need be; what has digits stands to the right.
 
-    A name that would make the table wider than a terminal has a line to
-    itself."""
+    When the table would be wider than a terminal, signs are broken into lines,
+    and a name that is still too long has a line to itself."""
     rows = [list(head), *rows]
     widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
+    if head[-1] == "signs":
+        excess = sum(widths) + 2 * (len(widths) - 1) - WIDTH
+        widths[-1] = max(widths[-1] - max(0, excess),
+                         min(widths[-1], _LEAST_SIGNS))
     rest = sum(widths[1:]) + 2 * (len(widths) - 1)
     widths[0] = min(widths[0], max(len(head[0]), WIDTH - rest))
     lines = []
-    for row in rows:
+    for row in (each for row in rows for each in _broken(row, widths[-1])):
         name = row[0]
         if len(name) > widths[0]:
             lines.append(name)
@@ -147,6 +160,17 @@ def grid(head, rows):
                   for title, cell, width in zip(head[1:], row[1:], widths[1:])]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
+
+
+def _broken(row, width):
+    """The row, and further ones with what of its last cell does not fit."""
+    # A sign of two words, as "8 outliers", stays together.
+    signs = ", ".join(sign.replace(" ", "\u00a0")
+                      for sign in row[-1].split(", "))
+    lines = [line.replace("\u00a0", " ")
+             for line in textwrap.wrap(signs, width) or [""]]
+    return [[*row[:-1], lines[0]],
+            *([*[""] * (len(row) - 1), line] for line in lines[1:])]
 
 
 # --- notes --------------------------------------------------------------------
@@ -193,7 +217,7 @@ def _control_notes(study):
     for scenario in study.scenarios:
         control = study.control(scenario)
         if control and control.verdict in ("slower", "faster"):
-            c = control.comparison
+            c = control.comparison.main
             notes.append(
                 f"!!! A/A control differs: {scenario}: the reference again is "
                 f"{units.change(c.ratio)} (p {p_text(c.p_value)}). One in 20 "
@@ -292,22 +316,29 @@ def _summary_row(study, group):
     row.update(_interval("median", "ns",
                          getattr(s, "median_interval_ns", None)))
     row.update(_interval("mean", "ns", getattr(s, "mean_interval_ns", None)))
-    for key in ("u", "p_value", "method", "shift_ns", "ratio", "superiority",
-                "cliffs_delta", "effect"):
-        row[key] = getattr(c, key, None)
-    row["p_holm"] = group.p_holm
-    row.update(_interval("shift", "ns", getattr(c, "shift_interval_ns", None)))
-    row.update(_interval("ratio", "", getattr(c, "ratio_interval", None)))
-    blocked = c.blocked if c else None
-    row["blocked_pairs"] = getattr(blocked, "pairs", None)
-    row["blocked_p_value"] = getattr(blocked, "p_value", None)
-    row["blocked_shift_ns"] = getattr(blocked, "shift_ns", None)
-    row.update(_interval("blocked_shift", "ns",
-                         getattr(blocked, "shift_interval_ns", None)))
+    row["analysis"] = c.name if c else None
+    for name, analysis, p_holm in (
+            ("blocked", c and c.blocked, group.p_holm),
+            ("two_sample", c and c.two_sample, group.two_sample_p_holm)):
+        row.update(_analysis_cells(name, analysis))
+        row[f"{name}_p_holm"] = p_holm
+    row["blocked_pairs"] = c.blocked.pairs if c else None
+    row["two_sample_u"] = c.two_sample.u if c else None
+    row["two_sample_shift_ns"] = c.two_sample.shift_ns if c else None
+    row.update(_interval("two_sample_shift", "ns",
+                         c and c.two_sample.shift_interval_ns))
     row["verdict"] = group.verdict
     row["signs"] = " ".join(group.flags.words) if group.flags else None
     row["outliers"] = len(group.flags.outliers) if group.flags else None
     return row
+
+
+def _analysis_cells(name, analysis):
+    cells = {f"{name}_{key}": getattr(analysis, key, None)
+             for key in ("p_value", "method", "ratio", "superiority",
+                         "cliffs_delta", "effect")}
+    return {**cells, **_interval(f"{name}_ratio", "",
+                                 getattr(analysis, "ratio_interval", None))}
 
 
 def _interval(name, unit, interval):
