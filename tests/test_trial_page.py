@@ -258,7 +258,7 @@ class Hard(unittest.TestCase):
         self.assertEqual([], found.outside())
         self.assertEqual(8, len(found.pictures()))
         self.assertEqual([], found.missing_references())
-        self.assertIn(style.printable(NASTY).split("\ufffd")[0].strip(),
+        self.assertIn(units.printable(NASTY).split("\ufffd")[0].strip(),
                       found.text)
         self.assertNotIn("\x1b", text)
 

@@ -421,12 +421,13 @@ class Environment(Case):
         self.make(most=2)
         self.assertEqual([s["after"] for s in self.sessions()], [None])
         with record.Record.open(self.path) as opened:
-            opened.begin_session({"cpu": 1})
-            opened.end_session({"cpu": 2}, changed)
+            opened.begin_session({"load": 1})
+            opened.end_session({"load": 2}, changed)
         first, second = self.sessions()
         self.assertIsNone(first["after"])
         self.assertEqual((second["before"], second["after"],
-                          second["changed"]), ({"cpu": 1}, {"cpu": 2}, changed))
+                          second["changed"]),
+                         ({"load": 1}, {"load": 2}, changed))
         self.assertEqual(schema.validate(self.path), [])
 
     def test_record_half_an_environment_is_not_seen(self):
@@ -435,11 +436,11 @@ class Environment(Case):
         with record.Record.open(self.path) as opened:
             with mock.patch.object(os, "rename", side_effect=OSError(5, "")):
                 with self.assertRaises(Failure):
-                    opened.begin_session({"cpu": 1})
+                    opened.begin_session({"load": 1})
         self.assertEqual(self.sessions(), before)
         self.assertTrue(Path(self.path, "environment.json.new").exists())
         with record.Record.open(self.path) as opened:
-            opened.begin_session({"cpu": 1})
+            opened.begin_session({"load": 1})
         self.assertEqual(len(self.sessions()), 2)
         self.assertFalse(Path(self.path, "environment.json.new").exists())
 

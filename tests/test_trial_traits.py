@@ -177,18 +177,21 @@ class Damaged(Folder):
         self.write()
         self.refused("has no measurement")
         self.write(measure(), '{"schema": "blinktr')
-        self.refused("is not JSON Lines")
+        self.refused(":2: was never finished")
         with open(self.path, "wb") as file:
             file.write(b"\xff\xfe\n")
-        self.refused("is not JSON Lines")
+        self.refused(":1: is damaged: byte 1 is not UTF-8 text")
+        with open(self.path, "wb") as file:
+            file.write(b'{"schema":' * 3000 + b"1" + b"}" * 3000 + b"\n")
+        self.refused(":1: is damaged: it is nested too deeply")
 
     def test_lines_that_cant_be_shown(self):
         good = measure()
         for change, words in (
                 ({"samples": [1, "2"]}, "a sample is not a figure"),
                 ({"samples": [True]}, "a sample is not a figure"),
-                ({"samples": [float("nan")]}, "a sample is not a figure"),
-                ({"samples": [float("inf")]}, "a sample is not a figure"),
+                ({"samples": [float("nan")]}, "NaN is not JSON"),
+                ({"samples": [float("inf")]}, "Infinity is not JSON"),
                 ({"samples": [-1]}, "a sample is not a figure"),
                 ({"samples": None}, "samples is not a list"),
                 ({"samples": []}, "no samples, and no reason"),

@@ -23,6 +23,7 @@ down or sideways, never up.  tests/trial_floors.txt is what a test enforces.
     1  pure       options               what was asked for
                   sweep design          what to vary, and in which order
                   racing                which variants have lost
+                  documents             JSON, read with suspicion
                   schema                is a record what it should be
                   statistics modes sequence    what times say by themselves
                   comparison            what they say against others

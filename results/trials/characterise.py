@@ -26,7 +26,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Callable
 
-from trials import environment, extents, fio, record
+from trials import documents, environment, extents, fio, record
 from trials.failure import FILE, RESOURCES, Failure, of_file
 
 SCHEMA = "blinktrial-measure-1"
@@ -110,17 +110,20 @@ class Measures:
 def read(folder) -> list[dict]:
     """All measurements of a folder; raises Failure."""
     path = os.path.join(folder, FILE_NAME)
-    try:
-        with open(path, encoding="utf-8") as file:
-            lines = [json.loads(line) for line in file]
-    except OSError as error:
-        raise of_file(path, error) from None
-    except ValueError as error:
-        raise Failure(path, f"is not JSON Lines: {error}", FILE) from None
-    for number, line in enumerate(lines, 1):
+    texts, rest = documents.read_lines(path)
+    lines = []
+    for number, text in enumerate(texts, 1):
+        try:
+            line = documents.loads(text)
+        except ValueError as error:
+            raise Failure(f"{path}:{number}", f"is damaged: {error}",
+                          FILE) from None
         if not isinstance(line, dict) or line.get("schema") != SCHEMA:
             raise Failure(f"{path}:{number}", f"is not of schema {SCHEMA}",
                           FILE)
+        lines.append(line)
+    if rest:
+        raise Failure(f"{path}:{len(lines) + 1}", "was never finished", FILE)
     return lines
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from trials import style, wording
+from trials import style, units, wording
 
 _LEFT_PX, _TITLE_PX, _PANEL_PX, _FOOT_PX, _GAP_PX = 54, 24, 230, 44, 14
 _LABEL_GAP_PX, _LABEL_ROW_PX = 8, 13
@@ -187,7 +187,7 @@ def _names(axes, curves, unit):
     heights = apart([end[0] for end in ends], _LABEL_ROW_PX, _PANEL_PX)
     for (_, across, number), height in zip(ends, heights):
         axes.text(across + (_LABEL_GAP_PX + 4) / width, height / _PANEL_PX,
-                  style.printable(curves[number].name),
+                  units.printable(curves[number].name),
                   transform=axes.transAxes, va="center_baseline",
                   fontsize=style.SMALL_PX, fontweight="bold",
                   color=colour(number, curves[number]))

@@ -2,6 +2,8 @@
 
 import os
 
+from trials.units import printable
+
 FAILED = 1
 USAGE = 2
 FILE = 3
@@ -23,8 +25,9 @@ class Failure(Exception):
         self.status = status
 
     def __str__(self):
-        # What the system says may hold an end of line; the message may not.
-        return " ".join(f"{self.what}: {self.why}".splitlines())
+        # What the system says, or a file, may hold an end of line, or what a
+        # terminal obeys; the message may not.
+        return printable(" ".join(f"{self.what}: {self.why}".splitlines()))
 
 
 def of_file(path: object, error: OSError) -> Failure:

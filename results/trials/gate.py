@@ -209,7 +209,7 @@ def text(result: Result) -> str:
     lines += _differences_text(result)
     found = sum(pair.verdict == result.verdict for pair in result.pairs)
     lines += ["", f"{result.verdict}: {found} of {len(result.pairs)}"]
-    return "\n".join(lines) + "\n"
+    return table.as_lines("\n".join(lines) + "\n")
 
 
 def _pairs_text(pairs):

@@ -6,7 +6,7 @@ close their labels go to different rows.
 
 from dataclasses import dataclass
 
-from trials import style
+from trials import style, units
 
 ROW_PX = 14
 GAP_PX = 8
@@ -109,7 +109,7 @@ def draw(axes, labels, height_px):
                   transform=axes.get_xaxis_transform(), clip_on=False,
                   color=label.colour, linewidth=0.8)
         width = axes.get_window_extent().width
-        axes.text(label.left_px / width, top, style.printable(label.text),
+        axes.text(label.left_px / width, top, units.printable(label.text),
                   transform=axes.transAxes, va="bottom", ha="left", zorder=5,
                   bbox={"facecolor": style.PAPER, "edgecolor": "none",
                         "pad": 0.5}, **label.settings)

@@ -3,7 +3,7 @@
 from html import escape
 from typing import NamedTuple
 
-from trials import style
+from trials import units
 
 
 class Column(NamedTuple):
@@ -21,7 +21,7 @@ class Cell(NamedTuple):
 
 def text(value) -> str:
     """As it is, on one line."""
-    return escape(style.printable(value))
+    return escape(units.printable(value))
 
 
 def lines(value) -> str:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Iterable, Iterator, Optional
 
 from trials import design as designs
-from trials import schema
+from trials import documents, schema
 from trials.failure import FILE, Failure, of_file
 from trials.racing import Race
 
@@ -67,20 +67,9 @@ def _write_document(folder, name, document):
         raise of_file(path, error) from None
 
 
-def _read_file(path):
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError as error:
-        raise of_file(path, error) from None
-
-
 def _read_document(folder, name, wanted_schema):
     path = os.path.join(folder, name)
-    try:
-        document = schema.loads(_read_file(path))
-    except ValueError as error:
-        raise Failure(path, f"is not JSON: {error}", FILE) from None
+    document = documents.read(path)
     found = document.get("schema") if isinstance(document, dict) else None
     if found != wanted_schema:
         raise Failure(path, f"is not of schema {wanted_schema}", FILE)
@@ -89,7 +78,9 @@ def _read_document(folder, name, wanted_schema):
 
 def _read_design(folder):
     design = _read_document(folder, DESIGN, designs.SCHEMA)
-    why = schema.design_complaint(design)
+    why = (schema.design_complaint(design)
+           or schema.complaint("design", design)
+           or next(schema.plan_complaints(design), None))
     if why:
         raise Failure(os.path.join(folder, DESIGN), why, FILE)
     return design
@@ -100,24 +91,13 @@ def read_environment(folder) -> dict:
     if not os.path.exists(os.path.join(folder, ENVIRONMENT)):
         return {"schema": ENVIRONMENT_SCHEMA, "sessions": []}
     environment = _read_document(folder, ENVIRONMENT, ENVIRONMENT_SCHEMA)
-    sessions = environment.get("sessions")
-    if not isinstance(sessions, list) or not all(
-            isinstance(session, dict)
-            and isinstance(session.get("before"), dict)
-            and isinstance(session.get("begin_unix_ns"), int)
-            for session in sessions):
-        raise Failure(os.path.join(folder, ENVIRONMENT), "has no sessions",
-                      FILE)
+    why = schema.complaint("environment", environment)
+    if why:
+        raise Failure(os.path.join(folder, ENVIRONMENT), why, FILE)
     return environment
 
 
 # --- lines -------------------------------------------------------------------
-
-def _split(data: bytes) -> tuple[list[bytes], int]:
-    """The complete lines, and how many bytes of another one follow."""
-    *lines, rest = data.split(b"\n")
-    return lines, len(rest)
-
 
 def _torn(path, length_bytes):
     return (f"{path}: the last line was never finished; its {length_bytes} "
@@ -164,10 +144,11 @@ def _parse(path, design, lines: Iterable[bytes]) -> _Sequence:
     for number, line in enumerate(lines, 1):
         where = f"{path}:{number}"
         try:
-            trial = schema.loads(line)
+            trial = documents.loads(line)
         except ValueError as error:
             raise Failure(where, f"is damaged: {error}", FILE) from None
-        why = (schema.trial_complaint(trial) or sequence.complaint(trial))
+        why = (schema.trial_complaint(trial) or sequence.complaint(trial)
+               or schema.complaint("trial", trial))
         if why:
             raise Failure(where, f"is damaged: {why}", FILE)
         sequence.add(trial)
@@ -180,7 +161,7 @@ def read(path: str) -> Run:
     """The record in the folder `path`, which may still be growing."""
     design = _read_design(path)
     trials_path = os.path.join(path, TRIALS)
-    lines, rest = _split(_read_file(trials_path))
+    lines, rest = documents.read_lines(trials_path)
     sequence = _parse(trials_path, design, lines)
     run = Run(path, design, sequence.trials, read_environment(path),
               complete=sequence.next is None)
@@ -232,13 +213,13 @@ class Record:
         descriptor = _lock(path, 0)
         try:
             trials_path = os.path.join(path, TRIALS)
-            data = _read_file(trials_path)
-            lines, rest = _split(data)
+            lines, rest = documents.read_lines(trials_path)
             # Before anything is cut: a damaged record stays as it is.
             sequence = _parse(trials_path, design, lines)
             notes = []
             if rest:
-                _cut(trials_path, descriptor, len(data) - rest)
+                _cut(trials_path, descriptor,
+                     os.fstat(descriptor).st_size - rest)
                 notes.append(_torn(trials_path, rest))
             return cls(path, design, descriptor, sequence, notes)
         except BaseException:

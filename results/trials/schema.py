@@ -5,13 +5,14 @@ can't say is checked here: that lines come in the order of the design, that
 figures agree with each other.  A record that blinktrial made has no complaints.
 """
 
-import json
+import functools
 import math
 import os
 from typing import Iterator, Optional
 
 from trials import design as designs
-from trials.failure import FILE, Failure, of_file
+from trials import documents
+from trials.failure import Failure
 from trials.racing import Race
 from trials.sweep import RACING
 
@@ -42,15 +43,6 @@ CONFIGURATION_KEYS = ("name", "role", "parameters", "tuning", "skipped")
 
 
 # --- what a reader checks ----------------------------------------------------
-
-def _no_constant(name):
-    raise ValueError(f"{name} is not JSON")
-
-
-def loads(text):
-    """As json.loads, but NaN and infinities, which are not JSON, are errors."""
-    return json.loads(text, parse_constant=_no_constant)
-
 
 def _keys_complaint(document, keys, what):
     if not isinstance(document, dict):
@@ -151,17 +143,21 @@ def _extents_complaint(extents):
 
 # --- one document ------------------------------------------------------------
 
+@functools.cache
 def _validator(name):
-    import jsonschema
-    path = os.path.join(FOLDER, f"{name}.schema.json")
-    try:
-        with open(path, encoding="utf-8") as file:
-            schema = json.load(file)
-    except OSError as error:
-        raise of_file(path, error) from None
-    except ValueError as error:
-        raise Failure(path, f"is not JSON: {error}", FILE) from None
-    return jsonschema.Draft202012Validator(schema)
+    # A tenth of a second to import, and most runs write only.
+    from jsonschema import Draft202012Validator, validators
+    # To JSON Schema 20.0 is an integer; to what counts with it it is not.
+    types = Draft202012Validator.TYPE_CHECKER.redefine(
+        "integer", lambda _, value: type(value) is int)
+    whole = validators.extend(Draft202012Validator, type_checker=types)
+    return whole(documents.read(os.path.join(FOLDER, f"{name}.schema.json")))
+
+
+def complaint(name: str, document) -> Optional[str]:
+    """The first thing in which a document is not as its schema says: `name`
+    is design, environment, measure or trial."""
+    return next(_schema_complaints(_validator(name), document), None)
 
 
 def _pointer(error):
@@ -184,13 +180,9 @@ def _document(folder, name, validator, complaints):
     """The file parsed, or None after a complaint."""
     path = os.path.join(folder, f"{name}.json")
     try:
-        with open(path, "rb") as file:
-            document = loads(file.read())
-    except OSError as error:
-        complaints.append(str(of_file(path, error)))
-        return None
-    except ValueError as error:
-        complaints.append(f"{path}: is not JSON: {error}")
+        document = documents.read(path)
+    except Failure as failure:
+        complaints.append(str(failure))
         return None
     found = list(_schema_complaints(validator, document))
     complaints += [f"{path}: {why}" for why in found]
@@ -199,7 +191,8 @@ def _document(folder, name, validator, complaints):
 
 # --- the design --------------------------------------------------------------
 
-def _plan_complaints(design) -> Iterator[str]:
+def plan_complaints(design) -> Iterator[str]:
+    """Of a design that is as its schema says."""
     configurations = design["configurations"]
     names = [c["name"] for c in configurations]
     if len(set(names)) != len(names):
@@ -288,14 +281,13 @@ def _time_complaints(trial, previous) -> Iterator[str]:
 def _lines(path, complaints):
     """(line number, document or None) of each line."""
     try:
-        with open(path, "rb") as file:
-            *lines, rest = file.read().split(b"\n")
-    except OSError as error:
-        complaints.append(str(of_file(path, error)))
+        lines, rest = documents.read_lines(path)
+    except Failure as failure:
+        complaints.append(str(failure))
         return
     for number, line in enumerate(lines, 1):
         try:
-            yield number, loads(line)
+            yield number, documents.loads(line)
         except ValueError as error:
             complaints.append(f"{path}:{number}: is not JSON: {error}")
             yield number, None
@@ -388,5 +380,5 @@ def _check_record(folder, complaints):
     design = _document(folder, "design", _validator("design"), complaints)
     if design:
         complaints += [f"{os.path.join(folder, 'design.json')}: {why}"
-                       for why in _plan_complaints(design)]
+                       for why in plan_complaints(design)]
         _check_trials(os.path.join(folder, "trials.jsonl"), design, complaints)

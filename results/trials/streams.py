@@ -25,7 +25,7 @@ def draw(series, rate_unit, width_px):
                       [row + 0.2] * 2, color=style.INK, linewidth=1)
         text = f"{units.digits(spread.middle / unit)} {name}"
         more = wording.arrived_words(each)
-        axes.text(0, row - 0.22, style.printable(each.name), va="center",
+        axes.text(0, row - 0.22, units.printable(each.name), va="center",
                   fontweight="bold", fontsize=style.SMALL_PX)
         axes.text(1, row - 0.22, f"{text}, {more}" if more else text,
                   transform=axes.get_yaxis_transform(), va="center",

@@ -15,6 +15,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from trials import units
+
 # A page's column, and a phone's.
 WIDE, NARROW = 880, 358
 
@@ -94,14 +96,14 @@ def write(figure, left, top, text, **settings):
     """Text at a place in pixels from the upper left corner."""
     across, down = figure.get_size_inches() * 72
     settings.setdefault("va", "top")
-    return figure.text(left / across, 1 - top / down, printable(text),
+    return figure.text(left / across, 1 - top / down, units.printable(text),
                        **settings)
 
 
 def text_width(figure, text, **settings) -> float:
     """Pixels that a text takes.  The layout's font is a wide one, so that the
     reader's will hardly take more."""
-    probe = figure.text(0, 0, printable(text), **settings)
+    probe = figure.text(0, 0, units.printable(text), **settings)
     width = probe.get_window_extent(figure.canvas.get_renderer()).width
     probe.remove()
     return width
@@ -109,7 +111,7 @@ def text_width(figure, text, **settings) -> float:
 
 def shortened(figure, text, width, **settings) -> str:
     """The text, its middle left out when it is wider than this."""
-    text = printable(text)
+    text = units.printable(text)
     if text_width(figure, text, **settings) <= width:
         return text
     for kept in range(len(text) - 1, 1, -1):
@@ -118,12 +120,6 @@ def shortened(figure, text, width, **settings) -> str:
         if text_width(figure, short, **settings) <= width:
             return short
     return "…"
-
-
-def printable(text) -> str:
-    """What can stand in XML and on one line."""
-    return "".join(sign if sign.isprintable() else "\ufffd"
-                   for sign in str(text))
 
 
 def time_scale(largest_ns: float):

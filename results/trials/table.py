@@ -43,7 +43,12 @@ def text(study) -> str:
                for note in flag_notes(group))]
     if notes:
         parts.append("Notes:\n" + "\n".join(map(wrapped, notes)))
-    return "\n\n".join(parts) + "\n"
+    return as_lines("\n\n".join(parts) + "\n")
+
+
+def as_lines(text):
+    """For a terminal: names come from a file that anybody may have written."""
+    return "\n".join(map(units.printable, text.split("\n")))
 
 
 def wrapped(line):

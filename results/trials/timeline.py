@@ -155,7 +155,7 @@ class Timeline:
         if style.text_width(axes.figure, name, **settings) + 10 > room_px:
             return
         dark = np.dot(to_rgb(tint), (0.3, 0.59, 0.11)) < 0.5
-        axes.text(begin + length / 2, row, style.printable(name), ha="center",
+        axes.text(begin + length / 2, row, units.printable(name), ha="center",
                   va="center_baseline", **settings,
                   color=style.PAPER if dark else style.INK)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from trials import characterise, facts, record, schema, wording
+from trials import characterise, facts, record, schema, units
 from trials.failure import FILE, Failure
 
 # What a report has a place for, in its order.
@@ -188,7 +188,7 @@ class Traits:
         if device:
             size = (self.device_bytes if device == self.device
                     else None) or self._drive_bytes(device)
-        return FilePlaces(wording.plain(line["what"]), device,
+        return FilePlaces(units.printable(line["what"]), device,
                           setting["extents"], size)
 
     def _drive_bytes(self, device):
@@ -315,7 +315,7 @@ def _place(line):
 # --- the rest -----------------------------------------------------------------
 
 def _series(made, part, what=None):
-    return [Series(wording.plain(line["host"] or line["what"]),
+    return [Series(units.printable(line["host"] or line["what"]),
                    np.array(line["samples"], dtype=float), line["setting"])
             for line in made
             if line["part"] == part and what in (None, line["what"])]
@@ -348,7 +348,7 @@ def _refusals(lines) -> list:
             continue
         words = line["what"] if line["part"] in ("extents", "network") \
             else f"{line['part']} {line['what']}"
-        key = wording.plain(words), wording.plain(line["why"])
+        key = units.printable(words), units.printable(line["why"])
         for topic in _topics(line):
             found[topic, *key] = found.get((topic, *key), 0) + 1
     return [Refusal(topic, words + (f", {count} measurements"

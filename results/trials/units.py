@@ -1,4 +1,4 @@
-"""Figures as people read them.
+"""Figures, and foreign texts, as people read them.
 
 Four digits, which is more than any figure here is worth: a reader can then
 tell two times apart that differ by a thousandth.
@@ -8,6 +8,12 @@ _DURATIONS = ((1, "ns"), (1_000, "us"), (1_000_000, "ms"),
               (1_000_000_000, "s"))
 _SIZES = ((1, "bytes"), (2**10, "KiB"), (2**20, "MiB"), (2**30, "GiB"),
           (2**40, "TiB"))
+
+
+def printable(text) -> str:
+    """On one line, where it can do nothing to a terminal or to XML."""
+    return "".join(sign if sign.isprintable() else "\ufffd"
+                   for sign in str(text))
 
 
 def digits(value: float) -> str:

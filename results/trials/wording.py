@@ -9,11 +9,6 @@ SAMPLES = "median [least, most]"
 TRANSFERS = "rate [of its transfers: 99th percentile of times, shortest]"
 
 
-def plain(text) -> str:
-    """A name on one line of a terminal, where it can do nothing."""
-    return "".join(sign if sign.isprintable() else "\ufffd" for sign in text)
-
-
 def rate_unit(largest_bytes_per_s):
     """Decimal, as rates are given everywhere."""
     for unit, name in ((1e9, "GB/s"), (1e6, "MB/s")):
