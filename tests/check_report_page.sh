@@ -71,6 +71,8 @@ case_judge()
 {
 	cat >page.html <<-'END'
 		<!DOCTYPE html><html><body style="margin: 0">
+		<h2 style="width: 300px">section</h2>
+		<div class="scroll" style="width: 310px">sticks out</div>
 		<div style="width: 2000px">wide</div>
 		<svg aria-labelledby="a" viewBox="0 0 100 50" width="100">
 		<text x="5" y="20" font-size="6">small</text>
@@ -86,6 +88,7 @@ case_judge()
 	expect_match "small: \['small'" said
 	expect_match "covered: \['small', 'covered'\]" said
 	expect_match 'cut: cut off here' said
+	expect_match 'beside: sticks out' said
 	expect_match 'only \[.a.\] are shown' said
 }
 

@@ -25,14 +25,20 @@ DESKTOP_PX, PHONE_PX = 1280, 390
 LEAST_TEXT_PX = 9
 SWEEP = "sort.threads  default | 1 2 3 4\nsort.splitters  0 | 64 128 256\n"
 
-# Runs in the copy of a page: what is wider than it, and of each text of a
-# picture that is shown its size, whether it is cut off, and what it covers.
+# Runs in the copy of a page: what is wider than it, or sticks out of the rule
+# above its section, and of each text of a picture that is shown its size, whether
+# it is cut off, and what it covers.
 MEASURE = """
 <script>
 addEventListener("load", () => {
   const found = {name: NAME, width: innerWidth,
     scroll: document.scrollingElement.scrollWidth,
-    pictures: [], small: [], cut: [], covered: [], ran: window.ran || 0};
+    pictures: [], small: [], cut: [], covered: [], beside: [],
+    ran: window.ran || 0};
+  const rule = document.querySelector("h2").getBoundingClientRect();
+  for (const box of document.querySelectorAll(".scroll, figure, pre"))
+    if (box.getBoundingClientRect().right > rule.right + 1)
+      found.beside.push(box.textContent.trim().slice(0, 40));
   for (const svg of document.querySelectorAll("svg")) {
     const frame = svg.getBoundingClientRect();
     if (!frame.width) continue;
@@ -149,7 +155,7 @@ def complaints(found):
         yield f"only {found['pictures']} are shown"
     if len(set(found["pictures"])) < len(found["pictures"]):
         yield f"one shown twice: {found['pictures']}"
-    for kind in ("small", "cut", "covered"):
+    for kind in ("small", "cut", "covered", "beside"):
         for text in found[kind]:
             yield f"{kind}: {text}"
 

@@ -6,6 +6,7 @@ How it looks in a browser is check_report_page.sh's.
 
 import functools
 import random
+import re
 import tempfile
 import unittest
 from pathlib import Path
@@ -16,7 +17,7 @@ import trial_samples
 import unit
 from report_page import Page, picture_texts, segments
 from trials import (labels, overflow, overview, page, plots, record,
-                    style, timeline, units)
+                    style, table, timeline, units)
 from trials.study import Study
 
 NASTY = '<script>alert("&amp;")</script>\' onload="x" $x_1$ ]]> --> \u202e'
@@ -126,6 +127,31 @@ class Pictures(unittest.TestCase):
         self.assertIn("3 beyond|to 2.000 s", texts)
         texts = picture_texts(roots["course-880"])
         self.assertIn("| 3 beyond the axis, up to 2.000 s", texts)
+
+    def test_scenarios_show_through_each_other(self):
+        _, roots = self.roots(scenarios=("cache", "platter"), trials=30)
+        for width in (style.WIDE, style.NARROW):
+            opacities = [float(found) for path in
+                         roots[f"distribution-{width}"].iter() for found in
+                         re.findall(r"opacity: ([0-9.]+)",
+                                    path.get("style", ""))]
+            self.assertGreaterEqual(len(opacities), 4)
+            self.assertLess(max(opacities), 0.6)
+
+    def test_a_step_has_one_trial_number(self):
+        """In the picture, and among the notes of the text."""
+        study, roots = self.roots(
+            trials=60, sweep_text=trial_samples.SWEEP,
+            times=lambda s, n, block, rng:
+            (22e6 if block >= 40 else 20e6) * rng.uniform(0.99, 1.01))
+        reference = study.reference("pagecache")
+        number = reference.sample_trials[40]["trial"]
+        self.assertNotEqual(40, number)
+        self.assertTrue(any(
+            f"jumps at trial {number}," in text
+            for text in picture_texts(roots["course-880"])))
+        self.assertIn(f"pagecache, reference: from trial {number} on the "
+                      "times are", " ".join(table.text(study).split()))
 
     def test_only_the_benchmarks_size_is_beside_published_figures(self):
         run = read(trials=2)

@@ -88,8 +88,11 @@ class Overview:
         for group, inside in zip(self.groups, self.inside):
             counts, _ = np.histogram(inside / self.scale, bins)
             colour = style.colour_of(self.study.scenarios, group.scenario)
+            # One behind another shows through.
             axes.stairs(100 * counts / group.count, bins, fill=True,
-                        color=colour, alpha=0.8, linewidth=0)
+                        color=colour, alpha=0.35, linewidth=0)
+            axes.stairs(np.where(counts, 100 * counts / group.count, np.nan),
+                        bins, color=colour, linewidth=0.9)
             marks.rug(axes, inside / self.scale, -0.14, -0.04, color=colour)
         axes.set_ylim(0)
         for mark in self.published:

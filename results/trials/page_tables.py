@@ -65,25 +65,40 @@ def remarks(group) -> str:
 
 
 def comparisons(study, scenario) -> str:
+    """That which the verdicts stand on, and the other beside it."""
     groups = [g for g in study.of(scenario) if g.comparison]
     return markup.table(
-        f"{study.label(scenario)}: beside the reference in the same block; "
-        "last the two-sample test, which knows of no blocks",
+        f"{study.label(scenario)}: beside the reference in the same block",
         [Column("configuration"), Column("verdict"), Column("blocks", True),
          Column("ratio", True), Column("95 % interval", True),
          Column("p, by Holm", True), Column("Cliff's delta", True),
-         Column("effect"), Column("ratio of medians", True),
-         Column("95 % interval", True), Column("p of U test, by Holm", True)],
-        [_comparison_row(group) for group in groups])
+         Column("effect")],
+        [_blocked_row(group) for group in groups]) + markup.table(
+        f"{study.label(scenario)}: the two-sample test, which knows of no "
+        "blocks; no verdict stands on it",
+        [Column("configuration"), Column("ratio of medians", True),
+         Column("95 % interval", True), Column("p of U test, by Holm", True),
+         Column("Cliff's delta", True), Column("effect")],
+        [_two_sample_row(group) for group in groups])
 
 
-def _comparison_row(group):
-    blocked, other = group.comparison.blocked, group.comparison.two_sample
-    delta = blocked.cliffs_delta
-    return [group.name, verdict(group), str(blocked.pairs), *_ratio(blocked),
-            _p(group.shown_p), "–" if delta is None else f"{delta:+.2f}",
-            blocked.effect or "–", *_ratio(other),
-            _p(group.shown_two_sample_p)]
+def _blocked_row(group):
+    found = group.comparison.blocked
+    return [group.name, verdict(group), str(found.pairs), *_ratio(found),
+            _p(group.shown_p), *_effect(found)]
+
+
+def _two_sample_row(group):
+    found = group.comparison.two_sample
+    return [group.name, *_ratio(found), _p(group.shown_two_sample_p),
+            *_effect(found)]
+
+
+def _effect(analysis):
+    """After Cliff's delta."""
+    if analysis.effect is None:
+        return "–", "–"
+    return f"{analysis.cliffs_delta:+.2f}", analysis.effect
 
 
 def _ratio(analysis):

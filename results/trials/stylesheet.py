@@ -1,7 +1,8 @@
 """How the page looks.
 
-Pictures come in two widths, of which one is shown; a table that is too wide
-scrolls in its box, the page never sideways.  Pictures stay on white paper in
+Pictures come in two widths, of which one is shown.  The words of a table that
+is too wide are broken into lines, on a wide page; what is still too wide scrolls
+in its box, the page never sideways.  Pictures stay on white paper in
 the dark, since their colours were chosen for it.
 """
 
@@ -46,7 +47,7 @@ table {{ border-collapse: collapse; width: max-content; font-size: 13px;
   line-height: 1.35;
   font-variant-numeric: tabular-nums; }}
 caption {{ text-align: left; color: var(--muted); padding: 0 0 6px; }}
-th, td {{ max-width: 60ch; padding: 4px 12px 4px 0; text-align: left;
+th, td {{ max-width: 60ch; padding: 4px 11px 4px 0; text-align: left;
   vertical-align: top;
   border-bottom: 1px solid var(--line); }}
 thead th {{ font-weight: 600; vertical-align: bottom;
@@ -66,8 +67,8 @@ summary {{ cursor: pointer; }}
 .environment table {{ width: 100%; }}
 .environment th, .environment td {{ overflow-wrap: anywhere; }}
 .environment th {{ min-width: 16ch; }}
-@media screen and (min-width: 1000px) {{
-  .scroll {{ margin-right: calc(-1 * min(50vw - 480px, 200px)); }}
+@media screen and (min-width: {_NARROW_BELOW_PX + 1}px) {{
+  table {{ max-width: 100%; }}
 }}
 @media screen and (max-width: {_NARROW_BELOW_PX}px) {{
   body {{ padding-top: 16px; }}

@@ -203,7 +203,8 @@ def flag_notes(group) -> list:
             f"the times drift by {units.change(1 + flags.drift.change_ratio)} "
             f"over the run (p {p_text(flags.drift.p_value)})"),
         "step": lambda: (
-            f"from sample {flags.step.index + 1} on the times are "
+            f"from trial {group.sample_trials[flags.step.index]['trial']} on "
+            "the times are "
             f"{units.change(1 + flags.step.change_ratio)} "
             f"(p {p_text(flags.step.p_value)})"),
         "autocorrelated": lambda: (
