@@ -108,7 +108,10 @@ case_one_machine()
 		--ascii --out=record
 	expect_empty err
 	expect_match '^pagecache +reference +5 +0 ' out
-	expect_match '^blinkreport .*/record$' out
+	expect_match '^See the results: .*/blinkreport .*/record$' out
+	# As a shell takes it, from here.
+	eval "$(sed -n 's/^See the results: //p' out)" >report
+	expect_match '^reference +5 +0 ' report
 	expect_folder record design.json environment.json trials.jsonl
 	expect_valid
 	ask 'outcomes == ["ok"] * 5'

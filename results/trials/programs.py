@@ -1,6 +1,7 @@
 """Where our programs are, and how one is run off the clock."""
 
 import os
+import shlex
 import shutil
 import subprocess
 
@@ -32,6 +33,16 @@ class Programs:
             raise Failure(name, f"neither in {self.folder} nor in PATH",
                           RESOURCES)
         return found
+
+    def words(self, name: str, *arguments) -> str:
+        """A command line for a user's shell: the name alone if PATH leads to
+        the program, else its path from the current folder, or from the root."""
+        path, known = self.find(name) or name, shutil.which(name)
+        if known and os.path.samefile(known, path):
+            path = name
+        elif path.startswith(os.path.join(os.getcwd(), "")):
+            path = os.path.relpath(path)
+        return shlex.join((path, *map(str, arguments)))
 
     def call(self, name: str, *arguments) -> subprocess.CompletedProcess:
         """Run one to its end, off the clock; what it printed as text."""

@@ -77,7 +77,7 @@ def begin(options, programs: Programs, watch: Watch) -> int:
             reason.status = 128 + watch.signal
         raise
     with record:
-        return trials(options, record, place, tuning, watch)
+        return trials(options, record, place, tuning, watch, programs)
 
 
 def resume(options, programs: Programs, watch: Watch) -> int:
@@ -89,7 +89,7 @@ def resume(options, programs: Programs, watch: Watch) -> int:
         place.check(not options.unverified)
         place.make_inputs(reuse=True)
         tuning = Tuning(programs, options.hosts, options.key)
-        return trials(options, record, place, tuning, watch)
+        return trials(options, record, place, tuning, watch, programs)
 
 
 def expect_free(folder: str) -> None:
@@ -175,7 +175,8 @@ def why_not_sorted(configuration: dict, design: dict, place,
     return None
 
 
-def trials(options, record, place, tuning: Tuning, watch: Watch) -> int:
+def trials(options, record, place, tuning: Tuning, watch: Watch,
+           programs: Programs) -> int:
     """Run those that are left, and say what came out."""
     total = count(record.design)
     progress = Progress(total, bool(options.quiet))
@@ -193,11 +194,14 @@ def trials(options, record, place, tuning: Tuning, watch: Watch) -> int:
         end(options, record, place, before)
     if watch.signal:
         raise Failure(
-            "interrupted", f"{len(record.trials())} trials are recorded; "
-            f"blinktrial --resume --out={options.out}", 128 + watch.signal)
+            "interrupted", f"{len(record.trials())} trials are recorded; to "
+            "go on: " + programs.words(
+                "blinktrial", "--resume", f"--out={options.out}"),
+            128 + watch.signal)
     if not options.quiet:
         print(summary.text(record), end="")
-        print(f"\nblinkreport {options.out}")
+        print("\nSee the results: "
+              + programs.words("blinkreport", options.out))
     return verdict(record)
 
 
