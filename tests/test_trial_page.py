@@ -16,7 +16,7 @@ import numpy as np
 import trial_samples
 import unit
 from report_page import Page, picture_texts, segments
-from trials import (labels, overflow, overview, page, plots, record,
+from trials import (course, labels, overflow, overview, page, plots, record,
                     style, table, timeline, units)
 from trials.study import Study
 
@@ -129,27 +129,27 @@ class Pictures(unittest.TestCase):
         self.assertIn("| 3 beyond the axis, up to 2.000 s", texts)
 
     def test_scenarios_show_through_each_other(self):
-        _, roots = self.roots(scenarios=("cache", "platter"), trials=30)
+        study = study_of(scenarios=("cache", "platter"), trials=30)
+        distribution = next(picture for picture in plots.pictures(study)
+                            if picture.name == "distribution")
         for width in (style.WIDE, style.NARROW):
-            opacities = [float(found) for path in
-                         roots[f"distribution-{width}"].iter() for found in
-                         re.findall(r"opacity: ([0-9.]+)",
-                                    path.get("style", ""))]
+            opacities = list(map(float, re.findall(
+                r"opacity: ([0-9.]+)", distribution.svg(width))))
             self.assertGreaterEqual(len(opacities), 4)
             self.assertLess(max(opacities), 0.6)
 
     def test_a_step_has_one_trial_number(self):
         """In the picture, and among the notes of the text."""
-        study, roots = self.roots(
-            trials=60, sweep_text=trial_samples.SWEEP,
+        study = study_of(
+            trials=60, sweep_text="sort.threads 1 | 2\n",
             times=lambda s, n, block, rng:
             (22e6 if block >= 40 else 20e6) * rng.uniform(0.99, 1.01))
         reference = study.reference("pagecache")
         number = reference.sample_trials[40]["trial"]
         self.assertNotEqual(40, number)
-        self.assertTrue(any(
-            f"jumps at trial {number}," in text
-            for text in picture_texts(roots["course-880"])))
+        words = course.Course(study, "pagecache", style.WIDE).words
+        self.assertTrue(any(f"jumps at trial {number}," in line
+                            for line in words), words)
         self.assertIn(f"pagecache, reference: from trial {number} on the "
                       "times are", " ".join(table.text(study).split()))
 
@@ -294,9 +294,9 @@ class Hard(unittest.TestCase):
         with_less = len(page.render(study_of(
             trials=2, ranks=16, sweep_text=sweep)))
         with_more = len(page.render(study_of(
-            trials=12, ranks=16, sweep_text=sweep)))
+            trials=6, ranks=16, sweep_text=sweep)))
         # By the samples that 200 trials in two scenarios would add.
-        each = (with_more - with_less) / 10
+        each = (with_more - with_less) / 4
         self.assertLess(2 * (with_less + 198 * each), 2e6)
 
 
