@@ -1,19 +1,13 @@
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <netinet/in.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base.h"
 #include "hostlist.h"
-#include "keyfile.h"
 #include "parse.h"
 #include "rank.h"
 
@@ -23,9 +17,9 @@ struct launcher {
 	const char *rank;   /* is there if this one is set ... */
 	const char *mark;   /* ... and this one */
 	const char *count;
-	const char *hosts;	 /* a list */
-	const char *local_count; /* ranks on this machine */
-	const char *job[2];	 /* together the job's name */
+	const char *hosts;		 /* a list */
+	const char *local_count;	 /* ranks on this machine */
+	const char *job[RANK_JOB_PARTS]; /* together the job's name */
 };
 
 static const struct launcher by_options = {
@@ -473,115 +467,22 @@ static void count_neighbours(struct rank *rank)
 
 /* --- the secret ---------------------------------------------------------- */
 
-/* A pipe, or a file in memory that nobody can write: not some other file that
- * happens to be open. */
-static bool holds_secret(int fd)
-{
-	struct stat file;
-	int seals = fcntl(fd, F_GET_SEALS);
-
-	if (seals >= 0)
-		return seals & F_SEAL_GROW;
-	return fstat(fd, &file) == 0 && S_ISFIFO(file.st_mode);
-}
-
-/* All of it is there before we are started: nothing to wait for. */
-static int read_secret(struct search *search)
-{
-	static const char name[] = "BLINK_SECRET_FD";
-	uint8_t *secret = search->rank->secret;
-	int ready_bytes = 0;
-	ssize_t got = -1;
-	unsigned fd = 0;
-	int error = read_number(name, getenv(name), STDERR_FILENO + 1, INT_MAX,
-				&fd, search->failure);
-
-	if (error)
-		return error;
-	if (!holds_secret((int)fd))
-		return failure_set(search->failure, EXIT_USAGE, name, 0,
-				   "'%u': not a file with a secret", fd);
-	if (ioctl((int)fd, FIONREAD, &ready_bytes) == 0 &&
-	    ready_bytes == RANK_SECRET_BYTES)
-		got = read((int)fd, secret, RANK_SECRET_BYTES);
-	close((int)fd);
-	if (got != RANK_SECRET_BYTES)
-		return failure_set(search->failure, EXIT_USAGE, name, 0,
-				   "'%u': no %d bytes in this file (they can "
-				   "be read once)",
-				   fd, RANK_SECRET_BYTES);
-	return 0;
-}
-
-static void hash_text(crypto_generichash_blake2b_state *state, const char *text)
-{
-	/* With the NUL, so that "1" and "23" are not "12" and "3". */
-	if (text)
-		crypto_generichash_blake2b_update(
-			state, (const unsigned char *)text, strlen(text) + 1);
-}
-
-/* key: NULL, or KEYFILE_KEY_BYTES */
-static void hash_job(struct search *search, const uint8_t *key)
-{
-	static const uint8_t
-		personal[crypto_generichash_blake2b_PERSONALBYTES] = {
-			"blink rank 1"
-		};
-	crypto_generichash_blake2b_state state;
-	int error = crypto_generichash_blake2b_init_salt_personal(
-		&state, key, key ? KEYFILE_KEY_BYTES : 0, RANK_SECRET_BYTES,
-		NULL, personal);
-
-	/* It fails on sizes only, and ours are constants. */
-	assert(error == 0);
-	(void)error;
-	if (search->options->job) {
-		hash_text(&state, search->options->job);
-	} else {
-		const char *const *job = search->launcher->job;
-
-		for (size_t i = 0; i < 2 && job[i]; i++)
-			hash_text(&state, getenv(job[i]));
-	}
-	crypto_generichash_blake2b_final(&state, search->rank->secret,
-					 RANK_SECRET_BYTES);
-	sodium_memzero(&state, sizeof(state));
-}
-
-static int hash_key(struct search *search, const char *path)
-{
-	uint8_t key[KEYFILE_KEY_BYTES];
-	int error = keyfile_read(path, key, search->failure);
-
-	if (!error)
-		hash_job(search, key);
-	sodium_memzero(key, sizeof(key));
-	return error;
-}
-
 static int find_secret(struct search *search)
 {
-	const struct rank *rank = search->rank;
+	struct rank *rank = search->rank;
+	const char *const *names = search->launcher->job;
+	struct rank_secret_source source = {
+		.key_path = search->options->key_path,
+		.by_blinkd = search->launcher == &blinkd,
+		.job = { search->options->job },
+	};
 
-	if (sodium_init() < 0)
-		return failure_set(search->failure, EXIT_RESOURCES, "libsodium",
-				   ENOSYS, "");
-	if (search->options->key_path)
-		return hash_key(search, search->options->key_path);
-	if (search->launcher == &blinkd && getenv("BLINK_SECRET_FD"))
-		return read_secret(search);
-	if (getenv("BLINK_KEY"))
-		return hash_key(search, getenv("BLINK_KEY"));
-	for (unsigned r = 0; r < rank->node_count; r++)
+	for (unsigned i = 0; !search->options->job && i < RANK_JOB_PARTS; i++)
+		source.job[i] = names[i] ? getenv(names[i]) : NULL;
+	for (unsigned r = rank->node_count; r-- > 0;)
 		if (!is_loopback(&rank->addresses[r]))
-			return failure_set(search->failure, EXIT_USAGE, "--key",
-					   0,
-					   "needed, or BLINK_KEY: %.100s is "
-					   "not of 127.0.0.0/8 or ::1",
-					   rank->names[r]);
-	hash_job(search, NULL);
-	return 0;
+			source.remote_host = rank->names[r];
+	return rank_secret_find(&source, rank->secret, search->failure);
 }
 
 /* --- all of it ----------------------------------------------------------- */

@@ -44,9 +44,9 @@
 
 #include "address.h"
 #include "failure.h"
+#include "rank_secret.h"
 
 #define RANK_NODES_MAX 128
-#define RANK_SECRET_BYTES 32
 
 struct rank_options {
 	const char *nodes;    /* --nodes, a host list; NULL */

@@ -1,0 +1,36 @@
+/*
+ * rank_secret.h - the 32 bytes that all ranks of a job know, and nobody else
+ *
+ * Private to rank.c; rank.h says which of the sources is taken when.
+ */
+#ifndef RANK_SECRET_H
+#define RANK_SECRET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "failure.h"
+
+#define RANK_SECRET_BYTES 32
+#define RANK_JOB_PARTS 2
+
+/* What the secret may be made of. */
+struct rank_secret_source {
+	const char *key_path; /* --key-file; NULL */
+	bool by_blinkd;	      /* blinkd has started the rank */
+	/* Together the name of the job; a part may be NULL. */
+	const char *job[RANK_JOB_PARTS];
+	/* A rank's host that is not of this machine; NULL: all are. */
+	const char *remote_host;
+};
+
+/*
+ * Reads the environment, and the key's file.  0 or -errno with *failure
+ * filled: EXIT_USAGE for what is missing or is no secret, EXIT_FILE for the
+ * file, EXIT_RESOURCES.
+ */
+int rank_secret_find(const struct rank_secret_source *source,
+		     uint8_t secret[RANK_SECRET_BYTES],
+		     struct failure *failure);
+
+#endif /* RANK_SECRET_H */
