@@ -39,6 +39,8 @@
 struct hostlist {
 	char **hosts; /* owned, count of them */
 	size_t count;
+	/* The first host that was added twice, and is listed once; "": none. */
+	char duplicate[HOSTLIST_NAME_BYTES];
 };
 
 /*

@@ -80,12 +80,20 @@ static int list_reserve(struct hostlist *list)
 	return 0;
 }
 
+static void note_duplicate(struct hostlist *list, const char *name)
+{
+	if (list->duplicate[0] == '\0')
+		snprintf(list->duplicate, sizeof(list->duplicate), "%s", name);
+}
+
 int hostset_add(struct hostset *set, const char *name)
 {
 	char *copy;
 
-	if (has(set, name))
+	if (has(set, name)) {
+		note_duplicate(&set->list, name);
 		return 0;
+	}
 	if (set->list.count == HOSTLIST_MAX)
 		return -E2BIG;
 	if (list_reserve(&set->list) < 0)
@@ -104,6 +112,7 @@ int hostset_add_all(struct hostset *set, const struct hostlist *list)
 {
 	int error = 0;
 
+	note_duplicate(&set->list, list->duplicate);
 	for (size_t i = 0; i < list->count && !error; i++)
 		error = hostset_add(set, list->hosts[i]);
 	return error;

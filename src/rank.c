@@ -77,6 +77,8 @@ static const struct launcher *const launchers[] = {
 	&blinkd, &open_mpi, &hydra, &slurm, &pmi, &pmix,
 };
 
+#define OF_ONE_HOST "ranks of one host need ports, as a:1,a:2"
+
 /* What is known on the way to a struct rank. */
 struct search {
 	const struct rank_options *options;
@@ -178,6 +180,19 @@ static int list_hosts(struct search *search, const char *name, const char *text)
 	if (error)
 		search->failure->what = name;
 	return error;
+}
+
+/* The list drops a host that it has already: the job would have a rank less than
+ * its user has started. */
+static int list_nodes(struct search *search)
+{
+	int error = list_hosts(search, "--nodes", search->options->nodes);
+
+	if (error || search->hosts.duplicate[0] == '\0')
+		return error;
+	return failure_set(search->failure, EXIT_USAGE, "--nodes", 0,
+			   "%.80s is listed twice: " OF_ONE_HOST,
+			   search->hosts.duplicate);
 }
 
 /* One rank on each. */
@@ -448,6 +463,26 @@ static bool is_same_ip(const struct address *a, const struct address *b)
 	return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
 }
 
+/* The same for two names of one host. */
+static int check_nodes_differ(struct search *search)
+{
+	const struct rank *rank = search->rank;
+	const struct address *all = rank->addresses;
+
+	for (unsigned r = 1; r < rank->node_count; r++)
+		for (unsigned lower = 0; lower < r; lower++)
+			if (address_port(&all[r]) ==
+				    address_port(&all[lower]) &&
+			    is_same_ip(&all[r], &all[lower]))
+				return failure_set(search->failure, EXIT_USAGE,
+						   "--nodes", 0,
+						   "%.50s and %.50s are one "
+						   "address: " OF_ONE_HOST,
+						   rank->names[lower],
+						   rank->names[r]);
+	return 0;
+}
+
 static void count_neighbours(struct rank *rank)
 {
 	const struct address *own = &rank->addresses[rank->rank];
@@ -495,13 +530,15 @@ static int find_all(struct search *search)
 	if (!search->launcher)
 		return -EINVAL;
 	if (search->options->nodes)
-		error = list_hosts(search, "--nodes", search->options->nodes);
+		error = list_nodes(search);
 	if (!error)
 		error = find_numbers(search);
 	if (!error)
 		error = find_hosts(search);
 	if (!error)
 		error = find_addresses(search);
+	if (!error && search->options->nodes)
+		error = check_nodes_differ(search);
 	if (error)
 		return error;
 	search->rank->source = search->launcher->source;

@@ -1032,6 +1032,17 @@ case_gather_usage()
 	expect_none
 }
 
+# One host is one rank.
+case_nodes_twice()
+{
+	start_wrong 1
+	expect_usage '--nodes: 127.0.0.2 is listed twice' \
+		--nodes=127.0.0.2,127.0.0.2 --rank=0 -o out.0
+	expect_usage '--nodes: 127.0.0.2 and 127.0.0.2:7300 are one address' \
+		--nodes=127.0.0.2,127.0.0.2:7300 --rank=1 -o out.1
+	expect_none
+}
+
 check input_missing case_input_missing
 check input_odd case_input_odd
 check records_differ case_records_differ
@@ -1067,6 +1078,7 @@ check gather_apart case_gather_apart
 check gather_by_some case_gather_by_some
 check gather_killed case_gather_killed
 check gather_usage case_gather_usage
+check nodes_twice case_nodes_twice
 check gone_here case_gone_here
 if unshare --fork --pid --mount-proc true 2>/dev/null; then
 	check hidden case_hidden
