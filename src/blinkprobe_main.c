@@ -379,12 +379,11 @@ static void print_peer(const struct rank *ranks, unsigned rank,
 }
 
 /* The network probe of a job whose ranks are known. */
-static int run_network(const struct network_probe *network,
+static int run_network(const struct network_probe *network, struct rank *ranks,
 		       struct network_figures *figures, struct failure *failure)
 {
-	const struct rank *ranks = network->rank;
-
-	if (network_probe_run(network, figures, failure) < 0)
+	if (rank_learn_secret(ranks, network->deadline_ns, failure) < 0 ||
+	    network_probe_run(network, figures, failure) < 0)
 		return log_failure(failure);
 	print_head("network");
 	printf(", \"rank\": %u, \"nodes\": %u, \"ping_payload_bytes\": %u"
@@ -412,7 +411,7 @@ static int probe_network(struct options *options, struct failure *failure)
 	network.rank = &ranks;
 	for (unsigned i = 1; ranks.rank == 0 && i < ranks.node_count; i++)
 		figures[i].round_trip_ns = take_samples(network.rounds);
-	status = run_network(&network, figures, failure);
+	status = run_network(&network, &ranks, figures, failure);
 	for (unsigned i = 1; i < ranks.node_count; i++)
 		free(figures[i].round_trip_ns);
 	rank_free(&ranks);

@@ -67,7 +67,7 @@ static const char help[] =
 	"      --gather=FILE         write one file, each rank its part; "
 	"instead of -o\n"
 	"      --key-file=FILE       read the cluster's key, as blinkd does\n"
-	"      --job=NAME            tell runs apart that use the same key\n"
+	"      --job=NAME            tell runs of one key or user apart\n"
 	"      --schedule=KIND       send by rounds, all-at-once, windowed or "
 	"auto (auto)\n"
 	"      --transport=KIND      send by udp, by shm (ranks of one machine "

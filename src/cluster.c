@@ -320,6 +320,8 @@ static int run_rank(struct cluster *cluster)
 	cluster_add_ns(cluster, CLUSTER_OPEN_NS, begin_ns);
 	if (error == 0)
 		error = sort_together(cluster);
+	if (error)
+		rank_explain(&cluster->rank, cluster->failure);
 	if (error && cluster->exchange)
 		exchange_fail(cluster->exchange, cluster->failure);
 	return error;

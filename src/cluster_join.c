@@ -102,6 +102,8 @@ static struct exchange *open_exchange(struct cluster *cluster,
 		.lane = &cluster->sorter.members[0].lane,
 	};
 
+	if (rank_learn_secret(&cluster->rank, config->deadline_ns, failure) < 0)
+		return NULL;
 	options.spins = (uint64_t)cluster->rank.machine_count *
 				sorter->team.member_count <=
 			sorter->topology.cpu_count;

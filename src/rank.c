@@ -502,7 +502,7 @@ static void count_neighbours(struct rank *rank)
 
 /* --- the secret ---------------------------------------------------------- */
 
-static int find_secret(struct search *search)
+static int read_secret_sources(struct search *search)
 {
 	struct rank *rank = search->rank;
 	const char *const *names = search->launcher->job;
@@ -518,6 +518,37 @@ static int find_secret(struct search *search)
 		if (!is_loopback(&rank->addresses[r]))
 			source.remote_host = rank->names[r];
 	return rank_secret_find(&source, rank->secret, search->failure);
+}
+
+/* name: the job's, hashed.  Rank 0 serves from now on: it is not to keep other
+ * ranks waiting while it opens its input. */
+static int start_local(struct rank *rank, const uint8_t name[RANK_SECRET_BYTES],
+		       struct failure *failure)
+{
+	int error =
+		local_secret_init(&rank->local, rank->rank, rank->node_count,
+				  name, rank->addresses, failure);
+
+	if (error || rank->rank != 0)
+		return error;
+	rank->server = local_secret_serve(&rank->local, rank->secret, failure);
+	return rank->server ? 0 : -EADDRINUSE;
+}
+
+static int find_secret(struct search *search)
+{
+	struct rank *rank = search->rank;
+	uint8_t name[RANK_SECRET_BYTES];
+	int found = read_secret_sources(search);
+
+	if (found != RANK_SECRET_IS_NAME)
+		return found;
+	memcpy(name, rank->secret, sizeof(name));
+	memset(rank->secret, 0, sizeof(rank->secret));
+	rank->is_keyless = rank->node_count > 1;
+	if (rank->rank == 0)
+		randombytes_buf(rank->secret, sizeof(rank->secret));
+	return rank->is_keyless ? start_local(rank, name, search->failure) : 0;
 }
 
 /* --- all of it ----------------------------------------------------------- */
@@ -564,8 +595,25 @@ int rank_find(struct rank *rank, const struct rank_options *options,
 	return error;
 }
 
+int rank_learn_secret(struct rank *rank, uint64_t deadline_ns,
+		      struct failure *failure)
+{
+	if (!rank->is_keyless || rank->rank == 0)
+		return 0;
+	return local_secret_fetch(&rank->local, rank->names[0], deadline_ns,
+				  rank->secret, failure);
+}
+
+void rank_explain(const struct rank *rank, struct failure *failure)
+{
+	if (failure->status == EXIT_PEER &&
+	    local_secret_is_contested(rank->server))
+		local_secret_fail_contested(&rank->local, failure);
+}
+
 void rank_free(struct rank *rank)
 {
+	local_secret_end(rank->server);
 	for (unsigned r = 0; rank->names && r < rank->node_count; r++)
 		free(rank->names[r]);
 	free(rank->names);

@@ -28,8 +28,9 @@
  *      blinkd       the 32 bytes in the file BLINK_SECRET_FD, the job's own; to
  *                   be read once, and closed
  *      BLINK_KEY    a FILE, as above
- *      none         only if all hosts are of 127.0.0.0/8 or ::1: hashed from
- *                   the job's name, which guards against accidents, not people
+ *      none         only if all hosts are of 127.0.0.0/8 or ::1: rank 0 draws
+ *                   it and gives it to the ranks that run as the same user
+ *                   (local_secret.h), which rank_learn_secret() waits for
  *
  * The job's name keeps runs with one key apart: --job NAME, BLINK_JOB,
  * SLURM_JOB_ID with SLURM_STEP_ID, PMI_JOBID, or PMIX_NAMESPACE, whichever
@@ -44,6 +45,7 @@
 
 #include "address.h"
 #include "failure.h"
+#include "local_secret.h"
 #include "rank_secret.h"
 
 #define RANK_NODES_MAX 128
@@ -67,7 +69,13 @@ struct rank {
 	unsigned address_rank, address_count;
 	/* The same of machines as far as addresses tell: loopback is one. */
 	unsigned machine_rank, machine_count;
+	/* Known after rank_learn_secret(). */
 	uint8_t secret[RANK_SECRET_BYTES];
+	/* Without a key. */
+	bool is_keyless;
+	struct local_secret_job local;
+	/* Owned; NULL but on rank 0 of several without a key. */
+	struct local_secret_server *server;
 	const char *source; /* "options", "blinkd", "slurm", "pmi" */
 };
 
@@ -75,12 +83,28 @@ struct rank {
  * Reads the environment, and looks names up.  0 or -errno with *failure filled
  * and nothing to free: EXIT_USAGE for what is missing or contradicts itself,
  * EXIT_PEER for a host that has no address, EXIT_FILE for the key file,
- * EXIT_RESOURCES.  failure->what lives as long as options and environment do.
+ * EXIT_RESOURCES; and on rank 0 of several without a key EXIT_PEER if another
+ * process holds the job's name.  failure->what lives as long as options and
+ * environment do.
  */
 int rank_find(struct rank *rank, const struct rank_options *options,
 	      struct failure *failure);
 
-/* Wipes the secret.  Safe on a zeroed one, and twice. */
+/*
+ * Wait for the secret, if it is rank 0 that gives it; else it is known already.
+ * 0 or -errno with *failure filled: EXIT_PEER if rank 0 has not come within the
+ * deadline, or cannot be told from a process of another user or job;
+ * EXIT_RESOURCES.
+ */
+int rank_learn_secret(struct rank *rank, uint64_t deadline_ns,
+		      struct failure *failure);
+
+/* On rank 0, if the run has failed: give the reason that ranks of two jobs with
+ * one name have come, if they have; else *failure stays as it is. */
+void rank_explain(const struct rank *rank, struct failure *failure);
+
+/* Wipes the secret, and gives it to no rank any more.  Safe on a zeroed one,
+ * and twice. */
 void rank_free(struct rank *rank);
 
 #endif /* RANK_H */

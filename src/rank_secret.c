@@ -116,10 +116,10 @@ int rank_secret_find(const struct rank_secret_source *source,
 	if (getenv("BLINK_KEY"))
 		return hash_key(source, getenv("BLINK_KEY"), secret, failure);
 	if (source->remote_host)
-		return failure_set(failure, EXIT_USAGE, "--key", 0,
+		return failure_set(failure, EXIT_USAGE, "--key-file", 0,
 				   "needed, or BLINK_KEY: %.100s is not of "
 				   "127.0.0.0/8 or ::1",
 				   source->remote_host);
 	hash_job(source, NULL, secret);
-	return 0;
+	return RANK_SECRET_IS_NAME;
 }

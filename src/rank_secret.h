@@ -24,10 +24,15 @@ struct rank_secret_source {
 	const char *remote_host;
 };
 
+/* There is neither a key nor blinkd's secret, and all ranks are on this
+ * machine.  The 32 bytes then only stand for the job's name, and anybody can
+ * compute them. */
+#define RANK_SECRET_IS_NAME 1
+
 /*
- * Reads the environment, and the key's file.  0 or -errno with *failure
- * filled: EXIT_USAGE for what is missing or is no secret, EXIT_FILE for the
- * file, EXIT_RESOURCES.
+ * Reads the environment, and the key's file.  0, RANK_SECRET_IS_NAME, or -errno
+ * with *failure filled: EXIT_USAGE for what is missing or is no secret,
+ * EXIT_FILE for the file, EXIT_RESOURCES.
  */
 int rank_secret_find(const struct rank_secret_source *source,
 		     uint8_t secret[RANK_SECRET_BYTES],

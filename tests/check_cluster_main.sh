@@ -786,6 +786,74 @@ case_other_key()
 	expect_none
 }
 
+# keyless JOB RANK: one of two, without a key
+keyless()
+{
+	start_rank "$2" env -u BLINK_KEY "${BLINKSORT[@]}" --rank="$2" \
+		--nodes=127.0.0.2,127.0.0.3 --job="keyless.$$.$1" \
+		--deadline="$DEADLINE_S" "in.$2" -o "out.$2"
+}
+
+# Jobs of one name, one after the other.
+case_keyless()
+{
+	local pids=() statuses=() run
+
+	start_wrong 2
+	expect_sorted whole -o want
+	for run in 1 2 3; do
+		keyless one $((run % 2))
+		keyless one $(((run + 1) % 2))
+		wait_ranks 0 1
+		[ "${statuses[*]}" = "0 0" ] || fail "${statuses[*]}: $(cat err.*)"
+		expect_whole 2 want
+		rm out.*
+	done
+}
+
+# Two jobs of one name at once: none of them sorts what is the other's.
+case_keyless_twice()
+{
+	local pids=() statuses=() rank DEADLINE_S=3
+
+	start_wrong 2
+	keyless two 0
+	wait_until job_name 0 >name
+	expect_status 4 env -u BLINK_KEY "${BLINKSORT[@]}" --rank=0 \
+		--job="keyless.$$.two" --nodes=127.0.0.2,127.0.0.3 in.0 -o out.2 \
+		2>err.2
+	keyless two 1
+	wait_ranks 0 1
+	[ "${statuses[*]}" = "4 4" ] || fail "${statuses[*]}: $(cat err.*)"
+	for rank in 0 1 2; do
+		expect_one_line "err.$rank"
+		expect_match "^blinksort: --job: two jobs of user $UID have" \
+			"err.$rank"
+	done
+	expect_none
+}
+
+# keyless_alone RANK MISSING: the other one never comes, and is named
+keyless_alone()
+{
+	local pids=() statuses=() DEADLINE_S=1
+
+	keyless "alone$1" "$1"
+	wait_ranks "$1"
+	[ "${statuses[$1]}" = 4 ] || fail "${statuses[$1]}: $(cat "err.$1")"
+	expect_one_line "err.$1"
+	expect_match "^blinksort: rank $2 \\(127.*has not come within 1.0 s" \
+		"err.$1"
+}
+
+case_keyless_alone()
+{
+	start_wrong 2
+	keyless_alone 0 1
+	keyless_alone 1 0
+	expect_none
+}
+
 # Without the file of all there is nothing, and an old one stays.
 case_gather_fails()
 {
@@ -1073,6 +1141,9 @@ else
 fi
 check output_is_folder case_output_is_folder
 check other_key case_other_key
+check keyless case_keyless
+check keyless_twice case_keyless_twice
+check keyless_alone case_keyless_alone
 check gather_fails case_gather_fails
 check gather_apart case_gather_apart
 check gather_by_some case_gather_by_some

@@ -14,6 +14,7 @@
 #   expect_whole RANKS FILE         the outputs one after the other are FILE,
 #                                   and there is nothing else that was left
 #   expect_none                     there is no output
+#   start_rank, wait_ranks, job_name    ranks without daemons, see below
 #
 # DEADLINE_S is so long that a slow machine is not taken for a dead peer.
 
@@ -185,6 +186,19 @@ wait_ranks()
 		# The shell would say on its own who was killed.
 		wait "${pids[rank]}" 2>/dev/null || statuses[rank]=$?
 	done
+}
+
+# job_name RANK: of a job without a key, the name in the abstract namespace at
+# which its rank 0, started by start_rank, listens
+job_name()
+{
+	local inodes
+
+	inodes=$(find "/proc/${pids[$1]}/fd" -lname 'socket:*' \
+		-printf '%l\n' | tr -dc '0-9\n' | paste -s -d '|')
+	[ -n "$inodes" ] || return 1
+	grep -o -E " ($inodes) @blinksort-[0-9]+-[0-9a-f]+$" /proc/net/unix |
+		sed 's/.*@//' | grep .
 }
 
 # at_once COUNT COMMAND...: as background jobs, each in a folder of its own and

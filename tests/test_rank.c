@@ -167,8 +167,8 @@ static void expect_usage(const char *environment, const char *what,
 }
 
 /* BLAKE2b of the parts of the job's name, each with a NUL behind it. */
-static void expect_secret(const struct rank_options *options, bool keyed,
-			  const char *name, size_t name_bytes)
+static void expect_secret(const struct rank_options *options, const char *name,
+			  size_t name_bytes)
 {
 	static const uint8_t personal[16] = "blink rank 1";
 	uint8_t key[32], want[32];
@@ -178,8 +178,7 @@ static void expect_secret(const struct rank_options *options, bool keyed,
 		key[i] = (uint8_t)(i % 16 * 0x11);
 	assert_int_equal(crypto_generichash_blake2b_salt_personal(
 				 want, sizeof(want), (const uint8_t *)name,
-				 name_bytes, keyed ? key : NULL, keyed ? 32 : 0,
-				 NULL, personal),
+				 name_bytes, key, sizeof(key), NULL, personal),
 			 0);
 	find(&rank, options);
 	assert_memory_equal(rank.secret, want, sizeof(want));
@@ -187,8 +186,8 @@ static void expect_secret(const struct rank_options *options, bool keyed,
 	assert_true(sodium_is_zero(rank.secret, sizeof(rank.secret)));
 }
 
-#define EXPECT_SECRET(options, keyed, name)                                    \
-	expect_secret(options, keyed, name, sizeof(name) - 1)
+#define EXPECT_SECRET(options, name)                                           \
+	expect_secret(options, name, sizeof(name) - 1)
 
 /* --- options ------------------------------------------------------------- */
 
@@ -235,7 +234,7 @@ static void rank_find__options_wrong(void **state)
 		{ "", "0", "--nodes", "missing" },
 		{ "127.0.0.1,10.1", "0", "--nodes", "not an address: 10.1" },
 		{ "127.0.0.1:0", "0", "--nodes", "127.0.0.1:0" },
-		{ "10.0.0.1,127.0.0.1", "1", "--key", "10.0.0.1" },
+		{ "10.0.0.1,127.0.0.1", "1", "--key-file", "10.0.0.1" },
 	};
 
 	(void)state;
@@ -759,8 +758,7 @@ static void rank_find__secret_of_others(void **state)
 	assert_memory_not_equal(rank.secret, SECRET, RANK_SECRET_BYTES);
 	rank_free(&rank);
 	/* What was asked for by name goes first. */
-	EXPECT_SECRET(&(struct rank_options){ .key_path = key_path }, true,
-		      "0123\0");
+	EXPECT_SECRET(&(struct rank_options){ .key_path = key_path }, "0123\0");
 	assert_int_equal(close(fd), 0);
 }
 
@@ -776,40 +774,136 @@ static void rank_find__secret_from_key(void **state)
 					    .job = "a name" };
 
 	(void)state;
-	EXPECT_SECRET(&plain, true, "");
-	EXPECT_SECRET(&named, true, "a name\0");
+	EXPECT_SECRET(&plain, "");
+	EXPECT_SECRET(&named, "a name\0");
 	set("BLINK_KEY=/nowhere BLINK_JOB=7");
-	EXPECT_SECRET(&plain, true, "");
+	EXPECT_SECRET(&plain, "");
 	setenv("BLINK_KEY", key_path, 1);
 	EXPECT_SECRET((&(struct rank_options){ .nodes = nodes, .rank = "0" }),
-		      true, "");
+		      "");
 	/* Even where none is needed. */
 	EXPECT_SECRET((&(struct rank_options){ .nodes = "::1", .rank = "0" }),
-		      true, "");
+		      "");
 }
 
-static void rank_find__secret_without_key(void **state)
+/* Of a job without a key: what its ranks meet by. */
+static void read_name(const struct rank_options *options,
+		      char name[LOCAL_SECRET_NAME_BYTES])
 {
-	const struct rank_options named = { .job = "a name" };
+	struct rank rank;
+
+	find(&rank, options);
+	assert_true(rank.is_keyless);
+	memcpy(name, rank.local.name, sizeof(rank.local.name));
+	rank_free(&rank);
+}
+
+static void expect_job(const char *environment, const char *job, bool same,
+		       const char *want)
+{
+	char name[LOCAL_SECRET_NAME_BYTES];
+
+	set(environment);
+	read_name(&(struct rank_options){ .job = job }, name);
+	if ((strcmp(name, want) == 0) != same)
+		fail_msg("%s, %s: %s, %s", environment, job, name, want);
+}
+
+#define ON_HOST "PMI_SIZE=3 MPI_LOCALNRANKS=3 "
+
+static void rank_find__job_without_key(void **state)
+{
+	char name[LOCAL_SECRET_NAME_BYTES];
 
 	(void)state;
-	set(HYDRA "3");
-	EXPECT_SECRET(&no_options, false, "");
-	setenv("PMI_JOBID", "5.6", 1);
-	EXPECT_SECRET(&no_options, false, "5.6\0");
-	EXPECT_SECRET(&named, false, "a name\0");
-	EXPECT_SECRET((&(struct rank_options){ .job = "" }), false, "\0");
-	set(OPEN_MPI "3");
-	EXPECT_SECRET(&no_options, false, "1607860225\0");
-	set(SLURM "SLURM_STEP_TASKS_PER_NODE=2,1,1");
-	EXPECT_SECRET(&no_options, false, "12\0003\0");
-	setenv("BLINK_KEY", key_path, 1);
-	EXPECT_SECRET(&no_options, true, "12\0003\0");
-	set(BLINKD "BLINK_HOSTS=127.0.0.1,::1");
-	EXPECT_SECRET(&no_options, false, "0123\0");
-	set("PMIX_RANK=0 PMIX_NAMESPACE=n PMI_JOBID=no");
-	EXPECT_SECRET((&(struct rank_options){ .nodes = "127.0.0.1" }), false,
-		      "n\0");
+	set(ON_HOST "PMI_RANK=1 PMI_JOBID=5");
+	read_name(&no_options, name);
+	expect_job(ON_HOST "PMI_RANK=2 PMI_JOBID=5", NULL, true, name);
+	expect_job(ON_HOST "PMI_RANK=0 PMI_JOBID=5", NULL, true, name);
+	expect_job(ON_HOST "PMI_RANK=1", "5", true, name);
+	expect_job(ON_HOST "PMI_RANK=1", NULL, false, name);
+	expect_job(ON_HOST "PMI_RANK=1 PMI_JOBID=6", NULL, false, name);
+	expect_job(ON_HOST "PMI_RANK=1 PMI_JOBID=5", "", false, name);
+	expect_job("PMI_SIZE=4 MPI_LOCALNRANKS=4 PMI_RANK=1 PMI_JOBID=5", NULL,
+		   false, name);
+	expect_job("PMI_RANK=1 PMI_SIZE=3 PMI_JOBID=5 BLINK_RANK=1 "
+		   "BLINK_NODES=3 BLINK_HOSTS=127.0.0.[1-3] BLINK_JOB=5",
+		   NULL, false, name);
+}
+
+static void learn(struct rank *rank)
+{
+	struct failure failure = { 0 };
+
+	/* No machine is so slow. */
+	if (rank_learn_secret(rank, (uint64_t)60 * 1000000000, &failure))
+		fail_msg("%s: %s", failure.what ? failure.what : "",
+			 failure.why);
+}
+
+static void rank_learn_secret__without_key(void **state)
+{
+	uint8_t last[RANK_SECRET_BYTES] = { 0 };
+
+	(void)state;
+	for (unsigned run = 0; run < 3; run++) {
+		struct rank ranks[3];
+
+		for (unsigned r = 0; r < ARRAY_LEN(ranks); r++) {
+			char text[8];
+
+			snprintf(text, sizeof(text), "%u", r);
+			set(ON_HOST);
+			setenv("PMI_RANK", text, 1);
+			find(&ranks[r], &no_options);
+		}
+		assert_memory_not_equal(ranks[0].secret, last, sizeof(last));
+		memcpy(last, ranks[0].secret, sizeof(last));
+		for (unsigned r = ARRAY_LEN(ranks); r-- > 0;) {
+			learn(&ranks[r]);
+			assert_memory_equal(ranks[r].secret, last,
+					    sizeof(last));
+		}
+		for (unsigned r = 0; r < ARRAY_LEN(ranks); r++)
+			rank_free(&ranks[r]);
+	}
+}
+
+/* Nothing is waited for where it is known, or where there is one rank. */
+static void rank_learn_secret__is_known(void **state)
+{
+	struct failure failure = { 0 };
+	struct rank rank;
+
+	(void)state;
+	find(&rank, &(struct rank_options){ .nodes = "127.0.0.[1-2]",
+					    .rank = "1",
+					    .key_path = key_path });
+	assert_false(rank.is_keyless);
+	assert_int_equal(rank_learn_secret(&rank, 0, &failure), 0);
+	rank_free(&rank);
+	find(&rank,
+	     &(struct rank_options){ .nodes = "127.0.0.1", .rank = "0" });
+	assert_false(rank.is_keyless);
+	assert_false(sodium_is_zero(rank.secret, sizeof(rank.secret)));
+	assert_int_equal(rank_learn_secret(&rank, 0, &failure), 0);
+	rank_free(&rank);
+}
+
+static void rank_learn_secret__no_rank_0(void **state)
+{
+	struct failure failure = { 0 };
+	struct rank rank;
+
+	(void)state;
+	set(ON_HOST "PMI_RANK=1");
+	find(&rank, &no_options);
+	assert_int_not_equal(rank_learn_secret(&rank, 20000000, &failure), 0);
+	assert_int_equal(failure.status, EXIT_PEER);
+	assert_null(failure.what);
+	assert_string_equal(failure.why, "rank 0 (127.0.0.1) has not come "
+					 "within 0.0 s");
+	rank_free(&rank);
 }
 
 static void rank_find__key_is_needed(void **state)
@@ -823,7 +917,7 @@ static void rank_find__key_is_needed(void **state)
 		expect_failure_of(&(struct rank_options){ .nodes = lists[i],
 							  .rank = "0",
 							  .job = "name" },
-				  EXIT_USAGE, "--key", "BLINK_KEY");
+				  EXIT_USAGE, "--key-file", "BLINK_KEY");
 }
 
 static void rank_find__key_file_wrong(void **state)
@@ -885,7 +979,10 @@ int main(void)
 		CASE(rank_find__secret_not_in_pipe),
 		CASE(rank_find__secret_of_others),
 		CASE(rank_find__secret_from_key),
-		CASE(rank_find__secret_without_key),
+		CASE(rank_find__job_without_key),
+		CASE(rank_learn_secret__without_key),
+		CASE(rank_learn_secret__is_known),
+		CASE(rank_learn_secret__no_rank_0),
 		CASE(rank_find__key_is_needed),
 		CASE(rank_find__key_file_wrong),
 		CASE(rank_free__twice),
