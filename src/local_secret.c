@@ -20,11 +20,13 @@
 
 #define MICROSECOND_NS ((uint64_t)1000)
 #define MILLISECOND_NS ((uint64_t)1000000)
-/* A rank that finds no listener tries again after 0.1 ms, then after twice
- * that, up to 4 ms: ranks of one job start within some milliseconds of each
- * other, and a try costs some microseconds. */
-#define RETRY_NS (100 * MICROSECOND_NS)
-#define RETRY_NS_MAX (4 * MILLISECOND_NS)
+/* A rank that finds no listener tries again when it has waited for a sixteenth
+ * longer, but not sooner than after 0.1 ms (a try takes some microseconds), nor
+ * later than after 16 ms.  So it loses little of a short wait, and tries some
+ * hundred times in 5 s. */
+#define RETRY_PART 16
+#define RETRY_NS_MIN (100 * MICROSECOND_NS)
+#define RETRY_NS_MAX (16 * MILLISECOND_NS)
 /* Rank 0 finds its name taken: for so long the holder may be between bind() and
  * listen(), or about to close. */
 #define CLAIM_NS (1000 * MILLISECOND_NS)
@@ -277,15 +279,17 @@ static int ask(const struct local_secret_job *job, uint64_t until_ns,
 	return reply;
 }
 
-static void pause_until(uint64_t *interval_ns, uint64_t until_ns)
+/* Until it is time for another try. */
+static void pause_try(uint64_t begin_ns, uint64_t until_ns)
 {
 	uint64_t now_ns = clock_now_ns();
+	uint64_t interval_ns = (now_ns - begin_ns) / RETRY_PART;
 	struct timespec pause = { 0 };
 
+	interval_ns = MIN(MAX(interval_ns, RETRY_NS_MIN), RETRY_NS_MAX);
 	if (now_ns < until_ns)
-		pause.tv_nsec = (long)MIN(*interval_ns, until_ns - now_ns);
+		pause.tv_nsec = (long)MIN(interval_ns, until_ns - now_ns);
 	nanosleep(&pause, NULL);
-	*interval_ns = MIN(2 * *interval_ns, RETRY_NS_MAX);
 }
 
 static int fail_held(const struct local_secret_job *job, uid_t holder,
@@ -310,8 +314,7 @@ int local_secret_fetch(const struct local_secret_job *job, const char *host,
 		       uint64_t deadline_ns, uint8_t secret[LOCAL_SECRET_BYTES],
 		       struct failure *failure)
 {
-	uint64_t until_ns = clock_now_ns() + deadline_ns;
-	uint64_t interval_ns = RETRY_NS;
+	uint64_t begin_ns = clock_now_ns(), until_ns = begin_ns + deadline_ns;
 	uid_t holder;
 	int reply;
 
@@ -319,7 +322,7 @@ int local_secret_fetch(const struct local_secret_job *job, const char *host,
 		reply = ask(job, until_ns, secret, &holder);
 		if (reply < REPLY_GONE || clock_now_ns() >= until_ns)
 			break;
-		pause_until(&interval_ns, until_ns);
+		pause_try(begin_ns, until_ns);
 	}
 	if (reply == REPLY_GIVEN)
 		return 0;
@@ -378,8 +381,7 @@ static int fail_taken(const struct local_secret_job *job, int reply,
 static int claim_name(const struct local_secret_job *job,
 		      struct failure *failure)
 {
-	uint64_t until_ns = clock_now_ns() + CLAIM_NS;
-	uint64_t interval_ns = RETRY_NS;
+	uint64_t begin_ns = clock_now_ns(), until_ns = begin_ns + CLAIM_NS;
 	uint8_t secret[LOCAL_SECRET_BYTES];
 	uid_t holder;
 	int reply;
@@ -397,7 +399,7 @@ static int claim_name(const struct local_secret_job *job,
 		reply = ask(job, until_ns, secret, &holder);
 		if (reply != REPLY_GONE || clock_now_ns() >= until_ns)
 			return fail_taken(job, reply, holder, failure);
-		pause_until(&interval_ns, until_ns);
+		pause_try(begin_ns, until_ns);
 	}
 }
 
