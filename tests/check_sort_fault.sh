@@ -139,17 +139,18 @@ each_call()
 	done
 }
 
-# case_fails IO ARGUMENT...
+# case_fails OUTPUT ARGUMENT...: by two threads unless the arguments say so
 case_fails()
 {
 	local failure hits=0
 
 	[ "$1" != old ] || cp "$SCRATCH/old" old
 	shift
+	[[ " $* " == *" --threads="* ]] || set -- --threads=2 "$@"
 	for failure in "${FAILURES[@]}"; do
 		each_call "$failure $*" FAULT_CALL="${failure%:*}" \
 			FAULT_ERRNO="${failure#*:}" \
-			-- "$SCRATCH/in" -o out --threads=2 "$@"
+			-- "$SCRATCH/in" -o out "$@"
 	done
 	echo "  $hits faults: $*" >&2
 	[ "$hits" -gt 10 ] || fail "hardly anything was hit"
