@@ -20,15 +20,15 @@
 #   build/tsan    SAN=tsan: ThreadSanitizer
 #   build/clang*  CC=clang-14, alone or with SAN
 #
-# What you may set: CC CFLAGS LDFLAGS LIBC=musl|glibc SAN=asan|tsan WERROR=1
-# V=1 PREFIX DESTDIR BUILD; bench: LABEL; fuzz: FUZZ_SECONDS.  For another
-# machine: ARCH, its compilers CC, MUSL_CC and AR, and SYSROOT.
+# make help lists the targets and what may be set.  For another machine there
+# are besides: ARCH, its compilers CC, MUSL_CC and AR, its STRIP, and SYSROOT.
 
 ifeq ($(origin CC),default)
 CC := gcc
 endif
 MUSL_CC ?= musl-gcc
 FUZZ_CC ?= clang-14
+STRIP ?= strip
 BUILD ?= build
 # Where systemd looks for the daemon's unit.
 UNITS ?= $(PREFIX)/lib/systemd/system
@@ -128,21 +128,31 @@ COMMIT := $(or $(shell git describe --always --dirty 2>/dev/null),unknown)
 
 # --- packages ----------------------------------------------------------------
 
-PACKAGES := make gcc libc6-dev musl-tools liburing-dev libnuma-dev \
-	libsodium-dev libcmocka-dev clang-14 clang-tidy-14 clang-format-14 \
-	libclang-rt-14-dev shellcheck mandoc flake8 xfsprogs util-linux \
+# What the programs are built with, and all that make demo needs.
+BUILD_PACKAGES := make gcc libc6-dev musl-tools liburing-dev libsodium-dev
+
+# What the tests need besides.
+CHECK_PACKAGES := $(BUILD_PACKAGES) libcmocka-dev xfsprogs util-linux \
 	python3 python3-numpy python3-scipy python3-matplotlib \
-	python3-jsonschema chromium \
+	python3-jsonschema mandoc busybox \
 	hdparm fio ethtool fdisk strace procps iproute2 nftables
+
+LINT_PACKAGES := $(CHECK_PACKAGES) clang-14 clang-tidy-14 clang-format-14 \
+	shellcheck flake8
+
+FUZZ_PACKAGES := $(BUILD_PACKAGES) clang-14 libclang-rt-14-dev
+
+# All of those, and the browser that check_report_page.sh looks at a page with.
+PACKAGES := $(sort $(CHECK_PACKAGES) $(LINT_PACKAGES) $(FUZZ_PACKAGES) chromium)
 
 # What bench_cluster.py compares with, if it is there.
 BENCH_PACKAGES := mpich libmpich-dev openmpi-bin libopenmpi-dev
 
 # What check-vm and check-vm-unit need besides; the kernel they fetch themselves.
-VM_PACKAGES := $(PACKAGES) qemu-system-x86 cpio kmod mdadm systemd
+VM_PACKAGES := $(CHECK_PACKAGES) qemu-system-x86 cpio kmod mdadm systemd
 
 # What check-arm64 needs besides; the libraries it fetches itself.
-ARM64_PACKAGES := $(PACKAGES) gcc-aarch64-linux-gnu qemu-user
+ARM64_PACKAGES := $(BUILD_PACKAGES) gcc-aarch64-linux-gnu qemu-user
 
 # Those without which nothing compiles, of the packages above.
 MISSING = $(strip \
@@ -162,25 +172,72 @@ endif
 .SECONDARY:
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
+# All CPUs are used unless the user gave -j.  Several goals are made one after
+# the other: of "make check bench", the second would measure beside the first.
+ifeq ($(filter -j%,$(MAKEFLAGS))$(filter-out 0,$(MAKELEVEL))$(word 2,$(MAKECMDGOALS)),)
+MAKEFLAGS += -j$(shell nproc)
+endif
 
 .PHONY: all
 all: $(PROGRAMS:%=$(BIN)/%) $(addprefix $(BIN)/,$(notdir $(SCRIPT_PROGRAMS))) ## the programs, in bin/
+	@$(tell_python)
+
+# What the programs that are scripts need at run time; their directories are
+# looked up, not imported: that takes a second.
+PYTHON_MODULES := numpy scipy matplotlib
+tell_python = /usr/bin/python3 -c 'import sys; from importlib.util import find_spec; \
+	sys.exit(not all(map(find_spec, sys.argv[1:])))' $(PYTHON_MODULES) \
+	2>/dev/null || echo "To run, blinktrial and blinkreport need" \
+	"$(strip python3 $(PYTHON_MODULES:%=python3-%)); the other programs" \
+	"do not."
 
 .PHONY: help
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | \
 		while IFS="$$(printf '\t')" read -r target what; do \
-			printf '%-11s %s\n' "$$target" "$$what"; done
+			printf '%-16s %s\n' "$$target" "$$what"; done
+	@echo
+	@echo 'What may be set, as in make SAN=asan check:'
+	@sed -n 's/^# \([A-Z_]*=[^ ]*\)  *\(.*\)/\1\t\2/p' Makefile | \
+		while IFS="$$(printf '\t')" read -r setting what; do \
+			printf '%-16s %s\n' "$$setting" "$$what"; done
 
-# Those of the packages $(1) that are missing
+# What make help shows of settings:
+#
+# SAN=asan        build with AddressSanitizer and UBSan; tsan: ThreadSanitizer
+# CC=clang-14     compile with that, not with gcc
+# LIBC=glibc      link programs dynamically even if musl-gcc is there
+# CFLAGS=FLAGS    add these to the compiler's, as LDFLAGS to the linker's
+# WERROR=1        take a compiler's warning for an error
+# V=1             show the whole commands
+# BUILD=FOLDER    build there, not in build/
+# CHECKS=NAMES    run these tests only: make check CHECKS=test_parse
+# NODES=16        make demo: sort on as many nodes of this machine
+# LABEL=TEXT      make bench: the name of the rows in results/
+# FUZZ_SECONDS=20 make fuzz: how long each target runs
+# PREFIX=/usr     make install: the folder of bin/, lib/ and share/
+# DESTDIR=FOLDER  make install: put before PREFIX, for a package
+
+# $(call install,PACKAGES) installs those that are missing.  On systems without
+# dpkg nothing is known of packages: the compiler will say what it misses.
 define install
-@missing=; for package in $(1); do \
-	dpkg-query -W -f '$${Status}' "$$package" 2>/dev/null | \
-		grep -q ' installed$$' || \
-		missing="$$missing $$package"; \
+@command -v dpkg-query >/dev/null || exit 0; \
+there=" $$(dpkg-query -W -f '$${db:Status-Status}=$${Package} ' $(1) \
+	2>/dev/null)"; \
+missing=; for package in $(1); do \
+	case $$there in *" installed=$$package "*) ;; \
+	*) missing="$$missing $$package" ;; esac; \
 done; \
-[ -z "$$missing" ] && exit 0; \
-as_root=; [ "$$(id -u)" = 0 ] || as_root=sudo; \
+[ -n "$$missing" ] || exit 0; \
+as_root=; \
+if [ "$$(id -u)" != 0 ]; then \
+	as_root=sudo; \
+	command -v sudo >/dev/null || { \
+		echo "make: packages are missing, and only root can install" \
+			"them: apt-get install --no-install-recommends$$missing" >&2; \
+		exit 2; \
+	}; \
+fi; \
 echo "installing:$$missing"; \
 $$as_root apt-get -q update && \
 $$as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y install \
@@ -188,7 +245,7 @@ $$as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y install \
 endef
 
 .PHONY: deps
-deps: ## install the Debian packages that are missing
+deps: ## install all Debian packages that any of these targets needs
 	$(call install,$(PACKAGES))
 
 .PHONY: bench-deps
@@ -196,9 +253,10 @@ bench-deps: ## install what the benchmarks compare with
 	$(call install,$(BENCH_PACKAGES))
 
 # What is found at the start, such as the compilers, is looked for again when
-# deps has installed them: hence a second make.
+# install has installed them: hence a second make.
 .PHONY: check
-check: deps ## build and run all tests; SAN=asan, SAN=tsan
+check: ## build and run all tests
+	$(call install,$(CHECK_PACKAGES) $(if $(CLANG),$(FUZZ_PACKAGES)))
 	@$(MAKE) --no-print-directory all tests
 	@VARIANT=$(VARIANT) BIN=$(BIN) BUILD=$(BUILD) tests/run $(CHECKS)
 
@@ -225,12 +283,17 @@ check-arm64: ## compile for arm64 and test that, by QEMU
 	@BIN=$(BIN) tests/arm64/check.sh $(ARM64)
 
 .PHONY: demo
-demo: deps ## sort a million records and show what happens; NODES=16
-	@$(MAKE) --no-print-directory all tests
-	@$(if $(NODES),tests/demo_cluster.sh $(NODES),tests/demo.sh)
+demo: ## sort a million records and show what happens
+	$(call install,$(BUILD_PACKAGES))
+	@$(MAKE) --no-print-directory demo-programs
+	@BIN=$(BIN) BUILD=$(BUILD) \
+		$(if $(NODES),tests/demo_cluster.sh $(NODES),tests/demo.sh)
+
+.PHONY: demo-programs
+demo-programs: all $(BUILD)/$(PROGRAM_VARIANT)/tests/bench_spawn
 
 .PHONY: bench
-bench: all tests ## measure; LABEL= names the rows
+bench: all tests ## measure whole processes against cp and sort
 	tests/bench_files.py $(if $(LABEL),--label '$(LABEL)')
 
 DYN_PROGRAMS := $(if $(filter dyn,$(VARIANT)),$(PROGRAMS:%=$(BUILD)/dyn/bin/%))
@@ -240,8 +303,13 @@ tests: $(TESTS:%.c=$(BUILD)/$(VARIANT)/%) $(HELPERS:%.c=$(BUILD)/$(VARIANT)/%) \
 	$(if $(filter musl,$(LIBC)),$(MUSL_TESTS:%.c=$(BUILD)/musl/%)) \
 	$(FAULT:tests/%.c=$(BUILD)/%.so)
 
+.PHONY: fuzzers
+fuzzers: $(FUZZERS:%.c=$(BUILD)/fuzz/%)
+
 .PHONY: fuzz
-fuzz: $(FUZZERS:%.c=$(BUILD)/fuzz/%) ## each for FUZZ_SECONDS from its corpus
+fuzz: ## run each fuzz target from its corpus
+	$(call install,$(FUZZ_PACKAGES))
+	@$(MAKE) --no-print-directory fuzzers
 	@for name in $(FUZZERS:tests/fuzz_%.c=%); do \
 		found=$(BUILD)/fuzz/corpus/$$name; seeds=tests/corpus/$$name; \
 		mkdir -p $$found && [ -d $$seeds ] || seeds=; \
@@ -257,12 +325,18 @@ C_FILES := $(wildcard src/*.[ch] shell/*.[ch] tests/*.[ch] tests/musl/*.h)
 TIDY_FILES := $(SOURCES) $(filter %.c,$(wildcard tests/*.c))
 # SC2317: code that cannot be reached; check NAME FUNCTION reaches it.
 .PHONY: lint
-lint: $(TIDY_FILES:%=tidy/%) ## format, warnings, clang-tidy, shellcheck, flake8, mandoc
+lint: ## format, warnings, clang-tidy, shellcheck, flake8, mandoc
+	$(call install,$(LINT_PACKAGES))
+	@$(MAKE) --no-print-directory style
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/lint WERROR=1 objects
+
+# All of lint but the compiler's warnings.
+.PHONY: style
+style: $(TIDY_FILES:%=tidy/%)
 	clang-format-14 --dry-run -Werror $(C_FILES)
 	shellcheck -x -P tests -e SC2317 $(SCRIPTS)
 	flake8 --max-line-length=80 $(PYTHON)
 	$(if $(PAGES),mandoc -T lint -W warning $(PAGES))
-	$(MAKE) --no-print-directory BUILD=$(BUILD)/lint WERROR=1 objects
 
 .PHONY: $(TIDY_FILES:%=tidy/%)
 $(TIDY_FILES:%=tidy/%): tidy/%: %
@@ -274,10 +348,12 @@ $(TIDY_FILES:%=tidy/%): tidy/%: %
 format: ## lay out all C files
 	clang-format-14 -i $(C_FILES)
 
+# Without debugging information, but with the names of functions for profilers.
 .PHONY: install
 install: all ## programs and man pages to DESTDIR and PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 $(PROGRAMS:%=$(BIN)/%) $(DESTDIR)$(PREFIX)/bin
+	$(STRIP) --strip-debug $(PROGRAMS:%=$(DESTDIR)$(PREFIX)/bin/%)
 	$(if $(PAGES),install -m 644 $(PAGES) $(DESTDIR)$(PREFIX)/share/man/man1)
 	for file in $(SCRIPT_DATA); do \
 		install -D -m 644 $$file $(DESTDIR)$(OURS)/$$file || exit; \

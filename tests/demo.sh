@@ -5,13 +5,15 @@
 # Makes 1,000,000 ascii records, sorts them, checks the result, and shows where
 # the time of a sort goes and how it compares with cp(1) on the same file.
 #
-# Needs the programs in bin/ and bench_spawn of the build, and 350 MB in
-# ${TMPDIR:-/tmp}, all of which it gives back.  Changes nothing else.
+# Needs the programs in BIN (bin/) and bench_spawn of BUILD (build/), and 350 MB
+# in ${TMPDIR:-/tmp}, all of which it gives back.  Changes nothing else.
 set -eu -o pipefail
 export LC_ALL=C
 
 ROOT=$(cd "$(dirname "$0")/.." && pwd)
-BUILD=${BUILD:-build}
+cd "$ROOT"
+BUILD=$(realpath -m "${BUILD:-build}")
+BIN=$(realpath -m "${BIN:-bin}")
 RECORDS=1000000
 ROUNDS=7 # enough for a median; bench_files.py is for figures to keep
 
@@ -37,8 +39,8 @@ find_spawn()
 	local variant
 
 	for variant in musl dyn; do
-		if [ -x "$ROOT/$BUILD/$variant/tests/bench_spawn" ]; then
-			echo "$ROOT/$BUILD/$variant/tests/bench_spawn"
+		if [ -x "$BUILD/$variant/tests/bench_spawn" ]; then
+			echo "$BUILD/$variant/tests/bench_spawn"
 			return
 		fi
 	done
@@ -84,7 +86,7 @@ rounds()
 	cp=$(command -v cp)
 	for ((i = 0; i <= ROUNDS; i++)); do
 		printf '%s\t-f\toutput\n' "$rm"
-		printf '%s\tinput\t-o\toutput\t--json\n' "$ROOT/bin/blinksort"
+		printf '%s\tinput\t-o\toutput\t--json\n' "$BIN/blinksort"
 		printf '%s\t-f\toutput\n' "$rm"
 		printf '%s\t--reflink=never\tinput\toutput\n' "$cp"
 	done
@@ -100,8 +102,8 @@ measure()
 	awk '$2 != 0 { exit 1 }' answers || die "a timed run failed"
 	tail -n +2 printed >documents
 	tail -n +5 answers | awk '
-		NR % 4 == 2 { sorted = $1; print $1 >"sort_ns" }
-		NR % 4 == 0 { print $1 >"cp_ns"; print sorted / $1 >"ratios" }'
+		NR % 4 == 2 { print $1 >"sort_ns" }
+		NR % 4 == 0 { print $1 >"cp_ns" }'
 }
 
 # median FILE: of a column of numbers
@@ -117,8 +119,9 @@ bars()
 	{ label[NR] = $1; ns[NR] = $2; if ($2 > most) most = $2 }
 	END {
 		for (i = 1; i <= NR; i++) {
-			bar = sprintf("%*s", int(40 * ns[i] / most + 0.5), "")
-			gsub(/ /, "#", bar)
+			bar = ""
+			for (n = int(40 * ns[i] / most + 0.5); n > 0; n--)
+				bar = bar "#"
 			line = sprintf("    %-10s %7.2f ms  %s", label[i],
 				ns[i] / 1e6, bar ? bold bar plain : "")
 			sub(/ +$/, "", line)
@@ -129,14 +132,15 @@ bars()
 
 show_times()
 {
+	local sort_ns cp_ns
+
+	sort_ns=$(median sort_ns)
+	cp_ns=$(median cp_ns)
 	echo
 	echo "  From process start to process end, median of $ROUNDS runs in turn:"
-	{
-		echo "blinksort $(median sort_ns)"
-		echo "cp $(median cp_ns)"
-	} | bars
+	printf '%s\n' "blinksort $sort_ns" "cp $cp_ns" | bars
 	printf '    sorting takes %s%.2f%s times as long as copying\n' "$bold" \
-		"$(median ratios)" "$plain"
+		"$(echo "$sort_ns $cp_ns" | awk '{ print $1 / $2 }')" "$plain"
 }
 
 # value KEY: the number or the word that stands behind "KEY" in the run
@@ -160,7 +164,7 @@ show_phases()
 }
 
 find_spawn >/dev/null
-PATH=$ROOT/bin:$PATH
+PATH=$BIN:$PATH
 cd "$SCRATCH"
 printf '%s  A million records of 100 bytes, file to file%s\n\n' "$bold" "$plain"
 make_and_check

@@ -7,12 +7,14 @@
 # the records, has all of them sort together, checks the parts as one, and shows
 # where the time went.
 #
-# Needs the programs in bin/, and 350 MB in ${TMPDIR:-/tmp}, all of which it
+# Needs the programs in BIN (bin/), and 350 MB in ${TMPDIR:-/tmp}, all of which it
 # gives back.  Changes nothing else.
 set -eu -o pipefail
 export LC_ALL=C
 
 ROOT=$(cd "$(dirname "$0")/.." && pwd)
+BIN=$(cd "$ROOT" && realpath -m "${BIN:-bin}")
+export BIN
 RECORDS=1000000
 ROUNDS=7
 NODES=${1:-16}
@@ -82,9 +84,13 @@ whole()
 	awk '{
 		for (i = 1; i < NF; i++)
 			if ($i == "whole") {
-				f = $(i + 2) == "us" ? 0.001 :
-					$(i + 2) == "s" ? 1000 : 1
-				print $(i + 1) * f
+				unit = $(i + 2)
+				factor = 1
+				if (unit == "us")
+					factor = 0.001
+				if (unit == "s")
+					factor = 1000
+				print $(i + 1) * factor
 			}
 	}' "$1"
 }
@@ -102,7 +108,7 @@ measure()
 			die "blinksort failed: $(tail -n 1 told)"
 		json_whole answer.$i >cluster.$i
 		blinksh -N -w "$(head -n 1 "$WCOLL")" -- \
-			"$ROOT/bin/blinksort" "$PWD/whole.in" -o "$PWD/alone" \
+			"$BIN/blinksort" "$PWD/whole.in" -o "$PWD/alone" \
 			2>told || die "blinksort failed: $(tail -n 1 told)"
 		whole told >alone.$i
 	done
@@ -129,8 +135,9 @@ bars()
 	{ label[NR] = $1; ms[NR] = $2; if ($2 > most) most = $2 }
 	END {
 		for (i = 1; i <= NR; i++) {
-			bar = sprintf("%*s", int(40 * ms[i] / most + 0.5), "")
-			gsub(/ /, "#", bar)
+			bar = ""
+			for (n = int(40 * ms[i] / most + 0.5); n > 0; n--)
+				bar = bar "#"
 			line = sprintf("    %-10s %8.2f ms  %s", label[i], ms[i],
 				bar ? bold bar plain : "")
 			sub(/ +$/, "", line)
@@ -179,14 +186,14 @@ show_phases()
 case $NODES in
 *[!0-9]* | '' | 0) die "$NODES: not a number of nodes" ;;
 esac
-PATH=$ROOT/bin:$PATH
+PATH=$BIN:$PATH
 cd "$SCRATCH"
 ins=() outs=()
 for ((rank = 0; rank < NODES; rank++)); do
 	ins+=("in.$rank")
 	outs+=("out.$rank")
 done
-job=("$ROOT/bin/blinksort" --cluster "$PWD/in.%r" -o "$PWD/out.%r")
+job=("$BIN/blinksort" --cluster "$PWD/in.%r" -o "$PWD/out.%r")
 
 printf '%s  A million records of 100 bytes, on %s nodes%s\n\n' "$bold" "$NODES" \
 	"$plain"
