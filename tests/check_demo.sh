@@ -67,7 +67,9 @@ expect_ratio()
 	a=$(ms "$1")
 	b=$(ms "$2")
 	ratio=$(sed -n "s/.* \([0-9.]*\) $3.*/\1/p" out)
-	[ "$a" ] && [ "$b" ] && [ "$ratio" ] || fail "no times: $(<out)"
+	if [ -z "$a" ] || [ -z "$b" ] || [ -z "$ratio" ]; then
+		fail "no times: $(<out)"
+	fi
 	awk -v a="$a" -v b="$b" -v r="$ratio" 'BEGIN {
 		slack = 0.0051 + (a / b) * (0.0051 / a + 0.0051 / b)
 		exit !(r > a / b - slack && r < a / b + slack)
