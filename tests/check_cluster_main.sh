@@ -1117,21 +1117,9 @@ check records_differ case_records_differ
 check old_stays case_old_stays
 check no_folder_0 case_no_folder 0
 check no_folder_2 case_no_folder 2
-if [ "$UID" != 0 ]; then
-	check read_only case_read_only
-else
-	skip read_only "root may write everywhere"
-fi
-# Root of a container may not, either.
-mkdir "$SCRATCH/mounted"
-if mount -t tmpfs none "$SCRATCH/mounted" 2>/dev/null; then
-	umount "$SCRATCH/mounted"
-	check full case_full
-	check gather_full case_gather_full
-else
-	skip full "can't mount a file system here"
-	skip gather_full "can't mount a file system here"
-fi
+check_able be_refused read_only case_read_only
+check_able mount full case_full
+check_able mount gather_full case_gather_full
 if [ "$SANITIZED" ]; then
 	skip no_name "LD_PRELOAD does not go with a sanitizer"
 elif ! has_tmpfile "$SCRATCH"; then
@@ -1151,10 +1139,6 @@ check gather_killed case_gather_killed
 check gather_usage case_gather_usage
 check nodes_twice case_nodes_twice
 check gone_here case_gone_here
-if unshare --fork --pid --mount-proc true 2>/dev/null; then
-	check hidden case_hidden
-else
-	skip hidden "can't make a namespace of PIDs here"
-fi
+check_able pidns hidden case_hidden
 
 finish

@@ -126,8 +126,8 @@ check_losses()
 		fi
 		check "exact_$mtu" case_exact
 		check "exact_plain_$mtu" case_exact --plain
-		if ! nft list tables >/dev/null 2>&1; then
-			skip "lost_$mtu" "no nftables"
+		if cannot nftables; then
+			skip "lost_$mtu" "$why"
 		else
 			for percent in 1 5 20; do
 				check "lost_${percent}_$mtu" case_lost "$percent" \
@@ -177,11 +177,11 @@ check_many()
 		set_mtu "$mtu"
 		check "many_$mtu" case_many
 	done
-	if nft list tables >/dev/null 2>&1; then
+	if cannot nftables; then
+		skip many_lost "$why"
+	else
 		check many_lost case_lost 1 case_many
 		drop_rules 2>/dev/null || true
-	else
-		skip many_lost "no nftables"
 	fi
 	"$TESTS/cluster" down 2>/dev/null
 }
@@ -462,8 +462,8 @@ check_faults()
 		check "$how" case_process_gone "$how"
 	done
 	check any_moment case_any_moment
-	if ! nft list tables >/dev/null 2>&1; then
-		skip cut_off "no nftables"
+	if cannot nftables; then
+		skip cut_off "$why"
 		return
 	fi
 	for how in cut_off mute; do
@@ -477,15 +477,10 @@ check_faults()
 		"iifname \"bl$net-4\" oifname \"bl$net-2\" counter drop"
 }
 
-if [ "$UID" != 0 ]; then
-	skip netns "network namespaces need root"
-	exit 77
+if cannot netns; then
+	skip netns "$why"
+	finish
 fi
-if ! ip netns add "blinkprobe$$" 2>/dev/null; then
-	skip netns "no network namespaces here"
-	exit 77
-fi
-ip netns del "blinkprobe$$"
 trap netns_cleanup EXIT
 
 check_losses

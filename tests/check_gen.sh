@@ -315,17 +315,9 @@ check link_is_followed case_link_is_followed
 check output_is_a_folder case_output_is_a_folder
 check output_is_a_device case_output_is_a_device
 check no_such_folder case_no_such_folder
-if [ "$(id -u)" != 0 ]; then
-	check unwritable_folder case_unwritable_folder
-else
-	skip unwritable_folder "root may write anywhere"
-fi
+check_able be_refused unwritable_folder case_unwritable_folder
 check too_large case_too_large
-if [ "$(id -u)" = 0 ] && unshare --mount true 2>/dev/null; then
-	check full_disk case_full_disk
-else
-	skip full_disk "needs the right to mount"
-fi
+check_able mount full_disk case_full_disk
 check absurd_values case_absurd_values
 check usage case_usage
 check end_of_options case_end_of_options

@@ -101,9 +101,9 @@ case_folder_not_writable()
 check missing_input case_missing_input
 check input_is_no_file case_input_is_no_file
 check partial_record case_partial_record
-if [ -n "$am_root" ] && ! "${as_nobody[@]}" true 2>/dev/null; then
-	skip unreadable_input "root here can't become another user"
-	skip folder_not_writable "root here can't become another user"
+if [ -n "$am_root" ] && cannot be_nobody; then
+	skip unreadable_input "$why"
+	skip folder_not_writable "$why"
 else
 	check unreadable_input case_unreadable_input
 	check folder_not_writable case_folder_not_writable
@@ -325,11 +325,7 @@ check output_is_input case_output_is_input
 check output_twice case_output_twice
 check trace_is_input case_trace_is_input
 check trace_of_failure case_trace_of_failure
-if unshare --mount --map-root-user mount -t tmpfs none /mnt 2>/dev/null; then
-	check file_system_full case_file_system_full
-else
-	skip file_system_full "can't mount a file system here"
-fi
+check_able mount_apart file_system_full case_file_system_full
 check file_size_limit case_file_size_limit
 
 # --- the command line ---------------------------------------------------------

@@ -91,9 +91,8 @@ case_just_enough()
 	expect_same out "$SORTED"
 }
 
-if ! unshare --mount --map-root-user mount -t tmpfs -o huge=always none /mnt \
-	2>/dev/null; then
-	skip tmpfs "no file system can be mounted, or none with huge pages"
+if cannot mount_huge; then
+	skip tmpfs "$why"
 	finish
 fi
 "$BIN/blinkgen" -a $COUNT "$INPUT"

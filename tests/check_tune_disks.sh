@@ -436,23 +436,19 @@ loop_make()
 
 check_loops()
 {
-	if [ "$UID" != 0 ]; then
-		skip loop "needs root"
+	if cannot loop; then
+		skip loop "$why"
 		return
-	elif ! losetup -f >/dev/null 2>&1 || ! type -P mkfs.xfs >/dev/null; then
-		skip loop "no loop devices or no mkfs.xfs here"
+	elif ! type -P mkfs.xfs >/dev/null; then
+		skip loop "no mkfs.xfs"
 		return
 	fi
 	check loop_plan with_loops 2 loop_plan
-	if type -P strace >/dev/null; then
-		check loop_plan_opens_nothing \
-			with_loops 1 loop_plan_opens_nothing
-	else
-		skip loop_plan_opens_nothing "no strace"
-	fi
-	check loop_mounted with_loops 1 loop_mounted
+	check_able trace loop_plan_opens_nothing \
+		with_loops 1 loop_plan_opens_nothing
+	check_able mount loop_mounted with_loops 1 loop_mounted
 	if type -P sfdisk >/dev/null; then
-		check loop_make with_loops 1 loop_make
+		check_able mount loop_make with_loops 1 loop_make
 	else
 		skip loop_make "no sfdisk (Debian's package fdisk)"
 	fi

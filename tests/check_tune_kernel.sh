@@ -136,13 +136,11 @@ case_revert_killed()
 	killed_at_steps revert
 }
 
-if [ "$UID" != 0 ] || ! strace -qq -o /dev/null true 2>/dev/null ||
-	! ip netns add "blinktune-$$-apply" 2>/dev/null; then
-	skip killed "needs root, strace and network namespaces"
+if cannot netns || cannot trace; then
+	skip killed "$why"
 	finish
 fi
 trap cleanup EXIT
-ip netns del "blinktune-$$-apply"
 # Side by side, as they mostly wait for the kernel.
 check apply_killed case_apply_killed >"$SCRATCH/beside" 2>&1 &
 beside=$!

@@ -259,11 +259,5 @@ check drive_without case_drive_without
 check tools_missing case_tools_missing
 check denied case_denied
 check stripe_cache case_stripe_cache
-if [ "$UID" != 0 ]; then
-	skip loop "needs root"
-elif ! losetup -f >/dev/null 2>&1; then
-	skip loop "no loop devices here"
-else
-	check loop case_loop
-fi
+check_able loop loop case_loop
 finish

@@ -391,12 +391,5 @@ check offload_dependants case_offload_dependants
 check printed case_printed
 check printed_features case_printed_features
 check nothing_changed case_nothing_changed
-if [ "$UID" != 0 ]; then
-	skip veth "needs root"
-elif ! ip netns add "blinkprobe$$" 2>/dev/null; then
-	skip veth "no network namespaces here"
-else
-	ip netns del "blinkprobe$$"
-	check veth case_veth
-fi
+check_able netns veth case_veth
 finish

@@ -20,6 +20,11 @@
 #     check empty_input case_empty_input
 #     finish
 #
+# What some machines or users cannot do, such as mounting, is tried first: the case
+# is run if it can be done, else skipped with the reason that cannot has for it:
+#
+#     check_able mount full_disk case_full_disk
+#
 # What is a matter of time, such as that somebody is given up who is silent, is
 #
 #     check silent patiently case_silent
@@ -110,6 +115,127 @@ seconds_of()
 	local time_ms=$(($1 * ${patience:-1}))
 
 	printf '%d.%03d\n' $((time_ms / 1000)) $((time_ms % 1000))
+}
+
+# cannot ABILITY: 0 if this user may not do that on this machine, and $why says so
+# in one line, the same in all tests; else 1.  It is found by doing it.
+#
+#   mount            a tmpfs, here
+#   mount_apart      a tmpfs in a namespace of mounts, which needs no root
+#   mount_huge       the same with huge pages
+#   netns            namespaces of networks, and programs in them
+#   pidns            a namespace of processes
+#   nftables         rules in it
+#   trace            system calls, by strace
+#   loop             loop devices
+#   root             is root
+#   be_refused       by a file's mode, which root is not
+#   be_nobody        become another user
+#   be_nobody_here   that user may read the repository, too
+declare -A why_not=()
+cannot()
+{
+	[ "${why_not[$1]+known}" ] || why_not[$1]=$(find_why_not "$1")
+	why=${why_not[$1]}
+	[ -n "$why" ]
+}
+
+# Another user than root, and than the one that runs the tests
+readonly AS_NOBODY=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+
+# try COMMAND...: quietly, in a folder that is there to be mounted upon
+try()
+{
+	(
+		mkdir -p "$SCRATCH/.try"
+		cd "$SCRATCH/.try"
+		"$@"
+	) >/dev/null 2>&1 </dev/null
+}
+
+try_mount()
+{
+	mount -t tmpfs none "$PWD" && umount "$PWD"
+}
+
+try_netns()
+{
+	local name=blinktry$$ status=0
+
+	ip netns add "$name" || return 1
+	# This mounts, too.
+	ip netns exec "$name" true || status=1
+	ip netns del "$name"
+	return $status
+}
+
+try_loop()
+{
+	local loop
+
+	truncate -s 1M disk
+	loop=$(losetup -f --show "$PWD/disk") && losetup -d "$loop"
+}
+
+# find_why_not ABILITY: prints the reason, or nothing
+find_why_not()
+{
+	local apart=(unshare --mount --map-root-user mount -t tmpfs)
+
+	case $1 in
+	mount)
+		try try_mount || echo "can't mount a file system here" ;;
+	mount_apart)
+		try "${apart[@]}" none "$SCRATCH" ||
+			echo "can't mount a file system here" ;;
+	mount_huge)
+		if cannot mount_apart; then
+			echo "$why"
+		elif ! try "${apart[@]}" -o huge=always none "$SCRATCH"; then
+			echo "no huge pages in a tmpfs here"
+		fi ;;
+	netns)
+		try try_netns || echo "can't make a network namespace here" ;;
+	pidns)
+		try unshare --fork --pid --mount-proc true ||
+			echo "can't make a process namespace here" ;;
+	nftables)
+		try nft list tables || echo "no nftables here" ;;
+	trace)
+		try strace -qq -o /dev/null true || echo "strace can't trace here" ;;
+	loop)
+		try try_loop || echo "can't make a loop device here" ;;
+	root)
+		[ "$UID" = 0 ] || echo "needs root" ;;
+	be_refused)
+		[ "$UID" != 0 ] || echo "root may write everywhere" ;;
+	be_nobody)
+		try "${AS_NOBODY[@]}" true || echo "can't become another user here" ;;
+	be_nobody_here)
+		if cannot be_nobody; then
+			echo "$why"
+		elif ! try "${AS_NOBODY[@]}" test -r "$REPO/Makefile"; then
+			echo "nobody may not enter this folder"
+		fi ;;
+	*)
+		echo "cannot: $1: no such ability" >&2
+		exit 1 ;;
+	esac
+}
+
+# check_able ABILITY[,ABILITY] NAME COMMAND...: run a case, or skip it
+check_able()
+{
+	local abilities=$1 ability
+	shift
+
+	for ability in ${abilities//,/ }; do
+		if cannot "$ability"; then
+			skip "$1" "$why"
+			return
+		fi
+	done
+	check "$@"
 }
 
 # skip NAME WHY...: a case that can't run here.
