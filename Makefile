@@ -213,6 +213,7 @@ help: ## this list
 # BUILD=FOLDER    build there, not in build/
 # CHECKS=NAMES    run these tests only: make check CHECKS=test_parse
 # NODES=16        make demo: sort on as many nodes of this machine
+# WAYS=user       make check-fresh: this way only, of tests/fresh.sh
 # LABEL=TEXT      make bench: the name of the rows in results/
 # FUZZ_SECONDS=20 make fuzz: how long each target runs
 # PREFIX=/usr     make install: the folder of bin/, lib/ and share/
@@ -252,6 +253,14 @@ deps: ## install all Debian packages that any of these targets needs
 bench-deps: ## install what the benchmarks compare with
 	$(call install,$(BENCH_PACKAGES))
 
+# For tests/fresh.sh
+.PHONY: print-build-packages print-check-packages
+print-build-packages:
+	@echo $(BUILD_PACKAGES)
+
+print-check-packages:
+	@echo $(CHECK_PACKAGES)
+
 # What is found at the start, such as the compilers, is looked for again when
 # install has installed them: hence a second make.
 .PHONY: check
@@ -270,6 +279,11 @@ check-vm-unit: ## blinkd.service under systemd, in another such machine
 	$(call install,$(VM_PACKAGES))
 	@$(MAKE) --no-print-directory all
 	@tests/vm/check.sh unit $(BUILD)/vm
+
+.PHONY: check-fresh
+check-fresh: ## make demo and make check on a fresh Debian 12, as root and not
+	$(call install,debootstrap)
+	@tests/fresh.sh $(BUILD)/fresh $(WAYS)
 
 ARM64 := $(BUILD)/arm64
 .PHONY: check-arm64
