@@ -62,6 +62,25 @@ expect_no_match()
 	! grep -q -E -e "$1" "$2" || fail "'$1' is in: $(<"$2")"
 }
 
+case_static_twins()
+{
+	make_tests
+	mkdir -p tree/tests/musl tree/build/musl/tests
+	echo 'd    what it meets in the C library' >tree/tests/musl/tests.txt
+	echo build/musl >tree/build/bin.from
+	program test_d <<<"echo '[  PASSED  ] 1 test(s).'"
+	program test_e <<<"echo '[  PASSED  ] 10 test(s).'"
+	printf '%s\n' '#!/bin/bash' "echo '[  PASSED  ] 100 test(s).'" |
+		tee tree/build/musl/tests/test_e >tree/build/musl/tests/test_d
+	chmod +x tree/build/musl/tests/test_*
+	run_tests
+	expect_match '^ok .* test_d\.musl ' out
+	expect_sums '111 passed, 0 failed, 0 skipped'
+	echo build/dyn >tree/build/bin.from
+	run_tests test_d
+	expect_sums '1 passed, 0 failed, 0 skipped'
+}
+
 case_sums()
 {
 	make_tests
@@ -243,6 +262,7 @@ case_ended()
 }
 
 check sums case_sums
+check static_twins case_static_twins
 check nothing_tested case_nothing_tested
 check cmocka_failure case_cmocka_failure
 check cmocka_crash case_cmocka_crash
