@@ -76,12 +76,12 @@ static bool read_line(const char *path, char *line, size_t room)
 	return got > 0;
 }
 
-/* In a user namespace that does not know all users, the kernel shows those that
- * it does not know as one, nobody in general (65534). */
+/* In a user namespace that does not map all user ids, the kernel shows those
+ * that are not mapped as one, the overflow id. */
 static bool tells_users_apart(uid_t user)
 {
 	char line[100];
-	unsigned long nobody = 65534;
+	unsigned long overflow = 65534; /* the kernel's default */
 	unsigned first, outside, count;
 
 	if (read_line("/proc/self/uid_map", line, sizeof(line)) &&
@@ -89,8 +89,8 @@ static bool tells_users_apart(uid_t user)
 	    first == 0 && count == UINT32_MAX)
 		return true;
 	if (read_line("/proc/sys/kernel/overflowuid", line, sizeof(line)))
-		nobody = strtoul(line, NULL, 10);
-	return user != nobody;
+		overflow = strtoul(line, NULL, 10);
+	return user != overflow;
 }
 
 /* Of the process at the other end of a connected socket: of its connect(), or
@@ -315,7 +315,7 @@ int local_secret_fetch(const struct local_secret_job *job, const char *host,
 		       struct failure *failure)
 {
 	uint64_t begin_ns = clock_now_ns(), until_ns = begin_ns + deadline_ns;
-	uid_t holder;
+	uid_t holder = job->user;
 	int reply;
 
 	for (;;) {
@@ -383,7 +383,7 @@ static int claim_name(const struct local_secret_job *job,
 {
 	uint64_t begin_ns = clock_now_ns(), until_ns = begin_ns + CLAIM_NS;
 	uint8_t secret[LOCAL_SECRET_BYTES];
-	uid_t holder;
+	uid_t holder = job->user;
 	int reply;
 
 	for (;;) {
@@ -427,7 +427,7 @@ static void answer(struct local_secret_server *server, int fd, int rank)
 static void serve_one(struct local_secret_server *server, int listener)
 {
 	struct timespec pause = { .tv_nsec = (long)ACCEPT_PAUSE_NS };
-	struct sockaddr_un address;
+	struct sockaddr_un address = { 0 };
 	socklen_t length = sizeof(address);
 	int fd = accept4(listener, (struct sockaddr *)&address, &length,
 			 SOCK_CLOEXEC);

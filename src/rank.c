@@ -182,8 +182,8 @@ static int list_hosts(struct search *search, const char *name, const char *text)
 	return error;
 }
 
-/* The list drops a host that it has already: the job would have a rank less than
- * its user has started. */
+/* The list drops a host that it has already: the job would have a rank less
+ * than its user has started. */
 static int list_nodes(struct search *search)
 {
 	int error = list_hosts(search, "--nodes", search->options->nodes);

@@ -1,7 +1,8 @@
 /*
  * rank_secret.h - the 32 bytes that all ranks of a job know, and nobody else
  *
- * Private to rank.c; rank.h says which of the sources is taken when.
+ * For rank.c; rank.h says which of the sources is taken when, and is what others
+ * include.
  */
 #ifndef RANK_SECRET_H
 #define RANK_SECRET_H
