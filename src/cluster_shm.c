@@ -11,11 +11,15 @@
  * since what takes time here is filling in page tables, all ranks those of all
  * inputs.  An input is opened by way of its owner's /proc/PID/fd, which the
  * owner's user may do, and its owner stays until all outputs are written.
+ *
+ * The owner tells PID, descriptor, and how many records it has.  It may lie:
+ * only a regular file that a process of this user has open is mapped, to read,
+ * if it is as long as that; cluster_agree.c has bounded the number, so that all
+ * inputs find their place; and an entry that points past an input is turned.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -142,17 +146,16 @@ static int map_input(struct cluster *cluster, unsigned node,
 	uint8_t *address = sorter->base + cluster->sources[node].first_slot *
 						  sorter->config->shape.size;
 	struct stat status;
-	char path[64];
-	int error, fd;
+	int error;
+	int fd = machine_open(hello->process, hello->input_fd, O_RDONLY,
+			      &status);
 
-	snprintf(path, sizeof(path), "/proc/%llu/fd/%llu",
-		 (unsigned long long)hello->process,
-		 (unsigned long long)hello->input_fd);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0 || fstat(fd, &status) < 0)
-		return cannot(cluster, node, errno, "open", failure);
-	if (!S_ISREG(status.st_mode) || (uint64_t)status.st_size < bytes)
+	if (fd < 0)
+		return cannot(cluster, node, -fd, "open", failure);
+	if ((uint64_t)status.st_size < bytes) {
+		close(fd);
 		return cannot(cluster, node, EBADF, "use", failure);
+	}
 	if (mmap(address, mapped_bytes(cluster, node), PROT_READ,
 		 MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
 		return cannot(cluster, node, errno, "map", failure);

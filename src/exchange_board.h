@@ -16,6 +16,11 @@
  * checked as if it had come by the network, but for the tag: who can write the
  * board can write our memory, too.
  *
+ * A rank may lie in its offer and write anything into the board at any moment.
+ * Nothing but a regular file of a process of this user is opened, and only one
+ * of the right size is mapped that cannot become shorter; of the memory each
+ * number is read once, and bounded before it is used.
+ *
  * Private to the exchange.
  */
 #ifndef EXCHANGE_BOARD_H
@@ -55,7 +60,8 @@ bool exchange_board_post(struct exchange_board *board, unsigned node,
 bool exchange_board_wakes(struct exchange_board *board, unsigned node,
 			  bool urgent);
 
-/* The next news, at most EXCHANGE_STATUS_BYTES_MAX, and whose; 0: none. */
+/* The next news, at most EXCHANGE_STATUS_BYTES_MAX, and whose; 0: none now.
+ * Each rank's is looked at twice a call at most. */
 size_t exchange_board_take(struct exchange_board *board, uint8_t *status,
 			   unsigned *node);
 bool exchange_board_has_news(const struct exchange_board *board);

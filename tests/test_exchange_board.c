@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -84,6 +85,31 @@ static void board__not_without_seals(void **state)
 	close(to);
 	tear_down(state);
 	assert_int_equal(set_up(state), 0);
+}
+
+/* One that knows no seals: it is none that has them all. */
+static void board__not_a_file_on_a_disk(void **state)
+{
+	uint8_t other[EXCHANGE_BOARD_OFFER_BYTES];
+	char path[64], block[4096], name[] = "/tmp/test_exchange_board.XXXXXX";
+	int from, to = mkstemp(name);
+	ssize_t got;
+
+	(void)state;
+	assert_true(to >= 0);
+	unlink(name);
+	/* A file of a tmpfs knows them. */
+	if (fcntl(to, F_GET_SEALS) >= 0)
+		skip();
+	snprintf(path, sizeof(path), "/proc/self/fd/%u", load_le32(offer + 20));
+	from = open(path, O_RDONLY | O_CLOEXEC);
+	while ((got = read(from, block, sizeof(block))) > 0)
+		assert_int_equal(write(to, block, (size_t)got), got);
+	memcpy(other, offer, sizeof(other));
+	store_le32(other + 20, (uint32_t)to);
+	assert_null(exchange_board_find(other, NODES, 1));
+	close(from);
+	close(to);
 }
 
 static void board__who_is_there(void **state)
@@ -214,6 +240,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(board__only_what_is_offered),
 		TEST(board__not_without_seals),
+		TEST(board__not_a_file_on_a_disk),
 		TEST(board__who_is_there),
 		TEST(board__the_last_post_counts),
 		TEST(board__lengths),
