@@ -5,10 +5,13 @@
  * those of lower ranks, behind them those of higher ones, so that slots ascend
  * with ranks, and equal keys keep their order.
  */
+#include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "cluster_state.h"
+#include "exchange_wire.h"
 #include "partition.h"
 
 /* Larger than any datagram, so that each finds a place in it. */
@@ -16,16 +19,58 @@
 /* A big bucket, sorted by one call, keeps a rank silent: 100 million entries
  * a second, and a margin of ten. */
 #define BIG_ENTRIES_PER_MS 10000
+static_assert(1000 + PLAN_RECORDS_MAX / BIG_ENTRIES_PER_MS <=
+		      EXCHANGE_BUSY_MS_MAX,
+	      "others are patient for as long");
 
 /* --- making room -----------------------------------------------------------
  */
 
-static int bad_message(const struct cluster *cluster, unsigned node,
-		       struct failure *failure)
+/* A rank's records, or none of them. */
+static struct exchange_length length_of(const void *context, unsigned source,
+					unsigned destination)
 {
-	return failure_set(failure, EXIT_PEER, NULL, 0,
-			   "rank %u (%.80s) sends a message that is wrong",
-			   node, cluster->rank.names[node]);
+	const struct cluster *cluster = context;
+
+	return (struct exchange_length){
+		.head_bytes = cluster->targets[destination].head_bytes,
+		.unit_bytes = cluster_unit_bytes(cluster),
+		.unit_count_max = cluster->hellos[source].record_count,
+	};
+}
+
+static uint64_t announced_records(const struct cluster *cluster,
+				  unsigned source, unsigned destination)
+{
+	return (exchange_bytes(cluster->exchange, source, destination) -
+		cluster->targets[destination].head_bytes) /
+	       cluster_unit_bytes(cluster);
+}
+
+/* Each rank gives away no more records than it has said that it has. */
+static int check_sums(struct cluster *cluster, struct failure *failure)
+{
+	unsigned count = cluster->rank.node_count;
+
+	for (unsigned from = 0; from < count; from++) {
+		uint64_t left = cluster->hellos[from].record_count;
+
+		for (unsigned to = 0; to < count; to++) {
+			uint64_t sent =
+				to == from
+					? 0
+					: announced_records(cluster, from, to);
+
+			if (sent > left)
+				return exchange_blame(
+					cluster->exchange, from, failure,
+					"announces more than its %" PRIu64
+					" records",
+					cluster->hellos[from].record_count);
+			left -= sent;
+		}
+	}
+	return 0;
 }
 
 /* What each node would get in all, from what all have announced to the others:
@@ -33,7 +78,6 @@ static int bad_message(const struct cluster *cluster, unsigned node,
 void cluster_count_shares(const struct cluster *cluster,
 			  uint64_t records[RANK_NODES_MAX])
 {
-	uint32_t size = cluster_unit_bytes(cluster);
 	unsigned count = cluster->rank.node_count;
 
 	memset(records, 0, count * sizeof(*records));
@@ -45,9 +89,7 @@ void cluster_count_shares(const struct cluster *cluster,
 
 			if (to == from)
 				continue;
-			sent = (exchange_bytes(cluster->exchange, from, to) -
-				cluster->targets[to].head_bytes) /
-			       size;
+			sent = announced_records(cluster, from, to);
 			records[to] += sent;
 			kept -= sent;
 		}
@@ -81,16 +123,13 @@ static uint64_t slots_of(const struct cluster *cluster, unsigned node)
 
 /* Where each source's records will lie; records of lower ranks, then our own
  * with the holes between files, then those of higher ranks. */
-static int number_slots(struct cluster *cluster, const uint64_t *receive_bytes,
-			struct numbering *numbering, struct failure *failure)
+static void number_slots(struct cluster *cluster, struct numbering *numbering)
 {
 	uint64_t head_bytes = cluster->targets[cluster->rank.rank].head_bytes;
-	uint32_t unit_bytes = cluster_unit_bytes(cluster);
 
 	*numbering = (struct numbering){ 0 };
 	for (unsigned i = 0; i < cluster->rank.node_count; i++) {
 		struct cluster_source *source = &cluster->sources[i];
-		uint64_t bytes = receive_bytes[i] - head_bytes;
 
 		*source = (struct cluster_source){
 			.head_bytes = head_bytes,
@@ -101,15 +140,12 @@ static int number_slots(struct cluster *cluster, const uint64_t *receive_bytes,
 			numbering->slots += slots_of(cluster, i);
 			continue;
 		}
-		if (receive_bytes[i] < head_bytes || bytes % unit_bytes != 0 ||
-		    bytes / unit_bytes > cluster->hellos[i].record_count)
-			return bad_message(cluster, i, failure);
-		source->record_count = bytes / unit_bytes;
+		source->record_count =
+			announced_records(cluster, i, cluster->rank.rank);
 		numbering->received += source->record_count;
 		numbering->slots += slots_of(cluster, i);
 	}
 	cluster->heads_missing = cluster->rank.node_count - 1;
-	return 0;
 }
 
 /* Memory of the lists, which are done with: it has been touched already. */
@@ -274,8 +310,7 @@ static int open_records(struct cluster *cluster,
 	return error ? error : input_open_after(input, higher, failure);
 }
 
-static int make_room(struct cluster *cluster, const uint64_t *receive_bytes,
-		     struct failure *failure)
+static int make_room(struct cluster *cluster, struct failure *failure)
 {
 	struct sorter *sorter = &cluster->sorter;
 	const struct share_cut *cut = &cluster->cuts[cluster->rank.rank];
@@ -285,10 +320,9 @@ static int make_room(struct cluster *cluster, const uint64_t *receive_bytes,
 
 	sorter->first_bucket = share_first_bucket(cut);
 	sorter->bucket_count = share_end_bucket(cut) - sorter->first_bucket;
-	error = number_slots(cluster, receive_bytes, &numbering, failure);
-	if (error == 0)
-		error = cluster_open_output(
-			cluster, own_count + numbering.received, failure);
+	number_slots(cluster, &numbering);
+	error = cluster_open_output(cluster, own_count + numbering.received,
+				    failure);
 	/* All timelines go into rank 0's. */
 	if (error == 0 && cluster->rank.rank == 0)
 		error = sorter_open_trace(sorter, failure);
@@ -353,8 +387,11 @@ static int prepare(void *context, const uint64_t *receive_bytes,
 	struct cluster *cluster = context;
 	struct cluster_source *own = &cluster->sources[cluster->rank.rank];
 	bool is_static = cluster->sorter.splitters.kind != SPLITTERS_SAMPLED;
-	int error;
+	int error = check_sums(cluster, failure);
 
+	(void)receive_bytes;
+	if (error)
+		return error;
 	if (is_static && cluster->agreement.may_sample &&
 	    shares_are_skewed(cluster)) {
 		cluster->discards = true;
@@ -364,11 +401,12 @@ static int prepare(void *context, const uint64_t *receive_bytes,
 		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM,
 				   "memory");
 	}
-	error = make_room(cluster, receive_bytes, failure);
+	error = make_room(cluster, failure);
 	if (error)
 		return error;
 	if (!take_head(cluster, own))
-		return bad_message(cluster, cluster->rank.rank, failure);
+		return failure_set(failure, EXIT_WRONG, NULL, 0,
+				   "the counts of our own buckets are wrong");
 	own->complete_count = cluster->sorter.bucket_count;
 	if (cluster->heads_missing == 0)
 		ordering_add_up(&cluster->sorter);
@@ -453,7 +491,9 @@ static void arrived(void *context, unsigned node, uint64_t prefix_bytes,
 		if (!take_head(cluster, source)) {
 			struct failure failure;
 
-			bad_message(cluster, node, &failure);
+			exchange_blame(cluster->exchange, node, &failure,
+				       "sends other numbers of records than "
+				       "it has announced");
 			sorter_fail(&cluster->sorter, &failure);
 			return;
 		}
@@ -511,6 +551,7 @@ int cluster_exchange(struct cluster *cluster)
 		.context = cluster,
 		.send_bytes = cluster->send_bytes,
 		.read = cluster_read_message,
+		.length = length_of,
 		.prepare = prepare,
 		.place = place,
 		.arrived = arrived,

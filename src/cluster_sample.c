@@ -6,6 +6,7 @@
  * buckets all tell all their counts, and so all cut the same shares.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "cluster_state.h"
@@ -16,10 +17,12 @@
 /* --- one message from each to all ------------------------------------------
  */
 
+/* What a rank has to say is as long as all others expect it to be: so a sum of
+ * lengths does not wrap, and all find their part. */
 struct notice {
 	const struct cluster *cluster;
 	const uint8_t *own;
-	uint64_t own_bytes;
+	uint64_t bytes[RANK_NODES_MAX]; /* of each rank's */
 	uint8_t *all; /* one behind the other, in rank order */
 	uint64_t offset[RANK_NODES_MAX + 1];
 };
@@ -33,6 +36,15 @@ static void read_notice(void *context, unsigned node, uint64_t offset,
 	memcpy(target, notice->own + offset, byte_count);
 }
 
+static struct exchange_length
+notice_length(const void *context, unsigned source, unsigned destination)
+{
+	const struct notice *notice = context;
+
+	(void)destination;
+	return (struct exchange_length){ notice->bytes[source], 1, 0 };
+}
+
 static int prepare_notices(void *context, const uint64_t *receive_bytes,
 			   struct failure *failure)
 {
@@ -40,18 +52,19 @@ static int prepare_notices(void *context, const uint64_t *receive_bytes,
 	unsigned own = notice->cluster->rank.rank;
 	uint64_t bytes = 0;
 
+	(void)receive_bytes;
 	for (unsigned i = 0; i < notice->cluster->rank.node_count; i++) {
 		notice->offset[i] = bytes;
-		bytes += i == own ? notice->own_bytes : receive_bytes[i];
+		bytes += notice->bytes[i];
 	}
 	notice->offset[notice->cluster->rank.node_count] = bytes;
 	notice->all = malloc(bytes + 1);
 	if (!notice->all)
 		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM,
 				   "memory");
-	if (notice->own_bytes > 0)
+	if (notice->bytes[own] > 0)
 		memcpy(notice->all + notice->offset[own], notice->own,
-		       notice->own_bytes);
+		       notice->bytes[own]);
 	return 0;
 }
 
@@ -81,6 +94,7 @@ static int give_notice(struct cluster *cluster, struct notice *notice)
 		.context = notice,
 		.send_bytes = send_bytes,
 		.read = read_notice,
+		.length = notice_length,
 		.prepare = prepare_notices,
 		.place = place_notice,
 		.arrived = note_arrival,
@@ -88,7 +102,7 @@ static int give_notice(struct cluster *cluster, struct notice *notice)
 	int error;
 
 	for (unsigned i = 0; i < cluster->rank.node_count; i++)
-		send_bytes[i] = notice->own_bytes;
+		send_bytes[i] = notice->bytes[cluster->rank.rank];
 	error = exchange_begin(cluster->exchange, &collective,
 			       cluster->failure);
 	return error ? error
@@ -104,11 +118,12 @@ static int no_memory(struct cluster *cluster)
 /* --- keys ------------------------------------------------------------------
  */
 
-/* Our part of the sample that the whole should have. */
-static uint32_t sample_count(const struct cluster *cluster)
+/* A rank's part of the sample that the whole should have; 0 only if it has no
+ * records. */
+static uint32_t sample_count(const struct cluster *cluster, unsigned node)
 {
 	uint64_t whole = cluster->agreement.whole_count;
-	uint64_t own = cluster->sorter.input.record_count;
+	uint64_t own = cluster->hellos[node].record_count;
 	uint64_t count = DIV_ROUND_UP(
 		(unsigned __int128)plan_samples(
 			whole, cluster->agreement.sampled_splitters) *
@@ -175,16 +190,17 @@ static int set_splitters(struct cluster *cluster, const uint8_t *keys,
 int cluster_sample(struct cluster *cluster)
 {
 	uint32_t key_length = cluster->sorter.config->shape.key_length;
-	uint32_t count = sample_count(cluster);
-	uint8_t *keys = draw_keys(cluster, count);
-	struct notice notice = { .cluster = cluster,
-				 .own = keys,
-				 .own_bytes = (uint64_t)count * key_length };
+	uint8_t *keys =
+		draw_keys(cluster, sample_count(cluster, cluster->rank.rank));
+	struct notice notice = { .cluster = cluster, .own = keys };
 	uint64_t bytes;
 	int error;
 
 	if (!keys)
 		return no_memory(cluster);
+	for (unsigned i = 0; i < cluster->rank.node_count; i++)
+		notice.bytes[i] =
+			(uint64_t)sample_count(cluster, i) * key_length;
 	error = give_notice(cluster, &notice);
 	bytes = notice.offset[cluster->rank.node_count];
 	if (error == 0)
@@ -203,20 +219,38 @@ static bool is_equal(const void *context, uint32_t bucket)
 	return splitters_bucket_is_equal(context, bucket);
 }
 
-static int read_counts(struct cluster *cluster, const struct notice *notice)
+/* Shares are cut by them: they are of the records that the rank has. */
+static int take_counts(struct cluster *cluster, const struct notice *notice,
+		       unsigned node)
 {
 	uint32_t bucket_count = cluster->sorter.splitters.bucket_count;
-	uint64_t all = (uint64_t)cluster->rank.node_count * bucket_count;
+	const uint8_t *said = notice->all + notice->offset[node];
+	uint32_t *counts = cluster->counts + (size_t)node * bucket_count;
+	uint64_t sum = 0;
 
-	if (notice->offset[cluster->rank.node_count] != 4 * all)
-		return failure_set(cluster->failure, EXIT_PEER, NULL, 0,
-				   "a rank tells of another number of buckets");
-	cluster->counts = malloc(all * sizeof(*cluster->counts));
+	for (uint32_t b = 0; b < bucket_count; b++) {
+		counts[b] = load_le32(said + 4 * (size_t)b);
+		sum += counts[b];
+	}
+	if (sum == cluster->hellos[node].record_count)
+		return 0;
+	return exchange_blame(cluster->exchange, node, cluster->failure,
+			      "has %" PRIu64
+			      " records in its buckets, not %" PRIu64,
+			      sum, cluster->hellos[node].record_count);
+}
+
+static int read_counts(struct cluster *cluster, const struct notice *notice)
+{
+	unsigned node_count = cluster->rank.node_count;
+	int error = 0;
+
+	cluster->counts = malloc(notice->offset[node_count]);
 	if (!cluster->counts)
 		return no_memory(cluster);
-	for (uint64_t i = 0; i < all; i++)
-		cluster->counts[i] = load_le32(notice->all + 4 * i);
-	return 0;
+	for (unsigned i = 0; i < node_count && !error; i++)
+		error = take_counts(cluster, notice, i);
+	return error;
 }
 
 int cluster_count(struct cluster *cluster)
@@ -224,13 +258,13 @@ int cluster_count(struct cluster *cluster)
 	const struct splitters *splitters = &cluster->sorter.splitters;
 	uint32_t bucket_count = splitters->bucket_count;
 	uint8_t *own = malloc(4 * (size_t)bucket_count);
-	struct notice notice = { .cluster = cluster,
-				 .own = own,
-				 .own_bytes = 4 * (uint64_t)bucket_count };
+	struct notice notice = { .cluster = cluster, .own = own };
 	int error;
 
 	if (!own)
 		return no_memory(cluster);
+	for (unsigned i = 0; i < cluster->rank.node_count; i++)
+		notice.bytes[i] = 4 * (uint64_t)bucket_count;
 	for (uint32_t b = 0; b < bucket_count; b++)
 		store_le32(own + 4 * (size_t)b,
 			   cluster->own_start[b + 1] - cluster->own_start[b]);

@@ -31,6 +31,21 @@ static void read_own(void *context, unsigned node, uint64_t offset,
 	memcpy(target, gathering->own + offset, byte_count);
 }
 
+/* As many lanes as a team has members, and spans as a lane has room for; to
+ * rank 0 only. */
+static struct exchange_length length_of(const void *context, unsigned source,
+					unsigned destination)
+{
+	(void)context, (void)source;
+	if (destination != 0)
+		return (struct exchange_length){ 0, 1, 0 };
+	return (struct exchange_length){
+		.unit_bytes = 1,
+		.unit_count_max = trace_pack_bytes_max(TEAM_MEMBERS_MAX,
+						       SORTER_TRACE_SPANS),
+	};
+}
+
 static int prepare(void *context, const uint64_t *receive_bytes,
 		   struct failure *failure)
 {
@@ -71,6 +86,7 @@ static int gather(struct gathering *gathering, const struct trace_lane *lanes)
 		.context = gathering,
 		.send_bytes = send_bytes,
 		.read = read_own,
+		.length = length_of,
 		.prepare = prepare,
 		.place = place,
 		.arrived = arrived,

@@ -4,7 +4,9 @@
 #include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <inttypes.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -65,6 +67,20 @@ static int give_failure(const struct exchange *x, struct failure *failure)
 {
 	*failure = x->failure;
 	return -EPIPE;
+}
+
+int exchange_blame(struct exchange *x, unsigned node, struct failure *failure,
+		   const char *format, ...)
+{
+	char why[FAILURE_WHY_BYTES];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(why, sizeof(why), format, arguments);
+	va_end(arguments);
+	exchange_note_failure(x, node, EXIT_PEER, why);
+	/* A collective may have been given ours to fill. */
+	return failure == &x->failure ? -EPIPE : give_failure(x, failure);
 }
 
 /* --- waiting ---------------------------------------------------------------
@@ -286,11 +302,70 @@ void exchange_fail(struct exchange *x, const struct failure *failure)
 /* --- the loop --------------------------------------------------------------
  */
 
+/* No memory has been allocated after the announced lengths yet. */
+static int check_length(struct exchange *x, unsigned source,
+			unsigned destination)
+{
+	uint64_t bytes = exchange_bytes(x, source, destination);
+	const struct exchange_length length = x->collective->length(
+		x->collective->context, source, destination);
+	uint64_t behind = bytes - length.head_bytes;
+
+	if (bytes >= length.head_bytes && behind % length.unit_bytes == 0 &&
+	    behind / length.unit_bytes <= length.unit_count_max)
+		return 0;
+	if (length.unit_count_max == 0)
+		return exchange_blame(x, source, &x->failure,
+				      "announces %" PRIu64
+				      " bytes to rank %u, not %" PRIu64,
+				      bytes, destination, length.head_bytes);
+	return exchange_blame(
+		x, source, &x->failure,
+		"announces %" PRIu64 " bytes to rank %u, not %" PRIu64
+		" to %" PRIu64 " in steps of %" PRIu64,
+		bytes, destination, length.head_bytes,
+		length.head_bytes + length.unit_bytes * length.unit_count_max,
+		length.unit_bytes);
+}
+
+/* What a source announces to the others, too: all refuse it. */
+static int check_announcement(struct exchange *x, unsigned source)
+{
+	int error = 0;
+
+	for (unsigned to = 0; to < exchange_node_count(x) && !error; to++)
+		if (to != source)
+			error = check_length(x, source, to);
+	return error;
+}
+
+static int check_announcements(struct exchange *x)
+{
+	uint64_t sum = 0;
+	int error = 0;
+
+	for (unsigned node = 0; node < exchange_node_count(x) && !error;
+	     node++) {
+		if (node == exchange_own(x))
+			continue;
+		error = check_announcement(x, node);
+		if (!error &&
+		    __builtin_add_overflow(
+			    sum, exchange_bytes(x, node, exchange_own(x)),
+			    &sum))
+			error = exchange_blame(x, node, &x->failure,
+					       "announces too much");
+	}
+	return error;
+}
+
 static int prepare(struct exchange *x)
 {
 	uint64_t bytes[EXCHANGE_NODES_MAX];
-	int error = 0;
+	int error = check_announcements(x);
 
+	if (error)
+		return error;
 	for (unsigned node = 0; node < exchange_node_count(x); node++)
 		bytes[node] =
 			node == exchange_own(x)
@@ -521,13 +596,19 @@ static int find_payloads(struct exchange *x, struct failure *failure)
 			continue;
 		errno = 0;
 		bytes = payload_bytes_to(x, node);
-		if (bytes <= EXCHANGE_DATA_HEADER_BYTES) {
+		if (bytes == 0) {
 			exchange_note_failure(x, node,
 					      failure_status(errno, EXIT_PEER),
 					      errno ? strerror(errno)
 						    : "there is no way to it");
 			return give_failure(x, failure);
 		}
+		if (bytes < EXCHANGE_PAYLOAD_BYTES_MIN)
+			return exchange_blame(
+				x, node, failure,
+				"a datagram to it may have %zu bytes, and %d "
+				"are needed",
+				bytes, EXCHANGE_PAYLOAD_BYTES_MIN);
 		if (x->options.payload_bytes)
 			bytes = MIN(bytes, x->options.payload_bytes);
 		peer->segment_bytes =
@@ -656,6 +737,7 @@ int exchange_begin(struct exchange *x,
 		   struct failure *failure)
 {
 	assert(!x->collective && x->exchange < EXCHANGE_COLLECTIVES_MAX);
+	assert(collective->length);
 	x->collective = collective;
 	x->exchange++;
 	x->prepared = false;
@@ -772,7 +854,7 @@ void exchange_leave(struct exchange *x)
 
 void exchange_say_busy(struct exchange *x, uint32_t busy_ms)
 {
-	x->busy_ms = busy_ms;
+	x->busy_ms = MIN(busy_ms, EXCHANGE_BUSY_MS_MAX);
 	exchange_tell_all(x, 0);
 }
 

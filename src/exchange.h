@@ -60,9 +60,11 @@ struct exchange_options {
 	/* Check each payload's digest; all ranks alike.  On loopback bytes
 	 * are only copied: the kernel, too, computes no checksum there. */
 	bool digests;
-	uint16_t port;		/* of rank 0; 0: from the job's token */
-	uint32_t payload_bytes; /* of a datagram; 0: as the path allows */
-	uint32_t window_bytes;	/* under way to a receiver; 0: its socket's */
+	uint16_t port; /* of rank 0; 0: from the job's token */
+	/* Of a datagram, EXCHANGE_PAYLOAD_BYTES_MIN (exchange_wire.h) or more;
+	 * 0: as the path allows. */
+	uint32_t payload_bytes;
+	uint32_t window_bytes; /* under way to a receiver; 0: its socket's */
 	uint64_t deadline_ns;
 	/* All ranks are on one machine, and tell each other where they stand
 	 * through shared memory; all ranks alike. */
@@ -86,8 +88,16 @@ struct exchange_counters {
 	uint64_t wait_ns;	      /* in poll(2), all in all */
 };
 
-/* One collective.  The functions are called from within exchange_run() and
- * exchange_serve(), with the context. */
+/* What a message may be long: a head, and behind it up to unit_count_max units;
+ * so UINT64_MAX at most. */
+struct exchange_length {
+	uint64_t head_bytes;
+	uint64_t unit_bytes; /* >= 1 */
+	uint64_t unit_count_max;
+};
+
+/* One collective.  The functions are called from within exchange_receive(),
+ * exchange_finish() and exchange_serve(), with the context. */
 struct exchange_collective {
 	void *context;
 	/* [node]: bytes of the message to it; own's is ignored. */
@@ -95,8 +105,14 @@ struct exchange_collective {
 	/* Copy bytes of the message to node; called again for what was lost. */
 	void (*read)(void *context, unsigned node, uint64_t offset,
 		     uint8_t *target, size_t byte_count);
-	/* All have announced: receive_bytes[node].  0 or -errno with *failure
-	 * filled, which ends the run. */
+	/* What source may announce to destination, by what all ranks know, so
+	 * that all come to the same.  Called before prepare(), for all pairs:
+	 * a rank that announces something else ends the run. */
+	struct exchange_length (*length)(const void *context, unsigned source,
+					 unsigned destination);
+	/* All have announced: receive_bytes[node], each as length() allows, and
+	 * a sum that does not wrap.  0 or -errno with *failure filled, which
+	 * ends the run. */
 	int (*prepare)(void *context, const uint64_t *receive_bytes,
 		       struct failure *failure);
 	/* Where the message's bytes from offset on go, *room of them (>= 1)
@@ -151,12 +167,20 @@ int exchange_barrier(struct exchange *exchange, uint32_t phase,
 const void *exchange_blob(const struct exchange *exchange, unsigned node,
 			  size_t *byte_count);
 
-/* I shall be silent for up to so long: a sync, a long read. */
+/* Tell the others that this rank may be silent for busy_ms from now on: a sync,
+ * a long read.  EXCHANGE_BUSY_MS_MAX (exchange_wire.h) is the most. */
 void exchange_say_busy(struct exchange *exchange, uint32_t busy_ms);
 
 /* Tell all others that the run has failed here (or keep to what another has
  * told). */
 void exchange_fail(struct exchange *exchange, const struct failure *failure);
+
+/* The node has said what cannot be.  *failure names it and says why
+ * (EXIT_PEER); exchange_fail() then tells all others.  Returns -errno.  A
+ * failure that is known already stays. */
+__attribute__((format(printf, 4, 5))) int
+exchange_blame(struct exchange *exchange, unsigned node,
+	       struct failure *failure, const char *format, ...);
 
 /* After the last barrier: rank 0 stays until all others know that it was. */
 void exchange_leave(struct exchange *exchange);

@@ -14,6 +14,9 @@
 #define GAPS_AGAIN_DOUBLED_MAX 4
 #define GAPS_AGAIN_ROUND_TRIPS 4
 #define ROUND_TRIP_NS_MAX ((uint64_t)250000000)
+/* STATUS that one call looks at: several of each rank.  A rank that sends them
+ * without end does not keep us from the rest. */
+#define HEARD_AT_ONCE (8 * EXCHANGE_NODES_MAX)
 
 /* --- saying ----------------------------------------------------------------
  */
@@ -238,8 +241,10 @@ static void hear_clock(struct exchange_peer *peer,
 
 	peer->clock_ns = status->clock_ns;
 	peer->clock_heard_ns = now_ns;
-	/* Held for longer than it took: clocks may run at different rates. */
-	if (status->echo_ns == 0 || status->held_ns > passed_ns)
+	/* Held for longer than it took: clocks may run at different rates.
+	 * What our clock has not shown yet is no echo. */
+	if (status->echo_ns == 0 || status->echo_ns > now_ns ||
+	    status->held_ns > passed_ns)
 		return;
 	/* Of a clock_ns that was repeated, it grows. */
 	peer->last_round_trip_ns = MIN(round_trip_ns, ROUND_TRIP_NS_MAX);
@@ -268,9 +273,13 @@ static void hear_hello(struct exchange *x, struct exchange_peer *peer,
 {
 	if (status->blob_bytes < EXCHANGE_BOARD_OFFER_BYTES)
 		return;
-	peer->hello_bytes = status->blob_bytes - EXCHANGE_BOARD_OFFER_BYTES;
-	memcpy(peer->hello, status->blob + EXCHANGE_BOARD_OFFER_BYTES,
-	       peer->hello_bytes);
+	/* The first one stands: what follows from it may be under way. */
+	if (peer->hello_bytes == 0) {
+		peer->hello_bytes =
+			status->blob_bytes - EXCHANGE_BOARD_OFFER_BYTES;
+		memcpy(peer->hello, status->blob + EXCHANGE_BOARD_OFFER_BYTES,
+		       peer->hello_bytes);
+	}
 	if (status->source == 0 && x->waits_for_board)
 		take_offer(x, status->blob);
 }
@@ -288,14 +297,16 @@ static void hear_blob(struct exchange *x, struct exchange_peer *peer,
 	memcpy(peer->blob, status->blob, status->blob_bytes);
 }
 
+/* Once for each exchange, and not for one that is over: what was made after it
+ * must not change. */
 static void hear_totals(struct exchange *x, struct exchange_peer *peer,
 			const struct exchange_status *status)
 {
 	unsigned slot = status->exchange % 2;
 
 	if (status->total_count != exchange_node_count(x) ||
-	    status->segment_bytes == 0 || status->exchange == 0 ||
-	    peer->announced[slot] == status->exchange)
+	    status->exchange < MAX(x->exchange, 1) ||
+	    peer->announced[slot] >= status->exchange)
 		return;
 	for (unsigned i = 0; i < status->total_count; i++)
 		peer->totals[slot][i] = exchange_total(status, i);
@@ -336,9 +347,11 @@ static void hear_failure(struct exchange *x,
 
 	snprintf(why, sizeof(why), "%.*s", (int)status->text_bytes,
 		 status->text);
-	exchange_note_failure(
-		x, MIN(status->failure_node, exchange_node_count(x) - 1),
-		EXIT_PEER, why);
+	exchange_note_failure(x,
+			      status->failure_node < exchange_node_count(x)
+				      ? status->failure_node
+				      : status->source,
+			      EXIT_PEER, why);
 }
 
 /* Where it is is where it speaks from: it may have had to take another port. */
@@ -368,6 +381,69 @@ static bool is_news(const struct exchange *x, const struct exchange_peer *peer,
 		(!peer->ready && status->flags & EXCHANGE_READY));
 }
 
+/* --- what cannot be --------------------------------------------------------
+ */
+
+/* Only a rank that is ready, which has all announcements, is not told them
+ * again; and beside a failure there may be no room for them. */
+static bool lacks_totals(const struct exchange *x,
+			 const struct exchange_peer *peer,
+			 const struct exchange_status *status)
+{
+	if (status->total_count != 0)
+		return status->total_count != exchange_node_count(x);
+	return status->exchange >= MAX(x->exchange, 1) &&
+	       !(status->flags & EXCHANGE_FAILED) &&
+	       peer->announced[status->exchange % 2] != status->exchange;
+}
+
+/* All ranks come to the same collectives and barriers in the same order: none
+ * is ahead in one and behind in the other. */
+static bool is_out_of_step(const struct exchange *x,
+			   const struct exchange_status *status)
+{
+	uint32_t phase = MAX(x->phase, x->phase_wanted);
+
+	return (status->exchange < x->exchange && status->phase > phase) ||
+	       (status->exchange > x->exchange && status->phase < phase);
+}
+
+static bool asks_for_too_much(const struct exchange_peer *peer,
+			      const struct exchange_status *status)
+{
+	uint64_t segment_count = peer->out_bytes / peer->segment_bytes +
+				 (peer->out_bytes % peer->segment_bytes != 0);
+
+	/* They ascend. */
+	for (unsigned i = 0; i < status->gap_count; i++)
+		if (status->gaps[i].first >= segment_count ||
+		    status->gaps[i].count >
+			    segment_count - status->gaps[i].first)
+			return true;
+	return status->prefix_bytes > peer->out_bytes ||
+	       status->grant_bytes > peer->out_bytes;
+}
+
+/* NULL: it may be so.  Its totals have been heard. */
+static const char *find_lie(const struct exchange *x,
+			    const struct exchange_peer *peer,
+			    const struct exchange_status *status)
+{
+	if (lacks_totals(x, peer, status))
+		return "does not tell all ranks how much it has for them";
+	if (is_out_of_step(x, status))
+		return "does other things than this rank, or in another order";
+	if (status->exchange != x->exchange || x->exchange == 0)
+		return NULL;
+	if (asks_for_too_much(peer, status))
+		return "speaks of more than was announced to it";
+	if (peer->announced[x->exchange % 2] == x->exchange &&
+	    status->sent_bytes >
+		    exchange_bytes(x, status->source, exchange_own(x)))
+		return "says that it has sent more than it has announced";
+	return NULL;
+}
+
 /* from: NULL if it came by way of the board. */
 static void hear(struct exchange *x, const struct exchange_status *status,
 		 const struct address *from)
@@ -376,6 +452,7 @@ static void hear(struct exchange *x, const struct exchange_status *status,
 	uint64_t now_ns = clock_now_ns();
 	bool answer = (status->flags & EXCHANGE_ASKS) != 0;
 	bool waited = x->waits_for_board;
+	const char *lie;
 
 	if (peer->heard && (int32_t)(status->serial - peer->serial_in) <= 0)
 		return;
@@ -391,14 +468,19 @@ static void hear(struct exchange *x, const struct exchange_status *status,
 	hear_clock(peer, status, now_ns);
 	hear_blob(x, peer, status);
 	hear_totals(x, peer, status);
+	if (status->flags & EXCHANGE_FAILED)
+		hear_failure(x, status);
+	lie = find_lie(x, peer, status);
+	if (lie) {
+		exchange_note_failure(x, status->source, EXIT_PEER, lie);
+		return;
+	}
 	if (is_news(x, peer, status))
 		peer->progress_ns = now_ns;
 	peer->phase = MAX(peer->phase, status->phase);
 	peer->exchange = MAX(peer->exchange, status->exchange);
 	if (status->exchange == x->exchange && x->exchange > 0)
 		hear_message_state(peer, status);
-	if (status->flags & EXCHANGE_FAILED)
-		hear_failure(x, status);
 	/* With the board all have been told, or have not. */
 	if (answer && waited == x->waits_for_board)
 		exchange_tell(x, status->source, 0);
@@ -417,13 +499,14 @@ static bool hear_datagrams(struct exchange *x)
 {
 	uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX + 1];
 	struct datagram_head head;
-	bool any = false;
+	unsigned count = 0;
 
-	while (datagram_receive(&x->control, datagram, sizeof(datagram),
+	while (count < HEARD_AT_ONCE &&
+	       datagram_receive(&x->control, datagram, sizeof(datagram),
 				&head) > 0) {
 		struct exchange_status status;
 
-		any = true;
+		count++;
 		if (x->board && head.total_bytes == EXCHANGE_RING_BYTES)
 			continue;
 		if (head.total_bytes > EXCHANGE_STATUS_BYTES_MAX ||
@@ -435,7 +518,7 @@ static bool hear_datagrams(struct exchange *x)
 		}
 		hear(x, &status, &head.from);
 	}
-	return any;
+	return count > 0;
 }
 
 static bool hear_board(struct exchange *x)
@@ -445,10 +528,12 @@ static bool hear_board(struct exchange *x)
 	unsigned source;
 	bool any = false;
 
-	while ((byte_count = exchange_board_take(x->board, bytes, &source)) >
-	       0) {
+	for (unsigned i = 0; i < HEARD_AT_ONCE; i++) {
 		struct exchange_status status;
 
+		byte_count = exchange_board_take(x->board, bytes, &source);
+		if (byte_count == 0)
+			break;
 		if (!exchange_status_take(bytes, byte_count, &status) ||
 		    !is_for_us(x, &status) || status.source != source)
 			continue;

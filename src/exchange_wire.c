@@ -287,11 +287,21 @@ static bool tails_are_good(const struct tails *tails, uint32_t flags)
 	       (flags & EXCHANGE_FAILED || tails->text_bytes == 0);
 }
 
+/* Bitmaps and buffers are made after it. */
+static bool segment_is_good(const struct exchange_status *status)
+{
+	if (status->exchange == 0)
+		return status->segment_bytes == 0;
+	return status->segment_bytes >= EXCHANGE_SEGMENT_BYTES_MIN &&
+	       status->segment_bytes <= EXCHANGE_SEGMENT_BYTES_MAX;
+}
+
 static bool fields_are_good(const struct exchange_status *status)
 {
 	if (status->source >= EXCHANGE_NODES_MAX ||
 	    status->destination >= EXCHANGE_NODES_MAX ||
-	    status->flags & ~(uint32_t)FLAGS_KNOWN)
+	    status->flags & ~(uint32_t)FLAGS_KNOWN || status->data_port == 0 ||
+	    status->busy_ms > EXCHANGE_BUSY_MS_MAX || !segment_is_good(status))
 		return false;
 	if (!(status->flags & EXCHANGE_FAILED))
 		return status->failure_node == 0 && status->failure_status == 0;
@@ -303,6 +313,14 @@ static bool fields_are_good(const struct exchange_status *status)
 static bool gap_is_good(const struct arrivals_gap *gap)
 {
 	return gap->count > 0 && gap->first <= UINT64_MAX - gap->count;
+}
+
+/* What is asked for twice would be sent twice. */
+static bool gap_is_behind(const struct arrivals_gap *gap,
+			  const struct arrivals_gap *last)
+{
+	return gap->first > last->first &&
+	       gap->first - last->first > last->count;
 }
 
 /* What of the status finds room.  Whom a failure ends needs no totals. */
@@ -467,7 +485,9 @@ static bool take_tails(const uint8_t *next, struct exchange_status *status)
 		return false;
 	next += status->text_bytes;
 	for (unsigned i = 0; i < status->gap_count; i++) {
-		if (!take_gap(next, &status->gaps[i]))
+		if (!take_gap(next, &status->gaps[i]) ||
+		    (i > 0 &&
+		     !gap_is_behind(&status->gaps[i], &status->gaps[i - 1])))
 			return false;
 		next += sizeof(struct gap_wire);
 	}

@@ -34,6 +34,41 @@
  * that memory, without a tag; and the ring, a datagram of one byte, that wakes
  * it.
  *
+ * A rank that has the secret may still lie about every number, out of malice or
+ * for a fault of its memory.  What each may say, and where that is checked (a
+ * STATUS that exchange_wire.c refuses is dropped, and its sender is silent;
+ * what the others refuse ends the run on all ranks with EXIT_PEER and the
+ * liar's name):
+ *
+ *      version, type, counts   the ones of here, and of the     exchange_wire.c
+ *        of tails, flags       datagram's length
+ *      source, destination     below EXCHANGE_NODES_MAX; the    exchange_wire.c
+ *                              job's; not our own exchange_status.c data_port
+ * not 0                            exchange_wire.c serial                  any;
+ * an older one is dropped     exchange_status.c phase, exchange         at most
+ * one collective ahead,    exchange_status.c and not behind in one of the two
+ * while ahead in the other round                   any: it only lets us go on
+ * exchange_send.c busy_ms                 to EXCHANGE_BUSY_MS_MAX
+ * exchange_wire.c segment_bytes           EXCHANGE_SEGMENT_BYTES_MIN to
+ * exchange_wire.c _MAX; 0 before the first collective totals one for each rank,
+ * and no other  exchange_status.c later; what the collective allows that source
+ * exchange.c sent_bytes              to the announced length exchange_status.c
+ *      prefix, grant           to the length of our message exchange_status.c
+ *      gaps                    ascending, apart;                exchange_wire.c
+ *                              within our message exchange_status.c gap and
+ * served serials  any: they only repeat lists      exchange_status.c clocks
+ * any: what they differ by is      exchange_status.c shown and not counted upon
+ *      failure                 text without NUL, a status that  exchange_wire.c
+ *                              there is; a rank of the job, or
+ * exchange_status.c it is the source's blob EXCHANGE_BLOB_BYTES_MAX; the
+ * exchange_wire.c first hello stands; its fields   cluster_agree.c the board's
+ * offer       a sealed file of this user's     exchange_board.c DATA exchange,
+ * ranks, an offset that  exchange_receive.c is a segment's, its length; at most
+ * once to each place
+ *
+ * What no check finds: a rank that speaks for another, tells each something
+ * else, or answers for ever and does nothing.
+ *
  * Token, tag key and digest seed come from the job's secret, so that datagrams
  * of another job, of an earlier one or of a stranger have the wrong ones.  (Not
  * so of runs that were given one key and no name of their own: rank.h.)
@@ -59,6 +94,15 @@
 #define EXCHANGE_RING_BYTES 1
 #define EXCHANGE_GAPS_MAX 64
 #define EXCHANGE_TEXT_BYTES_MAX 160
+/* A datagram of DATA takes what --payload may ask for at least, and what UDP
+ * can carry at most. */
+#define EXCHANGE_PAYLOAD_BYTES_MIN 256
+#define EXCHANGE_SEGMENT_BYTES_MIN                                             \
+	(EXCHANGE_PAYLOAD_BYTES_MIN - EXCHANGE_DATA_HEADER_BYTES)
+#define EXCHANGE_SEGMENT_BYTES_MAX (65507 - EXCHANGE_DATA_HEADER_BYTES)
+/* The longest silence that a rank may ask for: more than sorting a bucket of
+ * the most records that a rank can have takes (cluster_receive.c). */
+#define EXCHANGE_BUSY_MS_MAX 360000
 
 /* Derived once from the job's secret. */
 struct exchange_keys {
@@ -118,9 +162,11 @@ struct exchange_status {
 	uint32_t exchange;  /* collective at hand, 0: none yet */
 	uint32_t round;	    /* rounds of it that are over or nearly */
 	uint16_t data_port; /* the source's socket for DATA */
-	uint32_t busy_ms;   /* may be silent for so long from now on */
+	uint32_t busy_ms;   /* it may be silent for this long from now:
+			       0 .. EXCHANGE_BUSY_MS_MAX */
 	/* Of the message of this exchange from source to destination. */
-	uint32_t segment_bytes; /* payload of its segments but the last */
+	uint32_t segment_bytes; /* payload of its segments but the last; 0:
+				   there is no exchange yet */
 	uint64_t sent_bytes;	/* sent once, from the beginning */
 	/* Of the message from destination to source. */
 	uint64_t prefix_bytes;	/* arrived without a gap */
@@ -140,7 +186,8 @@ struct exchange_status {
 	uint16_t total_count;  /* to each node: 0 or the number of nodes */
 	const char *text;      /* reason, no NUL; only if EXCHANGE_FAILED */
 	uint16_t text_bytes;
-	struct arrivals_gap gaps[EXCHANGE_GAPS_MAX]; /* segments, each u64 */
+	/* Segments, each u64: ascending, and apart. */
+	struct arrivals_gap gaps[EXCHANGE_GAPS_MAX];
 	uint16_t gap_count;
 };
 

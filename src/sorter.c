@@ -13,7 +13,6 @@
 #define LOOK_PLACES 32
 #define LOOK_BYTES (64 * KIB)
 #define LOOK_KEY_BYTES 8
-#define TRACE_SPANS 4096
 /* Without --memory, a plan of up to this is not held against what the machine
  * has: where that is missing, more than a sort is in trouble. */
 #define UNASKED_BYTES (32 * MIB)
@@ -318,7 +317,8 @@ int sorter_trace_lanes(struct sorter *sorter, struct failure *failure)
 	for (unsigned m = 0; sorter->config->trace_path &&
 			     m < sorter->team.member_count && error == 0;
 	     m++)
-		error = trace_lane_init(&sorter->members[m].lane, TRACE_SPANS);
+		error = trace_lane_init(&sorter->members[m].lane,
+					SORTER_TRACE_SPANS);
 	if (error)
 		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
 				   "memory");

@@ -35,6 +35,9 @@ struct bucket_run {
 	const uint32_t *start;
 };
 
+/* Spans that a member's lane has room for. */
+#define SORTER_TRACE_SPANS 4096
+
 /* Of ready_buckets: all are complete. */
 #define SORTER_ALL_READY UINT32_MAX
 

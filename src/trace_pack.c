@@ -6,7 +6,6 @@
 
 #define HEAD_BYTES 8 /* of the whole, and of each lane */
 #define SPAN_BYTES (16 + TRACE_PACK_LABEL_BYTES)
-#define LANES_MAX 4096
 
 static void store_pair(uint8_t *bytes, uint32_t low, uint32_t high)
 {
@@ -20,6 +19,12 @@ size_t trace_pack_bytes(const struct trace_lane *lanes, unsigned lane_count)
 	for (unsigned i = 0; i < lane_count; i++)
 		bytes += HEAD_BYTES + (size_t)lanes[i].count * SPAN_BYTES;
 	return bytes;
+}
+
+size_t trace_pack_bytes_max(unsigned lane_count, uint32_t span_count)
+{
+	return HEAD_BYTES +
+	       lane_count * (HEAD_BYTES + (size_t)span_count * SPAN_BYTES);
 }
 
 void trace_pack(const struct trace_lane *lanes, unsigned lane_count,
@@ -79,7 +84,8 @@ int trace_unpack(uint8_t *bytes, size_t byte_count, struct trace_lane **lanes)
 	if (byte_count < HEAD_BYTES)
 		return -EINVAL;
 	lane_count = load_le64(bytes);
-	if (lane_count > LANES_MAX)
+	/* Each has a head at least. */
+	if (lane_count > (byte_count - HEAD_BYTES) / HEAD_BYTES)
 		return -EINVAL;
 	*lanes = calloc(lane_count + 1, sizeof(**lanes));
 	if (!*lanes)

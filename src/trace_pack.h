@@ -18,6 +18,9 @@
 
 size_t trace_pack_bytes(const struct trace_lane *lanes, unsigned lane_count);
 
+/* Of as many lanes with as many spans each. */
+size_t trace_pack_bytes_max(unsigned lane_count, uint32_t span_count);
+
 /* trace_pack_bytes() bytes; longer labels are cut. */
 void trace_pack(const struct trace_lane *lanes, unsigned lane_count,
 		uint8_t *bytes);
@@ -25,7 +28,9 @@ void trace_pack(const struct trace_lane *lanes, unsigned lane_count,
 /*
  * Lanes whose labels point into bytes, which must stay.  Returns the number of
  * lanes, and in *lanes what trace_unpack_free() takes back; -EINVAL: this is no
- * packed trace; -ENOMEM.
+ * packed trace; -ENOMEM.  Bytes of a peer: no number in them is counted upon,
+ * and no more is allocated than there are bytes for; times and labels are
+ * whatever it says (labels end within their room).
  */
 int trace_unpack(uint8_t *bytes, size_t byte_count, struct trace_lane **lanes);
 

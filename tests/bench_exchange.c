@@ -60,6 +60,13 @@ static uint8_t *place(void *context, unsigned from, uint64_t offset,
 	return in + from * message_bytes + offset;
 }
 
+static struct exchange_length length_of(const void *context, unsigned source,
+					unsigned destination)
+{
+	(void)context, (void)source, (void)destination;
+	return (struct exchange_length){ message_bytes, 1, 0 };
+}
+
 static void arrived(void *context, unsigned from, uint64_t prefix, bool whole)
 {
 	(void)context, (void)from, (void)prefix, (void)whole;
@@ -71,6 +78,7 @@ static int run_rounds(struct exchange *x, unsigned own, struct failure *failure)
 	struct exchange_collective collective = {
 		.send_bytes = send_bytes,
 		.read = read_message,
+		.length = length_of,
 		.prepare = prepare,
 		.place = place,
 		.arrived = arrived,

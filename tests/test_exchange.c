@@ -23,7 +23,14 @@
  * answering by a busy machine. */
 #define SHORT_DEADLINE_NS ((uint64_t)3 * 1000000000)
 
-enum conduct { BEHAVES, STAYS_AWAY, LEAVES_AFTER_JOINING, FAILS };
+enum conduct {
+	BEHAVES,
+	STAYS_AWAY,
+	LEAVES_AFTER_JOINING,
+	FAILS,
+	/* In the first collective, of the length of one message. */
+	ANNOUNCES_ANOTHER,
+};
 
 struct setting {
 	unsigned node_count;
@@ -36,6 +43,8 @@ struct setting {
 	unsigned collectives;
 	enum conduct conduct; /* of the culprit */
 	unsigned culprit;
+	unsigned deceived;   /* the message to this rank */
+	uint64_t more_bytes; /* are announced */
 	bool board;
 	bool strangers; /* send to all */
 	bool computes;	/* who has got all serves others in between */
@@ -77,6 +86,16 @@ static void read_message(void *context, unsigned to, uint64_t offset,
 	for (size_t i = 0; i < byte_count; i++)
 		target[i] = byte_at(node->exchange, node->rank.rank, to,
 				    offset + i);
+}
+
+static struct exchange_length length_of(const void *context, unsigned source,
+					unsigned destination)
+{
+	const struct node *node = context;
+
+	return (struct exchange_length){
+		node->setting->bytes(node->exchange, source, destination), 1, 0
+	};
 }
 
 static int prepare(void *context, const uint64_t *receive_bytes,
@@ -172,6 +191,7 @@ static int run_collectives(struct node *node, struct exchange *x)
 			.context = node,
 			.send_bytes = send_bytes,
 			.read = read_message,
+			.length = length_of,
 			.prepare = prepare,
 			.place = place,
 			.arrived = arrived,
@@ -181,6 +201,9 @@ static int run_collectives(struct node *node, struct exchange *x)
 		for (unsigned to = 0; to < setting->node_count; to++)
 			send_bytes[to] = setting->bytes(node->exchange,
 							node->rank.rank, to);
+		if (setting->conduct == ANNOUNCES_ANOTHER &&
+		    node->rank.rank == setting->culprit)
+			send_bytes[setting->deceived] += setting->more_bytes;
 		error = exchange_begin(x, &collective, &node->failure);
 		if (error == 0 && setting->computes)
 			error = compute(node, x);
@@ -220,6 +243,8 @@ static void disturb(const struct exchange *x, unsigned seed)
 	struct exchange_status status = { .source = 1,
 					  .serial = 1u << 30,
 					  .exchange = 1,
+					  .data_port = 1,
+					  .segment_bytes = 1000,
 					  .flags = EXCHANGE_READY };
 	struct datagram_socket out;
 	struct datagram_options plain = { .plain = true };
@@ -263,7 +288,8 @@ static bool misbehave(struct node *node, struct exchange *x)
 {
 	struct failure mine;
 
-	if (node->rank.rank != node->setting->culprit)
+	if (node->rank.rank != node->setting->culprit ||
+	    node->setting->conduct == ANNOUNCES_ANOTHER)
 		return false;
 	if (node->setting->conduct == FAILS) {
 		failure_set(&mine, EXIT_FILE, "out.1", 0, "the disk is full");
@@ -609,6 +635,30 @@ static void exchange__a_failure_is_told_to_all(void **state)
 	run_without(FAILS, "out.1: the disk is full");
 }
 
+/* By one byte, or so that the sum of all wraps: the ranks that the message is
+ * not for refuse it, too. */
+static void exchange__lengths_that_cannot_be(void **state)
+{
+	static const uint64_t more_bytes[] = { 1, -(uint64_t)1,
+					       -(uint64_t)150100,
+					       (uint64_t)1 << 63 };
+	struct setting setting = { .node_count = 4,
+				   .collectives = 1,
+				   .conduct = ANNOUNCES_ANOTHER,
+				   .bytes = even_bytes };
+
+	(void)state;
+	for (unsigned i = 0; i < 2 * ARRAY_LEN(more_bytes); i++) {
+		setting.more_bytes = more_bytes[i / 2];
+		setting.culprit = i % 2;
+		setting.deceived = 3 * (i % 3 == 0) + (1 - i % 2) * (i % 3 > 0);
+		setting.board = i % 4 == 3;
+		run_all(&setting);
+		expect_culprit(&setting, "bytes to rank");
+		expect_culprit(&setting, ", not 150000");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -624,6 +674,7 @@ int main(void)
 		cmocka_unit_test(exchange__who_does_not_come_is_named),
 		cmocka_unit_test(exchange__who_falls_silent_is_named),
 		cmocka_unit_test(exchange__a_failure_is_told_to_all),
+		cmocka_unit_test(exchange__lengths_that_cannot_be),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,8 +74,8 @@ static struct exchange_status bare_status(void)
 					 .exchange = 0x31323334,
 					 .round = 0x41424344,
 					 .data_port = 0x5152,
-					 .busy_ms = 0x61626364,
-					 .segment_bytes = 0x71727374,
+					 .busy_ms = 0x00026364,
+					 .segment_bytes = 0x00007374,
 					 .sent_bytes = 0x8182838485868788,
 					 .prefix_bytes = 0x9192939495969798,
 					 .grant_bytes = 0xa1a2a3a4a5a6a7a8,
@@ -117,8 +117,8 @@ static struct exchange_status full_status(void)
 static const char data_hex[] =
 	"138f709f02010300a25e0aa293befc9c11002a00341264000807060504030201";
 static const char status_hex[] =
-	"2eda9e40b120092b32e1d6ae633ae64e020211002a0052516300030005000300"
-	"0900020014131211040000002423222134333231444342416463626174737271"
+	"b4654afc3c2cfb48967ca83816dda9c7020211002a0052516300030005000300"
+	"0900020014131211040000002423222134333231444342416463020074730000"
 	"b4b3b2b1c4c3c2c188878685848382819897969594939291a8a7a6a5a4a3a2a1"
 	"d8d7d6d5d4d3d2d1e8e7e6e5e4e3e2e1f8f7f6f5f4f3f2f11011121314202122"
 	"232425262728292a2b2c2d2e2f30313233343536376469736b2066756c6c0700"
@@ -737,6 +737,8 @@ static void status_open__wrong_fields(void **state)
 		{ 20, { 127, 0 }, true }, /* destination */
 		{ 20, { 128, 0 }, false },
 		{ 20, { 0, 1 }, false },
+		{ 22, { 0, 0 }, false }, /* port */
+		{ 22, { 0, 1 }, true },
 		{ 24, { 127, 0 }, true }, /* failure's node */
 		{ 24, { 128, 0 }, false },
 		{ 26, { EXIT_DONE, 0 }, false }, /* failure's status */
@@ -762,6 +764,16 @@ static void status_open__wrong_fields(void **state)
 		{ 40, { 4, 1 }, false },
 		{ 42, { 1, 0 }, false },
 		{ 42, { 0, 128 }, false },
+		{ 58, { 5, 0 }, true }, /* busy: 360000 ms is the most */
+		{ 58, { 6, 0 }, false },
+		{ 58, { 255, 255 }, false },
+		{ 60, { 0xe0, 0 }, true }, /* segment: low bytes, high ones */
+		{ 60, { 0xdf, 0 }, false },
+		{ 60, { 0, 0 }, false },
+		{ 60, { 0xc3, 0xff }, true },
+		{ 60, { 0xc4, 0xff }, false },
+		{ 62, { 1, 0 }, false },
+		{ 62, { 255, 255 }, false },
 		{ 149, { 'd', 0 }, false }, /* within the text */
 	};
 	const struct exchange_status status = full_status();
@@ -848,9 +860,14 @@ static void status_open__counts_above_limits(void **state)
 			size_t datagram_bytes =
 				exchange_status_seal(&status, &keys, datagram);
 
-			/* All ones make good gaps and good text. */
+			/* All ones make good text, and good gaps if each is
+			 * farther than the last. */
 			memset(datagram + datagram_bytes, 1,
 			       sizeof(datagram) - datagram_bytes);
+			for (size_t k = 0;
+			     cases[i].unit_bytes == GAP_BYTES && k < count; k++)
+				datagram[datagram_bytes + k * GAP_BYTES + 5] =
+					(uint8_t)k;
 			datagram_bytes += count * cases[i].unit_bytes;
 			datagram[cases[i].offset] = (uint8_t)count;
 			datagram[cases[i].offset + 1] = (uint8_t)(count >> 8);
@@ -880,8 +897,8 @@ static void status_open__gaps_that_cannot_be(void **state)
 	struct exchange_status status = bare_status();
 
 	(void)state;
-	status.gap_count = 2;
-	status.gaps[0] = status.gaps[1] = (struct arrivals_gap){ 1, 1 };
+	status.gap_count = 1;
+	status.gaps[0] = (struct arrivals_gap){ 1, 1 };
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX], count[8];
 		size_t datagram_bytes =
@@ -895,6 +912,54 @@ static void status_open__gaps_that_cannot_be(void **state)
 		if (opens(datagram, datagram_bytes) != cases[i].good)
 			fail_msg("case %zu", i);
 	}
+}
+
+/* They ascend, and between two of them something has arrived. */
+static void status_open__gaps_in_disorder(void **state)
+{
+	static const struct {
+		uint64_t first;
+		bool good;
+	} cases[] = {
+		{ 0, false },  { 6, false },
+		{ 7, false },  { 9, false },
+		{ 10, false }, { 11, true },
+		{ 12, true },  { UINT64_MAX - 1, true },
+	};
+	struct exchange_status status = bare_status();
+
+	(void)state;
+	status.gap_count = 2;
+	status.gaps[0] = (struct arrivals_gap){ 7, 3 };
+	status.gaps[1] = (struct arrivals_gap){ 20, 1 };
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX];
+		size_t datagram_bytes =
+			exchange_status_seal(&status, &keys, datagram);
+
+		store_le64(datagram + datagram_bytes - GAP_BYTES,
+			   cases[i].first);
+		tag_by_hand(datagram, datagram_bytes);
+		if (opens(datagram, datagram_bytes) != cases[i].good)
+			fail_msg("case %zu", i);
+	}
+}
+
+/* A segment's length belongs to an exchange. */
+static void status_open__segments_of_no_exchange(void **state)
+{
+	uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX];
+	struct exchange_status status = bare_status();
+	size_t datagram_bytes;
+
+	(void)state;
+	status.exchange = 0;
+	status.segment_bytes = 0;
+	datagram_bytes = exchange_status_seal(&status, &keys, datagram);
+	assert_true(opens(datagram, datagram_bytes));
+	datagram[61] = 5;
+	tag_by_hand(datagram, datagram_bytes);
+	assert_false(opens(datagram, datagram_bytes));
 }
 
 int main(void)
@@ -930,6 +995,8 @@ int main(void)
 		cmocka_unit_test(status_open__longer_than_any),
 		cmocka_unit_test(status_open__counts_above_limits),
 		cmocka_unit_test(status_open__gaps_that_cannot_be),
+		cmocka_unit_test(status_open__gaps_in_disorder),
+		cmocka_unit_test(status_open__segments_of_no_exchange),
 	};
 
 	return cmocka_run_group_tests_name("exchange_wire", tests, derive_keys,

@@ -96,6 +96,24 @@ static void trace_unpack__refuses_counts_that_cannot_be(void **state)
 	memset(bytes, 0, 8);
 	bytes[0] = 1;
 	assert_int_equal(trace_unpack(bytes, sizeof(bytes), &back), -EINVAL);
+	/* Two lanes have no room behind that. */
+	memset(bytes, 0, sizeof(bytes));
+	bytes[0] = 2;
+	assert_int_equal(trace_unpack(bytes, sizeof(bytes), &back), -EINVAL);
+	bytes[0] = 1;
+	assert_int_equal(trace_unpack(bytes, sizeof(bytes), &back), 1);
+	trace_unpack_free(back, 1);
+}
+
+static void trace_pack_bytes_max__is_what_is_packed(void **state)
+{
+	struct trace_lane full[3] = { { .count = 7 },
+				      { .count = 7 },
+				      { .count = 7 } };
+
+	(void)state;
+	assert_int_equal(trace_pack_bytes_max(3, 7), trace_pack_bytes(full, 3));
+	assert_int_equal(trace_pack_bytes_max(0, 7), trace_pack_bytes(full, 0));
 }
 
 int main(void)
@@ -107,6 +125,7 @@ int main(void)
 			trace_unpack__refuses_what_is_cut_or_more, set_up,
 			tear_down),
 		cmocka_unit_test(trace_unpack__refuses_counts_that_cannot_be),
+		cmocka_unit_test(trace_pack_bytes_max__is_what_is_packed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
