@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "buckets.h"
+#include "input.h"
 #include "plan.h"
 
 #define VERSION 2
@@ -48,13 +49,23 @@ void cluster_hello_encode(const struct cluster_hello *hello,
 		store_le64(bytes + 8 * i, words[i]);
 }
 
-bool cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
-			  size_t byte_count)
+/* Those that are wider in the hello than with us, and the choices. */
+static bool words_are_good(const uint64_t *words)
+{
+	return words[1] <= UINT32_MAX && words[2] <= UINT32_MAX &&
+	       words[3] <= UINT32_MAX && words[5] <= SPLITTERS_SAMPLED &&
+	       words[6] <= SPLITTERS_SAMPLED && words[7] <= 1 &&
+	       words[8] <= UINT32_MAX && words[9] <= 1 &&
+	       words[10] <= CLUSTER_AUTO;
+}
+
+int cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
+			 size_t byte_count)
 {
 	uint64_t words[CLUSTER_HELLO_BYTES / 8];
 
 	if (byte_count != CLUSTER_HELLO_BYTES)
-		return false;
+		return -EPROTO;
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		words[i] = load_le64(bytes + 8 * i);
 	*hello = (struct cluster_hello){
@@ -76,10 +87,9 @@ bool cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
 		.slot_count = words[14],
 		.gather_mark = words[15],
 	};
-	/* No sum of them wraps. */
-	return words[0] == VERSION && hello->record_count <= UINT64_MAX >> 8 &&
-	       words[5] <= SPLITTERS_SAMPLED && words[6] <= SPLITTERS_SAMPLED &&
-	       words[10] <= CLUSTER_AUTO;
+	if (words[0] != VERSION)
+		return -EPROTO;
+	return words_are_good(words) ? 0 : -EBADMSG;
 }
 
 /* --- agreeing --------------------------------------------------------------
@@ -133,6 +143,46 @@ static int compare(const struct peer *peer, const struct peer *own,
 		return differs_in_name(peer, own->rank, "schedule", failure);
 	if ((peer->hello->gather_mark == 0) != (own->hello->gather_mark == 0))
 		return differs_in_name(peer, own->rank, "gather", failure);
+	return 0;
+}
+
+/* Where none is ours, an input's files leave fewer slots free between them than
+ * a page has bytes. */
+static bool slots_are_good(const struct cluster_hello *hello)
+{
+	uint64_t free_slots = hello->slot_count - hello->record_count;
+
+	return hello->slot_count >= hello->record_count &&
+	       free_slots <= (hello->machine
+				      ? 0
+				      : (uint64_t)INPUT_FILES_MAX * PAGE_BYTES);
+}
+
+static bool kind_is_good(const struct cluster_hello *hello)
+{
+	return hello->looked == SPLITTERS_STATIC_256 ||
+	       (hello->looked == SPLITTERS_STATIC_95 &&
+		hello->shape.key_length >= 4);
+}
+
+/* What it says of itself may be true.  Its shape is ours. */
+static int check(const struct peer *peer, unsigned own, struct failure *failure)
+{
+	const struct cluster_hello *hello = peer->hello;
+	enum exit_status status =
+		peer->rank == own ? EXIT_RESOURCES : EXIT_PEER;
+
+	if (hello->record_count > PLAN_RECORDS_MAX ||
+	    hello->record_count > CLUSTER_INPUT_BYTES_MAX / hello->shape.size)
+		return failure_set(failure, status, NULL, 0,
+				   "rank %u (%.80s) has %" PRIu64
+				   " records, which are too many for one node",
+				   peer->rank, peer->name, hello->record_count);
+	if (!slots_are_good(hello) || !kind_is_good(hello))
+		return failure_set(failure, EXIT_PEER, NULL, 0,
+				   "rank %u (%.80s) says of its input what "
+				   "cannot be",
+				   peer->rank, peer->name);
 	return 0;
 }
 
@@ -216,6 +266,8 @@ int cluster_agree(struct cluster_agreement *agreement,
 		const struct peer peer = { i, names[i], &hellos[i] };
 		int error = compare(&peer, &self, failure);
 
+		if (error == 0)
+			error = check(&peer, own, failure);
 		if (error)
 			return error;
 		agreement->whole_count += hellos[i].record_count;

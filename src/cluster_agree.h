@@ -47,11 +47,16 @@ struct cluster_hello {
 /* Little-endian words: a version, and the fields above in their order. */
 #define CLUSTER_HELLO_BYTES (8 * 16)
 
+/* What a rank may have: a peer that tells of more ends the run, before anything
+ * is added up, multiplied or reserved. */
+#define CLUSTER_INPUT_BYTES_MAX ((uint64_t)1 << 45)
+
 void cluster_hello_encode(const struct cluster_hello *hello,
 			  uint8_t bytes[CLUSTER_HELLO_BYTES]);
-/* False: another version's, or damaged. */
-bool cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
-			  size_t byte_count);
+/* 0; -EPROTO: another version's; -EBADMSG: a number that none of its fields can
+ * have.  What they may be in this job is cluster_agree()'s to say. */
+int cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
+			 size_t byte_count);
 
 struct cluster_agreement {
 	enum splitters_kind kind;	  /* STATIC_256, STATIC_95 or SAMPLED */
@@ -66,8 +71,14 @@ struct cluster_agreement {
 	uint64_t higher_count;
 };
 
-/* hellos[0 .. node_count) in rank order, names[] for messages.  0, or -EINVAL
- * with *failure filled (EXIT_USAGE), naming a rank that differs from ours. */
+/*
+ * hellos[0 .. node_count) in rank order, names[] for messages.  0, or -EINVAL
+ * with *failure filled: EXIT_USAGE, naming a rank that differs from ours;
+ * EXIT_PEER, naming one that says what cannot be: more than PLAN_RECORDS_MAX
+ * records or CLUSTER_INPUT_BYTES_MAX bytes, slots that are not those of such an
+ * input (of one file, if it offers it), keys of a kind that they are too short
+ * for; EXIT_RESOURCES, if it is our own input that is so large.
+ */
 int cluster_agree(struct cluster_agreement *agreement,
 		  const struct cluster_hello *hellos, unsigned node_count,
 		  unsigned own, const char *const *names,

@@ -132,10 +132,17 @@ static int hear_hellos(struct cluster *cluster)
 		size_t bytes;
 		const void *hello =
 			exchange_hello(cluster->exchange, i, &bytes);
+		int error;
 
 		if (bytes == 0)
 			return hear_of_failure(cluster, i);
-		if (!cluster_hello_decode(&cluster->hellos[i], hello, bytes))
+		error = cluster_hello_decode(&cluster->hellos[i], hello, bytes);
+		if (error == -EBADMSG)
+			return exchange_blame(cluster->exchange, i,
+					      cluster->failure,
+					      "says hello with a number that "
+					      "cannot be");
+		if (error)
 			return failure_set(cluster->failure, EXIT_USAGE, NULL,
 					   0,
 					   "rank %u (%.80s) is of another "

@@ -21,6 +21,7 @@ static const char *const names[NODES] = { "a", "b", "c", "d", "e" };
 static const struct cluster_hello usual = {
 	.shape = { .size = 100, .key_offset = 0, .key_length = 10 },
 	.record_count = 1000000,
+	.slot_count = 1000000,
 	.wanted = SPLITTERS_AUTO,
 	.looked = SPLITTERS_STATIC_95,
 	.even = true,
@@ -73,7 +74,7 @@ static void cluster_hello__comes_back(void **state)
 
 	(void)state;
 	cluster_hello_encode(&hello, bytes);
-	assert_true(cluster_hello_decode(&back, bytes, sizeof(bytes)));
+	assert_int_equal(cluster_hello_decode(&back, bytes, sizeof(bytes)), 0);
 	assert_int_equal(back.shape.size, hello.shape.size);
 	assert_int_equal(back.shape.key_offset, hello.shape.key_offset);
 	assert_int_equal(back.shape.key_length, hello.shape.key_length);
@@ -92,19 +93,50 @@ static void cluster_hello__strange_ones(void **state)
 
 	(void)state;
 	cluster_hello_encode(&usual, bytes);
-	assert_false(
-		cluster_hello_decode(&back, bytes, CLUSTER_HELLO_BYTES - 1));
-	assert_false(
-		cluster_hello_decode(&back, bytes, CLUSTER_HELLO_BYTES + 1));
-	assert_false(cluster_hello_decode(&back, bytes, 0));
+	assert_int_equal(
+		cluster_hello_decode(&back, bytes, CLUSTER_HELLO_BYTES - 1),
+		-EPROTO);
+	assert_int_equal(
+		cluster_hello_decode(&back, bytes, CLUSTER_HELLO_BYTES + 1),
+		-EPROTO);
+	assert_int_equal(cluster_hello_decode(&back, bytes, 0), -EPROTO);
 	bytes[0]++; /* version */
-	assert_false(cluster_hello_decode(&back, bytes, CLUSTER_HELLO_BYTES));
-	bytes[0]--;
-	bytes[8 * 5] = 99; /* wanted */
-	assert_false(cluster_hello_decode(&back, bytes, CLUSTER_HELLO_BYTES));
-	bytes[8 * 5] = 0;
-	memset(bytes + 8 * 4, 0xff, 8); /* record_count */
-	assert_false(cluster_hello_decode(&back, bytes, CLUSTER_HELLO_BYTES));
+	assert_int_equal(
+		cluster_hello_decode(&back, bytes, CLUSTER_HELLO_BYTES),
+		-EPROTO);
+}
+
+/* Each word as a peer may send it, with one bit too many. */
+static void cluster_hello__numbers_that_cannot_be(void **state)
+{
+	static const struct {
+		unsigned word, bit;
+		int error;
+	} cases[] = {
+		{ 1, 31, 0 },	     { 1, 32, -EBADMSG }, /* size */
+		{ 2, 32, -EBADMSG }, { 3, 63, -EBADMSG }, /* key */
+		{ 4, 63, 0 },				  /* for the others */
+		{ 5, 3, -EBADMSG },  { 6, 3, -EBADMSG },  /* kinds */
+		{ 7, 1, -EBADMSG },  { 9, 1, -EBADMSG },  /* yes or no */
+		{ 8, 31, 0 },	     { 8, 32, -EBADMSG }, /* schedule */
+		{ 10, 1, 0 },	     { 10, 2, -EBADMSG }, /* transport */
+		{ 11, 63, 0 },	     { 12, 63, 0 },	  { 13, 63, 0 },
+		{ 14, 63, 0 },	     { 15, 63, 0 },
+	};
+	uint8_t bytes[CLUSTER_HELLO_BYTES];
+	struct cluster_hello back;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		uint8_t *word = bytes + 8 * (size_t)cases[i].word;
+
+		cluster_hello_encode(&usual, bytes);
+		store_le64(word, load_le64(word) | (uint64_t)1 << cases[i].bit);
+		if (cluster_hello_decode(&back, bytes, sizeof(bytes)) !=
+		    cases[i].error)
+			fail_msg("word %u, bit %u", cases[i].word,
+				 cases[i].bit);
+	}
 }
 
 static void cluster_agree__who_differs_is_named(void **state)
@@ -136,6 +168,85 @@ static void cluster_agree__who_differs_is_named(void **state)
 	check_refused(hellos, 2, "rank 0 (a) has another --gather");
 }
 
+/* Rank 2 says that; we are another, or it. */
+static void check_cannot_be(const struct cluster_hello *said,
+			    enum exit_status of_own)
+{
+	struct cluster_hello hellos[NODES];
+	struct cluster_agreement agreement;
+	struct failure failure;
+
+	fill(hellos);
+	for (unsigned own = 1; own < 3; own++) {
+		hellos[2] = *said;
+		assert_int_equal(cluster_agree(&agreement, hellos, NODES, own,
+					       names, &failure),
+				 -EINVAL);
+		assert_int_equal(failure.status, own == 2 ? of_own : EXIT_PEER);
+		assert_non_null(strstr(failure.why, "rank 2 (c)"));
+	}
+}
+
+/* The most that may be, and one more. */
+static void cluster_agree__inputs_that_cannot_be(void **state)
+{
+	const uint64_t largest[] = {
+		PLAN_RECORDS_MAX, CLUSTER_INPUT_BYTES_MAX / RECORD_SIZE_MAX
+	};
+	struct cluster_hello hellos[NODES], *said = &hellos[2];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(largest); i++) {
+		fill(hellos);
+		for (unsigned k = 0; k < NODES && i == 1; k++)
+			hellos[k].shape.size = RECORD_SIZE_MAX;
+		said->record_count = said->slot_count = largest[i];
+		agree(hellos, 1);
+		said->record_count = said->slot_count = largest[i] + 1;
+		if (i == 0)
+			check_cannot_be(said, EXIT_RESOURCES);
+	}
+	fill(hellos);
+	said->record_count = said->slot_count = UINT64_MAX;
+	check_cannot_be(said, EXIT_RESOURCES);
+	fill(hellos);
+	said->slot_count = said->record_count - 1;
+	check_cannot_be(said, EXIT_PEER);
+	said->slot_count = UINT64_MAX;
+	check_cannot_be(said, EXIT_PEER);
+	/* Holes between files; where one is offered, there are none. */
+	said->slot_count = said->record_count + 4096;
+	agree(hellos, 1);
+	said->machine = 1;
+	check_cannot_be(said, EXIT_PEER);
+}
+
+static void cluster_agree__keys_that_cannot_be(void **state)
+{
+	struct cluster_hello hellos[NODES];
+	struct cluster_agreement agreement;
+	struct failure failure;
+
+	(void)state;
+	fill(hellos);
+	hellos[2].looked = SPLITTERS_SAMPLED;
+	check_cannot_be(&hellos[2], EXIT_PEER);
+	hellos[2].looked = SPLITTERS_AUTO;
+	check_cannot_be(&hellos[2], EXIT_PEER);
+	/* Characters pick a bucket by four of them. */
+	for (unsigned i = 0; i < NODES; i++) {
+		hellos[i] = usual;
+		hellos[i].shape.key_length = 3;
+		hellos[i].looked = SPLITTERS_STATIC_256;
+	}
+	agree(hellos, 0);
+	hellos[2].looked = SPLITTERS_STATIC_95;
+	assert_int_equal(
+		cluster_agree(&agreement, hellos, NODES, 0, names, &failure),
+		-EINVAL);
+	assert_int_equal(failure.status, EXIT_PEER);
+}
+
 /* The numbers are drawn; only whether there are any has to be the same. */
 static void cluster_agree__all_gather(void **state)
 {
@@ -155,7 +266,8 @@ static void cluster_agree__counts(void **state)
 	(void)state;
 	fill(hellos);
 	for (unsigned i = 0; i < NODES; i++)
-		hellos[i].record_count = (uint64_t)1 << (4 * i);
+		hellos[i].record_count = hellos[i].slot_count = (uint64_t)1
+								<< (4 * i);
 	for (unsigned own = 0; own < NODES; own++) {
 		struct cluster_agreement agreement = agree(hellos, own);
 		uint64_t below = ((uint64_t)1 << (4 * own)) - 1;
@@ -183,7 +295,7 @@ static void cluster_agree__kinds(void **state)
 	for (unsigned own = 0; own < NODES; own++)
 		assert_int_equal(agree(hellos, own).kind, SPLITTERS_SAMPLED);
 	/* Who has no records has no say. */
-	hellos[2].record_count = 0;
+	hellos[2].record_count = hellos[2].slot_count = 0;
 	assert_int_equal(agree(hellos, 1).kind, SPLITTERS_STATIC_256);
 	/* Characters here and bytes there. */
 	hellos[3].looked = SPLITTERS_STATIC_95;
@@ -197,7 +309,7 @@ static void cluster_agree__kinds(void **state)
 	assert_int_equal(agree(hellos, 1).kind, SPLITTERS_SAMPLED);
 	/* There is nothing to sample. */
 	for (unsigned i = 0; i < NODES; i++)
-		hellos[i].record_count = 0;
+		hellos[i].record_count = hellos[i].slot_count = 0;
 	assert_int_equal(agree(hellos, 1).kind, SPLITTERS_STATIC_256);
 }
 
@@ -213,7 +325,8 @@ static void cluster_agree__buckets(void **state)
 
 		fill(hellos);
 		for (unsigned k = 0; k < NODES; k++)
-			hellos[k].record_count = counts[i];
+			hellos[k].record_count = hellos[k].slot_count =
+				counts[i];
 		agreement = agree(hellos, 0);
 		assert_true(agreement.static_buckets >= NODES);
 		assert_int_equal(agreement.static_buckets % NODES, 0);
@@ -284,7 +397,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cluster_hello__comes_back),
 		cmocka_unit_test(cluster_hello__strange_ones),
+		cmocka_unit_test(cluster_hello__numbers_that_cannot_be),
 		cmocka_unit_test(cluster_agree__who_differs_is_named),
+		cmocka_unit_test(cluster_agree__inputs_that_cannot_be),
+		cmocka_unit_test(cluster_agree__keys_that_cannot_be),
 		cmocka_unit_test(cluster_agree__all_gather),
 		cmocka_unit_test(cluster_agree__counts),
 		cmocka_unit_test(cluster_agree__kinds),
