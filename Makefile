@@ -106,6 +106,9 @@ file_flags = $(if $(filter %_avx2.c,$1),$(AVX2)) \
 	     $(if $(filter %_vpclmul.c,$1),$(AVX512) $(PCLMUL) -mvpclmulqdq) \
 	     $(if $(filter src/version.c,$1),-DBLINKSORT_COMMIT='"$(COMMIT)"')
 
+# Functions that a test program calls by way of its own: WRAP_NAME.
+WRAP_lying_rank := datagram_send rank_find
+
 ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all \
 	-fno-omit-frame-pointer
 TSAN := -fsanitize=thread
@@ -443,6 +446,7 @@ $(BUILD)/$(1)/bin/%: $(BUILD)/$(1)/shell/%_main.o $(BUILD)/$(1)/libblink.a
 $(BUILD)/$(1)/tests/%: $(BUILD)/$(1)/tests/%.o $(BUILD)/$(1)/libblink.a
 	$$(call say,LINK,$$@)
 	$(Q)$(2) -pthread $(3) $(4) $(LDFLAGS) -o $$@ $$^ \
+		$$(WRAP_$$(@F):%=-Wl,--wrap=%) \
 		$$(if $$(filter test_%,$$(@F)),$(if $(filter musl,$(1)),,-lcmocka)) $(5)
 
 -include $$(wildcard $(BUILD)/$(1)/*/*.d)

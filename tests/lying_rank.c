@@ -1,0 +1,210 @@
+/*
+ * lying_rank - blinksort, as a rank that has the key and lies
+ *
+ * usage: lying_rank KIND:EXCHANGE:INDEX:OPERATION:VALUE[:SKIP:COUNT]... --
+ *                   BLINKSORT'S ARGUMENTS
+ *
+ * as in lie.h.  KIND and OPERATION are words, INDEX a number or the name of a
+ * field, EXCHANGE a number or "any"; a VALUE may be negative.
+ *
+ * It is blinksort itself, whose datagrams pass by here; so it should say
+ * --transport=udp, or the ranks of one machine speak through memory.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "datagram.h"
+#include "lie.h"
+
+/* The program under another name; the linker brings what it calls by here. */
+#define main blinksort_main
+int main(int argc, char **argv);
+#include "../src/blinksort_main.c" /* NOLINT(bugprone-suspicious-include) */
+#undef main
+
+int __real_rank_find(struct rank *rank, const struct rank_options *options,
+		     struct failure *failure);
+int __wrap_rank_find(struct rank *rank, const struct rank_options *options,
+		     struct failure *failure);
+int __real_datagram_send(struct datagram_socket *socket,
+			 const struct address *to, const struct iovec *parts,
+			 unsigned part_count, size_t segment_bytes,
+			 size_t total_bytes);
+int __wrap_datagram_send(struct datagram_socket *socket,
+			 const struct address *to, const struct iovec *parts,
+			 unsigned part_count, size_t segment_bytes,
+			 size_t total_bytes);
+
+#define LIES_MAX 32
+
+static struct lie lies[LIES_MAX];
+static unsigned lie_count;
+static struct exchange_keys job_keys;
+
+/* --- what the words mean ---------------------------------------------------
+ */
+
+static const char *const kind_names[LIE_KINDS] = {
+	[LIE_FIELD] = "field",	   [LIE_TOTAL] = "total",
+	[LIE_HELLO] = "hello",	   [LIE_OFFER] = "offer",
+	[LIE_BLOB] = "blob",	   [LIE_GAP] = "gap",
+	[LIE_BYTE] = "byte",	   [LIE_SEGMENT] = "segment",
+	[LIE_PAYLOAD] = "payload", [LIE_LENGTH] = "length",
+	[LIE_DROP] = "drop",
+};
+
+static const char *const operation_names[LIE_OPERATIONS] = {
+	[LIE_SET] = "set",
+	[LIE_ADD] = "add",
+	[LIE_XOR] = "xor",
+};
+
+_Noreturn static void refuse(const char *word)
+{
+	fprintf(stderr, "lying_rank: %s: not understood\n", word);
+	exit(EXIT_USAGE);
+}
+
+static unsigned find_word(const char *word, const char *const *words,
+			  unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (strcmp(word, words[i]) == 0)
+			return i;
+	refuse(word);
+}
+
+static uint64_t find_number(const char *word)
+{
+	char *end;
+	uint64_t value = strtoull(word, &end, 0);
+
+	if (end == word || *end != '\0')
+		refuse(word);
+	return value;
+}
+
+static unsigned find_index(const char *word, enum lie_kind kind)
+{
+	const struct lie_field *fields = lie_fields;
+	size_t count = kind == LIE_FIELD ? ARRAY_LEN(lie_fields) : 0;
+
+	if (kind == LIE_SEGMENT) {
+		fields = lie_segment_fields;
+		count = ARRAY_LEN(lie_segment_fields);
+	}
+	for (unsigned i = 0; i < count; i++)
+		if (strcmp(word, fields[i].name) == 0)
+			return i;
+	return (unsigned)find_number(word);
+}
+
+static void add_lie(char *text)
+{
+	char *words[7] = { NULL }, *rest = text;
+	struct lie *lie = &lies[lie_count];
+	unsigned count = 0;
+
+	while (count < ARRAY_LEN(words) && rest)
+		words[count++] = strsep(&rest, ":");
+	if (rest || (count != 5 && count != 7) || lie_count == LIES_MAX)
+		refuse(text);
+	lie->kind = (enum lie_kind)find_word(words[0], kind_names, LIE_KINDS);
+	lie->exchange = strcmp(words[1], "any") == 0
+				? LIE_ANY_EXCHANGE
+				: (unsigned)find_number(words[1]);
+	lie->index = find_index(words[2], lie->kind);
+	lie->operation = (enum lie_operation)find_word(
+		words[3], operation_names, LIE_OPERATIONS);
+	lie->value = find_number(words[4]);
+	if (count == 7) {
+		lie->skip = (unsigned)find_number(words[5]);
+		lie->count = (unsigned)find_number(words[6]);
+	}
+	lie_count++;
+}
+
+/* --- what passes by --------------------------------------------------------
+ */
+
+int __wrap_rank_find(struct rank *rank, const struct rank_options *options,
+		     struct failure *failure)
+{
+	int error = __real_rank_find(rank, options, failure);
+
+	return error ? error : exchange_keys_derive(rank->secret, &job_keys);
+}
+
+/* In a STATUS a part of the tag stands there. */
+static bool has_token(const uint8_t *bytes, size_t byte_count)
+{
+	return byte_count > EXCHANGE_DATA_HEADER_BYTES &&
+	       load_le64(bytes + 8) == job_keys.token;
+}
+
+/* What it finds wrong with the others it keeps to itself: they are right. */
+static bool is_accusation(const uint8_t *bytes, size_t byte_count)
+{
+	return byte_count >= EXCHANGE_STATUS_FIXED_BYTES &&
+	       !has_token(bytes, byte_count) &&
+	       (bytes[LIE_FLAGS_AT] & EXCHANGE_FAILED);
+}
+
+static int send_segment(struct datagram_socket *socket,
+			const struct address *to, const uint8_t *bytes,
+			size_t byte_count)
+{
+	uint8_t datagram[DATAGRAM_BATCH_BYTES_MAX];
+	struct iovec part = { datagram, byte_count };
+	bool told = false;
+
+	if (is_accusation(bytes, byte_count))
+		return 1;
+	memcpy(datagram, bytes, byte_count);
+	part.iov_len = lie_tell(lies, lie_count, &job_keys,
+				has_token(bytes, byte_count), datagram,
+				byte_count, sizeof(datagram), &told);
+	if (part.iov_len == 0)
+		return 1;
+	return __real_datagram_send(socket, to, &part, 1, part.iov_len,
+				    part.iov_len);
+}
+
+/* Batches one by one: an error of a later segment is the next call's. */
+int __wrap_datagram_send(struct datagram_socket *socket,
+			 const struct address *to, const struct iovec *parts,
+			 unsigned part_count, size_t segment_bytes,
+			 size_t total_bytes)
+{
+	static uint8_t bytes[DATAGRAM_BATCH_BYTES_MAX];
+	size_t filled = 0, done = 0;
+	int sent = 0;
+
+	for (unsigned i = 0; i < part_count; i++) {
+		memcpy(bytes + filled, parts[i].iov_base, parts[i].iov_len);
+		filled += parts[i].iov_len;
+	}
+	while (done < total_bytes) {
+		size_t length = MIN(segment_bytes, total_bytes - done);
+		int result = send_segment(socket, to, bytes + done, length);
+
+		if (result <= 0)
+			return sent > 0 ? sent : result;
+		done += length;
+		sent++;
+	}
+	return sent;
+}
+
+int main(int argc, char **argv)
+{
+	int first = 1;
+
+	while (first < argc && strcmp(argv[first], "--") != 0)
+		add_lie(argv[first++]);
+	if (first == argc)
+		refuse("--");
+	argv[first] = argv[0];
+	return blinksort_main(argc - first, argv + first);
+}
