@@ -108,6 +108,7 @@ file_flags = $(if $(filter %_avx2.c,$1),$(AVX2)) \
 
 # Functions that a test program calls by way of its own: WRAP_NAME.
 WRAP_lying_rank := datagram_send rank_find
+WRAP_fuzz_cluster := clock_gettime nanosleep ppoll topology_read
 
 ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all \
 	-fno-omit-frame-pointer

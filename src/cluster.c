@@ -338,13 +338,11 @@ static void keep_failure(struct failure *failure)
 	failure->what = what;
 }
 
-int cluster_run(const struct sorter_config *config,
-		const struct cluster_config *cluster_config,
-		struct cluster_result *result, struct failure *failure)
+int cluster_run_in(struct cluster *cluster, const struct sorter_config *config,
+		   const struct cluster_config *cluster_config,
+		   struct cluster_result *result, struct failure *failure)
 {
-	/* As the sorter: too large for a stack, and once in a process. */
-	static struct cluster cluster;
-	struct sorter *sorter = &cluster.sorter;
+	struct sorter *sorter = &cluster->sorter;
 	int error;
 
 	/* Not the reports of ranks that there are not: most of it. */
@@ -353,29 +351,40 @@ int cluster_run(const struct sorter_config *config,
 	sorter->config = config;
 	sorter->result = &result->sort;
 	sorter->trace = (struct outfile)OUTFILE_NONE;
-	cluster.config = cluster_config;
-	cluster.result = result;
-	cluster.failure = failure;
-	error = rank_find(&cluster.rank, &cluster_config->rank, failure);
+	cluster->config = cluster_config;
+	cluster->result = result;
+	cluster->failure = failure;
+	error = rank_find(&cluster->rank, &cluster_config->rank, failure);
 	if (error)
 		return error;
-	result->rank = cluster.rank.rank;
-	result->node_count = cluster.rank.node_count;
+	result->rank = cluster->rank.rank;
+	result->node_count = cluster->rank.node_count;
 	memset(result->reports, 0,
 	       result->node_count * sizeof(*result->reports));
 	result->schedule = cluster_config->schedule;
 	if (result->schedule == EXCHANGE_AUTO)
-		result->schedule = cluster_is_on_one_machine(&cluster)
+		result->schedule = cluster_is_on_one_machine(cluster)
 					   ? EXCHANGE_ALL_AT_ONCE
 					   : EXCHANGE_ROUNDS;
-	error = run_rank(&cluster);
+	error = run_rank(cluster);
 	if (error)
 		keep_failure(failure);
 	for (unsigned m = 0; m < sorter->team.member_count; m++)
 		trace_lane_fini(&sorter->members[m].lane);
 	outfile_close(&sorter->trace);
 	output_close(&sorter->output);
-	exchange_close(cluster.exchange);
-	rank_free(&cluster.rank);
+	exchange_close(cluster->exchange);
+	rank_free(&cluster->rank);
 	return error;
+}
+
+int cluster_run(const struct sorter_config *config,
+		const struct cluster_config *cluster_config,
+		struct cluster_result *result, struct failure *failure)
+{
+	/* As the sorter: too large for a stack, and once in a process. */
+	static struct cluster cluster;
+
+	return cluster_run_in(&cluster, config, cluster_config, result,
+			      failure);
 }

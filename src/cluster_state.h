@@ -86,6 +86,12 @@ struct cluster {
 /* --- cluster.c -------------------------------------------------------------
  */
 
+/* cluster_run() in a cluster that is all zeros.  What it leaves there is input,
+ * arenas and memory, for the end of the process or of a test to free. */
+int cluster_run_in(struct cluster *cluster, const struct sorter_config *config,
+		   const struct cluster_config *cluster_config,
+		   struct cluster_result *result, struct failure *failure);
+
 /* Let the other members order what becomes ready. */
 void cluster_start_ordering(struct cluster *cluster);
 void cluster_add_ns(struct cluster *cluster, enum cluster_figure figure,
