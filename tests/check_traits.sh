@@ -94,7 +94,7 @@ case_refused()
 	expect_refused 3 'has no measurement' record
 	head -c 5000 "$WHOLE/characterisation.jsonl" \
 		>record/characterisation.jsonl
-	expect_refused 3 'is not JSON Lines' record
+	expect_refused 3 'was never finished' record
 	sed '3s/"area_bytes"/"acres"/' "$WHOLE/characterisation.jsonl" \
 		>record/characterisation.jsonl
 	for format in text csv html; do

@@ -26,8 +26,8 @@ LEAST_TEXT_PX = 9
 SWEEP = "sort.threads  default | 1 2 3 4\nsort.splitters  0 | 64 128 256\n"
 
 # Runs in the copy of a page: what is wider than it, or sticks out of the rule
-# above its section, and of each text of a picture that is shown its size, whether
-# it is cut off, and what it covers.
+# above its section, and of each text of a picture that is shown its size,
+# whether it is cut off, and what it covers.
 MEASURE = """
 <script>
 addEventListener("load", () => {

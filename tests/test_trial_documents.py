@@ -23,7 +23,7 @@ NAMES = ("design.json", "environment.json", "trials.jsonl")
 STRANGE = (None, True, False, -1, 0, 1, 2**53, 2**63, 10**30, 1.5, 20.0, -1e308,
            1e308, "", "9", "x" * 300, "\ud800\x1b[2J\n", [], {}, [[]], [None],
            ["a"], {"a": 1})
-MUTATIONS = 400
+MUTATIONS = 120
 
 
 class Loads(unittest.TestCase):
@@ -145,7 +145,7 @@ class Mutated(unittest.TestCase):
             schema.validate(str(self.bad))
             try:
                 list(self.shown())
-                if number % 20 == 0:
+                if number % 50 == 0:
                     page.render(Study(record.read(str(self.bad))))
             except Failure as failure:
                 self.assertEqual(failure.status, FILE)

@@ -1,8 +1,8 @@
 """How the page looks.
 
-Pictures come in two widths, of which one is shown.  The words of a table that
-is too wide are broken into lines, on a wide page; what is still too wide scrolls
-in its box, the page never sideways.  Pictures stay on white paper in
+Pictures come in two widths, of which one is shown.  On a wide page the words
+of a table that is too wide are broken into lines; what is still too wide
+scrolls in its box, the page never sideways.  Pictures stay on white paper in
 the dark, since their colours were chosen for it.
 """
 
