@@ -160,7 +160,7 @@ as_reader()
 
 way_demo()
 {
-	local packages begin_s
+	local packages TIMEFORMAT
 
 	make_root
 	packages=$(make -s -C "$REPO" print-build-packages)
@@ -168,9 +168,8 @@ way_demo()
 	# shellcheck disable=SC2086 # several words
 	inside "$ROOT" apt-get -q -y --no-install-recommends --download-only \
 		install $packages
-	begin_s=$SECONDS
-	inside "$ROOT" make -C /root/blinksort demo
-	echo "make demo: $((SECONDS - begin_s)) s without the download"
+	TIMEFORMAT='make demo: %0R s without the download; %0U + %0S s of CPUs'
+	time inside "$ROOT" make -C /root/blinksort demo
 }
 
 way_root()
