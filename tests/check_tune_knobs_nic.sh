@@ -111,6 +111,7 @@ case_coalescing()
 	expect_unwanted nic-coalescing eno1 "adaptive-rx on" "no adaptive-rx"
 	expect_unwanted nic-coalescing eno1 "rx-usecs" "not pairs"
 	expect_unwanted nic-coalescing eno1 "rx-usecs few" "is no number"
+	expect_unwanted nic-coalescing eno1 "rx-usecs 010" "is no number"
 	expect_unwanted nic-coalescing eno1 "" "not pairs"
 }
 
@@ -151,6 +152,8 @@ case_rings()
 	change nic-rings enp4s0 "tx 512"
 	expect_unwanted nic-rings eno1 "rx 8192" "rx: at most 4096"
 	expect_unwanted nic-rings eno1 "rx much" "is no number"
+	expect_unwanted nic-rings eno1 "rx 010" "is no number"
+	expect_unwanted nic-rings eno1 "rx 08" "is no number"
 	expect_unwanted nic-rings eno1 "rx-mini 4" "no rx-mini"
 	knob_values nic-rings enp4s0
 	[[ $VALUES == *'rx 8160 tx 8160' ]] || fail "$VALUES"

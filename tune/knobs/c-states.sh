@@ -66,7 +66,7 @@ c_states_text()
 {
 	local limit_us=${1/#default/$c_states_default_us}
 
-	setting_is_number "$limit_us" 0 $c_states_default_us ||
+	number_is "$limit_us" 0 $c_states_default_us ||
 		setting_refuse "$1" 'a number of microseconds' || return 1
 	printf -v text '0x%08x' "$limit_us"
 }

@@ -59,8 +59,8 @@ cpu_frequency_valid()
 {
 	local low=${1%-*} high=${1#*-}
 
-	if [[ $1 != *-* ]] || ! setting_is_number "$low" 1 999999999 ||
-		! setting_is_number "$high" "$low" 999999999; then
+	if [[ $1 != *-* ]] || ! number_is "$low" 1 999999999 ||
+		! number_is "$high" "$low" 999999999; then
 		setting_refuse "$1" 'MIN-MAX in kHz'
 	fi
 }
@@ -73,7 +73,10 @@ cpu_frequency_orders()
 
 	cpu_frequency_valid "$2" || return 1
 	file_read "$POLICIES/$1/scaling_min_freq" || return 1
-	if ((high >= VALUE)); then
+	if ! number_is "$VALUE" 0 999999999; then
+		WHY="scaling_min_freq is '$VALUE', not a number of kHz"
+		return 1
+	elif ((high >= VALUE)); then
 		steps=("max $high" "min $low")
 	else
 		steps=("min $low" "max $high")

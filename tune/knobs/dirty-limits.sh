@@ -108,9 +108,9 @@ knob_dirty_limits_set()
 dirty_limit_valid()
 {
 	if [[ $1 == ratio ]]; then
-		setting_is_number "$2" 0 100
+		number_is "$2" 0 100
 	else
-		setting_is_number "$2" "$3" 999999999999999999
+		number_is "$2" "$3" 999999999999999999
 	fi
 }
 

@@ -33,7 +33,7 @@ knob_energy_performance_get()
 
 knob_energy_performance_goal()
 {
-	setting_is_number "$3" 0 255 ||
+	number_is "$3" 0 255 ||
 		policy_offers "$1" $energy_performance_list "$3" ||
 		setting_refuse "$3" 'a hint of this CPU' || return 1
 	VALUE=$3

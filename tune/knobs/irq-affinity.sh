@@ -30,7 +30,8 @@ knob_irq_affinity_targets()
 	file_list "$irq_folder/[0-9]*/smp_affinity_list"
 	for name in "${FILES[@]}"; do
 		name=${name#"$irq_folder/"}
-		by_number[${name%%/*}]=${name%%/*}
+		name=${name%%/*}
+		! number_is "$name" 0 999999 || by_number[name]=$name
 	done
 	TARGETS=(default "${by_number[@]}")
 }

@@ -35,7 +35,8 @@ stripe_cache_absent()
 	local level=none chunk=''
 
 	! file_read "/sys/block/$1/md/level" || level=$VALUE
-	if file_read "/sys/block/$1/md/chunk_size" && ((VALUE > 0)); then
+	if file_read "/sys/block/$1/md/chunk_size" &&
+		number_is "$VALUE" 1 "$NUMBER_MAX"; then
 		chunk=" (chunk $((VALUE / 1024)) KiB)"
 	fi
 	WHY="$level has no stripe cache$chunk"
@@ -53,7 +54,7 @@ knob_md_stripe_cache_get()
 knob_md_stripe_cache_goal()
 {
 	VALUE=$3
-	if ! [[ $3 =~ ^[1-9][0-9]{1,4}$ ]] || (($3 < 17 || $3 > 32768)); then
+	if ! number_is "$3" 17 32768; then
 		WHY="'$3' is not from 17 to 32768"
 		return 1
 	fi

@@ -63,7 +63,8 @@ knob_nic_coalescing_goal()
 	wanted=${wanted// adaptive-tx off/ adaptive-tx? off}
 	fields_overlay "$2" "$wanted" || return 1
 	for name in "${FIELD_NAMES[@]}"; do
-		[[ ${FIELD[$name]} =~ ^([0-9]{1,9}|on|off)$ ]] && continue
+		[[ ${FIELD[$name]} =~ ^(on|off)$ ]] && continue
+		number_is "${FIELD[$name]}" 0 999999999 && continue
 		WHY="$name: '${FIELD[$name]}' is no number, on or off"
 		return 1
 	done

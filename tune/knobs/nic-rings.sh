@@ -37,6 +37,7 @@ knob_nic_rings_get()
 		esac
 		[[ $line =~ ^(RX|RX\ Mini|RX\ Jumbo|TX):[[:space:]]*([0-9]+)$ ]] ||
 			continue
+		number_is "${BASH_REMATCH[2]}" 0 999999999 || continue
 		name=${BASH_REMATCH[1],,}
 		name=${name/ /-}
 		if [ "$part" = max ]; then
@@ -68,7 +69,7 @@ knob_nic_rings_goal()
 	for name in "${FIELD_NAMES[@]}"; do
 		[ "${FIELD[$name]}" != max ] ||
 			FIELD["$name"]=${RING_MAX[$name]-0}
-		if ! [[ ${FIELD[$name]} =~ ^[0-9]{1,9}$ ]]; then
+		if ! number_is "${FIELD[$name]}" 0 999999999; then
 			WHY="$name: '${FIELD[$name]}' is no number"
 			return 1
 		fi

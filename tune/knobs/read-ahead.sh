@@ -32,7 +32,7 @@ knob_read_ahead_get()
 knob_read_ahead_goal()
 {
 	VALUE=$3
-	if ! [[ $3 =~ ^(0|[1-9][0-9]{0,8})$ ]] || (($3 % 4)); then
+	if ! number_is "$3" 0 999999999 || (($3 % 4)); then
 		WHY="'$3' is not a multiple of 4 KiB"
 		return 1
 	fi

@@ -22,6 +22,9 @@
 # which the file is empty.  What is held is not written at all: nobody would take
 # it back.
 
+# shellcheck source=tune/lib/number.sh
+. "$TUNE/lib/number.sh"
+
 ROOT=${ROOT:-}
 # What is said to it is lost; and nothing was opened for writing.
 exec {SILENCE}</dev/null

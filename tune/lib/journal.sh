@@ -187,7 +187,7 @@ journal_clear()
 	J_ORIGINAL=() J_STATE=() J_RESULT=() J_VALUE=()
 	J_ID='' J_BOOT='' J_VERSION='' J_ROOT='' J_PROFILE='' J_HASH=''
 	J_HOLDER_PID='' J_HOLDER_START='' J_DEADMAN_PID='' J_DEADMAN_START=''
-	J_CONFIRMED='' J_COMPLETE='' J_CHANGING=''
+	J_CONFIRMED='' J_COMPLETE='' J_CHANGING='' J_TORN_BYTES=''
 }
 
 journal_read()
@@ -248,6 +248,9 @@ journal_parse()
 	# Not read -a: it would take empty fields as none.
 	while [[ $rest ]]; do
 		printf -v field '%b' "${rest%%$'\t'*}"
+		journal_escape "$field"
+		[[ $ESCAPED == "${rest%%$'\t'*}" ]] ||
+			journal_damaged "line $number has an unknown escape"
 		fields+=("$field")
 		rest=${rest#*$'\t'}
 	done
@@ -258,20 +261,22 @@ journal_parse()
 			"$STATE/journal: version ${fields[1]:0:20}, not $JOURNAL_VERSION"
 		;;
 	1:*) journal_damaged 'its first line is not of a journal' ;;
-	*::2:id) J_ID=${fields[1]} ;;
-	*::2:boot) J_BOOT=${fields[1]} ;;
-	*::2:version) J_VERSION=${fields[1]} ;;
-	*::2:root) J_ROOT=${fields[1]} ;;
-	*::3:profile) J_PROFILE=${fields[1]} J_HASH=${fields[2]} ;;
+	2::2:id) J_ID=${fields[1]} ;;
+	3::2:boot) J_BOOT=${fields[1]} ;;
+	4::2:version) J_VERSION=${fields[1]} ;;
+	5::2:root) J_ROOT=${fields[1]} ;;
+	6::3:profile) J_PROFILE=${fields[1]} J_HASH=${fields[2]} ;;
 	*::9:entry) journal_parse_entry "$number" "${fields[@]:1}" ;;
-	*:ready:2:ready) ;;
+	*:ready:2:ready) journal_check_head ;;
 	*:ready:2:doing | *:ready:4:done)
 		journal_parse_progress "$number" "${fields[@]}"
 		;;
 	*:ready:3:holder)
+		journal_check_process "$number" "${fields[@]:1}"
 		J_HOLDER_PID=${fields[1]} J_HOLDER_START=${fields[2]}
 		;;
 	*:ready:3:deadman)
+		journal_check_process "$number" "${fields[@]:1}"
 		J_DEADMAN_PID=${fields[1]} J_DEADMAN_START=${fields[2]}
 		J_CONFIRMED=
 		;;
@@ -282,10 +287,42 @@ journal_parse()
 	esac
 }
 
+# Of the lines above the entries: what is used of them later
+journal_check_head()
+{
+	local number='(0|[1-9][0-9]*)'
+
+	[[ $J_ID =~ ^[1-9][0-9]{0,11}\.[0-9]{6}\.[1-9][0-9]{0,6}$ ]] ||
+		journal_damaged "its id is '${J_ID:0:20}', not TIME.PID"
+	[[ $J_BOOT && (! $J_ROOT || $J_ROOT == /*) ]] ||
+		journal_damaged 'it names no boot, or a relative root'
+	[[ $J_PROFILE && $J_HASH =~ ^$number-$number$ ]] ||
+		journal_damaged 'it names no profile with its sum'
+}
+
+# journal_check_process NUMBER PID START: START is empty if the process had ended
+# before it was read.
+journal_check_process()
+{
+	# Linux counts processes up to 4194304.
+	if ! number_is "$2" 2 4194304 ||
+		{ [[ $3 ]] && ! number_is "$3" 0 "$NUMBER_MAX"; }; then
+		journal_damaged "line $1 names no process"
+	fi
+}
+
 # journal_parse_entry NUMBER SEQ KNOB TARGET LIFETIME RISK NEED WANTED ORIGINAL
 journal_parse_entry()
 {
 	[[ $2 == "${#J_KNOB[@]}" ]] || journal_damaged "line $1 is out of order"
+	# Both become parts of paths.
+	[[ $3 =~ ^[a-z][a-z0-9-]*$ ]] ||
+		journal_damaged "line $1 names no knob"
+	[[ $4 && $4 != */* && $4 != . && $4 != .. &&
+		$4 != *[[:space:][:cntrl:]]* ]] ||
+		journal_damaged "line $1 names no target"
+	[[ $5:$6:$7 =~ ^(boot|device|holder):(none|cutoff|data):(set|try)$ ]] ||
+		journal_damaged "line $1 has an unknown word"
 	J_KNOB+=("$3") J_TARGET+=("$4") J_LIFETIME+=("$5") J_RISK+=("$6")
 	J_NEED+=("$7") J_WANTED+=("$8") J_ORIGINAL+=("$9")
 	J_STATE+=('') J_RESULT+=('') J_VALUE+=('')
@@ -296,20 +333,24 @@ journal_parse_progress()
 {
 	local seq=$3
 
-	[[ $seq =~ ^[0-9]{1,6}$ && ${J_KNOB[seq]+there} ]] ||
+	number_is "$seq" 0 $((${#J_KNOB[@]} - 1)) ||
 		journal_damaged "line $1 is about no entry"
 	J_STATE[seq]=$2
 	if [[ $2 == doing ]]; then
 		J_CHANGING=1
 		return 0
 	fi
+	case $4 in
+	applied | already | clamped | denied | failed | reverted | unsupported) ;;
+	*) journal_damaged "line $1 has an unknown result" ;;
+	esac
 	J_RESULT[seq]=$4 J_VALUE[seq]=$5
 }
 
 # Before lines are added to a journal that was read.
 journal_mend()
 {
-	[[ ${J_TORN_BYTES:-} ]] || return 0
+	[[ $J_TORN_BYTES ]] || return 0
 	truncate -s "$J_TORN_BYTES" "$STATE/journal"
 	J_TORN_BYTES=
 }

@@ -17,7 +17,8 @@ policy_targets()
 	for file in "${FILES[@]}"; do
 		name=${file#"$POLICIES/"}
 		name=${name%%/*}
-		by_number[${name#policy}]=$name
+		! number_is "${name#policy}" 0 99999 ||
+			by_number[${name#policy}]=$name
 	done
 	TARGETS=("${by_number[@]}")
 }

@@ -43,7 +43,9 @@ row_add()
 rows_print()
 {
 	local key parts i width=0 tag_width=0 heads=() tags=() notes=()
-	local columns=${COLUMNS:-80}
+	local columns=${COLUMNS:-}
+
+	number_is "$columns" 1 9999 || columns=80
 
 	for key in "${row_keys[@]}"; do
 		mapfile -d $'\x1f' -t parts <<<"$key"

@@ -3,8 +3,8 @@
 # shellcheck disable=SC2034 # results are in variables
 #
 #   setting_supported PATH             0; or 1 with SUPPORT and WHY
-#   setting_is_number VALUE LOW HIGH   a whole number, as the kernel writes it?
-#   setting_goal VALUE LOW HIGH        VALUE, if it is one; or 1 with WHY
+#   setting_goal VALUE LOW HIGH        VALUE, if it is a number from LOW to HIGH;
+#                                      or 1 with WHY
 #   setting_refuse VALUE WHAT          1, and WHY: it is not WHAT
 #
 # What is wanted is looked at when the plan is made, before anything is changed.
@@ -22,16 +22,10 @@ setting_supported()
 	fi
 }
 
-setting_is_number()
-{
-	# No number of the kernel's that is set here has 19 digits.
-	[[ $1 =~ ^(0|[1-9][0-9]{0,17})$ ]] && (($1 >= $2 && $1 <= $3))
-}
-
 setting_goal()
 {
 	VALUE=$1
-	setting_is_number "$1" "$2" "$3" || setting_refuse "$1" "$2 to $3"
+	number_is "$1" "$2" "$3" || setting_refuse "$1" "$2 to $3"
 }
 
 setting_refuse()

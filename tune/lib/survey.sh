@@ -64,7 +64,8 @@ disk_look()
 {
 	local name=${DISK_NAME[$1]}
 
-	if file_read "/sys/block/$name/size" && ((VALUE > 0)); then
+	if file_read "/sys/block/$name/size" &&
+		number_is "$VALUE" 1 $((NUMBER_MAX / 512)); then
 		DISK_SIZE[$1]=$((VALUE * 512))
 	else
 		disk_remark DISK_REFUSED "$1" 'no medium'

@@ -1,0 +1,252 @@
+#!/bin/bash
+# check_tune_state.sh - what blinktune finds of an earlier run: its journal, its
+# state folder and processes that hold a setting
+#
+# A journal that was tampered with and a folder that another user could write are
+# refused in words before anything is read from them or changed.
+
+# shellcheck disable=SC2317 # cases are called by check
+. "$(dirname "$0")/tune_lib.sh"
+
+# expect_refused WORDS ARGUMENT...: one line with these words, nothing changed
+expect_refused()
+{
+	local words=$1
+	shift
+
+	expect_status 1 tune "$@" >out 2>err
+	expect_one_line err
+	expect_match '^blinktune: ' err
+	expect_match "$words" err
+	diff -r kept tree >&2 || fail 'the tree has changed'
+	expect_gone ran
+}
+
+# of WHAT COMMAND...: when COMMAND fails, the case does, and says of what.
+of()
+{
+	local status
+
+	# Not "... || ...": bash ignores set -e within that.
+	set +e
+	(
+		set -e
+		"${@:2}"
+	)
+	status=$?
+	set -e
+	[ "$status" = 0 ] || fail "of: $1"
+}
+
+# --- journals ----------------------------------------------------------------
+
+# sum_again: ./state/journal gets the sum that its beginning has now, so that it
+# is the tampered field that is found, not the sum.
+sum_again()
+{
+	local sum
+
+	sed '/^ready\t/,$d' state/journal >sum.of
+	sum=$(cksum <sum.of)
+	sum=${sum// /-}
+	sed -i "s/^ready\t.*/ready\t$sum\t./" state/journal
+}
+
+# Lines that are added at the end of a good journal.  In the last column, T stands
+# for a tab.
+added_lines()
+{
+	cat <<-'END'
+		doingT08
+		doingT09
+		doingT010
+		doingT00
+		doingT0x1
+		doingT-1
+		doingT+1
+		doingT 1
+		doingT1 
+		doingT
+		doingT2
+		doingT99999999999999999999
+		doingTa[$(touch ran)]
+		doingT1?$(touch ran):0
+		doneT08TappliedT1
+		doneT0TfrobbedT1
+		doneT0TT1
+		doneT0Tapplied
+		holderT08T5
+		holderT-1T5
+		holderT0T5
+		holderT1T5
+		holderT99999999999T5
+		holderTT5
+		holderT100Tfive
+		holderT100T05
+		holderTa[$(touch ran)]T5
+		deadmanT../selfT5
+		deadmanT-9T5
+		confirmedTagain
+		complete\x41
+		doneT0TappliedT\x41
+		doneT0TappliedTa\cb
+		doneT0TappliedTa\
+	END
+}
+
+case_added_lines()
+{
+	local line
+
+	make_tree tree
+	tune apply swappiness=1,numa-balancing=0
+	cp -r tree kept
+	cp state/journal good
+	while IFS= read -r line; do
+		cp good state/journal
+		printf '%s\t.\n' "${line//T/$'\t'}" >>state/journal
+		of "$line" expect_refused damaged status
+		of "$line" expect_refused damaged revert
+		of "$line" expect_same good <(head -n -1 state/journal)
+	done < <(added_lines)
+	cp good state/journal
+	tune revert
+	expect_tree_restored
+}
+
+# sed's commands for the beginning of a journal; its sum is right again then.
+edits()
+{
+	cat <<-'END'
+		s/^id\t[^\t]*/id\ta[$(touch ran)].1/
+		s/^id\t[^\t]*/id\t08.123456.7/
+		s/^id\t[^\t]*/id\t/
+		/^id\t/d
+		/^id\t/p
+		/^boot\t/d
+		s/^boot\t[^\t]*/boot\t/
+		/^root\t/d
+		s/^root\t[^\t]*/root\ttree/
+		/^profile\t/d
+		s/^profile\t[^\t]*/profile\t/
+		/^version\t/d
+		s/^entry\t1/entry\t01/
+		s/^entry\t1/entry\t2/
+		s/^entry\t1/entry\t-1/
+		s/^entry\t1/entry\ta[$(touch ran)]/
+		s/\tswappiness\t/\t..\/knobs\/swappiness\t/
+		s/\tswappiness\t/\tswappiness;touch ran\t/
+		s/\tswappiness\t/\t\t/
+		s/\tswappiness\t-/\tswappiness\t..\/../
+		s/\tswappiness\t-/\tswappiness\t../
+		s/\tswappiness\t-/\tswappiness\ta\/b/
+		s/\tswappiness\t-/\tswappiness\ta b/
+		s/\tswappiness\t-/\tswappiness\t/
+		s/\tboot\tnone\t/\tever\tnone\t/
+		s/\tboot\tnone\t/\tboot\tsome\t/
+		s/\tset\t/\tmust\t/
+	END
+}
+
+case_edited_beginnings()
+{
+	local edit
+
+	make_tree tree
+	tune apply swappiness=1,numa-balancing=0
+	cp -r tree kept
+	cp state/journal good
+	while IFS= read -r edit; do
+		sed "$edit" good >state/journal
+		! cmp -s good state/journal || fail "no edit: $edit"
+		sum_again
+		of "$edit" expect_refused damaged status
+		of "$edit" expect_refused damaged revert
+	done < <(edits)
+	# With the right sum and nothing edited it is taken.
+	cp good state/journal
+	sum_again
+	expect_same good state/journal
+	tune revert
+	expect_tree_restored
+}
+
+# A variable of the environment that has the name of one of ours is not ours.
+case_environment()
+{
+	make_tree tree
+	tune apply swappiness=1
+	J_TORN_BYTES=5 tune apply swappiness=1
+	tune status >/dev/null
+	# shellcheck disable=SC2016 # not to be expanded by us either
+	COLUMNS='a[$(touch ran)]' tune status >out
+	expect_gone ran
+	COLUMNS=08 tune status >out
+	tune revert
+	expect_tree_restored
+}
+
+# Numbers in files of the tree, where the kernel would have written plain ones
+case_numbers_of_a_tree()
+{
+	local number
+
+	# shellcheck disable=SC2016 # not to be expanded by us either
+	for number in 'a[$(touch ran)]' 08 0x10 -1 1.5 '' \
+		99999999999999999999; do
+		of "$number" number_of_a_tree "$number"
+	done
+}
+
+number_of_a_tree()
+{
+	local policy=tree/sys/devices/system/cpu/cpufreq/policy0
+
+	rm -rf tree state
+	cp -R "$REPO/tests/tune/machines/sata-raid" tree
+	put tree/sys/block/sda/size "$1\n"
+	put "$policy/scaling_min_freq" "$1\n"
+	put "$policy/scaling_max_freq" "$1\n"
+	put tree/sys/block/md0/md/level "raid0\n"
+	put tree/sys/block/md0/md/chunk_size "$1\n"
+	tune plan cpu-frequency=1000-2000 >out 2>err
+	expect_empty err
+	tune plan md-stripe-cache:md0=512 >out 2>err
+	expect_empty err
+	tune disks plan --data-bytes 1000000 /dev/sda >out 2>err || [ $? = 1 ]
+	expect_empty err
+	expect_match 'refused: ' out
+	expect_status 4 tune apply cpu-frequency:policy0=1000-2000 >out 2>err
+	expect_empty err
+	expect_gone ran
+}
+
+# Names of folders become indices of arrays.
+case_names_of_a_tree()
+{
+	local name
+
+	make_tree tree
+	# shellcheck disable=SC2016 # not to be expanded by us either
+	for name in 'policya[$(touch ran)]' 'policy08' 'policy'; do
+		cp -R tree/sys/devices/system/cpu/cpufreq/policy0 \
+			"tree/sys/devices/system/cpu/cpufreq/$name"
+	done
+	# shellcheck disable=SC2016 # not to be expanded by us either
+	for name in 7 '7a[$(touch ran)]' 09; do
+		put "tree/proc/irq/$name/smp_affinity_list" '0-3\n'
+	done
+	put tree/proc/irq/default_smp_affinity 'f\n'
+	tune plan cpu-governor=performance,irq-affinity=0 >out 2>err
+	expect_empty err
+	expect_gone ran
+	expect_match '^cpu-governor:policy\[0-3\]: ' out
+	expect_match '^irq-affinity:default,7: ' out
+}
+
+check added_lines case_added_lines
+check edited_beginnings case_edited_beginnings
+check environment case_environment
+check numbers_of_a_tree case_numbers_of_a_tree
+check names_of_a_tree case_names_of_a_tree
+finish
