@@ -159,8 +159,9 @@ case_told_and_written_before()
 	local line
 
 	make_tree tree
-	strace -qq -o log -e trace=openat,write -s 2000 \
+	strace -f -qq -o traced -e trace=openat,write -s 2000 \
 		"${TUNE[@]}" apply swappiness=1 2>/dev/null >&2
+	sed 's/^[0-9]* *//' traced >log
 	line=$(grep -n '^write(1, "+ echo 1 ' log | cut -d: -f1)
 	tail -n "+$line" log >after
 	expect_match 'openat.*tree/proc/sys/vm/swappiness", O_RDWR' after

@@ -244,9 +244,242 @@ case_names_of_a_tree()
 	expect_match '^irq-affinity:default,7: ' out
 }
 
+# --- the state folder --------------------------------------------------------
+
+# folder_is COMMAND...: ./here/state of an apply, after COMMAND; ./victim is what
+# must not be written through it, ./before what is there.
+folder_is()
+{
+	make_tree tree
+	TUNE=("$BLINKTUNE" --root tree --state here/state)
+	mkdir -m 755 here
+	tune apply numa-balancing=0
+	echo precious >victim
+	cp -r tree kept
+	"$@"
+	list_all >before
+}
+
+list_all()
+{
+	find . -name tree -prune -o -name out -prune -o -name err -prune -o \
+		-name before -prune -o -name after -prune -o \
+		-type f -exec cksum '{}' + -o -printf '%p %m %u %s %l\n' | sort
+}
+
+# expect_all_refused WORDS: by each verb that would read or write the folder
+expect_all_refused()
+{
+	local verb
+
+	for verb in status verify confirm revert 'revert --force' \
+		'apply swappiness=1' 'prepare swappiness=1' \
+		'run swappiness=1 -- touch ran' 'hold swappiness=1'; do
+		# shellcheck disable=SC2086 # words are meant
+		of "$verb" expect_refused "$1" $verb
+	done
+	list_all >after
+	diff before after >&2
+}
+
+# What a user may have done to a folder of its own: a command, and the words that
+# refuse it
+folders()
+{
+	cat <<-'END'
+		mv here/state real && ln -s ../real here/state|here/state: .*symbolic link
+		rm -r here/state && ln -s nowhere here/state|here/state: .*symbolic link
+		rm -r here/state && touch here/state|here/state: .*not a folder
+		chmod 770 here/state|here/state: .*written by its group or others
+		chmod 702 here/state|here/state: .*written by its group or others
+		chmod 1777 here/state|here/state: .*written by its group or others
+		ln -sf ../../victim here/state/lock|state/lock: .*symbolic link
+		ln -sf ../../victim here/state/journal.new|state/journal.new: .*symbolic link
+		ln -sf ../../nowhere here/state/journal.new|state/journal.new: .*symbolic link
+		cp here/state/journal . && ln -sf ../../journal here/state/journal|state/journal: .*symbolic link
+		ln -sf ../../victim here/state/journal.last|state/journal.last: .*symbolic link
+		mkdir here/state/journal.new|state/journal.new: .*not a regular file
+		rm here/state/lock && mkfifo here/state/lock|state/lock: .*not a regular file
+		chmod 620 here/state/journal|state/journal: .*written by its group or others
+		chmod 602 here/state/lock|state/lock: .*written by its group or others
+		chmod 777 here|here: .*written by its group or others.*sticky
+		chmod 775 here|here: .*written by its group or others.*sticky
+	END
+	[ "$UID" != 0 ] || cat <<-'END'
+		chown 65534 here/state|here/state: .*belongs to user 65534
+		chown 65534 here/state/journal|state/journal: .*belongs to user 65534
+		chown 65534 here/state/lock|state/lock: .*belongs to user 65534
+		chown 65534 here|here: .*belongs to user 65534
+		mv here real && ln -s real here && chown -h 65534 here|here: .*belongs to user 65534
+		mkdir real && chown 65534 real && mv here real/here && ln -s real/here here|real: .*belongs to user 65534
+	END
+}
+
+case_folders()
+{
+	local command words number=0
+
+	while IFS='|' read -r command words; do
+		number=$((number + 1))
+		mkdir "$number"
+		of "$command" refused_folder "$number" "$command" "$words"
+	done < <(folders)
+}
+
+refused_folder()
+{
+	cd "$1"
+	folder_is eval "$2"
+	expect_all_refused "$3"
+}
+
+# What another user can't have made, or can't change, is taken.
+good_folders()
+{
+	cat <<-'END'
+		chmod 1777 here
+		chmod 755 here/state
+		mv here real && ln -s real here
+		chmod 644 here/state/*
+	END
+}
+
+case_good_folders()
+{
+	local command number=0
+
+	while IFS= read -r command; do
+		number=$((number + 1))
+		mkdir "$number"
+		of "$command" good_folder "$number" "$command"
+	done < <(good_folders)
+}
+
+good_folder()
+{
+	cd "$1"
+	folder_is eval "$2"
+	tune status >out
+	tune revert >out
+	expect_tree_restored
+}
+
+# Nobody else may read what is made, or write it, whatever the mask is.
+case_modes()
+{
+	make_tree tree
+	umask 0
+	tune apply swappiness=1
+	[ "$(stat -c %a state state/journal state/lock | paste -s -d ' ')" = \
+		'700 600 600' ] || fail "$(stat -c '%n %a' state state/*)"
+	tune revert
+	expect_folder state journal.last lock
+	[ "$(stat -c %a state/journal.last)" = 600 ]
+	# A command has the mask that we were started with.
+	[ "$(tune run swappiness=1 -- bash -c umask)" = 0000 ]
+	umask 022
+	# What a killed apply has left there is not written to, but replaced.
+	echo left >state/journal.new
+	ln state/journal.new left
+	tune apply swappiness=1
+	[ "$(cat left)" = left ]
+	# What is a folder is not moved into.
+	tune revert
+	tune apply swappiness=1
+	rm state/journal.last
+	mkdir state/journal.last
+	expect_status 1 tune revert 2>err
+	expect_match 'not a regular file' err
+	rmdir state/journal.last
+	tune revert
+	expect_tree_restored
+}
+
+# as NUMBER COMMAND...: as that user
+as()
+{
+	local user=$1
+
+	shift
+	setpriv --reuid="$user" --regid="$user" --clear-groups -- "$@"
+}
+
+# Two users, neither of them root: what one has prepared the other refuses, and
+# what is root's it may read.
+case_two_users()
+{
+	local verb
+
+	open_program
+	make_tree tree
+	chown -R 65533 tree
+	mkdir -m 1777 shared
+	as 65534 mkdir -m 755 shared/theirs
+	as 65534 ln -s "$PWD/shared/theirs" shared/link
+	for verb in 'apply swappiness=1' status revert; do
+		# shellcheck disable=SC2086 # words are meant
+		expect_status 1 as 65533 "$PROGRAM" -q --root tree \
+			--state shared/theirs $verb >out 2>err
+		expect_match 'theirs: .*belongs to user 65534' err
+		# shellcheck disable=SC2086 # words are meant
+		expect_status 1 as 65533 "$PROGRAM" -q --root tree \
+			--state shared/link/state $verb >out 2>err
+		expect_match 'link: .*belongs to user 65534' err
+	done
+	expect_folder shared/theirs
+	as 65533 "$PROGRAM" -q --root tree --state shared/ours apply swappiness=1
+	# Of root, too, it is another user's.
+	expect_status 1 "$PROGRAM" -q --root tree --state shared/ours revert 2>err
+	expect_match 'ours: .*belongs to user 65533' err
+	as 65533 "$PROGRAM" -q --root tree --state shared/ours revert
+	tune apply swappiness=1
+	chmod 755 state
+	chmod 644 state/*
+	as 65533 "$PROGRAM" --root tree --state state status >out
+	expect_match '^profile ' out
+	tune revert
+}
+
+# Who may not write the folder is told why.
+case_denied()
+{
+	open_program
+	make_tree tree
+	mkdir -m 755 owned
+	for verb in 'apply swappiness=1' 'run swappiness=1 -- true'; do
+		# shellcheck disable=SC2086 # words are meant
+		expect_status 1 as 65533 "$PROGRAM" -q --root tree \
+			--state owned/state $verb >out 2>err
+		expect_one_line err
+		expect_match 'owned/state: .*Permission denied.*root' err
+		# shellcheck disable=SC2086 # words are meant
+		expect_status 1 as 65533 "$PROGRAM" -q --root tree \
+			--state owned $verb >out 2>err
+		expect_one_line err
+		expect_match 'owned: .*Permission denied.*root' err
+	done
+	mkdir -m 700 closed
+	for verb in status revert verify; do
+		expect_status 1 as 65533 "$PROGRAM" -q --root tree \
+			--state closed "$verb" >out 2>err
+		expect_one_line err
+		expect_match 'closed: .*Permission denied.*root' err
+	done
+}
+
 check added_lines case_added_lines
 check edited_beginnings case_edited_beginnings
 check environment case_environment
 check numbers_of_a_tree case_numbers_of_a_tree
 check names_of_a_tree case_names_of_a_tree
+check folders case_folders
+check good_folders case_good_folders
+check modes case_modes
+if [ "$UID" != 0 ]; then
+	skip two_users "needs root"
+	skip denied "needs root"
+else
+	check two_users case_two_users
+	check denied case_denied
+fi
 finish

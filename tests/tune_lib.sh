@@ -8,6 +8,8 @@
 #   tune ARGUMENT...          the same, quiet
 #   expect_tree_restored      ./tree is as make_tree has made it, byte for byte
 #   tune_processes FOLDER     prints those that blinktune left running below it
+#   open_program              PROGRAM, a copy of blinktune that every user may
+#                             enter and run, wherever the repository is
 
 # shellcheck source=tests/tool_lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/tool_lib.sh"
@@ -15,6 +17,8 @@
 readonly BLINKTUNE=$REPO/tune/blinktune
 # shellcheck disable=SC2034 # for the scripts
 TUNE=("$BLINKTUNE" --root tree --state state)
+# As blinktune refuses folders that others may write
+umask 022
 unset BLINKTUNE_STATE BLINKTUNE_ROOT BLINK_JOB COLUMNS
 
 # put FILE TEXT: without a newline unless TEXT has it
@@ -89,6 +93,16 @@ tune_processes()
 			;;
 		esac
 	done
+}
+
+open_program()
+{
+	mkdir -p "$SCRATCH/program/bin"
+	[ -d "$SCRATCH/program/tune" ] || cp -R "$REPO/tune" "$SCRATCH/program"
+	chmod 755 "$SCRATCH" "$SCRATCH/program"
+	chmod -R go=u,go-w "$SCRATCH/program"
+	# shellcheck disable=SC2034 # for the scripts
+	PROGRAM=$SCRATCH/program/tune/blinktune
 }
 
 # Nothing here is compiled: once is enough.

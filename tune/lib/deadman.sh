@@ -55,6 +55,8 @@ deadman_main()
 	# A pipe that nobody writes to; sleep would be one process more to end.
 	exec {never}<> <(:)
 	read -r -t "$seconds" -u "$never" || true
+	# A folder that was removed since is not made again.
+	[[ -e $STATE ]] || return 0
 	LOCK_WAIT_S=86400
 	journal_lock
 	journal_read || return 0
@@ -72,7 +74,7 @@ confirm_main()
 	local i left='' undone=''
 
 	[[ $# == 0 ]] || die "confirm: $1: no argument is known"
-	[[ ! -d $STATE ]] || journal_lock
+	[[ ! -e $STATE && ! -L $STATE ]] || journal_lock
 	if ! journal_read; then
 		report_confirmed 'nothing to confirm'
 		return 0

@@ -52,7 +52,8 @@
 # comes before them (knob_NAME_order), so that what is noted as applied does not
 # move any more until complete.
 #
-#   journal_lock               alone from here on; makes the state folder
+#   journal_lock               alone from here on; makes the state folder, and
+#                              checks it (state.sh)
 #   journal_read               0 and J_*: there is one; 1: there is none;
 #                              one that is damaged ends the program
 #   journal_begin              write a new one from the plan's entries (E_*)
@@ -72,13 +73,8 @@ LOCK_FD=
 journal_lock()
 {
 	[[ ! $LOCK_FD ]] || return 0
-	if [[ ! -d $STATE ]]; then
-		(umask 077 && mkdir -p "$STATE") 2>/dev/null ||
-			die "$STATE: the state folder can't be made"
-	fi
-	if ! { exec {LOCK_FD}>>"$STATE/lock"; } 2>/dev/null; then
-		die "$STATE: the state folder can't be written"
-	fi
+	state_make
+	state_open_lock
 	flock -w $LOCK_WAIT_S "$LOCK_FD" ||
 		die "$STATE: another blinktune is at work there"
 }
@@ -154,9 +150,9 @@ journal_begin()
 	done
 	sum=$(printf '%s' "$text" | cksum)
 	journal_line ready "${sum// /-}"
-	if ! printf '%s\n' "$text$LINE" >"$STATE/journal.new" ||
+	if ! state_write journal.new "$text$LINE"$'\n' ||
 		! sync "$STATE/journal.new" ||
-		! mv -f "$STATE/journal.new" "$STATE/journal" ||
+		! mv -fT "$STATE/journal.new" "$STATE/journal" ||
 		! sync "$STATE"; then
 		die "$STATE: the journal can't be written: nothing is changed"
 	fi 2>/dev/null
@@ -171,7 +167,7 @@ journal_check_root()
 
 journal_end()
 {
-	mv -f "$STATE/journal" "$STATE/journal.last" ||
+	mv -fT "$STATE/journal" "$STATE/journal.last" ||
 		die "$STATE: the journal can't be put away"
 }
 
@@ -195,13 +191,12 @@ journal_read()
 	local text='' lines line number=0 ready='' head=''
 
 	journal_clear
-	[[ -e $STATE/journal ]] || {
-		[[ ! -d $STATE || -x $STATE ]] ||
-			die "$STATE: the state folder can't be read"
-		return 1
-	}
-	[[ -f $STATE/journal && -r $STATE/journal ]] ||
-		die "$STATE/journal: can't be read"
+	[[ $LOCK_FD ]] || state_check
+	[[ ! -d $STATE || -x $STATE ]] || die \
+		"$STATE: cannot read the state folder: Permission denied: this needs root"
+	[[ -e $STATE/journal ]] || return 1
+	[[ -r $STATE/journal ]] || die \
+		"$STATE/journal: cannot be read: Permission denied: this needs root"
 	IFS= read -r -N $((JOURNAL_BYTES_MAX + 1)) text <"$STATE/journal" || true
 	((${#text} <= JOURNAL_BYTES_MAX)) ||
 		journal_damaged "longer than $JOURNAL_BYTES_MAX bytes"

@@ -301,11 +301,7 @@ revert_main()
 		esac
 		shift
 	done
-	if [[ ! -d $STATE ]]; then
-		revert_nothing
-		return 0
-	fi
-	journal_lock
+	[[ ! -e $STATE && ! -L $STATE ]] || journal_lock
 	if ! journal_read; then
 		revert_nothing
 		return 0
