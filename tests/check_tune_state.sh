@@ -467,6 +467,169 @@ case_denied()
 	done
 }
 
+# --- strays -------------------------------------------------------------------
+
+# holder_of STATE: prints the process that its journal names.
+holder_of()
+{
+	sed -n 's/^holder\t\([0-9]*\)\t.*/\1/p' "$1/journal"
+}
+
+# Whatever fails, no holder of this case's is left.
+end_strays()
+{
+	local pid
+
+	for pid in $(tune_processes "$PWD"); do
+		kill -KILL "$pid" || true
+	done
+}
+
+# stray: ./tree with a holder, $pid, that no journal knows
+stray()
+{
+	make_tree tree
+	trap end_strays EXIT
+	tune apply c-states=3
+	pid=$(holder_of state)
+	rm -r state
+	cp -r tree kept
+}
+
+case_stray_is_refused()
+{
+	local pid verb
+
+	stray
+	for verb in 'apply swappiness=1' 'apply c-states=3' \
+		'prepare swappiness=1' 'run swappiness=1 -- touch ran' \
+		'hold swappiness=1'; do
+		# shellcheck disable=SC2086 # words are meant
+		of "$verb" expect_refused \
+			"process $pid: .*c-states=3.*revert --holder $pid" $verb
+		expect_gone state/journal
+	done
+	# It is about this tree.
+	make_tree other
+	tune --root other --state other.state apply swappiness=1
+	tune --root other --state other.state revert
+}
+
+case_stray_is_shown()
+{
+	local pid
+
+	stray
+	tune status >out
+	expect_match 'nothing is applied' out
+	expect_match "^process $pid: it holds c-states=3, " out
+	tune --json status >out
+	ask out "[(h['pid'], h['holds'], h['known']) for h in d['holders']] \
+		== [($pid, 'c-states=3', False)]"
+	expect_status 2 tune verify swappiness=60 >out
+	expect_match "^process $pid: it holds c-states=3, " out
+	expect_status 2 tune --json verify swappiness=60 >out
+	ask out "d['holders'][0]['state'] == '$PWD/state' and d['status'] == 2"
+	expect_status 5 tune revert >out 2>err
+	expect_one_line err
+	expect_match "process $pid: .*revert --holder $pid" err
+	[ "$(tune_processes "$PWD")" = "$pid" ]
+}
+
+# ask FILE EXPRESSION: true of the document, d
+ask()
+{
+	python3 -c 'import json, sys
+d = json.load(open(sys.argv[1]))
+sys.exit(not eval(sys.argv[2]))' "$1" "$2" || fail "not so: $2: $(cat "$1")"
+}
+
+case_stray_is_ended()
+{
+	local pid other
+
+	stray
+	sleep 100 &
+	other=$!
+	# Only what is one, and by its own number
+	for other in "$other" $$ 1 0 08 -1 x '' 4194305; do
+		expect_status 1 tune revert --holder "$other" 2>err
+		expect_one_line err
+	done
+	kill $!
+	[ "$(tune_processes "$PWD")" = "$pid" ]
+	"${TUNE[@]}" revert --holder "$pid" 2>err
+	expect_match "^\+ kill -KILL $pid\$" err
+	[ -z "$(tune_processes "$PWD")" ] || fail 'not ended'
+	expect_status 1 tune revert --holder "$pid" 2>err
+	tune status >out
+	! grep process out || fail 'still shown'
+	tune apply swappiness=1
+	tune revert
+	expect_tree_restored
+}
+
+# Another state folder whose journal names its holder is in order.
+case_holder_of_another_folder()
+{
+	local pid
+
+	make_tree tree
+	trap end_strays EXIT
+	tune --state first apply c-states=3
+	pid=$(holder_of first)
+	tune --state first status >out
+	! grep process out || fail 'its own'
+	tune --state first verify >out
+	tune --state first verify swappiness=60 >out
+	tune apply swappiness=1
+	tune verify >out
+	expect_match "^process $pid: it holds c-states=3 for .*$PWD/first" out
+	tune status >out
+	expect_match "^process $pid: " out
+	expect_status 1 tune revert --holder "$pid" 2>err
+	expect_match "$PWD/first needs it" err
+	tune revert
+	[ "$(tune_processes "$PWD")" = "$pid" ]
+	# Elsewhere the journal still names it, but nobody knows where.
+	mv first second
+	expect_status 1 tune apply swappiness=1 2>err
+	expect_match "process $pid: " err
+	tune --state second verify >out
+	tune --state second revert
+	[ -z "$(tune_processes "$PWD")" ] || fail 'not ended'
+	expect_tree_restored
+}
+
+# What another user has left, or pretends to be, refuses nothing.
+case_stray_of_another_user()
+{
+	local pid tries
+
+	open_program
+	make_tree tree
+	mkdir theirs
+	chown 65533 theirs
+	BLINKTUNE_HOLDS=c-states=3 BLINKTUNE_STATE=$PWD/gone \
+		BLINKTUNE_ROOT=$PWD/tree setpriv --reuid=65533 --regid=65533 \
+		--clear-groups bash -c 'exec -a blinktune-holder sleep 100' &
+	pid=$!
+	for ((tries = 0; tries < 1000; tries++)); do
+		! grep -q blinktune-holder "/proc/$pid/cmdline" || break
+		sleep 0.02
+	done
+	tune status >out
+	! grep process out || fail 'shown'
+	expect_status 1 tune revert --holder "$pid" 2>err
+	tune apply swappiness=1
+	tune revert
+	# To the user itself it counts.
+	expect_status 1 as 65533 "$PROGRAM" -q --root tree --state theirs/state \
+		apply swappiness=1 2>err
+	kill "$pid"
+	expect_tree_restored
+}
+
 check added_lines case_added_lines
 check edited_beginnings case_edited_beginnings
 check environment case_environment
@@ -478,8 +641,14 @@ check modes case_modes
 if [ "$UID" != 0 ]; then
 	skip two_users "needs root"
 	skip denied "needs root"
+	skip stray_of_another_user "needs root"
 else
 	check two_users case_two_users
 	check denied case_denied
+	check stray_of_another_user case_stray_of_another_user
 fi
+check stray_is_refused case_stray_is_refused
+check stray_is_shown case_stray_is_shown
+check stray_is_ended case_stray_is_ended
+check holder_of_another_folder case_holder_of_another_folder
 finish

@@ -86,7 +86,7 @@ tune_processes()
 			file=${file%/cmdline}
 			echo "${file#/proc/}"
 			;;
-		'sleep infinity ')
+		'blinktune-holder infinity ')
 			file=${file%/cmdline}
 			[[ $(readlink "$file/cwd") != "$folder"* ]] ||
 				echo "${file#/proc/}"

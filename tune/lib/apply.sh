@@ -29,9 +29,11 @@ apply_profile()
 	profile_load "$1"
 	journal_lock
 	if journal_read; then
+		strays_refuse
 		apply_again
 		return
 	fi
+	strays_refuse
 	plan_make
 	apply_report_lacking
 	if plan_lacks; then

@@ -11,13 +11,21 @@
 #   sends what to hold             opens it, answers
 #   ends                           becomes "sleep infinity"
 #
-# So there is none that the journal does not know: it ends if apply is killed
-# before it has told what to hold.
+# So the journal knows each of them: it ends if apply is killed before it has
+# told what to hold.  Should the journal be removed nevertheless, a holder is
+# found by its name, HOLDER_NAME in place of "sleep", and by its environment
+# (stray.sh):
+#
+#   BLINKTUNE_HOLDS    what it holds, as KNOB=VALUE
+#   BLINKTUNE_STATE    the state folder of its journal
+#   BLINKTUNE_ROOT     the tree, or nothing: the machine
 #
 #   holder_start     0; or 1 and WHY: nothing may stay behind here
 #   holder_take I    hold what the journal's entry I wants; or 1 and WHY
 #   holder_has I     is it held?
 #   holder_end       let go of everything
+
+readonly HOLDER_NAME=blinktune-holder
 
 declare -gA held_fds=()
 holder_to='' holder_from=''
@@ -37,19 +45,24 @@ holder_start()
 
 holder_loop()
 {
-	local knob target value holds=''
+	local knob target value holds='' name
 
 	trap '' HUP INT
 	exec 2>/dev/null {LOCK_FD}>&-
 	while IFS=$'\t' read -r knob target value; do
 		if knob_hold "$knob" "$target" "$value"; then
-			holds=1
+			name=$knob:$target
+			holds+="${holds:+, }${name%:-}=$value"
 			echo held
 		else
 			echo "$WHY"
 		fi
 	done
-	[[ ! $holds ]] || exec setsid sleep infinity </dev/null >/dev/null
+	# A child of apply leads no group: setsid goes on as the same process.
+	# shellcheck disable=SC2016 # $0 is for the other shell
+	[[ ! $holds ]] || BLINKTUNE_HOLDS=$holds BLINKTUNE_STATE=$STATE \
+		BLINKTUNE_ROOT=$ROOT exec setsid "$BASH" -c \
+		'exec -a "$0" sleep infinity' "$HOLDER_NAME" </dev/null >/dev/null
 }
 
 holder_take()

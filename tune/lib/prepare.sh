@@ -12,6 +12,7 @@ prepare_main()
 	if journal_read && [[ $J_HASH != "$PROFILE_HASH" ]]; then
 		die "profile '$J_PROFILE' is active: blinktune revert first"
 	fi
+	strays_refuse
 	plan_make
 	apply_report_lacking
 	if plan_lacks; then

@@ -291,35 +291,73 @@ revert_rank()
 
 revert_main()
 {
-	local how='' status=0
+	local how='' stray='' status=0
 
 	while [[ $# -gt 0 ]]; do
+		TAKEN=1
 		case $1 in
 		--force) how=force ;;
 		--keep) how=keep ;;
+		--holder | --holder=*)
+			option_value "$@"
+			stray=$OPTION_VALUE
+			;;
 		*) die "revert: $1: no such option" ;;
 		esac
-		shift
+		shift $TAKEN
 	done
+	if [[ $stray ]]; then
+		revert_stray "$stray"
+		return
+	fi
 	[[ ! -e $STATE && ! -L $STATE ]] || journal_lock
 	if ! journal_read; then
-		revert_nothing
-		return 0
+		revert_tell_strays || status=$?
+		revert_nothing $status
+		return $status
 	fi
 	journal_check_root
 	trap '' HUP INT TERM PIPE
 	revert_all "$how" || status=$?
 	[[ $status != "$STATUS_CONFLICT" ]] || say \
 		'revert --force puts these back, revert --keep leaves them'
-	report_results $status
+	revert_tell_strays || [[ $status != 0 ]] || status=$STATUS_INCOMPLETE
+	report_results "$status"
 	return "$status"
 }
 
+# revert_tell_strays: 0, or STATUS_INCOMPLETE: a stray is left, and what to do is
+# said, also with -q.
+revert_tell_strays()
+{
+	local i status=0
+
+	strays_find
+	strays_describe
+	for i in "${!STRAY_PID[@]}"; do
+		[[ ! ${STRAY_KNOWN[i]} ]] || continue
+		printf 'blinktune: %s\n' "${STRAY_LINES[i]}" >&2
+		status=$STATUS_INCOMPLETE
+	done
+	return "$status"
+}
+
+# revert_stray PID
+revert_stray()
+{
+	number_is "$1" 2 4194304 ||
+		die "revert: --holder: not the number of a process: $1"
+	journal_clear
+	stray_end "$1"
+	[[ ! $JSON_WANTED ]] || report_results 0
+}
+
+# revert_nothing STATUS
 revert_nothing()
 {
 	PROFILE=
 	if [[ $JSON_WANTED ]]; then
-		report_results 0
+		report_results "$1"
 	else
 		echo 'nothing to revert'
 	fi

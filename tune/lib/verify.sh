@@ -12,6 +12,7 @@ verify_main()
 	if [[ $# == 1 ]]; then
 		profile_load "$1"
 		plan_make
+		journal_clear
 		verify_plan || status=$?
 	elif [[ $# == 0 ]] && journal_read; then
 		journal_check_root
@@ -21,12 +22,37 @@ verify_main()
 		[[ $# == 0 ]] || die 'verify: one PROFILE, please'
 		die 'verify: no profile is active, and none is named'
 	fi
+	verify_strays || status=$?
 	if [[ $JSON_WANTED ]]; then
+		strays_json
+		JSON_EXTRA=", \"holders\": $JSON"
 		report_json $status
 	else
 		verify_print
 	fi
 	return "$status"
+}
+
+# verify_strays: STRAY_LINES; or STATUS_DIFFERS, if no journal names one of them
+verify_strays()
+{
+	local known
+
+	strays_find
+	strays_describe
+	for known in "${STRAY_KNOWN[@]}"; do
+		[[ $known ]] || return "$STATUS_DIFFERS"
+	done
+}
+
+# strays_print: a line each
+strays_print()
+{
+	local line
+
+	for line in "${STRAY_LINES[@]}"; do
+		echo "$line"
+	done
 }
 
 verify_plan()
@@ -110,6 +136,7 @@ verify_print()
 		esac
 	done
 	report_rows
+	strays_print
 	echo "as wanted: $good of ${#results[@]}"
 }
 
@@ -120,15 +147,18 @@ status_main()
 	[[ $# == 0 ]] || die "status: $1: no argument is known"
 	if ! journal_read; then
 		PROFILE=
+		verify_strays || true
 		if [[ $JSON_WANTED ]]; then
 			status_json
 		else
 			echo 'nothing is applied'
+			strays_print
 		fi
 		return 0
 	fi
 	PROFILE=$J_PROFILE
 	verify_journal || true
+	verify_strays || true
 	if [[ $JSON_WANTED ]]; then
 		status_json
 	else
@@ -145,6 +175,7 @@ status_print()
 	echo "since     $when"
 	status_describe
 	echo "state     $DESCRIBED"
+	strays_print
 	report_rows
 }
 
@@ -186,5 +217,7 @@ status_json()
 	JSON_EXTRA+=", \"same_boot\": $same, \"state\": $JSON"
 	json_known "${sum%% *}"
 	JSON_EXTRA+=", \"journal_sha256\": $JSON"
+	strays_json
+	JSON_EXTRA+=", \"holders\": $JSON"
 	report_json 0
 }

@@ -1,0 +1,139 @@
+# stray.sh - processes of an earlier apply that hold a setting still
+# shellcheck shell=bash
+# shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
+#
+# The process that holds what a profile wants (holder.sh) outlives apply.  Where
+# apply was killed and its state folder removed, no journal knows that process
+# any more: the setting stays in force, and "nothing is applied" is wrong.  Such
+# a process is a stray, and nothing is applied beside it.
+#
+# A holder is known by its name and its environment, and counts only if it
+# belongs to this user, who alone could have started it so, and is about the same
+# tree.  It is no stray if the journal of this state folder names it, or the one
+# of the folder that it was started for: then a profile is applied with another
+# --state, on purpose, and that is only told.
+#
+#   strays_find      after journal_read or journal_clear: STRAY_PID STRAY_START STRAY_HOLDS
+#                    STRAY_STATE, and STRAY_KNOWN: empty for a stray, 1 for one
+#                    that the journal in STRAY_STATE names.  What the journal
+#                    of this state folder names is not among them
+#   strays_refuse    ends the program if there is a stray
+#   strays_describe  STRAY_LINES, a line for each for people
+#   strays_json      JSON: an array of them
+#   stray_end PID    ends that stray; or ends the program: it is none
+
+strays_find()
+{
+	local file name pid
+
+	STRAY_PID=() STRAY_START=() STRAY_HOLDS=() STRAY_STATE=() STRAY_KNOWN=()
+	journal_boot
+	for file in /proc/[0-9]*/cmdline; do
+		name=''
+		IFS= read -r -d '' name <"$file" || continue
+		pid=${file#/proc/}
+		pid=${pid%/cmdline}
+		[[ $name != "$HOLDER_NAME" || ! -O /proc/$pid ]] ||
+			stray_look "$pid"
+	done
+} 2>&"$SILENCE"
+
+# stray_look PID: adds it unless it is none, or has ended.
+stray_look()
+{
+	local word holds='' state='' root='' known=''
+
+	while IFS= read -r -d '' word; do
+		case $word in
+		BLINKTUNE_HOLDS=*) holds=${word#*=} ;;
+		BLINKTUNE_STATE=*) state=${word#*=} ;;
+		BLINKTUNE_ROOT=*) root=${word#*=} ;;
+		esac
+	done <"/proc/$1/environ"
+	[[ $holds && $state && $root == "$ROOT" ]] && process_start "$1" ||
+		return 0
+	! stray_is_named "$1" || return 0
+	# In a subshell, as a journal that is damaged ends the program.
+	if (stray_is_in_journal "$1" "$state"); then
+		known=1
+		[[ $state != "$STATE" ]] || return 0
+	fi
+	STRAY_PID+=("$1") STRAY_START+=("$START") STRAY_KNOWN+=("$known")
+	STRAY_HOLDS+=("${holds//[[:cntrl:]]/?}")
+	STRAY_STATE+=("${state//[[:cntrl:]]/?}")
+}
+
+# stray_is_in_journal PID FOLDER: in a subshell; of that state folder
+stray_is_in_journal()
+{
+	STATE=$2 LOCK_FD=''
+	journal_read && stray_is_named "$1"
+}
+
+# stray_is_named PID: by the journal read, as the process that began at START?
+stray_is_named()
+{
+	[[ $J_HOLDER_PID == "$1" && $J_HOLDER_START == "$START" &&
+		$J_BOOT == "$BOOT" ]]
+}
+
+strays_refuse()
+{
+	local i
+
+	strays_find
+	strays_describe
+	for i in "${!STRAY_PID[@]}"; do
+		[[ ${STRAY_KNOWN[i]} ]] || die "${STRAY_LINES[i]}"
+	done
+}
+
+strays_describe()
+{
+	local i line
+
+	STRAY_LINES=()
+	for i in "${!STRAY_PID[@]}"; do
+		line="process ${STRAY_PID[i]}: it holds ${STRAY_HOLDS[i]}"
+		if [[ ${STRAY_KNOWN[i]} ]]; then
+			line+=" for a profile applied with --state ${STRAY_STATE[i]}"
+		else
+			line+=", but no journal in ${STRAY_STATE[i]} names it:"
+			line+=" blinktune revert --holder ${STRAY_PID[i]} ends it"
+		fi
+		STRAY_LINES+=("$line")
+	done
+}
+
+strays_json()
+{
+	local i text list='' comma=''
+
+	for i in "${!STRAY_PID[@]}"; do
+		text="\"pid\": ${STRAY_PID[i]}"
+		report_field holds "${STRAY_HOLDS[i]}"
+		report_field state "${STRAY_STATE[i]}"
+		text+=", \"known\": ${STRAY_KNOWN[i]:+true}"
+		[[ ${STRAY_KNOWN[i]} ]] || text+=false
+		list+="$comma{$text}"
+		comma=', '
+	done
+	JSON="[$list]"
+}
+
+stray_end()
+{
+	local i
+
+	strays_find
+	for i in "${!STRAY_PID[@]}"; do
+		[[ ${STRAY_PID[i]} == "$1" ]] || continue
+		[[ ! ${STRAY_KNOWN[i]} ]] || die "process $1: a profile applied" \
+			"with --state ${STRAY_STATE[i]} needs it: revert that"
+		act "kill -KILL $1"
+		process_kill "$1" "${STRAY_START[i]}"
+		return 0
+	done
+	die "process $1: not one that holds a setting for blinktune, is this" \
+		"user's, and no journal names"
+}
