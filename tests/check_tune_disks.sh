@@ -4,13 +4,7 @@
 # On a tree with tools that write down how they were called, and on loop devices.
 
 # shellcheck disable=SC2317 # cases are called by check
-# shellcheck source=tests/tool_lib.sh
-. "$(dirname "$0")/tool_lib.sh"
-
-if [ "$SANITIZED" ]; then
-	skip "$(basename "$0" .sh)" 'nothing of blinktune is compiled'
-	finish
-fi
+. "$(dirname "$0")/tune_lib.sh"
 
 readonly TOOLS="wipefs sfdisk partx mdadm mkfs.xfs mount umount"
 
@@ -393,11 +387,11 @@ loop_plan()
 	backing_state >after
 	expect_same before after
 	# Of a user who may not read them
-	if setpriv --reuid=65534 --clear-groups \
-		"$REPO/tune/blinktune" disks "${words[@]}" >out 2>err; then
-		expect_empty err
-		expect_match 'holds is unknown: Permission denied' out
-	fi
+	open_program
+	setpriv --reuid=65534 --clear-groups "$PROGRAM" disks "${words[@]}" \
+		>out 2>err
+	expect_empty err
+	expect_match 'holds is unknown: Permission denied' out
 	expect_gone state
 }
 

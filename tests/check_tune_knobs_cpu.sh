@@ -738,9 +738,13 @@ case_this_machine()
 
 case_nobody()
 {
+	# A copy, as the repository may be where nobody can enter.
+	cp -R "$TUNE" tune
+	chmod 755 "$SCRATCH" .
+	chmod -R go=u,go-w tune
 	setpriv --reuid=65534 --regid=65534 --clear-groups bash -c "
 		set -eu -o pipefail
-		TUNE='$TUNE' HELP='' WHY='' VALUE='' ROOT=''
+		TUNE='$PWD/tune' HELP='' WHY='' VALUE='' ROOT=''
 		$(declare -f use_root ask_all fail)
 		use_root ''
 		ask_all" >said 2>stderr

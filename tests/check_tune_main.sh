@@ -59,11 +59,12 @@ case_plan_writes_nothing()
 	local as=()
 
 	make_tree tree
+	open_program
 	chmod -R go+rX "$SCRATCH"
 	[ "$UID" != 0 ] || as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 	strace -f -qq -o "$SCRATCH/plan.log" -e \
 		trace=openat,open,creat,truncate,ftruncate,unlink,unlinkat,rename,renameat,renameat2,mkdir,mkdirat,chmod,fchmodat,link,symlink,mknod,ioctl \
-		"${as[@]}" "$BLINKTUNE" --root "$PWD/tree" \
+		"${as[@]}" "$PROGRAM" --root "$PWD/tree" \
 		--state /nonexistent/state plan "$ALL" >out
 	grep -E 'O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|creat|trunc|unlink|rename|mkdir|chmod|link\(|mknod|SIOCS' \
 		"$SCRATCH/plan.log" |
