@@ -502,7 +502,7 @@ fake_tune()
 		*) exit 1 ;;
 		esac
 		case $2 in
-		moon=*) echo "blinktune: moon: unsupported" >&2; exit 4 ;;
+		moon=*) echo "blinktune: moon: unsupported" >&2; exit 5 ;;
 		esac
 		echo "held $2" >>"$HERE/tuned"
 		echo held

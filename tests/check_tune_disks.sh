@@ -161,8 +161,8 @@ expect_refused()
 	local why=$1
 	shift
 
-	expect_plan 1 "#   refused: $why" "$@"
-	expect_status 1 disks make --data-bytes 1000000000 "$@" \
+	expect_plan 3 "#   refused: $why" "$@"
+	expect_status 3 disks make --data-bytes 1000000000 "$@" \
 		--yes-destroy "$@" 2>err
 	expect_one_line err
 	grep -q -F -e "$why" err || fail "no '$why' in: $(cat err)"
@@ -203,13 +203,13 @@ case_refused_more()
 	expect_refused "too small: 1129 MiB are wanted of it" /dev/sdb
 }
 
-# expect_usage WORD... : one line, status 1, nothing done
+# expect_usage WORD... : one line, status 2, nothing done
 expect_usage()
 {
 	local word=$1
 	shift
 
-	expect_status 1 disks "$@" >out 2>err
+	expect_status 2 disks "$@" >out 2>err
 	expect_empty out
 	expect_one_line err
 	grep -q -F -e "$word" err || fail "no '$word' in: $(cat err)"
@@ -289,7 +289,7 @@ case_make_fails()
 		mkdir -p tree/srv/data
 		echo xfs >tree/holds.sda
 		echo "$step" >tree/fails
-		expect_status 4 make_two --mount /srv/data 2>err
+		expect_status 1 make_two --mount /srv/data 2>err
 		awk -v step="$step" 'found; index($0, step) == 1 { found = 1 }' \
 			tree/log | paste -s -d , >undone
 		[ "$(<undone)" = "$done_undo" ] ||
@@ -319,15 +319,15 @@ case_make_unable()
 	machine
 	for name in sfdisk mkfs.xfs mdadm; do
 		mv "tree/tools/$name" .
-		expect_status 1 make_two 2>err
+		expect_status 3 make_two 2>err
 		expect_match "$name is not installed" err
 		mv "$name" tree/tools/
 	done
-	expect_status 1 make_two --mount /srv/data 2>err
+	expect_status 3 make_two --mount /srv/data 2>err
 	expect_match 'no folder /srv/data' err
 	mkdir -p tree/dev/md
 	touch tree/dev/md/blink
-	expect_status 1 make_two 2>err
+	expect_status 3 make_two 2>err
 	expect_match 'there is a /dev/md/blink already' err
 	expect_empty tree/log
 }
@@ -336,7 +336,7 @@ case_undo_fails()
 {
 	machine
 	printf 'm[dk]*' >tree/fails
-	expect_status 5 make_two 2>err
+	expect_status 7 make_two 2>err
 	expect_match 'mdadm --stop /dev/md/blink: mdadm: as told' err
 }
 
@@ -410,7 +410,7 @@ loop_mounted()
 	mkfs.xfs -q "${loops[0]}"
 	mkdir mounted
 	mount "${loops[0]}" mounted
-	expect_status 1 real make --data-bytes 1000 "${loops[0]}" \
+	expect_status 3 real make --data-bytes 1000 "${loops[0]}" \
 		--yes-destroy "${loops[0]}" 2>err
 	touch mounted/alive
 	expect_match 'is mounted at' err

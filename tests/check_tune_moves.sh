@@ -183,7 +183,7 @@ case_unsupported_after_all()
 	"${TUNE[@]}" apply ./try.profile >out 2>/dev/null
 	expect_match '^unsupported +swappiness' out
 	tune revert
-	expect_status 4 tune apply swappiness=1 2>err
+	expect_status 5 tune apply swappiness=1 2>err
 	expect_gone state/journal
 	expect_back
 }
@@ -235,7 +235,7 @@ case_conflict_after_kill()
 	tune apply swappiness=1,numa-balancing=0
 	sed -i '/^complete/d' state/journal
 	put tree/proc/sys/vm/swappiness 50
-	expect_status 3 tune revert
+	expect_status 6 tune revert
 	[ "$(cat tree/proc/sys/vm/swappiness)" = 50 ]
 	tune revert --force
 	expect_tree_restored

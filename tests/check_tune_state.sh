@@ -14,7 +14,7 @@ expect_refused()
 	local words=$1
 	shift
 
-	expect_status 1 tune "$@" >out 2>err
+	expect_status 3 tune "$@" >out 2>err
 	expect_one_line err
 	expect_match '^blinktune: ' err
 	expect_match "$words" err
@@ -213,10 +213,10 @@ number_of_a_tree()
 	expect_empty err
 	tune plan md-stripe-cache:md0=512 >out 2>err
 	expect_empty err
-	tune disks plan --data-bytes 1000000 /dev/sda >out 2>err || [ $? = 1 ]
+	tune disks plan --data-bytes 1000000 /dev/sda >out 2>err || [ $? = 3 ]
 	expect_empty err
 	expect_match 'refused: ' out
-	expect_status 4 tune apply cpu-frequency:policy0=1000-2000 >out 2>err
+	expect_status 5 tune apply cpu-frequency:policy0=1000-2000 >out 2>err
 	expect_empty err
 	expect_gone ran
 }
@@ -388,7 +388,7 @@ case_modes()
 	tune apply swappiness=1
 	rm state/journal.last
 	mkdir state/journal.last
-	expect_status 1 tune revert 2>err
+	expect_status 3 tune revert 2>err
 	expect_match 'not a regular file' err
 	rmdir state/journal.last
 	tune revert
@@ -418,18 +418,18 @@ case_two_users()
 	as 65534 ln -s "$PWD/shared/theirs" shared/link
 	for verb in 'apply swappiness=1' status revert; do
 		# shellcheck disable=SC2086 # words are meant
-		expect_status 1 as 65533 "$PROGRAM" -q --root tree \
+		expect_status 3 as 65533 "$PROGRAM" -q --root tree \
 			--state shared/theirs $verb >out 2>err
 		expect_match 'theirs: .*belongs to user 65534' err
 		# shellcheck disable=SC2086 # words are meant
-		expect_status 1 as 65533 "$PROGRAM" -q --root tree \
+		expect_status 3 as 65533 "$PROGRAM" -q --root tree \
 			--state shared/link/state $verb >out 2>err
 		expect_match 'link: .*belongs to user 65534' err
 	done
 	expect_folder shared/theirs
 	as 65533 "$PROGRAM" -q --root tree --state shared/ours apply swappiness=1
 	# Of root, too, it is another user's.
-	expect_status 1 "$PROGRAM" -q --root tree --state shared/ours revert 2>err
+	expect_status 3 "$PROGRAM" -q --root tree --state shared/ours revert 2>err
 	expect_match 'ours: .*belongs to user 65533' err
 	as 65533 "$PROGRAM" -q --root tree --state shared/ours revert
 	tune apply swappiness=1
@@ -448,19 +448,19 @@ case_denied()
 	mkdir -m 755 owned
 	for verb in 'apply swappiness=1' 'run swappiness=1 -- true'; do
 		# shellcheck disable=SC2086 # words are meant
-		expect_status 1 as 65533 "$PROGRAM" -q --root tree \
+		expect_status 3 as 65533 "$PROGRAM" -q --root tree \
 			--state owned/state $verb >out 2>err
 		expect_one_line err
 		expect_match 'owned/state: .*Permission denied.*root' err
 		# shellcheck disable=SC2086 # words are meant
-		expect_status 1 as 65533 "$PROGRAM" -q --root tree \
+		expect_status 3 as 65533 "$PROGRAM" -q --root tree \
 			--state owned $verb >out 2>err
 		expect_one_line err
 		expect_match 'owned: .*Permission denied.*root' err
 	done
 	mkdir -m 700 closed
 	for verb in status revert verify; do
-		expect_status 1 as 65533 "$PROGRAM" -q --root tree \
+		expect_status 3 as 65533 "$PROGRAM" -q --root tree \
 			--state closed "$verb" >out 2>err
 		expect_one_line err
 		expect_match 'closed: .*Permission denied.*root' err
@@ -526,11 +526,11 @@ case_stray_is_shown()
 	tune --json status >out
 	ask out "[(h['pid'], h['holds'], h['known']) for h in d['holders']] \
 		== [($pid, 'c-states=3', False)]"
-	expect_status 2 tune verify swappiness=60 >out
+	expect_status 1 tune verify swappiness=60 >out
 	expect_match "^process $pid: it holds c-states=3, " out
-	expect_status 2 tune --json verify swappiness=60 >out
-	ask out "d['holders'][0]['state'] == '$PWD/state' and d['status'] == 2"
-	expect_status 5 tune revert >out 2>err
+	expect_status 1 tune --json verify swappiness=60 >out
+	ask out "d['holders'][0]['state'] == '$PWD/state' and d['status'] == 1"
+	expect_status 7 tune revert >out 2>err
 	expect_one_line err
 	expect_match "process $pid: .*revert --holder $pid" err
 	[ "$(tune_processes "$PWD")" = "$pid" ]
@@ -552,8 +552,12 @@ case_stray_is_ended()
 	sleep 100 &
 	other=$!
 	# Only what is one, and by its own number
-	for other in "$other" $$ 1 0 08 -1 x '' 4194305; do
-		expect_status 1 tune revert --holder "$other" 2>err
+	for other in "$other" $$ 4194304; do
+		expect_status 3 tune revert --holder "$other" 2>err
+		expect_one_line err
+	done
+	for other in 1 0 08 -1 x '' 4194305; do
+		expect_status 2 tune revert --holder "$other" 2>err
 		expect_one_line err
 	done
 	kill $!
@@ -561,7 +565,7 @@ case_stray_is_ended()
 	"${TUNE[@]}" revert --holder "$pid" 2>err
 	expect_match "^\+ kill -KILL $pid\$" err
 	[ -z "$(tune_processes "$PWD")" ] || fail 'not ended'
-	expect_status 1 tune revert --holder "$pid" 2>err
+	expect_status 3 tune revert --holder "$pid" 2>err
 	tune status >out
 	! grep process out || fail 'still shown'
 	tune apply swappiness=1
@@ -587,13 +591,13 @@ case_holder_of_another_folder()
 	expect_match "^process $pid: it holds c-states=3 for .*$PWD/first" out
 	tune status >out
 	expect_match "^process $pid: " out
-	expect_status 1 tune revert --holder "$pid" 2>err
+	expect_status 3 tune revert --holder "$pid" 2>err
 	expect_match "$PWD/first needs it" err
 	tune revert
 	[ "$(tune_processes "$PWD")" = "$pid" ]
 	# Elsewhere the journal still names it, but nobody knows where.
 	mv first second
-	expect_status 1 tune apply swappiness=1 2>err
+	expect_status 3 tune apply swappiness=1 2>err
 	expect_match "process $pid: " err
 	tune --state second verify >out
 	tune --state second revert
@@ -620,11 +624,11 @@ case_stray_of_another_user()
 	done
 	tune status >out
 	! grep process out || fail 'shown'
-	expect_status 1 tune revert --holder "$pid" 2>err
+	expect_status 3 tune revert --holder "$pid" 2>err
 	tune apply swappiness=1
 	tune revert
 	# To the user itself it counts.
-	expect_status 1 as 65533 "$PROGRAM" -q --root tree --state theirs/state \
+	expect_status 3 as 65533 "$PROGRAM" -q --root tree --state theirs/state \
 		apply swappiness=1 2>err
 	kill "$pid"
 	expect_tree_restored

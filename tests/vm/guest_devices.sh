@@ -140,10 +140,10 @@ case_conflict()
 	"$TUNE" -q apply read-ahead:sda=512,drive-write-cache:sda=off >applied
 	blockdev --setra 2048 /dev/sda
 	hdparm -q -W1 /dev/sda
-	expect_status 2 "$TUNE" verify >verified
+	expect_status 1 "$TUNE" verify >verified
 	expect_match 'read-ahead:sda' verified
 	expect_match 'drive-write-cache:sda' verified
-	expect_status 3 "$TUNE" revert >reverted 2>&1
+	expect_status 6 "$TUNE" revert >reverted 2>&1
 	expect_match 'conflict +read-ahead:sda: 1024' reverted
 	expect_value 1024 /sys/block/sda/queue/read_ahead_kb
 	"$TUNE" -q revert --force >reverted 2>&1
@@ -221,7 +221,7 @@ case_disks()
 	mount "/dev/$array" /mnt/data
 	xfs_info /mnt/data >info
 	expect_match 'sunit=32 +swidth=64 blks' info
-	expect_status 1 "$TUNE" disks make --data-bytes 1500000000 --stripe 128 \
+	expect_status 3 "$TUNE" disks make --data-bytes 1500000000 --stripe 128 \
 		/dev/sdf /dev/sdg --yes-destroy /dev/sdf /dev/sdg 2>refused
 	expect_one_line refused
 	expect_match "mounted|member" refused

@@ -306,18 +306,18 @@ apply_main()
 		case $1 in
 		--confirm-within=*) CONFIRM_WITHIN_S=${1#*=} ;;
 		--confirm-within)
-			[[ $# -gt 1 ]] || die "apply: $1 needs seconds"
+			[[ $# -gt 1 ]] || misuse "apply: $1 needs seconds"
 			CONFIRM_WITHIN_S=$2
 			shift
 			;;
-		-*) die "apply: no option $1" ;;
+		-*) misuse "apply: no option $1" ;;
 		*) profiles+=("$1") ;;
 		esac
 		shift
 	done
-	[[ ${#profiles[@]} == 1 ]] || die 'apply: one PROFILE, please'
+	[[ ${#profiles[@]} == 1 ]] || misuse 'apply: one PROFILE, please'
 	[[ $CONFIRM_WITHIN_S =~ ^[1-9][0-9]{0,5}$ ]] ||
-		die "apply: --confirm-within: not a count of seconds:" \
+		misuse "apply: --confirm-within: not a count of seconds:" \
 			"$CONFIRM_WITHIN_S"
 	apply_on_signals
 	apply_profile "${profiles[0]}" || status=$?

@@ -166,7 +166,7 @@ cluster_apply()
 	for profile in "$@"; do
 		[[ $profile == -* ]] || break
 	done
-	[[ $profile ]] || die 'apply: one PROFILE, please'
+	[[ $profile ]] || misuse 'apply: one PROFILE, please'
 	cluster_run prepare "$profile"
 	if cluster_failed; then
 		say 'not all nodes can: nothing is changed anywhere'
@@ -215,6 +215,6 @@ cluster_main()
 		cluster_report "$WORST"
 		return "$WORST"
 		;;
-	*) die "-w: $VERB is not for many nodes" ;;
+	*) misuse "-w: $VERB is not for many nodes" ;;
 	esac
 }

@@ -47,7 +47,7 @@ deadman_main()
 	local id=${1:-} seconds=${2:-} never tries line
 
 	[[ $# == 2 && $seconds =~ ^[1-9][0-9]{0,5}$ ]] ||
-		die 'deadman: only apply starts it'
+		misuse 'deadman: only apply starts it'
 	trap '' HUP
 	cd /
 	read -r line || return 0
@@ -73,7 +73,7 @@ confirm_main()
 {
 	local i left='' undone=''
 
-	[[ $# == 0 ]] || die "confirm: $1: no argument is known"
+	[[ $# == 0 ]] || misuse "confirm: $1: no argument is known"
 	[[ ! -e $STATE && ! -L $STATE ]] || journal_lock
 	if ! journal_read; then
 		report_confirmed 'nothing to confirm'

@@ -14,8 +14,8 @@
 # A rotating disk counts its blocks from the outer rim inwards, where a turn passes
 # the most of them: the partition lies at the start.
 #
-# Status: 0; 1 usage, or a device that can't be had; 4 a command failed and what it
-# had made is taken down again; 5 that failed, too.
+# Status: 0; 1 a command failed, and what was made is taken down again; 2 usage;
+# 3 a device that can't be had; 7 taking down failed, too.
 
 disks_main()
 {
@@ -23,7 +23,7 @@ disks_main()
 
 	case $verb in
 	plan | make) ;;
-	*) die "disks: plan or make, not '$verb'" ;;
+	*) misuse "disks: plan or make, not '$verb'" ;;
 	esac
 	shift
 	disks_options "$@"
@@ -59,7 +59,7 @@ disks_options()
 			list=DISKS
 			;;
 		-*)
-			(($# > 1)) || die "disks: $1 needs a value"
+			(($# > 1)) || misuse "disks: $1 needs a value"
 			disks_option "$1" "$2"
 			list=DISKS
 			shift
@@ -82,28 +82,28 @@ disks_option()
 	--label) DISK_LABEL=$2 ;;
 	--headroom) DISK_HEADROOM=$2 ;;
 	--mount) DISK_MOUNT=$2 ;;
-	*) die "disks: no option $1" ;;
+	*) misuse "disks: no option $1" ;;
 	esac
 }
 
 disks_check_options()
 {
 	[[ $DISK_BYTES =~ ^[1-9][0-9]{0,16}$ ]] ||
-		die "disks: --data-bytes: a number of bytes, not '$DISK_BYTES'"
+		misuse "disks: --data-bytes: a number of bytes, not '$DISK_BYTES'"
 	[[ $DISK_STRIPE_KIB =~ ^[1-9][0-9]{0,4}$ &&
 		$((DISK_STRIPE_KIB % 4)) == 0 ]] ||
-		die "disks: --stripe: a multiple of 4 KiB up to 99996, not" \
+		misuse "disks: --stripe: a multiple of 4 KiB up to 99996, not" \
 			"'$DISK_STRIPE_KIB'"
 	# XFS takes 12 bytes.
 	[[ $DISK_LABEL =~ ^[A-Za-z0-9][A-Za-z0-9_-]{0,11}$ ]] ||
-		die "disks: --label: up to 12 letters, digits, - and _, not" \
+		misuse "disks: --label: up to 12 letters, digits, - and _, not" \
 			"'$DISK_LABEL'"
 	[[ $DISK_HEADROOM =~ ^(0|[1-9][0-9]{0,2})$ ]] ||
-		die "disks: --headroom: a percentage, not '$DISK_HEADROOM'"
+		misuse "disks: --headroom: a percentage, not '$DISK_HEADROOM'"
 	[[ ! $DISK_MOUNT || $DISK_MOUNT =~ ^(/[A-Za-z0-9_.-]+)+$ ]] ||
-		die "disks: --mount: no absolute path of plain characters:" \
+		misuse "disks: --mount: no absolute path of plain characters:" \
 			"'$DISK_MOUNT'"
-	((${#DISKS[@]})) || die 'disks: no device named'
+	((${#DISKS[@]})) || misuse 'disks: no device named'
 }
 
 # --- telling ------------------------------------------------------------------
@@ -135,7 +135,7 @@ disks_report()
 		printf '%s\n' "$TEXT"
 	done
 	[[ $DISK_MOUNT ]] || printf '# then: %s\n' "$STEP_MOUNT"
-	! disks_refused || return "$STATUS_USAGE"
+	! disks_refused || return "$STATUS_FILE"
 }
 
 disks_line()
@@ -171,5 +171,5 @@ disks_report_json()
 	done
 	json_string "$STEP_MOUNT"
 	printf '], "mount": %s}\n' "$JSON"
-	! disks_refused || return "$STATUS_USAGE"
+	! disks_refused || return "$STATUS_FILE"
 }

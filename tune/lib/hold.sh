@@ -42,7 +42,7 @@ hold_apply()
 
 hold_main()
 {
-	[[ $# == 1 ]] || die 'hold: one PROFILE, please'
+	[[ $# == 1 ]] || misuse 'hold: one PROFILE, please'
 	hold_apply "$1"
 	# Whoever was to read it may be gone; so is the other pipe then.
 	if [[ $JSON_WANTED ]]; then
@@ -60,9 +60,9 @@ run_main()
 	local profile=${1:-}
 
 	[[ $profile && ${2:-} == -- && ${3:-} ]] ||
-		die 'run: PROFILE -- COMMAND [ARGUMENT...], please'
+		misuse 'run: PROFILE -- COMMAND [ARGUMENT...], please'
 	shift 2
-	type -P -- "$1" >/dev/null || die "run: $1: no such command"
+	type -P -- "$1" >/dev/null || misuse "run: $1: no such command"
 	hold_apply "$profile"
 	run_command "$@"
 	hold_revert "$RUN_STATUS"

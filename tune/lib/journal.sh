@@ -9,7 +9,7 @@
 #   blinktune-journal  1          the version of this format
 #   id        EPOCH.PID           of this apply
 #   boot      UUID                /proc/sys/kernel/random/boot_id
-#   version   VERSION             of the program
+#   version   1                   kept for older programs, which wanted one
 #   root      FOLDER              the tree, or nothing: the machine
 #   profile   NAME HASH
 #   entry     SEQ KNOB TARGET LIFETIME RISK NEED WANTED ORIGINAL
@@ -139,7 +139,7 @@ journal_begin()
 	journal_line blinktune-journal $JOURNAL_VERSION && text=$LINE$'\n'
 	journal_line id "$J_ID" && text+=$LINE$'\n'
 	journal_line boot "$BOOT" && text+=$LINE$'\n'
-	journal_line version "$VERSION" && text+=$LINE$'\n'
+	journal_line version 1 && text+=$LINE$'\n'
 	journal_line root "$ROOT" && text+=$LINE$'\n'
 	journal_line profile "$PROFILE" "$PROFILE_HASH" && text+=$LINE$'\n'
 	for i in "${!J_KNOB[@]}"; do

@@ -27,7 +27,7 @@ disks_agreed()
 	local i
 
 	[[ ${#DISKS_YES[@]} -gt 0 && "${DISKS[*]}" == "${DISKS_YES[*]}" ]] ||
-		die 'disks make: --yes-destroy must name the same devices in' \
+		misuse 'disks make: --yes-destroy must name the same devices in' \
 			"the same order: ${DISKS[*]}"
 	for i in "${!DISKS[@]}"; do
 		[[ ! ${DISK_REFUSED[i]} ]] ||
@@ -117,7 +117,7 @@ disks_do()
 # disks_fail WHY: takes down what was made, says what is lost, and ends.
 disks_fail()
 {
-	local why=$1 status=$STATUS_REFUSED count=${#DISKS[@]} i command
+	local why=$1 status=$STATUS_FAILED count=${#DISKS[@]} i command
 
 	trap '' HUP INT TERM
 	printf 'blinktune: disks make: %s\n' "$why" >&2

@@ -2,23 +2,33 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
-#   die WHY...         one line and status 1: usage, a profile, a state folder
+#   misuse WHY...      one line, and the program ends with STATUS_USAGE
+#   die WHY...         the same with STATUS_FILE: a profile, the state folder or
+#                      a device is not as it must be
 #   say WHAT...        one line about what goes on; not with -q
 #   act COMMAND        a privileged act that is about to be done; not with -q
 
-# The statuses; they differ from those of the other programs, since verify and
-# conflicts must be told apart.
-readonly STATUS_USAGE=1
-readonly STATUS_DIFFERS=2
-readonly STATUS_CONFLICT=3
-readonly STATUS_REFUSED=4
-readonly STATUS_INCOMPLETE=5
-readonly STATUS_NODE=6
+# 1 to 5 mean what they mean for the other programs: the run failed or the data
+# is not as it should be, usage, a file, a peer, resources.
+readonly STATUS_DIFFERS=1
+readonly STATUS_FAILED=1
+readonly STATUS_USAGE=2
+readonly STATUS_FILE=3
+readonly STATUS_NODE=4
+readonly STATUS_REFUSED=5
+readonly STATUS_CONFLICT=6
+readonly STATUS_INCOMPLETE=7
+
+misuse()
+{
+	printf 'blinktune: %s\n' "$*" >&2
+	exit $STATUS_USAGE
+}
 
 die()
 {
 	printf 'blinktune: %s\n' "$*" >&2
-	exit $STATUS_USAGE
+	exit $STATUS_FILE
 }
 
 say()

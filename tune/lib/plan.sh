@@ -184,7 +184,7 @@ plan_lacks()
 
 plan_main()
 {
-	[[ $# == 1 ]] || die 'plan: one PROFILE, please'
+	[[ $# == 1 ]] || misuse 'plan: one PROFILE, please'
 	FILE_EXACT=1
 	profile_load "$1"
 	plan_make

@@ -6,7 +6,7 @@ prepare_main()
 {
 	local status=0
 
-	[[ $# == 1 ]] || die 'prepare: one PROFILE, please'
+	[[ $# == 1 ]] || misuse 'prepare: one PROFILE, please'
 	FILE_EXACT=1
 	profile_load "$1"
 	if journal_read && [[ $J_HASH != "$PROFILE_HASH" ]]; then

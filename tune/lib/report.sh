@@ -11,6 +11,12 @@
 # A line for people begins with the knob and all the targets of which it is true:
 #
 #   applied    cpu-governor:policy[0-15]: schedutil -> performance
+#
+# The plan's have no such word, but say in parentheses how it stands, and below
+# it why the profile wants it:
+#
+#   turbo: ? -> on  (unsupported: neither intel_pstate/no_turbo nor cpufreq/boost)
+#       because what is measured is speed
 
 report_clear()
 {
@@ -31,10 +37,10 @@ report_add()
 declare -gA row_targets=()
 row_keys=()
 
-# row_add TAG KNOB TARGET TEXT NOTE
+# row_add TAG KNOB TARGET TEXT NOTE [BELOW]: BELOW stands on lines of its own.
 row_add()
 {
-	local key=$1$'\x1f'$2$'\x1f'$4$'\x1f'$5
+	local key=$1$'\x1f'$2$'\x1f'$4$'\x1f'$5$'\x1f'${6:-}
 
 	[[ ${row_targets[$key]+there} ]] || row_keys+=("$key")
 	row_targets[$key]+=" $3"
@@ -43,6 +49,7 @@ row_add()
 rows_print()
 {
 	local key parts i width=0 tag_width=0 heads=() tags=() notes=()
+	local below=()
 	local columns=${COLUMNS:-}
 
 	number_is "$columns" 1 9999 || columns=80
@@ -51,13 +58,14 @@ rows_print()
 		mapfile -d $'\x1f' -t parts <<<"$key"
 		row_name "${parts[1]}" "$key"
 		tags+=("${parts[0]}") heads+=("$NAME: ${parts[2]}")
-		notes+=("${parts[3]%$'\n'}")
+		notes+=("${parts[3]}") below+=("${parts[4]%$'\n'}")
 		((${#parts[0]} <= tag_width)) || tag_width=${#parts[0]}
 		i=$((${#NAME} + 2 + ${#parts[2]}))
 		((i <= width || i > 48)) || width=$i
 	done
 	for i in "${!heads[@]}"; do
 		row_print "${tags[i]}" "${heads[i]}" "${notes[i]}"
+		[[ ! ${below[i]} ]] || row_wrap 4 "${below[i]}"
 	done
 	row_targets=() row_keys=()
 }
@@ -215,15 +223,31 @@ report_plan()
 		return
 	fi
 	local i note
+	local -A counts=()
 
 	for i in "${!E_KNOB[@]}"; do
 		note=${LINE_BECAUSE[${E_LINE[i]}]}
 		report_plan_text "$i"
 		row_add '' "${E_KNOB[i]}" "${E_TARGET[i]}" "$TEXT" \
-			"$note${note:+; }$STATE_WORD${E_WHY[i]:+: }${E_WHY[i]}"
+			"$STATE_WORD${E_WHY[i]:+: }${E_WHY[i]}" \
+			"${note:+because $note}"
+		counts[$STATE_WORD]=$((${counts[$STATE_WORD]:-0} + 1))
 	done
 	rows_print
 	[[ ! $VERBOSE ]] || report_plan_acts
+	report_plan_counts
+}
+
+# report_plan_counts: the last line, of the caller's counts
+report_plan_counts()
+{
+	local word line='nothing to change'
+
+	[[ ! ${counts[supported]:-} ]] || line="${counts[supported]} to change"
+	for word in already denied unsupported; do
+		[[ ! ${counts[$word]:-} ]] || line+=", ${counts[$word]} $word"
+	done
+	echo "$line"
 }
 
 # report_plan_text I: TEXT and STATE_WORD

@@ -302,7 +302,7 @@ revert_main()
 			option_value "$@"
 			stray=$OPTION_VALUE
 			;;
-		*) die "revert: $1: no such option" ;;
+		*) misuse "revert: $1: no such option" ;;
 		esac
 		shift $TAKEN
 	done
@@ -346,7 +346,7 @@ revert_tell_strays()
 revert_stray()
 {
 	number_is "$1" 2 4194304 ||
-		die "revert: --holder: not the number of a process: $1"
+		misuse "revert: --holder: not the number of a process: $1"
 	journal_clear
 	stray_end "$1"
 	[[ ! $JSON_WANTED ]] || report_results 0

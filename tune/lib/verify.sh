@@ -19,8 +19,8 @@ verify_main()
 		PROFILE=$J_PROFILE
 		verify_journal || status=$?
 	else
-		[[ $# == 0 ]] || die 'verify: one PROFILE, please'
-		die 'verify: no profile is active, and none is named'
+		[[ $# == 0 ]] || misuse 'verify: one PROFILE, please'
+		misuse 'verify: no profile is active, and none is named'
 	fi
 	verify_strays || status=$?
 	if [[ $JSON_WANTED ]]; then
@@ -144,7 +144,7 @@ verify_print()
 
 status_main()
 {
-	[[ $# == 0 ]] || die "status: $1: no argument is known"
+	[[ $# == 0 ]] || misuse "status: $1: no argument is known"
 	if ! journal_read; then
 		PROFILE=
 		verify_strays || true
