@@ -65,7 +65,8 @@ void exchange_note_failure(struct exchange *x, unsigned node,
 
 static int give_failure(const struct exchange *x, struct failure *failure)
 {
-	*failure = x->failure;
+	*failure = x->own_failure.status == EXIT_DONE ? x->failure
+						      : x->own_failure;
 	return -EPIPE;
 }
 
@@ -79,8 +80,7 @@ int exchange_blame(struct exchange *x, unsigned node, struct failure *failure,
 	vsnprintf(why, sizeof(why), format, arguments);
 	va_end(arguments);
 	exchange_note_failure(x, node, EXIT_PEER, why);
-	/* A collective may have been given ours to fill. */
-	return failure == &x->failure ? -EPIPE : give_failure(x, failure);
+	return give_failure(x, failure);
 }
 
 /* --- waiting ---------------------------------------------------------------
@@ -304,7 +304,7 @@ void exchange_fail(struct exchange *x, const struct failure *failure)
 
 /* No memory has been allocated after the announced lengths yet. */
 static int check_length(struct exchange *x, unsigned source,
-			unsigned destination)
+			unsigned destination, struct failure *failure)
 {
 	uint64_t bytes = exchange_bytes(x, source, destination);
 	const struct exchange_length length = x->collective->length(
@@ -315,12 +315,12 @@ static int check_length(struct exchange *x, unsigned source,
 	    behind / length.unit_bytes <= length.unit_count_max)
 		return 0;
 	if (length.unit_count_max == 0)
-		return exchange_blame(x, source, &x->failure,
+		return exchange_blame(x, source, failure,
 				      "announces %" PRIu64
 				      " bytes to rank %u, not %" PRIu64,
 				      bytes, destination, length.head_bytes);
 	return exchange_blame(
-		x, source, &x->failure,
+		x, source, failure,
 		"announces %" PRIu64 " bytes to rank %u, not %" PRIu64
 		" to %" PRIu64 " in steps of %" PRIu64,
 		bytes, destination, length.head_bytes,
@@ -329,17 +329,18 @@ static int check_length(struct exchange *x, unsigned source,
 }
 
 /* What a source announces to the others, too: all refuse it. */
-static int check_announcement(struct exchange *x, unsigned source)
+static int check_announcement(struct exchange *x, unsigned source,
+			      struct failure *failure)
 {
 	int error = 0;
 
 	for (unsigned to = 0; to < exchange_node_count(x) && !error; to++)
 		if (to != source)
-			error = check_length(x, source, to);
+			error = check_length(x, source, to, failure);
 	return error;
 }
 
-static int check_announcements(struct exchange *x)
+static int check_announcements(struct exchange *x, struct failure *failure)
 {
 	uint64_t sum = 0;
 	int error = 0;
@@ -348,21 +349,21 @@ static int check_announcements(struct exchange *x)
 	     node++) {
 		if (node == exchange_own(x))
 			continue;
-		error = check_announcement(x, node);
+		error = check_announcement(x, node, failure);
 		if (!error &&
 		    __builtin_add_overflow(
 			    sum, exchange_bytes(x, node, exchange_own(x)),
 			    &sum))
-			error = exchange_blame(x, node, &x->failure,
+			error = exchange_blame(x, node, failure,
 					       "announces too much");
 	}
 	return error;
 }
 
-static int prepare(struct exchange *x)
+static int prepare(struct exchange *x, struct failure *failure)
 {
 	uint64_t bytes[EXCHANGE_NODES_MAX];
-	int error = check_announcements(x);
+	int error = check_announcements(x, failure);
 
 	if (error)
 		return error;
@@ -383,10 +384,9 @@ static int prepare(struct exchange *x)
 		x->in_left += bytes[node] > 0;
 	}
 	if (error)
-		return failure_set(&x->failure, EXIT_RESOURCES, NULL, -error,
+		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
 				   "memory");
-	return x->collective->prepare(x->collective->context, bytes,
-				      &x->failure);
+	return x->collective->prepare(x->collective->context, bytes, failure);
 }
 
 static void prepare_when_announced(struct exchange *x)
@@ -396,11 +396,9 @@ static void prepare_when_announced(struct exchange *x)
 	for (unsigned node = 0; node < exchange_node_count(x); node++)
 		if (node != exchange_own(x) && !exchange_has_announced(x, node))
 			return;
-	if (prepare(x) < 0) {
-		failure = x->failure;
+	if (prepare(x, &failure) < 0) {
+		x->own_failure = failure;
 		exchange_fail(x, &failure);
-		/* As it was, for who called us. */
-		x->failure = failure;
 		return;
 	}
 	/* The first grants go with the news that we are ready. */

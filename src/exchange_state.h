@@ -137,11 +137,15 @@ struct exchange {
 	struct exchange_reception reception;
 	uint8_t trash[DATAGRAM_BATCH_BYTES_MAX];
 
-	/* The run has ended early; node: at fault, own rank: we. */
+	/* The run has ended early; node: at fault, own rank: we.  failure is
+	 * what the others are told. */
 	bool failed;
 	unsigned failed_node;
 	struct failure failure;
 	char failed_what[320];
+	/* Of a collective that could not be prepared: what our caller is told.
+	 * EXIT_DONE: there was none. */
+	struct failure own_failure;
 };
 
 /* --- exchange_status.c ------------------------------------------------------

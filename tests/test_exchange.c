@@ -28,6 +28,7 @@ enum conduct {
 	STAYS_AWAY,
 	LEAVES_AFTER_JOINING,
 	FAILS,
+	FAILS_TO_PREPARE,
 	/* In the first collective, of the length of one message. */
 	ANNOUNCES_ANOTHER,
 };
@@ -66,6 +67,7 @@ struct node {
 	uint64_t served_max; /* datagrams sent again by one call */
 	struct failure failure;
 	char what[64]; /* of the failure, which ends with the exchange */
+	char told[FAILURE_WHY_BYTES]; /* to the other ranks, at the end */
 	pthread_t thread;
 };
 
@@ -103,7 +105,10 @@ static int prepare(void *context, const uint64_t *receive_bytes,
 {
 	struct node *node = context;
 
-	(void)failure;
+	if (node->setting->conduct == FAILS_TO_PREPARE &&
+	    node->rank.rank == node->setting->culprit)
+		return failure_set(failure, EXIT_FILE, "out.1", 0,
+				   "the disk is full");
 	for (unsigned i = 0; i < node->setting->node_count; i++) {
 		node->in_bytes[i] = receive_bytes[i];
 		node->heads[i] = calloc(1, HEAD_BYTES);
@@ -289,7 +294,8 @@ static bool misbehave(struct node *node, struct exchange *x)
 	struct failure mine;
 
 	if (node->rank.rank != node->setting->culprit ||
-	    node->setting->conduct == ANNOUNCES_ANOTHER)
+	    node->setting->conduct == ANNOUNCES_ANOTHER ||
+	    node->setting->conduct == FAILS_TO_PREPARE)
 		return false;
 	if (node->setting->conduct == FAILS) {
 		failure_set(&mine, EXIT_FILE, "out.1", 0, "the disk is full");
@@ -363,8 +369,10 @@ static void *run_node(void *argument)
 	if (node->failure.what)
 		snprintf(node->what, sizeof(node->what), "%s",
 			 node->failure.what);
-	if (x)
+	if (x) {
 		node->strays = exchange_counters(x)->stray_datagrams;
+		snprintf(node->told, sizeof(node->told), "%s", x->failure.why);
+	}
 	exchange_close(x);
 	return NULL;
 }
@@ -635,6 +643,85 @@ static void exchange__a_failure_is_told_to_all(void **state)
 	run_without(FAILS, "out.1: the disk is full");
 }
 
+/* A process that got a rank's STATUS and passes it on from another address has
+ * no DATA sent to that address. */
+static void exchange__a_relay_changes_no_address(void **state)
+{
+	struct rank rank;
+	struct exchange_options options = { .rank = &rank,
+					    .deadline_ns = DEADLINE_NS };
+	struct exchange_status status = { .source = 1, .data_port = 7000 };
+	struct address relay, data;
+	struct datagram_socket out;
+	struct datagram_options plain = { .plain = true };
+	struct failure failure;
+	struct exchange *x;
+	uint8_t bytes[EXCHANGE_STATUS_BYTES_MAX];
+	struct iovec part = { .iov_base = bytes };
+
+	(void)state;
+	init_rank(&rank, 0, 2);
+	x = exchange_open(&options, &failure);
+	assert_non_null(x);
+	address_parse("127.0.0.99:7300", &relay);
+	address_set_port(&relay, 0);
+	assert_int_equal(datagram_open(&out, &relay, &plain, &failure), 0);
+	status.serial = 1;
+	part.iov_len = exchange_status_seal(&status, &x->keys, bytes);
+	datagram_send(&out, &x->control.local, &part, 1, part.iov_len,
+		      part.iov_len);
+	for (unsigned i = 0; i < 1000 && !x->peers[1].heard; i++) {
+		assert_int_equal(exchange_serve(x, &failure), 0);
+		usleep(1000);
+	}
+	assert_true(x->peers[1].heard);
+	data = rank.addresses[1];
+	address_set_port(&data, status.data_port);
+	assert_memory_equal(&x->peers[1].data.socket, &data.socket,
+			    data.length);
+	address_set_port(&data, address_port(&out.local));
+	assert_memory_equal(&x->peers[1].control.socket, &data.socket,
+			    data.length);
+	datagram_close(&out);
+	exchange_close(x);
+	for (unsigned i = 0; i < 2; i++)
+		free(rank.names[i]);
+	free(rank.names);
+	free(rank.addresses);
+}
+
+/* The rank itself gets the failure as it was; the others are told, and told
+ * again, what it is about. */
+static void exchange__a_failure_to_prepare(void **state)
+{
+	struct setting setting = { .node_count = 4,
+				   .collectives = 1,
+				   .conduct = FAILS_TO_PREPARE,
+				   .bytes = even_bytes };
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		setting.culprit = i % 2;
+		setting.board = i / 2;
+		run_all(&setting);
+		for (unsigned r = 0; r < setting.node_count; r++) {
+			struct node *node = &nodes[r];
+
+			assert_string_equal(node->told,
+					    "out.1: the disk is full");
+			assert_string_equal(node->failure.why,
+					    r == setting.culprit
+						    ? "the disk is full"
+						    : node->told);
+			for (unsigned k = 0; k < setting.node_count; k++) {
+				free(node->heads[k]);
+				free(node->bodies[k]);
+			}
+		}
+		assert_string_equal(nodes[setting.culprit].what, "out.1");
+	}
+}
+
 /* By one byte, or so that the sum of all wraps: the ranks that the message is
  * not for refuse it, too. */
 static void exchange__lengths_that_cannot_be(void **state)
@@ -674,6 +761,8 @@ int main(void)
 		cmocka_unit_test(exchange__who_does_not_come_is_named),
 		cmocka_unit_test(exchange__who_falls_silent_is_named),
 		cmocka_unit_test(exchange__a_failure_is_told_to_all),
+		cmocka_unit_test(exchange__a_relay_changes_no_address),
+		cmocka_unit_test(exchange__a_failure_to_prepare),
 		cmocka_unit_test(exchange__lengths_that_cannot_be),
 	};
 
