@@ -354,16 +354,18 @@ static void hear_failure(struct exchange *x,
 			      EXIT_PEER, why);
 }
 
-/* Where it is is where it speaks from: it may have had to take another port. */
+/* A peer is at the address that the list of ranks has for it, and DATA goes to
+ * the port that the STATUS itself tells, under its tag.  The sender's address
+ * only tells the other port, which need not be the default one: a process that
+ * took a rank's default port and passes STATUS on from an address of its own
+ * gets no record by it. */
 static void hear_address(const struct exchange *x, struct exchange_peer *peer,
 			 const struct exchange_status *status,
 			 const struct address *from)
 {
-	if (from)
-		peer->control = *from;
-	else
-		address_set_port(&peer->control,
-				 exchange_board_port(x->board, status->source));
+	address_set_port(&peer->control,
+			 from ? address_port(from)
+			      : exchange_board_port(x->board, status->source));
 	peer->data = peer->control;
 	address_set_port(&peer->data, status->data_port);
 }
