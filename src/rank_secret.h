@@ -1,8 +1,8 @@
 /*
  * rank_secret.h - the 32 bytes that all ranks of a job know, and nobody else
  *
- * For rank.c; rank.h says which of the sources is taken when, and is what others
- * include.
+ * For rank.c; rank.h says which of the sources is taken when, and is what
+ * others include.
  */
 #ifndef RANK_SECRET_H
 #define RANK_SECRET_H
