@@ -68,14 +68,6 @@ killed_at()
 	[ "$got" = 137 ]
 }
 
-# expect_most_killed N STEPS: how often it waits, and starts something once more,
-# depends on who is first; on a busy machine one in ten steps does not come.
-expect_most_killed()
-{
-	[ $((5 * $1)) -ge $((4 * $(wc -l <"$2"))) ] ||
-		fail "killed at $1 of $(wc -l <"$2") steps"
-}
-
 expect_restored()
 {
 	diff -r "$SCRATCH/pristine" tree >&2 || fail "after: $*"

@@ -8,6 +8,8 @@
 #   tune ARGUMENT...          the same, quiet
 #   expect_tree_restored      ./tree is as make_tree has made it, byte for byte
 #   tune_processes FOLDER     prints those that blinktune left running below it
+#   expect_most_killed N STEPS
+#                             of a test that kills at each line of the file STEPS
 #   open_program              PROGRAM, a copy of blinktune that every user may
 #                             enter and run, wherever the repository is
 
@@ -93,6 +95,14 @@ tune_processes()
 			;;
 		esac
 	done
+}
+
+# expect_most_killed N STEPS: how often it waits, and starts something once more,
+# depends on who is first; on a busy machine one in ten steps does not come.
+expect_most_killed()
+{
+	[ $((5 * $1)) -ge $((4 * $(wc -l <"$2"))) ] ||
+		fail "killed at $1 of $(wc -l <"$2") steps"
 }
 
 open_program()
