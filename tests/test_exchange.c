@@ -148,6 +148,15 @@ static void arrived(void *context, unsigned from, uint64_t prefix_bytes,
 		node->bad = true;
 }
 
+static void free_messages(struct node *node)
+{
+	for (unsigned from = 0; from < node->setting->node_count; from++) {
+		free(node->heads[from]);
+		free(node->bodies[from]);
+		node->heads[from] = node->bodies[from] = NULL;
+	}
+}
+
 static void check_and_free(struct node *node)
 {
 	unsigned own = node->rank.rank;
@@ -161,9 +170,8 @@ static void check_and_free(struct node *node)
 			if (bytes[i] != byte_at(node->exchange, from, own, i))
 				node->bad = true;
 		}
-		free(node->heads[from]);
-		free(node->bodies[from]);
 	}
+	free_messages(node);
 	if (node->whole_count != node->setting->node_count - 1)
 		node->bad = true;
 }
@@ -214,8 +222,10 @@ static int run_collectives(struct node *node, struct exchange *x)
 			error = compute(node, x);
 		if (error == 0)
 			error = exchange_finish(x, &node->failure);
-		if (error)
+		if (error) {
+			free_messages(node);
 			return error;
+		}
 		check_and_free(node);
 	}
 	return 0;
