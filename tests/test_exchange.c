@@ -723,10 +723,6 @@ static void exchange__a_failure_to_prepare(void **state)
 					    r == setting.culprit
 						    ? "the disk is full"
 						    : node->told);
-			for (unsigned k = 0; k < setting.node_count; k++) {
-				free(node->heads[k]);
-				free(node->bodies[k]);
-			}
 		}
 		assert_string_equal(nodes[setting.culprit].what, "out.1");
 	}
