@@ -659,7 +659,9 @@ static void exchange__a_relay_changes_no_address(void **state)
 {
 	struct rank rank;
 	struct exchange_options options = { .rank = &rank,
-					    .deadline_ns = DEADLINE_NS };
+					    .deadline_ns = DEADLINE_NS,
+					    .hello = "",
+					    .hello_bytes = 1 };
 	struct exchange_status status = { .source = 1, .data_port = 7000 };
 	struct address relay, data;
 	struct datagram_socket out;
