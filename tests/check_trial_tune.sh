@@ -119,8 +119,19 @@ killed_after()
 	sleep "$seconds"
 	kill -KILL "$pid" 2>/dev/null || fail "ended by itself: $(cat err)"
 	wait "$pid" 2>/dev/null || true
-	while somebody_tunes; do sleep 0.05; done
+	wait_until nobody_tunes
 	expect_tree_restored
+}
+
+nobody_tunes()
+{
+	! somebody_tunes
+}
+
+# has_more_than LINES: the record
+has_more_than()
+{
+	[ "$(lines_of_record)" -gt "$1" ]
 }
 
 lines_of_record()
@@ -135,7 +146,7 @@ lines_of_record()
 # Killed at any time it leaves the machine as it was, and can be gone on with.
 case_killed()
 {
-	local round before=0 seconds
+	local round before=0 seconds tries
 
 	machine
 	printf '%s\n' 'tune.swappiness 60 | 1 2' 'tune.io-scheduler keep | none' \
@@ -151,9 +162,11 @@ case_killed()
 				--out=record
 		fi
 	done
-	until [ "$(lines_of_record)" -gt "$((before + 3))" ]; do
+	for ((tries = 0; tries < 20; tries++)); do
+		! has_more_than $((before + 3)) || break
 		resumed_for_a_while
 	done
+	has_more_than $((before + 3)) || fail "no more trials by --resume"
 	"$TRIAL" validate record >/dev/null
 	ask 'all(t["outcome"] == "ok" for t in trials)'
 	ask '[t["trial"] for t in trials] == list(range(len(trials)))'
@@ -175,10 +188,8 @@ resumed_for_a_while()
 	fi
 	"$TRIAL" "$@" --out=record >out 2>err </dev/null &
 	pid=$!
-	until [ "$(lines_of_record)" -gt $((before + 3)) ]; do
-		kill -0 "$pid" || fail "ended by itself: $(cat err)"
-		sleep 0.05
-	done
+	wait_until eval "has_more_than $((before + 3)) || ! kill -0 $pid"
+	kill -0 "$pid" || fail "ended by itself: $(cat err)"
 	kill -TERM "$pid"
 	wait "$pid" || status=$?
 	[ "$status" = 143 ] || fail "status $status: $(cat err)"

@@ -418,7 +418,7 @@ case_run_signals()
 		"${TUNE[@]}" -q run swappiness=1 -- sh -c 'trap "exit 9" HUP TERM
 			touch up; while :; do sleep 0.05; done' &
 		pid=$!
-		until [ -e up ]; do sleep 0.02; done
+		wait_until test -e up
 		kill -"$signal" "$pid"
 		status=0
 		wait "$pid" || status=$?
@@ -446,7 +446,7 @@ hold_start()
 	"${TUNE[@]}" -q hold swappiness=1,c-states=3 <pipe >held &
 	holder=$!
 	exec {pipe}>pipe
-	until grep -q held held; do sleep 0.02; done
+	wait_until grep -q held held
 	[ "$(cat tree/proc/sys/vm/swappiness)" = 1 ]
 }
 
@@ -488,10 +488,10 @@ case_hold_parent_killed()
 		time.sleep(1000)
 	END
 	python3 parent.py "${TUNE[@]}" -q hold swappiness=1 >held &
-	until grep -q held held; do sleep 0.02; done
+	wait_until grep -q held held
 	kill -KILL $!
 	wait $! 2>/dev/null || true
-	until [ ! -e state/journal ]; do sleep 0.02; done
+	wait_until test ! -e state/journal
 	expect_tree_restored
 }
 
@@ -519,6 +519,11 @@ case_hold_nobody_listens()
 
 # --- the dead-man and the holder ---------------------------------------------
 
+nothing_runs()
+{
+	[ -z "$(tune_processes "$PWD")" ]
+}
+
 case_deadman_undoes()
 {
 	make_tree tree
@@ -527,10 +532,8 @@ case_deadman_undoes()
 	: "$(setsid -w "${TUNE[@]}" apply mtu=9000,swappiness=1 \
 		--confirm-within="$patience" 2>&1)"
 	[ "$(cat tree/sys/class/net/eth0/mtu)" = 9000 ]
-	until [ "$(cat tree/sys/class/net/eth0/mtu)" = 1500 ]; do
-		sleep 0.05
-	done
-	until [ -z "$(tune_processes "$PWD")" ]; do sleep 0.05; done
+	wait_until grep -q -x 1500 tree/sys/class/net/eth0/mtu
+	wait_until nothing_runs
 	# What can't cut anybody off stays.
 	[ "$(cat tree/proc/sys/vm/swappiness)" = 1 ]
 	expect_status 1 tune verify >out
@@ -590,7 +593,7 @@ case_holder()
 	[ "$(readlink "/proc/$pid/fd/"* | grep -c cpu_dma_latency)" = 1 ]
 	tune verify >/dev/null
 	kill -KILL "$pid"
-	while [ -e "/proc/$pid/exe" ]; do sleep 0.02; done
+	wait_until test ! -e "/proc/$pid/exe"
 	expect_status 1 tune verify >out
 	expect_match 'nobody holds' out
 	# Held again by another

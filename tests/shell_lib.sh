@@ -108,19 +108,6 @@ start_unprivileged_daemon()
 	echo $! >"$BLINK_CLUSTER/nobody.pid"
 }
 
-# wait_until COMMAND...: at most 100 s, a generous bound and not a measure; and
-# 50 tries, should the machine have been stopped.
-wait_until()
-{
-	local tries end_s=$((SECONDS + 100))
-
-	for ((tries = 0; tries < 50 || SECONDS < end_s; tries++)); do
-		! "$@" 2>/dev/null || return 0
-		sleep 0.02
-	done
-	fail "after 100 s this is not so yet: $*"
-}
-
 # Not by /proc/PID/exe: only root can read that of a daemon.
 process_ended()
 {

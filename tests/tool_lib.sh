@@ -260,6 +260,19 @@ fail()
 	return 1
 }
 
+# wait_until COMMAND...: at most 100 s, a generous bound and not a measure; and
+# 50 tries, should the machine have been stopped.
+wait_until()
+{
+	local tries end_s=$((SECONDS + 100))
+
+	for ((tries = 0; tries < 50 || SECONDS < end_s; tries++)); do
+		! "$@" 2>/dev/null || return 0
+		sleep 0.02
+	done
+	fail "after 100 s this is not so yet: $*"
+}
+
 # expect_status N COMMAND...: it must end with exactly this exit status.
 expect_status()
 {
