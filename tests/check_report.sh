@@ -255,6 +255,23 @@ case_help()
 	expect_one_line err
 }
 
+case_module_missing()
+{
+	local program
+
+	mkdir modules
+	echo 'raise ModuleNotFoundError("no numpy", name="numpy")' \
+		>modules/numpy.py
+	for program in "$REPORT $RECORD" "$REPORT compare $RECORD $SLOWER"; do
+		# shellcheck disable=SC2086 # words
+		expect_status 5 env PYTHONPATH="$PWD/modules" \
+			PYTHONDONTWRITEBYTECODE=1 $program >out 2>err
+		expect_one_line err
+		expect_match ': numpy: .* package python3-numpy' err
+		expect_empty out
+	done
+}
+
 make_record "$RECORD" 1
 make_record "$SLOWER" 3 1.03
 check text case_text
@@ -273,4 +290,5 @@ check no_record case_no_record
 check damaged_record case_damaged_record
 check usage case_usage
 check help case_help
+check module_missing case_module_missing
 finish

@@ -30,6 +30,13 @@ class Failure(Exception):
         return printable(" ".join(f"{self.what}: {self.why}".splitlines()))
 
 
+def of_module(error: ModuleNotFoundError) -> Failure:
+    """A module that is not installed, as a failure that names its package."""
+    package = f"python3-{(error.name or 'numpy').split('.')[0]}"
+    return Failure(error.name, f"this Python module is not installed "
+                   f"(Debian's package {package})", RESOURCES)
+
+
 def of_file(path: object, error: OSError) -> Failure:
     """The system's refusal, as a failure of the file `path`."""
     reason = os.strerror(error.errno) if error.errno else error
