@@ -35,36 +35,42 @@
  * it.
  *
  * A rank that has the secret may still lie about every number, out of malice or
- * for a fault of its memory.  What each may say, and where that is checked (a
- * STATUS that exchange_wire.c refuses is dropped, and its sender is silent;
- * what the others refuse ends the run on all ranks with EXIT_PEER and the
- * liar's name):
+ * for a fault of its memory.  A STATUS that exchange_wire.c refuses is dropped,
+ * and its sender counts as silent; what the other files refuse ends the run on
+ * all ranks with EXIT_PEER and the liar's name.  The bounds, and the file that
+ * checks them:
  *
- *      version, type, counts   the ones of here, and of the     exchange_wire.c
- *        of tails, flags       datagram's length
- *      source, destination     below EXCHANGE_NODES_MAX; the    exchange_wire.c
- *                              job's; not our own exchange_status.c data_port
- * not 0                            exchange_wire.c serial                  any;
- * an older one is dropped     exchange_status.c phase, exchange         at most
- * one collective ahead,    exchange_status.c and not behind in one of the two
- * while ahead in the other round                   any: it only lets us go on
- * exchange_send.c busy_ms                 to EXCHANGE_BUSY_MS_MAX
- * exchange_wire.c segment_bytes           EXCHANGE_SEGMENT_BYTES_MIN to
- * exchange_wire.c _MAX; 0 before the first collective totals one for each rank,
- * and no other  exchange_status.c later; what the collective allows that source
- * exchange.c sent_bytes              to the announced length exchange_status.c
- *      prefix, grant           to the length of our message exchange_status.c
- *      gaps                    ascending, apart;                exchange_wire.c
- *                              within our message exchange_status.c gap and
- * served serials  any: they only repeat lists      exchange_status.c clocks
- * any: what they differ by is      exchange_status.c shown and not counted upon
- *      failure                 text without NUL, a status that  exchange_wire.c
- *                              there is; a rank of the job, or
- * exchange_status.c it is the source's blob EXCHANGE_BLOB_BYTES_MAX; the
- * exchange_wire.c first hello stands; its fields   cluster_agree.c the board's
- * offer       a sealed file of this user's     exchange_board.c DATA exchange,
- * ranks, an offset that  exchange_receive.c is a segment's, its length; at most
- * once to each place
+ * exchange_wire.c
+ *      version, type     those of this header
+ *      counts of tails   agree with the datagram's length
+ *      source            below EXCHANGE_NODES_MAX
+ *      data_port         not 0
+ *      busy_ms           at most EXCHANGE_BUSY_MS_MAX
+ *      segment_bytes     EXCHANGE_SEGMENT_BYTES_MIN to _MAX; 0 before the first
+ *                        collective
+ *      gaps              ascending, apart
+ *      failure           a status that there is, a text without NUL
+ *      blob              at most EXCHANGE_BLOB_BYTES_MAX
+ *
+ * exchange_status.c
+ *      source            a rank of the job and not the receiver itself
+ *      serial            any; a STATUS older than the last one is dropped
+ *      phase, exchange   at most one collective ahead; not behind in one of the
+ *                        two while ahead in the other
+ *      totals            one for each rank
+ *      sent_bytes        at most the announced length
+ *      prefix, grant     at most the length of the receiver's message
+ *      gaps              within the receiver's message
+ *      failure           of a rank of the job; else it is the source's
+ *      clocks            any: their difference is shown and not relied on
+ *      gap serials       any: they only repeat lists
+ *
+ * exchange.c            totals: what the collective allows this source
+ * exchange_send.c       round: any, as it only lets the receiver go on
+ * cluster_agree.c       the fields of the hello; the first hello stands
+ * exchange_board.c      the board's offer: a sealed file of the same user
+ * exchange_receive.c    DATA: collective, ranks, an offset that is a segment's,
+ *                       its length; each place is written once
  *
  * What no check finds: a rank that speaks for another, tells each something
  * else, or answers for ever and does nothing.
