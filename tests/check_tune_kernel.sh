@@ -97,14 +97,22 @@ killed_at()
 	[ "$got" = 137 ]
 }
 
+# attempt "CALL N" VERB...: 0 if it was killed there; else all is reverted.
+attempt()
+{
+	[ "$2" != revert ] || apply
+	! killed_at "$@" || return 0
+	tune revert >out 2>&1
+	return 1
+}
+
 # killed_at_steps VERB...: a revert after each restores what ./want has.
 killed_at_steps()
 {
 	local step killed=0
 
 	while read -r step; do
-		[ "$1" != revert ] || apply
-		! killed_at "$step" "$@" || killed=$((killed + 1))
+		! in_three_runs attempt "$step" "$@" || killed=$((killed + 1))
 		tune revert >out 2>&1 || fail "$step: $(cat out)"
 		show >got
 		expect_same want got || fail "$1 killed at $step"
