@@ -35,42 +35,43 @@
  * it.
  *
  * A rank that has the secret may still lie about every number, out of malice or
- * for a fault of its memory.  A STATUS that exchange_wire.c refuses is dropped,
- * and its sender counts as silent; what the other files refuse ends the run on
- * all ranks with EXIT_PEER and the liar's name.  The bounds, and the file that
- * checks them:
+ * for a fault of its memory.  The table says what each number may be, and which
+ * file checks that: exchange.c, exchange_NAME.c, or cluster_agree.c.  A STATUS
+ * that exchange_wire.c refuses is dropped, and its sender is silent; what the
+ * other files refuse ends the run on all ranks with EXIT_PEER and the liar's
+ * name.
  *
- * exchange_wire.c
- *      version, type     those of this header
- *      counts of tails   agree with the datagram's length
- *      source            below EXCHANGE_NODES_MAX
- *      data_port         not 0
- *      busy_ms           at most EXCHANGE_BUSY_MS_MAX
- *      segment_bytes     EXCHANGE_SEGMENT_BYTES_MIN to _MAX; 0 before the first
- *                        collective
- *      gaps              ascending, apart
- *      failure           a status that there is, a text without NUL
- *      blob              at most EXCHANGE_BLOB_BYTES_MAX
- *
- * exchange_status.c
- *      source            a rank of the job and not the receiver itself
- *      serial            any; a STATUS older than the last one is dropped
- *      phase, exchange   at most one collective ahead; not behind in one of the
- *                        two while ahead in the other
- *      totals            one for each rank
- *      sent_bytes        at most the announced length
- *      prefix, grant     at most the length of the receiver's message
- *      gaps              within the receiver's message
- *      failure           of a rank of the job; else it is the source's
- *      clocks            any: their difference is shown and not relied on
- *      gap serials       any: they only repeat lists
- *
- * exchange.c            totals: what the collective allows this source
- * exchange_send.c       round: any, as it only lets the receiver go on
- * cluster_agree.c       the fields of the hello; the first hello stands
- * exchange_board.c      the board's offer: a sealed file of the same user
- * exchange_receive.c    DATA: collective, ranks, an offset that is a segment's,
- *                       its length; each place is written once
+ *      version, type,       the ones of here, and of the            wire
+ *        counts, flags        datagram's length
+ *      source, destination  below EXCHANGE_NODES_MAX                wire
+ *                           of the job, and not our own             status
+ *      data_port            not 0                                   wire
+ *      serial               any; an older one is dropped            status
+ *      phase, exchange      at most one collective ahead, and not   status
+ *                             ahead in one and behind in the other
+ *      round                any: it only lets us go on              send
+ *      busy_ms              up to EXCHANGE_BUSY_MS_MAX              wire
+ *      segment_bytes        EXCHANGE_SEGMENT_BYTES_MIN to _MAX; 0   wire
+ *                             before the first collective
+ *      totals               one for each rank, and no other later   status
+ *                           what the collective allows the source   exchange
+ *      sent_bytes           up to the announced length              status
+ *      prefix, grant        up to the length of our message         status
+ *      gaps                 ascending, apart                        wire
+ *                           within our message                      status
+ *      gap and served       any: they only repeat lists             status
+ *        serials
+ *      clocks               any: what they differ by is shown, and  status
+ *                             not counted upon
+ *      failure              text without NUL, a status that exists  wire
+ *                           a rank of the job, else the source      status
+ *      blob                 up to EXCHANGE_BLOB_BYTES_MAX           wire
+ *                           the first hello stands                  status
+ *                           the fields of the hello                 agree
+ *      board's offer        a sealed file of this user's            board
+ *      DATA                 exchange, ranks, an offset that is a    receive
+ *                             segment's, its length; at most once
+ *                             to each place
  *
  * What no check finds: a rank that speaks for another, tells each something
  * else, or answers for ever and does nothing.
@@ -100,12 +101,14 @@
 #define EXCHANGE_RING_BYTES 1
 #define EXCHANGE_GAPS_MAX 64
 #define EXCHANGE_TEXT_BYTES_MAX 160
-/* A datagram of DATA takes what --payload may ask for at least, and what UDP
- * can carry at most. */
+/* A datagram of DATA: what every path takes holds a header and some records;
+ * more than the maximum UDP does not carry. */
 #define EXCHANGE_PAYLOAD_BYTES_MIN 256
+#define EXCHANGE_PAYLOAD_BYTES_MAX 65507
 #define EXCHANGE_SEGMENT_BYTES_MIN                                             \
 	(EXCHANGE_PAYLOAD_BYTES_MIN - EXCHANGE_DATA_HEADER_BYTES)
-#define EXCHANGE_SEGMENT_BYTES_MAX (65507 - EXCHANGE_DATA_HEADER_BYTES)
+#define EXCHANGE_SEGMENT_BYTES_MAX                                             \
+	(EXCHANGE_PAYLOAD_BYTES_MAX - EXCHANGE_DATA_HEADER_BYTES)
 /* The longest silence that a rank may ask for: more than sorting a bucket of
  * the most records that a rank can have takes (cluster_receive.c). */
 #define EXCHANGE_BUSY_MS_MAX 360000
