@@ -163,23 +163,11 @@ static int take_pattern(struct options *options, struct failure *failure)
 	return 0;
 }
 
-/* A number that the probe has in a smaller type. */
-static int take_number(struct options *options, uint64_t min, uint64_t max,
-		       uint32_t *number, struct failure *failure)
-{
-	uint64_t value = 0;
-	int ret = options_number(&options->reader, min, max, &value, failure);
-
-	if (ret == 0)
-		*number = (uint32_t)value;
-	return ret;
-}
-
 static int take_port(struct options *options, struct failure *failure)
 {
 	uint32_t port = 0;
-	int ret =
-		take_number(options, 1, 65535 - RANK_NODES_MAX, &port, failure);
+	int ret = options_number_32(&options->reader, 1, 65535 - RANK_NODES_MAX,
+				    &port, failure);
 
 	options->network.port = (uint16_t)port;
 	return ret;
@@ -188,8 +176,8 @@ static int take_port(struct options *options, struct failure *failure)
 static int take_deadline(struct options *options, struct failure *failure)
 {
 	uint32_t seconds = 0;
-	int ret = take_number(options, 1, DEADLINE_SECONDS_MAX, &seconds,
-			      failure);
+	int ret = options_number_32(&options->reader, 1, DEADLINE_SECONDS_MAX,
+				    &seconds, failure);
 
 	options->network.deadline_ns = (uint64_t)1000000000 * seconds;
 	return ret;
@@ -230,11 +218,12 @@ static int take_option(void *context, int id, struct failure *failure)
 		return take_power(options, &options->memory.block_bytes,
 				  failure);
 	case OPTION_THREADS:
-		return take_number(options, 1, MEMORY_PROBE_THREADS_MAX,
-				   &options->memory.threads, failure);
+		return options_number_32(&options->reader, 1,
+					 MEMORY_PROBE_THREADS_MAX,
+					 &options->memory.threads, failure);
 	case OPTION_PAYLOAD:
-		return take_number(options, 16, 65000,
-				   &options->network.ping_bytes, failure);
+		return options_number_32(&options->reader, 16, 65000,
+					 &options->network.ping_bytes, failure);
 	case OPTION_PORT:
 		return take_port(options, failure);
 	case OPTION_DEADLINE:

@@ -16,12 +16,11 @@
 #include "output.h"
 #include "parse.h"
 #include "cluster.h"
+#include "exchange_wire.h"
 #include "sort_report.h"
 #include "sorter.h"
 #include "team.h"
 
-/* Of a datagram: what every path takes holds a header and some records. */
-#define PAYLOAD_BYTES_MIN 256
 #define DEADLINE_SECONDS_MAX 86400
 #define DEADLINE_NS_DEFAULT ((uint64_t)5 * 1000000000)
 
@@ -152,17 +151,6 @@ struct options {
 
 /* --- values --------------------------------------------------------------- */
 
-static int take_number(struct options *options, uint64_t min, uint64_t max,
-		       uint32_t *number, struct failure *failure)
-{
-	uint64_t value = 0;
-	int ret = options_number(&options->reader, min, max, &value, failure);
-
-	if (ret == 0)
-		*number = (uint32_t)value;
-	return ret;
-}
-
 static int take_key(struct options *options, struct failure *failure)
 {
 	struct options_reader *reader = &options->reader;
@@ -273,7 +261,7 @@ static int take_transport(struct options *options, struct failure *failure)
 static int take_port(struct options *options, struct failure *failure)
 {
 	uint32_t port = 0;
-	int ret = take_number(options, 1, 65535, &port, failure);
+	int ret = options_number_32(&options->reader, 1, 65535, &port, failure);
 
 	options->cluster.port = (uint16_t)port;
 	return ret;
@@ -282,8 +270,8 @@ static int take_port(struct options *options, struct failure *failure)
 static int take_deadline(struct options *options, struct failure *failure)
 {
 	uint32_t seconds = 0;
-	int ret = take_number(options, 1, DEADLINE_SECONDS_MAX, &seconds,
-			      failure);
+	int ret = options_number_32(&options->reader, 1, DEADLINE_SECONDS_MAX,
+				    &seconds, failure);
 
 	options->cluster.deadline_ns = (uint64_t)1000000000 * seconds;
 	return ret;
@@ -320,8 +308,10 @@ static int take_cluster_option(struct options *options, int id,
 	case OPTION_PORT:
 		return take_port(options, failure);
 	case OPTION_PAYLOAD:
-		return take_number(options, PAYLOAD_BYTES_MIN, 65507,
-				   &cluster->payload_bytes, failure);
+		return options_number_32(&options->reader,
+					 EXCHANGE_PAYLOAD_BYTES_MIN,
+					 EXCHANGE_PAYLOAD_BYTES_MAX,
+					 &cluster->payload_bytes, failure);
 	case OPTION_PLAIN:
 		cluster->plain = true;
 		break;
@@ -342,13 +332,13 @@ static int take_option(void *context, int id, struct failure *failure)
 	case OPTION_OUTPUT:
 		return take_output(options, failure);
 	case OPTION_RECORD_SIZE:
-		return take_number(options, 1, RECORD_SIZE_MAX,
-				   &config->shape.size, failure);
+		return options_number_32(&options->reader, 1, RECORD_SIZE_MAX,
+					 &config->shape.size, failure);
 	case OPTION_KEY:
 		return take_key(options, failure);
 	case OPTION_THREADS:
-		return take_number(options, 1, TEAM_MEMBERS_MAX,
-				   &config->threads, failure);
+		return options_number_32(&options->reader, 1, TEAM_MEMBERS_MAX,
+					 &config->threads, failure);
 	case OPTION_MEMORY:
 		return options_size(&options->reader, 1, INT64_MAX,
 				    &config->memory_bytes, failure);

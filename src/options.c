@@ -311,6 +311,17 @@ int options_number(struct options_reader *reader, uint64_t min, uint64_t max,
 			      (unsigned long long)min, (unsigned long long)max);
 }
 
+int options_number_32(struct options_reader *reader, uint64_t min, uint64_t max,
+		      uint32_t *number, struct failure *failure)
+{
+	uint64_t value = 0;
+	int ret = options_number(reader, min, max, &value, failure);
+
+	if (ret == 0)
+		*number = (uint32_t)value;
+	return ret;
+}
+
 int options_size(struct options_reader *reader, uint64_t min, uint64_t max,
 		 uint64_t *bytes, struct failure *failure)
 {

@@ -115,6 +115,10 @@ int options_refuse_entry(struct options_reader *reader, int id,
 int options_number(struct options_reader *reader, uint64_t min, uint64_t max,
 		   uint64_t *number, struct failure *failure);
 
+/* The same for a number of 32 bits; max <= UINT32_MAX. */
+int options_number_32(struct options_reader *reader, uint64_t min, uint64_t max,
+		      uint32_t *number, struct failure *failure);
+
 /* The same of bytes, as parse_size() reads them. */
 int options_size(struct options_reader *reader, uint64_t min, uint64_t max,
 		 uint64_t *bytes, struct failure *failure);

@@ -271,12 +271,17 @@ static void expect_value_refused(int ret, const char *what, const char *why)
 static void numbers(void **state)
 {
 	uint64_t number = 0;
+	uint32_t narrow = 0;
 
 	(void)state;
 	BEGIN("--once=7", "--many=1K", "--many=2", "--many=x");
 	expect(ONCE, "7");
 	assert_int_equal(options_number(&reader, 1, 7, &number, &failure), 0);
 	assert_int_equal(number, 7);
+	assert_int_equal(
+		options_number_32(&reader, 1, UINT32_MAX, &narrow, &failure),
+		0);
+	assert_int_equal(narrow, 7);
 	expect_value_refused(options_number(&reader, 1, 6, &number, &failure),
 			     "--once=7", "not a number from 1 to 6");
 	expect(MANY, "1K");
