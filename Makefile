@@ -188,7 +188,7 @@ all: $(PROGRAMS:%=$(BIN)/%) $(addprefix $(BIN)/,$(notdir $(SCRIPT_PROGRAMS))) ##
 
 # What the programs that are scripts need at run time; their directories are
 # looked up, not imported: that takes a second.
-PYTHON_MODULES := numpy scipy matplotlib
+PYTHON_MODULES := numpy scipy matplotlib jsonschema
 tell_python = /usr/bin/python3 -c 'import sys; from importlib.util import find_spec; \
 	sys.exit(not all(map(find_spec, sys.argv[1:])))' $(PYTHON_MODULES) \
 	2>/dev/null || echo "To run, blinktrial and blinkreport need" \

@@ -243,7 +243,7 @@ case_no_python()
 	run_make
 	expect_made
 	tail -n 1 out >last
-	expect_match 'blinktrial.*python3-numpy' last
+	expect_match 'blinktrial.*python3-numpy.*python3-jsonschema' last
 }
 
 check demo_needs_little case_demo_needs_little
