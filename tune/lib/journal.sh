@@ -299,8 +299,7 @@ journal_check_head()
 # before it was read.
 journal_check_process()
 {
-	# Linux counts processes up to 4194304.
-	if ! number_is "$2" 2 4194304 ||
+	if ! number_is "$2" 2 "$PROCESS_MAX" ||
 		{ [[ $3 ]] && ! number_is "$3" 0 "$NUMBER_MAX"; }; then
 		journal_damaged "line $1 names no process"
 	fi

@@ -6,6 +6,10 @@
 #   process_is PID START   is it still that one, and no other of its number?
 #   process_kill PID START and wait for its end
 #   process_may_stay       may one in the background outlive us? Or 1 and WHY
+#   PROCESS_MAX            no process has a higher number
+
+# PID_MAX_LIMIT of Linux, 64 bits
+readonly PROCESS_MAX=4194304
 
 process_start()
 {

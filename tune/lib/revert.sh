@@ -345,7 +345,7 @@ revert_tell_strays()
 # revert_stray PID
 revert_stray()
 {
-	number_is "$1" 2 4194304 ||
+	number_is "$1" 2 "$PROCESS_MAX" ||
 		misuse "revert: --holder: not the number of a process: $1"
 	journal_clear
 	stray_end "$1"

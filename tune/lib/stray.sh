@@ -8,17 +8,18 @@
 # a process is a stray, and nothing is applied beside it.
 #
 # A holder is known by its name and its environment, and counts only if it
-# belongs to this user, who alone could have started it so, and is about the same
-# tree.  It is no stray if the journal of this state folder names it, or the one
+# belongs to this user, as another user could have started a process that looks
+# like one, and is about the same tree.  It is no stray if the journal of this state folder names it, or the one
 # of the folder that it was started for: then a profile is applied with another
 # --state, on purpose, and that is only told.
 #
-#   strays_find      after journal_read or journal_clear: STRAY_PID STRAY_START STRAY_HOLDS
-#                    STRAY_STATE, and STRAY_KNOWN: empty for a stray, 1 for one
-#                    that the journal in STRAY_STATE names.  What the journal
-#                    of this state folder names is not among them
+#   strays_find      after journal_read or journal_clear: STRAY_PID STRAY_START
+#                    STRAY_HOLDS STRAY_STATE, and STRAY_KNOWN: empty for a stray,
+#                    1 for one that the journal in STRAY_STATE names.  What the
+#                    journal of this state folder names is not among them
 #   strays_refuse    ends the program if there is a stray
 #   strays_describe  STRAY_LINES, a line for each for people
+#   strays_print     prints them
 #   strays_json      JSON: an array of them
 #   stray_end PID    ends that stray; or ends the program: it is none
 
@@ -102,6 +103,15 @@ strays_describe()
 			line+=" blinktune revert --holder ${STRAY_PID[i]} ends it"
 		fi
 		STRAY_LINES+=("$line")
+	done
+}
+
+strays_print()
+{
+	local line
+
+	for line in "${STRAY_LINES[@]}"; do
+		echo "$line"
 	done
 }
 

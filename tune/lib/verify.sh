@@ -33,7 +33,7 @@ verify_main()
 	return "$status"
 }
 
-# verify_strays: STRAY_LINES; or STATUS_DIFFERS, if no journal names one of them
+# verify_strays: sets STRAY_LINES; STATUS_DIFFERS if no journal names one of them
 verify_strays()
 {
 	local known
@@ -42,16 +42,6 @@ verify_strays()
 	strays_describe
 	for known in "${STRAY_KNOWN[@]}"; do
 		[[ $known ]] || return "$STATUS_DIFFERS"
-	done
-}
-
-# strays_print: a line each
-strays_print()
-{
-	local line
-
-	for line in "${STRAY_LINES[@]}"; do
-		echo "$line"
 	done
 }
 
