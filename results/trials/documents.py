@@ -1,7 +1,7 @@
 """JSON from files that anybody may have written.
 
-The programs read their own records with this, and records that somebody has
-sent, cut short or edited.  What is no JSON, or can't be what the programs
+The programs read their own records with this, and records that were sent, cut
+short or edited.  What is no JSON, or can't be what the programs
 write, is refused in words, and before it takes much memory.
 """
 
@@ -17,6 +17,7 @@ MOST_DEPTH = 64
 # Of whole numbers: 64 bits, which counters of the kernel have.
 LIMIT = 2**64
 _LIMIT_DIGITS = len(str(LIMIT))
+_TOO_DEEP = "it is nested too deeply"
 
 
 def loads(data: bytes):
@@ -24,7 +25,7 @@ def loads(data: bytes):
 
     Unlike json.loads this refuses what is not UTF-8, NaN and infinities,
     numbers that no column could hold, a key that stands there twice, and
-    nesting that would be too much for whatever looks at the document.
+    nesting that would be too much for the code that looks at the document.
     """
     try:
         text = data.decode("utf-8")
@@ -34,13 +35,10 @@ def loads(data: bytes):
         document = _DECODER.decode(text)
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
-    # Few documents have so many brackets that they need be looked at.
+    # Few documents have so many brackets that their depth is looked at.
     if text.count("[") + text.count("{") > MOST_DEPTH:
         _check_depth(document, MOST_DEPTH)
     return document
-
-
-_TOO_DEEP = "it is nested too deeply"
 
 
 def _check_depth(value, most):

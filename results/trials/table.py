@@ -12,9 +12,9 @@ import textwrap
 from trials import facts, units
 
 WIDTH = 100
-# benchstat's sign for "no significant difference".
 # A column of signs is broken into lines, but not narrower than this.
 _LEAST_SIGNS = 20
+# benchstat's sign for "no significant difference".
 VERDICTS = {"same": "~", "unknown": "?", None: ""}
 # What they stand on, above the tables.
 VERDICT_WORDS = (
