@@ -506,7 +506,7 @@ static int run(struct options *options, struct failure *failure)
 	struct survey survey = { .client = &client };
 	int ret;
 
-	/* In need of no hosts, so a bad WCOLL does not matter. */
+	/* keygen needs no hosts, so a bad WCOLL does not matter to it. */
 	if (!options->is_command && options->word_count > 0 &&
 	    strcmp(options->words[0], "keygen") == 0)
 		return keygen(options, failure);

@@ -343,8 +343,8 @@ static void serve_due(struct client *client, uint64_t now_ns)
 /* --- replies -------------------------------------------------------------- */
 
 /* The work's first request has time of its own.  One that is repeated in
- * another session has not: else a daemon that forgot each at once were never
- * lost. */
+ * another session has not: else a daemon that forgets each at once would
+ * never be lost. */
 static void begin_session(struct client_node *node,
 			  const struct wire_session *session)
 {

@@ -49,7 +49,7 @@ void cluster_hello_encode(const struct cluster_hello *hello,
 		store_le64(bytes + 8 * i, words[i]);
 }
 
-/* Those that are wider in the hello than with us, and the choices. */
+/* Does each word fit the field that it is for?  Fields of 64 bits take all. */
 static bool words_are_good(const uint64_t *words)
 {
 	return words[1] <= UINT32_MAX && words[2] <= UINT32_MAX &&
@@ -146,8 +146,8 @@ static int compare(const struct peer *peer, const struct peer *own,
 	return 0;
 }
 
-/* Where none is ours, an input's files leave fewer slots free between them than
- * a page has bytes. */
+/* Between two files of an input fewer slots are free than a page has bytes; an
+ * input that is offered to ranks of its machine is of one file. */
 static bool slots_are_good(const struct cluster_hello *hello)
 {
 	uint64_t free_slots = hello->slot_count - hello->record_count;
@@ -165,8 +165,9 @@ static bool kind_is_good(const struct cluster_hello *hello)
 		hello->shape.key_length >= 4);
 }
 
-/* What it says of itself may be true.  Its shape is ours. */
-static int check(const struct peer *peer, unsigned own, struct failure *failure)
+/* Can what a rank says of its input be so?  Its shape is ours already. */
+static int check_input(const struct peer *peer, unsigned own,
+		       struct failure *failure)
 {
 	const struct cluster_hello *hello = peer->hello;
 	enum exit_status status =
@@ -267,7 +268,7 @@ int cluster_agree(struct cluster_agreement *agreement,
 		int error = compare(&peer, &self, failure);
 
 		if (error == 0)
-			error = check(&peer, own, failure);
+			error = check_input(&peer, own, failure);
 		if (error)
 			return error;
 		agreement->whole_count += hellos[i].record_count;

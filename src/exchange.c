@@ -3,8 +3,8 @@
  */
 #include <assert.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <inttypes.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -188,8 +188,7 @@ static int rank_of(const struct local_secret_job *job,
 	return rank < job->rank_count ? (int)rank : -1;
 }
 
-/* --- ranks that ask --------------------------------------------------------
- */
+/* --- ranks that ask ------------------------------------------------------- */
 
 enum reply {
 	REPLY_GIVEN,
@@ -338,8 +337,7 @@ int local_secret_fetch(const struct local_secret_job *job, const char *host,
 			   (double)deadline_ns / 1e9);
 }
 
-/* --- rank 0 ----------------------------------------------------------------
- */
+/* --- rank 0 --------------------------------------------------------------- */
 
 static int listen_once(const struct local_secret_job *job)
 {

@@ -40,8 +40,8 @@ uint64_t machine_number(void)
 	return known;
 }
 
-/* The kernel lets other users not look at a process, but root may; a peer may
- * tell it any number. */
+/* The kernel lets no user but root look into another user's process.  So as
+ * root the owner is checked here: a peer may tell the number of any process. */
 static bool is_of_this_user(uint64_t process)
 {
 	struct stat status;
@@ -53,7 +53,8 @@ static bool is_of_this_user(uint64_t process)
 	return stat(path, &status) == 0 && status.st_uid == 0;
 }
 
-/* By a descriptor that only names it: what it is stays what was looked at. */
+/* Open by a descriptor that only names the file, so that what is opened is what
+ * was looked at. */
 static int open_named(int named, int flags, struct stat *status)
 {
 	char path[32];

@@ -15,10 +15,12 @@
 uint64_t machine_number(void);
 
 /*
- * Open what another process of this user has as descriptor number, which it
- * tells: a regular file, and nothing that opening does something to.  flags as
- * of open(2), O_CLOEXEC is among them.  The descriptor with *status filled, or
- * -errno: -EPERM, a process of another user, -EBADF, no regular file.
+ * Open the file that another process of this user has open as the descriptor
+ * number.  The process itself has told both numbers and may lie: only a regular
+ * file is opened, since merely opening another kind may have an effect.  flags
+ * are those of open(2), and O_CLOEXEC is added.  Returns a descriptor with
+ * *status filled, or -errno: -EPERM for a process of another user, -EBADF for
+ * what is no regular file.
  */
 int machine_open(uint64_t process, uint64_t number, int flags,
 		 struct stat *status);

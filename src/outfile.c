@@ -18,8 +18,8 @@
 
 /* Names left behind by killed processes whose number comes round again. */
 #define HIDDEN_NAME_TRIES 100
-/* Until it is complete, a file is this user's only: who opens it early could
- * read, or write, all that comes later. */
+/* Until it is complete, a file is this user's only: a process that opens it
+ * early could read, or write, all that comes later. */
 #define HIDDEN_MODE 0600
 
 /*

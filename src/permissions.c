@@ -116,7 +116,7 @@ void permissions_lose_group(struct permissions *permissions)
 }
 
 /* Named users come before groups, so a named user may become one of the group;
- * who is of the file's group had its rights whatever named groups had. */
+ * a member of the file's group had its rights whatever named groups had. */
 mode_t permissions_mode(const struct permissions *permissions)
 {
 	unsigned mask = bits_of(permissions, ACL_MASK);
@@ -210,7 +210,7 @@ void permissions_of_new(struct permissions *permissions, int folder_fd)
 
 /* --- giving --------------------------------------------------------------- */
 
-/* As much of owner and group as may be had; true if it is the group. */
+/* Give as much of owner and group as may be had.  True: the group is had. */
 static bool give_owner(const struct permissions *permissions, int fd)
 {
 	const gid_t gid = permissions->gid;

@@ -2,7 +2,7 @@
  * permissions.h - owner, group, mode and access control list of an output
  *
  * A file that replaces another gets what that one had, as far as this process
- * may give it, and nobody gets a right that the old file did not give:
+ * may give it, and gives no user a right that the old file did not give:
  *
  * - Owner and group are set first.  Where the owner cannot be had, the new file
  *   belongs to this process's user.  Where the group cannot be had, the members
@@ -10,9 +10,10 @@
  *   of the old group become others: both get only what others and the old group
  *   both had.
  * - An access control list (POSIX ACL, see acl(5)) is set as it was.  Where
- * that is refused, the mode takes its place.  Its group bits are then those of
- * the list's own group entry; and who had an entry of its own becomes one of
- * the group or of the others, which therefore get no more than that entry gave.
+ *   that is refused, the mode takes its place.  Its group bits are those of the
+ *   list's own group entry; and a user or group that had an entry of its own is
+ *   then of the group or of the others, which therefore get no more than that
+ *   entry gave.
  * - Set-user-ID, set-group-ID and sticky bits are dropped.
  *
  * The list is read by way of /proc; if it cannot be read, only the owner's bits
@@ -56,8 +57,8 @@ void permissions_read(struct permissions *permissions, int fd,
 void permissions_of_new(struct permissions *permissions, int folder_fd);
 
 /*
- * Give them to a file of this user that nobody else can have open.  At no
- * moment the file gives more than in the end, or more than it gave before.  0
+ * Give them to a file of this user that no other user can have open.  At no
+ * moment does the file give more than in the end, or than it gave before.  0
  * or -errno; then it gives no more than it should.
  */
 int permissions_give(const struct permissions *permissions, int fd);

@@ -14,10 +14,10 @@
 #include "parse.h"
 #include "rank_secret.h"
 
-/* --- of blinkd's --------------------------------------------------------- */
+/* --- of blinkd ------------------------------------------------------------ */
 
-/* A pipe, or a file in memory that nobody can write: not some other file that
- * happens to be open. */
+/* A pipe, or a file in memory that no process can write: not some other file
+ * that happens to be open. */
 static bool holds_secret(int fd)
 {
 	struct stat file;

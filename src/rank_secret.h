@@ -1,5 +1,5 @@
 /*
- * rank_secret.h - the 32 bytes that all ranks of a job know, and nobody else
+ * rank_secret.h - the 32 bytes that only the ranks of a job know
  *
  * For rank.c; rank.h says which of the sources is taken when, and is what
  * others include.
