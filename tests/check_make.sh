@@ -23,8 +23,9 @@ readonly DEMO_PACKAGES="gcc libc6-dev libsodium-dev liburing-dev make musl-tools
 # make_tree: two programs; the only test of it cannot be compiled
 make_tree()
 {
-	mkdir -p tree/src tree/shell tree/tests
+	mkdir -p tree/src tree/shell tree/tests/musl
 	cp "$REPO/Makefile" tree
+	cp "$REPO/tests/musl/tests.txt" tree/tests/musl
 	echo 'int one(void);
 	int one(void) { return 0; }' >tree/src/one.c
 	echo 'const char *version(void);
