@@ -186,23 +186,16 @@ case_users_alike()
 	expect_match '--key-file: needed, or BLINK_KEY: .*other users' err
 }
 
-readonly NAMES=(rank_of_other_user stranger_asks stranger_holds users_alike)
-if [ "$UID" != 0 ]; then
-	for name in "${NAMES[@]}"; do
-		skip "$name" "only root can be two users"
-	done
-	finish
-fi
 # Where the programs are others may not look.
 chmod 711 "$SCRATCH"
 cp "$BIN/blinksort" "$SCRATCH/blinksort"
 SORT=("${BLINKSORT[@]}")
 SORT[-1]=$SCRATCH/blinksort
-check rank_of_other_user case_rank_of_other_user
-check stranger_asks case_stranger_asks
-check stranger_holds case_stranger_holds
-if "${AS_ALICE[@]}" unshare --user true 2>/dev/null; then
-	check users_alike case_users_alike
+check_able root,be_nobody rank_of_other_user case_rank_of_other_user
+check_able root,be_nobody stranger_asks case_stranger_asks
+check_able root,be_nobody stranger_holds case_stranger_holds
+if cannot be_nobody || "${AS_ALICE[@]}" unshare --user true 2>/dev/null; then
+	check_able root,be_nobody users_alike case_users_alike
 else
 	skip users_alike "can't make a namespace of users here"
 fi

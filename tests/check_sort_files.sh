@@ -212,29 +212,25 @@ case_gathered()
 	expect_rights 0 0 640
 }
 
-if [ "$(id -u)" != 0 ] || ! "${AS_ALICE[@]}" true 2>/dev/null; then
-	for name in root_keeps_owner group_is_kept group_is_lost acl_is_kept \
-		acl_without_its_group acl_of_the_folder gathered; do
-		skip "$name" "needs root, to become other users"
-	done
-else
-	check root_keeps_owner case_root_keeps_owner
-	check group_is_kept case_group_is_kept
-	check group_is_lost case_group_is_lost
+# check_acl NAME COMMAND...
+check_acl()
+{
 	: >"$SCRATCH/acl"
 	if acl set "$SCRATCH/acl" u::6 u:1:6 g::0 m::6 o::0 2>/dev/null; then
-		check acl_is_kept case_acl_is_kept
-		check acl_without_its_group case_acl_without_its_group
-		check acl_of_the_folder case_acl_of_the_folder
-		check gathered case_gathered
+		check_able root,be_nobody "$@"
 	else
-		for name in acl_is_kept acl_without_its_group \
-			acl_of_the_folder gathered; do
-			skip "$name" "no access control lists in /tmp"
-		done
+		skip "$1" "no access control lists in /tmp"
 	fi
 	rm "$SCRATCH/acl"
-fi
+}
+
+check_able root,be_nobody root_keeps_owner case_root_keeps_owner
+check_able root,be_nobody group_is_kept case_group_is_kept
+check_able root,be_nobody group_is_lost case_group_is_lost
+check_acl acl_is_kept case_acl_is_kept
+check_acl acl_without_its_group case_acl_without_its_group
+check_acl acl_of_the_folder case_acl_of_the_folder
+check_acl gathered case_gathered
 
 # --- symbolic links -----------------------------------------------------------
 
@@ -309,20 +305,11 @@ calls_stat()
 # cannot_trace: why in $why, if so
 cannot_trace()
 {
-	why=
-	if [ -n "$SANITIZED" ]; then
-		why="a sanitizer looks for leaks by ptrace itself"
-	elif ! strace -o /dev/null true 2>/dev/null; then
-		why="no process can be traced here"
-	fi
-	[ -n "$why" ]
+	why="a sanitizer looks for leaks by ptrace itself"
+	[ -n "$SANITIZED" ] || cannot trace
 }
 
-if [ "$(id -u)" != 0 ] || ! "${AS_ALICE[@]}" true 2>/dev/null; then
-	skip link_of_another_user "needs root, to become other users"
-else
-	check link_of_another_user case_link_of_another_user
-fi
+check_able root,be_nobody link_of_another_user case_link_of_another_user
 if cannot_trace; then
 	skip link_refused_by_the_kernel "$why"
 elif ! calls_stat; then
