@@ -11,6 +11,7 @@
 
 #include "base.h"
 #include "checksum.h"
+#include "skip.h"
 
 #define SIZE_MAX_TESTED 300
 #define COUNT_MAX_TESTED 67
@@ -151,7 +152,7 @@ static void pclmul__records_of_100(void **state)
 		return;
 	}
 #endif
-	skip();
+	skip_because("the CPU lacks the instructions");
 }
 
 static void vpclmul__records_of_100(void **state)
@@ -163,7 +164,7 @@ static void vpclmul__records_of_100(void **state)
 		return;
 	}
 #endif
-	skip();
+	skip_because("the CPU lacks the instructions");
 }
 
 static void kernel__level_and_size(void **state)

@@ -15,6 +15,7 @@
 #include "base.h"
 #include "datagram.h"
 #include "descriptors.h"
+#include "skip.h"
 
 #define SEGMENTS_MAX DATAGRAM_SEGMENTS_MAX
 #define BATCH_BYTES_MAX DATAGRAM_BATCH_BYTES_MAX
@@ -412,7 +413,7 @@ static void datagram_send__batch_stays_whole(void **state)
 	(void)state;
 	open_pair(false, false);
 	if (!sender.sends_batches || !receiver.receives_batches)
-		skip();
+		skip_because("the kernel takes no batches of datagrams here");
 	do {
 		sendmsg_calls = 0;
 		assert_int_equal(send_from(&batch, 0), 45);
@@ -448,7 +449,7 @@ static void datagram_send__ipv6(void **state)
 {
 	(void)state;
 	if (open_at(&sender, "::1", false))
-		skip();
+		skip_because("no IPv6 here");
 	assert_int_equal(open_at(&receiver, "::1", false), 0);
 	for (int plain = 0; plain < 2; plain++) {
 		struct batch batch = make_batch(1440, 10 * 1440 + 7, 2);
@@ -470,7 +471,7 @@ static void datagram_send__longer_than_the_path(void **state)
 
 	(void)state;
 	if (open_at(&sender, "::1", false))
-		skip();
+		skip_because("no IPv6 here");
 	assert_int_equal(open_at(&receiver, "::1", false), 0);
 	assert_int_equal(setsockopt(sender.fd, IPPROTO_IPV6, IPV6_MTU, &mtu,
 				    sizeof(mtu)),
@@ -519,7 +520,7 @@ static void datagram_send__really_refused(void **state)
 	(void)state;
 	open_pair(false, false);
 	if (!sender.sends_batches)
-		skip();
+		skip_because("the kernel takes no batches of datagrams here");
 	assert_int_equal(setsockopt(sender.fd, SOL_SOCKET, SO_NO_CHECK, &yes,
 				    sizeof(yes)),
 			 0);
@@ -919,7 +920,7 @@ static void datagram_payload_bytes__ipv6(void **state)
 {
 	(void)state;
 	if (open_at(&receiver, "::1", false))
-		skip();
+		skip_because("no IPv6 here");
 	/* The device's 65536 less 40 and 8. */
 	assert_int_equal(
 		datagram_payload_bytes(&receiver.local, &receiver.local),

@@ -11,6 +11,7 @@
 
 #include "base.h"
 #include "digest.h"
+#include "skip.h"
 
 #define LENGTH_MAX 600
 #define ALIGNMENTS 64
@@ -157,7 +158,7 @@ static void pclmul__as_defined(void **state)
 		return;
 	}
 #endif
-	skip();
+	skip_because("the CPU lacks the instructions");
 }
 
 static void vpclmul__as_defined(void **state)
@@ -169,7 +170,7 @@ static void vpclmul__as_defined(void **state)
 		return;
 	}
 #endif
-	skip();
+	skip_because("the CPU lacks the instructions");
 }
 
 static void kernel__level(void **state)

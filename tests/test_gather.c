@@ -13,6 +13,7 @@
 #include "base.h"
 #include "gather.h"
 #include "random.h"
+#include "skip.h"
 
 #define SIZE_MAX_TESTED 300
 #define COUNT_MAX_TESTED 700
@@ -199,7 +200,7 @@ static void gather_100_avx2__every_count(void **state)
 {
 	(void)state;
 	if (cpu_level_detect() < CPU_AVX2)
-		skip();
+		skip_because("the CPU lacks the instructions");
 	check_100(gather_100_avx2);
 }
 
@@ -207,7 +208,7 @@ static void gather_100_avx512__every_count(void **state)
 {
 	(void)state;
 	if (cpu_level_detect() < CPU_AVX512)
-		skip();
+		skip_because("the CPU lacks the instructions");
 	check_100(gather_100_avx512);
 }
 #endif

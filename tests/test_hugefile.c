@@ -20,6 +20,7 @@
 #include "base.h"
 #include "hugefile.h"
 #include "random.h"
+#include "skip.h"
 
 #define FILE_BYTES_MAX (9 * MIB)
 
@@ -31,11 +32,12 @@ static void open_file(uint64_t size_bytes)
 {
 	fd = open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd < 0)
-		skip();
+		skip_because("no files without a name in /dev/shm");
 	assert_int_equal(ftruncate(fd, (off_t)size_bytes), 0);
 	hugefile_open(&file, fd, size_bytes);
 	if (file.huge_anyway || (!file.map && size_bytes > 0))
-		skip();
+		skip_because("the files of /dev/shm can't be mapped, or have "
+			     "huge pages anyway");
 }
 
 /* Make the pages of these bytes; true if there are huge ones. */
@@ -124,7 +126,7 @@ static void hugefile_place__as_far_as_asked(void **state)
 {
 	(void)state;
 	if (!kernel_makes_pages())
-		skip();
+		skip_because("mapped pages can't be made beforehand here");
 	open_file(8 * MIB);
 	assert_int_equal(file_blocks_bytes(), 4 * PAGE_BYTES);
 	assert_true(make(0, 1, 0));
@@ -144,7 +146,7 @@ static void hugefile_place__refused(void **state)
 	(void)state;
 	/* An emulator may say yes to whatever it does not know. */
 	if (!kernel_makes_pages())
-		skip();
+		skip_because("mapped pages can't be made beforehand here");
 	open_file(8 * MIB);
 	assert_int_equal(munmap(file.map, 2 * HUGE_PAGE_BYTES), 0);
 	assert_false(make(0, 1, 4 * HUGE_PAGE_BYTES));
@@ -159,7 +161,7 @@ static void hugefile_place__short_end(void **state)
 {
 	(void)state;
 	if (!kernel_makes_pages())
-		skip();
+		skip_because("mapped pages can't be made beforehand here");
 	open_file(HUGE_PAGE_BYTES + MIB);
 	assert_int_equal(file.page_count, 1);
 	assert_true(make(PAGE_BYTES, HUGE_PAGE_BYTES - PAGE_BYTES, MIB));
@@ -176,7 +178,7 @@ static void hugefile_place__is_the_file(void **state)
 
 	(void)state;
 	if (!kernel_makes_pages())
-		skip();
+		skip_because("mapped pages can't be made beforehand here");
 	open_file(2 * HUGE_PAGE_BYTES);
 	at = hugefile_place(&file, HUGE_PAGE_BYTES - 3, 7, 0);
 	assert_ptr_equal(at, file.map + HUGE_PAGE_BYTES - 3);

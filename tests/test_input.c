@@ -32,6 +32,7 @@
 #include "log.h"
 #include "outfile.h"
 #include "residency.h"
+#include "skip.h"
 
 #define FILES_MAX 4
 #define MEMBERS_MAX 5
@@ -300,7 +301,7 @@ static int wait_for(pid_t child)
 	if (!WIFEXITED(status))
 		return -WTERMSIG(status);
 	if (WEXITSTATUS(status) == CHILD_CANNOT)
-		skip();
+		skip_because("the child can't set up what it is to meet");
 	return WEXITSTATUS(status);
 }
 
@@ -808,7 +809,7 @@ static void input_open__too_large(void **state)
 	(void)state;
 	make_file("huge", (const uint8_t *)"", 0);
 	if (truncate("huge", (off_t)1 << 62))
-		skip();
+		skip_because("no files of 2^62 bytes in this folder");
 	assert_int_equal(input_open(&input, paths, 3, 1, INPUT_MMAP, &failure),
 			 -EFBIG);
 	assert_non_null(strstr(failure.why, "too large"));

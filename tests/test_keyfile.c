@@ -16,6 +16,7 @@
 #include "base.h"
 #include "descriptors.h"
 #include "keyfile.h"
+#include "skip.h"
 
 #define DIGITS "00112233445566778899aabbccddeeff"
 #define TEXT DIGITS "0123456789abcdefABCDEF0123456789"
@@ -254,7 +255,7 @@ static void keyfile_read__of_another_user(void **state)
 {
 	(void)state;
 	if (geteuid() != 0)
-		skip(); /* only root can give a file away */
+		skip_because("needs root");
 	write_file(TEXT "\n", 0400);
 	assert_int_equal(chown("key", 12345, (gid_t)-1), 0);
 	expect_refusal("key", -EINVAL, "neither this user nor root");

@@ -24,6 +24,7 @@
 
 #include "base.h"
 #include "local_secret.h"
+#include "skip.h"
 
 #define SECOND_NS ((uint64_t)1000000000)
 /* No machine is so slow: a wait that should end does end before. */
@@ -408,7 +409,7 @@ static pid_t start_stranger(void (*act)(const struct local_secret_job *, int),
 	pid_t child;
 
 	if (geteuid() != 0)
-		skip(); /* only root can become another user */
+		skip_because("needs root");
 	assert_int_equal(pipe(ends), 0);
 	child = fork();
 	assert_true(child >= 0);
@@ -476,7 +477,7 @@ static void local_secret_serve__stranger(void **state)
 	(void)state;
 	init(&job, 0, RANKS);
 	if (geteuid() != 0)
-		skip(); /* only root can become another user */
+		skip_because("needs root");
 	server = serve(RANKS);
 	child = start_stranger(pose_as_ranks, &job, &said);
 	assert_int_equal(next_word(said), 'n');
@@ -511,7 +512,7 @@ static void local_secret_serve__flood(void **state)
 
 	(void)state;
 	if (geteuid() != 0)
-		skip(); /* only root can become another user */
+		skip_because("needs root");
 	init(&job, 0, RANKS);
 	server = serve(RANKS);
 	child = start_stranger(flood, &job, &said);

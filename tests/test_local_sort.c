@@ -15,6 +15,7 @@
 #include "base.h"
 #include "local_sort.h"
 #include "random.h"
+#include "skip.h"
 
 #define COUNT_ALL_MAX 600 /* every count up to here */
 #define COUNT_MAX 100000
@@ -273,7 +274,7 @@ static void local_sort_avx2__every_pattern(void **state)
 {
 	(void)state;
 	if (cpu_level_detect() < CPU_AVX2)
-		skip();
+		skip_because("the CPU lacks the instructions");
 	check_kernel(local_sort_avx2);
 }
 
@@ -281,7 +282,7 @@ static void local_sort_avx512__every_pattern(void **state)
 {
 	(void)state;
 	if (cpu_level_detect() < CPU_AVX512)
-		skip();
+		skip_because("the CPU lacks the instructions");
 	check_kernel(local_sort_avx512);
 }
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "machine.h"
+#include "skip.h"
 
 static uint64_t self(void)
 {
@@ -97,7 +98,7 @@ static void machine_open__of_another_user(void **state)
 
 	(void)state;
 	if (geteuid() != 0)
-		skip();
+		skip_because("needs root");
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	child = fork();
 	assert_true(child >= 0);

@@ -20,6 +20,7 @@
 #include "descriptors.h"
 #include "failure.h"
 #include "outfile.h"
+#include "skip.h"
 
 static char folder[64];
 static int root_fd;
@@ -274,7 +275,7 @@ static void outfile_open__link_of_another_user(void **state)
 
 	(void)state;
 	if (getuid() != 0)
-		skip(); /* only root makes links of others */
+		skip_because("needs root");
 	make("real", "kept", 0644);
 	assert_int_equal(mkdir("shared", 0755), 0);
 	assert_int_equal(symlink("../real", "shared/link"), 0);

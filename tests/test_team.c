@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "base.h"
+#include "skip.h"
 #include "team.h"
 #include "topology.h"
 
@@ -271,7 +272,7 @@ static void team_start__too_many_threads(void **state)
 
 	(void)state;
 	if (getuid() != 0)
-		skip();
+		skip_because("needs root");
 	child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {
@@ -282,7 +283,7 @@ static void team_start__too_many_threads(void **state)
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status));
 	if (WEXITSTATUS(status) == 77)
-		skip();
+		skip_because("can't become another user here");
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base.h"
+#include "skip.h"
 #include "topology.h"
 
 static void topology_read__is_the_affinity(void **state)
@@ -25,7 +26,7 @@ static void topology_read__is_the_affinity(void **state)
 	(void)state;
 	topology_read(&topology);
 	if (sched_getaffinity(0, sizeof(set), &set) != 0)
-		skip(); /* more than 1024 CPUs */
+		skip_because("more than 1024 CPUs");
 	assert_int_equal(topology.cpu_count, CPU_COUNT(&set));
 	for (unsigned i = 0; i < topology.cpu_count; i++) {
 		assert_true(CPU_ISSET(topology.cpus[i], &set));

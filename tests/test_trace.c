@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "skip.h"
 #include "trace.h"
 
 static void trace_end__not_tracing(void **state)
@@ -96,7 +97,7 @@ static void trace_write__full_medium(void **state)
 
 	(void)state;
 	if (!stream)
-		skip();
+		skip_because("no /dev/full here");
 	assert_int_equal(trace_write(stream, "x", 0, &lane, 1), -EIO);
 	fclose(stream);
 }
