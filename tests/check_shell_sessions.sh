@@ -16,22 +16,20 @@ crowd()
 		"$CROWD"
 }
 
-# lines_of FILE: 0 if it is not there
+# lines_of FILE: how many it has, nothing if it is not there
 lines_of()
 {
 	[ ! -e "$1" ] || wc -l <"$1"
 }
 
-has_line()
-{
-	[ "$(lines_of "$1")" ]
-}
-
 # begin_client OPTION... -- COMMAND...: in the background, its process in $client
 begin_client()
 {
-	"$BIN/blinksh" --lease=60 --lost-after="$(seconds_of 1000)" "$@" \
-		>out 2>err &
+	local lost_after=(--lost-after="$(seconds_of 1000)")
+
+	# An option with a value is given once.
+	[[ " $* " != *" --lost-after="* ]] || lost_after=()
+	"$BIN/blinksh" --lease=60 "${lost_after[@]}" "$@" >out 2>err &
 	client=$!
 	# shellcheck disable=SC2064 # now
 	trap "kill -KILL $client 2>/dev/null || true" EXIT
@@ -59,7 +57,7 @@ case_running_job()
 
 	begin_client -- /bin/sh -c \
 		"echo >'$PWD/ran'; until [ -e '$PWD/go' ]; do sleep 0.1; done"
-	wait_until has_line ran
+	wait_until test -s ran
 	crowd_past_client
 	# Time to ask how the job is, and to take the daemon for lost.
 	sleep "$(seconds_of 2500)"
@@ -76,7 +74,7 @@ case_forgotten_session()
 	before=$(count_of refused_replay)
 	begin_client --repeat=2 --interval="$(seconds_of 1500)" -- \
 		/bin/sh -c "echo >>'$PWD/ran'"
-	wait_until has_line ran
+	wait_until test -s ran
 	crowd_past_client
 	expect_client 0
 	[ "$(lines_of ran)" = 2 ]
@@ -126,14 +124,15 @@ case_daemon_restarted()
 	expect_match 'lost: its daemon was restarted' err
 }
 
-# begin_stub BEHAVIOUR: at $stub
+# begin_stub BEHAVIOUR: at $stub; ./said has a line for each of its answers
 begin_stub()
 {
 	stub=127.0.0.88:$BLINK_PORT
-	timeout 300 python3 "$TESTS/shell_stub.py" "$BLINK_KEY" "$stub" "$1" &
+	timeout 300 python3 "$TESTS/shell_stub.py" "$BLINK_KEY" "$stub" "$1" \
+		>said &
 	# shellcheck disable=SC2064 # now
 	trap "kill $! 2>/dev/null || true" EXIT
-	sleep 0.2
+	wait_until grep -q ready said
 }
 
 # A daemon that forgets each session at once is lost as a silent one is.
@@ -145,6 +144,8 @@ case_each_is_forgotten()
 	sh_run --lost-after=1 -w "$stub" -- /bin/true
 	[ "$status" = 127 ]
 	expect_match 'lost: no reply for 1.00 s' err
+	[ "$(grep -c told said)" -gt 1 ] ||
+		fail "the client has asked in no second session"
 }
 
 case_forgotten_end()

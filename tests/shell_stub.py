@@ -4,7 +4,8 @@
 usage: shell_stub.py KEYFILE ADDRESS:PORT forgetful | forgotten
 
 Forgetful: each session is unknown as soon as it was opened.  Forgotten: the job
-that a START asks for has ended, and how is not known.
+that a START asks for has ended, and how is not known.  Standard output gets the
+line "ready" when the socket is bound, and then "told" for each such answer.
 """
 
 import os
@@ -21,6 +22,7 @@ def main():
     address, behaviour = (host, int(port)), sys.argv[3]
     one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     one.bind(address)
+    print("ready", flush=True)
     while True:
         datagram, client = one.recvfrom(2048)
         kind, session, counter, body = open_reply(key, datagram)
@@ -35,6 +37,8 @@ def main():
         kind, session, counter, body = reply
         one.sendto(seal(key, kind, node_id(address), session, counter, body),
                    client)
+        if kind != SESSION:
+            print("told", flush=True)
 
 
 main()
