@@ -125,21 +125,14 @@ start_behind_relay()
 	eval "$("$TESTS/cluster" env)"
 }
 
-if [ "$UID" != 0 ]; then
-	skip loss "network namespaces need root"
+if cannot netns; then
+	skip loss "$why"
 	exit 77
 fi
 trap loss_cleanup EXIT
-# ip netns exec mounts /sys for the program: that fails if / is no mount point.
-if ! why=$(ip netns add "$namespace" 2>&1 &&
-	ip netns exec "$namespace" true 2>&1); then
-	skip loss "no network namespaces here: ${why##*$'\n'}"
-	exit 77
-fi
-ip netns del "$namespace"
 
-if ! nft list tables >/dev/null 2>&1; then
-	skip dropped "no nftables"
+if cannot nftables; then
+	skip dropped "$why"
 elif cluster_up $COUNT --netns; then
 	for percent in 5 20 40; do
 		check "dropped_$percent" case_dropped "$percent"

@@ -147,7 +147,7 @@ case_nobody_left()
 }
 
 make_tree "$SCRATCH/pristine"
-if strace -qq -o /dev/null true 2>/dev/null; then
+if ! cannot trace; then
 	# Side by side, as they mostly wait.
 	check apply_killed_at_every_step case_apply &
 	first=$!
@@ -156,6 +156,6 @@ if strace -qq -o /dev/null true 2>/dev/null; then
 	wait $first
 	check nobody_is_left case_nobody_left
 else
-	skip apply_killed_at_every_step "strace can't trace here"
+	skip apply_killed_at_every_step "$why"
 fi
 finish

@@ -764,12 +764,8 @@ case_cluster_node_lost()
 } >"$SCRATCH/beside" 2>&1 &
 beside=$!
 check plan case_plan
-if strace -qq -o /dev/null true 2>/dev/null; then
-	check plan_writes_nothing case_plan_writes_nothing
-	check told_and_written_before case_told_and_written_before
-else
-	skip plan_writes_nothing "strace can't trace here"
-fi
+check_able trace plan_writes_nothing case_plan_writes_nothing
+check_able trace told_and_written_before case_told_and_written_before
 check later_lines_win case_later_lines_win
 check inline_profile case_inline_profile
 check damaged_profiles case_damaged_profiles

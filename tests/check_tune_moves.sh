@@ -260,11 +260,7 @@ check moved case_moved
 check moved_though_as_wanted case_moved_though_as_wanted
 check moved_killed case_moved_killed
 check moved_revert_killed case_moved_revert_killed
-if strace -qq -o /dev/null true 2>/dev/null; then
-	check theirs case_theirs
-else
-	skip theirs "strace can't trace here"
-fi
+check_able trace theirs case_theirs
 check unsupported_after_all case_unsupported_after_all
 check conflict_after_kill case_conflict_after_kill
 check nothing_begun case_nothing_begun
