@@ -58,8 +58,8 @@ ms()
 	awk -v label="$1" '$1 == label && $3 == "ms" { print $2 }' out
 }
 
-# expect_ratio LABEL LABEL TEXT: the number before TEXT is what a reader gets
-# who divides the two times as printed, up to the last digit of each
+# expect_ratio LABEL LABEL TEXT: the number before TEXT is the quotient of the two
+# times as printed, up to the last digit of each
 expect_ratio()
 {
 	local a b ratio
