@@ -54,15 +54,16 @@ alice_is_served()
 	rm alice/out.*
 }
 
-# mallory's own blinksort is rank 1 before alice's is, and then again and again.
+# mallory's own blinksort is rank 1 before alice's is, and then again and again;
+# for longer than alice may take, but not without end.
 mallory_sorts()
 {
 	local job=$1 try
 
-	for ((try = 0; ; try++)); do
+	for ((try = 0; try < 300; try++)); do
 		"${SORT[@]}" --rank=1 --nodes=127.0.0.2,127.0.0.3 \
 			--deadline=1 --job="$job" mallory/in.1 \
-			-o "mallory/stolen.$try" 2>mallory/err || true
+			-o "mallory/stolen.$try" 2>>mallory/err || true
 	done
 }
 
@@ -74,7 +75,9 @@ case_rank_of_other_user()
 	for ((round = 0; round < ROUNDS; round++)); do
 		start_rank 2 "${AS_MALLORY[@]}" bash -c "$(declare -p SORT)
 			$(declare -f mallory_sorts); mallory_sorts users.$$"
-		wait_until test -e mallory/err
+		# Her first try has failed by then, and for the right reason.
+		wait_until test -s mallory/err
+		expect_match 'rank 0 .* has not come' mallory/err
 		alice_rank 0 "$DEADLINE_S" "users.$$"
 		[ $((round % 2)) = 0 ] || sleep 0.2
 		alice_rank 1 "$DEADLINE_S" "users.$$"
