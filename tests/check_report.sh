@@ -133,6 +133,44 @@ case_output_is_replaced_whole()
 	[ -c /dev/null ] || fail "/dev/null is gone"
 }
 
+# expect_mode MODE FILE
+expect_mode()
+{
+	[ "$(stat -c %a "$2")" = "$1" ] ||
+		fail "$2 has mode $(stat -c %a "$2"), not $1"
+}
+
+case_output_keeps_its_permissions()
+{
+	echo old >out
+	chmod 600 out
+	"$REPORT" -o out "$RECORD"
+	expect_mode 600 out
+	(umask 027 && "$REPORT" -o new "$RECORD")
+	expect_mode 640 new
+	[ "$UID" = 0 ] || return 0
+	chown 65533:65532 out
+	"$REPORT" -o out "$RECORD"
+	[ "$(stat -c %u:%g out)" = 65533:65532 ] ||
+		fail "out belongs to $(stat -c %u:%g out)"
+	expect_mode 600 out
+}
+
+# Another user of the folder guesses the name that the new file has for a while:
+# exec keeps the number of the process.
+case_output_is_no_ones_link()
+{
+	echo precious >other
+	# shellcheck disable=SC2016 # for the other shell
+	bash -c 'ln -s other "out.$$.new" && exec "$@"' bash \
+		"$REPORT" -o out "$RECORD"
+	[ "$(cat other)" = precious ] || fail "the link was written through"
+	[ ! -L out ] || fail "the output is the link"
+	ln -s loop loop
+	expect_refused 3 -o loop "$RECORD"
+	[ -L loop ] || fail "a link that leads nowhere is gone"
+}
+
 case_output_cannot_be_written()
 {
 	mkdir folder
@@ -281,6 +319,8 @@ check hyperfine case_hyperfine
 check benchfmt case_benchfmt
 check html_and_png case_html_and_png
 check output_is_replaced_whole case_output_is_replaced_whole
+check output_keeps_its_permissions case_output_keeps_its_permissions
+check output_is_no_ones_link case_output_is_no_ones_link
 check output_cannot_be_written case_output_cannot_be_written
 check reader_that_goes_away case_reader_that_goes_away
 check still_running case_still_running
