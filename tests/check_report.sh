@@ -262,6 +262,21 @@ case_damaged_record()
 	done
 }
 
+# Nobody writes to the pipe.
+case_record_of_pipes()
+{
+	local file
+
+	for file in design.json environment.json trials.jsonl; do
+		cp -R "$RECORD" "$file.d"
+		rm "$file.d/$file"
+		mkfifo "$file.d/$file"
+		expect_status 3 timeout 20 "$REPORT" "$file.d" 2>err
+		expect_one_line err
+		expect_match "$file: is not a regular file" err
+	done
+}
+
 case_usage()
 {
 	expect_refused 2
@@ -328,6 +343,7 @@ check compare case_compare
 check compare_json case_compare_json
 check no_record case_no_record
 check damaged_record case_damaged_record
+check record_of_pipes case_record_of_pipes
 check usage case_usage
 check help case_help
 check module_missing case_module_missing

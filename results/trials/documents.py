@@ -7,6 +7,8 @@ write, is refused in words, and before it takes much memory.
 
 import json
 import math
+import os
+import stat
 
 from trials.failure import FILE, Failure, of_file
 
@@ -86,10 +88,20 @@ _DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_int=_whole,
                             parse_float=_fraction, object_pairs_hook=_object)
 
 
+def _open(path):
+    # O_NONBLOCK: or a pipe would wait here for its writer.
+    file = open(path, "rb", opener=lambda name, flags: os.open(
+        name, flags | os.O_NONBLOCK))
+    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        return file
+    file.close()
+    raise Failure(path, "is not a regular file", FILE)
+
+
 def read(path):
     """The document that a file is; raises Failure."""
     try:
-        with open(path, "rb") as file:
+        with _open(path) as file:
             data = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise of_file(path, error) from None
@@ -105,7 +117,7 @@ def read_lines(path) -> tuple[list[bytes], int]:
     another one follow; raises Failure."""
     lines = []
     try:
-        with open(path, "rb") as file:
+        with _open(path) as file:
             while line := file.readline(MOST_BYTES + 1):
                 _check_length(f"{path}:{len(lines) + 1}", line)
                 if not line.endswith(b"\n"):
