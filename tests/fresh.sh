@@ -182,7 +182,8 @@ way_root()
 way_user()
 {
 	[ -d "$ROOT" ] || make_root
-	inside "$ROOT" make -C /root/blinksort print-check-packages >"$FOLDER/names"
+	inside "$ROOT" make -s -C /root/blinksort print-check-packages \
+		>"$FOLDER/names"
 	# shellcheck disable=SC2046 # several words
 	inside "$ROOT" apt-get -q -y --no-install-recommends install \
 		$(tail -n 1 "$FOLDER/names")
