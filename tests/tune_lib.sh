@@ -102,9 +102,7 @@ tune_processes()
 # one run may not come in another.
 in_three_runs()
 {
-	local run
-
-	for run in 1 2 3; do
+	for _ in 1 2 3; do
 		! "$@" || return 0
 	done
 	return 1
