@@ -68,13 +68,40 @@ killed_at()
 	[ "$got" = 137 ]
 }
 
+# shortest_steps UNDO COMMAND...: into ./steps, those of the shortest of three
+# runs; a longer one waited more often, as later runs may not.  The function UNDO
+# undoes each run.
+shortest_steps()
+{
+	local undo=$1 run
+	shift
+
+	for run in 1 2 3; do
+		traced "$@" >/dev/null
+		steps_of log >"steps.$run"
+		"$undo"
+	done
+	wc -l steps.[123] | sort -n | awk 'NR == 1 { print $2 }' |
+		xargs cat | thin >steps
+}
+
+revert_all()
+{
+	tune revert
+}
+
+apply_few()
+{
+	tune apply "$SCRATCH/few.profile"
+}
+
 # attempt "CALL N" apply|revert: 0 if it was killed there; else all is reverted.
 attempt()
 {
 	if [ "$2" = apply ]; then
 		! killed_at "$1" apply "$SCRATCH/few.profile" || return 0
 	else
-		tune apply "$SCRATCH/few.profile"
+		apply_few
 		! killed_at "$1" revert || return 0
 	fi
 	tune revert >out 2>&1
@@ -92,9 +119,7 @@ case_apply()
 	local step killed=0
 
 	make_tree tree
-	traced "${TUNE[@]}" -q apply "$SCRATCH/few.profile" >/dev/null
-	steps_of log | thin >steps
-	tune revert
+	shortest_steps revert_all "${TUNE[@]}" -q apply "$SCRATCH/few.profile"
 	while read -r step; do
 		! in_three_runs attempt "$step" apply || killed=$((killed + 1))
 		tune revert >out 2>&1 || fail "$step: $(cat out)"
@@ -109,9 +134,9 @@ case_revert()
 	local step killed=0
 
 	make_tree tree
-	tune apply "$SCRATCH/few.profile"
-	traced "${TUNE[@]}" -q revert >/dev/null
-	steps_of log | thin >steps
+	apply_few
+	shortest_steps apply_few "${TUNE[@]}" -q revert
+	tune revert
 	while read -r step; do
 		! in_three_runs attempt "$step" revert || killed=$((killed + 1))
 		tune revert >out 2>&1 || fail "$step: $(cat out)"
