@@ -34,6 +34,9 @@ readonly REPO
 readonly PACKAGES=make,git,ca-certificates
 # Of a way: make check takes minutes; this ends what hangs.
 readonly LIMIT_S=3600
+# Each process down to the first one of a namespace is killed when its parent
+# ends, so that nothing goes on when this script is killed.
+readonly -a WITH_PARENT=(setpriv --pdeathsig KILL)
 # The user of the way "user"
 readonly READER=reader
 
@@ -116,7 +119,7 @@ inside()
 	shift
 
 	# shellcheck disable=SC2016 # for the inner shell
-	unshare --mount --pid --fork --kill-child bash -c '
+	"${WITH_PARENT[@]}" unshare --mount --pid --fork --kill-child bash -c '
 		set -e
 		root=$0
 		mount -t proc proc "$root/proc"
@@ -125,7 +128,11 @@ inside()
 		mount -t tmpfs -o mode=1777 none "$root/dev/shm"
 		mkdir -p "$root/run"
 		mount -t tmpfs -o mode=755 none "$root/run"
-		exec chroot "$root" "$@"' "$root" \
+		# Not by exec: this shell is the first process of the namespace and
+		# stays of root.  What becomes another user is no longer killed with
+		# its parent; with the first process all of them are.
+		chroot "$root" "$@"
+		exit' "$root" \
 		/usr/bin/env -i HOME=/root TERM=dumb LC_ALL=C.UTF-8 \
 		PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
 		"$@"
@@ -208,8 +215,8 @@ go()
 	local way=$1 log=$FOLDER/$1.log status=0 begin_s=$SECONDS
 
 	# In a shell of its own, as set -e is ignored left of ||.
-	timeout --kill-after=10 "$LIMIT_S" \
-		"$0" "$FOLDER" --only "$way" >"$log" 2>&1 </dev/null ||
+	"${WITH_PARENT[@]}" timeout --foreground --kill-after=10 "$LIMIT_S" \
+		"${WITH_PARENT[@]}" "$0" "$FOLDER" --only "$way" >"$log" 2>&1 </dev/null ||
 		status=$?
 	if [ $status != 0 ]; then
 		say FAILED "$way: status $status, see $log"
