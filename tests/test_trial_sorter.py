@@ -136,6 +136,21 @@ class Timed(unittest.TestCase):
         self.assertEqual(self.watch.signal, signal.SIGTERM)
         self.assertEqual(done.exit_status, 128 + signal.SIGTERM)
 
+    def test_a_signal_that_does_not_interrupt_the_wait_ends_it(self):
+        def end_it():
+            while not self.watch.pid:
+                time.sleep(0.001)
+            # To this thread: the wait of the other goes on, as it does when a
+            # signal comes just before it begins.
+            signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+
+        ender = threading.Thread(target=end_it)
+        ender.start()
+        done = self.shell("exec sleep 1000", timeout_s=20)
+        ender.join()
+        self.assertEqual(self.watch.signal, signal.SIGTERM)
+        self.assertEqual(done.exit_status, 128 + signal.SIGTERM)
+
     def test_what_nohup_ignores_stays_ignored(self):
         self.watch.__exit__()
         before = signal.signal(signal.SIGHUP, signal.SIG_IGN)

@@ -89,7 +89,7 @@ def time_command(command: list[str], watch: Watch,
         watch.pid = os.posix_spawn(
             path, command, ENVIRONMENT, file_actions=actions, setpgroup=group,
             setsigmask=(), setsigdef=DEFAULT_SIGNALS)
-        _, status, usage = os.wait4(watch.pid, 0)
+        _, status, usage = watch.wait()
         end_ns = clock(monotonic)
         own_after = resource.getrusage(resource.RUSAGE_SELF)
     except OSError as reason:

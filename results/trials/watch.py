@@ -3,6 +3,7 @@ are gone."""
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 
@@ -31,6 +32,7 @@ class Watch:
         self.expired = False
         self._before = {}
         self._guard = None
+        self._signalled = None
 
     @property
     def group(self) -> int:
@@ -42,6 +44,9 @@ class Watch:
             ["/bin/sh", "-c", GUARD], stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             process_group=0)
+        # The kernel's half of a handler writes a byte here, at once.
+        self._signalled = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(self._signalled[1], warn_on_full_buffer=False)
         for number in ENDING:
             # What nohup, or a shell for what it puts behind, has us ignore.
             if signal.getsignal(number) is not signal.SIG_IGN:
@@ -52,6 +57,9 @@ class Watch:
 
     def __exit__(self, *_):
         signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.set_wakeup_fd(-1)
+        for end in self._signalled:
+            os.close(end)
         for number, handler in self._before.items():
             signal.signal(number, handler)
         # With whatever a sorter may have left.
@@ -62,6 +70,24 @@ class Watch:
     def arm(self, timeout_s: float) -> None:
         self.expired = False
         signal.setitimer(signal.ITIMER_REAL, timeout_s, GRACE_S)
+
+    def wait(self):
+        """Waits for the process; what os.wait4 returns.
+
+        A wait4 alone loses a signal that comes just before it: Python has
+        looked for signals then, and its handler runs when wait4 returns.  The
+        byte in the pipe ends a poll that begins after the signal, too.
+        """
+        ended, signalled = os.pidfd_open(self.pid), self._signalled[0]
+        try:
+            poll = select.poll()
+            poll.register(ended, select.POLLIN)
+            poll.register(signalled, select.POLLIN)
+            while ended not in (ready[0] for ready in poll.poll()):
+                os.read(signalled, 64)
+        finally:
+            os.close(ended)
+        return os.wait4(self.pid, 0)
 
     def disarm(self) -> None:
         self.pid = 0
