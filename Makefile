@@ -1,8 +1,8 @@
 # Everything is built from here; no file is named below: what lies in src/,
 # shell/ and tests/ is found by its name.
 #
-#   src/NAME_main.c, shell/NAME_main.c   the program bin/NAME
-#   any other src/*.c, shell/*.c         a member of the library
+#   src/programs/NAME_main.c, shell/NAME_main.c   the program bin/NAME
+#   any other src/*/*.c, shell/*.c       a member of the library
 #   results/blink*, tune/blink*          programs that are scripts
 #   tests/test_*.c, tests/test_*.py      cmocka tests, unittest's
 #   tests/bench_*.c                      benchmarks
@@ -67,7 +67,7 @@ MUSL_TESTS := $(filter $(wildcard tests/test_*.c),\
 	$(patsubst %,tests/test_%.c,$(shell sed 's/[\# ].*//' tests/musl/tests.txt)))
 X86_ONLY := $(if $(filter x86_64,$(ARCH)),,$(addprefix %_,$(X86_SUFFIXES:=.c)))
 
-SOURCES := $(filter-out $(X86_ONLY),$(wildcard src/*.c shell/*.c))
+SOURCES := $(filter-out $(X86_ONLY),$(wildcard src/*/*.c shell/*.c))
 MAINS := $(filter %_main.c,$(SOURCES))
 MEMBERS := $(filter-out $(MAINS),$(SOURCES))
 PROGRAMS := $(notdir $(MAINS:_main.c=))
@@ -92,8 +92,8 @@ PAGES := $(wildcard man/*.1)
 
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	    -Wvla -Wno-format-zero-length $(if $(WERROR),-Werror)
-BASE_FLAGS := -std=gnu11 -D_GNU_SOURCE -O2 -g -pthread -Isrc \
-	      $(if $(wildcard shell),-Ishell) $(WARNINGS)
+BASE_FLAGS := -std=gnu11 -D_GNU_SOURCE -O2 -g -pthread -iquote src -iquote . \
+	      $(WARNINGS)
 
 AVX2 := -mavx2 -mbmi2
 AVX512 := $(AVX2) -mavx512f -mavx512bw -mavx512dq -mavx512vl
@@ -104,7 +104,7 @@ file_flags = $(if $(filter %_avx2.c,$1),$(AVX2)) \
 	     $(if $(filter %_avx512.c,$1),$(AVX512)) \
 	     $(if $(filter %_pclmul.c,$1),$(PCLMUL)) \
 	     $(if $(filter %_vpclmul.c,$1),$(AVX512) $(PCLMUL) -mvpclmulqdq) \
-	     $(if $(filter src/version.c,$1),-DBLINKSORT_COMMIT='"$(COMMIT)"')
+	     $(if $(filter src/base/version.c,$1),-DBLINKSORT_COMMIT='"$(COMMIT)"')
 
 # Functions that a test program calls by way of its own: WRAP_NAME.
 WRAP_lying_rank := datagram_send rank_find
@@ -339,7 +339,7 @@ fuzz: ## run each fuzz target from its corpus
 		tail -n 1 $(BUILD)/fuzz/$$name.log; \
 	done
 
-C_FILES := $(wildcard src/*.[ch] shell/*.[ch] tests/*.[ch] tests/musl/*.h)
+C_FILES := $(wildcard src/*/*.[ch] shell/*.[ch] tests/*.[ch] tests/musl/*.h)
 TIDY_FILES := $(SOURCES) $(filter %.c,$(wildcard tests/*.c))
 # SC2317: code that cannot be reached; check NAME FUNCTION reaches it.
 .PHONY: lint
@@ -427,14 +427,14 @@ $(BUILD)/$(1)/%.o: %.c $(BUILD)/$(1)/flags | require
 	$(Q)$(2) $(BASE_FLAGS) $(3) $$(call file_flags,$$<) $(CFLAGS) \
 		-MMD -MP -c -o $$@ $$<
 
-$(BUILD)/$(1)/src/version.o: $(BUILD)/commit
+$(BUILD)/$(1)/src/base/version.o: $(BUILD)/commit
 
 $(BUILD)/$(1)/libblink.a: $(MEMBERS:%.c=$(BUILD)/$(1)/%.o) \
 		$(BUILD)/$(1)/members
 	$$(call say,AR,$$@)
 	$(Q)rm -f $$@ && $(AR) rcs $$@ $$(filter %.o,$$^)
 
-$(BUILD)/$(1)/bin/%: $(BUILD)/$(1)/src/%_main.o $(BUILD)/$(1)/libblink.a
+$(BUILD)/$(1)/bin/%: $(BUILD)/$(1)/src/programs/%_main.o $(BUILD)/$(1)/libblink.a
 	$$(call say,LINK,$$@)
 	$(Q)mkdir -p $$(@D)
 	$(Q)$(2) -pthread $(3) $(4) $(LDFLAGS) -o $$@ $$^ $(5)
@@ -450,7 +450,7 @@ $(BUILD)/$(1)/tests/%: $(BUILD)/$(1)/tests/%.o $(BUILD)/$(1)/libblink.a
 		$$(WRAP_$$(@F):%=-Wl,--wrap=%) \
 		$$(if $$(filter test_%,$$(@F)),$(if $(filter musl,$(1)),,-lcmocka)) $(5)
 
--include $$(wildcard $(BUILD)/$(1)/*/*.d)
+-include $$(wildcard $(BUILD)/$(1)/*/*.d $(BUILD)/$(1)/*/*/*.d)
 endef
 
 $(eval $(call variant,$(VARIANT),$(CC),$(SAN_FLAGS),,$(DYNAMIC_LIBRARIES)))

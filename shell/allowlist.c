@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "allowlist.h"
+#include "shell/allowlist.h"
 
 #ifndef SYS_openat2
 #define SYS_openat2 437

@@ -15,16 +15,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "address.h"
-#include "allowlist.h"
-#include "answer.h"
-#include "base.h"
-#include "command.h"
-#include "daemon.h"
-#include "keyfile.h"
-#include "log.h"
-#include "options.h"
-#include "process.h"
+#include "net/address.h"
+#include "shell/allowlist.h"
+#include "base/answer.h"
+#include "base/base.h"
+#include "shell/command.h"
+#include "shell/daemon.h"
+#include "net/keyfile.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "shell/process.h"
 
 #define PROCESSES_DEFAULT 512
 #define TIMEOUT_S_MAX 4000000 /* fits 32 bits in milliseconds */

@@ -7,19 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "answer.h"
-#include "base.h"
-#include "client.h"
-#include "command.h"
-#include "failure.h"
-#include "hostlist.h"
-#include "keyfile.h"
-#include "launch.h"
-#include "log.h"
-#include "options.h"
-#include "parse.h"
-#include "report.h"
-#include "survey.h"
+#include "base/answer.h"
+#include "base/base.h"
+#include "shell/client.h"
+#include "shell/command.h"
+#include "base/failure.h"
+#include "net/hostlist.h"
+#include "net/keyfile.h"
+#include "shell/launch.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "base/parse.h"
+#include "shell/report.h"
+#include "shell/survey.h"
 
 #define LEASE_MS 10000
 #define LOST_AFTER_MS 3000

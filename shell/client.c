@@ -11,10 +11,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base.h"
-#include "client.h"
-#include "clock.h"
-#include "topology.h"
+#include "base/base.h"
+#include "shell/client.h"
+#include "base/clock.h"
+#include "system/topology.h"
 
 /* Thousands of nodes may answer within a millisecond: 2 KiB a datagram in the
  * kernel's accounts.  The kernel gives what it allows. */

@@ -23,12 +23,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "address.h"
-#include "command.h"
-#include "failure.h"
-#include "hostlist.h"
-#include "runnable.h"
-#include "wire.h"
+#include "net/address.h"
+#include "shell/command.h"
+#include "base/failure.h"
+#include "net/hostlist.h"
+#include "shell/runnable.h"
+#include "shell/wire.h"
 
 #define CLIENT_RETRY_NS 20000000u
 #define CLIENT_RETRY_NS_MAX 250000000u

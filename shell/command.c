@@ -3,8 +3,8 @@
 #include <sodium.h>
 #include <string.h>
 
-#include "base.h"
-#include "command.h"
+#include "base/base.h"
+#include "shell/command.h"
 
 static_assert(WIRE_KEY_BYTES >= crypto_generichash_blake2b_KEYBYTES_MIN &&
 		      WIRE_KEY_BYTES <= crypto_generichash_blake2b_KEYBYTES_MAX,

@@ -7,7 +7,7 @@
 #ifndef COMMAND_H
 #define COMMAND_H
 
-#include "wire.h"
+#include "shell/wire.h"
 
 struct command {
 	enum wire_type type;

@@ -10,12 +10,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base.h"
-#include "clock.h"
-#include "command.h"
-#include "daemon.h"
-#include "replay.h"
-#include "start.h"
+#include "base/base.h"
+#include "base/clock.h"
+#include "shell/command.h"
+#include "shell/daemon.h"
+#include "shell/replay.h"
+#include "shell/start.h"
 
 /* A START that is overtaken comes within a few round trips, if at all. */
 #define CANCELLED_MAX 64

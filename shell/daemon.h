@@ -22,11 +22,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "address.h"
-#include "allowlist.h"
-#include "failure.h"
-#include "job.h"
-#include "wire.h"
+#include "net/address.h"
+#include "shell/allowlist.h"
+#include "base/failure.h"
+#include "shell/job.h"
+#include "shell/wire.h"
 
 #define DAEMON_BATCH 64
 

@@ -1,7 +1,7 @@
 #include <string.h>
 
-#include "base.h"
-#include "history.h"
+#include "base/base.h"
+#include "shell/history.h"
 
 /* Honest clients draw ids at random.  The others have the key: chains that they
  * make long cost no more than a walk over all ids. */

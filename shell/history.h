@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "wire.h"
+#include "shell/wire.h"
 
 /* A client repeats a START at most every 20 ms and gives up after seconds.  A
  * daemon that starts and ends 2000 jobs a second takes half a minute for as

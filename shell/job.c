@@ -11,10 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base.h"
-#include "clock.h"
-#include "job.h"
-#include "proctree.h"
+#include "base/base.h"
+#include "base/clock.h"
+#include "shell/job.h"
+#include "shell/proctree.h"
 
 #define MS_NS UINT64_C(1000000)
 #define SLOTS (2 * JOBS_MAX)

@@ -42,15 +42,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "allowlist.h"
-#include "history.h"
-#include "jobgroup.h"
-#include "process.h"
-#include "runnable.h"
-#include "secret.h"
-#include "start.h"
-#include "stream.h"
-#include "wire.h"
+#include "shell/allowlist.h"
+#include "shell/history.h"
+#include "shell/jobgroup.h"
+#include "shell/process.h"
+#include "shell/runnable.h"
+#include "shell/secret.h"
+#include "shell/start.h"
+#include "shell/stream.h"
+#include "shell/wire.h"
 
 #define JOBS_MAX 64 /* running; of as many others the end is remembered */
 #define JOB_OUTPUT_BYTES STREAM_RING_BYTES

@@ -3,10 +3,10 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "base.h"
-#include "clock.h"
-#include "hostfold.h"
-#include "launch.h"
+#include "base/base.h"
+#include "base/clock.h"
+#include "net/hostfold.h"
+#include "shell/launch.h"
 
 /* How is it?  First after the time of a short job, for the end's message may
  * have been lost; then after twice the time, to the longest or a third of the

@@ -17,8 +17,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "client.h"
-#include "job.h"
+#include "shell/client.h"
+#include "shell/job.h"
 
 enum launch_phase {
 	LAUNCH_STARTING,

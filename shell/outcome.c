@@ -1,6 +1,6 @@
 #include <signal.h>
 
-#include "outcome.h"
+#include "shell/outcome.h"
 
 struct outcome outcome_of(enum wire_job_state state, int code)
 {

@@ -9,7 +9,7 @@
 #ifndef OUTCOME_H
 #define OUTCOME_H
 
-#include "wire.h"
+#include "shell/wire.h"
 
 enum outcome_class {
 	OUTCOME_OK,

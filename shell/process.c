@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "process.h"
+#include "shell/process.h"
 
 /* The kernel's sigset_t, not that of the C library. */
 #define KERNEL_SIGSET_BYTES 8

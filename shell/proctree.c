@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "proctree.h"
+#include "shell/proctree.h"
 
 /* Rounds of stopping before the killing: a bomb's generations live shorter than
  * a round takes, and we are called again anyway. */

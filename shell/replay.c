@@ -1,8 +1,8 @@
 #include <sodium.h>
 #include <string.h>
 
-#include "base.h"
-#include "replay.h"
+#include "base/base.h"
+#include "shell/replay.h"
 
 void replay_init(struct replay *replay)
 {

@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "wire.h"
+#include "shell/wire.h"
 
 #define REPLAY_WINDOW 1024
 #define REPLAY_AHEAD (1 << 20) /* all lost: hours of a client's retries */

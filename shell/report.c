@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
-#include "format.h"
-#include "log.h"
-#include "report.h"
-#include "report_json.h"
+#include "base/base.h"
+#include "base/format.h"
+#include "base/log.h"
+#include "shell/report.h"
+#include "shell/report_json.h"
 
 char *report_job(char text[2 * WIRE_JOB_BYTES + 1],
 		 const uint8_t job[WIRE_JOB_BYTES])

@@ -8,9 +8,9 @@
 
 #include <stdint.h>
 
-#include "launch.h"
-#include "outcome.h"
-#include "survey.h"
+#include "shell/launch.h"
+#include "shell/outcome.h"
+#include "shell/survey.h"
 
 enum report_mode {
 	REPORT_LABELLED, /* "host: line" */

@@ -1,10 +1,10 @@
 #include <stdio.h>
 
-#include "base.h"
-#include "format.h"
-#include "outcome.h"
-#include "report_json.h"
-#include "utf8.h"
+#include "base/base.h"
+#include "base/format.h"
+#include "shell/outcome.h"
+#include "shell/report_json.h"
+#include "base/utf8.h"
 
 /* text ends with a NUL behind its bytes, and may have others. */
 static void print_bytes(const uint8_t *bytes, size_t count)

@@ -6,7 +6,7 @@
 #ifndef REPORT_JSON_H
 #define REPORT_JSON_H
 
-#include "report.h"
+#include "shell/report.h"
 
 void report_json(const struct launch *launch, int status,
 		 const struct report_samples *samples);

@@ -3,9 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base.h"
-#include "runnable.h"
-#include "topology.h"
+#include "base/base.h"
+#include "shell/runnable.h"
+#include "system/topology.h"
 
 void runnable_open(struct runnable *runnable)
 {

@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "secret.h"
+#include "shell/secret.h"
 
 /* Newer than the C library's headers. */
 #ifndef F_SEAL_FUTURE_WRITE

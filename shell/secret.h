@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-#include "wire.h"
+#include "shell/wire.h"
 
 struct secret {
 	int fd;		/* close-on-exec; -1: none */

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "command.h"
-#include "start.h"
+#include "shell/command.h"
+#include "shell/start.h"
 
 /* The text being written; full once something did not fit. */
 struct writer {

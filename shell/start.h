@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "wire.h"
+#include "shell/wire.h"
 
 #define START_ARGUMENTS_MAX 256
 #define START_HOST_BYTES_MAX 255

@@ -3,8 +3,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "base.h"
-#include "stream.h"
+#include "base/base.h"
+#include "shell/stream.h"
 
 /* Each end has flags of its own. */
 int stream_make_pipe(int pipe[2])

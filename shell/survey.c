@@ -1,8 +1,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "clock.h"
-#include "survey.h"
+#include "base/clock.h"
+#include "shell/survey.h"
 
 static struct survey *survey_of(struct client *client)
 {

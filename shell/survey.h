@@ -4,7 +4,7 @@
 #ifndef SURVEY_H
 #define SURVEY_H
 
-#include "client.h"
+#include "shell/client.h"
 
 enum survey_kind {
 	SURVEY_PING,

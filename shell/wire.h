@@ -52,7 +52,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "keyfile.h"
+#include "net/keyfile.h"
 
 struct le32 {
 	uint8_t bytes[4];

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
-#include "clock.h"
-#include "command.h"
+#include "base/base.h"
+#include "base/clock.h"
+#include "shell/command.h"
 
 #define ROUNDS 501
 #define BATCH 64

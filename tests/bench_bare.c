@@ -27,7 +27,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "base/clock.h"
 
 #define NODES_MAX 253
 /* As long as the shortest of blinksh's. */

@@ -16,11 +16,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base.h"
-#include "clock.h"
-#include "exchange.h"
-#include "log.h"
-#include "topology.h"
+#include "base/base.h"
+#include "base/clock.h"
+#include "exchange/exchange.h"
+#include "base/log.h"
+#include "system/topology.h"
 
 #define ROUNDS_MAX 200
 #define NODES_MAX 64

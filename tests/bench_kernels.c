@@ -24,15 +24,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base.h"
-#include "checksum.h"
-#include "clock.h"
-#include "cpu.h"
-#include "digest.h"
-#include "gather.h"
-#include "generator.h"
-#include "local_sort.h"
-#include "partition.h"
+#include "base/base.h"
+#include "record/checksum.h"
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "kernels/digest.h"
+#include "kernels/gather.h"
+#include "record/generator.h"
+#include "kernels/local_sort.h"
+#include "sort/partition.h"
 
 #define RECORD_COUNT 1000000
 #define RECORD_BYTES 100

@@ -32,7 +32,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "base/clock.h"
 
 #define ARGUMENTS_MAX 64
 #define STATUS_NOT_STARTED 127

@@ -23,15 +23,15 @@ readonly DEMO_PACKAGES="gcc libc6-dev libsodium-dev liburing-dev make musl-tools
 # make_tree: two programs; the only test of it cannot be compiled
 make_tree()
 {
-	mkdir -p tree/src tree/shell tree/tests/musl
+	mkdir -p tree/src/base tree/src/programs tree/shell tree/tests/musl
 	cp "$REPO/Makefile" tree
 	cp "$REPO/tests/musl/tests.txt" tree/tests/musl
 	echo 'int one(void);
-	int one(void) { return 0; }' >tree/src/one.c
+	int one(void) { return 0; }' >tree/src/base/one.c
 	echo 'const char *version(void);
 	const char *version(void) { return BLINKSORT_COMMIT; }' \
-		>tree/src/version.c
-	echo 'int main(void) { return 0; }' | tee tree/src/left_main.c \
+		>tree/src/base/version.c
+	echo 'int main(void) { return 0; }' | tee tree/src/programs/left_main.c \
 		tree/shell/right_main.c >tree/tests/bench_spawn.c
 	echo '#error not for a demo' >tree/tests/test_one.c
 	printf '#!/bin/bash\necho "the demo"\n' | tee tree/tests/demo.sh \

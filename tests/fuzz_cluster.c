@@ -28,10 +28,10 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "cluster_state.h"
-#include "datagram.h"
+#include "cluster/cluster_state.h"
+#include "net/datagram.h"
 #include "lie.h"
-#include "sigbus.h"
+#include "io/sigbus.h"
 
 #define RANKS_MAX 3
 #define LIES_MAX 24

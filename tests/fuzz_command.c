@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
-#include "command.h"
-#include "replay.h"
+#include "base/base.h"
+#include "shell/command.h"
+#include "shell/replay.h"
 
 static const uint8_t key[WIRE_KEY_BYTES] = "the fuzzer guesses no such key.";
 static struct replay replay;

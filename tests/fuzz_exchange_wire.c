@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
-#include "exchange_wire.h"
+#include "base/base.h"
+#include "exchange/exchange_wire.h"
 
 #define TAG_BYTES 16
 #define DIGEST_BYTES 4

@@ -10,9 +10,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "address.h"
-#include "hostfold.h"
-#include "hostlist.h"
+#include "net/address.h"
+#include "net/hostfold.h"
+#include "net/hostlist.h"
 
 static void require(int condition)
 {

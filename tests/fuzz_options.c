@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
-#include "options.h"
+#include "base/base.h"
+#include "base/options.h"
 
 #define WORDS_MAX 32
 

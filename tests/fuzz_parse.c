@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpu.h"
-#include "format.h"
-#include "parse.h"
+#include "base/cpu.h"
+#include "base/format.h"
+#include "base/parse.h"
 
 #define UNTOUCHED 0x5a5a5a5a5a5a5a5aULL
 

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gather.h"
-#include "local_sort.h"
-#include "partition.h"
-#include "ties.h"
+#include "kernels/gather.h"
+#include "kernels/local_sort.h"
+#include "sort/partition.h"
+#include "sort/ties.h"
 
 #define RECORDS_MAX 2000
 #define WRITERS_MAX 3

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "start.h"
+#include "shell/start.h"
 
 static void require(int condition)
 {

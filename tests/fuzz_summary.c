@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "validator.h"
+#include "record/validator.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

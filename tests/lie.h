@@ -15,10 +15,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base.h"
-#include "digest.h"
-#include "exchange_board.h"
-#include "exchange_wire.h"
+#include "base/base.h"
+#include "kernels/digest.h"
+#include "exchange/exchange_board.h"
+#include "exchange/exchange_wire.h"
 
 enum lie_kind {
 	LIE_FIELD,   /* STATUS: a field, index of lie_fields[] */

@@ -14,13 +14,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "datagram.h"
+#include "net/datagram.h"
 #include "lie.h"
 
 /* The program under another name; the linker brings what it calls by here. */
 #define main blinksort_main
 int main(int argc, char **argv);
-#include "../src/blinksort_main.c" /* NOLINT(bugprone-suspicious-include) */
+#include "programs/blinksort_main.c" /* NOLINT(bugprone-suspicious-include) */
 #undef main
 
 int __real_rank_find(struct rank *rank, const struct rank_options *options,

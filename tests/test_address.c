@@ -9,8 +9,8 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "address.h"
-#include "base.h"
+#include "net/address.h"
+#include "base/base.h"
 #include "descriptors.h"
 #include "skip.h"
 

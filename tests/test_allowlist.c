@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "allowlist.h"
-#include "base.h"
+#include "shell/allowlist.h"
+#include "base/base.h"
 
 /*
  * FOLDER/in/tool, FOLDER/in/deep/tool      programs, in what is allowed

@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "arena.h"
-#include "base.h"
+#include "system/arena.h"
+#include "base/base.h"
 
 /* Is there a mapping at this page? */
 static bool is_mapped(const uint8_t *page)

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arrivals.h"
-#include "base.h"
+#include "exchange/arrivals.h"
+#include "base/base.h"
 #include "random.h"
 
 #define SEGMENTS_MAX 1000

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "buckets.h"
+#include "sort/buckets.h"
 #include "random.h"
 
 #define WRITERS_MAX 3

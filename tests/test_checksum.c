@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "base.h"
-#include "checksum.h"
+#include "base/base.h"
+#include "record/checksum.h"
 #include "skip.h"
 
 #define SIZE_MAX_TESTED 300

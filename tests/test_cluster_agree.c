@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "cluster_agree.h"
-#include "cluster_report.h"
-#include "plan.h"
+#include "cluster/cluster_agree.h"
+#include "cluster/cluster_report.h"
+#include "sort/plan.h"
 
 #define NODES 5
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
-#include "command.h"
+#include "base/base.h"
+#include "shell/command.h"
 
 #define GUARD_BYTES 64
 

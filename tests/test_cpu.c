@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
-#include "cpu.h"
+#include "base/base.h"
+#include "base/cpu.h"
 
 /* Bit numbers from Intel's manual, written apart from those in cpu.c. */
 static const struct cpu_features full = {

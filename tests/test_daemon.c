@@ -16,11 +16,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "address.h"
-#include "base.h"
-#include "command.h"
-#include "daemon.h"
-#include "replay.h"
+#include "net/address.h"
+#include "base/base.h"
+#include "shell/command.h"
+#include "shell/daemon.h"
+#include "shell/replay.h"
 
 /* A daemon in a process of its own, and us as its client.  Datagrams of one
  * socket to another of the same machine keep their order: whatever should get

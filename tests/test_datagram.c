@@ -12,8 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base.h"
-#include "datagram.h"
+#include "base/base.h"
+#include "net/datagram.h"
 #include "descriptors.h"
 #include "skip.h"
 

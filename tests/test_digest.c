@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "base.h"
-#include "digest.h"
+#include "base/base.h"
+#include "kernels/digest.h"
 #include "skip.h"
 
 #define LENGTH_MAX 600

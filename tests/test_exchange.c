@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "exchange_state.h"
+#include "exchange/exchange_state.h"
 
 #define NODES_MAX 16
 #define HEAD_BYTES 24 /* a second place for the beginning of each message */

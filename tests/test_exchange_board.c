@@ -15,9 +15,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base.h"
-#include "exchange_board.h"
-#include "exchange_wire.h"
+#include "base/base.h"
+#include "exchange/exchange_board.h"
+#include "exchange/exchange_wire.h"
 #include "skip.h"
 
 #define NODES 70 /* more than one word of bits */

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
-#include "exchange_wire.h"
-#include "failure.h"
+#include "base/base.h"
+#include "exchange/exchange_wire.h"
+#include "base/failure.h"
 
 #define PAYLOAD_BYTES 100
 #define TAG_BYTES 16

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
-#include "format.h"
+#include "base/base.h"
+#include "base/format.h"
 
 struct text_case {
 	uint64_t value;

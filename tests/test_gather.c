@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "base.h"
-#include "gather.h"
+#include "base/base.h"
+#include "kernels/gather.h"
 #include "random.h"
 #include "skip.h"
 

@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "base.h"
-#include "checksum.h"
-#include "generator.h"
+#include "base/base.h"
+#include "record/checksum.h"
+#include "record/generator.h"
 
 typedef unsigned __int128 u128;
 

@@ -6,8 +6,8 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "base.h"
-#include "history.h"
+#include "base/base.h"
+#include "shell/history.h"
 
 static struct history history;
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
-#include "hostfold.h"
+#include "base/base.h"
+#include "net/hostfold.h"
 
 #define ROOM ((size_t)HOSTLIST_MAX * HOSTLIST_NAME_BYTES)
 

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base.h"
-#include "hostlist.h"
+#include "base/base.h"
+#include "net/hostlist.h"
 
 static char folder[] = "/tmp/blinksort-hostlist.XXXXXX";
 static int old_folder_fd = -1;

@@ -17,8 +17,8 @@
 
 #include <cmocka.h>
 
-#include "base.h"
-#include "hugefile.h"
+#include "base/base.h"
+#include "system/hugefile.h"
 #include "random.h"
 #include "skip.h"
 

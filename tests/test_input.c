@@ -27,11 +27,11 @@
 
 #include <cmocka.h>
 
-#include "base.h"
-#include "input.h"
-#include "log.h"
-#include "outfile.h"
-#include "residency.h"
+#include "base/base.h"
+#include "io/input.h"
+#include "base/log.h"
+#include "io/outfile.h"
+#include "system/residency.h"
 #include "skip.h"
 
 #define FILES_MAX 4

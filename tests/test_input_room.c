@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "base.h"
-#include "input.h"
+#include "base/base.h"
+#include "io/input.h"
 
 static char path[64];
 

@@ -20,12 +20,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base.h"
-#include "clock.h"
+#include "base/base.h"
+#include "base/clock.h"
 #include "descriptors.h"
-#include "job.h"
-#include "process.h"
-#include "proctree.h"
+#include "shell/job.h"
+#include "shell/process.h"
+#include "shell/proctree.h"
 
 #define NODE "test-job:1"
 #define HOUR_MS 3600000u

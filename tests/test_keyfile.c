@@ -13,9 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "descriptors.h"
-#include "keyfile.h"
+#include "net/keyfile.h"
 #include "skip.h"
 
 #define DIGITS "00112233445566778899aabbccddeeff"

@@ -22,8 +22,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base.h"
-#include "local_secret.h"
+#include "base/base.h"
+#include "net/local_secret.h"
 #include "skip.h"
 
 #define SECOND_NS ((uint64_t)1000000000)

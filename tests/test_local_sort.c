@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "base.h"
-#include "local_sort.h"
+#include "base/base.h"
+#include "kernels/local_sort.h"
 #include "random.h"
 #include "skip.h"
 
@@ -338,7 +338,7 @@ static size_t partition_below(uint64_t *entries, size_t count, uint64_t pivot)
 	return below;
 }
 
-#include "local_sort_quick.h"
+#include "kernels/local_sort_quick.h"
 
 static void quick_sort__bad_splits_end_in_heap_sort(void **state)
 {

@@ -12,10 +12,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base.h"
-#include "failure.h"
-#include "log.h"
-#include "utf8.h"
+#include "base/base.h"
+#include "base/failure.h"
+#include "base/log.h"
+#include "base/utf8.h"
 
 /* stderr goes to a datagram socket: one read gives what one write wrote, so
  * that a test sees how many there were. */

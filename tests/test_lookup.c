@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "lookup.h"
+#include "kernels/lookup.h"
 #include "random.h"
 
 #define ROUNDS 20000

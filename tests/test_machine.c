@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "machine.h"
+#include "system/machine.h"
 #include "skip.h"
 
 static uint64_t self(void)

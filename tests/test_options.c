@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base.h"
-#include "options.h"
+#include "base/base.h"
+#include "base/options.h"
 
 enum { FLAG = OPTIONS_OWN, OTHER, ONCE, MANY, FILE_ONCE, FILE_MANY };
 

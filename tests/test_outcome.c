@@ -7,8 +7,8 @@
 #include <signal.h>
 #include <string.h>
 
-#include "base.h"
-#include "outcome.h"
+#include "base/base.h"
+#include "shell/outcome.h"
 
 /* All states that a daemon may tell, and one that none does. */
 static const enum wire_job_state states[] = {

@@ -18,8 +18,8 @@
 #include <cmocka.h>
 
 #include "descriptors.h"
-#include "failure.h"
-#include "outfile.h"
+#include "base/failure.h"
+#include "io/outfile.h"
 #include "skip.h"
 
 static char folder[64];

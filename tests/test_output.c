@@ -22,8 +22,8 @@
 
 #include <cmocka.h>
 
-#include "base.h"
-#include "output.h"
+#include "base/base.h"
+#include "io/output.h"
 #include "random.h"
 
 #define FILES_MAX 4

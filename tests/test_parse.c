@@ -7,9 +7,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base.h"
-#include "format.h"
-#include "parse.h"
+#include "base/base.h"
+#include "base/format.h"
+#include "base/parse.h"
 
 #define UNTOUCHED 0x5a5a5a5a5a5a5a5aULL
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "partition.h"
+#include "sort/partition.h"
 #include "random.h"
 
 #define COUNT_MAX 200

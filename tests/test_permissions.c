@@ -18,8 +18,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "base.h"
-#include "permissions.h"
+#include "base/base.h"
+#include "io/permissions.h"
 #include "random.h"
 #include "skip.h"
 

@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
-#include "buckets.h"
-#include "plan.h"
-#include "splitters.h"
-#include "team.h"
+#include "sort/buckets.h"
+#include "sort/plan.h"
+#include "kernels/splitters.h"
+#include "system/team.h"
 
 /* Of records as in the benchmark, mapped, one slot a record. */
 static struct plan_request request_for(uint64_t record_count, unsigned members)

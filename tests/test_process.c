@@ -16,9 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "descriptors.h"
-#include "process.h"
+#include "shell/process.h"
 
 static struct process_standby standby;
 static int null_fd, out[2];

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "proctree.h"
+#include "shell/proctree.h"
 
 static struct proctree tree;
 

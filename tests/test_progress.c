@@ -12,8 +12,8 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "base.h"
-#include "progress.h"
+#include "base/base.h"
+#include "programs/progress.h"
 
 #define MS UINT64_C(1000000)
 

@@ -17,8 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base.h"
-#include "rank.h"
+#include "base/base.h"
+#include "net/rank.h"
 
 #define DIGITS "00112233445566778899aabbccddeeff"
 #define SECRET "a secret that nobody may print.." /* 32 bytes */

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "random.h"
-#include "record.h"
+#include "record/record.h"
 
 #define SIZE_ALL_MAX 20 /* every slice of every size up to here */
 

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "base.h"
-#include "replay.h"
+#include "base/base.h"
+#include "shell/replay.h"
 
 #define WINDOW REPLAY_WINDOW
 #define AHEAD REPLAY_AHEAD

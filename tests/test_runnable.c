@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "descriptors.h"
-#include "runnable.h"
+#include "shell/runnable.h"
 
 static void all_run__more_cpus_than_processes(void **state)
 {

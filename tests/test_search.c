@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "random.h"
-#include "search.h"
+#include "kernels/search.h"
 
 static struct search_tree tree;
 static uint64_t planted[SEARCH_COUNT_MAX];

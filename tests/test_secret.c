@@ -11,9 +11,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "descriptors.h"
-#include "secret.h"
+#include "shell/secret.h"
 
 static const uint8_t zeros[WIRE_SECRET_BYTES];
 static const uint8_t ours[WIRE_SECRET_BYTES] =

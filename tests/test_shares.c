@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "random.h"
-#include "shares.h"
+#include "cluster/shares.h"
 
 #define NODES_MAX 40
 #define SOURCES_MAX 9

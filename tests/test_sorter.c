@@ -18,9 +18,9 @@
 
 #include <cmocka.h>
 
-#include "checksum.h"
+#include "record/checksum.h"
 #include "random.h"
-#include "sorter.h"
+#include "sort/sorter.h"
 
 #define FILES_MAX 3
 #define BYTES_MAX (8 * MIB)

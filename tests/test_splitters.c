@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "random.h"
-#include "splitters.h"
+#include "kernels/splitters.h"
 
 #define COUNT_MAX 20000
 #define SIZE 24

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base.h"
-#include "command.h"
-#include "start.h"
+#include "base/base.h"
+#include "shell/command.h"
+#include "shell/start.h"
 
 /* A body being made: the head as it should be, texts as a literal with its
  * NULs, the host without. */

@@ -14,10 +14,10 @@
 
 #include <cmocka.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "skip.h"
-#include "team.h"
-#include "topology.h"
+#include "system/team.h"
+#include "system/topology.h"
 
 #define MEMBERS 8
 #define ROUNDS 1000

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "base.h"
-#include "tied.h"
+#include "base/base.h"
+#include "kernels/tied.h"
 
 #define COUNT_MAX 140
 #define INDEX_BITS 20

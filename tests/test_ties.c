@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "random.h"
-#include "ties.h"
+#include "sort/ties.h"
 
 #define COUNT_MAX 3000
 #define SIZE_MAX_TESTED 700

@@ -14,9 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "skip.h"
-#include "topology.h"
+#include "system/topology.h"
 
 static void topology_read__is_the_affinity(void **state)
 {

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "skip.h"
-#include "trace.h"
+#include "base/trace.h"
 
 static void trace_end__not_tracing(void **state)
 {

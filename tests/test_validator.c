@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "base.h"
-#include "validator.h"
+#include "base/base.h"
+#include "record/validator.h"
 
 typedef unsigned __int128 u128;
 

@@ -1,0 +1,33 @@
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/failure.h"
+
+enum exit_status failure_status(int error, enum exit_status otherwise)
+{
+	return error == EMFILE || error == ENFILE || error == ENOMEM
+		       ? EXIT_RESOURCES
+		       : otherwise;
+}
+
+int failure_set(struct failure *failure, enum exit_status status,
+		const char *what, int error, const char *format, ...)
+{
+	const char *separator = error && format[0] != '\0' ? ": " : "";
+	const char *reason = error ? strerror(error) : "";
+	/* A text that is too long is cut, not the reason behind it. */
+	size_t room = sizeof(failure->why) - strlen(separator) - strlen(reason);
+	va_list arguments;
+
+	failure->status = failure_status(error, status);
+	failure->what = what;
+	va_start(arguments, format);
+	if (vsnprintf(failure->why, room, format, arguments) < 0)
+		failure->why[0] = '\0';
+	va_end(arguments);
+	strcat(failure->why, separator);
+	strcat(failure->why, reason);
+	return error ? -error : -EINVAL;
+}

@@ -1,0 +1,119 @@
+#include <stdio.h>
+
+#include "base/base.h"
+#include "base/format.h"
+#include "base/utf8.h"
+
+static char *format_base(char buffer[FORMAT_U128_BYTES],
+			 unsigned __int128 value, unsigned base)
+{
+	char digits[FORMAT_U128_BYTES];
+	size_t first = sizeof(digits);
+
+	digits[--first] = '\0';
+	do {
+		digits[--first] = "0123456789abcdef"[(unsigned)(value % base)];
+		value /= base;
+	} while (value > 0);
+	return memcpy(buffer, digits + first, sizeof(digits) - first);
+}
+
+char *format_u128(char buffer[FORMAT_U128_BYTES], unsigned __int128 value)
+{
+	return format_base(buffer, value, 10);
+}
+
+char *format_u128_hex(char buffer[FORMAT_U128_BYTES], unsigned __int128 value)
+{
+	return format_base(buffer, value, 16);
+}
+
+/* value * scale / unit, rounded half up */
+static uint64_t scale_round(uint64_t value, unsigned scale, uint64_t unit)
+{
+	return (uint64_t)(((unsigned __int128)value * scale + unit / 2) / unit);
+}
+
+char *format_size(char buffer[FORMAT_SIZE_BYTES], uint64_t bytes)
+{
+	static const char letters[] = "KMGTPE";
+	unsigned power = 1;
+	uint64_t tenths;
+
+	if (bytes < KIB) {
+		snprintf(buffer, FORMAT_SIZE_BYTES, "%u B", (unsigned)bytes);
+		return buffer;
+	}
+	/* Compared after rounding: 1023.96 KiB is 1.0 MiB, not 1024.0 KiB. */
+	while ((tenths = scale_round(bytes, 10, UINT64_C(1) << 10 * power)) >=
+	       10240)
+		power++;
+	snprintf(buffer, FORMAT_SIZE_BYTES, "%u.%u %ciB",
+		 (unsigned)(tenths / 10), (unsigned)(tenths % 10),
+		 letters[power - 1]);
+	return buffer;
+}
+
+char *format_duration(char buffer[FORMAT_DURATION_BYTES], uint64_t ns)
+{
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = {
+		{ "us", 1000 },
+		{ "ms", 1000 * 1000 },
+		{ "s", 1000 * 1000 * 1000 },
+	};
+	uint64_t hundredths, tenths, whole = ns;
+
+	if (ns < 1000) {
+		snprintf(buffer, FORMAT_DURATION_BYTES, "%u ns", (unsigned)ns);
+		return buffer;
+	}
+	/* The first form that has three figures after rounding. */
+	for (size_t i = 0; i < ARRAY_LEN(units); i++) {
+		hundredths = scale_round(ns, 100, units[i].ns);
+		tenths = scale_round(ns, 10, units[i].ns);
+		whole = scale_round(ns, 1, units[i].ns);
+		if (hundredths < 1000) {
+			snprintf(buffer, FORMAT_DURATION_BYTES, "%u.%02u %s",
+				 (unsigned)(hundredths / 100),
+				 (unsigned)(hundredths % 100), units[i].name);
+			return buffer;
+		}
+		if (tenths < 1000) {
+			snprintf(buffer, FORMAT_DURATION_BYTES, "%u.%u %s",
+				 (unsigned)(tenths / 10),
+				 (unsigned)(tenths % 10), units[i].name);
+			return buffer;
+		}
+		if (whole < 1000) {
+			snprintf(buffer, FORMAT_DURATION_BYTES, "%u %s",
+				 (unsigned)whole, units[i].name);
+			return buffer;
+		}
+	}
+	snprintf(buffer, FORMAT_DURATION_BYTES, "%llu s",
+		 (unsigned long long)whole);
+	return buffer;
+}
+
+void format_json_string(FILE *stream, const char *text)
+{
+	putc('"', stream);
+	while (*text != '\0') {
+		size_t length = utf8_length(text);
+		unsigned char byte = (unsigned char)*text;
+
+		if (length == 0)
+			fputs("\\ufffd", stream);
+		else if (byte == '"' || byte == '\\')
+			fprintf(stream, "\\%c", byte);
+		else if (byte < 0x20)
+			fprintf(stream, "\\u%04x", byte);
+		else
+			fwrite(text, 1, length, stream);
+		text += MAX(length, 1);
+	}
+	putc('"', stream);
+}

@@ -1,0 +1,371 @@
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/options.h"
+#include "base/parse.h"
+#include "base/utf8.h"
+
+/* Of a list of choices; it fits failure.why with some words before it. */
+#define LIST_BYTES 128
+
+void options_begin(struct options_reader *reader,
+		   const struct options_entry *entries, unsigned entry_count,
+		   char **words)
+{
+	*reader = (struct options_reader){
+		.entries = entries,
+		.entry_count = MIN(entry_count, OPTIONS_ENTRIES_MAX),
+		.operands = words,
+		.next = words,
+	};
+}
+
+/* --- mistakes ------------------------------------------------------------- */
+
+__attribute__((format(printf, 3, 4))) static int
+refuse(const struct options_reader *reader, struct failure *failure,
+       const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(failure->why, sizeof(failure->why), format, arguments);
+	va_end(arguments);
+	failure->status = EXIT_USAGE;
+	failure->what = reader->text;
+	return -EINVAL;
+}
+
+/* A name that begins as this one does: what a program that takes abbreviations
+ * would have made of it. */
+static const char *find_longer_name(const struct options_reader *reader,
+				    const char *name, size_t length)
+{
+	for (unsigned i = 0; length > 0 && i < reader->entry_count; i++) {
+		const char *longer = reader->entries[i].name;
+
+		if (longer && strncmp(longer, name, length) == 0)
+			return longer;
+	}
+	return NULL;
+}
+
+static int refuse_name(const struct options_reader *reader, const char *name,
+		       size_t length, struct failure *failure)
+{
+	const char *longer = find_longer_name(reader, name, length);
+
+	if (longer)
+		return refuse(reader, failure,
+			      "no such option; is --%.64s meant?", longer);
+	return refuse(reader, failure, "no such option; see --help");
+}
+
+int options_refuse(struct options_reader *reader, struct failure *failure,
+		   const char *format, ...)
+{
+	size_t length = strlen(reader->text);
+	bool is_letter = reader->text[1] != '-';
+	char reason[FAILURE_WHY_BYTES];
+	va_list arguments;
+
+	if (reader->value)
+		snprintf(reader->text + length, sizeof(reader->text) - length,
+			 "%s%s", is_letter ? "" : "=", reader->value);
+	va_start(arguments, format);
+	vsnprintf(reason, sizeof(reason), format, arguments);
+	va_end(arguments);
+	return refuse(reader, failure, "%s", reason);
+}
+
+/* --- options -------------------------------------------------------------- */
+
+/* A new option; text is how it was given, as messages have it. */
+static void name_option(struct options_reader *reader, const char *dashes,
+			const char *name, size_t length)
+{
+	reader->value = NULL;
+	snprintf(reader->text, sizeof(reader->text), "%s%.*s", dashes,
+		 (int)MIN(length, sizeof(reader->text)), name);
+}
+
+static int check_file(const struct options_reader *reader,
+		      const struct options_entry *entry,
+		      struct failure *failure)
+{
+	if (strcmp(reader->value, "-") == 0)
+		return refuse(reader, failure,
+			      "'-' is no stream here: %s is a regular file; "
+			      "write ./- if that is its name",
+			      entry->value);
+	if (reader->value[0] == '-')
+		return refuse(
+			reader, failure,
+			"%s is '%.64s', which looks like an option; write "
+			"./%.64s if that is its name",
+			entry->value, reader->value, reader->value);
+	return 0;
+}
+
+static int check_value(const struct options_reader *reader,
+		       const struct options_entry *entry,
+		       struct failure *failure)
+{
+	if (!reader->value)
+		return refuse(reader, failure, "%s is missing", entry->value);
+	if (reader->value[0] == '\0')
+		return refuse(reader, failure, "%s is empty", entry->value);
+	if (entry->kind == OPTIONS_FILE || entry->kind == OPTIONS_FILES)
+		return check_file(reader, entry, failure);
+	return 0;
+}
+
+static uint64_t bit_of(const struct options_reader *reader,
+		       const struct options_entry *entry)
+{
+	return (uint64_t)1 << (entry - reader->entries);
+}
+
+/* An option that has been named and has its value, if there is one. */
+static int accept(struct options_reader *reader,
+		  const struct options_entry *entry, struct failure *failure)
+{
+	uint64_t bit = bit_of(reader, entry);
+	int ret = 0;
+
+	if ((reader->given & bit) != 0 &&
+	    (entry->kind == OPTIONS_VALUE || entry->kind == OPTIONS_FILE))
+		return refuse(reader, failure, "given twice");
+	if (entry->kind != OPTIONS_FLAG)
+		ret = check_value(reader, entry, failure);
+	reader->given |= bit;
+	return ret < 0 ? ret : entry->id;
+}
+
+/* The next word, as the value of an option; NULL: there is none. */
+static const char *take_word(struct options_reader *reader)
+{
+	if (!*reader->next || strcmp(*reader->next, "--") == 0)
+		return NULL;
+	return *reader->next++;
+}
+
+static const struct options_entry *
+find_name(const struct options_reader *reader, const char *name, size_t length)
+{
+	for (unsigned i = 0; i < reader->entry_count; i++) {
+		const char *candidate = reader->entries[i].name;
+
+		if (candidate && strlen(candidate) == length &&
+		    memcmp(candidate, name, length) == 0)
+			return &reader->entries[i];
+	}
+	return NULL;
+}
+
+static const struct options_entry *
+find_letter(const struct options_reader *reader, char letter)
+{
+	for (unsigned i = 0; i < reader->entry_count; i++)
+		if (reader->entries[i].letter == letter)
+			return &reader->entries[i];
+	return NULL;
+}
+
+/* "name", "name=VALUE": what follows "--". */
+static int read_name(struct options_reader *reader, const char *name,
+		     struct failure *failure)
+{
+	size_t length = strcspn(name, "=");
+	const struct options_entry *entry = find_name(reader, name, length);
+
+	/* Of "--=x" there is no name; the message has all of it. */
+	name_option(reader, "--", name, length > 0 ? length : strlen(name));
+	if (!entry)
+		return refuse_name(reader, name, length, failure);
+	if (entry->kind == OPTIONS_FLAG && name[length] == '=')
+		return refuse(reader, failure, "takes no value");
+	if (name[length] == '=')
+		reader->value = name + length + 1;
+	else if (entry->kind != OPTIONS_FLAG)
+		reader->value = take_word(reader);
+	return accept(reader, entry, failure);
+}
+
+/* The first of reader->letters, which are not empty. */
+static int read_letter(struct options_reader *reader, struct failure *failure)
+{
+	const char *letter = reader->letters;
+	size_t length = MAX(utf8_length(letter), 1);
+	const char *rest = letter + length;
+	const struct options_entry *entry = find_letter(reader, *letter);
+
+	name_option(reader, "-", letter, length);
+	reader->letters = NULL;
+	if (!entry)
+		return refuse(reader, failure, "no such option; see --help");
+	if (entry->kind == OPTIONS_FLAG && *rest == '=')
+		return refuse(reader, failure, "takes no value");
+	if (entry->kind == OPTIONS_FLAG)
+		reader->letters = *rest != '\0' ? rest : NULL;
+	else
+		reader->value = *rest != '\0' ? rest : take_word(reader);
+	return accept(reader, entry, failure);
+}
+
+/* --- words ---------------------------------------------------------------- */
+
+/* The words that were not read are operands, behind those met before. */
+static int finish(struct options_reader *reader)
+{
+	while (*reader->next)
+		reader->operands[reader->operand_count++] = *reader->next++;
+	reader->operands[reader->operand_count] = NULL;
+	reader->value = NULL;
+	return 0;
+}
+
+int options_next(struct options_reader *reader, struct failure *failure)
+{
+	if (reader->letters)
+		return read_letter(reader, failure);
+	while (*reader->next) {
+		char *word = *reader->next;
+
+		if (word[0] != '-' || word[1] == '\0') {
+			if (reader->stops_at_operand)
+				break;
+			reader->operands[reader->operand_count++] = word;
+			reader->next++;
+			continue;
+		}
+		reader->next++;
+		if (strcmp(word, "--") == 0) {
+			reader->has_separator = true;
+			break;
+		}
+		if (word[1] == '-')
+			return read_name(reader, word + 2, failure);
+		reader->letters = word + 1;
+		return read_letter(reader, failure);
+	}
+	return finish(reader);
+}
+
+int options_read(struct options_reader *reader,
+		 int (*take)(void *context, int id, struct failure *failure),
+		 void *context, struct failure *failure)
+{
+	int id;
+
+	while ((id = options_next(reader, failure)) > 0) {
+		int ret;
+
+		if (id == OPTIONS_HELP || id == OPTIONS_VERSION)
+			return id;
+		ret = take(context, id, failure);
+		if (ret < 0)
+			return ret;
+	}
+	return id;
+}
+
+static const struct options_entry *find_id(const struct options_reader *reader,
+					   int id)
+{
+	unsigned i = 0;
+
+	while (reader->entries[i].id != id)
+		i++;
+	return &reader->entries[i];
+}
+
+bool options_given(const struct options_reader *reader, int id)
+{
+	return (reader->given & bit_of(reader, find_id(reader, id))) != 0;
+}
+
+int options_refuse_entry(struct options_reader *reader, int id,
+			 struct failure *failure, const char *reason)
+{
+	const struct options_entry *entry = find_id(reader, id);
+
+	if (entry->name)
+		name_option(reader, "--", entry->name, strlen(entry->name));
+	else
+		name_option(reader, "-", &entry->letter, 1);
+	return refuse(reader, failure, "%s", reason);
+}
+
+/* --- values --------------------------------------------------------------- */
+
+int options_number(struct options_reader *reader, uint64_t min, uint64_t max,
+		   uint64_t *number, struct failure *failure)
+{
+	if (parse_u64(reader->value, min, max, number) == 0)
+		return 0;
+	return options_refuse(reader, failure, "not a number from %llu to %llu",
+			      (unsigned long long)min, (unsigned long long)max);
+}
+
+int options_number_32(struct options_reader *reader, uint64_t min, uint64_t max,
+		      uint32_t *number, struct failure *failure)
+{
+	uint64_t value = 0;
+	int ret = options_number(reader, min, max, &value, failure);
+
+	if (ret == 0)
+		*number = (uint32_t)value;
+	return ret;
+}
+
+int options_size(struct options_reader *reader, uint64_t min, uint64_t max,
+		 uint64_t *bytes, struct failure *failure)
+{
+	int error = parse_size(reader->value, min, max, bytes);
+
+	if (error == 0)
+		return 0;
+	if (error == -ERANGE)
+		return options_refuse(
+			reader, failure, "not from %llu to %llu bytes",
+			(unsigned long long)min, (unsigned long long)max);
+	return options_refuse(reader, failure, "not a size such as 512M");
+}
+
+int options_choice(struct options_reader *reader, const char *const *choices,
+		   unsigned count, struct failure *failure)
+{
+	char list[LIST_BYTES] = "";
+	size_t length = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		const char *before = i == 0	     ? ""
+				     : i + 1 < count ? ", "
+						     : " or ";
+
+		if (strcmp(reader->value, choices[i]) == 0)
+			return (int)i;
+		snprintf(list + length, sizeof(list) - length, "%s%s", before,
+			 choices[i]);
+		length = strlen(list);
+	}
+	return options_refuse(reader, failure, "not %s", list);
+}
+
+int options_check_operand(const char *path, const char *instead,
+			  struct failure *failure)
+{
+	if (path[0] == '\0')
+		return failure_set(failure, EXIT_USAGE, "''", 0,
+				   "a file's name is empty");
+	if (strcmp(path, "-") == 0)
+		return failure_set(failure, EXIT_USAGE, "-", 0,
+				   "is no stream here: name %s, or ./- for a "
+				   "file of this name",
+				   instead);
+	return 0;
+}

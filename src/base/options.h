@@ -1,0 +1,138 @@
+/*
+ * options.h - the options of a command line
+ *
+ * All programs read their options by this module and not by getopt(3), of which
+ * each C library has its own: they differ in corner cases, and a name may be
+ * abbreviated, so that "--check" is taken for "--checksum".  Here:
+ *
+ *      --name=VALUE, --name VALUE   an option with a value
+ *      -oVALUE, -o VALUE            the same by its letter
+ *      -abc                         flags; the last letter may take a value
+ *      --                           all words behind it are operands
+ *
+ * Any other word, and "-" alone, is an operand; options may follow operands.
+ * A name is given in full.  A value is never empty, and as a word of its own
+ * never "--".  An option with a value is given once unless its entry says
+ * otherwise; a flag may be repeated.
+ *
+ * A mistake fills the caller's failure: EXIT_USAGE, and in failure->what the
+ * option as it was given, in memory of the reader, which must outlive it.
+ */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/failure.h"
+
+enum options_kind {
+	OPTIONS_FLAG,	/* without a value */
+	OPTIONS_VALUE,	/* with a value, given once */
+	OPTIONS_VALUES, /* with a value, given any number of times */
+	OPTIONS_FILE,	/* as OPTIONS_VALUE: the name of a file */
+	OPTIONS_FILES,	/* as OPTIONS_VALUES: names of files */
+};
+
+/* The two that every table has, as OPTIONS_COMMON; a program's own identifiers
+ * begin at OPTIONS_OWN. */
+enum { OPTIONS_HELP = 1, OPTIONS_VERSION, OPTIONS_OWN };
+#define OPTIONS_COMMON                                                         \
+	{ OPTIONS_HELP, "help", 0, OPTIONS_FLAG, NULL },                       \
+	{                                                                      \
+		OPTIONS_VERSION, "version", 0, OPTIONS_FLAG, NULL              \
+	}
+
+struct options_entry {
+	int id;		  /* what options_next() returns; above 0, unique */
+	const char *name; /* without its "--"; NULL: it has only a letter */
+	char letter;	  /* '\0': it has only a name */
+	enum options_kind kind;
+	const char *value; /* as the help text calls it; NULL of a flag */
+};
+
+#define OPTIONS_ENTRIES_MAX 64 /* the bits of options_reader.given */
+#define OPTIONS_TEXT_BYTES 96  /* a longer option is cut in a message */
+
+struct options_reader {
+	/* Borrowed, at most OPTIONS_ENTRIES_MAX. */
+	const struct options_entry *entries;
+	unsigned entry_count;
+	/* Set by the caller after options_begin(): the first operand ends the
+	 * options, since what follows are those of another program. */
+	bool stops_at_operand;
+
+	/* The value of the option just returned; NULL of a flag. */
+	const char *value;
+
+	/* Once options_next() has returned 0: ended by NULL. */
+	char **operands;
+	unsigned operand_count;
+	bool has_separator; /* options were ended by "--" */
+
+	/* Private. */
+	char **next;	     /* the first word that was not read */
+	const char *letters; /* rest of a word of letters, or NULL */
+	uint64_t given;	     /* a bit for each entry */
+	char text[OPTIONS_TEXT_BYTES];
+};
+
+/* words: those behind the program's name, ended by NULL; borrowed, and put into
+ * another order as operands are collected. */
+void options_begin(struct options_reader *reader,
+		   const struct options_entry *entries, unsigned entry_count,
+		   char **words);
+
+/* The identifier of the next option, 0 behind the last one, or -EINVAL with
+ * *failure filled; not to be called again after 0 or an error. */
+int options_next(struct options_reader *reader, struct failure *failure);
+
+/*
+ * Read all options: take() is called with each but --help and --version, and
+ * returns 0 or -errno with *failure filled, which ends the reading.  Returns 0
+ * with the operands complete; -errno; or OPTIONS_HELP or OPTIONS_VERSION as
+ * soon as one is met.
+ */
+int options_read(struct options_reader *reader,
+		 int (*take)(void *context, int id, struct failure *failure),
+		 void *context, struct failure *failure);
+
+/* Has options_next() returned this one, which is in the table? */
+bool options_given(const struct options_reader *reader, int id);
+
+/* -EINVAL; *failure is "--name=VALUE: reason", of the option just returned. */
+__attribute__((format(printf, 3, 4))) int
+options_refuse(struct options_reader *reader, struct failure *failure,
+	       const char *format, ...);
+
+/* The same as "--name: reason", of any option in the table. */
+int options_refuse_entry(struct options_reader *reader, int id,
+			 struct failure *failure, const char *reason);
+
+/* The value as a decimal number, min..max; 0, or -EINVAL as options_refuse().
+ */
+int options_number(struct options_reader *reader, uint64_t min, uint64_t max,
+		   uint64_t *number, struct failure *failure);
+
+/* The same for a number of 32 bits; max <= UINT32_MAX. */
+int options_number_32(struct options_reader *reader, uint64_t min, uint64_t max,
+		      uint32_t *number, struct failure *failure);
+
+/* The same of bytes, as parse_size() reads them. */
+int options_size(struct options_reader *reader, uint64_t min, uint64_t max,
+		 uint64_t *bytes, struct failure *failure);
+
+/* The index of the value among choices, two or more, or -EINVAL as above. */
+int options_choice(struct options_reader *reader, const char *const *choices,
+		   unsigned count, struct failure *failure);
+
+/*
+ * Can an operand be the name of a file?  Not "", nor "-", which other programs
+ * take for a stream.  instead: what the caller's program takes where others
+ * take "-", for the message: "a regular file", "/dev/stdin".
+ */
+int options_check_operand(const char *path, const char *instead,
+			  struct failure *failure);
+
+#endif /* OPTIONS_H */

@@ -1,0 +1,129 @@
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/parse.h"
+
+/* The digits that a text begins with. */
+struct digits {
+	unsigned __int128 value;
+	bool overflow;	 /* more than 128 bits: value has no meaning */
+	const char *end; /* the first byte behind them */
+};
+
+static struct digits take_digits(const char *text)
+{
+	const unsigned __int128 max = ~(unsigned __int128)0;
+	struct digits digits = { .end = text };
+
+	while (*digits.end >= '0' && *digits.end <= '9') {
+		unsigned digit = (unsigned)(*digits.end++ - '0');
+
+		if (digits.value > (max - digit) / 10)
+			digits.overflow = true;
+		digits.value = digits.value * 10 + digit;
+	}
+	return digits;
+}
+
+int parse_u128(const char *text, unsigned __int128 *value)
+{
+	struct digits digits = take_digits(text);
+
+	if (digits.end == text || *digits.end != '\0')
+		return -EINVAL;
+	if (digits.overflow)
+		return -ERANGE;
+	*value = digits.value;
+	return 0;
+}
+
+int parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *value)
+{
+	unsigned __int128 wide;
+	int error = parse_u128(text, &wide);
+
+	if (error)
+		return error;
+	if (wide < min || wide > max)
+		return -ERANGE;
+	*value = (uint64_t)wide;
+	return 0;
+}
+
+/* The power of two that this unit stands for, or -EINVAL. */
+static int unit_shift(const char *unit)
+{
+	static const char letters[] = "KMGTkmgt";
+	const char *letter;
+
+	if (unit[0] == '\0')
+		return 0;
+	letter = strchr(letters, unit[0]);
+	if (!letter)
+		return -EINVAL;
+	if (strcmp(unit + 1, "") != 0 && strcmp(unit + 1, "B") != 0 &&
+	    strcmp(unit + 1, "iB") != 0)
+		return -EINVAL;
+	return 10 * (int)((letter - letters) % 4 + 1);
+}
+
+int parse_size(const char *text, uint64_t min, uint64_t max, uint64_t *bytes)
+{
+	struct digits digits = take_digits(text);
+	int shift;
+
+	if (digits.end == text)
+		return -EINVAL;
+	shift = unit_shift(digits.end);
+	if (shift < 0)
+		return shift;
+	if (digits.overflow || digits.value > UINT64_MAX >> shift)
+		return -ERANGE;
+	digits.value <<= shift;
+	if (digits.value < min || digits.value > max)
+		return -ERANGE;
+	*bytes = (uint64_t)digits.value;
+	return 0;
+}
+
+/* One list; with cpus NULL it is only checked. */
+static int walk_cpu_list(const char *text, unsigned char *cpus,
+			 size_t cpu_count)
+{
+	bool out_of_range = false;
+
+	for (;;) {
+		struct digits first = take_digits(text);
+		struct digits last = first;
+		bool overflow;
+
+		if (first.end == text)
+			return -EINVAL;
+		if (*first.end == '-') {
+			last = take_digits(first.end + 1);
+			if (last.end == first.end + 1)
+				return -EINVAL;
+		}
+		overflow = first.overflow || last.overflow;
+		if (!overflow && first.value > last.value)
+			return -EINVAL;
+		if (overflow || last.value >= cpu_count)
+			out_of_range = true;
+		if (cpus)
+			memset(cpus + first.value, 1,
+			       (size_t)(last.value - first.value + 1));
+		text = last.end;
+		if (*text == '\0')
+			return out_of_range ? -ERANGE : 0;
+		if (*text++ != ',')
+			return -EINVAL;
+	}
+}
+
+int parse_cpu_list(const char *text, unsigned char *cpus, size_t cpu_count)
+{
+	int error = walk_cpu_list(text, NULL, cpu_count);
+
+	return error ? error : walk_cpu_list(text, cpus, cpu_count);
+}

@@ -1,0 +1,75 @@
+/*
+ * trace.h - what each thread did when, kept in memory and written afterwards
+ *
+ * A span costs two clock reads and one 24-byte store; nothing is allocated or
+ * printed during the run.  Written as Chrome trace events (JSON), which
+ * Perfetto and chrome://tracing open.  Idea: Homa's timetrace.
+ */
+#ifndef TRACE_H
+#define TRACE_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+
+struct trace_span {
+	uint64_t begin_ns;
+	uint64_t end_ns;
+	const char *label; /* static string */
+};
+
+/* One thread's spans; written by that thread only. */
+struct trace_lane {
+	struct trace_span *spans; /* NULL: not tracing */
+	uint32_t capacity;
+	uint32_t count; /* spans stored */
+	uint32_t lost;	/* spans that found no room */
+};
+
+/* capacity spans; 0 or -ENOMEM. */
+int trace_lane_init(struct trace_lane *lane, uint32_t capacity);
+void trace_lane_fini(struct trace_lane *lane);
+
+/* 0 when not tracing, so that an untraced run reads no clock. */
+static inline uint64_t trace_begin(const struct trace_lane *lane)
+{
+	return lane->spans ? clock_now_ns() : 0;
+}
+
+static inline void trace_end(struct trace_lane *lane, uint64_t begin_ns,
+			     const char *label)
+{
+	if (!lane->spans)
+		return;
+	if (lane->count == lane->capacity) {
+		lane->lost++;
+		return;
+	}
+	lane->spans[lane->count++] = (struct trace_span){
+		.begin_ns = begin_ns,
+		.end_ns = clock_now_ns(),
+		.label = label,
+	};
+}
+
+/* What one process did, by its own clock. */
+struct trace_process {
+	const char *name;
+	uint64_t origin_ns; /* shown as 0 */
+	uint64_t bound_ns;  /* its origin and the first process's lie this far
+			       apart at most, where they should be one */
+	const struct trace_lane *lanes;
+	unsigned lane_count;
+};
+
+/* All lanes of all processes as one document.  Returns 0 or -EIO if the stream
+ * has failed. */
+int trace_write_all(FILE *stream, const struct trace_process *processes,
+		    unsigned process_count);
+
+/* The same of one process. */
+int trace_write(FILE *stream, const char *process, uint64_t origin_ns,
+		const struct trace_lane *lanes, unsigned lane_count);
+
+#endif /* TRACE_H */

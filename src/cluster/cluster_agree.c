@@ -1,0 +1,310 @@
+#include "cluster/cluster_agree.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+
+#include "sort/buckets.h"
+#include "io/input.h"
+#include "sort/plan.h"
+
+#define VERSION 2
+
+/* A share cut at sampled borders is wrong by half a bucket at either end: with
+ * so many splitters for each node by less than 2 %. */
+#define NODE_SPLITTERS 64
+
+/* Records that a rank has in a static bucket, at least: they nearly fill a
+ * block of its list.  With a quarter of that 16 ranks on one machine take an
+ * eighth longer, clearing memory for blocks that stay empty. */
+#define RANK_BUCKET_RECORDS (BUCKETS_BLOCK_ENTRIES * 4 / 5)
+
+/* --- hellos ----------------------------------------------------------------
+ */
+
+void cluster_hello_encode(const struct cluster_hello *hello,
+			  uint8_t bytes[CLUSTER_HELLO_BYTES])
+{
+	const uint64_t words[] = {
+		VERSION,
+		hello->shape.size,
+		hello->shape.key_offset,
+		hello->shape.key_length,
+		hello->record_count,
+		(uint64_t)hello->wanted,
+		(uint64_t)hello->looked,
+		hello->even,
+		hello->schedule,
+		hello->traces,
+		(uint64_t)hello->transport,
+		hello->machine,
+		hello->process,
+		hello->input_fd,
+		hello->slot_count,
+		hello->gather_mark,
+	};
+
+	_Static_assert(sizeof(words) == CLUSTER_HELLO_BYTES, "all of them");
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		store_le64(bytes + 8 * i, words[i]);
+}
+
+/* Does each word fit the field that it is for?  Fields of 64 bits take all. */
+static bool words_are_good(const uint64_t *words)
+{
+	return words[1] <= UINT32_MAX && words[2] <= UINT32_MAX &&
+	       words[3] <= UINT32_MAX && words[5] <= SPLITTERS_SAMPLED &&
+	       words[6] <= SPLITTERS_SAMPLED && words[7] <= 1 &&
+	       words[8] <= UINT32_MAX && words[9] <= 1 &&
+	       words[10] <= CLUSTER_AUTO;
+}
+
+int cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
+			 size_t byte_count)
+{
+	uint64_t words[CLUSTER_HELLO_BYTES / 8];
+
+	if (byte_count != CLUSTER_HELLO_BYTES)
+		return -EPROTO;
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		words[i] = load_le64(bytes + 8 * i);
+	*hello = (struct cluster_hello){
+		.shape = {
+			.size = (uint32_t)words[1],
+			.key_offset = (uint32_t)words[2],
+			.key_length = (uint32_t)words[3],
+		},
+		.record_count = words[4],
+		.wanted = (enum splitters_kind)words[5],
+		.looked = (enum splitters_kind)words[6],
+		.even = words[7] != 0,
+		.schedule = (uint32_t)words[8],
+		.traces = words[9] != 0,
+		.transport = (enum cluster_transport)words[10],
+		.machine = words[11],
+		.process = words[12],
+		.input_fd = words[13],
+		.slot_count = words[14],
+		.gather_mark = words[15],
+	};
+	if (words[0] != VERSION)
+		return -EPROTO;
+	return words_are_good(words) ? 0 : -EBADMSG;
+}
+
+/* --- agreeing --------------------------------------------------------------
+ */
+
+struct peer {
+	unsigned rank;
+	const char *name;
+	const struct cluster_hello *hello;
+};
+
+static int differs(const struct peer *peer, unsigned own, const char *what,
+		   uint64_t theirs, uint64_t ours, struct failure *failure)
+{
+	return failure_set(failure, EXIT_USAGE, NULL, 0,
+			   "rank %u (%.80s) has a %s of %" PRIu64
+			   ", rank %u of %" PRIu64,
+			   peer->rank, peer->name, what, theirs, own, ours);
+}
+
+static int differs_in_name(const struct peer *peer, unsigned own,
+			   const char *option, struct failure *failure)
+{
+	return failure_set(failure, EXIT_USAGE, NULL, 0,
+			   "rank %u (%.80s) has another --%s than rank %u",
+			   peer->rank, peer->name, option, own);
+}
+
+static int compare(const struct peer *peer, const struct peer *own,
+		   struct failure *failure)
+{
+	const struct record_shape *theirs = &peer->hello->shape;
+	const struct record_shape *ours = &own->hello->shape;
+
+	if (theirs->size != ours->size)
+		return differs(peer, own->rank, "record size", theirs->size,
+			       ours->size, failure);
+	if (theirs->key_offset != ours->key_offset)
+		return differs(peer, own->rank, "key offset",
+			       theirs->key_offset, ours->key_offset, failure);
+	if (theirs->key_length != ours->key_length)
+		return differs(peer, own->rank, "key length",
+			       theirs->key_length, ours->key_length, failure);
+	if (peer->hello->wanted != own->hello->wanted)
+		return differs_in_name(peer, own->rank, "splitters", failure);
+	if (peer->hello->transport != own->hello->transport)
+		return differs_in_name(peer, own->rank, "transport", failure);
+	if (peer->hello->traces != own->hello->traces)
+		return differs_in_name(peer, own->rank, "trace", failure);
+	if (peer->hello->schedule != own->hello->schedule)
+		return differs_in_name(peer, own->rank, "schedule", failure);
+	if ((peer->hello->gather_mark == 0) != (own->hello->gather_mark == 0))
+		return differs_in_name(peer, own->rank, "gather", failure);
+	return 0;
+}
+
+/* Between two files of an input fewer slots are free than a page has bytes; an
+ * input that is offered to ranks of its machine is of one file. */
+static bool slots_are_good(const struct cluster_hello *hello)
+{
+	uint64_t free_slots = hello->slot_count - hello->record_count;
+
+	return hello->slot_count >= hello->record_count &&
+	       free_slots <= (hello->machine
+				      ? 0
+				      : (uint64_t)INPUT_FILES_MAX * PAGE_BYTES);
+}
+
+static bool kind_is_good(const struct cluster_hello *hello)
+{
+	return hello->looked == SPLITTERS_STATIC_256 ||
+	       (hello->looked == SPLITTERS_STATIC_95 &&
+		hello->shape.key_length >= 4);
+}
+
+/* Can what a rank says of its input be so?  Its shape is ours already. */
+static int check_input(const struct peer *peer, unsigned own,
+		       struct failure *failure)
+{
+	const struct cluster_hello *hello = peer->hello;
+	enum exit_status status =
+		peer->rank == own ? EXIT_RESOURCES : EXIT_PEER;
+
+	if (hello->record_count > PLAN_RECORDS_MAX ||
+	    hello->record_count > CLUSTER_INPUT_BYTES_MAX / hello->shape.size)
+		return failure_set(failure, status, NULL, 0,
+				   "rank %u (%.80s) has %" PRIu64
+				   " records, which are too many for one node",
+				   peer->rank, peer->name, hello->record_count);
+	if (!slots_are_good(hello) || !kind_is_good(hello))
+		return failure_set(failure, EXIT_PEER, NULL, 0,
+				   "rank %u (%.80s) says of its input what "
+				   "cannot be",
+				   peer->rank, peer->name);
+	return 0;
+}
+
+/* Characters if all keys looked at are; even if they are so everywhere. */
+static enum splitters_kind static_kind(const struct cluster_hello *hellos,
+				       unsigned node_count, bool *even)
+{
+	bool ascii = true, any = false;
+
+	*even = true;
+	for (unsigned i = 0; i < node_count; i++) {
+		if (hellos[i].record_count == 0)
+			continue;
+		any = true;
+		ascii &= hellos[i].looked == SPLITTERS_STATIC_95;
+		*even &= hellos[i].even;
+	}
+	/* Bytes here and characters there are not spread alike. */
+	for (unsigned i = 0; i < node_count && !ascii; i++)
+		if (hellos[i].record_count > 0 &&
+		    hellos[i].looked == SPLITTERS_STATIC_95)
+			*even = false;
+	return any && ascii ? SPLITTERS_STATIC_95 : SPLITTERS_STATIC_256;
+}
+
+/* All on one machine, as one user, with inputs that can be mapped; else whose
+ * is not: node_count if all are. */
+static unsigned who_does_not_share(const struct cluster_hello *hellos,
+				   unsigned node_count)
+{
+	for (unsigned i = 0; i < node_count; i++)
+		if (hellos[i].machine == 0 ||
+		    hellos[i].machine != hellos[0].machine)
+			return i;
+	return node_count;
+}
+
+static int agree_on_transport(struct cluster_agreement *agreement,
+			      const struct cluster_hello *hellos,
+			      unsigned node_count, const char *const *names,
+			      struct failure *failure)
+{
+	unsigned node = who_does_not_share(hellos, node_count);
+
+	agreement->transport = CLUSTER_UDP;
+	if (hellos[0].transport == CLUSTER_UDP)
+		return 0;
+	if (node == node_count)
+		agreement->transport = CLUSTER_SHM;
+	else if (hellos[0].transport == CLUSTER_SHM)
+		return failure_set(failure, EXIT_USAGE, NULL, 0,
+				   "--transport=shm: rank %u (%.80s) has no "
+				   "mapped file on this machine as its input",
+				   node, names[node]);
+	return 0;
+}
+
+/* As many for each node. */
+static uint32_t static_buckets(const struct cluster_agreement *agreement,
+			       unsigned node_count)
+{
+	uint64_t buckets =
+		MIN(plan_buckets(agreement->whole_count),
+		    agreement->whole_count / node_count / RANK_BUCKET_RECORDS);
+
+	return (uint32_t)MAX(1, buckets / node_count) * node_count;
+}
+
+int cluster_agree(struct cluster_agreement *agreement,
+		  const struct cluster_hello *hellos, unsigned node_count,
+		  unsigned own, const char *const *names,
+		  struct failure *failure)
+{
+	const struct peer self = { own, names[own], &hellos[own] };
+	enum splitters_kind wanted = hellos[own].wanted;
+	bool even;
+
+	assert(node_count > 0);
+	*agreement = (struct cluster_agreement){ .traces = hellos[0].traces };
+	for (unsigned i = 0; i < node_count; i++) {
+		const struct peer peer = { i, names[i], &hellos[i] };
+		int error = compare(&peer, &self, failure);
+
+		if (error == 0)
+			error = check_input(&peer, own, failure);
+		if (error)
+			return error;
+		agreement->whole_count += hellos[i].record_count;
+		if (i < own)
+			agreement->lower_count += hellos[i].record_count;
+		if (i > own)
+			agreement->higher_count += hellos[i].record_count;
+	}
+	if (agree_on_transport(agreement, hellos, node_count, names, failure) <
+	    0)
+		return -EINVAL;
+	agreement->kind = static_kind(hellos, node_count, &even);
+	agreement->may_sample = wanted == SPLITTERS_AUTO;
+	if (agreement->whole_count > 0 && (wanted == SPLITTERS_SAMPLED ||
+					   (wanted == SPLITTERS_AUTO && !even)))
+		agreement->kind = SPLITTERS_SAMPLED;
+	agreement->static_buckets = static_buckets(agreement, node_count);
+	agreement->sampled_splitters =
+		(uint32_t)MIN(MAX(plan_splitters(agreement->whole_count),
+				  node_count * NODE_SPLITTERS),
+			      SPLITTERS_MAX);
+	return 0;
+}
+
+/* Of parts that vary by chance this is 20 times the standard deviation or more:
+ * x / 10 + 1000 is never below 20 times the root of x. */
+bool cluster_is_skewed(const uint64_t *node_records, unsigned node_count)
+{
+	uint64_t whole = 0, part;
+
+	assert(node_count > 0);
+	for (unsigned i = 0; i < node_count; i++)
+		whole += node_records[i];
+	part = whole / node_count;
+	for (unsigned i = 0; i < node_count; i++)
+		if (node_records[i] > part + part / 10 + 1000)
+			return true;
+	return false;
+}

@@ -1,0 +1,91 @@
+/*
+ * cluster_agree.h - what ranks say of themselves at first, and what follows
+ *
+ * Each says what it has and what it was told to do; all hear all.  Whether they
+ * can sort together, and how, is a pure function of that, so that all come to
+ * the same without another word.
+ */
+#ifndef CLUSTER_AGREE_H
+#define CLUSTER_AGREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/failure.h"
+#include "record/record.h"
+#include "kernels/splitters.h"
+
+/* How records get from rank to rank. */
+enum cluster_transport {
+	CLUSTER_UDP,
+	CLUSTER_SHM, /* they do not: who sorts them reads them where they are */
+	CLUSTER_AUTO, /* SHM if all ranks can */
+};
+
+struct cluster_hello {
+	struct record_shape shape;
+	uint64_t record_count;
+	enum splitters_kind wanted; /* AUTO, STATIC or SAMPLED */
+	/* What a look at some keys says; without records, nothing. */
+	enum splitters_kind looked;
+	bool even;
+	uint32_t schedule; /* enum exchange_schedule */
+	bool traces;
+	/* For who shares our memory: where, by what name there, and how the
+	 * input is to be found (cluster_shm.h).  machine 0: it cannot be. */
+	enum cluster_transport transport;
+	uint64_t machine;
+	uint64_t process;
+	uint64_t input_fd;
+	uint64_t slot_count; /* of the input */
+	/* 0: outputs of our own.  Else all write one file, and leave in it this
+	 * number, which we have drawn (cluster_output.c). */
+	uint64_t gather_mark;
+};
+
+/* Little-endian words: a version, and the fields above in their order. */
+#define CLUSTER_HELLO_BYTES (8 * 16)
+
+/* What a rank may have: a peer that tells of more ends the run, before anything
+ * is added up, multiplied or reserved. */
+#define CLUSTER_INPUT_BYTES_MAX ((uint64_t)1 << 45)
+
+void cluster_hello_encode(const struct cluster_hello *hello,
+			  uint8_t bytes[CLUSTER_HELLO_BYTES]);
+/* 0; -EPROTO: another version's; -EBADMSG: a number that none of its fields can
+ * have.  What they may be in this job is cluster_agree()'s to say. */
+int cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
+			 size_t byte_count);
+
+struct cluster_agreement {
+	enum splitters_kind kind;	  /* STATIC_256, STATIC_95 or SAMPLED */
+	bool traces;			  /* rank 0 wants all timelines */
+	enum cluster_transport transport; /* UDP or SHM */
+	/* Should static shares turn out to be too unequal: sample instead. */
+	bool may_sample;
+	uint32_t static_buckets; /* a multiple of the number of nodes */
+	uint32_t sampled_splitters;
+	uint64_t whole_count; /* records of all ranks */
+	uint64_t lower_count; /* of the ranks below */
+	uint64_t higher_count;
+};
+
+/*
+ * hellos[0 .. node_count) in rank order, names[] for messages.  0, or -EINVAL
+ * with *failure filled: EXIT_USAGE, naming a rank that differs from ours;
+ * EXIT_PEER, naming one that says what cannot be: more than PLAN_RECORDS_MAX
+ * records or CLUSTER_INPUT_BYTES_MAX bytes, slots that are not those of such an
+ * input (of one file, if it offers it), keys of a kind that they are too short
+ * for; EXIT_RESOURCES, if it is our own input that is so large.
+ */
+int cluster_agree(struct cluster_agreement *agreement,
+		  const struct cluster_hello *hellos, unsigned node_count,
+		  unsigned own, const char *const *names,
+		  struct failure *failure);
+
+/* True if a node would get so much more than its part of the whole that sorting
+ * anew by a sample pays: what chance alone does not bring about. */
+bool cluster_is_skewed(const uint64_t *node_records, unsigned node_count);
+
+#endif /* CLUSTER_AGREE_H */

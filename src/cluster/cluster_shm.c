@@ -1,0 +1,199 @@
+/*
+ * cluster_shm.c - records that are read where they are
+ *
+ * Ranks on one machine need not send records: the page cache that one has
+ * mapped can be mapped by all.  Messages then hold entries, 8 bytes for a
+ * record, and who sorts a record gathers it from the input of the rank that had
+ * it, straight into the output.
+ *
+ * All inputs lie in one address range, in rank order, so that one
+ * multiplication finds a record of any rank; each on huge pages of its own,
+ * since what takes time here is filling in page tables, all ranks those of all
+ * inputs.  An input is opened by way of its owner's /proc/PID/fd, which the
+ * owner's user may do, and its owner stays until all outputs are written.
+ *
+ * The owner tells PID, descriptor, and how many records it has.  It may lie:
+ * only a regular file that a process of this user has open is mapped, to read,
+ * if it is as long as that; cluster_agree.c has bounded the number, so that all
+ * inputs find their place; and an entry that points past an input is turned.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "cluster/cluster_state.h"
+#include "system/machine.h"
+#include "io/sigbus.h"
+
+/* Since Linux 6.1; musl does not know it. */
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+/* Ranks from which on that pays. */
+#define GATHERED_PAGES_RANKS 4
+
+/* 27 bits: 37 are left to the keys. */
+#define ALIGNED_SLOTS_MAX ((uint64_t)1 << 27)
+
+/* --- offering --------------------------------------------------------------
+ */
+
+void cluster_offer_input(struct cluster *cluster, struct cluster_hello *hello)
+{
+	const struct input *input = &cluster->sorter.input;
+
+	if (input->file_count != 1 || input->mode != INPUT_MMAP)
+		return;
+	hello->machine = machine_number();
+	hello->process = (uint64_t)getpid();
+	hello->input_fd = (uint64_t)input->files[0].fd;
+}
+
+/* --- one address range ------------------------------------------------------
+ */
+
+/* The fewest records that end at a huge page's border; of pages if that would
+ * leave too few bits to the keys. */
+static uint64_t align_records(const struct cluster *cluster)
+{
+	uint64_t records = cluster->sorter.input.align_records;
+	uint32_t size = cluster->sorter.config->shape.size;
+
+	while (records * size % HUGE_PAGE_BYTES != 0)
+		records *= 2;
+	if (records * cluster->rank.node_count > ALIGNED_SLOTS_MAX)
+		return cluster->sorter.input.align_records;
+	return records;
+}
+
+uint64_t cluster_input_slots(const struct cluster *cluster, unsigned node)
+{
+	return ROUND_UP(cluster->hellos[node].slot_count,
+			align_records(cluster));
+}
+
+void cluster_reserve_inputs(struct cluster *cluster)
+{
+	struct input *input = &cluster->sorter.input;
+	uint64_t lower = 0, others = 0;
+
+	for (unsigned i = 0; i < cluster->rank.node_count; i++)
+		*(i < cluster->rank.rank ? &lower : &others) +=
+			cluster_input_slots(cluster, i);
+	input->room_before_bytes = lower * input->record_size;
+	input->room_after_bytes = others * input->record_size;
+	input->apart = true;
+}
+
+/*
+ * A tmpfs of pages of 4 KiB: to make huge ones of them takes 0.3 ms a MiB, once
+ * for a file; to map it as it is, and to unmap it, 0.16 ms, in every rank.  The
+ * bytes stay as they are.  Where it cannot be, nothing is lost.
+ */
+int cluster_gather_pages(struct cluster *cluster)
+{
+	const struct input *input = &cluster->sorter.input;
+	uint64_t bytes = input->slot_count * input->record_size;
+	struct statfs fs;
+	int error = 0;
+
+	if (cluster->rank.node_count < GATHERED_PAGES_RANKS ||
+	    fstatfs(input->files[0].fd, &fs) < 0 || fs.f_type != TMPFS_MAGIC)
+		return 0;
+	/* Not for the sake of a short end: it would take the room of a whole
+	 * one. */
+	bytes = ROUND_DOWN(bytes + HUGE_PAGE_BYTES / 2, HUGE_PAGE_BYTES);
+	bytes = MIN(bytes, input->map_bytes);
+	for (uint64_t at = 0; at < bytes && error == 0; at += HUGE_PAGE_BYTES) {
+		if (madvise(input->base + at, HUGE_PAGE_BYTES, MADV_COLLAPSE))
+			return 0;
+		error = exchange_serve(cluster->exchange, cluster->failure);
+	}
+	return error;
+}
+
+static int cannot(const struct cluster *cluster, unsigned node, int error,
+		  const char *what, struct failure *failure)
+{
+	return failure_set(failure, EXIT_PEER, NULL, error,
+			   "cannot %s the input of rank %u (%.60s); "
+			   "--transport=udp does without",
+			   what, node, cluster->rank.names[node]);
+}
+
+/* With the whole of its last huge page, which else is mapped by small ones. */
+static size_t mapped_bytes(const struct cluster *cluster, unsigned node)
+{
+	uint64_t bytes = cluster->hellos[node].record_count *
+			 cluster->sorter.config->shape.size;
+	uint64_t room = cluster_input_slots(cluster, node) *
+			cluster->sorter.config->shape.size;
+
+	return MIN(ROUND_UP(bytes, HUGE_PAGE_BYTES), room);
+}
+
+/* The descriptor stays open: the handler of SIGBUS looks at it. */
+static int map_input(struct cluster *cluster, unsigned node,
+		     struct failure *failure)
+{
+	const struct cluster_hello *hello = &cluster->hellos[node];
+	const struct sorter *sorter = &cluster->sorter;
+	uint64_t bytes = hello->record_count * sorter->config->shape.size;
+	uint8_t *address = sorter->base + cluster->sources[node].first_slot *
+						  sorter->config->shape.size;
+	struct stat status;
+	int error;
+	int fd = machine_open(hello->process, hello->input_fd, O_RDONLY,
+			      &status);
+
+	if (fd < 0)
+		return cannot(cluster, node, -fd, "open", failure);
+	if ((uint64_t)status.st_size < bytes) {
+		close(fd);
+		return cannot(cluster, node, EBADF, "use", failure);
+	}
+	if (mmap(address, mapped_bytes(cluster, node), PROT_READ,
+		 MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
+		return cannot(cluster, node, errno, "map", failure);
+	error = sigbus_watch(address, ROUND_UP(bytes, PAGE_BYTES), fd,
+			     cluster->rank.names[node]);
+	if (error)
+		return cannot(cluster, node, -error, "watch", failure);
+	return 0;
+}
+
+int cluster_map_inputs(struct cluster *cluster, struct failure *failure)
+{
+	int error = 0;
+
+	for (unsigned i = 0; i < cluster->rank.node_count && error == 0; i++)
+		if (i != cluster->rank.rank &&
+		    cluster->sources[i].record_count > 0)
+			error = map_input(cluster, i, failure);
+	return error;
+}
+
+/* --- entries ---------------------------------------------------------------
+ */
+
+void cluster_take_entries(const struct cluster *cluster, unsigned node,
+			  uint64_t *entries, uint64_t count)
+{
+	const struct cluster_hello *hello = &cluster->hellos[node];
+	uint64_t mask = ~(UINT64_MAX << plan_index_bits(hello->slot_count));
+	uint64_t index_mask = cluster->sorter.index_mask;
+	uint64_t first_slot = cluster->sources[node].first_slot;
+
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t slot = entries[i] & mask;
+
+		/* Whatever was sent, nothing but that input is read. */
+		if (slot >= hello->record_count)
+			slot = 0;
+		entries[i] = (entries[i] & ~index_mask) | (slot + first_slot);
+	}
+}

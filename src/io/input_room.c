@@ -1,0 +1,135 @@
+/*
+ * input_room.c - memory for records of others around the input's own
+ */
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "base/base.h"
+#include "io/input.h"
+
+/* Linux 5.14; the headers of an older C library lack it. */
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/* What may be opened, and what of it will be used; addresses. */
+struct room {
+	uintptr_t low, high;
+	uintptr_t begin, end;
+};
+
+static int no_memory(int error, struct failure *failure)
+{
+	return failure_set(failure, EXIT_RESOURCES, NULL, error,
+			   "memory for the records of other nodes");
+}
+
+/* All at once: a fault for each of them would come while datagrams wait. */
+static int open_small(uintptr_t begin, uintptr_t end, struct failure *failure)
+{
+	begin = ROUND_DOWN(begin, PAGE_BYTES);
+	end = ROUND_UP(end, PAGE_BYTES);
+	if (mprotect((void *)begin, end - begin, PROT_READ | PROT_WRITE))
+		return no_memory(errno, failure);
+	/* A kernel that does not know it makes them later, one by one. */
+	if (madvise((void *)begin, end - begin, MADV_POPULATE_WRITE) &&
+	    errno == ENOMEM)
+		return no_memory(errno, failure);
+	return 0;
+}
+
+static int open_huge(uintptr_t begin, uintptr_t end, struct failure *failure)
+{
+	if (mprotect((void *)begin, end - begin, PROT_READ | PROT_WRITE))
+		return no_memory(errno, failure);
+	(void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+	return 0;
+}
+
+/* One of which less than half is used would take twice the memory; none is
+ * possible where a file is mapped. */
+static bool block_is_huge(const struct room *room, uintptr_t block)
+{
+	uintptr_t end = block + HUGE_PAGE_BYTES;
+	uintptr_t used = MIN(end, room->end) - MAX(block, room->begin);
+
+	return block >= room->low && end <= room->high &&
+	       used > HUGE_PAGE_BYTES / 2;
+}
+
+static int open_room(const struct room *room, struct failure *failure)
+{
+	uintptr_t block = ROUND_DOWN(room->begin, HUGE_PAGE_BYTES);
+	int error = 0;
+
+	while (block < room->end && !error) {
+		bool huge = block_is_huge(room, block);
+		uintptr_t end = block + HUGE_PAGE_BYTES;
+
+		/* Alike ones at once: only the first and the last may differ
+		 * from those between. */
+		while (end < room->end && block_is_huge(room, end) == huge)
+			end += HUGE_PAGE_BYTES;
+		error = huge ? open_huge(block, end, failure)
+			     : open_small(MAX(block, room->begin),
+					  MIN(end, room->end), failure);
+		block = end;
+	}
+	return error;
+}
+
+int input_open_before(struct input *input, uint64_t record_count,
+		      struct failure *failure)
+{
+	uintptr_t base = (uintptr_t)input->base;
+	uint64_t bytes;
+
+	if (record_count == 0)
+		return 0;
+	if (__builtin_mul_overflow(record_count, input->record_size, &bytes) ||
+	    bytes > input->room_before_bytes)
+		return no_memory(ENOMEM, failure);
+	return open_room(
+		&(struct room){
+			.low = base - input->room_before_bytes,
+			.high = base,
+			.begin = base - bytes,
+			.end = base,
+		},
+		failure);
+}
+
+/* Bytes from base to where the files' last page ends. */
+static uint64_t files_end(const struct input *input)
+{
+	return ROUND_UP(input->slot_count * input->record_size, PAGE_BYTES);
+}
+
+uint64_t input_after_slot(const struct input *input)
+{
+	return DIV_ROUND_UP(files_end(input), input->record_size);
+}
+
+int input_open_after(struct input *input, uint64_t record_count,
+		     struct failure *failure)
+{
+	uintptr_t base = (uintptr_t)input->base;
+	uint64_t first = input_after_slot(input) * input->record_size;
+	uint64_t bytes;
+
+	if (record_count == 0)
+		return 0;
+	if (__builtin_mul_overflow(record_count, input->record_size, &bytes) ||
+	    first + bytes < bytes ||
+	    first + bytes > input->map_bytes + input->room_after_bytes)
+		return no_memory(ENOMEM, failure);
+	return open_room(
+		&(struct room){
+			.low = base + files_end(input),
+			.high = base + input->map_bytes +
+				input->room_after_bytes,
+			.begin = base + first,
+			.end = base + first + bytes,
+		},
+		failure);
+}

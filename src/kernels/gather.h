@@ -1,0 +1,49 @@
+/*
+ * gather.h - copy records into sorted order
+ *
+ * The i-th record of the target is the one that entries[i] names: the record
+ * at records + (entries[i] & index_mask) * record_size.  The source is random
+ * access over memory far larger than the caches, so this is where the time of a
+ * sort goes: 2.5 cache lines a record.  Records are asked for well before they
+ * are copied, first into L2, then into L1.
+ */
+#ifndef GATHER_H
+#define GATHER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cpu.h"
+
+/*
+ * Touches nothing outside the target's count * record_size bytes and the named
+ * records; any alignment.  Source and target do not overlap.
+ */
+typedef void gather_fn(uint8_t *target, const uint8_t *records,
+		       size_t record_size, const uint64_t *entries,
+		       size_t count, uint64_t index_mask);
+
+/*
+ * Bytes of the records that entries name, from byte `cut` of the first on
+ * (cut < record_size); the last may be cut, too.
+ */
+void gather_bytes(gather_fn *gather, uint8_t *target, uint64_t byte_count,
+		  const uint8_t *records, uint32_t record_size,
+		  const uint64_t *entries, uint32_t cut, uint64_t index_mask);
+
+/* The kernel of this level for this record size. */
+gather_fn *gather_kernel(enum cpu_level level, size_t record_size);
+
+void gather_scalar(uint8_t *target, const uint8_t *records, size_t record_size,
+		   const uint64_t *entries, size_t count, uint64_t index_mask);
+#if defined(__x86_64__)
+/* For record_size 100 only. */
+void gather_100_avx2(uint8_t *target, const uint8_t *records,
+		     size_t record_size, const uint64_t *entries, size_t count,
+		     uint64_t index_mask);
+void gather_100_avx512(uint8_t *target, const uint8_t *records,
+		       size_t record_size, const uint64_t *entries,
+		       size_t count, uint64_t index_mask);
+#endif
+
+#endif /* GATHER_H */

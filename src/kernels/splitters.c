@@ -1,0 +1,249 @@
+#include <assert.h>
+
+#include "kernels/local_sort.h"
+#include "kernels/splitters.h"
+
+void splitters_init_static(struct splitters *splitters,
+			   enum splitters_kind kind, uint32_t bucket_count)
+{
+	assert(kind == SPLITTERS_STATIC_256 || kind == SPLITTERS_STATIC_95);
+	splitters->kind = kind;
+	splitters->bucket_count = bucket_count;
+	/* Rounded down, so that the largest value stays below bucket_count. */
+	splitters->ascii_factor =
+		((uint64_t)bucket_count << 40) / SPLITTERS_ASCII_VALUES;
+}
+
+uint32_t splitters_ascii_value_any(uint32_t characters)
+{
+	uint32_t value = 0;
+
+	for (int i = 0; i < 4; i++) {
+		uint8_t character = (uint8_t)(characters >> (24 - 8 * i));
+		uint32_t digit;
+
+		if (character < ' ' || character > '~') {
+			digit = character < ' ' ? 0 : 94;
+			for (; i < 4; i++)
+				value = value * 95 + digit;
+			return value;
+		}
+		digit = character - ' ';
+		value = value * 95 + digit;
+	}
+	return value;
+}
+
+static bool keys_are_ascii(const struct record_shape *shape,
+			   const uint8_t *records, uint64_t count,
+			   uint64_t stride)
+{
+	uint32_t length = MIN(shape->key_length, 8);
+
+	if (length < 4)
+		return false;
+	for (uint64_t i = 0; i < count; i += stride) {
+		const uint8_t *key =
+			records + i * shape->size + shape->key_offset;
+
+		for (uint32_t j = 0; j < length; j++)
+			if (key[j] < ' ' || key[j] > '~')
+				return false;
+	}
+	return true;
+}
+
+/*
+ * The look's bins.  With n keys in 16 even bins a bin holds n/16 on average
+ * with a standard deviation of at most the root of that; 6 of them are exceeded
+ * once in a billion bins.
+ */
+#define LOOK_BINS 16
+/* Of the first so many words at most this part repeats an earlier one: a value
+ * that makes a thirtieth of the input is worth a bucket of its own. */
+#define LOOK_WORDS 512
+#define LOOK_REPEATED_PART 32
+
+static bool bins_are_even(const uint64_t *in_bin, uint64_t looked)
+{
+	uint64_t mean = looked / LOOK_BINS + 1;
+
+	for (int i = 0; i < LOOK_BINS; i++) {
+		uint64_t excess = in_bin[i] > mean ? in_bin[i] - mean : 0;
+
+		if (excess * excess > 36 * mean)
+			return false;
+	}
+	return true;
+}
+
+/* Frequent values would make big buckets, however evenly they are spread. */
+static bool words_repeat(uint64_t *words, uint32_t count)
+{
+	uint32_t repeated = 0;
+
+	local_sort_scalar(words, count);
+	for (uint32_t i = 1; i < count; i++)
+		repeated += words[i] == words[i - 1];
+	/* Of a few keys a few may repeat and prove nothing. */
+	return repeated > 4 + count / LOOK_REPEATED_PART;
+}
+
+enum splitters_kind splitters_look(const struct record_shape *shape,
+				   const uint8_t *records, uint64_t count,
+				   uint64_t stride, bool *even)
+{
+	struct splitters bins;
+	uint64_t in_bin[LOOK_BINS] = { 0 };
+	uint64_t words[LOOK_WORDS];
+	uint64_t looked = 0;
+	bool ascii = keys_are_ascii(shape, records, count, stride);
+
+	splitters_init_static(
+		&bins, ascii ? SPLITTERS_STATIC_95 : SPLITTERS_STATIC_256,
+		LOOK_BINS);
+	for (uint64_t i = 0; i < count; i += stride) {
+		uint64_t word =
+			record_key_word(shape, records + i * shape->size, 0);
+
+		in_bin[ascii ? splitters_bucket_95(&bins, word)
+			     : splitters_bucket_256(&bins, word)]++;
+		if (looked < LOOK_WORDS)
+			words[looked] = word;
+		looked++;
+	}
+	*even = bins_are_even(in_bin, looked) &&
+		!words_repeat(words, (uint32_t)MIN(looked, LOOK_WORDS));
+	return bins.kind;
+}
+
+static uint32_t common_prefix(const struct record_shape *shape,
+			      const uint8_t *const *sample,
+			      uint32_t sample_count)
+{
+	const uint8_t *first = sample[0] + shape->key_offset;
+	uint32_t length = shape->key_length;
+
+	for (uint32_t i = 1; i < sample_count; i++) {
+		const uint8_t *key = sample[i] + shape->key_offset;
+		uint32_t same = 0;
+
+		while (same < length && key[same] == first[same])
+			same++;
+		length = same;
+	}
+	return length;
+}
+
+static void set_window(struct splitters *splitters,
+		       const struct record_shape *shape,
+		       const uint8_t *const *sample, uint32_t sample_count)
+{
+	uint64_t low = UINT64_MAX, high = 0;
+
+	splitters->skip = common_prefix(shape, sample, sample_count);
+	/* A last byte stays, so that there is a word to read. */
+	if (splitters->skip == shape->key_length)
+		splitters->skip--;
+	splitters->prefix = sample[0];
+	for (uint32_t i = 0; i < sample_count; i++) {
+		uint64_t word =
+			record_key_word(shape, sample[i], splitters->skip);
+
+		low = MIN(low, word);
+		high = MAX(high, word);
+	}
+	/* One below the smallest, so that it is told apart from what lies below
+	 * all. */
+	if (low > 0)
+		low--;
+	splitters->low = low;
+	splitters->shift = (unsigned)__builtin_clzll((high - low) | 1);
+	splitters->clamps_low = splitters->skip > 0 || low > 0;
+	splitters->clamps_high = splitters->skip > 0 || splitters->shift > 0;
+	splitters->rest_bits = 8 * (shape->key_length - splitters->skip);
+}
+
+void splitters_init_sampled(struct splitters *splitters,
+			    const struct record_shape *shape,
+			    const uint8_t *const *sample, uint32_t sample_count,
+			    uint64_t *windows, uint32_t splitters_wanted)
+{
+	uint32_t wanted = MIN(splitters_wanted, SPLITTERS_MAX);
+	uint64_t next;
+
+	assert(sample_count > 0);
+	splitters->kind = SPLITTERS_SAMPLED;
+	set_window(splitters, shape, sample, sample_count);
+	for (uint32_t i = 0; i < sample_count; i++)
+		windows[i] =
+			splitters_window(splitters, shape, sample[i], &next);
+	local_sort_scalar(windows, sample_count);
+	splitters->splitter_count = 0;
+	for (uint32_t i = 1; i <= wanted; i++) {
+		uint64_t window =
+			windows[(uint64_t)i * sample_count / (wanted + 1)];
+		uint32_t have = splitters->splitter_count;
+
+		if (have > 0 && splitters->splitters[have - 1] == window)
+			continue;
+		splitters->splitters[splitters->splitter_count++] = window;
+	}
+	splitters->bucket_count = 2 * splitters->splitter_count + 1;
+	search_build(&splitters->tree, splitters->splitters,
+		     splitters->splitter_count);
+}
+
+/* Keys that were not sampled may lie in it, whatever their windows say. */
+static bool bucket_is_clamped(const struct splitters *splitters,
+			      uint32_t bucket)
+{
+	uint64_t window;
+
+	if (bucket % 2 == 0)
+		return (bucket == 0 && splitters->clamps_low) ||
+		       (bucket + 1 == splitters->bucket_count &&
+			splitters->clamps_high);
+	window = splitters->splitters[bucket / 2];
+	return (window == 0 && splitters->clamps_low) ||
+	       (window == UINT64_MAX && splitters->clamps_high);
+}
+
+bool splitters_bucket_is_equal(const struct splitters *splitters,
+			       uint32_t bucket)
+{
+	return splitters->kind == SPLITTERS_SAMPLED && bucket % 2 == 1 &&
+	       splitters->rest_bits <= 64 + splitters->shift &&
+	       !bucket_is_clamped(splitters, bucket);
+}
+
+bool splitters_bucket_is_decided(const struct splitters *splitters,
+				 uint32_t bucket, unsigned index_bits)
+{
+	unsigned bits = 128 + splitters->shift - index_bits;
+
+	if (splitters->kind != SPLITTERS_SAMPLED ||
+	    bucket_is_clamped(splitters, bucket))
+		return false;
+	if (bucket % 2 == 0)
+		bits -= 64 - splitters_bucket_shift(splitters, bucket / 2);
+	/* Only two words are looked at, the first less its shift. */
+	return splitters->rest_bits <= MIN(bits, 128);
+}
+
+const char *splitters_kind_name(enum splitters_kind kind)
+{
+	switch (kind) {
+	case SPLITTERS_STATIC_256:
+		return "static-256";
+	case SPLITTERS_STATIC_95:
+		return "static-95";
+	case SPLITTERS_SAMPLED:
+		return "sampled";
+	case SPLITTERS_STATIC:
+		return "static";
+	case SPLITTERS_AUTO:
+		break;
+	}
+	return "auto";
+}

@@ -1,0 +1,258 @@
+/*
+ * splitters.h - cut the key space into buckets of nearly equal numbers
+ *
+ * static    equal ranges of the key space, known without a look at the data:
+ *           of all byte values (the benchmark's binary keys) or of the 95
+ *           printable ones (its ascii keys, as in the published result).
+ * sampled   ranges between splitters drawn from the data, for any distribution
+ *           (sample sort, Blelloch et al. 1991), each splitter with a bucket of
+ *           its own for the keys equal to it, so that a value that fills half
+ *           of the input fills one bucket that needs no sorting.
+ *
+ * What is cut is not the key but its window: a 64-bit integer that never
+ * decreases when the key increases.  For static splitters it is the key's first
+ * 8 bytes.  For sampled ones it is 64 bits of the key behind what all sampled
+ * keys have in common, less the smallest, shifted so that the top bit tells
+ * keys apart; keys outside of what was sampled get the ends, 0 or UINT64_MAX.
+ */
+#ifndef SPLITTERS_H
+#define SPLITTERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "record/record.h"
+#include "kernels/search.h"
+
+enum splitters_kind {
+	SPLITTERS_AUTO,	  /* only as wanted */
+	SPLITTERS_STATIC, /* only as wanted: either of the next two */
+	SPLITTERS_STATIC_256,
+	SPLITTERS_STATIC_95,
+	SPLITTERS_SAMPLED,
+};
+
+/* 95 to the 4th: the values of the 4 characters that pick an ascii bucket. */
+#define SPLITTERS_ASCII_VALUES 81450625u
+
+#define SPLITTERS_MAX SEARCH_COUNT_MAX
+#define SPLITTERS_BUCKETS_MAX (2 * SPLITTERS_MAX + 1)
+
+struct splitters {
+	enum splitters_kind kind;
+	uint32_t bucket_count;
+	uint64_t ascii_factor; /* STATIC_95: bucket = value * factor >> 40 */
+	/* SAMPLED only, from here. */
+	uint32_t skip; /* key bytes that all sampled keys have in common */
+	const uint8_t *prefix; /* a record of the input that has them */
+	uint64_t low;	       /* no sampled word behind them is smaller */
+	unsigned shift;	       /* of (word - low) to the window's top */
+	/* Keys outside of what was sampled may have been given these. */
+	bool clamps_low;    /* window 0 */
+	bool clamps_high;   /* window UINT64_MAX */
+	uint32_t rest_bits; /* of the key, behind skip */
+	uint32_t splitter_count;
+	uint64_t splitters[SPLITTERS_MAX]; /* strictly ascending windows */
+	struct search_tree tree;	   /* of these */
+};
+
+/* Set up equal ranges.  kind is STATIC_256 or STATIC_95; bucket_count is at
+ * least 1.  Ascii needs key_length >= 4. */
+void splitters_init_static(struct splitters *splitters,
+			   enum splitters_kind kind, uint32_t bucket_count);
+
+/*
+ * Which static kind these records' keys look like, and whether they are spread
+ * evenly enough for it: looks at records 0, stride, 2 * stride, ... of count.
+ * A look only: what it misses makes the sort slower, never wrong.
+ */
+enum splitters_kind splitters_look(const struct record_shape *shape,
+				   const uint8_t *records, uint64_t count,
+				   uint64_t stride, bool *even);
+
+/*
+ * Splitters from sampled records, given as pointers into memory that stays.
+ * windows is scratch for sample_count values.  splitters_wanted is clipped to
+ * SPLITTERS_MAX; equal ones are dropped, so there may be fewer, or none.
+ */
+void splitters_init_sampled(struct splitters *splitters,
+			    const struct record_shape *shape,
+			    const uint8_t *const *sample, uint32_t sample_count,
+			    uint64_t *windows, uint32_t splitters_wanted);
+
+/*
+ * Number of the i-th of sample_count records to sample out of record_count:
+ * one of each stride, drawn by a step of a linear congruential generator, so
+ * that periodic input is not sampled in step.  *random is 1 at first.
+ */
+static inline uint64_t splitters_draw(uint64_t record_count,
+				      uint32_t sample_count, uint32_t i,
+				      uint64_t *random)
+{
+	uint64_t begin = record_count * i / sample_count;
+	uint64_t end = record_count * (i + 1) / sample_count;
+
+	*random = *random * 6364136223846793005u + 1442695040888963407u;
+	return begin + (*random >> 32) % (end - begin);
+}
+
+/* True if all keys of this bucket are equal by construction: its entries are in
+ * order as they came. */
+bool splitters_bucket_is_equal(const struct splitters *splitters,
+			       uint32_t bucket);
+
+/* True if entries of this bucket with equal key bits have equal keys: sorted as
+ * integers they are in order. */
+bool splitters_bucket_is_decided(const struct splitters *splitters,
+				 uint32_t bucket, unsigned index_bits);
+
+/* "static-256", "static-95", "sampled" */
+const char *splitters_kind_name(enum splitters_kind kind);
+
+/* Of the first 4 characters, most significant first, as a base-95 number; what
+ * lies below the printable ones counts as the lowest, above as the highest, and
+ * so do all characters after it: never decreasing for any bytes. */
+uint32_t splitters_ascii_value_any(uint32_t characters);
+
+static inline uint32_t splitters_ascii_value(uint32_t characters)
+{
+	uint32_t outside = (characters | (characters + 0x01010101u) |
+			    ((characters - 0x20202020u) & ~characters)) &
+			   0x80808080u;
+	uint32_t digits = characters - 0x20202020u;
+	uint32_t pairs;
+
+	if (__builtin_expect(outside != 0, 0))
+		return splitters_ascii_value_any(characters);
+	/* Two digits, then two pairs, at a time. */
+	pairs = (digits & 0x00ff00ffu) + 95 * ((digits >> 8) & 0x00ff00ffu);
+	return (pairs & 0xffffu) + 95 * 95 * (pairs >> 16);
+}
+
+static inline uint32_t splitters_bucket_256(const struct splitters *splitters,
+					    uint64_t window)
+{
+	return (uint32_t)(((window >> 32) * splitters->bucket_count) >> 32);
+}
+
+static inline uint32_t splitters_bucket_95(const struct splitters *splitters,
+					   uint64_t window)
+{
+	uint32_t value = splitters_ascii_value((uint32_t)(window >> 32));
+
+	return (uint32_t)((value * splitters->ascii_factor) >> 40);
+}
+
+/* <0, 0, >0: the record's first skip key bytes against the prefix. */
+static inline int splitters_compare_prefix(const struct splitters *splitters,
+					   const struct record_shape *shape,
+					   const uint8_t *record)
+{
+	const struct record_shape prefix_shape = {
+		.size = shape->size,
+		.key_offset = shape->key_offset,
+		.key_length = splitters->skip,
+	};
+
+	return record_compare(&prefix_shape, record, splitters->prefix);
+}
+
+/* The top 64 bits of two words shifted left; shift is 0..63. */
+static inline uint64_t splitters_shift(uint64_t word, uint64_t next,
+				       unsigned shift)
+{
+	return word << shift | next >> 1 >> (63 - shift);
+}
+
+/* The window, and in *next the key's bits behind it, which count after it; of a
+ * key that is given an end, they are all alike. */
+static inline uint64_t splitters_window(const struct splitters *splitters,
+					const struct record_shape *shape,
+					const uint8_t *record, uint64_t *next)
+{
+	uint64_t word;
+
+	if (splitters->skip != 0) {
+		int order = splitters_compare_prefix(splitters, shape, record);
+
+		if (order != 0)
+			return *next = order < 0 ? 0 : UINT64_MAX;
+	}
+	word = record_key_word(shape, record, splitters->skip);
+	if (word < splitters->low)
+		return *next = 0;
+	word -= splitters->low;
+	if (word > UINT64_MAX >> splitters->shift)
+		return *next = UINT64_MAX;
+	if (splitters->rest_bits <= 64) {
+		*next = 0;
+		return word << splitters->shift;
+	}
+	*next = record_key_word(shape, record, splitters->skip + 8);
+	word = splitters_shift(word, *next, splitters->shift);
+	*next <<= splitters->shift;
+	return word;
+}
+
+/* Even buckets lie between splitters, odd ones hold what equals one.  below:
+ * splitters that are less than the window. */
+static inline uint32_t splitters_bucket_above(const struct splitters *splitters,
+					      uint64_t window, uint32_t below)
+{
+	return 2 * below + (below < splitters->splitter_count &&
+			    splitters->splitters[below] == window);
+}
+
+/* For a single key: see search.h.  Without a branch that could be mispredicted:
+ * as long for keys that crowd together as for any. */
+static inline uint32_t
+splitters_bucket_sampled(const struct splitters *splitters, uint64_t window)
+{
+	const uint64_t *first = splitters->splitters;
+	uint32_t left = splitters->splitter_count;
+	uint32_t below;
+
+	if (left == 0)
+		return 0;
+	while (left > 1) {
+		uint32_t half = left / 2;
+
+		first += half & -(uint32_t)(first[half - 1] < window);
+		left -= half;
+	}
+	below = (uint32_t)(first - splitters->splitters) + (*first < window);
+	return splitters_bucket_above(splitters, window, below);
+}
+
+/* Of a bucket between splitters: what its windows have in common on top. */
+static inline unsigned splitters_bucket_shift(const struct splitters *splitters,
+					      uint32_t below)
+{
+	uint64_t low = below > 0 ? splitters->splitters[below - 1] : 0;
+	uint64_t high = below < splitters->splitter_count
+				? splitters->splitters[below]
+				: UINT64_MAX;
+
+	return (unsigned)__builtin_clzll((high - low) | 1);
+}
+
+/*
+ * The bits that order records within their bucket, as an integer whose top bits
+ * count most: the window less what the bucket's splitters say of it already,
+ * and the key behind it.
+ */
+static inline uint64_t
+splitters_key_in_bucket(const struct splitters *splitters, uint64_t window,
+			uint64_t next, uint32_t bucket)
+{
+	uint32_t below = bucket / 2;
+
+	if (bucket % 2 == 1)
+		return next;
+	if (below > 0)
+		window -= splitters->splitters[below - 1];
+	return splitters_shift(window, next,
+			       splitters_bucket_shift(splitters, below));
+}
+
+#endif /* SPLITTERS_H */

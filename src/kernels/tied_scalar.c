@@ -1,0 +1,12 @@
+/*
+ * tied_scalar.c - the meaning of tied, on any machine
+ */
+#include "kernels/tied.h"
+
+bool tied_scalar(const uint64_t *entries, size_t count, unsigned index_bits)
+{
+	for (size_t i = 1; i < count; i++)
+		if ((entries[i] ^ entries[i - 1]) >> index_bits == 0)
+			return true;
+	return false;
+}

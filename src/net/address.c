@@ -1,0 +1,185 @@
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "net/address.h"
+#include "base/parse.h"
+
+#define HOST_BYTES 256 /* a DNS name has 253 characters at most */
+
+/* A text taken apart. */
+struct parts {
+	char host[HOST_BYTES];
+	bool bracketed;
+	uint16_t port;
+};
+
+static int parse_port(const char *text, uint16_t *port)
+{
+	uint64_t value;
+
+	if (parse_u64(text, 1, UINT16_MAX, &value))
+		return -EINVAL;
+	*port = (uint16_t)value;
+	return 0;
+}
+
+static int take_host(struct parts *parts, const char *host, size_t length)
+{
+	if (length == 0 || length >= sizeof(parts->host))
+		return -EINVAL;
+	memcpy(parts->host, host, length);
+	parts->host[length] = '\0';
+	return 0;
+}
+
+static int take_apart(const char *text, struct parts *parts)
+{
+	const char *port = strchr(text, ':');
+	const char *end = text + strlen(text);
+
+	*parts = (struct parts){ .port = ADDRESS_PORT_DEFAULT };
+	if (text[0] == '[') {
+		end = strchr(++text, ']');
+		if (!end || (end[1] != '\0' && end[1] != ':'))
+			return -EINVAL;
+		parts->bracketed = true;
+		port = end[1] == ':' ? end + 1 : NULL;
+	} else if (port && strchr(port + 1, ':')) {
+		port = NULL; /* an IPv6 address alone */
+	} else if (port) {
+		end = port;
+	}
+	if (port && parse_port(port + 1, &parts->port))
+		return -EINVAL;
+	return take_host(parts, text, (size_t)(end - text));
+}
+
+/* Into *address without its port. */
+static int look_up(const char *host, int family, int flags,
+		   struct address *address)
+{
+	const struct addrinfo hints = {
+		.ai_family = family,
+		.ai_socktype = SOCK_DGRAM,
+		.ai_flags = flags,
+	};
+	struct addrinfo *found;
+	int error;
+
+	errno = 0;
+	error = getaddrinfo(host, NULL, &hints, &found);
+	if (error == EAI_MEMORY)
+		return -ENOMEM;
+	/* glibc then says EAI_NONAME, musl EAI_SYSTEM. */
+	if (error != 0 && (errno == EMFILE || errno == ENFILE))
+		return -errno;
+	if (error != 0)
+		return -ENOENT;
+	memcpy(&address->socket, found->ai_addr, found->ai_addrlen);
+	address->length = found->ai_addrlen;
+	freeaddrinfo(found);
+	return 0;
+}
+
+static int find_host(const struct parts *parts, struct address *address)
+{
+	struct sockaddr_in *v4 = (struct sockaddr_in *)&address->socket;
+
+	if (parts->bracketed || strchr(parts->host, ':'))
+		return look_up(parts->host, AF_INET6, AI_NUMERICHOST, address)
+			       ? -EINVAL
+			       : 0;
+	if (inet_pton(AF_INET, parts->host, &v4->sin_addr) == 1) {
+		v4->sin_family = AF_INET;
+		address->length = sizeof(*v4);
+		return 0;
+	}
+	if (parts->host[strspn(parts->host, "0123456789.")] == '\0')
+		return -EINVAL;
+	return look_up(parts->host, AF_UNSPEC, 0, address);
+}
+
+/* "::ffff:1.2.3.4" is 1.2.3.4, whoever writes or receives it. */
+static void unmap(struct address *address)
+{
+	struct sockaddr_in6 v6;
+	struct sockaddr_in v4 = { .sin_family = AF_INET };
+
+	memcpy(&v6, &address->socket, sizeof(v6));
+	if (v6.sin6_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr))
+		return;
+	memcpy(&v4.sin_addr, &v6.sin6_addr.s6_addr[12], sizeof(v4.sin_addr));
+	v4.sin_port = v6.sin6_port;
+	memset(&address->socket, 0, sizeof(address->socket));
+	memcpy(&address->socket, &v4, sizeof(v4));
+	address->length = sizeof(v4);
+}
+
+int address_parse(const char *text, struct address *address)
+{
+	struct parts parts;
+	int error = take_apart(text, &parts);
+
+	if (error)
+		return error;
+	memset(address, 0, sizeof(*address));
+	error = find_host(&parts, address);
+	if (error)
+		return error;
+	/* The port stands at the same place in both families. */
+	((struct sockaddr_in *)&address->socket)->sin_port = htons(parts.port);
+	unmap(address);
+	return 0;
+}
+
+char *address_format(const struct address *address,
+		     char text[ADDRESS_TEXT_BYTES])
+{
+	struct address plain = *address;
+	const struct sockaddr_in *v4 =
+		(const struct sockaddr_in *)&plain.socket;
+	const struct sockaddr_in6 *v6 =
+		(const struct sockaddr_in6 *)&plain.socket;
+	char host[INET6_ADDRSTRLEN] = "?";
+
+	unmap(&plain);
+	if (plain.socket.ss_family == AF_INET6)
+		inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof(host));
+	else if (plain.socket.ss_family == AF_INET)
+		inet_ntop(AF_INET, &v4->sin_addr, host, sizeof(host));
+	snprintf(text, ADDRESS_TEXT_BYTES,
+		 plain.socket.ss_family == AF_INET6 ? "[%s]:%u" : "%s:%u", host,
+		 (unsigned)ntohs(v4->sin_port));
+	return text;
+}
+
+/* Where both families have it. */
+static in_port_t *port_of(struct sockaddr_storage *socket)
+{
+	if (socket->ss_family == AF_INET)
+		return &((struct sockaddr_in *)socket)->sin_port;
+	if (socket->ss_family == AF_INET6)
+		return &((struct sockaddr_in6 *)socket)->sin6_port;
+	return NULL;
+}
+
+uint16_t address_port(const struct address *address)
+{
+	struct address copy = *address;
+	const in_port_t *port = port_of(&copy.socket);
+
+	return port ? ntohs(*port) : 0;
+}
+
+void address_set_port(struct address *address, uint16_t port)
+{
+	in_port_t *place = port_of(&address->socket);
+
+	if (place)
+		*place = htons(port);
+}

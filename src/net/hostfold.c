@@ -1,0 +1,138 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "net/hostfold.h"
+
+/* What hostlist_add() takes in brackets. */
+#define NUMBER_DIGITS_MAX 18
+#define NUMBER_MAX UINT64_C(999999999999999999)
+/* A name, with its number twice and brackets. */
+#define ITEM_BYTES (HOSTLIST_NAME_BYTES + NUMBER_DIGITS_MAX + 4)
+
+/* Names that differ in one number only: the head, first, first + 1 ..., the
+ * tail. */
+struct fold {
+	const char *name; /* the first one */
+	size_t head_bytes;
+	const char *tail; /* in name */
+	int width; /* digits at least: more than 1 if padded with zeros */
+	uint64_t first, last;
+};
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Where the number begins that tells the two apart; if it is none, they do not
+ * fold anyway. */
+static size_t number_offset(const char *name, const char *next)
+{
+	size_t at = 0;
+
+	while (name[at] != '\0' && name[at] == next[at])
+		at++;
+	while (at > 0 && is_digit(name[at - 1]))
+		at--;
+	return at;
+}
+
+/* False: no number stands there, or too long a one. */
+static bool take_number(struct fold *fold)
+{
+	const char *digits = fold->name + fold->head_bytes;
+	const char *at = digits;
+	uint64_t value = 0;
+
+	for (; is_digit(*at); at++) {
+		if (at - digits == NUMBER_DIGITS_MAX)
+			return false;
+		value = 10 * value + (uint64_t)(*at - '0');
+	}
+	if (at == digits)
+		return false;
+	fold->tail = at;
+	fold->width = *digits == '0' ? (int)(at - digits) : 1;
+	fold->first = fold->last = value;
+	return true;
+}
+
+/* Is it the name that follows the fold's last one? */
+static bool is_next(const struct fold *fold, const char *name)
+{
+	char digits[24];
+	int count = snprintf(digits, sizeof(digits), "%0*" PRIu64, fold->width,
+			     fold->last + 1);
+
+	return fold->last < NUMBER_MAX &&
+	       strncmp(name, fold->name, fold->head_bytes) == 0 &&
+	       strncmp(name + fold->head_bytes, digits, (size_t)count) == 0 &&
+	       strcmp(name + fold->head_bytes + count, fold->tail) == 0;
+}
+
+/* How many names from *names on fold into one: at least 2, with *fold filled,
+ * or 1. */
+static size_t fold_names(char *const *names, size_t count, struct fold *fold)
+{
+	size_t folded = 1;
+
+	/* An IPv6 address has brackets of its own: no more in them. */
+	if (count < 2 || strchr(names[0], '['))
+		return 1;
+	*fold = (struct fold){ .name = names[0] };
+	fold->head_bytes = number_offset(names[0], names[1]);
+	if (!take_number(fold))
+		return 1;
+	while (folded < count && is_next(fold, names[folded])) {
+		fold->last++;
+		folded++;
+	}
+	return folded;
+}
+
+/* item: ITEM_BYTES */
+static const char *write_fold(const struct fold *fold, char *item)
+{
+	snprintf(item, ITEM_BYTES, "%.*s[%0*" PRIu64 "-%0*" PRIu64 "]%s",
+		 (int)fold->head_bytes, fold->name, fold->width, fold->first,
+		 fold->width, fold->last, fold->tail);
+	return item;
+}
+
+/* Where more can be put; NULL: it does not fit, as what comes then. */
+static char *put_text(char *to, const char *end, const char *text)
+{
+	while (to && *text != '\0') {
+		if (to == end)
+			return NULL;
+		*to++ = *text++;
+	}
+	return to;
+}
+
+ssize_t hostfold(const struct hostlist *list, char *text, size_t room)
+{
+	const char *end = text + room;
+	char *to = text;
+
+	for (size_t i = 0; i < list->count;) {
+		char item[ITEM_BYTES];
+		struct fold fold;
+		size_t folded =
+			fold_names(list->hosts + i, list->count - i, &fold);
+
+		if (i > 0)
+			to = put_text(to, end, ",");
+		to = put_text(to, end,
+			      folded > 1 ? write_fold(&fold, item)
+					 : list->hosts[i]);
+		if (!to)
+			return -ENOSPC;
+		i += folded;
+	}
+	return to - text;
+}

@@ -1,0 +1,24 @@
+/*
+ * hostfold.h - a list of hosts as a short text that hostlist_add() reads again
+ *
+ *     10.0.0.2:7300 10.0.0.3:7300 ... 10.0.0.17:7300    10.0.0.[2-17]:7300
+ *     n08 n09 n10 m                                     n[08-10],m
+ *
+ * Only neighbours in the list are folded, and only where one number counts up
+ * by one: order decides ranks.
+ */
+#ifndef HOSTFOLD_H
+#define HOSTFOLD_H
+
+#include <sys/types.h>
+
+#include "net/hostlist.h"
+
+/*
+ * The list, which hostlist_add() has made, in at most room bytes of text; no
+ * NUL behind it.  Added to an empty list it gives the same names in the same
+ * order.  Its length, or -ENOSPC: then what stands in text means nothing.
+ */
+ssize_t hostfold(const struct hostlist *list, char *text, size_t room);
+
+#endif /* HOSTFOLD_H */

@@ -1,0 +1,622 @@
+#include <assert.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "net/hostlist.h"
+#include "base/parse.h"
+#include "net/rank.h"
+
+/* Who started us, and the variables in which it says so; NULL: it has none. */
+struct launcher {
+	const char *source; /* for struct rank */
+	const char *rank;   /* is there if this one is set ... */
+	const char *mark;   /* ... and this one */
+	const char *count;
+	const char *hosts;		 /* a list */
+	const char *local_count;	 /* ranks on this machine */
+	const char *job[RANK_JOB_PARTS]; /* together the job's name */
+};
+
+static const struct launcher by_options = {
+	.source = "options",
+	.rank = "--rank",
+};
+
+static const struct launcher blinkd = {
+	.source = "blinkd",
+	.rank = "BLINK_RANK",
+	.count = "BLINK_NODES",
+	.hosts = "BLINK_HOSTS",
+	.job = { "BLINK_JOB" },
+};
+
+static const struct launcher open_mpi = {
+	.source = "pmi",
+	.rank = "OMPI_COMM_WORLD_RANK",
+	.count = "OMPI_COMM_WORLD_SIZE",
+	.local_count = "OMPI_COMM_WORLD_LOCAL_SIZE",
+	.job = { "PMIX_NAMESPACE" },
+};
+
+static const struct launcher hydra = {
+	.source = "pmi",
+	.rank = "PMI_RANK",
+	.mark = "MPI_LOCALNRANKS",
+	.count = "PMI_SIZE",
+	.local_count = "MPI_LOCALNRANKS",
+	.job = { "PMI_JOBID" },
+};
+
+static const struct launcher slurm = {
+	.source = "slurm",
+	.rank = "SLURM_PROCID",
+	.count = "SLURM_STEP_NUM_TASKS",
+	.hosts = "SLURM_STEP_NODELIST",
+	.job = { "SLURM_JOB_ID", "SLURM_STEP_ID" },
+};
+
+static const struct launcher pmi = {
+	.source = "pmi",
+	.rank = "PMI_RANK",
+	.count = "PMI_SIZE",
+	.job = { "PMI_JOBID" },
+};
+
+static const struct launcher pmix = {
+	.source = "pmi",
+	.rank = "PMIX_RANK",
+	.job = { "PMIX_NAMESPACE" },
+};
+
+static const struct launcher *const launchers[] = {
+	&blinkd, &open_mpi, &hydra, &slurm, &pmi, &pmix,
+};
+
+#define OF_ONE_HOST "ranks of one host need ports, as a:1,a:2"
+
+/* What is known on the way to a struct rank. */
+struct search {
+	const struct rank_options *options;
+	const struct launcher *launcher;
+	struct hostlist hosts;
+	const char *hosts_from;		  /* option or variable; NULL: none */
+	unsigned host_of[RANK_NODES_MAX]; /* of a rank: which of the hosts */
+	struct rank *rank;
+	struct failure *failure;
+};
+
+/* --- numbers ------------------------------------------------------------- */
+
+/* text: the value of the variable or option name */
+static int read_number(const char *name, const char *text, unsigned min,
+		       unsigned max, unsigned *value, struct failure *failure)
+{
+	uint64_t number;
+
+	if (!text)
+		return failure_set(failure, EXIT_USAGE, name, 0, "is not set");
+	if (parse_u64(text, min, max, &number))
+		return failure_set(failure, EXIT_USAGE, name, 0,
+				   "'%.40s': want a number from %u to %u", text,
+				   min, max);
+	*value = (unsigned)number;
+	return 0;
+}
+
+/* NULL, with the failure filled. */
+static const struct launcher *find_launcher(const struct search *search)
+{
+	const struct rank_options *options = search->options;
+
+	if (options->rank && options->nodes)
+		return &by_options;
+	if (options->rank) {
+		failure_set(
+			search->failure, EXIT_USAGE, "--rank", 0,
+			"needs --nodes, which lists the hosts of all ranks");
+		return NULL;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(launchers); i++) {
+		const struct launcher *launcher = launchers[i];
+
+		if (getenv(launcher->rank) &&
+		    (!launcher->mark || getenv(launcher->mark)))
+			return launcher;
+	}
+	failure_set(search->failure, EXIT_USAGE,
+		    options->nodes ? "--rank" : "--nodes, --rank", 0,
+		    "needed: not started by blinkd, mpirun or srun");
+	return NULL;
+}
+
+static int find_count(struct search *search)
+{
+	const char *name = search->launcher->count;
+	struct rank *rank = search->rank;
+
+	if (name)
+		return read_number(name, getenv(name), 1, RANK_NODES_MAX,
+				   &rank->node_count, search->failure);
+	if (!search->hosts_from)
+		return failure_set(search->failure, EXIT_USAGE,
+				   search->launcher->rank, 0,
+				   "does not tell the hosts: give --nodes");
+	if (search->hosts.count < 1 || search->hosts.count > RANK_NODES_MAX)
+		return failure_set(search->failure, EXIT_USAGE,
+				   search->hosts_from, 0,
+				   "%zu hosts: want 1 to %d",
+				   search->hosts.count, RANK_NODES_MAX);
+	rank->node_count = (unsigned)search->hosts.count;
+	return 0;
+}
+
+static int find_numbers(struct search *search)
+{
+	const char *name = search->launcher->rank;
+	const char *text = search->launcher == &by_options
+				   ? search->options->rank
+				   : getenv(name);
+	struct rank *rank = search->rank;
+	int error = find_count(search);
+
+	if (error)
+		return error;
+	return read_number(name, text, 0, rank->node_count - 1, &rank->rank,
+			   search->failure);
+}
+
+/* --- hosts --------------------------------------------------------------- */
+
+static int list_hosts(struct search *search, const char *name, const char *text)
+{
+	int error = hostlist_add(&search->hosts, text, search->failure);
+
+	search->hosts_from = name;
+	if (error)
+		search->failure->what = name;
+	return error;
+}
+
+/* The list drops a host that it has already: the job would have a rank less
+ * than its user has started. */
+static int list_nodes(struct search *search)
+{
+	int error = list_hosts(search, "--nodes", search->options->nodes);
+
+	if (error || search->hosts.duplicate[0] == '\0')
+		return error;
+	return failure_set(search->failure, EXIT_USAGE, "--nodes", 0,
+			   "%.80s is listed twice: " OF_ONE_HOST,
+			   search->hosts.duplicate);
+}
+
+/* One rank on each. */
+static int lay_out_singly(struct search *search)
+{
+	unsigned node_count = search->rank->node_count;
+
+	if (search->hosts.count != node_count)
+		return failure_set(
+			search->failure, EXIT_USAGE, search->hosts_from, 0,
+			"%zu hosts (each counts once) for %u ranks (%s)",
+			search->hosts.count, node_count,
+			search->launcher->count);
+	for (unsigned r = 0; r < node_count; r++)
+		search->host_of[r] = r;
+	return 0;
+}
+
+/* "2(x3),1" */
+struct slurm_tasks {
+	unsigned host_count;
+	unsigned task_count;
+	unsigned of_host[RANK_NODES_MAX];
+};
+
+/* Slurm counts in 16 bits. */
+static bool take_number(const char **at, unsigned *number)
+{
+	char *end;
+	unsigned long value = strtoul(*at, &end, 10);
+
+	if (**at < '0' || **at > '9' || value > UINT16_MAX)
+		return false;
+	*at = end;
+	*number = (unsigned)value;
+	return true;
+}
+
+static bool parse_slurm_tasks(const char *at, struct slurm_tasks *tasks)
+{
+	*tasks = (struct slurm_tasks){ 0 };
+	do {
+		unsigned count, hosts = 1;
+
+		if (!take_number(&at, &count))
+			return false;
+		if (strncmp(at, "(x", 2) == 0) {
+			at += 2;
+			if (!take_number(&at, &hosts) || *at++ != ')')
+				return false;
+		}
+		if (hosts > RANK_NODES_MAX - tasks->host_count)
+			return false;
+		for (; hosts > 0; hosts--) {
+			tasks->of_host[tasks->host_count++] = count;
+			tasks->task_count += count;
+		}
+	} while (*at++ == ',');
+	return at[-1] == '\0';
+}
+
+/* Block: a host has all its ranks before the next one has any.  Cyclic: all
+ * hosts get one, then those that have more to get get another. */
+static void deal_ranks(struct search *search, const struct slurm_tasks *tasks,
+		       bool cyclic)
+{
+	unsigned r = 0;
+
+	for (unsigned h = 0; !cyclic && h < tasks->host_count; h++)
+		for (unsigned t = 0; t < tasks->of_host[h]; t++)
+			search->host_of[r++] = h;
+	for (unsigned t = 0; cyclic && r < tasks->task_count; t++)
+		for (unsigned h = 0; h < tasks->host_count; h++)
+			if (t < tasks->of_host[h])
+				search->host_of[r++] = h;
+}
+
+/* The first word says how ranks go to hosts, others how to sockets; pack and
+ * nopack say how many each gets, and stand alone if nothing else was said. */
+static int read_distribution(bool *cyclic, struct failure *failure)
+{
+	static const char *const block[] = { "block", "pack", "nopack" };
+	const char *text = getenv("SLURM_DISTRIBUTION");
+	char word[16];
+
+	*cyclic = false;
+	if (!text)
+		return 0;
+	snprintf(word, sizeof(word), "%.*s", (int)strcspn(text, ":,"), text);
+	for (size_t i = 0; i < ARRAY_LEN(block); i++)
+		if (strcmp(word, block[i]) == 0)
+			return 0;
+	*cyclic = strcmp(word, "cyclic") == 0;
+	if (*cyclic)
+		return 0;
+	return failure_set(failure, EXIT_USAGE, "SLURM_DISTRIBUTION", 0,
+			   "'%.40s': want block or cyclic, or --nodes", text);
+}
+
+/* A plugin may have dealt them in some other way. */
+static int check_own_host(const struct search *search)
+{
+	const char *text = getenv("SLURM_NODEID");
+	unsigned host = search->host_of[search->rank->rank];
+	uint64_t own;
+
+	if (!text || parse_u64(text, host, host, &own) == 0)
+		return 0;
+	return failure_set(search->failure, EXIT_USAGE, "SLURM_NODEID", 0,
+			   "'%.40s': rank %u should be on node %u; give "
+			   "--nodes",
+			   text, search->rank->rank, host);
+}
+
+static int lay_out_slurm(struct search *search)
+{
+	static const char name[] = "SLURM_STEP_TASKS_PER_NODE";
+	const char *text = getenv(name);
+	struct slurm_tasks tasks;
+	bool cyclic;
+	int error = read_distribution(&cyclic, search->failure);
+
+	if (error)
+		return error;
+	if (!text)
+		return failure_set(search->failure, EXIT_USAGE, name, 0,
+				   "is not set");
+	if (!parse_slurm_tasks(text, &tasks))
+		return failure_set(search->failure, EXIT_USAGE, name, 0,
+				   "'%.40s': want numbers such as 2(x3),1",
+				   text);
+	if (tasks.host_count != search->hosts.count ||
+	    tasks.task_count != search->rank->node_count)
+		return failure_set(
+			search->failure, EXIT_USAGE, name, 0,
+			"'%.40s': not %u ranks (%s) on %zu hosts (%s)", text,
+			search->rank->node_count, search->launcher->count,
+			search->hosts.count, search->hosts_from);
+	deal_ranks(search, &tasks, cyclic);
+	return check_own_host(search);
+}
+
+/* mpirun does not tell the hosts, but how many ranks are on ours. */
+static int place_locally(struct search *search)
+{
+	const char *name = search->launcher->local_count;
+	unsigned node_count = search->rank->node_count;
+	unsigned local_count = 0;
+	int error;
+
+	if (!name || !getenv(name))
+		return failure_set(search->failure, EXIT_USAGE,
+				   search->launcher->rank, 0,
+				   "does not tell the hosts: give --nodes");
+	error = read_number(name, getenv(name), 1, node_count, &local_count,
+			    search->failure);
+	if (error)
+		return error;
+	if (local_count < node_count)
+		return failure_set(search->failure, EXIT_USAGE, name, 0,
+				   "%u of %u ranks are on this machine: give "
+				   "--nodes",
+				   local_count, node_count);
+	return list_hosts(search, name, "127.0.0.1"); /* host_of: all 0 */
+}
+
+static int find_hosts(struct search *search)
+{
+	const char *name = search->launcher->hosts;
+	int error;
+
+	if (search->hosts_from)
+		return lay_out_singly(search);
+	if (!name)
+		return place_locally(search);
+	if (!getenv(name))
+		return failure_set(search->failure, EXIT_USAGE, name, 0,
+				   "is not set: give --nodes");
+	error = list_hosts(search, name, getenv(name));
+	if (error)
+		return error;
+	return search->launcher == &slurm ? lay_out_slurm(search)
+					  : lay_out_singly(search);
+}
+
+/* --- addresses ----------------------------------------------------------- */
+
+static int look_up(struct search *search, const char *host,
+		   struct address *address)
+{
+	int error = address_parse(host, address);
+
+	if (error == -ENOENT)
+		return failure_set(search->failure, EXIT_PEER,
+				   search->hosts_from, ENOENT,
+				   "no such host: %.100s", host);
+	if (error == -EINVAL)
+		return failure_set(search->failure, EXIT_USAGE,
+				   search->hosts_from, EINVAL,
+				   "not an address: %.100s", host);
+	if (error)
+		return failure_set(search->failure, EXIT_PEER,
+				   search->hosts_from, -error,
+				   "cannot look up %.100s", host);
+	return 0;
+}
+
+/* Each host is looked up once, for its first rank. */
+static int find_address(struct search *search, unsigned r)
+{
+	struct rank *rank = search->rank;
+	const char *host = search->hosts.hosts[search->host_of[r]];
+	unsigned first = 0;
+
+	rank->names[r] = strdup(host);
+	if (!rank->names[r])
+		return failure_set(search->failure, EXIT_RESOURCES, NULL,
+				   ENOMEM, "");
+	while (search->host_of[first] != search->host_of[r])
+		first++;
+	if (first == r)
+		return look_up(search, host, &rank->addresses[r]);
+	rank->addresses[r] = rank->addresses[first];
+	return 0;
+}
+
+static int find_addresses(struct search *search)
+{
+	struct rank *rank = search->rank;
+	int error = 0;
+
+	assert(search->hosts.hosts);
+	rank->addresses = calloc(rank->node_count, sizeof(*rank->addresses));
+	rank->names = calloc(rank->node_count, sizeof(*rank->names));
+	if (!rank->addresses || !rank->names)
+		return failure_set(search->failure, EXIT_RESOURCES, NULL,
+				   ENOMEM, "");
+	for (unsigned r = 0; r < rank->node_count && !error; r++)
+		error = find_address(search, r);
+	return error;
+}
+
+static bool is_loopback(const struct address *address)
+{
+	const struct sockaddr_in *v4 =
+		(const struct sockaddr_in *)&address->socket;
+	const struct sockaddr_in6 *v6 =
+		(const struct sockaddr_in6 *)&address->socket;
+
+	if (address->socket.ss_family == AF_INET6)
+		return IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+	return ntohl(v4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
+/* Whatever the ports are. */
+static bool is_same_ip(const struct address *a, const struct address *b)
+{
+	const struct sockaddr_in *a4 = (const struct sockaddr_in *)&a->socket;
+	const struct sockaddr_in *b4 = (const struct sockaddr_in *)&b->socket;
+	const struct sockaddr_in6 *a6 = (const struct sockaddr_in6 *)&a->socket;
+	const struct sockaddr_in6 *b6 = (const struct sockaddr_in6 *)&b->socket;
+
+	if (a->socket.ss_family != b->socket.ss_family)
+		return false;
+	if (a->socket.ss_family == AF_INET6)
+		return IN6_ARE_ADDR_EQUAL(&a6->sin6_addr, &b6->sin6_addr) &&
+		       a6->sin6_scope_id == b6->sin6_scope_id;
+	return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+}
+
+/* The same for two names of one host. */
+static int check_nodes_differ(struct search *search)
+{
+	const struct rank *rank = search->rank;
+	const struct address *all = rank->addresses;
+
+	for (unsigned r = 1; r < rank->node_count; r++)
+		for (unsigned lower = 0; lower < r; lower++)
+			if (address_port(&all[r]) ==
+				    address_port(&all[lower]) &&
+			    is_same_ip(&all[r], &all[lower]))
+				return failure_set(search->failure, EXIT_USAGE,
+						   "--nodes", 0,
+						   "%.50s and %.50s are one "
+						   "address: " OF_ONE_HOST,
+						   rank->names[lower],
+						   rank->names[r]);
+	return 0;
+}
+
+static void count_neighbours(struct rank *rank)
+{
+	const struct address *own = &rank->addresses[rank->rank];
+
+	for (unsigned r = 0; r < rank->node_count; r++) {
+		const struct address *other = &rank->addresses[r];
+		bool address = is_same_ip(own, other);
+		bool machine =
+			address || (is_loopback(own) && is_loopback(other));
+
+		rank->address_count += address;
+		rank->machine_count += machine;
+		rank->address_rank += address && r < rank->rank;
+		rank->machine_rank += machine && r < rank->rank;
+	}
+}
+
+/* --- the secret ---------------------------------------------------------- */
+
+static int read_secret_sources(struct search *search)
+{
+	struct rank *rank = search->rank;
+	const char *const *names = search->launcher->job;
+	struct rank_secret_source source = {
+		.key_path = search->options->key_path,
+		.by_blinkd = search->launcher == &blinkd,
+		.job = { search->options->job },
+	};
+
+	for (unsigned i = 0; !search->options->job && i < RANK_JOB_PARTS; i++)
+		source.job[i] = names[i] ? getenv(names[i]) : NULL;
+	for (unsigned r = rank->node_count; r-- > 0;)
+		if (!is_loopback(&rank->addresses[r]))
+			source.remote_host = rank->names[r];
+	return rank_secret_find(&source, rank->secret, search->failure);
+}
+
+/* name: the job's, hashed.  Rank 0 serves from now on: it is not to keep other
+ * ranks waiting while it opens its input. */
+static int start_local(struct rank *rank, const uint8_t name[RANK_SECRET_BYTES],
+		       struct failure *failure)
+{
+	int error =
+		local_secret_init(&rank->local, rank->rank, rank->node_count,
+				  name, rank->addresses, failure);
+
+	if (error || rank->rank != 0)
+		return error;
+	rank->server = local_secret_serve(&rank->local, rank->secret, failure);
+	return rank->server ? 0 : -EADDRINUSE;
+}
+
+static int find_secret(struct search *search)
+{
+	struct rank *rank = search->rank;
+	uint8_t name[RANK_SECRET_BYTES];
+	int found = read_secret_sources(search);
+
+	if (found != RANK_SECRET_IS_NAME)
+		return found;
+	memcpy(name, rank->secret, sizeof(name));
+	memset(rank->secret, 0, sizeof(rank->secret));
+	rank->is_keyless = rank->node_count > 1;
+	if (rank->rank == 0)
+		randombytes_buf(rank->secret, sizeof(rank->secret));
+	return rank->is_keyless ? start_local(rank, name, search->failure) : 0;
+}
+
+/* --- all of it ----------------------------------------------------------- */
+
+static int find_all(struct search *search)
+{
+	int error = 0;
+
+	search->launcher = find_launcher(search);
+	if (!search->launcher)
+		return -EINVAL;
+	if (search->options->nodes)
+		error = list_nodes(search);
+	if (!error)
+		error = find_numbers(search);
+	if (!error)
+		error = find_hosts(search);
+	if (!error)
+		error = find_addresses(search);
+	if (!error && search->options->nodes)
+		error = check_nodes_differ(search);
+	if (error)
+		return error;
+	search->rank->source = search->launcher->source;
+	count_neighbours(search->rank);
+	return find_secret(search);
+}
+
+int rank_find(struct rank *rank, const struct rank_options *options,
+	      struct failure *failure)
+{
+	struct search search = {
+		.options = options,
+		.rank = rank,
+		.failure = failure,
+	};
+	int error;
+
+	*rank = (struct rank){ 0 };
+	error = find_all(&search);
+	if (error)
+		rank_free(rank);
+	hostlist_free(&search.hosts);
+	return error;
+}
+
+int rank_learn_secret(struct rank *rank, uint64_t deadline_ns,
+		      struct failure *failure)
+{
+	if (!rank->is_keyless || rank->rank == 0)
+		return 0;
+	return local_secret_fetch(&rank->local, rank->names[0], deadline_ns,
+				  rank->secret, failure);
+}
+
+void rank_explain(const struct rank *rank, struct failure *failure)
+{
+	if (failure->status == EXIT_PEER &&
+	    local_secret_is_contested(rank->server))
+		local_secret_fail_contested(&rank->local, failure);
+}
+
+void rank_free(struct rank *rank)
+{
+	local_secret_end(rank->server);
+	for (unsigned r = 0; rank->names && r < rank->node_count; r++)
+		free(rank->names[r]);
+	free(rank->names);
+	free(rank->addresses);
+	sodium_memzero(rank, sizeof(*rank));
+}

@@ -1,0 +1,110 @@
+/*
+ * rank.h - which of how many we are, where the others are, what we all know
+ *
+ * The rank, the number of ranks and their hosts come from the first of these
+ * that there is:
+ *
+ *      options      --nodes and --rank
+ *      blinkd       BLINK_RANK, BLINK_NODES, BLINK_HOSTS (a list of hosts in
+ *                   rank order; not set if it was too long)
+ *      mpirun       Open MPI's: OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE,
+ *                   OMPI_COMM_WORLD_LOCAL_SIZE; MPICH's (Hydra): PMI_RANK,
+ *                   PMI_SIZE, MPI_LOCALNRANKS.  Before Slurm, whose variables
+ *                   are then those of mpirun's own daemons
+ *      Slurm        SLURM_PROCID, SLURM_STEP_NUM_TASKS, SLURM_STEP_NODELIST,
+ *                   SLURM_STEP_TASKS_PER_NODE, SLURM_DISTRIBUTION (block or
+ *                   cyclic), SLURM_NODEID (which must agree with them);
+ *                   SLURM_NTASKS may be the whole job's
+ *      PMI, PMIx    PMI_RANK, PMI_SIZE; or PMIX_RANK, which no size comes with
+ *
+ * Hosts are 127.0.0.1 for all if mpirun started all ranks on this machine.
+ * --nodes without --rank replaces the hosts: it must list as many as there are
+ * ranks, and is asked for where nothing else tells them.
+ *
+ * The secret, 32 bytes that all ranks know and nobody else, is the first of
+ * these that there is:
+ *
+ *      --key-file   the cluster's key, hashed with the job's name
+ *      blinkd       the 32 bytes in the file BLINK_SECRET_FD, the job's own; to
+ *                   be read once, and closed
+ *      BLINK_KEY    a FILE, as above
+ *      none         only if all hosts are of 127.0.0.0/8 or ::1: rank 0 draws
+ *                   it and gives it to the ranks that run as the same user
+ *                   (local_secret.h), which rank_learn_secret() waits for
+ *
+ * The job's name keeps runs with one key apart: --job NAME, BLINK_JOB,
+ * SLURM_JOB_ID with SLURM_STEP_ID, PMI_JOBID, or PMIX_NAMESPACE, whichever
+ * belongs to where the rank comes from.  Hydra and options have none of their
+ * own: without --job, runs with one key then have one secret.
+ */
+#ifndef RANK_H
+#define RANK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "net/address.h"
+#include "base/failure.h"
+#include "net/local_secret.h"
+#include "net/rank_secret.h"
+
+#define RANK_NODES_MAX 128
+
+struct rank_options {
+	const char *nodes;    /* --nodes, a host list; NULL */
+	const char *rank;     /* --rank; NULL; not without --nodes */
+	const char *key_path; /* --key-file; NULL */
+	const char *job;      /* --job; NULL */
+};
+
+struct rank {
+	unsigned rank;
+	unsigned node_count; /* 1 .. RANK_NODES_MAX */
+	/* Of each rank: where it can be reached; the port is that of its
+	 * command daemon, if it was written, else ADDRESS_PORT_DEFAULT. */
+	struct address *addresses; /* owned */
+	char **names; /* owned: as the list has them, for messages */
+	/* Lower ranks on this rank's address, and all ranks on it: they share
+	 * its ports.  All of 127.0.0.0/8 is one machine but many addresses. */
+	unsigned address_rank, address_count;
+	/* The same of machines as far as addresses tell: loopback is one. */
+	unsigned machine_rank, machine_count;
+	/* Known after rank_learn_secret(). */
+	uint8_t secret[RANK_SECRET_BYTES];
+	/* Without a key. */
+	bool is_keyless;
+	struct local_secret_job local;
+	/* Owned; NULL but on rank 0 of several without a key. */
+	struct local_secret_server *server;
+	const char *source; /* "options", "blinkd", "slurm", "pmi" */
+};
+
+/*
+ * Reads the environment, and looks names up.  0 or -errno with *failure filled
+ * and nothing to free: EXIT_USAGE for what is missing or contradicts itself,
+ * EXIT_PEER for a host that has no address, EXIT_FILE for the key file,
+ * EXIT_RESOURCES; and on rank 0 of several without a key EXIT_PEER if another
+ * process holds the job's name.  failure->what lives as long as options and
+ * environment do.
+ */
+int rank_find(struct rank *rank, const struct rank_options *options,
+	      struct failure *failure);
+
+/*
+ * Wait for the secret, if it is rank 0 that gives it; else it is known already.
+ * 0 or -errno with *failure filled: EXIT_PEER if rank 0 has not come within the
+ * deadline, or cannot be told from a process of another user or job;
+ * EXIT_RESOURCES.
+ */
+int rank_learn_secret(struct rank *rank, uint64_t deadline_ns,
+		      struct failure *failure);
+
+/* On rank 0, if the run has failed: give the reason that ranks of two jobs with
+ * one name have come, if they have; else *failure stays as it is. */
+void rank_explain(const struct rank *rank, struct failure *failure);
+
+/* Wipes the secret, and gives it to no rank any more.  Safe on a zeroed one,
+ * and twice. */
+void rank_free(struct rank *rank);
+
+#endif /* RANK_H */

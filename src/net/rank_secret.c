@@ -1,0 +1,125 @@
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "net/keyfile.h"
+#include "base/parse.h"
+#include "net/rank_secret.h"
+
+/* --- of blinkd ------------------------------------------------------------ */
+
+/* A pipe, or a file in memory that no process can write: not some other file
+ * that happens to be open. */
+static bool holds_secret(int fd)
+{
+	struct stat file;
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	if (seals >= 0)
+		return seals & F_SEAL_GROW;
+	return fstat(fd, &file) == 0 && S_ISFIFO(file.st_mode);
+}
+
+/* All of it is there before we are started: nothing to wait for. */
+static int read_secret(const char *text, uint8_t secret[RANK_SECRET_BYTES],
+		       struct failure *failure)
+{
+	static const char name[] = "BLINK_SECRET_FD";
+	int ready_bytes = 0, fd;
+	ssize_t got = -1;
+	uint64_t number;
+
+	if (parse_u64(text, STDERR_FILENO + 1, INT_MAX, &number))
+		return failure_set(failure, EXIT_USAGE, name, 0,
+				   "'%.40s': want a number from %d to %d", text,
+				   STDERR_FILENO + 1, INT_MAX);
+	fd = (int)number;
+	if (!holds_secret(fd))
+		return failure_set(failure, EXIT_USAGE, name, 0,
+				   "'%d': not a file with a secret", fd);
+	if (ioctl(fd, FIONREAD, &ready_bytes) == 0 &&
+	    ready_bytes == RANK_SECRET_BYTES)
+		got = read(fd, secret, RANK_SECRET_BYTES);
+	close(fd);
+	if (got != RANK_SECRET_BYTES)
+		return failure_set(failure, EXIT_USAGE, name, 0,
+				   "'%d': no %d bytes in this file (they can "
+				   "be read once)",
+				   fd, RANK_SECRET_BYTES);
+	return 0;
+}
+
+/* --- of a key, and of none ------------------------------------------------ */
+
+static void hash_text(crypto_generichash_blake2b_state *state, const char *text)
+{
+	/* With the NUL, so that "1" and "23" are not "12" and "3". */
+	if (text)
+		crypto_generichash_blake2b_update(
+			state, (const unsigned char *)text, strlen(text) + 1);
+}
+
+/* key: NULL, or KEYFILE_KEY_BYTES */
+static void hash_job(const struct rank_secret_source *source,
+		     const uint8_t *key, uint8_t secret[RANK_SECRET_BYTES])
+{
+	static const uint8_t
+		personal[crypto_generichash_blake2b_PERSONALBYTES] = {
+			"blink rank 1"
+		};
+	crypto_generichash_blake2b_state state;
+	int error = crypto_generichash_blake2b_init_salt_personal(
+		&state, key, key ? KEYFILE_KEY_BYTES : 0, RANK_SECRET_BYTES,
+		NULL, personal);
+
+	/* It fails on sizes only, and ours are constants. */
+	assert(error == 0);
+	(void)error;
+	for (unsigned i = 0; i < RANK_JOB_PARTS; i++)
+		hash_text(&state, source->job[i]);
+	crypto_generichash_blake2b_final(&state, secret, RANK_SECRET_BYTES);
+	sodium_memzero(&state, sizeof(state));
+}
+
+static int hash_key(const struct rank_secret_source *source, const char *path,
+		    uint8_t secret[RANK_SECRET_BYTES], struct failure *failure)
+{
+	uint8_t key[KEYFILE_KEY_BYTES];
+	int error = keyfile_read(path, key, failure);
+
+	if (!error)
+		hash_job(source, key, secret);
+	sodium_memzero(key, sizeof(key));
+	return error;
+}
+
+int rank_secret_find(const struct rank_secret_source *source,
+		     uint8_t secret[RANK_SECRET_BYTES], struct failure *failure)
+{
+	const char *fd = source->by_blinkd ? getenv("BLINK_SECRET_FD") : NULL;
+
+	if (sodium_init() < 0)
+		return failure_set(failure, EXIT_RESOURCES, "libsodium", ENOSYS,
+				   "");
+	if (source->key_path)
+		return hash_key(source, source->key_path, secret, failure);
+	if (fd)
+		return read_secret(fd, secret, failure);
+	if (getenv("BLINK_KEY"))
+		return hash_key(source, getenv("BLINK_KEY"), secret, failure);
+	if (source->remote_host)
+		return failure_set(failure, EXIT_USAGE, "--key-file", 0,
+				   "needed, or BLINK_KEY: %.100s is not of "
+				   "127.0.0.0/8 or ::1",
+				   source->remote_host);
+	hash_job(source, NULL, secret);
+	return RANK_SECRET_IS_NAME;
+}

@@ -1,0 +1,42 @@
+/*
+ * rank_secret.h - the 32 bytes that only the ranks of a job know
+ *
+ * For rank.c; rank.h says which of the sources is taken when, and is what
+ * others include.
+ */
+#ifndef RANK_SECRET_H
+#define RANK_SECRET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/failure.h"
+
+#define RANK_SECRET_BYTES 32
+#define RANK_JOB_PARTS 2
+
+/* What the secret may be made of. */
+struct rank_secret_source {
+	const char *key_path; /* --key-file; NULL */
+	bool by_blinkd;	      /* blinkd has started the rank */
+	/* Together the name of the job; a part may be NULL. */
+	const char *job[RANK_JOB_PARTS];
+	/* A rank's host that is not of this machine; NULL: all are. */
+	const char *remote_host;
+};
+
+/* There is neither a key nor blinkd's secret, and all ranks are on this
+ * machine.  The 32 bytes then only stand for the job's name, and anybody can
+ * compute them. */
+#define RANK_SECRET_IS_NAME 1
+
+/*
+ * Reads the environment, and the key's file.  0, RANK_SECRET_IS_NAME, or -errno
+ * with *failure filled: EXIT_USAGE for what is missing or is no secret,
+ * EXIT_FILE for the file, EXIT_RESOURCES.
+ */
+int rank_secret_find(const struct rank_secret_source *source,
+		     uint8_t secret[RANK_SECRET_BYTES],
+		     struct failure *failure);
+
+#endif /* RANK_SECRET_H */

@@ -1,0 +1,383 @@
+#include "probe/network_probe.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "net/datagram.h"
+#include "kernels/digest.h"
+#include "exchange/exchange_wire.h"
+
+/* Asked again after so long: many times what a datagram takes on any link that
+ * a cluster sorts over. */
+#define ASK_NS ((uint64_t)20 * 1000000)
+#define HEADER_BYTES EXCHANGE_DATA_HEADER_BYTES
+#define PAYLOAD_BYTES_MAX (DATAGRAM_BATCH_BYTES_MAX - HEADER_BYTES)
+#define ROOM_BYTES ((uint32_t)16 << 20)
+
+enum kind { PING = 1, STREAM, COUNT, END };
+
+struct prober {
+	const struct network_probe *probe;
+	struct datagram_socket socket;
+	struct exchange_keys keys;
+	digest_fn *digest;
+	uint64_t serial; /* of the last question */
+	uint8_t *batch;	 /* DATAGRAM_BATCH_BYTES_MAX, twice: out and in */
+	uint8_t *room;
+};
+
+/* --- datagrams ------------------------------------------------------------ */
+
+static void address_of(const struct prober *prober, unsigned rank,
+		       struct address *address)
+{
+	*address = prober->probe->rank->addresses[rank];
+	/* Several ranks may share an address. */
+	address_set_port(address, (uint16_t)(prober->probe->port + rank));
+}
+
+static size_t seal(struct prober *prober, enum kind kind, unsigned to,
+		   uint64_t serial, uint8_t *datagram, uint32_t payload_bytes)
+{
+	struct exchange_data data = {
+		.exchange = (uint8_t)kind,
+		.source = (uint16_t)prober->probe->rank->rank,
+		.destination = (uint16_t)to,
+		.length = (uint16_t)payload_bytes,
+		.offset = serial,
+	};
+
+	exchange_data_seal(&data, &prober->keys, prober->digest,
+			   datagram + HEADER_BYTES, datagram);
+	return HEADER_BYTES + payload_bytes;
+}
+
+static void send_one(struct prober *prober, unsigned to, size_t bytes)
+{
+	struct iovec part = { prober->batch, bytes };
+	struct address address;
+
+	address_of(prober, to, &address);
+	datagram_send(&prober->socket, &address, &part, 1, bytes, bytes);
+}
+
+/* True: the datagram at bytes is one for us, whole and of this job. */
+static bool open_datagram(struct prober *prober, uint8_t *bytes, size_t count,
+			  struct exchange_data *data)
+{
+	struct iovec part = { bytes + HEADER_BYTES, count - HEADER_BYTES };
+
+	return count > HEADER_BYTES &&
+	       exchange_data_open(bytes, &prober->keys, data) &&
+	       data->length == part.iov_len &&
+	       data->destination == prober->probe->rank->rank &&
+	       data->source < prober->probe->rank->node_count &&
+	       exchange_data_is_whole(bytes, &prober->keys, prober->digest,
+				      &part, 1);
+}
+
+static void wait_readable(const struct prober *prober, uint64_t until_ns)
+{
+	struct pollfd readable = { prober->socket.fd, POLLIN, 0 };
+	uint64_t now_ns = clock_now_ns();
+	struct timespec timeout = { 0, 0 };
+
+	if (until_ns > now_ns) {
+		timeout.tv_sec = (time_t)((until_ns - now_ns) / 1000000000);
+		timeout.tv_nsec = (long)((until_ns - now_ns) % 1000000000);
+	}
+	ppoll(&readable, 1, &timeout, NULL);
+}
+
+/* What came next, if anything did until then: its segments lie in room.
+ * head->total_bytes 0: nothing. */
+static int receive(struct prober *prober, uint64_t until_ns,
+		   struct datagram_head *head)
+{
+	int count = datagram_receive(&prober->socket, prober->room,
+				     DATAGRAM_BATCH_BYTES_MAX, head);
+
+	if (count == 0) {
+		wait_readable(prober, until_ns);
+		count = datagram_receive(&prober->socket, prober->room,
+					 DATAGRAM_BATCH_BYTES_MAX, head);
+	}
+	if (count == 0)
+		head->total_bytes = 0;
+	return MIN(count, 0);
+}
+
+/* --- rank 0: asking ------------------------------------------------------- */
+
+static int peer_failed(const struct prober *prober, unsigned rank,
+		       struct failure *failure, const char *why)
+{
+	return failure_set(failure, EXIT_PEER, prober->probe->rank->names[rank],
+			   0, "rank %u %s", rank, why);
+}
+
+/* Until the answer to the last question, or the time is over (0). */
+static int hear(struct prober *prober, unsigned rank, enum kind kind,
+		uint64_t until_ns, struct failure *failure)
+{
+	while (clock_now_ns() < until_ns) {
+		struct datagram_head head;
+		struct exchange_data data;
+
+		if (receive(prober, until_ns, &head) < 0)
+			return peer_failed(prober, rank, failure,
+					   "cannot be heard");
+		if (open_datagram(prober, prober->room, head.total_bytes,
+				  &data) &&
+		    data.exchange == kind && data.source == rank &&
+		    data.offset == prober->serial)
+			return 1;
+	}
+	return 0;
+}
+
+/* Ask until it is answered; the answer's payload is then in room. */
+static int ask(struct prober *prober, unsigned rank, enum kind kind,
+	       uint32_t payload_bytes, uint32_t *repeats,
+	       struct failure *failure)
+{
+	uint64_t give_up_ns = clock_now_ns() + prober->probe->deadline_ns;
+	size_t bytes;
+
+	prober->serial++;
+	memset(prober->batch + HEADER_BYTES, 0, payload_bytes);
+	bytes = seal(prober, kind, rank, prober->serial, prober->batch,
+		     payload_bytes);
+	for (unsigned tries = 0;; tries++) {
+		int found;
+
+		send_one(prober, rank, bytes);
+		found = hear(prober, rank, kind, clock_now_ns() + ASK_NS,
+			     failure);
+		if (found) {
+			*repeats += tries;
+			return MIN(found, 0);
+		}
+		if (clock_now_ns() > give_up_ns)
+			return peer_failed(prober, rank, failure,
+					   "does not answer");
+	}
+}
+
+static int ping(struct prober *prober, unsigned rank,
+		struct network_figures *figures, struct failure *failure)
+{
+	for (unsigned i = 0; i < prober->probe->rounds; i++) {
+		uint64_t begin_ns;
+		uint32_t repeats;
+		int error;
+
+		/* One that was lost says nothing about those that were not. */
+		do {
+			repeats = 0;
+			begin_ns = clock_now_ns();
+			error = ask(prober, rank, PING,
+				    prober->probe->ping_bytes, &repeats,
+				    failure);
+			figures->round_trip_ns[i] = clock_now_ns() - begin_ns;
+			figures->lost_pings += repeats;
+		} while (error == 0 && repeats > 0);
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+/* A batch of equal datagrams, sent again and again. */
+static void send_stream(struct prober *prober, unsigned rank,
+			uint32_t payload_bytes)
+{
+	size_t segment_bytes = HEADER_BYTES + payload_bytes;
+	size_t segments = MAX(1, MIN(DATAGRAM_SEGMENTS_MAX,
+				     DATAGRAM_BATCH_BYTES_MAX / segment_bytes));
+	struct iovec part = { prober->batch, segments * segment_bytes };
+	struct pollfd writable = { prober->socket.fd, POLLOUT, 0 };
+	struct address address;
+	uint64_t sent_bytes = 0;
+
+	address_of(prober, rank, &address);
+	memset(prober->batch, 0, part.iov_len);
+	prober->serial++;
+	for (size_t i = 0; i < segments; i++)
+		seal(prober, STREAM, rank, prober->serial,
+		     prober->batch + i * segment_bytes, payload_bytes);
+	while (sent_bytes < prober->probe->stream_bytes) {
+		int sent = datagram_send(&prober->socket, &address, &part, 1,
+					 segment_bytes, part.iov_len);
+
+		if (sent < 0)
+			return;
+		if (sent == 0)
+			poll(&writable, 1, 10);
+		sent_bytes += (uint64_t)sent * payload_bytes;
+	}
+}
+
+static int stream(struct prober *prober, unsigned rank,
+		  struct network_figures *figures, struct failure *failure)
+{
+	const struct rank *ranks = prober->probe->rank;
+	size_t path_bytes = datagram_payload_bytes(&ranks->addresses[0],
+						   &ranks->addresses[rank]);
+	uint32_t repeats = 0;
+	int error;
+
+	if (path_bytes <= HEADER_BYTES)
+		return peer_failed(prober, rank, failure, "has no route");
+	figures->payload_bytes =
+		(uint32_t)MIN(path_bytes - HEADER_BYTES, PAYLOAD_BYTES_MAX);
+	send_stream(prober, rank, figures->payload_bytes);
+	error = ask(prober, rank, COUNT, 16, &repeats, failure);
+	if (error)
+		return error;
+	figures->arrived_bytes = load_le64(prober->room + HEADER_BYTES);
+	figures->arrived_ns = load_le64(prober->room + HEADER_BYTES + 8);
+	return 0;
+}
+
+static int ask_rank(struct prober *prober, unsigned rank,
+		    struct network_figures *figures, struct failure *failure)
+{
+	uint32_t repeats = 0;
+	/* Once off the record: when the other one has started is not known. */
+	int error = ask(prober, rank, PING, prober->probe->ping_bytes, &repeats,
+			failure);
+
+	if (error == 0)
+		error = ping(prober, rank, figures, failure);
+	if (error == 0 && prober->probe->stream_bytes > 0)
+		error = stream(prober, rank, figures, failure);
+	if (error == 0)
+		error = ask(prober, rank, END, 16, &repeats, failure);
+	return error;
+}
+
+/* --- others: answering ---------------------------------------------------- */
+
+struct stream_count {
+	uint64_t serial;
+	uint64_t bytes;
+	uint64_t first_ns, last_ns;
+};
+
+static void count_stream(struct stream_count *count, uint64_t serial,
+			 uint64_t bytes)
+{
+	uint64_t now_ns = clock_now_ns();
+
+	if (serial != count->serial)
+		*count = (struct stream_count){ .serial = serial,
+						.first_ns = now_ns };
+	else
+		count->bytes += bytes; /* the first began the time */
+	count->last_ns = now_ns;
+}
+
+static void answer(struct prober *prober, const struct exchange_data *data,
+		   const struct stream_count *count)
+{
+	uint8_t *payload = prober->batch + HEADER_BYTES;
+
+	memcpy(payload, prober->room + HEADER_BYTES, data->length);
+	if (data->exchange == COUNT && data->length >= 16) {
+		store_le64(payload, count->bytes);
+		store_le64(payload + 8, count->last_ns - count->first_ns);
+	}
+	send_one(prober, data->source,
+		 seal(prober, (enum kind)data->exchange, data->source,
+		      data->offset, prober->batch, data->length));
+}
+
+/* All segments of what was received are of one kind. */
+static bool answer_segments(struct prober *prober,
+			    const struct datagram_head *head,
+			    struct stream_count *count)
+{
+	struct exchange_data data = { 0 };
+	uint64_t bytes = 0;
+
+	for (size_t at = 0; at < head->total_bytes; at += head->segment_bytes) {
+		size_t length =
+			MIN(head->segment_bytes, head->total_bytes - at);
+
+		if (open_datagram(prober, prober->room + at, length, &data))
+			bytes += data.length;
+	}
+	if (bytes == 0 || data.source != 0)
+		return false;
+	if (data.exchange == STREAM)
+		count_stream(count, data.offset, bytes);
+	else if (head->segment_bytes == head->total_bytes)
+		answer(prober, &data, count);
+	return data.exchange == END;
+}
+
+static int answer_all(struct prober *prober, struct failure *failure)
+{
+	uint64_t silent_ns =
+		prober->probe->deadline_ns * prober->probe->rank->node_count;
+	uint64_t give_up_ns = clock_now_ns() + silent_ns;
+	struct stream_count count = { 0 };
+	bool ended = false;
+
+	/* An answer to END may be lost: stay for as long as it is repeated. */
+	while (clock_now_ns() < give_up_ns) {
+		struct datagram_head head;
+
+		if (receive(prober, give_up_ns, &head) < 0)
+			return peer_failed(prober, 0, failure,
+					   "cannot be heard");
+		if (head.total_bytes == 0)
+			continue;
+		ended |= answer_segments(prober, &head, &count);
+		give_up_ns = clock_now_ns() + (ended ? 3 * ASK_NS : silent_ns);
+	}
+	return ended ? 0 : peer_failed(prober, 0, failure, "is silent");
+}
+
+/* --- a run ---------------------------------------------------------------- */
+
+static int prober_open(struct prober *prober, struct failure *failure)
+{
+	struct datagram_options options = { .receive_room_bytes = ROOM_BYTES };
+	struct address local;
+	int error = exchange_keys_derive(prober->probe->rank->secret,
+					 &prober->keys);
+
+	prober->batch = malloc(2 * (size_t)DATAGRAM_BATCH_BYTES_MAX);
+	if (error || !prober->batch)
+		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM, "");
+	prober->room = prober->batch + DATAGRAM_BATCH_BYTES_MAX;
+	prober->digest = digest_kernel(cpu_level_detect());
+	address_of(prober, prober->probe->rank->rank, &local);
+	return datagram_open(&prober->socket, &local, &options, failure);
+}
+
+int network_probe_run(const struct network_probe *probe,
+		      struct network_figures *figures, struct failure *failure)
+{
+	struct prober prober = { .probe = probe, .socket.fd = -1 };
+	int error = prober_open(&prober, failure);
+
+	if (error == 0 && probe->rank->rank > 0)
+		error = answer_all(&prober, failure);
+	for (unsigned i = 1; error == 0 && probe->rank->rank == 0 &&
+			     i < probe->rank->node_count;
+	     i++)
+		error = ask_rank(&prober, i, &figures[i], failure);
+	if (prober.socket.fd >= 0)
+		datagram_close(&prober.socket);
+	free(prober.batch);
+	return error;
+}

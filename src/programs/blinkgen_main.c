@@ -1,0 +1,397 @@
+/*
+ * blinkgen_main.c - the program that makes the benchmark's input
+ *
+ * The file is cut into blocks; each thread takes the next one, generates it
+ * into memory of its own that stays in its L2 cache, and writes it.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/answer.h"
+#include "base/base.h"
+#include "record/checksum.h"
+#include "base/cpu.h"
+#include "base/failure.h"
+#include "base/format.h"
+#include "record/generator.h"
+#include "system/hugefile.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "io/outfile.h"
+#include "base/parse.h"
+#include "programs/progress.h"
+#include "system/team.h"
+#include "system/topology.h"
+
+#ifndef MADV_POPULATE_WRITE /* Linux 5.14; not in musl's headers */
+#define MADV_POPULATE_WRITE 23
+#endif
+
+typedef unsigned __int128 u128;
+
+/*
+ * Records generated, added up and written at a time.  A multiple of 1024, so
+ * that blocks begin at page boundaries; 400 KiB fit the L2 cache of one CPU
+ * beside the page cache's copy.
+ */
+#define BLOCK_RECORDS 4096
+#define BLOCK_BYTES ((size_t)BLOCK_RECORDS * GENERATOR_RECORD_BYTES)
+
+struct options {
+	struct options_reader reader;
+	struct generator_kind kind;
+	bool checksum;
+	u128 first;
+	uint64_t thread_count; /* 0: one a CPU */
+	uint64_t record_count;
+	const char *path;
+};
+
+static const char help[] =
+	"Usage: blinkgen [OPTION]... COUNT FILE\n"
+	"Write COUNT benchmark records of 100 bytes to FILE, as gensort does.\n"
+	"If FILE is /dev/null, generate them and write nothing.\n"
+	"\n"
+	"  -a           make ascii records, not binary ones\n"
+	"  -s           skew the keys\n"
+	"  -c           print the checksum on stderr\n"
+	"  -b START     begin with this record, below 2^128 (0)\n"
+	"  -t THREADS   use so many threads (one for each CPU)\n"
+	"  --help       print this text\n"
+	"  --version    print the version\n"
+	"\n"
+	"Statuses: 0 done, 2 usage, 3 output file, 5 memory or threads.\n"
+	"See blinkgen(1).\n";
+
+/* --- making and writing --------------------------------------------------- */
+
+struct member {
+	_Alignas(CACHE_PAIR_BYTES) u128 checksum;
+	uint8_t *staging; /* BLOCK_BYTES */
+};
+
+struct generation {
+	const struct options *options;
+	checksum_fn *checksum; /* NULL: not wanted */
+	int fd;		       /* -1: write nothing */
+	struct hugefile pages; /* of a file on tmpfs */
+	uint64_t ahead_bytes;  /* where others may be writing */
+	uint64_t block_count;
+	struct progress progress;
+	struct member *members;
+	_Alignas(CACHE_PAIR_BYTES) _Atomic uint64_t next_block;
+	_Alignas(CACHE_PAIR_BYTES) _Atomic unsigned writers;
+	_Alignas(
+		CACHE_PAIR_BYTES) _Atomic int error; /* the first one's errno */
+};
+
+static int write_all(int fd, const uint8_t *bytes, size_t len_bytes,
+		     uint64_t offset)
+{
+	while (len_bytes > 0) {
+		ssize_t n = pwrite(fd, bytes, len_bytes, (off_t)offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		bytes += n;
+		len_bytes -= (size_t)n;
+		offset += (uint64_t)n;
+	}
+	return 0;
+}
+
+/*
+ * Where this member generates straight into the mapped file: on huge pages, or
+ * if another one is writing, as writes to one file wait for each other and
+ * stores into its pages don't.  NULL: not there.  The pages are made here, so
+ * that a full file system is an error of pwrite(2), to which we then go back,
+ * and not a signal.
+ */
+static uint8_t *place(struct generation *g, uint64_t offset, size_t len_bytes)
+{
+	uint8_t *at =
+		hugefile_place(&g->pages, offset, len_bytes, g->ahead_bytes);
+
+	if (at)
+		return at;
+	if (g->pages.map && atomic_load(&g->writers) > 0 &&
+	    madvise(g->pages.map + offset, len_bytes, MADV_POPULATE_WRITE) == 0)
+		return g->pages.map + offset;
+	return NULL;
+}
+
+static void fill_block(struct generation *g, struct member *member,
+		       uint8_t *target, uint64_t first, size_t count)
+{
+	const struct options *options = g->options;
+
+	generator_fill(&options->kind, options->first + first, target, count);
+	if (g->checksum)
+		member->checksum +=
+			g->checksum(target, GENERATOR_RECORD_BYTES, count);
+}
+
+static int make_block(struct generation *g, struct member *member,
+		      uint64_t block)
+{
+	uint64_t first = block * BLOCK_RECORDS;
+	size_t count =
+		MIN((uint64_t)BLOCK_RECORDS, g->options->record_count - first);
+	uint64_t offset = first * GENERATOR_RECORD_BYTES;
+	size_t len_bytes = count * GENERATOR_RECORD_BYTES;
+	uint8_t *target = place(g, offset, len_bytes);
+	int ret = 0;
+
+	if (target) {
+		fill_block(g, member, target, first, count);
+		return 0;
+	}
+	atomic_fetch_add(&g->writers, 1);
+	fill_block(g, member, member->staging, first, count);
+	if (g->fd >= 0)
+		ret = write_all(g->fd, member->staging, len_bytes, offset);
+	atomic_fetch_sub(&g->writers, 1);
+	return ret;
+}
+
+static void make_blocks(void *context, unsigned index)
+{
+	struct generation *g = context;
+
+	while (atomic_load_explicit(&g->error, memory_order_relaxed) == 0) {
+		uint64_t block = atomic_fetch_add(&g->next_block, 1);
+		int none = 0;
+		int ret;
+
+		if (block >= g->block_count)
+			return;
+		ret = make_block(g, &g->members[index], block);
+		if (ret < 0)
+			atomic_compare_exchange_strong(&g->error, &none, -ret);
+		progress_add(&g->progress, BLOCK_BYTES);
+	}
+}
+
+/* --- the file ------------------------------------------------------------- */
+
+static bool writes_nothing(const struct options *options)
+{
+	return strcmp(options->path, "/dev/null") == 0;
+}
+
+/* Refuse what no file can hold, before anything is written. */
+static int check_size(const struct options *options, struct failure *failure)
+{
+	uint64_t max_bytes = INT64_MAX;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < max_bytes)
+		max_bytes = limit.rlim_cur;
+	if (options->record_count > max_bytes / GENERATOR_RECORD_BYTES)
+		return failure_set(failure, EXIT_FILE, options->path, EFBIG,
+				   "%llu records",
+				   (unsigned long long)options->record_count);
+	return 0;
+}
+
+static int open_output(struct generation *g, struct outfile *file,
+		       struct failure *failure)
+{
+	const struct options *options = g->options;
+	uint64_t size_bytes;
+	int ret;
+
+	ret = check_size(options, failure);
+	if (ret < 0)
+		return ret;
+	ret = outfile_open(file, options->path, failure);
+	if (ret < 0)
+		return ret;
+	size_bytes = options->record_count * GENERATOR_RECORD_BYTES;
+	/* Also asks the file system whether it has files as large as that. */
+	if (ftruncate(file->fd, (off_t)size_bytes) < 0)
+		return failure_set(failure, EXIT_FILE, options->path, errno,
+				   "cannot write");
+	g->fd = file->fd;
+	/* Only tmpfs is mapped: there a page, once made, stays, so that a store
+	 * can't fail; and there it pays. */
+	hugefile_open(&g->pages, g->fd, size_bytes);
+	return 0;
+}
+
+/* --- threads -------------------------------------------------------------- */
+
+static unsigned choose_thread_count(const struct generation *g,
+				    const struct topology *topology)
+{
+	uint64_t count = g->options->thread_count;
+
+	if (count == 0)
+		count = MIN(topology->cpu_count, TEAM_MEMBERS_MAX);
+	return (unsigned)MAX(MIN(count, g->block_count), 1);
+}
+
+static int alloc_members(struct generation *g, unsigned count,
+			 struct failure *failure)
+{
+	g->members =
+		aligned_alloc(CACHE_PAIR_BYTES, count * sizeof(*g->members));
+	if (g->members)
+		memset(g->members, 0, count * sizeof(*g->members));
+	for (unsigned i = 0; g->members && i < count; i++) {
+		g->members[i].staging = aligned_alloc(PAGE_BYTES, BLOCK_BYTES);
+		if (!g->members[i].staging)
+			g->members = NULL;
+	}
+	if (!g->members)
+		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM,
+				   "%u threads", count);
+	return 0;
+}
+
+/* What is allocated here the end of the process frees. */
+static int run_team(struct generation *g, u128 *checksum,
+		    struct failure *failure)
+{
+	static struct topology topology;
+	static struct team team;
+	unsigned count;
+	int ret;
+
+	topology_read(&topology);
+	count = choose_thread_count(g, &topology);
+	ret = alloc_members(g, count, failure);
+	if (ret < 0)
+		return ret;
+	g->ahead_bytes = count * BLOCK_BYTES;
+	ret = team_start(&team, count, &topology);
+	if (ret < 0)
+		return failure_set(failure, EXIT_RESOURCES, NULL, -ret,
+				   "can't start %u threads", count);
+	progress_begin(&g->progress, STDERR_FILENO, "blinkgen",
+		       g->options->record_count * GENERATOR_RECORD_BYTES);
+	team_run(&team, make_blocks, g);
+	progress_end(&g->progress);
+	for (unsigned i = 0; i < count; i++)
+		*checksum += g->members[i].checksum;
+	return -g->error;
+}
+
+static int generate(const struct options *options, u128 *checksum,
+		    struct failure *failure)
+{
+	static struct generation g;
+	struct outfile file = OUTFILE_NONE;
+	int ret = 0;
+
+	g.options = options;
+	g.fd = -1;
+	g.block_count = options->record_count / BLOCK_RECORDS +
+			(options->record_count % BLOCK_RECORDS != 0);
+	if (options->checksum)
+		g.checksum = checksum_kernel(cpu_level_detect(),
+					     GENERATOR_RECORD_BYTES);
+	if (!writes_nothing(options))
+		ret = open_output(&g, &file, failure);
+	if (ret == 0)
+		ret = run_team(&g, checksum, failure);
+	if (g.error != 0)
+		failure_set(failure, EXIT_FILE, options->path, g.error,
+			    "cannot write");
+	if (ret == 0 && file.fd >= 0)
+		ret = outfile_commit(&file, false, failure);
+	outfile_close(&file);
+	return ret;
+}
+
+/* --- the command line ----------------------------------------------------- */
+
+static const struct options_entry entries[] = {
+	{ 'a', NULL, 'a', OPTIONS_FLAG, NULL },
+	{ 's', NULL, 's', OPTIONS_FLAG, NULL },
+	{ 'c', NULL, 'c', OPTIONS_FLAG, NULL },
+	{ 'b', NULL, 'b', OPTIONS_VALUE, "START" },
+	{ 't', NULL, 't', OPTIONS_VALUE, "THREADS" },
+	OPTIONS_COMMON,
+};
+
+static int take_start(struct options *options, struct failure *failure)
+{
+	struct options_reader *reader = &options->reader;
+
+	if (parse_u128(reader->value, &options->first) == 0)
+		return 0;
+	return options_refuse(reader, failure,
+			      "not a number below 2^128, such as -b1000");
+}
+
+static int take_option(void *context, int id, struct failure *failure)
+{
+	struct options *options = context;
+
+	switch (id) {
+	case 'a':
+		options->kind.ascii = true;
+		return 0;
+	case 's':
+		options->kind.skewed = true;
+		return 0;
+	case 'c':
+		options->checksum = true;
+		return 0;
+	case 'b':
+		return take_start(options, failure);
+	default:
+		return options_number(&options->reader, 1, TEAM_MEMBERS_MAX,
+				      &options->thread_count, failure);
+	}
+}
+
+static int parse_operands(struct options *options, struct failure *failure)
+{
+	const struct options_reader *reader = &options->reader;
+	char **operands = reader->operands;
+
+	if (reader->operand_count < 2)
+		return failure_set(failure, EXIT_USAGE,
+				   operands[0] ? "FILE" : "COUNT", 0,
+				   "is missing; see blinkgen --help");
+	if (reader->operand_count > 2)
+		return failure_set(failure, EXIT_USAGE, operands[2], 0,
+				   "one word too many: COUNT and FILE are "
+				   "expected");
+	if (parse_u64(operands[0], 0, UINT64_MAX, &options->record_count) < 0)
+		return failure_set(failure, EXIT_USAGE, operands[0], 0,
+				   "COUNT is a whole number below 2^64");
+	options->path = operands[1];
+	return options_check_operand(options->path, "a regular file", failure);
+}
+
+int main(int argc, char **argv)
+{
+	struct failure failure = { .status = EXIT_DONE };
+	static struct options options;
+	char text[FORMAT_U128_BYTES];
+	u128 checksum = 0;
+	int ret;
+
+	log_init("blinkgen");
+	options_begin(&options.reader, entries, ARRAY_LEN(entries),
+		      argv + (argc > 0));
+	ret = options_read(&options.reader, take_option, &options, &failure);
+	if (ret > 0)
+		return answer_question(ret, "blinkgen", help);
+	if (ret < 0 || parse_operands(&options, &failure) < 0 ||
+	    generate(&options, &checksum, &failure) < 0)
+		return log_failure(&failure);
+	if (options.checksum)
+		fprintf(stderr, "%s\n", format_u128_hex(text, checksum));
+	return EXIT_DONE;
+}

@@ -1,0 +1,528 @@
+/*
+ * blinksort - sort files of fixed-size records
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/answer.h"
+#include "base/base.h"
+#include "base/format.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "io/output.h"
+#include "base/parse.h"
+#include "cluster/cluster.h"
+#include "exchange/exchange_wire.h"
+#include "programs/sort_report.h"
+#include "sort/sorter.h"
+#include "system/team.h"
+
+#define DEADLINE_SECONDS_MAX 86400
+#define DEADLINE_NS_DEFAULT ((uint64_t)5 * 1000000000)
+
+static const char help[] =
+	"Usage: blinksort [OPTION]... INPUT... -o OUTPUT\n"
+	"Sort files of fixed-size records by a key of unsigned bytes; stable.\n"
+	"The output appears whole, or not at all; the input is never changed.\n"
+	"\n"
+	"  -o, --output=FILE         write here; given more than once: write "
+	"the sorted\n"
+	"                            whole in as many nearly equal parts, in "
+	"order\n"
+	"      --record-size=BYTES   take records of this size (100)\n"
+	"      --key=OFFSET:LENGTH   compare this slice of a record (0:10)\n"
+	"      --threads=N           use N threads (all CPUs allowed, if that "
+	"pays)\n"
+	"      --memory=SIZE         refuse what takes more, as 512M (what is\n"
+	"                            available)\n"
+	"      --io=MODE             read by auto, buffered, mmap or direct "
+	"(auto)\n"
+	"      --splitters=KIND      divide keys by auto, static or sampled "
+	"ranges (auto)\n"
+	"      --kernel=NAME         use auto, scalar, avx2 or avx512 code "
+	"(auto)\n"
+	"      --sync                put the output on the medium before it "
+	"has "
+	"its name\n"
+	"      --checksum            print the sum of the records' CRC-32s\n"
+	"      --json                print what was done and how long it took\n"
+	"      --trace=FILE          write a timeline (Chrome trace events)\n"
+	"      --help                print this text\n"
+	"      --version             print the version\n"
+	"\n"
+	"Sort together with others, each its part of the input to its part of "
+	"the\n"
+	"output:\n"
+	"\n"
+	"      --cluster             take rank and hosts from blinkd, Slurm or "
+	"MPI\n"
+	"      --nodes=HOSTS         name all hosts, in rank order, as "
+	"a[01-16]\n"
+	"      --rank=R              take this rank among them, from 0\n"
+	"      --gather=FILE         write one file, each rank its part; "
+	"instead of -o\n"
+	"      --key-file=FILE       read the cluster's key, as blinkd does\n"
+	"      --job=NAME            tell runs of one key or user apart\n"
+	"      --schedule=KIND       send by rounds, all-at-once, windowed or "
+	"auto (auto)\n"
+	"      --transport=KIND      send by udp, by shm (ranks of one machine "
+	"read each\n"
+	"                            other's input) or auto (udp)\n"
+	"      --port=P              give rank 0 this port (from the job)\n"
+	"      --payload=BYTES       limit a datagram's payload (what the path "
+	"allows)\n"
+	"      --plain               send one datagram with each system call\n"
+	"      --deadline=SECONDS    give a rank up that is silent for longer "
+	"(5)\n"
+	"\n"
+	"Statuses: 0 done, 1 failed, 2 usage, 3 input or output file,\n"
+	"4 another node or the network, 5 memory or threads.  See "
+	"blinksort(1).\n";
+
+enum {
+	OPTION_OUTPUT = OPTIONS_OWN,
+	OPTION_RECORD_SIZE,
+	OPTION_KEY,
+	OPTION_THREADS,
+	OPTION_MEMORY,
+	OPTION_IO,
+	OPTION_SPLITTERS,
+	OPTION_KERNEL,
+	OPTION_SYNC,
+	OPTION_CHECKSUM,
+	OPTION_JSON,
+	OPTION_TRACE,
+	OPTION_CLUSTER,
+	OPTION_NODES,
+	OPTION_RANK,
+	/* From here on only with one of those above. */
+	OPTION_GATHER,
+	OPTION_KEY_FILE,
+	OPTION_JOB,
+	OPTION_SCHEDULE,
+	OPTION_TRANSPORT,
+	OPTION_PORT,
+	OPTION_PAYLOAD,
+	OPTION_PLAIN,
+	OPTION_DEADLINE,
+};
+
+static const struct options_entry entries[] = {
+	{ OPTION_OUTPUT, "output", 'o', OPTIONS_FILES, "FILE" },
+	{ OPTION_RECORD_SIZE, "record-size", 0, OPTIONS_VALUE, "BYTES" },
+	{ OPTION_KEY, "key", 0, OPTIONS_VALUE, "OFFSET:LENGTH" },
+	{ OPTION_THREADS, "threads", 0, OPTIONS_VALUE, "N" },
+	{ OPTION_MEMORY, "memory", 0, OPTIONS_VALUE, "SIZE" },
+	{ OPTION_IO, "io", 0, OPTIONS_VALUE, "MODE" },
+	{ OPTION_SPLITTERS, "splitters", 0, OPTIONS_VALUE, "KIND" },
+	{ OPTION_KERNEL, "kernel", 0, OPTIONS_VALUE, "NAME" },
+	{ OPTION_SYNC, "sync", 0, OPTIONS_FLAG, NULL },
+	{ OPTION_CHECKSUM, "checksum", 0, OPTIONS_FLAG, NULL },
+	{ OPTION_JSON, "json", 0, OPTIONS_FLAG, NULL },
+	{ OPTION_TRACE, "trace", 0, OPTIONS_FILE, "FILE" },
+	{ OPTION_CLUSTER, "cluster", 0, OPTIONS_FLAG, NULL },
+	{ OPTION_NODES, "nodes", 0, OPTIONS_VALUE, "HOSTS" },
+	{ OPTION_RANK, "rank", 0, OPTIONS_VALUE, "R" },
+	{ OPTION_GATHER, "gather", 0, OPTIONS_FILE, "FILE" },
+	{ OPTION_KEY_FILE, "key-file", 0, OPTIONS_FILE, "FILE" },
+	{ OPTION_JOB, "job", 0, OPTIONS_VALUE, "NAME" },
+	{ OPTION_SCHEDULE, "schedule", 0, OPTIONS_VALUE, "KIND" },
+	{ OPTION_TRANSPORT, "transport", 0, OPTIONS_VALUE, "KIND" },
+	{ OPTION_PORT, "port", 0, OPTIONS_VALUE, "P" },
+	{ OPTION_PAYLOAD, "payload", 0, OPTIONS_VALUE, "BYTES" },
+	{ OPTION_PLAIN, "plain", 0, OPTIONS_FLAG, NULL },
+	{ OPTION_DEADLINE, "deadline", 0, OPTIONS_VALUE, "SECONDS" },
+	OPTIONS_COMMON,
+};
+
+struct options {
+	struct options_reader reader;
+	struct sorter_config config;
+	const char *outputs[OUTPUT_FILES_MAX];
+	bool json;
+	bool is_cluster;
+	const char *gather; /* the one file of all ranks, or NULL */
+	struct cluster_config cluster;
+};
+
+/* --- values --------------------------------------------------------------- */
+
+static int take_key(struct options *options, struct failure *failure)
+{
+	struct options_reader *reader = &options->reader;
+	struct record_shape *shape = &options->config.shape;
+	const char *colon = strchr(reader->value, ':');
+	char offset[24];
+	uint64_t value;
+
+	if (!colon || (size_t)(colon - reader->value) >= sizeof(offset))
+		return options_refuse(reader, failure,
+				      "not of the form OFFSET:LENGTH");
+	memcpy(offset, reader->value, (size_t)(colon - reader->value));
+	offset[colon - reader->value] = '\0';
+	if (parse_u64(offset, 0, RECORD_SIZE_MAX - 1, &value) < 0)
+		return options_refuse(
+			reader, failure,
+			"the offset is not a number from 0 to %zu",
+			RECORD_SIZE_MAX - 1);
+	shape->key_offset = (uint32_t)value;
+	if (parse_u64(colon + 1, 1, RECORD_SIZE_MAX, &value) < 0)
+		return options_refuse(
+			reader, failure,
+			"the length is not a number from 1 to %zu",
+			RECORD_SIZE_MAX);
+	shape->key_length = (uint32_t)value;
+	return 0;
+}
+
+static int take_io(struct options *options, struct failure *failure)
+{
+	static const char *const names[] = { "auto", "buffered", "mmap",
+					     "direct" };
+	int choice = options_choice(&options->reader, names, ARRAY_LEN(names),
+				    failure);
+
+	if (choice < 0)
+		return choice;
+	options->config.io = (enum input_mode)choice;
+	return 0;
+}
+
+static int take_splitters(struct options *options, struct failure *failure)
+{
+	static const char *const names[] = { "auto", "static", "sampled" };
+	static const enum splitters_kind kinds[] = { SPLITTERS_AUTO,
+						     SPLITTERS_STATIC,
+						     SPLITTERS_SAMPLED };
+	int choice = options_choice(&options->reader, names, ARRAY_LEN(names),
+				    failure);
+
+	if (choice < 0)
+		return choice;
+	options->config.splitters = kinds[choice];
+	return 0;
+}
+
+static int take_kernel(struct options *options, struct failure *failure)
+{
+	struct options_reader *reader = &options->reader;
+	int error = cpu_level_parse(reader->value, &options->config.kernel);
+
+	if (error == -ENOTSUP)
+		return options_refuse(reader, failure, "not on this CPU");
+	if (error)
+		return options_refuse(reader, failure,
+				      "not auto, scalar, avx2 or avx512");
+	return 0;
+}
+
+static int take_output(struct options *options, struct failure *failure)
+{
+	if (options->config.output_count == OUTPUT_FILES_MAX)
+		return failure_set(failure, EXIT_USAGE, "-o", 0,
+				   "more than %d output files",
+				   OUTPUT_FILES_MAX);
+	options->outputs[options->config.output_count++] =
+		options->reader.value;
+	return 0;
+}
+
+static int take_schedule(struct options *options, struct failure *failure)
+{
+	static const char *const names[] = { "rounds", "all-at-once",
+					     "windowed", "auto" };
+	int choice = options_choice(&options->reader, names, ARRAY_LEN(names),
+				    failure);
+
+	if (choice < 0)
+		return choice;
+	options->cluster.schedule = (enum exchange_schedule)choice;
+	return 0;
+}
+
+static int take_transport(struct options *options, struct failure *failure)
+{
+	static const char *const names[] = { "udp", "shm", "auto" };
+	int choice = options_choice(&options->reader, names, ARRAY_LEN(names),
+				    failure);
+
+	if (choice < 0)
+		return choice;
+	options->cluster.transport = (enum cluster_transport)choice;
+	options->cluster.datagrams_only =
+		options->cluster.transport == CLUSTER_UDP;
+	return 0;
+}
+
+static int take_port(struct options *options, struct failure *failure)
+{
+	uint32_t port = 0;
+	int ret = options_number_32(&options->reader, 1, 65535, &port, failure);
+
+	options->cluster.port = (uint16_t)port;
+	return ret;
+}
+
+static int take_deadline(struct options *options, struct failure *failure)
+{
+	uint32_t seconds = 0;
+	int ret = options_number_32(&options->reader, 1, DEADLINE_SECONDS_MAX,
+				    &seconds, failure);
+
+	options->cluster.deadline_ns = (uint64_t)1000000000 * seconds;
+	return ret;
+}
+
+/* --- the command line ----------------------------------------------------- */
+
+static int take_cluster_option(struct options *options, int id,
+			       struct failure *failure)
+{
+	struct cluster_config *cluster = &options->cluster;
+	const char *value = options->reader.value;
+
+	switch (id) {
+	case OPTION_NODES:
+		cluster->rank.nodes = value;
+		break;
+	case OPTION_RANK:
+		cluster->rank.rank = value;
+		break;
+	case OPTION_GATHER:
+		options->gather = value;
+		break;
+	case OPTION_KEY_FILE:
+		cluster->rank.key_path = value;
+		break;
+	case OPTION_JOB:
+		cluster->rank.job = value;
+		break;
+	case OPTION_SCHEDULE:
+		return take_schedule(options, failure);
+	case OPTION_TRANSPORT:
+		return take_transport(options, failure);
+	case OPTION_PORT:
+		return take_port(options, failure);
+	case OPTION_PAYLOAD:
+		return options_number_32(&options->reader,
+					 EXCHANGE_PAYLOAD_BYTES_MIN,
+					 EXCHANGE_PAYLOAD_BYTES_MAX,
+					 &cluster->payload_bytes, failure);
+	case OPTION_PLAIN:
+		cluster->plain = true;
+		break;
+	case OPTION_DEADLINE:
+		return take_deadline(options, failure);
+	default: /* --cluster, which is looked at when all is read */
+		break;
+	}
+	return 0;
+}
+
+static int take_option(void *context, int id, struct failure *failure)
+{
+	struct options *options = context;
+	struct sorter_config *config = &options->config;
+
+	switch (id) {
+	case OPTION_OUTPUT:
+		return take_output(options, failure);
+	case OPTION_RECORD_SIZE:
+		return options_number_32(&options->reader, 1, RECORD_SIZE_MAX,
+					 &config->shape.size, failure);
+	case OPTION_KEY:
+		return take_key(options, failure);
+	case OPTION_THREADS:
+		return options_number_32(&options->reader, 1, TEAM_MEMBERS_MAX,
+					 &config->threads, failure);
+	case OPTION_MEMORY:
+		return options_size(&options->reader, 1, INT64_MAX,
+				    &config->memory_bytes, failure);
+	case OPTION_IO:
+		return take_io(options, failure);
+	case OPTION_SPLITTERS:
+		return take_splitters(options, failure);
+	case OPTION_KERNEL:
+		return take_kernel(options, failure);
+	case OPTION_SYNC:
+		config->sync = true;
+		return 0;
+	case OPTION_CHECKSUM:
+		config->checksum = true;
+		return 0;
+	case OPTION_JSON:
+		options->json = true;
+		return 0;
+	case OPTION_TRACE:
+		config->trace_path = options->reader.value;
+		return 0;
+	default:
+		return take_cluster_option(options, id, failure);
+	}
+}
+
+/* What goes together: the first mistake is reported. */
+static int check_cluster(struct options *options, struct failure *failure)
+{
+	struct options_reader *reader = &options->reader;
+
+	options->is_cluster = options_given(reader, OPTION_CLUSTER) ||
+			      options_given(reader, OPTION_NODES) ||
+			      options_given(reader, OPTION_RANK);
+	for (int id = OPTION_GATHER; id <= OPTION_DEADLINE; id++)
+		if (options_given(reader, id) && !options->is_cluster)
+			return options_refuse_entry(
+				reader, id, failure,
+				"only with --cluster or --nodes");
+	if (options->gather && options->config.output_count > 0)
+		return failure_set(failure, EXIT_USAGE, "--gather", 0,
+				   "not together with -o");
+	if (options->gather) {
+		options->outputs[options->config.output_count++] =
+			options->gather;
+		options->cluster.gathers = true;
+	}
+	return 0;
+}
+
+static int set_inputs(struct options *options, struct failure *failure)
+{
+	const struct options_reader *reader = &options->reader;
+	struct sorter_config *config = &options->config;
+	int ret = 0;
+
+	if (reader->operand_count == 0)
+		return failure_set(failure, EXIT_USAGE, "INPUT", 0,
+				   "is missing; see blinksort --help");
+	if (reader->operand_count > INPUT_FILES_MAX)
+		return failure_set(failure, EXIT_USAGE, "INPUT", 0,
+				   "more than %d input files", INPUT_FILES_MAX);
+	config->input_paths = (const char *const *)reader->operands;
+	config->input_count = reader->operand_count;
+	for (unsigned i = 0; ret == 0 && i < config->input_count; i++)
+		ret = options_check_operand(config->input_paths[i],
+					    "a regular file", failure);
+	return ret;
+}
+
+static int check_shape(struct options *options, struct failure *failure)
+{
+	struct record_shape *shape = &options->config.shape;
+
+	/* The default key is what there is of it in a smaller record. */
+	if (!options_given(&options->reader, OPTION_KEY))
+		shape->key_length = MIN(shape->key_length, shape->size);
+	if ((uint64_t)shape->key_offset + shape->key_length <= shape->size)
+		return 0;
+	return failure_set(failure, EXIT_USAGE, "--key", 0,
+			   "%u:%u is beyond the record of %u bytes",
+			   shape->key_offset, shape->key_length, shape->size);
+}
+
+static int complete_options(struct options *options, struct failure *failure)
+{
+	struct sorter_config *config = &options->config;
+	int ret = check_cluster(options, failure);
+
+	if (ret == 0)
+		ret = set_inputs(options, failure);
+	if (ret == 0 && config->output_count == 0)
+		ret = failure_set(failure, EXIT_USAGE, "-o", 0,
+				  "is missing; see blinksort --help");
+	config->output_paths = options->outputs;
+	if (ret == 0)
+		ret = check_shape(options, failure);
+	if (!options_given(&options->reader, OPTION_KERNEL))
+		config->kernel = cpu_level_detect();
+	return ret;
+}
+
+/* --- reporting ------------------------------------------------------------ */
+
+/* The output exists by now: what fails here must not hide that. */
+static int report(const struct options *options,
+		  const struct sorter_result *result)
+{
+	char sum[FORMAT_U128_BYTES];
+
+	if (options->json)
+		sort_report_json(&options->config, result);
+	else if (options->config.checksum)
+		printf("%s\n", format_u128_hex(sum, result->checksum));
+	return answer_finish();
+}
+
+static int report_cluster(const struct options *options,
+			  const struct cluster_result *result)
+{
+	char sum[FORMAT_U128_BYTES];
+
+	if (options->json)
+		sort_report_cluster_json(&options->config, result);
+	else if (options->config.checksum)
+		printf("%s\n",
+		       format_u128_hex(sum,
+				       sort_report_cluster_checksum(result)));
+	return answer_finish();
+}
+
+/* How files follow each other in memory counts on it. */
+static int check_page_size(struct failure *failure)
+{
+	long page_bytes = sysconf(_SC_PAGESIZE);
+
+	if (page_bytes == PAGE_BYTES)
+		return 0;
+	return failure_set(failure, EXIT_RESOURCES, NULL, 0,
+			   "this kernel has pages of %ld bytes, not %d",
+			   page_bytes, PAGE_BYTES);
+}
+
+int main(int argc, char **argv)
+{
+	static struct options options = {
+		.config = {
+			.shape = {
+				.size = RECORD_SIZE_DEFAULT,
+				.key_offset = 0,
+				.key_length = RECORD_KEY_LENGTH_DEFAULT,
+			},
+		},
+		.cluster = {
+			.schedule = EXCHANGE_AUTO,
+			.deadline_ns = DEADLINE_NS_DEFAULT,
+		},
+	};
+	struct failure failure = { .status = EXIT_DONE };
+	struct sorter_result result;
+	static struct cluster_result cluster_result;
+	int ret;
+
+	log_init("blinksort");
+	options_begin(&options.reader, entries, ARRAY_LEN(entries),
+		      argv + (argc > 0));
+	ret = options_read(&options.reader, take_option, &options, &failure);
+	if (ret > 0)
+		return answer_question(ret, "blinksort", help);
+	if (ret < 0 || complete_options(&options, &failure) < 0)
+		return log_failure(&failure);
+	if (check_page_size(&failure) < 0)
+		return log_failure(&failure);
+	/* A file beyond the limit is then an error of write(2), which says so,
+	 * and a closed pipe one of the report. */
+	signal(SIGXFSZ, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	if (options.is_cluster) {
+		if (cluster_run(&options.config, &options.cluster,
+				&cluster_result, &failure) < 0)
+			return log_failure(&failure);
+		return report_cluster(&options, &cluster_result);
+	}
+	if (sorter_run(&options.config, &result, &failure) < 0)
+		return log_failure(&failure);
+	return report(&options, &result);
+}

@@ -1,0 +1,88 @@
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "base/format.h"
+#include "programs/progress.h"
+
+#define NS_PER_S 1000000000u
+#define FIRST_DRAW_NS NS_PER_S
+#define REDRAW_NS (NS_PER_S / 10)
+
+/* One less than the narrowest terminal: a full line would wrap. */
+#define LINE_COLUMNS 79
+
+void progress_begin(struct progress *progress, int fd, const char *program,
+		    uint64_t total_bytes)
+{
+	progress->fd = isatty(fd) ? fd : -1;
+	progress->program = program;
+	progress->total_bytes = total_bytes;
+	progress->begin_ns = clock_now_ns();
+	atomic_init(&progress->done_bytes, 0);
+	atomic_init(&progress->next_ns, progress->begin_ns + FIRST_DRAW_NS);
+	atomic_init(&progress->drawn, false);
+}
+
+/* Over the old line, by spaces rather than by an escape sequence, which not
+ * every terminal knows.  One write, so that threads don't mix theirs. */
+static void draw(struct progress *progress, const char *text)
+{
+	char line[LINE_COLUMNS + 3];
+	int length = snprintf(line, sizeof(line), "\r%-*.*s\r", LINE_COLUMNS,
+			      LINE_COLUMNS, text);
+
+	/* Nothing to be done about a terminal that is gone. */
+	if (write(progress->fd, line, (size_t)length) < 0)
+		return;
+}
+
+static void draw_state(struct progress *progress, uint64_t done_bytes,
+		       uint64_t now_ns)
+{
+	char done[FORMAT_SIZE_BYTES], total[FORMAT_SIZE_BYTES];
+	char rate[FORMAT_SIZE_BYTES], text[160];
+	unsigned __int128 scaled = (unsigned __int128)done_bytes;
+	uint64_t elapsed_ns = MAX(now_ns - progress->begin_ns, 1);
+	uint64_t total_bytes = MAX(progress->total_bytes, 1);
+
+	snprintf(text, sizeof(text), "%s: %u%%, %s of %s, %s/s",
+		 progress->program, (unsigned)(scaled * 100 / total_bytes),
+		 format_size(done, done_bytes),
+		 format_size(total, progress->total_bytes),
+		 format_size(rate, (uint64_t)(scaled * NS_PER_S / elapsed_ns)));
+	draw(progress, text);
+}
+
+void progress_add_at(struct progress *progress, uint64_t bytes, uint64_t now_ns)
+{
+	uint64_t done_bytes =
+		atomic_fetch_add_explicit(&progress->done_bytes, bytes,
+					  memory_order_relaxed) +
+		bytes;
+	uint64_t next_ns =
+		atomic_load_explicit(&progress->next_ns, memory_order_relaxed);
+
+	if (progress->fd < 0 || now_ns < next_ns)
+		return;
+	/* The one that moves the time on draws. */
+	if (!atomic_compare_exchange_strong(&progress->next_ns, &next_ns,
+					    now_ns + REDRAW_NS))
+		return;
+	atomic_store(&progress->drawn, true);
+	draw_state(progress, done_bytes, now_ns);
+}
+
+void progress_add(struct progress *progress, uint64_t bytes)
+{
+	progress_add_at(progress, bytes, progress->fd < 0 ? 0 : clock_now_ns());
+}
+
+void progress_end(struct progress *progress)
+{
+	if (atomic_load(&progress->drawn))
+		draw(progress, "");
+	atomic_store(&progress->drawn, false);
+}

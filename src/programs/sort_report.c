@@ -1,0 +1,178 @@
+#include "programs/sort_report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/resource.h>
+
+#include "base/format.h"
+#include "base/version.h"
+
+static void print_names(const char *key, const char *const *names,
+			unsigned count)
+{
+	printf(", \"%s\": [", key);
+	for (unsigned i = 0; i < count; i++) {
+		fputs(i == 0 ? "" : ", ", stdout);
+		format_json_string(stdout, names[i]);
+	}
+	putchar(']');
+}
+
+/* Of the whole process so far, which ends when this is printed. */
+static void print_usage(void)
+{
+	struct rusage usage = { 0 };
+
+	getrusage(RUSAGE_SELF, &usage);
+	printf(", \"minor_faults\": %ld, \"major_faults\": %ld, "
+	       "\"voluntary_switches\": %ld, \"involuntary_switches\": %ld",
+	       usage.ru_minflt, usage.ru_majflt, usage.ru_nvcsw,
+	       usage.ru_nivcsw);
+}
+
+/* All that both kinds of sort have, without the end. */
+static void print_sort(const struct sorter_config *config,
+		       const struct sorter_result *result)
+{
+	char sum[FORMAT_U128_BYTES];
+
+	printf("{\"program\": \"blinksort\", \"version\": ");
+	format_json_string(stdout, blinksort_version);
+	printf(", \"records\": %llu, \"record_size\": %u, \"key_offset\": %u, "
+	       "\"key_length\": %u, \"bytes\": %llu",
+	       (unsigned long long)result->record_count, config->shape.size,
+	       config->shape.key_offset, config->shape.key_length,
+	       (unsigned long long)result->size_bytes);
+	printf(", \"elapsed_ns\": %llu, \"phases_ns\": {\"prepare\": %llu, "
+	       "\"bucket\": %llu, \"order\": %llu, \"commit\": %llu}",
+	       (unsigned long long)(result->committed_ns - result->begin_ns),
+	       (unsigned long long)(result->prepared_ns - result->begin_ns),
+	       (unsigned long long)(result->bucketed_ns - result->prepared_ns),
+	       (unsigned long long)(result->ordered_ns - result->bucketed_ns),
+	       (unsigned long long)(result->committed_ns - result->ordered_ns));
+	printf(", \"io\": \"%s\", \"output_io\": \"%s\", \"synced\": %s",
+	       input_mode_name(result->io),
+	       result->output_direct ? "direct" : "buffered",
+	       config->sync ? "true" : "false");
+	printf(", \"splitters\": \"%s\", \"buckets\": %u, \"kernel\": \"%s\", "
+	       "\"threads\": %u, \"memory_bytes\": %llu",
+	       splitters_kind_name(result->splitters), result->bucket_count,
+	       cpu_level_name(config->kernel), result->threads,
+	       (unsigned long long)result->memory_bytes);
+	print_usage();
+	if (config->checksum)
+		printf(", \"checksum\": \"%s\"",
+		       format_u128_hex(sum, result->checksum));
+	else
+		printf(", \"checksum\": null");
+	print_names("inputs", config->input_paths, config->input_count);
+	print_names("outputs", config->output_paths, config->output_count);
+}
+
+void sort_report_json(const struct sorter_config *config,
+		      const struct sorter_result *result)
+{
+	print_sort(config, result);
+	puts("}");
+}
+
+/* --- clusters --------------------------------------------------------------
+ */
+
+/* Reports that we have: all ranks', or only our own. */
+static unsigned first_report(const struct cluster_result *result)
+{
+	return result->rank;
+}
+
+static unsigned end_report(const struct cluster_result *result)
+{
+	return result->rank == 0 ? result->node_count : result->rank + 1;
+}
+
+unsigned __int128
+sort_report_cluster_checksum(const struct cluster_result *result)
+{
+	unsigned __int128 sum = 0;
+
+	for (unsigned i = first_report(result); i < end_report(result); i++)
+		sum += cluster_report_checksum(&result->reports[i]);
+	return sum;
+}
+
+static uint64_t count_records(const struct cluster_result *result)
+{
+	uint64_t count = 0;
+
+	for (unsigned i = first_report(result); i < end_report(result); i++)
+		count += result->reports[i].figures[CLUSTER_RECORDS_OUT];
+	return count;
+}
+
+/* Clocks are known to so much; "begin" is after rank 0's. */
+static void print_clock(const struct cluster_result *result,
+			const struct cluster_report *report)
+{
+	uint64_t bound_ns = report->figures[CLUSTER_CLOCK_BOUND_NS];
+	int64_t begin_ns =
+		(int64_t)(report->figures[CLUSTER_BEGIN_AT_NS] -
+			  result->reports[0].figures[CLUSTER_BEGIN_AT_NS]);
+
+	if (result->rank != 0 || bound_ns == UINT64_MAX)
+		printf(", \"begin_ns\": null, \"clock_bound_ns\": null");
+	else
+		printf(", \"begin_ns\": %" PRId64
+		       ", \"clock_bound_ns\": %" PRIu64,
+		       begin_ns, bound_ns);
+}
+
+static void print_rank(const struct sorter_config *config,
+		       const struct cluster_result *result, unsigned rank)
+{
+	const struct cluster_report *report = &result->reports[rank];
+	char sum[FORMAT_U128_BYTES];
+
+	printf("{\"rank\": %u", rank);
+	for (unsigned i = 0; i < CLUSTER_FIGURES; i++) {
+		const char *name = cluster_figure_name((enum cluster_figure)i);
+
+		if (name)
+			printf(", \"%s\": %" PRIu64, name, report->figures[i]);
+	}
+	print_clock(result, report);
+	if (config->checksum)
+		printf(", \"checksum\": \"%s\"}",
+		       format_u128_hex(sum, cluster_report_checksum(report)));
+	else
+		printf(", \"checksum\": null}");
+}
+
+void sort_report_cluster_json(const struct sorter_config *config,
+			      const struct cluster_result *result)
+{
+	char sum[FORMAT_U128_BYTES];
+
+	print_sort(config, &result->sort);
+	printf(", \"rank\": %u, \"nodes\": %u, \"schedule\": \"%s\", "
+	       "\"transport\": \"%s\", \"payload_bytes\": %u",
+	       result->rank, result->node_count,
+	       exchange_schedule_name(result->schedule),
+	       result->transport == CLUSTER_SHM ? "shm" : "udp",
+	       result->payload_bytes);
+	if (result->rank == 0)
+		printf(", \"whole_records\": %" PRIu64, count_records(result));
+	else
+		printf(", \"whole_records\": null");
+	if (result->rank == 0 && config->checksum)
+		printf(", \"whole_checksum\": \"%s\"",
+		       format_u128_hex(sum,
+				       sort_report_cluster_checksum(result)));
+	else
+		printf(", \"whole_checksum\": null");
+	printf(", \"ranks\": [");
+	for (unsigned i = first_report(result); i < end_report(result); i++) {
+		fputs(i == first_report(result) ? "" : ", ", stdout);
+		print_rank(config, result, i);
+	}
+	puts("]}");
+}

@@ -1,0 +1,34 @@
+/*
+ * checksum.h - the benchmark's checksum: the sum of the records' CRC-32s
+ *
+ * CRC-32 as in zlib (reflected 0xEDB88320, initial value and final XOR all
+ * ones) of each record, added up as a 128-bit integer: the order of the
+ * records does not matter, so input and output of a sort have the same sum.
+ */
+#ifndef CHECKSUM_H
+#define CHECKSUM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cpu.h"
+
+/* The sum over count records of record_size bytes each, one after the other.
+ * A part's sum is below 2^32 * count, so 64 bits hold it to 2^32 records;
+ * callers add parts in 128 bits. */
+typedef uint64_t checksum_fn(const uint8_t *records, size_t record_size,
+			     size_t count);
+
+checksum_fn *checksum_kernel(enum cpu_level level, size_t record_size);
+
+uint64_t checksum_scalar(const uint8_t *records, size_t record_size,
+			 size_t count);
+#if defined(__x86_64__)
+/* For record_size 100 only. */
+uint64_t checksum_100_pclmul(const uint8_t *records, size_t record_size,
+			     size_t count);
+uint64_t checksum_100_vpclmul(const uint8_t *records, size_t record_size,
+			      size_t count);
+#endif
+
+#endif /* CHECKSUM_H */

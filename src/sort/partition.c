@@ -1,0 +1,190 @@
+#include "sort/partition.h"
+
+_Static_assert(LOOKUP_KEYS == SEARCH_BATCH, "one batch for both");
+
+/* Records between the first word about a key, to memory, and its being read:
+ * the CPU's own prefetching follows one stream of reads, but not while it is
+ * busy with places.  64 to 320 are as good. */
+#define ASK_AHEAD_RECORDS 128
+
+/* Where a batch's entries go; then, when the places have been asked for, there
+ * they are put. */
+struct batch {
+	_Alignas(CACHE_LINE_BYTES) uint64_t windows[LOOKUP_KEYS];
+	_Alignas(CACHE_LINE_BYTES) uint64_t entries[LOOKUP_KEYS];
+	_Alignas(CACHE_LINE_BYTES) uint32_t buckets[LOOKUP_KEYS];
+	uint64_t *places[LOOKUP_KEYS];
+};
+
+/* The writer's arrays are named apart, or they would be read from the writer
+ * again after each store. */
+static inline void ask_for_place(struct batch *batch,
+				 struct bucket_writer *writer,
+				 uint32_t *cursors, uint64_t *entries,
+				 unsigned i)
+{
+	uint32_t *cursor = &cursors[batch->buckets[i]];
+
+	if (bucket_cursor_is_full(*cursor))
+		bucket_writer_grow(writer, batch->buckets[i]);
+	batch->places[i] = &entries[(*cursor)++];
+	__builtin_prefetch(batch->places[i], 1);
+}
+
+static inline void put(const struct batch *batch, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		*batch->places[i] = batch->entries[i];
+}
+
+/*
+ * Static splitters.  While places are looked up, one for each record, the keys
+ * of the batch that follows are read, one for each record: a steady stream, by
+ * one instruction, is what the CPU knows how to fetch ahead of.  Read in one go
+ * they are waited for.
+ *
+ * Called with constants, so that each caller's copy has no choice left in its
+ * loop.
+ */
+static inline __attribute__((always_inline)) void
+static_body(struct bucket_writer *writer, lookup_fn *look_up,
+	    const struct splitters *splitters, const struct record_shape *shape,
+	    unsigned index_bits, const uint8_t *records, uint64_t slot,
+	    uint64_t record_count)
+{
+	struct batch batch;
+	unsigned here = (unsigned)MIN(record_count, LOOKUP_KEYS);
+	uint32_t *cursors = writer->cursors;
+	uint64_t *pool_entries = writer->pool->entries;
+	const uint8_t *next = records;
+
+	memset(batch.windows, 0, sizeof(batch.windows));
+	for (unsigned i = 0; i < here; i++) {
+		batch.windows[i] = record_key_word(shape, next, 0);
+		next += shape->size;
+	}
+	for (; record_count >= 2 * LOOKUP_KEYS; record_count -= LOOKUP_KEYS) {
+		look_up(splitters, index_bits, slot, batch.windows,
+			batch.entries, batch.buckets);
+		for (unsigned i = 0; i < LOOKUP_KEYS; i++) {
+			ask_for_place(&batch, writer, cursors, pool_entries, i);
+			batch.windows[i] = record_key_word(shape, next, 0);
+			__builtin_prefetch(next + shape->key_offset +
+						   (size_t)ASK_AHEAD_RECORDS *
+							   shape->size,
+					   0, 2);
+			next += shape->size;
+		}
+		put(&batch, LOOKUP_KEYS);
+		slot += LOOKUP_KEYS;
+	}
+	while (record_count > 0) {
+		look_up(splitters, index_bits, slot, batch.windows,
+			batch.entries, batch.buckets);
+		for (unsigned i = 0; i < here; i++)
+			ask_for_place(&batch, writer, cursors, pool_entries, i);
+		put(&batch, here);
+		slot += here;
+		record_count -= here;
+		here = (unsigned)MIN(record_count, LOOKUP_KEYS);
+		for (unsigned i = 0; i < here; i++) {
+			batch.windows[i] = record_key_word(shape, next, 0);
+			next += shape->size;
+		}
+	}
+}
+
+/* Sampled splitters.  Windows take more than a load, so they are made a batch
+ * at a time, with what follows of each key. */
+static void sampled(struct bucket_writer *writer, search_fn *search,
+		    const struct splitters *splitters,
+		    const struct record_shape *shape, unsigned index_bits,
+		    const uint8_t *records, uint64_t slot,
+		    uint64_t record_count)
+{
+	const uint64_t key_mask = UINT64_MAX << index_bits;
+	uint32_t *cursors = writer->cursors;
+	uint64_t *pool_entries = writer->pool->entries;
+	uint64_t behind[LOOKUP_KEYS];
+	struct batch batch;
+
+	memset(batch.windows, 0, sizeof(batch.windows));
+	while (record_count > 0) {
+		unsigned here = (unsigned)MIN(record_count, LOOKUP_KEYS);
+
+		for (unsigned i = 0; i < here; i++) {
+			batch.windows[i] = splitters_window(
+				splitters, shape, records, &behind[i]);
+			__builtin_prefetch(records + shape->key_offset +
+						   (size_t)ASK_AHEAD_RECORDS *
+							   shape->size,
+					   0, 2);
+			records += shape->size;
+		}
+		search(&splitters->tree, batch.windows, batch.buckets);
+		for (unsigned i = 0; i < here; i++) {
+			uint64_t window = batch.windows[i];
+			uint32_t bucket = splitters_bucket_above(
+				splitters, window, batch.buckets[i]);
+
+			window = splitters_key_in_bucket(splitters, window,
+							 behind[i], bucket);
+			batch.entries[i] = (window & key_mask) | (slot + i);
+			batch.buckets[i] = bucket;
+			ask_for_place(&batch, writer, cursors, pool_entries, i);
+		}
+		put(&batch, here);
+		slot += here;
+		record_count -= here;
+	}
+}
+
+static const struct record_shape benchmark_shape = {
+	.size = RECORD_SIZE_DEFAULT,
+	.key_offset = 0,
+	.key_length = RECORD_KEY_LENGTH_DEFAULT,
+};
+
+void partition_records(struct bucket_writer *writer, enum cpu_level level,
+		       const struct splitters *splitters,
+		       const struct record_shape *shape, unsigned index_bits,
+		       const uint8_t *records, uint64_t first_slot,
+		       uint64_t record_count)
+{
+	if (splitters->kind == SPLITTERS_SAMPLED)
+		sampled(writer, search_kernel(level), splitters, shape,
+			index_bits, records, first_slot, record_count);
+	else if (record_shape_is_benchmark(shape))
+		static_body(writer, lookup_kernel(level, splitters), splitters,
+			    &benchmark_shape, index_bits, records, first_slot,
+			    record_count);
+	else
+		static_body(writer, lookup_kernel(level, splitters), splitters,
+			    shape, index_bits, records, first_slot,
+			    record_count);
+}
+
+void partition_entries(const struct splitters *splitters,
+		       const struct record_shape *shape, unsigned index_bits,
+		       const uint8_t *records, uint64_t first_slot,
+		       uint64_t record_count, uint32_t bucket,
+		       uint64_t *entries)
+{
+	const uint64_t key_mask = UINT64_MAX << index_bits;
+	bool sampled = splitters->kind == SPLITTERS_SAMPLED;
+
+	for (uint64_t i = 0; i < record_count; i++) {
+		uint64_t window, next;
+
+		if (sampled) {
+			window = splitters_window(splitters, shape, records,
+						  &next);
+			window = splitters_key_in_bucket(splitters, window,
+							 next, bucket);
+		} else {
+			window = record_key_word(shape, records, 0);
+		}
+		entries[i] = (window & key_mask) | (first_slot + i);
+		records += shape->size;
+	}
+}

@@ -1,0 +1,37 @@
+/*
+ * partition.h - put an entry for each record into the list of its bucket
+ *
+ * The pass over the input: reads each record's key where it lies, and stores 8
+ * bytes for it.  The lists are thousands of places in memory, so places are
+ * looked up and asked for (for writing) a batch of records ahead of the stores.
+ */
+#ifndef PARTITION_H
+#define PARTITION_H
+
+#include <stdint.h>
+
+#include "sort/buckets.h"
+#include "kernels/lookup.h"
+
+/*
+ * Append entries for records[0 .. record_count), the first of which has number
+ * first_slot.  index_bits: slots are below 2 to the index_bits; 1..63.
+ * The records are looked up by the kernel of this level.
+ */
+void partition_records(struct bucket_writer *writer, enum cpu_level level,
+		       const struct splitters *splitters,
+		       const struct record_shape *shape, unsigned index_bits,
+		       const uint8_t *records, uint64_t first_slot,
+		       uint64_t record_count);
+
+/*
+ * The same for records that are known to lie in one bucket, because others have
+ * looked them up: entries[0 .. record_count) in their order.
+ */
+void partition_entries(const struct splitters *splitters,
+		       const struct record_shape *shape, unsigned index_bits,
+		       const uint8_t *records, uint64_t first_slot,
+		       uint64_t record_count, uint32_t bucket,
+		       uint64_t *entries);
+
+#endif /* PARTITION_H */

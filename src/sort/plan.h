@@ -1,0 +1,65 @@
+/*
+ * plan.h - every size of a run, decided before it starts
+ *
+ * From the numbers of records, threads and slots: how many buckets, how large
+ * the chunks, and how much memory all of it takes.  Pure arithmetic: what does
+ * not fit is refused before anything is written.
+ */
+#ifndef PLAN_H
+#define PLAN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record/record.h"
+
+/* Entries are found by 32-bit places in the pool. */
+#define PLAN_RECORDS_MAX ((uint64_t)3 << 30)
+
+/* A bucket above this is sorted by itself, before the chunks. */
+#define PLAN_BIG_ENTRIES 8192
+
+struct plan_request {
+	struct record_shape shape;
+	uint64_t record_count;
+	uint64_t slot_count;	     /* of the input: see input.h */
+	uint64_t input_memory_bytes; /* of the input, beyond mapped files */
+	unsigned members;
+	unsigned staging_slots;
+	size_t chunk_bytes_max; /* a power of two */
+	/* If what is sorted is a part of something larger, whose buckets these
+	 * are; 0: as many as suit record_count. */
+	uint32_t bucket_count;
+};
+
+struct plan {
+	unsigned index_bits;	   /* slots are below 2 to this */
+	uint32_t bucket_count;	   /* with static splitters */
+	uint32_t splitters_wanted; /* with sampled ones */
+	uint32_t list_count;	   /* buckets at most, either way */
+	uint32_t sample_count;
+	uint32_t block_count;	/* of the pool */
+	uint64_t piece_records; /* of mapped input, taken at once */
+	size_t chunk_bytes;	/* of output: a staging slot */
+	size_t chunk_entries;	/* what a chunk's buckets can hold at most */
+	/* All that may be touched, input memory included.  Uniform keys touch
+	 * less: no big buckets, no sample. */
+	uint64_t memory_bytes;
+};
+
+/* Static buckets and sampled splitters for so many records, each at least 1,
+ * and how many samples those splitters want. */
+uint32_t plan_buckets(uint64_t record_count);
+uint32_t plan_splitters(uint64_t record_count);
+uint32_t plan_samples(uint64_t record_count, uint32_t splitters);
+
+/* Returns 0, or -EOVERFLOW: more than PLAN_RECORDS_MAX records or slots. */
+int plan_make(struct plan *plan, const struct plan_request *request);
+
+/* Slots below slot_count are below 2 to this. */
+unsigned plan_index_bits(uint64_t slot_count);
+
+/* Members that pay for their start on so much data: 1..allowed. */
+unsigned plan_members(uint64_t size_bytes, unsigned allowed);
+
+#endif /* PLAN_H */

@@ -1,0 +1,64 @@
+/*
+ * sorter.h - one machine's sort: files in, sorted files out
+ *
+ * Read and bucket: each member of the team runs over its share of the input and
+ * puts 8 bytes for each record into the list of its bucket.  Order and write:
+ * members take chunks of the output in turn, sort the chunk's buckets, gather
+ * the records into a staging slot, and hand it to the output.
+ */
+#ifndef SORTER_H
+#define SORTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cpu.h"
+#include "base/failure.h"
+#include "io/input.h"
+#include "record/record.h"
+#include "kernels/splitters.h"
+
+struct sorter_config {
+	const char *const *input_paths;
+	unsigned input_count;
+	const char *const *output_paths; /* parts of the whole, in order */
+	unsigned output_count;
+	struct record_shape shape;
+	unsigned threads;      /* 0: all CPUs that are allowed, if it pays */
+	uint64_t memory_bytes; /* 0: what is available */
+	enum input_mode io;
+	enum splitters_kind splitters; /* AUTO, STATIC or SAMPLED */
+	enum cpu_level kernel;
+	bool sync; /* on the medium before the output has its name */
+	bool checksum;
+	/* Where a timeline goes (trace.h), or NULL; no input or output. */
+	const char *trace_path;
+};
+
+/* What was done and how long it took; valid if sorter_run() returned 0. */
+struct sorter_result {
+	uint64_t record_count;
+	uint64_t size_bytes;
+	enum input_mode io; /* chosen */
+	bool output_direct;
+	enum splitters_kind splitters; /* chosen */
+	uint32_t bucket_count;
+	unsigned threads;
+	uint64_t memory_bytes; /* planned */
+	unsigned __int128 checksum;
+	/* Of member 0, one after the other. */
+	uint64_t begin_ns;
+	uint64_t prepared_ns;
+	uint64_t bucketed_ns;
+	uint64_t ordered_ns;
+	uint64_t committed_ns;
+};
+
+/*
+ * Sort.  Returns 0 or -errno with *failure filled; then no output exists and
+ * nothing is left.  Large memory is left to the end of the process.
+ */
+int sorter_run(const struct sorter_config *config, struct sorter_result *result,
+	       struct failure *failure);
+
+#endif /* SORTER_H */

@@ -1,0 +1,153 @@
+#include <errno.h>
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "system/hugefile.h"
+
+/* Linux 6.1; the headers of Debian 12 lack it. */
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+/* Linux 5.14; not in musl's headers. */
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/* A last page may waste so much of what others may want to write. */
+#define LAST_PAGE_WASTE_BYTES (HUGE_PAGE_BYTES / 4)
+#define LAST_PAGE_ROOM_BYTES (256 * MIB)
+
+/* With huge pages that come by themselves, less than this is better written: a
+ * thread that touches one makes it wait for all of it. */
+#define HUGE_ANYWAY_BYTES_MIN (8 * HUGE_PAGE_BYTES)
+
+static uint64_t pages_wanted(const struct statfs *fs, uint64_t size_bytes)
+{
+	/* Of a tmpfs without limits all is 0. */
+	if (fs->f_blocks == 0 || fs->f_bavail * (uint64_t)fs->f_bsize >
+					 size_bytes + LAST_PAGE_ROOM_BYTES)
+		size_bytes += LAST_PAGE_WASTE_BYTES;
+	return size_bytes / HUGE_PAGE_BYTES;
+}
+
+/* One byte of each huge page; on a file system that is full those that come
+ * first.  Who writes the file finds that out by itself. */
+static uint64_t begin_pages(int fd, uint64_t page_count)
+{
+	uint64_t page;
+
+	for (page = 0; page < page_count; page++)
+		if (pwrite(fd, "", 1, (off_t)(page * HUGE_PAGE_BYTES)) != 1)
+			break;
+	return page;
+}
+
+static bool map_file(struct hugefile *file, int fd, uint64_t size_bytes)
+{
+	uint64_t map_bytes = ROUND_UP(size_bytes, HUGE_PAGE_BYTES);
+	uint8_t *begin;
+
+	/* Huge pages only lie at multiples of their size; and whole ones, also
+	 * the last. */
+	file->room_bytes = map_bytes + HUGE_PAGE_BYTES;
+	file->room = mmap(NULL, file->room_bytes, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (file->room == MAP_FAILED) {
+		file->room = NULL;
+		return false;
+	}
+	begin = file->room;
+	begin += -(uintptr_t)begin % HUGE_PAGE_BYTES;
+	if (mmap(begin, map_bytes, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
+		return false;
+	file->map = begin;
+	return true;
+}
+
+void hugefile_open(struct hugefile *file, int fd, uint64_t size_bytes)
+{
+	struct statfs fs;
+	struct stat status;
+
+	memset(file, 0, sizeof(*file));
+	if (size_bytes == 0 || size_bytes > SIZE_MAX / 2 ||
+	    fstatfs(fd, &fs) < 0 || fs.f_type != TMPFS_MAGIC ||
+	    fstat(fd, &status) < 0)
+		return;
+	/* A tmpfs with huge pages names their size here. */
+	file->huge_anyway = status.st_blksize == HUGE_PAGE_BYTES;
+	if (file->huge_anyway && size_bytes < HUGE_ANYWAY_BYTES_MIN)
+		return;
+	if (!map_file(file, fd, size_bytes)) {
+		hugefile_close(file);
+		return;
+	}
+	/* Some want to be asked for them. */
+	if (file->huge_anyway)
+		(void)madvise(file->map, size_bytes, MADV_HUGEPAGE);
+	else
+		file->page_count =
+			begin_pages(fd, pages_wanted(&fs, size_bytes));
+}
+
+static void make_page(struct hugefile *file, uint64_t page)
+{
+	uint8_t *at = file->map + page * HUGE_PAGE_BYTES;
+
+	/* EAGAIN: somebody was at one of its pages; the next may do. */
+	if (madvise(at, HUGE_PAGE_BYTES, MADV_COLLAPSE) < 0 && errno != EAGAIN)
+		atomic_store_explicit(&file->refused, true,
+				      memory_order_relaxed);
+}
+
+static void make_pages(struct hugefile *file, uint64_t end_bytes)
+{
+	uint64_t end =
+		MIN(DIV_ROUND_UP(end_bytes, HUGE_PAGE_BYTES), file->page_count);
+	uint64_t page =
+		atomic_load_explicit(&file->next_page, memory_order_relaxed);
+
+	while (page < end &&
+	       !atomic_load_explicit(&file->refused, memory_order_relaxed))
+		if (atomic_compare_exchange_weak_explicit(
+			    &file->next_page, &page, page + 1,
+			    memory_order_relaxed, memory_order_relaxed))
+			make_page(file, page++);
+}
+
+uint8_t *hugefile_place(struct hugefile *file, uint64_t begin_bytes,
+			size_t length_bytes, uint64_t ahead_bytes)
+{
+	uint64_t end_bytes = begin_bytes + length_bytes;
+	uint64_t populate = ROUND_DOWN(begin_bytes, PAGE_BYTES);
+
+	if (!file->map)
+		return NULL;
+	make_pages(file, end_bytes + ahead_bytes);
+	/* One that comes by itself makes all wait who share it. */
+	if (file->huge_anyway ? length_bytes < HUGE_PAGE_BYTES
+			      : end_bytes > file->page_count * HUGE_PAGE_BYTES)
+		return NULL;
+	if (atomic_load_explicit(&file->refused, memory_order_relaxed))
+		return NULL;
+	/* Now, as a full file system ends the process when a store finds it. */
+	if (madvise(file->map + populate, end_bytes - populate,
+		    MADV_POPULATE_WRITE) < 0) {
+		atomic_store_explicit(&file->refused, true,
+				      memory_order_relaxed);
+		return NULL;
+	}
+	return file->map + begin_bytes;
+}
+
+void hugefile_close(struct hugefile *file)
+{
+	if (file->room)
+		munmap(file->room, file->room_bytes);
+	memset(file, 0, sizeof(*file));
+}

@@ -1,9 +1,0 @@
-#include "version.h"
-
-/* The Makefile defines it for this file alone, so that a new commit compiles
- * one file. */
-#ifndef BLINKSORT_COMMIT
-#define BLINKSORT_COMMIT "unknown"
-#endif
-
-const char blinksort_version[] = BLINKSORT_COMMIT;
