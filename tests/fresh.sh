@@ -176,13 +176,13 @@ way_demo()
 	inside "$ROOT" apt-get -q -y --no-install-recommends --download-only \
 		install $packages
 	TIMEFORMAT='make demo: %0R s without the download; %0U + %0S s of CPUs'
-	time inside "$ROOT" make -C /root/blinksort demo
+	time inside "$ROOT" make --no-print-directory -C /root/blinksort demo
 }
 
 way_root()
 {
 	[ -d "$ROOT" ] || make_root
-	inside "$ROOT" make -C /root/blinksort check
+	inside "$ROOT" make --no-print-directory -C /root/blinksort check
 }
 
 # What root has built is not the user's: a clone of its own.
@@ -199,7 +199,7 @@ way_user()
 	clone_to "/home/$READER"
 	inside "$ROOT" chown -R "$READER:" "/home/$READER"
 	chmod 700 "$ROOT/home/$READER"
-	as_reader make -C "/home/$READER/blinksort" check
+	as_reader make --no-print-directory -C "/home/$READER/blinksort" check
 }
 
 way_bare()
