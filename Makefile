@@ -4,17 +4,18 @@
 #   src/programs/NAME_main.c, shell/NAME_main.c   the program bin/NAME
 #   any other src/*/*.c, shell/*.c       a member of the library
 #   results/blink*, tune/blink*          programs that are scripts
-#   tests/test_*.c, tests/test_*.py      cmocka tests, unittest's
-#   tests/bench_*.c                      benchmarks
-#   tests/fuzz_*.c                       libFuzzer targets
-#   tests/fault.c                        build/fault.so, for LD_PRELOAD
-#   any other tests/*.c                  programs that the check scripts use
+#   tests/unit/test_*.c, test_*.py       cmocka tests, unittest's
+#   tests/bench/bench_*.c                benchmarks
+#   tests/fuzz/fuzz_*.c                  libFuzzer targets
+#   tests/programs/fault.c               build/fault.so, for LD_PRELOAD
+#   any other tests/programs/*.c         programs that the check scripts use
+#   */NAME.1                             a man page, beside its program
 #
 # A variant is one way to compile all that, in a folder of its own:
 #
 #   build/musl    static programs, what a user gets: they start in half the
 #                 time, having nothing to link at run time; and the tests that
-#                 tests/musl/tests.txt names, by tests/musl/cmocka.h
+#                 tests/unit/musl/tests.txt names, by cmocka.h beside that
 #   build/dyn     glibc: all tests, and programs that LD_PRELOAD can reach
 #   build/asan    SAN=asan: AddressSanitizer and UBSan
 #   build/tsan    SAN=tsan: ThreadSanitizer
@@ -63,30 +64,29 @@ BIN := $(if $(filter dyn,$(VARIANT)),bin,$(BUILD)/$(VARIANT)/bin)
 # Suffixes of files for one instruction set, on x86-64 only.
 X86_SUFFIXES := avx2 avx512 pclmul vpclmul
 # Tests that run in the static build, too, since they meet the C library.
-MUSL_TESTS := $(filter $(wildcard tests/test_*.c),\
-	$(patsubst %,tests/test_%.c,$(shell sed 's/[\# ].*//' tests/musl/tests.txt)))
+MUSL_TESTS := $(filter $(wildcard tests/unit/test_*.c),\
+	$(patsubst %,tests/unit/test_%.c,$(shell sed 's/[\# ].*//' tests/unit/musl/tests.txt)))
 X86_ONLY := $(if $(filter x86_64,$(ARCH)),,$(addprefix %_,$(X86_SUFFIXES:=.c)))
 
 SOURCES := $(filter-out $(X86_ONLY),$(wildcard src/*/*.c shell/*.c))
 MAINS := $(filter %_main.c,$(SOURCES))
 MEMBERS := $(filter-out $(MAINS),$(SOURCES))
 PROGRAMS := $(notdir $(MAINS:_main.c=))
-TESTS := $(wildcard tests/test_*.c)
-BENCHES := $(wildcard tests/bench_*.c)
-FUZZERS := $(wildcard tests/fuzz_*.c)
-FAULT := $(wildcard tests/fault.c)
-HELPERS := $(filter-out $(TESTS) $(BENCHES) $(FUZZERS) $(FAULT),\
-	     $(wildcard tests/*.c))
+TESTS := $(wildcard tests/unit/test_*.c)
+BENCHES := $(wildcard tests/bench/bench_*.c)
+FUZZERS := $(wildcard tests/fuzz/fuzz_*.c)
+FAULT := $(wildcard tests/programs/fault.c)
+HELPERS := $(filter-out $(FAULT),$(wildcard tests/programs/*.c))
 SCRIPTS := $(wildcard .ci/run tests/run tests/cluster tests/*.sh \
-	     tests/vm/*.sh tests/arm64/*.sh \
-	     tune/blinktune tune/*/*.sh)
-PYTHON := $(wildcard results/blink* results/*/*.py tests/*.py tests/*/*.py)
+	     tests/*/*.sh tune/blinktune tune/*/*.sh)
+PYTHON := $(wildcard results/blinkreport results/blinktrial \
+	    results/*/*.py tests/*/*.py)
 # Programs that are scripts: bin/ has links to them, which is how they find the
 # others; what they read lies beside them.
-SCRIPT_PROGRAMS := $(wildcard results/blink* tune/blink*)
+SCRIPT_PROGRAMS := $(filter-out %.1,$(wildcard results/blink* tune/blink*))
 SCRIPT_DATA := $(wildcard results/trials/*.py results/schema/*.json \
 		 results/*.sweep tune/*/*.sh tune/profiles/*.profile)
-PAGES := $(wildcard man/*.1)
+PAGES := $(wildcard src/programs/*.1 shell/*.1 tune/*.1 results/*.1)
 
 # --- flags -------------------------------------------------------------------
 
@@ -117,7 +117,7 @@ SAN_FLAGS := $(if $(filter asan,$(SAN)),$(ASAN))$(if $(filter tsan,$(SAN)),$(TSA
 
 # musl's own headers first; those of the kernel and of the libraries, which
 # stand beside glibc's, only for what musl does not have.
-MUSL_FLAGS := -fno-pie -Itests/musl -idirafter $(SYSROOT)/usr/include \
+MUSL_FLAGS := -fno-pie -Itests/unit/musl -idirafter $(SYSROOT)/usr/include \
 	      -idirafter $(SYSROOT)/usr/include/$(TRIPLET)
 # Code and what it reads share a segment: two less to map at each start.
 STATIC_FLAGS := -static -no-pie -Wl,-z,noseparate-code
@@ -308,18 +308,18 @@ demo: ## sort a million records and show what happens
 		$(if $(NODES),tests/demo_cluster.sh $(NODES),tests/demo.sh)
 
 .PHONY: demo-programs
-demo-programs: all $(BUILD)/$(PROGRAM_VARIANT)/tests/bench_spawn
+demo-programs: all $(BUILD)/$(PROGRAM_VARIANT)/tests/bench/bench_spawn
 
 .PHONY: bench
 bench: all tests ## measure whole processes against cp and sort
-	tests/bench_files.py $(if $(LABEL),--label '$(LABEL)')
+	tests/bench/bench_files.py $(if $(LABEL),--label '$(LABEL)')
 
 DYN_PROGRAMS := $(if $(filter dyn,$(VARIANT)),$(PROGRAMS:%=$(BUILD)/dyn/bin/%))
 .PHONY: tests
 tests: $(TESTS:%.c=$(BUILD)/$(VARIANT)/%) $(HELPERS:%.c=$(BUILD)/$(VARIANT)/%) \
 	$(BENCHES:%.c=$(BUILD)/$(PROGRAM_VARIANT)/%) $(DYN_PROGRAMS) \
 	$(if $(filter musl,$(LIBC)),$(MUSL_TESTS:%.c=$(BUILD)/musl/%)) \
-	$(FAULT:tests/%.c=$(BUILD)/%.so)
+	$(if $(FAULT),$(BUILD)/fault.so)
 
 .PHONY: fuzzers
 fuzzers: $(FUZZERS:%.c=$(BUILD)/fuzz/%)
@@ -328,19 +328,20 @@ fuzzers: $(FUZZERS:%.c=$(BUILD)/fuzz/%)
 fuzz: ## run each fuzz target from its corpus
 	$(call install,$(FUZZ_PACKAGES))
 	@$(MAKE) --no-print-directory fuzzers
-	@for name in $(FUZZERS:tests/fuzz_%.c=%); do \
-		found=$(BUILD)/fuzz/corpus/$$name; seeds=tests/corpus/$$name; \
+	@for name in $(FUZZERS:tests/fuzz/fuzz_%.c=%); do \
+		found=$(BUILD)/fuzz/corpus/$$name; seeds=tests/fuzz/corpus/$$name; \
 		mkdir -p $$found && [ -d $$seeds ] || seeds=; \
 		echo "  FUZZ    $$name"; \
-		$(BUILD)/fuzz/tests/fuzz_$$name -max_total_time=$(FUZZ_SECONDS) \
+		$(BUILD)/fuzz/tests/fuzz/fuzz_$$name -max_total_time=$(FUZZ_SECONDS) \
 			-artifact_prefix=$(BUILD)/fuzz/ $$found $$seeds \
 			>$(BUILD)/fuzz/$$name.log 2>&1 || \
 			{ tail -n 40 $(BUILD)/fuzz/$$name.log; exit 1; }; \
 		tail -n 1 $(BUILD)/fuzz/$$name.log; \
 	done
 
-C_FILES := $(wildcard src/*/*.[ch] shell/*.[ch] tests/*.[ch] tests/musl/*.h)
-TIDY_FILES := $(SOURCES) $(filter %.c,$(wildcard tests/*.c))
+C_FILES := $(wildcard src/*/*.[ch] shell/*.[ch] tests/*/*.[ch] \
+	     tests/unit/musl/*.h)
+TIDY_FILES := $(SOURCES) $(TESTS) $(BENCHES) $(FUZZERS) $(HELPERS) $(FAULT)
 # SC2317: code that cannot be reached; check NAME FUNCTION reaches it.
 .PHONY: lint
 lint: ## format, warnings, clang-tidy, shellcheck, flake8, mandoc
@@ -352,7 +353,7 @@ lint: ## format, warnings, clang-tidy, shellcheck, flake8, mandoc
 .PHONY: style
 style: $(TIDY_FILES:%=tidy/%)
 	clang-format-14 --dry-run -Werror $(C_FILES)
-	shellcheck -x -P tests -e SC2317 $(SCRIPTS)
+	shellcheck -x -P tests/programs -e SC2317 $(SCRIPTS)
 	flake8 --max-line-length=80 $(PYTHON)
 	$(if $(PAGES),mandoc -T lint -W warning $(PAGES))
 
@@ -390,7 +391,7 @@ uninstall: ## take them away again
 	rm -f $(PROGRAMS:%=$(DESTDIR)$(PREFIX)/bin/%)
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(SCRIPT_PROGRAMS)))
 	rm -rf $(DESTDIR)$(OURS)
-	rm -f $(PAGES:man/%=$(DESTDIR)$(PREFIX)/share/man/man1/%)
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/share/man/man1/,$(notdir $(PAGES)))
 	rm -f $(DESTDIR)$(UNITS)/blinkd.service
 
 .PHONY: clean
@@ -478,7 +479,7 @@ bin/%: $(BUILD)/$(PROGRAM_VARIANT)/bin/% $(BUILD)/bin.from
 	$(Q)install -D $< $@
 endif
 
-$(BUILD)/fault.so: tests/fault.c | require
+$(BUILD)/fault.so: tests/programs/fault.c | require
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(BASE_FLAGS) -fPIC -shared -o $@ $< -ldl

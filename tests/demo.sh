@@ -39,8 +39,8 @@ find_spawn()
 	local variant
 
 	for variant in musl dyn; do
-		if [ -x "$BUILD/$variant/tests/bench_spawn" ]; then
-			echo "$BUILD/$variant/tests/bench_spawn"
+		if [ -x "$BUILD/$variant/tests/bench/bench_spawn" ]; then
+			echo "$BUILD/$variant/tests/bench/bench_spawn"
 			return
 		fi
 	done

@@ -1,7 +1,7 @@
 """What blinktrial and blinkreport are made of.
 
 The modules stand on floors, as the sources of the programs do: an import goes
-down or sideways, never up.  tests/trial_floors.txt is what a test enforces.
+down or sideways, never up.  tests/unit/trial_floors.txt is what a test enforces.
 
     3  wholes     session runner progress summary    run the trials of a design
                   machine cluster       where they take place

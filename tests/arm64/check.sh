@@ -10,15 +10,15 @@
 # What the emulator cannot do is named in why_not: a test that fails because of
 # it is skipped with that reason, any other failure counts.
 
-# shellcheck source=tests/tool_lib.sh
-. "$(dirname "$0")/../tool_lib.sh"
+# shellcheck source=tests/programs/tool_lib.sh
+. "$(dirname "$0")/../programs/tool_lib.sh"
 
 FOLDER=$(cd "$REPO" && realpath -m "${1:-$BUILD/arm64}")
 NATIVE=$(cd "$REPO" && realpath "$BIN")
 LOGS=$FOLDER/log
 TIMEOUT_S=300
 RECORDS=100000
-# As tests/check_sort_main.sh has it, from the original gensort.
+# As check_sort_main.sh has it, from the original gensort.
 CHECKSUM=c34e19c81885
 
 passed=0 failed=0 skipped=0
@@ -116,7 +116,7 @@ run_unit()
 	(
 		cd "$REPO"
 		exec timeout --kill-after=10 "$TIMEOUT_S" qemu-aarch64 \
-			-L "$FOLDER/sysroot" "$FOLDER/dyn/tests/$1" \
+			-L "$FOLDER/sysroot" "$FOLDER/dyn/tests/unit/$1" \
 			>"$log" 2>&1 </dev/null
 	) || status=$?
 	count_unit "$1" "$log" $status
@@ -216,7 +216,7 @@ sort_everything()
 # --- all of it ----------------------------------------------------------------
 
 mkdir -p "$LOGS"
-for path in "$REPO"/tests/test_*.c; do
+for path in "$REPO"/tests/unit/test_*.c; do
 	run_unit "$(basename "$path" .c)"
 done
 

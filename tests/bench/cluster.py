@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import tempfile
 
-from bench.programs import BIN, ROOT, Skip
+from programs import BIN, ROOT, Skip
 
 
 class Cluster:

@@ -5,7 +5,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from bench.programs import Failed, built
+from programs import Failed, built
 
 
 class Spawner:

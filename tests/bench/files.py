@@ -6,8 +6,8 @@ import os
 import re
 import subprocess
 
-from bench.programs import (Failed, Skip, built, must_run, program, quiet,
-                            tool)
+from programs import (Failed, Skip, built, must_run, program, quiet,
+                      tool)
 
 RECORD_BYTES = 100
 WRITE_BYTES = 1 << 20

@@ -6,7 +6,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from bench.programs import Failed, must_run, program
+from programs import Failed, must_run, program
 
 # Of a rank, one after the other, before its exchange.
 BEFORE = ("open_ns", "join_ns", "bucket_ns", "arrange_ns")

@@ -5,7 +5,7 @@ import platform
 import re
 from pathlib import Path
 
-from bench.programs import ROOT, program, quiet
+from programs import ROOT, program, quiet
 
 CPU_FLAGS = ("avx2", "bmi2", "pclmulqdq", "avx512f", "avx512bw", "avx512dq",
              "avx512vl", "vpclmulqdq", "hypervisor")

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from bench.programs import ROOT, Skip, quiet, tool
+from programs import ROOT, Skip, quiet, tool
 
 
 class Place:

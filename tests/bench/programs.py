@@ -29,9 +29,10 @@ def tool(name):
 def built(name):
     """Path of a test program, the one that a user's build would be first."""
     for variant in ("musl", "dyn"):
-        path = BUILD / variant / "tests" / name
-        if path.exists():
-            return str(path)
+        for room in ("bench", "programs"):
+            path = BUILD / variant / "tests" / room / name
+            if path.exists():
+                return str(path)
     raise Skip(f"{name} is not built")
 
 

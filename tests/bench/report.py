@@ -5,7 +5,7 @@ import json
 import re
 import statistics
 
-from bench.programs import BUILD, ROOT
+from programs import BUILD, ROOT
 
 
 def summary(contestants):

@@ -2,12 +2,12 @@
 
 import json
 
-from bench.duel import Contestant
-from bench.files import (RECORD_BYTES, SHAPES, check_copied, check_sorted,
-                         drop_cached, make_input)
-from bench.memory import back_memory
-from bench.places import PLACES
-from bench.programs import must_run, program, tool
+from duel import Contestant
+from files import (RECORD_BYTES, SHAPES, check_copied, check_sorted,
+                   drop_cached, make_input)
+from memory import back_memory
+from places import PLACES
+from programs import must_run, program, tool
 
 
 def blinksort(place, *options, name="blinksort", source=None, before=None):

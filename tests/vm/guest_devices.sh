@@ -230,8 +230,8 @@ case_disks()
 }
 
 set_up
-# shellcheck source=tests/tool_lib.sh
-. /blinksort/tests/tool_lib.sh
+# shellcheck source=tests/programs/tool_lib.sh
+. /blinksort/tests/programs/tool_lib.sh
 settings >"$SCRATCH/before"
 check vm_reference case_profile reference 1
 check vm_platter case_profile platter 0

@@ -15,8 +15,8 @@ exec </dev/null >/dev/ttyS0 2>&1
 echo
 echo "=== guest: Linux $(uname -r), $(systemctl --version | head -n 1)"
 
-# shellcheck source=tests/tool_lib.sh
-. /blinksort/tests/tool_lib.sh
+# shellcheck source=tests/programs/tool_lib.sh
+. /blinksort/tests/programs/tool_lib.sh
 
 readonly NODE=127.0.0.1:7300
 readonly CGROUP=/sys/fs/cgroup/system.slice/blinkd.service

@@ -155,8 +155,9 @@ copy_modules()
 # The test and what it stands on.
 copy_tests()
 {
-	mkdir -p "$ROOT/blinksort/tests"
-	cp -r "$REPO/tests/vm" "$REPO/tests/tool_lib.sh" "$ROOT/blinksort/tests/"
+	mkdir -p "$ROOT/blinksort/tests/programs"
+	cp -r "$REPO/tests/vm" "$ROOT/blinksort/tests/"
+	cp "$REPO/tests/programs/tool_lib.sh" "$ROOT/blinksort/tests/programs/"
 }
 
 make_devices()

@@ -1,0 +1,953 @@
+/*
+ * What a rank that has the key may say in a whole job: the others end with
+ * EXIT_PEER and name a rank, or nothing was wrong with it.  No crash, no wait
+ * without end, no lack of memory, no output of a rank that has failed.
+ *
+ * Two or three ranks run the cluster sort, from the hello to the names, in one
+ * thread: each has a stack of its own and goes on when something has come for
+ * it or its time has.  The network is memory and time is a number, which jumps
+ * to where something happens next: a job takes no longer than it computes.  One
+ * rank lies: the input says how the job is, and then what is changed in which
+ * of its datagrams (lie.h).  Without a lie the outputs must be what they
+ * should.
+ *
+ * After a while nothing comes from the liar any more: whatever it has said, the
+ * others must then come to an end.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sanitizer/common_interface_defs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "cluster/cluster_state.h"
+#include "net/datagram.h"
+#include "tests/programs/lie.h"
+#include "io/sigbus.h"
+
+#define RANKS_MAX 3
+#define LIES_MAX 24
+#define SECOND_NS ((uint64_t)1000000000)
+#define DEADLINE_NS (SECOND_NS / 5)
+/* From when on nothing comes from the liar, and when all must have ended: all
+ * deadlines, the longest silence that a rank may ask for, and what rank 0 waits
+ * for the others' goodbyes. */
+#define QUIET_NS (SECOND_NS * 2 / 5)
+#define END_NS (QUIET_NS + 8 * DEADLINE_NS + 30 * SECOND_NS)
+/* As many datagrams of the liar's come through: a job takes fewer, and of one
+ * that gets nowhere more would only be more of the same. */
+#define LIAR_DATAGRAMS_MAX 400
+/* A lie that is allowed may be this long: else half of the time would go into
+ * questions to a rank that may be silent for minutes. */
+#define BUSY_MS_MAX 1000
+#define WAY_NS 20000	/* of a datagram */
+#define READ_NS 100	/* of the clock, so that no loop goes on for ever */
+#define GLANCE_NS 30000 /* a poll that does not wait */
+#define QUEUE_BYTES_MAX ((size_t)4 << 20)
+#define STACK_BYTES ((size_t)1 << 20)
+#define RECORD_BYTES 100
+#define INPUT_RECORDS_MAX 60
+
+/* What the first bytes say; lies of LIE_BYTES each follow. */
+enum {
+	AT_RANKS,
+	AT_LIAR,
+	AT_KEYS,
+	AT_COUNTS,
+	AT_SPLITTERS,
+	AT_SCHEDULE,
+	AT_SHAPE,
+	AT_WAYS,
+	HEADER_BYTES
+};
+#define LIE_BYTES 16
+
+static void require(bool condition, const char *what)
+{
+	if (condition)
+		return;
+	fprintf(stderr, "fuzz_cluster: %s\n", what);
+	abort();
+}
+
+/* --- ranks that take turns --------------------------------------------------
+ */
+
+struct packet {
+	struct packet *next;
+	struct address from;
+	uint64_t arrives_ns;
+	size_t segment_bytes, byte_count;
+	uint8_t bytes[];
+};
+
+struct socket_queue {
+	struct address local;
+	bool open;
+	struct packet *first, **last;
+	size_t byte_count;
+};
+
+enum { CONTROL, DATA, SOCKETS };
+
+struct actor {
+	ucontext_t context;
+	void *stack, *fake_stack;
+	bool ended;
+	bool waits;
+	uint64_t wake_ns;
+	struct socket_queue sockets[SOCKETS];
+	struct cluster *cluster;
+	struct sorter_config config;
+	struct cluster_config cluster_config;
+	const char *input_path, *output_path;
+	struct cluster_result result;
+	struct failure failure;
+	char what[FAILURE_WHY_BYTES];
+	int error;
+	uint64_t record_count;
+	const uint8_t *records;
+};
+
+static struct actor actors[RANKS_MAX];
+static unsigned rank_count, liar;
+static struct actor *current; /* NULL: the fuzzer itself */
+static ucontext_t main_context;
+static void *main_fake_stack;
+static const void *main_bottom;
+static size_t main_bytes;
+static uint64_t now_ns;
+
+static struct lie lies[LIES_MAX];
+static unsigned lie_count;
+static unsigned liar_datagrams;
+static bool told, accuses;
+static struct exchange_keys keys;
+static const uint8_t secret[EXCHANGE_SECRET_BYTES] =
+	"one that the liar has, too";
+
+static void pass_turn(struct actor *actor)
+{
+	current = actor;
+	__sanitizer_start_switch_fiber(&main_fake_stack, actor->stack,
+				       STACK_BYTES);
+	swapcontext(&main_context, &actor->context);
+	__sanitizer_finish_switch_fiber(main_fake_stack, NULL, NULL);
+	current = NULL;
+}
+
+static void give_turn_back(struct actor *actor)
+{
+	__sanitizer_start_switch_fiber(actor->ended ? NULL : &actor->fake_stack,
+				       main_bottom, main_bytes);
+	swapcontext(&actor->context, &main_context);
+	__sanitizer_finish_switch_fiber(actor->fake_stack, NULL, NULL);
+}
+
+static bool has_arrived(const struct socket_queue *queue)
+{
+	return queue->first && queue->first->arrives_ns <= now_ns;
+}
+
+/* When it can go on. */
+static uint64_t next_ns(const struct actor *actor)
+{
+	uint64_t next = actor->wake_ns;
+
+	if (actor->ended)
+		return UINT64_MAX;
+	for (unsigned i = 0; i < SOCKETS && actor->waits; i++)
+		if (actor->sockets[i].first)
+			next = MIN(next, actor->sockets[i].first->arrives_ns);
+	return next;
+}
+
+static void sleep_until(uint64_t wake_ns, bool waits)
+{
+	struct actor *self = current;
+
+	self->wake_ns = wake_ns;
+	self->waits = waits;
+	give_turn_back(self);
+}
+
+static bool run_next(void)
+{
+	struct actor *first = NULL;
+
+	for (unsigned i = 0; i < rank_count; i++)
+		if (!actors[i].ended &&
+		    (!first || next_ns(&actors[i]) < next_ns(first)))
+			first = &actors[i];
+	if (!first)
+		return false;
+	now_ns = MAX(now_ns, next_ns(first));
+	require(now_ns < SECOND_NS + END_NS, "a rank waits without end");
+	pass_turn(first);
+	return true;
+}
+
+/* --- time -------------------------------------------------------------------
+ */
+
+int __real_clock_gettime(clockid_t clock, struct timespec *time);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
+int __wrap_ppoll(struct pollfd *fds, nfds_t count,
+		 const struct timespec *timeout, const sigset_t *mask);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
+{
+	if (!current || clock != CLOCK_MONOTONIC)
+		return __real_clock_gettime(clock, time);
+	now_ns += READ_NS;
+	require(now_ns < SECOND_NS + END_NS, "a rank computes without end");
+	time->tv_sec = (time_t)(now_ns / SECOND_NS);
+	time->tv_nsec = (long)(now_ns % SECOND_NS);
+	return 0;
+}
+
+static uint64_t ns_of(const struct timespec *time)
+{
+	return (uint64_t)time->tv_sec * SECOND_NS + (uint64_t)time->tv_nsec;
+}
+
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
+{
+	(void)left;
+	sleep_until(now_ns + ns_of(time), false);
+	return 0;
+}
+
+static int count_ready(struct pollfd *fds, nfds_t count)
+{
+	int ready = 0;
+
+	for (nfds_t i = 0; i < count; i++) {
+		fds[i].revents = fds[i].events & POLLOUT;
+		if (has_arrived(&current->sockets[fds[i].fd]))
+			fds[i].revents |= POLLIN;
+		ready += fds[i].revents != 0;
+	}
+	return ready;
+}
+
+/* Descriptors are CONTROL and DATA. */
+int __wrap_ppoll(struct pollfd *fds, nfds_t count,
+		 const struct timespec *timeout, const sigset_t *mask)
+{
+	int ready = count_ready(fds, count);
+
+	(void)mask;
+	if (ready > 0)
+		return ready;
+	sleep_until(now_ns + MAX(ns_of(timeout), GLANCE_NS), true);
+	return count_ready(fds, count);
+}
+
+/* --- the network, in place of datagram.c ------------------------------------
+ */
+
+static struct sockaddr_in *in_of(const struct address *address)
+{
+	return (struct sockaddr_in *)&address->socket;
+}
+
+int datagram_open(struct datagram_socket *socket, const struct address *local,
+		  const struct datagram_options *options,
+		  struct failure *failure)
+{
+	int number = current->sockets[CONTROL].open ? DATA : CONTROL;
+	struct socket_queue *queue = &current->sockets[number];
+
+	(void)failure;
+	*socket = (struct datagram_socket){
+		.fd = number,
+		.local = *local,
+		.sends_batches = !options->plain,
+		.receives_batches = !options->plain,
+		.receive_room_bytes = 212992,
+	};
+	if (address_port(local) == 0)
+		address_set_port(&socket->local, 40000);
+	queue->local = socket->local;
+	queue->open = true;
+	queue->first = NULL;
+	queue->last = &queue->first;
+	queue->byte_count = 0;
+	return 0;
+}
+
+static void drop_first(struct socket_queue *queue)
+{
+	struct packet *packet = queue->first;
+
+	queue->byte_count -= packet->byte_count;
+	queue->first = packet->next;
+	if (!queue->first)
+		queue->last = &queue->first;
+	free(packet);
+}
+
+void datagram_close(struct datagram_socket *socket)
+{
+	struct socket_queue *queue;
+
+	if (socket->fd < 0)
+		return;
+	queue = &current->sockets[socket->fd];
+	while (queue->first)
+		drop_first(queue);
+	queue->open = false;
+	socket->fd = -1;
+}
+
+size_t datagram_payload_bytes(const struct address *local,
+			      const struct address *peer)
+{
+	(void)local, (void)peer;
+	return 8972;
+}
+
+static struct socket_queue *find_socket(const struct address *to)
+{
+	for (unsigned i = 0; i < rank_count; i++)
+		for (unsigned k = 0; k < SOCKETS; k++) {
+			struct socket_queue *queue = &actors[i].sockets[k];
+
+			if (queue->open &&
+			    in_of(&queue->local)->sin_addr.s_addr ==
+				    in_of(to)->sin_addr.s_addr &&
+			    in_of(&queue->local)->sin_port ==
+				    in_of(to)->sin_port)
+				return queue;
+		}
+	return NULL;
+}
+
+static void deliver(const struct address *from, const struct address *to,
+		    const uint8_t *bytes, size_t byte_count,
+		    size_t segment_bytes)
+{
+	struct socket_queue *queue = find_socket(to);
+	struct packet *packet;
+
+	if (!queue || byte_count == 0 ||
+	    queue->byte_count + byte_count > QUEUE_BYTES_MAX)
+		return;
+	packet = malloc(sizeof(*packet) + byte_count);
+	require(packet != NULL, "memory");
+	*packet = (struct packet){
+		.from = *from,
+		.arrives_ns = now_ns + WAY_NS,
+		.segment_bytes = segment_bytes,
+		.byte_count = byte_count,
+	};
+	memcpy(packet->bytes, bytes, byte_count);
+	*queue->last = packet;
+	queue->last = &packet->next;
+	queue->byte_count += byte_count;
+}
+
+/* A silence that is allowed becomes a short one. */
+static void shorten(uint8_t *datagram, size_t byte_count)
+{
+	uint64_t busy_ms = byte_count < EXCHANGE_STATUS_FIXED_BYTES
+				   ? 0
+				   : lie_load(datagram + LIE_BUSY_AT, 4);
+
+	if (busy_ms <= BUSY_MS_MAX || busy_ms > EXCHANGE_BUSY_MS_MAX)
+		return;
+	lie_store(datagram + LIE_BUSY_AT, 4, busy_ms % BUSY_MS_MAX);
+	lie_seal(datagram, byte_count, false, &keys);
+}
+
+static void deliver_lies(const struct datagram_socket *socket,
+			 const struct address *to, uint8_t *bytes,
+			 size_t byte_count)
+{
+	uint8_t datagram[DATAGRAM_BATCH_BYTES_MAX];
+	bool is_data = socket->fd == DATA;
+
+	if (!accuses && !is_data && byte_count >= EXCHANGE_STATUS_FIXED_BYTES &&
+	    (bytes[LIE_FLAGS_AT] & EXCHANGE_FAILED))
+		return;
+	memcpy(datagram, bytes, byte_count);
+	byte_count = lie_tell(lies, lie_count, &keys, is_data, datagram,
+			      byte_count, sizeof(datagram), &told);
+	if (!is_data)
+		shorten(datagram, byte_count);
+	deliver(&socket->local, to, datagram, byte_count, byte_count);
+}
+
+int datagram_send(struct datagram_socket *socket, const struct address *to,
+		  const struct iovec *parts, unsigned part_count,
+		  size_t segment_bytes, size_t total_bytes)
+{
+	static uint8_t bytes[DATAGRAM_BATCH_BYTES_MAX];
+	size_t filled = 0;
+
+	for (unsigned i = 0; i < part_count; i++) {
+		memcpy(bytes + filled, parts[i].iov_base, parts[i].iov_len);
+		filled += parts[i].iov_len;
+	}
+	require(filled == total_bytes, "parts are not all");
+	if (current != &actors[liar] || (lie_count == 0 && accuses)) {
+		deliver(&socket->local, to, bytes, filled, segment_bytes);
+	} else if (now_ns < SECOND_NS + QUIET_NS &&
+		   liar_datagrams < LIAR_DATAGRAMS_MAX) {
+		liar_datagrams += (unsigned)DIV_ROUND_UP(filled, segment_bytes);
+		for (size_t at = 0; at < filled; at += segment_bytes)
+			deliver_lies(socket, to, bytes + at,
+				     MIN(segment_bytes, filled - at));
+	}
+	return (int)DIV_ROUND_UP(total_bytes, segment_bytes);
+}
+
+int datagram_peek(struct datagram_socket *socket, void *room, size_t room_bytes,
+		  struct datagram_head *head)
+{
+	const struct socket_queue *queue = &current->sockets[socket->fd];
+	const struct packet *packet = queue->first;
+
+	if (!has_arrived(queue))
+		return 0;
+	head->from = packet->from;
+	head->total_bytes = packet->byte_count;
+	head->segment_bytes = MIN(packet->segment_bytes, packet->byte_count);
+	head->head_bytes = MIN(room_bytes, packet->byte_count);
+	memcpy(room, packet->bytes, head->head_bytes);
+	return 1;
+}
+
+ssize_t datagram_take(struct datagram_socket *socket, const struct iovec *parts,
+		      unsigned part_count)
+{
+	struct socket_queue *queue = &current->sockets[socket->fd];
+	size_t at = 0;
+
+	if (!has_arrived(queue))
+		return -EAGAIN;
+	for (unsigned i = 0; i < part_count; i++) {
+		size_t length =
+			MIN(parts[i].iov_len, queue->first->byte_count - at);
+
+		memcpy(parts[i].iov_base, queue->first->bytes + at, length);
+		at += length;
+	}
+	drop_first(queue);
+	return (ssize_t)at;
+}
+
+int datagram_receive(struct datagram_socket *socket, void *room,
+		     size_t room_bytes, struct datagram_head *head)
+{
+	int any = datagram_peek(socket, room, room_bytes, head);
+
+	if (any)
+		drop_first(&current->sockets[socket->fd]);
+	return any;
+}
+
+/* --- the ranks, in place of rank.c ------------------------------------------
+ */
+
+static struct address addresses[RANKS_MAX];
+static char *names[RANKS_MAX];
+
+int rank_find(struct rank *rank, const struct rank_options *options,
+	      struct failure *failure)
+{
+	(void)options, (void)failure;
+	*rank = (struct rank){
+		.rank = (unsigned)(current - actors),
+		.node_count = rank_count,
+		.addresses = addresses,
+		.names = names,
+		.address_count = 1,
+		.machine_count = 1,
+		.source = "options",
+	};
+	memcpy(rank->secret, secret, sizeof(secret));
+	return 0;
+}
+
+int rank_learn_secret(struct rank *rank, uint64_t deadline_ns,
+		      struct failure *failure)
+{
+	(void)rank, (void)deadline_ns, (void)failure;
+	return 0;
+}
+
+void rank_explain(const struct rank *rank, struct failure *failure)
+{
+	(void)rank, (void)failure;
+}
+
+void rank_free(struct rank *rank)
+{
+	(void)rank;
+}
+
+void __wrap_topology_read(struct topology *topology);
+
+/* Reading the mask of all CPUs that a kernel may have takes a while. */
+void __wrap_topology_read(struct topology *topology)
+{
+	topology->cpu_count = 1;
+	topology->cpus[0] = 0;
+}
+
+/* --- inputs and outputs ----------------------------------------------------
+ */
+
+enum keys_kind { KEYS_ASCII, KEYS_BYTES, KEYS_FEW, KEYS_SKEWED, KEYS_KINDS };
+
+static const unsigned counts[] = { 0, 1, 9, 40, 60, 25, 30, 3 };
+
+struct input_file_of {
+	char path[40];
+	uint8_t *records;
+};
+
+static struct input_file_of inputs[RANKS_MAX][KEYS_KINDS][ARRAY_LEN(counts)];
+static char folder[64];
+static char output_paths[RANKS_MAX][80], gathered_path[80], trace_path[80];
+static int first_fd; /* above those of the inputs */
+
+static void fill_records(uint8_t *records, unsigned count, unsigned rank,
+			 enum keys_kind kind)
+{
+	uint64_t random = 88172645463325252u + rank;
+
+	for (size_t i = 0; i < (size_t)count * RECORD_BYTES; i++) {
+		random ^= random << 13;
+		random ^= random >> 7;
+		random ^= random << 17;
+		records[i] = (uint8_t)(random >> 32);
+		if (kind == KEYS_ASCII)
+			records[i] = ' ' + records[i] % 95;
+		else if (kind == KEYS_FEW)
+			records[i] %= 2;
+		else if (kind == KEYS_SKEWED && i % RECORD_BYTES < 3)
+			records[i] = 7;
+	}
+}
+
+static struct input_file_of *find_input(unsigned rank, enum keys_kind kind,
+					unsigned which)
+{
+	struct input_file_of *input = &inputs[rank][kind][which];
+	size_t bytes = (size_t)counts[which] * RECORD_BYTES;
+	int fd;
+
+	if (input->records)
+		return input;
+	input->records = malloc(bytes + 1);
+	require(input->records != NULL, "memory");
+	fill_records(input->records, counts[which], rank, kind);
+	fd = memfd_create("input", MFD_CLOEXEC);
+	require(fd >= 0 && write(fd, input->records, bytes) == (ssize_t)bytes,
+		"an input cannot be made");
+	snprintf(input->path, sizeof(input->path), "/proc/self/fd/%d", fd);
+	first_fd = MAX(first_fd, fd + 1);
+	return input;
+}
+
+static void remove_outputs(void)
+{
+	for (unsigned i = 0; i < RANKS_MAX; i++)
+		unlink(output_paths[i]);
+	unlink(gathered_path);
+	unlink(trace_path);
+}
+
+static void remove_folder(void)
+{
+	remove_outputs();
+	rmdir(folder);
+}
+
+static void set_up(void)
+{
+	struct stat status;
+	bool has_memory = stat("/dev/shm", &status) == 0;
+
+	snprintf(folder, sizeof(folder), "%s/fuzz_cluster.XXXXXX",
+		 has_memory ? "/dev/shm" : "/tmp");
+	require(mkdtemp(folder) != NULL, "no folder");
+	atexit(remove_folder);
+	/* Clearing one for each arena takes longer than the rest of a job. */
+	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+	for (unsigned i = 0; i < RANKS_MAX; i++) {
+		char text[40];
+
+		snprintf(output_paths[i], sizeof(output_paths[i]), "%s/out.%u",
+			 folder, i);
+		snprintf(text, sizeof(text), "10.0.0.%u:7300", i + 1);
+		require(address_parse(text, &addresses[i]) == 0, "address");
+		names[i] = strdup(text);
+		actors[i].cluster = calloc(1, sizeof(struct cluster));
+		actors[i].stack =
+			mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		require(actors[i].stack != MAP_FAILED && actors[i].cluster,
+			"memory");
+	}
+	snprintf(gathered_path, sizeof(gathered_path), "%s/out.all", folder);
+	snprintf(trace_path, sizeof(trace_path), "%s/trace", folder);
+	require(exchange_keys_derive(secret, &keys) == 0, "keys");
+	for (unsigned i = 0; i < RANKS_MAX; i++)
+		for (unsigned k = 0; k < KEYS_KINDS; k++)
+			for (unsigned c = 0; c < ARRAY_LEN(counts); c++)
+				find_input(i, (enum keys_kind)k, c);
+}
+
+/* --- a job -------------------------------------------------------------------
+ */
+
+static void configure(unsigned rank, const uint8_t *header)
+{
+	static const enum splitters_kind kinds[] = { SPLITTERS_AUTO,
+						     SPLITTERS_STATIC,
+						     SPLITTERS_SAMPLED,
+						     SPLITTERS_SAMPLED };
+	static const struct record_shape shapes[] = {
+		{ 100, 0, 10 }, { 100, 2, 98 }, { 20, 4, 3 }, { 4, 0, 1 }
+	};
+	static const uint32_t payloads[] = { 256, 300, 1472, 0 };
+	struct actor *actor = &actors[rank];
+	const struct input_file_of *input;
+	unsigned which = (header[AT_COUNTS] >> (2 * rank)) % 4 +
+			 4 * (header[AT_COUNTS] >> 6 & 1);
+	uint8_t ways = header[AT_WAYS];
+
+	input = find_input(rank, (enum keys_kind)(header[AT_KEYS] % KEYS_KINDS),
+			   which);
+	actor->input_path = input->path;
+	actor->output_path = ways & 4 ? gathered_path : output_paths[rank];
+	actor->config = (struct sorter_config){
+		.input_paths = &actor->input_path,
+		.input_count = 1,
+		.output_paths = &actor->output_path,
+		.output_count = 1,
+		.shape = shapes[header[AT_SHAPE] % 4],
+		.threads = 1,
+		.io = ways & 1 ? INPUT_BUFFERED : INPUT_MMAP,
+		.splitters = kinds[header[AT_SPLITTERS] % 4],
+		.kernel = CPU_SCALAR,
+		.checksum = ways & 2,
+		.trace_path = ways & 8 ? trace_path : NULL,
+	};
+	actor->cluster_config = (struct cluster_config){
+		.schedule = (enum exchange_schedule)(header[AT_SCHEDULE] % 4),
+		.transport = (enum cluster_transport)(
+			(header[AT_SCHEDULE] >> 2) % 3),
+		.plain = ways & 16,
+		.gathers = ways & 4,
+		.payload_bytes = payloads[header[AT_SHAPE] >> 2 & 3],
+		.deadline_ns = DEADLINE_NS,
+	};
+	/* What is read into memory is not shared. */
+	if (ways & 1)
+		actor->cluster_config.transport = CLUSTER_AUTO;
+	actor->records = input->records;
+	actor->record_count = (uint64_t)counts[which] * RECORD_BYTES /
+			      actor->config.shape.size;
+	actor->failure = (struct failure){ .status = EXIT_DONE };
+	actor->what[0] = '\0';
+}
+
+static void free_cluster(struct cluster *cluster)
+{
+	struct sorter *sorter = &cluster->sorter;
+
+	arena_unmap(&cluster->own_arena);
+	arena_unmap(&sorter->arena);
+	/* With those of the others' inputs. */
+	if (sorter->input.base)
+		sigbus_forget(sorter->input.base -
+				      sorter->input.room_before_bytes,
+			      sorter->input.room_before_bytes +
+				      sorter->input.map_bytes +
+				      sorter->input.room_after_bytes);
+	input_close(&sorter->input);
+	free(cluster->targets[0].head);
+	free(cluster->counts);
+	free(cluster->prefix_record);
+	free(cluster->trash);
+}
+
+static void be_rank(void)
+{
+	struct actor *self = current;
+
+	__sanitizer_finish_switch_fiber(NULL, &main_bottom, &main_bytes);
+	self->error = cluster_run_in(self->cluster, &self->config,
+				     &self->cluster_config, &self->result,
+				     &self->failure);
+	if (self->error && self->failure.what)
+		snprintf(self->what, sizeof(self->what), "%s",
+			 self->failure.what);
+	self->ended = true;
+	give_turn_back(self);
+}
+
+static void start(unsigned rank)
+{
+	struct actor *actor = &actors[rank];
+
+	memset(actor->cluster, 0, sizeof(*actor->cluster));
+	getcontext(&actor->context);
+	actor->context.uc_stack.ss_sp = actor->stack;
+	actor->context.uc_stack.ss_size = STACK_BYTES;
+	actor->context.uc_link = NULL;
+	makecontext(&actor->context, be_rank, 0);
+	/* Or the sanitizer maps a stack's shadow anew at each turn. */
+	actor->context.uc_stack.ss_size = 0;
+	actor->ended = false;
+	actor->waits = false;
+	actor->wake_ns = now_ns;
+	memset(actor->sockets, 0, sizeof(actor->sockets));
+}
+
+/* --- lies ----------------------------------------------------------------- */
+
+/* Numbers near where something wraps are as easily found as others. */
+static uint64_t value_of(unsigned form, uint64_t value)
+{
+	switch (form % 6) {
+	case 1:
+		return -(value & 0xffff);
+	case 2:
+		return ((uint64_t)1 << 32) - (value & 0xffff);
+	case 3:
+		return value & 0xffff;
+	case 4:
+		return (uint64_t)1 << value % 64;
+	case 5:
+		return ((uint64_t)1 << value % 64) - 1;
+	default:
+		return value;
+	}
+}
+
+static void read_lie(struct lie *lie, const uint8_t *bytes)
+{
+	*lie = (struct lie){
+		.kind = (enum lie_kind)(bytes[0] % LIE_KINDS),
+		.operation = (enum lie_operation)(bytes[1] % LIE_OPERATIONS),
+		.exchange = bytes[2] % 6 == 5 ? LIE_ANY_EXCHANGE : bytes[2] % 6,
+		.index = (unsigned)(bytes[3] | bytes[4] << 8),
+		.value = value_of(bytes[5], load_le64(bytes + 8)),
+		.skip = bytes[6],
+		.count = bytes[7],
+	};
+	/* Where all is lost there is nothing but silence. */
+	if (lie->kind == LIE_DROP)
+		lie->count = 1 + lie->count % 16;
+}
+
+/* --- what must be so --------------------------------------------------------
+ */
+
+static bool exists(const char *path)
+{
+	return access(path, F_OK) == 0;
+}
+
+/* Numbers that an honest rank might have said, which do not fit here. */
+static bool is_too_large(const struct failure *failure)
+{
+	return strstr(failure->why, "sorting this takes up to") ||
+	       strstr(failure->why, "too many for one node") ||
+	       strstr(failure->why, "memory for the records of other nodes");
+}
+
+/* A wrong mark is what a rank leaves that writes to a disk of its own. */
+static bool is_another_file(const struct failure *failure)
+{
+	return failure->status == EXIT_FILE &&
+	       strstr(failure->why, "has another file there");
+}
+
+static void check_failed(const struct actor *actor)
+{
+	const struct failure *failure = &actor->failure;
+
+	if (!told)
+		fprintf(stderr, "%s: %s\n", actor->what, failure->why);
+	require(told, "without a lie a rank has failed");
+	require(actor->output_path == gathered_path ||
+			!exists(actor->output_path),
+		"a rank that has failed has an output");
+	if (failure->status == EXIT_USAGE || is_another_file(failure) ||
+	    (failure->status == EXIT_RESOURCES && is_too_large(failure)))
+		return;
+	if (failure->status != EXIT_PEER)
+		fprintf(stderr, "status %d: %s: %s\n", failure->status,
+			actor->what, failure->why);
+	require(failure->status == EXIT_PEER, "a wrong status");
+	require(strstr(actor->what, "rank ") || strstr(failure->why, "rank "),
+		"no rank is named");
+}
+
+static const struct record_shape *compared_shape;
+
+static int compare_records(const void *a, const void *b)
+{
+	const uint8_t *const *x = a, *const *y = b;
+	int order = record_compare(compared_shape, *x, *y);
+
+	/* All lie in one array, in rank order. */
+	return order != 0 ? order : *x < *y ? -1 : *x > *y;
+}
+
+static size_t read_whole(const char *path, uint8_t *bytes, size_t room_bytes)
+{
+	FILE *file = fopen(path, "re");
+	size_t length = file ? fread(bytes, 1, room_bytes, file) : 0;
+
+	require(file != NULL, "there is no output");
+	fclose(file);
+	return length;
+}
+
+static void check_sorted(void)
+{
+	static uint8_t all[RANKS_MAX * INPUT_RECORDS_MAX * RECORD_BYTES + 1];
+	static uint8_t got[sizeof(all)];
+	static const uint8_t *sorted[sizeof(all) / 4];
+	uint32_t size = actors[0].config.shape.size;
+	size_t bytes = 0, got_bytes = 0, count;
+
+	for (unsigned i = 0; i < rank_count; i++) {
+		size_t length = actors[i].record_count * size;
+
+		memcpy(all + bytes, actors[i].records, length);
+		bytes += length;
+		if (i == 0 || actors[i].output_path != gathered_path)
+			got_bytes += read_whole(actors[i].output_path,
+						got + got_bytes,
+						sizeof(got) - got_bytes);
+	}
+	count = bytes / size;
+	for (size_t i = 0; i < count; i++)
+		sorted[i] = all + i * size;
+	compared_shape = &actors[0].config.shape;
+	qsort(sorted, count, sizeof(sorted[0]), compare_records);
+	require(got_bytes == bytes,
+		"the outputs are not as long as the inputs");
+	for (size_t i = 0; i < count; i++)
+		require(memcmp(got + i * size, sorted[i], size) == 0,
+			"the outputs are not sorted");
+}
+
+static void check_end(void)
+{
+	bool failed = false;
+
+	for (unsigned i = 0; i < rank_count; i++) {
+		failed |= actors[i].error != 0;
+		if (actors[i].error && (i != liar || !told))
+			check_failed(&actors[i]);
+	}
+	if (!told && !failed)
+		check_sorted();
+}
+
+/* --- the fuzzer's side ------------------------------------------------------
+ */
+
+const char *__asan_default_options(void);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t size_max);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t size_max,
+			       unsigned seed);
+
+/* What a job has freed need not be remembered for hundreds of others; and it
+ * may ask for more than there is. */
+const char *__asan_default_options(void)
+{
+	return "quarantine_size_mb=8:allocator_may_return_null=1";
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static bool ready;
+
+	if (size < HEADER_BYTES)
+		return 0;
+	if (!ready)
+		set_up();
+	ready = true;
+	/* Not 0: of a STATUS's clock that means none. */
+	now_ns = SECOND_NS;
+	told = false;
+	liar_datagrams = 0;
+	rank_count = 2 + data[AT_RANKS] % 2;
+	accuses = data[AT_RANKS] & 2;
+	liar = data[AT_LIAR] % rank_count;
+	lie_count = (unsigned)MIN((size - HEADER_BYTES) / LIE_BYTES, LIES_MAX);
+	for (unsigned i = 0; i < lie_count; i++)
+		read_lie(&lies[i], data + HEADER_BYTES + i * LIE_BYTES);
+	for (unsigned i = 0; i < rank_count; i++) {
+		configure(i, data);
+		start(i);
+	}
+	while (run_next())
+		;
+	check_end();
+	for (unsigned i = 0; i < rank_count; i++)
+		free_cluster(actors[i].cluster);
+	/* A rank leaves the inputs of the others open, which it has mapped. */
+	close_range((unsigned)first_fd, ~0u, 0);
+	remove_outputs();
+	return 0;
+}
+
+/* One field of one lie, or a lie more or less, as often as any bytes. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t size_max,
+			       unsigned seed)
+{
+	size_t count =
+		size < HEADER_BYTES ? 0 : (size - HEADER_BYTES) / LIE_BYTES;
+	uint8_t *lie = data + HEADER_BYTES;
+	unsigned choice = seed % 8;
+
+	seed /= 8;
+	if (size < HEADER_BYTES || choice < 2)
+		return LLVMFuzzerMutate(data, size, size_max);
+	if (count == 0 || (choice == 2 && count < LIES_MAX)) {
+		if (HEADER_BYTES + (count + 1) * LIE_BYTES > size_max)
+			return size;
+		lie += count * LIE_BYTES;
+		for (unsigned i = 0; i < LIE_BYTES; i++)
+			lie[i] = (uint8_t)(seed >> i);
+		lie[0] = (uint8_t)(seed % LIE_KINDS);
+		lie[2] = (uint8_t)(seed / LIE_KINDS % 6);
+		lie[3] = (uint8_t)(seed / 256 % 32);
+		lie[4] = lie[6] = lie[7] = 0;
+		return HEADER_BYTES + (count + 1) * LIE_BYTES;
+	}
+	lie += seed % count * LIE_BYTES;
+	seed /= (unsigned)count;
+	if (choice == 3) {
+		memmove(lie, data + HEADER_BYTES + (count - 1) * LIE_BYTES,
+			LIE_BYTES);
+		return HEADER_BYTES + (count - 1) * LIE_BYTES;
+	}
+	if (choice == 4)
+		LLVMFuzzerMutate(lie + 8, 8, 8);
+	else
+		LLVMFuzzerMutate(lie + seed % 8, 1, 1);
+	return HEADER_BYTES + count * LIE_BYTES;
+}

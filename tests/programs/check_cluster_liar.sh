@@ -1,0 +1,208 @@
+#!/bin/bash
+# check_cluster_liar.sh - a rank that has the key and lies, over real sockets
+#
+# Three ranks: two of them are blinksort, and the third is lying_rank, a real
+# one that changes what it says (lie.h).  Whatever it is, the two end with
+# status 4, name it, and leave no output: none crashes, none waits for ever, and
+# none takes a lie for a lack of memory.
+
+# shellcheck disable=SC2317 # cases are called by check
+# shellcheck source=tests/programs/cluster_lib.sh
+. "$(dirname "$0")/cluster_lib.sh"
+
+COUNT=3000
+# A rank that hangs is killed after this many deadlines.
+readonly DEADLINES_MAX=8
+
+"$BIN/blinksh" keygen "$SCRATCH/key"
+"$BIN/blinkgen" -a $COUNT "$SCRATCH/whole"
+"$BIN/blinksort" "$SCRATCH/whole" -o "$SCRATCH/want"
+
+# one_rank RANK COMMAND...: the deadline is the case's $deadline_s
+one_rank()
+{
+	local rank=$1
+	shift
+
+	start_rank "$rank" timeout $((DEADLINES_MAX * deadline_s)) "$@" \
+		--nodes='127.0.0.[2-4]' --rank="$rank" --job="$job" \
+		--key-file="$SCRATCH/key" --deadline="$deadline_s" \
+		"${options[@]}" "in.$rank" -o "out.$rank"
+}
+
+# run_with LIAR LIE...: all three, with $options
+run_with()
+{
+	local liar=$1 rank
+	shift
+
+	deadline_s=$((3 * ${patience:-1}))
+	job=liar.$$.$RANDOM
+	cut_input "$SCRATCH/whole" 100 3 even
+	for rank in 0 1 2; do
+		if [ "$rank" = "$liar" ]; then
+			one_rank "$rank" "$HELPERS/lying_rank" "$@" -- \
+				--transport=udp
+		else
+			one_rank "$rank" "${BLINKSORT[@]}"
+		fi
+	done
+}
+
+# expect_found LIAR LIE...
+expect_found()
+{
+	local liar=$1 rank pids=() statuses=() job deadline_s
+
+	run_with "$@"
+	for rank in 0 1 2; do
+		[ "$rank" = "$liar" ] && continue
+		wait_ranks "$rank"
+		[ "${statuses[rank]}" = 4 ] ||
+			fail "$*: rank $rank: ${statuses[rank]}: $(
+				cat "err.$rank"
+			)"
+		expect_match "^blinksort: .*rank $liar " "err.$rank"
+		expect_one_line "err.$rank"
+		[ ! -e "out.$rank" ] || fail "$*: rank $rank has an output"
+	done
+	kill "${pids[liar]}" 2>/dev/null || true
+	wait_ranks "$liar"
+	# What the liar gave a name itself is its own affair.
+	rm -f "out.$liar" said.? err.?
+	expect_none
+}
+
+# lies OPTIONS LIE...: as told by the last rank, and by rank 0
+lies()
+{
+	local options liar
+
+	read -r -a options <<<"$1"
+	shift
+	for liar in 2 0; do
+		expect_found "$liar" "$@"
+	done
+}
+
+# --- the truth -----------------------------------------------------------------
+
+# Through the same hands, with none of it changed.
+case_truth()
+{
+	local pids=() statuses=() job deadline_s options=()
+
+	run_with 1
+	wait_ranks 0 1 2
+	[ "${statuses[*]}" = "0 0 0" ] || fail "${statuses[*]}: $(cat err.*)"
+	expect_whole 3 "$SCRATCH/want"
+}
+
+# --- lengths -------------------------------------------------------------------
+
+# case_sampled K: a sample of 2^64 - K bytes, in segments that make it possible
+case_sampled()
+{
+	lies --splitters=sampled "total:1:1:set:-$1" \
+		field:1:segment_bytes:set:0xffffffff
+	lies --splitters=sampled "total:1:1:set:-$1"
+}
+
+# The same where the others would have no need to sample.
+case_made_to_sample()
+{
+	lies "" hello:any:7:set:0 total:1:1:set:-5000 \
+		field:1:segment_bytes:set:0xffffffff
+}
+
+case_segments()
+{
+	local bytes
+
+	for bytes in 0 223 0xffffffff; do
+		lies "" field:1:segment_bytes:set:"$bytes"
+	done
+}
+
+case_buckets()
+{
+	lies --splitters=sampled total:2:1:add:4
+	lies --splitters=sampled total:2:1:add:-4
+	lies --splitters=sampled total:2:1:set:0
+	lies --splitters=sampled payload:2:3:add:1
+}
+
+# More than it has, a part of one, and the last of what it has twice.
+case_records()
+{
+	lies "" total:1:1:add:300000
+	lies "" total:1:1:add:1
+	lies "" total:1:1:set:0
+	lies "" total:1:1:set:-100
+	lies "" hello:any:4:set:10 hello:any:14:set:10
+	lies "" payload:1:0:add:1
+	lies --splitters=sampled total:3:1:add:100
+	lies --splitters=sampled payload:3:0:add:1
+}
+
+case_hello()
+{
+	lies "" hello:any:4:set:-1
+	lies "" hello:any:4:set:4000000000 hello:any:14:set:4000000000
+	lies "" hello:any:14:set:-1
+	lies "" hello:any:6:set:1
+	lies "" hello:any:8:set:0x100000003
+	lies "" field:any:blob_bytes:set:0
+}
+
+case_trace()
+{
+	local options=(--trace=trace)
+
+	# To rank 0, which has the others' spans; and to one that has none.
+	expect_found 2 total:2:0:set:-1
+	expect_found 2 total:2:0:set:0x7fffffff
+	lies --trace=trace total:2:1:set:8
+}
+
+# --- what a STATUS says -----------------------------------------------------------
+
+# Silence that would outlast any deadline.
+case_busy()
+{
+	lies "" field:any:busy_ms:set:0xffffffff
+	lies "" field:1:busy_ms:set:0xffffffff
+}
+
+case_gaps()
+{
+	lies "" gap:1:1:set:5000000
+	lies "" gap:1:0xffffffff:set:0
+	lies "" gap:1:1:set:0 gap:1:1:set:0
+}
+
+case_progress()
+{
+	lies "" field:1:sent_bytes:set:-1
+	lies "" field:1:prefix_bytes:set:-1
+	lies "" field:1:grant_bytes:set:-1
+	lies "" field:1:total_count:set:2
+	lies --splitters=sampled field:2:exchange:set:100
+	lies --splitters=sampled field:2:phase:set:1 field:2:exchange:set:1
+}
+
+check truth patiently case_truth
+for less in 40 100 5000 40000; do
+	check "sampled_$less" patiently case_sampled "$less"
+done
+check made_to_sample patiently case_made_to_sample
+check segments patiently case_segments
+check buckets patiently case_buckets
+check records patiently case_records
+check hello patiently case_hello
+check trace patiently case_trace
+check busy patiently case_busy
+check gaps patiently case_gaps
+check progress patiently case_progress
+
+finish

@@ -1,0 +1,489 @@
+#!/bin/bash
+# check_cluster_netns.sh - the cluster sort over networks that lose and end
+#
+# Four network namespaces, joined by a bridge.  nftables drops some of what goes
+# through it: the output must be exact nevertheless.  Then, while links with a
+# rate make the exchange last, one rank is killed, stopped, or cut off: all
+# others must end by themselves, with status 4 and its name, and leave nothing.
+
+# shellcheck disable=SC2317 # cases are called by check
+# shellcheck source=tests/programs/cluster_lib.sh
+. "$(dirname "$0")/cluster_lib.sh"
+
+RANKS=4
+# Others' silence for so long is an end; a disk may keep a rank silent for
+# seconds, too.
+readonly FAULT_DEADLINE_S=4
+# When all must have ended: a generous bound and not a measure.
+readonly END_WITHIN_S=40
+# So many datagrams, also large ones, that some of a hundred are lost.
+COUNT=40000 FAULT_COUNT=200000 rounds=4 many_rounds=2
+if [ -n "$QUICK$SANITIZED" ]; then
+	FAULT_COUNT=100000 rounds=2 many_rounds=1
+fi
+table=blinkcluster$$
+net=
+
+netns_cleanup()
+{
+	nft delete table bridge "$table" 2>/dev/null || true
+	shell_cleanup
+}
+
+# up_netns OPTION...: a cluster; the number of its bridge in $net
+up_netns()
+{
+	cluster_up "$RANKS" --netns "$@" || return 1
+	net=$(cut -d . -f 3 <<<"${nodes[0]}")
+	hosts=$(first_nodes "$RANKS")
+}
+
+# make_rules "RULE"...: of what goes through the bridge
+make_rules()
+{
+	local rules
+
+	rules=$(printf '%s\n' "$@")
+	nft -f - <<-NFT
+		table bridge $table {
+			chain through {
+				type filter hook forward priority 0;
+				$rules
+			}
+		}
+	NFT
+}
+
+drop_rules()
+{
+	nft delete table bridge "$table"
+}
+
+# --- loss ---------------------------------------------------------------------
+
+# make_exact HOW: inputs, cut like that, and what is to come of them
+make_exact()
+{
+	"$BIN/blinkgen" -a "$COUNT" whole
+	expect_sorted whole -o want
+	cut_input whole 100 "$RANKS" "$1"
+}
+
+case_exact()
+{
+	local schedule
+
+	make_exact random
+	for schedule in rounds all-at-once windowed; do
+		expect_cluster "$RANKS" want --schedule="$schedule" "$@"
+	done
+}
+
+# case_lost PERCENT CASE OPTION...
+case_lost()
+{
+	local percent=$1 rank
+	shift
+
+	# A packet is lost, not all that was sent with one call.
+	for ((rank = 1; rank <= RANKS; rank++)); do
+		ip -n "blink$net-$rank" link set eth0 gso_max_segs 1
+	done
+	make_rules "iifname \"bl$net-*\" ip protocol udp \
+		numgen random mod 100 < $percent counter drop"
+	"$@"
+	nft list table bridge "$table" >counters
+	expect_match 'counter packets [1-9]' counters
+	drop_rules
+}
+
+# A byte of the payload is changed on the way, and the UDP checksum with it: only
+# the digest can tell.
+case_damaged()
+{
+	make_rules "iifname \"bl$net-*\" udp length > 600 \
+		numgen random mod 100 < 5 counter @th,4000,8 set 90"
+	case_exact "$@"
+	nft list table bridge "$table" >counters
+	expect_match 'counter packets [1-9]' counters
+	python3 - <<-'END' || fail "no rank has noticed"
+		import json
+		node = json.load(open("report"))["nodes"][0]
+		ranks = json.loads(node["stdout"])["ranks"]
+		assert sum(rank["damaged_datagrams"] for rank in ranks) > 0
+	END
+	drop_rules
+}
+
+check_losses()
+{
+	local mtu percent
+
+	for mtu in 1500 9000; do
+		if ! up_netns --mtu="$mtu"; then
+			skip "mtu_$mtu" "$(tail -n 1 "$SCRATCH/cluster.log")"
+			continue
+		fi
+		check "exact_$mtu" case_exact
+		check "exact_plain_$mtu" case_exact --plain
+		if cannot nftables; then
+			skip "lost_$mtu" "$why"
+		else
+			for percent in 1 5 20; do
+				check "lost_${percent}_$mtu" case_lost "$percent" \
+					case_exact
+				drop_rules 2>/dev/null || true
+			done
+			check "damaged_$mtu" case_damaged --json
+			drop_rules 2>/dev/null || true
+		fi
+		"$TESTS/cluster" down 2>/dev/null
+	done
+}
+
+# --- many ranks ---------------------------------------------------------------
+
+# set_mtu BYTES: of all links, whose bridge follows them
+set_mtu()
+{
+	local rank
+
+	for ((rank = 1; rank <= RANKS; rank++)); do
+		ip link set "bl$net-$rank" mtu "$1"
+		ip -n "blink$net-$rank" link set eth0 mtu "$1"
+	done
+}
+
+# Each has something for each of the others, more than once.
+case_many()
+{
+	local round
+
+	make_exact even
+	for ((round = 0; round < many_rounds; round++)); do
+		expect_cluster "$RANKS" want --threads=1
+	done
+}
+
+check_many()
+{
+	local RANKS=32 COUNT=200000 mtu
+
+	if ! up_netns --mtu=9000; then
+		skip many "$(tail -n 1 "$SCRATCH/cluster.log")"
+		return
+	fi
+	for mtu in 9000 1500; do
+		set_mtu "$mtu"
+		check "many_$mtu" case_many
+	done
+	if cannot nftables; then
+		skip many_lost "$why"
+	else
+		check many_lost case_lost 1 case_many
+		drop_rules 2>/dev/null || true
+	fi
+	"$TESTS/cluster" down 2>/dev/null
+}
+
+# --- one that goes ------------------------------------------------------------
+
+# start_job [RANK]: all ranks, but not this one; each in its namespace
+start_job()
+{
+	local rank
+
+	job=check.$$.$RANDOM
+	for ((rank = 0; rank < RANKS; rank++)); do
+		[ "$rank" != "${1:-}" ] || continue
+		start_rank "$rank" ip netns exec "blink$net-$((rank + 1))" \
+			"${BLINKSORT[@]}" --cluster --nodes="$hosts" \
+			--rank="$rank" --job="$job" \
+			--deadline="$FAULT_DEADLINE_S" \
+			"$INPUTS/in.$rank" -o "out.$rank"
+	done
+}
+
+# has_ended RANK...
+has_ended()
+{
+	local rank
+
+	for rank; do
+		! kill -0 "${pids[rank]}" 2>/dev/null || return 1
+	done
+}
+
+# others RANK: all ranks but this one
+others()
+{
+	seq 0 $((RANKS - 1)) | grep -v -x "$1"
+}
+
+# wait_others RANK: they end by themselves, in time
+wait_others()
+{
+	local begin_s=$SECONDS ranks
+
+	mapfile -t ranks < <(others "$1")
+	until has_ended "${ranks[@]}"; do
+		[ $((SECONDS - begin_s)) -le "$END_WITHIN_S" ] ||
+			fail "not ended after $((SECONDS - begin_s)) s"
+		nap 0.02
+	done
+	wait_ranks "${ranks[@]}"
+}
+
+# expect_blamed RANK: all others have ended for its sake and said so
+expect_blamed()
+{
+	local rank host=${nodes[$1]%:*}
+
+	for rank in $(others "$1"); do
+		[ "${statuses[rank]}" = 4 ] ||
+			fail "rank $rank: status ${statuses[rank]}: $(
+				head -c 300 "err.$rank"
+			)"
+		expect_one_line "err.$rank"
+		expect_match "^blinksort: .*rank $1 \(${host//./\\.}" \
+			"err.$rank"
+	done
+}
+
+# Status 4 for all, whoever is named: a link has no one culprit.
+expect_peer_failure()
+{
+	local rank
+
+	for ((rank = 0; rank < RANKS; rank++)); do
+		[ "${statuses[rank]}" = 4 ] ||
+			fail "rank $rank: status ${statuses[rank]}"
+		expect_match '^blinksort: .*rank [0-9]' "err.$rank"
+	done
+}
+
+# Neither output nor anything hidden.
+expect_nothing_left()
+{
+	expect_none
+}
+
+# moment: before the middle of the job, drawn
+moment()
+{
+	random_below $((job_ms / 2))
+	printf '%d.%03d' $((random / 1000)) $((random % 1000))
+}
+
+# act RANK HOW: what happens to it
+act()
+{
+	local port="bl$net-$(($1 + 1))"
+
+	case $2 in
+	killed) kill -KILL "${pids[$1]}" ;;
+	stopped) kill -STOP "${pids[$1]}" ;;
+	cut_off)
+		make_rules "iifname \"$port\" counter drop" \
+			"oifname \"$port\" counter drop"
+		;;
+	mute) make_rules "iifname \"$port\" counter drop" ;;
+	esac
+}
+
+# end_victim RANK HOW: it must end, too, and not by success
+end_victim()
+{
+	[ "$2" != stopped ] || kill -CONT "${pids[$1]}"
+	wait_ranks "$1"
+	[ "${statuses[$1]}" != 0 ] || fail "rank $1 has succeeded"
+	[ "$2" = killed ] || [ "${statuses[$1]}" = 4 ] ||
+		fail "rank $1: status ${statuses[$1]}: $(cat "err.$1")"
+}
+
+# gone_once HOW RANK MOMENT
+gone_once()
+{
+	local pids=() statuses=() job
+
+	start_job
+	nap "$3"
+	act "$2" "$1"
+	wait_others "$2"
+	expect_blamed "$2"
+	end_victim "$2" "$1"
+	drop_rules 2>/dev/null || true
+	expect_nothing_left
+}
+
+# case_gone HOW: to a rank in turn, before the middle of the job
+case_gone()
+{
+	local round random victim after
+
+	for ((round = 0; round < rounds; round++)); do
+		victim=$(((round + SEED) % RANKS))
+		after=$(moment)
+		echo "  rank $victim $1 after $after s"
+		gone_once "$1" "$victim" "$after"
+	done
+}
+
+# case_process_gone HOW: as case_gone, all jobs at once on the same links
+case_process_gone()
+{
+	at_once "$rounds" process_gone "$1"
+}
+
+process_gone()
+{
+	local victim=$((($2 + SEED) % RANKS)) random after
+
+	RANDOM=$((SEED + $2 + 1))
+	after=$(moment)
+	echo "  rank $victim $1 after $after s"
+	gone_once "$1" "$victim" "$after"
+}
+
+# At any moment: it may be too late, but there is no output that is not whole.
+case_any_moment()
+{
+	at_once "$rounds" any_moment
+	rm -rf [0-9]*
+	at_once "$rounds" any_moment
+}
+
+any_moment()
+{
+	local victim=$((($1 + SEED) % RANKS)) rank random pids statuses job
+	pids=() statuses=()
+
+	# Jobs at once take longer than one.
+	random_below $((job_ms * rounds))
+	start_job
+	nap_ms "$random"
+	kill -KILL "${pids[victim]}" 2>/dev/null || true
+	wait_others "$victim"
+	wait_ranks "$victim"
+	for ((rank = 0; rank < RANKS; rank++)); do
+		[[ ${statuses[rank]} =~ ^(0|4|137)$ ]] ||
+			fail "rank $rank: status ${statuses[rank]}"
+		[ ! -e "out.$rank" ] ||
+			expect_same "out.$rank" "$INPUTS/out.$rank"
+	done
+	[ "$(find . -name '.?*')" = "" ] || fail "hidden files left"
+}
+
+# One that never comes.
+case_absent()
+{
+	local pids=() statuses=() job victim
+
+	for victim in 0 2; do
+		start_job "$victim"
+		wait_others "$victim"
+		expect_blamed "$victim"
+		expect_nothing_left
+	done
+}
+
+# case_link_cut RULE...: whoever of the two is blamed, all end.  Cut early: when
+# the two have exchanged what they have, nobody needs their link any more.
+case_link_cut()
+{
+	local pids=() statuses=() job random job_ms=$((job_ms / 2))
+
+	start_job
+	nap "$(moment)"
+	make_rules "$@"
+	wait_others none
+	drop_rules
+	expect_peer_failure
+	expect_nothing_left
+}
+
+# The switch's queues drop what senders do not keep apart: whole runs of packets,
+# and the last ones of a message, too.
+case_overrun()
+{
+	local round
+
+	cat "$INPUTS"/out.? >want
+	cp "$INPUTS"/in.? .
+	for ((round = 0; round < rounds; round++)); do
+		expect_cluster "$RANKS" want --schedule=all-at-once
+		expect_cluster "$RANKS" want --schedule=windowed
+	done
+	tc -s qdisc show >queues
+	grep -A 1 "dev bl$net-" queues >switch
+	expect_match 'dropped [1-9]' switch
+}
+
+# A whole job, to know how long one takes and what comes of it
+measure_job()
+{
+	local pids=() statuses=() job begin_ns rank
+
+	"$BIN/blinkgen" -a "$FAULT_COUNT" whole
+	expect_sorted whole -o want
+	cut_input whole 100 "$RANKS" even
+	rm whole
+	begin_ns=$(date +%s%N)
+	start_job
+	wait_others none
+	job_ms=$((($(date +%s%N) - begin_ns) / 1000000))
+	for ((rank = 0; rank < RANKS; rank++)); do
+		[ "${statuses[rank]}" = 0 ] || fail "$(cat "err.$rank")"
+	done
+	expect_whole "$RANKS" want
+	echo "a job takes $job_ms ms"
+	mkdir "$SCRATCH/inputs"
+	mv in.* out.* "$SCRATCH/inputs"
+	echo "$job_ms" >"$SCRATCH/job_ms"
+}
+
+check_faults()
+{
+	local how
+
+	# So slow that the exchange is most of the job; a queue that overflows
+	# even when two send to one.
+	if ! up_netns --rate=100 --queue=32; then
+		skip faults "$(tail -n 1 "$SCRATCH/cluster.log")"
+		return
+	fi
+	INPUTS=.
+	check rate measure_job
+	[ -f "$SCRATCH/job_ms" ] || return 0
+	INPUTS=$SCRATCH/inputs job_ms=$(<"$SCRATCH/job_ms")
+	check overrun case_overrun
+	check absent case_absent
+	for how in killed stopped; do
+		check "$how" case_process_gone "$how"
+	done
+	check any_moment case_any_moment
+	if cannot nftables; then
+		skip cut_off "$why"
+		return
+	fi
+	for how in cut_off mute; do
+		check "$how" case_gone "$how"
+		drop_rules 2>/dev/null || true
+	done
+	check deaf case_link_cut "oifname \"bl$net-3\" counter drop"
+	drop_rules 2>/dev/null || true
+	check link_cut case_link_cut \
+		"iifname \"bl$net-2\" oifname \"bl$net-4\" counter drop" \
+		"iifname \"bl$net-4\" oifname \"bl$net-2\" counter drop"
+}
+
+if cannot netns; then
+	skip netns "$why"
+	finish
+fi
+trap netns_cleanup EXIT
+
+check_losses
+check_many
+check_faults
+finish

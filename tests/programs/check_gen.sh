@@ -1,0 +1,325 @@
+#!/bin/bash
+# check_gen.sh - blinkgen as a whole: bytes, checksums, threads, refusals
+
+# shellcheck disable=SC2317 # cases are called by check
+. "$(dirname "$0")/tool_lib.sh"
+
+GEN=$BIN/blinkgen
+
+# expect_refused STATUS ARGUMENT...: that status, one line on stderr, nothing on
+# stdout, and no change to the folder.
+expect_refused()
+{
+	local status=$1 before after
+	shift
+	before=$(find . -type f | sort)
+	expect_status "$status" "$GEN" "$@" >"$SCRATCH/out" 2>"$SCRATCH/err"
+	after=$(find . -type f | sort)
+	[ "$before" = "$after" ] || fail "left behind: $after"
+	expect_empty "$SCRATCH/out"
+	expect_one_line "$SCRATCH/err"
+	expect_match '^blinkgen: ' "$SCRATCH/err"
+}
+
+# --- bytes --------------------------------------------------------------------
+
+case_vectors()
+{
+	local digest options count
+
+	while IFS=$'\t' read -r digest options count; do
+		case $digest in '#'*) continue ;; esac
+		[ "$options" != . ] || options=
+		# shellcheck disable=SC2086 # several options
+		"$GEN" $options "$count" f
+		[ "$(sha256sum <f)" = "$digest  -" ] ||
+			fail "other bytes: $options $count"
+	done <"$REPO/tests/data/vectors/gensort.tsv"
+}
+
+# expect_md5 DIGEST OPTION...
+expect_md5()
+{
+	local digest=$1
+	shift
+	"$GEN" "$@" 1000000 f
+	[ "$(md5sum <f)" = "$digest  -" ] || fail "other bytes: $*"
+}
+
+case_million_records()
+{
+	expect_md5 11b7c8fb09c3721676093b5739e2d7b5
+	expect_md5 dcddf6e1545f0c81bf9e37d24963be70 -a
+	expect_md5 a4cd19c6bf517eba86b16888beaa670a -s
+	expect_md5 d23ad9e3c4b9500692bc70907ccfb6e4 -a -s
+	expect_md5 d23ad9e3c4b9500692bc70907ccfb6e4 -s -a
+}
+
+# Whoever calls the same blocks by other threads gets the same bytes.
+case_threads()
+{
+	local threads options
+
+	for options in "" "-a -s"; do
+		# shellcheck disable=SC2086 # several options
+		"$GEN" $options -b77 -t1 50001 one
+		for threads in 2 3 4 5; do
+			# shellcheck disable=SC2086
+			"$GEN" $options -b77 -t$threads 50001 many
+			expect_same one many
+		done
+	done
+}
+
+case_parts_are_the_whole()
+{
+	local options
+
+	for options in "" -a -s "-a -s"; do
+		# shellcheck disable=SC2086 # several options
+		{
+			"$GEN" $options 10000 whole
+			"$GEN" $options 4097 a
+			"$GEN" $options -b4097 1 b
+			"$GEN" $options -b4098 0 c
+			"$GEN" $options -b4098 5902 d
+		}
+		cat a b c d >parts
+		expect_same whole parts
+	done
+}
+
+case_last_numbers()
+{
+	# 2^128 - 3 and four more: the numbers begin again at 0.
+	"$GEN" -a -b340282366920938463463374607431768211453 5 f
+	cut -c 13-44 <f >numbers
+	printf '%s\n' FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFD \
+		FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFE \
+		FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF \
+		00000000000000000000000000000000 \
+		00000000000000000000000000000001 >expected
+	expect_same expected numbers
+	"$GEN" -a 2 first
+	tail -n 2 f >last
+	expect_same first last
+	# 2^64 - 2: the carry into the upper half.
+	"$GEN" -a -b18446744073709551614 4 f
+	cut -c 13-44 <f | tail -n 2 | head -n 1 >numbers
+	echo 00000000000000010000000000000000 >expected
+	expect_same expected numbers
+}
+
+# --- checksums ----------------------------------------------------------------
+
+# expect_checksum HEX ARGUMENT...
+expect_checksum()
+{
+	local hex=$1
+	shift
+	"$GEN" -c "$@" >out 2>err
+	expect_empty out
+	echo "$hex" >expected
+	expect_same expected err
+}
+
+case_checksums()
+{
+	expect_checksum 0 0 /dev/null
+	expect_checksum 9ea593a0 1 /dev/null
+	expect_checksum 3fcaea0a -a 1 /dev/null
+	expect_checksum 55fea8a1a 10 f
+	expect_checksum 46073c01c -a -s 10 f
+	expect_checksum c3068574c6ff 100000 /dev/null
+	expect_checksum 7a0e0d4868cd4 1000000 /dev/null
+	expect_checksum 7a19cff467438 -a 1000000 /dev/null
+	expect_checksum 79f9a7e6de673 -s 1000000 f
+	expect_checksum 7a135fbce6df2 -t3 -a -s 1000000 /dev/null
+	expect_checksum 7a0e0b9de11bf -b1 1000000 /dev/null
+	expect_checksum 7a35031ad522d -b1000000 1000000 /dev/null
+	expect_checksum 79fd435d6580e -s -b1152921504606846000 1000000 /dev/null
+}
+
+case_checksum_of_ten_million()
+{
+	expect_checksum 4c48a881c779d5 -a 10000000 /dev/null
+	expect_checksum 4c478a4199c9fe -s 10000000 /dev/null
+}
+
+case_dev_null_stays()
+{
+	"$GEN" 1000 /dev/null
+	[ -c /dev/null ] || fail "/dev/null is no device any more"
+	expect_folder .
+}
+
+# --- files --------------------------------------------------------------------
+
+case_no_records()
+{
+	"$GEN" 0 f >out 2>&1
+	expect_empty out
+	[ -f f ] || fail "no file"
+	expect_empty f
+}
+
+case_output_is_replaced()
+{
+	"$GEN" 1000 f
+	"$GEN" -a 10 f
+	[ "$(stat -c %s f)" = 1000 ] || fail "not 10 records"
+	"$GEN" -a 10 g
+	expect_same f g
+}
+
+case_link_is_followed()
+{
+	mkdir folder
+	echo old >folder/target
+	ln -s folder/target link
+	"$GEN" 10 link
+	[ -L link ] || fail "the link is gone"
+	[ "$(stat -c %s folder/target)" = 1000 ] || fail "not written"
+}
+
+case_output_is_a_folder()
+{
+	mkdir folder
+	expect_refused 3 10 folder
+	expect_match 'folder: .*Is a directory' "$SCRATCH/err"
+	expect_refused 3 10 folder/
+	expect_folder folder
+}
+
+case_output_is_a_device()
+{
+	expect_refused 3 10 /dev/zero
+	expect_match 'not a regular file' "$SCRATCH/err"
+}
+
+case_no_such_folder()
+{
+	expect_refused 3 10 missing/f
+	expect_match 'missing/f: .*No such file' "$SCRATCH/err"
+}
+
+case_unwritable_folder()
+{
+	mkdir folder
+	chmod 555 folder
+	expect_refused 3 10 folder/f
+	expect_match 'folder/f: .*Permission denied' "$SCRATCH/err"
+	chmod 755 folder
+}
+
+case_too_large()
+{
+	expect_refused 3 18446744073709551615 f
+	expect_match 'f: .*File too large' "$SCRATCH/err"
+	# 2^63 / 100, rounded up
+	expect_refused 3 92233720368547759 f
+	(
+		ulimit -f 9 # KiB: 92 records
+		"$GEN" 92 f
+		expect_refused 3 93 g
+		expect_match 'g: .*File too large' "$SCRATCH/err"
+	)
+}
+
+# What did not get all of its bytes must not appear; what was there stays.
+case_full_disk()
+{
+	local threads
+
+	mkdir disk
+	mount -t tmpfs -o size=2m tmpfs disk
+	# shellcheck disable=SC2064 # now
+	trap "umount '$PWD/disk'" EXIT
+	echo old >disk/old
+	for threads in 1 2 5; do
+		expect_refused 3 "-t$threads" 100000 disk/f
+		expect_match 'disk/f: .*No space left' "$SCRATCH/err"
+		expect_folder disk old
+		expect_refused 3 "-t$threads" -c 100000 disk/old
+		[ "$(cat disk/old)" = old ] || fail "the old file is lost"
+	done
+	"$GEN" 10000 disk/f
+}
+
+# --- usage --------------------------------------------------------------------
+
+case_absurd_values()
+{
+	local value
+
+	for value in 1e6 -1 +1 "" " 1" "1 " 0x10 1.5 18446744073709551616 \
+		ten 1k; do
+		expect_refused 2 -- "$value" f
+	done
+	for value in x 1e6 -1 340282366920938463463374607431768211456 "1 "; do
+		expect_refused 2 "-b$value" 10 f
+		expect_refused 2 -b "$value" 10 f
+	done
+	expect_refused 2 -b "" 10 f
+	expect_refused 2 -b 10 f
+	for value in "" 0 257 x -1 1e1 99999999999999999999999; do
+		expect_refused 2 "-t$value" 10 f
+	done
+}
+
+case_usage()
+{
+	expect_refused 2
+	expect_refused 2 10
+	expect_refused 2 10 f g
+	expect_refused 2 10 f g -a
+	expect_refused 2 -x 10 f
+	expect_refused 2 -ax 10 f
+	expect_refused 2 -b5 -b5 10 f
+	expect_refused 2 --ascii 10 f
+	expect_refused 2 -
+}
+
+case_end_of_options()
+{
+	"$GEN" -a -- 10 -f
+	[ "$(stat -c %s ./-f)" = 1000 ] || fail "not written"
+}
+
+case_help()
+{
+	"$GEN" --help >out 2>err
+	expect_empty err
+	expect_match '^Usage: blinkgen ' out
+	"$GEN" -a --version >out 2>err
+	expect_empty err
+	expect_one_line out
+	expect_match '^blinkgen ' out
+	expect_status 3 "$GEN" --help >/dev/full 2>err
+	expect_one_line err
+}
+
+check vectors case_vectors
+check million_records case_million_records
+check threads case_threads
+check parts_are_the_whole case_parts_are_the_whole
+check last_numbers case_last_numbers
+check checksums case_checksums
+if [ -z "$QUICK" ]; then
+	check checksum_of_ten_million case_checksum_of_ten_million
+fi
+check dev_null_stays case_dev_null_stays
+check no_records case_no_records
+check output_is_replaced case_output_is_replaced
+check link_is_followed case_link_is_followed
+check output_is_a_folder case_output_is_a_folder
+check output_is_a_device case_output_is_a_device
+check no_such_folder case_no_such_folder
+check_able be_refused unwritable_folder case_unwritable_folder
+check too_large case_too_large
+check_able mount full_disk case_full_disk
+check absurd_values case_absurd_values
+check usage case_usage
+check end_of_options case_end_of_options
+check help case_help
+finish

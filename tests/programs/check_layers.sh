@@ -1,0 +1,122 @@
+#!/bin/bash
+# check_layers.sh - src/ and shell/ are layered: an include and a call may only
+# point to the same folder or to one on a lower layer
+
+# shellcheck disable=SC2317 # cases are called by check
+# shellcheck source=tests/programs/tool_lib.sh
+. "$(dirname "$0")/tool_lib.sh"
+
+# From the lowest layer up.  Each folder is a layer of its own, so no two of
+# them can need each other.
+readonly LAYERS="src/base src/record src/kernels src/system src/io src/sort
+	src/net src/exchange src/cluster src/probe src/programs"
+# Beside the upper ones: the remote shell knows nothing of sorting.
+readonly SHELL_LAYERS="src/base src/system src/net shell"
+
+# upward < "FOLDER OTHER WHAT" lines: prints those that the layers do not allow
+upward()
+{
+	awk -v layers="$LAYERS" -v of_shell="$SHELL_LAYERS" '
+		BEGIN {
+			n = split(layers, name)
+			for (i = 1; i <= n; i++)
+				level[name[i]] = i
+			n = split(of_shell, name)
+			for (i = 1; i <= n; i++)
+				shell[name[i]] = i
+		}
+		$1 == "shell" && $2 in shell { next }
+		$2 in level && level[$2] <= level[$1] { next }
+		{ print }'
+}
+
+# includes ROOT: "FOLDER OTHER FILE" for each include of ours
+includes()
+{
+	(cd "$1" && grep -o '^ *# *include "[^"]*"' src/*/*.[ch] shell/*.[ch]) |
+		sed -E 's/:.*"(.*)"/ \1/' |
+		awk '{
+			file = $1; sub("/[^/]*$", "", $1)
+			sub("/?[^/]*$", "", $2)
+			if ($2 != "shell")
+				$2 = "src/" $2
+			print $1, $2, file
+		}'
+}
+
+# calls FOLDER: "FOLDER OTHER SYMBOL" for each name that an object of src/ or
+# shell/ in FOLDER takes from another folder's
+calls()
+{
+	(cd "$1" && nm -A -g -P src/*/*.o shell/*.o) |
+		sed -E 's,/[^/]*\.o: , ,' | awk '
+		$3 == "U" { wants[$1 " " $2] = 1; next }
+		$3 != "w" { where[$2] = $1 }
+		END {
+			for (want in wants) {
+				split(want, part, " ")
+				if (part[2] in where && part[1] != where[part[2]])
+					print part[1], where[part[2]], part[2]
+			}
+		}'
+}
+
+case_includes()
+{
+	includes "$REPO" >includes.txt
+	[ "$(wc -l <includes.txt)" -gt 100 ] || fail "no includes were found"
+	upward <includes.txt >wrong.txt
+	[ ! -s wrong.txt ] || fail "upward: $(cat wrong.txt)"
+}
+
+case_calls()
+{
+	calls "$BUILD/${VARIANT:-dyn}" >calls.txt
+	[ "$(wc -l <calls.txt)" -gt 100 ] || fail "no calls were found"
+	upward <calls.txt >wrong.txt
+	[ ! -s wrong.txt ] || fail "upward: $(cat wrong.txt)"
+}
+
+# Objects and tests are found by their file's name alone.
+case_names()
+{
+	(cd "$REPO" && printf '%s\n' src/*/*.[ch] shell/*.[ch]) |
+		sed 's,.*/,,' | sort | uniq -d >wrong.txt
+	[ ! -s wrong.txt ] || fail "in two folders: $(cat wrong.txt)"
+}
+
+# The checks themselves, on a small tree with one thing wrong at a time.
+case_wrong_ones_are_found()
+{
+	mkdir -p src/base src/io src/cluster shell
+	echo '#include "base/log.h"' >src/io/file.c
+	echo '#include "shell/job.h"' >shell/job.c
+	includes . | upward >wrong.txt
+	[ ! -s wrong.txt ] || fail "complains of $(cat wrong.txt)"
+	echo '#include "io/file.h"' >src/base/log.c
+	echo '#include "shell/job.h"' >src/cluster/send.c
+	echo '#include "cluster/send.h"' >>shell/job.c
+	echo '#include "file.h"' >>src/io/file.c
+	includes . | upward | sort >wrong.txt
+	diff - wrong.txt <<-END || fail "see above"
+		shell src/cluster shell/job.c
+		src/base src/io src/base/log.c
+		src/cluster shell src/cluster/send.c
+		src/io src/ src/io/file.c
+	END
+	echo 'void low(void), high(void); void low(void) { high(); }' >low.c
+	echo 'void high(void); void high(void) {}' >high.c
+	"${CC:-cc}" -c low.c -o src/base/low.o
+	"${CC:-cc}" -c high.c -o src/io/high.o
+	cp src/io/high.o shell/other.o
+	objcopy --redefine-sym high=other shell/other.o
+	calls . | upward >wrong.txt
+	[ "$(cat wrong.txt)" = "src/base src/io high" ] ||
+		fail "found $(cat wrong.txt)"
+}
+
+check layers_includes case_includes
+check layers_calls case_calls
+check layers_names case_names
+check layers_wrong_ones_are_found case_wrong_ones_are_found
+finish

@@ -1,0 +1,265 @@
+#!/bin/bash
+# check_make.sh - the Makefile: what its targets build and install
+#
+# A small tree with the repository's Makefile; of the commands that ask for
+# packages or install them, stand-ins come first in PATH.  Nothing is installed.
+
+# shellcheck disable=SC2317 # cases are called by check
+# shellcheck source=tests/programs/tool_lib.sh
+. "$(dirname "$0")/tool_lib.sh"
+
+if [ "${VARIANT:-dyn}" != dyn ]; then
+	skip make "the plain build is enough"
+	finish
+fi
+
+# What make check was told, and what tests/run says to its tests
+readonly INHERITED=(MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL CC CFLAGS LDFLAGS
+	LIBC WERROR SAN V BUILD BIN VARIANT CHECKS NODES PREFIX DESTDIR)
+
+readonly LIMIT_S=120
+readonly DEMO_PACKAGES="gcc libc6-dev libsodium-dev liburing-dev make musl-tools"
+
+# make_tree: two programs; the only test of it cannot be compiled
+make_tree()
+{
+	mkdir -p tree/src/{base,programs} tree/shell tree/tests/{bench,unit/musl}
+	cp "$REPO/Makefile" tree
+	cp "$REPO/tests/unit/musl/tests.txt" tree/tests/unit/musl
+	echo 'int one(void);
+	int one(void) { return 0; }' >tree/src/base/one.c
+	echo 'const char *version(void);
+	const char *version(void) { return BLINKSORT_COMMIT; }' \
+		>tree/src/base/version.c
+	echo 'int main(void) { return 0; }' | tee tree/src/programs/left_main.c \
+		tree/shell/right_main.c >tree/tests/bench/bench_spawn.c
+	echo '#error not for a demo' >tree/tests/unit/test_one.c
+	printf '#!/bin/bash\necho "the demo"\n' | tee tree/tests/demo.sh \
+		>tree/tests/demo_cluster.sh
+	printf '[Service]\nExecStart=@PREFIX@/bin/blinkd\n' \
+		>tree/shell/blinkd.service
+	chmod +x tree/tests/*.sh
+}
+
+# make_path UID INSTALLED [WITHOUT]: PATH has all programs but WITHOUT; the user
+# is UID, and packages are installed that the expression INSTALLED matches
+make_path()
+{
+	local folder
+
+	mkdir path stand-ins
+	for folder in /usr/bin /usr/sbin /bin /sbin; do
+		[ -L "$folder" ] ||
+			find "$folder" ! -type d -exec ln -sf -t path {} +
+	done
+	rm -f path/sudo "path/${3:-sudo}"
+	cat >stand-ins/id <<-END
+		#!/bin/bash
+		echo $1
+	END
+	cat >stand-ins/dpkg-query <<-END
+		#!/bin/bash
+		for word; do
+			[[ \$word =~ ^($2)$ ]] && printf 'installed=%s ' "\$word"
+		done
+		exit 1
+	END
+	cat >stand-ins/apt-get <<-END
+		#!/bin/bash
+		echo "\$*" >>$PWD/apt-get.log
+	END
+	chmod +x stand-ins/*
+	PATH=$PWD/stand-ins:$PWD/path
+}
+
+# run_make WORD...: in the tree, its words in ./out and ./err
+run_make()
+{
+	status=0
+	timeout "$LIMIT_S" env "${INHERITED[@]/#/-u}" \
+		make -C tree --no-print-directory "$@" \
+		>out 2>err </dev/null || status=$?
+}
+
+expect_made()
+{
+	[ "$status" = 0 ] || fail "status $status: $(tail -n 5 out err)"
+}
+
+case_demo_needs_little()
+{
+	make_tree
+	make_path 0 nothing
+	run_make demo
+	expect_made
+	expect_match '^the demo$' out
+	sed -n 's/.*--no-install-recommends //p' apt-get.log |
+		tr ' ' '\n' | sort | paste -s -d ' ' >packages
+	echo "$DEMO_PACKAGES" >want
+	expect_same packages want
+	expect_gone tree/build/dyn/tests/unit/test_one.o
+}
+
+# Neither root nor sudo, and no word of apt-get
+case_demo_of_user()
+{
+	make_tree
+	make_path 1000 "${DEMO_PACKAGES// /|}"
+	run_make demo
+	expect_made
+	expect_match '^the demo$' out
+	expect_gone apt-get.log
+	run_make NODES=3 demo
+	expect_made
+	expect_gone apt-get.log
+}
+
+# One line to pass on, and nothing is tried.
+case_user_without_sudo()
+{
+	make_tree
+	make_path 1000 'gcc|make|libc6-dev'
+	run_make demo
+	[ "$status" = 2 ] || fail "status $status"
+	grep -v '^make: \*\*\*' err >said
+	expect_one_line said
+	expect_match \
+		'apt-get install .* musl-tools liburing-dev libsodium-dev$' said
+	expect_gone apt-get.log
+	expect_gone tree/build
+}
+
+case_user_with_sudo()
+{
+	make_tree
+	make_path 1000 'gcc|make|libc6-dev'
+	printf '#!/bin/bash\nexec "$@"\n' >stand-ins/sudo
+	chmod +x stand-ins/sudo
+	run_make demo
+	expect_made
+	expect_match '^-q update$' apt-get.log
+	expect_match \
+		'^-q -y install .* musl-tools liburing-dev libsodium-dev$' \
+		apt-get.log
+}
+
+# No Debian: the compiler says what it misses, if anything.
+case_without_dpkg()
+{
+	make_tree
+	make_path 1000 nothing dpkg-query
+	rm stand-ins/dpkg-query
+	run_make demo
+	expect_made
+	expect_match '^the demo$' out
+}
+
+# A browser is of "make deps", not of the tests.
+case_check_needs_no_browser()
+{
+	make_tree
+	make_path 0 nothing
+	run_make check || true
+	expect_match 'libcmocka-dev' apt-get.log
+	! grep -q chromium apt-get.log || fail "chromium is wanted"
+	rm apt-get.log
+	run_make deps
+	expect_match 'chromium' apt-get.log
+}
+
+# meet_others: a compiler that compiles only when it runs twice at the same time
+meet_others()
+{
+	cat >stand-ins/gcc <<-END
+		#!/bin/bash
+		[[ " \$* " != *_main.c* ]] || {
+			touch "$PWD/met.\$\$"
+			for ((i = 0; i < 500; i++)); do
+				met=($PWD/met.*)
+				[ \${#met[@]} -lt 2 ] || break
+				sleep 0.02
+			done
+			[ \${#met[@]} -ge 2 ] || exit 1
+		}
+		exec $(command -v gcc) "\$@"
+	END
+	chmod +x stand-ins/gcc
+}
+
+# case_parallel GOAL: without -j; with -j1 it is as the user says
+case_parallel()
+{
+	make_tree
+	make_path 1000 '.*'
+	meet_others
+	run_make LIBC=glibc "$1"
+	expect_made
+	rm -rf tree/build tree/bin met.*
+	run_make -j1 LIBC=glibc "$1"
+		[ "$status" != 0 ] || fail "-j1 compiles two files at a time"
+}
+
+case_install()
+{
+	make_tree
+	make_path 1000 '.*'
+	run_make install DESTDIR="$PWD/root" PREFIX=/usr
+	expect_made
+	expect_folder root/usr/bin left right
+	root/usr/bin/left || fail "it does not run"
+	readelf -S tree/bin/left >sections
+	expect_match '\.debug_info' sections
+	readelf -S root/usr/bin/left >sections
+	! grep -q '\.debug_' sections || fail "debugging information is there"
+	readelf -s -W root/usr/bin/left >symbols
+	expect_match ' FUNC .* main$' symbols
+	run_make uninstall DESTDIR="$PWD/root" PREFIX=/usr
+	expect_made
+	find root ! -type d >left
+	expect_empty left
+}
+
+# One column of names, one of what they do; no line is wider than a terminal.
+case_help()
+{
+	local name
+
+	make -s -C "$REPO" help >out
+	grep -v -E -e '^[^ ]{1,16} +[^ ]' -e '^(What may be set.*)?$' out >odd ||
+		true
+	expect_empty odd
+	grep -v -E -e '^.{16} [^ ]' -e '^(What may be set.*)?$' out >odd || true
+	expect_empty odd
+	! grep -E '.{81}' out || fail "too wide"
+	for name in demo check SAN= LABEL= BUILD= V= PREFIX= NODES= FUZZ_SECONDS=; do
+		expect_match "^$name" out
+	done
+}
+
+case_no_python()
+{
+	make_tree
+	make_path 1000 '.*'
+	sed -i 's|/usr/bin/python3|no-python3|' tree/Makefile
+	run_make
+	expect_made
+	tail -n 1 out >last
+	expect_match 'blinktrial.*python3-numpy.*python3-jsonschema' last
+}
+
+check demo_needs_little case_demo_needs_little
+check demo_of_user case_demo_of_user
+check user_without_sudo case_user_without_sudo
+check user_with_sudo case_user_with_sudo
+check without_dpkg case_without_dpkg
+check check_needs_no_browser case_check_needs_no_browser
+if [ "$(nproc)" = 1 ]; then
+	skip parallel "one CPU"
+else
+	check parallel case_parallel all
+	check parallel_demo case_parallel demo
+fi
+check install case_install
+check help case_help
+check no_python case_no_python
+finish

@@ -1,0 +1,136 @@
+#!/bin/bash
+# check_probe.sh - blinkprobe as a whole: what it prints, and what it refuses
+
+# shellcheck disable=SC2317 # cases are called by check
+# shellcheck source=tests/programs/shell_lib.sh
+. "$(dirname "$0")/shell_lib.sh"
+
+PROBE=$BIN/blinkprobe
+cluster_up 3
+
+# json EXPRESSION FILE: of the document d; prints it
+json()
+{
+	/usr/bin/python3 -c "import json, sys
+d = json.load(open(sys.argv[1]))
+print($1)" "$2"
+}
+
+# expect_json VALUE EXPRESSION FILE
+expect_json()
+{
+	local got
+
+	got=$(json "$2" "$3")
+	[ "$got" = "$1" ] || fail "$2 is '$got', not '$1'"
+}
+
+# expect_refused STATUS WORDS ARGUMENT...: one line with the words
+expect_refused()
+{
+	local status=$1 words=$2
+	shift 2
+	expect_status "$status" "$PROBE" "$@" >out 2>err
+	expect_empty out
+	expect_one_line err
+	expect_match "$words" err
+}
+
+case_memory()
+{
+	local pattern
+
+	for pattern in read write copy random chase; do
+		"$PROBE" memory --pattern=$pattern --area=64K --bytes=1M \
+			--rounds=3 --threads=2 >out
+		expect_json "memory $pattern 65536 2 1048576 3 True" \
+			"d['probe'], d['pattern'], d['area_bytes'],
+			d['threads'], d['thread_bytes'],
+			len(d['samples_ns']), min(d['samples_ns']) > 0" out
+	done
+}
+
+case_memory_smallest()
+{
+	"$PROBE" memory --pattern=chase --area=128 --rounds=1 --bytes=64 >out
+	expect_json "1" "d['thread_accesses']" out
+	"$PROBE" memory --pattern=copy --area=128 --block=64 --bytes=64 \
+		--rounds=1 >out
+	expect_json "64" "d['thread_bytes']" out
+}
+
+case_spawn()
+{
+	local marks
+
+	"$PROBE" spawn --rounds=5 >out
+	expect_json "5" "len(d['samples_ns'])" out
+	# shellcheck disable=SC2016 # for the other shell
+	"$PROBE" spawn --rounds=4 -- /bin/sh -c 'echo mark >>marks; echo no' \
+		>out
+	marks=$(wc -l <marks)
+	[ "$marks" = 4 ] || fail "started $marks times"
+	expect_json "sh" "d['command'][0][-2:]" out
+}
+
+case_network()
+{
+	sh_run -- "$PROBE" network --rounds=10 --bytes=1M
+	[ "$status" = 0 ] || fail "status $status: $(cat err)"
+	grep -F "${nodes[0]}: " out | sed "s/^[^ ]* //" >first
+	expect_json "[1, 2]" "[p['rank'] for p in d['peers']]" first
+	expect_json "True" "all(len(p['round_trip_ns']) == 10 and
+		min(p['round_trip_ns']) > 0 for p in d['peers'])" first
+	expect_json "True" "all(0 < p['arrived_bytes'] <= (1 << 20) + 65507 and
+		p['arrived_ns'] > 0 for p in d['peers'])" first
+}
+
+case_network_silent()
+{
+	sh_run -w "${nodes[0]}" -- "$PROBE" network --rounds=2 --deadline=1 \
+		"--nodes=${nodes[0]},${nodes[1]}"
+	[ "$status" != 0 ] || fail "one rank alone of two"
+	sh_run --keep-going -- "$PROBE" network --rounds=2 --deadline=1 \
+		"--port=1%r000"
+	[ "$status" = 4 ] || fail "status $status"
+	expect_match "rank 1 does not answer" err
+}
+
+# A rank of another job, that has another secret, is a stranger.
+case_network_stranger()
+{
+	"$PROBE" network --nodes=127.0.0.1,127.0.0.2 --rank=1 --job=a \
+		--deadline=1 >out.1 2>err.1 &
+	expect_status 4 "$PROBE" network --nodes=127.0.0.1,127.0.0.2 --rank=0 \
+		--job=b --deadline=1 >out 2>err
+	expect_match "does not answer" err
+	expect_status 4 wait $!
+	expect_match "is silent" err.1
+}
+
+case_refusals()
+{
+	expect_refused 2 "PROBE: is missing"
+	expect_refused 2 "disk: not memory, spawn, network or nothing" disk
+	expect_refused 2 "not a power of two" memory --area=100K
+	expect_refused 2 "not read, write" memory --pattern=sideways
+	expect_refused 2 "smaller than two blocks" memory --area=64
+	expect_refused 2 "by lines of 64" memory --pattern=chase --block=128
+	expect_refused 2 "not a number from 1" memory --threads=0
+	expect_refused 2 "x: one word too many for memory" memory x
+	expect_refused 3 "/nowhere: cannot start" spawn -- /nowhere
+	expect_refused 1 "ended with status 1" spawn -- /bin/false
+	expect_refused 2 "." network
+	expect_refused 5 "areas of" memory --area=1T --threads=256
+	"$PROBE" nothing >out
+	expect_empty out
+}
+
+check probe_memory case_memory
+check probe_memory_smallest case_memory_smallest
+check probe_spawn case_spawn
+check probe_network case_network
+check probe_network_silent case_network_silent
+check probe_network_stranger case_network_stranger
+check probe_refusals case_refusals
+finish

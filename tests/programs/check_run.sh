@@ -1,0 +1,274 @@
+#!/bin/bash
+# check_run.sh - tests/run: what it counts, what it shows of a failure, and that
+# it leaves nothing running
+#
+# Each case has a small tree of its own, with tests that say what they are told.
+
+# shellcheck disable=SC2317 # cases are called by check
+# shellcheck source=tests/programs/tool_lib.sh
+. "$(dirname "$0")/tool_lib.sh"
+
+if [ "$SANITIZED" ]; then
+	skip run "nothing of it is compiled"
+	finish
+fi
+
+# make_tests: the tree, with nothing in it but tests/run
+make_tests()
+{
+	mkdir -p tree/tests/{unit,programs} tree/build/dyn/tests/unit
+	cp "$REPO/tests/run" tree/tests
+}
+
+# script NAME: a check script of the tree, from stdin
+script()
+{
+	cat >"tree/tests/programs/$1.sh"
+}
+
+# program NAME: a program of cmocka's, as far as tests/run can tell
+program()
+{
+	: >"tree/tests/unit/$1.c"
+	{
+		echo '#!/bin/bash'
+		cat
+	} >"tree/build/dyn/tests/unit/$1"
+	chmod +x "tree/build/dyn/tests/unit/$1"
+}
+
+# run_tests [NAME...]: with its words in ./out, its status in $status
+run_tests()
+{
+	status=0
+	env -u LANES VARIANT=dyn BUILD=build BIN=bin TIMEOUT_S="${limit_s:-60}" \
+		tree/tests/run "$@" >out 2>&1 </dev/null || status=$?
+}
+
+# said: ./out, no line of which looks like one of this test's own
+said()
+{
+	sed 's/^/    /' out
+}
+
+# expect_sums TEXT: as the last line
+expect_sums()
+{
+	[ "$(tail -n 1 out)" = "$1" ] || fail "not '$1': $(said)"
+}
+
+expect_no_match()
+{
+	! grep -q -E -e "$1" "$2" || fail "'$1' is in: $(<"$2")"
+}
+
+case_static_twins()
+{
+	make_tests
+	mkdir -p tree/tests/unit/musl tree/build/musl/tests/unit
+	echo 'd    what it meets in the C library' >tree/tests/unit/musl/tests.txt
+	echo build/musl >tree/build/bin.from
+	program test_d <<<"echo '[  PASSED  ] 1 test(s).'"
+	program test_e <<<"echo '[  PASSED  ] 10 test(s).'"
+	printf '%s\n' '#!/bin/bash' "echo '[  PASSED  ] 100 test(s).'" |
+		tee tree/build/musl/tests/unit/test_e >tree/build/musl/tests/unit/test_d
+	chmod +x tree/build/musl/tests/unit/test_*
+	run_tests
+	expect_match '^ok .* test_d\.musl ' out
+	expect_sums '111 passed, 0 failed, 0 skipped'
+	echo build/dyn >tree/build/bin.from
+	run_tests test_d
+	expect_sums '1 passed, 0 failed, 0 skipped'
+}
+
+case_sums()
+{
+	make_tests
+	printf '%s\n' 'echo ok one' 'echo "skip two: a reason"' | script check_a
+	printf '%s\n' 'exit 77' | script check_b
+	printf '%s\n' 'print("ok three")' >tree/tests/unit/test_c.py
+	program test_d <<-'END'
+		echo '[ RUN      ] elsewhere'
+		echo 'no such device'
+		echo '[  SKIPPED ] elsewhere'
+		echo '[ RUN      ] silent'
+		echo '[  SKIPPED ] silent'
+		echo '[==========] 6 test(s) run.'
+		echo '[  PASSED  ] 4 test(s).'
+		echo '[  SKIPPED ] 2 test(s), listed below:'
+		echo '[  SKIPPED ] elsewhere'
+		echo '[  SKIPPED ] silent'
+	END
+	run_tests
+	[ "$status" = 0 ] || fail "status $status: $(said)"
+	expect_sums '6 passed, 0 failed, 4 skipped'
+	expect_match '^  *skip two: a reason$' out
+	expect_match '^  *skip elsewhere: no such device$' out
+	expect_match '^  *skip silent$' out
+}
+
+case_nothing_tested()
+{
+	make_tests
+	echo 'exit 0' | script check_silent
+	run_tests
+	[ "$status" = 1 ] || fail "status $status"
+	expect_sums '0 passed, 1 failed, 0 skipped'
+	run_tests check_absent
+	[ "$status" = 1 ] || fail "status $status"
+	expect_match 'check_absent .*no such test' out
+}
+
+# Good cases before and behind; what the bad one printed may come late.
+case_cmocka_failure()
+{
+	make_tests
+	program test_bad <<-'END'
+		echo '[==========] Running 82 test(s).'
+		for i in {1..40}; do
+			echo "[ RUN      ] early_$i"
+			echo "said by early_$i"
+			echo "[       OK ] early_$i"
+		done
+		echo '[ RUN      ] bad'
+		echo '[  ERROR   ] --- 0x1 != 0x2'
+		echo '[   LINE   ] --- test_bad.c:9: error: Failure!'
+		echo '[  FAILED  ] bad'
+		echo 'said by bad'
+		echo '[ RUN      ] untidy'
+		echo 'Could not run test: Test teardown failed'
+		echo '[  ERROR   ] untidy'
+		for i in {1..40}; do
+			echo "[ RUN      ] late_$i"
+			echo "[       OK ] late_$i"
+		done
+		echo '[==========] 82 test(s) run.'
+		echo '[  PASSED  ] 80 test(s).'
+		echo '[  FAILED  ] 1 test(s), listed below:'
+		echo '[  FAILED  ] bad'
+		echo
+		echo ' 2 FAILED TEST(S)'
+		exit 2
+	END
+	run_tests
+	expect_sums '80 passed, 2 failed, 0 skipped'
+	expect_match '\[  FAILED  \] bad' out
+	expect_match 'test_bad.c:9: error' out
+	expect_match 'said by bad' out
+	expect_match 'teardown failed' out
+	expect_no_match 'early|late' out
+	expect_match 'see build/log/dyn-test_bad.log$' out
+}
+
+# The case that ran when the program ended
+case_cmocka_crash()
+{
+	make_tests
+	program test_dead <<-'END'
+		echo '[ RUN      ] early'
+		echo '[       OK ] early'
+		echo '[ RUN      ] deadly'
+		for i in {1..50}; do echo "about its end, line $i"; done
+		kill -SEGV $$
+	END
+	run_tests
+	expect_sums '0 passed, 1 failed, 0 skipped'
+	expect_match 'RUN      \] deadly' out
+	expect_match 'about its end, line 1$' out
+	expect_no_match 'early' out
+	expect_match 'see build/log/dyn-test_dead.log$' out
+}
+
+case_script_failure()
+{
+	make_tests
+	script check_bad <<-'END'
+		echo said by early; echo ok early
+		echo said by bad; echo FAIL bad
+		echo said by late; echo ok late
+		exit 1
+	END
+	run_tests
+	expect_sums '2 passed, 1 failed, 0 skipped'
+	expect_match 'said by bad' out
+	expect_no_match 'said by (early|late)' out
+	expect_match 'see build/log/dyn-check_bad.log$' out
+}
+
+case_hanging()
+{
+	make_tests
+	echo 'echo ok begun; sleep 1000' | script check_hang
+	limit_s=1 run_tests
+	expect_sums '1 passed, 1 failed, 0 skipped'
+	expect_match 'check_hang .*timed out' out
+	expect_match 'see build/log/dyn-check_hang.log$' out
+}
+
+# Two of one group would meet in the folder; others run beside them, or the last
+# would wait in vain.
+case_groups()
+{
+	local name
+
+	make_tests
+	for name in check_tune_a check_tune_b check_tune_c; do
+		script "$name" <<-'END'
+			mkdir alone || exit 1
+			sleep 0.3
+			rmdir alone
+			echo ok alone
+		END
+	done
+	for name in check_x check_y; do
+		script "$name" <<-'END'
+			touch "met.${0##*/}"
+			for ((i = 0; i < 600; i++)); do
+				[ ! -e met.check_x.sh ] ||
+					[ ! -e met.check_y.sh ] ||
+					{ echo ok met; exit 0; }
+				sleep 0.05
+			done
+		END
+	done
+	run_tests
+	expect_sums '5 passed, 0 failed, 0 skipped'
+}
+
+# case_ended SIGNAL: what it runs ends, too
+case_ended()
+{
+	local pid tries
+
+	make_tests
+	script check_long <<-'END'
+		echo $$ >long.pid
+		exec sleep 1000
+	END
+	env VARIANT=dyn BUILD=build BIN=bin tree/tests/run >out 2>&1 &
+	pid=$!
+	for ((tries = 0; tries < 1500; tries++)); do
+		[ ! -s tree/long.pid ] || break
+		sleep 0.02
+	done
+	kill "-$1" "$pid"
+	wait "$pid" 2>/dev/null || true
+	for ((tries = 0; tries < 1500; tries++)); do
+		kill -0 "$(<tree/long.pid)" 2>/dev/null || return 0
+		sleep 0.02
+	done
+	kill -KILL "$(<tree/long.pid)"
+	fail "a test goes on"
+}
+
+check sums case_sums
+check static_twins case_static_twins
+check nothing_tested case_nothing_tested
+check cmocka_failure case_cmocka_failure
+check cmocka_crash case_cmocka_crash
+check script_failure case_script_failure
+check hanging case_hanging
+check groups case_groups
+check ended_by_term case_ended TERM
+check ended_by_hup case_ended HUP
+finish

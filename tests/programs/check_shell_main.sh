@@ -1,0 +1,351 @@
+#!/bin/bash
+# check_shell_main.sh - blinksh as its user meets it: statuses, output, hosts
+# shellcheck source=tests/programs/shell_lib.sh
+. "$(dirname "$0")/shell_lib.sh"
+
+cluster_up 4
+
+# expect_node RANK KEY VALUE: in the JSON document ./out
+expect_node()
+{
+	local got
+
+	got=$(python3 -c 'import json, sys
+print(json.load(open("out"))["nodes"][int(sys.argv[1])][sys.argv[2]])' \
+		"$1" "$2")
+	[ "$got" = "$3" ] || fail "node $1: $2 is $got, not $3"
+}
+
+case_zero()
+{
+	sh_run -- /bin/true
+	[ "$status" = 0 ]
+	expect_empty out
+	expect_one_line err
+	expect_match '^blinksh: 4 nodes: 4 ok, 0 failed, 0 cancelled, 0 lost' err
+}
+
+case_application_status()
+{
+	sh_run -- /bin/sh -c 'exit 7'
+	[ "$status" = 7 ]
+	expect_match 'exit status 7$' err
+}
+
+# On one node each: the highest of the commands' own.
+case_worst_of_applications()
+{
+	# shellcheck disable=SC2016 # for the node's shell
+	sh_run --keep-going --json -- /bin/sh -c 'exit $((%r * 50))'
+	[ "$status" = 150 ]
+	expect_node 0 status 0
+	expect_node 1 status 50
+	expect_node 3 status 150
+	expect_node 3 state exited
+}
+
+case_signal()
+{
+	sh_run --json -- /bin/sh -c 'kill -KILL $$'
+	[ "$status" = 137 ]
+	expect_match '"state": "killed"' out
+}
+
+case_timeout()
+{
+	sh_run --timeout=0.3 --json -- /bin/sleep 60
+	[ "$status" = 124 ]
+	expect_match '"state": "timed out", "status": 124' out
+}
+
+case_refused_folder()
+{
+	cp /bin/true ./not_allowed
+	sh_run -- "$PWD/not_allowed"
+	[ "$status" = 125 ]
+	expect_match 'refused: Permission denied' err
+}
+
+case_refused_missing()
+{
+	sh_run -- /usr/bin/no-such-program
+	[ "$status" = 125 ]
+	expect_match 'refused: No such file' err
+}
+
+case_lost()
+{
+	sh_run --lost-after="$(seconds_of 400)" -w "${nodes[0]},127.0.0.250:1" --json \
+		--keep-going -- /bin/true
+	[ "$status" = 127 ]
+	expect_node 0 status 0
+	expect_node 1 status 127
+	expect_node 1 state lost
+	expect_node 1 elapsed_ns None
+	sh_run --lost-after=0.4 -w 127.0.0.250:1 -- /bin/true
+	[ "$status" = 127 ]
+	expect_match '^blinksh: 127.0.0.250:1: lost: no reply for 400 ms' err
+}
+
+# Each kind of failure on a node of its own: lost before refused before
+# time-out before failure, whatever the numbers.
+case_worst_wins()
+{
+	local all='case %r in 0) exit 200;; 1) exec /bin/sleep 60;; esac'
+
+	sh_run --keep-going -w "${nodes[0]},${nodes[1]}" --timeout=0.3 \
+		-- /bin/sh -c "$all"
+	[ "$status" = 124 ]
+	sh_run --keep-going --lost-after=0.4 --timeout=0.3 \
+		-w "${nodes[0]},${nodes[1]},127.0.0.250:1" -- /bin/sh -c "$all"
+	[ "$status" = 127 ]
+	# 127 of a shell that finds no command is the application's.
+	sh_run --keep-going -w "${nodes[0]},${nodes[1]}" --timeout=0.3 \
+		-- /bin/sh -c 'case %r in 0) exit 127;; *) exec /bin/sleep 60; esac'
+	[ "$status" = 124 ]
+}
+
+# The first failure ends all; those ended are not failures of their own.
+case_kill_on_fail()
+{
+	local mark
+
+	mark 98761
+	sh_run --json -- /bin/sh -c \
+		"[ %r != 2 ] || exit 9; exec /bin/sleep $mark"
+	[ "$status" = 9 ]
+	expect_node 2 state exited
+	expect_node 0 state cancelled
+	expect_node 0 status 143
+	nobody_has "^/bin/sleep $mark\$"
+}
+
+case_substitution()
+{
+	sh_run -N -w "${nodes[2]},${nodes[0]}" -- \
+		/usr/bin/printf '%s %s %s %%%%\n' %r %n %h
+	expect_out "0 2 ${nodes[2]} %" "1 2 ${nodes[0]} %"
+}
+
+case_environment()
+{
+	sh_run -N -w "${nodes[1]}" -- /usr/bin/env
+	expect_match '^BLINK_RANK=0$' out
+	expect_match '^BLINK_NODES=1$' out
+	expect_match "^BLINK_HOST=${nodes[1]}\$" out
+	expect_match '^LANG=C$' out
+	! grep -q BLINK_KEY out
+}
+
+case_hosts_in_environment()
+{
+	local port=${nodes[0]##*:}
+
+	sh_run -N -- /usr/bin/env
+	[ "$(grep -c -x "BLINK_HOSTS=127\.0\.0\.\[2-5\]:$port" out)" = 4 ]
+	sh_run -N -w "${nodes[2]},${nodes[0]},${nodes[1]}" -- /usr/bin/env
+	[ "$(grep -c -x "BLINK_HOSTS=${nodes[2]},127.0.0.\[2-3\]:$port" \
+		out)" = 3 ]
+}
+
+# The list goes along as long as all fits into 1200 bytes, of which 80 and 44
+# are headers; without it the command is started all the same.
+case_hosts_that_do_not_fit()
+{
+	local host=${nodes[0]} room
+
+	room=$((1200 - 80 - 44 - 13 - 3 - ${#host} - ${#host}))
+	sh_run -N -w "$host" -- /usr/bin/env "X=$(printf "%0${room}d" 0)"
+	[ "$status" = 0 ]
+	expect_match "^BLINK_HOSTS=$host\$" out
+	room=$((room + 1))
+	sh_run -N -w "$host" -- /usr/bin/env "X=$(printf "%0${room}d" 0)"
+	[ "$status" = 0 ]
+	expect_match "^BLINK_HOST=$host\$" out
+	! grep -q '^BLINK_HOSTS=' out
+}
+
+case_labelled()
+{
+	sh_run -w "${nodes[0]},${nodes[1]}" -- /bin/sh -c \
+		'echo one; printf two; echo bad >&2'
+	expect_out "${nodes[0]}: one" "${nodes[0]}: two" \
+		"${nodes[1]}: one" "${nodes[1]}: two"
+	expect_match "^${nodes[0]}: bad\$" err
+}
+
+case_plain_is_binary_safe()
+{
+	sh_run -q -N -w "${nodes[0]}" -- /usr/bin/printf '\377\000\r\nend'
+	printf '\377\000\r\nend' >want
+	cmp want out
+	expect_empty err
+}
+
+case_gathered()
+{
+	sh_run -b -- /bin/sh -c '[ %r = 1 ] && echo odd || echo same'
+	[ "$status" = 0 ]
+	expect_out --------------- "${nodes[0]},${nodes[2]},${nodes[3]} (3)" \
+		--------------- same --------------- "${nodes[1]}" \
+		--------------- odd
+}
+
+case_json_is_json()
+{
+	sh_run --json -- /usr/bin/printf '"\\\001\377\000\xc3\xa9\n'
+	[ "$status" = 0 ]
+	python3 - <<'PYTHON'
+import json
+document = json.load(open("out", encoding="utf-8"))
+node = document["nodes"][3]
+assert node["stdout"] == '"\\\x01\ufffd\0\u00e9\n', node["stdout"]
+assert node["rank"] == 3 and node["stdout_total_bytes"] == 8
+assert 0 < node["elapsed_ns"] <= node["round_trip_ns"]
+assert node["round_trip_ns"] <= document["whole_ns"]
+assert node["max_rss_bytes"] > 0 and node["user_ns"] >= 0
+assert document["status"] == 0 and len(document["job"]) == 32
+PYTHON
+}
+
+# More than comes along with the end, and more than is kept.
+case_long_output()
+{
+	sh_run -N -q -- /usr/bin/seq 1 8000
+	for _ in "${nodes[@]}"; do seq 1 8000; done >want
+	cmp want out
+	sh_run -N -w "${nodes[0]}" -- /usr/bin/seq 1 100000
+	seq 1 100000 | tail -c 65536 >want
+	cmp want out
+	expect_match 'only the last 65536 of 588895 bytes' err
+}
+
+case_hosts()
+{
+	local port=${nodes[0]##*:}
+
+	sh_run -w "127.0.0.[2-5]:$port" -x "127.0.0.3:$port" -N -- /bin/echo %h
+	expect_out "127.0.0.2:$port" "127.0.0.4:$port" "127.0.0.5:$port"
+	WCOLL=$SCRATCH/no/such/file sh_run -- /bin/true
+	[ "$status" -gt 0 ]
+	expect_match WCOLL err
+	expect_status 2 env -u WCOLL "$BIN/blinksh" -- /bin/true 2>err
+	# Two names of one daemon.
+	sh_run -w "127.0.0.2:$port,[::ffff:127.0.0.2]:$port" -- /bin/true
+	[ "$status" = 2 ]
+	expect_match 'the same daemon as' err
+}
+
+case_key_file()
+{
+	"$BIN/blinksh" keygen mine
+	[ "$(stat -c %a mine)" = 400 ]
+	expect_status 3 "$BIN/blinksh" keygen mine 2>err
+	chmod 0440 mine
+	sh_run --key mine -- /bin/true
+	[ "$status" = 3 ]
+	expect_one_line err
+	# shellcheck disable=SC2016
+	expect_status 2 env -u BLINK_KEY "$BIN/blinksh" -- /bin/true 2>err
+}
+
+case_usage()
+{
+	local line
+
+	while read -r line; do
+		# shellcheck disable=SC2086
+		sh_run $line
+		[ "$status" = 2 ] || fail "$line: exit status $status"
+		expect_one_line err
+	done <<'LINES'
+--
+-- true
+nonsense
+ping pong
+cancel
+cancel 12
+--timeout=0 -- /bin/true
+--timeout=1.2345 -- /bin/true
+--lease=-1 -- /bin/true
+--repeat=0 -- /bin/true
+LINES
+	sh_run -- /bin/echo "$(printf '%01200d' 0)"
+	[ "$status" = 2 ]
+	sh_run --help
+	[ "$status" = 0 ]
+	expect_match '^Usage: blinksh' out
+	sh_run --version
+	expect_match '^blinksh ' out
+	expect_one_line out
+}
+
+case_ping_and_status()
+{
+	sh_run ping
+	[ "$status" = 0 ] && [ "$(wc -l <out)" = 4 ]
+	sh_run --lost-after=0.4 -w "${nodes[0]},127.0.0.250:1" ping
+	[ "$status" = 127 ]
+	expect_match '127.0.0.250:1: lost' err
+	sh_run --json status
+	python3 -c 'import json
+for node in json.load(open("out"))["nodes"]:
+    assert node["answered"] and node["jobs_started"] > 0, node'
+}
+
+case_cancel()
+{
+	local job mark
+
+	mark 98763
+	"$BIN/blinksh" "${PATIENT[@]}" -v -- /bin/sleep "$mark" 2>launch &
+	wait_until is_running "^/bin/sleep $mark\$"
+	wait_until grep -q 'blinksh: job' launch
+	job=$(sed -n 's/^blinksh: job //p' launch)
+	sh_run cancel "$job"
+	[ "$status" = 0 ]
+	nobody_has "^/bin/sleep $mark\$"
+	await $!
+	[ "$status" = 143 ]
+	sh_run cancel 00000000000000000000000000000000
+	[ "$(grep -c unknown out)" = 4 ]
+	sh_run -v -w "${nodes[0]}" -- /bin/true
+	job=$(sed -n 's/^blinksh: job //p' err)
+	sh_run -w "${nodes[0]}" --repeat=130 -- /bin/true
+	sh_run -w "${nodes[0]}" cancel "$job"
+	[ "$status" = 0 ]
+	expect_match ': forgotten$' out
+}
+
+case_interrupt()
+{
+	local mark
+
+	mark 98764
+	(trap - INT && exec "$BIN/blinksh" "${PATIENT[@]}" -- \
+		/bin/sleep "$mark") 2>err &
+	wait_until is_running "^/bin/sleep $mark\$"
+	kill -TERM $!
+	await $!
+	[ "$status" = 143 ]
+	nobody_has "^/bin/sleep $mark\$"
+	expect_match ', 4 cancelled, 0 lost' err
+}
+
+case_repeat()
+{
+	sh_run --repeat=50 --json -- /bin/true
+	[ "$status" = 0 ]
+	python3 -c 'import json
+assert len(json.load(open("out"))["samples_whole_ns"]) == 50'
+	sh_run --repeat=50 -- /bin/true
+	expect_match '^blinksh: 50 runs: whole .* median' err
+}
+
+for name in $(declare -F | sed -n 's/^declare -f case_//p'); do
+	case $name in
+	lost) check "$name" patiently "case_$name" ;;
+	*) check "$name" "case_$name" ;;
+	esac
+done
+finish

@@ -1,0 +1,651 @@
+#!/bin/bash
+# check_trial.sh - blinktrial as a whole: what it records, what it refuses, and
+# what is left when it is killed
+
+# shellcheck source=tests/programs/shell_lib.sh
+. "$(dirname "$0")/shell_lib.sh"
+
+TRIAL=$BIN/blinktrial
+# Few enough for a trial to take a few milliseconds.
+RECORDS=2000
+ROUNDS=$((QUICK ? 2 : 6))
+
+if [ "$SANITIZED" ]; then
+	skip trial "Python has no sanitizer"
+	finish
+fi
+
+# trial ARGUMENT...: in ./out and ./err, its exit status in $status
+trial()
+{
+	status=0
+	timeout 300 "$TRIAL" "$@" >out 2>err </dev/null || status=$?
+}
+
+# expect_trial STATUS ARGUMENT...
+expect_trial()
+{
+	local want=$1
+	shift
+
+	trial "$@"
+	[ $status = "$want" ] ||
+		fail "status $status, not $want: $*: $(head -c 400 err)"
+}
+
+# ask EXPRESSION [RECORD]: of the record in ./record: design, trials and
+# environment are what was recorded; true is what is wanted.
+ask()
+{
+	python3 - "$1" "${2:-record}" <<-'END' || fail "not so: $1"
+		import json, sys
+		folder = sys.argv[2]
+		design = json.load(open(folder + "/design.json"))
+		trials = [json.loads(line) for line in open(folder + "/trials.jsonl")]
+		environment = json.load(open(folder + "/environment.json"))
+		outcomes = [trial["outcome"] for trial in trials]
+		sys.exit(not eval(f"({sys.argv[1]})"))
+	END
+}
+
+expect_valid()
+{
+	expect_status 0 "$TRIAL" validate record
+}
+
+# The order of the lines is what the design says, worked out here by itself
+# from what it promises: blocks that are complete.
+expect_blocks()
+{
+	ask 'all(trial["trial"] == at for at, trial in enumerate(trials))'
+	ask '(lambda pairs, size: all(
+		sorted((t["scenario"], t["configuration"])
+		       for t in trials if t["block"] == block) == pairs
+		for block in range(design["trials"])))(
+		sorted((s, c["name"]) for s in design["scenarios"]
+		       for c in design["configurations"] if not c["skipped"]), 0)'
+}
+
+# programs NAME...: a folder ./programs with links to all but these, and
+# $TRIAL there
+programs()
+{
+	local name
+
+	mkdir programs
+	for name in blinksort blinkgen blinkval blinksh blinktrial; do
+		ln -s "$BIN/$name" "programs/$name"
+	done
+	rm -f "${@/#/programs/}"
+	TRIAL=$PWD/programs/blinktrial
+}
+
+# fake NAME: a program of ours, from standard input, where HERE is this folder
+# and BIN that of the real ones
+fake()
+{
+	{
+		printf '#!/bin/bash\nHERE=%q BIN=%q\n' "$PWD" "$BIN"
+		cat
+	} >"programs/$1"
+	chmod +x "programs/$1"
+}
+
+# patient_blinksh: $TRIAL asks nodes that may be slow, or stopped for a while
+patient_blinksh()
+{
+	programs blinksh
+	fake blinksh <<-END
+		exec "\$BIN/blinksh" ${PATIENT[*]} "\$@"
+	END
+}
+
+# --- what is recorded -------------------------------------------------------
+
+case_one_machine()
+{
+	expect_trial 0 --scenario=pagecache --trials=5 --records=$RECORDS \
+		--ascii --out=record
+	expect_empty err
+	expect_match '^pagecache +reference +5 +0 ' out
+	expect_match '^See the results: .*/blinkreport .*/record$' out
+	# As a shell takes it, from here.
+	eval "$(sed -n 's/^See the results: //p' out)" >report
+	expect_match '^reference +5 +0 ' report
+	expect_folder record design.json environment.json trials.jsonl
+	expect_valid
+	ask 'outcomes == ["ok"] * 5'
+	ask 'all(t["scenario_met"] is True for t in trials)'
+	ask 'all(t["records"] == 2000 and t["bytes"] == 200000 for t in trials)'
+	# What is timed by the sorter is within what is timed from outside.
+	ask 'all(sum(t["ranks"][0]["phases_ns"].values())
+		 <= t["ranks"][0]["elapsed_ns"] < t["whole_ns"] for t in trials)'
+	ask 'all(t["runner"]["overhead_ns"] > 0 for t in trials)'
+	ask '[bool(s["after"]) for s in environment["sessions"]] == [True]'
+	ask "{t['checksum'] for t in trials} == {'$(
+		"$BIN/blinkgen" -a -c $RECORDS /dev/null 2>&1)'}"
+}
+
+case_quiet()
+{
+	expect_trial 0 --scenario=pagecache --trials=1 --records=$RECORDS \
+		--out=record --quiet --keep
+	expect_empty err
+	expect_empty out
+	expect_folder record/work in
+}
+
+case_sweep()
+{
+	programs
+	cat >sweep <<-'END'
+		sort.threads default | 1 900
+		sort.kernel  auto | scalar
+		sort.transport udp | shm
+		tune.swappiness keep | 10
+	END
+	PATH=/usr/bin:/bin expect_trial 0 --scenario=pagecache --trials=3 \
+		--records=$RECORDS --out=record --sweep=sweep
+	expect_valid
+	expect_blocks
+	ask '[c["name"] for c in design["configurations"] if not c["skipped"]]
+	     == ["reference", "control", "threads=1", "kernel=scalar"]'
+	expect_match '^skipped: threads=900: .*not a number from 1 to 256' out
+	expect_match '^skipped: transport=shm: needs a cluster$' out
+	expect_match '^skipped: swappiness=10: blinktune: not found$' out
+	ask '{t["ranks"][0]["threads"] for t in trials
+	      if t["configuration"] == "threads=1"} == {1}'
+	ask 'len({tuple(t["configuration"] for t in trials if t["block"] == b)
+		  for b in range(3)}) > 1 or design["trials"] == 3'
+}
+
+case_same_seed()
+{
+	echo 'sort.threads default | 1 2 3 4' >sweep
+	trial --scenario=pagecache --trials=3 --records=10 --out=a --seed=7 \
+		--sweep=sweep
+	trial --scenario=pagecache --trials=3 --records=10 --out=b --seed=7 \
+		--sweep=sweep
+	ask '[t["configuration"] for t in trials] ==
+	     [json.loads(line)["configuration"] for line in
+	      open("b/trials.jsonl")]' a
+}
+
+# --- what is refused --------------------------------------------------------
+
+# expect_refused STATUS PATTERN ARGUMENT...: one line, and nothing made
+expect_refused()
+{
+	local want=$1 pattern=$2
+	shift 2
+
+	expect_trial "$want" "$@"
+	expect_one_line err
+	expect_match "^blinktrial: $pattern" err
+	expect_gone record
+}
+
+case_usage()
+{
+	local a=(--scenario=pagecache --trials=2) o=--out=record
+
+	expect_refused 2 '--out: is missing' "${a[@]}"
+	expect_refused 2 '--scenario: is missing' --trials=2 $o
+	expect_refused 2 '--trials: is missing' --scenario=cache $o
+	expect_refused 2 'moon: no scenario' --scenario=moon --trials=2 $o
+	expect_refused 2 '--scenario: names one twice' $o \
+		--scenario=pagecache,pagecache --trials=2
+	expect_refused 2 "--trials: '0' is not" --scenario=pagecache $o \
+		--trials=0
+	expect_refused 2 "--records: '1e6' is not" "${a[@]}" $o --records=1e6
+	expect_refused 2 "--order: 'by-name' is not" "${a[@]}" $o \
+		--order=by-name
+	expect_refused 2 "--cache-bytes: '64MB' is not" "${a[@]}" $o \
+		--cache-bytes=64MB
+	expect_refused 2 '--flush: is not known' "${a[@]}" $o --flush
+	expect_refused 2 'more: is not known' "${a[@]}" $o more
+	expect_refused 3 '.*sweep: No such file' "${a[@]}" $o --sweep=sweep
+	expect_refused 3 '.*record.*: No such file' $o --resume
+	expect_status 2 "$TRIAL" validate 2>err
+	expect_one_line err
+	expect_trial 0 --help
+	expect_match '^Usage: blinktrial' out
+	expect_trial 0 --version
+	expect_match '^blinktrial [^ ]+$' out
+}
+
+case_refused_scenario()
+{
+	local memory
+
+	memory=$(mktemp -d /dev/shm/blinksort-check.XXXXXX)
+	# shellcheck disable=SC2064 # now
+	trap "rm -rf '$memory'" EXIT
+	expect_refused 1 'platter: .*tmpfs has no disk' --scenario=platter \
+		--trials=2 --out=record --work="$memory/work"
+	expect_refused 1 'cache: .*tmpfs has no disk' --unverified \
+		--scenario=pagecache,cache --trials=2 --out=record \
+		--work="$memory/work"
+	expect_folder "$memory"
+}
+
+# The input can't be made.
+case_no_room()
+{
+	ulimit -f 100
+	expect_refused 3 '(blinkgen|.*/in): .*too large' --scenario=pagecache \
+		--trials=2 --records=20000 --out=record
+}
+
+case_unverified()
+{
+	expect_trial 0 --scenario=platter --trials=2 --records=$RECORDS \
+		--out=record --unverified --cache-bytes=1M
+	expect_valid
+	ask 'all({"synced", "other-data-read"} <= {c["name"] for c in
+	     t["conditions"]} for t in trials)'
+	# Not on a disk whose host may cache.
+	ask 'all(t["scenario_met"] is True for t in trials)' 2>told ||
+		expect_match '^platter \(unverified\) ' out
+	expect_folder record design.json environment.json trials.jsonl
+}
+
+case_nothing_overwritten()
+{
+	mkdir work record
+	echo precious >work/in
+	expect_trial 3 --scenario=pagecache --trials=2 --out=record/a \
+		--work=work
+	expect_match 'work/in: is there already' err
+	echo precious | expect_same - work/in
+	echo precious >record/thesis
+	expect_trial 3 --scenario=pagecache --trials=2 --out=record
+	expect_match 'record: is not empty' err
+	expect_folder record thesis
+}
+
+case_resume_mismatch()
+{
+	trial --scenario=pagecache --trials=2 --records=$RECORDS --out=record
+	cp -r record before
+	expect_trial 3 --scenario=pagecache --trials=2 --out=record
+	expect_match 'has a record already; --resume' err
+	expect_trial 2 --resume --out=record --records=7
+	expect_match '^blinktrial: --records: is 7, but 2000 in' err
+	expect_trial 2 --resume --out=record --scenario=cache
+	expect_match '^blinktrial: --scenario: is cache, but pagecache' err
+	expect_trial 2 --resume --out=record -w localhost
+	expect_match '^blinktrial: -w: is localhost, but absent' err
+	expect_trial 2 --resume --out=record --ascii
+	expect_one_line err
+	diff -r record before
+	# There is nothing left to do.
+	expect_trial 0 --resume --out=record --trials=2
+	expect_same record/trials.jsonl before/trials.jsonl
+}
+
+# --- sorters that fail ------------------------------------------------------
+
+# A blinksort that does as ./does says at the call of this number; 1 is the
+# rehearsal.
+fake_sorter()
+{
+	programs blinksort
+	fake blinksort <<-'END'
+		[ "$1" != --version ] || exec "$BIN/blinksort" --version
+		calls=$(($(cat "$HERE/calls" 2>/dev/null) + 1))
+		echo $calls >"$HERE/calls"
+		does=$(sed -n "s/^$calls //p" "$HERE/does")
+		case $does in
+		fail) echo "blinksort: moon: is full" >&2; exit 4 ;;
+		die) kill -SEGV $$ ;;
+		hang) exec sleep "$(cat "$HERE/seconds")" ;;
+		esac
+		"$BIN/blinksort" "$@"
+		case $does in
+		unsorted) cp "$1" "$3" ;;
+		short) truncate -s -100 "$3" ;;
+		other) "$BIN/blinkgen" -b7 2000 "$1.other"
+			"$BIN/blinksort" "$1.other" -o "$3"
+			rm "$1.other" ;;
+		esac
+	END
+}
+
+case_sorter_fails()
+{
+	fake_sorter
+	printf '%s\n' '3 fail' '4 unsorted' '6 short' '7 other' '8 die' >does
+	expect_trial 1 --scenario=pagecache --trials=8 --records=$RECORDS \
+		--out=record
+	expect_match '^blinktrial: failed: 5 of 8 trials$' err
+	expect_valid
+	ask 'outcomes == ["ok", "failed", "wrong", "ok", "wrong", "wrong",
+			  "failed", "ok"]'
+	ask '[t["exit_status"] for t in trials] == [0, 4, 0, 0, 0, 0, 139, 0]'
+	ask 'trials[1]["message"] == "blinksort: moon: is full"'
+	ask '"unordered" in trials[2]["message"]'
+	ask 'trials[4]["message"] == "1999 records in the output, 2000 in the " \
+				     "input"'
+	ask '"checksum" in trials[5]["message"]'
+	ask '[t["whole_ns"] is None for t in trials] ==
+	     [outcome == "failed" for outcome in outcomes]'
+	expect_match '^pagecache +reference +8 +5 ' out
+}
+
+case_given_up()
+{
+	fake_sorter
+	printf '%s fail\n' 2 3 4 >does
+	expect_trial 1 --scenario=pagecache --trials=9 --records=$RECORDS \
+		--out=record
+	expect_one_line err
+	expect_match 'given up: 3 of 3 trials failed.*moon: is full' err
+	ask 'outcomes == ["failed"] * 3'
+	expect_trial 1 --resume --out=record
+	ask 'outcomes == ["failed"] * 3 + ["ok"] * 6'
+	expect_valid
+}
+
+case_reference_fails()
+{
+	fake_sorter
+	echo '1 fail' >does
+	expect_refused 1 'reference: blinksort: moon: is full' \
+		--scenario=pagecache --trials=2 --out=record
+}
+
+# --- ended ------------------------------------------------------------------
+
+lines_of()
+{
+	wc -l <"$1" 2>/dev/null || echo 0
+}
+
+has_lines()
+{
+	[ "$(lines_of record/trials.jsonl)" -ge "$1" ]
+}
+
+# A blinksort that never ends after so many calls of it, unless there is a file
+# "go": however late somebody is killed, there is something left to do.
+fake_endless()
+{
+	programs blinksort
+	fake blinksort <<-END
+		[ "\$1" != --version ] || exec "\$BIN/blinksort" --version
+		echo >>"\$HERE/calls"
+		[ -e "\$HERE/go" ] || [ "\$(wc -l <"\$HERE/calls")" -le $1 ] ||
+			exec sleep 100000
+		exec "\$BIN/blinksort" "\$@"
+	END
+}
+
+case_kill()
+{
+	local round pid have=0 left=(--scenario=pagecache --trials=120
+		--records=500 "--sweep=$PWD/sweep")
+
+	echo 'sort.threads default | 1' >sweep
+	fake_endless $((300 / ROUNDS))
+	for ((round = 0; round < ROUNDS; round++)); do
+		: >calls
+		"$TRIAL" "${left[@]}" --out=record >/dev/null 2>&1 &
+		pid=$!
+		[ $((round % 2)) = 1 ] || wait_until has_lines $((have + 1))
+		sleep "0.0$((RANDOM % 100))"
+		kill -KILL "$pid"
+		wait "$pid" 2>/dev/null || true
+		[ ! -f record/design.json ] || left=(--resume)
+		# What is there now is acknowledged: it stays as it is.
+		! [ -f acknowledged ] ||
+			head -n "$have" record/trials.jsonl |
+			expect_same - acknowledged
+		have=$(lines_of record/trials.jsonl)
+		head -n "$have" record/trials.jsonl >acknowledged
+	done
+	touch go
+	expect_trial 0 "${left[@]}" --out=record
+	head -n "$have" record/trials.jsonl | expect_same - acknowledged
+	ask 'len(trials) == 360'
+	expect_blocks
+	expect_valid
+	ask 'environment["sessions"][0]["after"] is None'
+	expect_folder record design.json environment.json trials.jsonl
+}
+
+# Nothing is there yet but what a new attempt takes for its own.
+case_kill_before_record()
+{
+	local round
+
+	for ((round = 0; round < ROUNDS; round++)); do
+		"$TRIAL" --scenario=pagecache --trials=1 --records=100 \
+			--out=record >/dev/null 2>&1 &
+		sleep "0.$((RANDOM % 3))$((RANDOM % 10))"
+		kill -KILL $! 2>/dev/null || true
+		wait $! 2>/dev/null || true
+		[ ! -f record/design.json ] || rm -rf record
+	done
+	# What it can have left at most.
+	mkdir -p record/work
+	rm -f record/design.json
+	touch record/trials.jsonl record/design.json.new
+	(cd record/work && touch in out)
+	expect_trial 0 --scenario=pagecache --trials=1 --records=100 \
+		--out=record
+}
+
+hung()
+{
+	pgrep -f -- "^sleep $(cat seconds)\$" >/dev/null
+}
+
+nobody_hung()
+{
+	! hung
+}
+
+# A sorter that hangs: $pid is that of blinktrial, who waits for it.
+start_hung()
+{
+	fake_sorter
+	echo "$((50000 + RANDOM)).$$" >seconds
+	echo '4 hang' >does
+	"$TRIAL" --scenario=pagecache --trials=5 --records=$RECORDS \
+		--out=record >out 2>err &
+	pid=$!
+	wait_until hung
+}
+
+case_signal()
+{
+	local pid
+
+	start_hung
+	kill -TERM "$pid"
+	expect_status 143 wait "$pid"
+	expect_one_line err
+	expect_match '^blinktrial: interrupted: 2 trials.*--resume' err
+	nobody_hung
+	ask 'outcomes == ["ok", "ok"]'
+	ask 'environment["sessions"][0]["after"] is not None'
+	expect_trial 0 --resume --out=record
+	expect_valid
+	ask 'outcomes == ["ok"] * 5'
+}
+
+case_killed_with_sorter()
+{
+	local pid
+
+	start_hung
+	kill -KILL "$pid"
+	wait "$pid" 2>/dev/null || true
+	wait_until nobody_hung
+	ask 'outcomes == ["ok", "ok"]'
+	expect_trial 0 --resume --out=record
+	expect_valid
+}
+
+# --- settings of the machine ------------------------------------------------
+
+fake_tune()
+{
+	programs
+	fake blinktune <<-'END'
+		# As the real one: nobody may be there to read "held" any more.
+		trap '' PIPE
+		case $1 in
+		status) echo '{"journal_sha256": "abc"}'; exit ;;
+		hold) ;;
+		*) exit 1 ;;
+		esac
+		case $2 in
+		moon=*) echo "blinktune: moon: unsupported" >&2; exit 5 ;;
+		esac
+		echo "held $2" >>"$HERE/tuned"
+		echo held
+		cat >/dev/null
+		echo "reverted $2" >>"$HERE/tuned"
+	END
+}
+
+case_tuning()
+{
+	fake_tune
+	cat >sweep <<-'END'
+		tune.swappiness 60 | 10
+		tune.moon keep | full
+	END
+	expect_trial 0 --scenario=pagecache --trials=6 --records=$RECORDS \
+		--out=record --sweep=sweep
+	expect_valid
+	expect_match '^skipped: moon=full: blinktune: moon: unsupported' out
+	ask '{t["tuning"]["profile"] for t in trials
+	      if t["configuration"] == "swappiness=10"} == {"swappiness=10"}'
+	ask '{t["tuning"]["journal_sha256"] for t in trials} == {"abc"}'
+	# Always one at a time, and nothing left.
+	awk '/^held/ { open++ } /^reverted/ { open-- }
+		open < 0 || open > 1 { exit 1 } END { exit open }' tuned
+	# Trials that want the same share it: reference and control do.
+	[ "$(grep -c '^held' tuned)" -lt 20 ]
+}
+
+all_reverted()
+{
+	[ "$(grep -c '^held' tuned)" = "$(grep -c '^reverted' tuned)" ]
+}
+
+case_tuning_killed()
+{
+	local pid
+
+	fake_tune
+	echo 'tune.swappiness 60 | 10' >sweep
+	"$TRIAL" --scenario=pagecache --trials=5000 --records=$RECORDS \
+		--out=record --sweep=sweep >/dev/null 2>&1 &
+	pid=$!
+	wait_until has_lines 3
+	kill -KILL "$pid"
+	wait "$pid" 2>/dev/null || true
+	wait_until all_reverted
+}
+
+# --- many nodes -------------------------------------------------------------
+
+case_nodes()
+{
+	patient_blinksh
+	echo 'sort.schedule rounds | windowed' >sweep
+	expect_trial 0 -w "^$WCOLL" --scenario=pagecache --trials=1 \
+		--records=$RECORDS --out=record --sweep=sweep
+	expect_valid
+	ask 'outcomes == ["ok"] * 3 and len(design["hosts"]) == 4'
+	ask 'all(len(t["ranks"]) == 4 and t["scenario_met"] for t in trials)'
+	ask 'all(t["records"] == 2000 for t in trials)'
+	ask "{t['checksum'] for t in trials} == {'$(
+		"$BIN/blinkgen" -c $RECORDS /dev/null 2>&1)'}"
+	ask 'all(max(r["process_ns"] for r in t["ranks"]) < t["whole_ns"]
+		 for t in trials)'
+	ask 'all(set(t["counters"]["nodes"]) == set(design["hosts"])
+		 for t in trials)'
+	expect_folder record design.json environment.json trials.jsonl
+}
+
+# A folder that was there before stays, and what is in it.
+case_nodes_folder()
+{
+	patient_blinksh
+	mkdir theirs
+	echo theirs >theirs/file
+	expect_trial 0 -w "^$WCOLL" --scenario=pagecache --trials=1 \
+		--records=100 --out=record --work="$PWD/theirs"
+	expect_folder theirs file
+	rm theirs/file
+	expect_trial 0 -w "^$WCOLL" --scenario=pagecache --trials=1 \
+		--records=100 --out=again --work="$PWD/theirs"
+	expect_folder theirs
+}
+
+case_nodes_without_key()
+{
+	unset BLINK_KEY
+	expect_refused 2 '--key: is missing' -w "^$WCOLL" \
+		--scenario=pagecache --trials=1 --out=record
+}
+
+sorting()
+{
+	pgrep -f -- "^[^ ]*blinksort --cluster $PWD/" >/dev/null
+}
+
+nobody_sorts()
+{
+	! sorting
+}
+
+case_nodes_killed()
+{
+	local pid
+
+	patient_blinksh
+	"$TRIAL" -w "${nodes[0]},${nodes[1]}" --scenario=pagecache \
+		--trials=5000 --records=$RECORDS --out=record >/dev/null 2>&1 &
+	pid=$!
+	wait_until has_lines 1
+	kill -KILL "$pid"
+	wait "$pid" 2>/dev/null || true
+	wait_until nobody_sorts
+	cp record/trials.jsonl before
+	"$TRIAL" --resume --out=record >out 2>err &
+	pid=$!
+	wait_until has_lines $(($(lines_of before) + 1))
+	kill -HUP "$pid"
+	expect_status 129 wait "$pid"
+	expect_match '--resume' err
+	head -n "$(lines_of before)" record/trials.jsonl | expect_same - before
+	expect_valid
+}
+
+for name in one_machine quiet sweep same_seed usage no_room \
+	nothing_overwritten resume_mismatch sorter_fails given_up \
+	reference_fails kill kill_before_record signal killed_with_sorter \
+	tuning tuning_killed; do
+	check $name case_$name
+done
+if [ "$(stat -f -c %T "$SCRATCH")" != tmpfs ]; then
+	check unverified case_unverified
+else
+	skip unverified "$SCRATCH has no disk"
+fi
+if [ -d /dev/shm ] && [ "$(stat -f -c %T /dev/shm)" = tmpfs ]; then
+	check refused_scenario case_refused_scenario
+else
+	skip refused_scenario "no tmpfs at /dev/shm"
+fi
+cluster_up 4 -- --allow "$REPO/results"
+for name in nodes nodes_folder nodes_without_key nodes_killed; do
+	check $name case_$name
+done
+finish

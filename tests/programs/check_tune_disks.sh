@@ -1,0 +1,464 @@
+#!/bin/bash
+# check_tune_disks.sh - blinktune disks: what it prints, refuses, does and undoes
+#
+# On a tree with tools that write down how they were called, and on loop devices.
+
+# shellcheck disable=SC2317 # cases are called by check
+. "$(dirname "$0")/tune_lib.sh"
+
+readonly TOOLS="wipefs sfdisk partx mdadm mkfs.xfs mount umount"
+
+# disks ARGUMENT...: on the tree
+disks()
+{
+	"$REPO/tune/blinktune" --root tree --state state disks "$@"
+}
+
+# machine: a tree of three rotating disks that hold nothing, in use by nobody.  A
+# tool writes its call to tree/log; one named in tree/fails fails, and wipefs
+# prints tree/holds.DEVICE.
+machine()
+{
+	local name
+
+	cp -R "$REPO/tests/data/machines/sata-raid" tree
+	rm -r tree/tools
+	mkdir -p tree/tools tree/proc/self
+	touch tree/log tree/fails
+	cat >tree/tools/wipefs <<-'END'
+		#!/bin/bash
+		cd "$BLINKTUNE_ROOT"
+		call="${0##*/} $*"
+		[ "${0##*/}" != sfdisk ] || call+=" <<< $(tr '\n' ' ')"
+		if [[ $call == *--noheadings* ]]; then
+			cat "holds.${!###*/}" 2>/dev/null
+			exit 0
+		fi
+		echo "$call" >>log
+		[[ $call != "mdadm --create "* ]] || { mkdir -p dev/md; >dev/md/blink; }
+		if [ -s fails ] && [[ $call == $(<fails)* ]]; then
+			echo "${0##*/}: as told"
+			exit 1
+		fi
+	END
+	chmod +x tree/tools/wipefs
+	for name in $TOOLS; do
+		[ "$name" = wipefs ] || ln -s wipefs "tree/tools/$name"
+	done
+	echo "22 1 254:0 / / rw shared:1 - ext4 /dev/vda1 rw" \
+		>tree/proc/self/mountinfo
+	echo "Filename Type Size Used Priority" >tree/proc/swaps
+	cp -R tree before
+}
+
+expect_untouched()
+{
+	diff -r before tree >&2 || fail "the tree has changed"
+}
+
+sfdisk_command()
+{
+	printf '%s' "printf 'label: gpt\\nstart=1MiB, size=$2MiB, type=$3\\n' |" \
+		" sfdisk --quiet --wipe always --wipe-partitions always $1"
+}
+
+case_plan()
+{
+	machine
+	disks plan --data-bytes 10000000000 --stripe 128 --label fast \
+		/dev/sda /dev/sdb /dev/sdc >out
+	# 10^10 bytes are 9537 MiB; a tenth more, and 80; a third and 1
+	cat >want <<-END
+		# /dev/sda: 3525 MiB of 1907729 MiB
+		# /dev/sdb: 3525 MiB of 1907729 MiB
+		# /dev/sdc: 3525 MiB of 1907729 MiB
+		$(sfdisk_command /dev/sda 3525 raid)
+		$(sfdisk_command /dev/sdb 3525 raid)
+		$(sfdisk_command /dev/sdc 3525 raid)
+		mdadm --create /dev/md/fast --run --metadata=1.2 --level=0 --raid-devices=3 --chunk=128 /dev/sda1 /dev/sdb1 /dev/sdc1
+		mkfs.xfs -q -f -L fast -d su=128k,sw=3 /dev/md/fast
+		# then: mount -o noatime /dev/md/fast /mnt/fast
+	END
+	diff want out >&2
+	expect_untouched
+	expect_gone state
+}
+
+# One disk has no stripes, and its partition another type.
+case_plan_single()
+{
+	machine
+	disks plan --data-bytes=1 --mount /srv/data /dev/sdb >out
+	cat >want <<-END
+		# /dev/sdb: 320 MiB of 1907729 MiB
+		$(sfdisk_command /dev/sdb 320 linux)
+		mkfs.xfs -q -f -L blink /dev/sdb1
+		mount -o noatime /dev/sdb1 /srv/data
+	END
+	diff want out >&2
+}
+
+case_plan_json()
+{
+	machine
+	echo 'xfs' >tree/holds.sdb
+	disks --json plan --data-bytes 5000000 /dev/sda /dev/sdb >out
+	/usr/bin/python3 - <<-'END'
+		import json
+		plan = json.load(open("out"))
+		assert plan["stripe_kib"] == 64
+		assert plan["partition_bytes"] == 161 << 20
+		assert [d["device"] for d in plan["devices"]] == \
+			["/dev/sda", "/dev/sdb"]
+		assert [d["destroyed"] for d in plan["devices"]] == \
+			[None, "xfs on sdb"]
+		assert plan["devices"][0]["size_bytes"] == 3907029168 * 512
+		assert plan["devices"][0]["refused"] is None
+		assert len(plan["commands"]) == 4
+		assert plan["commands"][0].endswith(" /dev/sda")
+		assert plan["mount"].startswith("mount ")
+	END
+}
+
+# expect_plan STATUS LINE DEVICE...: a line of the plan
+expect_plan()
+{
+	local status=$1 line=$2
+	shift 2
+
+	expect_status "$status" disks plan --data-bytes 1000000000 "$@" >out
+	grep -q -F -e "$line" out || fail "no '$line' in: $(cat out)"
+}
+
+# add_part DISK NUMBER MAJOR:MINOR
+add_part()
+{
+	mkdir -p "tree/sys/block/$1/$1$2/holders"
+	echo "$2" >"tree/sys/block/$1/$1$2/partition"
+	echo "$3" >"tree/sys/block/$1/$1$2/dev"
+}
+
+case_warnings()
+{
+	machine
+	add_part sda 1 8:1
+	printf 'gpt\ngpt\nPMBR\n' >tree/holds.sda
+	echo LVM2_member >tree/holds.sda1
+	expect_plan 0 "#   destroyed: partitions sda1; gpt on sda; PMBR on sda;`
+		` LVM2_member on sda1" /dev/sda
+	echo linux_raid_member >tree/holds.sdb
+	expect_plan 0 "#   destroyed: linux_raid_member on sdb" /dev/sdb
+	echo 0 >tree/sys/block/sdc/queue/rotational
+	expect_plan 0 "#   note: does not rotate" /dev/sdc
+	expect_plan 0 "#   note: not a drive itself" /dev/md1
+	rm tree/tools/wipefs
+	expect_plan 0 "what sdc holds is unknown" /dev/sdc
+}
+
+# What make refuses, whatever it is told; and plan says so.
+expect_refused()
+{
+	local why=$1
+	shift
+
+	expect_plan 3 "#   refused: $why" "$@"
+	expect_status 3 disks make --data-bytes 1000000000 "$@" \
+		--yes-destroy "$@" 2>err
+	expect_one_line err
+	grep -q -F -e "$why" err || fail "no '$why' in: $(cat err)"
+	expect_empty tree/log
+}
+
+case_refused()
+{
+	machine
+	add_part sda 1 8:1
+	add_part sda 2 8:2
+	add_part sdb 1 8:17
+	echo "30 22 8:1 / /boot rw - ext4 /dev/disk/by-uuid/x rw" \
+		>>tree/proc/self/mountinfo
+	expect_refused "sda1 is mounted at /boot" /dev/sda
+	# btrfs: numbers of its own
+	echo "31 22 0:33 / /data rw - btrfs /dev/sdb1 rw" \
+		>>tree/proc/self/mountinfo
+	expect_refused "sdb1 is mounted at /data" /dev/sdb
+	expect_refused "sdb1 is mounted at /data" /dev/sdc /dev/sdb
+	echo "/dev/sdd partition 8 0 -2" >>tree/proc/swaps
+	expect_refused "sdd is swapped to" /dev/sdd
+	mkdir -p tree/sys/block/sdc/holders/md0
+	expect_refused "sdc is a member of md0" /dev/sdc
+	expect_refused "a partition: name the disk" /dev/sda1
+	expect_refused "no block device" /dev/nosuch
+	expect_refused "no block device" /etc/passwd
+	expect_refused "no medium" /dev/loop0
+}
+
+case_refused_more()
+{
+	machine
+	expect_refused "named twice" /dev/sda /dev/sda
+	echo 1 >tree/sys/block/sda/ro
+	expect_refused "read-only" /dev/sda
+	echo 2000000 >tree/sys/block/sdb/size
+	expect_refused "too small: 1129 MiB are wanted of it" /dev/sdb
+}
+
+# expect_usage WORD... : one line, status 2, nothing done
+expect_usage()
+{
+	local word=$1
+	shift
+
+	expect_status 2 disks "$@" >out 2>err
+	expect_empty out
+	expect_one_line err
+	grep -q -F -e "$word" err || fail "no '$word' in: $(cat err)"
+	expect_untouched
+}
+
+case_usage()
+{
+	machine
+	expect_usage "plan or make"
+	expect_usage "plan or make" draw
+	expect_usage "--data-bytes" plan /dev/sda
+	expect_usage "--data-bytes" plan --data-bytes 1G /dev/sda
+	expect_usage "--data-bytes" plan --data-bytes 0 /dev/sda
+	expect_usage "no device" plan --data-bytes 9
+	expect_usage "--stripe" plan --data-bytes 9 --stripe 6 /dev/sda
+	# shellcheck disable=SC2016 # not to be expanded by us either
+	expect_usage "--stripe" plan --data-bytes 9 --stripe 'a[$(touch x)]' \
+		/dev/sda
+	expect_usage "--label" plan --data-bytes 9 --label 'a b' /dev/sda
+	expect_usage "--headroom" plan --data-bytes 9 --headroom -1 /dev/sda
+	expect_usage "--mount" plan --data-bytes 9 --mount mnt /dev/sda
+	expect_usage "--nosuch" plan --nosuch 9 /dev/sda
+	expect_usage "needs a value" plan /dev/sda --stripe
+	expect_gone x
+}
+
+# The devices are named twice, or nothing happens.
+case_agreed()
+{
+	local words
+
+	machine
+	for words in "" "--yes-destroy" "--yes-destroy /dev/sda" \
+		"--yes-destroy /dev/sdb /dev/sda" "--yes-destroy sda sdb" \
+		"--yes-destroy /dev/sda /dev/sdb /dev/sdc"; do
+		# shellcheck disable=SC2086 # words
+		expect_usage "must name the same devices" make \
+			--data-bytes 9 /dev/sda /dev/sdb $words
+	done
+}
+
+# make_two OPTION...: on sda and sdb
+make_two()
+{
+	disks make --data-bytes 1000000000 "$@" /dev/sda /dev/sdb \
+		--yes-destroy /dev/sda /dev/sdb
+}
+
+case_make()
+{
+	machine
+	mkdir -p tree/srv/data
+	make_two --mount /srv/data 2>err
+	cat >want <<-'END'
+		sfdisk --quiet --wipe always --wipe-partitions always /dev/sda <<< label: gpt start=1MiB, size=566MiB, type=raid 
+		sfdisk --quiet --wipe always --wipe-partitions always /dev/sdb <<< label: gpt start=1MiB, size=566MiB, type=raid 
+		mdadm --create /dev/md/blink --run --metadata=1.2 --level=0 --raid-devices=2 --chunk=64 /dev/sda1 /dev/sdb1
+		mkfs.xfs -q -f -L blink -d su=64k,sw=2 /dev/md/blink
+		mount -o noatime /dev/md/blink /srv/data
+	END
+	diff want tree/log >&2
+	# Each act was echoed as plan prints it.
+	disks plan --data-bytes 1000000000 --mount /srv/data /dev/sda /dev/sdb |
+		grep -v '^#' | sed 's/^/+ /' >echoed
+	diff echoed err >&2
+}
+
+# Whatever fails, what was made is taken down, and what is lost is said.
+case_make_fails()
+{
+	local step done_undo
+
+	while IFS='|' read -r step done_undo; do
+		rm -rf tree before
+		machine
+		mkdir -p tree/srv/data
+		echo xfs >tree/holds.sda
+		echo "$step" >tree/fails
+		expect_status 1 make_two --mount /srv/data 2>err
+		awk -v step="$step" 'found; index($0, step) == 1 { found = 1 }' \
+			tree/log | paste -s -d , >undone
+		[ "$(<undone)" = "$done_undo" ] ||
+			fail "$step: '$(<undone)', not '$done_undo'"
+		expect_match "disks make: ${step%% *}: .*as told" err
+		expect_match '/dev/sda: (lost|may be lost): xfs on sda' err
+	done <<-END
+		sfdisk --quiet --wipe always --wipe-partitions always /dev/sda|
+		sfdisk --quiet --wipe always --wipe-partitions always /dev/sdb|$(undo_of sda)
+		mdadm --create|mdadm --stop /dev/md/blink,$(undo_of sdb),$(undo_of sda)
+		mkfs.xfs|mdadm --stop /dev/md/blink,$(undo_of sdb),$(undo_of sda)
+		mount|mdadm --stop /dev/md/blink,$(undo_of sdb),$(undo_of sda)
+	END
+	expect_match 'lost: nothing that was known' err
+}
+
+undo_of()
+{
+	printf '%s' "wipefs --quiet --all /dev/${1}1,wipefs --quiet --all /dev/$1"
+}
+
+# Nothing is destroyed when a tool, a folder or a name for the array is missing.
+case_make_unable()
+{
+	local name
+
+	machine
+	for name in sfdisk mkfs.xfs mdadm; do
+		mv "tree/tools/$name" .
+		expect_status 3 make_two 2>err
+		expect_match "$name is not installed" err
+		mv "$name" tree/tools/
+	done
+	expect_status 3 make_two --mount /srv/data 2>err
+	expect_match 'no folder /srv/data' err
+	mkdir -p tree/dev/md
+	touch tree/dev/md/blink
+	expect_status 3 make_two 2>err
+	expect_match 'there is a /dev/md/blink already' err
+	expect_empty tree/log
+}
+
+case_undo_fails()
+{
+	machine
+	printf 'm[dk]*' >tree/fails
+	expect_status 7 make_two 2>err
+	expect_match 'mdadm --stop /dev/md/blink: mdadm: as told' err
+}
+
+# --- loop devices ---------------------------------------------------------------
+
+# with_loops COUNT COMMAND...: $loops; let go at the end
+with_loops()
+{
+	local i
+	loops=()
+
+	# Before the folder is removed
+	trap 'umount mounted 2>/dev/null || true; losetup -d "${loops[@]}"' EXIT
+	for ((i = 0; i < $1; i++)); do
+		truncate -s 400M "backing.$i"
+		loops+=("$(losetup -f -P --show "backing.$i")")
+	done
+	shift
+	"$@"
+}
+
+real()
+{
+	"$REPO/tune/blinktune" --state "$PWD/state" disks "$@"
+}
+
+# What a write anywhere would change; the beginning, where tables are, word for word
+backing_state()
+{
+	local file
+
+	for file in backing.*; do
+		head -c 8M "$file" | sha256sum
+		stat -c '%y %b' "$file"
+	done
+}
+
+loop_plan()
+{
+	local words=(plan --data-bytes 1000000 "${loops[@]}")
+
+	mkfs.xfs -q "${loops[0]}"
+	backing_state >before
+	real "${words[@]}" >out
+	expect_match "destroyed: xfs on ${loops[0]#/dev/}" out
+	expect_match '^mdadm --create /dev/md/blink ' out
+	expect_match 'not a drive itself' out
+	backing_state >after
+	expect_same before after
+	# Of a user who may not read them
+	open_program
+	setpriv --reuid=65534 --clear-groups "$PROGRAM" disks "${words[@]}" \
+		>out 2>err
+	expect_empty err
+	expect_match 'holds is unknown: Permission denied' out
+	expect_gone state
+}
+
+loop_plan_opens_nothing()
+{
+	strace -f -qq -e trace=open,openat,creat -o trace \
+		"$REPO/tune/blinktune" --state "$PWD/state" \
+		disks plan --data-bytes 1000000 "${loops[@]}" >out
+	grep -E 'O_WRONLY|O_RDWR|O_CREAT|creat\(' trace |
+		grep -v -E '"/dev/(null|tty)"' >writing || true
+	expect_empty writing
+}
+
+loop_mounted()
+{
+	mkfs.xfs -q "${loops[0]}"
+	mkdir mounted
+	mount "${loops[0]}" mounted
+	expect_status 3 real make --data-bytes 1000 "${loops[0]}" \
+		--yes-destroy "${loops[0]}" 2>err
+	touch mounted/alive
+	expect_match 'is mounted at' err
+}
+
+loop_make()
+{
+	mkfs.xfs -q "${loops[0]}"
+	mkdir mounted
+	real make --data-bytes 300000000 --mount "$PWD/mounted" "${loops[0]}" \
+		--yes-destroy "${loops[0]}" 2>err || fail "$(cat err)"
+	# All of the data set finds room.
+	fallocate -l 300000000 mounted/data
+	partx --show --noheadings --output START,SECTORS "${loops[0]}" >parts
+	expect_match '^ *2048 +808960 *$' parts
+}
+
+check_loops()
+{
+	if cannot loop || cannot mount; then
+		skip loop "$why"
+		return
+	elif ! type -P mkfs.xfs >/dev/null; then
+		skip loop "no mkfs.xfs"
+		return
+	fi
+	check loop_plan with_loops 2 loop_plan
+	check_able trace loop_plan_opens_nothing \
+		with_loops 1 loop_plan_opens_nothing
+	check loop_mounted with_loops 1 loop_mounted
+	if type -P sfdisk >/dev/null; then
+		check loop_make with_loops 1 loop_make
+	else
+		skip loop_make "no sfdisk (Debian's package fdisk)"
+	fi
+}
+
+check plan case_plan
+check plan_single case_plan_single
+check plan_json case_plan_json
+check warnings case_warnings
+check refused case_refused
+check refused_more case_refused_more
+check usage case_usage
+check agreed case_agreed
+check make case_make
+check make_fails case_make_fails
+check make_unable case_make_unable
+check undo_fails case_undo_fails
+check_loops
+finish

@@ -1,0 +1,224 @@
+# shellcheck shell=bash disable=SC2034 # variables are for the scripts
+#
+# cluster_lib.sh - what the checks of the cluster sort share, on top of
+# sort_lib.sh and shell_lib.sh
+#
+# Rank r reads in.r and writes out.r, both in the current folder.
+#
+#   cut_input FILE SIZE RANKS HOW   in.0 ... of a file of records of this size:
+#                                   HOW is even, random, first or last (that
+#                                   rank has all)
+#   cluster_run RANKS OPTION...     blinksort on the first nodes of the cluster,
+#                                   its report in ./report, what was printed in
+#                                   ./said, blinksh's status in $status
+#   expect_whole RANKS FILE         the outputs one after the other are FILE,
+#                                   and there is nothing else that was left
+#   expect_none                     there is no output
+#   start_rank, wait_ranks, job_name    ranks without daemons, see below
+#
+# DEADLINE_S is so long that a slow machine is not taken for a dead peer.
+
+# shellcheck source=tests/programs/sort_lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/sort_lib.sh"
+# shellcheck source=tests/programs/shell_lib.sh
+. "$REPO/tests/programs/shell_lib.sh"
+
+DEADLINE_S=30
+
+# The daemons start programs by path.
+if [ "${BLINKSORT[0]}" = setarch ]; then
+	BLINKSORT[0]=$(command -v setarch)
+fi
+
+# share_of RANK: records of the next part, in $share; of the caller's $left
+share_of()
+{
+	local ranks=$2 how=$3 random
+
+	case $how in
+	even) share=$((left / (ranks - $1))) ;;
+	random)
+		random_below $((left + 1))
+		share=$random
+		;;
+	first) share=$left ;;
+	last) share=0 ;;
+	*) fail "cut_input: $how" ;;
+	esac
+	[ "$1" != $((ranks - 1)) ] || share=$left
+}
+
+# cut_input FILE SIZE RANKS HOW
+cut_input()
+{
+	local rank left share
+
+	left=$(($(stat -c %s "$1") / $2))
+	for ((rank = 0; rank < $3; rank++)); do
+		share_of "$rank" "$3" "$4"
+		head -c $((share * $2)) >"in.$rank"
+		left=$((left - share))
+	done <"$1"
+}
+
+# first_nodes COUNT: as a list for -w
+first_nodes()
+{
+	local IFS=,
+
+	echo "${nodes[*]:0:$1}"
+}
+
+# on_nodes RANKS COMMAND...: each to its own end
+on_nodes()
+{
+	local ranks=$1
+	shift
+
+	status=0
+	timeout 300 "$BIN/blinksh" --json --keep-going "${PATIENT[@]}" \
+		-w "$(first_nodes "$ranks")" -- "$@" >report 2>said \
+		</dev/null || status=$?
+}
+
+# cluster_run RANKS OPTION...
+cluster_run()
+{
+	local ranks=$1
+	shift
+
+	on_nodes "$ranks" "${BLINKSORT[@]}" --cluster "$PWD/in.%r" \
+		-o "$PWD/out.%r" --deadline="$DEADLINE_S" "$@"
+}
+
+# what_they_said: of each rank, a line with its end and its first words
+what_they_said()
+{
+	python3 -c 'import json
+for node in json.load(open("report"))["nodes"]:
+    print("  rank %d: %s %s: %s" % (node["rank"], node["state"],
+          node.get("status"), node.get("stderr", "")[:300].strip()))' ||
+		cat said
+}
+
+expect_done()
+{
+	[ "$status" = 0 ] ||
+		fail "status $status: $*"$'\n'"$(what_they_said 2>&1)"
+}
+
+# outputs_of RANKS: their names, in order
+outputs_of()
+{
+	local rank
+
+	for ((rank = 0; rank < $1; rank++)); do
+		echo "out.$rank"
+	done
+}
+
+# No output but these, and nothing hidden.
+expect_outputs()
+{
+	local got
+
+	got=$(find . \( -name '.?*' -o -name 'out.*' \) -printf '%P\n' |
+		sort -V | paste -s -d ' ')
+	[ "$got" = "$(paste -s -d ' ')" ] || fail "there is '$got'"
+}
+
+# expect_whole RANKS FILE
+expect_whole()
+{
+	local outs
+
+	mapfile -t outs < <(outputs_of "$1")
+	outputs_of "$1" | expect_outputs
+	cat "${outs[@]}" | expect_same - "$2"
+}
+
+expect_none()
+{
+	: | expect_outputs
+}
+
+# expect_cluster RANKS FILE OPTION...: run, and FILE is what comes out
+expect_cluster()
+{
+	local ranks=$1 want=$2
+	shift 2
+
+	cluster_run "$ranks" "$@"
+	expect_done "$ranks ranks, $*"
+	expect_whole "$ranks" "$want" || fail "$ranks ranks, $*"
+	rm -f out.*
+}
+
+# --- ranks without daemons ------------------------------------------------
+
+end_ranks()
+{
+	local left
+
+	mapfile -t left < <(jobs -p)
+	kill -KILL "${left[@]}" 2>/dev/null || true
+}
+
+# start_rank RANK COMMAND...: in the background, its process in $pids[RANK]; it
+# does not outlive the case
+start_rank()
+{
+	local rank=$1
+	shift
+
+	trap end_ranks EXIT
+	"$@" >"said.$rank" 2>"err.$rank" </dev/null &
+	pids[rank]=$!
+}
+
+# wait_ranks RANK...: their statuses in $statuses[RANK]
+wait_ranks()
+{
+	local rank
+
+	for rank; do
+		statuses[rank]=0
+		# The shell would say on its own who was killed.
+		wait "${pids[rank]}" 2>/dev/null || statuses[rank]=$?
+	done
+}
+
+# job_name RANK: of a job without a key, the name in the abstract namespace at
+# which its rank 0, started by start_rank, listens
+job_name()
+{
+	local inodes
+
+	inodes=$(find "/proc/${pids[$1]}/fd" -lname 'socket:*' \
+		-printf '%l\n' | tr -dc '0-9\n' | paste -s -d '|')
+	[ -n "$inodes" ] || return 1
+	grep -o -E " ($inodes) @blinksort-[0-9]+-[0-9a-f]+$" /proc/net/unix |
+		sed 's/.*@//' | grep .
+}
+
+# at_once COUNT COMMAND...: as background jobs, each in a folder of its own and
+# with its number behind; what they wait for is mostly time
+at_once()
+{
+	local count=$1 i workers=() failed=0
+	shift
+
+	for ((i = 0; i < count; i++)); do
+		mkdir "$i"
+		(
+			set -e
+			cd "$i"
+			"$@" "$i"
+		) &
+		workers+=($!)
+	done
+	for i in "${workers[@]}"; do
+		wait "$i" || failed=1
+	done
+	[ "$failed" = 0 ]
+}
