@@ -80,11 +80,12 @@ HELPERS := $(filter-out $(FAULT),$(wildcard tests/programs/*.c))
 SCRIPTS := $(wildcard .ci/run tests/run tests/cluster tests/*.sh \
 	     tests/*/*.sh tune/blinktune tune/*/*.sh)
 PYTHON := $(wildcard results/blinkreport results/blinktrial \
-	    results/*/*.py tests/*/*.py)
+	    results/*/*.py results/*/*/*.py tests/*/*.py)
 # Programs that are scripts: bin/ has links to them, which is how they find the
 # others; what they read lies beside them.
 SCRIPT_PROGRAMS := $(filter-out %.1,$(wildcard results/blink* tune/blink*))
-SCRIPT_DATA := $(wildcard results/trials/*.py results/schema/*.json \
+SCRIPT_DATA := $(wildcard results/trials/*.py results/trials/*/*.py \
+		 results/schema/*.json \
 		 results/*.sweep tune/*/*.sh tune/profiles/*.profile)
 PAGES := $(wildcard src/programs/*.1 shell/*.1 tune/*.1 results/*.1)
 

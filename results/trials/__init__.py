@@ -1,34 +1,23 @@
 """What blinktrial and blinkreport are made of.
 
-The modules stand on floors, as the sources of the programs do: an import goes
-down or sideways, never up.  tests/unit/trial_floors.txt is what a test enforces.
+Each folder is a layer: an import points to the same folder or to one above it
+in this list (tests/unit/test_trial_layers.py).
 
-    3  wholes     session runner progress summary    run the trials of a design
-                  machine cluster       where they take place
-                  study                 all that a report shows, computed once
-                  table export gate     as text, as other formats, as a verdict
-                  plots page            as pictures, as one HTML page; with what
-                                        these are made of
-                  characterise          what the machine itself is worth
-                  traits trait_table trait_plots trait_page    all that is shown
-                                        of that; as text, pictures, a page
-    2  machine    record                trials on disk, line by line
-                  programs sorter watch verdict    one timed run, and was it
-                                        right
-                  inputs ballast residency disks conditions    what a scenario
-                                        asks of the machine
-                  counters environment ethernet    what the machine did, and
-                                        what it is
-                  agent tuning          the same on nodes; blinktune
-    1  pure       options               what was asked for
-                  sweep design          what to vary, and in which order
-                  racing                which variants have lost
-                  documents             JSON, read with suspicion
-                  schema                is a record what it should be
-                  statistics modes sequence    what times say by themselves
-                  comparison            what they say against others
-    0  base       failure units
+    base          failures, figures as text, JSON that is not trusted, programs
+    statistics    what times say by themselves and against others: summaries,
+                  drift, modes, comparisons, races
+    record        sweep files, designs, and trials on disk, line by line
+    machine       what the machine is, how it is set, what it has counted
+    scenario      what a scenario asks of the machine, brought about and
+                  measured; the records that are sorted; blinktune
+    run           blinktrial: its options, a session of trials, the runner, one
+                  timed run, on this machine or a cluster
+    drawing       what all pictures have in common: style, axes, labels
+    report        blinkreport: a study, as text, other formats, pictures and a
+                  page; the comparison that a gate asks for
+    characterise  what the parts of the machine take: measured, and shown as
+                  text, pictures and a page
 
-A module of floor 1 may read a file that it is told of; it starts no process and
-asks the machine nothing.
+A module of base, statistics or record may read a file that the caller names; it
+measures nothing of the machine, and only base/programs.py starts processes.
 """

@@ -20,8 +20,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "unit"))
 
 import trial_samples  # noqa: E402
 import unit  # noqa: E402, F401: results/ on the path
-from trials import page, record  # noqa: E402
-from trials.study import Study  # noqa: E402
+from trials.record import record  # noqa: E402
+from trials.report import page  # noqa: E402
+from trials.report.study import Study  # noqa: E402
 
 DESKTOP_PX, PHONE_PX = 1280, 390
 LEAST_TEXT_PX = 9

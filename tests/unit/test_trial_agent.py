@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What trials ask of nodes: results/trials/agent.py, by itself and through
+"""What trials ask of nodes: trials/run/agent.py, by itself and through
 blinksh."""
 
 import contextlib
@@ -13,9 +13,10 @@ import unittest
 import unittest.mock
 
 import unit
-from trials import agent, conditions, residency
-from trials.failure import FAILED, FILE, NETWORK, USAGE, Failure
-from trials.programs import Programs
+from trials.base.failure import FAILED, FILE, NETWORK, USAGE, Failure
+from trials.base.programs import Programs
+from trials.run import agent
+from trials.scenario import conditions, residency
 
 BIN = os.environ.get("BIN") or str(unit.ROOT / "bin")
 # Not a user's, nor that of another run of this.

@@ -9,9 +9,9 @@ import unittest
 from unittest import mock
 
 import unit
-from trials import characterise, extents, fio
-from trials.failure import Failure
-from trials.programs import Programs
+from trials.base.failure import Failure
+from trials.base.programs import Programs
+from trials.characterise import characterise, extents, fio
 
 BIN = os.environ.get("BIN", str(unit.ROOT / "bin"))
 

@@ -14,7 +14,7 @@ import numpy as np
 
 import unit
 from scipy import stats
-from trials import comparison
+from trials.statistics import comparison
 
 # Hollander and Wolfe's examples (also those of R's help for wilcox.test): the
 # permeability of membranes at two ages, and a depression scale before and

@@ -12,10 +12,11 @@ import unittest
 import unittest.mock
 
 import unit
-from trials import ballast, conditions, disks, inputs, residency
-from trials.disks import Placement
-from trials.failure import FILE, USAGE, Failure
-from trials.programs import Programs
+from trials.base.failure import FILE, USAGE, Failure
+from trials.base.programs import Programs
+from trials.machine import disks
+from trials.machine.disks import Placement
+from trials.scenario import ballast, conditions, inputs, residency
 
 BIN = os.environ.get("BIN") or str(unit.ROOT / "bin")
 MIB = 1 << 20

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What the machine counts: results/trials/counters.py."""
+"""What the machine counts: results/trials/machine/counters.py."""
 
 import mmap
 import os
@@ -9,7 +9,7 @@ import unittest
 import unittest.mock
 
 import unit
-from trials import counters, disks
+from trials.machine import counters, disks
 
 TICK_NS = 10 ** 9 // os.sysconf("SC_CLK_TCK")
 KEYS = ["udp_rcvbuf_errors", "udp_in_errors", "softnet_dropped",

@@ -6,9 +6,8 @@ import unittest
 
 import trial_samples
 import unit  # noqa: F401
-from trials import design as designs
-from trials import sweep
-from trials.failure import USAGE, Failure
+from trials.base.failure import USAGE, Failure
+from trials.record import design as designs, sweep
 
 PLAIN = "sort.threads default | 1 4\ntune.mtu 1500 | 9000\n"
 FACTORIAL = """\

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""results/trials/documents.py: JSON of files that anybody may have written."""
+"""trials/base/documents.py: JSON of files that anybody may have written."""
 
 import json
 import os
@@ -13,10 +13,12 @@ from unittest import mock
 
 import trial_samples
 import unit
-from trials import (comparison, design, documents, export, gate, page, record,
-                    schema, statistics, table)
-from trials.failure import FILE, Failure
-from trials.study import Study
+from trials.base import documents
+from trials.base.failure import FILE, Failure
+from trials.record import design, record, schema
+from trials.report import export, gate, page, table
+from trials.report.study import Study
+from trials.statistics import comparison, statistics
 
 NAMES = ("design.json", "environment.json", "trials.jsonl")
 # What may stand where a program expects something else.

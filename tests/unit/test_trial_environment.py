@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What a machine is: results/trials/environment.py and ethernet.py."""
+"""What a machine is: trials/machine/environment.py and ethernet.py."""
 
 import json
 import os
@@ -11,8 +11,8 @@ import unittest
 import unittest.mock
 
 import unit
-from trials import disks, environment, ethernet
-from trials.programs import Programs
+from trials.base.programs import Programs
+from trials.machine import disks, environment, ethernet
 
 BIN = os.environ.get("BIN") or str(unit.ROOT / "bin")
 CPU = "sys/devices/system/cpu"

@@ -10,8 +10,9 @@ import numpy as np
 
 import unit
 import trial_samples
-from trials import export, record
-from trials.study import Study
+from trials.record import record
+from trials.report import export
+from trials.report.study import Study
 
 # hyperfine's src/benchmark/benchmark_result.rs
 HYPERFINE_KEYS = {"command", "mean", "stddev", "median", "user", "system",

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import unit
 import trial_samples
-from trials import comparison, gate, record
-from trials.failure import Failure
-from trials.study import Study
+from trials.base.failure import Failure
+from trials.record import record
+from trials.report import gate
+from trials.report.study import Study
+from trials.statistics import comparison
 
 MACHINE = {"cpu": {"model_name": "A CPU", "frequency": {"governor": "fast"}},
            "kernel": {"release": "6.1.0"},

@@ -1,4 +1,5 @@
-"""Imports in results/trials never go up: see trial_floors.txt."""
+"""results/trials is layered: an import may only point to the same folder or to
+one on a lower layer."""
 
 import ast
 import tempfile
@@ -7,85 +8,65 @@ from pathlib import Path
 
 import unit
 
-TABLE = unit.ROOT / "tests" / "unit" / "trial_floors.txt"
-PACKAGE = "trials"
-
-
-def read_floors(text):
-    pairs = [line.split() for line in text.splitlines()
-             if line.strip() and not line.startswith("#")]
-    return {name: int(floor) for floor, name in pairs}
+# From the lowest layer up.  Each folder is a layer of its own.
+LAYERS = ("base", "statistics", "record", "machine", "scenario", "run",
+          "drawing", "report", "characterise")
 
 
 def imported(tree):
-    """Names of the package's own modules, wherever they are imported."""
+    """The modules that are imported anywhere, as trials.FOLDER.NAME."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            module = node.module or ""
-            if node.level:
-                module = f"{PACKAGE}.{module}".rstrip(".")
-            names = [module]
-            if module == PACKAGE:
-                names = [f"{module}.{alias.name}" for alias in node.names]
-        else:
-            continue
-        for name in names:
-            parts = name.split(".")
-            if parts[0] == PACKAGE and len(parts) > 1:
-                yield parts[1]
+            module = "." * node.level + (node.module or "")
+            yield from (f"{module}.{alias.name}" for alias in node.names)
 
 
-def complaints(folder, floors):
+def upward(root):
+    """FILE: IMPORT for each import below root that the layers do not allow."""
     found = []
-    for path in sorted(folder.glob("*.py")):
-        name = path.stem
-        others = sorted(set(imported(ast.parse(path.read_text()))))
-        if name == "__init__":
-            found += [f"__init__: imports {other}" for other in others]
-            continue
-        if name not in floors:
-            found.append(f"{name}: has no floor")
-            continue
-        for other in others:
-            if other not in floors:
-                found.append(f"{name}: imports {other}, that has no floor")
-            elif floors[other] > floors[name]:
-                found.append(f"{name}, floor {floors[name]}: imports {other}, "
-                             f"floor {floors[other]}")
+    for path in sorted(root.glob("**/*.py")):
+        folder = path.relative_to(root).parts[0]
+        level = LAYERS.index(folder) if folder in LAYERS else -1
+        allowed = LAYERS[:level + 1]
+        for name in imported(ast.parse(path.read_text())):
+            package, _, module = name.partition(".")
+            if package in ("", root.name) \
+                    and module.split(".")[0] not in allowed:
+                found.append(f"{path.relative_to(root)}: {name}")
     return found
 
 
 class Layers(unittest.TestCase):
-    def test_package_keeps_to_its_floors(self):
-        floors = read_floors(TABLE.read_text())
-        self.assertEqual(complaints(unit.ROOT / "results" / PACKAGE, floors),
-                         [])
+    def test_imports_point_down(self):
+        self.assertEqual(upward(unit.ROOT / "results" / "trials"), [])
 
-    def test_floors_say_what_is_wrong(self):
-        floors = {"low": 0, "high": 1}
-        for source, wanted in (
-                ("import os\nfrom trials import low\n", []),
-                ("import trials.high\n",
-                 ["low, floor 0: imports high, floor 1"]),
-                ("def f():\n    from trials.high import x\n",
-                 ["low, floor 0: imports high, floor 1"]),
-                ("from . import high\n",
-                 ["low, floor 0: imports high, floor 1"]),
-                ("from .high import x\n",
-                 ["low, floor 0: imports high, floor 1"]),
-                ("from trials import new\n",
-                 ["low: imports new, that has no floor"])):
-            with self.subTest(source), tempfile.TemporaryDirectory() as folder:
-                (Path(folder) / "low.py").write_text(source)
-                self.assertEqual(complaints(Path(folder), floors), wanted)
+    def test_each_folder_is_a_layer(self):
+        folders = {path.parent.name for path
+                   in (unit.ROOT / "results/trials").glob("*/*.py")}
+        self.assertEqual(folders, set(LAYERS))
 
-    def test_floors_know_every_module(self):
-        with tempfile.TemporaryDirectory() as folder:
-            (Path(folder) / "stray.py").write_text("")
-            self.assertEqual(complaints(Path(folder), {}),
-                             ["stray: has no floor"])
+    def test_rule_finds_what_points_up(self):
+        for folder, source, wanted in (
+                ("base", "import os\nfrom trials.base import units\n", []),
+                ("run", "from trials.base.failure import Failure\n", []),
+                ("base", "import trials.run.agent\n", ["trials.run.agent"]),
+                ("base", "def f():\n    from trials.run.agent import main\n",
+                 ["trials.run.agent.main"]),
+                ("base", "from trials import run\n", ["trials.run"]),
+                ("run", "from ..base import units\n", ["..base.units"]),
+                ("run", "from . import agent\n", ["..agent"]),
+                ("run", "from trials import new\n", ["trials.new"]),
+                ("new", "from trials.base import units\n",
+                 ["trials.base.units"])):
+            with self.subTest(source), tempfile.TemporaryDirectory() as folder_:
+                root = Path(folder_) / "trials"
+                (root / folder).mkdir(parents=True)
+                (root / folder / "module.py").write_text(source)
+                self.assertEqual(
+                    upward(root),
+                    [f"{folder}/module.py: {name}" for name in wanted])
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ import subprocess
 import unittest
 
 import unit
-from trials import options, progress, summary, verdict
-from trials.failure import Failure
+from trials.base.failure import Failure
+from trials.run import options, progress, summary, verdict
 
 GOOD = ["--scenario=pagecache,cache", "--trials=3", "--out=/r/record"]
 

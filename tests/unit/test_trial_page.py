@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""results/trials/page.py, and the pictures in it.
+"""results/trials/report/page.py, and the pictures in it.
 
 How it looks in a browser is check_report_page.sh's.
 """
@@ -16,9 +16,11 @@ import numpy as np
 import trial_samples
 import unit
 from report_page import Page, picture_texts, segments
-from trials import (course, labels, overflow, overview, page, plots, record,
-                    style, table, timeline, units)
-from trials.study import Study
+from trials.base import units
+from trials.drawing import labels, overflow, style
+from trials.record import record
+from trials.report import course, overview, page, plots, table, timeline
+from trials.report.study import Study
 
 NASTY = '<script>alert("&amp;")</script>\' onload="x" $x_1$ ]]> --> \u202e'
 PICTURES = ("distribution", "sweep", "phases", "course")

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import trial_samples
 import unit  # noqa: F401
-from trials import racing, record
+from trials.record import record
+from trials.statistics import racing
 
 FIGURES = "racing first_block=8 every=4 alpha=0.01 margin_ratio=1.02\n"
 TEXT = "sort.threads default | 1 2 4\n" + FIGURES

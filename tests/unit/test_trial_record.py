@@ -15,9 +15,8 @@ from unittest import mock
 
 import trial_samples
 import unit  # noqa: F401
-from trials import design as designs
-from trials import record, schema
-from trials.failure import FILE, Failure
+from trials.base.failure import FILE, Failure
+from trials.record import design as designs, record, schema
 
 KILLS = 25
 MOST_A_KILL = 80  # of the 2000 that there are

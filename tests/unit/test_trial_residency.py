@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Files in and out of the page cache: results/trials/residency.py."""
+"""Files in and out of the page cache: trials/scenario/residency.py."""
 
 import mmap
 import os
@@ -10,8 +10,9 @@ import unittest
 import unittest.mock
 
 import unit
-from trials import disks, residency
-from trials.failure import FILE, Failure
+from trials.base.failure import FILE, Failure
+from trials.machine import disks
+from trials.scenario import residency
 
 PAGE = mmap.PAGESIZE
 NOBODY = 65534

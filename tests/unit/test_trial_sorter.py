@@ -9,9 +9,9 @@ import time
 import unittest
 
 import unit
-from trials import sorter
-from trials.failure import Failure
-from trials.watch import Watch
+from trials.base.failure import Failure
+from trials.run import sorter
+from trials.run.watch import Watch
 
 SHELL = "/bin/sh"
 BASH = "/bin/bash"

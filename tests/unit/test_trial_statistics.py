@@ -11,7 +11,7 @@ import numpy as np
 
 import unit
 from scipy import optimize, stats
-from trials import modes, sequence, statistics
+from trials.statistics import modes, sequence, statistics
 
 
 def times(generator, count, middle_ns=23_700_000, sd_ratio=0.03):

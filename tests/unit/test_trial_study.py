@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""results/trials/study.py: what a report shows, computed once."""
+"""results/trials/report/study.py: what a report shows, computed once."""
 
 import tempfile
 import unittest
@@ -9,8 +9,8 @@ from scipy import stats
 
 import trial_samples
 import unit
-from trials import record
-from trials.study import Study
+from trials.record import record
+from trials.report.study import Study
 
 SWEEP = """\
 sort.threads  default | 1 4

@@ -6,8 +6,8 @@ import unittest
 from pathlib import Path
 
 import unit
-from trials import sweep
-from trials.failure import FILE, Failure
+from trials.base.failure import FILE, Failure
+from trials.record import sweep
 
 RESULTS = unit.ROOT / "results"
 KNOBS = unit.ROOT / "tune" / "knobs"

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import unit
 import trial_samples
-from trials import record, table
-from trials.study import Study
+from trials.record import record
+from trials.report import table
+from trials.report.study import Study
 
 MACHINE = {"cpu": {"model_name": "A CPU of 2 GHz", "online": "0-1",
                    "frequency": {"governor": "powersave"}},
@@ -259,7 +260,8 @@ class TableTest(unittest.TestCase):
     def test_no_matplotlib(self):
         self.study(trials=2)
         code = ("import sys; sys.path.insert(0, sys.argv[1])\n"
-                "from trials import export, gate, record, study, table\n"
+                "from trials.record import record\n"
+                "from trials.report import export, gate, study, table\n"
                 "found = study.Study(record.read(sys.argv[2]))\n"
                 "table.text(found), table.csv_trials(found)\n"
                 "assert 'matplotlib' not in sys.modules\n")

@@ -15,9 +15,11 @@ from statistics import median
 import trait_samples
 import unit
 from report_page import Page, picture_texts, segments
-from trials import characterise, curves, schema, style, surface, trait_page
-from trials import trait_plots, trait_table, traits
-from trials.failure import FILE, Failure
+from trials.base.failure import FILE, Failure
+from trials.characterise import (characterise, curves, surface, trait_page,
+                                 trait_plots, trait_table, traits)
+from trials.drawing import style
+from trials.record import schema
 
 NASTY = '<script>alert("&amp;")</script>\' onload="x" $x_1$ ]]> \u202e\n\x1b[2J'
 MIB, GIB = 1 << 20, 1 << 30

@@ -6,9 +6,9 @@ import tempfile
 import unittest
 
 import unit
-from trials import tuning
-from trials.failure import Failure
-from trials.programs import Programs
+from trials.base.failure import Failure
+from trials.base.programs import Programs
+from trials.scenario import tuning
 
 HEAD = """#!/bin/bash
 case $1 in status) echo '{"journal_sha256": "abc"}'; exit ;; esac

@@ -4,8 +4,8 @@ import errno
 import unittest
 
 import unit
-from trials import units
-from trials.failure import FAILED, FILE, Failure, of_file
+from trials.base import units
+from trials.base.failure import FAILED, FILE, Failure, of_file
 
 
 class Units(unittest.TestCase):

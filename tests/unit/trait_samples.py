@@ -11,7 +11,7 @@ import os
 import random
 
 import unit  # noqa: F401: results/ on the path
-from trials import characterise
+from trials.characterise import characterise
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 AREAS = tuple(16 * KIB << (2 * i) for i in range(8))

@@ -10,9 +10,8 @@ blinktrial writes: make_record(path) has a reader's whole input.
 import random
 
 import unit  # noqa: F401: results/ on the path
-from trials import design as designs
-from trials import sweep
-from trials.record import Record
+from trials.record import design as designs, sweep
+from trials.record.record import Record
 
 SWEEP = """\
 sort.threads  default | 1 4

@@ -1,0 +1,1 @@
+"""Failures, figures as text, JSON that is read with suspicion, our programs."""

@@ -1,0 +1,43 @@
+"""What ends a program: one line for people, one status for scripts."""
+
+import os
+
+from trials.base.units import printable
+
+FAILED = 1
+USAGE = 2
+FILE = 3
+NETWORK = 4
+RESOURCES = 5
+
+
+class Failure(Exception):
+    """Raised anywhere, caught by a program's main alone.
+
+    `what` is the thing that is wrong, a path or an option; `why` the reason.
+    The program prints "program: what: why" and ends with `status`.
+    """
+
+    def __init__(self, what: object, why: object, status: int = FAILED):
+        super().__init__(what, why, status)
+        self.what = str(what)
+        self.why = str(why)
+        self.status = status
+
+    def __str__(self):
+        # What the system says, or a file, may hold an end of line, or what a
+        # terminal obeys; the message may not.
+        return printable(" ".join(f"{self.what}: {self.why}".splitlines()))
+
+
+def of_module(error: ModuleNotFoundError) -> Failure:
+    """A module that is not installed, as a failure that names its package."""
+    package = f"python3-{(error.name or 'numpy').split('.')[0]}"
+    return Failure(error.name, f"this Python module is not installed "
+                   f"(Debian's package {package})", RESOURCES)
+
+
+def of_file(path: object, error: OSError) -> Failure:
+    """The system's refusal, as a failure of the file `path`."""
+    reason = os.strerror(error.errno) if error.errno else error
+    return Failure(path, reason, FILE)

@@ -1,0 +1,72 @@
+"""Where our programs are, and how one is run off the clock."""
+
+import os
+import shlex
+import shutil
+import subprocess
+
+from trials.base.failure import RESOURCES, Failure
+
+
+class Programs:
+    """The programs beside one of them, else those in PATH."""
+
+    def __init__(self, folder: str):
+        self.folder = folder
+
+    @classmethod
+    def beside(cls, called: str) -> "Programs":
+        """Beside the name that a program was called by.  Links are not
+        followed: bin/ has links to scripts, and the programs."""
+        return cls(os.path.dirname(os.path.abspath(called)))
+
+    def find(self, name: str):
+        """Path of a program, or None."""
+        path = os.path.join(self.folder, name)
+        if os.access(path, os.X_OK) and os.path.isfile(path):
+            return path
+        return shutil.which(name)
+
+    def path(self, name: str) -> str:
+        found = self.find(name)
+        if not found:
+            raise Failure(name, f"neither in {self.folder} nor in PATH",
+                          RESOURCES)
+        return found
+
+    def words(self, name: str, *arguments) -> str:
+        """A command line for a user's shell: the name alone if PATH leads to
+        the program, else its path from the current folder, or from the root."""
+        path, known = self.find(name) or name, shutil.which(name)
+        if known and os.path.samefile(known, path):
+            path = name
+        elif path.startswith(os.path.join(os.getcwd(), "")):
+            path = os.path.relpath(path)
+        return shlex.join((path, *map(str, arguments)))
+
+    def call(self, name: str, *arguments) -> subprocess.CompletedProcess:
+        """Run one to its end, off the clock; what it printed as text."""
+        return subprocess.run(
+            [self.path(name), *map(str, arguments)], check=False, text=True,
+            errors="replace", stdin=subprocess.DEVNULL, capture_output=True)
+
+    def must_call(self, name: str, *arguments) -> subprocess.CompletedProcess:
+        """The same, of one that has to succeed."""
+        done = self.call(name, *arguments)
+        if done.returncode != 0:
+            raise Failure(name, first_line(done.stderr)
+                          or end_of(done.returncode))
+        return done
+
+
+def first_line(text: str) -> str | None:
+    """Of a message, if there is one."""
+    lines = text.strip().splitlines()
+    return lines[0].strip() if lines else None
+
+
+def end_of(status: int) -> str:
+    """How a process ended, in words; a negative status is a signal."""
+    if status < 0:
+        return f"killed by signal {-status}"
+    return f"ended with status {status}"

@@ -1,0 +1,1 @@
+"""What the parts of the machine take, measured and shown."""

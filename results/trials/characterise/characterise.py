@@ -1,0 +1,412 @@
+"""What the parts of the machine take, before its sorts are compared.
+
+    memory         rates in order and at random, by area and by block; the time
+                   of one access; one thread and one for each CPU
+    start          of a program that does nothing, and of the sorter
+    disk           rate by transfer size, and by position: where the fast rim is
+    extents        where a given file lies on its disk
+    network        round trips and throughput, between nodes or on loopback
+
+DIR/characterisation.jsonl has a line for each measurement, all of one form:
+
+    {"schema": "blinktrial-measure-1", "part": "memory", "what": "random",
+     "host": null, "setting": {"area_bytes": 65536, ...}, "unit": "bytes/s",
+     "samples": [...], "why": null}
+
+What can't be measured has a line, too: no samples, and why.  Disks are only
+read, unless `writes` is set; then a file of ours is written.  The machine
+before and after is in DIR/environment.json, as beside trials.
+"""
+
+import json
+import os
+import random
+import subprocess
+import time
+from dataclasses import dataclass, field
+from typing import Callable
+
+from trials.base import documents
+from trials.base.failure import FILE, RESOURCES, Failure, of_file
+from trials.characterise import extents, fio
+from trials.machine import environment
+from trials.record import record
+
+SCHEMA = "blinktrial-measure-1"
+FILE_NAME = "characterisation.jsonl"
+
+KIB, MIB = 1 << 10, 1 << 20
+POSITION_SPAN_BYTES = 64 * MIB
+POSITION_BLOCK_BYTES = MIB
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much is measured."""
+
+    # From within the first-level cache to far beyond the last one.
+    areas_bytes: tuple = (16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB,
+                          16 * MIB, 64 * MIB, 256 * MIB)
+    blocks_bytes: tuple = (64, 256, KIB, 4 * KIB, 16 * KIB, 64 * KIB, MIB)
+    blocks_area_bytes: int = 256 * MIB
+    transfers_bytes: tuple = (4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB,
+                              4 * MIB)
+    # Some dozen turns of a disk.
+    disk_seconds: float = 0.5
+    positions: int = 17
+    # Of the file that is read where the disk itself may not be.
+    file_bytes: int = 256 * MIB
+    starts: int = 1000
+    memory_options: tuple = ()
+
+
+# To see that all of it works, not to be believed.
+QUICK = Scale(areas_bytes=(16 * KIB, MIB), blocks_bytes=(64, 4 * KIB),
+              blocks_area_bytes=4 * MIB, transfers_bytes=(4 * KIB, MIB),
+              disk_seconds=0.05, positions=3, file_bytes=32 * MIB, starts=10,
+              memory_options=("--bytes=1M", "--rounds=2"))
+
+
+@dataclass
+class Job:
+    """What to characterise, and with what."""
+
+    programs: object
+    out: str
+    work: str
+    hosts: str | None = None
+    key: str | None = None
+    files: list[str] = field(default_factory=list)
+    writes: bool = False
+    scale: Scale = Scale()
+    say: Callable[[str], None] = lambda text: None
+
+
+class Measures:
+    """The file of measurements."""
+
+    def __init__(self, folder):
+        self.path = os.path.join(folder, FILE_NAME)
+        try:
+            os.makedirs(folder, exist_ok=True)
+            self.file = open(self.path, "x", encoding="utf-8")
+        except FileExistsError:
+            raise Failure(self.path, "is there already", FILE) from None
+        except OSError as error:
+            raise of_file(self.path, error) from None
+
+    def add(self, part, what, setting, unit, samples, host=None, why=None):
+        line = {"schema": SCHEMA, "part": part, "what": what, "host": host,
+                "setting": setting, "unit": unit, "samples": samples,
+                "why": why}
+        self.file.write(json.dumps(line, allow_nan=False) + "\n")
+        self.file.flush()
+
+    def refuse(self, part, what, why, setting=None):
+        self.add(part, what, setting or {}, None, [], why=str(why))
+
+    def close(self):
+        os.fsync(self.file.fileno())
+        self.file.close()
+
+
+def read(folder) -> list[dict]:
+    """All measurements of a folder; raises Failure."""
+    path = os.path.join(folder, FILE_NAME)
+    texts, rest = documents.read_lines(path)
+    lines = []
+    for number, text in enumerate(texts, 1):
+        try:
+            line = documents.loads(text)
+        except ValueError as error:
+            raise Failure(f"{path}:{number}", f"is damaged: {error}",
+                          FILE) from None
+        if not isinstance(line, dict) or line.get("schema") != SCHEMA:
+            raise Failure(f"{path}:{number}", f"is not of schema {SCHEMA}",
+                          FILE)
+        lines.append(line)
+    if rest:
+        raise Failure(f"{path}:{len(lines) + 1}", "was never finished", FILE)
+    return lines
+
+
+def run(job: Job) -> None:
+    for path in job.files:
+        if not os.path.isfile(path):
+            raise Failure(path, "is not a file", FILE)
+    measures = Measures(job.out)
+    begin_unix_ns = time.time_ns()
+    try:
+        os.makedirs(job.work, exist_ok=True)
+        before = environment.describe([job.work], job.programs)
+        record.write_environment(job.out, before, None, [], begin_unix_ns)
+        for part in (_memory, _starts, _disk, _extents, _network):
+            part(job, measures)
+        after = environment.describe([job.work], job.programs)
+        record.write_environment(job.out, before, after,
+                                 environment.changes(before, after),
+                                 begin_unix_ns)
+    except OSError as error:
+        raise of_file(job.work, error) from None
+    finally:
+        measures.close()
+
+
+# --- memory ------------------------------------------------------------------
+
+def _memory(job, measures):
+    job.say("memory")
+    cpus = len(os.sched_getaffinity(0))
+    for threads in sorted({1, cpus}):
+        for pattern in ("read", "write", "copy", "random", "chase"):
+            for area in job.scale.areas_bytes:
+                _memory_probe(job, measures, pattern, area, None, threads)
+        for block in job.scale.blocks_bytes:
+            _memory_probe(job, measures, "random",
+                          job.scale.blocks_area_bytes, block, threads)
+
+
+def _memory_probe(job, measures, pattern, area, block, threads):
+    options = [f"--pattern={pattern}", f"--area={area}",
+               f"--threads={threads}", *job.scale.memory_options]
+    if block:
+        options.append(f"--block={block}")
+    try:
+        found = _probe(job, "memory", *options)
+    except Failure as failure:
+        measures.refuse("memory", pattern, failure, {
+            "area_bytes": area, "block_bytes": block, "threads": threads})
+        return
+    setting = {key: found[key]
+               for key in ("area_bytes", "block_bytes", "threads")}
+    if pattern == "chase":
+        count = found["thread_accesses"]
+        measures.add("memory", pattern, setting, "ns/access",
+                     [round(ns / count, 3) for ns in found["samples_ns"]])
+    else:
+        moved = found["thread_bytes"] * threads
+        measures.add("memory", pattern, setting, "bytes/s",
+                     [round(moved * 1e9 / ns) for ns in found["samples_ns"]])
+
+
+def _probe(job, *arguments):
+    return json.loads(job.programs.must_call("blinkprobe", *arguments).stdout)
+
+
+# --- starting a program ------------------------------------------------------
+
+def _starts(job, measures):
+    job.say("process start")
+    sorter = job.programs.path("blinksort")
+    for what, command in (("nothing", []),
+                          ("blinksort --version", ["--", sorter,
+                                                   "--version"])):
+        try:
+            found = _probe(job, "spawn", f"--rounds={job.scale.starts}",
+                           *command)
+        except Failure as failure:
+            measures.refuse("start", what, failure)
+            continue
+        measures.add("start", what, {}, "ns", found["samples_ns"])
+
+
+# --- disk --------------------------------------------------------------------
+
+@dataclass
+class Disk:
+    """What rates are measured with."""
+
+    program: str
+    scale: Scale
+    measures: Measures
+    device: str | None
+
+    def rate(self, what, setting, path, pattern, block, **options):
+        """Measure one, and note it."""
+        setting = {"device": self.device} | setting
+        try:
+            found = fio.rate(self.program, path, pattern, block,
+                             self.scale.disk_seconds, **options)
+        except Failure as failure:
+            self.measures.refuse("disk", what, failure, setting)
+            return
+        rate = found.pop("bytes_per_s")
+        self.measures.add("disk", what, setting | found, "bytes/s", [rate])
+
+    def transfers(self, path, patterns, setting, **options):
+        """By transfer size."""
+        for pattern in patterns:
+            for block in self.scale.transfers_bytes:
+                self.rate(pattern, setting | {"transfer_bytes": block}, path,
+                          pattern, block, **options)
+
+
+def _disk(job, measures):
+    job.say("disk")
+    program = job.programs.find("fio")
+    if not program:
+        measures.refuse("disk", "rate", "fio is not installed")
+        return
+    device, why = _device_of(job.work)
+    disk = Disk(program, job.scale, measures, device)
+    if device and _may_read(device):
+        disk.transfers(device, ("read", "randread"), {"file": False})
+        _positions(disk)
+    else:
+        measures.refuse("disk", "position",
+                        why or f"{device} may not be read directly")
+    _file_rates(disk, os.path.join(job.work, "characterise.tmp"), job.writes)
+
+
+def _device_of(folder):
+    """The block device that the file system is on, or None and why."""
+    number = os.stat(folder).st_dev
+    entry = f"/sys/dev/block/{os.major(number)}:{os.minor(number)}"
+    if not os.path.exists(entry):
+        return None, f"{folder}: not on a block device"
+    return "/dev/" + os.path.basename(os.path.realpath(entry)), None
+
+
+def _may_read(device):
+    try:
+        os.close(os.open(device, os.O_RDONLY | os.O_DIRECT))
+        return True
+    except OSError:
+        return False
+
+
+def _device_bytes(device):
+    with open(device, "rb") as file:
+        return file.seek(0, os.SEEK_END)
+
+
+def _positions(disk):
+    """From the first bytes to the last; in random order, so that what drifts
+    in time is not taken for a slope of the disk."""
+    size = _device_bytes(disk.device)
+    last = size - POSITION_SPAN_BYTES
+    if last <= 0:
+        disk.measures.refuse("disk", "position",
+                             f"{disk.device} is too small")
+        return
+    order = list(range(disk.scale.positions))
+    random.Random(0).shuffle(order)
+    for i in order:
+        offset = last * i // (len(order) - 1) // MIB * MIB
+        disk.rate("position", {"offset_bytes": offset, "device_bytes": size},
+                  disk.device, "read", POSITION_BLOCK_BYTES,
+                  offset_bytes=offset, span_bytes=POSITION_SPAN_BYTES)
+
+
+def _file_rates(disk, path, writes):
+    """Through the file system, of a file of ours."""
+    try:
+        _write_file(path, disk.scale.file_bytes)
+        disk.transfers(path, ("read", "randread"), {"file": True})
+        _extent_rates(disk, path)
+        if writes:
+            disk.transfers(path, ("write", "randwrite"), {"file": True},
+                           writes=True)
+    except OSError as error:
+        disk.measures.refuse("disk", "rate", of_file(path, error))
+    finally:
+        if os.path.exists(path):
+            os.unlink(path)
+
+
+def _write_file(path, size_bytes):
+    """Of bytes that no drive or host can make smaller."""
+    with open(path, "wb") as file:
+        for _ in range(size_bytes // MIB):
+            file.write(random.randbytes(MIB))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _extent_rates(disk, path):
+    """Rates by position as far as the file's own pieces tell."""
+    try:
+        pieces = extents.of_file(path)
+    except extents.Unknown as why:
+        disk.measures.refuse("disk", "extent", why)
+        return
+    for piece in pieces:
+        if piece.physical_bytes is None or piece.length_bytes < 16 * MIB:
+            continue
+        disk.rate("extent", {"offset_bytes": piece.physical_bytes,
+                             "length_bytes": piece.length_bytes},
+                  path, "read", POSITION_BLOCK_BYTES,
+                  offset_bytes=piece.logical_bytes,
+                  span_bytes=piece.length_bytes)
+
+
+# --- where files lie ---------------------------------------------------------
+
+def _extents(job, measures):
+    for path in job.files:
+        try:
+            found = extents.of_file(path)
+        except OSError as error:
+            raise of_file(path, error) from None
+        except extents.Unknown as why:
+            measures.refuse("extents", path, why)
+            continue
+        device, _ = _device_of(os.path.dirname(os.path.abspath(path)))
+        measures.add("extents", path, {
+            "device": device, "extents": [
+                {"logical_bytes": e.logical_bytes,
+                 "physical_bytes": e.physical_bytes,
+                 "length_bytes": e.length_bytes} for e in found]},
+            "extents", [len(found)])
+
+
+# --- network -----------------------------------------------------------------
+
+def _network(job, measures):
+    job.say("network")
+    try:
+        found = _between_nodes(job) if job.hosts else _on_loopback(job)
+    except (Failure, ValueError) as failure:
+        measures.refuse("network", "round trip", failure)
+        return
+    for peer in found["peers"]:
+        setting = {"rank": peer["rank"], "loopback": not job.hosts,
+                   "payload_bytes": found["ping_payload_bytes"],
+                   "lost": peer["lost_pings"]}
+        measures.add("network", "round trip", setting, "ns",
+                     peer["round_trip_ns"], host=peer["host"])
+        if peer["arrived_ns"]:
+            rate = round(peer["arrived_bytes"] * 1e9 / peer["arrived_ns"])
+            measures.add("network", "throughput", {
+                "rank": peer["rank"], "loopback": not job.hosts,
+                "payload_bytes": peer["payload_bytes"],
+                "sent_bytes": found["stream_bytes"],
+                "arrived_bytes": peer["arrived_bytes"],
+            }, "bytes/s", [rate], host=peer["host"])
+
+
+def _between_nodes(job):
+    keys = ["--key", job.key] if job.key else []
+    done = job.programs.must_call(
+        "blinksh", *keys, "-w", job.hosts, "--json", "--",
+        job.programs.path("blinkprobe"), "network")
+    return json.loads(json.loads(done.stdout)["nodes"][0]["stdout"])
+
+
+def _on_loopback(job):
+    """Two processes of this machine: a bound, not a network."""
+    command = [job.programs.path("blinkprobe"), "network",
+               "--nodes=127.0.0.1,127.0.0.2",
+               f"--job={os.getpid()}.{time.monotonic_ns()}"]
+    with subprocess.Popen(command + ["--rank=1"], text=True,
+                          stdin=subprocess.DEVNULL,
+                          stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL) as answering:
+        try:
+            done = subprocess.run(command + ["--rank=0"], text=True,
+                                  check=False, capture_output=True)
+        finally:
+            answering.kill()
+    if done.returncode:
+        raise Failure("blinkprobe", done.stderr.strip(), RESOURCES)
+    return json.loads(done.stdout)

@@ -1,0 +1,210 @@
+"""Curves over sizes that double: rates and times by area, block or transfer.
+
+Each point has its spread: the thin line goes from the least sample to the
+largest, the thick one from quartile to quartile.  A curve's name stands at its
+end.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from trials.base import units
+from trials.characterise import wording
+from trials.drawing import style
+
+_LEFT_PX, _TITLE_PX, _PANEL_PX, _FOOT_PX, _GAP_PX = 54, 24, 230, 44, 14
+_LABEL_GAP_PX, _LABEL_ROW_PX = 8, 13
+# Pixels that neighbouring curves' points are apart, lest spreads cover each
+# other.
+_BESIDE_PX = 3.5
+# Below this ratio of the ends an axis begins at 0.
+_LOG_RATIO = 8
+_COLOURS = {"read": style.BLUE, "write": style.VERMILION, "copy": style.GREEN,
+            "random lines": style.PURPLE, "sequential read": style.BLUE,
+            "random read": style.PURPLE, "sequential write": style.VERMILION,
+            "random write": style.ORANGE}
+
+
+@dataclass
+class Panel:
+    title: str
+    curves: list
+
+
+@dataclass
+class Plot:
+    """Panels that share both axes."""
+
+    panels: list
+    x_words: str
+    # "rate" or "time", and the unit: (its size, its name).
+    y_words: str
+    unit: tuple
+    # (name, bytes) of sizes to be marked.
+    marks: list = field(default_factory=list)
+
+    @property
+    def curves(self):
+        return [curve for panel in self.panels for curve in panel.curves]
+
+
+def fitting(figure, texts, width_px, **settings):
+    """The first of them that is not wider; the last, shortened, if none is."""
+    return next((text for text in texts if style.text_width(
+        figure, text, **settings) <= width_px), None) or style.shortened(
+            figure, texts[-1], width_px, **settings)
+
+
+def colour(number, curve):
+    return _COLOURS.get(curve.name, style.SERIES[number % len(style.SERIES)])
+
+
+def draw(plot, width_px):
+    beside = width_px > style.NARROW and len(plot.panels) > 1
+    probe = style.canvas(width_px, 10)
+    label_px = _LABEL_GAP_PX + 6 + max(
+        style.text_width(probe, curve.name, fontsize=style.SMALL_PX,
+                         fontweight="bold")
+        for curve in plot.curves)
+    columns = len(plot.panels) if beside else 1
+    rows = 1 if beside else len(plot.panels)
+    panel_px = ((width_px - _GAP_PX * (columns - 1)) / columns
+                - _LEFT_PX - label_px)
+    height = _TITLE_PX + _PANEL_PX + _FOOT_PX + (14 if plot.marks else 0)
+    figure = style.canvas(width_px, rows * height + 4)
+    for number, panel in enumerate(plot.panels):
+        column, row = (number, 0) if beside else (0, number)
+        left = column * (_LEFT_PX + panel_px + label_px + _GAP_PX)
+        _panel(figure, plot, panel, left + _LEFT_PX, 4 + row * height,
+               panel_px)
+    return figure
+
+
+def _panel(figure, plot, panel, left, top, panel_px):
+    style.write(figure, left, top, panel.title, fontweight="bold",
+                fontsize=style.TEXT_PX + 1)
+    top += _TITLE_PX + (14 if plot.marks else 0)
+    axes = style.panel(figure, left, top, panel_px, _PANEL_PX)
+    style.only_ticks(axes, "left", "bottom")
+    _x_axis(axes, plot, panel_px)
+    _y_axis(axes, plot)
+    _marks(axes, plot)
+    for number, curve in enumerate(panel.curves):
+        _curve(axes, curve, colour(number, curve), plot.unit[0],
+               (number - (len(panel.curves) - 1) / 2) * _BESIDE_PX)
+    _names(axes, panel.curves, plot.unit[0])
+
+
+# --- axes ---------------------------------------------------------------------
+
+def _x_axis(axes, plot, panel_px):
+    sizes = sorted({size for curve in plot.curves
+                    for size, _ in curve.points})
+    low, high = np.log2(sizes[0]), np.log2(sizes[-1])
+    margin = max(0.04 * (high - low), 0.3)
+    axes.set_xlim(low - margin, high + margin)
+    every = 1 + int(len(sizes) * 32 / panel_px)
+    axes.xaxis.set_major_locator(FixedLocator(np.log2(sizes[::every])))
+    axes.xaxis.set_major_formatter(FuncFormatter(
+        lambda power, _: wording.short_size(2**power)))
+    axes.set_xlabel(plot.x_words)
+
+
+def _y_axis(axes, plot):
+    unit, name = plot.unit
+    spreads = [spread for curve in plot.curves for _, spread in curve.points]
+    low = min(spread.low for spread in spreads) / unit
+    high = max(spread.high for spread in spreads) / unit
+    if low > 0 and high / low > _LOG_RATIO:
+        axes.set_yscale("log")
+        axes.set_ylim(low / 1.15, high * 1.15)
+        axes.yaxis.set_major_locator(FixedLocator(_decades(low, high)))
+        axes.yaxis.set_minor_locator(NullLocator())
+    else:
+        axes.set_ylim(0, high * 1.05 or 1)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:.10g}"))
+    axes.grid(axis="y", color=style.FAINT, linewidth=0.5)
+    axes.set_axisbelow(True)
+    axes.set_ylabel(f"{plot.y_words}, {name}")
+    axes.yaxis.set_label_coords((15 - _LEFT_PX)
+                                / axes.get_window_extent().width, 0.5)
+
+
+def _decades(low, high):
+    """1 2 5 10 20 50, or fewer of them over many decades."""
+    steps = (1, 2, 5) if high / low < 2000 else (1,)
+    powers = range(int(np.floor(np.log10(low))),
+                   int(np.ceil(np.log10(high))) + 1)
+    return [step * 10.0**power for power in powers for step in steps
+            if low / 1.15 <= step * 10.0**power <= high * 1.15]
+
+
+def _marks(axes, plot):
+    """Sizes that the machine says it has, by their names."""
+    low, high = axes.get_xlim()
+    for name, size in plot.marks:
+        power = np.log2(size)
+        if not low < power < high:
+            continue
+        axes.axvline(power, color=style.MUTED, linewidth=0.8,
+                     linestyle=(0, (4, 3)))
+        axes.annotate(f"{name} {wording.short_size(size)}", (power, 1),
+                      xytext=(0, 3), textcoords="offset points",
+                      xycoords=axes.get_xaxis_transform(), ha="center",
+                      va="bottom", fontsize=style.SMALL_PX,
+                      color=style.MUTED)
+
+
+# --- curves -------------------------------------------------------------------
+
+def _curve(axes, curve, tint, unit, aside_px):
+    low, high = axes.get_xlim()
+    aside = aside_px / axes.get_window_extent().width * (high - low)
+    at = [np.log2(size) + aside for size, _ in curve.points]
+    spreads = [spread for _, spread in curve.points]
+    axes.plot(at, [s.middle / unit for s in spreads], "-o", color=tint,
+              linewidth=1.1, markersize=3.6, zorder=3)
+    for place, spread in zip(at, spreads):
+        axes.plot([place] * 2, [spread.low / unit, spread.high / unit],
+                  color=tint, linewidth=0.8, zorder=2)
+        if spread.first_quartile is not None:
+            axes.plot([place] * 2, [spread.first_quartile / unit,
+                                    spread.third_quartile / unit],
+                      color=tint, linewidth=2.8, alpha=0.5, zorder=2,
+                      solid_capstyle="butt")
+
+
+def _names(axes, curves, unit):
+    """At the ends, in their order, and apart from each other."""
+    width = axes.get_window_extent().width
+    ends = []
+    for number, curve in enumerate(curves):
+        size, spread = curve.points[-1]
+        across, up = axes.transAxes.inverted().transform(
+            axes.transData.transform((np.log2(size), spread.middle / unit)))
+        ends.append((up * _PANEL_PX, across, number))
+    ends.sort()
+    heights = apart([end[0] for end in ends], _LABEL_ROW_PX, _PANEL_PX)
+    for (_, across, number), height in zip(ends, heights):
+        axes.text(across + (_LABEL_GAP_PX + 4) / width, height / _PANEL_PX,
+                  units.printable(curves[number].name),
+                  transform=axes.transAxes, va="center_baseline",
+                  fontsize=style.SMALL_PX, fontweight="bold",
+                  color=colour(number, curves[number]))
+
+
+def apart(heights, gap, top) -> list:
+    """Ascending heights moved as little as leaves a gap between them, within
+    0 and top as far as they fit."""
+    placed = []
+    for height in heights:
+        placed.append(max(height, placed[-1] + gap) if placed else height)
+    over = max(0.0, placed[-1] - top) if placed else 0.0
+    # The upper ones go back, and push those below.
+    for i in range(len(placed) - 1, -1, -1):
+        limit = (placed[i + 1] - gap) if i + 1 < len(placed) \
+            else placed[i] - over
+        placed[i] = min(placed[i], limit)
+    return placed

@@ -1,0 +1,50 @@
+"""Disk rates, by fio: one short job a call, past the page cache."""
+
+import json
+import subprocess
+
+from trials.base.failure import RESOURCES, Failure
+
+
+def rate(program, path, pattern, block_bytes, seconds, offset_bytes=0,
+         span_bytes=None, writes=False) -> dict:
+    """Of one job, one transfer at a time: read or randread; write or
+    randwrite only where the caller says so.  Bytes a second, and the time of
+    a transfer."""
+    command = [
+        program, "--name=blinktrial", f"--filename={path}", "--direct=1",
+        "--ioengine=psync", f"--rw={pattern}", f"--bs={block_bytes}",
+        f"--offset={offset_bytes}", "--time_based=1",
+        f"--runtime={round(1000 * seconds)}ms", "--randrepeat=1",
+        "--norandommap=1",
+        "--allow_file_create=0", "--output-format=json"]
+    if span_bytes:
+        command.append(f"--size={span_bytes}")
+    if not writes:
+        command.append("--readonly")
+    done = subprocess.run(command, check=False, text=True, errors="replace",
+                          stdin=subprocess.DEVNULL, capture_output=True)
+    if done.returncode != 0:
+        raise Failure("fio", _reason(done), RESOURCES)
+    return _figures(done.stdout, "write" if writes else "read")
+
+
+def _reason(done):
+    text = done.stderr + done.stdout
+    lines = [line for line in text.splitlines() if line.startswith("fio:")]
+    return lines[0].removeprefix("fio: ") if lines else \
+        f"ended with status {done.returncode}"
+
+
+def _figures(text, way):
+    try:
+        # Notes may stand before the document.
+        job = json.loads(text[text.index("{"):])["jobs"][0][way]
+        times = job["clat_ns"]
+        return {"bytes_per_s": job["bw_bytes"], "transfers": job["total_ios"],
+                "transfer_median_ns": times["percentile"]["50.000000"],
+                "transfer_p99_ns": times["percentile"]["99.000000"],
+                "transfer_min_ns": times["min"]}
+    except (ValueError, KeyError, IndexError):
+        raise Failure("fio", "what it printed is not understood",
+                      RESOURCES) from None

@@ -1,0 +1,38 @@
+"""What arrives at each other node, as bars."""
+
+from matplotlib.ticker import MaxNLocator
+
+from trials.base import units
+from trials.characterise import wording
+from trials.drawing import style
+
+_ROW_PX, _FOOT_PX, _RIGHT_PX = 34, 46, 14
+
+
+def draw(series, rate_unit, width_px):
+    unit, name = rate_unit
+    figure = style.canvas(width_px, 8 + _ROW_PX * len(series) + _FOOT_PX)
+    axes = style.panel(figure, _RIGHT_PX, 8, width_px - 2 * _RIGHT_PX,
+                       _ROW_PX * len(series))
+    style.only_ticks(axes, "bottom")
+    axes.set_ylim(len(series) - 0.5, -0.5)
+    highest = max(s.samples.max() for s in series) / unit
+    axes.set_xlim(0, highest * 1.03 or 1)
+    for row, each in enumerate(series):
+        spread = each.spread
+        axes.barh(row + 0.2, spread.middle / unit, 0.4, linewidth=0,
+                  color=style.BLUE, alpha=0.8)
+        if spread.count > 1:
+            axes.plot([spread.low / unit, spread.high / unit],
+                      [row + 0.2] * 2, color=style.INK, linewidth=1)
+        text = f"{units.digits(spread.middle / unit)} {name}"
+        more = wording.arrived_words(each)
+        axes.text(0, row - 0.22, units.printable(each.name), va="center",
+                  fontweight="bold", fontsize=style.SMALL_PX)
+        axes.text(1, row - 0.22, f"{text}, {more}" if more else text,
+                  transform=axes.get_yaxis_transform(), va="center",
+                  ha="right", fontsize=style.SMALL_PX)
+    axes.xaxis.set_major_locator(MaxNLocator(
+        8 if width_px > style.NARROW else 5, steps=[1, 2, 5, 10]))
+    axes.set_xlabel(f"rate, {name}")
+    return figure

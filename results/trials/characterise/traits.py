@@ -1,0 +1,359 @@
+"""All that is shown of a characterisation, computed once from its lines.
+
+Measurements of one kind are a Curve, a list of Places or a list of Series;
+each has all that was measured, as median and spread.  What could not be
+measured is in `refusals`, under the topic in whose place the reason stands.
+"""
+
+import os
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from trials.base import units
+from trials.base.failure import FILE, Failure
+from trials.characterise import characterise
+from trials.record import record, schema
+from trials.report import facts
+
+# What a report has a place for, in its order.
+TOPICS = ("memory", "blocks", "access", "transfers", "positions", "files",
+          "start", "round-trip", "throughput")
+ORDERLY = ("read", "write", "copy")
+# A cache's line: the block of what goes by area.
+LINE_BYTES = 64
+TRANSFER_WORDS = {"read": "sequential read", "randread": "random read",
+                  "write": "sequential write", "randwrite": "random write"}
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The middle of samples, and how far they are apart."""
+
+    count: int
+    low: float
+    # None where there are too few samples to have any.
+    first_quartile: float | None
+    middle: float
+    third_quartile: float | None
+    high: float
+
+    @classmethod
+    def of(cls, samples) -> "Spread":
+        low, first, middle, third, high = np.percentile(
+            samples, (0, 25, 50, 75, 100)).tolist()
+        few = len(samples) < 4
+        return cls(len(samples), low, None if few else first, middle,
+                   None if few else third, high)
+
+    @classmethod
+    def of_transfers(cls, rate, block_bytes, setting) -> "Spread":
+        """A disk's rate is one figure; its transfers have a spread: from the
+        99th percentile of their times to the shortest, as rates."""
+        ends = [block_bytes * 1e9 / ns for ns in (
+            setting.get("transfer_p99_ns"), setting.get("transfer_min_ns"))
+            if ns]
+        return cls(setting.get("transfers") or 1, min([rate, *ends]), None,
+                   rate, None, max([rate, *ends]))
+
+
+@dataclass
+class Curve:
+    """By area, block or transfer size."""
+
+    name: str
+    threads: int = 1
+    # (bytes, Spread), in ascending order.
+    points: list = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Place:
+    """The rate at a place of a disk."""
+
+    offset_bytes: int
+    length_bytes: int
+    spread: Spread
+
+
+@dataclass(frozen=True)
+class FilePlaces:
+    """Where a file lies; pieces in the file's order."""
+
+    path: str
+    device: str | None
+    # Offset None: the file system does not tell.
+    pieces: list
+    device_bytes: int | None
+
+    @property
+    def placed(self):
+        return [p for p in self.pieces if p["physical_bytes"] is not None]
+
+
+@dataclass(frozen=True)
+class Series:
+    """Samples of one program or one other node."""
+
+    name: str
+    samples: np.ndarray
+    setting: dict
+
+    @property
+    def spread(self):
+        return Spread.of(self.samples)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    topic: str
+    what: str
+    why: str
+
+
+def percentiles(series, percents) -> list:
+    return np.percentile(series.samples, percents).tolist()
+
+
+def is_one(folder) -> bool:
+    """A characterisation, and no record of trials?"""
+    return (os.path.exists(os.path.join(folder, characterise.FILE_NAME))
+            and not os.path.exists(os.path.join(folder, record.DESIGN)))
+
+
+class Traits:
+    """Of the lines of one characterisation."""
+
+    def __init__(self, lines, environment=None):
+        self.lines = lines
+        self.environment = environment or {}
+        made = [line for line in lines if line["samples"]]
+        memory = [x for x in made if x["part"] == "memory"]
+        disk = [x for x in made if x["part"] == "disk"]
+        self.thread_counts = sorted({x["setting"]["threads"]
+                                     for x in memory})
+        self.memory = _memory_curves(memory)
+        self.blocks_area_bytes, self.blocks = _block_curves(
+            memory, self.threads_words)
+        self.access = _access_curves(memory, self.threads_words)
+        self.transfers = _transfer_curves(disk)
+        self.positions, self.by_extents = _positions(disk)
+        self.device_bytes = next((x["setting"]["device_bytes"] for x in disk
+                                  if x["what"] == "position"), None)
+        self.files = [self._file(x) for x in made if x["part"] == "extents"]
+        self.starts = _series(made, "start")
+        self.round_trips = _series(made, "network", "round trip")
+        self.throughputs = _series(made, "network", "throughput")
+        self.refusals = _refusals(lines)
+
+    @property
+    def device(self):
+        """That rates by position are of."""
+        return next((x["setting"].get("device") for x in self.lines
+                     if x["part"] == "disk" and x["setting"].get("device")),
+                    None)
+
+    @property
+    def loopback(self):
+        return any(s.setting.get("loopback")
+                   for s in self.round_trips + self.throughputs)
+
+    @property
+    def position_ends(self):
+        """The whole device; of a file's extents, what they take."""
+        if self.device_bytes and not self.by_extents:
+            return 0, self.device_bytes
+        return (min(p.offset_bytes for p in self.positions),
+                max(p.offset_bytes + p.length_bytes for p in self.positions))
+
+    def reasons(self, topic) -> list:
+        """Why there is nothing, or not all, of a topic."""
+        return [r for r in self.refusals if r.topic == topic]
+
+    def threads_words(self, threads):
+        """The largest number is that of the CPUs."""
+        if threads == 1:
+            return "1 thread"
+        return f"all {threads} CPUs" if threads == self.thread_counts[-1] \
+            else f"{threads} threads"
+
+    def memory_by_threads(self) -> list:
+        """(words, curves) of each number of threads."""
+        groups = [(self.threads_words(threads),
+                   [c for c in self.memory if c.threads == threads])
+                  for threads in self.thread_counts]
+        return [(words, group) for words, group in groups if group]
+
+    def _file(self, line):
+        setting = line["setting"]
+        device = setting.get("device")
+        size = None
+        if device:
+            size = (self.device_bytes if device == self.device
+                    else None) or self._drive_bytes(device)
+        return FilePlaces(units.printable(line["what"]), device,
+                          setting["extents"], size)
+
+    def _drive_bytes(self, device):
+        drive = facts.at(facts.before(self.environment),
+                         f"storage.drives.{os.path.basename(device)}")
+        return facts.at(drive, "size_bytes")
+
+    def caches(self) -> list:
+        """(name, bytes) of the processor's caches, as far as the environment
+        has them: [{"level": 1, "type": "Data", "size_bytes": 32768}]."""
+        known = facts.at(facts.before(self.environment), "cpu.caches")
+        return [(f"L{facts.at(cache, 'level')}",
+                 facts.at(cache, "size_bytes")) for cache in known or []
+                if facts.at(cache, "type") != "Instruction"
+                and facts.at(cache, "size_bytes")]
+
+
+def read(folder) -> Traits:
+    """Raises Failure if it is damaged or not there."""
+    path = os.path.join(folder, characterise.FILE_NAME)
+    lines = characterise.read(folder)
+    if not lines:
+        raise Failure(path, "has no measurement", FILE)
+    for number, line in enumerate(lines, 1):
+        why = schema.measure_complaint(line)
+        if why:
+            raise Failure(f"{path}:{number}", f"is damaged: {why}", FILE)
+    return Traits(lines, record.read_environment(folder))
+
+
+# --- memory -------------------------------------------------------------------
+
+def _curves(lines, name_of, x_key, spread_of) -> list:
+    """Lines of one name and number of threads are a curve; those of the same
+    place on it were measured twice, and are taken together."""
+    curves, pooled = {}, {}
+    for line in lines:
+        setting = line["setting"]
+        key = name_of(line), setting.get("threads", 1)
+        curves.setdefault(key, Curve(*key))
+        pooled.setdefault(key, {}).setdefault(setting[x_key], []).append(line)
+    for key, curve in curves.items():
+        curve.points = [(x, spread_of(each))
+                        for x, each in sorted(pooled[key].items())]
+    return list(curves.values())
+
+
+def _all_samples(lines):
+    return Spread.of(np.concatenate([line["samples"] for line in lines]))
+
+
+def _memory_curves(memory):
+    lines = [x for x in memory if x["what"] in ORDERLY
+             or (x["what"] == "random"
+                 and x["setting"]["block_bytes"] == LINE_BYTES)]
+    return _curves(lines, lambda x: "random lines" if x["what"] == "random"
+                   else x["what"], "area_bytes", _all_samples)
+
+
+def _block_curves(memory, name_of):
+    """(area, curves) of the area of which there are the most blocks."""
+    blocks = {}
+    for line in memory:
+        if line["what"] == "random":
+            blocks.setdefault(line["setting"]["area_bytes"], set()).add(
+                line["setting"]["block_bytes"])
+    area = max(blocks, key=lambda each: len(blocks[each]), default=None)
+    if area is None or len(blocks[area]) < 2:
+        return None, []
+    return area, _curves(
+        [x for x in memory if x["what"] == "random"
+         and x["setting"]["area_bytes"] == area],
+        lambda x: name_of(x["setting"]["threads"]), "block_bytes",
+        _all_samples)
+
+
+def _access_curves(memory, name_of):
+    return _curves([x for x in memory if x["what"] == "chase"],
+                   lambda x: name_of(x["setting"]["threads"]), "area_bytes",
+                   _all_samples)
+
+
+# --- disk ---------------------------------------------------------------------
+
+def _transfer_curves(disk) -> dict:
+    """Curves of the device itself, and of a file on it."""
+    found = {}
+    for of_file in (False, True):
+        lines = [x for x in disk if x["what"] in TRANSFER_WORDS
+                 and bool(x["setting"].get("file")) == of_file]
+        if lines:
+            found["a file on it" if of_file else "the device"] = _curves(
+                lines, lambda x: TRANSFER_WORDS[x["what"]], "transfer_bytes",
+                _transfers)
+    return found
+
+
+def _transfers(lines):
+    """Of a rate that was measured twice, the last."""
+    line = lines[-1]
+    return Spread.of_transfers(line["samples"][-1],
+                               line["setting"]["transfer_bytes"],
+                               line["setting"])
+
+
+def _positions(disk):
+    """(places in order, are they extents of a file?)  Positions of the whole
+    device if there are any."""
+    for what in ("position", "extent"):
+        places = sorted((_place(x) for x in disk if x["what"] == what),
+                        key=lambda place: place.offset_bytes)
+        if places:
+            return places, what == "extent"
+    return [], False
+
+
+def _place(line):
+    setting = line["setting"]
+    length = setting.get("length_bytes") or characterise.POSITION_SPAN_BYTES
+    return Place(setting["offset_bytes"], length, Spread.of_transfers(
+        line["samples"][-1], characterise.POSITION_BLOCK_BYTES, setting))
+
+
+# --- the rest -----------------------------------------------------------------
+
+def _series(made, part, what=None):
+    return [Series(units.printable(line["host"] or line["what"]),
+                   np.array(line["samples"], dtype=float), line["setting"])
+            for line in made
+            if line["part"] == part and what in (None, line["what"])]
+
+
+def _topics(line) -> tuple:
+    """The places in a report where a measurement is missed."""
+    part, what = line["part"], line["what"]
+    if part == "memory" and what == "random":
+        fine = line["setting"].get("block_bytes") in (None, LINE_BYTES)
+        return ("memory",) if fine else ("blocks",)
+    if part == "memory":
+        return ("access",) if what == "chase" else ("memory",)
+    if part == "disk":
+        if what == "rate":
+            return "transfers", "positions"
+        return ("positions",) if what in ("position", "extent") \
+            else ("transfers",)
+    if part == "network":
+        # Both come of one call.
+        return "round-trip", "throughput"
+    return ({"extents": "files"}.get(part, part),)
+
+
+def _refusals(lines) -> list:
+    """The same reason is given once for all that it holds for."""
+    found = {}
+    for line in lines:
+        if line["samples"]:
+            continue
+        words = line["what"] if line["part"] in ("extents", "network") \
+            else f"{line['part']} {line['what']}"
+        key = units.printable(words), units.printable(line["why"])
+        for topic in _topics(line):
+            found[topic, *key] = found.get((topic, *key), 0) + 1
+    return [Refusal(topic, words + (f", {count} measurements"
+                                    if count > 1 else ""), why)
+            for (topic, words, why), count in found.items()]

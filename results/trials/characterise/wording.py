@@ -1,0 +1,120 @@
+"""The figures of a characterisation in words, alike in pictures and tables."""
+
+import numpy as np
+
+from trials.base import units
+
+# What stands beside a figure.
+SAMPLES = "median [least, most]"
+TRANSFERS = "rate [of its transfers: 99th percentile of times, shortest]"
+
+
+def rate_unit(largest_bytes_per_s):
+    """Decimal, as rates are given everywhere."""
+    for unit, name in ((1e9, "GB/s"), (1e6, "MB/s")):
+        if largest_bytes_per_s >= 2 * unit:
+            return unit, name
+    return 1e3, "kB/s"
+
+
+def largest(curves):
+    return max(spread.high for curve in curves for _, spread in curve.points)
+
+
+def short_size(count_bytes):
+    """64K, as the programs' options have it."""
+    for unit, sign in ((2**40, "T"), (2**30, "G"), (2**20, "M"), (2**10, "K")):
+        if count_bytes >= unit:
+            return f"{count_bytes / unit:.4g}{sign}"
+    return f"{count_bytes:.0f}"
+
+
+def size_words(count_bytes):
+    """256 MiB, of a size that somebody has chosen."""
+    unit, name = next(
+        (each for each in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
+         if count_bytes >= each[0]), (1, "bytes"))
+    return f"{count_bytes / unit:.4g} {name}"
+
+
+def rate_words(*rates):
+    """"863.4 MB/s", "863.4 to 1097 MB/s": in one unit."""
+    size, name = rate_unit(max(rates))
+    figures = dict.fromkeys(units.digits(rate / size) for rate in rates)
+    return f"{' to '.join(figures)} {name}"
+
+
+def curve_words(curve, unit) -> str:
+    """"read: 98.10 GB/s at 16K, 11.02 GB/s at 256M" """
+    size, name = unit
+    ends = curve.points if len(curve.points) < 2 else (curve.points[0],
+                                                       curve.points[-1])
+    return f"{curve.name}: " + ", ".join(
+        f"{units.digits(spread.middle / size)} {name} at {short_size(at)}"
+        for at, spread in ends)
+
+
+def size_scale(count_bytes):
+    """(bytes in the unit, its name) for an axis up to this."""
+    for unit, name in ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB")):
+        if count_bytes >= 2 * unit:
+            return unit, name
+    return 1024, "KiB"
+
+
+def precise(end, ends):
+    """With as many digits as tell both ends apart."""
+    unit, name = size_scale(ends[1])
+    width = (ends[1] - ends[0]) / unit
+    decimals = int(np.ceil(-np.log10(width / 100))) if width else 0
+    return f"{end / unit:.{max(1, decimals)}f} {name}" if end else "0"
+
+
+def span(file):
+    """(first byte, end) of all that lies somewhere."""
+    return (min(p["physical_bytes"] for p in file.placed),
+            max(p["physical_bytes"] + p["length_bytes"] for p in file.placed))
+
+
+def file_words(file) -> str:
+    count = len(file.pieces)
+    total = sum(piece["length_bytes"] for piece in file.pieces)
+    words = (f"{units.size(total)} in {units.count(count)} "
+             + ("extent" if count == 1 else "extents"))
+    if not file.placed:
+        return words + ", places not told"
+    first, end = span(file)
+    words += (f", from {precise(first, (first, end))} to "
+              f"{precise(end, (first, end))}")
+    if file.device_bytes:
+        words += f" of {units.size(file.device_bytes)}"
+    return words
+
+
+def time_words(ns) -> str:
+    return units.duration(ns).replace(" us", " µs")
+
+
+def series_words(series) -> str:
+    return f"{series.name}: {series_figures(series)}"
+
+
+def series_figures(series) -> str:
+    p50, p99 = np.percentile(series.samples, (50, 99))
+    lost = series.setting.get("lost")
+    return (f"median {time_words(p50)}, minimum "
+            f"{time_words(series.samples.min())}, "
+            f"p99 {time_words(p99)}, maximum "
+            f"{time_words(series.samples.max())}, "
+            f"{len(series.samples)} samples"
+            + (f", {lost} lost" if lost else ""))
+
+
+def arrived_words(series) -> str:
+    """"99.91 % of 64 MiB arrived" """
+    sent = series.setting.get("sent_bytes")
+    arrived = series.setting.get("arrived_bytes")
+    if not sent or arrived is None:
+        return ""
+    share = f"{100 * arrived / sent:.2f}".rstrip("0").rstrip(".")
+    return f"{share} % of {units.size(sent)} arrived"

@@ -1,0 +1,1 @@
+"""What all pictures have in common: style, axes, labels, points."""

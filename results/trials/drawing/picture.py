@@ -1,0 +1,44 @@
+"""A picture of a report: what it shows, and how it is drawn.
+
+A picture is drawn anew for each width, wide for a page and narrow for a phone,
+rather than scaled: text keeps its size.
+"""
+
+from dataclasses import dataclass
+from typing import Callable
+
+from trials.drawing import style, svg
+
+# Dots per inch of PNG: what journals ask of line art at this size.
+_PNG_DPI = 300
+
+
+@dataclass(frozen=True)
+class Picture:
+    name: str
+    title: str
+    # What is drawn, for those who read it; and in figures, for those who
+    # can't see it.
+    caption: str
+    description: str
+    draw: Callable
+
+    def svg(self, width_px: int = style.WIDE) -> str:
+        """SVG text whose ids no other picture and width has."""
+        with style.applied():
+            return svg.text(self.draw(width_px), f"{self.name}-{width_px}",
+                            self.title, self.description)
+
+    def write_png(self, path, width_px: int = style.WIDE):
+        with style.applied():
+            self.draw(width_px).savefig(path, format="png", dpi=_PNG_DPI,
+                                        metadata={"Software": None})
+
+
+def write_pngs(pictures, folder) -> list:
+    """folder/NAME.png for each; returns the paths."""
+    paths = []
+    for picture in pictures:
+        paths.append(folder / f"{picture.name}.png")
+        picture.write_png(paths[-1])
+    return paths

@@ -1,0 +1,148 @@
+"""One typographic system for all pictures.
+
+Lengths are in CSS pixels throughout: a figure is laid out at 72 dots per inch,
+where matplotlib's point, its pixel and the pixel of the SVG are the same thing.
+Colours are Okabe and Ito's, which readers with colour-blindness can tell apart,
+some darkened so that text in them can be read on white.  Nothing relies on a
+colour alone.
+"""
+
+import warnings
+from contextlib import contextmanager
+
+import matplotlib
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from trials.base import units
+
+# A page's column, and a phone's.
+WIDE, NARROW = 880, 358
+
+INK, MUTED, FAINT, PAPER = "#1a1a1a", "#5c5c5c", "#d9d9d9", "#ffffff"
+BLUE, VERMILION, GREEN, ORANGE = "#0072b2", "#c85200", "#00805e", "#e69f00"
+SKY, PURPLE, RED = "#56b4e9", "#a8508a", "#b3001b"
+SERIES = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
+
+TEXT_PX, SMALL_PX = 11, 10
+
+_SETTINGS = {
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "axes.labelsize": TEXT_PX,
+    "axes.linewidth": 0.6,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.unicode_minus": True,
+    "figure.dpi": 72,
+    "figure.facecolor": PAPER,
+    "font.family": ["DejaVu Sans"],
+    "font.size": TEXT_PX,
+    "path.simplify": False,
+    "path.snap": False,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "blinkreport",
+    "text.color": INK,
+    # A name from a record may hold dollars; it is no formula.
+    "text.parse_math": False,
+    "xtick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "xtick.labelsize": SMALL_PX,
+    "xtick.major.size": 3,
+    "xtick.major.width": 0.6,
+    "ytick.color": MUTED,
+    "ytick.labelcolor": INK,
+    "ytick.labelsize": SMALL_PX,
+    "ytick.major.size": 3,
+    "ytick.major.width": 0.6,
+}
+
+
+@contextmanager
+def applied():
+    """Draw and save within: no setting of the user's has a say."""
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        # A sign that the layout's font lacks is the browser's to find.
+        warnings.filterwarnings("ignore", "Glyph .* missing")
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_SETTINGS)
+        yield
+
+
+def canvas(width: float, height: float) -> Figure:
+    """With a canvas that can tell how wide a text is."""
+    figure = Figure(figsize=(width / 72, height / 72))
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def panel(figure, left, top, width, height):
+    """Axes whose box is given in pixels from the upper left corner."""
+    across, down = figure.get_size_inches() * 72
+    return figure.add_axes((left / across, 1 - (top + height) / down,
+                            width / across, height / down))
+
+
+def box(figure, left, top, width, height, **settings):
+    """A rectangle at a place in pixels from the upper left corner."""
+    across, down = figure.get_size_inches() * 72
+    figure.add_artist(Rectangle(
+        (left / across, 1 - (top + height) / down), width / across,
+        height / down, transform=figure.transFigure, **settings))
+
+
+def write(figure, left, top, text, **settings):
+    """Text at a place in pixels from the upper left corner."""
+    across, down = figure.get_size_inches() * 72
+    settings.setdefault("va", "top")
+    return figure.text(left / across, 1 - top / down, units.printable(text),
+                       **settings)
+
+
+def text_width(figure, text, **settings) -> float:
+    """Pixels that a text takes.  The layout's font is a wide one, so that the
+    reader's will hardly take more."""
+    probe = figure.text(0, 0, units.printable(text), **settings)
+    width = probe.get_window_extent(figure.canvas.get_renderer()).width
+    probe.remove()
+    return width
+
+
+def shortened(figure, text, width, **settings) -> str:
+    """The text, its middle left out when it is wider than this."""
+    text = units.printable(text)
+    if text_width(figure, text, **settings) <= width:
+        return text
+    for kept in range(len(text) - 1, 1, -1):
+        head = (kept + 1) // 2
+        short = text[:head] + "…" + text[len(text) - (kept - head):]
+        if text_width(figure, short, **settings) <= width:
+            return short
+    return "…"
+
+
+def time_scale(largest_ns: float):
+    """(nanoseconds in the unit, its name) for an axis up to this."""
+    for unit_ns, name in ((1, "ns"), (1e3, "µs"), (1e6, "ms")):
+        if largest_ns < 10000 * unit_ns:
+            return unit_ns, name
+    return 1e9, "s"
+
+
+def colour_of(scenarios, scenario) -> str:
+    """A scenario has the same colour in all pictures of a report."""
+    known = {"pagecache": BLUE, "cache": VERMILION, "platter": GREEN}
+    if scenario in known:
+        return known[scenario]
+    return SERIES[(3 + list(scenarios).index(scenario)) % len(SERIES)]
+
+
+def only_ticks(axes, *sides):
+    """Axes with these sides; the others have neither line nor tick."""
+    for side, spine in axes.spines.items():
+        spine.set_visible(side in sides)
+    if "left" not in sides:
+        axes.tick_params(left=False, labelleft=False)
+    if "bottom" not in sides:
+        axes.tick_params(bottom=False, labelbottom=False)

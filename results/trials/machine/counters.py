@@ -1,0 +1,193 @@
+"""What the machine has counted: taken before and after a timed run.
+
+The files are opened once and read at their beginning again, which takes some
+ten microseconds each; what a machine does not have is None.
+"""
+
+import os
+import re
+from typing import Dict, List, Optional
+
+from trials.machine import disks
+
+SECTOR_BYTES = 512
+NS_PER_TICK = 10 ** 9 // os.sysconf("SC_CLK_TCK")
+# In the line "cpu" of /proc/stat, the name counted as 0.
+STEAL_FIELD = 8
+# In a line of softnet_stat, hexadecimal.
+DROPPED_FIELD = 1
+# In the stat of a block device.
+READ_SECTORS_FIELD = 2
+WRITTEN_SECTORS_FIELD = 6
+CHUNK_BYTES = 1 << 16
+
+
+class KeptFile:
+    """A file of /proc or /sys that stays open."""
+
+    def __init__(self, path: str):
+        try:
+            self.fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            self.fd = -1
+
+    def read(self) -> Optional[bytes]:
+        """All of it now; None if there is no such file."""
+        if self.fd < 0:
+            return None
+        try:
+            text = os.pread(self.fd, CHUNK_BYTES, 0)
+            # A file of /proc may give less than was asked for, though it has
+            # more.
+            while True:
+                more = os.pread(self.fd, CHUNK_BYTES, len(text))
+                if not more:
+                    return text
+                text += more
+        except OSError:
+            return None
+
+    def close(self) -> None:
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+
+def total(values) -> Optional[int]:
+    """The sum of those that are known; None if none is."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+# --- one file each ------------------------------------------------------------
+
+
+def of_udp(snmp: Optional[bytes]) -> Dict[str, int]:
+    """The heads and the figures of "Udp:" are two lines."""
+    lines = [line.split() for line in (snmp or b"").splitlines()
+             if line.startswith(b"Udp:")]
+    if len(lines) != 2:
+        return {}
+    return {head.decode(): int(figure)
+            for head, figure in zip(lines[0][1:], lines[1][1:])}
+
+
+def of_udp6(snmp6: Optional[bytes]) -> Dict[str, int]:
+    return {head.decode(): int(figure) for head, figure in
+            re.findall(rb"^Udp6(\w+)\s+(\d+)", snmp6 or b"", re.MULTILINE)}
+
+
+def of_softnet(text: Optional[bytes]) -> Optional[int]:
+    """Packets that no queue of a CPU had room for."""
+    return total(int(line.split()[DROPPED_FIELD], 16)
+                 for line in (text or b"").splitlines())
+
+
+def of_stat(text: Optional[bytes]) -> Dict[str, int]:
+    found = {}
+    for name, rest in re.findall(rb"^(cpu |ctxt|intr)(.*)", text or b"",
+                                 re.MULTILINE):
+        if name == b"cpu ":
+            fields = rest.split()
+            if len(fields) >= STEAL_FIELD:
+                found["steal_ns"] = int(fields[STEAL_FIELD - 1]) * NS_PER_TICK
+        elif name == b"ctxt":
+            found["context_switches"] = int(rest)
+        else:
+            # The first is the total, then follow a thousand others.
+            found["interrupts"] = int(rest.split(None, 1)[0])
+    return found
+
+
+def of_vmstat(text: Optional[bytes]) -> Optional[int]:
+    return total(int(pages) for pages in
+                 re.findall(rb"^pswp(?:in|out) (\d+)", text or b"",
+                            re.MULTILINE))
+
+
+def of_disk(text: Optional[bytes], field: int) -> Optional[int]:
+    fields = (text or b"").split()
+    return int(fields[field]) * SECTOR_BYTES if len(fields) > field else None
+
+
+def of_number(text: Optional[bytes]) -> Optional[int]:
+    return int(text) if text and text.strip().isdigit() else None
+
+
+# --- all of them --------------------------------------------------------------
+
+
+def throttle_paths(root: str) -> List[str]:
+    """A package's count stands with each of its CPUs, so it is taken once."""
+    cpus = f"{root}/sys/devices/system/cpu"
+    paths, packages = [], set()
+    for cpu in disks.names_in(cpus):
+        folder = f"{cpus}/{cpu}/thermal_throttle"
+        if not re.fullmatch(r"cpu\d+", cpu) or not os.path.isdir(folder):
+            continue
+        paths.append(f"{folder}/core_throttle_count")
+        package = disks.read_text(
+            f"{cpus}/{cpu}/topology/physical_package_id")
+        if package not in packages:
+            packages.add(package)
+            paths.append(f"{folder}/package_throttle_count")
+    return paths
+
+
+class Counters:
+    """Of this machine, and of the drives that the folder work lies on."""
+
+    def __init__(self, work: Optional[str] = None, root: str = "/"):
+        proc = f"{root}/proc"
+        self.snmp = KeptFile(f"{proc}/net/snmp")
+        self.snmp6 = KeptFile(f"{proc}/net/snmp6")
+        self.softnet = KeptFile(f"{proc}/net/softnet_stat")
+        self.stat = KeptFile(f"{proc}/stat")
+        self.vmstat = KeptFile(f"{proc}/vmstat")
+        self.throttle = [KeptFile(path) for path in throttle_paths(root)]
+        drives = disks.of_path(work, root).drives if work else ()
+        self.drives = [KeptFile(f"{disks.folder_of(drive, root)}/stat")
+                       for drive in drives]
+
+    def read(self) -> Dict[str, Optional[int]]:
+        udp, udp6 = of_udp(self.snmp.read()), of_udp6(self.snmp6.read())
+        stat = of_stat(self.stat.read())
+        drives = [drive.read() for drive in self.drives]
+        return {
+            "udp_rcvbuf_errors": total(
+                of.get("RcvbufErrors") for of in (udp, udp6)),
+            "udp_in_errors": total(of.get("InErrors") for of in (udp, udp6)),
+            "softnet_dropped": of_softnet(self.softnet.read()),
+            "context_switches": stat.get("context_switches"),
+            "interrupts": stat.get("interrupts"),
+            "steal_ns": stat.get("steal_ns"),
+            "throttle_events": total(
+                of_number(file.read()) for file in self.throttle),
+            "disk_read_bytes": total(
+                of_disk(text, READ_SECTORS_FIELD) for text in drives),
+            "disk_written_bytes": total(
+                of_disk(text, WRITTEN_SECTORS_FIELD) for text in drives),
+            "swapped_pages": of_vmstat(self.vmstat.read()),
+        }
+
+    def close(self) -> None:
+        for file in (self.snmp, self.snmp6, self.softnet, self.stat,
+                     self.vmstat, *self.throttle, *self.drives):
+            file.close()
+
+
+kept: Dict[Optional[str], Counters] = {}
+
+
+def read(work: Optional[str] = None) -> Dict[str, Optional[int]]:
+    """The totals now.  The first call for a folder opens the files."""
+    if work not in kept:
+        kept[work] = Counters(work)
+    return kept[work].read()
+
+
+def difference(before: dict, after: dict) -> dict:
+    """What was counted in between; None where either is not known."""
+    return {key: after[key] - value
+            if value is not None and after[key] is not None else None
+            for key, value in before.items()}

@@ -1,0 +1,1 @@
+"""What was planned, and what was measured, on disk and line by line."""

@@ -1,0 +1,272 @@
+"""What will be run, in which order: decided before the first trial.
+
+Trials are arranged in randomised complete blocks.  A block holds every pair of
+a scenario and a configuration once, in an order drawn anew for each block.
+What drifts over minutes or hours, the machine's temperature, its neighbours,
+the state of its disk, then falls on all alike, and configurations can be
+compared within blocks.  The order "sequence" keeps one fixed order in every
+block instead.  It is worse: whatever one trial leaves behind, in caches or in
+the drive, always falls on the same next one.  It is there to see that effect.
+
+The orders follow from the seed by SHA-256 alone, so that they are the same in
+any version of Python, and a run that is resumed goes on as it would have.
+"""
+
+import hashlib
+import itertools
+import os
+import time
+from typing import Callable, Iterator, Mapping, NamedTuple, Optional, Union
+
+from trials.base.failure import USAGE, Failure
+from trials.record.sweep import Parameter, Sweep
+
+SCHEMA = "blinktrial-design-1"
+ORDERS = ("blocks", "sequence")
+REFERENCE = "reference"
+CONTROL = "control"
+
+# (parameter, value) -> why it can't be set here
+Unsettable = Union[Mapping[tuple[str, str], str],
+                   Callable[[str, str], Optional[str]]]
+
+
+class Planned(NamedTuple):
+    """One trial of the schedule."""
+
+    trial: int
+    block: int
+    position: int
+    scenario: str
+    configuration: str
+
+
+# --- configurations ----------------------------------------------------------
+
+def _judge(scenarios, hosts, unsettable):
+    """A function of a parameter and a value: why it can't be set, or None."""
+    if unsettable is None:
+        unsettable = {}
+    own_io = next((s for s in scenarios if s != "pagecache"), None)
+
+    def why_not(parameter, value):
+        if parameter.skip:
+            return parameter.skip
+        if parameter.cluster_only and not hosts:
+            return "for a cluster only"
+        if parameter.name == "sort.io" and own_io:
+            return f"the scenario {own_io} sets it itself"
+        if callable(unsettable):
+            return unsettable(parameter.name, value)
+        return unsettable.get((parameter.name, value))
+
+    return why_not
+
+
+def _tuning(parameters):
+    """What blinktune is asked for; None if nothing is."""
+    if "tune.profile" in parameters:
+        profile = parameters["tune.profile"]
+        return None if profile == "keep" else {"profile": profile}
+    knobs = {name.partition(".")[2]: value
+             for name, value in parameters.items()
+             if name.startswith("tune.") and value != "keep"}
+    return {"knobs": knobs} if knobs else None
+
+
+def _configuration(name, role, parameters, skipped=None):
+    return {"name": name, "role": role, "parameters": parameters,
+            "tuning": None if skipped else _tuning(parameters),
+            "skipped": skipped}
+
+
+def _name(changes):
+    """{sort.io: direct, sort.threads: 1} -> "io=direct,threads=1"."""
+    return ",".join(f"{name.partition('.')[2]}={value.replace(' ', '_')}"
+                    for name, value in changes.items())
+
+
+def _combinations(factors: list[Parameter]):
+    """All but the one of reference values only."""
+    for values in itertools.product(*(factor.values for factor in factors)):
+        if any(v != f.reference for f, v in zip(factors, values)):
+            yield dict(zip((f.name for f in factors), values))
+
+
+def _changes(sweep):
+    """What each variant changes, as dicts from parameter to value."""
+    factors = sweep.factorial or []
+    for parameter in sweep.parameters:
+        if parameter.name not in factors:
+            for value in parameter.alternatives:
+                yield {parameter.name: value}
+    if factors:
+        by_name = {p.name: p for p in sweep.parameters}
+        yield from _combinations([by_name[name] for name in factors])
+
+
+def _absent(sweep, why_not):
+    """Parameters whose reference can't be set, and why.
+
+    They are set nowhere, and all their variants are skipped: there would be
+    nothing to compare them with.
+    """
+    reasons = {p.name: why_not(p, p.reference) for p in sweep.parameters}
+    return {name: why for name, why in reasons.items() if why}
+
+
+def _variant(changes, base, by_name, absent, why_not):
+    reasons = (absent.get(name) or why_not(by_name[name], value)
+               for name, value in changes.items()
+               if value != by_name[name].reference)
+    skipped = next(filter(None, reasons), None)
+    parameters = {**base, **changes}
+    if not skipped:
+        parameters = {name: value for name, value in parameters.items()
+                      if name not in absent}
+    return _configuration(_name(changes), "variant", parameters, skipped)
+
+
+def _configurations(sweep, why_not):
+    by_name = {p.name: p for p in sweep.parameters}
+    absent = _absent(sweep, why_not)
+    base = {p.name: p.reference for p in sweep.parameters
+            if p.name not in absent}
+    return [_configuration(REFERENCE, REFERENCE, dict(base)),
+            _configuration(CONTROL, CONTROL, dict(base)),
+            *(_variant(changes, base, by_name, absent, why_not)
+              for changes in _changes(sweep))]
+
+
+# --- the design --------------------------------------------------------------
+
+def _check(scenarios, trials, order):
+    if not scenarios:
+        raise Failure("--scenario", "names none", USAGE)
+    if len(set(scenarios)) != len(scenarios):
+        raise Failure("--scenario", "names one twice", USAGE)
+    if trials < 1:
+        raise Failure("--trials", "is below 1", USAGE)
+    if order not in ORDERS:
+        raise Failure("--order", f"'{order}' is not blocks or sequence", USAGE)
+
+
+def make(scenarios: list[str], sweep: Optional[Sweep], trials: int, seed: int,
+         *, hosts: Optional[list[str]] = None, records: int = 1_000_000,
+         record_bytes: int = 100, kind: str = "binary", order: str = "blocks",
+         command: tuple = (), program_version: Optional[str] = None,
+         unsettable: Optional[Unsettable] = None) -> dict:
+    """The document design.json.
+
+    `trials` is the number of blocks.  `unsettable` says what this machine can't
+    be told: a function of a parameter and its value that returns the reason or
+    None, or a mapping from such pairs to reasons.
+    """
+    _check(scenarios, trials, order)
+    configurations = [_configuration(REFERENCE, REFERENCE, {})]
+    if sweep:
+        configurations = _configurations(
+            sweep, _judge(scenarios, hosts, unsettable))
+    return {
+        "schema": SCHEMA,
+        "run_id": os.urandom(8).hex(),
+        "created_unix_ns": time.time_ns(),
+        "program_version": program_version,
+        "command": list(command),
+        "seed": seed,
+        "trials": trials,
+        "order": order,
+        "scenarios": list(scenarios),
+        "hosts": list(hosts) if hosts else None,
+        "records": records,
+        "record_bytes": record_bytes,
+        "kind": kind,
+        "sweep_text": sweep.text if sweep else None,
+        "configurations": configurations,
+        "racing": sweep.racing if sweep else None,
+    }
+
+
+def differences(recorded: dict, wanted: dict) -> list[str]:
+    """Keys in which a design to be resumed is not the one asked for.
+
+    When it was made, by which command and by which build is no difference.
+    """
+    free = ("run_id", "created_unix_ns", "command", "program_version")
+    return [key for key in recorded
+            if key not in free and recorded[key] != wanted.get(key)]
+
+
+def configuration(design: dict, name: str) -> dict:
+    """The configuration of that name."""
+    return next(c for c in design["configurations"] if c["name"] == name)
+
+
+# --- order -------------------------------------------------------------------
+
+def _bits(text):
+    """Numbers of 64 random bits, without end, that `text` alone determines."""
+    for counter in itertools.count():
+        digest = hashlib.sha256(f"{text}:{counter}".encode()).digest()
+        for at in range(0, len(digest), 8):
+            yield int.from_bytes(digest[at:at + 8], "little")
+
+
+def _below(limit, bits):
+    """A number from 0 to limit - 1, each as likely as any other."""
+    # The remainder of a number from the last, incomplete stretch of the range
+    # would favour small results.
+    whole = 2**64 - 2**64 % limit
+    return next(number for number in bits if number < whole) % limit
+
+
+def _shuffled(items, bits):
+    """Fisher and Yates: every order is equally likely."""
+    items = list(items)
+    for last in range(len(items) - 1, 0, -1):
+        other = _below(last + 1, bits)
+        items[last], items[other] = items[other], items[last]
+    return items
+
+
+def block_seed(design: dict, block: int) -> int:
+    """What the block's order is drawn from, and whatever else is random in it.
+
+    Below 2**53: a JSON reader may keep numbers as doubles.
+    """
+    text = f"{design['seed']}:{block}"
+    digest = hashlib.sha256(text.encode()).digest()
+    return int.from_bytes(digest[:8], "little") >> 11
+
+
+def order(design: dict, block: int,
+          dropped: frozenset = frozenset()) -> list[tuple[str, str]]:
+    """(scenario, configuration) of the block's trials, from first to last.
+
+    Dropping a configuration leaves the order of the others as it was.
+    """
+    pairs = [(scenario, c["name"]) for scenario in design["scenarios"]
+             for c in design["configurations"] if c["skipped"] is None]
+    if design["order"] == "blocks":
+        pairs = _shuffled(pairs, _bits(f"order:{block_seed(design, block)}"))
+    return [pair for pair in pairs if pair[1] not in dropped]
+
+
+def _none_dropped(_block):
+    return frozenset()
+
+
+def schedule(design: dict,
+             dropped: Callable[[int], set] = _none_dropped,
+             ) -> Iterator[Planned]:
+    """All trials in order.
+
+    `dropped` is asked when a block begins, with its number, what racing has
+    dropped before it; at that time all trials before it have been run.
+    """
+    trial = 0
+    for block in range(design["trials"]):
+        for position, (scenario, name) in enumerate(
+                order(design, block, dropped(block))):
+            yield Planned(trial, block, position, scenario, name)
+            trial += 1

@@ -1,0 +1,384 @@
+"""Is a record what it should be?
+
+The JSON Schemas in results/schema say what each document looks like.  What they
+can't say is checked here: that lines come in the order of the design, that
+figures agree with each other.  A record that blinktrial made has no complaints.
+"""
+
+import functools
+import math
+import os
+from typing import Iterator, Optional
+
+from trials.base import documents
+from trials.base.failure import Failure
+from trials.record import design as designs
+from trials.record.sweep import RACING
+from trials.statistics.racing import Race
+
+FOLDER = os.path.realpath(os.path.join(os.path.dirname(__file__),
+                                       "../../schema"))
+
+TRIAL_SCHEMA = "blinktrial-trial-1"
+TRIAL_KEYS = (
+    "schema", "trial", "block", "position", "scenario", "configuration",
+    "seed", "begin_unix_ns", "begin_monotonic_ns", "whole_ns", "outcome",
+    "exit_status", "message", "records", "bytes", "checksum", "ranks",
+    "counters", "conditions", "scenario_met", "runner", "tuning")
+DESIGN_KEYS = (
+    "schema", "run_id", "created_unix_ns", "program_version", "command",
+    "seed", "trials", "order", "scenarios", "hosts", "records",
+    "record_bytes", "kind", "sweep_text", "configurations", "racing")
+MEASURE_SCHEMA = "blinktrial-measure-1"
+MEASURE_KEYS = ("schema", "part", "what", "host", "setting", "unit", "samples",
+                "why")
+# What a measurement can't be understood without.
+SETTINGS = {
+    "memory": ("area_bytes", "block_bytes", "threads"),
+    "position": ("offset_bytes", "device_bytes"),
+    "extent": ("offset_bytes", "length_bytes"),
+    "transfer": ("transfer_bytes",),
+}
+CONFIGURATION_KEYS = ("name", "role", "parameters", "tuning", "skipped")
+
+
+# --- what a reader checks ----------------------------------------------------
+
+def _keys_complaint(document, keys, what):
+    if not isinstance(document, dict):
+        return f"{what} is not an object"
+    missing = [key for key in keys if key not in document]
+    unknown = [key for key in document if key not in keys]
+    if missing:
+        return f"{what} has no '{missing[0]}'"
+    if unknown:
+        return f"{what} has a strange '{unknown[0]}'"
+    return None
+
+
+def trial_complaint(trial: dict) -> Optional[str]:
+    """What is wrong with the keys of a trial: cheap, for each one written."""
+    why = _keys_complaint(trial, TRIAL_KEYS, "the trial")
+    if not why and trial["schema"] != TRIAL_SCHEMA:
+        why = f"the trial is not of schema {TRIAL_SCHEMA}"
+    return why
+
+
+def design_complaint(design: dict) -> Optional[str]:
+    """Can trials be scheduled by it?"""
+    why = _keys_complaint(design, DESIGN_KEYS, "the design")
+    if why:
+        return why
+    if not isinstance(design["trials"], int):
+        return "the number of trials is not a number"
+    if design["order"] not in designs.ORDERS:
+        return f"the order {design['order']!r} is not known"
+    for key in ("scenarios", "configurations"):
+        if not isinstance(design[key], list) or not design[key]:
+            return f"there are no {key}"
+    if design["racing"] is not None:
+        why = _keys_complaint(design["racing"], tuple(RACING), "racing")
+    for configuration in design["configurations"]:
+        why = why or _keys_complaint(configuration, CONFIGURATION_KEYS,
+                                     "a configuration")
+    return why
+
+
+def measure_complaint(measure: dict) -> Optional[str]:
+    """Can a measurement of a characterisation be shown?"""
+    why = _keys_complaint(measure, MEASURE_KEYS, "the measurement")
+    if why:
+        return why
+    for key, kind, words in (("part", str, "a text"), ("what", str, "a text"),
+                             ("host", (str, type(None)), "a text"),
+                             ("setting", dict, "an object"),
+                             ("samples", list, "a list")):
+        if not isinstance(measure[key], kind):
+            return f"{key} is not {words}"
+    if not all(map(_is_figure, measure["samples"])):
+        return "a sample is not a figure"
+    if not measure["samples"]:
+        return None if isinstance(measure["why"], str) \
+            else "there are no samples, and no reason"
+    return _setting_complaint(measure)
+
+
+def _is_figure(value):
+    return (isinstance(value, (int, float)) and not isinstance(value, bool)
+            and math.isfinite(value) and value >= 0)
+
+
+def _setting_complaint(measure):
+    part, setting = measure["part"], measure["setting"]
+    if not isinstance(setting.get("device"), (str, type(None))):
+        return "device is not a text"
+    if part == "extents":
+        return _extents_complaint(setting.get("extents"))
+    kind = part
+    if part == "disk":
+        kind = measure["what"] if measure["what"] in SETTINGS else "transfer"
+    for key in SETTINGS.get(kind, ()):
+        if not _is_figure(setting.get(key)) or (
+                setting[key] == 0 and key != "offset_bytes"):
+            return f"setting has no '{key}'"
+    for key, value in setting.items():
+        if (key.endswith(("_bytes", "_ns")) or key in ("transfers", "lost")) \
+                and not _is_figure(value):
+            return f"{key} is not a figure"
+    return None
+
+
+def _extents_complaint(extents):
+    if not isinstance(extents, list):
+        return "setting has no 'extents'"
+    for extent in extents:
+        if not isinstance(extent, dict) or not all(
+                _is_figure(extent.get(key)) or (
+                    key == "physical_bytes" and extent.get(key) is None)
+                for key in ("logical_bytes", "physical_bytes",
+                            "length_bytes")):
+            return "an extent is not understood"
+    return None
+
+
+# --- one document ------------------------------------------------------------
+
+@functools.cache
+def _validator(name):
+    # A tenth of a second to import, and most runs write only.
+    from jsonschema import Draft202012Validator, validators
+    # To JSON Schema 20.0 is an integer; to what counts with it it is not.
+    types = Draft202012Validator.TYPE_CHECKER.redefine(
+        "integer", lambda _, value: type(value) is int)
+    whole = validators.extend(Draft202012Validator, type_checker=types)
+    return whole(documents.read(os.path.join(FOLDER, f"{name}.schema.json")))
+
+
+def complaint(name: str, document) -> Optional[str]:
+    """The first thing in which a document is not as its schema says: `name`
+    is design, environment, measure or trial."""
+    return next(_schema_complaints(_validator(name), document), None)
+
+
+def _pointer(error):
+    """ranks[3].phases_ns, as one would write it."""
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}"
+                   for step in error.absolute_path)
+    return text.removeprefix(".")
+
+
+def _schema_complaints(validator, document):
+    for error in validator.iter_errors(document):
+        message = error.message
+        if len(message) > 200:
+            message = f"{message[:200]}..."
+        where = _pointer(error)
+        yield f"{where}: {message}" if where else message
+
+
+def _document(folder, name, validator, complaints):
+    """The file parsed, or None after a complaint."""
+    path = os.path.join(folder, f"{name}.json")
+    try:
+        document = documents.read(path)
+    except Failure as failure:
+        complaints.append(str(failure))
+        return None
+    found = list(_schema_complaints(validator, document))
+    complaints += [f"{path}: {why}" for why in found]
+    return None if found else document
+
+
+# --- the design --------------------------------------------------------------
+
+def plan_complaints(design) -> Iterator[str]:
+    """Of a design that is as its schema says."""
+    configurations = design["configurations"]
+    names = [c["name"] for c in configurations]
+    if len(set(names)) != len(names):
+        yield "two configurations have one name"
+    if [c["role"] for c in configurations].count("reference") != 1:
+        yield "there is not one reference"
+    if any(c["skipped"] for c in configurations if c["role"] != "variant"):
+        yield "the reference or the control is skipped"
+
+
+# --- one trial, its figures among each other ---------------------------------
+
+def _outcome_complaints(trial) -> Iterator[str]:
+    failed = trial["outcome"] == "failed"
+    if not failed and trial["exit_status"] != 0:
+        yield (f"outcome {trial['outcome']}, but exit_status "
+               f"{trial['exit_status']}")
+    if failed and trial["whole_ns"] is not None:
+        yield "it failed, but has a whole_ns"
+    if not failed and trial["whole_ns"] is None:
+        yield "it did not fail, but has no whole_ns"
+
+
+def _rank_complaints(trial, design) -> Iterator[str]:
+    ranks = trial["ranks"]
+    if [rank["rank"] for rank in ranks] != list(range(len(ranks))):
+        yield "ranks are not numbered 0, 1, 2, ..."
+    wanted = len(design["hosts"]) if design["hosts"] else 1
+    if trial["outcome"] != "failed" and len(ranks) != wanted:
+        yield f"{len(ranks)} ranks, by the design {wanted}"
+    for rank in ranks:
+        name = f"ranks[{rank['rank']}]"
+        phases_ns = sum((rank["phases_ns"] or {}).values())
+        elapsed_ns, process_ns = rank["elapsed_ns"], rank["process_ns"]
+        if elapsed_ns is not None and phases_ns > elapsed_ns:
+            yield (f"{name}: phases of {phases_ns} ns in all, in "
+                   f"{elapsed_ns} ns elapsed")
+        if None not in (elapsed_ns, process_ns) and elapsed_ns > process_ns:
+            yield (f"{name}: {elapsed_ns} ns elapsed in a process of "
+                   f"{process_ns} ns")
+        if (None not in (process_ns, trial["whole_ns"])
+                and process_ns > trial["whole_ns"]):
+            yield (f"{name}: a process of {process_ns} ns in a whole of "
+                   f"{trial['whole_ns']} ns")
+
+
+def _size_complaints(trial, design) -> Iterator[str]:
+    if trial["outcome"] == "failed":
+        return
+    if trial["records"] != design["records"]:
+        yield f"{trial['records']} records, by the design {design['records']}"
+    if trial["bytes"] != design["records"] * design["record_bytes"]:
+        yield f"{trial['bytes']} bytes do not hold the design's records"
+
+
+def _condition_complaints(trial) -> Iterator[str]:
+    met = [condition["met"] for condition in trial["conditions"]]
+    if False in met:
+        wanted = False
+    else:
+        wanted = None if None in met or not met else True
+    # Saying less than the conditions do is no lie.
+    if trial["scenario_met"] != wanted and trial["scenario_met"] is True:
+        yield "scenario_met, but not by its conditions"
+    if trial["scenario_met"] is None and wanted is False:
+        yield "scenario_met is null, but a condition was not met"
+
+
+def _tuning_complaints(trial, tunings) -> Iterator[str]:
+    if (trial["tuning"] is None) != (tunings[trial["configuration"]] is None):
+        yield "tuning is not that of its configuration"
+
+
+def _time_complaints(trial, previous) -> Iterator[str]:
+    """Two at a time would disturb each other.  The clock begins anew with the
+    machine, so earlier times are another boot's."""
+    if previous is None or previous["whole_ns"] is None:
+        return
+    gap_ns = trial["begin_monotonic_ns"] - previous["begin_monotonic_ns"]
+    if 0 <= gap_ns < previous["whole_ns"]:
+        yield "it began before the previous trial had ended"
+
+
+# --- all trials --------------------------------------------------------------
+
+def _lines(path, complaints):
+    """(line number, document or None) of each line."""
+    try:
+        lines, rest = documents.read_lines(path)
+    except Failure as failure:
+        complaints.append(str(failure))
+        return
+    for number, line in enumerate(lines, 1):
+        try:
+            yield number, documents.loads(line)
+        except ValueError as error:
+            complaints.append(f"{path}:{number}: is not JSON: {error}")
+            yield number, None
+    if rest:
+        complaints.append(f"{path}:{len(lines) + 1}: was never finished")
+
+
+def _order_complaints(trial, planned, design) -> Iterator[str]:
+    if planned is None:
+        yield "is one more than the design has"
+        return
+    for key, wanted in planned._asdict().items():
+        if trial[key] != wanted:
+            yield f"{key} is {trial[key]!r}, by the design {wanted!r}"
+    if trial["seed"] != designs.block_seed(design, planned.block):
+        yield "seed is not that of its block"
+
+
+def _check_trials(path, design, complaints):
+    validator = _validator("trial")
+    seen = []
+    race = Race(design)
+    schedule = designs.schedule(design, lambda block: race.dropped(seen, block))
+    tunings = {c["name"]: c["tuning"] for c in design["configurations"]}
+    for number, trial in _lines(path, complaints):
+        found = ([] if trial is None
+                 else list(_schema_complaints(validator, trial)))
+        if trial is None or found:
+            complaints += [f"{path}:{number}: {why}" for why in found]
+            # What follows in the order can't be told without it.
+            complaints.append(f"{path}:{number}: the lines after this one "
+                              "were not checked")
+            return
+        found += _order_complaints(trial, next(schedule, None), design)
+        found += _outcome_complaints(trial)
+        found += _rank_complaints(trial, design)
+        found += _size_complaints(trial, design)
+        found += _condition_complaints(trial)
+        if trial["configuration"] in tunings:
+            found += _tuning_complaints(trial, tunings)
+        found += _time_complaints(trial, seen[-1] if seen else None)
+        complaints += [f"{path}:{number}: {why}" for why in found]
+        seen.append(trial)
+
+
+# --- a characterisation -------------------------------------------------------
+
+def _measure_complaints(measure) -> Iterator[str]:
+    """What the schema can't say."""
+    why = measure_complaint(measure)
+    if why:
+        yield why
+    elif measure["samples"] and measure["why"] is not None:
+        yield "there are samples, and a reason why not"
+    if bool(measure["samples"]) != (measure["unit"] is not None):
+        yield "a unit belongs to samples, and to them alone"
+
+
+def _check_measures(path, complaints):
+    validator = _validator("measure")
+    number = 0
+    for number, measure in _lines(path, complaints):
+        if measure is None:
+            continue
+        found = list(_schema_complaints(validator, measure)) \
+            or list(_measure_complaints(measure))
+        complaints += [f"{path}:{number}: {why}" for why in found]
+    if not number:
+        complaints.append(f"{path}: has no measurement")
+
+
+# --- all of it ----------------------------------------------------------------
+
+def validate(folder: str) -> list[str]:
+    """All that is wrong with the record or the characterisation in a folder,
+    as lines "file:line: what"."""
+    complaints: list[str] = []
+    if os.path.exists(os.path.join(folder, "environment.json")):
+        _document(folder, "environment", _validator("environment"), complaints)
+    measures = os.path.join(folder, "characterisation.jsonl")
+    with_trials = os.path.exists(os.path.join(folder, "design.json"))
+    if os.path.exists(measures):
+        _check_measures(measures, complaints)
+    if with_trials or not os.path.exists(measures):
+        _check_record(folder, complaints)
+    return complaints
+
+
+def _check_record(folder, complaints):
+    design = _document(folder, "design", _validator("design"), complaints)
+    if design:
+        complaints += [f"{os.path.join(folder, 'design.json')}: {why}"
+                       for why in plan_complaints(design)]
+        _check_trials(os.path.join(folder, "trials.jsonl"), design, complaints)

@@ -1,0 +1,1 @@
+"""A record as text, other formats, pictures and an HTML page; the gate."""

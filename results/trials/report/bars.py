@@ -1,0 +1,193 @@
+"""A sweep: minimum, mean and standard deviation of each configuration, worst
+first, and how much longer each takes than the reference.
+
+Bars begin at 0 and show what matters on the whole; the second panel shows
+differences of per cents, which bars can't, with the interval of each.
+"""
+
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from trials.base import units
+from trials.drawing import overflow, style
+from trials.report.study import CONTROL, REFERENCE
+
+_ROW_PX, _TITLE_PX, _FOOT_PX, _KEY_PX = 17, 22, 52, 18
+_VERDICTS = {"slower": ("▲", style.VERMILION), "faster": ("▼", style.BLUE),
+             "same": ("=", style.MUTED), "unknown": ("?", style.MUTED)}
+
+
+class Layout:
+    """Where the columns are.  On a narrow page the name of a configuration
+    stands above its bar, and no column of figures is beside."""
+
+    def __init__(self, width_px):
+        self.beside = width_px > style.NARROW
+        self.names_px = 210 if self.beside else 8
+        self.figures_px = 128 if self.beside else 0
+        self.ratio_px = 210 if self.beside else 120
+        self.gap_px = 26 if self.beside else 18
+        self.bars_px = (width_px - self.names_px - self.figures_px
+                        - self.ratio_px - self.gap_px - 12)
+        self.row_px = _ROW_PX if self.beside else 2 * _ROW_PX - 4
+
+    def height_px(self, rows):
+        return _TITLE_PX + rows * self.row_px + _FOOT_PX
+
+
+def ordered(study, scenario):
+    """Worst mean first, as it is read from above."""
+    groups = [g for g in study.of(scenario) if g.count]
+    return sorted(groups, key=lambda g: -g.summary.mean_ns)
+
+
+def draw(study, width_px):
+    layout = Layout(width_px)
+    parts = [(scenario, ordered(study, scenario))
+             for scenario in study.scenarios]
+    parts = [(scenario, groups) for scenario, groups in parts if groups]
+    heights = [layout.height_px(len(groups)) for _, groups in parts]
+    figure = style.canvas(width_px, sum(heights) + _KEY_PX + 4)
+    _key(figure, layout)
+    top = _KEY_PX + 4
+    for (scenario, groups), height in zip(parts, heights):
+        style.write(figure, 8, top, study.label(scenario), fontweight="bold",
+                    color=style.colour_of(study.scenarios, scenario),
+                    fontsize=style.TEXT_PX + 1)
+        _draw_bars(figure, layout, top + _TITLE_PX, groups)
+        _draw_ratios(figure, layout, top + _TITLE_PX, groups)
+        top += height
+    return figure
+
+
+def _key(figure, layout):
+    words = (("minimum", 1.0), ("mean", 0.35))
+    left = layout.names_px
+    for word, alpha in words:
+        style.box(figure, left, 4, 14, 8, facecolor=style.BLUE, alpha=alpha,
+                  linewidth=0)
+        write = style.write(figure, left + 18, 8, word, va="center",
+                            fontsize=style.SMALL_PX)
+        left += 30 + write.get_window_extent().width
+    axes = style.panel(figure, left, 4, 18, 8)
+    style.only_ticks(axes)
+    axes.errorbar([0.5], [0.5], xerr=[0.4], color=style.INK, capsize=2.5,
+                  linewidth=0.9)
+    axes.set_xlim(0, 1)
+    style.write(figure, left + 22, 8, "± standard deviation", va="center",
+                fontsize=style.SMALL_PX)
+
+
+def _rows(axes, groups):
+    """Row numbers, the first on top."""
+    axes.set_ylim(len(groups) - 0.5, -0.5)
+    return range(len(groups))
+
+
+def colour(group):
+    """The arms that are no candidates stand out."""
+    return {REFERENCE: style.INK, CONTROL: style.MUTED}.get(
+        group.role, style.BLUE)
+
+
+def _draw_bars(figure, layout, top, groups):
+    axes = style.panel(figure, layout.names_px, top, layout.bars_px,
+                       layout.row_px * len(groups))
+    style.only_ticks(axes, "bottom")
+    largest = max(g.summary.mean_ns + (g.summary.sd_ns or 0) for g in groups)
+    scale, unit = style.time_scale(largest)
+    axes.set_xlim(0, largest * 1.03 / scale)
+    shift = 0 if layout.beside else 0.2
+    height = 0.66 if layout.beside else 0.36
+    for row, group in zip(_rows(axes, groups), groups):
+        summary = group.summary
+        axes.barh(row + shift, summary.mean_ns / scale, height,
+                  color=colour(group), alpha=0.35, linewidth=0)
+        axes.barh(row + shift, summary.min_ns / scale, height * 0.56,
+                  color=colour(group), linewidth=0)
+        if summary.sd_ns is not None:
+            axes.errorbar(summary.mean_ns / scale, row + shift,
+                          xerr=summary.sd_ns / scale, color=style.INK,
+                          capsize=2.5, linewidth=0.9, capthick=0.9)
+        _name(figure, axes, layout, row, group)
+        if layout.beside:
+            _figures(axes, row, group)
+    axes.xaxis.set_major_locator(MaxNLocator(6 if layout.beside else 4,
+                                             steps=[1, 2, 5, 10]))
+    axes.set_xlabel(f"time of a whole run, {unit}")
+    if layout.beside:
+        axes.text(1 + 10 / layout.bars_px, -0.62, "mean ± sd, ms",
+                  transform=axes.get_yaxis_transform(), va="bottom",
+                  fontsize=style.SMALL_PX, color=style.MUTED)
+
+
+def _name(figure, axes, layout, row, group):
+    bold = "bold" if group.role in (REFERENCE, CONTROL) else "normal"
+    settings = {"fontsize": style.SMALL_PX, "fontweight": bold,
+                "color": style.INK}
+    if layout.beside:
+        text = style.shortened(figure, group.name, layout.names_px - 16,
+                               fontsize=style.SMALL_PX, fontweight=bold)
+        axes.text(-8 / layout.bars_px, row, text, ha="right",
+                  va="center_baseline", transform=axes.get_yaxis_transform(),
+                  **settings)
+        return
+    text = style.shortened(figure, group.name, layout.bars_px,
+                           fontsize=style.SMALL_PX, fontweight=bold)
+    axes.text(0, row - 0.22, text, va="center_baseline",
+              transform=axes.get_yaxis_transform(), **settings)
+
+
+def _figures(axes, row, group):
+    summary = group.summary
+    text = units.milliseconds(summary.mean_ns)
+    if summary.sd_ns is not None:
+        decimals = len(text.partition(".")[2])
+        text += f" ± {summary.sd_ns / 1e6:.{decimals}f}"
+    axes.text(1 + 10 / axes.get_window_extent().width, row, text,
+              transform=axes.get_yaxis_transform(), va="center_baseline",
+              fontsize=style.SMALL_PX)
+
+
+def _draw_ratios(figure, layout, top, groups):
+    """The ratio with its interval; the sign is the verdict."""
+    compared = [g.comparison.main for g in groups
+                if g.comparison and g.comparison.main.ratio is not None]
+    if not compared:
+        return
+    left = (layout.names_px + layout.bars_px + layout.figures_px
+            + layout.gap_px)
+    axes = style.panel(figure, left, top, layout.ratio_px - 16,
+                       layout.row_px * len(groups))
+    style.only_ticks(axes, "bottom")
+    ends = [1.0] + [end for found in compared for end in _ends(found)]
+    low, high = overflow.limits(ends, 0.06)
+    axes.set_xlim(low, high)
+    axes.axvline(1, color=style.MUTED, linewidth=0.8)
+    for row, group in zip(_rows(axes, groups), groups):
+        if group.role == REFERENCE:
+            axes.plot(1, row, "d", color=style.INK, markersize=4.5)
+        if group.comparison:
+            _ratio(axes, row, group)
+    axes.xaxis.set_major_locator(MaxNLocator(4 if layout.beside else 3,
+                                             steps=[1, 2, 5, 10]))
+    axes.xaxis.set_major_formatter(FuncFormatter(
+        lambda ratio, _: f"{ratio:.4g}"))
+    axes.set_xlabel("time / reference's")
+
+
+def _ends(analysis):
+    """Of the interval; of too few trials for one, the ratio itself."""
+    interval = analysis.ratio_interval
+    return (interval.low, interval.high) if interval else (analysis.ratio,) * 2
+
+
+def _ratio(axes, row, group):
+    sign, tint = _VERDICTS[group.verdict]
+    found = group.comparison.main
+    if found.ratio is not None:
+        axes.plot(_ends(found), [row, row], color=tint, linewidth=1.4,
+                  solid_capstyle="butt")
+        axes.plot(found.ratio, row, "o", color=tint, markersize=3.6)
+    axes.text(1 + 5 / axes.get_window_extent().width, row, sign, color=tint,
+              transform=axes.get_yaxis_transform(), va="center_baseline",
+              fontsize=style.SMALL_PX)

@@ -1,0 +1,71 @@
+"""What all pages have in common: the head, figures, the environment.
+
+A page needs nothing else: no script, no font, no picture from anywhere.
+"""
+
+import json
+
+from trials.drawing import style
+from trials.report import facts, markup, stylesheet
+from trials.report.markup import Column
+
+
+def document(title, body) -> str:
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n'
+        '<meta charset="utf-8">\n<meta name="viewport" '
+        'content="width=device-width, initial-scale=1">\n'
+        f"<title>{markup.text(title)}</title>\n"
+        f"<style>{stylesheet.TEXT}</style>\n</head>\n<body>\n<main>\n"
+        f"{body}</main>\n</body>\n</html>\n")
+
+
+def figure(picture) -> str:
+    """In both widths, of which the page shows one."""
+    images = "".join(
+        f'<div class="{kind}">\n{picture.svg(width)}</div>\n'
+        for kind, width in (("wide", style.WIDE), ("narrow", style.NARROW)))
+    return (f"<figure>\n{images}<figcaption>{markup.text(picture.caption)}"
+            "</figcaption>\n</figure>\n")
+
+
+# --- the machine --------------------------------------------------------------
+
+def environment(document, caption, *parts) -> str:
+    """What a reader asks first, then all that is known."""
+    columns = [Column("what"), Column("found")]
+    short = markup.table(caption, columns, [
+        [words, shown(value)]
+        for words, value in facts.shown(facts.before(document))])
+    whole = "".join(
+        markup.details(f"all that is known, session {number}",
+                       _whole(f"session {number}, before",
+                              session["before"]))
+        for number, session in enumerate(facts.sessions(document), 1))
+    return markup.section(
+        "environment", "Environment", *parts,
+        f'<div class="environment">\n{short}</div>\n' if short else "",
+        whole)
+
+
+def shown(value) -> str:
+    """A value of an environment, on a line."""
+    if value is None:
+        return "unknown"
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def flat(value, prefix="") -> list:
+    """(dotted key, value) of a nested dict, in its order."""
+    if not isinstance(value, dict) or not value:
+        return [(prefix, value)]
+    return [pair for key, inner in value.items()
+            for pair in flat(inner, f"{prefix}.{key}" if prefix else key)]
+
+
+def _whole(caption, described) -> str:
+    rows = [[key, shown(value)] for key, value in flat(described)]
+    body = markup.table(caption, [Column("what"), Column("found")], rows)
+    return f'<div class="environment">\n{body}</div>\n'

@@ -1,0 +1,201 @@
+"""One HTML page that holds all that a record shows.
+
+The page needs nothing else: no script, no font, no picture from anywhere.  The
+same record gives the same bytes.  The result stands first, in words; whatever
+makes it doubtful stands right below.
+"""
+
+import shlex
+from datetime import datetime, timezone
+
+from trials.base import units
+from trials.report import facts, frame, markup, page_tables, plots
+
+_DOI = "10.1109/CLUSTER.2011.75"
+
+
+def render(study) -> str:
+    title = "blinksort trials: " + ", ".join(map(study.label,
+                                                 study.scenarios))
+    return frame.document(title, "".join((
+        _header(study, title), _results(study), _doubts(study),
+        *[markup.section(picture.name, picture.title, frame.figure(picture))
+          for picture in plots.pictures(study)],
+        _statistics(study), _comparisons(study), _circumstances(study),
+        _environment(study), _reproduction(study), _method(study))))
+
+
+# --- what stands first --------------------------------------------------------
+
+def _machines(study):
+    """What sorted, in a line; on a cluster each kind of node once."""
+    before = facts.before(study.run.environment)
+    nodes = before.get("nodes") or {}
+    hosts = study.design["hosts"]
+    if not hosts:
+        return facts.summary(before)
+    kinds = dict.fromkeys(facts.summary(nodes.get(host)) for host in hosts)
+    return "; ".join(filter(None, kinds))
+
+
+def _header(study, title):
+    design = study.design
+    when = datetime.fromtimestamp(design["created_unix_ns"] // 10**9,
+                                  timezone.utc)
+    words = (f"{when:%Y-%m-%d %H:%M} UTC, blinksort "
+             f"{design['program_version']}, run {design['run_id']}")
+    return (f"<header>\n<h1>{markup.text(title)}</h1>\n"
+            f"{markup.paragraph(words, 'muted')}</header>\n")
+
+
+def _results(study):
+    design = study.design
+    where = f"{len(design['hosts'])} nodes" if design["hosts"] \
+        else "one machine"
+    known = _machines(study)
+    setting = (f"Sorting {units.count(design['records'])} records of "
+               f"{design['record_bytes']} bytes, file to file, on {where}"
+               + (f": {known}" if known else "") + ".")
+    return markup.paragraph(setting) + "".join(
+        '<p class="result">' + _result(study, scenario) + " "
+        + markup.text(_verdicts(study, scenario)) + "</p>\n"
+        for scenario in study.scenarios)
+
+
+def _result(study, scenario):
+    """As HTML: the median is what a reader looks for."""
+    group = study.reference(scenario)
+    label = markup.text(study.label(scenario))
+    if group is None or not group.count:
+        return f"<b>{label}</b>: no time of the reference."
+    summary = group.summary
+    words = f"median of {summary.n} trials" if summary.n > 1 else "one trial"
+    interval = summary.median_interval_ns
+    if interval:
+        words += (f" ({100 * interval.confidence:.1f} % interval "
+                  f"{units.milliseconds(interval.low)} to "
+                  f"{units.milliseconds(interval.high)} ms)")
+    if summary.n > 1:
+        words += (f", minimum {units.duration(summary.min_ns)}, maximum "
+                  + units.duration(summary.max_ns))
+    median = markup.text(units.duration(summary.median_ns))
+    return f"<b>{label}: {median}</b>, {markup.text(words)}."
+
+
+def _verdicts(study, scenario):
+    """How many variants are what, and whether the method can tell."""
+    verdicts = [g.verdict for g in study.variants(scenario) if g.comparison]
+    if not verdicts:
+        return ""
+    counts = [f"{verdicts.count(word)} {words}" for word, words in (
+        ("slower", "slower"), ("faster", "faster"),
+        ("same", "without a difference shown"),
+        ("unknown", "with too few trials to tell"))
+        if verdicts.count(word)]
+    words = (f"Of {len(verdicts)} variants beside the reference, "
+             f"{', '.join(counts)}.")
+    control = study.control(scenario)
+    if control and control.verdict in ("slower", "faster"):
+        words += (f" But the control, which is the reference again, is "
+                  f"{control.verdict} too: don't trust differences that "
+                  "small.")
+    return words
+
+
+def _doubts(study):
+    """What a reader must know before believing any of it."""
+    wrong = sum(trial["outcome"] == "wrong" for trial in study.failures)
+    words = markup.items(study.notes)
+    if wrong:
+        words = markup.paragraph(f"The output of {wrong} trials was wrong.",
+                                 "bad") + words
+    return f'<div class="doubt">\n{words}</div>\n' if words else ""
+
+
+# --- tables -------------------------------------------------------------------
+
+def _statistics(study):
+    return markup.section("statistics", "Statistics", *[
+        page_tables.statistics(study, s) for s in study.scenarios])
+
+
+def _comparisons(study):
+    return markup.section("comparisons", "Comparisons", *[
+        page_tables.comparisons(study, s) for s in study.scenarios],
+        page_tables.skipped(study))
+
+
+def _circumstances(study):
+    return markup.section(
+        "conditions", "Conditions",
+        *[page_tables.conditions(study, s) for s in study.scenarios],
+        page_tables.failures(study), page_tables.counters(study))
+
+
+def _environment(study):
+    which = "that started the nodes, " if study.design["hosts"] else ""
+    return frame.environment(
+        study.run.environment, f"the machine {which}before the last session",
+        page_tables.changes(study))
+
+
+# --- words --------------------------------------------------------------------
+
+def _reproduction(study):
+    design = study.design
+    given = [f"seed {design['seed']}",
+             f"{design['trials']} trials of each configuration in each "
+             f"scenario, order: {design['order']}",
+             f"{design['kind']} records",
+             f"programs of version {design['program_version']}"]
+    sweep = ""
+    if design["sweep_text"]:
+        sweep = markup.details("the sweep file",
+                               markup.pre(design["sweep_text"]))
+    return markup.section(
+        "reproduction", "How to reproduce it",
+        markup.pre(shlex.join(map(str, design["command"]))),
+        markup.items(given), sweep)
+
+
+_METHOD = (
+    "A time is that of a whole run: on one machine from before the process is "
+    "started until it has been reaped; on a cluster from the first datagram "
+    "to the last reply. No time is left out; failed trials have none.",
+    "The interval of the median is of order statistics and holds for any "
+    "distribution; percentiles are interpolated (Hyndman and Fan's 7).",
+    "Verdicts are by blocks: each block in which both succeeded gives the "
+    "ratio of the configuration's time to the reference's, so that what slows "
+    "both is in neither verdict nor ratio. The test is Wilcoxon's, of signed "
+    "ranks, two-sided; the ratio and its interval are Hodges' and Lehmann's, "
+    "which belong to it; Cliff's delta is that within blocks. Beside it stands "
+    "the two-sample U test, which takes all times of a configuration as one "
+    "sample, with the ratio of medians and its bootstrap interval. Each p is "
+    "corrected by Holm's method over the variants of a scenario.",
+    "A scenario's name stands alone only where every condition of it was "
+    "verified in every trial.",
+)
+_ORDERS = {
+    "blocks": "Each block holds every configuration in every scenario once, "
+              "in a random order that the seed fixes.",
+    "sequence": "The configurations were run in a fixed order: what changed "
+                "with time can look like a difference between them.",
+}
+_CONTROL = ("The control is the reference again under another name: what "
+            "differs between them is noise.")
+
+
+def _method(study):
+    source = (
+        "<p>The figures of 2011: P. Bertasi, M. Bonazza, M. Bressan, "
+        "E. Peserico, <cite>Datamation: A Quarter of a Century and Four "
+        "Orders of Magnitude Later</cite>, IEEE CLUSTER 2011, "
+        f'<a href="https://doi.org/{_DOI}">doi {_DOI}</a>; '
+        "on 16 nodes, another machine than this.</p>\n")
+    order = _ORDERS.get(study.design["order"], "")
+    if any(map(study.control, study.scenarios)):
+        order += " " + _CONTROL
+    return markup.section(
+        "method", "Method",
+        *map(markup.paragraph, (_METHOD[0], order, *_METHOD[1:])),
+        source if plots.overview.published(study) else "")

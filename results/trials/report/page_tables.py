@@ -1,0 +1,205 @@
+"""The tables of the page: a study's figures and a record's circumstances."""
+
+from trials.base import units
+from trials.report import frame, markup
+from trials.report.markup import Cell, Column
+from trials.report.study import CONTROL
+
+_MOST_FAILURES = 20
+VERDICT_KINDS = {"slower": "slower", "faster": "faster",
+                 "unknown": "doubtful"}
+
+
+def _ms(value_ns):
+    return "–" if value_ns is None else units.milliseconds(value_ns)
+
+
+def _sd(summary):
+    """To as many decimals as the mean."""
+    if summary.sd_ns is None:
+        return "–"
+    decimals = len(_ms(summary.mean_ns).partition(".")[2])
+    return f"{summary.sd_ns / 1e6:.{decimals}f}"
+
+
+def _interval(interval, show):
+    if interval is None:
+        return "–"
+    return f"{show(interval.low)} to {show(interval.high)}"
+
+
+def statistics(study, scenario) -> str:
+    groups = study.of(scenario)
+    return markup.table(
+        f"{study.label(scenario)}: times of whole runs, ms",
+        [Column("configuration"), Column("n", True), Column("failed", True),
+         Column("min", True), Column("p5", True), Column("median", True),
+         Column("95 % interval", True), Column("mean", True),
+         Column("sd", True), Column("p95", True), Column("p99", True),
+         Column("max", True), Column("remarks")],
+        [_statistics_row(group) for group in groups])
+
+
+def _statistics_row(group):
+    failed = Cell(str(group.failed), "bad") if group.failed else "0"
+    if group.summary is None:
+        words = ("none of its trials succeeded" if group.trials
+                 else "not run")
+        return [group.name, "0", failed, *["–"] * 9, Cell(words, "doubtful")]
+    s = group.summary
+    return [group.name, str(s.n), failed, _ms(s.min_ns),
+            _ms(s.percentiles_ns["5"]), _ms(s.median_ns),
+            _interval(s.median_interval_ns, units.milliseconds),
+            _ms(s.mean_ns), _sd(s), _ms(s.percentiles_ns["95"]),
+            _ms(s.percentiles_ns["99"]), _ms(s.max_ns), remarks(group)]
+
+
+def remarks(group) -> str:
+    words = [] if group.verified else ["unverified"]
+    words += group.flags.words
+    if group.flags.outliers:
+        count = len(group.flags.outliers)
+        words.append(f"{count} outlier{'s' if count > 1 else ''}")
+    if group.dropped_block is not None:
+        words.append(f"left out from block {group.dropped_block} on")
+    return ", ".join(words)
+
+
+def comparisons(study, scenario) -> str:
+    """That which the verdicts stand on, and the other beside it."""
+    groups = [g for g in study.of(scenario) if g.comparison]
+    return markup.table(
+        f"{study.label(scenario)}: beside the reference in the same block",
+        [Column("configuration"), Column("verdict"), Column("blocks", True),
+         Column("ratio", True), Column("95 % interval", True),
+         Column("p, by Holm", True), Column("Cliff's delta", True),
+         Column("effect")],
+        [_blocked_row(group) for group in groups]) + markup.table(
+        f"{study.label(scenario)}: the two-sample test, which knows of no "
+        "blocks; no verdict stands on it",
+        [Column("configuration"), Column("ratio of medians", True),
+         Column("95 % interval", True), Column("p of U test, by Holm", True),
+         Column("Cliff's delta", True), Column("effect")],
+        [_two_sample_row(group) for group in groups])
+
+
+def _blocked_row(group):
+    found = group.comparison.blocked
+    return [group.name, verdict(group), str(found.pairs), *_ratio(found),
+            _p(group.shown_p), *_effect(found)]
+
+
+def _two_sample_row(group):
+    found = group.comparison.two_sample
+    return [group.name, *_ratio(found), _p(group.shown_two_sample_p),
+            *_effect(found)]
+
+
+def _effect(analysis):
+    """After Cliff's delta."""
+    if analysis.effect is None:
+        return "–", "–"
+    return f"{analysis.cliffs_delta:+.2f}", analysis.effect
+
+
+def _ratio(analysis):
+    """And its interval."""
+    if analysis.ratio is None:
+        return "–", "–"
+    return (f"{analysis.ratio:.4f}",
+            _interval(analysis.ratio_interval, "{:.4f}".format))
+
+
+def _p(value):
+    return f"{value:.4f}" if value >= 0.0001 else "< 0.0001"
+
+
+def verdict(group):
+    """For the control, what an A/A comparison ought to say."""
+    word = group.verdict
+    if group.role == CONTROL and word == "same":
+        return "same, as it should be"
+    if group.role == CONTROL and word in ("slower", "faster"):
+        return Cell(f"{word}, though it is the same", "bad")
+    return Cell(word, VERDICT_KINDS[word]) if word in VERDICT_KINDS else word
+
+
+def skipped(study) -> str:
+    return markup.table("not run", [Column("configuration"),
+                                    Column("reason")], study.skipped)
+
+
+def conditions(study, scenario) -> str:
+    """What each condition asked for and what was found, over all samples."""
+    found = {}
+    for group in study.of(scenario):
+        for trial in group.sample_trials:
+            for condition in trial["conditions"]:
+                key = condition["name"], condition["wanted"]
+                found.setdefault(key, []).append(condition)
+    return markup.table(
+        f"{study.label(scenario)}: conditions",
+        [Column("condition"), Column("wanted"), Column("found"),
+         Column("met")],
+        [[name, wanted, _few({str(c["found"]): None for c in each}),
+          _met(each)] for (name, wanted), each in found.items()])
+
+
+def _few(values, most=3):
+    values = list(values)
+    rest = f" and {len(values) - most} others" if len(values) > most else ""
+    return ", ".join(values[:most]) + rest
+
+
+def _met(each):
+    met = sum(c["met"] is True for c in each)
+    if met == len(each):
+        return Cell(f"all {met}", "good")
+    unknown = sum(c["met"] is None for c in each)
+    if met == 0 and unknown == len(each):
+        return Cell("could not be verified", "doubtful")
+    words = f"{met} of {len(each)}"
+    if unknown:
+        words += f", {unknown} could not be verified"
+    return Cell(words, "bad" if met + unknown < len(each) else "doubtful")
+
+
+def failures(study) -> str:
+    failed = study.failures
+    caption = f"{len(failed)} trials that gave no time"
+    if len(failed) > _MOST_FAILURES:
+        caption += f"; the first {_MOST_FAILURES}"
+    return markup.table(
+        caption,
+        [Column("trial"), Column("scenario"), Column("configuration"),
+         Column("outcome"), Column("status", True), Column("message")],
+        [[str(t["trial"]), t["scenario"], t["configuration"], t["outcome"],
+          str(t["exit_status"]), t["message"] or ""]
+         for t in failed[:_MOST_FAILURES]])
+
+
+def counters(study) -> str:
+    """What the machine counted during the timed runs."""
+    rows = []
+    trials = [t for g in study.groups.values() for t in g.sample_trials]
+    names = dict.fromkeys(name for t in trials for name in t["counters"])
+    for name in names:
+        values = [t["counters"].get(name) for t in trials]
+        values = [v for v in values if isinstance(v, (int, float))]
+        if values:
+            rows.append([name, f"{sum(v > 0 for v in values)}",
+                         f"{max(values):,}", f"{sum(values):,}"])
+    return markup.table(
+        "counted during the timed runs",
+        [Column("counter"), Column("trials with any", True),
+         Column("most in a trial", True), Column("sum", True)], rows)
+
+
+def changes(study) -> str:
+    return markup.table(
+        "changed between the beginning and the end of a session",
+        [Column("session"), Column("what"), Column("before"),
+         Column("after")],
+        [[str(number + 1), Cell(change["key"], "bad"),
+          frame.shown(change["before"]), frame.shown(change["after"])]
+         for number, change in study.changes])

@@ -1,0 +1,97 @@
+"""The pictures of a report: which there are, and their forms.
+
+To add one, give it a function that draws a study on a canvas of a given width,
+and list it here.
+"""
+
+from trials.base import units
+from trials.drawing import picture
+from trials.drawing.picture import Picture
+from trials.report import bars, course, histogram, overview, timeline
+
+
+def pictures(study) -> list:
+    """Those that the record has something for, in a report's order."""
+    found = []
+    if any(g.count for g in map(study.reference, study.scenarios) if g):
+        found.append(_distribution(study))
+    if len(study.groups) > len(study.scenarios):
+        found.append(_sweep(study))
+    if timeline.shown(study):
+        found.append(_phases(study))
+    if any(g.count for g in study.groups.values()):
+        found.append(_course(study))
+    return found
+
+
+def write_pngs(study, folder) -> list:
+    return picture.write_pngs(pictures(study), folder)
+
+
+def _figures(study, groups, words):
+    """"pagecache: words of its group; platter: ..." """
+    return "; ".join(f"{study.label(g.scenario)}: {words(g)}" for g in groups)
+
+
+def _references(study):
+    return [g for g in map(study.reference, study.scenarios)
+            if g is not None and g.count]
+
+
+def _distribution(study):
+    caption = (
+        "Above, all scenarios on one time axis; below, each by itself, beside "
+        "the share of trials that took no longer. Every trial is a tick under "
+        "the axis. The grey band is the 95 % interval of the median; trials "
+        "beyond a broken axis are in order, not to scale.")
+    if overview.published(study):
+        caption += (" The 2011 figures (dotted: minimum, solid: median) are "
+                    "another machine's, of 16 nodes.")
+    return Picture(
+        "distribution", "Times of the reference", caption,
+        _figures(study, _references(study), lambda g: (
+            f"{g.count} trials from {units.duration(g.summary.min_ns)} to "
+            f"{units.duration(g.summary.max_ns)}, median "
+            f"{units.duration(g.summary.median_ns)}")),
+        lambda width_px: histogram.draw(study, width_px))
+
+
+def _sweep(study):
+    groups = [g for g in study.groups.values() if g.comparison]
+    return Picture(
+        "sweep", "Configurations, slowest first",
+        "Left, minimum, mean and standard deviation. Right, the time divided "
+        "by the reference's in the same block, estimated over all blocks, with "
+        "its 95 % interval, and the verdict: "
+        "▲ slower, ▼ faster, = no difference shown, ? too few trials to tell. "
+        "The control is the reference again, under another name.",
+        "; ".join(f"{study.label(g.scenario)}, {g.name}: {g.verdict}"
+                  + _times_reference(g.comparison.main) for g in groups),
+        lambda width_px: bars.draw(study, width_px))
+
+
+def _times_reference(analysis):
+    return "" if analysis.ratio is None \
+        else f", {analysis.ratio:.3f} times the reference"
+
+
+def _phases(study):
+    return Picture(
+        "phases", "Where the median trial's time goes",
+        "The trial nearest to the median. Beside each name is the longest of "
+        "the ranks. Start and exit of a process are known only together, and "
+        "are drawn at its end; the whole run is drawn from the start of rank "
+        "0, though on a cluster it began somewhat earlier.",
+        _figures(study, timeline.shown(study), timeline.words_of(study)),
+        lambda width_px: timeline.draw(study, width_px))
+
+
+def _course(study):
+    return Picture(
+        "course", "Times in the order of the run",
+        "Each trial is a dot, each line a running median: coloured the "
+        "reference, dashed the control, grey the others. Vertical lines are "
+        "boundaries between blocks (of long runs, some of them).",
+        f"{len(study.run.trials)} trials, {len(study.failures)} of them "
+        f"failed, {1 + len(study.sessions)} sessions",
+        lambda width_px: course.draw(study, width_px))

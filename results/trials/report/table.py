@@ -1,0 +1,371 @@
+"""A study as tables: text for a terminal, CSV for other programs.
+
+text()          a heading, two tables for each scenario, and notes
+csv_trials()    a row for each trial, in the order of the run
+csv_summary()   a row for each scenario and configuration
+"""
+
+import csv
+import io
+import textwrap
+
+from trials.base import units
+from trials.report import facts
+
+WIDTH = 100
+# A column of signs is broken into lines, but not narrower than this.
+_LEAST_SIGNS = 20
+# benchstat's sign for "no significant difference".
+VERDICTS = {"same": "~", "unknown": "?", None: ""}
+# What they stand on, above the tables.
+VERDICT_WORDS = (
+    "by the blocked test: signed ranks of the ratios to the reference in the "
+    "same block. The p of the two-sample U test, which knows of no blocks, "
+    "stands beside it.")
+_UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1, "ns"))
+
+
+def first_environment(study):
+    sessions = (study.run.environment or {}).get("sessions") or [{}]
+    return sessions[0].get("before") or {}
+
+
+# --- text ---------------------------------------------------------------------
+
+
+def text(study) -> str:
+    parts = [_heading(study)]
+    parts += [_scenario(study, scenario) for scenario in study.scenarios]
+    if study.skipped:
+        parts.append("Not run:\n" + "\n".join(
+            wrapped(f"{name}: {reason}") for name, reason in study.skipped))
+    notes = [*_wrong_notes(study), *_control_notes(study), *study.notes,
+             *(note for group in study.groups.values()
+               for note in flag_notes(group))]
+    if notes:
+        parts.append("Notes:\n" + "\n".join(map(wrapped, notes)))
+    return as_lines("\n\n".join(parts) + "\n")
+
+
+def as_lines(text):
+    """For a terminal: names come from a file that anybody may have written."""
+    return "\n".join(map(units.printable, text.split("\n")))
+
+
+def wrapped(line):
+    return textwrap.fill(line, WIDTH, initial_indent="  ",
+                         subsequent_indent="      ")
+
+
+def machine_text(study) -> str:
+    return facts.summary(first_environment(study)) or "not recorded"
+
+
+def _heading(study):
+    design = study.design
+    hosts = design["hosts"]
+    lines = [("machine", machine_text(study)),
+             ("blinksort", design["program_version"]),
+             ("input", f"{units.count(design['records'])} records of "
+                       f"{design['record_bytes']} bytes, {design['kind']}"
+                       + (f", {len(hosts)} nodes" if hosts else "")),
+             ("trials", f"{units.count(len(study.run.trials))} in order of "
+                        f"{design['order']}, seed {design['seed']}")]
+    if any(group.comparison for group in study.groups.values()):
+        lines.append(("verdicts", VERDICT_WORDS))
+    return "\n".join(textwrap.fill(f"{name:10} {value}", WIDTH,
+                                   subsequent_indent=" " * 11)
+                     for name, value in lines)
+
+
+def _scenario(study, scenario):
+    groups = study.of(scenario)
+    scale, unit = _unit(groups)
+    title = f"{study.label(scenario)}: times in {unit}"
+    rows = [_times_row(group, scale) for group in groups]
+    head = ("configuration", "n", "failed", "min", "median [95 %]",
+            "mean ± sd", "p95", "p99")
+    parts = [title + "\n" + grid(head, rows)]
+    if any(group.comparison or flag_words(group) for group in groups):
+        head = ("configuration", "ratio [95 %]", "p (Holm)", "effect",
+                "verdict", "p (U)", "signs")
+        parts.append(grid(head, [_against_row(group) for group in groups]))
+    return "\n\n".join(parts)
+
+
+def _unit(groups):
+    """One unit for all of a scenario, so that columns can be compared."""
+    medians = [group.summary.median_ns for group in groups if group.summary]
+    return next((scale, unit) for scale, unit in _UNITS
+                if scale <= min(medians, default=1e6) or scale == 1)
+
+
+def _times_row(group, scale):
+    def number(ns):
+        return units.digits(ns / scale)
+
+    s = group.summary
+    if s is None:
+        return [group.name, "0", str(group.failed), "", "-", "-", "", ""]
+    interval = s.median_interval_ns
+    median = number(s.median_ns)
+    if interval:
+        median += f" [{number(interval.low)}, {number(interval.high)}]"
+    mean = number(s.mean_ns)
+    if s.sd_ns is not None:
+        mean += f" ± {number(s.sd_ns)}"
+    return [group.name, str(s.n), str(group.failed), number(s.min_ns), median,
+            mean, number(s.percentiles_ns["95"]),
+            number(s.percentiles_ns["99"])]
+
+
+def _against_row(group):
+    signs = ", ".join(flag_words(group))
+    c = group.comparison
+    if c is None:
+        return [group.name, "-", "", "", "", "", signs]
+    return [group.name, _ratio_text(c.main), p_text(group.shown_p),
+            c.main.effect or "", VERDICTS.get(group.verdict, group.verdict),
+            p_text(group.shown_two_sample_p), signs]
+
+
+def _ratio_text(analysis):
+    if analysis.ratio is None:
+        return "-"
+    interval = analysis.ratio_interval
+    return f"{analysis.ratio:.4f}" + (
+        f" [{interval.low:.4f}, {interval.high:.4f}]" if interval else "")
+
+
+def p_text(p_value) -> str:
+    return "<0.0001" if p_value < 0.0001 else f"{p_value:.4f}"
+
+
+def grid(head, rows):
+    """Columns as wide as they need be; what has digits stands to the right.
+
+    When the table would be wider than a terminal, signs are broken into lines,
+    and a name that is still too long has a line to itself."""
+    rows = [list(head), *rows]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
+    if head[-1] == "signs":
+        excess = sum(widths) + 2 * (len(widths) - 1) - WIDTH
+        widths[-1] = max(widths[-1] - max(0, excess),
+                         min(widths[-1], _LEAST_SIGNS))
+    rest = sum(widths[1:]) + 2 * (len(widths) - 1)
+    widths[0] = min(widths[0], max(len(head[0]), WIDTH - rest))
+    lines = []
+    for row in (each for row in rows for each in _broken(row, widths[-1])):
+        name = row[0]
+        if len(name) > widths[0]:
+            lines.append(name)
+            name = ""
+        cells = [name.ljust(widths[0])]
+        cells += [cell.ljust(width) if title in ("effect", "verdict", "signs")
+                  else cell.rjust(width)
+                  for title, cell, width in zip(head[1:], row[1:], widths[1:])]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def _broken(row, width):
+    """The row, and further ones with what of its last cell does not fit."""
+    # A sign of two words, as "8 outliers", stays together.
+    signs = ", ".join(sign.replace(" ", "\u00a0")
+                      for sign in row[-1].split(", "))
+    lines = [line.replace("\u00a0", " ")
+             for line in textwrap.wrap(signs, width) or [""]]
+    return [[*row[:-1], lines[0]],
+            *([*[""] * (len(row) - 1), line] for line in lines[1:])]
+
+
+# --- notes --------------------------------------------------------------------
+
+
+def flag_words(group) -> list:
+    words = [] if group.verified else ["unverified"]
+    if group.flags is None:
+        return words
+    words += group.flags.words
+    outliers = len(group.flags.outliers)
+    if outliers:
+        words.append(f"{outliers} outlier" + "s" * (outliers > 1))
+    return words
+
+
+def flag_notes(group) -> list:
+    """A sentence with figures for each flag but outliers, which are common."""
+    flags = group.flags
+    if flags is None:
+        return []
+    name = f"{group.scenario}, {group.name}"
+    sentences = {
+        "drift": lambda: (
+            f"the times drift by {units.change(1 + flags.drift.change_ratio)} "
+            f"over the run (p {p_text(flags.drift.p_value)})"),
+        "step": lambda: (
+            f"from trial {group.sample_trials[flags.step.index]['trial']} on "
+            "the times are "
+            f"{units.change(1 + flags.step.change_ratio)} "
+            f"(p {p_text(flags.step.p_value)})"),
+        "autocorrelated": lambda: (
+            "neighbouring trials resemble each other (lag 1: "
+            f"{flags.neighbours.autocorrelation:+.2f}, "
+            f"{flags.neighbours.runs} runs): intervals promise too much"),
+        "bimodal": lambda: (
+            "there is more than one peak (dip test, p "
+            f"{p_text(flags.modes.p_value)}): no single figure describes it")}
+    return [f"{name}: {sentences[word]()}." for word in flags.words]
+
+
+def _control_notes(study):
+    """The same configuration twice: if the two differ, so may anything."""
+    notes = []
+    for scenario in study.scenarios:
+        control = study.control(scenario)
+        if control and control.verdict in ("slower", "faster"):
+            c = control.comparison.main
+            notes.append(
+                f"!!! A/A control differs: {scenario}: the reference again is "
+                f"{units.change(c.ratio)} (p {p_text(c.p_value)}). One in 20 "
+                "does so by chance; else something beside the configuration "
+                "has an effect, and other differences of this size mean "
+                "nothing.")
+    return notes
+
+
+def _wrong_notes(study):
+    notes = []
+    for group in study.groups.values():
+        wrong = sum(trial["outcome"] == "wrong" for trial in group.trials)
+        if wrong:
+            notes.append(f"!!! {group.scenario}, {group.name}: wrong output in "
+                         f"{wrong} of {len(group.trials)} trials.")
+    return notes
+
+
+# --- CSV ----------------------------------------------------------------------
+
+
+def csv_trials(study) -> str:
+    trials = study.run.trials
+    phases = _all_keys(rank["phases_ns"] for trial in trials
+                       for rank in trial["ranks"][:1])
+    counters = [key for key in _all_keys(t["counters"] for t in trials)
+                if key != "nodes"]
+    return _csv([_trial_row(t, phases, counters) for t in trials],
+                list(_trial_row(None, phases, counters)))
+
+
+def _all_keys(documents):
+    """In the order in which they were first seen."""
+    return list({key: None for document in documents for key in document})
+
+
+_PLAIN = ("trial", "block", "position", "scenario", "configuration", "seed",
+          "begin_unix_ns", "begin_monotonic_ns", "whole_ns", "outcome",
+          "exit_status", "message", "records", "bytes", "checksum",
+          "scenario_met")
+_SUMMED = ("user_ns", "system_ns", "minor_faults", "major_faults",
+           "voluntary_switches", "involuntary_switches")
+_RUNNER = ("user_ns", "system_ns", "prepare_ns", "check_ns", "tuning_ns",
+           "overhead_ns")
+
+
+def _trial_row(trial, phases, counters):
+    """Ranks are summed up, but for the memory of the largest; the phases are
+    rank 0's.  Without a trial: the keys alone."""
+    trial = trial or {"ranks": [], "counters": {}, "runner": {}}
+    ranks = trial["ranks"]
+    row = {key: trial.get(key) for key in _PLAIN}
+    row["ranks"] = len(ranks)
+    row["elapsed_ns"] = ranks[0]["elapsed_ns"] if ranks else None
+    for key in _SUMMED:
+        row[key] = _total([rank[key] for rank in ranks])
+    row["max_rss_bytes"] = largest([rank["max_rss_bytes"] for rank in ranks])
+    for name in phases:
+        row[f"phase_{name}_ns"] = (ranks[0]["phases_ns"].get(name)
+                                   if ranks else None)
+    for name in counters:
+        row[f"counter_{name}"] = trial["counters"].get(name)
+    for key in _RUNNER:
+        row[f"runner_{key}"] = trial["runner"].get(key)
+    return row
+
+
+def _total(values):
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def largest(values):
+    return max((value for value in values if value is not None), default=None)
+
+
+def csv_summary(study) -> str:
+    rows = [_summary_row(study, group) for group in study.groups.values()]
+    return _csv(rows, list(rows[0]) if rows else [])
+
+
+def _summary_row(study, group):
+    row = {"scenario": group.scenario,
+           "verified": group.verified,
+           "configuration": group.name, "role": group.role,
+           "n": group.count, "failed": group.failed}
+    s, c = group.summary, group.comparison
+    for key in ("min_ns", "max_ns", "mean_ns", "sd_ns", "median_ns", "mad_ns",
+                "iqr_ns", "variation_ratio"):
+        row[key] = getattr(s, key, None)
+    percentiles = s.percentiles_ns if s else {}
+    for percent in ("1", "5", "10", "25", "50", "75", "90", "95", "99",
+                    "99.9"):
+        row[f"p{percent}_ns"] = percentiles.get(percent)
+    row.update(_interval("median", "ns",
+                         getattr(s, "median_interval_ns", None)))
+    row.update(_interval("mean", "ns", getattr(s, "mean_interval_ns", None)))
+    row["analysis"] = c.name if c else None
+    for name, analysis, p_holm in (
+            ("blocked", c and c.blocked, group.p_holm),
+            ("two_sample", c and c.two_sample, group.two_sample_p_holm)):
+        row.update(_analysis_cells(name, analysis))
+        row[f"{name}_p_holm"] = p_holm
+    row["blocked_pairs"] = c.blocked.pairs if c else None
+    row["two_sample_u"] = c.two_sample.u if c else None
+    row["two_sample_shift_ns"] = c.two_sample.shift_ns if c else None
+    row.update(_interval("two_sample_shift", "ns",
+                         c and c.two_sample.shift_interval_ns))
+    row["verdict"] = group.verdict
+    row["signs"] = " ".join(group.flags.words) if group.flags else None
+    row["outliers"] = len(group.flags.outliers) if group.flags else None
+    return row
+
+
+def _analysis_cells(name, analysis):
+    cells = {f"{name}_{key}": getattr(analysis, key, None)
+             for key in ("p_value", "method", "ratio", "superiority",
+                         "cliffs_delta", "effect")}
+    return {**cells, **_interval(f"{name}_ratio", "",
+                                 getattr(analysis, "ratio_interval", None))}
+
+
+def _interval(name, unit, interval):
+    unit = f"_{unit}" if unit else ""
+    return {f"{name}_low{unit}": getattr(interval, "low", None),
+            f"{name}_high{unit}": getattr(interval, "high", None),
+            f"{name}_confidence": getattr(interval, "confidence", None)}
+
+
+def _csv(rows, keys):
+    file = io.StringIO()
+    writer = csv.DictWriter(file, keys, lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({key: _cell(value) for key, value in row.items()})
+    return file.getvalue()
+
+
+def _cell(value):
+    """As in JSON: true, false, and nothing for null; all digits there are."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value

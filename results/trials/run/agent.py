@@ -1,0 +1,255 @@
+"""What the trials of a cluster ask of each node, and how answers are joined.
+
+blinksh runs `blinktrial node VERB ...` on every node at once; the program does
+it there and prints one JSON document, which blinksh brings back as a string.
+main() is the node's side; ask() and the join_*() are the client's.
+
+    make RECORDS RANK/RANKS ascii|binary PATH    the rank's part of the input
+    examine SCENARIO WORK                        conditions before all trials
+    prepare SCENARIO INPUT OUTPUT                conditions before one
+    check SCENARIO INPUT OUTPUT                  conditions after it; the sum of
+                                                 what is in OUTPUT
+    counters WORK       environment WORK         remove PATH...
+
+Options stand before the verb: --programs=FOLDER, where blinkgen and blinkval
+are, since a daemon's PATH knows nothing of them; --cache-bytes=N and --reuse.
+"""
+
+import argparse
+import base64
+import json
+import os
+import re
+import subprocess
+import tempfile
+from typing import Dict, List
+
+from trials.base.failure import FAILED, NETWORK, USAGE, Failure, of_file
+from trials.base.programs import Programs, first_line
+from trials.machine import counters, environment
+from trials.scenario import conditions, inputs
+
+SCHEMA = "blinktrial-node-1"
+LAST_STATUS = 5
+
+
+# --- on a node ----------------------------------------------------------------
+
+
+def number(text: str) -> int:
+    if not re.fullmatch("[0-9]{1,18}", text):
+        raise Failure(text, "is not a number", USAGE)
+    return int(text)
+
+
+def share_of(text: str) -> tuple:
+    """"3/16" -> (3, 16)"""
+    found = re.fullmatch(r"(\d{1,9})/(\d{1,9})", text)
+    if not found or int(found[1]) >= int(found[2]):
+        raise Failure(text, "is no rank of ranks, as 3/16", USAGE)
+    return int(found[1]), int(found[2])
+
+
+def make(options, records, share, kind, path) -> dict:
+    if kind not in ("ascii", "binary"):
+        raise Failure(kind, "is neither ascii nor binary", USAGE)
+    start, count = inputs.share(number(records), *share_of(share))
+    made = inputs.make(path, count, kind == "ascii", start, options.programs,
+                       options.reuse)
+    return {"records": made.records, "bytes": made.bytes,
+            "checksum": made.checksum}
+
+
+def examine(options, scenario, work) -> dict:
+    found = conditions.scenario(scenario, work, options).check(False)
+    return {"conditions": found}
+
+
+def prepare(options, scenario, source, output) -> dict:
+    wanted = conditions.scenario(scenario, os.path.dirname(source) or ".",
+                                 options)
+    return {"conditions": wanted.prepare(conditions.Context(source, output))}
+
+
+def check(options, scenario, source, output) -> dict:
+    """The conditions first: to sum an output up brings it into the cache."""
+    after = conditions.scenario(scenario, os.path.dirname(source) or ".",
+                                options)
+    found = after.verify_files(conditions.Context(source, output))
+    summary, message = summary_of(output, options.programs)
+    return {"conditions": found, "message": message,
+            "summary_base64": base64.b64encode(summary).decode()}
+
+
+def summary_of(output: str, programs) -> tuple:
+    """A rank may have got no records; then there is nothing to sum up."""
+    try:
+        if os.path.getsize(output) == 0:
+            return b"", None
+    except OSError as error:
+        return b"", f"{output}: {os.strerror(error.errno)}"
+    return inputs.summary_of(output, programs)
+
+
+def count(options, work) -> dict:
+    return {"counters": counters.read(work)}
+
+
+def describe(options, work) -> dict:
+    return {"environment": environment.describe([work], options.programs)}
+
+
+def remove(options, *paths) -> dict:
+    removed = 0
+    for path in paths:
+        try:
+            os.unlink(path)
+            removed += 1
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise of_file(path, error) from None
+    return {"removed": removed}
+
+
+VERBS = {"make": make, "examine": examine, "prepare": prepare,
+         "check": check, "counters": count, "environment": describe,
+         "remove": remove}
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        raise Failure("node", message, USAGE)
+
+
+def parse(arguments: List[str]) -> argparse.Namespace:
+    parser = Parser("node", add_help=False, allow_abbrev=False)
+    parser.add_argument("--programs", type=Programs, default=None)
+    parser.add_argument("--cache-bytes", type=number)
+    parser.add_argument("--reuse", action="store_true")
+    parser.add_argument("verb")
+    parser.add_argument("rest", nargs=argparse.REMAINDER)
+    options = parser.parse_args(arguments)
+    if options.verb not in VERBS:
+        raise Failure(options.verb, f"no verb; there are {', '.join(VERBS)}",
+                      USAGE)
+    return options
+
+
+def main(arguments: List[str], programs=None) -> int:
+    """programs: where they are unless --programs says it."""
+    options = parse(arguments)
+    options.programs = options.programs or programs or Programs("/usr/bin")
+    verb = VERBS[options.verb]
+    takes = verb.__code__.co_argcount - 1
+    if len(options.rest) != takes and verb is not remove:
+        raise Failure(options.verb, f"takes {takes} arguments", USAGE)
+    answer = verb(options, *options.rest)
+    print(json.dumps({"schema": SCHEMA, "verb": options.verb, **answer}))
+    return 0
+
+
+# --- at the client ------------------------------------------------------------
+
+
+def command(programs, verb: str, *arguments, options=()) -> List[str]:
+    """What blinksh is to run: the programs lie in one place on all nodes.
+    %r and %n in arguments become rank and number of ranks."""
+    folder = os.path.dirname(programs.path("blinksort"))
+    return [programs.path("blinktrial"), "node", f"--programs={folder}",
+            *options, verb, *map(str, arguments)]
+
+
+def ask(programs, shell_options: List[str], verb: str, *arguments,
+        options=()) -> List[dict]:
+    """Have it done on all nodes; their answers, in the order of ranks.
+    shell_options are blinksh's own, as -w HOSTS."""
+    done = programs.call("blinksh", *shell_options, "--json", "--",
+                         *command(programs, verb, *arguments,
+                                  options=options))
+    try:
+        document = json.loads(done.stdout)
+    except ValueError:
+        raise Failure("blinksh", first_line(done.stderr) or "says nothing",
+                      NETWORK) from None
+    return answers(document)
+
+
+def answers(document: dict) -> List[dict]:
+    """Of each node in the document of blinksh, with "host" and "rank" added;
+    a Failure that names the first node that has none."""
+    nodes = sorted(document["nodes"], key=lambda node: node["rank"])
+    # Those that blinksh stopped because of another are not to blame.
+    blamed = [node for node in nodes
+              if node["status"] != 0 and node["state"] != "cancelled"]
+    return [answer_of(node) for node in blamed + nodes]
+
+
+def answer_of(node: dict) -> dict:
+    host = node["host"]
+    if node["status"] != 0:
+        why = (first_line(node["stderr"]) or "").removeprefix("blinktrial: ")
+        raise Failure(host, why or node["state"], status_of(node))
+    # A daemon keeps only the end of what a program has printed.
+    if node["stdout_total_bytes"] != len(node["stdout"].encode()):
+        raise Failure(host, "the answer is too long", NETWORK)
+    try:
+        answer = json.loads(node["stdout"])
+    except ValueError:
+        raise Failure(host, "the answer is not JSON", NETWORK) from None
+    if answer.get("schema") != SCHEMA:
+        raise Failure(host, f"the answer is not of {SCHEMA}", NETWORK)
+    return {"host": host, "rank": node["rank"], **answer}
+
+
+def status_of(node: dict) -> int:
+    """The node's own, where it is one of ours."""
+    if node["state"] == "exited" and node["status"] <= LAST_STATUS:
+        return node["status"]
+    return NETWORK
+
+
+def join_conditions(by_host: Dict[str, List[dict]]) -> List[dict]:
+    """One condition of each name: met if it is on all nodes.  What was found
+    is said once if all found the same, else of the nodes that differ most: of
+    those that do not meet it."""
+    names: List[str] = []
+    for found in by_host.values():
+        names += [one["name"] for one in found if one["name"] not in names]
+    return [join_condition(name, {
+        host: one for host, found in by_host.items()
+        for one in found if one["name"] == name}) for name in names]
+
+
+def join_condition(name: str, by_host: Dict[str, dict]) -> dict:
+    verdict = conditions.worst(one["met"] for one in by_host.values())
+    worst = {host: one for host, one in by_host.items()
+             if one["met"] is verdict}
+    said = {one["found"] for one in by_host.values()}
+    first = next(iter(by_host.values()))
+    if len(said) == 1:
+        found = said.pop()
+    else:
+        found = ", ".join(f"{host}: {one['found']}"
+                          for host, one in worst.items())
+    return conditions.condition(name, first["wanted"], found, verdict)
+
+
+def join_check(checks: List[dict],
+               programs) -> "subprocess.CompletedProcess[str]":
+    """blinkval's verdict of all outputs as one, from the answers to check."""
+    for one in checks:
+        if one["message"]:
+            return subprocess.CompletedProcess(
+                ["blinkval"], FAILED, "",
+                f"ERROR - {one['host']}: {one['message']}\n")
+    with tempfile.NamedTemporaryFile(prefix="blinktrial-") as file:
+        for one in checks:
+            file.write(base64.b64decode(one["summary_base64"]))
+        file.flush()
+        return programs.call("blinkval", "-s", file.name)
+
+
+def join_checksums(checksums: List[str]) -> str:
+    """Of inputs made in parts: the sum, as blinkgen of all at once has it."""
+    return f"{sum(int(one, 16) for one in checksums):x}"

@@ -1,0 +1,180 @@
+"""A cluster as the place of trials: a rank on each node sorts, and what is
+prepared and checked is so on all of them, by `blinktrial node`."""
+
+import contextlib
+import json
+import os
+
+from trials.base.failure import NETWORK, USAGE, Failure, of_file
+from trials.base.programs import Programs, first_line
+from trials.machine import counters, environment
+from trials.record.sweep import sort_arguments
+from trials.run import agent, sorter, verdict
+from trials.run.machine import REHEARSAL_RECORDS
+from trials.run.options import default_work
+from trials.run.watch import Watch
+from trials.scenario import conditions
+
+
+class Cluster:
+    """The nodes that -w names.  The folder for work is there on each."""
+
+    def __init__(self, options, programs: Programs, watch: Watch):
+        self._programs = programs
+        self._watch = watch
+        self._work = options.work
+        self._made_folder = False
+        self._own_folder = options.work == default_work(options.out)
+        self._scenarios = {
+            name: conditions.scenario(name, options.work, options)
+            for name in options.scenarios}
+        self._records = options.records
+        self._kind = "ascii" if options.ascii else "binary"
+        self._agent_options = [f"--cache-bytes={options.cache_bytes}"] \
+            if options.cache_bytes else []
+        folder = literal(options.work)
+        self._input, self._output = f"{folder}/in.%r", f"{folder}/out.%r"
+        self._rehearsal = f"{folder}/rehearsal.%r"
+        self._shell = ["-w", options.hosts, "--key", key_of(options)]
+        self.hosts = self._ping()
+        self._checksum = None
+        self._rehearsing = False
+        self._checks = []
+
+    def _ping(self) -> list[str]:
+        """All hosts, in the order of ranks."""
+        done = self._programs.call("blinksh", *self._shell, "--json", "ping")
+        try:
+            nodes = json.loads(done.stdout)["nodes"]
+        except (ValueError, KeyError):
+            raise Failure("blinksh", first_line(done.stderr) or "says nothing",
+                          done.returncode or NETWORK) from None
+        for node in nodes:
+            if not node["answered"]:
+                raise Failure(node["host"], "does not answer", NETWORK)
+        return [node["host"] for node in nodes]
+
+    def _ask(self, verb: str, *arguments, options=()) -> list[dict]:
+        return agent.ask(self._programs, self._shell, verb, *arguments,
+                         options=[*self._agent_options, *options])
+
+    def check(self, refuse_unverified: bool) -> None:
+        for name in self._scenarios:
+            found = joined(self._ask("examine", name, literal(self._work)))
+            for one in found:
+                if refuse_unverified and one["met"] is not True:
+                    raise Failure(f"{name}: {one['name']}",
+                                  f"{one['found']} (wanted: {one['wanted']})")
+
+    def make_inputs(self, reuse: bool) -> None:
+        """Each node its part: together they are what one machine sorts."""
+        try:
+            # Of use where nodes share it; else each has to have it.
+            self._made_folder = not os.path.isdir(self._work)
+            os.makedirs(self._work, exist_ok=True)
+        except OSError as error:
+            raise of_file(self._work, error) from None
+        # One that is replaced would cost the time of its removal.
+        self.remove_output()
+        made = self._ask("make", self._records, "%r/%n", self._kind,
+                         self._input, options=["--reuse"] if reuse else [])
+        self._checksum = agent.join_checksums(
+            [one["checksum"] for one in made])
+
+    def rehearse(self, scenario: str, parameters: dict) -> str | None:
+        """Sort a few records off the record.  None, or why that fails."""
+        if not self._rehearsing:
+            self._rehearsing = True
+            self._ask("make", REHEARSAL_RECORDS, "%r/%n", self._kind,
+                      self._rehearsal)
+        _, result = self._sort(scenario, parameters, self._rehearsal)
+        self.remove_output()
+        return result.message or "fails" if result.exit_status else None
+
+    def end_rehearsals(self) -> None:
+        if self._rehearsing:
+            self._rehearsing = False
+            self._ask("remove", self._rehearsal)
+
+    def prepare(self, scenario: str) -> list[dict]:
+        return joined(self._ask("prepare", scenario, self._input,
+                                self._output))
+
+    def counters(self) -> dict:
+        nodes = self._ask("counters", literal(self._work))
+        own = counters.read()
+        return {**own, "nodes": {node["host"]: node["counters"]
+                                 for node in nodes}}
+
+    def difference(self, before: dict, after: dict) -> dict:
+        old, new = dict(before), dict(after)
+        old_nodes, new_nodes = old.pop("nodes"), new.pop("nodes")
+        return {**counters.difference(old, new), "nodes": {
+            host: counters.difference(old_nodes[host], new_nodes[host])
+            for host in old_nodes}}
+
+    def sort(self, scenario: str, parameters: dict):
+        return self._sort(scenario, parameters, self._input)
+
+    def _sort(self, scenario, parameters, source):
+        timeout_s = sorter.timeout_s_of(self._records)
+        return sorter.run_cluster(
+            [self._programs.path("blinksh"), *self._shell, "--json",
+             f"--timeout={timeout_s:.0f}", "--",
+             self._programs.path("blinksort"), "--cluster", source,
+             "-o", self._output, "--json",
+             *self._scenarios[scenario].sort_options(),
+             *sort_arguments(parameters)], self._watch, timeout_s)
+
+    def verify(self, scenario: str, result: sorter.Result) -> list[dict]:
+        """Of a run that has failed there is nothing to look at."""
+        if result.exit_status != 0:
+            return []
+        self._checks = self._ask("check", scenario, self._input, self._output)
+        return joined(self._checks) + agent.join_conditions({
+            host: self._scenarios[scenario].verify_run(document)
+            for host, document in zip(self.hosts, result.documents)})
+
+    def judge(self) -> verdict.Verdict:
+        """By what verify() has brought back."""
+        done = agent.join_check(self._checks, self._programs)
+        return verdict.of_report(done, self._records, self._checksum)
+
+    def remove_output(self) -> None:
+        self._ask("remove", self._output)
+
+    def describe(self) -> dict:
+        nodes = self._ask("environment", literal(self._work))
+        return {**environment.describe([self._work], self._programs),
+                "nodes": {node["host"]: node["environment"]
+                          for node in nodes}}
+
+    def close(self, keep: bool) -> None:
+        """Remove what was made, but for what keep asks to leave."""
+        if self._checksum is not None:
+            self.end_rehearsals()
+            self.remove_output()
+            if not keep:
+                self._ask("remove", self._input, f"{self._input}.ballast")
+        if not keep and (self._made_folder or self._own_folder):
+            # Unless there is something else in it.
+            with contextlib.suppress(OSError):
+                os.rmdir(self._work)
+
+
+def joined(answers: list[dict]) -> list[dict]:
+    return agent.join_conditions({answer["host"]: answer["conditions"]
+                                  for answer in answers})
+
+
+def key_of(options) -> str:
+    """blinksh gets no environment of ours in a timed run."""
+    key = options.key or os.environ.get("BLINK_KEY")
+    if not key:
+        raise Failure("--key", "is missing, and so is BLINK_KEY", USAGE)
+    return os.path.abspath(key)
+
+
+def literal(path: str) -> str:
+    """As blinksh takes it, which puts ranks in place of %r."""
+    return path.replace("%", "%%")

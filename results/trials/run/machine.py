@@ -1,0 +1,133 @@
+"""One machine as the place of trials: a process sorts.
+
+What a place does, this one or a cluster: prepare, sort, verify and judge, in
+the same steps, so that the runner need not know which of them it has.
+"""
+
+import contextlib
+import os
+
+from trials.base.failure import FILE, Failure, of_file
+from trials.base.programs import Programs
+from trials.machine import counters, environment
+from trials.record.sweep import sort_arguments
+from trials.run import sorter, verdict
+from trials.run.options import default_work
+from trials.run.watch import Watch
+from trials.scenario import conditions, inputs
+
+# Enough for every option to be looked at, and over at once.
+REHEARSAL_RECORDS = 1000
+
+
+class Machine:
+    """This machine, where one process sorts."""
+
+    hosts = None
+
+    def __init__(self, options, programs: Programs, watch: Watch):
+        work = options.work
+        self._work = work
+        self._programs = programs
+        self._watch = watch
+        self._scenarios = {name: conditions.scenario(name, work, options)
+                           for name in options.scenarios}
+        self._records = options.records
+        self._ascii = options.ascii
+        self._context = conditions.Context(f"{work}/in", f"{work}/out")
+        self._input = None
+        self._made_folder = False
+        self._own_folder = work == default_work(options.out)
+
+    def check(self, refuse_unverified: bool) -> None:
+        for scenario in self._scenarios.values():
+            scenario.check(refuse_unverified)
+
+    def make_inputs(self, reuse: bool) -> None:
+        """reuse: those of an earlier session may be there."""
+        if not reuse and not self._own_folder:
+            self._expect_none()
+        self._made_folder = not os.path.isdir(self._work)
+        try:
+            os.makedirs(self._work, exist_ok=True)
+        except OSError as error:
+            raise of_file(self._work, error) from None
+        # One that is replaced would cost the time of its removal.
+        self.remove_output()
+        self._input = inputs.make(self._context.input, self._records,
+                                  self._ascii, 0, self._programs, reuse)
+
+    def _expect_none(self) -> None:
+        for path in (self._context.input, self._context.output):
+            if os.path.lexists(path):
+                raise Failure(path, "is there already, and would be lost",
+                              FILE)
+
+    def rehearse(self, scenario: str, parameters: dict) -> str | None:
+        """Sort a few records off the record.  None, or why that fails."""
+        source = f"{self._work}/rehearsal"
+        if not os.path.exists(source):
+            inputs.generate(source, REHEARSAL_RECORDS, self._ascii, 0,
+                            self._programs)
+        _, result = self._sort(scenario, parameters, source)
+        self.remove_output()
+        return result.message or "fails" if result.exit_status else None
+
+    def end_rehearsals(self) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{self._work}/rehearsal")
+
+    def prepare(self, scenario: str) -> list[dict]:
+        return self._scenarios[scenario].prepare(self._context)
+
+    def counters(self) -> dict:
+        return counters.read(self._work)
+
+    def difference(self, before: dict, after: dict) -> dict:
+        return counters.difference(before, after)
+
+    def sort(self, scenario: str, parameters: dict):
+        return self._sort(scenario, parameters, self._context.input)
+
+    def _sort(self, scenario, parameters, source):
+        return sorter.run(
+            [self._programs.path("blinksort"), source,
+             "-o", self._context.output, "--json",
+             *self._scenarios[scenario].sort_options(),
+             *sort_arguments(parameters)], self._watch,
+            sorter.timeout_s_of(self._records))
+
+    def verify(self, scenario: str, result: sorter.Result) -> list[dict]:
+        return self._scenarios[scenario].verify(self._context,
+                                                result.documents[0])
+
+    def judge(self) -> verdict.Verdict:
+        """Is the output the sorted input?"""
+        done = self._programs.call("blinkval", self._context.output)
+        return verdict.of_report(done, self._input.records,
+                                 self._input.checksum)
+
+    def remove_output(self) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._context.output)
+
+    def describe(self) -> dict:
+        return environment.describe([self._work], self._programs)
+
+    def close(self, keep: bool) -> None:
+        """Remove what was made here, but for what keep asks to leave."""
+        if self._input is not None:
+            self._remove_files(keep)
+        if not keep and (self._made_folder or self._own_folder):
+            with contextlib.suppress(OSError):
+                os.rmdir(self._work)
+
+    def _remove_files(self, keep: bool) -> None:
+        self.end_rehearsals()
+        self.remove_output()
+        if keep:
+            return
+        for scenario in self._scenarios.values():
+            scenario.close()
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._context.input)

@@ -1,0 +1,222 @@
+"""What blinktrial was asked for: its command line, read and checked."""
+
+import argparse
+import os
+import re
+
+from trials.base.failure import USAGE, Failure
+
+# Where sweeps lie that come with the program.
+FOLDER = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
+TRIALS_AT_MOST = 1_000_000
+RECORDS_AT_MOST = 10**12
+DEFAULT_RECORDS = 1_000_000
+UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
+# What a record is of: --resume goes on with these, and they can't be others.
+LASTING = ("scenarios", "trials", "sweep", "hosts", "work", "records", "ascii",
+           "seed", "order", "unverified", "cache_bytes")
+USAGE_TEXT = """\
+Usage: blinktrial --scenario=S[,S...] --trials=N --out=DIR [OPTION]...
+       blinktrial --resume --out=DIR [OPTION]...
+       blinktrial characterise --out=DIR [-w HOSTS] [--key=FILE]
+                  [--work=DIR] [--file=FILE]... [--write] [--quick]
+       blinktrial validate DIR
+Time blinksort over and over, in an order of chance, and record each trial.
+
+  --scenario=S[,S...]  pagecache, cache, platter
+  --trials=N           of each configuration in each scenario
+  --out=DIR            the record, a new or empty folder
+  --resume             go on with the record in DIR, as it was begun
+  --sweep=FILE         vary what the file says, against a reference and a
+                       second one under another name
+  --records=N          sort so many (1000000)
+  --ascii              of printable characters
+  --order=ORDER        blocks (each in an order of its own) or sequence
+  --seed=N             of the order (drawn)
+  -w HOSTS             sort on these nodes, as blinksh writes them
+  --key=FILE           of the cluster (default: $BLINK_KEY)
+  --work=DIR           where the files that are sorted lie (DIR/work)
+  --cache-bytes=SIZE   of each drive's cache, as 64M, if it can't be asked
+  --unverified         also if a scenario's conditions can't be verified
+  --keep               leave the files that were sorted
+  --quiet              say nothing but what fails
+  --help, --version
+
+characterise measures what memory, disk, network and the start of a program
+take here; where each FILE lies on its disk; with --write, writing, too.
+
+Statuses: 0 done, 1 a trial failed or a condition is not met, 2 usage,
+3 input or output file, 4 another node or the network, 5 resources.
+See blinktrial(1).
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """Says in one line what is wrong."""
+
+    def __init__(self):
+        super().__init__("blinktrial", add_help=False, allow_abbrev=False)
+
+    def error(self, message):
+        kind, _, rest = message.partition(": ")
+        if kind == "unrecognized arguments":
+            raise Failure(rest, "is not known; see --help", USAGE)
+        raise Failure(kind.removeprefix("argument "), rest, USAGE)
+
+
+def whole_number(least: int, most: int):
+    """A reader of numbers for a Parser."""
+    def read(text):
+        if re.fullmatch("[0-9]{1,18}", text) and least <= int(text) <= most:
+            return int(text)
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not a number from {least} to {most}")
+    return read
+
+
+def size(text: str) -> int:
+    """64M as bytes."""
+    found = re.fullmatch("([0-9]{1,15})([KMGT]?)", text)
+    if not found or int(found[1]) == 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a size such as 64M")
+    return int(found[1]) << UNITS[found[2]]
+
+
+def names(text: str) -> list[str]:
+    return text.split(",")
+
+
+def sweep_path(text: str) -> str:
+    """A file, or the bare name of one of ours."""
+    ours = os.path.join(FOLDER, text)
+    if "/" not in text and not os.path.exists(text) and os.path.exists(ours):
+        return ours
+    return os.path.abspath(text)
+
+
+def parser() -> Parser:
+    """Absent options are None, so that --resume can tell them from others."""
+    found = Parser()
+    add = found.add_argument
+    add("--scenario", dest="scenarios", type=names)
+    add("--trials", type=whole_number(1, TRIALS_AT_MOST))
+    add("--out", type=os.path.abspath)
+    add("--sweep", type=sweep_path)
+    add("-w", dest="hosts")
+    add("--key", type=os.path.abspath)
+    add("--work", type=os.path.abspath)
+    add("--records", type=whole_number(1, RECORDS_AT_MOST))
+    add("--seed", type=whole_number(0, 2**53 - 1))
+    add("--order")
+    add("--cache-bytes", type=size)
+    for flag in ("--ascii", "--resume", "--unverified", "--keep", "--quiet",
+                 "--help", "--version"):
+        add(flag, action="store_const", const=True)
+    return found
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    options = parser().parse_args(arguments)
+    if options.help or options.version:
+        return options
+    if not options.out:
+        raise Failure("--out", "is missing", USAGE)
+    if options.resume:
+        return options
+    for name, value in (("--scenario", options.scenarios),
+                        ("--trials", options.trials)):
+        if value is None:
+            raise Failure(name, "is missing", USAGE)
+    return options
+
+
+def parse_characterise(arguments: list[str]) -> argparse.Namespace:
+    found = Parser()
+    add = found.add_argument
+    add("--out", type=os.path.abspath)
+    add("--work", type=os.path.abspath)
+    add("-w", dest="hosts")
+    add("--key", type=os.path.abspath)
+    add("--file", dest="files", action="append", default=[],
+        type=os.path.abspath)
+    for flag in ("--write", "--quick", "--quiet"):
+        add(flag, action="store_true")
+    options = found.parse_args(arguments)
+    if not options.out:
+        raise Failure("--out", "is missing", USAGE)
+    options.work = options.work or options.out
+    return options
+
+
+def parse_folder(verb: str, arguments: list[str]) -> str:
+    """Of a verb whose one argument is a record."""
+    if len(arguments) != 1 or arguments[0].startswith("-"):
+        raise Failure(verb, "takes one folder", USAGE)
+    return arguments[0]
+
+
+def default_work(out: str) -> str:
+    """In the record's own folder, where nothing else can be."""
+    return os.path.join(out, "work")
+
+
+def complete(options: argparse.Namespace) -> argparse.Namespace:
+    """With what holds unless another thing is asked for."""
+    defaults = {
+        "records": DEFAULT_RECORDS, "order": "blocks",
+        "work": default_work(options.out),
+        # A double holds it, as readers of JSON may take it for one.
+        "seed": int.from_bytes(os.urandom(4), "little")}
+    for name, value in defaults.items():
+        if getattr(options, name) is None:
+            setattr(options, name, value)
+    return options
+
+
+def of_command(command: list[str]) -> argparse.Namespace:
+    """What a record was begun with."""
+    return complete(parser().parse_args(command[1:]))
+
+
+def resumed(options: argparse.Namespace,
+            command: list[str]) -> argparse.Namespace:
+    """What a record was begun with, and what was asked for now and may be
+    another thing each time.  Failure: something else is another."""
+    recorded = of_command(command)
+    # The folder may have another name by now.
+    if recorded.work == default_work(recorded.out):
+        recorded.work = default_work(options.out)
+    for name in LASTING:
+        now, then = getattr(options, name), getattr(recorded, name)
+        if now is not None and now != then:
+            raise Failure(spelled(name), f"is {written(now)}, but "
+                          f"{written(then)} in the record", USAGE)
+    for name in ("out", "resume", "keep", "quiet"):
+        setattr(recorded, name, getattr(options, name))
+    recorded.key = options.key or recorded.key
+    return recorded
+
+
+def command_of(options: argparse.Namespace) -> list[str]:
+    """A command that asks for the same, from any folder."""
+    command = ["blinktrial"]
+    for name in (*LASTING, "key", "out"):
+        value = getattr(options, name)
+        if value is True:
+            command.append(spelled(name))
+        elif value is not None:
+            # An option of one letter has its value as another word.
+            glue = [spelled(name), written(value)]
+            command += glue if name == "hosts" else ["=".join(glue)]
+    return command
+
+
+def spelled(name: str) -> str:
+    special = {"scenarios": "--scenario", "hosts": "-w"}
+    return special.get(name, f"--{name.replace('_', '-')}")
+
+
+def written(value) -> str:
+    if isinstance(value, list):
+        return ",".join(value)
+    return {None: "absent", True: "given"}.get(value) or str(value)

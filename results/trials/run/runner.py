@@ -1,0 +1,150 @@
+"""Runs the trials of a design, one after the other, and records each of them.
+
+Whatever is not the sorter's own run is off the clock: preparing, counting,
+checking, recording, and showing how far we are.  What all that costs is in the
+record, too.
+"""
+
+import time
+
+from trials.base.failure import Failure
+from trials.record.design import block_seed, configuration
+from trials.record.record import Record
+from trials.run.progress import Progress
+from trials.run.verdict import Verdict
+from trials.run.watch import Watch
+from trials.scenario.conditions import all_met
+from trials.scenario.tuning import Tuning, Unavailable
+
+SCHEMA = "blinktrial-trial-1"
+# A run that can only fail is not worth its time.
+MOST_FAILURES_AT_FIRST = 3
+MOST_FAILURES = 10
+
+
+class Clock:
+    """Where the runner's own time goes, from one trial to the next."""
+
+    def __init__(self):
+        self._end_ns = time.monotonic_ns()
+        self._checked_ns = 0
+
+    def costs(self, timed, spent: dict) -> dict:
+        """Of a trial; what nobody has asked for is overhead."""
+        prepare_ns, tuning_ns = spent["prepare"], spent["tuning"]
+        overhead_ns = (timed.begin_monotonic_ns - self._end_ns - prepare_ns
+                       - tuning_ns - self._checked_ns)
+        self._end_ns = timed.end_monotonic_ns
+        self._checked_ns = spent["check"]
+        return {"user_ns": timed.runner_user_ns,
+                "system_ns": timed.runner_system_ns,
+                "prepare_ns": prepare_ns, "check_ns": spent["check"],
+                "tuning_ns": tuning_ns, "overhead_ns": overhead_ns}
+
+
+class Runner:
+    """Goes on where the record ends, until all trials are recorded."""
+
+    def __init__(self, record: Record, place, tuning: Tuning, watch: Watch,
+                 progress: Progress):
+        self._record = record
+        self._place = place
+        self._tuning = tuning
+        self._watch = watch
+        self._progress = progress
+        self._clock = Clock()
+        self._session = []
+
+    def run(self) -> None:
+        try:
+            while not self._watch.signal:
+                planned = self._record.next()
+                if planned is None:
+                    break
+                trial = self._trial(planned)
+                if trial:
+                    self._record.append(trial)
+                    self._note(trial)
+        finally:
+            self._progress.close()
+            self._tuning.close()
+
+    def _note(self, trial: dict) -> None:
+        self._session.append(is_good(trial))
+        failed = self._session.count(False)
+        self._progress.show(trial["trial"] + 1, failed)
+        if (failed == len(self._session) == MOST_FAILURES_AT_FIRST
+                or failed == MOST_FAILURES):
+            raise Failure("given up", f"{failed} of {len(self._session)} "
+                          f"trials failed; the last one: {trial['message']}")
+
+    def _trial(self, planned) -> dict | None:
+        """None: a signal has come into it, so that it tells nothing."""
+        wanted = configuration(self._record.design, planned.configuration)
+        spent = {}
+        with stopwatch(spent, "tuning"):
+            tuning = self._tune(wanted)
+        with stopwatch(spent, "prepare"):
+            conditions = self._place.prepare(planned.scenario)
+            before = self._place.counters()
+        timed, result = self._place.sort(planned.scenario,
+                                         wanted["parameters"])
+        with stopwatch(spent, "check"):
+            after = self._place.counters()
+            conditions += self._place.verify(planned.scenario, result)
+            verdict = None if result.exit_status else self._place.judge()
+            self._place.remove_output()
+        if self._watch.signal:
+            return None
+        return {
+            **self._identity(planned), **times(timed),
+            **findings(result, verdict), "ranks": result.ranks,
+            "counters": self._place.difference(before, after),
+            "conditions": conditions, "scenario_met": all_met(conditions),
+            "runner": self._clock.costs(timed, spent), "tuning": tuning}
+
+    def _tune(self, wanted: dict) -> dict | None:
+        try:
+            return self._tuning.want(wanted["tuning"])
+        except Unavailable as reason:
+            # It could be had when the run began.
+            raise Failure(wanted["name"], reason) from None
+
+    def _identity(self, planned) -> dict:
+        return {"schema": SCHEMA, **planned._asdict(),
+                "seed": block_seed(self._record.design, planned.block)}
+
+
+class stopwatch:
+    """Notes in a dict how long a with block has taken."""
+
+    def __init__(self, spent: dict, name: str):
+        self._spent = spent
+        self._name = name
+
+    def __enter__(self):
+        self._begin_ns = time.monotonic_ns()
+
+    def __exit__(self, *_):
+        self._spent[self._name] = time.monotonic_ns() - self._begin_ns
+
+
+def times(timed) -> dict:
+    return {"begin_unix_ns": timed.begin_unix_ns,
+            "begin_monotonic_ns": timed.begin_monotonic_ns}
+
+
+def findings(result, verdict: Verdict | None) -> dict:
+    """How it went; a time is only given for a run that ended well."""
+    failed = result.exit_status != 0
+    outcome = "failed" if failed else "ok" if verdict.good else "wrong"
+    return {"whole_ns": None if failed else result.whole_ns,
+            "outcome": outcome, "exit_status": result.exit_status,
+            "message": verdict.message or result.message if verdict
+            else result.message,
+            "records": result.records, "bytes": result.bytes,
+            "checksum": verdict.checksum if verdict else None}
+
+
+def is_good(trial: dict) -> bool:
+    return trial["outcome"] in ("ok", "unchecked")

@@ -1,0 +1,225 @@
+"""A session of trials: from a command line to a record that is complete, or
+can be gone on with."""
+
+import contextlib
+import os
+
+from trials.base.failure import FAILED, FILE, USAGE, Failure, of_file
+from trials.base.programs import Programs
+from trials.machine import environment
+from trials.record import design as designs, record as records, sweep as sweeps
+from trials.run import options as command_line, summary
+from trials.run.cluster import Cluster
+from trials.run.machine import Machine
+from trials.run.progress import Progress
+from trials.run.runner import Runner, is_good
+from trials.run.watch import Watch
+from trials.scenario.inputs import RECORD_BYTES
+from trials.scenario.tuning import Tuning, Unavailable
+
+# blinksort takes them only with --cluster.
+OF_CLUSTERS = {"sort.plain", "sort.schedule", "sort.transport", "sort.payload"}
+# Of a run that was killed before it had a record.
+LEFT_OVER = {"work", records.TRIALS, f"{records.DESIGN}.new"}
+
+
+def run(options, called: str) -> int:
+    """Returns the exit status."""
+    programs = Programs.beside(called)
+    if options.help:
+        print(command_line.USAGE_TEXT, end="")
+        return 0
+    if options.version:
+        print(f"blinktrial {version_of(programs)}")
+        return 0
+    with Watch() as watch:
+        if options.resume:
+            return resume(options, programs, watch)
+        return begin(command_line.complete(options), programs, watch)
+
+
+def place_of(options, programs: Programs, watch: Watch):
+    return (Cluster if options.hosts else Machine)(options, programs, watch)
+
+
+def version_of(programs: Programs) -> str:
+    """Of the sorter: scripts have none of their own."""
+    return programs.must_call("blinksort", "--version").stdout.split()[-1]
+
+
+def begin(options, programs: Programs, watch: Watch) -> int:
+    """A new record.  What can be refused is refused before anything is
+    written."""
+    expect_free(options.out)
+    sweep = sweeps.load(options.sweep) if options.sweep else None
+    place = place_of(options, programs, watch)
+    place.check(not options.unverified)
+    tuning = Tuning(programs, options.hosts, options.key)
+    design = designs.make(
+        options.scenarios, sweep, options.trials, options.seed,
+        hosts=place.hosts, records=options.records, record_bytes=RECORD_BYTES,
+        kind="ascii" if options.ascii else "binary", order=options.order,
+        command=command_line.command_of(options),
+        program_version=version_of(programs),
+        unsettable=settings(tuning, place.hosts))
+    folders = missing_folders(options.out)
+    try:
+        place.make_inputs(reuse=False)
+        rehearse(design, place, tuning, watch)
+        if watch.signal:
+            raise Failure("interrupted", "before the first trial")
+        record = records.Record.create(options.out, design)
+    except BaseException as reason:
+        with contextlib.suppress(Failure):
+            place.close(keep=False)
+        remove_folders(folders)
+        if watch.signal and isinstance(reason, Failure):
+            reason.status = 128 + watch.signal
+        raise
+    with record:
+        return trials(options, record, place, tuning, watch, programs)
+
+
+def resume(options, programs: Programs, watch: Watch) -> int:
+    with records.Record.open(options.out) as record:
+        options = command_line.resumed(options, record.design["command"])
+        place = place_of(options, programs, watch)
+        if place.hosts != record.design["hosts"]:
+            raise Failure("-w", "names other hosts than in the record", USAGE)
+        place.check(not options.unverified)
+        place.make_inputs(reuse=True)
+        tuning = Tuning(programs, options.hosts, options.key)
+        return trials(options, record, place, tuning, watch, programs)
+
+
+def expect_free(folder: str) -> None:
+    """No record is written over, nor anything else."""
+    try:
+        names = set(os.listdir(folder))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise of_file(folder, error) from None
+    if records.DESIGN in names:
+        raise Failure(folder, "has a record already; --resume goes on with it",
+                      FILE)
+    if names - LEFT_OVER:
+        raise Failure(folder, "is not empty", FILE)
+
+
+def missing_folders(folder: str) -> list[str]:
+    """Those that will have been made for a record, the lowest first."""
+    missing = []
+    while not os.path.isdir(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    return missing
+
+
+def remove_folders(folders: list[str]) -> None:
+    """As far as nothing else is in them."""
+    for folder in folders:
+        try:
+            os.rmdir(folder)
+        except OSError:
+            return
+
+
+def settings(tuning: Tuning, hosts: list[str] | None):
+    """For designs.make(): why a parameter can't be set to a value."""
+    def why_not(name: str, value: str) -> str | None:
+        if name in OF_CLUSTERS and not hosts:
+            return "needs a cluster"
+        kind, _, knob = name.partition(".")
+        if kind != "tune" or value == "keep":
+            return None
+        try:
+            tuning.want({"profile": value} if knob == "profile"
+                        else {"knobs": {knob: value}})
+            tuning.close()
+        except Unavailable as reason:
+            return str(reason)
+        return None
+    return why_not
+
+
+def rehearse(design: dict, place, tuning: Tuning, watch: Watch) -> None:
+    """Every configuration has to sort a few records, or is skipped; without
+    the reference there is nothing to compare."""
+    try:
+        for configuration in design["configurations"]:
+            if configuration["skipped"] is not None:
+                continue
+            why = why_not_sorted(configuration, design, place, tuning)
+            if watch.signal:
+                return
+            if why and configuration["role"] == "reference":
+                raise Failure("reference", why)
+            if why:
+                configuration.update(skipped=why, tuning=None)
+    finally:
+        tuning.close()
+    place.end_rehearsals()
+
+
+def why_not_sorted(configuration: dict, design: dict, place,
+                   tuning: Tuning) -> str | None:
+    try:
+        tuning.want(configuration["tuning"])
+    except Unavailable as reason:
+        return str(reason)
+    for scenario in design["scenarios"]:
+        why = place.rehearse(scenario, configuration["parameters"])
+        if why:
+            return why
+    return None
+
+
+def trials(options, record, place, tuning: Tuning, watch: Watch,
+           programs: Programs) -> int:
+    """Run those that are left, and say what came out."""
+    total = count(record.design)
+    progress = Progress(total, bool(options.quiet))
+    before = place.describe()
+    record.begin_session(before)
+    try:
+        Runner(record, place, tuning, watch, progress).run()
+    except Failure:
+        # What has failed, as a node that is lost, may do so again.
+        with contextlib.suppress(Failure):
+            end(options, record, place, before)
+        if not watch.signal:
+            raise
+    else:
+        end(options, record, place, before)
+    if watch.signal:
+        raise Failure(
+            "interrupted", f"{len(record.trials())} trials are recorded; to "
+            "go on: " + programs.words(
+                "blinktrial", "--resume", f"--out={options.out}"),
+            128 + watch.signal)
+    if not options.quiet:
+        print(summary.text(record), end="")
+        print("\nSee the results: "
+              + programs.words("blinkreport", options.out))
+    return verdict(record)
+
+
+def end(options, record, place, before: dict) -> None:
+    after = place.describe()
+    record.end_session(after, environment.changes(before, after))
+    place.close(bool(options.keep))
+
+
+def count(design: dict) -> int:
+    """Trials at most: racing may drop some."""
+    pairs = len(designs.order(design, 0))
+    return pairs * design["trials"]
+
+
+def verdict(record) -> int:
+    found = record.trials()
+    failed = sum(not is_good(trial) for trial in found)
+    if failed:
+        raise Failure("failed", f"{failed} of {len(found)} trials", FAILED)
+    return 0

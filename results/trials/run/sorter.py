@@ -1,0 +1,233 @@
+"""One timed run: spawned, waited for, and nothing between.
+
+What is timed begins before posix_spawn and ends when wait4 has returned: what
+a user waits for who starts the sorter.  The process gets the same few variables
+as environment each time, since its size moves the stack, and a place of the
+stack can cost more than what is compared.
+"""
+
+import gc
+import json
+import os
+import resource
+import signal
+import time
+from dataclasses import dataclass, field
+
+from trials.base.failure import Failure
+from trials.base.programs import first_line
+from trials.run.watch import Watch
+
+ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/local/bin:/usr/bin:/bin"}
+TIMEOUT_S = 60.0
+# More than any way of sorting takes.
+TIMEOUT_S_PER_RECORD = 10e-6
+# blinksh has a timeout itself, and tells which node it was.
+CLUSTER_GRACE_S = 10.0
+# Python ignores them, and a child would inherit that.
+DEFAULT_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ)
+# What the shell says of a command that took too long.
+STATUS_TIMED_OUT = 124
+# What a rank of a cluster spends its time with, in the order of time.
+CLUSTER_PHASES = ("open", "join", "bucket", "sample", "arrange", "exchange",
+                  "order", "finish", "meet", "commit")
+EXCHANGE_COUNTERS = (
+    "sent_bytes", "sent_datagrams", "received_bytes", "received_datagrams",
+    "resent_datagrams", "duplicate_datagrams", "damaged_datagrams",
+    "round_wait_ns")
+
+
+@dataclass
+class Timed:
+    """A process that has run."""
+    begin_unix_ns: int
+    begin_monotonic_ns: int
+    whole_ns: int
+    exit_status: int  # 128 + signal, as in the shell
+    stdout: str
+    stderr: str
+    usage: resource.struct_rusage
+    runner_user_ns: int
+    runner_system_ns: int
+    timeout_s: float
+
+    @property
+    def end_monotonic_ns(self) -> int:
+        return self.begin_monotonic_ns + self.whole_ns
+
+
+@dataclass
+class Result:
+    """What a sorter, or a cluster of them, says of its run."""
+    whole_ns: int
+    exit_status: int
+    message: str | None
+    records: int | None = None
+    bytes: int | None = None
+    ranks: list = field(default_factory=list)
+    # What each rank has printed; None for one that has not.
+    documents: list = field(default_factory=list)
+
+
+def time_command(command: list[str], watch: Watch,
+                 timeout_s: float = TIMEOUT_S) -> Timed:
+    """Run it.  Between the two readings of the clock are the spawn, the wait,
+    and two stores."""
+    out = os.memfd_create("stdout")
+    err = os.memfd_create("stderr")
+    actions = [(os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+               (os.POSIX_SPAWN_DUP2, out, 1), (os.POSIX_SPAWN_DUP2, err, 2)]
+    path, group = command[0], watch.group
+    clock, monotonic = time.clock_gettime_ns, time.CLOCK_MONOTONIC
+    watch.arm(timeout_s)
+    gc.disable()
+    try:
+        own_before = resource.getrusage(resource.RUSAGE_SELF)
+        begin_unix_ns = time.time_ns()
+        begin_ns = clock(monotonic)
+        # Not in our group: ^C is for us, who then end it.
+        watch.pid = os.posix_spawn(
+            path, command, ENVIRONMENT, file_actions=actions, setpgroup=group,
+            setsigmask=(), setsigdef=DEFAULT_SIGNALS)
+        _, status, usage = watch.wait()
+        end_ns = clock(monotonic)
+        own_after = resource.getrusage(resource.RUSAGE_SELF)
+    except OSError as reason:
+        os.close(out)
+        os.close(err)
+        raise Failure(path, reason.strerror) from None
+    finally:
+        gc.enable()
+        watch.disarm()
+    return Timed(
+        begin_unix_ns, begin_ns, end_ns - begin_ns,
+        STATUS_TIMED_OUT if watch.expired else shell_status(status),
+        read_all(out), read_all(err), usage,
+        to_ns(own_after.ru_utime - own_before.ru_utime),
+        to_ns(own_after.ru_stime - own_before.ru_stime), timeout_s)
+
+
+def timeout_s_of(records: int) -> float:
+    return TIMEOUT_S + records * TIMEOUT_S_PER_RECORD
+
+
+def run(command: list[str], watch: Watch,
+        timeout_s: float = TIMEOUT_S) -> tuple[Timed, Result]:
+    """A sorter on this machine, which prints its JSON."""
+    timed = time_command(command, watch, timeout_s)
+    said = parse(timed.stdout)
+    result = Result(timed.whole_ns, timed.exit_status, message_of(timed),
+                    said.get("records"), said.get("bytes"))
+    result.ranks.append(process_rank(timed, said))
+    result.documents.append(said or None)
+    return timed, result
+
+
+def run_cluster(command: list[str], watch: Watch,
+                timeout_s: float = TIMEOUT_S) -> tuple[Timed, Result]:
+    """blinksh --json, which runs a rank on each node.  The time is its own,
+    from the first datagram to the last reply: starting it is not timed."""
+    timed = time_command(command, watch, timeout_s + CLUSTER_GRACE_S)
+    report = parse(timed.stdout)
+    nodes = report.get("nodes") or []
+    first = parse(nodes[0].get("stdout") or "") if nodes else {}
+    records = first.get("whole_records")
+    result = Result(
+        report.get("whole_ns", timed.whole_ns),
+        timed.exit_status, cluster_message(timed, nodes), records,
+        None if records is None else records * first["record_size"],
+        node_ranks(nodes, first.get("ranks") or []),
+        [parse(node.get("stdout") or "") or None for node in nodes])
+    return timed, result
+
+
+def process_rank(timed: Timed, said: dict) -> dict:
+    usage = timed.usage
+    return {
+        "rank": 0, "host": None, "exit_status": timed.exit_status,
+        "process_ns": timed.whole_ns, "elapsed_ns": said.get("elapsed_ns"),
+        "user_ns": to_ns(usage.ru_utime), "system_ns": to_ns(usage.ru_stime),
+        "max_rss_bytes": usage.ru_maxrss * 1024,
+        "minor_faults": usage.ru_minflt, "major_faults": usage.ru_majflt,
+        "voluntary_switches": usage.ru_nvcsw,
+        "involuntary_switches": usage.ru_nivcsw,
+        "threads": said.get("threads"), "io": said.get("io"),
+        "begin_ns": 0, "clock_bound_ns": None,
+        "phases_ns": said.get("phases_ns"), "exchange": None}
+
+
+def node_ranks(nodes: list[dict], reported: list[dict]) -> list[dict]:
+    """Of each node what its daemon has measured, what its rank has printed,
+    and what rank 0 has heard from it."""
+    by_rank = {rank["rank"]: rank for rank in reported}
+    return [node_rank(node, parse(node.get("stdout") or ""),
+                      by_rank.get(node["rank"], {})) for node in nodes]
+
+
+def node_rank(node: dict, said: dict, reported: dict) -> dict:
+    rank = {"rank": node["rank"], "host": node["host"],
+            "exit_status": node.get("status"),
+            "process_ns": node.get("elapsed_ns"),
+            "elapsed_ns": said.get("elapsed_ns")}
+    for key in ("user_ns", "system_ns", "max_rss_bytes"):
+        rank[key] = node.get(key)
+    for key in ("minor_faults", "major_faults", "voluntary_switches",
+                "involuntary_switches", "threads", "io"):
+        rank[key] = said.get(key)
+    rank["begin_ns"] = reported.get("begin_ns")
+    rank["clock_bound_ns"] = reported.get("clock_bound_ns")
+    rank["phases_ns"] = cluster_phases(reported)
+    rank["exchange"] = {key: reported[key] for key in EXCHANGE_COUNTERS} \
+        if reported else None
+    return rank
+
+
+def cluster_phases(reported: dict) -> dict | None:
+    """One after the other: sampling is done while the keys are read."""
+    if not reported:
+        return None
+    phases_ns = {phase: reported[f"{phase}_ns"] for phase in CLUSTER_PHASES}
+    phases_ns["bucket"] -= phases_ns["sample"]
+    return phases_ns
+
+
+def message_of(timed: Timed) -> str | None:
+    if timed.exit_status == STATUS_TIMED_OUT:
+        return f"did not end within {timed.timeout_s:g} s"
+    line = first_line(timed.stderr)
+    if line or timed.exit_status == 0:
+        return line
+    return f"ended with status {timed.exit_status}"
+
+
+def cluster_message(timed: Timed, nodes: list[dict]) -> str | None:
+    """Of the node that failed first: the others were cancelled for it."""
+    for node in nodes:
+        if node.get("status") and node["state"] != "cancelled":
+            said = first_line(node.get("stderr") or "") or node["state"]
+            return f"{node['host']}: {said}"
+    return message_of(timed)
+
+
+def parse(text: str) -> dict:
+    """A document; nothing when it is none, as of a program that failed."""
+    try:
+        document = json.loads(text)
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def read_all(descriptor: int) -> str:
+    with open(descriptor, "rb") as file:
+        file.seek(0)
+        return file.read().decode("utf-8", "replace")
+
+
+def shell_status(status: int) -> int:
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
+
+
+def to_ns(seconds: float) -> int:
+    return round(seconds * 1e9)

@@ -1,0 +1,51 @@
+"""What came out, at a glance, in plain arithmetic: blinkreport says more."""
+
+import statistics
+
+from trials.base import units
+from trials.run.runner import is_good
+
+
+def text(record) -> str:
+    """A line for each scenario and configuration, and one for each that was
+    skipped."""
+    groups = {}
+    for trial in record.trials():
+        key = trial["scenario"], trial["configuration"]
+        groups.setdefault(key, []).append(trial)
+    rows = [("scenario", "configuration", "n", "failed", "min", "median")]
+    for scenario in record.design["scenarios"]:
+        for configuration in record.design["configurations"]:
+            found = groups.get((scenario, configuration["name"]))
+            if found:
+                rows.append(row(scenario, configuration["name"], found))
+    return table(rows) + skipped(record.design)
+
+
+def row(scenario: str, name: str, found: list[dict]) -> tuple:
+    good = [trial for trial in found if is_good(trial)]
+    times_ns = [trial["whole_ns"] for trial in good]
+    # No result has a scenario's name whose conditions were not verified.
+    if any(trial["scenario_met"] is not True for trial in good):
+        scenario += " (unverified)"
+    figures = (units.duration(min(times_ns)),
+               units.duration(statistics.median(times_ns))) if times_ns else (
+        "-", "-")
+    return (scenario, name, str(len(found)),
+            str(len(found) - len(good)), *figures)
+
+
+def table(rows: list[tuple]) -> str:
+    """Words to the left, figures to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    lines = []
+    for cells in rows:
+        padded = [cell.ljust(width) if at < 2 else cell.rjust(width)
+                  for at, (cell, width) in enumerate(zip(cells, widths))]
+        lines.append("  ".join(padded).rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def skipped(design: dict) -> str:
+    return "".join(f"skipped: {found['name']}: {found['skipped']}\n"
+                   for found in design["configurations"] if found["skipped"])

@@ -1,0 +1,1 @@
+"""What a scenario asks of the machine, brought about and measured."""

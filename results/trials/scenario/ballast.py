@@ -1,0 +1,82 @@
+"""Other data on the same disk, to be read in place of what a drive's cache has.
+
+Random bytes, since drives may compress; read with O_DIRECT, so that each byte
+comes from the drive and not from the page cache.
+"""
+
+import errno
+import mmap
+import os
+
+from trials.base.failure import FILE, Failure
+
+PIECE_BYTES = 1 << 20
+
+
+class Ballast:
+    """A file of at least size_bytes, made when it is first needed."""
+
+    def __init__(self, path: str, size_bytes: int):
+        self.path = path
+        self.pieces = -(-size_bytes // PIECE_BYTES)
+
+    @property
+    def size_bytes(self) -> int:
+        return self.pieces * PIECE_BYTES
+
+    def make(self) -> None:
+        """Written past the page cache too, and flushed.  One that is there
+        with this size is taken: nothing but its size matters."""
+        try:
+            if os.path.getsize(self.path) == self.size_bytes:
+                return
+        except OSError:
+            pass
+        try:
+            self._write()
+        except OSError as error:
+            self.remove()
+            raise Failure(self.path, why(error), FILE) from None
+
+    def _write(self) -> None:
+        with mmap.mmap(-1, PIECE_BYTES) as piece:
+            fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+                         | os.O_DIRECT | os.O_CLOEXEC, 0o600)
+            try:
+                for _ in range(self.pieces):
+                    piece[:] = os.urandom(PIECE_BYTES)
+                    if os.write(fd, piece) != PIECE_BYTES:
+                        raise OSError(errno.ENOSPC, "")
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+
+    def read(self) -> int:
+        """Read all of it with O_DIRECT; returns how many bytes came."""
+        total_bytes = 0
+        try:
+            fd = os.open(self.path,
+                         os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
+            try:
+                with mmap.mmap(-1, PIECE_BYTES) as piece:
+                    while True:
+                        count = os.preadv(fd, [piece], total_bytes)
+                        if count == 0:
+                            return total_bytes
+                        total_bytes += count
+            finally:
+                os.close(fd)
+        except OSError as error:
+            raise Failure(self.path, why(error), FILE) from None
+
+    def remove(self) -> None:
+        try:
+            os.unlink(self.path)
+        except FileNotFoundError:
+            pass
+
+
+def why(error: OSError) -> str:
+    if error.errno == errno.EINVAL:
+        return "the file system has no O_DIRECT"
+    return os.strerror(error.errno)

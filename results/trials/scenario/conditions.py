@@ -1,0 +1,357 @@
+"""What a scenario asks of the machine, brought about and measured.
+
+A condition is a dict {"name", "wanted", "found", "met"}: met is True or False
+by what was measured, None where nothing here can tell.  No result gets a
+scenario's name unless all its conditions are met.
+
+    pagecache  the input is in the page cache, the output is left there
+    cache      past the page cache; drives may serve from their own caches and
+               take the output into them, write caches on, without a flush
+    platter    past the page cache; drives' caches hold other data, and the
+               output is flushed to the medium
+"""
+
+import os
+from dataclasses import dataclass
+from typing import List, Optional
+
+from trials.base.failure import USAGE, Failure
+from trials.machine import disks
+from trials.scenario import residency
+from trials.scenario.ballast import Ballast
+
+NAMES = ("pagecache", "cache", "platter")
+# Read in place of a drive's cache whose size nobody knows; larger than any
+# drive's of today.
+UNKNOWN_CACHE_BYTES = 256 << 20
+# Mount options that keep flushes from drives.
+NO_BARRIER = ("nobarrier", "barrier=0")
+# The sorter takes its first look at the input by a plain read, which the kernel
+# makes larger.
+LOOK_BYTES = 1 << 20
+# The end of an output is no whole block of the file system.
+REST_BYTES = residency.PAGE_BYTES
+
+
+@dataclass(frozen=True)
+class Context:
+    """The files of one trial on this machine."""
+    input: str
+    output: str
+
+
+def condition(name: str, wanted: str, found: str,
+              met: Optional[bool]) -> dict:
+    return {"name": name, "wanted": wanted, "found": found, "met": met}
+
+
+def all_met(conditions: List[dict]) -> Optional[bool]:
+    """False if any is not met; None if any can't be told."""
+    verdicts = [found["met"] for found in conditions]
+    if False in verdicts:
+        return False
+    return None if None in verdicts else True
+
+
+def percent(fraction: Optional[float]) -> str:
+    """Never rounded to a whole that it is not."""
+    if fraction is None:
+        return "unknown"
+    if fraction in (0.0, 1.0):
+        return f"{fraction * 100:.0f} %"
+    return f"{min(max(fraction * 100, 0.01), 99.99):.2f} %"
+
+
+def mebibytes(count_bytes: int) -> str:
+    return f"{count_bytes / (1 << 20):g} MiB"
+
+
+def on_off(state: Optional[bool]) -> str:
+    return {True: "on", False: "off", None: "unknown"}[state]
+
+
+def worst(verdicts) -> Optional[bool]:
+    verdicts = list(verdicts)
+    if False in verdicts:
+        return False
+    return None if None in verdicts else True
+
+
+class Scenario:
+    """pagecache, and what the others share.
+
+    options may have the attributes cache_bytes, of each drive's cache, and
+    root, where /sys and /proc are."""
+
+    name = "pagecache"
+
+    def __init__(self, work: str, options=None):
+        self.work = work
+        self.cache_bytes = getattr(options, "cache_bytes", None)
+        self.root = getattr(options, "root", None) or "/"
+
+    def sort_options(self) -> List[str]:
+        # --io=auto is blinksort's default, and a sweep may set another.
+        return []
+
+    def survey(self) -> List[dict]:
+        """The conditions that can be told before any trial."""
+        return []
+
+    def check(self, refuse_unverified: bool = True) -> List[dict]:
+        """survey(), and a Failure if a condition is not met or unknown."""
+        found = self.survey()
+        for one in found:
+            if refuse_unverified and one["met"] is not True:
+                self._refuse(one)
+        return found
+
+    def _refuse(self, one: dict) -> None:
+        raise Failure(f"{self.name}: {one['name']}",
+                      f"{one['found']} (wanted: {one['wanted']})")
+
+    def prepare(self, context: Context) -> List[dict]:
+        """Bring the conditions about before a trial; how they are then."""
+        part = residency.load(context.input)
+        return [condition("input-resident", "100 %", percent(part),
+                          None if part is None else part == 1.0)]
+
+    def verify_files(self, context: Context) -> List[dict]:
+        """What the output tells after the run."""
+        part = resident_part(context.output)
+        return [condition("output-resident", "100 %", percent(part),
+                          None if part is None else part == 1.0)]
+
+    def verify_run(self, document: Optional[dict]) -> List[dict]:
+        """What the sorter's own JSON tells; document is None if it failed."""
+        return []
+
+    def verify(self, context: Context,
+               document: Optional[dict]) -> List[dict]:
+        return self.verify_files(context) + self.verify_run(document)
+
+    def close(self, context: Optional[Context] = None) -> None:
+        """Remove what the scenario has made; given the files of the trials,
+        also what an earlier session has."""
+
+
+class Direct(Scenario):
+    """Past the page cache: what cache and platter share."""
+
+    def __init__(self, work: str, options=None):
+        super().__init__(work, options)
+        self.placement = disks.of_path(work, self.root)
+        # Commands, so asked once: sysfs is read before every trial.
+        self.hdparm_write_cache = {
+            drive: disks.write_cache_in(disks.ask_hdparm("-W", drive))
+            for drive in self.placement.drives}
+
+    def check(self, refuse_unverified: bool = True) -> List[dict]:
+        # No mode of reading gets past the page cache there.
+        if self.placement.memory:
+            raise Failure(f"{self.name}: {self.work}", self.placement.why)
+        return super().check(refuse_unverified)
+
+    def sort_options(self) -> List[str]:
+        return ["--io=direct"]
+
+    def write_caches(self) -> dict:
+        """Of each drive: True, False, or None if unknown or contradictory."""
+        states = {}
+        for drive in self.placement.drives:
+            said = disks.write_cache(drive, self.root)
+            told = self.hdparm_write_cache[drive]
+            states[drive] = None if said is not told and told is not None \
+                else said
+        return states
+
+    def write_cache_condition(self, wanted: str, met_by) -> dict:
+        states = self.write_caches()
+        if not states:
+            return condition("write-cache", wanted,
+                             self.placement.why or "unknown", None)
+        found = ", ".join(f"{on_off(state)} ({drive})"
+                          for drive, state in states.items())
+        return condition("write-cache", wanted, found,
+                         worst(None if state is None else met_by(state)
+                               for state in states.values()))
+
+    def prepare(self, context: Context) -> List[dict]:
+        residency.settle(context.input)
+        part = residency.evict(context.input)
+        return [condition("input-not-resident", "0 %", percent(part),
+                          None if part is None else part == 0.0)]
+
+    def verify_files(self, context: Context) -> List[dict]:
+        return [passed_by("input-passed-by", context.input, LOOK_BYTES),
+                passed_by("output-passed-by", context.output, REST_BYTES)]
+
+    def verify_run(self, document: Optional[dict]) -> List[dict]:
+        if document is None:
+            return [condition("direct-io", "direct, direct", "unknown", None)]
+        modes = (document.get("io"), document.get("output_io"))
+        return [condition("direct-io", "direct, direct",
+                          ", ".join(str(mode) for mode in modes),
+                          modes == ("direct", "direct"))]
+
+
+class Cache(Direct):
+    name = "cache"
+
+    def survey(self) -> List[dict]:
+        return [self.write_cache_condition("on", lambda state: state)]
+
+    def prepare(self, context: Context) -> List[dict]:
+        return super().prepare(context) + self.survey()
+
+
+class Platter(Direct):
+    name = "platter"
+
+    def __init__(self, work: str, options=None):
+        super().__init__(work, options)
+        self.known_cache_bytes = self._known_cache_bytes()
+        drives = max(1, len(self.placement.drives))
+        self.wanted_bytes = drives * (max(self.known_cache_bytes.values(),
+                                          default=None)
+                                      or UNKNOWN_CACHE_BYTES)
+        self.ballast: Optional[Ballast] = None
+
+    def _known_cache_bytes(self) -> dict:
+        """Of each drive; 0: unknown."""
+        return {drive: self.cache_bytes
+                or disks.cache_bytes_in(disks.ask_hdparm("-I", drive)) or 0
+                for drive in self.placement.drives}
+
+    def sort_options(self) -> List[str]:
+        return ["--io=direct", "--sync"]
+
+    def survey(self) -> List[dict]:
+        return [self.defeat_condition(),
+                self.write_cache_condition("on or off", lambda state: True),
+                self.flush_condition()]
+
+    def _refuse(self, one: dict) -> None:
+        if one["name"] == "drive-cache-defeated":
+            drives = " ".join(self.placement.drives) or self.work
+            raise Failure(f"{self.name}: drive cache of {drives}",
+                          one["found"])
+        super()._refuse(one)
+
+    def defeat_condition(self) -> dict:
+        """Whether reading other data takes the drives' caches."""
+        why = self._why_not_defeated()
+        return condition("drive-cache-defeated", "drives' caches of known "
+                         "size", why or self._sizes(), None if why else True)
+
+    def _sizes(self) -> str:
+        return ", ".join(f"{mebibytes(size)} ({drive})" for drive, size
+                         in self.known_cache_bytes.items())
+
+    def _why_not_defeated(self) -> Optional[str]:
+        if not self.placement.drives:
+            return self.placement.why or "drives unknown"
+        unknown = [drive for drive, size in self.known_cache_bytes.items()
+                   if size == 0]
+        if unknown:
+            return "size unknown (give --cache-bytes)"
+        for drive in self.placement.drives:
+            virtual = disks.virtual(drive, self.root)
+            if virtual:
+                return f"{virtual}, the host may cache"
+        if not self.placement.spread:
+            return "several drives that are not read evenly"
+        return None
+
+    def flush_condition(self) -> dict:
+        """Whether a flush is passed on to the medium."""
+        wanted = "passed on to the medium"
+        mount = disks.mount_of(existing(self.work), self.root)
+        if mount and set(NO_BARRIER) & set(mount.options.split(",")):
+            return condition("flush", wanted, "mounted without barriers",
+                             False)
+        for drive, state in self.write_caches().items():
+            if state is None:
+                return condition("flush", wanted,
+                                 f"write cache of {drive} unknown", None)
+            virtual = disks.virtual(drive, self.root)
+            if virtual:
+                return condition("flush", wanted,
+                                 f"passed on to a host ({virtual})", None)
+        if not self.placement.drives:
+            return condition("flush", wanted, "drives unknown", None)
+        return condition("flush", wanted, wanted, True)
+
+    def prepare(self, context: Context) -> List[dict]:
+        conditions = super().prepare(context)
+        # What a drive has read last is in its cache: so nothing else may be
+        # read between this and the run.
+        dropped = residency.drop_caches(self.root)
+        read_bytes = self._read_ballast(context)
+        conditions[0] = self._evicted_again(context)
+        return conditions + [
+            condition("caches-dropped", "page cache",
+                      f"our files only ({dropped})" if dropped
+                      else "page cache", conditions[0]["met"]),
+            condition("other-data-read", f">= {mebibytes(self.wanted_bytes)}",
+                      mebibytes(read_bytes),
+                      read_bytes >= self.wanted_bytes)] + self.survey()
+
+    def _evicted_again(self, context: Context) -> dict:
+        """The input as it is now, after all else was read."""
+        part = resident_part(context.input)
+        return condition("input-not-resident", "0 %", percent(part),
+                         None if part is None else part == 0.0)
+
+    def _ballast(self, context: Context) -> Ballast:
+        """On the same disks; each rank of a cluster has its own."""
+        return Ballast(f"{context.input}.ballast", self.wanted_bytes)
+
+    def _read_ballast(self, context: Context) -> int:
+        self.ballast = self._ballast(context)
+        self.ballast.make()
+        return self.ballast.read()
+
+    def verify_run(self, document: Optional[dict]) -> List[dict]:
+        synced = None if document is None else document.get("synced")
+        return super().verify_run(document) + [
+            condition("synced", "true", str(synced).lower()
+                      if synced is not None else "unknown", synced)]
+
+    def close(self, context: Optional[Context] = None) -> None:
+        ballast = self._ballast(context) if context else self.ballast
+        if ballast is not None:
+            ballast.remove()
+
+
+def existing(path: str) -> str:
+    while not os.path.exists(path):
+        path = os.path.dirname(os.path.abspath(path))
+    return path
+
+
+def resident_part(path: str) -> Optional[float]:
+    """residency.fraction(); None if there is no file."""
+    if not os.path.exists(path):
+        return None
+    return residency.fraction(path)
+
+
+def passed_by(name: str, path: str, most_bytes: int) -> dict:
+    """Whether no more of a file than this is in the page cache."""
+    wanted = f"<= {most_bytes >> 10} KiB"
+    part = resident_part(path)
+    if part is None:
+        return condition(name, wanted, "unknown", None)
+    pages = round(part * residency.page_count(os.path.getsize(path)))
+    found_bytes = pages * residency.PAGE_BYTES
+    return condition(name, wanted, f"{found_bytes >> 10} KiB",
+                     found_bytes <= most_bytes)
+
+
+def scenario(name: str, work: str, options=None) -> Scenario:
+    for kind in (Scenario, Cache, Platter):
+        if kind.name == name:
+            return kind(work, options)
+    raise Failure(name, f"no scenario; there are {', '.join(NAMES)}",
+                  USAGE)

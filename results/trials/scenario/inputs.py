@@ -1,0 +1,124 @@
+"""The records that are sorted: made by blinkgen, known by their checksum."""
+
+import os
+from dataclasses import dataclass
+
+from trials.base.failure import FAILED, Failure, of_file
+from trials.base.programs import end_of, first_line
+
+RECORD_BYTES = 100
+# A summary of blinkval (see its manual): the checksum is the fifth of its
+# integers of 128 bits, as two of 64, little endian, the upper half first.
+CHECKSUM_OFFSET = 4 * 16
+FIRST_OFFSET = 5 * 16
+
+
+@dataclass(frozen=True)
+class Input:
+    path: str
+    records: int
+    checksum: str
+
+    @property
+    def bytes(self) -> int:
+        return self.records * RECORD_BYTES
+
+
+def share(records: int, rank: int, ranks: int) -> tuple:
+    """First record and count of one rank's part: parts differ by one."""
+    first = records * rank // ranks
+    return first, records * (rank + 1) // ranks - first
+
+
+def generate(path: str, records: int, ascii: bool, start: int,
+             programs) -> str:
+    """Write the records to path; returns their checksum."""
+    options = ["-a"] if ascii else []
+    done = programs.call("blinkgen", *options, "-c", f"-b{start}", records,
+                         path)
+    if done.returncode != 0:
+        why = (first_line(done.stderr) or "").removeprefix("blinkgen: ")
+        raise Failure("blinkgen", why or end_of(done.returncode),
+                      max(done.returncode, FAILED))
+    return done.stderr.strip()
+
+
+def checksum_in(summary: bytes) -> str:
+    upper = int.from_bytes(summary[CHECKSUM_OFFSET:CHECKSUM_OFFSET + 8],
+                           "little")
+    lower = int.from_bytes(summary[CHECKSUM_OFFSET + 8:CHECKSUM_OFFSET + 16],
+                           "little")
+    return f"{upper << 64 | lower:x}"
+
+
+def summary_of(path: str, programs) -> tuple:
+    """(summary, None), whether or not the records are in order; or (b"", why
+    there is no verdict)."""
+    name = f"{path}.summary"
+    # Without a verdict an older one would stay.
+    remove(name)
+    try:
+        done = programs.call("blinkval", "-q", "-o", name, path)
+        with open(name, "rb") as file:
+            return file.read(), None
+    except FileNotFoundError:
+        return b"", done.stderr.strip().removeprefix("blinkval: ")
+    finally:
+        remove(name)
+
+
+def first_record(ascii: bool, start: int, name: str, programs) -> bytes:
+    """name: a file for a moment; who is killed then leaves it to the next
+    session, so it has to be the same in that."""
+    try:
+        generate(name, 1, ascii, start, programs)
+        with open(name, "rb") as file:
+            return file.read()
+    finally:
+        remove(name)
+
+
+def is_there(path: str, records: int, checksum: str, first: bytes,
+             programs) -> bool:
+    """The file has these records, and this one first: it is not their sorted
+    order."""
+    try:
+        if os.path.getsize(path) != records * RECORD_BYTES:
+            return False
+    except OSError:
+        return False
+    summary, _ = summary_of(path, programs)
+    return (checksum_in(summary) == checksum
+            and summary[FIRST_OFFSET:FIRST_OFFSET + RECORD_BYTES] == first)
+
+
+def make(path: str, records: int, ascii: bool, start: int, programs,
+         reuse: bool = False) -> Input:
+    """The input at path, on the medium when this returns, so that writing it
+    is no part of a run."""
+    if reuse and records > 0 and os.path.exists(path):
+        checksum = generate("/dev/null", records, ascii, start, programs)
+        first = first_record(ascii, start, f"{path}.first", programs)
+        if is_there(path, records, checksum, first, programs):
+            return Input(path, records, checksum)
+    checksum = generate(path, records, ascii, start, programs)
+    try:
+        flush(path)
+    except OSError as error:
+        raise of_file(path, error) from None
+    return Input(path, records, checksum)
+
+
+def flush(path: str) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass

@@ -1,0 +1,1 @@
+"""What times say by themselves and against others; asks the machine nothing."""

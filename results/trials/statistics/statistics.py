@@ -1,0 +1,172 @@
+"""What a set of times says by itself: its summary, and what should make a
+reader careful.
+
+Times are nanoseconds, in the order of the run.  No time is ever left out:
+outliers are counted and named, and stay in every figure.
+
+Percentiles are by linear interpolation between order statistics (number 7 of
+Hyndman and Fan, the default of numpy and R).  The interval of the median is
+the exact one of order statistics: it holds for any distribution, and its
+coverage, which can't be just 95 %, is given.  The interval of the mean is a
+BCa bootstrap; the same seed gives the same interval.
+"""
+
+import warnings
+from dataclasses import dataclass
+from typing import Optional
+
+import numpy as np
+from scipy import stats
+
+from trials.statistics import modes, sequence
+
+CONFIDENCE = 0.95
+RESAMPLES = 9999
+PERCENTS = (1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9)
+# B. Iglewicz and D. Hoaglin, How to Detect and Handle Outliers (1993).
+MODIFIED_Z_LIMIT = 3.5
+# Sets of resamples are made so many numbers at a time, to bound memory.
+BATCH_NUMBERS = 1 << 22
+
+
+@dataclass(frozen=True)
+class Interval:
+    low: float
+    high: float
+    # What it covers; for the bootstrap, what it aims at.
+    confidence: float
+
+
+@dataclass(frozen=True)
+class Summary:
+    n: int
+    min_ns: float
+    max_ns: float
+    mean_ns: float
+    sd_ns: Optional[float]  # n - 1; null for one sample
+    median_ns: float
+    mad_ns: float  # median absolute deviation from the median, not scaled
+    iqr_ns: float
+    variation_ratio: Optional[float]  # sd / mean
+    percentiles_ns: dict  # {"1": …, "99.9": …}
+    median_interval_ns: Optional[Interval]  # null below 6 samples
+    mean_interval_ns: Optional[Interval]  # null for one sample
+
+
+@dataclass(frozen=True)
+class Flags:
+    """Indexes are those of the samples; parts are null when there are too few
+    samples to ask."""
+
+    outliers: list  # modified Z above 3.5
+    outside_fences: list  # beyond 1.5 interquartile ranges (Tukey)
+    far_outside_fences: list  # beyond 3
+    drift: Optional[sequence.Drift]
+    step: Optional[sequence.Step]
+    # Of what the drift or the step leaves, if one was found: in a run that
+    # drifts all neighbours resemble each other.
+    neighbours: Optional[sequence.Neighbours]
+    modes: Optional[modes.Modes]
+    words: list  # those that are raised: drift step autocorrelated bimodal
+
+
+def summarise(samples_ns, seed: int) -> Optional[Summary]:
+    """None when there is no sample."""
+    samples = np.asarray(samples_ns, dtype=float)
+    n = len(samples)
+    if n == 0:
+        return None
+    mean, median = float(samples.mean()), float(np.median(samples))
+    sd = float(samples.std(ddof=1)) if n > 1 else None
+    percentiles = {f"{percent:g}": float(np.percentile(samples, percent))
+                   for percent in PERCENTS}
+    return Summary(
+        n=n, min_ns=float(samples.min()), max_ns=float(samples.max()),
+        mean_ns=mean, sd_ns=sd, median_ns=median,
+        mad_ns=float(stats.median_abs_deviation(samples)),
+        iqr_ns=percentiles["75"] - percentiles["25"],
+        variation_ratio=sd / mean if sd is not None and mean > 0 else None,
+        percentiles_ns=percentiles,
+        median_interval_ns=median_interval(samples),
+        mean_interval_ns=mean_interval(samples, seed))
+
+
+def median_interval(samples_ns, confidence=CONFIDENCE) -> Optional[Interval]:
+    """The k-th from below and from above, for the greatest k that covers
+    enough: fewer than k samples lie below the median with the probability of
+    the binomial law (1/2).  None when not even the extremes do."""
+    ordered = np.sort(samples_ns)
+    n = len(ordered)
+    k = int(stats.binom.ppf((1 - confidence) / 2, n, 0.5))
+    if k < 1:
+        return None
+    coverage = 1 - 2 * float(stats.binom.cdf(k - 1, n, 0.5))
+    return Interval(float(ordered[k - 1]), float(ordered[n - k]), coverage)
+
+
+def mean_interval(samples_ns, seed: int, confidence=CONFIDENCE,
+                  resamples=RESAMPLES) -> Optional[Interval]:
+    n = len(samples_ns)
+    if n < 2:
+        return None
+    low, high = float(np.min(samples_ns)), float(np.max(samples_ns))
+    if low < high:
+        with warnings.catch_warnings():
+            # That an interval can't be computed is in the result.
+            warnings.simplefilter("ignore")
+            found = stats.bootstrap(
+                (np.asarray(samples_ns, dtype=float),), np.mean,
+                confidence_level=confidence, n_resamples=resamples,
+                batch=max(1, BATCH_NUMBERS // n), method="BCa",
+                random_state=np.random.default_rng(seed)).confidence_interval
+        low, high = float(found.low), float(found.high)
+    if not np.isfinite([low, high]).all():
+        return None
+    return Interval(low, high, confidence)
+
+
+def modified_z(samples_ns):
+    """How far from the median, in units that are a standard deviation for
+    normal samples.  When half of the samples are equal their MAD is 0: then
+    by the mean deviation, as Iglewicz and Hoaglin advise."""
+    deviation = np.asarray(samples_ns, dtype=float) - np.median(samples_ns)
+    scale = np.median(np.abs(deviation)) / 0.6745
+    if scale == 0:
+        scale = np.abs(deviation).mean() * 1.253314
+    return deviation / scale if scale > 0 else deviation
+
+
+def _outside(samples_ns, ranges):
+    first, third = np.percentile(samples_ns, (25, 75))
+    reach = ranges * (third - first)
+    return np.flatnonzero((samples_ns < first - reach)
+                          | (samples_ns > third + reach)).tolist()
+
+
+def _words(*, drift_or_step, neighbours, found_modes):
+    """Causes are named, not what follows from them: a jump makes two peaks."""
+    words = [drift_or_step] if drift_or_step else []
+    if neighbours.found:
+        words.append("autocorrelated")
+    if found_modes.found and "step" not in words:
+        words.append("bimodal")
+    return words
+
+
+def flags(samples_ns) -> Flags:
+    samples = np.asarray(samples_ns, dtype=float)
+    outliers = fences = far = []
+    if len(samples):
+        outliers = np.flatnonzero(
+            np.abs(modified_z(samples)) > MODIFIED_Z_LIMIT).tolist()
+        fences, far = _outside(samples, 1.5), _outside(samples, 3)
+    if len(samples) < sequence.LEAST_COUNT or np.ptp(samples) == 0:
+        return Flags(outliers, fences, far, None, None, None, None, [])
+    drift, step = sequence.drift(samples), sequence.step(samples)
+    word, left = None, samples
+    if drift.found or step.found:
+        word, left = sequence.explain(samples, drift, step)
+    neighbours, found_modes = sequence.neighbours(left), modes.test(samples)
+    return Flags(outliers, fences, far, drift, step, neighbours, found_modes,
+                 _words(drift_or_step=word, neighbours=neighbours,
+                        found_modes=found_modes))
