@@ -473,16 +473,6 @@ static uint32_t digest_nothing(uint32_t crc, const void *bytes,
 /* --- joining ---------------------------------------------------------------
  */
 
-static bool is_loopback(const struct address *address)
-{
-	const struct sockaddr_in *in = (const void *)&address->socket;
-	const struct sockaddr_in6 *in6 = (const void *)&address->socket;
-
-	if (address->socket.ss_family == AF_INET)
-		return ntohl(in->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-	return IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
-}
-
 /* Where we are bound: our address; or any, if it is one that only we ourselves
  * can reach, as names resolve to on some machines. */
 static struct address bound_address(const struct exchange *x)
@@ -491,8 +481,8 @@ static struct address bound_address(const struct exchange *x)
 	bool all = true;
 
 	for (unsigned node = 0; node < exchange_node_count(x); node++)
-		all &= is_loopback(&x->rank->addresses[node]);
-	if (all || !is_loopback(&address))
+		all &= address_is_loopback(&x->rank->addresses[node]);
+	if (all || !address_is_loopback(&address))
 		return address;
 	if (address.socket.ss_family == AF_INET)
 		((struct sockaddr_in *)&address.socket)->sin_addr.s_addr =
@@ -501,16 +491,6 @@ static struct address bound_address(const struct exchange *x)
 		((struct sockaddr_in6 *)&address.socket)->sin6_addr =
 			in6addr_any;
 	return address;
-}
-
-static bool is_same_host(const struct address *a, const struct address *b)
-{
-	struct address x = *a, y = *b;
-
-	address_set_port(&x, 0);
-	address_set_port(&y, 0);
-	return x.length == y.length &&
-	       memcmp(&x.socket, &y.socket, x.length) == 0;
 }
 
 /* The port of rank 0, and of all others that share their address with none. */
@@ -530,8 +510,8 @@ static void guess_ports(struct exchange *x)
 		uint16_t port = first_port(x);
 
 		for (unsigned lower = 0; lower < node; lower++)
-			port += is_same_host(&addresses[lower],
-					     &addresses[node]);
+			port += address_is_same_host(&addresses[lower],
+						     &addresses[node]);
 		peer->control = addresses[node];
 		address_set_port(&peer->control, port);
 	}
@@ -558,8 +538,9 @@ static int open_sockets(struct exchange *x, struct failure *failure)
 	address_set_port(&local, 0);
 	options.plain = x->options.plain;
 	options.receive_room_bytes = RECEIVE_ROOM_BYTES;
-	options.send_room_bytes = is_loopback(&local) ? SEND_ROOM_LOOPBACK_BYTES
-						      : SEND_ROOM_BYTES;
+	options.send_room_bytes = address_is_loopback(&local)
+					  ? SEND_ROOM_LOOPBACK_BYTES
+					  : SEND_ROOM_BYTES;
 	return datagram_open(&x->data, &local, &options, failure);
 }
 
@@ -571,9 +552,10 @@ static size_t payload_bytes_to(const struct exchange *x, unsigned node)
 
 	for (unsigned lower = 0; lower < node; lower++) {
 		const struct exchange_peer *known = &x->peers[lower];
-		bool alike = is_same_host(&known->control, &peer->control) ||
-			     (is_loopback(&known->control) &&
-			      is_loopback(&peer->control));
+		bool alike =
+			address_is_same_host(&known->control, &peer->control) ||
+			(address_is_loopback(&known->control) &&
+			 address_is_loopback(&peer->control));
 
 		if (lower != exchange_own(x) && alike)
 			return known->segment_bytes +

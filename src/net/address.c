@@ -183,3 +183,28 @@ void address_set_port(struct address *address, uint16_t port)
 	if (place)
 		*place = htons(port);
 }
+
+bool address_is_loopback(const struct address *address)
+{
+	const struct sockaddr_in *v4 = (const void *)&address->socket;
+	const struct sockaddr_in6 *v6 = (const void *)&address->socket;
+
+	if (address->socket.ss_family == AF_INET6)
+		return IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+	return ntohl(v4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
+bool address_is_same_host(const struct address *a, const struct address *b)
+{
+	const struct sockaddr_in *a4 = (const void *)&a->socket;
+	const struct sockaddr_in *b4 = (const void *)&b->socket;
+	const struct sockaddr_in6 *a6 = (const void *)&a->socket;
+	const struct sockaddr_in6 *b6 = (const void *)&b->socket;
+
+	if (a->socket.ss_family != b->socket.ss_family)
+		return false;
+	if (a->socket.ss_family == AF_INET6)
+		return IN6_ARE_ADDR_EQUAL(&a6->sin6_addr, &b6->sin6_addr) &&
+		       a6->sin6_scope_id == b6->sin6_scope_id;
+	return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+}

@@ -4,6 +4,7 @@
 #ifndef ADDRESS_H
 #define ADDRESS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
@@ -38,5 +39,12 @@ char *address_format(const struct address *address,
 /* In this machine's byte order; 0 of neither IPv4 nor IPv6. */
 uint16_t address_port(const struct address *address);
 void address_set_port(struct address *address, uint16_t port);
+
+/* True for an address of 127.0.0.0/8, and for ::1. */
+bool address_is_loopback(const struct address *address);
+
+/* True if both are the same IPv4 address, or the same IPv6 address in the same
+ * zone, whatever their ports are. */
+bool address_is_same_host(const struct address *a, const struct address *b);
 
 #endif /* ADDRESS_H */

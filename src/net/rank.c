@@ -435,34 +435,6 @@ static int find_addresses(struct search *search)
 	return error;
 }
 
-static bool is_loopback(const struct address *address)
-{
-	const struct sockaddr_in *v4 =
-		(const struct sockaddr_in *)&address->socket;
-	const struct sockaddr_in6 *v6 =
-		(const struct sockaddr_in6 *)&address->socket;
-
-	if (address->socket.ss_family == AF_INET6)
-		return IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
-	return ntohl(v4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-}
-
-/* Whatever the ports are. */
-static bool is_same_ip(const struct address *a, const struct address *b)
-{
-	const struct sockaddr_in *a4 = (const struct sockaddr_in *)&a->socket;
-	const struct sockaddr_in *b4 = (const struct sockaddr_in *)&b->socket;
-	const struct sockaddr_in6 *a6 = (const struct sockaddr_in6 *)&a->socket;
-	const struct sockaddr_in6 *b6 = (const struct sockaddr_in6 *)&b->socket;
-
-	if (a->socket.ss_family != b->socket.ss_family)
-		return false;
-	if (a->socket.ss_family == AF_INET6)
-		return IN6_ARE_ADDR_EQUAL(&a6->sin6_addr, &b6->sin6_addr) &&
-		       a6->sin6_scope_id == b6->sin6_scope_id;
-	return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
-}
-
 /* The same for two names of one host. */
 static int check_nodes_differ(struct search *search)
 {
@@ -473,7 +445,7 @@ static int check_nodes_differ(struct search *search)
 		for (unsigned lower = 0; lower < r; lower++)
 			if (address_port(&all[r]) ==
 				    address_port(&all[lower]) &&
-			    is_same_ip(&all[r], &all[lower]))
+			    address_is_same_host(&all[r], &all[lower]))
 				return failure_set(search->failure, EXIT_USAGE,
 						   "--nodes", 0,
 						   "%.50s and %.50s are one "
@@ -489,9 +461,9 @@ static void count_neighbours(struct rank *rank)
 
 	for (unsigned r = 0; r < rank->node_count; r++) {
 		const struct address *other = &rank->addresses[r];
-		bool address = is_same_ip(own, other);
-		bool machine =
-			address || (is_loopback(own) && is_loopback(other));
+		bool address = address_is_same_host(own, other);
+		bool machine = address || (address_is_loopback(own) &&
+					   address_is_loopback(other));
 
 		rank->address_count += address;
 		rank->machine_count += machine;
@@ -515,7 +487,7 @@ static int read_secret_sources(struct search *search)
 	for (unsigned i = 0; !search->options->job && i < RANK_JOB_PARTS; i++)
 		source.job[i] = names[i] ? getenv(names[i]) : NULL;
 	for (unsigned r = rank->node_count; r-- > 0;)
-		if (!is_loopback(&rank->addresses[r]))
+		if (!address_is_loopback(&rank->addresses[r]))
 			source.remote_host = rank->names[r];
 	return rank_secret_find(&source, rank->secret, search->failure);
 }

@@ -187,6 +187,37 @@ static void address_parse__no_such_name(void **state)
 	assert_int_equal(address_parse(text, &address), -EINVAL);
 }
 
+static void address__loopback_and_same_host(void **state)
+{
+	static const struct {
+		const char *a, *b;
+		bool a_is_loopback, are_same;
+	} cases[] = {
+		{ "127.0.0.1:1", "127.0.0.1:2", true, true },
+		{ "127.9.8.7:1", "127.0.0.1:1", true, false },
+		{ "128.0.0.1:1", "128.0.0.1:1", false, true },
+		{ "[::1]:1", "[::1]:2", true, true },
+		{ "[::2]:1", "[::1]:1", false, false },
+		{ "[::1]:1", "127.0.0.1:1", true, false },
+		{ "[fe80::1%1]:1", "[fe80::1%2]:1", false, false },
+		{ "[fe80::1%1]:1", "[fe80::1%1]:2", false, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct address a, b;
+
+		assert_int_equal(address_parse(cases[i].a, &a), 0);
+		assert_int_equal(address_parse(cases[i].b, &b), 0);
+		assert_int_equal(address_is_loopback(&a),
+				 cases[i].a_is_loopback);
+		assert_int_equal(address_is_same_host(&a, &b),
+				 cases[i].are_same);
+		assert_int_equal(address_is_same_host(&b, &a),
+				 cases[i].are_same);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -197,6 +228,7 @@ int main(void)
 		cmocka_unit_test(address_parse__name),
 		cmocka_unit_test(address_parse__no_descriptor),
 		cmocka_unit_test(address_parse__no_such_name),
+		cmocka_unit_test(address__loopback_and_same_host),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
