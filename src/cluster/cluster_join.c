@@ -175,8 +175,6 @@ int cluster_join(struct cluster *cluster)
 			sorter->config->shape.size;
 	}
 	error = input_map(&sorter->input, cluster->failure);
-	if (error == 0 && cluster_is_shared(cluster))
-		error = cluster_gather_pages(cluster);
 	if (error == 0)
 		error = sorter_trace_lanes(sorter, cluster->failure);
 	sorter_choose_kernels(sorter);

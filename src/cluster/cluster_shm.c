@@ -19,22 +19,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "cluster/cluster_state.h"
 #include "system/machine.h"
 #include "io/sigbus.h"
-
-/* Since Linux 6.1; musl does not know it. */
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25
-#endif
-/* Ranks from which on that pays. */
-#define GATHERED_PAGES_RANKS 4
 
 /* 27 bits: 37 are left to the keys. */
 #define ALIGNED_SLOTS_MAX ((uint64_t)1 << 27)
@@ -87,33 +78,6 @@ void cluster_reserve_inputs(struct cluster *cluster)
 	input->room_before_bytes = lower * input->record_size;
 	input->room_after_bytes = others * input->record_size;
 	input->apart = true;
-}
-
-/*
- * A tmpfs of pages of 4 KiB: to make huge ones of them takes 0.3 ms a MiB, once
- * for a file; to map it as it is, and to unmap it, 0.16 ms, in every rank.  The
- * bytes stay as they are.  Where it cannot be, nothing is lost.
- */
-int cluster_gather_pages(struct cluster *cluster)
-{
-	const struct input *input = &cluster->sorter.input;
-	uint64_t bytes = input->slot_count * input->record_size;
-	struct statfs fs;
-	int error = 0;
-
-	if (cluster->rank.node_count < GATHERED_PAGES_RANKS ||
-	    fstatfs(input->files[0].fd, &fs) < 0 || fs.f_type != TMPFS_MAGIC)
-		return 0;
-	/* Not for the sake of a short end: it would take the room of a whole
-	 * one. */
-	bytes = ROUND_DOWN(bytes + HUGE_PAGE_BYTES / 2, HUGE_PAGE_BYTES);
-	bytes = MIN(bytes, input->map_bytes);
-	for (uint64_t at = 0; at < bytes && error == 0; at += HUGE_PAGE_BYTES) {
-		if (madvise(input->base + at, HUGE_PAGE_BYTES, MADV_COLLAPSE))
-			return 0;
-		error = exchange_serve(cluster->exchange, cluster->failure);
-	}
-	return error;
 }
 
 static int cannot(const struct cluster *cluster, unsigned node, int error,

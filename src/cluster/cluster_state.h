@@ -184,9 +184,6 @@ static inline uint32_t cluster_unit_bytes(const struct cluster *cluster)
 void cluster_offer_input(struct cluster *cluster, struct cluster_hello *hello);
 /* Room around our own input for those of all others. */
 void cluster_reserve_inputs(struct cluster *cluster);
-/* Our own, mapped, on huge pages if that pays: all others are to map it.  0 or
- * -errno with *cluster->failure filled. */
-int cluster_gather_pages(struct cluster *cluster);
 /* Slots that a rank's input takes in this room. */
 uint64_t cluster_input_slots(const struct cluster *cluster, unsigned node);
 /* Map those that something is wanted of; their sources have first_slot. */

@@ -1,6 +1,5 @@
 #include <assert.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
