@@ -8,7 +8,7 @@
 #include "io/input.h"
 #include "sort/plan.h"
 
-#define VERSION 2
+#define VERSION 3
 
 /* A share cut at sampled borders is wrong by half a bucket at either end: with
  * so many splitters for each node by less than 2 %. */

@@ -868,8 +868,7 @@ uint32_t exchange_payload_bytes(const struct exchange *x)
 
 const char *exchange_schedule_name(enum exchange_schedule schedule)
 {
-	static const char *const names[] = { "rounds", "all-at-once",
-					     "windowed" };
+	static const char *const names[] = { "rounds", "all-at-once" };
 
 	return names[schedule];
 }

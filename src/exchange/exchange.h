@@ -17,7 +17,6 @@
  *                   the pairs are disjoint, but for a round's last 32 KiB: no
  *                   two senders share a receiver's link for longer.
  *      all-at-once  a batch to each in turn: what the rounds are compared with
- *      windowed     receivers grant: each lets a few senders send a window
  *
  * Where a rank stands it tells in datagrams; or, if all are on one machine,
  * through memory that they share (exchange_board.h), and a datagram only wakes.
@@ -47,7 +46,6 @@ struct exchange;
 enum exchange_schedule {
 	EXCHANGE_ROUNDS,
 	EXCHANGE_ALL_AT_ONCE,
-	EXCHANGE_WINDOWED,
 	EXCHANGE_AUTO, /* only as wanted: of who opens the exchange */
 };
 
@@ -195,7 +193,7 @@ exchange_counters(const struct exchange *exchange);
 /* Payload of a full segment to the first peer; 0 if there is none. */
 uint32_t exchange_payload_bytes(const struct exchange *exchange);
 
-/* "rounds", "all-at-once", "windowed" */
+/* "rounds", "all-at-once" */
 const char *exchange_schedule_name(enum exchange_schedule schedule);
 
 /* Safe on NULL. */

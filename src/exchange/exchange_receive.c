@@ -9,9 +9,6 @@
  */
 #include "exchange/exchange_state.h"
 
-/* Senders that may send at a time, and how far ahead, if we grant. */
-#define GRANTED_SENDERS 2
-#define GRANT_BYTES (256 * KIB)
 #define BATCHES_AT_ONCE 16
 
 /* --- where it goes ---------------------------------------------------------
@@ -219,12 +216,12 @@ bool exchange_receive_some(struct exchange *x, uint64_t now_ns)
 /* --- grants ----------------------------------------------------------------
  */
 
-static void grant_to(struct exchange *x, unsigned node, uint64_t ahead_bytes)
+static void grant_to(struct exchange *x, unsigned node)
 {
 	struct exchange_peer *peer = &x->peers[node];
-	uint64_t bytes = MIN(arrivals_prefix_bytes(&peer->in) + ahead_bytes,
+	uint64_t bytes = MIN(arrivals_prefix_bytes(&peer->in) + x->window_bytes,
 			     peer->in.byte_count);
-	uint64_t step = bytes == peer->in.byte_count ? 1 : ahead_bytes / 4;
+	uint64_t step = bytes == peer->in.byte_count ? 1 : x->window_bytes / 4;
 
 	if (bytes < peer->granted_bytes + step)
 		return;
@@ -233,26 +230,15 @@ static void grant_to(struct exchange *x, unsigned node, uint64_t ahead_bytes)
 		exchange_tell(x, node, 0);
 }
 
-/*
- * Windows to all, which keep a sender from filling our socket; or, if the
- * schedule is ours to make, to a few that are not done, beginning with the one
- * whose round it would be.
- */
+/* Windows to all keep a sender from filling our socket. */
 void exchange_grant(struct exchange *x)
 {
-	bool windowed = x->options.schedule == EXCHANGE_WINDOWED;
 	unsigned count = exchange_node_count(x);
-	unsigned granted = 0;
 
 	for (unsigned i = 1; i < count; i++) {
 		unsigned node = (exchange_own(x) + count - i) % count;
 
-		if (arrivals_complete(&x->peers[node].in))
-			continue;
-		if (windowed && granted++ == GRANTED_SENDERS)
-			return;
-		grant_to(x, node,
-			 windowed ? MIN(x->window_bytes, GRANT_BYTES)
-				  : x->window_bytes);
+		if (!arrivals_complete(&x->peers[node].in))
+			grant_to(x, node);
 	}
 }

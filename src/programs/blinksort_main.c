@@ -67,8 +67,8 @@ static const char help[] =
 	"instead of -o\n"
 	"      --key-file=FILE       read the cluster's key, as blinkd does\n"
 	"      --job=NAME            tell runs of one key or user apart\n"
-	"      --schedule=KIND       send by rounds, all-at-once, windowed or "
-	"auto (auto)\n"
+	"      --schedule=KIND       send by rounds, all-at-once or auto "
+	"(auto)\n"
 	"      --transport=KIND      send by udp, by shm (ranks of one machine "
 	"read each\n"
 	"                            other's input) or auto (udp)\n"
@@ -233,8 +233,7 @@ static int take_output(struct options *options, struct failure *failure)
 
 static int take_schedule(struct options *options, struct failure *failure)
 {
-	static const char *const names[] = { "rounds", "all-at-once",
-					     "windowed", "auto" };
+	static const char *const names[] = { "rounds", "all-at-once", "auto" };
 	int choice = options_choice(&options->reader, names, ARRAY_LEN(names),
 				    failure);
 

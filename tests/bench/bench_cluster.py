@@ -184,9 +184,8 @@ def contests():
     table = {f"ranks-{ranks}": (everywhere if ranks == NODES else ("shm",),
                                 against_alone(ranks))
              for ranks in (1, 2, 4, 8, NODES)}
-    for name in ("rounds", "windowed"):
-        table[f"schedule-{name}"] = (("shm",), against_plain_job(
-            name, f"--schedule={name}"))
+    table["schedule-rounds"] = (("shm",), against_plain_job(
+        "rounds", "--schedule=rounds"))
     table["shm"] = (everywhere, against_plain_job("shm", "--transport=shm"))
     table["datagram-small"] = (("shm",), against_plain_job(
         "1472", "--payload=1472"))

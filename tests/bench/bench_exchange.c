@@ -24,7 +24,7 @@
 
 #define ROUNDS_MAX 200
 #define NODES_MAX 64
-#define SCHEDULES 3
+#define SCHEDULES 2
 
 struct shared {
 	uint64_t begin_ns[ROUNDS_MAX][NODES_MAX];

@@ -7,7 +7,7 @@ As root.  Nodes are network namespaces whose links let so many Mbit/s through
 (tests/cluster --rate); what a switch port's queue cannot hold is dropped.  That
 is where the order of sending matters.  Compared, in turn, round by round:
 
-  rounds, all-at-once, windowed    blinksort's schedules
+  rounds, all-at-once              blinksort's schedules
   same-order                       UDP, all send to rank 0 first, then to 1, ...
   cubic, bbr                       TCP with this congestion control, if the
                                    kernel has it; a connection for each pair,
@@ -36,7 +36,7 @@ from programs import BUILD, ROOT, Failed, Skip, must_run
 
 RECORDS = 1_000_000
 BYTES = RECORDS * 100
-SCHEDULES = ("rounds", "all-at-once", "windowed")
+SCHEDULES = ("rounds", "all-at-once")
 CONTROLS = ("cubic", "bbr")
 # For an MTU of 1500, what a token bucket counts: with the Ethernet header, but
 # without what else is on a wire.

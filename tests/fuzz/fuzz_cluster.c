@@ -648,7 +648,7 @@ static void configure(unsigned rank, const uint8_t *header)
 		.trace_path = ways & 8 ? trace_path : NULL,
 	};
 	actor->cluster_config = (struct cluster_config){
-		.schedule = (enum exchange_schedule)(header[AT_SCHEDULE] % 4),
+		.schedule = (enum exchange_schedule)(header[AT_SCHEDULE] % 3),
 		.transport = (enum cluster_transport)(
 			(header[AT_SCHEDULE] >> 2) % 3),
 		.plain = ways & 16,

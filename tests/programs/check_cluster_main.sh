@@ -15,7 +15,7 @@ if [ -n "$QUICK$SANITIZED" ]; then
 	COUNT=5000 SMALL=1000
 	RANKS=(1 2 3 4 7 8 16)
 fi
-SCHEDULES=(rounds all-at-once windowed)
+SCHEDULES=(rounds all-at-once)
 # Where one is gone, others' silence for so long is an end.  A disk may keep a
 # rank silent for seconds, which would be taken for the one that is gone.
 readonly GONE_DEADLINE_S=10

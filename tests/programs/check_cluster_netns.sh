@@ -74,7 +74,7 @@ case_exact()
 	local schedule
 
 	make_exact random
-	for schedule in rounds all-at-once windowed; do
+	for schedule in rounds all-at-once; do
 		expect_cluster "$RANKS" want --schedule="$schedule" "$@"
 	done
 }
@@ -412,7 +412,6 @@ case_overrun()
 	cp "$INPUTS"/in.? .
 	for ((round = 0; round < rounds; round++)); do
 		expect_cluster "$RANKS" want --schedule=all-at-once
-		expect_cluster "$RANKS" want --schedule=windowed
 	done
 	tc -s qdisc show >queues
 	grep -A 1 "dev bl$net-" queues >switch

@@ -7,7 +7,7 @@
 # shellcheck source=tests/programs/cluster_lib.sh
 . "$(dirname "$0")/cluster_lib.sh"
 
-SCHEDULES=(rounds all-at-once windowed)
+SCHEDULES=(rounds all-at-once)
 mapfile -t SHAPES < <(make_shape --list)
 readonly SCHEDULES SHAPES
 random_rounds=30 COUNT=40000
@@ -49,7 +49,7 @@ expect_ranks()
 # random_options: how the ranks go about it, in $options
 random_options()
 {
-	random_below 3
+	random_below 2
 	options=(--schedule="${SCHEDULES[random]}")
 	random_below 3
 	options+=(--splitters="${SPLITTERS[random]}")

@@ -205,7 +205,7 @@ case_values()
 		blinksort in -o out --memory=x
 	refused "--memory=0: not from 1 to 9223372036854775807 bytes" \
 		blinksort in -o out --memory=0
-	refused "--schedule=none: not rounds, all-at-once, windowed or auto" \
+	refused "--schedule=none: not rounds, all-at-once or auto" \
 		blinksort in -o out --cluster --schedule=none
 	refused "--key: 95:10 is beyond the record of 100 bytes" \
 		blinksort in -o out --key=95:10

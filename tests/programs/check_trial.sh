@@ -557,7 +557,7 @@ case_tuning_killed()
 case_nodes()
 {
 	patient_blinksh
-	echo 'sort.schedule rounds | windowed' >sweep
+	echo 'sort.schedule rounds | all-at-once' >sweep
 	expect_trial 0 -w "^$WCOLL" --scenario=pagecache --trials=1 \
 		--records=$RECORDS --out=record --sweep=sweep
 	expect_valid

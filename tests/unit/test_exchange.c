@@ -519,8 +519,8 @@ static void exchange__rounds_of_all_sizes(void **state)
 static void exchange__other_schedules(void **state)
 {
 	(void)state;
-	for (enum exchange_schedule s = EXCHANGE_ROUNDS; s <= EXCHANGE_WINDOWED;
-	     s++) {
+	for (enum exchange_schedule s = EXCHANGE_ROUNDS;
+	     s <= EXCHANGE_ALL_AT_ONCE; s++) {
 		run(&(struct setting){ .node_count = 5,
 				       .schedule = s,
 				       .collectives = 3,
