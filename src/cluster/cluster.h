@@ -34,7 +34,7 @@ struct cluster_config {
 	/* AUTO: rounds, but all at once on one machine, where no link is to be
 	 * shared and turns are only switches between processes. */
 	enum exchange_schedule schedule;
-	enum cluster_transport transport;
+	enum cluster_by_reference by_reference;
 	/* Nothing by shared memory, not even where ranks stand. */
 	bool datagrams_only;
 	bool plain;
@@ -49,7 +49,7 @@ struct cluster_result {
 	struct sorter_result sort; /* of this rank's share */
 	unsigned rank, node_count;
 	uint32_t payload_bytes; /* of a datagram */
-	enum cluster_transport transport;
+	bool by_reference; /* ranks have sent references, not records */
 	enum exchange_schedule schedule;
 	/* On rank 0 of all ranks, else only our own. */
 	struct cluster_report reports[RANK_NODES_MAX];

@@ -36,7 +36,7 @@ void cluster_hello_encode(const struct cluster_hello *hello,
 		hello->even,
 		hello->schedule,
 		hello->traces,
-		(uint64_t)hello->transport,
+		(uint64_t)hello->by_reference,
 		hello->machine,
 		hello->process,
 		hello->input_fd,
@@ -56,7 +56,7 @@ static bool words_are_good(const uint64_t *words)
 	       words[3] <= UINT32_MAX && words[5] <= SPLITTERS_SAMPLED &&
 	       words[6] <= SPLITTERS_SAMPLED && words[7] <= 1 &&
 	       words[8] <= UINT32_MAX && words[9] <= 1 &&
-	       words[10] <= CLUSTER_AUTO;
+	       words[10] <= CLUSTER_BY_REFERENCE_AUTO;
 }
 
 int cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
@@ -80,7 +80,7 @@ int cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
 		.even = words[7] != 0,
 		.schedule = (uint32_t)words[8],
 		.traces = words[9] != 0,
-		.transport = (enum cluster_transport)words[10],
+		.by_reference = (enum cluster_by_reference)words[10],
 		.machine = words[11],
 		.process = words[12],
 		.input_fd = words[13],
@@ -135,8 +135,9 @@ static int compare(const struct peer *peer, const struct peer *own,
 			       theirs->key_length, ours->key_length, failure);
 	if (peer->hello->wanted != own->hello->wanted)
 		return differs_in_name(peer, own->rank, "splitters", failure);
-	if (peer->hello->transport != own->hello->transport)
-		return differs_in_name(peer, own->rank, "transport", failure);
+	if (peer->hello->by_reference != own->hello->by_reference)
+		return differs_in_name(peer, own->rank, "by-reference",
+				       failure);
 	if (peer->hello->traces != own->hello->traces)
 		return differs_in_name(peer, own->rank, "trace", failure);
 	if (peer->hello->schedule != own->hello->schedule)
@@ -209,10 +210,10 @@ static enum splitters_kind static_kind(const struct cluster_hello *hellos,
 	return any && ascii ? SPLITTERS_STATIC_95 : SPLITTERS_STATIC_256;
 }
 
-/* All on one machine, as one user, with inputs that can be mapped; else whose
- * is not: node_count if all are. */
-static unsigned who_does_not_share(const struct cluster_hello *hellos,
-				   unsigned node_count)
+/* The first rank whose input the others cannot map, since it is on another
+ * machine or not one mapped file; node_count if there is none. */
+static unsigned find_unmappable(const struct cluster_hello *hellos,
+				unsigned node_count)
 {
 	for (unsigned i = 0; i < node_count; i++)
 		if (hellos[i].machine == 0 ||
@@ -221,24 +222,23 @@ static unsigned who_does_not_share(const struct cluster_hello *hellos,
 	return node_count;
 }
 
-static int agree_on_transport(struct cluster_agreement *agreement,
+static int agree_by_reference(struct cluster_agreement *agreement,
 			      const struct cluster_hello *hellos,
 			      unsigned node_count, const char *const *names,
 			      struct failure *failure)
 {
-	unsigned node = who_does_not_share(hellos, node_count);
+	unsigned node = find_unmappable(hellos, node_count);
 
-	agreement->transport = CLUSTER_UDP;
-	if (hellos[0].transport == CLUSTER_UDP)
+	agreement->by_reference =
+		hellos[0].by_reference != CLUSTER_BY_REFERENCE_NO &&
+		node == node_count;
+	if (agreement->by_reference ||
+	    hellos[0].by_reference != CLUSTER_BY_REFERENCE_YES)
 		return 0;
-	if (node == node_count)
-		agreement->transport = CLUSTER_SHM;
-	else if (hellos[0].transport == CLUSTER_SHM)
-		return failure_set(failure, EXIT_USAGE, NULL, 0,
-				   "--transport=shm: rank %u (%.80s) has no "
-				   "mapped file on this machine as its input",
-				   node, names[node]);
-	return 0;
+	return failure_set(failure, EXIT_USAGE, NULL, 0,
+			   "--by-reference=yes: rank %u (%.80s) has no mapped "
+			   "file on this machine as its input",
+			   node, names[node]);
 }
 
 /* As many for each node. */
@@ -277,7 +277,7 @@ int cluster_agree(struct cluster_agreement *agreement,
 		if (i > own)
 			agreement->higher_count += hellos[i].record_count;
 	}
-	if (agree_on_transport(agreement, hellos, node_count, names, failure) <
+	if (agree_by_reference(agreement, hellos, node_count, names, failure) <
 	    0)
 		return -EINVAL;
 	agreement->kind = static_kind(hellos, node_count, &even);

@@ -16,11 +16,13 @@
 #include "record/record.h"
 #include "kernels/splitters.h"
 
-/* How records get from rank to rank. */
-enum cluster_transport {
-	CLUSTER_UDP,
-	CLUSTER_SHM, /* they do not: who sorts them reads them where they are */
-	CLUSTER_AUTO, /* SHM if all ranks can */
+/* Whether ranks send records, or references to them: the rank that sorts a
+ * record then reads it from the input of the rank that has it.  That needs all
+ * ranks on one machine. */
+enum cluster_by_reference {
+	CLUSTER_BY_REFERENCE_NO,
+	CLUSTER_BY_REFERENCE_YES,
+	CLUSTER_BY_REFERENCE_AUTO, /* if all ranks can */
 };
 
 struct cluster_hello {
@@ -32,9 +34,10 @@ struct cluster_hello {
 	bool even;
 	uint32_t schedule; /* enum exchange_schedule */
 	bool traces;
-	/* For who shares our memory: where, by what name there, and how the
-	 * input is to be found (cluster_shm.h).  machine 0: it cannot be. */
-	enum cluster_transport transport;
+	enum cluster_by_reference by_reference; /* what the user wants */
+	/* Where ranks of the same machine find this rank's input
+	 * (cluster_by_reference.c): the machine, the process and the number of
+	 * its descriptor.  machine 0: they cannot map it. */
 	uint64_t machine;
 	uint64_t process;
 	uint64_t input_fd;
@@ -59,9 +62,9 @@ int cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
 			 size_t byte_count);
 
 struct cluster_agreement {
-	enum splitters_kind kind;	  /* STATIC_256, STATIC_95 or SAMPLED */
-	bool traces;			  /* rank 0 wants all timelines */
-	enum cluster_transport transport; /* UDP or SHM */
+	enum splitters_kind kind; /* STATIC_256, STATIC_95 or SAMPLED */
+	bool traces;		  /* rank 0 wants all timelines */
+	bool by_reference;	  /* ranks send references, not records */
 	/* Should static shares turn out to be too unequal: sample instead. */
 	bool may_sample;
 	uint32_t static_buckets; /* a multiple of the number of nodes */

@@ -56,7 +56,7 @@ static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 		return error;
 	input_choose(&sorter->input);
 	/* What others are to read has to be a file's pages. */
-	if (cluster->config->transport == CLUSTER_SHM &&
+	if (cluster->config->by_reference == CLUSTER_BY_REFERENCE_YES &&
 	    config->io == INPUT_AUTO)
 		sorter->input.mode = INPUT_MMAP;
 	*hello = (struct cluster_hello){
@@ -65,10 +65,10 @@ static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 		.wanted = config->splitters,
 		.schedule = (uint32_t)cluster->config->schedule,
 		.traces = config->trace_path != NULL,
-		.transport = cluster->config->transport,
+		.by_reference = cluster->config->by_reference,
 		.slot_count = sorter->input.slot_count,
 	};
-	if (cluster->config->transport != CLUSTER_UDP)
+	if (cluster->config->by_reference != CLUSTER_BY_REFERENCE_NO)
 		cluster_offer_input(cluster, hello);
 	while (cluster->config->gathers && hello->gather_mark == 0)
 		randombytes_buf(&hello->gather_mark,
@@ -163,8 +163,8 @@ int cluster_join(struct cluster *cluster)
 		error = hear_hellos(cluster);
 	if (error)
 		return error;
-	cluster->result->transport = cluster->agreement.transport;
-	if (cluster->agreement.transport == CLUSTER_SHM) {
+	cluster->result->by_reference = cluster->agreement.by_reference;
+	if (cluster->agreement.by_reference) {
 		cluster_reserve_inputs(cluster);
 	} else {
 		sorter->input.room_before_bytes =

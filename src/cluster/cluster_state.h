@@ -7,7 +7,7 @@
  *      cluster_sample.c     shares by a sample and by counts
  *      cluster_send.c       our records in bucket order, and to whom they go
  *      cluster_receive.c    what comes, and its order
- *      cluster_shm.c        records that are read where they are
+ *      cluster_by_reference.c  records that are read where they are
  *      cluster_output.c     where it goes: files of our own, or one of all
  *      cluster_report.c     figures
  *      cluster_trace.c      all ranks' timelines in one
@@ -165,12 +165,12 @@ int cluster_open(struct cluster *cluster);
 /* Hear all others, agree, map the input. */
 int cluster_join(struct cluster *cluster);
 
-/* --- cluster_shm.c ---------------------------------------------------------
+/* --- cluster_by_reference.c ---------------------------------------------------------
  */
 
 static inline bool cluster_is_shared(const struct cluster *cluster)
 {
-	return cluster->agreement.transport == CLUSTER_SHM;
+	return cluster->agreement.by_reference;
 }
 
 /* Bytes of a message for a record. */

@@ -69,9 +69,10 @@ static const char help[] =
 	"      --job=NAME            tell runs of one key or user apart\n"
 	"      --schedule=KIND       send by rounds, all-at-once or auto "
 	"(auto)\n"
-	"      --transport=KIND      send by udp, by shm (ranks of one machine "
-	"read each\n"
-	"                            other's input) or auto (udp)\n"
+	"      --transport=udp       send all by UDP, also within a machine\n"
+	"      --by-reference=WHEN   send references to records, not records: "
+	"no, yes\n"
+	"                            (on one machine only) or auto (no)\n"
 	"      --port=P              give rank 0 this port (from the job)\n"
 	"      --payload=BYTES       limit a datagram's payload (what the path "
 	"allows)\n"
@@ -105,6 +106,7 @@ enum {
 	OPTION_JOB,
 	OPTION_SCHEDULE,
 	OPTION_TRANSPORT,
+	OPTION_BY_REFERENCE,
 	OPTION_PORT,
 	OPTION_PAYLOAD,
 	OPTION_PLAIN,
@@ -132,6 +134,7 @@ static const struct options_entry entries[] = {
 	{ OPTION_JOB, "job", 0, OPTIONS_VALUE, "NAME" },
 	{ OPTION_SCHEDULE, "schedule", 0, OPTIONS_VALUE, "KIND" },
 	{ OPTION_TRANSPORT, "transport", 0, OPTIONS_VALUE, "KIND" },
+	{ OPTION_BY_REFERENCE, "by-reference", 0, OPTIONS_VALUE, "WHEN" },
 	{ OPTION_PORT, "port", 0, OPTIONS_VALUE, "P" },
 	{ OPTION_PAYLOAD, "payload", 0, OPTIONS_VALUE, "BYTES" },
 	{ OPTION_PLAIN, "plain", 0, OPTIONS_FLAG, NULL },
@@ -243,17 +246,30 @@ static int take_schedule(struct options *options, struct failure *failure)
 	return 0;
 }
 
+/* Other values were once what --by-reference is now. */
 static int take_transport(struct options *options, struct failure *failure)
 {
-	static const char *const names[] = { "udp", "shm", "auto" };
+	const char *value = options->reader.value;
+
+	if (strcmp(value, "shm") == 0 || strcmp(value, "auto") == 0)
+		return options_refuse(&options->reader, failure,
+				      "not udp; that is --by-reference=%s now",
+				      strcmp(value, "shm") ? value : "yes");
+	if (strcmp(value, "udp") != 0)
+		return options_refuse(&options->reader, failure, "not udp");
+	options->cluster.datagrams_only = true;
+	return 0;
+}
+
+static int take_by_reference(struct options *options, struct failure *failure)
+{
+	static const char *const names[] = { "no", "yes", "auto" };
 	int choice = options_choice(&options->reader, names, ARRAY_LEN(names),
 				    failure);
 
 	if (choice < 0)
 		return choice;
-	options->cluster.transport = (enum cluster_transport)choice;
-	options->cluster.datagrams_only =
-		options->cluster.transport == CLUSTER_UDP;
+	options->cluster.by_reference = (enum cluster_by_reference)choice;
 	return 0;
 }
 
@@ -304,6 +320,8 @@ static int take_cluster_option(struct options *options, int id,
 		return take_schedule(options, failure);
 	case OPTION_TRANSPORT:
 		return take_transport(options, failure);
+	case OPTION_BY_REFERENCE:
+		return take_by_reference(options, failure);
 	case OPTION_PORT:
 		return take_port(options, failure);
 	case OPTION_PAYLOAD:

@@ -154,11 +154,11 @@ void sort_report_cluster_json(const struct sorter_config *config,
 
 	print_sort(config, &result->sort);
 	printf(", \"rank\": %u, \"nodes\": %u, \"schedule\": \"%s\", "
-	       "\"transport\": \"%s\", \"payload_bytes\": %u",
+	       "\"transport\": \"udp\", \"by_reference\": %s, "
+	       "\"payload_bytes\": %u",
 	       result->rank, result->node_count,
 	       exchange_schedule_name(result->schedule),
-	       result->transport == CLUSTER_SHM ? "shm" : "udp",
-	       result->payload_bytes);
+	       result->by_reference ? "true" : "false", result->payload_bytes);
 	if (result->rank == 0)
 		printf(", \"whole_records\": %" PRIu64, count_records(result));
 	else

@@ -16,8 +16,7 @@ SCENARIOS
   ranks-N         1,000,000 ascii records in N equal inputs, sorted by N ranks;
                   against one process on the same records in one file
   schedule-NAME   16 ranks; against all at once, the default on one machine
-  shm             16 ranks, --transport=shm; against UDP.  What is not counted,
-                  the first round leaves inputs on a tmpfs in huge pages
+  by-reference    16 ranks, --by-reference=yes; against sending the records
   datagram-NAME   16 ranks: small datagrams, without batches; against neither
   mpich, openmpi  16 ranks; against an MPI program that makes as many records
                   and exchanges them with one MPI_Alltoallv, but neither reads
@@ -186,7 +185,8 @@ def contests():
              for ranks in (1, 2, 4, 8, NODES)}
     table["schedule-rounds"] = (("shm",), against_plain_job(
         "rounds", "--schedule=rounds"))
-    table["shm"] = (everywhere, against_plain_job("shm", "--transport=shm"))
+    table["by-reference"] = (everywhere, against_plain_job(
+        "by-reference", "--by-reference=yes"))
     table["datagram-small"] = (("shm",), against_plain_job(
         "1472", "--payload=1472"))
     table["datagram-small-plain"] = (("shm",), against_plain_job(

@@ -649,7 +649,7 @@ static void configure(unsigned rank, const uint8_t *header)
 	};
 	actor->cluster_config = (struct cluster_config){
 		.schedule = (enum exchange_schedule)(header[AT_SCHEDULE] % 3),
-		.transport = (enum cluster_transport)(
+		.by_reference = (enum cluster_by_reference)(
 			(header[AT_SCHEDULE] >> 2) % 3),
 		.plain = ways & 16,
 		.gathers = ways & 4,
@@ -658,7 +658,7 @@ static void configure(unsigned rank, const uint8_t *header)
 	};
 	/* What is read into memory is not shared. */
 	if (ways & 1)
-		actor->cluster_config.transport = CLUSTER_AUTO;
+		actor->cluster_config.by_reference = CLUSTER_BY_REFERENCE_AUTO;
 	actor->records = input->records;
 	actor->record_count = (uint64_t)counts[which] * RECORD_BYTES /
 			      actor->config.shape.size;

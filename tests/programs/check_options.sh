@@ -207,6 +207,14 @@ case_values()
 		blinksort in -o out --memory=0
 	refused "--schedule=none: not rounds, all-at-once or auto" \
 		blinksort in -o out --cluster --schedule=none
+	refused "--transport=shm: not udp; that is --by-reference=yes now" \
+		blinksort in -o out --cluster --transport=shm
+	refused "--transport=auto: not udp; that is --by-reference=auto now" \
+		blinksort in -o out --cluster --transport=auto
+	refused "--transport=mpi: not udp" \
+		blinksort in -o out --cluster --transport=mpi
+	refused "--by-reference=shm: not no, yes or auto" \
+		blinksort in -o out --cluster --by-reference=shm
 	refused "--key: 95:10 is beyond the record of 100 bytes" \
 		blinksort in -o out --key=95:10
 	refused "-bx: not a number below 2^128, such as -b1000" \

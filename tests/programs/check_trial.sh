@@ -141,7 +141,7 @@ case_sweep()
 	cat >sweep <<-'END'
 		sort.threads default | 1 900
 		sort.kernel  auto | scalar
-		sort.transport udp | shm
+		sort.by-reference no | yes
 		tune.swappiness keep | 10
 	END
 	PATH=/usr/bin:/bin expect_trial 0 --scenario=pagecache --trials=3 \
@@ -151,7 +151,7 @@ case_sweep()
 	ask '[c["name"] for c in design["configurations"] if not c["skipped"]]
 	     == ["reference", "control", "threads=1", "kernel=scalar"]'
 	expect_match '^skipped: threads=900: .*not a number from 1 to 256' out
-	expect_match '^skipped: transport=shm: needs a cluster$' out
+	expect_match '^skipped: by-reference=yes: needs a cluster$' out
 	expect_match '^skipped: swappiness=10: blinktune: not found$' out
 	ask '{t["ranks"][0]["threads"] for t in trials
 	      if t["configuration"] == "threads=1"} == {1}'

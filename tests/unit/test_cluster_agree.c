@@ -119,7 +119,7 @@ static void cluster_hello__numbers_that_cannot_be(void **state)
 		{ 5, 3, -EBADMSG },  { 6, 3, -EBADMSG },  /* kinds */
 		{ 7, 1, -EBADMSG },  { 9, 1, -EBADMSG },  /* yes or no */
 		{ 8, 31, 0 },	     { 8, 32, -EBADMSG }, /* schedule */
-		{ 10, 1, 0 },	     { 10, 2, -EBADMSG }, /* transport */
+		{ 10, 1, 0 },	     { 10, 2, -EBADMSG }, /* by reference */
 		{ 11, 63, 0 },	     { 12, 63, 0 },	  { 13, 63, 0 },
 		{ 14, 63, 0 },	     { 15, 63, 0 },
 	};

@@ -40,7 +40,7 @@ from typing import Optional
 from trials.base.failure import FILE, Failure, of_file
 
 SORT_OPTIONS = ("io", "threads", "splitters", "kernel", "memory", "plain",
-                "schedule", "transport", "payload")
+                "schedule", "transport", "by-reference", "payload")
 PREFIXES = ("sort", "tune", "machine")
 RACING = {"first_block": 20, "every": 10, "alpha": 0.01, "margin_ratio": 1.02}
 # A full search grows as a product: what is beyond this was a mistake.

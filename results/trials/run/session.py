@@ -18,7 +18,8 @@ from trials.scenario.inputs import RECORD_BYTES
 from trials.scenario.tuning import Tuning, Unavailable
 
 # blinksort takes them only with --cluster.
-OF_CLUSTERS = {"sort.plain", "sort.schedule", "sort.transport", "sort.payload"}
+OF_CLUSTERS = {"sort.plain", "sort.schedule", "sort.transport",
+               "sort.by-reference", "sort.payload"}
 # Of a run that was killed before it had a record.
 LEFT_OVER = {"work", records.TRIALS, f"{records.DESIGN}.new"}
 

@@ -1,5 +1,5 @@
 /*
- * cluster_shm.c - records that are read where they are
+ * cluster_by_reference.c - send references to records, not records
  *
  * Ranks on one machine need not send records: the page cache that one has
  * mapped can be mapped by all.  Messages then hold entries, 8 bytes for a
@@ -85,7 +85,7 @@ static int cannot(const struct cluster *cluster, unsigned node, int error,
 {
 	return failure_set(failure, EXIT_PEER, NULL, error,
 			   "cannot %s the input of rank %u (%.60s); "
-			   "--transport=udp does without",
+			   "--by-reference=no does without",
 			   what, node, cluster->rank.names[node]);
 }
 
