@@ -35,13 +35,19 @@ struct cluster_config {
 	 * shared and turns are only switches between processes. */
 	enum exchange_schedule schedule;
 	enum cluster_by_reference by_reference;
-	/* Nothing by shared memory, not even where ranks stand. */
+	/* Send all by UDP, also STATUS within a machine. */
 	bool datagrams_only;
 	bool plain;
 	bool gathers; /* the one output is the same file on all ranks */
 	uint16_t port;
 	uint32_t payload_bytes;
 	uint64_t deadline_ns;
+	/* Opens another exchange than UDP; NULL: UDP.  Called once, by the
+	 * thread that runs the sort, which then closes the exchange. */
+	struct exchange *(*open_exchange)(
+		void *context, const struct exchange_options *options,
+		struct failure *failure);
+	void *exchange_context;
 };
 
 /* Valid if cluster_run() returned 0. */
@@ -49,7 +55,7 @@ struct cluster_result {
 	struct sorter_result sort; /* of this rank's share */
 	unsigned rank, node_count;
 	uint32_t payload_bytes; /* of a datagram */
-	bool by_reference; /* ranks have sent references, not records */
+	bool by_reference;	/* ranks have sent references, not records */
 	enum exchange_schedule schedule;
 	/* On rank 0 of all ranks, else only our own. */
 	struct cluster_report reports[RANK_NODES_MAX];

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "cluster/cluster_state.h"
+#include "exchange/udp.h"
 
 /* CPUs of ours where several ranks share a machine. */
 static void choose_cpus(struct cluster *cluster, unsigned members)
@@ -77,6 +78,28 @@ static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 	return 0;
 }
 
+static struct exchange *open_udp(struct cluster *cluster,
+				 const struct exchange_options *options,
+				 struct failure *failure)
+{
+	const struct cluster_config *config = cluster->config;
+	bool on_one_machine = cluster_is_on_one_machine(cluster);
+	const struct udp_options udp_options = {
+		.kernel = cluster->sorter.config->kernel,
+		.plain = config->plain,
+		.port = config->port,
+		.payload_bytes = config->payload_bytes,
+		/* On one machine bytes are only copied. */
+		.crc32c = !on_one_machine,
+		.status_page = on_one_machine && !config->plain &&
+			       !config->datagrams_only,
+	};
+
+	if (rank_learn_secret(&cluster->rank, config->deadline_ns, failure) < 0)
+		return NULL;
+	return udp_open(options, &udp_options, failure);
+}
+
 /* Without a hello: an empty one, of a rank that has failed already. */
 static struct exchange *open_exchange(struct cluster *cluster,
 				      const struct cluster_hello *hello,
@@ -88,28 +111,21 @@ static struct exchange *open_exchange(struct cluster *cluster,
 	struct exchange_options options = {
 		.rank = &cluster->rank,
 		.schedule = cluster->result->schedule,
-		.kernel = sorter->config->kernel,
-		.plain = config->plain,
-		.port = config->port,
-		.payload_bytes = config->payload_bytes,
 		.deadline_ns = config->deadline_ns,
-		/* On one machine bytes are only copied. */
-		.digests = !cluster_is_on_one_machine(cluster),
-		.board = cluster_is_on_one_machine(cluster) && !config->plain &&
-			 !config->datagrams_only,
 		.hello = bytes,
 		.hello_bytes = hello ? sizeof(bytes) : 0,
 		.lane = &cluster->sorter.members[0].lane,
 	};
 
-	if (rank_learn_secret(&cluster->rank, config->deadline_ns, failure) < 0)
-		return NULL;
 	options.spins = (uint64_t)cluster->rank.machine_count *
 				sorter->team.member_count <=
 			sorter->topology.cpu_count;
 	if (hello)
 		cluster_hello_encode(hello, bytes);
-	return exchange_open(&options, failure);
+	if (config->open_exchange)
+		return config->open_exchange(config->exchange_context, &options,
+					     failure);
+	return open_udp(cluster, &options, failure);
 }
 
 /* Why it has failed is on its way. */

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 
 #include "cluster/cluster_state.h"
-#include "exchange/exchange_wire.h"
 #include "sort/partition.h"
 
 /* Larger than any datagram, so that each finds a place in it. */

@@ -1,30 +1,23 @@
 /*
- * exchange.h - messages from every rank to every other, over UDP
+ * exchange.h - messages from every rank to every other: the interface
  *
- * All ranks run the same collectives in the same order.  In each, a rank has
- * one message for each other rank and gets one from each:
+ * All ranks run the same collectives in the same order.  In each collective a
+ * rank has one message for each other rank and gets one from each:
  *
- *      announce   tell all how long the messages to all are
+ *      announce   tell all ranks how long the messages to all are
  *      prepare    when all have announced: make room for every byte
  *      ready      tell all that their messages can come
- *      send       segments, in an order that the schedule decides
- *      repair     the receiver names the gaps, the sender sends them again
+ *      send       the messages, in an order that the schedule decides
+ *      finish     wait until all others have all of this rank's messages
  *
- * Schedules:
- *      rounds       as published (Datamation 2011): in round i rank j sends to
- *                   j + i; shortly before it has, it tells j - 1, whose next
- *                   round has the destination that becomes free.  At any time
- *                   the pairs are disjoint, but for a round's last 32 KiB: no
- *                   two senders share a receiver's link for longer.
- *      all-at-once  a batch to each in turn: what the rounds are compared with
+ * An implementation (udp.h) fills a struct exchange_ops and embeds a struct
+ * exchange; the functions below call it through that table.
  *
- * Where a rank stands it tells in datagrams; or, if all are on one machine,
- * through memory that they share (exchange_board.h), and a datagram only wakes.
- *
- * The rank's one thread calls in; nothing happens behind its back.  A rank that
- * computes for long calls exchange_serve() now and then: others may wait for an
- * answer, and who says nothing for the deadline is given up: the run ends on
- * all ranks with a failure that names it.
+ * One thread of a rank calls these functions, always the same one, and nothing
+ * happens while none of them runs.  A rank that computes for long therefore
+ * calls exchange_serve() now and then: other ranks may wait for an answer.  A
+ * rank that is silent for the deadline is given up, and the run ends on all
+ * ranks with a failure that names it.
  */
 #ifndef EXCHANGE_H
 #define EXCHANGE_H
@@ -33,41 +26,44 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/cpu.h"
 #include "base/failure.h"
 #include "net/rank.h"
 #include "base/trace.h"
 
 struct exchange;
 
+/* Collectives in one run, at most: DATA has a byte for the number. */
 #define EXCHANGE_COLLECTIVES_MAX 255
 #define EXCHANGE_HELLO_BYTES_MAX 232
+#define EXCHANGE_APPLICATION_BYTES_MAX 256
+/* The longest silence that a rank may announce: more than sorting a bucket of
+ * the most records that a rank can have takes (cluster_receive.c). */
+#define EXCHANGE_BUSY_MS_MAX 360000
 
+/*
+ * In which order a rank sends to the others.  Rounds are as published
+ * (Datamation 2011): in round i rank j sends to j + i; shortly before the round
+ * is over, rank j tells rank j - 1, whose next round has the destination that
+ * becomes free.  At any time the pairs are disjoint except for the last 32 KiB
+ * of a round: no two senders share a receiver's link for longer.  All-at-once
+ * sends a batch to each rank in turn: what rounds are compared with.
+ */
 enum exchange_schedule {
 	EXCHANGE_ROUNDS,
 	EXCHANGE_ALL_AT_ONCE,
-	EXCHANGE_AUTO, /* only as wanted: of who opens the exchange */
+	EXCHANGE_AUTO, /* a user's wish; the caller decides before it opens */
 };
 
+/* What every implementation needs to know. */
 struct exchange_options {
 	const struct rank *rank; /* must outlive the exchange */
 	enum exchange_schedule schedule;
-	enum cpu_level kernel;
-	bool plain; /* no batches: sendto and recv */
-	bool spins; /* a CPU is ours: look again before waiting */
-	/* Check each payload's digest; all ranks alike.  On loopback bytes
-	 * are only copied: the kernel, too, computes no checksum there. */
-	bool digests;
-	uint16_t port; /* of rank 0; 0: from the job's token */
-	/* Of a datagram, EXCHANGE_PAYLOAD_BYTES_MIN (exchange_wire.h) or more;
-	 * 0: as the path allows. */
-	uint32_t payload_bytes;
-	uint32_t window_bytes; /* under way to a receiver; 0: its socket's */
-	uint64_t deadline_ns;
-	/* All ranks are on one machine, and tell each other where they stand
-	 * through shared memory; all ranks alike. */
-	bool board;
-	/* What all get to know of us; <= EXCHANGE_HELLO_BYTES_MAX. */
+	/* True if this rank has a CPU of its own: it then polls for a moment
+	 * before it sleeps. */
+	bool spins;
+	uint64_t deadline_ns; /* after this silence a rank is given up */
+	/* What all ranks learn of this one: up to EXCHANGE_HELLO_BYTES_MAX
+	 * bytes, which are copied. */
 	const void *hello;
 	size_t hello_bytes;
 	struct trace_lane *lane; /* or NULL */
@@ -78,125 +74,205 @@ struct exchange_counters {
 	uint64_t received_datagrams, received_bytes;
 	uint64_t resent_datagrams;
 	uint64_t duplicate_datagrams; /* received again */
-	uint64_t damaged_datagrams;   /* the digest was wrong */
-	uint64_t stray_datagrams;     /* of no rank of this job */
+	uint64_t damaged_datagrams;   /* with a wrong CRC-32C */
+	uint64_t stray_datagrams;     /* from no rank of this job */
 	uint64_t status_datagrams;    /* sent */
 	uint64_t barrier_wait_ns;     /* between rounds */
 	uint64_t barriers_skipped;    /* waited for too long, went on */
-	uint64_t wait_ns;	      /* in poll(2), all in all */
+	uint64_t wait_ns;	      /* asleep or polling, in all */
 };
 
-/* What a message may be long: a head, and behind it up to unit_count_max units;
- * so UINT64_MAX at most. */
+/* Lengths that a message may have: head_bytes, and behind them up to
+ * unit_count_max units of unit_bytes; UINT64_MAX in all at most. */
 struct exchange_length {
 	uint64_t head_bytes;
 	uint64_t unit_bytes; /* >= 1 */
 	uint64_t unit_count_max;
 };
 
-/* One collective.  The functions are called from within exchange_receive(),
- * exchange_finish() and exchange_serve(), with the context. */
+/* One collective.  Its functions are called with the context, from within
+ * exchange_begin(), exchange_receive(), exchange_finish() and
+ * exchange_serve(). */
 struct exchange_collective {
 	void *context;
-	/* [node]: bytes of the message to it; own's is ignored. */
+	/* [node]: bytes of the message to it; the own rank's is ignored. */
 	const uint64_t *send_bytes;
-	/* Copy bytes of the message to node; called again for what was lost. */
+	/* Copy bytes of the message to node.  Bytes that were lost are asked
+	 * for again. */
 	void (*read)(void *context, unsigned node, uint64_t offset,
 		     uint8_t *target, size_t byte_count);
-	/* What source may announce to destination, by what all ranks know, so
-	 * that all come to the same.  Called before prepare(), for all pairs:
-	 * a rank that announces something else ends the run. */
+	/* Lengths that source may announce to destination, by what all ranks
+	 * know, so that all ranks decide alike.  Called before prepare(), for
+	 * all pairs: a rank that announces another length ends the run. */
 	struct exchange_length (*length)(const void *context, unsigned source,
 					 unsigned destination);
-	/* All have announced: receive_bytes[node], each as length() allows, and
-	 * a sum that does not wrap.  0 or -errno with *failure filled, which
-	 * ends the run. */
+	/* All ranks have announced: receive_bytes[node], each as length()
+	 * allows, and with a sum that does not wrap.  Returns 0, or -errno with
+	 * *failure filled, which ends the run. */
 	int (*prepare)(void *context, const uint64_t *receive_bytes,
 		       struct failure *failure);
-	/* Where the message's bytes from offset on go, *room of them (>= 1)
-	 * before another call is needed. */
+	/* The address for the message's bytes from offset on; *room is how many
+	 * of them (>= 1) fit there. */
 	uint8_t *(*place)(void *context, unsigned node, uint64_t offset,
 			  size_t *room);
 	/* The message has arrived up to prefix_bytes without a gap. */
 	void (*arrived)(void *context, unsigned node, uint64_t prefix_bytes,
 			bool whole);
-	/* Or NULL: some work while there is nothing to send or receive; false:
-	 * there was none. */
+	/* Or NULL.  Does some work while there is nothing to send or receive;
+	 * returns false if there was no work. */
 	bool (*idle)(void *context);
 };
 
-/* Sockets, and the first greetings.  NULL with *failure filled.  What later
- * failures name stays until exchange_close(). */
-struct exchange *exchange_open(const struct exchange_options *options,
-			       struct failure *failure);
+/* --- what callers use -------------------------------------------------------
+ *
+ * Functions that return int return 0, or -errno with *failure filled.  The text
+ * that a failure's `what` points to is valid until exchange_close().
+ */
 
 /* Wait until all ranks have said hello; then exchange_hello() has what they
- * said.  0 or -errno with *failure filled, as all that follows. */
+ * said. */
 int exchange_join(struct exchange *exchange, struct failure *failure);
 const void *exchange_hello(const struct exchange *exchange, unsigned node,
 			   size_t *byte_count);
 
-/* Announce; the collective must stay until exchange_finish() of it.  A run may
- * have EXCHANGE_COLLECTIVES_MAX of them. */
+/* Announce this rank's messages.  The collective must stay until its
+ * exchange_finish().  A run may have EXCHANGE_COLLECTIVES_MAX of them. */
 int exchange_begin(struct exchange *exchange,
 		   const struct exchange_collective *collective,
 		   struct failure *failure);
 
-/* Bytes of the message from source to destination, once prepare() is called. */
+/* Bytes of the message from source to destination, from prepare() on. */
 uint64_t exchange_bytes(const struct exchange *exchange, unsigned source,
 			unsigned destination);
 
-/* Go on until all messages have arrived. */
+/* Go on until all messages to this rank have arrived. */
 int exchange_receive(struct exchange *exchange, struct failure *failure);
 
-/* Answer others, and send what they have asked for, without waiting. */
+/* Answer other ranks, and send what they have asked for, without waiting. */
 int exchange_serve(struct exchange *exchange, struct failure *failure);
 
-/* Go on until all others have all of ours, too. */
+/* Go on until all other ranks have all of this rank's messages, too. */
 int exchange_finish(struct exchange *exchange, struct failure *failure);
 
 /*
- * Wait until all ranks have come to phase (ascending numbers).  The blob, if
- * any, is what rank 0 gets to know of us: exchange_blob().
+ * Wait until all ranks have come to phase (ascending numbers, from 1).  The
+ * application payload, if there is one (up to EXCHANGE_APPLICATION_BYTES_MAX
+ * bytes), goes to rank 0, which then finds it by exchange_blob().
  */
 int exchange_barrier(struct exchange *exchange, uint32_t phase,
-		     const void *blob, size_t blob_bytes,
+		     const void *payload, size_t payload_bytes,
 		     struct failure *failure);
 const void *exchange_blob(const struct exchange *exchange, unsigned node,
 			  size_t *byte_count);
 
-/* Tell the others that this rank may be silent for busy_ms from now on: a sync,
- * a long read.  EXCHANGE_BUSY_MS_MAX (exchange_wire.h) is the most. */
+/* Tell the other ranks that this one may be silent for busy_ms from now on, for
+ * a sync or a long read: up to EXCHANGE_BUSY_MS_MAX. */
 void exchange_say_busy(struct exchange *exchange, uint32_t busy_ms);
 
-/* Tell all others that the run has failed here (or keep to what another has
- * told). */
+/* Tell all other ranks that the run has failed here; or, if a failure is known
+ * already, tell them that one. */
 void exchange_fail(struct exchange *exchange, const struct failure *failure);
 
-/* The node has said what cannot be.  *failure names it and says why
- * (EXIT_PEER); exchange_fail() then tells all others.  Returns -errno.  A
+/* The node has said something impossible.  *failure names it and says why
+ * (EXIT_PEER); exchange_fail() then tells all other ranks.  Returns -errno.  A
  * failure that is known already stays. */
 __attribute__((format(printf, 4, 5))) int
 exchange_blame(struct exchange *exchange, unsigned node,
 	       struct failure *failure, const char *format, ...);
 
-/* After the last barrier: rank 0 stays until all others know that it was. */
+/* After the last barrier: rank 0 stays until all other ranks know that all have
+ * come to it. */
 void exchange_leave(struct exchange *exchange);
 
-/* The node's clock less ours, and how wrong that may be at most; UINT64_MAX:
- * not known.  From the shortest round trip that a STATUS made. */
+/* The node's clock less this rank's, and by how much that may be wrong at most;
+ * UINT64_MAX: it is not known. */
 int64_t exchange_clock_offset_ns(const struct exchange *exchange, unsigned node,
 				 uint64_t *bound_ns);
 
 const struct exchange_counters *
 exchange_counters(const struct exchange *exchange);
-/* Payload of a full segment to the first peer; 0 if there is none. */
+/* Payload of a full segment to the next rank; 0 if there are no segments. */
 uint32_t exchange_payload_bytes(const struct exchange *exchange);
 
+/* How bytes travel: "udp". */
+const char *exchange_transport(const struct exchange *exchange);
 /* "rounds", "all-at-once" */
 const char *exchange_schedule_name(enum exchange_schedule schedule);
 
 /* Safe on NULL. */
 void exchange_close(struct exchange *exchange);
+
+/* --- what implementations fill in and use -----------------------------------
+ */
+
+/* Each function does what the one above does that is named exchange_ and then
+ * so, unless it says otherwise here. */
+struct exchange_ops {
+	const char *transport;
+	int (*join)(struct exchange *exchange, struct failure *failure);
+	const void *(*hello)(const struct exchange *exchange, unsigned node,
+			     size_t *byte_count);
+	int (*begin)(struct exchange *exchange,
+		     const struct exchange_collective *collective,
+		     struct failure *failure);
+	uint64_t (*bytes)(const struct exchange *exchange, unsigned source,
+			  unsigned destination);
+	int (*receive)(struct exchange *exchange, struct failure *failure);
+	int (*serve)(struct exchange *exchange, struct failure *failure);
+	int (*finish)(struct exchange *exchange, struct failure *failure);
+	int (*barrier)(struct exchange *exchange, uint32_t phase,
+		       const void *payload, size_t payload_bytes,
+		       struct failure *failure);
+	const void *(*blob)(const struct exchange *exchange, unsigned node,
+			    size_t *byte_count);
+	void (*say_busy)(struct exchange *exchange, uint32_t busy_ms);
+	/* Tell all other ranks what exchange->failed has. */
+	void (*tell_failure)(struct exchange *exchange);
+	void (*leave)(struct exchange *exchange);
+	int64_t (*clock_offset_ns)(const struct exchange *exchange,
+				   unsigned node, uint64_t *bound_ns);
+	uint32_t (*payload_bytes)(const struct exchange *exchange);
+	void (*close)(struct exchange *exchange);
+};
+
+/* The first failure that this rank has noticed or has been told of.  Written by
+ * exchange_failure.c only, once. */
+struct exchange_failed {
+	bool any;
+	unsigned node;		/* at fault; the own rank: this one */
+	struct failure failure; /* as all other ranks are told */
+	char what[320];		/* failure.what: "rank N (NAME)" */
+	/* What the own caller is told instead, if the failure is this rank's
+	 * own; else .status is EXIT_DONE. */
+	struct failure own;
+};
+
+/* The first member of each implementation's struct. */
+struct exchange {
+	const struct exchange_ops *ops;
+	const struct rank *rank;
+	struct exchange_counters counters; /* by the implementation */
+	struct exchange_failed failed;
+};
+
+/* Keep this failure, unless there is one already.  node is at fault. */
+void exchange_note_failure(struct exchange *exchange, unsigned node,
+			   enum exit_status status, const char *why);
+/* The same for a failure of this rank: other ranks are told what it is about,
+ * and the own caller is told the failure as it is. */
+void exchange_note_own_failure(struct exchange *exchange,
+			       const struct failure *failure);
+/* Fill *failure with the one that is kept.  Returns -EPIPE. */
+int exchange_give_failure(const struct exchange *exchange,
+			  struct failure *failure);
+
+/*
+ * All ranks have announced: are their lengths as the collective allows?  If so,
+ * fill receive_bytes[node] and return 0.  Nothing has been allocated by these
+ * numbers yet.  All ranks refuse what a rank announces to any of them.
+ */
+int exchange_check_lengths(struct exchange *exchange,
+			   const struct exchange_collective *collective,
+			   uint64_t *receive_bytes, struct failure *failure);
 
 #endif /* EXCHANGE_H */

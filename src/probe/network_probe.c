@@ -11,12 +11,12 @@
 #include "base/cpu.h"
 #include "net/datagram.h"
 #include "kernels/digest.h"
-#include "exchange/exchange_wire.h"
+#include "exchange/udp_wire.h"
 
 /* Asked again after so long: many times what a datagram takes on any link that
  * a cluster sorts over. */
 #define ASK_NS ((uint64_t)20 * 1000000)
-#define HEADER_BYTES EXCHANGE_DATA_HEADER_BYTES
+#define HEADER_BYTES UDP_DATA_HEADER_BYTES
 #define PAYLOAD_BYTES_MAX (DATAGRAM_BATCH_BYTES_MAX - HEADER_BYTES)
 #define ROOM_BYTES ((uint32_t)16 << 20)
 
@@ -25,7 +25,7 @@ enum kind { PING = 1, STREAM, COUNT, END };
 struct prober {
 	const struct network_probe *probe;
 	struct datagram_socket socket;
-	struct exchange_keys keys;
+	struct udp_wire_keys keys;
 	digest_fn *digest;
 	uint64_t serial; /* of the last question */
 	uint8_t *batch;	 /* DATAGRAM_BATCH_BYTES_MAX, twice: out and in */
@@ -45,15 +45,15 @@ static void address_of(const struct prober *prober, unsigned rank,
 static size_t seal(struct prober *prober, enum kind kind, unsigned to,
 		   uint64_t serial, uint8_t *datagram, uint32_t payload_bytes)
 {
-	struct exchange_data data = {
-		.exchange = (uint8_t)kind,
+	struct udp_wire_data data = {
+		.epoch = (uint8_t)kind,
 		.source = (uint16_t)prober->probe->rank->rank,
 		.destination = (uint16_t)to,
 		.length = (uint16_t)payload_bytes,
 		.offset = serial,
 	};
 
-	exchange_data_seal(&data, &prober->keys, prober->digest,
+	udp_wire_seal_data(&data, &prober->keys, prober->digest,
 			   datagram + HEADER_BYTES, datagram);
 	return HEADER_BYTES + payload_bytes;
 }
@@ -69,16 +69,16 @@ static void send_one(struct prober *prober, unsigned to, size_t bytes)
 
 /* True: the datagram at bytes is one for us, whole and of this job. */
 static bool open_datagram(struct prober *prober, uint8_t *bytes, size_t count,
-			  struct exchange_data *data)
+			  struct udp_wire_data *data)
 {
 	struct iovec part = { bytes + HEADER_BYTES, count - HEADER_BYTES };
 
 	return count > HEADER_BYTES &&
-	       exchange_data_open(bytes, &prober->keys, data) &&
+	       udp_wire_open_data(bytes, &prober->keys, data) &&
 	       data->length == part.iov_len &&
 	       data->destination == prober->probe->rank->rank &&
 	       data->source < prober->probe->rank->node_count &&
-	       exchange_data_is_whole(bytes, &prober->keys, prober->digest,
+	       udp_wire_data_is_whole(bytes, &prober->keys, prober->digest,
 				      &part, 1);
 }
 
@@ -128,14 +128,14 @@ static int hear(struct prober *prober, unsigned rank, enum kind kind,
 {
 	while (clock_now_ns() < until_ns) {
 		struct datagram_head head;
-		struct exchange_data data;
+		struct udp_wire_data data;
 
 		if (receive(prober, until_ns, &head) < 0)
 			return peer_failed(prober, rank, failure,
 					   "cannot be heard");
 		if (open_datagram(prober, prober->room, head.total_bytes,
 				  &data) &&
-		    data.exchange == kind && data.source == rank &&
+		    data.epoch == kind && data.source == rank &&
 		    data.offset == prober->serial)
 			return 1;
 	}
@@ -284,18 +284,18 @@ static void count_stream(struct stream_count *count, uint64_t serial,
 	count->last_ns = now_ns;
 }
 
-static void answer(struct prober *prober, const struct exchange_data *data,
+static void answer(struct prober *prober, const struct udp_wire_data *data,
 		   const struct stream_count *count)
 {
 	uint8_t *payload = prober->batch + HEADER_BYTES;
 
 	memcpy(payload, prober->room + HEADER_BYTES, data->length);
-	if (data->exchange == COUNT && data->length >= 16) {
+	if (data->epoch == COUNT && data->length >= 16) {
 		store_le64(payload, count->bytes);
 		store_le64(payload + 8, count->last_ns - count->first_ns);
 	}
 	send_one(prober, data->source,
-		 seal(prober, (enum kind)data->exchange, data->source,
+		 seal(prober, (enum kind)data->epoch, data->source,
 		      data->offset, prober->batch, data->length));
 }
 
@@ -304,7 +304,7 @@ static bool answer_segments(struct prober *prober,
 			    const struct datagram_head *head,
 			    struct stream_count *count)
 {
-	struct exchange_data data = { 0 };
+	struct udp_wire_data data = { 0 };
 	uint64_t bytes = 0;
 
 	for (size_t at = 0; at < head->total_bytes; at += head->segment_bytes) {
@@ -316,11 +316,11 @@ static bool answer_segments(struct prober *prober,
 	}
 	if (bytes == 0 || data.source != 0)
 		return false;
-	if (data.exchange == STREAM)
+	if (data.epoch == STREAM)
 		count_stream(count, data.offset, bytes);
 	else if (head->segment_bytes == head->total_bytes)
 		answer(prober, &data, count);
-	return data.exchange == END;
+	return data.epoch == END;
 }
 
 static int answer_all(struct prober *prober, struct failure *failure)
@@ -352,7 +352,7 @@ static int prober_open(struct prober *prober, struct failure *failure)
 {
 	struct datagram_options options = { .receive_room_bytes = ROOM_BYTES };
 	struct address local;
-	int error = exchange_keys_derive(prober->probe->rank->secret,
+	int error = udp_wire_derive_keys(prober->probe->rank->secret,
 					 &prober->keys);
 
 	prober->batch = malloc(2 * (size_t)DATAGRAM_BATCH_BYTES_MAX);

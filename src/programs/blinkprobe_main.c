@@ -9,7 +9,7 @@
 
 #include "base/answer.h"
 #include "base/base.h"
-#include "exchange/exchange_wire.h"
+#include "exchange/udp_wire.h"
 #include "base/failure.h"
 #include "base/format.h"
 #include "base/log.h"

@@ -16,7 +16,7 @@
 #include "io/output.h"
 #include "base/parse.h"
 #include "cluster/cluster.h"
-#include "exchange/exchange_wire.h"
+#include "exchange/udp_wire.h"
 #include "programs/sort_report.h"
 #include "sort/sorter.h"
 #include "system/team.h"
@@ -326,8 +326,8 @@ static int take_cluster_option(struct options *options, int id,
 		return take_port(options, failure);
 	case OPTION_PAYLOAD:
 		return options_number_32(&options->reader,
-					 EXCHANGE_PAYLOAD_BYTES_MIN,
-					 EXCHANGE_PAYLOAD_BYTES_MAX,
+					 UDP_PAYLOAD_BYTES_MIN,
+					 UDP_PAYLOAD_BYTES_MAX,
 					 &cluster->payload_bytes, failure);
 	case OPTION_PLAIN:
 		cluster->plain = true;

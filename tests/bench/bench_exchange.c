@@ -18,7 +18,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "exchange/exchange.h"
+#include "exchange/udp.h"
 #include "base/log.h"
 #include "system/topology.h"
 
@@ -127,9 +127,11 @@ static int run_node(unsigned own, enum exchange_schedule schedule)
 	struct failure failure = { .status = EXIT_DONE };
 	struct exchange_options options = {
 		.schedule = schedule,
+		.deadline_ns = (uint64_t)20 * 1000000000,
+	};
+	const struct udp_options udp_options = {
 		.kernel = cpu_level_detect(),
 		.payload_bytes = payload_bytes,
-		.deadline_ns = (uint64_t)20 * 1000000000,
 	};
 	struct topology topology;
 	struct exchange *x;
@@ -145,7 +147,7 @@ static int run_node(unsigned own, enum exchange_schedule schedule)
 	in = malloc(node_count * message_bytes);
 	memset(out, 1, node_count * message_bytes);
 	memset(in, 1, node_count * message_bytes);
-	x = exchange_open(&options, &failure);
+	x = udp_open(&options, &udp_options, &failure);
 	if (x)
 		error = run_rounds(x, own, &failure);
 	exchange_close(x);

@@ -130,8 +130,8 @@ static struct lie lies[LIES_MAX];
 static unsigned lie_count;
 static unsigned liar_datagrams;
 static bool told, accuses;
-static struct exchange_keys keys;
-static const uint8_t secret[EXCHANGE_SECRET_BYTES] =
+static struct udp_wire_keys keys;
+static const uint8_t secret[UDP_SECRET_BYTES] =
 	"one that the liar has, too";
 
 static void pass_turn(struct actor *actor)
@@ -360,7 +360,7 @@ static void deliver(const struct address *from, const struct address *to,
 /* A silence that is allowed becomes a short one. */
 static void shorten(uint8_t *datagram, size_t byte_count)
 {
-	uint64_t busy_ms = byte_count < EXCHANGE_STATUS_FIXED_BYTES
+	uint64_t busy_ms = byte_count < UDP_STATUS_FIXED_BYTES
 				   ? 0
 				   : lie_load(datagram + LIE_BUSY_AT, 4);
 
@@ -377,8 +377,8 @@ static void deliver_lies(const struct datagram_socket *socket,
 	uint8_t datagram[DATAGRAM_BATCH_BYTES_MAX];
 	bool is_data = socket->fd == DATA;
 
-	if (!accuses && !is_data && byte_count >= EXCHANGE_STATUS_FIXED_BYTES &&
-	    (bytes[LIE_FLAGS_AT] & EXCHANGE_FAILED))
+	if (!accuses && !is_data && byte_count >= UDP_STATUS_FIXED_BYTES &&
+	    (bytes[LIE_FLAGS_AT] & UDP_STATUS_FAILED))
 		return;
 	memcpy(datagram, bytes, byte_count);
 	byte_count = lie_tell(lies, lie_count, &keys, is_data, datagram,
@@ -604,7 +604,7 @@ static void set_up(void)
 	}
 	snprintf(gathered_path, sizeof(gathered_path), "%s/out.all", folder);
 	snprintf(trace_path, sizeof(trace_path), "%s/trace", folder);
-	require(exchange_keys_derive(secret, &keys) == 0, "keys");
+	require(udp_wire_derive_keys(secret, &keys) == 0, "keys");
 	for (unsigned i = 0; i < RANKS_MAX; i++)
 		for (unsigned k = 0; k < KEYS_KINDS; k++)
 			for (unsigned c = 0; c < ARRAY_LEN(counts); c++)
@@ -745,7 +745,7 @@ static void read_lie(struct lie *lie, const uint8_t *bytes)
 	*lie = (struct lie){
 		.kind = (enum lie_kind)(bytes[0] % LIE_KINDS),
 		.operation = (enum lie_operation)(bytes[1] % LIE_OPERATIONS),
-		.exchange = bytes[2] % 6 == 5 ? LIE_ANY_EXCHANGE : bytes[2] % 6,
+		.epoch = bytes[2] % 6 == 5 ? LIE_ANY_EPOCH : bytes[2] % 6,
 		.index = (unsigned)(bytes[3] | bytes[4] << 8),
 		.value = value_of(bytes[5], load_le64(bytes + 8)),
 		.skip = bytes[6],

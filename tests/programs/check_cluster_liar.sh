@@ -152,7 +152,7 @@ case_hello()
 	lies "" hello:any:14:set:-1
 	lies "" hello:any:6:set:1
 	lies "" hello:any:8:set:0x100000003
-	lies "" field:any:blob_bytes:set:0
+	lies "" field:any:application_bytes:set:0
 }
 
 case_trace()
@@ -187,8 +187,8 @@ case_progress()
 	lies "" field:1:prefix_bytes:set:-1
 	lies "" field:1:grant_bytes:set:-1
 	lies "" field:1:total_count:set:2
-	lies --splitters=sampled field:2:exchange:set:100
-	lies --splitters=sampled field:2:phase:set:1 field:2:exchange:set:1
+	lies --splitters=sampled field:2:epoch:set:100
+	lies --splitters=sampled field:2:phase:set:1 field:2:epoch:set:1
 }
 
 check truth patiently case_truth

@@ -17,15 +17,15 @@
 
 #include "base/base.h"
 #include "kernels/digest.h"
-#include "exchange/exchange_board.h"
-#include "exchange/exchange_wire.h"
+#include "exchange/udp_page.h"
+#include "exchange/udp_wire.h"
 
 enum lie_kind {
 	LIE_FIELD,   /* STATUS: a field, index of lie_fields[] */
 	LIE_TOTAL,   /* STATUS: the length announced to rank index */
 	LIE_HELLO,   /* STATUS of phase 0: word index of the hello */
 	LIE_OFFER,   /* the same: 4 bytes at 4 * index of the board's offer */
-	LIE_BLOB,    /* STATUS behind phase 0: word index of the blob */
+	LIE_APPLICATION,    /* STATUS behind phase 0: word index of the application payload */
 	LIE_GAP,     /* STATUS: one more gap, of segment value on, index long */
 	LIE_BYTE,    /* STATUS: byte index */
 	LIE_SEGMENT, /* DATA: a field, index of lie_segment_fields[] */
@@ -37,13 +37,13 @@ enum lie_kind {
 
 enum lie_operation { LIE_SET, LIE_ADD, LIE_XOR, LIE_OPERATIONS };
 
-#define LIE_ANY_EXCHANGE 255
+#define LIE_ANY_EPOCH 255
 
 struct lie {
 	enum lie_kind kind;
 	enum lie_operation operation;
-	/* In datagrams of this collective; or LIE_ANY_EXCHANGE. */
-	unsigned exchange;
+	/* In datagrams of this collective; or LIE_ANY_EPOCH. */
+	unsigned epoch;
 	unsigned index;
 	uint64_t value;
 	/* Of the datagrams that it could be told in the first skip are spared,
@@ -61,11 +61,11 @@ static const struct lie_field lie_fields[] = {
 	{ "version", 16, 1 },	     { "type", 17, 1 },
 	{ "source", 18, 2 },	     { "destination", 20, 2 },
 	{ "data_port", 22, 2 },	     { "failure_node", 24, 2 },
-	{ "failure_status", 26, 2 }, { "blob_bytes", 28, 2 },
+	{ "failure_status", 26, 2 }, { "application_bytes", 28, 2 },
 	{ "total_count", 30, 2 },    { "text_bytes", 32, 2 },
 	{ "gap_count", 34, 2 },	     { "serial", 36, 4 },
 	{ "flags", 40, 4 },	     { "phase", 44, 4 },
-	{ "exchange", 48, 4 },	     { "round", 52, 4 },
+	{ "epoch", 48, 4 },	     { "round", 52, 4 },
 	{ "busy_ms", 56, 4 },	     { "segment_bytes", 60, 4 },
 	{ "gap_serial", 64, 4 },     { "served_serial", 68, 4 },
 	{ "sent_bytes", 72, 8 },     { "prefix_bytes", 80, 8 },
@@ -74,7 +74,7 @@ static const struct lie_field lie_fields[] = {
 };
 
 static const struct lie_field lie_segment_fields[] = {
-	{ "version", 4, 1 },	  { "type", 5, 1 },   { "exchange", 6, 1 },
+	{ "version", 4, 1 },	  { "type", 5, 1 },   { "epoch", 6, 1 },
 	{ "zero", 7, 1 },	  { "token", 8, 8 },  { "source", 16, 2 },
 	{ "destination", 18, 2 }, { "round", 20, 2 }, { "length", 22, 2 },
 	{ "offset", 24, 8 },
@@ -83,17 +83,17 @@ static const struct lie_field lie_segment_fields[] = {
 /* Where a STATUS has these. */
 #define LIE_TAG_BYTES 16
 #define LIE_TYPE_AT 17
-#define LIE_BLOB_BYTES_AT 28
+#define LIE_APPLICATION_BYTES_AT 28
 #define LIE_TOTAL_COUNT_AT 30
 #define LIE_GAP_COUNT_AT 34
 #define LIE_FLAGS_AT 40
 #define LIE_BUSY_AT 56
 #define LIE_PHASE_AT 44
-#define LIE_EXCHANGE_AT 48
+#define LIE_EPOCH_AT 48
 #define LIE_GAP_BYTES 12
 /* Where DATA has these. */
 #define LIE_DIGEST_BYTES 4
-#define LIE_DATA_EXCHANGE_AT 6
+#define LIE_DATA_EPOCH_AT 6
 #define LIE_DATA_OFFSET_AT 24
 
 static inline uint64_t lie_load(const uint8_t *bytes, unsigned width)
@@ -136,7 +136,7 @@ static inline bool lie_add_gap(const struct lie *lie, uint8_t *datagram,
 {
 	uint64_t gaps = lie_load(datagram + LIE_GAP_COUNT_AT, 2);
 
-	if (*byte_count + LIE_GAP_BYTES > EXCHANGE_STATUS_BYTES_MAX)
+	if (*byte_count + LIE_GAP_BYTES > UDP_STATUS_BYTES_MAX)
 		return false;
 	lie_store(datagram + *byte_count, 8, lie->value);
 	lie_store(datagram + *byte_count + 8, 4, lie->index);
@@ -148,8 +148,8 @@ static inline bool lie_add_gap(const struct lie *lie, uint8_t *datagram,
 static inline bool lie_in_status(const struct lie *lie, uint8_t *datagram,
 				 size_t *byte_count)
 {
-	size_t fixed = EXCHANGE_STATUS_FIXED_BYTES;
-	size_t blob = lie_load(datagram + LIE_BLOB_BYTES_AT, 2);
+	size_t fixed = UDP_STATUS_FIXED_BYTES;
+	size_t application = lie_load(datagram + LIE_APPLICATION_BYTES_AT, 2);
 	uint64_t phase = lie_load(datagram + LIE_PHASE_AT, 4);
 	const struct lie_field *field =
 		&lie_fields[lie->index % ARRAY_LEN(lie_fields)];
@@ -162,20 +162,20 @@ static inline bool lie_in_status(const struct lie *lie, uint8_t *datagram,
 		return lie->index <
 			       lie_load(datagram + LIE_TOTAL_COUNT_AT, 2) &&
 		       lie_change(lie, datagram, *byte_count,
-				  fixed + blob + 8 * (size_t)lie->index, 8);
+				  fixed + application + 8 * (size_t)lie->index, 8);
 	case LIE_HELLO:
 		return phase == 0 &&
-		       lie_change(lie, datagram, fixed + blob,
-				  fixed + EXCHANGE_BOARD_OFFER_BYTES +
+		       lie_change(lie, datagram, fixed + application,
+				  fixed + UDP_PAGE_OFFER_BYTES +
 					  8 * (size_t)lie->index,
 				  8);
 	case LIE_OFFER:
 		return phase == 0 &&
-		       lie_change(lie, datagram, fixed + blob,
+		       lie_change(lie, datagram, fixed + application,
 				  fixed + 4 * (size_t)lie->index, 4);
-	case LIE_BLOB:
+	case LIE_APPLICATION:
 		return phase > 0 &&
-		       lie_change(lie, datagram, fixed + blob,
+		       lie_change(lie, datagram, fixed + application,
 				  fixed + 8 * (size_t)lie->index, 8);
 	case LIE_GAP:
 		return lie_add_gap(lie, datagram, byte_count);
@@ -199,18 +199,18 @@ static inline bool lie_in_data(const struct lie *lie, uint8_t *datagram,
 				  field->width);
 	return lie->kind == LIE_PAYLOAD && at >= offset &&
 	       lie_change(lie, datagram, byte_count,
-			  EXCHANGE_DATA_HEADER_BYTES + at - offset, 4);
+			  UDP_DATA_HEADER_BYTES + at - offset, 4);
 }
 
 static inline void lie_seal(uint8_t *datagram, size_t byte_count, bool is_data,
-			    const struct exchange_keys *keys)
+			    const struct udp_wire_keys *keys)
 {
 	static const uint8_t
 		personal[crypto_generichash_blake2b_PERSONALBYTES] = {
 			"blink status 1"
 		};
 
-	if (is_data && byte_count >= EXCHANGE_DATA_HEADER_BYTES)
+	if (is_data && byte_count >= UDP_DATA_HEADER_BYTES)
 		store_le32(datagram,
 			   digest_scalar(keys->seed,
 					 datagram + LIE_DIGEST_BYTES,
@@ -224,9 +224,9 @@ static inline void lie_seal(uint8_t *datagram, size_t byte_count, bool is_data,
 
 /* Could this one be told in a datagram of that collective, and is it its turn?
  */
-static inline bool lie_is_due(struct lie *lie, unsigned exchange)
+static inline bool lie_is_due(struct lie *lie, unsigned epoch)
 {
-	if (lie->exchange != LIE_ANY_EXCHANGE && lie->exchange != exchange)
+	if (lie->epoch != LIE_ANY_EPOCH && lie->epoch != epoch)
 		return false;
 	lie->met++;
 	return lie->met > lie->skip &&
@@ -245,34 +245,34 @@ static inline size_t lie_resize(const struct lie *lie, uint8_t *datagram,
 
 /*
  * Change a datagram on its way: is_data tells which of the two sockets it came
- * to, room_bytes (at least EXCHANGE_STATUS_BYTES_MAX) how long it may become.
+ * to, room_bytes (at least UDP_STATUS_BYTES_MAX) how long it may become.
  * Returns its length; 0: it is not to be sent.  *told is set if anything has
  * changed.
  */
 static inline size_t lie_tell(struct lie *lies, unsigned lie_count,
-			      const struct exchange_keys *keys, bool is_data,
+			      const struct udp_wire_keys *keys, bool is_data,
 			      uint8_t *datagram, size_t byte_count,
 			      size_t room_bytes, bool *told)
 {
-	size_t whole = is_data ? EXCHANGE_DATA_HEADER_BYTES
-			       : EXCHANGE_STATUS_FIXED_BYTES;
+	size_t whole = is_data ? UDP_DATA_HEADER_BYTES
+			       : UDP_STATUS_FIXED_BYTES;
 	bool any = false;
 
 	for (unsigned i = 0; i < lie_count; i++) {
 		struct lie *lie = &lies[i];
-		unsigned exchange;
+		unsigned epoch;
 
 		/* The byte that only wakes, or what an earlier lie has left. */
 		if (byte_count < whole)
 			break;
-		exchange = is_data ? datagram[LIE_DATA_EXCHANGE_AT]
+		epoch = is_data ? datagram[LIE_DATA_EPOCH_AT]
 				   : (unsigned)lie_load(
-					     datagram + LIE_EXCHANGE_AT, 4);
+					     datagram + LIE_EPOCH_AT, 4);
 		if ((lie->kind == LIE_SEGMENT || lie->kind == LIE_PAYLOAD) !=
 			    is_data &&
 		    lie->kind != LIE_DROP && lie->kind != LIE_LENGTH)
 			continue;
-		if (!lie_is_due(lie, exchange))
+		if (!lie_is_due(lie, epoch))
 			continue;
 		if (lie->kind == LIE_DROP)
 			byte_count = 0;

@@ -1,11 +1,11 @@
 /*
  * lying_rank - blinksort, as a rank that has the key and lies
  *
- * usage: lying_rank KIND:EXCHANGE:INDEX:OPERATION:VALUE[:SKIP:COUNT]... --
+ * usage: lying_rank KIND:EPOCH:INDEX:OPERATION:VALUE[:SKIP:COUNT]... --
  *                   BLINKSORT'S ARGUMENTS
  *
  * as in lie.h.  KIND and OPERATION are words, INDEX a number or the name of a
- * field, EXCHANGE a number or "any"; a VALUE may be negative.
+ * field, EPOCH a number or "any"; a VALUE may be negative.
  *
  * It is blinksort itself, whose datagrams pass by here; so it should say
  * --transport=udp, or the ranks of one machine speak through memory.
@@ -40,7 +40,7 @@ int __wrap_datagram_send(struct datagram_socket *socket,
 
 static struct lie lies[LIES_MAX];
 static unsigned lie_count;
-static struct exchange_keys job_keys;
+static struct udp_wire_keys job_keys;
 
 /* --- what the words mean ---------------------------------------------------
  */
@@ -48,7 +48,7 @@ static struct exchange_keys job_keys;
 static const char *const kind_names[LIE_KINDS] = {
 	[LIE_FIELD] = "field",	   [LIE_TOTAL] = "total",
 	[LIE_HELLO] = "hello",	   [LIE_OFFER] = "offer",
-	[LIE_BLOB] = "blob",	   [LIE_GAP] = "gap",
+	[LIE_APPLICATION] = "application",	   [LIE_GAP] = "gap",
 	[LIE_BYTE] = "byte",	   [LIE_SEGMENT] = "segment",
 	[LIE_PAYLOAD] = "payload", [LIE_LENGTH] = "length",
 	[LIE_DROP] = "drop",
@@ -111,8 +111,8 @@ static void add_lie(char *text)
 	if (rest || (count != 5 && count != 7) || lie_count == LIES_MAX)
 		refuse(text);
 	lie->kind = (enum lie_kind)find_word(words[0], kind_names, LIE_KINDS);
-	lie->exchange = strcmp(words[1], "any") == 0
-				? LIE_ANY_EXCHANGE
+	lie->epoch = strcmp(words[1], "any") == 0
+				? LIE_ANY_EPOCH
 				: (unsigned)find_number(words[1]);
 	lie->index = find_index(words[2], lie->kind);
 	lie->operation = (enum lie_operation)find_word(
@@ -133,22 +133,22 @@ int __wrap_rank_find(struct rank *rank, const struct rank_options *options,
 {
 	int error = __real_rank_find(rank, options, failure);
 
-	return error ? error : exchange_keys_derive(rank->secret, &job_keys);
+	return error ? error : udp_wire_derive_keys(rank->secret, &job_keys);
 }
 
 /* In a STATUS a part of the tag stands there. */
 static bool has_token(const uint8_t *bytes, size_t byte_count)
 {
-	return byte_count > EXCHANGE_DATA_HEADER_BYTES &&
+	return byte_count > UDP_DATA_HEADER_BYTES &&
 	       load_le64(bytes + 8) == job_keys.token;
 }
 
 /* What it finds wrong with the others it keeps to itself: they are right. */
 static bool is_accusation(const uint8_t *bytes, size_t byte_count)
 {
-	return byte_count >= EXCHANGE_STATUS_FIXED_BYTES &&
+	return byte_count >= UDP_STATUS_FIXED_BYTES &&
 	       !has_token(bytes, byte_count) &&
-	       (bytes[LIE_FLAGS_AT] & EXCHANGE_FAILED);
+	       (bytes[LIE_FLAGS_AT] & UDP_STATUS_FAILED);
 }
 
 static int send_segment(struct datagram_socket *socket,

@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "exchange/exchange_wire.h"
+#include "exchange/udp_wire.h"
 #include "base/failure.h"
 
 #define TAG_BYTES 16
-#define FLAGS_KNOWN (EXCHANGE_ASKS | EXCHANGE_READY | EXCHANGE_FAILED)
+#define FLAGS_KNOWN (UDP_STATUS_QUERY | UDP_STATUS_READY | UDP_STATUS_FAILED)
 
 /* They come to different sockets, too; this is for the day they do not. */
 enum type {
@@ -30,7 +30,7 @@ struct data_wire {
 	struct le32 digest;
 	uint8_t version;
 	uint8_t type;
-	uint8_t exchange;
+	uint8_t epoch;
 	uint8_t zero;
 	struct le64 token;
 	struct le16 source;
@@ -39,8 +39,7 @@ struct data_wire {
 	struct le16 length;
 	struct le64 offset;
 };
-static_assert(sizeof(struct data_wire) == EXCHANGE_DATA_HEADER_BYTES,
-	      "no padding");
+static_assert(sizeof(struct data_wire) == UDP_DATA_HEADER_BYTES, "no padding");
 
 /* Followed by the tails: blob, totals (le64 each), text, gaps. */
 struct status_wire {
@@ -52,14 +51,14 @@ struct status_wire {
 	struct le16 data_port;
 	struct le16 failure_node;
 	struct le16 failure_status;
-	struct le16 blob_bytes;
+	struct le16 application_bytes;
 	struct le16 total_count;
 	struct le16 text_bytes;
 	struct le16 gap_count;
 	struct le32 serial;
 	struct le32 flags;
 	struct le32 phase;
-	struct le32 exchange;
+	struct le32 epoch;
 	struct le32 round;
 	struct le32 busy_ms;
 	struct le32 segment_bytes;
@@ -72,7 +71,7 @@ struct status_wire {
 	struct le64 echo_ns;
 	struct le64 held_ns;
 };
-static_assert(sizeof(struct status_wire) == EXCHANGE_STATUS_FIXED_BYTES,
+static_assert(sizeof(struct status_wire) == UDP_STATUS_FIXED_BYTES,
 	      "no padding");
 
 /* 12 bytes rather than 16: what is asked for at once is short, but where it
@@ -82,12 +81,12 @@ struct gap_wire {
 	struct le32 count;
 };
 
-static_assert(EXCHANGE_STATUS_FIXED_BYTES + 8 * EXCHANGE_NODES_MAX <=
-		      EXCHANGE_STATUS_BYTES_MAX,
+static_assert(UDP_STATUS_FIXED_BYTES + 8 * UDP_NODES_MAX <=
+		      UDP_STATUS_BYTES_MAX,
 	      "any number of totals finds room");
-static_assert(EXCHANGE_STATUS_FIXED_BYTES + EXCHANGE_BLOB_BYTES_MAX +
-			      EXCHANGE_TEXT_BYTES_MAX <=
-		      EXCHANGE_STATUS_BYTES_MAX,
+static_assert(UDP_STATUS_FIXED_BYTES + EXCHANGE_APPLICATION_BYTES_MAX +
+			      UDP_TEXT_BYTES_MAX <=
+		      UDP_STATUS_BYTES_MAX,
 	      "a failure's text finds room beside any blob");
 
 static inline uint16_t le16_load(struct le16 v)
@@ -142,25 +141,25 @@ static const struct purpose purpose_seed = { "blink digest 1" };
 static const struct purpose purpose_tag_key = { "blink tag key 1" };
 static const struct purpose purpose_tag = { "blink status 1" };
 
-static_assert(sizeof(((struct exchange_keys *)NULL)->tag_key) ==
-		      EXCHANGE_SECRET_BYTES,
+static_assert(sizeof(((struct udp_wire_keys *)NULL)->tag_key) ==
+		      UDP_SECRET_BYTES,
 	      "keys of one size");
 
 static void hash(const struct purpose *purpose,
-		 const uint8_t key[EXCHANGE_SECRET_BYTES], const void *bytes,
+		 const uint8_t key[UDP_SECRET_BYTES], const void *bytes,
 		 size_t byte_count, uint8_t *result, size_t result_bytes)
 {
 	int error = crypto_generichash_blake2b_salt_personal(
-		result, result_bytes, bytes, byte_count, key,
-		EXCHANGE_SECRET_BYTES, NULL, purpose->personal);
+		result, result_bytes, bytes, byte_count, key, UDP_SECRET_BYTES,
+		NULL, purpose->personal);
 
 	/* It fails on sizes only, and ours are constants. */
 	assert(error == 0);
 	(void)error;
 }
 
-int exchange_keys_derive(const uint8_t secret[EXCHANGE_SECRET_BYTES],
-			 struct exchange_keys *keys)
+int udp_wire_derive_keys(const uint8_t secret[UDP_SECRET_BYTES],
+			 struct udp_wire_keys *keys)
 {
 	uint8_t bytes[crypto_generichash_blake2b_BYTES_MIN];
 
@@ -178,33 +177,32 @@ int exchange_keys_derive(const uint8_t secret[EXCHANGE_SECRET_BYTES],
 /* --- DATA ------------------------------------------------------------------
  */
 
-static bool data_is_good(const struct exchange_data *data)
+static bool data_is_good(const struct udp_wire_data *data)
 {
-	return data->exchange > 0 && data->source < EXCHANGE_NODES_MAX &&
-	       data->destination < EXCHANGE_NODES_MAX && data->length > 0 &&
+	return data->epoch > 0 && data->source < UDP_NODES_MAX &&
+	       data->destination < UDP_NODES_MAX && data->length > 0 &&
 	       data->offset <= UINT64_MAX - data->length;
 }
 
 /* Of the header behind its digest; the payload is yet to come. */
 static uint32_t digest_of_header(const uint8_t *header,
-				 const struct exchange_keys *keys,
+				 const struct udp_wire_keys *keys,
 				 digest_fn *digest)
 {
 	size_t skip = sizeof(struct le32);
 
-	return digest(keys->seed, header + skip,
-		      EXCHANGE_DATA_HEADER_BYTES - skip);
+	return digest(keys->seed, header + skip, UDP_DATA_HEADER_BYTES - skip);
 }
 
-void exchange_data_seal(const struct exchange_data *data,
-			const struct exchange_keys *keys, digest_fn *digest,
+void udp_wire_seal_data(const struct udp_wire_data *data,
+			const struct udp_wire_keys *keys, digest_fn *digest,
 			const void *payload,
-			uint8_t header[EXCHANGE_DATA_HEADER_BYTES])
+			uint8_t header[UDP_DATA_HEADER_BYTES])
 {
 	struct data_wire wire = {
-		.version = EXCHANGE_VERSION,
+		.version = UDP_VERSION,
 		.type = TYPE_DATA,
-		.exchange = data->exchange,
+		.epoch = data->epoch,
 		.token = le64_store(keys->token),
 		.source = le16_store(data->source),
 		.destination = le16_store(data->destination),
@@ -221,19 +219,19 @@ void exchange_data_seal(const struct exchange_data *data,
 	memcpy(header, &wire.digest, sizeof(wire.digest));
 }
 
-bool exchange_data_open(const uint8_t header[EXCHANGE_DATA_HEADER_BYTES],
-			const struct exchange_keys *keys,
-			struct exchange_data *data)
+bool udp_wire_open_data(const uint8_t header[UDP_DATA_HEADER_BYTES],
+			const struct udp_wire_keys *keys,
+			struct udp_wire_data *data)
 {
 	struct data_wire wire;
 
 	memcpy(&wire, header, sizeof(wire));
 	if (le64_load(wire.token) != keys->token ||
-	    wire.version != EXCHANGE_VERSION || wire.type != TYPE_DATA ||
+	    wire.version != UDP_VERSION || wire.type != TYPE_DATA ||
 	    wire.zero != 0)
 		return false;
-	*data = (struct exchange_data){
-		.exchange = wire.exchange,
+	*data = (struct udp_wire_data){
+		.epoch = wire.epoch,
 		.source = le16_load(wire.source),
 		.destination = le16_load(wire.destination),
 		.round = le16_load(wire.round),
@@ -243,8 +241,8 @@ bool exchange_data_open(const uint8_t header[EXCHANGE_DATA_HEADER_BYTES],
 	return data_is_good(data);
 }
 
-bool exchange_data_is_whole(const uint8_t header[EXCHANGE_DATA_HEADER_BYTES],
-			    const struct exchange_keys *keys, digest_fn *digest,
+bool udp_wire_data_is_whole(const uint8_t header[UDP_DATA_HEADER_BYTES],
+			    const struct udp_wire_keys *keys, digest_fn *digest,
 			    const struct iovec *parts, unsigned part_count)
 {
 	uint32_t value = digest_of_header(header, keys, digest);
@@ -266,7 +264,7 @@ bool exchange_data_is_whole(const uint8_t header[EXCHANGE_DATA_HEADER_BYTES],
 /* What follows the fixed part.  Counted apart from the status, since not all
  * of it may find room. */
 struct tails {
-	size_t blob_bytes;
+	size_t application_bytes;
 	size_t total_count;
 	size_t text_bytes;
 	size_t gap_count;
@@ -274,38 +272,39 @@ struct tails {
 
 static size_t bytes_of_tails(const struct tails *tails)
 {
-	return tails->blob_bytes + tails->total_count * sizeof(struct le64) +
-	       tails->text_bytes + tails->gap_count * sizeof(struct gap_wire);
+	return tails->application_bytes +
+	       tails->total_count * sizeof(struct le64) + tails->text_bytes +
+	       tails->gap_count * sizeof(struct gap_wire);
 }
 
 static bool tails_are_good(const struct tails *tails, uint32_t flags)
 {
-	return tails->blob_bytes <= EXCHANGE_BLOB_BYTES_MAX &&
-	       tails->total_count <= EXCHANGE_NODES_MAX &&
-	       tails->text_bytes <= EXCHANGE_TEXT_BYTES_MAX &&
-	       tails->gap_count <= EXCHANGE_GAPS_MAX &&
-	       (flags & EXCHANGE_FAILED || tails->text_bytes == 0);
+	return tails->application_bytes <= EXCHANGE_APPLICATION_BYTES_MAX &&
+	       tails->total_count <= UDP_NODES_MAX &&
+	       tails->text_bytes <= UDP_TEXT_BYTES_MAX &&
+	       tails->gap_count <= UDP_GAPS_MAX &&
+	       (flags & UDP_STATUS_FAILED || tails->text_bytes == 0);
 }
 
 /* Bitmaps and buffers are made after it. */
-static bool segment_is_good(const struct exchange_status *status)
+static bool segment_is_good(const struct udp_wire_status *status)
 {
-	if (status->exchange == 0)
+	if (status->epoch == 0)
 		return status->segment_bytes == 0;
-	return status->segment_bytes >= EXCHANGE_SEGMENT_BYTES_MIN &&
-	       status->segment_bytes <= EXCHANGE_SEGMENT_BYTES_MAX;
+	return status->segment_bytes >= UDP_SEGMENT_BYTES_MIN &&
+	       status->segment_bytes <= UDP_SEGMENT_BYTES_MAX;
 }
 
-static bool fields_are_good(const struct exchange_status *status)
+static bool fields_are_good(const struct udp_wire_status *status)
 {
-	if (status->source >= EXCHANGE_NODES_MAX ||
-	    status->destination >= EXCHANGE_NODES_MAX ||
+	if (status->source >= UDP_NODES_MAX ||
+	    status->destination >= UDP_NODES_MAX ||
 	    status->flags & ~(uint32_t)FLAGS_KNOWN || status->data_port == 0 ||
 	    status->busy_ms > EXCHANGE_BUSY_MS_MAX || !segment_is_good(status))
 		return false;
-	if (!(status->flags & EXCHANGE_FAILED))
+	if (!(status->flags & UDP_STATUS_FAILED))
 		return status->failure_node == 0 && status->failure_status == 0;
-	return status->failure_node < EXCHANGE_NODES_MAX &&
+	return status->failure_node < UDP_NODES_MAX &&
 	       status->failure_status > EXIT_DONE &&
 	       status->failure_status <= EXIT_RESOURCES;
 }
@@ -324,18 +323,17 @@ static bool gap_is_behind(const struct arrivals_gap *gap,
 }
 
 /* What of the status finds room.  Whom a failure ends needs no totals. */
-static struct tails fit_tails(const struct exchange_status *status)
+static struct tails fit_tails(const struct udp_wire_status *status)
 {
-	const size_t room =
-		EXCHANGE_STATUS_BYTES_MAX - EXCHANGE_STATUS_FIXED_BYTES;
+	const size_t room = UDP_STATUS_BYTES_MAX - UDP_STATUS_FIXED_BYTES;
 	struct tails tails = {
-		.blob_bytes = status->blob_bytes,
+		.application_bytes = status->application_bytes,
 		.total_count = status->total_count,
 		.text_bytes = status->text_bytes,
 	};
 	size_t left;
 
-	if (bytes_of_tails(&tails) > room && status->flags & EXCHANGE_FAILED)
+	if (bytes_of_tails(&tails) > room && status->flags & UDP_STATUS_FAILED)
 		tails.total_count = 0;
 	assert(bytes_of_tails(&tails) <= room);
 	left = room - bytes_of_tails(&tails);
@@ -345,31 +343,32 @@ static struct tails fit_tails(const struct exchange_status *status)
 }
 
 static void make_tag(const uint8_t *datagram, size_t datagram_bytes,
-		     const struct exchange_keys *keys, uint8_t tag[TAG_BYTES])
+		     const struct udp_wire_keys *keys, uint8_t tag[TAG_BYTES])
 {
 	hash(&purpose_tag, keys->tag_key, datagram + TAG_BYTES,
 	     datagram_bytes - TAG_BYTES, tag, TAG_BYTES);
 }
 
-static struct status_wire put_fields(const struct exchange_status *status,
+static struct status_wire put_fields(const struct udp_wire_status *status,
 				     const struct tails *tails)
 {
 	return (struct status_wire){
-		.version = EXCHANGE_VERSION,
+		.version = UDP_VERSION,
 		.type = TYPE_STATUS,
 		.source = le16_store(status->source),
 		.destination = le16_store(status->destination),
 		.data_port = le16_store(status->data_port),
 		.failure_node = le16_store(status->failure_node),
 		.failure_status = le16_store(status->failure_status),
-		.blob_bytes = le16_store((uint16_t)tails->blob_bytes),
+		.application_bytes =
+			le16_store((uint16_t)tails->application_bytes),
 		.total_count = le16_store((uint16_t)tails->total_count),
 		.text_bytes = le16_store((uint16_t)tails->text_bytes),
 		.gap_count = le16_store((uint16_t)tails->gap_count),
 		.serial = le32_store(status->serial),
 		.flags = le32_store(status->flags),
 		.phase = le32_store(status->phase),
-		.exchange = le32_store(status->exchange),
+		.epoch = le32_store(status->epoch),
 		.round = le32_store(status->round),
 		.busy_ms = le32_store(status->busy_ms),
 		.segment_bytes = le32_store(status->segment_bytes),
@@ -403,8 +402,8 @@ static uint8_t *put_gap(uint8_t *next, const struct arrivals_gap *gap)
 	return put(next, &wire, sizeof(wire));
 }
 
-size_t exchange_status_put(const struct exchange_status *status,
-			   uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX])
+size_t udp_wire_put_status(const struct udp_wire_status *status,
+			   uint8_t datagram[UDP_STATUS_BYTES_MAX])
 {
 	const struct tails tails = fit_tails(status);
 	const struct status_wire wire = put_fields(status, &tails);
@@ -413,7 +412,7 @@ size_t exchange_status_put(const struct exchange_status *status,
 	assert(fields_are_good(status));
 	assert(tails_are_good(&tails, status->flags));
 	next = put(next, &wire, sizeof(wire));
-	next = put(next, status->blob, tails.blob_bytes);
+	next = put(next, status->application, tails.application_bytes);
 	next = put(next, status->totals,
 		   tails.total_count * sizeof(struct le64));
 	next = put(next, status->text, tails.text_bytes);
@@ -422,32 +421,32 @@ size_t exchange_status_put(const struct exchange_status *status,
 	return (size_t)(next - datagram);
 }
 
-size_t exchange_status_seal(const struct exchange_status *status,
-			    const struct exchange_keys *keys,
-			    uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX])
+size_t udp_wire_seal_status(const struct udp_wire_status *status,
+			    const struct udp_wire_keys *keys,
+			    uint8_t datagram[UDP_STATUS_BYTES_MAX])
 {
-	size_t datagram_bytes = exchange_status_put(status, datagram);
+	size_t datagram_bytes = udp_wire_put_status(status, datagram);
 
 	make_tag(datagram, datagram_bytes, keys, datagram);
 	return datagram_bytes;
 }
 
 static void take_fields(const struct status_wire *wire,
-			struct exchange_status *status)
+			struct udp_wire_status *status)
 {
 	status->source = le16_load(wire->source);
 	status->destination = le16_load(wire->destination);
 	status->data_port = le16_load(wire->data_port);
 	status->failure_node = le16_load(wire->failure_node);
 	status->failure_status = le16_load(wire->failure_status);
-	status->blob_bytes = le16_load(wire->blob_bytes);
+	status->application_bytes = le16_load(wire->application_bytes);
 	status->total_count = le16_load(wire->total_count);
 	status->text_bytes = le16_load(wire->text_bytes);
 	status->gap_count = le16_load(wire->gap_count);
 	status->serial = le32_load(wire->serial);
 	status->flags = le32_load(wire->flags);
 	status->phase = le32_load(wire->phase);
-	status->exchange = le32_load(wire->exchange);
+	status->epoch = le32_load(wire->epoch);
 	status->round = le32_load(wire->round);
 	status->busy_ms = le32_load(wire->busy_ms);
 	status->segment_bytes = le32_load(wire->segment_bytes);
@@ -474,10 +473,10 @@ static bool take_gap(const uint8_t *bytes, struct arrivals_gap *gap)
 }
 
 /* The counts are good, and the datagram has all that they tell of. */
-static bool take_tails(const uint8_t *next, struct exchange_status *status)
+static bool take_tails(const uint8_t *next, struct udp_wire_status *status)
 {
-	status->blob = status->blob_bytes > 0 ? next : NULL;
-	next += status->blob_bytes;
+	status->application = status->application_bytes > 0 ? next : NULL;
+	next += status->application_bytes;
 	status->totals = status->total_count > 0 ? next : NULL;
 	next += status->total_count * sizeof(struct le64);
 	status->text = status->text_bytes > 0 ? (const char *)next : NULL;
@@ -496,12 +495,12 @@ static bool take_tails(const uint8_t *next, struct exchange_status *status)
 
 static bool length_is_good(size_t datagram_bytes)
 {
-	return datagram_bytes >= EXCHANGE_STATUS_FIXED_BYTES &&
-	       datagram_bytes <= EXCHANGE_STATUS_BYTES_MAX;
+	return datagram_bytes >= UDP_STATUS_FIXED_BYTES &&
+	       datagram_bytes <= UDP_STATUS_BYTES_MAX;
 }
 
-bool exchange_status_take(const uint8_t *datagram, size_t datagram_bytes,
-			  struct exchange_status *status)
+bool udp_wire_take_status(const uint8_t *datagram, size_t datagram_bytes,
+			  struct udp_wire_status *status)
 {
 	struct status_wire wire;
 	struct tails tails;
@@ -509,11 +508,11 @@ bool exchange_status_take(const uint8_t *datagram, size_t datagram_bytes,
 	if (!length_is_good(datagram_bytes))
 		return false;
 	memcpy(&wire, datagram, sizeof(wire));
-	if (wire.version != EXCHANGE_VERSION || wire.type != TYPE_STATUS)
+	if (wire.version != UDP_VERSION || wire.type != TYPE_STATUS)
 		return false;
 	take_fields(&wire, status);
 	tails = (struct tails){
-		.blob_bytes = status->blob_bytes,
+		.application_bytes = status->application_bytes,
 		.total_count = status->total_count,
 		.text_bytes = status->text_bytes,
 		.gap_count = status->gap_count,
@@ -524,9 +523,9 @@ bool exchange_status_take(const uint8_t *datagram, size_t datagram_bytes,
 	       take_tails(datagram + sizeof(wire), status);
 }
 
-bool exchange_status_open(const uint8_t *datagram, size_t datagram_bytes,
-			  const struct exchange_keys *keys,
-			  struct exchange_status *status)
+bool udp_wire_open_status(const uint8_t *datagram, size_t datagram_bytes,
+			  const struct udp_wire_keys *keys,
+			  struct udp_wire_status *status)
 {
 	uint8_t tag[TAG_BYTES];
 
@@ -536,5 +535,5 @@ bool exchange_status_open(const uint8_t *datagram, size_t datagram_bytes,
 	if (sodium_memcmp(tag, datagram, sizeof(tag)) != 0)
 		return false;
 	/* From here on the bytes are from somebody who knows the secret. */
-	return exchange_status_take(datagram, datagram_bytes, status);
+	return udp_wire_take_status(datagram, datagram_bytes, status);
 }

@@ -1,5 +1,5 @@
 /*
- * test_exchange.c - ranks as threads of one process, over loopback
+ * test_udp.c - ranks as threads of one process, over loopback
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "exchange/exchange_state.h"
+#include "exchange/udp_state.h"
 
 #define NODES_MAX 16
 #define HEAD_BYTES 24 /* a second place for the beginning of each message */
@@ -46,7 +46,7 @@ struct setting {
 	unsigned culprit;
 	unsigned deceived;   /* the message to this rank */
 	uint64_t more_bytes; /* are announced */
-	bool board;
+	bool page;
 	bool strangers; /* send to all */
 	bool computes;	/* who has got all serves others in between */
 	uint64_t (*bytes)(unsigned exchange, unsigned source, unsigned to);
@@ -56,7 +56,7 @@ struct setting {
 struct node {
 	const struct setting *setting;
 	struct rank rank;
-	unsigned exchange; /* at hand */
+	unsigned epoch; /* at hand */
 	uint64_t in_bytes[NODES_MAX];
 	uint8_t *heads[NODES_MAX], *bodies[NODES_MAX];
 	bool whole[NODES_MAX];
@@ -86,8 +86,8 @@ static void read_message(void *context, unsigned to, uint64_t offset,
 	const struct node *node = context;
 
 	for (size_t i = 0; i < byte_count; i++)
-		target[i] = byte_at(node->exchange, node->rank.rank, to,
-				    offset + i);
+		target[i] =
+			byte_at(node->epoch, node->rank.rank, to, offset + i);
 }
 
 static struct exchange_length length_of(const void *context, unsigned source,
@@ -96,7 +96,7 @@ static struct exchange_length length_of(const void *context, unsigned source,
 	const struct node *node = context;
 
 	return (struct exchange_length){
-		node->setting->bytes(node->exchange, source, destination), 1, 0
+		node->setting->bytes(node->epoch, source, destination), 1, 0
 	};
 }
 
@@ -167,7 +167,7 @@ static void check_and_free(struct node *node)
 						       ? node->heads[from]
 						       : node->bodies[from];
 
-			if (bytes[i] != byte_at(node->exchange, from, own, i))
+			if (bytes[i] != byte_at(node->epoch, from, own, i))
 				node->bad = true;
 		}
 	}
@@ -182,7 +182,7 @@ static int compute(struct node *node, struct exchange *x)
 	const struct exchange_counters *counters = exchange_counters(x);
 	int error = exchange_receive(x, &node->failure);
 
-	while (error == 0 && !exchange_is_all_acked(x)) {
+	while (error == 0 && !udp_all_acked(udp_of(x))) {
 		uint64_t before = counters->resent_datagrams;
 
 		usleep(2000);
@@ -197,8 +197,8 @@ static int run_collectives(struct node *node, struct exchange *x)
 {
 	const struct setting *setting = node->setting;
 
-	for (node->exchange = 1; node->exchange <= setting->collectives;
-	     node->exchange++) {
+	for (node->epoch = 1; node->epoch <= setting->collectives;
+	     node->epoch++) {
 		uint64_t send_bytes[NODES_MAX];
 		struct exchange_collective collective = {
 			.context = node,
@@ -212,7 +212,7 @@ static int run_collectives(struct node *node, struct exchange *x)
 		int error;
 
 		for (unsigned to = 0; to < setting->node_count; to++)
-			send_bytes[to] = setting->bytes(node->exchange,
+			send_bytes[to] = setting->bytes(node->epoch,
 							node->rank.rank, to);
 		if (setting->conduct == ANNOUNCES_ANOTHER &&
 		    node->rank.rank == setting->culprit)
@@ -250,41 +250,41 @@ static void lose(int fd, unsigned percent)
 }
 
 /* Datagrams that only look as if they were ours. */
-static void disturb(const struct exchange *x, unsigned seed)
+static void disturb(const struct udp *x, unsigned seed)
 {
-	struct exchange_keys keys = x->keys, strange;
-	uint8_t bytes[EXCHANGE_STATUS_BYTES_MAX + 100], secret[32] = { 9 };
-	struct exchange_data data = { .exchange = 1, .source = 1, .length = 8 };
-	struct exchange_status status = { .source = 1,
+	struct udp_wire_keys keys = x->keys, strange;
+	uint8_t bytes[UDP_STATUS_BYTES_MAX + 100], secret[32] = { 9 };
+	struct udp_wire_data data = { .epoch = 1, .source = 1, .length = 8 };
+	struct udp_wire_status status = { .source = 1,
 					  .serial = 1u << 30,
-					  .exchange = 1,
+					  .epoch = 1,
 					  .data_port = 1,
 					  .segment_bytes = 1000,
-					  .flags = EXCHANGE_READY };
+					  .flags = UDP_STATUS_READY };
 	struct datagram_socket out;
 	struct datagram_options plain = { .plain = true };
 	struct address any;
 	struct failure failure;
 
-	exchange_keys_derive(secret, &strange);
+	udp_wire_derive_keys(secret, &strange);
 	address_parse("127.0.0.1:7300", &any);
 	address_set_port(&any, 0);
 	if (datagram_open(&out, &any, &plain, &failure) < 0)
 		return;
 	for (unsigned i = 0; i < 400; i++) {
 		struct iovec part = { bytes, (i * 37 + seed) % sizeof(bytes) };
-		const struct exchange_keys *by = i % 2 ? &strange : &keys;
+		const struct udp_wire_keys *by = i % 2 ? &strange : &keys;
 
 		for (size_t k = 0; k < sizeof(bytes); k++)
 			bytes[k] = (uint8_t)(k * 31 + i * 7 + seed);
-		data.destination = status.destination = (uint16_t)x->rank->rank;
+		data.destination = status.destination = (uint16_t)udp_own(x);
 		if (i % 3 == 0) {
-			exchange_data_seal(&data, by, digest_scalar, bytes + 32,
+			udp_wire_seal_data(&data, by, digest_scalar, bytes + 32,
 					   bytes);
 			part.iov_len = 40;
 			bytes[33] ^= by == &keys; /* damaged, if it was good */
 		} else if (i % 3 == 1) {
-			part.iov_len = exchange_status_seal(&status, by, bytes);
+			part.iov_len = udp_wire_seal_status(&status, by, bytes);
 			bytes[part.iov_len - 1] ^= by == &keys;
 			part.iov_len -= i % 5 == 0;
 		}
@@ -321,17 +321,19 @@ static void *run_node(void *argument)
 	struct exchange_options options = {
 		.rank = &node->rank,
 		.schedule = setting->schedule,
-		.payload_bytes = setting->payload_bytes,
-		.window_bytes = setting->window_bytes,
-		.port = setting->port,
-		.plain = setting->plain,
-		.board = setting->board,
 		.deadline_ns = setting->conduct == BEHAVES ? DEADLINE_NS
 							   : SHORT_DEADLINE_NS,
 		.hello = &node->rank.rank,
 		.hello_bytes = sizeof(node->rank.rank),
+	};
+	struct udp_options udp_options = {
+		.payload_bytes = setting->payload_bytes,
+		.window_bytes = setting->window_bytes,
+		.port = setting->port,
+		.plain = setting->plain,
+		.status_page = setting->page,
 		.kernel = cpu_level_detect(),
-		.digests = !setting->plain,
+		.crc32c = !setting->plain,
 	};
 	struct exchange *x = NULL;
 	uint32_t blob = node->rank.rank * 3;
@@ -339,12 +341,12 @@ static void *run_node(void *argument)
 
 	if (node->rank.rank != setting->culprit ||
 	    setting->conduct != STAYS_AWAY)
-		x = exchange_open(&options, &node->failure);
+		x = udp_open(&options, &udp_options, &node->failure);
 	if (x) {
 		if (setting->strangers)
-			disturb(x, node->rank.rank);
-		lose(x->control.fd, setting->loss_percent);
-		lose(x->data.fd, setting->loss_percent);
+			disturb(udp_of(x), node->rank.rank);
+		lose(udp_of(x)->control.fd, setting->loss_percent);
+		lose(udp_of(x)->data.fd, setting->loss_percent);
 		error = exchange_join(x, &node->failure);
 	}
 	for (unsigned i = 0; error == 0 && i < setting->node_count; i++) {
@@ -381,7 +383,8 @@ static void *run_node(void *argument)
 			 node->failure.what);
 	if (x) {
 		node->strays = exchange_counters(x)->stray_datagrams;
-		snprintf(node->told, sizeof(node->told), "%s", x->failure.why);
+		snprintf(node->told, sizeof(node->told), "%s",
+			 x->failed.failure.why);
 	}
 	exchange_close(x);
 	return NULL;
@@ -446,11 +449,11 @@ static void run_well(const struct setting *setting)
 
 static void run(const struct setting *setting)
 {
-	struct setting with_board = *setting;
+	struct setting with_page = *setting;
 
-	with_board.board = true;
+	with_page.page = true;
 	run_well(setting);
-	run_well(&with_board);
+	run_well(&with_page);
 }
 
 static uint64_t even_bytes(unsigned exchange, unsigned source, unsigned to)
@@ -475,7 +478,7 @@ static void expect_culprit(const struct setting *setting, const char *why)
 	}
 }
 
-/* With rank 0, which makes the board, and with another. */
+/* With rank 0, which makes the page, and with another. */
 static void run_without(enum conduct conduct, const char *why)
 {
 	struct setting setting = { .node_count = 4,
@@ -485,7 +488,7 @@ static void run_without(enum conduct conduct, const char *why)
 
 	for (unsigned i = 0; i < 4; i++) {
 		setting.culprit = i / 2;
-		setting.board = i % 2;
+		setting.page = i % 2;
 		run_all(&setting);
 		expect_culprit(&setting, why);
 	}
@@ -505,7 +508,7 @@ static uint64_t bytes_to_one(unsigned exchange, unsigned source, unsigned to)
 	return to == exchange % 3 ? 200000 : 0;
 }
 
-static void exchange__rounds_of_all_sizes(void **state)
+static void udp__rounds_of_all_sizes(void **state)
 {
 	static const unsigned counts[] = { 1, 2, 3, 4, 7, 8, 16 };
 
@@ -516,7 +519,7 @@ static void exchange__rounds_of_all_sizes(void **state)
 				       .bytes = odd_bytes });
 }
 
-static void exchange__other_schedules(void **state)
+static void udp__other_schedules(void **state)
 {
 	(void)state;
 	for (enum exchange_schedule s = EXCHANGE_ROUNDS;
@@ -532,7 +535,7 @@ static void exchange__other_schedules(void **state)
 	}
 }
 
-static void exchange__segments_of_an_ethernet(void **state)
+static void udp__segments_of_an_ethernet(void **state)
 {
 	(void)state;
 	for (unsigned plain = 0; plain < 2; plain++)
@@ -544,7 +547,7 @@ static void exchange__segments_of_an_ethernet(void **state)
 }
 
 /* The window is smaller than a message: it moves with what has arrived. */
-static void exchange__a_small_window(void **state)
+static void udp__a_small_window(void **state)
 {
 	(void)state;
 	run(&(struct setting){ .node_count = 3,
@@ -555,7 +558,7 @@ static void exchange__a_small_window(void **state)
 }
 
 /* Batches too: a gap of many segments. */
-static void exchange__what_is_lost_is_sent_again(void **state)
+static void udp__what_is_lost_is_sent_again(void **state)
 {
 	static const unsigned percents[] = { 1, 5, 20, 40 };
 
@@ -577,7 +580,7 @@ static uint64_t bytes_of_first(unsigned exchange, unsigned source, unsigned to)
 }
 
 /* By one call all that was asked for, segment by segment. */
-static void exchange__who_computes_serves_all_at_once(void **state)
+static void udp__who_computes_serves_all_at_once(void **state)
 {
 	(void)state;
 	run_well(&(struct setting){ .node_count = 2,
@@ -597,7 +600,7 @@ static uint64_t bytes_of_one(unsigned exchange, unsigned source, unsigned to)
 
 /* Who has nothing to send or to get stays until all know that: what it has
  * announced may be lost, and is not said again in the next exchange. */
-static void exchange__announcements_that_are_lost(void **state)
+static void udp__announcements_that_are_lost(void **state)
 {
 	(void)state;
 	run(&(struct setting){ .node_count = 4,
@@ -606,7 +609,7 @@ static void exchange__announcements_that_are_lost(void **state)
 			       .bytes = bytes_of_one });
 }
 
-static void exchange__strangers_change_nothing(void **state)
+static void udp__strangers_change_nothing(void **state)
 {
 	(void)state;
 	run(&(struct setting){ .node_count = 3,
@@ -617,7 +620,7 @@ static void exchange__strangers_change_nothing(void **state)
 
 /* Somebody has the port that a rank would take: another will do, and nobody is
  * told of a failure. */
-static void exchange__another_port(void **state)
+static void udp__another_port(void **state)
 {
 	const struct datagram_options plain = { .plain = true };
 	struct datagram_socket taken;
@@ -635,19 +638,19 @@ static void exchange__another_port(void **state)
 	datagram_close(&taken);
 }
 
-static void exchange__who_does_not_come_is_named(void **state)
+static void udp__who_does_not_come_is_named(void **state)
 {
 	(void)state;
 	run_without(STAYS_AWAY, "has not come within");
 }
 
-static void exchange__who_falls_silent_is_named(void **state)
+static void udp__who_falls_silent_is_named(void **state)
 {
 	(void)state;
 	run_without(LEAVES_AFTER_JOINING, "has been silent for");
 }
 
-static void exchange__a_failure_is_told_to_all(void **state)
+static void udp__a_failure_is_told_to_all(void **state)
 {
 	(void)state;
 	run_without(FAILS, "out.1: the disk is full");
@@ -655,38 +658,41 @@ static void exchange__a_failure_is_told_to_all(void **state)
 
 /* A process that got a rank's STATUS and passes it on from another address has
  * no DATA sent to that address. */
-static void exchange__a_relay_changes_no_address(void **state)
+static void udp__a_relay_changes_no_address(void **state)
 {
 	struct rank rank;
 	struct exchange_options options = { .rank = &rank,
 					    .deadline_ns = DEADLINE_NS,
 					    .hello = "",
 					    .hello_bytes = 1 };
-	struct exchange_status status = { .source = 1, .data_port = 7000 };
+	struct udp_wire_status status = { .source = 1, .data_port = 7000 };
 	struct address relay, data;
 	struct datagram_socket out;
 	struct datagram_options plain = { .plain = true };
 	struct failure failure;
-	struct exchange *x;
-	uint8_t bytes[EXCHANGE_STATUS_BYTES_MAX];
+	struct udp_options udp_options = { 0 };
+	struct exchange *exchange;
+	struct udp *x;
+	uint8_t bytes[UDP_STATUS_BYTES_MAX];
 	struct iovec part = { .iov_base = bytes };
 
 	(void)state;
 	init_rank(&rank, 0, 2);
-	x = exchange_open(&options, &failure);
-	assert_non_null(x);
+	exchange = udp_open(&options, &udp_options, &failure);
+	assert_non_null(exchange);
+	x = udp_of(exchange);
 	address_parse("127.0.0.99:7300", &relay);
 	address_set_port(&relay, 0);
 	assert_int_equal(datagram_open(&out, &relay, &plain, &failure), 0);
 	status.serial = 1;
-	part.iov_len = exchange_status_seal(&status, &x->keys, bytes);
+	part.iov_len = udp_wire_seal_status(&status, &x->keys, bytes);
 	datagram_send(&out, &x->control.local, &part, 1, part.iov_len,
 		      part.iov_len);
-	for (unsigned i = 0; i < 1000 && !x->peers[1].heard; i++) {
-		assert_int_equal(exchange_serve(x, &failure), 0);
+	for (unsigned i = 0; i < 1000 && !x->peers[1].heard.any; i++) {
+		assert_int_equal(exchange_serve(exchange, &failure), 0);
 		usleep(1000);
 	}
-	assert_true(x->peers[1].heard);
+	assert_true(x->peers[1].heard.any);
 	data = rank.addresses[1];
 	address_set_port(&data, status.data_port);
 	assert_memory_equal(&x->peers[1].data.socket, &data.socket,
@@ -695,7 +701,7 @@ static void exchange__a_relay_changes_no_address(void **state)
 	assert_memory_equal(&x->peers[1].control.socket, &data.socket,
 			    data.length);
 	datagram_close(&out);
-	exchange_close(x);
+	exchange_close(exchange);
 	for (unsigned i = 0; i < 2; i++)
 		free(rank.names[i]);
 	free(rank.names);
@@ -704,7 +710,7 @@ static void exchange__a_relay_changes_no_address(void **state)
 
 /* The rank itself gets the failure as it was; the others are told, and told
  * again, what it is about. */
-static void exchange__a_failure_to_prepare(void **state)
+static void udp__a_failure_to_prepare(void **state)
 {
 	struct setting setting = { .node_count = 4,
 				   .collectives = 1,
@@ -714,7 +720,7 @@ static void exchange__a_failure_to_prepare(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
 		setting.culprit = i % 2;
-		setting.board = i / 2;
+		setting.page = i / 2;
 		run_all(&setting);
 		for (unsigned r = 0; r < setting.node_count; r++) {
 			struct node *node = &nodes[r];
@@ -732,7 +738,7 @@ static void exchange__a_failure_to_prepare(void **state)
 
 /* By one byte, or so that the sum of all wraps: the ranks that the message is
  * not for refuse it, too. */
-static void exchange__lengths_that_cannot_be(void **state)
+static void udp__lengths_that_cannot_be(void **state)
 {
 	static const uint64_t more_bytes[] = { 1, -(uint64_t)1,
 					       -(uint64_t)150100,
@@ -747,7 +753,7 @@ static void exchange__lengths_that_cannot_be(void **state)
 		setting.more_bytes = more_bytes[i / 2];
 		setting.culprit = i % 2;
 		setting.deceived = 3 * (i % 3 == 0) + (1 - i % 2) * (i % 3 > 0);
-		setting.board = i % 4 == 3;
+		setting.page = i % 4 == 3;
 		run_all(&setting);
 		expect_culprit(&setting, "bytes to rank");
 		expect_culprit(&setting, ", not 150000");
@@ -757,21 +763,21 @@ static void exchange__lengths_that_cannot_be(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(exchange__rounds_of_all_sizes),
-		cmocka_unit_test(exchange__other_schedules),
-		cmocka_unit_test(exchange__segments_of_an_ethernet),
-		cmocka_unit_test(exchange__a_small_window),
-		cmocka_unit_test(exchange__what_is_lost_is_sent_again),
-		cmocka_unit_test(exchange__who_computes_serves_all_at_once),
-		cmocka_unit_test(exchange__announcements_that_are_lost),
-		cmocka_unit_test(exchange__strangers_change_nothing),
-		cmocka_unit_test(exchange__another_port),
-		cmocka_unit_test(exchange__who_does_not_come_is_named),
-		cmocka_unit_test(exchange__who_falls_silent_is_named),
-		cmocka_unit_test(exchange__a_failure_is_told_to_all),
-		cmocka_unit_test(exchange__a_relay_changes_no_address),
-		cmocka_unit_test(exchange__a_failure_to_prepare),
-		cmocka_unit_test(exchange__lengths_that_cannot_be),
+		cmocka_unit_test(udp__rounds_of_all_sizes),
+		cmocka_unit_test(udp__other_schedules),
+		cmocka_unit_test(udp__segments_of_an_ethernet),
+		cmocka_unit_test(udp__a_small_window),
+		cmocka_unit_test(udp__what_is_lost_is_sent_again),
+		cmocka_unit_test(udp__who_computes_serves_all_at_once),
+		cmocka_unit_test(udp__announcements_that_are_lost),
+		cmocka_unit_test(udp__strangers_change_nothing),
+		cmocka_unit_test(udp__another_port),
+		cmocka_unit_test(udp__who_does_not_come_is_named),
+		cmocka_unit_test(udp__who_falls_silent_is_named),
+		cmocka_unit_test(udp__a_failure_is_told_to_all),
+		cmocka_unit_test(udp__a_relay_changes_no_address),
+		cmocka_unit_test(udp__a_failure_to_prepare),
+		cmocka_unit_test(udp__lengths_that_cannot_be),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /*
- * exchange_wire.h - the datagrams between the ranks of a cluster sort
+ * udp_wire.h - the datagrams between the ranks of a cluster sort
  *
  * Two kinds, on two sockets of each rank.  All integers are little endian.
  * What comes in is checked in this order and dropped in silence when wrong:
@@ -29,7 +29,7 @@
  * the failure of a run to all others.
  *
  * The blob of a STATUS before the first barrier is the hello: an offer of
- * shared memory (exchange_board.h), EXCHANGE_BOARD_OFFER_BYTES, and what the
+ * shared memory (udp_page.h), UDP_PAGE_OFFER_BYTES, and what the
  * program has to say.  Who has taken such an offer is sent a STATUS through
  * that memory, without a tag; and the ring, a datagram of one byte, that wakes
  * it.
@@ -43,7 +43,7 @@
  *
  *      version, type,       the ones of here, and of the            wire
  *        counts, flags        datagram's length
- *      source, destination  below EXCHANGE_NODES_MAX                wire
+ *      source, destination  below UDP_NODES_MAX                wire
  *                           of the job, and not our own             status
  *      data_port            not 0                                   wire
  *      serial               any; an older one is dropped            status
@@ -51,7 +51,7 @@
  *                             ahead in one and behind in the other
  *      round                any: it only lets us go on              send
  *      busy_ms              up to EXCHANGE_BUSY_MS_MAX              wire
- *      segment_bytes        EXCHANGE_SEGMENT_BYTES_MIN to _MAX; 0   wire
+ *      segment_bytes        UDP_SEGMENT_BYTES_MIN to _MAX; 0   wire
  *                             before the first collective
  *      totals               one for each rank, and no other later   status
  *                           what the collective allows the source   exchange
@@ -65,7 +65,7 @@
  *                             not counted upon
  *      failure              text without NUL, a status that exists  wire
  *                           a rank of the job, else the source      status
- *      blob                 up to EXCHANGE_BLOB_BYTES_MAX           wire
+ *      blob                 up to EXCHANGE_APPLICATION_BYTES_MAX           wire
  *                           the first hello stands                  status
  *                           the fields of the hello                 agree
  *      board's offer        a sealed file of this user's            board
@@ -89,46 +89,41 @@
 #include <sys/uio.h>
 
 #include "exchange/arrivals.h"
+#include "exchange/exchange.h"
 #include "kernels/digest.h"
 
-#define EXCHANGE_VERSION 2
-#define EXCHANGE_SECRET_BYTES 32
-#define EXCHANGE_DATA_HEADER_BYTES 32
-#define EXCHANGE_STATUS_BYTES_MAX 1400
-#define EXCHANGE_STATUS_FIXED_BYTES 120
-#define EXCHANGE_NODES_MAX 128
-#define EXCHANGE_BLOB_BYTES_MAX 256
-#define EXCHANGE_RING_BYTES 1
-#define EXCHANGE_GAPS_MAX 64
-#define EXCHANGE_TEXT_BYTES_MAX 160
+#define UDP_VERSION 2
+#define UDP_SECRET_BYTES 32
+#define UDP_DATA_HEADER_BYTES 32
+#define UDP_STATUS_BYTES_MAX 1400
+#define UDP_STATUS_FIXED_BYTES 120
+#define UDP_NODES_MAX 128
+#define EXCHANGE_APPLICATION_BYTES_MAX 256
+#define UDP_WAKE_UP_BYTES 1
+#define UDP_GAPS_MAX 64
+#define UDP_TEXT_BYTES_MAX 160
 /* A datagram of DATA: what every path takes holds a header and some records;
  * more than the maximum UDP does not carry. */
-#define EXCHANGE_PAYLOAD_BYTES_MIN 256
-#define EXCHANGE_PAYLOAD_BYTES_MAX 65507
-#define EXCHANGE_SEGMENT_BYTES_MIN                                             \
-	(EXCHANGE_PAYLOAD_BYTES_MIN - EXCHANGE_DATA_HEADER_BYTES)
-#define EXCHANGE_SEGMENT_BYTES_MAX                                             \
-	(EXCHANGE_PAYLOAD_BYTES_MAX - EXCHANGE_DATA_HEADER_BYTES)
-/* The longest silence that a rank may ask for: more than sorting a bucket of
- * the most records that a rank can have takes (cluster_receive.c). */
-#define EXCHANGE_BUSY_MS_MAX 360000
-
+#define UDP_PAYLOAD_BYTES_MIN 256
+#define UDP_PAYLOAD_BYTES_MAX 65507
+#define UDP_SEGMENT_BYTES_MIN (UDP_PAYLOAD_BYTES_MIN - UDP_DATA_HEADER_BYTES)
+#define UDP_SEGMENT_BYTES_MAX (UDP_PAYLOAD_BYTES_MAX - UDP_DATA_HEADER_BYTES)
 /* Derived once from the job's secret. */
-struct exchange_keys {
+struct udp_wire_keys {
 	uint64_t token;
 	uint32_t seed; /* of digests */
 	uint8_t tag_key[32];
 };
 
 /* 0 or -errno (libsodium cannot start). */
-int exchange_keys_derive(const uint8_t secret[EXCHANGE_SECRET_BYTES],
-			 struct exchange_keys *keys);
+int udp_wire_derive_keys(const uint8_t secret[UDP_SECRET_BYTES],
+			 struct udp_wire_keys *keys);
 
 /* --- DATA ------------------------------------------------------------------
  */
 
-struct exchange_data {
-	uint8_t exchange; /* number of the collective, from 1 */
+struct udp_wire_data {
+	uint8_t epoch; /* number of the collective, from 1 */
 	uint16_t source, destination;
 	uint16_t round;
 	uint16_t length; /* of the payload: 1 .. */
@@ -136,39 +131,39 @@ struct exchange_data {
 };
 
 /* The header of a segment whose payload is at payload (data->length bytes). */
-void exchange_data_seal(const struct exchange_data *data,
-			const struct exchange_keys *keys, digest_fn *digest,
+void udp_wire_seal_data(const struct udp_wire_data *data,
+			const struct udp_wire_keys *keys, digest_fn *digest,
 			const void *payload,
-			uint8_t header[EXCHANGE_DATA_HEADER_BYTES]);
+			uint8_t header[UDP_DATA_HEADER_BYTES]);
 
 /* Take a header apart without looking at the payload.  False: not of this job
  * or version, or fields that cannot be (length or exchange 0, unused byte not
- * zero, a rank of EXCHANGE_NODES_MAX or more, an end past 2^64). */
-bool exchange_data_open(const uint8_t header[EXCHANGE_DATA_HEADER_BYTES],
-			const struct exchange_keys *keys,
-			struct exchange_data *data);
+ * zero, a rank of UDP_NODES_MAX or more, an end past 2^64). */
+bool udp_wire_open_data(const uint8_t header[UDP_DATA_HEADER_BYTES],
+			const struct udp_wire_keys *keys,
+			struct udp_wire_data *data);
 
 /* Whether header and payload, in parts, are as they were sealed; the parts must
  * have as many bytes as the header tells. */
-bool exchange_data_is_whole(const uint8_t header[EXCHANGE_DATA_HEADER_BYTES],
-			    const struct exchange_keys *keys, digest_fn *digest,
+bool udp_wire_data_is_whole(const uint8_t header[UDP_DATA_HEADER_BYTES],
+			    const struct udp_wire_keys *keys, digest_fn *digest,
 			    const struct iovec *parts, unsigned part_count);
 
 /* --- STATUS ----------------------------------------------------------------
  */
 
-enum exchange_flag {
-	EXCHANGE_ASKS = 1,   /* answer with your own status */
-	EXCHANGE_READY = 2,  /* messages of this exchange can be received */
-	EXCHANGE_FAILED = 4, /* the run has failed: failure_* and text */
+enum udp_wire_flag {
+	UDP_STATUS_QUERY = 1,  /* answer with your own status */
+	UDP_STATUS_READY = 2,  /* messages of this exchange can be received */
+	UDP_STATUS_FAILED = 4, /* the run has failed: failure_* and text */
 };
 
-struct exchange_status {
+struct udp_wire_status {
 	uint16_t source, destination;
 	uint32_t serial; /* of this source's to this destination, ascending */
 	uint32_t flags;
 	uint32_t phase;	    /* barriers passed or waited at */
-	uint32_t exchange;  /* collective at hand, 0: none yet */
+	uint32_t epoch;	    /* collective at hand, 0: none yet */
 	uint32_t round;	    /* rounds of it that are over or nearly */
 	uint16_t data_port; /* the source's socket for DATA */
 	uint32_t busy_ms;   /* it may be silent for this long from now:
@@ -185,45 +180,45 @@ struct exchange_status {
 	/* To relate clocks: the source's now, the last clock_ns it has seen of
 	 * the destination's (0: none) and for how long it has had it. */
 	uint64_t clock_ns, echo_ns, held_ns;
-	/* If EXCHANGE_FAILED; else 0. */
+	/* If UDP_STATUS_FAILED; else 0. */
 	uint16_t failure_node;	 /* at fault */
 	uint16_t failure_status; /* enum exit_status; not EXIT_DONE */
 	/* Tails; counts of 0: absent.  Point into the datagram when opened. */
-	const uint8_t *blob; /* what the program above has to say */
-	uint16_t blob_bytes;
+	const uint8_t *application; /* what the program above has to say */
+	uint16_t application_bytes;
 	const uint8_t *totals; /* u64 each: bytes of this source's messages */
 	uint16_t total_count;  /* to each node: 0 or the number of nodes */
-	const char *text;      /* reason, no NUL; only if EXCHANGE_FAILED */
+	const char *text;      /* reason, no NUL; only if UDP_STATUS_FAILED */
 	uint16_t text_bytes;
 	/* Segments, each u64: ascending, and apart. */
-	struct arrivals_gap gaps[EXCHANGE_GAPS_MAX];
+	struct arrivals_gap gaps[UDP_GAPS_MAX];
 	uint16_t gap_count;
 };
 
 /*
- * Bytes written.  Fields and counts must be such that exchange_status_open()
+ * Bytes written.  Fields and counts must be such that udp_wire_open_status()
  * takes them, and blob and totals find room beside each other: with 128 totals
  * a blob of 256 bytes does (asserted).  Left out when there is no room: gaps,
  * and the totals of a status that tells of a failure.  Of a gap of 2^32
  * segments or more the first 2^32 - 1 are named.
  */
-size_t exchange_status_seal(const struct exchange_status *status,
-			    const struct exchange_keys *keys,
-			    uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX]);
+size_t udp_wire_seal_status(const struct udp_wire_status *status,
+			    const struct udp_wire_keys *keys,
+			    uint8_t datagram[UDP_STATUS_BYTES_MAX]);
 
 /* The same without a tag, for memory that only ranks can write. */
-size_t exchange_status_put(const struct exchange_status *status,
-			   uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX]);
-bool exchange_status_take(const uint8_t *datagram, size_t datagram_bytes,
-			  struct exchange_status *status);
+size_t udp_wire_put_status(const struct udp_wire_status *status,
+			   uint8_t datagram[UDP_STATUS_BYTES_MAX]);
+bool udp_wire_take_status(const uint8_t *datagram, size_t datagram_bytes,
+			  struct udp_wire_status *status);
 
 /* False: drop it; *status is then undefined. */
-bool exchange_status_open(const uint8_t *datagram, size_t datagram_bytes,
-			  const struct exchange_keys *keys,
-			  struct exchange_status *status);
+bool udp_wire_open_status(const uint8_t *datagram, size_t datagram_bytes,
+			  const struct udp_wire_keys *keys,
+			  struct udp_wire_status *status);
 
 /* The i-th of an opened or sealed status's totals. */
-static inline uint64_t exchange_total(const struct exchange_status *status,
+static inline uint64_t udp_wire_total(const struct udp_wire_status *status,
 				      unsigned i)
 {
 	const uint8_t *bytes = status->totals + 8 * (size_t)i;

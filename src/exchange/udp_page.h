@@ -1,5 +1,5 @@
 /*
- * exchange_board.h - STATUS from rank to rank through shared memory
+ * udp_page.h - STATUS from rank to rank through shared memory
  *
  * Where all ranks run on one machine, a STATUS need not be a datagram: it says
  * what is so, and the last one is all that counts.  So the board has a slot for
@@ -30,46 +30,42 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct exchange_board;
+struct udp_page;
 
 /* Where it is, little-endian: u64 machine_number(), u64 number of the board,
  * u32 process, u32 descriptor.  All 0: there is none. */
-#define EXCHANGE_BOARD_OFFER_BYTES 24
+#define UDP_PAGE_OFFER_BYTES 24
 
 /* NULL: it cannot be made; then *offer is all 0. */
-struct exchange_board *
-exchange_board_make(unsigned node_count,
-		    uint8_t offer[EXCHANGE_BOARD_OFFER_BYTES]);
+struct udp_page *udp_page_make(unsigned node_count,
+			       uint8_t offer[UDP_PAGE_OFFER_BYTES]);
 /* As rank own.  NULL: there is none, or not for us. */
-struct exchange_board *
-exchange_board_find(const uint8_t offer[EXCHANGE_BOARD_OFFER_BYTES],
-		    unsigned node_count, unsigned own);
+struct udp_page *udp_page_find(const uint8_t offer[UDP_PAGE_OFFER_BYTES],
+			       unsigned node_count, unsigned own);
 /* Safe on NULL. */
-void exchange_board_close(struct exchange_board *board);
+void udp_page_close(struct udp_page *board);
 
 /* From now on we look here for news; rings come to this port. */
-void exchange_board_attach(struct exchange_board *board, uint16_t port);
+void udp_page_attach(struct udp_page *board, uint16_t port);
 /* The port of a rank that has done so; 0: it has not. */
-uint16_t exchange_board_port(const struct exchange_board *board, unsigned node);
+uint16_t udp_page_port(const struct udp_page *board, unsigned node);
 
 /* Put a STATUS into node's slot.  False: it is too long. */
-bool exchange_board_post(struct exchange_board *board, unsigned node,
-			 const uint8_t *status, size_t byte_count);
+bool udp_page_put(struct udp_page *board, unsigned node, const uint8_t *status,
+		  size_t byte_count);
 /* After that: true if it is now for us to ring.  urgent: whatever it waits
  * for. */
-bool exchange_board_wakes(struct exchange_board *board, unsigned node,
-			  bool urgent);
+bool udp_page_takes_wake_up(struct udp_page *board, unsigned node, bool urgent);
 
-/* The next news, at most EXCHANGE_STATUS_BYTES_MAX, and whose; 0: none now.
+/* The next news, at most UDP_STATUS_BYTES_MAX, and whose; 0: none now.
  * Each rank's is looked at twice a call at most. */
-size_t exchange_board_take(struct exchange_board *board, uint8_t *status,
-			   unsigned *node);
-bool exchange_board_has_news(const struct exchange_board *board);
+size_t udp_page_take(struct udp_page *board, uint8_t *status, unsigned *node);
+bool udp_page_is_dirty(const struct udp_page *board);
 
 /* To be woken when so many (>= 1) have posted.  False: there is news already.
  */
-bool exchange_board_doze(struct exchange_board *board, unsigned posts);
+bool udp_page_sleep(struct udp_page *board, unsigned posts);
 /* Awake again, for whatever reason. */
-void exchange_board_rise(struct exchange_board *board);
+void udp_page_wake(struct udp_page *board);
 
 #endif /* EXCHANGE_BOARD_H */

@@ -8,8 +8,8 @@
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "exchange/exchange_board.h"
-#include "exchange/exchange_wire.h"
+#include "exchange/udp_page.h"
+#include "exchange/udp_wire.h"
 #include "system/machine.h"
 
 /* Not every libc knows it. */
@@ -20,7 +20,7 @@
 /* It stays as long as it is: nobody can take its pages from under us. */
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 #define WORD_BITS 64
-#define NEWS_WORDS (EXCHANGE_NODES_MAX / WORD_BITS)
+#define NEWS_WORDS (UDP_NODES_MAX / WORD_BITS)
 
 /* --- the memory ------------------------------------------------------------
  */
@@ -47,7 +47,7 @@ struct slot {
 	_Atomic uint64_t words[];
 };
 
-struct exchange_board {
+struct udp_page {
 	struct head *head;
 	struct desk *desks; /* [node] */
 	uint8_t *slots;	    /* [to][from] */
@@ -60,14 +60,13 @@ struct exchange_board {
 /* All but gaps and the text of a failure, which go by datagram. */
 static size_t slot_room(unsigned node_count)
 {
-	return EXCHANGE_STATUS_FIXED_BYTES + EXCHANGE_BLOB_BYTES_MAX +
+	return UDP_STATUS_FIXED_BYTES + EXCHANGE_APPLICATION_BYTES_MAX +
 	       node_count * sizeof(uint64_t);
 }
 
-static void lay_out(struct exchange_board *board, unsigned node_count,
-		    unsigned own)
+static void lay_out(struct udp_page *board, unsigned node_count, unsigned own)
 {
-	*board = (struct exchange_board){
+	*board = (struct udp_page){
 		.node_count = node_count,
 		.own = own,
 		.slot_bytes =
@@ -80,7 +79,7 @@ static void lay_out(struct exchange_board *board, unsigned node_count,
 			   (size_t)node_count * node_count * board->slot_bytes;
 }
 
-static bool map(struct exchange_board *board, int fd)
+static bool map(struct udp_page *board, int fd)
 {
 	uint8_t *base = mmap(NULL, board->all_bytes, PROT_READ | PROT_WRITE,
 			     MAP_SHARED | MAP_POPULATE, fd, 0);
@@ -93,14 +92,14 @@ static bool map(struct exchange_board *board, int fd)
 	return true;
 }
 
-static struct slot *slot_of(const struct exchange_board *board, unsigned to,
+static struct slot *slot_of(const struct udp_page *board, unsigned to,
 			    unsigned from)
 {
 	return (struct slot *)(board->slots + (to * (size_t)board->node_count +
 					       from) * board->slot_bytes);
 }
 
-static struct desk *own_desk(const struct exchange_board *board)
+static struct desk *own_desk(const struct udp_page *board)
 {
 	return &board->desks[board->own];
 }
@@ -108,7 +107,7 @@ static struct desk *own_desk(const struct exchange_board *board)
 /* --- making and finding it -------------------------------------------------
  */
 
-static int make_file(const struct exchange_board *board)
+static int make_file(const struct udp_page *board)
 {
 	const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
 	/* Some systems want to be told that it is no program, but that is
@@ -126,21 +125,20 @@ static int make_file(const struct exchange_board *board)
 	return -1;
 }
 
-struct exchange_board *
-exchange_board_make(unsigned node_count,
-		    uint8_t offer[EXCHANGE_BOARD_OFFER_BYTES])
+struct udp_page *udp_page_make(unsigned node_count,
+			       uint8_t offer[UDP_PAGE_OFFER_BYTES])
 {
 	uint64_t machine = machine_number();
-	struct exchange_board *board = malloc(sizeof(*board));
+	struct udp_page *board = malloc(sizeof(*board));
 
-	memset(offer, 0, EXCHANGE_BOARD_OFFER_BYTES);
+	memset(offer, 0, UDP_PAGE_OFFER_BYTES);
 	if (!board)
 		return NULL;
 	lay_out(board, node_count, 0);
 	if (machine != 0)
 		board->fd = make_file(board);
 	if (board->fd < 0 || !map(board, board->fd)) {
-		exchange_board_close(board);
+		udp_page_close(board);
 		return NULL;
 	}
 	/* Never the same while this machine is up. */
@@ -154,7 +152,7 @@ exchange_board_make(unsigned node_count,
 }
 
 /* That file, and as it was made; -1. */
-static int open_file(const struct exchange_board *board, const uint8_t *offer)
+static int open_file(const struct udp_page *board, const uint8_t *offer)
 {
 	struct stat status;
 	int fd = machine_open(load_le32(offer + 16), load_le32(offer + 20),
@@ -172,17 +170,16 @@ static int open_file(const struct exchange_board *board, const uint8_t *offer)
 	return -1;
 }
 
-static bool is_offered(const struct exchange_board *board, const uint8_t *offer)
+static bool is_offered(const struct udp_page *board, const uint8_t *offer)
 {
 	return board->head->number == load_le64(offer + 8) &&
 	       board->head->node_count == board->node_count;
 }
 
-struct exchange_board *
-exchange_board_find(const uint8_t offer[EXCHANGE_BOARD_OFFER_BYTES],
-		    unsigned node_count, unsigned own)
+struct udp_page *udp_page_find(const uint8_t offer[UDP_PAGE_OFFER_BYTES],
+			       unsigned node_count, unsigned own)
 {
-	struct exchange_board *board;
+	struct udp_page *board;
 	bool mapped;
 	int fd;
 
@@ -198,11 +195,11 @@ exchange_board_find(const uint8_t offer[EXCHANGE_BOARD_OFFER_BYTES],
 		close(fd);
 	if (mapped && is_offered(board, offer))
 		return board;
-	exchange_board_close(board);
+	udp_page_close(board);
 	return NULL;
 }
 
-void exchange_board_close(struct exchange_board *board)
+void udp_page_close(struct udp_page *board)
 {
 	if (!board)
 		return;
@@ -213,12 +210,12 @@ void exchange_board_close(struct exchange_board *board)
 	free(board);
 }
 
-void exchange_board_attach(struct exchange_board *board, uint16_t port)
+void udp_page_attach(struct udp_page *board, uint16_t port)
 {
 	atomic_store(&own_desk(board)->port, port);
 }
 
-uint16_t exchange_board_port(const struct exchange_board *board, unsigned node)
+uint16_t udp_page_port(const struct udp_page *board, unsigned node)
 {
 	return (uint16_t)atomic_load(&board->desks[node].port);
 }
@@ -226,8 +223,8 @@ uint16_t exchange_board_port(const struct exchange_board *board, unsigned node)
 /* --- posting ---------------------------------------------------------------
  */
 
-bool exchange_board_post(struct exchange_board *board, unsigned node,
-			 const uint8_t *status, size_t byte_count)
+bool udp_page_put(struct udp_page *board, unsigned node, const uint8_t *status,
+		  size_t byte_count)
 {
 	struct slot *slot = slot_of(board, node, board->own);
 	uint32_t version =
@@ -256,8 +253,7 @@ bool exchange_board_post(struct exchange_board *board, unsigned node,
 	return true;
 }
 
-bool exchange_board_wakes(struct exchange_board *board, unsigned node,
-			  bool urgent)
+bool udp_page_takes_wake_up(struct udp_page *board, unsigned node, bool urgent)
 {
 	_Atomic uint32_t *posts_left = &board->desks[node].posts_left;
 	uint32_t left = atomic_load(posts_left);
@@ -273,8 +269,8 @@ bool exchange_board_wakes(struct exchange_board *board, unsigned node,
  */
 
 /* 0: it is being written; its writer will say so once more. */
-static size_t copy_slot(const struct exchange_board *board,
-			const struct slot *slot, uint8_t *status)
+static size_t copy_slot(const struct udp_page *board, const struct slot *slot,
+			uint8_t *status)
 {
 	uint32_t version =
 		atomic_load_explicit(&slot->version, memory_order_acquire);
@@ -298,7 +294,7 @@ static size_t copy_slot(const struct exchange_board *board,
 }
 
 /* The lowest of the pending ones, or node_count. */
-static unsigned next_pending(struct exchange_board *board)
+static unsigned next_pending(struct udp_page *board)
 {
 	for (unsigned w = 0; w < NEWS_WORDS; w++) {
 		unsigned bit;
@@ -313,8 +309,7 @@ static unsigned next_pending(struct exchange_board *board)
 	return board->node_count;
 }
 
-size_t exchange_board_take(struct exchange_board *board, uint8_t *status,
-			   unsigned *node)
+size_t udp_page_take(struct udp_page *board, uint8_t *status, unsigned *node)
 {
 	size_t byte_count = 0;
 	bool asked = false;
@@ -324,7 +319,7 @@ size_t exchange_board_take(struct exchange_board *board, uint8_t *status,
 		if (*node == board->node_count) {
 			/* Once a call: a rank that always sets its bit, and
 			 * has nothing to say, would keep us here. */
-			if (asked || !exchange_board_has_news(board))
+			if (asked || !udp_page_is_dirty(board))
 				return 0;
 			for (unsigned w = 0; w < NEWS_WORDS; w++)
 				board->pending[w] = atomic_exchange(
@@ -338,7 +333,7 @@ size_t exchange_board_take(struct exchange_board *board, uint8_t *status,
 	return byte_count;
 }
 
-bool exchange_board_has_news(const struct exchange_board *board)
+bool udp_page_is_dirty(const struct udp_page *board)
 {
 	for (unsigned w = 0; w < NEWS_WORDS; w++)
 		if (atomic_load(&own_desk(board)->news[w]) != 0)
@@ -349,17 +344,17 @@ bool exchange_board_has_news(const struct exchange_board *board)
 /* --- sleeping --------------------------------------------------------------
  */
 
-bool exchange_board_doze(struct exchange_board *board, unsigned posts)
+bool udp_page_sleep(struct udp_page *board, unsigned posts)
 {
 	/* Either we see its news now, or who posts sees that we sleep. */
 	atomic_store(&own_desk(board)->posts_left, posts);
-	if (!exchange_board_has_news(board))
+	if (!udp_page_is_dirty(board))
 		return true;
-	exchange_board_rise(board);
+	udp_page_wake(board);
 	return false;
 }
 
-void exchange_board_rise(struct exchange_board *board)
+void udp_page_wake(struct udp_page *board)
 {
 	atomic_store(&own_desk(board)->posts_left, 0);
 }

@@ -1,5 +1,5 @@
 /*
- * test_exchange_board.c - two ranks, in one process
+ * test_udp_page.c - two ranks, in one process
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,28 +16,28 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "exchange/exchange_board.h"
-#include "exchange/exchange_wire.h"
+#include "exchange/udp_page.h"
+#include "exchange/udp_wire.h"
 #include "skip.h"
 
 #define NODES 70 /* more than one word of bits */
 
-static uint8_t offer[EXCHANGE_BOARD_OFFER_BYTES];
-static struct exchange_board *made, *found;
+static uint8_t offer[UDP_PAGE_OFFER_BYTES];
+static struct udp_page *made, *found;
 
 static int set_up(void **state)
 {
 	(void)state;
-	made = exchange_board_make(NODES, offer);
-	found = exchange_board_find(offer, NODES, NODES - 1);
+	made = udp_page_make(NODES, offer);
+	found = udp_page_find(offer, NODES, NODES - 1);
 	return made && found ? 0 : -1;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
-	exchange_board_close(made);
-	exchange_board_close(found);
+	udp_page_close(made);
+	udp_page_close(found);
 	return 0;
 }
 
@@ -46,22 +46,22 @@ static void board__only_what_is_offered(void **state)
 	/* The machine, the board's number, the process (not its low bits: the
 	 * next one may be a thread of an emulator's), the descriptor. */
 	static const unsigned places[] = { 0, 7, 8, 15, 18, 20 };
-	uint8_t other[EXCHANGE_BOARD_OFFER_BYTES] = { 0 };
+	uint8_t other[UDP_PAGE_OFFER_BYTES] = { 0 };
 
 	(void)state;
-	assert_null(exchange_board_find(other, NODES, 1));
+	assert_null(udp_page_find(other, NODES, 1));
 	for (unsigned i = 0; i < ARRAY_LEN(places); i++) {
 		memcpy(other, offer, sizeof(other));
 		other[places[i]] ^= 1;
-		assert_null(exchange_board_find(other, NODES, 1));
+		assert_null(udp_page_find(other, NODES, 1));
 	}
-	assert_null(exchange_board_find(offer, NODES - 1, 1));
+	assert_null(udp_page_find(offer, NODES - 1, 1));
 }
 
 /* A file of the right length that somebody may cut: it is not used. */
 static void board__not_without_seals(void **state)
 {
-	uint8_t other[EXCHANGE_BOARD_OFFER_BYTES];
+	uint8_t other[UDP_PAGE_OFFER_BYTES];
 	char path[64], block[4096];
 	int from, to;
 	ssize_t got;
@@ -75,12 +75,12 @@ static void board__not_without_seals(void **state)
 		assert_int_equal(write(to, block, (size_t)got), got);
 	memcpy(other, offer, sizeof(other));
 	store_le32(other + 20, (uint32_t)to);
-	assert_null(exchange_board_find(other, NODES, 1));
+	assert_null(udp_page_find(other, NODES, 1));
 	assert_int_equal(fcntl(to, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW),
 			 0);
 	tear_down(state);
 	made = NULL;
-	found = exchange_board_find(other, NODES, 1);
+	found = udp_page_find(other, NODES, 1);
 	assert_non_null(found);
 	close(from);
 	close(to);
@@ -91,8 +91,8 @@ static void board__not_without_seals(void **state)
 /* One that knows no seals: it is none that has them all. */
 static void board__not_a_file_on_a_disk(void **state)
 {
-	uint8_t other[EXCHANGE_BOARD_OFFER_BYTES];
-	char path[64], block[4096], name[] = "/tmp/test_exchange_board.XXXXXX";
+	uint8_t other[UDP_PAGE_OFFER_BYTES];
+	char path[64], block[4096], name[] = "/tmp/test_udp_page.XXXXXX";
 	int from, to = mkstemp(name);
 	ssize_t got;
 
@@ -108,7 +108,7 @@ static void board__not_a_file_on_a_disk(void **state)
 		assert_int_equal(write(to, block, (size_t)got), got);
 	memcpy(other, offer, sizeof(other));
 	store_le32(other + 20, (uint32_t)to);
-	assert_null(exchange_board_find(other, NODES, 1));
+	assert_null(udp_page_find(other, NODES, 1));
 	close(from);
 	close(to);
 }
@@ -116,83 +116,81 @@ static void board__not_a_file_on_a_disk(void **state)
 static void board__who_is_there(void **state)
 {
 	(void)state;
-	assert_int_equal(exchange_board_port(made, NODES - 1), 0);
-	exchange_board_attach(found, 4711);
-	assert_int_equal(exchange_board_port(made, NODES - 1), 4711);
-	assert_int_equal(exchange_board_port(made, 1), 0);
+	assert_int_equal(udp_page_port(made, NODES - 1), 0);
+	udp_page_attach(found, 4711);
+	assert_int_equal(udp_page_port(made, NODES - 1), 4711);
+	assert_int_equal(udp_page_port(made, 1), 0);
 }
 
 static void board__the_last_post_counts(void **state)
 {
-	uint8_t status[EXCHANGE_STATUS_BYTES_MAX], got[sizeof(status)];
+	uint8_t status[UDP_STATUS_BYTES_MAX], got[sizeof(status)];
 	unsigned node;
 
 	(void)state;
-	assert_false(exchange_board_has_news(found));
+	assert_false(udp_page_is_dirty(found));
 	for (unsigned i = 0; i < 3; i++) {
 		memset(status, (int)(i + 1), sizeof(status));
-		assert_true(exchange_board_post(made, NODES - 1, status,
-						120 + 3 * i));
+		assert_true(udp_page_put(made, NODES - 1, status, 120 + 3 * i));
 	}
-	assert_true(exchange_board_has_news(found));
-	assert_false(exchange_board_has_news(made));
-	assert_int_equal(exchange_board_take(found, got, &node), 126);
+	assert_true(udp_page_is_dirty(found));
+	assert_false(udp_page_is_dirty(made));
+	assert_int_equal(udp_page_take(found, got, &node), 126);
 	assert_int_equal(node, 0);
 	assert_memory_equal(got, status, 126);
-	assert_int_equal(exchange_board_take(found, got, &node), 0);
-	assert_false(exchange_board_has_news(found));
+	assert_int_equal(udp_page_take(found, got, &node), 0);
+	assert_false(udp_page_is_dirty(found));
 	/* The other way, where the bit is in another word. */
-	assert_true(exchange_board_post(found, 0, status, 120));
-	assert_int_equal(exchange_board_take(made, got, &node), 120);
+	assert_true(udp_page_put(found, 0, status, 120));
+	assert_int_equal(udp_page_take(made, got, &node), 120);
 	assert_int_equal(node, NODES - 1);
 }
 
 static void board__lengths(void **state)
 {
-	uint8_t status[EXCHANGE_STATUS_BYTES_MAX] = { 1 }, got[sizeof(status)];
-	size_t longest = EXCHANGE_STATUS_FIXED_BYTES + EXCHANGE_BLOB_BYTES_MAX +
-			 8 * NODES;
+	uint8_t status[UDP_STATUS_BYTES_MAX] = { 1 }, got[sizeof(status)];
+	size_t longest = UDP_STATUS_FIXED_BYTES +
+			 EXCHANGE_APPLICATION_BYTES_MAX + 8 * NODES;
 	unsigned node;
 
 	(void)state;
-	assert_false(exchange_board_post(made, NODES - 1, status, longest + 1));
-	assert_false(exchange_board_has_news(found));
-	assert_true(exchange_board_post(made, NODES - 1, status, longest));
-	assert_int_equal(exchange_board_take(found, got, &node), longest);
+	assert_false(udp_page_put(made, NODES - 1, status, longest + 1));
+	assert_false(udp_page_is_dirty(found));
+	assert_true(udp_page_put(made, NODES - 1, status, longest));
+	assert_int_equal(udp_page_take(found, got, &node), longest);
 }
 
 /* The last of so many rings, and nobody for one who is awake. */
 static void board__who_rings(void **state)
 {
-	uint8_t status[EXCHANGE_STATUS_FIXED_BYTES] = { 0 }, got[1400];
+	uint8_t status[UDP_STATUS_FIXED_BYTES] = { 0 }, got[1400];
 	unsigned node;
 
 	(void)state;
-	assert_false(exchange_board_wakes(made, NODES - 1, false));
-	assert_true(exchange_board_doze(found, 3));
-	assert_false(exchange_board_wakes(made, NODES - 1, false));
-	assert_false(exchange_board_wakes(made, NODES - 1, false));
-	assert_true(exchange_board_wakes(made, NODES - 1, false));
-	assert_false(exchange_board_wakes(made, NODES - 1, false));
-	assert_true(exchange_board_doze(found, 3));
-	assert_true(exchange_board_wakes(made, NODES - 1, true));
-	assert_false(exchange_board_wakes(made, NODES - 1, true));
-	assert_true(exchange_board_doze(found, 1));
-	exchange_board_rise(found);
-	assert_false(exchange_board_wakes(made, NODES - 1, true));
+	assert_false(udp_page_takes_wake_up(made, NODES - 1, false));
+	assert_true(udp_page_sleep(found, 3));
+	assert_false(udp_page_takes_wake_up(made, NODES - 1, false));
+	assert_false(udp_page_takes_wake_up(made, NODES - 1, false));
+	assert_true(udp_page_takes_wake_up(made, NODES - 1, false));
+	assert_false(udp_page_takes_wake_up(made, NODES - 1, false));
+	assert_true(udp_page_sleep(found, 3));
+	assert_true(udp_page_takes_wake_up(made, NODES - 1, true));
+	assert_false(udp_page_takes_wake_up(made, NODES - 1, true));
+	assert_true(udp_page_sleep(found, 1));
+	udp_page_wake(found);
+	assert_false(udp_page_takes_wake_up(made, NODES - 1, true));
 	/* Not to sleep on news. */
-	exchange_board_post(made, NODES - 1, status, sizeof(status));
-	assert_false(exchange_board_doze(found, 1));
-	assert_false(exchange_board_wakes(made, NODES - 1, true));
-	assert_int_equal(exchange_board_take(found, got, &node),
-			 sizeof(status));
-	assert_true(exchange_board_doze(found, 1));
+	udp_page_put(made, NODES - 1, status, sizeof(status));
+	assert_false(udp_page_sleep(found, 1));
+	assert_false(udp_page_takes_wake_up(made, NODES - 1, true));
+	assert_int_equal(udp_page_take(found, got, &node), sizeof(status));
+	assert_true(udp_page_sleep(found, 1));
 }
 
 #define POSTS 600000
 /* As long as a slot: longer under way. */
 #define POST_BYTES                                                             \
-	(EXCHANGE_STATUS_FIXED_BYTES + EXCHANGE_BLOB_BYTES_MAX + 8 * NODES)
+	(UDP_STATUS_FIXED_BYTES + EXCHANGE_APPLICATION_BYTES_MAX + 8 * NODES)
 
 static void *post_many(void *argument)
 {
@@ -202,7 +200,7 @@ static void *post_many(void *argument)
 	for (uint32_t i = 1; i <= POSTS; i++) {
 		for (size_t k = 0; k < sizeof(status); k += 4)
 			store_le32(status + k, i);
-		exchange_board_post(made, NODES - 1, status, sizeof(status));
+		udp_page_put(made, NODES - 1, status, sizeof(status));
 	}
 	return NULL;
 }
@@ -218,11 +216,11 @@ static void board__at_the_same_time(void **state)
 	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, post_many, NULL), 0);
 	while (last < POSTS) {
-		uint8_t got[EXCHANGE_STATUS_BYTES_MAX];
+		uint8_t got[UDP_STATUS_BYTES_MAX];
 		unsigned node;
 		uint32_t first;
 
-		if (exchange_board_take(found, got, &node) == 0)
+		if (udp_page_take(found, got, &node) == 0)
 			continue;
 		first = load_le32(got);
 		good &= first >= last;

@@ -13,13 +13,13 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "exchange/exchange_wire.h"
+#include "exchange/udp_wire.h"
 
 #define TAG_BYTES 16
 #define DIGEST_BYTES 4
 #define TOKEN_OFFSET 8
 
-static struct exchange_keys keys;
+static struct udp_wire_keys keys;
 
 static void require(int condition)
 {
@@ -38,15 +38,15 @@ static void make_tag_right(uint8_t *datagram, size_t size)
 		keys.tag_key, sizeof(keys.tag_key), NULL, personal);
 }
 
-static void require_limits(const struct exchange_status *status)
+static void require_limits(const struct udp_wire_status *status)
 {
-	require(status->source < EXCHANGE_NODES_MAX);
-	require(status->destination < EXCHANGE_NODES_MAX);
-	require(status->blob_bytes <= EXCHANGE_BLOB_BYTES_MAX);
-	require(status->total_count <= EXCHANGE_NODES_MAX);
-	require(status->text_bytes <= EXCHANGE_TEXT_BYTES_MAX);
-	require(status->gap_count <= EXCHANGE_GAPS_MAX);
-	if (!(status->flags & EXCHANGE_FAILED))
+	require(status->source < UDP_NODES_MAX);
+	require(status->destination < UDP_NODES_MAX);
+	require(status->application_bytes <= EXCHANGE_APPLICATION_BYTES_MAX);
+	require(status->total_count <= UDP_NODES_MAX);
+	require(status->text_bytes <= UDP_TEXT_BYTES_MAX);
+	require(status->gap_count <= UDP_GAPS_MAX);
+	if (!(status->flags & UDP_STATUS_FAILED))
 		require(status->text_bytes == 0 && status->failure_status == 0);
 	for (unsigned i = 0; i < status->gap_count; i++) {
 		const struct arrivals_gap *gap = &status->gaps[i];
@@ -57,20 +57,20 @@ static void require_limits(const struct exchange_status *status)
 
 static void try_status(uint8_t *datagram, size_t size)
 {
-	uint8_t again[EXCHANGE_STATUS_BYTES_MAX];
-	struct exchange_status status;
+	uint8_t again[UDP_STATUS_BYTES_MAX];
+	struct udp_wire_status status;
 
-	require(!exchange_status_open(datagram, size, &keys, &status));
+	require(!udp_wire_open_status(datagram, size, &keys, &status));
 	/* Through shared memory it comes without a tag. */
-	if (exchange_status_take(datagram, size, &status))
+	if (udp_wire_take_status(datagram, size, &status))
 		require_limits(&status);
 	if (size < TAG_BYTES)
 		return;
 	make_tag_right(datagram, size);
-	if (!exchange_status_open(datagram, size, &keys, &status))
+	if (!udp_wire_open_status(datagram, size, &keys, &status))
 		return;
 	require_limits(&status);
-	require(exchange_status_seal(&status, &keys, again) == size);
+	require(udp_wire_seal_status(&status, &keys, again) == size);
 	require(memcmp(again, datagram, size) == 0);
 }
 
@@ -79,15 +79,15 @@ static void try_status(uint8_t *datagram, size_t size)
 /* In two parts, cut where the input says. */
 static bool is_whole(uint8_t *datagram, size_t size)
 {
-	uint8_t *payload = datagram + EXCHANGE_DATA_HEADER_BYTES;
-	size_t payload_bytes = size - EXCHANGE_DATA_HEADER_BYTES;
+	uint8_t *payload = datagram + UDP_DATA_HEADER_BYTES;
+	size_t payload_bytes = size - UDP_DATA_HEADER_BYTES;
 	size_t cut = payload_bytes ? payload[0] % (payload_bytes + 1) : 0;
 	const struct iovec parts[] = {
 		{ payload, cut },
 		{ payload + cut, payload_bytes - cut },
 	};
 
-	return exchange_data_is_whole(datagram, &keys, digest_scalar, parts,
+	return udp_wire_data_is_whole(datagram, &keys, digest_scalar, parts,
 				      ARRAY_LEN(parts));
 }
 
@@ -102,27 +102,27 @@ static void make_digest_right(uint8_t *datagram, size_t size)
 
 static void try_data(uint8_t *datagram, size_t size)
 {
-	uint8_t again[EXCHANGE_DATA_HEADER_BYTES];
-	struct exchange_data data;
+	uint8_t again[UDP_DATA_HEADER_BYTES];
+	struct udp_wire_data data;
 
-	if (size < EXCHANGE_DATA_HEADER_BYTES)
+	if (size < UDP_DATA_HEADER_BYTES)
 		return;
 	/* A fuzzer that watches comparisons learns the token: so may these be
 	 * right or wrong. */
-	exchange_data_open(datagram, &keys, &data);
+	udp_wire_open_data(datagram, &keys, &data);
 	is_whole(datagram, size);
 
 	store_le64(datagram + TOKEN_OFFSET, keys.token);
 	make_digest_right(datagram, size);
-	if (!exchange_data_open(datagram, &keys, &data))
+	if (!udp_wire_open_data(datagram, &keys, &data))
 		return;
 	require(data.length > 0 && data.offset + data.length > data.offset);
 	require(is_whole(datagram, size) ==
-		(data.length == size - EXCHANGE_DATA_HEADER_BYTES));
+		(data.length == size - UDP_DATA_HEADER_BYTES));
 	if (!is_whole(datagram, size))
 		return;
-	exchange_data_seal(&data, &keys, digest_scalar,
-			   datagram + EXCHANGE_DATA_HEADER_BYTES, again);
+	udp_wire_seal_data(&data, &keys, digest_scalar,
+			   datagram + UDP_DATA_HEADER_BYTES, again);
 	require(memcmp(again, datagram, sizeof(again)) == 0);
 }
 
@@ -130,12 +130,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const uint8_t secret[EXCHANGE_SECRET_BYTES] =
+	static const uint8_t secret[UDP_SECRET_BYTES] =
 		"the fuzzer guesses no such key.";
 	/* Of exactly this size, so that the sanitizer sees a byte too far. */
 	uint8_t *datagram = malloc(MAX(size, 1));
 
-	require(exchange_keys_derive(secret, &keys) == 0);
+	require(udp_wire_derive_keys(secret, &keys) == 0);
 	require(datagram != NULL);
 	if (size > 0)
 		memcpy(datagram, data, size);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "exchange/exchange_wire.h"
+#include "exchange/udp_wire.h"
 #include "base/failure.h"
 
 #define PAYLOAD_BYTES 100
@@ -17,7 +17,7 @@
 #define GAP_BYTES 12
 #define GUARD_BYTES 64
 
-static struct exchange_keys keys; /* of the secret 0, 1, 2, ... */
+static struct udp_wire_keys keys; /* of the secret 0, 1, 2, ... */
 
 static void count_up(uint8_t *bytes, size_t byte_count, unsigned first)
 {
@@ -32,11 +32,11 @@ static void flip(uint8_t *bytes, size_t bit)
 
 static int derive_keys(void **state)
 {
-	uint8_t secret[EXCHANGE_SECRET_BYTES];
+	uint8_t secret[UDP_SECRET_BYTES];
 
 	(void)state;
 	count_up(secret, sizeof(secret), 0);
-	return exchange_keys_derive(secret, &keys);
+	return udp_wire_derive_keys(secret, &keys);
 }
 
 /* A copy of exactly so many bytes, for the sanitizer; to be freed. */
@@ -52,9 +52,9 @@ static uint8_t *exact_copy(const void *bytes, size_t byte_count)
 /* --- what they look like ------------------------------------------------- */
 
 /* A segment with a pattern in each field. */
-static struct exchange_data segment(void)
+static struct udp_wire_data segment(void)
 {
-	return (struct exchange_data){ .exchange = 3,
+	return (struct udp_wire_data){ .epoch = 3,
 				       .source = 17,
 				       .destination = 42,
 				       .round = 0x1234,
@@ -63,15 +63,15 @@ static struct exchange_data segment(void)
 }
 
 /* The same of a status, without tails. */
-static struct exchange_status bare_status(void)
+static struct udp_wire_status bare_status(void)
 {
-	return (struct exchange_status){ .source = 17,
+	return (struct udp_wire_status){ .source = 17,
 					 .destination = 42,
 					 .serial = 0x11121314,
-					 .flags =
-						 EXCHANGE_ASKS | EXCHANGE_READY,
+					 .flags = UDP_STATUS_QUERY |
+						  UDP_STATUS_READY,
 					 .phase = 0x21222324,
-					 .exchange = 0x31323334,
+					 .epoch = 0x31323334,
 					 .round = 0x41424344,
 					 .data_port = 0x5152,
 					 .busy_ms = 0x00026364,
@@ -87,19 +87,19 @@ static struct exchange_status bare_status(void)
 }
 
 /* And with all tails. */
-static struct exchange_status full_status(void)
+static struct udp_wire_status full_status(void)
 {
 	static uint8_t blob[5], totals[3 * 8];
 	static const char text[] = "disk full";
-	struct exchange_status status = bare_status();
+	struct udp_wire_status status = bare_status();
 
 	count_up(blob, sizeof(blob), 0x10);
 	count_up(totals, sizeof(totals), 0x20);
-	status.flags = EXCHANGE_FAILED;
+	status.flags = UDP_STATUS_FAILED;
 	status.failure_node = 99;
 	status.failure_status = EXIT_FILE;
-	status.blob = blob;
-	status.blob_bytes = sizeof(blob);
+	status.application = blob;
+	status.application_bytes = sizeof(blob);
 	status.totals = totals;
 	status.total_count = 3;
 	status.text = text;
@@ -140,13 +140,13 @@ static void keys_derive__known_answer(void **state)
 static void keys_derive__of_another_secret(void **state)
 {
 	(void)state;
-	for (size_t bit = 0; bit < 8 * EXCHANGE_SECRET_BYTES; bit++) {
-		uint8_t secret[EXCHANGE_SECRET_BYTES];
-		struct exchange_keys other;
+	for (size_t bit = 0; bit < 8 * UDP_SECRET_BYTES; bit++) {
+		uint8_t secret[UDP_SECRET_BYTES];
+		struct udp_wire_keys other;
 
 		count_up(secret, sizeof(secret), 0);
 		flip(secret, bit);
-		assert_int_equal(exchange_keys_derive(secret, &other), 0);
+		assert_int_equal(udp_wire_derive_keys(secret, &other), 0);
 		assert_true(other.token != keys.token);
 		assert_true(other.seed != keys.seed);
 		assert_memory_not_equal(other.tag_key, keys.tag_key,
@@ -156,23 +156,23 @@ static void keys_derive__of_another_secret(void **state)
 
 static void data_seal__known_answer(void **state)
 {
-	uint8_t payload[PAYLOAD_BYTES], header[EXCHANGE_DATA_HEADER_BYTES];
+	uint8_t payload[PAYLOAD_BYTES], header[UDP_DATA_HEADER_BYTES];
 	char hex[2 * sizeof(header) + 1];
-	const struct exchange_data data = segment();
+	const struct udp_wire_data data = segment();
 
 	(void)state;
 	count_up(payload, sizeof(payload), 0x30);
-	exchange_data_seal(&data, &keys, digest_scalar, payload, header);
+	udp_wire_seal_data(&data, &keys, digest_scalar, payload, header);
 	sodium_bin2hex(hex, sizeof(hex), header, sizeof(header));
 	assert_string_equal(hex, data_hex);
 }
 
 static void status_seal__known_answer(void **state)
 {
-	uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX];
+	uint8_t datagram[UDP_STATUS_BYTES_MAX];
 	char hex[2 * sizeof(datagram) + 1];
-	const struct exchange_status status = full_status();
-	size_t datagram_bytes = exchange_status_seal(&status, &keys, datagram);
+	const struct udp_wire_status status = full_status();
+	size_t datagram_bytes = udp_wire_seal_status(&status, &keys, datagram);
 
 	(void)state;
 	sodium_bin2hex(hex, sizeof(hex), datagram, datagram_bytes);
@@ -183,17 +183,17 @@ static void status_seal__known_answer(void **state)
 
 /* Header and payload, to be spoilt. */
 struct datagram {
-	uint8_t header[EXCHANGE_DATA_HEADER_BYTES];
+	uint8_t header[UDP_DATA_HEADER_BYTES];
 	uint8_t payload[PAYLOAD_BYTES];
 };
 
 static struct datagram sealed_segment(void)
 {
 	struct datagram datagram;
-	const struct exchange_data data = segment();
+	const struct udp_wire_data data = segment();
 
 	count_up(datagram.payload, sizeof(datagram.payload), 0x30);
-	exchange_data_seal(&data, &keys, digest_scalar, datagram.payload,
+	udp_wire_seal_data(&data, &keys, digest_scalar, datagram.payload,
 			   datagram.header);
 	return datagram;
 }
@@ -203,14 +203,14 @@ static bool is_whole(const uint8_t *header, const uint8_t *payload,
 {
 	const struct iovec part = { (void *)payload, payload_bytes };
 
-	return exchange_data_is_whole(header, &keys, digest_scalar, &part, 1);
+	return udp_wire_data_is_whole(header, &keys, digest_scalar, &part, 1);
 }
 
 static bool is_taken(const struct datagram *datagram)
 {
-	struct exchange_data data;
+	struct udp_wire_data data;
 
-	return exchange_data_open(datagram->header, &keys, &data) &&
+	return udp_wire_open_data(datagram->header, &keys, &data) &&
 	       is_whole(datagram->header, datagram->payload,
 			sizeof(datagram->payload));
 }
@@ -218,13 +218,13 @@ static bool is_taken(const struct datagram *datagram)
 static void data_open__what_was_sealed(void **state)
 {
 	const struct datagram datagram = sealed_segment();
-	const struct exchange_data sent = segment();
-	struct exchange_data seen;
+	const struct udp_wire_data sent = segment();
+	struct udp_wire_data seen;
 
 	(void)state;
 	assert_true(is_taken(&datagram));
-	assert_true(exchange_data_open(datagram.header, &keys, &seen));
-	assert_int_equal(seen.exchange, sent.exchange);
+	assert_true(udp_wire_open_data(datagram.header, &keys, &seen));
+	assert_int_equal(seen.epoch, sent.epoch);
 	assert_int_equal(seen.source, sent.source);
 	assert_int_equal(seen.destination, sent.destination);
 	assert_int_equal(seen.round, sent.round);
@@ -249,8 +249,8 @@ static void data_open__every_flipped_bit(void **state)
 static void data_open__another_job(void **state)
 {
 	const struct datagram datagram = sealed_segment();
-	struct exchange_keys other = keys;
-	struct exchange_data data;
+	struct udp_wire_keys other = keys;
+	struct udp_wire_data data;
 	const struct iovec part = { (void *)datagram.payload,
 				    sizeof(datagram.payload) };
 
@@ -258,11 +258,11 @@ static void data_open__another_job(void **state)
 	for (unsigned bit = 0; bit < 64; bit++) {
 		other.token = keys.token ^ (uint64_t)1 << bit;
 		assert_false(
-			exchange_data_open(datagram.header, &other, &data));
+			udp_wire_open_data(datagram.header, &other, &data));
 	}
 	other = keys;
 	other.seed++;
-	assert_false(exchange_data_is_whole(datagram.header, &other,
+	assert_false(udp_wire_data_is_whole(datagram.header, &other,
 					    digest_scalar, &part, 1));
 }
 
@@ -295,10 +295,10 @@ static void data_open__wrong_fields(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct datagram datagram = sealed_segment();
-		struct exchange_data data;
+		struct udp_wire_data data;
 
 		memcpy(datagram.header + cases[i].offset, cases[i].bytes, 2);
-		if (exchange_data_open(datagram.header, &keys, &data) !=
+		if (udp_wire_open_data(datagram.header, &keys, &data) !=
 		    cases[i].good)
 			fail_msg("byte %zu: %u %u", cases[i].offset,
 				 cases[i].bytes[0], cases[i].bytes[1]);
@@ -308,13 +308,13 @@ static void data_open__wrong_fields(void **state)
 static void data_open__end_of_message_overflows(void **state)
 {
 	struct datagram datagram = sealed_segment();
-	struct exchange_data data;
+	struct udp_wire_data data;
 
 	(void)state;
 	store_le64(datagram.header + 24, UINT64_MAX - PAYLOAD_BYTES);
-	assert_true(exchange_data_open(datagram.header, &keys, &data));
+	assert_true(udp_wire_open_data(datagram.header, &keys, &data));
 	store_le64(datagram.header + 24, UINT64_MAX - PAYLOAD_BYTES + 1);
-	assert_false(exchange_data_open(datagram.header, &keys, &data));
+	assert_false(udp_wire_open_data(datagram.header, &keys, &data));
 }
 
 static void data_is_whole__in_any_parts(void **state)
@@ -330,7 +330,7 @@ static void data_is_whole__in_any_parts(void **state)
 				{ datagram.payload + b, PAYLOAD_BYTES - b },
 			};
 
-			assert_true(exchange_data_is_whole(
+			assert_true(udp_wire_data_is_whole(
 				datagram.header, &keys, digest_scalar, parts,
 				ARRAY_LEN(parts)));
 		}
@@ -340,17 +340,16 @@ static void data_is_whole__in_any_parts(void **state)
 /* Ranks may run on unequal machines. */
 static void data_is_whole__by_any_kernel(void **state)
 {
-	static const struct exchange_data data = { .exchange = 1,
-						   .length = 1440 };
-	uint8_t payload[1440], header[EXCHANGE_DATA_HEADER_BYTES];
+	static const struct udp_wire_data data = { .epoch = 1, .length = 1440 };
+	uint8_t payload[1440], header[UDP_DATA_HEADER_BYTES];
 	const struct iovec part = { payload, sizeof(payload) };
 	int best = (int)cpu_level_detect();
 
 	(void)state;
 	count_up(payload, sizeof(payload), 0x30);
-	exchange_data_seal(&data, &keys, digest_scalar, payload, header);
+	udp_wire_seal_data(&data, &keys, digest_scalar, payload, header);
 	for (int level = CPU_SCALAR; level <= best; level++)
-		assert_true(exchange_data_is_whole(
+		assert_true(udp_wire_data_is_whole(
 			header, &keys, digest_kernel((enum cpu_level)level),
 			&part, 1));
 }
@@ -369,7 +368,7 @@ static void data_is_whole__every_other_length(void **state)
 				 length == PAYLOAD_BYTES);
 		free(copy);
 	}
-	assert_false(exchange_data_is_whole(datagram.header, &keys,
+	assert_false(udp_wire_data_is_whole(datagram.header, &keys,
 					    digest_scalar, NULL, 0));
 }
 
@@ -404,20 +403,20 @@ static void tag_by_hand(uint8_t *datagram, size_t datagram_bytes)
 
 static bool opens(const uint8_t *datagram, size_t datagram_bytes)
 {
-	struct exchange_status status;
+	struct udp_wire_status status;
 
-	return exchange_status_open(datagram, datagram_bytes, &keys, &status);
+	return udp_wire_open_status(datagram, datagram_bytes, &keys, &status);
 }
 
-static void assert_same_fields(const struct exchange_status *a,
-			       const struct exchange_status *b)
+static void assert_same_fields(const struct udp_wire_status *a,
+			       const struct udp_wire_status *b)
 {
 	assert_int_equal(a->source, b->source);
 	assert_int_equal(a->destination, b->destination);
 	assert_int_equal(a->serial, b->serial);
 	assert_int_equal(a->flags, b->flags);
 	assert_int_equal(a->phase, b->phase);
-	assert_int_equal(a->exchange, b->exchange);
+	assert_int_equal(a->epoch, b->epoch);
 	assert_int_equal(a->round, b->round);
 	assert_int_equal(a->data_port, b->data_port);
 	assert_int_equal(a->busy_ms, b->busy_ms);
@@ -434,15 +433,16 @@ static void assert_same_fields(const struct exchange_status *a,
 	assert_int_equal(a->failure_status, b->failure_status);
 }
 
-static void assert_same_tails(const struct exchange_status *a,
-			      const struct exchange_status *b)
+static void assert_same_tails(const struct udp_wire_status *a,
+			      const struct udp_wire_status *b)
 {
-	assert_int_equal(a->blob_bytes, b->blob_bytes);
-	if (a->blob_bytes > 0)
-		assert_memory_equal(a->blob, b->blob, a->blob_bytes);
+	assert_int_equal(a->application_bytes, b->application_bytes);
+	if (a->application_bytes > 0)
+		assert_memory_equal(a->application, b->application,
+				    a->application_bytes);
 	assert_int_equal(a->total_count, b->total_count);
 	for (unsigned i = 0; i < a->total_count; i++)
-		assert_true(exchange_total(a, i) == exchange_total(b, i));
+		assert_true(udp_wire_total(a, i) == udp_wire_total(b, i));
 	assert_int_equal(a->text_bytes, b->text_bytes);
 	if (a->text_bytes > 0)
 		assert_memory_equal(a->text, b->text, a->text_bytes);
@@ -454,53 +454,54 @@ static void assert_same_tails(const struct exchange_status *a,
 }
 
 /* Seal, open, and give back what was seen; tails point into datagram. */
-static struct exchange_status
-through_the_wire(const struct exchange_status *sent,
-		 uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX])
+static struct udp_wire_status
+through_the_wire(const struct udp_wire_status *sent,
+		 uint8_t datagram[UDP_STATUS_BYTES_MAX])
 {
-	size_t datagram_bytes = exchange_status_seal(sent, &keys, datagram);
-	struct exchange_status seen;
+	size_t datagram_bytes = udp_wire_seal_status(sent, &keys, datagram);
+	struct udp_wire_status seen;
 
-	assert_in_range(datagram_bytes, EXCHANGE_STATUS_FIXED_BYTES,
-			EXCHANGE_STATUS_BYTES_MAX);
+	assert_in_range(datagram_bytes, UDP_STATUS_FIXED_BYTES,
+			UDP_STATUS_BYTES_MAX);
 	memset(&seen, 0xee, sizeof(seen));
 	assert_true(
-		exchange_status_open(datagram, datagram_bytes, &keys, &seen));
+		udp_wire_open_status(datagram, datagram_bytes, &keys, &seen));
 	return seen;
 }
 
 static void status_open__what_was_sealed(void **state)
 {
-	uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX];
-	const struct exchange_status bare = bare_status();
-	const struct exchange_status full = full_status();
-	struct exchange_status seen;
+	uint8_t datagram[UDP_STATUS_BYTES_MAX];
+	const struct udp_wire_status bare = bare_status();
+	const struct udp_wire_status full = full_status();
+	struct udp_wire_status seen;
 
 	(void)state;
 	seen = through_the_wire(&bare, datagram);
 	assert_same_fields(&seen, &bare);
 	assert_same_tails(&seen, &bare);
-	assert_null(seen.blob);
+	assert_null(seen.application);
 	assert_null(seen.totals);
 	assert_null(seen.text);
 
 	seen = through_the_wire(&full, datagram);
 	assert_same_fields(&seen, &full);
 	assert_same_tails(&seen, &full);
-	assert_true(exchange_total(&seen, 1) == 0x2f2e2d2c2b2a2928);
-	assert_ptr_equal(seen.blob, datagram + EXCHANGE_STATUS_FIXED_BYTES);
+	assert_true(udp_wire_total(&seen, 1) == 0x2f2e2d2c2b2a2928);
+	assert_ptr_equal(seen.application, datagram + UDP_STATUS_FIXED_BYTES);
 }
 
 /* Each tail there or not: none is taken for another. */
 static void status_open__every_choice_of_tails(void **state)
 {
-	uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX];
+	uint8_t datagram[UDP_STATUS_BYTES_MAX];
 
 	(void)state;
 	for (unsigned choice = 0; choice < 16; choice++) {
-		struct exchange_status sent = full_status(), seen;
+		struct udp_wire_status sent = full_status(), seen;
 
-		sent.blob_bytes = choice & 1 ? sent.blob_bytes : 0;
+		sent.application_bytes =
+			choice & 1 ? sent.application_bytes : 0;
 		sent.total_count = choice & 2 ? sent.total_count : 0;
 		sent.text_bytes = choice & 4 ? sent.text_bytes : 0;
 		sent.gap_count = choice & 8 ? sent.gap_count : 0;
@@ -513,50 +514,50 @@ static void status_open__every_choice_of_tails(void **state)
 /* The same but for the tag, which nobody looks at. */
 static void status_take__what_was_put(void **state)
 {
-	uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX], sealed[sizeof(datagram)];
-	const struct exchange_status sent = full_status();
-	struct exchange_status seen;
-	size_t byte_count = exchange_status_put(&sent, datagram);
+	uint8_t datagram[UDP_STATUS_BYTES_MAX], sealed[sizeof(datagram)];
+	const struct udp_wire_status sent = full_status();
+	struct udp_wire_status seen;
+	size_t byte_count = udp_wire_put_status(&sent, datagram);
 
 	(void)state;
-	assert_int_equal(exchange_status_seal(&sent, &keys, sealed),
+	assert_int_equal(udp_wire_seal_status(&sent, &keys, sealed),
 			 byte_count);
 	assert_memory_equal(datagram + 16, sealed + 16, byte_count - 16);
-	assert_true(exchange_status_take(datagram, byte_count, &seen));
+	assert_true(udp_wire_take_status(datagram, byte_count, &seen));
 	assert_same_fields(&seen, &sent);
 	assert_same_tails(&seen, &sent);
-	assert_true(exchange_status_take(sealed, byte_count, &seen));
-	assert_false(exchange_status_open(datagram, byte_count, &keys, &seen));
-	assert_false(exchange_status_take(datagram, byte_count - 1, &seen));
-	assert_false(exchange_status_take(datagram, 0, &seen));
+	assert_true(udp_wire_take_status(sealed, byte_count, &seen));
+	assert_false(udp_wire_open_status(datagram, byte_count, &keys, &seen));
+	assert_false(udp_wire_take_status(datagram, byte_count - 1, &seen));
+	assert_false(udp_wire_take_status(datagram, 0, &seen));
 }
 
 static void status_seal__each_tail_at_its_limit(void **state)
 {
-	static uint8_t bytes[8 * EXCHANGE_NODES_MAX];
-	uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX];
-	struct exchange_status sent = bare_status(), seen;
+	static uint8_t bytes[8 * UDP_NODES_MAX];
+	uint8_t datagram[UDP_STATUS_BYTES_MAX];
+	struct udp_wire_status sent = bare_status(), seen;
 
 	(void)state;
 	count_up(bytes, sizeof(bytes), 1);
-	sent.flags = EXCHANGE_FAILED;
+	sent.flags = UDP_STATUS_FAILED;
 	sent.failure_status = EXIT_RESOURCES;
-	sent.blob = bytes;
-	sent.blob_bytes = EXCHANGE_BLOB_BYTES_MAX;
+	sent.application = bytes;
+	sent.application_bytes = EXCHANGE_APPLICATION_BYTES_MAX;
 	sent.text = "0123456789abcdef0123456789abcdef0123456789abcdef01234567"
 		    "89abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 		    "0123456789abcdef0123456789abcdef0123456789abcdef";
-	sent.text_bytes = EXCHANGE_TEXT_BYTES_MAX;
+	sent.text_bytes = UDP_TEXT_BYTES_MAX;
 	seen = through_the_wire(&sent, datagram);
 	assert_same_tails(&seen, &sent);
 
 	sent = bare_status();
 	sent.totals = bytes;
-	sent.total_count = EXCHANGE_NODES_MAX;
-	sent.blob = bytes;
-	sent.blob_bytes = 256;
-	assert_int_equal(exchange_status_seal(&sent, &keys, datagram),
-			 EXCHANGE_STATUS_BYTES_MAX);
+	sent.total_count = UDP_NODES_MAX;
+	sent.application = bytes;
+	sent.application_bytes = 256;
+	assert_int_equal(udp_wire_seal_status(&sent, &keys, datagram),
+			 UDP_STATUS_BYTES_MAX);
 	seen = through_the_wire(&sent, datagram);
 	assert_same_tails(&seen, &sent);
 }
@@ -565,24 +566,24 @@ static void status_seal__each_tail_at_its_limit(void **state)
 
 static void status_seal__as_many_gaps_as_fit(void **state)
 {
-	static const uint8_t totals[8 * EXCHANGE_NODES_MAX];
-	uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX];
-	struct exchange_status sent = bare_status(), seen;
+	static const uint8_t totals[8 * UDP_NODES_MAX];
+	uint8_t datagram[UDP_STATUS_BYTES_MAX];
+	struct udp_wire_status sent = bare_status(), seen;
 
 	(void)state;
-	for (unsigned i = 0; i < EXCHANGE_GAPS_MAX; i++)
+	for (unsigned i = 0; i < UDP_GAPS_MAX; i++)
 		sent.gaps[i] = (struct arrivals_gap){ 3 * i, 1 + i % 2 };
-	sent.gap_count = EXCHANGE_GAPS_MAX;
+	sent.gap_count = UDP_GAPS_MAX;
 	sent.totals = totals;
-	for (unsigned count = 0; count <= EXCHANGE_NODES_MAX; count++) {
-		size_t room = EXCHANGE_STATUS_BYTES_MAX -
-			      EXCHANGE_STATUS_FIXED_BYTES - 8 * count;
+	for (unsigned count = 0; count <= UDP_NODES_MAX; count++) {
+		size_t room = UDP_STATUS_BYTES_MAX - UDP_STATUS_FIXED_BYTES -
+			      8 * count;
 
 		sent.total_count = (uint16_t)count;
 		seen = through_the_wire(&sent, datagram);
 		assert_int_equal(seen.total_count, count);
 		assert_int_equal(seen.gap_count,
-				 MIN(EXCHANGE_GAPS_MAX, room / GAP_BYTES));
+				 MIN(UDP_GAPS_MAX, room / GAP_BYTES));
 		for (unsigned i = 0; i < seen.gap_count; i++) {
 			assert_true(seen.gaps[i].first == 3 * i);
 			assert_true(seen.gaps[i].count == 1 + i % 2);
@@ -593,15 +594,15 @@ static void status_seal__as_many_gaps_as_fit(void **state)
 /* A failure must get through, whatever else there was to say. */
 static void status_seal__failure_before_totals(void **state)
 {
-	static const uint8_t bytes[8 * EXCHANGE_NODES_MAX];
-	uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX];
-	struct exchange_status sent = full_status(), seen;
+	static const uint8_t bytes[8 * UDP_NODES_MAX];
+	uint8_t datagram[UDP_STATUS_BYTES_MAX];
+	struct udp_wire_status sent = full_status(), seen;
 
 	(void)state;
 	sent.totals = bytes;
-	sent.total_count = EXCHANGE_NODES_MAX;
-	sent.blob = bytes;
-	sent.blob_bytes = EXCHANGE_BLOB_BYTES_MAX;
+	sent.total_count = UDP_NODES_MAX;
+	sent.application = bytes;
+	sent.application_bytes = EXCHANGE_APPLICATION_BYTES_MAX;
 	seen = through_the_wire(&sent, datagram);
 	assert_int_equal(seen.total_count, 0);
 	sent.total_count = 0;
@@ -611,8 +612,8 @@ static void status_seal__failure_before_totals(void **state)
 
 static void status_seal__beginning_of_a_huge_gap(void **state)
 {
-	uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX];
-	struct exchange_status sent = bare_status(), seen;
+	uint8_t datagram[UDP_STATUS_BYTES_MAX];
+	struct udp_wire_status sent = bare_status(), seen;
 
 	(void)state;
 	sent.gap_count = 2;
@@ -629,9 +630,9 @@ static void status_seal__beginning_of_a_huge_gap(void **state)
 
 static void status_open__every_flipped_bit(void **state)
 {
-	uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX];
-	const struct exchange_status status = full_status();
-	size_t datagram_bytes = exchange_status_seal(&status, &keys, datagram);
+	uint8_t datagram[UDP_STATUS_BYTES_MAX];
+	const struct udp_wire_status status = full_status();
+	size_t datagram_bytes = udp_wire_seal_status(&status, &keys, datagram);
 
 	(void)state;
 	for (size_t bit = 0; bit < 8 * datagram_bytes; bit++) {
@@ -646,9 +647,9 @@ static void status_open__every_flipped_bit(void **state)
 /* Cut or extended; also by somebody who can make the tag right. */
 static void status_open__every_other_length(void **state)
 {
-	static uint8_t longer[EXCHANGE_STATUS_BYTES_MAX + GUARD_BYTES];
-	const struct exchange_status status = full_status();
-	size_t datagram_bytes = exchange_status_seal(&status, &keys, longer);
+	static uint8_t longer[UDP_STATUS_BYTES_MAX + GUARD_BYTES];
+	const struct udp_wire_status status = full_status();
+	size_t datagram_bytes = udp_wire_seal_status(&status, &keys, longer);
 
 	(void)state;
 	for (size_t length = 0; length <= sizeof(longer); length++) {
@@ -666,20 +667,20 @@ static void status_open__every_other_length(void **state)
 
 static void status_open__another_job(void **state)
 {
-	uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX];
-	const struct exchange_status status = full_status();
-	size_t datagram_bytes = exchange_status_seal(&status, &keys, datagram);
+	uint8_t datagram[UDP_STATUS_BYTES_MAX];
+	const struct udp_wire_status status = full_status();
+	size_t datagram_bytes = udp_wire_seal_status(&status, &keys, datagram);
 
 	(void)state;
-	for (size_t bit = 0; bit < 8 * EXCHANGE_SECRET_BYTES; bit++) {
-		uint8_t secret[EXCHANGE_SECRET_BYTES];
-		struct exchange_keys other;
-		struct exchange_status seen;
+	for (size_t bit = 0; bit < 8 * UDP_SECRET_BYTES; bit++) {
+		uint8_t secret[UDP_SECRET_BYTES];
+		struct udp_wire_keys other;
+		struct udp_wire_status seen;
 
 		count_up(secret, sizeof(secret), 0);
 		flip(secret, bit);
-		assert_int_equal(exchange_keys_derive(secret, &other), 0);
-		assert_false(exchange_status_open(datagram, datagram_bytes,
+		assert_int_equal(udp_wire_derive_keys(secret, &other), 0);
+		assert_false(udp_wire_open_status(datagram, datagram_bytes,
 						  &other, &seen));
 	}
 }
@@ -687,9 +688,9 @@ static void status_open__another_job(void **state)
 /* Keyed BLAKE2b as everybody calls it is not our tag. */
 static void status_open__tag_of_another_purpose(void **state)
 {
-	uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX];
-	const struct exchange_status status = bare_status();
-	size_t datagram_bytes = exchange_status_seal(&status, &keys, datagram);
+	uint8_t datagram[UDP_STATUS_BYTES_MAX];
+	const struct udp_wire_status status = bare_status();
+	size_t datagram_bytes = udp_wire_seal_status(&status, &keys, datagram);
 
 	(void)state;
 	crypto_generichash(datagram, TAG_BYTES, datagram + TAG_BYTES,
@@ -707,13 +708,13 @@ struct spoilt {
 	bool good;
 };
 
-static void check_spoilt(const struct exchange_status *status,
+static void check_spoilt(const struct udp_wire_status *status,
 			 const struct spoilt *cases, size_t case_count)
 {
 	for (size_t i = 0; i < case_count; i++) {
-		uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX];
+		uint8_t datagram[UDP_STATUS_BYTES_MAX];
 		size_t datagram_bytes =
-			exchange_status_seal(status, &keys, datagram);
+			udp_wire_seal_status(status, &keys, datagram);
 
 		memcpy(datagram + cases[i].offset, cases[i].bytes, 2);
 		tag_by_hand(datagram, datagram_bytes);
@@ -776,7 +777,7 @@ static void status_open__wrong_fields(void **state)
 		{ 62, { 255, 255 }, false },
 		{ 149, { 'd', 0 }, false }, /* within the text */
 	};
-	const struct exchange_status status = full_status();
+	const struct udp_wire_status status = full_status();
 
 	(void)state;
 	check_spoilt(&status, cases, ARRAY_LEN(cases));
@@ -788,11 +789,11 @@ static void status_open__failure_without_flag(void **state)
 	static const struct spoilt cases[] = {
 		{ 24, { 1, 0 }, false },
 		{ 26, { EXIT_WRONG, 0 }, false },
-		{ 40, { EXCHANGE_FAILED, 0 }, false },
-		{ 40, { EXCHANGE_ASKS, 0 }, true },
+		{ 40, { UDP_STATUS_FAILED, 0 }, false },
+		{ 40, { UDP_STATUS_QUERY, 0 }, true },
 		{ 40, { 0, 0 }, true },
 	};
-	const struct exchange_status status = bare_status();
+	const struct udp_wire_status status = bare_status();
 
 	(void)state;
 	check_spoilt(&status, cases, ARRAY_LEN(cases));
@@ -801,13 +802,13 @@ static void status_open__failure_without_flag(void **state)
 /* A text is all that there is of one. */
 static void status_open__text_without_flag(void **state)
 {
-	uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX];
-	struct exchange_status status = full_status();
+	uint8_t datagram[UDP_STATUS_BYTES_MAX];
+	struct udp_wire_status status = full_status();
 	size_t datagram_bytes;
 
 	(void)state;
 	status.failure_node = 0;
-	datagram_bytes = exchange_status_seal(&status, &keys, datagram);
+	datagram_bytes = udp_wire_seal_status(&status, &keys, datagram);
 	datagram[26] = EXIT_DONE;
 	datagram[40] = 0;
 	tag_by_hand(datagram, datagram_bytes);
@@ -817,21 +818,22 @@ static void status_open__text_without_flag(void **state)
 /* Each tail within its limit, and all together too long. */
 static void status_open__longer_than_any(void **state)
 {
-	uint8_t datagram[EXCHANGE_STATUS_FIXED_BYTES + 2048] = { 0 };
-	const struct exchange_status status = bare_status();
+	uint8_t datagram[UDP_STATUS_FIXED_BYTES + 2048] = { 0 };
+	const struct udp_wire_status status = bare_status();
 
 	(void)state;
-	exchange_status_seal(&status, &keys, datagram);
-	datagram[30] = EXCHANGE_NODES_MAX;
-	for (size_t blob_bytes = 255; blob_bytes < 258; blob_bytes++) {
-		size_t datagram_bytes = EXCHANGE_STATUS_FIXED_BYTES +
-					blob_bytes + 8 * EXCHANGE_NODES_MAX;
+	udp_wire_seal_status(&status, &keys, datagram);
+	datagram[30] = UDP_NODES_MAX;
+	for (size_t application_bytes = 255; application_bytes < 258;
+	     application_bytes++) {
+		size_t datagram_bytes = UDP_STATUS_FIXED_BYTES +
+					application_bytes + 8 * UDP_NODES_MAX;
 
-		datagram[28] = (uint8_t)blob_bytes;
-		datagram[29] = (uint8_t)(blob_bytes >> 8);
+		datagram[28] = (uint8_t)application_bytes;
+		datagram[29] = (uint8_t)(application_bytes >> 8);
 		tag_by_hand(datagram, datagram_bytes);
 		assert_int_equal(opens(datagram, datagram_bytes),
-				 blob_bytes <= 256);
+				 application_bytes <= 256);
 	}
 }
 
@@ -843,22 +845,22 @@ static void status_open__counts_above_limits(void **state)
 		uint16_t most;
 		size_t unit_bytes;
 	} cases[] = {
-		{ 28, EXCHANGE_BLOB_BYTES_MAX, 1 },
-		{ 30, EXCHANGE_NODES_MAX, 8 },
-		{ 32, EXCHANGE_TEXT_BYTES_MAX, 1 },
-		{ 34, EXCHANGE_GAPS_MAX, GAP_BYTES },
+		{ 28, EXCHANGE_APPLICATION_BYTES_MAX, 1 },
+		{ 30, UDP_NODES_MAX, 8 },
+		{ 32, UDP_TEXT_BYTES_MAX, 1 },
+		{ 34, UDP_GAPS_MAX, GAP_BYTES },
 	};
-	struct exchange_status status = bare_status();
+	struct udp_wire_status status = bare_status();
 
 	(void)state;
-	status.flags = EXCHANGE_FAILED;
+	status.flags = UDP_STATUS_FAILED;
 	status.failure_status = EXIT_WRONG;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		for (uint16_t over = 0; over < 2; over++) {
-			uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX];
+			uint8_t datagram[UDP_STATUS_BYTES_MAX];
 			size_t count = (size_t)(cases[i].most + over);
 			size_t datagram_bytes =
-				exchange_status_seal(&status, &keys, datagram);
+				udp_wire_seal_status(&status, &keys, datagram);
 
 			/* All ones make good text, and good gaps if each is
 			 * farther than the last. */
@@ -894,15 +896,15 @@ static void status_open__gaps_that_cannot_be(void **state)
 		{ UINT64_MAX - UINT32_MAX, UINT32_MAX, true },
 		{ UINT64_MAX - UINT32_MAX + 1, UINT32_MAX, false },
 	};
-	struct exchange_status status = bare_status();
+	struct udp_wire_status status = bare_status();
 
 	(void)state;
 	status.gap_count = 1;
 	status.gaps[0] = (struct arrivals_gap){ 1, 1 };
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX], count[8];
+		uint8_t datagram[UDP_STATUS_BYTES_MAX], count[8];
 		size_t datagram_bytes =
-			exchange_status_seal(&status, &keys, datagram);
+			udp_wire_seal_status(&status, &keys, datagram);
 		uint8_t *last = datagram + datagram_bytes - GAP_BYTES;
 
 		store_le64(last, cases[i].first);
@@ -926,16 +928,16 @@ static void status_open__gaps_in_disorder(void **state)
 		{ 10, false }, { 11, true },
 		{ 12, true },  { UINT64_MAX - 1, true },
 	};
-	struct exchange_status status = bare_status();
+	struct udp_wire_status status = bare_status();
 
 	(void)state;
 	status.gap_count = 2;
 	status.gaps[0] = (struct arrivals_gap){ 7, 3 };
 	status.gaps[1] = (struct arrivals_gap){ 20, 1 };
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX];
+		uint8_t datagram[UDP_STATUS_BYTES_MAX];
 		size_t datagram_bytes =
-			exchange_status_seal(&status, &keys, datagram);
+			udp_wire_seal_status(&status, &keys, datagram);
 
 		store_le64(datagram + datagram_bytes - GAP_BYTES,
 			   cases[i].first);
@@ -945,17 +947,17 @@ static void status_open__gaps_in_disorder(void **state)
 	}
 }
 
-/* A segment's length belongs to an exchange. */
-static void status_open__segments_of_no_exchange(void **state)
+/* A segment's length belongs to an epoch. */
+static void status_open__segments_of_no_epoch(void **state)
 {
-	uint8_t datagram[EXCHANGE_STATUS_BYTES_MAX];
-	struct exchange_status status = bare_status();
+	uint8_t datagram[UDP_STATUS_BYTES_MAX];
+	struct udp_wire_status status = bare_status();
 	size_t datagram_bytes;
 
 	(void)state;
-	status.exchange = 0;
+	status.epoch = 0;
 	status.segment_bytes = 0;
-	datagram_bytes = exchange_status_seal(&status, &keys, datagram);
+	datagram_bytes = udp_wire_seal_status(&status, &keys, datagram);
 	assert_true(opens(datagram, datagram_bytes));
 	datagram[61] = 5;
 	tag_by_hand(datagram, datagram_bytes);
@@ -996,9 +998,9 @@ int main(void)
 		cmocka_unit_test(status_open__counts_above_limits),
 		cmocka_unit_test(status_open__gaps_that_cannot_be),
 		cmocka_unit_test(status_open__gaps_in_disorder),
-		cmocka_unit_test(status_open__segments_of_no_exchange),
+		cmocka_unit_test(status_open__segments_of_no_epoch),
 	};
 
-	return cmocka_run_group_tests_name("exchange_wire", tests, derive_keys,
+	return cmocka_run_group_tests_name("udp_wire", tests, derive_keys,
 					   NULL);
 }
