@@ -31,31 +31,27 @@
 
 static const char help[] =
 	"Usage: blinkd --key=FILE --listen=ADDRESS:PORT [OPTION]...\n"
-	"Run what blinksh asks for, for those who have the key.\n"
+	"Run commands for blinksh, if the client has the cluster's key.\n"
 	"\n"
-	"  --key=FILE         read the cluster's key, of 'blinksh keygen', "
-	"from "
-	"a file\n"
-	"                     or a descriptor, fd:N (BLINK_KEY)\n"
-	"  --listen=ADDRESS   get datagrams there; clients use the same "
-	"address\n"
-	"  --allow=FOLDER     run programs below it only; may be given again "
-	"(the\n"
-	"                     folder of blinkd itself)\n"
-	"  --foreground       stay in the foreground; say on stdout when "
-	"ready\n"
-	"  --memory=SIZE      limit each process's address space, as 2G (no "
-	"limit)\n"
-	"  --processes=N      limit the processes at the same time; 0: do not "
-	"(512)\n"
+	"  --key=FILE         read the key, which 'blinksh keygen' makes, from a\n"
+	"                     file or a descriptor, fd:N (BLINK_KEY)\n"
+	"  --listen=ADDRESS   receive datagrams there; clients use the same\n"
+	"                     address\n"
+	"  --allow=FOLDER     run only programs below FOLDER; may be given again\n"
+	"                     (the folder of blinkd itself)\n"
+	"  --foreground       stay in the foreground; print a line when ready\n"
+	"  --memory=SIZE      limit each process's address space, as 2G (no\n"
+	"                     limit)\n"
+	"  --processes=N      limit the processes at the same time; 0: no limit\n"
+	"                     (512)\n"
 	"  --file-size=SIZE   limit each file that is written (no limit)\n"
+	"  --timeout=S        kill a job after S seconds (never)\n"
 	"  --cgroups          make a cgroup for each job, if that is possible\n"
-	"  --timeout=S        kill a job after so many seconds (never)\n"
+	"  --no-namespaces    forbid jobs to make namespaces\n"
 	"  --help             print this text\n"
 	"  --version          print the version\n"
 	"\n"
-	"Statuses: 0 stopped by SIGTERM or SIGINT (or, in the background, "
-	"ready),\n"
+	"Statuses: 0 stopped by SIGTERM or SIGINT (or, in the background, ready),\n"
 	"2 usage, 3 key file, 4 the address, 5 resources.  See blinkd(1).\n";
 
 enum {
@@ -68,6 +64,7 @@ enum {
 	OPTION_FILE_SIZE,
 	OPTION_TIMEOUT,
 	OPTION_CGROUPS,
+	OPTION_NO_NAMESPACES,
 };
 
 static const struct options_entry entries[] = {
@@ -80,6 +77,7 @@ static const struct options_entry entries[] = {
 	{ OPTION_FILE_SIZE, "file-size", 0, OPTIONS_VALUE, "SIZE" },
 	{ OPTION_TIMEOUT, "timeout", 0, OPTIONS_VALUE, "S" },
 	{ OPTION_CGROUPS, "cgroups", 0, OPTIONS_FLAG, NULL },
+	{ OPTION_NO_NAMESPACES, "no-namespaces", 0, OPTIONS_FLAG, NULL },
 	OPTIONS_COMMON,
 };
 
@@ -143,13 +141,16 @@ static int take_option(void *context, int id, struct failure *failure)
 				    failure);
 	case OPTION_TIMEOUT:
 		return take_timeout(options, failure);
+	case OPTION_NO_NAMESPACES:
+		limits->no_namespaces = true;
+		return 0;
 	default:
 		options->daemon.use_groups = true;
 		return 0;
 	}
 }
 
-/* The folder that this program lies in. */
+/* Allows the folder that this program lies in. */
 static int allow_own_folder(struct allowlist *allow, struct failure *failure)
 {
 	char path[PATH_MAX];
@@ -190,11 +191,10 @@ static int complete_options(struct options *options, struct failure *failure)
 	return 0;
 }
 
-/* --- the process -----------------------------------------------------------
- */
+/* --- the process --------------------------------------------------------- */
 
-/* What we were given, jobs would inherit: descriptors, signals that are ignored
- * or blocked. */
+/* Gives up what jobs would inherit from our parent: descriptors, and signals that
+ * are ignored or blocked. */
 static void shed_inheritance(void)
 {
 	sigset_t none;
@@ -211,9 +211,10 @@ static void shed_inheritance(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* The key must not end up in a core file, not even in one that a program is
- * given, which no limit forbids; and no command, being of our user, may look
- * into our memory.  The commands' own processes are as all others are. */
+/* The key must not end up in a core file, not even in one that the kernel pipes
+ * into a program, which no limit forbids; and no command, which runs as our user,
+ * may look into our memory.  execve() makes the commands' own processes dumpable
+ * again. */
 static int keep_to_ourselves(struct failure *failure)
 {
 	const struct rlimit no_core = { 0, 0 };
@@ -259,7 +260,7 @@ static int open_all(struct options *options, struct daemon **daemon,
 	return ret;
 }
 
-/* The parent's part: until the child is ready, or has said why it is not. */
+/* In the parent: waits until the child is ready, or has said why it is not. */
 __attribute__((noreturn)) static void wait_until_ready(int fd, pid_t child)
 {
 	int status;
@@ -272,7 +273,8 @@ __attribute__((noreturn)) static void wait_until_ready(int fd, pid_t child)
 	_exit(EXIT_RESOURCES);
 }
 
-/* Returns in the child, with the end of a pipe to say so when it is ready. */
+/* Returns in the child, with the end of a pipe that tells the parent when the
+ * child is ready. */
 static int go_to_background(struct failure *failure)
 {
 	int ready[2];
@@ -292,7 +294,7 @@ static int go_to_background(struct failure *failure)
 	return ready[1];
 }
 
-/* In the background nobody reads what we say. */
+/* In the background no message can be read. */
 static void say_ready(const struct daemon *daemon, int ready_fd)
 {
 	int null_fd;

@@ -161,7 +161,7 @@ int client_init(struct client *client, const struct hostlist *hosts,
 
 	*client = (struct client){ .hosts = hosts,
 				   .fds = { -1, -1 },
-				   .runnable.fd = -1,
+				   .idle_cpus.fd = -1,
 				   .lost_after_ns = lost_after_ns };
 	memcpy(client->key, key, WIRE_KEY_BYTES);
 	ret = alloc_nodes(client, (uint32_t)hosts->count);
@@ -180,7 +180,7 @@ int client_init(struct client *client, const struct hostlist *hosts,
 	ret = open_sockets(client);
 	if (ret < 0)
 		return failure_set(failure, EXIT_PEER, NULL, -ret, "socket");
-	runnable_open(&client->runnable);
+	idle_cpus_open(&client->idle_cpus);
 	return 0;
 }
 
@@ -192,7 +192,7 @@ void client_fini(struct client *client)
 			close(client->fds[i]);
 	}
 	if (client->nodes)
-		runnable_close(&client->runnable);
+		idle_cpus_close(&client->idle_cpus);
 	free(client->nodes);
 	free(client->index);
 	client->nodes = NULL;
@@ -485,12 +485,12 @@ static void note_absence(struct client *client, uint64_t now_ns)
  * anybody else: who is not asleep has to wait for his turn. */
 static bool is_near(struct client *client, uint64_t now_ns)
 {
-	if (client->working >= client->runnable.cpu_count ||
+	if (client->working >= client->idle_cpus.cpu_count ||
 	    now_ns >= client->asked_ns + CLIENT_LOOK_NS)
 		return false;
 	if (client->judged_ns != client->asked_ns) {
 		client->judged_ns = client->asked_ns;
-		client->may_look = runnable_all_run(&client->runnable);
+		client->may_look = idle_cpus_available(&client->idle_cpus);
 	}
 	return client->may_look;
 }

@@ -27,7 +27,7 @@
 #include "shell/command.h"
 #include "base/failure.h"
 #include "net/hostlist.h"
-#include "shell/runnable.h"
+#include "shell/idle_cpus.h"
 #include "shell/wire.h"
 
 #define CLIENT_RETRY_NS 20000000u
@@ -106,7 +106,7 @@ struct client {
 	uint64_t served_ns;   /* when we last looked, or meant to */
 	uint64_t first_ns;    /* just before this run's first datagram; 0 */
 	uint64_t asked_ns;    /* the latest request to any node */
-	struct runnable runnable;
+	struct idle_cpus idle_cpus;
 	uint64_t judged_ns; /* the request, by asked_ns, for which we know: */
 	bool may_look;	    /* for its reply, rather than sleep */
 	uint64_t ignored;   /* datagrams that were not for us */

@@ -13,35 +13,21 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "shell/environment.h"
 #include "shell/job.h"
-#include "shell/proctree.h"
+#include "shell/job_processes.h"
 
 #define MS_NS UINT64_C(1000000)
 #define SLOTS (2 * JOBS_MAX)
 #define USED_RUNNING UINT64_MAX
-/* Between one SIGKILL to all of a job and the next, if any live on. */
+/* The time from one SIGKILL to all processes of a job to the next, if any of
+ * them lives on. */
 #define KILL_AGAIN_NS (10 * MS_NS)
-/* What a pipe holds at most (/proc/sys/fs/pipe-max-size is 1 MiB), and once
- * more to see its end. */
+/* A pipe holds 1 MiB at most (/proc/sys/fs/pipe-max-size), 16 reads; and one
+ * more read sees its end. */
 #define LAST_READS_MAX 17
-/* Jobs in a row whose ends found the machine free, if it is to be called that.
- */
-#define FREE_COUNT_MIN 4
-/* Then those starts are over; and to set a timer of so long costs nothing,
- * where one of 4 ms costs 16 daemons of one machine a tenth of a launch. */
-#define QUIET_NS (100 * MS_NS)
 
-static struct proctree tree;
-
-static const struct job_supply no_supply = {
-	.out = { -1, -1 },
-	.err = { -1, -1 },
-	.secret.fd = -1,
-	.group.fd = -1,
-};
-
-/* --- the table -------------------------------------------------------------
- */
+/* --- the table ----------------------------------------------------------- */
 
 static bool is_running(const struct job *job)
 {
@@ -65,7 +51,8 @@ static void set_limits(struct job_table *table, const struct job_limits *limits)
 		add_limit(table, RLIMIT_NPROC, limits->process_count);
 }
 
-/* Pages are touched, and count, once a job has written to them. */
+/* The pages are touched, and count as memory, when a job has written to them.
+ */
 static int map_rings(struct job_table *table)
 {
 	size_t bytes = (size_t)SLOTS * JOB_STREAMS * STREAM_RING_BYTES;
@@ -87,8 +74,9 @@ static int map_rings(struct job_table *table)
 	return 0;
 }
 
-/* The history apart from the table, so that pages without ids cost nothing. */
-static int get_room(struct job_table *table)
+/* The history is allocated apart from the table, so that its pages that hold no
+ * id cost nothing. */
+static int alloc_memory(struct job_table *table)
 {
 	int ret;
 
@@ -112,19 +100,8 @@ static void sleep_ms(long ms)
 	nanosleep(&time, NULL);
 }
 
-/* Bounded: one that cannot die, being in the kernel for good, must not keep us
- * from our work. */
-static void kill_leftovers(const char *node_variable)
-{
-	for (unsigned i = 0; i < 100; i++) {
-		if (proctree_kill_marked(&tree, node_variable) == 0)
-			return;
-		sleep_ms(2);
-	}
-}
-
-/* ENXIO is the kernel's word for none.  Not knowing is as good as having one:
- * sessions only cost. */
+/* ENXIO says that there is none.  Any other error counts as a terminal: then
+ * jobs have sessions, which only cost time. */
 static bool have_terminal(void)
 {
 	int fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
@@ -145,22 +122,19 @@ int job_table_init(struct job_table *table, const char *node,
 	memset(table, 0, sizeof(*table));
 	table->allow = allow;
 	table->groups.fd = -1;
-	table->supply = no_supply;
+	table->prepared = resources_none;
 	if (use_groups)
 		jobgroup_open(&table->groups, node, limits->process_count);
 	snprintf(table->node_variable, sizeof(table->node_variable),
 		 "BLINK_NODE=%s", node);
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		return -errno;
-	kill_leftovers(table->node_variable);
+	job_processes_kill_earlier(table->node_variable);
 	set_limits(table, limits);
 	table->own_sessions = have_terminal();
-	runnable_open(&table->runnable);
-	ret = get_room(table);
-	if (ret < 0) {
-		runnable_close(&table->runnable);
+	ret = alloc_memory(table);
+	if (ret < 0)
 		return ret;
-	}
 	job_table_prepare(table);
 	return 0;
 }
@@ -186,8 +160,8 @@ bool job_is_forgotten(const struct job_table *table,
 	return history_has(table->history, id);
 }
 
-/* An empty place, or that of the job that was used least recently: at most half
- * of the places have jobs that run. */
+/* Takes an empty place, or that of the job that was used least recently.  There
+ * is one, since at most half of the places have jobs that run. */
 static struct job *take_slot(struct job_table *table, const uint8_t *id)
 {
 	struct job_slot *oldest = &table->slots[0];
@@ -231,217 +205,81 @@ static void remove_running(struct job_table *table, unsigned index)
 	table->running[index] = table->running[--table->running_count];
 }
 
-/* --- starting --------------------------------------------------------------
- */
+/* --- starting ------------------------------------------------------------ */
 
-static void close_pair(int pair[2])
-{
-	if (pair[0] >= 0)
-		close(pair[0]);
-	if (pair[1] >= 0)
-		close(pair[1]);
-	pair[0] = pair[1] = -1;
-}
-
-/* Its standby, too. */
-static void close_supply(struct job_table *table)
-{
-	struct job_supply *supply = &table->supply;
-
-	process_dismiss(&table->standby);
-	table->standby_due_ns = 0;
-	close_pair(supply->out);
-	close_pair(supply->err);
-	secret_close(&supply->secret);
-	jobgroup_give(&table->groups, &supply->group);
-	*supply = no_supply;
-}
-
-static int make_supply(struct job_table *table)
-{
-	struct job_supply *supply = &table->supply;
-	int ret;
-
-	if (supply->made)
-		return 0;
-	*supply = no_supply;
-	ret = stream_make_pipe(supply->out);
-	if (ret == 0)
-		ret = stream_make_pipe(supply->err);
-	if (ret == 0)
-		ret = secret_open(&supply->secret);
-	if (ret < 0) {
-		close_supply(table);
-		return ret;
-	}
-	supply->group = jobgroup_take(&table->groups);
-	supply->made = true;
-	return 0;
-}
-
-/* The job's process has it. */
-static void spend_supply(struct job_table *table, struct job *job)
-{
-	struct job_supply *supply = &table->supply;
-
-	stream_open(&job->streams[JOB_STDOUT], supply->out);
-	stream_open(&job->streams[JOB_STDERR], supply->err);
-	job->secret = supply->secret;
-	job->group = supply->group;
-	*supply = no_supply;
-	table->standby_due_ns = 0;
-}
-
-static struct process_place place_of(const struct job_table *table)
-{
-	const struct job_supply *supply = &table->supply;
-
-	return (struct process_place){
-		.stdin_fd = table->null_fd,
-		.stdout_fd = supply->out[1],
-		.stderr_fd = supply->err[1],
-		.secret_fd = supply->secret.fd,
-		.own_session = table->own_sessions,
-		.cgroup_fd = supply->group.fd,
-		.limits = table->process_limits,
-		.limit_count = table->process_limit_count,
-	};
-}
-
-/* The last of many to be ready finds the machine free, though it is not: others
- * are about to be told to start something, too. */
-static bool is_machine_free(struct job_table *table)
-{
-	if (runnable_all_run(&table->runnable))
-		table->free_count++;
-	else
-		table->free_count = 0;
-	return table->free_count >= FREE_COUNT_MIN;
-}
-
-/* One that cannot be made is not tried again until a job has run. */
-static void prepare_standby(struct job_table *table)
-{
-	struct process_place place = place_of(table);
-
-	if (table->standby.pid > 0 || clock_now_ns() < table->standby_due_ns)
-		return;
-	if (table->standby_due_ns == 0 && !is_machine_free(table))
-		table->standby_due_ns = clock_now_ns() + QUIET_NS;
-	else if (process_prepare(&table->standby, &place) < 0)
-		table->standby_due_ns = UINT64_MAX;
-}
-
-/* Only while no job runs: the fewer descriptors the daemon has the faster a
- * process starts, and a standby would look like a process of the job. */
 void job_table_prepare(struct job_table *table)
 {
-	if (table->running_count == 0 && make_supply(table) == 0)
-		prepare_standby(table);
+	/* The fewer descriptors the daemon has the faster a process starts: so
+	 * not while a job runs.  An error will be the next job's. */
+	if (table->running_count == 0)
+		resources_make(&table->prepared, &table->groups);
 }
 
-static char *put_text(char *to, const char *text)
+/* Moves what was prepared to the job, whose process has it. */
+static void give_resources(struct job_table *table, struct job *job)
 {
-	size_t bytes = strlen(text);
+	struct resources *prepared = &table->prepared;
 
-	memcpy(to, text, bytes + 1);
-	return to + bytes;
+	stream_open(&job->streams[JOB_STDOUT], prepared->out);
+	stream_open(&job->streams[JOB_STDERR], prepared->err);
+	job->secret = prepared->secret;
+	job->group = prepared->group;
+	*prepared = resources_none;
 }
 
-static void put_number(char *to, uint32_t value)
+static pid_t start_process(const struct job_table *table,
+			   const struct job_start *start, const char *path)
 {
-	char digits[12];
-	char *begin = digits + sizeof(digits) - 1;
+	const struct resources *prepared = &table->prepared;
+	struct environment environment;
 
-	*begin = '\0';
-	do {
-		*--begin = (char)('0' + value % 10);
-		value /= 10;
-	} while (value > 0);
-	put_text(to, begin);
+	environment_make(&environment,
+			 &(struct environment_values){
+				 .id = start->id,
+				 .rank = start->rank,
+				 .node_count = start->node_count,
+				 .host = start->host,
+				 .hosts = start->hosts,
+				 .node_variable = table->node_variable,
+			 });
+	return process_start(&(struct process_request){
+		.path = path,
+		.arguments = start->arguments,
+		.environment = environment.variables,
+		.stdin_fd = table->null_fd,
+		.stdout_fd = prepared->out[1],
+		.stderr_fd = prepared->err[1],
+		.secret_fd = prepared->secret.fd,
+		.own_session = table->own_sessions,
+		.no_namespaces = table->limits.no_namespaces,
+		.cgroup_fd = prepared->group.fd,
+		.limits = table->process_limits,
+		.limit_count = table->process_limit_count,
+	});
 }
 
-static void put_id(char *to, const uint8_t id[WIRE_JOB_BYTES])
-{
-	static const char digits[16] = "0123456789abcdef";
-
-	for (unsigned i = 0; i < WIRE_JOB_BYTES; i++) {
-		*to++ = digits[id[i] >> 4];
-		*to++ = digits[id[i] & 15];
-	}
-	*to = '\0';
-}
-
-struct environment {
-	char rank[32], nodes[32], job[64], host[16 + START_HOST_BYTES_MAX];
-	char hosts[16 + START_HOSTS_BYTES_MAX];
-	const char *variables[11];
-};
-
-static void make_environment(struct environment *environment,
-			     const struct job_table *table,
-			     const struct job_start *start)
-{
-	const char *variables[] = {
-		"PATH=/usr/local/bin:/usr/bin:/bin",
-		"HOME=/",
-		"LANG=C",
-		"BLINK_SECRET_FD=3",
-		environment->rank,
-		environment->nodes,
-		environment->host,
-		environment->job,
-		table->node_variable,
-		start->hosts[0] != '\0' ? environment->hosts : NULL,
-		NULL,
-	};
-
-	put_number(put_text(environment->rank, "BLINK_RANK="), start->rank);
-	put_number(put_text(environment->nodes, "BLINK_NODES="),
-		   start->node_count);
-	put_text(put_text(environment->host, "BLINK_HOST="), start->host);
-	put_text(put_text(environment->hosts, "BLINK_HOSTS="), start->hosts);
-	put_id(put_text(environment->job, "BLINK_JOB="), start->id);
-	memcpy(environment->variables, variables, sizeof(variables));
-}
-
-static pid_t start_process(struct job_table *table,
-			   const struct process_program *program)
-{
-	struct process_place place = place_of(table);
-	pid_t pid = process_release(&table->standby, program);
-
-	return pid != 0 ? pid : process_start(&place, program);
-}
-
-/* The process, or -errno. */
+/* Returns the process, or -errno. */
 static int launch(struct job_table *table, struct job *job,
 		  const struct job_start *start)
 {
-	struct environment environment;
 	char path[PATH_MAX];
 	pid_t pid;
 	int ret = allowlist_resolve(table->allow, start->arguments[0], path);
 
 	if (ret == 0)
-		ret = make_supply(table);
+		ret = resources_make(&table->prepared, &table->groups);
 	if (ret < 0)
 		return ret;
-	make_environment(&environment, table, start);
-	memcpy(table->supply.secret.bytes, start->secret, WIRE_SECRET_BYTES);
-	pid = start_process(table, &(struct process_program){
-					   .path = path,
-					   .arguments = start->arguments,
-					   .environment = environment.variables,
-				   });
+	memcpy(table->prepared.secret.bytes, start->secret, WIRE_SECRET_BYTES);
+	pid = start_process(table, start, path);
 	if (pid > 0)
-		spend_supply(table, job);
+		give_resources(table, job);
 	else
-		close_supply(table);
+		resources_close(&table->prepared, &table->groups);
 	return pid;
 }
 
-/* The shorter of the client's and ours, 0 standing for none. */
+/* Returns the shorter of the client's time-out and ours; 0 stands for none. */
 static uint32_t timeout_ms(const struct job_table *table, uint32_t asked_ms)
 {
 	uint32_t max_ms = table->limits.timeout_ms_max;
@@ -488,14 +326,14 @@ void job_renew(struct job *job, uint64_t now_ns)
 	job->lease_end_ns = now_ns + job->lease_ns;
 }
 
-/* --- killing ---------------------------------------------------------------
- */
+/* --- killing ------------------------------------------------------------- */
 
-/* Its process is not reaped yet, so that the group's number is still its. */
+/* The job's process is not reaped yet, so that no other group has its number.
+ */
 static void terminate(const struct job *job)
 {
 	kill(-job->pid, SIGTERM);
-	/* One that is stopped sees it only when it goes on. */
+	/* A process that is stopped gets the signal only when it goes on. */
 	kill(-job->pid, SIGCONT);
 }
 
@@ -508,71 +346,13 @@ void job_kill(struct job *job, enum wire_job_state ending, uint64_t now_ns)
 	terminate(job);
 }
 
-struct ascription {
-	struct job_table *table;
-	const struct job *job;
-};
-
-static bool has_mark(pid_t pid, const struct job *job)
-{
-	char variable[64];
-
-	put_id(put_text(variable, "BLINK_JOB="), job->id);
-	return proctree_has_variable(pid, variable);
-}
-
-/* Whose is it?  NULL: nobody can tell. */
-static const struct job *job_of(const struct job_table *table,
-				const struct proctree_process *process)
-{
-	for (unsigned i = 0; i < table->running_count; i++) {
-		const struct job *job = table->running[i];
-
-		if (process->pid == job->pid || process->group == job->pid ||
-		    process->session == job->pid)
-			return job;
-	}
-	for (unsigned i = 0; i < table->running_count; i++)
-		if (has_mark(process->pid, table->running[i]))
-			return table->running[i];
-	return NULL;
-}
-
-static bool is_to_die(const struct proctree_process *process, void *context)
-{
-	const struct ascription *ascription = context;
-	const struct job *owner = job_of(ascription->table, process);
-
-	return !owner || owner == ascription->job;
-}
-
 static void kill_all(struct job_table *table, struct job *job, uint64_t now_ns)
 {
-	struct ascription ascription = { table, job };
-
-	/* At once, and nobody of the group can fork away from it. */
-	if (!job->reaped)
-		kill(-job->pid, SIGKILL);
-	if (!jobgroup_kill(&job->group))
-		proctree_kill_children(&tree, is_to_die, &ascription);
+	job_processes_kill(table, job);
 	job->kill_ns = now_ns + KILL_AGAIN_NS;
 }
 
-static bool has_survivors(struct job_table *table, struct job *job)
-{
-	struct ascription ascription = { table, job };
-
-	if (job->group.fd >= 0)
-		return !jobgroup_is_empty(&job->group);
-	proctree_read_children(&tree);
-	for (unsigned i = 0; i < tree.count; i++)
-		if (is_to_die(&tree.processes[i], &ascription))
-			return true;
-	return false;
-}
-
-/* --- reaping ---------------------------------------------------------------
- */
+/* --- reaping ------------------------------------------------------------- */
 
 static uint64_t timeval_ns(struct timeval time)
 {
@@ -591,7 +371,7 @@ static struct job *find_by_pid(struct job_table *table, pid_t pid)
 	return NULL;
 }
 
-/* Its own process has ended. */
+/* The own process of the job has ended. */
 static void note_end(struct job *job, int wait_status,
 		     const struct rusage *usage)
 {
@@ -607,20 +387,11 @@ static void note_end(struct job *job, int wait_status,
 enum reaping {
 	REAPED_NONE,
 	REAPED_SOME,
-	/* We have no child left, hence no job a process: the usual case when a
-	 * job has ended, which costs no look at anything. */
+	/* We have no child left, and so no job has a process.  This is the
+	 * usual case when a job has ended, and saves us looking for processes.
+	 */
 	REAPED_ALL,
 };
-
-/* It is reaped: somebody killed it, or it could not be given what it needs, and
- * no more can the next one. */
-static void lose_standby(struct job_table *table)
-{
-	table->standby.pid = 0;
-	table->standby_due_ns = table->standby.birth.error
-					? UINT64_MAX
-					: clock_now_ns() + QUIET_NS;
-}
 
 static enum reaping reap(struct job_table *table)
 {
@@ -634,14 +405,12 @@ static enum reaping reap(struct job_table *table)
 
 		if (job)
 			note_end(job, wait_status, &usage);
-		else if (pid == table->standby.pid)
-			lose_standby(table);
 		reaping = REAPED_SOME;
 	}
 	return pid < 0 && errno == ECHILD ? REAPED_ALL : reaping;
 }
 
-static void conclude(struct job *job)
+static void set_final_state(struct job *job)
 {
 	if (job->ending != WIRE_JOB_UNKNOWN) {
 		job->state = job->ending;
@@ -654,8 +423,7 @@ static void conclude(struct job *job)
 	}
 }
 
-/* --- work ------------------------------------------------------------------
- */
+/* --- work ---------------------------------------------------------------- */
 
 unsigned job_poll_fds(struct job_table *table, struct pollfd *fds)
 {
@@ -690,30 +458,31 @@ void job_end_overdue(struct job_table *table)
 	}
 }
 
-/* Nobody is left to write; what is in the pipe is all there will be. */
+/* No process is left that could write: what is in the pipe is all that will be.
+ */
 static void read_last(struct stream *stream)
 {
 	for (unsigned i = 0; i < LAST_READS_MAX && stream_read(stream); i++)
 		;
 }
 
-/* Of a job whose process has been reaped: true if all others are gone too. */
+/* Are all processes of the job gone?  Its own one has been reaped. */
 static bool is_alone(struct job_table *table, struct job *job, uint64_t now_ns,
 		     enum reaping reaping)
 {
 	if (reaping == REAPED_ALL)
 		return true;
-	/* Looking is dear, and nothing has changed. */
+	/* To look for processes takes long, and nothing has changed. */
 	if (reaping == REAPED_NONE && now_ns < job->kill_ns)
 		return false;
-	if (!has_survivors(table, job))
+	if (!job_processes_live(table, job))
 		return true;
 	if (now_ns >= job->kill_ns)
 		kill_all(table, job, now_ns);
 	return false;
 }
 
-/* True if it has ended. */
+/* Returns whether the job has ended. */
 static bool advance(struct job_table *table, struct job *job, uint64_t now_ns,
 		    enum reaping reaping)
 {
@@ -726,7 +495,7 @@ static bool advance(struct job_table *table, struct job *job, uint64_t now_ns,
 		return false;
 	for (unsigned k = 0; k < JOB_STREAMS; k++)
 		read_last(&job->streams[k]);
-	conclude(job);
+	set_final_state(job);
 	return true;
 }
 
@@ -737,14 +506,12 @@ static uint64_t next_ns(const struct job *job)
 	return MIN(job->lease_end_ns, job->timeout_end_ns);
 }
 
-/* Rounded up, so as not to wake too early. */
+/* Rounds up, so as not to wake too early. */
 int job_wait_ms(const struct job_table *table)
 {
 	uint64_t next = UINT64_MAX;
 	uint64_t now_ns;
 
-	if (table->running_count == 0 && table->standby.pid == 0)
-		next = table->standby_due_ns;
 	for (unsigned i = 0; i < table->running_count; i++)
 		next = MIN(next, next_ns(table->running[i]));
 	if (next == UINT64_MAX)
@@ -753,8 +520,9 @@ int job_wait_ms(const struct job_table *table)
 	return next <= now_ns ? 0 : (int)((next - now_ns) / MS_NS + 1);
 }
 
-/* After the job's end was told, which its client waits for. */
-static void give_back(struct job_table *table, struct job *job)
+/* Call it after the client has been told of the end, since the client waits for
+ * that. */
+static void release_resources(struct job_table *table, struct job *job)
 {
 	jobgroup_give(&table->groups, &job->group);
 	for (unsigned k = 0; k < JOB_STREAMS; k++)
@@ -771,10 +539,11 @@ void job_work(struct job_table *table, const struct pollfd *fds, unsigned count,
 	for (unsigned i = 0; i < count; i++)
 		if (fds[i].revents)
 			stream_read(table->polled[i]);
-	/* Also when no job runs: one of its orphans may have died late. */
+	/* Reap also when no job runs: an orphan of one may have died late. */
 	reaping = reap(table);
 	now_ns = clock_now_ns();
-	/* Backward: whoever takes the place of one removed has had his turn. */
+	/* Backward, since a job that is removed is replaced by the last one,
+	 * which has had its turn. */
 	for (unsigned i = table->running_count; i-- > 0;) {
 		struct job *job = table->running[i];
 
@@ -783,31 +552,30 @@ void job_work(struct job_table *table, const struct pollfd *fds, unsigned count,
 		remove_running(table, i);
 		if (ended)
 			ended(job, context);
-		give_back(table, job);
+		release_resources(table, job);
 	}
 }
 
-static void kill_running(struct job_table *table)
+void job_kill_running(struct job_table *table, enum wire_job_state ending)
 {
 	uint64_t now_ns = clock_now_ns();
 
-	for (unsigned i = 0; i < table->running_count; i++) {
-		job_kill(table->running[i], WIRE_JOB_CANCELLED, now_ns);
-		table->running[i]->kill_ns = 0;
-	}
+	for (unsigned i = 0; i < table->running_count; i++)
+		job_kill(table->running[i], ending, now_ns);
 }
 
 void job_table_fini(struct job_table *table)
 {
-	kill_running(table);
+	job_kill_running(table, WIRE_JOB_CANCELLED);
+	for (unsigned i = 0; i < table->running_count; i++)
+		table->running[i]->kill_ns = 0;
 	while (table->running_count > 0) {
 		job_work(table, NULL, 0, NULL, NULL);
 		if (table->running_count > 0)
 			sleep_ms(1);
 	}
-	close_supply(table);
+	resources_close(&table->prepared, &table->groups);
 	jobgroup_close(&table->groups);
-	runnable_close(&table->runnable);
 	close(table->null_fd);
 	free(table->history);
 	munmap(table->rings, (size_t)SLOTS * JOB_STREAMS * STREAM_RING_BYTES);

@@ -5,33 +5,36 @@
  * the arguments as they are: no shell, no PATH, and an environment of exactly
  *
  *      PATH=/usr/local/bin:/usr/bin:/bin   HOME=/   LANG=C
- *      BLINK_RANK, BLINK_NODES   of the nodes that run it, this one's number
+ *      BLINK_RANK, BLINK_NODES   this node's rank, and the number of nodes
  *      BLINK_HOST                what the client calls this node
- *      BLINK_HOSTS               all nodes in the order of their numbers, as a
- *                                list of hosts; not if it was too long to send
+ *      BLINK_HOSTS               all nodes in the order of their ranks, as a
+ *                                list of hosts; missing if it was too long to
+ *                                send
  *      BLINK_SECRET_FD=3         a file of 32 bytes that all processes of
  *                                the job have in common (secret.h)
  *      BLINK_JOB                 the id, in hexadecimal
  *      BLINK_NODE                "address:port" of the daemon
  *
  * Its stdin is /dev/null; of stdout and stderr the last JOB_OUTPUT_BYTES are
- * kept.  It ends when its process does: what that leaves behind is killed.
+ * kept.  A job ends when its own process does: what that process leaves behind
+ * is killed.
  *
- * The pipes of the output and the file of the secret are made afresh for each
- * job and closed at its end.  A job may pass them to processes that are none of
- * its own, and these may keep them; the next job has others.
+ * The pipes of the output and the file of the secret are made for this job and
+ * closed at its end (resources.h).  A job may pass them to processes that do
+ * not belong to it, and these may keep them; the next job has others.
  *
- * To kill a job is to kill every process of it.  SIGTERM to its group first;
- * JOB_GRACE_MS later, or when its own process has ended, SIGKILL to all: by its
- * cgroup where we may make one (jobgroup.h), else by descent and by mark
- * (proctree.h).  A process that nobody can tell the job of, having left the
- * group and cleared the mark, goes with the first job that ends.
+ * To kill a job is to kill every process of it.  Its process group gets SIGTERM
+ * first; JOB_GRACE_MS later, or when its own process has ended, all its
+ * processes get SIGKILL: by the job's cgroup if it has one (jobgroup.h), else
+ * by descent and by mark (proctree.h).  A process whose job cannot be told,
+ * because it has left the process group and cleared the mark, is killed with
+ * the first job that ends.
  *
- * If we have a terminal, jobs get sessions of their own and so none
+ * If the daemon has a terminal, jobs get sessions of their own and so none
  * (process.h).
  *
- * Whoever polls for us must be woken by SIGCHLD too: by a descriptor, or by
- * blocking it but in ppoll().
+ * All functions belong to one thread.  A caller that polls must also be woken
+ * by SIGCHLD: by a descriptor, or by blocking the signal except in ppoll().
  */
 #ifndef JOB_H
 #define JOB_H
@@ -44,10 +47,8 @@
 
 #include "shell/allowlist.h"
 #include "shell/history.h"
-#include "shell/jobgroup.h"
 #include "shell/process.h"
-#include "shell/runnable.h"
-#include "shell/secret.h"
+#include "shell/resources.h"
 #include "shell/start.h"
 #include "shell/stream.h"
 #include "shell/wire.h"
@@ -67,6 +68,7 @@ struct job_limits {
 	uint64_t file_bytes;	/* of each file: RLIMIT_FSIZE */
 	uint64_t open_files;	/* of each process: RLIMIT_NOFILE */
 	uint32_t timeout_ms_max;
+	bool no_namespaces; /* jobs may make none (namespace_filter.h) */
 };
 
 enum { JOB_STDOUT, JOB_STDERR, JOB_STREAMS };
@@ -77,7 +79,7 @@ struct job {
 	int code;		   /* as wire.h says */
 	pid_t pid;
 	int wait_status;
-	bool reaped; /* its process; others of the job may live yet */
+	bool reaped; /* its own process; others of the job may live yet */
 	enum wire_job_state ending; /* why we kill it, or UNKNOWN */
 	uint64_t begin_ns;	    /* CLOCK_MONOTONIC, before the start */
 	uint64_t end_ns;	    /* after the reap */
@@ -99,20 +101,12 @@ struct job_start {
 	const uint8_t *secret; /* WIRE_SECRET_BYTES */
 };
 
-/* What the next job is given, made while none runs; no job had it before. */
-struct job_supply {
-	bool made;
-	int out[2], err[2];
-	struct secret secret;
-	struct jobgroup group;
-};
-
-/* What is looked through for every request, apart from the jobs: few lines of
- * the cache. */
+/* What every request is looked up in, apart from the jobs so that it takes few
+ * lines of the cache. */
 struct job_slot {
 	uint8_t id[WIRE_JOB_BYTES];
-	uint64_t used; /* 0: empty; UINT64_MAX: running; else a count: who was
-			* used least recently is forgotten */
+	uint64_t used; /* 0: empty; UINT64_MAX: running; else a count: the job
+			* that was used least recently is forgotten first */
 };
 
 struct job_table {
@@ -126,13 +120,9 @@ struct job_table {
 	struct job_limits limits;
 	struct process_limit process_limits[PROCESS_LIMITS_MAX];
 	unsigned process_limit_count;
-	char node_variable[96]; /* BLINK_NODE=... */
-	struct job_supply supply;
-	struct process_standby standby; /* has the supply, if there is one */
-	struct history *history; /* ids of jobs that the slots had before */
-	struct runnable runnable;
-	unsigned free_count;	 /* of jobs whose ends found the machine free */
-	uint64_t standby_due_ns; /* when to make one, if there is none */
+	char node_variable[96];	   /* BLINK_NODE=... */
+	struct resources prepared; /* for the next job */
+	struct history *history;   /* ids of jobs that have left the slots */
 	struct jobgroup_pool groups;
 	int null_fd;
 	bool own_sessions; /* for the jobs: we have a terminal */
@@ -141,63 +131,61 @@ struct job_table {
 };
 
 /* node marks our jobs: what an earlier daemon of this node left running is
- * killed first.  allow is borrowed.  use_groups: cgroups, if they can be had.
- * All memory is got here.  0 or -errno. */
+ * killed first.  allow is borrowed.  use_groups: make a cgroup for each job, if
+ * that is possible.  All memory is allocated here.  0 or -errno. */
 int job_table_init(struct job_table *table, const char *node,
 		   const struct allowlist *allow,
 		   const struct job_limits *limits, bool use_groups);
 
-/*
- * Off the clock, once the ends of jobs were told: make ready what the next
- * start will need, and a process for it (process.h).
- *
- * If the machine has no CPU for it, as where many daemons of one machine are
- * told to start something at once, that process is put off until no job has
- * been started for a tenth of a second.
+/* Makes ready what the next job will be given, if no job runs.  Call it after
+ * the clients have been told of their jobs' ends, since no client waits for it.
  */
 void job_table_prepare(struct job_table *table);
 
-/* A job by its id, running or remembered; NULL if unknown. */
+/* Finds a job by its id, running or remembered; NULL if it is unknown. */
 struct job *job_find(struct job_table *table, const uint8_t id[WIRE_JOB_BYTES]);
 
-/* Was there a job of this id, which job_find() knows no longer?  Of the last
- * HISTORY_JOBS of them; it is not to be started again. */
+/* Was there a job of this id that job_find() knows no longer?  True of the last
+ * HISTORY_JOBS of them; such a job must not be started again. */
 bool job_is_forgotten(const struct job_table *table,
 		      const uint8_t id[WIRE_JOB_BYTES]);
 
-/* Start; always gives a job, whose state is RUNNING or REFUSED (code: errno,
- * EACCES if the program is not allowed, EAGAIN if JOBS_MAX are running).  The
- * id is one that the table does not know. */
+/* Starts a job whose id the table does not know.  Always returns a job, whose
+ * state is RUNNING or REFUSED (code: errno, EACCES if the program is not
+ * allowed, EAGAIN if JOBS_MAX are running). */
 struct job *job_start(struct job_table *table, const struct job_start *start);
 
 void job_renew(struct job *job, uint64_t now_ns);
 
-/* Begin to kill it: ending says why.  One that is ending already, or has
+/* Begins to kill the job, and notes why.  A job that is ending already, or has
  * ended, is left alone. */
 void job_kill(struct job *job, enum wire_job_state ending, uint64_t now_ns);
 
-/* For ppoll(2): fills fds, JOB_POLL_FDS_MAX of them, returns how many. */
+/* Begins to kill all jobs that run. */
+void job_kill_running(struct job_table *table, enum wire_job_state ending);
+
+/* For poll(2): fills fds, JOB_POLL_FDS_MAX of them, and returns how many. */
 unsigned job_poll_fds(struct job_table *table, struct pollfd *fds);
 
 typedef void job_ended(struct job *job, void *context);
 
 /*
- * After ppoll: drains output (bounded work), reaps, escalates kills.  Calls
- * ended(job) for each that has just ended (reaped, none of its processes left,
- * output drained).  fds: those of job_poll_fds().
+ * Call it after each poll: it drains output (bounded work), reaps, and sends
+ * the SIGKILLs that are due.  It calls ended(job, context) for each job that
+ * has just ended: reaped, with none of its processes left, and its output
+ * drained. fds are those of job_poll_fds().
  */
 void job_work(struct job_table *table, const struct pollfd *fds, unsigned count,
 	      job_ended *ended, void *context);
 
-/* Ends the jobs whose lease or time is over.  Apart from job_work(), so that a
- * renewal that waits to be read can come first. */
+/* Ends the jobs whose lease or time is over.  This is apart from job_work() so
+ * that a renewal that waits in the socket can be read first. */
 void job_end_overdue(struct job_table *table);
 
-/* Milliseconds until these two, or job_table_prepare(), must be called again,
- * or -1. */
+/* Milliseconds until these two must be called again, or -1: no limit. */
 int job_wait_ms(const struct job_table *table);
 
-/* Kill and reap all; returns when none is left. */
+/* Kills and reaps all jobs; returns when none is left. */
 void job_table_fini(struct job_table *table);
 
 #endif /* JOB_H */

@@ -14,8 +14,7 @@
 
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 
-/* --- files ------------------------------------------------------------------
- */
+/* --- files --------------------------------------------------------------- */
 
 static bool write_text(int folder_fd, const char *name, const char *text)
 {
@@ -43,8 +42,7 @@ static void read_text(int folder_fd, const char *name, char *text, size_t room)
 	text[bytes > 0 ? bytes : 0] = '\0';
 }
 
-/* --- where we are -----------------------------------------------------------
- */
+/* --- where we are -------------------------------------------------------- */
 
 /* Where cgroup v2 is: alone, or beside v1. */
 static const char *find_mount(void)
@@ -122,8 +120,7 @@ static bool is_domain(int cgroup_fd)
 	return strcmp(text, "domain\n") == 0;
 }
 
-/* --- the pool ---------------------------------------------------------------
- */
+/* --- the pool ------------------------------------------------------------ */
 
 static int make_folder(int parent_fd, const char *name)
 {

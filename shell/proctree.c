@@ -15,8 +15,7 @@
  * a round takes, and we are called again anyway. */
 #define STOP_ROUNDS_MAX 8
 
-/* --- /proc ------------------------------------------------------------------
- */
+/* --- /proc --------------------------------------------------------------- */
 
 /* Reads a file of /proc/PID, from offset; returns the bytes, 0 if it cannot. */
 static size_t read_file(pid_t pid, const char *name, off_t offset, char *text,
@@ -130,8 +129,7 @@ bool proctree_has_variable(pid_t pid, const char *variable)
 	return false;
 }
 
-/* --- children ----------------------------------------------------------------
- */
+/* --- children ------------------------------------------------------------ */
 
 /* The kernel's list of our thread's children, "12 15 ", into pids.  Returns
  * their count, or -errno: it is an option of the kernel's. */
@@ -181,8 +179,7 @@ void proctree_read_children(struct proctree *tree)
 	keep_living_children(tree);
 }
 
-/* --- marking -----------------------------------------------------------------
- */
+/* --- marking ------------------------------------------------------------- */
 
 static const struct proctree_process *find(const struct proctree *tree,
 					   pid_t pid)
@@ -241,8 +238,7 @@ static void mark(struct proctree *tree, const struct selection *selection)
 		mark_descendants(tree);
 }
 
-/* --- signals -----------------------------------------------------------------
- */
+/* --- signals ------------------------------------------------------------- */
 
 /* By a pidfd, and only if it is still who it was: one that is not our child may
  * have been reaped by now, and its number given to a stranger. */

@@ -204,6 +204,24 @@ case_signals_ignored()
 	trap - EXIT
 }
 
+case_no_namespaces()
+{
+	local pid node
+
+	start_unprivileged_daemon --no-namespaces
+	pid=$!
+	# shellcheck disable=SC2064 # now
+	trap "kill $pid; wait $pid" EXIT
+	node=(--key "$unprivileged_key" -w "$unprivileged_node")
+	sh_run "${node[@]}" -N -- /bin/cat /proc/self/status
+	[ "$status" = 0 ]
+	expect_match '^NoNewPrivs:	1$' out
+	expect_match '^Seccomp:	2$' out
+	sh_run "${node[@]}" -- /usr/bin/unshare --user /bin/true
+	[ "$status" = 1 ]
+	expect_match 'Operation not permitted' err
+}
+
 case_memory()
 {
 	sh_run -w "${nodes[0]}" -- /usr/bin/python3 -c 'bytearray(1 << 30)'
@@ -312,7 +330,7 @@ case_all_stopped()
 }
 
 for name in left_behind interrupted term_ignored signals_ignored \
-	daemon_stopped memory endless_output flood crowd; do
+	daemon_stopped no_namespaces memory endless_output flood crowd; do
 	check $name case_$name
 done
 for name in client_killed daemon_killed fork_bomb all_stopped; do

@@ -7,7 +7,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
@@ -24,6 +23,7 @@
 #include "base/clock.h"
 #include "descriptors.h"
 #include "shell/job.h"
+#include "shell/namespace_filter.h"
 #include "shell/process.h"
 #include "shell/proctree.h"
 
@@ -37,7 +37,7 @@ static sigset_t open_mask;
 static unsigned secret_begin; /* with this letter */
 static uint8_t next_id;
 static unsigned ended_count;
-static bool use_groups, want_standby, use_standby;
+static bool use_groups;
 static const char *hosts = "node[0-16]";
 static char folder[] = "/tmp/blinksort-test-job.XXXXXX";
 
@@ -46,8 +46,7 @@ static void on_child(int signal)
 	(void)signal;
 }
 
-/* --- the table, and jobs in it ---------------------------------------------
- */
+/* --- the table, and jobs in it ------------------------------------------- */
 
 static void begin(const struct job_limits *limits)
 {
@@ -59,7 +58,6 @@ static void begin(const struct job_limits *limits)
 static int set_up(void **state)
 {
 	(void)state;
-	use_standby = want_standby;
 	begin(&(struct job_limits){ .timeout_ms_max = 0 });
 	return 0;
 }
@@ -71,13 +69,6 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Whether the machine is free or not. */
-static void prepare_standby(void)
-{
-	table.standby_due_ns = 1;
-	job_table_prepare(&table);
-}
-
 static struct job *start_for(const char *const *arguments, uint32_t lease_ms,
 			     uint32_t timeout_ms)
 {
@@ -86,8 +77,6 @@ static struct job *start_for(const char *const *arguments, uint32_t lease_ms,
 
 	for (unsigned i = 0; i < sizeof(secret); i++)
 		secret[i] = (uint8_t)('A' + (secret_begin + i) % 26);
-	if (use_standby)
-		prepare_standby();
 	return job_start(&table, &(struct job_start){
 					 .id = id,
 					 .arguments = arguments,
@@ -196,8 +185,7 @@ static bool is_gone(pid_t pid)
 	return kill(pid, 0) < 0 && errno == ESRCH;
 }
 
-/* --- ends ------------------------------------------------------------------
- */
+/* --- ends ---------------------------------------------------------------- */
 
 static void start__exit_status(void **state)
 {
@@ -271,7 +259,6 @@ static void start__refused(void **state)
 
 	assert_int_equal(table.running_count, 0);
 	assert_int_equal(table.started, 0);
-	process_dismiss(&table.standby);
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 	assert_int_equal(errno, ECHILD);
 }
@@ -367,8 +354,7 @@ static void find__the_oldest_is_forgotten(void **state)
 	assert_false(job_is_forgotten(&table, first));
 }
 
-/* --- what the child is given -----------------------------------------------
- */
+/* --- what the child is given --------------------------------------------- */
 
 static int by_text(const void *a, const void *b)
 {
@@ -570,8 +556,7 @@ static void start__limits(void **state)
 	assert_string_equal(output(job, JOB_STDOUT), "1048576\n2048\n77\n");
 }
 
-/* --- output ----------------------------------------------------------------
- */
+/* --- output -------------------------------------------------------------- */
 
 static void output__both_streams(void **state)
 {
@@ -637,8 +622,7 @@ static void output__of_the_job_before(void **state)
 	}
 }
 
-/* --- killing ---------------------------------------------------------------
- */
+/* --- killing ------------------------------------------------------------- */
 
 static void work__timeout(void **state)
 {
@@ -992,7 +976,6 @@ static void end__what_was_kept_of_it_is_of_no_use(void **state)
 		struct job *second;
 
 		finish(first);
-		/* Where the first one's standby was, there is another. */
 		second = start(shell("sleep 0.05; cat <&3; cat <&3 >&2"));
 		use_kept(kept);
 		finish(second);
@@ -1001,136 +984,6 @@ static void end__what_was_kept_of_it_is_of_no_use(void **state)
 		assert_string_equal(output(second, JOB_STDERR), "");
 	}
 	signal(SIGPIPE, SIG_DFL);
-}
-
-/* --- a process that waits for the next one ----------------------------------
- */
-
-static void expect_standby(bool expected)
-{
-	assert_int_equal(table.standby.pid > 0, expected);
-	/* Whoever polls is to be called once it is time. */
-	assert_int_equal(job_wait_ms(&table) < 0, expected);
-}
-
-static void end_one(void)
-{
-	finish(start_for(shell("exit 0"), HOUR_MS, 0));
-	assert_int_equal(table.standby.pid, 0);
-	job_table_prepare(&table);
-}
-
-static void prepare__the_machine_is_free(void **state)
-{
-	(void)state;
-	use_standby = false;
-	table.runnable.cpu_count = 1000000;
-	for (unsigned i = 0; i < 8; i++)
-		end_one();
-	expect_standby(true);
-	/* Once it is not, some time has to pass until it is believed again. */
-	table.runnable.cpu_count = 0;
-	end_one();
-	expect_standby(false);
-	table.runnable.cpu_count = 1000000;
-	end_one();
-	expect_standby(false);
-	for (unsigned i = 0; i < 8; i++)
-		end_one();
-	expect_standby(true);
-}
-
-static void prepare__nothing_to_do_for_a_while(void **state)
-{
-	(void)state;
-	use_standby = false;
-	table.runnable.cpu_count = 0;
-	end_one();
-	for (unsigned i = 0; i < 2; i++) {
-		job_table_prepare(&table);
-		expect_standby(false);
-	}
-	while (job_wait_ms(&table) > 0)
-		turn();
-	job_table_prepare(&table);
-	expect_standby(true);
-}
-
-static void prepare__none_while_a_job_runs(void **state)
-{
-	struct job *job = start(shell("exec sleep 1000"));
-
-	(void)state;
-	prepare_standby();
-	assert_int_equal(table.standby.pid, 0);
-	finish(start(shell("exit 0")));
-	prepare_standby();
-	assert_int_equal(table.standby.pid, 0);
-	job_kill(job, WIRE_JOB_CANCELLED, clock_now_ns());
-	finish(job);
-	prepare_standby();
-	expect_standby(true);
-}
-
-static void start__by_the_standby(void **state)
-{
-	pid_t pid;
-	struct job *job;
-
-	(void)state;
-	use_standby = false;
-	prepare_standby();
-	pid = table.standby.pid;
-	job = start(shell("exit 7"));
-	assert_int_equal(job->pid, pid);
-	finish(job);
-	assert_int_equal(job->code, 7);
-	/* Refused: it waits on, if its program was not looked for. */
-	prepare_standby();
-	pid = table.standby.pid;
-	job = start((const char *const[]){ "/etc/passwd", NULL });
-	assert_int_equal(job->code, EACCES);
-	assert_int_equal(table.standby.pid, pid);
-	job = start((const char *const[]){ "/bin/.", NULL });
-	assert_int_equal(job->state, WIRE_JOB_REFUSED);
-	finish(start(shell("exit 0")));
-}
-
-static void start__somebody_killed_the_standby(void **state)
-{
-	(void)state;
-	use_standby = false;
-	prepare_standby();
-	kill(table.standby.pid, SIGKILL);
-	while (table.standby.pid > 0)
-		turn();
-	job_table_prepare(&table);
-	expect_standby(false);
-	end_one();
-	/* And if we did not hear of it yet. */
-	prepare_standby();
-	kill(table.standby.pid, SIGKILL);
-	end_one();
-}
-
-/* A limit that nobody may set: not made again and again. */
-static void prepare__one_that_cannot_settle(void **state)
-{
-	struct job *job;
-
-	(void)state;
-	use_standby = false;
-	job_table_fini(&table);
-	begin(&(struct job_limits){ .open_files = UINT64_C(1) << 40 });
-	prepare_standby();
-	while (table.standby.pid > 0)
-		turn();
-	assert_int_equal(job_wait_ms(&table), -1);
-	job_table_prepare(&table);
-	assert_int_equal(table.standby.pid, 0);
-	job = start(shell("exit 0"));
-	assert_int_equal(job->state, WIRE_JOB_REFUSED);
-	assert_int_equal(job->code, EPERM);
 }
 
 #define JOB_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -1175,44 +1028,19 @@ static const struct CMUnitTest tests[] = {
 	JOB_TEST(fini__nobody_is_left),
 	JOB_TEST(work__descriptors_are_given_back),
 	JOB_TEST(end__what_was_kept_of_it_is_of_no_use),
-	JOB_TEST(prepare__the_machine_is_free),
-	JOB_TEST(prepare__nothing_to_do_for_a_while),
-	JOB_TEST(prepare__none_while_a_job_runs),
-	JOB_TEST(prepare__one_that_cannot_settle),
-	JOB_TEST(start__by_the_standby),
-	JOB_TEST(start__somebody_killed_the_standby),
 };
 
-/* Without a standby, and then each job by one. */
 static int run(const char *name)
 {
-	char by_standby[80];
-	int ret;
-
-	snprintf(by_standby, sizeof(by_standby), "%s, by a standby", name);
-	want_standby = false;
-	ret = cmocka_run_group_tests_name(name, tests, NULL, NULL);
-	want_standby = true;
-	return ret + cmocka_run_group_tests_name(by_standby, tests, NULL, NULL);
+	return cmocka_run_group_tests_name(name, tests, NULL, NULL);
 }
 
 /* In this process from now on.  False: filters are denied themselves. */
 static bool deny_clone3(void)
 {
-	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			 offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = {
-		.len = ARRAY_LEN(filter),
-		.filter = filter,
-	};
-
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &namespace_filter) ==
+		       0;
 }
 
 int main(void)

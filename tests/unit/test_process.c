@@ -7,26 +7,35 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/base.h"
 #include "descriptors.h"
+#include "shell/namespace_filter.h"
 #include "shell/process.h"
 
-static struct process_standby standby;
 static int null_fd, out[2];
 static const struct process_limit limits[] = { { RLIMIT_NOFILE, 321 } };
 
-static struct process_place place(void)
+static struct process_request request(const char *path, const char *script)
 {
-	return (struct process_place){
+	static const char *arguments[] = { "sh", "-c", NULL, NULL };
+	static const char *const environment[] = { "NAME=value", NULL };
+
+	arguments[2] = script;
+	return (struct process_request){
+		.path = path,
+		.arguments = arguments,
+		.environment = environment,
 		.stdin_fd = null_fd,
 		.stdout_fd = out[1],
 		.stderr_fd = out[1],
@@ -34,19 +43,6 @@ static struct process_place place(void)
 		.cgroup_fd = -1,
 		.limits = limits,
 		.limit_count = ARRAY_LEN(limits),
-	};
-}
-
-static struct process_program program(const char *path, const char *script)
-{
-	static const char *arguments[] = { "sh", "-c", NULL, NULL };
-	static const char *const environment[] = { "NAME=value", NULL };
-
-	arguments[2] = script;
-	return (struct process_program){
-		.path = path,
-		.arguments = arguments,
-		.environment = environment,
 	};
 }
 
@@ -60,30 +56,10 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	(void)state;
-	process_dismiss(&standby);
 	close(null_fd);
 	close(out[0]);
 	close(out[1]);
 	return 0;
-}
-
-static void prepare(void)
-{
-	struct process_place here = place();
-
-	assert_int_equal(process_prepare(&standby, &here), 0);
-	assert_true(standby.pid > 0);
-}
-
-/* The end of what it wrote. */
-static const char *output(void)
-{
-	static char text[1024];
-	ssize_t bytes = read(out[0], text, sizeof(text) - 1);
-
-	assert_true(bytes >= 0);
-	text[bytes] = '\0';
-	return text;
 }
 
 static int status_of(pid_t pid)
@@ -100,215 +76,121 @@ static void expect_no_child(void)
 	assert_int_equal(errno, ECHILD);
 }
 
-/* Asleep, and so as far as it goes without us. */
-static void wait_until_it_sleeps(void)
+/* Runs it, and returns what it wrote; it has to end with 0. */
+static const char *output_of(const struct process_request *wanted)
 {
-	char path[64], text[512] = "";
+	static char text[1024];
+	ssize_t bytes;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)standby.pid);
-	while (!strstr(text, "(blinkd-standby) S ")) {
-		int fd = open(path, O_RDONLY);
-		ssize_t bytes = read(fd, text, sizeof(text) - 1);
-
-		assert_true(bytes > 0);
-		text[bytes] = '\0';
-		close(fd);
-		usleep(1000);
-	}
+	assert_int_equal(status_of(process_start(wanted)), 0);
+	bytes = read(out[0], text, sizeof(text) - 1);
+	assert_true(bytes >= 0);
+	text[bytes] = '\0';
+	return text;
 }
 
-/* Dead, but not reaped. */
-static void wait_until_it_is_dead(void)
+static void start__what_it_is_given(void **state)
 {
-	siginfo_t info;
-
-	assert_int_equal(waitid(P_PID, (id_t)standby.pid, &info,
-				WEXITED | WNOWAIT | __WALL),
-			 0);
-}
-
-/* --- a standby ---------------------------------------------------------------
- */
-
-static void release__runs_the_program(void **state)
-{
-	struct process_program all =
-		program("/bin/sh",
-			"echo $NAME $(ulimit -n) $$ $(ps -o pgid= $$) $(echo "
-			"/proc/self/fd/*)");
-	char expected[128];
-	pid_t pid, released;
+	struct process_request wanted = request(
+		"/bin/sh", "echo $NAME $(ulimit -n) $(($$ - $(ps -o pgid= $$)))"
+			   "; exec ls /proc/self/fd");
 
 	(void)state;
-	prepare();
-	pid = standby.pid;
-	released = process_release(&standby, &all);
-	assert_int_equal(released, pid);
-	assert_int_equal(standby.pid, 0);
-	assert_int_equal(status_of(pid), 0);
-	snprintf(expected, sizeof(expected), "value 321 %d %d ", (int)pid,
-		 (int)pid);
-	assert_memory_equal(output(), expected, strlen(expected));
-	expect_no_child();
+	/* The last descriptor is that of the folder. */
+	assert_string_equal(output_of(&wanted), "value 321 0\n0\n1\n2\n3\n4\n");
 }
 
-/* Whether it has settled down by then or not. */
-static void release__at_any_moment(void **state)
+/* None is blocked or ignored, whatever the caller blocks. */
+static void start__signals(void **state)
 {
-	struct process_program all = program("/bin/sh", "exit 7");
-
-	(void)state;
-	for (unsigned i = 0; i < 100; i++) {
-		pid_t pid;
-
-		prepare();
-		usleep(i % 10 * 10);
-		pid = process_release(&standby, &all);
-		assert_true(pid > 0);
-		assert_int_equal(status_of(pid), 7 << 8);
-	}
-	expect_no_child();
-}
-
-static void release__no_program(void **state)
-{
-	struct process_program all = program("/bin/none", "");
-
-	(void)state;
-	prepare();
-	assert_int_equal(process_release(&standby, &all), -ENOENT);
-	assert_int_equal(standby.pid, 0);
-	expect_no_child();
-	all.path = "/dev/null";
-	prepare();
-	assert_int_equal(process_release(&standby, &all), -EACCES);
-	expect_no_child();
-}
-
-static void release__there_is_none(void **state)
-{
-	struct process_program all = program("/bin/sh", "");
-
-	(void)state;
-	assert_int_equal(process_release(&standby, &all), 0);
-	prepare();
-	kill(standby.pid, SIGKILL);
-	wait_until_it_is_dead();
-	assert_int_equal(process_release(&standby, &all), 0);
-	assert_int_equal(standby.pid, 0);
-	expect_no_child();
-}
-
-/* Its calls that fail leave our errno as it is: we may be about to read it. */
-static void release__one_that_could_not_settle(void **state)
-{
-	struct process_program all = program("/bin/sh", "");
-	struct process_place here = place();
-
-	(void)state;
-	here.stderr_fd = 1000;
-	errno = 0;
-	assert_int_equal(process_prepare(&standby, &here), 0);
-	wait_until_it_is_dead();
-	assert_int_equal(errno, 0);
-	assert_int_equal(standby.birth.error, EBADF);
-	assert_int_equal(process_release(&standby, &all), 0);
-	expect_no_child();
-	assert_int_equal(process_start(&here, &all), -EBADF);
-}
-
-/* Nothing of ours: our socket would stay bound, our pipes without an end. */
-static void prepare__descriptors(void **state)
-{
-	char path[64], link[64];
-
-	(void)state;
-	prepare();
-	wait_until_it_sleeps();
-	for (int fd = 0; fd < 64; fd++) {
-		ssize_t bytes;
-
-		snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)standby.pid,
-			 fd);
-		bytes = readlink(path, link, sizeof(link));
-		assert_int_equal(bytes > 0, fd <= PROCESS_SECRET_FD);
-	}
-}
-
-/* As we have them wait: it sees them when its program does. */
-static void prepare__signals_wait(void **state)
-{
-	struct process_program all = program("/bin/sh", "exit 7");
-	sigset_t term;
-	pid_t pid;
+	struct process_request wanted = request(
+		"/bin/sh", "exec grep -E '^Sig(Blk|Ign)' /proc/self/status");
+	sigset_t term, before;
 
 	(void)state;
 	sigemptyset(&term);
 	sigaddset(&term, SIGTERM);
-	sigprocmask(SIG_BLOCK, &term, NULL);
-	prepare();
-	sigprocmask(SIG_UNBLOCK, &term, NULL);
-	kill(standby.pid, SIGTERM);
-	wait_until_it_sleeps();
-	pid = process_release(&standby, &all);
-	assert_true(pid > 0);
-	assert_int_equal(status_of(pid), SIGTERM);
+	sigprocmask(SIG_BLOCK, &term, &before);
+	assert_string_equal(output_of(&wanted), "SigBlk:\t0000000000000000\n"
+						"SigIgn:\t0000000000000000\n");
+	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
-static void release__somebody_stopped_it(void **state)
+static void start__session(void **state)
 {
-	struct process_program all = program("/bin/sh", "exit 7");
-	pid_t pid;
+	struct process_request wanted =
+		request("/bin/sh", "echo $(($$ - $(ps -o sid= $$)))");
 
 	(void)state;
-	prepare();
-	wait_until_it_sleeps();
-	kill(standby.pid, SIGSTOP);
-	pid = process_release(&standby, &all);
-	assert_true(pid > 0);
-	assert_int_equal(status_of(pid), 7 << 8);
+	assert_string_not_equal(output_of(&wanted), "0\n");
+	wanted.own_session = true;
+	assert_string_equal(output_of(&wanted), "0\n");
 }
 
-static void prepare__dies_with_us(void **state)
+/* Each leaves no process and no descriptor behind. */
+static void start__fails(void **state)
 {
-	int told[2];
+	static const struct process_limit too_many_files = { RLIMIT_NOFILE,
+							     UINT64_C(1)
+								     << 40 };
+	unsigned before = open_descriptors();
+	struct process_request good = request("/bin/sh", "exit 0");
+	struct {
+		struct process_request wanted;
+		int error;
+	} cases[] = {
+		{ good, ENOENT }, { good, EACCES }, { good, EBADF },
+		{ good, EBADF },  { good, EPERM },
+	};
+
+	(void)state;
+	cases[0].wanted.path = "/bin/none";
+	cases[1].wanted.path = "/dev/null";
+	cases[2].wanted.stderr_fd = 1000;
+	cases[3].wanted.cgroup_fd = 1000;
+	cases[4].wanted.limits = &too_many_files;
+	for (unsigned i = 0; i < ARRAY_LEN(cases); i++) {
+		assert_int_equal(process_start(&cases[i].wanted),
+				 -cases[i].error);
+		expect_no_child();
+	}
+	assert_int_equal(open_descriptors(), before);
+	assert_int_equal(status_of(process_start(&good)), 0);
+}
+
+static void start__dies_with_us(void **state)
+{
+	struct process_request wanted = request("/bin/sh", "exec sleep 10");
 	pid_t parent, pid;
 
 	(void)state;
-	assert_int_equal(pipe2(told, O_CLOEXEC), 0);
 	parent = fork();
 	assert_true(parent >= 0);
 	if (parent == 0) {
-		prepare();
-		wait_until_it_sleeps();
-		if (write(told[1], &standby.pid, sizeof(standby.pid)) < 0)
+		pid = process_start(&wanted);
+		if (write(out[1], &pid, sizeof(pid)) < 0)
 			_exit(1);
 		for (;;)
 			pause();
 	}
-	assert_int_equal(read(told[0], &pid, sizeof(pid)), sizeof(pid));
+	assert_int_equal(read(out[0], &pid, sizeof(pid)), sizeof(pid));
+	assert_int_equal(kill(pid, 0), 0);
 	kill(parent, SIGKILL);
-	assert_int_equal(waitpid(parent, NULL, 0), parent);
+	assert_int_equal(status_of(parent), SIGKILL);
 	/* We are its subreaper. */
-	assert_int_equal(status_of(pid) & 0x7f, SIGKILL);
-	close(told[0]);
-	close(told[1]);
+	assert_int_equal(status_of(pid), SIGKILL);
 }
 
-static void dismiss__is_gone(void **state)
+/* The count has those that this test itself is under. */
+static void start__no_namespaces(void **state)
 {
-	unsigned before = open_descriptors();
-	pid_t pid;
+	struct process_request wanted = request(
+		"/bin/sh", "sed -n 's/^Seccomp_filters:\t//p' /proc/$$/status");
+	long before = strtol(output_of(&wanted), NULL, 10);
 
 	(void)state;
-	process_dismiss(&standby);
-	prepare();
-	pid = standby.pid;
-	process_dismiss(&standby);
-	assert_int_equal(standby.pid, 0);
-	assert_int_equal(kill(pid, 0), -1);
-	expect_no_child();
-	assert_int_equal(open_descriptors(), before);
+	wanted.no_namespaces = true;
+	assert_int_equal(strtol(output_of(&wanted), NULL, 10), before + 1);
 }
 
 #define PROCESS_TEST(function)                                                 \
@@ -317,20 +199,25 @@ static void dismiss__is_gone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PROCESS_TEST(release__runs_the_program),
-		PROCESS_TEST(release__at_any_moment),
-		PROCESS_TEST(release__no_program),
-		PROCESS_TEST(release__there_is_none),
-		PROCESS_TEST(release__one_that_could_not_settle),
-		PROCESS_TEST(release__somebody_stopped_it),
-		PROCESS_TEST(prepare__descriptors),
-		PROCESS_TEST(prepare__signals_wait),
-		PROCESS_TEST(prepare__dies_with_us),
-		PROCESS_TEST(dismiss__is_gone),
+		PROCESS_TEST(start__what_it_is_given),
+		PROCESS_TEST(start__signals),
+		PROCESS_TEST(start__session),
+		PROCESS_TEST(start__fails),
+		PROCESS_TEST(start__dies_with_us),
+		PROCESS_TEST(start__no_namespaces),
 	};
+	int ret;
 
 	process_default_signals();
+	/* The descriptors that we were given are not ours to test. */
+	syscall(SYS_close_range, 3, ~0u, /* CLOSE_RANGE_CLOEXEC */ 4);
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
 		return 1;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	ret = cmocka_run_group_tests_name("process", tests, NULL, NULL);
+	/* It denies clone3(), from now on. */
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &namespace_filter) == 0)
+		ret += cmocka_run_group_tests_name("process, without clone3",
+						   tests, NULL, NULL);
+	return ret;
 }

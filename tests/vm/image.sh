@@ -31,7 +31,7 @@ devices)
 	MODULES+=(ahci sd_mod e1000 md_mod raid0 raid456 xfs loop sch_fq)
 	;;
 unit)
-	PACKAGES+=(systemd)
+	PACKAGES+=(systemd strace)
 	;;
 *)
 	echo "image.sh: $MACHINE: no such machine" >&2

@@ -4,25 +4,25 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "shell/runnable.h"
+#include "shell/idle_cpus.h"
 #include "system/topology.h"
 
-void runnable_open(struct runnable *runnable)
+void idle_cpus_open(struct idle_cpus *idle_cpus)
 {
 	struct topology topology;
 
 	topology_read(&topology);
-	*runnable = (struct runnable){
+	*idle_cpus = (struct idle_cpus){
 		.fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC),
 		.cpu_count = topology.cpu_count,
 	};
 }
 
 /* The fourth of "0.20 0.18 0.12 2/90 11206" are those of now. */
-bool runnable_all_run(const struct runnable *runnable)
+bool idle_cpus_available(const struct idle_cpus *idle_cpus)
 {
 	char text[128];
-	ssize_t bytes = pread(runnable->fd, text, sizeof(text) - 1, 0);
+	ssize_t bytes = pread(idle_cpus->fd, text, sizeof(text) - 1, 0);
 	const char *field = text;
 
 	text[MAX(bytes, 0)] = '\0';
@@ -31,12 +31,12 @@ bool runnable_all_run(const struct runnable *runnable)
 		field = field ? field + 1 : NULL;
 	}
 	return field && *field != '\0' &&
-	       strtoul(field, NULL, 10) <= runnable->cpu_count;
+	       strtoul(field, NULL, 10) <= idle_cpus->cpu_count;
 }
 
-void runnable_close(struct runnable *runnable)
+void idle_cpus_close(struct idle_cpus *idle_cpus)
 {
-	if (runnable->fd >= 0)
-		close(runnable->fd);
-	runnable->fd = -1;
+	if (idle_cpus->fd >= 0)
+		close(idle_cpus->fd);
+	idle_cpus->fd = -1;
 }

@@ -1,0 +1,40 @@
+/*
+ * environment.h - the environment variables that a job is given
+ */
+#ifndef ENVIRONMENT_H
+#define ENVIRONMENT_H
+
+#include <stdint.h>
+
+#include "shell/start.h"
+#include "shell/wire.h"
+
+/* "BLINK_JOB=", the digits of an id and a NUL. */
+#define ENVIRONMENT_MARK_BYTES (10 + 2 * WIRE_JOB_BYTES + 1)
+
+struct environment {
+	const char *variables[11]; /* for execve(): ended by NULL */
+	char rank[32], nodes[32], mark[ENVIRONMENT_MARK_BYTES];
+	char host[16 + START_HOST_BYTES_MAX];
+	char hosts[16 + START_HOSTS_BYTES_MAX];
+};
+
+/* What differs from job to job.  The texts are borrowed until the program runs.
+ */
+struct environment_values {
+	const uint8_t *id;
+	uint32_t rank, node_count;
+	const char *host;	   /* at most START_HOST_BYTES_MAX bytes */
+	const char *hosts;	   /* at most START_HOSTS_BYTES_MAX; "": none */
+	const char *node_variable; /* BLINK_NODE=... */
+};
+
+/* variables point into *environment, which must stay where it is. */
+void environment_make(struct environment *environment,
+		      const struct environment_values *values);
+
+/* The variable by which processes of this job can be told from others. */
+void environment_mark(const uint8_t id[WIRE_JOB_BYTES],
+		      char mark[ENVIRONMENT_MARK_BYTES]);
+
+#endif /* ENVIRONMENT_H */
