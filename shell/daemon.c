@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,36 +13,32 @@
 #include "base/clock.h"
 #include "shell/command.h"
 #include "shell/daemon.h"
+#include "shell/history.h"
+#include "shell/inbox.h"
+#include "shell/job_wire.h"
+#include "shell/listener.h"
 #include "shell/replay.h"
 #include "shell/start.h"
 
-/* A START that is overtaken comes within a few round trips, if at all. */
-#define CANCELLED_MAX 64
-/* As many datagrams as a socket may hold that we did not look at. */
+/* Batches that a socket may hold unread. */
 #define LAST_BATCHES 8
 
 /* Each running job holds the session that its end is told to. */
 static_assert(REPLAY_SESSIONS > JOBS_MAX + REPLAY_SESSIONS_FRESH,
 	      "some sessions can make room");
 
-/* To whom, and in answer to what. */
+/* Return address of a reply, and the request that it answers. */
 struct requester {
-	bool holds; /* its session, for a running job */
+	bool holds; /* keeps its session, since its job runs */
 	struct address address;
 	uint8_t session[WIRE_SESSION_BYTES];
 	uint64_t counter;
 	size_t length_bytes; /* of the request: the most a reply may have */
 };
 
-/* Datagrams by the first check that they failed. */
+/* How many datagrams were refused, by the first check that they failed. */
 struct refusals {
 	uint64_t length, tag, replay, fields;
-};
-
-/* Jobs that were cancelled before their START came: it may come yet. */
-struct cancelled {
-	uint8_t ids[CANCELLED_MAX][WIRE_JOB_BYTES];
-	uint64_t count; /* ever; the last ones are kept */
 };
 
 struct daemon {
@@ -59,22 +54,16 @@ struct daemon {
 	struct refusals refusals;
 	struct replay replay;
 	struct job_table table;
-	struct cancelled cancelled;
-	struct requester requesters[2 * JOBS_MAX]; /* of table.jobs[i] */
+	struct history cancelled; /* ids of jobs cancelled before their START */
+	struct requester requesters[2 * JOBS_MAX]; /* [i]: of table.jobs[i] */
 	struct start start;
-
-	struct mmsghdr messages[DAEMON_BATCH];
-	struct iovec parts[DAEMON_BATCH];
-	struct sockaddr_storage senders[DAEMON_BATCH];
-	/* One byte more than the longest: one too long does not look right. */
-	uint8_t datagrams[DAEMON_BATCH][WIRE_LONG_BYTES + 1];
+	struct inbox inbox;
 };
 
-/* --- replies ---------------------------------------------------------------
- */
+/* --- replies ------------------------------------------------------------- */
 
-/* A socket that is full, or an interface that is down, loses the reply, as the
- * network may: the client asks again. */
+/* A full socket, or an interface that is down, loses the reply as the network
+ * may: the client repeats its request. */
 static void reply(struct daemon *daemon, const struct requester *to,
 		  enum wire_type type, const void *body, size_t body_bytes)
 {
@@ -101,54 +90,16 @@ static size_t body_room(const struct requester *to)
 	return to->length_bytes - WIRE_HEADER_BYTES;
 }
 
-/* The last bytes of a stream, as many as there is room for. */
-static size_t put_tail(const struct stream *stream, uint8_t *to, size_t room)
-{
-	uint64_t begin = stream_begin(stream);
-
-	if (stream->total_bytes - begin > room)
-		begin = stream->total_bytes - room;
-	return stream_copy(stream, begin, to, room);
-}
-
-/* Fills the body of a JOB; returns its bytes. */
-static size_t put_job(const struct job *job, uint8_t *body, size_t body_bytes)
-{
-	const struct stream *out = &job->streams[JOB_STDOUT];
-	const struct stream *err = &job->streams[JOB_STDERR];
-	size_t room = body_bytes - sizeof(struct wire_job);
-	uint8_t *tails = body + sizeof(struct wire_job);
-	uint64_t end_ns = job->end_ns ? job->end_ns : clock_now_ns();
-	size_t err_bytes = MIN(room, err->total_bytes);
-	size_t out_bytes = put_tail(out, tails, room - err_bytes);
-	struct wire_job wire = {
-		.state = le32_store(job->state),
-		.code = le32_store((uint32_t)job->code),
-		.elapsed_ns = le64_store(end_ns - job->begin_ns),
-		.user_ns = le64_store(job->user_ns),
-		.system_ns = le64_store(job->system_ns),
-		.max_rss_bytes = le64_store(job->max_rss_bytes),
-		.stdout_total = le64_store(out->total_bytes),
-		.stderr_total = le64_store(err->total_bytes),
-		.stdout_bytes = le32_store((uint32_t)out_bytes),
-	};
-
-	err_bytes = put_tail(err, tails + out_bytes, err_bytes);
-	wire.stderr_bytes = le32_store((uint32_t)err_bytes);
-	memcpy(wire.job, job->id, WIRE_JOB_BYTES);
-	memcpy(body, &wire, sizeof(wire));
-	return sizeof(wire) + out_bytes + err_bytes;
-}
-
 static void reply_job(struct daemon *daemon, const struct requester *to,
 		      const struct job *job)
 {
 	uint8_t body[WIRE_LONG_BODY_BYTES];
 
-	reply(daemon, to, WIRE_JOB, body, put_job(job, body, body_room(to)));
+	reply(daemon, to, WIRE_JOB, body,
+	      job_wire_put(job, body, body_room(to)));
 }
 
-/* Of a job that is not in the table. */
+/* Replies about a job that is not in the table. */
 static void reply_no_job(struct daemon *daemon, const struct requester *to,
 			 const uint8_t *id, enum wire_job_state state, int code)
 {
@@ -167,20 +118,21 @@ static struct requester *requester_of(struct daemon *daemon,
 	return &daemon->requesters[job - daemon->table.jobs];
 }
 
-static void let_go(struct daemon *daemon, struct requester *requester)
+static void release_session(struct daemon *daemon, struct requester *requester)
 {
 	if (requester->holds)
 		replay_release(&daemon->replay, requester->session);
 	requester->holds = false;
 }
 
-/* from: its session has just been seen. */
+/* From now on the end of the job is told to this client, whose session has just
+ * been seen. */
 static void set_requester(struct daemon *daemon, const struct job *job,
 			  const struct requester *from)
 {
 	struct requester *requester = requester_of(daemon, job);
 
-	let_go(daemon, requester);
+	release_session(daemon, requester);
 	*requester = *from;
 	requester->holds = job->state == WIRE_JOB_RUNNING;
 	if (requester->holds)
@@ -191,12 +143,11 @@ static void tell_end(struct job *job, void *context)
 {
 	struct daemon *daemon = context;
 
-	let_go(daemon, requester_of(daemon, job));
+	release_session(daemon, requester_of(daemon, job));
 	reply_job(daemon, requester_of(daemon, job), job);
 }
 
-/* --- requests --------------------------------------------------------------
- */
+/* --- requests ------------------------------------------------------------ */
 
 static void handle_hello(struct daemon *daemon, const struct command *command,
 			 const struct requester *from)
@@ -215,32 +166,14 @@ static void handle_hello(struct daemon *daemon, const struct command *command,
 	reply(daemon, from, WIRE_SESSION, &session, sizeof(session));
 }
 
-/* How a job that is known already is: to whoever asked last. */
+/* Replies how a job is, and lets its end be told to the client that asked last.
+ */
 static void handle_known(struct daemon *daemon, struct job *job,
 			 const struct requester *from)
 {
 	set_requester(daemon, job, from);
 	job_renew(job, clock_now_ns());
 	reply_job(daemon, from, job);
-}
-
-static bool was_cancelled(const struct cancelled *cancelled, const uint8_t *id)
-{
-	uint64_t kept = MIN(cancelled->count, (uint64_t)CANCELLED_MAX);
-
-	for (uint64_t i = 0; i < kept; i++)
-		if (memcmp(cancelled->ids[i], id, WIRE_JOB_BYTES) == 0)
-			return true;
-	return false;
-}
-
-/* Once: a CANCEL that is repeated must not drive others out. */
-static void remember_cancelled(struct cancelled *cancelled, const uint8_t *id)
-{
-	if (was_cancelled(cancelled, id))
-		return;
-	memcpy(cancelled->ids[cancelled->count++ % CANCELLED_MAX], id,
-	       WIRE_JOB_BYTES);
 }
 
 static void start_job(struct daemon *daemon, const struct requester *from)
@@ -283,7 +216,7 @@ static void handle_start(struct daemon *daemon, const struct command *command,
 	else if (job_is_forgotten(&daemon->table, daemon->start.job))
 		reply_no_job(daemon, from, daemon->start.job,
 			     WIRE_JOB_FORGOTTEN, 0);
-	else if (was_cancelled(&daemon->cancelled, daemon->start.job))
+	else if (history_has(&daemon->cancelled, daemon->start.job))
 		reply_no_job(daemon, from, daemon->start.job,
 			     WIRE_JOB_CANCELLED, 0);
 	else if (error < 0)
@@ -300,11 +233,12 @@ static void handle_renew(struct daemon *daemon, const struct command *command,
 
 	if (job)
 		handle_known(daemon, job, from);
-	else if (job_is_forgotten(&daemon->table, command->body))
-		reply_no_job(daemon, from, command->body, WIRE_JOB_FORGOTTEN,
-			     0);
 	else
-		reply_no_job(daemon, from, command->body, WIRE_JOB_UNKNOWN, 0);
+		reply_no_job(daemon, from, command->body,
+			     job_is_forgotten(&daemon->table, command->body)
+				     ? WIRE_JOB_FORGOTTEN
+				     : WIRE_JOB_UNKNOWN,
+			     0);
 }
 
 static void handle_cancel(struct daemon *daemon, const struct command *command,
@@ -314,8 +248,9 @@ static void handle_cancel(struct daemon *daemon, const struct command *command,
 
 	if (job)
 		job_kill(job, WIRE_JOB_CANCELLED, clock_now_ns());
-	else if (!job_is_forgotten(&daemon->table, command->body))
-		remember_cancelled(&daemon->cancelled, command->body);
+	else if (!job_is_forgotten(&daemon->table, command->body) &&
+		 !history_has(&daemon->cancelled, command->body))
+		history_add(&daemon->cancelled, command->body);
 	handle_renew(daemon, command, from);
 }
 
@@ -330,7 +265,7 @@ static const struct stream *stream_of(struct daemon *daemon,
 	return &job->streams[number - 1];
 }
 
-/* What is not kept, no longer or not yet, is left out: bytes may be 0. */
+/* Leaves out bytes that are not kept, no longer or not yet: all, perhaps. */
 static void handle_output(struct daemon *daemon, const struct command *command,
 			  const struct requester *from)
 {
@@ -351,7 +286,7 @@ static void handle_output(struct daemon *daemon, const struct command *command,
 	reply(daemon, from, WIRE_OUTPUT_PART, body, sizeof(wire) + bytes);
 }
 
-/* Pages, the second number; 0 if that cannot be read. */
+/* The second number of the file is in pages.  0 if it cannot be read. */
 static uint64_t resident_bytes(const struct daemon *daemon)
 {
 	char text[128];
@@ -382,7 +317,7 @@ static void handle_status(struct daemon *daemon, const struct requester *from)
 	reply(daemon, from, WIRE_NODE, &wire, sizeof(wire));
 }
 
-/* It is a request of this node, and fresh. */
+/* The command is a request to this node, and fresh. */
 static void dispatch(struct daemon *daemon, const struct command *command,
 		     const struct requester *from)
 {
@@ -411,8 +346,8 @@ static void dispatch(struct daemon *daemon, const struct command *command,
 	}
 }
 
-/* The shorter length, however long the request: to send requests in another's
- * name brings that one no more than it costs. */
+/* The reply has the shorter length, however long the request: requests with a
+ * forged sender's address bring its owner no more bytes than they cost. */
 static void reply_no_session(struct daemon *daemon,
 			     const struct requester *from)
 {
@@ -422,7 +357,7 @@ static void reply_no_session(struct daemon *daemon,
 	reply(daemon, &to, WIRE_NO_SESSION, NULL, 0);
 }
 
-/* A HELLO is of no session yet: handle_hello() looks at its nonce. */
+/* A HELLO has no session yet: handle_hello() looks at its nonce. */
 static bool is_fresh(struct daemon *daemon, const struct command *command,
 		     const struct requester *from)
 {
@@ -449,7 +384,8 @@ static void take_command(struct daemon *daemon, const struct command *command,
 		.length_bytes = command->length_bytes,
 	};
 
-	/* A reply that was sent back, and what was meant for another node. */
+	/* A reply that was sent back, or a request that was meant for another
+	 * node. */
 	if (!wire_is_request(command->type) ||
 	    memcmp(command->node, daemon->node, WIRE_NODE_BYTES) != 0) {
 		daemon->refusals.fields++;
@@ -462,13 +398,14 @@ static void take_command(struct daemon *daemon, const struct command *command,
 
 static void take_datagram(struct daemon *daemon, unsigned index)
 {
-	const struct mmsghdr *message = &daemon->messages[index];
+	const struct inbox *inbox = &daemon->inbox;
+	const struct mmsghdr *message = &inbox->messages[index];
 	struct command command;
 
-	switch (command_open(daemon->datagrams[index], message->msg_len,
+	switch (command_open(inbox->datagrams[index], message->msg_len,
 			     daemon->options->key, &command)) {
 	case COMMAND_GOOD:
-		take_command(daemon, &command, &daemon->senders[index],
+		take_command(daemon, &command, &inbox->senders[index],
 			     message->msg_hdr.msg_namelen);
 		break;
 	case COMMAND_BAD_LENGTH:
@@ -483,41 +420,21 @@ static void take_datagram(struct daemon *daemon, unsigned index)
 	}
 }
 
-static void prepare_messages(struct daemon *daemon)
-{
-	for (unsigned i = 0; i < DAEMON_BATCH; i++) {
-		daemon->parts[i] =
-			(struct iovec){ daemon->datagrams[i],
-					sizeof(daemon->datagrams[i]) };
-		daemon->messages[i].msg_hdr = (struct msghdr){
-			.msg_name = &daemon->senders[i],
-			.msg_namelen = sizeof(daemon->senders[i]),
-			.msg_iov = &daemon->parts[i],
-			.msg_iovlen = 1,
-		};
-	}
-}
-
-/* How many.  Errors are those of one datagram, or pass: there is nobody to
- * tell. */
+/* Returns how many, or -1. */
 static int take_datagrams(struct daemon *daemon)
 {
-	int count = recvmmsg(daemon->socket, daemon->messages, DAEMON_BATCH,
-			     MSG_DONTWAIT, NULL);
+	int count = inbox_receive(&daemon->inbox, daemon->socket);
 
-	for (int i = 0; i < count; i++) {
+	for (int i = 0; i < count; i++)
 		take_datagram(daemon, (unsigned)i);
-		daemon->messages[i].msg_hdr.msg_namelen =
-			sizeof(daemon->senders[i]);
-	}
 	return count;
 }
 
-/* --- signals ---------------------------------------------------------------
- */
+/* --- signals ------------------------------------------------------------- */
 
-/* Those we take: blocked, and read from a descriptor like all else.  A handler
- * would interrupt ppoll() and be returned from, which takes thrice as long. */
+/* Blocks the signals that the daemon takes, and opens a descriptor to read them
+ * from like all else.  A handler, which would interrupt ppoll() and be returned
+ * from, takes three times as long. */
 static int open_signals(void)
 {
 	static const int signals[] = { SIGCHLD, SIGTERM, SIGINT };
@@ -533,7 +450,7 @@ static int open_signals(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* At most one of each kind waits.  SIGCHLD has been of use by waking us up. */
+/* At most one of each kind waits.  SIGCHLD is there to wake us up. */
 static void take_signals(struct daemon *daemon)
 {
 	struct signalfd_siginfo signals[4];
@@ -544,69 +461,30 @@ static void take_signals(struct daemon *daemon)
 			daemon->asked_to_stop = true;
 }
 
-/* --- life ------------------------------------------------------------------
- */
-
-/* The node's name holds the address as clients write it: one that stands for
- * many would be nobody's. */
-static bool is_wildcard(const struct address *address)
-{
-	const struct sockaddr_in *v4 = (const void *)&address->socket;
-	const struct sockaddr_in6 *v6 = (const void *)&address->socket;
-
-	if (address->socket.ss_family == AF_INET)
-		return v4->sin_addr.s_addr == htonl(INADDR_ANY);
-	return IN6_IS_ADDR_UNSPECIFIED(&v6->sin6_addr);
-}
-
-static int open_socket(struct daemon *daemon, struct failure *failure)
-{
-	struct address address = daemon->options->listen;
-	char text[ADDRESS_TEXT_BYTES];
-	int error;
-
-	address_format(&address, text);
-	if (is_wildcard(&address))
-		return failure_set(failure, EXIT_USAGE, "--listen", 0,
-				   "%s: needs the one address that clients use",
-				   text);
-	daemon->socket =
-		socket(address.socket.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (daemon->socket < 0)
-		return failure_set(failure, EXIT_PEER, "--listen", errno,
-				   "%s: no socket", text);
-	if (bind(daemon->socket, (struct sockaddr *)&address.socket,
-		 address.length) < 0 ||
-	    getsockname(daemon->socket, (struct sockaddr *)&address.socket,
-			&address.length) < 0) {
-		error = errno;
-		close(daemon->socket);
-		return failure_set(failure, EXIT_PEER, "--listen", error, "%s",
-				   text);
-	}
-	address_format(&address, daemon->node_text);
-	command_node(daemon->node_text, daemon->node);
-	return 0;
-}
+/* --- life ---------------------------------------------------------------- */
 
 int daemon_open(struct daemon **result, const struct daemon_options *options,
 		struct failure *failure)
 {
-	struct daemon *daemon = calloc(1, sizeof(*daemon));
-	int ret;
+	struct address address = options->listen;
+	int socket = listener_open(&address, failure);
+	struct daemon *daemon;
 
-	if (!daemon)
+	if (socket < 0)
+		return socket;
+	daemon = calloc(1, sizeof(*daemon));
+	if (!daemon) {
+		close(socket);
 		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM, "");
+	}
 	daemon->options = options;
 	daemon->begin_ns = clock_now_ns();
 	daemon->statm_fd = daemon->signal_fd = -1;
-	ret = open_socket(daemon, failure);
-	if (ret < 0) {
-		free(daemon);
-		return ret;
-	}
+	daemon->socket = socket;
+	address_format(&address, daemon->node_text);
+	command_node(daemon->node_text, daemon->node);
 	replay_init(&daemon->replay);
-	prepare_messages(daemon);
+	inbox_init(&daemon->inbox);
 	*result = daemon;
 	return 0;
 }
@@ -633,24 +511,16 @@ int daemon_begin(struct daemon *daemon, struct failure *failure)
 	return 0;
 }
 
-static void cancel_all(struct job_table *table)
-{
-	uint64_t now_ns = clock_now_ns();
-
-	for (unsigned i = 0; i < table->running_count; i++)
-		job_kill(table->running[i], WIRE_JOB_CANCELLED, now_ns);
-}
-
 /* What is polled: these, and then the jobs' output. */
 enum { POLL_SOCKET, POLL_SIGNALS, POLL_JOBS };
 
 struct work {
 	struct pollfd fds[POLL_JOBS + JOB_POLL_FDS_MAX];
 	unsigned count;
-	bool is_of_jobs; /* not datagrams alone */
+	bool is_of_jobs; /* there is more than datagrams */
 };
 
-/* Sleeps until there is some. */
+/* Sleeps until there is work. */
 static int wait_for_work(struct daemon *daemon, struct work *work)
 {
 	struct pollfd *fds = work->fds;
@@ -669,23 +539,23 @@ static int wait_for_work(struct daemon *daemon, struct work *work)
 	while (ready < 0 && errno == EINTR);
 	if (ready < 0)
 		return -errno;
-	/* Where time was up, or is since: then the next time it will have been
-	 * before. */
+	/* A deadline that passes while we sleep is seen the next time. */
 	work->is_of_jobs =
 		wait_ms == 0 || ready > (fds[POLL_SOCKET].revents != 0);
 	return 0;
 }
 
-/* A lease is over when its client has not renewed it, not when we have been
- * stopped and did not hear: what waits is read before.  But no more than the
- * socket may have held, so that a flood of junk keeps no job alive. */
+/* A lease is over when its client has not renewed it, not when the daemon was
+ * stopped and did not read the renewal: datagrams that wait are read first. But
+ * no more than the socket may have held, so that a flood of junk keeps no job
+ * alive. */
 static void end_overdue(struct daemon *daemon)
 {
 	if (daemon->table.running_count == 0 ||
 	    job_wait_ms(&daemon->table) != 0)
 		return;
 	for (unsigned i = 0; i < LAST_BATCHES; i++)
-		if (take_datagrams(daemon) < DAEMON_BATCH)
+		if (take_datagrams(daemon) < INBOX_DATAGRAMS_MAX)
 			break;
 	job_end_overdue(&daemon->table);
 }
@@ -702,12 +572,12 @@ int daemon_run(struct daemon *daemon, struct failure *failure)
 					   -ret, "");
 		if (work.fds[POLL_SIGNALS].revents)
 			take_signals(daemon);
-		/* Ends first: somebody waits for them. */
+		/* Ends first: clients wait for them. */
 		if (work.is_of_jobs)
 			job_work(&daemon->table, work.fds + POLL_JOBS,
 				 work.count - POLL_JOBS, tell_end, daemon);
 		if (daemon->asked_to_stop)
-			cancel_all(&daemon->table);
+			job_kill_running(&daemon->table, WIRE_JOB_CANCELLED);
 		else if (work.fds[POLL_SOCKET].revents)
 			take_datagrams(daemon);
 		if (!daemon->asked_to_stop)
