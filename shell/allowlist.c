@@ -45,8 +45,8 @@ static bool is_inside(const struct allowlist *list, const char *real)
 	return false;
 }
 
-/* Is it its own real path?  The usual case, at a third of the cost: no look
- * into /proc.  A kernel that cannot tell says no. */
+/* Is the path its own real path?  That is the usual case, and to find out takes
+ * a third of what follow_path() takes.  False on a kernel that cannot tell. */
 static bool is_real(const char *path)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
@@ -63,8 +63,8 @@ static bool is_real(const char *path)
 	return true;
 }
 
-/* What realpath(3) does with a system call for each component, the kernel does
- * at once: 3 calls, whatever the path. */
+/* Finds the real path by 3 system calls, where realpath(3) makes one for each
+ * component of the path. */
 static int follow_path(const char *path, char real[PATH_MAX])
 {
 	char link[40];
@@ -94,7 +94,7 @@ int allowlist_resolve(const struct allowlist *list, const char *path,
 	if (path[0] != '/')
 		return -EINVAL;
 	if (is_real(path)) {
-		strcpy(real, path); /* none longer than PATH_MAX is opened */
+		strcpy(real, path); /* the kernel opens no longer one */
 	} else {
 		ret = follow_path(path, real);
 		if (ret < 0)

@@ -1,8 +1,8 @@
 /*
  * allowlist.h - the folders below which a program may be run
  *
- * What counts is where a program really lies: symbolic links and ".." are
- * followed first, and the path that comes out is the one to execute.
+ * A program counts by where it really lies: symbolic links and ".." are
+ * followed first, and the path that results is the one to execute.
  */
 #ifndef ALLOWLIST_H
 #define ALLOWLIST_H
@@ -18,11 +18,12 @@ struct allowlist {
 	unsigned count;
 };
 
-/* 0 or -errno: -ENOTDIR, -ENOSPC (ALLOWLIST_MAX), what realpath(3) says. */
+/* Adds a folder.  0 or -errno: -ENOTDIR, -ENOSPC (there are ALLOWLIST_MAX), or
+ * an error of realpath(3). */
 int allowlist_add(struct allowlist *list, const char *folder);
 
-/* The real path of an absolute path.  0; -EACCES: in none of the folders;
- * -EINVAL: not absolute; -ENOENT and so on. */
+/* Finds the real path of an absolute path.  0; -EACCES: it lies below none of
+ * the folders; -EINVAL: the path is not absolute; -ENOENT and so on. */
 int allowlist_resolve(const struct allowlist *list, const char *path,
 		      char real[PATH_MAX]);
 

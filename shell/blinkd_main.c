@@ -33,16 +33,19 @@ static const char help[] =
 	"Usage: blinkd --key=FILE --listen=ADDRESS:PORT [OPTION]...\n"
 	"Run commands for blinksh, if the client has the cluster's key.\n"
 	"\n"
-	"  --key=FILE         read the key, which 'blinksh keygen' makes, from a\n"
+	"  --key=FILE         read the key, which 'blinksh keygen' makes, from "
+	"a\n"
 	"                     file or a descriptor, fd:N (BLINK_KEY)\n"
 	"  --listen=ADDRESS   receive datagrams there; clients use the same\n"
 	"                     address\n"
-	"  --allow=FOLDER     run only programs below FOLDER; may be given again\n"
+	"  --allow=FOLDER     run only programs below FOLDER; may be given "
+	"again\n"
 	"                     (the folder of blinkd itself)\n"
 	"  --foreground       stay in the foreground; print a line when ready\n"
 	"  --memory=SIZE      limit each process's address space, as 2G (no\n"
 	"                     limit)\n"
-	"  --processes=N      limit the processes at the same time; 0: no limit\n"
+	"  --processes=N      limit the processes at the same time; 0: no "
+	"limit\n"
 	"                     (512)\n"
 	"  --file-size=SIZE   limit each file that is written (no limit)\n"
 	"  --timeout=S        kill a job after S seconds (never)\n"
@@ -51,7 +54,8 @@ static const char help[] =
 	"  --help             print this text\n"
 	"  --version          print the version\n"
 	"\n"
-	"Statuses: 0 stopped by SIGTERM or SIGINT (or, in the background, ready),\n"
+	"Statuses: 0 stopped by SIGTERM or SIGINT (or, in the background, "
+	"ready),\n"
 	"2 usage, 3 key file, 4 the address, 5 resources.  See blinkd(1).\n";
 
 enum {
@@ -193,8 +197,8 @@ static int complete_options(struct options *options, struct failure *failure)
 
 /* --- the process --------------------------------------------------------- */
 
-/* Gives up what jobs would inherit from our parent: descriptors, and signals that
- * are ignored or blocked. */
+/* Gives up what jobs would inherit from our parent: descriptors, and signals
+ * that are ignored or blocked. */
 static void shed_inheritance(void)
 {
 	sigset_t none;
@@ -212,9 +216,9 @@ static void shed_inheritance(void)
 }
 
 /* The key must not end up in a core file, not even in one that the kernel pipes
- * into a program, which no limit forbids; and no command, which runs as our user,
- * may look into our memory.  execve() makes the commands' own processes dumpable
- * again. */
+ * into a program, which no limit forbids; and no command, which runs as our
+ * user, may look into our memory.  execve() makes the commands' own processes
+ * dumpable again. */
 static int keep_to_ourselves(struct failure *failure)
 {
 	const struct rlimit no_core = { 0, 0 };

@@ -19,7 +19,7 @@
 #include "base/options.h"
 #include "base/parse.h"
 #include "shell/report.h"
-#include "shell/survey.h"
+#include "shell/query.h"
 
 #define LEASE_MS 10000
 #define LOST_AFTER_MS 3000
@@ -36,7 +36,7 @@ struct options {
 	bool quiet, verbose, keep_going;
 	uint64_t lease_ms, timeout_ms, lost_after_ms;
 	uint64_t repeat, interval_ms;
-	bool is_command; /* words are a command, not one of ours */
+	bool is_command; /* the words are a command, not "ping" and such */
 	char **words;
 	unsigned word_count;
 };
@@ -46,26 +46,30 @@ static const char help[] =
 	"       blinksh [OPTION]... -w HOSTS ping | status | cancel JOB\n"
 	"       blinksh keygen FILE\n"
 	"Run a command on all hosts at once.  COMMAND is an absolute path; in "
-	"it and in\n"
-	"the arguments %r, %n, %h and %% stand for rank, number of nodes, host "
-	"and '%'.\n"
+	"it and\n"
+	"in the arguments %r, %n, %h and %% stand for rank, number of nodes, "
+	"host and\n"
+	"'%'.\n"
 	"\n"
-	"  --key=FILE       read the cluster's key from here (BLINK_KEY)\n"
+	"  --key=FILE       read the cluster's key from FILE (BLINK_KEY)\n"
 	"  -w HOSTS         run on node[01-16],10.0.0.[1-4]:7300,^file (the "
-	"file WCOLL)\n"
-	"  -x HOSTS         leave these out\n"
-	"  --timeout=S      kill the command after so many seconds (never)\n"
-	"  --lease=S        let nodes kill it when blinksh is gone for so long "
-	"(10)\n"
-	"  --lost-after=S   take a node for lost that is silent for so long "
+	"file\n"
+	"                   WCOLL)\n"
+	"  -x HOSTS         leave these hosts out\n"
+	"  --timeout=S      kill the command after S seconds (never)\n"
+	"  --lease=S        let daemons kill it when they have received "
+	"nothing\n"
+	"                   from blinksh for S seconds (10)\n"
+	"  --lost-after=S   give a node up that has not replied for S seconds "
 	"(3)\n"
-	"  --kill-on-fail   end all when one fails (the default)\n"
-	"  --keep-going     let the others go on when one fails\n"
+	"  --kill-on-fail   kill it on all nodes when it fails on one "
+	"(default)\n"
+	"  --keep-going     let it go on when it fails on another node\n"
 	"  -N               print output without labels\n"
 	"  -b               print equal output once, under its hosts\n"
 	"  --json           print all as one JSON document\n"
 	"  --repeat=N       run it N times, one after the other (1)\n"
-	"  --interval=S     wait so long between two of them (0)\n"
+	"  --interval=S     wait S seconds between two runs (0)\n"
 	"  -q               print no line of times\n"
 	"  -v               print the job's id before it starts\n"
 	"  --help           print this text\n"
@@ -74,8 +78,8 @@ static const char help[] =
 	"Statuses: 0 done; the command's; 128 + its signal; 124 timeout; 125 "
 	"refused;\n"
 	"127 lost; the worst of all nodes wins.  If nothing was started: 2 "
-	"usage, 3 file,\n"
-	"4 the network, 5 memory.  See blinksh(1).\n";
+	"usage, 3\n"
+	"file, 4 the network, 5 memory.  See blinksh(1).\n";
 
 /* --- options -------------------------------------------------------------- */
 
@@ -122,7 +126,7 @@ static int usage_failed(struct failure *failure, const char *what,
 	return failure_set(failure, EXIT_USAGE, what, 0, "%s", why);
 }
 
-/* "2", "0.25": seconds, to the millisecond, from 1 ms to ten days. */
+/* Parses seconds, such as "2" or "0.25", from 1 ms to ten days. */
 static int parse_seconds(const char *text, uint64_t *milliseconds)
 {
 	const char *point = strchr(text, '.');
@@ -216,7 +220,7 @@ static int take_option(void *context, int id, struct failure *failure)
 	}
 }
 
-/* Flags of which each says what another denies. */
+/* Refuses flags that contradict each other. */
 static int check_flags(struct options *options, struct failure *failure)
 {
 	static const struct {
@@ -239,7 +243,7 @@ static int check_flags(struct options *options, struct failure *failure)
 	return 0;
 }
 
-/* As pdsh has it: WCOLL is the name of a file. */
+/* As in pdsh, WCOLL is the name of a file. */
 static int add_default_hosts(struct options *options, struct failure *failure)
 {
 	char *list = NULL;
@@ -252,7 +256,7 @@ static int add_default_hosts(struct options *options, struct failure *failure)
 				   "WCOLL");
 	ret = hostlist_add(&options->hosts, list, failure);
 	if (ret < 0)
-		failure->what = "WCOLL"; /* list is about to go */
+		failure->what = "WCOLL"; /* list is freed below */
 	free(list);
 	return ret;
 }
@@ -289,7 +293,8 @@ static int read_key(const struct options *options, uint8_t *key,
 
 	if (!path)
 		return usage_failed(failure, "--key",
-				    "needed, or BLINK_KEY in the environment");
+				    "is missing, and BLINK_KEY is not set; see "
+				    "blinksh --help");
 	return keyfile_read(path, key, failure);
 }
 
@@ -342,7 +347,7 @@ static void print_job(const struct launch *launch)
 	log_warnx("job %s", report_job(text, launch->job));
 }
 
-/* As often as wanted, while all goes well. */
+/* Runs the command as often as wanted, while it succeeds. */
 static int run_launches(struct launch *launch, const struct options *options,
 			struct report_samples *samples)
 {
@@ -427,8 +432,8 @@ static int parse_job(const char *text, uint8_t job[WIRE_JOB_BYTES])
 	return 0;
 }
 
-static int choose_survey(struct survey *survey, const struct options *options,
-			 struct failure *failure)
+static int choose_query(struct query *query, const struct options *options,
+			struct failure *failure)
 {
 	const char *word = options->word_count > 0 ? options->words[0] : NULL;
 	unsigned word_count = 1;
@@ -437,11 +442,11 @@ static int choose_survey(struct survey *survey, const struct options *options,
 		return usage_failed(failure, "COMMAND",
 				    "is missing; see blinksh --help");
 	if (strcmp(word, "ping") == 0) {
-		survey->kind = SURVEY_PING;
+		query->kind = QUERY_PING;
 	} else if (strcmp(word, "status") == 0) {
-		survey->kind = SURVEY_STATUS;
+		query->kind = QUERY_STATUS;
 	} else if (strcmp(word, "cancel") == 0) {
-		survey->kind = SURVEY_CANCEL;
+		query->kind = QUERY_CANCEL;
 		word_count = 2;
 	} else {
 		return usage_failed(failure, word,
@@ -449,35 +454,35 @@ static int choose_survey(struct survey *survey, const struct options *options,
 	}
 	if (options->word_count != word_count)
 		return usage_failed(failure, word, "wrong number of arguments");
-	if (word_count == 2 && parse_job(options->words[1], survey->job) < 0)
+	if (word_count == 2 && parse_job(options->words[1], query->job) < 0)
 		return usage_failed(failure, options->words[1],
 				    "not a job: 32 hexadecimal digits");
 	return 0;
 }
 
-static int run_survey(struct survey *survey, const struct options *options,
-		      struct failure *failure)
+static int run_query(struct query *query, const struct options *options,
+		     struct failure *failure)
 {
-	struct client *client = survey->client;
+	struct client *client = query->client;
 	int ret;
 
-	/* One node at least: the list of hosts was read. */
-	survey->nodes =
-		calloc(MAX(1, client->node_count), sizeof(*survey->nodes));
-	if (!survey->nodes)
+	/* There is at least one node: init_client() has checked that. */
+	query->nodes =
+		calloc(MAX(1, client->node_count), sizeof(*query->nodes));
+	if (!query->nodes)
 		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM,
 				   "%u nodes", client->node_count);
-	ret = survey_run(survey);
+	ret = query_run(query);
 	if (ret < 0)
 		ret = socket_failed(client, ret, failure);
 	if (ret == 0) {
-		report_survey(survey, options->mode == REPORT_JSON);
+		report_query(query, options->mode == REPORT_JSON);
 		if (client->signal != 0)
 			ret = 128 + client->signal;
 		else if (any_lost(client))
-			ret = outcome_of(WIRE_JOB_UNKNOWN, 0).status;
+			ret = exit_status_of(WIRE_JOB_UNKNOWN, 0).status;
 	}
-	free(survey->nodes);
+	free(query->nodes);
 	return ret;
 }
 
@@ -487,7 +492,7 @@ static int keygen(const struct options *options, struct failure *failure)
 
 	if (options->word_count != 2)
 		return usage_failed(failure, "keygen", "one FILE is expected");
-	/* The rest belongs to no option, so "keygen --help" comes here. */
+	/* Words behind the first are no options: "keygen --help" comes here. */
 	if (options->words[1][0] == '-' || options->words[1][0] == '\0')
 		return usage_failed(failure, "keygen",
 				    "FILE is empty or begins with '-'; write "
@@ -499,11 +504,11 @@ static int keygen(const struct options *options, struct failure *failure)
 	return keyfile_create(options->words[1], failure);
 }
 
-/* The exit status, or -errno with *failure filled. */
+/* Returns the exit status, or -errno with *failure filled. */
 static int run(struct options *options, struct failure *failure)
 {
 	struct client client = { 0 };
-	struct survey survey = { .client = &client };
+	struct query query = { .client = &client };
 	int ret;
 
 	/* keygen needs no hosts, so a bad WCOLL does not matter to it. */
@@ -512,13 +517,13 @@ static int run(struct options *options, struct failure *failure)
 		return keygen(options, failure);
 	ret = complete_hosts(options, failure);
 	if (ret == 0 && !options->is_command)
-		ret = choose_survey(&survey, options, failure);
+		ret = choose_query(&query, options, failure);
 	if (ret == 0)
 		ret = init_client(&client, options, failure);
 	if (ret == 0 && options->is_command)
 		ret = run_command(&client, options, failure);
 	else if (ret == 0)
-		ret = run_survey(&survey, options, failure);
+		ret = run_query(&query, options, failure);
 	client_fini(&client);
 	return ret;
 }
@@ -536,7 +541,7 @@ int main(int argc, char **argv)
 	log_init("blinksh");
 	options_begin(&options.reader, entries, ARRAY_LEN(entries),
 		      argv + (argc > 0));
-	/* What follows the first word is the command's own. */
+	/* Words that follow the first one belong to the command. */
 	options.reader.stops_at_operand = true;
 	ret = options_read(&options.reader, take_option, &options, &failure);
 	if (ret > 0) {

@@ -16,8 +16,8 @@
 #include "base/clock.h"
 #include "system/topology.h"
 
-/* Thousands of nodes may answer within a millisecond: 2 KiB a datagram in the
- * kernel's accounts.  The kernel gives what it allows. */
+/* Thousands of nodes may answer within a millisecond, and the kernel counts 2
+ * KiB for each datagram.  The kernel gives less if it allows less. */
 #define RECEIVE_BUFFER_BYTES (8 << 20)
 
 /* --- signals -------------------------------------------------------------- */
@@ -52,7 +52,7 @@ int client_catch_signals(void)
 
 static uint32_t index_slot(const struct client *client, const uint8_t *id)
 {
-	/* A node's id is a hash already. */
+	/* The id of a node is a hash already. */
 	return (uint32_t)load_le64(id) & client->index_mask;
 }
 
@@ -132,7 +132,7 @@ static int open_socket(int family)
 
 	if (fd < 0)
 		return -errno;
-	/* Without the right to more, the ordinary limit holds. */
+	/* An unprivileged user gets what the ordinary limit allows. */
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)))
 		(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes,
 				 sizeof(bytes));
@@ -213,7 +213,7 @@ static void send_datagram(struct client *client, struct client_node *node,
 	sent = sendto(*fd_of(client, node), datagram, command->length_bytes, 0,
 		      (const struct sockaddr *)&node->address.socket,
 		      node->address.length);
-	/* What does not leave is as good as lost on the way: sent again. */
+	/* One that does not leave is sent again like one that is lost. */
 	node->send_error = sent < 0 ? errno : 0;
 }
 
@@ -240,7 +240,7 @@ void client_send(struct client *client, struct client_node *node,
 	send_datagram(client, node, &command);
 }
 
-/* A fresh nonce each time: a daemon does not answer the same one twice. */
+/* The nonce is fresh each time: a daemon does not answer the same one twice. */
 static void send_hello(struct client *client, struct client_node *node)
 {
 	unsigned slot = node->hello_count++ % CLIENT_NONCES;
@@ -254,7 +254,7 @@ static void send_hello(struct client *client, struct client_node *node)
 
 	if (getrandom(hello.nonce, sizeof(hello.nonce), 0) !=
 	    sizeof(hello.nonce))
-		abort(); /* cannot be: so few bytes are never cut short */
+		abort(); /* cannot happen: few bytes are never cut short */
 	memcpy(node->nonces[slot], hello.nonce, sizeof(hello.nonce));
 	node->hello_ns[slot] = clock_now_ns();
 	memcpy(command.node, node->id, WIRE_NODE_BYTES);
@@ -319,7 +319,8 @@ static void lose(struct client *client, struct client_node *node)
 {
 	node->lost = true;
 	client_end(client, node);
-	client->work->lost(client, node);
+	if (client->work->lost)
+		client->work->lost(client, node);
 }
 
 static void serve_due(struct client *client, uint64_t now_ns)
@@ -342,9 +343,9 @@ static void serve_due(struct client *client, uint64_t now_ns)
 
 /* --- replies -------------------------------------------------------------- */
 
-/* The work's first request has time of its own.  One that is repeated in
- * another session has not: else a daemon that forgets each at once would
- * never be lost. */
+/* The time after which the node is lost starts again for the first request of
+ * the work, but not for one that is repeated in another session: else a daemon
+ * that forgets each session at once would never be lost. */
 static void begin_session(struct client_node *node,
 			  const struct wire_session *session)
 {
@@ -397,8 +398,8 @@ static enum wire_type reply_type(enum wire_type request)
 	}
 }
 
-/* The same reply may come twice, by the network's doing: the work must stand
- * it.  One to another session or to no request of ours never gets there. */
+/* Is this a reply to a request of ours, of this session?  The network may
+ * deliver the same reply twice: the work must stand that. */
 static bool was_asked(const struct client_node *node,
 		      const struct command *command)
 {
@@ -446,7 +447,7 @@ static void take_datagram(struct client *client, const uint8_t *datagram,
 	}
 }
 
-/* Whether there was one; -errno if the socket is broken. */
+/* Returns how many datagrams, 0 or 1; -errno if the socket is broken. */
 static int receive(struct client *client, int fd)
 {
 	uint8_t datagram[WIRE_LONG_BYTES + 1]; /* + 1 shows an overlong one */
@@ -458,7 +459,7 @@ static int receive(struct client *client, int fd)
 	}
 	if (errno == EAGAIN)
 		return 0;
-	/* Errors of datagrams sent earlier, which are reported once. */
+	/* These are errors of datagrams sent earlier; each is reported once. */
 	return errno == EINTR || errno == ECONNREFUSED ||
 			       errno == EHOSTUNREACH || errno == ENETUNREACH
 		       ? 1
@@ -467,8 +468,8 @@ static int receive(struct client *client, int fd)
 
 /* --- the loop ------------------------------------------------------------- */
 
-/* If it was us who were away, the silence of others says nothing: their answers
- * may be as late as we are. */
+/* If we have been stopped ourselves, the silence of nodes says nothing: their
+ * answers may wait in our socket. */
 static void note_absence(struct client *client, uint64_t now_ns)
 {
 	uint64_t away_ns = MAX(client->lost_after_ns / 4, CLIENT_RETRY_NS_MAX);
@@ -480,10 +481,10 @@ static void note_absence(struct client *client, uint64_t now_ns)
 	client->served_ns = now_ns;
 }
 
-/* Should we rather look again than sleep?  Only for a short time after a
- * request, and where that takes no CPU from a daemon of this machine, nor from
- * anybody else: who is not asleep has to wait for his turn. */
-static bool is_near(struct client *client, uint64_t now_ns)
+/* Should we look for replies again rather than sleep?  Only for a short time
+ * after a request, and where that takes no CPU from another process: a daemon
+ * of this machine, for one. */
+static bool may_look_again(struct client *client, uint64_t now_ns)
 {
 	if (client->working >= client->idle_cpus.cpu_count ||
 	    now_ns >= client->asked_ns + CLIENT_LOOK_NS)
@@ -511,7 +512,7 @@ static int wait_for_datagram(struct client *client)
 	for (unsigned i = 0; i < ARRAY_LEN(polls); i++)
 		polls[i] = (struct pollfd){ .fd = client->fds[i],
 					    .events = POLLIN };
-	if (is_near(client, now_ns))
+	if (may_look_again(client, now_ns))
 		sched_yield();
 	else if (ppoll(polls, ARRAY_LEN(polls), &timeout, &open_mask) < 0 &&
 		 errno != EINTR)
@@ -520,9 +521,9 @@ static int wait_for_datagram(struct client *client)
 	return 0;
 }
 
-/* All that waits before anybody is called silent: we may have been stopped for
- * a while.  But no more than all nodes can have to say, so that a flood of junk
- * does not stop the clock. */
+/* Reads all datagrams that wait before any node is called silent, since we may
+ * have been stopped for a while.  But no more than all nodes can have sent, so
+ * that a flood of junk does not stop the clock. */
 static int drain_sockets(struct client *client)
 {
 	int ret = 0;
@@ -583,7 +584,7 @@ int client_rest(struct client *client, uint64_t ms)
 	struct timespec time = { .tv_sec = (time_t)(ms / 1000),
 				 .tv_nsec = (long)(ms % 1000) * 1000000 };
 
-	/* One that had come before was blocked, and is seen now. */
+	/* A signal that came before was blocked, and is delivered now. */
 	ppoll(NULL, 0, &time, &open_mask);
 	if (signal_count == 0)
 		return 0;

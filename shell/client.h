@@ -1,21 +1,21 @@
 /*
- * client.h - many daemons asked at once over one socket
+ * client.h - ask many daemons at once over one socket
  *
- * One flat loop, no threads, all memory at the start.  Each node is asked for a
- * session (HELLO), then for what the work wants; a request that gets no reply
- * is sent again, always with a fresh counter or nonce, first after
- * CLIENT_RETRY_NS or four round trips, then after twice the time up to
- * CLIENT_RETRY_NS_MAX.  A reply counts only if its tag is right and it is of
- * the type, node, session and counter of a request that was sent lately; others
- * are counted and forgotten.  A node that is silent for lost_after_ns is lost.
+ * There is one flat loop and no thread; all memory is allocated at the start.
+ * Each node is asked for a session (HELLO), then for what the work wants.  A
+ * request that gets no reply is sent again, always with a fresh counter or
+ * nonce: first after CLIENT_RETRY_NS or four round trips, then after twice the
+ * time, up to CLIENT_RETRY_NS_MAX.  A reply counts only if its tag is right and
+ * it has the type, node, session and counter of a request that was sent lately;
+ * others are counted and dropped.  A node that is silent for lost_after_ns is
+ * lost.
  *
- * A daemon may forget a session, and says so (NO_SESSION): then the node is
- * asked for another, and for what the work wants again.  The time after which
- * it is lost goes on meanwhile.  A session of another epoch shows that the
- * daemon was restarted; what it did not answer before it may have done all the
- * same.
+ * A daemon may forget a session, and says so (NO_SESSION): then the client asks
+ * the node for another session, and repeats what the work wants.  lost_after_ns
+ * goes on meanwhile.  A session of another epoch shows that the daemon was
+ * restarted; it may have done what it did not answer before.
  *
- * ICMP errors are not listened to: anybody can forge them.
+ * The client ignores ICMP errors, since any host can forge them.
  */
 #ifndef CLIENT_H
 #define CLIENT_H
@@ -32,13 +32,14 @@
 
 #define CLIENT_RETRY_NS 20000000u
 #define CLIENT_RETRY_NS_MAX 250000000u
-/* While fewer nodes than CPUs are waited for and CPUs are free, it does not
- * sleep for so long after a request: to wake up an idle CPU takes half as long
- * as to start a program.  Some times what that takes on a quiet machine. */
+/* For this time after a request the client looks for replies without sleeping,
+ * if it waits for fewer nodes than there are CPUs and CPUs are idle: to wake up
+ * an idle CPU takes half as long as to start a program.  It is some times what
+ * a start takes on a quiet machine. */
 #define CLIENT_LOOK_NS 500000u
-/* Requests whose replies are still welcome: more than are ever under way. */
+/* A reply is accepted to one of the last requests: more than are under way. */
 #define CLIENT_SENT 64
-/* HELLOs, the same: what is sent in 3 s, and some. */
+/* The same for HELLOs: more than are sent in 3 s. */
 #define CLIENT_NONCES 16
 
 struct client_sent {
@@ -47,45 +48,44 @@ struct client_sent {
 };
 
 struct client_node {
-	const char *host; /* as the user wrote it; borrowed */
+	const char *host; /* as the user writes it; borrowed */
 	uint32_t rank;	  /* in the list, and in client.nodes */
 	struct address address;
 	uint8_t id[WIRE_NODE_BYTES];
 
 	bool has_session;
 	uint8_t session[WIRE_SESSION_BYTES];
-	uint64_t counter;		      /* the last one sent in it */
+	uint64_t counter;		      /* of the last request in it */
 	struct client_sent sent[CLIENT_SENT]; /* [counter % CLIENT_SENT] */
 	uint8_t nonces[CLIENT_NONCES][16];
 	uint64_t hello_ns[CLIENT_NONCES]; /* when sent */
 	unsigned hello_count;
 	uint64_t round_trip_ns; /* of the HELLO that was answered */
-	bool has_epoch;		/* there was a session */
+	bool has_epoch;		/* there has been a session */
 	uint8_t epoch[WIRE_EPOCH_BYTES];
-	uint32_t restarts; /* of the daemon, seen by its epochs */
+	uint32_t restarts; /* of the daemon, counted by its epochs */
 
 	bool working;
 	bool lost;
 	uint64_t due_ns;      /* when to send (again) */
-	uint64_t interval_ns; /* until the next time */
+	uint64_t interval_ns; /* from then on until the next time */
 	uint64_t asked_ns;    /* since when it owes a reply; 0: it does not */
-	int send_error; /* errno of the last datagram that did not leave, or 0
-			 */
+	int send_error;	      /* errno of the last sendto(), or 0 */
 };
 
 struct client;
 
-/* What is wanted of the nodes.  All run within client_run(). */
+/* What the caller wants of the nodes.  client_run() calls these functions. */
 struct client_work {
-	/* Send the request that is due: the first time, and again. */
+	/* Sends the request that is due, for the first time or again. */
 	void (*send)(struct client *client, struct client_node *node);
-	/* An authentic reply to such a request.  Goes on by client_ask(),
-	 * client_pause() or client_end(). */
+	/* Takes an authentic reply to such a request.  It must call
+	 * client_ask(), client_pause() or client_end(). */
 	void (*reply)(struct client *client, struct client_node *node,
 		      const struct command *command);
-	/* It is silent; its work has ended. */
+	/* The node is silent, and client_end() was called for it; or NULL. */
 	void (*lost)(struct client *client, struct client_node *node);
-	/* The first SIGINT or SIGTERM; NULL: stop at once. */
+	/* Takes the first SIGINT or SIGTERM; NULL: client_run() returns. */
 	void (*interrupt)(struct client *client);
 	void *context;
 };
@@ -100,53 +100,54 @@ struct client {
 	int fds[2]; /* IPv4, IPv6; -1: not needed */
 	uint64_t lost_after_ns;
 	const struct client_work *work;
-	uint32_t working;     /* nodes */
-	uint64_t next_due_ns; /* of all nodes, or earlier */
+	uint32_t working;     /* how many nodes are */
+	uint64_t next_due_ns; /* the earliest due_ns of all nodes, or before */
 	uint64_t deadline_ns; /* client_run() ends then; 0: never */
-	uint64_t served_ns;   /* when we last looked, or meant to */
-	uint64_t first_ns;    /* just before this run's first datagram; 0 */
-	uint64_t asked_ns;    /* the latest request to any node */
+	uint64_t served_ns;   /* when we last looked for replies, or meant to */
+	uint64_t first_ns;    /* just before this run's first datagram; or 0 */
+	uint64_t asked_ns;    /* when the last request to any node was sent */
 	struct idle_cpus idle_cpus;
-	uint64_t judged_ns; /* the request, by asked_ns, for which we know: */
-	bool may_look;	    /* for its reply, rather than sleep */
-	uint64_t ignored;   /* datagrams that were not for us */
-	int signal;	    /* that interrupted; 0: none */
+	uint64_t judged_ns; /* the asked_ns that may_look was found for */
+	bool may_look;	    /* CPUs are idle: look rather than sleep */
+	uint64_t ignored;   /* datagrams that were no reply to us */
+	int signal;	    /* the one that interrupted; 0: none */
 };
 
-/* Looks up all hosts; key: WIRE_KEY_BYTES; hosts must outlive the client.
- * 0 or -errno with *failure filled; client_fini() is to be called anyway. */
+/* Looks up all hosts, which must outlive the client; key has WIRE_KEY_BYTES.
+ * 0 or -errno with *failure filled.  Call client_fini() in either case. */
 int client_init(struct client *client, const struct hostlist *hosts,
 		const uint8_t *key, uint64_t lost_after_ns,
 		struct failure *failure);
 
-/* Zeroes the key too.  Safe on a zeroed client. */
+/* Also overwrites the key with zeros.  The client may be all zeros. */
 void client_fini(struct client *client);
 
-/* From now on SIGINT and SIGTERM are seen in client_run() only.  Once, before
- * it. */
+/* From now on SIGINT and SIGTERM are taken in client_run() and client_rest()
+ * only. Call it once, before them. */
 int client_catch_signals(void);
 
-/* Begin this work on a node that has none: a HELLO first if need be. */
+/* Begins the work on a node that has none, by a HELLO if it has no session. */
 void client_begin(struct client *client, struct client_node *node);
 void client_end(struct client *client, struct client_node *node);
 
-/* Call work->send now. */
+/* Calls work->send now. */
 void client_ask(struct client *client, struct client_node *node);
-/* Call it after so long. */
+/* Calls work->send when pause_ns have passed. */
 void client_pause(struct client *client, struct client_node *node,
 		  uint64_t pause_ns);
 
-/* For work->send: one datagram, of length_bytes or the long length if the body
- * does not fit. */
+/* For work->send: sends one datagram of length_bytes, or of the long length if
+ * the body does not fit. */
 void client_send(struct client *client, struct client_node *node,
 		 enum wire_type type, const void *body, size_t body_bytes,
 		 size_t length_bytes);
 
-/* Until no node is working.  0; -ETIME at the deadline; -EINTR if a second
- * signal came, or the first and the work does not take it; or -errno. */
+/* Runs until no node is working.  Returns 0; -ETIME at the deadline; -EINTR if
+ * a second signal came, or a first one that the work does not take; or -errno.
+ */
 int client_run(struct client *client, const struct client_work *work);
 
-/* Sleep, with nobody waiting for us.  0, or -EINTR upon a signal (signal). */
+/* Sleeps between two runs.  0, or -EINTR if a signal came (client.signal). */
 int client_rest(struct client *client, uint64_t ms);
 
 #endif /* CLIENT_H */

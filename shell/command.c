@@ -12,10 +12,8 @@ static_assert(WIRE_KEY_BYTES >= crypto_generichash_blake2b_KEYBYTES_MIN &&
 static_assert(WIRE_TAG_BYTES <= crypto_generichash_blake2b_BYTES_MAX,
 	      "a BLAKE2b hash");
 
-/*
- * One key serves several purposes.  BLAKE2b's personalization makes a hash
- * function of its own for each, so that no tag is ever another's secret.
- */
+/* One key serves several purposes.  BLAKE2b's personalization makes a separate
+ * hash function for each, so that no tag is ever the secret of a job. */
 struct purpose {
 	uint8_t personal[crypto_generichash_blake2b_PERSONALBYTES];
 };
@@ -24,9 +22,9 @@ static const struct purpose purpose_tag = { "blink datagram 1" };
 static const struct purpose purpose_node = { "blink node 1" };
 static const struct purpose purpose_secret = { "blink secret 1" };
 
-/* What the bodies of a type may be; no member: no such type. */
+/* The bodies that a type may have. */
 struct body_shape {
-	bool known;
+	bool known; /* there is such a type */
 	bool exact; /* nothing may follow the structure */
 	size_t structure_bytes;
 };
@@ -53,7 +51,7 @@ static void hash(const struct purpose *purpose, const uint8_t *key,
 		digest, digest_bytes, bytes, length_bytes, key,
 		key ? WIRE_KEY_BYTES : 0, NULL, purpose->personal);
 
-	/* It fails on sizes only, and ours are constants. */
+	/* Only wrong sizes make it fail, and ours are constants. */
 	assert(error == 0);
 	(void)error;
 }
@@ -117,7 +115,7 @@ enum command_verdict command_open(const uint8_t *datagram, size_t length_bytes,
 	if (sodium_memcmp(tag, datagram, sizeof(tag)) != 0)
 		return COMMAND_BAD_TAG;
 
-	/* From here on the bytes are from somebody who holds the key. */
+	/* The sender of these bytes holds the key. */
 	memcpy(&header, datagram, sizeof(header));
 	if (!header_is_good(&header, length_bytes))
 		return COMMAND_BAD_FIELDS;
@@ -156,7 +154,7 @@ void command_seal(const struct command *command, const uint8_t *key,
 	memcpy(header.session, command->session, sizeof(header.session));
 	assert(header_is_good(&header, command->length_bytes));
 
-	/* The body first: it may lie in the datagram already. */
+	/* The body is moved first: it may lie in the datagram already. */
 	if (command->body_bytes > 0)
 		memmove(body, command->body, command->body_bytes);
 	memset(body + command->body_bytes, 0, room - command->body_bytes);

@@ -1,8 +1,8 @@
 /*
  * command.h - make a datagram, and take one apart
  *
- * command_open() is the only way in for bytes from outside.  It looks at
- * nothing but the length before the tag is right.
+ * command_open() is the only way in for bytes from outside.  Until the tag has
+ * proved right, it reads nothing but the length.
  */
 #ifndef COMMAND_H
 #define COMMAND_H
@@ -14,7 +14,7 @@ struct command {
 	uint8_t node[WIRE_NODE_BYTES];
 	uint8_t session[WIRE_SESSION_BYTES];
 	uint64_t counter;
-	size_t length_bytes; /* of the datagram: what a reply may have */
+	size_t length_bytes; /* of the datagram: a reply may have as many */
 	const uint8_t *body; /* in the datagram */
 	size_t body_bytes;
 };
@@ -23,36 +23,39 @@ enum command_verdict {
 	COMMAND_GOOD,
 	COMMAND_BAD_LENGTH,
 	COMMAND_BAD_TAG,
-	COMMAND_BAD_FIELDS, /* version, type, body's size, bytes not zero */
+	COMMAND_BAD_FIELDS, /* version, type, size of the body, padding */
 };
 
-/* Once, before all others: finds the fastest code for this CPU.  0 or -errno.
- */
+/* Finds the fastest code for this CPU.  Call it once, before all others.  0 or
+ * -errno. */
 int command_init(void);
 
 /*
- * key: WIRE_KEY_BYTES.  Fills *command if good: then body_bytes is at least the
- * size of the type's structure, and exactly that if nothing may follow it.
- * Whether a type is a request or a reply is for the caller to look at
- * (wire_is_request), and so are node, session and counter.
+ * Checks a datagram by a key of WIRE_KEY_BYTES, and fills *command if it is
+ * good: then body_bytes is at least the size of the type's structure, and
+ * exactly that if nothing may follow the structure.  The caller checks whether
+ * the type is a request or a reply (wire_is_request()), and checks node,
+ * session and counter.
  */
 enum command_verdict command_open(const uint8_t *datagram, size_t length_bytes,
 				  const uint8_t *key, struct command *command);
 
 /*
- * Fill datagram (length_bytes of room) from *command and write its tag.  The
- * body is copied, unless it stands at its place in the datagram already.
- * length_bytes must be WIRE_SHORT_BYTES or WIRE_LONG_BYTES and hold the body,
- * and that be one that command_open() takes (asserted: what we send is ours).
+ * Fills the datagram, which has room for length_bytes, from *command and writes
+ * its tag.  The body is copied, unless it lies at its place in the datagram
+ * already. length_bytes must be WIRE_SHORT_BYTES or WIRE_LONG_BYTES and hold
+ * the body, and command_open() must accept the body: both are asserted, since
+ * the bytes are our own.
  */
 void command_seal(const struct command *command, const uint8_t *key,
 		  uint8_t *datagram);
 
-/* A node's name under the tag: a BLAKE2b hash of its "address:port", as
- * address_format() writes it. */
+/* Computes the name of a node under the tag: a BLAKE2b hash of its
+ * "address:port", as address_format() writes it. */
 void command_node(const char *text, uint8_t node[WIRE_NODE_BYTES]);
 
-/* The job's secret, known to whoever holds the key, never sent. */
+/* Computes the secret of a job.  Every holder of the key knows it; it is never
+ * sent. */
 void command_job_secret(const uint8_t *key, const uint8_t job[WIRE_JOB_BYTES],
 			uint8_t secret[WIRE_SECRET_BYTES]);
 

@@ -166,8 +166,7 @@ static void handle_hello(struct daemon *daemon, const struct command *command,
 	reply(daemon, from, WIRE_SESSION, &session, sizeof(session));
 }
 
-/* Replies how a job is, and lets its end be told to the client that asked last.
- */
+/* Replies how a job is, and will tell its end to this client. */
 static void handle_known(struct daemon *daemon, struct job *job,
 			 const struct requester *from)
 {

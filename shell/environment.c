@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "shell/environment.h"
+#include "shell/job.h"
 
 static char *put_text(char *to, const char *text)
 {
@@ -37,7 +38,7 @@ void environment_mark(const uint8_t id[WIRE_JOB_BYTES],
 }
 
 void environment_make(struct environment *environment,
-		      const struct environment_values *values)
+		      const struct job_start *start, const char *node_variable)
 {
 	const char *variables[] = {
 		"PATH=/usr/local/bin:/usr/bin:/bin",
@@ -48,16 +49,16 @@ void environment_make(struct environment *environment,
 		environment->nodes,
 		environment->host,
 		environment->mark,
-		values->node_variable,
-		values->hosts[0] != '\0' ? environment->hosts : NULL,
+		node_variable,
+		start->hosts[0] != '\0' ? environment->hosts : NULL,
 		NULL,
 	};
 
-	put_number(put_text(environment->rank, "BLINK_RANK="), values->rank);
+	put_number(put_text(environment->rank, "BLINK_RANK="), start->rank);
 	put_number(put_text(environment->nodes, "BLINK_NODES="),
-		   values->node_count);
-	put_text(put_text(environment->host, "BLINK_HOST="), values->host);
-	put_text(put_text(environment->hosts, "BLINK_HOSTS="), values->hosts);
-	environment_mark(values->id, environment->mark);
+		   start->node_count);
+	put_text(put_text(environment->host, "BLINK_HOST="), start->host);
+	put_text(put_text(environment->hosts, "BLINK_HOSTS="), start->hosts);
+	environment_mark(start->id, environment->mark);
 	memcpy(environment->variables, variables, sizeof(variables));
 }

@@ -19,19 +19,12 @@ struct environment {
 	char hosts[16 + START_HOSTS_BYTES_MAX];
 };
 
-/* What differs from job to job.  The texts are borrowed until the program runs.
- */
-struct environment_values {
-	const uint8_t *id;
-	uint32_t rank, node_count;
-	const char *host;	   /* at most START_HOST_BYTES_MAX bytes */
-	const char *hosts;	   /* at most START_HOSTS_BYTES_MAX; "": none */
-	const char *node_variable; /* BLINK_NODE=... */
-};
+struct job_start;
 
-/* variables point into *environment, which must stay where it is. */
+/* node_variable is "BLINK_NODE=...", and borrowed.  The variables point into
+ * *environment, which must stay where it is. */
 void environment_make(struct environment *environment,
-		      const struct environment_values *values);
+		      const struct job_start *start, const char *node_variable);
 
 /* The variable by which processes of this job can be told from others. */
 void environment_mark(const uint8_t id[WIRE_JOB_BYTES],

@@ -3,8 +3,9 @@
 #include "base/base.h"
 #include "shell/history.h"
 
-/* Honest clients draw ids at random.  The others have the key: chains that they
- * make long cost no more than a walk over all ids. */
+/* Honest clients draw ids at random.  A client that has the key and does not
+ * can make a chain long; to follow that costs no more than to walk over all
+ * ids. */
 static uint32_t hash_of(const uint8_t *id)
 {
 	return (uint32_t)(load_le64(id) ^ load_le64(id + 8)) % HISTORY_JOBS;
@@ -21,7 +22,7 @@ bool history_has(const struct history *history,
 	return link != 0;
 }
 
-/* The oldest of all is the last of its chain. */
+/* Cuts off the oldest id of all, which is the last of its chain. */
 static void cut_last(struct history *history, const uint8_t *id)
 {
 	uint32_t *link = &history->heads[hash_of(id)];

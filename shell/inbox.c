@@ -17,8 +17,7 @@ void inbox_init(struct inbox *inbox)
 
 int inbox_receive(struct inbox *inbox, int socket)
 {
-	/* The kernel has overwritten the lengths of the last batch's senders.
-	 */
+	/* The kernel has overwritten these in the last batch. */
 	for (int i = 0; i < inbox->count; i++)
 		inbox->messages[i].msg_hdr.msg_namelen =
 			sizeof(inbox->senders[i]);

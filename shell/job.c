@@ -51,8 +51,7 @@ static void set_limits(struct job_table *table, const struct job_limits *limits)
 		add_limit(table, RLIMIT_NPROC, limits->process_count);
 }
 
-/* The pages are touched, and count as memory, when a job has written to them.
- */
+/* A page counts as memory from when a job has written to it. */
 static int map_rings(struct job_table *table)
 {
 	size_t bytes = (size_t)SLOTS * JOB_STREAMS * STREAM_RING_BYTES;
@@ -233,15 +232,7 @@ static pid_t start_process(const struct job_table *table,
 	const struct resources *prepared = &table->prepared;
 	struct environment environment;
 
-	environment_make(&environment,
-			 &(struct environment_values){
-				 .id = start->id,
-				 .rank = start->rank,
-				 .node_count = start->node_count,
-				 .host = start->host,
-				 .hosts = start->hosts,
-				 .node_variable = table->node_variable,
-			 });
+	environment_make(&environment, start, table->node_variable);
 	return process_start(&(struct process_request){
 		.path = path,
 		.arguments = start->arguments,
@@ -328,8 +319,7 @@ void job_renew(struct job *job, uint64_t now_ns)
 
 /* --- killing ------------------------------------------------------------- */
 
-/* The job's process is not reaped yet, so that no other group has its number.
- */
+/* The process is not reaped yet, so that no other group has its number. */
 static void terminate(const struct job *job)
 {
 	kill(-job->pid, SIGTERM);
@@ -387,9 +377,8 @@ static void note_end(struct job *job, int wait_status,
 enum reaping {
 	REAPED_NONE,
 	REAPED_SOME,
-	/* We have no child left, and so no job has a process.  This is the
-	 * usual case when a job has ended, and saves us looking for processes.
-	 */
+	/* We have no child left, and so no job has a process: the usual case
+	 * when a job has ended, which saves us looking for processes. */
 	REAPED_ALL,
 };
 
@@ -458,8 +447,7 @@ void job_end_overdue(struct job_table *table)
 	}
 }
 
-/* No process is left that could write: what is in the pipe is all that will be.
- */
+/* No process is left to write: what is in the pipe is all there will be. */
 static void read_last(struct stream *stream)
 {
 	for (unsigned i = 0; i < LAST_READS_MAX && stream_read(stream); i++)

@@ -137,9 +137,8 @@ int job_table_init(struct job_table *table, const char *node,
 		   const struct allowlist *allow,
 		   const struct job_limits *limits, bool use_groups);
 
-/* Makes ready what the next job will be given, if no job runs.  Call it after
- * the clients have been told of their jobs' ends, since no client waits for it.
- */
+/* Makes ready what the next job will be given, if no job runs.  No client waits
+ * for it: call it after the clients have been told of their jobs' ends. */
 void job_table_prepare(struct job_table *table);
 
 /* Finds a job by its id, running or remembered; NULL if it is unknown. */

@@ -29,7 +29,7 @@ static bool write_text(int folder_fd, const char *name, const char *text)
 	return done;
 }
 
-/* The beginning of the file, as a string; "" if it cannot be read. */
+/* Reads the beginning of the file as a string; "" if it cannot be read. */
 static void read_text(int folder_fd, const char *name, char *text, size_t room)
 {
 	int fd = openat(folder_fd, name, O_RDONLY | O_CLOEXEC);
@@ -44,7 +44,7 @@ static void read_text(int folder_fd, const char *name, char *text, size_t room)
 
 /* --- where we are -------------------------------------------------------- */
 
-/* Where cgroup v2 is: alone, or beside v1. */
+/* Finds where cgroup v2 is mounted: alone, or beside v1. */
 static const char *find_mount(void)
 {
 	static const char *const mounts[] = { "/sys/fs/cgroup",
@@ -58,7 +58,7 @@ static const char *find_mount(void)
 	return NULL;
 }
 
-/* The folder of the cgroup that we are in, or -1. */
+/* Opens the folder of the cgroup that we are in, or returns -1. */
 static int open_own_cgroup(void)
 {
 	const char *mount = find_mount();
@@ -88,7 +88,7 @@ static bool is_alone(int cgroup_fd)
 	return strcmp(text, self) == 0;
 }
 
-/* Only if nobody else is there is it ours to move out. */
+/* Moves us out of the cgroup, if no other process is in it. */
 static bool move_out(int cgroup_fd)
 {
 	return is_alone(cgroup_fd) &&
@@ -97,21 +97,21 @@ static bool move_out(int cgroup_fd)
 	       write_text(cgroup_fd, "blinkd-self/cgroup.procs", "0");
 }
 
-/* The root, which alone has no type, may hold processes and have children. */
+/* The root may have processes and children; it alone has no cgroup.type. */
 static bool is_root(int cgroup_fd)
 {
 	return faccessat(cgroup_fd, "cgroup.type", F_OK, 0) < 0;
 }
 
-/* A cgroup that holds processes would take "+pids", too, but then be the root
- * of threads, whose children can hold no process of their own. */
+/* A cgroup that holds processes would accept "+pids", too, but become the root
+ * of a threaded subtree, whose cgroups can hold no process of their own. */
 static bool enable_pids(int cgroup_fd)
 {
 	return (is_root(cgroup_fd) || move_out(cgroup_fd)) &&
 	       write_text(cgroup_fd, "cgroup.subtree_control", "+pids");
 }
 
-/* Can processes be started below it? */
+/* Can processes be started in this cgroup? */
 static bool is_domain(int cgroup_fd)
 {
 	char text[32];
@@ -129,7 +129,8 @@ static int make_folder(int parent_fd, const char *name)
 	return openat(parent_fd, name, FOLDER_FLAGS);
 }
 
-/* Groups of an earlier daemon, but for those whose processes die yet. */
+/* Removes the groups of an earlier daemon, except those in which processes are
+ * still dying. */
 static void remove_groups(int pool_fd)
 {
 	DIR *folder = fdopendir(openat(pool_fd, ".", FOLDER_FLAGS));

@@ -8,12 +8,13 @@
 #include "net/hostfold.h"
 #include "shell/launch.h"
 
-/* How is it?  First after the time of a short job, for the end's message may
- * have been lost; then after twice the time, to the longest or a third of the
- * lease. */
+/* The first RENEW is sent after the time of a short job, since the message of
+ * its end may have been lost; the next ones after twice the time each, up to
+ * ASK_NS_MAX or a third of the lease. */
 #define ASK_NS 50000000u
 #define ASK_NS_MAX 1000000000u
-/* After ^C: the daemon's grace, twice, and some loss. */
+/* How long to wait for the ends after ^C: twice the daemon's grace, and the
+ * time to repeat some lost datagrams. */
 #define CANCEL_NS 3000000000u
 
 #define PART_BYTES (WIRE_LONG_BODY_BYTES - sizeof(struct wire_output))
@@ -108,7 +109,7 @@ static struct launch_stream *stream_to_fetch(struct launch_node *state)
 	return NULL;
 }
 
-/* As many parts as may be under way. */
+/* Asks for parts until as many are under way as may be. */
 static void fetch_more(struct client *client, struct client_node *node)
 {
 	struct launch_node *state = state_of(client, node);
@@ -130,7 +131,7 @@ static void fetch_more(struct client *client, struct client_node *node)
 	}
 }
 
-/* What came along with the end must do. */
+/* Only what came with the end of the job is left then. */
 static void give_up_fetching(struct launch_stream *stream)
 {
 	if (stream->complete)
@@ -153,7 +154,7 @@ static void take_part(struct client *client, struct client_node *node,
 	if (!stream ||
 	    le32_load(output.stream) != stream - state->streams + 1u ||
 	    memcmp(output.job, launch_of(client)->job, WIRE_JOB_BYTES) != 0)
-		return; /* late: it has been fetched already */
+		return; /* it comes late, and has been fetched already */
 	at = le64_load(output.offset) -
 	     (stream->total_bytes - stream->kept_bytes);
 	part = at / PART_BYTES;
@@ -161,7 +162,7 @@ static void take_part(struct client *client, struct client_node *node,
 		return;
 	if (le32_load(output.bytes) != part_bytes(stream, (unsigned)part) ||
 	    command->body_bytes != sizeof(output) + le32_load(output.bytes)) {
-		/* The daemon has forgotten it. */
+		/* The daemon has forgotten the output. */
 		give_up_fetching(stream);
 	} else {
 		memcpy(stream->bytes + at, command->body + sizeof(output),
@@ -177,7 +178,7 @@ static void take_part(struct client *client, struct client_node *node,
 		client_end(client, node);
 		return;
 	}
-	/* While parts come in, none is overdue. */
+	/* While parts come in, no other is overdue. */
 	fetch_more(client, node);
 	client_pause(client, node, CLIENT_RETRY_NS);
 }
@@ -189,7 +190,7 @@ static bool failed(const struct launch_node *state)
 	return state->state != WIRE_JOB_EXITED || state->code != 0;
 }
 
-/* Kill what runs; what has not been asked for yet never starts. */
+/* Kills the jobs that run; a job whose START was not sent never starts. */
 static void cancel_all(struct launch *launch)
 {
 	struct client *client = launch->client;
@@ -228,7 +229,7 @@ static void end(struct client *client, struct client_node *node)
 		cancel_all(launch);
 }
 
-/* The last bytes of a stream, as they came along. */
+/* Takes the last bytes of a stream, which came with the end of the job. */
 static void take_tail(struct launch_stream *stream, uint64_t total_bytes,
 		      const uint8_t *tail, uint32_t tail_bytes)
 {
@@ -293,15 +294,15 @@ static void take_job(struct client *client, struct client_node *node,
 	    (uint64_t)le32_load(job.stdout_bytes) +
 			    le32_load(job.stderr_bytes) >
 		    tails_bytes) {
-		client->ignored++; /* of an earlier job, or twice */
+		client->ignored++; /* it is of an earlier job, or came twice */
 		return;
 	}
 	if (le32_load(job.state) == WIRE_JOB_RUNNING) {
 		take_running(client, node);
 		return;
 	}
-	/* Cancelled before the START got there: should it come yet, the daemon
-	 * knows and starts nothing. */
+	/* CANCEL came before START: if START comes yet, the daemon remembers
+	 * and starts nothing. */
 	if (le32_load(job.state) == WIRE_JOB_UNKNOWN &&
 	    state->phase == LAUNCH_CANCELLING)
 		job.state = le32_store(WIRE_JOB_CANCELLED);
@@ -329,7 +330,7 @@ static void launch_send(struct client *client, struct client_node *node)
 		send_job_request(client, node, WIRE_CANCEL);
 		break;
 	case LAUNCH_FETCHING:
-		/* Those under way are overdue. */
+		/* The parts that are under way are overdue. */
 		stream = stream_to_fetch(state);
 		if (stream)
 			stream->asked = stream->got;
@@ -354,7 +355,7 @@ static void launch_lost(struct client *client, struct client_node *node)
 	struct launch_node *state = state_of(client, node);
 
 	if (state->phase == LAUNCH_FETCHING)
-		return; /* its end is known, and its output is incomplete */
+		return; /* the end is known, and the output incomplete */
 	state->state = WIRE_JOB_UNKNOWN;
 	end(client, node);
 }
@@ -376,7 +377,7 @@ static size_t longest_host(const struct client *client)
 	return bytes;
 }
 
-/* room: what of the body is not the host's. */
+/* room: the bytes of the body without those of the host. */
 static int pack_arguments(struct launch *launch, size_t room,
 			  struct failure *failure)
 {
@@ -397,7 +398,7 @@ static int pack_arguments(struct launch *launch, size_t room,
 	return 0;
 }
 
-/* Jobs can do without the list. */
+/* Leaves the list out if there is no room for it: jobs can do without it. */
 static void pack_hosts(struct launch *launch, size_t room)
 {
 	struct wire_start *start = (struct wire_start *)launch->body;
@@ -416,7 +417,7 @@ static int alloc_states(struct launch *launch)
 	uint32_t count = launch->client->node_count;
 
 	launch->nodes = calloc(MAX(count, 1), sizeof(*launch->nodes));
-	/* Address space: pages come with output. */
+	/* This takes address space only: pages come with output. */
 	launch->output = calloc(MAX(2 * (size_t)count, 1), stream_bytes);
 	if (!launch->nodes || !launch->output)
 		return -ENOMEM;

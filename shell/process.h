@@ -49,7 +49,7 @@ struct process_request {
 
 /* Sets all signals to their default, since the programs that we start would
  * ignore what we ignore: our parent may have ignored some (nohup(1) does), and
- * the C library keeps two for itself.  Call it once, before any handler is set.
+ * the C library keeps two for itself.  Call it once, before setting handlers.
  */
 void process_default_signals(void);
 

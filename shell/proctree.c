@@ -11,13 +11,14 @@
 
 #include "shell/proctree.h"
 
-/* Rounds of stopping before the killing: a bomb's generations live shorter than
- * a round takes, and we are called again anyway. */
+/* Rounds of stopping before the killing.  More are in vain: a generation of a
+ * fork bomb lives shorter than a round takes; and the caller calls again. */
 #define STOP_ROUNDS_MAX 8
 
 /* --- /proc --------------------------------------------------------------- */
 
-/* Reads a file of /proc/PID, from offset; returns the bytes, 0 if it cannot. */
+/* Reads a file of /proc/PID from offset on.  Returns how many bytes; 0 on
+ * error. */
 static size_t read_file(pid_t pid, const char *name, off_t offset, char *text,
 			size_t room)
 {
@@ -68,7 +69,7 @@ static bool read_process(pid_t pid, struct proctree_process *process)
 
 bool proctree_lives(const struct proctree_process *process)
 {
-	/* Of a zombie with threads only the first thread has ended. */
+	/* If a zombie has threads, only its first thread has ended. */
 	return (process->state != 'Z' && process->state != 'X') ||
 	       process->thread_count > 1;
 }
@@ -101,7 +102,8 @@ static void read_all(struct proctree *tree)
 	qsort(tree->processes, tree->count, sizeof(tree->processes[0]), by_pid);
 }
 
-/* A variable may lie across two reads: each begins with the last one's end. */
+/* A variable may lie across two reads: each read begins with the end of the one
+ * before. */
 bool proctree_has_variable(pid_t pid, const char *variable)
 {
 	size_t length = strlen(variable) + 1;
@@ -123,7 +125,7 @@ bool proctree_has_variable(pid_t pid, const char *variable)
 				return true;
 			at++;
 		}
-		/* One more than a variable: with the NUL before it. */
+		/* The end is a variable and the NUL before it. */
 		offset += (off_t)(bytes - length);
 	} while (bytes == sizeof(text));
 	return false;
@@ -131,8 +133,8 @@ bool proctree_has_variable(pid_t pid, const char *variable)
 
 /* --- children ------------------------------------------------------------ */
 
-/* The kernel's list of our thread's children, "12 15 ", into pids.  Returns
- * their count, or -errno: it is an option of the kernel's. */
+/* Reads the kernel's list of our thread's children, "12 15 ", into pids.
+ * Returns their count, or -errno: some kernels are built without the list. */
 static int list_children(pid_t *pids, unsigned room)
 {
 	char path[64];
@@ -190,8 +192,8 @@ static const struct proctree_process *find(const struct proctree *tree,
 		       by_pid);
 }
 
-/* Mark the children of those marked, until there is none: at most once for each
- * generation, and mostly once, since pids grow. */
+/* Marks the children of marked processes until no more are found.  That takes a
+ * walk for each generation at most, and mostly one, since pids grow. */
 static void mark_descendants(struct proctree *tree)
 {
 	bool found = true;
@@ -212,7 +214,7 @@ static void mark_descendants(struct proctree *tree)
 }
 
 struct selection {
-	proctree_choice *choice; /* of children; or NULL: */
+	proctree_choice *choice; /* of children; NULL: by variable */
 	void *context;
 	const char *variable;
 };
@@ -240,8 +242,8 @@ static void mark(struct proctree *tree, const struct selection *selection)
 
 /* --- signals ------------------------------------------------------------- */
 
-/* By a pidfd, and only if it is still who it was: one that is not our child may
- * have been reaped by now, and its number given to a stranger. */
+/* Uses a pidfd, and checks that it is still the same process: one that is not
+ * our child may have been reaped by now, and its pid given to another one. */
 static void send_signal(const struct proctree_process *process, int signal)
 {
 	struct proctree_process now;
@@ -255,7 +257,8 @@ static void send_signal(const struct proctree_process *process, int signal)
 	close(pidfd);
 }
 
-/* Stop all that are marked; how many of them were running. */
+/* Stops all marked processes.  Returns how many of them were not stopped
+ * before. */
 static unsigned stop_marked(const struct proctree *tree)
 {
 	unsigned count = 0;

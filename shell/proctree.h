@@ -1,15 +1,15 @@
 /*
  * proctree.h - find processes by descent and by mark, and kill them all
  *
- * For jobs without a cgroup.  We are the subreaper of our descendants: when a
- * process dies its children become ours, so that whatever a job has left behind
- * is, or descends from, a child of ours, however often it forked and whatever
- * group or session it made.  What an earlier daemon left is known by a variable
- * of its environment.
+ * For jobs without a cgroup.  The daemon is the subreaper of its descendants:
+ * when a process dies its children become the daemon's, so that all that a job
+ * has left behind is, or descends from, a child of the daemon, however often it
+ * forked and whatever group or session it made.  Processes that an earlier
+ * daemon left are known by a variable of their environment.
  *
- * /proc shows no one instant, and processes fork while it is read.  Hence all
- * are stopped first, since who is stopped forks no more; round by round until
- * a round finds nobody new; then all are killed.
+ * /proc does not show one instant: processes fork while it is read.  Hence all
+ * are stopped first, since a stopped process does not fork; round by round
+ * until a round finds no new process; then all are killed.
  */
 #ifndef PROCTREE_H
 #define PROCTREE_H
@@ -26,7 +26,8 @@ struct proctree_process {
 	char state;  /* of /proc/PID/stat */
 	bool marked; /* to be killed */
 	uint32_t thread_count;
-	uint64_t start_ticks; /* with pid: who it is, pids being used again */
+	uint64_t start_ticks; /* identifies it with pid, as pids are used again
+			       */
 };
 
 struct proctree {
@@ -34,26 +35,26 @@ struct proctree {
 	struct proctree_process processes[PROCTREE_MAX];
 };
 
-/* Is this child of ours one to kill? */
+/* Returns whether to kill this child of ours. */
 typedef bool proctree_choice(const struct proctree_process *process,
 			     void *context);
 
-/* Has it anything left that can run?  A zombie has not. */
+/* Has the process a thread that can run?  A zombie has none. */
 bool proctree_lives(const struct proctree_process *process);
 
-/* Our living children only, from the kernel's list where there is one. */
+/* Reads our living children only, from the list that the kernel may have. */
 void proctree_read_children(struct proctree *tree);
 
-/* "NAME=value" is in the environment with which it began its program. */
+/* Is variable, "NAME=value", in the environment that the program was given? */
 bool proctree_has_variable(pid_t pid, const char *variable);
 
-/* Kill the children of ours that are chosen, and all that descends from them;
- * returns how many got the signal: 0, when nobody is left.  They are to be
- * reaped, and it is to be called again, until then. */
+/* Kills the children of ours that choice() returns true for, and all that
+ * descend from them.  Returns how many got the signal.  Reap them and call it
+ * again until it returns 0: then no process is left. */
 unsigned proctree_kill_children(struct proctree *tree, proctree_choice *choice,
 				void *context);
 
-/* The same with all processes that have variable, but for us. */
+/* Does the same with all processes that have variable, except us. */
 unsigned proctree_kill_marked(struct proctree *tree, const char *variable);
 
 #endif /* PROCTREE_H */

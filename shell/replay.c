@@ -12,8 +12,8 @@ void replay_init(struct replay *replay)
 
 /* --- sessions ------------------------------------------------------------ */
 
-/* The one to make room: see REPLAY_SESSIONS_FRESH.  One that is held was used.
- */
+/* Chooses the session that makes room: see REPLAY_SESSIONS_FRESH.  A session
+ * that is held is not fresh. */
 static struct replay_session *victim(struct replay *replay)
 {
 	struct replay_session *fresh = NULL, *proven = NULL;
@@ -71,7 +71,7 @@ static struct replay_session *find(struct replay *replay,
 {
 	struct replay_session *session = &replay->sessions[replay->latest];
 
-	/* Most often the same as before: no walk through the table. */
+	/* Most often it is the same as before, which saves a walk. */
 	if (session->used && memcmp(session->session, id, 16) == 0)
 		return session;
 	for (uint32_t i = 0; i < REPLAY_SESSIONS; i++) {
@@ -114,8 +114,9 @@ static uint64_t bit_of(uint64_t counter)
 	return (uint64_t)1 << (counter % 64);
 }
 
-/* Move the window up to counter.  The bits of those that leave it are those of
- * the ones that come in: most often one, since clients count by one. */
+/* Moves the window up to counter.  A counter that leaves the window has the
+ * same bit as one that comes in: most often one bit, since clients count by
+ * one. */
 static void advance(struct replay_session *session, uint64_t counter)
 {
 	if (counter - session->highest >= REPLAY_WINDOW) {

@@ -2,13 +2,14 @@
  * replay.h - sessions, and which of their counters were seen
  *
  * The window is that of RFC 6479, as in WireGuard: a counter is accepted once,
- * in any order, unless it is the window's size or more behind the highest one,
- * or so far ahead of it that no client of ours can have counted there.
+ * in any order, unless it is REPLAY_WINDOW or more behind the highest one, or
+ * so far ahead of it that no client of ours can have counted there.
  *
- * Sessions are drawn by the daemon at random, so that nothing recorded before a
- * restart, or sent to another daemon, belongs to one.  HELLOs are not bound to
- * a session: the last HELLO nonces are remembered, so that a repeated one gets
- * no reply; an older one gets a session that nobody knows how to use.
+ * The daemon draws sessions at random, so that no datagram that was recorded
+ * before a restart, or sent to another daemon, belongs to one.  HELLOs are not
+ * bound to a session: the nonces of the last HELLOs are remembered, so that a
+ * repeated HELLO gets no reply; one that is older gets a session that no client
+ * uses.
  *
  * A session that is held never makes room for another.  The caller holds less
  * than REPLAY_SESSIONS - REPLAY_SESSIONS_FRESH at the same time.
@@ -22,21 +23,22 @@
 #include "shell/wire.h"
 
 #define REPLAY_WINDOW 1024
-#define REPLAY_AHEAD (1 << 20) /* all lost: hours of a client's retries */
-#define REPLAY_SESSIONS 256    /* the one not used for longest makes room */
+#define REPLAY_AHEAD                                                           \
+	(1 << 20)	    /* hours of a client's retries, all of them lost */
+#define REPLAY_SESSIONS 256 /* the least recently used one makes room */
 #define REPLAY_NONCES 4096
 
-/* So many sessions at least may be fresh, opened but never used.  When there
- * are more, the oldest of them makes room and not one in use, so that old
- * HELLOs sent again cannot push out those who prove that they have the key. */
+/* Sessions that may be fresh, opened but never used.  When there are more, the
+ * oldest of them makes room and not one in use, so that old HELLOs that are
+ * sent again cannot push out the clients that prove that they have the key. */
 #define REPLAY_SESSIONS_FRESH 64
 
 struct replay_session {
 	uint8_t session[WIRE_SESSION_BYTES];
 	bool used;
 	uint32_t holds;
-	uint64_t last_use; /* a count of what was accepted, not a time */
-	uint64_t highest;  /* 0: fresh */
+	uint64_t last_use;		   /* replay.accepted at that time */
+	uint64_t highest;		   /* 0: fresh */
 	uint64_t seen[REPLAY_WINDOW / 64]; /* bit counter % REPLAY_WINDOW */
 };
 
@@ -46,12 +48,12 @@ struct replay {
 	uint8_t nonces[REPLAY_NONCES][16];
 	uint64_t nonce_count; /* ever */
 	uint64_t accepted;    /* HELLOs and counters, ever */
-	uint32_t latest;      /* which session was found last */
+	uint32_t latest;      /* the index of the session that was found last */
 };
 
 void replay_init(struct replay *replay);
 
-/* A new session for this nonce, or NULL if the nonce was seen. */
+/* Opens a session for this nonce; NULL if the nonce was seen. */
 const uint8_t *replay_open_session(struct replay *replay,
 				   const uint8_t nonce[16]);
 
@@ -61,12 +63,12 @@ enum replay_verdict {
 	REPLAY_NO_SESSION, /* the session was never opened, or made room */
 };
 
-/* ACCEPTED once for each session and counter (which begin at 1). */
+/* Accepts each counter of a session once; counters begin at 1. */
 enum replay_verdict replay_accept(struct replay *replay,
 				  const uint8_t session[WIRE_SESSION_BYTES],
 				  uint64_t counter);
 
-/* Keep a session that is known from making room, until it is released as often
+/* Keeps a session that is known from making room, until it is released as often
  * as it was held. */
 void replay_hold(struct replay *replay,
 		 const uint8_t session[WIRE_SESSION_BYTES]);

@@ -29,20 +29,21 @@ static bool was_cancelled(const struct launch *launch, uint32_t rank)
 	       launch->nodes[rank].state == WIRE_JOB_CANCELLED;
 }
 
-static struct outcome outcome_of_node(const struct launch *launch,
-				      uint32_t rank)
+static struct node_exit status_of_node(const struct launch *launch,
+				       uint32_t rank)
 {
-	return outcome_of(launch->nodes[rank].state, launch->nodes[rank].code);
+	return exit_status_of(launch->nodes[rank].state,
+			      launch->nodes[rank].code);
 }
 
 int report_status(const struct launch *launch)
 {
-	struct outcome worst = { OUTCOME_OK, 0 };
+	struct node_exit worst = { EXIT_STATUS_OK, 0 };
 
 	for (uint32_t i = 0; i < launch->client->node_count; i++) {
 		if (!was_cancelled(launch, i))
-			worst = outcome_worst(worst,
-					      outcome_of_node(launch, i));
+			worst = exit_status_worst(worst,
+						  status_of_node(launch, i));
 	}
 	return worst.status;
 }
@@ -112,7 +113,8 @@ static void print_rule(const char *hosts)
 	puts("---------------");
 }
 
-/* Which nodes have the output of the first one: marks them as done. */
+/* Prints the output of the first node below all nodes that have the same
+ * output, and marks these as done. */
 static void print_group(const struct launch *launch, uint32_t first, bool *done)
 {
 	const struct launch_node *nodes = launch->nodes;
@@ -201,7 +203,8 @@ static void report_unknown(const struct client_node *node,
 			  "jobs",
 			  node->host);
 	else
-		log_warnx("%s: lost: it does not know the job", node->host);
+		log_warnx("%s: lost: its daemon does not know the job",
+			  node->host);
 }
 
 static void report_end(const char *host, const struct launch_node *node)
@@ -219,12 +222,12 @@ static void report_end(const char *host, const struct launch_node *node)
 		log_warnx("%s: refused: %s", host, strerror(node->code));
 		break;
 	case WIRE_JOB_FORGOTTEN:
-		log_warnx("%s: forgotten: it has ended, and its daemon no "
+		log_warnx("%s: forgotten: the job has ended, and the daemon no "
 			  "longer knows how",
 			  host);
 		break;
 	default:
-		log_warnx("%s: %s", host, outcome_name(node->state));
+		log_warnx("%s: %s", host, exit_status_state_name(node->state));
 	}
 }
 
@@ -261,15 +264,16 @@ static int compare_u64(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* per mille of count sorted values */
+/* Returns the quantile at mille thousandths of count sorted values. */
 static uint64_t quantile(const uint64_t *sorted, uint32_t count, unsigned mille)
 {
 	return sorted[(uint64_t)(count - 1) * mille / 1000];
 }
 
-/* The counts, and the daemons' times in order; returns how many times. */
+/* Counts nodes by class, and sorts the times that the daemons have measured
+ * into elapsed_ns.  Returns how many times there are. */
 static uint32_t count_nodes(const struct launch *launch, uint64_t *elapsed_ns,
-			    uint32_t counts[OUTCOME_LOST + 1],
+			    uint32_t counts[EXIT_STATUS_LOST + 1],
 			    uint32_t *cancelled)
 {
 	uint32_t count = 0;
@@ -280,7 +284,7 @@ static uint32_t count_nodes(const struct launch *launch, uint64_t *elapsed_ns,
 		if (was_cancelled(launch, i))
 			++*cancelled;
 		else
-			counts[outcome_of_node(launch, i).class]++;
+			counts[status_of_node(launch, i).class]++;
 	}
 	qsort(elapsed_ns, count, sizeof(*elapsed_ns), compare_u64);
 	return count;
@@ -312,7 +316,7 @@ void report_times(const struct launch *launch,
 	char middle[FORMAT_DURATION_BYTES] = "-";
 	char most[FORMAT_DURATION_BYTES] = "-";
 	char whole[FORMAT_DURATION_BYTES];
-	uint32_t counts[OUTCOME_LOST + 1] = { 0 };
+	uint32_t counts[EXIT_STATUS_LOST + 1] = { 0 };
 	uint32_t cancelled = 0, count;
 
 	if (!elapsed_ns)
@@ -327,34 +331,36 @@ void report_times(const struct launch *launch,
 	format_duration(whole, launch->whole_ns);
 	log_warnx("%u nodes: %u ok, %u failed, %u cancelled, %u lost; elapsed "
 		  "%s min, %s median, %s max; whole %s",
-		  node_count, counts[OUTCOME_OK],
-		  counts[OUTCOME_APPLICATION] + counts[OUTCOME_TIMEOUT] +
-			  counts[OUTCOME_REFUSED],
-		  cancelled, counts[OUTCOME_LOST], least, middle, most, whole);
+		  node_count, counts[EXIT_STATUS_OK],
+		  counts[EXIT_STATUS_APPLICATION] +
+			  counts[EXIT_STATUS_TIMEOUT] +
+			  counts[EXIT_STATUS_REFUSED],
+		  cancelled, counts[EXIT_STATUS_LOST], least, middle, most,
+		  whole);
 	print_runs(samples);
 }
 
-/* --- surveys -------------------------------------------------------------- */
+/* --- queries -------------------------------------------------------------- */
 
-static void print_answer(const struct survey *survey, uint32_t rank)
+static void print_answer(const struct query *query, uint32_t rank)
 {
-	const struct survey_node *answer = &survey->nodes[rank];
+	const struct query_node *answer = &query->nodes[rank];
 	const struct wire_node_status *status = &answer->status;
-	const char *host = survey->client->nodes[rank].host;
+	const char *host = query->client->nodes[rank].host;
 	char duration[FORMAT_DURATION_BYTES], size[FORMAT_SIZE_BYTES];
 
-	switch (survey->kind) {
-	case SURVEY_PING:
+	switch (query->kind) {
+	case QUERY_PING:
 		printf("%s: %s\n", host,
 		       format_duration(duration, answer->round_trip_ns));
 		break;
-	case SURVEY_CANCEL:
+	case QUERY_CANCEL:
 		printf("%s: %s\n", host,
 		       answer->job_state == WIRE_JOB_UNKNOWN
 			       ? "unknown"
-			       : outcome_name(answer->job_state));
+			       : exit_status_state_name(answer->job_state));
 		break;
-	case SURVEY_STATUS:
+	case QUERY_STATUS:
 		printf("%s: up %s, %llu running, %llu started, refused "
 		       "%llu length %llu tag %llu fields %llu replay, %s\n",
 		       host,
@@ -369,16 +375,16 @@ static void print_answer(const struct survey *survey, uint32_t rank)
 	}
 }
 
-void report_survey(const struct survey *survey, bool json)
+void report_query(const struct query *query, bool json)
 {
 	if (json)
-		report_survey_json(survey);
-	for (uint32_t i = 0; i < survey->client->node_count; i++) {
-		if (!survey->nodes[i].answered)
-			report_lost(&survey->client->nodes[i],
-				    survey->client->lost_after_ns);
+		report_query_json(query);
+	for (uint32_t i = 0; i < query->client->node_count; i++) {
+		if (!query->nodes[i].answered)
+			report_lost(&query->client->nodes[i],
+				    query->client->lost_after_ns);
 		else if (!json)
-			print_answer(survey, i);
+			print_answer(query, i);
 	}
 	fflush(stdout);
 }

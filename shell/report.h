@@ -1,7 +1,8 @@
 /*
  * report.h - what blinksh prints when all nodes have ended
  *
- * Output is bytes: whatever a command wrote comes out as it was, labels apart.
+ * Output is bytes: what a command wrote is printed as it was, except for
+ * labels.
  */
 #ifndef REPORT_H
 #define REPORT_H
@@ -9,41 +10,41 @@
 #include <stdint.h>
 
 #include "shell/launch.h"
-#include "shell/outcome.h"
-#include "shell/survey.h"
+#include "shell/exit_status.h"
+#include "shell/query.h"
 
 enum report_mode {
 	REPORT_LABELLED, /* "host: line" */
 	REPORT_PLAIN,
-	REPORT_GATHERED, /* equal output once, under the list of its hosts */
+	REPORT_GATHERED, /* output that hosts have in common once, below them */
 	REPORT_JSON,
 };
 
-/* Of all launches: when --repeat is given, many. */
+/* The times of all launches, of which --repeat makes many. */
 struct report_samples {
 	uint64_t *whole_ns;
 	uint32_t count;
 };
 
-/* The exit status: of the worst node; nodes that were cancelled because of it
- * do not count. */
+/* Returns the exit status, that of the worst node.  Nodes that were cancelled
+ * because of another one do not count. */
 int report_status(const struct launch *launch);
 
-/* Commands' stdout to stdout and stderr to stderr; or all as JSON. */
+/* Prints stdout on stdout and stderr on stderr, or all as JSON. */
 void report_output(const struct launch *launch, enum report_mode mode,
 		   int status, const struct report_samples *samples);
 
-/* On stderr: a line for each node that failed or whose output is cut short. */
+/* Prints on stderr a line for each node that failed or whose output is cut. */
 void report_failures(const struct launch *launch, uint64_t lost_after_ns);
 
-/* On stderr: one line. */
+/* Prints one line on stderr. */
 void report_times(const struct launch *launch,
 		  const struct report_samples *samples);
 
-/* A line for each node; on stdout those that answered. */
-void report_survey(const struct survey *survey, bool json);
+/* Prints a line for each node: on stdout if it answered, else on stderr. */
+void report_query(const struct query *query, bool json);
 
-/* 32 digits and a NUL */
+/* Writes the id of a job, 32 digits and a NUL, and returns text. */
 char *report_job(char text[2 * WIRE_JOB_BYTES + 1],
 		 const uint8_t job[WIRE_JOB_BYTES]);
 

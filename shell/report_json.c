@@ -2,11 +2,11 @@
 
 #include "base/base.h"
 #include "base/format.h"
-#include "shell/outcome.h"
+#include "shell/exit_status.h"
 #include "shell/report_json.h"
 #include "base/utf8.h"
 
-/* text ends with a NUL behind its bytes, and may have others. */
+/* A NUL follows the bytes, which may hold others. */
 static void print_bytes(const uint8_t *bytes, size_t count)
 {
 	const uint8_t *end = bytes + count;
@@ -59,9 +59,9 @@ static void print_node(const struct launch *launch, uint32_t rank)
 	printf("%s\n  {\"host\": ", rank == 0 ? "" : ",");
 	format_json_string(stdout, launch->client->nodes[rank].host);
 	print_u64("rank", rank);
-	printf(", \"state\": \"%s\"", outcome_name(node->state));
+	printf(", \"state\": \"%s\"", exit_status_state_name(node->state));
 	print_u64("status",
-		  (uint64_t)outcome_of(node->state, node->code).status);
+		  (uint64_t)exit_status_of(node->state, node->code).status);
 	print_known("elapsed_ns", ran, node->elapsed_ns);
 	print_known("user_ns", ran, node->user_ns);
 	print_known("system_ns", ran, node->system_ns);
@@ -93,9 +93,9 @@ void report_json(const struct launch *launch, int status,
 	puts("\n]}");
 }
 
-/* --- surveys -------------------------------------------------------------- */
+/* --- queries -------------------------------------------------------------- */
 
-static void print_counts(const struct survey_node *answer)
+static void print_counts(const struct query_node *answer)
 {
 	const struct wire_node_status *status = &answer->status;
 	const struct {
@@ -117,32 +117,32 @@ static void print_counts(const struct survey_node *answer)
 			    le64_load(counts[i].value));
 }
 
-static const char *job_state_name(const struct survey_node *answer)
+static const char *job_state_name(const struct query_node *answer)
 {
 	if (!answer->answered)
 		return "lost";
 	return answer->job_state == WIRE_JOB_UNKNOWN
 		       ? "unknown"
-		       : outcome_name(answer->job_state);
+		       : exit_status_state_name(answer->job_state);
 }
 
-void report_survey_json(const struct survey *survey)
+void report_query_json(const struct query *query)
 {
 	fputs("{\"nodes\": [", stdout);
-	for (uint32_t i = 0; i < survey->client->node_count; i++) {
-		const struct survey_node *answer = &survey->nodes[i];
+	for (uint32_t i = 0; i < query->client->node_count; i++) {
+		const struct query_node *answer = &query->nodes[i];
 
 		printf("%s\n  {\"host\": ", i == 0 ? "" : ",");
-		format_json_string(stdout, survey->client->nodes[i].host);
+		format_json_string(stdout, query->client->nodes[i].host);
 		print_u64("rank", i);
 		printf(", \"answered\": %s",
 		       answer->answered ? "true" : "false");
 		print_known("round_trip_ns", answer->answered,
 			    answer->round_trip_ns);
-		if (survey->kind == SURVEY_CANCEL)
+		if (query->kind == QUERY_CANCEL)
 			printf(", \"job_state\": \"%s\"",
 			       job_state_name(answer));
-		if (survey->kind == SURVEY_STATUS)
+		if (query->kind == QUERY_STATUS)
 			print_counts(answer);
 		putchar('}');
 	}

@@ -1,7 +1,7 @@
 /*
- * report_json.h - one JSON document on stdout: a launch, or a survey
+ * report_json.h - print one JSON document on stdout: a launch, or a query
  *
- * Units are in the names; a key is always there, null if nobody knows.
+ * Units are in the names.  A key is always there; its value is null if unknown.
  */
 #ifndef REPORT_JSON_H
 #define REPORT_JSON_H
@@ -10,6 +10,6 @@
 
 void report_json(const struct launch *launch, int status,
 		 const struct report_samples *samples);
-void report_survey_json(const struct survey *survey);
+void report_query_json(const struct query *query);
 
 #endif /* REPORT_JSON_H */

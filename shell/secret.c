@@ -6,7 +6,7 @@
 
 #include "shell/secret.h"
 
-/* Newer than the C library's headers. */
+/* Linux has them; the headers of the C library may be older. */
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
@@ -16,8 +16,8 @@
 
 static const struct secret none = { .fd = -1 };
 
-/* Before Linux 6.3 there is no such file that cannot be executed; where
- * vm.memfd_noexec says so there is no other. */
+/* The file cannot be executed, which some systems demand (vm.memfd_noexec).
+ * Linux has such files since 6.3; before, EINVAL leads to an ordinary one. */
 static int make_file(void)
 {
 	int fd = memfd_create("blink-secret", MFD_CLOEXEC | MFD_ALLOW_SEALING |
@@ -29,7 +29,7 @@ static int make_file(void)
 	return fd;
 }
 
-/* The mapping comes before the seal that leaves it the only one to write. */
+/* The mapping is made before the seal, which denies writing by later ones. */
 int secret_open(struct secret *secret)
 {
 	void *bytes = MAP_FAILED;

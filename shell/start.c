@@ -6,7 +6,7 @@
 #include "shell/command.h"
 #include "shell/start.h"
 
-/* The text being written; full once something did not fit. */
+/* The text that is being written; full is set when a byte did not fit. */
 struct writer {
 	char *to, *end;
 	bool full;
@@ -26,8 +26,8 @@ static void put_text(struct writer *writer, const char *text)
 		put_byte(writer, *text++);
 }
 
-/* A '%' and the byte behind it.  Any other such pair means itself, so that
- * date +%s need not be written in a special way. */
+/* Writes what a '%' and the byte behind it stand for.  A pair that has no
+ * meaning stands for itself, so that date +%s can be written as it is. */
 static void put_substitute(struct writer *writer, const struct start *start,
 			   char letter)
 {
@@ -66,7 +66,7 @@ static void put_argument(struct writer *writer, const struct start *start,
 	put_byte(writer, '\0');
 }
 
-/* texts: count of them, each ended by a NUL; checked. */
+/* are_texts() has checked that there are count texts, each ended by a NUL. */
 static int put_arguments(struct start *start, const char *texts, uint32_t count)
 {
 	struct writer writer = { start->text, start->text + START_TEXT_BYTES,
@@ -103,8 +103,8 @@ static bool take_host(struct start *start, const char *host, size_t length)
 	return true;
 }
 
-/* Names and ranges of them, and so no blank, nothing that takes names away, and
- * no file: whoever reads the list is to open none. */
+/* The list may have names and ranges of names.  It must not have a blank, an
+ * exclusion or a file: a program that reads the list should open no file. */
 static bool take_hosts(struct start *start, const char *hosts, size_t length)
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"

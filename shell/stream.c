@@ -6,7 +6,7 @@
 #include "base/base.h"
 #include "shell/stream.h"
 
-/* Each end has flags of its own. */
+/* The two ends have separate flags. */
 int stream_make_pipe(int pipe[2])
 {
 	int error;

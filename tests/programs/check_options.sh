@@ -186,7 +186,7 @@ case_twice_allowed()
 	expect_same in again
 	expect_status 1 "$BIN/blinkval" -qq -q in
 	# Both lists are read before the missing key is found.
-	refused "--key: needed, or BLINK_KEY in the environment" \
+	refused "--key: is missing, and BLINK_KEY is not set; see blinksh --help" \
 		blinksh -w a,b -w c -x a -x b -qq -- /bin/true
 	refused "--listen: is missing; see blinkd --help" \
 		blinkd --allow /bin --allow=/usr/bin --key=k

@@ -158,7 +158,7 @@ case_forgotten_end()
 	expect_match '"state": "forgotten", "status": 127' out
 	sh_run -w "$stub" -- /bin/true
 	[ "$status" = 127 ]
-	expect_match 'forgotten: it has ended' err
+	expect_match 'forgotten: the job has ended' err
 }
 
 for name in running_job forgotten_session all_at_once; do
