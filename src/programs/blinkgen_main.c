@@ -61,7 +61,7 @@ static const char help[] =
 	"  -s           skew the keys\n"
 	"  -c           print the checksum on stderr\n"
 	"  -b START     begin with this record, below 2^128 (0)\n"
-	"  -t THREADS   use so many threads (one for each CPU)\n"
+	"  -t THREADS   use this number of threads (one for each CPU)\n"
 	"  --help       print this text\n"
 	"  --version    print the version\n"
 	"\n"
