@@ -1,5 +1,5 @@
 #!/bin/bash
-# check_shell_auth.sh - nobody gets in: silence, a count, no effect
+# check_shell_auth.sh - strangers do not get in: silence, a count, no effect
 #
 # shell_attack.py knows the protocol and the key, and sends what must be
 # refused.  That nothing was started shows in a file to which the command under
@@ -62,8 +62,8 @@ case_client_with_other_key()
 }
 check client_with_other_key case_client_with_other_key
 
-# The key of one whose user may not read it: as root we open what is nobody's to
-# open.
+# The daemon is given the key as a descriptor.  If this runs as root, the daemon's
+# user may not read the file itself.
 case_key_by_descriptor()
 {
 	local pid

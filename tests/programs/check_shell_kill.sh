@@ -13,7 +13,7 @@ processes=$(($(tasks_of "$UID") + 1000))
 cluster_up 3 -- --processes=$processes --memory=256M
 
 # Leaves a process of each kind behind: a child, one in a session of its own,
-# and one of those that also has forked twice, so that nobody is its parent.
+# and one of those that also has forked twice, so that its parent has ended.
 # shellcheck disable=SC2016 # for the node's shell
 readonly FAMILY='/bin/sleep $0 &
 setsid /bin/sleep $0 &
@@ -21,8 +21,8 @@ setsid /bin/sh -c "(/bin/sleep $0 &) &" &
 (setsid env -i /bin/sh -c "(exec /bin/sleep $0) & exit" &) &
 exec /bin/sleep $0'
 
-# Who has no daemon, no parent, no session and no mark in its environment any
-# more can be found by its cgroup only, where the daemon may make any.
+# A process that has lost its daemon, its parent, its session and the mark in its
+# environment can be found by its cgroup only, where the daemon may make any.
 readonly TAME_FAMILY=${FAMILY//env -i /}
 
 # has_family MARK COUNT: on all nodes together
@@ -183,8 +183,8 @@ case_fork_bomb()
 	nobody_has "^/bin/sleep $mark\$"
 }
 
-# Of a parent that has no use for them: children of who ignores SIGCHLD leave
-# nothing to wait for.
+# The daemon inherits signals that its parent ignores: the children of a process
+# that ignores SIGCHLD leave nothing to wait for.
 case_signals_ignored()
 {
 	local pid

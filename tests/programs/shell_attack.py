@@ -230,8 +230,9 @@ class Attack:
                 file.write(len(datagram).to_bytes(2, "little") + datagram)
 
     def case_after_restart(self, path):
-        """What an earlier daemon of this address was told.  A HELLO of then
-        gets a session, which is of use to nobody: no longer than it is."""
+        """Sends again what an earlier daemon of this address was sent.  An old
+        HELLO gets a session, which nothing can be done with; the reply is no
+        longer than the HELLO."""
         datagrams = []
         with open(path, "rb") as file:
             while head := file.read(2):

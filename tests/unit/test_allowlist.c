@@ -49,7 +49,9 @@ static int set_up(void **state)
 	if (!mkdtemp(folder) || mkdir(below("in"), 0755) < 0 ||
 	    mkdir(below("in/deep"), 0755) < 0 ||
 	    mkdir(below("in/.hidden"), 0755) < 0 ||
-	    mkdir(below("out"), 0755) < 0 || make_program("in/tool") < 0 ||
+	    mkdir(below("out"), 0755) < 0 ||
+	    mkdir(below("in-twin"), 0755) < 0 ||
+	    make_program("in-twin/tool") < 0 || make_program("in/tool") < 0 ||
 	    make_program("in/deep/tool") < 0 ||
 	    make_program("in/.hidden/tool") < 0 ||
 	    make_program("out/tool") < 0 ||
@@ -64,11 +66,13 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	static const char *const files[] = {
-		"in/tool",     "in/deep/tool", "in/.hidden/tool", "out/tool",
-		"in/out.link", "in/out",       "out/in.link",	  "link",
+		"in/tool",     "in/deep/tool", "in/.hidden/tool",
+		"out/tool",    "in/out.link",  "in/out",
+		"out/in.link", "link",	       "in-twin/tool",
 	};
-	static const char *const folders[] = { "in/deep", "in/.hidden", "in",
-					       "out", "" };
+	static const char *const folders[] = { "in-twin",    "in/deep",
+					       "in/.hidden", "in",
+					       "out",	     "" };
 
 	(void)state;
 	allowlist_free(&list);
@@ -97,6 +101,8 @@ static void resolve__ways(void **state)
 		{ "in/out/../in/tool", "in/tool" },
 		{ "in/deep/", "in/deep" },
 		{ "out/tool", NULL },
+		/* A folder whose name begins alike is another folder. */
+		{ "in-twin/tool", NULL },
 		{ "in/out.link", NULL },
 		{ "in/out/tool", NULL },
 		{ "in/../out/tool", NULL },
@@ -157,12 +163,27 @@ static void resolve__nothing_there(void **state)
 	assert_int_equal(allowlist_resolve(&list, path, real), -ENAMETOOLONG);
 }
 
+static void add__folders(void **state)
+{
+	struct allowlist few = { .count = 0 };
+	char real[PATH_MAX];
+
+	(void)state;
+	assert_int_equal(allowlist_add(&few, "/etc/passwd"), -ENOTDIR);
+	assert_int_equal(allowlist_add(&few, "/no/such"), -ENOENT);
+	assert_int_equal(allowlist_add(&few, "/"), 0);
+	assert_int_equal(allowlist_resolve(&few, "/etc/passwd", real), 0);
+	assert_string_equal(real, "/etc/passwd");
+	allowlist_free(&few);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(resolve__ways),
 		cmocka_unit_test(resolve__magic_links),
 		cmocka_unit_test(resolve__nothing_there),
+		cmocka_unit_test(add__folders),
 	};
 
 	return cmocka_run_group_tests_name("allowlist", tests, set_up,

@@ -388,7 +388,7 @@ static void command_open__shows_for_whom(void **state)
 	command_open(datagram, sizeof(datagram), key, &seen);
 	command_node("10.0.0.1:7301", other);
 	assert_memory_not_equal(seen.node, other, sizeof(other));
-	/* And nobody but a key's holder can put another name there. */
+	/* And only a holder of the key can put another name there. */
 	memcpy(datagram + 40, other, sizeof(other));
 	assert_int_equal(open_it(datagram, sizeof(datagram)), COMMAND_BAD_TAG);
 }

@@ -550,7 +550,7 @@ static void start__twice_while_it_runs(void **state)
 	assert_int_equal(le64_load(status().running), 1);
 	send_about(WIRE_CANCEL, &job);
 	expect_job(&job, WIRE_JOB_RUNNING, 0, WIRE_SHORT_BYTES);
-	/* Told to who asked last, unasked. */
+	/* The end is told unasked, to the client that asked last. */
 	expect_job(&job, WIRE_JOB_CANCELLED, 0, WIRE_SHORT_BYTES);
 	assert_int_equal(le64_load(status().running), 0);
 	assert_int_equal(le64_load(status().started), 1);

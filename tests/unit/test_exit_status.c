@@ -57,7 +57,7 @@ static void exit_status_of__statuses_that_look_like_ours(void **state)
 		       statuses[i]);
 }
 
-/* Nothing but an exit with 0 is a success, to exit(2) and to whoever asks. */
+/* Only an exit with 0 is a success, by its class and by its status. */
 static void exit_status_of__success(void **state)
 {
 	(void)state;

@@ -95,6 +95,8 @@ static struct job *start(const char *const *arguments)
 	return start_for(arguments, HOUR_MS, 0);
 }
 
+static const char *const sleeper[] = { "/bin/sleep", "1000", NULL };
+
 static const char *const *shell(const char *script)
 {
 	static const char *arguments[4] = { "/bin/sh", "-c" };
@@ -177,7 +179,7 @@ static void wait_for_pids(const struct job *job, pid_t *pids, unsigned count)
 	}
 }
 
-/* The same. */
+/* Waits as children_left() does. */
 static bool is_gone(pid_t pid)
 {
 	while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
@@ -215,48 +217,40 @@ static void start__killed_by_a_signal(void **state)
 	assert_int_equal(job->code, SIGUSR1);
 }
 
+/* Programs outside the allowed folders, or that cannot be executed; link is a
+ * symbolic link in an allowed folder that leads out, plain is no program. */
 static void start__refused(void **state)
 {
-	static const struct {
+	char plain[64], link[64];
+	const struct {
 		const char *path;
 		int error;
 	} cases[] = {
-		{ "/etc/passwd", EACCES }, /* outside */
+		{ "/etc/passwd", EACCES },
 		{ "/usr/bin/../../etc/passwd", EACCES },
 		{ "/bin/there-is-no-such-program", ENOENT },
 		{ "sh", EINVAL },
 		{ "", EINVAL },
 		{ "/bin/sh/x", ENOTDIR },
+		{ plain, EACCES },
+		{ link, EACCES },
+		{ folder, EACCES },
 	};
-	char path[128];
-	struct job *job;
-	int fd;
 
 	(void)state;
+	snprintf(plain, sizeof(plain), "%s/plain", folder);
+	snprintf(link, sizeof(link), "%s/link", folder);
+	assert_int_equal(mknod(plain, S_IFREG | 0644, 0), 0);
+	assert_int_equal(symlink("/etc/passwd", link), 0);
 	for (unsigned i = 0; i < ARRAY_LEN(cases); i++) {
-		job = start((const char *[]){ cases[i].path, NULL });
+		struct job *job =
+			start((const char *[]){ cases[i].path, NULL });
+
 		assert_int_equal(job->state, WIRE_JOB_REFUSED);
 		assert_int_equal(job->code, cases[i].error);
 	}
-
-	/* Inside, but not executable; a link that leads out; and in. */
-	snprintf(path, sizeof(path), "%s/plain", folder);
-	fd = open(path, O_CREAT | O_WRONLY, 0644);
-	assert_true(fd >= 0);
-	close(fd);
-	job = start((const char *[]){ path, NULL });
-	assert_int_equal(job->state, WIRE_JOB_REFUSED);
-	assert_int_equal(job->code, EACCES);
-	unlink(path);
-
-	assert_int_equal(symlink("/etc/passwd", path), 0);
-	job = start((const char *[]){ path, NULL });
-	assert_int_equal(job->code, EACCES);
-	unlink(path);
-
-	job = start((const char *[]){ folder, NULL });
-	assert_int_equal(job->code, EACCES);
-
+	unlink(plain);
+	unlink(link);
 	assert_int_equal(table.running_count, 0);
 	assert_int_equal(table.started, 0);
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
@@ -265,7 +259,7 @@ static void start__refused(void **state)
 
 static void start__a_link_within(void **state)
 {
-	char path[128];
+	char path[64];
 	struct job *job;
 
 	(void)state;
@@ -278,48 +272,20 @@ static void start__a_link_within(void **state)
 	assert_int_equal(job->code, 0);
 }
 
-/* A folder whose name begins like an allowed one's is another folder. */
-static void start__a_name_that_begins_alike(void **state)
-{
-	struct allowlist few = { .count = 0 };
-	char path[160], real[PATH_MAX];
-	int fd;
-
-	(void)state;
-	assert_int_equal(allowlist_add(&few, folder), 0);
-	snprintf(path, sizeof(path), "%s-twin", folder);
-	assert_int_equal(mkdir(path, 0755), 0);
-	snprintf(path, sizeof(path), "%s-twin/x", folder);
-	fd = open(path, O_CREAT | O_WRONLY, 0755);
-	assert_true(fd >= 0);
-	close(fd);
-	assert_int_equal(allowlist_resolve(&few, path, real), -EACCES);
-	unlink(path);
-	snprintf(path, sizeof(path), "%s-twin", folder);
-	rmdir(path);
-	assert_int_equal(allowlist_add(&few, "/etc/passwd"), -ENOTDIR);
-	assert_int_equal(allowlist_add(&few, "/no/such"), -ENOENT);
-	assert_int_equal(allowlist_add(&few, "/"), 0);
-	assert_int_equal(allowlist_resolve(&few, "/etc/passwd", real), 0);
-	assert_string_equal(real, "/etc/passwd");
-	allowlist_free(&few);
-}
-
 static void start__full_table(void **state)
 {
-	const char *const arguments[] = { "/bin/sleep", "1000", NULL };
 	struct job *first = NULL;
 
 	(void)state;
 	for (unsigned i = 0; i < JOBS_MAX; i++) {
-		struct job *job = start(arguments);
+		struct job *job = start(sleeper);
 
 		assert_int_equal(job->state, WIRE_JOB_RUNNING);
 		if (!first)
 			first = job;
 	}
 	for (unsigned i = 0; i < 2; i++) {
-		struct job *job = start(arguments);
+		struct job *job = start(sleeper);
 
 		assert_int_equal(job->state, WIRE_JOB_REFUSED);
 		assert_int_equal(job->code, EAGAIN);
@@ -328,7 +294,7 @@ static void start__full_table(void **state)
 	}
 	job_kill(first, WIRE_JOB_CANCELLED, clock_now_ns());
 	finish(first);
-	assert_int_equal(start(arguments)->state, WIRE_JOB_RUNNING);
+	assert_int_equal(start(sleeper)->state, WIRE_JOB_RUNNING);
 	assert_int_equal(table.running_count, JOBS_MAX);
 	job_table_fini(&table);
 	assert_int_equal(children_left(), 0);
@@ -412,35 +378,36 @@ static void start__hosts_are_not_known(void **state)
 	assert_non_null(strstr(output(job, JOB_STDOUT), "BLINK_NODE=" NODE));
 }
 
-/* 0 to 3, and the one that lists them. */
-static void start__descriptors(void **state)
+/* Commands that print what they are given, and what they print. */
+static void start__what_it_is_given(void **state)
 {
-	const char *const arguments[] = { "/bin/ls", "/proc/self/fd", NULL };
-	struct job *job = start(arguments);
+	static const struct {
+		const char *arguments[6];
+		const char *output;
+	} cases[] = {
+		/* 0 to 3, and the one that lists them. */
+		{ { "/bin/ls", "/proc/self/fd" }, "0\n1\n2\n3\n4\n" },
+		{ { "/bin/sh", "-c", "cat && readlink /proc/$$/fd/0" },
+		  "/dev/null\n" },
+		/* The secret, and then the end. */
+		{ { "/bin/sh", "-c", "cat <&$BLINK_SECRET_FD" },
+		  "ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEF" },
+		{ { "/usr/bin/printf", "[%s]", "a b", "$HOME;*", "" },
+		  "[a b][$HOME;*][]" },
+		/* No signal is blocked or ignored, whatever ours do. */
+		{ { "/bin/grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status" },
+		  "SigBlk:\t0000000000000000\n"
+		  "SigIgn:\t0000000000000000\n" },
+	};
 
 	(void)state;
-	finish(job);
-	assert_string_equal(output(job, JOB_STDOUT), "0\n1\n2\n3\n4\n");
-}
+	for (unsigned i = 0; i < ARRAY_LEN(cases); i++) {
+		struct job *job = start(cases[i].arguments);
 
-static void start__stdin_is_empty(void **state)
-{
-	struct job *job = start(shell("cat; echo $?; readlink /proc/$$/fd/0"));
-
-	(void)state;
-	finish(job);
-	assert_string_equal(output(job, JOB_STDOUT), "0\n/dev/null\n");
-}
-
-/* The secret, and then the end. */
-static void start__secret(void **state)
-{
-	struct job *job = start(shell("cat <&$BLINK_SECRET_FD"));
-
-	(void)state;
-	finish(job);
-	assert_string_equal(output(job, JOB_STDOUT),
-			    "ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEF");
+		finish(job);
+		assert_int_equal(job->code, 0);
+		assert_string_equal(output(job, JOB_STDOUT), cases[i].output);
+	}
 }
 
 /* Whatever other job runs, or has run and has read its own. */
@@ -464,31 +431,6 @@ static void start__secret_of_each(void **state)
 	assert_string_equal(output(killed, JOB_STDOUT),
 			    "CDEFGHIJKLMNOPQRSTUVWXYZABCDEFGH");
 	secret_begin = 0;
-}
-
-static void start__arguments_as_they_are(void **state)
-{
-	const char *const arguments[] = { "/usr/bin/printf", "[%s]", "a b",
-					  "$HOME;*",	     "",     NULL };
-	struct job *job = start(arguments);
-
-	(void)state;
-	finish(job);
-	assert_string_equal(output(job, JOB_STDOUT), "[a b][$HOME;*][]");
-}
-
-/* No signal is blocked or ignored, whatever ours do. */
-static void start__signals(void **state)
-{
-	const char *const signals[] = { "/bin/grep", "-E", "^Sig(Blk|Ign)",
-					"/proc/self/status", NULL };
-	struct job *job = start(signals);
-
-	(void)state;
-	finish(job);
-	assert_string_equal(output(job, JOB_STDOUT),
-			    "SigBlk:\t0000000000000000\n"
-			    "SigIgn:\t0000000000000000\n");
 }
 
 static void start__group_and_session(void **state)
@@ -624,46 +566,34 @@ static void output__of_the_job_before(void **state)
 
 /* --- killing ------------------------------------------------------------- */
 
-static void work__timeout(void **state)
+/* By the client's time-out, by the daemon's, or by the lease. */
+static void work__time_is_over(void **state)
 {
-	const char *const arguments[] = { "/bin/sleep", "1000", NULL };
-	struct job *job = start_for(arguments, HOUR_MS, 20);
+	static const struct {
+		uint32_t daemon_ms, asked_ms, lease_ms;
+		enum wire_job_state end;
+	} cases[] = {
+		{ 0, 20, HOUR_MS, WIRE_JOB_TIMED_OUT },
+		{ 20, 0, HOUR_MS, WIRE_JOB_TIMED_OUT },
+		{ 20, HOUR_MS, HOUR_MS, WIRE_JOB_TIMED_OUT },
+		{ 0, 0, 20, WIRE_JOB_LEASE_EXPIRED },
+	};
 
 	(void)state;
-	finish(job);
-	assert_int_equal(job->state, WIRE_JOB_TIMED_OUT);
-	assert_true(job->end_ns - job->begin_ns >= 20 * 1000000);
-}
+	for (unsigned i = 0; i < ARRAY_LEN(cases); i++) {
+		struct job *job;
 
-static void work__timeout_of_the_daemon(void **state)
-{
-	const char *const arguments[] = { "/bin/sleep", "1000", NULL };
-
-	(void)state;
-	job_table_fini(&table);
-	begin(&(struct job_limits){ .timeout_ms_max = 20 });
-	for (uint32_t asked_ms = 0; asked_ms <= HOUR_MS; asked_ms += HOUR_MS) {
-		struct job *job = start_for(arguments, HOUR_MS, asked_ms);
-
+		table.limits.timeout_ms_max = cases[i].daemon_ms;
+		job = start_for(sleeper, cases[i].lease_ms, cases[i].asked_ms);
 		finish(job);
-		assert_int_equal(job->state, WIRE_JOB_TIMED_OUT);
+		assert_int_equal(job->state, cases[i].end);
+		assert_true(job->end_ns - job->begin_ns >= 20 * 1000000);
 	}
-}
-
-static void work__lease(void **state)
-{
-	const char *const arguments[] = { "/bin/sleep", "1000", NULL };
-	struct job *job = start_for(arguments, 20, 0);
-
-	(void)state;
-	finish(job);
-	assert_int_equal(job->state, WIRE_JOB_LEASE_EXPIRED);
 }
 
 static void renew__moves_the_end(void **state)
 {
-	const char *const arguments[] = { "/bin/sleep", "1000", NULL };
-	struct job *job = start_for(arguments, 1000, 0);
+	struct job *job = start_for(sleeper, 1000, 0);
 
 	(void)state;
 	assert_int_equal(job->lease_end_ns - job->begin_ns, 1000 * 1000000);
@@ -671,11 +601,10 @@ static void renew__moves_the_end(void **state)
 	assert_int_equal(job->lease_end_ns - job->begin_ns, 1000 * 1000000 + 5);
 }
 
-/* One that comes late, but is there before anybody calls the lease over. */
+/* A renewal that comes late, but before job_end_overdue() is called. */
 static void renew__before_the_end_is_looked_for(void **state)
 {
-	const char *const arguments[] = { "/bin/sleep", "1000", NULL };
-	struct job *job = start_for(arguments, 1, 0);
+	struct job *job = start_for(sleeper, 1, 0);
 
 	(void)state;
 	while (clock_now_ns() < job->lease_end_ns)
@@ -706,61 +635,44 @@ static void kill__cancel(void **state)
 	assert_int_equal(job->state, WIRE_JOB_CANCELLED);
 }
 
-static void kill__one_that_ignores_sigterm(void **state)
-{
-	struct job *job = start(
-		shell("trap '' TERM; echo $$; while :; do sleep 0.1; done"));
-	pid_t pid;
-
-	(void)state;
-	wait_for_pids(job, &pid, 1);
-	job_kill(job, WIRE_JOB_CANCELLED, clock_now_ns());
-	finish(job);
-	assert_int_equal(job->state, WIRE_JOB_CANCELLED);
-	assert_int_equal(WTERMSIG(job->wait_status), SIGKILL);
-	assert_true(is_gone(pid));
-	assert_int_equal(children_left(), 0);
-}
-
-static void kill__one_that_is_stopped(void **state)
-{
-	struct job *job = start(shell("echo $$; kill -STOP $$"));
-	pid_t pid;
-
-	(void)state;
-	wait_for_pids(job, &pid, 1);
-	job_kill(job, WIRE_JOB_CANCELLED, clock_now_ns());
-	finish(job);
-	assert_int_equal(job->state, WIRE_JOB_CANCELLED);
-	assert_true(is_gone(pid));
-}
-
 #define CHILD "'echo $$; exec sleep 1000' &)"
 #define SLEEP "; echo $$; exec sleep 1000"
 
-/* Forked twice, with a session of its own; ignoring SIGTERM; having cleared
- * its environment; all of these. */
-static void kill__grandchildren(void **state)
+/* Each script prints the numbers of its processes: of one that ignores SIGTERM,
+ * or is stopped; and of one and its child that has forked twice and made a
+ * session, ignores SIGTERM, has cleared its environment, or all of these. */
+static void kill__whatever_it_does(void **state)
 {
-	static const char *const scripts[] = {
-		"(setsid sh -c " CHILD SLEEP,
-		"(timeout 1000 sh -c " CHILD SLEEP,
-		"trap '' TERM; (setsid sh -c " CHILD SLEEP,
-		"(setsid env -i /bin/sh -c " CHILD SLEEP,
-		"trap '' TERM; (setsid env -i /bin/sh -c " CHILD SLEEP,
+	static const struct {
+		const char *script;
+		unsigned count;
+		int signal; /* that its own process died of, or 0: either */
+	} cases[] = {
+		{ "trap '' TERM; echo $$; while :; do sleep 0.1; done", 1,
+		  SIGKILL },
+		{ "echo $$; kill -STOP $$", 1, 0 },
+		{ "(setsid sh -c " CHILD SLEEP, 2, 0 },
+		{ "(timeout 1000 sh -c " CHILD SLEEP, 2, 0 },
+		{ "trap '' TERM; (setsid sh -c " CHILD SLEEP, 2, SIGKILL },
+		{ "(setsid env -i /bin/sh -c " CHILD SLEEP, 2, 0 },
+		{ "trap '' TERM; (setsid env -i /bin/sh -c " CHILD SLEEP, 2,
+		  SIGKILL },
 	};
 
 	(void)state;
-	for (unsigned i = 0; i < ARRAY_LEN(scripts); i++) {
-		struct job *job = start(shell(scripts[i]));
+	for (unsigned i = 0; i < ARRAY_LEN(cases); i++) {
+		struct job *job = start(shell(cases[i].script));
+		int signal = cases[i].signal;
 		pid_t pids[2];
 
-		wait_for_pids(job, pids, 2);
+		wait_for_pids(job, pids, cases[i].count);
 		job_kill(job, WIRE_JOB_CANCELLED, clock_now_ns());
 		finish(job);
 		assert_int_equal(job->state, WIRE_JOB_CANCELLED);
-		assert_true(is_gone(pids[0]));
-		assert_true(is_gone(pids[1]));
+		if (signal)
+			assert_int_equal(WTERMSIG(job->wait_status), signal);
+		for (unsigned k = 0; k < cases[i].count; k++)
+			assert_true(is_gone(pids[k]));
 		assert_int_equal(children_left(), 0);
 	}
 }
@@ -789,9 +701,9 @@ static void end__what_it_leaves_is_killed(void **state)
 	assert_int_equal(children_left(), 0);
 }
 
-/* A job's end does not touch another job's orphans: neither those who have left
- * its group nor those who have cleared the mark, be it the group of a session
- * or not. */
+/* A job's end does not touch the orphans of another job: neither those that
+ * have left its group nor those that have cleared the mark, whether the group
+ * is in a session of the job's own or not. */
 static void end__of_another_job(void **state)
 {
 	static const char *const orphans[] = {
@@ -897,7 +809,7 @@ static void start__dies_with_the_daemon(void **state)
 	close(out[1]);
 }
 
-static void fini__nobody_is_left(void **state)
+static void fini__no_process_is_left(void **state)
 {
 	struct job *job =
 		start(shell("trap '' TERM; (setsid sleep 1000 &); echo $$; "
@@ -993,17 +905,12 @@ static const struct CMUnitTest tests[] = {
 	JOB_TEST(start__killed_by_a_signal),
 	JOB_TEST(start__refused),
 	JOB_TEST(start__a_link_within),
-	JOB_TEST(start__a_name_that_begins_alike),
 	JOB_TEST(start__full_table),
 	JOB_TEST(find__the_oldest_is_forgotten),
 	JOB_TEST(start__environment),
 	JOB_TEST(start__hosts_are_not_known),
-	JOB_TEST(start__descriptors),
-	JOB_TEST(start__stdin_is_empty),
-	JOB_TEST(start__secret),
+	JOB_TEST(start__what_it_is_given),
 	JOB_TEST(start__secret_of_each),
-	JOB_TEST(start__arguments_as_they_are),
-	JOB_TEST(start__signals),
 	JOB_TEST(start__group_and_session),
 	JOB_TEST(init__session_for_a_terminal),
 	JOB_TEST(start__limits),
@@ -1011,21 +918,17 @@ static const struct CMUnitTest tests[] = {
 	JOB_TEST(output__the_last_is_kept),
 	JOB_TEST(output__behind_the_end),
 	JOB_TEST(output__of_the_job_before),
-	JOB_TEST(work__timeout),
-	JOB_TEST(work__timeout_of_the_daemon),
-	JOB_TEST(work__lease),
+	JOB_TEST(work__time_is_over),
 	JOB_TEST(renew__moves_the_end),
 	JOB_TEST(renew__before_the_end_is_looked_for),
 	JOB_TEST(kill__cancel),
-	JOB_TEST(kill__one_that_ignores_sigterm),
-	JOB_TEST(kill__one_that_is_stopped),
-	JOB_TEST(kill__grandchildren),
+	JOB_TEST(kill__whatever_it_does),
 	JOB_TEST(end__what_it_leaves_is_killed),
 	JOB_TEST(end__of_another_job),
 	JOB_TEST(kill__a_fork_storm),
 	JOB_TEST(init__kills_what_an_earlier_daemon_left),
 	JOB_TEST(start__dies_with_the_daemon),
-	JOB_TEST(fini__nobody_is_left),
+	JOB_TEST(fini__no_process_is_left),
 	JOB_TEST(work__descriptors_are_given_back),
 	JOB_TEST(end__what_was_kept_of_it_is_of_no_use),
 };

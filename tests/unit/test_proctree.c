@@ -112,7 +112,7 @@ static void read_children__a_strange_name(void **state)
 		for (;;)
 			pause();
 	}
-	/* It runs yet, waits for the disk, or somebody has stopped us all. */
+	/* It runs yet, waits for the disk, or all of us were stopped. */
 	do {
 		pause_1_ms();
 		proctree_read_children(&tree);
@@ -169,7 +169,7 @@ static void has_variable__in_a_long_environment(void **state)
 	}
 }
 
-/* Reap, and kill again, as a daemon does, until nobody is left. */
+/* Reap, and kill again, as a daemon does, until none is left. */
 static void kill_until_gone(proctree_choice *choice, void *context)
 {
 	while (proctree_kill_children(&tree, choice, context) > 0) {

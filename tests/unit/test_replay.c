@@ -286,7 +286,7 @@ static void replay_open_session__flood_spares_those_in_use(void **state)
 	assert_true(accept_counter(last, 1));
 }
 
-/* Those who come at once when all sessions are in use do not push out each
+/* Newcomers that come at once when all sessions are in use do not push out each
  * other. */
 static void replay_open_session__newcomers_have_room(void **state)
 {

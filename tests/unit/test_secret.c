@@ -19,7 +19,7 @@ static const uint8_t zeros[WIRE_SECRET_BYTES];
 static const uint8_t ours[WIRE_SECRET_BYTES] =
 	"of the first job ..............";
 
-/* What whoever is given the descriptor reads, to the end. */
+/* Reads to the end, as a process that is given the descriptor does. */
 static void expect_content(const struct secret *secret, const uint8_t *wanted)
 {
 	uint8_t bytes[2 * WIRE_SECRET_BYTES];
@@ -100,7 +100,7 @@ static void open__one_that_nobody_had(void **state)
 	assert_int_equal(open_descriptors(), count);
 }
 
-/* What somebody may hold a copy of is as good as gone, and says nothing. */
+/* A copy of the descriptor that a process may hold is of no use then. */
 static void close__wiped(void **state)
 {
 	struct secret secret;

@@ -265,7 +265,7 @@ static void parse__too_many(void **state)
 	assert_null(start.arguments[START_ARGUMENTS_MAX]);
 	make(START_ARGUMENTS_MAX + 1, texts, START_ARGUMENTS_MAX + 1, "h");
 	assert_int_equal(parse(), -E2BIG);
-	assert_int_equal(start.rank, 5); /* for whoever refuses it */
+	assert_int_equal(start.rank, 5); /* for the refusal */
 }
 
 /* Short as it came, too long with the host put in: exactly the room, and one

@@ -173,7 +173,7 @@ case_user()
 	expect_match '^Seccomp:	2$' status
 	[ "$(grep -c '^Cap...:	0000000000000000$' status)" = 5 ] ||
 		fail "$(grep '^Cap' status)"
-	# Nor by way of a namespace, in which anybody may have all.
+	# Nor by way of a namespace, in which any user may have all.
 	sh -- /usr/bin/bash -c '! unshare --user --map-root-user true' 2>err
 }
 
@@ -252,8 +252,8 @@ case_clone3()
 	strace=$!
 	wait_until grep -q '^TracerPid:.*[1-9]' "/proc/$daemon/status"
 	sh -- /usr/bin/true
-	kill -INT $strace
-	wait $strace || true
+	kill -INT "$strace"
+	wait "$strace" || true
 	expect_match "^$daemon .*clone3.*CLONE_INTO_CGROUP" trace
 	! grep "^$daemon .*clone(" trace >&2 || fail "it fell back to clone()"
 }
