@@ -208,8 +208,9 @@ static void remove_running(struct job_table *table, unsigned index)
 
 void job_table_prepare(struct job_table *table)
 {
-	/* The fewer descriptors the daemon has the faster a process starts: so
-	 * not while a job runs.  An error will be the next job's. */
+	/* Nothing is prepared while a job runs: the fewer descriptors the
+	 * daemon has, the faster a process starts.  An error recurs when the
+	 * next job is given its resources. */
 	if (table->running_count == 0)
 		resources_make(&table->prepared, &table->groups);
 }
