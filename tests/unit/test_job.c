@@ -27,9 +27,11 @@
 #include "shell/process.h"
 #include "shell/proctree.h"
 
-#define NODE "test-job:1"
 #define HOUR_MS 3600000u
 
+/* Of this process only: a table kills what is left of its node, and this test
+ * may run twice at the same time. */
+static char node[32], node_variable[48], other_node[40];
 static struct job_table table;
 static struct allowlist allow;
 static struct proctree tree;
@@ -51,7 +53,7 @@ static void on_child(int signal)
 static void begin(const struct job_limits *limits)
 {
 	assert_int_equal(
-		job_table_init(&table, NODE, &allow, limits, use_groups), 0);
+		job_table_init(&table, node, &allow, limits, use_groups), 0);
 	ended_count = 0;
 }
 
@@ -329,12 +331,11 @@ static int by_text(const void *a, const void *b)
 
 static void start__environment(void **state)
 {
-	static const char node[] = "BLINK_NODE=" NODE;
-	static const char *const wanted[] = {
+	const char *const wanted[] = {
 		"BLINK_HOST=node3",
 		"BLINK_HOSTS=node[0-16]",
 		"BLINK_JOB=",
-		node,
+		node_variable,
 		"BLINK_NODES=17",
 		"BLINK_RANK=3",
 		"BLINK_SECRET_FD=3",
@@ -375,7 +376,7 @@ static void start__hosts_are_not_known(void **state)
 	hosts = "node[0-16]";
 	finish(job);
 	assert_null(strstr(output(job, JOB_STDOUT), "BLINK_HOSTS"));
-	assert_non_null(strstr(output(job, JOB_STDOUT), "BLINK_NODE=" NODE));
+	assert_non_null(strstr(output(job, JOB_STDOUT), node_variable));
 }
 
 /* Commands that print what they are given, and what they print. */
@@ -471,7 +472,7 @@ static void init__session_for_a_terminal(void **state)
 			setsid();
 			if (terminal && open(ptsname(master), O_RDWR) < 0)
 				_exit(3);
-			if (job_table_init(&table, NODE "-other", &allow,
+			if (job_table_init(&table, other_node, &allow,
 					   &(struct job_limits){ 0 }, false))
 				_exit(4);
 			_exit(table.own_sessions);
@@ -763,12 +764,12 @@ static void init__kills_what_an_earlier_daemon_left(void **state)
 	assert_non_null(other);
 	wait_for_pids(job, pids, 2);
 	/* Another node's are none of its business. */
-	assert_int_equal(job_table_init(other, NODE "1", &allow,
+	assert_int_equal(job_table_init(other, other_node, &allow,
 					&(struct job_limits){ 0 }, use_groups),
 			 0);
 	assert_int_equal(kill(pids[0], 0), 0);
 	job_table_fini(other);
-	assert_int_equal(job_table_init(other, NODE, &allow,
+	assert_int_equal(job_table_init(other, node, &allow,
 					&(struct job_limits){ 0 }, use_groups),
 			 0);
 	finish(job);
@@ -956,6 +957,9 @@ int main(void)
 
 	/* What this was started with, such as nohup(1), is not to be seen. */
 	process_default_signals();
+	snprintf(node, sizeof(node), "test-job-%d:1", (int)getpid());
+	snprintf(node_variable, sizeof(node_variable), "BLINK_NODE=%s", node);
+	snprintf(other_node, sizeof(other_node), "%s1", node);
 	/* What we were given is not ours to test. */
 	syscall(SYS_close_range, 3, ~0u, /* CLOSE_RANGE_CLOEXEC */ 4);
 	sigemptyset(&block);
