@@ -4,44 +4,44 @@ from trials.base import units
 from trials.characterise import wording
 
 
-def title(traits) -> str:
+def title(profile) -> str:
     """What holds for all rows."""
-    sizes = {curve.points[-1][0] for curve in traits.memory}
+    sizes = {curve.points[-1][0] for curve in profile.memory}
     if not sizes:
         return "medians"
     return "medians; of memory, " + (
         wording.size_words(*sizes) if len(sizes) == 1 else "the largest areas")
 
 
-def rows(traits) -> list:
+def rows(profile) -> list:
     """(what, figure) of each part."""
-    return [*_memory(traits), *_starts(traits), *_disk(traits),
-            *_network(traits)]
+    return [*_memory(profile), *_starts(profile), *_disk(profile),
+            *_network(profile)]
 
 
-def _memory(traits):
-    for curve in traits.memory:
+def _memory(profile):
+    for curve in profile.memory:
         _, spread = curve.points[-1]
         if curve.name in ("read", "random lines"):
-            yield (f"{curve.name}, {traits.threads_words(curve.threads)}",
+            yield (f"{curve.name}, {profile.threads_words(curve.threads)}",
                    wording.rate_words(spread.middle))
-    for curve in traits.access:
+    for curve in profile.access:
         (_, near), (_, far) = curve.points[0], curve.points[-1]
         yield (f"one access, {curve.name}",
                f"{units.digits(near.middle)} to {units.digits(far.middle)} ns")
 
 
-def _starts(traits):
+def _starts(profile):
     return [(f"start of {s.name}", wording.time_words(s.spread.middle))
-            for s in traits.starts]
+            for s in profile.starts]
 
 
-def _disk(traits):
-    rates = [place.spread.middle for place in traits.positions]
+def _disk(profile):
+    rates = [place.spread.middle for place in profile.positions]
     if rates:
         yield ("disk, in order, by place",
                wording.rate_words(max(rates), min(rates)))
-    for name, group in traits.transfers.items():
+    for name, group in profile.transfers.items():
         for curve in group:
             if curve.name == "random read":
                 size, spread = curve.points[0]
@@ -49,15 +49,15 @@ def _disk(traits):
                        wording.rate_words(spread.middle))
 
 
-def _network(traits):
-    where = "on loopback" if traits.loopback \
-        else f"{len(traits.round_trips)} nodes"
-    trips = [s.spread.middle for s in traits.round_trips]
+def _network(profile):
+    where = "on loopback" if profile.loopback \
+        else f"{len(profile.round_trips)} nodes"
+    trips = [s.spread.middle for s in profile.round_trips]
     if trips:
         low, high = map(wording.time_words, (min(trips), max(trips)))
         yield (f"round trip, {where}",
                low if low == high else f"{low} to {high}")
-    rates = [s.spread.middle for s in traits.throughputs]
+    rates = [s.spread.middle for s in profile.throughputs]
     if rates:
         yield (f"throughput, {where}",
                wording.rate_words(min(rates), max(rates)))

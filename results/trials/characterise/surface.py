@@ -22,14 +22,14 @@ _LEAST_PX = 1.5
 
 # --- rates --------------------------------------------------------------------
 
-def draw_rates(traits, rate_unit, width_px):
+def draw_rates(profile, rate_unit, width_px):
     figure = style.canvas(width_px, 12 + _PANEL_PX + _FOOT_PX)
     axes = style.panel(figure, _LEFT_PX, 12,
                        width_px - _LEFT_PX - _RIGHT_PX, _PANEL_PX)
     style.only_ticks(axes, "left", "bottom")
     unit, name = rate_unit
-    places = traits.positions
-    _place_axis(axes, *_ends(traits))
+    places = profile.positions
+    _place_axis(axes, *_ends(profile))
     high = max(place.spread.high for place in places) / unit
     axes.set_ylim(0, high * 1.12 or 1)
     axes.grid(axis="y", color=style.FAINT, linewidth=0.5)
@@ -38,7 +38,7 @@ def draw_rates(traits, rate_unit, width_px):
         _rate(axes, place, unit)
     middles = [(p.offset_bytes + p.length_bytes / 2) for p in places]
     rates = [place.spread.middle / unit for place in places]
-    if not traits.by_extents:
+    if not profile.by_extents:
         axes.plot(middles, rates, "-", color=style.BLUE, linewidth=0.9)
     axes.plot(middles, rates, "o", color=style.BLUE, markersize=3.8,
               clip_on=False)
@@ -47,10 +47,10 @@ def draw_rates(traits, rate_unit, width_px):
     return figure
 
 
-def _ends(traits):
+def _ends(profile):
     """The whole device; of a file's extents, what they take."""
-    first, last = traits.position_ends
-    if not traits.by_extents:
+    first, last = profile.position_ends
+    if not profile.by_extents:
         return first, last
     margin = max((last - first) * 0.04, 1)
     return max(0, first - margin), last + margin

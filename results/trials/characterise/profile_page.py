@@ -7,7 +7,8 @@ measured.  A topic without figures has the reason in its place.
 from datetime import datetime, timezone
 
 from trials.base import units
-from trials.characterise import highlights, trait_plots, traits, wording
+from trials.characterise import (highlights, machine_profile, profile_plots,
+                                 wording)
 from trials.report import facts, frame, markup
 from trials.report.markup import Column
 
@@ -25,11 +26,12 @@ _METHOD = (
 
 
 def render(folder) -> str:
-    found = traits.read(folder)
-    pictures = {p.name: p for p in trait_plots.pictures(found)}
+    found = machine_profile.read(folder)
+    pictures = {p.name: p for p in profile_plots.pictures(found)}
     return frame.document(_TITLE, "".join((
         _header(found), _highlights(found), _doubts(found),
-        *[_topic(found, name, pictures.get(name)) for name in traits.TOPICS],
+        *[_topic(found, name, pictures.get(name))
+          for name in machine_profile.TOPICS],
         frame.environment(found.environment,
                           "the machine, before the last session"),
         markup.section("method", "Method",
@@ -75,7 +77,7 @@ def _topic(found, name, picture):
     body = frame.figure(picture) if picture else ""
     if reasons:
         body += f'<div class="doubt">\n{markup.items(reasons)}</div>\n'
-    return markup.section(name, trait_plots.TITLES[name], body,
+    return markup.section(name, profile_plots.TITLES[name], body,
                           _TABLES[name](found))
 
 
@@ -125,7 +127,7 @@ def _transfers_table(found):
 def _positions_table(found):
     if not found.positions:
         return ""
-    unit, _, _ = trait_plots.rate_range(found)
+    unit, _, _ = profile_plots.rate_range(found)
     ends = found.position_ends
     return markup.details("in figures", markup.table(
         f"{found.device or 'disk'}: {unit[1]}, {wording.TRANSFERS}",
@@ -151,7 +153,7 @@ def _series_table(series):
         quartiles = ("–" if spread.first_quartile is None else
                      f"{shown(spread.first_quartile)} to "
                      f"{shown(spread.third_quartile)}")
-        p95, p99 = traits.percentiles(each, (95, 99))
+        p95, p99 = machine_profile.percentiles(each, (95, 99))
         rows.append([each.name, str(spread.count), shown(spread.low),
                      quartiles, shown(spread.middle), shown(p95), shown(p99),
                      shown(spread.high)])

@@ -1,26 +1,26 @@
 #!/bin/bash
-# check_traits.sh - blinkreport of what a machine takes: formats, refusals
+# check_machine_profile.sh - blinkreport of what a machine takes: formats, refusals
 
 # shellcheck disable=SC2317 # cases are called by check
 . "$(dirname "$0")/tool_lib.sh"
 
 if [ "${VARIANT:-dyn}" != dyn ]; then
-	skip traits "nothing of it is compiled"
+	skip machine_profile "nothing of it is compiled"
 	exit 77
 fi
 
 REPORT=$BIN/blinkreport
 WHOLE=$SCRATCH/whole
 
-# make_traits FOLDER [PART...]: a characterisation, without these parts.
-make_traits()
+# make_profile FOLDER [PART...]: a characterisation, without these parts.
+make_profile()
 {
 	/usr/bin/python3 -B - "$REPO/tests/unit" "$@" <<-'END'
 		import sys
 		sys.path.insert(0, sys.argv[1])
-		import trait_samples
+		import profile_samples
 
-		trait_samples.make(sys.argv[2], without=tuple(sys.argv[3:]),
+		profile_samples.make(sys.argv[2], without=tuple(sys.argv[3:]),
 		                   hosts=("node02:7300", "node03:7300"))
 	END
 }
@@ -72,7 +72,7 @@ case_page()
 
 case_reasons()
 {
-	make_traits record memory disk extents network start
+	make_profile record memory disk extents network start
 	"$REPORT" --format=html -o page.html record
 	"$REPORT" record >out
 	for file in page.html out; do
@@ -103,7 +103,7 @@ case_refused()
 	done
 }
 
-make_traits "$WHOLE"
+make_profile "$WHOLE"
 check text case_text
 check csv case_csv
 check page case_page

@@ -27,15 +27,15 @@ _TIMES = ("Every sample is a tick under the axis; those beyond a broken axis "
 _LOOPBACK = " Two processes of this machine: a bound, not a network."
 
 
-def pictures(traits) -> list:
+def pictures(profile) -> list:
     """In a report's order; a topic without figures has none."""
     makers = (_memory, _blocks, _access, _transfers, _positions, _files,
               _start, _round_trips, _throughput)
-    return [made for made in (make(traits) for make in makers) if made]
+    return [made for made in (make(profile) for make in makers) if made]
 
 
-def write_pngs(traits, folder) -> list:
-    return picture.write_pngs(pictures(traits), folder)
+def write_pngs(profile, folder) -> list:
+    return picture.write_pngs(pictures(profile), folder)
 
 
 def _picture(topic, caption, description, draw):
@@ -52,34 +52,34 @@ def _of_curves(topic, plot, caption):
 
 # --- memory -------------------------------------------------------------------
 
-def _memory(traits):
-    if not traits.memory:
+def _memory(profile):
+    if not profile.memory:
         return None
-    plot = Plot([Panel(*each) for each in traits.memory_by_threads()],
+    plot = Plot([Panel(*each) for each in profile.memory_by_threads()],
                 "area of each thread, bytes", "rate",
-                wording.rate_unit(wording.largest(traits.memory)))
+                wording.rate_unit(wording.largest(profile.memory)))
     return _of_curves("memory", plot, (
         "How fast memory is gone over in order, and in lines of 64 bytes in "
         f"any order, by how much of it there is. {_SPREAD}"))
 
 
-def _blocks(traits):
-    if not traits.blocks:
+def _blocks(profile):
+    if not profile.blocks:
         return None
-    area = wording.size_words(traits.blocks_area_bytes)
-    plot = Plot([Panel(f"area of {area}", traits.blocks)],
+    area = wording.size_words(profile.blocks_area_bytes)
+    plot = Plot([Panel(f"area of {area}", profile.blocks)],
                 "block, bytes", "rate",
-                wording.rate_unit(wording.largest(traits.blocks)))
+                wording.rate_unit(wording.largest(profile.blocks)))
     return _of_curves("blocks", plot, (
         f"Blocks in any order of an area of {area} for each thread: how large "
         f"one must be before its place does not matter. {_SPREAD}"))
 
 
-def _access(traits):
-    if not traits.access:
+def _access(profile):
+    if not profile.access:
         return None
-    caches = traits.caches()
-    plot = Plot([Panel("one line after the other", traits.access)],
+    caches = profile.caches()
+    plot = Plot([Panel("one line after the other", profile.access)],
                 "area of each thread, bytes", "time", (1, "ns"), caches)
     more = (" Dashed lines are the caches' sizes, as the system has them."
             if caches else "")
@@ -90,47 +90,47 @@ def _access(traits):
 
 # --- disk ---------------------------------------------------------------------
 
-def _transfers(traits):
-    if not traits.transfers:
+def _transfers(profile):
+    if not profile.transfers:
         return None
-    found = [curve for each in traits.transfers.values() for curve in each]
-    device = traits.device or "device"
+    found = [curve for each in profile.transfers.values() for curve in each]
+    device = profile.device or "device"
     titles = {"the device": device, "a file on it": f"a file on {device}"}
     plot = Plot([Panel(titles[name], each)
-                 for name, each in traits.transfers.items()],
+                 for name, each in profile.transfers.items()],
                 "transfer, bytes", "rate",
                 wording.rate_unit(wording.largest(found)))
     return _of_curves("transfers", plot, (
         f"One transfer at a time, past the page cache. {_TRANSFER_SPREAD}"))
 
 
-def rate_range(traits):
+def rate_range(profile):
     """(the unit of rates by place, the place of the highest, of the lowest)"""
-    places = sorted(traits.positions, key=lambda p: p.spread.middle)
+    places = sorted(profile.positions, key=lambda p: p.spread.middle)
     unit = wording.rate_unit(max(p.spread.high for p in places))
     return unit, places[-1], places[0]
 
 
-def _positions(traits):
-    if not traits.positions:
+def _positions(profile):
+    if not profile.positions:
         return None
-    (size, name), fast, slow = rate_range(traits)
+    (size, name), fast, slow = rate_range(profile)
     words = "; ".join(
         f"{what} {units.digits(place.spread.middle / size)} {name} at "
         f"{units.size(place.offset_bytes)}"
         for what, place in (("fastest", fast), ("slowest", slow)))
     what = ("Extents of a file, each as wide as it is: the device itself may "
-            "not be read." if traits.by_extents else
+            "not be read." if profile.by_extents else
             "Read in any order of time, so that what drifts is not taken for "
             "a slope of the disk.")
     return _picture(
         "positions", f"{what} {_TRANSFER_SPREAD}",
-        f"{traits.device or 'the disk'}: {words}",
-        lambda width_px: surface.draw_rates(traits, (size, name), width_px))
+        f"{profile.device or 'the disk'}: {words}",
+        lambda width_px: surface.draw_rates(profile, (size, name), width_px))
 
 
-def _files(traits):
-    files = [file for file in traits.files if file.placed]
+def _files(profile):
+    files = [file for file in profile.files if file.placed]
     if not files:
         return None
     unknown = any(not file.device_bytes for file in files)
@@ -153,26 +153,26 @@ def _of_series(topic, series, of_what, caption):
                     lambda width_px: spectra.draw(series, of_what, width_px))
 
 
-def _start(traits):
-    return traits.starts and _of_series(
-        "start", traits.starts, "starts",
+def _start(profile):
+    return profile.starts and _of_series(
+        "start", profile.starts, "starts",
         "From before a process is made until its end has been waited for: of "
         f"a program that does nothing, and of the sorter. {_TIMES}")
 
 
-def _round_trips(traits):
-    if not traits.round_trips:
+def _round_trips(profile):
+    if not profile.round_trips:
         return None
-    payload = traits.round_trips[0].setting.get("payload_bytes")
+    payload = profile.round_trips[0].setting.get("payload_bytes")
     of_size = f" of {payload} bytes" if payload else ""
     return _of_series(
-        "round-trip", traits.round_trips, "round trips",
+        "round-trip", profile.round_trips, "round trips",
         f"A datagram{of_size} to the other and back. {_TIMES}"
-        + (_LOOPBACK if traits.loopback else ""))
+        + (_LOOPBACK if profile.loopback else ""))
 
 
-def _throughput(traits):
-    series = traits.throughputs
+def _throughput(profile):
+    series = profile.throughputs
     if not series:
         return None
     unit = wording.rate_unit(max(s.samples.max() for s in series))
@@ -180,7 +180,7 @@ def _throughput(traits):
         "throughput",
         "Datagrams as fast as they can be sent, to one at a time: what "
         "arrived, by the time in which it did."
-        + (_LOOPBACK if traits.loopback else ""),
+        + (_LOOPBACK if profile.loopback else ""),
         "; ".join(f"{s.name}: {units.digits(s.spread.middle / unit[0])} "
                   f"{unit[1]}, {wording.arrived_words(s)}" for s in series),
         lambda width_px: streams.draw(series, unit, width_px))

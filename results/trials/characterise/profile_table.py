@@ -10,14 +10,14 @@ import io
 import textwrap
 
 from trials.base import units
-from trials.characterise import highlights, traits, wording
+from trials.characterise import highlights, machine_profile, wording
 from trials.report import facts
 
 WIDTH = 100
 
 
 def text(folder) -> str:
-    found = traits.read(folder)
+    found = machine_profile.read(folder)
     known = facts.summary(facts.before(found.environment))
     parts = [f"machine  {known}"] if known else []
     parts += [_grid((highlights.title(found), ""),
@@ -131,7 +131,7 @@ def _times(found):
 
 def _times_row(series):
     spread = series.spread
-    p95, p99 = traits.percentiles(series, (95, 99))
+    p95, p99 = machine_profile.percentiles(series, (95, 99))
     quartiles = "-" if spread.first_quartile is None else (
         f"{figure(spread.first_quartile / 1e3)} to "
         f"{figure(spread.third_quartile / 1e3)}")
@@ -154,7 +154,8 @@ _PLAIN = ("part", "what", "host", "unit", "sample", "value", "why")
 
 
 def csv(folder) -> str:
-    rows = [row for line in traits.read(folder).lines for row in _rows(line)]
+    lines = machine_profile.read(folder).lines
+    rows = [row for line in lines for row in _rows(line)]
     settings = dict.fromkeys(key for row in rows for key in row
                              if key not in _PLAIN)
     file = io.StringIO()

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What a characterisation shows: traits, tables, pictures, the page."""
+"""What a characterisation shows: the profile, tables, pictures, the page."""
 
 import csv
 import functools
@@ -12,12 +12,13 @@ import tempfile
 import unittest
 from statistics import median
 
-import trait_samples
+import profile_samples
 import unit
 from report_page import Page, picture_texts, segments
 from trials.base.failure import FILE, Failure
-from trials.characterise import (characterise, curves, surface, trait_page,
-                                 trait_plots, trait_table, traits)
+from trials.characterise import (characterise, curves, machine_profile,
+                                 profile_page, profile_plots, profile_table,
+                                 surface)
 from trials.drawing import style
 from trials.record import schema
 
@@ -38,7 +39,7 @@ class Folder(unittest.TestCase):
 
     def refused(self, words):
         with self.assertRaisesRegex(Failure, words) as caught:
-            traits.read(self.folder)
+            machine_profile.read(self.folder)
         self.assertEqual(FILE, caught.exception.status)
         self.assertEqual(1, len(str(caught.exception).splitlines()))
 
@@ -59,16 +60,16 @@ def measure(part="memory", what="read", samples=(1e9, 2e9, 4e9), why=None,
 def shown(how, **options):
     """What this function makes of a characterisation with everything."""
     with tempfile.TemporaryDirectory(prefix="blinksort-check.") as folder:
-        return how(trait_samples.make(folder, **options))
+        return how(profile_samples.make(folder, **options))
 
 
 def page_of(**options):
-    return Page(shown(trait_page.render, **options))
+    return Page(shown(profile_page.render, **options))
 
 
 class Figures(Folder):
     def test_middles_and_ends_are_those_of_the_samples(self):
-        lines, found = shown(characterise.read), shown(traits.read)
+        lines, found = shown(characterise.read), shown(machine_profile.read)
         for line in lines:
             if line["what"] != "copy":
                 continue
@@ -83,9 +84,9 @@ class Figures(Folder):
             self.assertLess(spread.first_quartile, spread.third_quartile)
 
     def test_every_measurement_is_a_point(self):
-        found = shown(traits.read)
+        found = shown(machine_profile.read)
         self.assertEqual(
-            [len(trait_samples.AREAS)] * 8,
+            [len(profile_samples.AREAS)] * 8,
             [len(curve.points) for curve in found.memory])
         self.assertEqual({"the device": 2, "a file on it": 3}, {
             name: len(each) for name, each in found.transfers.items()})
@@ -95,7 +96,7 @@ class Figures(Folder):
     def test_what_was_measured_twice_is_taken_together(self):
         self.write(*(measure(what="random", samples=[x], block_bytes=64)
                      for x in (1, 2, 9)))
-        (size, spread), = traits.read(self.folder).memory[0].points
+        (size, spread), = machine_profile.read(self.folder).memory[0].points
         self.assertEqual((MIB, 3, 2, None), (
             size, spread.count, spread.middle, spread.first_quartile))
 
@@ -103,7 +104,7 @@ class Figures(Folder):
         self.write(*(measure(what="random", area_bytes=area,
                              block_bytes=block)
                      for area, block in ((MIB, 64), (GIB, 64), (GIB, 4096))))
-        found = traits.read(self.folder)
+        found = machine_profile.read(self.folder)
         self.assertEqual(GIB, found.blocks_area_bytes)
         self.assertEqual([64, 4096],
                          [size for size, _ in found.blocks[0].points])
@@ -115,7 +116,7 @@ class Figures(Folder):
                            transfers=9, transfer_p99_ns=4096 * 10**8,
                            transfer_min_ns=4096 * 10**6,
                            transfer_median_ns=1))
-        found = traits.read(self.folder)
+        found = machine_profile.read(self.folder)
         (_, spread), = found.transfers["a file on it" if found.transfers.get(
             "a file on it") else "the device"][0].points
         self.assertEqual((10, 100, 1000), (spread.low, spread.middle,
@@ -128,15 +129,15 @@ class Figures(Folder):
         for lines, by_extents, at in (((extent,), True, 5),
                                       ((extent, position), False, 3)):
             self.write(*lines)
-            found = traits.read(self.folder)
+            found = machine_profile.read(self.folder)
             self.assertEqual((by_extents, [at]), (found.by_extents, [
                 p.offset_bytes for p in found.positions]))
 
     def test_positions_are_in_order_of_place(self):
-        found = shown(traits.read)
+        found = shown(machine_profile.read)
         places = [p.offset_bytes for p in found.positions]
         self.assertEqual(sorted(places), places)
-        _, fast, slow = trait_plots.rate_range(found)
+        _, fast, slow = profile_plots.rate_range(found)
         self.assertEqual((places[0], places[-1]),
                          (fast.offset_bytes, slow.offset_bytes))
 
@@ -144,9 +145,9 @@ class Figures(Folder):
         self.write(measure(why="no memory"), measure(why="no memory"),
                    measure("disk", "rate", why="no fio"),
                    measure("network", "round trip", why="no answer"))
-        found = traits.read(self.folder)
+        found = machine_profile.read(self.folder)
         reasons = {topic: [(r.what, r.why) for r in found.reasons(topic)]
-                   for topic in traits.TOPICS if found.reasons(topic)}
+                   for topic in machine_profile.TOPICS if found.reasons(topic)}
         self.assertEqual({
             "memory": [("memory read, 2 measurements", "no memory")],
             "transfers": [("disk rate", "no fio")],
@@ -156,23 +157,24 @@ class Figures(Folder):
 
     def test_size_of_a_device_from_the_environment(self):
         self.write(measure("extents", "/f", [1], device="/dev/vdb",
-                           extents=trait_samples.extents([(GIB, MIB)])))
-        self.assertIsNone(traits.read(self.folder).files[0].device_bytes)
-        trait_samples.add_environment(self.folder, storage={
+                           extents=profile_samples.extents([(GIB, MIB)])))
+        file, = machine_profile.read(self.folder).files
+        self.assertIsNone(file.device_bytes)
+        profile_samples.add_environment(self.folder, storage={
             "drives": {"vdb": {"size_bytes": 8 * GIB}}})
-        self.assertEqual(8 * GIB,
-                         traits.read(self.folder).files[0].device_bytes)
+        file, = machine_profile.read(self.folder).files
+        self.assertEqual(8 * GIB, file.device_bytes)
 
 
 class Damaged(Folder):
     def test_which_folder_is_one(self):
-        self.assertFalse(traits.is_one(self.folder))
+        self.assertFalse(machine_profile.is_one(self.folder))
         self.write(measure())
-        self.assertTrue(traits.is_one(self.folder))
+        self.assertTrue(machine_profile.is_one(self.folder))
         with open(os.path.join(self.folder, "design.json"), "w",
                   encoding="utf-8"):
             pass
-        self.assertFalse(traits.is_one(self.folder))
+        self.assertFalse(machine_profile.is_one(self.folder))
 
     def test_missing_empty_and_torn(self):
         self.refused("No such file")
@@ -225,7 +227,7 @@ class Damaged(Folder):
             self.refused("environment.json")
 
     def test_validate(self):
-        trait_samples.make(self.folder + "/good")
+        profile_samples.make(self.folder + "/good")
         self.assertEqual([], schema.validate(self.folder + "/good"))
         for line, words in (
                 (measure() | {"unit": "furlong"}, ":2: unit: 'furlong'"),
@@ -248,19 +250,19 @@ class Tables(Folder):
         for options in ({}, {"hosts": tuple(
                 f"node{i:02}.a.long.name.example.org:7300"
                 for i in range(2, 17))}):
-            text = shown(trait_table.text, **options)
+            text = shown(profile_table.text, **options)
             self.assertLessEqual(max(map(len, text.splitlines())), 100)
             self.assertIn("100.1 to 49.61 MB/s", text)
 
     def test_text_says_what_was_not_measured(self):
-        text = shown(trait_table.text, without=("disk", "network"))
+        text = shown(profile_table.text, without=("disk", "network"))
         self.assertIn("Not measured:\n  disk rate: fio is not installed\n"
                       "  round trip: node b:7300: no answer\n", text)
 
     def test_csv_has_every_sample(self):
         options = {"without": ("network",)}
         lines = shown(characterise.read, **options)
-        text = shown(trait_table.csv, **options)
+        text = shown(profile_table.csv, **options)
         rows = list(csv.DictReader(io.StringIO(text)))
         found = {}
         for row in rows:
@@ -287,7 +289,7 @@ class Pages(Folder):
         for options in ({}, {"hosts": ("a:7300", "b:7300", "c:7300")}):
             page = page_of(**options)
             self.assertEqual(
-                [f"{topic}-{width}" for topic in traits.TOPICS
+                [f"{topic}-{width}" for topic in machine_profile.TOPICS
                  for width in (style.WIDE, style.NARROW)],
                 list(page.pictures()))
 
@@ -302,8 +304,8 @@ class Pages(Folder):
         page = page_of(without=("memory", "disk", "extents", "network",
                                 "start"))
         self.assertEqual({}, page.pictures())
-        for topic in traits.TOPICS:
-            self.assertIn(trait_plots.TITLES[topic], page.text)
+        for topic in machine_profile.TOPICS:
+            self.assertIn(profile_plots.TITLES[topic], page.text)
         for words, count in (("memory read: no memory for the areas", 2),
                              ("disk rate: fio is not installed", 3),
                              ("/data/in: the file system does not tell", 2),
@@ -341,9 +343,10 @@ class Pages(Folder):
                   {"level": 1, "type": "Instruction", "size_bytes": 65536},
                   {"level": 3, "type": "Unified", "size_bytes": 32 * MIB}],
                  ["L1 32K", "L3 32M"])):
-            found = traits.Traits(shown(characterise.read), {"sessions": [
-                {"before": {"cpu": {"caches": caches}}}]})
-            picture = next(p for p in trait_plots.pictures(found)
+            found = machine_profile.Profile(
+                shown(characterise.read),
+                {"sessions": [{"before": {"cpu": {"caches": caches}}}]})
+            picture = next(p for p in profile_plots.pictures(found)
                            if p.name == "access")
             texts = picture_texts(Page(picture.svg()).pictures()[
                 "access-880"])
@@ -360,17 +363,17 @@ class Pages(Folder):
             measure("disk", "extent", [0], offset_bytes=0, length_bytes=1),
             measure("start", "nothing", [3]),
             measure("extents", "/f", [1],
-                    extents=trait_samples.extents([(None, 5)])),
+                    extents=profile_samples.extents([(None, 5)])),
             measure("extents", "/g", [1],
-                    extents=trait_samples.extents([(0, 5)])),
+                    extents=profile_samples.extents([(0, 5)])),
             measure("extents", "/empty", [0], extents=[]),
             measure("network", "round trip", [1]),
             measure("network", "throughput", [0]),
             measure("heart", "beat", [60]))
-        page = Page(trait_page.render(self.folder))
+        page = Page(profile_page.render(self.folder))
         self.assertEqual(18, len(page.pictures()))
         self.assertIn("places not told", page.text)
-        self.assertIn("places not told", trait_table.text(self.folder))
+        self.assertIn("places not told", profile_table.text(self.folder))
 
     def test_text_of_a_record_is_never_markup(self):
         lines = shown(characterise.read)
@@ -378,17 +381,18 @@ class Pages(Folder):
                              if line["part"] in ("extents", "start")
                              else line["what"]} for line in lines),
                    measure("disk", "rate", why=NASTY))
-        page = Page(trait_page.render(self.folder))
+        page = Page(profile_page.render(self.folder))
         self.assertEqual([], page.outside())
         self.assertEqual(18, len(page.pictures()))
         self.assertNotIn("\x1b", page.source)
-        self.assertNotIn("\x1b", trait_table.text(self.folder))
+        self.assertNotIn("\x1b", profile_table.text(self.folder))
 
     def test_a_file_in_many_pieces_is_small(self):
         rng = random.Random(3)
-        self.write(measure("extents", "/f", [1], extents=trait_samples.extents(
-            [(rng.randrange(GIB) * 512, 4096) for _ in range(30_000)])))
-        self.assertLess(len(trait_page.render(self.folder)), 1_000_000)
+        pieces = profile_samples.extents(
+            [(rng.randrange(GIB) * 512, 4096) for _ in range(30_000)])
+        self.write(measure("extents", "/f", [1], extents=pieces))
+        self.assertLess(len(profile_page.render(self.folder)), 1_000_000)
 
 
 class Drawing(unittest.TestCase):
@@ -405,14 +409,14 @@ class Drawing(unittest.TestCase):
         self.assertEqual([1, 50], curves.apart([1, 50], 13, 230))
 
     def test_pieces_are_where_they_lie(self):
-        pieces = trait_samples.extents([(500, 100), (0, 100), (100, 50),
-                                        (999, 1)])
+        pieces = profile_samples.extents([(500, 100), (0, 100), (100, 50),
+                                          (999, 1)])
         self.assertEqual(
             [(0, 15), (50, 60), (98.5, 100)],
             surface.covered(pieces, (0, 1000), 100))
         # One that is too short to be seen.
         self.assertEqual([(50, 51.5)], surface.covered(
-            trait_samples.extents([(500, 1)]), (0, 1000), 100))
+            profile_samples.extents([(500, 1)]), (0, 1000), 100))
 
 
 if __name__ == "__main__":

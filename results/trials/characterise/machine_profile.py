@@ -121,8 +121,8 @@ def is_one(folder) -> bool:
             and not os.path.exists(os.path.join(folder, record.DESIGN)))
 
 
-class Traits:
-    """Of the lines of one characterisation."""
+class Profile:
+    """What the lines of one characterisation say of the machine."""
 
     def __init__(self, lines, environment=None):
         self.lines = lines
@@ -209,7 +209,7 @@ class Traits:
                 and facts.at(cache, "size_bytes")]
 
 
-def read(folder) -> Traits:
+def read(folder) -> Profile:
     """Raises Failure if it is damaged or not there."""
     path = os.path.join(folder, characterise.FILE_NAME)
     lines = characterise.read(folder)
@@ -219,7 +219,7 @@ def read(folder) -> Traits:
         why = schema.measure_complaint(line)
         if why:
             raise Failure(f"{path}:{number}", f"is damaged: {why}", FILE)
-    return Traits(lines, record.read_environment(folder))
+    return Profile(lines, record.read_environment(folder))
 
 
 # --- memory -------------------------------------------------------------------
