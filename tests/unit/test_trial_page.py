@@ -19,7 +19,7 @@ from report_page import Page, picture_texts, segments
 from trials.base import units
 from trials.drawing import labels, overflow, style
 from trials.record import record
-from trials.report import course, overview, page, plots, table, timeline
+from trials.report import overview, page, plots, run_sequence, table, timeline
 from trials.report.study import Study
 
 NASTY = '<script>alert("&amp;")</script>\' onload="x" $x_1$ ]]> --> \u202e'
@@ -149,7 +149,7 @@ class Pictures(unittest.TestCase):
         reference = study.reference("pagecache")
         number = reference.sample_trials[40]["trial"]
         self.assertNotEqual(40, number)
-        words = course.Course(study, "pagecache", style.WIDE).words
+        words = run_sequence.RunSequence(study, "pagecache", style.WIDE).words
         self.assertTrue(any(f"jumps at trial {number}," in line
                             for line in words), words)
         self.assertIn(f"pagecache, reference: from trial {number} on the "

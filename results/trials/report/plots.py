@@ -7,7 +7,7 @@ and list it here.
 from trials.base import units
 from trials.drawing import picture
 from trials.drawing.picture import Picture
-from trials.report import bars, course, histogram, overview, timeline
+from trials.report import bars, histogram, overview, run_sequence, timeline
 
 
 def pictures(study) -> list:
@@ -20,7 +20,7 @@ def pictures(study) -> list:
     if timeline.shown(study):
         found.append(_phases(study))
     if any(g.count for g in study.groups.values()):
-        found.append(_course(study))
+        found.append(_run_sequence(study))
     return found
 
 
@@ -86,7 +86,7 @@ def _phases(study):
         lambda width_px: timeline.draw(study, width_px))
 
 
-def _course(study):
+def _run_sequence(study):
     return Picture(
         "course", "Times in the order of the run",
         "Each trial is a dot, each line a running median: coloured the "
@@ -94,4 +94,4 @@ def _course(study):
         "boundaries between blocks (of long runs, some of them).",
         f"{len(study.run.trials)} trials, {len(study.failures)} of them "
         f"failed, {1 + len(study.sessions)} sessions",
-        lambda width_px: course.draw(study, width_px))
+        lambda width_px: run_sequence.draw(study, width_px))

@@ -1,4 +1,4 @@
-"""The course of a run: each time in the order in which it was taken.
+"""A run-sequence plot: each time in the order in which it was taken.
 
 What an average hides shows here: a machine that became slower, a neighbour who
 came, trials that failed.  The reference is coloured, the others are grey; lines
@@ -28,7 +28,7 @@ def running_median(values, window=_WINDOW):
                      for at in range(len(values))])
 
 
-class Course:
+class RunSequence:
     """The panel of one scenario."""
 
     def __init__(self, study, scenario, width_px):
@@ -169,7 +169,8 @@ class Course:
 
 
 def draw(study, width_px):
-    parts = [Course(study, scenario, width_px) for scenario in study.scenarios
+    parts = [RunSequence(study, scenario, width_px)
+             for scenario in study.scenarios
              if any(g.count for g in study.of(scenario))]
     figure = style.canvas(width_px, sum(part.height_px for part in parts) + 4)
     top = 4
