@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 
 from trials.base import units
 from trials.characterise import curves, wording
-from trials.drawing import labels, marks, overflow, style
+from trials.drawing import labels, overflow, points, style
 from trials.report import histogram
 
 _LEFT_PX, _RIGHT_PX, _TITLE_PX, _FOOT_PX, _GAP_PX = 50, 12, 20, 46, 12
@@ -106,8 +106,8 @@ class Row:
         axes.yaxis.set_major_locator(MaxNLocator(
             4 if self.tall else 2, integer=True, steps=[1, 2, 5, 10]))
         axes.tick_params(axis="x", pad=12, labelbottom=False)
-        marks.rug(axes, values, -12 / self.plot_px, -3 / self.plot_px,
-                  color=tint)
+        points.rug(axes, values, -12 / self.plot_px, -3 / self.plot_px,
+                   color=tint)
 
 
 class Axis:

@@ -8,7 +8,7 @@ what lies beyond is drawn, each sample, in a strip of its own, with its figures.
 import numpy as np
 
 from trials.base import units
-from trials.drawing import marks, style
+from trials.drawing import points, style
 
 STRIP_PX = 74
 # A gap of many times the bulk's spread, far beyond what any axis needs to be
@@ -68,7 +68,7 @@ def strip(figure, left, top, height, beyond_ns, colour=style.INK,
               clip_on=False)
     places = 14 + (STRIP_PX - 18) * (np.arange(len(beyond_ns)) + 0.5) / len(
         beyond_ns)
-    marks.rug(axes, places, -10 / height - 0.04, -0.04, color=colour,
-              alpha=0.9)
+    points.rug(axes, places, -10 / height - 0.04, -0.04, color=colour,
+               alpha=0.9)
     axes.text(12, 4 / height, words(beyond_ns) + note, fontsize=style.SMALL_PX,
               va="bottom", linespacing=1.3)

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from trials.base import units
-from trials.drawing import labels, marks, overflow, style
+from trials.drawing import labels, overflow, points, style
 from trials.report.overview import Overview
 
 _LEFT_PX, _RIGHT_PX, _TITLE_PX, _PANEL_PX, _FOOT_PX = 46, 12, 20, 104, 50
@@ -110,8 +110,8 @@ class Detail:
         axes.xaxis.set_major_locator(MaxNLocator(
             8 if self.beside else 5, steps=[1, 2, 5, 10]))
         axes.set_xlabel(f"time, {self.unit}")
-        marks.rug(axes, self.inside / self.scale, -0.14, -0.04,
-                  color=self.colour)
+        points.rug(axes, self.inside / self.scale, -0.14, -0.04,
+                   color=self.colour)
 
     def _shares(self, axes):
         style.only_ticks(axes, "left", "bottom")

@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from trials.base import units
-from trials.drawing import labels, marks, overflow, style
+from trials.drawing import labels, overflow, points, style
 
 _LEFT_PX, _RIGHT_PX, _PANEL_PX, _FOOT_PX = 46, 12, 84, 46
 # Pixels that a bin is wide: as narrow as can still be told apart.
@@ -94,7 +94,7 @@ class Overview:
                         color=colour, alpha=0.35, linewidth=0)
             axes.stairs(np.where(counts, 100 * counts / group.count, np.nan),
                         bins, color=colour, linewidth=0.9)
-            marks.rug(axes, inside / self.scale, -0.14, -0.04, color=colour)
+            points.rug(axes, inside / self.scale, -0.14, -0.04, color=colour)
         axes.set_ylim(0)
         for mark in self.published:
             for value, line in ((mark.min_ns, ":"), (mark.median_ns, "-")):

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.ticker import FixedLocator, MaxNLocator
 
 from trials.base import units
-from trials.drawing import marks, overflow, style
+from trials.drawing import overflow, points, style
 from trials.report.study import CONTROL, is_sample
 
 _LEFT_PX, _RIGHT_PX, _TITLE_PX, _PANEL_PX, _FOOT_PX = 54, 12, 20, 150, 52
@@ -117,8 +117,8 @@ class RunSequence:
                   if t["position"] == 0 and t["trial"] > 0]
         every = 1 + len(starts) // _MOST_BLOCKS
         if len(self.study.groups) > 1:
-            marks.rug(axes, np.array(starts[every - 1::every]) - 0.5, 0, 1,
-                      color=style.FAINT, alpha=1, linewidth=0.5, zorder=0)
+            points.rug(axes, np.array(starts[every - 1::every]) - 0.5, 0, 1,
+                       color=style.FAINT, alpha=1, linewidth=0.5, zorder=0)
 
     def _samples(self, axes):
         others = [g for g in self.groups if g is not self.reference]
@@ -132,9 +132,9 @@ class RunSequence:
             times = group.samples_ns / self.scale
             inside = times <= self.limits[1]
             colour = self.tint if chosen else "#6e6e6e"
-            marks.dots(axes, order[inside], times[inside],
-                       size if chosen else size * 0.8, color=colour,
-                       alpha=0.65 if chosen else 0.5)
+            points.dots(axes, order[inside], times[inside],
+                        size if chosen else size * 0.8, color=colour,
+                        alpha=0.65 if chosen else 0.5)
             if group.count >= _LEAST_COUNT:
                 axes.plot(order, running_median(times), color=colour,
                           linewidth=1.6 if chosen else 0.6,
@@ -143,9 +143,9 @@ class RunSequence:
     def _strip(self, axes):
         """Over the panel: what is beyond its end, and what failed."""
         high = 1 + 6 / _PANEL_PX
-        marks.rug(axes, [trial for trial, _ in self.beyond], high,
-                  1 + 13 / _PANEL_PX, color=style.INK, alpha=0.9,
-                  linewidth=1)
+        points.rug(axes, [trial for trial, _ in self.beyond], high,
+                   1 + 13 / _PANEL_PX, color=style.INK, alpha=0.9,
+                   linewidth=1)
         place = axes.get_xaxis_transform()
         if self.failed:
             axes.plot(self.failed, [1 + 9.5 / _PANEL_PX] * len(self.failed),

@@ -1,4 +1,4 @@
-"""Samples as marks: each is drawn, and all of them are one path.
+"""Samples as points and ticks: each is drawn, and all of them are one path.
 
 Thousands of samples as elements of their own would make a page slow and large.
 A dot is a line without length and with round ends.
