@@ -16,9 +16,9 @@ import profile_samples
 import unit
 from report_page import Page, picture_texts, segments
 from trials.base.failure import FILE, Failure
-from trials.characterise import (characterise, curves, machine_profile,
-                                 profile_page, profile_plots, profile_table,
-                                 surface)
+from trials.characterise import (characterise, curves, disk_map,
+                                 machine_profile, profile_page, profile_plots,
+                                 profile_table)
 from trials.drawing import style
 from trials.record import schema
 
@@ -413,9 +413,9 @@ class Drawing(unittest.TestCase):
                                           (999, 1)])
         self.assertEqual(
             [(0, 15), (50, 60), (98.5, 100)],
-            surface.covered(pieces, (0, 1000), 100))
+            disk_map.covered(pieces, (0, 1000), 100))
         # One that is too short to be seen.
-        self.assertEqual([(50, 51.5)], surface.covered(
+        self.assertEqual([(50, 51.5)], disk_map.covered(
             profile_samples.extents([(500, 1)]), (0, 1000), 100))
 
 

@@ -1,7 +1,8 @@
 """The pictures of a characterisation: one for each topic that was measured."""
 
 from trials.base import units
-from trials.characterise import curves, spectra, streams, surface, wording
+from trials.characterise import (curves, disk_map, series_histograms,
+                                 throughput_bars, wording)
 from trials.characterise.curves import Panel, Plot
 from trials.drawing import picture
 from trials.drawing.picture import Picture
@@ -126,7 +127,7 @@ def _positions(profile):
     return _picture(
         "positions", f"{what} {_TRANSFER_SPREAD}",
         f"{profile.device or 'the disk'}: {words}",
-        lambda width_px: surface.draw_rates(profile, (size, name), width_px))
+        lambda width_px: disk_map.draw_rates(profile, (size, name), width_px))
 
 
 def _files(profile):
@@ -142,15 +143,16 @@ def _files(profile):
             "with the file." if unknown else ""),
         "; ".join(f"{file.path}: {wording.file_words(file)}"
                   for file in files),
-        lambda width_px: surface.draw_files(files, width_px))
+        lambda width_px: disk_map.draw_files(files, width_px))
 
 
 # --- programs and nodes -------------------------------------------------------
 
 def _of_series(topic, series, of_what, caption):
     words = "; ".join(map(wording.series_words, series))
-    return _picture(topic, caption, words,
-                    lambda width_px: spectra.draw(series, of_what, width_px))
+    return _picture(
+        topic, caption, words,
+        lambda width_px: series_histograms.draw(series, of_what, width_px))
 
 
 def _start(profile):
@@ -183,4 +185,4 @@ def _throughput(profile):
         + (_LOOPBACK if profile.loopback else ""),
         "; ".join(f"{s.name}: {units.digits(s.spread.middle / unit[0])} "
                   f"{unit[1]}, {wording.arrived_words(s)}" for s in series),
-        lambda width_px: streams.draw(series, unit, width_px))
+        lambda width_px: throughput_bars.draw(series, unit, width_px))
