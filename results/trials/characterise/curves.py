@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from trials.base import units
-from trials.characterise import wording
+from trials.characterise import text_format
 from trials.drawing import style
 
 _LEFT_PX, _TITLE_PX, _PANEL_PX, _FOOT_PX, _GAP_PX = 54, 24, 230, 44, 14
@@ -108,7 +108,7 @@ def _x_axis(axes, plot, panel_px):
     every = 1 + int(len(sizes) * 32 / panel_px)
     axes.xaxis.set_major_locator(FixedLocator(np.log2(sizes[::every])))
     axes.xaxis.set_major_formatter(FuncFormatter(
-        lambda power, _: wording.short_size(2**power)))
+        lambda power, _: text_format.short_size(2**power)))
     axes.set_xlabel(plot.x_words)
 
 
@@ -150,7 +150,7 @@ def _marks(axes, plot):
             continue
         axes.axvline(power, color=style.MUTED, linewidth=0.8,
                      linestyle=(0, (4, 3)))
-        axes.annotate(f"{name} {wording.short_size(size)}", (power, 1),
+        axes.annotate(f"{name} {text_format.short_size(size)}", (power, 1),
                       xytext=(0, 3), textcoords="offset points",
                       xycoords=axes.get_xaxis_transform(), ha="center",
                       va="bottom", fontsize=style.SMALL_PX,

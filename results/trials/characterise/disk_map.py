@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from trials.base import units
-from trials.characterise import curves, wording
+from trials.characterise import curves, text_format
 from trials.drawing import style
 
 _LEFT_PX, _RIGHT_PX, _PANEL_PX, _FOOT_PX = 50, 14, 200, 44
@@ -57,7 +57,7 @@ def _ends(profile):
 
 
 def _place_axis(axes, low, high):
-    unit, name = wording.size_scale(high)
+    unit, name = text_format.size_scale(high)
     axes.set_xlim(low, high)
     axes.xaxis.set_major_locator(_steps_of(unit))
     decimals = max(0, int(np.ceil(-np.log10((high - low) / unit / 6))))
@@ -118,13 +118,13 @@ def draw_files(files, width_px):
 
 
 def _lens(file):
-    first, end = wording.span(file)
+    first, end = text_format.span(file)
     return end - first < _SMALL_PART * _whole(file)
 
 
 def _whole(file):
     """What the bar stands for: the device, else all up to the file's end."""
-    return file.device_bytes or wording.span(file)[1]
+    return file.device_bytes or text_format.span(file)[1]
 
 
 def _height(file):
@@ -138,7 +138,7 @@ def _draw_file(figure, file, top, width_px):
                            fontweight="bold", fontsize=style.TEXT_PX + 1)
     style.write(figure, _RIGHT_PX, top, name, fontweight="bold",
                 fontsize=style.TEXT_PX + 1)
-    words = wording.file_words(file)
+    words = text_format.file_words(file)
     style.write(figure, _RIGHT_PX, top + _TITLE_PX - 2, curves.fitting(
         figure, (words, words.partition(",")[0]), panel_px,
         fontsize=style.SMALL_PX), color=style.MUTED, fontsize=style.SMALL_PX)
@@ -148,15 +148,15 @@ def _draw_file(figure, file, top, width_px):
     top += _BAR_PX
     ends = (0, whole)
     if _lens(file):
-        ends = wording.span(file)
+        ends = text_format.span(file)
         _lines(figure, top, panel_px, [end / whole for end in ends])
         top += _LENS_PX
         _bar(figure, file, top, panel_px, _ZOOM_PX, ends)
         top += _ZOOM_PX
     for at, end, side in ((_RIGHT_PX, ends[0], "left"),
                           (width_px - _RIGHT_PX, ends[1], "right")):
-        style.write(figure, at, top + 4, wording.precise(end, ends), ha=side,
-                    fontsize=style.SMALL_PX, color=style.MUTED)
+        style.write(figure, at, top + 4, text_format.precise(end, ends),
+                    ha=side, fontsize=style.SMALL_PX, color=style.MUTED)
 
 
 def _bar(figure, file, top, panel_px, height_px, ends):

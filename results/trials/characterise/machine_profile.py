@@ -14,7 +14,7 @@ from trials.base import units
 from trials.base.failure import FILE, Failure
 from trials.characterise import characterise
 from trials.record import record, schema
-from trials.report import facts
+from trials.report import machine_facts
 
 # What a report has a place for, in its order.
 TOPICS = ("memory", "blocks", "access", "transfers", "positions", "files",
@@ -195,18 +195,19 @@ class Profile:
                           setting["extents"], size)
 
     def _drive_bytes(self, device):
-        drive = facts.at(facts.before(self.environment),
-                         f"storage.drives.{os.path.basename(device)}")
-        return facts.at(drive, "size_bytes")
+        drive = machine_facts.at(machine_facts.before(self.environment),
+                                 f"storage.drives.{os.path.basename(device)}")
+        return machine_facts.at(drive, "size_bytes")
 
     def caches(self) -> list:
         """(name, bytes) of the processor's caches, as far as the environment
         has them: [{"level": 1, "type": "Data", "size_bytes": 32768}]."""
-        known = facts.at(facts.before(self.environment), "cpu.caches")
-        return [(f"L{facts.at(cache, 'level')}",
-                 facts.at(cache, "size_bytes")) for cache in known or []
-                if facts.at(cache, "type") != "Instruction"
-                and facts.at(cache, "size_bytes")]
+        at = machine_facts.at
+        known = at(machine_facts.before(self.environment), "cpu.caches")
+        return [(f"L{at(cache, 'level')}", at(cache, "size_bytes"))
+                for cache in known or []
+                if at(cache, "type") != "Instruction"
+                and at(cache, "size_bytes")]
 
 
 def read(folder) -> Profile:

@@ -7,9 +7,9 @@ measured.  A topic without figures has the reason in its place.
 from datetime import datetime, timezone
 
 from trials.base import units
-from trials.characterise import (highlights, machine_profile, profile_plots,
-                                 wording)
-from trials.report import facts, frame, markup
+from trials.characterise import (headline_figures, machine_profile,
+                                 profile_plots, text_format)
+from trials.report import frame, machine_facts, markup
 from trials.report.markup import Column
 
 _TITLE = "blinksort: what this machine takes"
@@ -29,7 +29,7 @@ def render(folder) -> str:
     found = machine_profile.read(folder)
     pictures = {p.name: p for p in profile_plots.pictures(found)}
     return frame.document(_TITLE, "".join((
-        _header(found), _highlights(found), _doubts(found),
+        _header(found), _headline_figures(found), _doubts(found),
         *[_topic(found, name, pictures.get(name))
           for name in machine_profile.TOPICS],
         frame.environment(found.environment,
@@ -41,8 +41,8 @@ def render(folder) -> str:
 # --- what stands first --------------------------------------------------------
 
 def _header(found):
-    known = facts.summary(facts.before(found.environment))
-    sessions = facts.sessions(found.environment)
+    known = machine_facts.summary(machine_facts.before(found.environment))
+    sessions = machine_facts.sessions(found.environment)
     words = [known] if known else []
     if sessions:
         when = datetime.fromtimestamp(
@@ -53,10 +53,10 @@ def _header(found):
             f"{markup.paragraph(', '.join(words), 'muted')}</header>\n")
 
 
-def _highlights(found):
+def _headline_figures(found):
     return markup.table(
-        highlights.title(found), [Column("what"), Column("found", True)],
-        [list(row) for row in highlights.rows(found)])
+        headline_figures.title(found), [Column("what"), Column("found", True)],
+        [list(row) for row in headline_figures.rows(found)])
 
 
 def _doubts(found):
@@ -81,14 +81,14 @@ def _topic(found, name, picture):
                           _TABLES[name](found))
 
 
-def _curve_tables(x_heading, groups, unit=None, figures=wording.SAMPLES):
+def _curve_tables(x_heading, groups, unit=None, figures=text_format.SAMPLES):
     """Of each (title, curves) a row for each size."""
     made = []
     for title, group in groups:
-        size, name = unit or wording.rate_unit(wording.largest(group))
+        size, name = unit or text_format.rate_unit(text_format.largest(group))
         known = [dict(curve.points) for curve in group]
-        rows = [[wording.size_words(at)] + [spread_text(points.get(at), size)
-                                            for points in known]
+        rows = [[text_format.size_words(at),
+                 *[spread_text(points.get(at), size) for points in known]]
                 for at in sorted(set().union(*known))]
         made.append(markup.table(
             f"{title}: {name}, {figures}",
@@ -121,7 +121,7 @@ def _access_table(found):
 
 def _transfers_table(found):
     return _curve_tables("transfer", found.transfers.items(), (1e6, "MB/s"),
-                         wording.TRANSFERS)
+                         text_format.TRANSFERS)
 
 
 def _positions_table(found):
@@ -130,16 +130,16 @@ def _positions_table(found):
     unit, _, _ = profile_plots.rate_range(found)
     ends = found.position_ends
     return markup.details("in figures", markup.table(
-        f"{found.device or 'disk'}: {unit[1]}, {wording.TRANSFERS}",
+        f"{found.device or 'disk'}: {unit[1]}, {text_format.TRANSFERS}",
         [Column("from"), Column("length", True), Column("rate", True)],
-        [[wording.precise(p.offset_bytes, ends), units.size(p.length_bytes),
+        [[text_format.precise(p.offset_bytes, ends), units.size(p.length_bytes),
           spread_text(p.spread, unit[0])] for p in found.positions]))
 
 
 def _files_table(found):
     return markup.table(
         "files", [Column("file"), Column("device"), Column("where")],
-        [[f.path, f.device or "unknown", wording.file_words(f)]
+        [[f.path, f.device or "unknown", text_format.file_words(f)]
          for f in found.files])
 
 
@@ -167,8 +167,8 @@ def _throughput_table(found):
     return markup.table(
         "throughput", [Column("node"), Column("rate", True),
                        Column("arrived", True)],
-        [[s.name, wording.rate_words(s.spread.middle),
-          wording.arrived_words(s) or "–"]
+        [[s.name, text_format.rate_words(s.spread.middle),
+          text_format.arrived_words(s) or "–"]
          for s in found.throughputs])
 
 

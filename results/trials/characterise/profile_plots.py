@@ -2,7 +2,7 @@
 
 from trials.base import units
 from trials.characterise import (curves, disk_map, series_histograms,
-                                 throughput_bars, wording)
+                                 text_format, throughput_bars)
 from trials.characterise.curves import Panel, Plot
 from trials.drawing import picture
 from trials.drawing.picture import Picture
@@ -46,7 +46,7 @@ def _picture(topic, caption, description, draw):
 def _of_curves(topic, plot, caption):
     return _picture(
         topic, caption,
-        "; ".join(f"{panel.title}: {wording.curve_words(curve, plot.unit)}"
+        "; ".join(f"{panel.title}: {text_format.curve_words(curve, plot.unit)}"
                   for panel in plot.panels for curve in panel.curves),
         lambda width_px: curves.draw(plot, width_px))
 
@@ -58,7 +58,7 @@ def _memory(profile):
         return None
     plot = Plot([Panel(*each) for each in profile.memory_by_threads()],
                 "area of each thread, bytes", "rate",
-                wording.rate_unit(wording.largest(profile.memory)))
+                text_format.rate_unit(text_format.largest(profile.memory)))
     return _of_curves("memory", plot, (
         "How fast memory is gone over in order, and in lines of 64 bytes in "
         f"any order, by how much of it there is. {_SPREAD}"))
@@ -67,10 +67,10 @@ def _memory(profile):
 def _blocks(profile):
     if not profile.blocks:
         return None
-    area = wording.size_words(profile.blocks_area_bytes)
+    area = text_format.size_words(profile.blocks_area_bytes)
     plot = Plot([Panel(f"area of {area}", profile.blocks)],
                 "block, bytes", "rate",
-                wording.rate_unit(wording.largest(profile.blocks)))
+                text_format.rate_unit(text_format.largest(profile.blocks)))
     return _of_curves("blocks", plot, (
         f"Blocks in any order of an area of {area} for each thread: how large "
         f"one must be before its place does not matter. {_SPREAD}"))
@@ -100,7 +100,7 @@ def _transfers(profile):
     plot = Plot([Panel(titles[name], each)
                  for name, each in profile.transfers.items()],
                 "transfer, bytes", "rate",
-                wording.rate_unit(wording.largest(found)))
+                text_format.rate_unit(text_format.largest(found)))
     return _of_curves("transfers", plot, (
         f"One transfer at a time, past the page cache. {_TRANSFER_SPREAD}"))
 
@@ -108,7 +108,7 @@ def _transfers(profile):
 def rate_range(profile):
     """(the unit of rates by place, the place of the highest, of the lowest)"""
     places = sorted(profile.positions, key=lambda p: p.spread.middle)
-    unit = wording.rate_unit(max(p.spread.high for p in places))
+    unit = text_format.rate_unit(max(p.spread.high for p in places))
     return unit, places[-1], places[0]
 
 
@@ -141,7 +141,7 @@ def _files(profile):
         "the file takes of it; the lower bar is its span, larger." + (
             " Where the device's size is not known the bar ends, dashed, "
             "with the file." if unknown else ""),
-        "; ".join(f"{file.path}: {wording.file_words(file)}"
+        "; ".join(f"{file.path}: {text_format.file_words(file)}"
                   for file in files),
         lambda width_px: disk_map.draw_files(files, width_px))
 
@@ -149,7 +149,7 @@ def _files(profile):
 # --- programs and nodes -------------------------------------------------------
 
 def _of_series(topic, series, of_what, caption):
-    words = "; ".join(map(wording.series_words, series))
+    words = "; ".join(map(text_format.series_words, series))
     return _picture(
         topic, caption, words,
         lambda width_px: series_histograms.draw(series, of_what, width_px))
@@ -177,12 +177,12 @@ def _throughput(profile):
     series = profile.throughputs
     if not series:
         return None
-    unit = wording.rate_unit(max(s.samples.max() for s in series))
+    unit = text_format.rate_unit(max(s.samples.max() for s in series))
     return _picture(
         "throughput",
         "Datagrams as fast as they can be sent, to one at a time: what "
         "arrived, by the time in which it did."
         + (_LOOPBACK if profile.loopback else ""),
         "; ".join(f"{s.name}: {units.digits(s.spread.middle / unit[0])} "
-                  f"{unit[1]}, {wording.arrived_words(s)}" for s in series),
+                  f"{unit[1]}, {text_format.arrived_words(s)}" for s in series),
         lambda width_px: throughput_bars.draw(series, unit, width_px))

@@ -10,18 +10,18 @@ import io
 import textwrap
 
 from trials.base import units
-from trials.characterise import highlights, machine_profile, wording
-from trials.report import facts
+from trials.characterise import headline_figures, machine_profile, text_format
+from trials.report import machine_facts
 
 WIDTH = 100
 
 
 def text(folder) -> str:
     found = machine_profile.read(folder)
-    known = facts.summary(facts.before(found.environment))
+    known = machine_facts.summary(machine_facts.before(found.environment))
     parts = [f"machine  {known}"] if known else []
-    parts += [_grid((highlights.title(found), ""),
-                    highlights.rows(found)),
+    parts += [_grid((headline_figures.title(found), ""),
+                    headline_figures.rows(found)),
               *_memory(found), *_by_threads(found), *_disk(found),
               *_files(found), *_times(found), *_throughput(found)]
     if found.refusals:
@@ -66,12 +66,12 @@ def spread_text(spread, unit) -> str:
             f"{figure(spread.high / unit)}]")
 
 
-def _curves(title, size_heading, group, unit, figures=wording.SAMPLES):
+def _curves(title, size_heading, group, unit, figures=text_format.SAMPLES):
     """unit: (its size, its name)"""
     size, name = unit
     known = [dict(curve.points) for curve in group]
-    rows = [[wording.size_words(at)] + [spread_text(points.get(at), size)
-                                        for points in known]
+    rows = [[text_format.size_words(at),
+             *[spread_text(points.get(at), size) for points in known]]
             for at in sorted(set().union(*known))]
     return f"{title}: {name}, {figures}\n" + _grid(
         [size_heading] + [curve.name for curve in group], rows)
@@ -79,7 +79,7 @@ def _curves(title, size_heading, group, unit, figures=wording.SAMPLES):
 
 def _rates(title, size_heading, group):
     return _curves(title, size_heading, group,
-                   wording.rate_unit(wording.largest(group)))
+                   text_format.rate_unit(text_format.largest(group)))
 
 
 def _memory(found):
@@ -89,7 +89,7 @@ def _memory(found):
 
 def _by_threads(found):
     if found.blocks:
-        area = wording.size_words(found.blocks_area_bytes)
+        area = text_format.size_words(found.blocks_area_bytes)
         yield _rates(f"memory, random blocks of {area}", "block",
                      found.blocks)
     if found.access:
@@ -100,22 +100,22 @@ def _disk(found):
     for name, group in found.transfers.items():
         # One unit from a rotating disk's single blocks to megabytes.
         yield _curves(f"disk, {name}", "transfer", group,
-                      (1e6, "MB/s"), wording.TRANSFERS)
+                      (1e6, "MB/s"), text_format.TRANSFERS)
     if found.positions:
-        size, name = wording.rate_unit(max(p.spread.high
+        size, name = text_format.rate_unit(max(p.spread.high
                                            for p in found.positions))
         what = "extents of a file" if found.by_extents else "places"
         yield (f"disk, {what}: {name}, "
-               f"{wording.TRANSFERS}\n") + _grid(
+               f"{text_format.TRANSFERS}\n") + _grid(
             ("from", "length", "rate"),
-            [(wording.precise(p.offset_bytes, found.position_ends),
+            [(text_format.precise(p.offset_bytes, found.position_ends),
               units.size(p.length_bytes), spread_text(p.spread, size))
              for p in found.positions])
 
 
 def _files(found):
     if found.files:
-        lines = [_wrapped(f"{file.path}: {wording.file_words(file)}")
+        lines = [_wrapped(f"{file.path}: {text_format.file_words(file)}")
                  for file in found.files]
         yield "\n".join(["where files lie", *lines])
 
@@ -144,8 +144,8 @@ def _times_row(series):
 def _throughput(found):
     if found.throughputs:
         yield _grid(("throughput", "rate", "arrived"),
-                    [(s.name, wording.rate_words(s.spread.middle),
-                      wording.arrived_words(s)) for s in found.throughputs])
+                    [(s.name, text_format.rate_words(s.spread.middle),
+                      text_format.arrived_words(s)) for s in found.throughputs])
 
 
 # --- CSV ----------------------------------------------------------------------

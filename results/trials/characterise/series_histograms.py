@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from trials.base import units
-from trials.characterise import curves, wording
+from trials.characterise import curves, text_format
 from trials.drawing import labels, overflow, points, style
 from trials.report import histogram
 
@@ -54,18 +54,19 @@ class Row:
         room."""
         samples, lost = self.series.samples, self.series.setting.get("lost")
         count = f"{len(samples)} samples" + (f", {lost} lost" if lost else "")
-        middle = f"median {wording.time_words(np.median(samples))}"
+        middle = f"median {text_format.time_words(np.median(samples))}"
         if self.tall:
-            ends = (f"from {wording.time_words(samples.min())} to "
-                    f"{wording.time_words(samples.max())}")
+            ends = (f"from {text_format.time_words(samples.min())} to "
+                    f"{text_format.time_words(samples.max())}")
             return f"{count}, {ends}", count
-        return wording.series_figures(self.series), f"{middle}, {count}", middle
+        return (text_format.series_figures(self.series), f"{middle}, {count}",
+                middle)
 
     def _percentiles_beyond(self):
         values = [(percent, np.percentile(self.series.samples, percent))
                   for percent, least in _LEAST_COUNTS.items()
                   if len(self.series.samples) >= least]
-        return "".join(f"\np{percent} {wording.time_words(value)}"
+        return "".join(f"\np{percent} {text_format.time_words(value)}"
                        for percent, value in values
                        if value > self.axis.limit_ns and self.tall)
 

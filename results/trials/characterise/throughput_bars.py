@@ -3,7 +3,7 @@
 from matplotlib.ticker import MaxNLocator
 
 from trials.base import units
-from trials.characterise import wording
+from trials.characterise import text_format
 from trials.drawing import style
 
 _ROW_PX, _FOOT_PX, _RIGHT_PX = 34, 46, 14
@@ -26,7 +26,7 @@ def draw(series, rate_unit, width_px):
             axes.plot([spread.low / unit, spread.high / unit],
                       [row + 0.2] * 2, color=style.INK, linewidth=1)
         text = f"{units.digits(spread.middle / unit)} {name}"
-        more = wording.arrived_words(each)
+        more = text_format.arrived_words(each)
         axes.text(0, row - 0.22, units.printable(each.name), va="center",
                   fontweight="bold", fontsize=style.SMALL_PX)
         axes.text(1, row - 0.22, f"{text}, {more}" if more else text,

@@ -11,7 +11,7 @@ import re
 
 import numpy as np
 
-from trials.report import facts, table
+from trials.report import machine_facts, table
 
 
 def hyperfine(study) -> str:
@@ -62,8 +62,8 @@ def benchfmt(study) -> str:
     environment = table.first_environment(study)
     settings = {
         "goos": "linux",
-        "cpu": facts.at(environment, "cpu.model_name"),
-        "kernel": facts.at(environment, "kernel.release"),
+        "cpu": machine_facts.at(environment, "cpu.model_name"),
+        "kernel": machine_facts.at(environment, "kernel.release"),
         "blinksort": study.design["program_version"],
         "records": study.design["records"],
         "seed": study.design["seed"],

@@ -6,7 +6,7 @@ A page needs nothing else: no script, no font, no picture from anywhere.
 import json
 
 from trials.drawing import style
-from trials.report import facts, markup, stylesheet
+from trials.report import machine_facts, markup, stylesheet
 from trials.report.markup import Column
 
 
@@ -34,14 +34,14 @@ def figure(picture) -> str:
 def environment(document, caption, *parts) -> str:
     """What a reader asks first, then all that is known."""
     columns = [Column("what"), Column("found")]
+    before = machine_facts.before(document)
     short = markup.table(caption, columns, [
-        [words, shown(value)]
-        for words, value in facts.shown(facts.before(document))])
+        [words, shown(value)] for words, value in machine_facts.shown(before)])
     whole = "".join(
         markup.details(f"all that is known, session {number}",
                        _whole(f"session {number}, before",
                               session["before"]))
-        for number, session in enumerate(facts.sessions(document), 1))
+        for number, session in enumerate(machine_facts.sessions(document), 1))
     return markup.section(
         "environment", "Environment", *parts,
         f'<div class="environment">\n{short}</div>\n' if short else "",

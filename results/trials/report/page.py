@@ -9,7 +9,7 @@ import shlex
 from datetime import datetime, timezone
 
 from trials.base import units
-from trials.report import facts, frame, markup, page_tables, plots
+from trials.report import frame, machine_facts, markup, page_tables, plots
 
 _DOI = "10.1109/CLUSTER.2011.75"
 
@@ -29,12 +29,13 @@ def render(study) -> str:
 
 def _machines(study):
     """What sorted, in a line; on a cluster each kind of node once."""
-    before = facts.before(study.run.environment)
+    before = machine_facts.before(study.run.environment)
     nodes = before.get("nodes") or {}
     hosts = study.design["hosts"]
     if not hosts:
-        return facts.summary(before)
-    kinds = dict.fromkeys(facts.summary(nodes.get(host)) for host in hosts)
+        return machine_facts.summary(before)
+    kinds = dict.fromkeys(machine_facts.summary(nodes.get(host))
+                          for host in hosts)
     return "; ".join(filter(None, kinds))
 
 

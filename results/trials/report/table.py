@@ -10,7 +10,7 @@ import io
 import textwrap
 
 from trials.base import units
-from trials.report import facts
+from trials.report import machine_facts
 
 WIDTH = 100
 # A column of signs is broken into lines, but not narrower than this.
@@ -58,7 +58,7 @@ def wrapped(line):
 
 
 def machine_text(study) -> str:
-    return facts.summary(first_environment(study)) or "not recorded"
+    return machine_facts.summary(first_environment(study)) or "not recorded"
 
 
 def _heading(study):

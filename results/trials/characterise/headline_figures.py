@@ -1,7 +1,7 @@
 """The figures that a reader compares machines by, in a few lines."""
 
 from trials.base import units
-from trials.characterise import wording
+from trials.characterise import text_format
 
 
 def title(profile) -> str:
@@ -10,7 +10,8 @@ def title(profile) -> str:
     if not sizes:
         return "medians"
     return "medians; of memory, " + (
-        wording.size_words(*sizes) if len(sizes) == 1 else "the largest areas")
+        text_format.size_words(*sizes) if len(sizes) == 1
+        else "the largest areas")
 
 
 def rows(profile) -> list:
@@ -24,7 +25,7 @@ def _memory(profile):
         _, spread = curve.points[-1]
         if curve.name in ("read", "random lines"):
             yield (f"{curve.name}, {profile.threads_words(curve.threads)}",
-                   wording.rate_words(spread.middle))
+                   text_format.rate_words(spread.middle))
     for curve in profile.access:
         (_, near), (_, far) = curve.points[0], curve.points[-1]
         yield (f"one access, {curve.name}",
@@ -32,7 +33,7 @@ def _memory(profile):
 
 
 def _starts(profile):
-    return [(f"start of {s.name}", wording.time_words(s.spread.middle))
+    return [(f"start of {s.name}", text_format.time_words(s.spread.middle))
             for s in profile.starts]
 
 
@@ -40,13 +41,13 @@ def _disk(profile):
     rates = [place.spread.middle for place in profile.positions]
     if rates:
         yield ("disk, in order, by place",
-               wording.rate_words(max(rates), min(rates)))
+               text_format.rate_words(max(rates), min(rates)))
     for name, group in profile.transfers.items():
         for curve in group:
             if curve.name == "random read":
                 size, spread = curve.points[0]
-                yield (f"{name}, random {wording.size_words(size)}",
-                       wording.rate_words(spread.middle))
+                yield (f"{name}, random {text_format.size_words(size)}",
+                       text_format.rate_words(spread.middle))
 
 
 def _network(profile):
@@ -54,10 +55,10 @@ def _network(profile):
         else f"{len(profile.round_trips)} nodes"
     trips = [s.spread.middle for s in profile.round_trips]
     if trips:
-        low, high = map(wording.time_words, (min(trips), max(trips)))
+        low, high = map(text_format.time_words, (min(trips), max(trips)))
         yield (f"round trip, {where}",
                low if low == high else f"{low} to {high}")
     rates = [s.spread.middle for s in profile.throughputs]
     if rates:
         yield (f"throughput, {where}",
-               wording.rate_words(min(rates), max(rates)))
+               text_format.rate_words(min(rates), max(rates)))
