@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Scenarios, what lies under a path, and what is read and sorted there:
-conditions.py, disks.py, ballast.py, inputs.py of results/trials."""
+conditions.py, disks.py, cache_filler.py, inputs.py of results/trials."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from trials.base.failure import FILE, USAGE, Failure
 from trials.base.programs import Programs
 from trials.machine import disks
 from trials.machine.disks import Placement
-from trials.scenario import ballast, conditions, inputs, residency
+from trials.scenario import cache_filler, conditions, inputs, residency
 
 BIN = os.environ.get("BIN") or str(unit.ROOT / "bin")
 MIB = 1 << 20
@@ -195,9 +195,9 @@ class TestDisks(Folder):
         self.assertEqual(disks.virtual("sda", self.root), "virtual machine")
 
 
-class TestBallast(Folder):
+class TestCacheFiller(Folder):
     def test_read_past_the_page_cache(self):
-        one = ballast.Ballast(f"{self.folder}/ballast", 3 * MIB - 1)
+        one = cache_filler.CacheFiller(f"{self.folder}/filler", 3 * MIB - 1)
         try:
             one.make()
         except Failure as failure:
@@ -219,8 +219,8 @@ class TestBallast(Folder):
         self.assertFalse(os.path.exists(one.path))
 
     def test_no_folder(self):
-        for function in (ballast.Ballast("/nowhere/x", 1).make,
-                         ballast.Ballast("/nowhere/x", 1).read):
+        for function in (cache_filler.CacheFiller("/nowhere/x", 1).make,
+                         cache_filler.CacheFiller("/nowhere/x", 1).read):
             with self.assertRaises(Failure) as caught:
                 function()
             self.assertEqual(caught.exception.status, FILE)
@@ -542,17 +542,17 @@ class TestScenarios(Folder):
         with open(f"{self.root}/proc/sys/vm/drop_caches",
                   encoding="ascii") as file:
             self.assertEqual(file.read().strip()[0], "1")
-        self.assertTrue(os.path.exists(f"{self.input}.ballast"))
+        self.assertTrue(os.path.exists(f"{self.input}.filler"))
         one.close()
-        self.assertFalse(os.path.exists(f"{self.input}.ballast"))
+        self.assertFalse(os.path.exists(f"{self.input}.filler"))
 
-    def test_ballast_of_an_earlier_session(self):
+    def test_filler_of_an_earlier_session(self):
         one, _ = self.prepare_platter(cache_bytes=MIB)
         another = self.scenario("platter", cache_bytes=MIB)
         another.close()
-        self.assertTrue(os.path.exists(f"{self.input}.ballast"))
+        self.assertTrue(os.path.exists(f"{self.input}.filler"))
         another.close(self.context)
-        self.assertFalse(os.path.exists(f"{self.input}.ballast"))
+        self.assertFalse(os.path.exists(f"{self.input}.filler"))
         self.scenario("cache").close(self.context)
 
     def test_platter_after(self):
@@ -575,7 +575,7 @@ class TestScenarios(Folder):
         self.put_drive("sda")
         one = self.scenario("platter", cache_bytes=2 * MIB)
         self.addCleanup(one.close, self.context)
-        with patch(ballast.Ballast, read=lambda self: MIB):
+        with patch(cache_filler.CacheFiller, read=lambda self: MIB):
             found = one.prepare(self.context)
         self.assertIs(self.met(found)["other-data-read"], False)
 
@@ -618,7 +618,7 @@ class TestSorts(Folder):
         if disks.of_path(self.folder).memory:
             self.skipTest("files in memory only")
         try:
-            ballast.Ballast(f"{self.folder}/probe", MIB).make()
+            cache_filler.CacheFiller(f"{self.folder}/probe", MIB).make()
         except Failure as failure:
             self.skipTest(str(failure))
 

@@ -155,7 +155,7 @@ class Cluster:
             self.end_rehearsals()
             self.remove_output()
             if not keep:
-                self._ask("remove", self._input, f"{self._input}.ballast")
+                self._ask("remove", self._input, f"{self._input}.filler")
         if not keep and (self._made_folder or self._own_folder):
             # Unless there is something else in it.
             with contextlib.suppress(OSError):

@@ -18,7 +18,7 @@ from typing import List, Optional
 from trials.base.failure import USAGE, Failure
 from trials.machine import disks
 from trials.scenario import residency
-from trials.scenario.ballast import Ballast
+from trials.scenario.cache_filler import CacheFiller
 
 NAMES = ("pagecache", "cache", "platter")
 # Read in place of a drive's cache whose size nobody knows; larger than any
@@ -215,7 +215,7 @@ class Platter(Direct):
         self.wanted_bytes = drives * (max(self.known_cache_bytes.values(),
                                           default=None)
                                       or UNKNOWN_CACHE_BYTES)
-        self.ballast: Optional[Ballast] = None
+        self.filler: Optional[CacheFiller] = None
 
     def _known_cache_bytes(self) -> dict:
         """Of each drive; 0: unknown."""
@@ -287,7 +287,7 @@ class Platter(Direct):
         # What a drive has read last is in its cache: so nothing else may be
         # read between this and the run.
         dropped = residency.drop_caches(self.root)
-        read_bytes = self._read_ballast(context)
+        read_bytes = self._read_filler(context)
         conditions[0] = self._evicted_again(context)
         return conditions + [
             condition("caches-dropped", "page cache",
@@ -303,14 +303,14 @@ class Platter(Direct):
         return condition("input-not-resident", "0 %", percent(part),
                          None if part is None else part == 0.0)
 
-    def _ballast(self, context: Context) -> Ballast:
+    def _filler(self, context: Context) -> CacheFiller:
         """On the same disks; each rank of a cluster has its own."""
-        return Ballast(f"{context.input}.ballast", self.wanted_bytes)
+        return CacheFiller(f"{context.input}.filler", self.wanted_bytes)
 
-    def _read_ballast(self, context: Context) -> int:
-        self.ballast = self._ballast(context)
-        self.ballast.make()
-        return self.ballast.read()
+    def _read_filler(self, context: Context) -> int:
+        self.filler = self._filler(context)
+        self.filler.make()
+        return self.filler.read()
 
     def verify_run(self, document: Optional[dict]) -> List[dict]:
         synced = None if document is None else document.get("synced")
@@ -319,9 +319,9 @@ class Platter(Direct):
                       if synced is not None else "unknown", synced)]
 
     def close(self, context: Optional[Context] = None) -> None:
-        ballast = self._ballast(context) if context else self.ballast
-        if ballast is not None:
-            ballast.remove()
+        filler = self._filler(context) if context else self.filler
+        if filler is not None:
+            filler.remove()
 
 
 def existing(path: str) -> str:

@@ -13,7 +13,7 @@ from trials.base.failure import FILE, Failure
 PIECE_BYTES = 1 << 20
 
 
-class Ballast:
+class CacheFiller:
     """A file of at least size_bytes, made when it is first needed."""
 
     def __init__(self, path: str, size_bytes: int):
