@@ -11,7 +11,7 @@ import unittest
 import unit
 from trials.base.failure import Failure
 from trials.run import sorter
-from trials.run.watch import Watch
+from trials.run.supervisor import Supervisor
 
 SHELL = "/bin/sh"
 BASH = "/bin/bash"
@@ -43,10 +43,10 @@ def is_running(pid):
 
 class Timed(unittest.TestCase):
     def setUp(self):
-        self.watch = self.enterContext(Watch())
+        self.supervisor = self.enterContext(Supervisor())
 
     def shell(self, script, **options):
-        return sorter.time_command([SHELL, "-c", script], self.watch,
+        return sorter.time_command([SHELL, "-c", script], self.supervisor,
                                    **options)
 
     def test_output_and_status_are_brought_back(self):
@@ -62,7 +62,7 @@ class Timed(unittest.TestCase):
     def test_environment_is_the_same_for_all(self):
         os.environ["BLINKTRIAL_TEST"] = "x" * 1000
         self.addCleanup(os.environ.pop, "BLINKTRIAL_TEST")
-        done = sorter.time_command(["/usr/bin/env"], self.watch)
+        done = sorter.time_command(["/usr/bin/env"], self.supervisor)
         self.assertEqual(sorted(done.stdout.split()),
                          ["LC_ALL=C", "PATH=/usr/local/bin:/usr/bin:/bin"])
 
@@ -82,8 +82,8 @@ class Timed(unittest.TestCase):
 
     def test_it_is_in_the_group_of_the_guard(self):
         done = self.shell("cut -d' ' -f5 /proc/$$/stat")
-        self.assertEqual(int(done.stdout), self.watch.group)
-        self.assertNotEqual(self.watch.group, os.getpgrp())
+        self.assertEqual(int(done.stdout), self.supervisor.group)
+        self.assertNotEqual(self.supervisor.group, os.getpgrp())
 
     def test_time_spans_all_of_it(self):
         before_ns = time.monotonic_ns()
@@ -108,8 +108,8 @@ class Timed(unittest.TestCase):
         """And what it leaves goes with us."""
         script = "trap '' TERM; sleep 1000 & echo $!; wait; wait"
         for timeout_s in (0.05, 0.5, 5, 50):
-            with Watch() as watch:
-                done = sorter.time_command([BASH, "-c", script], watch,
+            with Supervisor() as supervisor:
+                done = sorter.time_command([BASH, "-c", script], supervisor,
                                            timeout_s=timeout_s)
             if done.stdout:  # else it had not come so far
                 break
@@ -125,7 +125,7 @@ class Timed(unittest.TestCase):
 
     def test_a_signal_to_us_ends_it_and_is_noted(self):
         def end_it():
-            while not self.watch.pid:
+            while not self.supervisor.pid:
                 time.sleep(0.001)
             os.kill(os.getpid(), signal.SIGTERM)
 
@@ -133,12 +133,12 @@ class Timed(unittest.TestCase):
         ender.start()
         done = self.shell("exec sleep 1000")
         ender.join()
-        self.assertEqual(self.watch.signal, signal.SIGTERM)
+        self.assertEqual(self.supervisor.signal, signal.SIGTERM)
         self.assertEqual(done.exit_status, 128 + signal.SIGTERM)
 
     def test_a_signal_that_does_not_interrupt_the_wait_ends_it(self):
         def end_it():
-            while not self.watch.pid:
+            while not self.supervisor.pid:
                 time.sleep(0.001)
             # To this thread: the wait of the other goes on, as it does when a
             # signal comes just before it begins.
@@ -148,21 +148,21 @@ class Timed(unittest.TestCase):
         ender.start()
         done = self.shell("exec sleep 1000", timeout_s=20)
         ender.join()
-        self.assertEqual(self.watch.signal, signal.SIGTERM)
+        self.assertEqual(self.supervisor.signal, signal.SIGTERM)
         self.assertEqual(done.exit_status, 128 + signal.SIGTERM)
 
     def test_what_nohup_ignores_stays_ignored(self):
-        self.watch.__exit__()
+        self.supervisor.__exit__()
         before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
         self.addCleanup(signal.signal, signal.SIGHUP, before)
-        with Watch() as watch:
+        with Supervisor() as supervisor:
             os.kill(os.getpid(), signal.SIGHUP)
-            self.assertEqual(watch.signal, 0)
-        self.watch.__enter__()
+            self.assertEqual(supervisor.signal, 0)
+        self.supervisor.__enter__()
 
     def test_a_program_that_is_not_there(self):
         with self.assertRaises(Failure) as caught:
-            sorter.time_command(["/nowhere/blinksort"], self.watch)
+            sorter.time_command(["/nowhere/blinksort"], self.supervisor)
         self.assertEqual(str(caught.exception),
                          "/nowhere/blinksort: No such file or directory")
         self.assertEqual(self.shell("echo on").stdout, "on\n")
@@ -170,18 +170,18 @@ class Timed(unittest.TestCase):
 
 class Results(unittest.TestCase):
     def setUp(self):
-        self.watch = self.enterContext(Watch())
+        self.supervisor = self.enterContext(Supervisor())
 
     def run_cluster(self, report, status=0):
         text = json.dumps(report).replace("'", "'\\''")
         script = f"printf '%s' '{text}'; exit {status}"
-        return sorter.run_cluster([SHELL, "-c", script], self.watch)[1]
+        return sorter.run_cluster([SHELL, "-c", script], self.supervisor)[1]
 
     def test_one_process(self):
         said = {"records": 5, "bytes": 500, "elapsed_ns": 7, "io": "mmap",
                 "threads": 2, "phases_ns": {"prepare": 1, "bucket": 6}}
         timed, result = sorter.run(
-            ["/bin/echo", json.dumps(said)], self.watch)
+            ["/bin/echo", json.dumps(said)], self.supervisor)
         self.assertEqual((result.records, result.bytes), (5, 500))
         self.assertEqual(result.whole_ns, timed.whole_ns)
         self.assertEqual(result.documents, [said])
@@ -196,15 +196,16 @@ class Results(unittest.TestCase):
         for text in ("", "null", "[1]", "{", "\udcff"):
             _, result = sorter.run(
                 ["/bin/echo", text.encode("utf-8", "surrogateescape")],
-                self.watch)
+                self.supervisor)
             self.assertIsNone(result.records)
             self.assertEqual(result.documents, [None])
 
     def test_a_failure_has_its_first_line(self):
         _, result = sorter.run(
-            [SHELL, "-c", "echo one >&2; echo two >&2; exit 3"], self.watch)
+            [SHELL, "-c", "echo one >&2; echo two >&2; exit 3"],
+            self.supervisor)
         self.assertEqual((result.exit_status, result.message), (3, "one"))
-        _, result = sorter.run([SHELL, "-c", "exit 3"], self.watch)
+        _, result = sorter.run([SHELL, "-c", "exit 3"], self.supervisor)
         self.assertEqual(result.message, "ended with status 3")
 
     def test_ranks(self):
@@ -245,7 +246,8 @@ class Results(unittest.TestCase):
 
     def test_of_no_cluster_at_all(self):
         _, result = sorter.run_cluster(
-            [SHELL, "-c", "echo 'blinksh: no key' >&2; exit 3"], self.watch)
+            [SHELL, "-c", "echo 'blinksh: no key' >&2; exit 3"],
+            self.supervisor)
         self.assertEqual((result.exit_status, result.message),
                          (3, "blinksh: no key"))
         self.assertEqual(result.ranks, [])

@@ -12,16 +12,16 @@ from trials.record.sweep import sort_arguments
 from trials.run import agent, sorter, verdict
 from trials.run.machine import REHEARSAL_RECORDS
 from trials.run.options import default_work
-from trials.run.watch import Watch
+from trials.run.supervisor import Supervisor
 from trials.scenario import conditions
 
 
 class Cluster:
     """The nodes that -w names.  The folder for work is there on each."""
 
-    def __init__(self, options, programs: Programs, watch: Watch):
+    def __init__(self, options, programs: Programs, supervisor: Supervisor):
         self._programs = programs
-        self._watch = watch
+        self._supervisor = supervisor
         self._work = options.work
         self._made_folder = False
         self._own_folder = options.work == default_work(options.out)
@@ -124,7 +124,7 @@ class Cluster:
              self._programs.path("blinksort"), "--cluster", source,
              "-o", self._output, "--json",
              *self._scenarios[scenario].sort_options(),
-             *sort_arguments(parameters)], self._watch, timeout_s)
+             *sort_arguments(parameters)], self._supervisor, timeout_s)
 
     def verify(self, scenario: str, result: sorter.Result) -> list[dict]:
         """Of a run that has failed there is nothing to look at."""

@@ -13,7 +13,7 @@ from trials.machine import counters, environment
 from trials.record.sweep import sort_arguments
 from trials.run import sorter, verdict
 from trials.run.options import default_work
-from trials.run.watch import Watch
+from trials.run.supervisor import Supervisor
 from trials.scenario import conditions, inputs
 
 # Enough for every option to be looked at, and over at once.
@@ -25,11 +25,11 @@ class Machine:
 
     hosts = None
 
-    def __init__(self, options, programs: Programs, watch: Watch):
+    def __init__(self, options, programs: Programs, supervisor: Supervisor):
         work = options.work
         self._work = work
         self._programs = programs
-        self._watch = watch
+        self._supervisor = supervisor
         self._scenarios = {name: conditions.scenario(name, work, options)
                            for name in options.scenarios}
         self._records = options.records
@@ -94,7 +94,7 @@ class Machine:
             [self._programs.path("blinksort"), source,
              "-o", self._context.output, "--json",
              *self._scenarios[scenario].sort_options(),
-             *sort_arguments(parameters)], self._watch,
+             *sort_arguments(parameters)], self._supervisor,
             sorter.timeout_s_of(self._records))
 
     def verify(self, scenario: str, result: sorter.Result) -> list[dict]:

@@ -12,7 +12,7 @@ from trials.record.design import block_seed, configuration
 from trials.record.record import Record
 from trials.run.progress import Progress
 from trials.run.verdict import Verdict
-from trials.run.watch import Watch
+from trials.run.supervisor import Supervisor
 from trials.scenario.conditions import all_met
 from trials.scenario.tuning import Tuning, Unavailable
 
@@ -45,19 +45,19 @@ class Clock:
 class Runner:
     """Goes on where the record ends, until all trials are recorded."""
 
-    def __init__(self, record: Record, place, tuning: Tuning, watch: Watch,
-                 progress: Progress):
+    def __init__(self, record: Record, place, tuning: Tuning,
+                 supervisor: Supervisor, progress: Progress):
         self._record = record
         self._place = place
         self._tuning = tuning
-        self._watch = watch
+        self._supervisor = supervisor
         self._progress = progress
         self._clock = Clock()
         self._session = []
 
     def run(self) -> None:
         try:
-            while not self._watch.signal:
+            while not self._supervisor.signal:
                 planned = self._record.next()
                 if planned is None:
                     break
@@ -94,7 +94,7 @@ class Runner:
             conditions += self._place.verify(planned.scenario, result)
             verdict = None if result.exit_status else self._place.judge()
             self._place.remove_output()
-        if self._watch.signal:
+        if self._supervisor.signal:
             return None
         return {
             **self._identity(planned), **times(timed),

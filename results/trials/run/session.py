@@ -13,7 +13,7 @@ from trials.run.cluster import Cluster
 from trials.run.machine import Machine
 from trials.run.progress import Progress
 from trials.run.runner import Runner, is_good
-from trials.run.watch import Watch
+from trials.run.supervisor import Supervisor
 from trials.scenario.inputs import RECORD_BYTES
 from trials.scenario.tuning import Tuning, Unavailable
 
@@ -33,14 +33,15 @@ def run(options, called: str) -> int:
     if options.version:
         print(f"blinktrial {version_of(programs)}")
         return 0
-    with Watch() as watch:
+    with Supervisor() as supervisor:
         if options.resume:
-            return resume(options, programs, watch)
-        return begin(command_line.complete(options), programs, watch)
+            return resume(options, programs, supervisor)
+        return begin(command_line.complete(options), programs, supervisor)
 
 
-def place_of(options, programs: Programs, watch: Watch):
-    return (Cluster if options.hosts else Machine)(options, programs, watch)
+def place_of(options, programs: Programs, supervisor: Supervisor):
+    kind = Cluster if options.hosts else Machine
+    return kind(options, programs, supervisor)
 
 
 def version_of(programs: Programs) -> str:
@@ -48,12 +49,12 @@ def version_of(programs: Programs) -> str:
     return programs.must_call("blinksort", "--version").stdout.split()[-1]
 
 
-def begin(options, programs: Programs, watch: Watch) -> int:
+def begin(options, programs: Programs, supervisor: Supervisor) -> int:
     """A new record.  What can be refused is refused before anything is
     written."""
     expect_free(options.out)
     sweep = sweeps.load(options.sweep) if options.sweep else None
-    place = place_of(options, programs, watch)
+    place = place_of(options, programs, supervisor)
     place.check(not options.unverified)
     tuning = Tuning(programs, options.hosts, options.key)
     design = designs.make(
@@ -66,31 +67,31 @@ def begin(options, programs: Programs, watch: Watch) -> int:
     folders = missing_folders(options.out)
     try:
         place.make_inputs(reuse=False)
-        rehearse(design, place, tuning, watch)
-        if watch.signal:
+        rehearse(design, place, tuning, supervisor)
+        if supervisor.signal:
             raise Failure("interrupted", "before the first trial")
         record = records.Record.create(options.out, design)
     except BaseException as reason:
         with contextlib.suppress(Failure):
             place.close(keep=False)
         remove_folders(folders)
-        if watch.signal and isinstance(reason, Failure):
-            reason.status = 128 + watch.signal
+        if supervisor.signal and isinstance(reason, Failure):
+            reason.status = 128 + supervisor.signal
         raise
     with record:
-        return trials(options, record, place, tuning, watch, programs)
+        return trials(options, record, place, tuning, supervisor, programs)
 
 
-def resume(options, programs: Programs, watch: Watch) -> int:
+def resume(options, programs: Programs, supervisor: Supervisor) -> int:
     with records.Record.open(options.out) as record:
         options = command_line.resumed(options, record.design["command"])
-        place = place_of(options, programs, watch)
+        place = place_of(options, programs, supervisor)
         if place.hosts != record.design["hosts"]:
             raise Failure("-w", "names other hosts than in the record", USAGE)
         place.check(not options.unverified)
         place.make_inputs(reuse=True)
         tuning = Tuning(programs, options.hosts, options.key)
-        return trials(options, record, place, tuning, watch, programs)
+        return trials(options, record, place, tuning, supervisor, programs)
 
 
 def expect_free(folder: str) -> None:
@@ -144,7 +145,8 @@ def settings(tuning: Tuning, hosts: list[str] | None):
     return why_not
 
 
-def rehearse(design: dict, place, tuning: Tuning, watch: Watch) -> None:
+def rehearse(design: dict, place, tuning: Tuning,
+             supervisor: Supervisor) -> None:
     """Every configuration has to sort a few records, or is skipped; without
     the reference there is nothing to compare."""
     try:
@@ -152,7 +154,7 @@ def rehearse(design: dict, place, tuning: Tuning, watch: Watch) -> None:
             if configuration["skipped"] is not None:
                 continue
             why = why_not_sorted(configuration, design, place, tuning)
-            if watch.signal:
+            if supervisor.signal:
                 return
             if why and configuration["role"] == "reference":
                 raise Failure("reference", why)
@@ -176,7 +178,7 @@ def why_not_sorted(configuration: dict, design: dict, place,
     return None
 
 
-def trials(options, record, place, tuning: Tuning, watch: Watch,
+def trials(options, record, place, tuning: Tuning, supervisor: Supervisor,
            programs: Programs) -> int:
     """Run those that are left, and say what came out."""
     total = count(record.design)
@@ -184,21 +186,21 @@ def trials(options, record, place, tuning: Tuning, watch: Watch,
     before = place.describe()
     record.begin_session(before)
     try:
-        Runner(record, place, tuning, watch, progress).run()
+        Runner(record, place, tuning, supervisor, progress).run()
     except Failure:
         # What has failed, as a node that is lost, may do so again.
         with contextlib.suppress(Failure):
             end(options, record, place, before)
-        if not watch.signal:
+        if not supervisor.signal:
             raise
     else:
         end(options, record, place, before)
-    if watch.signal:
+    if supervisor.signal:
         raise Failure(
             "interrupted", f"{len(record.trials())} trials are recorded; to "
             "go on: " + programs.words(
                 "blinktrial", "--resume", f"--out={options.out}"),
-            128 + watch.signal)
+            128 + supervisor.signal)
     if not options.quiet:
         print(summary.text(record), end="")
         print("\nSee the results: "

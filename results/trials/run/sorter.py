@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from trials.base.failure import Failure
 from trials.base.programs import first_line
-from trials.run.watch import Watch
+from trials.run.supervisor import Supervisor
 
 ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/local/bin:/usr/bin:/bin"}
 TIMEOUT_S = 60.0
@@ -69,7 +69,7 @@ class Result:
     documents: list = field(default_factory=list)
 
 
-def time_command(command: list[str], watch: Watch,
+def time_command(command: list[str], supervisor: Supervisor,
                  timeout_s: float = TIMEOUT_S) -> Timed:
     """Run it.  Between the two readings of the clock are the spawn, the wait,
     and two stores."""
@@ -77,19 +77,19 @@ def time_command(command: list[str], watch: Watch,
     err = os.memfd_create("stderr")
     actions = [(os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
                (os.POSIX_SPAWN_DUP2, out, 1), (os.POSIX_SPAWN_DUP2, err, 2)]
-    path, group = command[0], watch.group
+    path, group = command[0], supervisor.group
     clock, monotonic = time.clock_gettime_ns, time.CLOCK_MONOTONIC
-    watch.arm(timeout_s)
+    supervisor.arm(timeout_s)
     gc.disable()
     try:
         own_before = resource.getrusage(resource.RUSAGE_SELF)
         begin_unix_ns = time.time_ns()
         begin_ns = clock(monotonic)
         # Not in our group: ^C is for us, who then end it.
-        watch.pid = os.posix_spawn(
+        supervisor.pid = os.posix_spawn(
             path, command, ENVIRONMENT, file_actions=actions, setpgroup=group,
             setsigmask=(), setsigdef=DEFAULT_SIGNALS)
-        _, status, usage = watch.wait()
+        _, status, usage = supervisor.wait()
         end_ns = clock(monotonic)
         own_after = resource.getrusage(resource.RUSAGE_SELF)
     except OSError as reason:
@@ -98,10 +98,10 @@ def time_command(command: list[str], watch: Watch,
         raise Failure(path, reason.strerror) from None
     finally:
         gc.enable()
-        watch.disarm()
+        supervisor.disarm()
     return Timed(
         begin_unix_ns, begin_ns, end_ns - begin_ns,
-        STATUS_TIMED_OUT if watch.expired else shell_status(status),
+        STATUS_TIMED_OUT if supervisor.expired else shell_status(status),
         read_all(out), read_all(err), usage,
         to_ns(own_after.ru_utime - own_before.ru_utime),
         to_ns(own_after.ru_stime - own_before.ru_stime), timeout_s)
@@ -111,10 +111,10 @@ def timeout_s_of(records: int) -> float:
     return TIMEOUT_S + records * TIMEOUT_S_PER_RECORD
 
 
-def run(command: list[str], watch: Watch,
+def run(command: list[str], supervisor: Supervisor,
         timeout_s: float = TIMEOUT_S) -> tuple[Timed, Result]:
     """A sorter on this machine, which prints its JSON."""
-    timed = time_command(command, watch, timeout_s)
+    timed = time_command(command, supervisor, timeout_s)
     said = parse(timed.stdout)
     result = Result(timed.whole_ns, timed.exit_status, message_of(timed),
                     said.get("records"), said.get("bytes"))
@@ -123,11 +123,11 @@ def run(command: list[str], watch: Watch,
     return timed, result
 
 
-def run_cluster(command: list[str], watch: Watch,
+def run_cluster(command: list[str], supervisor: Supervisor,
                 timeout_s: float = TIMEOUT_S) -> tuple[Timed, Result]:
     """blinksh --json, which runs a rank on each node.  The time is its own,
     from the first datagram to the last reply: starting it is not timed."""
-    timed = time_command(command, watch, timeout_s + CLUSTER_GRACE_S)
+    timed = time_command(command, supervisor, timeout_s + CLUSTER_GRACE_S)
     report = parse(timed.stdout)
     nodes = report.get("nodes") or []
     first = parse(nodes[0].get("stdout") or "") if nodes else {}

@@ -17,7 +17,7 @@ GUARD = ("read _; trap '' TERM; kill -TERM 0; "
          f"sleep {GRACE_S:.0f}; kill -KILL 0")
 
 
-class Watch:
+class Supervisor:
     """In force for the time of a with block.
 
     A signal does not raise anything: it would do so between any two steps,
