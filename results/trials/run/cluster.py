@@ -1,4 +1,4 @@
-"""A cluster as the place of trials: a rank on each node sorts, and what is
+"""A cluster as the target of trials: a rank on each node sorts, and what is
 prepared and checked is so on all of them, by `blinktrial node`."""
 
 import contextlib

@@ -1,6 +1,6 @@
-"""One machine as the place of trials: a process sorts.
+"""One machine as the target of trials: a process sorts.
 
-What a place does, this one or a cluster: prepare, sort, verify and judge, in
+What a target does, this one or a cluster: prepare, sort, verify and judge, in
 the same steps, so that the runner need not know which of them it has.
 """
 

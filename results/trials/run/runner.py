@@ -45,10 +45,10 @@ class Clock:
 class Runner:
     """Goes on where the record ends, until all trials are recorded."""
 
-    def __init__(self, record: Record, place, tuning: Tuning,
+    def __init__(self, record: Record, target, tuning: Tuning,
                  supervisor: Supervisor, progress: Progress):
         self._record = record
-        self._place = place
+        self._target = target
         self._tuning = tuning
         self._supervisor = supervisor
         self._progress = progress
@@ -85,21 +85,21 @@ class Runner:
         with stopwatch(spent, "tuning"):
             tuning = self._tune(wanted)
         with stopwatch(spent, "prepare"):
-            conditions = self._place.prepare(planned.scenario)
-            before = self._place.counters()
-        timed, result = self._place.sort(planned.scenario,
-                                         wanted["parameters"])
+            conditions = self._target.prepare(planned.scenario)
+            before = self._target.counters()
+        timed, result = self._target.sort(planned.scenario,
+                                          wanted["parameters"])
         with stopwatch(spent, "check"):
-            after = self._place.counters()
-            conditions += self._place.verify(planned.scenario, result)
-            verdict = None if result.exit_status else self._place.judge()
-            self._place.remove_output()
+            after = self._target.counters()
+            conditions += self._target.verify(planned.scenario, result)
+            verdict = None if result.exit_status else self._target.judge()
+            self._target.remove_output()
         if self._supervisor.signal:
             return None
         return {
             **self._identity(planned), **times(timed),
             **findings(result, verdict), "ranks": result.ranks,
-            "counters": self._place.difference(before, after),
+            "counters": self._target.difference(before, after),
             "conditions": conditions, "scenario_met": all_met(conditions),
             "runner": self._clock.costs(timed, spent), "tuning": tuning}
 

@@ -39,7 +39,7 @@ def run(options, called: str) -> int:
         return begin(command_line.complete(options), programs, supervisor)
 
 
-def place_of(options, programs: Programs, supervisor: Supervisor):
+def target_of(options, programs: Programs, supervisor: Supervisor):
     kind = Cluster if options.hosts else Machine
     return kind(options, programs, supervisor)
 
@@ -54,44 +54,44 @@ def begin(options, programs: Programs, supervisor: Supervisor) -> int:
     written."""
     expect_free(options.out)
     sweep = sweeps.load(options.sweep) if options.sweep else None
-    place = place_of(options, programs, supervisor)
-    place.check(not options.unverified)
+    target = target_of(options, programs, supervisor)
+    target.check(not options.unverified)
     tuning = Tuning(programs, options.hosts, options.key)
     design = designs.make(
         options.scenarios, sweep, options.trials, options.seed,
-        hosts=place.hosts, records=options.records, record_bytes=RECORD_BYTES,
+        hosts=target.hosts, records=options.records, record_bytes=RECORD_BYTES,
         kind="ascii" if options.ascii else "binary", order=options.order,
         command=command_line.command_of(options),
         program_version=version_of(programs),
-        unsettable=settings(tuning, place.hosts))
+        unsettable=settings(tuning, target.hosts))
     folders = missing_folders(options.out)
     try:
-        place.make_inputs(reuse=False)
-        rehearse(design, place, tuning, supervisor)
+        target.make_inputs(reuse=False)
+        rehearse(design, target, tuning, supervisor)
         if supervisor.signal:
             raise Failure("interrupted", "before the first trial")
         record = records.Record.create(options.out, design)
     except BaseException as reason:
         with contextlib.suppress(Failure):
-            place.close(keep=False)
+            target.close(keep=False)
         remove_folders(folders)
         if supervisor.signal and isinstance(reason, Failure):
             reason.status = 128 + supervisor.signal
         raise
     with record:
-        return trials(options, record, place, tuning, supervisor, programs)
+        return trials(options, record, target, tuning, supervisor, programs)
 
 
 def resume(options, programs: Programs, supervisor: Supervisor) -> int:
     with records.Record.open(options.out) as record:
         options = command_line.resumed(options, record.design["command"])
-        place = place_of(options, programs, supervisor)
-        if place.hosts != record.design["hosts"]:
+        target = target_of(options, programs, supervisor)
+        if target.hosts != record.design["hosts"]:
             raise Failure("-w", "names other hosts than in the record", USAGE)
-        place.check(not options.unverified)
-        place.make_inputs(reuse=True)
+        target.check(not options.unverified)
+        target.make_inputs(reuse=True)
         tuning = Tuning(programs, options.hosts, options.key)
-        return trials(options, record, place, tuning, supervisor, programs)
+        return trials(options, record, target, tuning, supervisor, programs)
 
 
 def expect_free(folder: str) -> None:
@@ -145,7 +145,7 @@ def settings(tuning: Tuning, hosts: list[str] | None):
     return why_not
 
 
-def rehearse(design: dict, place, tuning: Tuning,
+def rehearse(design: dict, target, tuning: Tuning,
              supervisor: Supervisor) -> None:
     """Every configuration has to sort a few records, or is skipped; without
     the reference there is nothing to compare."""
@@ -153,7 +153,7 @@ def rehearse(design: dict, place, tuning: Tuning,
         for configuration in design["configurations"]:
             if configuration["skipped"] is not None:
                 continue
-            why = why_not_sorted(configuration, design, place, tuning)
+            why = why_not_sorted(configuration, design, target, tuning)
             if supervisor.signal:
                 return
             if why and configuration["role"] == "reference":
@@ -162,39 +162,39 @@ def rehearse(design: dict, place, tuning: Tuning,
                 configuration.update(skipped=why, tuning=None)
     finally:
         tuning.close()
-    place.end_rehearsals()
+    target.end_rehearsals()
 
 
-def why_not_sorted(configuration: dict, design: dict, place,
+def why_not_sorted(configuration: dict, design: dict, target,
                    tuning: Tuning) -> str | None:
     try:
         tuning.want(configuration["tuning"])
     except Unavailable as reason:
         return str(reason)
     for scenario in design["scenarios"]:
-        why = place.rehearse(scenario, configuration["parameters"])
+        why = target.rehearse(scenario, configuration["parameters"])
         if why:
             return why
     return None
 
 
-def trials(options, record, place, tuning: Tuning, supervisor: Supervisor,
+def trials(options, record, target, tuning: Tuning, supervisor: Supervisor,
            programs: Programs) -> int:
     """Run those that are left, and say what came out."""
     total = count(record.design)
     progress = Progress(total, bool(options.quiet))
-    before = place.describe()
+    before = target.describe()
     record.begin_session(before)
     try:
-        Runner(record, place, tuning, supervisor, progress).run()
+        Runner(record, target, tuning, supervisor, progress).run()
     except Failure:
         # What has failed, as a node that is lost, may do so again.
         with contextlib.suppress(Failure):
-            end(options, record, place, before)
+            end(options, record, target, before)
         if not supervisor.signal:
             raise
     else:
-        end(options, record, place, before)
+        end(options, record, target, before)
     if supervisor.signal:
         raise Failure(
             "interrupted", f"{len(record.trials())} trials are recorded; to "
@@ -208,10 +208,10 @@ def trials(options, record, place, tuning: Tuning, supervisor: Supervisor,
     return verdict(record)
 
 
-def end(options, record, place, before: dict) -> None:
-    after = place.describe()
+def end(options, record, target, before: dict) -> None:
+    after = target.describe()
     record.end_session(after, environment.changes(before, after))
-    place.close(bool(options.keep))
+    target.close(bool(options.keep))
 
 
 def count(design: dict) -> int:
