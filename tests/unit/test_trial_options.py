@@ -1,5 +1,5 @@
-"""The command line, also of a record that is resumed; verdicts; how far a run
-is; and what came out of it."""
+"""The command line, also of a record that is resumed; checks of outputs; how
+far a run is; and what came out of it."""
 
 import io
 import subprocess
@@ -7,7 +7,7 @@ import unittest
 
 import unit
 from trials.base.failure import Failure
-from trials.run import options, progress, summary, verdict
+from trials.run import options, output_check, progress, summary
 
 GOOD = ["--scenario=pagecache,cache", "--trials=3", "--out=/r/record"]
 
@@ -78,15 +78,15 @@ class Options(unittest.TestCase):
             self.assertEqual(caught.exception.status, 2)
 
 
-class Verdicts(unittest.TestCase):
+class OutputChecks(unittest.TestCase):
     def judge(self, text, status=0):
-        return verdict.of_report(
+        return output_check.of_report(
             subprocess.CompletedProcess([], status, "", text), 5, "abc")
 
     def test_good(self):
         found = self.judge("Records: 5\nChecksum: abc\nDuplicate keys: 0\n"
                            "SUCCESS - all records are in order\n")
-        self.assertEqual(found, verdict.Verdict(True, None, "abc"))
+        self.assertEqual(found, output_check.OutputCheck(True, None, "abc"))
 
     def test_other_records(self):
         found = self.judge("Records: 5\nChecksum: abd\nDuplicate keys: 0\n")
@@ -101,12 +101,12 @@ class Verdicts(unittest.TestCase):
         found = self.judge(
             "First unordered record is record 1\nRecords: 5\nChecksum: abc\n"
             "ERROR - there are 2 unordered records\n", 1)
-        self.assertEqual(found, verdict.Verdict(
+        self.assertEqual(found, output_check.OutputCheck(
             False, "there are 2 unordered records", "abc"))
 
     def test_no_output(self):
         found = self.judge("blinkval: out: No such file or directory\n", 3)
-        self.assertEqual(found, verdict.Verdict(
+        self.assertEqual(found, output_check.OutputCheck(
             False, "blinkval: out: No such file or directory", None))
 
     def test_nothing_said(self):

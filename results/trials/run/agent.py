@@ -222,9 +222,9 @@ def join_conditions(by_host: Dict[str, List[dict]]) -> List[dict]:
 
 
 def join_condition(name: str, by_host: Dict[str, dict]) -> dict:
-    verdict = conditions.worst(one["met"] for one in by_host.values())
+    met = conditions.worst(one["met"] for one in by_host.values())
     worst = {host: one for host, one in by_host.items()
-             if one["met"] is verdict}
+             if one["met"] is met}
     said = {one["found"] for one in by_host.values()}
     first = next(iter(by_host.values()))
     if len(said) == 1:
@@ -232,12 +232,12 @@ def join_condition(name: str, by_host: Dict[str, dict]) -> dict:
     else:
         found = ", ".join(f"{host}: {one['found']}"
                           for host, one in worst.items())
-    return conditions.condition(name, first["wanted"], found, verdict)
+    return conditions.condition(name, first["wanted"], found, met)
 
 
 def join_check(checks: List[dict],
                programs) -> "subprocess.CompletedProcess[str]":
-    """blinkval's verdict of all outputs as one, from the answers to check."""
+    """What blinkval says of all outputs as one, from the answers to check."""
     for one in checks:
         if one["message"]:
             return subprocess.CompletedProcess(

@@ -9,7 +9,7 @@ from trials.base.failure import NETWORK, USAGE, Failure, of_file
 from trials.base.programs import Programs, first_line
 from trials.machine import counters, environment
 from trials.record.sweep import sort_arguments
-from trials.run import agent, sorter, verdict
+from trials.run import agent, output_check, sorter
 from trials.run.machine import REHEARSAL_RECORDS
 from trials.run.options import default_work
 from trials.run.supervisor import Supervisor
@@ -135,10 +135,10 @@ class Cluster:
             host: self._scenarios[scenario].verify_run(document)
             for host, document in zip(self.hosts, result.documents)})
 
-    def judge(self) -> verdict.Verdict:
+    def judge(self) -> output_check.OutputCheck:
         """By what verify() has brought back."""
         done = agent.join_check(self._checks, self._programs)
-        return verdict.of_report(done, self._records, self._checksum)
+        return output_check.of_report(done, self._records, self._checksum)
 
     def remove_output(self) -> None:
         self._ask("remove", self._output)

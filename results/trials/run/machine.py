@@ -11,7 +11,7 @@ from trials.base.failure import FILE, Failure, of_file
 from trials.base.programs import Programs
 from trials.machine import counters, environment
 from trials.record.sweep import sort_arguments
-from trials.run import sorter, verdict
+from trials.run import output_check, sorter
 from trials.run.options import default_work
 from trials.run.supervisor import Supervisor
 from trials.scenario import conditions, inputs
@@ -101,11 +101,11 @@ class Machine:
         return self._scenarios[scenario].verify(self._context,
                                                 result.documents[0])
 
-    def judge(self) -> verdict.Verdict:
+    def judge(self) -> output_check.OutputCheck:
         """Is the output the sorted input?"""
         done = self._programs.call("blinkval", self._context.output)
-        return verdict.of_report(done, self._input.records,
-                                 self._input.checksum)
+        return output_check.of_report(done, self._input.records,
+                                      self._input.checksum)
 
     def remove_output(self) -> None:
         with contextlib.suppress(FileNotFoundError):

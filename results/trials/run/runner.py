@@ -10,8 +10,8 @@ import time
 from trials.base.failure import Failure
 from trials.record.design import block_seed, configuration
 from trials.record.record import Record
+from trials.run.output_check import OutputCheck
 from trials.run.progress import Progress
-from trials.run.verdict import Verdict
 from trials.run.supervisor import Supervisor
 from trials.scenario.conditions import all_met
 from trials.scenario.tuning import Tuning, Unavailable
@@ -92,13 +92,13 @@ class Runner:
         with stopwatch(spent, "check"):
             after = self._target.counters()
             conditions += self._target.verify(planned.scenario, result)
-            verdict = None if result.exit_status else self._target.judge()
+            check = None if result.exit_status else self._target.judge()
             self._target.remove_output()
         if self._supervisor.signal:
             return None
         return {
             **self._identity(planned), **times(timed),
-            **findings(result, verdict), "ranks": result.ranks,
+            **findings(result, check), "ranks": result.ranks,
             "counters": self._target.difference(before, after),
             "conditions": conditions, "scenario_met": all_met(conditions),
             "runner": self._clock.costs(timed, spent), "tuning": tuning}
@@ -134,16 +134,16 @@ def times(timed) -> dict:
             "begin_monotonic_ns": timed.begin_monotonic_ns}
 
 
-def findings(result, verdict: Verdict | None) -> dict:
+def findings(result, check: OutputCheck | None) -> dict:
     """How it went; a time is only given for a run that ended well."""
     failed = result.exit_status != 0
-    outcome = "failed" if failed else "ok" if verdict.good else "wrong"
+    outcome = "failed" if failed else "ok" if check.good else "wrong"
     return {"whole_ns": None if failed else result.whole_ns,
             "outcome": outcome, "exit_status": result.exit_status,
-            "message": verdict.message or result.message if verdict
+            "message": check.message or result.message if check
             else result.message,
             "records": result.records, "bytes": result.bytes,
-            "checksum": verdict.checksum if verdict else None}
+            "checksum": check.checksum if check else None}
 
 
 def is_good(trial: dict) -> bool:

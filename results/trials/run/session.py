@@ -205,7 +205,7 @@ def trials(options, record, target, tuning: Tuning, supervisor: Supervisor,
         print(summary.text(record), end="")
         print("\nSee the results: "
               + programs.words("blinkreport", options.out))
-    return verdict(record)
+    return exit_status(record)
 
 
 def end(options, record, target, before: dict) -> None:
@@ -220,7 +220,7 @@ def count(design: dict) -> int:
     return pairs * design["trials"]
 
 
-def verdict(record) -> int:
+def exit_status(record) -> int:
     found = record.trials()
     failed = sum(not is_good(trial) for trial in found)
     if failed:

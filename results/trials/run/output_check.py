@@ -6,31 +6,32 @@ from trials.base.programs import first_line
 
 
 @dataclass(frozen=True)
-class Verdict:
+class OutputCheck:
     good: bool
     message: str | None
     checksum: str | None
 
 
-def of_report(done, records: int, checksum: str) -> Verdict:
+def of_report(done, records: int, checksum: str) -> OutputCheck:
     """Of a blinkval that has run over the whole output; what the input has
     must be in it."""
     said = dict(line.split(": ", 1) for line in done.stderr.splitlines()
                 if ": " in line)
     found = said.get("Checksum")
     if done.returncode != 0:
-        return Verdict(False, complaint(done.stderr), found)
+        return OutputCheck(False, complaint(done.stderr), found)
     if said.get("Records") != str(records):
-        return Verdict(False, f"{said.get('Records')} records in the output, "
-                       f"{records} in the input", found)
+        return OutputCheck(
+            False, f"{said.get('Records')} records in the output, "
+            f"{records} in the input", found)
     if found != checksum:
-        return Verdict(False, f"checksum {found}, {checksum} of the input",
-                       found)
-    return Verdict(True, None, found)
+        return OutputCheck(
+            False, f"checksum {found}, {checksum} of the input", found)
+    return OutputCheck(True, None, found)
 
 
 def complaint(report: str) -> str | None:
-    """The verdict stands at the end, after figures."""
+    """What blinkval complains of stands at the end, after figures."""
     errors = [line for line in report.splitlines()
               if line.startswith("ERROR - ")]
     return errors[0].removeprefix("ERROR - ") if errors else first_line(report)
