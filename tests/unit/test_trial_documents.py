@@ -18,7 +18,7 @@ from trials.base.failure import FILE, Failure
 from trials.record import design, record, schema
 from trials.report import export, gate, page, table
 from trials.report.study import Study
-from trials.statistics import comparison, statistics
+from trials.statistics import comparison, descriptive
 
 NAMES = ("design.json", "environment.json", "trials.jsonl")
 # What may stand where a program expects something else.
@@ -138,7 +138,7 @@ class Mutated(unittest.TestCase):
         return {"trials": "\n".join(lines) + "\n"}
 
     @mock.patch.object(comparison, "RESAMPLES", 9)
-    @mock.patch.object(statistics, "RESAMPLES", 9)
+    @mock.patch.object(descriptive, "RESAMPLES", 9)
     def test_values_of_any_kind(self):
         rng = random.Random(1)
         refused = 0

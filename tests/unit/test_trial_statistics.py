@@ -11,7 +11,7 @@ import numpy as np
 
 import unit
 from scipy import optimize, stats
-from trials.statistics import modes, sequence, statistics
+from trials.statistics import descriptive, modes, sequence
 
 
 def times(generator, count, middle_ns=23_700_000, sd_ratio=0.03):
@@ -26,7 +26,7 @@ def share(trues):
 
 class SummaryTest(unittest.TestCase):
     def test_figures_of_a_small_sample(self):
-        found = statistics.summarise([7, 1, 3, 5, 9, 100], seed=1)
+        found = descriptive.summarise([7, 1, 3, 5, 9, 100], seed=1)
         self.assertEqual((found.n, found.min_ns, found.max_ns), (6, 1, 100))
         self.assertAlmostEqual(found.mean_ns, 125 / 6)
         self.assertAlmostEqual(found.sd_ns, 38.8866, places=4)
@@ -41,20 +41,20 @@ class SummaryTest(unittest.TestCase):
             "1", "5", "10", "25", "50", "75", "90", "95", "99", "99.9"])
 
     def test_too_few(self):
-        self.assertIsNone(statistics.summarise([], seed=1))
-        one = statistics.summarise([5], seed=1)
+        self.assertIsNone(descriptive.summarise([], seed=1))
+        one = descriptive.summarise([5], seed=1)
         self.assertEqual((one.median_ns, one.iqr_ns), (5, 0))
         self.assertIsNone(one.sd_ns)
         self.assertIsNone(one.variation_ratio)
         self.assertIsNone(one.mean_interval_ns)
         self.assertIsNone(one.median_interval_ns)
-        self.assertIsNone(statistics.median_interval([1, 2, 3, 4, 5]))
-        self.assertIsNotNone(statistics.median_interval([1, 2, 3, 4, 5, 6]))
-        two = statistics.summarise([5, 6], seed=1).mean_interval_ns
+        self.assertIsNone(descriptive.median_interval([1, 2, 3, 4, 5]))
+        self.assertIsNotNone(descriptive.median_interval([1, 2, 3, 4, 5, 6]))
+        two = descriptive.summarise([5, 6], seed=1).mean_interval_ns
         self.assertTrue(two is None or 5 <= two.low <= two.high <= 6)
 
     def test_equal_samples_have_no_width(self):
-        found = statistics.summarise([5] * 20, seed=1)
+        found = descriptive.summarise([5] * 20, seed=1)
         for interval in found.mean_interval_ns, found.median_interval_ns:
             self.assertEqual((interval.low, interval.high), (5, 5))
         self.assertEqual((found.sd_ns, found.mad_ns), (0, 0))
@@ -62,14 +62,14 @@ class SummaryTest(unittest.TestCase):
     def test_same_seed_same_interval(self):
         samples = times(np.random.default_rng(1), 200)
         first, again, other = (
-            statistics.mean_interval(samples, seed) for seed in (7, 7, 8))
+            descriptive.mean_interval(samples, seed) for seed in (7, 7, 8))
         self.assertEqual(first, again)
         self.assertNotEqual(first, other)
 
     def test_nothing_is_dropped(self):
         samples = times(np.random.default_rng(1), 50)
         samples[17] *= 40
-        found = statistics.summarise(samples, 1)
+        found = descriptive.summarise(samples, 1)
         self.assertEqual(found.n, 50)
         self.assertEqual(found.max_ns, samples[17])
         self.assertEqual(found.mean_ns, samples.mean())
@@ -82,13 +82,13 @@ class MedianIntervalTest(unittest.TestCase):
                 (6, 1, 6, 0.9688), (10, 2, 9, 0.9785), (15, 4, 12, 0.9648),
                 (20, 6, 15, 0.9586), (25, 8, 18, 0.9567),
                 (50, 18, 33, 0.9672), (200, 86, 115, 0.9600)):
-            found = statistics.median_interval(np.arange(n, 0, -1))
+            found = descriptive.median_interval(np.arange(n, 0, -1))
             self.assertEqual((found.low, found.high), (low, high))
             self.assertAlmostEqual(found.confidence, coverage, places=4)
 
     def test_coverage_by_counting(self):
         for n in range(6, 60):
-            found = statistics.median_interval(np.arange(1, n + 1))
+            found = descriptive.median_interval(np.arange(1, n + 1))
             outside = sum(comb(n, i) for i in range(int(found.low)))
             self.assertAlmostEqual(found.confidence, 1 - 2 * outside / 2**n)
             self.assertGreaterEqual(found.confidence, 0.95)
@@ -98,7 +98,7 @@ class MedianIntervalTest(unittest.TestCase):
     def test_covers_the_median(self):
         generator = np.random.default_rng(20)
         for n in 20, 200:
-            found = [statistics.median_interval(generator.exponential(1, n))
+            found = [descriptive.median_interval(generator.exponential(1, n))
                      for _ in range(3000)]
             covered = share(i.low <= np.log(2) <= i.high for i in found)
             self.assertAlmostEqual(covered, found[0].confidence, delta=0.01)
@@ -110,15 +110,15 @@ class MeanIntervalTest(unittest.TestCase):
         generator = np.random.default_rng(4)
         covered = share(
             i.low <= 1 <= i.high for i in (
-                statistics.mean_interval(generator.exponential(1, 100), 1,
-                                         resamples=399)
+                descriptive.mean_interval(generator.exponential(1, 100), 1,
+                                          resamples=399)
                 for _ in range(600)))
         self.assertAlmostEqual(covered, 0.95, delta=0.025)
 
     def test_is_corrected_for_skewness(self):
         # The sides of plain percentiles are both too low then.
         samples = np.random.default_rng(6).exponential(1, 60)
-        found = statistics.mean_interval(samples, 1)
+        found = descriptive.mean_interval(samples, 1)
         plain = stats.bootstrap(
             (samples,), np.mean, method="percentile",
             random_state=np.random.default_rng(1)).confidence_interval
@@ -127,7 +127,7 @@ class MeanIntervalTest(unittest.TestCase):
 
     def test_is_near_to_students_for_normal_samples(self):
         samples = np.random.default_rng(5).normal(1000, 30, 400)
-        found = statistics.mean_interval(samples, 1)
+        found = descriptive.mean_interval(samples, 1)
         low, high = stats.t.interval(0.95, 399, samples.mean(),
                                      stats.sem(samples))
         self.assertAlmostEqual(found.low, low, delta=0.3)
@@ -137,30 +137,30 @@ class MeanIntervalTest(unittest.TestCase):
 class OutlierTest(unittest.TestCase):
     def test_planted(self):
         samples = np.r_[np.arange(100, 120), 400, 101, 103, 2]
-        found = statistics.flags(samples)
+        found = descriptive.flags(samples)
         self.assertEqual(found.outliers, [20, 23])
         self.assertEqual(found.outside_fences, [20, 23])
         self.assertEqual(found.far_outside_fences, [20, 23])
         # Quartiles 10 and 30, so the fences are -20 and 60, then -50 and 90.
         samples = np.r_[[10] * 10, [20] * 9, [30] * 10, 61, 91, -19]
-        found = statistics.flags(samples)
+        found = descriptive.flags(samples)
         self.assertEqual(found.outside_fences, [29, 30])
         self.assertEqual(found.far_outside_fences, [30])
 
     def test_modified_z(self):
         # By hand: median 4, deviations 3 1 0 1 96, MAD 1.
         np.testing.assert_allclose(
-            statistics.modified_z([1, 3, 4, 5, 100]),
+            descriptive.modified_z([1, 3, 4, 5, 100]),
             0.6745 * np.array([-3, -1, 0, 1, 96]))
 
     def test_half_of_the_samples_equal(self):
         samples = [100] * 19 + [101]
-        self.assertEqual(statistics.flags(samples).outliers, [19])
-        self.assertEqual(statistics.flags([100] * 20).outliers, [])
+        self.assertEqual(descriptive.flags(samples).outliers, [19])
+        self.assertEqual(descriptive.flags([100] * 20).outliers, [])
 
     def test_few(self):
         for samples in [], [5], [5, 6]:
-            found = statistics.flags(samples)
+            found = descriptive.flags(samples)
             self.assertEqual((found.outliers, found.words), ([], []))
             self.assertIsNone(found.drift)
 
@@ -170,11 +170,11 @@ class SequenceTest(unittest.TestCase):
         self.generator = np.random.default_rng(6)
 
     def words(self, samples):
-        return statistics.flags(samples).words
+        return descriptive.flags(samples).words
 
     def test_drift_is_found(self):
         samples = times(self.generator, 200) * np.linspace(1, 1.1, 200)
-        found = statistics.flags(samples)
+        found = descriptive.flags(samples)
         self.assertEqual(found.words, ["drift"])
         self.assertAlmostEqual(found.drift.change_ratio, 0.1, delta=0.02)
         self.assertEqual(self.words(samples[::-1]), ["drift"])
@@ -200,7 +200,7 @@ class SequenceTest(unittest.TestCase):
     def test_small_drift_is_no_matter(self):
         samples = times(self.generator, 5000, sd_ratio=0.005)
         samples *= np.linspace(1, 1.005, 5000)
-        found = statistics.flags(samples)
+        found = descriptive.flags(samples)
         self.assertLess(found.drift.p_value, 1e-6)
         self.assertFalse(found.drift.found)
         self.assertFalse(found.step.found)
@@ -208,7 +208,7 @@ class SequenceTest(unittest.TestCase):
     def test_step_is_found(self):
         samples = times(self.generator, 200)
         samples[120:] *= 1.04
-        found = statistics.flags(samples)
+        found = descriptive.flags(samples)
         self.assertEqual(found.words, ["step"])
         self.assertAlmostEqual(found.step.index, 120, delta=10)
         self.assertAlmostEqual(found.step.change_ratio, 0.04, delta=0.012)
@@ -228,7 +228,7 @@ class SequenceTest(unittest.TestCase):
         noise = self.generator.normal(0, 0.03, 200)
         for i in range(1, 200):
             noise[i] += 0.5 * noise[i - 1]
-        found = statistics.flags(np.exp(noise) * 1e7)
+        found = descriptive.flags(np.exp(noise) * 1e7)
         self.assertIn("autocorrelated", found.words)
         self.assertAlmostEqual(found.neighbours.autocorrelation, 0.5,
                                delta=0.15)
@@ -260,7 +260,7 @@ class SequenceTest(unittest.TestCase):
         self.assertEqual(self.words(samples), [])
 
     def test_false_alarms(self):
-        flags = [statistics.flags(times(self.generator, 200))
+        flags = [descriptive.flags(times(self.generator, 200))
                  for _ in range(250)]
         self.assertLess(share(f.drift.found for f in flags), 0.02)
         self.assertLess(share(f.step.found for f in flags), 0.02)
@@ -356,7 +356,7 @@ class ModesTest(unittest.TestCase):
                 self.generator.shuffle(samples)
                 found += modes.test(samples).found
             self.assertGreaterEqual(found, 40)
-        self.assertEqual(statistics.flags(samples).words, ["bimodal"])
+        self.assertEqual(descriptive.flags(samples).words, ["bimodal"])
 
     def test_one_peak_is_not_two(self):
         for draw in (lambda n: self.generator.normal(100, 3, n),
@@ -370,7 +370,7 @@ class ModesTest(unittest.TestCase):
     def test_a_step_explains_two_peaks(self):
         samples = times(self.generator, 200, sd_ratio=0.01)
         samples[100:] *= 1.1
-        found = statistics.flags(samples)
+        found = descriptive.flags(samples)
         self.assertTrue(found.modes.found)
         self.assertEqual(found.words, ["step"])
 

@@ -16,7 +16,7 @@ from typing import Optional
 
 import numpy as np
 
-from trials.statistics import racing, statistics
+from trials.statistics import descriptive, racing
 from trials.statistics.comparison import Comparison, compare, holm
 
 COUNTED = ("ok", "unchecked")
@@ -39,9 +39,9 @@ class Group:
     # The trial that each sample is of: for the order of the run.
     sample_trials: list = field(default_factory=list)
     # None when there is no sample.
-    summary: Optional[statistics.Summary] = None
+    summary: Optional[descriptive.Summary] = None
     # What should make a reader careful: drift, steps, outliers, two peaks.
-    flags: Optional[statistics.Flags] = None
+    flags: Optional[descriptive.Flags] = None
     # None for the reference itself, or when one of the two has no sample.
     comparison: Optional[Comparison] = None
     # The p that the verdict stands on, corrected for the number of variants in
@@ -198,9 +198,9 @@ class Study:
         group.verified = bool(group.count) and all(
             t["scenario_met"] is True for t in group.sample_trials)
         if group.count:
-            group.summary = statistics.summarise(
+            group.summary = descriptive.summarise(
                 group.samples_ns, self.design["seed"])
-            group.flags = statistics.flags(group.samples_ns)
+            group.flags = descriptive.flags(group.samples_ns)
 
     def _compare(self, scenario):
         reference = self.reference(scenario)

@@ -62,7 +62,7 @@ from typing import Optional
 import numpy as np
 from scipy import stats
 
-from trials.statistics.statistics import BATCH_NUMBERS, CONFIDENCE, Interval
+from trials.statistics.descriptive import BATCH_NUMBERS, CONFIDENCE, Interval
 
 ALPHA = 0.05
 # Up to here the law of U is counted out, beyond it is near to normal.
