@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "unit"))
 
 import trial_samples  # noqa: E402
 import unit  # noqa: E402, F401: results/ on the path
-from trials.record import record  # noqa: E402
+from trials.record import store  # noqa: E402
 from trials.report import page  # noqa: E402
 from trials.report.study import Study  # noqa: E402
 
@@ -119,7 +119,7 @@ def make_runs(folder):
     runs = {}
     for name, options in everything.items():
         trial_samples.make_record(str(folder / name), **options)
-        runs[name] = record.read(str(folder / name))
+        runs[name] = store.read(str(folder / name))
     hostile(runs["sweep"])
     return runs
 

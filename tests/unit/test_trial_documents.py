@@ -15,7 +15,7 @@ import trial_samples
 import unit
 from trials.base import documents
 from trials.base.failure import FILE, Failure
-from trials.record import design, record, schema
+from trials.record import design, schema, store
 from trials.report import export, gate, page, table
 from trials.report.study import Study
 from trials.statistics import comparison, descriptive
@@ -106,7 +106,7 @@ class Mutated(unittest.TestCase):
             sweep_text=racing, trials=4)
         self.texts = {name: (self.folder / "good" / name).read_text()
                       for name in NAMES}
-        self.good = Study(record.read(str(self.folder / "good")))
+        self.good = Study(store.read(str(self.folder / "good")))
         self.bad = self.folder / "bad"
         self.bad.mkdir()
 
@@ -117,7 +117,7 @@ class Mutated(unittest.TestCase):
 
     def shown(self):
         """Every text of the record; the pages take too long for each."""
-        study = Study(record.read(str(self.bad)))
+        study = Study(store.read(str(self.bad)))
         yield table.text(study)
         yield table.csv_trials(study)
         yield table.csv_summary(study)
@@ -148,7 +148,7 @@ class Mutated(unittest.TestCase):
             try:
                 list(self.shown())
                 if number % 50 == 0:
-                    page.render(Study(record.read(str(self.bad))))
+                    page.render(Study(store.read(str(self.bad))))
             except Failure as failure:
                 self.assertEqual(failure.status, FILE)
                 self.assertEqual(len(str(failure).splitlines()), 1)
@@ -165,7 +165,7 @@ class Mutated(unittest.TestCase):
             self.write(trials="".join([json.dumps(trial) + "\n", *trials[1:]]))
             with self.assertRaisesRegex(
                     Failure, "trials.jsonl:1: is damaged: whole_ns: "):
-                record.read(str(self.bad))
+                store.read(str(self.bad))
 
     def test_the_program_says_it_in_a_line(self):
         deep = '{"schema":' * 3000 + "1" + "}" * 3000 + "\n"
@@ -210,7 +210,7 @@ class Mutated(unittest.TestCase):
         changed["trials"] = 4.0
         self.write(design=json.dumps(changed))
         with self.assertRaisesRegex(Failure, "design.json: "):
-            record.read(str(self.bad))
+            store.read(str(self.bad))
         self.assertTrue(schema.validate(str(self.bad)))
 
     def test_configurations_of_one_name(self):
@@ -218,7 +218,7 @@ class Mutated(unittest.TestCase):
         changed["configurations"][2]["name"] = design.CONTROL
         self.write(design=json.dumps(changed))
         with self.assertRaisesRegex(Failure, "two configurations have one"):
-            record.read(str(self.bad))
+            store.read(str(self.bad))
 
 
 def paths_of(value, path=()):

@@ -10,7 +10,7 @@ import numpy as np
 
 import unit
 import trial_samples
-from trials.record import record
+from trials.record import store
 from trials.report import export
 from trials.report.study import Study
 
@@ -29,7 +29,7 @@ class ExportTest(unittest.TestCase):
     def study(self, **options):
         settings = {"sweep_text": trial_samples.SWEEP, "trials": 8, **options}
         trial_samples.make_record(self.path, **settings)
-        return Study(record.read(self.path))
+        return Study(store.read(self.path))
 
     @staticmethod
     def unverified(trial):

@@ -8,7 +8,7 @@ from pathlib import Path
 import unit
 import trial_samples
 from trials.base.failure import Failure
-from trials.record import record
+from trials.record import store
 from trials.report import gate
 from trials.report.study import Study
 from trials.statistics import comparison
@@ -108,7 +108,7 @@ class CompareTest(unittest.TestCase):
         environment = json.loads(file.read_text())
         environment["sessions"][0]["before"] = machine
         file.write_text(json.dumps(environment))
-        return Study(record.read(str(path)))
+        return Study(store.read(str(path)))
 
     def verdict(self, before, after, **options):
         return gate.compare(before, after, **options).verdict

@@ -18,7 +18,7 @@ import unit
 from report_page import Page, picture_texts, segments
 from trials.base import units
 from trials.drawing import labels, overflow, style
-from trials.record import record
+from trials.record import store
 from trials.report import overview, page, plots, run_sequence, table, timeline
 from trials.report.study import Study
 
@@ -29,7 +29,7 @@ PICTURES = ("distribution", "sweep", "phases", "course")
 def read(**options):
     with tempfile.TemporaryDirectory() as folder:
         trial_samples.make_record(folder + "/r", **options)
-        return record.read(folder + "/r")
+        return store.read(folder + "/r")
 
 
 def study_of(**options):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import trial_samples
 import unit  # noqa: F401
-from trials.record import record
+from trials.record import store
 from trials.statistics import racing
 
 FIGURES = "racing first_block=8 every=4 alpha=0.01 margin_ratio=1.02\n"
@@ -144,9 +144,9 @@ class Racing(unittest.TestCase):
             path = str(Path(folder) / "run")
             trial_samples.make_record(path, times=times, sweep_text=TEXT,
                                       trials=13, most=50)
-            with record.Record.open(path) as resumed:
+            with store.Record.open(path) as resumed:
                 trial_samples.fill(resumed, times)
-            run = record.read(path)
+            run = store.read(path)
             self.assertTrue(run.complete)
             last = {name: max(t["block"] for t in run.trials
                               if t["configuration"] == name)

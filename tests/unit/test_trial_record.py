@@ -16,7 +16,7 @@ from unittest import mock
 import trial_samples
 import unit  # noqa: F401
 from trials.base.failure import FILE, Failure
-from trials.record import design as designs, record, schema
+from trials.record import design as designs, schema, store
 
 KILLS = 25
 MOST_A_KILL = 80  # of the 2000 that there are
@@ -39,7 +39,7 @@ class Case(unittest.TestCase):
     def refused(self, pattern):
         """By readers and by the writer alike, who leave it as it is."""
         before = self.snapshot()
-        for open_it in (record.read, record.Record.open):
+        for open_it in (store.read, store.Record.open):
             with self.assertRaisesRegex(Failure, pattern) as caught:
                 open_it(self.path)
             self.assertEqual(caught.exception.status, FILE)
@@ -55,11 +55,11 @@ class Recording(Case):
     def test_record_reads_what_was_written(self):
         design = trial_samples.make_design(trials=4)
         written = []
-        with record.Record.create(self.path, design) as made:
+        with store.Record.create(self.path, design) as made:
             trial_samples.fill(made, alter=lambda t: written.append(dict(t)))
             self.assertEqual(made.trials(), written)
             self.assertIsNone(made.next())
-        run = record.read(self.path)
+        run = store.read(self.path)
         self.assertEqual(run.design, design)
         self.assertEqual(run.trials, written)
         self.assertEqual(run.notes, [])
@@ -75,7 +75,7 @@ class Recording(Case):
 
     def test_record_keys_in_their_order(self):
         design = trial_samples.make_design(trials=1)
-        with record.Record.create(self.path, design) as made:
+        with store.Record.create(self.path, design) as made:
             trial = trial_samples.make_trial(design, made.next(), 5e6, 0,
                                              random.Random(1))
             made.append(dict(reversed(trial.items())))
@@ -85,51 +85,51 @@ class Recording(Case):
     def test_record_resumed_is_the_same(self):
         self.make(most=7)
         first = self.trials_path.read_bytes()
-        run = record.read(self.path)
+        run = store.read(self.path)
         self.assertFalse(run.complete)
         self.assertEqual(run.notes, ["stopped in block 2 of 3, after 7 trials"])
-        with record.Record.open(self.path) as resumed:
+        with store.Record.open(self.path) as resumed:
             self.assertEqual(resumed.notes, [])
             self.assertEqual(resumed.next().trial, 7)
             trial_samples.fill(resumed)
         self.assertTrue(self.trials_path.read_bytes().startswith(first))
-        resumed = record.read(self.path)
+        resumed = store.read(self.path)
         self.assertTrue(resumed.complete)
         shutil.rmtree(self.path)
         self.make()
-        self.assertEqual(record.read(self.path).trials, resumed.trials)
+        self.assertEqual(store.read(self.path).trials, resumed.trials)
 
     def test_record_refuses_to_begin_twice(self):
         design = self.make(most=1)
         before = self.snapshot()
         with self.assertRaisesRegex(Failure, "a record already") as caught:
-            record.Record.create(self.path, design)
+            store.Record.create(self.path, design)
         self.assertEqual(caught.exception.status, FILE)
         self.assertEqual(self.snapshot(), before)
 
     def test_record_is_one_process_s(self):
         design = trial_samples.make_design()
-        with record.Record.create(self.path, design) as made:
-            for begin in (lambda: record.Record.open(self.path),
-                          lambda: record.Record.create(self.path, design)):
+        with store.Record.create(self.path, design) as made:
+            for begin in (lambda: store.Record.open(self.path),
+                          lambda: store.Record.create(self.path, design)):
                 with self.assertRaisesRegex(Failure, "another blinktrial"):
                     begin()
             trial_samples.fill(made, most=1)
-            self.assertEqual(len(record.read(self.path).trials), 1)
+            self.assertEqual(len(store.read(self.path).trials), 1)
             # Or a child that outlives us would keep it.
             self.assertFalse(os.get_inheritable(made._descriptor))
-        record.Record.open(self.path).close()
+        store.Record.open(self.path).close()
 
     def test_record_refused_creation_lets_go(self):
         design = self.make(most=1)
         with self.assertRaises(Failure):
-            record.Record.create(self.path, design)
-        record.Record.open(self.path).close()
+            store.Record.create(self.path, design)
+        store.Record.open(self.path).close()
 
     def test_record_wrong_trials_are_not_written(self):
         design = trial_samples.make_design(trials=2)
         rng = random.Random(1)
-        with record.Record.create(self.path, design) as made:
+        with store.Record.create(self.path, design) as made:
             trial = trial_samples.make_trial(design, made.next(), 5e6, 0, rng)
             for change, why in (({"trial": 1}, "trial is 1, .* 0"),
                                 ({"block": 1}, "block is 1, .* 0"),
@@ -156,7 +156,7 @@ class Recording(Case):
         self.make(most=1, alter=lambda trial: trial.update(
             message="a\nb \udc80 \u2028 é \0"))
         self.assertEqual(len(self.lines()), 1)
-        self.assertEqual(record.read(self.path).trials[0]["message"],
+        self.assertEqual(store.read(self.path).trials[0]["message"],
                          "a\nb ? \u2028 é \0")
 
 
@@ -173,7 +173,7 @@ class Durability(Case):
             return mock.patch.object(os, name, call)
 
         design = trial_samples.make_design(trials=2)
-        with record.Record.create(self.path, design) as made:
+        with store.Record.create(self.path, design) as made:
             flags = fcntl.fcntl(made._descriptor, fcntl.F_GETFL)
             self.assertTrue(flags & os.O_APPEND)
             with noting("write"), noting("fdatasync"):
@@ -198,8 +198,8 @@ class Durability(Case):
             return mock.patch.object(os, name, call)
 
         with noting("fsync"), noting("rename"):
-            record.Record.create(self.path,
-                                 trial_samples.make_design()).close()
+            store.Record.create(self.path,
+                                trial_samples.make_design()).close()
         parent = os.path.basename(os.path.dirname(self.path))
         self.assertEqual(calls, [f"fsync {parent}", "fsync design.json.new",
                                  "rename", "fsync run"])
@@ -212,16 +212,16 @@ class Durability(Case):
         kept = whole[:-len(last)]
         for size in range(len(kept), len(whole)):
             self.trials_path.write_bytes(whole[:size])
-            run = record.read(self.path)
+            run = store.read(self.path)
             self.assertEqual(len(run.trials), 2)
             self.assertEqual(self.trials_path.stat().st_size, size)
-            with record.Record.open(self.path) as opened:
+            with store.Record.open(self.path) as opened:
                 self.assertEqual(len(opened.trials()), 2)
                 torn = size > len(kept)
                 self.assertEqual(len(opened.notes), torn)
                 self.assertEqual(len(run.notes), 1 + torn)
                 self.assertEqual(self.trials_path.read_bytes(), kept)
-        with record.Record.open(self.path) as opened:
+        with store.Record.open(self.path) as opened:
             trial_samples.fill(opened, most=1)
         self.assertEqual(self.trials_path.read_bytes(), whole)
 
@@ -235,14 +235,14 @@ class Durability(Case):
         _, status = os.waitpid(child, 0)
         self.assertEqual(os.waitstatus_to_exitcode(status), 0)
         self.assertEqual(self.trials_path.read_bytes(), before)
-        with record.Record.open(self.path) as opened:
+        with store.Record.open(self.path) as opened:
             self.assertEqual(opened.notes, [])
             trial_samples.fill(opened)
 
     def _append_beyond(self, limit_bytes):
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, limit_bytes))
-        with record.Record.open(self.path) as opened:
+        with store.Record.open(self.path) as opened:
             for _ in range(2):
                 try:
                     trial_samples.fill(opened, most=1)
@@ -254,7 +254,7 @@ class Durability(Case):
 
     def test_record_unsynced_is_not_acknowledged(self):
         design = trial_samples.make_design(trials=3)
-        with record.Record.create(self.path, design) as made:
+        with store.Record.create(self.path, design) as made:
             trial_samples.fill(made, most=1)
             with mock.patch.object(os, "fdatasync",
                                    side_effect=OSError(5, "no")):
@@ -273,7 +273,7 @@ class Durability(Case):
         for _ in range(KILLS):
             acknowledged = self._append_until_killed(
                 rng.randrange(1, 4), rng.uniform(0, 0.02))
-            found = len(record.read(self.path).trials)
+            found = len(store.read(self.path).trials)
             self.assertGreaterEqual(found, known + acknowledged)
             self.assertLessEqual(found, known + acknowledged + 1)
             known = found
@@ -291,7 +291,7 @@ class Durability(Case):
         child = os.fork()
         if child == 0:
             os.close(reader)
-            with record.Record.open(self.path) as opened:
+            with store.Record.open(self.path) as opened:
                 for _ in range(MOST_A_KILL):
                     trial_samples.fill(opened, most=1)
                     os.write(writer, b"a")
@@ -396,7 +396,7 @@ class Damage(Case):
         self.assertFalse(self.trials_path.exists())
 
     def refused_missing(self, pattern):
-        for open_it in (record.read, record.Record.open):
+        for open_it in (store.read, store.Record.open):
             with self.assertRaisesRegex(Failure, pattern):
                 open_it(self.path)
 
@@ -405,7 +405,7 @@ class Damage(Case):
         with open(self.trials_path, "ab") as file:
             file.write(b'{"torn')
         before = self.snapshot()
-        run = record.read(self.path)
+        run = store.read(self.path)
         self.assertEqual(len(run.trials), 4)
         self.assertIn("was never finished", run.notes[0])
         self.assertEqual(self.snapshot(), before)
@@ -413,13 +413,13 @@ class Damage(Case):
 
 class Environment(Case):
     def sessions(self):
-        return record.read(self.path).environment["sessions"]
+        return store.read(self.path).environment["sessions"]
 
     def test_record_sessions(self):
         changed = [{"key": "cpu.governor", "before": "a", "after": "b"}]
         self.make(most=2)
         self.assertEqual([s["after"] for s in self.sessions()], [None])
-        with record.Record.open(self.path) as opened:
+        with store.Record.open(self.path) as opened:
             opened.begin_session({"load": 1})
             opened.end_session({"load": 2}, changed)
         first, second = self.sessions()
@@ -432,13 +432,13 @@ class Environment(Case):
     def test_record_half_an_environment_is_not_seen(self):
         self.make(most=2)
         before = self.sessions()
-        with record.Record.open(self.path) as opened:
+        with store.Record.open(self.path) as opened:
             with mock.patch.object(os, "rename", side_effect=OSError(5, "")):
                 with self.assertRaises(Failure):
                     opened.begin_session({"load": 1})
         self.assertEqual(self.sessions(), before)
         self.assertTrue(Path(self.path, "environment.json.new").exists())
-        with record.Record.open(self.path) as opened:
+        with store.Record.open(self.path) as opened:
             opened.begin_session({"load": 1})
         self.assertEqual(len(self.sessions()), 2)
         self.assertFalse(Path(self.path, "environment.json.new").exists())
@@ -560,9 +560,9 @@ class Validation(Case):
         self.make(order="sequence")
         self.assertEqual(schema.validate(self.path), [])
         self.assertEqual(
-            [t["configuration"] for t in record.read(self.path).trials[:5]],
+            [t["configuration"] for t in store.read(self.path).trials[:5]],
             [name for _, name in designs.order(
-                record.read(self.path).design, 0)])
+                store.read(self.path).design, 0)])
 
 
 if __name__ == "__main__":

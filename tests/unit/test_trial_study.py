@@ -9,7 +9,7 @@ from scipy import stats
 
 import trial_samples
 import unit
-from trials.record import record
+from trials.record import store
 from trials.report.study import Study
 
 SWEEP = """\
@@ -33,7 +33,7 @@ class StudyCase(unittest.TestCase):
     def read(self, **options):
         with tempfile.TemporaryDirectory() as folder:
             trial_samples.make_record(folder + "/r", **options)
-            return record.read(folder + "/r")
+            return store.read(folder + "/r")
 
     def study(self, **options):
         return Study(self.read(**options))

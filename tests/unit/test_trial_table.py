@@ -12,7 +12,7 @@ from pathlib import Path
 
 import unit
 import trial_samples
-from trials.record import record
+from trials.record import store
 from trials.report import table
 from trials.report.study import Study
 
@@ -42,7 +42,7 @@ class TableTest(unittest.TestCase):
         environment = json.loads(path.read_text())
         environment["sessions"][0]["before"] = machine
         path.write_text(json.dumps(environment))
-        return Study(record.read(str(self.path)))
+        return Study(store.read(str(self.path)))
 
     def line(self, text, pattern):
         found = re.findall(pattern, text, re.MULTILINE)
@@ -260,9 +260,9 @@ class TableTest(unittest.TestCase):
     def test_no_matplotlib(self):
         self.study(trials=2)
         code = ("import sys; sys.path.insert(0, sys.argv[1])\n"
-                "from trials.record import record\n"
+                "from trials.record import store\n"
                 "from trials.report import export, gate, study, table\n"
-                "found = study.Study(record.read(sys.argv[2]))\n"
+                "found = study.Study(store.read(sys.argv[2]))\n"
                 "table.text(found), table.csv_trials(found)\n"
                 "assert 'matplotlib' not in sys.modules\n")
         subprocess.run([sys.executable, "-B", "-c", code,

@@ -11,7 +11,7 @@ import random
 
 import unit  # noqa: F401: results/ on the path
 from trials.record import design as designs, sweep
-from trials.record.record import Record
+from trials.record.store import Record
 
 SWEEP = """\
 sort.threads  default | 1 4

@@ -30,7 +30,7 @@ from trials.base import documents
 from trials.base.failure import FILE, RESOURCES, Failure, of_file
 from trials.characterise import extents, fio
 from trials.machine import environment
-from trials.record import record
+from trials.record import store
 
 SCHEMA = "blinktrial-measure-1"
 FILE_NAME = "characterisation.jsonl"
@@ -139,13 +139,13 @@ def run(job: Job) -> None:
     try:
         os.makedirs(job.work, exist_ok=True)
         before = environment.describe([job.work], job.programs)
-        record.write_environment(job.out, before, None, [], begin_unix_ns)
+        store.write_environment(job.out, before, None, [], begin_unix_ns)
         for part in (_memory, _starts, _disk, _extents, _network):
             part(job, measures)
         after = environment.describe([job.work], job.programs)
-        record.write_environment(job.out, before, after,
-                                 environment.changes(before, after),
-                                 begin_unix_ns)
+        store.write_environment(job.out, before, after,
+                                environment.changes(before, after),
+                                begin_unix_ns)
     except OSError as error:
         raise of_file(job.work, error) from None
     finally:

@@ -13,7 +13,7 @@ import numpy as np
 from trials.base import units
 from trials.base.failure import FILE, Failure
 from trials.characterise import characterise
-from trials.record import record, schema
+from trials.record import schema, store
 from trials.report import machine_facts
 
 # What a report has a place for, in its order.
@@ -118,7 +118,7 @@ def percentiles(series, percents) -> list:
 def is_one(folder) -> bool:
     """A characterisation, and no record of trials?"""
     return (os.path.exists(os.path.join(folder, characterise.FILE_NAME))
-            and not os.path.exists(os.path.join(folder, record.DESIGN)))
+            and not os.path.exists(os.path.join(folder, store.DESIGN)))
 
 
 class Profile:
@@ -220,7 +220,7 @@ def read(folder) -> Profile:
         why = schema.measure_complaint(line)
         if why:
             raise Failure(f"{path}:{number}", f"is damaged: {why}", FILE)
-    return Profile(lines, record.read_environment(folder))
+    return Profile(lines, store.read_environment(folder))
 
 
 # --- memory -------------------------------------------------------------------

@@ -9,7 +9,7 @@ import time
 
 from trials.base.failure import Failure
 from trials.record.design import block_seed, configuration
-from trials.record.record import Record
+from trials.record.store import Record
 from trials.run.output_check import OutputCheck
 from trials.run.progress import Progress
 from trials.run.supervisor import Supervisor

@@ -7,7 +7,7 @@ import os
 from trials.base.failure import FAILED, FILE, USAGE, Failure, of_file
 from trials.base.programs import Programs
 from trials.machine import environment
-from trials.record import design as designs, record as records, sweep as sweeps
+from trials.record import design as designs, store, sweep as sweeps
 from trials.run import options as command_line, summary
 from trials.run.cluster import Cluster
 from trials.run.machine import Machine
@@ -21,7 +21,7 @@ from trials.scenario.tuning import Tuning, Unavailable
 OF_CLUSTERS = {"sort.plain", "sort.schedule", "sort.transport",
                "sort.by-reference", "sort.payload"}
 # Of a run that was killed before it had a record.
-LEFT_OVER = {"work", records.TRIALS, f"{records.DESIGN}.new"}
+LEFT_OVER = {"work", store.TRIALS, f"{store.DESIGN}.new"}
 
 
 def run(options, called: str) -> int:
@@ -70,7 +70,7 @@ def begin(options, programs: Programs, supervisor: Supervisor) -> int:
         rehearse(design, target, tuning, supervisor)
         if supervisor.signal:
             raise Failure("interrupted", "before the first trial")
-        record = records.Record.create(options.out, design)
+        record = store.Record.create(options.out, design)
     except BaseException as reason:
         with contextlib.suppress(Failure):
             target.close(keep=False)
@@ -83,7 +83,7 @@ def begin(options, programs: Programs, supervisor: Supervisor) -> int:
 
 
 def resume(options, programs: Programs, supervisor: Supervisor) -> int:
-    with records.Record.open(options.out) as record:
+    with store.Record.open(options.out) as record:
         options = command_line.resumed(options, record.design["command"])
         target = target_of(options, programs, supervisor)
         if target.hosts != record.design["hosts"]:
@@ -102,7 +102,7 @@ def expect_free(folder: str) -> None:
         return
     except OSError as error:
         raise of_file(folder, error) from None
-    if records.DESIGN in names:
+    if store.DESIGN in names:
         raise Failure(folder, "has a record already; --resume goes on with it",
                       FILE)
     if names - LEFT_OVER:
