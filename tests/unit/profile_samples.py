@@ -11,7 +11,7 @@ import os
 import random
 
 import unit  # noqa: F401: results/ on the path
-from trials.characterise import characterise
+from trials.characterise import measurements
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 AREAS = tuple(16 * KIB << (2 * i) for i in range(8))
@@ -130,7 +130,7 @@ def _network(add, rng, hosts):
 def make(folder, hosts=(), without=(), files=FILES, seed=1):
     """A characterisation of all parts but those `without`, which have a line
     that says why."""
-    measures = characterise.Measures(folder)
+    measures = measurements.Measures(folder)
     rng = random.Random(seed)
 
     def add(part, what, *rest, host=None):

@@ -11,7 +11,7 @@ from unittest import mock
 import unit
 from trials.base.failure import Failure
 from trials.base.programs import Programs
-from trials.characterise import characterise, extents, fio
+from trials.characterise import extents, fio, measurements
 
 BIN = os.environ.get("BIN", str(unit.ROOT / "bin"))
 
@@ -103,13 +103,13 @@ class Whole(Folder):
     def run_quick(self, **options):
         work = self.path("work")
         os.makedirs(work, exist_ok=True)
-        characterise.run(characterise.Job(
+        measurements.run(measurements.Job(
             Programs(BIN), self.path("out"), work,
-            scale=characterise.QUICK, **options))
+            scale=measurements.QUICK, **options))
         self.assertEqual(os.listdir(work), [])
         self.assertEqual(sorted(os.listdir(self.path("out"))),
-                         [characterise.FILE_NAME, "environment.json"])
-        return characterise.read(self.path("out"))
+                         [measurements.FILE_NAME, "environment.json"])
+        return measurements.read(self.path("out"))
 
     def test_whole_has_every_part(self):
         path = self.write("file", [(0, 8192)])
@@ -139,11 +139,11 @@ class Whole(Folder):
         self.assertFalse(os.path.exists(self.path("out")))
 
     def test_whole_reads_only_its_own(self):
-        path = self.path(characterise.FILE_NAME)
+        path = self.path(measurements.FILE_NAME)
         with open(path, "w", encoding="utf-8") as file:
             file.write(json.dumps({"schema": "other"}) + "\n")
         with self.assertRaisesRegex(Failure, ":1"):
-            characterise.read(self.folder)
+            measurements.read(self.folder)
 
 
 if __name__ == "__main__":

@@ -16,8 +16,8 @@ import profile_samples
 import unit
 from report_page import Page, picture_texts, segments
 from trials.base.failure import FILE, Failure
-from trials.characterise import (characterise, curves, disk_map,
-                                 machine_profile, profile_page, profile_plots,
+from trials.characterise import (curves, disk_map, machine_profile,
+                                 measurements, profile_page, profile_plots,
                                  profile_table)
 from trials.drawing import style
 from trials.record import schema
@@ -30,7 +30,7 @@ class Folder(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="blinksort-check.")
         self.addCleanup(shutil.rmtree, self.folder)
-        self.path = os.path.join(self.folder, characterise.FILE_NAME)
+        self.path = os.path.join(self.folder, measurements.FILE_NAME)
 
     def write(self, *lines):
         with open(self.path, "w", encoding="utf-8") as file:
@@ -50,7 +50,7 @@ def measure(part="memory", what="read", samples=(1e9, 2e9, 4e9), why=None,
         setting = {"area_bytes": MIB, "block_bytes": 4096,
                    "threads": 1} | setting
     units = {"start": "ns", "extents": "extents", "network": "ns"}
-    return {"schema": characterise.SCHEMA, "part": part, "what": what,
+    return {"schema": measurements.SCHEMA, "part": part, "what": what,
             "host": None, "setting": setting,
             "unit": None if why else units.get(part, "bytes/s"),
             "samples": [] if why else list(samples), "why": why}
@@ -69,7 +69,7 @@ def page_of(**options):
 
 class Figures(Folder):
     def test_middles_and_ends_are_those_of_the_samples(self):
-        lines, found = shown(characterise.read), shown(machine_profile.read)
+        lines, found = shown(measurements.read), shown(machine_profile.read)
         for line in lines:
             if line["what"] != "copy":
                 continue
@@ -261,7 +261,7 @@ class Tables(Folder):
 
     def test_csv_has_every_sample(self):
         options = {"without": ("network",)}
-        lines = shown(characterise.read, **options)
+        lines = shown(measurements.read, **options)
         text = shown(profile_table.csv, **options)
         rows = list(csv.DictReader(io.StringIO(text)))
         found = {}
@@ -344,7 +344,7 @@ class Pages(Folder):
                   {"level": 3, "type": "Unified", "size_bytes": 32 * MIB}],
                  ["L1 32K", "L3 32M"])):
             found = machine_profile.Profile(
-                shown(characterise.read),
+                shown(measurements.read),
                 {"sessions": [{"before": {"cpu": {"caches": caches}}}]})
             picture = next(p for p in profile_plots.pictures(found)
                            if p.name == "access")
@@ -376,7 +376,7 @@ class Pages(Folder):
         self.assertIn("places not told", profile_table.text(self.folder))
 
     def test_text_of_a_record_is_never_markup(self):
-        lines = shown(characterise.read)
+        lines = shown(measurements.read)
         self.write(*(line | {"host": NASTY, "what": NASTY
                              if line["part"] in ("extents", "start")
                              else line["what"]} for line in lines),

@@ -12,7 +12,7 @@ import numpy as np
 
 from trials.base import units
 from trials.base.failure import FILE, Failure
-from trials.characterise import characterise
+from trials.characterise import measurements
 from trials.record import schema, store
 from trials.report import machine_facts
 
@@ -117,7 +117,7 @@ def percentiles(series, percents) -> list:
 
 def is_one(folder) -> bool:
     """A characterisation, and no record of trials?"""
-    return (os.path.exists(os.path.join(folder, characterise.FILE_NAME))
+    return (os.path.exists(os.path.join(folder, measurements.FILE_NAME))
             and not os.path.exists(os.path.join(folder, store.DESIGN)))
 
 
@@ -212,8 +212,8 @@ class Profile:
 
 def read(folder) -> Profile:
     """Raises Failure if it is damaged or not there."""
-    path = os.path.join(folder, characterise.FILE_NAME)
-    lines = characterise.read(folder)
+    path = os.path.join(folder, measurements.FILE_NAME)
+    lines = measurements.read(folder)
     if not lines:
         raise Failure(path, "has no measurement", FILE)
     for number, line in enumerate(lines, 1):
@@ -311,9 +311,9 @@ def _positions(disk):
 
 def _place(line):
     setting = line["setting"]
-    length = setting.get("length_bytes") or characterise.POSITION_SPAN_BYTES
+    length = setting.get("length_bytes") or measurements.POSITION_SPAN_BYTES
     return Place(setting["offset_bytes"], length, Spread.of_transfers(
-        line["samples"][-1], characterise.POSITION_BLOCK_BYTES, setting))
+        line["samples"][-1], measurements.POSITION_BLOCK_BYTES, setting))
 
 
 # --- the rest -----------------------------------------------------------------
