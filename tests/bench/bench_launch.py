@@ -198,7 +198,8 @@ def measure_mpirun(nodes, warm_us):
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--launches", type=int, default=1000)
     parser.add_argument("--nodes", type=int, default=16)
     options = parser.parse_args()

@@ -13,6 +13,21 @@ export LC_ALL=C
 REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 PROFILE=${1:-reference}
 ROUNDS=${2:-20}
+
+# help: the text at the head of this file
+help()
+{
+	sed -n '2,/^$/s/^# \{0,1\}//p' "$REPO/tests/bench/bench_tune.sh"
+}
+
+if [ "$PROFILE" = --help ]; then
+	help
+	exit
+elif [[ $# -gt 2 || $PROFILE = -* || ! $ROUNDS =~ ^[1-9][0-9]*$ ]]; then
+	help | sed -n 3p >&2
+	exit 2
+fi
+
 SCRATCH=$(mktemp -d /tmp/blinksort-bench.XXXXXX)
 trap 'rm -rf "$SCRATCH"' EXIT
 cd "$SCRATCH"
