@@ -1,6 +1,7 @@
 #include "io/sigbus.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -27,6 +28,8 @@ struct watch {
 };
 
 static struct watch *_Atomic watches;
+/* Held by threads that watch or forget; the handler takes no lock. */
+static pthread_mutex_t writers = PTHREAD_MUTEX_INITIALIZER;
 static struct sigaction older_action;
 
 static const struct watch *watch_find(uintptr_t address)
@@ -118,7 +121,8 @@ static struct watch *watch_take(void)
 	return watch;
 }
 
-int sigbus_watch(const void *base, size_t bytes, int fd, const char *path)
+static int watch_locked(const void *base, size_t bytes, int fd,
+			const char *path)
 {
 	struct watch *watch = watch_take();
 
@@ -136,10 +140,22 @@ int sigbus_watch(const void *base, size_t bytes, int fd, const char *path)
 	return install_handler();
 }
 
+int sigbus_watch(const void *base, size_t bytes, int fd, const char *path)
+{
+	int error;
+
+	pthread_mutex_lock(&writers);
+	error = watch_locked(base, bytes, fd, path);
+	pthread_mutex_unlock(&writers);
+	return error;
+}
+
 void sigbus_forget(const void *base, size_t bytes)
 {
+	pthread_mutex_lock(&writers);
 	for (struct watch *watch = atomic_load(&watches); watch;
 	     watch = watch->next)
 		if (atomic_load(&watch->begin) - (uintptr_t)base < bytes)
 			atomic_store(&watch->begin, 0);
+	pthread_mutex_unlock(&writers);
 }
