@@ -98,7 +98,7 @@ BASE_FLAGS := -std=gnu11 -D_GNU_SOURCE -O2 -g -pthread -iquote src -iquote . \
 
 AVX2 := -mavx2 -mbmi2
 AVX512 := $(AVX2) -mavx512f -mavx512bw -mavx512dq -mavx512vl
-# No CPU has AVX2 and not SSE4.2, whose crc32 the digest takes.
+# No CPU has AVX2 and not SSE4.2, whose crc32 crc32c_pclmul.c takes.
 PCLMUL := -mpclmul -msse4.2
 # The flags of one file, by its suffix: $(call file_flags,FILE)
 file_flags = $(if $(filter %_avx2.c,$1),$(AVX2)) \

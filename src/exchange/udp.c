@@ -568,7 +568,7 @@ struct exchange *udp_open(const struct exchange_options *options,
 	x->udp_options = *udp_options;
 	x->control.fd = -1;
 	x->data.fd = -1;
-	x->crc32c = udp_options->crc32c ? digest_kernel(udp_options->kernel)
+	x->crc32c = udp_options->crc32c ? crc32c_kernel(udp_options->kernel)
 					: no_crc32c;
 	if (udp_join_open(x, failure) < 0) {
 		/* The text ends with the exchange. */

@@ -132,7 +132,7 @@ struct udp {
 	struct exchange_options options;
 	struct udp_options udp_options;
 	struct udp_wire_keys keys;
-	digest_fn *crc32c;
+	crc32c_fn *crc32c;
 	struct datagram_socket control, data;
 	struct udp_peer *peers; /* [node]; owned */
 	uint64_t *totals; /* owned; u64 in wire order, by udp.c: see below */

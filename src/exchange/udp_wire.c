@@ -27,7 +27,7 @@ struct le64 {
 };
 
 struct data_wire {
-	struct le32 digest;
+	struct le32 crc32c;
 	uint8_t version;
 	uint8_t type;
 	uint8_t epoch;
@@ -184,18 +184,18 @@ static bool data_is_good(const struct udp_wire_data *data)
 	       data->offset <= UINT64_MAX - data->length;
 }
 
-/* Of the header behind its digest; the payload is yet to come. */
-static uint32_t digest_of_header(const uint8_t *header,
+/* Of the header behind its CRC-32C; the payload is yet to come. */
+static uint32_t crc32c_of_header(const uint8_t *header,
 				 const struct udp_wire_keys *keys,
-				 digest_fn *digest)
+				 crc32c_fn *crc32c)
 {
 	size_t skip = sizeof(struct le32);
 
-	return digest(keys->seed, header + skip, UDP_DATA_HEADER_BYTES - skip);
+	return crc32c(keys->seed, header + skip, UDP_DATA_HEADER_BYTES - skip);
 }
 
 void udp_wire_seal_data(const struct udp_wire_data *data,
-			const struct udp_wire_keys *keys, digest_fn *digest,
+			const struct udp_wire_keys *keys, crc32c_fn *crc32c,
 			const void *payload,
 			uint8_t header[UDP_DATA_HEADER_BYTES])
 {
@@ -214,9 +214,9 @@ void udp_wire_seal_data(const struct udp_wire_data *data,
 
 	assert(data_is_good(data));
 	memcpy(header, &wire, sizeof(wire));
-	value = digest_of_header(header, keys, digest);
-	wire.digest = le32_store(digest(value, payload, data->length));
-	memcpy(header, &wire.digest, sizeof(wire.digest));
+	value = crc32c_of_header(header, keys, crc32c);
+	wire.crc32c = le32_store(crc32c(value, payload, data->length));
+	memcpy(header, &wire.crc32c, sizeof(wire.crc32c));
 }
 
 bool udp_wire_open_data(const uint8_t header[UDP_DATA_HEADER_BYTES],
@@ -242,19 +242,19 @@ bool udp_wire_open_data(const uint8_t header[UDP_DATA_HEADER_BYTES],
 }
 
 bool udp_wire_data_is_whole(const uint8_t header[UDP_DATA_HEADER_BYTES],
-			    const struct udp_wire_keys *keys, digest_fn *digest,
+			    const struct udp_wire_keys *keys, crc32c_fn *crc32c,
 			    const struct iovec *parts, unsigned part_count)
 {
-	uint32_t value = digest_of_header(header, keys, digest);
+	uint32_t value = crc32c_of_header(header, keys, crc32c);
 	size_t byte_count = 0;
 	struct data_wire wire;
 
 	for (unsigned i = 0; i < part_count; i++) {
-		value = digest(value, parts[i].iov_base, parts[i].iov_len);
+		value = crc32c(value, parts[i].iov_base, parts[i].iov_len);
 		byte_count += parts[i].iov_len;
 	}
 	memcpy(&wire, header, sizeof(wire));
-	return value == le32_load(wire.digest) &&
+	return value == le32_load(wire.crc32c) &&
 	       byte_count == le16_load(wire.length);
 }
 

@@ -8,7 +8,7 @@
  * DATA, a segment of a message, 32 bytes and the payload:
  *
  *      0 +-----------------------------------------------+
- *        | digest: CRC-32C of all that follows            |  u32
+ *        | CRC-32C of all that follows                    |  u32
  *      4 +-----------+-----------+-----------+-----------+
  *        | version   | type      | exchange  | zero      |  1 byte each
  *      8 +-----------+-----------+-----------+-----------+
@@ -76,9 +76,10 @@
  * What no check finds: a rank that speaks for another, tells each something
  * else, or answers for ever and does nothing.
  *
- * Token, tag key and digest seed come from the job's secret, so that datagrams
- * of another job, of an earlier one or of a stranger have the wrong ones.  (Not
- * so of runs that were given one key and no name of their own: rank.h.)
+ * Token, tag key and the CRC-32C's seed come from the job's secret, so that
+ * datagrams of another job, of an earlier one or of a stranger have the wrong
+ * ones.  (Not so of runs that were given one key and no name of their own:
+ * rank.h.)
  */
 #ifndef EXCHANGE_WIRE_H
 #define EXCHANGE_WIRE_H
@@ -90,7 +91,7 @@
 
 #include "exchange/arrivals.h"
 #include "exchange/exchange.h"
-#include "kernels/digest.h"
+#include "kernels/crc32c.h"
 
 #define UDP_VERSION 2
 #define UDP_SECRET_BYTES 32
@@ -111,7 +112,7 @@
 /* Derived once from the job's secret. */
 struct udp_wire_keys {
 	uint64_t token;
-	uint32_t seed; /* of digests */
+	uint32_t seed; /* of CRC-32Cs */
 	uint8_t tag_key[32];
 };
 
@@ -132,7 +133,7 @@ struct udp_wire_data {
 
 /* The header of a segment whose payload is at payload (data->length bytes). */
 void udp_wire_seal_data(const struct udp_wire_data *data,
-			const struct udp_wire_keys *keys, digest_fn *digest,
+			const struct udp_wire_keys *keys, crc32c_fn *crc32c,
 			const void *payload,
 			uint8_t header[UDP_DATA_HEADER_BYTES]);
 
@@ -146,7 +147,7 @@ bool udp_wire_open_data(const uint8_t header[UDP_DATA_HEADER_BYTES],
 /* Whether header and payload, in parts, are as they were sealed; the parts must
  * have as many bytes as the header tells. */
 bool udp_wire_data_is_whole(const uint8_t header[UDP_DATA_HEADER_BYTES],
-			    const struct udp_wire_keys *keys, digest_fn *digest,
+			    const struct udp_wire_keys *keys, crc32c_fn *crc32c,
 			    const struct iovec *parts, unsigned part_count);
 
 /* --- STATUS ----------------------------------------------------------------

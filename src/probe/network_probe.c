@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "net/datagram.h"
-#include "kernels/digest.h"
+#include "kernels/crc32c.h"
 #include "exchange/udp_wire.h"
 
 /* Asked again after so long: many times what a datagram takes on any link that
@@ -26,7 +26,7 @@ struct prober {
 	const struct network_probe *probe;
 	struct datagram_socket socket;
 	struct udp_wire_keys keys;
-	digest_fn *digest;
+	crc32c_fn *crc32c;
 	uint64_t serial; /* of the last question */
 	uint8_t *batch;	 /* DATAGRAM_BATCH_BYTES_MAX, twice: out and in */
 	uint8_t *room;
@@ -53,7 +53,7 @@ static size_t seal(struct prober *prober, enum kind kind, unsigned to,
 		.offset = serial,
 	};
 
-	udp_wire_seal_data(&data, &prober->keys, prober->digest,
+	udp_wire_seal_data(&data, &prober->keys, prober->crc32c,
 			   datagram + HEADER_BYTES, datagram);
 	return HEADER_BYTES + payload_bytes;
 }
@@ -78,7 +78,7 @@ static bool open_datagram(struct prober *prober, uint8_t *bytes, size_t count,
 	       data->length == part.iov_len &&
 	       data->destination == prober->probe->rank->rank &&
 	       data->source < prober->probe->rank->node_count &&
-	       udp_wire_data_is_whole(bytes, &prober->keys, prober->digest,
+	       udp_wire_data_is_whole(bytes, &prober->keys, prober->crc32c,
 				      &part, 1);
 }
 
@@ -359,7 +359,7 @@ static int prober_open(struct prober *prober, struct failure *failure)
 	if (error || !prober->batch)
 		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM, "");
 	prober->room = prober->batch + DATAGRAM_BATCH_BYTES_MAX;
-	prober->digest = digest_kernel(cpu_level_detect());
+	prober->crc32c = crc32c_kernel(cpu_level_detect());
 	address_of(prober, prober->probe->rank->rank, &local);
 	return datagram_open(&prober->socket, &local, &options, failure);
 }

@@ -2,7 +2,7 @@
  * network_probe.h - round trips and throughput between the ranks of a job
  *
  * Rank 0 asks every other one in turn; they only answer.  Datagrams are those
- * of udp_wire.h's DATA, with the job's token and digest, so that strangers
+ * of udp_wire.h's DATA, with the job's token and CRC-32C, so that strangers
  * and earlier jobs are not answered; "exchange" says what one is:
  *
  *      ping    comes back as it is

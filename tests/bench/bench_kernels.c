@@ -4,7 +4,7 @@
  * USAGE: bench_kernels [--json] [--file PATH] [NAME...]
  *
  * NAME: local_sort, counts (local_sort by count), partition, gather, checksum,
- * digest, generator; all of them if none is given.  A line each: kernel, level,
+ * crc32c, generator; all of them if none is given.  A line each: kernel, level,
  * variant, threads, median and minimum of the rounds in ns per entry, record or
  * piece.  Levels take turns within a round, so that a machine that drifts
  * treats them alike. Threads time themselves between two barriers; the round's
@@ -28,7 +28,7 @@
 #include "record/checksum.h"
 #include "base/clock.h"
 #include "base/cpu.h"
-#include "kernels/digest.h"
+#include "kernels/crc32c.h"
 #include "kernels/gather.h"
 #include "record/generator.h"
 #include "kernels/local_sort.h"
@@ -41,8 +41,8 @@
 #define ROUNDS 15
 /* As the sorter: one slot of staging at a time, reused. */
 #define STAGING_RECORDS 20480
-/* Pieces to be digested: again and again, as if they had just been copied. */
-#define DIGEST_BYTES (64 * KIB)
+/* Pieces to be summed: again and again, as if they had just been copied. */
+#define CRC32C_BYTES (64 * KIB)
 /* As a million records have them; a piece as the sorter takes one. */
 #define BUCKETS 9615
 #define PIECE_RECORDS 20971
@@ -235,14 +235,14 @@ static void run_checksum(const struct trial *trial, unsigned thread)
 	__atomic_fetch_xor(&sink, sum, __ATOMIC_RELAXED);
 }
 
-static void run_digest(const struct trial *trial, unsigned thread)
+static void run_crc32c(const struct trial *trial, unsigned thread)
 {
-	digest_fn *digest = digest_kernel(trial->level);
-	const size_t pieces = DIGEST_BYTES / trial->count;
+	crc32c_fn *crc32c = crc32c_kernel(trial->level);
+	const size_t pieces = CRC32C_BYTES / trial->count;
 	uint32_t crc = 0;
 
 	for (uint64_t i = 0; i < trial->units; i++)
-		crc ^= digest(thread,
+		crc ^= crc32c(thread,
 			      staging[thread] + i % pieces * trial->count,
 			      trial->count);
 	__atomic_fetch_xor(&sink, crc, __ATOMIC_RELAXED);
@@ -440,13 +440,13 @@ static void bench_checksum(void)
 }
 
 /* A segment of Ethernet's usual size, and a batch of them as one. */
-static void bench_digest(void)
+static void bench_crc32c(void)
 {
-	static const size_t lengths[] = { 1440, DIGEST_BYTES };
+	static const size_t lengths[] = { 1440, CRC32C_BYTES };
 
 	for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
-		struct trial trial = { .kernel = "digest",
-				       .run = run_digest,
+		struct trial trial = { .kernel = "crc32c",
+				       .run = run_crc32c,
 				       .count = lengths[i],
 				       .units = 64 * MIB / lengths[i] };
 
@@ -475,7 +475,7 @@ static const struct {
 } benches[] = {
 	{ "local_sort", bench_local_sort }, { "counts", bench_counts },
 	{ "partition", bench_partition },   { "gather", bench_gather },
-	{ "checksum", bench_checksum },	    { "digest", bench_digest },
+	{ "checksum", bench_checksum },	    { "crc32c", bench_crc32c },
 	{ "generator", bench_generator },
 };
 

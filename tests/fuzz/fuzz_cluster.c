@@ -131,8 +131,7 @@ static unsigned lie_count;
 static unsigned liar_datagrams;
 static bool told, accuses;
 static struct udp_wire_keys keys;
-static const uint8_t secret[UDP_SECRET_BYTES] =
-	"one that the liar has, too";
+static const uint8_t secret[UDP_SECRET_BYTES] = "one that the liar has, too";
 
 static void pass_turn(struct actor *actor)
 {

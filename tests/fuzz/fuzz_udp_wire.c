@@ -3,7 +3,7 @@
  * without the secret.
  *
  * The input is a datagram.  First it is opened as it is, then with its tag, or
- * token and digest, made right, so that the checks behind them are reached.
+ * token and CRC-32C, made right, so that the checks behind them are reached.
  * What they let through is sealed again: it must come to the same bytes, so
  * nothing in a datagram goes unread.
  */
@@ -16,7 +16,7 @@
 #include "exchange/udp_wire.h"
 
 #define TAG_BYTES 16
-#define DIGEST_BYTES 4
+#define CRC32C_BYTES 4
 #define TOKEN_OFFSET 8
 
 static struct udp_wire_keys keys;
@@ -87,17 +87,17 @@ static bool is_whole(uint8_t *datagram, size_t size)
 		{ payload + cut, payload_bytes - cut },
 	};
 
-	return udp_wire_data_is_whole(datagram, &keys, digest_scalar, parts,
+	return udp_wire_data_is_whole(datagram, &keys, crc32c_scalar, parts,
 				      ARRAY_LEN(parts));
 }
 
-static void make_digest_right(uint8_t *datagram, size_t size)
+static void make_crc32c_right(uint8_t *datagram, size_t size)
 {
-	uint8_t digest[8];
+	uint8_t crc32c[8];
 
-	store_le64(digest, digest_scalar(keys.seed, datagram + DIGEST_BYTES,
-					 size - DIGEST_BYTES));
-	memcpy(datagram, digest, DIGEST_BYTES);
+	store_le64(crc32c, crc32c_scalar(keys.seed, datagram + CRC32C_BYTES,
+					 size - CRC32C_BYTES));
+	memcpy(datagram, crc32c, CRC32C_BYTES);
 }
 
 static void try_data(uint8_t *datagram, size_t size)
@@ -113,7 +113,7 @@ static void try_data(uint8_t *datagram, size_t size)
 	is_whole(datagram, size);
 
 	store_le64(datagram + TOKEN_OFFSET, keys.token);
-	make_digest_right(datagram, size);
+	make_crc32c_right(datagram, size);
 	if (!udp_wire_open_data(datagram, &keys, &data))
 		return;
 	require(data.length > 0 && data.offset + data.length > data.offset);
@@ -121,7 +121,7 @@ static void try_data(uint8_t *datagram, size_t size)
 		(data.length == size - UDP_DATA_HEADER_BYTES));
 	if (!is_whole(datagram, size))
 		return;
-	udp_wire_seal_data(&data, &keys, digest_scalar,
+	udp_wire_seal_data(&data, &keys, crc32c_scalar,
 			   datagram + UDP_DATA_HEADER_BYTES, again);
 	require(memcmp(again, datagram, sizeof(again)) == 0);
 }

@@ -98,7 +98,7 @@ case_lost()
 }
 
 # A byte of the payload is changed on the way, and the UDP checksum with it: only
-# the digest can tell.
+# the CRC-32C can tell.
 case_damaged()
 {
 	make_rules "iifname \"bl$net-*\" udp length > 600 \

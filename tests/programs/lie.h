@@ -2,7 +2,7 @@
  * lie.h - what a rank that has the key may say instead of the truth
  *
  * A lying rank is a real one, of which some datagrams are changed on their way
- * out and get their tag or digest again, so that nothing but the checks behind
+ * out and get their tag or CRC-32C again, so that nothing but the checks behind
  * these stands between the lie and the rank that hears it.
  *
  * Included by one file of a program, which knows the job's keys.
@@ -16,16 +16,17 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "kernels/digest.h"
+#include "kernels/crc32c.h"
 #include "exchange/udp_page.h"
 #include "exchange/udp_wire.h"
 
 enum lie_kind {
-	LIE_FIELD,   /* STATUS: a field, index of lie_fields[] */
-	LIE_TOTAL,   /* STATUS: the length announced to rank index */
-	LIE_HELLO,   /* STATUS of phase 0: word index of the hello */
-	LIE_OFFER,   /* the same: 4 bytes at 4 * index of the board's offer */
-	LIE_APPLICATION,    /* STATUS behind phase 0: word index of the application payload */
+	LIE_FIELD, /* STATUS: a field, index of lie_fields[] */
+	LIE_TOTAL, /* STATUS: the length announced to rank index */
+	LIE_HELLO, /* STATUS of phase 0: word index of the hello */
+	LIE_OFFER, /* the same: 4 bytes at 4 * index of the board's offer */
+	LIE_APPLICATION, /* STATUS behind phase 0: word index of the application
+			    payload */
 	LIE_GAP,     /* STATUS: one more gap, of segment value on, index long */
 	LIE_BYTE,    /* STATUS: byte index */
 	LIE_SEGMENT, /* DATA: a field, index of lie_segment_fields[] */
@@ -92,7 +93,7 @@ static const struct lie_field lie_segment_fields[] = {
 #define LIE_EPOCH_AT 48
 #define LIE_GAP_BYTES 12
 /* Where DATA has these. */
-#define LIE_DIGEST_BYTES 4
+#define LIE_CRC32C_BYTES 4
 #define LIE_DATA_EPOCH_AT 6
 #define LIE_DATA_OFFSET_AT 24
 
@@ -162,7 +163,8 @@ static inline bool lie_in_status(const struct lie *lie, uint8_t *datagram,
 		return lie->index <
 			       lie_load(datagram + LIE_TOTAL_COUNT_AT, 2) &&
 		       lie_change(lie, datagram, *byte_count,
-				  fixed + application + 8 * (size_t)lie->index, 8);
+				  fixed + application + 8 * (size_t)lie->index,
+				  8);
 	case LIE_HELLO:
 		return phase == 0 &&
 		       lie_change(lie, datagram, fixed + application,
@@ -212,9 +214,9 @@ static inline void lie_seal(uint8_t *datagram, size_t byte_count, bool is_data,
 
 	if (is_data && byte_count >= UDP_DATA_HEADER_BYTES)
 		store_le32(datagram,
-			   digest_scalar(keys->seed,
-					 datagram + LIE_DIGEST_BYTES,
-					 byte_count - LIE_DIGEST_BYTES));
+			   crc32c_scalar(keys->seed,
+					 datagram + LIE_CRC32C_BYTES,
+					 byte_count - LIE_CRC32C_BYTES));
 	else if (!is_data && byte_count >= LIE_TAG_BYTES)
 		crypto_generichash_blake2b_salt_personal(
 			datagram, LIE_TAG_BYTES, datagram + LIE_TAG_BYTES,
@@ -254,8 +256,7 @@ static inline size_t lie_tell(struct lie *lies, unsigned lie_count,
 			      uint8_t *datagram, size_t byte_count,
 			      size_t room_bytes, bool *told)
 {
-	size_t whole = is_data ? UDP_DATA_HEADER_BYTES
-			       : UDP_STATUS_FIXED_BYTES;
+	size_t whole = is_data ? UDP_DATA_HEADER_BYTES : UDP_STATUS_FIXED_BYTES;
 	bool any = false;
 
 	for (unsigned i = 0; i < lie_count; i++) {
@@ -266,8 +267,8 @@ static inline size_t lie_tell(struct lie *lies, unsigned lie_count,
 		if (byte_count < whole)
 			break;
 		epoch = is_data ? datagram[LIE_DATA_EPOCH_AT]
-				   : (unsigned)lie_load(
-					     datagram + LIE_EPOCH_AT, 4);
+				: (unsigned)lie_load(datagram + LIE_EPOCH_AT,
+						     4);
 		if ((lie->kind == LIE_SEGMENT || lie->kind == LIE_PAYLOAD) !=
 			    is_data &&
 		    lie->kind != LIE_DROP && lie->kind != LIE_LENGTH)

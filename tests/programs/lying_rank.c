@@ -46,11 +46,16 @@ static struct udp_wire_keys job_keys;
  */
 
 static const char *const kind_names[LIE_KINDS] = {
-	[LIE_FIELD] = "field",	   [LIE_TOTAL] = "total",
-	[LIE_HELLO] = "hello",	   [LIE_OFFER] = "offer",
-	[LIE_APPLICATION] = "application",	   [LIE_GAP] = "gap",
-	[LIE_BYTE] = "byte",	   [LIE_SEGMENT] = "segment",
-	[LIE_PAYLOAD] = "payload", [LIE_LENGTH] = "length",
+	[LIE_FIELD] = "field",
+	[LIE_TOTAL] = "total",
+	[LIE_HELLO] = "hello",
+	[LIE_OFFER] = "offer",
+	[LIE_APPLICATION] = "application",
+	[LIE_GAP] = "gap",
+	[LIE_BYTE] = "byte",
+	[LIE_SEGMENT] = "segment",
+	[LIE_PAYLOAD] = "payload",
+	[LIE_LENGTH] = "length",
 	[LIE_DROP] = "drop",
 };
 
@@ -112,8 +117,8 @@ static void add_lie(char *text)
 		refuse(text);
 	lie->kind = (enum lie_kind)find_word(words[0], kind_names, LIE_KINDS);
 	lie->epoch = strcmp(words[1], "any") == 0
-				? LIE_ANY_EPOCH
-				: (unsigned)find_number(words[1]);
+			     ? LIE_ANY_EPOCH
+			     : (unsigned)find_number(words[1]);
 	lie->index = find_index(words[2], lie->kind);
 	lie->operation = (enum lie_operation)find_word(
 		words[3], operation_names, LIE_OPERATIONS);

@@ -412,6 +412,10 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	(void)state;
+	for (unsigned r = 0; r < RANKS_MAX; r++) {
+		unlink(ranks[r].input);
+		unlink(ranks[r].output);
+	}
 	unlink(key_path);
 	return rmdir(folder);
 }

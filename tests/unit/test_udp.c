@@ -279,7 +279,7 @@ static void disturb(const struct udp *x, unsigned seed)
 			bytes[k] = (uint8_t)(k * 31 + i * 7 + seed);
 		data.destination = status.destination = (uint16_t)udp_own(x);
 		if (i % 3 == 0) {
-			udp_wire_seal_data(&data, by, digest_scalar, bytes + 32,
+			udp_wire_seal_data(&data, by, crc32c_scalar, bytes + 32,
 					   bytes);
 			part.iov_len = 40;
 			bytes[33] ^= by == &keys; /* damaged, if it was good */

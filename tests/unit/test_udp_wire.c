@@ -162,7 +162,7 @@ static void data_seal__known_answer(void **state)
 
 	(void)state;
 	count_up(payload, sizeof(payload), 0x30);
-	udp_wire_seal_data(&data, &keys, digest_scalar, payload, header);
+	udp_wire_seal_data(&data, &keys, crc32c_scalar, payload, header);
 	sodium_bin2hex(hex, sizeof(hex), header, sizeof(header));
 	assert_string_equal(hex, data_hex);
 }
@@ -193,7 +193,7 @@ static struct datagram sealed_segment(void)
 	const struct udp_wire_data data = segment();
 
 	count_up(datagram.payload, sizeof(datagram.payload), 0x30);
-	udp_wire_seal_data(&data, &keys, digest_scalar, datagram.payload,
+	udp_wire_seal_data(&data, &keys, crc32c_scalar, datagram.payload,
 			   datagram.header);
 	return datagram;
 }
@@ -203,7 +203,7 @@ static bool is_whole(const uint8_t *header, const uint8_t *payload,
 {
 	const struct iovec part = { (void *)payload, payload_bytes };
 
-	return udp_wire_data_is_whole(header, &keys, digest_scalar, &part, 1);
+	return udp_wire_data_is_whole(header, &keys, crc32c_scalar, &part, 1);
 }
 
 static bool is_taken(const struct datagram *datagram)
@@ -263,7 +263,7 @@ static void data_open__another_job(void **state)
 	other = keys;
 	other.seed++;
 	assert_false(udp_wire_data_is_whole(datagram.header, &other,
-					    digest_scalar, &part, 1));
+					    crc32c_scalar, &part, 1));
 }
 
 /* What no damage does, but a peer with a bug may. */
@@ -331,7 +331,7 @@ static void data_is_whole__in_any_parts(void **state)
 			};
 
 			assert_true(udp_wire_data_is_whole(
-				datagram.header, &keys, digest_scalar, parts,
+				datagram.header, &keys, crc32c_scalar, parts,
 				ARRAY_LEN(parts)));
 		}
 	}
@@ -347,10 +347,10 @@ static void data_is_whole__by_any_kernel(void **state)
 
 	(void)state;
 	count_up(payload, sizeof(payload), 0x30);
-	udp_wire_seal_data(&data, &keys, digest_scalar, payload, header);
+	udp_wire_seal_data(&data, &keys, crc32c_scalar, payload, header);
 	for (int level = CPU_SCALAR; level <= best; level++)
 		assert_true(udp_wire_data_is_whole(
-			header, &keys, digest_kernel((enum cpu_level)level),
+			header, &keys, crc32c_kernel((enum cpu_level)level),
 			&part, 1));
 }
 
@@ -369,19 +369,19 @@ static void data_is_whole__every_other_length(void **state)
 		free(copy);
 	}
 	assert_false(udp_wire_data_is_whole(datagram.header, &keys,
-					    digest_scalar, NULL, 0));
+					    crc32c_scalar, NULL, 0));
 }
 
-/* The length is looked at, not left to the digest: it is right here. */
-static void data_is_whole__right_digest_of_another_length(void **state)
+/* The length is looked at, not left to the CRC-32C: it is right here. */
+static void data_is_whole__right_crc32c_of_another_length(void **state)
 {
 	struct datagram datagram = sealed_segment();
-	uint32_t value = digest_scalar(keys.seed, datagram.header + 4,
+	uint32_t value = crc32c_scalar(keys.seed, datagram.header + 4,
 				       sizeof(datagram.header) - 4);
 	uint8_t bytes[8];
 
 	(void)state;
-	value = digest_scalar(value, datagram.payload, PAYLOAD_BYTES - 1);
+	value = crc32c_scalar(value, datagram.payload, PAYLOAD_BYTES - 1);
 	store_le64(bytes, value);
 	memcpy(datagram.header, bytes, 4);
 	assert_false(
@@ -979,7 +979,7 @@ int main(void)
 		cmocka_unit_test(data_is_whole__in_any_parts),
 		cmocka_unit_test(data_is_whole__by_any_kernel),
 		cmocka_unit_test(data_is_whole__every_other_length),
-		cmocka_unit_test(data_is_whole__right_digest_of_another_length),
+		cmocka_unit_test(data_is_whole__right_crc32c_of_another_length),
 		cmocka_unit_test(status_open__what_was_sealed),
 		cmocka_unit_test(status_open__every_choice_of_tails),
 		cmocka_unit_test(status_take__what_was_put),

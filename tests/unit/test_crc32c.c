@@ -1,5 +1,5 @@
 /*
- * test_digest.c - every kernel against the definition, a bit at a time
+ * test_crc32c.c - every kernel against the definition, a bit at a time
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
-#include "kernels/digest.h"
+#include "kernels/crc32c.h"
 #include "skip.h"
 
 #define LENGTH_MAX 600
@@ -50,63 +50,63 @@ static uint32_t reference(uint32_t crc, const uint8_t *bytes, size_t byte_count)
 
 /* --- the properties of one kernel ---------------------------------------- */
 
-static void check_known_value(digest_fn *digest)
+static void check_known_value(crc32c_fn *crc32c)
 {
 	/* The check value that every catalogue of CRCs gives for CRC-32C, and
 	 * from RFC 3720, B.4: 32 bytes of zeros, of ones. */
 	uint8_t bytes[32] = { 0 };
 
-	assert_int_equal(~digest(UINT32_MAX, "123456789", 9), 0xe3069283);
-	assert_int_equal(~digest(UINT32_MAX, bytes, 32), 0x8a9136aa);
+	assert_int_equal(~crc32c(UINT32_MAX, "123456789", 9), 0xe3069283);
+	assert_int_equal(~crc32c(UINT32_MAX, bytes, 32), 0x8a9136aa);
 	memset(bytes, 0xff, sizeof(bytes));
-	assert_int_equal(~digest(UINT32_MAX, bytes, 32), 0x62a8ab43);
+	assert_int_equal(~crc32c(UINT32_MAX, bytes, 32), 0x62a8ab43);
 }
 
-static void check_every_length(digest_fn *digest)
+static void check_every_length(crc32c_fn *crc32c)
 {
 	for (size_t length = 0; length <= LENGTH_MAX; length++) {
 		const uint8_t *bytes = random_bytes(length);
 		uint32_t crc = (uint32_t)random_next();
 
-		if (digest(crc, bytes, length) != reference(crc, bytes, length))
+		if (crc32c(crc, bytes, length) != reference(crc, bytes, length))
 			fail_msg("%zu bytes", length);
 	}
 }
 
-static void check_every_alignment(digest_fn *digest)
+static void check_every_alignment(crc32c_fn *crc32c)
 {
 	for (size_t offset = 0; offset < ALIGNMENTS; offset++) {
 		const uint8_t *bytes = random_bytes(LENGTH_MAX + offset);
 		size_t length = LENGTH_MAX - random_next() % ALIGNMENTS;
 		uint32_t crc = (uint32_t)random_next();
 
-		assert_int_equal(digest(crc, bytes, length),
+		assert_int_equal(crc32c(crc, bytes, length),
 				 reference(crc, bytes, length));
 	}
 }
 
-/* The parts' digest is the whole's, wherever it is cut. */
-static void check_every_cut(digest_fn *digest)
+/* The parts' CRC-32C is the whole's, wherever it is cut. */
+static void check_every_cut(crc32c_fn *crc32c)
 {
 	const uint8_t *bytes = random_bytes(LENGTH_MAX);
 	uint32_t whole = reference(1, bytes, LENGTH_MAX);
 
 	for (size_t cut = 0; cut <= LENGTH_MAX; cut++) {
-		uint32_t crc = digest(1, bytes, cut);
+		uint32_t crc = crc32c(1, bytes, cut);
 
-		if (digest(crc, bytes + cut, LENGTH_MAX - cut) != whole)
+		if (crc32c(crc, bytes + cut, LENGTH_MAX - cut) != whole)
 			fail_msg("cut at %zu", cut);
 	}
 }
 
 /* Each constant on its own, in each place. */
-static void check_every_bit(digest_fn *digest)
+static void check_every_bit(crc32c_fn *crc32c)
 {
 	for (size_t bit = 0; bit < 8 * (size_t)LENGTH_MAX; bit++) {
 		uint8_t bytes[LENGTH_MAX] = { 0 };
 
 		bytes[bit / 8] = (uint8_t)(1u << bit % 8);
-		if (digest(0, bytes, LENGTH_MAX) !=
+		if (crc32c(0, bytes, LENGTH_MAX) !=
 		    reference(0, bytes, LENGTH_MAX))
 			fail_msg("bit %zu", bit);
 	}
@@ -114,31 +114,31 @@ static void check_every_bit(digest_fn *digest)
 		static const uint8_t zeros[LENGTH_MAX];
 		uint32_t crc = (uint32_t)1 << bit;
 
-		assert_int_equal(digest(crc, zeros, LENGTH_MAX),
+		assert_int_equal(crc32c(crc, zeros, LENGTH_MAX),
 				 reference(crc, zeros, LENGTH_MAX));
 	}
 }
 
-static void check_long_pieces(digest_fn *digest)
+static void check_long_pieces(crc32c_fn *crc32c)
 {
 	static const size_t lengths[] = { 1440, 8940, 65536 - 96, LONG_BYTES };
 
 	for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
 		const uint8_t *bytes = random_bytes(lengths[i]);
 
-		assert_int_equal(digest(7, bytes, lengths[i]),
+		assert_int_equal(crc32c(7, bytes, lengths[i]),
 				 reference(7, bytes, lengths[i]));
 	}
 }
 
-static void check_kernel(digest_fn *digest)
+static void check_kernel(crc32c_fn *crc32c)
 {
-	check_known_value(digest);
-	check_every_length(digest);
-	check_every_alignment(digest);
-	check_every_cut(digest);
-	check_every_bit(digest);
-	check_long_pieces(digest);
+	check_known_value(crc32c);
+	check_every_length(crc32c);
+	check_every_alignment(crc32c);
+	check_every_cut(crc32c);
+	check_every_bit(crc32c);
+	check_long_pieces(crc32c);
 }
 
 /* --- the kernels --------------------------------------------------------- */
@@ -146,7 +146,7 @@ static void check_kernel(digest_fn *digest)
 static void scalar__as_defined(void **state)
 {
 	(void)state;
-	check_kernel(digest_scalar);
+	check_kernel(crc32c_scalar);
 }
 
 static void pclmul__as_defined(void **state)
@@ -154,7 +154,7 @@ static void pclmul__as_defined(void **state)
 	(void)state;
 #if defined(__x86_64__)
 	if (cpu_level_detect() >= CPU_AVX2) {
-		check_kernel(digest_pclmul);
+		check_kernel(crc32c_pclmul);
 		return;
 	}
 #endif
@@ -166,7 +166,7 @@ static void vpclmul__as_defined(void **state)
 	(void)state;
 #if defined(__x86_64__)
 	if (cpu_level_detect() >= CPU_AVX512) {
-		check_kernel(digest_vpclmul);
+		check_kernel(crc32c_vpclmul);
 		return;
 	}
 #endif
@@ -176,10 +176,10 @@ static void vpclmul__as_defined(void **state)
 static void kernel__level(void **state)
 {
 	(void)state;
-	assert_ptr_equal(digest_kernel(CPU_SCALAR), digest_scalar);
+	assert_ptr_equal(crc32c_kernel(CPU_SCALAR), crc32c_scalar);
 #if defined(__x86_64__)
-	assert_ptr_equal(digest_kernel(CPU_AVX2), digest_pclmul);
-	assert_ptr_equal(digest_kernel(CPU_AVX512), digest_vpclmul);
+	assert_ptr_equal(crc32c_kernel(CPU_AVX2), crc32c_pclmul);
+	assert_ptr_equal(crc32c_kernel(CPU_AVX512), crc32c_vpclmul);
 #endif
 }
 
@@ -208,5 +208,5 @@ int main(void)
 
 	seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
 	print_message("SEED=%llu\n", (unsigned long long)seed);
-	return cmocka_run_group_tests_name("digest", tests, map_guarded, NULL);
+	return cmocka_run_group_tests_name("crc32c", tests, map_guarded, NULL);
 }

@@ -1,5 +1,5 @@
 /*
- * digest_scalar.c - CRC-32C by tables, for any machine
+ * crc32c_scalar.c - CRC-32C by tables, for any machine
  *
  * "Slicing by 8": one table look-up for each of 8 bytes, all independent, and
  * then the CRC itself is one XOR of them (Kounavis and Berry, Intel 2005).  It
@@ -8,7 +8,7 @@
 #include <pthread.h>
 
 #include "base/base.h"
-#include "kernels/digest.h"
+#include "kernels/crc32c.h"
 
 #define CRC32C_POLYNOMIAL 0x82f63b78u
 #define SLICES 8
@@ -47,7 +47,7 @@ static inline uint32_t crc_of_word(uint64_t word)
 	return crc;
 }
 
-uint32_t digest_scalar(uint32_t crc, const void *bytes, size_t byte_count)
+uint32_t crc32c_scalar(uint32_t crc, const void *bytes, size_t byte_count)
 {
 	const uint8_t *next = bytes;
 

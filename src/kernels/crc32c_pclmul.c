@@ -1,10 +1,10 @@
 /*
- * digest_pclmul.c - four blocks side by side with PCLMULQDQ
+ * crc32c_pclmul.c - four blocks side by side with PCLMULQDQ
  *
- * See digest_fold.h for the arithmetic.
+ * See crc32c_fold.h for the arithmetic.
  */
-#include "kernels/digest.h"
-#include "kernels/digest_fold.h"
+#include "kernels/crc32c.h"
+#include "kernels/crc32c_fold.h"
 
 #define BLOCK_BYTES 16
 #define STRIDE_BYTES (4 * BLOCK_BYTES)
@@ -21,7 +21,7 @@ static inline __m128i fold(__m128i block, __m128i k, __m128i next)
 	       _mm_clmulepi64_si128(block, k, 0x11);
 }
 
-uint32_t digest_pclmul(uint32_t crc, const void *bytes, size_t byte_count)
+uint32_t crc32c_pclmul(uint32_t crc, const void *bytes, size_t byte_count)
 {
 	const __m128i by_stride = _mm_set_epi64x(FOLD_448, FOLD_512);
 	const __m128i by_block = _mm_set_epi64x(FOLD_64, FOLD_128);
@@ -29,7 +29,7 @@ uint32_t digest_pclmul(uint32_t crc, const void *bytes, size_t byte_count)
 	__m128i a, b, c, d;
 
 	if (byte_count < STRIDE_BYTES)
-		return digest_of_short(crc, next, byte_count);
+		return crc32c_of_short(crc, next, byte_count);
 
 	a = load(next) ^ _mm_cvtsi32_si128((int)crc);
 	b = load(next + BLOCK_BYTES);
@@ -47,5 +47,5 @@ uint32_t digest_pclmul(uint32_t crc, const void *bytes, size_t byte_count)
 	b = fold(a, by_block, b);
 	c = fold(b, by_block, c);
 	d = fold(c, by_block, d);
-	return digest_of_short(digest_of_block(d), next, byte_count);
+	return crc32c_of_short(crc32c_of_block(d), next, byte_count);
 }

@@ -1,5 +1,5 @@
 /*
- * digest_fold.h - CRC-32C of long pieces by carry-less products
+ * crc32c_fold.h - CRC-32C of long pieces by carry-less products
  *
  * Bit i of a little-endian integer is the coefficient of y^i, as the bytes come
  * in; P is the CRC's polynomial in that order, of degree 32 with P(0) = 1.  The
@@ -23,8 +23,8 @@
  * Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ",
  * Intel 2009, in the bit order of the data, so that nothing is reflected.
  */
-#ifndef DIGEST_FOLD_H
-#define DIGEST_FOLD_H
+#ifndef CRC32C_FOLD_H
+#define CRC32C_FOLD_H
 
 #include <immintrin.h>
 
@@ -45,7 +45,7 @@
 #define FOLD_AHEAD_64 0xa9cdda0d /* y^64 */
 
 /* A block whose CRC from zero is that of all before it. */
-static inline uint32_t digest_of_block(__m128i block)
+static inline uint32_t crc32c_of_block(__m128i block)
 {
 	uint64_t crc = _mm_crc32_u64(0, (uint64_t)_mm_cvtsi128_si64(block));
 
@@ -54,7 +54,7 @@ static inline uint32_t digest_of_block(__m128i block)
 }
 
 /* By the instruction alone. */
-static inline uint32_t digest_of_short(uint32_t crc, const uint8_t *next,
+static inline uint32_t crc32c_of_short(uint32_t crc, const uint8_t *next,
 				       size_t byte_count)
 {
 	for (; byte_count >= 8; byte_count -= 8, next += 8)
@@ -64,4 +64,4 @@ static inline uint32_t digest_of_short(uint32_t crc, const uint8_t *next,
 	return crc;
 }
 
-#endif /* DIGEST_FOLD_H */
+#endif /* CRC32C_FOLD_H */

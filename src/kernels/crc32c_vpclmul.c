@@ -1,11 +1,11 @@
 /*
- * digest_vpclmul.c - sixteen blocks side by side with 512-bit VPCLMULQDQ
+ * crc32c_vpclmul.c - sixteen blocks side by side with 512-bit VPCLMULQDQ
  *
- * See digest_fold.h for the arithmetic.  A vector is four blocks, which move
+ * See crc32c_fold.h for the arithmetic.  A vector is four blocks, which move
  * together; four vectors a step.
  */
-#include "kernels/digest.h"
-#include "kernels/digest_fold.h"
+#include "kernels/crc32c.h"
+#include "kernels/crc32c_fold.h"
 
 #define TERNARY_XOR 0x96
 #define VECTOR_BYTES 64
@@ -32,7 +32,7 @@ static inline __m512i load_first(const uint8_t *vector, uint32_t crc)
 
 /* A vector whose CRC is that of all before it: its blocks moved into its last,
  * which is not moved but multiplied by 1 as a + b * y^64. */
-static inline uint32_t digest_of_vector(__m512i vector)
+static inline uint32_t crc32c_of_vector(__m512i vector)
 {
 	const __m512i k =
 		_mm512_set_epi64(FOLD_AHEAD_64, FOLD_0, FOLD_64, FOLD_128,
@@ -41,11 +41,11 @@ static inline uint32_t digest_of_vector(__m512i vector)
 	__m256i half = _mm512_castsi512_si256(moved) ^
 		       _mm512_extracti64x4_epi64(moved, 1);
 
-	return digest_of_block(_mm256_castsi256_si128(half) ^
+	return crc32c_of_block(_mm256_castsi256_si128(half) ^
 			       _mm256_extracti128_si256(half, 1));
 }
 
-uint32_t digest_vpclmul(uint32_t crc, const void *bytes, size_t byte_count)
+uint32_t crc32c_vpclmul(uint32_t crc, const void *bytes, size_t byte_count)
 {
 	const __m512i by_stride =
 		_mm512_set4_epi64(FOLD_1984, FOLD_2048, FOLD_1984, FOLD_2048);
@@ -55,7 +55,7 @@ uint32_t digest_vpclmul(uint32_t crc, const void *bytes, size_t byte_count)
 	__m512i a, b, c, d;
 
 	if (byte_count < STRIDE_BYTES)
-		return digest_pclmul(crc, next, byte_count);
+		return crc32c_pclmul(crc, next, byte_count);
 
 	a = load_first(next, crc);
 	b = load(next + VECTOR_BYTES);
@@ -77,5 +77,5 @@ uint32_t digest_vpclmul(uint32_t crc, const void *bytes, size_t byte_count)
 		d = fold(d, by_vector, load(next));
 		next += VECTOR_BYTES;
 	}
-	return digest_of_short(digest_of_vector(d), next, byte_count);
+	return crc32c_of_short(crc32c_of_vector(d), next, byte_count);
 }
