@@ -26,8 +26,8 @@ static void command(struct cluster *cluster, enum action action)
 	uint32_t last =
 		atomic_load_explicit(&cluster->command, memory_order_relaxed);
 
-	team_set(&cluster->sorter.team, &cluster->command,
-		 (last / ACTIONS + 1) * ACTIONS + action);
+	thread_pool_set(&cluster->sorter.threads, &cluster->command,
+			(last / ACTIONS + 1) * ACTIONS + action);
 }
 
 /* A member other than 0, until there is nothing left to do. */
@@ -37,7 +37,8 @@ static void follow(struct cluster *cluster, unsigned member)
 	uint32_t last = 0;
 
 	for (;;) {
-		team_wait_while(&sorter->team, &cluster->command, last);
+		thread_pool_wait_while(&sorter->threads, &cluster->command,
+				       last);
 		last = atomic_load_explicit(&cluster->command,
 					    memory_order_acquire);
 		if (last % ACTIONS == ACTION_ORDER)
@@ -46,7 +47,7 @@ static void follow(struct cluster *cluster, unsigned member)
 			return;
 		bucketing_pass(sorter, member, cluster->pass_resident,
 			       cluster->pass_partition);
-		team_meet(&sorter->team, &sorter->stop);
+		thread_pool_barrier(&sorter->threads, &sorter->stop);
 	}
 }
 
@@ -75,7 +76,7 @@ int cluster_pass(struct cluster *cluster, bool resident, bool partition)
 	sorter->serve_context = cluster;
 	command(cluster, ACTION_PASS);
 	bucketing_pass(sorter, 0, resident, partition);
-	if (!team_meet(&sorter->team, &sorter->stop))
+	if (!thread_pool_barrier(&sorter->threads, &sorter->stop))
 		return 0;
 	*cluster->failure = sorter->failure;
 	return -EIO;
@@ -88,7 +89,8 @@ static void stop_members(struct cluster *cluster)
 
 	sorter_fail(sorter, cluster->failure);
 	command(cluster, ACTION_STOP);
-	team_set(&sorter->team, &sorter->ready_buckets, SORTER_ALL_READY);
+	thread_pool_set(&sorter->threads, &sorter->ready_buckets,
+			SORTER_ALL_READY);
 }
 
 /* ---------------------------------------------------------------- the sort */
@@ -214,9 +216,9 @@ static void fill_result(struct cluster *cluster)
 	result->output_direct = sorter->output.direct;
 	result->splitters = sorter->splitters.kind;
 	result->bucket_count = sorter->splitters.bucket_count;
-	result->threads = sorter->team.member_count;
+	result->threads = sorter->threads.worker_count;
 	result->memory_bytes = sorter->plan.memory_bytes;
-	for (unsigned m = 0; m < sorter->team.member_count; m++)
+	for (unsigned m = 0; m < sorter->threads.worker_count; m++)
 		result->checksum += sorter->members[m].checksum;
 	cluster->result->payload_bytes =
 		exchange_payload_bytes(cluster->exchange);
@@ -301,10 +303,10 @@ static int sort_together(struct cluster *cluster)
 
 	cluster_add_ns(cluster, CLUSTER_JOIN_NS, begin_ns);
 	if (error) {
-		team_dismiss(&sorter->team);
+		thread_pool_stop(&sorter->threads);
 		return error;
 	}
-	team_run(&sorter->team, run_member, cluster);
+	thread_pool_run_last(&sorter->threads, run_member, cluster);
 	error = cluster->error;
 	if (error == 0)
 		error = commit(cluster);
@@ -369,7 +371,7 @@ int cluster_run_in(struct cluster *cluster, const struct sorter_config *config,
 	error = run_rank(cluster);
 	if (error)
 		keep_failure(failure);
-	for (unsigned m = 0; m < sorter->team.member_count; m++)
+	for (unsigned m = 0; m < sorter->threads.worker_count; m++)
 		trace_lane_fini(&sorter->members[m].lane);
 	outfile_close(&sorter->trace);
 	output_close(&sorter->output);

@@ -14,7 +14,7 @@ static void choose_cpus(struct cluster *cluster, unsigned members)
 {
 	struct topology *topology = &cluster->sorter.topology;
 	unsigned count = topology->cpu_count;
-	uint16_t cpus[TEAM_MEMBERS_MAX];
+	uint16_t cpus[THREAD_POOL_WORKERS_MAX];
 
 	for (unsigned i = 0; i < MIN(members, count); i++)
 		cpus[i] = topology->cpus[(cluster->rank.machine_rank * members +
@@ -38,7 +38,7 @@ static int start_team(struct cluster *cluster)
 		members = plan_members(
 			sorter->input.record_count * config->shape.size,
 			MAX(1, MIN(sorter->topology.cpu_count / ranks,
-				   TEAM_MEMBERS_MAX)));
+				   THREAD_POOL_WORKERS_MAX)));
 	if (ranks > 1)
 		choose_cpus(cluster, members);
 	return sorter_start_team(sorter, members, cluster->failure);
@@ -118,7 +118,7 @@ static struct exchange *open_exchange(struct cluster *cluster,
 	};
 
 	options.spins = (uint64_t)cluster->rank.machine_count *
-				sorter->team.member_count <=
+				sorter->threads.worker_count <=
 			sorter->topology.cpu_count;
 	if (hello)
 		cluster_hello_encode(hello, bytes);
@@ -217,6 +217,6 @@ int cluster_open(struct cluster *cluster)
 	cluster->exchange = open_exchange(cluster, &hello, cluster->failure);
 	if (cluster->exchange)
 		return 0;
-	team_dismiss(&cluster->sorter.team);
+	thread_pool_stop(&cluster->sorter.threads);
 	return -ECONNREFUSED;
 }

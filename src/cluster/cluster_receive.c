@@ -176,8 +176,8 @@ static void take_share(struct cluster *cluster, uint64_t share_count)
 	struct sorter *sorter = &cluster->sorter;
 	struct arena *arena = &sorter->arena, left = left_of_lists(cluster);
 	const struct plan *plan = &sorter->plan;
-	unsigned slots =
-		output_slots_wanted(&sorter->output, sorter->team.member_count);
+	unsigned slots = output_slots_wanted(&sorter->output,
+					     sorter->threads.worker_count);
 
 	/* First, so that they touch no more huge pages than they must. */
 	output_set_slots(
@@ -197,7 +197,7 @@ static void take_share(struct cluster *cluster, uint64_t share_count)
 	}
 	sorter->bucket_start =
 		take_used(&left, arena, sorter->bucket_count + 1, 4);
-	for (unsigned m = 0; m < sorter->team.member_count; m++)
+	for (unsigned m = 0; m < sorter->threads.worker_count; m++)
 		sorter->members[m].entries =
 			take_used(&left, arena, plan->chunk_entries, 8);
 	/* Touched only when keys are not uniform. */
@@ -224,10 +224,10 @@ static int plan_share(struct cluster *cluster, uint64_t received,
 		.shape = sorter->config->shape,
 		.record_count = received + own->count,
 		.slot_count = slot_count,
-		.members = sorter->team.member_count,
+		.members = sorter->threads.worker_count,
 		.chunk_bytes_max = output_chunk_bytes_max(&sorter->output),
-		.staging_slots = output_slots_wanted(&sorter->output,
-						     sorter->team.member_count),
+		.staging_slots = output_slots_wanted(
+			&sorter->output, sorter->threads.worker_count),
 		.bucket_count = MAX(1, sorter->bucket_count),
 	};
 	int error;
@@ -353,7 +353,8 @@ static void raise_ready(struct cluster *cluster)
 		ready = SORTER_ALL_READY;
 	if (ready >
 	    atomic_load_explicit(&sorter->ready_buckets, memory_order_relaxed))
-		team_set(&sorter->team, &sorter->ready_buckets, ready);
+		thread_pool_set(&sorter->threads, &sorter->ready_buckets,
+				ready);
 }
 
 /* From a message's head to where its buckets begin.  False: they do not make

@@ -40,7 +40,7 @@ static void take_lists(struct cluster *cluster, uint32_t bucket_count)
 	struct sorter *sorter = &cluster->sorter;
 	struct arena *arena = &cluster->own_arena;
 
-	for (unsigned m = 0; m < sorter->team.member_count; m++) {
+	for (unsigned m = 0; m < sorter->threads.worker_count; m++) {
 		struct bucket_writer *writer = &sorter->members[m].writer;
 
 		writer->pool = &sorter->pool;
@@ -72,7 +72,7 @@ int cluster_plan_lists(struct cluster *cluster, uint32_t bucket_count)
 		.record_count = sorter->input.record_count,
 		.slot_count = sorter->input.slot_count,
 		.input_memory_bytes = input_memory_bytes(&sorter->input),
-		.members = sorter->team.member_count,
+		.members = sorter->threads.worker_count,
 		.chunk_bytes_max = PAGE_BYTES,
 		.bucket_count = bucket_count,
 	};
@@ -98,7 +98,8 @@ int cluster_lay_out_lists(struct cluster *cluster, uint32_t bucket_count)
 	error = cluster_map_arena(
 		&cluster->own_arena,
 		sorter->plan.memory_bytes - input_memory_bytes(&sorter->input),
-		10 + 2 * (uint64_t)sorter->team.member_count, cluster->failure);
+		10 + 2 * (uint64_t)sorter->threads.worker_count,
+		cluster->failure);
 	if (error == 0)
 		take_lists(cluster, bucket_count);
 	return error;
@@ -111,7 +112,7 @@ int cluster_flatten(struct cluster *cluster)
 {
 	struct sorter *sorter = &cluster->sorter;
 	uint32_t bucket_count = sorter->splitters.bucket_count;
-	unsigned member_count = sorter->team.member_count;
+	unsigned member_count = sorter->threads.worker_count;
 	uint32_t start = 0, served = 0, found = 0;
 	int error = 0;
 

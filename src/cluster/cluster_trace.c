@@ -41,7 +41,7 @@ static struct exchange_length length_of(const void *context, unsigned source,
 		return (struct exchange_length){ 0, 1, 0 };
 	return (struct exchange_length){
 		.unit_bytes = 1,
-		.unit_count_max = trace_pack_bytes_max(TEAM_MEMBERS_MAX,
+		.unit_count_max = trace_pack_bytes_max(THREAD_POOL_WORKERS_MAX,
 						       SORTER_TRACE_SPANS),
 	};
 }
@@ -80,7 +80,7 @@ static void arrived(void *context, unsigned node, uint64_t prefix_bytes,
 static int gather(struct gathering *gathering, const struct trace_lane *lanes)
 {
 	struct cluster *cluster = gathering->cluster;
-	unsigned lane_count = cluster->sorter.team.member_count;
+	unsigned lane_count = cluster->sorter.threads.worker_count;
 	uint64_t send_bytes[RANK_NODES_MAX] = { 0 };
 	struct exchange_collective collective = {
 		.context = gathering,
@@ -141,7 +141,7 @@ static void describe(struct gathering *gathering, unsigned node,
 	};
 	if (node == cluster->rank.rank) {
 		process->lanes = own_lanes;
-		process->lane_count = cluster->sorter.team.member_count;
+		process->lane_count = cluster->sorter.threads.worker_count;
 	}
 }
 
@@ -186,13 +186,13 @@ static void free_all(struct gathering *gathering)
 int cluster_trace(struct cluster *cluster)
 {
 	struct gathering *gathering = calloc(1, sizeof(*gathering));
-	struct trace_lane lanes[TEAM_MEMBERS_MAX];
+	struct trace_lane lanes[THREAD_POOL_WORKERS_MAX];
 	int error;
 
 	if (!gathering)
 		return failure_set(cluster->failure, EXIT_RESOURCES, NULL,
 				   ENOMEM, "memory");
-	for (unsigned m = 0; m < cluster->sorter.team.member_count; m++)
+	for (unsigned m = 0; m < cluster->sorter.threads.worker_count; m++)
 		lanes[m] = cluster->sorter.members[m].lane;
 	gathering->cluster = cluster;
 	error = gather(gathering, lanes);

@@ -25,7 +25,7 @@
 #include "io/outfile.h"
 #include "base/parse.h"
 #include "programs/progress.h"
-#include "system/team.h"
+#include "system/thread_pool.h"
 #include "system/topology.h"
 
 #ifndef MADV_POPULATE_WRITE /* Linux 5.14; not in musl's headers */
@@ -234,7 +234,7 @@ static unsigned choose_thread_count(const struct generation *g,
 	uint64_t count = g->options->thread_count;
 
 	if (count == 0)
-		count = MIN(topology->cpu_count, TEAM_MEMBERS_MAX);
+		count = MIN(topology->cpu_count, THREAD_POOL_WORKERS_MAX);
 	return (unsigned)MAX(MIN(count, g->block_count), 1);
 }
 
@@ -257,11 +257,11 @@ static int alloc_members(struct generation *g, unsigned count,
 }
 
 /* What is allocated here the end of the process frees. */
-static int run_team(struct generation *g, u128 *checksum,
-		    struct failure *failure)
+static int run_threads(struct generation *g, u128 *checksum,
+		       struct failure *failure)
 {
 	static struct topology topology;
-	static struct team team;
+	static struct thread_pool pool;
 	unsigned count;
 	int ret;
 
@@ -271,13 +271,13 @@ static int run_team(struct generation *g, u128 *checksum,
 	if (ret < 0)
 		return ret;
 	g->ahead_bytes = count * BLOCK_BYTES;
-	ret = team_start(&team, count, &topology);
+	ret = thread_pool_start(&pool, count, &topology);
 	if (ret < 0)
 		return failure_set(failure, EXIT_RESOURCES, NULL, -ret,
 				   "can't start %u threads", count);
 	progress_begin(&g->progress, STDERR_FILENO, "blinkgen",
 		       g->options->record_count * GENERATOR_RECORD_BYTES);
-	team_run(&team, make_blocks, g);
+	thread_pool_run_last(&pool, make_blocks, g);
 	progress_end(&g->progress);
 	for (unsigned i = 0; i < count; i++)
 		*checksum += g->members[i].checksum;
@@ -301,7 +301,7 @@ static int generate(const struct options *options, u128 *checksum,
 	if (!writes_nothing(options))
 		ret = open_output(&g, &file, failure);
 	if (ret == 0)
-		ret = run_team(&g, checksum, failure);
+		ret = run_threads(&g, checksum, failure);
 	if (g.error != 0)
 		failure_set(failure, EXIT_FILE, options->path, g.error,
 			    "cannot write");
@@ -349,7 +349,8 @@ static int take_option(void *context, int id, struct failure *failure)
 	case 'b':
 		return take_start(options, failure);
 	default:
-		return options_number(&options->reader, 1, TEAM_MEMBERS_MAX,
+		return options_number(&options->reader, 1,
+				      THREAD_POOL_WORKERS_MAX,
 				      &options->thread_count, failure);
 	}
 }

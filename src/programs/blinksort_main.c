@@ -19,7 +19,7 @@
 #include "exchange/udp_wire.h"
 #include "programs/sort_report.h"
 #include "sort/sorter.h"
-#include "system/team.h"
+#include "system/thread_pool.h"
 
 #define DEADLINE_SECONDS_MAX 86400
 #define DEADLINE_NS_DEFAULT ((uint64_t)5 * 1000000000)
@@ -360,7 +360,8 @@ static int take_option(void *context, int id, struct failure *failure)
 	case OPTION_KEY:
 		return take_key(options, failure);
 	case OPTION_THREADS:
-		return options_number_32(&options->reader, 1, TEAM_MEMBERS_MAX,
+		return options_number_32(&options->reader, 1,
+					 THREAD_POOL_WORKERS_MAX,
 					 &config->threads, failure);
 	case OPTION_MEMORY:
 		return options_size(&options->reader, 1, INT64_MAX,

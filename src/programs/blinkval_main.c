@@ -24,7 +24,7 @@
 #include "base/options.h"
 #include "io/outfile.h"
 #include "programs/progress.h"
-#include "system/team.h"
+#include "system/thread_pool.h"
 #include "system/topology.h"
 #include "record/validator.h"
 
@@ -327,7 +327,7 @@ static unsigned choose_thread_count(const struct validation *v,
 	uint64_t count = options->thread_count;
 
 	if (count == 0)
-		count = MIN(topology->cpu_count, TEAM_MEMBERS_MAX);
+		count = MIN(topology->cpu_count, THREAD_POOL_WORKERS_MAX);
 	return (unsigned)MAX(MIN(count, v->segment_count), 1);
 }
 
@@ -358,11 +358,11 @@ static int first_failure(const struct validation *v, unsigned member_count,
 	return 0;
 }
 
-static int run_team(struct validation *v, const struct options *options,
-		    struct failure *failure)
+static int run_threads(struct validation *v, const struct options *options,
+		       struct failure *failure)
 {
 	static struct topology topology;
-	static struct team team;
+	static struct thread_pool pool;
 	unsigned count;
 	int ret;
 
@@ -371,13 +371,13 @@ static int run_team(struct validation *v, const struct options *options,
 	ret = alloc_members(v, count, failure);
 	if (ret < 0)
 		return ret;
-	ret = team_start(&team, count, &topology);
+	ret = thread_pool_start(&pool, count, &topology);
 	if (ret < 0)
 		return failure_set(failure, EXIT_RESOURCES, NULL, -ret,
 				   "can't start %u threads", count);
 	progress_begin(&v->progress, STDERR_FILENO, "blinkval",
 		       v->parts.record_count * VALIDATOR_RECORD_BYTES);
-	team_run(&team, check_segments, v);
+	thread_pool_run_last(&pool, check_segments, v);
 	progress_end(&v->progress);
 	return first_failure(v, count, failure);
 }
@@ -397,7 +397,7 @@ static int validate_records(const struct options *options,
 		return ret;
 	v.checksum =
 		checksum_kernel(cpu_level_detect(), VALIDATOR_RECORD_BYTES);
-	ret = run_team(&v, options, failure);
+	ret = run_threads(&v, options, failure);
 	if (ret < 0)
 		return ret;
 	for (uint64_t i = 0; i < v.segment_count; i++)
@@ -636,7 +636,8 @@ static int take_option(void *context, int id, struct failure *failure)
 		options->summary_path = options->reader.value;
 		return 0;
 	default:
-		return options_number(&options->reader, 1, TEAM_MEMBERS_MAX,
+		return options_number(&options->reader, 1,
+				      THREAD_POOL_WORKERS_MAX,
 				      &options->thread_count, failure);
 	}
 }

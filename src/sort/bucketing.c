@@ -88,8 +88,8 @@ void bucketing_pass(struct sorter *sorter, unsigned member, bool resident,
 	    sorter->input.mode == INPUT_MMAP) {
 		pass_pieces(sorter, self, partition);
 	} else {
-		input_share(&sorter->input, member, sorter->team.member_count,
-			    &first, &count);
+		input_share(&sorter->input, member,
+			    sorter->threads.worker_count, &first, &count);
 		pass_over(sorter, self, first, count, resident, partition);
 	}
 	if (partition)
@@ -138,11 +138,11 @@ bool bucketing_run(struct sorter *sorter, unsigned member)
 {
 	bucketing_pass(sorter, member, false, sorter->partition_while_reading);
 	for (;;) {
-		if (team_meet(&sorter->team, &sorter->stop))
+		if (thread_pool_barrier(&sorter->threads, &sorter->stop))
 			return false;
 		if (member == 0)
 			decide(sorter);
-		if (team_meet(&sorter->team, &sorter->stop))
+		if (thread_pool_barrier(&sorter->threads, &sorter->stop))
 			return false;
 		if (!sorter->partition_again)
 			return true;

@@ -26,7 +26,7 @@ static uint32_t count_bucket(const struct sorter *sorter, uint32_t bucket)
 			 sorter->runs[r].start[bucket];
 	if (sorter->run_count > 0)
 		return count;
-	for (unsigned m = 0; m < sorter->team.member_count; m++)
+	for (unsigned m = 0; m < sorter->threads.worker_count; m++)
 		count +=
 			bucket_writer_count(&sorter->members[m].writer, bucket);
 	return count;
@@ -87,7 +87,7 @@ static void find_bucket(const struct sorter *sorter, uint32_t bucket)
 		find_in_runs(sorter, bucket);
 		return;
 	}
-	for (unsigned m = 0; m < sorter->team.member_count; m++)
+	for (unsigned m = 0; m < sorter->threads.worker_count; m++)
 		bucket_writer_ask(&sorter->members[m].writer, bucket);
 }
 
@@ -100,7 +100,7 @@ static uint32_t take_bucket(const struct sorter *sorter, uint32_t bucket,
 
 	if (sorter->run_count > 0)
 		return copy_from_runs(sorter, bucket, entries);
-	for (unsigned m = 0; m < sorter->team.member_count; m++)
+	for (unsigned m = 0; m < sorter->threads.worker_count; m++)
 		count += bucket_writer_copy_lines(&sorter->members[m].writer,
 						  bucket, entries + count);
 	return count;
@@ -114,7 +114,7 @@ static uint32_t copy_bucket(const struct sorter *sorter, uint32_t bucket,
 
 	if (sorter->run_count > 0)
 		return copy_from_runs(sorter, bucket, entries);
-	for (unsigned m = 0; m < sorter->team.member_count; m++)
+	for (unsigned m = 0; m < sorter->threads.worker_count; m++)
 		count += bucket_writer_copy(&sorter->members[m].writer, bucket,
 					    entries + count);
 	return count;
@@ -162,7 +162,7 @@ bool ordering_pass_big(struct sorter *sorter, unsigned member)
 	if (sorter->big_count == 0)
 		return true;
 	order_big_buckets(sorter, member);
-	return !team_meet(&sorter->team, &sorter->stop);
+	return !thread_pool_barrier(&sorter->threads, &sorter->stop);
 }
 
 /* --------------------------------------------------------------- chunks */
@@ -377,7 +377,7 @@ enum ordering_step ordering_try(struct sorter *sorter, unsigned member)
 /* Until more buckets are complete than were; returns how many are. */
 static uint32_t wait_for_buckets(struct sorter *sorter, uint32_t than)
 {
-	team_wait_while(&sorter->team, &sorter->ready_buckets, than);
+	thread_pool_wait_while(&sorter->threads, &sorter->ready_buckets, than);
 	return atomic_load_explicit(&sorter->ready_buckets,
 				    memory_order_acquire);
 }

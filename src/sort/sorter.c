@@ -45,10 +45,10 @@ static int make_plan(struct sorter *sorter, struct failure *failure)
 		.record_count = input->record_count,
 		.slot_count = input->slot_count,
 		.input_memory_bytes = input_memory_bytes(input),
-		.members = sorter->team.member_count,
+		.members = sorter->threads.worker_count,
 		.chunk_bytes_max = output_chunk_bytes_max(&sorter->output),
-		.staging_slots = output_slots_wanted(&sorter->output,
-						     sorter->team.member_count),
+		.staging_slots = output_slots_wanted(
+			&sorter->output, sorter->threads.worker_count),
 	};
 
 	if (plan_make(&sorter->plan, &request) < 0)
@@ -108,7 +108,7 @@ static uint8_t *take(struct sorter *sorter, uint64_t count, size_t each_bytes)
 /* For all that the plan takes, but for the input. */
 static int map_arena(struct sorter *sorter, const struct plan *plan)
 {
-	uint64_t taken = 16 + 4 * (uint64_t)sorter->team.member_count;
+	uint64_t taken = 16 + 4 * (uint64_t)sorter->threads.worker_count;
 
 	return arena_map(&sorter->arena,
 			 plan->memory_bytes -
@@ -120,14 +120,14 @@ static int map_arena(struct sorter *sorter, const struct plan *plan)
 static int lay_out_memory(struct sorter *sorter, struct failure *failure)
 {
 	const struct plan *plan = &sorter->plan;
-	unsigned slots =
-		output_slots_wanted(&sorter->output, sorter->team.member_count);
+	unsigned slots = output_slots_wanted(&sorter->output,
+					     sorter->threads.worker_count);
 	int error = sorter->arena.base ? 0 : map_arena(sorter, plan);
 
 	if (error)
 		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
 				   "memory");
-	for (unsigned m = 0; m < sorter->team.member_count; m++) {
+	for (unsigned m = 0; m < sorter->threads.worker_count; m++) {
 		struct sorter_member *member = &sorter->members[m];
 
 		member->writer.pool = &sorter->pool;
@@ -283,7 +283,8 @@ int sorter_open_trace(struct sorter *sorter, struct failure *failure)
 int sorter_start_team(struct sorter *sorter, unsigned members,
 		      struct failure *failure)
 {
-	int error = team_start(&sorter->team, members, &sorter->topology);
+	int error =
+		thread_pool_start(&sorter->threads, members, &sorter->topology);
 
 	if (error)
 		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
@@ -297,8 +298,9 @@ static unsigned members_wanted(const struct sorter *sorter)
 
 	if (config->threads > 0)
 		return config->threads;
-	return plan_members(sorter->input.record_count * config->shape.size,
-			    MIN(sorter->topology.cpu_count, TEAM_MEMBERS_MAX));
+	return plan_members(
+		sorter->input.record_count * config->shape.size,
+		MIN(sorter->topology.cpu_count, THREAD_POOL_WORKERS_MAX));
 }
 
 void sorter_count_chunks(struct sorter *sorter)
@@ -315,7 +317,7 @@ int sorter_trace_lanes(struct sorter *sorter, struct failure *failure)
 	int error = 0;
 
 	for (unsigned m = 0; sorter->config->trace_path &&
-			     m < sorter->team.member_count && error == 0;
+			     m < sorter->threads.worker_count && error == 0;
 	     m++)
 		error = trace_lane_init(&sorter->members[m].lane,
 					SORTER_TRACE_SPANS);
@@ -392,7 +394,7 @@ static void forget_input(struct sorter *sorter)
 				       FORGET_PARTS_MAX);
 
 	while (!all_is_gathered(sorter)) {
-		if (!sorter->team.spins || clock_now_ns() > until_ns)
+		if (!sorter->threads.spins || clock_now_ns() > until_ns)
 			return;
 		sched_yield();
 	}
@@ -421,7 +423,7 @@ static void run_member(void *context, unsigned member)
 
 static int run_team(struct sorter *sorter, struct failure *failure)
 {
-	team_run(&sorter->team, run_member, sorter);
+	thread_pool_run_last(&sorter->threads, run_member, sorter);
 	sorter->result->ordered_ns = clock_now_ns();
 	if (!atomic_load_explicit(&sorter->stop, memory_order_acquire))
 		return 0;
@@ -439,17 +441,17 @@ static void fill_result(struct sorter *sorter)
 	result->output_direct = sorter->output.direct;
 	result->splitters = sorter->splitters.kind;
 	result->bucket_count = sorter->splitters.bucket_count;
-	result->threads = sorter->team.member_count;
+	result->threads = sorter->threads.worker_count;
 	result->memory_bytes = sorter->plan.memory_bytes;
-	for (unsigned m = 0; m < sorter->team.member_count; m++)
+	for (unsigned m = 0; m < sorter->threads.worker_count; m++)
 		result->checksum += sorter->members[m].checksum;
 }
 
 /* Before the output gets its name: what can fail here fails the run. */
 int sorter_write_trace(struct sorter *sorter, struct failure *failure)
 {
-	struct trace_lane lanes[TEAM_MEMBERS_MAX];
-	unsigned members = sorter->team.member_count;
+	struct trace_lane lanes[THREAD_POOL_WORKERS_MAX];
+	unsigned members = sorter->threads.worker_count;
 	int fd = dup(sorter->trace.fd);
 	FILE *stream = fd < 0 ? NULL : fdopen(fd, "w");
 	int error;
@@ -491,7 +493,7 @@ static void touch_memory(void *context, unsigned member)
  */
 static void reserve_memory(struct sorter *sorter)
 {
-	unsigned members = sorter->team.member_count;
+	unsigned members = sorter->threads.worker_count;
 	struct plan_request request = {
 		.shape = sorter->config->shape,
 		.record_count = sorter->input.record_count,
@@ -507,7 +509,7 @@ static void reserve_memory(struct sorter *sorter)
 	    map_arena(sorter, &plan) < 0)
 		return;
 	sorter->touched = (void *)take(sorter, 1, sizeof(*sorter->touched));
-	team_send(&sorter->team, touch_memory, sorter);
+	thread_pool_launch(&sorter->threads, touch_memory, sorter);
 }
 
 static int sort_files(struct sorter *sorter, struct failure *failure)
@@ -529,14 +531,14 @@ static int sort_files(struct sorter *sorter, struct failure *failure)
 	reserve_memory(sorter);
 	error = prepare(sorter, failure);
 	if (error) {
-		team_dismiss(&sorter->team);
+		thread_pool_stop(&sorter->threads);
 		return error;
 	}
 	sorter->result->prepared_ns = clock_now_ns();
 	if (sorter->input.record_count > 0) {
 		error = run_team(sorter, failure);
 	} else {
-		team_dismiss(&sorter->team);
+		thread_pool_stop(&sorter->threads);
 		sorter->result->bucketed_ns = sorter->result->prepared_ns;
 		sorter->result->ordered_ns = sorter->result->prepared_ns;
 	}
@@ -570,7 +572,7 @@ int sorter_run(const struct sorter_config *config, struct sorter_result *result,
 	sorter.result = result;
 	sorter.trace = (struct outfile)OUTFILE_NONE;
 	error = sort_files(&sorter, failure);
-	for (unsigned m = 0; m < sorter.team.member_count; m++)
+	for (unsigned m = 0; m < sorter.threads.worker_count; m++)
 		trace_lane_fini(&sorter.members[m].lane);
 	outfile_close(&sorter.trace);
 	output_close(&sorter.output);

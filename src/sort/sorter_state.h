@@ -14,7 +14,7 @@
 #include "io/output.h"
 #include "sort/plan.h"
 #include "sort/sorter.h"
-#include "system/team.h"
+#include "system/thread_pool.h"
 #include "sort/ties.h"
 #include "system/topology.h"
 #include "base/trace.h"
@@ -48,7 +48,7 @@ struct sorter {
 	struct output output;
 	struct outfile trace; /* of the timeline */
 	struct topology topology;
-	struct team team;
+	struct thread_pool threads;
 	struct plan plan;
 	struct arena arena;
 	_Atomic bool *touched; /* its first byte */
@@ -106,7 +106,7 @@ struct sorter {
 	_Atomic bool stop;
 	struct failure failure;
 
-	struct sorter_member members[TEAM_MEMBERS_MAX];
+	struct sorter_member members[THREAD_POOL_WORKERS_MAX];
 };
 
 /* From any member: the run has failed; the first failure is kept. */

@@ -12,7 +12,7 @@
 #include "sort/buckets.h"
 #include "sort/plan.h"
 #include "kernels/splitters.h"
-#include "system/team.h"
+#include "system/thread_pool.h"
 
 /* Of records as in the benchmark, mapped, one slot a record. */
 static struct plan_request request_for(uint64_t record_count, unsigned members)
@@ -105,7 +105,7 @@ static const uint64_t record_counts[] = { 0,
 
 static void plan_make__every_size_keeps_the_promises(void **state)
 {
-	static const unsigned members[] = { 1, 2, 7, TEAM_MEMBERS_MAX };
+	static const unsigned members[] = { 1, 2, 7, THREAD_POOL_WORKERS_MAX };
 	static const uint32_t sizes[] = { 1,	7,	 100,
 					  4096, 1000000, RECORD_SIZE_MAX };
 
@@ -225,7 +225,7 @@ static void plan_make__buckets_stay_small(void **state)
 
 	(void)state;
 	for (size_t r = 0; r < ARRAY_LEN(counts); r++)
-		for (unsigned m = 1; m <= TEAM_MEMBERS_MAX; m++) {
+		for (unsigned m = 1; m <= THREAD_POOL_WORKERS_MAX; m++) {
 			struct plan_request request = request_for(counts[r], m);
 			struct plan plan;
 
@@ -250,8 +250,8 @@ static void plan_members__one_to_allowed(void **state)
 	assert_int_equal(plan_members(1, 8), 1);
 	assert_int_equal(plan_members(UINT64_MAX, 1), 1);
 	assert_int_equal(plan_members(UINT64_MAX, 8), 8);
-	assert_int_equal(plan_members(UINT64_MAX, TEAM_MEMBERS_MAX),
-			 TEAM_MEMBERS_MAX);
+	assert_int_equal(plan_members(UINT64_MAX, THREAD_POOL_WORKERS_MAX),
+			 THREAD_POOL_WORKERS_MAX);
 	assert_int_equal(plan_members(100000000, 2), 2);
 	/* Never fewer for more. */
 	for (uint64_t size = 0, before = 1; size < 64 * MIB; size += 100000) {

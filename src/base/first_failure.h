@@ -1,0 +1,47 @@
+/*
+ * first_failure.h - of several threads that may fail, the first one's reason
+ *
+ * Each thread of a run may note a failure.  The first one is kept, and the
+ * other threads stop at the next place where they ask.  When all threads have
+ * ended, the caller reads the reason.
+ */
+#ifndef FIRST_FAILURE_H
+#define FIRST_FAILURE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "base/base.h"
+#include "base/failure.h"
+
+struct first_failure {
+	/* Any thread sets it; the thread that finds it unset fills failure. */
+	_Alignas(CACHE_PAIR_BYTES) _Atomic bool failing;
+	/* That thread sets it after failure, for all threads to read. */
+	_Atomic bool stop;
+	struct failure failure;
+};
+
+/* Any thread: the run has failed for this reason.  A later reason is dropped.
+ */
+static inline void first_failure_note(struct first_failure *first,
+				      const struct failure *failure)
+{
+	if (atomic_exchange_explicit(&first->failing, true,
+				     memory_order_relaxed))
+		return;
+	first->failure = *failure;
+	atomic_store_explicit(&first->stop, true, memory_order_release);
+}
+
+/* Any thread: true if the run has failed; first->failure may be read then. */
+static inline bool first_failure_stops(const struct first_failure *first)
+{
+	return atomic_load_explicit(&first->stop, memory_order_acquire);
+}
+
+/* The threads have ended: 0, or -EIO with *failure filled. */
+int first_failure_get(const struct first_failure *first,
+		      struct failure *failure);
+
+#endif /* FIRST_FAILURE_H */
