@@ -1,152 +1,197 @@
+#include "cluster/cluster.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "cluster/cluster_state.h"
+#include "cluster/cluster_trace.h"
+#include "sort/sort_setup.h"
 
-enum action { ACTION_PASS, ACTION_ORDER, ACTION_STOP, ACTIONS };
-
-static struct sorter_result *sort_result(const struct cluster *cluster)
+static void add_ns(struct cluster *cluster, enum cluster_figure figure,
+		   uint64_t since_ns)
 {
-	return &cluster->result->sort;
+	cluster_report_add_ns(cluster->report, figure, since_ns);
 }
 
-void cluster_add_ns(struct cluster *cluster, enum cluster_figure figure,
-		    uint64_t since_ns)
-{
-	cluster->result->reports[cluster->rank.rank].figures[figure] +=
-		clock_now_ns() - since_ns;
-}
+/* --- a pass over the input -------------------------------------------------
+ */
 
-/* ------------------------------------------------------------- the members */
-
-static void command(struct cluster *cluster, enum action action)
-{
-	uint32_t last =
-		atomic_load_explicit(&cluster->command, memory_order_relaxed);
-
-	thread_pool_set(&cluster->sorter.threads, &cluster->command,
-			(last / ACTIONS + 1) * ACTIONS + action);
-}
-
-/* A member other than 0, until there is nothing left to do. */
-static void follow(struct cluster *cluster, unsigned member)
-{
-	struct sorter *sorter = &cluster->sorter;
-	uint32_t last = 0;
-
-	for (;;) {
-		thread_pool_wait_while(&sorter->threads, &cluster->command,
-				       last);
-		last = atomic_load_explicit(&cluster->command,
-					    memory_order_acquire);
-		if (last % ACTIONS == ACTION_ORDER)
-			ordering_run(sorter, member);
-		if (last % ACTIONS != ACTION_PASS)
-			return;
-		bucketing_pass(sorter, member, cluster->pass_resident,
-			       cluster->pass_partition);
-		thread_pool_barrier(&sorter->threads, &sorter->stop);
-	}
-}
-
-void cluster_start_ordering(struct cluster *cluster)
-{
-	command(cluster, ACTION_ORDER);
-}
-
-/* In the middle of a pass: others may want to know that we are there. */
+/* In the middle of a pass: other ranks may want to know that we are alive. */
 static void serve(void *context)
 {
 	struct cluster *cluster = context;
 	struct failure failure;
 
 	if (exchange_serve(cluster->exchange, &failure) < 0)
-		sorter_fail(&cluster->sorter, &failure);
+		first_failure_note(&cluster->first_failure, &failure);
 }
 
-int cluster_pass(struct cluster *cluster, bool resident, bool partition)
+static void begin_bucketing(struct cluster *cluster)
 {
-	struct sorter *sorter = &cluster->sorter;
+	const struct bucketing_config config = {
+		.shape = cluster->sort_config->shape,
+		.kernel = cluster->sort_config->kernel,
+		.source = &cluster->source,
+		.splitters = &cluster->splitters,
+		.worker_count = cluster->pool.worker_count,
+		.trace = &cluster->trace,
+		.failure = &cluster->first_failure,
+		.keeps_order = true,
+		.serve = serve,
+		.serve_context = cluster,
+	};
 
+	bucketing_begin(&cluster->bucketing, &config);
+}
+
+static void pass_worker(void *context, unsigned worker)
+{
+	struct cluster *cluster = context;
+
+	bucketing_pass(&cluster->bucketing, worker, cluster->pass_resident,
+		       cluster->pass_partition);
+}
+
+/* All workers: bring the records in, put them into buckets. */
+static int pass(struct cluster *cluster, bool resident, bool partition)
+{
 	cluster->pass_resident = resident;
 	cluster->pass_partition = partition;
-	sorter->serve = serve;
-	sorter->serve_context = cluster;
-	command(cluster, ACTION_PASS);
-	bucketing_pass(sorter, 0, resident, partition);
-	if (!thread_pool_barrier(&sorter->threads, &sorter->stop))
-		return 0;
-	*cluster->failure = sorter->failure;
-	return -EIO;
+	thread_pool_run(&cluster->pool, pass_worker, cluster);
+	return first_failure_get(&cluster->first_failure, cluster->failure);
 }
 
-/* Wherever the others are, they come back. */
-static void stop_members(struct cluster *cluster)
+/* --- the lists of our own records ------------------------------------------
+ */
+
+static int plan_lists(struct cluster *cluster, uint32_t bucket_count)
 {
-	struct sorter *sorter = &cluster->sorter;
+	const struct input *input = &cluster->input;
+	struct plan_request request = {
+		.shape = cluster->sort_config->shape,
+		.record_count = input->record_count,
+		.slot_count = input->slot_count,
+		.input_memory_bytes = input_memory_bytes(input),
+		.worker_count = cluster->pool.worker_count,
+		.chunk_bytes_max = PAGE_BYTES,
+		.bucket_count = bucket_count,
+	};
 
-	sorter_fail(sorter, cluster->failure);
-	command(cluster, ACTION_STOP);
-	thread_pool_set(&sorter->threads, &sorter->ready_buckets,
-			SORTER_ALL_READY);
+	if (plan_make(&cluster->plan, &request) < 0)
+		return failure_set(cluster->failure, EXIT_RESOURCES, NULL, 0,
+				   "%llu records are too many for one node",
+				   (unsigned long long)request.record_count);
+	bucketing_set_plan(&cluster->bucketing, &cluster->plan);
+	return sort_setup_refuse_memory(
+		cluster->sort_config, cluster->plan.memory_bytes,
+		cluster->rank.machine_count, cluster->failure);
 }
 
-/* ---------------------------------------------------------------- the sort */
+/* The plan, and the memory. */
+static int lay_out_lists(struct cluster *cluster, uint32_t bucket_count)
+{
+	const struct plan *plan = &cluster->plan;
+	struct arena *arena = &cluster->send.arena;
+	int error = plan_lists(cluster, bucket_count);
+
+	if (error)
+		return error;
+	arena_unmap(arena);
+	error = sort_setup_arena(
+		arena, plan->memory_bytes - input_memory_bytes(&cluster->input),
+		BUCKETING_PIECES(cluster->pool.worker_count) +
+			CLUSTER_SEND_PIECES,
+		cluster->failure);
+	if (error)
+		return error;
+	bucketing_take_lists(&cluster->bucketing, plan, arena);
+	cluster_send_take_memory(&cluster->send, bucket_count,
+				 cluster->input.record_count, plan->index_bits);
+	/* Last, since the most of it may never be touched. */
+	bucketing_take_blocks(&cluster->bucketing, plan, arena);
+	return 0;
+}
+
+/* From the lists to one array. */
+static int compact(struct cluster *cluster)
+{
+	struct bucket_set set = bucketing_set(&cluster->bucketing);
+
+	return cluster_send_compact(&cluster->send, &set, cluster->failure);
+}
+
+static int build_messages(struct cluster *cluster, const uint32_t *counts)
+{
+	return cluster_send_build_messages(&cluster->send, counts,
+					   cluster->failure);
+}
+
+/* --- the sort --------------------------------------------------------------
+ */
 
 static int sort_static(struct cluster *cluster)
 {
-	struct sorter *sorter = &cluster->sorter;
 	uint32_t bucket_count = cluster->agreement.static_buckets;
 	uint64_t begin_ns = clock_now_ns();
 	int error;
 
-	splitters_init_static(&sorter->splitters, cluster->agreement.kind,
+	splitters_init_static(&cluster->splitters, cluster->agreement.kind,
 			      bucket_count);
-	shares_cut_evenly(cluster->cuts, cluster->rank.node_count,
+	shares_cut_evenly(cluster->send.cuts, cluster->rank.node_count,
 			  bucket_count);
-	error = cluster_lay_out_lists(cluster, bucket_count);
+	error = lay_out_lists(cluster, bucket_count);
 	if (error == 0)
-		error = cluster_pass(cluster, false, true);
-	cluster_add_ns(cluster, CLUSTER_BUCKET_NS, begin_ns);
+		error = pass(cluster, false, true);
+	add_ns(cluster, CLUSTER_BUCKET_NS, begin_ns);
 	begin_ns = clock_now_ns();
 	if (error == 0)
-		error = cluster_flatten(cluster);
+		error = compact(cluster);
 	if (error == 0)
-		error = cluster_address(cluster);
-	cluster_add_ns(cluster, CLUSTER_ARRANGE_NS, begin_ns);
+		error = build_messages(cluster, NULL);
+	add_ns(cluster, CLUSTER_ARRANGE_NS, begin_ns);
 	return error ? error : cluster_exchange(cluster);
+}
+
+/* All ranks draw a sample, and have the same splitters from it. */
+static int choose_splitters(struct cluster *cluster)
+{
+	uint64_t begin_ns = clock_now_ns();
+	int error = cluster_sample_splitters(
+		&cluster->sample, &cluster->splitters, cluster->failure);
+
+	add_ns(cluster, CLUSTER_SAMPLE_NS, begin_ns);
+	return error;
 }
 
 /* resident: the input was brought in before. */
 static int sort_sampled(struct cluster *cluster, bool resident)
 {
-	struct sorter *sorter = &cluster->sorter;
-	uint64_t begin_ns = clock_now_ns(), sample_ns;
-	int error =
-		cluster_plan_lists(cluster, cluster->agreement.static_buckets);
+	uint64_t begin_ns = clock_now_ns();
+	int error = plan_lists(cluster, cluster->agreement.static_buckets);
 
 	if (error == 0 && !resident)
-		error = cluster_pass(cluster, false, false);
-	sample_ns = clock_now_ns();
+		error = pass(cluster, false, false);
 	if (error == 0)
-		error = cluster_sample(cluster);
-	cluster_add_ns(cluster, CLUSTER_SAMPLE_NS, sample_ns);
+		error = choose_splitters(cluster);
 	if (error == 0)
-		error = cluster_lay_out_lists(cluster,
-					      sorter->splitters.bucket_count);
+		error = lay_out_lists(cluster, cluster->splitters.bucket_count);
 	if (error == 0)
-		error = cluster_pass(cluster, true, true);
-	cluster_add_ns(cluster, CLUSTER_BUCKET_NS, begin_ns);
+		error = pass(cluster, true, true);
+	add_ns(cluster, CLUSTER_BUCKET_NS, begin_ns);
 	begin_ns = clock_now_ns();
 	if (error == 0)
-		error = cluster_flatten(cluster);
+		error = compact(cluster);
 	if (error == 0)
-		error = cluster_count(cluster);
+		error = cluster_sample_cuts(
+			&cluster->sample, &cluster->splitters,
+			cluster->send.start, cluster->send.cuts,
+			cluster->failure);
 	if (error == 0)
-		error = cluster_address(cluster);
-	cluster_add_ns(cluster, CLUSTER_ARRANGE_NS, begin_ns);
+		error = build_messages(cluster, cluster->sample.counts);
+	add_ns(cluster, CLUSTER_ARRANGE_NS, begin_ns);
 	return error ? error : cluster_exchange(cluster);
 }
 
@@ -158,133 +203,122 @@ static int sort_share(struct cluster *cluster)
 	if (is_static)
 		error = sort_static(cluster);
 	/* All ranks have seen the same sizes, and decided alike. */
-	if (error == 0 && (!is_static || cluster->discards)) {
-		cluster->discards = false;
+	if (error == 0 && (!is_static || cluster->receive.discards)) {
+		cluster->receive.discards = false;
 		error = sort_sampled(cluster, is_static);
 	}
 	return error;
 }
 
-static void run_member(void *context, unsigned member)
+/* The other workers end: they have ordered all chunks, or they stop where they
+ * are. */
+static void stop_workers(struct cluster *cluster, int error)
 {
-	struct cluster *cluster = context;
-
-	if (member > 0) {
-		follow(cluster, member);
-		return;
-	}
-	cluster->error = sort_share(cluster);
-	if (cluster->error)
-		stop_members(cluster);
+	if (error)
+		first_failure_note(&cluster->first_failure, cluster->failure);
+	if (error && cluster->receive.orders)
+		orderer_stop(&cluster->orderer);
+	thread_pool_stop(&cluster->pool);
 }
 
-/* ---------------------------------------------------------------- the end */
-
-static void fill_counters(uint64_t *figures,
-			  const struct exchange_counters *counters)
+/* What the parts need to know, when all ranks have agreed. */
+static void begin_parts(struct cluster *cluster)
 {
-	figures[CLUSTER_SENT_BYTES] = counters->sent_bytes;
-	figures[CLUSTER_SENT_DATAGRAMS] = counters->sent_datagrams;
-	figures[CLUSTER_RECEIVED_BYTES] = counters->received_bytes;
-	figures[CLUSTER_RECEIVED_DATAGRAMS] = counters->received_datagrams;
-	figures[CLUSTER_RESENT_DATAGRAMS] = counters->resent_datagrams;
-	figures[CLUSTER_DUPLICATE_DATAGRAMS] = counters->duplicate_datagrams;
-	figures[CLUSTER_DAMAGED_DATAGRAMS] = counters->damaged_datagrams;
-	figures[CLUSTER_STRAY_DATAGRAMS] = counters->stray_datagrams;
-	figures[CLUSTER_STATUS_DATAGRAMS] = counters->status_datagrams;
-	figures[CLUSTER_ROUND_WAIT_NS] = counters->barrier_wait_ns;
-	figures[CLUSTER_ROUNDS_UNWAITED] = counters->barriers_skipped;
-	figures[CLUSTER_POLL_WAIT_NS] = counters->wait_ns;
+	const struct sorter_config *config = cluster->sort_config;
+	const struct cluster_send_config send = {
+		.exchange = cluster->exchange,
+		.rank = cluster->rank.rank,
+		.node_count = cluster->rank.node_count,
+		.shape = config->shape,
+		.kernel = config->kernel,
+		.unit_bytes = cluster_unit_bytes(cluster),
+		.by_reference = cluster_is_shared(cluster),
+		.base = cluster->input.base,
+	};
+
+	begin_bucketing(cluster);
+	cluster_send_begin(&cluster->send, &send);
+	cluster->sample = (struct cluster_sample){
+		.exchange = cluster->exchange,
+		.rank = &cluster->rank,
+		.agreement = &cluster->agreement,
+		.hellos = cluster->hellos,
+		.shape = &config->shape,
+		.source = &cluster->source,
+	};
+	cluster->output.config = config;
+	cluster->output.exchange = cluster->exchange;
+	cluster->output.rank = &cluster->rank;
+	cluster->output.agreement = &cluster->agreement;
+	cluster->output.hellos = cluster->hellos;
+	cluster->output.gathers = cluster->config->gathers;
 }
+
+/* --- the end ---------------------------------------------------------------
+ */
 
 static void fill_result(struct cluster *cluster)
 {
-	const struct sorter *sorter = &cluster->sorter;
-	struct sorter_result *result = sort_result(cluster);
-	struct cluster_report *report =
-		&cluster->result->reports[cluster->rank.rank];
+	struct sorter_result *result = &cluster->result->sort;
+	uint64_t *figures = cluster->report->figures;
 	uint64_t bound_ns;
 	int64_t offset_ns =
 		exchange_clock_offset_ns(cluster->exchange, 0, &bound_ns);
 
-	result->record_count =
-		sorter->bucket_count
-			? sorter->bucket_start[sorter->bucket_count]
-			: 0;
-	result->size_bytes = result->record_count * sorter->config->shape.size;
-	result->io = sorter->input.mode;
-	result->output_direct = sorter->output.direct;
-	result->splitters = sorter->splitters.kind;
-	result->bucket_count = sorter->splitters.bucket_count;
-	result->threads = sorter->threads.worker_count;
-	result->memory_bytes = sorter->plan.memory_bytes;
-	for (unsigned m = 0; m < sorter->threads.worker_count; m++)
-		result->checksum += sorter->members[m].checksum;
+	sort_setup_fill_result(result, &cluster->input, &cluster->output.output,
+			       &cluster->orderer, cluster->plan.memory_bytes);
 	cluster->result->payload_bytes =
 		exchange_payload_bytes(cluster->exchange);
 
-	report->figures[CLUSTER_RECORDS_IN] = sorter->input.record_count;
-	report->figures[CLUSTER_RECORDS_OUT] = result->record_count;
-	report->figures[CLUSTER_THREADS] = result->threads;
-	report->figures[CLUSTER_MEMORY_BYTES] = result->memory_bytes;
-	report->figures[CLUSTER_BEGIN_AT_NS] =
-		result->begin_ns + (uint64_t)offset_ns;
-	report->figures[CLUSTER_CLOCK_BOUND_NS] = bound_ns;
-	report->figures[CLUSTER_CHECKSUM_LOW] = (uint64_t)result->checksum;
-	report->figures[CLUSTER_CHECKSUM_HIGH] =
-		(uint64_t)(result->checksum >> 64);
-	fill_counters(report->figures, exchange_counters(cluster->exchange));
+	figures[CLUSTER_RECORDS_IN] = cluster->input.record_count;
+	figures[CLUSTER_RECORDS_OUT] = result->record_count;
+	figures[CLUSTER_THREADS] = result->threads;
+	figures[CLUSTER_MEMORY_BYTES] = result->memory_bytes;
+	figures[CLUSTER_BEGIN_AT_NS] = result->begin_ns + (uint64_t)offset_ns;
+	figures[CLUSTER_CLOCK_BOUND_NS] = bound_ns;
+	figures[CLUSTER_CHECKSUM_LOW] = (uint64_t)result->checksum;
+	figures[CLUSTER_CHECKSUM_HIGH] = (uint64_t)(result->checksum >> 64);
+	cluster_report_set_counters(cluster->report,
+				    exchange_counters(cluster->exchange));
 }
 
-/* Everything is written here; then, everywhere; then all give the names. */
+/* Everything is written here; then, everywhere; then all ranks give the names.
+ */
 static int commit(struct cluster *cluster)
 {
-	struct sorter *sorter = &cluster->sorter;
+	struct sort_trace *trace = &cluster->trace;
 	bool traces = cluster->agreement.traces;
+	struct failure *failure = cluster->failure;
 	uint64_t begin_ns = clock_now_ns();
-	int error = cluster_finish_output(cluster);
+	int error = cluster_output_finish(&cluster->output, failure);
 
 	if (error == 0)
-		error = input_check(&sorter->input, cluster->failure);
-	cluster_add_ns(cluster, CLUSTER_FINISH_NS, begin_ns);
+		error = input_check(&cluster->input, failure);
+	add_ns(cluster, CLUSTER_FINISH_NS, begin_ns);
 	begin_ns = clock_now_ns();
 	if (error == 0)
 		error = exchange_barrier(cluster->exchange, CLUSTER_WRITTEN,
-					 NULL, 0, cluster->failure);
-	cluster_add_ns(cluster, CLUSTER_MEET_NS, begin_ns);
+					 NULL, 0, failure);
+	add_ns(cluster, CLUSTER_MEET_NS, begin_ns);
 	begin_ns = clock_now_ns();
-	sort_result(cluster)->ordered_ns = begin_ns;
+	cluster->result->sort.ordered_ns = begin_ns;
 	if (error == 0 && traces)
-		error = cluster_trace(cluster);
+		error = cluster_trace_write(
+			trace, &cluster->rank, cluster->exchange,
+			cluster->result->sort.begin_ns, failure);
 	if (error)
 		return error;
-	error = cluster_commit_output(cluster, traces && cluster->rank.rank == 0
-						       ? &sorter->trace
-						       : NULL);
-	cluster_add_ns(cluster, CLUSTER_COMMIT_NS, begin_ns);
+	error = cluster_output_commit(
+		&cluster->output,
+		traces && cluster->rank.rank == 0 ? &trace->file : NULL,
+		failure);
+	add_ns(cluster, CLUSTER_COMMIT_NS, begin_ns);
 	return error;
 }
 
-/* All have given the names, or ours is taken away again. */
-static int agree_on_end(struct cluster *cluster)
+static void read_reports(struct cluster *cluster)
 {
-	uint8_t bytes[CLUSTER_REPORT_BYTES];
-	int error;
-
-	fill_result(cluster);
-	cluster_report_encode(&cluster->result->reports[cluster->rank.rank],
-			      bytes);
-	error = exchange_barrier(cluster->exchange, CLUSTER_NAMED, bytes,
-				 sizeof(bytes), cluster->failure);
-	if (error) {
-		output_withdraw(&cluster->sorter.output);
-		outfile_withdraw(&cluster->sorter.trace);
-		return error;
-	}
-	sort_result(cluster)->committed_ns = clock_now_ns();
-	exchange_leave(cluster->exchange);
-	for (unsigned i = 0;
-	     cluster->rank.rank == 0 && i < cluster->rank.node_count; i++) {
+	for (unsigned i = 0; i < cluster->rank.node_count; i++) {
 		size_t byte_count;
 		const void *blob =
 			exchange_blob(cluster->exchange, i, &byte_count);
@@ -292,22 +326,41 @@ static int agree_on_end(struct cluster *cluster)
 		cluster_report_decode(&cluster->result->reports[i], blob,
 				      byte_count);
 	}
+}
+
+/* All ranks have given the names, or ours is taken away again. */
+static int agree_on_end(struct cluster *cluster)
+{
+	uint8_t bytes[CLUSTER_REPORT_BYTES];
+	int error;
+
+	fill_result(cluster);
+	cluster_report_encode(cluster->report, bytes);
+	error = exchange_barrier(cluster->exchange, CLUSTER_NAMED, bytes,
+				 sizeof(bytes), cluster->failure);
+	if (error) {
+		output_roll_back(&cluster->output.output);
+		outfile_roll_back(&cluster->trace.file);
+		return error;
+	}
+	cluster->result->sort.committed_ns = clock_now_ns();
+	exchange_leave(cluster->exchange);
+	if (cluster->rank.rank == 0)
+		read_reports(cluster);
 	return 0;
 }
 
 static int sort_together(struct cluster *cluster)
 {
-	struct sorter *sorter = &cluster->sorter;
 	uint64_t begin_ns = clock_now_ns();
 	int error = cluster_join(cluster);
 
-	cluster_add_ns(cluster, CLUSTER_JOIN_NS, begin_ns);
-	if (error) {
-		thread_pool_stop(&sorter->threads);
-		return error;
+	add_ns(cluster, CLUSTER_JOIN_NS, begin_ns);
+	if (error == 0) {
+		begin_parts(cluster);
+		error = sort_share(cluster);
 	}
-	thread_pool_run_last(&sorter->threads, run_member, cluster);
-	error = cluster->error;
+	stop_workers(cluster, error);
 	if (error == 0)
 		error = commit(cluster);
 	return error ? error : agree_on_end(cluster);
@@ -319,7 +372,7 @@ static int run_rank(struct cluster *cluster)
 	uint64_t begin_ns = clock_now_ns();
 	int error = cluster_open(cluster);
 
-	cluster_add_ns(cluster, CLUSTER_OPEN_NS, begin_ns);
+	add_ns(cluster, CLUSTER_OPEN_NS, begin_ns);
 	if (error == 0)
 		error = sort_together(cluster);
 	if (error)
@@ -329,64 +382,95 @@ static int run_rank(struct cluster *cluster)
 	return error;
 }
 
-/* What it points to ends with the run. */
-static void keep_failure(struct failure *failure)
+/* What the failure names ends with the run: keep it in the result. */
+static void keep_failure(struct cluster_result *result, struct failure *failure)
 {
-	static char what[FAILURE_WHY_BYTES];
-
 	if (!failure->what)
 		return;
-	snprintf(what, sizeof(what), "%s", failure->what);
-	failure->what = what;
+	snprintf(result->failed, sizeof(result->failed), "%s", failure->what);
+	failure->what = result->failed;
+}
+
+static void begin_result(struct cluster *cluster)
+{
+	struct cluster_result *result = cluster->result;
+
+	result->rank = cluster->rank.rank;
+	result->node_count = cluster->rank.node_count;
+	memset(result->reports, 0,
+	       result->node_count * sizeof(*result->reports));
+	cluster->report = &result->reports[result->rank];
+	result->schedule = cluster->config->schedule;
+	if (result->schedule == EXCHANGE_AUTO)
+		result->schedule = cluster_is_on_one_machine(cluster)
+					   ? EXCHANGE_ALL_AT_ONCE
+					   : EXCHANGE_ROUNDS;
 }
 
 int cluster_run_in(struct cluster *cluster, const struct sorter_config *config,
 		   const struct cluster_config *cluster_config,
 		   struct cluster_result *result, struct failure *failure)
 {
-	struct sorter *sorter = &cluster->sorter;
 	int error;
 
 	/* Not the reports of ranks that there are not: most of it. */
 	memset(result, 0, offsetof(struct cluster_result, reports));
 	result->sort.begin_ns = clock_now_ns();
-	sorter->config = config;
-	sorter->result = &result->sort;
-	sorter->trace = (struct outfile)OUTFILE_NONE;
+	cluster->sort_config = config;
 	cluster->config = cluster_config;
 	cluster->result = result;
 	cluster->failure = failure;
+	sort_trace_init(&cluster->trace, config->trace_path);
 	error = rank_find(&cluster->rank, &cluster_config->rank, failure);
 	if (error)
 		return error;
-	result->rank = cluster->rank.rank;
-	result->node_count = cluster->rank.node_count;
-	memset(result->reports, 0,
-	       result->node_count * sizeof(*result->reports));
-	result->schedule = cluster_config->schedule;
-	if (result->schedule == EXCHANGE_AUTO)
-		result->schedule = cluster_is_on_one_machine(cluster)
-					   ? EXCHANGE_ALL_AT_ONCE
-					   : EXCHANGE_ROUNDS;
+	begin_result(cluster);
 	error = run_rank(cluster);
 	if (error)
-		keep_failure(failure);
-	for (unsigned m = 0; m < sorter->threads.worker_count; m++)
-		trace_lane_fini(&sorter->members[m].lane);
-	outfile_close(&sorter->trace);
-	output_close(&sorter->output);
+		keep_failure(result, failure);
+	thread_pool_stop(&cluster->pool);
+	sort_trace_close(&cluster->trace);
+	output_close(&cluster->output.output);
 	exchange_close(cluster->exchange);
 	rank_free(&cluster->rank);
 	return error;
+}
+
+/* A source that was never numbered has 0 for its descriptor, as all zeros are.
+ */
+void cluster_free(struct cluster *cluster)
+{
+	struct cluster_receive *receive = &cluster->receive;
+
+	/* With the mappings of other ranks' inputs. */
+	input_close(&cluster->input);
+	for (unsigned i = 0; i < RANK_NODES_MAX; i++)
+		if (receive->sources[i].input_fd > 0)
+			close(receive->sources[i].input_fd);
+	cluster_sample_free(&cluster->sample);
+	cluster_send_free(&cluster->send);
+	free(receive->discard_buffer);
+	arena_unmap(&receive->arena);
 }
 
 int cluster_run(const struct sorter_config *config,
 		const struct cluster_config *cluster_config,
 		struct cluster_result *result, struct failure *failure)
 {
-	/* As the sorter: too large for a stack, and once in a process. */
-	static struct cluster cluster;
+	struct arena own = { 0 };
+	struct cluster *cluster;
+	int error;
 
-	return cluster_run_in(&cluster, config, cluster_config, result,
-			      failure);
+	/* As in sorter_run(): too large for a stack. */
+	error = sort_setup_arena(&own, sizeof(*cluster), 1, failure);
+	if (error)
+		return error;
+	cluster = arena_take(&own, sizeof(*cluster), CACHE_PAIR_BYTES);
+	error = cluster_run_in(cluster, config, cluster_config, result,
+			       failure);
+	if (!config->leaves_memory) {
+		cluster_free(cluster);
+		arena_unmap(&own);
+	}
+	return error;
 }

@@ -50,13 +50,15 @@ struct cluster_config {
 	void *exchange_context;
 };
 
-/* Valid if cluster_run() returned 0. */
+/* Valid if cluster_run() returned 0; failed, if it did not. */
 struct cluster_result {
 	struct sorter_result sort; /* of this rank's share */
 	unsigned rank, node_count;
 	uint32_t payload_bytes; /* of a datagram */
 	bool by_reference;	/* ranks have sent references, not records */
 	enum exchange_schedule schedule;
+	/* What a failure's name is kept in: the failure points to it. */
+	char failed[FAILURE_WHY_BYTES];
 	/* On rank 0 of all ranks, else only our own. */
 	struct cluster_report reports[RANK_NODES_MAX];
 };

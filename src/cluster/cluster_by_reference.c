@@ -35,7 +35,7 @@
 
 void cluster_offer_input(struct cluster *cluster, struct cluster_hello *hello)
 {
-	const struct input *input = &cluster->sorter.input;
+	const struct input *input = &cluster->input;
 
 	if (input->file_count != 1 || input->mode != INPUT_MMAP)
 		return;
@@ -51,13 +51,13 @@ void cluster_offer_input(struct cluster *cluster, struct cluster_hello *hello)
  * leave too few bits to the keys. */
 static uint64_t align_records(const struct cluster *cluster)
 {
-	uint64_t records = cluster->sorter.input.align_records;
-	uint32_t size = cluster->sorter.config->shape.size;
+	uint64_t records = cluster->input.align_records;
+	uint32_t size = cluster->sort_config->shape.size;
 
 	while (records * size % HUGE_PAGE_BYTES != 0)
 		records *= 2;
 	if (records * cluster->rank.node_count > ALIGNED_SLOTS_MAX)
-		return cluster->sorter.input.align_records;
+		return cluster->input.align_records;
 	return records;
 }
 
@@ -69,15 +69,15 @@ uint64_t cluster_input_slots(const struct cluster *cluster, unsigned node)
 
 void cluster_reserve_inputs(struct cluster *cluster)
 {
-	struct input *input = &cluster->sorter.input;
+	struct input *input = &cluster->input;
 	uint64_t lower = 0, others = 0;
 
 	for (unsigned i = 0; i < cluster->rank.node_count; i++)
 		*(i < cluster->rank.rank ? &lower : &others) +=
 			cluster_input_slots(cluster, i);
-	input->room_before_bytes = lower * input->record_size;
-	input->room_after_bytes = others * input->record_size;
-	input->apart = true;
+	input->reserved_before_bytes = lower * input->record_size;
+	input->reserved_after_bytes = others * input->record_size;
+	input->exclusive_tail = true;
 }
 
 static int cannot(const struct cluster *cluster, unsigned node, int error,
@@ -93,9 +93,9 @@ static int cannot(const struct cluster *cluster, unsigned node, int error,
 static size_t mapped_bytes(const struct cluster *cluster, unsigned node)
 {
 	uint64_t bytes = cluster->hellos[node].record_count *
-			 cluster->sorter.config->shape.size;
+			 cluster->sort_config->shape.size;
 	uint64_t room = cluster_input_slots(cluster, node) *
-			cluster->sorter.config->shape.size;
+			cluster->sort_config->shape.size;
 
 	return MIN(ROUND_UP(bytes, HUGE_PAGE_BYTES), room);
 }
@@ -105,10 +105,11 @@ static int map_input(struct cluster *cluster, unsigned node,
 		     struct failure *failure)
 {
 	const struct cluster_hello *hello = &cluster->hellos[node];
-	const struct sorter *sorter = &cluster->sorter;
-	uint64_t bytes = hello->record_count * sorter->config->shape.size;
-	uint8_t *address = sorter->base + cluster->sources[node].first_slot *
-						  sorter->config->shape.size;
+	uint32_t record_size = cluster->sort_config->shape.size;
+	uint64_t bytes = hello->record_count * record_size;
+	struct cluster_source *source = &cluster->receive.sources[node];
+	uint8_t *address =
+		cluster->receive.base + source->first_slot * record_size;
 	struct stat status;
 	int error;
 	int fd = machine_open(hello->process, hello->input_fd, O_RDONLY,
@@ -116,10 +117,9 @@ static int map_input(struct cluster *cluster, unsigned node,
 
 	if (fd < 0)
 		return cannot(cluster, node, -fd, "open", failure);
-	if ((uint64_t)status.st_size < bytes) {
-		close(fd);
+	source->input_fd = fd;
+	if ((uint64_t)status.st_size < bytes)
 		return cannot(cluster, node, EBADF, "use", failure);
-	}
 	if (mmap(address, mapped_bytes(cluster, node), PROT_READ,
 		 MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
 		return cannot(cluster, node, errno, "map", failure);
@@ -136,7 +136,7 @@ int cluster_map_inputs(struct cluster *cluster, struct failure *failure)
 
 	for (unsigned i = 0; i < cluster->rank.node_count && error == 0; i++)
 		if (i != cluster->rank.rank &&
-		    cluster->sources[i].record_count > 0)
+		    cluster->receive.sources[i].record_count > 0)
 			error = map_input(cluster, i, failure);
 	return error;
 }
@@ -149,8 +149,8 @@ void cluster_take_entries(const struct cluster *cluster, unsigned node,
 {
 	const struct cluster_hello *hello = &cluster->hellos[node];
 	uint64_t mask = ~(UINT64_MAX << plan_index_bits(hello->slot_count));
-	uint64_t index_mask = cluster->sorter.index_mask;
-	uint64_t first_slot = cluster->sources[node].first_slot;
+	uint64_t index_mask = cluster->orderer.index_mask;
+	uint64_t first_slot = cluster->receive.sources[node].first_slot;
 
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t slot = entries[i] & mask;

@@ -8,73 +8,73 @@
 #include "base/clock.h"
 #include "cluster/cluster_state.h"
 #include "exchange/udp.h"
+#include "io/input_reader.h"
+#include "sort/key_probe.h"
+#include "sort/sort_setup.h"
 
-/* CPUs of ours where several ranks share a machine. */
-static void choose_cpus(struct cluster *cluster, unsigned members)
+/* Our CPUs, where several ranks share a machine. */
+static void choose_cpus(struct cluster *cluster, unsigned workers)
 {
-	struct topology *topology = &cluster->sorter.topology;
+	struct topology *topology = &cluster->topology;
 	unsigned count = topology->cpu_count;
 	uint16_t cpus[THREAD_POOL_WORKERS_MAX];
 
-	for (unsigned i = 0; i < MIN(members, count); i++)
-		cpus[i] = topology->cpus[(cluster->rank.machine_rank * members +
+	for (unsigned i = 0; i < MIN(workers, count); i++)
+		cpus[i] = topology->cpus[(cluster->rank.machine_rank * workers +
 					  i) %
 					 count];
-	memcpy(topology->cpus, cpus, MIN(members, count) * sizeof(*cpus));
-	/* A team of one is left where it is. */
-	if (members == 1)
+	memcpy(topology->cpus, cpus, MIN(workers, count) * sizeof(*cpus));
+	/* The pool leaves a lone worker where it is. */
+	if (workers == 1)
 		topology_pin_self(topology->cpus[0]);
 }
 
-static int start_team(struct cluster *cluster)
+static int start_pool(struct cluster *cluster)
 {
-	struct sorter *sorter = &cluster->sorter;
-	const struct sorter_config *config = sorter->config;
 	unsigned ranks = cluster->rank.machine_count;
-	unsigned members = config->threads;
+	unsigned workers;
 
-	topology_read(&sorter->topology);
-	if (members == 0)
-		members = plan_members(
-			sorter->input.record_count * config->shape.size,
-			MAX(1, MIN(sorter->topology.cpu_count / ranks,
-				   THREAD_POOL_WORKERS_MAX)));
+	topology_read(&cluster->topology);
+	workers = sort_setup_workers(cluster->sort_config,
+				     cluster->input.record_count,
+				     cluster->topology.cpu_count / ranks);
 	if (ranks > 1)
-		choose_cpus(cluster, members);
-	return sorter_start_team(sorter, members, cluster->failure);
+		choose_cpus(cluster, workers);
+	return sort_setup_pool(&cluster->pool, workers, &cluster->topology,
+			       cluster->failure);
 }
 
-/* What is known before the others are. */
+/* What this rank knows by itself. */
 static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 {
-	struct sorter *sorter = &cluster->sorter;
-	const struct sorter_config *config = sorter->config;
-	int error = input_open(&sorter->input, config->input_paths,
-			       config->input_count, config->shape.size,
-			       config->io, cluster->failure);
+	const struct sorter_config *config = cluster->sort_config;
+	struct input *input = &cluster->input;
+	int error =
+		input_open(input, config->input_paths, config->input_count,
+			   config->shape.size, config->io, cluster->failure);
 
 	if (error)
 		return error;
-	input_choose(&sorter->input);
+	input_choose(input);
 	/* What others are to read has to be a file's pages. */
 	if (cluster->config->by_reference == CLUSTER_BY_REFERENCE_YES &&
 	    config->io == INPUT_AUTO)
-		sorter->input.mode = INPUT_MMAP;
+		input->mode = INPUT_MMAP;
 	*hello = (struct cluster_hello){
 		.shape = config->shape,
-		.record_count = sorter->input.record_count,
+		.record_count = input->record_count,
 		.wanted = config->splitters,
 		.schedule = (uint32_t)cluster->config->schedule,
 		.traces = config->trace_path != NULL,
 		.by_reference = cluster->config->by_reference,
-		.slot_count = sorter->input.slot_count,
+		.slot_count = input->slot_count,
 	};
 	if (cluster->config->by_reference != CLUSTER_BY_REFERENCE_NO)
 		cluster_offer_input(cluster, hello);
 	while (cluster->config->gathers && hello->gather_mark == 0)
 		randombytes_buf(&hello->gather_mark,
 				sizeof(hello->gather_mark));
-	hello->looked = sorter_look(sorter, &hello->even, cluster->failure);
+	hello->looked = key_probe(input, &config->shape, &hello->even);
 	return 0;
 }
 
@@ -85,7 +85,7 @@ static struct exchange *open_udp(struct cluster *cluster,
 	const struct cluster_config *config = cluster->config;
 	bool on_one_machine = cluster_is_on_one_machine(cluster);
 	const struct udp_options udp_options = {
-		.kernel = cluster->sorter.config->kernel,
+		.kernel = cluster->sort_config->kernel,
 		.plain = config->plain,
 		.port = config->port,
 		.payload_bytes = config->payload_bytes,
@@ -106,7 +106,6 @@ static struct exchange *open_exchange(struct cluster *cluster,
 				      struct failure *failure)
 {
 	const struct cluster_config *config = cluster->config;
-	const struct sorter *sorter = &cluster->sorter;
 	uint8_t bytes[CLUSTER_HELLO_BYTES];
 	struct exchange_options options = {
 		.rank = &cluster->rank,
@@ -114,12 +113,12 @@ static struct exchange *open_exchange(struct cluster *cluster,
 		.deadline_ns = config->deadline_ns,
 		.hello = bytes,
 		.hello_bytes = hello ? sizeof(bytes) : 0,
-		.lane = &cluster->sorter.members[0].lane,
+		.lane = sort_trace_lane(&cluster->trace, 0),
 	};
 
 	options.spins = (uint64_t)cluster->rank.machine_count *
-				sorter->threads.worker_count <=
-			sorter->topology.cpu_count;
+				cluster->pool.worker_count <=
+			cluster->topology.cpu_count;
 	if (hello)
 		cluster_hello_encode(hello, bytes);
 	if (config->open_exchange)
@@ -128,7 +127,7 @@ static struct exchange *open_exchange(struct cluster *cluster,
 	return open_udp(cluster, &options, failure);
 }
 
-/* Why it has failed is on its way. */
+/* The rank has failed already; the reason is on its way. */
 static int hear_of_failure(struct cluster *cluster, unsigned node)
 {
 	int error = exchange_barrier(cluster->exchange, CLUSTER_WRITTEN, NULL,
@@ -170,9 +169,29 @@ static int hear_hellos(struct cluster *cluster)
 		(const char *const *)cluster->rank.names, cluster->failure);
 }
 
+/* Address space around our own input for records of other ranks, and the input
+ * itself. */
+static int map_input(struct cluster *cluster)
+{
+	uint32_t record_size = cluster->sort_config->shape.size;
+	struct input *input = &cluster->input;
+	int error;
+
+	if (cluster_is_shared(cluster)) {
+		cluster_reserve_inputs(cluster);
+	} else {
+		input->reserved_before_bytes =
+			cluster->agreement.lower_count * record_size;
+		input->reserved_after_bytes =
+			cluster->agreement.higher_count * record_size;
+	}
+	error = input_map(input, cluster->failure);
+	cluster->source = input_source(input);
+	return error;
+}
+
 int cluster_join(struct cluster *cluster)
 {
-	struct sorter *sorter = &cluster->sorter;
 	int error = exchange_join(cluster->exchange, cluster->failure);
 
 	if (error == 0)
@@ -180,34 +199,24 @@ int cluster_join(struct cluster *cluster)
 	if (error)
 		return error;
 	cluster->result->by_reference = cluster->agreement.by_reference;
-	if (cluster->agreement.by_reference) {
-		cluster_reserve_inputs(cluster);
-	} else {
-		sorter->input.room_before_bytes =
-			cluster->agreement.lower_count *
-			sorter->config->shape.size;
-		sorter->input.room_after_bytes =
-			cluster->agreement.higher_count *
-			sorter->config->shape.size;
-	}
-	error = input_map(&sorter->input, cluster->failure);
+	error = map_input(cluster);
 	if (error == 0)
-		error = sorter_trace_lanes(sorter, cluster->failure);
-	sorter_choose_kernels(sorter);
-	sorter->keeps_order = true;
+		error = sort_trace_add_lanes(&cluster->trace,
+					     cluster->pool.worker_count,
+					     cluster->failure);
 	cluster->result->sort.prepared_ns = clock_now_ns();
 	return error;
 }
 
-/* The input first, so that the hello can tell of it; what fails there is told
- * to the others, too, so that they need not wait. */
+/* The input comes first, so that the hello can tell of it.  If that fails the
+ * other ranks are told so, and need not wait. */
 int cluster_open(struct cluster *cluster)
 {
 	struct cluster_hello hello;
 	int error = open_input(cluster, &hello);
 
 	if (error == 0)
-		error = start_team(cluster);
+		error = start_pool(cluster);
 	if (error) {
 		struct failure failure;
 
@@ -215,8 +224,5 @@ int cluster_open(struct cluster *cluster)
 		return error;
 	}
 	cluster->exchange = open_exchange(cluster, &hello, cluster->failure);
-	if (cluster->exchange)
-		return 0;
-	thread_pool_stop(&cluster->sorter.threads);
-	return -ECONNREFUSED;
+	return cluster->exchange ? 0 : -ECONNREFUSED;
 }

@@ -1,9 +1,9 @@
 /*
  * cluster_receive.c - every record to the rank whose share it belongs to
  *
- * Records are received where they stay until they are gathered: below our own
- * those of lower ranks, behind them those of higher ones, so that slots ascend
- * with ranks, and equal keys keep their order.
+ * Records are received where they stay until they are gathered: records of
+ * lower ranks below our own, records of higher ranks behind our own.  So slots
+ * ascend with ranks, and equal keys keep their order.
  */
 #include <assert.h>
 #include <errno.h>
@@ -11,16 +11,18 @@
 #include <stdlib.h>
 
 #include "cluster/cluster_state.h"
+#include "io/input_reader.h"
 #include "sort/partition.h"
+#include "sort/sort_setup.h"
 
-/* Larger than any datagram, so that each finds a place in it. */
-#define TRASH_BYTES (64 * KIB)
-/* A big bucket, sorted by one call, keeps a rank silent: 100 million entries
- * a second, and a margin of ten. */
-#define BIG_ENTRIES_PER_MS 10000
-static_assert(1000 + PLAN_RECORDS_MAX / BIG_ENTRIES_PER_MS <=
+/* Larger than any datagram, so that each has room in it. */
+#define DISCARD_BYTES (64 * KIB)
+/* An oversized bucket, sorted by one call, keeps a rank silent: 100 million
+ * entries a second, and a margin of ten. */
+#define OVERSIZED_ENTRIES_PER_MS 10000
+static_assert(1000 + PLAN_RECORDS_MAX / OVERSIZED_ENTRIES_PER_MS <=
 		      EXCHANGE_BUSY_MS_MAX,
-	      "others are patient for as long");
+	      "a rank may say that it is silent for so long");
 
 /* --- making room -----------------------------------------------------------
  */
@@ -32,7 +34,7 @@ static struct exchange_length length_of(const void *context, unsigned source,
 	const struct cluster *cluster = context;
 
 	return (struct exchange_length){
-		.head_bytes = cluster->targets[destination].head_bytes,
+		.head_bytes = cluster->send.targets[destination].head_bytes,
 		.unit_bytes = cluster_unit_bytes(cluster),
 		.unit_count_max = cluster->hellos[source].record_count,
 	};
@@ -42,7 +44,7 @@ static uint64_t announced_records(const struct cluster *cluster,
 				  unsigned source, unsigned destination)
 {
 	return (exchange_bytes(cluster->exchange, source, destination) -
-		cluster->targets[destination].head_bytes) /
+		cluster->send.targets[destination].head_bytes) /
 	       cluster_unit_bytes(cluster);
 }
 
@@ -74,8 +76,8 @@ static int check_sums(struct cluster *cluster, struct failure *failure)
 
 /* What each node would get in all, from what all have announced to the others:
  * what a rank keeps is what is left of what it has. */
-void cluster_count_shares(const struct cluster *cluster,
-			  uint64_t records[RANK_NODES_MAX])
+static void count_shares(const struct cluster *cluster,
+			 uint64_t records[RANK_NODES_MAX])
 {
 	unsigned count = cluster->rank.node_count;
 
@@ -100,14 +102,14 @@ static bool shares_are_skewed(const struct cluster *cluster)
 {
 	uint64_t records[RANK_NODES_MAX];
 
-	cluster_count_shares(cluster, records);
+	count_shares(cluster, records);
 	return cluster_is_skewed(records, cluster->rank.node_count);
 }
 
-/* Of a share's slots. */
+/* How the slots of a share are divided. */
 struct numbering {
-	uint64_t received;    /* records of others */
-	uint64_t lower_slots; /* before our own input's */
+	uint64_t received;    /* records of other ranks */
+	uint64_t lower_slots; /* of lower ranks, before our own input's */
 	uint64_t slots;
 };
 
@@ -116,23 +118,25 @@ static uint64_t slots_of(const struct cluster *cluster, unsigned node)
 	if (cluster_is_shared(cluster))
 		return cluster_input_slots(cluster, node);
 	return node == cluster->rank.rank
-		       ? input_after_slot(&cluster->sorter.input)
-		       : cluster->sources[node].record_count;
+		       ? input_after_slot(&cluster->input)
+		       : cluster->receive.sources[node].record_count;
 }
 
 /* Where each source's records will lie; records of lower ranks, then our own
  * with the holes between files, then those of higher ranks. */
 static void number_slots(struct cluster *cluster, struct numbering *numbering)
 {
-	uint64_t head_bytes = cluster->targets[cluster->rank.rank].head_bytes;
+	uint64_t head_bytes =
+		cluster->send.targets[cluster->rank.rank].head_bytes;
 
 	*numbering = (struct numbering){ 0 };
 	for (unsigned i = 0; i < cluster->rank.node_count; i++) {
-		struct cluster_source *source = &cluster->sources[i];
+		struct cluster_source *source = &cluster->receive.sources[i];
 
 		*source = (struct cluster_source){
 			.head_bytes = head_bytes,
 			.first_slot = numbering->slots,
+			.input_fd = -1,
 		};
 		if (i == cluster->rank.rank) {
 			numbering->lower_slots = numbering->slots;
@@ -144,65 +148,37 @@ static void number_slots(struct cluster *cluster, struct numbering *numbering)
 		numbering->received += source->record_count;
 		numbering->slots += slots_of(cluster, i);
 	}
-	cluster->heads_missing = cluster->rank.node_count - 1;
+	cluster->receive.heads_missing = cluster->rank.node_count - 1;
 }
 
-/* Memory of the lists, which are done with: it has been touched already. */
-static struct arena left_of_lists(const struct cluster *cluster)
+/* Cut up the share's memory; from that of the lists, which are not needed any
+ * more, as far as it has room. */
+static void take_share(struct cluster *cluster, uint64_t record_count)
 {
-	const struct bucket_pool *pool = &cluster->sorter.pool;
-
-	return (struct arena){
-		.base = (uint8_t *)pool->entries,
-		.size_bytes = (size_t)pool->block_count *
-			      BUCKETS_BLOCK_ENTRIES * sizeof(*pool->entries),
-	};
-}
-
-/* There, if it finds room; what lies there is not zero. */
-static void *take_used(struct arena *left, struct arena *arena, uint64_t count,
-		       size_t each_bytes)
-{
-	uint64_t room = left->size_bytes -
-			MIN(ROUND_UP(left->used_bytes, CACHE_PAIR_BYTES),
-			    left->size_bytes);
-
-	return cluster_take(count * each_bytes <= room ? left : arena, count,
-			    each_bytes);
-}
-
-static void take_share(struct cluster *cluster, uint64_t share_count)
-{
-	struct sorter *sorter = &cluster->sorter;
-	struct arena *arena = &sorter->arena, left = left_of_lists(cluster);
-	const struct plan *plan = &sorter->plan;
-	unsigned slots = output_slots_wanted(&sorter->output,
-					     sorter->threads.worker_count);
+	struct cluster_receive *receive = &cluster->receive;
+	struct arena *arena = &receive->arena;
+	struct arena left = bucketing_left_memory(&cluster->bucketing);
+	const struct plan *plan = &cluster->plan;
+	unsigned workers = cluster->pool.worker_count;
 
 	/* First, so that they touch no more huge pages than they must. */
-	output_set_slots(
-		&sorter->output,
-		arena_take(arena, slots * plan->chunk_bytes, PAGE_BYTES), slots,
-		plan->chunk_bytes);
+	sort_setup_slots(&cluster->output.output, plan, workers, arena);
 	for (unsigned i = 0; i < cluster->rank.node_count; i++) {
-		struct cluster_source *source = &cluster->sources[i];
+		struct cluster_source *source = &receive->sources[i];
 
-		source->start =
-			take_used(&left, arena, sorter->bucket_count + 1, 4);
+		source->start = arena_take_used(
+			arena, &left, ((size_t)receive->bucket_count + 1) * 4,
+			CACHE_PAIR_BYTES);
 		if (i == cluster->rank.rank)
 			continue;
-		source->head = take_used(&left, arena, source->head_bytes, 1);
+		source->head = arena_take_used(arena, &left, source->head_bytes,
+					       CACHE_PAIR_BYTES);
 		source->entries =
-			take_used(&left, arena, source->record_count, 8);
+			arena_take_used(arena, &left, source->record_count * 8,
+					CACHE_PAIR_BYTES);
 	}
-	sorter->bucket_start =
-		take_used(&left, arena, sorter->bucket_count + 1, 4);
-	for (unsigned m = 0; m < sorter->threads.worker_count; m++)
-		sorter->members[m].entries =
-			take_used(&left, arena, plan->chunk_entries, 8);
-	/* Touched only when keys are not uniform. */
-	sorter->big_start = cluster_take(arena, sorter->bucket_count, 4);
-	sorter->big_entries = cluster_take(arena, share_count, 8);
+	orderer_take_memory(&cluster->orderer, plan, workers, arena, &left);
+	orderer_take_oversized(&cluster->orderer, plan, record_count, arena);
 }
 
 /* What take_share() takes of memory, without what the plan has already. */
@@ -210,95 +186,95 @@ static uint64_t share_bytes(const struct cluster *cluster, uint64_t received)
 {
 	return received * 8 +
 	       (uint64_t)cluster->rank.node_count *
-		       (8 * (uint64_t)cluster->sorter.bucket_count + 4);
+		       (8 * (uint64_t)cluster->receive.bucket_count + 4);
 }
 
 static int plan_share(struct cluster *cluster, uint64_t received,
 		      uint64_t slot_count, struct failure *failure)
 {
-	struct sorter *sorter = &cluster->sorter;
-	uint64_t own_bytes = sorter->plan.memory_bytes, needed;
+	const struct output *output = &cluster->output.output;
+	uint64_t own_bytes = cluster->plan.memory_bytes, needed;
 	const struct cluster_target *own =
-		&cluster->targets[cluster->rank.rank];
+		&cluster->send.targets[cluster->rank.rank];
+	unsigned workers = cluster->pool.worker_count;
 	struct plan_request request = {
-		.shape = sorter->config->shape,
+		.shape = cluster->sort_config->shape,
 		.record_count = received + own->count,
 		.slot_count = slot_count,
-		.members = sorter->threads.worker_count,
-		.chunk_bytes_max = output_chunk_bytes_max(&sorter->output),
-		.staging_slots = output_slots_wanted(
-			&sorter->output, sorter->threads.worker_count),
-		.bucket_count = MAX(1, sorter->bucket_count),
+		.worker_count = workers,
+		.chunk_bytes_max = output_chunk_bytes_max(output),
+		.staging_slots = output_slots_wanted(output, workers),
+		.bucket_count = MAX(1, cluster->receive.bucket_count),
 	};
 	int error;
 
-	if (plan_make(&sorter->plan, &request) < 0)
+	if (plan_make(&cluster->plan, &request) < 0)
 		return failure_set(failure, EXIT_RESOURCES, NULL, 0,
 				   "%llu records are too many for one node",
 				   (unsigned long long)request.record_count);
-	needed = sorter->plan.memory_bytes + share_bytes(cluster, received);
-	error = cluster_map_arena(&sorter->arena, needed,
-				  8 + 3 * (uint64_t)cluster->rank.node_count +
-					  request.members,
-				  failure);
+	needed = cluster->plan.memory_bytes + share_bytes(cluster, received);
+	error = sort_setup_arena(&cluster->receive.arena, needed,
+				 3 * (uint64_t)cluster->rank.node_count +
+					 ORDERER_PIECES(workers),
+				 failure);
 	if (error)
 		return error;
-	sorter->plan.memory_bytes =
+	cluster->plan.memory_bytes =
 		needed + own_bytes +
 		(cluster_is_shared(cluster)
 			 ? 0
-			 : received * sorter->config->shape.size);
-	return sorter_refuse_memory(sorter, sorter->plan.memory_bytes,
-				    cluster->rank.machine_count, failure);
+			 : received * cluster->sort_config->shape.size);
+	return sort_setup_refuse_memory(cluster->sort_config,
+					cluster->plan.memory_bytes,
+					cluster->rank.machine_count, failure);
 }
 
 /* Our own share of our own records, with their slots in the share. */
 static void keep_own(struct cluster *cluster)
 {
 	const struct cluster_target *target =
-		&cluster->targets[cluster->rank.rank];
-	struct cluster_source *source = &cluster->sources[cluster->rank.rank];
-	const struct sorter *sorter = &cluster->sorter;
-	uint64_t *entries = cluster->own_entries + target->first;
+		&cluster->send.targets[cluster->rank.rank];
+	struct cluster_source *source =
+		&cluster->receive.sources[cluster->rank.rank];
+	uint64_t index_mask = cluster->orderer.index_mask;
+	uint64_t own_mask = cluster->send.index_mask;
+	uint64_t *entries = cluster->send.entries + target->first;
 
 	for (uint32_t i = 0; i < target->count; i++)
-		entries[i] =
-			(entries[i] & ~sorter->index_mask) |
-			((entries[i] & cluster->own_mask) + source->first_slot);
+		entries[i] = (entries[i] & ~index_mask) |
+			     ((entries[i] & own_mask) + source->first_slot);
 	source->entries = entries;
 	source->record_count = target->count;
 	source->head = target->head;
 }
 
-static void point_at_share(struct cluster *cluster, uint64_t lower_slots)
+static void begin_ordering(struct cluster *cluster, uint64_t lower_slots)
 {
-	struct sorter *sorter = &cluster->sorter;
+	struct cluster_receive *receive = &cluster->receive;
+	struct orderer_config config = sort_setup_orderer(
+		cluster->sort_config, &cluster->plan, &cluster->output.output);
 
-	sorter->base =
-		sorter->input.base - lower_slots * sorter->config->shape.size;
-	sorter->index_mask = ~(UINT64_MAX << sorter->plan.index_bits);
-	sorter->ties = (struct ties){
-		.shape = &sorter->config->shape,
-		.records = sorter->base,
-		.index_bits = sorter->plan.index_bits,
-		.sort = sorter->sort,
-		.any = tied_kernel(sorter->config->kernel),
-	};
+	receive->base = cluster->input.base -
+			lower_slots * cluster->sort_config->shape.size;
+	config.base = receive->base;
+	config.splitters = &cluster->splitters;
+	config.pool = &cluster->pool;
+	config.trace = &cluster->trace;
+	config.failure = &cluster->first_failure;
+	orderer_begin(&cluster->orderer, &config);
 	keep_own(cluster);
 	for (unsigned i = 0; i < cluster->rank.node_count; i++)
-		cluster->runs[i] =
-			(struct bucket_run){ cluster->sources[i].entries,
-					     cluster->sources[i].start };
-	sorter->runs = cluster->runs;
-	sorter->run_count = cluster->rank.node_count;
+		receive->runs[i] =
+			(struct bucket_run){ receive->sources[i].entries,
+					     receive->sources[i].start };
 }
 
-/* For records that come, or to where they are. */
+/* Memory for the records that arrive; or map the inputs that they lie in. */
 static int open_records(struct cluster *cluster,
 			const struct numbering *numbering,
 			struct failure *failure)
 {
-	struct input *input = &cluster->sorter.input;
+	struct input *input = &cluster->input;
 	uint64_t higher;
 	int error;
 
@@ -309,30 +285,48 @@ static int open_records(struct cluster *cluster,
 	return error ? error : input_open_after(input, higher, failure);
 }
 
-static int make_room(struct cluster *cluster, struct failure *failure)
+static int open_output(struct cluster *cluster, uint64_t record_count,
+		       struct failure *failure)
 {
-	struct sorter *sorter = &cluster->sorter;
-	const struct share_cut *cut = &cluster->cuts[cluster->rank.rank];
-	uint64_t own_count = cluster->targets[cluster->rank.rank].count;
-	struct numbering numbering;
+	uint64_t records[RANK_NODES_MAX], first = 0;
 	int error;
 
-	sorter->first_bucket = share_first_bucket(cut);
-	sorter->bucket_count = share_end_bucket(cut) - sorter->first_bucket;
-	number_slots(cluster, &numbering);
-	error = cluster_open_output(cluster, own_count + numbering.received,
+	/* In the one file, shares of lower ranks come first. */
+	if (cluster->config->gathers)
+		count_shares(cluster, records);
+	for (unsigned i = 0; cluster->config->gathers && i < cluster->rank.rank;
+	     i++)
+		first += records[i];
+	error = cluster_output_open(&cluster->output, first, record_count,
 				    failure);
 	/* All timelines go into rank 0's. */
 	if (error == 0 && cluster->rank.rank == 0)
-		error = sorter_open_trace(sorter, failure);
+		error = sort_trace_open(&cluster->trace,
+					&cluster->output.output,
+					&cluster->input, failure);
+	return error;
+}
+
+static int make_room(struct cluster *cluster, struct failure *failure)
+{
+	struct cluster_receive *receive = &cluster->receive;
+	const struct share_cut *cut = &cluster->send.cuts[cluster->rank.rank];
+	uint64_t record_count = cluster->send.targets[cluster->rank.rank].count;
+	struct numbering numbering;
+	int error;
+
+	receive->first_bucket = share_first_bucket(cut);
+	receive->bucket_count = share_end_bucket(cut) - receive->first_bucket;
+	number_slots(cluster, &numbering);
+	record_count += numbering.received;
+	error = open_output(cluster, record_count, failure);
 	if (error == 0)
 		error = plan_share(cluster, numbering.received, numbering.slots,
 				   failure);
 	if (error)
 		return error;
-	take_share(cluster, own_count + numbering.received);
-	point_at_share(cluster, numbering.lower_slots);
-	sorter_count_chunks(sorter);
+	take_share(cluster, record_count);
+	begin_ordering(cluster, numbering.lower_slots);
 	return open_records(cluster, &numbering, failure);
 }
 
@@ -342,26 +336,22 @@ static int make_room(struct cluster *cluster, struct failure *failure)
 /* Buckets that are complete from all sources may be ordered. */
 static void raise_ready(struct cluster *cluster)
 {
-	struct sorter *sorter = &cluster->sorter;
-	uint32_t ready = sorter->bucket_count;
+	uint32_t ready = cluster->receive.bucket_count;
 
-	if (cluster->heads_missing > 0)
+	if (cluster->receive.heads_missing > 0)
 		return;
 	for (unsigned i = 0; i < cluster->rank.node_count; i++)
-		ready = MIN(ready, cluster->sources[i].complete_count);
-	if (ready == sorter->bucket_count)
-		ready = SORTER_ALL_READY;
-	if (ready >
-	    atomic_load_explicit(&sorter->ready_buckets, memory_order_relaxed))
-		thread_pool_set(&sorter->threads, &sorter->ready_buckets,
-				ready);
+		ready = MIN(ready, cluster->receive.sources[i].complete_count);
+	if (ready == cluster->receive.bucket_count)
+		ready = ORDERER_ALL_READY;
+	orderer_set_ready(&cluster->orderer, ready);
 }
 
 /* From a message's head to where its buckets begin.  False: they do not make
  * what has been announced. */
 static bool take_head(struct cluster *cluster, struct cluster_source *source)
 {
-	uint32_t bucket_count = cluster->sorter.bucket_count;
+	uint32_t bucket_count = cluster->receive.bucket_count;
 	uint64_t start = 0;
 
 	for (uint32_t b = 0; b < bucket_count; b++) {
@@ -375,57 +365,86 @@ static bool take_head(struct cluster *cluster, struct cluster_source *source)
 	return start == source->record_count;
 }
 
-static void count_head(struct cluster *cluster)
+/* All sources have told how many records they have in each bucket. */
+static void add_up(struct cluster *cluster)
 {
-	if (--cluster->heads_missing == 0)
-		ordering_add_up(&cluster->sorter);
+	const struct bucket_set set = {
+		.first_bucket = cluster->receive.first_bucket,
+		.bucket_count = cluster->receive.bucket_count,
+		.run_count = cluster->rank.node_count,
+		.runs = cluster->receive.runs,
+	};
+
+	orderer_add_up(&cluster->orderer, &set);
+}
+
+/* Static shares would be too unequal. */
+static int begin_discarding(struct cluster *cluster, struct failure *failure)
+{
+	struct cluster_receive *receive = &cluster->receive;
+
+	receive->discards = true;
+	receive->discard_buffer = malloc(DISCARD_BYTES);
+	if (receive->discard_buffer)
+		return 0;
+	return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM, "memory");
+}
+
+static void order(void *context, unsigned worker)
+{
+	struct cluster *cluster = context;
+
+	orderer_run(&cluster->orderer, worker);
 }
 
 static int prepare(void *context, const uint64_t *receive_bytes,
 		   struct failure *failure)
 {
 	struct cluster *cluster = context;
-	struct cluster_source *own = &cluster->sources[cluster->rank.rank];
-	bool is_static = cluster->sorter.splitters.kind != SPLITTERS_SAMPLED;
+	struct cluster_source *own =
+		&cluster->receive.sources[cluster->rank.rank];
+	bool is_static = cluster->splitters.kind != SPLITTERS_SAMPLED;
 	int error = check_sums(cluster, failure);
 
 	(void)receive_bytes;
 	if (error)
 		return error;
 	if (is_static && cluster->agreement.may_sample &&
-	    shares_are_skewed(cluster)) {
-		cluster->discards = true;
-		cluster->trash = malloc(TRASH_BYTES);
-		if (cluster->trash)
-			return 0;
-		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM,
-				   "memory");
-	}
+	    shares_are_skewed(cluster))
+		return begin_discarding(cluster, failure);
 	error = make_room(cluster, failure);
 	if (error)
 		return error;
 	if (!take_head(cluster, own))
 		return failure_set(failure, EXIT_WRONG, NULL, 0,
 				   "the counts of our own buckets are wrong");
-	own->complete_count = cluster->sorter.bucket_count;
-	if (cluster->heads_missing == 0)
-		ordering_add_up(&cluster->sorter);
+	own->complete_count = cluster->receive.bucket_count;
+	if (cluster->receive.heads_missing == 0)
+		add_up(cluster);
 	raise_ready(cluster);
-	cluster_start_ordering(cluster);
+	cluster->receive.orders = true;
+	thread_pool_launch_last(&cluster->pool, order, cluster);
 	return 0;
+}
+
+static void read_message(void *context, unsigned node, uint64_t offset,
+			 uint8_t *bytes, size_t byte_count)
+{
+	const struct cluster *cluster = context;
+
+	cluster_send_read(&cluster->send, node, offset, bytes, byte_count);
 }
 
 static uint8_t *place(void *context, unsigned node, uint64_t offset,
 		      size_t *room)
 {
 	struct cluster *cluster = context;
-	const struct cluster_source *source = &cluster->sources[node];
-	const struct sorter *sorter = &cluster->sorter;
-	uint32_t record_size = sorter->config->shape.size;
+	const struct cluster_source *source = &cluster->receive.sources[node];
+	uint32_t record_size = cluster->sort_config->shape.size;
 
-	if (cluster->discards) {
-		*room = TRASH_BYTES;
-		return cluster->trash;
+	if (cluster->receive.discards) {
+		*room = DISCARD_BYTES;
+		return cluster->receive.discard_buffer;
 	}
 	if (offset < source->head_bytes) {
 		*room = source->head_bytes - offset;
@@ -435,13 +454,14 @@ static uint8_t *place(void *context, unsigned node, uint64_t offset,
 	*room = source->record_count * cluster_unit_bytes(cluster) - offset;
 	if (cluster_is_shared(cluster))
 		return (uint8_t *)source->entries + offset;
-	return sorter->base + source->first_slot * record_size + offset;
+	return cluster->receive.base + source->first_slot * record_size +
+	       offset;
 }
 
 static void take_bucket(struct cluster *cluster, unsigned node, uint32_t b)
 {
-	const struct sorter *sorter = &cluster->sorter;
-	struct cluster_source *source = &cluster->sources[node];
+	const struct record_shape *shape = &cluster->sort_config->shape;
+	struct cluster_source *source = &cluster->receive.sources[node];
 	uint32_t start = source->start[b];
 	uint32_t count = source->start[b + 1] - start;
 	uint64_t slot = source->first_slot + start;
@@ -450,24 +470,24 @@ static void take_bucket(struct cluster *cluster, unsigned node, uint32_t b)
 		cluster_take_entries(cluster, node, source->entries + start,
 				     count);
 	else
-		partition_entries(&sorter->splitters, &sorter->config->shape,
-				  sorter->plan.index_bits,
-				  sorter->base +
-					  slot * sorter->config->shape.size,
-				  slot, count, sorter->first_bucket + b,
-				  source->entries + start);
+		partition_entries(
+			&cluster->splitters, shape, cluster->plan.index_bits,
+			cluster->receive.base + slot * shape->size, slot, count,
+			cluster->receive.first_bucket + b,
+			source->entries + start);
 }
 
-/* Entries of the buckets that have come as a whole since the last time. */
+/* Make the entries of the buckets that have become complete since the last
+ * time. */
 static void take_buckets(struct cluster *cluster, unsigned node,
 			 uint64_t prefix_bytes)
 {
-	struct cluster_source *source = &cluster->sources[node];
+	struct cluster_source *source = &cluster->receive.sources[node];
 	uint64_t records = (prefix_bytes - source->head_bytes) /
 			   cluster_unit_bytes(cluster);
 	uint32_t b = source->complete_count;
 
-	for (; b < cluster->sorter.bucket_count &&
+	for (; b < cluster->receive.bucket_count &&
 	       source->start[b + 1] <= records;
 	     b++)
 		take_bucket(cluster, node, b);
@@ -478,15 +498,15 @@ static void arrived(void *context, unsigned node, uint64_t prefix_bytes,
 		    bool whole)
 {
 	struct cluster *cluster = context;
-	struct cluster_source *source = &cluster->sources[node];
-	struct sorter_member *self = &cluster->sorter.members[0];
+	struct cluster_source *source = &cluster->receive.sources[node];
+	struct trace_lane *lane = sort_trace_lane(&cluster->trace, 0);
 	uint64_t begin_ns;
 
 	(void)whole;
-	if (cluster->discards || prefix_bytes < source->head_bytes ||
-	    atomic_load_explicit(&cluster->sorter.stop, memory_order_relaxed))
+	if (cluster->receive.discards || prefix_bytes < source->head_bytes ||
+	    first_failure_stops(&cluster->first_failure))
 		return;
-	begin_ns = trace_begin(&self->lane);
+	begin_ns = trace_begin(lane);
 	if (!source->has_head) {
 		if (!take_head(cluster, source)) {
 			struct failure failure;
@@ -494,54 +514,55 @@ static void arrived(void *context, unsigned node, uint64_t prefix_bytes,
 			exchange_blame(cluster->exchange, node, &failure,
 				       "sends other numbers of records than "
 				       "it has announced");
-			sorter_fail(&cluster->sorter, &failure);
+			first_failure_note(&cluster->first_failure, &failure);
 			return;
 		}
-		count_head(cluster);
+		if (--cluster->receive.heads_missing == 0)
+			add_up(cluster);
 	}
 	take_buckets(cluster, node, prefix_bytes);
 	raise_ready(cluster);
-	trace_end(&self->lane, begin_ns, "bucket");
+	trace_end(lane, begin_ns, "bucket");
 }
 
 static bool idle(void *context)
 {
 	struct cluster *cluster = context;
 
-	return !cluster->discards &&
-	       ordering_try(&cluster->sorter, 0) == ORDERING_MORE;
+	return cluster->receive.orders &&
+	       orderer_try(&cluster->orderer, 0) == ORDERER_MORE;
 }
 
 /* --- all of it -------------------------------------------------------------
  */
 
-static int give_failure(struct cluster *cluster)
+static int get_failure(struct cluster *cluster)
 {
-	*cluster->failure = cluster->sorter.failure;
+	*cluster->failure = cluster->first_failure.failure;
 	return -EPIPE;
 }
 
-/* All has arrived: order what is left, answering others in between. */
+/* All has arrived: order what is left, and answer other ranks in between. */
 static int order_rest(struct cluster *cluster)
 {
-	struct sorter *sorter = &cluster->sorter;
-	enum ordering_step step = ORDERING_MORE;
+	struct orderer *orderer = &cluster->orderer;
+	enum orderer_step step = ORDERER_MORE;
 	int error = 0;
 
-	if (atomic_load_explicit(&sorter->stop, memory_order_acquire))
-		return give_failure(cluster);
-	if (sorter->big_count > 0)
+	if (first_failure_stops(&cluster->first_failure))
+		return get_failure(cluster);
+	if (orderer->oversized_count > 0)
 		exchange_say_busy(cluster->exchange,
-				  1000 + sorter->big_count /
-						  BIG_ENTRIES_PER_MS);
-	if (!ordering_pass_big(sorter, 0))
-		return give_failure(cluster);
-	while (error == 0 && step == ORDERING_MORE) {
-		step = ordering_try(sorter, 0);
+				  1000 + orderer->oversized_count /
+						  OVERSIZED_ENTRIES_PER_MS);
+	if (!orderer_sort_oversized(orderer, 0))
+		return get_failure(cluster);
+	while (error == 0 && step == ORDERER_MORE) {
+		step = orderer_try(orderer, 0);
 		error = exchange_serve(cluster->exchange, cluster->failure);
 	}
 	if (error == 0)
-		output_help(&sorter->output);
+		sink_help(&cluster->output.output.sink);
 	return error;
 }
 
@@ -549,8 +570,8 @@ int cluster_exchange(struct cluster *cluster)
 {
 	struct exchange_collective collective = {
 		.context = cluster,
-		.send_bytes = cluster->send_bytes,
-		.read = cluster_read_message,
+		.send_bytes = cluster->send.send_bytes,
+		.read = read_message,
 		.length = length_of,
 		.prepare = prepare,
 		.place = place,
@@ -564,14 +585,14 @@ int cluster_exchange(struct cluster *cluster)
 	cluster->result->sort.bucketed_ns = begin_ns;
 	if (error == 0)
 		error = exchange_receive(cluster->exchange, cluster->failure);
-	cluster_add_ns(cluster, CLUSTER_EXCHANGE_NS, begin_ns);
+	cluster_report_add_ns(cluster->report, CLUSTER_EXCHANGE_NS, begin_ns);
 	begin_ns = clock_now_ns();
-	if (error == 0 && !cluster->discards)
+	if (error == 0 && !cluster->receive.discards)
 		error = order_rest(cluster);
-	cluster_add_ns(cluster, CLUSTER_ORDER_NS, begin_ns);
+	cluster_report_add_ns(cluster->report, CLUSTER_ORDER_NS, begin_ns);
 	begin_ns = clock_now_ns();
 	if (error == 0)
 		error = exchange_finish(cluster->exchange, cluster->failure);
-	cluster_add_ns(cluster, CLUSTER_FINISH_NS, begin_ns);
+	cluster_report_add_ns(cluster->report, CLUSTER_FINISH_NS, begin_ns);
 	return error;
 }

@@ -1,6 +1,8 @@
 #include "cluster/cluster_report.h"
 
 #include "base/base.h"
+#include "base/clock.h"
+#include "exchange/exchange.h"
 
 static const char *const names[CLUSTER_FIGURES] = {
 	[CLUSTER_RECORDS_IN] = "records_in",
@@ -34,6 +36,31 @@ static const char *const names[CLUSTER_FIGURES] = {
 const char *cluster_figure_name(enum cluster_figure figure)
 {
 	return names[figure];
+}
+
+void cluster_report_add_ns(struct cluster_report *report,
+			   enum cluster_figure figure, uint64_t since_ns)
+{
+	report->figures[figure] += clock_now_ns() - since_ns;
+}
+
+void cluster_report_set_counters(struct cluster_report *report,
+				 const struct exchange_counters *counters)
+{
+	uint64_t *figures = report->figures;
+
+	figures[CLUSTER_SENT_BYTES] = counters->sent_bytes;
+	figures[CLUSTER_SENT_DATAGRAMS] = counters->sent_datagrams;
+	figures[CLUSTER_RECEIVED_BYTES] = counters->received_bytes;
+	figures[CLUSTER_RECEIVED_DATAGRAMS] = counters->received_datagrams;
+	figures[CLUSTER_RESENT_DATAGRAMS] = counters->resent_datagrams;
+	figures[CLUSTER_DUPLICATE_DATAGRAMS] = counters->duplicate_datagrams;
+	figures[CLUSTER_DAMAGED_DATAGRAMS] = counters->damaged_datagrams;
+	figures[CLUSTER_STRAY_DATAGRAMS] = counters->stray_datagrams;
+	figures[CLUSTER_STATUS_DATAGRAMS] = counters->status_datagrams;
+	figures[CLUSTER_ROUND_WAIT_NS] = counters->barrier_wait_ns;
+	figures[CLUSTER_ROUNDS_UNWAITED] = counters->barriers_skipped;
+	figures[CLUSTER_POLL_WAIT_NS] = counters->wait_ns;
 }
 
 void cluster_report_encode(const struct cluster_report *report,

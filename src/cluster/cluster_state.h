@@ -1,37 +1,38 @@
 /*
- * cluster_state.h - what the parts of a cluster sort share; private to it
+ * cluster_state.h - what the steps of a rank's sort share; private to them
  *
  *      cluster.c            the run, from the first pass to the commit
- *      cluster_join.c       before that: who we are and what we have
- *      cluster_agree.c      what follows from the hellos
- *      cluster_sample.c     shares by a sample and by counts
- *      cluster_send.c       our records in bucket order, and to whom they go
- *      cluster_receive.c    what comes, and its order
+ *      cluster_join.c       before that: what we have, what all ranks have
+ *      cluster_receive.c    what arrives, and its order
  *      cluster_by_reference.c  records that are read where they are
- *      cluster_output.c     where it goes: files of our own, or one of all
- *      cluster_report.c     figures
- *      cluster_trace.c      all ranks' timelines in one
+ *
+ * The other modules hold a part each and know nothing of the rest:
+ *
+ *      cluster_agree.h      what follows from the hellos
+ *      cluster_sample.h     splitters from a sample, cuts from counts
+ *      cluster_send.h       our records in bucket order, and the messages
+ *      cluster_output.h     files of our own, or one of all ranks
+ *      cluster_report.h     figures
+ *      cluster_trace.h      all ranks' timelines
+ *
+ * Thread 0 runs all of it and writes all of it, but for what the bucketing, the
+ * orderer and the output say of their own.
  */
 #ifndef CLUSTER_STATE_H
 #define CLUSTER_STATE_H
 
 #include "cluster/cluster.h"
 #include "cluster/cluster_agree.h"
+#include "cluster/cluster_output.h"
+#include "cluster/cluster_sample.h"
+#include "cluster/cluster_send.h"
 #include "cluster/shares.h"
-#include "sort/sorter_state.h"
+#include "io/input.h"
+#include "sort/bucketing.h"
+#include "sort/orderer.h"
+#include "system/topology.h"
 
-/*
- * A message is the numbers of records that each bucket of the receiver's share
- * gets from this source (u32, little endian), and behind it these records; or,
- * if memory is shared, their entries (u64), with slots of the source's input.
- */
-struct cluster_target {
-	uint8_t *head; /* the numbers */
-	uint64_t head_bytes;
-	uint32_t first; /* its first record in own_entries */
-	uint32_t count;
-};
-
+/* What one rank sends us: cluster_send.h. */
 struct cluster_source {
 	uint8_t *head;
 	uint64_t head_bytes;
@@ -41,131 +42,96 @@ struct cluster_source {
 	uint64_t *entries;	 /* of its records */
 	uint32_t *start;	 /* [bucket] of the share, and one more */
 	uint32_t complete_count; /* of these buckets */
+	int input_fd;		 /* of its mapped input; -1: none */
+};
+
+/* cluster_receive.c writes it. */
+struct cluster_receive {
+	struct arena arena; /* owned; of the sources and of the orderer */
+	uint8_t *base;	    /* of slot 0 in the share's numbering */
+	/* Our share of the splitters' buckets. */
+	uint32_t first_bucket;
+	uint32_t bucket_count;
+	/* Static shares were too unequal: what arrives is thrown away. */
+	bool discards;
+	uint8_t *discard_buffer; /* owned */
+	bool orders;		 /* the workers have been told to order */
+	unsigned heads_missing;
+	struct cluster_source sources[RANK_NODES_MAX];
+	struct bucket_run runs[RANK_NODES_MAX]; /* of the bucket set */
 };
 
 /* Phases of the exchange that all ranks must come to. */
 enum cluster_phase { CLUSTER_WRITTEN = 1, CLUSTER_NAMED };
 
 struct cluster {
-	struct sorter sorter;
+	/* cluster_run_in() writes these; then nothing does. */
+	const struct sorter_config *sort_config;
 	const struct cluster_config *config;
 	struct cluster_result *result;
-	struct failure *failure; /* the run's, filled by member 0 */
+	struct cluster_report *report; /* ours, in the result */
+	struct failure *failure;       /* the run's */
 	struct rank rank;
-	struct exchange *exchange;
-	struct cluster_agreement agreement;
+
+	/* cluster_join.c writes these; then nothing does. */
+	struct input input;
+	struct source source;
+	struct topology topology;
+	struct thread_pool pool;
+	struct exchange *exchange; /* owned */
 	struct cluster_hello hellos[RANK_NODES_MAX];
-	int error; /* of the script */
+	struct cluster_agreement agreement;
 
-	/* What members other than 0 do: a serial number above an action. */
-	_Alignas(CACHE_PAIR_BYTES) _Atomic uint32_t command;
+	/* Sizes: cluster.c makes a plan of the lists, cluster_receive.c then
+	 * one of the share. */
+	struct plan plan;
+	struct splitters splitters; /* cluster.c */
+	/* What a pass over the input does; cluster.c writes it before the other
+	 * workers begin the pass. */
 	bool pass_resident, pass_partition;
-
-	/* Our own records in bucket order; slots are the input's.  Those of
-	 * bucket b begin at own_start[b]. */
-	struct arena own_arena;
-	uint64_t *own_entries;
-	uint32_t *own_start;
-	uint64_t own_mask; /* of the slot in these entries */
-	/* counts[source * bucket_count + bucket], if shares were counted. */
-	uint32_t *counts;
-	/* Sampled keys, and a record with the prefix they share. */
-	uint8_t *prefix_record;
-	struct share_cut cuts[RANK_NODES_MAX + 1];
-	uint64_t send_bytes[RANK_NODES_MAX];
-	struct cluster_target targets[RANK_NODES_MAX];
-
-	/* Static shares were too unequal: what comes is thrown away. */
-	bool discards;
-	uint8_t *trash;
-	unsigned heads_missing;
-	struct cluster_source sources[RANK_NODES_MAX];
-	struct bucket_run runs[RANK_NODES_MAX];
+	struct first_failure first_failure; /* any worker */
+	struct sort_trace trace;
+	struct bucketing bucketing;
+	struct cluster_sample sample;
+	struct cluster_send send;
+	struct cluster_receive receive;
+	struct orderer orderer;
+	struct cluster_output output;
 };
 
-/* --- cluster.c -------------------------------------------------------------
- */
-
-/* cluster_run() in a cluster that is all zeros.  What it leaves there is input,
- * arenas and memory, for the end of the process or of a test to free. */
-int cluster_run_in(struct cluster *cluster, const struct sorter_config *config,
-		   const struct cluster_config *cluster_config,
-		   struct cluster_result *result, struct failure *failure);
-
-/* Let the other members order what becomes ready. */
-void cluster_start_ordering(struct cluster *cluster);
-void cluster_add_ns(struct cluster *cluster, enum cluster_figure figure,
-		    uint64_t since_ns);
-
-/* Those that follow return 0 or -errno with *cluster->failure filled. */
-
-/* All members: bring in, put into buckets. */
-int cluster_pass(struct cluster *cluster, bool resident, bool partition);
-
-/* --- cluster_sample.c ------------------------------------------------------
- */
-
-/* Splitters from the keys that all ranks draw. */
-int cluster_sample(struct cluster *cluster);
-/* Cut shares by what all ranks have in each bucket. */
-int cluster_count(struct cluster *cluster);
-
-/* --- cluster_send.c ---------------------------------------------------------
- */
-
-/* An arena for so many bytes in so many pieces, and a piece of it. */
-int cluster_map_arena(struct arena *arena, uint64_t bytes, uint64_t takes,
-		      struct failure *failure);
-void *cluster_take(struct arena *arena, uint64_t count, size_t each_bytes);
-
-/* Sizes of what buckets our own records, with so many lists. */
-int cluster_plan_lists(struct cluster *cluster, uint32_t bucket_count);
-/* The same, and the memory. */
-int cluster_lay_out_lists(struct cluster *cluster, uint32_t bucket_count);
 static inline bool cluster_is_on_one_machine(const struct cluster *cluster)
 {
 	return cluster->rank.machine_count == cluster->rank.node_count;
 }
 
-/* From lists to own_entries. */
-int cluster_flatten(struct cluster *cluster);
-/* The messages' heads and sizes, when cuts are made. */
-int cluster_address(struct cluster *cluster);
-/* For the exchange: bytes of the message to a node. */
-void cluster_read_message(void *context, unsigned node, uint64_t offset,
-			  uint8_t *bytes, size_t byte_count);
+/* --- cluster.c -------------------------------------------------------------
+ */
+
+/* cluster_run() in a cluster that is all zeros.  cluster_free() gives back what
+ * is left there: inputs and memory. */
+int cluster_run_in(struct cluster *cluster, const struct sorter_config *config,
+		   const struct cluster_config *cluster_config,
+		   struct cluster_result *result, struct failure *failure);
+void cluster_free(struct cluster *cluster);
+
+/* Those that follow return 0 or -errno with *cluster->failure filled. */
 
 /* --- cluster_receive.c ------------------------------------------------------
  */
 
-/* Send, receive and order; discards tells if it was in vain. */
+/* Send, receive and order; receive.discards tells if it was in vain. */
 int cluster_exchange(struct cluster *cluster);
-
-/* What each node gets of the whole, when all have announced. */
-void cluster_count_shares(const struct cluster *cluster,
-			  uint64_t records[RANK_NODES_MAX]);
-
-/* --- cluster_output.c -------------------------------------------------------
- */
-
-/* For so many records of ours. */
-int cluster_open_output(struct cluster *cluster, uint64_t record_count,
-			struct failure *failure);
-/* All of ours is written, for the others to see. */
-int cluster_finish_output(struct cluster *cluster);
-/* When that holds for all: names, of also too unless it is NULL. */
-int cluster_commit_output(struct cluster *cluster, struct outfile *also);
 
 /* --- cluster_join.c ---------------------------------------------------------
  */
 
-/* Open the input and start the team, say hello.  After an error the exchange
- * may be open, for others to be told. */
+/* Open the input and start the pool, say hello.  After an error the exchange
+ * may be open, for other ranks to be told. */
 int cluster_open(struct cluster *cluster);
-/* Hear all others, agree, map the input. */
+/* Hear all other ranks, agree, map the input. */
 int cluster_join(struct cluster *cluster);
 
-/* --- cluster_by_reference.c ---------------------------------------------------------
+/* --- cluster_by_reference.c -------------------------------------------------
  */
 
 static inline bool cluster_is_shared(const struct cluster *cluster)
@@ -177,25 +143,21 @@ static inline bool cluster_is_shared(const struct cluster *cluster)
 static inline uint32_t cluster_unit_bytes(const struct cluster *cluster)
 {
 	return cluster_is_shared(cluster) ? (uint32_t)sizeof(uint64_t)
-					  : cluster->sorter.config->shape.size;
+					  : cluster->sort_config->shape.size;
 }
 
-/* Fill the hello's words about it, if others on this machine can map it. */
+/* Fill the hello's words about our input, if other ranks on this machine can
+ * map it. */
 void cluster_offer_input(struct cluster *cluster, struct cluster_hello *hello);
-/* Room around our own input for those of all others. */
+/* Reserve space around our own input for those of all other ranks. */
 void cluster_reserve_inputs(struct cluster *cluster);
-/* Slots that a rank's input takes in this room. */
+/* Slots that a rank's input takes in this space. */
 uint64_t cluster_input_slots(const struct cluster *cluster, unsigned node);
-/* Map those that something is wanted of; their sources have first_slot. */
+/* Map those inputs that we want something of; their sources have first_slot. */
 int cluster_map_inputs(struct cluster *cluster, struct failure *failure);
-/* Entries as they have come, with slots of their source's input, into ours. */
+/* Entries as they have arrived, with slots of their source's input: give them
+ * slots of the share. */
 void cluster_take_entries(const struct cluster *cluster, unsigned node,
 			  uint64_t *entries, uint64_t count);
-
-/* --- cluster_trace.c -------------------------------------------------------
- */
-
-/* Rank 0 gets all timelines and writes them, by its own clock. */
-int cluster_trace(struct cluster *cluster);
 
 #endif /* CLUSTER_STATE_H */

@@ -37,7 +37,7 @@
  * A rank that has the secret may still lie about every number, out of malice or
  * for a fault of its memory.  The table says what each number may be, and which
  * file checks that: exchange.c, exchange_NAME.c, or cluster_agree.c.  A STATUS
- * that exchange_wire.c refuses is dropped, and its sender is silent; what the
+ * that udp_wire.c refuses is dropped, and its sender is silent; what the
  * other files refuse ends the run on all ranks with EXIT_PEER and the liar's
  * name.
  *

@@ -13,16 +13,9 @@
 
 #include "base/base.h"
 #include "io/filesize.h"
-#include "io/input_queue.h"
 #include "system/residency.h"
 #include "io/sigbus.h"
 
-/* A plain read's bytes stay in L2 until the run is used. */
-#define READ_BYTES MIB
-/* Nothing is to be brought in, but callers may look around now and then. */
-#define WALK_BYTES (16 * MIB)
-/* The same where pages come from the file when they are touched. */
-#define TOUCH_BYTES (2 * MIB)
 /* Below this share of the input in the page cache, AUTO reads directly. */
 #define RESIDENT_PERCENT 90
 
@@ -158,10 +151,13 @@ int input_open(struct input *input, const char *const *paths,
 void input_close(struct input *input)
 {
 	if (input->base) {
-		sigbus_forget(input->base, input->map_bytes);
-		munmap(input->base - input->room_before_bytes,
-		       input->room_before_bytes + input->map_bytes +
-			       input->room_after_bytes);
+		uint8_t *begin = input->base - input->reserved_before_bytes;
+		size_t bytes = input->reserved_before_bytes + input->map_bytes +
+			       input->reserved_after_bytes;
+
+		/* Other files may have been mapped into the reserved space. */
+		sigbus_forget(begin, bytes);
+		munmap(begin, bytes);
 	}
 	for (unsigned i = 0; i < input->file_count; i++) {
 		if (input->files[i].fd >= 0)
@@ -246,27 +242,27 @@ static uint8_t *reserve_all(struct input *input)
 	uint64_t bytes;
 	uint8_t *start;
 
-	if (input->room_before_bytes > PTRDIFF_MAX / 4 ||
-	    input->room_after_bytes > PTRDIFF_MAX / 4) {
+	if (input->reserved_before_bytes > PTRDIFF_MAX / 4 ||
+	    input->reserved_after_bytes > PTRDIFF_MAX / 4) {
 		errno = ENOMEM;
 		return NULL;
 	}
-	input->room_before_bytes =
-		ROUND_UP(input->room_before_bytes, HUGE_PAGE_BYTES);
-	if (input->room_after_bytes > 0)
+	input->reserved_before_bytes =
+		ROUND_UP(input->reserved_before_bytes, HUGE_PAGE_BYTES);
+	if (input->reserved_after_bytes > 0)
 		/* Its last huge page may be opened as a whole. */
-		input->room_after_bytes =
+		input->reserved_after_bytes =
 			ROUND_UP(input->map_bytes + PAGE_BYTES +
 					 input->record_size +
-					 input->room_after_bytes,
+					 input->reserved_after_bytes,
 				 HUGE_PAGE_BYTES) -
 			input->map_bytes;
-	bytes = input->room_before_bytes + input->map_bytes +
-		input->room_after_bytes;
+	bytes = input->reserved_before_bytes + input->map_bytes +
+		input->reserved_after_bytes;
 	start = bytes > PTRDIFF_MAX - HUGE_PAGE_BYTES ? NULL : reserve(bytes);
 	if (!start)
 		return NULL;
-	return start + input->room_before_bytes;
+	return start + input->reserved_before_bytes;
 }
 
 /* The last one with the whole of its last huge page, which else is mapped by
@@ -275,7 +271,7 @@ static size_t mapped_bytes(const struct input *input,
 			   const struct input_file *file)
 {
 	if (file != &input->files[input->file_count - 1] ||
-	    (input->room_after_bytes > 0 && !input->apart))
+	    (input->reserved_after_bytes > 0 && !input->exclusive_tail))
 		return file->size_bytes;
 	return (size_t)(input->base + input->map_bytes -
 			input_address(input, file, 0));
@@ -355,9 +351,6 @@ int input_map(struct input *input, struct failure *failure)
 	return error;
 }
 
-/* --- shares ----------------------------------------------------------------
- */
-
 unsigned input_find_file(const struct input *input, uint64_t record)
 {
 	unsigned file = 0;
@@ -366,30 +359,6 @@ unsigned input_find_file(const struct input *input, uint64_t record)
 	       input->files[file].record_count)
 		file++;
 	return file;
-}
-
-/* Where member's share begins; member_count stands for the end of all. */
-static uint64_t share_begin(const struct input *input, unsigned member,
-			    unsigned member_count)
-{
-	uint64_t record = (uint64_t)((unsigned __int128)input->record_count *
-				     member / member_count);
-	const struct input_file *file;
-
-	if (member == 0 || record == input->record_count)
-		return record;
-	file = &input->files[input_find_file(input, record)];
-	return file->first_record +
-	       ROUND_DOWN(record - file->first_record, input->align_records);
-}
-
-void input_share(const struct input *input, unsigned member,
-		 unsigned member_count, uint64_t *first_record,
-		 uint64_t *record_count)
-{
-	*first_record = share_begin(input, member, member_count);
-	*record_count =
-		share_begin(input, member + 1, member_count) - *first_record;
 }
 
 /* --- reading ---------------------------------------------------------------
@@ -505,122 +474,4 @@ int input_peek_places(const struct input *input, uint32_t offset,
 			return error;
 	}
 	return 0;
-}
-
-int input_reader_init(struct input_reader *reader, struct input *input,
-		      uint64_t first_record, uint64_t record_count,
-		      bool resident, struct failure *failure)
-{
-	(void)failure;
-	*reader = (struct input_reader){
-		.input = input,
-		.next_record = first_record,
-		.end_record = first_record + record_count,
-		.landed_record = first_record,
-		.way = INPUT_READ,
-	};
-	if (record_count == 0)
-		return 0;
-	reader->file = input_find_file(input, first_record);
-	if (resident) {
-		reader->way = INPUT_WALK;
-	} else if (input->mode == INPUT_MMAP) {
-		reader->way = INPUT_TOUCH;
-	} else if (input->mode == INPUT_DIRECT) {
-		reader->queue = input_queue_new(input, first_record,
-						reader->end_record);
-		if (reader->queue)
-			reader->way = INPUT_QUEUE;
-	}
-	return 0;
-}
-
-static int64_t read_some(struct input_reader *reader, uint64_t records,
-			 struct failure *failure)
-{
-	const struct input *input = reader->input;
-	const struct input_file *file = &input->files[reader->file];
-	uint64_t offset =
-		(reader->next_record - file->first_record) * input->record_size;
-	int error;
-
-	records = MIN(records, MAX(READ_BYTES / input->record_size, 1u));
-	error = input_read_plainly(input, reader->file, offset,
-				   records * input->record_size, failure);
-	return error ? error : (int64_t)records;
-}
-
-/* Take pieces off the queue until a record is complete. */
-static int64_t wait_for_some(struct input_reader *reader,
-			     struct failure *failure)
-{
-	const struct input *input = reader->input;
-
-	while (reader->landed_record == reader->next_record) {
-		uint64_t end_bytes;
-		unsigned file;
-		int more = input_queue_next(reader->queue, &file, &end_bytes,
-					    failure);
-
-		if (more <= 0)
-			return more;
-		reader->landed_record = input->files[file].first_record +
-					end_bytes / input->record_size;
-	}
-	return (int64_t)(reader->landed_record - reader->next_record);
-}
-
-/* Bring in some of the next records, all of one file's: how many, or -errno. */
-static int64_t bring_in(struct input_reader *reader, uint64_t records,
-			struct failure *failure)
-{
-	uint64_t walk_bytes = WALK_BYTES;
-
-	switch (reader->way) {
-	case INPUT_READ:
-		return read_some(reader, records, failure);
-	case INPUT_QUEUE:
-		return wait_for_some(reader, failure);
-	case INPUT_TOUCH:
-		walk_bytes = TOUCH_BYTES;
-		break;
-	case INPUT_WALK:
-		break;
-	}
-	return (int64_t)MIN(records,
-			    MAX(walk_bytes / reader->input->record_size, 1u));
-}
-
-int input_reader_next(struct input_reader *reader, struct input_run *run,
-		      struct failure *failure)
-{
-	const struct input *input = reader->input;
-	const struct input_file *file;
-	uint64_t within;
-	int64_t records;
-
-	if (reader->next_record == reader->end_record)
-		return 0;
-	while (reader->next_record - input->files[reader->file].first_record >=
-	       input->files[reader->file].record_count)
-		reader->file++;
-	file = &input->files[reader->file];
-	within = reader->next_record - file->first_record;
-	records = bring_in(reader,
-			   MIN(file->record_count - within,
-			       reader->end_record - reader->next_record),
-			   failure);
-	if (records < 0)
-		return (int)records;
-	run->slot = file->first_slot + within;
-	run->record_count = (uint64_t)records;
-	run->records = input->base + run->slot * input->record_size;
-	reader->next_record += (uint64_t)records;
-	return 1;
-}
-
-void input_reader_fini(struct input_reader *reader)
-{
-	input_queue_free(reader->queue);
-	reader->queue = NULL;
 }

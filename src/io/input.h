@@ -19,8 +19,8 @@
  *   auto      mmap if the files are (nearly) all in the page cache, else
  *             direct; what was chosen stands in mode.
  *
- * Each member of the team reads its share, or piece after piece, with a reader
- * of its own.
+ * As a source (source.h), each worker reads its share, or piece after piece of
+ * a mapped input, with a reader of its own.
  */
 #ifndef INPUT_H
 #define INPUT_H
@@ -58,10 +58,13 @@ struct input {
 	enum input_mode mode; /* as wanted; after input_choose never AUTO */
 	uint8_t *base;	      /* NULL until input_map; a multiple of 2 MiB */
 	size_t map_bytes;
-	/* Address space to keep free on both sides, for records of others:
-	 * wished for before input_map, which rounds it up. */
-	uint64_t room_before_bytes, room_after_bytes;
-	bool apart; /* nothing goes into the last huge page of ours */
+	/* Address space to reserve on both sides, for records that are not the
+	 * input's.  The caller sets it before input_map(), which rounds it up.
+	 */
+	uint64_t reserved_before_bytes, reserved_after_bytes;
+	/* The last huge page belongs to the input alone: nothing else goes into
+	 * what is left of it.  The caller sets it before input_map(). */
+	bool exclusive_tail;
 };
 
 /*
@@ -86,11 +89,11 @@ uint64_t input_memory_bytes(const struct input *input);
 int input_map(struct input *input, struct failure *failure);
 
 /*
- * Records of others around our own, in one array with them, without a copy of
- * ours: memory for record_count records that end exactly at base (they have the
- * slots from -record_count on), or that begin with input_after_slot().  Within
- * the room that was wished for; after input_map; once each.  0 or -errno with
- * *failure filled.
+ * Memory in the reserved space, for records that form one array with the
+ * input's own, which need not be copied: record_count records that end exactly
+ * at base (they have the slots from -record_count on), or that begin at
+ * input_after_slot().  Call each once, after input_map(); the space must have
+ * been reserved.  0 or -errno with *failure filled.
  */
 int input_open_before(struct input *input, uint64_t record_count,
 		      struct failure *failure);
@@ -136,56 +139,8 @@ int input_peek_places(const struct input *input, uint32_t offset,
 		      uint32_t width, uint64_t count, unsigned places,
 		      uint8_t *target, struct failure *failure);
 
-/* Member's share of the records: shares follow each other, cover all, and
- * begin at a multiple of align_records within a file if there is more than one
- * member, so that no page belongs to two members. */
-void input_share(const struct input *input, unsigned member,
-		 unsigned member_count, uint64_t *first_record,
-		 uint64_t *record_count);
-
-/* Some records that follow each other in memory. */
-struct input_run {
-	uint64_t slot; /* of the first */
-	uint64_t record_count;
-	const uint8_t *records; /* base + slot * record_size */
-};
-
-#define INPUT_QUEUE_DEPTH 16
-
-/* How a reader gets its records. */
-enum input_way {
-	INPUT_WALK,  /* they are there */
-	INPUT_TOUCH, /* mapped: they come when they are touched */
-	INPUT_READ,  /* plain reads */
-	INPUT_QUEUE, /* direct reads, many at a time */
-};
-
-/* Brings in a share run by run, in order; one thread's. */
-struct input_reader {
-	struct input *input;
-	uint64_t next_record;
-	uint64_t end_record;
-	unsigned file; /* that next_record lies in */
-	enum input_way way;
-	uint64_t landed_record;	   /* INPUT_QUEUE: all before it are there */
-	struct input_queue *queue; /* owned, or NULL */
-};
-
-/* resident: walk over what an earlier reader brought in.  0 or -errno with
- * *failure filled. */
-int input_reader_init(struct input_reader *reader, struct input *input,
-		      uint64_t first_record, uint64_t record_count,
-		      bool resident, struct failure *failure);
-
-/* 1 with *run filled, 0 at the end, -errno with *failure filled; then no read
- * is under way any more. */
-int input_reader_next(struct input_reader *reader, struct input_run *run,
-		      struct failure *failure);
-
-/* Waits for reads that are under way.  Safe on a zeroed struct. */
-void input_reader_fini(struct input_reader *reader);
-
-/* Where record number lies, of all files' and in memory by now. */
+/* Where the record of this number, counted over all files, lies.  It must have
+ * been brought in. */
 static inline const uint8_t *input_record(const struct input *input,
 					  uint64_t number)
 {
@@ -197,7 +152,7 @@ static inline const uint8_t *input_record(const struct input *input,
 				     input->record_size;
 }
 
-/* --- for input_queue.c -----------------------------------------------------
+/* --- for input_reader.c and input_queue.c ---------------------------------
  */
 
 /* The file that a record lies in; record < record_count. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "io/input.h"
+#include "io/input_reader.h"
 
 /* Measured on a virtual disk: 128 to 512 KiB at depth 16 read equally fast; the
  * smaller pieces let the sorting begin earlier. */

@@ -448,7 +448,7 @@ static int give_name(struct outfile *file, struct failure *failure)
 }
 
 /* Unless it is another file's by now. */
-void outfile_withdraw(struct outfile *file)
+void outfile_roll_back(struct outfile *file)
 {
 	struct stat ours, theirs;
 
@@ -515,7 +515,7 @@ int outfile_commit_all(struct outfile *files, unsigned count, bool sync,
 	for (unsigned i = 0; sync && !error && i < count; i++)
 		error = sync_folder(&files[i], failure);
 	for (unsigned i = 0; error && i < count; i++)
-		outfile_withdraw(&files[i]);
+		outfile_roll_back(&files[i]);
 	return error;
 }
 

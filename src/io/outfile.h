@@ -85,8 +85,9 @@ int outfile_flush(const struct outfile *file, bool sync,
 int outfile_commit_all(struct outfile *files, unsigned count, bool sync,
 		       struct failure *failure);
 
-/* Take the name away again, if the file was committed and replaced nothing. */
-void outfile_withdraw(struct outfile *file);
+/* Roll back a commit: take the name away again, if the file was committed and
+ * replaced nothing. */
+void outfile_roll_back(struct outfile *file);
 
 /* Close and free; if it was not committed, nothing is left of it. */
 void outfile_close(struct outfile *file);

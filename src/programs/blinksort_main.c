@@ -515,6 +515,7 @@ int main(int argc, char **argv)
 				.key_offset = 0,
 				.key_length = RECORD_KEY_LENGTH_DEFAULT,
 			},
+			.leaves_memory = true,
 		},
 		.cluster = {
 			.schedule = EXCHANGE_AUTO,

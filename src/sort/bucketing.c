@@ -1,151 +1,184 @@
-/*
- * bucketing.c - the first half of a sort: every record's entry in its bucket
- */
+#include "sort/bucketing.h"
+
 #include "sort/partition.h"
-#include "sort/sorter_state.h"
 
-/* Static splitters have failed when so much of the input (a part of it) lies in
- * big buckets, which are sorted one by one. */
-#define BIG_PART 8
+void bucketing_begin(struct bucketing *bucketing,
+		     const struct bucketing_config *config)
+{
+	bucketing->config = *config;
+	atomic_store_explicit(&bucketing->next_record, 0, memory_order_relaxed);
+}
 
-/* Bring in some records, and put them into buckets if there are splitters for
- * them.  False: the run has failed. */
-static bool pass_over(struct sorter *sorter, struct sorter_member *self,
+void bucketing_set_plan(struct bucketing *bucketing, const struct plan *plan)
+{
+	bucketing->index_bits = plan->index_bits;
+	bucketing->piece_records = plan->piece_records;
+}
+
+/* --- memory ----------------------------------------------------------------
+ */
+
+static void *take(struct arena *arena, uint64_t count, size_t each_bytes)
+{
+	return arena_take(arena, count * each_bytes, CACHE_PAIR_BYTES);
+}
+
+void bucketing_take_lists(struct bucketing *bucketing, const struct plan *plan,
+			  struct arena *arena)
+{
+	struct bucket_pool *pool = &bucketing->pool;
+
+	for (unsigned w = 0; w < bucketing->config.worker_count; w++) {
+		struct bucket_writer *writer = &bucketing->writers[w];
+
+		writer->pool = pool;
+		writer->lists =
+			take(arena, plan->list_count, sizeof(*writer->lists));
+		writer->cursors =
+			take(arena, plan->list_count, sizeof(*writer->cursors));
+	}
+	pool->block_count = plan->block_count;
+	pool->owners = take(arena, plan->block_count, 4);
+	pool->directory = take(arena, plan->block_count, 4);
+	pool->next_grant =
+		take(arena, plan->block_count / BUCKETS_GRANT_BLOCKS, 4);
+	bucket_pool_reset(pool);
+}
+
+void bucketing_take_blocks(struct bucketing *bucketing, const struct plan *plan,
+			   struct arena *arena)
+{
+	bucketing->pool.entries =
+		take(arena, plan->block_count, BUCKETS_BLOCK_ENTRIES * 8);
+}
+
+void bucketing_reset(struct bucketing *bucketing)
+{
+	bucket_pool_reset(&bucketing->pool);
+}
+
+struct arena bucketing_left_memory(const struct bucketing *bucketing)
+{
+	const struct bucket_pool *pool = &bucketing->pool;
+
+	return (struct arena){
+		.base = (uint8_t *)pool->entries,
+		.size_bytes = (size_t)pool->block_count *
+			      BUCKETS_BLOCK_ENTRIES * sizeof(*pool->entries),
+	};
+}
+
+/* --- a pass ----------------------------------------------------------------
+ */
+
+/* Run by run: bring the records in, and put them into buckets.  0, or -errno
+ * with *failure filled. */
+static int read_runs(struct bucketing *bucketing, unsigned worker,
+		     struct source_reader *reader, bool partition,
+		     struct failure *failure)
+{
+	const struct bucketing_config *config = &bucketing->config;
+	const struct source_ops *ops = config->source->ops;
+	struct trace_lane *lane = sort_trace_lane(config->trace, worker);
+	struct source_run run;
+
+	for (;;) {
+		uint64_t begin_ns = trace_begin(lane);
+		int more = ops->next(reader, &run, failure);
+
+		if (more <= 0)
+			return more;
+		if (partition)
+			partition_records(&bucketing->writers[worker],
+					  config->kernel, config->splitters,
+					  &config->shape, bucketing->index_bits,
+					  run.records, run.slot,
+					  run.record_count);
+		trace_end(lane, begin_ns, partition ? "bucket" : "read");
+		if (config->serve && worker == 0)
+			config->serve(config->serve_context);
+		if (atomic_load_explicit(&config->failure->stop,
+					 memory_order_relaxed))
+			return 0;
+	}
+}
+
+/* False: the run has failed. */
+static bool pass_over(struct bucketing *bucketing, unsigned worker,
 		      uint64_t first, uint64_t count, bool resident,
 		      bool partition)
 {
+	const struct source *source = bucketing->config.source;
+	struct source_reader reader = { .source = source };
 	struct failure failure = { .status = EXIT_DONE };
-	struct input_reader reader;
-	struct input_run run;
-	int more = input_reader_init(&reader, &sorter->input, first, count,
-				     resident, &failure);
+	int error =
+		source->ops->open(&reader, first, count, resident, &failure);
 
-	if (more < 0) {
-		sorter_fail(sorter, &failure);
-		return false;
+	if (error == 0) {
+		error = read_runs(bucketing, worker, &reader, partition,
+				  &failure);
+		source->ops->close(&reader);
 	}
-	for (;;) {
-		uint64_t begin_ns = trace_begin(&self->lane);
-
-		more = input_reader_next(&reader, &run, &failure);
-		if (more <= 0)
-			break;
-		if (partition)
-			partition_records(&self->writer, sorter->config->kernel,
-					  &sorter->splitters,
-					  &sorter->config->shape,
-					  sorter->plan.index_bits, run.records,
-					  run.slot, run.record_count);
-		trace_end(&self->lane, begin_ns, partition ? "bucket" : "read");
-		if (sorter->serve && self == &sorter->members[0])
-			sorter->serve(sorter->serve_context);
-		if (atomic_load_explicit(&sorter->stop, memory_order_relaxed))
-			break;
-	}
-	if (more < 0)
-		sorter_fail(sorter, &failure);
-	input_reader_fini(&reader);
-	return more >= 0;
+	if (error)
+		first_failure_note(bucketing->config.failure, &failure);
+	return error == 0;
 }
 
-/* Pieces of a mapped input go to whoever is free: a CPU that is late or slowed
- * down takes fewer of them. */
-static void pass_pieces(struct sorter *sorter, struct sorter_member *self,
+/* The next piece goes to the next worker that is free: a CPU that is late or
+ * slowed down takes fewer pieces. */
+static void pass_pieces(struct bucketing *bucketing, unsigned worker,
 			bool partition)
 {
-	uint64_t piece = sorter->plan.piece_records;
-	uint64_t record_count = sorter->input.record_count;
+	uint64_t piece = bucketing->piece_records;
+	uint64_t record_count = bucketing->config.source->record_count;
+	const struct first_failure *failure = bucketing->config.failure;
 	bool good = true;
 
 	while (good &&
-	       !atomic_load_explicit(&sorter->stop, memory_order_relaxed)) {
+	       !atomic_load_explicit(&failure->stop, memory_order_relaxed)) {
 		uint64_t first = atomic_fetch_add_explicit(
-			&sorter->next_record, piece, memory_order_relaxed);
+			&bucketing->next_record, piece, memory_order_relaxed);
 
 		if (first >= record_count)
 			break;
-		good = pass_over(sorter, self, first,
+		good = pass_over(bucketing, worker, first,
 				 MIN(piece, record_count - first), false,
 				 partition);
 	}
 }
 
 /*
- * All members' passes together cover the input once.  Splitters with buckets
- * that need no sorting want shares that ascend with the members, so that their
- * lists, one after the other, are in record order; so does a queue of reads.
+ * Splitters with buckets that need no sorting want shares that ascend with the
+ * workers, so that their lists, one after the other, are in record order; so
+ * does a source that has no pieces.
  */
-void bucketing_pass(struct sorter *sorter, unsigned member, bool resident,
+void bucketing_pass(struct bucketing *bucketing, unsigned worker, bool resident,
 		    bool partition)
 {
-	struct sorter_member *self = &sorter->members[member];
+	const struct bucketing_config *config = &bucketing->config;
+	const struct source *source = config->source;
+	struct bucket_writer *writer = &bucketing->writers[worker];
 	uint64_t first, count;
 
 	if (partition)
-		bucket_writer_reset(&self->writer,
-				    sorter->splitters.bucket_count);
-	if (!resident && !(partition && sorter->keeps_order) &&
-	    sorter->input.mode == INPUT_MMAP) {
-		pass_pieces(sorter, self, partition);
+		bucket_writer_reset(writer, config->splitters->bucket_count);
+	if (!resident && !(partition && config->keeps_order) &&
+	    source->has_pieces) {
+		pass_pieces(bucketing, worker, partition);
 	} else {
-		input_share(&sorter->input, member,
-			    sorter->threads.worker_count, &first, &count);
-		pass_over(sorter, self, first, count, resident, partition);
+		source->ops->share(source, worker, config->worker_count, &first,
+				   &count);
+		pass_over(bucketing, worker, first, count, resident, partition);
 	}
 	if (partition)
-		bucket_writer_finish(&self->writer,
-				     sorter->splitters.bucket_count);
+		bucket_writer_finish(writer, config->splitters->bucket_count);
 }
 
-/* ------------------------------------------------- member 0, between passes */
-
-static void draw_sample(struct sorter *sorter)
+struct bucket_set bucketing_set(const struct bucketing *bucketing)
 {
-	uint32_t sample_count = sorter->plan.sample_count;
-	uint64_t record_count = sorter->input.record_count;
-	uint64_t random = 1;
-
-	for (uint32_t i = 0; i < sample_count; i++)
-		sorter->sample[i] = input_record(
-			&sorter->input,
-			splitters_draw(record_count, sample_count, i, &random));
-	splitters_init_sampled(&sorter->splitters, &sorter->config->shape,
-			       sorter->sample, sample_count,
-			       sorter->sample_windows,
-			       sorter->plan.splitters_wanted);
-}
-
-static void decide(struct sorter *sorter)
-{
-	bool sampled = sorter->splitters.kind == SPLITTERS_SAMPLED;
-
-	sorter->partition_again = false;
-	if (sorter->partitioned) {
-		sorter->bucket_count = sorter->splitters.bucket_count;
-		ordering_add_up(sorter);
-		if (sampled || sorter->config->splitters == SPLITTERS_STATIC ||
-		    sorter->big_count <= sorter->input.record_count / BIG_PART)
-			return;
-	}
-	if (!sampled || !sorter->partitioned)
-		draw_sample(sorter);
-	bucket_pool_reset(&sorter->pool);
-	sorter->partition_again = true;
-	sorter->partitioned = true;
-}
-
-bool bucketing_run(struct sorter *sorter, unsigned member)
-{
-	bucketing_pass(sorter, member, false, sorter->partition_while_reading);
-	for (;;) {
-		if (thread_pool_barrier(&sorter->threads, &sorter->stop))
-			return false;
-		if (member == 0)
-			decide(sorter);
-		if (thread_pool_barrier(&sorter->threads, &sorter->stop))
-			return false;
-		if (!sorter->partition_again)
-			return true;
-		bucketing_pass(sorter, member, true, true);
-	}
+	return (struct bucket_set){
+		.bucket_count = bucketing->config.splitters->bucket_count,
+		.writer_count = bucketing->config.worker_count,
+		.writers = bucketing->writers,
+	};
 }

@@ -86,7 +86,7 @@ void bucket_writer_finish(struct bucket_writer *writer, uint32_t bucket_count)
 				block;
 }
 
-void bucket_writer_ask(const struct bucket_writer *writer, uint32_t bucket)
+void bucket_writer_prefetch(const struct bucket_writer *writer, uint32_t bucket)
 {
 	uint32_t left = bucket_writer_count(writer, bucket);
 	uint32_t block_count;

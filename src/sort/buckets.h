@@ -1,21 +1,23 @@
 /*
  * buckets.h - growing lists of entries, thousands of them, in little memory
  *
- * Each member of the team has a writer with one list for each bucket.  A list
- * is made of blocks of 256 bytes, taken from a pool that all share.  So one
- * pass over the keys fills buckets of any sizes: no counting pass before it, no
- * bucket that overflows, and hardly more memory touched than the entries need,
- * which matters because a fresh page must be cleared: 8 bytes a record and half
- * a block for each list, where lists with room for the unlucky take twice that.
+ * Each worker has a writer with one list for each bucket.  A list is made of
+ * blocks of 256 bytes, taken from a pool that all writers share.  So one pass
+ * over the keys fills buckets of any sizes: there is no counting pass before
+ * it, no bucket overflows, and hardly more memory is touched than the entries
+ * need, which matters because a fresh page must be cleared: 8 bytes a record
+ * and half a block for each list, where lists with room for the largest bucket
+ * take twice that.
  *
- * While lists grow, all that is noted of a block is whose list took it, in the
- * order in which blocks are taken: one more word of a stream.  When a writer's
- * lists are complete it sorts that log by bucket into a directory, where each
- * list's blocks stand side by side.  (If each block named the next one, who
- * follows a list would wait for memory at each step, and who makes it grow
- * would touch two places more: with 10 million records 15 ms of 170.)
+ * While lists grow, all that is noted of a block is for which bucket it was
+ * taken, in the order in which blocks are taken: one more word of a stream.
+ * When a writer's lists are complete it sorts that log by bucket into a
+ * directory, where each list's blocks stand side by side.  (If each block named
+ * the next one, a reader of a list would wait for memory at each step, and a
+ * writer would touch two more places to make the list grow: with 10 million
+ * records 15 ms of 170.)
  *
- * An entry is the top bits of the key's window above the record's slot number;
+ * An entry is the top bits of the key's prefix above the record's slot number;
  * a list keeps its entries in the order in which they came.
  */
 #ifndef BUCKETS_H
@@ -43,8 +45,9 @@ struct bucket_pool {
 	uint32_t *next_grant; /* [block_count / BUCKETS_GRANT_BLOCKS] of the
 			       * same writer */
 	uint32_t block_count;
+	/* Any writer raises these. */
 	_Alignas(CACHE_PAIR_BYTES) _Atomic uint32_t taken;
-	_Atomic uint32_t listed; /* in the directory, or room kept for them */
+	_Atomic uint32_t listed; /* places of the directory that are taken */
 };
 
 /* Not touched while lists grow. */
@@ -53,11 +56,13 @@ struct bucket_list {
 	uint32_t block_count;
 };
 
+/* Written by one thread, until it is finished.  It lies a pair of cache lines
+ * apart from the next one in an array. */
 struct bucket_writer {
-	struct bucket_pool *pool;
-	/* [bucket] of the next entry in the pool; at a block's border: a block
-	 * must be taken first.  All that the way of most entries reads or
-	 * writes, so that L1 holds what it can of it. */
+	_Alignas(CACHE_PAIR_BYTES) struct bucket_pool *pool;
+	/* [bucket]: the place of the list's next entry in the pool; at a
+	 * block's border a block must be taken first.  Most entries need
+	 * nothing else of the writer, so L1 holds as much of it as it can. */
 	uint32_t *cursors;
 	struct bucket_list *lists; /* [bucket] */
 	uint32_t block;		   /* next of the latest grant */
@@ -137,9 +142,10 @@ bucket_writer_blocks(const struct bucket_writer *writer, uint32_t bucket,
 	return writer->pool->directory + list->end - list->block_count;
 }
 
-/* Have the list's entries on their way to L2: copying it next, one waits for
+/* Prefetch the list's entries to L2: a copy that follows at once would wait for
  * each block. */
-void bucket_writer_ask(const struct bucket_writer *writer, uint32_t bucket);
+void bucket_writer_prefetch(const struct bucket_writer *writer,
+			    uint32_t bucket);
 
 /* Copy the bucket's list to target; returns its count.  The second copies whole
  * lines, so up to LINE_ENTRIES - 1 entries behind are overwritten: faster. */

@@ -16,15 +16,16 @@
 /* Entries are found by 32-bit places in the pool. */
 #define PLAN_RECORDS_MAX ((uint64_t)3 << 30)
 
-/* A bucket above this is sorted by itself, before the chunks. */
-#define PLAN_BIG_ENTRIES 8192
+/* A bucket of more entries is oversized: it is sorted by itself, before the
+ * chunks. */
+#define PLAN_OVERSIZED_ENTRIES 8192
 
 struct plan_request {
 	struct record_shape shape;
 	uint64_t record_count;
 	uint64_t slot_count;	     /* of the input: see input.h */
 	uint64_t input_memory_bytes; /* of the input, beyond mapped files */
-	unsigned members;
+	unsigned worker_count;
 	unsigned staging_slots;
 	size_t chunk_bytes_max; /* a power of two */
 	/* If what is sorted is a part of something larger, whose buckets these
@@ -43,7 +44,7 @@ struct plan {
 	size_t chunk_bytes;	/* of output: a staging slot */
 	size_t chunk_entries;	/* what a chunk's buckets can hold at most */
 	/* All that may be touched, input memory included.  Uniform keys touch
-	 * less: no big buckets, no sample. */
+	 * less: no oversized buckets, no sample. */
 	uint64_t memory_bytes;
 };
 
@@ -60,6 +61,6 @@ int plan_make(struct plan *plan, const struct plan_request *request);
 unsigned plan_index_bits(uint64_t slot_count);
 
 /* Members that pay for their start on so much data: 1..allowed. */
-unsigned plan_members(uint64_t size_bytes, unsigned allowed);
+unsigned plan_workers(uint64_t size_bytes, unsigned allowed);
 
 #endif /* PLAN_H */

@@ -1,389 +1,338 @@
+#include "sort/sorter.h"
+
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
+#include <sched.h>
 
 #include "base/clock.h"
-#include "base/format.h"
-#include "sort/sorter_state.h"
+#include "io/input_reader.h"
+#include "sort/bucketing.h"
+#include "sort/key_probe.h"
+#include "sort/orderer.h"
+#include "sort/sort_setup.h"
+#include "system/topology.h"
 
-/* Keys looked at before the run to tell their kind: from so many places of a
- * mapped file, or from its beginning. */
-#define LOOK_RECORDS 512
-#define LOOK_PLACES 32
-#define LOOK_BYTES (64 * KIB)
-#define LOOK_KEY_BYTES 8
-/* Without --memory, a plan of up to this is not held against what the machine
- * has: where that is missing, more than a sort is in trouble. */
-#define UNASKED_BYTES (32 * MIB)
+struct sorter {
+	/* The caller's thread, worker 0, writes these before the others run. */
+	const struct sorter_config *config;
+	struct sorter_result *result; /* worker 0 alone */
+	struct input input;
+	struct source source;
+	struct output output;
+	struct sort_trace trace;
+	struct topology topology;
+	struct thread_pool pool;
+	struct plan plan;
+	struct arena arena;
+	_Atomic bool *touched; /* the arena's first byte, or NULL */
+	struct orderer orderer;
+	struct bucketing bucketing;
+	/* Sampled records and scratch for their key prefixes. */
+	const uint8_t **sample;
+	uint64_t *sample_prefixes;
 
-void sorter_fail(struct sorter *sorter, const struct failure *failure)
-{
-	if (atomic_exchange_explicit(&sorter->failing, true,
-				     memory_order_relaxed))
-		return;
-	sorter->failure = *failure;
-	atomic_store_explicit(&sorter->stop, true, memory_order_release);
-}
+	/* Worker 0 writes these, before the others run or between barriers. */
+	struct splitters splitters;
+	bool partition_while_reading;
+	bool partition_again;
+	bool partitioned; /* by the splitters */
 
-/* ------------------------------------------------------------- preparing */
+	/* Any worker. */
+	struct first_failure failure;
+	/* The next part of the input to be forgotten. */
+	_Alignas(CACHE_PAIR_BYTES) _Atomic uint32_t next_part;
+};
 
-void sorter_choose_kernels(struct sorter *sorter)
-{
-	const struct sorter_config *config = sorter->config;
+/* --- memory ----------------------------------------------------------------
+ */
 
-	sorter->sort = local_sort_kernel(config->kernel);
-	sorter->gather = gather_kernel(config->kernel, config->shape.size);
-	sorter->sum = checksum_kernel(config->kernel, config->shape.size);
-}
-
-static int make_plan(struct sorter *sorter, struct failure *failure)
+static struct plan_request request_plan(const struct sorter *sorter)
 {
 	const struct input *input = &sorter->input;
-	struct plan_request request = {
+
+	return (struct plan_request){
 		.shape = sorter->config->shape,
 		.record_count = input->record_count,
 		.slot_count = input->slot_count,
 		.input_memory_bytes = input_memory_bytes(input),
-		.members = sorter->threads.worker_count,
-		.chunk_bytes_max = output_chunk_bytes_max(&sorter->output),
-		.staging_slots = output_slots_wanted(
-			&sorter->output, sorter->threads.worker_count),
+		.worker_count = sorter->pool.worker_count,
 	};
+}
 
+static int make_plan(struct sorter *sorter, struct failure *failure)
+{
+	const struct output *output = &sorter->output;
+	struct plan_request request = request_plan(sorter);
+
+	request.chunk_bytes_max = output_chunk_bytes_max(output);
+	request.staging_slots =
+		output_slots_wanted(output, request.worker_count);
 	if (plan_make(&sorter->plan, &request) < 0)
 		return failure_set(failure, EXIT_RESOURCES, NULL, 0,
 				   "%llu records are more than the %llu that "
 				   "one run can sort",
-				   (unsigned long long)input->record_count,
+				   (unsigned long long)request.record_count,
 				   (unsigned long long)PLAN_RECORDS_MAX);
 	return 0;
 }
 
-int sorter_refuse_memory(const struct sorter *sorter, uint64_t needed_bytes,
-			 unsigned runs, struct failure *failure)
-{
-	uint64_t limit = sorter->config->memory_bytes;
-	char needed[FORMAT_SIZE_BYTES], available[FORMAT_SIZE_BYTES];
-	bool is_given = limit != 0;
-
-	/* Asking takes 0.2 ms, a tenth of a small sort. */
-	if (limit == 0 && needed_bytes <= UNASKED_BYTES)
-		return 0;
-	if (limit == 0)
-		limit = topology_available_bytes() / runs;
-	if (needed_bytes <= limit)
-		return 0;
-	format_size(needed, needed_bytes);
-	format_size(available, limit);
-	return failure_set(failure, EXIT_RESOURCES,
-			   is_given ? "--memory" : "memory", 0,
-			   "sorting this takes up to %s, and %s are %s", needed,
-			   available, is_given ? "allowed" : "available");
-}
-
-/* Before anything is written; input that was to be read past the page cache is
- * mapped instead if only so it fits. */
+/* Before anything is written.  Input that was to be read past the page cache is
+ * mapped instead if the sort fits into memory only so. */
 static int check_memory(struct sorter *sorter, struct failure *failure)
 {
-	int error = sorter_refuse_memory(sorter, sorter->plan.memory_bytes, 1,
-					 failure);
+	const struct sorter_config *config = sorter->config;
+	int error = sort_setup_refuse_memory(config, sorter->plan.memory_bytes,
+					     1, failure);
 
-	if (error == 0 || sorter->config->io != INPUT_AUTO ||
+	if (error == 0 || config->io != INPUT_AUTO ||
 	    sorter->input.mode == INPUT_MMAP)
 		return error;
 	sorter->input.mode = INPUT_MMAP;
 	error = make_plan(sorter, failure);
 	if (error)
 		return error;
-	return sorter_refuse_memory(sorter, sorter->plan.memory_bytes, 1,
-				    failure);
+	return sort_setup_refuse_memory(config, sorter->plan.memory_bytes, 1,
+					failure);
 }
 
-static uint8_t *take(struct sorter *sorter, uint64_t count, size_t each_bytes)
+/* For all that the plan takes, but for the input; besides the parts' pieces
+ * there are the touched byte, the sample and its prefixes. */
+static int map_arena(struct sorter *sorter, const struct plan *plan,
+		     struct failure *failure)
+{
+	unsigned workers = sorter->pool.worker_count;
+
+	return sort_setup_arena(
+		&sorter->arena,
+		plan->memory_bytes - input_memory_bytes(&sorter->input),
+		BUCKETING_PIECES(workers) + ORDERER_PIECES(workers) + 3,
+		failure);
+}
+
+static void *take(struct sorter *sorter, uint64_t count, size_t each_bytes)
 {
 	return arena_take(&sorter->arena, count * each_bytes, CACHE_PAIR_BYTES);
 }
 
-/* For all that the plan takes, but for the input. */
-static int map_arena(struct sorter *sorter, const struct plan *plan)
-{
-	uint64_t taken = 16 + 4 * (uint64_t)sorter->threads.worker_count;
-
-	return arena_map(&sorter->arena,
-			 plan->memory_bytes -
-				 input_memory_bytes(&sorter->input) +
-				 taken * PAGE_BYTES);
-}
-
 /* Cut up in the order of use, so that what is touched lies together. */
-static int lay_out_memory(struct sorter *sorter, struct failure *failure)
+static void lay_out_memory(struct sorter *sorter)
 {
 	const struct plan *plan = &sorter->plan;
-	unsigned slots = output_slots_wanted(&sorter->output,
-					     sorter->threads.worker_count);
-	int error = sorter->arena.base ? 0 : map_arena(sorter, plan);
+	struct arena *arena = &sorter->arena;
+	unsigned workers = sorter->pool.worker_count;
 
-	if (error)
-		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
-				   "memory");
-	for (unsigned m = 0; m < sorter->threads.worker_count; m++) {
-		struct sorter_member *member = &sorter->members[m];
-
-		member->writer.pool = &sorter->pool;
-		member->writer.lists =
-			(void *)take(sorter, plan->list_count,
-				     sizeof(*member->writer.lists));
-		member->writer.cursors =
-			(void *)take(sorter, plan->list_count,
-				     sizeof(*member->writer.cursors));
-		member->entries = (void *)take(sorter, plan->chunk_entries,
-					       sizeof(*member->entries));
-	}
-	sorter->bucket_start = (void *)take(sorter, plan->list_count + 1, 4);
-	sorter->pool.block_count = plan->block_count;
-	sorter->pool.owners = (void *)take(sorter, plan->block_count, 4);
-	sorter->pool.directory = (void *)take(sorter, plan->block_count, 4);
-	sorter->pool.next_grant = (void *)take(
-		sorter, plan->block_count / BUCKETS_GRANT_BLOCKS, 4);
-	sorter->pool.entries = (void *)take(
-		sorter, (uint64_t)plan->block_count * BUCKETS_BLOCK_ENTRIES, 8);
-	output_set_slots(&sorter->output,
-			 arena_take(&sorter->arena, slots * plan->chunk_bytes,
-				    PAGE_BYTES),
-			 slots, plan->chunk_bytes);
+	bucketing_take_lists(&sorter->bucketing, plan, arena);
+	orderer_take_memory(&sorter->orderer, plan, workers, arena, NULL);
+	bucketing_take_blocks(&sorter->bucketing, plan, arena);
+	sort_setup_slots(&sorter->output, plan, workers, arena);
 	/* Touched only when keys are not uniform. */
-	sorter->big_start = (void *)take(sorter, plan->list_count, 4);
-	sorter->sample = (void *)take(sorter, plan->sample_count, 8);
-	sorter->sample_windows = (void *)take(sorter, plan->sample_count, 8);
-	sorter->big_entries =
-		(void *)take(sorter, sorter->input.record_count, 8);
-	return 0;
+	sorter->sample = take(sorter, plan->sample_count, 8);
+	sorter->sample_prefixes = take(sorter, plan->sample_count, 8);
+	orderer_take_oversized(&sorter->orderer, plan,
+			       sorter->input.record_count, arena);
 }
 
-/* Read from many places of a file in the page cache. */
-static enum splitters_kind look_around(const struct sorter *sorter, bool *even,
-				       struct failure *failure)
+/* What worker 1 does while worker 0 prepares: touch the memory's first huge
+ * page, in a byte that nothing else uses.  Not by madvise(2), which keeps
+ * worker 0 from mapping its input meanwhile. */
+static void touch_memory(void *context, unsigned worker)
 {
-	uint8_t keys[LOOK_RECORDS * LOOK_KEY_BYTES];
-	const struct record_shape *shape = &sorter->config->shape;
-	uint32_t length = MIN(shape->key_length, LOOK_KEY_BYTES);
-	const struct record_shape key = { .size = length,
-					  .key_offset = 0,
-					  .key_length = length };
-	int error = input_peek_places(&sorter->input, shape->key_offset, length,
-				      LOOK_RECORDS, LOOK_PLACES, keys, failure);
+	struct sorter *sorter = context;
 
-	if (error)
-		return SPLITTERS_STATIC_256;
-	return splitters_look(&key, keys, LOOK_RECORDS, 1, even);
+	if (worker == 1)
+		atomic_store_explicit(sorter->touched, true,
+				      memory_order_relaxed);
 }
 
-enum splitters_kind sorter_look(const struct sorter *sorter, bool *even,
-				struct failure *failure)
+/*
+ * Reserve memory for the largest output before the outputs are known, so that
+ * another worker can touch the first huge page meanwhile: that takes 0.15 to
+ * 0.3 ms, a fifth of a small sort.  If there is no room for that much, just
+ * enough is mapped later.
+ */
+static void reserve_memory(struct sorter *sorter)
 {
-	const struct record_shape *shape = &sorter->config->shape;
-	const struct input *input = &sorter->input;
-	enum splitters_kind kind = SPLITTERS_STATIC_256;
-	uint64_t wanted = MIN(LOOK_RECORDS, LOOK_BYTES / shape->size);
-	uint8_t *buffer;
-	int64_t count;
+	struct plan_request request = request_plan(sorter);
+	struct failure ignored;
+	struct plan plan;
 
-	*even = true;
-	/* What is not cached is read from one place: each place is a seek.  In
-	 * a short file places would lie upon each other, and keys seem to
-	 * repeat.
-	 */
-	if (input->mode == INPUT_MMAP &&
-	    input->files[0].record_count > LOOK_RECORDS)
-		return look_around(sorter, even, failure);
-	buffer = wanted > 0 ? malloc(LOOK_BYTES) : NULL;
-	if (!buffer)
-		return kind;
-	count = input_peek(input, buffer, wanted, failure);
-	if (count > 0)
-		kind = splitters_look(shape, buffer, (uint64_t)count, 1, even);
-	free(buffer);
-	return kind;
+	request.chunk_bytes_max = OUTPUT_CHUNK_BYTES_MAX;
+	request.staging_slots = output_slots_max(request.worker_count);
+	if (request.worker_count == 1 || plan_make(&plan, &request) < 0 ||
+	    map_arena(sorter, &plan, &ignored) < 0)
+		return;
+	sorter->touched = take(sorter, 1, sizeof(*sorter->touched));
+	thread_pool_launch(&sorter->pool, touch_memory, sorter);
 }
 
-static void choose_splitters(struct sorter *sorter, struct failure *failure)
+/* --- preparing -------------------------------------------------------------
+ */
+
+static void choose_splitters(struct sorter *sorter)
 {
 	enum splitters_kind wanted = sorter->config->splitters;
-	enum splitters_kind kind;
-	bool even;
+	bool is_uniform;
+	enum splitters_kind kind =
+		key_probe(&sorter->input, &sorter->config->shape, &is_uniform);
 
-	kind = sorter_look(sorter, &even, failure);
-	sorter->partition_while_reading = true;
-	sorter->partitioned = true;
-	if (wanted == SPLITTERS_STATIC || (wanted == SPLITTERS_AUTO && even) ||
-	    sorter->input.record_count == 0) {
+	sorter->partition_while_reading =
+		wanted == SPLITTERS_STATIC ||
+		(wanted == SPLITTERS_AUTO && is_uniform) ||
+		sorter->input.record_count == 0;
+	/* Otherwise the keys are sampled when all records are in memory, or
+	 * their pages are mapped. */
+	if (sorter->partition_while_reading)
 		splitters_init_static(&sorter->splitters, kind,
 				      sorter->plan.bucket_count);
-	} else {
-		/* Sampled when all is in memory, or its pages are mapped. */
-		sorter->partition_while_reading = false;
-		sorter->partitioned = false;
-	}
+	sorter->partitioned = sorter->partition_while_reading;
 }
 
-int sorter_open_outputs(struct sorter *sorter, uint64_t record_count,
-			struct failure *failure)
+static void begin_bucketing(struct sorter *sorter)
 {
-	const struct sorter_config *config = sorter->config;
-	uint64_t *sizes_bytes =
-		calloc(config->output_count, sizeof(*sizes_bytes));
-	bool direct;
-	int error;
+	const struct bucketing_config config = {
+		.shape = sorter->config->shape,
+		.kernel = sorter->config->kernel,
+		.source = &sorter->source,
+		.splitters = &sorter->splitters,
+		.worker_count = sorter->pool.worker_count,
+		.trace = &sorter->trace,
+		.failure = &sorter->failure,
+	};
 
-	if (!sizes_bytes)
-		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM,
-				   "memory");
-	for (unsigned i = 0; i < config->output_count; i++) {
-		uint64_t begin = record_count * i / config->output_count;
-		uint64_t end = record_count * (i + 1) / config->output_count;
-
-		sizes_bytes[i] = (end - begin) * config->shape.size;
-	}
-	/* Past the page cache if asked for, or if it must reach the medium
-	 * anyway: else the cache takes it at once, as it does from cp. */
-	direct = config->io == INPUT_DIRECT ||
-		 (config->io == INPUT_AUTO && config->sync);
-	error = output_open(&sorter->output, config->output_paths, sizes_bytes,
-			    config->output_count, direct, failure);
-	free(sizes_bytes);
-	return error;
+	bucketing_begin(&sorter->bucketing, &config);
+	bucketing_set_plan(&sorter->bucketing, &sorter->plan);
 }
 
-/* The timeline must not take the place of what is being sorted. */
-int sorter_open_trace(struct sorter *sorter, struct failure *failure)
+static void begin_ordering(struct sorter *sorter)
 {
-	const char *path = sorter->config->trace_path;
-	int error;
+	struct orderer_config config = sort_setup_orderer(
+		sorter->config, &sorter->plan, &sorter->output);
 
-	if (!path)
-		return 0;
-	error = outfile_open(&sorter->trace, path, failure);
+	config.base = sorter->input.base;
+	config.splitters = &sorter->splitters;
+	config.pool = &sorter->pool;
+	config.trace = &sorter->trace;
+	config.failure = &sorter->failure;
+	/* All workers meet between bucketing and ordering. */
+	config.is_ready = true;
+	orderer_begin(&sorter->orderer, &config);
+}
+
+static int open_files(struct sorter *sorter, struct failure *failure)
+{
+	int error = sort_setup_outputs(&sorter->output, sorter->config,
+				       sorter->input.record_count, failure);
+
 	if (error)
 		return error;
-	for (unsigned i = 0; i < sorter->output.file_count; i++)
-		if (outfile_same_target(&sorter->trace,
-					&sorter->output.files[i].outfile))
-			return failure_set(failure, EXIT_USAGE, path, 0,
-					   "is an output file, too");
-	for (unsigned i = 0; i < sorter->input.file_count; i++)
-		if (outfile_replaces(&sorter->trace,
-				     sorter->input.files[i].device,
-				     sorter->input.files[i].inode))
-			return failure_set(failure, EXIT_USAGE, path, 0,
-					   "is an input file, too");
-	return 0;
-}
-
-int sorter_start_team(struct sorter *sorter, unsigned members,
-		      struct failure *failure)
-{
-	int error =
-		thread_pool_start(&sorter->threads, members, &sorter->topology);
-
-	if (error)
-		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
-				   "threads");
-	return 0;
-}
-
-static unsigned members_wanted(const struct sorter *sorter)
-{
-	const struct sorter_config *config = sorter->config;
-
-	if (config->threads > 0)
-		return config->threads;
-	return plan_members(
-		sorter->input.record_count * config->shape.size,
-		MIN(sorter->topology.cpu_count, THREAD_POOL_WORKERS_MAX));
-}
-
-void sorter_count_chunks(struct sorter *sorter)
-{
-	sorter->chunk_count = 0;
-	for (unsigned i = 0; i < sorter->output.file_count; i++)
-		sorter->chunk_count +=
-			DIV_ROUND_UP(sorter->output.files[i].size_bytes,
-				     sorter->plan.chunk_bytes);
-}
-
-int sorter_trace_lanes(struct sorter *sorter, struct failure *failure)
-{
-	int error = 0;
-
-	for (unsigned m = 0; sorter->config->trace_path &&
-			     m < sorter->threads.worker_count && error == 0;
-	     m++)
-		error = trace_lane_init(&sorter->members[m].lane,
-					SORTER_TRACE_SPANS);
-	if (error)
-		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
-				   "memory");
-	return 0;
+	return sort_trace_open(&sorter->trace, &sorter->output, &sorter->input,
+			       failure);
 }
 
 static int prepare(struct sorter *sorter, struct failure *failure)
 {
-	int error = sorter_open_outputs(sorter, sorter->input.record_count,
-					failure);
+	int error = open_files(sorter, failure);
 
-	if (error == 0)
-		error = sorter_open_trace(sorter, failure);
 	if (error == 0)
 		error = make_plan(sorter, failure);
 	if (error == 0)
 		error = check_memory(sorter, failure);
-	if (error == 0)
-		error = lay_out_memory(sorter, failure);
+	if (error == 0 && !sorter->arena.base)
+		error = map_arena(sorter, &sorter->plan, failure);
 	if (error)
 		return error;
+	begin_bucketing(sorter);
+	lay_out_memory(sorter);
 	error = input_map(&sorter->input, failure);
 	if (error)
 		return error;
-	sorter_choose_kernels(sorter);
-	choose_splitters(sorter, failure);
-	sorter->index_mask = ~(UINT64_MAX << sorter->plan.index_bits);
-	sorter->base = sorter->input.base;
-	/* Ordering begins when all have met after bucketing. */
-	atomic_store_explicit(&sorter->ready_buckets, SORTER_ALL_READY,
-			      memory_order_relaxed);
-	sorter->ties = (struct ties){
-		.shape = &sorter->config->shape,
-		.records = sorter->base,
-		.index_bits = sorter->plan.index_bits,
-		.sort = sorter->sort,
-		.any = tied_kernel(sorter->config->kernel),
-	};
-	sorter_count_chunks(sorter);
-	return sorter_trace_lanes(sorter, failure);
+	sorter->source = input_source(&sorter->input);
+	choose_splitters(sorter);
+	begin_ordering(sorter);
+	return sort_trace_add_lanes(&sorter->trace, sorter->pool.worker_count,
+				    failure);
 }
 
-/* --------------------------------------------------------------- running */
+/* --- bucketing -------------------------------------------------------------
+ */
 
-/* Parts of a mapped input that are forgotten one by one: small enough to be
- * shared out, and to look for something to write in between. */
+/* Static splitters have failed when more than this part of the input lies in
+ * oversized buckets, which are sorted one by one. */
+#define OVERSIZED_PART 8
+
+static void draw_sample(struct sorter *sorter)
+{
+	const struct source *source = &sorter->source;
+	uint32_t sample_count = sorter->plan.sample_count;
+	uint64_t random = 1;
+
+	for (uint32_t i = 0; i < sample_count; i++)
+		sorter->sample[i] = source->ops->record(
+			source, splitters_draw(source->record_count,
+					       sample_count, i, &random));
+	splitters_init_sampled(&sorter->splitters, &sorter->config->shape,
+			       sorter->sample, sample_count,
+			       sorter->sample_prefixes,
+			       sorter->plan.splitters_wanted);
+}
+
+/* Worker 0, between two passes: whether the records must be partitioned, or
+ * partitioned once more. */
+static void decide(struct sorter *sorter)
+{
+	bool is_sampled = sorter->splitters.kind == SPLITTERS_SAMPLED;
+
+	sorter->partition_again = false;
+	if (sorter->partitioned) {
+		struct bucket_set set = bucketing_set(&sorter->bucketing);
+
+		orderer_add_up(&sorter->orderer, &set);
+		if (is_sampled ||
+		    sorter->config->splitters == SPLITTERS_STATIC ||
+		    sorter->orderer.oversized_count <=
+			    sorter->source.record_count / OVERSIZED_PART)
+			return;
+	}
+	draw_sample(sorter);
+	bucketing_reset(&sorter->bucketing);
+	sorter->partition_again = true;
+	sorter->partitioned = true;
+}
+
+/* False: the run has failed. */
+static bool run_bucketing(struct sorter *sorter, unsigned worker)
+{
+	const _Atomic bool *stop = &sorter->failure.stop;
+
+	bucketing_pass(&sorter->bucketing, worker, false,
+		       sorter->partition_while_reading);
+	for (;;) {
+		if (thread_pool_barrier(&sorter->pool, stop))
+			return false;
+		if (worker == 0)
+			decide(sorter);
+		if (thread_pool_barrier(&sorter->pool, stop))
+			return false;
+		if (!sorter->partition_again)
+			return true;
+		bucketing_pass(&sorter->bucketing, worker, true, true);
+	}
+}
+
+/* --- forgetting the input --------------------------------------------------
+ */
+
+/* Parts of a mapped input that are forgotten one by one: small enough for all
+ * workers to have some, and to help the sink in between. */
 #define FORGET_BYTES_MIN (2 * MIB)
 #define FORGET_PARTS_MAX 16
-/* Others' last chunks are waited for as long as this may be worth it: they may
- * wait for a slow disk, or never come, if the output has failed. */
+/* A worker waits for other workers' last chunks as long as this may pay: they
+ * may wait for a slow disk, or never come, if the output has failed. */
 #define FORGET_WAIT_NS 3000000
 
-static bool all_is_gathered(const struct sorter *sorter)
-{
-	return atomic_load_explicit(&sorter->gathered_chunks,
-				    memory_order_acquire) ==
-	       sorter->chunk_count;
-}
-
 /*
- * Who has nothing left to sort clears the page tables of the input, which the
- * kernel would do at the exit, with one CPU: a fifth of a millisecond for 6 MB
- * of small pages, 3 for 100 MB, while another member is writing.
+ * A worker that has nothing left to sort clears the page tables of the input,
+ * which the kernel would do at the exit, with one CPU: a fifth of a millisecond
+ * for 6 MB of small pages, 3 for 100 MB, while another worker is writing.
  */
 static void forget_input(struct sorter *sorter)
 {
@@ -393,8 +342,8 @@ static void forget_input(struct sorter *sorter)
 	uint32_t parts = (uint32_t)MIN(MAX(1, bytes / FORGET_BYTES_MIN),
 				       FORGET_PARTS_MAX);
 
-	while (!all_is_gathered(sorter)) {
-		if (!sorter->threads.spins || clock_now_ns() > until_ns)
+	while (!orderer_has_gathered_all(&sorter->orderer)) {
+		if (!sorter->pool.spins || clock_now_ns() > until_ns)
 			return;
 		sched_yield();
 	}
@@ -405,111 +354,55 @@ static void forget_input(struct sorter *sorter)
 		if (part >= parts)
 			break;
 		input_forget(&sorter->input, part, parts);
-		output_help(&sorter->output);
+		sink_help(&sorter->output.sink);
 	}
 }
 
-static void run_member(void *context, unsigned member)
+/* --- running ---------------------------------------------------------------
+ */
+
+static void run_worker(void *context, unsigned worker)
 {
 	struct sorter *sorter = context;
 
-	if (!bucketing_run(sorter, member))
+	if (!run_bucketing(sorter, worker))
 		return;
-	if (member == 0)
+	if (worker == 0)
 		sorter->result->bucketed_ns = clock_now_ns();
-	if (ordering_run(sorter, member))
+	if (orderer_run(&sorter->orderer, worker))
 		forget_input(sorter);
 }
 
-static int run_team(struct sorter *sorter, struct failure *failure)
-{
-	thread_pool_run_last(&sorter->threads, run_member, sorter);
-	sorter->result->ordered_ns = clock_now_ns();
-	if (!atomic_load_explicit(&sorter->stop, memory_order_acquire))
-		return 0;
-	*failure = sorter->failure;
-	return -EIO;
-}
-
-static void fill_result(struct sorter *sorter)
+static int run_pool(struct sorter *sorter, struct failure *failure)
 {
 	struct sorter_result *result = sorter->result;
 
-	result->record_count = sorter->input.record_count;
-	result->size_bytes = result->record_count * sorter->config->shape.size;
-	result->io = sorter->input.mode;
-	result->output_direct = sorter->output.direct;
-	result->splitters = sorter->splitters.kind;
-	result->bucket_count = sorter->splitters.bucket_count;
-	result->threads = sorter->threads.worker_count;
-	result->memory_bytes = sorter->plan.memory_bytes;
-	for (unsigned m = 0; m < sorter->threads.worker_count; m++)
-		result->checksum += sorter->members[m].checksum;
+	result->prepared_ns = clock_now_ns();
+	result->bucketed_ns = result->prepared_ns;
+	if (sorter->input.record_count > 0)
+		thread_pool_run_last(&sorter->pool, run_worker, sorter);
+	else
+		thread_pool_stop(&sorter->pool);
+	result->ordered_ns = sorter->input.record_count > 0
+				     ? clock_now_ns()
+				     : result->bucketed_ns;
+	return first_failure_get(&sorter->failure, failure);
 }
 
-/* Before the output gets its name: what can fail here fails the run. */
-int sorter_write_trace(struct sorter *sorter, struct failure *failure)
+static int commit(struct sorter *sorter, struct failure *failure)
 {
-	struct trace_lane lanes[THREAD_POOL_WORKERS_MAX];
-	unsigned members = sorter->threads.worker_count;
-	int fd = dup(sorter->trace.fd);
-	FILE *stream = fd < 0 ? NULL : fdopen(fd, "w");
-	int error;
+	struct sort_trace *trace = &sorter->trace;
+	int error = input_check(&sorter->input, failure);
 
-	if (!stream) {
-		error = errno;
-		if (fd >= 0)
-			close(fd);
-		return failure_set(failure, EXIT_FILE, sorter->trace.path,
-				   error, "cannot write");
-	}
-	for (unsigned m = 0; m < members; m++)
-		lanes[m] = sorter->members[m].lane;
-	error = trace_write(stream, "blinksort", sorter->result->begin_ns,
-			    lanes, members);
-	if (fclose(stream) == EOF || error)
-		return failure_set(failure, EXIT_FILE, sorter->trace.path,
-				   error ? -error : errno, "cannot write");
-	return 0;
-}
-
-/* What member 1 does while member 0 prepares: touch the memory's first huge
- * page, in a byte that nobody else uses.  Not by madvise(2), which keeps member
- * 0 from mapping its input meanwhile. */
-static void touch_memory(void *context, unsigned member)
-{
-	struct sorter *sorter = context;
-
-	if (member == 1)
-		atomic_store_explicit(sorter->touched, true,
-				      memory_order_relaxed);
-}
-
-/*
- * Before it is known what the outputs want, room for as much as they may, so
- * that its first huge page is ready when it is needed: that takes 0.15 to 0.3
- * ms, a fifth of a small sort.  Without that room there will be just enough
- * later.
- */
-static void reserve_memory(struct sorter *sorter)
-{
-	unsigned members = sorter->threads.worker_count;
-	struct plan_request request = {
-		.shape = sorter->config->shape,
-		.record_count = sorter->input.record_count,
-		.slot_count = sorter->input.slot_count,
-		.input_memory_bytes = input_memory_bytes(&sorter->input),
-		.members = members,
-		.chunk_bytes_max = OUTPUT_CHUNK_BYTES_MAX,
-		.staging_slots = output_slots_max(members),
-	};
-	struct plan plan;
-
-	if (members == 1 || plan_make(&plan, &request) < 0 ||
-	    map_arena(sorter, &plan) < 0)
-		return;
-	sorter->touched = (void *)take(sorter, 1, sizeof(*sorter->touched));
-	thread_pool_launch(&sorter->threads, touch_memory, sorter);
+	if (error == 0 && trace->path)
+		error = sort_trace_write_own(trace, sorter->result->begin_ns,
+					     failure);
+	if (error == 0)
+		error = output_commit(&sorter->output, sorter->config->sync,
+				      trace->path ? &trace->file : NULL,
+				      failure);
+	sorter->result->committed_ns = clock_now_ns();
+	return error;
 }
 
 static int sort_files(struct sorter *sorter, struct failure *failure)
@@ -521,60 +414,63 @@ static int sort_files(struct sorter *sorter, struct failure *failure)
 
 	if (error)
 		return error;
-	/* As early as there is something to tell how many: a CPU that has been
-	 * idle takes its time, and the rest is prepared meanwhile. */
+	/* As early as the number of workers is known: a CPU that has been idle
+	 * takes its time, and the rest is prepared meanwhile. */
 	topology_read(&sorter->topology);
-	error = sorter_start_team(sorter, members_wanted(sorter), failure);
+	error = sort_setup_pool(&sorter->pool,
+				sort_setup_workers(config,
+						   sorter->input.record_count,
+						   sorter->topology.cpu_count),
+				&sorter->topology, failure);
 	if (error)
 		return error;
 	input_choose(&sorter->input);
 	reserve_memory(sorter);
 	error = prepare(sorter, failure);
-	if (error) {
-		thread_pool_stop(&sorter->threads);
-		return error;
-	}
-	sorter->result->prepared_ns = clock_now_ns();
-	if (sorter->input.record_count > 0) {
-		error = run_team(sorter, failure);
-	} else {
-		thread_pool_stop(&sorter->threads);
-		sorter->result->bucketed_ns = sorter->result->prepared_ns;
-		sorter->result->ordered_ns = sorter->result->prepared_ns;
-	}
 	if (error == 0)
-		error = input_check(&sorter->input, failure);
-	if (error == 0 && sorter->config->trace_path)
-		error = sorter_write_trace(sorter, failure);
+		error = run_pool(sorter, failure);
 	if (error == 0)
-		error = output_commit(
-			&sorter->output, sorter->config->sync,
-			sorter->config->trace_path ? &sorter->trace : NULL,
-			failure);
-	sorter->result->committed_ns = clock_now_ns();
-	if (error)
-		return error;
-	fill_result(sorter);
-	return 0;
+		error = commit(sorter, failure);
+	if (error == 0)
+		sort_setup_fill_result(sorter->result, &sorter->input,
+				       &sorter->output, &sorter->orderer,
+				       sorter->plan.memory_bytes);
+	return error;
+}
+
+/* What is still open; the pool runs only if the sort was not prepared. */
+static void close_sorter(struct sorter *sorter)
+{
+	thread_pool_stop(&sorter->pool);
+	sort_trace_close(&sorter->trace);
+	output_close(&sorter->output);
+	if (sorter->config->leaves_memory)
+		return;
+	input_close(&sorter->input);
+	arena_unmap(&sorter->arena);
 }
 
 int sorter_run(const struct sorter_config *config, struct sorter_result *result,
 	       struct failure *failure)
 {
-	/* Too large for a stack, and zeroed by the system only where touched;
-	 * a process sorts once. */
-	static struct sorter sorter;
+	struct arena own = { 0 };
+	struct sorter *sorter;
 	int error;
 
 	memset(result, 0, sizeof(*result));
 	result->begin_ns = clock_now_ns();
-	sorter.config = config;
-	sorter.result = result;
-	sorter.trace = (struct outfile)OUTFILE_NONE;
-	error = sort_files(&sorter, failure);
-	for (unsigned m = 0; m < sorter.threads.worker_count; m++)
-		trace_lane_fini(&sorter.members[m].lane);
-	outfile_close(&sorter.trace);
-	output_close(&sorter.output);
+	/* Too large for a stack.  Fresh memory is zeroed, and costs only where
+	 * it is touched. */
+	error = sort_setup_arena(&own, sizeof(*sorter), 1, failure);
+	if (error)
+		return error;
+	sorter = arena_take(&own, sizeof(*sorter), CACHE_PAIR_BYTES);
+	sorter->config = config;
+	sorter->result = result;
+	sort_trace_init(&sorter->trace, config->trace_path);
+	error = sort_files(sorter, failure);
+	close_sorter(sorter);
+	if (!config->leaves_memory)
+		arena_unmap(&own);
 	return error;
 }

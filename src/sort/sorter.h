@@ -1,10 +1,11 @@
 /*
  * sorter.h - one machine's sort: files in, sorted files out
  *
- * Read and bucket: each member of the team runs over its share of the input and
- * puts 8 bytes for each record into the list of its bucket.  Order and write:
- * members take chunks of the output in turn, sort the chunk's buckets, gather
- * the records into a staging slot, and hand it to the output.
+ * Read and bucket: each worker of the thread pool runs over its share of the
+ * input and puts 8 bytes for each record into the list of its bucket
+ * (bucketing.h).  Order and write: the workers take chunks of the output in
+ * turn, sort the chunk's buckets, gather the records into a staging slot, and
+ * hand it to the output (orderer.h).
  */
 #ifndef SORTER_H
 #define SORTER_H
@@ -21,7 +22,8 @@
 struct sorter_config {
 	const char *const *input_paths;
 	unsigned input_count;
-	const char *const *output_paths; /* parts of the whole, in order */
+	const char *const
+		*output_paths; /* parts of the sorted whole, in order */
 	unsigned output_count;
 	struct record_shape shape;
 	unsigned threads;      /* 0: all CPUs that are allowed, if it pays */
@@ -31,8 +33,12 @@ struct sorter_config {
 	enum cpu_level kernel;
 	bool sync; /* on the medium before the output has its name */
 	bool checksum;
-	/* Where a timeline goes (trace.h), or NULL; no input or output. */
+	/* Where a timeline goes (trace.h), or NULL; neither an input nor an
+	 * output. */
 	const char *trace_path;
+	/* The process ends after this sort: leave large memory and the inputs
+	 * to its end, which saves 0.2 to 3 ms. */
+	bool leaves_memory;
 };
 
 /* What was done and how long it took; valid if sorter_run() returned 0. */
@@ -46,7 +52,7 @@ struct sorter_result {
 	unsigned threads;
 	uint64_t memory_bytes; /* planned */
 	unsigned __int128 checksum;
-	/* Of member 0, one after the other. */
+	/* Of worker 0, one after the other. */
 	uint64_t begin_ns;
 	uint64_t prepared_ns;
 	uint64_t bucketed_ns;
@@ -55,8 +61,9 @@ struct sorter_result {
 };
 
 /*
- * Sort.  Returns 0 or -errno with *failure filled; then no output exists and
- * nothing is left.  Large memory is left to the end of the process.
+ * Sort.  Returns 0 or -errno with *failure filled; then no output exists.  In
+ * either case nothing else is left, unless config->leaves_memory is set.
+ * Several threads may sort at the same time.
  */
 int sorter_run(const struct sorter_config *config, struct sorter_result *result,
 	       struct failure *failure);

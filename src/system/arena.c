@@ -69,6 +69,19 @@ void *arena_take(struct arena *arena, size_t bytes, size_t align_bytes)
 	return arena->base + begin;
 }
 
+void *arena_take_used(struct arena *arena, struct arena *used, size_t bytes,
+		      size_t align_bytes)
+{
+	if (used) {
+		size_t begin = ROUND_UP(used->used_bytes, align_bytes);
+
+		if (begin <= used->size_bytes &&
+		    bytes <= used->size_bytes - begin)
+			arena = used;
+	}
+	return arena_take(arena, bytes, align_bytes);
+}
+
 void arena_unmap(struct arena *arena)
 {
 	if (arena->base)

@@ -25,6 +25,11 @@ int arena_map(struct arena *arena, size_t size_bytes);
  * what is taken, so running out is a bug: asserted. */
 void *arena_take(struct arena *arena, size_t bytes, size_t align_bytes);
 
+/* The same from used, memory that has been touched already and is not zero, if
+ * used is not NULL and has room; else from arena. */
+void *arena_take_used(struct arena *arena, struct arena *used, size_t bytes,
+		      size_t align_bytes);
+
 /* Safe on a zeroed arena. */
 void arena_unmap(struct arena *arena);
 

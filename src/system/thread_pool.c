@@ -197,14 +197,6 @@ static void launch(struct thread_pool *pool, const struct thread_pool_job *job)
 	set_and_wake(&pool->launched, number + 1);
 }
 
-/* The threads end, since their last job has been launched. */
-static void join(struct thread_pool *pool)
-{
-	for (unsigned i = 1; i <= pool->thread_count; i++)
-		pthread_join(pool->workers[i].thread, NULL);
-	pool->thread_count = 0;
-}
-
 /* Start the threads with all signals blocked but those of faults.  0 or -errno;
  * thread_count says how many there are then. */
 static int start_threads(struct thread_pool *pool)
@@ -266,6 +258,8 @@ int thread_pool_start(struct thread_pool *pool, unsigned worker_count,
 	pool->thread_count = 0;
 	pool->spins = worker_count <= topology->cpu_count;
 	assign_cpus(pool, topology);
+	pool->ends = false;
+	pool->is_pinned = false;
 	pool->stop = false;
 	atomic_init(&pool->launched, 0);
 	atomic_init(&pool->finished[0], 0);
@@ -290,6 +284,20 @@ void thread_pool_launch(struct thread_pool *pool, thread_pool_fn *run,
 		launch(pool, &job);
 }
 
+void thread_pool_launch_last(struct thread_pool *pool, thread_pool_fn *run,
+			     void *context)
+{
+	const struct thread_pool_job job = {
+		.run = run,
+		.context = context,
+		.is_last = true,
+	};
+
+	if (pool->thread_count > 0)
+		launch(pool, &job);
+	pool->ends = true;
+}
+
 void thread_pool_wait(struct thread_pool *pool)
 {
 	uint32_t jobs =
@@ -300,10 +308,11 @@ void thread_pool_wait(struct thread_pool *pool)
 }
 
 /* A lone worker stays where the scheduler wants it. */
-static void pin_caller(const struct thread_pool *pool)
+static void pin_caller(struct thread_pool *pool)
 {
-	if (pool->thread_count > 0)
+	if (pool->thread_count > 0 && !pool->is_pinned)
 		topology_pin_self(pool->workers[0].cpu);
+	pool->is_pinned = true;
 }
 
 void thread_pool_run(struct thread_pool *pool, thread_pool_fn *run,
@@ -318,24 +327,17 @@ void thread_pool_run(struct thread_pool *pool, thread_pool_fn *run,
 void thread_pool_run_last(struct thread_pool *pool, thread_pool_fn *run,
 			  void *context)
 {
-	const struct thread_pool_job last = {
-		.run = run,
-		.context = context,
-		.is_last = true,
-	};
-
-	if (pool->thread_count > 0)
-		launch(pool, &last);
+	thread_pool_launch_last(pool, run, context);
 	pin_caller(pool);
 	run(context, 0);
-	join(pool);
+	thread_pool_stop(pool);
 }
 
 void thread_pool_stop(struct thread_pool *pool)
 {
-	const struct thread_pool_job last = { .is_last = true };
-
-	if (pool->thread_count > 0)
-		launch(pool, &last);
-	join(pool);
+	if (!pool->ends)
+		thread_pool_launch_last(pool, NULL, NULL);
+	for (unsigned i = 1; i <= pool->thread_count; i++)
+		pthread_join(pool->workers[i].thread, NULL);
+	pool->thread_count = 0;
 }

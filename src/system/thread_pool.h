@@ -53,6 +53,8 @@ struct thread_pool_job {
 struct thread_pool {
 	unsigned worker_count; /* the caller included; stays after the end */
 	unsigned thread_count; /* that have been started and not joined */
+	bool ends;	       /* the last job has been launched */
+	bool is_pinned;	       /* the caller is bound to its CPU */
 	struct thread_pool_worker workers[THREAD_POOL_WORKERS_MAX];
 	bool spins; /* each worker has a CPU to itself */
 	/* Job number n, counted from 0, is jobs[n % 2].  The caller writes it
@@ -89,16 +91,22 @@ int thread_pool_start(struct thread_pool *pool, unsigned worker_count,
 void thread_pool_launch(struct thread_pool *pool, thread_pool_fn *run,
 			void *context);
 
+/* The same, and the threads end with this job: they wait for no other one, and
+ * thread_pool_stop() need not wake them once more. */
+void thread_pool_launch_last(struct thread_pool *pool, thread_pool_fn *run,
+			     void *context);
+
 /* Wait until the other workers have finished all jobs.  The caller then sees
  * what they wrote. */
 void thread_pool_wait(struct thread_pool *pool);
 
-/* Launch, call run(context, 0) as well, and wait. */
+/* Launch, call run(context, 0) as well, and wait.  The first time, the caller is
+ * bound to its CPU if there are other workers. */
 void thread_pool_run(struct thread_pool *pool, thread_pool_fn *run,
 		     void *context);
 
-/* The same, and the threads end with it: they wait for no other job, and the
- * caller need not wake them once more.  The pool may be started again. */
+/* The same as the last job; the pool has ended then, and may be started again.
+ */
 void thread_pool_run_last(struct thread_pool *pool, thread_pool_fn *run,
 			  void *context);
 

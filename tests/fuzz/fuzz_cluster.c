@@ -520,7 +520,6 @@ struct input_file_of {
 static struct input_file_of inputs[RANKS_MAX][KEYS_KINDS][ARRAY_LEN(counts)];
 static char folder[64];
 static char output_paths[RANKS_MAX][80], gathered_path[80], trace_path[80];
-static int first_fd; /* above those of the inputs */
 
 static void fill_records(uint8_t *records, unsigned count, unsigned rank,
 			 enum keys_kind kind)
@@ -557,7 +556,6 @@ static struct input_file_of *find_input(unsigned rank, enum keys_kind kind,
 	require(fd >= 0 && write(fd, input->records, bytes) == (ssize_t)bytes,
 		"an input cannot be made");
 	snprintf(input->path, sizeof(input->path), "/proc/self/fd/%d", fd);
-	first_fd = MAX(first_fd, fd + 1);
 	return input;
 }
 
@@ -663,26 +661,6 @@ static void configure(unsigned rank, const uint8_t *header)
 			      actor->config.shape.size;
 	actor->failure = (struct failure){ .status = EXIT_DONE };
 	actor->what[0] = '\0';
-}
-
-static void free_cluster(struct cluster *cluster)
-{
-	struct sorter *sorter = &cluster->sorter;
-
-	arena_unmap(&cluster->own_arena);
-	arena_unmap(&sorter->arena);
-	/* With those of the others' inputs. */
-	if (sorter->input.base)
-		sigbus_forget(sorter->input.base -
-				      sorter->input.room_before_bytes,
-			      sorter->input.room_before_bytes +
-				      sorter->input.map_bytes +
-				      sorter->input.room_after_bytes);
-	input_close(&sorter->input);
-	free(cluster->targets[0].head);
-	free(cluster->counts);
-	free(cluster->prefix_record);
-	free(cluster->trash);
 }
 
 static void be_rank(void)
@@ -906,9 +884,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		;
 	check_end();
 	for (unsigned i = 0; i < rank_count; i++)
-		free_cluster(actors[i].cluster);
-	/* A rank leaves the inputs of the others open, which it has mapped. */
-	close_range((unsigned)first_fd, ~0u, 0);
+		cluster_free(actors[i].cluster);
 	remove_outputs();
 	return 0;
 }

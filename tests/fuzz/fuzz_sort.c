@@ -10,7 +10,7 @@
 #include "kernels/gather.h"
 #include "kernels/local_sort.h"
 #include "sort/partition.h"
-#include "sort/ties.h"
+#include "sort/tie_break.h"
 
 #define RECORDS_MAX 2000
 #define WRITERS_MAX 3
@@ -137,7 +137,7 @@ static void partition(struct sort *sort)
 static uint32_t order_bucket(const struct sort *sort, uint32_t bucket,
 			     uint64_t *entries)
 {
-	const struct ties ties = {
+	const struct tie_break ties = {
 		.shape = &sort->shape,
 		.records = sort->records,
 		.index_bits = sort->index_bits,
@@ -152,7 +152,7 @@ static uint32_t order_bucket(const struct sort *sort, uint32_t bucket,
 	if (splitters_bucket_is_equal(&sort->splitters, bucket))
 		return count;
 	ties.sort(entries, count);
-	ties_settle(&ties, entries, count);
+	tie_break_settle(&ties, entries, count);
 	return count;
 }
 

@@ -95,7 +95,7 @@ static void check_list(unsigned w, uint32_t bucket)
 	const uint32_t *blocks =
 		bucket_writer_blocks(&writers[w], bucket, &blocks_found);
 
-	bucket_writer_ask(&writers[w], bucket);
+	bucket_writer_prefetch(&writers[w], bucket);
 	assert_int_equal(bucket_writer_count(&writers[w], bucket), count);
 	assert_int_equal(bucket_writer_copy(&writers[w], bucket, copy), count);
 	assert_int_equal(bucket_writer_copy_lines(&writers[w], bucket, lines),

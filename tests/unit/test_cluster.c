@@ -192,20 +192,8 @@ static void *run_rank(void *argument)
 static void free_rank(struct rank_thread *rank)
 {
 	struct cluster *cluster = rank->cluster;
-	struct input *input = &cluster->sorter.input;
 
-	arena_unmap(&cluster->own_arena);
-	arena_unmap(&cluster->sorter.arena);
-	/* With the inputs of the other ranks. */
-	if (input->base)
-		sigbus_forget(input->base - input->room_before_bytes,
-			      input->room_before_bytes + input->map_bytes +
-				      input->room_after_bytes);
-	input_close(input);
-	free(cluster->targets[0].head);
-	free(cluster->counts);
-	free(cluster->prefix_record);
-	free(cluster->trash);
+	cluster_free(cluster);
 	free(cluster);
 }
 

@@ -28,7 +28,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
-#include "io/input.h"
+#include "io/input_reader.h"
 #include "base/log.h"
 #include "io/outfile.h"
 #include "system/residency.h"
@@ -160,7 +160,7 @@ static void open_and_map(struct input *input, const struct files *files,
 /* NULL or what is wrong with this run, which should begin at record. */
 static const char *check_run(const struct input *input,
 			     const struct files *files, uint64_t record,
-			     uint64_t end_record, const struct input_run *run)
+			     uint64_t end_record, const struct source_run *run)
 {
 	const struct input_file *file =
 		&input->files[input_find_file(input, record)];
@@ -200,7 +200,7 @@ static const char *read_shares(struct input *input, const struct files *files,
 	while (active > 0 && !wrong) {
 		active = 0;
 		for (unsigned i = 0; i < member_count && !wrong; i++) {
-			struct input_run run;
+			struct source_run run;
 			int more =
 				input_reader_next(&readers[i], &run, &failure);
 
@@ -527,7 +527,7 @@ static void input_reader__same_file_twice(void **state)
 		struct failure failure = { 0 };
 		struct input_reader reader;
 		struct input input;
-		struct input_run run;
+		struct source_run run;
 		uint64_t record = 0;
 
 		assert_int_equal(
@@ -571,7 +571,7 @@ static void input_reader__from_anywhere(void **state)
 			uint64_t next = ranges[j][0];
 			uint64_t end = next + ranges[j][1];
 			struct input_reader reader;
-			struct input_run run;
+			struct source_run run;
 
 			assert_int_equal(input_reader_init(&reader, &input,
 							   next, end - next,
@@ -635,7 +635,7 @@ static void *thread_main(void *argument)
 	struct thread *thread = argument;
 	struct input_reader reader;
 	struct failure failure;
-	struct input_run run;
+	struct source_run run;
 	uint64_t next, count, end;
 	int more;
 
@@ -1107,7 +1107,7 @@ static void assert_shrinks(enum input_mode mode, off_t left)
 {
 	struct failure failure = { 0 };
 	struct input_reader reader;
-	struct input_run run;
+	struct source_run run;
 	struct files files;
 	struct input input;
 	uint64_t records = 0;

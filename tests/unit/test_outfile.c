@@ -869,9 +869,9 @@ static void outfile_open_shared__withdrawn(void **state)
 	open_shared_ok(&one, "mark", 0, "ab");
 	open_shared_ok(&two, "mark", 2, "cd");
 	commit_ok(&one, false);
-	outfile_withdraw(&two);
+	outfile_roll_back(&two);
 	assert_content("out", "abcd");
-	outfile_withdraw(&one);
+	outfile_roll_back(&one);
 	outfile_close(&one);
 	outfile_close(&two);
 	assert_int_equal(count_entries("."), 0);

@@ -121,27 +121,29 @@ static void list_chunks(size_t chunk_bytes)
 	atomic_store(&next_chunk, 0);
 }
 
-static void fill_slot(struct output_slot *slot, const struct chunk *chunk)
+static void fill_slot(struct sink_slot *slot, const struct chunk *chunk)
 {
-	slot->file = chunk->file;
+	slot->part = chunk->file;
 	slot->offset_bytes = chunk->offset_bytes;
-	slot->length_bytes = (size_t)MIN(
-		output.chunk_bytes, sizes[chunk->file] - chunk->offset_bytes);
+	slot->length_bytes =
+		(size_t)MIN(output.sink.chunk_bytes,
+			    sizes[chunk->file] - chunk->offset_bytes);
 	for (size_t i = 0; i < slot->length_bytes; i++)
 		slot->data[i] = content(chunk->file,
 					part_begin + chunk->offset_bytes + i);
 	/* Of a chunk before; it may not end up in the file. */
 	memset(slot->data + slot->length_bytes, 0xee,
-	       output.chunk_bytes - slot->length_bytes);
+	       output.sink.chunk_bytes - slot->length_bytes);
 }
 
 /* False: it is to be written. */
 static bool fill_place(const struct chunk *chunk)
 {
-	size_t length_bytes = (size_t)MIN(
-		output.chunk_bytes, sizes[chunk->file] - chunk->offset_bytes);
-	uint8_t *place = output_place(&output, chunk->file, chunk->offset_bytes,
-				      length_bytes);
+	size_t length_bytes =
+		(size_t)MIN(output.sink.chunk_bytes,
+			    sizes[chunk->file] - chunk->offset_bytes);
+	uint8_t *place = sink_place(&output.sink, chunk->file,
+				    chunk->offset_bytes, length_bytes);
 
 	for (size_t i = 0; place && i < length_bytes; i++)
 		place[i] = content(chunk->file, chunk->offset_bytes + i);
@@ -154,19 +156,19 @@ static void *write_chunks(void *context)
 	(void)context;
 	for (;;) {
 		unsigned number = atomic_fetch_add(&next_chunk, 1);
-		struct output_slot *slot;
+		struct sink_slot *slot;
 
 		if (number >= chunk_count)
 			break;
 		if (number % 3 && fill_place(&chunks[number]))
 			continue;
-		slot = output_take(&output);
+		slot = sink_take(&output.sink);
 		if (!slot)
 			break;
 		fill_slot(slot, &chunks[number]);
-		output_put(&output, slot);
+		sink_put(&output.sink, slot);
 	}
-	output_help(&output);
+	sink_help(&output.sink);
 	return NULL;
 }
 
@@ -305,12 +307,12 @@ static void output__large_files(void **state)
 /* Chunk number n of file 0, by one thread. */
 static void put_chunk(unsigned n)
 {
-	struct output_slot *slot = output_take(&output);
-	const struct chunk chunk = { 0, n * output.chunk_bytes };
+	struct sink_slot *slot = sink_take(&output.sink);
+	const struct chunk chunk = { 0, n * output.sink.chunk_bytes };
 
 	assert_non_null(slot);
 	fill_slot(slot, &chunk);
-	output_put(&output, slot);
+	sink_put(&output.sink, slot);
 }
 
 static void open_one(const char *folder, uint64_t size, unsigned slot_count,
@@ -335,7 +337,7 @@ static void check_busy(const struct world *world)
 		put_chunk(n);
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(output.slots[i].state, SLOT_READY);
-	output_help(&output);
+	sink_help(&output.sink);
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(output.slots[i].state,
 				 output.files[0].pages.map ? SLOT_FREE
@@ -363,7 +365,7 @@ static void check_refused_store(const struct world *world)
 		output.files[0].busy = true;
 		for (unsigned n = 0; n < 3; n++)
 			put_chunk(n);
-		output_help(&output);
+		sink_help(&output.sink);
 		assert_true(output.files[0].map_refused);
 		output.files[0].busy = false;
 		assert_int_equal(output_commit(&output, false, NULL, &failure),
@@ -431,7 +433,7 @@ static void check_full(const struct world *world)
 			output_commit(&output, false, NULL, &failure), 0);
 		limit_file_size(RLIM_INFINITY);
 		assert_true(failure.status == EXIT_FILE);
-		assert_null(output_take(&output));
+		assert_null(sink_take(&output.sink));
 		assert_string_equal(failure.why, strerror(EFBIG));
 		output_close(&output);
 		assert_int_equal(count_entries(world->folder), 0);

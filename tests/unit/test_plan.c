@@ -15,14 +15,14 @@
 #include "system/thread_pool.h"
 
 /* Of records as in the benchmark, mapped, one slot a record. */
-static struct plan_request request_for(uint64_t record_count, unsigned members)
+static struct plan_request request_for(uint64_t record_count, unsigned workers)
 {
 	return (struct plan_request){
 		.shape = { .size = 100, .key_offset = 0, .key_length = 10 },
 		.record_count = record_count,
 		.slot_count = record_count,
-		.members = members,
-		.staging_slots = members + 1,
+		.worker_count = workers,
+		.staging_slots = workers + 1,
 		.chunk_bytes_max = MIB,
 	};
 }
@@ -49,10 +49,10 @@ static void check_plan(const struct plan *plan,
 	 * found by 32 bits. */
 	assert_true(plan->block_count >=
 		    buckets_blocks_needed(records, plan->bucket_count,
-					  request->members));
+					  request->worker_count));
 	assert_true(plan->block_count >=
 		    buckets_blocks_needed(records, sampled_buckets,
-					  request->members));
+					  request->worker_count));
 	assert_true((uint64_t)plan->block_count * BUCKETS_BLOCK_ENTRIES <=
 		    UINT32_MAX);
 	assert_true(plan->chunk_bytes > 0);
@@ -62,7 +62,8 @@ static void check_plan(const struct plan *plan,
 	 * small buckets at its ends, and a line copied whole. */
 	assert_true(plan->chunk_entries >=
 		    plan->chunk_bytes / request->shape.size + 2 +
-			    2 * (PLAN_BIG_ENTRIES - 1) + LINE_ENTRIES - 1);
+			    2 * (PLAN_OVERSIZED_ENTRIES - 1) + LINE_ENTRIES -
+			    1);
 }
 
 static uint64_t sum_of_parts(const struct plan *plan,
@@ -81,8 +82,8 @@ static uint64_t sum_of_parts(const struct plan *plan,
 			  (sizeof(uint8_t *) + sizeof(uint64_t));
 	uint64_t chunks = plan->chunk_entries * sizeof(uint64_t);
 
-	return request->input_memory_bytes + request->members * lists + starts +
-	       pool + big + sample + request->members * chunks +
+	return request->input_memory_bytes + request->worker_count * lists +
+	       starts + pool + big + sample + request->worker_count * chunks +
 	       request->staging_slots * plan->chunk_bytes;
 }
 
@@ -105,16 +106,16 @@ static const uint64_t record_counts[] = { 0,
 
 static void plan_make__every_size_keeps_the_promises(void **state)
 {
-	static const unsigned members[] = { 1, 2, 7, THREAD_POOL_WORKERS_MAX };
+	static const unsigned workers[] = { 1, 2, 7, THREAD_POOL_WORKERS_MAX };
 	static const uint32_t sizes[] = { 1,	7,	 100,
 					  4096, 1000000, RECORD_SIZE_MAX };
 
 	(void)state;
 	for (size_t r = 0; r < ARRAY_LEN(record_counts); r++)
-		for (size_t m = 0; m < ARRAY_LEN(members); m++)
+		for (size_t m = 0; m < ARRAY_LEN(workers); m++)
 			for (size_t s = 0; s < ARRAY_LEN(sizes); s++) {
 				struct plan_request request = request_for(
-					record_counts[r], members[m]);
+					record_counts[r], workers[m]);
 				struct plan plan;
 
 				request.shape =
@@ -200,24 +201,24 @@ static void plan_make__too_many_are_refused(void **state)
 	assert_int_equal(plan_make(&plan, &request), -EOVERFLOW);
 }
 
-/* Half of the input at most, however many members share it. */
-static void check_memory(uint64_t record_count, unsigned members_max)
+/* Half of the input at most, however many workers share it. */
+static void check_memory(uint64_t record_count, unsigned workers_max)
 {
 	uint64_t size_bytes = record_count * RECORD_SIZE_DEFAULT;
 
-	for (unsigned members = 1; members <= members_max; members++) {
+	for (unsigned workers = 1; workers <= workers_max; workers++) {
 		struct plan_request request =
-			request_for(record_count, members);
+			request_for(record_count, workers);
 		struct plan plan;
 
 		assert_int_equal(plan_make(&plan, &request), 0);
 		assert_true(plan.memory_bytes <= size_bytes / 2);
-		/* A member that ends last holds up the others by little. */
-		assert_true(plan.chunk_bytes * members * 4 <= size_bytes);
+		/* A worker that ends last holds up the others by little. */
+		assert_true(plan.chunk_bytes * workers * 4 <= size_bytes);
 	}
 }
 
-/* As few as they are with hundreds of members, none grows big by chance. */
+/* As few as they are with hundreds of workers, none grows big by chance. */
 static void plan_make__buckets_stay_small(void **state)
 {
 	static const uint64_t counts[] = { 20000, 1000000, 10000000,
@@ -231,7 +232,7 @@ static void plan_make__buckets_stay_small(void **state)
 
 			assert_int_equal(plan_make(&plan, &request), 0);
 			assert_true(counts[r] / plan.bucket_count <=
-				    PLAN_BIG_ENTRIES * 2 / 3);
+				    PLAN_OVERSIZED_ENTRIES * 2 / 3);
 		}
 }
 
@@ -243,22 +244,22 @@ static void plan_make__benchmark_memory(void **state)
 	check_memory(100000000, 256);
 }
 
-static void plan_members__one_to_allowed(void **state)
+static void plan_workers__one_to_allowed(void **state)
 {
 	(void)state;
-	assert_int_equal(plan_members(0, 8), 1);
-	assert_int_equal(plan_members(1, 8), 1);
-	assert_int_equal(plan_members(UINT64_MAX, 1), 1);
-	assert_int_equal(plan_members(UINT64_MAX, 8), 8);
-	assert_int_equal(plan_members(UINT64_MAX, THREAD_POOL_WORKERS_MAX),
+	assert_int_equal(plan_workers(0, 8), 1);
+	assert_int_equal(plan_workers(1, 8), 1);
+	assert_int_equal(plan_workers(UINT64_MAX, 1), 1);
+	assert_int_equal(plan_workers(UINT64_MAX, 8), 8);
+	assert_int_equal(plan_workers(UINT64_MAX, THREAD_POOL_WORKERS_MAX),
 			 THREAD_POOL_WORKERS_MAX);
-	assert_int_equal(plan_members(100000000, 2), 2);
+	assert_int_equal(plan_workers(100000000, 2), 2);
 	/* Never fewer for more. */
 	for (uint64_t size = 0, before = 1; size < 64 * MIB; size += 100000) {
-		unsigned members = plan_members(size, 8);
+		unsigned workers = plan_workers(size, 8);
 
-		assert_in_range(members, before, 8);
-		before = members;
+		assert_in_range(workers, before, 8);
+		before = workers;
 	}
 }
 
@@ -272,7 +273,7 @@ int main(void)
 		cmocka_unit_test(plan_make__too_many_are_refused),
 		cmocka_unit_test(plan_make__buckets_stay_small),
 		cmocka_unit_test(plan_make__benchmark_memory),
-		cmocka_unit_test(plan_members__one_to_allowed),
+		cmocka_unit_test(plan_workers__one_to_allowed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,12 +1,12 @@
 /*
- * ties.h - order what the entries' key bits left undecided
+ * tie_break.h - order what the entries' key bits left undecided
  *
  * Entries sorted as integers are in order by the key bits they hold, and among
  * equal ones by record number.  Where neighbours agree in all these bits, the
  * keys themselves decide.
  */
-#ifndef TIES_H
-#define TIES_H
+#ifndef TIE_BREAK_H
+#define TIE_BREAK_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -15,18 +15,19 @@
 #include "record/record.h"
 #include "kernels/tied.h"
 
-struct ties {
+struct tie_break {
 	const struct record_shape *shape;
-	const uint8_t *records; /* slot 0 */
+	const uint8_t *records; /* at slot 0 */
 	unsigned index_bits;
 	local_sort_fn *sort;
-	tied_fn *any;
+	tied_fn *any; /* finds ties */
 };
 
 /*
  * entries[0..count) ascending as integers: put them into stable key order.
  * Only their index bits are meaningful afterwards.
  */
-void ties_settle(const struct ties *ties, uint64_t *entries, size_t count);
+void tie_break_settle(const struct tie_break *tie_break, uint64_t *entries,
+		      size_t count);
 
-#endif /* TIES_H */
+#endif /* TIE_BREAK_H */

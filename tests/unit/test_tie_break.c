@@ -1,6 +1,6 @@
 /*
- * test_ties.c - entries with all too few key bits against a stable sort of the
- * keys themselves
+ * test_tie_break.c - entries with all too few key bits against a stable sort of
+ * the keys themselves
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 #include "base/base.h"
 #include "random.h"
-#include "sort/ties.h"
+#include "sort/tie_break.h"
 
 #define COUNT_MAX 3000
 #define SIZE_MAX_TESTED 700
@@ -63,7 +63,7 @@ static void stable_sort(uint32_t *slots, size_t count)
 static void check_settle(uint32_t count, unsigned index_bits,
 			 unsigned window_bytes, uint32_t stride)
 {
-	const struct ties ties = {
+	const struct tie_break ties = {
 		.shape = &shape,
 		.records = records,
 		.index_bits = index_bits,
@@ -87,7 +87,7 @@ static void check_settle(uint32_t count, unsigned index_bits,
 	local_sort_scalar(entries, entry_count);
 	stable_sort(expected, entry_count);
 	sort_calls = 0;
-	ties_settle(&ties, entries, entry_count);
+	tie_break_settle(&ties, entries, entry_count);
 	for (uint32_t i = 0; i < entry_count; i++)
 		if ((entries[i] & index_mask) != expected[i])
 			fail_msg("entry %u of %u is record %llu, not %u; %u "
@@ -123,7 +123,7 @@ static void random_slice(uint32_t key_length_max)
 }
 
 /* Keys of few different bytes behind a prefix: ties at every depth. */
-static void ties_settle__random_keys_of_every_index_width(void **state)
+static void tie_break_settle__random_keys_of_every_index_width(void **state)
 {
 	(void)state;
 	for (unsigned index_bits = 1; index_bits <= 40; index_bits++) {
@@ -156,7 +156,7 @@ static void ties_settle__random_keys_of_every_index_width(void **state)
 }
 
 /* Runs of every length, of equal keys and of keys that differ at the end. */
-static void ties_settle__run_lengths(void **state)
+static void tie_break_settle__run_lengths(void **state)
 {
 	(void)state;
 	shape = (struct record_shape){ 30, 3, 20 };
@@ -178,7 +178,7 @@ static void ties_settle__run_lengths(void **state)
 	}
 }
 
-static void ties_settle__all_equal(void **state)
+static void tie_break_settle__all_equal(void **state)
 {
 	(void)state;
 	shape = (struct record_shape){ 20, 0, 13 };
@@ -192,7 +192,7 @@ static void ties_settle__all_equal(void **state)
 	}
 }
 
-static void ties_settle__no_ties(void **state)
+static void tie_break_settle__no_ties(void **state)
 {
 	(void)state;
 	shape = (struct record_shape){ 8, 0, 8 };
@@ -206,7 +206,7 @@ static void ties_settle__no_ties(void **state)
  * Key r is r times 'a', then 'b': each turn sees what all that are left have in
  * common and a few bytes more, so it takes out few.  The depth must be bounded.
  */
-static void ties_settle__deep_nesting(void **state)
+static void tie_break_settle__deep_nesting(void **state)
 {
 	static const unsigned index_bits[] = { 12, 20, 32, 40, 56, 60 };
 	const uint32_t depth = SIZE_MAX_TESTED - 10, count = 2 * depth;
@@ -228,12 +228,12 @@ static void ties_settle__deep_nesting(void **state)
 }
 
 /* Every level, as in use. */
-static void ties_settle__kernels(void **state)
+static void tie_break_settle__kernels(void **state)
 {
 	(void)state;
 	shape = (struct record_shape){ 16, 2, 12 };
 	for (int level = 0; level <= (int)cpu_level_detect(); level++) {
-		const struct ties ties = {
+		const struct tie_break ties = {
 			.shape = &shape,
 			.records = records,
 			.index_bits = 12,
@@ -251,7 +251,7 @@ static void ties_settle__kernels(void **state)
 			expected[r] = r;
 		}
 		stable_sort(expected, COUNT_MAX);
-		ties_settle(&ties, entries, COUNT_MAX);
+		tie_break_settle(&ties, entries, COUNT_MAX);
 		for (uint32_t r = 0; r < COUNT_MAX; r++)
 			assert_int_equal(entries[r] & 0xfff, expected[r]);
 	}
@@ -260,12 +260,13 @@ static void ties_settle__kernels(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ties_settle__no_ties),
-		cmocka_unit_test(ties_settle__all_equal),
-		cmocka_unit_test(ties_settle__run_lengths),
-		cmocka_unit_test(ties_settle__random_keys_of_every_index_width),
-		cmocka_unit_test(ties_settle__deep_nesting),
-		cmocka_unit_test(ties_settle__kernels),
+		cmocka_unit_test(tie_break_settle__no_ties),
+		cmocka_unit_test(tie_break_settle__all_equal),
+		cmocka_unit_test(tie_break_settle__run_lengths),
+		cmocka_unit_test(
+			tie_break_settle__random_keys_of_every_index_width),
+		cmocka_unit_test(tie_break_settle__deep_nesting),
+		cmocka_unit_test(tie_break_settle__kernels),
 	};
 
 	random_begin();

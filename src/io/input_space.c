@@ -1,5 +1,5 @@
 /*
- * input_room.c - memory for records of others around the input's own
+ * input_space.c - memory for other records around the input's own
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -13,7 +13,7 @@
 #endif
 
 /* What may be opened, and what of it will be used; addresses. */
-struct room {
+struct space {
 	uintptr_t low, high;
 	uintptr_t begin, end;
 };
@@ -48,31 +48,31 @@ static int open_huge(uintptr_t begin, uintptr_t end, struct failure *failure)
 
 /* One of which less than half is used would take twice the memory; none is
  * possible where a file is mapped. */
-static bool block_is_huge(const struct room *room, uintptr_t block)
+static bool block_is_huge(const struct space *space, uintptr_t block)
 {
 	uintptr_t end = block + HUGE_PAGE_BYTES;
-	uintptr_t used = MIN(end, room->end) - MAX(block, room->begin);
+	uintptr_t used = MIN(end, space->end) - MAX(block, space->begin);
 
-	return block >= room->low && end <= room->high &&
+	return block >= space->low && end <= space->high &&
 	       used > HUGE_PAGE_BYTES / 2;
 }
 
-static int open_room(const struct room *room, struct failure *failure)
+static int open_space(const struct space *space, struct failure *failure)
 {
-	uintptr_t block = ROUND_DOWN(room->begin, HUGE_PAGE_BYTES);
+	uintptr_t block = ROUND_DOWN(space->begin, HUGE_PAGE_BYTES);
 	int error = 0;
 
-	while (block < room->end && !error) {
-		bool huge = block_is_huge(room, block);
+	while (block < space->end && !error) {
+		bool huge = block_is_huge(space, block);
 		uintptr_t end = block + HUGE_PAGE_BYTES;
 
 		/* Alike ones at once: only the first and the last may differ
 		 * from those between. */
-		while (end < room->end && block_is_huge(room, end) == huge)
+		while (end < space->end && block_is_huge(space, end) == huge)
 			end += HUGE_PAGE_BYTES;
 		error = huge ? open_huge(block, end, failure)
-			     : open_small(MAX(block, room->begin),
-					  MIN(end, room->end), failure);
+			     : open_small(MAX(block, space->begin),
+					  MIN(end, space->end), failure);
 		block = end;
 	}
 	return error;
@@ -87,11 +87,11 @@ int input_open_before(struct input *input, uint64_t record_count,
 	if (record_count == 0)
 		return 0;
 	if (__builtin_mul_overflow(record_count, input->record_size, &bytes) ||
-	    bytes > input->room_before_bytes)
+	    bytes > input->reserved_before_bytes)
 		return no_memory(ENOMEM, failure);
-	return open_room(
-		&(struct room){
-			.low = base - input->room_before_bytes,
+	return open_space(
+		&(struct space){
+			.low = base - input->reserved_before_bytes,
 			.high = base,
 			.begin = base - bytes,
 			.end = base,
@@ -121,13 +121,13 @@ int input_open_after(struct input *input, uint64_t record_count,
 		return 0;
 	if (__builtin_mul_overflow(record_count, input->record_size, &bytes) ||
 	    first + bytes < bytes ||
-	    first + bytes > input->map_bytes + input->room_after_bytes)
+	    first + bytes > input->map_bytes + input->reserved_after_bytes)
 		return no_memory(ENOMEM, failure);
-	return open_room(
-		&(struct room){
+	return open_space(
+		&(struct space){
 			.low = base + files_end(input),
 			.high = base + input->map_bytes +
-				input->room_after_bytes,
+				input->reserved_after_bytes,
 			.begin = base + first,
 			.end = base + first + bytes,
 		},

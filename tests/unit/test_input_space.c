@@ -1,5 +1,5 @@
 /*
- * test_input_room.c - records of others before and behind the input's own
+ * test_input_space.c - records of others before and behind the input's own
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
-#include "io/input.h"
+#include "io/input_reader.h"
 
 static char path[64];
 
@@ -42,12 +42,12 @@ static void open_with_room(struct input *input, enum input_mode mode,
 	const char *const paths[] = { path };
 	struct failure failure = { 0 };
 	struct input_reader reader;
-	struct input_run run;
+	struct source_run run;
 
 	assert_int_equal(
 		input_open(input, paths, 1, record_size, mode, &failure), 0);
-	input->room_before_bytes = before * record_size;
-	input->room_after_bytes = after * record_size;
+	input->reserved_before_bytes = before * record_size;
+	input->reserved_after_bytes = after * record_size;
 	assert_int_equal(input_map(input, &failure), 0);
 	assert_int_equal((uintptr_t)input->base % HUGE_PAGE_BYTES, 0);
 	assert_int_equal(input_reader_init(&reader, input, 0,
@@ -202,7 +202,7 @@ static int setup(void **state)
 	int fd;
 
 	(void)state;
-	strcpy(path, "/tmp/test_input_room.XXXXXX");
+	strcpy(path, "/tmp/test_input_space.XXXXXX");
 	fd = mkstemp(path);
 	return fd < 0 ? -1 : close(fd);
 }

@@ -1,0 +1,76 @@
+/*
+ * sink.h - where sorted bytes go, chunk by chunk
+ *
+ * A sink has one or several parts, the first of which takes the first bytes of
+ * the sorted whole.  A part is divided into chunks of chunk_bytes; its last
+ * chunk holds the rest.  The worker threads fill the chunks in any order, each
+ * chunk once.  A worker asks where the chunk lies (place) and fills it there;
+ * or it takes a staging slot (take), fills it and hands it over (put).
+ *
+ * The operations may be called by several workers at a time.
+ */
+#ifndef SINK_H
+#define SINK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct sink;
+
+/* A staging slot.  From take() to put() it belongs to the worker that took it.
+ */
+struct sink_slot {
+	uint8_t *data; /* chunk_bytes of them; the sink sets it once */
+	int state;     /* for the sink alone */
+	/* The worker sets these before put(): where the bytes go. */
+	unsigned part;
+	uint64_t offset_bytes; /* from the part's beginning */
+	size_t length_bytes;
+};
+
+struct sink_ops {
+	/* Where this chunk lies, to be filled there, and nothing else is to be
+	 * done; or NULL: take a slot for it. */
+	uint8_t *(*place)(struct sink *sink, unsigned part,
+			  uint64_t offset_bytes, size_t length_bytes);
+	/* A slot to fill.  Waits for one, and may write others' slots
+	 * meanwhile.  NULL: the sink has failed, and keeps the reason. */
+	struct sink_slot *(*take)(struct sink *sink);
+	/* The slot is filled. */
+	void (*put)(struct sink *sink, struct sink_slot *slot);
+	/* Write what is ready: for a worker that has nothing left to fill.
+	 * When all workers have returned from it, all is written or under way.
+	 */
+	void (*help)(struct sink *sink);
+};
+
+/* All but ops may change until the first chunk; then nothing does. */
+struct sink {
+	const struct sink_ops *ops;
+	size_t chunk_bytes;
+	unsigned part_count;
+	const uint64_t *part_bytes; /* [part_count], each maybe 0 */
+};
+
+static inline uint8_t *sink_place(struct sink *sink, unsigned part,
+				  uint64_t offset_bytes, size_t length_bytes)
+{
+	return sink->ops->place(sink, part, offset_bytes, length_bytes);
+}
+
+static inline struct sink_slot *sink_take(struct sink *sink)
+{
+	return sink->ops->take(sink);
+}
+
+static inline void sink_put(struct sink *sink, struct sink_slot *slot)
+{
+	sink->ops->put(sink, slot);
+}
+
+static inline void sink_help(struct sink *sink)
+{
+	sink->ops->help(sink);
+}
+
+#endif /* SINK_H */

@@ -1,0 +1,99 @@
+/*
+ * bucketing.h - the first half of a sort: every record's entry into its bucket
+ *
+ * The workers read the source's records and append an entry for each to the
+ * list of its bucket.  Each worker has a writer with lists of its own; the
+ * lists of all writers are the bucket set.
+ *
+ * The driver fills in struct bucketing_config, calls bucketing_begin(), gives
+ * memory, and lets all workers call bucketing_pass().  A pass may bring the
+ * records in, or partition them, or both.  Between passes the driver may change
+ * the splitters.
+ */
+#ifndef BUCKETING_H
+#define BUCKETING_H
+
+#include <stdatomic.h>
+
+#include "base/cpu.h"
+#include "base/first_failure.h"
+#include "io/source.h"
+#include "kernels/splitters.h"
+#include "record/record.h"
+#include "sort/bucket_set.h"
+#include "sort/plan.h"
+#include "sort/sort_trace.h"
+#include "system/arena.h"
+#include "system/thread_pool.h"
+
+/* What pointers point to must outlive the bucketing; only the splitters change,
+ * and only between passes. */
+struct bucketing_config {
+	struct record_shape shape;
+	enum cpu_level kernel;
+	const struct source *source;
+	const struct splitters *splitters;
+	unsigned worker_count;
+	struct sort_trace *trace;
+	/* A worker notes here why it could not read; all workers stop when it
+	 * is set. */
+	struct first_failure *failure;
+	/* The writers' lists of a bucket, one after the other, must be in
+	 * record order: each worker partitions its share, not pieces. */
+	bool keeps_order;
+	/* What worker 0 calls every few ms of a pass, or NULL. */
+	void (*serve)(void *context);
+	void *serve_context;
+};
+
+struct bucketing {
+	/* bucketing_begin() writes these; then nothing does. */
+	struct bucketing_config config;
+	/* The driver writes these with bucketing_set_plan() between passes. */
+	unsigned index_bits;	/* slots are below 2 to this */
+	uint64_t piece_records; /* of a source that has pieces */
+	/* Any worker raises it: the first record of the next piece. */
+	_Alignas(CACHE_PAIR_BYTES) _Atomic uint64_t next_record;
+	/* All writers take blocks from it. */
+	struct bucket_pool pool;
+	/* Writer w is worker w's during a pass; then nothing changes it. */
+	struct bucket_writer writers[THREAD_POOL_WORKERS_MAX];
+};
+
+void bucketing_begin(struct bucketing *bucketing,
+		     const struct bucketing_config *config);
+
+/* What the plan says of slots and pieces. */
+void bucketing_set_plan(struct bucketing *bucketing, const struct plan *plan);
+
+/* Pieces that the two functions below take together. */
+#define BUCKETING_PIECES(worker_count) (2 * (worker_count) + 4)
+
+/* Memory for plan->list_count lists of each writer, and for what is noted of
+ * the pool's blocks; then for the blocks, most of which may never be touched.
+ */
+void bucketing_take_lists(struct bucketing *bucketing, const struct plan *plan,
+			  struct arena *arena);
+void bucketing_take_blocks(struct bucketing *bucketing, const struct plan *plan,
+			   struct arena *arena);
+
+/* All blocks are free again, before the records are partitioned once more. */
+void bucketing_reset(struct bucketing *bucketing);
+
+/*
+ * Each worker, once for a pass: bring the records in (or, if they are resident,
+ * walk over them), and with partition put their entries into buckets.  The
+ * passes of all workers together cover the source once.  A worker that fails
+ * notes it in config.failure.
+ */
+void bucketing_pass(struct bucketing *bucketing, unsigned worker, bool resident,
+		    bool partition);
+
+/* All workers have ended a pass that partitions: what it has made. */
+struct bucket_set bucketing_set(const struct bucketing *bucketing);
+
+/* The blocks are not needed any more: their memory, which has been touched, for
+ * another use. */
+struct arena bucketing_left_memory(const struct bucketing *bucketing);
+
+#endif /* BUCKETING_H */

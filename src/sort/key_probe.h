@@ -1,0 +1,20 @@
+/*
+ * key_probe.h - what kind of keys an input has, from a few of them
+ */
+#ifndef KEY_PROBE_H
+#define KEY_PROBE_H
+
+#include "io/input.h"
+#include "kernels/splitters.h"
+
+/*
+ * Read some keys of an open input, before it is mapped: their static kind, and
+ * whether they are uniform enough for equal key ranges.  What the probe misses
+ * makes the sort slower, never wrong.  An input that cannot be read counts as
+ * uniform: the read that follows will tell.
+ */
+enum splitters_kind key_probe(const struct input *input,
+			      const struct record_shape *shape,
+			      bool *is_uniform);
+
+#endif /* KEY_PROBE_H */

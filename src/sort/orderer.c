@@ -1,0 +1,491 @@
+#include "sort/orderer.h"
+
+#include <assert.h>
+
+#include "kernels/splitters.h"
+
+/* Entries that are prefetched while those before them are sorted, some
+ * microsecond ahead: 128 come too late with a million records, 1024 are no
+ * better. */
+#define PREFETCH_ENTRIES 384
+
+/* --- beginning -------------------------------------------------------------
+ */
+
+static uint64_t count_chunks(const struct sink *sink)
+{
+	uint64_t count = 0;
+
+	for (unsigned i = 0; i < sink->part_count; i++)
+		count += DIV_ROUND_UP(sink->part_bytes[i], sink->chunk_bytes);
+	return count;
+}
+
+void orderer_begin(struct orderer *orderer, const struct orderer_config *config)
+{
+	orderer->config = *config;
+	orderer->sort = local_sort_kernel(config->kernel);
+	orderer->gather = gather_kernel(config->kernel, config->shape.size);
+	orderer->sum = checksum_kernel(config->kernel, config->shape.size);
+	orderer->index_mask = ~(UINT64_MAX << config->index_bits);
+	orderer->tie_break = (struct tie_break){
+		.shape = &orderer->config.shape,
+		.records = config->base,
+		.index_bits = config->index_bits,
+		.sort = orderer->sort,
+		.any = tied_kernel(config->kernel),
+	};
+	orderer->chunk_count = count_chunks(config->sink);
+	orderer->set = (struct bucket_set){ 0 };
+	orderer->oversized_count = 0;
+	atomic_store_explicit(&orderer->next_chunk, 0, memory_order_relaxed);
+	atomic_store_explicit(&orderer->gathered_chunks, 0,
+			      memory_order_relaxed);
+	atomic_store_explicit(&orderer->next_oversized, 0,
+			      memory_order_relaxed);
+	atomic_store_explicit(&orderer->passed_workers, 0,
+			      memory_order_relaxed);
+	atomic_store_explicit(&orderer->ready_buckets,
+			      config->is_ready ? ORDERER_ALL_READY : 0,
+			      memory_order_relaxed);
+	for (unsigned w = 0; w < config->pool->worker_count; w++) {
+		orderer->workers[w].checksum = 0;
+		orderer->workers[w].has_passed = false;
+	}
+}
+
+static void *take(struct arena *arena, struct arena *used, uint64_t count,
+		  size_t each_bytes)
+{
+	return arena_take_used(arena, used, count * each_bytes,
+			       CACHE_PAIR_BYTES);
+}
+
+void orderer_take_memory(struct orderer *orderer, const struct plan *plan,
+			 unsigned worker_count, struct arena *arena,
+			 struct arena *used)
+{
+	orderer->bucket_start =
+		take(arena, used, (uint64_t)plan->list_count + 1, 4);
+	for (unsigned w = 0; w < worker_count; w++)
+		orderer->workers[w].entries =
+			take(arena, used, plan->chunk_entries, 8);
+}
+
+void orderer_take_oversized(struct orderer *orderer, const struct plan *plan,
+			    uint64_t record_count, struct arena *arena)
+{
+	orderer->oversized_start = take(arena, NULL, plan->list_count, 4);
+	orderer->oversized_entries = take(arena, NULL, record_count, 8);
+}
+
+/* --- buckets ---------------------------------------------------------------
+ */
+
+static bool bucket_is_oversized(const struct orderer *orderer, uint32_t bucket)
+{
+	return orderer->bucket_start[bucket + 1] -
+		       orderer->bucket_start[bucket] >
+	       PLAN_OVERSIZED_ENTRIES;
+}
+
+void orderer_add_up(struct orderer *orderer, const struct bucket_set *set)
+{
+	uint32_t start = 0;
+
+	orderer->set = *set;
+	orderer->oversized_count = 0;
+	for (uint32_t b = 0; b < set->bucket_count; b++) {
+		uint32_t count = bucket_set_count(set, b);
+
+		orderer->bucket_start[b] = start;
+		start += count;
+		if (count > PLAN_OVERSIZED_ENTRIES) {
+			orderer->oversized_start[b] = orderer->oversized_count;
+			orderer->oversized_count += count;
+		}
+	}
+	orderer->bucket_start[set->bucket_count] = start;
+}
+
+uint64_t orderer_record_count(const struct orderer *orderer)
+{
+	return orderer->set.bucket_count == 0
+		       ? 0
+		       : orderer->bucket_start[orderer->set.bucket_count];
+}
+
+static void order_bucket(const struct orderer *orderer, uint32_t bucket,
+			 uint64_t *entries, uint32_t count)
+{
+	const struct splitters *splitters = orderer->config.splitters;
+	uint32_t of_all = orderer->set.first_bucket + bucket;
+
+	if (splitters_bucket_is_equal(splitters, of_all))
+		return;
+	orderer->sort(entries, count);
+	if (splitters_bucket_is_decided(splitters, of_all,
+					orderer->config.index_bits))
+		return;
+	tie_break_settle(&orderer->tie_break, entries, count);
+}
+
+static void sort_some_oversized(struct orderer *orderer, unsigned worker)
+{
+	struct trace_lane *lane =
+		sort_trace_lane(orderer->config.trace, worker);
+
+	for (;;) {
+		uint32_t bucket = atomic_fetch_add_explicit(
+			&orderer->next_oversized, 1, memory_order_relaxed);
+		uint64_t *entries;
+		uint64_t begin_ns;
+
+		if (bucket >= orderer->set.bucket_count)
+			return;
+		if (!bucket_is_oversized(orderer, bucket))
+			continue;
+		begin_ns = trace_begin(lane);
+		entries = orderer->oversized_entries +
+			  orderer->oversized_start[bucket];
+		order_bucket(orderer, bucket, entries,
+			     bucket_set_copy(&orderer->set, bucket, entries));
+		trace_end(lane, begin_ns, "oversized");
+	}
+}
+
+/*
+ * The last worker wakes the others.  This is no barrier of the pool: the driver
+ * may fail elsewhere and never come here, and then lets the workers go.
+ */
+static void wait_for_oversized(struct orderer *orderer)
+{
+	struct thread_pool *pool = orderer->config.pool;
+	_Atomic uint32_t *passed = &orderer->passed_workers;
+	uint32_t count =
+		atomic_fetch_add_explicit(passed, 1, memory_order_acq_rel) + 1;
+
+	if (count == pool->worker_count)
+		thread_pool_set(pool, passed, count);
+	while (count < pool->worker_count) {
+		thread_pool_wait_while(pool, passed, count);
+		count = atomic_load_explicit(passed, memory_order_acquire);
+	}
+}
+
+bool orderer_sort_oversized(struct orderer *orderer, unsigned worker)
+{
+	orderer->workers[worker].has_passed = true;
+	if (orderer->oversized_count == 0)
+		return true;
+	sort_some_oversized(orderer, worker);
+	wait_for_oversized(orderer);
+	return !first_failure_stops(orderer->config.failure);
+}
+
+/* --- chunks ----------------------------------------------------------------
+ */
+
+struct chunk {
+	unsigned part;	     /* of the sink */
+	uint64_t begin_byte; /* in the part */
+	uint64_t end_byte;
+	/* Records that lie in the chunk, if only with some bytes; they are
+	 * numbered in the sorted whole. */
+	uint64_t part_record; /* the part's first */
+	uint64_t first_record;
+	uint64_t end_record;
+};
+
+static struct chunk chunk_at(const struct orderer *orderer, uint64_t number)
+{
+	const struct sink *sink = orderer->config.sink;
+	uint64_t chunk_bytes = sink->chunk_bytes;
+	uint32_t record_size = orderer->config.shape.size;
+	struct chunk chunk = { 0 };
+	uint64_t part_bytes;
+
+	for (;; chunk.part++) {
+		uint64_t chunks;
+
+		part_bytes = sink->part_bytes[chunk.part];
+		chunks = DIV_ROUND_UP(part_bytes, chunk_bytes);
+		if (number < chunks)
+			break;
+		number -= chunks;
+		chunk.part_record += part_bytes / record_size;
+	}
+	chunk.begin_byte = number * chunk_bytes;
+	chunk.end_byte = MIN(chunk.begin_byte + chunk_bytes, part_bytes);
+	chunk.first_record = chunk.part_record + chunk.begin_byte / record_size;
+	chunk.end_record =
+		chunk.part_record + DIV_ROUND_UP(chunk.end_byte, record_size);
+	return chunk;
+}
+
+/* The last bucket that begins at or before the record (so it is not empty). */
+static uint32_t bucket_of(const struct orderer *orderer, uint64_t record)
+{
+	uint32_t low = 0, high = orderer->set.bucket_count;
+
+	while (high - low > 1) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (orderer->bucket_start[middle] <= record)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The part of an oversized bucket, which is in order already, that lies in the
+ * chunk. */
+static uint32_t copy_oversized(const struct orderer *orderer, uint32_t bucket,
+			       const struct chunk *chunk, uint64_t *entries)
+{
+	uint64_t start = orderer->bucket_start[bucket];
+	uint64_t begin = MAX(start, chunk->first_record);
+	uint64_t end =
+		MIN(orderer->bucket_start[bucket + 1], chunk->end_record);
+
+	memcpy(entries,
+	       orderer->oversized_entries + orderer->oversized_start[bucket] +
+		       begin - start,
+	       (end - begin) * sizeof(*entries));
+	return (uint32_t)(end - begin);
+}
+
+/*
+ * Put the chunk's entries in order; returns the place of its first record's
+ * entry.  Buckets that reach over the chunk's ends are ordered in both chunks:
+ * to do so twice takes a microsecond, less than two workers need to agree.
+ * While one bucket is sorted the next one's blocks are on their way from
+ * memory.
+ */
+static const uint64_t *order_chunk(struct orderer *orderer,
+				   struct orderer_worker *self,
+				   const struct chunk *chunk)
+{
+	const uint32_t *start = orderer->bucket_start;
+	uint32_t bucket = bucket_of(orderer, chunk->first_record);
+	uint32_t end = bucket_of(orderer, chunk->end_record - 1) + 1;
+	uint64_t *entries = self->entries;
+	const uint64_t *first = entries;
+	uint32_t fetched = bucket;
+
+	if (!bucket_is_oversized(orderer, bucket))
+		first += chunk->first_record - start[bucket];
+	for (; bucket < end; bucket++) {
+		uint32_t count;
+
+		for (; fetched < end &&
+		       start[fetched] < start[bucket + 1] + PREFETCH_ENTRIES;
+		     fetched++)
+			if (!bucket_is_oversized(orderer, fetched))
+				bucket_set_prefetch(&orderer->set, fetched);
+		if (bucket_is_oversized(orderer, bucket)) {
+			count = copy_oversized(orderer, bucket, chunk, entries);
+		} else {
+			count = bucket_set_copy_lines(&orderer->set, bucket,
+						      entries);
+			order_bucket(orderer, bucket, entries, count);
+		}
+		entries += count;
+		assert(entries <=
+		       self->entries + orderer->config.chunk_entries);
+	}
+	return first;
+}
+
+static const uint8_t *record_of(const struct orderer *orderer, uint64_t entry)
+{
+	return orderer->config.base +
+	       (entry & orderer->index_mask) * orderer->config.shape.size;
+}
+
+/* Sum up the records that begin in the chunk, from where they were gathered. */
+static void add_checksum(const struct orderer *orderer,
+			 struct orderer_worker *self, const struct chunk *chunk,
+			 const uint64_t *entries, const uint8_t *bytes)
+{
+	uint32_t record_size = orderer->config.shape.size;
+	uint64_t length = chunk->end_byte - chunk->begin_byte;
+	uint64_t cut = chunk->begin_byte % record_size;
+	uint64_t skipped = cut ? MIN(record_size - cut, length) : 0;
+	uint64_t whole = (length - skipped) / record_size;
+	uint64_t begun = chunk->end_record - chunk->first_record - (cut != 0);
+
+	self->checksum += orderer->sum(bytes + skipped, record_size, whole);
+	if (begun > whole)
+		self->checksum += orderer->sum(
+			record_of(orderer, entries[whole + (cut != 0)]),
+			record_size, 1);
+}
+
+/* Gather the chunk's records to target.  A record that the chunk's beginning or
+ * end cuts gives the part that lies within. */
+static void gather_chunk(struct orderer *orderer, struct orderer_worker *self,
+			 const struct chunk *chunk, const uint64_t *entries,
+			 uint8_t *target)
+{
+	const struct orderer_config *config = &orderer->config;
+	uint32_t record_size = config->shape.size;
+
+	gather_bytes(orderer->gather, target,
+		     chunk->end_byte - chunk->begin_byte, config->base,
+		     record_size, entries,
+		     (uint32_t)(chunk->begin_byte % record_size),
+		     orderer->index_mask);
+	if (config->sums_up)
+		add_checksum(orderer, self, chunk, entries, target);
+}
+
+/* False: the sink has failed. */
+static bool do_chunk(struct orderer *orderer, unsigned worker,
+		     const struct chunk *chunk)
+{
+	const struct orderer_config *config = &orderer->config;
+	struct orderer_worker *self = &orderer->workers[worker];
+	struct trace_lane *lane = sort_trace_lane(config->trace, worker);
+	size_t length_bytes = chunk->end_byte - chunk->begin_byte;
+	struct sink_slot *slot = NULL;
+	uint8_t *target;
+	const uint64_t *entries;
+	uint64_t begin_ns = trace_begin(lane);
+
+	entries = order_chunk(orderer, self, chunk);
+	trace_end(lane, begin_ns, "order");
+
+	begin_ns = trace_begin(lane);
+	target = sink_place(config->sink, chunk->part, chunk->begin_byte,
+			    length_bytes);
+	if (!target)
+		slot = sink_take(config->sink);
+	trace_end(lane, begin_ns, "take");
+	if (slot)
+		target = slot->data;
+	else if (!target)
+		return false;
+
+	begin_ns = trace_begin(lane);
+	gather_chunk(orderer, self, chunk, entries, target);
+	trace_end(lane, begin_ns, "gather");
+	atomic_fetch_add_explicit(&orderer->gathered_chunks, 1,
+				  memory_order_release);
+	if (!slot)
+		return true;
+
+	begin_ns = trace_begin(lane);
+	slot->part = chunk->part;
+	slot->offset_bytes = chunk->begin_byte;
+	slot->length_bytes = length_bytes;
+	sink_put(config->sink, slot);
+	trace_end(lane, begin_ns, "write");
+	return true;
+}
+
+enum orderer_step orderer_try(struct orderer *orderer, unsigned worker)
+{
+	const struct orderer_worker *self = &orderer->workers[worker];
+	uint32_t ready = atomic_load_explicit(&orderer->ready_buckets,
+					      memory_order_acquire);
+	uint64_t number;
+	struct chunk chunk;
+
+	if (first_failure_stops(orderer->config.failure))
+		return ORDERER_FAILED;
+	if (ready == 0 || (orderer->oversized_count > 0 && !self->has_passed))
+		return ORDERER_WAITS;
+	number = atomic_load_explicit(&orderer->next_chunk,
+				      memory_order_relaxed);
+	do {
+		if (number >= orderer->chunk_count)
+			return ORDERER_DONE;
+		chunk = chunk_at(orderer, number);
+		if (ready != ORDERER_ALL_READY &&
+		    bucket_of(orderer, chunk.end_record - 1) >= ready)
+			return ORDERER_WAITS;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&orderer->next_chunk, &number, number + 1, memory_order_relaxed,
+		memory_order_relaxed));
+	return do_chunk(orderer, worker, &chunk) ? ORDERER_MORE
+						 : ORDERER_FAILED;
+}
+
+/* --- readiness -------------------------------------------------------------
+ */
+
+void orderer_set_ready(struct orderer *orderer, uint32_t ready_buckets)
+{
+	if (ready_buckets >
+	    atomic_load_explicit(&orderer->ready_buckets, memory_order_relaxed))
+		thread_pool_set(orderer->config.pool, &orderer->ready_buckets,
+				ready_buckets);
+}
+
+void orderer_stop(struct orderer *orderer)
+{
+	struct thread_pool *pool = orderer->config.pool;
+
+	/* The bucket set may be incomplete: workers that this wakes look at
+	 * config.failure before they look at the buckets. */
+	thread_pool_set(pool, &orderer->ready_buckets, ORDERER_ALL_READY);
+	thread_pool_set(pool, &orderer->passed_workers, pool->worker_count);
+}
+
+/* Until more buckets are complete than were; returns how many are. */
+static uint32_t wait_for_buckets(struct orderer *orderer, uint32_t than)
+{
+	thread_pool_wait_while(orderer->config.pool, &orderer->ready_buckets,
+			       than);
+	return atomic_load_explicit(&orderer->ready_buckets,
+				    memory_order_acquire);
+}
+
+bool orderer_run(struct orderer *orderer, unsigned worker)
+{
+	uint32_t ready = atomic_load_explicit(&orderer->ready_buckets,
+					      memory_order_acquire);
+	enum orderer_step step;
+
+	if (ready == 0)
+		ready = wait_for_buckets(orderer, 0);
+	while (orderer->oversized_count > 0 && ready != ORDERER_ALL_READY)
+		ready = wait_for_buckets(orderer, ready);
+	/* After orderer_stop() the buckets may not be there. */
+	if (first_failure_stops(orderer->config.failure) ||
+	    !orderer_sort_oversized(orderer, worker))
+		return false;
+	for (;;) {
+		/* Read before the attempt: buckets that become ready during
+		 * the attempt end the wait at once. */
+		ready = atomic_load_explicit(&orderer->ready_buckets,
+					     memory_order_acquire);
+		step = orderer_try(orderer, worker);
+		if (step == ORDERER_WAITS)
+			wait_for_buckets(orderer, ready);
+		else if (step != ORDERER_MORE)
+			break;
+	}
+	if (step == ORDERER_FAILED)
+		return false;
+	sink_help(orderer->config.sink);
+	return true;
+}
+
+bool orderer_has_gathered_all(const struct orderer *orderer)
+{
+	return atomic_load_explicit(&orderer->gathered_chunks,
+				    memory_order_acquire) ==
+	       orderer->chunk_count;
+}
+
+unsigned __int128 orderer_checksum(const struct orderer *orderer)
+{
+	unsigned __int128 sum = 0;
+
+	for (unsigned w = 0; w < orderer->config.pool->worker_count; w++)
+		sum += orderer->workers[w].checksum;
+	return sum;
+}

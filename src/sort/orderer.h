@@ -1,0 +1,162 @@
+/*
+ * orderer.h - the second half of a sort: a bucket set in, sorted records out
+ *
+ * The orderer divides the sorted whole into the sink's chunks.  Workers take
+ * chunks in turn, sort the chunk's buckets, gather the records and hand them to
+ * the sink.  A bucket of more than PLAN_OVERSIZED_ENTRIES is oversized: workers
+ * sort all of these first, each one as a whole.
+ *
+ * The orderer knows neither files nor ranks, and may begin while entries still
+ * arrive: it takes a chunk only when all of the chunk's buckets are ready.
+ *
+ *      orderer_take_memory(), orderer_take_oversized()
+ *      orderer_begin()
+ *      orderer_add_up()      when each bucket's count is known
+ *      orderer_set_ready()   when entries are complete, in one step or in many
+ *      orderer_run()         each worker, but for one that has other work, too
+ *      orderer_try()         that one
+ *
+ * The thread that does all of it but orderer_run() is the driver.  The
+ * functions belong to that thread unless they say otherwise.
+ */
+#ifndef ORDERER_H
+#define ORDERER_H
+
+#include <stdatomic.h>
+
+#include "base/first_failure.h"
+#include "io/sink.h"
+#include "kernels/gather.h"
+#include "record/checksum.h"
+#include "sort/bucket_set.h"
+#include "sort/plan.h"
+#include "sort/sort_trace.h"
+#include "sort/tie_break.h"
+#include "system/arena.h"
+#include "system/thread_pool.h"
+
+/* Of orderer_set_ready(): all buckets are complete. */
+#define ORDERER_ALL_READY UINT32_MAX
+
+/* What pointers point to must outlive the orderer, and does not change. */
+struct orderer_config {
+	struct record_shape shape;
+	enum cpu_level kernel;
+	unsigned index_bits;  /* slots are below 2 to this */
+	const uint8_t *base;  /* of slot 0 */
+	size_t chunk_entries; /* what a chunk's buckets hold at most: plan.h */
+	bool sums_up;	      /* compute the checksum of all records */
+	/* All buckets will be complete before any worker comes: none waits. */
+	bool is_ready;
+	const struct splitters *splitters; /* of the bucket set */
+	struct sink *sink;
+	struct thread_pool *pool; /* its workers order */
+	struct sort_trace *trace;
+	/* Set by any thread: the orderer stops.  The orderer itself sets it for
+	 * nothing: a sink keeps its own failure. */
+	const struct first_failure *failure;
+};
+
+/* A worker's own, written by that worker alone, and read by the driver when the
+ * worker has ended. */
+struct orderer_worker {
+	_Alignas(CACHE_PAIR_BYTES) uint64_t *entries; /* of the chunk at hand */
+	unsigned __int128 checksum;
+	bool has_passed; /* its part of the oversized buckets is done */
+};
+
+struct orderer {
+	/* orderer_begin() writes these; then nothing does. */
+	struct orderer_config config;
+	local_sort_fn *sort;
+	gather_fn *gather;
+	checksum_fn *sum;
+	struct tie_break tie_break;
+	uint64_t index_mask;
+	uint64_t chunk_count;
+
+	/* The driver writes these before the first bucket is ready. */
+	struct bucket_set set;
+	/* [bucket_count + 1]: bucket b holds the sorted records bucket_start[b]
+	 * up to bucket_start[b + 1]. */
+	uint32_t *bucket_start;
+	/* [bucket_count]: a bucket's entries are oversized_entries[
+	 * oversized_start[b]] and following, if it is oversized. */
+	uint32_t *oversized_start;
+	uint32_t oversized_count; /* entries in oversized buckets */
+	/* The workers write the sorted entries there, each bucket once. */
+	uint64_t *oversized_entries;
+
+	/* What any worker raises; each a pair of cache lines apart. */
+	_Alignas(CACHE_PAIR_BYTES) _Atomic uint64_t next_chunk;
+	_Atomic uint64_t gathered_chunks; /* the records have been copied */
+	_Alignas(CACHE_PAIR_BYTES) _Atomic uint32_t next_oversized;
+	/* Workers that have no oversized bucket left to sort.  orderer_stop()
+	 * sets it to all of them. */
+	_Atomic uint32_t passed_workers;
+	/* Buckets [0, ready_buckets) are complete.  The driver raises it. */
+	_Alignas(CACHE_PAIR_BYTES) _Atomic uint32_t ready_buckets;
+
+	struct orderer_worker workers[THREAD_POOL_WORKERS_MAX];
+};
+
+/* The sink's geometry must be set. */
+void orderer_begin(struct orderer *orderer,
+		   const struct orderer_config *config);
+
+/* Pieces that the two functions below take together. */
+#define ORDERER_PIECES(worker_count) ((worker_count) + 3)
+
+/*
+ * Memory for the plan's buckets and chunks, from arena; or from used, memory
+ * that has been touched already and need not be zero, as far as that has room.
+ * used may be NULL.  Then memory for oversized buckets among record_count
+ * records, which is touched only when keys are not uniform.
+ */
+void orderer_take_memory(struct orderer *orderer, const struct plan *plan,
+			 unsigned worker_count, struct arena *arena,
+			 struct arena *used);
+void orderer_take_oversized(struct orderer *orderer, const struct plan *plan,
+			    uint64_t record_count, struct arena *arena);
+
+/* All buckets' counts are known: where each bucket begins in the sorted whole,
+ * and which ones are oversized. */
+void orderer_add_up(struct orderer *orderer, const struct bucket_set *set);
+
+/* The records of the bucket set, after orderer_add_up(). */
+uint64_t orderer_record_count(const struct orderer *orderer);
+
+/* The first ready_buckets buckets are complete; never fewer than before. */
+void orderer_set_ready(struct orderer *orderer, uint32_t ready_buckets);
+
+/* The run has failed, and config.failure tells so: wake all workers that wait
+ * in orderer_run(), and let them return. */
+void orderer_stop(struct orderer *orderer);
+
+enum orderer_step {
+	ORDERER_MORE,  /* a chunk is done */
+	ORDERER_DONE,  /* no chunk is left */
+	ORDERER_WAITS, /* the next chunk's buckets are not complete */
+	ORDERER_FAILED,
+};
+
+/* Any worker, when all buckets are complete: sort those that are oversized, and
+ * wait until all workers have.  Without oversized buckets nothing is done.
+ * False: the run has failed. */
+bool orderer_sort_oversized(struct orderer *orderer, unsigned worker);
+
+/* Any worker: order the next chunk and hand it to the sink, if the chunk's
+ * buckets are complete. */
+enum orderer_step orderer_try(struct orderer *orderer, unsigned worker);
+
+/* Any worker: order chunk after chunk until none is left, and help the sink.
+ * False: the run or the sink has failed. */
+bool orderer_run(struct orderer *orderer, unsigned worker);
+
+/* Any worker: true when the records of all chunks have been copied. */
+bool orderer_has_gathered_all(const struct orderer *orderer);
+
+/* All workers have ended: the checksum of all records. */
+unsigned __int128 orderer_checksum(const struct orderer *orderer);
+
+#endif /* ORDERER_H */

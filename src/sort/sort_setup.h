@@ -1,0 +1,58 @@
+/*
+ * sort_setup.h - steps that one machine's sort and a rank's sort have in common
+ */
+#ifndef SORT_SETUP_H
+#define SORT_SETUP_H
+
+#include "io/input.h"
+#include "io/output.h"
+#include "sort/orderer.h"
+#include "sort/plan.h"
+#include "sort/sorter.h"
+#include "system/thread_pool.h"
+#include "system/topology.h"
+
+/* Functions that return int return 0, or -errno with *failure filled. */
+
+/* How many workers suit so many records, if the user has not said it. */
+unsigned sort_setup_workers(const struct sorter_config *config,
+			    uint64_t record_count, unsigned cpu_count);
+
+int sort_setup_pool(struct thread_pool *pool, unsigned worker_count,
+		    const struct topology *topology, struct failure *failure);
+
+/* Open the output files, whose parts of the record_count records are about
+ * equal. */
+int sort_setup_outputs(struct output *output,
+		       const struct sorter_config *config,
+		       uint64_t record_count, struct failure *failure);
+
+/* Refuse a sort that needs more memory than the user allows, or than this
+ * machine has for each of its sorts. */
+int sort_setup_refuse_memory(const struct sorter_config *config,
+			     uint64_t needed_bytes, unsigned sorts_on_machine,
+			     struct failure *failure);
+
+/* An arena for so many bytes in so many pieces. */
+int sort_setup_arena(struct arena *arena, uint64_t bytes, uint64_t pieces,
+		     struct failure *failure);
+
+/* Staging slots of the plan's chunks, from the arena. */
+void sort_setup_slots(struct output *output, const struct plan *plan,
+		      unsigned worker_count, struct arena *arena);
+
+/* The orderer's configuration, without splitters, base, pool, trace and
+ * failure.
+ */
+struct orderer_config sort_setup_orderer(const struct sorter_config *config,
+					 const struct plan *plan,
+					 struct output *output);
+
+/* After the last chunk: all of *result but the times. */
+void sort_setup_fill_result(struct sorter_result *result,
+			    const struct input *input,
+			    const struct output *output,
+			    const struct orderer *orderer,
+			    uint64_t memory_bytes);
+
+#endif /* SORT_SETUP_H */

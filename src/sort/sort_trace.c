@@ -1,0 +1,100 @@
+#include "sort/sort_trace.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+void sort_trace_init(struct sort_trace *trace, const char *path)
+{
+	trace->path = path;
+	trace->file = (struct outfile)OUTFILE_NONE;
+	trace->lane_count = 0;
+}
+
+/* The timeline must not take the place of what is being sorted. */
+int sort_trace_open(struct sort_trace *trace, const struct output *output,
+		    const struct input *input, struct failure *failure)
+{
+	int error;
+
+	if (!trace->path)
+		return 0;
+	error = outfile_open(&trace->file, trace->path, failure);
+	if (error)
+		return error;
+	for (unsigned i = 0; i < output->file_count; i++)
+		if (outfile_same_target(&trace->file,
+					&output->files[i].outfile))
+			return failure_set(failure, EXIT_USAGE, trace->path, 0,
+					   "is an output file, too");
+	for (unsigned i = 0; i < input->file_count; i++)
+		if (outfile_replaces(&trace->file, input->files[i].device,
+				     input->files[i].inode))
+			return failure_set(failure, EXIT_USAGE, trace->path, 0,
+					   "is an input file, too");
+	return 0;
+}
+
+int sort_trace_add_lanes(struct sort_trace *trace, unsigned worker_count,
+			 struct failure *failure)
+{
+	trace->lane_count = worker_count;
+	for (unsigned w = 0; trace->path && w < worker_count; w++)
+		if (trace_lane_init(sort_trace_lane(trace, w),
+				    SORT_TRACE_SPANS))
+			return failure_set(failure, EXIT_RESOURCES, NULL,
+					   ENOMEM, "memory");
+	return 0;
+}
+
+void sort_trace_copy_lanes(const struct sort_trace *trace,
+			   struct trace_lane *lanes)
+{
+	for (unsigned w = 0; w < trace->lane_count; w++)
+		lanes[w] = trace->workers[w].lane;
+}
+
+int sort_trace_write(const struct sort_trace *trace,
+		     const struct trace_process *processes,
+		     unsigned process_count, struct failure *failure)
+{
+	int fd = dup(trace->file.fd);
+	FILE *stream = fd < 0 ? NULL : fdopen(fd, "w");
+	int error;
+
+	if (!stream) {
+		error = errno;
+		if (fd >= 0)
+			close(fd);
+		return failure_set(failure, EXIT_FILE, trace->path, error,
+				   "cannot write");
+	}
+	error = trace_write_all(stream, processes, process_count);
+	if (fclose(stream) == EOF || error)
+		return failure_set(failure, EXIT_FILE, trace->path,
+				   error ? -error : errno, "cannot write");
+	return 0;
+}
+
+int sort_trace_write_own(const struct sort_trace *trace, uint64_t origin_ns,
+			 struct failure *failure)
+{
+	struct trace_lane lanes[THREAD_POOL_WORKERS_MAX];
+	const struct trace_process process = {
+		.name = "blinksort",
+		.origin_ns = origin_ns,
+		.lanes = lanes,
+		.lane_count = trace->lane_count,
+	};
+
+	sort_trace_copy_lanes(trace, lanes);
+	return sort_trace_write(trace, &process, 1, failure);
+}
+
+void sort_trace_close(struct sort_trace *trace)
+{
+	for (unsigned w = 0; w < trace->lane_count; w++)
+		trace_lane_fini(sort_trace_lane(trace, w));
+	trace->lane_count = 0;
+	outfile_close(&trace->file);
+}

@@ -1,0 +1,566 @@
+/*
+ * test_orderer.c - a bucket set made by hand and a sink in memory, against a
+ * plain stable sort: no file, no rank
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/base.h"
+#include "kernels/splitters.h"
+#include "random.h"
+#include "sort/orderer.h"
+#include "sort/partition.h"
+#include "system/topology.h"
+
+#define RECORDS_MAX 60000
+#define SIZE_MAX_TESTED 40
+#define PARTS_MAX 4
+#define SLOTS 8
+#define RUNS_MAX 5
+#define WORKERS_MAX 4
+#define CHUNK_BYTES 16384
+
+/* --- records and the reference ----------------------------------------------
+ */
+
+static uint8_t *records, *sorted; /* what the sink has got */
+static uint32_t *order, *scratch;
+static struct record_shape shape;
+static uint32_t record_count;
+
+static uint32_t random_below(uint64_t end)
+{
+	return (uint32_t)(random_next() % end);
+}
+
+static const uint8_t *record_at(uint32_t slot)
+{
+	return records + (size_t)slot * shape.size;
+}
+
+/* Merge sort: equal keys stay in the order of their slots. */
+static void stable_sort(uint32_t *slots, size_t count)
+{
+	size_t half = count / 2, left = 0, right = half;
+
+	if (count < 2)
+		return;
+	stable_sort(slots, half);
+	stable_sort(slots + half, count - half);
+	for (size_t i = 0; i < count; i++) {
+		bool take_left = right == count ||
+				 (left < half &&
+				  record_compare(&shape, record_at(slots[left]),
+						 record_at(slots[right])) <= 0);
+
+		scratch[i] = take_left ? slots[left++] : slots[right++];
+	}
+	memcpy(slots, scratch, count * sizeof(*slots));
+}
+
+/* Keys of so many values in each byte: few of them make oversized buckets. */
+static void make_records(uint32_t count, unsigned values)
+{
+	record_count = count;
+	for (size_t i = 0; i < (size_t)count * shape.size; i++)
+		records[i] = (uint8_t)random_below(values);
+	for (uint32_t i = 0; i < count; i++)
+		order[i] = i;
+	stable_sort(order, count);
+}
+
+static void check_sorted(void)
+{
+	for (uint32_t i = 0; i < record_count; i++)
+		if (memcmp(sorted + (size_t)i * shape.size, record_at(order[i]),
+			   shape.size) != 0)
+			fail_msg("record %u of %u is not number %u (SEED=%llu)",
+				 i, record_count, order[i],
+				 (unsigned long long)seed);
+}
+
+/* --- a sink in memory ------------------------------------------------------
+ */
+
+struct memory_sink {
+	struct sink sink; /* the first member */
+	uint64_t part_bytes[PARTS_MAX];
+	uint64_t part_begin[PARTS_MAX]; /* in sorted */
+	bool places;			/* every other chunk where it lies */
+	struct sink_slot slots[SLOTS];
+	_Atomic int left; /* chunks that it takes before it fails */
+	_Atomic unsigned helped;
+};
+
+static struct memory_sink *memory_of(struct sink *sink)
+{
+	return (struct memory_sink *)sink;
+}
+
+static uint8_t *sink_address(struct sink *sink, unsigned part, uint64_t offset)
+{
+	return sorted + memory_of(sink)->part_begin[part] + offset;
+}
+
+static uint8_t *place(struct sink *sink, unsigned part, uint64_t offset_bytes,
+		      size_t length_bytes)
+{
+	assert_true(offset_bytes % sink->chunk_bytes == 0);
+	assert_true(offset_bytes + length_bytes <= sink->part_bytes[part]);
+	if (!memory_of(sink)->places || offset_bytes / CHUNK_BYTES % 2)
+		return NULL;
+	return sink_address(sink, part, offset_bytes);
+}
+
+static struct sink_slot *take(struct sink *sink)
+{
+	struct memory_sink *memory = memory_of(sink);
+
+	if (atomic_fetch_sub(&memory->left, 1) <= 0)
+		return NULL;
+	for (unsigned i = 0;; i = (i + 1) % SLOTS)
+		if (!__atomic_exchange_n(&memory->slots[i].state, 1,
+					 __ATOMIC_ACQUIRE))
+			return &memory->slots[i];
+}
+
+static void put(struct sink *sink, struct sink_slot *slot)
+{
+	memcpy(sink_address(sink, slot->part, slot->offset_bytes), slot->data,
+	       slot->length_bytes);
+	__atomic_store_n(&slot->state, 0, __ATOMIC_RELEASE);
+}
+
+static void help(struct sink *sink)
+{
+	atomic_fetch_add(&memory_of(sink)->helped, 1);
+}
+
+/* Parts that end between records, some of them empty. */
+static void open_sink(struct memory_sink *sink, unsigned part_count)
+{
+	static const struct sink_ops operations = { place, take, put, help };
+	static uint8_t staging[SLOTS][CHUNK_BYTES];
+	uint64_t begin = 0;
+
+	memset(sink, 0, sizeof(*sink));
+	sink->left = INT32_MAX;
+	sink->sink = (struct sink){
+		.ops = &operations,
+		.chunk_bytes = CHUNK_BYTES,
+		.part_count = part_count,
+		.part_bytes = sink->part_bytes,
+	};
+	for (unsigned i = 0; i < part_count; i++) {
+		uint64_t end = i + 1 == part_count
+				       ? record_count
+				       : begin + random_below(record_count -
+							      begin + 1);
+
+		sink->part_begin[i] = begin * shape.size;
+		sink->part_bytes[i] = (end - begin) * shape.size;
+		begin = end;
+	}
+	for (unsigned i = 0; i < SLOTS; i++)
+		sink->slots[i].data = staging[i];
+	memset(sorted, 0xee, (size_t)RECORDS_MAX * SIZE_MAX_TESTED);
+}
+
+/* --- a bucket set ----------------------------------------------------------
+ */
+
+/* All that an orderer needs. */
+struct world {
+	struct topology topology;
+	struct thread_pool pool;
+	struct first_failure failure;
+	struct sort_trace trace;
+	struct splitters splitters;
+	struct plan plan;
+	struct memory_sink sink;
+	struct arena arena;
+	struct bucket_set set;
+	struct bucket_run runs[RUNS_MAX];
+	uint64_t *entries; /* of all runs */
+	uint32_t *starts;
+	struct orderer orderer;
+};
+
+static struct world *world;
+
+/* Run r has the records from r * count / runs on, by bucket, in their order. */
+static void make_run(unsigned r, unsigned run_count)
+{
+	uint32_t first = (uint32_t)((uint64_t)record_count * r / run_count);
+	uint32_t end = (uint32_t)((uint64_t)record_count * (r + 1) / run_count);
+	uint32_t bucket_count = world->splitters.bucket_count;
+	uint64_t key_mask = UINT64_MAX << world->plan.index_bits;
+	uint64_t *entries = world->entries + first;
+	uint32_t *start = world->starts + (size_t)r * (bucket_count + 1);
+	uint32_t next = 0;
+
+	for (uint32_t b = 0; b < bucket_count; b++) {
+		start[b] = next;
+		for (uint32_t i = first; i < end; i++) {
+			uint64_t word =
+				record_key_word(&shape, record_at(i), 0);
+
+			if (splitters_bucket_256(&world->splitters, word) == b)
+				entries[next++] = (word & key_mask) | i;
+		}
+	}
+	start[bucket_count] = next;
+	world->runs[r] = (struct bucket_run){ entries, start };
+}
+
+static void set_up(unsigned run_count, uint32_t bucket_count,
+		   unsigned part_count, unsigned workers)
+{
+	const struct plan_request request = {
+		.shape = shape,
+		.record_count = record_count,
+		.slot_count = record_count,
+		.worker_count = workers,
+		.staging_slots = SLOTS,
+		.chunk_bytes_max = CHUNK_BYTES,
+		.bucket_count = bucket_count,
+	};
+
+	world = aligned_alloc(CACHE_PAIR_BYTES, sizeof(*world));
+	memset(world, 0, sizeof(*world));
+	topology_read(&world->topology);
+	assert_int_equal(plan_make(&world->plan, &request), 0);
+	splitters_init_static(&world->splitters, SPLITTERS_STATIC_256,
+			      bucket_count);
+	sort_trace_init(&world->trace, NULL);
+	open_sink(&world->sink, part_count);
+	world->sink.places = random_below(2);
+	world->entries = calloc(record_count + 1, 8);
+	world->starts = calloc((size_t)run_count * (bucket_count + 1), 4);
+	assert_int_equal(
+		arena_map(&world->arena, world->plan.memory_bytes + MIB), 0);
+	for (unsigned r = 0; r < run_count; r++)
+		make_run(r, run_count);
+	world->set = (struct bucket_set){
+		.bucket_count = bucket_count,
+		.runs = world->runs,
+		.run_count = run_count,
+	};
+	assert_int_equal(
+		thread_pool_start(&world->pool, workers, &world->topology), 0);
+}
+
+static void begin(bool is_ready)
+{
+	const struct orderer_config config = {
+		.shape = shape,
+		.kernel = cpu_level_detect(),
+		.index_bits = world->plan.index_bits,
+		.base = records,
+		.chunk_entries = world->plan.chunk_entries,
+		.sums_up = true,
+		.is_ready = is_ready,
+		.splitters = &world->splitters,
+		.sink = &world->sink.sink,
+		.pool = &world->pool,
+		.trace = &world->trace,
+		.failure = &world->failure,
+	};
+
+	orderer_take_memory(&world->orderer, &world->plan,
+			    world->pool.worker_count, &world->arena, NULL);
+	orderer_take_oversized(&world->orderer, &world->plan, record_count,
+			       &world->arena);
+	orderer_begin(&world->orderer, &config);
+}
+
+static void tear_down(void)
+{
+	thread_pool_stop(&world->pool);
+	arena_unmap(&world->arena);
+	sort_trace_close(&world->trace);
+	free(world->entries);
+	free(world->starts);
+	free(world);
+}
+
+static bool results[WORKERS_MAX];
+
+static void run(void *context, unsigned worker)
+{
+	(void)context;
+	results[worker] = orderer_run(&world->orderer, worker);
+}
+
+static void check_results(bool expected)
+{
+	for (unsigned w = 0; w < world->pool.worker_count; w++)
+		assert_int_equal(results[w], expected);
+}
+
+static void check_order(void)
+{
+	check_results(true);
+	check_sorted();
+	assert_int_equal(orderer_record_count(&world->orderer), record_count);
+	assert_true(orderer_checksum(&world->orderer) ==
+		    checksum_scalar(records, shape.size, record_count));
+	assert_true(orderer_has_gathered_all(&world->orderer));
+	assert_int_equal(world->sink.helped, world->pool.worker_count);
+}
+
+static void random_shape(void)
+{
+	shape.size = 4 + random_below(SIZE_MAX_TESTED - 3);
+	shape.key_offset = random_below(shape.size);
+	shape.key_length = 1 + random_below(shape.size - shape.key_offset);
+}
+
+/* --- tests -----------------------------------------------------------------
+ */
+
+/* Bytes of two values make oversized buckets, of 256 none. */
+static void orderer_run__all_is_ready(void **state)
+{
+	static const uint32_t counts[] = { 0, 1, 2, 500, 3000, 30000 };
+
+	(void)state;
+	for (unsigned turn = 0; turn < 60; turn++) {
+		random_shape();
+		make_records(counts[turn % ARRAY_LEN(counts)],
+			     turn % 3 ? 256 : 2);
+		set_up(1 + turn % RUNS_MAX, 1 + random_below(40),
+		       1 + turn % PARTS_MAX, 1 + turn % WORKERS_MAX);
+		begin(true);
+		orderer_add_up(&world->orderer, &world->set);
+		thread_pool_run(&world->pool, run, NULL);
+		check_order();
+		tear_down();
+	}
+}
+
+/* The lists of several writers, made by the other half of a sort. */
+static void orderer_run__writers(void **state)
+{
+	static struct bucket_writer writers[RUNS_MAX];
+	static struct bucket_pool pool;
+
+	(void)state;
+	for (unsigned turn = 0; turn < 12; turn++) {
+		unsigned count = 1 + turn % RUNS_MAX;
+		struct arena arena;
+
+		random_shape();
+		make_records(20000, turn % 3 ? 256 : 2);
+		set_up(1, 50, 1, 2);
+		assert_int_equal(arena_map(&arena, 32 * MIB), 0);
+		pool.block_count = (uint32_t)buckets_blocks_needed(record_count,
+								   50, count);
+		pool.entries = arena_take(
+			&arena, pool.block_count * BUCKETS_BLOCK_ENTRIES * 8,
+			128);
+		pool.owners = arena_take(&arena, pool.block_count * 4, 128);
+		pool.directory = arena_take(&arena, pool.block_count * 4, 128);
+		pool.next_grant = arena_take(&arena, pool.block_count * 4, 128);
+		bucket_pool_reset(&pool);
+		for (unsigned w = 0; w < count; w++) {
+			uint32_t first = record_count * w / count;
+
+			writers[w].pool = &pool;
+			writers[w].cursors = arena_take(&arena, 50 * 4, 128);
+			writers[w].lists = arena_take(
+				&arena, 50 * sizeof(struct bucket_list), 128);
+			bucket_writer_reset(&writers[w], 50);
+			partition_records(
+				&writers[w], CPU_SCALAR, &world->splitters,
+				&shape, world->plan.index_bits,
+				record_at(first), first,
+				record_count * (w + 1) / count - first);
+			bucket_writer_finish(&writers[w], 50);
+		}
+		world->set = (struct bucket_set){
+			.bucket_count = 50,
+			.writers = writers,
+			.writer_count = count,
+		};
+		begin(true);
+		orderer_add_up(&world->orderer, &world->set);
+		thread_pool_run(&world->pool, run, NULL);
+		check_order();
+		tear_down();
+		arena_unmap(&arena);
+	}
+}
+
+/* While the other workers order, this thread hides the buckets that are not
+ * ready yet, and raises how many are. */
+static void raise_step_by_step(uint32_t step)
+{
+	uint64_t *hidden = malloc(((size_t)record_count + 1) * 8);
+	uint32_t bucket_count = world->set.bucket_count;
+
+	memcpy(hidden, world->entries, (size_t)record_count * 8);
+	memset(world->entries, 0xff, (size_t)record_count * 8);
+	begin(false);
+	thread_pool_launch(&world->pool, run, NULL);
+	orderer_add_up(&world->orderer, &world->set);
+	for (uint32_t b = 0; b < bucket_count; b += step) {
+		uint32_t end = MIN(b + step, bucket_count);
+
+		for (unsigned r = 0; r < world->set.run_count; r++) {
+			const struct bucket_run *bucket_run = &world->runs[r];
+			size_t first =
+				(size_t)(bucket_run->entries - world->entries);
+
+			memcpy(world->entries + first + bucket_run->start[b],
+			       hidden + first + bucket_run->start[b],
+			       (bucket_run->start[end] - bucket_run->start[b]) *
+				       8);
+		}
+		orderer_set_ready(&world->orderer, end == bucket_count
+							   ? ORDERER_ALL_READY
+							   : end);
+		while (orderer_try(&world->orderer, 0) == ORDERER_MORE)
+			;
+	}
+	run(NULL, 0);
+	thread_pool_wait(&world->pool);
+	free(hidden);
+}
+
+static void orderer_run__ready_step_by_step(void **state)
+{
+	(void)state;
+	for (unsigned turn = 0; turn < 40; turn++) {
+		random_shape();
+		make_records(turn % 2 ? 20000 : 40000, turn % 3 ? 256 : 2);
+		set_up(1 + turn % RUNS_MAX, 1 + random_below(60),
+		       1 + turn % PARTS_MAX, 1 + turn % WORKERS_MAX);
+		raise_step_by_step(1 + random_below(4));
+		check_order();
+		tear_down();
+	}
+}
+
+/* A second set through the same orderer: it begins anew. */
+static void orderer_begin__again(void **state)
+{
+	(void)state;
+	random_shape();
+	make_records(20000, 2);
+	set_up(2, 30, 2, 3);
+	begin(true);
+	for (unsigned turn = 0; turn < 3; turn++) {
+		struct orderer_config config = world->orderer.config;
+
+		orderer_begin(&world->orderer, &config);
+		orderer_add_up(&world->orderer, &world->set);
+		open_sink(&world->sink, 2);
+		thread_pool_run(&world->pool, run, NULL);
+		check_order();
+	}
+	tear_down();
+}
+
+static void orderer_run__sink_fails(void **state)
+{
+	(void)state;
+	shape = (struct record_shape){ 20, 2, 10 };
+	make_records(40000, 256);
+	set_up(3, 100, 1, 3);
+	world->sink.places = false;
+	world->sink.left = 3;
+	begin(true);
+	orderer_add_up(&world->orderer, &world->set);
+	thread_pool_run(&world->pool, run, NULL);
+	check_results(false);
+	assert_false(orderer_has_gathered_all(&world->orderer));
+	assert_false(first_failure_stops(&world->failure));
+	tear_down();
+}
+
+/* The driver gives up while the others wait for a first bucket. */
+static void orderer_stop__nothing_is_ready(void **state)
+{
+	const struct failure failure = { .status = EXIT_PEER, .why = "gone" };
+
+	(void)state;
+	shape = (struct record_shape){ 20, 2, 10 };
+	make_records(1000, 256);
+	set_up(2, 10, 1, 4);
+	begin(false);
+	results[0] = false;
+	thread_pool_launch(&world->pool, run, NULL);
+	first_failure_note(&world->failure, &failure);
+	orderer_stop(&world->orderer);
+	thread_pool_wait(&world->pool);
+	check_results(false);
+	assert_int_equal(orderer_try(&world->orderer, 0), ORDERER_FAILED);
+	tear_down();
+}
+
+/* The driver gives up when all is ready, and never comes to its part of the
+ * oversized buckets, for which the others wait. */
+static void orderer_stop__among_oversized_buckets(void **state)
+{
+	const struct failure failure = { .status = EXIT_PEER, .why = "gone" };
+
+	(void)state;
+	for (unsigned turn = 0; turn < 20; turn++) {
+		struct failure got;
+
+		shape = (struct record_shape){ 20, 2, 1 };
+		make_records(30000, 2);
+		set_up(2, 10, 1, 4);
+		begin(false);
+		results[0] = false;
+		orderer_add_up(&world->orderer, &world->set);
+		assert_true(world->orderer.oversized_count > 0);
+		orderer_set_ready(&world->orderer, ORDERER_ALL_READY);
+		thread_pool_launch(&world->pool, run, NULL);
+		while (turn % 2 &&
+		       atomic_load(&world->orderer.passed_workers) < 3)
+			;
+		first_failure_note(&world->failure, &failure);
+		orderer_stop(&world->orderer);
+		thread_pool_wait(&world->pool);
+		check_results(false);
+		assert_int_equal(first_failure_get(&world->failure, &got),
+				 -EIO);
+		assert_string_equal(got.why, "gone");
+		tear_down();
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(orderer_run__all_is_ready),
+		cmocka_unit_test(orderer_run__writers),
+		cmocka_unit_test(orderer_run__ready_step_by_step),
+		cmocka_unit_test(orderer_begin__again),
+		cmocka_unit_test(orderer_run__sink_fails),
+		cmocka_unit_test(orderer_stop__nothing_is_ready),
+		cmocka_unit_test(orderer_stop__among_oversized_buckets),
+	};
+	int failed;
+
+	random_begin();
+	records = calloc(RECORDS_MAX + 1, SIZE_MAX_TESTED);
+	sorted = calloc(RECORDS_MAX, SIZE_MAX_TESTED);
+	order = calloc(RECORDS_MAX, sizeof(*order));
+	scratch = calloc(RECORDS_MAX, sizeof(*scratch));
+	if (!records || !sorted || !order || !scratch)
+		return EXIT_FAILURE;
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	free(records);
+	free(sorted);
+	free(order);
+	free(scratch);
+	return failed;
+}
