@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -33,6 +34,8 @@ struct outfile_hidden {
 };
 
 static struct outfile_hidden *_Atomic hidden_list;
+/* Held while an entry is taken from the list and armed. */
+static pthread_mutex_t hidden_lock = PTHREAD_MUTEX_INITIALIZER;
 /* A child made by fork(2) shares the list but must not act on it. */
 static _Atomic pid_t hidden_owner;
 static bool without_tmpfile;
@@ -214,15 +217,12 @@ static void open_marked(struct outfile *file, struct outfile_hidden *hidden,
 
 /* Signals are held back, so that the name is never there without being on the
  * list, nor on the list while it is another's. */
-static int create_hidden(struct outfile *file, const char *mark)
+static int create_in(struct outfile *file, struct outfile_hidden *hidden,
+		     const char *mark)
 {
-	struct outfile_hidden *hidden = hidden_take();
 	sigset_t old;
 	int error = 0;
 
-	if (!hidden)
-		return -ENOMEM;
-	catch_fatal_signals();
 	hold_signals(&old);
 	if (mark)
 		open_marked(file, hidden, mark);
@@ -235,6 +235,21 @@ static int create_hidden(struct outfile *file, const char *mark)
 		error = -errno;
 	}
 	release_signals(&old);
+	return error;
+}
+
+static int create_hidden(struct outfile *file, const char *mark)
+{
+	struct outfile_hidden *hidden;
+	int error = -ENOMEM;
+
+	pthread_mutex_lock(&hidden_lock);
+	hidden = hidden_take();
+	if (hidden) {
+		catch_fatal_signals();
+		error = create_in(file, hidden, mark);
+	}
+	pthread_mutex_unlock(&hidden_lock);
 	return error;
 }
 

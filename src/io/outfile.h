@@ -22,7 +22,7 @@
  * A name that exists and is no regular file, or one that may not be written,
  * is refused; a symbolic link is followed (outpath.h).
  *
- * All but outfile_remove_hidden() belong to one thread.
+ * A file belongs to one thread; several threads may have files of their own.
  */
 #ifndef OUTFILE_H
 #define OUTFILE_H

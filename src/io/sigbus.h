@@ -17,7 +17,7 @@
 #define SIGBUS_IO_ERROR "cannot read: Input/output error"
 
 /* Watch a mapping of the file fd of size_bytes.  The descriptor must stay open
- * until the mapping is forgotten.  0 or -errno. */
+ * until the mapping is forgotten.  Any thread.  0 or -errno. */
 int sigbus_watch(const void *base, size_t bytes, int fd, const char *path);
 
 /* Forget all mappings that begin in this range; the handler stays. */

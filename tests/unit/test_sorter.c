@@ -1,11 +1,13 @@
 /*
  * test_sorter.c - whole sorts of small files against a plain stable one
  *
- * A process sorts once, so each sort is a child's, and its result comes back
- * through shared memory.
+ * Most sorts run in a child, whose limits are its own; the result comes back
+ * through shared memory.  Some run in this process, several times or two at a
+ * time.
  */
 #include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -18,6 +20,7 @@
 
 #include <cmocka.h>
 
+#include "descriptors.h"
 #include "record/checksum.h"
 #include "random.h"
 #include "sort/sorter.h"
@@ -26,7 +29,7 @@
 #define BYTES_MAX (8 * MIB)
 #define RECORDS_MAX 120000
 
-/* What a child tells. */
+/* What a child reports. */
 struct report {
 	int returned;
 	struct sorter_result result;
@@ -50,7 +53,7 @@ static uint32_t random_below(uint64_t end)
 enum keys {
 	KEYS_BINARY,
 	KEYS_ASCII,
-	KEYS_FEW, /* a handful of values: big buckets */
+	KEYS_FEW, /* a handful of values: oversized buckets */
 	KEYS_EQUAL,
 	KEYS_PREFIX, /* alike but for the end */
 	KEYS_HALF,   /* half of them equal */
@@ -358,7 +361,7 @@ static void sorter_run__random_shapes_and_modes(void **state)
 }
 
 /* Thousands alike: a bucket of more than a chunk holds. */
-static void sorter_run__big_buckets(void **state)
+static void sorter_run__oversized_buckets(void **state)
 {
 	(void)state;
 	for (int keys = 0; keys < KEYS_KINDS; keys++)
@@ -373,8 +376,8 @@ static void sorter_run__big_buckets(void **state)
 		}
 }
 
-/* The look tells the wrong thing, so the pass is done again. */
-static void sorter_run__look_is_wrong(void **state)
+/* The probe tells the wrong thing, so the pass is done again. */
+static void sorter_run__probe_is_wrong(void **state)
 {
 	(void)state;
 	for (unsigned threads = 1; threads <= 3; threads++) {
@@ -545,13 +548,158 @@ static void sorter_run__memory_limit(void **state)
 	remove_files(NULL);
 }
 
+/* --- in one process --------------------------------------------------------
+ */
+
+/* Each sorts this input in several ways, to a file of its own. */
+struct sorting {
+	unsigned number;
+	unsigned turns;
+	const char *output_path;
+	struct failure failure;
+	int returned;
+};
+
+static struct sorter_config config_of_turn(const struct sorting *sorting,
+					   unsigned turn)
+{
+	static const enum splitters_kind kinds[] = { SPLITTERS_AUTO,
+						     SPLITTERS_SAMPLED };
+	struct sorter_config config = plain_config();
+
+	config.output_paths = (const char *const *)&sorting->output_path;
+	config.threads = 1 + (turn + sorting->number) % 3;
+	config.io = (enum input_mode)((turn + sorting->number) % 4);
+	config.splitters = kinds[turn / 2 % 2];
+	config.checksum = turn % 2;
+	return config;
+}
+
+static void *sort_in_turn(void *context)
+{
+	struct sorting *sorting = context;
+
+	for (unsigned turn = 0; turn < sorting->turns; turn++) {
+		struct sorter_config config = config_of_turn(sorting, turn);
+		struct sorter_result result;
+
+		sorting->returned =
+			sorter_run(&config, &result, &sorting->failure);
+		if (sorting->returned)
+			break;
+	}
+	return NULL;
+}
+
+static void check_sorting(const struct sorting *sorting, uint32_t count)
+{
+	struct sorter_config config = plain_config();
+
+	assert_int_equal(sorting->returned, 0);
+	config.output_paths = (const char *const *)&sorting->output_path;
+	assert_int_equal(read_outputs(&config), (size_t)count * 100);
+	for (uint32_t i = 0; i < count; i++)
+		assert_memory_equal(output + (size_t)i * 100,
+				    records + (size_t)order[i] * 100, 100);
+}
+
+static void make_input(uint32_t count)
+{
+	struct sorter_config config = plain_config();
+
+	make_records(&config.shape, KEYS_HALF, count);
+	write_inputs(&config, count);
+	stable_sort(&config.shape, order, count);
+}
+
+/* This process's resident memory; its address space would tell less, since
+ * malloc() reserves 64 MiB for a thread. */
+static size_t resident_bytes(void)
+{
+	unsigned long pages = 0;
+	FILE *stream = fopen("/proc/self/statm", "r");
+
+	assert_non_null(stream);
+	assert_int_equal(fscanf(stream, "%*u %lu", &pages), 1);
+	fclose(stream);
+	return pages * PAGE_BYTES;
+}
+
+/* A sort after a sort does the same, and leaves no descriptor and no memory: it
+ * touches its input of 6 MB and about as much besides, and 24 of them would add
+ * up. */
+static void sorter_run__again_and_again(void **state)
+{
+	struct sorting sorting = { .turns = 4, .output_path = output_paths[0] };
+	unsigned descriptors;
+	size_t resident;
+
+	(void)state;
+	make_input(60000);
+	sort_in_turn(&sorting);
+	check_sorting(&sorting, 60000);
+	descriptors = open_descriptors();
+	resident = resident_bytes();
+	sorting.turns = 24;
+	sort_in_turn(&sorting);
+	check_sorting(&sorting, 60000);
+	assert_int_equal(open_descriptors(), descriptors);
+	assert_true(resident_bytes() < resident + 64 * MIB);
+}
+
+/* A sort that fails leaves nothing either, and the next one is as good. */
+static void sorter_run__after_a_failure(void **state)
+{
+	static const char *const missing[] = { "/nonexistent-folder/out" };
+	struct sorting sorting = { .turns = 2, .output_path = output_paths[0] };
+	struct sorter_config config = plain_config();
+	unsigned descriptors = open_descriptors();
+	struct sorter_result result;
+	struct failure failure;
+
+	(void)state;
+	make_input(20000);
+	config.threads = 3;
+	config.output_paths = missing;
+	assert_true(sorter_run(&config, &result, &failure) < 0);
+	assert_int_equal(failure.status, EXIT_FILE);
+	sort_in_turn(&sorting);
+	check_sorting(&sorting, 20000);
+	assert_int_equal(open_descriptors(), descriptors);
+}
+
+static void sorter_run__two_at_the_same_time(void **state)
+{
+	struct sorting sortings[2];
+	pthread_t threads[2];
+
+	(void)state;
+	make_input(40000);
+	for (unsigned i = 0; i < 2; i++) {
+		sortings[i] = (struct sorting){
+			.number = i,
+			.turns = 8,
+			.output_path = output_paths[i],
+		};
+		assert_int_equal(pthread_create(&threads[i], NULL, sort_in_turn,
+						&sortings[i]),
+				 0);
+	}
+	for (unsigned i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	for (unsigned i = 0; i < 2; i++)
+		check_sorting(&sortings[i], 40000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(sorter_run__random_shapes_and_modes,
 				       remove_files),
-		cmocka_unit_test_setup(sorter_run__big_buckets, remove_files),
-		cmocka_unit_test_setup(sorter_run__look_is_wrong, remove_files),
+		cmocka_unit_test_setup(sorter_run__oversized_buckets,
+				       remove_files),
+		cmocka_unit_test_setup(sorter_run__probe_is_wrong,
+				       remove_files),
 		cmocka_unit_test_setup(sorter_run__benchmark_shape,
 				       remove_files),
 		cmocka_unit_test_setup(sorter_run__large_records, remove_files),
@@ -564,6 +712,12 @@ int main(void)
 			sorter_run__disk_full_keeps_the_old_output,
 			remove_files),
 		cmocka_unit_test_setup(sorter_run__memory_limit, remove_files),
+		cmocka_unit_test_setup(sorter_run__again_and_again,
+				       remove_files),
+		cmocka_unit_test_setup(sorter_run__after_a_failure,
+				       remove_files),
+		cmocka_unit_test_setup(sorter_run__two_at_the_same_time,
+				       remove_files),
 	};
 	int failed;
 
