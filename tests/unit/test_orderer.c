@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -458,9 +459,9 @@ static void orderer_begin__again(void **state)
 	for (unsigned turn = 0; turn < 3; turn++) {
 		struct orderer_config config = world->orderer.config;
 
+		open_sink(&world->sink, 2);
 		orderer_begin(&world->orderer, &config);
 		orderer_add_up(&world->orderer, &world->set);
-		open_sink(&world->sink, 2);
 		thread_pool_run(&world->pool, run, NULL);
 		check_order();
 	}
@@ -551,6 +552,8 @@ int main(void)
 	int failed;
 
 	random_begin();
+	/* A worker that is never woken. */
+	alarm(300);
 	records = calloc(RECORDS_MAX + 1, SIZE_MAX_TESTED);
 	sorted = calloc(RECORDS_MAX, SIZE_MAX_TESTED);
 	order = calloc(RECORDS_MAX, sizeof(*order));
