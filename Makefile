@@ -1,10 +1,10 @@
-# Everything is built from here; no file is named below: what lies in src/,
-# shell/ and tests/ is found by its name.
+# This file builds everything.  It names no source file: the pattern of a path
+# decides what is made of a file in src/, shell/ and tests/.
 #
 #   src/programs/NAME_main.c, shell/NAME_main.c   the program bin/NAME
 #   any other src/*/*.c, shell/*.c       a member of the library
 #   results/blink*, tune/blink*          programs that are scripts
-#   tests/unit/test_*.c, test_*.py       cmocka tests, unittest's
+#   tests/unit/test_*.c, test_*.py       tests by cmocka and by unittest
 #   tests/bench/bench_*.c                benchmarks
 #   tests/fuzz/fuzz_*.c                  libFuzzer targets
 #   tests/programs/fault.c               build/fault.so, for LD_PRELOAD
@@ -13,16 +13,16 @@
 #
 # A variant is one way to compile all that, in a folder of its own:
 #
-#   build/musl    static programs, what a user gets: they start in half the
-#                 time, having nothing to link at run time; and the tests that
-#                 tests/unit/musl/tests.txt names, by cmocka.h beside that
+#   build/musl    the static programs that a user gets: they start in half the
+#                 time, since nothing is linked at run time; and the tests that
+#                 tests/unit/musl/tests.txt names, with the cmocka.h beside it
 #   build/dyn     glibc: all tests, and programs that LD_PRELOAD can reach
 #   build/asan    SAN=asan: AddressSanitizer and UBSan
 #   build/tsan    SAN=tsan: ThreadSanitizer
 #   build/clang*  CC=clang-14, alone or with SAN
 #
-# make help lists the targets and what may be set.  For another machine there
-# are besides: ARCH, its compilers CC, MUSL_CC and AR, its STRIP, and SYSROOT.
+# make help lists the targets and what may be set.  A build for another machine
+# also sets ARCH, its compilers CC and MUSL_CC, its AR and STRIP, and SYSROOT.
 
 ifeq ($(origin CC),default)
 CC := gcc
@@ -31,14 +31,14 @@ MUSL_CC ?= musl-gcc
 FUZZ_CC ?= clang-14
 STRIP ?= strip
 BUILD ?= build
-# Where systemd looks for the daemon's unit.
+# systemd looks for the daemon's unit here.
 UNITS ?= $(PREFIX)/lib/systemd/system
-# Where the scripts and what they read are.
+# The scripts are installed here, with the files that they read.
 OURS = $(PREFIX)/lib/blinksort
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 20
 ARCH := $(shell uname -m)
-# What /usr/include and /usr/lib are below; empty: /
+# The folder that holds usr/include and usr/lib; an empty name means /.
 SYSROOT ?=
 TRIPLET := $(ARCH)-linux-gnu
 
@@ -47,7 +47,7 @@ TRIPLET := $(ARCH)-linux-gnu
 CLANG := $(if $(findstring clang,$(CC)),clang)
 EMPTY :=
 SPACE := $(EMPTY) $(EMPTY)
-# Of the tests; of the programs too unless those are static.
+# The variant of the tests, and of the programs too unless those are static.
 VARIANT := $(or $(subst $(SPACE),-,$(strip $(CLANG) $(SAN))),dyn)
 
 ifeq ($(VARIANT),dyn)
@@ -56,14 +56,14 @@ else
 override LIBC := glibc
 endif
 PROGRAM_VARIANT := $(if $(filter musl,$(LIBC)),musl,$(VARIANT))
-# Only the plain build is what bin/ holds.
+# bin/ holds the programs of the plain build; other builds keep theirs apart.
 BIN := $(if $(filter dyn,$(VARIANT)),bin,$(BUILD)/$(VARIANT)/bin)
 
 # --- what there is -----------------------------------------------------------
 
-# Suffixes of files for one instruction set, on x86-64 only.
+# Files with these suffixes are compiled on x86-64 only.
 X86_SUFFIXES := avx2 avx512 pclmul vpclmul
-# Tests that run in the static build, too, since they meet the C library.
+# These tests run in the static build, too, since they depend on the C library.
 MUSL_TESTS := $(filter $(wildcard tests/unit/test_*.c),\
 	$(patsubst %,tests/unit/test_%.c,$(shell sed 's/[\# ].*//' tests/unit/musl/tests.txt)))
 X86_ONLY := $(if $(filter x86_64,$(ARCH)),,$(addprefix %_,$(X86_SUFFIXES:=.c)))
@@ -81,8 +81,8 @@ SCRIPTS := $(wildcard .ci/run tests/run tests/cluster tests/*.sh \
 	     tests/*/*.sh tune/blinktune tune/*/*.sh)
 PYTHON := $(wildcard results/blinkreport results/blinktrial \
 	    results/*/*.py results/*/*/*.py tests/*/*.py)
-# Programs that are scripts: bin/ has links to them, which is how they find the
-# others; what they read lies beside them.
+# Some programs are scripts.  bin/ has links to them: a script finds the other
+# programs beside its link, and the files that it reads beside itself.
 SCRIPT_PROGRAMS := $(filter-out %.1,$(wildcard results/blink* tune/blink*))
 SCRIPT_DATA := $(wildcard results/trials/*.py results/trials/*/*.py \
 		 results/schema/*.json \
@@ -98,16 +98,17 @@ BASE_FLAGS := -std=gnu11 -D_GNU_SOURCE -O2 -g -pthread -iquote src -iquote . \
 
 AVX2 := -mavx2 -mbmi2
 AVX512 := $(AVX2) -mavx512f -mavx512bw -mavx512dq -mavx512vl
-# No CPU has AVX2 and not SSE4.2, whose crc32 crc32c_pclmul.c takes.
+# Each CPU that has AVX2 has SSE4.2, too, whose crc32 instruction CRC-32C uses.
 PCLMUL := -mpclmul -msse4.2
-# The flags of one file, by its suffix: $(call file_flags,FILE)
+# $(call file_flags,FILE) is the flags that the suffix of a file asks for.
 file_flags = $(if $(filter %_avx2.c,$1),$(AVX2)) \
 	     $(if $(filter %_avx512.c,$1),$(AVX512)) \
 	     $(if $(filter %_pclmul.c,$1),$(PCLMUL)) \
 	     $(if $(filter %_vpclmul.c,$1),$(AVX512) $(PCLMUL) -mvpclmulqdq) \
 	     $(if $(filter src/base/version.c,$1),-DBLINKSORT_COMMIT='"$(COMMIT)"')
 
-# Functions that a test program calls by way of its own: WRAP_NAME.
+# WRAP_NAME lists the functions that the test program NAME replaces: its calls
+# of FUNCTION go to its own __wrap_FUNCTION.
 WRAP_lying_rank := datagram_send rank_find
 WRAP_fuzz_cluster := clock_gettime nanosleep ppoll topology_read
 
@@ -116,15 +117,17 @@ ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all \
 TSAN := -fsanitize=thread
 SAN_FLAGS := $(if $(filter asan,$(SAN)),$(ASAN))$(if $(filter tsan,$(SAN)),$(TSAN))
 
-# musl's own headers first; those of the kernel and of the libraries, which
-# stand beside glibc's, only for what musl does not have.
+# The compiler searches musl's headers first.  Those of the kernel and of the
+# libraries lie beside glibc's headers, so they come last.
 MUSL_FLAGS := -fno-pie -Itests/unit/musl -idirafter $(SYSROOT)/usr/include \
 	      -idirafter $(SYSROOT)/usr/include/$(TRIPLET)
-# Code and what it reads share a segment: two less to map at each start.
+# noseparate-code puts code and constants into one segment, so that the kernel
+# maps two segments less at each start.
 STATIC_FLAGS := -static -no-pie -Wl,-z,noseparate-code
 
 LIBRARIES := uring sodium
-# Ours again, behind them: fortify.c has what they take from glibc.
+# libblink.a comes once more behind the libraries: it defines the functions of
+# glibc that they call and musl does not have.
 STATIC_LIBRARIES := $(LIBRARIES:%=$(SYSROOT)/usr/lib/$(TRIPLET)/lib%.a) \
 	$(BUILD)/musl/libblink.a
 DYNAMIC_LIBRARIES := -Wl,--as-needed $(LIBRARIES:%=-l%)
@@ -133,10 +136,10 @@ COMMIT := $(or $(shell git describe --always --dirty 2>/dev/null),unknown)
 
 # --- packages ----------------------------------------------------------------
 
-# What the programs are built with, and all that make demo needs.
+# The programs are built with these, and make demo needs no more.
 BUILD_PACKAGES := make gcc libc6-dev musl-tools liburing-dev libsodium-dev
 
-# What the tests need besides.
+# The tests need these.
 CHECK_PACKAGES := $(BUILD_PACKAGES) libcmocka-dev xfsprogs util-linux \
 	python3 python3-numpy python3-scipy python3-matplotlib \
 	python3-jsonschema mandoc busybox \
@@ -147,19 +150,20 @@ LINT_PACKAGES := $(CHECK_PACKAGES) clang-14 clang-tidy-14 clang-format-14 \
 
 FUZZ_PACKAGES := $(BUILD_PACKAGES) clang-14 libclang-rt-14-dev
 
-# All of those, and the browser that check_report_page.sh looks at a page with.
+# make deps installs all of those, and the browser in which
+# check_report_page.sh opens a report.
 PACKAGES := $(sort $(CHECK_PACKAGES) $(LINT_PACKAGES) $(FUZZ_PACKAGES) chromium)
 
-# What bench_cluster.py compares with, if it is there.
+# bench_cluster.py compares with these if they are installed.
 BENCH_PACKAGES := mpich libmpich-dev openmpi-bin libopenmpi-dev
 
-# What check-vm and check-vm-unit need besides; the kernel they fetch themselves.
+# check-vm and check-vm-unit need these; they fetch the kernel themselves.
 VM_PACKAGES := $(CHECK_PACKAGES) qemu-system-x86 cpio kmod mdadm systemd
 
-# What check-arm64 needs besides; the libraries it fetches itself.
+# check-arm64 needs these; it fetches the libraries itself.
 ARM64_PACKAGES := $(BUILD_PACKAGES) gcc-aarch64-linux-gnu qemu-user
 
-# Those without which nothing compiles, of the packages above.
+# MISSING lists the packages without which nothing compiles.
 MISSING = $(strip \
 	$(if $(shell command -v $(CC)),,$(CC)) \
 	$(if $(wildcard $(SYSROOT)/usr/include/stdio.h),,libc6-dev) \
@@ -177,18 +181,18 @@ endif
 .SECONDARY:
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
-# All CPUs are used unless the user gave -j.  Several goals are made one after
-# the other: of "make check bench", the second would measure beside the first.
+# make uses all CPUs unless the user gave -j.  It makes several goals one after
+# the other: "make check bench" must not measure while the tests run.
 ifeq ($(filter -j%,$(MAKEFLAGS))$(filter-out 0,$(MAKELEVEL))$(word 2,$(MAKECMDGOALS)),)
 MAKEFLAGS += -j$(shell nproc)
 endif
 
 .PHONY: all
-all: $(PROGRAMS:%=$(BIN)/%) $(addprefix $(BIN)/,$(notdir $(SCRIPT_PROGRAMS))) ## the programs, in bin/
+all: $(PROGRAMS:%=$(BIN)/%) $(addprefix $(BIN)/,$(notdir $(SCRIPT_PROGRAMS))) ## build the programs, in bin/
 	@$(tell_python)
 
-# What the programs that are scripts need at run time; their directories are
-# looked up, not imported: that takes a second.
+# The scripts import these modules at run time.  tell_python looks for their
+# folders only, since to import them takes a second.
 PYTHON_MODULES := numpy scipy matplotlib jsonschema
 tell_python = /usr/bin/python3 -c 'import sys; from importlib.util import find_spec; \
 	sys.exit(not all(map(find_spec, sys.argv[1:])))' $(PYTHON_MODULES) \
@@ -197,7 +201,7 @@ tell_python = /usr/bin/python3 -c 'import sys; from importlib.util import find_s
 	"do not."
 
 .PHONY: help
-help: ## this list
+help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | \
 		while IFS="$$(printf '\t')" read -r target what; do \
 			printf '%-16s %s\n' "$$target" "$$what"; done
@@ -207,25 +211,25 @@ help: ## this list
 		while IFS="$$(printf '\t')" read -r setting what; do \
 			printf '%-16s %s\n' "$$setting" "$$what"; done
 
-# What make help shows of settings:
+# make help prints these lines:
 #
 # SAN=asan        build with AddressSanitizer and UBSan; tsan: ThreadSanitizer
-# CC=clang-14     compile with that, not with gcc
+# CC=clang-14     compile with clang-14 instead of gcc
 # LIBC=glibc      link programs dynamically even if musl-gcc is there
-# CFLAGS=FLAGS    add these to the compiler's, as LDFLAGS to the linker's
-# WERROR=1        take a compiler's warning for an error
+# CFLAGS=FLAGS    add these flags to the compiler's; LDFLAGS: to the linker's
+# WERROR=1        treat a compiler's warning as an error
 # V=1             show the whole commands
-# BUILD=FOLDER    build there, not in build/
+# BUILD=FOLDER    build in FOLDER instead of build/
 # CHECKS=NAMES    run these tests only: make check CHECKS=test_parse
-# NODES=16        make demo: sort on as many nodes of this machine
-# WAYS=user       make check-fresh: this way only, of tests/fresh.sh
-# LABEL=TEXT      make bench: the name of the rows in results/
-# FUZZ_SECONDS=20 make fuzz: how long each target runs
-# PREFIX=/usr     make install: the folder of bin/, lib/ and share/
-# DESTDIR=FOLDER  make install: put before PREFIX, for a package
+# NODES=16        make demo: sort on this many nodes, all on this machine
+# WAYS=user       make check-fresh: run one way of tests/fresh.sh only
+# LABEL=TEXT      make bench: name the file in results/ bench-DATE-TEXT
+# FUZZ_SECONDS=20 make fuzz: run each target for this time
+# PREFIX=/usr     make install: install into bin/, lib/ and share/ of /usr
+# DESTDIR=FOLDER  make install: put FOLDER before PREFIX, for a package
 
-# $(call install,PACKAGES) installs those that are missing.  On systems without
-# dpkg nothing is known of packages: the compiler will say what it misses.
+# $(call install,PACKAGES) installs those that are missing.  Without dpkg it
+# does nothing: the compiler will then say what it misses.
 define install
 @command -v dpkg-query >/dev/null || exit 0; \
 there=" $$(dpkg-query -W -f '$${db:Status-Status}=$${Package} ' $(1) \
@@ -258,7 +262,7 @@ deps: ## install all Debian packages that any of these targets needs
 bench-deps: ## install what the benchmarks compare with
 	$(call install,$(BENCH_PACKAGES))
 
-# For tests/fresh.sh
+# tests/fresh.sh asks for these lists.
 .PHONY: print-build-packages print-check-packages
 print-build-packages:
 	@echo $(BUILD_PACKAGES)
@@ -266,8 +270,8 @@ print-build-packages:
 print-check-packages:
 	@echo $(CHECK_PACKAGES)
 
-# What is found at the start, such as the compilers, is looked for again when
-# install has installed them: hence a second make.
+# This make looked for compilers before they were installed: the second make
+# finds them.
 .PHONY: check
 check: ## build and run all tests
 	$(call install,$(CHECK_PACKAGES) $(if $(CLANG),$(FUZZ_PACKAGES)))
@@ -275,24 +279,24 @@ check: ## build and run all tests
 	@VARIANT=$(VARIANT) BIN=$(BIN) BUILD=$(BUILD) tests/run $(CHECKS)
 
 .PHONY: check-vm
-check-vm: ## blinktune on real devices, in a machine of QEMU's
+check-vm: ## test blinktune on the devices of a QEMU machine
 	$(call install,$(VM_PACKAGES))
 	@tests/vm/check.sh devices $(BUILD)/vm
 
 .PHONY: check-vm-unit
-check-vm-unit: ## blinkd.service under systemd, in another such machine
+check-vm-unit: ## test blinkd.service under systemd in a QEMU machine
 	$(call install,$(VM_PACKAGES))
 	@$(MAKE) --no-print-directory all
 	@tests/vm/check.sh unit $(BUILD)/vm
 
 .PHONY: check-fresh
-check-fresh: ## make demo and make check on a fresh Debian 12, as root and not
+check-fresh: ## run make demo and make check on a fresh Debian 12
 	$(call install,debootstrap)
 	@tests/fresh.sh $(BUILD)/fresh $(WAYS)
 
 ARM64 := $(BUILD)/arm64
 .PHONY: check-arm64
-check-arm64: ## compile for arm64 and test that, by QEMU
+check-arm64: ## compile for arm64 and test the programs by QEMU
 	$(call install,$(ARM64_PACKAGES))
 	@tests/arm64/sysroot.sh $(ARM64)
 	@$(MAKE) --no-print-directory all
@@ -343,14 +347,15 @@ fuzz: ## run each fuzz target from its corpus
 C_FILES := $(wildcard src/*/*.[ch] shell/*.[ch] tests/*/*.[ch] \
 	     tests/unit/musl/*.h)
 TIDY_FILES := $(SOURCES) $(TESTS) $(BENCHES) $(FUZZERS) $(HELPERS) $(FAULT)
-# SC2317: code that cannot be reached; check NAME FUNCTION reaches it.
+# shellcheck's SC2317 finds functions that nothing calls; the check scripts call
+# theirs by name: check NAME FUNCTION.
 .PHONY: lint
-lint: ## format, warnings, clang-tidy, shellcheck, flake8, mandoc
+lint: ## check format, warnings, clang-tidy, shellcheck, flake8, mandoc
 	$(call install,$(LINT_PACKAGES))
 	@$(MAKE) --no-print-directory style
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/lint WERROR=1 objects
 
-# All of lint but the compiler's warnings.
+# make style is make lint without the compiler's warnings.
 .PHONY: style
 style: $(TIDY_FILES:%=tidy/%)
 	clang-format-14 --dry-run -Werror $(C_FILES)
@@ -365,12 +370,13 @@ $(TIDY_FILES:%=tidy/%): tidy/%: %
 		2>/dev/null
 
 .PHONY: format
-format: ## lay out all C files
+format: ## lay out all C files by clang-format
 	clang-format-14 -i $(C_FILES)
 
-# Without debugging information, but with the names of functions for profilers.
+# strip removes debugging information and keeps the names of functions, which
+# profilers need.
 .PHONY: install
-install: all ## programs and man pages to DESTDIR and PREFIX
+install: all ## install programs and man pages below DESTDIR and PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 $(PROGRAMS:%=$(BIN)/%) $(DESTDIR)$(PREFIX)/bin
 	$(STRIP) --strip-debug $(PROGRAMS:%=$(DESTDIR)$(PREFIX)/bin/%)
@@ -388,7 +394,7 @@ install: all ## programs and man pages to DESTDIR and PREFIX
 		>$(DESTDIR)$(UNITS)/blinkd.service
 
 .PHONY: uninstall
-uninstall: ## take them away again
+uninstall: ## remove what make install has installed
 	rm -f $(PROGRAMS:%=$(DESTDIR)$(PREFIX)/bin/%)
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(SCRIPT_PROGRAMS)))
 	rm -rf $(DESTDIR)$(OURS)
@@ -407,15 +413,16 @@ FORCE:
 require:
 	$(if $(MISSING),$(error missing: $(MISSING); 'make deps' installs it))
 
-# A file that is written anew only when its text changes, so that whatever
-# depends on it is: $(call stamp,TEXT)
+# $(call stamp,TEXT) writes a target again only when its text has changed, so
+# that only then its dependents are made again.
 stamp = @mkdir -p $(@D); echo '$(subst ','\'',$(strip $(1)))' | \
 	cmp -s - $@ || echo '$(subst ','\'',$(strip $(1)))' >$@
 
 $(BUILD)/commit: FORCE
 	$(call stamp,$(COMMIT))
 
-# $(call variant,NAME,COMPILER,FLAGS,LINK FLAGS,LIBRARIES)
+# $(call variant,NAME,COMPILER,FLAGS,LINK FLAGS,LIBRARIES) is the rules of one
+# variant.
 define variant
 $(BUILD)/$(1)/flags: FORCE
 	$$(call stamp,$(2) $(3) $(BASE_FLAGS) $(CFLAGS))
@@ -474,7 +481,8 @@ ifeq ($(BIN),bin)
 $(BUILD)/bin.from: FORCE
 	$(call stamp,$(BUILD)/$(PROGRAM_VARIANT))
 
-# install(1), not cp: a program that is running keeps its old file.
+# install(1) replaces the file, while cp would overwrite it: a program that is
+# running keeps its old file.
 bin/%: $(BUILD)/$(PROGRAM_VARIANT)/bin/% $(BUILD)/bin.from
 	$(call say,INSTALL,$@)
 	$(Q)install -D $< $@
