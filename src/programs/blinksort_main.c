@@ -58,7 +58,7 @@ static const char help[] =
 	"      --help                print this text\n"
 	"      --version             print the version\n"
 	"\n"
-	"Sort over a cluster, as one of several ranks with files of their own:\n"
+	"Sort over a cluster, as one of several ranks:\n"
 	"\n"
 	"      --cluster             take rank and hosts from blinkd, Slurm or "
 	"MPI\n"

@@ -2,10 +2,9 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034 # results are in variables
 #
-# The limit lasts as long as somebody holds the file open: so the kernel takes
+# The limit lasts as long as a process holds the file open: so the kernel takes
 # it back even from a process that was killed.  The cpuidle/state*/disable
-# files do the same for good, until somebody thinks of them; they are left
-# alone.
+# files would set the limit for good; this knob does not touch them.
 
 # shellcheck source=tune/lib/setting.sh
 . "$TUNE/lib/setting.sh"
@@ -79,7 +78,7 @@ knob_c_states_goal()
 	c_states_text "$3"
 }
 
-# "default" is held as well: it limits nothing, and shows who else does.
+# "default" is held as well: it limits nothing, and shows the limits of others.
 knob_c_states_hold()
 {
 	local text

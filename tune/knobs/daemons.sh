@@ -5,8 +5,8 @@
 # A target is a service that runs, together with the sockets, timers and paths
 # that would start it again, since one can't be stopped without the others; or
 # one of these alone.  Its value is the service's state and those that are
-# active: "running syslog.socket".  The units below are no targets, whoever
-# asks.
+# active: "running syslog.socket".  The units below are never targets, even if a
+# profile names them.
 
 # shellcheck source=tune/lib/setting.sh
 . "$TUNE/lib/setting.sh"

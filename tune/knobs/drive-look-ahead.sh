@@ -98,7 +98,7 @@ knob_drive_look_ahead_explain()
 {
 	EXPLAIN="A SATA or SCSI drive goes on reading the track after a request,
 into its own cache, so that a stream is not a turn of the disk late.  Off, only
-what was asked for is read.  The drive itself keeps it, some across a reboot.
+the requested blocks are read.  The drive itself keeps it, some across a reboot.
 SATA drives are asked with hdparm -A, SCSI ones with sdparm (the bit DRA of the
 caching mode page); NVMe has nothing like it.
 Source: hdparm(8), -A; ATA/ATAPI command set, SET FEATURES AAh and 55h."

@@ -1,4 +1,4 @@
-# io-scheduler.sh - who orders the requests that wait for a block device
+# io-scheduler.sh - what orders the requests that wait for a block device
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2153 # arguments and results in variables
 
@@ -71,6 +71,6 @@ adds no work and fits NVMe and single streams; mq-deadline merges and sorts, for
 rotating disks with more than one reader; bfq is fair and dear.  Some schedulers
 are modules that the kernel loads when they are named.  With every change the
 kernel sets nr_requests, and the scheduler's own settings in queue/iosched, to
-their defaults: who has others must set them again after going back.
+their defaults: other values must be set again after going back.
 Source: Documentation/block/switching-sched.rst."
 }

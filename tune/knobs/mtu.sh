@@ -28,7 +28,7 @@ knob_mtu_get()
 knob_mtu_goal()
 {
 	VALUE=$3
-	[[ $3 =~ ^[1-9][0-9]{1,5}$ ]] && return 0
+	number_is "$3" 10 999999 && return 0
 	WHY="'$3' is no number of bytes"
 	return 1
 }
@@ -55,7 +55,7 @@ knob_mtu_explain()
 	EXPLAIN="The largest packet, in bytes without the Ethernet header.  Jumbo
 frames carry more records for each packet and interrupt.  All machines and the
 switch between them must have the same: a larger packet that one of them can't
-take is dropped, and nobody is told.  Most drivers take the link down and up for
+take is dropped without a message.  Most drivers take the link down and up for
 it, so that it is undone unless confirmed.
 Source: Documentation/ABI/testing/sysfs-class-net, mtu."
 }

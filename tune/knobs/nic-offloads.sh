@@ -139,7 +139,7 @@ offload_expand()
 
 # Some features need others (no segmentation without checksums), and the kernel
 # grants them once these are there: what is missing is asked for again.  What goes
-# with a feature that is switched off is no failure: who reads back will see it.
+# with a feature that is switched off is no failure: reading back will show it.
 knob_nic_offloads_set()
 {
 	local before why try

@@ -57,7 +57,7 @@ knob_read_ahead_explain()
 {
 	EXPLAIN="How many KiB the kernel reads ahead of a program that reads a
 file from its beginning on.  Much of it keeps a rotating disk or a RAID-0
-streaming; for random reads it fetches what nobody asked for.  A file system has
+streaming; for random reads it fetches unwanted pages.  A file system has
 the read-ahead of the device that it was mounted from: of md or dm above, not of
 the drives below.  The kernel keeps whole pages of 4 KiB.
 Source: Documentation/ABI/stable/sysfs-block, queue/read_ahead_kb."

@@ -27,7 +27,7 @@ knob_tx_queue_length_get()
 knob_tx_queue_length_goal()
 {
 	VALUE=$3
-	[[ $3 =~ ^(0|[1-9][0-9]{0,8})$ ]] && return 0
+	number_is "$3" 0 999999999 && return 0
 	WHY="'$3' is no number of packets"
 	return 1
 }

@@ -1,18 +1,20 @@
-# apply.sh - sets what a profile wants, all of it journalled before
+# apply.sh - set the values of a profile, with all originals in the journal first
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
-#   apply_profile PROFILE   0; or STATUS_REFUSED: a required knob can't be had,
-#                           and nothing is changed, or nothing any more
+#   apply_profile PROFILE   returns 0; or STATUS_REFUSED if a required knob can't
+#                           be set; then nothing is changed, or all is restored
 #
-# On top of an active journal only the profile that it is of may be applied: what
-# has changed since is set again, and the first originals stay.
+# While a journal is active, only the profile that it names may be applied.  apply
+# then sets again what has changed since, and keeps the first originals.
 
 CONFIRM_WITHIN_S=120
-# Set by run and hold: nobody may have been here before, and what a process must
-# hold is held by this one.
+# More than a week: six digits.
+readonly CONFIRM_WITHIN_MAX_S=999999
+# run and hold set this: no journal may be active then, and this process itself
+# holds open the files that a process must hold.
 APPLY_ONCE=
-# A signal during apply is looked at between two knobs.
+# apply acts on a signal between two knobs only.
 SIGNALLED=
 
 apply_on_signals()
@@ -20,7 +22,7 @@ apply_on_signals()
 	trap 'SIGNALLED=129' HUP
 	trap 'SIGNALLED=130' INT
 	trap 'SIGNALLED=143' TERM
-	# Nobody reads what we say: no reason to stop halfway.
+	# If the reader of our output is gone, apply still finishes its work.
 	trap '' PIPE
 }
 
@@ -47,7 +49,7 @@ apply_profile()
 	apply_all planned
 }
 
-# apply_again: the journal's profile, if it is this one.
+# apply_again: applies the journal's profile again, if it is the one asked for.
 apply_again()
 {
 	journal_boot
@@ -66,7 +68,7 @@ apply_again()
 	apply_all
 }
 
-# What can't be had is only told.
+# Knobs that can't be set are only reported.
 apply_report_lacking()
 {
 	local i
@@ -85,7 +87,7 @@ apply_is_possible()
 			${E_NOW[$1]} == "${E_GOAL[$1]}" ]]
 }
 
-# From the plan's entries those of the journal
+# Makes the entries of the journal from those of the plan.
 apply_entries()
 {
 	local i
@@ -101,7 +103,7 @@ apply_entries()
 	done
 }
 
-# apply_all [planned]: the originals are what was read just now.
+# apply_all [planned]: "planned" says that the originals were read just now.
 apply_all()
 {
 	local i planned=${1:-} report_at=() changed=''
@@ -123,7 +125,7 @@ apply_all()
 	J_COMPLETE=1
 }
 
-# apply_must_end I: FATAL, if it is required and RESULT is no good
+# apply_must_end I: sets FATAL if entry I is required and RESULT is a failure
 FATAL=
 apply_must_end()
 {
@@ -133,8 +135,8 @@ apply_must_end()
 	esac
 }
 
-# A setting may move others: what has moved is set again, and the journal told
-# what it reads then.  What a process holds does not move.
+# Setting one value may change others.  Those are set again, and the journal gets
+# the values that are then read back.  A value that a process holds cannot change.
 apply_look_again()
 {
 	local i at
@@ -151,8 +153,8 @@ apply_look_again()
 	done
 }
 
-# apply_known I: has the plan just read it as it is wanted?  If something moves
-# it, the look at the end will see it.
+# apply_known I: 0 if the plan has just read the wanted value.  If another setting
+# changes it later, the check at the end sees that.
 apply_known()
 {
 	[[ $planned && ${J_ORIGINAL[$1]} == "${J_WANTED[$1]}" &&
@@ -161,7 +163,7 @@ apply_known()
 	apply_note "$1"
 }
 
-# apply_entry I: RESULT, NOW and WHY
+# apply_entry I: sets entry I; the outcome is in RESULT, NOW and WHY
 apply_entry()
 {
 	local i=$1 knob=${J_KNOB[$1]} target=${J_TARGET[$1]}
@@ -179,7 +181,7 @@ apply_entry()
 	if apply_is_set "$i" "$before"; then
 		RESULT=already NOW=$before WHY=''
 		[[ ${J_STATE[i]} != 'done' ]] || return 0
-		# It came along with another one.
+		# Setting another entry has changed this one, too.
 		[[ $before == "${J_ORIGINAL[i]}" ]] || RESULT=applied
 		apply_note "$i"
 		return 0
@@ -199,26 +201,29 @@ apply_entry()
 	fi
 }
 
-# apply_read I: VALUE; nobody writes what is held to a tree.
+# apply_read I: sets VALUE.  In a tree, a value that a process holds is never
+# written to the file, so the value is what the holder holds.
 apply_read()
 {
-	if [[ $ROOT && ${J_LIFETIME[$1]} == holder ]] && holder_has "$1"; then
+	if [[ $ROOT && ${J_LIFETIME[$1]} == holder ]] && fd_holder_has "$1"; then
 		VALUE=${J_WANTED[$1]} WHY=''
 	else
 		knob_get "${J_KNOB[$1]}" "${J_TARGET[$1]}"
 	fi
 }
 
-# apply_is_set I VALUE: is it so, and if it must be held, by us?
+# apply_is_set I VALUE: 0 if the entry has this value and, where a process must
+# hold it, our holder does.
 apply_is_set()
 {
-	[[ ${J_LIFETIME[$1]} != holder ]] || holder_has "$1" || return 1
+	[[ ${J_LIFETIME[$1]} != holder ]] || fd_holder_has "$1" || return 1
 	[[ $2 == "${J_WANTED[$1]}" ]] ||
 		[[ ${J_STATE[$1]} == 'done' && ${J_RESULT[$1]} == clamped &&
 			$2 == "${J_VALUE[$1]}" ]]
 }
 
-# apply_guard I: what must be there before that one is set; or 1 and WHY
+# apply_guard I: starts the holder or the deadman if entry I needs it; or returns 1
+# and sets WHY
 apply_guard()
 {
 	WHY=''
@@ -226,20 +231,21 @@ apply_guard()
 	if [[ ${J_RISK[$1]} == cutoff ]]; then
 		deadman_start
 	elif [[ ${J_LIFETIME[$1]} == holder ]]; then
-		holder_start
+		fd_holder_start
 	fi
 }
 
 apply_set()
 {
 	if [[ ${J_LIFETIME[$1]} == holder ]]; then
-		holder_take "$1"
+		fd_holder_take "$1"
 	else
 		knob_set "${J_KNOB[$1]}" "${J_TARGET[$1]}" "${J_WANTED[$1]}"
 	fi
 }
 
-# apply_failed I: WHY; if nothing has changed it is not ours to put back.
+# apply_failed I: reads the entry after a failure to set it.  A value that has not
+# changed is not restored later.
 apply_failed()
 {
 	local i=$1 why=$WHY
@@ -278,7 +284,7 @@ apply_read_back()
 	apply_note "$i"
 }
 
-# apply_note I: its RESULT and NOW, to the journal
+# apply_note I: writes the RESULT and NOW of entry I to the journal
 apply_note()
 {
 	journal_note 'done' "$1" "$RESULT" "$NOW"
@@ -316,7 +322,7 @@ apply_main()
 		shift
 	done
 	[[ ${#profiles[@]} == 1 ]] || misuse 'apply: one PROFILE, please'
-	[[ $CONFIRM_WITHIN_S =~ ^[1-9][0-9]{0,5}$ ]] ||
+	number_is "$CONFIRM_WITHIN_S" 1 "$CONFIRM_WITHIN_MAX_S" ||
 		misuse "apply: --confirm-within: not a count of seconds:" \
 			"$CONFIRM_WITHIN_S"
 	apply_on_signals

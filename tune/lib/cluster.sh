@@ -2,13 +2,14 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
-# apply asks all nodes first whether they could (prepare), then tells all to do
-# it, and, if one fails, all to revert: a setting that only some have, such as
-# the MTU, is worse than none.  Other verbs are simply carried out everywhere.
+# apply works in two phases.  First it asks all nodes whether they could apply the
+# profile (prepare); then it applies it on all nodes.  If one node fails, all nodes
+# revert, since a setting that only some nodes have, such as the MTU, is worse than
+# none.  Other verbs simply run on all nodes.
 #
-# Where blinktune is here it must be on the nodes; blinkd must allow it, and run
-# as a user who may change what is to be changed.  %h and %r in --root and
-# --state are the node's name and rank.
+# blinktune must have the same path on the nodes as here.  blinkd must allow it and
+# run as a user with the right to change these settings.  %h and %r in --root and
+# --state stand for the node's name and rank.
 #
 #   cluster_run VERB ARGUMENT...   NODE_HOST NODE_STATUS NODE_STATE NODE_OUT
 #                                  NODE_ERR, an element for each node
@@ -34,7 +35,7 @@ cluster_run()
 	[[ ! $QUIET ]] || options+=(-q)
 	[[ ! $VERBOSE ]] || options+=(-v)
 	NODE_HOST=() NODE_STATUS=() NODE_STATE=() NODE_OUT=() NODE_ERR=()
-	# Its own status is the worst of the nodes'; we want each.
+	# The status of blinksh is the worst of the nodes'; its document has each.
 	out=$("$BLINKSH" -w "$HOSTS" --json --keep-going -- \
 		"$TUNE/blinktune" "${options[@]}" "$@") || true
 	while IFS= read -r line; do
@@ -82,7 +83,7 @@ cluster_failed()
 
 # --- output ------------------------------------------------------------------
 
-# What the nodes said, under their names; equal outputs together.
+# Prints the output of the nodes under their names; equal outputs once.
 cluster_print()
 {
 	local i key order=()
@@ -96,8 +97,8 @@ cluster_print()
 	for i in "${order[@]}"; do
 		key=${NODE_STATUS[i]}$'\x1f'${NODE_OUT[i]}$'\x1f'${NODE_ERR[i]}
 		# shellcheck disable=SC2086 # words are meant
-		fold_names ${hosts[$key]}
-		cluster_print_node "$FOLDED" "$i"
+		name_ranges ${hosts[$key]}
+		cluster_print_node "$NAME_RANGES" "$i"
 	done
 }
 
@@ -141,7 +142,8 @@ cluster_report()
 
 # --- verbs -------------------------------------------------------------------
 
-# cluster_worst: WORST, what all nodes that failed have in common, or else 6
+# cluster_worst: sets WORST, the status that all failed nodes have in common, or
+# else 6
 cluster_worst()
 {
 	local status
@@ -184,7 +186,7 @@ cluster_apply()
 	return "$STATUS_NODE"
 }
 
-# After apply: what can't be set back must be known, by name.
+# After apply: names the nodes on which revert failed.
 cluster_revert()
 {
 	local i
@@ -200,7 +202,8 @@ cluster_revert()
 
 cluster_main()
 {
-	# A path is to mean the same file there; its words are not to be ours.
+	# A path must name the same file on the nodes, so it is made absolute; the words
+	# after it belong to the verb.
 	if [[ ${1:-} == */* && $1 != /* && $1 != *=* ]]; then
 		set -- "$PWD/$1" "${@:2}"
 	fi

@@ -1,13 +1,14 @@
-# deadman.sh - undoes what could cut the operator off, unless it is confirmed
+# deadman.sh - undo settings that could cut the operator off, unless confirmed
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
-# apply starts it before the first change of that kind, in a session of its own,
-# so that neither the end of the operator's nor that of apply ends it.  When the
-# time is over it asks the journal: the same apply, and not confirmed?
+# The deadman is a process that apply starts before the first change of that kind.
+# It has a session of its own, so that it survives the end of the operator's session
+# and of apply.  When its time is over, it reads the journal, and reverts if the
+# same apply is still active and not confirmed.
 #
-#   deadman_start    0; or 1 and WHY: nothing may stay behind here
-#   deadman_end      it is not needed any more
+#   deadman_start    returns 0; or 1 and WHY where no process may stay behind
+#   deadman_end      ends the deadman, which is not needed any more
 
 readonly DEADMAN_TRIES=5
 
@@ -27,7 +28,7 @@ deadman_start()
 	process_start "$J_DEADMAN_PID" || true
 	J_DEADMAN_START=$START
 	journal_note deadman "$J_DEADMAN_PID" "$J_DEADMAN_START"
-	# Had we been killed before this, it would end, and nobody miss it.
+	# The deadman waits for this line.  If apply is killed before, the deadman ends.
 	echo go >&"$go"
 	exec {go}>&-
 	say "blinktune confirm within $CONFIRM_WITHIN_S s, or it is undone:" \
@@ -46,22 +47,23 @@ deadman_main()
 {
 	local id=${1:-} seconds=${2:-} never tries line
 
-	[[ $# == 2 && $seconds =~ ^[1-9][0-9]{0,5}$ ]] ||
+	{ [[ $# == 2 ]] && number_is "$seconds" 1 "$CONFIRM_WITHIN_MAX_S"; } ||
 		misuse 'deadman: only apply starts it'
 	trap '' HUP
 	cd /
 	read -r line || return 0
 	exec </dev/null
-	# A pipe that nobody writes to; sleep would be one process more to end.
+	# Wait by reading a pipe without a writer; sleep would be one more process to
+	# end.
 	exec {never}<> <(:)
 	read -r -t "$seconds" -u "$never" || true
-	# A folder that was removed since is not made again.
+	# If the folder was removed meanwhile, do not make it again.
 	[[ -e $STATE ]] || return 0
 	LOCK_WAIT_S=86400
 	journal_lock
 	journal_read || return 0
 	[[ $J_ID == "$id" && ! $J_CONFIRMED ]] || return 0
-	# A later apply of the same profile has started another.
+	# A later apply of the same profile has started another deadman.
 	[[ ! $J_DEADMAN_PID || $J_DEADMAN_PID == "$$" ]] || return 0
 	for ((tries = 0; tries < DEADMAN_TRIES; tries++)); do
 		! revert_some cutoff || return 0

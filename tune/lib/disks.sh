@@ -6,16 +6,16 @@
 #             [--headroom PERCENT] [--mount FOLDER] DEVICE...
 #             [--yes-destroy DEVICE...]
 #
-# plan prints the commands, a line each, and after # what speaks against them.
-# It opens nothing for writing.  make runs them if the list after --yes-destroy is
-# that of the devices, word for word, and none of them is in use; in use it
-# refuses, whatever it is told.
+# plan prints the commands, a line each, and after # the reasons against them.  It
+# opens no device for writing.  make runs the commands if the list after
+# --yes-destroy is the list of devices, word for word, and no device is in use.  It
+# always refuses a device that is in use.
 #
-# A rotating disk counts its blocks from the outer rim inwards, where a turn passes
-# the most of them: the partition lies at the start.
+# A rotating disk numbers its blocks from the outer rim inwards, and a turn passes
+# the most blocks at the rim, so the partition lies at the start.
 #
-# Status: 0; 1 a command failed, and what was made is taken down again; 2 usage;
-# 3 a device that can't be had; 7 taking down failed, too.
+# Status: 0; 1 a command failed, and what was made is removed again; 2 usage;
+# 3 a device can't be used; 7 removing failed, too.
 
 disks_main()
 {
@@ -32,8 +32,8 @@ disks_main()
 	disks_survey
 	disks_layout
 	if [[ $verb == make ]]; then
-		need making
-		disks_make
+		need make_volume
+		make_volume
 	elif [[ ${JSON_WANTED:-} ]]; then
 		disks_report_json
 	else
@@ -41,7 +41,7 @@ disks_main()
 	fi
 }
 
-# --- what is asked for --------------------------------------------------------
+# --- options ------------------------------------------------------------------
 
 # disks_options WORD...: DISK_BYTES DISK_STRIPE_KIB DISK_LABEL DISK_HEADROOM
 # DISK_MOUNT DISKS DISKS_YES
@@ -88,17 +88,16 @@ disks_option()
 
 disks_check_options()
 {
-	[[ $DISK_BYTES =~ ^[1-9][0-9]{0,16}$ ]] ||
+	number_is "$DISK_BYTES" 1 99999999999999999 ||
 		misuse "disks: --data-bytes: a number of bytes, not '$DISK_BYTES'"
-	[[ $DISK_STRIPE_KIB =~ ^[1-9][0-9]{0,4}$ &&
-		$((DISK_STRIPE_KIB % 4)) == 0 ]] ||
+	{ number_is "$DISK_STRIPE_KIB" 4 99996 && ((DISK_STRIPE_KIB % 4 == 0)); } ||
 		misuse "disks: --stripe: a multiple of 4 KiB up to 99996, not" \
 			"'$DISK_STRIPE_KIB'"
-	# XFS takes 12 bytes.
+	# A label of XFS has at most 12 bytes.
 	[[ $DISK_LABEL =~ ^[A-Za-z0-9][A-Za-z0-9_-]{0,11}$ ]] ||
 		misuse "disks: --label: up to 12 letters, digits, - and _, not" \
 			"'$DISK_LABEL'"
-	[[ $DISK_HEADROOM =~ ^(0|[1-9][0-9]{0,2})$ ]] ||
+	number_is "$DISK_HEADROOM" 0 999 ||
 		misuse "disks: --headroom: a percentage, not '$DISK_HEADROOM'"
 	[[ ! $DISK_MOUNT || $DISK_MOUNT =~ ^(/[A-Za-z0-9_.-]+)+$ ]] ||
 		misuse "disks: --mount: no absolute path of plain characters:" \
@@ -106,9 +105,9 @@ disks_check_options()
 	((${#DISKS[@]})) || misuse 'disks: no device named'
 }
 
-# --- telling ------------------------------------------------------------------
+# --- the report ---------------------------------------------------------------
 
-# disks_refused: is any of them not to be had?
+# disks_refused: 0 if some device is refused
 disks_refused()
 {
 	local i

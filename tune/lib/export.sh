@@ -2,9 +2,9 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
-# What tuned has a plug-in for; the rest stands there as a comment, so that
-# nobody believes that it is set.  It knows no targets of other names than ours:
-# lines about some targets only are comments, too.
+# Settings without a plug-in of tuned become comments, so that no reader believes
+# that tuned sets them.  Lines about only some targets become comments, too, since
+# tuned does not know these names of targets.
 
 export_main()
 {
@@ -24,7 +24,7 @@ export_main()
 		die "$file: can't be written"
 }
 
-# export_text: TEXT, the whole file
+# export_text: sets TEXT to the contents of the file
 export_text()
 {
 	local -A sections=() seen=()

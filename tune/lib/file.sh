@@ -15,12 +15,12 @@
 #                           the kernel takes back when it is closed; or 1, WHY
 #   file_list GLOB          FILES=(...)
 #
-# On a tree a write does as the kernel would: of a list of words with one in
-# brackets it moves the brackets, EINVAL for a word that is not in it; words
-# between tabs stay between tabs; what the file ends in (newline or not) stays.
-# And whoever is killed leaves the old text or the new: there is no moment at
-# which the file is empty.  What is held is not written at all: nobody would take
-# it back.
+# In a tree, a write does what the kernel would do.  In a list of words with one in
+# brackets it moves the brackets, and fails with EINVAL for a word that is not in the
+# list.  Words between tabs stay between tabs, and the file keeps or lacks its last
+# newline.  A process that is killed leaves the old text or the new one, since the
+# file is never empty.  A value that a process holds is not written to a tree, since
+# nothing would restore it.
 
 # shellcheck source=tune/lib/number.sh
 . "$TUNE/lib/number.sh"
@@ -60,10 +60,10 @@ file_selected()
 	fi
 }
 
-# Root may write everything by the look of it, but a file without the mode bits
-# fails when opened: the kernel's own, and a tree's by our rule.  FILE_EXACT
-# asks for the mode in /sys too, at the price of a fork; apply does without,
-# since it finds out by writing.
+# For root every file seems writable.  But a file without write permission in its
+# mode fails when opened: in /sys and /proc by the kernel's rule, in a tree by ours.
+# FILE_EXACT checks the mode in /sys, too, which costs a fork.  apply does not set
+# it, since the write itself shows it.
 declare -gA file_readonly=()
 file_readonly_known=
 
@@ -103,7 +103,7 @@ file_write()
 	if printf '%s\n' "$value" >"$path"; then
 		return 0
 	fi 2>&"$SILENCE"
-	# Once more, for the reason, which bash tells on stderr only.
+	# Try again to get the reason, which bash prints on stderr only.
 	if WHY=$( { printf '%s\n' "$value" >"$path"; } 2>&1); then
 		return 0
 	fi

@@ -2,13 +2,14 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
-# hold PROFILE   prints "held" when it is applied, and reverts at the end of file
-#                on standard input: so also when whoever has the other end of
-#                the pipe is killed
+# hold PROFILE   applies the profile, prints "held", and reverts at the end of
+#                standard input: so also when the process at the other end of the
+#                pipe is killed
 # run PROFILE -- COMMAND
+#                applies the profile, runs the command, and reverts
 #
-# Both keep the lock, and revert however they end; killed by SIGKILL, they leave
-# the journal to revert.
+# Both keep the lock, and revert however they end.  After SIGKILL the journal is
+# left, and the verb revert restores the values.
 
 # hold_revert STATUS: ends the program, with STATUS unless not all is put back.
 # Not in a trap for EXIT, where "return" would have another meaning.
@@ -44,13 +45,13 @@ hold_main()
 {
 	[[ $# == 1 ]] || misuse 'hold: one PROFILE, please'
 	hold_apply "$1"
-	# Whoever was to read it may be gone; so is the other pipe then.
+	# The reader of this line may be gone; then standard input has ended, too.
 	if [[ $JSON_WANTED ]]; then
 		report_results 0
 	else
 		echo held
 	fi 2>/dev/null || true
-	# It ends with standard input; and, unlike read, at a signal.
+	# This wait ends at the end of standard input and, unlike read, at a signal.
 	run_command cat >/dev/null
 	hold_revert "${SIGNALLED:-$RUN_STATUS}"
 }
@@ -68,14 +69,15 @@ run_main()
 	hold_revert "$RUN_STATUS"
 }
 
-# run_command COMMAND...: RUN_STATUS, how it ended.  It is in the background, as
-# signals are looked at only between commands; but with our standard input and
-# the signals that background commands would ignore.
+# run_command COMMAND...: runs the command and sets RUN_STATUS.  The command runs in
+# the background, since bash handles signals only between commands.  It gets our
+# standard input, and does not ignore the signals that bash makes background
+# commands ignore.
 run_command()
 {
 	local child
 
-	# What is sent to us is meant for it, too.
+	# Pass signals that are sent to us on to the command.
 	SIGNALS=0
 	RUN_STATUS=${SIGNALLED:-0} child=
 	trap 'run_pass HUP 129' HUP
@@ -88,13 +90,13 @@ run_command()
 		exec -- "$@"
 	) <&0 &
 	child=$!
-	# One that came before there was anybody to pass it to
+	# Pass on a signal that came before the command had started.
 	[[ ! $SIGNALLED ]] || kill -$((SIGNALLED - 128)) "$child" 2>/dev/null ||
 		true
 	run_wait
 }
 
-# Neither the lock nor what is held may outlive us in it.
+# The command must not inherit the lock or the held files, which would outlive us.
 run_close()
 {
 	local fd
@@ -105,8 +107,9 @@ run_close()
 	done
 }
 
-# run_pass SIGNAL STATUS: on; at the third the command is not asked any more.
-# From the terminal it has it already, and does not mind.
+# run_pass SIGNAL STATUS: passes the signal on to the command; the third one kills
+# it.  A signal from the terminal has reached the command already; a second one does
+# no harm.
 run_pass()
 {
 	SIGNALS=$((SIGNALS + 1)) SIGNALLED=$2
@@ -114,8 +117,8 @@ run_pass()
 	[[ ! $child ]] || kill -"$1" "$child" 2>/dev/null || true
 }
 
-# run_wait: RUN_STATUS.  A signal to us ends the wait, and not yet
-# the command.
+# run_wait: waits for the command and sets RUN_STATUS.  A signal to us ends wait
+# before the command has ended.
 run_wait()
 {
 	local before

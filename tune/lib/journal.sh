@@ -1,67 +1,69 @@
-# journal.sh - the write-ahead journal: how what was changed is put back
+# journal.sh - the write-ahead journal, from which changes are reverted
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
-# STATE/journal is there exactly as long as something may be changed.  It is
-# text; a line is fields with tabs between them and "." as the last one, so that
-# a torn line shows.  In a field \\ \t \n \r stand for these characters.
+# STATE/journal exists exactly as long as a setting may be changed.  It is text.  A
+# line consists of fields with tabs between them; the last field is ".", so that a
+# torn line is recognised.  In a field \\ \t \n \r stand for these characters.
 #
 #   blinktune-journal  1          the version of this format
 #   id        EPOCH.PID           of this apply
 #   boot      UUID                /proc/sys/kernel/random/boot_id
 #   version   1                   kept for older programs, which wanted one
-#   root      FOLDER              the tree, or nothing: the machine
+#   root      FOLDER              the tree; empty for the machine itself
 #   profile   NAME HASH
 #   entry     SEQ KNOB TARGET LIFETIME RISK NEED WANTED ORIGINAL
 #   ready     CRC                 of all above, by cksum
 #
-# So far it is written and synced under another name and then renamed: either
-# all originals are known, or nothing has been changed.  After that lines are
-# only added, and need no sync: whoever is killed leaves them to the kernel, and
-# after a power cut another boot has begun.
+# Up to this line the journal is written and synced under another name, and then
+# renamed: either all originals are in the journal, or nothing has been changed.
+# After that, lines are only appended, without a sync: when blinktune is killed, the
+# kernel still writes them; and after a power cut the machine has booted again.
 #
-#   doing     SEQ                 it is about to be set, or set back
-#   done      SEQ RESULT VALUE    and reads so since
-#   holder    PID START           the process that holds what a process must,
-#                                 and its start time: who it is
-#   deadman   PID START           the one that undoes what could cut us off
-#   confirmed                     it need not
+#   doing     SEQ                 entry SEQ is about to be set or restored
+#   done      SEQ RESULT VALUE    that is done, and VALUE was read back
+#   holder    PID START           the process that holds files open
+#                                 (fd_holder.sh), and its start time
+#   deadman   PID START           the process that undoes settings that could
+#                                 cut the operator off (deadman.sh)
+#   confirmed                     the deadman need not undo them
 #   complete                      apply, or a revert that had to leave
-#                                 something, has come to its end, and has
-#                                 looked at everything once more
-#   changing                      another has begun after that
+#                                 something, has finished, and has read all
+#                                 values once more
+#   changing                      another apply or revert has begun after that
 #
-# Last, the file is renamed to journal.last.
+# In the end the file is renamed to journal.last.
 #
-# Whose is a value that is not the original?
+# A value that is not the original was set by blinktune (ours) or by something else
+# (foreign).  The last line of its entry decides:
 #
-#   done, applied or clamped   ours if it is the VALUE of that line, else
-#                              somebody else's: a conflict
-#   doing without a done       ours, whatever it is: its writer was killed
+#   done, applied or clamped   ours if the value is the VALUE of that line; else
+#                              foreign, which is a conflict
+#   doing without a done       ours, whatever the value is: the writer was killed
 #   no line, or one that says that it was not set (already, failed, denied)
-#                              ours, whatever it is, if something was being
-#                              changed (doing) and there is no complete after
-#                              it: it may have moved with something else (a
-#                              service that needed another, a driver that set
-#                              itself up anew), and nobody has looked since.
-#                              Else somebody else's, and no concern of ours
-#   done, reverted             somebody else's
+#                              ours, whatever the value is, if an entry was being
+#                              changed (doing) and no "complete" follows: setting
+#                              that entry may have changed this one (a service
+#                              that needed another, a driver that reset its
+#                              device), and no later line shows it.
+#                              Else foreign, and it is left alone
+#   done, reverted             foreign
 #
-# So somebody else's change is taken for ours only if blinktune was killed at
-# work, and has not read that value after it was set.  What moves other settings
-# comes before them (knob_NAME_order), so that what is noted as applied does not
-# move any more until complete.
+# So a foreign change is taken for ours only if blinktune was killed at work and had
+# not read that value after it was set.  Settings that change others come before
+# those (knob_NAME_order), so that an entry noted as applied does not change until
+# "complete".
 #
-#   journal_lock               alone from here on; makes the state folder, and
-#                              checks it (state.sh)
-#   journal_read               0 and J_*: there is one; 1: there is none;
-#                              one that is damaged ends the program
-#   journal_begin              write a new one from the plan's entries (E_*)
-#   journal_note WORD FIELD... add a line
-#   journal_add WORD FIELD...  the same, together with others by
-#   journal_write
-#   journal_check_root         the one read must be of this ROOT
-#   journal_end                nothing is changed any more
+#   journal_lock               takes the lock; makes the state folder, and checks
+#                              it (state.sh)
+#   journal_read               returns 0 and sets J_*; or 1 if there is no journal;
+#                              ends the program if the journal is damaged
+#   journal_begin              writes a new journal from the plan's entries (E_*)
+#   journal_note WORD FIELD... appends a line
+#   journal_add WORD FIELD...  collects a line, for journal_write to append
+#   journal_write              appends the collected lines
+#   journal_check_root         ends the program if the journal has another ROOT
+#   journal_end                puts the journal away: nothing is changed any more
 
 readonly JOURNAL_VERSION=1
 readonly JOURNAL_BYTES_MAX=$((4 << 20))
@@ -176,7 +178,7 @@ journal_damaged()
 	die "$STATE/journal: damaged, $1: nothing is done"
 }
 
-# The entries of a plan or a journal, and what became of them
+# The entries of a plan or a journal, and their results
 journal_clear()
 {
 	J_KNOB=() J_TARGET=() J_LIFETIME=() J_RISK=() J_NEED=() J_WANTED=()
@@ -214,8 +216,9 @@ journal_read()
 	journal_check_sum "$head" "${lines[ready - 1]}"
 }
 
-# journal_cut TEXT: what follows the last newline was being written when its
-# writer was killed; what it announced was not begun.  Sets the caller's text.
+# journal_cut TEXT: sets the caller's text to TEXT without what follows the last
+# newline: its writer was killed while it wrote that, so the announced action had not
+# begun.
 journal_cut()
 {
 	[[ $1 != *$'\n' ]] || return 0
@@ -282,7 +285,7 @@ journal_parse()
 	esac
 }
 
-# Of the lines above the entries: what is used of them later
+# Checks those lines above the entries that are used later.
 journal_check_head()
 {
 	local number='(0|[1-9][0-9]*)'
@@ -296,7 +299,7 @@ journal_check_head()
 }
 
 # journal_check_process NUMBER PID START: START is empty if the process had ended
-# before it was read.
+# before its start time could be read.
 journal_check_process()
 {
 	if ! number_is "$2" 2 "$PROCESS_MAX" ||
@@ -309,7 +312,7 @@ journal_check_process()
 journal_parse_entry()
 {
 	[[ $2 == "${#J_KNOB[@]}" ]] || journal_damaged "line $1 is out of order"
-	# Both become parts of paths.
+	# Knob and target become parts of paths.
 	[[ $3 =~ ^[a-z][a-z0-9-]*$ ]] ||
 		journal_damaged "line $1 names no knob"
 	[[ $4 && $4 != */* && $4 != . && $4 != .. &&
@@ -341,7 +344,7 @@ journal_parse_progress()
 	J_RESULT[seq]=$4 J_VALUE[seq]=$5
 }
 
-# Before lines are added to a journal that was read.
+# Prepares to append lines to a journal that was read.
 journal_mend()
 {
 	[[ $J_TORN_BYTES ]] || return 0

@@ -4,13 +4,13 @@
 #
 # A file NAME.sh defines, with underscores for the dashes of its name:
 #
-#   knob_NAME_targets [NAME...]   TARGETS=(...): the instances there are (CPU
-#                                 policies, disks, interfaces), or (-); by NAME also
-#                                 what nobody touches unasked (the loopback, a
-#                                 loop device)
-#   knob_NAME_supported TARGET    0; or 1 with SUPPORT=unsupported|denied, WHY;
-#                                 who had to read the value to know leaves it in
-#                                 VALUE, and READ=1
+#   knob_NAME_targets [NAME...]   sets TARGETS to the instances (CPU policies,
+#                                 disks, interfaces), or (-).  Instances such as
+#                                 the loopback or a loop device are included only
+#                                 if NAME names them
+#   knob_NAME_supported TARGET    returns 0; or 1 with SUPPORT=unsupported|denied
+#                                 and WHY.  A function that has to read the value
+#                                 for that leaves it in VALUE, and sets READ=1
 #   knob_NAME_get TARGET          VALUE, one line, canonical; or 1 with WHY
 #   knob_NAME_set TARGET VALUE    0; or 1 with WHY, and SUPPORT=unsupported if
 #                                 that shows only now
@@ -23,18 +23,18 @@
 #                                 as wanted if that is NOW.  A knob without this
 #                                 function is as wanted if NOW is WANTED
 #   knob_NAME_explain             EXPLAIN: what it is and what it costs or gains
-#   knob_NAME_lifetime            boot | device | holder: who keeps the value:
+#   knob_NAME_lifetime            boot | device | holder: the value is kept by
 #                                 the running kernel, the device, or a process
-#   knob_NAME_risk                none | cutoff | data: cutoff is undone by
-#                                 itself unless confirmed
-#   knob_NAME_order               00 to 99, when apply comes to it; default 50
+#   knob_NAME_risk                none | cutoff | data: the deadman undoes a
+#                                 cutoff knob unless it is confirmed
+#   knob_NAME_order               00 to 99: apply sets lower ones first (50)
 #
-# A knob with lifetime holder has instead of set
+# A knob with the lifetime "holder" has this function instead of set:
 #
 #   knob_NAME_hold TARGET VALUE   HOLD_FD: open as long as the value is to last
 #                                 (file_hold); or 1 with WHY
 #
-# Echoing, journalling and undoing are not its business.  Here:
+# These functions do not echo, write the journal or undo.  This file has:
 #
 #   knob_list                     KNOBS=(...): all there are
 #   knob_load NAME                0; or 1 with WHY

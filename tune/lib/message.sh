@@ -1,12 +1,12 @@
-# message.sh - what is said on stderr, and how the program ends
+# message.sh - messages on stderr, and exit statuses
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
 #   misuse WHY...      one line, and the program ends with STATUS_USAGE
 #   die WHY...         the same with STATUS_FILE: a profile, the state folder or
-#                      a device is not as it must be
-#   say WHAT...        one line about what goes on; not with -q
-#   act COMMAND        a privileged act that is about to be done; not with -q
+#                      a device is unusable
+#   say WHAT...        prints one line about the progress; not with -q
+#   act COMMAND        prints the privileged action that follows; not with -q
 
 # 1 to 5 mean what they mean for the other programs: the run failed or the data
 # is not as it should be, usage, a file, a peer, resources.

@@ -10,8 +10,8 @@
 # without reading once more.  Never for deciding.
 declare -gA NIC_SEEN
 
-# nic_targets [NAME...]: TARGETS=the interfaces with hardware behind them.  What
-# is virtual (loopback, bridges, veth) is meant only by who names it.
+# nic_targets [NAME...]: sets TARGETS to the interfaces with hardware behind them.
+# A virtual one (loopback, bridge, veth) is included only if NAME names it.
 nic_targets()
 {
 	local path name

@@ -78,8 +78,8 @@ row_name()
 	read -r -a targets <<<"${row_targets[$2]}"
 	NAME=$1
 	[[ ${targets[*]} != - ]] || return 0
-	fold_names "${targets[@]}"
-	NAME+=:$FOLDED
+	name_ranges "${targets[@]}"
+	NAME+=:$NAME_RANGES
 }
 
 # row_print TAG HEAD NOTE, with the caller's widths: the note on the same line
@@ -264,7 +264,7 @@ report_plan_text()
 		return 0
 	fi
 	report_short "${E_GOAL[i]}"
-	# Of long lists only the beginning shows: what is asked for says more.
+	# Only the beginning of a long list fits; the wanted value says more.
 	[[ $SHORT != "$now" ]] || report_short "${E_WANTED[i]}"
 	TEXT+=" -> $SHORT"
 }

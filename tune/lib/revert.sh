@@ -1,22 +1,23 @@
-# revert.sh - puts back what the journal says was changed, the last one first
+# revert.sh - restore the originals in the journal, the last change first
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
-#   revert_all [force|keep]   of the journal read or begun: 0, STATUS_CONFLICT:
-#                             something that somebody else has changed since
-#                             was left alone, or STATUS_INCOMPLETE.  Only with
-#                             0 is the journal put away.
-#   revert_some RISK          entries of this risk only; the journal stays
+#   revert_all [force|keep]   reverts the journal that was read or begun; returns
+#                             0; STATUS_CONFLICT if it left a value alone that
+#                             something else has changed since; or
+#                             STATUS_INCOMPLETE.  It puts the journal away only
+#                             if it returns 0.
+#   revert_some RISK          reverts entries of this risk only; the journal stays
 #
-# With force what others have changed is put back, too; with keep it is theirs
-# from now on.
+# With "force", revert restores foreign values, too (journal.sh); with "keep", it
+# leaves them and forgets their originals.
 #
-# Everything is read before anything is set: what is ours is told by its value,
-# and one setting put back may move another (a driver that starts anew, a
-# service that others need).  For the same reason everything is read once more
-# at the end, and what has moved is set again.
+# revert reads all values before it sets one: a value shows whether it is ours, and
+# restoring one may change another (a driver that resets its device, a service that
+# others need).  For the same reason it reads all values again at the end, and sets
+# those again that have changed.
 
-# Two that move each other would go on for ever.
+# Two settings that change each other would go on for ever.
 readonly REVERT_ROUNDS=3
 
 revert_all()
@@ -30,7 +31,7 @@ revert_all()
 		journal_note complete
 		return $worst
 	fi
-	holder_end
+	fd_holder_end
 	deadman_end
 	journal_end
 }
@@ -74,13 +75,15 @@ revert_entries()
 	revert_tell
 }
 
-# --- what is to be done ------------------------------------------------------
+# --- decisions ---------------------------------------------------------------
 
 # revert_judge I HOW: TODO, and RESULT, NOW and WHY as far as they are known:
 #
-#   set      put it back        look   it is as it was: look again at the end
-#   finish   the same, but its file may have been cut short
-#   theirs   somebody else's    (nothing)  not to be touched, or it can't be
+#   set        restore the original
+#   look       it has its original value: read it again at the end
+#   finish     like look, but its file may have been cut short
+#   theirs     something else has changed it
+#   (nothing)  do not touch it, or it can't be read
 revert_judge()
 {
 	local i=$1
@@ -133,7 +136,7 @@ revert_read()
 	return 1
 }
 
-# revert_claim I: may we have changed it?
+# revert_claim I: 0 if blinktune may have changed the value
 revert_claim()
 {
 	[[ $J_BOOT == "$BOOT" ]] || return 0
@@ -145,12 +148,12 @@ revert_claim()
 	esac
 }
 
-# revert_is_as_left I: is NOW what we have made of it?  If somebody was killed
-# while it was being set, whatever it is: the kernel may have changed it.
+# revert_is_as_left I: 0 if NOW is the value that blinktune left.  If blinktune was
+# killed while it set the entry, any value is: the kernel may have changed it.
 revert_is_as_left()
 {
 	if [[ $J_BOOT != "$BOOT" ]]; then
-		# Lines without a sync may be lost by then.
+		# After a reboot, lines without a sync may be lost.
 		[[ $NOW == "${J_WANTED[$1]}" || $NOW == "${J_VALUE[$1]}" ]]
 		return
 	fi
@@ -159,8 +162,8 @@ revert_is_as_left()
 	esac
 }
 
-# What was found out, and what is about to be done, for whoever has to go on
-# after us.
+# Writes to the journal what was found and what is about to be done, for the revert
+# that has to continue if this one is killed.
 revert_announce()
 {
 	local i
@@ -168,7 +171,7 @@ revert_announce()
 	for i in "${order[@]}"; do
 		case ${todo[i]}:${J_RESULT[i]} in
 		theirs:*) journal_add 'done' "$i" reverted "${now[i]}" ;;
-		# It is back, but may move yet.
+		# The value is restored, but another setting may still change it.
 		look:applied | look:clamped)
 			journal_add 'done' "$i" already "${now[i]}"
 			;;
@@ -182,7 +185,7 @@ revert_announce()
 	journal_write
 }
 
-# --- doing it ----------------------------------------------------------------
+# --- restoring ---------------------------------------------------------------
 
 # revert_set I: its result, now and why; and changed.
 revert_set()
@@ -192,7 +195,7 @@ revert_set()
 
 	changed=1 result[i]=failed
 	if [[ ${J_LIFETIME[i]} == holder ]]; then
-		holder_end
+		fd_holder_end
 		result[i]=reverted now[i]=$original
 		return 0
 	fi
@@ -208,14 +211,14 @@ revert_set()
 	result[i]=reverted why[i]=''
 }
 
-# revert_finish_tree I: whoever was killed between a write to a tree's file and
-# its being cut left something behind the value; file_write cuts it off.
+# revert_finish_tree I: if blinktune was killed between a write to a tree's file and
+# the truncation, old text follows the value; file_write cuts it off.
 revert_finish_tree()
 {
 	knob_set "${J_KNOB[$1]}" "${J_TARGET[$1]}" "${J_ORIGINAL[$1]}" || true
 }
 
-# Reads back what was set, and what was as it should be.
+# Reads back the entries that were set, and those that had their original value.
 revert_look_again()
 {
 	local i round moved
@@ -262,9 +265,9 @@ revert_is_back()
 	return 1
 }
 
-# --- and telling it ----------------------------------------------------------
+# --- the report --------------------------------------------------------------
 
-# What was never changed is not worth a line.
+# An entry that was never changed gets no line.
 revert_tell()
 {
 	local i

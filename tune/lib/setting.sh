@@ -7,8 +7,8 @@
 #                                      or 1 with WHY
 #   setting_refuse VALUE WHAT          1, and WHY: it is not WHAT
 #
-# What is wanted is looked at when the plan is made, before anything is changed.
-# What is put back is not: it was there.
+# A wanted value is checked when the plan is made, before anything is changed.  An
+# original is not checked, since the kernel has shown it.
 
 setting_supported()
 {

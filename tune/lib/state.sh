@@ -2,9 +2,9 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2153,SC2154 # arguments and results in variables
 #
-# What the journal says is set as root, and what is written to the folder is
-# written as root.  So blinktune neither reads nor writes it where another user
-# could have put it there, or could redirect it:
+# Root sets the values in the journal, and root writes to the folder.  So blinktune
+# neither reads nor writes there if another user could have made the folder or its
+# files, or could redirect them:
 #
 #   the folder         is not a symbolic link, belongs to this user or to root,
 #                      and neither its group nor others may write it
@@ -23,7 +23,8 @@
 #   state_open_lock     LOCK_FD, the file lock, made with mode 0600 if there is
 #                       none; or ends the program
 #   state_write NAME TEXT
-#                       makes the file anew, with mode 0600; or 1 and WHY
+#                       replaces the file by a new one with mode 0600; or
+#                       returns 1 and sets WHY
 
 readonly STATE_FILES='journal journal.new journal.last lock'
 
@@ -115,7 +116,7 @@ state_make()
 	[[ ! -d $STATE ]] || return 0
 	state_try mkdir -p -- "$STATE" ||
 		die "$STATE: cannot make the state folder: $WHY"
-	# Another user may have been faster.
+	# Another user may have made the folder first.
 	state_check
 }
 

@@ -1,17 +1,18 @@
-# stray.sh - processes of an earlier apply that hold a setting still
+# stray.sh - processes of an earlier apply that still hold a setting
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
-# The process that holds what a profile wants (holder.sh) outlives apply.  Where
-# apply was killed and its state folder removed, no journal knows that process
-# any more: the setting stays in force, and "nothing is applied" is wrong.  Such
-# a process is a stray, and nothing is applied beside it.
+# A holder (fd_holder.sh) outlives the apply that started it.  If apply is killed and
+# its state folder removed, no journal names the holder any more: its setting stays in
+# force, and "nothing is applied" would be wrong.  Such a holder is a stray, and
+# blinktune applies nothing while there is one.
 #
-# A holder is known by its name and its environment, and counts only if it
-# belongs to this user, as another user could have started a process that looks
-# like one, and is about the same tree.  It is no stray if the journal of this state folder names it, or the one
-# of the folder that it was started for: then a profile is applied with another
-# --state, on purpose, and that is only told.
+# A holder is recognised by its name and its environment.  It counts only if it is
+# for the same tree and belongs to this user, since another user could have started a
+# process that looks like a holder.  It is not a stray if the journal of this state
+# folder names it, or the journal of the state folder that it was started for.  In the
+# second case a profile is applied with another --state, on purpose, and blinktune
+# only reports the holder.
 #
 #   strays_find      after journal_read or journal_clear: STRAY_PID STRAY_START
 #                    STRAY_HOLDS STRAY_STATE, and STRAY_KNOWN: empty for a stray,

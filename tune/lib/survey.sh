@@ -1,4 +1,4 @@
-# survey.sh - what block devices hold, and who uses them
+# survey.sh - the contents and the users of block devices
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2153 # arguments and results in variables
 

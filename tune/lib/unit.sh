@@ -32,7 +32,7 @@ unit_supported()
 	fi
 }
 
-# What runs is asked for once, and again after a change.
+# The list of running units is read once, and again after a change.
 unit_list()
 {
 	local unit rest others=()

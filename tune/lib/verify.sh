@@ -1,9 +1,10 @@
-# verify.sh - is everything as a profile wants it? and: what is active?
+# verify.sh - compare the machine with a profile (verify), and show the active one
+# (status)
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
-# verify without a PROFILE takes the one of the journal, and then what that says:
-# a value that was clamped when it was applied is as it can be.
+# verify without a PROFILE takes the profile of the journal, and the results there: a
+# value that was clamped when it was applied does not differ.
 
 verify_main()
 {
@@ -108,7 +109,7 @@ verify_entry()
 	elif [[ ${J_RESULT[i]} == reverted ]]; then
 		WHY='undone, as it was not confirmed'
 	elif [[ ${J_LIFETIME[i]} == holder ]]; then
-		WHY='nobody holds it'
+		WHY='no process holds it'
 	fi
 }
 
@@ -188,7 +189,7 @@ status_json()
 {
 	local active=true described='' same=null complete=null sum=''
 
-	# Whoever measures notes what was in force by it.
+	# A measuring program records these values.
 	if [[ $J_ID ]]; then
 		sum=$(sha256sum "$STATE/journal" 2>/dev/null) || sum=
 	fi

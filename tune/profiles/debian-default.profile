@@ -15,7 +15,7 @@ try turbo on
   source   Documentation/admin-guide/pm/cpufreq.rst
 
 try c-states default
-  because  nobody limits how deep a CPU sleeps
+  because  no process limits how deep a CPU sleeps
   source   Documentation/power/pm_qos_interface.rst
 
 try nmi-watchdog 1

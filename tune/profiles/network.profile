@@ -12,7 +12,7 @@ try socket-buffers:netdev_max_backlog 10000
   source   ours; Documentation/admin-guide/sysctl/net.rst
 
 try busy-poll 50
-  because  who waits for a packet asks the card itself, and saves the interrupt
+  because  the thread that waits for a packet polls the card itself, and saves the interrupt
   source   Documentation/admin-guide/sysctl/net.rst proposes 50
 
 try nic-coalescing adaptive-rx? off adaptive-tx? off rx-usecs? 0 tx-usecs? 0

@@ -50,11 +50,11 @@ try stat-interval 10
 
 # Memory
 try transparent-huge-pages:enabled madvise
-  because  the sorter asks for huge pages where it wants them; nobody else delays it with theirs
+  because  the sorter asks for huge pages where it wants them; those of other programs do not delay it
   source   ours; Documentation/admin-guide/mm/transhuge.rst
 
 try transparent-huge-pages:defrag madvise
-  because  who asks for them gets them at once, who does not never waits for them
+  because  a program that asks for them gets them at once, one that does not never waits for them
   source   ours; Documentation/admin-guide/mm/transhuge.rst
 
 try swappiness 1

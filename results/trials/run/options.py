@@ -21,29 +21,32 @@ Usage: blinktrial --scenario=S[,S...] --trials=N --out=DIR [OPTION]...
        blinktrial characterise --out=DIR [-w HOSTS] [--key=FILE]
                   [--work=DIR] [--file=FILE]... [--write] [--quick]
        blinktrial validate DIR
-Time blinksort over and over, in an order of chance, and record each trial.
+Time blinksort repeatedly, in a random order, and record each trial.
 
-  --scenario=S[,S...]  pagecache, cache, platter
-  --trials=N           of each configuration in each scenario
-  --out=DIR            the record, a new or empty folder
-  --resume             go on with the record in DIR, as it was begun
-  --sweep=FILE         vary what the file says, against a reference and a
-                       second one under another name
-  --records=N          sort so many (1000000)
-  --ascii              of printable characters
-  --order=ORDER        blocks (each in an order of its own) or sequence
-  --seed=N             of the order (drawn)
-  -w HOSTS             sort on these nodes, as blinksh writes them
-  --key=FILE           of the cluster (default: $BLINK_KEY)
-  --work=DIR           where the files that are sorted lie (DIR/work)
-  --cache-bytes=SIZE   of each drive's cache, as 64M, if it can't be asked
-  --unverified         also if a scenario's conditions can't be verified
-  --keep               leave the files that were sorted
-  --quiet              say nothing but what fails
-  --help, --version
+  --scenario=S[,S...]  run under these conditions: pagecache, cache, platter
+  --trials=N           run N trials of each configuration in each scenario
+  --out=DIR            put the record into DIR, a new or empty folder
+  --resume             continue the record in DIR, with its options
+  --sweep=FILE         vary the parameters in FILE, against a reference and
+                       against the same reference again as a control
+  --records=N          sort N records (1000000)
+  --ascii              sort records of printable characters
+  --order=ORDER        shuffle each block (blocks, the default), or keep one
+                       order (sequence)
+  --seed=N             derive the order from N (random)
+  -w HOSTS             sort on these nodes, in the notation of blinksh
+  --key=FILE           read the cluster's key from FILE ($BLINK_KEY)
+  --work=DIR           sort files in this folder (the record's work)
+  --cache-bytes=SIZE   assume SIZE, such as 64M, for the cache of a drive that
+                       does not report it
+  --unverified         run even if a condition can't be verified
+  --keep               keep the files that were sorted
+  --quiet              print errors only
+  --help, --version    print this text, or the version
 
-characterise measures what memory, disk, network and the start of a program
-take here; where each FILE lies on its disk; with --write, writing, too.
+characterise measures memory, disk, network and the start of a program; it
+shows the position of each FILE on its disk; with --write it measures writing,
+too.
 
 Statuses: 0 done, 1 a trial failed or a condition is not met, 2 usage,
 3 input or output file, 4 another node or the network, 5 resources.

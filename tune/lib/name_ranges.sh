@@ -1,11 +1,12 @@
-# fold.sh - many names as one: policy0 policy1 policy3 as policy[0-1,3]
+# name_ranges.sh - write many names as ranges: policy0 policy1 policy3 become
+# policy[0-1,3]
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
-#   fold_names NAME...    FOLDED; names that differ only in their last number
-#                         are put together
+#   name_ranges NAME...    sets NAME_RANGES, where names that differ only in their
+#                          last number are one range
 
-fold_names()
+name_ranges()
 {
 	local name key order=()
 	local -A numbers=()
@@ -19,18 +20,19 @@ fold_names()
 			order+=("$name")
 		fi
 	done
-	FOLDED=
+	NAME_RANGES=
 	for key in "${order[@]}"; do
 		if [[ $key == *$'\t'* ]]; then
-			fold_numbers "${numbers[$key]}"
+			name_ranges_of_numbers "${numbers[$key]}"
 			key=${key%%$'\t'*}$RANGES${key#*$'\t'}
 		fi
-		FOLDED+=${FOLDED:+,}$key
+		NAME_RANGES+=${NAME_RANGES:+,}$key
 	done
 }
 
-# fold_numbers "N N ...": RANGES, in brackets unless it is one number.
-fold_numbers()
+# name_ranges_of_numbers "N N ...": sets RANGES, in brackets unless there is only
+# one number.
+name_ranges_of_numbers()
 {
 	local number sorted=() first='' last='' ranges=''
 
@@ -43,16 +45,17 @@ fold_numbers()
 			last=$number
 			continue
 		fi
-		[[ ! $first ]] || fold_range
+		[[ ! $first ]] || name_ranges_add
 		first=$number last=$number
 	done
-	fold_range
+	name_ranges_add
 	RANGES=$ranges
 	[[ ${#sorted[@]} == 1 ]] || RANGES="[$ranges]"
 }
 
-# Adds the caller's first and last to its ranges.
-fold_range()
+# name_ranges_add: appends the range from first to last to ranges; all three are
+# variables of the caller.
+name_ranges_add()
 {
 	ranges+=${ranges:+,}$first
 	[[ $first == "$last" ]] || ranges+=-$last

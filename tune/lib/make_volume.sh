@@ -1,8 +1,9 @@
-# making.sh - makes what placement.sh has laid out, or takes it down again
+# make_volume.sh - make the volume that placement.sh has laid out, or remove it
+# again after a failure
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2153 # arguments and results in variables
 
-disks_make()
+make_volume()
 {
 	local i
 
@@ -11,7 +12,7 @@ disks_make()
 	trap 'disks_fail "ended by a signal"' HUP INT TERM
 	for STEP in "${!STEPS[@]}"; do
 		((STEP != ${#DISKS[@]})) || disks_wait || disks_fail "$WHY"
-		# Mounting is the last step: once begun, it is not undone.
+		# Mounting is the last step.  Once begun, it is not undone.
 		[[ ${STEPS[STEP]} != mount* ]] || trap '' HUP INT TERM
 		disk_step_text "$STEP"
 		act "$TEXT"
@@ -21,7 +22,7 @@ disks_make()
 	[[ $DISK_MOUNT ]] || say "made; then: $STEP_MOUNT"
 }
 
-# The operator has named the devices twice, and none of them is in use.
+# Checks that the operator has named the devices twice and none is in use.
 disks_agreed()
 {
 	local i
@@ -35,7 +36,7 @@ disks_agreed()
 	done
 }
 
-# All that is needed is there before anything is destroyed.
+# Checks that all tools are installed, before anything is destroyed.
 disks_tools()
 {
 	local name names=(sfdisk wipefs partx mkfs.xfs)
@@ -51,7 +52,7 @@ disks_tools()
 		die "disks make: there is a $DISK_ARRAY already: another --label?"
 }
 
-# disk_run I: 0; or 1 with WHY
+# disk_run I: runs step I; returns 0, or 1 with WHY
 disk_run()
 {
 	local -a words
@@ -68,7 +69,7 @@ disk_run()
 	return 1
 }
 
-# disk_feed INPUT TOOL ARGUMENT...: as tool_run, which gives no input
+# disk_feed INPUT TOOL ARGUMENT...: does what tool_run does, but with input
 disk_feed()
 {
 	local input=$1 name=$2
@@ -82,8 +83,8 @@ disk_feed()
 	return "$STATUS"
 }
 
-# Until /dev has the partitions.  The kernel reads a new table itself, but not of
-# every device, and of GPT only if it was built so.
+# Waits until /dev has the partitions.  The kernel reads a new table by itself, but
+# not for every device, and reads GPT only if it was built with it.
 disks_wait()
 {
 	local i part try
@@ -102,7 +103,7 @@ disks_wait()
 	done
 }
 
-# disks_do COMMAND: echoed; 1 with WHY
+# disks_do COMMAND: echoes and runs the command; returns 0, or 1 with WHY
 disks_do()
 {
 	local -a words
@@ -114,7 +115,8 @@ disks_do()
 	return 1
 }
 
-# disks_fail WHY: takes down what was made, says what is lost, and ends.
+# disks_fail WHY: removes what was made, reports what is lost, and ends the
+# program.
 disks_fail()
 {
 	local why=$1 status=$STATUS_FAILED count=${#DISKS[@]} i command
@@ -122,7 +124,7 @@ disks_fail()
 	trap '' HUP INT TERM
 	printf 'blinktune: disks make: %s\n' "$why" >&2
 	((STEP < count)) || disks_undo_array
-	# What is at STEP may have been begun.
+	# Step STEP may have begun.
 	for ((i = STEP < count ? STEP : count - 1; i >= 0; i--)); do
 		((i == STEP)) || for command in \
 			"wipefs --quiet --all ${DISK_PARTS[i]}" \
@@ -136,7 +138,7 @@ disks_fail()
 	exit "$status"
 }
 
-# What is mounted is never undone: mounting is the last step.
+# A mount is never undone, since mounting is the last step.
 disks_undo_array()
 {
 	((${#DISKS[@]} == 1)) || ! file_exists "$DISK_ARRAY" ||

@@ -1,41 +1,44 @@
-# holder.sh - what lasts as long as a process holds a file open
+# fd_holder.sh - settings that last as long as a process holds a file open
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
-# For run and hold this is the process itself: the kernel takes everything back
-# when it ends, however it ends.  For apply it is one in the background:
+# run and hold open the file themselves: the kernel restores the setting when the
+# process ends, however it ends.  apply starts a holder, a process in the
+# background:
 #
-#   apply                          holder
-#   starts it                      waits for a line
-#   writes who it is to the journal
-#   sends what to hold             opens it, answers
-#   ends                           becomes "sleep infinity"
+#   apply                               holder
+#   starts the holder                   waits for a line
+#   writes its process id and start
+#   time to the journal
+#   sends a file and a value            opens the file, replies
+#   ends                                becomes "sleep infinity"
 #
-# So the journal knows each of them: it ends if apply is killed before it has
-# told what to hold.  Should the journal be removed nevertheless, a holder is
-# found by its name, HOLDER_NAME in place of "sleep", and by its environment
-# (stray.sh):
+# If apply is killed before it has sent a value, the holder ends.  So the journal
+# names every holder that holds a file.  If the journal is removed nevertheless,
+# stray.sh finds a holder by its name, HOLDER_NAME in place of "sleep", and by its
+# environment:
 #
-#   BLINKTUNE_HOLDS    what it holds, as KNOB=VALUE
+#   BLINKTUNE_HOLDS    the settings that it holds, as KNOB=VALUE
 #   BLINKTUNE_STATE    the state folder of its journal
 #   BLINKTUNE_ROOT     the tree, or nothing: the machine
 #
-#   holder_start     0; or 1 and WHY: nothing may stay behind here
-#   holder_take I    hold what the journal's entry I wants; or 1 and WHY
-#   holder_has I     is it held?
-#   holder_end       let go of everything
+#   fd_holder_start     returns 0; or 1 and WHY where no process may stay behind
+#   fd_holder_take I    holds the value of the journal's entry I; or returns 1 and
+#                       sets WHY
+#   fd_holder_has I     0 if entry I is held
+#   fd_holder_end       closes all files, and ends the holder
 
 readonly HOLDER_NAME=blinktune-holder
 
 declare -gA held_fds=()
 holder_to='' holder_from=''
 
-holder_start()
+fd_holder_start()
 {
 	[[ ! $holder_to ]] || return 0
 	process_may_stay || return 1
-	coproc HOLDER { holder_loop; }
-	# Copies, as bash forgets the others when it ends.
+	coproc HOLDER { fd_holder_loop; }
+	# Copy the descriptors, since bash forgets those of a coproc when that ends.
 	exec {holder_from}<&"${HOLDER[0]}" {holder_to}>&"${HOLDER[1]}"
 	J_HOLDER_PID=$HOLDER_PID
 	process_start "$J_HOLDER_PID" || true
@@ -43,7 +46,7 @@ holder_start()
 	journal_note holder "$J_HOLDER_PID" "$J_HOLDER_START"
 }
 
-holder_loop()
+fd_holder_loop()
 {
 	local knob target value holds='' name
 
@@ -58,14 +61,14 @@ holder_loop()
 			echo "$WHY"
 		fi
 	done
-	# A child of apply leads no group: setsid goes on as the same process.
+	# A child of apply leads no process group, so setsid stays the same process.
 	# shellcheck disable=SC2016 # $0 is for the other shell
 	[[ ! $holds ]] || BLINKTUNE_HOLDS=$holds BLINKTUNE_STATE=$STATE \
 		BLINKTUNE_ROOT=$ROOT exec setsid "$BASH" -c \
 		'exec -a "$0" sleep infinity' "$HOLDER_NAME" </dev/null >/dev/null
 }
 
-holder_take()
+fd_holder_take()
 {
 	local knob=${J_KNOB[$1]} target=${J_TARGET[$1]} value=${J_WANTED[$1]}
 
@@ -83,14 +86,14 @@ holder_take()
 	held_fds[$1]=theirs
 }
 
-holder_has()
+fd_holder_has()
 {
 	[[ ! ${held_fds[$1]:-} ]] || return 0
 	[[ ${J_STATE[$1]} == 'done' && $J_HOLDER_PID && $J_BOOT == "$BOOT" ]] &&
 		process_is "$J_HOLDER_PID" "$J_HOLDER_START"
 }
 
-holder_end()
+fd_holder_end()
 {
 	local fd
 
