@@ -4,14 +4,14 @@
 #include "exchange/arrivals.h"
 #include "base/base.h"
 
-/* What a word of bits is flipped by, so that those looked for become 1. */
+/* A word of bits is flipped by this, so that the bits to be found become 1. */
 #define PRESENT ((uint64_t)0)
 #define MISSING (~(uint64_t)0)
 
 int arrivals_init(struct arrivals *arrivals, uint64_t byte_count,
 		  uint32_t segment_bytes)
 {
-	/* No DIV_ROUND_UP here: what a peer announces may be near 2^64. */
+	/* DIV_ROUND_UP would wrap: a peer may announce nearly 2^64 bytes. */
 	uint64_t segment_count =
 		byte_count / segment_bytes + (byte_count % segment_bytes != 0);
 
@@ -33,13 +33,13 @@ void arrivals_fini(struct arrivals *arrivals)
 	arrivals->bits = NULL;
 }
 
-/* The first segment from `from` on that is as wanted, or limit. */
+/* The first segment from `from` on that is PRESENT or MISSING, or limit. */
 static uint64_t find(const struct arrivals *arrivals, uint64_t from,
-		     uint64_t limit, uint64_t wanted)
+		     uint64_t limit, uint64_t flip)
 {
 	while (from < limit) {
 		uint64_t word =
-			(arrivals->bits[from / 64] ^ wanted) >> (from % 64);
+			(arrivals->bits[from / 64] ^ flip) >> (from % 64);
 
 		if (word)
 			return MIN(from + (uint64_t)__builtin_ctzll(word),

@@ -1,10 +1,10 @@
 /*
- * arrivals.h - which segments of a message have arrived, and which to ask for
+ * arrivals.h - which segments of a message have arrived, and which are missing
  *
- * A message of byte_count bytes comes in segments of segment_bytes, the last
- * may be shorter; segment i holds the bytes from i * segment_bytes on.  One bit
- * each, the length of what has arrived without a gap (prefix), and the end of
- * the farthest that has arrived.
+ * A message of byte_count bytes comes in segments of segment_bytes; the last
+ * one may be shorter.  Segment i holds the bytes from i * segment_bytes on.
+ * There is a bit for each segment, the number of segments that have arrived
+ * without a gap (prefix), and the end of the farthest segment that has arrived.
  */
 #ifndef ARRIVALS_H
 #define ARRIVALS_H
@@ -17,8 +17,8 @@ struct arrivals {
 	uint64_t byte_count;
 	uint32_t segment_bytes;
 	uint64_t segment_count;
-	uint64_t prefix; /* segments before it have all arrived */
-	uint64_t end;	 /* none at or behind it has */
+	uint64_t prefix; /* all segments before it have arrived */
+	uint64_t end;	 /* no segment at or behind it has arrived */
 	uint64_t arrived_count;
 };
 
@@ -27,7 +27,7 @@ struct arrivals_gap {
 	uint64_t count;
 };
 
-/* 0 or -ENOMEM; segment_bytes >= 1. */
+/* Returns 0 or -ENOMEM; segment_bytes >= 1. */
 int arrivals_init(struct arrivals *arrivals, uint64_t byte_count,
 		  uint32_t segment_bytes);
 void arrivals_fini(struct arrivals *arrivals);
@@ -37,7 +37,8 @@ static inline bool arrivals_has(const struct arrivals *arrivals, uint64_t i)
 	return arrivals->bits[i / 64] >> (i % 64) & 1;
 }
 
-/* True if it was new; i < segment_count. */
+/* Note that segment i (< segment_count) has arrived.  True if it was missing.
+ */
 bool arrivals_add(struct arrivals *arrivals, uint64_t i);
 
 static inline bool arrivals_complete(const struct arrivals *arrivals)
@@ -54,7 +55,7 @@ static inline uint32_t arrivals_length(const struct arrivals *arrivals,
 					      : arrivals->segment_bytes;
 }
 
-/* Bytes without a gap from the beginning. */
+/* Bytes that have arrived without a gap from the beginning. */
 static inline uint64_t arrivals_prefix_bytes(const struct arrivals *arrivals)
 {
 	uint64_t bytes = arrivals->prefix * arrivals->segment_bytes;
@@ -62,8 +63,9 @@ static inline uint64_t arrivals_prefix_bytes(const struct arrivals *arrivals)
 	return bytes < arrivals->byte_count ? bytes : arrivals->byte_count;
 }
 
-/* Up to gaps_max runs of missing segments below limit (a segment number; at
- * most segment_count), in order; returns how many. */
+/* Fill gaps with the first runs of missing segments below segment `limit` (at
+ * most segment_count), in order; returns how many there are, gaps_max at most.
+ */
 unsigned arrivals_gaps(const struct arrivals *arrivals, uint64_t limit,
 		       struct arrivals_gap *gaps, unsigned gaps_max);
 

@@ -1,30 +1,32 @@
 /*
- * udp_page.h - STATUS from rank to rank through shared memory
+ * udp_page.h - the status page: STATUS from rank to rank through shared memory
  *
- * Where all ranks run on one machine, a STATUS need not be a datagram: it says
- * what is so, and the last one is all that counts.  So the board has a slot for
- * each pair of ranks, which holds the last one.  A word of bits tells a rank
- * whose slots have news; and a rank that sleeps is woken by a datagram (of one
- * byte, the ring) when as many have told it something as it waits for.
+ * If all ranks run on one machine, a STATUS need not be a datagram: it
+ * describes a state, and only the last one counts.  The page has a mailbox for
+ * each pair of ranks, which holds the last STATUS from one to the other.  Dirty
+ * bits tell a rank which of its mailboxes have changed.  A rank that sleeps
+ * sets a wake threshold: when as many STATUS have been put for it, the rank
+ * that has put the last one sends it a wake-up, a datagram of one byte.
  *
- *      rank 0   makes the board, a file without a name, and offers it with its
+ *      rank 0   makes the page, a file without a name, and offers it with its
  *               hello, which is authenticated
- *      others   open it by way of rank 0's /proc/PID/fd, which that user may do
+ *      others   open it by way of rank 0's /proc/PID/fd, which the same user
+ * may do
  *
- * Who cannot, or is not there yet, is told by datagrams.  A rank that is killed
- * leaves what it has said; its silence is noticed as ever.  What is read is
- * checked as if it had come by the network, but for the tag: who can write the
- * board can write our memory, too.
+ * A rank that cannot open the page, or has not yet, gets datagrams.  A rank
+ * that is killed leaves its last STATUS, and is given up for its silence like
+ * any other.  What is read is checked as if it had come by the network, except
+ * for the tag: a process that can write the page can write our memory, too.
  *
- * A rank may lie in its offer and write anything into the board at any moment.
- * Nothing but a regular file of a process of this user is opened, and only one
- * of the right size is mapped that cannot become shorter; of the memory each
- * number is read once, and bounded before it is used.
+ * A rank may lie in its offer, and write anything into the page at any moment.
+ * Only a regular file that a process of this user has open is opened; it is
+ * mapped only if it has the right size and cannot become shorter; each number
+ * in the page is read once, and bounded before it is used.
  *
- * Private to the exchange.
+ * Private to the exchange over UDP.  One thread of each rank uses a page.
  */
-#ifndef EXCHANGE_BOARD_H
-#define EXCHANGE_BOARD_H
+#ifndef UDP_PAGE_H
+#define UDP_PAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,40 +34,43 @@
 
 struct udp_page;
 
-/* Where it is, little-endian: u64 machine_number(), u64 number of the board,
- * u32 process, u32 descriptor.  All 0: there is none. */
+/* Where the page is, little-endian: u64 machine_number(), u64 number of the
+ * page, u32 process, u32 descriptor.  All 0: there is none. */
 #define UDP_PAGE_OFFER_BYTES 24
 
-/* NULL: it cannot be made; then *offer is all 0. */
+/* As rank 0.  Fills the offer.  NULL: the page cannot be made, and the offer is
+ * all 0. */
 struct udp_page *udp_page_make(unsigned node_count,
 			       uint8_t offer[UDP_PAGE_OFFER_BYTES]);
-/* As rank own.  NULL: there is none, or not for us. */
+/* As rank own.  NULL: nothing is offered, or not to us. */
 struct udp_page *udp_page_find(const uint8_t offer[UDP_PAGE_OFFER_BYTES],
 			       unsigned node_count, unsigned own);
 /* Safe on NULL. */
-void udp_page_close(struct udp_page *board);
+void udp_page_close(struct udp_page *page);
 
-/* From now on we look here for news; rings come to this port. */
-void udp_page_attach(struct udp_page *board, uint16_t port);
-/* The port of a rank that has done so; 0: it has not. */
-uint16_t udp_page_port(const struct udp_page *board, unsigned node);
+/* Tell the other ranks that this one reads the page from now on, and takes
+ * wake-ups at this port. */
+void udp_page_attach(struct udp_page *page, uint16_t port);
+/* The port of a rank that has attached itself; 0: it has not. */
+uint16_t udp_page_port(const struct udp_page *page, unsigned node);
 
-/* Put a STATUS into node's slot.  False: it is too long. */
-bool udp_page_put(struct udp_page *board, unsigned node, const uint8_t *status,
+/* Put a STATUS into the mailbox to node.  False: it is too long. */
+bool udp_page_put(struct udp_page *page, unsigned node, const uint8_t *status,
 		  size_t byte_count);
-/* After that: true if it is now for us to ring.  urgent: whatever it waits
- * for. */
-bool udp_page_takes_wake_up(struct udp_page *board, unsigned node, bool urgent);
+/* To be called after that.  True: the caller must now send node a wake-up.
+ * urgent: wake it whatever its threshold is. */
+bool udp_page_takes_wake_up(struct udp_page *page, unsigned node, bool urgent);
 
-/* The next news, at most UDP_STATUS_BYTES_MAX, and whose; 0: none now.
- * Each rank's is looked at twice a call at most. */
-size_t udp_page_take(struct udp_page *board, uint8_t *status, unsigned *node);
-bool udp_page_is_dirty(const struct udp_page *board);
+/* Copy the next STATUS that has changed, at most UDP_STATUS_BYTES_MAX bytes,
+ * and tell which rank's it is.  Returns its bytes; 0: there is none now.  One
+ * call reads each mailbox twice at most. */
+size_t udp_page_take(struct udp_page *page, uint8_t *status, unsigned *node);
+bool udp_page_is_dirty(const struct udp_page *page);
 
-/* To be woken when so many (>= 1) have posted.  False: there is news already.
- */
-bool udp_page_sleep(struct udp_page *board, unsigned posts);
-/* Awake again, for whatever reason. */
-void udp_page_wake(struct udp_page *board);
+/* Set the wake threshold (>= 1) before sleeping.  False: do not sleep, a
+ * mailbox has changed. */
+bool udp_page_sleep(struct udp_page *page, unsigned threshold);
+/* Call it after sleeping, whatever has ended that. */
+void udp_page_wake(struct udp_page *page);
 
-#endif /* EXCHANGE_BOARD_H */
+#endif /* UDP_PAGE_H */

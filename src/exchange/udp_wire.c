@@ -10,7 +10,8 @@
 #define TAG_BYTES 16
 #define FLAGS_KNOWN (UDP_STATUS_QUERY | UDP_STATUS_READY | UDP_STATUS_FAILED)
 
-/* They come to different sockets, too; this is for the day they do not. */
+/* The two kinds also come to different sockets; the type keeps them apart
+ * should they ever share one. */
 enum type {
 	TYPE_DATA = 1,
 	TYPE_STATUS = 2,
@@ -41,7 +42,7 @@ struct data_wire {
 };
 static_assert(sizeof(struct data_wire) == UDP_DATA_HEADER_BYTES, "no padding");
 
-/* Followed by the tails: blob, totals (le64 each), text, gaps. */
+/* The tails follow: application payload, totals (le64 each), text, gaps. */
 struct status_wire {
 	uint8_t tag[TAG_BYTES];
 	uint8_t version;
@@ -74,8 +75,7 @@ struct status_wire {
 static_assert(sizeof(struct status_wire) == UDP_STATUS_FIXED_BYTES,
 	      "no padding");
 
-/* 12 bytes rather than 16: what is asked for at once is short, but where it
- * lies may be far into a message. */
+/* 12 bytes rather than 16: a gap is short, but may lie far into a message. */
 struct gap_wire {
 	struct le64 first;
 	struct le32 count;
@@ -83,11 +83,11 @@ struct gap_wire {
 
 static_assert(UDP_STATUS_FIXED_BYTES + 8 * UDP_NODES_MAX <=
 		      UDP_STATUS_BYTES_MAX,
-	      "any number of totals finds room");
+	      "any number of totals fits");
 static_assert(UDP_STATUS_FIXED_BYTES + EXCHANGE_APPLICATION_BYTES_MAX +
 			      UDP_TEXT_BYTES_MAX <=
 		      UDP_STATUS_BYTES_MAX,
-	      "a failure's text finds room beside any blob");
+	      "a failure's text fits beside any application payload");
 
 static inline uint16_t le16_load(struct le16 v)
 {
@@ -128,9 +128,9 @@ static inline struct le64 le64_store(uint64_t value)
 /* --- keys ----------------------------------------------------------------- */
 
 /*
- * One secret serves several purposes.  BLAKE2b's personalization makes a hash
- * function of its own for each: the token, which everybody on the network may
- * read, tells nothing of the tag key.
+ * One secret serves several purposes.  BLAKE2b's personalization makes a
+ * separate hash function for each: the token, which can be read on the network,
+ * tells nothing of the tag key.
  */
 struct purpose {
 	uint8_t personal[crypto_generichash_blake2b_PERSONALBYTES];
@@ -153,7 +153,7 @@ static void hash(const struct purpose *purpose,
 		result, result_bytes, bytes, byte_count, key, UDP_SECRET_BYTES,
 		NULL, purpose->personal);
 
-	/* It fails on sizes only, and ours are constants. */
+	/* It can only fail because of the sizes, which are constants here. */
 	assert(error == 0);
 	(void)error;
 }
@@ -184,7 +184,7 @@ static bool data_is_good(const struct udp_wire_data *data)
 	       data->offset <= UINT64_MAX - data->length;
 }
 
-/* Of the header behind its CRC-32C; the payload is yet to come. */
+/* Of the header behind its CRC-32C; the caller goes on with the payload. */
 static uint32_t crc32c_of_header(const uint8_t *header,
 				 const struct udp_wire_keys *keys,
 				 crc32c_fn *crc32c)
@@ -261,8 +261,8 @@ bool udp_wire_data_is_whole(const uint8_t header[UDP_DATA_HEADER_BYTES],
 /* --- STATUS ----------------------------------------------------------------
  */
 
-/* What follows the fixed part.  Counted apart from the status, since not all
- * of it may find room. */
+/* Lengths of what follows the fixed part.  They are counted apart from the
+ * status, since not all of it may fit. */
 struct tails {
 	size_t application_bytes;
 	size_t total_count;
@@ -286,7 +286,7 @@ static bool tails_are_good(const struct tails *tails, uint32_t flags)
 	       (flags & UDP_STATUS_FAILED || tails->text_bytes == 0);
 }
 
-/* Bitmaps and buffers are made after it. */
+/* Bitmaps and buffers are allocated by the length of a segment. */
 static bool segment_is_good(const struct udp_wire_status *status)
 {
 	if (status->epoch == 0)
@@ -314,7 +314,7 @@ static bool gap_is_good(const struct arrivals_gap *gap)
 	return gap->count > 0 && gap->first <= UINT64_MAX - gap->count;
 }
 
-/* What is asked for twice would be sent twice. */
+/* A segment that was named twice would be sent twice. */
 static bool gap_is_behind(const struct arrivals_gap *gap,
 			  const struct arrivals_gap *last)
 {
@@ -322,7 +322,7 @@ static bool gap_is_behind(const struct arrivals_gap *gap,
 	       gap->first - last->first > last->count;
 }
 
-/* What of the status finds room.  Whom a failure ends needs no totals. */
+/* Decide which tails fit.  A rank that a failure ends needs no totals. */
 static struct tails fit_tails(const struct udp_wire_status *status)
 {
 	const size_t room = UDP_STATUS_BYTES_MAX - UDP_STATUS_FIXED_BYTES;
@@ -392,7 +392,7 @@ static uint8_t *put(uint8_t *next, const void *bytes, size_t byte_count)
 
 static uint8_t *put_gap(uint8_t *next, const struct arrivals_gap *gap)
 {
-	/* The end of a longer one is asked for once its beginning is there. */
+	/* The end of a longer gap is named once its beginning has arrived. */
 	struct gap_wire wire = {
 		.first = le64_store(gap->first),
 		.count = le32_store((uint32_t)MIN(gap->count, UINT32_MAX)),
@@ -472,7 +472,7 @@ static bool take_gap(const uint8_t *bytes, struct arrivals_gap *gap)
 	return gap_is_good(gap);
 }
 
-/* The counts are good, and the datagram has all that they tell of. */
+/* The caller has checked the counts, and that the datagram has all of that. */
 static bool take_tails(const uint8_t *next, struct udp_wire_status *status)
 {
 	status->application = status->application_bytes > 0 ? next : NULL;
@@ -534,6 +534,6 @@ bool udp_wire_open_status(const uint8_t *datagram, size_t datagram_bytes,
 	make_tag(datagram, datagram_bytes, keys, tag);
 	if (sodium_memcmp(tag, datagram, sizeof(tag)) != 0)
 		return false;
-	/* From here on the bytes are from somebody who knows the secret. */
+	/* From here on the bytes are from a rank that knows the secret. */
 	return udp_wire_take_status(datagram, datagram_bytes, status);
 }
