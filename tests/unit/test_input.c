@@ -154,6 +154,32 @@ static void open_and_map(struct input *input, const struct files *files,
 		fail_msg("%s", failure.why);
 }
 
+static void make_and_open(struct input *input, struct files *files,
+			  enum input_mode mode)
+{
+	make_files(files);
+	open_files(input, files, mode);
+}
+
+static void make_and_map(struct input *input, struct files *files,
+			 enum input_mode mode)
+{
+	make_files(files);
+	open_and_map(input, files, mode);
+}
+
+static void close_files(struct input *input, struct files *files)
+{
+	input_close(input);
+	free(files->expected);
+}
+
+static const struct files several = {
+	.record_size = 100,
+	.count = 3,
+	.records = { 70000, 1, 20001 },
+};
+
 /* --- reading and checking; no assertions, for children and threads ---------
  */
 
@@ -178,6 +204,32 @@ static const char *check_run(const struct input *input,
 		   run->record_count * input->record_size) != 0)
 		return "wrong content";
 	return NULL;
+}
+
+/* Read these records by one reader; *way, if asked for: how it reads them. */
+static const char *read_range(struct input *input, const struct files *files,
+			      uint64_t next, uint64_t end, int *way)
+{
+	struct failure failure = { 0 };
+	struct input_reader reader;
+	struct source_run run;
+	const char *wrong = NULL;
+	int more = 0;
+
+	if (input_reader_init(&reader, input, next, end - next, false,
+			      &failure))
+		return "init failed";
+	if (way)
+		*way = reader.way;
+	while (!wrong &&
+	       (more = input_reader_next(&reader, &run, &failure)) == 1) {
+		wrong = check_run(input, files, next, end, &run);
+		next += run.record_count;
+	}
+	if (!wrong && (more != 0 || next != end))
+		wrong = "not all";
+	input_reader_fini(&reader);
+	return wrong;
 }
 
 /* Read all shares, taking turns among the members. */
@@ -305,32 +357,21 @@ static int wait_for(pid_t child)
 	return WEXITSTATUS(status);
 }
 
-static void make_several(struct files *files)
-{
-	*files = (struct files){
-		.record_size = 100,
-		.count = 3,
-		.records = { 70000, 1, 20001 },
-	};
-	make_files(files);
-}
-
 /* The records come all the same. */
-static void assert_reads_despite(const struct refusal *refusal,
-				 enum input_mode mode)
+static void assert_reads_despite(const struct refusal *refusal)
 {
-	struct files files;
+	struct files files = several;
 	pid_t child;
 	int status;
 
-	make_several(&files);
+	make_files(&files);
 	child = fork();
 	if (child == 0) {
 		const char *wrong;
 
 		if (!refuse(refusal))
 			_exit(CHILD_CANNOT);
-		wrong = read_all(&files, mode, 2);
+		wrong = read_all(&files, INPUT_DIRECT, 2);
 		if (wrong)
 			log_warnx("%s", wrong);
 		_exit(wrong != NULL);
@@ -363,8 +404,7 @@ static void input_forget__every_part(void **state)
 	struct input input;
 
 	(void)state;
-	make_files(&files);
-	open_and_map(&input, &files, INPUT_MMAP);
+	make_and_map(&input, &files, INPUT_MMAP);
 	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
 		const uint8_t *expected = files.expected;
 		long before, after, pages = 0;
@@ -385,72 +425,53 @@ static void input_forget__every_part(void **state)
 		/* The counter is kept by CPUs apart: a few may be missing. */
 		assert_true(before - after >= pages * 9 / 10);
 	}
-	input_close(&input);
-	free(files.expected);
+	close_files(&input, &files);
 }
 
-static void input_reader__no_io_uring(void **state)
+/* No io_uring; one that takes nothing; no O_DIRECT. */
+static void input_reader__refused_by_the_kernel(void **state)
 {
-	const struct refusal refusal = { SYS_io_uring_setup, -1, 0, 0, EPERM };
+	static const struct refusal refusals[] = {
+		{ SYS_io_uring_setup, -1, 0, 0, EPERM },
+		{ SYS_io_uring_enter, -1, 0, 0, EPERM },
+		{ SYS_openat, 2, O_DIRECT, O_DIRECT, EINVAL },
+	};
 
 	(void)state;
-	assert_reads_despite(&refusal, INPUT_DIRECT);
+	for (unsigned i = 0; i < ARRAY_LEN(refusals); i++)
+		assert_reads_despite(&refusals[i]);
 }
 
-static void input_reader__io_uring_takes_nothing(void **state)
+/* Direct descriptors that take no reads, so that the queue's answer is an error
+ * each time; and one file in the middle that has none. */
+static void input_reader__no_direct_reads(void **state)
 {
-	const struct refusal refusal = { SYS_io_uring_enter, -1, 0, 0, EPERM };
+	static const struct {
+		unsigned first, end;
+		const char *instead;
+		unsigned members;
+	} spoilt[] = { { 0, 3, "/dev/null", 2 }, { 1, 2, NULL, 1 } };
 
 	(void)state;
-	assert_reads_despite(&refusal, INPUT_DIRECT);
-}
+	for (unsigned i = 0; i < ARRAY_LEN(spoilt); i++) {
+		struct files files = several;
+		struct input input;
+		const char *wrong;
 
-static void input_reader__no_o_direct(void **state)
-{
-	const struct refusal refusal = { SYS_openat, 2, O_DIRECT, O_DIRECT,
-					 EINVAL };
+		make_and_map(&input, &files, INPUT_DIRECT);
+		for (unsigned j = spoilt[i].first; j < spoilt[i].end; j++) {
+			int *fd = &input.files[j].direct_fd;
 
-	(void)state;
-	assert_reads_despite(&refusal, INPUT_DIRECT);
-}
-
-/* Descriptors that take no reads: the queue's answer is an error each time. */
-static void input_reader__direct_reads_fail(void **state)
-{
-	struct files files;
-	struct input input;
-	const char *wrong;
-
-	(void)state;
-	make_several(&files);
-	open_and_map(&input, &files, INPUT_DIRECT);
-	for (unsigned i = 0; i < files.count; i++) {
-		close(input.files[i].direct_fd);
-		input.files[i].direct_fd = open("/dev/null", O_WRONLY);
+			if (*fd >= 0)
+				close(*fd);
+			*fd = spoilt[i].instead
+				      ? open(spoilt[i].instead, O_WRONLY)
+				      : -1;
+		}
+		wrong = read_shares(&input, &files, spoilt[i].members, false);
+		close_files(&input, &files);
+		assert_null(wrong);
 	}
-	wrong = read_shares(&input, &files, 2, false);
-	input_close(&input);
-	free(files.expected);
-	assert_null(wrong);
-}
-
-/* Only the file in the middle has no direct descriptor. */
-static void input_reader__one_file_not_directly(void **state)
-{
-	struct files files;
-	struct input input;
-	const char *wrong;
-
-	(void)state;
-	make_several(&files);
-	open_and_map(&input, &files, INPUT_DIRECT);
-	if (input.files[1].direct_fd >= 0)
-		close(input.files[1].direct_fd);
-	input.files[1].direct_fd = -1;
-	wrong = read_shares(&input, &files, 1, false);
-	input_close(&input);
-	free(files.expected);
-	assert_null(wrong);
 }
 
 /* --- reading ---------------------------------------------------------------
@@ -520,32 +541,22 @@ static void input_reader__same_file_twice(void **state)
 		.count = 1,
 		.records = { 30001 },
 	};
+	const uint64_t bytes = 30001 * 100;
 
 	(void)state;
 	make_files(&files);
+	files.expected = realloc(files.expected, 2 * bytes);
+	assert_non_null(files.expected);
+	memcpy(files.expected + bytes, files.expected, bytes);
 	for (unsigned i = 0; i < ARRAY_LEN(modes); i++) {
 		struct failure failure = { 0 };
-		struct input_reader reader;
 		struct input input;
-		struct source_run run;
-		uint64_t record = 0;
 
 		assert_int_equal(
 			input_open(&input, twice, 2, 100, modes[i], &failure),
 			0);
 		assert_int_equal(input_map(&input, &failure), 0);
-		assert_int_equal(input_reader_init(&reader, &input, 0, 60002,
-						   false, &failure),
-				 0);
-		while (input_reader_next(&reader, &run, &failure) == 1) {
-			assert_memory_equal(run.records,
-					    files.expected +
-						    record % 30001 * 100,
-					    run.record_count * 100);
-			record += run.record_count;
-		}
-		assert_int_equal(record, 60002);
-		input_reader_fini(&reader);
+		assert_null(read_range(&input, &files, 0, 60002, NULL));
 		input_close(&input);
 	}
 	free(files.expected);
@@ -558,36 +569,24 @@ static void input_reader__from_anywhere(void **state)
 					      { 1, 50000 }, { 1024, 5000 },
 					      { 69999, 2 }, { 70001, 20001 },
 					      { 90001, 1 }, { 90002, 0 } };
-	struct files files;
+	struct files files = several;
 
 	(void)state;
-	make_several(&files);
+	make_files(&files);
 	for (unsigned i = 0; i < ARRAY_LEN(modes); i++) {
-		struct failure failure = { 0 };
 		struct input input;
 
 		open_and_map(&input, &files, modes[i]);
 		for (unsigned j = 0; j < ARRAY_LEN(ranges); j++) {
-			uint64_t next = ranges[j][0];
-			uint64_t end = next + ranges[j][1];
-			struct input_reader reader;
-			struct source_run run;
+			uint64_t first = ranges[j][0];
+			uint64_t end = first + ranges[j][1];
+			int way;
 
-			assert_int_equal(input_reader_init(&reader, &input,
-							   next, end - next,
-							   false, &failure),
-					 0);
+			assert_null(
+				read_range(&input, &files, first, end, &way));
 			/* A whole last page would be another's, too. */
-			if ((next < 70000 && next % 1024 != 0) || end == 6024)
-				assert_int_not_equal(reader.way, INPUT_QUEUE);
-			while (input_reader_next(&reader, &run, &failure) ==
-			       1) {
-				assert_null(check_run(&input, &files, next, end,
-						      &run));
-				next += run.record_count;
-			}
-			assert_int_equal(next, end);
-			input_reader_fini(&reader);
+			if ((first < 70000 && first % 1024 != 0) || end == 6024)
+				assert_int_not_equal(way, INPUT_QUEUE);
 		}
 		input_close(&input);
 	}
@@ -600,16 +599,15 @@ static void input_reader__uses_the_queue(void **state)
 	struct failure failure = { 0 };
 	struct input_reader reader;
 	struct io_uring ring;
-	struct files files;
+	struct files files = several;
 	struct input input;
 	bool possible;
 
 	(void)state;
-	make_several(&files);
 	possible = io_uring_queue_init(4, &ring, 0) == 0;
 	if (possible)
 		io_uring_queue_exit(&ring);
-	open_and_map(&input, &files, INPUT_DIRECT);
+	make_and_map(&input, &files, INPUT_DIRECT);
 	possible = possible && input.files[0].direct_fd >= 0;
 	assert_int_equal(input_reader_init(&reader, &input, 0, files.total,
 					   false, &failure),
@@ -618,8 +616,7 @@ static void input_reader__uses_the_queue(void **state)
 	/* Given up with reads under way: fini waits, or the memory that is
 	 * unmapped next would be written to. */
 	input_reader_fini(&reader);
-	input_close(&input);
-	free(files.expected);
+	close_files(&input, &files);
 }
 
 struct thread {
@@ -633,33 +630,20 @@ struct thread {
 static void *thread_main(void *argument)
 {
 	struct thread *thread = argument;
-	struct input_reader reader;
-	struct failure failure;
-	struct source_run run;
-	uint64_t next, count, end;
-	int more;
+	uint64_t first, count;
 
-	input_share(thread->input, thread->member, 2, &next, &count);
-	end = next + count;
-	input_reader_init(&reader, thread->input, next, count, false, &failure);
-	while ((more = input_reader_next(&reader, &run, &failure)) == 1 &&
-	       !thread->wrong) {
-		thread->wrong = check_run(thread->input, thread->files, next,
-					  end, &run);
-		next += run.record_count;
-	}
-	if (!thread->wrong && (more != 0 || next != end))
-		thread->wrong = "not all";
-	input_reader_fini(&reader);
+	input_share(thread->input, thread->member, 2, &first, &count);
+	thread->wrong = read_range(thread->input, thread->files, first,
+				   first + count, NULL);
 	return NULL;
 }
 
 static void input_reader__two_threads(void **state)
 {
-	struct files files;
+	struct files files = several;
 
 	(void)state;
-	make_several(&files);
+	make_files(&files);
 	for (unsigned i = 0; i < ARRAY_LEN(modes); i++) {
 		struct thread threads[2];
 		struct input input;
@@ -700,8 +684,7 @@ static void input_share__covers_all_and_is_aligned(void **state)
 		};
 		struct input input;
 
-		make_files(&files);
-		open_files(&input, &files, INPUT_MMAP);
+		make_and_open(&input, &files, INPUT_MMAP);
 		for (unsigned members = 1; members < 20; members++) {
 			uint64_t next = 0;
 
@@ -723,8 +706,7 @@ static void input_share__covers_all_and_is_aligned(void **state)
 			}
 			assert_int_equal(next, files.total);
 		}
-		input_close(&input);
-		free(files.expected);
+		close_files(&input, &files);
 	}
 }
 
@@ -738,65 +720,57 @@ static void input_share__about_equal(void **state)
 	struct input input;
 
 	(void)state;
-	make_files(&files);
-	open_files(&input, &files, INPUT_MMAP);
+	make_and_open(&input, &files, INPUT_MMAP);
 	for (unsigned i = 0; i < 4; i++) {
 		uint64_t first, count;
 
 		input_share(&input, i, 4, &first, &count);
 		assert_in_range(count, 25000 - 1024, 25000 + 1024);
 	}
-	input_close(&input);
-	free(files.expected);
+	close_files(&input, &files);
 }
 
 /* --- input_open ------------------------------------------------------------
  */
 
-static void assert_not_opened(const char *path, uint32_t record_size, int error,
-			      const char *why)
+/* Of two files the first is good. */
+static void input_open__refused(void **state)
 {
-	const char *const paths[] = { "good", path };
-	struct failure failure = { 0 };
-	struct input input;
+	static const struct {
+		const char *path;
+		unsigned bytes; /* of a file that is made */
+		int error;
+		const char *why;
+	} refused[] = {
+		{ "none", 0, -ENOENT, "No such file" },
+		{ "dir", 0, -EINVAL, "not a regular file" },
+		{ "fifo", 0, -EINVAL, "not a regular file" },
+		{ "/dev/null", 0, -EINVAL, "not a regular file" },
+		{ "part", 12345, -EINVAL,
+		  "12345 bytes is not a whole number of 100-byte records" },
+		{ "short", 99, -EINVAL, "99 bytes" },
+	};
+	static const uint8_t bytes[12345];
 
-	make_file("good", (const uint8_t *)"", 0);
-	assert_int_equal(
-		input_open(&input, paths, 2, record_size, INPUT_AUTO, &failure),
-		error);
-	assert_int_equal(failure.status, EXIT_FILE);
-	assert_string_equal(failure.what, path);
-	assert_non_null(strstr(failure.why, why));
-	input_close(&input);
-}
-
-static void input_open__missing(void **state)
-{
 	(void)state;
-	assert_not_opened("none", 100, -ENOENT, "No such file");
-}
-
-static void input_open__no_regular_file(void **state)
-{
-	(void)state;
+	make_file("good", bytes, 0);
 	assert_int_equal(mkdir("dir", 0755), 0);
 	assert_int_equal(mkfifo("fifo", 0644), 0);
-	assert_not_opened("dir", 100, -EINVAL, "not a regular file");
-	assert_not_opened("fifo", 100, -EINVAL, "not a regular file");
-	assert_not_opened("/dev/null", 100, -EINVAL, "not a regular file");
-}
+	for (unsigned i = 0; i < ARRAY_LEN(refused); i++) {
+		const char *const paths[] = { "good", refused[i].path };
+		struct failure failure = { 0 };
+		struct input input;
 
-static void input_open__not_whole(void **state)
-{
-	const uint8_t bytes[12345] = { 0 };
-
-	(void)state;
-	make_file("part", bytes, 12345);
-	assert_not_opened(
-		"part", 100, -EINVAL,
-		"12345 bytes is not a whole number of 100-byte records");
-	make_file("short", bytes, 99);
-	assert_not_opened("short", 100, -EINVAL, "99 bytes");
+		if (refused[i].bytes > 0)
+			make_file(paths[1], bytes, refused[i].bytes);
+		assert_int_equal(
+			input_open(&input, paths, 2, 100, INPUT_AUTO, &failure),
+			refused[i].error);
+		assert_int_equal(failure.status, EXIT_FILE);
+		assert_string_equal(failure.what, paths[1]);
+		assert_non_null(strstr(failure.why, refused[i].why));
+		input_close(&input);
+	}
 }
 
 /* Sparse files whose sizes do not add up in 63 bits. */
@@ -887,10 +861,10 @@ static void input_open__size_unknown(void **state)
 
 static void input_choose__keeps_what_was_wanted(void **state)
 {
-	struct files files;
+	struct files files = several;
 
 	(void)state;
-	make_several(&files);
+	make_files(&files);
 	for (unsigned i = 0; i < ARRAY_LEN(modes); i++) {
 		struct input input;
 
@@ -907,50 +881,40 @@ static void input_choose__keeps_what_was_wanted(void **state)
 	free(files.expected);
 }
 
-/* On tmpfs every page that was written is in memory. */
-static void input_choose__mmap_when_resident(void **state)
+/* The way that is chosen when none was asked for: of these files, whose first
+ * one ends in a hole of so many records. */
+static void assert_chooses(struct files files, uint64_t hole_records,
+			   enum input_mode wanted)
 {
-	struct files files;
 	struct input input;
 
-	(void)state;
-	make_several(&files);
+	make_files(&files);
+	files.records[0] += hole_records;
+	files.total += hole_records;
+	assert_int_equal(
+		truncate("a", (off_t)(files.records[0] * files.record_size)),
+		0);
 	open_files(&input, &files, INPUT_AUTO);
 	input_choose(&input);
-	assert_int_equal(input.mode, INPUT_MMAP);
-	input_close(&input);
-	free(files.expected);
+	assert_int_equal(input.mode, wanted);
+	close_files(&input, &files);
 }
 
 static void input_choose__mmap_when_empty(void **state)
 {
-	struct files files = { .record_size = 100, .count = 1 };
-	struct input input;
-
 	(void)state;
-	make_files(&files);
-	open_files(&input, &files, INPUT_AUTO);
-	input_choose(&input);
-	assert_int_equal(input.mode, INPUT_MMAP);
-	input_close(&input);
-	free(files.expected);
+	assert_chooses((struct files){ .record_size = 100, .count = 1 }, 0,
+		       INPUT_MMAP);
 }
 
-/* A hole of a sparse file is in no page cache. */
-static void input_choose__direct_when_not_resident(void **state)
+/* On tmpfs every page that was written is in memory, and a hole of a sparse
+ * file is in no page cache. */
+static void input_choose__by_residency(void **state)
 {
-	struct files files = { .record_size = 100, .count = 1 };
-	struct input input;
-
 	(void)state;
-	make_files(&files);
-	assert_int_equal(truncate("a", 10000000), 0);
-	files.total = 100000;
-	open_files(&input, &files, INPUT_AUTO);
-	input_choose(&input);
-	assert_int_equal(input.mode, INPUT_DIRECT);
-	input_close(&input);
-	free(files.expected);
+	assert_chooses(several, 0, INPUT_MMAP);
+	assert_chooses((struct files){ .record_size = 100, .count = 1 }, 100000,
+		       INPUT_DIRECT);
 }
 
 /* 40 MiB, more than one step of mincore, of which one is written. */
@@ -1000,8 +964,7 @@ static void input_peek__across_files(void **state)
 	uint8_t buffer[1001];
 
 	(void)state;
-	make_files(&files);
-	open_files(&input, &files, INPUT_MMAP);
+	make_and_open(&input, &files, INPUT_MMAP);
 	for (unsigned i = 0; i < ARRAY_LEN(counts); i++) {
 		uint64_t count = MIN(counts[i], (uint64_t)10);
 
@@ -1011,29 +974,7 @@ static void input_peek__across_files(void **state)
 		assert_memory_equal(buffer, files.expected, count * 100);
 		assert_int_equal(buffer[count * 100], 0xee);
 	}
-	input_close(&input);
-	free(files.expected);
-}
-
-static void input_peek__shrank(void **state)
-{
-	struct files files = {
-		.record_size = 100,
-		.count = 1,
-		.records = { 3 },
-	};
-	struct failure failure = { 0 };
-	struct input input;
-	uint8_t buffer[300];
-
-	(void)state;
-	make_files(&files);
-	open_files(&input, &files, INPUT_MMAP);
-	assert_int_equal(truncate("a", 250), 0);
-	assert_true(input_peek(&input, buffer, 3, &failure) < 0);
-	assert_string_equal(failure.why, "shrank while it was read");
-	input_close(&input);
-	free(files.expected);
+	close_files(&input, &files);
 }
 
 /* --- input_peek_places -----------------------------------------------------
@@ -1051,8 +992,7 @@ static void assert_peeks(uint32_t record_size, uint64_t records,
 	struct input input;
 	uint8_t *target;
 
-	make_files(&files);
-	open_files(&input, &files, INPUT_MMAP);
+	make_and_open(&input, &files, INPUT_MMAP);
 	target = malloc(count * width);
 	assert_int_equal(input_peek_places(&input, offset, width, count, places,
 					   target, &failure),
@@ -1065,8 +1005,7 @@ static void assert_peeks(uint32_t record_size, uint64_t records,
 			files.expected + record * record_size + offset, width);
 	}
 	free(target);
-	input_close(&input);
-	free(files.expected);
+	close_files(&input, &files);
 }
 
 static void input_peek_places__packs_what_is_asked_for(void **state)
@@ -1080,41 +1019,43 @@ static void input_peek_places__packs_what_is_asked_for(void **state)
 	assert_peeks(5000, 40, 4999, 1, 4);
 }
 
-static void input_peek_places__shrank(void **state)
-{
-	struct files files = { .record_size = 100,
-			       .count = 1,
-			       .records = { 64 } };
-	struct failure failure = { 0 };
-	struct input input;
-	uint8_t keys[64 * 8];
-
-	(void)state;
-	make_files(&files);
-	open_files(&input, &files, INPUT_MMAP);
-	assert_int_equal(truncate("a", 6000), 0);
-	assert_true(input_peek_places(&input, 0, 8, 64, 16, keys, &failure) <
-		    0);
-	assert_string_equal(failure.why, "shrank while it was read");
-	input_close(&input);
-	free(files.expected);
-}
-
 /* --- files cut short -------------------------------------------------------
  */
+
+static void input_peek__shrank(void **state)
+{
+	struct files files = {
+		.record_size = 100,
+		.count = 1,
+		.records = { 64 },
+	};
+	struct failure failure = { 0 };
+	struct input input;
+	uint8_t buffer[64 * 100];
+
+	(void)state;
+	make_and_open(&input, &files, INPUT_MMAP);
+	assert_int_equal(truncate("a", 6250), 0);
+	assert_true(input_peek(&input, buffer, 64, &failure) < 0);
+	assert_string_equal(failure.why, "shrank while it was read");
+	failure = (struct failure){ 0 };
+	assert_true(input_peek_places(&input, 0, 8, 64, 16, buffer, &failure) <
+		    0);
+	assert_string_equal(failure.why, "shrank while it was read");
+	close_files(&input, &files);
+}
 
 static void assert_shrinks(enum input_mode mode, off_t left)
 {
 	struct failure failure = { 0 };
 	struct input_reader reader;
 	struct source_run run;
-	struct files files;
+	struct files files = several;
 	struct input input;
 	uint64_t records = 0;
 	int more;
 
-	make_several(&files);
-	open_and_map(&input, &files, mode);
+	make_and_map(&input, &files, mode);
 	assert_int_equal(truncate("a", left), 0);
 	assert_int_equal(input_reader_init(&reader, &input, 0, files.total,
 					   false, &failure),
@@ -1127,8 +1068,7 @@ static void assert_shrinks(enum input_mode mode, off_t left)
 	assert_string_equal(failure.what, "a");
 	assert_string_equal(failure.why, "shrank while it was read");
 	input_reader_fini(&reader);
-	input_close(&input);
-	free(files.expected);
+	close_files(&input, &files);
 }
 
 static void input_reader__shrank(void **state)
@@ -1291,8 +1231,7 @@ static void input_map__files_at_page_boundaries(void **state)
 		struct input input;
 		uint64_t slot = 0;
 
-		make_files(&files);
-		open_and_map(&input, &files, INPUT_MMAP);
+		make_and_map(&input, &files, INPUT_MMAP);
 		assert_int_equal((uintptr_t)input.base % HUGE_PAGE_BYTES, 0);
 		for (unsigned j = 0; j < 4; j++) {
 			const struct input_file *file = &input.files[j];
@@ -1308,8 +1247,7 @@ static void input_map__files_at_page_boundaries(void **state)
 			slot = file->first_slot + file->record_count;
 		}
 		assert_int_equal(input.slot_count, slot);
-		input_close(&input);
-		free(files.expected);
+		close_files(&input, &files);
 	}
 }
 
@@ -1346,29 +1284,22 @@ int main(void)
 		TEST(input_reader__from_anywhere),
 		TEST(input_reader__uses_the_queue),
 		TEST(input_reader__two_threads),
-		TEST(input_reader__no_io_uring),
-		TEST(input_reader__io_uring_takes_nothing),
-		TEST(input_reader__no_o_direct),
-		TEST(input_reader__direct_reads_fail),
-		TEST(input_reader__one_file_not_directly),
+		TEST(input_reader__refused_by_the_kernel),
+		TEST(input_reader__no_direct_reads),
 		TEST(input_share__covers_all_and_is_aligned),
 		TEST(input_share__about_equal),
-		TEST(input_open__missing),
-		TEST(input_open__no_regular_file),
-		TEST(input_open__not_whole),
+		TEST(input_open__refused),
 		SHM(input_open__too_large),
 		TEST(input_open__too_many),
 		TEST(input_open__no_descriptors),
 		TEST(input_open__size_unknown),
 		TEST(input_choose__keeps_what_was_wanted),
-		SHM(input_choose__mmap_when_resident),
 		TEST(input_choose__mmap_when_empty),
-		SHM(input_choose__direct_when_not_resident),
+		SHM(input_choose__by_residency),
 		SHM(residency__counts_pages),
 		TEST(input_peek__across_files),
 		TEST(input_peek__shrank),
 		TEST(input_peek_places__packs_what_is_asked_for),
-		TEST(input_peek_places__shrank),
 		TEST(input_reader__shrank),
 		SHM(input_reader__shrank),
 		TEST(input_sigbus__one_line_and_exit_status),
