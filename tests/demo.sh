@@ -22,10 +22,8 @@ trap 'rm -rf "$SCRATCH"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-bold='' dim='' plain=''
-if [ -t 1 ] && [ "${TERM:-dumb}" != dumb ]; then
-	bold=$'\e[1m' dim=$'\e[2m' plain=$'\e[0m'
-fi
+# shellcheck source=tests/demo_lib.sh
+. "$ROOT/tests/demo_lib.sh"
 
 die()
 {
@@ -51,11 +49,6 @@ find_spawn()
 show()
 {
 	printf '%s  %-32s%s %s\n' "$dim" "$1" "$plain" "$2"
-}
-
-checksum_of()
-{
-	sed -n 's/^Checksum: //p' "$1"
 }
 
 make_and_check()
@@ -112,22 +105,10 @@ median()
 	sort -g "$1" | sed -n "$(((ROUNDS + 1) / 2))p"
 }
 
-# Lines "label ns" as a table with bars, the longest one 40 wide.
-bars()
+# ns_to_ms: lines "label ns" as "label ms"
+ns_to_ms()
 {
-	awk -v bold="$bold" -v plain="$plain" '
-	{ label[NR] = $1; ns[NR] = $2; if ($2 > most) most = $2 }
-	END {
-		for (i = 1; i <= NR; i++) {
-			bar = ""
-			for (n = int(40 * ns[i] / most + 0.5); n > 0; n--)
-				bar = bar "#"
-			line = sprintf("    %-10s %7.2f ms  %s", label[i],
-				ns[i] / 1e6, bar ? bold bar plain : "")
-			sub(/ +$/, "", line)
-			print line
-		}
-	}'
+	awk '{ print $1, $2 / 1e6 }'
 }
 
 show_times()
@@ -138,7 +119,7 @@ show_times()
 	cp_ns=$(median cp_ns)
 	echo
 	echo "  From process start to process end, median of $ROUNDS runs in turn:"
-	printf '%s\n' "blinksort $sort_ns" "cp $cp_ns" | bars
+	printf '%s\n' "blinksort $sort_ns" "cp $cp_ns" | ns_to_ms | bars
 	printf '    sorting takes %s%.2f%s times as long as copying\n' "$bold" \
 		"$(echo "$sort_ns $cp_ns" | awk '{ print $1 / $2 }')" "$plain"
 }
@@ -160,7 +141,7 @@ show_phases()
 		"$(value kernel) kernels, input by $(value io)):"
 	# "phases_ns": {"NAME": NS, ...}
 	sed 's/.*"phases_ns": *{\([^}]*\)}.*/\1/' run | tr ',' '\n' |
-		sed 's/[": ]\{1,\}/ /g' | bars
+		sed 's/[": ]\{1,\}/ /g' | ns_to_ms | bars
 }
 
 find_spawn >/dev/null

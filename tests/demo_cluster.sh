@@ -25,10 +25,8 @@ trap '"$ROOT/tests/cluster" down 2>/dev/null; rm -rf "$SCRATCH"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-bold='' dim='' plain=''
-if [ -t 1 ] && [ "${TERM:-dumb}" != dumb ]; then
-	bold=$'\e[1m' dim=$'\e[2m' plain=$'\e[0m'
-fi
+# shellcheck source=tests/demo_lib.sh
+. "$ROOT/tests/demo_lib.sh"
 
 die()
 {
@@ -40,11 +38,6 @@ die()
 show()
 {
 	printf '%s  %-46s%s %s\n' "$dim" "$1" "$plain" "$2"
-}
-
-checksum_of()
-{
-	sed -n 's/^Checksum: //p' "$1"
 }
 
 make_parts()
@@ -126,24 +119,6 @@ median()
 {
 	shift
 	cat "$@" | sort -g | sed -n "$((($# + 1) / 2))p"
-}
-
-# Lines "label ms" as a table with bars, the longest one 40 wide.
-bars()
-{
-	awk -v bold="$bold" -v plain="$plain" '
-	{ label[NR] = $1; ms[NR] = $2; if ($2 > most) most = $2 }
-	END {
-		for (i = 1; i <= NR; i++) {
-			bar = ""
-			for (n = int(40 * ms[i] / most + 0.5); n > 0; n--)
-				bar = bar "#"
-			line = sprintf("    %-10s %8.2f ms  %s", label[i], ms[i],
-				bar ? bold bar plain : "")
-			sub(/ +$/, "", line)
-			print line
-		}
-	}'
 }
 
 show_times()
