@@ -4,7 +4,11 @@
  * USAGE: bench_kernels [--json] [--file PATH] [NAME...]
  *
  * NAME: local_sort, counts (local_sort by count), partition, gather, checksum,
- * crc32c, generator; all of them if none is given.  A line each: kernel, level,
+ * crc32c, generator, libdeflate, isal; all of them if none is given.  The last
+ * two are the CRC-32 of libdeflate (Debian: libdeflate0) and the CRC-32C of
+ * ISA-L (libisal2) on the work of checksum and crc32c; they are loaded at run
+ * time, and left out with a message where they are not installed or the program
+ * is static (build/dyn has one that is not).  A line each: kernel, level,
  * variant, threads, median and minimum of the rounds in ns per entry, record or
  * piece.  Levels take turns within a round, so that a machine that drifts
  * treats them alike. Threads time themselves between two barriers; the round's
@@ -13,6 +17,7 @@
  * partition, gather and checksum read 100 MB in huge pages, or with --file the
  * first 100 MB of that file, mapped.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -456,6 +461,92 @@ static void bench_crc32c(void)
 	}
 }
 
+/* --- libraries ------------------------------------------------------------ */
+
+static uint32_t (*libdeflate_crc)(uint32_t crc, const void *bytes,
+				  size_t count);
+static unsigned (*isal_crc)(unsigned char *bytes, int count, unsigned crc);
+
+/* Set *function, a pointer to a function, to NAME of the library; false, after
+ * saying so, if it cannot be loaded. */
+static bool load_function(const char *library, const char *name, void *function)
+{
+	void *handle = dlopen(library, RTLD_NOW);
+	void *symbol = handle ? dlsym(handle, name) : NULL;
+
+	if (!symbol) {
+		fprintf(stderr, "bench_kernels: %s: cannot be loaded\n",
+			library);
+		return false;
+	}
+	memcpy(function, &symbol, sizeof(symbol));
+	return true;
+}
+
+/* The sum of the records' CRC-32s, as checksum.h defines it. */
+static void run_libdeflate(const struct trial *trial, unsigned thread)
+{
+	const uint8_t *record = records + thread * trial->units * RECORD_BYTES;
+	uint64_t sum = 0;
+
+	for (uint64_t i = 0; i < trial->units; i++, record += RECORD_BYTES)
+		sum += libdeflate_crc(0, record, RECORD_BYTES);
+	__atomic_fetch_xor(&sink, sum, __ATOMIC_RELAXED);
+}
+
+static void bench_libdeflate(void)
+{
+	struct trial trial = { .kernel = "libdeflate",
+			       .variant = "100 bytes",
+			       .run = run_libdeflate,
+			       .units = RECORD_COUNT / THREADS_MAX };
+
+	if (!load_function("libdeflate.so.0", "libdeflate_crc32",
+			   &libdeflate_crc))
+		return;
+	/* Two ways to the same sum; a wrong one is not worth timing. */
+	if (libdeflate_crc(0, records, RECORD_BYTES) !=
+	    checksum_scalar(records, RECORD_BYTES, 1)) {
+		fprintf(stderr, "bench_kernels: libdeflate: another CRC\n");
+		exit(1);
+	}
+	trial_compare(&trial, false, true);
+}
+
+static void run_isal(const struct trial *trial, unsigned thread)
+{
+	const size_t pieces = DIGEST_BYTES / trial->count;
+	uint32_t crc = 0;
+
+	for (uint64_t i = 0; i < trial->units; i++)
+		crc ^= isal_crc(staging[thread] + i % pieces * trial->count,
+				(int)trial->count, thread);
+	__atomic_fetch_xor(&sink, crc, __ATOMIC_RELAXED);
+}
+
+static void bench_isal(void)
+{
+	static const size_t lengths[] = { 1440, DIGEST_BYTES };
+
+	if (!load_function("libisal.so.2", "crc32_iscsi", &isal_crc))
+		return;
+	if (isal_crc(staging[0], 1440, 1) !=
+	    digest_scalar(1, staging[0], 1440)) {
+		fprintf(stderr, "bench_kernels: ISA-L: another CRC\n");
+		exit(1);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
+		struct trial trial = { .kernel = "isal",
+				       .run = run_isal,
+				       .count = lengths[i],
+				       .units = 64 * MIB / lengths[i] };
+
+		snprintf(trial.variant, sizeof(trial.variant), "%zu bytes",
+			 lengths[i]);
+		trial_compare(&trial, false, true);
+	}
+}
+
 static void bench_generator(void)
 {
 	struct trial trial = { .kernel = "generator",
@@ -473,10 +564,15 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } benches[] = {
-	{ "local_sort", bench_local_sort }, { "counts", bench_counts },
-	{ "partition", bench_partition },   { "gather", bench_gather },
-	{ "checksum", bench_checksum },	    { "crc32c", bench_crc32c },
+	{ "local_sort", bench_local_sort },
+	{ "counts", bench_counts },
+	{ "partition", bench_partition },
+	{ "gather", bench_gather },
+	{ "checksum", bench_checksum },
+	{ "crc32c", bench_crc32c },
 	{ "generator", bench_generator },
+	{ "libdeflate", bench_libdeflate },
+	{ "isal", bench_isal },
 };
 
 static int run_named(const char *name)

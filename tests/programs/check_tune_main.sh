@@ -595,7 +595,7 @@ case_holder()
 	kill -KILL "$pid"
 	wait_until test ! -e "/proc/$pid/exe"
 	expect_status 1 tune verify >out
-	expect_match 'nobody holds' out
+	expect_match 'no process holds' out
 	# Held again by another
 	tune apply c-states=3
 	tune verify >/dev/null
