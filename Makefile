@@ -47,7 +47,7 @@ TRIPLET := $(ARCH)-linux-gnu
 CLANG := $(if $(findstring clang,$(CC)),clang)
 EMPTY :=
 SPACE := $(EMPTY) $(EMPTY)
-# The variant of the tests, and of the programs too unless those are static.
+# VARIANT is how tests are built; programs are, too, unless they are static.
 VARIANT := $(or $(subst $(SPACE),-,$(strip $(CLANG) $(SAN))),dyn)
 
 ifeq ($(VARIANT),dyn)
@@ -59,7 +59,7 @@ PROGRAM_VARIANT := $(if $(filter musl,$(LIBC)),musl,$(VARIANT))
 # bin/ holds the programs of the plain build; other builds keep theirs apart.
 BIN := $(if $(filter dyn,$(VARIANT)),bin,$(BUILD)/$(VARIANT)/bin)
 
-# --- what there is -----------------------------------------------------------
+# --- source files -----------------------------------------------------------
 
 # Files with these suffixes are compiled on x86-64 only.
 X86_SUFFIXES := avx2 avx512 pclmul vpclmul
@@ -117,8 +117,8 @@ ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all \
 TSAN := -fsanitize=thread
 SAN_FLAGS := $(if $(filter asan,$(SAN)),$(ASAN))$(if $(filter tsan,$(SAN)),$(TSAN))
 
-# The compiler searches musl's headers first.  Those of the kernel and of the
-# libraries lie beside glibc's headers, so they come last.
+# The compiler searches musl's headers first.  The headers of the kernel and of
+# the libraries lie beside glibc's, so they come last.
 MUSL_FLAGS := -fno-pie -Itests/unit/musl -idirafter $(SYSROOT)/usr/include \
 	      -idirafter $(SYSROOT)/usr/include/$(TRIPLET)
 # noseparate-code puts code and constants into one segment, so that the kernel
@@ -150,7 +150,7 @@ LINT_PACKAGES := $(CHECK_PACKAGES) clang-14 clang-tidy-14 clang-format-14 \
 
 FUZZ_PACKAGES := $(BUILD_PACKAGES) clang-14 libclang-rt-14-dev
 
-# make deps installs all of those, and the browser in which
+# make deps installs all these packages, and the browser in which
 # check_report_page.sh opens a report.
 PACKAGES := $(sort $(CHECK_PACKAGES) $(LINT_PACKAGES) $(FUZZ_PACKAGES) chromium)
 
@@ -228,8 +228,8 @@ help: ## show this list
 # PREFIX=/usr     make install: install into bin/, lib/ and share/ of /usr
 # DESTDIR=FOLDER  make install: put FOLDER before PREFIX, for a package
 
-# $(call install,PACKAGES) installs those that are missing.  Without dpkg it
-# does nothing: the compiler will then say what it misses.
+# $(call install,PACKAGES) installs the packages that are missing.  Without dpkg
+# it does nothing: the compiler will then say what is missing.
 define install
 @command -v dpkg-query >/dev/null || exit 0; \
 there=" $$(dpkg-query -W -f '$${db:Status-Status}=$${Package} ' $(1) \
