@@ -515,7 +515,7 @@ static void bench_libdeflate(void)
 
 static void run_isal(const struct trial *trial, unsigned thread)
 {
-	const size_t pieces = DIGEST_BYTES / trial->count;
+	const size_t pieces = CRC32C_BYTES / trial->count;
 	uint32_t crc = 0;
 
 	for (uint64_t i = 0; i < trial->units; i++)
@@ -526,12 +526,12 @@ static void run_isal(const struct trial *trial, unsigned thread)
 
 static void bench_isal(void)
 {
-	static const size_t lengths[] = { 1440, DIGEST_BYTES };
+	static const size_t lengths[] = { 1440, CRC32C_BYTES };
 
 	if (!load_function("libisal.so.2", "crc32_iscsi", &isal_crc))
 		return;
 	if (isal_crc(staging[0], 1440, 1) !=
-	    digest_scalar(1, staging[0], 1440)) {
+	    crc32c_scalar(1, staging[0], 1440)) {
 		fprintf(stderr, "bench_kernels: ISA-L: another CRC\n");
 		exit(1);
 	}
