@@ -10,11 +10,12 @@
 
 #define VERSION 3
 
-/* A share cut at sampled borders is wrong by half a bucket at either end: with
- * so many splitters for each node by less than 2 %. */
+/* A node's output range that is cut at sampled borders is wrong by half a
+ * bucket at either end: with this many splitters for each node by less than 2
+ * %. */
 #define NODE_SPLITTERS 64
 
-/* Records that a rank has in a static bucket, at least: they nearly fill a
+/* The fewest records that a rank has in a static bucket: they nearly fill a
  * block of its list.  With a quarter of that 16 ranks on one machine take an
  * eighth longer, clearing memory for blocks that stay empty. */
 #define RANK_BUCKET_RECORDS (BUCKETS_BLOCK_ENTRIES * 4 / 5)
@@ -49,7 +50,7 @@ void cluster_hello_encode(const struct cluster_hello *hello,
 		store_le64(bytes + 8 * i, words[i]);
 }
 
-/* Does each word fit the field that it is for?  Fields of 64 bits take all. */
+/* Does each word fit its field?  Fields of 64 bits take any word. */
 static bool words_are_good(const uint64_t *words)
 {
 	return words[1] <= UINT32_MAX && words[2] <= UINT32_MAX &&
@@ -147,8 +148,8 @@ static int compare(const struct peer *peer, const struct peer *own,
 	return 0;
 }
 
-/* Between two files of an input fewer slots are free than a page has bytes; an
- * input that is offered to ranks of its machine is of one file. */
+/* Between two files of an input fewer slots are free than a page has bytes.  An
+ * input that other ranks may map is one file, without free slots. */
 static bool slots_are_good(const struct cluster_hello *hello)
 {
 	uint64_t free_slots = hello->slot_count - hello->record_count;
@@ -166,7 +167,8 @@ static bool kind_is_good(const struct cluster_hello *hello)
 		hello->shape.key_length >= 4);
 }
 
-/* Can what a rank says of its input be so?  Its shape is ours already. */
+/* Is it possible what a rank says of its input?  The caller has compared its
+ * shape with ours. */
 static int check_input(const struct peer *peer, unsigned own,
 		       struct failure *failure)
 {
@@ -188,7 +190,8 @@ static int check_input(const struct peer *peer, unsigned own,
 	return 0;
 }
 
-/* Characters if all keys looked at are; even if they are so everywhere. */
+/* 95 characters if all ranks have found only characters in their keys, else 256
+ * bytes.  *even: all ranks have found evenly spread keys, of the same kind. */
 static enum splitters_kind static_kind(const struct cluster_hello *hellos,
 				       unsigned node_count, bool *even)
 {
@@ -202,7 +205,7 @@ static enum splitters_kind static_kind(const struct cluster_hello *hellos,
 		ascii &= hellos[i].looked == SPLITTERS_STATIC_95;
 		*even &= hellos[i].even;
 	}
-	/* Bytes here and characters there are not spread alike. */
+	/* Bytes on one rank and characters on another are not spread alike. */
 	for (unsigned i = 0; i < node_count && !ascii; i++)
 		if (hellos[i].record_count > 0 &&
 		    hellos[i].looked == SPLITTERS_STATIC_95)
@@ -241,7 +244,7 @@ static int agree_by_reference(struct cluster_agreement *agreement,
 			   node, names[node]);
 }
 
-/* As many for each node. */
+/* The same number for each node. */
 static uint32_t static_buckets(const struct cluster_agreement *agreement,
 			       unsigned node_count)
 {
@@ -293,7 +296,7 @@ int cluster_agree(struct cluster_agreement *agreement,
 	return 0;
 }
 
-/* Of parts that vary by chance this is 20 times the standard deviation or more:
+/* The margin is 20 standard deviations or more of a part that varies by chance:
  * x / 10 + 1000 is never below 20 times the root of x. */
 bool cluster_is_skewed(const uint64_t *node_records, unsigned node_count)
 {

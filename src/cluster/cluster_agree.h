@@ -1,9 +1,9 @@
 /*
- * cluster_agree.h - what ranks say of themselves at first, and what follows
+ * cluster_agree.h - the ranks' hellos, and what all ranks conclude from them
  *
- * Each says what it has and what it was told to do; all hear all.  Whether they
- * can sort together, and how, is a pure function of that, so that all come to
- * the same without another word.
+ * Each rank tells all others what it has and what its user wants.  Whether the
+ * ranks can sort together, and how, is a pure function of all hellos: so all
+ * ranks come to the same result without another message.
  */
 #ifndef CLUSTER_AGREE_H
 #define CLUSTER_AGREE_H
@@ -29,7 +29,8 @@ struct cluster_hello {
 	struct record_shape shape;
 	uint64_t record_count;
 	enum splitters_kind wanted; /* AUTO, STATIC or SAMPLED */
-	/* What a look at some keys says; without records, nothing. */
+	/* What this rank has found in some of its keys; means nothing without
+	 * records. */
 	enum splitters_kind looked;
 	bool even;
 	uint32_t schedule; /* enum exchange_schedule */
@@ -42,22 +43,22 @@ struct cluster_hello {
 	uint64_t process;
 	uint64_t input_fd;
 	uint64_t slot_count; /* of the input */
-	/* 0: outputs of our own.  Else all write one file, and leave in it this
-	 * number, which we have drawn (cluster_output.c). */
+	/* 0: each rank has outputs of its own.  Else all write one file, and
+	 * leave this random number in it (cluster_output.c). */
 	uint64_t gather_mark;
 };
 
 /* Little-endian words: a version, and the fields above in their order. */
 #define CLUSTER_HELLO_BYTES (8 * 16)
 
-/* What a rank may have: a peer that tells of more ends the run, before anything
- * is added up, multiplied or reserved. */
+/* The most bytes of input that a rank may have.  A peer that tells of more ends
+ * the run, before its number is added, multiplied or used for memory. */
 #define CLUSTER_INPUT_BYTES_MAX ((uint64_t)1 << 45)
 
 void cluster_hello_encode(const struct cluster_hello *hello,
 			  uint8_t bytes[CLUSTER_HELLO_BYTES]);
-/* 0; -EPROTO: another version's; -EBADMSG: a number that none of its fields can
- * have.  What they may be in this job is cluster_agree()'s to say. */
+/* Returns 0; -EPROTO: another version; -EBADMSG: a number that its field cannot
+ * have.  cluster_agree() then checks what the numbers may be in this job. */
 int cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
 			 size_t byte_count);
 
@@ -65,7 +66,8 @@ struct cluster_agreement {
 	enum splitters_kind kind; /* STATIC_256, STATIC_95 or SAMPLED */
 	bool traces;		  /* rank 0 wants all timelines */
 	bool by_reference;	  /* ranks send references, not records */
-	/* Should static shares turn out to be too unequal: sample instead. */
+	/* If static output ranges turn out to be too unequal: sample instead.
+	 */
 	bool may_sample;
 	uint32_t static_buckets; /* a multiple of the number of nodes */
 	uint32_t sampled_splitters;
@@ -75,20 +77,20 @@ struct cluster_agreement {
 };
 
 /*
- * hellos[0 .. node_count) in rank order, names[] for messages.  0, or -EINVAL
- * with *failure filled: EXIT_USAGE, naming a rank that differs from ours;
- * EXIT_PEER, naming one that says what cannot be: more than PLAN_RECORDS_MAX
- * records or CLUSTER_INPUT_BYTES_MAX bytes, slots that are not those of such an
- * input (of one file, if it offers it), keys of a kind that they are too short
- * for; EXIT_RESOURCES, if it is our own input that is so large.
+ * hellos[0 .. node_count) are in rank order; names[] is for messages.  Returns
+ * 0, or -EINVAL with *failure filled: EXIT_USAGE, naming a rank whose options
+ * differ from ours; EXIT_PEER, naming a rank whose hello is impossible: more
+ * than PLAN_RECORDS_MAX records or CLUSTER_INPUT_BYTES_MAX bytes, slots that
+ * such an input (of one file, if others may map it) cannot have, keys of a kind
+ * that they are too short for; EXIT_RESOURCES, if our own input is too large.
  */
 int cluster_agree(struct cluster_agreement *agreement,
 		  const struct cluster_hello *hellos, unsigned node_count,
 		  unsigned own, const char *const *names,
 		  struct failure *failure);
 
-/* True if a node would get so much more than its part of the whole that sorting
- * anew by a sample pays: what chance alone does not bring about. */
+/* True if a node would get so much more than an equal part that it pays to sort
+ * again by a sample: by more than chance alone brings about. */
 bool cluster_is_skewed(const uint64_t *node_records, unsigned node_count);
 
 #endif /* CLUSTER_AGREE_H */

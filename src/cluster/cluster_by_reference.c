@@ -1,21 +1,24 @@
 /*
  * cluster_by_reference.c - send references to records, not records
  *
- * Ranks on one machine need not send records: the page cache that one has
- * mapped can be mapped by all.  Messages then hold entries, 8 bytes for a
- * record, and who sorts a record gathers it from the input of the rank that had
- * it, straight into the output.
+ * Ranks on one machine need not send records: each rank can map the inputs of
+ * all.  Messages then hold entries, 8 bytes for a record, and the rank that
+ * sorts a record gathers it from the input that has it, straight into the
+ * output.
  *
  * All inputs lie in one address range, in rank order, so that one
- * multiplication finds a record of any rank; each on huge pages of its own,
- * since what takes time here is filling in page tables, all ranks those of all
- * inputs.  An input is opened by way of its owner's /proc/PID/fd, which the
- * owner's user may do, and its owner stays until all outputs are written.
+ * multiplication finds a record of any rank.  Each input begins at a huge page
+ * of its own, since filling in page tables takes most of the time here: all
+ * ranks fill in those of all inputs.  An input is opened by way of its owner's
+ * /proc/PID/fd, which the owner's user may do, and the owner stays until all
+ * outputs are written.
  *
- * The owner tells PID, descriptor, and how many records it has.  It may lie:
- * only a regular file that a process of this user has open is mapped, to read,
- * if it is as long as that; cluster_agree.c has bounded the number, so that all
- * inputs find their place; and an entry that points past an input is turned.
+ * The owner tells its PID, the descriptor, and how many records it has, and it
+ * may lie.  So only a regular file that a process of this user has open is
+ * mapped, for reading, and only if it is long enough.  cluster_agree.c has
+ * bounded the number of records, so that all inputs fit into the range.  An
+ * entry that points past an input is replaced by one that points to its
+ * beginning.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +30,7 @@
 #include "system/machine.h"
 #include "io/sigbus.h"
 
-/* 27 bits: 37 are left to the keys. */
+/* An index of 27 bits leaves 37 bits of an entry to the key prefix. */
 #define ALIGNED_SLOTS_MAX ((uint64_t)1 << 27)
 
 /* --- offering --------------------------------------------------------------
@@ -47,8 +50,8 @@ void cluster_offer_input(struct cluster *cluster, struct cluster_hello *hello)
 /* --- one address range ------------------------------------------------------
  */
 
-/* The fewest records that end at a huge page's border; of pages if that would
- * leave too few bits to the keys. */
+/* The fewest records that end at the border of a huge page; or of a page, if
+ * huge pages would leave too few bits to the key prefix. */
 static uint64_t align_records(const struct cluster *cluster)
 {
 	uint64_t records = cluster->input.align_records;
@@ -89,7 +92,8 @@ static int cannot(const struct cluster *cluster, unsigned node, int error,
 			   what, node, cluster->rank.names[node]);
 }
 
-/* With the whole of its last huge page, which else is mapped by small ones. */
+/* Round up to the end of the last huge page, which the kernel would map by
+ * small pages otherwise. */
 static size_t mapped_bytes(const struct cluster *cluster, unsigned node)
 {
 	uint64_t bytes = cluster->hellos[node].record_count *
@@ -100,7 +104,7 @@ static size_t mapped_bytes(const struct cluster *cluster, unsigned node)
 	return MIN(ROUND_UP(bytes, HUGE_PAGE_BYTES), room);
 }
 
-/* The descriptor stays open: the handler of SIGBUS looks at it. */
+/* The descriptor stays open for the handler of SIGBUS. */
 static int map_input(struct cluster *cluster, unsigned node,
 		     struct failure *failure)
 {
@@ -155,7 +159,7 @@ void cluster_take_entries(const struct cluster *cluster, unsigned node,
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t slot = entries[i] & mask;
 
-		/* Whatever was sent, nothing but that input is read. */
+		/* Only this input is read, whatever the entry says. */
 		if (slot >= hello->record_count)
 			slot = 0;
 		entries[i] = (entries[i] & ~index_mask) | (slot + first_slot);

@@ -59,7 +59,7 @@ static int take_apart(const char *text, struct parts *parts)
 	return take_host(parts, text, (size_t)(end - text));
 }
 
-/* Into *address without its port. */
+/* Fill *address but for its port. */
 static int look_up(const char *host, int family, int flags,
 		   struct address *address)
 {
@@ -75,7 +75,7 @@ static int look_up(const char *host, int family, int flags,
 	error = getaddrinfo(host, NULL, &hints, &found);
 	if (error == EAI_MEMORY)
 		return -ENOMEM;
-	/* glibc then says EAI_NONAME, musl EAI_SYSTEM. */
+	/* Then glibc returns EAI_NONAME, musl EAI_SYSTEM. */
 	if (error != 0 && (errno == EMFILE || errno == ENFILE))
 		return -errno;
 	if (error != 0)
@@ -104,7 +104,7 @@ static int find_host(const struct parts *parts, struct address *address)
 	return look_up(parts->host, AF_UNSPEC, 0, address);
 }
 
-/* "::ffff:1.2.3.4" is 1.2.3.4, whoever writes or receives it. */
+/* Turn "::ffff:1.2.3.4" into 1.2.3.4, which is the same host. */
 static void unmap(struct address *address)
 {
 	struct sockaddr_in6 v6;
@@ -131,7 +131,7 @@ int address_parse(const char *text, struct address *address)
 	error = find_host(&parts, address);
 	if (error)
 		return error;
-	/* The port stands at the same place in both families. */
+	/* The port is at the same offset in both families. */
 	((struct sockaddr_in *)&address->socket)->sin_port = htons(parts.port);
 	unmap(address);
 	return 0;
@@ -158,7 +158,8 @@ char *address_format(const struct address *address,
 	return text;
 }
 
-/* Where both families have it. */
+/* The port, which is at the same offset in both families; NULL: another family.
+ */
 static in_port_t *port_of(struct sockaddr_storage *socket)
 {
 	if (socket->ss_family == AF_INET)

@@ -24,8 +24,8 @@ static int set_option(int fd, int level, int name, int value)
 	return setsockopt(fd, level, name, &value, sizeof(value));
 }
 
-/* What is too long for the path is an error and does not leave in fragments,
- * of which one lost loses all. */
+/* A datagram that is too long for the path is an error.  It does not leave in
+ * fragments: one lost fragment would lose all of it. */
 static int forbid_fragments(int fd, const struct address *local)
 {
 	return is_ipv6(local) ? set_option(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER,
@@ -34,7 +34,7 @@ static int forbid_fragments(int fd, const struct address *local)
 					   IP_PMTUDISC_DO);
 }
 
-/* As much as there is to be had: whatever is refused is left as it is. */
+/* Set the sizes of the buffers, as far as the kernel allows. */
 static void make_room(struct datagram_socket *socket,
 		      const struct datagram_options *options)
 {
@@ -45,7 +45,7 @@ static void make_room(struct datagram_socket *socket,
 
 	if (send_bytes)
 		set_option(socket->fd, SOL_SOCKET, SO_SNDBUF, send_bytes);
-	/* The first is not bound by net.core.rmem_max. */
+	/* SO_RCVBUFFORCE is not bound by net.core.rmem_max. */
 	if (receive_bytes &&
 	    set_option(socket->fd, SOL_SOCKET, SO_RCVBUFFORCE, receive_bytes))
 		set_option(socket->fd, SOL_SOCKET, SO_RCVBUF, receive_bytes);
@@ -58,8 +58,8 @@ static void find_batches(struct datagram_socket *socket)
 	int segment_bytes;
 	socklen_t length = sizeof(segment_bytes);
 
-	/* A kernel that has never heard of UDP_SEGMENT would not refuse it on a
-	 * message: it would send one long datagram. */
+	/* Ask now: a kernel that does not know UDP_SEGMENT does not refuse it
+	 * on a message, but sends one long datagram. */
 	socket->sends_batches = getsockopt(socket->fd, SOL_UDP, UDP_SEGMENT,
 					   &segment_bytes, &length) == 0;
 	socket->receives_batches =
@@ -110,7 +110,7 @@ void datagram_close(struct datagram_socket *socket)
 
 /* --- the path ------------------------------------------------------------ */
 
-/* The MTU of the route that a socket of local's takes to peer, or -1. */
+/* The MTU of the route from local to peer, or -1. */
 static int route_mtu(int fd, const struct address *local,
 		     const struct address *peer)
 {
@@ -119,7 +119,7 @@ static int route_mtu(int fd, const struct address *local,
 	socklen_t length = sizeof(mtu);
 	bool v6 = is_ipv6(local);
 
-	/* The port stands at the same place in both families. */
+	/* The port is at the same offset in both families. */
 	((struct sockaddr_in *)&from.socket)->sin_port = 0;
 	if (bind(fd, (const struct sockaddr *)&from.socket, from.length) ||
 	    connect(fd, (const struct sockaddr *)&peer->socket, peer->length) ||
@@ -149,25 +149,25 @@ size_t datagram_payload_bytes(const struct address *local,
 
 /* --- errors -------------------------------------------------------------- */
 
-/* An ICMP message about something sent earlier: the next call fails with it,
- * once, and does nothing. */
-static bool is_news_of_a_peer(int error)
+/* An ICMP message about an earlier datagram: the next call fails with it, once,
+ * and sends nothing. */
+static bool is_late_icmp_error(int error)
 {
 	return error == ECONNREFUSED || error == EHOSTDOWN ||
 	       error == EHOSTUNREACH || error == ENETDOWN ||
 	       error == ENETUNREACH;
 }
 
-/* What was to be sent did not leave, as if the network had lost it.  EPERM: a
- * packet filter dropped it.  If that goes on, the peer's silence shows it. */
+/* The datagram did not leave, as if the network had lost it.  EPERM: a packet
+ * filter dropped it.  If that goes on, the peer's silence shows it. */
 static bool is_loss(int error)
 {
-	return is_news_of_a_peer(error) || error == ENOBUFS ||
+	return is_late_icmp_error(error) || error == ENOBUFS ||
 	       error == ENOMEM || error == EPERM;
 }
 
-/* Of the device (no checksums, IPsec) or of the kernel; or a segment is longer
- * than the path allows, and then it is refused singly, too. */
+/* The device (no checksums, IPsec) or the kernel refuses batches; or a segment
+ * is longer than the path allows, and is then refused by itself, too. */
 static bool is_refused_batch(int error)
 {
 	return error == EINVAL || error == EIO || error == EOPNOTSUPP ||
@@ -197,7 +197,8 @@ static struct msghdr header_of(const struct outgoing *out,
 	};
 }
 
-/* All with one message: segments or -errno; 0: no room now. */
+/* Send all segments with one message.  Returns how many, or -errno; 0: there is
+ * no room now. */
 static int send_whole(const struct outgoing *out)
 {
 	const uint16_t segment_bytes = (uint16_t)out->segment_bytes;
@@ -226,7 +227,7 @@ static int send_whole(const struct outgoing *out)
 	return errno == EAGAIN ? 0 : -errno;
 }
 
-/* A message for each segment. */
+/* Make a message for each segment. */
 static void cut(const struct outgoing *out, struct mmsghdr *messages)
 {
 	const struct iovec *part = out->parts;
@@ -258,7 +259,8 @@ static int send_singly(const struct outgoing *out)
 				    out->segment_count - done,
 				    MSG_DONTWAIT | MSG_NOSIGNAL);
 
-		/* An error is that of the first: only then is none sent. */
+		/* The error belongs to the first message: sendmmsg() fails
+		 * only if it has sent none. */
 		if (sent > 0)
 			done += (unsigned)sent;
 		else if (is_loss(errno))
@@ -297,7 +299,7 @@ int datagram_send(struct datagram_socket *socket, const struct address *to,
 			return sent;
 	}
 	sent = send_singly(&out);
-	/* If it goes so, the batch was what was refused. */
+	/* Single segments can be sent, so the kernel had refused the batch. */
 	if (sent > 0)
 		socket->sends_batches = false;
 	return sent;
@@ -305,18 +307,18 @@ int datagram_send(struct datagram_socket *socket, const struct address *to,
 
 /* --- receiving ----------------------------------------------------------- */
 
-/* -EAGAIN: the queue is empty. */
+/* Returns bytes, or -errno; -EAGAIN: the queue is empty. */
 static ssize_t receive(int fd, struct msghdr *header, int flags)
 {
 	ssize_t received;
 
 	do
 		received = recvmsg(fd, header, flags | MSG_DONTWAIT);
-	while (received < 0 && (errno == EINTR || is_news_of_a_peer(errno)));
+	while (received < 0 && (errno == EINTR || is_late_icmp_error(errno)));
 	return received < 0 ? -errno : received;
 }
 
-/* 0: there is one segment only. */
+/* Returns 0 if there is only one segment. */
 static size_t segment_bytes_of(struct msghdr *header)
 {
 	const struct cmsghdr *control = CMSG_FIRSTHDR(header);
@@ -346,7 +348,7 @@ static int receive_head(struct datagram_socket *socket, void *room,
 		.msg_control = &control,
 		.msg_controllen = sizeof(control),
 	};
-	/* MSG_TRUNC: the length as it came, however much of it fits. */
+	/* MSG_TRUNC: return the whole length, however much of it fits. */
 	ssize_t received = receive(socket->fd, &header, flags | MSG_TRUNC);
 	size_t segment_bytes;
 

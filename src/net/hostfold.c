@@ -7,7 +7,7 @@
 
 #include "net/hostfold.h"
 
-/* What hostlist_add() takes in brackets. */
+/* hostlist_add() takes numbers of this length in brackets. */
 #define NUMBER_DIGITS_MAX 18
 #define NUMBER_MAX UINT64_C(999999999999999999)
 /* A name, with its number twice and brackets. */
@@ -28,8 +28,8 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Where the number begins that tells the two apart; if it is none, they do not
- * fold anyway. */
+/* The offset at which the number begins that differs between the two names; if
+ * they differ in something else, they do not fold, and the result is unused. */
 static size_t number_offset(const char *name, const char *next)
 {
 	size_t at = 0;
@@ -41,7 +41,7 @@ static size_t number_offset(const char *name, const char *next)
 	return at;
 }
 
-/* False: no number stands there, or too long a one. */
+/* False: there is no number, or it is too long. */
 static bool take_number(struct fold *fold)
 {
 	const char *digits = fold->name + fold->head_bytes;
@@ -61,7 +61,7 @@ static bool take_number(struct fold *fold)
 	return true;
 }
 
-/* Is it the name that follows the fold's last one? */
+/* Is name the one that follows the fold's last name? */
 static bool is_next(const struct fold *fold, const char *name)
 {
 	char digits[24];
@@ -80,7 +80,7 @@ static size_t fold_names(char *const *names, size_t count, struct fold *fold)
 {
 	size_t folded = 1;
 
-	/* An IPv6 address has brackets of its own: no more in them. */
+	/* An IPv6 address has brackets of its own, which must not nest. */
 	if (count < 2 || strchr(names[0], '['))
 		return 1;
 	*fold = (struct fold){ .name = names[0] };
@@ -103,7 +103,8 @@ static const char *write_fold(const struct fold *fold, char *item)
 	return item;
 }
 
-/* Where more can be put; NULL: it does not fit, as what comes then. */
+/* Append text at to; returns the new end, or NULL if it does not fit, or if to
+ * is NULL already. */
 static char *put_text(char *to, const char *end, const char *text)
 {
 	while (to && *text != '\0') {

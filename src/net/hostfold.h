@@ -15,9 +15,10 @@
 #include "net/hostlist.h"
 
 /*
- * The list, which hostlist_add() has made, in at most room bytes of text; no
- * NUL behind it.  Added to an empty list it gives the same names in the same
- * order.  Its length, or -ENOSPC: then what stands in text means nothing.
+ * Write the list, which hostlist_add() has made, as at most room bytes of text
+ * without a NUL.  When hostlist_add() adds that text to an empty list, it gives
+ * the same names in the same order.  Returns the text's length, or -ENOSPC; the
+ * bytes at text then mean nothing.
  */
 ssize_t hostfold(const struct hostlist *list, char *text, size_t room);
 

@@ -102,7 +102,8 @@ static bool take_number(const char **at, struct number *number)
 	return number->digits > 0;
 }
 
-/* NULL or what is wrong.  *at, which a ']' surely follows, moves behind it. */
+/* Returns NULL, or what is wrong.  Moves *at, which a ']' is known to follow,
+ * behind the number or range. */
 static const char *take_range(const char **at, struct range *range)
 {
 	static const char malformed[] = "want numbers, ranges and steps in "
@@ -138,7 +139,7 @@ static const char *take_range(const char **at, struct range *range)
 	return NULL;
 }
 
-/* Each number of the range, followed by all that comes of the rest. */
+/* Expand each number of the range, followed by all expansions of the rest. */
 static int expand_range(struct expansion *expansion, const struct range *range,
 			const char *rest, size_t length)
 {
@@ -196,9 +197,10 @@ static int add_name(struct expansion *expansion)
 	return host_source_check(source, expansion->item, error);
 }
 
-/* All names that begin with the length bytes in name, and go on with what comes
- * of the item from at on.  Calls itself once for each bracket, each of which
- * puts a digit into name: so not deeper than a name is long. */
+/* Append all names that begin with the length bytes in name and go on with an
+ * expansion of the item from at on.  The function calls itself once for each
+ * bracket, each of which puts a digit into name: so never deeper than a name is
+ * long. */
 static int expand(struct expansion *expansion, const char *at, size_t length)
 {
 	for (; at < expansion->item.end && *at != '['; at++) {
@@ -215,8 +217,8 @@ static int expand(struct expansion *expansion, const char *at, size_t length)
 	return add_name(expansion);
 }
 
-/* The bracket that ends what begins an item, if that is an IPv6 address: if
- * there is a colon in it.  Else NULL. */
+/* The bracket that ends the IPv6 address at the beginning of an item; NULL: the
+ * item does not begin with one, since no colon is between the brackets. */
 static const char *address_closing(struct span item)
 {
 	bool colon = false;

@@ -1,20 +1,19 @@
 /*
  * hostitem.h - one item of a list of hosts: "n[01-16]x[0-12/4]"
  *
- * Private to hostlist.c, as are what it and hostlist.c say of a text that is
- * wrong.
+ * Private to hostlist.c, which also reports wrong texts by the functions below.
  */
 #ifndef HOSTITEM_H
 #define HOSTITEM_H
 
 #include "net/hostset.h"
 
-/* Bytes in memory that no NUL need end. */
+/* Bytes in memory; a NUL need not follow. */
 struct span {
 	const char *begin, *end;
 };
 
-/* What the whole text may yet cost, with the files that it names. */
+/* How much more the whole text may list, with the files that it names. */
 struct host_budget {
 	size_t names_left; /* of HOSTLIST_NAMES_MAX */
 	unsigned files_left;
@@ -23,7 +22,7 @@ struct host_budget {
 /* A list as text, and what its limits and messages need. */
 struct host_source {
 	struct failure *failure;
-	const char *file; /* NULL: what the caller gave */
+	const char *file; /* NULL: the caller's text */
 	struct span text;
 	unsigned depth;
 	struct host_budget *budget;
@@ -33,12 +32,12 @@ struct host_source {
 int host_source_complain(const struct host_source *source, struct span item,
 			 int error, const char *why);
 
-/* The same for what became of an operation on a set: 0, -E2BIG or -ENOMEM. */
+/* The same for the result of an operation on a set: 0, -E2BIG or -ENOMEM. */
 int host_source_check(const struct host_source *source, struct span item,
 		      int error);
 
-/* All that item stands for, to the set's end; item lies in the source's text
- * and is not empty. */
+/* Append all names that item stands for to the set; item lies in the source's
+ * text and is not empty.  Returns 0 or -errno. */
 int hostitem_expand(const struct host_source *source, struct span item,
 		    struct hostset *set);
 

@@ -33,7 +33,7 @@ static int no_memory(const struct host_source *source)
 static void set_filter(struct hostset *set, struct hostset *other, bool listed)
 {
 	hostset_filter(other, &set->list, listed);
-	/* It has not become longer: there is nothing that could fail. */
+	/* This cannot fail, since the list has not become longer. */
 	hostset_index(set);
 }
 
@@ -41,7 +41,7 @@ static void set_filter(struct hostset *set, struct hostset *other, bool listed)
 
 static int evaluate(const struct host_source *source, struct hostset *result);
 
-/* Blanks for comments, so that a file reads as one list. */
+/* Replace comments by blanks, so that a file reads as one list. */
 static void erase_comments(char *at, const char *end)
 {
 	bool comment = false;
@@ -53,7 +53,7 @@ static void erase_comments(char *at, const char *end)
 	}
 }
 
-/* To the file's end.  The length, or -errno. */
+/* Read to the file's end.  Returns the length, or -errno. */
 static ssize_t read_all(int fd, char *bytes, size_t room)
 {
 	size_t length = 0;
@@ -69,7 +69,7 @@ static ssize_t read_all(int fd, char *bytes, size_t room)
 	return (ssize_t)length;
 }
 
-/* The whole of it and a NUL, owned by the caller. */
+/* The whole file and a NUL; the caller frees it. */
 static int read_text(int fd, struct span *text)
 {
 	char *bytes = malloc(HOSTLIST_FILE_BYTES + 1);
@@ -128,7 +128,8 @@ static int evaluate_file(const struct host_source *source, struct span item,
 	char *path;
 	int error;
 
-	/* Files that name each other would else be read for ever. */
+	/* Without a limit, files that name each other would be read for ever.
+	 */
 	if (source->depth == HOSTLIST_FILES_DEEP ||
 	    source->budget->files_left == 0)
 		return host_source_complain(source, item, ELOOP,
@@ -173,8 +174,8 @@ static bool is_path(struct span item)
 	return item.begin < item.end && item.begin[0] == '^';
 }
 
-/* A path may hold any character but a comma and blanks; in brackets stand
- * commas, but blanks do not. */
+/* A path may hold any character except a comma and blanks.  Brackets may hold
+ * commas, but no blanks. */
 static const char *item_end(struct span text)
 {
 	bool dash = text.begin < text.end && text.begin[0] == '-';
@@ -227,7 +228,7 @@ static int apply(const struct evaluation *evaluation, enum effect effect,
 	return error;
 }
 
-/* What a separator says about the item behind it.  None, but blanks: add. */
+/* What a separator says about the item behind it; blanks alone mean: add. */
 static enum effect take_separator(struct span *text)
 {
 	char separator = *text->begin;
@@ -239,7 +240,7 @@ static enum effect take_separator(struct span *text)
 				  : EFFECT_ADD;
 }
 
-/* Shows what stands before the gap, and one character behind it. */
+/* The message shows what is before the gap, and one character behind it. */
 static int name_is_missing(const struct host_source *source, const char *before,
 			   const char *gap)
 {
@@ -256,7 +257,7 @@ static int walk(const struct evaluation *evaluation)
 	enum effect effect = EFFECT_ADD;
 
 	text.begin = skip_blanks(text);
-	/* A file may list nobody. */
+	/* A file may be empty. */
 	if (text.begin == text.end && evaluation->source->file)
 		return 0;
 	for (;;) {
@@ -298,7 +299,7 @@ static int evaluate(const struct host_source *source, struct hostset *result)
 	return error;
 }
 
-/* What the caller's text lists; NULL: *error says why not. */
+/* The set that the caller's text lists; NULL: *error says why not. */
 static struct hostset *read_list(const char *text, struct failure *failure,
 				 int *error)
 {
@@ -320,7 +321,7 @@ static struct hostset *read_list(const char *text, struct failure *failure,
 	return NULL;
 }
 
-/* All or nothing. */
+/* Change *list only if all has succeeded. */
 static int append(struct hostlist *list, const struct hostlist *more)
 {
 	struct hostset *whole = hostset_new();

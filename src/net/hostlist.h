@@ -12,12 +12,12 @@
  *     ^FILE             from a file ("-": stdin), a list by itself: lines are
  *                       blanks, # begins a comment, it may name other files;
  *                       its path ends at a comma or blank
- *     a[1-9]!a5         ! takes away and & keeps only what the next item
- *     a[1-9]&a[5-99]    lists, of all that stands before it
- *     a[1-9],-a5        - takes away from the whole, wherever it stands
+ *     a[1-9]!a5         ! removes what the next item lists from all that stands
+ *     a[1-9]&a[5-99]    before it; & keeps only that
+ *     a[1-9],-a5        - removes from the whole list, wherever it stands
  *
- * What is taken away by a name without a port goes with any port.  Order is
- * kept, since it decides ranks; duplicates are dropped.
+ * A name without a port removes that host with any port.  Order is kept, since
+ * it decides ranks; duplicates are dropped.
  *
  * Sizes are bounded while a list grows, not afterwards: n[1-1000000000] is
  * refused as fast as n[1-5000].
@@ -29,8 +29,8 @@
 
 #include "base/failure.h"
 
-#define HOSTLIST_MAX 4096	 /* of a list, and of each item of it */
-#define HOSTLIST_NAMES_MAX 65536 /* written in one text, duplicates and all */
+#define HOSTLIST_MAX 4096	 /* hosts in a list, and in each item of it */
+#define HOSTLIST_NAMES_MAX 65536 /* listed by one text, with duplicates */
 #define HOSTLIST_NAME_BYTES 272	 /* with the NUL: a DNS name and a port */
 #define HOSTLIST_FILE_BYTES ((size_t)1 << 20)
 #define HOSTLIST_FILES_DEEP 8 /* files that name files */
@@ -44,14 +44,14 @@ struct hostlist {
 };
 
 /*
- * Append; *list is zeroed before the first.  0, or -errno with *failure filled
- * and *list as it was: -EINVAL (the text), -E2BIG (too many), -ELOOP (too many
- * files), -ENOMEM, or what became of a file.
+ * Append the hosts of text; *list is all zeros before the first call.  Returns
+ * 0, or -errno with *failure filled and *list unchanged: -EINVAL (the text),
+ * -E2BIG (too many hosts), -ELOOP (too many files), -ENOMEM, or a file's error.
  */
 int hostlist_add(struct hostlist *list, const char *text,
 		 struct failure *failure);
 
-/* Remove those that text lists.  As above. */
+/* Remove the hosts of text.  Returns the same. */
 int hostlist_exclude(struct hostlist *list, const char *text,
 		     struct failure *failure);
 

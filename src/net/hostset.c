@@ -16,7 +16,7 @@ static uint32_t hash_of(const char *name)
 	return hash;
 }
 
-/* The name's slot, or the empty one where it would stand. */
+/* The name's entry of the table, or the empty one where it belongs. */
 static uint16_t *slot_of(const struct hostset *set, const char *name)
 {
 	uint32_t slot = hash_of(name) % HOSTSET_SLOTS;
@@ -65,7 +65,8 @@ int hostset_index(struct hostset *set)
 	return 0;
 }
 
-/* Room for one more: the capacity is the count's next power of two. */
+/* Make room for one more name: the capacity is the count's next power of two.
+ */
 static int list_reserve(struct hostlist *list)
 {
 	size_t count = list->count;
@@ -118,7 +119,7 @@ int hostset_add_all(struct hostset *set, const struct hostlist *list)
 	return error;
 }
 
-/* Cut off the port: of "host:1" and "[::1]:1", not of "::1". */
+/* Cut off the port of "host:1" and "[::1]:1", and nothing of "::1". */
 static bool without_port(const char *name, char host[HOSTLIST_NAME_BYTES])
 {
 	const char *colon = strrchr(name, ':');

@@ -12,32 +12,33 @@
 #include "net/hostlist.h"
 
 #define HOSTSET_SLOTS (4 * HOSTLIST_MAX)
-/* So many are compared one by one; most sets never have more, and each start of
- * a job makes several. */
+/* Up to this many names are compared one by one, without a hash table: most
+ * sets have no more, and each start of a job makes several sets. */
 #define HOSTSET_FEW 64
 
 struct hostset {
 	struct hostlist list;
-	/* Owned; index + 1, 0: empty.  NULL: there have been few only. */
+	/* The hash table, owned: an index into the list + 1; 0: empty.  NULL
+	 * while there are at most HOSTSET_FEW names. */
 	uint16_t *slots;
 };
 
-/* Empty; NULL: no memory. */
+/* Returns an empty set, or NULL: there is no memory. */
 struct hostset *hostset_new(void);
 void hostset_free(struct hostset *set);
 
-/* Find again what is in the list, after that was changed by others.  0; or, if
- * it has become longer, -ENOMEM. */
+/* Rebuild the table after the caller has changed the list itself.  Returns 0;
+ * or -ENOMEM, but only if the list has become longer. */
 int hostset_index(struct hostset *set);
 
-/* At the end, unless it is there already.  0, -E2BIG or -ENOMEM. */
+/* Append the name, unless the set has it.  Returns 0, -E2BIG or -ENOMEM. */
 int hostset_add(struct hostset *set, const char *name);
 
-/* Up to the first that fails. */
+/* Append all names, up to the first error, which it returns. */
 int hostset_add_all(struct hostset *set, const struct hostlist *list);
 
-/* Leave in list only what the set lists (listed), or only what it does not.  A
- * name in the set that has no port stands for itself with any port. */
+/* Keep in list only the names that the set has (listed), or only the others.  A
+ * name in the set that has no port stands for that host with any port. */
 void hostset_filter(struct hostset *set, struct hostlist *list, bool listed);
 
 #endif /* HOSTSET_H */

@@ -11,10 +11,10 @@
 #include "base/parse.h"
 
 #define HEX_BYTES (2 * KEYFILE_KEY_BYTES)
-/* What "fd:N" begins with. */
+/* "fd:N" begins with this. */
 #define GIVEN "fd:"
 
-/* The text that a file may hold, and one byte to see that there is more. */
+/* The longest text, and one byte that shows that a file is longer. */
 struct key_text {
 	char bytes[HEX_BYTES + 2];
 };
@@ -24,7 +24,7 @@ static int refuse(struct failure *failure, const char *path, const char *why)
 	return failure_set(failure, EXIT_FILE, path, 0, "%s", why);
 }
 
-/* -EINVAL with *failure filled, or 0. */
+/* Returns 0, or -EINVAL with *failure filled. */
 static int check_who_can_read(int fd, const char *path, struct failure *failure)
 {
 	struct stat file;
@@ -79,7 +79,7 @@ static int read_key(int fd, const char *path, uint8_t key[KEYFILE_KEY_BYTES],
 	return error;
 }
 
-/* One of the first three is not left free for another file to become it. */
+/* Closing 0, 1 or 2 would let the next file that is opened get that number. */
 static void close_given(int fd)
 {
 	int null_fd = -1;
@@ -115,7 +115,7 @@ int keyfile_read(const char *path, uint8_t key[KEYFILE_KEY_BYTES],
 
 	if (strncmp(path, GIVEN, strlen(GIVEN)) == 0)
 		return read_given(path, key, failure);
-	/* O_NONBLOCK: a FIFO is to be refused, not waited for. */
+	/* O_NONBLOCK: do not wait for a FIFO, which is refused then. */
 	fd = open(path,
 		  O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0 && errno == ELOOP)
@@ -143,7 +143,7 @@ static int write_key(int fd)
 		return -errno;
 	if (written != HEX_BYTES + 1)
 		return -ENOSPC;
-	/* Whatever the umask is. */
+	/* The umask must not change the mode. */
 	if (fchmod(fd, 0400) < 0 || fsync(fd) < 0)
 		return -errno;
 	return 0;

@@ -20,29 +20,31 @@
 
 #define MICROSECOND_NS ((uint64_t)1000)
 #define MILLISECOND_NS ((uint64_t)1000000)
-/* A rank that finds no listener tries again when it has waited for a sixteenth
- * longer, but not sooner than after 0.1 ms (a try takes some microseconds), nor
- * later than after 16 ms.  So it loses little of a short wait, and tries some
+/* A rank that finds no listener tries again after another sixteenth of the time
+ * that it has waited, but after at least 0.1 ms (a try takes some microseconds)
+ * and at most 16 ms.  So it loses little of a short wait, and tries some
  * hundred times in 5 s. */
 #define RETRY_PART 16
 #define RETRY_NS_MIN (100 * MICROSECOND_NS)
 #define RETRY_NS_MAX (16 * MILLISECOND_NS)
-/* Rank 0 finds its name taken: for so long the holder may be between bind() and
- * listen(), or about to close. */
+/* If rank 0 finds its name taken, it waits for this long: the holder may be
+ * between bind() and listen(), or about to close. */
 #define CLAIM_NS (1000 * MILLISECOND_NS)
-/* Of the server, after an error of accept() that only time can mend, such as
+/* The server pauses after an error of accept() that passes with time, such as
  * too many open files. */
 #define ACCEPT_PAUSE_NS MILLISECOND_NS
-/* The server calls a few functions; a sanitizer's are larger. */
+/* The server's thread calls a few functions; a sanitizer makes their frames
+ * larger. */
 #define STACK_BYTES (256 * KIB)
-/* Behind rank 0's name: "-", three digits, "-", sixteen random ones. */
+/* A rank appends to rank 0's name: "-", three digits, "-", sixteen random
+ * digits. */
 #define TAIL_BYTES 21
 
 static_assert(1 + LOCAL_SECRET_NAME_BYTES + TAIL_BYTES <=
 		      sizeof(((struct sockaddr_un *)NULL)->sun_path),
 	      "a rank's name does not fit into an address");
 
-/* What rank 0 answers; in this machine's byte order. */
+/* Rank 0's answer, in this machine's byte order. */
 enum verdict { VERDICT_GIVEN = 1, VERDICT_CONTESTED };
 
 struct answer {
@@ -64,7 +66,7 @@ struct local_secret_server {
 
 /* --- users ---------------------------------------------------------------- */
 
-/* The first bytes of a file of /proc; false: cannot be read. */
+/* Read the first bytes of a file of /proc; false: it cannot be read. */
 static bool read_line(const char *path, char *line, size_t room)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -76,8 +78,8 @@ static bool read_line(const char *path, char *line, size_t room)
 	return got > 0;
 }
 
-/* In a user namespace that does not map all user ids, the kernel shows those
- * that are not mapped as one, the overflow id. */
+/* In a user namespace that does not map all user ids, the kernel shows all
+ * other ids as one, the overflow id. */
 static bool tells_users_apart(uid_t user)
 {
 	char line[100];
@@ -93,14 +95,14 @@ static bool tells_users_apart(uid_t user)
 	return user != overflow;
 }
 
-/* Of the process at the other end of a connected socket: of its connect(), or
- * its listen(). */
+/* The user id of the process at the other end of a connected socket, when it
+ * called connect() or listen(). */
 static uid_t read_user(int fd)
 {
 	struct ucred peer = { .uid = (uid_t)-1 };
 	socklen_t length = sizeof(peer);
 
-	/* Every Unix socket that is connected has it. */
+	/* Every connected Unix socket has it. */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0)
 		return (uid_t)-1;
 	return peer.uid;
@@ -113,8 +115,8 @@ int local_secret_init(struct local_secret_job *job, unsigned rank,
 		      const uint8_t name[LOCAL_SECRET_BYTES],
 		      const struct address *addresses, struct failure *failure)
 {
-	/* A new number for a new protocol: ranks of other versions of this
-	 * program are then not met. */
+	/* A new protocol needs a new number: ranks of other versions of this
+	 * program then have other names. */
 	static const char version[] = "blink local 1";
 	uint8_t hash[crypto_generichash_blake2b_BYTES_MIN];
 	char hex[2 * sizeof(hash) + 1], text[ADDRESS_TEXT_BYTES];
@@ -142,7 +144,7 @@ int local_secret_init(struct local_secret_job *job, unsigned rank,
 	return 0;
 }
 
-/* text: behind the NUL that puts a name into the abstract namespace. */
+/* text: the name without the leading NUL of the abstract namespace. */
 static socklen_t set_address(struct sockaddr_un *address, const char *text)
 {
 	size_t length = strlen(text);
@@ -153,7 +155,7 @@ static socklen_t set_address(struct sockaddr_un *address, const char *text)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
 }
 
-/* Of a connecting rank: no other process has bound it, since it is random. */
+/* The name of a connecting rank; it is random, so no other process has it. */
 static socklen_t set_rank_address(struct sockaddr_un *address,
 				  const struct local_secret_job *job)
 {
@@ -166,7 +168,7 @@ static socklen_t set_rank_address(struct sockaddr_un *address,
 	return set_address(address, text);
 }
 
-/* The rank that the address of a connection tells; -1: none of this job. */
+/* The rank that the address of a connection tells; -1: no rank of this job. */
 static int rank_of(const struct local_secret_job *job,
 		   const struct sockaddr_un *address, socklen_t length)
 {
@@ -199,7 +201,8 @@ enum reply {
 	REPLY_STRANGER, /* it is another user's: *holder */
 };
 
-/* A socket that is connected to rank 0's, or may yet be: -errno. */
+/* Returns a socket that is connected to rank 0's, or still connecting; or
+ * -errno. */
 static int connect_once(const struct local_secret_job *job)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -259,14 +262,14 @@ static enum reply take_answer(int fd, uint64_t until_ns,
 	return reply;
 }
 
-/* enum reply, or -errno if there is no socket to be had. */
+/* Returns an enum reply, or -errno if no socket can be made. */
 static int ask(const struct local_secret_job *job, uint64_t until_ns,
 	       uint8_t secret[LOCAL_SECRET_BYTES], uid_t *holder)
 {
 	int fd = connect_once(job);
 	int reply = REPLY_STRANGER;
 
-	/* EAGAIN: others have filled the queue of the listener. */
+	/* EAGAIN: the listener's queue is full. */
 	if (fd == -ECONNREFUSED || fd == -EAGAIN || fd == -EADDRINUSE)
 		return REPLY_GONE;
 	if (fd < 0)
@@ -278,7 +281,7 @@ static int ask(const struct local_secret_job *job, uint64_t until_ns,
 	return reply;
 }
 
-/* Until it is time for another try. */
+/* Sleep until it is time for another try. */
 static void pause_try(uint64_t begin_ns, uint64_t until_ns)
 {
 	uint64_t now_ns = clock_now_ns();
@@ -348,7 +351,7 @@ static int listen_once(const struct local_secret_job *job)
 
 	if (fd < 0)
 		return -errno;
-	/* Strangers may fill a queue that is just long enough. */
+	/* Longer than the job needs: strangers may connect, too. */
 	if (bind(fd, (struct sockaddr *)&address, length) == 0 &&
 	    listen(fd, SOMAXCONN) == 0)
 		return fd;
@@ -357,7 +360,7 @@ static int listen_once(const struct local_secret_job *job)
 	return error;
 }
 
-/* The name is taken: what does the holder say? */
+/* The name is taken: ask the process that holds it. */
 static int fail_taken(const struct local_secret_job *job, int reply,
 		      uid_t holder, struct failure *failure)
 {
@@ -375,7 +378,7 @@ static int fail_taken(const struct local_secret_job *job, int reply,
 	return local_secret_fail_contested(job, failure);
 }
 
-/* The listening socket, or -errno. */
+/* Returns the listening socket, or -errno. */
 static int claim_name(const struct local_secret_job *job,
 		      struct failure *failure)
 {
@@ -392,8 +395,8 @@ static int claim_name(const struct local_secret_job *job,
 		if (fd != -EADDRINUSE)
 			return failure_set(failure, EXIT_RESOURCES, NULL, -fd,
 					   "a Unix socket");
-		/* As a second rank 0: the first then gives the secret to no
-		 * rank any more. */
+		/* We connect as a second rank 0: the first one then stops
+		 * giving the secret to any rank. */
 		reply = ask(job, until_ns, secret, &holder);
 		if (reply != REPLY_GONE || clock_now_ns() >= until_ns)
 			return fail_taken(job, reply, holder, failure);
@@ -412,7 +415,8 @@ static void answer(struct local_secret_server *server, int fd, int rank)
 		answer.verdict = VERDICT_GIVEN;
 		memcpy(answer.secret, server->secret, LOCAL_SECRET_BYTES);
 	}
-	/* A new socket has room for it.  It fails if the rank is gone. */
+	/* A new socket has room for the answer; it fails if the rank is gone.
+	 */
 	sent = send(fd, &answer, sizeof(answer), MSG_NOSIGNAL | MSG_DONTWAIT) ==
 	       sizeof(answer);
 	if (sent && answer.verdict == VERDICT_GIVEN) {
@@ -449,13 +453,13 @@ static void *run_server(void *context)
 
 	while (server->unserved > 0 && atomic_load(&server->fd) >= 0)
 		serve_one(server, listener);
-	/* At once, so that the next job can have the name. */
+	/* Close at once, so that the next job can have the name. */
 	if (atomic_exchange(&server->fd, -1) >= 0)
 		close(listener);
 	return NULL;
 }
 
-/* Signals are for the thread that the process began with. */
+/* Block all signals in the new thread: the main thread handles them. */
 static int start_thread(struct local_secret_server *server)
 {
 	pthread_attr_t attributes;
@@ -524,7 +528,7 @@ void local_secret_end(struct local_secret_server *server)
 	if (!server)
 		return;
 	fd = atomic_exchange(&server->fd, -1);
-	/* Wakes the thread: accept() fails from now on. */
+	/* This wakes the thread: accept() fails from now on. */
 	if (fd >= 0)
 		shutdown(fd, SHUT_RDWR);
 	pthread_join(server->thread, NULL);

@@ -10,10 +10,11 @@
 #include "base/parse.h"
 #include "net/rank.h"
 
-/* Who started us, and the variables in which it says so; NULL: it has none. */
+/* A program that starts ranks, and the variables that it sets; NULL: it does
+ * not set this one. */
 struct launcher {
 	const char *source; /* for struct rank */
-	const char *rank;   /* is there if this one is set ... */
+	const char *rank;   /* the launcher is this one if it is set ... */
 	const char *mark;   /* ... and this one */
 	const char *count;
 	const char *hosts;		 /* a list */
@@ -78,20 +79,20 @@ static const struct launcher *const launchers[] = {
 
 #define OF_ONE_HOST "ranks of one host need ports, as a:1,a:2"
 
-/* What is known on the way to a struct rank. */
+/* What rank_find() collects while it fills a struct rank. */
 struct search {
 	const struct rank_options *options;
 	const struct launcher *launcher;
 	struct hostlist hosts;
 	const char *hosts_from;		  /* option or variable; NULL: none */
-	unsigned host_of[RANK_NODES_MAX]; /* of a rank: which of the hosts */
+	unsigned host_of[RANK_NODES_MAX]; /* [rank]: index of its host */
 	struct rank *rank;
 	struct failure *failure;
 };
 
 /* --- numbers ------------------------------------------------------------- */
 
-/* text: the value of the variable or option name */
+/* text: the value of the variable or option called name; NULL: it is not set */
 static int read_number(const char *name, const char *text, unsigned min,
 		       unsigned max, unsigned *value, struct failure *failure)
 {
@@ -107,7 +108,7 @@ static int read_number(const char *name, const char *text, unsigned min,
 	return 0;
 }
 
-/* NULL, with the failure filled. */
+/* Returns NULL with the failure filled if there is none. */
 static const struct launcher *find_launcher(const struct search *search)
 {
 	const struct rank_options *options = search->options;
@@ -181,8 +182,8 @@ static int list_hosts(struct search *search, const char *name, const char *text)
 	return error;
 }
 
-/* The list drops a host that it has already: the job would have a rank less
- * than its user has started. */
+/* A list drops a host that it already has.  Refuse such a list: the job would
+ * have one rank fewer than the user has started. */
 static int list_nodes(struct search *search)
 {
 	int error = list_hosts(search, "--nodes", search->options->nodes);
@@ -194,7 +195,7 @@ static int list_nodes(struct search *search)
 			   search->hosts.duplicate);
 }
 
-/* One rank on each. */
+/* Each host has one rank. */
 static int lay_out_singly(struct search *search)
 {
 	unsigned node_count = search->rank->node_count;
@@ -210,14 +211,14 @@ static int lay_out_singly(struct search *search)
 	return 0;
 }
 
-/* "2(x3),1" */
+/* From a text such as "2(x3),1". */
 struct slurm_tasks {
 	unsigned host_count;
 	unsigned task_count;
 	unsigned of_host[RANK_NODES_MAX];
 };
 
-/* Slurm counts in 16 bits. */
+/* Slurm's counts have 16 bits. */
 static bool take_number(const char **at, unsigned *number)
 {
 	char *end;
@@ -253,8 +254,8 @@ static bool parse_slurm_tasks(const char *at, struct slurm_tasks *tasks)
 	return at[-1] == '\0';
 }
 
-/* Block: a host has all its ranks before the next one has any.  Cyclic: all
- * hosts get one, then those that have more to get get another. */
+/* Block: a host gets all its ranks before the next host gets any.  Cyclic: each
+ * host gets one rank in turn, until it has all its ranks. */
 static void deal_ranks(struct search *search, const struct slurm_tasks *tasks,
 		       bool cyclic)
 {
@@ -269,8 +270,9 @@ static void deal_ranks(struct search *search, const struct slurm_tasks *tasks,
 				search->host_of[r++] = h;
 }
 
-/* The first word says how ranks go to hosts, others how to sockets; pack and
- * nopack say how many each gets, and stand alone if nothing else was said. */
+/* The first word says how ranks are dealt to hosts, later words how to sockets.
+ * pack and nopack say how many ranks a host gets, and come first if the user
+ * has chosen nothing else. */
 static int read_distribution(bool *cyclic, struct failure *failure)
 {
 	static const char *const block[] = { "block", "pack", "nopack" };
@@ -291,7 +293,7 @@ static int read_distribution(bool *cyclic, struct failure *failure)
 			   "'%.40s': want block or cyclic, or --nodes", text);
 }
 
-/* A plugin may have dealt them in some other way. */
+/* A plugin of Slurm may have dealt the ranks in another way: compare. */
 static int check_own_host(const struct search *search)
 {
 	const char *text = getenv("SLURM_NODEID");
@@ -334,7 +336,7 @@ static int lay_out_slurm(struct search *search)
 	return check_own_host(search);
 }
 
-/* mpirun does not tell the hosts, but how many ranks are on ours. */
+/* mpirun does not tell the hosts, only how many ranks are on this one. */
 static int place_locally(struct search *search)
 {
 	const char *name = search->launcher->local_count;
@@ -434,7 +436,7 @@ static int find_addresses(struct search *search)
 	return error;
 }
 
-/* The same for two names of one host. */
+/* Refuse a host that is listed by two names. */
 static int check_nodes_differ(struct search *search)
 {
 	const struct rank *rank = search->rank;
@@ -491,8 +493,8 @@ static int read_secret_sources(struct search *search)
 	return rank_secret_find(&source, rank->secret, search->failure);
 }
 
-/* name: the job's, hashed.  Rank 0 serves from now on: it is not to keep other
- * ranks waiting while it opens its input. */
+/* name: the hash of the job's name.  Rank 0 serves from now on, so that other
+ * ranks need not wait while it opens its input. */
 static int start_local(struct rank *rank, const uint8_t name[RANK_SECRET_BYTES],
 		       struct failure *failure)
 {

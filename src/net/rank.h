@@ -1,8 +1,8 @@
 /*
- * rank.h - which of how many we are, where the others are, what we all know
+ * rank.h - the rank of this process, the addresses of all, and their secret
  *
  * The rank, the number of ranks and their hosts come from the first of these
- * that there is:
+ * sources that is there:
  *
  *      options      --nodes and --rank
  *      blinkd       BLINK_RANK, BLINK_NODES, BLINK_HOSTS (a list of hosts in
@@ -19,23 +19,23 @@
  *
  * Hosts are 127.0.0.1 for all if mpirun started all ranks on this machine.
  * --nodes without --rank replaces the hosts: it must list as many as there are
- * ranks, and is asked for where nothing else tells them.
+ * ranks.  It is required where no source tells the hosts.
  *
- * The secret, 32 bytes that all ranks know and nobody else, is the first of
- * these that there is:
+ * The secret, 32 bytes that only the ranks know, comes from the first of these
+ * sources that is there:
  *
  *      --key-file   the cluster's key, hashed with the job's name
- *      blinkd       the 32 bytes in the file BLINK_SECRET_FD, the job's own; to
- *                   be read once, and closed
+ *      blinkd       the 32 bytes in the file BLINK_SECRET_FD, the job's own;
+ *                   read once, and closed
  *      BLINK_KEY    a FILE, as above
  *      none         only if all hosts are of 127.0.0.0/8 or ::1: rank 0 draws
  *                   it and gives it to the ranks that run as the same user
  *                   (local_secret.h), which rank_learn_secret() waits for
  *
  * The job's name keeps runs with one key apart: --job NAME, BLINK_JOB,
- * SLURM_JOB_ID with SLURM_STEP_ID, PMI_JOBID, or PMIX_NAMESPACE, whichever
- * belongs to where the rank comes from.  Hydra and options have none of their
- * own: without --job, runs with one key then have one secret.
+ * SLURM_JOB_ID with SLURM_STEP_ID, PMI_JOBID, or PMIX_NAMESPACE, of the source
+ * that the rank comes from.  Hydra and options have none of their own: without
+ * --job, runs with one key then have one secret.
  */
 #ifndef RANK_H
 #define RANK_H
@@ -60,28 +60,28 @@ struct rank_options {
 struct rank {
 	unsigned rank;
 	unsigned node_count; /* 1 .. RANK_NODES_MAX */
-	/* Of each rank: where it can be reached; the port is that of its
-	 * command daemon, if it was written, else ADDRESS_PORT_DEFAULT. */
-	struct address *addresses; /* owned */
-	char **names; /* owned: as the list has them, for messages */
-	/* Lower ranks on this rank's address, and all ranks on it: they share
-	 * its ports.  All of 127.0.0.0/8 is one machine but many addresses. */
+	/* [node], owned.  The port is that of the host's command daemon, as the
+	 * list has it, else ADDRESS_PORT_DEFAULT. */
+	struct address *addresses;
+	char **names; /* [node], owned: as the list has them, for messages */
+	/* How many lower ranks, and how many ranks in all, have this rank's
+	 * address: they share its ports. */
 	unsigned address_rank, address_count;
-	/* The same of machines as far as addresses tell: loopback is one. */
+	/* The same for this rank's machine, as far as addresses tell: all of
+	 * 127.0.0.0/8 is one machine, but many addresses. */
 	unsigned machine_rank, machine_count;
 	/* Known after rank_learn_secret(). */
 	uint8_t secret[RANK_SECRET_BYTES];
-	/* Without a key. */
-	bool is_keyless;
+	bool is_keyless; /* local is filled then */
 	struct local_secret_job local;
-	/* Owned; NULL but on rank 0 of several without a key. */
+	/* Owned; only on rank 0 of several ranks without a key, else NULL. */
 	struct local_secret_server *server;
 	const char *source; /* "options", "blinkd", "slurm", "pmi" */
 };
 
 /*
- * Reads the environment, and looks names up.  0 or -errno with *failure filled
- * and nothing to free: EXIT_USAGE for what is missing or contradicts itself,
+ * Read the environment, and look names up.  Returns 0, or -errno with *failure
+ * filled and nothing to free: EXIT_USAGE for what is missing or contradictory,
  * EXIT_PEER for a host that has no address, EXIT_FILE for the key file,
  * EXIT_RESOURCES; and on rank 0 of several without a key EXIT_PEER if another
  * process holds the job's name.  failure->what lives as long as options and
@@ -91,20 +91,20 @@ int rank_find(struct rank *rank, const struct rank_options *options,
 	      struct failure *failure);
 
 /*
- * Wait for the secret, if it is rank 0 that gives it; else it is known already.
- * 0 or -errno with *failure filled: EXIT_PEER if rank 0 has not come within the
+ * Wait for the secret if rank 0 gives it; else it is known already.  Returns 0,
+ * or -errno with *failure filled: EXIT_PEER if rank 0 has not come within the
  * deadline, or cannot be told from a process of another user or job;
  * EXIT_RESOURCES.
  */
 int rank_learn_secret(struct rank *rank, uint64_t deadline_ns,
 		      struct failure *failure);
 
-/* On rank 0, if the run has failed: give the reason that ranks of two jobs with
- * one name have come, if they have; else *failure stays as it is. */
+/* After a run has failed: if ranks of two jobs with one name have come to this
+ * rank 0, replace *failure by that reason; else leave it. */
 void rank_explain(const struct rank *rank, struct failure *failure);
 
-/* Wipes the secret, and gives it to no rank any more.  Safe on a zeroed one,
- * and twice. */
+/* Wipe the secret, and stop giving it to other ranks.  Safe on a struct of
+ * zeros, and twice. */
 void rank_free(struct rank *rank);
 
 #endif /* RANK_H */

@@ -16,8 +16,8 @@
 
 /* --- of blinkd ------------------------------------------------------------ */
 
-/* A pipe, or a file in memory that no process can write: not some other file
- * that happens to be open. */
+/* True for a pipe, and for a file in memory that no process can write: false
+ * for another file that happens to be open under this number. */
 static bool holds_secret(int fd)
 {
 	struct stat file;
@@ -28,7 +28,7 @@ static bool holds_secret(int fd)
 	return fstat(fd, &file) == 0 && S_ISFIFO(file.st_mode);
 }
 
-/* All of it is there before we are started: nothing to wait for. */
+/* blinkd has written all of it before it starts this process: do not wait. */
 static int read_secret(const char *text, uint8_t secret[RANK_SECRET_BYTES],
 		       struct failure *failure)
 {
@@ -61,7 +61,7 @@ static int read_secret(const char *text, uint8_t secret[RANK_SECRET_BYTES],
 
 static void hash_text(crypto_generichash_blake2b_state *state, const char *text)
 {
-	/* With the NUL, so that "1" and "23" are not "12" and "3". */
+	/* Hash the NUL, too, so that "1" and "23" differ from "12" and "3". */
 	if (text)
 		crypto_generichash_blake2b_update(
 			state, (const unsigned char *)text, strlen(text) + 1);
@@ -80,7 +80,7 @@ static void hash_job(const struct rank_secret_source *source,
 		&state, key, key ? KEYFILE_KEY_BYTES : 0, RANK_SECRET_BYTES,
 		NULL, personal);
 
-	/* It fails on sizes only, and ours are constants. */
+	/* It can only fail because of the sizes, which are constants here. */
 	assert(error == 0);
 	(void)error;
 	for (unsigned i = 0; i < RANK_JOB_PARTS; i++)

@@ -1,0 +1,124 @@
+/*
+ * test_udp_liveness.c - when a silent peer is queried, and when it is given up
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "exchange/udp_liveness.h"
+
+#define MS ((uint64_t)1000000)
+#define FIRST_NS MS
+#define DEADLINE_NS (1600 * MS)
+
+static uint64_t until_ns;
+
+static enum udp_liveness_step wait_at(struct udp_liveness *peer, bool urgent,
+				      uint64_t now_ns)
+{
+	return udp_liveness_wait(peer, urgent, FIRST_NS, DEADLINE_NS, now_ns,
+				 &until_ns);
+}
+
+/* After 1 ms, then 2, 4, ... ms later, at most every 64 ms. */
+static void udp_liveness__urgent_queries_double(void **state)
+{
+	static const uint64_t after_ms[] = { 1, 2, 4, 8, 16, 32, 64, 64, 64 };
+	struct udp_liveness peer = { 0 };
+	uint64_t now_ns = 1000 * MS;
+
+	(void)state;
+	peer.heard_ns = now_ns;
+	assert_int_equal(wait_at(&peer, true, now_ns), UDP_LIVENESS_WAIT);
+	for (size_t i = 0; i < sizeof(after_ms) / sizeof(after_ms[0]); i++) {
+		assert_int_equal(until_ns, now_ns + after_ms[i] * MS);
+		assert_int_equal(wait_at(&peer, true, until_ns - 1),
+				 UDP_LIVENESS_WAIT);
+		now_ns += after_ms[i] * MS;
+		assert_int_equal(wait_at(&peer, true, now_ns),
+				 UDP_LIVENESS_QUERY);
+	}
+}
+
+/* An answer without progress does not make queries more frequent; progress
+ * begins anew. */
+static void udp_liveness__progress_begins_anew(void **state)
+{
+	struct udp_liveness peer = { 0 };
+	uint64_t now_ns = 1000 * MS;
+
+	(void)state;
+	peer.heard_ns = now_ns;
+	wait_at(&peer, true, now_ns);
+	for (unsigned i = 0; i < 5; i++) {
+		now_ns = until_ns;
+		assert_int_equal(wait_at(&peer, true, now_ns),
+				 UDP_LIVENESS_QUERY);
+	}
+	peer.heard_ns = now_ns + 1;
+	assert_int_equal(wait_at(&peer, true, now_ns + 2), UDP_LIVENESS_WAIT);
+	assert_int_equal(until_ns, now_ns + 32 * MS);
+	peer.progress_ns = now_ns + 3;
+	assert_int_equal(wait_at(&peer, true, now_ns + 3), UDP_LIVENESS_WAIT);
+	assert_int_equal(until_ns, now_ns + 3 + FIRST_NS);
+}
+
+/* 16 in a deadline. */
+static void udp_liveness__keep_alive_queries(void **state)
+{
+	struct udp_liveness peer = { 0 };
+	uint64_t now_ns = 1000 * MS;
+
+	(void)state;
+	peer.heard_ns = now_ns;
+	assert_int_equal(wait_at(&peer, false, now_ns), UDP_LIVENESS_WAIT);
+	assert_int_equal(until_ns, now_ns + 100 * MS);
+	assert_int_equal(wait_at(&peer, false, until_ns), UDP_LIVENESS_QUERY);
+}
+
+/* The deadline runs from the last sign of life, or from when we began to wait;
+ * not while the peer has announced a delay. */
+static void udp_liveness__deadline(void **state)
+{
+	struct udp_liveness peer = { .heard_ns = 500 * MS };
+	uint64_t end_ns = 1000 * MS + DEADLINE_NS;
+
+	(void)state;
+	wait_at(&peer, true, 1000 * MS);
+	assert_int_not_equal(wait_at(&peer, true, end_ns), UDP_LIVENESS_LOST);
+	peer.quiet_until_ns = end_ns + 5;
+	assert_int_not_equal(wait_at(&peer, true, end_ns + 5),
+			     UDP_LIVENESS_LOST);
+	assert_int_equal(wait_at(&peer, true, end_ns + 6), UDP_LIVENESS_LOST);
+	peer.heard_ns = end_ns;
+	assert_int_not_equal(wait_at(&peer, true, end_ns + 6),
+			     UDP_LIVENESS_LOST);
+}
+
+/* Silence while we did not wait does not count. */
+static void udp_liveness__rest(void **state)
+{
+	struct udp_liveness peer = { .heard_ns = 1 };
+
+	(void)state;
+	wait_at(&peer, true, 1000 * MS);
+	udp_liveness_rest(&peer);
+	assert_int_equal(wait_at(&peer, true, 2000 * MS + DEADLINE_NS),
+			 UDP_LIVENESS_WAIT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(udp_liveness__urgent_queries_double),
+		cmocka_unit_test(udp_liveness__progress_begins_anew),
+		cmocka_unit_test(udp_liveness__keep_alive_queries),
+		cmocka_unit_test(udp_liveness__deadline),
+		cmocka_unit_test(udp_liveness__rest),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
