@@ -269,6 +269,7 @@ static void fill_result(struct cluster *cluster)
 			       &cluster->orderer, cluster->plan.memory_bytes);
 	cluster->result->payload_bytes =
 		exchange_payload_bytes(cluster->exchange);
+	cluster->result->transport = exchange_transport(cluster->exchange);
 
 	figures[CLUSTER_RECORDS_IN] = cluster->input.record_count;
 	figures[CLUSTER_RECORDS_OUT] = result->record_count;

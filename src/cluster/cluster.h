@@ -55,6 +55,7 @@ struct cluster_result {
 	struct sorter_result sort; /* of this rank's share */
 	unsigned rank, node_count;
 	uint32_t payload_bytes; /* of a datagram */
+	const char *transport;	/* how bytes have travelled: "udp" */
 	bool by_reference;	/* ranks have sent references, not records */
 	enum exchange_schedule schedule;
 	/* What a failure's name is kept in: the failure points to it. */

@@ -154,10 +154,10 @@ void sort_report_cluster_json(const struct sorter_config *config,
 
 	print_sort(config, &result->sort);
 	printf(", \"rank\": %u, \"nodes\": %u, \"schedule\": \"%s\", "
-	       "\"transport\": \"udp\", \"by_reference\": %s, "
+	       "\"transport\": \"%s\", \"by_reference\": %s, "
 	       "\"payload_bytes\": %u",
 	       result->rank, result->node_count,
-	       exchange_schedule_name(result->schedule),
+	       exchange_schedule_name(result->schedule), result->transport,
 	       result->by_reference ? "true" : "false", result->payload_bytes);
 	if (result->rank == 0)
 		printf(", \"whole_records\": %" PRIu64, count_records(result));

@@ -31,7 +31,7 @@ why_not()
 	case $1 in
 	test_daemon | test_job | test_process | test_proctree)
 		echo "qemu-user refuses prctl(PR_SET_CHILD_SUBREAPER)" ;;
-	test_exchange)
+	test_udp)
 		echo "qemu-user refuses getsockopt(IP_MTU)" ;;
 	datagram_payload_bytes__*)
 		echo "qemu-user refuses getsockopt(IP_MTU)" ;;

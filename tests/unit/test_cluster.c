@@ -239,6 +239,7 @@ static void check_outputs(const struct job *job, size_t count)
 	for (unsigned r = 0; r < job->rank_count; r++)
 		if (ranks[r].error)
 			fail_msg("rank %u: %s", r, ranks[r].failure.why);
+	assert_string_equal(ranks[0].result.transport, "memory");
 	sort_wanted(count);
 	assert_int_equal(read_outputs(job), count * RECORD_BYTES);
 	for (size_t i = 0; i < count; i++)

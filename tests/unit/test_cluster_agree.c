@@ -294,7 +294,7 @@ static void cluster_agree__kinds(void **state)
 	hellos[2].even = false;
 	for (unsigned own = 0; own < NODES; own++)
 		assert_int_equal(agree(hellos, own).kind, SPLITTERS_SAMPLED);
-	/* Who has no records has no say. */
+	/* A rank without records has no say. */
 	hellos[2].record_count = hellos[2].slot_count = 0;
 	assert_int_equal(agree(hellos, 1).kind, SPLITTERS_STATIC_256);
 	/* Characters here and bytes there. */

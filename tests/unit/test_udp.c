@@ -48,7 +48,7 @@ struct setting {
 	uint64_t more_bytes; /* are announced */
 	bool page;
 	bool strangers; /* send to all */
-	bool computes;	/* who has got all serves others in between */
+	bool computes;	/* a rank that has all messages serves others */
 	uint64_t (*bytes)(unsigned exchange, unsigned source, unsigned to);
 };
 
@@ -336,7 +336,7 @@ static void *run_node(void *argument)
 		.crc32c = !setting->plain,
 	};
 	struct exchange *x = NULL;
-	uint32_t blob = node->rank.rank * 3;
+	uint32_t payload = node->rank.rank * 3;
 	int error = -1;
 
 	if (node->rank.rank != setting->culprit ||
@@ -361,7 +361,7 @@ static void *run_node(void *argument)
 	if (error == 0)
 		error = run_collectives(node, x);
 	if (error == 0)
-		error = exchange_barrier(x, 1, &blob, sizeof(blob),
+		error = exchange_barrier(x, 1, &payload, sizeof(payload),
 					 &node->failure);
 	for (unsigned i = 0;
 	     error == 0 && node->rank.rank == 0 && i < setting->node_count;
@@ -580,7 +580,7 @@ static uint64_t bytes_of_first(unsigned exchange, unsigned source, unsigned to)
 }
 
 /* By one call all that was asked for, segment by segment. */
-static void udp__who_computes_serves_all_at_once(void **state)
+static void udp__computing_rank_serves_all_at_once(void **state)
 {
 	(void)state;
 	run_well(&(struct setting){ .node_count = 2,
@@ -598,7 +598,7 @@ static uint64_t bytes_of_one(unsigned exchange, unsigned source, unsigned to)
 	return source == exchange % 4 && to == (source + 1) % 4 ? 3000 : 0;
 }
 
-/* Who has nothing to send or to get stays until all know that: what it has
+/* A rank with nothing to send or to get stays until all know that: what it has
  * announced may be lost, and is not said again in the next exchange. */
 static void udp__announcements_that_are_lost(void **state)
 {
@@ -618,8 +618,8 @@ static void udp__strangers_change_nothing(void **state)
 			       .bytes = odd_bytes });
 }
 
-/* Somebody has the port that a rank would take: another will do, and nobody is
- * told of a failure. */
+/* Another process has the port that a rank would take: the rank takes another
+ * one, and no rank is told of a failure. */
 static void udp__another_port(void **state)
 {
 	const struct datagram_options plain = { .plain = true };
@@ -638,13 +638,13 @@ static void udp__another_port(void **state)
 	datagram_close(&taken);
 }
 
-static void udp__who_does_not_come_is_named(void **state)
+static void udp__absent_rank_is_named(void **state)
 {
 	(void)state;
 	run_without(STAYS_AWAY, "has not come within");
 }
 
-static void udp__who_falls_silent_is_named(void **state)
+static void udp__silent_rank_is_named(void **state)
 {
 	(void)state;
 	run_without(LEAVES_AFTER_JOINING, "has been silent for");
@@ -768,12 +768,12 @@ int main(void)
 		cmocka_unit_test(udp__segments_of_an_ethernet),
 		cmocka_unit_test(udp__a_small_window),
 		cmocka_unit_test(udp__what_is_lost_is_sent_again),
-		cmocka_unit_test(udp__who_computes_serves_all_at_once),
+		cmocka_unit_test(udp__computing_rank_serves_all_at_once),
 		cmocka_unit_test(udp__announcements_that_are_lost),
 		cmocka_unit_test(udp__strangers_change_nothing),
 		cmocka_unit_test(udp__another_port),
-		cmocka_unit_test(udp__who_does_not_come_is_named),
-		cmocka_unit_test(udp__who_falls_silent_is_named),
+		cmocka_unit_test(udp__absent_rank_is_named),
+		cmocka_unit_test(udp__silent_rank_is_named),
 		cmocka_unit_test(udp__a_failure_is_told_to_all),
 		cmocka_unit_test(udp__a_relay_changes_no_address),
 		cmocka_unit_test(udp__a_failure_to_prepare),

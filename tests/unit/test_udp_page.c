@@ -41,9 +41,9 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void board__only_what_is_offered(void **state)
+static void udp_page__only_what_is_offered(void **state)
 {
-	/* The machine, the board's number, the process (not its low bits: the
+	/* The machine, the page's number, the process (not its low bits: the
 	 * next one may be a thread of an emulator's), the descriptor. */
 	static const unsigned places[] = { 0, 7, 8, 15, 18, 20 };
 	uint8_t other[UDP_PAGE_OFFER_BYTES] = { 0 };
@@ -58,8 +58,8 @@ static void board__only_what_is_offered(void **state)
 	assert_null(udp_page_find(offer, NODES - 1, 1));
 }
 
-/* A file of the right length that somebody may cut: it is not used. */
-static void board__not_without_seals(void **state)
+/* A file of the right length that another process may cut: it is not used. */
+static void udp_page__not_without_seals(void **state)
 {
 	uint8_t other[UDP_PAGE_OFFER_BYTES];
 	char path[64], block[4096];
@@ -89,7 +89,7 @@ static void board__not_without_seals(void **state)
 }
 
 /* One that knows no seals: it is none that has them all. */
-static void board__not_a_file_on_a_disk(void **state)
+static void udp_page__not_a_file_on_a_disk(void **state)
 {
 	uint8_t other[UDP_PAGE_OFFER_BYTES];
 	char path[64], block[4096], name[] = "/tmp/test_udp_page.XXXXXX";
@@ -113,7 +113,7 @@ static void board__not_a_file_on_a_disk(void **state)
 	close(to);
 }
 
-static void board__who_is_there(void **state)
+static void udp_page__attached_ranks(void **state)
 {
 	(void)state;
 	assert_int_equal(udp_page_port(made, NODES - 1), 0);
@@ -122,7 +122,7 @@ static void board__who_is_there(void **state)
 	assert_int_equal(udp_page_port(made, 1), 0);
 }
 
-static void board__the_last_post_counts(void **state)
+static void udp_page__the_last_status_counts(void **state)
 {
 	uint8_t status[UDP_STATUS_BYTES_MAX], got[sizeof(status)];
 	unsigned node;
@@ -146,7 +146,7 @@ static void board__the_last_post_counts(void **state)
 	assert_int_equal(node, NODES - 1);
 }
 
-static void board__lengths(void **state)
+static void udp_page__lengths(void **state)
 {
 	uint8_t status[UDP_STATUS_BYTES_MAX] = { 1 }, got[sizeof(status)];
 	size_t longest = UDP_STATUS_FIXED_BYTES +
@@ -160,8 +160,9 @@ static void board__lengths(void **state)
 	assert_int_equal(udp_page_take(found, got, &node), longest);
 }
 
-/* The last of so many rings, and nobody for one who is awake. */
-static void board__who_rings(void **state)
+/* The rank that puts the last STATUS sends the wake-up; none goes to a rank
+ * that is awake. */
+static void udp_page__wake_ups(void **state)
 {
 	uint8_t status[UDP_STATUS_FIXED_BYTES] = { 0 }, got[1400];
 	unsigned node;
@@ -179,7 +180,7 @@ static void board__who_rings(void **state)
 	assert_true(udp_page_sleep(found, 1));
 	udp_page_wake(found);
 	assert_false(udp_page_takes_wake_up(made, NODES - 1, true));
-	/* Not to sleep on news. */
+	/* Do not sleep when a mailbox has changed. */
 	udp_page_put(made, NODES - 1, status, sizeof(status));
 	assert_false(udp_page_sleep(found, 1));
 	assert_false(udp_page_takes_wake_up(made, NODES - 1, true));
@@ -188,7 +189,7 @@ static void board__who_rings(void **state)
 }
 
 #define POSTS 600000
-/* As long as a slot: longer under way. */
+/* A STATUS as long as a mailbox; a longer one goes by datagram. */
 #define POST_BYTES                                                             \
 	(UDP_STATUS_FIXED_BYTES + EXCHANGE_APPLICATION_BYTES_MAX + 8 * NODES)
 
@@ -207,7 +208,7 @@ static void *post_many(void *argument)
 
 /* While one writes, the other reads: nothing torn, nothing older than what was
  * read before, and the last one for sure. */
-static void board__at_the_same_time(void **state)
+static void udp_page__at_the_same_time(void **state)
 {
 	uint32_t last = 0;
 	pthread_t thread;
@@ -237,14 +238,14 @@ static void board__at_the_same_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(board__only_what_is_offered),
-		TEST(board__not_without_seals),
-		TEST(board__not_a_file_on_a_disk),
-		TEST(board__who_is_there),
-		TEST(board__the_last_post_counts),
-		TEST(board__lengths),
-		TEST(board__who_rings),
-		TEST(board__at_the_same_time),
+		TEST(udp_page__only_what_is_offered),
+		TEST(udp_page__not_without_seals),
+		TEST(udp_page__not_a_file_on_a_disk),
+		TEST(udp_page__attached_ranks),
+		TEST(udp_page__the_last_status_counts),
+		TEST(udp_page__lengths),
+		TEST(udp_page__wake_ups),
+		TEST(udp_page__at_the_same_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

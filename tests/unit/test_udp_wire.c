@@ -89,17 +89,17 @@ static struct udp_wire_status bare_status(void)
 /* And with all tails. */
 static struct udp_wire_status full_status(void)
 {
-	static uint8_t blob[5], totals[3 * 8];
+	static uint8_t application[5], totals[3 * 8];
 	static const char text[] = "disk full";
 	struct udp_wire_status status = bare_status();
 
-	count_up(blob, sizeof(blob), 0x10);
+	count_up(application, sizeof(application), 0x10);
 	count_up(totals, sizeof(totals), 0x20);
 	status.flags = UDP_STATUS_FAILED;
 	status.failure_node = 99;
 	status.failure_status = EXIT_FILE;
-	status.application = blob;
-	status.application_bytes = sizeof(blob);
+	status.application = application;
+	status.application_bytes = sizeof(application);
 	status.totals = totals;
 	status.total_count = 3;
 	status.text = text;
@@ -511,7 +511,7 @@ static void status_open__every_choice_of_tails(void **state)
 	}
 }
 
-/* The same but for the tag, which nobody looks at. */
+/* The same but for the tag, which is not read. */
 static void status_take__what_was_put(void **state)
 {
 	uint8_t datagram[UDP_STATUS_BYTES_MAX], sealed[sizeof(datagram)];
@@ -644,7 +644,7 @@ static void status_open__every_flipped_bit(void **state)
 	assert_true(opens(datagram, datagram_bytes));
 }
 
-/* Cut or extended; also by somebody who can make the tag right. */
+/* Cut or extended, also by a rank that can make the tag right. */
 static void status_open__every_other_length(void **state)
 {
 	static uint8_t longer[UDP_STATUS_BYTES_MAX + GUARD_BYTES];
@@ -747,7 +747,7 @@ static void status_open__wrong_fields(void **state)
 		{ 26, { EXIT_RESOURCES, 0 }, true },
 		{ 26, { EXIT_RESOURCES + 1, 0 }, false },
 		{ 26, { EXIT_FILE, 1 }, false },
-		{ 28, { 4, 0 }, false }, /* blob */
+		{ 28, { 4, 0 }, false }, /* application */
 		{ 28, { 6, 0 }, false },
 		{ 28, { 5, 1 }, false },
 		{ 30, { 2, 0 }, false }, /* totals */
