@@ -10,6 +10,10 @@
  * the value of the one before.  The value depends on all bytes in order and on
  * the seed, not on how they were cut into parts, and is the same on all
  * machines and kernels.
+ *
+ * The kernels are our own because segments are short: 1440 bytes take 27 ns with
+ * AVX-512, and 49 ns with ISA-L 2.30.  Of 64 KiB both take as long
+ * (results/NOTES.md).
  */
 #ifndef CRC32C_H
 #define CRC32C_H
