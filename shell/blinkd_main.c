@@ -17,7 +17,7 @@
 
 #include "net/address.h"
 #include "shell/allowlist.h"
-#include "base/answer.h"
+#include "base/stdout.h"
 #include "base/base.h"
 #include "shell/command.h"
 #include "shell/daemon.h"
@@ -352,7 +352,7 @@ int main(int argc, char **argv)
 		      argv + (argc > 0));
 	ret = options_read(&options.reader, take_option, &options, &failure);
 	if (ret > 0)
-		return answer_question(ret, "blinkd", help);
+		return stdout_print_info(ret, "blinkd", help);
 	if (ret == 0)
 		ret = complete_options(&options, &failure);
 	if (ret == 0)

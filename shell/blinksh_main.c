@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/answer.h"
+#include "base/stdout.h"
 #include "base/base.h"
 #include "shell/client.h"
 #include "shell/command.h"
@@ -545,7 +545,7 @@ int main(int argc, char **argv)
 	options.reader.stops_at_operand = true;
 	ret = options_read(&options.reader, take_option, &options, &failure);
 	if (ret > 0) {
-		ret = answer_question(ret, "blinksh", help);
+		ret = stdout_print_info(ret, "blinksh", help);
 	} else {
 		if (ret == 0)
 			ret = complete_options(&options, &failure);

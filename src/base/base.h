@@ -19,12 +19,12 @@
 #define MIB ((size_t)1 << 20)
 #define GIB ((size_t)1 << 30)
 
-/* The kernel's, which blinksort checks: only arm64 has others.  What merely
- * counts pages asks sysconf(). */
+/* The size of the kernel's pages.  Only arm64 has other sizes; blinksort
+ * refuses to run with them.  Code that merely counts pages calls sysconf(). */
 #define PAGE_BYTES 4096
 #define HUGE_PAGE_BYTES ((size_t)2 << 20)
-/* What two threads write lies this far apart: two lines, since the
- * prefetchers of today's CPUs fetch lines in pairs. */
+/* Data that two threads write are kept CACHE_PAIR_BYTES apart: two lines, since
+ * the prefetchers of today's CPUs fetch lines in pairs. */
 #define CACHE_LINE_BYTES 64
 #define CACHE_PAIR_BYTES 128
 

@@ -4,7 +4,7 @@
  * A kernel is one of a family of functions with the same meaning: NAME_scalar.c
  * defines it, NAME_avx2.c and so on are faster.  Levels are ordered: a CPU that
  * has one has all below it.  Each CPUID instruction traps in a virtual machine
- * (1 to 2 microseconds), so only the two leaves needed are read, once.
+ * (1 to 2 microseconds), so only the two needed leaves are read, once.
  */
 #ifndef CPU_H
 #define CPU_H
@@ -22,8 +22,8 @@ enum cpu_level {
 /* The best level of this CPU and kernel.  Any thread. */
 enum cpu_level cpu_level_detect(void);
 
-/* What CPUID and XGETBV say, and the level that follows: apart, so that CPUs
- * other than this one can be tested. */
+/* The results of CPUID and XGETBV.  cpu_level_of() takes them as an argument,
+ * so that a test can describe other CPUs. */
 struct cpu_features {
 	uint32_t leaf1_ecx;
 	uint32_t leaf7_ebx; /* 0 if there is no leaf 7 */
@@ -36,8 +36,9 @@ enum cpu_level cpu_level_of(const struct cpu_features *features);
 /* "scalar", "avx2", "avx512" */
 const char *cpu_level_name(enum cpu_level level);
 
-/* From a name as the user gives it; "auto" is cpu_level_detect().  Returns 0,
- * -EINVAL (no such name) or -ENOTSUP (not on this CPU; *level is set). */
+/* Set *level to the level that the user names; "auto" means cpu_level_detect().
+ * Returns 0, -EINVAL (no such name) or -ENOTSUP (this CPU lacks the level;
+ * *level is set). */
 int cpu_level_parse(const char *name, enum cpu_level *level);
 
 #endif /* CPU_H */

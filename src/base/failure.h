@@ -3,7 +3,7 @@
  *
  * A module that fails returns -errno and, where only it knows the name of the
  * thing, fills a struct failure.  Nothing below main prints: main calls
- * log_failure(), which writes "program: what: why" and returns the status.
+ * log_failure(), which prints "program: what: why" and returns the status.
  */
 #ifndef FAILURE_H
 #define FAILURE_H
@@ -28,9 +28,9 @@ struct failure {
 	char why[FAILURE_WHY_BYTES];
 };
 
-/* The status of a failure with this errno value: EXIT_RESOURCES if the process
- * or the machine has no descriptor or no memory left, whatever it was wanted
- * for, else the other one. */
+/* The exit status for a failure with this errno value: EXIT_RESOURCES if the
+ * process or the machine has no descriptor or no memory left, else otherwise.
+ */
 enum exit_status failure_status(int error, enum exit_status otherwise);
 
 /*

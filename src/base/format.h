@@ -1,8 +1,8 @@
 /*
  * format.h - numbers and strings as text
  *
- * Each writes into the caller's buffer, always ends it with a NUL, and returns
- * the buffer, so that it can stand as an argument of printf().
+ * Each function writes into the caller's buffer, always ends it with a NUL, and
+ * returns the buffer, so that the call can be an argument of printf().
  */
 #ifndef FORMAT_H
 #define FORMAT_H
@@ -17,17 +17,18 @@
 
 char *format_u128(char buffer[FORMAT_U128_BYTES], unsigned __int128 value);
 
-/* Lower-case hex, no prefix, no leading zeros; 0 is "0". */
+/* Write lower-case hexadecimal digits without prefix or leading zeros. */
 char *format_u128_hex(char buffer[FORMAT_U128_BYTES], unsigned __int128 value);
 
-/* For people: "812 B", "1.5 KiB", "95.4 MiB". */
+/* Write a size for people: "812 B", "1.5 KiB", "95.4 MiB". */
 char *format_size(char buffer[FORMAT_SIZE_BYTES], uint64_t bytes);
 
-/* For people, three figures: "812 ns", "45.1 us", "28.3 ms", "1.02 s". */
+/* Write a duration for people, with three figures: "812 ns", "45.1 us", "28.3
+ * ms", "1.02 s". */
 char *format_duration(char buffer[FORMAT_DURATION_BYTES], uint64_t ns);
 
-/* A JSON string with its quotes.  Bytes that are not well-formed UTF-8 become
- * U+FFFD, since JSON can hold nothing else. */
+/* Print text as a JSON string with its quotes.  Bytes that are not well-formed
+ * UTF-8 become U+FFFD, since JSON text must be UTF-8. */
 void format_json_string(FILE *stream, const char *text);
 
 #endif /* FORMAT_H */

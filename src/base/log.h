@@ -10,7 +10,8 @@
 
 struct failure;
 
-/* The name that begins each line; borrowed.  Call before any other. */
+/* Set the name that begins each line; it is borrowed.  Call this before any
+ * other function of this header. */
 void log_init(const char *program);
 
 /* "program: message\n" */
@@ -19,11 +20,11 @@ __attribute__((format(printf, 1, 2))) void log_warnx(const char *format, ...);
 /* "program: message: strerror(errno)\n" */
 __attribute__((format(printf, 1, 2))) void log_warn(const char *format, ...);
 
-/* "program: what: why\n", for a signal handler to write; the caller frees it.
- * NULL: no memory. */
+/* Make the line "program: what: why\n" for a signal handler to write later. The
+ * caller frees it.  Returns NULL if there is no memory. */
 char *log_line(const char *what, const char *why);
 
-/* "program: what: why\n"; returns failure->status. */
+/* Print "program: what: why\n".  Returns failure->status. */
 int log_failure(const struct failure *failure);
 
 #endif /* LOG_H */

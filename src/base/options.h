@@ -35,8 +35,8 @@ enum options_kind {
 	OPTIONS_FILES,	/* as OPTIONS_VALUES: names of files */
 };
 
-/* The two that every table has, as OPTIONS_COMMON; a program's own identifiers
- * begin at OPTIONS_OWN. */
+/* Every table has these two options, as OPTIONS_COMMON.  A program's own
+ * identifiers begin at OPTIONS_OWN. */
 enum { OPTIONS_HELP = 1, OPTIONS_VERSION, OPTIONS_OWN };
 #define OPTIONS_COMMON                                                         \
 	{ OPTIONS_HELP, "help", 0, OPTIONS_FLAG, NULL },                       \
@@ -49,7 +49,7 @@ struct options_entry {
 	const char *name; /* without its "--"; NULL: it has only a letter */
 	char letter;	  /* '\0': it has only a name */
 	enum options_kind kind;
-	const char *value; /* as the help text calls it; NULL of a flag */
+	const char *value; /* its name in the help text; NULL for a flag */
 };
 
 #define OPTIONS_ENTRIES_MAX 64 /* the bits of options_reader.given */
@@ -63,7 +63,7 @@ struct options_reader {
 	 * options, since what follows are those of another program. */
 	bool stops_at_operand;
 
-	/* The value of the option just returned; NULL of a flag. */
+	/* The value of the option just returned; NULL for a flag. */
 	const char *value;
 
 	/* Once options_next() has returned 0: ended by NULL. */
@@ -78,14 +78,14 @@ struct options_reader {
 	char text[OPTIONS_TEXT_BYTES];
 };
 
-/* words: those behind the program's name, ended by NULL; borrowed, and put into
- * another order as operands are collected. */
+/* Prepare to read words: the words after the program's name, ended by NULL. The
+ * array is borrowed, and options_next() reorders it to collect the operands. */
 void options_begin(struct options_reader *reader,
 		   const struct options_entry *entries, unsigned entry_count,
 		   char **words);
 
-/* The identifier of the next option, 0 behind the last one, or -EINVAL with
- * *failure filled; not to be called again after 0 or an error. */
+/* Returns the identifier of the next option; 0 after the last one; or -EINVAL
+ * with *failure filled.  Do not call it again after 0 or an error. */
 int options_next(struct options_reader *reader, struct failure *failure);
 
 /*
@@ -98,20 +98,23 @@ int options_read(struct options_reader *reader,
 		 int (*take)(void *context, int id, struct failure *failure),
 		 void *context, struct failure *failure);
 
-/* Has options_next() returned this one, which is in the table? */
+/* True if options_next() has returned this identifier, which must be in the
+ * table. */
 bool options_given(const struct options_reader *reader, int id);
 
-/* -EINVAL; *failure is "--name=VALUE: reason", of the option just returned. */
+/* Fill *failure with "--name=VALUE: reason" for the option just returned.
+ * Returns -EINVAL. */
 __attribute__((format(printf, 3, 4))) int
 options_refuse(struct options_reader *reader, struct failure *failure,
 	       const char *format, ...);
 
-/* The same as "--name: reason", of any option in the table. */
+/* Fill *failure with "--name: reason" for any option in the table.  Returns
+ * -EINVAL. */
 int options_refuse_entry(struct options_reader *reader, int id,
 			 struct failure *failure, const char *reason);
 
-/* The value as a decimal number, min..max; 0, or -EINVAL as options_refuse().
- */
+/* Read the value of the option just returned as a decimal number, min..max.
+ * Returns 0, or -EINVAL as options_refuse() does. */
 int options_number(struct options_reader *reader, uint64_t min, uint64_t max,
 		   uint64_t *number, struct failure *failure);
 
@@ -119,18 +122,20 @@ int options_number(struct options_reader *reader, uint64_t min, uint64_t max,
 int options_number_32(struct options_reader *reader, uint64_t min, uint64_t max,
 		      uint32_t *number, struct failure *failure);
 
-/* The same of bytes, as parse_size() reads them. */
+/* The same for a number of bytes in the form of parse_size(). */
 int options_size(struct options_reader *reader, uint64_t min, uint64_t max,
 		 uint64_t *bytes, struct failure *failure);
 
-/* The index of the value among choices, two or more, or -EINVAL as above. */
+/* Returns the index of the value among the choices, of which there are at least
+ * two; or -EINVAL as above. */
 int options_choice(struct options_reader *reader, const char *const *choices,
 		   unsigned count, struct failure *failure);
 
 /*
- * Can an operand be the name of a file?  Not "", nor "-", which other programs
- * take for a stream.  instead: what the caller's program takes where others
- * take "-", for the message: "a regular file", "/dev/stdin".
+ * Refuse an operand that cannot be the name of a file: "", and "-", which other
+ * programs take for a stream.  instead is what the caller's program takes in
+ * place of "-", for the message: "a regular file", "/dev/stdin".  Returns 0, or
+ * -EINVAL with *failure filled.
  */
 int options_check_operand(const char *path, const char *instead,
 			  struct failure *failure);

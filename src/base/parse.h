@@ -1,9 +1,10 @@
 /*
  * parse.h - strict numbers and sizes from the command line and from files
  *
- * Each takes the whole string: no sign, no blank, nothing left over, no silent
- * wrap.  Each returns 0, -EINVAL (not of this form) or -ERANGE (of this form
- * but outside the range), and leaves *value alone unless it returns 0.
+ * Each function parses the whole string: no sign, no blank, no rest and no
+ * silent overflow.  Each returns 0, -EINVAL (not of this form) or -ERANGE (of
+ * this form but outside the range), and leaves *value alone unless it returns
+ * 0.
  */
 #ifndef PARSE_H
 #define PARSE_H

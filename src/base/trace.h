@@ -1,8 +1,8 @@
 /*
- * trace.h - what each thread did when, kept in memory and written afterwards
+ * trace.h - a timeline of each thread, kept in memory and written afterwards
  *
  * A span costs two clock reads and one 24-byte store; nothing is allocated or
- * printed during the run.  Written as Chrome trace events (JSON), which
+ * printed during the run.  The file has Chrome trace events (JSON), which
  * Perfetto and chrome://tracing open.  Idea: Homa's timetrace.
  */
 #ifndef TRACE_H
@@ -27,11 +27,11 @@ struct trace_lane {
 	uint32_t lost;	/* spans that found no room */
 };
 
-/* capacity spans; 0 or -ENOMEM. */
+/* Make room for capacity spans.  Returns 0 or -ENOMEM. */
 int trace_lane_init(struct trace_lane *lane, uint32_t capacity);
 void trace_lane_fini(struct trace_lane *lane);
 
-/* 0 when not tracing, so that an untraced run reads no clock. */
+/* Returns 0 when not tracing, so that an untraced run reads no clock. */
 static inline uint64_t trace_begin(const struct trace_lane *lane)
 {
 	return lane->spans ? clock_now_ns() : 0;
@@ -63,12 +63,12 @@ struct trace_process {
 	unsigned lane_count;
 };
 
-/* All lanes of all processes as one document.  Returns 0 or -EIO if the stream
- * has failed. */
+/* Write all lanes of all processes as one document.  Returns 0, or -EIO if the
+ * stream has failed. */
 int trace_write_all(FILE *stream, const struct trace_process *processes,
 		    unsigned process_count);
 
-/* The same of one process. */
+/* Write the lanes of one process. */
 int trace_write(FILE *stream, const char *process, uint64_t origin_ns,
 		const struct trace_lane *lanes, unsigned lane_count);
 

@@ -1,5 +1,5 @@
 /*
- * trace_pack.h - a process's spans as bytes, for another to write them down
+ * trace_pack.h - a process's spans as bytes, for another process to write out
  *
  *      u32 lanes, u32 zero;  for each lane: u32 spans, u32 lost;  for each
  * span: u64 begin_ns, u64 end_ns, 16 bytes of label with zeros behind it
@@ -18,19 +18,20 @@
 
 size_t trace_pack_bytes(const struct trace_lane *lanes, unsigned lane_count);
 
-/* Of as many lanes with as many spans each. */
+/* The size of lane_count lanes with span_count spans each. */
 size_t trace_pack_bytes_max(unsigned lane_count, uint32_t span_count);
 
-/* trace_pack_bytes() bytes; longer labels are cut. */
+/* Write trace_pack_bytes() bytes.  Longer labels are cut. */
 void trace_pack(const struct trace_lane *lanes, unsigned lane_count,
 		uint8_t *bytes);
 
 /*
- * Lanes whose labels point into bytes, which must stay.  Returns the number of
- * lanes, and in *lanes what trace_unpack_free() takes back; -EINVAL: this is no
- * packed trace; -ENOMEM.  Bytes of a peer: no number in them is counted upon,
- * and no more is allocated than there are bytes for; times and labels are
- * whatever it says (labels end within their room).
+ * Make lanes from packed bytes.  Their labels point into bytes, which must
+ * outlive them.  Returns the number of lanes, and in *lanes an array for
+ * trace_unpack_free(); -EINVAL if the bytes are not a packed trace; or -ENOMEM.
+ * The bytes come from a peer and are not trusted: every count is checked, and
+ * no more is allocated than the bytes can fill.  Times are taken as they are,
+ * and labels end within their 16 bytes.
  */
 int trace_unpack(uint8_t *bytes, size_t byte_count, struct trace_lane **lanes);
 

@@ -1,8 +1,9 @@
 /*
  * local_sort.h - order the entries of one bucket
  *
- * An entry is a 64-bit integer: bits of the key above, the record's index
- * below; so all entries differ, and ascending order is stable order.
+ * An entry is a 64-bit integer (key prefix, record index): bits of the key
+ * above, the index of the record in the input below.  So all entries differ,
+ * and ascending order is stable order.
  *
  * Small counts go through sorting networks laid over the columns of a block of
  * vector registers (as in Bramas 2017 and Intel's x86-simd-sort), larger ones
@@ -17,11 +18,11 @@
 
 #include "base/cpu.h"
 
-/* Sort entries[0..count) ascending as unsigned integers.  Touches nothing
- * outside them; any alignment; equal entries are allowed.  No allocation. */
+/* Sort entries[0..count) ascending as unsigned integers, of any alignment.
+ * Equal entries are allowed.  Accesses nothing else and allocates nothing. */
 typedef void local_sort_fn(uint64_t *entries, size_t count);
 
-/* The kernel of this level (the best not above it that was compiled in). */
+/* Returns the best kernel up to this level that was compiled in. */
 local_sort_fn *local_sort_kernel(enum cpu_level level);
 
 void local_sort_scalar(uint64_t *entries, size_t count);

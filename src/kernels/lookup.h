@@ -1,10 +1,10 @@
 /*
  * lookup.h - the entries and the buckets of a batch of keys
  *
- * What a key costs between being read and being put anywhere, with static
- * splitters: its window's top bits become an entry, and the splitters say which
- * bucket.  A dozen instructions on 64 bits, done for eight keys at once in a
- * vector register.
+ * With static splitters, this is all that happens to a key between reading it
+ * and storing its entry: the top bits of the key prefix (the window of
+ * splitters.h) become an entry, and the splitters give the bucket.  It takes a
+ * dozen instructions on 64 bits, for eight keys at once in a vector register.
  */
 #ifndef LOOKUP_H
 #define LOOKUP_H
@@ -14,22 +14,22 @@
 #include "base/cpu.h"
 #include "kernels/splitters.h"
 
-/* Keys of a batch: enough to cover the way to memory when their places are
- * asked for together, few enough for those to stay in L1. */
+/* Keys of a batch: enough to hide the latency of memory when the destinations
+ * of the batch are prefetched together, few enough for these to stay in L1. */
 #define LOOKUP_KEYS 32
 
 /*
- * entries[i] and buckets[i] of the key whose window is windows[i] and whose
- * record has number slot + i, for all LOOKUP_KEYS of them; slots are below 2 to
- * the index_bits (1..63).  Any window will do: what is no key gives an entry
- * that is to be ignored.  The arrays are aligned to a cache line.  The
- * splitters are static.
+ * Sets entries[i] and buckets[i] for LOOKUP_KEYS keys.  Key i has the prefix
+ * windows[i], and its record has the index slot + i, below 2 to the index_bits
+ * (1..63).  Any value is allowed as a prefix, so that the caller may pass a
+ * batch with fewer keys and ignore the other entries.  The arrays are aligned
+ * to a cache line.  The splitters are static.
  */
 typedef void lookup_fn(const struct splitters *splitters, unsigned index_bits,
 		       uint64_t slot, const uint64_t *windows,
 		       uint64_t *entries, uint32_t *buckets);
 
-/* The kernel of this level (the best not above it) for these splitters. */
+/* Returns the best kernel up to this level for these splitters. */
 lookup_fn *lookup_kernel(enum cpu_level level,
 			 const struct splitters *splitters);
 

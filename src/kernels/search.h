@@ -1,9 +1,9 @@
 /*
  * search.h - where a key lies among sorted splitters
  *
- * A search tree of nodes of one cache line: 8 splitters, so 9 ways to go on.
- * Four looks find one of 6560 places where halving takes thirteen, and a look
- * is one comparison of a vector register.  Keys are searched for in batches,
+ * A node of the search tree is one cache line: 8 splitters, so 9 children. Four
+ * steps find one of 6560 places where halving takes thirteen, and a step is one
+ * comparison of a vector register.  Keys are searched for in batches,
  * level by level, so that they do not wait for each other (the layout is that
  * of Schlegel, Gemulla, Lehner 2009, k-ary search).
  */
@@ -20,7 +20,8 @@
 
 #define SEARCH_FANOUT 9
 #define SEARCH_LEVELS_MAX 5
-/* That a search among SEARCH_COUNT_MAX can reach: 911 + 102 + 12 + 2 + 1. */
+/* Nodes that a search among SEARCH_COUNT_MAX can reach: 911 + 102 + 12 + 2 + 1.
+ */
 #define SEARCH_NODES_MAX 1028
 
 struct search_tree {
@@ -30,16 +31,16 @@ struct search_tree {
 		uint64_t nodes[SEARCH_NODES_MAX][SEARCH_FANOUT - 1];
 };
 
-/* keys ascend; 0 .. SEARCH_COUNT_MAX of them. */
+/* Build the tree of count keys (0 .. SEARCH_COUNT_MAX), which ascend. */
 void search_build(struct search_tree *tree, const uint64_t *keys,
 		  uint32_t count);
 
-/* below[i]: how many of the tree's keys are less than keys[i], for all
- * SEARCH_BATCH of them. */
+/* Sets below[i] to the number of keys in the tree that are less than keys[i],
+ * for SEARCH_BATCH keys. */
 typedef void search_fn(const struct search_tree *tree, const uint64_t *keys,
 		       uint32_t *below);
 
-/* The kernel of this level (the best not above it). */
+/* Returns the best kernel up to this level. */
 search_fn *search_kernel(enum cpu_level level);
 
 search_fn search_scalar;

@@ -1,7 +1,7 @@
 /*
  * splitters.h - cut the key space into buckets of nearly equal numbers
  *
- * static    equal ranges of the key space, known without a look at the data:
+ * static    equal ranges of the key space, known without reading the data:
  *           of all byte values (the benchmark's binary keys) or of the 95
  *           printable ones (its ascii keys, as in the published result).
  * sampled   ranges between splitters drawn from the data, for any distribution
@@ -9,11 +9,13 @@
  *           its own for the keys equal to it, so that a value that fills half
  *           of the input fills one bucket that needs no sorting.
  *
- * What is cut is not the key but its window: a 64-bit integer that never
- * decreases when the key increases.  For static splitters it is the key's first
- * 8 bytes.  For sampled ones it is 64 bits of the key behind what all sampled
- * keys have in common, less the smallest, shifted so that the top bit tells
- * keys apart; keys outside of what was sampled get the ends, 0 or UINT64_MAX.
+ * The splitters divide not the key but its normalised prefix, called the
+ * window: a 64-bit integer that never decreases when the key increases.  For
+ * static splitters it is the key's first 8 bytes.  For sampled ones it is
+ * computed in three steps: take the 64 bits of the key after the bytes that all
+ * sampled keys have in common, subtract the smallest sampled value, and shift
+ * left until the top bit differs between sampled keys.  A key below or above
+ * all sampled keys may get the window 0 or UINT64_MAX.
  */
 #ifndef SPLITTERS_H
 #define SPLITTERS_H
@@ -25,8 +27,9 @@
 #include "kernels/search.h"
 
 enum splitters_kind {
-	SPLITTERS_AUTO,	  /* only as wanted */
-	SPLITTERS_STATIC, /* only as wanted: either of the next two */
+	/* The first two are requests only; STATIC is either of the next two. */
+	SPLITTERS_AUTO,
+	SPLITTERS_STATIC,
 	SPLITTERS_STATIC_256,
 	SPLITTERS_STATIC_95,
 	SPLITTERS_SAMPLED,
@@ -42,15 +45,15 @@ struct splitters {
 	enum splitters_kind kind;
 	uint32_t bucket_count;
 	uint64_t ascii_factor; /* STATIC_95: bucket = value * factor >> 40 */
-	/* SAMPLED only, from here. */
+	/* The following fields are for SAMPLED only. */
 	uint32_t skip; /* key bytes that all sampled keys have in common */
-	const uint8_t *prefix; /* a record of the input that has them */
-	uint64_t low;	       /* no sampled word behind them is smaller */
-	unsigned shift;	       /* of (word - low) to the window's top */
-	/* Keys outside of what was sampled may have been given these. */
+	const uint8_t *prefix; /* a record of the input with these bytes */
+	uint64_t low;	       /* smallest sampled word after these bytes */
+	unsigned shift;	       /* bits by which (word - low) is shifted left */
+	/* Keys below or above all sampled keys may have these windows. */
 	bool clamps_low;    /* window 0 */
 	bool clamps_high;   /* window UINT64_MAX */
-	uint32_t rest_bits; /* of the key, behind skip */
+	uint32_t rest_bits; /* bits of the key after skip */
 	uint32_t splitter_count;
 	uint64_t splitters[SPLITTERS_MAX]; /* strictly ascending windows */
 	struct search_tree tree;	   /* of these */
@@ -62,18 +65,19 @@ void splitters_init_static(struct splitters *splitters,
 			   enum splitters_kind kind, uint32_t bucket_count);
 
 /*
- * Which static kind these records' keys look like, and whether they are spread
- * evenly enough for it: looks at records 0, stride, 2 * stride, ... of count.
- * A look only: what it misses makes the sort slower, never wrong.
+ * Probe records 0, stride, 2 * stride, ... of count: returns the static kind
+ * that suits their keys, and sets *even if the keys are uniform enough for it.
+ * A wrong guess makes the sort slower, never wrong.
  */
 enum splitters_kind splitters_look(const struct record_shape *shape,
 				   const uint8_t *records, uint64_t count,
 				   uint64_t stride, bool *even);
 
 /*
- * Splitters from sampled records, given as pointers into memory that stays.
- * windows is scratch for sample_count values.  splitters_wanted is clipped to
- * SPLITTERS_MAX; equal ones are dropped, so there may be fewer, or none.
+ * Choose splitters from sampled records.  sample has pointers to the records,
+ * which must outlive the splitters.  windows is scratch memory for sample_count
+ * values. At most SPLITTERS_MAX splitters are made; equal ones are dropped, so
+ * there may be fewer than splitters_wanted, or none.
  */
 void splitters_init_sampled(struct splitters *splitters,
 			    const struct record_shape *shape,
@@ -96,22 +100,23 @@ static inline uint64_t splitters_draw(uint64_t record_count,
 	return begin + (*random >> 32) % (end - begin);
 }
 
-/* True if all keys of this bucket are equal by construction: its entries are in
- * order as they came. */
+/* True if all keys of this bucket are equal by construction: its entries are
+ * then in order already. */
 bool splitters_bucket_is_equal(const struct splitters *splitters,
 			       uint32_t bucket);
 
-/* True if entries of this bucket with equal key bits have equal keys: sorted as
- * integers they are in order. */
+/* True if entries of this bucket with equal key bits have equal keys: sorting
+ * them as integers is then enough. */
 bool splitters_bucket_is_decided(const struct splitters *splitters,
 				 uint32_t bucket, unsigned index_bits);
 
 /* "static-256", "static-95", "sampled" */
 const char *splitters_kind_name(enum splitters_kind kind);
 
-/* Of the first 4 characters, most significant first, as a base-95 number; what
- * lies below the printable ones counts as the lowest, above as the highest, and
- * so do all characters after it: never decreasing for any bytes. */
+/* The first 4 characters, most significant first, as a base-95 number.  A byte
+ * below the printable characters counts as the lowest of them, and one above as
+ * the highest; so do all bytes after it.  So the number never decreases when
+ * the bytes increase. */
 uint32_t splitters_ascii_value_any(uint32_t characters);
 
 static inline uint32_t splitters_ascii_value(uint32_t characters)
@@ -164,8 +169,8 @@ static inline uint64_t splitters_shift(uint64_t word, uint64_t next,
 	return word << shift | next >> 1 >> (63 - shift);
 }
 
-/* The window, and in *next the key's bits behind it, which count after it; of a
- * key that is given an end, they are all alike. */
+/* Returns the window of a key, and in *next the bits of the key that follow the
+ * window in significance.  A key that is clamped gets equal bits in both. */
 static inline uint64_t splitters_window(const struct splitters *splitters,
 					const struct record_shape *shape,
 					const uint8_t *record, uint64_t *next)
@@ -194,8 +199,9 @@ static inline uint64_t splitters_window(const struct splitters *splitters,
 	return word;
 }
 
-/* Even buckets lie between splitters, odd ones hold what equals one.  below:
- * splitters that are less than the window. */
+/* Buckets with an even number lie between splitters; one with an odd number
+ * holds the keys equal to a splitter.  below is the number of splitters that
+ * are less than the window. */
 static inline uint32_t splitters_bucket_above(const struct splitters *splitters,
 					      uint64_t window, uint32_t below)
 {
@@ -203,8 +209,9 @@ static inline uint32_t splitters_bucket_above(const struct splitters *splitters,
 			    splitters->splitters[below] == window);
 }
 
-/* For a single key: see search.h.  Without a branch that could be mispredicted:
- * as long for keys that crowd together as for any. */
+/* The bucket of a single key; search.h does it for a batch.  The loop has no
+ * branch that depends on the key, so it takes the same time for all
+ * distributions. */
 static inline uint32_t
 splitters_bucket_sampled(const struct splitters *splitters, uint64_t window)
 {
@@ -224,7 +231,8 @@ splitters_bucket_sampled(const struct splitters *splitters, uint64_t window)
 	return splitters_bucket_above(splitters, window, below);
 }
 
-/* Of a bucket between splitters: what its windows have in common on top. */
+/* The number of top bits that all windows of the bucket between splitters below
+ * - 1 and below have in common. */
 static inline unsigned splitters_bucket_shift(const struct splitters *splitters,
 					      uint32_t below)
 {
@@ -237,9 +245,9 @@ static inline unsigned splitters_bucket_shift(const struct splitters *splitters,
 }
 
 /*
- * The bits that order records within their bucket, as an integer whose top bits
- * count most: the window less what the bucket's splitters say of it already,
- * and the key behind it.
+ * The bits that order records within their bucket, as an integer: the part of
+ * the window that the bucket does not determine, then the bits of the key after
+ * the window.
  */
 static inline uint64_t
 splitters_key_in_bucket(const struct splitters *splitters, uint64_t window,

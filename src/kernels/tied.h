@@ -1,7 +1,7 @@
 /*
- * tied.h - does any entry of a sorted bucket tie with its neighbour?
+ * tied.h - find out whether a sorted bucket has neighbours with equal key bits
  *
- * Nearly always none does, and that is all that is asked of most buckets.
+ * Nearly always there are none, and then the bucket needs no tie-breaking.
  */
 #ifndef TIED_H
 #define TIED_H
@@ -12,12 +12,12 @@
 
 #include "base/cpu.h"
 
-/* True if two neighbours agree in all bits above the index_bits (1..63).  Reads
- * nothing but the entries; any alignment. */
+/* Returns true if two neighbours agree in all bits above the index_bits
+ * (1..63). Reads only the entries, of any alignment. */
 typedef bool tied_fn(const uint64_t *entries, size_t count,
 		     unsigned index_bits);
 
-/* The kernel of this level (the best not above it). */
+/* Returns the best kernel up to this level. */
 tied_fn *tied_kernel(enum cpu_level level);
 
 tied_fn tied_scalar;

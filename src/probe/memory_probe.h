@@ -22,7 +22,7 @@
 
 #include "base/failure.h"
 
-/* A block of "random" at least: what memory is moved in. */
+/* The smallest block of "random": memory is moved in lines of this size. */
 #define MEMORY_PROBE_LINE_BYTES 64
 #define MEMORY_PROBE_THREADS_MAX 256
 
@@ -41,7 +41,8 @@ struct memory_probe {
 	uint64_t block_bytes; /* a power of two, a line at least */
 	unsigned threads;     /* 1 .. MEMORY_PROBE_THREADS_MAX */
 	unsigned rounds;
-	/* A round goes over the area as often as it takes to move so much. */
+	/* A round goes over the area as often as it takes to move these bytes.
+	 */
 	uint64_t round_bytes;
 };
 
@@ -50,8 +51,8 @@ uint64_t memory_probe_moved_bytes(const struct memory_probe *probe);
 uint64_t memory_probe_accesses(const struct memory_probe *probe);
 
 /*
- * Fills samples_ns, one for each round: from when the first thread begins, all
- * being ready, to when the last is done.  0 or -errno with *failure filled
+ * Fills samples_ns with the time of each round: all threads are ready, the
+ * first begins, the last ends.  Returns 0, or -errno with *failure filled
  * (EXIT_RESOURCES).
  */
 int memory_probe_run(const struct memory_probe *probe, uint64_t *samples_ns,

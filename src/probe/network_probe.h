@@ -1,9 +1,10 @@
 /*
  * network_probe.h - round trips and throughput between the ranks of a job
  *
- * Rank 0 asks every other one in turn; they only answer.  Datagrams are those
- * of udp_wire.h's DATA, with the job's token and CRC-32C, so that strangers
- * and earlier jobs are not answered; "exchange" says what one is:
+ * Rank 0 queries every other rank in turn; the other ranks only reply.
+ * Datagrams have the format of udp_wire.h's DATA, with the job's token and
+ * checksum, so that a rank does not reply to strangers and earlier jobs.  Their
+ * field "exchange" tells their kind:
  *
  *      ping    comes back as it is
  *      stream  one of a batch, as fast as they can be sent; counted
@@ -28,7 +29,7 @@ struct network_probe {
 	unsigned rounds;       /* pings */
 	uint32_t ping_bytes;   /* payload, >= 16 */
 	uint64_t stream_bytes; /* 0: no stream */
-	uint64_t deadline_ns;  /* a silent rank is given up */
+	uint64_t deadline_ns;  /* the probe fails if a rank is silent longer */
 };
 
 /* Of one rank, as rank 0 saw it. */
@@ -40,9 +41,9 @@ struct network_figures {
 	uint64_t arrived_ns;
 };
 
-/* On rank 0: figures[i] of rank i, from 1 on.  On others: answers until rank 0
- * ends it; figures are not looked at.  0 or -errno with *failure filled
- * (EXIT_PEER names the rank). */
+/* On rank 0: sets figures[i] for each rank i from 1 on.  On other ranks:
+ * replies until rank 0 ends the probe; figures is not used.  Returns 0, or
+ * -errno with *failure filled (EXIT_PEER names the rank). */
 int network_probe_run(const struct network_probe *probe,
 		      struct network_figures *figures, struct failure *failure);
 

@@ -1,9 +1,9 @@
 /*
  * spawn_probe.h - what starting a program and waiting for its end costs
  *
- * By posix_spawn(3), which copies nothing of the one that starts, and wait4(2),
- * as a trial is timed: the time of a program that does nothing is what every
- * trial has in it besides the sort.
+ * The program is started by posix_spawn(3), which does not copy the parent, and
+ * waited for by wait4(2), as in a trial.  So the time of a program that does
+ * nothing is the part of every trial that is not the sort.
  */
 #ifndef SPAWN_PROBE_H
 #define SPAWN_PROBE_H
@@ -12,9 +12,10 @@
 
 #include "base/failure.h"
 
-/* Start argv (argv[0]: a path, no search) so many times; its output goes to
- * /dev/null.  0 or -errno with *failure filled: EXIT_FILE if it can't be
- * started, EXIT_WRONG if it ends with anything but 0. */
+/* Start argv once for each round (argv[0] is a path; PATH is not searched). The
+ * output goes to /dev/null.  Returns 0, or -errno with *failure filled:
+ * EXIT_FILE if the program can't be started, EXIT_WRONG if its status is not 0.
+ */
 int spawn_probe_run(char *const *argv, unsigned rounds, uint64_t *samples_ns,
 		    struct failure *failure);
 

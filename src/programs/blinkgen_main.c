@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/answer.h"
+#include "base/stdout.h"
 #include "base/base.h"
 #include "record/checksum.h"
 #include "base/cpu.h"
@@ -108,11 +108,12 @@ static int write_all(int fd, const uint8_t *bytes, size_t len_bytes,
 }
 
 /*
- * Where this member generates straight into the mapped file: on huge pages, or
- * if another one is writing, as writes to one file wait for each other and
- * stores into its pages don't.  NULL: not there.  The pages are made here, so
- * that a full file system is an error of pwrite(2), to which we then go back,
- * and not a signal.
+ * Returns where in the mapped file this thread generates its block, or NULL if
+ * it must generate into its staging buffer and write that.  Threads generate
+ * into the file on huge pages, and while another thread is writing, since
+ * writes to one file wait for each other and stores into its pages do not.  The
+ * pages are made here: if the file system is full, the thread falls back to
+ * pwrite(2), which returns an error, where a store would raise a signal.
  */
 static uint8_t *place(struct generation *g, uint64_t offset, size_t len_bytes)
 {
@@ -256,7 +257,7 @@ static int alloc_members(struct generation *g, unsigned count,
 	return 0;
 }
 
-/* What is allocated here the end of the process frees. */
+/* The memory allocated here is freed by the end of the process. */
 static int run_threads(struct generation *g, u128 *checksum,
 		       struct failure *failure)
 {
@@ -388,7 +389,7 @@ int main(int argc, char **argv)
 		      argv + (argc > 0));
 	ret = options_read(&options.reader, take_option, &options, &failure);
 	if (ret > 0)
-		return answer_question(ret, "blinkgen", help);
+		return stdout_print_info(ret, "blinkgen", help);
 	if (ret < 0 || parse_operands(&options, &failure) < 0 ||
 	    generate(&options, &checksum, &failure) < 0)
 		return log_failure(&failure);

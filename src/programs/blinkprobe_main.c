@@ -1,5 +1,5 @@
 /*
- * blinkprobe - what the parts of a machine take: memory, a start, the network
+ * blinkprobe_main.c - measure parts of a machine: memory, a start, the network
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/answer.h"
+#include "base/stdout.h"
 #include "base/base.h"
 #include "exchange/udp_wire.h"
 #include "base/failure.h"
@@ -22,11 +22,11 @@
 
 #define ROUNDS_MAX 1000000
 #define DEADLINE_SECONDS_MAX 3600
-/* A round of memory moves so much: 10 ms and more. */
+/* The bytes that a round of memory moves: that takes 10 ms or more. */
 #define ROUND_BYTES_DEFAULT ((uint64_t)256 << 20)
-/* A chase goes to so many lines a round: a line takes up to 100 ns. */
+/* The lines that a round of chase reads: a line takes up to 100 ns. */
 #define CHASE_LINES 262144
-/* Above those of the exchange. */
+/* Above the ports of the exchange. */
 #define PORT_DEFAULT 32000
 
 static const char help[] =
@@ -309,7 +309,7 @@ static int run_memory(const struct memory_probe *memory, uint64_t *samples_ns,
 	       memory_probe_moved_bytes(memory), memory_probe_accesses(memory));
 	print_samples("samples_ns", samples_ns, memory->rounds);
 	puts("}");
-	return answer_finish();
+	return stdout_finish();
 }
 
 static int probe_memory(struct options *options, struct failure *failure)
@@ -339,12 +339,12 @@ static int run_spawn(char **command, unsigned rounds, uint64_t *samples_ns,
 	printf("]");
 	print_samples("samples_ns", samples_ns, rounds);
 	puts("}");
-	return answer_finish();
+	return stdout_finish();
 }
 
 static int probe_spawn(struct options *options, struct failure *failure)
 {
-	/* This program, by whatever name it was started. */
+	/* The path of this program, whatever its argv[0] is. */
 	static char self[] = "/proc/self/exe", nothing[] = "nothing";
 	static char *own[] = { self, nothing, NULL };
 	unsigned rounds = (unsigned)(options->rounds ? options->rounds : 1000);
@@ -385,7 +385,7 @@ static int run_network(const struct network_probe *network, struct rank *ranks,
 	for (unsigned i = 1; ranks->rank == 0 && i < ranks->node_count; i++)
 		print_peer(ranks, i, &figures[i], network->rounds);
 	puts("]}");
-	return answer_finish();
+	return stdout_finish();
 }
 
 static int probe_network(struct options *options, struct failure *failure)
@@ -494,7 +494,7 @@ int main(int argc, char **argv)
 	if (probe)
 		ret = read_options(&options, probe, words + 1, &failure);
 	if (ret > 0)
-		return answer_question(ret, "blinkprobe", help);
+		return stdout_print_info(ret, "blinkprobe", help);
 	if (!probe || ret < 0)
 		return log_failure(&failure);
 	return probe->run(&options, &failure);

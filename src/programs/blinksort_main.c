@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/answer.h"
+#include "base/stdout.h"
 #include "base/base.h"
 #include "base/format.h"
 #include "base/log.h"
@@ -106,7 +106,7 @@ enum {
 	OPTION_CLUSTER,
 	OPTION_NODES,
 	OPTION_RANK,
-	/* From here on only with one of those above. */
+	/* The options from here on need --cluster or --nodes. */
 	OPTION_GATHER,
 	OPTION_KEY_FILE,
 	OPTION_JOB,
@@ -389,7 +389,7 @@ static int take_option(void *context, int id, struct failure *failure)
 	}
 }
 
-/* What goes together: the first mistake is reported. */
+/* Check which options may be combined; the first mistake is reported. */
 static int check_cluster(struct options *options, struct failure *failure)
 {
 	struct options_reader *reader = &options->reader;
@@ -437,7 +437,7 @@ static int check_shape(struct options *options, struct failure *failure)
 {
 	struct record_shape *shape = &options->config.shape;
 
-	/* The default key is what there is of it in a smaller record. */
+	/* In a record smaller than the default key, the key is the record. */
 	if (!options_given(&options->reader, OPTION_KEY))
 		shape->key_length = MIN(shape->key_length, shape->size);
 	if ((uint64_t)shape->key_offset + shape->key_length <= shape->size)
@@ -467,7 +467,7 @@ static int complete_options(struct options *options, struct failure *failure)
 
 /* --- reporting ------------------------------------------------------------ */
 
-/* The output exists by now: what fails here must not hide that. */
+/* The output exists by now, so a failure here must not hide that. */
 static int report(const struct options *options,
 		  const struct sorter_result *result)
 {
@@ -477,7 +477,7 @@ static int report(const struct options *options,
 		sort_report_json(&options->config, result);
 	else if (options->config.checksum)
 		printf("%s\n", format_u128_hex(sum, result->checksum));
-	return answer_finish();
+	return stdout_finish();
 }
 
 static int report_cluster(const struct options *options,
@@ -491,10 +491,11 @@ static int report_cluster(const struct options *options,
 		printf("%s\n",
 		       format_u128_hex(sum,
 				       sort_report_cluster_checksum(result)));
-	return answer_finish();
+	return stdout_finish();
 }
 
-/* How files follow each other in memory counts on it. */
+/* input.c aligns files to PAGE_BYTES in memory, so the page size must be that.
+ */
 static int check_page_size(struct failure *failure)
 {
 	long page_bytes = sysconf(_SC_PAGESIZE);
@@ -532,7 +533,7 @@ int main(int argc, char **argv)
 		      argv + (argc > 0));
 	ret = options_read(&options.reader, take_option, &options, &failure);
 	if (ret > 0)
-		return answer_question(ret, "blinksort", help);
+		return stdout_print_info(ret, "blinksort", help);
 	if (ret < 0 || complete_options(&options, &failure) < 0)
 		return log_failure(&failure);
 	if (check_page_size(&failure) < 0)

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/answer.h"
+#include "base/stdout.h"
 #include "base/base.h"
 #include "record/checksum.h"
 #include "base/cpu.h"
@@ -29,14 +29,15 @@
 #include "record/validator.h"
 
 /*
- * Records read and looked at in one go: 400 KiB stay in the L2 cache of one CPU
- * until they are looked at.  Reading was faster than mapping the files (100 MB
- * in 13.4 ms against 15.3), and a file that another process cuts short is an
- * error of read(2), not a signal.
+ * Records that are read and then checked at a time: 400 KiB stay in the L2
+ * cache of one CPU until they are checked.  Reading was faster than mapping the
+ * files (100 MB in 13.4 ms against 15.3), and a file that another process cuts
+ * short is an error of read(2), not a signal.
  */
 #define PIECE_RECORDS 4096
 #define PIECE_BYTES ((size_t)PIECE_RECORDS * VALIDATOR_RECORD_BYTES)
-/* Each has a summary in memory; from 1.6 GB on they hold more than a piece. */
+/* Each segment has a summary in memory.  From 1.6 GB on, a segment holds more
+ * than a piece. */
 #define SEGMENTS_MAX 4096
 
 struct options {
@@ -56,7 +57,8 @@ static const char help[] =
 	"the parts of one output.  The report goes to stderr.\n"
 	"\n"
 	"  -q           print errors only\n"
-	"  -o SUMMARY   write a summary of 280 bytes to this file, which must be "
+	"  -o SUMMARY   write a summary of 280 bytes to this file, which must "
+	"be "
 	"new,\n"
 	"               empty or another summary\n"
 	"  -s           read summaries instead of records, in the order of "
@@ -206,10 +208,11 @@ static int cut_parts(struct validation *v, struct failure *failure)
 	return 0;
 }
 
-/* --- looking at the records ----------------------------------------------- */
+/* --- checking the records ------------------------------------------------- */
 
-/* Up to len_bytes, less only at the end; at offset, or, where it is negative,
- * from where the descriptor stands.  The count, or -errno. */
+/* Read len_bytes, or fewer only at the end of the file: at offset, or at the
+ * descriptor's position if offset is negative.  Returns the count, or -errno.
+ */
 static ssize_t read_full(int fd, uint8_t *bytes, size_t len_bytes,
 			 int64_t offset)
 {
@@ -526,8 +529,8 @@ static int check_old_summary(const char *path, struct failure *failure)
 		"exists and is no summary: -o replaces nothing else");
 }
 
-/* -o must not replace what is to be checked, under whatever name, nor any file
- * that is no summary: "-o part*" would name one of the parts. */
+/* Refuse an -o that names a file to be checked, under whatever name, or a file
+ * that is not a summary: "-o part*" would name one of the parts. */
 static int check_summary_path(const struct options *options,
 			      struct failure *failure)
 {
@@ -668,7 +671,7 @@ int main(int argc, char **argv)
 		      argv + (argc > 0));
 	ret = options_read(&options.reader, take_option, &options, &failure);
 	if (ret > 0)
-		return answer_question(ret, "blinkval", help);
+		return stdout_print_info(ret, "blinkval", help);
 	if (ret < 0 || parse_operands(&options, &failure) < 0)
 		return log_failure(&failure);
 	return validate(&options);

@@ -3,9 +3,9 @@
  *
  *     blinkgen: 45%, 430.2 MiB of 953.7 MiB, 1.2 GiB/s
  *
- * Only where stderr is a terminal, only from the second second on, redrawn at
- * most ten times a second, and gone at the end.  Whichever worker finds that it
- * is time draws: there is no thread for it.
+ * The line appears only on a terminal, and only after one second.  It is
+ * redrawn at most ten times a second, and removed at the end.  There is no
+ * thread for it: the worker that finds it due draws it.
  */
 #ifndef PROGRESS_H
 #define PROGRESS_H
@@ -24,7 +24,7 @@ struct progress {
 	_Atomic bool drawn;	  /* there is a line to remove */
 };
 
-/* fd: STDERR_FILENO; what is no terminal gets nothing. */
+/* fd is STDERR_FILENO.  If it is not a terminal, nothing is drawn. */
 void progress_begin(struct progress *progress, int fd, const char *program,
 		    uint64_t total_bytes);
 

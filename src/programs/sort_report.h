@@ -1,7 +1,8 @@
 /*
- * sort_report.h - what a sort has done, as one JSON document on stdout
+ * sort_report.h - print the result of a sort as one JSON document on stdout
  *
- * Units are in the names; a key is always there, null if nobody knows.
+ * Names of keys end in their unit.  All keys are always present; a value that
+ * is not known is null.
  */
 #ifndef SORT_REPORT_H
 #define SORT_REPORT_H
@@ -12,11 +13,13 @@
 void sort_report_json(const struct sorter_config *config,
 		      const struct sorter_result *result);
 
-/* Of this rank's share; rank 0 adds the figures of all ranks. */
+/* Print the result of this rank.  On rank 0 the document also has the figures
+ * of all ranks. */
 void sort_report_cluster_json(const struct sorter_config *config,
 			      const struct cluster_result *result);
 
-/* The sum over all ranks on rank 0, else our own. */
+/* Returns the sum over all ranks on rank 0, and this rank's sum on other ranks.
+ */
 unsigned __int128
 sort_report_cluster_checksum(const struct cluster_result *result);
 

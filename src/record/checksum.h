@@ -17,9 +17,9 @@
 
 #include "base/cpu.h"
 
-/* The sum over count records of record_size bytes each, one after the other.
- * A part's sum is below 2^32 * count, so 64 bits hold it to 2^32 records;
- * callers add parts in 128 bits. */
+/* Returns the sum over count records of record_size bytes each, which follow
+ * each other.  The sum is below 2^32 * count, so 64 bits hold it for up to 2^32
+ * records; callers add the sums of parts in 128 bits. */
 typedef uint64_t checksum_fn(const uint8_t *records, size_t record_size,
 			     size_t count);
 

@@ -2,8 +2,8 @@
  * generator.h - the benchmark's records, byte for byte as gensort makes them
  *
  * Record n depends on n alone (a 128-bit linear congruential generator with
- * skip-ahead, Jim Gray's), so any range can be made at any time by any thread,
- * and parts made separately are, one after the other, the whole.
+ * skip-ahead, Jim Gray's), so any thread can make any range at any time, and
+ * parts made separately are, one after the other, the same as one range.
  */
 #ifndef GENERATOR_H
 #define GENERATOR_H
@@ -19,8 +19,8 @@ struct generator_kind {
 	bool skewed; /* many keys share a prefix, some are equal */
 };
 
-/* Record numbers first .. first + count - 1 (modulo 2^128).  A call costs about
- * 1 us more than its records do. */
+/* Make the records first .. first + count - 1 (modulo 2^128).  A call costs
+ * about 1 us in addition to its records. */
 void generator_fill(const struct generator_kind *kind, unsigned __int128 first,
 		    uint8_t *records, size_t count);
 

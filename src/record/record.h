@@ -15,7 +15,7 @@
 
 #define RECORD_SIZE_DEFAULT 100
 #define RECORD_KEY_LENGTH_DEFAULT 10
-/* Chosen: a staging slot holds at least one record, and there are a few. */
+/* Chosen, not measured: each of a few staging buffers must hold a record. */
 #define RECORD_SIZE_MAX (16 * MIB)
 
 struct record_shape {
@@ -31,9 +31,9 @@ static inline bool record_shape_is_benchmark(const struct record_shape *shape)
 }
 
 /*
- * Bytes skip .. skip+7 of the key as an integer, most significant first, zeros
- * for what lies past the key's end: integer order is memcmp() order.  Never
- * reads outside the record.
+ * Returns bytes skip .. skip+7 of the key as an integer, most significant byte
+ * first, with zeros for bytes after the key's end: integers compare as memcmp()
+ * compares the bytes.  Never reads outside the record.
  */
 static inline uint64_t record_key_word(const struct record_shape *shape,
 				       const uint8_t *record, uint32_t skip)
@@ -55,8 +55,8 @@ static inline uint64_t record_key_word(const struct record_shape *shape,
 	return left == 0 ? 0 : word & (UINT64_MAX << (64 - 8 * left));
 }
 
-/* <0, 0, >0 as memcmp() of the keys; by words, since a C library made for size
- * compares byte by byte. */
+/* Returns <0, 0 or >0, as memcmp() of the keys does.  Compares words, since the
+ * memcmp() of a C library made for size compares byte by byte. */
 static inline int record_compare(const struct record_shape *shape,
 				 const uint8_t *a, const uint8_t *b)
 {

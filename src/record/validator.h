@@ -1,11 +1,11 @@
 /*
- * validator.h - are records in order, and what is their checksum
+ * validator.h - check that records are in order, and add up their checksum
  *
- * Some records that follow each other are described by a summary; summaries of
- * neighbours add up to that of the whole.  So parts can be looked at by any
- * thread, process or machine, in any order.
+ * A summary describes a part, a run of records that follow each other.  The
+ * summaries of neighbouring parts add up to the summary of both.  So any
+ * thread, process or machine can check the parts, in any order.
  *
- * As 280 bytes a summary is what valsort writes and reads:
+ * valsort writes and reads a summary as 280 bytes:
  *
  *      0     first_unordered     two 64-bit integers, little endian, the upper
  *     16     unordered_count     half first; and so the next four
@@ -27,8 +27,8 @@
 #define SUMMARY_BYTES 280
 
 struct summary {
-	/* Index of the first record whose key is less than that before it.  The
-	 * first record of all has none before it, so 0 means: there is none. */
+	/* Index of the first record whose key is less than the key before it;
+	 * 0 if there is none, since record 0 has no key before it. */
 	unsigned __int128 first_unordered;
 	unsigned __int128 unordered_count; /* keys less than the one before */
 	unsigned __int128 record_count; /* 0: an empty part; rest zero then */
@@ -43,16 +43,18 @@ struct summary {
 void validator_run(struct summary *summary, const uint8_t *records,
 		   uint64_t count, checksum_fn *kernel);
 
-/* Add what follows directly.  Returns 0, or -EOVERFLOW if a count does not fit
- * (only summaries from outside can be so large); then *summary is as it was. */
+/* Add the summary of the part that follows directly.  Returns 0; or -EOVERFLOW
+ * if a count does not fit, which only summaries from files can cause; then
+ * *summary is unchanged. */
 int summary_append(struct summary *summary, const struct summary *next);
 
 void summary_encode(const struct summary *summary,
 		    uint8_t bytes[SUMMARY_BYTES]);
 
-/* Returns 0, or -EBADMSG if no records could have this summary: an index or
- * a count beyond the records, no record at all, a checksum that so many CRCs
- * can't add up to, or one record that is two. */
+/* Returns 0; or -EBADMSG if no records can have this summary: an index or a
+ * count is larger than the number of records, there is no record, the checksum
+ * is larger than that number of CRCs can add up to, or a single record is given
+ * as two different ones. */
 int summary_decode(struct summary *summary, const uint8_t bytes[SUMMARY_BYTES]);
 
 #endif /* VALIDATOR_H */

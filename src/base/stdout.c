@@ -1,4 +1,4 @@
-#include "base/answer.h"
+#include "base/stdout.h"
 
 #include <stdio.h>
 
@@ -7,18 +7,18 @@
 #include "base/options.h"
 #include "base/version.h"
 
-int answer_question(int question, const char *program, const char *help)
+int stdout_print_info(int question, const char *program, const char *help)
 {
 	if (question == OPTIONS_HELP)
 		fputs(help, stdout);
 	else
 		printf("%s %s\n", program, blinksort_version);
-	return answer_finish();
+	return stdout_finish();
 }
 
-int answer_finish(void)
+int stdout_finish(void)
 {
-	/* A C library that writes at each newline may have failed before. */
+	/* A C library that flushes at each newline may have failed before. */
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return EXIT_DONE;
 	log_warn("standard output");
