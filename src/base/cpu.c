@@ -75,10 +75,10 @@ static void read_features(struct cpu_features *features)
 {
 	uint32_t eax, ebx, edx;
 
-	/* A hypervisor takes microseconds for each. */
+	/* Under a hypervisor each CPUID takes microseconds. */
 	__cpuid(1, eax, ebx, features->leaf1_ecx, edx);
-	/* Without it XGETBV is illegal; with it there are leaves up to 13, of
-	 * which that instruction tells. */
+	/* Without OSXSAVE, XGETBV is illegal.  With it, leaf 7 exists, since
+	 * OSXSAVE implies leaf 13. */
 	if (!(features->leaf1_ecx & LEAF1_ECX_OSXSAVE))
 		return;
 	__cpuid_count(7, 0, eax, features->leaf7_ebx, features->leaf7_ecx, edx);
@@ -93,7 +93,8 @@ static void read_features(struct cpu_features *features)
 
 enum cpu_level cpu_level_detect(void)
 {
-	/* Level + 1, 0 until known.  Threads that race find the same. */
+	/* Level + 1; 0 until known.  Threads that race here store the same
+	 * value. */
 	static _Atomic int known;
 	int level = atomic_load_explicit(&known, memory_order_relaxed) - 1;
 

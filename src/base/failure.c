@@ -17,7 +17,7 @@ int failure_set(struct failure *failure, enum exit_status status,
 {
 	const char *separator = error && format[0] != '\0' ? ": " : "";
 	const char *reason = error ? strerror(error) : "";
-	/* A text that is too long is cut, not the reason behind it. */
+	/* If the line is too long, the text is cut, not the reason after it. */
 	size_t room = sizeof(failure->why) - strlen(separator) - strlen(reason);
 	va_list arguments;
 

@@ -19,10 +19,10 @@
 static const char *log_program = "blinksort";
 
 /*
- * May this character go to a terminal as it is?  Not the C0 and C1 controls,
- * which some terminals obey in UTF-8 too, nor what ends a line (U+2028, U+2029)
- * or turns the direction of the text around (U+202A to U+202E, U+2066 to
- * U+2069).
+ * Returns true if this character may go to a terminal as it is.  Refused are
+ * the C0 and C1 controls, which some terminals obey in UTF-8 too, the
+ * characters that end a line (U+2028, U+2029), and those that reverse the
+ * direction of the text (U+202A to U+202E, U+2066 to U+2069).
  */
 static bool is_text(const char *text, size_t length)
 {
@@ -80,7 +80,7 @@ static void write_line(const char *message)
 	char line[LOG_LINE_BYTES];
 	size_t bytes = make_line(line, message);
 
-	/* Nobody is left to tell when stderr fails. */
+	/* When stderr fails, there is nowhere to report it. */
 	while (write(STDERR_FILENO, line, bytes) < 0 && errno == EINTR)
 		;
 }

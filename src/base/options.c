@@ -8,7 +8,7 @@
 #include "base/parse.h"
 #include "base/utf8.h"
 
-/* Of a list of choices; it fits failure.why with some words before it. */
+/* Room for a list of choices; it fits into failure.why with some words. */
 #define LIST_BYTES 128
 
 void options_begin(struct options_reader *reader,
@@ -39,8 +39,8 @@ refuse(const struct options_reader *reader, struct failure *failure,
 	return -EINVAL;
 }
 
-/* A name that begins as this one does: what a program that takes abbreviations
- * would have made of it. */
+/* Returns the option whose name begins with this one: the option that a program
+ * with abbreviations would have taken. */
 static const char *find_longer_name(const struct options_reader *reader,
 				    const char *name, size_t length)
 {
@@ -182,7 +182,7 @@ static int read_name(struct options_reader *reader, const char *name,
 	size_t length = strcspn(name, "=");
 	const struct options_entry *entry = find_name(reader, name, length);
 
-	/* Of "--=x" there is no name; the message has all of it. */
+	/* "--=x" has no name; the message shows all of it. */
 	name_option(reader, "--", name, length > 0 ? length : strlen(name));
 	if (!entry)
 		return refuse_name(reader, name, length, failure);

@@ -4,7 +4,7 @@
 #include "base/base.h"
 #include "base/trace_pack.h"
 
-#define HEAD_BYTES 8 /* of the whole, and of each lane */
+#define HEAD_BYTES 8 /* one for the document, and one for each lane */
 #define SPAN_BYTES (16 + TRACE_PACK_LABEL_BYTES)
 
 static void store_pair(uint8_t *bytes, uint32_t low, uint32_t high)
@@ -49,7 +49,7 @@ void trace_pack(const struct trace_lane *lanes, unsigned lane_count,
 	}
 }
 
-/* One lane; returns the bytes it took, 0: it is none. */
+/* Unpack one lane.  Returns the bytes read; 0 if they are not a lane. */
 static size_t unpack_lane(uint8_t *bytes, size_t byte_count,
 			  struct trace_lane *lane)
 {
@@ -84,7 +84,7 @@ int trace_unpack(uint8_t *bytes, size_t byte_count, struct trace_lane **lanes)
 	if (byte_count < HEAD_BYTES)
 		return -EINVAL;
 	lane_count = load_le64(bytes);
-	/* Each has a head at least. */
+	/* Each lane has at least a head. */
 	if (lane_count > (byte_count - HEAD_BYTES) / HEAD_BYTES)
 		return -EINVAL;
 	*lanes = calloc(lane_count + 1, sizeof(**lanes));

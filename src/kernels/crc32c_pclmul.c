@@ -14,7 +14,7 @@ static inline __m128i load(const uint8_t *block)
 	return _mm_loadu_si128((const __m128i *)block);
 }
 
-/* block moved into next, as far as k tells. */
+/* Fold block into next; k has the constants for the distance. */
 static inline __m128i fold(__m128i block, __m128i k, __m128i next)
 {
 	return next ^ _mm_clmulepi64_si128(block, k, 0x00) ^

@@ -1,5 +1,5 @@
 /*
- * crc32c_scalar.c - CRC-32C by tables, for any machine
+ * crc32c_scalar.c - CRC-32C by tables, on any machine
  *
  * "Slicing by 8": one table look-up for each of 8 bytes, all independent, and
  * then the CRC itself is one XOR of them (Kounavis and Berry, Intel 2005).  It
@@ -13,8 +13,9 @@
 #define CRC32C_POLYNOMIAL 0x82f63b78u
 #define SLICES 8
 
-/* crc_of[k][b]: what byte b followed by k zero bytes adds to the CRC.  8 KiB,
- * made at first use (5 us) rather than kept as 2048 numbers of source. */
+/* crc_of[k][b] is what byte b followed by k zero bytes adds to the CRC.  The 8
+ * KiB are computed at first use (5 us) rather than kept as 2048 numbers of
+ * source. */
 static uint32_t crc_of[SLICES][256];
 static pthread_once_t crc_of_made = PTHREAD_ONCE_INIT;
 

@@ -11,7 +11,8 @@
 #define VECTOR_BYTES 64
 #define STRIDE_BYTES (4 * VECTOR_BYTES)
 
-/* Each block of vector moved into the same of next, as far as k tells. */
+/* Fold each block of vector into the same block of next; k has the constants
+ * for the distance. */
 static inline __m512i fold(__m512i vector, __m512i k, __m512i next)
 {
 	return _mm512_ternarylogic_epi64(

@@ -1,5 +1,6 @@
 /*
- * gather_scalar.c - the meaning of gather, for any record size
+ * gather_scalar.c - the plain C version, which defines gather, for any record
+ * size
  */
 #include "kernels/gather.h"
 #include "kernels/gather_impl.h"

@@ -1,5 +1,5 @@
 /*
- * local_sort_scalar.c - the meaning of local_sort, on any machine
+ * local_sort_scalar.c - the plain C version, which defines local_sort
  */
 #include "kernels/local_sort.h"
 
@@ -20,7 +20,7 @@ static void sort_leaf(uint64_t *entries, size_t count)
 	}
 }
 
-/* Without a branch on the data, which would be wrong every other time. */
+/* No branch depends on the data: it would be mispredicted every other time. */
 static size_t partition_below(uint64_t *entries, size_t count, uint64_t pivot)
 {
 	size_t below = 0;

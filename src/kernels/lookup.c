@@ -8,7 +8,7 @@ lookup_fn *lookup_kernel(enum cpu_level level,
 {
 	bool ascii = splitters->kind == SPLITTERS_STATIC_95;
 
-	/* Vectors multiply 32 bits by 32. */
+	/* The vector kernels multiply 32 bits by 32. */
 	if (ascii && splitters->ascii_factor > UINT32_MAX)
 		return lookup_95_scalar;
 #if defined(__x86_64__)

@@ -1,5 +1,5 @@
 /*
- * lookup_scalar.c - the meaning of a look-up, on any machine
+ * lookup_scalar.c - the plain C version, which defines lookup
  */
 #include "kernels/lookup.h"
 

@@ -1,5 +1,5 @@
 /*
- * search.c - plant the tree, choose the kernel
+ * search.c - build the tree, choose the kernel
  */
 #include <assert.h>
 
@@ -22,7 +22,7 @@ void search_build(struct search_tree *tree, const uint64_t *keys,
 		node_count += count / (places * SEARCH_FANOUT) + 1;
 	}
 	assert(node_count <= SEARCH_NODES_MAX);
-	/* What is missing behind the last key is greater than all. */
+	/* Places after the last key are filled with the maximum. */
 	for (uint32_t node = 0; node < node_count; node++)
 		for (unsigned i = 0; i < SEARCH_FANOUT - 1; i++)
 			tree->nodes[node][i] = UINT64_MAX;

@@ -1,5 +1,5 @@
 /*
- * search_scalar.c - the meaning of a search, on any machine
+ * search_scalar.c - the plain C version, which defines search
  */
 #include "kernels/search.h"
 

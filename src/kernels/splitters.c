@@ -54,7 +54,7 @@ static bool keys_are_ascii(const struct record_shape *shape,
 }
 
 /*
- * The look's bins.  With n keys in 16 even bins a bin holds n/16 on average
+ * Bins of the probe.  With n keys in 16 even bins a bin holds n/16 on average
  * with a standard deviation of at most the root of that; 6 of them are exceeded
  * once in a billion bins.
  */
@@ -77,7 +77,8 @@ static bool bins_are_even(const uint64_t *in_bin, uint64_t looked)
 	return true;
 }
 
-/* Frequent values would make big buckets, however evenly they are spread. */
+/* Frequent values would make oversized buckets, however uniform the others are.
+ */
 static bool words_repeat(uint64_t *words, uint32_t count)
 {
 	uint32_t repeated = 0;
@@ -85,7 +86,7 @@ static bool words_repeat(uint64_t *words, uint32_t count)
 	local_sort_scalar(words, count);
 	for (uint32_t i = 1; i < count; i++)
 		repeated += words[i] == words[i - 1];
-	/* Of a few keys a few may repeat and prove nothing. */
+	/* Among few keys, a few repetitions prove nothing. */
 	return repeated > 4 + count / LOOK_REPEATED_PART;
 }
 
@@ -142,7 +143,8 @@ static void set_window(struct splitters *splitters,
 	uint64_t low = UINT64_MAX, high = 0;
 
 	splitters->skip = common_prefix(shape, sample, sample_count);
-	/* A last byte stays, so that there is a word to read. */
+	/* Keep at least the last byte of the key, so that there is a word to
+	 * read. */
 	if (splitters->skip == shape->key_length)
 		splitters->skip--;
 	splitters->prefix = sample[0];

@@ -28,7 +28,7 @@ bool tied_avx2(const uint64_t *entries, size_t count, unsigned index_bits)
 		return tied_scalar(entries, count, index_bits);
 	for (; i + LANES < count; i += LANES)
 		ties = _mm256_or_si256(ties, ties_at(entries + i, key_mask));
-	/* The last pairs, some of them once more. */
+	/* The last pairs; some of them are compared twice. */
 	ties = _mm256_or_si256(ties,
 			       ties_at(entries + count - LANES - 1, key_mask));
 	return !_mm256_testz_si256(ties, ties);

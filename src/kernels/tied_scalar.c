@@ -1,5 +1,5 @@
 /*
- * tied_scalar.c - the meaning of tied, on any machine
+ * tied_scalar.c - the plain C version, which defines tied
  */
 #include "kernels/tied.h"
 

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "system/topology.h"
 
-/* What every x86-64 and arm64 has registers for. */
+/* A vector for which every x86-64 and arm64 CPU has registers. */
 typedef uint64_t vector __attribute__((vector_size(16)));
 
 #define LINE_VECTORS (MEMORY_PROBE_LINE_BYTES / sizeof(vector))
@@ -139,7 +139,8 @@ static void move_blocks(struct worker *worker)
 		}
 	}
 	worker->sum += sum;
-	/* What was stored is wanted by nobody else. */
+	/* No other code reads the stored bytes: keep the compiler from dropping
+	 * the stores. */
 	__asm__ volatile("" : : "r"(base) : "memory");
 }
 
@@ -199,8 +200,8 @@ uint64_t memory_probe_moved_bytes(const struct memory_probe *probe)
 	return memory_probe_accesses(probe) * bytes;
 }
 
-/* Those that were started wait at the barrier for those that were not: there
- * is nothing for it but to end the process, which the caller does. */
+/* The threads that were started wait at the barrier for those that were not, so
+ * the caller has to end the process. */
 static int start_workers(struct worker *workers, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
@@ -221,7 +222,8 @@ static int first_error(const struct worker *workers, unsigned count)
 	return 0;
 }
 
-/* As the workers have seen it: this thread may be woken long after them. */
+/* The time of the round by the workers' clocks: this thread may be woken long
+ * after them. */
 static uint64_t round_ns(const struct worker *workers, unsigned count)
 {
 	uint64_t begin_ns = workers[0].begin_ns, end_ns = workers[0].end_ns;
@@ -249,7 +251,7 @@ int memory_probe_run(const struct memory_probe *probe, uint64_t *samples_ns,
 	static struct topology topology;
 	int error;
 
-	/* All of it is going to be touched. */
+	/* The threads will access all of it. */
 	if (probe->area_bytes > topology_available_bytes() / probe->threads)
 		return areas_failed(probe, ENOMEM, failure);
 	topology_read(&topology);

@@ -13,8 +13,8 @@
 #include "kernels/crc32c.h"
 #include "exchange/udp_wire.h"
 
-/* Asked again after so long: many times what a datagram takes on any link that
- * a cluster sorts over. */
+/* Time until a query is repeated: many times what a datagram takes on any link
+ * that a cluster sorts over. */
 #define ASK_NS ((uint64_t)20 * 1000000)
 #define HEADER_BYTES UDP_DATA_HEADER_BYTES
 #define PAYLOAD_BYTES_MAX (DATAGRAM_BATCH_BYTES_MAX - HEADER_BYTES)
@@ -67,7 +67,7 @@ static void send_one(struct prober *prober, unsigned to, size_t bytes)
 	datagram_send(&prober->socket, &address, &part, 1, bytes, bytes);
 }
 
-/* True: the datagram at bytes is one for us, whole and of this job. */
+/* True if the bytes are a complete datagram of this job for this rank. */
 static bool open_datagram(struct prober *prober, uint8_t *bytes, size_t count,
 			  struct udp_wire_data *data)
 {
@@ -113,7 +113,7 @@ static int receive(struct prober *prober, uint64_t until_ns,
 	return MIN(count, 0);
 }
 
-/* --- rank 0: asking ------------------------------------------------------- */
+/* --- rank 0: queries ------------------------------------------------------ */
 
 static int peer_failed(const struct prober *prober, unsigned rank,
 		       struct failure *failure, const char *why)
@@ -178,7 +178,7 @@ static int ping(struct prober *prober, unsigned rank,
 		uint32_t repeats;
 		int error;
 
-		/* One that was lost says nothing about those that were not. */
+		/* The time of a query that was lost is not a sample. */
 		do {
 			repeats = 0;
 			begin_ns = clock_now_ns();
@@ -250,7 +250,8 @@ static int ask_rank(struct prober *prober, unsigned rank,
 		    struct network_figures *figures, struct failure *failure)
 {
 	uint32_t repeats = 0;
-	/* Once off the record: when the other one has started is not known. */
+	/* The first round trip is no sample: the other rank may not have
+	 * started. */
 	int error = ask(prober, rank, PING, prober->probe->ping_bytes, &repeats,
 			failure);
 
@@ -263,7 +264,7 @@ static int ask_rank(struct prober *prober, unsigned rank,
 	return error;
 }
 
-/* --- others: answering ---------------------------------------------------- */
+/* --- other ranks: replies ------------------------------------------------- */
 
 struct stream_count {
 	uint64_t serial;
@@ -299,7 +300,7 @@ static void answer(struct prober *prober, const struct udp_wire_data *data,
 		      data->offset, prober->batch, data->length));
 }
 
-/* All segments of what was received are of one kind. */
+/* All segments of a received batch have the same kind. */
 static bool answer_segments(struct prober *prober,
 			    const struct datagram_head *head,
 			    struct stream_count *count)
@@ -331,7 +332,7 @@ static int answer_all(struct prober *prober, struct failure *failure)
 	struct stream_count count = { 0 };
 	bool ended = false;
 
-	/* An answer to END may be lost: stay for as long as it is repeated. */
+	/* The reply to END may be lost: stay as long as rank 0 repeats END. */
 	while (clock_now_ns() < give_up_ns) {
 		struct datagram_head head;
 

@@ -26,15 +26,16 @@ void progress_begin(struct progress *progress, int fd, const char *program,
 	atomic_init(&progress->drawn, false);
 }
 
-/* Over the old line, by spaces rather than by an escape sequence, which not
- * every terminal knows.  One write, so that threads don't mix theirs. */
+/* Overwrite the old line with spaces rather than an escape sequence, which not
+ * every terminal knows.  It is one write, so that lines of threads do not mix.
+ */
 static void draw(struct progress *progress, const char *text)
 {
 	char line[LINE_COLUMNS + 3];
 	int length = snprintf(line, sizeof(line), "\r%-*.*s\r", LINE_COLUMNS,
 			      LINE_COLUMNS, text);
 
-	/* Nothing to be done about a terminal that is gone. */
+	/* If the terminal is gone, nothing can be done. */
 	if (write(progress->fd, line, (size_t)length) < 0)
 		return;
 }
@@ -67,7 +68,7 @@ void progress_add_at(struct progress *progress, uint64_t bytes, uint64_t now_ns)
 
 	if (progress->fd < 0 || now_ns < next_ns)
 		return;
-	/* The one that moves the time on draws. */
+	/* The thread that advances next_ns draws. */
 	if (!atomic_compare_exchange_strong(&progress->next_ns, &next_ns,
 					    now_ns + REDRAW_NS))
 		return;

@@ -79,7 +79,7 @@ void sort_report_json(const struct sorter_config *config,
 /* --- clusters --------------------------------------------------------------
  */
 
-/* Reports that we have: all ranks', or only our own. */
+/* The number of reports: on rank 0 those of all ranks, else only our own. */
 static unsigned first_report(const struct cluster_result *result)
 {
 	return result->rank;
@@ -109,7 +109,7 @@ static uint64_t count_records(const struct cluster_result *result)
 	return count;
 }
 
-/* Clocks are known to so much; "begin" is after rank 0's. */
+/* begin_ns counts from rank 0's begin; clock_bound_ns is the largest error. */
 static void print_clock(const struct cluster_result *result,
 			const struct cluster_report *report)
 {

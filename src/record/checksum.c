@@ -1,5 +1,5 @@
 /*
- * checksum.c - which kernel adds up the CRC-32s
+ * checksum.c - choose the kernel that adds up the CRC-32s
  */
 #include "record/checksum.h"
 #include "record/record.h"

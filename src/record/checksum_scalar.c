@@ -1,5 +1,5 @@
 /*
- * checksum_scalar.c - CRC-32 by tables, for any record size and any machine
+ * checksum_scalar.c - CRC-32 by tables, for any record size on any machine
  *
  * "Slicing by 16": one table look-up for each of 16 bytes, all independent, and
  * then the CRC itself is one XOR of them (Kounavis and Berry, Intel 2005).  It
@@ -14,8 +14,9 @@
 #define CRC32_POLYNOMIAL 0xedb88320u
 #define SLICES 16
 
-/* crc_of[k][b]: what byte b followed by k zero bytes adds to the CRC.  16 KiB,
- * made at first use (10 us) rather than kept as 4096 numbers of source. */
+/* crc_of[k][b] is what byte b followed by k zero bytes adds to the CRC.  The 16
+ * KiB are computed at first use (10 us) rather than kept as 4096 numbers of
+ * source. */
 static uint32_t crc_of[SLICES][256];
 static pthread_once_t crc_of_made = PTHREAD_ONCE_INIT;
 

@@ -14,7 +14,7 @@
 #define TERNARY_XOR 0x96
 #define TAIL_DWORDS 9 /* of 36 bytes */
 
-/* Four lanes whose sum is the record's T. */
+/* Returns four lanes whose sum is the record's T (checksum_fold.h). */
 static inline __m512i fold(const uint8_t *record)
 {
 	const __m512i k_head =
@@ -23,7 +23,8 @@ static inline __m512i fold(const uint8_t *record)
 	const __m512i k_tail = _mm512_set_epi64(0, 0, 0, 1LL << 32, FOLD_K11,
 						FOLD_K10, FOLD_K9, FOLD_K8);
 	__m512i head = _mm512_loadu_si512(record);
-	/* Masked, so that nothing after the last record is touched. */
+	/* The load is masked, so that it reads nothing after the last record.
+	 */
 	__m512i tail =
 		_mm512_maskz_loadu_epi32((1 << TAIL_DWORDS) - 1, record + 64);
 	__m512i t;

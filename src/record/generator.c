@@ -58,7 +58,7 @@ static const uint8_t mask_of_keys[GENERATOR_RECORD_BYTES] = {
 	0x17, 0x0f, 0x33, 0x2e, 0x2d, 0x2b, 0x27, 0x1e, 0x1d, 0x1b,
 };
 
-/* Sixteen bytes in a register of whatever machine this is. */
+/* Sixteen bytes in a register, on any machine. */
 typedef uint8_t bytes16 __attribute__((vector_size(16)));
 
 static inline void xor_16(uint8_t *to, const uint8_t *a, const uint8_t *b)
@@ -75,7 +75,8 @@ static inline void mask_keys(uint8_t *record, const uint8_t *keys)
 {
 	for (int i = 0; i < 96; i += 16)
 		xor_16(record + i, keys + i, mask_of_keys + i);
-	/* The last 16 once more in part: cheaper than a rest of 4. */
+	/* The last 16 bytes overlap the ones before: cheaper than a rest of 4.
+	 */
 	xor_16(record + 84, keys + 84, mask_of_keys + 84);
 }
 
@@ -122,7 +123,7 @@ static void binary_fill(u128 first, uint8_t *records, size_t count)
 #define ASCII_DIGITS 95 /* ' ' to '~' */
 #define ASCII_PAIRS (ASCII_DIGITS * ASCII_DIGITS)
 
-/* Where things stand in an ascii record. */
+/* The positions of the parts of an ascii record. */
 #define NUMBER_AT 12
 #define NUMBER_DIGITS 32
 #define FILLER_AT 46

@@ -9,8 +9,8 @@
 
 typedef unsigned __int128 u128;
 
-/* Looked at twice, for the checksum and for the order: 12.5 KiB stay in the L1
- * cache in between. */
+/* Each block is read twice, for the checksum and for the order: 12.5 KiB stay
+ * in the L1 cache in between. */
 #define BLOCK_RECORDS 128
 
 /* The 10 bytes of a key as an integer: its order is that of memcmp(). */
@@ -34,9 +34,9 @@ static uint64_t first_unordered(u128 before, const uint8_t *records)
 }
 
 /*
- * The order of count records after the done ones already in *summary, the last
- * of which has the key before.  Counts without branches: a file that is not
- * sorted at all takes no longer than one that is.
+ * Add the order of count records to *summary, which has `done` records already;
+ * the last of these has the key before.  The counting has no branches, so that
+ * an unsorted file takes no longer than a sorted one.
  */
 static u128 check_order(struct summary *summary, uint64_t done, u128 before,
 			const uint8_t *records, uint64_t count)
