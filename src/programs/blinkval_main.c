@@ -1,12 +1,7 @@
 /*
  * blinkval_main.c - the program that checks the output of a sort
- *
- * Files are cut into segments; each thread takes the next one and makes its
- * summary; the summaries, added up in order, are the verdict.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,39 +10,21 @@
 
 #include "base/stdout.h"
 #include "base/base.h"
-#include "record/checksum.h"
-#include "base/cpu.h"
 #include "base/failure.h"
-#include "io/filesize.h"
 #include "base/format.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "io/outfile.h"
-#include "programs/progress.h"
+#include "programs/validation.h"
 #include "system/thread_pool.h"
-#include "system/topology.h"
 #include "record/validator.h"
-
-/*
- * Records that are read and then checked at a time: 400 KiB stay in the L2
- * cache of one CPU until they are checked.  Reading was faster than mapping the
- * files (100 MB in 13.4 ms against 15.3), and a file that another process cuts
- * short is an error of read(2), not a signal.
- */
-#define PIECE_RECORDS 4096
-#define PIECE_BYTES ((size_t)PIECE_RECORDS * VALIDATOR_RECORD_BYTES)
-/* Each segment has a summary in memory.  From 1.6 GB on, a segment holds more
- * than a piece. */
-#define SEGMENTS_MAX 4096
 
 struct options {
 	struct options_reader reader;
 	bool quiet;
 	bool of_summaries;
-	const char *summary_path; /* NULL: none */
-	uint64_t thread_count;	  /* 0: one a CPU */
-	char **paths;
-	unsigned path_count;
+	const char *summary_path;	 /* NULL: none */
+	struct validation_request files; /* or files of summaries */
 };
 
 static const char help[] =
@@ -70,347 +47,6 @@ static const char help[] =
 	"Statuses: 0 in order, 1 not in order, or no whole records, 2 usage, "
 	"3 file,\n"
 	"5 memory or threads.  See blinkval(1).\n";
-
-/* --- parts: the files ----------------------------------------------------- */
-
-struct part {
-	const char *path;
-	int fd;
-	bool is_stream;	       /* a pipe or the like: its size is not known */
-	uint64_t record_count; /* whole ones; 0 for a stream */
-	size_t fragment_bytes; /* what is left behind the last one */
-};
-
-struct parts {
-	struct part *parts;
-	unsigned count;
-	uint64_t record_count; /* without streams */
-};
-
-static int part_failed(const struct part *part, int error, const char *why,
-		       struct failure *failure)
-{
-	return failure_set(failure, EXIT_FILE, part->path, error, "%s", why);
-}
-
-static int part_open(struct part *part, const char *path,
-		     struct failure *failure)
-{
-	struct stat status;
-
-	part->path = path;
-	part->fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (part->fd < 0 || fstat(part->fd, &status) < 0)
-		return failure_set(failure, EXIT_FILE, path, errno, "");
-	if (S_ISDIR(status.st_mode))
-		return part_failed(part, EISDIR, "cannot read", failure);
-	part->is_stream = !S_ISREG(status.st_mode);
-	if (part->is_stream)
-		return 0;
-	part->record_count = (uint64_t)status.st_size / VALIDATOR_RECORD_BYTES;
-	part->fragment_bytes =
-		(uint64_t)status.st_size % VALIDATOR_RECORD_BYTES;
-	return filesize_check(part->fd, &status, path, failure);
-}
-
-/* What is opened here the end of the process closes. */
-static int parts_open(struct parts *parts, const struct options *options,
-		      struct failure *failure)
-{
-	/* One file at least: the command line was read. */
-	parts->parts =
-		calloc(MAX(1, options->path_count), sizeof(*parts->parts));
-	if (!parts->parts)
-		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM,
-				   "%u files", options->path_count);
-	for (unsigned i = 0; i < options->path_count; i++) {
-		int ret =
-			part_open(&parts->parts[i], options->paths[i], failure);
-
-		if (ret < 0)
-			return ret;
-		parts->count++;
-		parts->record_count += parts->parts[i].record_count;
-	}
-	return 0;
-}
-
-/* --- segments: what threads take ------------------------------------------ */
-
-struct segment {
-	struct part *part;     /* a stream is one segment */
-	uint64_t first_record; /* in the part */
-	uint64_t record_count;
-	struct summary summary;
-};
-
-struct member {
-	struct failure failure;
-	uint8_t *staging; /* PIECE_BYTES */
-};
-
-struct validation {
-	struct parts parts;
-	struct segment *segments;
-	uint64_t segment_count;
-	struct member *members;
-	checksum_fn *checksum;
-	struct progress progress;
-	_Alignas(CACHE_PAIR_BYTES) _Atomic uint64_t next_segment;
-	_Alignas(CACHE_PAIR_BYTES) _Atomic bool stop; /* a member has failed */
-};
-
-static uint64_t choose_segment_records(uint64_t record_count)
-{
-	uint64_t pieces = DIV_ROUND_UP(record_count, PIECE_RECORDS);
-
-	return MAX(DIV_ROUND_UP(pieces, SEGMENTS_MAX), 1) * PIECE_RECORDS;
-}
-
-static uint64_t part_segment_count(const struct part *part,
-				   uint64_t segment_records)
-{
-	return part->is_stream
-		       ? 1
-		       : DIV_ROUND_UP(part->record_count, segment_records);
-}
-
-static void cut_part(struct validation *v, struct part *part,
-		     uint64_t segment_records)
-{
-	uint64_t count = part_segment_count(part, segment_records);
-
-	for (uint64_t i = 0; i < count; i++) {
-		struct segment *segment = &v->segments[v->segment_count++];
-
-		segment->part = part;
-		segment->first_record = i * segment_records;
-		if (!part->is_stream)
-			segment->record_count =
-				MIN(segment_records,
-				    part->record_count - segment->first_record);
-	}
-}
-
-static int cut_parts(struct validation *v, struct failure *failure)
-{
-	uint64_t records = choose_segment_records(v->parts.record_count);
-	uint64_t count = 0;
-
-	for (unsigned i = 0; i < v->parts.count; i++)
-		count += part_segment_count(&v->parts.parts[i], records);
-	v->segments = calloc(MAX(count, 1), sizeof(*v->segments));
-	if (!v->segments)
-		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM,
-				   "%llu segments", (unsigned long long)count);
-	for (unsigned i = 0; i < v->parts.count; i++)
-		cut_part(v, &v->parts.parts[i], records);
-	return 0;
-}
-
-/* --- checking the records ------------------------------------------------- */
-
-/* Read len_bytes, or fewer only at the end of the file: at offset, or at the
- * descriptor's position if offset is negative.  Returns the count, or -errno.
- */
-static ssize_t read_full(int fd, uint8_t *bytes, size_t len_bytes,
-			 int64_t offset)
-{
-	size_t done = 0;
-
-	while (done < len_bytes) {
-		ssize_t n;
-
-		if (offset < 0)
-			n = read(fd, bytes + done, len_bytes - done);
-		else
-			n = pread(fd, bytes + done, len_bytes - done,
-				  offset + (off_t)done);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		done += (size_t)n;
-	}
-	return (ssize_t)done;
-}
-
-static void add_piece(struct validation *v, struct segment *segment,
-		      const uint8_t *records, uint64_t count)
-{
-	struct summary piece;
-
-	validator_run(&piece, records, count, v->checksum);
-	/* What has been read in bytes can't overflow 128 bits. */
-	(void)summary_append(&segment->summary, &piece);
-	progress_add(&v->progress, count * VALIDATOR_RECORD_BYTES);
-}
-
-static int check_piece(struct validation *v, struct member *member,
-		       struct segment *segment, uint64_t first_record,
-		       uint64_t count)
-{
-	const struct part *part = segment->part;
-	uint64_t offset = first_record * VALIDATOR_RECORD_BYTES;
-	size_t len_bytes = count * VALIDATOR_RECORD_BYTES;
-	ssize_t n;
-
-	n = read_full(part->fd, member->staging, len_bytes, (int64_t)offset);
-	if (n < 0)
-		return part_failed(part, (int)-n, "cannot read",
-				   &member->failure);
-	if ((size_t)n < len_bytes)
-		return part_failed(part, 0, "became shorter while it was read",
-				   &member->failure);
-	add_piece(v, segment, member->staging, count);
-	return 0;
-}
-
-static int check_segment(struct validation *v, struct member *member,
-			 struct segment *segment)
-{
-	uint64_t first = segment->first_record;
-	uint64_t end = first + segment->record_count;
-	int ret = 0;
-
-	for (; ret == 0 && first < end; first += PIECE_RECORDS)
-		ret = check_piece(v, member, segment, first,
-				  MIN(end - first, (uint64_t)PIECE_RECORDS));
-	return ret;
-}
-
-static int check_stream(struct validation *v, struct member *member,
-			struct segment *segment)
-{
-	struct part *part = segment->part;
-	ssize_t n;
-
-	do {
-		n = read_full(part->fd, member->staging, PIECE_BYTES, -1);
-		if (n < 0)
-			return part_failed(part, (int)-n, "cannot read",
-					   &member->failure);
-		add_piece(v, segment, member->staging,
-			  (uint64_t)n / VALIDATOR_RECORD_BYTES);
-	} while (n == PIECE_BYTES);
-	part->fragment_bytes = (size_t)n % VALIDATOR_RECORD_BYTES;
-	return 0;
-}
-
-static void check_segments(void *context, unsigned index)
-{
-	struct validation *v = context;
-	struct member *member = &v->members[index];
-
-	while (!atomic_load_explicit(&v->stop, memory_order_relaxed)) {
-		uint64_t next = atomic_fetch_add(&v->next_segment, 1);
-		struct segment *segment;
-		int ret;
-
-		if (next >= v->segment_count)
-			return;
-		segment = &v->segments[next];
-		if (segment->part->is_stream)
-			ret = check_stream(v, member, segment);
-		else
-			ret = check_segment(v, member, segment);
-		if (ret < 0)
-			atomic_store(&v->stop, true);
-	}
-}
-
-/* --- all together --------------------------------------------------------- */
-
-static unsigned choose_thread_count(const struct validation *v,
-				    const struct options *options,
-				    const struct topology *topology)
-{
-	uint64_t count = options->thread_count;
-
-	if (count == 0)
-		count = MIN(topology->cpu_count, THREAD_POOL_WORKERS_MAX);
-	return (unsigned)MAX(MIN(count, v->segment_count), 1);
-}
-
-static int alloc_members(struct validation *v, unsigned count,
-			 struct failure *failure)
-{
-	v->members = calloc(count, sizeof(*v->members));
-	for (unsigned i = 0; v->members && i < count; i++) {
-		v->members[i].staging = aligned_alloc(PAGE_BYTES, PIECE_BYTES);
-		if (!v->members[i].staging)
-			v->members = NULL;
-	}
-	if (!v->members)
-		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM,
-				   "%u threads", count);
-	return 0;
-}
-
-static int first_failure(const struct validation *v, unsigned member_count,
-			 struct failure *failure)
-{
-	for (unsigned i = 0; i < member_count; i++) {
-		if (v->members[i].failure.status == EXIT_DONE)
-			continue;
-		*failure = v->members[i].failure;
-		return -EIO;
-	}
-	return 0;
-}
-
-static int run_threads(struct validation *v, const struct options *options,
-		       struct failure *failure)
-{
-	static struct topology topology;
-	static struct thread_pool pool;
-	unsigned count;
-	int ret;
-
-	topology_read(&topology);
-	count = choose_thread_count(v, options, &topology);
-	ret = alloc_members(v, count, failure);
-	if (ret < 0)
-		return ret;
-	ret = thread_pool_start(&pool, count, &topology);
-	if (ret < 0)
-		return failure_set(failure, EXIT_RESOURCES, NULL, -ret,
-				   "can't start %u threads", count);
-	progress_begin(&v->progress, STDERR_FILENO, "blinkval",
-		       v->parts.record_count * VALIDATOR_RECORD_BYTES);
-	thread_pool_run_last(&pool, check_segments, v);
-	progress_end(&v->progress);
-	return first_failure(v, count, failure);
-}
-
-static int validate_records(const struct options *options,
-			    struct summary *summary, const char **fragment_path,
-			    struct failure *failure)
-{
-	static struct validation v;
-	int ret;
-
-	ret = parts_open(&v.parts, options, failure);
-	if (ret < 0)
-		return ret;
-	ret = cut_parts(&v, failure);
-	if (ret < 0)
-		return ret;
-	v.checksum =
-		checksum_kernel(cpu_level_detect(), VALIDATOR_RECORD_BYTES);
-	ret = run_threads(&v, options, failure);
-	if (ret < 0)
-		return ret;
-	for (uint64_t i = 0; i < v.segment_count; i++)
-		(void)summary_append(summary, &v.segments[i].summary);
-	for (unsigned i = v.parts.count; i-- > 0;) {
-		if (v.parts.parts[i].fragment_bytes > 0)
-			*fragment_path = v.parts.parts[i].path;
-	}
-	return 0;
-}
 
 /* --- summaries ------------------------------------------------------------ */
 
@@ -448,8 +84,8 @@ static int validate_summaries(const struct options *options,
 			      const char **fragment_path,
 			      struct failure *failure)
 {
-	for (unsigned i = 0; i < options->path_count; i++) {
-		const char *path = options->paths[i];
+	for (unsigned i = 0; i < options->files.path_count; i++) {
+		const char *path = options->files.paths[i];
 		FILE *file = fopen(path, "re");
 		int ret;
 
@@ -499,7 +135,7 @@ static void report_fragment(const struct options *options, const char *path)
 	const char *what =
 		options->of_summaries ? "partition summary" : "record";
 
-	if (options->path_count > 1)
+	if (options->files.path_count > 1)
 		log_warnx("%s: partial %s found at end", path, what);
 	else
 		fprintf(stderr, "partial %s found at end\n", what);
@@ -510,16 +146,18 @@ static int check_old_summary(const char *path, struct failure *failure)
 {
 	uint8_t bytes[SUMMARY_BYTES + 1];
 	struct summary summary;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n;
+	FILE *file = fopen(path, "re");
+	bool is_read;
+	size_t n;
 
-	if (fd < 0)
+	if (!file)
 		return failure_set(failure, EXIT_FILE, path, errno,
 				   "cannot read what -o is to replace");
-	n = read_full(fd, bytes, sizeof(bytes), 0);
-	close(fd);
-	if (n < 0)
-		return failure_set(failure, EXIT_FILE, path, (int)-n,
+	n = fread(bytes, 1, sizeof(bytes), file);
+	is_read = !ferror(file);
+	fclose(file);
+	if (!is_read)
+		return failure_set(failure, EXIT_FILE, path, EIO,
 				   "cannot read what -o is to replace");
 	if (n == 0 ||
 	    (n == SUMMARY_BYTES && summary_decode(&summary, bytes) == 0))
@@ -541,8 +179,8 @@ static int check_summary_path(const struct options *options,
 	 * nothing but a regular file. */
 	if (stat(path, &summary) < 0 || !S_ISREG(summary.st_mode))
 		return 0;
-	for (unsigned i = 0; i < options->path_count; i++)
-		if (stat(options->paths[i], &input) == 0 &&
+	for (unsigned i = 0; i < options->files.path_count; i++)
+		if (stat(options->files.paths[i], &input) == 0 &&
 		    input.st_dev == summary.st_dev &&
 		    input.st_ino == summary.st_ino)
 			return failure_set(failure, EXIT_USAGE, path, 0,
@@ -604,8 +242,8 @@ static int validate(const struct options *options)
 		ret = validate_summaries(options, &summary, &fragment_path,
 					 &failure);
 	else if (ret == 0)
-		ret = validate_records(options, &summary, &fragment_path,
-				       &failure);
+		ret = validate_records(&options->files, &summary,
+				       &fragment_path, &failure);
 	if (ret < 0)
 		ret = log_failure(&failure);
 	else
@@ -641,7 +279,7 @@ static int take_option(void *context, int id, struct failure *failure)
 	default:
 		return options_number(&options->reader, 1,
 				      THREAD_POOL_WORKERS_MAX,
-				      &options->thread_count, failure);
+				      &options->files.thread_count, failure);
 	}
 }
 
@@ -649,14 +287,14 @@ static int parse_operands(struct options *options, struct failure *failure)
 {
 	int ret = 0;
 
-	options->paths = options->reader.operands;
-	options->path_count = options->reader.operand_count;
-	if (options->path_count == 0)
+	options->files.paths = options->reader.operands;
+	options->files.path_count = options->reader.operand_count;
+	if (options->files.path_count == 0)
 		return failure_set(failure, EXIT_USAGE, "FILE", 0,
 				   "is missing; see blinkval --help");
-	for (unsigned i = 0; ret == 0 && i < options->path_count; i++)
-		ret = options_check_operand(options->paths[i], "/dev/stdin",
-					    failure);
+	for (unsigned i = 0; ret == 0 && i < options->files.path_count; i++)
+		ret = options_check_operand(options->files.paths[i],
+					    "/dev/stdin", failure);
 	return ret;
 }
 
