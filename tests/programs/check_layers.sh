@@ -1,6 +1,7 @@
 #!/bin/bash
 # check_layers.sh - src/ and shell/ are layered: an include and a call may only
-# point to the same folder or to one on a lower layer
+# point to the same folder or to one on a lower layer.  Few files share a
+# private state, and no file is long.
 
 # shellcheck disable=SC2317 # cases are called by check
 # shellcheck source=tests/programs/tool_lib.sh
@@ -30,18 +31,63 @@ upward()
 		{ print }'
 }
 
+# include_lines ROOT: "FILE HEADER" for each include of ours
+include_lines()
+{
+	(cd "$1" && grep -o '^ *# *include "[^"]*"' src/*/*.[ch] shell/*.[ch]) |
+		sed -E 's/:.*"(.*)"/ \1/'
+}
+
 # includes ROOT: "FOLDER OTHER FILE" for each include of ours
 includes()
 {
-	(cd "$1" && grep -o '^ *# *include "[^"]*"' src/*/*.[ch] shell/*.[ch]) |
-		sed -E 's/:.*"(.*)"/ \1/' |
-		awk '{
-			file = $1; sub("/[^/]*$", "", $1)
-			sub("/?[^/]*$", "", $2)
-			if ($2 != "shell")
-				$2 = "src/" $2
-			print $1, $2, file
+	include_lines "$1" | awk '{
+		file = $1; sub("/[^/]*$", "", $1)
+		sub("/?[^/]*$", "", $2)
+		if ($2 != "shell")
+			$2 = "src/" $2
+		print $1, $2, file
+	}'
+}
+
+# sharers ROOT: "COUNT HEADER" for each header NAME_state.h: the .c files that
+# include it, also by way of other headers.  A header's name is in one folder
+# only (case_names), so the folder is not looked at.
+sharers()
+{
+	include_lines "$1" | awk '
+		function reach(header, files, n, i) {
+			n = split(by[header], files)
+			for (i = 1; i <= n; i++) {
+				if (files[i] in seen)
+					continue
+				seen[files[i]] = 1
+				if (files[i] ~ /\.c$/)
+					count++
+				else
+					reach(files[i])
+			}
+		}
+		{
+			sub(".*/", "", $1); sub(".*/", "", $2)
+			by[$2] = by[$2] " " $1
+		}
+		END {
+			for (header in by) {
+				if (header !~ /_state\.h$/)
+					continue
+				split("", seen); count = 0
+				reach(header)
+				print count, header
+			}
 		}'
+}
+
+# lengths ROOT: "LINES FILE" for each .c file
+lengths()
+{
+	(cd "$1" && wc -l src/*/*.c shell/*.c) |
+		awk '$2 != "total" { print $1, $2 }'
 }
 
 # calls FOLDER: "FOLDER OTHER SYMBOL" for each name that an object of src/ or
@@ -85,6 +131,25 @@ case_names()
 	[ ! -s wrong.txt ] || fail "in two folders: $(cat wrong.txt)"
 }
 
+# When many files share a private state, a reader cannot tell which of them
+# writes a field, and when.  Five files are enough for the largest part.
+case_private_state()
+{
+	sharers "$REPO" >sharers.txt
+	[ -s sharers.txt ] || fail "no private state was found"
+	awk '$1 > 5' sharers.txt >wrong.txt
+	[ ! -s wrong.txt ] || fail "shared by more than 5: $(cat wrong.txt)"
+}
+
+# A file is about one thing, and can be read in one sitting.
+case_lengths()
+{
+	lengths "$REPO" >lengths.txt
+	[ "$(wc -l <lengths.txt)" -gt 100 ] || fail "no files were found"
+	awk '$1 > 600' lengths.txt >wrong.txt
+	[ ! -s wrong.txt ] || fail "above 600 lines: $(cat wrong.txt)"
+}
+
 # The checks themselves, on a small tree with one thing wrong at a time.
 case_wrong_ones_are_found()
 {
@@ -104,6 +169,12 @@ case_wrong_ones_are_found()
 		src/cluster shell src/cluster/send.c
 		src/io src/ src/io/file.c
 	END
+	echo '#include "base/log_state.h"' >src/base/log.c
+	echo '#include "log_state.h"' >src/base/log.h
+	echo '#include "base/log.h"' >src/io/other.c
+	[ "$(sharers .)" = "3 log_state.h" ] || fail "found $(sharers .)"
+	[ "$(lengths . | sort -n | tail -n 1)" = "2 src/io/file.c" ] ||
+		fail "found $(lengths .)"
 	echo 'void low(void), high(void); void low(void) { high(); }' >low.c
 	echo 'void high(void); void high(void) {}' >high.c
 	"${CC:-cc}" -c low.c -o src/base/low.o
@@ -118,5 +189,7 @@ case_wrong_ones_are_found()
 check layers_includes case_includes
 check layers_calls case_calls
 check layers_names case_names
+check layers_private_state case_private_state
+check layers_lengths case_lengths
 check layers_wrong_ones_are_found case_wrong_ones_are_found
 finish
