@@ -266,7 +266,12 @@ static void fill_result(struct cluster *cluster)
 		exchange_clock_offset_ns(cluster->exchange, 0, &bound_ns);
 
 	sort_setup_fill_result(result, &cluster->input, &cluster->output.output,
-			       &cluster->orderer, cluster->plan.memory_bytes);
+			       &cluster->splitters, cluster->pool.worker_count,
+			       cluster->plan.memory_bytes);
+	result->record_count = orderer_record_count(&cluster->orderer);
+	result->size_bytes =
+		result->record_count * cluster->sort_config->shape.size;
+	result->checksum = orderer_checksum(&cluster->orderer);
 	cluster->result->payload_bytes =
 		exchange_payload_bytes(cluster->exchange);
 	cluster->result->transport = exchange_transport(cluster->exchange);

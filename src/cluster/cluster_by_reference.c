@@ -153,7 +153,7 @@ void cluster_take_entries(const struct cluster *cluster, unsigned node,
 {
 	const struct cluster_hello *hello = &cluster->hellos[node];
 	uint64_t mask = ~(UINT64_MAX << plan_index_bits(hello->slot_count));
-	uint64_t index_mask = cluster->orderer.index_mask;
+	uint64_t index_mask = cluster->receive.index_mask;
 	uint64_t first_slot = cluster->receive.sources[node].first_slot;
 
 	for (uint64_t i = 0; i < count; i++) {

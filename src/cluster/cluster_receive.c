@@ -1,19 +1,12 @@
 /*
- * cluster_receive.c - every record to the rank whose share it belongs to
- *
- * Records are received where they stay until they are gathered: records of
- * lower ranks below our own, records of higher ranks behind our own.  So slots
- * ascend with ranks, and equal keys keep their order.
+ * cluster_receive.c - what arrives: into buckets, and into order
  */
 #include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "cluster/cluster_state.h"
-#include "io/input_reader.h"
 #include "sort/partition.h"
-#include "sort/sort_setup.h"
 
 /* Larger than any datagram, so that each has room in it. */
 #define DISCARD_BYTES (64 * KIB)
@@ -23,9 +16,6 @@
 static_assert(1000 + PLAN_RECORDS_MAX / OVERSIZED_ENTRIES_PER_MS <=
 		      EXCHANGE_BUSY_MS_MAX,
 	      "a rank may say that it is silent for so long");
-
-/* --- making room -----------------------------------------------------------
- */
 
 /* A rank's records, or none of them. */
 static struct exchange_length length_of(const void *context, unsigned source,
@@ -38,296 +28,6 @@ static struct exchange_length length_of(const void *context, unsigned source,
 		.unit_bytes = cluster_unit_bytes(cluster),
 		.unit_count_max = cluster->hellos[source].record_count,
 	};
-}
-
-static uint64_t announced_records(const struct cluster *cluster,
-				  unsigned source, unsigned destination)
-{
-	return (exchange_bytes(cluster->exchange, source, destination) -
-		cluster->send.targets[destination].head_bytes) /
-	       cluster_unit_bytes(cluster);
-}
-
-/* Each rank gives away no more records than it has said that it has. */
-static int check_sums(struct cluster *cluster, struct failure *failure)
-{
-	unsigned count = cluster->rank.node_count;
-
-	for (unsigned from = 0; from < count; from++) {
-		uint64_t left = cluster->hellos[from].record_count;
-
-		for (unsigned to = 0; to < count; to++) {
-			uint64_t sent =
-				to == from
-					? 0
-					: announced_records(cluster, from, to);
-
-			if (sent > left)
-				return exchange_blame(
-					cluster->exchange, from, failure,
-					"announces more than its %" PRIu64
-					" records",
-					cluster->hellos[from].record_count);
-			left -= sent;
-		}
-	}
-	return 0;
-}
-
-/* What each node would get in all, from what all have announced to the others:
- * what a rank keeps is what is left of what it has. */
-static void count_shares(const struct cluster *cluster,
-			 uint64_t records[RANK_NODES_MAX])
-{
-	unsigned count = cluster->rank.node_count;
-
-	memset(records, 0, count * sizeof(*records));
-	for (unsigned from = 0; from < count; from++) {
-		uint64_t kept = cluster->hellos[from].record_count;
-
-		for (unsigned to = 0; to < count; to++) {
-			uint64_t sent;
-
-			if (to == from)
-				continue;
-			sent = announced_records(cluster, from, to);
-			records[to] += sent;
-			kept -= sent;
-		}
-		records[from] += kept;
-	}
-}
-
-static bool shares_are_skewed(const struct cluster *cluster)
-{
-	uint64_t records[RANK_NODES_MAX];
-
-	count_shares(cluster, records);
-	return cluster_is_skewed(records, cluster->rank.node_count);
-}
-
-/* How the slots of a share are divided. */
-struct numbering {
-	uint64_t received;    /* records of other ranks */
-	uint64_t lower_slots; /* of lower ranks, before our own input's */
-	uint64_t slots;
-};
-
-static uint64_t slots_of(const struct cluster *cluster, unsigned node)
-{
-	if (cluster_is_shared(cluster))
-		return cluster_input_slots(cluster, node);
-	return node == cluster->rank.rank
-		       ? input_after_slot(&cluster->input)
-		       : cluster->receive.sources[node].record_count;
-}
-
-/* Where each source's records will lie; records of lower ranks, then our own
- * with the holes between files, then those of higher ranks. */
-static void number_slots(struct cluster *cluster, struct numbering *numbering)
-{
-	uint64_t head_bytes =
-		cluster->send.targets[cluster->rank.rank].head_bytes;
-
-	*numbering = (struct numbering){ 0 };
-	for (unsigned i = 0; i < cluster->rank.node_count; i++) {
-		struct cluster_source *source = &cluster->receive.sources[i];
-
-		*source = (struct cluster_source){
-			.head_bytes = head_bytes,
-			.first_slot = numbering->slots,
-			.input_fd = -1,
-		};
-		if (i == cluster->rank.rank) {
-			numbering->lower_slots = numbering->slots;
-			numbering->slots += slots_of(cluster, i);
-			continue;
-		}
-		source->record_count =
-			announced_records(cluster, i, cluster->rank.rank);
-		numbering->received += source->record_count;
-		numbering->slots += slots_of(cluster, i);
-	}
-	cluster->receive.heads_missing = cluster->rank.node_count - 1;
-}
-
-/* Cut up the share's memory; from that of the lists, which are not needed any
- * more, as far as it has room. */
-static void take_share(struct cluster *cluster, uint64_t record_count)
-{
-	struct cluster_receive *receive = &cluster->receive;
-	struct arena *arena = &receive->arena;
-	struct arena left = bucketing_left_memory(&cluster->bucketing);
-	const struct plan *plan = &cluster->plan;
-	unsigned workers = cluster->pool.worker_count;
-
-	/* First, so that they touch no more huge pages than they must. */
-	sort_setup_slots(&cluster->output.output, plan, workers, arena);
-	for (unsigned i = 0; i < cluster->rank.node_count; i++) {
-		struct cluster_source *source = &receive->sources[i];
-
-		source->start = arena_take_used(
-			arena, &left, ((size_t)receive->bucket_count + 1) * 4,
-			CACHE_PAIR_BYTES);
-		if (i == cluster->rank.rank)
-			continue;
-		source->head = arena_take_used(arena, &left, source->head_bytes,
-					       CACHE_PAIR_BYTES);
-		source->entries =
-			arena_take_used(arena, &left, source->record_count * 8,
-					CACHE_PAIR_BYTES);
-	}
-	orderer_take_memory(&cluster->orderer, plan, workers, arena, &left);
-	orderer_take_oversized(&cluster->orderer, plan, record_count, arena);
-}
-
-/* What take_share() takes of memory, without what the plan has already. */
-static uint64_t share_bytes(const struct cluster *cluster, uint64_t received)
-{
-	return received * 8 +
-	       (uint64_t)cluster->rank.node_count *
-		       (8 * (uint64_t)cluster->receive.bucket_count + 4);
-}
-
-static int plan_share(struct cluster *cluster, uint64_t received,
-		      uint64_t slot_count, struct failure *failure)
-{
-	const struct output *output = &cluster->output.output;
-	uint64_t own_bytes = cluster->plan.memory_bytes, needed;
-	const struct cluster_target *own =
-		&cluster->send.targets[cluster->rank.rank];
-	unsigned workers = cluster->pool.worker_count;
-	struct plan_request request = {
-		.shape = cluster->sort_config->shape,
-		.record_count = received + own->count,
-		.slot_count = slot_count,
-		.worker_count = workers,
-		.chunk_bytes_max = output_chunk_bytes_max(output),
-		.staging_slots = output_slots_wanted(output, workers),
-		.bucket_count = MAX(1, cluster->receive.bucket_count),
-	};
-	int error;
-
-	if (plan_make(&cluster->plan, &request) < 0)
-		return failure_set(failure, EXIT_RESOURCES, NULL, 0,
-				   "%llu records are too many for one node",
-				   (unsigned long long)request.record_count);
-	needed = cluster->plan.memory_bytes + share_bytes(cluster, received);
-	error = sort_setup_arena(&cluster->receive.arena, needed,
-				 3 * (uint64_t)cluster->rank.node_count +
-					 ORDERER_PIECES(workers),
-				 failure);
-	if (error)
-		return error;
-	cluster->plan.memory_bytes =
-		needed + own_bytes +
-		(cluster_is_shared(cluster)
-			 ? 0
-			 : received * cluster->sort_config->shape.size);
-	return sort_setup_refuse_memory(cluster->sort_config,
-					cluster->plan.memory_bytes,
-					cluster->rank.machine_count, failure);
-}
-
-/* Our own share of our own records, with their slots in the share. */
-static void keep_own(struct cluster *cluster)
-{
-	const struct cluster_target *target =
-		&cluster->send.targets[cluster->rank.rank];
-	struct cluster_source *source =
-		&cluster->receive.sources[cluster->rank.rank];
-	uint64_t index_mask = cluster->orderer.index_mask;
-	uint64_t own_mask = cluster->send.index_mask;
-	uint64_t *entries = cluster->send.entries + target->first;
-
-	for (uint32_t i = 0; i < target->count; i++)
-		entries[i] = (entries[i] & ~index_mask) |
-			     ((entries[i] & own_mask) + source->first_slot);
-	source->entries = entries;
-	source->record_count = target->count;
-	source->head = target->head;
-}
-
-static void begin_ordering(struct cluster *cluster, uint64_t lower_slots)
-{
-	struct cluster_receive *receive = &cluster->receive;
-	struct orderer_config config = sort_setup_orderer(
-		cluster->sort_config, &cluster->plan, &cluster->output.output);
-
-	receive->base = cluster->input.base -
-			lower_slots * cluster->sort_config->shape.size;
-	config.base = receive->base;
-	config.splitters = &cluster->splitters;
-	config.pool = &cluster->pool;
-	config.trace = &cluster->trace;
-	config.failure = &cluster->first_failure;
-	orderer_begin(&cluster->orderer, &config);
-	keep_own(cluster);
-	for (unsigned i = 0; i < cluster->rank.node_count; i++)
-		receive->runs[i] =
-			(struct bucket_run){ receive->sources[i].entries,
-					     receive->sources[i].start };
-}
-
-/* Memory for the records that arrive; or map the inputs that they lie in. */
-static int open_records(struct cluster *cluster,
-			const struct numbering *numbering,
-			struct failure *failure)
-{
-	struct input *input = &cluster->input;
-	uint64_t higher;
-	int error;
-
-	if (cluster_is_shared(cluster))
-		return cluster_map_inputs(cluster, failure);
-	higher = numbering->received - numbering->lower_slots;
-	error = input_open_before(input, numbering->lower_slots, failure);
-	return error ? error : input_open_after(input, higher, failure);
-}
-
-static int open_output(struct cluster *cluster, uint64_t record_count,
-		       struct failure *failure)
-{
-	uint64_t records[RANK_NODES_MAX], first = 0;
-	int error;
-
-	/* In the one file, shares of lower ranks come first. */
-	if (cluster->config->gathers)
-		count_shares(cluster, records);
-	for (unsigned i = 0; cluster->config->gathers && i < cluster->rank.rank;
-	     i++)
-		first += records[i];
-	error = cluster_output_open(&cluster->output, first, record_count,
-				    failure);
-	/* All timelines go into rank 0's. */
-	if (error == 0 && cluster->rank.rank == 0)
-		error = sort_trace_open(&cluster->trace,
-					&cluster->output.output,
-					&cluster->input, failure);
-	return error;
-}
-
-static int make_room(struct cluster *cluster, struct failure *failure)
-{
-	struct cluster_receive *receive = &cluster->receive;
-	const struct share_cut *cut = &cluster->send.cuts[cluster->rank.rank];
-	uint64_t record_count = cluster->send.targets[cluster->rank.rank].count;
-	struct numbering numbering;
-	int error;
-
-	receive->first_bucket = share_first_bucket(cut);
-	receive->bucket_count = share_end_bucket(cut) - receive->first_bucket;
-	number_slots(cluster, &numbering);
-	record_count += numbering.received;
-	error = open_output(cluster, record_count, failure);
-	if (error == 0)
-		error = plan_share(cluster, numbering.received, numbering.slots,
-				   failure);
-	if (error)
-		return error;
-	take_share(cluster, record_count);
-	begin_ordering(cluster, numbering.lower_slots);
-	return open_records(cluster, &numbering, failure);
 }
 
 /* --- arriving --------------------------------------------------------------
@@ -404,15 +104,15 @@ static int prepare(void *context, const uint64_t *receive_bytes,
 	struct cluster_source *own =
 		&cluster->receive.sources[cluster->rank.rank];
 	bool is_static = cluster->splitters.kind != SPLITTERS_SAMPLED;
-	int error = check_sums(cluster, failure);
+	int error = cluster_check_sums(cluster, failure);
 
 	(void)receive_bytes;
 	if (error)
 		return error;
 	if (is_static && cluster->agreement.may_sample &&
-	    shares_are_skewed(cluster))
+	    cluster_shares_are_skewed(cluster))
 		return begin_discarding(cluster, failure);
-	error = make_room(cluster, failure);
+	error = cluster_make_room(cluster, failure);
 	if (error)
 		return error;
 	if (!take_head(cluster, own))

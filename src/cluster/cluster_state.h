@@ -3,6 +3,7 @@
  *
  *      cluster.c            the run, from the first pass to the commit
  *      cluster_join.c       before that: what we have, what all ranks have
+ *      cluster_share.c      room for our share of the records
  *      cluster_receive.c    what arrives, and its order
  *      cluster_by_reference.c  records that are read where they are
  *
@@ -34,31 +35,39 @@
 
 /* What one rank sends us: cluster_send.h. */
 struct cluster_source {
+	/* cluster_share.c writes these. */
 	uint8_t *head;
 	uint64_t head_bytes;
-	bool has_head;
 	uint64_t record_count;
-	uint64_t first_slot;	 /* of its records, in the share's numbering */
+	uint64_t first_slot; /* of its records, in the share's numbering */
+	/* cluster_receive.c writes these. */
+	bool has_head;
 	uint64_t *entries;	 /* of its records */
 	uint32_t *start;	 /* [bucket] of the share, and one more */
 	uint32_t complete_count; /* of these buckets */
-	int input_fd;		 /* of its mapped input; -1: none */
+	/* cluster_shm.c writes it: of the rank's mapped input; -1: none. */
+	int input_fd;
 };
 
-/* cluster_receive.c writes it. */
+/* cluster_share.c writes it; cluster_receive.c what is marked by *. */
 struct cluster_receive {
-	struct arena arena; /* owned; of the sources and of the orderer */
-	uint8_t *base;	    /* of slot 0 in the share's numbering */
+	struct arena arena;  /* owned; of the sources and of the orderer */
+	uint8_t *base;	     /* of slot 0 in the share's numbering */
+	uint64_t index_mask; /* of the slot in an entry of the share */
 	/* Our share of the splitters' buckets. */
 	uint32_t first_bucket;
 	uint32_t bucket_count;
+	struct cluster_source sources[RANK_NODES_MAX];
+	struct bucket_run runs[RANK_NODES_MAX]; /* of the bucket set */
+	/* cluster_share.c sets it, cluster_receive.c counts it down: ranks
+	 * whose heads have not arrived. */
+	unsigned heads_missing;
+
+	/* cluster_receive.c writes these; cluster.c takes back discards. */
 	/* Static shares were too unequal: what arrives is thrown away. */
 	bool discards;
 	uint8_t *discard_buffer; /* owned */
 	bool orders;		 /* the workers have been told to order */
-	unsigned heads_missing;
-	struct cluster_source sources[RANK_NODES_MAX];
-	struct bucket_run runs[RANK_NODES_MAX]; /* of the bucket set */
 };
 
 /* Phases of the exchange that all ranks must come to. */
@@ -82,8 +91,8 @@ struct cluster {
 	struct cluster_hello hellos[RANK_NODES_MAX];
 	struct cluster_agreement agreement;
 
-	/* Sizes: cluster.c makes a plan of the lists, cluster_receive.c then
-	 * one of the share. */
+	/* Sizes: cluster.c makes a plan of the lists, cluster_share.c then one
+	 * of the share. */
 	struct plan plan;
 	struct splitters splitters; /* cluster.c */
 	/* What a pass over the input does; cluster.c writes it before the other
@@ -114,12 +123,25 @@ int cluster_run_in(struct cluster *cluster, const struct sorter_config *config,
 		   struct cluster_result *result, struct failure *failure);
 void cluster_free(struct cluster *cluster);
 
-/* Those that follow return 0 or -errno with *cluster->failure filled. */
+/* The functions that follow return 0 or -errno, with *failure filled or
+ * *cluster->failure if they have no such argument. */
+
+/* --- cluster_share.c --------------------------------------------------------
+ */
+
+/* When all ranks have announced: each gives away no more records than it has
+ * said that it has. */
+int cluster_check_sums(struct cluster *cluster, struct failure *failure);
+/* Some rank would get too much more than its part. */
+bool cluster_shares_are_skewed(const struct cluster *cluster);
+/* Open the output, and make memory for the share and for its order. */
+int cluster_make_room(struct cluster *cluster, struct failure *failure);
 
 /* --- cluster_receive.c ------------------------------------------------------
  */
 
-/* Send, receive and order; receive.discards tells if it was in vain. */
+/* Send, receive and order; receive.discards tells if the
+ * shares were too unequal. */
 int cluster_exchange(struct cluster *cluster);
 
 /* --- cluster_join.c ---------------------------------------------------------

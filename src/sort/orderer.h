@@ -123,9 +123,6 @@ void orderer_take_oversized(struct orderer *orderer, const struct plan *plan,
  * and which ones are oversized. */
 void orderer_add_up(struct orderer *orderer, const struct bucket_set *set);
 
-/* The records of the bucket set, after orderer_add_up(). */
-uint64_t orderer_record_count(const struct orderer *orderer);
-
 /* The first ready_buckets buckets are complete; never fewer than before. */
 void orderer_set_ready(struct orderer *orderer, uint32_t ready_buckets);
 
@@ -156,7 +153,8 @@ bool orderer_run(struct orderer *orderer, unsigned worker);
 /* Any worker: true when the records of all chunks have been copied. */
 bool orderer_has_gathered_all(const struct orderer *orderer);
 
-/* All workers have ended: the checksum of all records. */
+/* All workers have ended: the records of the bucket set, and their checksum. */
+uint64_t orderer_record_count(const struct orderer *orderer);
 unsigned __int128 orderer_checksum(const struct orderer *orderer);
 
 #endif /* ORDERER_H */

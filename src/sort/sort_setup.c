@@ -123,18 +123,13 @@ struct orderer_config sort_setup_orderer(const struct sorter_config *config,
 void sort_setup_fill_result(struct sorter_result *result,
 			    const struct input *input,
 			    const struct output *output,
-			    const struct orderer *orderer,
-			    uint64_t memory_bytes)
+			    const struct splitters *splitters,
+			    unsigned worker_count, uint64_t memory_bytes)
 {
-	const struct orderer_config *config = &orderer->config;
-
-	result->record_count = orderer_record_count(orderer);
-	result->size_bytes = result->record_count * config->shape.size;
 	result->io = input->mode;
 	result->output_direct = output->direct;
-	result->splitters = config->splitters->kind;
-	result->bucket_count = config->splitters->bucket_count;
-	result->threads = config->pool->worker_count;
+	result->splitters = splitters->kind;
+	result->bucket_count = splitters->bucket_count;
+	result->threads = worker_count;
 	result->memory_bytes = memory_bytes;
-	result->checksum = orderer_checksum(orderer);
 }

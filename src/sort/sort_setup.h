@@ -48,11 +48,12 @@ struct orderer_config sort_setup_orderer(const struct sorter_config *config,
 					 const struct plan *plan,
 					 struct output *output);
 
-/* After the last chunk: all of *result but the times. */
+/* What the sort has used, into *result: all but the times and what the orderer
+ * knows. */
 void sort_setup_fill_result(struct sorter_result *result,
 			    const struct input *input,
 			    const struct output *output,
-			    const struct orderer *orderer,
-			    uint64_t memory_bytes);
+			    const struct splitters *splitters,
+			    unsigned worker_count, uint64_t memory_bytes);
 
 #endif /* SORT_SETUP_H */

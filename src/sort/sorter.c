@@ -405,6 +405,18 @@ static int commit(struct sorter *sorter, struct failure *failure)
 	return error;
 }
 
+static void fill_result(struct sorter *sorter)
+{
+	struct sorter_result *result = sorter->result;
+
+	sort_setup_fill_result(result, &sorter->input, &sorter->output,
+			       &sorter->splitters, sorter->pool.worker_count,
+			       sorter->plan.memory_bytes);
+	result->record_count = sorter->input.record_count;
+	result->size_bytes = result->record_count * sorter->config->shape.size;
+	result->checksum = orderer_checksum(&sorter->orderer);
+}
+
 static int sort_files(struct sorter *sorter, struct failure *failure)
 {
 	const struct sorter_config *config = sorter->config;
@@ -432,9 +444,7 @@ static int sort_files(struct sorter *sorter, struct failure *failure)
 	if (error == 0)
 		error = commit(sorter, failure);
 	if (error == 0)
-		sort_setup_fill_result(sorter->result, &sorter->input,
-				       &sorter->output, &sorter->orderer,
-				       sorter->plan.memory_bytes);
+		fill_result(sorter);
 	return error;
 }
 
