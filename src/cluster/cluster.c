@@ -442,20 +442,27 @@ int cluster_run_in(struct cluster *cluster, const struct sorter_config *config,
 	return error;
 }
 
+/* What malloc() gave. */
+static void free_small(struct cluster *cluster)
+{
+	cluster_sample_free(&cluster->sample);
+	free(cluster->send.targets[0].head);
+	free(cluster->receive.discard_buffer);
+}
+
 /* A source that was never numbered has 0 for its descriptor, as all zeros are.
  */
 void cluster_free(struct cluster *cluster)
 {
 	struct cluster_receive *receive = &cluster->receive;
 
+	free_small(cluster);
 	/* With the mappings of other ranks' inputs. */
 	input_close(&cluster->input);
 	for (unsigned i = 0; i < RANK_NODES_MAX; i++)
 		if (receive->sources[i].input_fd > 0)
 			close(receive->sources[i].input_fd);
-	cluster_sample_free(&cluster->sample);
-	cluster_send_free(&cluster->send);
-	free(receive->discard_buffer);
+	arena_unmap(&cluster->send.arena);
 	arena_unmap(&receive->arena);
 }
 
@@ -474,7 +481,10 @@ int cluster_run(const struct sorter_config *config,
 	cluster = arena_take(&own, sizeof(*cluster), CACHE_PAIR_BYTES);
 	error = cluster_run_in(cluster, config, cluster_config, result,
 			       failure);
-	if (!config->leaves_memory) {
+	if (config->leaves_memory) {
+		free_small(cluster);
+		input_leave(&cluster->input);
+	} else {
 		cluster_free(cluster);
 		arena_unmap(&own);
 	}

@@ -3,22 +3,22 @@
  * a part of the output
  *
  * All ranks run it at once.  Rank k's outputs hold the k-th part of the sorted
- * whole; with equal keys, records of lower ranks come first.
+ * records; with equal keys, records of lower ranks come first.
  *
- *      hello      who has how much, of what kind (cluster_agree.h)
- *      bucket     each rank's records into buckets that are the same on all
- *      exchange   to each rank, bucket by bucket, what belongs to its share
+ *      hello      each rank tells all what it has (cluster_agree.h)
+ *      bucket     each rank puts its records into buckets, the same on all
+ * ranks exchange   each rank gets, bucket by bucket, what belongs to its share
  *      order      a rank sorts and writes buckets while others still arrive
- *      commit     when all ranks have all written, all give the names
+ *      commit     when all ranks have written everything, they give the names
  *
- * Or all write into one file, each its part of it, and rank 0 gives the name.
+ * Or all ranks write into one file, each its part, and rank 0 gives the name.
  *
- * Buckets are equal key ranges when keys look evenly spread; else their
- * borders, and where the shares begin, come from a sample and from counts that
- * all tell all.
+ * Buckets are equal key ranges when the probed keys are uniform.  Otherwise the
+ * buckets' borders come from a sample, and the places where the shares begin
+ * from counts; all ranks get all samples and all counts.
  *
- * Either all ranks have their outputs in the end, or none has: who fails tells
- * the others, and who falls silent is given up.
+ * The output is all or nothing.  A rank that fails tells the others, and a rank
+ * that is silent for longer than the deadline ends the run on all ranks.
  */
 #ifndef CLUSTER_H
 #define CLUSTER_H
@@ -35,7 +35,7 @@ struct cluster_config {
 	 * shared and turns are only switches between processes. */
 	enum exchange_schedule schedule;
 	enum cluster_by_reference by_reference;
-	/* Send all by UDP, also STATUS within a machine. */
+	/* Nothing goes through shared memory, not even the ranks' status. */
 	bool datagrams_only;
 	bool plain;
 	bool gathers; /* the one output is the same file on all ranks */
@@ -64,8 +64,8 @@ struct cluster_result {
 	struct cluster_report reports[RANK_NODES_MAX];
 };
 
-/* As sorter_run(), which reads the same configuration.  EXIT_PEER: another
- * rank's failure, or the network's. */
+/* Sort, as sorter_run() does, by the same configuration.  EXIT_PEER: another
+ * rank has failed, or the network. */
 int cluster_run(const struct sorter_config *config,
 		const struct cluster_config *cluster_config,
 		struct cluster_result *result, struct failure *failure);

@@ -165,10 +165,3 @@ void cluster_send_read(const struct cluster_send *send, unsigned node,
 		     record_size, entries + offset / record_size,
 		     (uint32_t)(offset % record_size), send->index_mask);
 }
-
-void cluster_send_free(struct cluster_send *send)
-{
-	free(send->targets[0].head);
-	send->targets[0].head = NULL;
-	arena_unmap(&send->arena);
-}

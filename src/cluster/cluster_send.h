@@ -41,7 +41,8 @@ struct cluster_target {
 struct cluster_send {
 	struct cluster_send_config config; /* cluster_send_begin() */
 	gather_fn *gather;
-	struct arena arena; /* owned; of the lists, too */
+	/* The driver maps and unmaps it; it has the lists, too. */
+	struct arena arena;
 	/* Our own records in bucket order, the slots being the input's.  The
 	 * entries of bucket b begin at start[b].  cluster_send_compact() writes
 	 * them.  The entries of our own share get their slots in the share
@@ -54,7 +55,8 @@ struct cluster_send {
 	struct share_cut cuts[RANK_NODES_MAX + 1];
 	/* cluster_send_build_messages() writes these. */
 	uint64_t send_bytes[RANK_NODES_MAX];
-	struct cluster_target targets[RANK_NODES_MAX];
+	struct cluster_target targets[RANK_NODES_MAX]; /* the driver frees
+							* targets[0].head */
 };
 
 void cluster_send_begin(struct cluster_send *send,
@@ -81,8 +83,5 @@ int cluster_send_build_messages(struct cluster_send *send,
 /* For the exchange: bytes of the message to a rank. */
 void cluster_send_read(const struct cluster_send *send, unsigned node,
 		       uint64_t offset, uint8_t *bytes, size_t byte_count);
-
-/* Safe on a zeroed struct. */
-void cluster_send_free(struct cluster_send *send);
 
 #endif /* CLUSTER_SEND_H */

@@ -257,20 +257,26 @@ static int open_records(struct cluster *cluster,
 	return error ? error : input_open_after(input, higher, failure);
 }
 
+/* Of all ranks' sorted records, the number of our first one: in the one file of
+ * all ranks, shares of lower ranks come first. */
+static uint64_t first_record(const struct cluster *cluster)
+{
+	uint64_t records[RANK_NODES_MAX] = { 0 }, first = 0;
+
+	if (!cluster->config->gathers)
+		return 0;
+	count_shares(cluster, records);
+	for (unsigned i = 0; i < cluster->rank.rank; i++)
+		first += records[i];
+	return first;
+}
+
 static int open_output(struct cluster *cluster, uint64_t record_count,
 		       struct failure *failure)
 {
-	uint64_t records[RANK_NODES_MAX], first = 0;
-	int error;
+	int error = cluster_output_open(&cluster->output, first_record(cluster),
+					record_count, failure);
 
-	/* In the one file, shares of lower ranks come first. */
-	if (cluster->config->gathers)
-		count_shares(cluster, records);
-	for (unsigned i = 0; cluster->config->gathers && i < cluster->rank.rank;
-	     i++)
-		first += records[i];
-	error = cluster_output_open(&cluster->output, first, record_count,
-				    failure);
 	/* All timelines go into rank 0's. */
 	if (error == 0 && cluster->rank.rank == 0)
 		error = sort_trace_open(&cluster->trace,

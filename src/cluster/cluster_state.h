@@ -16,8 +16,8 @@
  *      cluster_report.h     figures
  *      cluster_trace.h      all ranks' timelines
  *
- * Thread 0 runs all of it and writes all of it, but for what the bucketing, the
- * orderer and the output say of their own.
+ * Thread 0 runs it and writes all fields, with the exceptions that the headers
+ * of the bucketing, the orderer and the output name.
  */
 #ifndef CLUSTER_STATE_H
 #define CLUSTER_STATE_H

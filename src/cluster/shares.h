@@ -41,7 +41,8 @@ void shares_cut(struct share_cut *cuts, unsigned node_count,
 		bool (*is_equal)(const void *context, uint32_t bucket),
 		const void *context);
 
-/* The same, of buckets in equal numbers: bucket_count == node_count * S. */
+/* Cuts for static shares, of the same number S of buckets each: bucket_count ==
+ * node_count * S. */
 void shares_cut_evenly(struct share_cut *cuts, unsigned node_count,
 		       uint32_t bucket_count);
 

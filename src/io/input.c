@@ -91,7 +91,7 @@ static int open_file(struct input_file *file, uint32_t record_size,
 	return 0;
 }
 
-/* Give a file its place behind those before it. */
+/* Give a file its slots, behind those of the files before it. */
 static int place_file(struct input *input, struct input_file *file,
 		      struct failure *failure)
 {
@@ -148,6 +148,12 @@ int input_open(struct input *input, const char *const *paths,
 	return error;
 }
 
+void input_leave(struct input *input)
+{
+	free(input->files);
+	*input = (struct input){ 0 };
+}
+
 void input_close(struct input *input)
 {
 	if (input->base) {
@@ -165,8 +171,7 @@ void input_close(struct input *input)
 		if (input->files[i].direct_fd >= 0)
 			close(input->files[i].direct_fd);
 	}
-	free(input->files);
-	*input = (struct input){ 0 };
+	input_leave(input);
 }
 
 void input_forget(const struct input *input, unsigned part, unsigned parts)
@@ -177,7 +182,7 @@ void input_forget(const struct input *input, unsigned part, unsigned parts)
 		return;
 	begin = input->map_bytes / PAGE_BYTES * part / parts * PAGE_BYTES;
 	end = input->map_bytes / PAGE_BYTES * (part + 1) / parts * PAGE_BYTES;
-	/* What it does not do, the exit does. */
+	/* If it fails, the exit of the process does it. */
 	madvise(input->base + begin, end - begin, MADV_DONTNEED);
 }
 
@@ -207,7 +212,8 @@ static uint64_t layout_bytes(const struct input *input)
 {
 	uint64_t bytes = input->slot_count * input->record_size;
 
-	/* Whole huge pages, but a small input shall not clear one in vain. */
+	/* Whole huge pages; but for a small input the kernel would clear most
+	 * of one for nothing. */
 	return ROUND_UP(bytes,
 			bytes < HUGE_PAGE_BYTES ? PAGE_BYTES : HUGE_PAGE_BYTES);
 }
@@ -236,7 +242,7 @@ static uint8_t *reserve(size_t bytes)
 	return start + before;
 }
 
-/* The input's own and the room around it, which must not wrap. */
+/* Reserve space for the input and around it; the sum must not wrap. */
 static uint8_t *reserve_all(struct input *input)
 {
 	uint64_t bytes;
@@ -265,8 +271,8 @@ static uint8_t *reserve_all(struct input *input)
 	return start + input->reserved_before_bytes;
 }
 
-/* The last one with the whole of its last huge page, which else is mapped by
- * small ones; unless records of others go there. */
+/* The last file is mapped with all of its last huge page, which would otherwise
+ * be mapped by small pages; unless other records go there. */
 static size_t mapped_bytes(const struct input *input,
 			   const struct input_file *file)
 {
@@ -304,7 +310,8 @@ static int map_memory(struct input *input, struct failure *failure)
 	return 0;
 }
 
-/* A second descriptor, past the page cache; plain reads need the first one. */
+/* A second descriptor, which bypasses the page cache; plain reads need the
+ * first one. */
 static int open_directly(const struct input_file *file)
 {
 	const int flags = O_RDONLY | O_DIRECT | O_CLOEXEC | O_NONBLOCK;
@@ -318,7 +325,7 @@ static int open_directly(const struct input_file *file)
 		fd = open(file->path, flags);
 	if (fd < 0)
 		return -1;
-	/* By the path it may have become another file. */
+	/* Another file may have got the path meanwhile. */
 	if (fstat(fd, &status) == 0 && status.st_dev == file->device &&
 	    status.st_ino == file->inode)
 		return fd;

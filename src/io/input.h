@@ -41,8 +41,8 @@ struct input_file {
 	int direct_fd; /* -1: none; opened by input_map in direct mode */
 	dev_t device;
 	ino_t inode;
-	uint64_t size_bytes;   /* when it was opened; more may come, not less */
-	uint64_t first_record; /* number of its first record, of all files' */
+	uint64_t size_bytes;   /* at open; the file may grow, but not shrink */
+	uint64_t first_record; /* its number, counted over all files */
 	uint64_t first_slot;
 	uint64_t record_count;
 };
@@ -100,40 +100,45 @@ int input_open_before(struct input *input, uint64_t record_count,
 int input_open_after(struct input *input, uint64_t record_count,
 		     struct failure *failure);
 
-/* The first slot whose record shares no page with the files: a hole may lie
- * before it, as between two files. */
+/* The first slot behind the input whose record shares no page with the files.
+ * Before it some slots may hold no record, as between two files. */
 uint64_t input_after_slot(const struct input *input);
 
-/* When all has been used: an error if a file has become shorter meanwhile.  Cut
- * within its last page it raises no SIGBUS, and zeros take the place of what
- * was there. */
+/* When all records have been used: an error if a file has become shorter
+ * meanwhile.  A file that is cut within its last page raises no SIGBUS; zeros
+ * take the place of the bytes that it had. */
 int input_check(const struct input *input, struct failure *failure);
 
-/* Unmaps too; safe on a zeroed struct. */
+/* Give back what malloc() gave, and leave mappings and descriptors to the end
+ * of the process.  Safe on a zeroed struct. */
+void input_leave(struct input *input);
+
+/* Unmap and close.  Safe on a zeroed struct. */
 void input_close(struct input *input);
 
-/* One of so many parts of a mapped input is not read any more: what it takes in
- * the page tables goes back.  Any thread. */
+/* Any thread: part number `part` of `parts` of a mapped input is not read any
+ * more.  Gives back its page tables. */
 void input_forget(const struct input *input, unsigned part, unsigned parts);
 
 /* "buffered", "mmap", "direct", "auto" */
 const char *input_mode_name(enum input_mode mode);
 
 /*
- * Up to count records from the beginning of the input, copied to buffer by
- * plain reads (they tell what kind of keys these are).  Returns how many there
- * were, or -errno.
+ * Copy up to count records from the beginning of the input to buffer, by plain
+ * reads, to find out what kind of keys they have.  Returns how many there were,
+ * or -errno.
  */
 int64_t input_peek(const struct input *input, uint8_t *buffer, uint64_t count,
 		   struct failure *failure);
 
 /*
- * Of each of count records of the first file `width` bytes from `offset` on,
- * packed one behind the other into target; as many records at each of several
- * places spread over the file.  count is a multiple of places, and no more than
- * the file has; a place's records do not reach over the file's end.  Read, not
- * touched where they are mapped: a page fault on a mapped file costs 6 to 20
- * us, a read of a kilobyte one.  0 or -errno with *failure filled.
+ * Read `width` bytes from `offset` on of each of count records of the first
+ * file, packed one behind the other into target.  The records lie at several
+ * places spread over the file, as many at each.  count is a multiple of places,
+ * and no more than the file has; a place's records do not reach over the file's
+ * end.  The bytes are read, not touched through a mapping: a page fault on a
+ * mapped file costs 6 to 20 us, a read of a kilobyte one.  0 or -errno with
+ * *failure filled.
  */
 int input_peek_places(const struct input *input, uint32_t offset,
 		      uint32_t width, uint64_t count, unsigned places,
@@ -166,8 +171,8 @@ static inline uint8_t *input_address(const struct input *input,
 	return input->base + file->first_slot * input->record_size + offset;
 }
 
-/* Bytes of a file to their place, by pread(2).  0, or -errno with *failure
- * filled: the end of the file comes too early, too. */
+/* Read bytes of a file to their place, by pread(2).  0, or -errno with *failure
+ * filled, also if the file ends too early. */
 int input_read_plainly(const struct input *input, unsigned file,
 		       uint64_t offset, uint64_t bytes,
 		       struct failure *failure);

@@ -14,8 +14,8 @@
 
 struct piece {
 	unsigned file;
-	uint64_t offset; /* in the file */
-	uint32_t bytes;	 /* that the share needs; what is read is whole pages */
+	uint64_t offset;    /* in the file */
+	uint32_t bytes;	    /* that the share needs; whole pages are read */
 	uint32_t got_bytes; /* from the front */
 	bool landed;
 };
@@ -24,7 +24,7 @@ struct input_queue {
 	struct io_uring ring;
 	const struct input *input;
 	uint64_t end_record;
-	/* The next piece to ask for. */
+	/* The next piece to read. */
 	unsigned file;
 	uint64_t offset;
 	/* Pieces [head, tail) are under way or landed; taken modulo the depth.
@@ -47,7 +47,7 @@ static uint64_t share_end(const struct input *input, unsigned file,
 	return records * input->record_size;
 }
 
-/* --- asking ----------------------------------------------------------------
+/* --- submitting --------------------------------------------------------------
  */
 
 static void prepare(struct input_queue *queue, struct piece *piece)
@@ -68,7 +68,8 @@ static void prepare(struct input_queue *queue, struct piece *piece)
 	queue->prepared++;
 }
 
-/* Move to the next file when this one's part is asked for.  False: no more. */
+/* Move to the next file when all of this one's part is being read.  False:
+ * there is none. */
 static bool find_next(struct input_queue *queue)
 {
 	const struct input *input = queue->input;
@@ -84,9 +85,10 @@ static bool find_next(struct input_queue *queue)
 	return false;
 }
 
-/* Hand over what is prepared.  If the kernel does not take all of it, it will
- * not be asked again: the rest, the last pieces, counts as landed with nothing
- * in it. */
+/* Submit the prepared reads.  If the kernel does not take all of them, it gets
+ * no more from now on: the rest, the last pieces, count as landed with nothing
+ * read.
+ */
 static void submit(struct input_queue *queue)
 {
 	while (queue->prepared > 0) {

@@ -12,7 +12,7 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* What may be opened, and what of it will be used; addresses. */
+/* Addresses: what may be made accessible, and what of it will be used. */
 struct space {
 	uintptr_t low, high;
 	uintptr_t begin, end;
@@ -24,14 +24,15 @@ static int no_memory(int error, struct failure *failure)
 			   "memory for the records of other nodes");
 }
 
-/* All at once: a fault for each of them would come while datagrams wait. */
+/* All pages at once: otherwise each would be a page fault while datagrams wait.
+ */
 static int open_small(uintptr_t begin, uintptr_t end, struct failure *failure)
 {
 	begin = ROUND_DOWN(begin, PAGE_BYTES);
 	end = ROUND_UP(end, PAGE_BYTES);
 	if (mprotect((void *)begin, end - begin, PROT_READ | PROT_WRITE))
 		return no_memory(errno, failure);
-	/* A kernel that does not know it makes them later, one by one. */
+	/* A kernel that does not know it makes the pages later, one by one. */
 	if (madvise((void *)begin, end - begin, MADV_POPULATE_WRITE) &&
 	    errno == ENOMEM)
 		return no_memory(errno, failure);
@@ -46,8 +47,8 @@ static int open_huge(uintptr_t begin, uintptr_t end, struct failure *failure)
 	return 0;
 }
 
-/* One of which less than half is used would take twice the memory; none is
- * possible where a file is mapped. */
+/* A huge page of which less than half is used would take twice the memory; and
+ * none is possible where a file is mapped. */
 static bool block_is_huge(const struct space *space, uintptr_t block)
 {
 	uintptr_t end = block + HUGE_PAGE_BYTES;
@@ -66,8 +67,8 @@ static int open_space(const struct space *space, struct failure *failure)
 		bool huge = block_is_huge(space, block);
 		uintptr_t end = block + HUGE_PAGE_BYTES;
 
-		/* Alike ones at once: only the first and the last may differ
-		 * from those between. */
+		/* Blocks of the same kind at once: only the first and the last
+		 * one may differ from those between. */
 		while (end < space->end && block_is_huge(space, end) == huge)
 			end += HUGE_PAGE_BYTES;
 		error = huge ? open_huge(block, end, failure)

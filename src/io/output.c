@@ -70,8 +70,8 @@ static void release(struct output *output, struct sink_slot *slot,
 	pthread_mutex_unlock(&output->lock);
 }
 
-/* What a direct write left over, because the disk is full or the file system
- * refuses it: a plain one goes on where it ended, or finds the reason. */
+/* A direct write may end early, because the disk is full or the file system
+ * refuses it.  A plain write goes on where it ended, or finds the reason. */
 static int write_rest(const struct output_file *file,
 		      const struct sink_slot *slot, ssize_t written)
 {
@@ -103,8 +103,9 @@ static void write_slot(struct output *output, struct sink_slot *slot)
 	release(output, slot, true);
 }
 
-/* False: it could not be done this way (the disk is full, or the kernel cannot
- * make pages on request): the slot is ready again, and write(2) will tell. */
+/* Store the slot through the file's mapping.  False: that is impossible (the
+ * disk is full, or the kernel cannot make pages on request).  Then the slot is
+ * ready again, and write(2) will find the reason. */
 static bool store_slot(struct output *output, struct sink_slot *slot)
 {
 	const struct output_file *file = &output->files[slot->part];
@@ -125,7 +126,8 @@ static bool store_slot(struct output *output, struct sink_slot *slot)
 	return true;
 }
 
-/* False: the kernel takes no more, and will not be asked again. */
+/* Let the ring write the slot.  False: the kernel takes no more writes, and
+ * gets none from now on. */
 static bool submit_slot(struct output *output, struct sink_slot *slot)
 {
 	const struct output_file *file = &output->files[slot->part];
@@ -134,7 +136,8 @@ static bool submit_slot(struct output *output, struct sink_slot *slot)
 	int taken;
 
 	pthread_mutex_lock(&output->lock);
-	/* There is a place for each: what is queued is handed over at once. */
+	/* The ring has a place for each slot, since each one is submitted at
+	 * once. */
 	sqe = output->ring_refused ? NULL : io_uring_get_sqe(output->ring);
 	if (sqe) {
 		io_uring_prep_write(sqe, file->write_fd, slot->data,
@@ -155,8 +158,8 @@ static bool submit_slot(struct output *output, struct sink_slot *slot)
 	return sqe != NULL;
 }
 
-/* Wait for one direct write; called with the lock held, and keeps it: the
- * others have nothing to do meanwhile but to wait, too. */
+/* Wait for one direct write.  The caller holds the lock and keeps it: other
+ * workers could only wait, too. */
 static void reap_slot(struct output *output)
 {
 	const struct output_file *file;
@@ -229,7 +232,7 @@ static bool work(struct output *output, bool while_busy)
 
 static void wait_a_little(unsigned *waits)
 {
-	/* Up to 30 us of looking, then others may have the CPU. */
+	/* Spin for up to 30 us, then let other threads have the CPU. */
 	if (++*waits > 50)
 		sched_yield();
 	for (int i = 0; i < 32; i++)
@@ -250,7 +253,7 @@ static struct output *output_of(struct sink *sink)
 	return (struct output *)sink;
 }
 
-/* As far ahead as others may be writing already. */
+/* Pages are made as far ahead as other workers may be filling already. */
 static uint8_t *place(struct sink *sink, unsigned part, uint64_t offset_bytes,
 		      size_t length_bytes)
 {

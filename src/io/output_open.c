@@ -24,8 +24,8 @@ _Static_assert(DIRECT_DEPTH >= 2, "output_slots_max() is the most");
  * pages: half of one costs clearing the other half, 13 % of the CPU time. */
 #define CHUNK_BYTES MIB
 
-/* The file again with O_DIRECT, which an unnamed file allows by its name under
- * /proc. */
+/* Open the file again with O_DIRECT, by its name under /proc: that works for an
+ * unnamed file, too. */
 static void open_direct(struct output *output, struct output_file *file)
 {
 	char name[64];
@@ -77,12 +77,13 @@ static int prepare_room(struct output_file *file, uint64_t size_bytes,
 		return failure_set(failure, EXIT_FILE, file->outfile.path,
 				   errno, "");
 	hugefile_open(&file->pages, fd, size_bytes);
-	/* Stores are for small pages. */
+	/* Stores through the mapping are for small pages. */
 	file->map_refused = file->pages.huge_anyway;
 	return 0;
 }
 
-/* One would replace the other, and with it a part of the records. */
+/* No two outputs may have the same name: one would replace the other, and with
+ * it a part of the records. */
 static int check_targets(const struct output *output, struct failure *failure)
 {
 	const struct output_file *files = output->files;
@@ -115,18 +116,21 @@ static int init(struct output *output, const uint64_t *sizes_bytes,
 	output->direct = direct;
 	output->files = calloc(file_count, sizeof(*output->files));
 	output->part_bytes = calloc(file_count, sizeof(*output->part_bytes));
-	if (output->files && output->part_bytes) {
-		memcpy(output->part_bytes, sizes_bytes,
-		       file_count * sizeof(*sizes_bytes));
-		output->sink.ops = &output_operations;
-		output->sink.part_bytes = output->part_bytes;
-		output->sink.part_count = file_count;
-		return 0;
+	if (!output->files || !output->part_bytes) {
+		free(output->files);
+		free(output->part_bytes);
+		output->files = NULL;
+		failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM, "");
+		return -ENOMEM;
 	}
-	free(output->files);
-	output->files = NULL;
-	free(output->part_bytes);
-	return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM, "");
+	memcpy(output->part_bytes, sizes_bytes,
+	       file_count * sizeof(*sizes_bytes));
+	output->sink = (struct sink){
+		.ops = &output_operations,
+		.part_count = file_count,
+		.part_bytes = output->part_bytes,
+	};
+	return 0;
 }
 
 int output_open(struct output *output, const char *const *paths,
@@ -161,9 +165,9 @@ int output_open(struct output *output, const char *const *paths,
 	return error;
 }
 
-/* The whole size at once, before anything is written: a machine that takes the
- * end of its part for the end of the file clears the rest of that page, where
- * another one writes. */
+/* The file gets its whole size at once, before anything is written: a machine
+ * that takes the end of its part for the end of the file would clear the rest
+ * of that page, where another machine writes. */
 int output_open_part(struct output *output, const char *path,
 		     const struct output_part *part, struct failure *failure)
 {
@@ -204,13 +208,13 @@ unsigned output_slots_wanted(const struct output *output, unsigned workers)
 {
 	unsigned wanted = workers + 1;
 
-	/* Alone, a member fills and writes by turns. */
+	/* A lone worker fills and writes by turns. */
 	if (workers == 1 && !output->direct)
 		return 1;
-	/* What is under way is neither being filled nor free. */
+	/* A slot that is being written is neither being filled nor free. */
 	if (output->direct)
 		wanted = workers + DIRECT_DEPTH;
-	/* Two writers keep one more busy. */
+	/* A second writer keeps one more slot busy. */
 	for (unsigned i = 0; i < output->file_count && !output->direct; i++)
 		if (output->files[i].pages.map)
 			wanted = workers + 2;

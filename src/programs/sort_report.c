@@ -18,7 +18,7 @@ static void print_names(const char *key, const char *const *names,
 	putchar(']');
 }
 
-/* Of the whole process so far, which ends when this is printed. */
+/* What the process has used so far; it ends when this is printed. */
 static void print_usage(void)
 {
 	struct rusage usage = { 0 };
@@ -30,7 +30,7 @@ static void print_usage(void)
 	       usage.ru_nivcsw);
 }
 
-/* All that both kinds of sort have, without the end. */
+/* The keys that both kinds of sort have; the object stays open. */
 static void print_sort(const struct sorter_config *config,
 		       const struct sorter_result *result)
 {

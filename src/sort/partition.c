@@ -2,13 +2,13 @@
 
 _Static_assert(LOOKUP_KEYS == SEARCH_BATCH, "one batch for both");
 
-/* Records between the first word about a key, to memory, and its being read:
- * the CPU's own prefetching follows one stream of reads, but not while it is
- * busy with places.  64 to 320 are as good. */
-#define ASK_AHEAD_RECORDS 128
+/* How many records ahead a key is prefetched: the CPU's own prefetching follows
+ * one stream of reads, but not while the CPU is busy with places.  64 to 320
+ * are as good. */
+#define PREFETCH_RECORDS 128
 
-/* Where a batch's entries go; then, when the places have been asked for, there
- * they are put. */
+/* A batch of records: the entries' places are computed and prefetched first,
+ * then the entries are stored. */
 struct batch {
 	_Alignas(CACHE_LINE_BYTES) uint64_t windows[LOOKUP_KEYS];
 	_Alignas(CACHE_LINE_BYTES) uint64_t entries[LOOKUP_KEYS];
@@ -16,12 +16,12 @@ struct batch {
 	uint64_t *places[LOOKUP_KEYS];
 };
 
-/* The writer's arrays are named apart, or they would be read from the writer
- * again after each store. */
-static inline void ask_for_place(struct batch *batch,
-				 struct bucket_writer *writer,
-				 uint32_t *cursors, uint64_t *entries,
-				 unsigned i)
+/* The writer's arrays are arguments of their own: otherwise the compiler would
+ * read their addresses from the writer again after each store. */
+static inline void prefetch_place(struct batch *batch,
+				  struct bucket_writer *writer,
+				  uint32_t *cursors, uint64_t *entries,
+				  unsigned i)
 {
 	uint32_t *cursor = &cursors[batch->buckets[i]];
 
@@ -67,10 +67,11 @@ static_body(struct bucket_writer *writer, lookup_fn *look_up,
 		look_up(splitters, index_bits, slot, batch.windows,
 			batch.entries, batch.buckets);
 		for (unsigned i = 0; i < LOOKUP_KEYS; i++) {
-			ask_for_place(&batch, writer, cursors, pool_entries, i);
+			prefetch_place(&batch, writer, cursors, pool_entries,
+				       i);
 			batch.windows[i] = record_key_word(shape, next, 0);
 			__builtin_prefetch(next + shape->key_offset +
-						   (size_t)ASK_AHEAD_RECORDS *
+						   (size_t)PREFETCH_RECORDS *
 							   shape->size,
 					   0, 2);
 			next += shape->size;
@@ -82,7 +83,8 @@ static_body(struct bucket_writer *writer, lookup_fn *look_up,
 		look_up(splitters, index_bits, slot, batch.windows,
 			batch.entries, batch.buckets);
 		for (unsigned i = 0; i < here; i++)
-			ask_for_place(&batch, writer, cursors, pool_entries, i);
+			prefetch_place(&batch, writer, cursors, pool_entries,
+				       i);
 		put(&batch, here);
 		slot += here;
 		record_count -= here;
@@ -116,7 +118,7 @@ static void sampled(struct bucket_writer *writer, search_fn *search,
 			batch.windows[i] = splitters_window(
 				splitters, shape, records, &behind[i]);
 			__builtin_prefetch(records + shape->key_offset +
-						   (size_t)ASK_AHEAD_RECORDS *
+						   (size_t)PREFETCH_RECORDS *
 							   shape->size,
 					   0, 2);
 			records += shape->size;
@@ -131,7 +133,8 @@ static void sampled(struct bucket_writer *writer, search_fn *search,
 							 behind[i], bucket);
 			batch.entries[i] = (window & key_mask) | (slot + i);
 			batch.buckets[i] = bucket;
-			ask_for_place(&batch, writer, cursors, pool_entries, i);
+			prefetch_place(&batch, writer, cursors, pool_entries,
+				       i);
 		}
 		put(&batch, here);
 		slot += here;

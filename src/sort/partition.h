@@ -3,7 +3,7 @@
  *
  * The pass over the input: reads each record's key where it lies, and stores 8
  * bytes for it.  The lists are thousands of places in memory, so places are
- * looked up and asked for (for writing) a batch of records ahead of the stores.
+ * computed and prefetched (for writing) a batch of records ahead of the stores.
  */
 #ifndef PARTITION_H
 #define PARTITION_H
@@ -25,8 +25,9 @@ void partition_records(struct bucket_writer *writer, enum cpu_level level,
 		       uint64_t record_count);
 
 /*
- * The same for records that are known to lie in one bucket, because others have
- * looked them up: entries[0 .. record_count) in their order.
+ * Make the entries of records that are known to lie in one bucket, because the
+ * rank that sent them has looked them up: entries[0 .. record_count) in the
+ * records' order.
  */
 void partition_entries(const struct splitters *splitters,
 		       const struct record_shape *shape, unsigned index_bits,

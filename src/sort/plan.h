@@ -28,15 +28,15 @@ struct plan_request {
 	unsigned worker_count;
 	unsigned staging_slots;
 	size_t chunk_bytes_max; /* a power of two */
-	/* If what is sorted is a part of something larger, whose buckets these
-	 * are; 0: as many as suit record_count. */
+	/* 0: as many buckets as suit record_count.  Else the records are a part
+	 * of something larger, which has so many buckets. */
 	uint32_t bucket_count;
 };
 
 struct plan {
 	unsigned index_bits;	   /* slots are below 2 to this */
 	uint32_t bucket_count;	   /* with static splitters */
-	uint32_t splitters_wanted; /* with sampled ones */
+	uint32_t splitters_wanted; /* with sampled splitters */
 	uint32_t list_count;	   /* buckets at most, either way */
 	uint32_t sample_count;
 	uint32_t block_count;	/* of the pool */
@@ -48,8 +48,8 @@ struct plan {
 	uint64_t memory_bytes;
 };
 
-/* Static buckets and sampled splitters for so many records, each at least 1,
- * and how many samples those splitters want. */
+/* How many static buckets and sampled splitters suit record_count records, each
+ * at least 1, and how many samples those splitters want. */
 uint32_t plan_buckets(uint64_t record_count);
 uint32_t plan_splitters(uint64_t record_count);
 uint32_t plan_samples(uint64_t record_count, uint32_t splitters);
@@ -57,10 +57,10 @@ uint32_t plan_samples(uint64_t record_count, uint32_t splitters);
 /* Returns 0, or -EOVERFLOW: more than PLAN_RECORDS_MAX records or slots. */
 int plan_make(struct plan *plan, const struct plan_request *request);
 
-/* Slots below slot_count are below 2 to this. */
+/* The fewest bits that hold every slot below slot_count; at least 1. */
 unsigned plan_index_bits(uint64_t slot_count);
 
-/* Members that pay for their start on so much data: 1..allowed. */
+/* How many workers pay for their start on size_bytes of data: 1 to allowed. */
 unsigned plan_workers(uint64_t size_bytes, unsigned allowed);
 
 #endif /* PLAN_H */

@@ -94,8 +94,8 @@ static int check_memory(struct sorter *sorter, struct failure *failure)
 					failure);
 }
 
-/* For all that the plan takes, but for the input; besides the parts' pieces
- * there are the touched byte, the sample and its prefixes. */
+/* Memory for all that the plan takes, without the input.  Besides the parts'
+ * pieces there are the touched byte, the sample and its prefixes. */
 static int map_arena(struct sorter *sorter, const struct plan *plan,
 		     struct failure *failure)
 {
@@ -454,8 +454,10 @@ static void close_sorter(struct sorter *sorter)
 	thread_pool_stop(&sorter->pool);
 	sort_trace_close(&sorter->trace);
 	output_close(&sorter->output);
-	if (sorter->config->leaves_memory)
+	if (sorter->config->leaves_memory) {
+		input_leave(&sorter->input);
 		return;
+	}
 	input_close(&sorter->input);
 	arena_unmap(&sorter->arena);
 }

@@ -2,8 +2,8 @@
  * tie_break.h - order what the entries' key bits left undecided
  *
  * Entries sorted as integers are in order by the key bits they hold, and among
- * equal ones by record number.  Where neighbours agree in all these bits, the
- * keys themselves decide.
+ * equal ones by record number.  Where two neighbours agree in all these bits,
+ * the keys themselves decide.
  */
 #ifndef TIE_BREAK_H
 #define TIE_BREAK_H

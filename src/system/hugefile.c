@@ -17,12 +17,13 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* A last page may waste so much of what others may want to write. */
+/* The most that a last page may waste, and what must be left for other files.
+ */
 #define LAST_PAGE_WASTE_BYTES (HUGE_PAGE_BYTES / 4)
 #define LAST_PAGE_ROOM_BYTES (256 * MIB)
 
-/* With huge pages that come by themselves, less than this is better written: a
- * thread that touches one makes it wait for all of it. */
+/* Where the file system makes huge pages itself, a smaller file is better
+ * written: a thread that touches such a page waits until all of it is made. */
 #define HUGE_ANYWAY_BYTES_MIN (8 * HUGE_PAGE_BYTES)
 
 static uint64_t pages_wanted(const struct statfs *fs, uint64_t size_bytes)
@@ -34,8 +35,8 @@ static uint64_t pages_wanted(const struct statfs *fs, uint64_t size_bytes)
 	return size_bytes / HUGE_PAGE_BYTES;
 }
 
-/* One byte of each huge page; on a file system that is full those that come
- * first.  Who writes the file finds that out by itself. */
+/* Write one byte of each huge page.  On a full file system only the first ones
+ * can be written; the writes of the file will fail for the same reason. */
 static uint64_t begin_pages(int fd, uint64_t page_count)
 {
 	uint64_t page;
@@ -51,8 +52,8 @@ static bool map_file(struct hugefile *file, int fd, uint64_t size_bytes)
 	uint64_t map_bytes = ROUND_UP(size_bytes, HUGE_PAGE_BYTES);
 	uint8_t *begin;
 
-	/* Huge pages only lie at multiples of their size; and whole ones, also
-	 * the last. */
+	/* Huge pages lie only at multiples of their size, and the last one is
+	 * mapped as a whole, too. */
 	file->room_bytes = map_bytes + HUGE_PAGE_BYTES;
 	file->room = mmap(NULL, file->room_bytes, PROT_NONE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -87,7 +88,7 @@ void hugefile_open(struct hugefile *file, int fd, uint64_t size_bytes)
 		hugefile_close(file);
 		return;
 	}
-	/* Some want to be asked for them. */
+	/* Some file systems make huge pages only on request. */
 	if (file->huge_anyway)
 		(void)madvise(file->map, size_bytes, MADV_HUGEPAGE);
 	else
@@ -99,7 +100,8 @@ static void make_page(struct hugefile *file, uint64_t page)
 {
 	uint8_t *at = file->map + page * HUGE_PAGE_BYTES;
 
-	/* EAGAIN: somebody was at one of its pages; the next may do. */
+	/* EAGAIN: another thread was using one of its small pages; the next
+	 * huge page may succeed. */
 	if (madvise(at, HUGE_PAGE_BYTES, MADV_COLLAPSE) < 0 && errno != EAGAIN)
 		atomic_store_explicit(&file->refused, true,
 				      memory_order_relaxed);
@@ -129,7 +131,8 @@ uint8_t *hugefile_place(struct hugefile *file, uint64_t begin_bytes,
 	if (!file->map)
 		return NULL;
 	make_pages(file, end_bytes + ahead_bytes);
-	/* One that comes by itself makes all wait who share it. */
+	/* All threads that share a huge page would wait until the file system
+	 * has made it. */
 	if (file->huge_anyway ? length_bytes < HUGE_PAGE_BYTES
 			      : end_bytes > file->page_count * HUGE_PAGE_BYTES)
 		return NULL;

@@ -100,8 +100,8 @@ void thread_pool_launch_last(struct thread_pool *pool, thread_pool_fn *run,
  * what they wrote. */
 void thread_pool_wait(struct thread_pool *pool);
 
-/* Launch, call run(context, 0) as well, and wait.  The first time, the caller is
- * bound to its CPU if there are other workers. */
+/* Launch, call run(context, 0) as well, and wait.  The first time, the caller
+ * is bound to its CPU if there are other workers. */
 void thread_pool_run(struct thread_pool *pool, thread_pool_fn *run,
 		     void *context);
 
