@@ -11,8 +11,8 @@
  * the seed, not on how they were cut into parts, and is the same on all
  * machines and kernels.
  *
- * The kernels are our own because segments are short: 1440 bytes take 27 ns with
- * AVX-512, and 49 ns with ISA-L 2.30.  Of 64 KiB both take as long
+ * The kernels are our own because segments are short: 1440 bytes take 27 ns
+ * with AVX-512, and 49 ns with ISA-L 2.30; 64 KiB take as long with either
  * (results/NOTES.md).
  */
 #ifndef CRC32C_H
