@@ -285,7 +285,8 @@ static void check_segments(void *context, unsigned index)
 	}
 }
 
-/* --- the threads ----------------------------------------------------------- */
+/* --- the threads -----------------------------------------------------------
+ */
 
 static unsigned choose_thread_count(const struct validation *v,
 				    const struct validation_request *request,

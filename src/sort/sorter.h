@@ -36,8 +36,8 @@ struct sorter_config {
 	/* Where a timeline goes (trace.h), or NULL; neither an input nor an
 	 * output. */
 	const char *trace_path;
-	/* The process ends after this sort: leave mappings and the inputs to its
-	 * end, which saves 0.2 to 3 ms. */
+	/* The process ends after this sort: leave mappings and the inputs to
+	 * its end, which saves 0.2 to 3 ms. */
 	bool leaves_memory;
 };
 
