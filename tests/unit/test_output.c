@@ -92,7 +92,7 @@ static void check_and_remove(void)
 	}
 }
 
-/* ------------------------------------------------------- a team of writers */
+/* ------------------------------------------------------- several writers */
 
 struct chunk {
 	unsigned file;
