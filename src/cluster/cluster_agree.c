@@ -33,8 +33,8 @@ void cluster_hello_encode(const struct cluster_hello *hello,
 		hello->shape.key_length,
 		hello->record_count,
 		(uint64_t)hello->wanted,
-		(uint64_t)hello->looked,
-		hello->even,
+		(uint64_t)hello->probed_kind,
+		hello->is_uniform,
 		hello->schedule,
 		hello->traces,
 		(uint64_t)hello->by_reference,
@@ -77,8 +77,8 @@ int cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
 		},
 		.record_count = words[4],
 		.wanted = (enum splitters_kind)words[5],
-		.looked = (enum splitters_kind)words[6],
-		.even = words[7] != 0,
+		.probed_kind = (enum splitters_kind)words[6],
+		.is_uniform = words[7] != 0,
 		.schedule = (uint32_t)words[8],
 		.traces = words[9] != 0,
 		.by_reference = (enum cluster_by_reference)words[10],
@@ -162,8 +162,8 @@ static bool slots_are_good(const struct cluster_hello *hello)
 
 static bool kind_is_good(const struct cluster_hello *hello)
 {
-	return hello->looked == SPLITTERS_STATIC_256 ||
-	       (hello->looked == SPLITTERS_STATIC_95 &&
+	return hello->probed_kind == SPLITTERS_STATIC_256 ||
+	       (hello->probed_kind == SPLITTERS_STATIC_95 &&
 		hello->shape.key_length >= 4);
 }
 
@@ -191,25 +191,26 @@ static int check_input(const struct peer *peer, unsigned own,
 }
 
 /* 95 characters if all ranks have found only characters in their keys, else 256
- * bytes.  *even: all ranks have found evenly spread keys, of the same kind. */
+ * bytes.  *is_uniform: all ranks have found evenly spread keys, of the same
+ * kind. */
 static enum splitters_kind static_kind(const struct cluster_hello *hellos,
-				       unsigned node_count, bool *even)
+				       unsigned node_count, bool *is_uniform)
 {
 	bool ascii = true, any = false;
 
-	*even = true;
+	*is_uniform = true;
 	for (unsigned i = 0; i < node_count; i++) {
 		if (hellos[i].record_count == 0)
 			continue;
 		any = true;
-		ascii &= hellos[i].looked == SPLITTERS_STATIC_95;
-		*even &= hellos[i].even;
+		ascii &= hellos[i].probed_kind == SPLITTERS_STATIC_95;
+		*is_uniform &= hellos[i].is_uniform;
 	}
 	/* Bytes on one rank and characters on another are not spread alike. */
 	for (unsigned i = 0; i < node_count && !ascii; i++)
 		if (hellos[i].record_count > 0 &&
-		    hellos[i].looked == SPLITTERS_STATIC_95)
-			*even = false;
+		    hellos[i].probed_kind == SPLITTERS_STATIC_95)
+			*is_uniform = false;
 	return any && ascii ? SPLITTERS_STATIC_95 : SPLITTERS_STATIC_256;
 }
 
@@ -262,7 +263,7 @@ int cluster_agree(struct cluster_agreement *agreement,
 {
 	const struct peer self = { own, names[own], &hellos[own] };
 	enum splitters_kind wanted = hellos[own].wanted;
-	bool even;
+	bool is_uniform;
 
 	assert(node_count > 0);
 	*agreement = (struct cluster_agreement){ .traces = hellos[0].traces };
@@ -283,10 +284,10 @@ int cluster_agree(struct cluster_agreement *agreement,
 	if (agree_by_reference(agreement, hellos, node_count, names, failure) <
 	    0)
 		return -EINVAL;
-	agreement->kind = static_kind(hellos, node_count, &even);
+	agreement->kind = static_kind(hellos, node_count, &is_uniform);
 	agreement->may_sample = wanted == SPLITTERS_AUTO;
 	if (agreement->whole_count > 0 && (wanted == SPLITTERS_SAMPLED ||
-					   (wanted == SPLITTERS_AUTO && !even)))
+					   (wanted == SPLITTERS_AUTO && !is_uniform)))
 		agreement->kind = SPLITTERS_SAMPLED;
 	agreement->static_buckets = static_buckets(agreement, node_count);
 	agreement->sampled_splitters =

@@ -31,8 +31,8 @@ struct cluster_hello {
 	enum splitters_kind wanted; /* AUTO, STATIC or SAMPLED */
 	/* What this rank has found in some of its keys; means nothing without
 	 * records. */
-	enum splitters_kind looked;
-	bool even;
+	enum splitters_kind probed_kind;
+	bool is_uniform;
 	uint32_t schedule; /* enum exchange_schedule */
 	bool traces;
 	enum cluster_by_reference by_reference; /* what the user wants */

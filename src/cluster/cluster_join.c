@@ -74,7 +74,8 @@ static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 	while (cluster->config->gathers && hello->gather_mark == 0)
 		randombytes_buf(&hello->gather_mark,
 				sizeof(hello->gather_mark));
-	hello->looked = key_probe(input, &config->shape, &hello->even);
+	hello->probed_kind =
+		key_probe(input, &config->shape, &hello->is_uniform);
 	return 0;
 }
 

@@ -68,8 +68,8 @@ static int set_splitters(struct cluster_sample *sample,
 	const uint8_t **each = malloc(count * sizeof(*each));
 	uint64_t *prefixes = malloc(count * sizeof(*prefixes));
 
-	sample->prefix_record = calloc(1, shape->size);
-	if (!each || !prefixes || !sample->prefix_record) {
+	sample->common_record = calloc(1, shape->size);
+	if (!each || !prefixes || !sample->common_record) {
 		free(each);
 		free(prefixes);
 		return no_memory(failure);
@@ -78,9 +78,9 @@ static int set_splitters(struct cluster_sample *sample,
 		each[i] = keys + (size_t)i * shape->key_length;
 	splitters_init_sampled(splitters, &key_shape, each, count, prefixes,
 			       sample->agreement->sampled_splitters);
-	memcpy(sample->prefix_record + shape->key_offset, each[0],
+	memcpy(sample->common_record + shape->key_offset, each[0],
 	       shape->key_length);
-	splitters->prefix = sample->prefix_record;
+	splitters->common_record = sample->common_record;
 	free(each);
 	free(prefixes);
 	return 0;
@@ -197,8 +197,8 @@ int cluster_sample_cuts(struct cluster_sample *sample,
 
 void cluster_sample_free(struct cluster_sample *sample)
 {
-	free(sample->prefix_record);
+	free(sample->common_record);
 	free(sample->counts);
-	sample->prefix_record = NULL;
+	sample->common_record = NULL;
 	sample->counts = NULL;
 }

@@ -25,7 +25,7 @@ struct cluster_sample {
 
 	/* Owned.  cluster_sample_splitters() makes it: a record with the prefix
 	 * that the sampled keys share. */
-	uint8_t *prefix_record;
+	uint8_t *common_record;
 	/* Owned.  cluster_sample_cuts() makes them: the records that a source
 	 * has in a bucket are counts[source * bucket_count + bucket]. */
 	uint32_t *counts;

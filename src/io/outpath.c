@@ -101,8 +101,9 @@ static int read_link(const struct walk *walk, int link_fd,
 	return (int)length;
 }
 
-/* The same of what stands under the walk's name.  What is looked at, is asked
- * for its owner and is read is one link, even if another takes its place. */
+/* The same of what stands under the walk's name.  What is looked at, is
+ * asked for its owner and is read is one link, even if another takes its place.
+ */
 static int find_link(const struct walk *walk, char target[PATH_MAX])
 {
 	int fd, length;

@@ -2,7 +2,7 @@
  * lookup.h - the entries and the buckets of a batch of keys
  *
  * With static splitters, this is all that happens to a key between reading it
- * and storing its entry: the top bits of the key prefix (the window of
+ * and storing its entry: the top bits of the key prefix (see
  * splitters.h) become an entry, and the splitters give the bucket.  It takes a
  * dozen instructions on 64 bits, for eight keys at once in a vector register.
  */
@@ -20,13 +20,13 @@
 
 /*
  * Sets entries[i] and buckets[i] for LOOKUP_KEYS keys.  Key i has the prefix
- * windows[i], and its record has the index slot + i, below 2 to the index_bits
+ * prefixes[i], and its record has the index slot + i, below 2 to the index_bits
  * (1..63).  Any value is allowed as a prefix, so that the caller may pass a
  * batch with fewer keys and ignore the other entries.  The arrays are aligned
  * to a cache line.  The splitters are static.
  */
 typedef void lookup_fn(const struct splitters *splitters, unsigned index_bits,
-		       uint64_t slot, const uint64_t *windows,
+		       uint64_t slot, const uint64_t *prefixes,
 		       uint64_t *entries, uint32_t *buckets);
 
 /* Returns the best kernel up to this level for these splitters. */

@@ -22,8 +22,9 @@ INLINE __m256i ascii_values(__m256i digits)
 
 /* False: one of the first characters is not printable, and its bucket wrong. */
 INLINE bool look_up(bool ascii, const struct splitters *splitters,
-		    unsigned index_bits, uint64_t slot, const uint64_t *windows,
-		    uint64_t *entries, uint32_t *buckets)
+		    unsigned index_bits, uint64_t slot,
+		    const uint64_t *prefixes, uint64_t *entries,
+		    uint32_t *buckets)
 {
 	const __m256i low_halves = _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6);
 	const __m256i key_mask =
@@ -36,12 +37,13 @@ INLINE bool look_up(bool ascii, const struct splitters *splitters,
 	__m256i outside = _mm256_setzero_si256();
 
 	for (unsigned i = 0; i < LOOKUP_KEYS; i += LANES) {
-		__m256i window = _mm256_load_si256((const void *)(windows + i));
+		__m256i prefix =
+			_mm256_load_si256((const void *)(prefixes + i));
 		__m256i bucket;
 
 		if (ascii) {
 			__m256i digits =
-				_mm256_sub_epi8(window, _mm256_set1_epi8(' '));
+				_mm256_sub_epi8(prefix, _mm256_set1_epi8(' '));
 
 			outside = _mm256_or_si256(
 				outside,
@@ -52,7 +54,7 @@ INLINE bool look_up(bool ascii, const struct splitters *splitters,
 				40);
 		} else {
 			bucket = _mm256_srli_epi64(
-				_mm256_mul_epu32(_mm256_srli_epi64(window, 32),
+				_mm256_mul_epu32(_mm256_srli_epi64(prefix, 32),
 						 factor),
 				32);
 		}
@@ -61,7 +63,7 @@ INLINE bool look_up(bool ascii, const struct splitters *splitters,
 				_mm256_castsi256_si128(bucket));
 		_mm256_store_si256(
 			(void *)(entries + i),
-			_mm256_or_si256(_mm256_and_si256(window, key_mask),
+			_mm256_or_si256(_mm256_and_si256(prefix, key_mask),
 					slots));
 		slots = _mm256_add_epi64(slots, _mm256_set1_epi64x(LANES));
 	}
@@ -70,18 +72,18 @@ INLINE bool look_up(bool ascii, const struct splitters *splitters,
 }
 
 void lookup_256_avx2(const struct splitters *splitters, unsigned index_bits,
-		     uint64_t slot, const uint64_t *windows, uint64_t *entries,
+		     uint64_t slot, const uint64_t *prefixes, uint64_t *entries,
 		     uint32_t *buckets)
 {
-	look_up(false, splitters, index_bits, slot, windows, entries, buckets);
+	look_up(false, splitters, index_bits, slot, prefixes, entries, buckets);
 }
 
 void lookup_95_avx2(const struct splitters *splitters, unsigned index_bits,
-		    uint64_t slot, const uint64_t *windows, uint64_t *entries,
+		    uint64_t slot, const uint64_t *prefixes, uint64_t *entries,
 		    uint32_t *buckets)
 {
-	if (!look_up(true, splitters, index_bits, slot, windows, entries,
+	if (!look_up(true, splitters, index_bits, slot, prefixes, entries,
 		     buckets))
-		lookup_95_scalar(splitters, index_bits, slot, windows, entries,
+		lookup_95_scalar(splitters, index_bits, slot, prefixes, entries,
 				 buckets);
 }

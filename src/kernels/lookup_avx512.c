@@ -22,8 +22,9 @@ INLINE __m512i ascii_values(__m512i digits)
 
 /* False: one of the first characters is not printable, and its bucket wrong. */
 INLINE bool look_up(bool ascii, const struct splitters *splitters,
-		    unsigned index_bits, uint64_t slot, const uint64_t *windows,
-		    uint64_t *entries, uint32_t *buckets)
+		    unsigned index_bits, uint64_t slot,
+		    const uint64_t *prefixes, uint64_t *entries,
+		    uint32_t *buckets)
 {
 	const __m512i key_mask =
 		_mm512_set1_epi64((long long)(UINT64_MAX << index_bits));
@@ -36,12 +37,12 @@ INLINE bool look_up(bool ascii, const struct splitters *splitters,
 	__mmask64 outside = 0;
 
 	for (unsigned i = 0; i < LOOKUP_KEYS; i += LANES) {
-		__m512i window = _mm512_load_si512(windows + i);
+		__m512i prefix = _mm512_load_si512(prefixes + i);
 		__m512i bucket;
 
 		if (ascii) {
 			__m512i digits =
-				_mm512_sub_epi8(window, _mm512_set1_epi8(' '));
+				_mm512_sub_epi8(prefix, _mm512_set1_epi8(' '));
 
 			outside |= _mm512_cmpgt_epu8_mask(
 				digits, _mm512_set1_epi8('~' - ' '));
@@ -50,7 +51,7 @@ INLINE bool look_up(bool ascii, const struct splitters *splitters,
 				40);
 		} else {
 			bucket = _mm512_srli_epi64(
-				_mm512_mul_epu32(_mm512_srli_epi64(window, 32),
+				_mm512_mul_epu32(_mm512_srli_epi64(prefix, 32),
 						 factor),
 				32);
 		}
@@ -58,7 +59,7 @@ INLINE bool look_up(bool ascii, const struct splitters *splitters,
 				   _mm512_cvtepi64_epi32(bucket));
 		_mm512_store_si512(
 			entries + i,
-			_mm512_or_si512(_mm512_and_si512(window, key_mask),
+			_mm512_or_si512(_mm512_and_si512(prefix, key_mask),
 					slots));
 		slots = _mm512_add_epi64(slots, _mm512_set1_epi64(LANES));
 	}
@@ -66,18 +67,18 @@ INLINE bool look_up(bool ascii, const struct splitters *splitters,
 }
 
 void lookup_256_avx512(const struct splitters *splitters, unsigned index_bits,
-		       uint64_t slot, const uint64_t *windows,
+		       uint64_t slot, const uint64_t *prefixes,
 		       uint64_t *entries, uint32_t *buckets)
 {
-	look_up(false, splitters, index_bits, slot, windows, entries, buckets);
+	look_up(false, splitters, index_bits, slot, prefixes, entries, buckets);
 }
 
 void lookup_95_avx512(const struct splitters *splitters, unsigned index_bits,
-		      uint64_t slot, const uint64_t *windows, uint64_t *entries,
-		      uint32_t *buckets)
+		      uint64_t slot, const uint64_t *prefixes,
+		      uint64_t *entries, uint32_t *buckets)
 {
-	if (!look_up(true, splitters, index_bits, slot, windows, entries,
+	if (!look_up(true, splitters, index_bits, slot, prefixes, entries,
 		     buckets))
-		lookup_95_scalar(splitters, index_bits, slot, windows, entries,
+		lookup_95_scalar(splitters, index_bits, slot, prefixes, entries,
 				 buckets);
 }

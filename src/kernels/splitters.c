@@ -64,9 +64,9 @@ static bool keys_are_ascii(const struct record_shape *shape,
 #define LOOK_WORDS 512
 #define LOOK_REPEATED_PART 32
 
-static bool bins_are_even(const uint64_t *in_bin, uint64_t looked)
+static bool bins_are_even(const uint64_t *in_bin, uint64_t probed)
 {
-	uint64_t mean = looked / LOOK_BINS + 1;
+	uint64_t mean = probed / LOOK_BINS + 1;
 
 	for (int i = 0; i < LOOK_BINS; i++) {
 		uint64_t excess = in_bin[i] > mean ? in_bin[i] - mean : 0;
@@ -90,14 +90,14 @@ static bool words_repeat(uint64_t *words, uint32_t count)
 	return repeated > 4 + count / LOOK_REPEATED_PART;
 }
 
-enum splitters_kind splitters_look(const struct record_shape *shape,
-				   const uint8_t *records, uint64_t count,
-				   uint64_t stride, bool *even)
+enum splitters_kind splitters_probe(const struct record_shape *shape,
+				    const uint8_t *records, uint64_t count,
+				    uint64_t stride, bool *is_uniform)
 {
 	struct splitters bins;
 	uint64_t in_bin[LOOK_BINS] = { 0 };
 	uint64_t words[LOOK_WORDS];
-	uint64_t looked = 0;
+	uint64_t probed = 0;
 	bool ascii = keys_are_ascii(shape, records, count, stride);
 
 	splitters_init_static(
@@ -109,18 +109,18 @@ enum splitters_kind splitters_look(const struct record_shape *shape,
 
 		in_bin[ascii ? splitters_bucket_95(&bins, word)
 			     : splitters_bucket_256(&bins, word)]++;
-		if (looked < LOOK_WORDS)
-			words[looked] = word;
-		looked++;
+		if (probed < LOOK_WORDS)
+			words[probed] = word;
+		probed++;
 	}
-	*even = bins_are_even(in_bin, looked) &&
-		!words_repeat(words, (uint32_t)MIN(looked, LOOK_WORDS));
+	*is_uniform = bins_are_even(in_bin, probed) &&
+		      !words_repeat(words, (uint32_t)MIN(probed, LOOK_WORDS));
 	return bins.kind;
 }
 
-static uint32_t common_prefix(const struct record_shape *shape,
-			      const uint8_t *const *sample,
-			      uint32_t sample_count)
+static uint32_t common_bytes(const struct record_shape *shape,
+			     const uint8_t *const *sample,
+			     uint32_t sample_count)
 {
 	const uint8_t *first = sample[0] + shape->key_offset;
 	uint32_t length = shape->key_length;
@@ -136,18 +136,18 @@ static uint32_t common_prefix(const struct record_shape *shape,
 	return length;
 }
 
-static void set_window(struct splitters *splitters,
-		       const struct record_shape *shape,
-		       const uint8_t *const *sample, uint32_t sample_count)
+static void set_key_prefix(struct splitters *splitters,
+			   const struct record_shape *shape,
+			   const uint8_t *const *sample, uint32_t sample_count)
 {
 	uint64_t low = UINT64_MAX, high = 0;
 
-	splitters->skip = common_prefix(shape, sample, sample_count);
+	splitters->skip = common_bytes(shape, sample, sample_count);
 	/* Keep at least the last byte of the key, so that there is a word to
 	 * read. */
 	if (splitters->skip == shape->key_length)
 		splitters->skip--;
-	splitters->prefix = sample[0];
+	splitters->common_record = sample[0];
 	for (uint32_t i = 0; i < sample_count; i++) {
 		uint64_t word =
 			record_key_word(shape, sample[i], splitters->skip);
@@ -169,46 +169,46 @@ static void set_window(struct splitters *splitters,
 void splitters_init_sampled(struct splitters *splitters,
 			    const struct record_shape *shape,
 			    const uint8_t *const *sample, uint32_t sample_count,
-			    uint64_t *windows, uint32_t splitters_wanted)
+			    uint64_t *prefixes, uint32_t splitters_wanted)
 {
 	uint32_t wanted = MIN(splitters_wanted, SPLITTERS_MAX);
 	uint64_t next;
 
 	assert(sample_count > 0);
 	splitters->kind = SPLITTERS_SAMPLED;
-	set_window(splitters, shape, sample, sample_count);
+	set_key_prefix(splitters, shape, sample, sample_count);
 	for (uint32_t i = 0; i < sample_count; i++)
-		windows[i] =
-			splitters_window(splitters, shape, sample[i], &next);
-	local_sort_scalar(windows, sample_count);
+		prefixes[i] = splitters_key_prefix(splitters, shape, sample[i],
+						   &next);
+	local_sort_scalar(prefixes, sample_count);
 	splitters->splitter_count = 0;
 	for (uint32_t i = 1; i <= wanted; i++) {
-		uint64_t window =
-			windows[(uint64_t)i * sample_count / (wanted + 1)];
+		uint64_t prefix =
+			prefixes[(uint64_t)i * sample_count / (wanted + 1)];
 		uint32_t have = splitters->splitter_count;
 
-		if (have > 0 && splitters->splitters[have - 1] == window)
+		if (have > 0 && splitters->splitters[have - 1] == prefix)
 			continue;
-		splitters->splitters[splitters->splitter_count++] = window;
+		splitters->splitters[splitters->splitter_count++] = prefix;
 	}
 	splitters->bucket_count = 2 * splitters->splitter_count + 1;
 	search_build(&splitters->tree, splitters->splitters,
 		     splitters->splitter_count);
 }
 
-/* Keys that were not sampled may lie in it, whatever their windows say. */
+/* Keys that were not sampled may lie in it, whatever their prefixes say. */
 static bool bucket_is_clamped(const struct splitters *splitters,
 			      uint32_t bucket)
 {
-	uint64_t window;
+	uint64_t prefix;
 
 	if (bucket % 2 == 0)
 		return (bucket == 0 && splitters->clamps_low) ||
 		       (bucket + 1 == splitters->bucket_count &&
 			splitters->clamps_high);
-	window = splitters->splitters[bucket / 2];
-	return (window == 0 && splitters->clamps_low) ||
-	       (window == UINT64_MAX && splitters->clamps_high);
+	prefix = splitters->splitters[bucket / 2];
+	return (prefix == 0 && splitters->clamps_low) ||
+	       (prefix == UINT64_MAX && splitters->clamps_high);
 }
 
 bool splitters_bucket_is_equal(const struct splitters *splitters,

@@ -9,13 +9,13 @@
  *           its own for the keys equal to it, so that a value that fills half
  *           of the input fills one bucket that needs no sorting.
  *
- * The splitters divide not the key but its normalised prefix, called the
- * window: a 64-bit integer that never decreases when the key increases.  For
+ * The splitters divide not the key but its normalised prefix, the key prefix:
+ * a 64-bit integer that never decreases when the key increases.  For
  * static splitters it is the key's first 8 bytes.  For sampled ones it is
  * computed in three steps: take the 64 bits of the key after the bytes that all
  * sampled keys have in common, subtract the smallest sampled value, and shift
  * left until the top bit differs between sampled keys.  A key below or above
- * all sampled keys may get the window 0 or UINT64_MAX.
+ * all sampled keys may get the prefix 0 or UINT64_MAX.
  */
 #ifndef SPLITTERS_H
 #define SPLITTERS_H
@@ -47,15 +47,16 @@ struct splitters {
 	uint64_t ascii_factor; /* STATIC_95: bucket = value * factor >> 40 */
 	/* The following fields are for SAMPLED only. */
 	uint32_t skip; /* key bytes that all sampled keys have in common */
-	const uint8_t *prefix; /* a record of the input with these bytes */
-	uint64_t low;	       /* smallest sampled word after these bytes */
-	unsigned shift;	       /* bits by which (word - low) is shifted left */
-	/* Keys below or above all sampled keys may have these windows. */
-	bool clamps_low;    /* window 0 */
-	bool clamps_high;   /* window UINT64_MAX */
+	const uint8_t
+		*common_record; /* a record of the input with these bytes */
+	uint64_t low;		/* smallest sampled word after these bytes */
+	unsigned shift;		/* bits by which (word - low) is shifted left */
+	/* Keys below or above all sampled keys may have these prefixes. */
+	bool clamps_low;    /* prefix 0 */
+	bool clamps_high;   /* prefix UINT64_MAX */
 	uint32_t rest_bits; /* bits of the key after skip */
 	uint32_t splitter_count;
-	uint64_t splitters[SPLITTERS_MAX]; /* strictly ascending windows */
+	uint64_t splitters[SPLITTERS_MAX]; /* strictly ascending prefixes */
 	struct search_tree tree;	   /* of these */
 };
 
@@ -66,23 +67,23 @@ void splitters_init_static(struct splitters *splitters,
 
 /*
  * Probe records 0, stride, 2 * stride, ... of count: returns the static kind
- * that suits their keys, and sets *even if the keys are uniform enough for it.
- * A wrong guess makes the sort slower, never wrong.
+ * that suits their keys, and sets *is_uniform if the keys are uniform enough
+ * for it. A wrong guess makes the sort slower, never wrong.
  */
-enum splitters_kind splitters_look(const struct record_shape *shape,
-				   const uint8_t *records, uint64_t count,
-				   uint64_t stride, bool *even);
+enum splitters_kind splitters_probe(const struct record_shape *shape,
+				    const uint8_t *records, uint64_t count,
+				    uint64_t stride, bool *is_uniform);
 
 /*
  * Choose splitters from sampled records.  sample has pointers to the records,
- * which must outlive the splitters.  windows is scratch memory for sample_count
- * values. At most SPLITTERS_MAX splitters are made; equal ones are dropped, so
- * there may be fewer than splitters_wanted, or none.
+ * which must outlive the splitters.  prefixes is scratch memory for
+ * sample_count values. At most SPLITTERS_MAX splitters are made; equal ones are
+ * dropped, so there may be fewer than splitters_wanted, or none.
  */
 void splitters_init_sampled(struct splitters *splitters,
 			    const struct record_shape *shape,
 			    const uint8_t *const *sample, uint32_t sample_count,
-			    uint64_t *windows, uint32_t splitters_wanted);
+			    uint64_t *prefixes, uint32_t splitters_wanted);
 
 /*
  * Number of the i-th of sample_count records to sample out of record_count:
@@ -135,31 +136,31 @@ static inline uint32_t splitters_ascii_value(uint32_t characters)
 }
 
 static inline uint32_t splitters_bucket_256(const struct splitters *splitters,
-					    uint64_t window)
+					    uint64_t prefix)
 {
-	return (uint32_t)(((window >> 32) * splitters->bucket_count) >> 32);
+	return (uint32_t)(((prefix >> 32) * splitters->bucket_count) >> 32);
 }
 
 static inline uint32_t splitters_bucket_95(const struct splitters *splitters,
-					   uint64_t window)
+					   uint64_t prefix)
 {
-	uint32_t value = splitters_ascii_value((uint32_t)(window >> 32));
+	uint32_t value = splitters_ascii_value((uint32_t)(prefix >> 32));
 
 	return (uint32_t)((value * splitters->ascii_factor) >> 40);
 }
 
 /* <0, 0, >0: the record's first skip key bytes against the prefix. */
-static inline int splitters_compare_prefix(const struct splitters *splitters,
+static inline int splitters_compare_common(const struct splitters *splitters,
 					   const struct record_shape *shape,
 					   const uint8_t *record)
 {
-	const struct record_shape prefix_shape = {
+	const struct record_shape common_shape = {
 		.size = shape->size,
 		.key_offset = shape->key_offset,
 		.key_length = splitters->skip,
 	};
 
-	return record_compare(&prefix_shape, record, splitters->prefix);
+	return record_compare(&common_shape, record, splitters->common_record);
 }
 
 /* The top 64 bits of two words shifted left; shift is 0..63. */
@@ -169,16 +170,17 @@ static inline uint64_t splitters_shift(uint64_t word, uint64_t next,
 	return word << shift | next >> 1 >> (63 - shift);
 }
 
-/* Returns the window of a key, and in *next the bits of the key that follow the
- * window in significance.  A key that is clamped gets equal bits in both. */
-static inline uint64_t splitters_window(const struct splitters *splitters,
-					const struct record_shape *shape,
-					const uint8_t *record, uint64_t *next)
+/* Returns the prefix of a key, and in *next the bits of the key that follow the
+ * prefix in significance.  A key that is clamped gets equal bits in both. */
+static inline uint64_t splitters_key_prefix(const struct splitters *splitters,
+					    const struct record_shape *shape,
+					    const uint8_t *record,
+					    uint64_t *next)
 {
 	uint64_t word;
 
 	if (splitters->skip != 0) {
-		int order = splitters_compare_prefix(splitters, shape, record);
+		int order = splitters_compare_common(splitters, shape, record);
 
 		if (order != 0)
 			return *next = order < 0 ? 0 : UINT64_MAX;
@@ -201,19 +203,19 @@ static inline uint64_t splitters_window(const struct splitters *splitters,
 
 /* Buckets with an even number lie between splitters; one with an odd number
  * holds the keys equal to a splitter.  below is the number of splitters that
- * are less than the window. */
+ * are less than the prefix. */
 static inline uint32_t splitters_bucket_above(const struct splitters *splitters,
-					      uint64_t window, uint32_t below)
+					      uint64_t prefix, uint32_t below)
 {
 	return 2 * below + (below < splitters->splitter_count &&
-			    splitters->splitters[below] == window);
+			    splitters->splitters[below] == prefix);
 }
 
 /* The bucket of a single key; search.h does it for a batch.  The loop has no
  * branch that depends on the key, so it takes the same time for all
  * distributions. */
 static inline uint32_t
-splitters_bucket_sampled(const struct splitters *splitters, uint64_t window)
+splitters_bucket_sampled(const struct splitters *splitters, uint64_t prefix)
 {
 	const uint64_t *first = splitters->splitters;
 	uint32_t left = splitters->splitter_count;
@@ -224,14 +226,15 @@ splitters_bucket_sampled(const struct splitters *splitters, uint64_t window)
 	while (left > 1) {
 		uint32_t half = left / 2;
 
-		first += half & -(uint32_t)(first[half - 1] < window);
+		first += half & -(uint32_t)(first[half - 1] < prefix);
 		left -= half;
 	}
-	below = (uint32_t)(first - splitters->splitters) + (*first < window);
-	return splitters_bucket_above(splitters, window, below);
+	below = (uint32_t)(first - splitters->splitters) + (*first < prefix);
+	return splitters_bucket_above(splitters, prefix, below);
 }
 
-/* The number of top bits that all windows of the bucket between splitters below
+/* The number of top bits that all prefixes of the bucket between splitters
+ * below
  * - 1 and below have in common. */
 static inline unsigned splitters_bucket_shift(const struct splitters *splitters,
 					      uint32_t below)
@@ -246,11 +249,11 @@ static inline unsigned splitters_bucket_shift(const struct splitters *splitters,
 
 /*
  * The bits that order records within their bucket, as an integer: the part of
- * the window that the bucket does not determine, then the bits of the key after
- * the window.
+ * the prefix that the bucket does not determine, then the bits of the key after
+ * the prefix.
  */
 static inline uint64_t
-splitters_key_in_bucket(const struct splitters *splitters, uint64_t window,
+splitters_key_in_bucket(const struct splitters *splitters, uint64_t prefix,
 			uint64_t next, uint32_t bucket)
 {
 	uint32_t below = bucket / 2;
@@ -258,8 +261,8 @@ splitters_key_in_bucket(const struct splitters *splitters, uint64_t window,
 	if (bucket % 2 == 1)
 		return next;
 	if (below > 0)
-		window -= splitters->splitters[below - 1];
-	return splitters_shift(window, next,
+		prefix -= splitters->splitters[below - 1];
+	return splitters_shift(prefix, next,
 			       splitters_bucket_shift(splitters, below));
 }
 

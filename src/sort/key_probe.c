@@ -26,7 +26,7 @@ static enum splitters_kind probe_places(const struct input *input,
 	if (input_peek_places(input, shape->key_offset, length, PROBE_RECORDS,
 			      PROBE_PLACES, keys, &failure))
 		return SPLITTERS_STATIC_256;
-	return splitters_look(&key, keys, PROBE_RECORDS, 1, is_uniform);
+	return splitters_probe(&key, keys, PROBE_RECORDS, 1, is_uniform);
 }
 
 enum splitters_kind key_probe(const struct input *input,
@@ -51,8 +51,8 @@ enum splitters_kind key_probe(const struct input *input,
 		return kind;
 	count = input_peek(input, buffer, wanted, &failure);
 	if (count > 0)
-		kind = splitters_look(shape, buffer, (uint64_t)count, 1,
-				      is_uniform);
+		kind = splitters_probe(shape, buffer, (uint64_t)count, 1,
+				       is_uniform);
 	free(buffer);
 	return kind;
 }

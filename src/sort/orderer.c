@@ -33,7 +33,7 @@ void orderer_begin(struct orderer *orderer, const struct orderer_config *config)
 		.records = config->base,
 		.index_bits = config->index_bits,
 		.sort = orderer->sort,
-		.any = tied_kernel(config->kernel),
+		.any = equal_keys_kernel(config->kernel),
 	};
 	orderer->chunk_count = count_chunks(config->sink);
 	orderer->set = (struct bucket_set){ 0 };

@@ -10,7 +10,7 @@ _Static_assert(LOOKUP_KEYS == SEARCH_BATCH, "one batch for both");
 /* A batch of records: the entries' places are computed and prefetched first,
  * then the entries are stored. */
 struct batch {
-	_Alignas(CACHE_LINE_BYTES) uint64_t windows[LOOKUP_KEYS];
+	_Alignas(CACHE_LINE_BYTES) uint64_t prefixes[LOOKUP_KEYS];
 	_Alignas(CACHE_LINE_BYTES) uint64_t entries[LOOKUP_KEYS];
 	_Alignas(CACHE_LINE_BYTES) uint32_t buckets[LOOKUP_KEYS];
 	uint64_t *places[LOOKUP_KEYS];
@@ -38,10 +38,10 @@ static inline void put(const struct batch *batch, unsigned count)
 }
 
 /*
- * Static splitters.  While places are looked up, one for each record, the keys
- * of the batch that follows are read, one for each record: a steady stream, by
- * one instruction, is what the CPU knows how to fetch ahead of.  Read in one go
- * they are waited for.
+ * Static splitters.  While places are looked up, one for each record, the
+ * keys of the batch that follows are read, one for each record: a steady
+ * stream, by one instruction, is what the CPU knows how to fetch ahead of. Read
+ * in one go they are waited for.
  *
  * Called with constants, so that each caller's copy has no choice left in its
  * loop.
@@ -58,18 +58,18 @@ static_body(struct bucket_writer *writer, lookup_fn *look_up,
 	uint64_t *pool_entries = writer->pool->entries;
 	const uint8_t *next = records;
 
-	memset(batch.windows, 0, sizeof(batch.windows));
+	memset(batch.prefixes, 0, sizeof(batch.prefixes));
 	for (unsigned i = 0; i < here; i++) {
-		batch.windows[i] = record_key_word(shape, next, 0);
+		batch.prefixes[i] = record_key_word(shape, next, 0);
 		next += shape->size;
 	}
 	for (; record_count >= 2 * LOOKUP_KEYS; record_count -= LOOKUP_KEYS) {
-		look_up(splitters, index_bits, slot, batch.windows,
+		look_up(splitters, index_bits, slot, batch.prefixes,
 			batch.entries, batch.buckets);
 		for (unsigned i = 0; i < LOOKUP_KEYS; i++) {
 			prefetch_place(&batch, writer, cursors, pool_entries,
 				       i);
-			batch.windows[i] = record_key_word(shape, next, 0);
+			batch.prefixes[i] = record_key_word(shape, next, 0);
 			__builtin_prefetch(next + shape->key_offset +
 						   (size_t)PREFETCH_RECORDS *
 							   shape->size,
@@ -80,7 +80,7 @@ static_body(struct bucket_writer *writer, lookup_fn *look_up,
 		slot += LOOKUP_KEYS;
 	}
 	while (record_count > 0) {
-		look_up(splitters, index_bits, slot, batch.windows,
+		look_up(splitters, index_bits, slot, batch.prefixes,
 			batch.entries, batch.buckets);
 		for (unsigned i = 0; i < here; i++)
 			prefetch_place(&batch, writer, cursors, pool_entries,
@@ -90,7 +90,7 @@ static_body(struct bucket_writer *writer, lookup_fn *look_up,
 		record_count -= here;
 		here = (unsigned)MIN(record_count, LOOKUP_KEYS);
 		for (unsigned i = 0; i < here; i++) {
-			batch.windows[i] = record_key_word(shape, next, 0);
+			batch.prefixes[i] = record_key_word(shape, next, 0);
 			next += shape->size;
 		}
 	}
@@ -110,12 +110,12 @@ static void sampled(struct bucket_writer *writer, search_fn *search,
 	uint64_t behind[LOOKUP_KEYS];
 	struct batch batch;
 
-	memset(batch.windows, 0, sizeof(batch.windows));
+	memset(batch.prefixes, 0, sizeof(batch.prefixes));
 	while (record_count > 0) {
 		unsigned here = (unsigned)MIN(record_count, LOOKUP_KEYS);
 
 		for (unsigned i = 0; i < here; i++) {
-			batch.windows[i] = splitters_window(
+			batch.prefixes[i] = splitters_key_prefix(
 				splitters, shape, records, &behind[i]);
 			__builtin_prefetch(records + shape->key_offset +
 						   (size_t)PREFETCH_RECORDS *
@@ -123,15 +123,15 @@ static void sampled(struct bucket_writer *writer, search_fn *search,
 					   0, 2);
 			records += shape->size;
 		}
-		search(&splitters->tree, batch.windows, batch.buckets);
+		search(&splitters->tree, batch.prefixes, batch.buckets);
 		for (unsigned i = 0; i < here; i++) {
-			uint64_t window = batch.windows[i];
+			uint64_t prefix = batch.prefixes[i];
 			uint32_t bucket = splitters_bucket_above(
-				splitters, window, batch.buckets[i]);
+				splitters, prefix, batch.buckets[i]);
 
-			window = splitters_key_in_bucket(splitters, window,
+			prefix = splitters_key_in_bucket(splitters, prefix,
 							 behind[i], bucket);
-			batch.entries[i] = (window & key_mask) | (slot + i);
+			batch.entries[i] = (prefix & key_mask) | (slot + i);
 			batch.buckets[i] = bucket;
 			prefetch_place(&batch, writer, cursors, pool_entries,
 				       i);
@@ -177,17 +177,17 @@ void partition_entries(const struct splitters *splitters,
 	bool sampled = splitters->kind == SPLITTERS_SAMPLED;
 
 	for (uint64_t i = 0; i < record_count; i++) {
-		uint64_t window, next;
+		uint64_t prefix, next;
 
 		if (sampled) {
-			window = splitters_window(splitters, shape, records,
-						  &next);
-			window = splitters_key_in_bucket(splitters, window,
+			prefix = splitters_key_prefix(splitters, shape, records,
+						      &next);
+			prefix = splitters_key_in_bucket(splitters, prefix,
 							 next, bucket);
 		} else {
-			window = record_key_word(shape, records, 0);
+			prefix = record_key_word(shape, records, 0);
 		}
-		entries[i] = (window & key_mask) | (first_slot + i);
+		entries[i] = (prefix & key_mask) | (first_slot + i);
 		records += shape->size;
 	}
 }

@@ -26,8 +26,8 @@ void partition_records(struct bucket_writer *writer, enum cpu_level level,
 
 /*
  * Make the entries of records that are known to lie in one bucket, because the
- * rank that sent them has looked them up: entries[0 .. record_count) in the
- * records' order.
+ * rank that sent them has looked them up: entries[0 .. record_count) in
+ * the records' order.
  */
 void partition_entries(const struct splitters *splitters,
 		       const struct record_shape *shape, unsigned index_bits,

@@ -13,14 +13,14 @@
 
 #include "kernels/local_sort.h"
 #include "record/record.h"
-#include "kernels/tied.h"
+#include "kernels/equal_keys.h"
 
 struct tie_break {
 	const struct record_shape *shape;
 	const uint8_t *records; /* at slot 0 */
 	unsigned index_bits;
 	local_sort_fn *sort;
-	tied_fn *any; /* finds ties */
+	equal_keys_fn *any; /* finds ties */
 };
 
 /*

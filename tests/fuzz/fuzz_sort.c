@@ -77,13 +77,13 @@ static uint8_t *make_records(struct sort *sort, const uint8_t *data,
 
 static void choose_splitters(struct sort *sort, const uint8_t *header)
 {
-	uint64_t windows[SAMPLE_MAX];
+	uint64_t prefixes[SAMPLE_MAX];
 	enum splitters_kind kind;
 	uint32_t sample_count = header[AT_SAMPLE] % SAMPLE_MAX + 1;
-	bool even;
+	bool is_uniform;
 
-	kind = splitters_look(&sort->shape, sort->records, sort->count,
-			      header[AT_SAMPLE] % 7 + 1, &even);
+	kind = splitters_probe(&sort->shape, sort->records, sort->count,
+			       header[AT_SAMPLE] % 7 + 1, &is_uniform);
 	require(kind == SPLITTERS_STATIC_256 || kind == SPLITTERS_STATIC_95);
 	if (header[AT_KIND] % 4 == 1)
 		kind = SPLITTERS_STATIC_256;
@@ -99,7 +99,7 @@ static void choose_splitters(struct sort *sort, const uint8_t *header)
 			sort->records + (size_t)i * header[AT_SAMPLE] %
 						sort->count * sort->shape.size;
 	splitters_init_sampled(&sort->splitters, &sort->shape, sort->sample,
-			       sample_count, windows, header[AT_BUCKETS]);
+			       sample_count, prefixes, header[AT_BUCKETS]);
 }
 
 /* Each writer a share, in order. */
@@ -142,7 +142,7 @@ static uint32_t order_bucket(const struct sort *sort, uint32_t bucket,
 		.records = sort->records,
 		.index_bits = sort->index_bits,
 		.sort = local_sort_kernel(sort->level),
-		.any = tied_kernel(sort->level),
+		.any = equal_keys_kernel(sort->level),
 	};
 	uint32_t count = 0;
 

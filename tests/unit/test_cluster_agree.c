@@ -23,8 +23,8 @@ static const struct cluster_hello usual = {
 	.record_count = 1000000,
 	.slot_count = 1000000,
 	.wanted = SPLITTERS_AUTO,
-	.looked = SPLITTERS_STATIC_95,
-	.even = true,
+	.probed_kind = SPLITTERS_STATIC_95,
+	.is_uniform = true,
 };
 
 static void fill(struct cluster_hello *hellos)
@@ -64,8 +64,8 @@ static void cluster_hello__comes_back(void **state)
 		.shape = { .size = 1 << 24, .key_offset = 77, .key_length = 9 },
 		.record_count = 0x123456789abc,
 		.wanted = SPLITTERS_SAMPLED,
-		.looked = SPLITTERS_STATIC_256,
-		.even = true,
+		.probed_kind = SPLITTERS_STATIC_256,
+		.is_uniform = true,
 		.schedule = 2,
 		.gather_mark = 0x8899aabbccddeeff,
 	};
@@ -80,8 +80,8 @@ static void cluster_hello__comes_back(void **state)
 	assert_int_equal(back.shape.key_length, hello.shape.key_length);
 	assert_int_equal(back.record_count, hello.record_count);
 	assert_int_equal(back.wanted, hello.wanted);
-	assert_int_equal(back.looked, hello.looked);
-	assert_int_equal(back.even, hello.even);
+	assert_int_equal(back.probed_kind, hello.probed_kind);
+	assert_int_equal(back.is_uniform, hello.is_uniform);
 	assert_int_equal(back.schedule, hello.schedule);
 	assert_true(back.gather_mark == hello.gather_mark);
 }
@@ -229,18 +229,18 @@ static void cluster_agree__keys_that_cannot_be(void **state)
 
 	(void)state;
 	fill(hellos);
-	hellos[2].looked = SPLITTERS_SAMPLED;
+	hellos[2].probed_kind = SPLITTERS_SAMPLED;
 	check_cannot_be(&hellos[2], EXIT_PEER);
-	hellos[2].looked = SPLITTERS_AUTO;
+	hellos[2].probed_kind = SPLITTERS_AUTO;
 	check_cannot_be(&hellos[2], EXIT_PEER);
 	/* Characters pick a bucket by four of them. */
 	for (unsigned i = 0; i < NODES; i++) {
 		hellos[i] = usual;
 		hellos[i].shape.key_length = 3;
-		hellos[i].looked = SPLITTERS_STATIC_256;
+		hellos[i].probed_kind = SPLITTERS_STATIC_256;
 	}
 	agree(hellos, 0);
-	hellos[2].looked = SPLITTERS_STATIC_95;
+	hellos[2].probed_kind = SPLITTERS_STATIC_95;
 	assert_int_equal(
 		cluster_agree(&agreement, hellos, NODES, 0, names, &failure),
 		-EINVAL);
@@ -289,16 +289,16 @@ static void cluster_agree__kinds(void **state)
 	assert_int_equal(agree(hellos, 1).kind, SPLITTERS_STATIC_95);
 	assert_true(agree(hellos, 1).may_sample);
 	for (unsigned i = 0; i < NODES; i++)
-		hellos[i].looked = SPLITTERS_STATIC_256;
+		hellos[i].probed_kind = SPLITTERS_STATIC_256;
 	assert_int_equal(agree(hellos, 1).kind, SPLITTERS_STATIC_256);
-	hellos[2].even = false;
+	hellos[2].is_uniform = false;
 	for (unsigned own = 0; own < NODES; own++)
 		assert_int_equal(agree(hellos, own).kind, SPLITTERS_SAMPLED);
 	/* A rank without records has no say. */
 	hellos[2].record_count = hellos[2].slot_count = 0;
 	assert_int_equal(agree(hellos, 1).kind, SPLITTERS_STATIC_256);
 	/* Characters here and bytes there. */
-	hellos[3].looked = SPLITTERS_STATIC_95;
+	hellos[3].probed_kind = SPLITTERS_STATIC_95;
 	assert_int_equal(agree(hellos, 1).kind, SPLITTERS_SAMPLED);
 	for (unsigned i = 0; i < NODES; i++)
 		hellos[i].wanted = SPLITTERS_STATIC;

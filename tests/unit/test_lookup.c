@@ -14,11 +14,11 @@
 #define ROUNDS 20000
 
 /* Printable, or nearly, or anything; often at an end of the range. */
-static uint64_t random_window(unsigned kind)
+static uint64_t random_key_prefix(unsigned kind)
 {
 	static const uint8_t ends[] = { ' ',  '!', '}', '~',  0x1f,
 					0x7f, 0,   1,	0x80, 0xff };
-	uint64_t window = 0;
+	uint64_t prefix = 0;
 
 	if (kind == 0)
 		return random_next();
@@ -28,15 +28,15 @@ static uint64_t random_window(unsigned kind)
 
 		if (random >> 32 & 1)
 			byte = ends[(random >> 40) % (kind == 1 ? 4 : 10)];
-		window = window << 8 | byte;
+		prefix = prefix << 8 | byte;
 	}
-	return window;
+	return prefix;
 }
 
 static void check(enum cpu_level level, const struct splitters *splitters,
 		  unsigned index_bits)
 {
-	_Alignas(CACHE_LINE_BYTES) uint64_t windows[LOOKUP_KEYS];
+	_Alignas(CACHE_LINE_BYTES) uint64_t prefixes[LOOKUP_KEYS];
 	_Alignas(CACHE_LINE_BYTES) uint64_t entries[LOOKUP_KEYS];
 	_Alignas(CACHE_LINE_BYTES) uint32_t buckets[LOOKUP_KEYS];
 	uint64_t slots = ((uint64_t)1 << index_bits) - LOOKUP_KEYS;
@@ -44,26 +44,26 @@ static void check(enum cpu_level level, const struct splitters *splitters,
 	unsigned kind = (unsigned)(random_next() % 3);
 
 	for (unsigned i = 0; i < LOOKUP_KEYS; i++)
-		windows[i] = random_window(kind);
+		prefixes[i] = random_key_prefix(kind);
 	/* A single one that is out of range, anywhere. */
 	if (kind == 1)
-		windows[random_next() % LOOKUP_KEYS] = random_window(2);
-	lookup_kernel(level, splitters)(splitters, index_bits, slot, windows,
+		prefixes[random_next() % LOOKUP_KEYS] = random_key_prefix(2);
+	lookup_kernel(level, splitters)(splitters, index_bits, slot, prefixes,
 					entries, buckets);
 	for (unsigned i = 0; i < LOOKUP_KEYS; i++) {
 		uint32_t bucket =
 			splitters->kind == SPLITTERS_STATIC_95
-				? splitters_bucket_95(splitters, windows[i])
-				: splitters_bucket_256(splitters, windows[i]);
+				? splitters_bucket_95(splitters, prefixes[i])
+				: splitters_bucket_256(splitters, prefixes[i]);
 		uint64_t entry =
-			(windows[i] >> index_bits << index_bits) | (slot + i);
+			(prefixes[i] >> index_bits << index_bits) | (slot + i);
 
 		if (buckets[i] != bucket || entries[i] != entry)
 			fail_msg("%s, %s, %u buckets: %016llx is %u, %016llx; "
 				 "not %u, %016llx (SEED=%llu)",
 				 splitters_kind_name(splitters->kind),
 				 cpu_level_name(level), splitters->bucket_count,
-				 (unsigned long long)windows[i], buckets[i],
+				 (unsigned long long)prefixes[i], buckets[i],
 				 (unsigned long long)entries[i], bucket,
 				 (unsigned long long)entry,
 				 (unsigned long long)seed);

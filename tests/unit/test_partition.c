@@ -42,7 +42,7 @@ static void choose_splitters(const struct record_shape *shape,
 			     enum splitters_kind kind)
 {
 	const uint8_t *sample[60];
-	uint64_t windows[ARRAY_LEN(sample)];
+	uint64_t prefixes[ARRAY_LEN(sample)];
 
 	if (kind != SPLITTERS_SAMPLED) {
 		splitters_init_static(&splitters, kind, BUCKETS);
@@ -51,7 +51,7 @@ static void choose_splitters(const struct record_shape *shape,
 	for (size_t i = 0; i < ARRAY_LEN(sample); i++)
 		sample[i] = records + random_next() % COUNT_MAX * shape->size;
 	splitters_init_sampled(&splitters, shape, sample, ARRAY_LEN(sample),
-			       windows, SPLITTERS_WANTED);
+			       prefixes, SPLITTERS_WANTED);
 }
 
 /* The key's first 8 bytes, zeros behind its end. */
@@ -65,23 +65,24 @@ static uint64_t first_word(const struct record_shape *shape,
 }
 
 static uint32_t expected_bucket(const struct record_shape *shape,
-				const uint8_t *record, uint64_t *window)
+				const uint8_t *record, uint64_t *prefix)
 {
 	uint64_t next;
 	uint32_t bucket;
 
-	*window = first_word(shape, record);
+	*prefix = first_word(shape, record);
 	switch (splitters.kind) {
 	case SPLITTERS_STATIC_95:
-		return splitters_bucket_95(&splitters, *window);
+		return splitters_bucket_95(&splitters, *prefix);
 	case SPLITTERS_SAMPLED:
-		*window = splitters_window(&splitters, shape, record, &next);
-		bucket = splitters_bucket_sampled(&splitters, *window);
-		*window = splitters_key_in_bucket(&splitters, *window, next,
+		*prefix =
+			splitters_key_prefix(&splitters, shape, record, &next);
+		bucket = splitters_bucket_sampled(&splitters, *prefix);
+		*prefix = splitters_key_in_bucket(&splitters, *prefix, next,
 						  bucket);
 		return bucket;
 	default:
-		return splitters_bucket_256(&splitters, *window);
+		return splitters_bucket_256(&splitters, *prefix);
 	}
 }
 
@@ -94,11 +95,11 @@ static void check_lists(const struct record_shape *shape, unsigned index_bits,
 	for (uint32_t b = 0; b < splitters.bucket_count; b++)
 		bucket_writer_copy(&writer, b, lists[b]);
 	for (uint32_t r = 0; r < count; r++) {
-		uint64_t window;
+		uint64_t prefix;
 		uint32_t bucket = expected_bucket(
-			shape, records + (size_t)r * shape->size, &window);
+			shape, records + (size_t)r * shape->size, &prefix);
 		uint64_t entry =
-			(window >> index_bits << index_bits) | (first_slot + r);
+			(prefix >> index_bits << index_bits) | (first_slot + r);
 
 		assert_true(seen[bucket] <
 			    bucket_writer_count(&writer, bucket));

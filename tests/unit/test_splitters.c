@@ -1,5 +1,5 @@
 /*
- * test_splitters.c - windows and buckets never decrease with the key, whatever
+ * test_splitters.c - prefixes and buckets never decrease with the key, whatever
  * the keys and whatever was sampled
  */
 #include <setjmp.h>
@@ -17,7 +17,7 @@
 
 static uint8_t *records;
 static const uint8_t **sorted, **sample;
-static uint64_t *windows;
+static uint64_t *prefixes;
 static struct splitters splitters;
 
 /* ------------------------------------------------------------------ ascii */
@@ -118,16 +118,16 @@ static void splitters_bucket_256__equal_ranges(void **state)
 	}
 }
 
-/* The window of a value of 4 printable characters. */
-static uint64_t ascii_window(uint32_t value)
+/* The prefix of a value of 4 printable characters. */
+static uint64_t ascii_key_prefix(uint32_t value)
 {
-	uint64_t window = 0;
+	uint64_t prefix = 0;
 
 	for (int shift = 32; shift <= 56; shift += 8) {
-		window |= (uint64_t)(32 + value % 95) << shift;
+		prefix |= (uint64_t)(32 + value % 95) << shift;
 		value /= 95;
 	}
-	return window;
+	return prefix;
 }
 
 static void splitters_bucket_95__equal_ranges(void **state)
@@ -144,7 +144,7 @@ static void splitters_bucket_95__equal_ranges(void **state)
 		splitters_init_static(&splitters, SPLITTERS_STATIC_95, count);
 		for (uint32_t v = 0; v < values; v++) {
 			uint32_t bucket = splitters_bucket_95(
-				&splitters, ascii_window(v * step));
+				&splitters, ascii_key_prefix(v * step));
 
 			assert_in_range(bucket, before, count - 1);
 			before = bucket;
@@ -158,7 +158,7 @@ static void splitters_bucket_95__equal_ranges(void **state)
 		assert_int_equal(
 			splitters_bucket_95(
 				&splitters,
-				ascii_window(SPLITTERS_ASCII_VALUES - 1)),
+				ascii_key_prefix(SPLITTERS_ASCII_VALUES - 1)),
 			count - 1);
 		assert_int_equal(splitters_bucket_95(&splitters, UINT64_MAX),
 				 count - 1);
@@ -261,17 +261,17 @@ static void sort_records(const struct record_shape *shape, uint32_t count)
 static uint64_t next_bits;
 
 static uint32_t bucket_of(const struct record_shape *shape,
-			  const uint8_t *record, uint64_t *window)
+			  const uint8_t *record, uint64_t *prefix)
 {
 	if (splitters.kind == SPLITTERS_SAMPLED) {
-		*window =
-			splitters_window(&splitters, shape, record, &next_bits);
-		return splitters_bucket_sampled(&splitters, *window);
+		*prefix = splitters_key_prefix(&splitters, shape, record,
+					       &next_bits);
+		return splitters_bucket_sampled(&splitters, *prefix);
 	}
-	*window = record_key_word(shape, record, 0);
+	*prefix = record_key_word(shape, record, 0);
 	return splitters.kind == SPLITTERS_STATIC_95
-		       ? splitters_bucket_95(&splitters, *window)
-		       : splitters_bucket_256(&splitters, *window);
+		       ? splitters_bucket_95(&splitters, *prefix)
+		       : splitters_bucket_256(&splitters, *prefix);
 }
 
 /* Neighbours in sorted order say it all. */
@@ -289,36 +289,36 @@ static void check_key_bits(uint64_t key_bits, uint64_t key_bits_before,
 
 static void check_order(const struct record_shape *shape, uint32_t count)
 {
-	uint64_t window_before = 0, key_bits_before = 0, key_bits = 0;
+	uint64_t prefix_before = 0, key_bits_before = 0, key_bits = 0;
 	uint32_t bucket_before = 0;
 
 	sort_records(shape, count);
 	for (uint32_t r = 0; r < count; r++) {
-		uint64_t window;
-		uint32_t bucket = bucket_of(shape, sorted[r], &window);
+		uint64_t prefix;
+		uint32_t bucket = bucket_of(shape, sorted[r], &prefix);
 		bool equal = r > 0 && record_compare(shape, sorted[r],
 						     sorted[r - 1]) == 0;
 
-		if (window < window_before || bucket < bucket_before ||
+		if (prefix < prefix_before || bucket < bucket_before ||
 		    bucket >= splitters.bucket_count)
 			fail_msg("%s: bucket %u of %u after %u (SEED=%llu)",
 				 splitters_kind_name(splitters.kind), bucket,
 				 splitters.bucket_count, bucket_before,
 				 (unsigned long long)seed);
 		if (equal)
-			assert_int_equal(window, window_before);
+			assert_int_equal(prefix, prefix_before);
 		if (r > 0 && splitters_bucket_is_equal(&splitters, bucket) &&
 		    bucket == bucket_before)
 			assert_true(equal);
 		if (splitters.kind == SPLITTERS_SAMPLED)
-			key_bits = splitters_key_in_bucket(&splitters, window,
+			key_bits = splitters_key_in_bucket(&splitters, prefix,
 							   next_bits, bucket);
 		if (r > 0 && splitters.kind == SPLITTERS_SAMPLED &&
 		    bucket == bucket_before)
 			check_key_bits(key_bits, key_bits_before, bucket,
 				       equal);
 		key_bits_before = key_bits;
-		window_before = window;
+		prefix_before = prefix;
 		bucket_before = bucket;
 	}
 }
@@ -345,8 +345,8 @@ static void splitters_static__any_keys_in_order(void **state)
 static void init_sampled(const struct record_shape *shape,
 			 uint32_t sample_count, uint32_t wanted)
 {
-	splitters_init_sampled(&splitters, shape, sample, sample_count, windows,
-			       wanted);
+	splitters_init_sampled(&splitters, shape, sample, sample_count,
+			       prefixes, wanted);
 	assert_int_equal(splitters.kind, SPLITTERS_SAMPLED);
 	assert_true(splitters.splitter_count <= MIN(wanted, SPLITTERS_MAX));
 	assert_int_equal(splitters.bucket_count,
@@ -402,9 +402,9 @@ static void splitters_sampled__keys_outside_of_the_sample(void **state)
 
 static uint32_t bucket_of_key(const struct record_shape *shape, const char *key)
 {
-	uint64_t window;
+	uint64_t prefix;
 
-	return bucket_of(shape, (const uint8_t *)key, &window);
+	return bucket_of(shape, (const uint8_t *)key, &prefix);
 }
 
 static void splitters_sampled__all_equal(void **state)
@@ -428,7 +428,7 @@ static void splitters_sampled__all_equal(void **state)
 	assert_int_equal(bucket_of_key(&shape, "z           "), 2);
 }
 
-/* The lowest key shares its window with what lies below the sample, so its
+/* The lowest key shares its prefix with what lies below the sample, so its
  * bucket proves nothing. */
 static void splitters_sampled__lowest_and_highest_word(void **state)
 {
@@ -449,7 +449,7 @@ static void splitters_sampled__lowest_and_highest_word(void **state)
 	assert_int_equal(bucket_of_key(&shape, "b\xfe"), 0);
 }
 
-/* Keys longer than the window: equal windows prove nothing. */
+/* Keys longer than the prefix: equal prefixes prove nothing. */
 static void splitters_sampled__long_keys_are_never_equal(void **state)
 {
 	const struct record_shape shape = { 9, 0, 9 };
@@ -483,8 +483,8 @@ static void splitters_sampled__equal_shares(void **state)
 		init_sampled(&shape, count, wanted[w]);
 		assert_int_equal(splitters.splitter_count, wanted[w]);
 		for (uint32_t i = 0; i < count; i++) {
-			uint64_t window;
-			uint32_t bucket = bucket_of(&shape, sample[i], &window);
+			uint64_t prefix;
+			uint32_t bucket = bucket_of(&shape, sample[i], &prefix);
 
 			in_bucket = bucket == before ? in_bucket + 1 : 1;
 			assert_true(in_bucket <= share);
@@ -507,57 +507,60 @@ static void even_key(uint8_t *record, bool ascii, uint64_t i, uint64_t count)
 
 	memset(record, 'x', look_shape.size);
 	if (ascii)
-		word = ascii_window(
+		word = ascii_key_prefix(
 			       (uint32_t)(SPLITTERS_ASCII_VALUES / count * i)) |
 		       0x2b2b2b2b;
 	store_be64(record + look_shape.key_offset, word);
 }
 
-static enum splitters_kind look_at(uint64_t count, uint64_t stride, bool *even)
+static enum splitters_kind probe(uint64_t count, uint64_t stride,
+				 bool *is_uniform)
 {
-	*even = count % 2; /* it must be set either way */
-	return splitters_look(&look_shape, records, count, stride, even);
+	*is_uniform = count % 2; /* it must be set either way */
+	return splitters_probe(&look_shape, records, count, stride, is_uniform);
 }
 
-static void splitters_look__kind_and_evenness(void **state)
+static void splitters_probe__kind_and_uniformity(void **state)
 {
-	bool even;
+	bool is_uniform;
 
 	(void)state;
 	for (uint64_t count = 0; count <= 600; count += 1 + count / 20) {
 		for (uint64_t i = 0; i < count; i++)
 			even_key(records + i * look_shape.size, true, i, count);
-		assert_int_equal(look_at(count, 1, &even), SPLITTERS_STATIC_95);
-		assert_true(even);
+		assert_int_equal(probe(count, 1, &is_uniform),
+				 SPLITTERS_STATIC_95);
+		assert_true(is_uniform);
 		for (uint64_t i = 0; i < count; i++)
 			even_key(records + i * look_shape.size, false, i,
 				 count);
 		if (count > 32)
-			assert_int_equal(look_at(count, 1, &even),
+			assert_int_equal(probe(count, 1, &is_uniform),
 					 SPLITTERS_STATIC_256);
-		look_at(count, 1, &even);
-		assert_true(even);
+		probe(count, 1, &is_uniform);
+		assert_true(is_uniform);
 		/* Half of them equal, which a few tell nothing about. */
 		for (uint64_t i = 0; i < count; i += 2)
 			even_key(records + i * look_shape.size, false,
 				 count / 3, count);
-		look_at(count, 1, &even);
+		probe(count, 1, &is_uniform);
 		if (count <= 8 || count >= 32)
-			assert_int_equal(even, count <= 8);
+			assert_int_equal(is_uniform, count <= 8);
 		/* Ascii keys that start alike. */
 		memset(records, 'k', count * look_shape.size);
-		assert_int_equal(look_at(count, 1, &even), SPLITTERS_STATIC_95);
+		assert_int_equal(probe(count, 1, &is_uniform),
+				 SPLITTERS_STATIC_95);
 		if (count <= 4 || count >= 12)
-			assert_int_equal(even, count <= 4);
+			assert_int_equal(is_uniform, count <= 4);
 	}
 }
 
 /* One byte that cannot be printed, in each place. */
-static void splitters_look__one_byte_decides(void **state)
+static void splitters_probe__one_byte_decides(void **state)
 {
 	static const uint8_t outside[] = { 0, 31, 127, 128, 255 };
 	const struct record_shape *shape = &look_shape;
-	bool even;
+	bool is_uniform;
 
 	(void)state;
 	memset(records, '~', 12 * 10);
@@ -568,31 +571,32 @@ static void splitters_look__one_byte_decides(void **state)
 				       i < shape->key_offset + 8;
 
 			*byte = outside[b];
-			assert_int_equal(look_at(10, 1, &even),
+			assert_int_equal(probe(10, 1, &is_uniform),
 					 in_look ? SPLITTERS_STATIC_256
 						 : SPLITTERS_STATIC_95);
 			/* Records 0 and 5, or 0, 3, 6, 9. */
-			assert_int_equal(look_at(10, 5, &even),
+			assert_int_equal(probe(10, 5, &is_uniform),
 					 SPLITTERS_STATIC_95);
-			assert_int_equal(look_at(10, 3, &even),
+			assert_int_equal(probe(10, 3, &is_uniform),
 					 in_look ? SPLITTERS_STATIC_256
 						 : SPLITTERS_STATIC_95);
 			*byte = ' ';
 		}
 }
 
-static void splitters_look__short_keys_are_binary(void **state)
+static void splitters_probe__short_keys_are_binary(void **state)
 {
-	bool even;
+	bool is_uniform;
 
 	(void)state;
 	memset(records, 'a', 100);
 	for (uint32_t length = 1; length <= 10; length++) {
 		const struct record_shape shape = { 10, 0, length };
 
-		assert_int_equal(splitters_look(&shape, records, 10, 1, &even),
-				 length < 4 ? SPLITTERS_STATIC_256
-					    : SPLITTERS_STATIC_95);
+		assert_int_equal(
+			splitters_probe(&shape, records, 10, 1, &is_uniform),
+			length < 4 ? SPLITTERS_STATIC_256
+				   : SPLITTERS_STATIC_95);
 	}
 }
 
@@ -620,9 +624,9 @@ int main(void)
 		cmocka_unit_test(splitters_sampled__lowest_and_highest_word),
 		cmocka_unit_test(splitters_sampled__long_keys_are_never_equal),
 		cmocka_unit_test(splitters_sampled__equal_shares),
-		cmocka_unit_test(splitters_look__kind_and_evenness),
-		cmocka_unit_test(splitters_look__one_byte_decides),
-		cmocka_unit_test(splitters_look__short_keys_are_binary),
+		cmocka_unit_test(splitters_probe__kind_and_uniformity),
+		cmocka_unit_test(splitters_probe__one_byte_decides),
+		cmocka_unit_test(splitters_probe__short_keys_are_binary),
 		cmocka_unit_test(splitters_kind_name__all),
 	};
 
@@ -630,8 +634,8 @@ int main(void)
 	records = calloc(COUNT_MAX, SIZE);
 	sorted = calloc(COUNT_MAX, sizeof(*sorted));
 	sample = calloc(COUNT_MAX, sizeof(*sample));
-	windows = calloc(COUNT_MAX, sizeof(*windows));
-	if (!records || !sorted || !sample || !windows)
+	prefixes = calloc(COUNT_MAX, sizeof(*prefixes));
+	if (!records || !sorted || !sample || !prefixes)
 		return EXIT_FAILURE;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,7 +68,7 @@ static void check_settle(uint32_t count, unsigned index_bits,
 		.records = records,
 		.index_bits = index_bits,
 		.sort = counted_sort,
-		.any = tied_kernel(cpu_level_detect()),
+		.any = equal_keys_kernel(cpu_level_detect()),
 	};
 	uint64_t index_mask = ~(UINT64_MAX << index_bits);
 	uint32_t entry_count = count / stride;
@@ -238,7 +238,7 @@ static void tie_break_settle__kernels(void **state)
 			.records = records,
 			.index_bits = 12,
 			.sort = local_sort_kernel((enum cpu_level)level),
-			.any = tied_kernel((enum cpu_level)level),
+			.any = equal_keys_kernel((enum cpu_level)level),
 		};
 
 		fill(COUNT_MAX);

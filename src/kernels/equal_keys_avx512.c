@@ -1,9 +1,9 @@
 /*
- * tied_avx512.c - eight pairs of neighbours at a time
+ * equal_keys_avx512.c - eight pairs of neighbours at a time
  */
 #include <immintrin.h>
 
-#include "kernels/tied.h"
+#include "kernels/equal_keys.h"
 
 #define LANES 8
 
@@ -15,7 +15,8 @@ static inline __mmask8 ties_at(const uint64_t *entries, __m512i key_mask)
 	return _mm512_testn_epi64_mask(differ, key_mask);
 }
 
-bool tied_avx512(const uint64_t *entries, size_t count, unsigned index_bits)
+bool equal_keys_avx512(const uint64_t *entries, size_t count,
+		       unsigned index_bits)
 {
 	const __m512i key_mask =
 		_mm512_set1_epi64((long long)(UINT64_MAX << index_bits));
@@ -23,7 +24,7 @@ bool tied_avx512(const uint64_t *entries, size_t count, unsigned index_bits)
 	size_t i = 0;
 
 	if (count <= LANES)
-		return tied_scalar(entries, count, index_bits);
+		return equal_keys_scalar(entries, count, index_bits);
 	for (; i + LANES < count; i += LANES)
 		ties |= ties_at(entries + i, key_mask);
 	/* The last pairs; some of them are compared twice. */

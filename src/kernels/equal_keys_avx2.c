@@ -1,9 +1,9 @@
 /*
- * tied_avx2.c - four pairs of neighbours at a time
+ * equal_keys_avx2.c - four pairs of neighbours at a time
  */
 #include <immintrin.h>
 
-#include "kernels/tied.h"
+#include "kernels/equal_keys.h"
 
 #define LANES 4
 
@@ -17,7 +17,7 @@ static inline __m256i ties_at(const uint64_t *entries, __m256i key_mask)
 				  _mm256_setzero_si256());
 }
 
-bool tied_avx2(const uint64_t *entries, size_t count, unsigned index_bits)
+bool equal_keys_avx2(const uint64_t *entries, size_t count, unsigned index_bits)
 {
 	const __m256i key_mask =
 		_mm256_set1_epi64x((long long)(UINT64_MAX << index_bits));
@@ -25,7 +25,7 @@ bool tied_avx2(const uint64_t *entries, size_t count, unsigned index_bits)
 	size_t i = 0;
 
 	if (count <= LANES)
-		return tied_scalar(entries, count, index_bits);
+		return equal_keys_scalar(entries, count, index_bits);
 	for (; i + LANES < count; i += LANES)
 		ties = _mm256_or_si256(ties, ties_at(entries + i, key_mask));
 	/* The last pairs; some of them are compared twice. */

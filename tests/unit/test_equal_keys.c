@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
-#include "kernels/tied.h"
+#include "kernels/equal_keys.h"
 
 #define COUNT_MAX 140
 #define INDEX_BITS 20
@@ -33,7 +33,7 @@ static uint64_t *make_entries(size_t count, bool at_end)
 static void check(enum cpu_level level, size_t count, bool at_end)
 {
 	uint64_t *entries = make_entries(count, at_end);
-	tied_fn *any = tied_kernel(level);
+	equal_keys_fn *any = equal_keys_kernel(level);
 
 	if (any(entries, count, INDEX_BITS))
 		fail_msg("%s: %zu without ties", cpu_level_name(level), count);
@@ -65,10 +65,10 @@ static void tied__one_tie_at_every_place(void **state)
 static void tied_kernel__is_of_its_level(void **state)
 {
 	(void)state;
-	assert_ptr_equal(tied_kernel(CPU_SCALAR), tied_scalar);
+	assert_ptr_equal(equal_keys_kernel(CPU_SCALAR), equal_keys_scalar);
 #if defined(__x86_64__)
-	assert_ptr_equal(tied_kernel(CPU_AVX2), tied_avx2);
-	assert_ptr_equal(tied_kernel(CPU_AVX512), tied_avx512);
+	assert_ptr_equal(equal_keys_kernel(CPU_AVX2), equal_keys_avx2);
+	assert_ptr_equal(equal_keys_kernel(CPU_AVX512), equal_keys_avx512);
 #endif
 }
 
