@@ -286,8 +286,9 @@ int cluster_agree(struct cluster_agreement *agreement,
 		return -EINVAL;
 	agreement->kind = static_kind(hellos, node_count, &is_uniform);
 	agreement->may_sample = wanted == SPLITTERS_AUTO;
-	if (agreement->whole_count > 0 && (wanted == SPLITTERS_SAMPLED ||
-					   (wanted == SPLITTERS_AUTO && !is_uniform)))
+	if (agreement->whole_count > 0 &&
+	    (wanted == SPLITTERS_SAMPLED ||
+	     (wanted == SPLITTERS_AUTO && !is_uniform)))
 		agreement->kind = SPLITTERS_SAMPLED;
 	agreement->static_buckets = static_buckets(agreement, node_count);
 	agreement->sampled_splitters =
