@@ -5,7 +5,7 @@ in this list (tests/unit/test_trial_layers.py).
 
     base          failures, figures as text, JSON that is not trusted, programs
     statistics    what times say by themselves and against others: summaries,
-                  drift, modes, comparisons, races
+                  drift, comparisons, races
     record        sweep files, designs, and trials on disk, line by line
     machine       what the machine is, how it is set, what it has counted
     scenario      what a scenario asks of the machine, brought about and

@@ -10,8 +10,8 @@ from math import comb
 import numpy as np
 
 import unit
-from scipy import optimize, stats
-from trials.statistics import descriptive, modes, sequence
+from scipy import stats
+from trials.statistics import descriptive, sequence
 
 
 def times(generator, count, middle_ns=23_700_000, sd_ratio=0.03):
@@ -265,7 +265,6 @@ class SequenceTest(unittest.TestCase):
         self.assertLess(share(f.drift.found for f in flags), 0.02)
         self.assertLess(share(f.step.found for f in flags), 0.02)
         self.assertLess(share(f.neighbours.found for f in flags), 0.02)
-        self.assertLess(share(f.modes.found for f in flags), 0.01)
 
     def test_neighbours_keep_their_promise(self):
         found = [sequence.neighbours(self.generator.normal(0, 1, 200))
@@ -274,110 +273,6 @@ class SequenceTest(unittest.TestCase):
                          [f.runs_p_value for f in found]):
             self.assertAlmostEqual(share(p < 0.05 for p in p_values), 0.05,
                                    delta=0.02)
-
-
-def dip_by_programming(samples):
-    """The least distance to a continuous law with one mode, for each sample as
-    the mode in turn: a linear program in the law's values and the distance."""
-    x, counts = np.unique(samples, return_counts=True)
-    high = np.cumsum(counts) / len(samples)
-    low = high - counts / len(samples)
-    m = len(x)
-    within, limits = [], []
-
-    def at_most(row, limit, rows, bounds):
-        rows.append(np.r_[row])
-        bounds.append(limit)
-
-    unit_rows = np.eye(m + 1)
-    distance = unit_rows[m]
-    for i in range(m):
-        at_most(unit_rows[i] - distance, low[i], within, limits)
-        at_most(-unit_rows[i] - distance, -high[i], within, limits)
-    for i in range(m - 1):
-        at_most(unit_rows[i] - unit_rows[i + 1], 0, within, limits)
-    best = 1.0
-    for mode in range(m):
-        rows, bounds = list(within), list(limits)
-        for i in range(1, m - 1):
-            bend = ((unit_rows[i] - unit_rows[i - 1]) / (x[i] - x[i - 1])
-                    - (unit_rows[i + 1] - unit_rows[i]) / (x[i + 1] - x[i]))
-            if i != mode:
-                at_most(bend if i < mode else -bend, 0, rows, bounds)
-        found = optimize.linprog(distance, np.array(rows), bounds,
-                                 bounds=(0, 1), method="highs")
-        best = min(best, found.fun if found.status == 0 else 1.0)
-    return best
-
-
-class ModesTest(unittest.TestCase):
-    def setUp(self):
-        self.generator = np.random.default_rng(8)
-
-    def test_dip_by_programming(self):
-        for case in range(30):
-            n = self.generator.integers(2, 12)
-            samples = (
-                self.generator.random(n),
-                self.generator.integers(0, 9, n),
-                np.r_[self.generator.normal(0, 1, n),
-                      self.generator.normal(6, 1, n)])[case % 3]
-            self.assertAlmostEqual(modes.dip(samples),
-                                   dip_by_programming(samples), places=7)
-
-    def test_limits_of_the_dip(self):
-        self.assertAlmostEqual(modes.dip(np.arange(50)), 1 / 100)
-        self.assertAlmostEqual(modes.dip([0] * 50 + [1] * 50), 0.25)
-
-    def test_table_is_of_uniform_samples(self):
-        # Not the seed that the table was made with.
-        for n in 40, 200:
-            p_values = np.array([modes.test(self.generator.random(n)).p_value
-                                 for _ in range(2000)])
-            for alpha in 0.5, 0.1, 0.05, 0.01:
-                self.assertAlmostEqual(
-                    share(p_values < alpha), alpha,
-                    delta=4 * np.sqrt(alpha * (1 - alpha) / 2000))
-
-    def test_p_value_falls_with_the_dip(self):
-        for n in 10, 30, 200, 7000:
-            dips = np.linspace(0.5 / n, 0.25, 500)
-            p_values = [modes.p_value(dip, n) for dip in dips]
-            self.assertAlmostEqual(p_values[0], 1)
-            self.assertAlmostEqual(p_values[-1], 0.001)
-            self.assertTrue((np.diff(p_values) <= 1e-12).all())
-
-    def test_two_peaks_are_found(self):
-        for first, second, apart in (100, 100, 4), (140, 60, 5), (170, 30, 8):
-            found = 0
-            for _ in range(50):
-                samples = np.r_[self.generator.normal(100, 1, first),
-                                self.generator.normal(100 + apart, 1, second)]
-                self.generator.shuffle(samples)
-                found += modes.test(samples).found
-            self.assertGreaterEqual(found, 40)
-        self.assertEqual(descriptive.flags(samples).words, ["bimodal"])
-
-    def test_one_peak_is_not_two(self):
-        for draw in (lambda n: self.generator.normal(100, 3, n),
-                     lambda n: self.generator.lognormal(3, 0.8, n),
-                     lambda n: 50 + self.generator.exponential(1, n),
-                     lambda n: self.generator.standard_t(2, n)):
-            for n, most in (20, 0.025), (200, 0.005):
-                alarms = share(modes.test(draw(n)).found for _ in range(400))
-                self.assertLessEqual(alarms, most)
-
-    def test_a_step_explains_two_peaks(self):
-        samples = times(self.generator, 200, sd_ratio=0.01)
-        samples[100:] *= 1.1
-        found = descriptive.flags(samples)
-        self.assertTrue(found.modes.found)
-        self.assertEqual(found.words, ["step"])
-
-    def test_ticks_of_a_clock_are_no_peaks(self):
-        found = modes.test(self.generator.integers(0, 4, 200))
-        self.assertIsNone(found.p_value)
-        self.assertFalse(found.found)
 
 
 if __name__ == "__main__":

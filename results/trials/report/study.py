@@ -40,7 +40,7 @@ class Group:
     sample_trials: list = field(default_factory=list)
     # None when there is no sample.
     summary: Optional[descriptive.Summary] = None
-    # What should make a reader careful: drift, steps, outliers, two peaks.
+    # What should make a reader careful: drift, steps, outliers.
     flags: Optional[descriptive.Flags] = None
     # None for the reference itself, or when one of the two has no sample.
     comparison: Optional[Comparison] = None

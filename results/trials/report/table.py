@@ -211,10 +211,7 @@ def flag_notes(group) -> list:
         "autocorrelated": lambda: (
             "neighbouring trials resemble each other (lag 1: "
             f"{flags.neighbours.autocorrelation:+.2f}, "
-            f"{flags.neighbours.runs} runs): intervals promise too much"),
-        "bimodal": lambda: (
-            "there is more than one peak (dip test, p "
-            f"{p_text(flags.modes.p_value)}): no single figure describes it")}
+            f"{flags.neighbours.runs} runs): intervals promise too much")}
     return [f"{name}: {sentences[word]()}." for word in flags.words]
 
 

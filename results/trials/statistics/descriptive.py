@@ -18,7 +18,7 @@ from typing import Optional
 import numpy as np
 from scipy import stats
 
-from trials.statistics import modes, sequence
+from trials.statistics import sequence
 
 CONFIDENCE = 0.95
 RESAMPLES = 9999
@@ -66,8 +66,7 @@ class Flags:
     # Of what the drift or the step leaves, if one was found: in a run that
     # drifts all neighbours resemble each other.
     neighbours: Optional[sequence.Neighbours]
-    modes: Optional[modes.Modes]
-    words: list  # those that are raised: drift step autocorrelated bimodal
+    words: list  # those that are raised: drift step autocorrelated
 
 
 def summarise(samples_ns, seed: int) -> Optional[Summary]:
@@ -143,16 +142,6 @@ def _outside(samples_ns, ranges):
                           | (samples_ns > third + reach)).tolist()
 
 
-def _words(*, drift_or_step, neighbours, found_modes):
-    """Causes are named, not what follows from them: a jump makes two peaks."""
-    words = [drift_or_step] if drift_or_step else []
-    if neighbours.found:
-        words.append("autocorrelated")
-    if found_modes.found and "step" not in words:
-        words.append("bimodal")
-    return words
-
-
 def flags(samples_ns) -> Flags:
     samples = np.asarray(samples_ns, dtype=float)
     outliers = fences = far = []
@@ -161,12 +150,13 @@ def flags(samples_ns) -> Flags:
             np.abs(modified_z(samples)) > MODIFIED_Z_LIMIT).tolist()
         fences, far = _outside(samples, 1.5), _outside(samples, 3)
     if len(samples) < sequence.LEAST_COUNT or np.ptp(samples) == 0:
-        return Flags(outliers, fences, far, None, None, None, None, [])
+        return Flags(outliers, fences, far, None, None, None, [])
     drift, step = sequence.drift(samples), sequence.step(samples)
-    word, left = None, samples
+    words, left = [], samples
     if drift.found or step.found:
         word, left = sequence.explain(samples, drift, step)
-    neighbours, found_modes = sequence.neighbours(left), modes.test(samples)
-    return Flags(outliers, fences, far, drift, step, neighbours, found_modes,
-                 _words(drift_or_step=word, neighbours=neighbours,
-                        found_modes=found_modes))
+        words.append(word)
+    neighbours = sequence.neighbours(left)
+    if neighbours.found:
+        words.append("autocorrelated")
+    return Flags(outliers, fences, far, drift, step, neighbours, words)
