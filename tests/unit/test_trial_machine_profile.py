@@ -192,27 +192,28 @@ class Damaged(Folder):
     def test_lines_that_cant_be_shown(self):
         good = measure()
         for change, words in (
-                ({"samples": [1, "2"]}, "a sample is not a figure"),
-                ({"samples": [True]}, "a sample is not a figure"),
+                ({"samples": [1, "2"]}, r"samples\[1\]: '2' is not of type"),
+                ({"samples": [True]}, r"samples\[0\]: True is not of type"),
                 ({"samples": [float("nan")]}, "NaN is not JSON"),
                 ({"samples": [float("inf")]}, "Infinity is not JSON"),
-                ({"samples": [-1]}, "a sample is not a figure"),
-                ({"samples": None}, "samples is not a list"),
-                ({"samples": []}, "no samples, and no reason"),
-                ({"setting": None}, "setting is not an object"),
-                ({"setting": {}}, "has no 'area_bytes'"),
+                ({"samples": [-1]}, r"samples\[0\]: -1 is less than"),
+                ({"samples": None}, "samples: None is not of type"),
+                ({"samples": [], "unit": None}, "why: None is not of type"),
+                ({"setting": None}, "setting: None is not of type"),
+                ({"setting": {}}, "'area_bytes' is a required"),
                 ({"setting": good["setting"] | {"area_bytes": 0}},
-                 "has no 'area_bytes'"),
-                ({"host": 1}, "host is not a text"),
-                ({"more": 1}, "strange 'more'"),
-                (measure("disk", "read"), "has no 'transfer_bytes'"),
+                 "setting.area_bytes: 0 is less"),
+                ({"host": 1}, "host: 1 is not of type"),
+                ({"more": 1}, "Additional .*'more'"),
+                (measure("disk", "read"), "'transfer_bytes' is a req"),
                 (measure("disk", "read", transfer_bytes=1,
-                         transfer_p99_ns="x"), "transfer_p99_ns is not"),
+                         transfer_p99_ns="x"), "transfer_p99_ns: 'x' is not"),
                 (measure("disk", "position", offset_bytes=0),
-                 "has no 'device_bytes'"),
-                (measure("disk", "read", device=1), "device is not a text"),
-                (measure("extents", "/f"), "has no 'extents'"),
-                (measure("extents", "/f", extents=[{}]), "an extent")):
+                 "'device_bytes' is a required"),
+                (measure("disk", "read", device=1), "device: 1 is not of"),
+                (measure("extents", "/f"), "'extents' is a required"),
+                (measure("extents", "/f", extents=[{}]),
+                 r"extents\[0\]: 'logical_bytes' is a req")):
             with self.subTest(words):
                 self.write(good, good | change)
                 self.refused(f":2: is damaged: .*{words}")
@@ -231,10 +232,10 @@ class Damaged(Folder):
         self.assertEqual([], schema.validate(self.folder + "/good"))
         for line, words in (
                 (measure() | {"unit": "furlong"}, ":2: unit: 'furlong'"),
-                (measure() | {"unit": None}, ":2: a unit belongs"),
-                (measure() | {"why": "no"}, ":2: there are samples, and"),
+                (measure() | {"unit": None}, ":2: unit: None is not"),
+                (measure() | {"why": "no"}, ":2: why: 'no' is not"),
                 (measure() | {"part": "heart"}, ":2: part: 'heart'"),
-                (measure(area_bytes=-1), ":2: setting has no 'area_bytes'"),
+                (measure(area_bytes=0), ":2: setting.area_bytes: 0 is less"),
                 ("{\n", ":2: is not JSON"), ("{", ":2: was never finished")):
             with self.subTest(words):
                 self.write(measure(), line)
@@ -368,8 +369,7 @@ class Pages(Folder):
                     extents=profile_samples.extents([(0, 5)])),
             measure("extents", "/empty", [0], extents=[]),
             measure("network", "round trip", [1]),
-            measure("network", "throughput", [0]),
-            measure("heart", "beat", [60]))
+            measure("network", "throughput", [0]))
         page = Page(profile_page.render(self.folder))
         self.assertEqual(18, len(page.pictures()))
         self.assertIn("places not told", page.text)

@@ -377,13 +377,15 @@ class Damage(Case):
         for change, pattern in (
                 (None, "design.json: is not JSON"),
                 ({"schema": "x"}, "is not of schema blinktrial-design-1"),
-                ({"order": "x"}, "the order 'x' is not known"),
-                ({"trials": "x"}, "is not a number"),
-                ({"scenarios": []}, "there are no scenarios"),
-                ({"configurations": None}, "there are no configurations"),
-                ({"configurations": [{}]}, "a configuration has no 'name'"),
-                ({"racing": {"x": 1}}, "racing has no 'first_block'"),
-                ({"more": 1}, "has a strange 'more'")):
+                ({"order": "x"}, "order: 'x' is not one of"),
+                ({"trials": "x"}, "trials: 'x' is not of type"),
+                ({"scenarios": []}, r"scenarios: \[\] is too short"),
+                ({"configurations": None},
+                 "configurations: None is not of type"),
+                ({"configurations": [{}]},
+                 r"configurations\[0\]: .name. is a req"),
+                ({"racing": {}}, "racing: 'first_block' is a required"),
+                ({"more": 1}, "Additional .*'more'")):
             path.write_text("{" if change is None
                             else json.dumps({**design, **change}))
             self.refused(pattern)
@@ -548,13 +550,11 @@ class Validation(Case):
 
     def test_record_schema_keys_are_the_module_s(self):
         for name, keys in (("trial", schema.TRIAL_KEYS),
-                           ("design", schema.DESIGN_KEYS)):
+                           ("design", tuple(trial_samples.make_design()))):
             path = Path(schema.FOLDER, f"{name}.schema.json")
             document = json.loads(path.read_text())
             self.assertEqual(tuple(document["properties"]), keys)
             self.assertEqual(tuple(document["required"]), keys)
-        self.assertEqual(tuple(trial_samples.make_design()),
-                         schema.DESIGN_KEYS)
 
     def test_record_sequence_valid(self):
         self.make(order="sequence")

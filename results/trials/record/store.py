@@ -78,8 +78,7 @@ def _read_document(folder, name, wanted_schema):
 
 def _read_design(folder):
     design = _read_document(folder, DESIGN, designs.SCHEMA)
-    why = (schema.design_complaint(design)
-           or schema.complaint("design", design)
+    why = (schema.complaint("design", design)
            or next(schema.plan_complaints(design), None))
     if why:
         raise Failure(os.path.join(folder, DESIGN), why, FILE)
