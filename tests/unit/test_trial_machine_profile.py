@@ -15,6 +15,7 @@ from statistics import median
 import profile_samples
 import unit
 from report_page import Page, picture_texts, segments
+from trials.base import units
 from trials.base.failure import FILE, Failure
 from trials.characterise import (curves, disk_map, machine_profile,
                                  measurements, profile_page, profile_plots,
@@ -49,10 +50,10 @@ def measure(part="memory", what="read", samples=(1e9, 2e9, 4e9), why=None,
     if part == "memory":
         setting = {"area_bytes": MIB, "block_bytes": 4096,
                    "threads": 1} | setting
-    units = {"start": "ns", "extents": "extents", "network": "ns"}
+    kinds = {"start": "ns", "extents": "extents", "network": "ns"}
     return {"schema": measurements.SCHEMA, "part": part, "what": what,
             "host": None, "setting": setting,
-            "unit": None if why else units.get(part, "bytes/s"),
+            "unit": None if why else kinds.get(part, "bytes/s"),
             "samples": [] if why else list(samples), "why": why}
 
 
@@ -137,9 +138,11 @@ class Figures(Folder):
         found = shown(machine_profile.read)
         places = [p.offset_bytes for p in found.positions]
         self.assertEqual(sorted(places), places)
-        _, fast, slow = profile_plots.rate_range(found)
-        self.assertEqual((places[0], places[-1]),
-                         (fast.offset_bytes, slow.offset_bytes))
+        words = next(p.description for p in profile_plots.pictures(found)
+                     if p.name == "positions")
+        for name, offset in (("fastest", places[0]), ("slowest", places[-1])):
+            self.assertRegex(words,
+                             f"{name} [^;]* at {units.size(offset)}(;|$)")
 
     def test_reasons_stand_where_figures_are_missed(self):
         self.write(measure(why="no memory"), measure(why="no memory"),

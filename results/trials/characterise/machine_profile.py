@@ -12,7 +12,7 @@ import numpy as np
 
 from trials.base import units
 from trials.base.failure import FILE, Failure
-from trials.characterise import measurements
+from trials.characterise import measurements, text_format
 from trials.record import schema, store
 from trials.report import machine_facts
 
@@ -165,6 +165,12 @@ class Profile:
             return 0, self.device_bytes
         return (min(p.offset_bytes for p in self.positions),
                 max(p.offset_bytes + p.length_bytes for p in self.positions))
+
+    @property
+    def rate_unit(self):
+        """That of the rates by place."""
+        return text_format.rate_unit(
+            max(p.spread.high for p in self.positions))
 
     def reasons(self, topic) -> list:
         """Why there is nothing, or not all, of a topic."""

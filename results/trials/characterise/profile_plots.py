@@ -105,17 +105,12 @@ def _transfers(profile):
         f"One transfer at a time, past the page cache. {_TRANSFER_SPREAD}"))
 
 
-def rate_range(profile):
-    """(the unit of rates by place, the place of the highest, of the lowest)"""
-    places = sorted(profile.positions, key=lambda p: p.spread.middle)
-    unit = text_format.rate_unit(max(p.spread.high for p in places))
-    return unit, places[-1], places[0]
-
-
 def _positions(profile):
     if not profile.positions:
         return None
-    (size, name), fast, slow = rate_range(profile)
+    size, name = profile.rate_unit
+    slow, fast = (pick(profile.positions, key=lambda p: p.spread.middle)
+                  for pick in (min, max))
     words = "; ".join(
         f"{what} {units.digits(place.spread.middle / size)} {name} at "
         f"{units.size(place.offset_bytes)}"

@@ -6,8 +6,8 @@ A page needs nothing else: no script, no font, no picture from anywhere.
 import json
 
 from trials.drawing import style
+from trials.machine import environment as machine
 from trials.report import machine_facts, markup, stylesheet
-from trials.report.markup import Column
 
 
 def document(title, body) -> str:
@@ -33,9 +33,8 @@ def figure(picture) -> str:
 
 def environment(document, caption, *parts) -> str:
     """What a reader asks first, then all that is known."""
-    columns = [Column("what"), Column("found")]
     before = machine_facts.before(document)
-    short = markup.table(caption, columns, [
+    short = markup.table(caption, "what|found", [
         [words, shown(value)] for words, value in machine_facts.shown(before)])
     whole = "".join(
         markup.details(f"all that is known, session {number}",
@@ -57,15 +56,8 @@ def shown(value) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def flat(value, prefix="") -> list:
-    """(dotted key, value) of a nested dict, in its order."""
-    if not isinstance(value, dict) or not value:
-        return [(prefix, value)]
-    return [pair for key, inner in value.items()
-            for pair in flat(inner, f"{prefix}.{key}" if prefix else key)]
-
-
 def _whole(caption, described) -> str:
-    rows = [[key, shown(value)] for key, value in flat(described)]
-    body = markup.table(caption, [Column("what"), Column("found")], rows)
+    body = markup.table(caption, "what|found", [
+        [key, shown(value)]
+        for key, value in machine.flatten(described).items()])
     return f'<div class="environment">\n{body}</div>\n'

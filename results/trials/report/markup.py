@@ -6,12 +6,6 @@ from typing import NamedTuple
 from trials.base import units
 
 
-class Column(NamedTuple):
-    heading: str
-    # Figures stand to the right, so that they can be compared.
-    figures: bool = False
-
-
 class Cell(NamedTuple):
     """A cell that should be seen: "bad", "doubtful", "good"."""
 
@@ -55,13 +49,15 @@ def pre(value) -> str:
     return f"<pre>{lines(value)}</pre>\n"
 
 
-def table(caption, columns, rows) -> str:
+def table(caption, headings, rows) -> str:
     """Scrolls in a box of its own where it is wider than the page.  The first
-    column names the row."""
+    column names the row.  `headings` is as "name|>n": the columns that begin
+    with > hold figures, which stand to the right to be compared."""
     if not rows:
         return ""
+    columns = headings.split("|")
     heads = "".join(
-        f'<th scope="col"{_kind(column)}>{text(column.heading)}</th>'
+        f'<th scope="col"{_kind(column)}>{text(column.lstrip(">"))}</th>'
         for column in columns)
     body = "".join(_row(columns, row) for row in rows)
     label = f' role="region" tabindex="0" aria-label="{text(caption)}"'
@@ -82,7 +78,7 @@ def _row(columns, row):
 
 
 def _kind(column, cell=None):
-    kinds = ["figures"] if column.figures else []
+    kinds = ["figures"] if column.startswith(">") else []
     if isinstance(cell, Cell):
         kinds.append(cell.kind)
     return f' class="{" ".join(kinds)}"' if kinds else ""

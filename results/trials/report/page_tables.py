@@ -1,8 +1,8 @@
 """The tables of the page: a study's figures and a record's circumstances."""
 
 from trials.base import units
-from trials.report import frame, markup
-from trials.report.markup import Cell, Column
+from trials.report import frame, markup, table
+from trials.report.markup import Cell
 from trials.report.study import CONTROL
 
 _MOST_FAILURES = 20
@@ -32,11 +32,8 @@ def statistics(study, scenario) -> str:
     groups = study.of(scenario)
     return markup.table(
         f"{study.label(scenario)}: times of whole runs, ms",
-        [Column("configuration"), Column("n", True), Column("failed", True),
-         Column("min", True), Column("p5", True), Column("median", True),
-         Column("95 % interval", True), Column("mean", True),
-         Column("sd", True), Column("p95", True), Column("p99", True),
-         Column("max", True), Column("remarks")],
+        "configuration|>n|>failed|>min|>p5|>median|>95 % interval|>mean|>sd|"
+        ">p95|>p99|>max|remarks",
         [_statistics_row(group) for group in groups])
 
 
@@ -55,11 +52,7 @@ def _statistics_row(group):
 
 
 def remarks(group) -> str:
-    words = [] if group.verified else ["unverified"]
-    words += group.flags.words
-    if group.flags.outliers:
-        count = len(group.flags.outliers)
-        words.append(f"{count} outlier{'s' if count > 1 else ''}")
+    words = table.flag_words(group)
     if group.dropped_block is not None:
         words.append(f"left out from block {group.dropped_block} on")
     return ", ".join(words)
@@ -70,28 +63,25 @@ def comparisons(study, scenario) -> str:
     groups = [g for g in study.of(scenario) if g.comparison]
     return markup.table(
         f"{study.label(scenario)}: beside the reference in the same block",
-        [Column("configuration"), Column("verdict"), Column("blocks", True),
-         Column("ratio", True), Column("95 % interval", True),
-         Column("p, by Holm", True), Column("Cliff's delta", True),
-         Column("effect")],
+        "configuration|verdict|>blocks|>ratio|>95 % interval|>p, by Holm|"
+        ">Cliff's delta|effect",
         [_blocked_row(group) for group in groups]) + markup.table(
         f"{study.label(scenario)}: the two-sample test, which knows of no "
         "blocks; no verdict stands on it",
-        [Column("configuration"), Column("ratio of medians", True),
-         Column("95 % interval", True), Column("p of U test, by Holm", True),
-         Column("Cliff's delta", True), Column("effect")],
+        "configuration|>ratio of medians|>95 % interval|>p of U test, by Holm|"
+        ">Cliff's delta|effect",
         [_two_sample_row(group) for group in groups])
 
 
 def _blocked_row(group):
     found = group.comparison.blocked
     return [group.name, verdict(group), str(found.pairs), *_ratio(found),
-            _p(group.shown_p), *_effect(found)]
+            table.p_text(group.shown_p), *_effect(found)]
 
 
 def _two_sample_row(group):
     found = group.comparison.two_sample
-    return [group.name, *_ratio(found), _p(group.shown_two_sample_p),
+    return [group.name, *_ratio(found), table.p_text(group.shown_two_sample_p),
             *_effect(found)]
 
 
@@ -110,10 +100,6 @@ def _ratio(analysis):
             _interval(analysis.ratio_interval, "{:.4f}".format))
 
 
-def _p(value):
-    return f"{value:.4f}" if value >= 0.0001 else "< 0.0001"
-
-
 def verdict(group):
     """For the control, what an A/A comparison ought to say."""
     word = group.verdict
@@ -125,8 +111,7 @@ def verdict(group):
 
 
 def skipped(study) -> str:
-    return markup.table("not run", [Column("configuration"),
-                                    Column("reason")], study.skipped)
+    return markup.table("not run", "configuration|reason", study.skipped)
 
 
 def conditions(study, scenario) -> str:
@@ -139,8 +124,7 @@ def conditions(study, scenario) -> str:
                 found.setdefault(key, []).append(condition)
     return markup.table(
         f"{study.label(scenario)}: conditions",
-        [Column("condition"), Column("wanted"), Column("found"),
-         Column("met")],
+        "condition|wanted|found|met",
         [[name, wanted, _few({str(c["found"]): None for c in each}),
           _met(each)] for (name, wanted), each in found.items()])
 
@@ -171,8 +155,7 @@ def failures(study) -> str:
         caption += f"; the first {_MOST_FAILURES}"
     return markup.table(
         caption,
-        [Column("trial"), Column("scenario"), Column("configuration"),
-         Column("outcome"), Column("status", True), Column("message")],
+        "trial|scenario|configuration|outcome|>status|message",
         [[str(t["trial"]), t["scenario"], t["configuration"], t["outcome"],
           str(t["exit_status"]), t["message"] or ""]
          for t in failed[:_MOST_FAILURES]])
@@ -191,15 +174,13 @@ def counters(study) -> str:
                          f"{max(values):,}", f"{sum(values):,}"])
     return markup.table(
         "counted during the timed runs",
-        [Column("counter"), Column("trials with any", True),
-         Column("most in a trial", True), Column("sum", True)], rows)
+        "counter|>trials with any|>most in a trial|>sum", rows)
 
 
 def changes(study) -> str:
     return markup.table(
         "changed between the beginning and the end of a session",
-        [Column("session"), Column("what"), Column("before"),
-         Column("after")],
+        "session|what|before|after",
         [[str(number + 1), Cell(change["key"], "bad"),
           frame.shown(change["before"]), frame.shown(change["after"])]
          for number, change in study.changes])

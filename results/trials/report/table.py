@@ -250,8 +250,8 @@ def csv_trials(study) -> str:
                        for rank in trial["ranks"][:1])
     counters = [key for key in _all_keys(t["counters"] for t in trials)
                 if key != "nodes"]
-    return _csv([_trial_row(t, phases, counters) for t in trials],
-                list(_trial_row(None, phases, counters)))
+    return as_csv([_trial_row(t, phases, counters) for t in trials],
+                  list(_trial_row(None, phases, counters)))
 
 
 def _all_keys(documents):
@@ -301,7 +301,7 @@ def largest(values):
 
 def csv_summary(study) -> str:
     rows = [_summary_row(study, group) for group in study.groups.values()]
-    return _csv(rows, list(rows[0]) if rows else [])
+    return as_csv(rows, list(rows[0]) if rows else [])
 
 
 def _summary_row(study, group):
@@ -352,17 +352,13 @@ def _interval(name, unit, interval):
             f"{name}_confidence": getattr(interval, "confidence", None)}
 
 
-def _csv(rows, keys):
+def as_csv(rows, keys) -> str:
+    """Values as in JSON: true, false, and nothing for null; all digits."""
+    words = {True: "true", False: "false"}
     file = io.StringIO()
     writer = csv.DictWriter(file, keys, lineterminator="\n")
     writer.writeheader()
     for row in rows:
-        writer.writerow({key: _cell(value) for key, value in row.items()})
+        writer.writerow({key: words[value] if isinstance(value, bool)
+                         else value for key, value in row.items()})
     return file.getvalue()
-
-
-def _cell(value):
-    """As in JSON: true, false, and nothing for null; all digits there are."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return value
