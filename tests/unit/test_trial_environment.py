@@ -218,7 +218,7 @@ class TestTree(unittest.TestCase):
     def test_ethtool(self):
         said = {"-c": COALESCING, "-g": RINGS, "-k": OFFLOADS}
         with unittest.mock.patch.object(
-                ethernet, "ask", lambda option, interface: said[option]):
+                disks, "output_of", lambda _, option, interface: said[option]):
             self.assertEqual(ethernet.coalescing("eth0"), {
                 "rx-usecs": 3, "tx-usecs": 0, "adaptive-rx": "on",
                 "adaptive-tx": "off"})

@@ -171,19 +171,24 @@ def tool(name: str) -> Optional[str]:
     return shutil.which(name) or shutil.which(name, path=TOOL_FOLDERS)
 
 
-def ask_hdparm(option: str, drive: str) -> str:
-    """What hdparm says of a drive, "" if it can't."""
-    program = tool("hdparm")
+def output_of(*command: str) -> Optional[str]:
+    """What a command prints; None if it is missing or fails."""
+    program = tool(command[0])
     if program is None:
-        return ""
+        return None
     try:
         done = subprocess.run(
-            [program, option, f"/dev/{drive}"], check=False, text=True,
+            [program, *command[1:]], check=False, text=True,
             errors="replace", stdin=subprocess.DEVNULL, capture_output=True,
-            timeout=TOOL_SECONDS)
+            timeout=TOOL_SECONDS, env={**os.environ, "LC_ALL": "C"})
     except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout if done.returncode == 0 else ""
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def ask_hdparm(option: str, drive: str) -> str:
+    """What hdparm says of a drive, "" if it can't."""
+    return output_of("hdparm", option, f"/dev/{drive}") or ""
 
 
 def write_cache_in(hdparm_text: str) -> Optional[bool]:

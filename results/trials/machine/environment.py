@@ -9,7 +9,6 @@ name of the host only if asked for.
 import os
 import platform
 import re
-import subprocess
 from typing import Callable, Dict, Iterable, List, Optional
 
 from trials.machine import disks, ethernet
@@ -24,7 +23,6 @@ ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+|[0-9a-fA-F:]*::[0-9a-fA-F:]*"
                      r"|[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}"
                      r"|[0-9a-fA-F-]{16,}")
 PLACE = re.compile(ADDRESS.pattern + "|/")
-TOOL_SECONDS = 5
 # Two of the first level, and one of each other: four and some room.
 CACHES_AT_MOST = 8
 OURS = ("blinksort", "blinkgen", "blinkval", "blinksh")
@@ -67,18 +65,6 @@ def folded(values: dict):
     if not kinds:
         return None
     return kinds[0] if kinds.count(kinds[0]) == len(kinds) else values
-
-
-def output_of(command: List[str]) -> Optional[str]:
-    """What a command prints; None if it is missing or fails."""
-    try:
-        done = subprocess.run(
-            command, check=False, text=True, errors="replace",
-            stdin=subprocess.DEVNULL, capture_output=True,
-            timeout=TOOL_SECONDS, env={**os.environ, "LC_ALL": "C"})
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None
 
 
 def first_line(text: Optional[str]) -> Optional[str]:
@@ -363,10 +349,10 @@ def of_versions(programs) -> dict:
     versions: Dict[str, Optional[str]] = {}
     for name in OURS:
         path = programs.find(name) if programs else None
-        versions[name] = first_line(output_of([path, "--version"])) \
+        versions[name] = first_line(disks.output_of(path, "--version")) \
             if path else None
     for name in ("cp", "sort"):
-        versions[name] = first_line(output_of([name, "--version"]))
+        versions[name] = first_line(disks.output_of(name, "--version"))
     versions["python"] = platform.python_version()
     versions["libc"] = " ".join(platform.libc_ver()).strip() or None
     return versions
@@ -375,15 +361,15 @@ def of_versions(programs) -> dict:
 def of_tuning(programs) -> Optional[str]:
     """What blinktune has in force, as it says it; None without it."""
     path = programs.find("blinktune") if programs else None
-    return output_of([path, "status", "--json"]) if path else None
+    return disks.output_of(path, "status", "--json") if path else None
 
 
 def of_services(tree: Tree) -> Optional[dict]:
     """Running services of systemd; None without it."""
     if not os.path.isdir(f"{tree.root}/run/systemd/system"):
         return None
-    text = output_of(["systemctl", "list-units", "--type=service",
-                      "--state=running", "--no-legend", "--plain"])
+    text = disks.output_of("systemctl", "list-units", "--type=service",
+                           "--state=running", "--no-legend", "--plain")
     if text is None:
         return None
     # Behind "@" may stand a user or an address.

@@ -1,27 +1,9 @@
 """What ethtool tells of a network interface, as numbers and words."""
 
 import re
-import subprocess
 from typing import Dict, Optional
 
 from trials.machine import disks
-
-TOOL_SECONDS = 5
-
-
-def ask(option: str, interface: str) -> Optional[str]:
-    """None without ethtool, or where the driver has no answer."""
-    program = disks.tool("ethtool")
-    if program is None:
-        return None
-    try:
-        done = subprocess.run(
-            [program, option, interface], check=False, text=True,
-            errors="replace", stdin=subprocess.DEVNULL, capture_output=True,
-            timeout=TOOL_SECONDS)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout if done.returncode == 0 else None
 
 
 def numbers_in(text: str) -> Dict[str, int]:
@@ -31,7 +13,7 @@ def numbers_in(text: str) -> Dict[str, int]:
 
 
 def coalescing(interface: str) -> Optional[dict]:
-    text = ask("-c", interface)
+    text = disks.output_of("ethtool", "-c", interface)
     if text is None:
         return None
     found: dict = numbers_in(text)
@@ -43,14 +25,14 @@ def coalescing(interface: str) -> Optional[dict]:
 
 def rings(interface: str) -> Optional[dict]:
     """As they are; before that ethtool prints what they may be."""
-    text = ask("-g", interface)
+    text = disks.output_of("ethtool", "-g", interface)
     if text is None:
         return None
     return numbers_in(text.rpartition("Current hardware settings:")[2])
 
 
 def offloads(interface: str) -> Optional[dict]:
-    text = ask("-k", interface)
+    text = disks.output_of("ethtool", "-k", interface)
     if text is None:
         return None
     return {name.strip(): state for name, state in

@@ -47,10 +47,7 @@ def condition(name: str, wanted: str, found: str,
 
 def all_met(conditions: List[dict]) -> Optional[bool]:
     """False if any is not met; None if any can't be told."""
-    verdicts = [found["met"] for found in conditions]
-    if False in verdicts:
-        return False
-    return None if None in verdicts else True
+    return worst(found["met"] for found in conditions)
 
 
 def percent(fraction: Optional[float]) -> str:

@@ -5,6 +5,7 @@ concluded from what was asked of the kernel: posix_fadvise(2) is advice, and
 pages that are mapped, dirty or being written stay where they are.
 """
 
+import contextlib
 import ctypes
 import errno
 import mmap
@@ -39,9 +40,15 @@ class Cachestat(ctypes.Structure):
                  "recently_evicted")]
 
 
-def open_file(path: str) -> int:
+@contextlib.contextmanager
+def opened(path: str):
+    """A descriptor of the file; an OSError within becomes its Failure."""
     try:
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            yield fd
+        finally:
+            os.close(fd)
     except OSError as error:
         raise of_file(path, error) from None
 
@@ -99,11 +106,8 @@ def fraction_of(fd: int) -> Optional[float]:
 def fraction(path: str) -> Optional[float]:
     """The part of the file that is in the page cache, from 0 to 1; None if it
     can't be known, as of an empty file."""
-    fd = open_file(path)
-    try:
+    with opened(path) as fd:
         return fraction_of(fd)
-    finally:
-        os.close(fd)
 
 
 def read_all(fd: int) -> None:
@@ -118,8 +122,7 @@ def read_all(fd: int) -> None:
 
 def load(path: str) -> Optional[float]:
     """Bring the whole file into the page cache; returns fraction()."""
-    fd = open_file(path)
-    try:
+    with opened(path) as fd:
         # Read, not only asked for: readahead(2) returns before it is done
         # and ends silently where memory is short.  Again if the kernel has
         # taken some back meanwhile, as one that looks for idle pages does.
@@ -128,57 +131,36 @@ def load(path: str) -> Optional[float]:
                 break
             read_all(fd)
         return fraction_of(fd)
-    except OSError as error:
-        raise of_file(path, error) from None
-    finally:
-        os.close(fd)
 
 
 def evict(path: str) -> Optional[float]:
     """Take the file out of the page cache; returns fraction().
 
     Of tmpfs, whose files are nowhere else, nothing goes."""
-    fd = open_file(path)
-    try:
+    with opened(path) as fd:
         # Dirty pages stay.
         os.fdatasync(fd)
         os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
         return fraction_of(fd)
-    except OSError as error:
-        raise of_file(path, error) from None
-    finally:
-        os.close(fd)
 
 
 def settle(path: str) -> None:
     """Write what is dirty on the file system that path lies on, so that it is
     neither written during a run nor kept from being dropped."""
-    fd = open_file(path)
-    try:
+    with opened(path) as fd:
         if libc.syncfs(fd) != 0:
-            raise of_file(path, OSError(ctypes.get_errno(), ""))
-    finally:
-        os.close(fd)
+            raise OSError(ctypes.get_errno(), "")
 
 
 def drop_caches(root: str = "/") -> Optional[str]:
     """Drop all clean pages of the page cache, of all files.  Returns None, or
     why that can't be done: only root may."""
     try:
-        fd = os.open(os.path.join(root, "proc/sys/vm/drop_caches"),
-                     os.O_WRONLY | os.O_CLOEXEC)
+        with open(os.path.join(root, "proc/sys/vm/drop_caches"), "wb", 0,
+                  opener=lambda path, _: os.open(path, os.O_WRONLY)) as file:
+            file.write(DROP_PAGE_CACHE)
     except OSError as error:
-        return why_not_dropped(error)
-    try:
-        os.write(fd, DROP_PAGE_CACHE)
-    except OSError as error:
-        return why_not_dropped(error)
-    finally:
-        os.close(fd)
+        return "no permission" if error.errno in (
+            errno.EACCES, errno.EPERM, errno.EROFS) \
+            else os.strerror(error.errno)
     return None
-
-
-def why_not_dropped(error: OSError) -> str:
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return "no permission"
-    return os.strerror(error.errno)
