@@ -159,14 +159,6 @@ class Configurations(unittest.TestCase):
                 make(**options)
             self.assertEqual(caught.exception.status, USAGE)
 
-    def test_design_differences(self):
-        one = make(PLAIN)
-        self.assertEqual(designs.differences(one, make(PLAIN)), [])
-        self.assertEqual(designs.differences(one, make(PLAIN, seed=2)),
-                         ["seed"])
-        self.assertEqual(designs.differences(one, make(FACTORIAL)),
-                         ["sweep_text", "configurations"])
-
     def test_design_shipped_sweeps(self):
         reference = sweep.load(str(unit.ROOT / "results/reference.sweep"))
         for scenarios in (["pagecache"], ["platter", "cache"]):

@@ -187,16 +187,6 @@ def make(scenarios: list[str], sweep: Optional[Sweep], trials: int, seed: int,
     }
 
 
-def differences(recorded: dict, wanted: dict) -> list[str]:
-    """Keys in which a design to be resumed is not the one asked for.
-
-    When it was made, by which command and by which build is no difference.
-    """
-    free = ("run_id", "created_unix_ns", "command", "program_version")
-    return [key for key in recorded
-            if key not in free and recorded[key] != wanted.get(key)]
-
-
 def configuration(design: dict, name: str) -> dict:
     """The configuration of that name."""
     return next(c for c in design["configurations"] if c["name"] == name)

@@ -59,8 +59,6 @@ class Flags:
     samples to ask."""
 
     outliers: list  # modified Z above 3.5
-    outside_fences: list  # beyond 1.5 interquartile ranges (Tukey)
-    far_outside_fences: list  # beyond 3
     drift: Optional[sequence.Drift]
     step: Optional[sequence.Step]
     # Of what the drift or the step leaves, if one was found: in a run that
@@ -135,22 +133,14 @@ def modified_z(samples_ns):
     return deviation / scale if scale > 0 else deviation
 
 
-def _outside(samples_ns, ranges):
-    first, third = np.percentile(samples_ns, (25, 75))
-    reach = ranges * (third - first)
-    return np.flatnonzero((samples_ns < first - reach)
-                          | (samples_ns > third + reach)).tolist()
-
-
 def flags(samples_ns) -> Flags:
     samples = np.asarray(samples_ns, dtype=float)
-    outliers = fences = far = []
+    outliers = []
     if len(samples):
         outliers = np.flatnonzero(
             np.abs(modified_z(samples)) > MODIFIED_Z_LIMIT).tolist()
-        fences, far = _outside(samples, 1.5), _outside(samples, 3)
     if len(samples) < sequence.LEAST_COUNT or np.ptp(samples) == 0:
-        return Flags(outliers, fences, far, None, None, None, [])
+        return Flags(outliers, None, None, None, [])
     drift, step = sequence.drift(samples), sequence.step(samples)
     words, left = [], samples
     if drift.found or step.found:
@@ -159,4 +149,4 @@ def flags(samples_ns) -> Flags:
     neighbours = sequence.neighbours(left)
     if neighbours.found:
         words.append("autocorrelated")
-    return Flags(outliers, fences, far, drift, step, neighbours, words)
+    return Flags(outliers, drift, step, neighbours, words)
