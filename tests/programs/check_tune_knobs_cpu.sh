@@ -484,7 +484,7 @@ case_c_states_bytes()
 	use_root ''
 	knob_load c-states
 	# shellcheck disable=SC2034 # the knob reads it
-	c_states_file=$PWD/device
+	knob_c_states_file=$PWD/device
 	for number in 0 1 3 10 32 255 256 2560 65536 168430090 655360 1999999999; do
 		printf -v hex '%08x' "$number"
 		printf %b "\\x${hex:6:2}\\x${hex:4:2}\\x${hex:2:2}\\x${hex:0:2}" \

@@ -6,26 +6,12 @@
 # it back even from a process that was killed.  The cpuidle/state*/disable
 # files would set the limit for good; this knob does not touch them.
 
-# shellcheck source=tune/lib/setting.sh
-. "$TUNE/lib/setting.sh"
-
+knob_c_states_file=/dev/cpu_dma_latency
+knob_c_states_values='microseconds (0: poll, never sleep), default: no limit'
 knob_c_states_lifetime=holder
-knob_c_states_risk=none
-knob_c_states_order=50
 
-c_states_file=/dev/cpu_dma_latency
 # PM_QOS_CPU_LATENCY_DEFAULT_VALUE, 2000 s: no limit.
 c_states_default_us=2000000000
-
-knob_c_states_targets()
-{
-	TARGETS=(-)
-}
-
-knob_c_states_supported()
-{
-	setting_supported $c_states_file
-}
 
 # The kernel gives a 32-bit number in the CPU's byte order; mapfile splits it at
 # its zero bytes, which bash can't hold.  A tree has it in digits.
@@ -33,7 +19,7 @@ c_states_read_device()
 {
 	local pieces piece byte i bytes=()
 
-	mapfile -d '' pieces <$c_states_file
+	mapfile -d '' pieces <$knob_c_states_file
 	for piece in "${pieces[@]}"; do
 		for ((i = 0; i < ${#piece}; i++)); do
 			printf -v byte %d "'${piece:i:1}"
@@ -47,9 +33,9 @@ c_states_read_device()
 knob_c_states_get()
 {
 	if [[ $ROOT ]]; then
-		file_read $c_states_file || return 1
-	elif [[ ! -r $c_states_file ]]; then
-		WHY="$c_states_file: Permission denied"
+		file_read $knob_c_states_file || return 1
+	elif [[ ! -r $knob_c_states_file ]]; then
+		WHY="$knob_c_states_file: Permission denied"
 		return 1
 	else
 		c_states_read_device
@@ -83,12 +69,7 @@ knob_c_states_hold()
 {
 	local text
 
-	c_states_text "$2" && file_hold $c_states_file "$text"
-}
-
-knob_c_states_values()
-{
-	VALUES='microseconds (0: poll, never sleep), default: no limit'
+	c_states_text "$2" && file_hold $knob_c_states_file "$text"
 }
 
 knob_c_states_act()
@@ -96,16 +77,14 @@ knob_c_states_act()
 	local text
 
 	c_states_text "$2" || return 0
-	ACT="exec 9<>$c_states_file; printf $text >&9"
+	ACT="exec 9<>$knob_c_states_file; printf $text >&9"
 }
 
-knob_c_states_explain()
-{
-	EXPLAIN='The time, in microseconds, that a CPU may take to wake up from
+knob_c_states_explain='
+The time, in microseconds, that a CPU may take to wake up from
 idle: deeper sleep saves power and lets the other CPUs clock higher, but a
 packet or a disk that is done waits for the waking.  0 polls: no waking at all,
 but heat, and less for a hyperthread beside it.  The smallest limit that
 anybody holds is the one in force.  Source:
 Documentation/admin-guide/pm/cpuidle.rst and
 Documentation/power/pm_qos_interface.rst.'
-}

@@ -2,13 +2,9 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034 # results are in variables
 
-# shellcheck source=tune/lib/setting.sh
-. "$TUNE/lib/setting.sh"
 # shellcheck source=tune/lib/policy.sh
 . "$TUNE/lib/policy.sh"
 
-knob_cpu_frequency_lifetime=boot
-knob_cpu_frequency_risk=none
 # After the governor and turbo, both of which move the limits.
 knob_cpu_frequency_order=40
 
@@ -115,11 +111,9 @@ knob_cpu_frequency_act()
 	done
 }
 
-knob_cpu_frequency_explain()
-{
-	EXPLAIN='The limits, in kHz, within which the frequency of a policy
+knob_cpu_frequency_explain='
+The limits, in kHz, within which the frequency of a policy
 moves; "max" makes both the highest there is, so that neither the kernel nor
 the CPU itself has anything to choose, and "all" gives them back the whole
 range.  What turbo adds counts in them with some drivers only.  The kernel
 rounds to steps of the CPU.  Source: Documentation/admin-guide/pm/cpufreq.rst.'
-}

@@ -1,14 +1,11 @@
 # cpu-governor.sh - what chooses the frequency of a CPU
 # shellcheck shell=bash
-# shellcheck disable=SC2034 # results are in variables
+# shellcheck disable=SC2034,SC2153 # results are in variables
 
-# shellcheck source=tune/lib/setting.sh
-. "$TUNE/lib/setting.sh"
 # shellcheck source=tune/lib/policy.sh
 . "$TUNE/lib/policy.sh"
 
-knob_cpu_governor_lifetime=boot
-knob_cpu_governor_risk=none
+knob_cpu_governor_file=$POLICIES/TARGET/scaling_governor
 # Before turbo and the limits, which some drivers reset with the governor; after
 # energy-performance, which can't be written while the governor is performance.
 knob_cpu_governor_order=20
@@ -16,16 +13,6 @@ knob_cpu_governor_order=20
 knob_cpu_governor_targets()
 {
 	policy_targets scaling_governor
-}
-
-knob_cpu_governor_supported()
-{
-	setting_supported "$POLICIES/$1/scaling_governor"
-}
-
-knob_cpu_governor_get()
-{
-	file_read "$POLICIES/$1/scaling_governor"
 }
 
 # The kernel loads a governor that is a module when it is asked for by name; so
@@ -37,7 +24,7 @@ knob_cpu_governor_set()
 		WHY="$POLICIES/$1/scaling_governor: Invalid argument"
 		return 1
 	fi
-	file_write "$POLICIES/$1/scaling_governor" "$2"
+	file_write "$FILE" "$2"
 }
 
 # "a/b/c": the first of them that is there, since drivers differ in names: where
@@ -65,16 +52,9 @@ knob_cpu_governor_values()
 	VALUES+='or A/B: the first of them that is there'
 }
 
-knob_cpu_governor_act()
-{
-	ACT="echo $2 >$POLICIES/$1/scaling_governor"
-}
-
-knob_cpu_governor_explain()
-{
-	EXPLAIN='What chooses the frequency of the CPUs of a policy.  performance
+knob_cpu_governor_explain='
+What chooses the frequency of the CPUs of a policy.  performance
 keeps the highest one allowed, at the cost of power and heat; ondemand and
 schedutil follow the load and are late at the begin of every burst of work.
 With the driver intel_pstate powersave is the name of what follows the load.
 Source: Documentation/admin-guide/pm/cpufreq.rst and intel_pstate.rst.'
-}

@@ -8,12 +8,10 @@
 # active: "running syslog.socket".  The units below are never targets, even if a
 # profile names them.
 
-# shellcheck source=tune/lib/setting.sh
-. "$TUNE/lib/setting.sh"
 # shellcheck source=tune/lib/unit.sh
 . "$TUNE/lib/unit.sh"
 
-knob_daemons_lifetime=boot
+knob_daemons_values='running, stopped'
 knob_daemons_risk=cutoff
 # First of all: some of them (tuned, tlp) put settings back when they stop.
 knob_daemons_order=10
@@ -158,11 +156,6 @@ knob_daemons_set()
 	! daemons_reason "$1" && daemons_sort "$1" "$2" || return 1
 	((${#stop[@]} == 0)) || unit_switch stop "${stop[@]}" || return 1
 	((${#start[@]} == 0)) || unit_switch start "${start[@]}"
-}
-
-knob_daemons_values()
-{
-	VALUES='running, stopped'
 }
 
 knob_daemons_act()

@@ -6,19 +6,9 @@
 # one 0 when the other is written, and takes no 0 for bytes.  So a value says
 # of both which is in force, and "ratio 0" is a value like any other.
 
-# shellcheck source=tune/lib/setting.sh
-. "$TUNE/lib/setting.sh"
-
-knob_dirty_limits_lifetime=boot
-knob_dirty_limits_risk=none
-knob_dirty_limits_order=50
+knob_dirty_limits_values='ratio PERCENT background-ratio PERCENT, or bytes for ratio'
 
 dirty_limits_folder=/proc/sys/vm
-
-knob_dirty_limits_targets()
-{
-	TARGETS=(-)
-}
 
 knob_dirty_limits_supported()
 {
@@ -114,11 +104,6 @@ dirty_limit_valid()
 	fi
 }
 
-knob_dirty_limits_values()
-{
-	VALUES='ratio PERCENT background-ratio PERCENT, or bytes for ratio'
-}
-
 knob_dirty_limits_act()
 {
 	local unit number background_unit background_number
@@ -129,10 +114,8 @@ knob_dirty_limits_act()
 	ACT+="$dirty_limits_folder/dirty_${background_unit/-/_}"
 }
 
-knob_dirty_limits_explain()
-{
-	EXPLAIN='How much written data may wait in memory: above the background
+knob_dirty_limits_explain='
+How much written data may wait in memory: above the background
 limit the kernel begins to write it out, above the other the writer itself is
 held up.  Each is a percentage of the memory that is free or page cache, or
 bytes.  Source: Documentation/admin-guide/sysctl/vm.rst.'
-}

@@ -5,9 +5,8 @@
 # shellcheck source=tune/lib/drive.sh
 . "$TUNE/lib/drive.sh"
 
+knob_drive_look_ahead_values="on off"
 knob_drive_look_ahead_lifetime=device
-knob_drive_look_ahead_risk=none
-knob_drive_look_ahead_order=50
 
 knob_drive_look_ahead_targets()
 {
@@ -79,11 +78,6 @@ knob_drive_look_ahead_set()
 	return 1
 }
 
-knob_drive_look_ahead_values()
-{
-	VALUES="on off"
-}
-
 knob_drive_look_ahead_act()
 {
 	local flag=-A0 dra=1
@@ -94,12 +88,10 @@ knob_drive_look_ahead_act()
 	[ "$KIND" != scsi ] || ACT="sdparm --set=DRA=$dra /dev/$1"
 }
 
-knob_drive_look_ahead_explain()
-{
-	EXPLAIN="A SATA or SCSI drive goes on reading the track after a request,
+knob_drive_look_ahead_explain="
+A SATA or SCSI drive goes on reading the track after a request,
 into its own cache, so that a stream is not a turn of the disk late.  Off, only
 the requested blocks are read.  The drive itself keeps it, some across a reboot.
 SATA drives are asked with hdparm -A, SCSI ones with sdparm (the bit DRA of the
 caching mode page); NVMe has nothing like it.
 Source: hdparm(8), -A; ATA/ATAPI command set, SET FEATURES AAh and 55h."
-}

@@ -5,6 +5,7 @@
 # shellcheck source=tune/lib/drive.sh
 . "$TUNE/lib/drive.sh"
 
+knob_drive_write_cache_values="on off"
 knob_drive_write_cache_lifetime=device
 knob_drive_write_cache_risk=data
 knob_drive_write_cache_order=60
@@ -131,11 +132,6 @@ knob_drive_write_cache_set()
 	return 1
 }
 
-knob_drive_write_cache_values()
-{
-	VALUES="on off"
-}
-
 knob_drive_write_cache_act()
 {
 	local bit=0
@@ -152,9 +148,8 @@ knob_drive_write_cache_act()
 	fi
 }
 
-knob_drive_write_cache_explain()
-{
-	EXPLAIN="On, a drive calls a block written when it is in the drive's memory:
+knob_drive_write_cache_explain="
+On, a drive calls a block written when it is in the drive's memory:
 fast, but what was not flushed is lost when the power goes.  Off, a write that
 has returned from fsync is on the platter, and a time to write means just that.
 SATA: hdparm -W commands the drive.  The kernel is not told: a drive switched on
@@ -164,4 +159,3 @@ the value would change only what the kernel believes, and is not used.  NVMe:
 feature 6 by nvme-cli, not saved.  virtio: cache_type, if the host permits it.
 Source: Documentation/scsi/sd-parameters.rst;
 Documentation/ABI/testing/sysfs-block-device; hdparm(8), -W."
-}

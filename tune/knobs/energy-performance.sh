@@ -2,33 +2,19 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034 # results are in variables
 
-# shellcheck source=tune/lib/setting.sh
-. "$TUNE/lib/setting.sh"
 # shellcheck source=tune/lib/policy.sh
 . "$TUNE/lib/policy.sh"
 
-knob_energy_performance_lifetime=boot
-knob_energy_performance_risk=none
+knob_energy_performance_file=$POLICIES/TARGET/energy_performance_preference
 # Before the governor, and so undone after it: while that is performance, any
 # hint but performance is refused (EBUSY).
 knob_energy_performance_order=15
 
-energy_performance_file=energy_performance_preference
 energy_performance_list=energy_performance_available_preferences
 
 knob_energy_performance_targets()
 {
-	policy_targets $energy_performance_file
-}
-
-knob_energy_performance_supported()
-{
-	setting_supported "$POLICIES/$1/$energy_performance_file"
-}
-
-knob_energy_performance_get()
-{
-	file_read "$POLICIES/$1/$energy_performance_file"
+	policy_targets energy_performance_preference
 }
 
 knob_energy_performance_goal()
@@ -39,11 +25,6 @@ knob_energy_performance_goal()
 	VALUE=$3
 }
 
-knob_energy_performance_set()
-{
-	file_write "$POLICIES/$1/$energy_performance_file" "$2"
-}
-
 knob_energy_performance_values()
 {
 	VALUES='0 (fast) to 255 (thrifty)'
@@ -52,14 +33,7 @@ knob_energy_performance_values()
 	fi
 }
 
-knob_energy_performance_act()
-{
-	ACT="echo $2 >$POLICIES/$1/$energy_performance_file"
-}
-
-knob_energy_performance_explain()
-{
-	EXPLAIN='The hint by which a CPU that chooses its own frequency (HWP, CPPC)
+knob_energy_performance_explain='
+The hint by which a CPU that chooses its own frequency (HWP, CPPC)
 weighs speed against power.  The governor performance implies performance.
 Source: Documentation/admin-guide/pm/intel_pstate.rst and amd-pstate.rst.'
-}

@@ -5,8 +5,7 @@
 # shellcheck source=tune/lib/drive.sh
 . "$TUNE/lib/drive.sh"
 
-knob_io_scheduler_lifetime=boot
-knob_io_scheduler_risk=none
+knob_io_scheduler_file=/sys/block/TARGET/queue/scheduler
 knob_io_scheduler_order=40
 
 knob_io_scheduler_targets()
@@ -18,7 +17,7 @@ knob_io_scheduler_targets()
 # whatever is written.
 knob_io_scheduler_supported()
 {
-	if ! file_read "/sys/block/$1/queue/scheduler"; then
+	if ! file_read "$FILE"; then
 		SUPPORT=unsupported WHY="no queue/scheduler"
 		return 1
 	fi
@@ -26,7 +25,7 @@ knob_io_scheduler_supported()
 		SUPPORT=unsupported WHY="its requests go to the devices below"
 		return 1
 	fi
-	if ! file_writable "/sys/block/$1/queue/scheduler"; then
+	if ! file_writable "$FILE"; then
 		SUPPORT=denied WHY="needs root"
 		return 1
 	fi
@@ -35,7 +34,7 @@ knob_io_scheduler_supported()
 
 knob_io_scheduler_get()
 {
-	file_selected "/sys/block/$1/queue/scheduler"
+	file_selected "$FILE"
 }
 
 # A name that is not in the list makes the kernel look for a module.
@@ -43,10 +42,10 @@ knob_io_scheduler_set()
 {
 	local listed
 
-	file_read "/sys/block/$1/queue/scheduler" || return 1
+	file_read "$FILE" || return 1
 	listed=" $VALUE "
 	listed=${listed//[\[\]]/}
-	file_write "/sys/block/$1/queue/scheduler" "$2" && return 0
+	file_write "$FILE" "$2" && return 0
 	[[ $listed == *" $2 "* ]] ||
 		WHY="this kernel has no scheduler $2, nor a module $2-iosched"
 	return 1
@@ -55,22 +54,15 @@ knob_io_scheduler_set()
 knob_io_scheduler_values()
 {
 	VALUES="none mq-deadline bfq kyber"
-	file_read "/sys/block/$1/queue/scheduler" || return 0
+	file_read "$FILE" || return 0
 	VALUES=${VALUE//[\[\]]/}
 }
 
-knob_io_scheduler_act()
-{
-	ACT="echo $2 >/sys/block/$1/queue/scheduler"
-}
-
-knob_io_scheduler_explain()
-{
-	EXPLAIN="The order in which a device's waiting requests are served.  \"none\"
+knob_io_scheduler_explain="
+The order in which a device's waiting requests are served.  \"none\"
 adds no work and fits NVMe and single streams; mq-deadline merges and sorts, for
 rotating disks with more than one reader; bfq is fair and dear.  Some schedulers
 are modules that the kernel loads when they are named.  With every change the
 kernel sets nr_requests, and the scheduler's own settings in queue/iosched, to
 their defaults: other values must be set again after going back.
 Source: Documentation/block/switching-sched.rst."
-}

@@ -1,26 +1,22 @@
 # irq-affinity.sh - which CPUs an interrupt may go to
 # shellcheck shell=bash
-# shellcheck disable=SC2034 # results are in variables
+# shellcheck disable=SC2034,SC2153 # results are in variables
 #
 # Each interrupt is a target, and "default": where those go that begin later.
 
-# shellcheck source=tune/lib/setting.sh
-. "$TUNE/lib/setting.sh"
 # shellcheck source=tune/lib/cpulist.sh
 . "$TUNE/lib/cpulist.sh"
 
-knob_irq_affinity_lifetime=boot
-knob_irq_affinity_risk=none
+knob_irq_affinity_values='a list of CPUs: 0, 0-3, 0-3,8'
 # After irqbalance, which would move them again.
 knob_irq_affinity_order=60
 
 irq_folder=/proc/irq
 
-# irq_file TARGET: sets the caller's file.
-irq_file()
+knob_irq_affinity_find()
 {
-	file=$irq_folder/$1/smp_affinity_list
-	[[ $1 != default ]] || file=$irq_folder/default_smp_affinity
+	FILE=$irq_folder/$1/smp_affinity_list
+	[[ $1 != default ]] || FILE=$irq_folder/default_smp_affinity
 }
 
 knob_irq_affinity_targets()
@@ -36,20 +32,9 @@ knob_irq_affinity_targets()
 	TARGETS=(default "${by_number[@]}")
 }
 
-knob_irq_affinity_supported()
-{
-	local file
-
-	irq_file "$1"
-	setting_supported "$file"
-}
-
 knob_irq_affinity_get()
 {
-	local file
-
-	irq_file "$1"
-	file_read "$file" || return 1
+	file_read "$FILE" || return 1
 	# This one is a mask, and there is no list of it.
 	[[ $1 != default ]] || cpulist_of_mask "$VALUE"
 }
@@ -61,16 +46,15 @@ knob_irq_affinity_goal()
 
 knob_irq_affinity_set()
 {
-	local file list=$2
+	local list=$2
 
-	irq_file "$1"
 	if [[ $1 == default ]]; then
-		file_read "$file" || return 1
+		file_read "$FILE" || return 1
 		cpulist_mask "$list" "$VALUE" ||
 			setting_refuse "$2" 'CPUs of this machine' || return 1
 		list=$MASK
 	fi
-	file_write "$file" "$list" || irq_affinity_kept
+	file_write "$FILE" "$list" || irq_affinity_kept
 }
 
 # Some can't be moved (a timer's), some the kernel places itself (a queue's of a
@@ -85,28 +69,20 @@ irq_affinity_kept()
 	return 1
 }
 
-knob_irq_affinity_values()
-{
-	VALUES='a list of CPUs: 0, 0-3, 0-3,8'
-}
-
 knob_irq_affinity_act()
 {
-	local file list=$2
+	local list=$2
 
-	irq_file "$1"
-	if [[ $1 == default ]] && file_read "$file" &&
+	if [[ $1 == default ]] && file_read "$FILE" &&
 		cpulist_mask "$2" "$VALUE"; then
 		list=$MASK
 	fi
-	ACT="echo $list >$file"
+	ACT="echo $list >$FILE"
 }
 
-knob_irq_affinity_explain()
-{
-	EXPLAIN='Which CPUs an interrupt may go to.  On the CPU that waits for
+knob_irq_affinity_explain='
+Which CPUs an interrupt may go to.  On the CPU that waits for
 the data it saves the way between them; on one that works it interrupts the
 work.  Those that the kernel places itself (queues of disks and cards, one for
 each CPU) refuse, and are reported so.  Source:
 Documentation/core-api/irq/irq-affinity.rst.'
-}

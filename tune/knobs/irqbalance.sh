@@ -2,22 +2,14 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034 # results are in variables
 
-# shellcheck source=tune/lib/setting.sh
-. "$TUNE/lib/setting.sh"
 # shellcheck source=tune/lib/unit.sh
 . "$TUNE/lib/unit.sh"
 
-knob_irqbalance_lifetime=boot
-knob_irqbalance_risk=none
+knob_irqbalance_values='running, stopped'
 # Before irq-affinity, and so started again after that is undone.
 knob_irqbalance_order=55
 
 irqbalance_unit=irqbalance.service
-
-knob_irqbalance_targets()
-{
-	TARGETS=(-)
-}
 
 knob_irqbalance_supported()
 {
@@ -52,20 +44,13 @@ knob_irqbalance_set()
 	unit_switch $verb $irqbalance_unit
 }
 
-knob_irqbalance_values()
-{
-	VALUES='running, stopped'
-}
-
 knob_irqbalance_act()
 {
 	ACT="systemctl stop $irqbalance_unit"
 	[[ $2 != running ]] || ACT="systemctl start $irqbalance_unit"
 }
 
-knob_irqbalance_explain()
-{
-	EXPLAIN='The daemon that moves interrupts from CPU to CPU every ten seconds,
+knob_irqbalance_explain='
+The daemon that moves interrupts from CPU to CPU every ten seconds,
 by load.  While it runs, interrupts stay nowhere for long, and no irq-affinity
 that was set either.  Source: irqbalance(1).'
-}

@@ -5,9 +5,8 @@
 # shellcheck source=tune/lib/drive.sh
 . "$TUNE/lib/drive.sh"
 
-knob_md_stripe_cache_lifetime=boot
-knob_md_stripe_cache_risk=none
-knob_md_stripe_cache_order=50
+knob_md_stripe_cache_file=/sys/block/TARGET/md/stripe_cache_size
+knob_md_stripe_cache_values="entries, 17 to 32768; each takes a page for each drive"
 
 knob_md_stripe_cache_targets()
 {
@@ -16,12 +15,12 @@ knob_md_stripe_cache_targets()
 
 knob_md_stripe_cache_supported()
 {
-	if ! file_exists "/sys/block/$1/md/stripe_cache_size"; then
+	if ! file_exists "$FILE"; then
 		SUPPORT=unsupported
 		stripe_cache_absent "$1"
 		return 1
 	fi
-	if ! file_writable "/sys/block/$1/md/stripe_cache_size"; then
+	if ! file_writable "$FILE"; then
 		SUPPORT=denied WHY="needs root"
 		return 1
 	fi
@@ -45,7 +44,7 @@ stripe_cache_absent()
 
 knob_md_stripe_cache_get()
 {
-	if ! file_read "/sys/block/$1/md/stripe_cache_size"; then
+	if ! file_read "$FILE"; then
 		stripe_cache_absent "$1"
 		return 1
 	fi
@@ -60,27 +59,10 @@ knob_md_stripe_cache_goal()
 	fi
 }
 
-knob_md_stripe_cache_set()
-{
-	file_write "/sys/block/$1/md/stripe_cache_size" "$2"
-}
-
-knob_md_stripe_cache_values()
-{
-	VALUES="entries, 17 to 32768; each takes a page for each drive"
-}
-
-knob_md_stripe_cache_act()
-{
-	ACT="echo $2 >/sys/block/$1/md/stripe_cache_size"
-}
-
-knob_md_stripe_cache_explain()
-{
-	EXPLAIN="How many stripes, a page of each drive wide, RAID 4, 5 and 6 keep
+knob_md_stripe_cache_explain="
+How many stripes, a page of each drive wide, RAID 4, 5 and 6 keep
 to gather whole stripes from partial writes; 256 by default.  It takes a page of
 memory for each drive and entry: 4096 entries on 4 drives are 64 MiB.  RAID 0, 1
 and 10 have none: what matters there is the chunk size, chosen when the array is
 made.
 Source: Documentation/admin-guide/md.rst, stripe_cache_size."
-}

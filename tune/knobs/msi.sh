@@ -5,9 +5,7 @@
 # shellcheck source=tune/lib/nic.sh
 . "$TUNE/lib/nic.sh"
 
-knob_msi_lifetime=boot
-knob_msi_risk=none
-knob_msi_order=50
+knob_msi_values="reported only; a profile may state: msix, msi or none"
 
 knob_msi_targets()
 {
@@ -55,22 +53,15 @@ knob_msi_set()
 	return 1
 }
 
-knob_msi_values()
-{
-	VALUES="reported only; a profile may state: msix, msi or none"
-}
-
 knob_msi_act()
 {
 	ACT="nothing: reported only"
 }
 
-knob_msi_explain()
-{
-	EXPLAIN="Whether the card interrupts by messages (msi, msix and how many), or
+knob_msi_explain="
+Whether the card interrupts by messages (msi, msix and how many), or
 by a wire that it may share with other devices (none).  With one message for each
 queue every processor can have its own.  The driver decides when it is loaded
 (module options, or pci=nomsi on the kernel's command line), so that this is
 reported only.
 Source: Documentation/PCI/msi-howto.rst."
-}

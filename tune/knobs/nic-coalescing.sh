@@ -7,8 +7,6 @@
 # shellcheck source=tune/lib/nic.sh
 . "$TUNE/lib/nic.sh"
 
-knob_nic_coalescing_lifetime=boot
-knob_nic_coalescing_risk=none
 # After rings and MTU: a driver that starts its card anew for these may reset it.
 knob_nic_coalescing_order=60
 
@@ -149,12 +147,10 @@ knob_nic_coalescing_act()
 	[ -n "$ACT" ] || ACT="ethtool -C $1 ${2//\?/}"
 }
 
-knob_nic_coalescing_explain()
-{
-	EXPLAIN="For how many microseconds (usecs) or frames a card gathers what it
+knob_nic_coalescing_explain="
+For how many microseconds (usecs) or frames a card gathers what it
 has received or sent before it interrupts.  0 interrupts at once: the shortest
 way from the wire to a program, at the price of more interrupts; \"adaptive\"
 lets the driver choose by the load.  Drivers offer some of the fields only: name
 those that matter, with a ? after a name that may be missing.
 Source: ethtool(8), -C; Documentation/networking/ethtool-netlink.rst."
-}

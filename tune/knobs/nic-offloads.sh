@@ -7,10 +7,6 @@
 # shellcheck source=tune/lib/nic.sh
 . "$TUNE/lib/nic.sh"
 
-knob_nic_offloads_lifetime=boot
-knob_nic_offloads_risk=none
-knob_nic_offloads_order=50
-
 # What people call them, and how ethtool lists them.
 declare -gA OFFLOAD_ALIAS=(
 	[rx]=rx-checksumming [tx]=tx-checksumming [sg]=scatter-gather
@@ -195,13 +191,11 @@ knob_nic_offloads_act()
 	[ -n "$ACT" ] || ACT="ethtool -K $1 ${2//\?/}"
 }
 
-knob_nic_offloads_explain()
-{
-	EXPLAIN="What is done for the protocols below the stack: checksums (rx, tx),
+knob_nic_offloads_explain="
+What is done for the protocols below the stack: checksums (rx, tx),
 cutting large sends into packets (tso, gso), joining received packets (gro, lro).
 They save processor time for streams.  For small datagrams gro and lro may hold
 a packet back to see whether another follows, and rx-udp-gro-forwarding joins
 datagrams.  Features that a driver has fixed can't be changed; a feature may take
 others with it (no tso without tx), which revert puts back, too.
 Source: ethtool(8), -K; Documentation/networking/segmentation-offloads.rst."
-}

@@ -7,7 +7,6 @@
 # shellcheck source=tune/lib/nic.sh
 . "$TUNE/lib/nic.sh"
 
-knob_nic_rings_lifetime=boot
 # Most drivers take the link down for it.
 knob_nic_rings_risk=cutoff
 knob_nic_rings_order=40
@@ -117,11 +116,9 @@ knob_nic_rings_act()
 	[ -n "$ACT" ] || ACT="ethtool -G $1 ${2//\?/}"
 }
 
-knob_nic_rings_explain()
-{
-	EXPLAIN="How many packets a card's receive and transmit queues hold.  Long
+knob_nic_rings_explain="
+How many packets a card's receive and transmit queues hold.  Long
 ones outlast a burst that the program is slow to take (a datagram that finds no
 place is lost); short ones stay in the processor's cache.  Most drivers take the
 link down and up for it, so that it is undone unless confirmed.
 Source: ethtool(8), -G."
-}

@@ -5,9 +5,8 @@
 # shellcheck source=tune/lib/drive.sh
 . "$TUNE/lib/drive.sh"
 
-knob_read_ahead_lifetime=boot
-knob_read_ahead_risk=none
-knob_read_ahead_order=50
+knob_read_ahead_file=/sys/block/TARGET/queue/read_ahead_kb
+knob_read_ahead_values="KiB, a multiple of 4; 0 reads nothing ahead"
 
 knob_read_ahead_targets()
 {
@@ -16,16 +15,11 @@ knob_read_ahead_targets()
 
 knob_read_ahead_supported()
 {
-	if ! file_exists "/sys/block/$1/queue/read_ahead_kb"; then
+	if ! file_exists "$FILE"; then
 		SUPPORT=unsupported WHY="no queue/read_ahead_kb"
 		return 1
 	fi
 	drive_allowed "$1"
-}
-
-knob_read_ahead_get()
-{
-	file_read "/sys/block/$1/queue/read_ahead_kb"
 }
 
 # The kernel keeps whole pages: it would make 4 of 6 and say nothing.
@@ -38,27 +32,10 @@ knob_read_ahead_goal()
 	fi
 }
 
-knob_read_ahead_set()
-{
-	file_write "/sys/block/$1/queue/read_ahead_kb" "$2"
-}
-
-knob_read_ahead_values()
-{
-	VALUES="KiB, a multiple of 4; 0 reads nothing ahead"
-}
-
-knob_read_ahead_act()
-{
-	ACT="echo $2 >/sys/block/$1/queue/read_ahead_kb"
-}
-
-knob_read_ahead_explain()
-{
-	EXPLAIN="How many KiB the kernel reads ahead of a program that reads a
+knob_read_ahead_explain="
+How many KiB the kernel reads ahead of a program that reads a
 file from its beginning on.  Much of it keeps a rotating disk or a RAID-0
 streaming; for random reads it fetches unwanted pages.  A file system has
 the read-ahead of the device that it was mounted from: of md or dm above, not of
 the drives below.  The kernel keeps whole pages of 4 KiB.
 Source: Documentation/ABI/stable/sysfs-block, queue/read_ahead_kb."
-}

@@ -2,15 +2,9 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034 # results are in variables
 
-# shellcheck source=tune/lib/setting.sh
-. "$TUNE/lib/setting.sh"
+knob_socket_buffers_range=0-2147483647
 
-knob_socket_buffers_lifetime=boot
-knob_socket_buffers_risk=none
-knob_socket_buffers_order=50
-
-# socket_buffers_file TARGET: its path, in FILE
-socket_buffers_file()
+knob_socket_buffers_find()
 {
 	case $1 in
 	udp_*) FILE=/proc/sys/net/ipv4/$1 ;;
@@ -26,55 +20,16 @@ knob_socket_buffers_targets()
 		udp_rmem_min udp_wmem_min)
 }
 
-knob_socket_buffers_supported()
-{
-	local FILE
-
-	socket_buffers_file "$1"
-	setting_supported "$FILE"
-}
-
-knob_socket_buffers_get()
-{
-	local FILE
-
-	socket_buffers_file "$1"
-	file_read "$FILE"
-}
-
-knob_socket_buffers_goal()
-{
-	setting_goal "$3" 0 2147483647
-}
-
-knob_socket_buffers_set()
-{
-	local FILE
-
-	socket_buffers_file "$1"
-	file_write "$FILE" "$2"
-}
-
 knob_socket_buffers_values()
 {
 	VALUES='bytes'
 	[[ $1 != netdev_max_backlog ]] || VALUES='packets'
 }
 
-knob_socket_buffers_act()
-{
-	local FILE
-
-	socket_buffers_file "$1"
-	ACT="echo $2 >$FILE"
-}
-
-knob_socket_buffers_explain()
-{
-	EXPLAIN='The most that a socket may ask for (rmem_max, wmem_max) and
+knob_socket_buffers_explain='
+The most that a socket may ask for (rmem_max, wmem_max) and
 what it gets without asking (rmem_default, wmem_default), in bytes; what a
 socket of UDP has even when memory is short (udp_rmem_min, udp_wmem_min); and
 how many packets may wait for a CPU (netdev_max_backlog).  A datagram that
 finds its socket full is lost and must be sent again.  Source:
 Documentation/admin-guide/sysctl/net.rst, networking/ip-sysctl.rst.'
-}

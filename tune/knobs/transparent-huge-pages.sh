@@ -2,12 +2,7 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034 # results are in variables
 
-# shellcheck source=tune/lib/setting.sh
-. "$TUNE/lib/setting.sh"
-
-knob_transparent_huge_pages_lifetime=boot
-knob_transparent_huge_pages_risk=none
-knob_transparent_huge_pages_order=50
+knob_transparent_huge_pages_file=/sys/kernel/mm/transparent_hugepage/TARGET
 
 huge_pages_folder=/sys/kernel/mm/transparent_hugepage
 
@@ -21,19 +16,14 @@ knob_transparent_huge_pages_targets()
 	done
 }
 
-knob_transparent_huge_pages_supported()
-{
-	setting_supported "$huge_pages_folder/$1"
-}
-
 knob_transparent_huge_pages_get()
 {
-	file_selected "$huge_pages_folder/$1"
+	file_selected "$FILE"
 }
 
 knob_transparent_huge_pages_goal()
 {
-	if file_read "$huge_pages_folder/$1" &&
+	if file_read "$FILE" &&
 		[[ $3 == *[[:space:]]* || " ${VALUE//[][]/} " != *" $3 "* ]]; then
 		setting_refuse "$3" "${VALUE//[][]/}"
 		return
@@ -41,29 +31,17 @@ knob_transparent_huge_pages_goal()
 	VALUE=$3
 }
 
-knob_transparent_huge_pages_set()
-{
-	file_write "$huge_pages_folder/$1" "$2"
-}
-
 knob_transparent_huge_pages_values()
 {
 	VALUES=
 	# shellcheck disable=SC2153 # VALUE is what file_read read
-	! file_read "$huge_pages_folder/$1" || VALUES=${VALUE//[][]/}
+	! file_read "$FILE" || VALUES=${VALUE//[][]/}
 }
 
-knob_transparent_huge_pages_act()
-{
-	ACT="echo $2 >$huge_pages_folder/$1"
-}
-
-knob_transparent_huge_pages_explain()
-{
-	EXPLAIN='Whether memory gets pages of 2 MiB rather than 4 KiB:
+knob_transparent_huge_pages_explain='
+Whether memory gets pages of 2 MiB rather than 4 KiB:
 "enabled" for all programs, those that ask (madvise), or none; "defrag":
 whether a page fault may wait until 2 MiB in one piece are found;
 "shmem_enabled": of shared memory.  Fewer faults and TLB misses for large
 buffers; a fault that clears or finds 2 MiB takes long.  Source:
 Documentation/admin-guide/mm/transhuge.rst.'
-}

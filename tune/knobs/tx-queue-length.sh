@@ -5,9 +5,8 @@
 # shellcheck source=tune/lib/nic.sh
 . "$TUNE/lib/nic.sh"
 
-knob_tx_queue_length_lifetime=boot
-knob_tx_queue_length_risk=none
-knob_tx_queue_length_order=50
+knob_tx_queue_length_file=/sys/class/net/TARGET/tx_queue_len
+knob_tx_queue_length_values="packets; 1000 is the kernel's default for Ethernet"
 
 knob_tx_queue_length_targets()
 {
@@ -19,11 +18,6 @@ knob_tx_queue_length_supported()
 	nic_allowed "$1"
 }
 
-knob_tx_queue_length_get()
-{
-	file_read "/sys/class/net/$1/tx_queue_len"
-}
-
 knob_tx_queue_length_goal()
 {
 	VALUE=$3
@@ -32,25 +26,8 @@ knob_tx_queue_length_goal()
 	return 1
 }
 
-knob_tx_queue_length_set()
-{
-	file_write "/sys/class/net/$1/tx_queue_len" "$2"
-}
-
-knob_tx_queue_length_values()
-{
-	VALUES="packets; 1000 is the kernel's default for Ethernet"
-}
-
-knob_tx_queue_length_act()
-{
-	ACT="echo $2 >/sys/class/net/$1/tx_queue_len"
-}
-
-knob_tx_queue_length_explain()
-{
-	EXPLAIN="How many packets the queueing discipline lets wait for the card.
+knob_tx_queue_length_explain="
+How many packets the queueing discipline lets wait for the card.
 When it is full, a datagram is dropped and the sender may be told ENOBUFS; a long
 one holds an all-to-all burst, but what comes last waits longest.
 Source: Documentation/ABI/testing/sysfs-class-net, tx_queue_len; ip-link(8)."
-}
