@@ -22,8 +22,4 @@ int parse_u128(const char *text, unsigned __int128 *value);
  * in either case, optionally followed by "iB" or "B": 64M, 64MiB, 2g. */
 int parse_size(const char *text, uint64_t min, uint64_t max, uint64_t *bytes);
 
-/* A CPU list as in /sys and taskset: "0-3,8,10-11".  Sets cpus[i] = 1 for each
- * CPU listed; each must be below cpu_count.  A descending range is -EINVAL. */
-int parse_cpu_list(const char *text, unsigned char *cpus, size_t cpu_count);
-
 #endif /* PARSE_H */

@@ -151,56 +151,6 @@ static void parse_size__range(void **state)
 	assert_int_equal(value, 4096);
 }
 
-static void parse_cpu_list__forms(void **state)
-{
-	static const struct {
-		const char *text;
-		int error;
-		const char *cpus; /* "1" for each one set, of 12 */
-	} cases[] = {
-		{ "0", 0, "100000000000" },
-		{ "11", 0, "000000000001" },
-		{ "0-3,8,10-11", 0, "111100001011" },
-		{ "5-5", 0, "000001000000" },
-		{ "3,1,3", 0, "010100000000" },
-		{ "0-11", 0, "111111111111" },
-		{ "12", -ERANGE, "000000000000" },
-		{ "0,12", -ERANGE, "000000000000" },
-		{ "0-12", -ERANGE, "000000000000" },
-		{ "0-18446744073709551616", -ERANGE, "000000000000" },
-		{ "0-999999999999999999999999999999999999999999", -ERANGE,
-		  "000000000000" },
-		/* 2^128 + 3, which would wrap to 3 */
-		{ "340282366920938463463374607431768211459", -ERANGE,
-		  "000000000000" },
-		{ "3-1", -EINVAL, "000000000000" },
-		{ "99-98", -EINVAL, "000000000000" },
-		{ "", -EINVAL, "000000000000" },
-		{ ",", -EINVAL, "000000000000" },
-		{ "1,", -EINVAL, "000000000000" },
-		{ ",1", -EINVAL, "000000000000" },
-		{ "1,,2", -EINVAL, "000000000000" },
-		{ "-1", -EINVAL, "000000000000" },
-		{ "1-", -EINVAL, "000000000000" },
-		{ "1-2-3", -EINVAL, "000000000000" },
-		{ "1 ,2", -EINVAL, "000000000000" },
-		{ "0-3\n", -EINVAL, "000000000000" },
-		{ "99,x", -EINVAL, "000000000000" },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		unsigned char cpus[12] = { 0 };
-		char seen[13] = "";
-		int error = parse_cpu_list(cases[i].text, cpus, 12);
-
-		for (size_t cpu = 0; cpu < 12; cpu++)
-			seen[cpu] = (char)('0' + cpus[cpu]);
-		if (error != cases[i].error || strcmp(seen, cases[i].cpus) != 0)
-			fail_msg("\"%s\": %d %s", cases[i].text, error, seen);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -209,7 +159,6 @@ int main(void)
 		cmocka_unit_test(parse_u128__edges),
 		cmocka_unit_test(parse_size__forms),
 		cmocka_unit_test(parse_size__range),
-		cmocka_unit_test(parse_cpu_list__forms),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
