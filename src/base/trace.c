@@ -103,16 +103,3 @@ int trace_write_all(FILE *stream, const struct trace_process *processes,
 	fputs("}}\n", stream);
 	return fflush(stream) || ferror(stream) ? -EIO : 0;
 }
-
-int trace_write(FILE *stream, const char *process, uint64_t origin_ns,
-		const struct trace_lane *lanes, unsigned lane_count)
-{
-	return trace_write_all(stream,
-			       &(struct trace_process){
-				       .name = process,
-				       .origin_ns = origin_ns,
-				       .lanes = lanes,
-				       .lane_count = lane_count,
-			       },
-			       1);
-}

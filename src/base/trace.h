@@ -68,8 +68,4 @@ struct trace_process {
 int trace_write_all(FILE *stream, const struct trace_process *processes,
 		    unsigned process_count);
 
-/* Write the lanes of one process. */
-int trace_write(FILE *stream, const char *process, uint64_t origin_ns,
-		const struct trace_lane *lanes, unsigned lane_count);
-
 #endif /* TRACE_H */

@@ -56,7 +56,7 @@ static void trace_end__stores_and_loses(void **state)
 	trace_lane_fini(&lane);
 }
 
-static void trace_write__document(void **state)
+static void trace_write_all__document(void **state)
 {
 	static const char want[] =
 		"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
@@ -77,28 +77,33 @@ static void trace_write__document(void **state)
 		{ .spans = &first, .capacity = 1, .count = 1, .lost = 2 },
 		{ .spans = &second, .capacity = 1, .count = 1, .lost = 3 },
 	};
+	const struct trace_process process = {
+		.name = "blink\"sort",
+		.origin_ns = 10000,
+		.lanes = lanes,
+		.lane_count = 2,
+	};
 	char *got = NULL;
 	size_t length;
 	FILE *stream = open_memstream(&got, &length);
 
 	(void)state;
 	assert_non_null(stream);
-	assert_int_equal(trace_write(stream, "blink\"sort", 10000, lanes, 2),
-			 0);
+	assert_int_equal(trace_write_all(stream, &process, 1), 0);
 	fclose(stream);
 	assert_string_equal(got, want);
 	free(got);
 }
 
-static void trace_write__full_medium(void **state)
+static void trace_write_all__full_medium(void **state)
 {
-	struct trace_lane lane = { 0 };
+	const struct trace_process process = { .name = "x" };
 	FILE *stream = fopen("/dev/full", "w");
 
 	(void)state;
 	if (!stream)
 		skip_because("no /dev/full here");
-	assert_int_equal(trace_write(stream, "x", 0, &lane, 1), -EIO);
+	assert_int_equal(trace_write_all(stream, &process, 1), -EIO);
 	fclose(stream);
 }
 
@@ -108,8 +113,8 @@ int main(void)
 		cmocka_unit_test(trace_end__not_tracing),
 		cmocka_unit_test(trace_lane_init__no_capacity),
 		cmocka_unit_test(trace_end__stores_and_loses),
-		cmocka_unit_test(trace_write__document),
-		cmocka_unit_test(trace_write__full_medium),
+		cmocka_unit_test(trace_write_all__document),
+		cmocka_unit_test(trace_write_all__full_medium),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
