@@ -90,11 +90,22 @@ lengths()
 		awk '$2 != "total" { print $1, $2 }'
 }
 
-# calls FOLDER: "FOLDER OTHER SYMBOL" for each name that an object of src/ or
-# shell/ in FOLDER takes from another folder's
+# objects ROOT BUILD: those in BUILD whose source is still in ROOT
+objects()
+{
+	local object
+
+	for object in "$2"/src/*/*.o "$2"/shell/*.o; do
+		object=${object#"$2"/}
+		[ ! -f "$1/${object%.o}.c" ] || echo "$object"
+	done
+}
+
+# calls ROOT BUILD: "FOLDER OTHER SYMBOL" for each name that an object of src/
+# or shell/ in FOLDER takes from another folder's
 calls()
 {
-	(cd "$1" && nm -A -g -P src/*/*.o shell/*.o) |
+	objects "$1" "$2" | (cd "$2" && xargs nm -A -g -P) |
 		sed -E 's,/[^/]*\.o: , ,' | awk '
 		$3 == "U" { wants[$1 " " $2] = 1; next }
 		$3 != "w" { where[$2] = $1 }
@@ -117,7 +128,7 @@ case_includes()
 
 case_calls()
 {
-	calls "$BUILD/${VARIANT:-dyn}" >calls.txt
+	calls "$REPO" "$BUILD/${VARIANT:-dyn}" >calls.txt
 	[ "$(wc -l <calls.txt)" -gt 100 ] || fail "no calls were found"
 	upward <calls.txt >wrong.txt
 	[ ! -s wrong.txt ] || fail "upward: $(cat wrong.txt)"
@@ -179,9 +190,10 @@ case_wrong_ones_are_found()
 	echo 'void high(void); void high(void) {}' >high.c
 	"${CC:-cc}" -c low.c -o src/base/low.o
 	"${CC:-cc}" -c high.c -o src/io/high.o
+	touch src/base/low.c src/io/high.c shell/other.c
 	cp src/io/high.o shell/other.o
 	objcopy --redefine-sym high=other shell/other.o
-	calls . | upward >wrong.txt
+	calls . . | upward >wrong.txt
 	[ "$(cat wrong.txt)" = "src/base src/io high" ] ||
 		fail "found $(cat wrong.txt)"
 }
