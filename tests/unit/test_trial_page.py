@@ -360,8 +360,7 @@ class Labels(unittest.TestCase):
         made = [labels.Label(value, text)
                 for value, text in zip(values, words)]
         with style.applied():
-            labels.place(style.canvas(self.WIDTH_PX, 10), made, (0, 100),
-                         self.WIDTH_PX)
+            labels.place(self.WIDTH_PX, made, (0, 100), self.WIDTH_PX)
         return made
 
     def test_no_text_covers_another_or_leaves_the_panel(self):

@@ -50,13 +50,6 @@ class Plot:
         return [curve for panel in self.panels for curve in panel.curves]
 
 
-def fitting(figure, texts, width_px, **settings):
-    """The first of them that is not wider; the last, shortened, if none is."""
-    return next((text for text in texts if style.text_width(
-        figure, text, **settings) <= width_px), None) or style.shortened(
-            figure, texts[-1], width_px, **settings)
-
-
 def colour(number, curve):
     return _COLOURS.get(curve.name, style.SERIES[number % len(style.SERIES)])
 
@@ -83,8 +76,7 @@ def draw(plot, width_px):
 
 
 def _panel(figure, plot, panel, left, top, panel_px):
-    style.write(figure, left, top, panel.title, fontweight="bold",
-                fontsize=style.TEXT_PX + 1)
+    style.title(figure, left, top, panel.title)
     top += _TITLE_PX + (14 if plot.marks else 0)
     axes = style.panel(figure, left, top, panel_px, _PANEL_PX)
     style.only_ticks(axes, "left", "bottom")

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from trials.base import units
-from trials.characterise import curves, text_format
+from trials.characterise import text_format
 from trials.drawing import style
 
 _LEFT_PX, _RIGHT_PX, _PANEL_PX, _FOOT_PX = 50, 14, 200, 44
@@ -139,7 +139,7 @@ def _draw_file(figure, file, top, width_px):
     style.write(figure, _RIGHT_PX, top, name, fontweight="bold",
                 fontsize=style.TEXT_PX + 1)
     words = text_format.file_words(file)
-    style.write(figure, _RIGHT_PX, top + _TITLE_PX - 2, curves.fitting(
+    style.write(figure, _RIGHT_PX, top + _TITLE_PX - 2, style.fitting(
         figure, (words, words.partition(",")[0]), panel_px,
         fontsize=style.SMALL_PX), color=style.MUTED, fontsize=style.SMALL_PX)
     top += 2 * _TITLE_PX

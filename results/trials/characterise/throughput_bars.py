@@ -1,7 +1,5 @@
 """What arrives at each other node, as bars."""
 
-from matplotlib.ticker import MaxNLocator
-
 from trials.base import units
 from trials.characterise import text_format
 from trials.drawing import style
@@ -32,7 +30,6 @@ def draw(series, rate_unit, width_px):
         axes.text(1, row - 0.22, f"{text}, {more}" if more else text,
                   transform=axes.get_yaxis_transform(), va="center",
                   ha="right", fontsize=style.SMALL_PX)
-    axes.xaxis.set_major_locator(MaxNLocator(
-        8 if width_px > style.NARROW else 5, steps=[1, 2, 5, 10]))
+    style.ticks(axes.xaxis, 8 if width_px > style.NARROW else 5)
     axes.set_xlabel(f"rate, {name}")
     return figure

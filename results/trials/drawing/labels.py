@@ -5,6 +5,7 @@ close their labels go to different rows.
 """
 
 from dataclasses import dataclass
+from itertools import product
 
 from trials.base import units
 from trials.drawing import style
@@ -19,8 +20,6 @@ class Label:
 
     value: float
     text: str
-    # In its place where there is no room for all texts; none: the same.
-    short: str = ""
     colour: str = style.INK
     bold: bool = False
     row: int = 0
@@ -39,37 +38,27 @@ class Label:
                 "fontweight": "bold" if self.bold else "normal"}
 
 
-def place(figure, labels, limits, width_px) -> int:
-    """Gives each label its row and its place; returns the number of rows.
+def place(page_px, labels, limits, width_px) -> float:
+    """Gives each label its row and its place; returns the rows' height.
 
-    Rows count from the picture upwards.  A label stands right of its line, or
-    left of it, so that it covers no other and neither lies in the way of the
-    other's line; in as few rows as that takes.
+    Rows count from the picture upwards.  From the right to the left, each
+    label takes the lowest row where it stands right of its line, or else left
+    of it, so that it covers no other and neither lies in the way of the other's
+    line.  Where there is no such row, lines pass behind texts, but the label
+    has a row for itself.
     """
-    low, high = limits
+    figure, (low, high) = style.canvas(page_px, 10), limits
     ordered = sorted(labels, key=lambda label: -label.value)
-    for label in ordered:
+    for index, label in enumerate(ordered):
         label.at_px = (label.value - low) / (high - low) * width_px
-    rows = _arrange(figure, ordered, width_px)
-    if rows == 0:
-        for label in ordered:
-            label.text = label.short or label.text
-        rows = _arrange(figure, ordered, width_px)
-    if rows == 0:
-        # Lines will pass behind texts, but each text has a row for itself.
-        rows = len(ordered)
-        for row, label in enumerate(ordered):
-            label.row = row
-            label.left_px = _sides(label, width_px)[0]
-    return rows
-
-
-def _arrange(figure, ordered, width_px) -> int:
-    """The number of rows that it takes; 0 when it can't be done."""
-    for label in ordered:
         label.width_px = style.text_width(figure, label.text, **label.settings)
-    return next((rows for rows in range(1, len(ordered) + 1)
-                 if _assign(ordered, 0, rows, width_px)), 0)
+        for label.left_px, label.row in product(
+                _sides(label, width_px), range(index + 1)):
+            if not any(_collide(label, other) for other in ordered[:index]):
+                break
+        else:
+            label.row = index
+    return ROW_PX * (1 + max((label.row for label in labels), default=-1))
 
 
 def _sides(label, width_px):
@@ -78,19 +67,6 @@ def _sides(label, width_px):
                                label.at_px - 3 - label.width_px)
              if 0 <= left <= room]
     return sides or [min(max(0, room), label.at_px + 3)]
-
-
-def _assign(ordered, index, rows, width_px) -> bool:
-    """Finds places for the labels from this one on; there are few."""
-    if index == len(ordered):
-        return True
-    label = ordered[index]
-    for label.row in range(rows):
-        for label.left_px in _sides(label, width_px):
-            if not any(_collide(label, other) for other in ordered[:index]) \
-                    and _assign(ordered, index + 1, rows, width_px):
-                return True
-    return False
 
 
 def _collide(a, b) -> bool:

@@ -14,6 +14,7 @@ import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator
 
 from trials.base import units
 
@@ -100,6 +101,30 @@ def write(figure, left, top, text, **settings):
                        **settings)
 
 
+def title(figure, left, top, text, colour=INK):
+    """Over a panel."""
+    return write(figure, left, top, text, fontweight="bold", color=colour,
+                 fontsize=TEXT_PX + 1)
+
+
+def stacked(width_px, parts, gap_px=0, below_px=0):
+    """A figure of parts, one below the other, and what each draw() returns.
+    A part knows its height_px before it is drawn."""
+    figure = canvas(width_px, 4 + below_px + sum(
+        part.height_px + gap_px for part in parts))
+    drawn, top = [], 4
+    for part in parts:
+        drawn.append(part.draw(figure, top))
+        top += part.height_px + gap_px
+    return figure, drawn
+
+
+def ticks(axis, count, integer=False):
+    """At most so many, at round figures."""
+    axis.set_major_locator(MaxNLocator(count, steps=[1, 2, 5, 10],
+                                       integer=integer))
+
+
 def text_width(figure, text, **settings) -> float:
     """Pixels that a text takes.  The layout's font is a wide one, so that the
     reader's will hardly take more."""
@@ -120,6 +145,13 @@ def shortened(figure, text, width, **settings) -> str:
         if text_width(figure, short, **settings) <= width:
             return short
     return "…"
+
+
+def fitting(figure, texts, width_px, **settings):
+    """The first of them that is not wider; the last, shortened, if none is."""
+    return next((text for text in texts if text_width(
+        figure, text, **settings) <= width_px), None) or shortened(
+            figure, texts[-1], width_px, **settings)
 
 
 def time_scale(largest_ns: float):

@@ -5,7 +5,7 @@ Bars begin at 0 and show what matters on the whole; the second panel shows
 differences of per cents, which bars can't, with the interval of each.
 """
 
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter
 
 from trials.base import units
 from trials.drawing import overflow, style
@@ -50,9 +50,8 @@ def draw(study, width_px):
     _key(figure, layout)
     top = _KEY_PX + 4
     for (scenario, groups), height in zip(parts, heights):
-        style.write(figure, 8, top, study.label(scenario), fontweight="bold",
-                    color=style.colour_of(study.scenarios, scenario),
-                    fontsize=style.TEXT_PX + 1)
+        style.title(figure, 8, top, study.label(scenario),
+                    style.colour_of(study.scenarios, scenario))
         _draw_bars(figure, layout, top + _TITLE_PX, groups)
         _draw_ratios(figure, layout, top + _TITLE_PX, groups)
         top += height
@@ -111,8 +110,7 @@ def _draw_bars(figure, layout, top, groups):
         _name(figure, axes, layout, row, group)
         if layout.beside:
             _figures(axes, row, group)
-    axes.xaxis.set_major_locator(MaxNLocator(6 if layout.beside else 4,
-                                             steps=[1, 2, 5, 10]))
+    style.ticks(axes.xaxis, 6 if layout.beside else 4)
     axes.set_xlabel(f"time of a whole run, {unit}")
     if layout.beside:
         axes.text(1 + 10 / layout.bars_px, -0.62, "mean ± sd, ms",
@@ -168,8 +166,7 @@ def _draw_ratios(figure, layout, top, groups):
             axes.plot(1, row, "d", color=style.INK, markersize=4.5)
         if group.comparison:
             _ratio(axes, row, group)
-    axes.xaxis.set_major_locator(MaxNLocator(4 if layout.beside else 3,
-                                             steps=[1, 2, 5, 10]))
+    style.ticks(axes.xaxis, 4 if layout.beside else 3)
     axes.xaxis.set_major_formatter(FuncFormatter(
         lambda ratio, _: f"{ratio:.4g}"))
     axes.set_xlabel("time / reference's")

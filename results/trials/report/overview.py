@@ -13,8 +13,9 @@ from matplotlib.ticker import MaxNLocator
 
 from trials.base import units
 from trials.drawing import labels, overflow, points, style
+from trials.drawing.histogram import FOOT_PX, LEFT_PX, RIGHT_PX
 
-_LEFT_PX, _RIGHT_PX, _PANEL_PX, _FOOT_PX = 46, 12, 84, 46
+_PANEL_PX = 84
 # Pixels that a bin is wide: as narrow as can still be told apart.
 _BIN_PX = 4
 
@@ -50,16 +51,15 @@ class Overview:
         self.inside = [part[0] for part in parts]
         self.beyond = np.sort(np.concatenate([part[1] for part in parts]))
         strip_px = overflow.STRIP_PX if len(self.beyond) else 0
-        self.panel_px = width_px - _LEFT_PX - _RIGHT_PX - strip_px
+        self.panel_px = width_px - LEFT_PX - RIGHT_PX - strip_px
         largest = max([s.max() for s in self.inside]
                       + [p.median_ns for p in self.published])
         self.scale, self.unit = style.time_scale(largest)
         self.limits = (0, largest * 1.06 / self.scale)
         self.labels = self._labels(width_px)
-        probe = style.canvas(width_px, 10)
-        rows = labels.place(probe, self.labels, self.limits, self.panel_px)
-        self.head_px = rows * labels.ROW_PX + 8
-        self.height_px = self.head_px + _PANEL_PX + _FOOT_PX
+        self.head_px = 8 + labels.place(width_px, self.labels, self.limits,
+                                        self.panel_px)
+        self.height_px = self.head_px + _PANEL_PX + FOOT_PX
 
     def _labels(self, width_px):
         made = [labels.Label(
@@ -76,12 +76,11 @@ class Overview:
                     f"{figure.median_ns / 1e6:g} ms median")
             made.append(labels.Label(
                 figure.median_ns / self.scale,
-                text if width_px > style.NARROW else short, short,
-                style.MUTED))
+                text if width_px > style.NARROW else short, style.MUTED))
         return made
 
     def draw(self, figure, top):
-        axes = style.panel(figure, _LEFT_PX, top + self.head_px,
+        axes = style.panel(figure, LEFT_PX, top + self.head_px,
                            self.panel_px, _PANEL_PX)
         style.only_ticks(axes, "left", "bottom")
         axes.set_xlim(self.limits)
@@ -106,5 +105,5 @@ class Overview:
         axes.set_xlabel(f"time of a whole run, {self.unit}")
         labels.draw(axes, self.labels, _PANEL_PX)
         if len(self.beyond):
-            overflow.strip(figure, _LEFT_PX + self.panel_px,
+            overflow.strip(figure, LEFT_PX + self.panel_px,
                            top + self.head_px, _PANEL_PX, self.beyond)

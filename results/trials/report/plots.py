@@ -7,13 +7,13 @@ and list it here.
 from trials.base import units
 from trials.drawing import picture
 from trials.drawing.picture import Picture
-from trials.report import bars, histogram, overview, run_sequence, timeline
+from trials.report import bars, distribution, overview, run_sequence, timeline
 
 
 def pictures(study) -> list:
     """Those that the record has something for, in a report's order."""
     found = []
-    if any(g.count for g in map(study.reference, study.scenarios) if g):
+    if study.references:
         found.append(_distribution(study))
     if len(study.groups) > len(study.scenarios):
         found.append(_sweep(study))
@@ -33,11 +33,6 @@ def _figures(study, groups, words):
     return "; ".join(f"{study.label(g.scenario)}: {words(g)}" for g in groups)
 
 
-def _references(study):
-    return [g for g in map(study.reference, study.scenarios)
-            if g is not None and g.count]
-
-
 def _distribution(study):
     caption = (
         "Above, all scenarios on one time axis; below, each by itself, beside "
@@ -49,11 +44,11 @@ def _distribution(study):
                     "another machine's, of 16 nodes.")
     return Picture(
         "distribution", "Times of the reference", caption,
-        _figures(study, _references(study), lambda g: (
+        _figures(study, study.references, lambda g: (
             f"{g.count} trials from {units.duration(g.summary.min_ns)} to "
             f"{units.duration(g.summary.max_ns)}, median "
             f"{units.duration(g.summary.median_ns)}")),
-        lambda width_px: histogram.draw(study, width_px))
+        lambda width_px: distribution.draw(study, width_px))
 
 
 def _sweep(study):

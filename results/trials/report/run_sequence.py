@@ -6,7 +6,6 @@ are running medians.
 """
 
 import numpy as np
-from matplotlib.ticker import FixedLocator, MaxNLocator
 
 from trials.base import units
 from trials.drawing import overflow, points, style
@@ -36,10 +35,8 @@ class RunSequence:
         self.reference = study.reference(scenario)
         self.groups = [g for g in study.of(scenario) if g.count]
         self.tint = style.colour_of(study.scenarios, scenario)
-        fences = [overflow.fence(g.samples_ns) for g in self.groups]
-        self.fences = {g.name: f for g, f in zip(self.groups, fences)}
-        inside = np.concatenate([g.samples_ns[g.samples_ns <= f]
-                                 for g, f in zip(self.groups, fences)])
+        inside = np.concatenate([overflow.split(g.samples_ns)[0]
+                                 for g in self.groups])
         self.scale, self.unit = style.time_scale(inside.max())
         self.limits = [end / self.scale for end in overflow.limits(inside)]
         self.beyond = [
@@ -88,9 +85,8 @@ class RunSequence:
         return words
 
     def draw(self, figure, top):
-        style.write(
-            figure, _LEFT_PX, top, self.study.label(self.scenario),
-            fontweight="bold", color=self.tint, fontsize=style.TEXT_PX + 1)
+        style.title(figure, _LEFT_PX, top, self.study.label(self.scenario),
+                    self.tint)
         for number, words in enumerate(self.words):
             style.write(figure, _LEFT_PX, top + 18 + 15 * number, words,
                         color=style.MUTED, fontsize=style.SMALL_PX)
@@ -105,10 +101,10 @@ class RunSequence:
         self._strip(axes)
         self._sessions(axes)
         ticks = 8 if self.width_px > style.NARROW else 4
-        axes.xaxis.set_major_locator(
-            MaxNLocator(ticks, integer=True, steps=[1, 2, 5, 10])
-            if len(self.study.run.trials) > 1 else FixedLocator([0]))
-        axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+        style.ticks(axes.xaxis, ticks, integer=True)
+        if len(self.study.run.trials) == 1:
+            axes.set_xticks([0])
+        style.ticks(axes.yaxis, 5)
         axes.set_ylabel(f"time, {self.unit}")
         axes.set_xlabel("trial, in order of time")
 
@@ -169,12 +165,6 @@ class RunSequence:
 
 
 def draw(study, width_px):
-    parts = [RunSequence(study, scenario, width_px)
-             for scenario in study.scenarios
-             if any(g.count for g in study.of(scenario))]
-    figure = style.canvas(width_px, sum(part.height_px for part in parts) + 4)
-    top = 4
-    for part in parts:
-        part.draw(figure, top)
-        top += part.height_px
-    return figure
+    return style.stacked(width_px, [
+        RunSequence(study, scenario, width_px) for scenario in study.scenarios
+        if any(g.count for g in study.of(scenario))])[0]

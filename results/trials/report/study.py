@@ -122,6 +122,12 @@ class Study:
     def reference(self, scenario: str) -> Optional[Group]:
         return self._role(scenario, REFERENCE)
 
+    @property
+    def references(self) -> list:
+        """The reference of each scenario in which it has a sample."""
+        return [g for g in map(self.reference, self.scenarios)
+                if g is not None and g.count]
+
     def control(self, scenario: str) -> Optional[Group]:
         return self._role(scenario, CONTROL)
 

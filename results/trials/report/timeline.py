@@ -94,9 +94,7 @@ class Timeline:
         return places
 
     def draw(self, figure, top):
-        title = style.write(figure, _LEFT_PX, top, self.title,
-                            fontweight="bold", color=self.tint,
-                            fontsize=style.TEXT_PX + 1)
+        title = style.title(figure, _LEFT_PX, top, self.title, self.tint)
         style.write(figure, _LEFT_PX + 10 + title.get_window_extent().width,
                     top + 1, self.detail)
         for name, left, row, text in self.key:
@@ -195,17 +193,10 @@ def longest(ranks, name) -> float:
 
 def shown(study):
     """References whose median trial has ranks to show."""
-    groups = [g for g in map(study.reference, study.scenarios)
-              if g is not None and g.count]
-    return [g for g in groups if any(
+    return [g for g in study.references if any(
         rank["phases_ns"] for rank in study.median_trial(g)["ranks"])]
 
 
 def draw(study, width_px):
-    parts = [Timeline(study, group, width_px) for group in shown(study)]
-    figure = style.canvas(width_px, sum(part.height_px for part in parts))
-    top = 4
-    for part in parts:
-        part.draw(figure, top)
-        top += part.height_px
-    return figure
+    return style.stacked(width_px, [Timeline(study, group, width_px)
+                                    for group in shown(study)])[0]
