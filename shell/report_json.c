@@ -4,31 +4,6 @@
 #include "base/format.h"
 #include "shell/exit_status.h"
 #include "shell/report_json.h"
-#include "base/utf8.h"
-
-/* A NUL follows the bytes, which may hold others. */
-static void print_bytes(const uint8_t *bytes, size_t count)
-{
-	const uint8_t *end = bytes + count;
-
-	putchar('"');
-	while (bytes < end) {
-		size_t length = utf8_length((const char *)bytes);
-
-		if (*bytes == '"' || *bytes == '\\')
-			printf("\\%c", *bytes);
-		else if (*bytes == '\n')
-			fputs("\\n", stdout);
-		else if (*bytes < 0x20)
-			printf("\\u%04x", *bytes);
-		else if (length == 0)
-			fputs("\\ufffd", stdout);
-		else
-			fwrite(bytes, 1, length, stdout);
-		bytes += MAX(length, 1);
-	}
-	putchar('"');
-}
 
 static void print_u64(const char *name, uint64_t value)
 {
@@ -46,7 +21,8 @@ static void print_known(const char *name, bool known, uint64_t value)
 static void print_stream(const char *name, const struct launch_stream *stream)
 {
 	printf(", \"%s\": ", name);
-	print_bytes(stream->bytes, stream->kept_bytes);
+	format_json_bytes(stdout, (const char *)stream->bytes,
+			  stream->kept_bytes);
 	printf(", \"%s_total_bytes\": %llu", name,
 	       (unsigned long long)stream->total_bytes);
 }

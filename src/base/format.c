@@ -98,22 +98,31 @@ char *format_duration(char buffer[FORMAT_DURATION_BYTES], uint64_t ns)
 	return buffer;
 }
 
-void format_json_string(FILE *stream, const char *text)
+void format_json_bytes(FILE *stream, const char *text, size_t bytes)
 {
+	const char *end = text + bytes;
+
 	putc('"', stream);
-	while (*text != '\0') {
+	while (text < end) {
 		size_t length = utf8_length(text);
 		unsigned char byte = (unsigned char)*text;
 
-		if (length == 0)
-			fputs("\\ufffd", stream);
-		else if (byte == '"' || byte == '\\')
-			fprintf(stream, "\\%c", byte);
+		if (byte == '\n')
+			fputs("\\n", stream);
 		else if (byte < 0x20)
 			fprintf(stream, "\\u%04x", byte);
+		else if (byte == '"' || byte == '\\')
+			fprintf(stream, "\\%c", byte);
+		else if (length == 0)
+			fputs("\\ufffd", stream);
 		else
 			fwrite(text, 1, length, stream);
 		text += MAX(length, 1);
 	}
 	putc('"', stream);
+}
+
+void format_json_string(FILE *stream, const char *text)
+{
+	format_json_bytes(stream, text, strlen(text));
 }

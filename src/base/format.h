@@ -31,4 +31,7 @@ char *format_duration(char buffer[FORMAT_DURATION_BYTES], uint64_t ns);
  * UTF-8 become U+FFFD, since JSON text must be UTF-8. */
 void format_json_string(FILE *stream, const char *text);
 
+/* The same of so many bytes, which may hold NULs; one NUL follows them. */
+void format_json_bytes(FILE *stream, const char *text, size_t bytes);
+
 #endif /* FORMAT_H */

@@ -113,7 +113,19 @@ static void format_json_string__escapes(void **state)
 	assert_json("", "\"\"");
 	assert_json("plain /", "\"plain /\"");
 	assert_json("\"\\", "\"\\\"\\\\\"");
-	assert_json("\n\x01\x1f\x7f", "\"\\u000a\\u0001\\u001f\x7f\"");
+	assert_json("\n\x01\x1f\x7f", "\"\\n\\u0001\\u001f\x7f\"");
+}
+
+static void format_json_bytes__nul(void **state)
+{
+	char got[32];
+	FILE *stream = fmemopen(got, sizeof(got), "w");
+
+	(void)state;
+	assert_non_null(stream);
+	format_json_bytes(stream, "a\0\xe2", 3);
+	fclose(stream);
+	assert_string_equal(got, "\"a\\u0000\\ufffd\"");
 }
 
 static void format_json_string__utf8(void **state)
@@ -133,6 +145,7 @@ int main(void)
 		cmocka_unit_test(format_size__edges),
 		cmocka_unit_test(format_duration__edges),
 		cmocka_unit_test(format_json_string__escapes),
+		cmocka_unit_test(format_json_bytes__nul),
 		cmocka_unit_test(format_json_string__utf8),
 	};
 
