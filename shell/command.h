@@ -7,6 +7,7 @@
 #ifndef COMMAND_H
 #define COMMAND_H
 
+#include "base/base.h"
 #include "shell/wire.h"
 
 struct command {
@@ -61,32 +62,27 @@ void command_job_secret(const uint8_t *key, const uint8_t job[WIRE_JOB_BYTES],
 
 static inline uint32_t le32_load(struct le32 v)
 {
-	return (uint32_t)v.bytes[0] | (uint32_t)v.bytes[1] << 8 |
-	       (uint32_t)v.bytes[2] << 16 | (uint32_t)v.bytes[3] << 24;
+	return load_le32(v.bytes);
 }
 
 static inline struct le32 le32_store(uint32_t value)
 {
-	return (struct le32){ { (uint8_t)value, (uint8_t)(value >> 8),
-				(uint8_t)(value >> 16),
-				(uint8_t)(value >> 24) } };
+	struct le32 v;
+
+	store_le32(v.bytes, value);
+	return v;
 }
 
 static inline uint64_t le64_load(struct le64 v)
 {
-	uint64_t value = 0;
-
-	for (int i = 7; i >= 0; i--)
-		value = value << 8 | v.bytes[i];
-	return value;
+	return load_le64(v.bytes);
 }
 
 static inline struct le64 le64_store(uint64_t value)
 {
 	struct le64 v;
 
-	for (int i = 0; i < 8; i++)
-		v.bytes[i] = (uint8_t)(value >> (8 * i));
+	store_le64(v.bytes, value);
 	return v;
 }
 

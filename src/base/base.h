@@ -28,22 +28,22 @@
 #define CACHE_LINE_BYTES 64
 #define CACHE_PAIR_BYTES 128
 
+/* x86-64 and arm64 are; the kernels, the wire and the lists of permissions
+ * count on it. */
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+	       "numbers in memory are little endian");
+
 static inline uint64_t load_be64(const void *bytes)
 {
 	uint64_t value;
 
 	memcpy(&value, bytes, sizeof(value));
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	value = __builtin_bswap64(value);
-#endif
-	return value;
+	return __builtin_bswap64(value);
 }
 
 static inline void store_be64(void *bytes, uint64_t value)
 {
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 	value = __builtin_bswap64(value);
-#endif
 	memcpy(bytes, &value, sizeof(value));
 }
 
@@ -52,17 +52,11 @@ static inline uint32_t load_le32(const void *bytes)
 	uint32_t value;
 
 	memcpy(&value, bytes, sizeof(value));
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	value = __builtin_bswap32(value);
-#endif
 	return value;
 }
 
 static inline void store_le32(void *bytes, uint32_t value)
 {
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	value = __builtin_bswap32(value);
-#endif
 	memcpy(bytes, &value, sizeof(value));
 }
 
@@ -71,17 +65,11 @@ static inline uint64_t load_le64(const void *bytes)
 	uint64_t value;
 
 	memcpy(&value, bytes, sizeof(value));
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	value = __builtin_bswap64(value);
-#endif
 	return value;
 }
 
 static inline void store_le64(void *bytes, uint64_t value)
 {
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	value = __builtin_bswap64(value);
-#endif
 	memcpy(bytes, &value, sizeof(value));
 }
 

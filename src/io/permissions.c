@@ -26,9 +26,7 @@
 
 /* --- lists ---------------------------------------------------------------- */
 
-/* All numbers of a list are little endian, as those of the machines are that
- * this is written for. */
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "lists are copied");
+/* All numbers of a list are little endian, as those in memory are. */
 _Static_assert(LIST_ENTRY_BYTES == sizeof(struct permissions_entry),
 	       "lists are copied");
 
