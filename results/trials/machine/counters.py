@@ -1,9 +1,9 @@
 """What the machine has counted: taken before and after a timed run.
 
-The files are opened once and read at their beginning again, which takes some
-ten microseconds each; what a machine does not have is None.
+The files are read off the clock; what a machine does not have is None.
 """
 
+import functools
 import os
 import re
 from typing import Dict, List, Optional
@@ -19,38 +19,15 @@ DROPPED_FIELD = 1
 # In the stat of a block device.
 READ_SECTORS_FIELD = 2
 WRITTEN_SECTORS_FIELD = 6
-CHUNK_BYTES = 1 << 16
 
 
-class KeptFile:
-    """A file of /proc or /sys that stays open."""
-
-    def __init__(self, path: str):
-        try:
-            self.fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
-            self.fd = -1
-
-    def read(self) -> Optional[bytes]:
-        """All of it now; None if there is no such file."""
-        if self.fd < 0:
-            return None
-        try:
-            text = os.pread(self.fd, CHUNK_BYTES, 0)
-            # A file of /proc may give less than was asked for, though it has
-            # more.
-            while True:
-                more = os.pread(self.fd, CHUNK_BYTES, len(text))
-                if not more:
-                    return text
-                text += more
-        except OSError:
-            return None
-
-    def close(self) -> None:
-        if self.fd >= 0:
-            os.close(self.fd)
-            self.fd = -1
+def contents(path: str) -> Optional[bytes]:
+    """All of a file of /proc or /sys; None if it is not there."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return None
 
 
 def total(values) -> Optional[int]:
@@ -138,52 +115,43 @@ class Counters:
     """Of this machine, and of the drives that the folder work lies on."""
 
     def __init__(self, work: Optional[str] = None, root: str = "/"):
-        proc = f"{root}/proc"
-        self.snmp = KeptFile(f"{proc}/net/snmp")
-        self.snmp6 = KeptFile(f"{proc}/net/snmp6")
-        self.softnet = KeptFile(f"{proc}/net/softnet_stat")
-        self.stat = KeptFile(f"{proc}/stat")
-        self.vmstat = KeptFile(f"{proc}/vmstat")
-        self.throttle = [KeptFile(path) for path in throttle_paths(root)]
+        self.proc = f"{root}/proc"
+        self.throttle = throttle_paths(root)
         drives = disks.of_path(work, root).drives if work else ()
-        self.drives = [KeptFile(f"{disks.folder_of(drive, root)}/stat")
+        self.drives = [f"{disks.folder_of(drive, root)}/stat"
                        for drive in drives]
 
     def read(self) -> Dict[str, Optional[int]]:
-        udp, udp6 = of_udp(self.snmp.read()), of_udp6(self.snmp6.read())
-        stat = of_stat(self.stat.read())
-        drives = [drive.read() for drive in self.drives]
+        """The totals now."""
+        udp = of_udp(contents(f"{self.proc}/net/snmp"))
+        udp6 = of_udp6(contents(f"{self.proc}/net/snmp6"))
+        stat = of_stat(contents(f"{self.proc}/stat"))
+        drives = [contents(path) for path in self.drives]
         return {
             "udp_rcvbuf_errors": total(
                 of.get("RcvbufErrors") for of in (udp, udp6)),
             "udp_in_errors": total(of.get("InErrors") for of in (udp, udp6)),
-            "softnet_dropped": of_softnet(self.softnet.read()),
+            "softnet_dropped": of_softnet(
+                contents(f"{self.proc}/net/softnet_stat")),
             "context_switches": stat.get("context_switches"),
             "interrupts": stat.get("interrupts"),
             "steal_ns": stat.get("steal_ns"),
             "throttle_events": total(
-                of_number(file.read()) for file in self.throttle),
+                of_number(contents(path)) for path in self.throttle),
             "disk_read_bytes": total(
                 of_disk(text, READ_SECTORS_FIELD) for text in drives),
             "disk_written_bytes": total(
                 of_disk(text, WRITTEN_SECTORS_FIELD) for text in drives),
-            "swapped_pages": of_vmstat(self.vmstat.read()),
+            "swapped_pages": of_vmstat(contents(f"{self.proc}/vmstat")),
         }
 
-    def close(self) -> None:
-        for file in (self.snmp, self.snmp6, self.softnet, self.stat,
-                     self.vmstat, *self.throttle, *self.drives):
-            file.close()
 
-
-kept: Dict[Optional[str], Counters] = {}
+# Where the files are is looked up once for each folder.
+_counters = functools.cache(Counters)
 
 
 def read(work: Optional[str] = None) -> Dict[str, Optional[int]]:
-    """The totals now.  The first call for a folder opens the files."""
-    if work not in kept:
-        kept[work] = Counters(work)
-    return kept[work].read()
+    return _counters(work).read()
 
 
 def difference(before: dict, after: dict) -> dict:
