@@ -4,6 +4,7 @@ Random bytes, since drives may compress; read with O_DIRECT, so that each byte
 comes from the drive and not from the page cache.
 """
 
+import contextlib
 import errno
 import mmap
 import os
@@ -27,11 +28,9 @@ class CacheFiller:
     def make(self) -> None:
         """Written past the page cache too, and flushed.  One that is there
         with this size is taken: nothing but its size matters."""
-        try:
+        with contextlib.suppress(OSError):
             if os.path.getsize(self.path) == self.size_bytes:
                 return
-        except OSError:
-            pass
         try:
             self._write()
         except OSError as error:
@@ -70,10 +69,8 @@ class CacheFiller:
             raise Failure(self.path, why(error), FILE) from None
 
     def remove(self) -> None:
-        try:
+        with contextlib.suppress(FileNotFoundError):
             os.unlink(self.path)
-        except FileNotFoundError:
-            pass
 
 
 def why(error: OSError) -> str:

@@ -59,6 +59,12 @@ def percent(fraction: Optional[float]) -> str:
     return f"{min(max(fraction * 100, 0.01), 99.99):.2f} %"
 
 
+def resident(name: str, part: Optional[float], wanted: float) -> dict:
+    """What part of a file is in the page cache."""
+    return condition(name, percent(wanted), percent(part),
+                     None if part is None else part == wanted)
+
+
 def mebibytes(count_bytes: int) -> str:
     return f"{count_bytes / (1 << 20):g} MiB"
 
@@ -110,14 +116,12 @@ class Scenario:
     def prepare(self, context: Context) -> List[dict]:
         """Bring the conditions about before a trial; how they are then."""
         part = residency.load(context.input)
-        return [condition("input-resident", "100 %", percent(part),
-                          None if part is None else part == 1.0)]
+        return [resident("input-resident", part, 1.0)]
 
     def verify_files(self, context: Context) -> List[dict]:
         """What the output tells after the run."""
         part = resident_part(context.output)
-        return [condition("output-resident", "100 %", percent(part),
-                          None if part is None else part == 1.0)]
+        return [resident("output-resident", part, 1.0)]
 
     def verify_run(self, document: Optional[dict]) -> List[dict]:
         """What the sorter's own JSON tells; document is None if it failed."""
@@ -176,8 +180,7 @@ class Direct(Scenario):
     def prepare(self, context: Context) -> List[dict]:
         residency.settle(context.input)
         part = residency.evict(context.input)
-        return [condition("input-not-resident", "0 %", percent(part),
-                          None if part is None else part == 0.0)]
+        return [resident("input-not-resident", part, 0.0)]
 
     def verify_files(self, context: Context) -> List[dict]:
         return [passed_by("input-passed-by", context.input, LOOK_BYTES),
@@ -297,8 +300,7 @@ class Platter(Direct):
     def _evicted_again(self, context: Context) -> dict:
         """The input as it is now, after all else was read."""
         part = resident_part(context.input)
-        return condition("input-not-resident", "0 %", percent(part),
-                         None if part is None else part == 0.0)
+        return resident("input-not-resident", part, 0.0)
 
     def _filler(self, context: Context) -> CacheFiller:
         """On the same disks; each rank of a cluster has its own."""

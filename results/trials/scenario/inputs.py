@@ -1,5 +1,6 @@
 """The records that are sorted: made by blinkgen, known by their checksum."""
 
+import contextlib
 import os
 from dataclasses import dataclass
 
@@ -118,7 +119,5 @@ def flush(path: str) -> None:
 
 
 def remove(path: str) -> None:
-    try:
+    with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
-    except FileNotFoundError:
-        pass
