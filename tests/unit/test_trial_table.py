@@ -12,6 +12,7 @@ from pathlib import Path
 
 import unit
 import trial_samples
+from trials.base import text_table
 from trials.record import store
 from trials.report import table
 from trials.report.study import Study
@@ -268,21 +269,21 @@ class TableTest(unittest.TestCase):
 class GridTest(unittest.TestCase):
     def test_columns(self):
         self.assertEqual(
-            table.grid(("name", "n", "verdict"),
-                       [["a", "1", "~"], ["long one", "100", "slower"]]),
+            text_table.grid(("name", "n", "verdict"),
+                            [["a", "1", "~"], ["long one", "100", "slower"]]),
             "name        n  verdict\n"
             "a           1  ~\n"
             "long one  100  slower")
 
     def test_name_that_is_too_long(self):
-        lines = table.grid(("name", "n"), [["x" * 120, "5"], ["y", "66"]]
-                           ).splitlines()
+        lines = text_table.grid(
+            ("name", "n"), [["x" * 120, "5"], ["y", "66"]]).splitlines()
         self.assertEqual(lines[1], "x" * 120)
         self.assertEqual(lines[2], " " * 96 + "   5")
         self.assertEqual(lines[3], "y" + " " * 95 + "  66")
 
     def test_signs_are_broken_into_lines(self):
-        lines = table.grid(
+        lines = text_table.grid(
             ("name", "signs"),
             [["x" * 70, "unverified, autocorrelated, 12 outliers"]]
         ).splitlines()

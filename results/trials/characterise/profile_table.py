@@ -7,9 +7,10 @@ Tables   of the topics, as they also stand in the page
 """
 
 from trials.base import units
+from trials.base.text_table import grid, wrapped
 from trials.characterise import headline_figures, machine_profile, text_format
 from trials.report import machine_facts
-from trials.report.table import as_csv, grid, wrapped
+from trials.report.table import as_csv
 
 
 def text(folder) -> str:

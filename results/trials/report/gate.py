@@ -25,7 +25,7 @@ from typing import Optional
 
 import numpy as np
 
-from trials.base import units
+from trials.base import text_table, units
 from trials.base.failure import FILE, Failure
 from trials.machine import environment
 from trials.report import table
@@ -212,13 +212,13 @@ def text(result: Result) -> str:
     lines += _differences_text(result)
     found = sum(pair.verdict == result.verdict for pair in result.pairs)
     lines += ["", f"{result.verdict}: {found} of {len(result.pairs)}"]
-    return table.as_lines("\n".join(lines) + "\n")
+    return text_table.as_lines("\n".join(lines) + "\n")
 
 
 def _pairs_text(pairs):
     head = ("configuration", "n", "failed", "before", "after",
             "change [90 %]", "p (Holm)", "verdict")
-    return table.grid(head, [_pair_row(pair) for pair in pairs])
+    return text_table.grid(head, [_pair_row(pair) for pair in pairs])
 
 
 def _pair_row(pair):
@@ -246,7 +246,7 @@ def _differences_text(result):
     lines = ["", "The environments differ:"]
     # What matters most first: a new machine differs in a hundred things.
     ordered = sorted(result.differences, key=lambda d: not is_machine(d))
-    lines += [table.wrapped(f"{d['key']}: {d['before']} -> {d['after']}")
+    lines += [text_table.wrapped(f"{d['key']}: {d['before']} -> {d['after']}")
               for d in ordered[:_LISTED]]
     if len(ordered) > _LISTED:
         lines.append(f"  and in {len(ordered) - _LISTED} other things "

@@ -10,11 +10,9 @@ import io
 import textwrap
 
 from trials.base import units
+from trials.base.text_table import WIDTH, as_lines, grid, wrapped
 from trials.report import machine_facts
 
-WIDTH = 100
-# A column of signs is broken into lines, but not narrower than this.
-_LEAST_SIGNS = 20
 # benchstat's sign for "no significant difference".
 VERDICTS = {"same": "~", "unknown": "?", None: ""}
 # What they stand on, above the tables.
@@ -45,16 +43,6 @@ def text(study) -> str:
     if notes:
         parts.append("Notes:\n" + "\n".join(map(wrapped, notes)))
     return as_lines("\n\n".join(parts) + "\n")
-
-
-def as_lines(text):
-    """For a terminal: names come from a file that anybody may have written."""
-    return "\n".join(map(units.printable, text.split("\n")))
-
-
-def wrapped(line):
-    return textwrap.fill(line, WIDTH, initial_indent="  ",
-                         subsequent_indent="      ")
 
 
 def machine_text(study) -> str:
@@ -139,44 +127,6 @@ def _ratio_text(analysis):
 
 def p_text(p_value) -> str:
     return "<0.0001" if p_value < 0.0001 else f"{p_value:.4f}"
-
-
-def grid(head, rows):
-    """Columns as wide as they need be; what has digits stands to the right.
-
-    When the table would be wider than a terminal, signs are broken into lines,
-    and a name that is still too long has a line to itself."""
-    rows = [list(head), *rows]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
-    if head[-1] == "signs":
-        excess = sum(widths) + 2 * (len(widths) - 1) - WIDTH
-        widths[-1] = max(widths[-1] - max(0, excess),
-                         min(widths[-1], _LEAST_SIGNS))
-    rest = sum(widths[1:]) + 2 * (len(widths) - 1)
-    widths[0] = min(widths[0], max(len(head[0]), WIDTH - rest))
-    lines = []
-    for row in (each for row in rows for each in _broken(row, widths[-1])):
-        name = row[0]
-        if len(name) > widths[0]:
-            lines.append(name)
-            name = ""
-        cells = [name.ljust(widths[0])]
-        cells += [cell.ljust(width) if title in ("effect", "verdict", "signs")
-                  else cell.rjust(width)
-                  for title, cell, width in zip(head[1:], row[1:], widths[1:])]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
-
-
-def _broken(row, width):
-    """The row, and further ones with what of its last cell does not fit."""
-    # A sign of two words, as "8 outliers", stays together.
-    signs = ", ".join(sign.replace(" ", "\u00a0")
-                      for sign in row[-1].split(", "))
-    lines = [line.replace("\u00a0", " ")
-             for line in textwrap.wrap(signs, width) or [""]]
-    return [[*row[:-1], lines[0]],
-            *([*[""] * (len(row) - 1), line] for line in lines[1:])]
 
 
 # --- notes --------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import statistics
 
 from trials.base import units
+from trials.base.text_table import grid
 from trials.run.runner import is_good
 
 
@@ -13,13 +14,14 @@ def text(record) -> str:
     for trial in record.trials():
         key = trial["scenario"], trial["configuration"]
         groups.setdefault(key, []).append(trial)
-    rows = [("scenario", "configuration", "n", "failed", "min", "median")]
+    rows = []
     for scenario in record.design["scenarios"]:
         for configuration in record.design["configurations"]:
             found = groups.get((scenario, configuration["name"]))
             if found:
                 rows.append(row(scenario, configuration["name"], found))
-    return table(rows) + skipped(record.design)
+    head = ("scenario", "configuration", "n", "failed", "min", "median")
+    return grid(head, rows) + "\n" + skipped(record.design)
 
 
 def row(scenario: str, name: str, found: list[dict]) -> tuple:
@@ -33,17 +35,6 @@ def row(scenario: str, name: str, found: list[dict]) -> tuple:
         "-", "-")
     return (scenario, name, str(len(found)),
             str(len(found) - len(good)), *figures)
-
-
-def table(rows: list[tuple]) -> str:
-    """Words to the left, figures to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    lines = []
-    for cells in rows:
-        padded = [cell.ljust(width) if at < 2 else cell.rjust(width)
-                  for at, (cell, width) in enumerate(zip(cells, widths))]
-        lines.append("  ".join(padded).rstrip())
-    return "\n".join(lines) + "\n"
 
 
 def skipped(design: dict) -> str:

@@ -1,0 +1,59 @@
+"""Tables and notes for a terminal."""
+
+import textwrap
+
+from trials.base.units import printable
+
+WIDTH = 100
+# The columns, beside the first, that hold words.
+_WORDS = ("configuration", "effect", "verdict", "signs")
+# A column of signs is broken into lines, but not narrower than this.
+_LEAST_SIGNS = 20
+
+
+def as_lines(text):
+    """For a terminal: names come from a file that anybody may have written."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def wrapped(line):
+    return textwrap.fill(line, WIDTH, initial_indent="  ",
+                         subsequent_indent="      ")
+
+
+def grid(head, rows):
+    """Columns as wide as they need be; what has digits stands to the right.
+
+    When the table would be wider than a terminal, signs are broken into lines,
+    and a name that is still too long has a line to itself."""
+    rows = [list(head), *rows]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
+    if head[-1] == "signs":
+        excess = sum(widths) + 2 * (len(widths) - 1) - WIDTH
+        widths[-1] = max(widths[-1] - max(0, excess),
+                         min(widths[-1], _LEAST_SIGNS))
+    rest = sum(widths[1:]) + 2 * (len(widths) - 1)
+    widths[0] = min(widths[0], max(len(head[0]), WIDTH - rest))
+    lines = []
+    for row in (each for row in rows for each in _broken(row, widths[-1])):
+        name = row[0]
+        if len(name) > widths[0]:
+            lines.append(name)
+            name = ""
+        cells = [name.ljust(widths[0])]
+        cells += [cell.ljust(width) if title in _WORDS
+                  else cell.rjust(width)
+                  for title, cell, width in zip(head[1:], row[1:], widths[1:])]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def _broken(row, width):
+    """The row, and further ones with what of its last cell does not fit."""
+    # A sign of two words, as "8 outliers", stays together.
+    signs = ", ".join(sign.replace(" ", "\u00a0")
+                      for sign in row[-1].split(", "))
+    lines = [line.replace("\u00a0", " ")
+             for line in textwrap.wrap(signs, width) or [""]]
+    return [[*row[:-1], lines[0]],
+            *([*[""] * (len(row) - 1), line] for line in lines[1:])]
