@@ -4,8 +4,6 @@ What stands first is what a reader compares machines by; then what could not be
 measured.  A topic without figures has the reason in its place.
 """
 
-from datetime import datetime, timezone
-
 from trials.base import units
 from trials.characterise import (headline_figures, machine_profile,
                                  profile_plots, profile_table)
@@ -43,15 +41,11 @@ def render(folder) -> str:
 
 def _header(found):
     known = machine_facts.summary(machine_facts.before(found.environment))
-    sessions = machine_facts.sessions(found.environment)
-    words = [known] if known else []
-    if sessions:
-        when = datetime.fromtimestamp(
-            sessions[-1]["begin_unix_ns"] // 10**9, timezone.utc)
-        words.append(f"{when:%Y-%m-%d %H:%M} UTC")
-    words.append(f"{len(found.lines)} measurements")
-    return (f"<header>\n<h1>{markup.text(_TITLE)}</h1>\n"
-            f"{markup.paragraph(', '.join(words), 'muted')}</header>\n")
+    begins = [session["begin_unix_ns"] for session
+              in machine_facts.sessions(found.environment)]
+    count = f"{len(found.lines)} measurements"
+    return frame.header(_TITLE, max(begins, default=None),
+                        f"{known}, {count}" if known else count)
 
 
 def _headline_figures(found):

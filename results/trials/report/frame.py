@@ -4,6 +4,7 @@ A page needs nothing else: no script, no font, no picture from anywhere.
 """
 
 import json
+from datetime import datetime, timezone
 
 from trials.drawing import style
 from trials.machine import environment as machine
@@ -18,6 +19,15 @@ def document(title, body) -> str:
         f"<title>{markup.text(title)}</title>\n"
         f"<style>{stylesheet.TEXT}</style>\n</head>\n<body>\n<main>\n"
         f"{body}</main>\n</body>\n</html>\n")
+
+
+def header(title, unix_ns, words) -> str:
+    """`unix_ns`: when, or None."""
+    if unix_ns is not None:
+        when = datetime.fromtimestamp(unix_ns // 10**9, timezone.utc)
+        words = f"{when:%Y-%m-%d %H:%M} UTC, {words}"
+    return (f"<header>\n<h1>{markup.text(title)}</h1>\n"
+            f"{markup.paragraph(words, 'muted')}</header>\n")
 
 
 def figure(picture) -> str:

@@ -6,7 +6,6 @@ makes it doubtful stands right below.
 """
 
 import shlex
-from datetime import datetime, timezone
 
 from trials.base import units
 from trials.report import frame, machine_facts, markup, page_tables, plots
@@ -21,7 +20,12 @@ def render(study) -> str:
         _header(study, title), _results(study), _doubts(study),
         *[markup.section(picture.name, picture.title, frame.figure(picture))
           for picture in plots.pictures(study)],
-        _statistics(study), _comparisons(study), _circumstances(study),
+        markup.section("statistics", "Statistics", *[
+            page_tables.statistics(study, s) for s in study.scenarios]),
+        markup.section("comparisons", "Comparisons", *[
+            page_tables.comparisons(study, s) for s in study.scenarios],
+            page_tables.skipped(study)),
+        _circumstances(study),
         _environment(study), _reproduction(study), _method(study))))
 
 
@@ -41,12 +45,9 @@ def _machines(study):
 
 def _header(study, title):
     design = study.design
-    when = datetime.fromtimestamp(design["created_unix_ns"] // 10**9,
-                                  timezone.utc)
-    words = (f"{when:%Y-%m-%d %H:%M} UTC, blinksort "
-             f"{design['program_version']}, run {design['run_id']}")
-    return (f"<header>\n<h1>{markup.text(title)}</h1>\n"
-            f"{markup.paragraph(words, 'muted')}</header>\n")
+    return frame.header(
+        title, design["created_unix_ns"],
+        f"blinksort {design['program_version']}, run {design['run_id']}")
 
 
 def _results(study):
@@ -114,17 +115,6 @@ def _doubts(study):
 
 
 # --- tables -------------------------------------------------------------------
-
-def _statistics(study):
-    return markup.section("statistics", "Statistics", *[
-        page_tables.statistics(study, s) for s in study.scenarios])
-
-
-def _comparisons(study):
-    return markup.section("comparisons", "Comparisons", *[
-        page_tables.comparisons(study, s) for s in study.scenarios],
-        page_tables.skipped(study))
-
 
 def _circumstances(study):
     return markup.section(
