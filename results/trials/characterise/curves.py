@@ -8,7 +8,8 @@ end.
 from dataclasses import dataclass, field
 
 import numpy as np
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.ticker import (FixedLocator, FuncFormatter, LogLocator,
+                               NullLocator)
 
 from trials.base import units
 from trials.characterise import text_format
@@ -112,7 +113,8 @@ def _y_axis(axes, plot):
     if low > 0 and high / low > _LOG_RATIO:
         axes.set_yscale("log")
         axes.set_ylim(low / 1.15, high * 1.15)
-        axes.yaxis.set_major_locator(FixedLocator(_decades(low, high)))
+        axes.yaxis.set_major_locator(LogLocator(
+            subs=(1, 2, 5) if high / low < 2000 else (1,)))
         axes.yaxis.set_minor_locator(NullLocator())
     else:
         axes.set_ylim(0, high * 1.05 or 1)
@@ -122,15 +124,6 @@ def _y_axis(axes, plot):
     axes.set_ylabel(f"{plot.y_words}, {name}")
     axes.yaxis.set_label_coords((15 - _LEFT_PX)
                                 / axes.get_window_extent().width, 0.5)
-
-
-def _decades(low, high):
-    """1 2 5 10 20 50, or fewer of them over many decades."""
-    steps = (1, 2, 5) if high / low < 2000 else (1,)
-    powers = range(int(np.floor(np.log10(low))),
-                   int(np.ceil(np.log10(high))) + 1)
-    return [step * 10.0**power for power in powers for step in steps
-            if low / 1.15 <= step * 10.0**power <= high * 1.15]
 
 
 def _marks(axes, plot):

@@ -7,7 +7,7 @@ of them.
 import os
 
 import numpy as np
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 
 from trials.base import units
 from trials.characterise import text_format
@@ -58,24 +58,14 @@ def _ends(profile):
 
 def _place_axis(axes, low, high):
     unit, name = text_format.size_scale(high)
-    axes.set_xlim(low, high)
-    axes.xaxis.set_major_locator(_steps_of(unit))
+    # Round figures of the unit, not of bytes.
+    steps = MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]).tick_values(
+        low / unit, high / unit)
     decimals = max(0, int(np.ceil(-np.log10((high - low) / unit / 6))))
-    axes.xaxis.set_major_formatter(FuncFormatter(
-        lambda at, _: f"{at / unit:.{decimals}f}"))
+    axes.set_xticks([step * unit for step in steps],
+                    [f"{step:.{decimals}f}" for step in steps])
+    axes.set_xlim(low, high)
     axes.set_xlabel(f"place on the disk, {name}")
-
-
-class _steps_of(MaxNLocator):
-    """Round figures of the unit, not of bytes."""
-
-    def __init__(self, unit):
-        super().__init__(6, steps=[1, 2, 2.5, 5, 10])
-        self.unit = unit
-
-    def tick_values(self, vmin, vmax):
-        return self.unit * super().tick_values(vmin / self.unit,
-                                               vmax / self.unit)
 
 
 def _rate(axes, place, unit):

@@ -47,7 +47,6 @@ def draw(study, width_px):
     parts = [(scenario, groups) for scenario, groups in parts if groups]
     heights = [layout.height_px(len(groups)) for _, groups in parts]
     figure = style.canvas(width_px, sum(heights) + _KEY_PX + 4)
-    _key(figure, layout)
     top = _KEY_PX + 4
     for (scenario, groups), height in zip(parts, heights):
         style.title(figure, 8, top, study.label(scenario),
@@ -55,25 +54,19 @@ def draw(study, width_px):
         _draw_bars(figure, layout, top + _TITLE_PX, groups)
         _draw_ratios(figure, layout, top + _TITLE_PX, groups)
         top += height
+    _key(figure, layout)
     return figure
 
 
 def _key(figure, layout):
-    words = (("minimum", 1.0), ("mean", 0.35))
-    left = layout.names_px
-    for word, alpha in words:
-        style.box(figure, left, 4, 14, 8, facecolor=style.BLUE, alpha=alpha,
-                  linewidth=0)
-        write = style.write(figure, left + 18, 8, word, va="center",
-                            fontsize=style.SMALL_PX)
-        left += 30 + write.get_window_extent().width
-    axes = style.panel(figure, left, 4, 18, 8)
-    style.only_ticks(axes)
-    axes.errorbar([0.5], [0.5], xerr=[0.4], color=style.INK, capsize=2.5,
-                  linewidth=0.9)
-    axes.set_xlim(0, 1)
-    style.write(figure, left + 22, 8, "± standard deviation", va="center",
-                fontsize=style.SMALL_PX)
+    """What the parts of a bar are: those of the first."""
+    handles, words = figure.axes[0].get_legend_handles_labels()
+    parts = dict(zip(words[:3], handles[:3]))
+    figure.legend(
+        parts.values(), parts.keys(), ncols=3, loc="upper left", frameon=False,
+        bbox_to_anchor=(layout.names_px / (72 * figure.get_figwidth()), 1),
+        borderpad=0, borderaxespad=0.2, columnspacing=1.2, handlelength=1.4,
+        fontsize=style.SMALL_PX)
 
 
 def _rows(axes, groups):
@@ -100,13 +93,14 @@ def _draw_bars(figure, layout, top, groups):
     for row, group in zip(_rows(axes, groups), groups):
         summary = group.summary
         axes.barh(row + shift, summary.mean_ns / scale, height,
-                  color=colour(group), alpha=0.35, linewidth=0)
+                  color=colour(group), alpha=0.35, linewidth=0, label="mean")
         axes.barh(row + shift, summary.min_ns / scale, height * 0.56,
-                  color=colour(group), linewidth=0)
+                  color=colour(group), linewidth=0, label="minimum")
         if summary.sd_ns is not None:
             axes.errorbar(summary.mean_ns / scale, row + shift,
                           xerr=summary.sd_ns / scale, color=style.INK,
-                          capsize=2.5, linewidth=0.9, capthick=0.9)
+                          capsize=2.5, linewidth=0.9, capthick=0.9,
+                          label="± standard deviation")
         _name(figure, axes, layout, row, group)
         if layout.beside:
             _figures(axes, row, group)
