@@ -282,6 +282,9 @@ class GridTest(unittest.TestCase):
         self.assertEqual(lines[2], " " * 96 + "   5")
         self.assertEqual(lines[3], "y" + " " * 95 + "  66")
 
+    def test_no_rows(self):
+        self.assertEqual(text_table.grid(("figures", ""), []), "figures")
+
     def test_signs_are_broken_into_lines(self):
         lines = text_table.grid(
             ("name", "signs"),

@@ -54,6 +54,6 @@ def _broken(row, width):
     signs = ", ".join(sign.replace(" ", "\u00a0")
                       for sign in row[-1].split(", "))
     lines = [line.replace("\u00a0", " ")
-             for line in textwrap.wrap(signs, width) or [""]]
+             for line in textwrap.wrap(signs, max(1, width)) or [""]]
     return [[*row[:-1], lines[0]],
             *([*[""] * (len(row) - 1), line] for line in lines[1:])]
