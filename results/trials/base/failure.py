@@ -1,6 +1,7 @@
 """What ends a program: one line for people, one status for scripts."""
 
 import os
+import sys
 
 from trials.base.units import printable
 
@@ -12,7 +13,7 @@ RESOURCES = 5
 
 
 class Failure(Exception):
-    """Raised anywhere, caught by a program's main alone.
+    """Raised anywhere, caught by ended() alone.
 
     `what` is the thing that is wrong, a path or an option; `why` the reason.
     The program prints "program: what: why" and ends with `status`.
@@ -35,6 +36,23 @@ def of_module(error: ModuleNotFoundError) -> Failure:
     package = f"python3-{(error.name or 'numpy').split('.')[0]}"
     return Failure(error.name, f"this Python module is not installed "
                    f"(Debian's package {package})", RESOURCES)
+
+
+def ended(program: str, main, arguments: list) -> int:
+    """Runs a program's main; its exit status, after a line on stderr if it has
+    failed."""
+    try:
+        return main(arguments)
+    except Failure as error:
+        failure = error
+    except ModuleNotFoundError as error:
+        failure = of_module(error)
+    except OSError as error:
+        failure = Failure(error.filename or "system", error.strerror, FILE)
+    except MemoryError:
+        failure = Failure("memory", "there is not enough", RESOURCES)
+    print(f"{program}: {failure}", file=sys.stderr)
+    return failure.status
 
 
 def of_file(path: object, error: OSError) -> Failure:

@@ -50,6 +50,10 @@ class Programs:
             [self.path(name), *map(str, arguments)], check=False, text=True,
             errors="replace", stdin=subprocess.DEVNULL, capture_output=True)
 
+    def version(self) -> str:
+        """That of the sorter: scripts have none of their own."""
+        return self.must_call("blinksort", "--version").stdout.split()[-1]
+
     def must_call(self, name: str, *arguments) -> subprocess.CompletedProcess:
         """The same, of one that has to succeed."""
         done = self.call(name, *arguments)

@@ -31,7 +31,7 @@ def run(options, called: str) -> int:
         print(command_line.USAGE_TEXT, end="")
         return 0
     if options.version:
-        print(f"blinktrial {version_of(programs)}")
+        print(f"blinktrial {programs.version()}")
         return 0
     with Supervisor() as supervisor:
         if options.resume:
@@ -42,11 +42,6 @@ def run(options, called: str) -> int:
 def target_of(options, programs: Programs, supervisor: Supervisor):
     kind = Cluster if options.hosts else Machine
     return kind(options, programs, supervisor)
-
-
-def version_of(programs: Programs) -> str:
-    """Of the sorter: scripts have none of their own."""
-    return programs.must_call("blinksort", "--version").stdout.split()[-1]
 
 
 def begin(options, programs: Programs, supervisor: Supervisor) -> int:
@@ -62,7 +57,7 @@ def begin(options, programs: Programs, supervisor: Supervisor) -> int:
         hosts=target.hosts, records=options.records, record_bytes=RECORD_BYTES,
         kind="ascii" if options.ascii else "binary", order=options.order,
         command=command_line.command_of(options),
-        program_version=version_of(programs),
+        program_version=programs.version(),
         unsettable=settings(tuning, target.hosts))
     folders = missing_folders(options.out)
     try:
