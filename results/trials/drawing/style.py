@@ -43,7 +43,6 @@ _SETTINGS = {
     "path.simplify": False,
     "path.snap": False,
     "svg.fonttype": "none",
-    "svg.hashsalt": "blinkreport",
     "text.color": INK,
     # A name from a record may hold dollars; it is no formula.
     "text.parse_math": False,

@@ -10,6 +10,8 @@ import io
 import re
 from html import escape
 
+import matplotlib
+
 FONTS = ("system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', "
          "Arial, 'Noto Sans', 'DejaVu Sans', sans-serif")
 _TAG = re.compile(r"<[^>]*>")
@@ -19,8 +21,10 @@ _FONT = re.compile(r"font: (?:(\d+) )?([\d.]+)px [^;\"]*")
 
 
 def text(figure, prefix: str, title: str, description: str) -> str:
-    """One <svg> element.  prefix begins every id in it."""
+    """One <svg> element.  No other picture may have this prefix."""
     stream = io.StringIO()
+    # matplotlib derives its ids from this and from what they name.
+    matplotlib.rcParams["svg.hashsalt"] = prefix
     figure.savefig(stream, format="svg", metadata={
         "Date": None, "Creator": None, "Format": None, "Type": None})
     body = stream.getvalue()
@@ -29,7 +33,7 @@ def text(figure, prefix: str, title: str, description: str) -> str:
     body = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", body,
                   count=1, flags=re.DOTALL)
     body = re.sub(r"<!--.*?-->\s*", "", body, flags=re.DOTALL)
-    body = _TAG.sub(lambda tag: _tidy(tag.group(), prefix), body)
+    body = _TAG.sub(lambda tag: _tidy(tag.group()), body)
     body = re.sub(r"\n\s*", "\n", body)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" '
@@ -43,16 +47,13 @@ def text(figure, prefix: str, title: str, description: str) -> str:
         f'<desc id="{prefix}-text">{escape(description)}</desc>\n{body}')
 
 
-def _tidy(tag: str, prefix: str) -> str:
+def _tidy(tag: str) -> str:
     tag = _NUMBER.sub(lambda number: _short(number.group()), tag)
     tag = _PATH.sub(lambda path: f'd="{_path(path.group(1))}"', tag)
     tag = _FONT.sub(_font, tag)
     if tag.startswith("<g id="):
         # An empty one ends where it begins.
         return "" if tag.endswith("/>") else "<g>"
-    tag = re.sub(r'\bid="', f'id="{prefix}-', tag)
-    tag = tag.replace("url(#", f"url(#{prefix}-")
-    tag = tag.replace('href="#', f'href="#{prefix}-')
     return re.sub(r' transform="rotate\(-?0 [^"]*"', "", tag)
 
 
