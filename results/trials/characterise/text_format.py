@@ -9,12 +9,19 @@ SAMPLES = "median [least, most]"
 TRANSFERS = "rate [of its transfers: 99th percentile of times, shortest]"
 
 
+_SIZES = tuple((1024**power, name) for power, name in (
+    (4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB"), (0, "bytes")))
+
+
+def _unit(value, known):
+    """The first (size, name) that the value reaches; else the last."""
+    return next((each for each in known if value >= each[0]), known[-1])
+
+
 def rate_unit(largest_bytes_per_s):
     """Decimal, as rates are given everywhere."""
-    for unit, name in ((1e9, "GB/s"), (1e6, "MB/s")):
-        if largest_bytes_per_s >= 2 * unit:
-            return unit, name
-    return 1e3, "kB/s"
+    return _unit(largest_bytes_per_s / 2, (
+        (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")))
 
 
 def largest(curves):
@@ -23,18 +30,14 @@ def largest(curves):
 
 def short_size(count_bytes):
     """64K, as the programs' options have it."""
-    for unit, sign in ((2**40, "T"), (2**30, "G"), (2**20, "M"), (2**10, "K")):
-        if count_bytes >= unit:
-            return f"{count_bytes / unit:.4g}{sign}"
-    return f"{count_bytes:.0f}"
+    size, name = _unit(count_bytes, _SIZES)
+    return f"{count_bytes / size:.4g}{name[0].replace('b', '')}"
 
 
 def size_words(count_bytes):
     """256 MiB, of a size that somebody has chosen."""
-    unit, name = next(
-        (each for each in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
-         if count_bytes >= each[0]), (1, "bytes"))
-    return f"{count_bytes / unit:.4g} {name}"
+    size, name = _unit(count_bytes, _SIZES)
+    return f"{count_bytes / size:.4g} {name}"
 
 
 def rate_words(*rates):
@@ -56,10 +59,7 @@ def curve_words(curve, unit) -> str:
 
 def size_scale(count_bytes):
     """(bytes in the unit, its name) for an axis up to this."""
-    for unit, name in ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB")):
-        if count_bytes >= 2 * unit:
-            return unit, name
-    return 1024, "KiB"
+    return _unit(count_bytes / 2, _SIZES[:-1])
 
 
 def precise(end, ends):
