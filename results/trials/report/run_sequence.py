@@ -9,7 +9,8 @@ import numpy as np
 
 from trials.base import units
 from trials.drawing import overflow, points, style
-from trials.report.study import CONTROL, is_sample
+from trials.report.study import CONTROL
+from trials.statistics.racing import is_sample
 
 _LEFT_PX, _RIGHT_PX, _TITLE_PX, _PANEL_PX, _FOOT_PX = 54, 12, 20, 150, 52
 _STRIP_PX = 22

@@ -18,8 +18,8 @@ import numpy as np
 
 from trials.statistics import descriptive, racing
 from trials.statistics.comparison import Comparison, compare, holm
+from trials.statistics.racing import is_sample
 
-COUNTED = ("ok", "unchecked")
 # The arms that are not candidates: what others are compared with, and the
 # same again under another name, which shows what is noise.
 REFERENCE, CONTROL, VARIANT = "reference", "control", "variant"
@@ -86,10 +86,6 @@ class Group:
         if self.comparison is None:
             return None
         return self.comparison.verdict(self.p_holm)
-
-
-def is_sample(trial: dict) -> bool:
-    return trial["outcome"] in COUNTED and trial["whole_ns"] is not None
 
 
 class Study:

@@ -15,6 +15,7 @@ from trials.run.progress import Progress
 from trials.run.supervisor import Supervisor
 from trials.scenario.conditions import all_met
 from trials.scenario.tuning import Tuning, Unavailable
+from trials.statistics.racing import is_sample
 
 SCHEMA = "blinktrial-trial-1"
 # A run that can only fail is not worth its time.
@@ -70,7 +71,7 @@ class Runner:
             self._tuning.close()
 
     def _note(self, trial: dict) -> None:
-        self._session.append(is_good(trial))
+        self._session.append(is_sample(trial))
         failed = self._session.count(False)
         self._progress.show(trial["trial"] + 1, failed)
         if (failed == len(self._session) == MOST_FAILURES_AT_FIRST
@@ -144,7 +145,3 @@ def findings(result, check: OutputCheck | None) -> dict:
             else result.message,
             "records": result.records, "bytes": result.bytes,
             "checksum": check.checksum if check else None}
-
-
-def is_good(trial: dict) -> bool:
-    return trial["outcome"] in ("ok", "unchecked")

@@ -12,10 +12,11 @@ from trials.run import options as command_line, summary
 from trials.run.cluster import Cluster
 from trials.run.machine import Machine
 from trials.run.progress import Progress
-from trials.run.runner import Runner, is_good
+from trials.run.runner import Runner
 from trials.run.supervisor import Supervisor
 from trials.scenario.inputs import RECORD_BYTES
 from trials.scenario.tuning import Tuning, Unavailable
+from trials.statistics.racing import is_sample
 
 # blinksort takes them only with --cluster.
 OF_CLUSTERS = {"sort.plain", "sort.schedule", "sort.transport",
@@ -217,7 +218,7 @@ def count(design: dict) -> int:
 
 def exit_status(record) -> int:
     found = record.trials()
-    failed = sum(not is_good(trial) for trial in found)
+    failed = sum(not is_sample(trial) for trial in found)
     if failed:
         raise Failure("failed", f"{failed} of {len(found)} trials", FAILED)
     return 0

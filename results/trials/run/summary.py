@@ -4,7 +4,7 @@ import statistics
 
 from trials.base import units
 from trials.base.text_table import grid
-from trials.run.runner import is_good
+from trials.statistics.racing import is_sample
 
 
 def text(record) -> str:
@@ -25,7 +25,7 @@ def text(record) -> str:
 
 
 def row(scenario: str, name: str, found: list[dict]) -> tuple:
-    good = [trial for trial in found if is_good(trial)]
+    good = [trial for trial in found if is_sample(trial)]
     times_ns = [trial["whole_ns"] for trial in good]
     # No result has a scenario's name whose conditions were not verified.
     if any(trial["scenario_met"] is not True for trial in good):

@@ -21,7 +21,11 @@ import statistics
 from typing import Optional
 
 FEWEST_SAMPLES = 2
-_COUNTED = ("ok", "unchecked")
+COUNTED = ("ok", "unchecked")
+
+
+def is_sample(trial: dict) -> bool:
+    return trial["outcome"] in COUNTED and trial["whole_ns"] is not None
 
 
 def decides(racing: Optional[dict], block: int) -> bool:
@@ -82,8 +86,7 @@ class Race:
                    for name in self._names if name not in self._dropped}
         for trial in trials:
             pair = trial["scenario"], trial["configuration"]
-            if (pair in samples and trial["outcome"] in _COUNTED
-                    and trial["whole_ns"] is not None):
+            if pair in samples and is_sample(trial):
                 samples[pair].append(trial["whole_ns"])
         out = set(self._variants)
         for scenario in self._scenarios:
