@@ -336,8 +336,28 @@ int options_size(struct options_reader *reader, uint64_t min, uint64_t max,
 	return options_refuse(reader, failure, "not a size such as 512M");
 }
 
+int options_port(struct options_reader *reader, uint16_t max, uint16_t *port,
+		 struct failure *failure)
+{
+	uint64_t value = *port;
+	int ret = options_number(reader, 1, max, &value, failure);
+
+	*port = (uint16_t)value;
+	return ret;
+}
+
+int options_seconds(struct options_reader *reader, uint64_t max, uint64_t *ns,
+		    struct failure *failure)
+{
+	uint64_t seconds = 0;
+	int ret = options_number(reader, 1, max, &seconds, failure);
+
+	*ns = UINT64_C(1000000000) * seconds;
+	return ret;
+}
+
 int options_choice(struct options_reader *reader, const char *const *choices,
-		   unsigned count, struct failure *failure)
+		   unsigned count, unsigned *choice, struct failure *failure)
 {
 	char list[LIST_BYTES] = "";
 	size_t length = 0;
@@ -347,8 +367,10 @@ int options_choice(struct options_reader *reader, const char *const *choices,
 				     : i + 1 < count ? ", "
 						     : " or ";
 
-		if (strcmp(reader->value, choices[i]) == 0)
-			return (int)i;
+		if (strcmp(reader->value, choices[i]) == 0) {
+			*choice = i;
+			return 0;
+		}
 		snprintf(list + length, sizeof(list) - length, "%s%s", before,
 			 choices[i]);
 		length = strlen(list);

@@ -126,10 +126,17 @@ int options_number_32(struct options_reader *reader, uint64_t min, uint64_t max,
 int options_size(struct options_reader *reader, uint64_t min, uint64_t max,
 		 uint64_t *bytes, struct failure *failure);
 
-/* Returns the index of the value among the choices, of which there are at least
- * two; or -EINVAL as above. */
+/* Stores the index of the value among the choices, of which there are at least
+ * two; *choice may be an enum.  0, or -EINVAL as above. */
 int options_choice(struct options_reader *reader, const char *const *choices,
-		   unsigned count, struct failure *failure);
+		   unsigned count, unsigned *choice, struct failure *failure);
+
+/* Store a port, 1..max; and seconds, 1..max, as nanoseconds.  0, or -EINVAL as
+ * above. */
+int options_port(struct options_reader *reader, uint16_t max, uint16_t *port,
+		 struct failure *failure);
+int options_seconds(struct options_reader *reader, uint64_t max, uint64_t *ns,
+		    struct failure *failure);
 
 /*
  * Refuse an operand that cannot be the name of a file: "", and "-", which other

@@ -155,37 +155,6 @@ static int take_power(struct options *options, uint64_t *bytes,
 	return ret;
 }
 
-static int take_pattern(struct options *options, struct failure *failure)
-{
-	int choice = options_choice(&options->reader, patterns,
-				    ARRAY_LEN(patterns), failure);
-
-	if (choice < 0)
-		return choice;
-	options->memory.pattern = (enum memory_pattern)choice;
-	return 0;
-}
-
-static int take_port(struct options *options, struct failure *failure)
-{
-	uint32_t port = 0;
-	int ret = options_number_32(&options->reader, 1, 65535 - RANK_NODES_MAX,
-				    &port, failure);
-
-	options->network.port = (uint16_t)port;
-	return ret;
-}
-
-static int take_deadline(struct options *options, struct failure *failure)
-{
-	uint32_t seconds = 0;
-	int ret = options_number_32(&options->reader, 1, DEADLINE_SECONDS_MAX,
-				    &seconds, failure);
-
-	options->network.deadline_ns = (uint64_t)1000000000 * seconds;
-	return ret;
-}
-
 static int take_rank_option(struct options *options, int id)
 {
 	const char *value = options->reader.value;
@@ -213,7 +182,9 @@ static int take_option(void *context, int id, struct failure *failure)
 		options->has_bytes = true;
 		return take_size(options, 0, &options->bytes, failure);
 	case OPTION_PATTERN:
-		return take_pattern(options, failure);
+		return options_choice(&options->reader, patterns,
+				      ARRAY_LEN(patterns),
+				      &options->memory.pattern, failure);
 	case OPTION_AREA:
 		return take_power(options, &options->memory.area_bytes,
 				  failure);
@@ -228,9 +199,11 @@ static int take_option(void *context, int id, struct failure *failure)
 		return options_number_32(&options->reader, 16, 65000,
 					 &options->network.ping_bytes, failure);
 	case OPTION_PORT:
-		return take_port(options, failure);
+		return options_port(&options->reader, 65535 - RANK_NODES_MAX,
+				    &options->network.port, failure);
 	case OPTION_DEADLINE:
-		return take_deadline(options, failure);
+		return options_seconds(&options->reader, DEADLINE_SECONDS_MAX,
+				       &options->network.deadline_ns, failure);
 	default:
 		return take_rank_option(options, id);
 	}

@@ -160,6 +160,11 @@ struct options {
 
 /* --- values --------------------------------------------------------------- */
 
+/* In the order of their enums. */
+static const char *const modes[] = { "auto", "buffered", "mmap", "direct" };
+static const char *const schedules[] = { "rounds", "all-at-once", "auto" };
+static const char *const references[] = { "no", "yes", "auto" };
+
 static int take_key(struct options *options, struct failure *failure)
 {
 	struct options_reader *reader = &options->reader;
@@ -188,32 +193,18 @@ static int take_key(struct options *options, struct failure *failure)
 	return 0;
 }
 
-static int take_io(struct options *options, struct failure *failure)
-{
-	static const char *const names[] = { "auto", "buffered", "mmap",
-					     "direct" };
-	int choice = options_choice(&options->reader, names, ARRAY_LEN(names),
-				    failure);
-
-	if (choice < 0)
-		return choice;
-	options->config.io = (enum input_mode)choice;
-	return 0;
-}
-
 static int take_splitters(struct options *options, struct failure *failure)
 {
 	static const char *const names[] = { "auto", "static", "sampled" };
 	static const enum splitters_kind kinds[] = { SPLITTERS_AUTO,
 						     SPLITTERS_STATIC,
 						     SPLITTERS_SAMPLED };
-	int choice = options_choice(&options->reader, names, ARRAY_LEN(names),
-				    failure);
+	unsigned choice = 0;
+	int ret = options_choice(&options->reader, names, ARRAY_LEN(names),
+				 &choice, failure);
 
-	if (choice < 0)
-		return choice;
 	options->config.splitters = kinds[choice];
-	return 0;
+	return ret;
 }
 
 static int take_kernel(struct options *options, struct failure *failure)
@@ -240,18 +231,6 @@ static int take_output(struct options *options, struct failure *failure)
 	return 0;
 }
 
-static int take_schedule(struct options *options, struct failure *failure)
-{
-	static const char *const names[] = { "rounds", "all-at-once", "auto" };
-	int choice = options_choice(&options->reader, names, ARRAY_LEN(names),
-				    failure);
-
-	if (choice < 0)
-		return choice;
-	options->cluster.schedule = (enum exchange_schedule)choice;
-	return 0;
-}
-
 /* Other values were once what --by-reference is now. */
 static int take_transport(struct options *options, struct failure *failure)
 {
@@ -267,44 +246,14 @@ static int take_transport(struct options *options, struct failure *failure)
 	return 0;
 }
 
-static int take_by_reference(struct options *options, struct failure *failure)
-{
-	static const char *const names[] = { "no", "yes", "auto" };
-	int choice = options_choice(&options->reader, names, ARRAY_LEN(names),
-				    failure);
-
-	if (choice < 0)
-		return choice;
-	options->cluster.by_reference = (enum cluster_by_reference)choice;
-	return 0;
-}
-
-static int take_port(struct options *options, struct failure *failure)
-{
-	uint32_t port = 0;
-	int ret = options_number_32(&options->reader, 1, 65535, &port, failure);
-
-	options->cluster.port = (uint16_t)port;
-	return ret;
-}
-
-static int take_deadline(struct options *options, struct failure *failure)
-{
-	uint32_t seconds = 0;
-	int ret = options_number_32(&options->reader, 1, DEADLINE_SECONDS_MAX,
-				    &seconds, failure);
-
-	options->cluster.deadline_ns = (uint64_t)1000000000 * seconds;
-	return ret;
-}
-
 /* --- the command line ----------------------------------------------------- */
 
 static int take_cluster_option(struct options *options, int id,
 			       struct failure *failure)
 {
 	struct cluster_config *cluster = &options->cluster;
-	const char *value = options->reader.value;
+	struct options_reader *reader = &options->reader;
+	const char *value = reader->value;
 
 	switch (id) {
 	case OPTION_NODES:
@@ -323,23 +272,26 @@ static int take_cluster_option(struct options *options, int id,
 		cluster->rank.job = value;
 		break;
 	case OPTION_SCHEDULE:
-		return take_schedule(options, failure);
+		return options_choice(reader, schedules, ARRAY_LEN(schedules),
+				      &cluster->schedule, failure);
 	case OPTION_TRANSPORT:
 		return take_transport(options, failure);
 	case OPTION_BY_REFERENCE:
-		return take_by_reference(options, failure);
+		return options_choice(reader, references, ARRAY_LEN(references),
+				      &cluster->by_reference, failure);
 	case OPTION_PORT:
-		return take_port(options, failure);
+		return options_port(reader, UINT16_MAX, &cluster->port,
+				    failure);
 	case OPTION_PAYLOAD:
-		return options_number_32(&options->reader,
-					 UDP_PAYLOAD_BYTES_MIN,
+		return options_number_32(reader, UDP_PAYLOAD_BYTES_MIN,
 					 UDP_PAYLOAD_BYTES_MAX,
 					 &cluster->payload_bytes, failure);
 	case OPTION_PLAIN:
 		cluster->plain = true;
 		break;
 	case OPTION_DEADLINE:
-		return take_deadline(options, failure);
+		return options_seconds(reader, DEADLINE_SECONDS_MAX,
+				       &cluster->deadline_ns, failure);
 	default: /* --cluster, which is looked at when all is read */
 		break;
 	}
@@ -349,25 +301,26 @@ static int take_cluster_option(struct options *options, int id,
 static int take_option(void *context, int id, struct failure *failure)
 {
 	struct options *options = context;
+	struct options_reader *reader = &options->reader;
 	struct sorter_config *config = &options->config;
 
 	switch (id) {
 	case OPTION_OUTPUT:
 		return take_output(options, failure);
 	case OPTION_RECORD_SIZE:
-		return options_number_32(&options->reader, 1, RECORD_SIZE_MAX,
+		return options_number_32(reader, 1, RECORD_SIZE_MAX,
 					 &config->shape.size, failure);
 	case OPTION_KEY:
 		return take_key(options, failure);
 	case OPTION_THREADS:
-		return options_number_32(&options->reader, 1,
-					 THREAD_POOL_WORKERS_MAX,
+		return options_number_32(reader, 1, THREAD_POOL_WORKERS_MAX,
 					 &config->threads, failure);
 	case OPTION_MEMORY:
-		return options_size(&options->reader, 1, INT64_MAX,
-				    &config->memory_bytes, failure);
+		return options_size(reader, 1, INT64_MAX, &config->memory_bytes,
+				    failure);
 	case OPTION_IO:
-		return take_io(options, failure);
+		return options_choice(reader, modes, ARRAY_LEN(modes),
+				      &config->io, failure);
 	case OPTION_SPLITTERS:
 		return take_splitters(options, failure);
 	case OPTION_KERNEL:
@@ -382,7 +335,7 @@ static int take_option(void *context, int id, struct failure *failure)
 		options->json = true;
 		return 0;
 	case OPTION_TRACE:
-		config->trace_path = options->reader.value;
+		config->trace_path = reader->value;
 		return 0;
 	default:
 		return take_cluster_option(options, id, failure);

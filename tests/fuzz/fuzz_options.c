@@ -81,10 +81,11 @@ static void check_value(struct options_reader *reader)
 {
 	static const char *const choices[] = { "a", "b" };
 	struct failure failure = { .status = EXIT_DONE };
+	unsigned choice;
 	uint64_t number;
 
 	require(reader->value[0] != '\0');
-	if (options_choice(reader, choices, 2, &failure) < 0)
+	if (options_choice(reader, choices, 2, &choice, &failure) < 0)
 		check_failure(&failure);
 	if (options_number(reader, 3, 5, &number, &failure) == 0)
 		require(number >= 3 && number <= 5);

@@ -304,21 +304,50 @@ static void choices(void **state)
 	static const char *const three[] = { "a", "bc", "d" };
 	char longest[60];
 	const char *many[] = { longest, longest, longest, "y" };
+	unsigned choice = 9;
 
 	(void)state;
 	BEGIN("--many=d", "--many=b", "--many=y", "--many=x");
 	expect(MANY, "d");
-	assert_int_equal(options_choice(&reader, three, 3, &failure), 2);
+	assert_int_equal(options_choice(&reader, three, 3, &choice, &failure),
+			 0);
+	assert_int_equal(choice, 2);
 	expect(MANY, "b");
-	expect_value_refused(options_choice(&reader, three, 3, &failure),
-			     "--many=b", "not a, bc or d");
+	expect_value_refused(
+		options_choice(&reader, three, 3, &choice, &failure),
+		"--many=b", "not a, bc or d");
 	/* A list that does not fit is cut, and the last choice still found. */
 	memset(longest, 'z', sizeof(longest) - 1);
 	longest[sizeof(longest) - 1] = '\0';
 	expect(MANY, "y");
-	assert_int_equal(options_choice(&reader, many, 4, &failure), 3);
+	assert_int_equal(options_choice(&reader, many, 4, &choice, &failure),
+			 0);
+	assert_int_equal(choice, 3);
 	expect(MANY, "x");
-	assert_int_equal(options_choice(&reader, many, 4, &failure), -EINVAL);
+	assert_int_equal(options_choice(&reader, many, 4, &choice, &failure),
+			 -EINVAL);
+	assert_int_equal(choice, 3);
+}
+
+static void ports_and_seconds(void **state)
+{
+	uint16_t port = 7;
+	uint64_t ns = 0;
+
+	(void)state;
+	BEGIN("--many=65000", "--many=65001", "--many=20", "--many=21");
+	expect(MANY, "65000");
+	assert_int_equal(options_port(&reader, 65000, &port, &failure), 0);
+	assert_int_equal(port, 65000);
+	expect(MANY, "65001");
+	expect_value_refused(options_port(&reader, 65000, &port, &failure),
+			     "--many=65001", "not a number from 1 to 65000");
+	expect(MANY, "20");
+	assert_int_equal(options_seconds(&reader, 20, &ns, &failure), 0);
+	assert_true(ns == 20 * UINT64_C(1000000000));
+	expect(MANY, "21");
+	expect_value_refused(options_seconds(&reader, 20, &ns, &failure),
+			     "--many=21", "not a number from 1 to 20");
 }
 
 static void refusals(void **state)
@@ -393,6 +422,7 @@ int main(void)
 		cmocka_unit_test(read_all),
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(choices),
+		cmocka_unit_test(ports_and_seconds),
 		cmocka_unit_test(refusals),
 		cmocka_unit_test(file_operands),
 		cmocka_unit_test(largest_table),
