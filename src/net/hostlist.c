@@ -25,11 +25,6 @@ void hostlist_free(struct hostlist *list)
 	*list = (struct hostlist){ 0 };
 }
 
-static int no_memory(const struct host_source *source)
-{
-	return host_source_check(source, source->text, -ENOMEM);
-}
-
 static void set_filter(struct hostset *set, struct hostset *other, bool listed)
 {
 	hostset_filter(other, &set->list, listed);
@@ -140,7 +135,7 @@ static int evaluate_file(const struct host_source *source, struct span item,
 					    "no file's name");
 	path = strndup(item.begin + 1, (size_t)(item.end - item.begin - 1));
 	if (!path)
-		return no_memory(source);
+		return host_source_check(source, item, -ENOMEM);
 	error = evaluate_path(source, path, result);
 	free(path);
 	return error;
@@ -212,19 +207,17 @@ static int apply(const struct evaluation *evaluation, enum effect effect,
 {
 	bool drop = effect == EFFECT_ADD && item.begin[0] == '-' &&
 		    item.end - item.begin > 1;
-	struct hostset *operand = hostset_new();
+	struct hostset operand = { 0 };
 	int error;
 
-	if (!operand)
-		return no_memory(evaluation->source);
 	item.begin += drop;
 	if (is_path(item))
-		error = evaluate_file(evaluation->source, item, operand);
+		error = evaluate_file(evaluation->source, item, &operand);
 	else
-		error = hostitem_expand(evaluation->source, item, operand);
+		error = hostitem_expand(evaluation->source, item, &operand);
 	if (!error)
-		error = join(evaluation, effect, drop, item, operand);
-	hostset_free(operand);
+		error = join(evaluation, effect, drop, item, &operand);
+	hostset_free(&operand);
 	return error;
 }
 
@@ -283,25 +276,24 @@ static int walk(const struct evaluation *evaluation)
 /* result: empty */
 static int evaluate(const struct host_source *source, struct hostset *result)
 {
-	struct evaluation evaluation = {
+	struct hostset dropped = { 0 };
+	const struct evaluation evaluation = {
 		.source = source,
 		.result = result,
-		.dropped = hostset_new(),
+		.dropped = &dropped,
 	};
-	int error;
+	int error = walk(&evaluation);
 
-	if (!evaluation.dropped)
-		return no_memory(source);
-	error = walk(&evaluation);
-	if (!error && evaluation.dropped->list.count > 0)
-		set_filter(result, evaluation.dropped, false);
-	hostset_free(evaluation.dropped);
+	if (!error && dropped.list.count > 0)
+		set_filter(result, &dropped, false);
+	hostset_free(&dropped);
 	return error;
 }
 
-/* The set that the caller's text lists; NULL: *error says why not. */
-static struct hostset *read_list(const char *text, struct failure *failure,
-				 int *error)
+/* Add what the caller's text lists to *set, which the caller frees, also after
+ * an error. */
+static int read_list(const char *text, struct hostset *set,
+		     struct failure *failure)
 {
 	struct host_budget budget = {
 		.names_left = HOSTLIST_NAMES_MAX,
@@ -312,31 +304,21 @@ static struct hostset *read_list(const char *text, struct failure *failure,
 		.text = { text, text + strlen(text) },
 		.budget = &budget,
 	};
-	struct hostset *set = hostset_new();
 
-	*error = set ? evaluate(&source, set) : no_memory(&source);
-	if (!*error)
-		return set;
-	hostset_free(set);
-	return NULL;
+	return evaluate(&source, set);
 }
 
 /* Change *list only if all has succeeded. */
 static int append(struct hostlist *list, const struct hostlist *more)
 {
-	struct hostset *whole = hostset_new();
+	struct hostset whole = { .list = *list };
 	size_t count = list->count;
-	int error;
+	int error = hostset_index(&whole);
 
-	if (!whole)
-		return -ENOMEM;
-	whole->list = *list;
-	error = hostset_index(whole);
 	if (!error)
-		error = hostset_add_all(whole, more);
-	*list = whole->list;
-	whole->list = (struct hostlist){ 0 };
-	hostset_free(whole);
+		error = hostset_add_all(&whole, more);
+	*list = whole.list;
+	free(whole.slots);
 	if (error)
 		list_cut(list, count);
 	return error;
@@ -345,30 +327,30 @@ static int append(struct hostlist *list, const struct hostlist *more)
 int hostlist_add(struct hostlist *list, const char *text,
 		 struct failure *failure)
 {
-	int error;
-	struct hostset *set = read_list(text, failure, &error);
+	struct hostset set = { 0 };
+	int error = read_list(text, &set, failure);
 
-	if (!set)
-		return error;
-	error = append(list, &set->list);
-	hostset_free(set);
+	if (error)
+		goto out;
+	error = append(list, &set.list);
 	if (error == -E2BIG)
 		failure_set(failure, EXIT_USAGE, "host list", 0,
 			    "more than %d hosts", HOSTLIST_MAX);
 	else if (error)
 		failure_set(failure, EXIT_RESOURCES, "host list", -error, "");
+out:
+	hostset_free(&set);
 	return error;
 }
 
 int hostlist_exclude(struct hostlist *list, const char *text,
 		     struct failure *failure)
 {
-	int error;
-	struct hostset *set = read_list(text, failure, &error);
+	struct hostset set = { 0 };
+	int error = read_list(text, &set, failure);
 
-	if (!set)
-		return error;
-	hostset_filter(set, list, false);
-	hostset_free(set);
-	return 0;
+	if (!error)
+		hostset_filter(&set, list, false);
+	hostset_free(&set);
+	return error;
 }

@@ -37,18 +37,11 @@ static bool has(const struct hostset *set, const char *name)
 	return false;
 }
 
-struct hostset *hostset_new(void)
-{
-	return calloc(1, sizeof(struct hostset));
-}
-
 void hostset_free(struct hostset *set)
 {
-	if (set) {
-		hostlist_free(&set->list);
-		free(set->slots);
-	}
-	free(set);
+	hostlist_free(&set->list);
+	free(set->slots);
+	set->slots = NULL;
 }
 
 int hostset_index(struct hostset *set)
