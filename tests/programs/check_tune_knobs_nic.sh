@@ -44,11 +44,11 @@ case_files()
 	machine sata-raid
 	expect_value mtu eno1 1500
 	round_trip mtu eno1 9000 "echo 9000 >/sys/class/net/eno1/mtu"
-	expect_unwanted mtu eno1 jumbo "number of bytes"
+	expect_unwanted mtu eno1 jumbo "not 10 to 999999"
 	round_trip tx-queue-length eno1 10000 \
 		"echo 10000 >/sys/class/net/eno1/tx_queue_len"
 	expect_value tx-queue-length docker0 0
-	expect_unwanted tx-queue-length eno1 -1 "number of packets"
+	expect_unwanted tx-queue-length eno1 -1 "not 0 to 999999999"
 	expect_not mtu eth9 unsupported "no interface eth9"
 	read_only tree/sys/class/net/eno1/mtu
 	expect_not mtu eno1 denied root

@@ -6,6 +6,7 @@
 . "$TUNE/lib/drive.sh"
 
 knob_md_stripe_cache_file=/sys/block/TARGET/md/stripe_cache_size
+knob_md_stripe_cache_range=17-32768
 knob_md_stripe_cache_values="entries, 17 to 32768; each takes a page for each drive"
 
 knob_md_stripe_cache_targets()
@@ -46,15 +47,6 @@ knob_md_stripe_cache_get()
 {
 	if ! file_read "$FILE"; then
 		stripe_cache_absent "$1"
-		return 1
-	fi
-}
-
-knob_md_stripe_cache_goal()
-{
-	VALUE=$3
-	if ! number_is "$3" 17 32768; then
-		WHY="'$3' is not from 17 to 32768"
 		return 1
 	fi
 }

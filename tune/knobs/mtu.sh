@@ -6,6 +6,7 @@
 . "$TUNE/lib/nic.sh"
 
 knob_mtu_file=/sys/class/net/TARGET/mtu
+knob_mtu_range=10-999999
 knob_mtu_values="bytes; Ethernet: 1500, jumbo frames: up to 9000 mostly"
 # A switch or a peer that has a smaller one drops what is larger, silently.
 knob_mtu_risk=cutoff
@@ -19,14 +20,6 @@ knob_mtu_targets()
 knob_mtu_supported()
 {
 	nic_allowed "$1"
-}
-
-knob_mtu_goal()
-{
-	VALUE=$3
-	number_is "$3" 10 999999 && return 0
-	WHY="'$3' is no number of bytes"
-	return 1
 }
 
 knob_mtu_set()

@@ -6,6 +6,7 @@
 . "$TUNE/lib/nic.sh"
 
 knob_tx_queue_length_file=/sys/class/net/TARGET/tx_queue_len
+knob_tx_queue_length_range=0-999999999
 knob_tx_queue_length_values="packets; 1000 is the kernel's default for Ethernet"
 
 knob_tx_queue_length_targets()
@@ -16,14 +17,6 @@ knob_tx_queue_length_targets()
 knob_tx_queue_length_supported()
 {
 	nic_allowed "$1"
-}
-
-knob_tx_queue_length_goal()
-{
-	VALUE=$3
-	number_is "$3" 0 999999999 && return 0
-	WHY="'$3' is no number of packets"
-	return 1
 }
 
 knob_tx_queue_length_explain="
