@@ -362,6 +362,16 @@ static bool is_out_of_step(const struct udp *x,
 	       (status->epoch > x->epoch && status->phase < phase);
 }
 
+/* A peer begins the next collective when we have all of its message and it has
+ * all of ours.  We would wait no longer for one that claims it before. */
+static bool goes_on_too_early(const struct udp *x, const struct udp_peer *peer,
+			      const struct udp_wire_status *status)
+{
+	return x->collective && status->epoch > x->epoch &&
+	       (!x->prepared || !arrivals_complete(&peer->in.arrivals) ||
+		peer->out.sent_bytes < peer->out.byte_count);
+}
+
 static bool asks_for_too_much(const struct udp_out *out,
 			      const struct udp_wire_status *status)
 {
@@ -386,6 +396,8 @@ static const char *find_lie(const struct udp *x, const struct udp_peer *peer,
 		return "does not tell all ranks how much it has for them";
 	if (is_out_of_step(x, status))
 		return "does other things than this rank, or in another order";
+	if (goes_on_too_early(x, peer, status))
+		return "goes on to the next collective before this one is over";
 	if (status->epoch != x->epoch || x->epoch == 0)
 		return NULL;
 	if (asks_for_too_much(&peer->out, status))

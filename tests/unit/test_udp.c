@@ -29,6 +29,8 @@ enum conduct {
 	LEAVES_AFTER_JOINING,
 	FAILS,
 	FAILS_TO_PREPARE,
+	/* Announces, and claims to be in the second collective at once. */
+	GOES_ON_EARLY,
 	/* In the first collective, of the length of one message. */
 	ANNOUNCES_ANOTHER,
 };
@@ -298,6 +300,36 @@ static void disturb(const struct udp *x, unsigned seed)
 	datagram_close(&out);
 }
 
+static void go_on_early(struct node *node, struct exchange *x)
+{
+	uint64_t send_bytes[NODES_MAX] = { 0 };
+	struct exchange_collective collective = {
+		.context = node,
+		.send_bytes = send_bytes,
+		.read = read_message,
+		.length = length_of,
+		.prepare = prepare,
+		.place = place,
+		.arrived = arrived,
+	};
+	struct udp *udp = udp_of(x);
+
+	node->epoch = 1;
+	if (exchange_begin(x, &collective, &node->failure) < 0)
+		return;
+	udp->epoch = 2;
+	/* A rank that is ready is sent no totals, and a STATUS of a new
+	 * collective without them is refused for that. */
+	for (unsigned i = 0; i < udp_node_count(udp); i++)
+		udp->peers[i].heard.ready = false;
+	/* The others leave out what they are told before their first. */
+	for (unsigned i = 0; i < 100; i++) {
+		udp_status_send_all(udp, 0);
+		usleep(1000);
+	}
+	free_messages(node);
+}
+
 /* What the culprit does instead of what it should; false: nothing else. */
 static bool misbehave(struct node *node, struct exchange *x)
 {
@@ -311,6 +343,8 @@ static bool misbehave(struct node *node, struct exchange *x)
 		failure_set(&mine, EXIT_FILE, "out.1", 0, "the disk is full");
 		exchange_fail(x, &mine);
 	}
+	if (node->setting->conduct == GOES_ON_EARLY)
+		go_on_early(node, x);
 	return node->setting->conduct != BEHAVES;
 }
 
@@ -358,8 +392,11 @@ static void *run_node(void *argument)
 	}
 	if (error == 0 && misbehave(node, x))
 		error = -1;
-	if (error == 0)
+	if (error == 0) {
 		error = run_collectives(node, x);
+		if (error)
+			exchange_fail(x, &node->failure);
+	}
 	if (error == 0)
 		error = exchange_barrier(x, 1, &payload, sizeof(payload),
 					 &node->failure);
@@ -736,6 +773,30 @@ static void udp__a_failure_to_prepare(void **state)
 	}
 }
 
+static uint64_t bytes_of_others(unsigned exchange, unsigned source, unsigned to)
+{
+	(void)exchange, (void)to;
+	return source < 2 ? 0 : 150000;
+}
+
+/* The others wait for nothing more from a rank that has gone on; so one that
+ * claims it while they still have to send to it would stop them. */
+static void udp__a_rank_that_goes_on_too_early(void **state)
+{
+	struct setting setting = { .node_count = 4,
+				   .collectives = 1,
+				   .conduct = GOES_ON_EARLY,
+				   .bytes = bytes_of_others };
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		setting.culprit = i / 2;
+		setting.page = i % 2;
+		run_all(&setting);
+		expect_culprit(&setting, "goes on to the next collective");
+	}
+}
+
 /* By one byte, or so that the sum of all wraps: the ranks that the message is
  * not for refuse it, too. */
 static void udp__lengths_that_cannot_be(void **state)
@@ -777,6 +838,7 @@ int main(void)
 		cmocka_unit_test(udp__a_failure_is_told_to_all),
 		cmocka_unit_test(udp__a_relay_changes_no_address),
 		cmocka_unit_test(udp__a_failure_to_prepare),
+		cmocka_unit_test(udp__a_rank_that_goes_on_too_early),
 		cmocka_unit_test(udp__lengths_that_cannot_be),
 	};
 
