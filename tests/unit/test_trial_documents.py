@@ -203,7 +203,8 @@ class Mutated(unittest.TestCase):
             '"seed"', r'"\u001b[2J": 1, "seed"'))
         status, text = self.report()
         self.assertEqual(status, 3)
-        self.assertIn("strange '\ufffd[2J'", text)
+        self.assertIn("[2J' was unexpected", text)
+        self.assertNotIn("\x1b", text)
 
     def test_a_design_of_fractions(self):
         changed = json.loads(self.texts["design.json"])
