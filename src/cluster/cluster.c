@@ -1,6 +1,5 @@
 #include "cluster/cluster.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <liburing.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/base.h"
 #include "net/hostitem.h"
 #include "net/hostlist.h"
 #include "net/hostset.h"

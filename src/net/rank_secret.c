@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/base.h"
 #include "net/keyfile.h"
 #include "base/parse.h"
 #include "net/rank_secret.h"

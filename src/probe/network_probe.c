@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/base.h"

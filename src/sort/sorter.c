@@ -1,6 +1,5 @@
 #include "sort/sorter.h"
 
-#include <errno.h>
 #include <sched.h>
 
 #include "base/clock.h"

@@ -1,6 +1,5 @@
 #include "system/thread_pool.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <signal.h>
