@@ -29,34 +29,33 @@
 #define PROCESSES_DEFAULT 512
 #define TIMEOUT_S_MAX 4000000 /* fits 32 bits in milliseconds */
 
+/* Each line as it is printed. */
+/* clang-format off */
 static const char help[] =
-	"Usage: blinkd --key=FILE --listen=ADDRESS:PORT [OPTION]...\n"
-	"Run commands for blinksh, if the client has the cluster's key.\n"
-	"\n"
-	"  --key=FILE         read the key, which 'blinksh keygen' makes, from "
-	"a\n"
-	"                     file or a descriptor, fd:N (BLINK_KEY)\n"
-	"  --listen=ADDRESS   receive datagrams there; clients use the same\n"
-	"                     address\n"
-	"  --allow=FOLDER     run only programs below FOLDER; may be given "
-	"again\n"
-	"                     (the folder of blinkd itself)\n"
-	"  --foreground       stay in the foreground; print a line when ready\n"
-	"  --memory=SIZE      limit each process's address space, as 2G (no\n"
-	"                     limit)\n"
-	"  --processes=N      limit the processes at the same time; 0: no "
-	"limit\n"
-	"                     (512)\n"
-	"  --file-size=SIZE   limit each file that is written (no limit)\n"
-	"  --timeout=S        kill a job after S seconds (never)\n"
-	"  --cgroups          make a cgroup for each job, if that is possible\n"
-	"  --no-namespaces    forbid jobs to make namespaces\n"
-	"  --help             print this text\n"
-	"  --version          print the version\n"
-	"\n"
-	"Statuses: 0 stopped by SIGTERM or SIGINT (or, in the background, "
-	"ready),\n"
-	"2 usage, 3 key file, 4 the address, 5 resources.  See blinkd(1).\n";
+"Usage: blinkd --key=FILE --listen=ADDRESS:PORT [OPTION]...\n"
+"Run commands for blinksh, if the client has the cluster's key.\n"
+"\n"
+"  --key=FILE         read the key, which 'blinksh keygen' makes, from a\n"
+"                     file or a descriptor, fd:N (BLINK_KEY)\n"
+"  --listen=ADDRESS   receive datagrams there; clients use the same\n"
+"                     address\n"
+"  --allow=FOLDER     run only programs below FOLDER; may be given again\n"
+"                     (the folder of blinkd itself)\n"
+"  --foreground       stay in the foreground; print a line when ready\n"
+"  --memory=SIZE      limit each process's address space, as 2G (no\n"
+"                     limit)\n"
+"  --processes=N      limit the processes at the same time; 0: no limit\n"
+"                     (512)\n"
+"  --file-size=SIZE   limit each file that is written (no limit)\n"
+"  --timeout=S        kill a job after S seconds (never)\n"
+"  --cgroups          make a cgroup for each job, if that is possible\n"
+"  --no-namespaces    forbid jobs to make namespaces\n"
+"  --help             print this text\n"
+"  --version          print the version\n"
+"\n"
+"Statuses: 0 stopped by SIGTERM or SIGINT (or, in the background, ready),\n"
+"2 usage, 3 key file, 4 the address, 5 resources.  See blinkd(1).\n";
+/* clang-format on */
 
 enum {
 	OPTION_KEY = OPTIONS_OWN,

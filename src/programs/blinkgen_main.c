@@ -52,21 +52,24 @@ struct options {
 	const char *path;
 };
 
+/* Each line as it is printed. */
+/* clang-format off */
 static const char help[] =
-	"Usage: blinkgen [OPTION]... COUNT FILE\n"
-	"Write COUNT benchmark records of 100 bytes to FILE, as gensort does.\n"
-	"If FILE is /dev/null, generate them and write nothing.\n"
-	"\n"
-	"  -a           make ascii records, not binary ones\n"
-	"  -s           skew the keys\n"
-	"  -c           print the checksum on stderr\n"
-	"  -b START     begin with this record, below 2^128 (0)\n"
-	"  -t THREADS   use this number of threads (one for each CPU)\n"
-	"  --help       print this text\n"
-	"  --version    print the version\n"
-	"\n"
-	"Statuses: 0 done, 2 usage, 3 output file, 5 memory or threads.\n"
-	"See blinkgen(1).\n";
+"Usage: blinkgen [OPTION]... COUNT FILE\n"
+"Write COUNT benchmark records of 100 bytes to FILE, as gensort does.\n"
+"If FILE is /dev/null, generate them and write nothing.\n"
+"\n"
+"  -a           make ascii records, not binary ones\n"
+"  -s           skew the keys\n"
+"  -c           print the checksum on stderr\n"
+"  -b START     begin with this record, below 2^128 (0)\n"
+"  -t THREADS   use this number of threads (one for each CPU)\n"
+"  --help       print this text\n"
+"  --version    print the version\n"
+"\n"
+"Statuses: 0 done, 2 usage, 3 output file, 5 memory or threads.\n"
+"See blinkgen(1).\n";
+/* clang-format on */
 
 /* --- making and writing --------------------------------------------------- */
 

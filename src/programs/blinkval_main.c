@@ -27,26 +27,24 @@ struct options {
 	struct validation_request files; /* or files of summaries */
 };
 
+/* Each line as it is printed. */
+/* clang-format off */
 static const char help[] =
-	"Usage: blinkval [OPTION]... FILE...\n"
-	"Check that 100-byte records are in order, as valsort does.  Several "
-	"files are\n"
-	"the parts of one output.  The report goes to stderr.\n"
-	"\n"
-	"  -q           print errors only\n"
-	"  -o SUMMARY   write a summary of 280 bytes to this file, which must "
-	"be "
-	"new,\n"
-	"               empty or another summary\n"
-	"  -s           read summaries instead of records, in the order of "
-	"their parts\n"
-	"  -t THREADS   use this number of threads (one for each CPU)\n"
-	"  --help       print this text\n"
-	"  --version    print the version\n"
-	"\n"
-	"Statuses: 0 in order, 1 not in order, or no whole records, 2 usage, "
-	"3 file,\n"
-	"5 memory or threads.  See blinkval(1).\n";
+"Usage: blinkval [OPTION]... FILE...\n"
+"Check that 100-byte records are in order, as valsort does.  Several files are\n"
+"the parts of one output.  The report goes to stderr.\n"
+"\n"
+"  -q           print errors only\n"
+"  -o SUMMARY   write a summary of 280 bytes to this file, which must be new,\n"
+"               empty or another summary\n"
+"  -s           read summaries instead of records, in the order of their parts\n"
+"  -t THREADS   use this number of threads (one for each CPU)\n"
+"  --help       print this text\n"
+"  --version    print the version\n"
+"\n"
+"Statuses: 0 in order, 1 not in order, or no whole records, 2 usage, 3 file,\n"
+"5 memory or threads.  See blinkval(1).\n";
+/* clang-format on */
 
 /* --- summaries ------------------------------------------------------------ */
 
