@@ -122,17 +122,8 @@ static int take_option(void *context, int id, struct failure *failure)
 	struct job_limits *limits = &options->daemon.limits;
 
 	switch (id) {
-	case OPTION_KEY:
-		options->key_path = reader->value;
-		return 0;
-	case OPTION_LISTEN:
-		options->listen = reader->value;
-		return 0;
 	case OPTION_ALLOW:
 		return take_folder(options, failure);
-	case OPTION_FOREGROUND:
-		options->foreground = true;
-		return 0;
 	case OPTION_MEMORY:
 		return options_size(reader, 1, INT64_MAX, &limits->memory_bytes,
 				    failure);
@@ -144,11 +135,7 @@ static int take_option(void *context, int id, struct failure *failure)
 				    failure);
 	case OPTION_TIMEOUT:
 		return take_timeout(options, failure);
-	case OPTION_NO_NAMESPACES:
-		limits->no_namespaces = true;
-		return 0;
 	default:
-		options->daemon.use_groups = true;
 		return 0;
 	}
 }
@@ -177,8 +164,14 @@ static int complete_options(struct options *options, struct failure *failure)
 {
 	const struct options_reader *reader = &options->reader;
 
+	options->key_path = options_value(reader, OPTION_KEY);
 	if (!options->key_path)
 		options->key_path = getenv("BLINK_KEY");
+	options->listen = options_value(reader, OPTION_LISTEN);
+	options->foreground = options_given(reader, OPTION_FOREGROUND);
+	options->daemon.limits.no_namespaces =
+		options_given(reader, OPTION_NO_NAMESPACES);
+	options->daemon.use_groups = options_given(reader, OPTION_CGROUPS);
 	if (reader->operand_count > 0)
 		return failure_set(failure, EXIT_USAGE, reader->operands[0], 0,
 				   "not an option; see blinkd --help");

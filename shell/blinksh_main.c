@@ -28,12 +28,11 @@
 
 struct options {
 	struct options_reader reader;
-	const char *key_path;
 	struct hostlist hosts;
 	const char *excluded[EXCLUSIONS_MAX]; /* lists of hosts */
 	unsigned excluded_count;
 	enum report_mode mode;
-	bool quiet, verbose, keep_going;
+	bool keep_going;
 	uint64_t lease_ms, timeout_ms, lost_after_ms;
 	uint64_t repeat, interval_ms;
 	bool is_command; /* the words are a command, not "ping" and such */
@@ -176,11 +175,7 @@ static int take_flag(struct options *options, int id)
 	case OPTION_GATHERED:
 		options->mode = REPORT_GATHERED;
 		break;
-	case OPTION_QUIET:
-		options->quiet = true;
-		break;
 	default:
-		options->verbose = true;
 		break;
 	}
 	return 0;
@@ -191,9 +186,6 @@ static int take_option(void *context, int id, struct failure *failure)
 	struct options *options = context;
 
 	switch (id) {
-	case OPTION_KEY:
-		options->key_path = options->reader.value;
-		return 0;
 	case OPTION_HOSTS:
 		return hostlist_add(&options->hosts, options->reader.value,
 				    failure);
@@ -283,9 +275,10 @@ static int complete_options(struct options *options, struct failure *failure)
 static int read_key(const struct options *options, uint8_t *key,
 		    struct failure *failure)
 {
-	const char *path =
-		options->key_path ? options->key_path : getenv("BLINK_KEY");
+	const char *path = options_value(&options->reader, OPTION_KEY);
 
+	if (!path)
+		path = getenv("BLINK_KEY");
 	if (!path)
 		return usage_failed(failure, "--key",
 				    "is missing, and BLINK_KEY is not set; see "
@@ -353,7 +346,7 @@ static int run_launches(struct launch *launch, const struct options *options,
 		    client_rest(launch->client, options->interval_ms) < 0)
 			break;
 		ret = launch_prepare(launch);
-		if (ret == 0 && options->verbose)
+		if (ret == 0 && options_given(&options->reader, OPTION_VERBOSE))
 			print_job(launch);
 		if (ret == 0)
 			ret = launch_run(launch);
@@ -374,7 +367,7 @@ static int report_launch(const struct launch *launch,
 	report_output(launch, options->mode, status, samples);
 	if (options->mode != REPORT_JSON) {
 		report_failures(launch, launch->client->lost_after_ns);
-		if (!options->quiet)
+		if (!options_given(&options->reader, OPTION_QUIET))
 			report_times(launch, samples);
 	}
 	return status;

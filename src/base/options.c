@@ -142,6 +142,7 @@ static int accept(struct options_reader *reader,
 	if (entry->kind != OPTIONS_FLAG)
 		ret = check_value(reader, entry, failure);
 	reader->given |= bit;
+	reader->values[entry - reader->entries] = reader->value;
 	return ret < 0 ? ret : entry->id;
 }
 
@@ -286,6 +287,11 @@ static const struct options_entry *find_id(const struct options_reader *reader,
 bool options_given(const struct options_reader *reader, int id)
 {
 	return (reader->given & bit_of(reader, find_id(reader, id))) != 0;
+}
+
+const char *options_value(const struct options_reader *reader, int id)
+{
+	return reader->values[find_id(reader, id) - reader->entries];
 }
 
 int options_refuse_entry(struct options_reader *reader, int id,

@@ -75,6 +75,7 @@ struct options_reader {
 	char **next;	     /* the first word that was not read */
 	const char *letters; /* rest of a word of letters, or NULL */
 	uint64_t given;	     /* a bit for each entry */
+	const char *values[OPTIONS_ENTRIES_MAX];
 	char text[OPTIONS_TEXT_BYTES];
 };
 
@@ -90,6 +91,7 @@ int options_next(struct options_reader *reader, struct failure *failure);
 
 /*
  * Read all options: take() is called with each but --help and --version, and
+ * leaves alone those for which options_given() or options_value() is enough; it
  * returns 0 or -errno with *failure filled, which ends the reading.  Returns 0
  * with the operands complete; -errno; or OPTIONS_HELP or OPTIONS_VERSION as
  * soon as one is met.
@@ -101,6 +103,10 @@ int options_read(struct options_reader *reader,
 /* True if options_next() has returned this identifier, which must be in the
  * table. */
 bool options_given(const struct options_reader *reader, int id);
+
+/* Returns the value of this option of the table, the last one if there were
+ * several; NULL: it was not given, or is a flag. */
+const char *options_value(const struct options_reader *reader, int id);
 
 /* Fill *failure with "--name=VALUE: reason" for the option just returned.
  * Returns -EINVAL. */

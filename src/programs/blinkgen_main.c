@@ -340,30 +340,23 @@ static int take_option(void *context, int id, struct failure *failure)
 {
 	struct options *options = context;
 
-	switch (id) {
-	case 'a':
-		options->kind.ascii = true;
-		return 0;
-	case 's':
-		options->kind.skewed = true;
-		return 0;
-	case 'c':
-		options->checksum = true;
-		return 0;
-	case 'b':
+	if (id == 'b')
 		return take_start(options, failure);
-	default:
+	if (id == 't')
 		return options_number(&options->reader, 1,
 				      THREAD_POOL_WORKERS_MAX,
 				      &options->thread_count, failure);
-	}
+	return 0;
 }
 
-static int parse_operands(struct options *options, struct failure *failure)
+static int complete_options(struct options *options, struct failure *failure)
 {
 	const struct options_reader *reader = &options->reader;
 	char **operands = reader->operands;
 
+	options->kind.ascii = options_given(reader, 'a');
+	options->kind.skewed = options_given(reader, 's');
+	options->checksum = options_given(reader, 'c');
 	if (reader->operand_count < 2)
 		return failure_set(failure, EXIT_USAGE,
 				   operands[0] ? "FILE" : "COUNT", 0,
@@ -393,7 +386,7 @@ int main(int argc, char **argv)
 	ret = options_read(&options.reader, take_option, &options, &failure);
 	if (ret > 0)
 		return stdout_print_info(ret, "blinkgen", help);
-	if (ret < 0 || parse_operands(&options, &failure) < 0 ||
+	if (ret < 0 || complete_options(&options, &failure) < 0 ||
 	    generate(&options, &checksum, &failure) < 0)
 		return log_failure(&failure);
 	if (options.checksum)

@@ -69,10 +69,8 @@ struct options {
 	struct options_reader reader;
 	struct memory_probe memory;
 	struct network_probe network;
-	struct rank_options rank;
 	uint64_t rounds; /* 0: as many as the probe takes unless told */
 	uint64_t bytes;
-	bool has_bytes;
 };
 
 enum {
@@ -151,21 +149,6 @@ static int take_power(struct options *options, uint64_t *bytes,
 	return ret;
 }
 
-static int take_rank_option(struct options *options, int id)
-{
-	const char *value = options->reader.value;
-
-	if (id == OPTION_NODES)
-		options->rank.nodes = value;
-	else if (id == OPTION_RANK)
-		options->rank.rank = value;
-	else if (id == OPTION_KEY_FILE)
-		options->rank.key_path = value;
-	else
-		options->rank.job = value;
-	return 0;
-}
-
 static int take_option(void *context, int id, struct failure *failure)
 {
 	struct options *options = context;
@@ -175,7 +158,6 @@ static int take_option(void *context, int id, struct failure *failure)
 		return options_number(&options->reader, 1, ROUNDS_MAX,
 				      &options->rounds, failure);
 	case OPTION_BYTES:
-		options->has_bytes = true;
 		return take_size(options, 0, &options->bytes, failure);
 	case OPTION_PATTERN:
 		return options_choice(&options->reader, patterns,
@@ -201,7 +183,7 @@ static int take_option(void *context, int id, struct failure *failure)
 		return options_seconds(&options->reader, DEADLINE_SECONDS_MAX,
 				       &options->network.deadline_ns, failure);
 	default:
-		return take_rank_option(options, id);
+		return 0;
 	}
 }
 
@@ -259,7 +241,7 @@ static int complete_memory_probe(struct options *options,
 	memory->round_bytes =
 		chases ? (uint64_t)CHASE_LINES * MEMORY_PROBE_LINE_BYTES
 		       : ROUND_BYTES_DEFAULT;
-	if (options->has_bytes)
+	if (options_given(&options->reader, OPTION_BYTES))
 		memory->round_bytes = options->bytes;
 	return 0;
 }
@@ -360,14 +342,22 @@ static int run_network(const struct network_probe *network, struct rank *ranks,
 static int probe_network(struct options *options, struct failure *failure)
 {
 	static struct network_figures figures[RANK_NODES_MAX];
+	const struct options_reader *reader = &options->reader;
+	struct rank_options wanted = {
+		.nodes = options_value(reader, OPTION_NODES),
+		.rank = options_value(reader, OPTION_RANK),
+		.key_path = options_value(reader, OPTION_KEY_FILE),
+		.job = options_value(reader, OPTION_JOB),
+	};
 	struct network_probe network = options->network;
 	struct rank ranks;
 	int status;
 
 	network.rounds = (unsigned)(options->rounds ? options->rounds : 200);
-	network.stream_bytes =
-		options->has_bytes ? options->bytes : (uint64_t)64 << 20;
-	if (rank_find(&ranks, &options->rank, failure) < 0)
+	network.stream_bytes = options_given(reader, OPTION_BYTES)
+				       ? options->bytes
+				       : (uint64_t)64 << 20;
+	if (rank_find(&ranks, &wanted, failure) < 0)
 		return log_failure(failure);
 	network.rank = &ranks;
 	for (unsigned i = 1; ranks.rank == 0 && i < ranks.node_count; i++)

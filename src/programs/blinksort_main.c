@@ -136,9 +136,7 @@ struct options {
 	struct options_reader reader;
 	struct sorter_config config;
 	const char *outputs[OUTPUT_FILES_MAX];
-	bool json;
 	bool is_cluster;
-	const char *gather; /* the one file of all ranks, or NULL */
 	struct cluster_config cluster;
 };
 
@@ -237,24 +235,8 @@ static int take_cluster_option(struct options *options, int id,
 {
 	struct cluster_config *cluster = &options->cluster;
 	struct options_reader *reader = &options->reader;
-	const char *value = reader->value;
 
 	switch (id) {
-	case OPTION_NODES:
-		cluster->rank.nodes = value;
-		break;
-	case OPTION_RANK:
-		cluster->rank.rank = value;
-		break;
-	case OPTION_GATHER:
-		options->gather = value;
-		break;
-	case OPTION_KEY_FILE:
-		cluster->rank.key_path = value;
-		break;
-	case OPTION_JOB:
-		cluster->rank.job = value;
-		break;
 	case OPTION_SCHEDULE:
 		return options_choice(reader, schedules, ARRAY_LEN(schedules),
 				      &cluster->schedule, failure);
@@ -270,16 +252,12 @@ static int take_cluster_option(struct options *options, int id,
 		return options_number_32(reader, UDP_PAYLOAD_BYTES_MIN,
 					 UDP_PAYLOAD_BYTES_MAX,
 					 &cluster->payload_bytes, failure);
-	case OPTION_PLAIN:
-		cluster->plain = true;
-		break;
 	case OPTION_DEADLINE:
 		return options_seconds(reader, DEADLINE_SECONDS_MAX,
 				       &cluster->deadline_ns, failure);
-	default: /* --cluster, which is looked at when all is read */
-		break;
+	default:
+		return 0;
 	}
-	return 0;
 }
 
 static int take_option(void *context, int id, struct failure *failure)
@@ -309,18 +287,6 @@ static int take_option(void *context, int id, struct failure *failure)
 		return take_splitters(options, failure);
 	case OPTION_KERNEL:
 		return take_kernel(options, failure);
-	case OPTION_SYNC:
-		config->sync = true;
-		return 0;
-	case OPTION_CHECKSUM:
-		config->checksum = true;
-		return 0;
-	case OPTION_JSON:
-		options->json = true;
-		return 0;
-	case OPTION_TRACE:
-		config->trace_path = reader->value;
-		return 0;
 	default:
 		return take_cluster_option(options, id, failure);
 	}
@@ -330,7 +296,15 @@ static int take_option(void *context, int id, struct failure *failure)
 static int check_cluster(struct options *options, struct failure *failure)
 {
 	struct options_reader *reader = &options->reader;
+	const char *gather = options_value(reader, OPTION_GATHER);
 
+	options->cluster.rank = (struct rank_options){
+		.nodes = options_value(reader, OPTION_NODES),
+		.rank = options_value(reader, OPTION_RANK),
+		.key_path = options_value(reader, OPTION_KEY_FILE),
+		.job = options_value(reader, OPTION_JOB),
+	};
+	options->cluster.plain = options_given(reader, OPTION_PLAIN);
 	options->is_cluster = options_given(reader, OPTION_CLUSTER) ||
 			      options_given(reader, OPTION_NODES) ||
 			      options_given(reader, OPTION_RANK);
@@ -339,12 +313,11 @@ static int check_cluster(struct options *options, struct failure *failure)
 			return options_refuse_entry(
 				reader, id, failure,
 				"only with --cluster or --nodes");
-	if (options->gather && options->config.output_count > 0)
+	if (gather && options->config.output_count > 0)
 		return failure_set(failure, EXIT_USAGE, "--gather", 0,
 				   "not together with -o");
-	if (options->gather) {
-		options->outputs[options->config.output_count++] =
-			options->gather;
+	if (gather) {
+		options->outputs[options->config.output_count++] = gather;
 		options->cluster.gathers = true;
 	}
 	return 0;
@@ -386,9 +359,13 @@ static int check_shape(struct options *options, struct failure *failure)
 
 static int complete_options(struct options *options, struct failure *failure)
 {
+	const struct options_reader *reader = &options->reader;
 	struct sorter_config *config = &options->config;
 	int ret = check_cluster(options, failure);
 
+	config->sync = options_given(reader, OPTION_SYNC);
+	config->checksum = options_given(reader, OPTION_CHECKSUM);
+	config->trace_path = options_value(reader, OPTION_TRACE);
 	if (ret == 0)
 		ret = set_inputs(options, failure);
 	if (ret == 0 && config->output_count == 0)
@@ -397,7 +374,7 @@ static int complete_options(struct options *options, struct failure *failure)
 	config->output_paths = options->outputs;
 	if (ret == 0)
 		ret = check_shape(options, failure);
-	if (!options_given(&options->reader, OPTION_KERNEL))
+	if (!options_given(reader, OPTION_KERNEL))
 		config->kernel = cpu_level_detect();
 	return ret;
 }
@@ -410,7 +387,7 @@ static int report(const struct options *options,
 {
 	char sum[FORMAT_U128_BYTES];
 
-	if (options->json)
+	if (options_given(&options->reader, OPTION_JSON))
 		sort_report_json(&options->config, result);
 	else if (options->config.checksum)
 		printf("%s\n", format_u128_hex(sum, result->checksum));
@@ -422,7 +399,7 @@ static int report_cluster(const struct options *options,
 {
 	char sum[FORMAT_U128_BYTES];
 
-	if (options->json)
+	if (options_given(&options->reader, OPTION_JSON))
 		sort_report_cluster_json(&options->config, result);
 	else if (options->config.checksum)
 		printf("%s\n",

@@ -264,27 +264,20 @@ static int take_option(void *context, int id, struct failure *failure)
 {
 	struct options *options = context;
 
-	switch (id) {
-	case 'q':
-		options->quiet = true;
-		return 0;
-	case 's':
-		options->of_summaries = true;
-		return 0;
-	case 'o':
-		options->summary_path = options->reader.value;
-		return 0;
-	default:
+	if (id == 't')
 		return options_number(&options->reader, 1,
 				      THREAD_POOL_WORKERS_MAX,
 				      &options->files.thread_count, failure);
-	}
+	return 0;
 }
 
-static int parse_operands(struct options *options, struct failure *failure)
+static int complete_options(struct options *options, struct failure *failure)
 {
 	int ret = 0;
 
+	options->quiet = options_given(&options->reader, 'q');
+	options->of_summaries = options_given(&options->reader, 's');
+	options->summary_path = options_value(&options->reader, 'o');
 	options->files.paths = options->reader.operands;
 	options->files.path_count = options->reader.operand_count;
 	if (options->files.path_count == 0)
@@ -308,7 +301,7 @@ int main(int argc, char **argv)
 	ret = options_read(&options.reader, take_option, &options, &failure);
 	if (ret > 0)
 		return stdout_print_info(ret, "blinkval", help);
-	if (ret < 0 || parse_operands(&options, &failure) < 0)
+	if (ret < 0 || complete_options(&options, &failure) < 0)
 		return log_failure(&failure);
 	return validate(&options);
 }
