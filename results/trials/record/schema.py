@@ -17,29 +17,11 @@ from trials.statistics.racing import Race
 FOLDER = os.path.realpath(os.path.join(os.path.dirname(__file__),
                                        "../../schema"))
 
-TRIAL_SCHEMA = "blinktrial-trial-1"
 TRIAL_KEYS = (
     "schema", "trial", "block", "position", "scenario", "configuration",
     "seed", "begin_unix_ns", "begin_monotonic_ns", "whole_ns", "outcome",
     "exit_status", "message", "records", "bytes", "checksum", "ranks",
     "counters", "conditions", "scenario_met", "runner", "tuning")
-
-
-# --- what a reader checks ----------------------------------------------------
-
-def trial_complaint(trial: dict) -> Optional[str]:
-    """What is wrong with the keys of a trial: cheap, for each one written."""
-    if not isinstance(trial, dict):
-        return "the trial is not an object"
-    for key in TRIAL_KEYS:
-        if key not in trial:
-            return f"the trial has no '{key}'"
-    for key in trial:
-        if key not in TRIAL_KEYS:
-            return f"the trial has a strange '{key}'"
-    if trial["schema"] != TRIAL_SCHEMA:
-        return f"the trial is not of schema {TRIAL_SCHEMA}"
-    return None
 
 
 # --- one document ------------------------------------------------------------

@@ -146,8 +146,7 @@ def _parse(path, design, lines: Iterable[bytes]) -> _Sequence:
             trial = documents.loads(line)
         except ValueError as error:
             raise Failure(where, f"is damaged: {error}", FILE) from None
-        why = (schema.trial_complaint(trial) or sequence.complaint(trial)
-               or schema.complaint("trial", trial))
+        why = schema.complaint("trial", trial) or sequence.complaint(trial)
         if why:
             raise Failure(where, f"is damaged: {why}", FILE)
         sequence.add(trial)
@@ -252,7 +251,9 @@ class Record:
         trials_path = os.path.join(self.path, TRIALS)
         if self._broken:
             raise self._broken
-        why = schema.trial_complaint(trial) or self._sequence.complaint(trial)
+        differing = sorted(trial.keys() ^ schema.TRIAL_KEYS)
+        why = (f"differs from its schema in {', '.join(differing)}" if differing
+               else self._sequence.complaint(trial))
         if why:
             raise Failure(f"{trials_path}: a trial", why)
         line = _line(trials_path, trial)
