@@ -232,16 +232,6 @@ static int open_output(struct generation *g, struct outfile *file,
 
 /* --- threads -------------------------------------------------------------- */
 
-static unsigned choose_thread_count(const struct generation *g,
-				    const struct topology *topology)
-{
-	uint64_t count = g->options->thread_count;
-
-	if (count == 0)
-		count = MIN(topology->cpu_count, THREAD_POOL_WORKERS_MAX);
-	return (unsigned)MAX(MIN(count, g->block_count), 1);
-}
-
 static int alloc_members(struct generation *g, unsigned count,
 			 struct failure *failure)
 {
@@ -270,7 +260,8 @@ static int run_threads(struct generation *g, u128 *checksum,
 	int ret;
 
 	topology_read(&topology);
-	count = choose_thread_count(g, &topology);
+	count = thread_pool_size(&topology, g->options->thread_count,
+				 g->block_count);
 	ret = alloc_members(g, count, failure);
 	if (ret < 0)
 		return ret;

@@ -288,17 +288,6 @@ static void check_segments(void *context, unsigned index)
 /* --- the threads -----------------------------------------------------------
  */
 
-static unsigned choose_thread_count(const struct validation *v,
-				    const struct validation_request *request,
-				    const struct topology *topology)
-{
-	uint64_t count = request->thread_count;
-
-	if (count == 0)
-		count = MIN(topology->cpu_count, THREAD_POOL_WORKERS_MAX);
-	return (unsigned)MAX(MIN(count, v->segment_count), 1);
-}
-
 static int alloc_members(struct validation *v, unsigned count,
 			 struct failure *failure)
 {
@@ -336,7 +325,8 @@ static int run_threads(struct validation *v,
 	int ret;
 
 	topology_read(&topology);
-	count = choose_thread_count(v, request, &topology);
+	count = thread_pool_size(&topology, request->thread_count,
+				 v->segment_count);
 	ret = alloc_members(v, count, failure);
 	if (ret < 0)
 		return ret;

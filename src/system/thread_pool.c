@@ -248,6 +248,14 @@ static void assign_cpus(struct thread_pool *pool,
 	}
 }
 
+unsigned thread_pool_size(const struct topology *topology, uint64_t wanted,
+			  uint64_t task_count)
+{
+	if (wanted == 0)
+		wanted = MIN(topology->cpu_count, THREAD_POOL_WORKERS_MAX);
+	return (unsigned)MAX(MIN(wanted, task_count), 1);
+}
+
 int thread_pool_start(struct thread_pool *pool, unsigned worker_count,
 		      const struct topology *topology)
 {

@@ -81,6 +81,11 @@ struct thread_pool {
 	bool stop;
 };
 
+/* Returns the worker_count for so many tasks: wanted, or if that is 0 one for
+ * each CPU; but at most one for each task, and at least 1. */
+unsigned thread_pool_size(const struct topology *topology, uint64_t wanted,
+			  uint64_t task_count);
+
 /* Start worker_count - 1 threads; worker_count is 1 to THREAD_POOL_WORKERS_MAX.
  * The pool must not move in memory.  0 or -errno; then no thread is left. */
 int thread_pool_start(struct thread_pool *pool, unsigned worker_count,
