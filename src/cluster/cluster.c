@@ -325,10 +325,10 @@ static void read_reports(struct cluster *cluster)
 {
 	for (unsigned i = 0; i < cluster->rank.node_count; i++) {
 		size_t byte_count;
-		const void *blob =
-			exchange_blob(cluster->exchange, i, &byte_count);
+		const void *payload = exchange_application_payload(
+			cluster->exchange, i, &byte_count);
 
-		cluster_report_decode(&cluster->result->reports[i], blob,
+		cluster_report_decode(&cluster->result->reports[i], payload,
 				      byte_count);
 	}
 }

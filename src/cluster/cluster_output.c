@@ -11,7 +11,7 @@
 #include "sort/sort_setup.h"
 
 /* How long a rank may be silent while a commit reaches the medium. */
-#define SYNC_BUSY_MS 60000
+#define SYNC_DELAY_MS 60000
 #define NONCE_BYTES ((size_t)8)
 #define NAME_DIGITS 16
 
@@ -25,10 +25,10 @@ static uint64_t whole_bytes(const struct cluster_output *output)
 	return output->agreement->whole_count * output->config->shape.size;
 }
 
-static void say_busy(struct cluster_output *output)
+static void announce_sync(struct cluster_output *output)
 {
 	if (output->config->sync)
-		exchange_say_busy(output->exchange, SYNC_BUSY_MS);
+		exchange_announce_delay(output->exchange, SYNC_DELAY_MS);
 }
 
 /* A name that is the same on all ranks and another one in each run.  It follows
@@ -108,7 +108,7 @@ int cluster_output_finish(struct cluster_output *output,
 	error = leave_nonce(output, failure);
 	if (error)
 		return error;
-	say_busy(output);
+	announce_sync(output);
 	return outfile_flush(gathered(output), output->config->sync, failure);
 }
 
@@ -158,7 +158,7 @@ int cluster_output_commit(struct cluster_output *output, struct outfile *also,
 
 	if (output->gathers && output->rank->rank != 0)
 		return 0;
-	say_busy(output);
+	announce_sync(output);
 	if (output->gathers)
 		error = cut_nonces_off(output, failure);
 	return error ? error

@@ -14,7 +14,7 @@
  * entries a second, and a margin of ten. */
 #define OVERSIZED_ENTRIES_PER_MS 10000
 static_assert(1000 + PLAN_RECORDS_MAX / OVERSIZED_ENTRIES_PER_MS <=
-		      EXCHANGE_BUSY_MS_MAX,
+		      EXCHANGE_DELAY_MS_MAX,
 	      "a rank may say that it is silent for so long");
 
 /* A rank's records, or none of them. */
@@ -252,9 +252,10 @@ static int order_rest(struct cluster *cluster)
 	if (first_failure_stops(&cluster->first_failure))
 		return get_failure(cluster);
 	if (orderer->oversized_count > 0)
-		exchange_say_busy(cluster->exchange,
-				  1000 + orderer->oversized_count /
-						  OVERSIZED_ENTRIES_PER_MS);
+		exchange_announce_delay(
+			cluster->exchange,
+			1000 + orderer->oversized_count /
+					OVERSIZED_ENTRIES_PER_MS);
 	if (!orderer_sort_oversized(orderer, 0))
 		return get_failure(cluster);
 	while (error == 0 && step == ORDERER_MORE) {

@@ -56,15 +56,15 @@ int exchange_barrier(struct exchange *exchange, uint32_t phase,
 				      failure);
 }
 
-const void *exchange_blob(const struct exchange *exchange, unsigned node,
-			  size_t *byte_count)
+const void *exchange_application_payload(const struct exchange *exchange,
+					 unsigned node, size_t *byte_count)
 {
-	return exchange->ops->blob(exchange, node, byte_count);
+	return exchange->ops->application_payload(exchange, node, byte_count);
 }
 
-void exchange_say_busy(struct exchange *exchange, uint32_t busy_ms)
+void exchange_announce_delay(struct exchange *exchange, uint32_t delay_ms)
 {
-	exchange->ops->say_busy(exchange, busy_ms);
+	exchange->ops->announce_delay(exchange, delay_ms);
 }
 
 void exchange_fail(struct exchange *exchange, const struct failure *failure)

@@ -38,7 +38,7 @@ struct exchange;
 #define EXCHANGE_APPLICATION_BYTES_MAX 256
 /* The longest silence that a rank may announce: more than sorting a bucket of
  * the most records that a rank can have takes (cluster_receive.c). */
-#define EXCHANGE_BUSY_MS_MAX 360000
+#define EXCHANGE_DELAY_MS_MAX 360000
 
 /*
  * In which order a rank sends to the others.  Rounds are as published
@@ -157,17 +157,18 @@ int exchange_finish(struct exchange *exchange, struct failure *failure);
 /*
  * Wait until all ranks have come to phase (ascending numbers, from 1).  The
  * application payload, if there is one (up to EXCHANGE_APPLICATION_BYTES_MAX
- * bytes), goes to rank 0, which then finds it by exchange_blob().
+ * bytes), goes to rank 0, for which exchange_application_payload() then has
+ * what each node sent.
  */
 int exchange_barrier(struct exchange *exchange, uint32_t phase,
 		     const void *payload, size_t payload_bytes,
 		     struct failure *failure);
-const void *exchange_blob(const struct exchange *exchange, unsigned node,
-			  size_t *byte_count);
+const void *exchange_application_payload(const struct exchange *exchange,
+					 unsigned node, size_t *byte_count);
 
-/* Tell the other ranks that this one may be silent for busy_ms from now on, for
- * a sync or a long read: up to EXCHANGE_BUSY_MS_MAX. */
-void exchange_say_busy(struct exchange *exchange, uint32_t busy_ms);
+/* Tell the other ranks that this one may be silent for delay_ms from now on, up
+ * to EXCHANGE_DELAY_MS_MAX: for a sync or a long read. */
+void exchange_announce_delay(struct exchange *exchange, uint32_t delay_ms);
 
 /* Tell all other ranks that the run has failed here; or, if a failure is known
  * already, tell them that one. */
@@ -223,9 +224,9 @@ struct exchange_ops {
 	int (*barrier)(struct exchange *exchange, uint32_t phase,
 		       const void *payload, size_t payload_bytes,
 		       struct failure *failure);
-	const void *(*blob)(const struct exchange *exchange, unsigned node,
-			    size_t *byte_count);
-	void (*say_busy)(struct exchange *exchange, uint32_t busy_ms);
+	const void *(*application_payload)(const struct exchange *exchange,
+					   unsigned node, size_t *byte_count);
+	void (*announce_delay)(struct exchange *exchange, uint32_t delay_ms);
 	/* Tell all other ranks what exchange->failed has. */
 	void (*tell_failure)(struct exchange *exchange);
 	void (*leave)(struct exchange *exchange);

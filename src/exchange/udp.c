@@ -429,7 +429,7 @@ static int barrier(struct exchange *exchange, uint32_t phase,
 		memcpy(x->application, payload, payload_bytes);
 	x->application_bytes = payload_bytes;
 	x->phase_wanted = phase;
-	x->busy_ms = 0;
+	x->delay_ms = 0;
 	if (udp_own(x) != 0) {
 		x->phase = phase;
 		udp_status_send(x, 0, 0);
@@ -481,11 +481,11 @@ static void leave(struct exchange *exchange)
 			return;
 }
 
-static void announce_delay(struct exchange *exchange, uint32_t busy_ms)
+static void announce_delay(struct exchange *exchange, uint32_t delay_ms)
 {
 	struct udp *x = udp_of(exchange);
 
-	x->busy_ms = MIN(busy_ms, EXCHANGE_BUSY_MS_MAX);
+	x->delay_ms = MIN(delay_ms, EXCHANGE_DELAY_MS_MAX);
 	udp_status_send_all(x, 0);
 }
 
@@ -542,8 +542,8 @@ static const struct exchange_ops ops = {
 	.serve = serve,
 	.finish = finish,
 	.barrier = barrier,
-	.blob = application_payload,
-	.say_busy = announce_delay,
+	.application_payload = application_payload,
+	.announce_delay = announce_delay,
 	.tell_failure = tell_failure,
 	.leave = leave,
 	.clock_offset_ns = clock_offset_ns,

@@ -153,7 +153,7 @@ struct udp {
 	bool prepared;	/* the collective can be received and sent */
 	uint32_t phase; /* as other ranks see it */
 	uint32_t phase_wanted; /* all ranks, or rank 0, must come to it; or 0 */
-	uint32_t busy_ms;      /* announced until the next barrier */
+	uint32_t delay_ms;     /* announced until the next barrier */
 	uint8_t application[EXCHANGE_APPLICATION_BYTES_MAX];
 	size_t application_bytes;
 	uint64_t served_ns; /* when advance() last ran, or could not */

@@ -158,7 +158,7 @@ static void send_status(struct udp *x, unsigned node, uint32_t flags,
 		.phase = x->phase,
 		.epoch = x->epoch,
 		.data_port = address_port(&x->data.local),
-		.busy_ms = x->busy_ms,
+		.delay_ms = x->delay_ms,
 		.served_serial = peer->out.served_serial,
 		.gap_serial = peer->in.gap_serial,
 	};
@@ -422,7 +422,7 @@ static void handle_presence(const struct udp *x, struct udp_peer *peer,
 	peer->heard.hears_us |= status->echo_ns != 0;
 	peer->liveness.heard_ns = now_ns;
 	peer->liveness.quiet_until_ns =
-		now_ns + status->busy_ms * (uint64_t)1000000;
+		now_ns + status->delay_ms * (uint64_t)1000000;
 	handle_address(x, peer, status, from);
 	udp_clock_hear(&peer->clock, status, now_ns);
 }

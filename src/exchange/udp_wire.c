@@ -61,7 +61,7 @@ struct status_wire {
 	struct le32 phase;
 	struct le32 epoch;
 	struct le32 round;
-	struct le32 busy_ms;
+	struct le32 delay_ms;
 	struct le32 segment_bytes;
 	struct le32 gap_serial;
 	struct le32 served_serial;
@@ -300,7 +300,8 @@ static bool fields_are_good(const struct udp_wire_status *status)
 	if (status->source >= UDP_NODES_MAX ||
 	    status->destination >= UDP_NODES_MAX ||
 	    status->flags & ~(uint32_t)FLAGS_KNOWN || status->data_port == 0 ||
-	    status->busy_ms > EXCHANGE_BUSY_MS_MAX || !segment_is_good(status))
+	    status->delay_ms > EXCHANGE_DELAY_MS_MAX ||
+	    !segment_is_good(status))
 		return false;
 	if (!(status->flags & UDP_STATUS_FAILED))
 		return status->failure_node == 0 && status->failure_status == 0;
@@ -370,7 +371,7 @@ static struct status_wire put_fields(const struct udp_wire_status *status,
 		.phase = le32_store(status->phase),
 		.epoch = le32_store(status->epoch),
 		.round = le32_store(status->round),
-		.busy_ms = le32_store(status->busy_ms),
+		.delay_ms = le32_store(status->delay_ms),
 		.segment_bytes = le32_store(status->segment_bytes),
 		.gap_serial = le32_store(status->gap_serial),
 		.served_serial = le32_store(status->served_serial),
@@ -448,7 +449,7 @@ static void take_fields(const struct status_wire *wire,
 	status->phase = le32_load(wire->phase);
 	status->epoch = le32_load(wire->epoch);
 	status->round = le32_load(wire->round);
-	status->busy_ms = le32_load(wire->busy_ms);
+	status->delay_ms = le32_load(wire->delay_ms);
 	status->segment_bytes = le32_load(wire->segment_bytes);
 	status->gap_serial = le32_load(wire->gap_serial);
 	status->served_serial = le32_load(wire->served_serial);

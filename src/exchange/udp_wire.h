@@ -50,7 +50,7 @@
  *      phase, epoch         at most one collective ahead, and not   status
  *                             ahead in one and behind in the other
  *      round                any: it only lets us go on              send
- *      busy_ms              up to EXCHANGE_BUSY_MS_MAX              wire
+ *      delay_ms             up to EXCHANGE_DELAY_MS_MAX             wire
  *      segment_bytes        UDP_SEGMENT_BYTES_MIN to _MAX; 0        wire
  *                             before the first collective
  *      totals               one for each rank, and no other later   status
@@ -170,8 +170,8 @@ struct udp_wire_status {
 	uint32_t epoch;	    /* number of the collective at hand; 0: none yet */
 	uint32_t round;	    /* rounds of it that were handed over */
 	uint16_t data_port; /* the source's socket for DATA */
-	uint32_t busy_ms;   /* the source may be silent for this long from now:
-			       0 to EXCHANGE_BUSY_MS_MAX */
+	uint32_t delay_ms;  /* the source may be silent for this long from now:
+			      0 to EXCHANGE_DELAY_MS_MAX */
 	/* About this epoch's message from source to destination. */
 	uint32_t segment_bytes; /* payload of all segments but the last; 0:
 				   there is no epoch yet */

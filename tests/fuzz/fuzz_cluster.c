@@ -47,7 +47,7 @@
 #define LIAR_DATAGRAMS_MAX 400
 /* A lie that is allowed may be this long: else half of the time would go into
  * questions to a rank that may be silent for minutes. */
-#define BUSY_MS_MAX 1000
+#define DELAY_MS_MAX 1000
 #define WAY_NS 20000	/* of a datagram */
 #define READ_NS 100	/* of the clock, so that no loop goes on for ever */
 #define GLANCE_NS 30000 /* a poll that does not wait */
@@ -359,13 +359,13 @@ static void deliver(const struct address *from, const struct address *to,
 /* A silence that is allowed becomes a short one. */
 static void shorten(uint8_t *datagram, size_t byte_count)
 {
-	uint64_t busy_ms = byte_count < UDP_STATUS_FIXED_BYTES
-				   ? 0
-				   : lie_load(datagram + LIE_BUSY_AT, 4);
+	uint64_t delay_ms = byte_count < UDP_STATUS_FIXED_BYTES
+				    ? 0
+				    : lie_load(datagram + LIE_DELAY_AT, 4);
 
-	if (busy_ms <= BUSY_MS_MAX || busy_ms > EXCHANGE_BUSY_MS_MAX)
+	if (delay_ms <= DELAY_MS_MAX || delay_ms > EXCHANGE_DELAY_MS_MAX)
 		return;
-	lie_store(datagram + LIE_BUSY_AT, 4, busy_ms % BUSY_MS_MAX);
+	lie_store(datagram + LIE_DELAY_AT, 4, delay_ms % DELAY_MS_MAX);
 	lie_seal(datagram, byte_count, false, &keys);
 }
 

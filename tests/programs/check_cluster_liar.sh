@@ -170,8 +170,8 @@ case_trace()
 # Silence that would outlast any deadline.
 case_busy()
 {
-	lies "" field:any:busy_ms:set:0xffffffff
-	lies "" field:1:busy_ms:set:0xffffffff
+	lies "" field:any:delay_ms:set:0xffffffff
+	lies "" field:1:delay_ms:set:0xffffffff
 }
 
 case_gaps()

@@ -67,7 +67,7 @@ static const struct lie_field lie_fields[] = {
 	{ "gap_count", 34, 2 },	     { "serial", 36, 4 },
 	{ "flags", 40, 4 },	     { "phase", 44, 4 },
 	{ "epoch", 48, 4 },	     { "round", 52, 4 },
-	{ "busy_ms", 56, 4 },	     { "segment_bytes", 60, 4 },
+	{ "delay_ms", 56, 4 },	     { "segment_bytes", 60, 4 },
 	{ "gap_serial", 64, 4 },     { "served_serial", 68, 4 },
 	{ "sent_bytes", 72, 8 },     { "prefix_bytes", 80, 8 },
 	{ "grant_bytes", 88, 8 },    { "clock_ns", 96, 8 },
@@ -88,7 +88,7 @@ static const struct lie_field lie_segment_fields[] = {
 #define LIE_TOTAL_COUNT_AT 30
 #define LIE_GAP_COUNT_AT 34
 #define LIE_FLAGS_AT 40
-#define LIE_BUSY_AT 56
+#define LIE_DELAY_AT 56
 #define LIE_PHASE_AT 44
 #define LIE_EPOCH_AT 48
 #define LIE_GAP_BYTES 12

@@ -440,8 +440,8 @@ static int memory_barrier(struct exchange *exchange, uint32_t phase,
 	return error;
 }
 
-static const void *memory_application(const struct exchange *exchange,
-				      unsigned node, size_t *byte_count)
+static const void *memory_application_payload(const struct exchange *exchange,
+					      unsigned node, size_t *byte_count)
 {
 	const struct memory_node *told =
 		&memory_of_const(exchange)->hub->nodes[node];
@@ -450,9 +450,9 @@ static const void *memory_application(const struct exchange *exchange,
 	return told->application;
 }
 
-static void memory_say_busy(struct exchange *exchange, uint32_t busy_ms)
+static void memory_announce_delay(struct exchange *exchange, uint32_t delay_ms)
 {
-	(void)exchange, (void)busy_ms;
+	(void)exchange, (void)delay_ms;
 }
 
 static void memory_tell_failure(struct exchange *exchange)
@@ -509,8 +509,8 @@ static struct exchange *memory_open(void *context,
 		.serve = memory_serve,
 		.finish = memory_finish,
 		.barrier = memory_barrier,
-		.blob = memory_application,
-		.say_busy = memory_say_busy,
+		.application_payload = memory_application_payload,
+		.announce_delay = memory_announce_delay,
 		.tell_failure = memory_tell_failure,
 		.leave = memory_leave,
 		.clock_offset_ns = memory_clock_offset_ns,

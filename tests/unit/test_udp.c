@@ -405,7 +405,7 @@ static void *run_node(void *argument)
 	     i++) {
 		uint32_t want = i * 3;
 		size_t bytes;
-		const void *got = exchange_blob(x, i, &bytes);
+		const void *got = exchange_application_payload(x, i, &bytes);
 
 		if (bytes != sizeof(want) || memcmp(got, &want, bytes) != 0)
 			node->bad = true;

@@ -74,7 +74,7 @@ static struct udp_wire_status bare_status(void)
 					 .epoch = 0x31323334,
 					 .round = 0x41424344,
 					 .data_port = 0x5152,
-					 .busy_ms = 0x00026364,
+					 .delay_ms = 0x00026364,
 					 .segment_bytes = 0x00007374,
 					 .sent_bytes = 0x8182838485868788,
 					 .prefix_bytes = 0x9192939495969798,
@@ -419,7 +419,7 @@ static void assert_same_fields(const struct udp_wire_status *a,
 	assert_int_equal(a->epoch, b->epoch);
 	assert_int_equal(a->round, b->round);
 	assert_int_equal(a->data_port, b->data_port);
-	assert_int_equal(a->busy_ms, b->busy_ms);
+	assert_int_equal(a->delay_ms, b->delay_ms);
 	assert_int_equal(a->segment_bytes, b->segment_bytes);
 	assert_true(a->sent_bytes == b->sent_bytes);
 	assert_true(a->prefix_bytes == b->prefix_bytes);
@@ -765,7 +765,7 @@ static void status_open__wrong_fields(void **state)
 		{ 40, { 4, 1 }, false },
 		{ 42, { 1, 0 }, false },
 		{ 42, { 0, 128 }, false },
-		{ 58, { 5, 0 }, true }, /* busy: 360000 ms is the most */
+		{ 58, { 5, 0 }, true }, /* delay: 360000 ms is the most */
 		{ 58, { 6, 0 }, false },
 		{ 58, { 255, 255 }, false },
 		{ 60, { 0xe0, 0 }, true }, /* segment: low bytes, high ones */
