@@ -7,7 +7,9 @@
  * chunk once.  A worker asks where the chunk lies (place) and fills it there;
  * or it takes a staging slot (take), fills it and hands it over (put).
  *
- * The operations may be called by several workers at a time.
+ * The operations may be called by several workers at a time.  When all workers
+ * have ended, the sink's owner waits until all is written, and learns of a
+ * failure, by a function of that kind of sink (output_finish() in output.h).
  */
 #ifndef SINK_H
 #define SINK_H

@@ -29,8 +29,8 @@ struct source_run {
 #define SOURCE_READER_BYTES 64
 
 struct source_reader {
-	const struct source *source;
-	/* The source's own state of this reader. */
+	const struct source *source; /* the worker sets it before open() */
+	/* The source's operations write it: their state of this reader. */
 	_Alignas(16) uint8_t state[SOURCE_READER_BYTES];
 };
 

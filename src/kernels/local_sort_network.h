@@ -30,8 +30,8 @@
  *	vec_load_last(end, lanes), vec_store_last(end, before, last, lanes)
  *				the last row of two or more, of 1..LANES lanes:
  *				as a whole row that ends at the block's end and
- *				overlaps the row before.  A masked access would
- *				stall whoever touches its neighbours next: 20 ns
+ *				overlaps the row before.  After a masked access
+ *				the next access to its neighbours stalls: 20 ns
  *	vec_order(&a, &b)	lanewise minimum to a, maximum to b
  *	vec_reverse(v, group)	reverse the lanes of each group
  *	vec_merge_folded(v, group)

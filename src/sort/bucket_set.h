@@ -6,9 +6,10 @@
  * (buckets.h).  The entries of a bucket lie in n runs, or in the lists of n
  * writers; the runs' slots, and the writers' slots, ascend with n.
  *
- * The first half fills in the struct; nothing changes it afterwards.  The
- * entries themselves may still be arriving: a reader must know which buckets
- * are complete.
+ * The driver of the sort makes the struct when the first half knows every
+ * bucket's count; nothing changes it afterwards.  The entries of runs may still
+ * be arriving then: a thread reads only buckets that the driver has declared
+ * complete (orderer_set_ready()).
  */
 #ifndef BUCKET_SET_H
 #define BUCKET_SET_H

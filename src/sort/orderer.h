@@ -14,7 +14,7 @@
  *      orderer_add_up()      when each bucket's count is known
  *      orderer_set_ready()   when entries are complete, in one step or in many
  *      orderer_run()         each worker, but for one that has other work, too
- *      orderer_try()         that one
+ *      orderer_sort_oversized(), orderer_try()     that one
  *
  * The thread that does all of it but orderer_run() is the driver.  The
  * functions belong to that thread unless they say otherwise.

@@ -126,8 +126,8 @@ void thread_pool_stop(struct thread_pool *pool);
 bool thread_pool_barrier(struct thread_pool *pool, const _Atomic bool *stop_if);
 
 /* Any worker: wait until *word, a word of the user's own, is no longer value.
- * A thread changes such a word with thread_pool_set(), or it wakes nobody.  The
- * waiting thread sees what was written before that. */
+ * A thread must change such a word with thread_pool_set(): a plain store wakes
+ * no waiting worker.  The worker sees what the thread wrote before that. */
 void thread_pool_wait_while(const struct thread_pool *pool,
 			    _Atomic uint32_t *word, uint32_t value);
 void thread_pool_set(const struct thread_pool *pool, _Atomic uint32_t *word,
