@@ -231,7 +231,7 @@ static void begin_parts(struct cluster *cluster)
 		.shape = config->shape,
 		.kernel = config->kernel,
 		.unit_bytes = cluster_unit_bytes(cluster),
-		.by_reference = cluster_is_shared(cluster),
+		.by_reference = cluster_is_by_reference(cluster),
 		.base = cluster->input.base,
 	};
 

@@ -38,11 +38,11 @@ void cluster_hello_encode(const struct cluster_hello *hello,
 		hello->schedule,
 		hello->traces,
 		(uint64_t)hello->by_reference,
-		hello->machine,
+		hello->host_id,
 		hello->process,
 		hello->input_fd,
 		hello->slot_count,
-		hello->gather_mark,
+		hello->gather_nonce,
 	};
 
 	_Static_assert(sizeof(words) == CLUSTER_HELLO_BYTES, "all of them");
@@ -82,11 +82,11 @@ int cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
 		.schedule = (uint32_t)words[8],
 		.traces = words[9] != 0,
 		.by_reference = (enum cluster_by_reference)words[10],
-		.machine = words[11],
+		.host_id = words[11],
 		.process = words[12],
 		.input_fd = words[13],
 		.slot_count = words[14],
-		.gather_mark = words[15],
+		.gather_nonce = words[15],
 	};
 	if (words[0] != VERSION)
 		return -EPROTO;
@@ -143,7 +143,7 @@ static int compare(const struct peer *peer, const struct peer *own,
 		return differs_in_name(peer, own->rank, "trace", failure);
 	if (peer->hello->schedule != own->hello->schedule)
 		return differs_in_name(peer, own->rank, "schedule", failure);
-	if ((peer->hello->gather_mark == 0) != (own->hello->gather_mark == 0))
+	if ((peer->hello->gather_nonce == 0) != (own->hello->gather_nonce == 0))
 		return differs_in_name(peer, own->rank, "gather", failure);
 	return 0;
 }
@@ -155,7 +155,7 @@ static bool slots_are_good(const struct cluster_hello *hello)
 	uint64_t free_slots = hello->slot_count - hello->record_count;
 
 	return hello->slot_count >= hello->record_count &&
-	       free_slots <= (hello->machine
+	       free_slots <= (hello->host_id
 				      ? 0
 				      : (uint64_t)INPUT_FILES_MAX * PAGE_BYTES);
 }
@@ -220,8 +220,8 @@ static unsigned find_unmappable(const struct cluster_hello *hellos,
 				unsigned node_count)
 {
 	for (unsigned i = 0; i < node_count; i++)
-		if (hellos[i].machine == 0 ||
-		    hellos[i].machine != hellos[0].machine)
+		if (hellos[i].host_id == 0 ||
+		    hellos[i].host_id != hellos[0].host_id)
 			return i;
 	return node_count;
 }

@@ -38,14 +38,14 @@ struct cluster_hello {
 	enum cluster_by_reference by_reference; /* what the user wants */
 	/* Where ranks of the same machine find this rank's input
 	 * (cluster_by_reference.c): the machine, the process and the number of
-	 * its descriptor.  machine 0: they cannot map it. */
-	uint64_t machine;
+	 * its descriptor.  host_id 0: they cannot map it. */
+	uint64_t host_id;
 	uint64_t process;
 	uint64_t input_fd;
 	uint64_t slot_count; /* of the input */
 	/* 0: each rank has outputs of its own.  Else all write one file, and
-	 * leave this random number in it (cluster_output.c). */
-	uint64_t gather_mark;
+	 * leave this random number behind the records (cluster_output.c). */
+	uint64_t gather_nonce;
 };
 
 /* Little-endian words: a version, and the fields above in their order. */

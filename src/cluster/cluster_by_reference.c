@@ -42,7 +42,7 @@ void cluster_offer_input(struct cluster *cluster, struct cluster_hello *hello)
 
 	if (input->file_count != 1 || input->mode != INPUT_MMAP)
 		return;
-	hello->machine = machine_number();
+	hello->host_id = machine_host_id();
 	hello->process = (uint64_t)getpid();
 	hello->input_fd = (uint64_t)input->files[0].fd;
 }

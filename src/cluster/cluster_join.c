@@ -71,9 +71,9 @@ static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 	};
 	if (cluster->config->by_reference != CLUSTER_BY_REFERENCE_NO)
 		cluster_offer_input(cluster, hello);
-	while (cluster->config->gathers && hello->gather_mark == 0)
-		randombytes_buf(&hello->gather_mark,
-				sizeof(hello->gather_mark));
+	while (cluster->config->gathers && hello->gather_nonce == 0)
+		randombytes_buf(&hello->gather_nonce,
+				sizeof(hello->gather_nonce));
 	hello->probed_kind =
 		key_probe(input, &config->shape, &hello->is_uniform);
 	return 0;
@@ -178,7 +178,7 @@ static int map_input(struct cluster *cluster)
 	struct input *input = &cluster->input;
 	int error;
 
-	if (cluster_is_shared(cluster)) {
+	if (cluster_is_by_reference(cluster)) {
 		cluster_reserve_inputs(cluster);
 	} else {
 		input->reserved_before_bytes =

@@ -43,7 +43,7 @@ static void name_run(const struct cluster_output *output,
 	uint8_t drawn[NONCE_BYTES], hash[crypto_generichash_blake2b_BYTES_MIN];
 	int error;
 
-	store_le64(drawn, output->hellos[0].gather_mark);
+	store_le64(drawn, output->hellos[0].gather_nonce);
 	error = crypto_generichash_blake2b_salt_personal(
 		hash, sizeof(hash), drawn, sizeof(drawn), output->rank->secret,
 		RANK_SECRET_BYTES, NULL, personal);
@@ -90,7 +90,7 @@ static int leave_nonce(struct cluster_output *output, struct failure *failure)
 	uint8_t nonce[NONCE_BYTES];
 	ssize_t done;
 
-	store_le64(nonce, output->hellos[rank].gather_mark);
+	store_le64(nonce, output->hellos[rank].gather_nonce);
 	done = pwrite(file->fd, nonce, sizeof(nonce), (off_t)offset);
 	if (done == (ssize_t)sizeof(nonce))
 		return 0;
@@ -117,7 +117,7 @@ static int check_nonces(struct cluster_output *output, const uint8_t *nonces,
 {
 	for (unsigned i = 0; i < output->rank->node_count; i++)
 		if (load_le64(nonces + i * NONCE_BYTES) !=
-		    output->hellos[i].gather_mark)
+		    output->hellos[i].gather_nonce)
 			return failure_set(failure, EXIT_FILE,
 					   gathered(output)->path, 0,
 					   "rank %u (%.80s) has another file "

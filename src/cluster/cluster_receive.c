@@ -152,7 +152,7 @@ static uint8_t *place(void *context, unsigned node, uint64_t offset,
 	}
 	offset -= source->head_bytes;
 	*room = source->record_count * cluster_unit_bytes(cluster) - offset;
-	if (cluster_is_shared(cluster))
+	if (cluster_is_by_reference(cluster))
 		return (uint8_t *)source->entries + offset;
 	return cluster->receive.base + source->first_slot * record_size +
 	       offset;
@@ -166,7 +166,7 @@ static void take_bucket(struct cluster *cluster, unsigned node, uint32_t b)
 	uint32_t count = source->start[b + 1] - start;
 	uint64_t slot = source->first_slot + start;
 
-	if (cluster_is_shared(cluster))
+	if (cluster_is_by_reference(cluster))
 		cluster_take_entries(cluster, node, source->entries + start,
 				     count);
 	else

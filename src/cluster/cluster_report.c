@@ -58,9 +58,9 @@ void cluster_report_set_counters(struct cluster_report *report,
 	figures[CLUSTER_DAMAGED_DATAGRAMS] = counters->damaged_datagrams;
 	figures[CLUSTER_STRAY_DATAGRAMS] = counters->stray_datagrams;
 	figures[CLUSTER_STATUS_DATAGRAMS] = counters->status_datagrams;
-	figures[CLUSTER_ROUND_WAIT_NS] = counters->barrier_wait_ns;
-	figures[CLUSTER_ROUNDS_UNWAITED] = counters->barriers_skipped;
-	figures[CLUSTER_POLL_WAIT_NS] = counters->wait_ns;
+	figures[CLUSTER_ROUND_WAIT_NS] = counters->round_wait_ns;
+	figures[CLUSTER_ROUNDS_UNWAITED] = counters->rounds_unwaited;
+	figures[CLUSTER_POLL_WAIT_NS] = counters->poll_wait_ns;
 }
 
 void cluster_report_encode(const struct cluster_report *report,

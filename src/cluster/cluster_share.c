@@ -86,7 +86,7 @@ struct numbering {
 
 static uint64_t slots_of(const struct cluster *cluster, unsigned node)
 {
-	if (cluster_is_shared(cluster))
+	if (cluster_is_by_reference(cluster))
 		return cluster_input_slots(cluster, node);
 	return node == cluster->rank.rank
 		       ? input_after_slot(&cluster->input)
@@ -192,7 +192,7 @@ static int plan_share(struct cluster *cluster, uint64_t received,
 		return error;
 	cluster->plan.memory_bytes =
 		needed + own_bytes +
-		(cluster_is_shared(cluster)
+		(cluster_is_by_reference(cluster)
 			 ? 0
 			 : received * cluster->sort_config->shape.size);
 	return sort_setup_refuse_memory(cluster->sort_config,
@@ -250,7 +250,7 @@ static int open_records(struct cluster *cluster,
 	uint64_t higher;
 	int error;
 
-	if (cluster_is_shared(cluster))
+	if (cluster_is_by_reference(cluster))
 		return cluster_map_inputs(cluster, failure);
 	higher = numbering->received - numbering->lower_slots;
 	error = input_open_before(input, numbering->lower_slots, failure);

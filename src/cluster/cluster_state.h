@@ -45,7 +45,8 @@ struct cluster_source {
 	uint64_t *entries;	 /* of its records */
 	uint32_t *start;	 /* [bucket] of the share, and one more */
 	uint32_t complete_count; /* of these buckets */
-	/* cluster_shm.c writes it: of the rank's mapped input; -1: none. */
+	/* cluster_by_reference.c writes it: of the rank's mapped input; -1:
+	 * none. */
 	int input_fd;
 };
 
@@ -156,7 +157,7 @@ int cluster_join(struct cluster *cluster);
 /* --- cluster_by_reference.c -------------------------------------------------
  */
 
-static inline bool cluster_is_shared(const struct cluster *cluster)
+static inline bool cluster_is_by_reference(const struct cluster *cluster)
 {
 	return cluster->agreement.by_reference;
 }
@@ -164,8 +165,9 @@ static inline bool cluster_is_shared(const struct cluster *cluster)
 /* Bytes of a message for a record. */
 static inline uint32_t cluster_unit_bytes(const struct cluster *cluster)
 {
-	return cluster_is_shared(cluster) ? (uint32_t)sizeof(uint64_t)
-					  : cluster->sort_config->shape.size;
+	return cluster_is_by_reference(cluster)
+		       ? (uint32_t)sizeof(uint64_t)
+		       : cluster->sort_config->shape.size;
 }
 
 /* Fill the hello's words about our input, if other ranks on this machine can

@@ -77,9 +77,9 @@ struct exchange_counters {
 	uint64_t damaged_datagrams;   /* with a wrong CRC-32C */
 	uint64_t stray_datagrams;     /* from no rank of this job */
 	uint64_t status_datagrams;    /* sent */
-	uint64_t barrier_wait_ns;     /* between rounds */
-	uint64_t barriers_skipped;    /* waited for too long, went on */
-	uint64_t wait_ns;	      /* asleep or polling, in all */
+	uint64_t round_wait_ns;	      /* from a round to the next */
+	uint64_t rounds_unwaited;     /* begun after waiting too long */
+	uint64_t poll_wait_ns;	      /* asleep or polling, in all */
 };
 
 /* Lengths that a message may have: head_bytes, and behind them up to

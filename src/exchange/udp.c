@@ -191,7 +191,7 @@ static void wait_until(struct udp *x, uint64_t until_ns)
 	/* A rank that sleeps for longer than it meant to was away: see
 	 * note_absence(). */
 	x->served_ns = MIN(now_ns, MAX(begin_ns, until_ns));
-	x->base.counters.wait_ns += now_ns - begin_ns;
+	x->base.counters.poll_wait_ns += now_ns - begin_ns;
 	if (x->options.lane)
 		trace_end(x->options.lane, begin_ns, "wait");
 }

@@ -133,14 +133,14 @@ static int make_file(const struct udp_page *page)
 struct udp_page *udp_page_make(unsigned node_count,
 			       uint8_t offer[UDP_PAGE_OFFER_BYTES])
 {
-	uint64_t machine = machine_number();
+	uint64_t host_id = machine_host_id();
 	struct udp_page *page = malloc(sizeof(*page));
 
 	memset(offer, 0, UDP_PAGE_OFFER_BYTES);
 	if (!page)
 		return NULL;
 	lay_out(page, node_count, 0);
-	if (machine != 0)
+	if (host_id != 0)
 		page->fd = make_file(page);
 	if (page->fd < 0 || !map(page, page->fd)) {
 		udp_page_close(page);
@@ -149,7 +149,7 @@ struct udp_page *udp_page_make(unsigned node_count,
 	/* No two pages have the same number while this machine is up. */
 	page->head->number = clock_now_ns();
 	page->head->node_count = node_count;
-	store_le64(offer, machine);
+	store_le64(offer, host_id);
 	store_le64(offer + 8, page->head->number);
 	store_le32(offer + 16, (uint32_t)getpid());
 	store_le32(offer + 20, (uint32_t)page->fd);
@@ -189,7 +189,7 @@ struct udp_page *udp_page_find(const uint8_t offer[UDP_PAGE_OFFER_BYTES],
 	bool mapped;
 	int fd;
 
-	if (load_le64(offer) == 0 || load_le64(offer) != machine_number())
+	if (load_le64(offer) == 0 || load_le64(offer) != machine_host_id())
 		return NULL;
 	page = malloc(sizeof(*page));
 	if (!page)

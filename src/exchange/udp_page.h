@@ -34,7 +34,7 @@
 
 struct udp_page;
 
-/* Where the page is, little-endian: u64 machine_number(), u64 number of the
+/* Where the page is, little-endian: u64 machine_host_id(), u64 number of the
  * page, u32 process, u32 descriptor.  All 0: there is none. */
 #define UDP_PAGE_OFFER_BYTES 24
 

@@ -59,9 +59,9 @@ static bool is_our_turn(struct udp *x, uint64_t now_ns)
 		 * do not wait for a rank that may soon be given up. */
 		if (now_ns - x->round_ns < x->options.deadline_ns / 2)
 			return false;
-		x->base.counters.barriers_skipped++;
+		x->base.counters.rounds_unwaited++;
 	}
-	x->base.counters.barrier_wait_ns += now_ns - x->round_ns;
+	x->base.counters.round_wait_ns += now_ns - x->round_ns;
 	return true;
 }
 

@@ -30,7 +30,7 @@ static uint64_t read_number(void)
 	return load_le64(hash) | 1;
 }
 
-uint64_t machine_number(void)
+uint64_t machine_host_id(void)
 {
 	/* Threads that race find the same. */
 	static _Atomic uint64_t known;

@@ -12,7 +12,7 @@
  * files: the boot, the namespace of PIDs, the user.  0 if it cannot be told.
  * Read once.
  */
-uint64_t machine_number(void);
+uint64_t machine_host_id(void);
 
 /*
  * Open the file that another process of this user has open as the descriptor

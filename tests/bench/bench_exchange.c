@@ -179,7 +179,7 @@ static void report(enum exchange_schedule schedule)
 		sum.sent_datagrams += shared->counters[n].sent_datagrams;
 		sum.resent_datagrams += shared->counters[n].resent_datagrams;
 		sum.status_datagrams += shared->counters[n].status_datagrams;
-		sum.barriers_skipped += shared->counters[n].barriers_skipped;
+		sum.rounds_unwaited += shared->counters[n].rounds_unwaited;
 	}
 	qsort(took_ns, round_count, sizeof(*took_ns), compare);
 	median_ns = took_ns[round_count / 2];
@@ -189,7 +189,7 @@ static void report(enum exchange_schedule schedule)
 	       (unsigned long long)sum.sent_datagrams / round_count,
 	       (unsigned long long)sum.resent_datagrams / round_count,
 	       (unsigned long long)sum.status_datagrams / round_count,
-	       (unsigned long long)sum.barriers_skipped / round_count);
+	       (unsigned long long)sum.rounds_unwaited / round_count);
 }
 
 static int run_schedule(enum exchange_schedule schedule)

@@ -67,7 +67,7 @@ static void cluster_hello__comes_back(void **state)
 		.probed_kind = SPLITTERS_STATIC_256,
 		.is_uniform = true,
 		.schedule = 2,
-		.gather_mark = 0x8899aabbccddeeff,
+		.gather_nonce = 0x8899aabbccddeeff,
 	};
 	uint8_t bytes[CLUSTER_HELLO_BYTES];
 	struct cluster_hello back;
@@ -83,7 +83,7 @@ static void cluster_hello__comes_back(void **state)
 	assert_int_equal(back.probed_kind, hello.probed_kind);
 	assert_int_equal(back.is_uniform, hello.is_uniform);
 	assert_int_equal(back.schedule, hello.schedule);
-	assert_true(back.gather_mark == hello.gather_mark);
+	assert_true(back.gather_nonce == hello.gather_nonce);
 }
 
 static void cluster_hello__strange_ones(void **state)
@@ -163,7 +163,7 @@ static void cluster_agree__who_differs_is_named(void **state)
 	hellos[4].schedule = 1;
 	check_refused(hellos, 0, "rank 4 (e) has another --schedule");
 	fill(hellos);
-	hellos[2].gather_mark = 1;
+	hellos[2].gather_nonce = 1;
 	check_refused(hellos, 0, "rank 2 (c) has another --gather");
 	check_refused(hellos, 2, "rank 0 (a) has another --gather");
 }
@@ -217,7 +217,7 @@ static void cluster_agree__inputs_that_cannot_be(void **state)
 	/* Holes between files; where one is offered, there are none. */
 	said->slot_count = said->record_count + 4096;
 	agree(hellos, 1);
-	said->machine = 1;
+	said->host_id = 1;
 	check_cannot_be(said, EXIT_PEER);
 }
 
@@ -255,7 +255,7 @@ static void cluster_agree__all_gather(void **state)
 	(void)state;
 	fill(hellos);
 	for (unsigned i = 0; i < NODES; i++)
-		hellos[i].gather_mark = i + 1;
+		hellos[i].gather_nonce = i + 1;
 	agree(hellos, 3);
 }
 
