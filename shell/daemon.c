@@ -473,7 +473,7 @@ int daemon_open(struct daemon **result, const struct daemon_options *options,
 	daemon = calloc(1, sizeof(*daemon));
 	if (!daemon) {
 		close(socket);
-		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM, "");
+		return failure_no_memory(failure);
 	}
 	daemon->options = options;
 	daemon->begin_ns = clock_now_ns();

@@ -44,4 +44,7 @@ __attribute__((format(printf, 5, 6))) int
 failure_set(struct failure *failure, enum exit_status status, const char *what,
 	    int error, const char *format, ...);
 
+/* Fill *failure: there is no memory.  Returns -ENOMEM. */
+int failure_no_memory(struct failure *failure);
+
 #endif /* FAILURE_H */

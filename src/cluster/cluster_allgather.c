@@ -1,6 +1,5 @@
 #include "cluster/cluster_allgather.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "base/base.h"
@@ -41,8 +40,7 @@ static int prepare(void *context, const uint64_t *receive_bytes,
 	gather->offset[gather->rank->node_count] = bytes;
 	gather->all = malloc(bytes + 1);
 	if (!gather->all)
-		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM,
-				   "memory");
+		return failure_no_memory(failure);
 	if (gather->own_bytes > 0)
 		memcpy(gather->all + gather->offset[own], gather->own,
 		       gather->own_bytes);

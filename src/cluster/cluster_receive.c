@@ -87,7 +87,7 @@ static int begin_discarding(struct cluster *cluster, struct failure *failure)
 	receive->discard_buffer = malloc(DISCARD_BYTES);
 	if (receive->discard_buffer)
 		return 0;
-	return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM, "memory");
+	return failure_no_memory(failure);
 }
 
 static void order(void *context, unsigned worker)

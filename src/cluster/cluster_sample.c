@@ -1,6 +1,5 @@
 #include "cluster/cluster_sample.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -10,11 +9,6 @@
 
 /* Of sampled keys, from each rank; of long keys there are fewer. */
 #define KEYS_BYTES_MAX (256 * KIB)
-
-static int no_memory(struct failure *failure)
-{
-	return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM, "memory");
-}
 
 /* --- keys ------------------------------------------------------------------
  */
@@ -72,7 +66,7 @@ static int set_splitters(struct cluster_sample *sample,
 	if (!each || !prefixes || !sample->common_record) {
 		free(each);
 		free(prefixes);
-		return no_memory(failure);
+		return failure_no_memory(failure);
 	}
 	for (uint32_t i = 0; i < count; i++)
 		each[i] = keys + (size_t)i * shape->key_length;
@@ -102,7 +96,7 @@ int cluster_sample_splitters(struct cluster_sample *sample,
 	int error;
 
 	if (!keys)
-		return no_memory(failure);
+		return failure_no_memory(failure);
 	for (unsigned i = 0; i < sample->rank->node_count; i++)
 		gather.bytes[i] =
 			(uint64_t)sample_count(sample, i) * key_length;
@@ -155,7 +149,7 @@ static int read_counts(struct cluster_sample *sample,
 
 	sample->counts = malloc(gather->offset[node_count]);
 	if (!sample->counts)
-		return no_memory(failure);
+		return failure_no_memory(failure);
 	for (unsigned i = 0; i < node_count && !error; i++)
 		error = read_counts_of(sample, gather, i, bucket_count,
 				       failure);
@@ -178,7 +172,7 @@ int cluster_sample_cuts(struct cluster_sample *sample,
 	int error;
 
 	if (!own)
-		return no_memory(failure);
+		return failure_no_memory(failure);
 	for (unsigned i = 0; i < node_count; i++)
 		gather.bytes[i] = gather.own_bytes;
 	for (uint32_t b = 0; b < bucket_count; b++)

@@ -1,6 +1,5 @@
 #include "cluster/cluster_send.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "base/base.h"
@@ -129,8 +128,7 @@ int cluster_send_build_messages(struct cluster_send *send,
 	heads = malloc(head_bytes + 1);
 	send->targets[0].head = heads;
 	if (!heads)
-		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM,
-				   "memory");
+		return failure_no_memory(failure);
 	for (unsigned k = 0; k < node_count; k++) {
 		send->targets[k].head = heads;
 		heads += send->targets[k].head_bytes;

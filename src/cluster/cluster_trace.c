@@ -1,6 +1,5 @@
 #include "cluster/cluster_trace.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -55,8 +54,7 @@ static int write_all(const struct sort_trace *trace, const struct rank *rank,
 	int error;
 
 	if (!timelines)
-		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM,
-				   "memory");
+		return failure_no_memory(failure);
 	for (unsigned i = 0; i < rank->node_count; i++) {
 		describe(timelines, rank, exchange, i, begin_ns);
 		unpack(timelines, gather, i);
@@ -90,8 +88,7 @@ int cluster_trace_write(const struct sort_trace *trace, const struct rank *rank,
 	gather.own_bytes = trace_pack_bytes(lanes, trace->lane_count);
 	own = malloc(gather.own_bytes);
 	if (!own)
-		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM,
-				   "memory");
+		return failure_no_memory(failure);
 	trace_pack(lanes, trace->lane_count, own);
 	gather.own = own;
 	error = cluster_allgather(&gather, exchange, failure);

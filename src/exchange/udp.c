@@ -558,7 +558,7 @@ struct exchange *udp_open(const struct exchange_options *options,
 	struct udp *x = calloc(1, sizeof(*x));
 
 	if (!x) {
-		failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM, "memory");
+		failure_no_memory(failure);
 		return NULL;
 	}
 	assert(options->hello_bytes <= EXCHANGE_HELLO_BYTES_MAX);

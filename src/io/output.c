@@ -367,7 +367,7 @@ int output_commit(struct output *output, bool sync, struct outfile *also,
 		return error;
 	outfiles = calloc(count + 1, sizeof(*outfiles));
 	if (!outfiles)
-		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM, "");
+		return failure_no_memory(failure);
 	for (unsigned i = 0; i < count; i++)
 		outfiles[i] = output->files[i].outfile;
 	if (also)

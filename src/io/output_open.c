@@ -120,8 +120,7 @@ static int init(struct output *output, const uint64_t *sizes_bytes,
 		free(output->files);
 		free(output->part_bytes);
 		output->files = NULL;
-		failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM, "");
-		return -ENOMEM;
+		return failure_no_memory(failure);
 	}
 	memcpy(output->part_bytes, sizes_bytes,
 	       file_count * sizeof(*sizes_bytes));

@@ -494,7 +494,7 @@ local_secret_serve(const struct local_secret_job *job,
 	int fd, error;
 
 	if (!server) {
-		failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM, "");
+		failure_no_memory(failure);
 		return NULL;
 	}
 	fd = claim_name(job, failure);

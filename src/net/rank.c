@@ -410,8 +410,7 @@ static int find_address(struct search *search, unsigned r)
 
 	rank->names[r] = strdup(host);
 	if (!rank->names[r])
-		return failure_set(search->failure, EXIT_RESOURCES, NULL,
-				   ENOMEM, "");
+		return failure_no_memory(search->failure);
 	while (search->host_of[first] != search->host_of[r])
 		first++;
 	if (first == r)
@@ -429,8 +428,7 @@ static int find_addresses(struct search *search)
 	rank->addresses = calloc(rank->node_count, sizeof(*rank->addresses));
 	rank->names = calloc(rank->node_count, sizeof(*rank->names));
 	if (!rank->addresses || !rank->names)
-		return failure_set(search->failure, EXIT_RESOURCES, NULL,
-				   ENOMEM, "");
+		return failure_no_memory(search->failure);
 	for (unsigned r = 0; r < rank->node_count && !error; r++)
 		error = find_address(search, r);
 	return error;

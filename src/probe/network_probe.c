@@ -357,7 +357,7 @@ static int prober_open(struct prober *prober, struct failure *failure)
 
 	prober->batch = malloc(2 * (size_t)DATAGRAM_BATCH_BYTES_MAX);
 	if (error || !prober->batch)
-		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM, "");
+		return failure_no_memory(failure);
 	prober->room = prober->batch + DATAGRAM_BATCH_BYTES_MAX;
 	prober->crc32c = crc32c_kernel(cpu_level_detect());
 	address_of(prober, prober->probe->rank->rank, &local);

@@ -40,8 +40,7 @@ int sort_setup_outputs(struct output *output,
 	int error;
 
 	if (!sizes_bytes)
-		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM,
-				   "memory");
+		return failure_no_memory(failure);
 	for (unsigned i = 0; i < config->output_count; i++) {
 		uint64_t begin = record_count * i / config->output_count;
 		uint64_t end = record_count * (i + 1) / config->output_count;

@@ -42,8 +42,7 @@ int sort_trace_add_lanes(struct sort_trace *trace, unsigned worker_count,
 	for (unsigned w = 0; trace->path && w < worker_count; w++)
 		if (trace_lane_init(sort_trace_lane(trace, w),
 				    SORT_TRACE_SPANS))
-			return failure_set(failure, EXIT_RESOURCES, NULL,
-					   ENOMEM, "memory");
+			return failure_no_memory(failure);
 	return 0;
 }
 
