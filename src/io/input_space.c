@@ -6,11 +6,7 @@
 
 #include "base/base.h"
 #include "io/input.h"
-
-/* Linux 5.14; the headers of an older C library lack it. */
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
+#include "system/hugefile.h"
 
 /* Addresses: what may be made accessible, and what of it will be used. */
 struct space {

@@ -9,11 +9,6 @@
 #include "base/base.h"
 #include "io/output.h"
 
-/* Linux 5.14; older libc headers lack the name. */
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-
 /* The caller holds the lock. */
 static void fail(struct output *output, const struct output_file *file,
 		 int error)

@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <linux/magic.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -11,10 +10,6 @@
 /* Linux 6.1; the headers of Debian 12 lack it. */
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25
-#endif
-/* Linux 5.14; not in musl's headers. */
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
 #endif
 
 /* The most that a last page may waste, and what must be left for other files.

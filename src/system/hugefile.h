@@ -25,6 +25,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
+
+/* Linux 5.14; not in the headers of musl and of older C libraries. */
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 
 struct hugefile {
 	uint8_t *map; /* the file, readable and writable; NULL: not mapped */
