@@ -40,8 +40,8 @@ static int start_pool(struct cluster *cluster)
 				     cluster->topology.cpu_count / ranks);
 	if (ranks > 1)
 		choose_cpus(cluster, workers);
-	return sort_setup_pool(&cluster->pool, workers, &cluster->topology,
-			       cluster->failure);
+	return thread_pool_start(&cluster->pool, workers, &cluster->topology,
+				 cluster->failure);
 }
 
 /* What this rank knows by itself. */

@@ -28,10 +28,6 @@
 #include "system/thread_pool.h"
 #include "system/topology.h"
 
-#ifndef MADV_POPULATE_WRITE /* Linux 5.14; not in musl's headers */
-#define MADV_POPULATE_WRITE 23
-#endif
-
 typedef unsigned __int128 u128;
 
 /*
@@ -75,7 +71,6 @@ static const char help[] =
 
 struct member {
 	_Alignas(CACHE_PAIR_BYTES) u128 checksum;
-	uint8_t *staging; /* BLOCK_BYTES */
 };
 
 struct generation {
@@ -86,7 +81,8 @@ struct generation {
 	uint64_t ahead_bytes;  /* where others may be writing */
 	uint64_t block_count;
 	struct progress progress;
-	struct member *members;
+	struct member *members; /* of each thread */
+	uint8_t *staging;	/* BLOCK_BYTES of each thread */
 	_Alignas(CACHE_PAIR_BYTES) _Atomic uint64_t next_block;
 	_Alignas(CACHE_PAIR_BYTES) _Atomic unsigned writers;
 	_Alignas(
@@ -142,9 +138,10 @@ static void fill_block(struct generation *g, struct member *member,
 			g->checksum(target, GENERATOR_RECORD_BYTES, count);
 }
 
-static int make_block(struct generation *g, struct member *member,
-		      uint64_t block)
+static int make_block(struct generation *g, unsigned index, uint64_t block)
 {
+	struct member *member = &g->members[index];
+	uint8_t *staging = g->staging + index * BLOCK_BYTES;
 	uint64_t first = block * BLOCK_RECORDS;
 	size_t count =
 		MIN((uint64_t)BLOCK_RECORDS, g->options->record_count - first);
@@ -158,9 +155,9 @@ static int make_block(struct generation *g, struct member *member,
 		return 0;
 	}
 	atomic_fetch_add(&g->writers, 1);
-	fill_block(g, member, member->staging, first, count);
+	fill_block(g, member, staging, first, count);
 	if (g->fd >= 0)
-		ret = write_all(g->fd, member->staging, len_bytes, offset);
+		ret = write_all(g->fd, staging, len_bytes, offset);
 	atomic_fetch_sub(&g->writers, 1);
 	return ret;
 }
@@ -176,7 +173,7 @@ static void make_blocks(void *context, unsigned index)
 
 		if (block >= g->block_count)
 			return;
-		ret = make_block(g, &g->members[index], block);
+		ret = make_block(g, index, block);
 		if (ret < 0)
 			atomic_compare_exchange_strong(&g->error, &none, -ret);
 		progress_add(&g->progress, BLOCK_BYTES);
@@ -237,16 +234,10 @@ static int alloc_members(struct generation *g, unsigned count,
 {
 	g->members =
 		aligned_alloc(CACHE_PAIR_BYTES, count * sizeof(*g->members));
-	if (g->members)
-		memset(g->members, 0, count * sizeof(*g->members));
-	for (unsigned i = 0; g->members && i < count; i++) {
-		g->members[i].staging = aligned_alloc(PAGE_BYTES, BLOCK_BYTES);
-		if (!g->members[i].staging)
-			g->members = NULL;
-	}
-	if (!g->members)
-		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM,
-				   "%u threads", count);
+	g->staging = aligned_alloc(PAGE_BYTES, count * BLOCK_BYTES);
+	if (!g->members || !g->staging)
+		return failure_no_memory(failure);
+	memset(g->members, 0, count * sizeof(*g->members));
 	return 0;
 }
 
@@ -266,10 +257,9 @@ static int run_threads(struct generation *g, u128 *checksum,
 	if (ret < 0)
 		return ret;
 	g->ahead_bytes = count * BLOCK_BYTES;
-	ret = thread_pool_start(&pool, count, &topology);
+	ret = thread_pool_start(&pool, count, &topology, failure);
 	if (ret < 0)
-		return failure_set(failure, EXIT_RESOURCES, NULL, -ret,
-				   "can't start %u threads", count);
+		return ret;
 	progress_begin(&g->progress, STDERR_FILENO, "blinkgen",
 		       g->options->record_count * GENERATOR_RECORD_BYTES);
 	thread_pool_run_last(&pool, make_blocks, g);

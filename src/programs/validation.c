@@ -16,6 +16,7 @@
 
 #include "base/base.h"
 #include "base/cpu.h"
+#include "base/first_failure.h"
 #include "io/filesize.h"
 #include "programs/progress.h"
 #include "record/checksum.h"
@@ -108,20 +109,15 @@ struct segment {
 	struct summary summary;
 };
 
-struct member {
-	struct failure failure;
-	uint8_t *staging; /* PIECE_BYTES */
-};
-
 struct validation {
 	struct parts parts;
 	struct segment *segments;
 	uint64_t segment_count;
-	struct member *members;
+	uint8_t *staging; /* PIECE_BYTES of each thread */
 	checksum_fn *checksum;
 	struct progress progress;
 	_Alignas(CACHE_PAIR_BYTES) _Atomic uint64_t next_segment;
-	_Alignas(CACHE_PAIR_BYTES) _Atomic bool stop; /* a member has failed */
+	struct first_failure failure; /* any thread notes its own */
 };
 
 static uint64_t choose_segment_records(uint64_t record_count)
@@ -212,51 +208,51 @@ static void add_piece(struct validation *v, struct segment *segment,
 	progress_add(&v->progress, count * VALIDATOR_RECORD_BYTES);
 }
 
-static int check_piece(struct validation *v, struct member *member,
+static int check_piece(struct validation *v, uint8_t *staging,
 		       struct segment *segment, uint64_t first_record,
-		       uint64_t count)
+		       uint64_t count, struct failure *failure)
 {
 	const struct part *part = segment->part;
 	uint64_t offset = first_record * VALIDATOR_RECORD_BYTES;
 	size_t len_bytes = count * VALIDATOR_RECORD_BYTES;
 	ssize_t n;
 
-	n = read_full(part->fd, member->staging, len_bytes, (int64_t)offset);
+	n = read_full(part->fd, staging, len_bytes, (int64_t)offset);
 	if (n < 0)
-		return part_failed(part, (int)-n, "cannot read",
-				   &member->failure);
+		return part_failed(part, (int)-n, "cannot read", failure);
 	if ((size_t)n < len_bytes)
 		return part_failed(part, 0, "became shorter while it was read",
-				   &member->failure);
-	add_piece(v, segment, member->staging, count);
+				   failure);
+	add_piece(v, segment, staging, count);
 	return 0;
 }
 
-static int check_segment(struct validation *v, struct member *member,
-			 struct segment *segment)
+static int check_segment(struct validation *v, uint8_t *staging,
+			 struct segment *segment, struct failure *failure)
 {
 	uint64_t first = segment->first_record;
 	uint64_t end = first + segment->record_count;
 	int ret = 0;
 
 	for (; ret == 0 && first < end; first += PIECE_RECORDS)
-		ret = check_piece(v, member, segment, first,
-				  MIN(end - first, (uint64_t)PIECE_RECORDS));
+		ret = check_piece(v, staging, segment, first,
+				  MIN(end - first, (uint64_t)PIECE_RECORDS),
+				  failure);
 	return ret;
 }
 
-static int check_stream(struct validation *v, struct member *member,
-			struct segment *segment)
+static int check_stream(struct validation *v, uint8_t *staging,
+			struct segment *segment, struct failure *failure)
 {
 	struct part *part = segment->part;
 	ssize_t n;
 
 	do {
-		n = read_full(part->fd, member->staging, PIECE_BYTES, -1);
+		n = read_full(part->fd, staging, PIECE_BYTES, -1);
 		if (n < 0)
 			return part_failed(part, (int)-n, "cannot read",
-					   &member->failure);
-		add_piece(v, segment, member->staging,
+					   failure);
+		add_piece(v, segment, staging,
 			  (uint64_t)n / VALIDATOR_RECORD_BYTES);
 	} while (n == PIECE_BYTES);
 	part->fragment_bytes = (size_t)n % VALIDATOR_RECORD_BYTES;
@@ -266,54 +262,28 @@ static int check_stream(struct validation *v, struct member *member,
 static void check_segments(void *context, unsigned index)
 {
 	struct validation *v = context;
-	struct member *member = &v->members[index];
+	uint8_t *staging = v->staging + index * PIECE_BYTES;
 
-	while (!atomic_load_explicit(&v->stop, memory_order_relaxed)) {
+	while (!first_failure_stops(&v->failure)) {
 		uint64_t next = atomic_fetch_add(&v->next_segment, 1);
 		struct segment *segment;
+		struct failure failure;
 		int ret;
 
 		if (next >= v->segment_count)
 			return;
 		segment = &v->segments[next];
 		if (segment->part->is_stream)
-			ret = check_stream(v, member, segment);
+			ret = check_stream(v, staging, segment, &failure);
 		else
-			ret = check_segment(v, member, segment);
+			ret = check_segment(v, staging, segment, &failure);
 		if (ret < 0)
-			atomic_store(&v->stop, true);
+			first_failure_note(&v->failure, &failure);
 	}
 }
 
 /* --- the threads -----------------------------------------------------------
  */
-
-static int alloc_members(struct validation *v, unsigned count,
-			 struct failure *failure)
-{
-	v->members = calloc(count, sizeof(*v->members));
-	for (unsigned i = 0; v->members && i < count; i++) {
-		v->members[i].staging = aligned_alloc(PAGE_BYTES, PIECE_BYTES);
-		if (!v->members[i].staging)
-			v->members = NULL;
-	}
-	if (!v->members)
-		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM,
-				   "%u threads", count);
-	return 0;
-}
-
-static int first_failure(const struct validation *v, unsigned member_count,
-			 struct failure *failure)
-{
-	for (unsigned i = 0; i < member_count; i++) {
-		if (v->members[i].failure.status == EXIT_DONE)
-			continue;
-		*failure = v->members[i].failure;
-		return -EIO;
-	}
-	return 0;
-}
 
 static int run_threads(struct validation *v,
 		       const struct validation_request *request,
@@ -327,18 +297,18 @@ static int run_threads(struct validation *v,
 	topology_read(&topology);
 	count = thread_pool_size(&topology, request->thread_count,
 				 v->segment_count);
-	ret = alloc_members(v, count, failure);
+	/* The end of the process frees it. */
+	v->staging = aligned_alloc(PAGE_BYTES, count * PIECE_BYTES);
+	if (!v->staging)
+		return failure_no_memory(failure);
+	ret = thread_pool_start(&pool, count, &topology, failure);
 	if (ret < 0)
 		return ret;
-	ret = thread_pool_start(&pool, count, &topology);
-	if (ret < 0)
-		return failure_set(failure, EXIT_RESOURCES, NULL, -ret,
-				   "can't start %u threads", count);
 	progress_begin(&v->progress, STDERR_FILENO, "blinkval",
 		       v->parts.record_count * VALIDATOR_RECORD_BYTES);
 	thread_pool_run_last(&pool, check_segments, v);
 	progress_end(&v->progress);
-	return first_failure(v, count, failure);
+	return first_failure_get(&v->failure, failure);
 }
 
 int validate_records(const struct validation_request *request,

@@ -1,6 +1,5 @@
 #include "sort/sort_setup.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "base/format.h"
@@ -17,17 +16,6 @@ unsigned sort_setup_workers(const struct sorter_config *config,
 		return config->threads;
 	return plan_workers(record_count * config->shape.size,
 			    MAX(1, MIN(cpu_count, THREAD_POOL_WORKERS_MAX)));
-}
-
-int sort_setup_pool(struct thread_pool *pool, unsigned worker_count,
-		    const struct topology *topology, struct failure *failure)
-{
-	int error = thread_pool_start(pool, worker_count, topology);
-
-	if (error)
-		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
-				   "threads");
-	return 0;
 }
 
 int sort_setup_outputs(struct output *output,

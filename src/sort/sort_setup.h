@@ -18,9 +18,6 @@
 unsigned sort_setup_workers(const struct sorter_config *config,
 			    uint64_t record_count, unsigned cpu_count);
 
-int sort_setup_pool(struct thread_pool *pool, unsigned worker_count,
-		    const struct topology *topology, struct failure *failure);
-
 /* Open the output files, whose parts of the record_count records are about
  * equal. */
 int sort_setup_outputs(struct output *output,

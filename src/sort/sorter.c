@@ -428,11 +428,11 @@ static int sort_files(struct sorter *sorter, struct failure *failure)
 	/* As early as the number of workers is known: a CPU that has been idle
 	 * takes its time, and the rest is prepared meanwhile. */
 	topology_read(&sorter->topology);
-	error = sort_setup_pool(&sorter->pool,
-				sort_setup_workers(config,
-						   sorter->input.record_count,
-						   sorter->topology.cpu_count),
-				&sorter->topology, failure);
+	error = thread_pool_start(
+		&sorter->pool,
+		sort_setup_workers(config, sorter->input.record_count,
+				   sorter->topology.cpu_count),
+		&sorter->topology, failure);
 	if (error)
 		return error;
 	input_choose(&sorter->input);

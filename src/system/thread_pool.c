@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/failure.h"
 #include "system/topology.h"
 
 /* A futex sleep and wake cost 50 us and more in a virtual machine.  Workers
@@ -257,7 +258,7 @@ unsigned thread_pool_size(const struct topology *topology, uint64_t wanted,
 }
 
 int thread_pool_start(struct thread_pool *pool, unsigned worker_count,
-		      const struct topology *topology)
+		      const struct topology *topology, struct failure *failure)
 {
 	int error;
 
@@ -277,9 +278,11 @@ int thread_pool_start(struct thread_pool *pool, unsigned worker_count,
 	if (worker_count == 1)
 		return 0;
 	error = start_threads(pool);
-	if (error)
-		thread_pool_stop(pool);
-	return error;
+	if (error == 0)
+		return 0;
+	thread_pool_stop(pool);
+	return failure_set(failure, EXIT_RESOURCES, NULL, -error,
+			   "cannot start %u threads", worker_count);
 }
 
 void thread_pool_launch(struct thread_pool *pool, thread_pool_fn *run,

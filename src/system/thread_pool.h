@@ -31,6 +31,7 @@
 
 #define THREAD_POOL_WORKERS_MAX 256
 
+struct failure;
 struct topology;
 
 typedef void thread_pool_fn(void *context, unsigned worker);
@@ -87,9 +88,10 @@ unsigned thread_pool_size(const struct topology *topology, uint64_t wanted,
 			  uint64_t task_count);
 
 /* Start worker_count - 1 threads; worker_count is 1 to THREAD_POOL_WORKERS_MAX.
- * The pool must not move in memory.  0 or -errno; then no thread is left. */
+ * The pool must not move in memory.  0, or -errno with *failure
+ * filled; then no thread is left. */
 int thread_pool_start(struct thread_pool *pool, unsigned worker_count,
-		      const struct topology *topology);
+		      const struct topology *topology, struct failure *failure);
 
 /* The other workers call run(context, worker) while the caller goes on.  Waits
  * only if two jobs are not finished yet. */

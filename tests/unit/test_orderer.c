@@ -231,6 +231,7 @@ static void set_up(unsigned run_count, uint32_t bucket_count,
 		.chunk_bytes_max = CHUNK_BYTES,
 		.bucket_count = bucket_count,
 	};
+	struct failure failure;
 
 	world = aligned_alloc(CACHE_PAIR_BYTES, sizeof(*world));
 	memset(world, 0, sizeof(*world));
@@ -252,8 +253,9 @@ static void set_up(unsigned run_count, uint32_t bucket_count,
 		.runs = world->runs,
 		.run_count = run_count,
 	};
-	assert_int_equal(
-		thread_pool_start(&world->pool, workers, &world->topology), 0);
+	assert_int_equal(thread_pool_start(&world->pool, workers,
+					   &world->topology, &failure),
+			 0);
 }
 
 static void begin(bool is_ready)

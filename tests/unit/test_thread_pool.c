@@ -16,6 +16,7 @@
 
 #include "base/base.h"
 #include "skip.h"
+#include "base/failure.h"
 #include "system/thread_pool.h"
 #include "system/topology.h"
 
@@ -54,7 +55,10 @@ struct task {
 
 static void start_pool(unsigned worker_count)
 {
-	assert_int_equal(thread_pool_start(&pool, worker_count, &topology), 0);
+	struct failure failure;
+
+	assert_int_equal(
+		thread_pool_start(&pool, worker_count, &topology, &failure), 0);
 }
 
 static void run_once(thread_pool_fn *run, struct task *task,
@@ -283,6 +287,7 @@ static void thread_pool_start__too_many_threads(void **state)
 {
 	struct rlimit limit = { .rlim_cur = 4, .rlim_max = 4 };
 	uid_t user = 1000000 + (uid_t)getpid();
+	struct failure failure;
 	pid_t child;
 	int status;
 
@@ -294,7 +299,8 @@ static void thread_pool_start__too_many_threads(void **state)
 	if (child == 0) {
 		if (setrlimit(RLIMIT_NPROC, &limit) || setuid(user))
 			_exit(77);
-		_exit(thread_pool_start(&pool, WORKERS, &topology) == -EAGAIN &&
+		_exit(thread_pool_start(&pool, WORKERS, &topology, &failure) ==
+					      -EAGAIN &&
 				      pool.thread_count == 0
 			      ? 0
 			      : 1);
@@ -445,9 +451,10 @@ static void *run_own_pool(void *context)
 {
 	struct thread_pool *own = calloc(1, sizeof(*own));
 	struct jobs jobs = { .worker_count = 3 };
+	struct failure failure;
 
 	(void)context;
-	if (!own || thread_pool_start(own, 3, &topology))
+	if (!own || thread_pool_start(own, 3, &topology, &failure))
 		return own;
 	for (uint32_t i = 1; i <= 200; i++) {
 		jobs.value = i;
