@@ -30,12 +30,21 @@ static void print_usage(void)
 	       usage.ru_nivcsw);
 }
 
+static void print_checksum(const char *key, bool is_known,
+			   unsigned __int128 checksum)
+{
+	char sum[FORMAT_U128_BYTES];
+
+	if (is_known)
+		printf(", \"%s\": \"%s\"", key, format_u128_hex(sum, checksum));
+	else
+		printf(", \"%s\": null", key);
+}
+
 /* The keys that both kinds of sort have; the object stays open. */
 static void print_sort(const struct sorter_config *config,
 		       const struct sorter_result *result)
 {
-	char sum[FORMAT_U128_BYTES];
-
 	printf("{\"program\": \"blinksort\", \"version\": ");
 	format_json_string(stdout, blinksort_version);
 	printf(", \"records\": %llu, \"record_size\": %u, \"key_offset\": %u, "
@@ -60,11 +69,7 @@ static void print_sort(const struct sorter_config *config,
 	       cpu_level_name(config->kernel), result->threads,
 	       (unsigned long long)result->memory_bytes);
 	print_usage();
-	if (config->checksum)
-		printf(", \"checksum\": \"%s\"",
-		       format_u128_hex(sum, result->checksum));
-	else
-		printf(", \"checksum\": null");
+	print_checksum("checksum", config->checksum, result->checksum);
 	print_names("inputs", config->input_paths, config->input_count);
 	print_names("outputs", config->output_paths, config->output_count);
 }
@@ -130,7 +135,6 @@ static void print_rank(const struct sorter_config *config,
 		       const struct cluster_result *result, unsigned rank)
 {
 	const struct cluster_report *report = &result->reports[rank];
-	char sum[FORMAT_U128_BYTES];
 
 	printf("{\"rank\": %u", rank);
 	for (unsigned i = 0; i < CLUSTER_FIGURES; i++) {
@@ -140,18 +144,14 @@ static void print_rank(const struct sorter_config *config,
 			printf(", \"%s\": %" PRIu64, name, report->figures[i]);
 	}
 	print_clock(result, report);
-	if (config->checksum)
-		printf(", \"checksum\": \"%s\"}",
-		       format_u128_hex(sum, cluster_report_checksum(report)));
-	else
-		printf(", \"checksum\": null}");
+	print_checksum("checksum", config->checksum,
+		       cluster_report_checksum(report));
+	putchar('}');
 }
 
 void sort_report_cluster_json(const struct sorter_config *config,
 			      const struct cluster_result *result)
 {
-	char sum[FORMAT_U128_BYTES];
-
 	print_sort(config, &result->sort);
 	printf(", \"rank\": %u, \"nodes\": %u, \"schedule\": \"%s\", "
 	       "\"transport\": \"%s\", \"by_reference\": %s, "
@@ -163,12 +163,8 @@ void sort_report_cluster_json(const struct sorter_config *config,
 		printf(", \"whole_records\": %" PRIu64, count_records(result));
 	else
 		printf(", \"whole_records\": null");
-	if (result->rank == 0 && config->checksum)
-		printf(", \"whole_checksum\": \"%s\"",
-		       format_u128_hex(sum,
-				       sort_report_cluster_checksum(result)));
-	else
-		printf(", \"whole_checksum\": null");
+	print_checksum("whole_checksum", result->rank == 0 && config->checksum,
+		       sort_report_cluster_checksum(result));
 	printf(", \"ranks\": [");
 	for (unsigned i = first_report(result); i < end_report(result); i++) {
 		fputs(i == first_report(result) ? "" : ", ", stdout);
