@@ -79,10 +79,10 @@ static int plan_lists(struct cluster *cluster, uint32_t bucket_count)
 		.bucket_count = bucket_count,
 	};
 
-	if (plan_make(&cluster->plan, &request) < 0)
-		return failure_set(cluster->failure, EXIT_RESOURCES, NULL, 0,
-				   "%llu records are too many for one node",
-				   (unsigned long long)request.record_count);
+	int error = sort_setup_plan(&cluster->plan, &request, cluster->failure);
+
+	if (error)
+		return error;
 	bucketing_set_plan(&cluster->bucketing, &cluster->plan);
 	return sort_setup_refuse_memory(
 		cluster->sort_config, cluster->plan.memory_bytes,
@@ -114,24 +114,32 @@ static int lay_out_lists(struct cluster *cluster, uint32_t bucket_count)
 	return 0;
 }
 
-/* From the lists to one array. */
-static int compact(struct cluster *cluster)
+/* From the lists to one array, and to messages, which are exchanged.  Ranks cut
+ * sampled splitters by what all ranks have in each bucket. */
+static int arrange_and_exchange(struct cluster *cluster)
 {
+	bool is_sampled = cluster->splitters.kind == SPLITTERS_SAMPLED;
 	struct bucket_set set = bucketing_set(&cluster->bucketing);
+	struct cluster_send *send = &cluster->send;
+	uint64_t begin_ns = clock_now_ns();
+	int error = cluster_send_compact(send, &set, cluster->failure);
 
-	return cluster_send_compact(&cluster->send, &set, cluster->failure);
-}
-
-static int build_messages(struct cluster *cluster, const uint32_t *counts)
-{
-	return cluster_send_build_messages(&cluster->send, counts,
-					   cluster->failure);
+	if (error == 0 && is_sampled)
+		error = cluster_sample_cuts(&cluster->sample,
+					    &cluster->splitters, send->start,
+					    send->cuts, cluster->failure);
+	if (error == 0)
+		error = cluster_send_build_messages(
+			send, is_sampled ? cluster->sample.counts : NULL,
+			cluster->failure);
+	add_ns(cluster, CLUSTER_ARRANGE_NS, begin_ns);
+	return error ? error : cluster_exchange(cluster);
 }
 
 /* --- the sort --------------------------------------------------------------
  */
 
-static int sort_static(struct cluster *cluster)
+static int bucket_statically(struct cluster *cluster)
 {
 	uint32_t bucket_count = cluster->agreement.static_buckets;
 	uint64_t begin_ns = clock_now_ns();
@@ -145,13 +153,7 @@ static int sort_static(struct cluster *cluster)
 	if (error == 0)
 		error = pass(cluster, false, true);
 	add_ns(cluster, CLUSTER_BUCKET_NS, begin_ns);
-	begin_ns = clock_now_ns();
-	if (error == 0)
-		error = compact(cluster);
-	if (error == 0)
-		error = build_messages(cluster, NULL);
-	add_ns(cluster, CLUSTER_ARRANGE_NS, begin_ns);
-	return error ? error : cluster_exchange(cluster);
+	return error;
 }
 
 /* All ranks draw a sample, and have the same splitters from it. */
@@ -166,7 +168,7 @@ static int choose_splitters(struct cluster *cluster)
 }
 
 /* resident: the input was brought in before. */
-static int sort_sampled(struct cluster *cluster, bool resident)
+static int bucket_by_sample(struct cluster *cluster, bool resident)
 {
 	uint64_t begin_ns = clock_now_ns();
 	int error = plan_lists(cluster, cluster->agreement.static_buckets);
@@ -180,33 +182,23 @@ static int sort_sampled(struct cluster *cluster, bool resident)
 	if (error == 0)
 		error = pass(cluster, true, true);
 	add_ns(cluster, CLUSTER_BUCKET_NS, begin_ns);
-	begin_ns = clock_now_ns();
-	if (error == 0)
-		error = compact(cluster);
-	if (error == 0)
-		error = cluster_sample_cuts(
-			&cluster->sample, &cluster->splitters,
-			cluster->send.start, cluster->send.cuts,
-			cluster->failure);
-	if (error == 0)
-		error = build_messages(cluster, cluster->sample.counts);
-	add_ns(cluster, CLUSTER_ARRANGE_NS, begin_ns);
-	return error ? error : cluster_exchange(cluster);
+	return error;
 }
 
 static int sort_share(struct cluster *cluster)
 {
 	bool is_static = cluster->agreement.kind != SPLITTERS_SAMPLED;
-	int error = 0;
+	int error = is_static ? bucket_statically(cluster)
+			      : bucket_by_sample(cluster, false);
 
-	if (is_static)
-		error = sort_static(cluster);
+	if (error == 0)
+		error = arrange_and_exchange(cluster);
+	if (error || !cluster->receive.discards)
+		return error;
 	/* All ranks have seen the same sizes, and decided alike. */
-	if (error == 0 && (!is_static || cluster->receive.discards)) {
-		cluster->receive.discards = false;
-		error = sort_sampled(cluster, is_static);
-	}
-	return error;
+	cluster->receive.discards = false;
+	error = bucket_by_sample(cluster, true);
+	return error ? error : arrange_and_exchange(cluster);
 }
 
 /* The other workers end: they have ordered all chunks, or they stop where they

@@ -177,12 +177,10 @@ static int plan_share(struct cluster *cluster, uint64_t received,
 		.staging_slots = output_slots_wanted(output, workers),
 		.bucket_count = MAX(1, cluster->receive.bucket_count),
 	};
-	int error;
+	int error = sort_setup_plan(&cluster->plan, &request, failure);
 
-	if (plan_make(&cluster->plan, &request) < 0)
-		return failure_set(failure, EXIT_RESOURCES, NULL, 0,
-				   "%llu records are too many for one node",
-				   (unsigned long long)request.record_count);
+	if (error)
+		return error;
 	needed = cluster->plan.memory_bytes + share_bytes(cluster, received);
 	error = sort_setup_arena(&cluster->receive.arena, needed,
 				 3 * (uint64_t)cluster->rank.node_count +

@@ -18,6 +18,18 @@ unsigned sort_setup_workers(const struct sorter_config *config,
 			    MAX(1, MIN(cpu_count, THREAD_POOL_WORKERS_MAX)));
 }
 
+int sort_setup_plan(struct plan *plan, const struct plan_request *request,
+		    struct failure *failure)
+{
+	if (plan_make(plan, request) == 0)
+		return 0;
+	return failure_set(failure, EXIT_RESOURCES, NULL, 0,
+			   "%llu records are more than the %llu that one "
+			   "process can sort",
+			   (unsigned long long)request->record_count,
+			   (unsigned long long)PLAN_RECORDS_MAX);
+}
+
 int sort_setup_outputs(struct output *output,
 		       const struct sorter_config *config,
 		       uint64_t record_count, struct failure *failure)

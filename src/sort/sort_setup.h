@@ -18,6 +18,9 @@
 unsigned sort_setup_workers(const struct sorter_config *config,
 			    uint64_t record_count, unsigned cpu_count);
 
+int sort_setup_plan(struct plan *plan, const struct plan_request *request,
+		    struct failure *failure);
+
 /* Open the output files, whose parts of the record_count records are about
  * equal. */
 int sort_setup_outputs(struct output *output,

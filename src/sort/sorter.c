@@ -65,13 +65,7 @@ static int make_plan(struct sorter *sorter, struct failure *failure)
 	request.chunk_bytes_max = output_chunk_bytes_max(output);
 	request.staging_slots =
 		output_slots_wanted(output, request.worker_count);
-	if (plan_make(&sorter->plan, &request) < 0)
-		return failure_set(failure, EXIT_RESOURCES, NULL, 0,
-				   "%llu records are more than the %llu that "
-				   "one run can sort",
-				   (unsigned long long)request.record_count,
-				   (unsigned long long)PLAN_RECORDS_MAX);
-	return 0;
+	return sort_setup_plan(&sorter->plan, &request, failure);
 }
 
 /* Before anything is written.  Input that was to be read past the page cache is

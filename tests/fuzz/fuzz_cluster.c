@@ -746,10 +746,11 @@ static bool is_too_large(const struct failure *failure)
 {
 	return strstr(failure->why, "sorting this takes up to") ||
 	       strstr(failure->why, "too many for one node") ||
+	       strstr(failure->why, "that one process can sort") ||
 	       strstr(failure->why, "memory for the records of other nodes");
 }
 
-/* A wrong mark is what a rank leaves that writes to a disk of its own. */
+/* A wrong nonce is what a rank leaves that writes to a disk of its own. */
 static bool is_another_file(const struct failure *failure)
 {
 	return failure->status == EXIT_FILE &&
