@@ -1,9 +1,9 @@
+#include "base/failure.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "base/failure.h"
 
 enum exit_status failure_status(int error, enum exit_status otherwise)
 {

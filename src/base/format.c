@@ -1,7 +1,8 @@
+#include "base/format.h"
+
 #include <stdio.h>
 
 #include "base/base.h"
-#include "base/format.h"
 #include "base/utf8.h"
 
 static char *format_base(char buffer[FORMAT_U128_BYTES],

@@ -1,3 +1,5 @@
+#include "base/log.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -7,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/failure.h"
-#include "base/log.h"
 #include "base/utf8.h"
 
 /* The longest path and a sentence about it. */

@@ -1,10 +1,11 @@
+#include "base/options.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "base/options.h"
 #include "base/parse.h"
 #include "base/utf8.h"
 

@@ -1,8 +1,8 @@
+#include "base/parse.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
-
-#include "base/parse.h"
 
 /* The digits that a text begins with. */
 struct digits {

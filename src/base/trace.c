@@ -1,9 +1,10 @@
+#include "base/trace.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/format.h"
-#include "base/trace.h"
 
 int trace_lane_init(struct trace_lane *lane, uint32_t capacity)
 {

@@ -1,8 +1,9 @@
+#include "base/trace_pack.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "base/trace_pack.h"
 
 #define HEAD_BYTES 8 /* one for the document, and one for each lane */
 #define SPAN_BYTES (16 + TRACE_PACK_LABEL_BYTES)

@@ -1,6 +1,6 @@
-#include <stdbool.h>
-
 #include "base/utf8.h"
+
+#include <stdbool.h>
 
 static bool is_continuation(unsigned char byte)
 {

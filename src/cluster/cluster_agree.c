@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "sort/buckets.h"
 #include "io/input.h"
+#include "sort/buckets.h"
 #include "sort/plan.h"
 
 #define VERSION 3

@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 #include "base/failure.h"
-#include "record/record.h"
 #include "kernels/splitters.h"
+#include "record/record.h"
 
 /* Whether ranks send records, or references to them: the rank that sorts a
  * record then reads it from the input of the rank that has it.  That needs all

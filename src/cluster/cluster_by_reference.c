@@ -27,8 +27,8 @@
 #include <unistd.h>
 
 #include "cluster/cluster_state.h"
-#include "system/machine.h"
 #include "io/sigbus.h"
+#include "system/machine.h"
 
 /* An index of 27 bits leaves 37 bits of an entry to the key prefix. */
 #define ALIGNED_SLOTS_MAX ((uint64_t)1 << 27)

@@ -2,7 +2,6 @@
  * cluster_join.c - what a rank has, and what all others have
  */
 #include <errno.h>
-
 #include <sodium.h>
 
 #include "base/clock.h"

@@ -15,8 +15,8 @@
 #include "cluster/shares.h"
 #include "exchange/exchange.h"
 #include "kernels/gather.h"
-#include "sort/bucket_set.h"
 #include "record/record.h"
+#include "sort/bucket_set.h"
 #include "system/arena.h"
 
 struct cluster_send_config {

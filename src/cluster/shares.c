@@ -1,7 +1,8 @@
+#include "cluster/shares.h"
+
 #include <string.h>
 
 #include "base/base.h"
-#include "cluster/shares.h"
 
 /* Buckets whose totals are taken at once: the counts of a bucket lie a source
  * apart, those of a source side by side. */

@@ -1,7 +1,8 @@
+#include "exchange/arrivals.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
-#include "exchange/arrivals.h"
 #include "base/base.h"
 
 /* A word of bits is flipped by this, so that the bits to be found become 1. */

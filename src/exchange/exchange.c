@@ -2,10 +2,10 @@
  * exchange.c - the interface: calls by way of the table, and checks that every
  * implementation must make
  */
+#include "exchange/exchange.h"
+
 #include <assert.h>
 #include <inttypes.h>
-
-#include "exchange/exchange.h"
 
 int exchange_join(struct exchange *exchange, struct failure *failure)
 {

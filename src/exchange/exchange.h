@@ -27,8 +27,8 @@
 #include <stdint.h>
 
 #include "base/failure.h"
-#include "net/rank.h"
 #include "base/trace.h"
+#include "net/rank.h"
 
 struct exchange;
 

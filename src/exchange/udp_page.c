@@ -1,3 +1,5 @@
+#include "exchange/udp_page.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -8,7 +10,6 @@
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "exchange/udp_page.h"
 #include "exchange/udp_wire.h"
 #include "system/machine.h"
 

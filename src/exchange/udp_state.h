@@ -15,15 +15,15 @@
 #ifndef UDP_STATE_H
 #define UDP_STATE_H
 
-#include "exchange/arrivals.h"
 #include "base/base.h"
-#include "net/datagram.h"
+#include "exchange/arrivals.h"
 #include "exchange/exchange.h"
 #include "exchange/udp.h"
 #include "exchange/udp_clock.h"
 #include "exchange/udp_liveness.h"
 #include "exchange/udp_page.h"
 #include "exchange/udp_wire.h"
+#include "net/datagram.h"
 
 /* A rank that finds its port taken tries that many ports, one after the other,
  * that far apart. */

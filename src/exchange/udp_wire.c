@@ -1,10 +1,11 @@
+#include "exchange/udp_wire.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <sodium.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "exchange/udp_wire.h"
 #include "base/failure.h"
 
 #define TAG_BYTES 16

@@ -13,8 +13,8 @@
 
 #include "base/base.h"
 #include "io/filesize.h"
-#include "system/residency.h"
 #include "io/sigbus.h"
+#include "system/residency.h"
 
 /* Below this share of the input in the page cache, AUTO reads directly. */
 #define RESIDENT_PERCENT 90

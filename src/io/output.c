@@ -1,3 +1,5 @@
+#include "io/output.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <liburing.h>
@@ -7,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "io/output.h"
 
 /* The caller holds the lock. */
 static void fail(struct output *output, const struct output_file *file,

@@ -31,9 +31,9 @@
 
 #include "base/base.h"
 #include "base/failure.h"
-#include "system/hugefile.h"
 #include "io/outfile.h"
 #include "io/sink.h"
+#include "system/hugefile.h"
 
 #define OUTPUT_FILES_MAX 256
 #define OUTPUT_SLOTS_MAX 512

@@ -1,8 +1,9 @@
 /*
  * gather.c - choose the kernel
  */
-#include "base/base.h"
 #include "kernels/gather.h"
+
+#include "base/base.h"
 
 gather_fn *gather_kernel(enum cpu_level level, size_t record_size)
 {

@@ -1,9 +1,9 @@
 /*
  * search.c - build the tree, choose the kernel
  */
-#include <assert.h>
-
 #include "kernels/search.h"
+
+#include <assert.h>
 
 void search_build(struct search_tree *tree, const uint64_t *keys,
 		  uint32_t count)

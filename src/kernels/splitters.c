@@ -1,7 +1,8 @@
+#include "kernels/splitters.h"
+
 #include <assert.h>
 
 #include "kernels/local_sort.h"
-#include "kernels/splitters.h"
 
 void splitters_init_static(struct splitters *splitters,
 			   enum splitters_kind kind, uint32_t bucket_count)

@@ -23,8 +23,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "record/record.h"
 #include "kernels/search.h"
+#include "record/record.h"
 
 enum splitters_kind {
 	/* The first two are requests only; STATIC is either of the next two. */

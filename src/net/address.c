@@ -1,3 +1,5 @@
+#include "net/address.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
@@ -6,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "net/address.h"
 #include "base/parse.h"
 
 #define HOST_BYTES 256 /* a DNS name has 253 characters at most */

@@ -1,3 +1,5 @@
+#include "net/datagram.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
@@ -7,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "net/datagram.h"
 
 #define IPV4_HEADERS_BYTES 28 /* with UDP's 8 */
 #define IPV6_HEADERS_BYTES 48

@@ -16,8 +16,8 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#include "net/address.h"
 #include "base/failure.h"
+#include "net/address.h"
 
 /* One call moves this much at most.  The kernel's limits are 64 segments (128
  * in newer kernels) and the 16 bits of IP's length. */

@@ -1,11 +1,11 @@
+#include "net/hostfold.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "net/hostfold.h"
 
 /* hostlist_add() takes numbers of this length in brackets. */
 #define NUMBER_DIGITS_MAX 18

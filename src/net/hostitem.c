@@ -1,3 +1,5 @@
+#include "net/hostitem.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -6,7 +8,6 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "net/hostitem.h"
 
 #define NUMBER_DIGITS_MAX 18 /* what is surely below 2^63 */
 

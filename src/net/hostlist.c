@@ -1,3 +1,5 @@
+#include "net/hostlist.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -6,7 +8,6 @@
 #include <unistd.h>
 
 #include "net/hostitem.h"
-#include "net/hostlist.h"
 #include "net/hostset.h"
 
 #define BLANKS " \t\r\n"

@@ -1,10 +1,11 @@
+#include "net/hostset.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "net/hostset.h"
 
 /* FNV-1a */
 static uint32_t hash_of(const char *name)

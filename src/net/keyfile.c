@@ -1,3 +1,5 @@
+#include "net/keyfile.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -7,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "net/keyfile.h"
 #include "base/parse.h"
 
 #define HEX_BYTES (2 * KEYFILE_KEY_BYTES)

@@ -1,3 +1,5 @@
+#include "net/local_secret.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +18,6 @@
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "net/local_secret.h"
 
 #define MICROSECOND_NS ((uint64_t)1000)
 #define MILLISECOND_NS ((uint64_t)1000000)

@@ -34,8 +34,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "net/address.h"
 #include "base/failure.h"
+#include "net/address.h"
 
 #define LOCAL_SECRET_BYTES 32
 /* What a socket's address has room for, less the NUL in front and what a rank

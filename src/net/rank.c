@@ -1,3 +1,5 @@
+#include "net/rank.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <sodium.h>
@@ -6,9 +8,8 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "net/hostlist.h"
 #include "base/parse.h"
-#include "net/rank.h"
+#include "net/hostlist.h"
 
 /* A program that starts ranks, and the variables that it sets; NULL: it does
  * not set this one. */

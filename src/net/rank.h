@@ -43,8 +43,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "net/address.h"
 #include "base/failure.h"
+#include "net/address.h"
 #include "net/local_secret.h"
 #include "net/rank_secret.h"
 

@@ -1,3 +1,5 @@
+#include "net/rank_secret.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,9 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "net/keyfile.h"
 #include "base/parse.h"
-#include "net/rank_secret.h"
+#include "net/keyfile.h"
 
 /* --- of blinkd ------------------------------------------------------------ */
 

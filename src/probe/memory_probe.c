@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "system/arena.h"
 #include "base/base.h"
 #include "base/clock.h"
+#include "system/arena.h"
 #include "system/topology.h"
 
 /* A vector for which every x86-64 and arm64 CPU has registers. */

@@ -8,9 +8,9 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/cpu.h"
-#include "net/datagram.h"
-#include "kernels/crc32c.h"
 #include "exchange/udp_wire.h"
+#include "kernels/crc32c.h"
+#include "net/datagram.h"
 
 /* Time until a query is repeated: many times what a datagram takes on any link
  * that a cluster sorts over. */

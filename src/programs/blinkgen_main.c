@@ -12,19 +12,19 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/stdout.h"
 #include "base/base.h"
-#include "record/checksum.h"
 #include "base/cpu.h"
 #include "base/failure.h"
 #include "base/format.h"
-#include "record/generator.h"
-#include "system/hugefile.h"
 #include "base/log.h"
 #include "base/options.h"
-#include "io/outfile.h"
 #include "base/parse.h"
+#include "base/stdout.h"
+#include "io/outfile.h"
 #include "programs/progress.h"
+#include "record/checksum.h"
+#include "record/generator.h"
+#include "system/hugefile.h"
 #include "system/thread_pool.h"
 #include "system/topology.h"
 

@@ -7,18 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/stdout.h"
 #include "base/base.h"
-#include "exchange/udp_wire.h"
 #include "base/failure.h"
 #include "base/format.h"
 #include "base/log.h"
+#include "base/options.h"
+#include "base/stdout.h"
+#include "base/version.h"
+#include "exchange/udp_wire.h"
+#include "net/rank.h"
 #include "probe/memory_probe.h"
 #include "probe/network_probe.h"
-#include "base/options.h"
-#include "net/rank.h"
 #include "probe/spawn_probe.h"
-#include "base/version.h"
 
 #define ROUNDS_MAX 1000000
 #define DEADLINE_SECONDS_MAX 3600

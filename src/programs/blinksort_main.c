@@ -8,15 +8,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/stdout.h"
 #include "base/base.h"
 #include "base/format.h"
 #include "base/log.h"
 #include "base/options.h"
-#include "io/output.h"
 #include "base/parse.h"
+#include "base/stdout.h"
 #include "cluster/cluster.h"
 #include "exchange/udp_wire.h"
+#include "io/output.h"
 #include "programs/sort_report.h"
 #include "sort/sorter.h"
 #include "system/thread_pool.h"

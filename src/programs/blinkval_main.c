@@ -8,16 +8,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/stdout.h"
 #include "base/base.h"
 #include "base/failure.h"
 #include "base/format.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "base/stdout.h"
 #include "io/outfile.h"
 #include "programs/validation.h"
-#include "system/thread_pool.h"
 #include "record/validator.h"
+#include "system/thread_pool.h"
 
 struct options {
 	struct options_reader reader;

@@ -1,10 +1,11 @@
+#include "programs/progress.h"
+
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/format.h"
-#include "programs/progress.h"
 
 #define NS_PER_S 1000000000u
 #define FIRST_DRAW_NS NS_PER_S

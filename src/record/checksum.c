@@ -2,6 +2,7 @@
  * checksum.c - choose the kernel that adds up the CRC-32s
  */
 #include "record/checksum.h"
+
 #include "record/record.h"
 
 checksum_fn *checksum_kernel(enum cpu_level level, size_t record_size)

@@ -1,10 +1,11 @@
 /*
  * generator.c - binary and ascii records, ordinary and skewed
  */
+#include "record/generator.h"
+
 #include <pthread.h>
 
 #include "base/base.h"
-#include "record/generator.h"
 
 typedef unsigned __int128 u128;
 

@@ -1,11 +1,12 @@
 /*
  * validator.c - order, duplicates and checksum of records; adding up parts
  */
+#include "record/validator.h"
+
 #include <errno.h>
 #include <stdbool.h>
 
 #include "base/base.h"
-#include "record/validator.h"
 
 typedef unsigned __int128 u128;
 

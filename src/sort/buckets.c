@@ -1,6 +1,6 @@
-#include <assert.h>
-
 #include "sort/buckets.h"
+
+#include <assert.h>
 
 void bucket_writer_reset(struct bucket_writer *writer, uint32_t bucket_count)
 {

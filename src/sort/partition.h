@@ -10,8 +10,8 @@
 
 #include <stdint.h>
 
-#include "sort/buckets.h"
 #include "kernels/lookup.h"
+#include "sort/buckets.h"
 
 /*
  * Append entries for records[0 .. record_count), the first of which has number

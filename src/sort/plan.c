@@ -1,8 +1,9 @@
+#include "sort/plan.h"
+
 #include <errno.h>
 
-#include "sort/buckets.h"
-#include "sort/plan.h"
 #include "kernels/splitters.h"
+#include "sort/buckets.h"
 
 /* Records a bucket holds on average, within what the vector networks sort
  * without a quicksort before; and so that the lists of two workers rarely have

@@ -16,8 +16,8 @@
 #include "base/cpu.h"
 #include "base/failure.h"
 #include "io/input.h"
-#include "record/record.h"
 #include "kernels/splitters.h"
+#include "record/record.h"
 
 struct sorter_config {
 	const char *const *input_paths;

@@ -11,9 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/equal_keys.h"
 #include "kernels/local_sort.h"
 #include "record/record.h"
-#include "kernels/equal_keys.h"
 
 struct tie_break {
 	const struct record_shape *shape;

@@ -1,9 +1,10 @@
+#include "system/arena.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "system/arena.h"
 #include "base/base.h"
 
 /* So many small pages come faster than a huge one. */

@@ -1,3 +1,5 @@
+#include "system/hugefile.h"
+
 #include <errno.h>
 #include <linux/magic.h>
 #include <sys/stat.h>
@@ -5,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "system/hugefile.h"
 
 /* Linux 6.1; the headers of Debian 12 lack it. */
 #ifndef MADV_COLLAPSE

@@ -1,15 +1,16 @@
+#include "system/machine.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sodium.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <sodium.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/base.h"
-#include "system/machine.h"
 
 static uint64_t read_number(void)
 {

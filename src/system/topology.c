@@ -1,3 +1,5 @@
+#include "system/topology.h"
+
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
@@ -8,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "system/topology.h"
 
 /* The most that Debian's kernel is built for (CONFIG_NR_CPUS); the kernel
  * refuses a set with fewer bits than it has CPUs. */
