@@ -372,6 +372,24 @@ bool outfile_replaces(const struct outfile *file, dev_t device, ino_t inode)
 	       status.st_dev == device && status.st_ino == inode;
 }
 
+int outfile_write(const struct outfile *file, const uint8_t *bytes,
+		  size_t length_bytes, uint64_t offset_bytes)
+{
+	while (length_bytes > 0) {
+		ssize_t done = pwrite(file->fd, bytes, length_bytes,
+				      (off_t)offset_bytes);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return done < 0 ? -errno : -EIO;
+		bytes += done;
+		offset_bytes += (uint64_t)done;
+		length_bytes -= (size_t)done;
+	}
+	return 0;
+}
+
 /* --- the end ------------------------------------------------------------- */
 
 /* Give it the permissions of what stands under its name, or of a new file: 1 if

@@ -22,12 +22,15 @@
  * A name that exists and is no regular file, or one that may not be written,
  * is refused; a symbolic link is followed (outpath.h).
  *
- * A file belongs to one thread; several threads may have files of their own.
+ * The functions belong to the thread that opened the file, but for
+ * outfile_write(); several threads may have files of their own.
  */
 #ifndef OUTFILE_H
 #define OUTFILE_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct failure;
@@ -65,6 +68,10 @@ bool outfile_same_target(const struct outfile *a, const struct outfile *b);
 
 /* True if what stands under its name is this file. */
 bool outfile_replaces(const struct outfile *file, dev_t device, ino_t inode);
+
+/* Any thread: write all bytes at the offset.  0 or -errno. */
+int outfile_write(const struct outfile *file, const uint8_t *bytes,
+		  size_t length_bytes, uint64_t offset_bytes);
 
 /* Give it its name; with sync, file and folder are on the medium when this
  * returns, and the file is before it has the name.  The descriptor stays open.

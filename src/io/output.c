@@ -23,26 +23,6 @@ static void fail(struct output *output, const struct output_file *file,
 
 /* --------------------------------------------------------------- writing */
 
-static int write_all(int fd, const uint8_t *data, size_t length_bytes,
-		     uint64_t offset_bytes)
-{
-	while (length_bytes > 0) {
-		ssize_t done =
-			pwrite(fd, data, length_bytes, (off_t)offset_bytes);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0)
-			return -errno;
-		if (done == 0)
-			return -EIO;
-		data += done;
-		offset_bytes += (uint64_t)done;
-		length_bytes -= (size_t)done;
-	}
-	return 0;
-}
-
 /* The last chunk of a direct file is written to the end of its page and cut at
  * commit; what lies behind its bytes in the slot is cleared. */
 static size_t padded_length(const struct output *output, struct sink_slot *slot)
@@ -74,9 +54,9 @@ static int write_rest(const struct output_file *file,
 
 	if (done >= slot->length_bytes)
 		return 0;
-	return write_all(file->outfile.fd, slot->data + done,
-			 slot->length_bytes - done,
-			 file->begin_bytes + slot->offset_bytes + done);
+	return outfile_write(&file->outfile, slot->data + done,
+			     slot->length_bytes - done,
+			     file->begin_bytes + slot->offset_bytes + done);
 }
 
 static void write_slot(struct output *output, struct sink_slot *slot)

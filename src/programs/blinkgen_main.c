@@ -75,10 +75,10 @@ struct member {
 
 struct generation {
 	const struct options *options;
-	checksum_fn *checksum; /* NULL: not wanted */
-	int fd;		       /* -1: write nothing */
-	struct hugefile pages; /* of a file on tmpfs */
-	uint64_t ahead_bytes;  /* where others may be writing */
+	checksum_fn *checksum;	    /* NULL: not wanted */
+	const struct outfile *file; /* NULL: write nothing */
+	struct hugefile pages;	    /* of a file on tmpfs */
+	uint64_t ahead_bytes;	    /* where others may be writing */
 	uint64_t block_count;
 	struct progress progress;
 	struct member *members; /* of each thread */
@@ -88,23 +88,6 @@ struct generation {
 	_Alignas(
 		CACHE_PAIR_BYTES) _Atomic int error; /* the first one's errno */
 };
-
-static int write_all(int fd, const uint8_t *bytes, size_t len_bytes,
-		     uint64_t offset)
-{
-	while (len_bytes > 0) {
-		ssize_t n = pwrite(fd, bytes, len_bytes, (off_t)offset);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		bytes += n;
-		len_bytes -= (size_t)n;
-		offset += (uint64_t)n;
-	}
-	return 0;
-}
 
 /*
  * Returns where in the mapped file this thread generates its block, or NULL if
@@ -156,8 +139,8 @@ static int make_block(struct generation *g, unsigned index, uint64_t block)
 	}
 	atomic_fetch_add(&g->writers, 1);
 	fill_block(g, member, staging, first, count);
-	if (g->fd >= 0)
-		ret = write_all(g->fd, staging, len_bytes, offset);
+	if (g->file)
+		ret = outfile_write(g->file, staging, len_bytes, offset);
 	atomic_fetch_sub(&g->writers, 1);
 	return ret;
 }
@@ -220,10 +203,10 @@ static int open_output(struct generation *g, struct outfile *file,
 	if (ftruncate(file->fd, (off_t)size_bytes) < 0)
 		return failure_set(failure, EXIT_FILE, options->path, errno,
 				   "cannot write");
-	g->fd = file->fd;
+	g->file = file;
 	/* Only tmpfs is mapped: there a page, once made, stays, so that a store
 	 * can't fail; and there it pays. */
-	hugefile_open(&g->pages, g->fd, size_bytes);
+	hugefile_open(&g->pages, file->fd, size_bytes);
 	return 0;
 }
 
@@ -277,7 +260,6 @@ static int generate(const struct options *options, u128 *checksum,
 	int ret = 0;
 
 	g.options = options;
-	g.fd = -1;
 	g.block_count = options->record_count / BLOCK_RECORDS +
 			(options->record_count % BLOCK_RECORDS != 0);
 	if (options->checksum)

@@ -88,8 +88,8 @@ unsigned thread_pool_size(const struct topology *topology, uint64_t wanted,
 			  uint64_t task_count);
 
 /* Start worker_count - 1 threads; worker_count is 1 to THREAD_POOL_WORKERS_MAX.
- * The pool must not move in memory.  0, or -errno with *failure
- * filled; then no thread is left. */
+ * The pool must not move in memory.  0, or -errno with *failure filled; then no
+ * thread is left. */
 int thread_pool_start(struct thread_pool *pool, unsigned worker_count,
 		      const struct topology *topology, struct failure *failure);
 
