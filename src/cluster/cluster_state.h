@@ -141,8 +141,8 @@ int cluster_make_room(struct cluster *cluster, struct failure *failure);
 /* --- cluster_receive.c ------------------------------------------------------
  */
 
-/* Send, receive and order; receive.discards tells if the
- * shares were too unequal. */
+/* Send, receive and order; receive.discards tells if the shares were too
+ * unequal: then nothing is ordered. */
 int cluster_exchange(struct cluster *cluster);
 
 /* --- cluster_join.c ---------------------------------------------------------

@@ -10,6 +10,10 @@
  *      send       the messages, in an order that the schedule decides
  *      finish     wait until all others have all of this rank's messages
  *
+ * exchange_begin() announces, exchange_receive() goes on until this rank has
+ * all its messages, and exchange_finish() ends the collective.  A run begins
+ * with exchange_join() and ends with barriers and exchange_leave().
+ *
  * An implementation (udp.h) fills a struct exchange_ops and embeds a struct
  * exchange; the functions below call it through that table.
  *

@@ -58,8 +58,8 @@ struct outfile {
 int outfile_open(struct outfile *file, const char *path,
 		 struct failure *failure);
 
-/* The same for all that give the same mark, which no other run may know: the
- * first makes the hidden file, and all have it open. */
+/* The same file for all processes that give the same mark, which no other run
+ * may know: the first makes the hidden file, and all have it open. */
 int outfile_open_shared(struct outfile *file, const char *path,
 			const char *mark, struct failure *failure);
 
