@@ -23,8 +23,8 @@ struct hostset {
 	uint16_t *slots;
 };
 
-/* Give back what the set holds.  A set of zeros is empty, and so is one that was
- * freed. */
+/* Give back what the set holds.  A set of zeros is empty, and so is one that
+ * was freed. */
 void hostset_free(struct hostset *set);
 
 /* Rebuild the table after the caller has changed the list itself.  Returns 0;
