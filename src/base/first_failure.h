@@ -2,8 +2,8 @@
  * first_failure.h - of several threads that may fail, the first one's reason
  *
  * Each thread of a run may note a failure.  The first one is kept, and the
- * other threads stop at the next place where they ask.  When all threads have
- * ended, the caller reads the reason.
+ * other threads stop at the next place where they ask, and any of them
+ * may read the reason then.
  */
 #ifndef FIRST_FAILURE_H
 #define FIRST_FAILURE_H
@@ -40,7 +40,7 @@ static inline bool first_failure_stops(const struct first_failure *first)
 	return atomic_load_explicit(&first->stop, memory_order_acquire);
 }
 
-/* The threads have ended: 0, or -EIO with *failure filled. */
+/* Any thread: 0, or -EIO with *failure filled if the run has failed. */
 int first_failure_get(const struct first_failure *first,
 		      struct failure *failure);
 

@@ -2,7 +2,6 @@
  * cluster_receive.c - what arrives: into buckets, and into order
  */
 #include <assert.h>
-#include <errno.h>
 #include <stdlib.h>
 
 #include "cluster/cluster_state.h"
@@ -236,28 +235,24 @@ static bool idle(void *context)
 /* --- all of it -------------------------------------------------------------
  */
 
-static int get_failure(struct cluster *cluster)
-{
-	*cluster->failure = cluster->first_failure.failure;
-	return -EPIPE;
-}
-
 /* All has arrived: order what is left, and answer other ranks in between. */
 static int order_rest(struct cluster *cluster)
 {
 	struct orderer *orderer = &cluster->orderer;
 	enum orderer_step step = ORDERER_MORE;
-	int error = 0;
+	int error =
+		first_failure_get(&cluster->first_failure, cluster->failure);
 
-	if (first_failure_stops(&cluster->first_failure))
-		return get_failure(cluster);
+	if (error)
+		return error;
 	if (orderer->oversized_count > 0)
 		exchange_announce_delay(
 			cluster->exchange,
 			1000 + orderer->oversized_count /
 					OVERSIZED_ENTRIES_PER_MS);
 	if (!orderer_sort_oversized(orderer, 0))
-		return get_failure(cluster);
+		return first_failure_get(&cluster->first_failure,
+					 cluster->failure);
 	while (error == 0 && step == ORDERER_MORE) {
 		step = orderer_try(orderer, 0);
 		error = exchange_serve(cluster->exchange, cluster->failure);

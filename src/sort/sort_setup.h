@@ -18,6 +18,7 @@
 unsigned sort_setup_workers(const struct sorter_config *config,
 			    uint64_t record_count, unsigned cpu_count);
 
+/* Make the plan, or refuse more records than it allows. */
 int sort_setup_plan(struct plan *plan, const struct plan_request *request,
 		    struct failure *failure);
 
