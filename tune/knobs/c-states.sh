@@ -85,6 +85,6 @@ The time, in microseconds, that a CPU may take to wake up from
 idle: deeper sleep saves power and lets the other CPUs clock higher, but a
 packet or a disk that is done waits for the waking.  0 polls: no waking at all,
 but heat, and less for a hyperthread beside it.  The smallest limit that
-anybody holds is the one in force.  Source:
+any process holds is the one in force.  Source:
 Documentation/admin-guide/pm/cpuidle.rst and
 Documentation/power/pm_qos_interface.rst.'

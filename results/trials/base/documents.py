@@ -1,4 +1,4 @@
-"""JSON from files that anybody may have written.
+"""JSON from files that are not trusted.
 
 The programs read their own records with this, and records that were sent, cut
 short or edited.  What is no JSON, or can't be what the programs

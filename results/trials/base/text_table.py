@@ -12,7 +12,8 @@ _LEAST_SIGNS = 20
 
 
 def as_lines(text):
-    """For a terminal: names come from a file that anybody may have written."""
+    """The text without what a terminal obeys: names come from a record, which
+    is not trusted."""
     return "\n".join(map(printable, text.split("\n")))
 
 

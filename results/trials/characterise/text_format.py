@@ -14,12 +14,13 @@ _SIZES = tuple((1024**power, name) for power, name in (
 
 
 def _unit(value, known):
-    """The first (size, name) that the value reaches; else the last."""
+    """The first (size, name) of `known` whose size the value reaches; else the
+    last."""
     return next((each for each in known if value >= each[0]), known[-1])
 
 
 def rate_unit(largest_bytes_per_s):
-    """Decimal, as rates are given everywhere."""
+    """(bytes/s in the unit, its name): decimal units, as is usual for rates."""
     return _unit(largest_bytes_per_s / 2, (
         (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")))
 
@@ -29,13 +30,14 @@ def largest(curves):
 
 
 def short_size(count_bytes):
-    """64K, as the programs' options have it."""
+    """The size as it is written in the programs' options: "64K"."""
     size, name = _unit(count_bytes, _SIZES)
     return f"{count_bytes / size:.4g}{name[0].replace('b', '')}"
 
 
 def size_words(count_bytes):
-    """256 MiB, of a size that somebody has chosen."""
+    """A size that the measurement chose, with as few digits as it needs:
+    "256 MiB"."""
     size, name = _unit(count_bytes, _SIZES)
     return f"{count_bytes / size:.4g} {name}"
 
@@ -58,12 +60,12 @@ def curve_words(curve, unit) -> str:
 
 
 def size_scale(count_bytes):
-    """(bytes in the unit, its name) for an axis up to this."""
+    """(bytes in the unit, its name) for an axis that ends at this size."""
     return _unit(count_bytes / 2, _SIZES[:-1])
 
 
 def precise(end, ends):
-    """With as many digits as tell both ends apart."""
+    """One of the ends, with as many digits as tell both of them apart."""
     unit, name = size_scale(ends[1])
     width = (ends[1] - ends[0]) / unit
     decimals = int(np.ceil(-np.log10(width / 100))) if width else 0
@@ -71,7 +73,7 @@ def precise(end, ends):
 
 
 def span(file):
-    """(first byte, end) of all that lies somewhere."""
+    """(first byte, end) of the disk range that holds the file's extents."""
     return (min(p["physical_bytes"] for p in file.placed),
             max(p["physical_bytes"] + p["length_bytes"] for p in file.placed))
 

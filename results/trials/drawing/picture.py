@@ -17,8 +17,8 @@ _PNG_DPI = 300
 class Picture:
     name: str
     title: str
-    # What is drawn, for those who read it; and in figures, for those who
-    # can't see it.
+    # The caption says what is drawn.  The description gives the figures, for
+    # readers who can't see the picture.
     caption: str
     description: str
     draw: Callable

@@ -1,4 +1,4 @@
-"""What machine this is and how it is set, so that others can judge a result.
+"""What machine this is and how it is set, so that a reader can judge a result.
 
 A nested dict; what is not there or may not be read is None.  changes() tells
 what became different during a session.  Nothing that names people, places or
@@ -13,9 +13,9 @@ from typing import Callable, Dict, Iterable, List, Optional
 
 from trials.machine import disks, ethernet
 
-# What is different each time it is looked at.
+# These values differ each time they are read.
 NOT_COMPARED = ("load", "memory.available_bytes")
-# Of a mount: who and where.
+# These options of a mount name its user or its server.
 PRIVATE_OPTIONS = ("addr", "clientaddr", "mountaddr", "user", "username",
                    "uid", "gid", "password", "domain", "credentials",
                    "prefixpath")
@@ -47,7 +47,7 @@ class Tree:
         return found[1] if found else text
 
     def names(self, path: str, pattern: str = ".*") -> List[str]:
-        """In numeric order, cpu10 after cpu9."""
+        """The matching names in numeric order: cpu10 stands after cpu9."""
         names = [name for name in disks.names_in(f"{self.root}/{path}")
                  if re.fullmatch(pattern, name)]
         return sorted(names, key=lambda name: [
@@ -107,7 +107,8 @@ def of_virtualisation(tree: Tree) -> dict:
 
 
 def cpu_fields(tree: Tree) -> dict:
-    """Of the first CPU; all of a machine are of one model here."""
+    """The first CPU's lines of /proc/cpuinfo; the others are taken to be of the
+    same model."""
     fields = {}
     for line in (tree.text("proc/cpuinfo") or "").splitlines():
         if not line.strip():
@@ -183,7 +184,7 @@ def of_cpu(tree: Tree) -> dict:
 
 
 def of_caches(tree: Tree) -> Optional[list[dict]]:
-    """Of the first CPU, as the kernel counts them."""
+    """The caches of the first CPU, as the kernel counts them."""
     found = []
     folder = "sys/devices/system/cpu/cpu0/cache"
     for index in range(CACHES_AT_MOST):
@@ -331,7 +332,8 @@ def of_path(tree: Tree, path: str) -> dict:
 
 
 def of_storage(tree: Tree, paths: Iterable[str]) -> dict:
-    """Paths by their place in the list: their names are nobody's business."""
+    """What is below each path, under the path's number: a path may name a
+    person or a project, so it is not recorded."""
     places = [of_path(tree, path) for path in paths]
     drives = sorted({drive for place in places for drive in place["drives"]})
     return {

@@ -53,7 +53,7 @@ def _sync_folder(path):
 
 
 def _write_document(folder, name, document):
-    """The file is there whole, or as it was before."""
+    """Write the file so that it is complete, or as it was before."""
     path = os.path.join(folder, name)
     try:
         with open(path + ".new", "w", encoding="utf-8") as file:
@@ -86,7 +86,7 @@ def _read_design(folder):
 
 
 def read_environment(folder) -> dict:
-    """All sessions; none if it was not noted."""
+    """The environment of all sessions; no session if there is no file."""
     if not os.path.exists(os.path.join(folder, ENVIRONMENT)):
         return {"schema": ENVIRONMENT_SCHEMA, "sessions": []}
     environment = _read_document(folder, ENVIRONMENT, ENVIRONMENT_SCHEMA)
@@ -231,11 +231,11 @@ class Record:
         self.close()
 
     def close(self):
-        """Lets another process have it."""
+        """Release the lock, so that another process can open the record."""
         os.close(self._descriptor)
 
     def trials(self) -> list[dict]:
-        """All that are on the medium, in order."""
+        """The trials that are on the medium, in order."""
         return list(self._sequence.trials)
 
     def next(self) -> Optional[designs.Planned]:
@@ -243,7 +243,7 @@ class Record:
         return self._sequence.next
 
     def append(self, trial: dict):
-        """Puts the trial on the medium; when it returns, it is there.
+        """Write the trial; when append() returns, the trial is on the medium.
 
         The trial has the keys of the schema, and is the one that the design
         has next.
@@ -270,27 +270,27 @@ class Record:
         if written == len(line):
             os.fdatasync(self._descriptor)
             return
-        # The medium is full.  What was written is no line, and who opens the
-        # record next would cut it off; but a reader may come first.
+        # The medium is full, and a part of the line is written.  Record.open
+        # would cut it off, but a reader may come first.
         os.ftruncate(self._descriptor, self._size_bytes)
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def begin_session(self, before: dict):
-        """Notes what the machine is like before the first trial of now."""
+        """Record the state of the machine before the session's first trial."""
         self._environment["sessions"].append({
             "begin_unix_ns": time.time_ns(), "before": before,
             "after": None, "changed": []})
         _write_document(self.path, ENVIRONMENT, self._environment)
 
     def end_session(self, after: dict, changed: list[dict]):
-        """Notes what it is like after the last one."""
+        """Record the state of the machine after the session's last trial."""
         self._environment["sessions"][-1].update(after=after, changed=changed)
         _write_document(self.path, ENVIRONMENT, self._environment)
 
 
 def write_environment(folder: str, before: dict, after: dict | None,
                       changed: list[dict], begin_unix_ns: int) -> None:
-    """Of a folder that has one session and no design."""
+    """Write the environment of a characterisation: one session, no design."""
     _write_document(folder, ENVIRONMENT, {
         "schema": ENVIRONMENT_SCHEMA, "sessions": [{
             "begin_unix_ns": begin_unix_ns, "before": before, "after": after,
@@ -306,7 +306,7 @@ def _make_folder(path):
 
 
 def _lock(path, create):
-    """Opens the trials, for appending, and keeps others from doing so."""
+    """Open the trials for appending, and lock them against other writers."""
     trials_path = os.path.join(path, TRIALS)
     try:
         descriptor = os.open(trials_path, os.O_RDWR | os.O_APPEND | create,

@@ -9,8 +9,9 @@ text; blank lines mean nothing.
                            the value "default" leaves it out; plain is yes or no
             tune.KNOB      a knob of blinktune; "keep" leaves it as it is
             tune.profile   a whole profile of blinktune; not beside knobs
-            machine.THING  what nobody can set between two trials: it must
-                           have a skip line, and is listed with its reason
+            machine.THING  a property of the machine that can't be set
+                           between two trials: it must have a skip line, and
+                           is listed with its reason
         A value is a word; one with spaces stands in double quotes.
 
     Indented lines belong to the parameter above, a text each, to the end of

@@ -1,8 +1,8 @@
 """A run-sequence plot: each time in the order in which it was taken.
 
-What an average hides shows here: a machine that became slower, a neighbour who
-came, trials that failed.  The reference is coloured, the others are grey; lines
-are running medians.
+The plot shows what an average hides: a machine that became slower, a load that
+began on the same host, trials that failed.  The reference is coloured, the
+others are grey; lines are running medians.
 """
 
 import numpy as np
@@ -22,7 +22,8 @@ _MOST_BLOCKS = 60
 
 
 def running_median(values, window=_WINDOW):
-    """Of the neighbours on both sides; at the ends of those that there are."""
+    """The median of each value and its neighbours on both sides; at the ends,
+    of the neighbours that exist."""
     reach = min(window, max(1, len(values) // 4)) // 2
     return np.array([np.median(values[max(0, at - reach):at + reach + 1])
                      for at in range(len(values))])

@@ -1,4 +1,4 @@
-"""How far a run is, for whoever looks at the terminal."""
+"""A line on the terminal that says how far a run has come."""
 
 import statistics
 import sys
@@ -21,7 +21,7 @@ class Progress:
         self._last_ns = time.monotonic_ns()
 
     def show(self, done: int, failed: int) -> None:
-        """After a trial: of all there are to be, so many are recorded."""
+        """Redraw the line after a trial: `done` trials are recorded."""
         now_ns = time.monotonic_ns()
         self._recent_ns.append(now_ns - self._last_ns)
         self._last_ns = now_ns

@@ -31,7 +31,8 @@ class Clock:
         self._checked_ns = 0
 
     def costs(self, timed, spent: dict) -> dict:
-        """Of a trial; what nobody has asked for is overhead."""
+        """The runner's times of one trial.  Overhead is what was spent on
+        neither preparation, tuning nor checks."""
         prepare_ns, tuning_ns = spent["prepare"], spent["tuning"]
         overhead_ns = (timed.begin_monotonic_ns - self._end_ns - prepare_ns
                        - tuning_ns - self._checked_ns)

@@ -1,7 +1,7 @@
 """One timed run: spawned, waited for, and nothing between.
 
-What is timed begins before posix_spawn and ends when wait4 has returned: what
-a user waits for who starts the sorter.  The process gets the same few variables
+The time begins before posix_spawn and ends when wait4 has returned: a user who
+starts the sorter waits that long.  The process gets the same few variables
 as environment each time, since its size moves the stack, and a place of the
 stack can cost more than what is compared.
 """
@@ -71,8 +71,8 @@ class Result:
 
 def time_command(command: list[str], supervisor: Supervisor,
                  timeout_s: float = TIMEOUT_S) -> Timed:
-    """Run it.  Between the two readings of the clock are the spawn, the wait,
-    and two stores."""
+    """Run the command.  Between the two readings of the clock are the spawn,
+    the wait, and two stores."""
     out = os.memfd_create("stdout")
     err = os.memfd_create("stderr")
     actions = [(os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
@@ -85,7 +85,8 @@ def time_command(command: list[str], supervisor: Supervisor,
         own_before = resource.getrusage(resource.RUSAGE_SELF)
         begin_unix_ns = time.time_ns()
         begin_ns = clock(monotonic)
-        # Not in our group: ^C is for us, who then end it.
+        # The sorter is not in our process group: ^C reaches only us, and the
+        # supervisor then ends the sorter.
         supervisor.pid = os.posix_spawn(
             path, command, ENVIRONMENT, file_actions=actions, setpgroup=group,
             setsigmask=(), setsigdef=DEFAULT_SIGNALS)
@@ -113,7 +114,7 @@ def timeout_s_of(records: int) -> float:
 
 def run(command: list[str], supervisor: Supervisor,
         timeout_s: float = TIMEOUT_S) -> tuple[Timed, Result]:
-    """A sorter on this machine, which prints its JSON."""
+    """Run a sorter on this machine; it prints its JSON."""
     timed = time_command(command, supervisor, timeout_s)
     said = parse(timed.stdout)
     result = Result(timed.whole_ns, timed.exit_status, message_of(timed),
@@ -125,8 +126,9 @@ def run(command: list[str], supervisor: Supervisor,
 
 def run_cluster(command: list[str], supervisor: Supervisor,
                 timeout_s: float = TIMEOUT_S) -> tuple[Timed, Result]:
-    """blinksh --json, which runs a rank on each node.  The time is its own,
-    from the first datagram to the last reply: starting it is not timed."""
+    """Run blinksh --json, which runs a rank on each node.  The time is what
+    blinksh says, from its first datagram to the last reply: its own start is
+    not timed."""
     timed = time_command(command, supervisor, timeout_s + CLUSTER_GRACE_S)
     report = parse(timed.stdout)
     nodes = report.get("nodes") or []
@@ -157,7 +159,7 @@ def process_rank(timed: Timed, said: dict) -> dict:
 
 
 def node_ranks(nodes: list[dict], reported: list[dict]) -> list[dict]:
-    """Of each node what its daemon has measured, what its rank has printed,
+    """For each node: what its daemon has measured, what its rank has printed,
     and what rank 0 has heard from it."""
     by_rank = {rank["rank"]: rank for rank in reported}
     return [node_rank(node, parse(node.get("stdout") or ""),
@@ -183,7 +185,8 @@ def node_rank(node: dict, said: dict, reported: dict) -> dict:
 
 
 def cluster_phases(reported: dict) -> dict | None:
-    """One after the other: sampling is done while the keys are read."""
+    """Phases that do not overlap: bucket_ns includes sampling, which is done
+    while the keys are read."""
     if not reported:
         return None
     phases_ns = {phase: reported[f"{phase}_ns"] for phase in CLUSTER_PHASES}
@@ -201,7 +204,8 @@ def message_of(timed: Timed) -> str | None:
 
 
 def cluster_message(timed: Timed, nodes: list[dict]) -> str | None:
-    """Of the node that failed first: the others were cancelled for it."""
+    """The message of the first node that failed itself and was not
+    cancelled because of another."""
     for node in nodes:
         if node.get("status") and node["state"] != "cancelled":
             said = first_line(node.get("stderr") or "") or node["state"]
@@ -210,7 +214,7 @@ def cluster_message(timed: Timed, nodes: list[dict]) -> str | None:
 
 
 def parse(text: str) -> dict:
-    """A document; nothing when it is none, as of a program that failed."""
+    """The JSON object in the text; {} if there is none, as after a failure."""
     try:
         document = json.loads(text)
     except ValueError:

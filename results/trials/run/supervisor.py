@@ -1,5 +1,5 @@
-"""Ends the process that is timed: at a signal to us, when it hangs, and when we
-are gone."""
+"""Ends the process that is timed when we get a signal, when the process hangs,
+and when we are killed."""
 
 import contextlib
 import os
@@ -8,17 +8,17 @@ import signal
 import subprocess
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# A process that does not end by SIGTERM gets SIGKILL so much later.
+# A process that has not ended this long after SIGTERM gets SIGKILL.
 GRACE_S = 2.0
-# Leads the process group of all that is timed.  When its standard input ends,
-# since we were killed, so does the group: a sorter that goes on would be in the
-# way of whoever resumes.
+# This shell leads the process group of all that is timed.  Its standard input
+# ends when we are killed; it then ends the group, since a sorter that goes on
+# would disturb the trials of a resumed run.
 GUARD = ("read _; trap '' TERM; kill -TERM 0; "
          f"sleep {GRACE_S:.0f}; kill -KILL 0")
 
 
 class Supervisor:
-    """In force for the time of a with block.
+    """Supervises the timed processes for the time of a with block.
 
     A signal does not raise anything: it would do so between any two steps,
     also between those that make a record whole.  It is noted, the process that
@@ -62,7 +62,7 @@ class Supervisor:
             os.close(end)
         for number, handler in self._before.items():
             signal.signal(number, handler)
-        # With whatever a sorter may have left.
+        # A sorter may have left processes in the group.
         os.killpg(self.group, signal.SIGKILL)
         self._guard.wait()
         self._guard.stdin.close()
@@ -72,7 +72,7 @@ class Supervisor:
         signal.setitimer(signal.ITIMER_REAL, timeout_s, GRACE_S)
 
     def wait(self):
-        """Waits for the process; what os.wait4 returns.
+        """Wait for the process; returns what os.wait4 returns.
 
         A wait4 alone loses a signal that comes just before it: Python has
         looked for signals then, and its handler runs when wait4 returns.  The

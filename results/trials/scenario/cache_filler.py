@@ -26,8 +26,8 @@ class CacheFiller:
         return self.pieces * PIECE_BYTES
 
     def make(self) -> None:
-        """Written past the page cache too, and flushed.  One that is there
-        with this size is taken: nothing but its size matters."""
+        """Write the file past the page cache, and flush it.  A file of this
+        size that exists already is used: only its size matters."""
         with contextlib.suppress(OSError):
             if os.path.getsize(self.path) == self.size_bytes:
                 return

@@ -21,8 +21,8 @@ from trials.scenario import residency
 from trials.scenario.cache_filler import CacheFiller
 
 NAMES = ("pagecache", "cache", "platter")
-# Read in place of a drive's cache whose size nobody knows; larger than any
-# drive's of today.
+# So much is read if a drive does not tell the size of its cache: more than the
+# cache of any drive of today.
 UNKNOWN_CACHE_BYTES = 256 << 20
 # Mount options that keep flushes from drives.
 NO_BARRIER = ("nobarrier", "barrier=0")
@@ -157,7 +157,8 @@ class Direct(Scenario):
         return ["--io=direct"]
 
     def write_caches(self) -> dict:
-        """Of each drive: True, False, or None if unknown or contradictory."""
+        """Is the write cache of each drive on?  None if that is unknown, or if
+        sysfs and hdparm contradict each other."""
         states = {}
         for drive in self.placement.drives:
             said = disks.write_cache(drive, self.root)
@@ -218,7 +219,7 @@ class Platter(Direct):
         self.filler: Optional[CacheFiller] = None
 
     def _known_cache_bytes(self) -> dict:
-        """Of each drive; 0: unknown."""
+        """The cache size of each drive; 0 is unknown."""
         return {drive: self.cache_bytes
                 or disks.cache_bytes_in(disks.ask_hdparm("-I", drive)) or 0
                 for drive in self.placement.drives}

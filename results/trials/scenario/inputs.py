@@ -69,8 +69,8 @@ def summary_of(path: str, programs) -> tuple:
 
 
 def first_record(ascii: bool, start: int, name: str, programs) -> bytes:
-    """name: a file for a moment; who is killed then leaves it to the next
-    session, so it has to be the same in that."""
+    """The first record of the input.  `name` is a temporary file; it is the
+    same in each session, so that one left by a killed session is removed."""
     try:
         generate(name, 1, ascii, start, programs)
         with open(name, "rb") as file:

@@ -68,8 +68,8 @@ def pages_by_cachestat(fd: int) -> Optional[int]:
 
 
 def may_ask_mincore(fd: int) -> bool:
-    """To who could neither write the file nor owns it, mincore(2) says that
-    all of it is resident, lest it tells what others read."""
+    """May this process trust mincore(2)?  To a process that neither owns the
+    file nor may write it, mincore(2) says that all pages are resident."""
     return (os.geteuid() in (0, os.fstat(fd).st_uid)
             or os.access(f"/proc/self/fd/{fd}", os.W_OK))
 
@@ -136,7 +136,7 @@ def load(path: str) -> Optional[float]:
 def evict(path: str) -> Optional[float]:
     """Take the file out of the page cache; returns fraction().
 
-    Of tmpfs, whose files are nowhere else, nothing goes."""
+    The pages of a file on tmpfs stay: they are nowhere else."""
     with opened(path) as fd:
         # Dirty pages stay.
         os.fdatasync(fd)

@@ -4,9 +4,13 @@ After the first blocks, and then every few blocks, each variant's times are held
 against those of the best configuration of the same scenario.  It has lost there
 if its times are stochastically greater (Mann and Whitney, one-sided, Holm's
 adjustment over all that are judged at once), and its median is worse by more
-than a margin, so that a difference that nobody would care about drops nothing.
+than a margin, so that a difference too small to matter drops nothing.
 A variant that has lost in every scenario is left out of all later blocks: what
 remains are still complete blocks.  The reference and the control stay.
+
+The scheme is that of F-Race (M. Birattari, T. Stuetzle, L. Paquete and K.
+Varrentrapp: A racing algorithm for configuring metaheuristics.  GECCO 2002,
+11-18).  F-Race tests by ranks within blocks (Friedman) and has no margin.
 
 This is a search, not a measurement.  The best one is chosen by the same times,
 and they are looked at many times over, so alpha is not the chance of dropping a
@@ -29,7 +33,7 @@ def is_sample(trial: dict) -> bool:
 
 
 def decides(racing: Optional[dict], block: int) -> bool:
-    """Is anything judged just before this block?"""
+    """Are the variants judged just before this block?"""
     if racing is None or block < racing["first_block"]:
         return False
     return (block - racing["first_block"]) % racing["every"] == 0
@@ -37,7 +41,8 @@ def decides(racing: Optional[dict], block: int) -> bool:
 
 def losers(racing: dict, samples: dict[str, list[int]],
            judged: set[str]) -> set[str]:
-    """Of one scenario: those of `judged` that the best of `samples` beats."""
+    """The variants in `judged` that have lost to the best of `samples`, which
+    are the times of one scenario."""
     # Half a second to import, and most runs do not race.
     from scipy.stats import mannwhitneyu
     from trials.statistics.comparison import holm
@@ -70,9 +75,8 @@ class Race:
         self._judged_until = 0
 
     def dropped(self, trials: list[dict], block: int) -> set[str]:
-        """Names of what is out before `block`, by all trials before it.
-
-        To be asked in the order of blocks.
+        """Names of the configurations that are out before `block`, by all
+        trials before it.  The caller asks in the order of blocks.
         """
         for at in range(self._judged_until + 1, block + 1):
             if decides(self._racing, at):
@@ -81,7 +85,7 @@ class Race:
         return set(self._dropped)
 
     def _judge(self, trials):
-        # Not what is out: its times are old ones, of another hour.
+        # Configurations that are out are not compared: their times are older.
         samples = {(scenario, name): [] for scenario in self._scenarios
                    for name in self._names if name not in self._dropped}
         for trial in trials:

@@ -1,8 +1,8 @@
 """Does the order of the times mean something?  Drift, steps, neighbours.
 
-Trials are to be independent.  A machine that gets warm, or another user who
-comes at noon, makes them drift, jump, or resemble their neighbours; intervals
-and tests then promise too much.
+Trials are to be independent.  A machine that gets warm, or another load that
+begins, makes the times drift, jump, or resemble their neighbours; intervals and
+tests then promise too much.
 
 Everything here rests on ranks or medians, so that one very slow trial is not
 taken for a trend.
