@@ -13,9 +13,10 @@
 #
 # A variant is one way to compile all that, in a folder of its own:
 #
-#   build/musl    the static programs that a user gets: they start in half the
-#                 time, since nothing is linked at run time; and the tests that
-#                 tests/unit/musl/tests.txt names, with the cmocka.h beside it
+#   build/musl    the static programs that a user gets: a process starts and ends
+#                 in 0.13 ms, by glibc's shared library in 0.52 ms (NOTES.md, last
+#                 entry); and the tests that tests/unit/musl/tests.txt names, with
+#                 the cmocka.h beside it
 #   build/dyn     glibc: all tests, and programs that LD_PRELOAD can reach
 #   build/asan    SAN=asan: AddressSanitizer and UBSan
 #   build/tsan    SAN=tsan: ThreadSanitizer
