@@ -6,8 +6,9 @@
  * Each rank makes its part of RECORDS (1,000,000) records of 100 bytes, as many
  * for each other rank, and one MPI_Alltoallv brings them there.  Nothing is
  * read, sorted or written.  Rank 0 prints the nanoseconds of the exchange
- * alone, from the last one's begin to the last one's end; who starts it
- * measures the whole.  Compiled by bench_cluster.py with what mpicc there is.
+ * alone, from the begin of the last rank to the end of the last; the caller of
+ * mpirun measures the whole.  Compiled by bench_cluster.py with the mpicc that
+ * is installed.
  */
 #include <mpi.h>
 #include <stdint.h>

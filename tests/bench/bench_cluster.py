@@ -178,7 +178,7 @@ def against_mpi(name):
 
 
 def contests():
-    """name -> (places, what returns who competes)"""
+    """name -> (places, a function that returns the contestants)"""
     everywhere = tuple(PLACES)
     table = {f"ranks-{ranks}": (everywhere if ranks == NODES else ("shm",),
                                 against_alone(ranks))

@@ -20,7 +20,7 @@ as a shell would see it.  Microseconds; rows are tab-separated.
 So that the figures mean something on any machine, warm launches alternate with
 those of a bare prototype, bench_bare.c: as many processes that each start
 the same program by vfork and execve upon a datagram, wait for it and answer,
-without authentication, output, limits or anybody who could end a job.  The
+without authentication, output, limits or a way to end a job.  The
 lines "# ... warm / bare" say how much longer blinksh takes: the ratio of the
 medians, and of the minima, of all samples.
 """

@@ -380,7 +380,7 @@ static void *receive_tcp(void *argument)
 
 	if (recv(fd, &from, sizeof(from), MSG_WAITALL) != sizeof(from) ||
 	    from >= nodes)
-		errx(4, "who is it?");
+		errx(4, "a peer did not say its rank");
 	pthread_barrier_wait(&start);
 	for (size_t received = 0; received < message_bytes;) {
 		ssize_t n = read(fd, peers[from].in + received,

@@ -1,4 +1,4 @@
-"""What is measured: who competes, on which input, where."""
+"""What is measured: the contestants, their input, and its place."""
 
 import json
 
@@ -86,7 +86,8 @@ def validate(place):
 
 
 def contests(full):
-    """name -> (places, what makes its input and returns who competes)"""
+    """name -> (places, a function that makes the input and returns the
+    contestants)"""
     everywhere = tuple(PLACES)
     table = {
         "cached-ascii-1m": (everywhere, cached("-a", 1_000_000)),

@@ -658,7 +658,7 @@ case_input_odd()
 	done
 }
 
-# Ranks that do not agree on what a record is: whoever finds out, all end.
+# Ranks that do not agree on what a record is: one rank finds out, all end.
 case_records_differ()
 {
 	local option
@@ -674,7 +674,7 @@ case_records_differ()
 			import json
 			for node in json.load(open("report"))["nodes"]:
 			    assert node["state"] == "exited"
-			    # Found out, or told by one who did.
+			    # This rank found out, or another rank told it.
 			    assert node["status"] in (2, 4), node["status"]
 			    assert " a record size of " in node["stderr"] or \
 			        " a key length of " in node["stderr"]

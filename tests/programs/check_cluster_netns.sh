@@ -250,7 +250,7 @@ expect_blamed()
 	done
 }
 
-# Status 4 for all, whoever is named: a link has no one culprit.
+# All ranks end with status 4; either end of the link may be named.
 expect_peer_failure()
 {
 	local rank
@@ -387,8 +387,8 @@ case_absent()
 	done
 }
 
-# case_link_cut RULE...: whoever of the two is blamed, all end.  Cut early: when
-# the two have exchanged what they have, nobody needs their link any more.
+# case_link_cut RULE...: all ranks end, and either end of the link may be named.
+# The cut is early: the link is not used once its ranks have exchanged records.
 case_link_cut()
 {
 	local pids=() statuses=() job random job_ms=$((job_ms / 2))

@@ -46,7 +46,7 @@ sections()
 		/^```sh$/ && !seen[section]++ { print section }' "$README"
 }
 
-# The folder of a reader who has typed make.
+# make_folder: the folder of a reader after make.
 make_folder()
 {
 	mkdir -p "$SCRATCH/reader/path"

@@ -21,7 +21,7 @@ if ! command -v chromium >/dev/null; then
 	finish
 fi
 
-# So that nothing is left in anybody's home.
+# Chromium and matplotlib write to the home folder.
 export HOME=$SCRATCH/home MPLCONFIGDIR=$SCRATCH/home/matplotlib
 mkdir -p "$MPLCONFIGDIR"
 

@@ -250,7 +250,7 @@ judge_signal()
 		rm out
 	fi
 	# Killed after the new file got a name, before it took the old one's
-	# place: nobody could have removed it.
+	# place: no process was left to remove it.
 	for left in .[!.]*; do
 		if [ ! -e old ] || [ "$signal" != 9 ] || [ ! -e "$left" ]; then
 			continue

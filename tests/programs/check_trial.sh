@@ -368,7 +368,7 @@ has_lines()
 }
 
 # A blinksort that never ends after so many calls of it, unless there is a file
-# "go": however late somebody is killed, there is something left to do.
+# "go": however late blinktrial is killed, trials are left to run.
 fake_endless()
 {
 	programs blinksort
@@ -446,7 +446,7 @@ nobody_hung()
 	! hung
 }
 
-# A sorter that hangs: $pid is that of blinktrial, who waits for it.
+# A sorter that hangs: $pid is the blinktrial that waits for it.
 start_hung()
 {
 	fake_sorter
@@ -494,7 +494,7 @@ fake_tune()
 {
 	programs
 	fake blinktune <<-'END'
-		# As the real one: nobody may be there to read "held" any more.
+		# As the real one does: the reader of "held" may have ended.
 		trap '' PIPE
 		case $1 in
 		status) echo '{"journal_sha256": "abc"}'; exit ;;

@@ -14,7 +14,7 @@ disks()
 	"$REPO/tune/blinktune" --root tree --state state disks "$@"
 }
 
-# machine: a tree of three rotating disks that hold nothing, in use by nobody.  A
+# machine: a tree of three rotating disks that are empty and not in use.  A
 # tool writes its call to tree/log; one named in tree/fails fails, and wipefs
 # prints tree/holds.DEVICE.
 machine()

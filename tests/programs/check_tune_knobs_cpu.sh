@@ -727,7 +727,7 @@ case_every_machine()
 	done
 }
 
-# This machine's own, and nothing but looked at, as root and as nobody.
+# This machine's own settings are read and not set, as root and as nobody.
 case_this_machine()
 {
 	use_root ''
@@ -738,7 +738,7 @@ case_this_machine()
 
 case_nobody()
 {
-	# A copy, as the repository may be where nobody can enter.
+	# A copy: the user nobody may have no access to the repository.
 	cp -R "$TUNE" tune
 	chmod 755 "$SCRATCH" .
 	chmod -R go=u,go-w tune
@@ -750,7 +750,7 @@ case_nobody()
 		ask_all" >said 2>stderr
 	expect_empty stderr
 	expect_match '^swappiness:- denied' said
-	# What is only reported may be read by anybody.
+	# Every user may read what is only reported.
 	! grep -v -e denied -e unsupported -e '^msi:' said >&2 ||
 		fail 'by nobody'
 }

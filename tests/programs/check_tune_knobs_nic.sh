@@ -26,7 +26,7 @@ case_documented()
 	done
 }
 
-# What has no hardware behind it is meant only by who names it.
+# An interface without hardware is a target only if it is named.
 case_targets()
 {
 	local knob
@@ -217,7 +217,7 @@ case_offloads_of_each()
 	knob_goal nic-offloads enp3s0 "$now" "lro on" || fail "$WHY"
 }
 
-# With the checksums goes tso, though nobody has asked: it comes back, too.
+# Without checksums tso goes off, too, unasked; revert brings it back.
 case_offload_dependants()
 {
 	local original

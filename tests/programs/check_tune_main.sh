@@ -198,7 +198,7 @@ case_required_denied()
 	[ "$(cat tree/proc/sys/vm/swappiness)" = 60 ]
 	tune plan numa-balancing=0 >out
 	expect_match 'denied' out
-	# As it is already, nobody needs permission.
+	# A value that is set already needs no permission.
 	tune apply numa-balancing=1
 	tune revert
 }
@@ -534,7 +534,7 @@ case_deadman_undoes()
 	[ "$(cat tree/sys/class/net/eth0/mtu)" = 9000 ]
 	wait_until grep -q -x 1500 tree/sys/class/net/eth0/mtu
 	wait_until nothing_runs
-	# What can't cut anybody off stays.
+	# A knob that can't cut a connection off stays.
 	[ "$(cat tree/proc/sys/vm/swappiness)" = 1 ]
 	expect_status 1 tune verify >out
 	expect_match 'not confirmed' out

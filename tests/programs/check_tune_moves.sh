@@ -188,7 +188,7 @@ case_unsupported_after_all()
 	expect_back
 }
 
-# What somebody else has changed stays, though it is not the original.
+# A value that another program has set stays, though it is not the original.
 case_theirs()
 {
 	make_tree tree
@@ -228,7 +228,7 @@ revert_writes_at()
 	cp good state/journal
 }
 
-# A killed apply has noted what it set: another value is somebody else's.
+# A killed apply has noted what it set: another value is another program's.
 case_conflict_after_kill()
 {
 	make_tree tree

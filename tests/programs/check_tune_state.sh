@@ -603,7 +603,7 @@ case_holder_of_another_folder()
 	expect_match "$PWD/first needs it" err
 	tune revert
 	[ "$(tune_processes "$PWD")" = "$pid" ]
-	# Elsewhere the journal still names it, but nobody knows where.
+	# The journal elsewhere still names the holder; its path is not known.
 	mv first second
 	expect_status 3 tune apply swappiness=1 2>err
 	expect_match "process $pid: " err

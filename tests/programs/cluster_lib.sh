@@ -183,7 +183,7 @@ wait_ranks()
 
 	for rank; do
 		statuses[rank]=0
-		# The shell would say on its own who was killed.
+		# The shell prints a message of its own for a killed process.
 		wait "${pids[rank]}" 2>/dev/null || statuses[rank]=$?
 	done
 }

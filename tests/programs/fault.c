@@ -353,7 +353,7 @@ int ioctl(int fd, unsigned long request, ...)
 	return fault_fails("ioctl") ? -1 : real(fd, request, argument);
 }
 
-/* Of the futex only the waiting may fail: nobody expects that of the rest. */
+/* Only FUTEX_WAIT may fail: callers do not expect that of other operations. */
 static const char *syscall_name(long number, long futex_operation)
 {
 	switch (number) {

@@ -168,8 +168,8 @@ restart_daemon()
 	start_daemon_again "$1"
 }
 
-# mark NUMBER: seconds for sleep that nobody else sleeps, in $mark; not even
-# another run of this test, or of this case
+# mark NUMBER: sets $mark to seconds for sleep that no other process sleeps, not
+# even another run of this test, or of this case
 mark()
 {
 	# shellcheck disable=SC2034 # for the scripts

@@ -25,7 +25,7 @@
 #
 #     check_able mount full_disk case_full_disk
 #
-# What is a matter of time, such as that somebody is given up who is silent, is
+# A case that depends on time, such as giving up a silent peer, is
 #
 #     check silent patiently case_silent
 #

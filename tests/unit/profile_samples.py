@@ -1,4 +1,4 @@
-"""Characterisations that nobody measured, for the tests of what shows them.
+"""Made-up characterisations, for the tests of what shows them.
 
 They are written as characterise writes them; figures are such as a machine's
 with a rotating disk may be.

@@ -180,7 +180,7 @@ static void address_parse__no_such_name(void **state)
 	char text[400];
 
 	(void)state;
-	/* Refused without asking anybody: no label begins so. */
+	/* Refused without asking a name server: no label begins so. */
 	assert_int_equal(address_parse("no..such", &address), -ENOENT);
 	memset(text, 'a', sizeof(text));
 	text[sizeof(text) - 1] = '\0';

@@ -149,7 +149,7 @@ static int teardown(void **state)
 }
 
 /* The loopback device may be late, and when other programs flood it, it loses:
- * whoever waits sends again. */
+ * the caller that waits sends again. */
 static bool comes_within_1s(void)
 {
 	struct pollfd poll_fd = { .fd = receiver.fd, .events = POLLIN };
@@ -865,7 +865,7 @@ static void datagram_open__no_descriptor(void **state)
 static void datagram_open__not_our_address(void **state)
 {
 	(void)state;
-	/* For examples (RFC 5737): nobody has it. */
+	/* An address for examples (RFC 5737): no machine has it. */
 	assert_int_equal(open_at(&receiver, "192.0.2.1", false),
 			 -EADDRNOTAVAIL);
 	assert_int_equal(receiver.fd, -1);

@@ -1,5 +1,5 @@
 /*
- * test_hugefile.c - pages made ahead of those who write
+ * test_hugefile.c - huge pages made ahead of the threads that write
  *
  * What the kernel makes of it is its own affair, so a test asks for huge pages
  * only where this one has made some; the content must be right everywhere.
@@ -93,7 +93,7 @@ static bool there_is_plenty(void)
 	       fs.f_bavail * (uint64_t)fs.f_bsize > 300 * MIB;
 }
 
-/* A file that nobody has written to reads as zeroes, whatever was made. */
+/* A file that was not written reads as zeroes, whatever pages were made. */
 static void hugefile_open__sizes(void **state)
 {
 	static const struct {

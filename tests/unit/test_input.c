@@ -1075,7 +1075,7 @@ static void input_reader__shrank(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_LEN(modes); i++) {
-		/* Of a mapping SIGBUS tells who touches it: see below. */
+		/* A mapping shows it by SIGBUS: see below. */
 		if (modes[i] == INPUT_MMAP)
 			continue;
 		assert_shrinks(modes[i], 0);

@@ -385,7 +385,7 @@ static void local_secret_serve__silent(void **state)
 	local_secret_end(server);
 }
 
-/* Bound, and not listened to: nobody can know whose it is. */
+/* A bound socket that does not listen: its owner cannot be known. */
 static void local_secret_serve__held_in_silence(void **state)
 {
 	struct local_secret_job job;

@@ -204,7 +204,7 @@ static void outfile_open__symlinks_in_a_circle(void **state)
 	open_fails("a", -ELOOP, strerror(ELOOP));
 }
 
-/* Root may write everywhere: run as somebody else in a child. */
+/* Root may write everywhere, so a child process runs as another user. */
 static void outfile_open__not_permitted(void **state)
 {
 	pid_t child;
@@ -562,7 +562,7 @@ static void outfile_commit__hidden_name_is_taken(void **state)
 	assert_int_equal(count_entries("."), 2);
 }
 
-/* Before it has its name, a hidden file is open to nobody else; as any file
+/* Before it has its name, only its owner can open a hidden file; as any file
  * gets its name, it has the mode of what stands there by then. */
 static void outfile_commit__mode_at_the_end(void **state)
 {

@@ -326,7 +326,7 @@ static void open_one(const char *folder, uint64_t size, unsigned slot_count,
 }
 
 /* A member that finds the file busy stores through the mapping, if there is
- * one, or leaves the slot to who writes. */
+ * one, or leaves the slot to the member that writes. */
 static void check_busy(const struct world *world)
 {
 	if (world->direct)
@@ -381,7 +381,7 @@ static void output_help__refused_store_is_written(void **state)
 	in_every_world(check_refused_store);
 }
 
-/* With one slot, whoever takes the next waits until it is written. */
+/* With one slot, the member that takes the next waits until it is written. */
 static void check_one_slot(const struct world *world)
 {
 	open_one(world->folder, 100000, 1, world->direct);
@@ -588,8 +588,8 @@ static void output_set_slots__apart_and_as_many(void **state)
 				 memory + (size_t)i * 2 * PAGE_BYTES);
 		assert_int_equal(output.slots[i].state, SLOT_FREE);
 	}
-	/* One more than members, so that none waits for another's; alone, a
-	 * member waits for nobody. */
+	/* One more slot than members, so that no member waits for another's;
+	 * a member that is alone needs one. */
 	assert_int_equal(output_slots_wanted(&output, 1), 1);
 	for (unsigned members = 2; members < 600; members++)
 		assert_in_range(output_slots_wanted(&output, members),

@@ -1,4 +1,4 @@
-/* What permissions promises: a file that replaces another gives nobody a right
+/* What permissions promises: a file that replaces another gives no user a right
  * that the old one did not give.  The rule of acl(5) stands here once more, and
  * lists of all kinds are held against it. */
 #include <setjmp.h>

@@ -248,7 +248,7 @@ static void rank_find__options_wrong(void **state)
 static void rank_find__no_such_host(void **state)
 {
 	(void)state;
-	/* Refused without asking anybody: no label begins so. */
+	/* Refused without asking a name server: no label begins so. */
 	expect_failure_of(&(struct rank_options){ .nodes = "127.0.0.1,no..such",
 						  .rank = "0" },
 			  EXIT_PEER, "--nodes", "no..such");
@@ -683,7 +683,7 @@ static void rank_find__secret_in_memory(void **state)
 	assert_memory_equal(rank.secret, SECRET, RANK_SECRET_BYTES);
 	assert_int_equal(fcntl(fd, F_GETFD), -1);
 	rank_free(&rank);
-	/* One that has been read, that is too long, that anybody may change. */
+	/* One that has been read, that is too long, that may be changed. */
 	fd = make_sealed(SECRET, RANK_SECRET_BYTES, F_SEAL_GROW);
 	assert_int_equal(lseek(fd, RANK_SECRET_BYTES, SEEK_SET),
 			 RANK_SECRET_BYTES);

@@ -47,7 +47,7 @@ static bool is_equal(const void *context, uint32_t bucket)
 	return input.equal[bucket];
 }
 
-/* Cuts that nobody writes, or that are not written, are seen. */
+/* A cut that is not written is seen. */
 static const struct share_cut poison = { 0xdeadbeef, 0xdeadbeef };
 
 static bool same(const struct share_cut *a, const struct share_cut *b)
@@ -276,7 +276,7 @@ static void shares_cut__one_equal_bucket(void **state)
 	}
 }
 
-/* The same, were they not all equal: nobody but one can have them. */
+/* The same, were they not all equal: only one rank can have them. */
 static void shares_cut__one_other_bucket(void **state)
 {
 	(void)state;

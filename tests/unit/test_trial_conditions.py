@@ -512,7 +512,7 @@ class TestScenarios(Folder):
                            "found": ", ".join(modes), "met": False}, found)
 
     def test_input_that_cannot_be_evicted(self):
-        # An input that somebody has mapped stays, and it is said.
+        # An input that a process has mapped stays, and that is found.
         self.skip_in_memory()
         self.put_drive("sda")
         one = self.scenario("cache")

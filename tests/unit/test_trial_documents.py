@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""trials/base/documents.py: JSON of files that anybody may have written."""
+"""trials/base/documents.py: JSON of files that are not trusted."""
 
 import json
 import os

@@ -52,7 +52,7 @@ class JudgeTest(unittest.TestCase):
                 (0.015, 0.02, 0.025, 0.001, "slower"),
                 (0.005, 0.0101, 0.015, 0.05, "slower"),
                 (-0.025, -0.02, -0.015, 0.001, "faster"),
-                # Real, and nobody knows how much.
+                # Real, but it may be larger or smaller than the margin.
                 (0.002, 0.009, 0.016, 0.001, "inconclusive"),
                 # Perhaps a lot, perhaps nothing.
                 (-0.03, 0.02, 0.07, 0.2, "inconclusive"),

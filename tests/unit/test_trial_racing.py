@@ -139,7 +139,7 @@ class Racing(unittest.TestCase):
         self.assertEqual(dropped(times, 20, TEXT.replace(FIGURES, "")), set())
 
     def test_racing_on_record(self):
-        """The writer dropped what a reader, who starts anew, finds dropped."""
+        """A reader, which starts anew, drops what the writer dropped."""
         with tempfile.TemporaryDirectory() as folder:
             path = str(Path(folder) / "run")
             trial_samples.make_record(path, times=times, sweep_text=TEXT,

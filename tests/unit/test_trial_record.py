@@ -37,7 +37,7 @@ class Case(unittest.TestCase):
         return self.trials_path.read_bytes().splitlines(keepends=True)
 
     def refused(self, pattern):
-        """By readers and by the writer alike, who leave it as it is."""
+        """Readers and the writer refuse the record, and leave it as it is."""
         before = self.snapshot()
         for open_it in (store.read, store.Record.open):
             with self.assertRaisesRegex(Failure, pattern) as caught:
@@ -260,7 +260,7 @@ class Durability(Case):
                 with self.assertRaisesRegex(Failure, "Input/output error"):
                     trial_samples.fill(made, most=1)
             self.assertEqual(len(made.trials()), 1)
-            # What is on the medium now, nobody knows.
+            # What is on the medium now can't be known.
             with self.assertRaisesRegex(Failure, "Input/output error"):
                 trial_samples.fill(made, most=1)
 

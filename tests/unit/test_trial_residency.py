@@ -145,7 +145,7 @@ class TestResidency(unittest.TestCase):
             self.assertGreater(residency.evict(self.path), 0)
 
     def test_stranger_is_not_told_a_lie(self):
-        # mincore(2) calls all pages resident to those who may not write.
+        # mincore(2) calls all pages resident if the caller may not write.
         if os.geteuid() != 0:
             self.skipTest("needs root")
         self.write(64 * PAGE)

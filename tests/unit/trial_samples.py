@@ -1,4 +1,4 @@
-"""Records of trials that nobody ran, for the tests of what reads records.
+"""Made-up records of trials, for the tests of what reads records.
 
 They are made through the package's own modules, so that they are what
 blinktrial writes: make_record(path) has a reader's whole input.
