@@ -5,13 +5,9 @@
 # shellcheck source=tune/lib/policy.sh
 . "$TUNE/lib/policy.sh"
 
+knob_cpu_frequency_targets=(policy_targets scaling_min_freq)
 # After the governor and turbo, both of which move the limits.
 knob_cpu_frequency_order=40
-
-knob_cpu_frequency_targets()
-{
-	policy_targets scaling_min_freq
-}
 
 knob_cpu_frequency_supported()
 {

@@ -5,13 +5,9 @@
 # shellcheck source=tune/lib/drive.sh
 . "$TUNE/lib/drive.sh"
 
+knob_drive_look_ahead_targets=(drive_targets 'sd*|nvme*|vd*')
 knob_drive_look_ahead_values="on off"
 knob_drive_look_ahead_lifetime=device
-
-knob_drive_look_ahead_targets()
-{
-	drive_targets 'sd*|nvme*|vd*' "$@"
-}
 
 knob_drive_look_ahead_supported()
 {

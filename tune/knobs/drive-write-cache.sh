@@ -5,15 +5,11 @@
 # shellcheck source=tune/lib/drive.sh
 . "$TUNE/lib/drive.sh"
 
+knob_drive_write_cache_targets=(drive_targets 'sd*|nvme*|vd*')
 knob_drive_write_cache_values="on off"
 knob_drive_write_cache_lifetime=device
 knob_drive_write_cache_risk=data
 knob_drive_write_cache_order=60
-
-knob_drive_write_cache_targets()
-{
-	drive_targets 'sd*|nvme*|vd*' "$@"
-}
 
 knob_drive_write_cache_supported()
 {

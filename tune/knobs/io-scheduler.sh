@@ -5,13 +5,9 @@
 # shellcheck source=tune/lib/drive.sh
 . "$TUNE/lib/drive.sh"
 
+knob_io_scheduler_targets=(drive_targets 'sd*|nvme*|vd*|xvd*|mmcblk*')
 knob_io_scheduler_file=/sys/block/TARGET/queue/scheduler
 knob_io_scheduler_order=40
-
-knob_io_scheduler_targets()
-{
-	drive_targets 'sd*|nvme*|vd*|xvd*|mmcblk*' "$@"
-}
 
 # md and most of dm pass on whole bios: their file says "none" and swallows
 # whatever is written.

@@ -5,14 +5,10 @@
 # shellcheck source=tune/lib/drive.sh
 . "$TUNE/lib/drive.sh"
 
+knob_md_stripe_cache_targets=(drive_targets 'md*')
 knob_md_stripe_cache_file=/sys/block/TARGET/md/stripe_cache_size
 knob_md_stripe_cache_range=17-32768
 knob_md_stripe_cache_values="entries, 17 to 32768; each takes a page for each drive"
-
-knob_md_stripe_cache_targets()
-{
-	drive_targets 'md*' "$@"
-}
 
 knob_md_stripe_cache_supported()
 {

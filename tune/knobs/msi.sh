@@ -5,12 +5,8 @@
 # shellcheck source=tune/lib/nic.sh
 . "$TUNE/lib/nic.sh"
 
+knob_msi_targets=(nic_targets)
 knob_msi_values="reported only; a profile may state: msix, msi or none"
-
-knob_msi_targets()
-{
-	nic_targets "$@"
-}
 
 knob_msi_supported()
 {

@@ -5,22 +5,14 @@
 # shellcheck source=tune/lib/nic.sh
 . "$TUNE/lib/nic.sh"
 
+knob_mtu_targets=(nic_targets)
+knob_mtu_supported=(nic_allowed)
 knob_mtu_file=/sys/class/net/TARGET/mtu
 knob_mtu_range=10-999999
 knob_mtu_values="bytes; Ethernet: 1500, jumbo frames: up to 9000 mostly"
 # A switch or a peer that has a smaller one drops what is larger, silently.
 knob_mtu_risk=cutoff
 knob_mtu_order=30
-
-knob_mtu_targets()
-{
-	nic_targets "$@"
-}
-
-knob_mtu_supported()
-{
-	nic_allowed "$1"
-}
 
 knob_mtu_set()
 {

@@ -7,18 +7,10 @@
 # shellcheck source=tune/lib/nic.sh
 . "$TUNE/lib/nic.sh"
 
+knob_nic_coalescing_targets=(nic_targets)
+knob_nic_coalescing_supported=(nic_has knob_nic_coalescing_get)
 # After rings and MTU: a driver that starts its card anew for these may reset it.
 knob_nic_coalescing_order=60
-
-knob_nic_coalescing_targets()
-{
-	nic_targets "$@"
-}
-
-knob_nic_coalescing_supported()
-{
-	nic_has knob_nic_coalescing_get "$1"
-}
 
 # Fields that the driver lacks are printed as n/a, or left out.
 knob_nic_coalescing_get()

@@ -7,6 +7,8 @@
 # shellcheck source=tune/lib/nic.sh
 . "$TUNE/lib/nic.sh"
 
+knob_nic_offloads_targets=(nic_targets)
+knob_nic_offloads_supported=(nic_has knob_nic_offloads_get)
 # What people call them, and how ethtool lists them.
 declare -gA OFFLOAD_ALIAS=(
 	[rx]=rx-checksumming [tx]=tx-checksumming [sg]=scatter-gather
@@ -15,16 +17,6 @@ declare -gA OFFLOAD_ALIAS=(
 	[rxvlan]=rx-vlan-offload [txvlan]=tx-vlan-offload
 	[ntuple]=ntuple-filters [rxhash]=receive-hashing
 )
-
-knob_nic_offloads_targets()
-{
-	nic_targets "$@"
-}
-
-knob_nic_offloads_supported()
-{
-	nic_has knob_nic_offloads_get "$1"
-}
 
 # VALUE: every feature that may be changed.  A group (tcp-segmentation-offload)
 # counts by its members, for "tso off" and "tso on" would switch on those of them

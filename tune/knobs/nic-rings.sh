@@ -7,19 +7,11 @@
 # shellcheck source=tune/lib/nic.sh
 . "$TUNE/lib/nic.sh"
 
+knob_nic_rings_targets=(nic_targets)
+knob_nic_rings_supported=(nic_has knob_nic_rings_get)
 # Most drivers take the link down for it.
 knob_nic_rings_risk=cutoff
 knob_nic_rings_order=40
-
-knob_nic_rings_targets()
-{
-	nic_targets "$@"
-}
-
-knob_nic_rings_supported()
-{
-	nic_has knob_nic_rings_get "$1"
-}
 
 # VALUE, and RING_MAX[name].  A ring whose maximum is 0 or unknown is not there.
 knob_nic_rings_get()

@@ -5,13 +5,9 @@
 # shellcheck source=tune/lib/drive.sh
 . "$TUNE/lib/drive.sh"
 
+knob_read_ahead_targets=(drive_targets 'sd*|nvme*|vd*|xvd*|mmcblk*|md*|dm-*')
 knob_read_ahead_file=/sys/block/TARGET/queue/read_ahead_kb
 knob_read_ahead_values="KiB, a multiple of 4; 0 reads nothing ahead"
-
-knob_read_ahead_targets()
-{
-	drive_targets 'sd*|nvme*|vd*|xvd*|mmcblk*|md*|dm-*' "$@"
-}
 
 knob_read_ahead_supported()
 {

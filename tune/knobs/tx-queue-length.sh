@@ -5,19 +5,11 @@
 # shellcheck source=tune/lib/nic.sh
 . "$TUNE/lib/nic.sh"
 
+knob_tx_queue_length_targets=(nic_targets)
+knob_tx_queue_length_supported=(nic_allowed)
 knob_tx_queue_length_file=/sys/class/net/TARGET/tx_queue_len
 knob_tx_queue_length_range=0-999999999
 knob_tx_queue_length_values="packets; 1000 is the kernel's default for Ethernet"
-
-knob_tx_queue_length_targets()
-{
-	nic_targets "$@"
-}
-
-knob_tx_queue_length_supported()
-{
-	nic_allowed "$1"
-}
 
 knob_tx_queue_length_explain="
 How many packets the queueing discipline lets wait for the card.

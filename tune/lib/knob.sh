@@ -11,6 +11,9 @@
 #   knob_NAME_file                the path of the setting, with the word TARGET
 #                                 where the target's name stands
 #   knob_NAME_range               LOW-HIGH, the numbers that may be wanted
+#   knob_NAME_targets, knob_NAME_supported
+#                                 arrays, the command that does the work of the
+#                                 function of this name
 #   knob_NAME_lifetime            boot | device | holder: the value is kept by
 #                                 the running kernel (this is the default), the
 #                                 device, or a process
@@ -112,12 +115,21 @@ knob_call()
 # The defaults take the knob's name with underscores before their arguments.
 knob_default_targets()
 {
+	local -n command=$1_targets
+
 	TARGETS=(-)
+	[[ ! ${command-} ]] || "${command[@]}" "${@:2}"
 }
 
 knob_default_supported()
 {
-	setting_supported "$FILE"
+	local -n command=$1_supported
+
+	if [[ ${command-} ]]; then
+		"${command[@]}" "$2"
+	else
+		setting_supported "$FILE"
+	fi
 }
 
 knob_default_get()
