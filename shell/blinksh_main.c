@@ -7,19 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/stdout.h"
 #include "base/base.h"
-#include "shell/client.h"
-#include "shell/command.h"
 #include "base/failure.h"
-#include "net/hostlist.h"
-#include "net/keyfile.h"
-#include "shell/launch.h"
+#include "base/format.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "base/parse.h"
-#include "shell/report.h"
+#include "base/stdout.h"
+#include "net/hostlist.h"
+#include "net/keyfile.h"
+#include "shell/client.h"
+#include "shell/command.h"
+#include "shell/launch.h"
 #include "shell/query.h"
+#include "shell/report.h"
 
 #define LEASE_MS 10000
 #define LOST_AFTER_MS 3000
@@ -32,7 +33,6 @@ struct options {
 	const char *excluded[EXCLUSIONS_MAX]; /* lists of hosts */
 	unsigned excluded_count;
 	enum report_mode mode;
-	bool keep_going;
 	uint64_t lease_ms, timeout_ms, lost_after_ms;
 	uint64_t repeat, interval_ms;
 	bool is_command; /* the words are a command, not "ping" and such */
@@ -159,28 +159,6 @@ static int take_exclusion(struct options *options, struct failure *failure)
 	return 0;
 }
 
-static int take_flag(struct options *options, int id)
-{
-	switch (id) {
-	case OPTION_KILL_ON_FAIL:
-	case OPTION_KEEP_GOING:
-		options->keep_going = id == OPTION_KEEP_GOING;
-		break;
-	case OPTION_JSON:
-		options->mode = REPORT_JSON;
-		break;
-	case OPTION_PLAIN:
-		options->mode = REPORT_PLAIN;
-		break;
-	case OPTION_GATHERED:
-		options->mode = REPORT_GATHERED;
-		break;
-	default:
-		break;
-	}
-	return 0;
-}
-
 static int take_option(void *context, int id, struct failure *failure)
 {
 	struct options *options = context;
@@ -203,7 +181,7 @@ static int take_option(void *context, int id, struct failure *failure)
 		return options_number(&options->reader, 1, REPEAT_MAX,
 				      &options->repeat, failure);
 	default:
-		return take_flag(options, id);
+		return 0;
 	}
 }
 
@@ -262,6 +240,12 @@ static int complete_options(struct options *options, struct failure *failure)
 {
 	const struct options_reader *reader = &options->reader;
 
+	if (options_given(reader, OPTION_JSON))
+		options->mode = REPORT_JSON;
+	else if (options_given(reader, OPTION_PLAIN))
+		options->mode = REPORT_PLAIN;
+	else if (options_given(reader, OPTION_GATHERED))
+		options->mode = REPORT_GATHERED;
 	options->words = reader->operands;
 	options->word_count = reader->operand_count;
 	options->is_command =
@@ -332,7 +316,7 @@ static void print_job(const struct launch *launch)
 {
 	char text[2 * WIRE_JOB_BYTES + 1];
 
-	log_warnx("job %s", report_job(text, launch->job));
+	log_warnx("job %s", format_hex(text, launch->job, WIRE_JOB_BYTES));
 }
 
 /* Runs the command as often as wanted, while it succeeds. */
@@ -381,7 +365,8 @@ static int run_command(struct client *client, const struct options *options,
 		.argument_count = options->word_count,
 		.lease_ms = (uint32_t)options->lease_ms,
 		.timeout_ms = (uint32_t)options->timeout_ms,
-		.kill_on_fail = !options->keep_going,
+		.kill_on_fail =
+			!options_given(&options->reader, OPTION_KEEP_GOING),
 	};
 	struct report_samples samples = { 0 };
 	struct launch launch;

@@ -11,30 +11,10 @@ static char *put_text(char *to, const char *text)
 	return to + bytes;
 }
 
-static void put_number(char *to, uint32_t value)
-{
-	char digits[12];
-	char *begin = digits + sizeof(digits) - 1;
-
-	*begin = '\0';
-	do {
-		*--begin = (char)('0' + value % 10);
-		value /= 10;
-	} while (value > 0);
-	put_text(to, begin);
-}
-
 void environment_mark(const uint8_t id[WIRE_JOB_BYTES],
 		      char mark[ENVIRONMENT_MARK_BYTES])
 {
-	static const char digits[16] = "0123456789abcdef";
-	char *to = put_text(mark, "BLINK_JOB=");
-
-	for (unsigned i = 0; i < WIRE_JOB_BYTES; i++) {
-		*to++ = digits[id[i] >> 4];
-		*to++ = digits[id[i] & 15];
-	}
-	*to = '\0';
+	format_hex(put_text(mark, "BLINK_JOB="), id, WIRE_JOB_BYTES);
 }
 
 void environment_make(struct environment *environment,
@@ -54,9 +34,9 @@ void environment_make(struct environment *environment,
 		NULL,
 	};
 
-	put_number(put_text(environment->rank, "BLINK_RANK="), start->rank);
-	put_number(put_text(environment->nodes, "BLINK_NODES="),
-		   start->node_count);
+	format_u128(put_text(environment->rank, "BLINK_RANK="), start->rank);
+	format_u128(put_text(environment->nodes, "BLINK_NODES="),
+		    start->node_count);
 	put_text(put_text(environment->host, "BLINK_HOST="), start->host);
 	put_text(put_text(environment->hosts, "BLINK_HOSTS="), start->hosts);
 	environment_mark(start->id, environment->mark);

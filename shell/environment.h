@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+#include "base/format.h"
 #include "shell/start.h"
 #include "shell/wire.h"
 
@@ -14,7 +15,8 @@
 
 struct environment {
 	const char *variables[11]; /* for execve(): ended by NULL */
-	char rank[32], nodes[32], mark[ENVIRONMENT_MARK_BYTES];
+	char rank[16 + FORMAT_U128_BYTES], nodes[16 + FORMAT_U128_BYTES];
+	char mark[ENVIRONMENT_MARK_BYTES];
 	char host[16 + START_HOST_BYTES_MAX];
 	char hosts[16 + START_HOSTS_BYTES_MAX];
 };

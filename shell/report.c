@@ -9,14 +9,6 @@
 #include "shell/report.h"
 #include "shell/report_json.h"
 
-char *report_job(char text[2 * WIRE_JOB_BYTES + 1],
-		 const uint8_t job[WIRE_JOB_BYTES])
-{
-	for (unsigned i = 0; i < WIRE_JOB_BYTES; i++)
-		sprintf(text + 2 * (size_t)i, "%02x", job[i]);
-	return text;
-}
-
 static const struct client_node *client_node(const struct launch *launch,
 					     uint32_t rank)
 {

@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 
-#include "shell/launch.h"
 #include "shell/exit_status.h"
+#include "shell/launch.h"
 #include "shell/query.h"
 
 enum report_mode {
@@ -43,9 +43,5 @@ void report_times(const struct launch *launch,
 
 /* Prints a line for each node: on stdout if it answered, else on stderr. */
 void report_query(const struct query *query, bool json);
-
-/* Writes the id of a job, 32 digits and a NUL, and returns text. */
-char *report_job(char text[2 * WIRE_JOB_BYTES + 1],
-		 const uint8_t job[WIRE_JOB_BYTES]);
 
 #endif /* REPORT_H */

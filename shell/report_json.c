@@ -55,8 +55,8 @@ void report_json(const struct launch *launch, int status,
 {
 	char job[2 * WIRE_JOB_BYTES + 1];
 
-	printf("{\"job\": \"%s\", \"status\": %d", report_job(job, launch->job),
-	       status);
+	printf("{\"job\": \"%s\", \"status\": %d",
+	       format_hex(job, launch->job, WIRE_JOB_BYTES), status);
 	print_u64("whole_ns", launch->whole_ns);
 	print_u64("ignored_datagrams", launch->client->ignored);
 	fputs(", \"samples_whole_ns\": [", stdout);

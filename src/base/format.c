@@ -29,6 +29,18 @@ char *format_u128_hex(char buffer[FORMAT_U128_BYTES], unsigned __int128 value)
 	return format_base(buffer, value, 16);
 }
 
+char *format_hex(char *buffer, const uint8_t *bytes, size_t count)
+{
+	char *end = buffer;
+
+	for (size_t i = 0; i < count; i++) {
+		*end++ = "0123456789abcdef"[bytes[i] >> 4];
+		*end++ = "0123456789abcdef"[bytes[i] & 15];
+	}
+	*end = '\0';
+	return buffer;
+}
+
 /* value * scale / unit, rounded half up */
 static uint64_t scale_round(uint64_t value, unsigned scale, uint64_t unit)
 {

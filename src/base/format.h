@@ -20,6 +20,10 @@ char *format_u128(char buffer[FORMAT_U128_BYTES], unsigned __int128 value);
 /* Write lower-case hexadecimal digits without prefix or leading zeros. */
 char *format_u128_hex(char buffer[FORMAT_U128_BYTES], unsigned __int128 value);
 
+/* Write two lower-case hexadecimal digits for each byte; the buffer has room
+ * for 2 * count + 1 bytes. */
+char *format_hex(char *buffer, const uint8_t *bytes, size_t count);
+
 /* Write a size for people: "812 B", "1.5 KiB", "95.4 MiB". */
 char *format_size(char buffer[FORMAT_SIZE_BYTES], uint64_t bytes);
 

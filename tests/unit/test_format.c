@@ -42,6 +42,17 @@ static void format_u128_hex__edges(void **state)
 			    "ffffffffffffffffffffffffffffffff");
 }
 
+static void format_hex__bytes(void **state)
+{
+	static const uint8_t bytes[] = { 0x00, 0x0f, 0xa0, 0xff };
+	char buffer[] = "? ? ? ? ?";
+
+	(void)state;
+	assert_string_equal(format_hex(buffer, bytes, sizeof(bytes)),
+			    "000fa0ff");
+	assert_string_equal(format_hex(buffer, bytes, 0), "");
+}
+
 static void format_size__edges(void **state)
 {
 	static const struct text_case cases[] = {
@@ -142,6 +153,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(format_u128__edges),
 		cmocka_unit_test(format_u128_hex__edges),
+		cmocka_unit_test(format_hex__bytes),
 		cmocka_unit_test(format_size__edges),
 		cmocka_unit_test(format_duration__edges),
 		cmocka_unit_test(format_json_string__escapes),
