@@ -15,15 +15,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "net/address.h"
-#include "shell/allowlist.h"
-#include "base/stdout.h"
 #include "base/base.h"
-#include "shell/command.h"
-#include "shell/daemon.h"
-#include "net/keyfile.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "base/stdout.h"
+#include "net/address.h"
+#include "net/keyfile.h"
+#include "shell/allowlist.h"
+#include "shell/command.h"
+#include "shell/daemon.h"
 #include "shell/process.h"
 
 #define PROCESSES_DEFAULT 512

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "shell/client.h"
 #include "base/clock.h"
+#include "shell/client.h"
 #include "system/topology.h"
 
 /* Thousands of nodes may answer within a millisecond, and the kernel counts 2

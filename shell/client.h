@@ -23,10 +23,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "net/address.h"
-#include "shell/command.h"
 #include "base/failure.h"
+#include "net/address.h"
 #include "net/hostlist.h"
+#include "shell/command.h"
 #include "shell/idle_cpus.h"
 #include "shell/wire.h"
 
@@ -34,8 +34,8 @@
 #define CLIENT_RETRY_NS_MAX 250000000u
 /* For this time after a request the client looks for replies without sleeping,
  * if it waits for fewer nodes than there are CPUs and CPUs are idle: to wake up
- * an idle CPU takes half as long as to start a program.  It is some times what
- * a start takes on a quiet machine. */
+ * an idle CPU takes half as long as to start a program.  A
+ * start takes a fraction of that on a quiet machine. */
 #define CLIENT_LOOK_NS 500000u
 /* A reply is accepted to one of the last requests: more than are under way. */
 #define CLIENT_SENT 64

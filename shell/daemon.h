@@ -25,9 +25,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/failure.h"
 #include "net/address.h"
 #include "shell/allowlist.h"
-#include "base/failure.h"
 #include "shell/job.h"
 #include "shell/wire.h"
 

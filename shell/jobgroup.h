@@ -6,13 +6,18 @@
  * and count them (pids.max).  Below the cgroup that the daemon is in, which
  * systemd delegates to it by Delegate=pids:
  *
- *      blinkd-self            the daemon, if it is alone in that cgroup: a
- * cgroup that gives its children controllers should hold no process
- *      blinkd-ADDRESS:PORT    of this daemon; what an earlier daemon of the
- * same name left in there is killed blinkd-.../0 ...       one for each of the
- * jobs that run at the same time; made when first needed, and used again unless
- * it was killed: Linux 6.18 was seen to kill a process that starts in it after
- * that
+ *      blinkd-self
+ *              holds the daemon, if it is alone in the cgroup above: a cgroup
+ *              that gives its children controllers should hold no process.
+ *
+ *      blinkd-ADDRESS:PORT
+ *              belongs to this daemon.  The daemon kills what an earlier one of
+ *              the same name left in it.
+ *
+ *      blinkd-ADDRESS:PORT/0, 1, 2, ...
+ *              hold a job each.  They are made when they are first needed, and
+ *              used again unless they were killed: Linux 6.18 was seen to kill
+ *              a process that starts in such a cgroup after that.
  *
  * Any of these may be missing; then jobs have no group (fd -1), and are killed
  * by way of proctree.h.
