@@ -133,14 +133,10 @@ def _size_complaints(trial, design) -> Iterator[str]:
 
 def _condition_complaints(trial) -> Iterator[str]:
     met = [condition["met"] for condition in trial["conditions"]]
-    if False in met:
-        wanted = False
-    else:
-        wanted = None if None in met or not met else True
-    # Saying less than the conditions do is no lie.
-    if trial["scenario_met"] != wanted and trial["scenario_met"] is True:
+    # A scenario_met that says less than the conditions do is no lie.
+    if trial["scenario_met"] is True and not (met and all(met)):
         yield "scenario_met, but not by its conditions"
-    if trial["scenario_met"] is None and wanted is False:
+    if trial["scenario_met"] is None and False in met:
         yield "scenario_met is null, but a condition was not met"
 
 
@@ -178,15 +174,15 @@ def _lines(path, complaints):
         complaints.append(f"{path}:{len(lines) + 1}: was never finished")
 
 
-def _order_complaints(trial, planned, design) -> Iterator[str]:
+def order_complaints(trial, planned) -> Iterator[str]:
+    """In what the trial is not the one that the design has next."""
     if planned is None:
         yield "is one more than the design has"
         return
     for key, wanted in planned._asdict().items():
-        if trial[key] != wanted:
-            yield f"{key} is {trial[key]!r}, by the design {wanted!r}"
-    if trial["seed"] != designs.block_seed(design, planned.block):
-        yield "seed is not that of its block"
+        found = trial.get(key)
+        if found != wanted or type(found) is not type(wanted):
+            yield f"{key} is {found!r}, by the design {wanted!r}"
 
 
 def _check_trials(path, design, complaints):
@@ -204,7 +200,9 @@ def _check_trials(path, design, complaints):
             complaints.append(f"{path}:{number}: the lines after this one "
                               "were not checked")
             return
-        found += _order_complaints(trial, next(schedule, None), design)
+        found += order_complaints(trial, next(schedule, None))
+        if trial["seed"] != designs.block_seed(design, trial["block"]):
+            found.append("seed is not that of its block")
         found += _outcome_complaints(trial)
         found += _rank_complaints(trial, design)
         found += _size_complaints(trial, design)

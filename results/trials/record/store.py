@@ -125,13 +125,7 @@ class _Sequence:
         self.next: Optional[designs.Planned] = next(self._planned, None)
 
     def complaint(self, trial: dict) -> Optional[str]:
-        if self.next is None:
-            return "is one more than the design has"
-        for key, wanted in self.next._asdict().items():
-            found = trial.get(key)
-            if found != wanted or type(found) is not type(wanted):
-                return f"{key} is {found!r}, by the design {wanted!r}"
-        return None
+        return next(schema.order_complaints(trial, self.next), None)
 
     def add(self, trial: dict):
         self.trials.append(trial)

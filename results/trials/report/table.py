@@ -11,6 +11,7 @@ import textwrap
 
 from trials.base import units
 from trials.base.text_table import WIDTH, as_lines, grid, wrapped
+from trials.machine.counters import total
 from trials.report import machine_facts
 
 # benchstat's sign for "no significant difference".
@@ -228,7 +229,7 @@ def _trial_row(trial, phases, counters):
     row["ranks"] = len(ranks)
     row["elapsed_ns"] = ranks[0]["elapsed_ns"] if ranks else None
     for key in _SUMMED:
-        row[key] = _total([rank[key] for rank in ranks])
+        row[key] = total(rank[key] for rank in ranks)
     row["max_rss_bytes"] = largest([rank["max_rss_bytes"] for rank in ranks])
     for name in phases:
         row[f"phase_{name}_ns"] = (ranks[0]["phases_ns"].get(name)
@@ -238,11 +239,6 @@ def _trial_row(trial, phases, counters):
     for key in _RUNNER:
         row[f"runner_{key}"] = trial["runner"].get(key)
     return row
-
-
-def _total(values):
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
 
 
 def largest(values):
