@@ -99,10 +99,16 @@ def merge(mount_options: str, fs_options: str) -> List[str]:
                       if option not in options]
 
 
-def of_path(path: str, root: str = "/") -> Placement:
-    """Where a file or folder lies, or would."""
+def existing(path: str) -> str:
+    """The path, or the closest folder above it that exists."""
     while not os.path.exists(path):
         path = os.path.dirname(os.path.abspath(path))
+    return path
+
+
+def of_path(path: str, root: str = "/") -> Placement:
+    """Where a file or folder lies, or would."""
+    path = existing(path)
     device = os.stat(path).st_dev
     if os.major(device) != 0:
         return of_device(os.major(device), os.minor(device), root)

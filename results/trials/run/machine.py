@@ -74,8 +74,7 @@ class Machine:
         return result.message or "fails" if result.exit_status else None
 
     def end_rehearsals(self) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(f"{self._work}/rehearsal")
+        inputs.remove(f"{self._work}/rehearsal")
 
     def prepare(self, scenario: str) -> list[dict]:
         return self._scenarios[scenario].prepare(self._context)
@@ -108,8 +107,7 @@ class Machine:
                                       self._input.checksum)
 
     def remove_output(self) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(self._context.output)
+        inputs.remove(self._context.output)
 
     def describe(self) -> dict:
         return environment.describe([self._work], self._programs)
@@ -129,5 +127,4 @@ class Machine:
             return
         for scenario in self._scenarios.values():
             scenario.close()
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(self._context.input)
+        inputs.remove(self._context.input)

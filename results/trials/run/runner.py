@@ -5,6 +5,7 @@ checking, recording, and showing how far we are.  What all that costs is in the
 record, too.
 """
 
+import contextlib
 import time
 
 from trials.base.failure import Failure
@@ -99,7 +100,10 @@ class Runner:
         if self._supervisor.signal:
             return None
         return {
-            **self._identity(planned), **times(timed),
+            "schema": SCHEMA, **planned._asdict(),
+            "seed": block_seed(self._record.design, planned.block),
+            "begin_unix_ns": timed.begin_unix_ns,
+            "begin_monotonic_ns": timed.begin_monotonic_ns,
             **findings(result, check), "ranks": result.ranks,
             "counters": self._target.difference(before, after),
             "conditions": conditions, "scenario_met": all_met(conditions),
@@ -112,28 +116,13 @@ class Runner:
             # It could be had when the run began.
             raise Failure(wanted["name"], reason) from None
 
-    def _identity(self, planned) -> dict:
-        return {"schema": SCHEMA, **planned._asdict(),
-                "seed": block_seed(self._record.design, planned.block)}
 
-
-class stopwatch:
-    """Notes in a dict how long a with block has taken."""
-
-    def __init__(self, spent: dict, name: str):
-        self._spent = spent
-        self._name = name
-
-    def __enter__(self):
-        self._begin_ns = time.monotonic_ns()
-
-    def __exit__(self, *_):
-        self._spent[self._name] = time.monotonic_ns() - self._begin_ns
-
-
-def times(timed) -> dict:
-    return {"begin_unix_ns": timed.begin_unix_ns,
-            "begin_monotonic_ns": timed.begin_monotonic_ns}
+@contextlib.contextmanager
+def stopwatch(spent: dict, name: str):
+    """Note in the dict how long a with block takes."""
+    begin_ns = time.monotonic_ns()
+    yield
+    spent[name] = time.monotonic_ns() - begin_ns
 
 
 def findings(result, check: OutputCheck | None) -> dict:

@@ -177,8 +177,10 @@ def why_not_sorted(configuration: dict, design: dict, target,
 def trials(options, record, target, tuning: Tuning, supervisor: Supervisor,
            programs: Programs) -> int:
     """Run those that are left, and say what came out."""
-    total = count(record.design)
-    progress = Progress(total, bool(options.quiet))
+    # Racing may drop some of them.
+    trials_at_most = (len(designs.order(record.design, 0))
+                      * record.design["trials"])
+    progress = Progress(trials_at_most, bool(options.quiet))
     before = target.describe()
     record.begin_session(before)
     try:
@@ -208,12 +210,6 @@ def end(options, record, target, before: dict) -> None:
     after = target.describe()
     record.end_session(after, environment.changes(before, after))
     target.close(bool(options.keep))
-
-
-def count(design: dict) -> int:
-    """Trials at most: racing may drop some."""
-    pairs = len(designs.order(design, 0))
-    return pairs * design["trials"]
 
 
 def exit_status(record) -> int:

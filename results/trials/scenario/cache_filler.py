@@ -10,6 +10,7 @@ import mmap
 import os
 
 from trials.base.failure import FILE, Failure
+from trials.scenario import inputs
 
 PIECE_BYTES = 1 << 20
 
@@ -69,8 +70,7 @@ class CacheFiller:
             raise Failure(self.path, why(error), FILE) from None
 
     def remove(self) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(self.path)
+        inputs.remove(self.path)
 
 
 def why(error: OSError) -> str:

@@ -267,7 +267,7 @@ class Platter(Direct):
     def flush_condition(self) -> dict:
         """Whether a flush is passed on to the medium."""
         wanted = "passed on to the medium"
-        mount = disks.mount_of(existing(self.work), self.root)
+        mount = disks.mount_of(disks.existing(self.work), self.root)
         if mount and set(NO_BARRIER) & set(mount.options.split(",")):
             return condition("flush", wanted, "mounted without barriers",
                              False)
@@ -322,12 +322,6 @@ class Platter(Direct):
         filler = self._filler(context) if context else self.filler
         if filler is not None:
             filler.remove()
-
-
-def existing(path: str) -> str:
-    while not os.path.exists(path):
-        path = os.path.dirname(os.path.abspath(path))
-    return path
 
 
 def resident_part(path: str) -> Optional[float]:
