@@ -46,7 +46,6 @@ static void set_limits(struct job_table *table, const struct job_limits *limits)
 	table->limits = *limits;
 	add_limit(table, RLIMIT_AS, limits->memory_bytes);
 	add_limit(table, RLIMIT_FSIZE, limits->file_bytes);
-	add_limit(table, RLIMIT_NOFILE, limits->open_files);
 	if (!table->groups.counts)
 		add_limit(table, RLIMIT_NPROC, limits->process_count);
 }

@@ -66,7 +66,6 @@ struct job_limits {
 	uint64_t process_count; /* of the job: pids.max of its cgroup; where it
 				 * has none, of our user: RLIMIT_NPROC */
 	uint64_t file_bytes;	/* of each file: RLIMIT_FSIZE */
-	uint64_t open_files;	/* of each process: RLIMIT_NOFILE */
 	uint32_t timeout_ms_max;
 	bool no_namespaces; /* jobs may make none (namespace_filter.h) */
 };

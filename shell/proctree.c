@@ -41,8 +41,6 @@ static bool read_process(pid_t pid, struct proctree_process *process)
 	char text[1024];
 	size_t bytes = read_file(pid, "stat", 0, text, sizeof(text) - 1);
 	const char *rest;
-	int parent, group, session;
-	unsigned threads;
 	unsigned long long start;
 
 	text[bytes] = '\0';
@@ -54,14 +52,10 @@ static bool read_process(pid_t pid, struct proctree_process *process)
 	if (sscanf(rest + 1,
 		   " %c %d %d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d"
 		   " %*d %*d %u %*d %llu",
-		   &process->state, &parent, &group, &session, &threads,
-		   &start) != 6)
+		   &process->state, &process->parent, &process->group,
+		   &process->session, &process->thread_count, &start) != 6)
 		return false;
 	process->pid = pid;
-	process->parent = parent;
-	process->group = group;
-	process->session = session;
-	process->thread_count = threads;
 	process->start_ticks = start;
 	process->marked = false;
 	return true;

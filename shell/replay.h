@@ -23,8 +23,8 @@
 #include "shell/wire.h"
 
 #define REPLAY_WINDOW 1024
-#define REPLAY_AHEAD                                                           \
-	(1 << 20)	    /* hours of a client's retries, all of them lost */
+/* Hours of a client's retries, all of them lost. */
+#define REPLAY_AHEAD (1 << 20)
 #define REPLAY_SESSIONS 256 /* the least recently used one makes room */
 #define REPLAY_NONCES 4096
 
