@@ -18,14 +18,15 @@
 #                             exit status in $status
 #   tasks_of USER             threads of all its processes, which is what
 #                             blinkd's --processes limits without a cgroup
-#   remember_daemon NUMBER    how it was started, in the array daemon_command
-#   start_daemon_again NUMBER the one remembered, once that has ended; returns
-#                             when it answers
-#   restart_daemon NUMBER SIGNAL  end it by this signal, and start it again
+#   remember_daemon NUMBER    sets the array daemon_command to the command line
+#                             of this daemon
+#   start_daemon_again NUMBER waits until the remembered daemon has ended, and
+#                             starts it again; returns when it answers
+#   restart_daemon NUMBER SIGNAL  ends it by this signal, and starts it again
 #   start_unprivileged_daemon [OPTION...]
-#                             one more, of nobody's if we are root, its process
-#                             in $!; clients find it by $unprivileged_node and
-#                             $unprivileged_key
+#                             starts one more daemon, as the user nobody if we
+#                             are root; its process is $!, and clients find it
+#                             by $unprivileged_node and $unprivileged_key
 #
 # The cluster's port is not to be a user's, or that of another run of this.
 

@@ -1,6 +1,6 @@
 /*
- * descriptors.h - how many a test has open, so that it sees one left behind;
- * and none for what must fail without
+ * descriptors.h - count the open descriptors, so that a test finds one that is
+ * left behind; and refuse new ones, so that a test sees what fails then
  *
  * Included behind cmocka.h.
  */
