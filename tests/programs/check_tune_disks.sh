@@ -386,7 +386,7 @@ loop_plan()
 	expect_match 'not a drive itself' out
 	backing_state >after
 	expect_same before after
-	# Of a user who may not read them
+	# The same by a user that may not read the disks
 	open_program
 	setpriv --reuid=65534 --clear-groups "$PROGRAM" disks "${words[@]}" \
 		>out 2>err

@@ -60,7 +60,7 @@ case_plan()
 	expect_tree_restored
 }
 
-# As a user who is not root: no file opened for writing, and none changed.
+# By a user other than root: no file is opened for writing, and none changes.
 case_plan_writes_nothing()
 {
 	local as=()
