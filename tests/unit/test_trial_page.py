@@ -23,7 +23,7 @@ from trials.report import overview, page, plots, run_sequence, table, timeline
 from trials.report.study import Study
 
 NASTY = '<script>alert("&amp;")</script>\' onload="x" $x_1$ ]]> --> \u202e'
-PICTURES = ("distribution", "sweep", "phases", "course")
+PICTURES = ("distribution", "sweep", "phases", "run-sequence")
 
 
 def read(**options):
@@ -117,7 +117,7 @@ class Pictures(unittest.TestCase):
             # Overview and detail; and as dots.
             strokes = segments(roots[f"distribution-{width}"])
             self.assertEqual(2, strokes.count(37))
-            self.assertIn(37, segments(roots[f"course-{width}"]))
+            self.assertIn(37, segments(roots[f"run-sequence-{width}"]))
 
     def test_far_samples_are_drawn_in_a_strip(self):
         _, roots = self.roots(trials=60, times=lambda s, n, block, rng:
@@ -127,7 +127,7 @@ class Pictures(unittest.TestCase):
         self.assertEqual((2, 2), (strokes.count(57), strokes.count(3)))
         texts = "|".join(picture_texts(roots["distribution-880"]))
         self.assertIn("3 beyond|to 2.000 s", texts)
-        texts = picture_texts(roots["course-880"])
+        texts = picture_texts(roots["run-sequence-880"])
         self.assertIn("| 3 beyond the axis, up to 2.000 s", texts)
 
     def test_scenarios_show_through_each_other(self):
@@ -167,7 +167,7 @@ class Pictures(unittest.TestCase):
         study, roots = self.roots(trials=9, times=lambda s, n, block, rng:
                                   None if block % 4 == 0 else 2e7)
         self.assertEqual(3, len(study.failures))
-        self.assertIn("× 3 failed", picture_texts(roots["course-880"]))
+        self.assertIn("× 3 failed", picture_texts(roots["run-sequence-880"]))
 
     def test_resumed_sessions_are_marked(self):
         run = read(trials=8)
@@ -175,7 +175,7 @@ class Pictures(unittest.TestCase):
         run.environment["sessions"].append(
             {**first, "begin_unix_ns": run.trials[5]["begin_unix_ns"]})
         roots = Page(page.render(Study(run))).pictures()
-        self.assertIn("resumed", picture_texts(roots["course-880"]))
+        self.assertIn("resumed", picture_texts(roots["run-sequence-880"]))
 
     def test_dollars_are_no_formula(self):
         _, roots = self.roots(trials=1, alter=lambda trial: trial["ranks"][0][
@@ -187,7 +187,7 @@ class Pictures(unittest.TestCase):
         study = study_of(trials=3)
         with tempfile.TemporaryDirectory() as folder:
             paths = plots.write_pngs(study, Path(folder))
-            self.assertEqual(["distribution", "phases", "course"],
+            self.assertEqual(["distribution", "phases", "run-sequence"],
                              [path.stem for path in paths])
             for path in paths:
                 self.assertEqual(b"\x89PNG", path.read_bytes()[:4])
@@ -217,8 +217,8 @@ class Hard(unittest.TestCase):
             trials=3, sweep_text=trial_samples.SWEEP,
             times=lambda s, name, b, r: None if name == "reference"
             else 2e7)))
-        self.assertEqual(["sweep-880", "sweep-358", "course-880",
-                          "course-358"], list(found.pictures()))
+        self.assertEqual(["sweep-880", "sweep-358", "run-sequence-880",
+                          "run-sequence-358"], list(found.pictures()))
 
     def test_wrong_output_is_said_first(self):
         found = Page(page.render(study_of(trials=5, alter=lambda trial: (

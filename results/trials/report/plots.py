@@ -83,7 +83,7 @@ def _phases(study):
 
 def _run_sequence(study):
     return Picture(
-        "course", "Times in the order of the run",
+        "run-sequence", "Times in the order of the run",
         "Each trial is a dot, each line a running median: coloured the "
         "reference, dashed the control, grey the others. Vertical lines are "
         "boundaries between blocks (of long runs, some of them).",

@@ -66,7 +66,7 @@ class Timeline:
     def __init__(self, study, group, width_px):
         self.trial = study.median_trial(group)
         self.ranks = [pieces(rank) for rank in self.trial["ranks"]]
-        self.title = f"{study.label(group.scenario)}"
+        self.title = study.label(group.scenario)
         self.detail = (f"trial {self.trial['trial']}: "
                        + units.duration(self.trial["whole_ns"]))
         self.tint = style.colour_of(study.scenarios, group.scenario)
