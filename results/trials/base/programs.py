@@ -51,11 +51,11 @@ class Programs:
             errors="replace", stdin=subprocess.DEVNULL, capture_output=True)
 
     def version(self) -> str:
-        """That of the sorter: scripts have none of their own."""
+        """The sorter's version: scripts have none of their own."""
         return self.must_call("blinksort", "--version").stdout.split()[-1]
 
     def must_call(self, name: str, *arguments) -> subprocess.CompletedProcess:
-        """The same, of one that has to succeed."""
+        """Run a program as call() does; raises Failure if it fails."""
         done = self.call(name, *arguments)
         if done.returncode != 0:
             raise Failure(name, first_line(done.stderr)
@@ -64,7 +64,7 @@ class Programs:
 
 
 def first_line(text: str) -> str | None:
-    """Of a message, if there is one."""
+    """The first line of a message; None if it is empty."""
     lines = text.strip().splitlines()
     return lines[0].strip() if lines else None
 

@@ -11,7 +11,7 @@ _SIZES = ((1, "bytes"), (2**10, "KiB"), (2**20, "MiB"), (2**30, "GiB"),
 
 
 def printable(text) -> str:
-    """On one line, where it can do nothing to a terminal or to XML."""
+    """The text on one line, without what a terminal or XML would obey."""
     return "".join(sign if sign.isprintable() else "\ufffd"
                    for sign in str(text))
 

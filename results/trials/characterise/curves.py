@@ -162,7 +162,8 @@ def _curve(axes, curve, tint, unit, aside_px):
 
 
 def _names(axes, curves, unit):
-    """At the ends, in their order, and apart from each other."""
+    """Write the names at the ends of the curves, in the order of the ends and
+    apart from each other."""
     width = axes.get_window_extent().width
     ends = []
     for number, curve in enumerate(curves):

@@ -182,7 +182,7 @@ def covered(pieces, ends, panel_px) -> list:
 
 
 def _lines(figure, top, panel_px, parts):
-    """From the span in the upper bar to the ends of the lower one."""
+    """Draw lines from the span in the upper bar to the ends of the lower."""
     axes = style.panel(figure, _RIGHT_PX, top, panel_px, _LENS_PX)
     style.only_ticks(axes)
     axes.set_xlim(0, 1)

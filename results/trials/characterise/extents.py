@@ -34,7 +34,7 @@ class Unknown(Exception):
 
 
 def of_file(path: str) -> list[Extent]:
-    """In the file's order; raises OSError, or Unknown."""
+    """The file's extents in its order; raises OSError, or Unknown."""
     extents = []
     with open(path, "rb") as file:
         start = 0

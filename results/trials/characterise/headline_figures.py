@@ -5,7 +5,7 @@ from trials.characterise import text_format
 
 
 def title(profile) -> str:
-    """What holds for all rows."""
+    """The words of the heading that hold for all rows."""
     sizes = {curve.points[-1][0] for curve in profile.memory}
     if not sizes:
         return "medians"

@@ -59,7 +59,7 @@ class Spread:
 
 @dataclass
 class Curve:
-    """By area, block or transfer size."""
+    """A figure by area, block or transfer size."""
 
     name: str
     threads: int = 1
@@ -148,7 +148,7 @@ class Profile:
 
     @property
     def device(self):
-        """That rates by position are of."""
+        """The device whose rates by position were measured."""
         return next((x["setting"].get("device") for x in self.lines
                      if x["part"] == "disk" and x["setting"].get("device")),
                     None)
@@ -168,7 +168,7 @@ class Profile:
 
     @property
     def rate_unit(self):
-        """That of the rates by place."""
+        """The unit of the rates by place."""
         return text_format.rate_unit(
             max(p.spread.high for p in self.positions))
 
@@ -297,7 +297,7 @@ def _transfer_curves(disk) -> dict:
 
 
 def _transfers(lines):
-    """Of a rate that was measured twice, the last."""
+    """The spread of a rate; of one that was measured twice, the last."""
     line = lines[-1]
     return Spread.of_transfers(line["samples"][-1],
                                line["setting"]["transfer_bytes"],
@@ -351,7 +351,7 @@ def _topics(line) -> tuple:
 
 
 def _refusals(lines) -> list:
-    """The same reason is given once for all that it holds for."""
+    """The refusals, each reason once for all measurements that it holds for."""
     found = {}
     for line in lines:
         if line["samples"]:

@@ -234,7 +234,7 @@ class Disk:
         self.measures.add("disk", what, setting | found, "bytes/s", [rate])
 
     def transfers(self, path, patterns, setting, **options):
-        """By transfer size."""
+        """Measure the rates by transfer size."""
         for pattern in patterns:
             for block in self.scale.transfers_bytes:
                 self.rate(pattern, setting | {"transfer_bytes": block}, path,
@@ -315,7 +315,7 @@ def _file_rates(disk, path, writes):
 
 
 def _write_file(path, size_bytes):
-    """Of bytes that no drive or host can make smaller."""
+    """Write random bytes, which no drive or host can compress."""
     with open(path, "wb") as file:
         for _ in range(size_bytes // MIB):
             file.write(random.randbytes(MIB))

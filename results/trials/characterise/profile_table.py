@@ -153,7 +153,7 @@ def csv(folder) -> str:
 
 
 def _rows(line):
-    """What all samples of a line share stands in each row."""
+    """A row for each sample; each has what the samples of a line share."""
     shared = {key: line[key] for key in ("part", "what", "host", "unit",
                                          "why")}
     shared |= {key: value for key, value in line["setting"].items()

@@ -71,7 +71,7 @@ def applied():
 
 
 def canvas(width: float, height: float) -> Figure:
-    """With a canvas that can tell how wide a text is."""
+    """A figure with a canvas that can tell how wide a text is."""
     figure = Figure(figsize=(width / 72, height / 72))
     FigureCanvasAgg(figure)
     return figure
@@ -119,7 +119,7 @@ def stacked(width_px, parts, gap_px=0, below_px=0):
 
 
 def ticks(axis, count, integer=False):
-    """At most so many, at round figures."""
+    """Put at most this many ticks at round figures."""
     axis.set_major_locator(MaxNLocator(count, steps=[1, 2, 5, 10],
                                        integer=integer))
 

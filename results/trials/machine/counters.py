@@ -112,7 +112,7 @@ def throttle_paths(root: str) -> List[str]:
 
 
 class Counters:
-    """Of this machine, and of the drives that the folder work lies on."""
+    """The counters of this machine, and of the drives that `work` is on."""
 
     def __init__(self, work: Optional[str] = None, root: str = "/"):
         self.proc = f"{root}/proc"

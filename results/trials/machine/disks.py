@@ -128,7 +128,7 @@ def of_device(major: int, minor: int, root: str = "/") -> Placement:
 
 
 def of_folder(folder: str, root: str) -> Placement:
-    """Of a block device's folder in /sys."""
+    """The drives of a block device, given its folder in /sys."""
     if os.path.exists(f"{folder}/partition"):
         folder = os.path.dirname(folder)
     name = os.path.basename(folder)

@@ -24,7 +24,7 @@ def coalescing(interface: str) -> Optional[dict]:
 
 
 def rings(interface: str) -> Optional[dict]:
-    """As they are; before that ethtool prints what they may be."""
+    """The sizes of the rings; ethtool prints their maximums above them."""
     text = disks.output_of("ethtool", "-g", interface)
     if text is None:
         return None

@@ -75,7 +75,7 @@ def _document(folder, name, validator, complaints):
 # --- the design --------------------------------------------------------------
 
 def plan_complaints(design) -> Iterator[str]:
-    """Of a design that is as its schema says."""
+    """What is wrong with a design that is as its schema says."""
     configurations = design["configurations"]
     names = [c["name"] for c in configurations]
     if len(set(names)) != len(names):
@@ -175,7 +175,7 @@ def _lines(path, complaints):
 
 
 def order_complaints(trial, planned) -> Iterator[str]:
-    """In what the trial is not the one that the design has next."""
+    """How the trial differs from the one that the design has next."""
     if planned is None:
         yield "is one more than the design has"
         return

@@ -227,7 +227,7 @@ class _Parser:
 
 
 def _check_whole(parser, name):
-    """What can be seen only at the end of the file."""
+    """Check what can be seen only at the end of the file."""
     if not parser.parameters:
         raise Failure(name, "varies nothing", FILE)
     for parameter in parser.parameters:

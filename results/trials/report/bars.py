@@ -167,7 +167,7 @@ def _draw_ratios(figure, layout, top, groups):
 
 
 def _ends(analysis):
-    """Of the interval; of too few trials for one, the ratio itself."""
+    """The ends of the interval; without one, the ratio twice."""
     interval = analysis.ratio_interval
     return (interval.low, interval.high) if interval else (analysis.ratio,) * 2
 

@@ -46,7 +46,7 @@ def _hyperfine_result(study, group):
 
 
 def _mean_seconds(ranks, key):
-    """Of the whole job: ranks are summed up."""
+    """The mean over trials of the sum over ranks."""
     return float(np.mean([sum(rank[key] or 0 for rank in trial)
                           for trial in ranks])) / 1e9
 

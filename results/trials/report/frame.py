@@ -31,7 +31,7 @@ def header(title, unix_ns, words) -> str:
 
 
 def figure(picture) -> str:
-    """In both widths, of which the page shows one."""
+    """The picture in both widths, of which the page shows one."""
     images = "".join(
         f'<div class="{kind}">\n{picture.svg(width)}</div>\n'
         for kind, width in (("wide", style.WIDE), ("narrow", style.NARROW)))

@@ -102,7 +102,7 @@ class Result:
 
 def compare(before, after, margin_ratio=MARGIN_RATIO,
             across_machines=False) -> Result:
-    """Of two studies, the older first."""
+    """Compare two studies; `before` is the older one."""
     _require_same_input(before, after)
     differences = environment.changes(table.first_environment(before),
                                       table.first_environment(after))

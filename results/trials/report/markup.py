@@ -14,7 +14,7 @@ class Cell(NamedTuple):
 
 
 def text(value) -> str:
-    """As it is, on one line."""
+    """The value as HTML text on one line."""
     return escape(units.printable(value))
 
 

@@ -15,7 +15,7 @@ def _ms(value_ns):
 
 
 def _sd(summary):
-    """To as many decimals as the mean."""
+    """The standard deviation, to as many decimals as the mean."""
     if summary.sd_ns is None:
         return "–"
     decimals = len(_ms(summary.mean_ns).partition(".")[2])
@@ -59,7 +59,7 @@ def remarks(group) -> str:
 
 
 def comparisons(study, scenario) -> str:
-    """That which the verdicts stand on, and the other beside it."""
+    """The table of the test that gives verdicts, and that of the other."""
     groups = [g for g in study.of(scenario) if g.comparison]
     return markup.table(
         f"{study.label(scenario)}: beside the reference in the same block",
@@ -86,14 +86,14 @@ def _two_sample_row(group):
 
 
 def _effect(analysis):
-    """After Cliff's delta."""
+    """Cliff's delta and the word for the effect."""
     if analysis.effect is None:
         return "–", "–"
     return f"{analysis.cliffs_delta:+.2f}", analysis.effect
 
 
 def _ratio(analysis):
-    """And its interval."""
+    """The ratio and its interval."""
     if analysis.ratio is None:
         return "–", "–"
     return (f"{analysis.ratio:.4f}",

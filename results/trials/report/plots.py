@@ -11,7 +11,7 @@ from trials.report import bars, distribution, overview, run_sequence, timeline
 
 
 def pictures(study) -> list:
-    """Those that the record has something for, in a report's order."""
+    """The pictures for which the record has data, in a report's order."""
     found = []
     if study.references:
         found.append(_distribution(study))

@@ -206,7 +206,7 @@ def csv_trials(study) -> str:
 
 
 def _all_keys(documents):
-    """In the order in which they were first seen."""
+    """The keys of all documents, in the order of their first use."""
     return list({key: None for document in documents for key in document})
 
 

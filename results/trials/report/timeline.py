@@ -147,7 +147,7 @@ class Timeline:
 
     @staticmethod
     def _name_piece(axes, name, tint, row, begin, length):
-        """In the bar, where there is room."""
+        """Write the name into the bar, where there is room."""
         room_px = length * axes.get_window_extent().width / np.ptp(
             axes.get_xlim())
         settings = {"fontsize": style.SMALL_PX}
@@ -186,7 +186,7 @@ def words_of(study):
 
 
 def longest(ranks, name) -> float:
-    """Of all ranks' times in a phase."""
+    """The longest time that a rank spent in a phase."""
     return max(sum(piece.length_ns for piece in rank if piece.name == name)
                for rank in ranks)
 

@@ -251,5 +251,5 @@ def join_check(checks: List[dict],
 
 
 def join_checksums(checksums: List[str]) -> str:
-    """Of inputs made in parts: the sum, as blinkgen of all at once has it."""
+    """The checksum of an input made in parts: the sum of theirs."""
     return f"{sum(int(one, 16) for one in checksums):x}"

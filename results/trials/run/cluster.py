@@ -127,7 +127,7 @@ class Cluster:
              *sort_arguments(parameters)], self._supervisor, timeout_s)
 
     def verify(self, scenario: str, result: sorter.Result) -> list[dict]:
-        """Of a run that has failed there is nothing to look at."""
+        """The conditions after a run; none of a run that has failed."""
         if result.exit_status != 0:
             return []
         self._checks = self._ask("check", scenario, self._input, self._output)
@@ -136,7 +136,7 @@ class Cluster:
             for host, document in zip(self.hosts, result.documents)})
 
     def judge(self) -> output_check.OutputCheck:
-        """By what verify() has brought back."""
+        """Judge the output by what verify() has fetched."""
         done = agent.join_check(self._checks, self._programs)
         return output_check.of_report(done, self._records, self._checksum)
 
@@ -176,5 +176,5 @@ def key_of(options) -> str:
 
 
 def literal(path: str) -> str:
-    """As blinksh takes it, which puts ranks in place of %r."""
+    """The path with each % doubled: blinksh replaces %r by the rank."""
     return path.replace("%", "%%")

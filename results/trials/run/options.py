@@ -152,19 +152,19 @@ def parse_characterise(arguments: list[str]) -> argparse.Namespace:
 
 
 def parse_folder(verb: str, arguments: list[str]) -> str:
-    """Of a verb whose one argument is a record."""
+    """The folder: the one argument of a verb about a record."""
     if len(arguments) != 1 or arguments[0].startswith("-"):
         raise Failure(verb, "takes one folder", USAGE)
     return arguments[0]
 
 
 def default_work(out: str) -> str:
-    """In the record's own folder, where nothing else can be."""
+    """The work folder in the record's own, where no other file can be."""
     return os.path.join(out, "work")
 
 
 def complete(options: argparse.Namespace) -> argparse.Namespace:
-    """With what holds unless another thing is asked for."""
+    """The options, with defaults for those that were not given."""
     defaults = {
         "records": DEFAULT_RECORDS, "order": "blocks",
         "work": default_work(options.out),
@@ -177,7 +177,7 @@ def complete(options: argparse.Namespace) -> argparse.Namespace:
 
 
 def of_command(command: list[str]) -> argparse.Namespace:
-    """What a record was begun with."""
+    """The options that a record was begun with."""
     return complete(parser().parse_args(command[1:]))
 
 

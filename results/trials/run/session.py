@@ -115,7 +115,7 @@ def missing_folders(folder: str) -> list[str]:
 
 
 def remove_folders(folders: list[str]) -> None:
-    """As far as nothing else is in them."""
+    """Remove the folders, as far as they are empty."""
     for folder in folders:
         try:
             os.rmdir(folder)

@@ -304,7 +304,7 @@ class Platter(Direct):
         return resident("input-not-resident", part, 0.0)
 
     def _filler(self, context: Context) -> CacheFiller:
-        """On the same disks; each rank of a cluster has its own."""
+        """The filler beside the input, on the same disks; one for each rank."""
         return CacheFiller(f"{context.input}.filler", self.wanted_bytes)
 
     def _read_filler(self, context: Context) -> int:

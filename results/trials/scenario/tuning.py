@@ -26,7 +26,7 @@ class Unavailable(Exception):
 
 
 def profile_of(tuning: dict) -> str:
-    """As blinktune takes it: a name, or settings."""
+    """The profile as blinktune takes it: a name, or settings."""
     if tuning.get("profile"):
         return tuning["profile"]
     return ",".join(f"{knob}={value}"

@@ -130,7 +130,7 @@ class Comparison:
 
     @property
     def name(self) -> str:
-        """Of the analysis that the verdict stands on."""
+        """The name of the analysis that the verdict stands on."""
         return BLOCKED if self.blocked else TWO_SAMPLE
 
     @property
@@ -227,7 +227,7 @@ def u_test(reference, samples):
 
 def ratio_interval(reference, samples, seed,
                    confidence=CONFIDENCE) -> Interval:
-    """Of the ratio of medians, by resampling each arm."""
+    """The interval of the ratio of medians, by resampling each arm."""
     if np.ptp(reference) == 0 and np.ptp(samples) == 0:
         ratio = float(samples[0] / reference[0])
         return Interval(ratio, ratio, confidence)
@@ -377,7 +377,8 @@ def _whole(samples_ns):
 
 
 def _log_ratios(reference, samples, blocks):
-    """Of each block that has both, in units of LOG_UNIT."""
+    """The logarithm of the ratio in each block that has both, in units of
+    LOG_UNIT."""
     below, above = (_by_block(times.tolist(), numbers) for times, numbers
                     in zip((reference, samples), blocks))
     return _whole([math.log(above[block] / below[block]) / LOG_UNIT
