@@ -8,9 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define STREAM_RING_BYTES                                                      \
-	65536 /* the last bytes of a stream, that are kept                     \
-	       */
+/* So many of the last bytes of a stream are kept. */
+#define STREAM_RING_BYTES 65536
 
 struct stream {
 	int fd;	      /* the pipe's end to read, non-blocking; -1: closed */
@@ -26,8 +25,8 @@ struct stream {
  * read is non-blocking.  0, or -errno and pipe is { -1, -1 }. */
 int stream_make_pipe(int pipe[2]);
 
-/* Empties the stream and gives it this pipe, which it will close; or { -1, -1
- * }. */
+/* Empties the stream and gives it this pipe, which it will close; { -1, -1 } is
+ * no pipe. */
 void stream_open(struct stream *stream, const int pipe[2]);
 
 /* Reads once, at most STREAM_RING_BYTES.  Returns true if there may be more

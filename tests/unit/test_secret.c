@@ -50,7 +50,7 @@ static void open__a_file_to_read(void **state)
 }
 
 /* Neither by the descriptor nor by another of the same file. */
-static void open__nobody_else_writes(void **state)
+static void open__only_the_mapping_writes(void **state)
 {
 	struct secret secret;
 	char path[64];
@@ -78,7 +78,7 @@ static void open__nobody_else_writes(void **state)
 }
 
 /* Another file, though the first one was given back. */
-static void open__one_that_nobody_had(void **state)
+static void open__a_new_file_each_time(void **state)
 {
 	struct secret first, second;
 	unsigned count = open_descriptors();
@@ -121,8 +121,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(open__a_file_to_read),
-		cmocka_unit_test(open__nobody_else_writes),
-		cmocka_unit_test(open__one_that_nobody_had),
+		cmocka_unit_test(open__only_the_mapping_writes),
+		cmocka_unit_test(open__a_new_file_each_time),
 		cmocka_unit_test(close__wiped),
 	};
 
