@@ -169,14 +169,10 @@ apply_entry()
 	local i=$1 knob=${J_KNOB[$1]} target=${J_TARGET[$1]}
 	local wanted=${J_WANTED[$1]} before
 
-	knob_load "$knob" || {
+	if ! knob_load "$knob" || ! apply_read "$i"; then
 		RESULT=failed NOW=''
 		return 0
-	}
-	apply_read "$i" || {
-		RESULT=failed NOW=''
-		return 0
-	}
+	fi
 	before=$VALUE
 	if apply_is_set "$i" "$before"; then
 		RESULT=already NOW=$before WHY=''

@@ -146,11 +146,7 @@ report_text()
 	local i=$1 now=$2
 
 	case ${R_RESULT[i]} in
-	applied | clamped)
-		report_short "${R_ORIGINAL[i]}"
-		TEXT="$SHORT -> $now"
-		;;
-	reverted)
+	applied | clamped | reverted)
 		report_short "${R_ORIGINAL[i]}"
 		TEXT="$SHORT -> $now"
 		;;
