@@ -135,6 +135,14 @@ class UTest(unittest.TestCase):
         self.assertIsNone(comparison.compare(
             [1, 2, 3], [4, 5, 6], 1).two_sample.shift_interval_ns)
 
+    def test_one_sample_against_several(self):
+        """As in a run that was stopped in its second block."""
+        for reference, samples in ([5, 7], [6]), ([6], [5, 7]), ([6], [7]):
+            with self.subTest(reference=reference, samples=samples):
+                found = comparison.compare(reference, samples, 1)
+                self.assertIsNone(found.two_sample.ratio_interval)
+                self.assertEqual(found.verdict(), "unknown")
+
 
 class ShiftTest(unittest.TestCase):
     def test_by_brute_force(self):

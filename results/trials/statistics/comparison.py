@@ -226,8 +226,11 @@ def u_test(reference, samples):
 
 
 def ratio_interval(reference, samples, seed,
-                   confidence=CONFIDENCE) -> Interval:
-    """The interval of the ratio of medians, by resampling each arm."""
+                   confidence=CONFIDENCE) -> Optional[Interval]:
+    """The interval of the ratio of medians, by resampling each arm; None when
+    an arm has one sample, whose resamples are all alike."""
+    if min(len(reference), len(samples)) < 2:
+        return None
     if np.ptp(reference) == 0 and np.ptp(samples) == 0:
         ratio = float(samples[0] / reference[0])
         return Interval(ratio, ratio, confidence)
