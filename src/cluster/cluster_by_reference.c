@@ -22,6 +22,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -114,6 +115,7 @@ static int map_input(struct cluster *cluster, unsigned node,
 	struct cluster_source *source = &cluster->receive.sources[node];
 	uint8_t *address =
 		cluster->receive.base + source->first_slot * record_size;
+	char name[FAILURE_WHY_BYTES];
 	struct stat status;
 	int error;
 	int fd = machine_open(hello->process, hello->input_fd, O_RDONLY,
@@ -127,8 +129,9 @@ static int map_input(struct cluster *cluster, unsigned node,
 	if (mmap(address, mapped_bytes(cluster, node), PROT_READ,
 		 MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
 		return cannot(cluster, node, errno, "map", failure);
-	error = sigbus_watch(address, ROUND_UP(bytes, PAGE_BYTES), fd,
-			     cluster->rank.names[node]);
+	snprintf(name, sizeof(name), "the input of rank %u (%.80s)", node,
+		 cluster->rank.names[node]);
+	error = sigbus_watch(address, ROUND_UP(bytes, PAGE_BYTES), fd, name);
 	if (error)
 		return cannot(cluster, node, -error, "watch", failure);
 	return 0;
