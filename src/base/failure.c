@@ -31,8 +31,3 @@ int failure_set(struct failure *failure, enum exit_status status,
 	strcat(failure->why, reason);
 	return error ? -error : -EINVAL;
 }
-
-int failure_no_memory(struct failure *failure)
-{
-	return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM, "memory");
-}

@@ -8,6 +8,9 @@
 #ifndef FAILURE_H
 #define FAILURE_H
 
+#include <errno.h>
+#include <stddef.h>
+
 /* The exit statuses of every program, with and without --json. */
 enum exit_status {
 	EXIT_DONE = 0,
@@ -44,7 +47,12 @@ __attribute__((format(printf, 5, 6))) int
 failure_set(struct failure *failure, enum exit_status status, const char *what,
 	    int error, const char *format, ...);
 
-/* Fill *failure: there is no memory.  Returns -ENOMEM. */
-int failure_no_memory(struct failure *failure);
+/* Fill *failure: there is no memory.  Returns -ENOMEM; inline, so that an
+ * analyser of the caller knows that this is not 0. */
+static inline int failure_no_memory(struct failure *failure)
+{
+	failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM, "memory");
+	return -ENOMEM;
+}
 
 #endif /* FAILURE_H */
