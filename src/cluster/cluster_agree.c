@@ -8,7 +8,7 @@
 #include "sort/buckets.h"
 #include "sort/plan.h"
 
-#define VERSION 3
+#define VERSION 4
 
 /* A node's output range that is cut at sampled borders is wrong by half a
  * bucket at either end: with this many splitters for each node by less than 2
@@ -23,14 +23,69 @@
 /* --- hellos ----------------------------------------------------------------
  */
 
+/* A field of the key is a word: 24 bits of its offset, 25 of its length, 2 of
+ * its type, and a bit each for big endian and descending.  0: there is none. */
+#define LENGTH_BIT 24
+#define TYPE_BIT 49
+#define BIG_ENDIAN_BIT 51
+#define DESCENDING_BIT 52
+_Static_assert(RECORD_SIZE_MAX == 1 << LENGTH_BIT, "offsets are below it");
+
+static uint64_t pack_field(const struct key_field *field)
+{
+	return field->offset | (uint64_t)field->length << LENGTH_BIT |
+	       (uint64_t)field->type << TYPE_BIT |
+	       (uint64_t)field->is_big_endian << BIG_ENDIAN_BIT |
+	       (uint64_t)field->is_descending << DESCENDING_BIT;
+}
+
+static uint64_t bits_of(uint64_t word, unsigned from, unsigned to)
+{
+	return word >> from & (((uint64_t)1 << (to - from)) - 1);
+}
+
+/* False: there is no such field in a record of this size. */
+static bool unpack_field(struct key_field *field, uint64_t word,
+			 uint32_t record_size)
+{
+	*field = (struct key_field){
+		.offset = (uint32_t)bits_of(word, 0, LENGTH_BIT),
+		.length = (uint32_t)bits_of(word, LENGTH_BIT, TYPE_BIT),
+		.type = (enum key_type)bits_of(word, TYPE_BIT, BIG_ENDIAN_BIT),
+		.is_big_endian = bits_of(word, BIG_ENDIAN_BIT, DESCENDING_BIT),
+		.is_descending = word >> DESCENDING_BIT & 1,
+	};
+	return word >> DESCENDING_BIT <= 1 && key_field_is_good(field) &&
+	       key_field_end(field) <= record_size;
+}
+
+/* Words behind the first 0 are not looked at. */
+static bool unpack_shape(struct record_shape *shape, const uint64_t *words)
+{
+	struct key_list *keys = &shape->keys;
+
+	if (words[0] < 1 || words[0] > RECORD_SIZE_MAX || words[1] == 0)
+		return false;
+	shape->size = (uint32_t)words[0];
+	for (unsigned i = 0; i < KEY_FIELDS_MAX && words[1 + i] != 0; i++)
+		if (!unpack_field(&keys->fields[keys->field_count++],
+				  words[1 + i], shape->size))
+			return false;
+	key_list_complete(keys, shape->size);
+	return true;
+}
+
+/* Where the words are. */
+#define SHAPE_AT 1
+#define OTHERS_AT (SHAPE_AT + 1 + KEY_FIELDS_MAX)
+
 void cluster_hello_encode(const struct cluster_hello *hello,
 			  uint8_t bytes[CLUSTER_HELLO_BYTES])
 {
-	const uint64_t words[] = {
-		VERSION,
-		hello->shape.size,
-		hello->shape.key_offset,
-		hello->shape.key_length,
+	const struct key_list *keys = &hello->shape.keys;
+	uint64_t words[CLUSTER_HELLO_BYTES / 8] = { VERSION,
+						    hello->shape.size };
+	const uint64_t others[] = {
 		hello->record_count,
 		(uint64_t)hello->wanted,
 		(uint64_t)hello->probed_kind,
@@ -45,52 +100,53 @@ void cluster_hello_encode(const struct cluster_hello *hello,
 		hello->gather_nonce,
 	};
 
-	_Static_assert(sizeof(words) == CLUSTER_HELLO_BYTES, "all of them");
+	_Static_assert(ARRAY_LEN(others) + OTHERS_AT == ARRAY_LEN(words),
+		       "all of them");
+	for (unsigned i = 0; i < keys->field_count; i++)
+		words[SHAPE_AT + 1 + i] = pack_field(&keys->fields[i]);
+	memcpy(words + OTHERS_AT, others, sizeof(others));
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		store_le64(bytes + 8 * i, words[i]);
 }
 
 /* Does each word fit its field?  Fields of 64 bits take any word. */
-static bool words_are_good(const uint64_t *words)
+static bool words_are_good(const uint64_t *others)
 {
-	return words[1] <= UINT32_MAX && words[2] <= UINT32_MAX &&
-	       words[3] <= UINT32_MAX && words[5] <= SPLITTERS_SAMPLED &&
-	       words[6] <= SPLITTERS_SAMPLED && words[7] <= 1 &&
-	       words[8] <= UINT32_MAX && words[9] <= 1 &&
-	       words[10] <= CLUSTER_BY_REFERENCE_AUTO;
+	return others[1] <= SPLITTERS_SAMPLED &&
+	       others[2] <= SPLITTERS_SAMPLED && others[3] <= 1 &&
+	       others[4] <= UINT32_MAX && others[5] <= 1 &&
+	       others[6] <= CLUSTER_BY_REFERENCE_AUTO;
 }
 
 int cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
 			 size_t byte_count)
 {
 	uint64_t words[CLUSTER_HELLO_BYTES / 8];
+	const uint64_t *others = words + OTHERS_AT;
 
-	if (byte_count != CLUSTER_HELLO_BYTES)
+	if (byte_count < 8 || load_le64(bytes) != VERSION ||
+	    byte_count != CLUSTER_HELLO_BYTES)
 		return -EPROTO;
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		words[i] = load_le64(bytes + 8 * i);
 	*hello = (struct cluster_hello){
-		.shape = {
-			.size = (uint32_t)words[1],
-			.key_offset = (uint32_t)words[2],
-			.key_length = (uint32_t)words[3],
-		},
-		.record_count = words[4],
-		.wanted = (enum splitters_kind)words[5],
-		.probed_kind = (enum splitters_kind)words[6],
-		.is_uniform = words[7] != 0,
-		.schedule = (uint32_t)words[8],
-		.traces = words[9] != 0,
-		.by_reference = (enum cluster_by_reference)words[10],
-		.host_id = words[11],
-		.process = words[12],
-		.input_fd = words[13],
-		.slot_count = words[14],
-		.gather_nonce = words[15],
+		.record_count = others[0],
+		.wanted = (enum splitters_kind)others[1],
+		.probed_kind = (enum splitters_kind)others[2],
+		.is_uniform = others[3] != 0,
+		.schedule = (uint32_t)others[4],
+		.traces = others[5] != 0,
+		.by_reference = (enum cluster_by_reference)others[6],
+		.host_id = others[7],
+		.process = others[8],
+		.input_fd = others[9],
+		.slot_count = others[10],
+		.gather_nonce = others[11],
 	};
-	if (words[0] != VERSION)
-		return -EPROTO;
-	return words_are_good(words) ? 0 : -EBADMSG;
+	return unpack_shape(&hello->shape, words + SHAPE_AT) &&
+			       words_are_good(others)
+		       ? 0
+		       : -EBADMSG;
 }
 
 /* --- agreeing --------------------------------------------------------------
@@ -128,12 +184,8 @@ static int compare(const struct peer *peer, const struct peer *own,
 	if (theirs->size != ours->size)
 		return differs(peer, own->rank, "record size", theirs->size,
 			       ours->size, failure);
-	if (theirs->key_offset != ours->key_offset)
-		return differs(peer, own->rank, "key offset",
-			       theirs->key_offset, ours->key_offset, failure);
-	if (theirs->key_length != ours->key_length)
-		return differs(peer, own->rank, "key length",
-			       theirs->key_length, ours->key_length, failure);
+	if (!key_list_equal(&theirs->keys, &ours->keys))
+		return differs_in_name(peer, own->rank, "key", failure);
 	if (peer->hello->wanted != own->hello->wanted)
 		return differs_in_name(peer, own->rank, "splitters", failure);
 	if (peer->hello->by_reference != own->hello->by_reference)
@@ -164,7 +216,7 @@ static bool kind_is_good(const struct cluster_hello *hello)
 {
 	return hello->probed_kind == SPLITTERS_STATIC_256 ||
 	       (hello->probed_kind == SPLITTERS_STATIC_95 &&
-		hello->shape.key_length >= 4);
+		splitters_may_be_ascii(&hello->shape));
 }
 
 /* Is it possible what a rank says of its input?  The caller has compared its

@@ -48,8 +48,10 @@ struct cluster_hello {
 	uint64_t gather_nonce;
 };
 
-/* Little-endian words: a version, and the fields above in their order. */
-#define CLUSTER_HELLO_BYTES (8 * 16)
+/* Little-endian words: a version, and the fields above in their order.  Of the
+ * shape there are the size and, in a word each, KEY_FIELDS_MAX fields of the
+ * key. */
+#define CLUSTER_HELLO_BYTES (8 * (14 + KEY_FIELDS_MAX))
 
 /* The most bytes of input that a rank may have.  A peer that tells of more ends
  * the run, before its number is added, multiplied or used for memory. */

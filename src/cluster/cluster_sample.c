@@ -23,58 +23,52 @@ static uint32_t sample_count(const struct cluster_sample *sample, unsigned node)
 			whole, sample->agreement->sampled_splitters) *
 			own,
 		whole);
-	uint64_t most = KEYS_BYTES_MAX / sample->shape->key_length;
+	uint64_t most = KEYS_BYTES_MAX / sample->shape->keys.length;
 
 	return (uint32_t)MIN(count, MAX(1, most));
 }
 
 static uint8_t *draw_keys(const struct cluster_sample *sample, uint32_t count)
 {
-	const struct record_shape *shape = sample->shape;
+	const struct key_list *list = &sample->shape->keys;
 	const struct source *source = sample->source;
 	uint64_t random = 1 + sample->rank->rank;
-	uint8_t *keys = malloc((size_t)count * shape->key_length + 1);
+	uint8_t *keys = malloc((size_t)count * list->length + 1);
 
 	for (uint32_t i = 0; keys && i < count; i++) {
 		uint64_t number =
 			splitters_draw(source->record_count, count, i, &random);
 
-		memcpy(keys + (size_t)i * shape->key_length,
-		       source->ops->record(source, number) + shape->key_offset,
-		       shape->key_length);
+		key_list_encode(list, source->ops->record(source, number),
+				keys + (size_t)i * list->length);
 	}
 	return keys;
 }
 
-/*
- * Splitters read keys as if they were records by themselves.  Records are
- * compared with the prefix that keys have in common, so it must lie in one.
- */
+/* Splitters read keys as if they were records by themselves. */
 static int set_splitters(struct cluster_sample *sample,
 			 struct splitters *splitters, const uint8_t *keys,
 			 uint32_t count, struct failure *failure)
 {
-	const struct record_shape *shape = sample->shape;
-	const struct record_shape key_shape = {
-		.size = shape->key_length,
-		.key_length = shape->key_length,
-	};
+	uint32_t length = sample->shape->keys.length;
 	const uint8_t **each = malloc(count * sizeof(*each));
 	uint64_t *prefixes = malloc(count * sizeof(*prefixes));
 
-	sample->common_record = calloc(1, shape->size);
-	if (!each || !prefixes || !sample->common_record) {
+	sample->key_shape =
+		(struct record_shape)RECORD_SHAPE_OF_SLICE(length, 0, length);
+	sample->common_key = malloc(length);
+	if (!each || !prefixes || !sample->common_key) {
 		free(each);
 		free(prefixes);
 		return failure_no_memory(failure);
 	}
 	for (uint32_t i = 0; i < count; i++)
-		each[i] = keys + (size_t)i * shape->key_length;
-	splitters_init_sampled(splitters, &key_shape, each, count, prefixes,
-			       sample->agreement->sampled_splitters);
-	memcpy(sample->common_record + shape->key_offset, each[0],
-	       shape->key_length);
-	splitters->common_record = sample->common_record;
+		each[i] = keys + (size_t)i * length;
+	splitters_init_sampled(splitters, &sample->key_shape, each, count,
+			       prefixes, sample->agreement->sampled_splitters);
+	memcpy(sample->common_key, each[0], length);
+	splitters->common_record = sample->common_key;
+	splitters_set_shape(splitters, sample->shape);
 	free(each);
 	free(prefixes);
 	return 0;
@@ -84,7 +78,7 @@ int cluster_sample_splitters(struct cluster_sample *sample,
 			     struct splitters *splitters,
 			     struct failure *failure)
 {
-	uint32_t key_length = sample->shape->key_length;
+	uint32_t key_length = sample->shape->keys.length;
 	uint32_t own_count = sample_count(sample, sample->rank->rank);
 	uint8_t *keys = draw_keys(sample, own_count);
 	struct cluster_allgather gather = {
@@ -191,8 +185,8 @@ int cluster_sample_cuts(struct cluster_sample *sample,
 
 void cluster_sample_free(struct cluster_sample *sample)
 {
-	free(sample->common_record);
+	free(sample->common_key);
 	free(sample->counts);
-	sample->common_record = NULL;
+	sample->common_key = NULL;
 	sample->counts = NULL;
 }

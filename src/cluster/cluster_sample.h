@@ -23,9 +23,11 @@ struct cluster_sample {
 	const struct record_shape *shape;
 	const struct source *source; /* all records have been brought in */
 
-	/* Owned.  cluster_sample_splitters() makes it: a record with the prefix
-	 * that the sampled keys share. */
-	uint8_t *common_record;
+	/* cluster_sample_splitters() makes these: the shape of encoded keys, as
+	 * if they were records, and one of them, owned, which has the bytes
+	 * that all sampled keys share. */
+	struct record_shape key_shape;
+	uint8_t *common_key;
 	/* Owned.  cluster_sample_cuts() makes them: the records that a source
 	 * has in a bucket are counts[source * bucket_count + bucket]. */
 	uint32_t *counts;

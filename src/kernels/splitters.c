@@ -35,17 +35,25 @@ uint32_t splitters_ascii_value_any(uint32_t characters)
 	return value;
 }
 
+bool splitters_may_be_ascii(const struct record_shape *shape)
+{
+	const struct key_field *field = &shape->keys.fields[0];
+
+	return field->type == KEY_BYTES && !field->is_descending &&
+	       field->length >= 4;
+}
+
 static bool keys_are_ascii(const struct record_shape *shape,
 			   const uint8_t *records, uint64_t count,
 			   uint64_t stride)
 {
-	uint32_t length = MIN(shape->key_length, 8);
+	const struct key_field *field = &shape->keys.fields[0];
+	uint32_t length = MIN(field->length, 8);
 
-	if (length < 4)
+	if (!splitters_may_be_ascii(shape))
 		return false;
 	for (uint64_t i = 0; i < count; i += stride) {
-		const uint8_t *key =
-			records + i * shape->size + shape->key_offset;
+		const uint8_t *key = records + i * shape->size + field->offset;
 
 		for (uint32_t j = 0; j < length; j++)
 			if (key[j] < ' ' || key[j] > '~')
@@ -123,18 +131,22 @@ static uint32_t common_bytes(const struct record_shape *shape,
 			     const uint8_t *const *sample,
 			     uint32_t sample_count)
 {
-	const uint8_t *first = sample[0] + shape->key_offset;
-	uint32_t length = shape->key_length;
+	uint32_t length = shape->keys.length;
 
-	for (uint32_t i = 1; i < sample_count; i++) {
-		const uint8_t *key = sample[i] + shape->key_offset;
-		uint32_t same = 0;
-
-		while (same < length && key[same] == first[same])
-			same++;
-		length = same;
-	}
+	for (uint32_t i = 1; i < sample_count && length > 0; i++)
+		length = record_common_bytes(shape, sample[0], sample[i],
+					     length);
 	return length;
+}
+
+void splitters_set_shape(struct splitters *splitters,
+			 const struct record_shape *shape)
+{
+	uint32_t skip = splitters->skip;
+
+	key_word_prepare(&splitters->word, &shape->keys, shape->size, skip);
+	key_word_prepare(&splitters->next_word, &shape->keys, shape->size,
+			 skip + 8);
 }
 
 static void set_key_prefix(struct splitters *splitters,
@@ -146,9 +158,11 @@ static void set_key_prefix(struct splitters *splitters,
 	splitters->skip = common_bytes(shape, sample, sample_count);
 	/* Keep at least the last byte of the key, so that there is a word to
 	 * read. */
-	if (splitters->skip == shape->key_length)
+	if (splitters->skip == shape->keys.length)
 		splitters->skip--;
 	splitters->common_record = sample[0];
+	splitters->common_shape = shape;
+	splitters_set_shape(splitters, shape);
 	for (uint32_t i = 0; i < sample_count; i++) {
 		uint64_t word =
 			record_key_word(shape, sample[i], splitters->skip);
@@ -164,7 +178,7 @@ static void set_key_prefix(struct splitters *splitters,
 	splitters->shift = (unsigned)__builtin_clzll((high - low) | 1);
 	splitters->clamps_low = splitters->skip > 0 || low > 0;
 	splitters->clamps_high = splitters->skip > 0 || splitters->shift > 0;
-	splitters->rest_bits = 8 * (shape->key_length - splitters->skip);
+	splitters->rest_bits = 8 * (shape->keys.length - splitters->skip);
 }
 
 void splitters_init_sampled(struct splitters *splitters,

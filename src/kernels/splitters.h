@@ -47,10 +47,14 @@ struct splitters {
 	uint64_t ascii_factor; /* STATIC_95: bucket = value * factor >> 40 */
 	/* The following fields are for SAMPLED only. */
 	uint32_t skip; /* key bytes that all sampled keys have in common */
-	const uint8_t
-		*common_record; /* a record of the input with these bytes */
-	uint64_t low;		/* smallest sampled word after these bytes */
-	unsigned shift;		/* bits by which (word - low) is shifted left */
+	/* A record with these bytes in its key; borrowed, and so is its shape.
+	 */
+	const uint8_t *common_record;
+	const struct record_shape *common_shape;
+	/* The words after these bytes, prepared for the records. */
+	struct key_word word, next_word;
+	uint64_t low;	/* smallest sampled word after these bytes */
+	unsigned shift; /* bits by which (word - low) is shifted left */
 	/* Keys below or above all sampled keys may have these prefixes. */
 	bool clamps_low;    /* prefix 0 */
 	bool clamps_high;   /* prefix UINT64_MAX */
@@ -60,8 +64,12 @@ struct splitters {
 	struct search_tree tree;	   /* of these */
 };
 
+/* True if static ranges of printable characters may suit the keys: they begin
+ * with 4 ascending bytes. */
+bool splitters_may_be_ascii(const struct record_shape *shape);
+
 /* Set up equal ranges.  kind is STATIC_256 or STATIC_95; bucket_count is at
- * least 1.  Ascii needs key_length >= 4. */
+ * least 1.  For the latter see splitters_may_be_ascii(). */
 void splitters_init_static(struct splitters *splitters,
 			   enum splitters_kind kind, uint32_t bucket_count);
 
@@ -75,15 +83,20 @@ enum splitters_kind splitters_probe(const struct record_shape *shape,
 				    uint64_t stride, bool *is_uniform);
 
 /*
- * Choose splitters from sampled records.  sample has pointers to the records,
- * which must outlive the splitters.  prefixes is scratch memory for
- * sample_count values. At most SPLITTERS_MAX splitters are made; equal ones are
- * dropped, so there may be fewer than splitters_wanted, or none.
+ * Choose splitters from sampled records.  sample has pointers to the records;
+ * shape and the first record must outlive the splitters.  prefixes is scratch
+ * memory for sample_count values. At most SPLITTERS_MAX splitters are made;
+ * equal ones are dropped, so there may be fewer than splitters_wanted, or none.
  */
 void splitters_init_sampled(struct splitters *splitters,
 			    const struct record_shape *shape,
 			    const uint8_t *const *sample, uint32_t sample_count,
 			    uint64_t *prefixes, uint32_t splitters_wanted);
+
+/* The splitters were made from a sample of another shape with the same encoded
+ * keys: prepare them for records of this one. */
+void splitters_set_shape(struct splitters *splitters,
+			 const struct record_shape *shape);
 
 /*
  * Number of the i-th of sample_count records to sample out of record_count:
@@ -149,18 +162,22 @@ static inline uint32_t splitters_bucket_95(const struct splitters *splitters,
 	return (uint32_t)((value * splitters->ascii_factor) >> 40);
 }
 
-/* <0, 0, >0: the record's first skip key bytes against the prefix. */
+/* <0, 0, >0: the record's first skip key bytes against those of the sample. */
 static inline int splitters_compare_common(const struct splitters *splitters,
 					   const struct record_shape *shape,
 					   const uint8_t *record)
 {
-	const struct record_shape common_shape = {
-		.size = shape->size,
-		.key_offset = shape->key_offset,
-		.key_length = splitters->skip,
-	};
+	for (uint32_t at = 0; at < splitters->skip; at += 8) {
+		uint64_t word = record_key_word(shape, record, at);
+		uint64_t common = record_key_word(splitters->common_shape,
+						  splitters->common_record, at);
+		unsigned unused =
+			8 * (8 - MIN(8, splitters->skip - at)); /* bits */
 
-	return record_compare(&common_shape, record, splitters->common_record);
+		if ((word ^ common) >> unused != 0)
+			return word < common ? -1 : 1;
+	}
+	return 0;
 }
 
 /* The top 64 bits of two words shifted left; shift is 0..63. */
@@ -185,7 +202,8 @@ static inline uint64_t splitters_key_prefix(const struct splitters *splitters,
 		if (order != 0)
 			return *next = order < 0 ? 0 : UINT64_MAX;
 	}
-	word = record_key_word(shape, record, splitters->skip);
+	word = record_prepared_word(shape, &splitters->word, record,
+				    splitters->skip);
 	if (word < splitters->low)
 		return *next = 0;
 	word -= splitters->low;
@@ -195,7 +213,8 @@ static inline uint64_t splitters_key_prefix(const struct splitters *splitters,
 		*next = 0;
 		return word << splitters->shift;
 	}
-	*next = record_key_word(shape, record, splitters->skip + 8);
+	*next = record_prepared_word(shape, &splitters->next_word, record,
+				     splitters->skip + 8);
 	word = splitters_shift(word, *next, splitters->shift);
 	*next <<= splitters->shift;
 	return word;

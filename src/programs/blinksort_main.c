@@ -12,11 +12,11 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "base/options.h"
-#include "base/parse.h"
 #include "base/stdout.h"
 #include "cluster/cluster.h"
 #include "exchange/udp_wire.h"
 #include "io/output.h"
+#include "programs/shape_options.h"
 #include "programs/sort_report.h"
 #include "sort/sorter.h"
 #include "system/thread_pool.h"
@@ -28,7 +28,7 @@
 /* clang-format off */
 static const char help[] =
 "Usage: blinksort [OPTION]... INPUT... -o OUTPUT\n"
-"Sort files of fixed-size records by a key of unsigned bytes; stable.\n"
+"Sort files of fixed-size records by their keys; stable.\n"
 "The output appears when it is complete, or not at all; inputs are never\n"
 "changed.\n"
 "\n"
@@ -36,6 +36,11 @@ static const char help[] =
 "                            once: write nearly equal parts, in this order\n"
 "      --record-size=BYTES   take records of this size (100)\n"
 "      --key=OFFSET:LENGTH   compare this slice of a record (0:10)\n"
+"      --key=OFFSET:TYPE     compare this number: u8 to u128, i8 to i128, f32 or\n"
+"                            f64, little endian, or u16be and so on; with :desc\n"
+"                            behind it, descending; further keys decide when\n"
+"                            those before are equal\n"
+"  -r, --reverse             reverse the whole order; equal keys stay as they are\n"
 "      --threads=N           use N threads (one for each CPU, if that pays)\n"
 "      --memory=SIZE         refuse a sort that may take more, such as 512M\n"
 "                            (what is available)\n"
@@ -78,6 +83,7 @@ enum {
 	OPTION_OUTPUT = OPTIONS_OWN,
 	OPTION_RECORD_SIZE,
 	OPTION_KEY,
+	OPTION_REVERSE,
 	OPTION_THREADS,
 	OPTION_MEMORY,
 	OPTION_IO,
@@ -106,7 +112,8 @@ enum {
 static const struct options_entry entries[] = {
 	{ OPTION_OUTPUT, "output", 'o', OPTIONS_FILES, "FILE" },
 	{ OPTION_RECORD_SIZE, "record-size", 0, OPTIONS_VALUE, "BYTES" },
-	{ OPTION_KEY, "key", 0, OPTIONS_VALUE, "OFFSET:LENGTH" },
+	{ OPTION_KEY, "key", 0, OPTIONS_VALUES, "OFFSET:LENGTH" },
+	{ OPTION_REVERSE, "reverse", 'r', OPTIONS_FLAG, NULL },
 	{ OPTION_THREADS, "threads", 0, OPTIONS_VALUE, "N" },
 	{ OPTION_MEMORY, "memory", 0, OPTIONS_VALUE, "SIZE" },
 	{ OPTION_IO, "io", 0, OPTIONS_VALUE, "MODE" },
@@ -146,34 +153,6 @@ struct options {
 static const char *const modes[] = { "auto", "buffered", "mmap", "direct" };
 static const char *const schedules[] = { "rounds", "all-at-once", "auto" };
 static const char *const references[] = { "no", "yes", "auto" };
-
-static int take_key(struct options *options, struct failure *failure)
-{
-	struct options_reader *reader = &options->reader;
-	struct record_shape *shape = &options->config.shape;
-	const char *colon = strchr(reader->value, ':');
-	char offset[24];
-	uint64_t value;
-
-	if (!colon || (size_t)(colon - reader->value) >= sizeof(offset))
-		return options_refuse(reader, failure,
-				      "not of the form OFFSET:LENGTH");
-	memcpy(offset, reader->value, (size_t)(colon - reader->value));
-	offset[colon - reader->value] = '\0';
-	if (parse_u64(offset, 0, RECORD_SIZE_MAX - 1, &value) < 0)
-		return options_refuse(
-			reader, failure,
-			"the offset is not a number from 0 to %zu",
-			RECORD_SIZE_MAX - 1);
-	shape->key_offset = (uint32_t)value;
-	if (parse_u64(colon + 1, 1, RECORD_SIZE_MAX, &value) < 0)
-		return options_refuse(
-			reader, failure,
-			"the length is not a number from 1 to %zu",
-			RECORD_SIZE_MAX);
-	shape->key_length = (uint32_t)value;
-	return 0;
-}
 
 static int take_splitters(struct options *options, struct failure *failure)
 {
@@ -270,10 +249,9 @@ static int take_option(void *context, int id, struct failure *failure)
 	case OPTION_OUTPUT:
 		return take_output(options, failure);
 	case OPTION_RECORD_SIZE:
-		return options_number_32(reader, 1, RECORD_SIZE_MAX,
-					 &config->shape.size, failure);
+		return shape_options_size(reader, &config->shape, failure);
 	case OPTION_KEY:
-		return take_key(options, failure);
+		return shape_options_key(reader, &config->shape, failure);
 	case OPTION_THREADS:
 		return options_number_32(reader, 1, THREAD_POOL_WORKERS_MAX,
 					 &config->threads, failure);
@@ -343,20 +321,6 @@ static int set_inputs(struct options *options, struct failure *failure)
 	return ret;
 }
 
-static int check_shape(struct options *options, struct failure *failure)
-{
-	struct record_shape *shape = &options->config.shape;
-
-	/* In a record smaller than the default key, the key is the record. */
-	if (!options_given(&options->reader, OPTION_KEY))
-		shape->key_length = MIN(shape->key_length, shape->size);
-	if ((uint64_t)shape->key_offset + shape->key_length <= shape->size)
-		return 0;
-	return failure_set(failure, EXIT_USAGE, "--key", 0,
-			   "%u:%u is beyond the record of %u bytes",
-			   shape->key_offset, shape->key_length, shape->size);
-}
-
 static int complete_options(struct options *options, struct failure *failure)
 {
 	const struct options_reader *reader = &options->reader;
@@ -373,7 +337,9 @@ static int complete_options(struct options *options, struct failure *failure)
 				  "is missing; see blinksort --help");
 	config->output_paths = options->outputs;
 	if (ret == 0)
-		ret = check_shape(options, failure);
+		ret = shape_options_complete(
+			&config->shape, options_given(reader, OPTION_REVERSE),
+			failure);
 	if (!options_given(reader, OPTION_KERNEL))
 		config->kernel = cpu_level_detect();
 	return ret;
@@ -425,11 +391,7 @@ int main(int argc, char **argv)
 {
 	static struct options options = {
 		.config = {
-			.shape = {
-				.size = RECORD_SIZE_DEFAULT,
-				.key_offset = 0,
-				.key_length = RECORD_KEY_LENGTH_DEFAULT,
-			},
+			.shape.size = RECORD_SIZE_DEFAULT,
 			.leaves_memory = true,
 		},
 		.cluster = {

@@ -1,4 +1,5 @@
 #include "programs/sort_report.h"
+#include "record/key_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -41,17 +42,28 @@ static void print_checksum(const char *key, bool is_known,
 		printf(", \"%s\": null", key);
 }
 
+/* As the sort has understood them: joined, and each with its direction. */
+static void print_keys(const struct key_list *keys)
+{
+	char text[KEY_TEXT_BYTES];
+
+	fputs(", \"keys\": [", stdout);
+	for (unsigned i = 0; i < keys->field_count; i++)
+		printf("%s\"%s\"", i == 0 ? "" : ", ",
+		       key_text_format(&keys->fields[i], text));
+	putchar(']');
+}
+
 /* The keys that both kinds of sort have; the object stays open. */
 static void print_sort(const struct sorter_config *config,
 		       const struct sorter_result *result)
 {
 	printf("{\"program\": \"blinksort\", \"version\": ");
 	format_json_string(stdout, blinksort_version);
-	printf(", \"records\": %llu, \"record_size\": %u, \"key_offset\": %u, "
-	       "\"key_length\": %u, \"bytes\": %llu",
-	       (unsigned long long)result->record_count, config->shape.size,
-	       config->shape.key_offset, config->shape.key_length,
-	       (unsigned long long)result->size_bytes);
+	printf(", \"records\": %llu, \"record_size\": %u",
+	       (unsigned long long)result->record_count, config->shape.size);
+	print_keys(&config->shape.keys);
+	printf(", \"bytes\": %llu", (unsigned long long)result->size_bytes);
 	printf(", \"elapsed_ns\": %llu, \"phases_ns\": {\"prepare\": %llu, "
 	       "\"bucket\": %llu, \"order\": %llu, \"commit\": %llu}",
 	       (unsigned long long)(result->committed_ns - result->begin_ns),

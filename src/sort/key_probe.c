@@ -9,21 +9,56 @@
 #define PROBE_RECORDS 512
 #define PROBE_PLACES 32
 #define PROBE_BYTES (64 * KIB)
-#define PROBE_KEY_BYTES 8
+/* Of a record, at most: what makes the key's first word lies closer together
+ * than this, or only the first field is probed. */
+#define PROBE_SPAN_BYTES 64
+
+/* The first fields of the key, as many as its first word needs. */
+static struct key_list first_fields(const struct key_list *keys)
+{
+	struct key_list first = { 0 };
+	uint32_t length = 0;
+
+	while (first.field_count < keys->field_count && length < 8) {
+		struct key_field field = keys->fields[first.field_count];
+
+		if (field.type == KEY_BYTES)
+			field.length = MIN(field.length, 8 - length);
+		length += field.length;
+		first.fields[first.field_count++] = field;
+	}
+	return first;
+}
+
+/* The shape of the bytes of a record that are probed, from *offset on. */
+static struct record_shape probed_shape(const struct record_shape *shape,
+					uint32_t *offset)
+{
+	struct key_list keys = first_fields(&shape->keys);
+
+	key_list_complete(&keys, shape->size);
+	if (keys.end - keys.begin > PROBE_SPAN_BYTES) {
+		keys.field_count = 1;
+		key_list_complete(&keys, shape->size);
+	}
+	*offset = keys.begin;
+	for (unsigned i = 0; i < keys.field_count; i++)
+		keys.fields[i].offset -= *offset;
+	key_list_complete(&keys, keys.end - *offset);
+	return (struct record_shape){ .size = keys.end, .keys = keys };
+}
 
 /* Read keys from many places of a file in the page cache. */
 static enum splitters_kind probe_places(const struct input *input,
 					const struct record_shape *shape,
 					bool *is_uniform)
 {
-	uint8_t keys[PROBE_RECORDS * PROBE_KEY_BYTES];
-	uint32_t length = MIN(shape->key_length, PROBE_KEY_BYTES);
-	const struct record_shape key = { .size = length,
-					  .key_offset = 0,
-					  .key_length = length };
+	uint8_t keys[PROBE_RECORDS * PROBE_SPAN_BYTES];
+	uint32_t offset;
+	const struct record_shape key = probed_shape(shape, &offset);
 	struct failure failure;
 
-	if (input_peek_places(input, shape->key_offset, length, PROBE_RECORDS,
+	if (input_peek_places(input, offset, key.size, PROBE_RECORDS,
 			      PROBE_PLACES, keys, &failure))
 		return SPLITTERS_STATIC_256;
 	return splitters_probe(&key, keys, PROBE_RECORDS, 1, is_uniform);

@@ -70,7 +70,7 @@ static_body(struct bucket_writer *writer, lookup_fn *look_up,
 			prefetch_place(&batch, writer, cursors, pool_entries,
 				       i);
 			batch.prefixes[i] = record_key_word(shape, next, 0);
-			__builtin_prefetch(next + shape->key_offset +
+			__builtin_prefetch(next + shape->keys.begin +
 						   (size_t)PREFETCH_RECORDS *
 							   shape->size,
 					   0, 2);
@@ -117,7 +117,7 @@ static void sampled(struct bucket_writer *writer, search_fn *search,
 		for (unsigned i = 0; i < here; i++) {
 			batch.prefixes[i] = splitters_key_prefix(
 				splitters, shape, records, &behind[i]);
-			__builtin_prefetch(records + shape->key_offset +
+			__builtin_prefetch(records + shape->keys.begin +
 						   (size_t)PREFETCH_RECORDS *
 							   shape->size,
 					   0, 2);
@@ -142,11 +142,8 @@ static void sampled(struct bucket_writer *writer, search_fn *search,
 	}
 }
 
-static const struct record_shape benchmark_shape = {
-	.size = RECORD_SIZE_DEFAULT,
-	.key_offset = 0,
-	.key_length = RECORD_KEY_LENGTH_DEFAULT,
-};
+static const struct record_shape benchmark_shape = RECORD_SHAPE_OF_SLICE(
+	RECORD_SIZE_DEFAULT, 0, RECORD_KEY_LENGTH_DEFAULT);
 
 void partition_records(struct bucket_writer *writer, enum cpu_level level,
 		       const struct splitters *splitters,

@@ -89,19 +89,12 @@ static uint32_t common_prefix(const struct tie_break *tie_break,
 			      const uint64_t *entries, size_t count)
 {
 	const struct record_shape *shape = tie_break->shape;
-	const uint8_t *first =
-		record_of(tie_break, entries[0]) + shape->key_offset;
-	uint32_t length = shape->key_length;
+	const uint8_t *first = record_of(tie_break, entries[0]);
+	uint32_t length = shape->keys.length;
 
-	for (size_t i = 1; i < count && length > 0; i++) {
-		const uint8_t *key =
-			record_of(tie_break, entries[i]) + shape->key_offset;
-		uint32_t same = 0;
-
-		while (same < length && key[same] == first[same])
-			same++;
-		length = same;
-	}
+	for (size_t i = 1; i < count && length > 0; i++)
+		length = record_common_bytes(
+			shape, first, record_of(tie_break, entries[i]), length);
 	return length;
 }
 
@@ -125,7 +118,7 @@ static void settle_run(const struct tie_break *tie_break, uint64_t *entries,
 		return;
 	}
 	skip = common_prefix(tie_break, entries, count);
-	if (skip == tie_break->shape->key_length)
+	if (skip == tie_break->shape->keys.length)
 		return;
 	for (size_t i = 0; i < count; i++) {
 		uint64_t word =
@@ -148,8 +141,8 @@ static inline __attribute__((always_inline)) size_t
 prefetch_keys(const struct tie_break *tie_break, const uint64_t *entries,
 	      size_t prefetched, size_t limit)
 {
-	uint32_t first_byte = tie_break->shape->key_offset;
-	uint32_t last_byte = first_byte + tie_break->shape->key_length - 1;
+	uint32_t first_byte = tie_break->shape->keys.begin;
+	uint32_t last_byte = tie_break->shape->keys.end - 1;
 
 	for (; prefetched < limit; prefetched++) {
 		uint64_t before = entries[prefetched - 1];

@@ -217,10 +217,8 @@ static void prepare_lists(const struct trial *trial, unsigned thread)
 
 static void run_partition(const struct trial *trial, unsigned thread)
 {
-	static const struct record_shape shape = {
-		.size = RECORD_BYTES,
-		.key_length = RECORD_KEY_LENGTH_DEFAULT,
-	};
+	static const struct record_shape shape = RECORD_SHAPE_OF_SLICE(
+		RECORD_BYTES, 0, RECORD_KEY_LENGTH_DEFAULT);
 	uint64_t first = thread * trial->units;
 	uint64_t end = first + trial->units;
 

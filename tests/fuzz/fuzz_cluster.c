@@ -618,7 +618,9 @@ static void configure(unsigned rank, const uint8_t *header)
 						     SPLITTERS_SAMPLED,
 						     SPLITTERS_SAMPLED };
 	static const struct record_shape shapes[] = {
-		{ 100, 0, 10 }, { 100, 2, 98 }, { 20, 4, 3 }, { 4, 0, 1 }
+		RECORD_SHAPE_OF_SLICE(100, 0, 10),
+		RECORD_SHAPE_OF_SLICE(100, 2, 98),
+		RECORD_SHAPE_OF_SLICE(20, 4, 3), RECORD_SHAPE_OF_SLICE(4, 0, 1)
 	};
 	static const uint32_t payloads[] = { 256, 300, 1472, 0 };
 	struct actor *actor = &actors[rank];

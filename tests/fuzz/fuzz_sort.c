@@ -87,7 +87,7 @@ static void choose_splitters(struct sort *sort, const uint8_t *header)
 	require(kind == SPLITTERS_STATIC_256 || kind == SPLITTERS_STATIC_95);
 	if (header[AT_KIND] % 4 == 1)
 		kind = SPLITTERS_STATIC_256;
-	if (header[AT_KIND] % 4 == 2 && sort->shape.key_length >= 4)
+	if (header[AT_KIND] % 4 == 2 && sort->shape.keys.length >= 4)
 		kind = SPLITTERS_STATIC_95;
 	if (header[AT_KIND] % 4 != 3 || sort->count == 0) {
 		splitters_init_static(&sort->splitters, kind,
@@ -220,16 +220,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct sort sort;
+	uint32_t record_size, key_offset, key_length;
 	uint8_t *records, *target;
 
 	if (size < HEADER_BYTES)
 		return 0;
 	memset(&sort, 0, sizeof(sort));
-	sort.shape.size = data[AT_SIZE] % 128 + 1;
-	sort.shape.key_offset = data[AT_KEY_OFFSET] % sort.shape.size;
-	sort.shape.key_length = data[AT_KEY_LENGTH] % (sort.shape.size -
-						       sort.shape.key_offset) +
-				1;
+	record_size = data[AT_SIZE] % 128 + 1;
+	key_offset = data[AT_KEY_OFFSET] % record_size;
+	key_length = data[AT_KEY_LENGTH] % (record_size - key_offset) + 1;
+	sort.shape = (struct record_shape)RECORD_SHAPE_OF_SLICE(
+		record_size, key_offset, key_length);
 	sort.index_bits = INDEX_BITS_MIN + data[AT_INDEX_BITS] % 50;
 	sort.writer_count = data[AT_WRITERS] % WRITERS_MAX + 1;
 	sort.level = (enum cpu_level)(data[AT_LEVEL] %

@@ -666,7 +666,7 @@ case_records_differ()
 	start_wrong 4
 	# shellcheck disable=SC2016 # the shell there expands it
 	for option in '--record-size=$((100 + 100 * (%r == 1)))' \
-		'--key=0:$((10 - (%r == 2)))'; do
+		'--key=0:$((10 - (%r == 2)))' '--key=0:u$((16 << (%r == 3)))'; do
 		on_nodes 4 /bin/sh -c "cd '$PWD' && exec ${BLINKSORT[*]} \
 			--cluster in.%r -o out.%r \
 			--deadline=$DEADLINE_S $option"
@@ -677,7 +677,7 @@ case_records_differ()
 			    # This rank found out, or another rank told it.
 			    assert node["status"] in (2, 4), node["status"]
 			    assert " a record size of " in node["stderr"] or \
-			        " a key length of " in node["stderr"]
+			        " another --key than " in node["stderr"]
 		END
 		expect_none
 	done

@@ -152,8 +152,6 @@ case_flag_with_value()
 case_twice()
 {
 	records in
-	refused "--key: given twice" blinksort in -o out --key=0:5 --key=5:5
-	refused "--key: given twice" blinksort in -o out --key=0:5 --key=0:5
 	refused "--record-size: given twice" \
 		blinksort in -o out --record-size 100 --record-size 10
 	refused "--trace: given twice" \
@@ -195,8 +193,26 @@ case_twice_allowed()
 case_values()
 {
 	records in
-	refused "--key=5: not of the form OFFSET:LENGTH" \
+	refused "--key=5: not of the form OFFSET:LENGTH or OFFSET:TYPE" \
 		blinksort in -o out --key 5
+	refused "--key=x:5: the offset is not a number from 0 to 16777215" \
+		blinksort in -o out --key=x:5
+	refused "--key=:u8: the offset is not a number from 0 to 16777215" \
+		blinksort in -o out --key=:u8
+	refused "--key=5:0: the length is not a number from 1 to 16777216" \
+		blinksort in -o out --key=5:0
+	refused "--key=0:u32:asc: what follows the second colon is not desc" \
+		blinksort in -o out --key=0:u32:asc
+	for key in 5:desc 5::desc 5:u65 5:u7 5:u256 5:u8be 5:f16 5:f128 5:i \
+		5:F64 5:u32le 5:; do
+		refused "--key=$key: the type is not u8, u16, u32, u64, u128, \
+i8 to i128, f32 or f64, nor one of them with be behind it, nor a length" \
+			blinksort in -o out --key="$key"
+	done
+	refused "--key=0:9: more than 8 keys" blinksort in -o out \
+		--key={0:1,0:2,0:3,0:4,0:5,0:6,0:7,0:8,0:9}
+	refused "--key: 96:u64:desc is beyond the record of 100 bytes" \
+		blinksort in -o out --key=0:u16be --key=96:u64:desc
 	refused "--io=fast: not auto, buffered, mmap or direct" \
 		blinksort in -o out --io=fast
 	refused "--threads=0: not a number from 1 to 256" \

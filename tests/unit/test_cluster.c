@@ -156,7 +156,7 @@ static void configure(const struct job *job, unsigned number)
 		.input_count = 1,
 		.output_paths = &rank->output_path,
 		.output_count = 1,
-		.shape = { RECORD_BYTES, 0, KEY_BYTES },
+		.shape = RECORD_SHAPE_OF_SLICE(RECORD_BYTES, 0, KEY_BYTES),
 		.threads = job->threads,
 		.splitters = job->splitters,
 		.kernel = cpu_level_detect(),

@@ -19,7 +19,7 @@
 static const char *const names[NODES] = { "a", "b", "c", "d", "e" };
 
 static const struct cluster_hello usual = {
-	.shape = { .size = 100, .key_offset = 0, .key_length = 10 },
+	.shape = RECORD_SHAPE_OF_SLICE(100, 0, 10),
 	.record_count = 1000000,
 	.slot_count = 1000000,
 	.wanted = SPLITTERS_AUTO,
@@ -61,7 +61,7 @@ static void check_refused(const struct cluster_hello *hellos, unsigned own,
 static void cluster_hello__comes_back(void **state)
 {
 	const struct cluster_hello hello = {
-		.shape = { .size = 1 << 24, .key_offset = 77, .key_length = 9 },
+		.shape = RECORD_SHAPE_OF_SLICE(1 << 24, 77, 9),
 		.record_count = 0x123456789abc,
 		.wanted = SPLITTERS_SAMPLED,
 		.probed_kind = SPLITTERS_STATIC_256,
@@ -76,8 +76,8 @@ static void cluster_hello__comes_back(void **state)
 	cluster_hello_encode(&hello, bytes);
 	assert_int_equal(cluster_hello_decode(&back, bytes, sizeof(bytes)), 0);
 	assert_int_equal(back.shape.size, hello.shape.size);
-	assert_int_equal(back.shape.key_offset, hello.shape.key_offset);
-	assert_int_equal(back.shape.key_length, hello.shape.key_length);
+	assert_int_equal(back.shape.keys.begin, hello.shape.keys.begin);
+	assert_int_equal(back.shape.keys.length, hello.shape.keys.length);
 	assert_int_equal(back.record_count, hello.record_count);
 	assert_int_equal(back.wanted, hello.wanted);
 	assert_int_equal(back.probed_kind, hello.probed_kind);
@@ -113,15 +113,34 @@ static void cluster_hello__numbers_that_cannot_be(void **state)
 		unsigned word, bit;
 		int error;
 	} cases[] = {
-		{ 1, 31, 0 },	     { 1, 32, -EBADMSG }, /* size */
-		{ 2, 32, -EBADMSG }, { 3, 63, -EBADMSG }, /* key */
-		{ 4, 63, 0 },				  /* for the others */
-		{ 5, 3, -EBADMSG },  { 6, 3, -EBADMSG },  /* kinds */
-		{ 7, 1, -EBADMSG },  { 9, 1, -EBADMSG },  /* yes or no */
-		{ 8, 31, 0 },	     { 8, 32, -EBADMSG }, /* schedule */
-		{ 10, 1, 0 },	     { 10, 2, -EBADMSG }, /* by reference */
-		{ 11, 63, 0 },	     { 12, 63, 0 },	  { 13, 63, 0 },
-		{ 14, 63, 0 },	     { 15, 63, 0 },
+		{ 1, 23, 0 },
+		{ 1, 24, -EBADMSG }, /* size */
+		{ 1, 32, -EBADMSG },
+		/* A field: its offset, length, type, byte order, direction. */
+		{ 2, 6, 0 },
+		{ 2, 7, -EBADMSG },
+		{ 2, 24 + 6, 0 },
+		{ 2, 24 + 7, -EBADMSG },
+		{ 2, 49, -EBADMSG },
+		{ 2, 51, -EBADMSG },
+		{ 2, 52, 0 },
+		{ 2, 53, -EBADMSG },
+		{ 3, 0, -EBADMSG },
+		{ 9, 63, 0 },
+		{ 10, 63, 0 }, /* for the others */
+		{ 11, 3, -EBADMSG },
+		{ 12, 3, -EBADMSG }, /* kinds */
+		{ 13, 1, -EBADMSG },
+		{ 15, 1, -EBADMSG }, /* yes or no */
+		{ 14, 31, 0 },
+		{ 14, 32, -EBADMSG }, /* schedule */
+		{ 16, 1, 0 },
+		{ 16, 2, -EBADMSG }, /* by reference */
+		{ 17, 63, 0 },
+		{ 18, 63, 0 },
+		{ 19, 63, 0 },
+		{ 20, 63, 0 },
+		{ 21, 63, 0 },
 	};
 	uint8_t bytes[CLUSTER_HELLO_BYTES];
 	struct cluster_hello back;
@@ -151,11 +170,15 @@ static void cluster_agree__who_differs_is_named(void **state)
 		      "of 100");
 	check_refused(hellos, 3, "rank 0 (a)");
 	fill(hellos);
-	hellos[1].shape.key_offset = 1;
-	check_refused(hellos, 0, "rank 1 (b) has a key offset of 1");
+	hellos[1].shape =
+		(struct record_shape)RECORD_SHAPE_OF_SLICE(100, 1, 10);
+	check_refused(hellos, 0, "rank 1 (b) has another --key than rank 0");
 	fill(hellos);
-	hellos[1].shape.key_length = 9;
-	check_refused(hellos, 2, "rank 1 (b) has a key length of 9");
+	hellos[1].shape = (struct record_shape)RECORD_SHAPE_OF_SLICE(100, 0, 9);
+	check_refused(hellos, 2, "rank 1 (b) has another --key than rank 2");
+	fill(hellos);
+	hellos[1].shape.keys.fields[0].is_descending = true;
+	check_refused(hellos, 2, "rank 1 (b) has another --key than rank 2");
 	fill(hellos);
 	hellos[4].wanted = SPLITTERS_STATIC;
 	check_refused(hellos, 0, "rank 4 (e) has another --splitters");
@@ -236,7 +259,8 @@ static void cluster_agree__keys_that_cannot_be(void **state)
 	/* Characters pick a bucket by four of them. */
 	for (unsigned i = 0; i < NODES; i++) {
 		hellos[i] = usual;
-		hellos[i].shape.key_length = 3;
+		hellos[i].shape =
+			(struct record_shape)RECORD_SHAPE_OF_SLICE(100, 0, 3);
 		hellos[i].probed_kind = SPLITTERS_STATIC_256;
 	}
 	agree(hellos, 0);

@@ -319,9 +319,11 @@ static void check_order(void)
 
 static void random_shape(void)
 {
-	shape.size = 4 + random_below(SIZE_MAX_TESTED - 3);
-	shape.key_offset = random_below(shape.size);
-	shape.key_length = 1 + random_below(shape.size - shape.key_offset);
+	uint32_t size = 4 + random_below(SIZE_MAX_TESTED - 3);
+	uint32_t offset = random_below(size);
+
+	shape = (struct record_shape)RECORD_SHAPE_OF_SLICE(
+		size, offset, 1 + random_below(size - offset));
 }
 
 /* --- tests -----------------------------------------------------------------
@@ -473,7 +475,7 @@ static void orderer_begin__again(void **state)
 static void orderer_run__sink_fails(void **state)
 {
 	(void)state;
-	shape = (struct record_shape){ 20, 2, 10 };
+	shape = (struct record_shape)RECORD_SHAPE_OF_SLICE(20, 2, 10);
 	make_records(40000, 256);
 	set_up(3, 100, 1, 3);
 	world->sink.places = false;
@@ -493,7 +495,7 @@ static void orderer_stop__nothing_is_ready(void **state)
 	const struct failure failure = { .status = EXIT_PEER, .why = "gone" };
 
 	(void)state;
-	shape = (struct record_shape){ 20, 2, 10 };
+	shape = (struct record_shape)RECORD_SHAPE_OF_SLICE(20, 2, 10);
 	make_records(1000, 256);
 	set_up(2, 10, 1, 4);
 	begin(false);
@@ -517,7 +519,7 @@ static void orderer_stop__among_oversized_buckets(void **state)
 	for (unsigned turn = 0; turn < 20; turn++) {
 		struct failure got;
 
-		shape = (struct record_shape){ 20, 2, 1 };
+		shape = (struct record_shape)RECORD_SHAPE_OF_SLICE(20, 2, 1);
 		make_records(30000, 2);
 		set_up(2, 10, 1, 4);
 		begin(false);

@@ -60,7 +60,7 @@ static uint64_t first_word(const struct record_shape *shape,
 {
 	uint8_t bytes[8] = { 0 };
 
-	memcpy(bytes, record + shape->key_offset, MIN(shape->key_length, 8));
+	memcpy(bytes, record + shape->keys.begin, MIN(shape->keys.length, 8));
 	return load_be64(bytes);
 }
 
@@ -174,9 +174,15 @@ static void check_partition(const struct record_shape *shape,
 static void check_kind(enum splitters_kind kind)
 {
 	static const struct record_shape shapes[] = {
-		{ 100, 0, 10 }, { 100, 5, 10 }, { 100, 90, 10 },
-		{ 100, 0, 4 },	{ 4, 0, 4 },	{ 7, 2, 5 },
-		{ 16, 0, 16 },	{ 16, 8, 8 },	{ 120, 17, 90 }
+		RECORD_SHAPE_OF_SLICE(100, 0, 10),
+		RECORD_SHAPE_OF_SLICE(100, 5, 10),
+		RECORD_SHAPE_OF_SLICE(100, 90, 10),
+		RECORD_SHAPE_OF_SLICE(100, 0, 4),
+		RECORD_SHAPE_OF_SLICE(4, 0, 4),
+		RECORD_SHAPE_OF_SLICE(7, 2, 5),
+		RECORD_SHAPE_OF_SLICE(16, 0, 16),
+		RECORD_SHAPE_OF_SLICE(16, 8, 8),
+		RECORD_SHAPE_OF_SLICE(120, 17, 90)
 	};
 
 	for (size_t s = 0; s < ARRAY_LEN(shapes); s++) {
@@ -188,9 +194,10 @@ static void check_kind(enum splitters_kind kind)
 
 static void partition_records__static_256(void **state)
 {
-	static const struct record_shape shapes[] = { { 1, 0, 1 },
-						      { 3, 1, 2 },
-						      { 20, 19, 1 } };
+	static const struct record_shape shapes[] = {
+		RECORD_SHAPE_OF_SLICE(1, 0, 1), RECORD_SHAPE_OF_SLICE(3, 1, 2),
+		RECORD_SHAPE_OF_SLICE(20, 19, 1)
+	};
 
 	(void)state;
 	check_kind(SPLITTERS_STATIC_256);

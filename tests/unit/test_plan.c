@@ -18,7 +18,7 @@
 static struct plan_request request_for(uint64_t record_count, unsigned workers)
 {
 	return (struct plan_request){
-		.shape = { .size = 100, .key_offset = 0, .key_length = 10 },
+		.shape = RECORD_SHAPE_OF_SLICE(100, 0, 10),
 		.record_count = record_count,
 		.slot_count = record_count,
 		.worker_count = workers,
@@ -118,8 +118,8 @@ static void plan_make__every_size_keeps_the_promises(void **state)
 					record_counts[r], workers[m]);
 				struct plan plan;
 
-				request.shape =
-					(struct record_shape){ sizes[s], 0, 1 };
+				request.shape = (struct record_shape)
+					RECORD_SHAPE_OF_SLICE(sizes[s], 0, 1);
 				assert_int_equal(plan_make(&plan, &request), 0);
 				check_plan(&plan, &request);
 				assert_int_equal(plan.memory_bytes,

@@ -38,22 +38,22 @@ static uint64_t expected_word(const struct record_shape *shape,
 
 	for (uint32_t i = skip; i < skip + 8; i++) {
 		word <<= 8;
-		if (i < shape->key_length)
-			word |= record[shape->key_offset + i];
+		if (i < shape->keys.length)
+			word |= record[shape->keys.begin + i];
 	}
 	return word;
 }
 
 static void check_word(const struct record_shape *shape, const uint8_t *record)
 {
-	for (uint32_t skip = 0; skip <= shape->key_length; skip++) {
+	for (uint32_t skip = 0; skip <= shape->keys.length; skip++) {
 		uint64_t word = record_key_word(shape, record, skip);
 
 		if (word != expected_word(shape, record, skip))
 			fail_msg("size %u, key %u+%u, skip %u: %016llx "
 				 "(SEED=%llu)",
-				 shape->size, shape->key_offset,
-				 shape->key_length, skip,
+				 shape->size, shape->keys.begin,
+				 shape->keys.length, skip,
 				 (unsigned long long)word,
 				 (unsigned long long)seed);
 	}
@@ -66,17 +66,25 @@ static void fill_page(void)
 		*byte = (uint8_t)(1 + random_next() % 255);
 }
 
+static struct record_shape random_shape(uint32_t size, uint32_t length_max)
+{
+	uint32_t length = 1 + (uint32_t)(random_next() % MIN(length_max, size));
+	uint32_t offset = (uint32_t)(random_next() % (size - length + 1));
+
+	return (struct record_shape)RECORD_SHAPE_OF_SLICE(size, offset, length);
+}
+
 static void record_key_word__every_slice(void **state)
 {
-	struct record_shape shape;
-
 	(void)state;
-	for (shape.size = 1; shape.size <= SIZE_ALL_MAX; shape.size++)
-		for (shape.key_offset = 0; shape.key_offset < shape.size;
-		     shape.key_offset++)
-			for (shape.key_length = 1;
-			     shape.key_offset + shape.key_length <= shape.size;
-			     shape.key_length++) {
+	for (uint32_t size = 1; size <= SIZE_ALL_MAX; size++)
+		for (uint32_t offset = 0; offset < size; offset++)
+			for (uint32_t length = 1; offset + length <= size;
+			     length++) {
+				struct record_shape shape =
+					RECORD_SHAPE_OF_SLICE(size, offset,
+							      length);
+
 				check_word(&shape, first_byte);
 				check_word(&shape, end_byte - shape.size);
 			}
@@ -86,13 +94,9 @@ static void record_key_word__long_records(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 3000; i++) {
-		struct record_shape shape;
+		struct record_shape shape = random_shape(
+			1 + (uint32_t)(random_next() % 300), UINT32_MAX);
 
-		shape.size = 1 + (uint32_t)(random_next() % 300);
-		shape.key_offset = (uint32_t)(random_next() % shape.size);
-		shape.key_length =
-			1 + (uint32_t)(random_next() %
-				       (shape.size - shape.key_offset));
 		check_word(&shape, first_byte);
 		check_word(&shape, end_byte - shape.size);
 	}
@@ -110,13 +114,9 @@ static void record_key_word__orders_as_compare(void **state)
 
 	(void)state;
 	for (int i = 0; i < 20000; i++) {
-		struct record_shape shape = { .size = SIZE_ALL_MAX };
+		struct record_shape shape = random_shape(SIZE_ALL_MAX, 8);
 		uint64_t word_a, word_b;
 
-		shape.key_length = 1 + (uint32_t)(random_next() % 8);
-		shape.key_offset =
-			(uint32_t)(random_next() %
-				   (SIZE_ALL_MAX - shape.key_length + 1));
 		for (int j = 0; j < SIZE_ALL_MAX; j++) {
 			/* Around the sign bit, and often equal. */
 			a[j] = (uint8_t)(127 + random_next() % 2);
@@ -136,14 +136,11 @@ static void record_compare__as_memcmp(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 20000; i++) {
-		struct record_shape shape;
+		struct record_shape shape = random_shape(
+			1 + (uint32_t)(random_next() % SIZE_ALL_MAX),
+			UINT32_MAX);
 		uint8_t *a = first_byte, *b;
 
-		shape.size = 1 + (uint32_t)(random_next() % SIZE_ALL_MAX);
-		shape.key_offset = (uint32_t)(random_next() % shape.size);
-		shape.key_length =
-			1 + (uint32_t)(random_next() %
-				       (shape.size - shape.key_offset));
 		b = end_byte - shape.size;
 		for (uint32_t j = 0; j < shape.size; j++) {
 			/* Around the sign bit, and mostly equal. */
@@ -151,8 +148,8 @@ static void record_compare__as_memcmp(void **state)
 			b[j] = (uint8_t)(127 + (random_next() % 8 == 0));
 		}
 		assert_int_equal(
-			sign(memcmp(a + shape.key_offset, b + shape.key_offset,
-				    shape.key_length)),
+			sign(memcmp(a + shape.keys.begin, b + shape.keys.begin,
+				    shape.keys.length)),
 			sign(record_compare(&shape, a, b)));
 	}
 	fill_page();
@@ -160,9 +157,12 @@ static void record_compare__as_memcmp(void **state)
 
 static void record_shape_is_benchmark__only_that_one(void **state)
 {
-	const struct record_shape benchmark = { 100, 0, 10 };
+	const struct record_shape benchmark = RECORD_SHAPE_OF_SLICE(100, 0, 10);
 	const struct record_shape others[] = {
-		{ 101, 0, 10 }, { 100, 1, 10 }, { 100, 0, 9 }, { 100, 0, 11 }
+		RECORD_SHAPE_OF_SLICE(101, 0, 10),
+		RECORD_SHAPE_OF_SLICE(100, 1, 10),
+		RECORD_SHAPE_OF_SLICE(100, 0, 9),
+		RECORD_SHAPE_OF_SLICE(100, 0, 11)
 	};
 
 	(void)state;

@@ -97,7 +97,7 @@ static void make_records(const struct record_shape *shape, enum keys keys,
 
 		for (uint32_t i = 0; i < shape->size; i++)
 			record[i] = (uint8_t)(r * 31 + i);
-		make_key(record + shape->key_offset, shape->key_length,
+		make_key(record + shape->keys.begin, shape->keys.length,
 			 keys == KEYS_LATE && r >= LATE_RECORD ? KEYS_EQUAL
 							       : keys);
 		order[r] = r;
@@ -236,7 +236,7 @@ static struct sorter_config plain_config(void)
 		.input_count = 1,
 		.output_paths = output_paths,
 		.output_count = 1,
-		.shape = { .size = 100, .key_offset = 0, .key_length = 10 },
+		.shape = RECORD_SHAPE_OF_SLICE(100, 0, 10),
 		.kernel = cpu_level_detect(),
 	};
 }
@@ -305,8 +305,8 @@ static void check_sort(const struct sorter_config *config, enum keys keys,
 				 "size %u, key %u+%u, %u threads, io %s, "
 				 "splitters %s (SEED=%llu)",
 				 i, count, order[i], keys, size,
-				 config->shape.key_offset,
-				 config->shape.key_length,
+				 config->shape.keys.begin,
+				 config->shape.keys.length,
 				 report->result.threads,
 				 input_mode_name(report->result.io),
 				 splitters_kind_name(report->result.splitters),
@@ -326,11 +326,11 @@ static void random_config(struct sorter_config *config)
 	config->input_count = 1 + random_below(FILES_MAX);
 	config->output_count = 1 + random_below(FILES_MAX);
 	if (random_next() % 3) {
-		config->shape.size = 1 + random_below(130);
-		config->shape.key_offset = random_below(config->shape.size);
-		config->shape.key_length =
-			1 + random_below(config->shape.size -
-					 config->shape.key_offset);
+		uint32_t size = 1 + random_below(130);
+		uint32_t offset = random_below(size);
+
+		config->shape = (struct record_shape)RECORD_SHAPE_OF_SLICE(
+			size, offset, 1 + random_below(size - offset));
 	}
 	config->threads = random_below(5);
 	config->io = (enum input_mode)random_below(4);
@@ -370,7 +370,9 @@ static void sorter_run__oversized_buckets(void **state)
 
 			random_config(&config);
 			config.io = (enum input_mode)io;
-			config.shape = (struct record_shape){ 20, 3, 12 };
+			config.shape =
+				(struct record_shape)RECORD_SHAPE_OF_SLICE(
+					20, 3, 12);
 			check_sort(&config, (enum keys)keys,
 				   20000 + random_below(40000));
 		}
@@ -385,7 +387,8 @@ static void sorter_run__probe_is_wrong(void **state)
 
 		config.threads = threads;
 		config.io = INPUT_BUFFERED;
-		config.shape = (struct record_shape){ 20, 3, 12 };
+		config.shape =
+			(struct record_shape)RECORD_SHAPE_OF_SLICE(20, 3, 12);
 		check_sort(&config, KEYS_LATE, 100000);
 		assert_int_equal(report->result.splitters, SPLITTERS_SAMPLED);
 	}
@@ -418,9 +421,9 @@ static void sorter_run__large_records(void **state)
 		for (uint32_t turn = 0; turn < 4; turn++) {
 			struct sorter_config config = plain_config();
 
-			config.shape.size = sizes[s];
-			config.shape.key_offset = sizes[s] - 3;
-			config.shape.key_length = 3;
+			config.shape =
+				(struct record_shape)RECORD_SHAPE_OF_SLICE(
+					sizes[s], sizes[s] - 3, 3);
 			config.threads = 1 + turn % 3;
 			config.io = (enum input_mode)turn;
 			config.output_count = 1 + turn % 2;

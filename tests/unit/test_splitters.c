@@ -217,25 +217,23 @@ static void make_records(const struct record_shape *shape, enum keys keys,
 
 		for (uint32_t i = 0; i < shape->size; i++)
 			record[i] = (uint8_t)random_next();
-		for (uint32_t i = 0; i < shape->key_length; i++)
-			record[shape->key_offset + i] =
+		for (uint32_t i = 0; i < shape->keys.length; i++)
+			record[shape->keys.begin + i] =
 				key_byte(keys, i, value);
 		if (keys == KEYS_NARROW)
-			record[shape->key_offset + shape->key_length - 1] =
+			record[shape->keys.begin + shape->keys.length - 1] =
 				(uint8_t)value;
 	}
 }
 
 static struct record_shape random_shape(uint32_t key_length_min)
 {
-	struct record_shape shape = { .size = SIZE };
-
-	shape.key_length =
+	uint32_t length =
 		key_length_min +
 		(uint32_t)(random_next() % (SIZE + 1 - key_length_min));
-	shape.key_offset =
-		(uint32_t)(random_next() % (SIZE + 1 - shape.key_length));
-	return shape;
+	uint32_t offset = (uint32_t)(random_next() % (SIZE + 1 - length));
+
+	return (struct record_shape)RECORD_SHAPE_OF_SLICE(SIZE, offset, length);
 }
 
 static const struct record_shape *compared_shape;
@@ -392,9 +390,9 @@ static void splitters_sampled__keys_outside_of_the_sample(void **state)
 		/* The first half is sampled, and made narrow. */
 		for (uint32_t i = 0; i < 250; i++)
 			memcpy(records + (size_t)i * shape.size +
-				       shape.key_offset,
-			       records + shape.key_offset,
-			       shape.key_length * 2 / 3);
+				       shape.keys.begin,
+			       records + shape.keys.begin,
+			       shape.keys.length * 2 / 3);
 		init_sampled(&shape, 250, 20);
 		check_order(&shape, 500);
 	}
@@ -409,7 +407,7 @@ static uint32_t bucket_of_key(const struct record_shape *shape, const char *key)
 
 static void splitters_sampled__all_equal(void **state)
 {
-	const struct record_shape shape = { 12, 0, 12 };
+	const struct record_shape shape = RECORD_SHAPE_OF_SLICE(12, 0, 12);
 
 	(void)state;
 	for (uint32_t i = 0; i < 100; i++)
@@ -432,7 +430,7 @@ static void splitters_sampled__all_equal(void **state)
  * bucket proves nothing. */
 static void splitters_sampled__lowest_and_highest_word(void **state)
 {
-	const struct record_shape shape = { 2, 0, 2 };
+	const struct record_shape shape = RECORD_SHAPE_OF_SLICE(2, 0, 2);
 
 	(void)state;
 	sample[0] = (const uint8_t *)"b\0";
@@ -452,7 +450,7 @@ static void splitters_sampled__lowest_and_highest_word(void **state)
 /* Keys longer than the prefix: equal prefixes prove nothing. */
 static void splitters_sampled__long_keys_are_never_equal(void **state)
 {
-	const struct record_shape shape = { 9, 0, 9 };
+	const struct record_shape shape = RECORD_SHAPE_OF_SLICE(9, 0, 9);
 
 	(void)state;
 	sample[0] = (const uint8_t *)"abcdefghi";
@@ -467,7 +465,7 @@ static void splitters_sampled__long_keys_are_never_equal(void **state)
 static void splitters_sampled__equal_shares(void **state)
 {
 	static const uint32_t wanted[] = { 1, 2, 10, 99, 1000, SPLITTERS_MAX };
-	const struct record_shape shape = { 8, 0, 8 };
+	const struct record_shape shape = RECORD_SHAPE_OF_SLICE(8, 0, 8);
 	const uint32_t count = 2 * SPLITTERS_MAX + 7;
 
 	(void)state;
@@ -498,7 +496,7 @@ static void splitters_sampled__equal_shares(void **state)
 
 /* ------------------------------------------------------------------- look */
 
-static const struct record_shape look_shape = { 12, 1, 10 };
+static const struct record_shape look_shape = RECORD_SHAPE_OF_SLICE(12, 1, 10);
 
 /* Key i of count, evenly spread over all values of its kind. */
 static void even_key(uint8_t *record, bool ascii, uint64_t i, uint64_t count)
@@ -510,7 +508,7 @@ static void even_key(uint8_t *record, bool ascii, uint64_t i, uint64_t count)
 		word = ascii_key_prefix(
 			       (uint32_t)(SPLITTERS_ASCII_VALUES / count * i)) |
 		       0x2b2b2b2b;
-	store_be64(record + look_shape.key_offset, word);
+	store_be64(record + look_shape.keys.begin, word);
 }
 
 static enum splitters_kind probe(uint64_t count, uint64_t stride,
@@ -567,8 +565,8 @@ static void splitters_probe__one_byte_decides(void **state)
 	for (size_t b = 0; b < ARRAY_LEN(outside); b++)
 		for (size_t i = 0; i < shape->size; i++) {
 			uint8_t *byte = records + 9 * shape->size + i;
-			bool in_look = i >= shape->key_offset &&
-				       i < shape->key_offset + 8;
+			bool in_look = i >= shape->keys.begin &&
+				       i < shape->keys.begin + 8;
 
 			*byte = outside[b];
 			assert_int_equal(probe(10, 1, &is_uniform),
@@ -591,7 +589,8 @@ static void splitters_probe__short_keys_are_binary(void **state)
 	(void)state;
 	memset(records, 'a', 100);
 	for (uint32_t length = 1; length <= 10; length++) {
-		const struct record_shape shape = { 10, 0, length };
+		const struct record_shape shape =
+			RECORD_SHAPE_OF_SLICE(10, 0, length);
 
 		assert_int_equal(
 			splitters_probe(&shape, records, 10, 1, &is_uniform),

@@ -29,7 +29,7 @@ static uint8_t *record_at(uint32_t slot)
 
 static uint8_t *key_at(uint32_t slot)
 {
-	return record_at(slot) + shape.key_offset;
+	return record_at(slot) + shape.keys.begin;
 }
 
 static void counted_sort(uint64_t *begin, size_t count)
@@ -94,8 +94,8 @@ static void check_settle(uint32_t count, unsigned index_bits,
 				 "index bits, key %u+%u (SEED=%llu)",
 				 i, entry_count,
 				 (unsigned long long)(entries[i] & index_mask),
-				 expected[i], index_bits, shape.key_offset,
-				 shape.key_length, (unsigned long long)seed);
+				 expected[i], index_bits, shape.keys.begin,
+				 shape.keys.length, (unsigned long long)seed);
 	assert_int_equal(entries[entry_count], 0x5a5a);
 }
 
@@ -116,10 +116,12 @@ static void fill(uint32_t count)
 
 static void random_slice(uint32_t key_length_max)
 {
-	shape.key_length = 1 + (uint32_t)(random_next() % key_length_max);
-	shape.key_offset = (uint32_t)(random_next() % 10);
-	shape.size = shape.key_offset + shape.key_length +
-		     (uint32_t)(random_next() % 10);
+	uint32_t length = 1 + (uint32_t)(random_next() % key_length_max);
+	uint32_t offset = (uint32_t)(random_next() % 10);
+	uint32_t behind = (uint32_t)(random_next() % 10);
+
+	shape = (struct record_shape)RECORD_SHAPE_OF_SLICE(
+		offset + length + behind, offset, length);
 }
 
 /* Keys of few different bytes behind a prefix: ties at every depth. */
@@ -137,11 +139,11 @@ static void tie_break_settle__random_keys_of_every_index_width(void **state)
 
 			random_slice(40);
 			prefix = (uint32_t)(random_next() %
-					    (shape.key_length + 1));
+					    (shape.keys.length + 1));
 			letters = 1 + (uint32_t)(random_next() % 4);
 			fill(count);
 			for (uint32_t r = 0; r < count; r++)
-				for (uint32_t i = 0; i < shape.key_length; i++)
+				for (uint32_t i = 0; i < shape.keys.length; i++)
 					key_at(r)[i] =
 						i < prefix
 							? 'p'
@@ -159,7 +161,7 @@ static void tie_break_settle__random_keys_of_every_index_width(void **state)
 static void tie_break_settle__run_lengths(void **state)
 {
 	(void)state;
-	shape = (struct record_shape){ 30, 3, 20 };
+	shape = (struct record_shape)RECORD_SHAPE_OF_SLICE(30, 3, 20);
 	for (uint32_t length = 1; length <= 24; length++) {
 		uint32_t count = 20 * length;
 
@@ -167,7 +169,7 @@ static void tie_break_settle__run_lengths(void **state)
 		for (uint32_t r = 0; r < count; r++) {
 			uint8_t run = (uint8_t)(r % 20);
 
-			memset(key_at(r), run, shape.key_length);
+			memset(key_at(r), run, shape.keys.length);
 			if (run % 2)
 				key_at(r)[19] = (uint8_t)random_next();
 			if (run % 4 == 3)
@@ -181,10 +183,10 @@ static void tie_break_settle__run_lengths(void **state)
 static void tie_break_settle__all_equal(void **state)
 {
 	(void)state;
-	shape = (struct record_shape){ 20, 0, 13 };
+	shape = (struct record_shape)RECORD_SHAPE_OF_SLICE(20, 0, 13);
 	fill(COUNT_MAX);
 	for (uint32_t r = 0; r < COUNT_MAX; r++)
-		memset(key_at(r), 'e', shape.key_length);
+		memset(key_at(r), 'e', shape.keys.length);
 	for (uint32_t count = 0; count <= COUNT_MAX; count += 1 + count) {
 		check_settle(count, 12, 8, 1);
 		/* They stay as they are, without any work on them. */
@@ -195,7 +197,7 @@ static void tie_break_settle__all_equal(void **state)
 static void tie_break_settle__no_ties(void **state)
 {
 	(void)state;
-	shape = (struct record_shape){ 8, 0, 8 };
+	shape = (struct record_shape)RECORD_SHAPE_OF_SLICE(8, 0, 8);
 	for (uint32_t r = 0; r < 1000; r++)
 		store_be64(record_at(r), random_next() % 1000 << 54 | r << 20);
 	check_settle(1000, 10, 8, 1);
@@ -212,7 +214,8 @@ static void tie_break_settle__deep_nesting(void **state)
 	const uint32_t depth = SIZE_MAX_TESTED - 10, count = 2 * depth;
 
 	(void)state;
-	shape = (struct record_shape){ SIZE_MAX_TESTED, 5, depth };
+	shape = (struct record_shape)RECORD_SHAPE_OF_SLICE(SIZE_MAX_TESTED, 5,
+							   depth);
 	fill(count);
 	for (uint32_t r = 0; r < count; r++) {
 		/* Each twice, and no order in it. */
@@ -231,7 +234,7 @@ static void tie_break_settle__deep_nesting(void **state)
 static void tie_break_settle__kernels(void **state)
 {
 	(void)state;
-	shape = (struct record_shape){ 16, 2, 12 };
+	shape = (struct record_shape)RECORD_SHAPE_OF_SLICE(16, 2, 12);
 	for (int level = 0; level <= (int)cpu_level_detect(); level++) {
 		const struct tie_break ties = {
 			.shape = &shape,

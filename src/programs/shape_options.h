@@ -1,0 +1,30 @@
+/*
+ * shape_options.h - the options that describe records: --record-size, --key and
+ * --reverse
+ *
+ * The caller reads its options with shape_options_size() and
+ * shape_options_key(), beginning with a shape that has no keys, and completes
+ * the shape when all options have been read.
+ */
+#ifndef SHAPE_OPTIONS_H
+#define SHAPE_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "base/options.h"
+#include "record/record.h"
+
+/* Read --record-size=BYTES.  0, or -EINVAL as options_refuse() does. */
+int shape_options_size(struct options_reader *reader,
+		       struct record_shape *shape, struct failure *failure);
+
+/* Read one more --key, which weighs less than those before.  The same. */
+int shape_options_key(struct options_reader *reader, struct record_shape *shape,
+		      struct failure *failure);
+
+/* Take the benchmark's key if there was no --key, see that all keys lie in the
+ * record, and complete the shape.  0, or -EINVAL with *failure filled. */
+int shape_options_complete(struct record_shape *shape, bool reverse,
+			   struct failure *failure);
+
+#endif /* SHAPE_OPTIONS_H */

@@ -1,0 +1,383 @@
+/*
+ * test_key_list.c - encoded keys against comparisons of the numbers themselves
+ */
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+#include "random.h"
+#include "record/key_list.h"
+#include "record/key_text.h"
+
+#define SIZE_MAX_TESTED 40
+#define TEXTS_MAX 8
+
+typedef unsigned __int128 u128;
+typedef __int128 i128;
+
+static uint8_t *first_byte, *end_byte; /* of a page between two guards */
+
+static int guarded_map(void)
+{
+	uint8_t *map = mmap(NULL, 3 * PAGE_BYTES, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (map == MAP_FAILED)
+		return -1;
+	first_byte = map + PAGE_BYTES;
+	end_byte = first_byte + PAGE_BYTES;
+	return mprotect(map, PAGE_BYTES, PROT_NONE) ||
+	       mprotect(end_byte, PAGE_BYTES, PROT_NONE);
+}
+
+static struct key_field field_of(const char *text)
+{
+	struct key_field field;
+	const char *why = key_text_parse(text, &field);
+
+	if (why)
+		fail_msg("%s: %s", text, why);
+	return field;
+}
+
+/* texts ends with NULL. */
+static struct key_list list_of(const char *const *texts, uint32_t record_size)
+{
+	struct key_list keys = { 0 };
+
+	while (*texts)
+		keys.fields[keys.field_count++] = field_of(*texts++);
+	key_list_complete(&keys, record_size);
+	return keys;
+}
+
+/* --- a comparison without any encoding --------------------------------------
+ */
+
+static u128 load(const struct key_field *field, const uint8_t *record)
+{
+	u128 value = 0;
+
+	for (uint32_t i = 0; i < field->length; i++) {
+		uint32_t at = field->is_big_endian ? field->length - 1 - i : i;
+
+		value |= (u128)record[field->offset + at] << 8 * i;
+	}
+	return value;
+}
+
+static int compare_signed(u128 a, u128 b, uint32_t length)
+{
+	unsigned unused = 128 - 8 * length;
+	i128 x = (i128)(a << unused) >> unused,
+	     y = (i128)(b << unused) >> unused;
+
+	return (x > y) - (x < y);
+}
+
+static double number_of(u128 bits, uint32_t length)
+{
+	uint32_t narrow = (uint32_t)bits;
+	uint64_t wide = (uint64_t)bits;
+	double number;
+	float single;
+
+	if (length == 4) {
+		memcpy(&single, &narrow, sizeof(single));
+		return (double)single;
+	}
+	memcpy(&number, &wide, sizeof(number));
+	return number;
+}
+
+/* By value where values differ; a zero, or a NaN, by its sign, and NaNs of one
+ * sign by their payloads, as totalOrder has it. */
+static int compare_floats(u128 a, u128 b, uint32_t length)
+{
+	double x = number_of(a, length), y = number_of(b, length);
+	bool a_is_negative = a >> (8 * length - 1) & 1;
+	bool b_is_negative = b >> (8 * length - 1) & 1;
+	int by_payload;
+
+	if (x < y)
+		return -1;
+	if (x > y)
+		return 1;
+	if (a_is_negative != b_is_negative)
+		return a_is_negative ? -1 : 1;
+	if (!isnan(x) && !isnan(y))
+		return 0;
+	by_payload =
+		isnan(x) != isnan(y) ? (isnan(x) ? 1 : -1) : (a > b) - (a < b);
+	return a_is_negative ? -by_payload : by_payload;
+}
+
+static int compare_field(const struct key_field *field, const uint8_t *a,
+			 const uint8_t *b)
+{
+	u128 x, y;
+	int order;
+
+	if (field->type == KEY_BYTES) {
+		order = memcmp(a + field->offset, b + field->offset,
+			       field->length);
+	} else {
+		x = load(field, a);
+		y = load(field, b);
+		if (field->type == KEY_UNSIGNED)
+			order = (x > y) - (x < y);
+		else if (field->type == KEY_SIGNED)
+			order = compare_signed(x, y, field->length);
+		else
+			order = compare_floats(x, y, field->length);
+	}
+	return field->is_descending ? -order : order;
+}
+
+/* --- the tests --------------------------------------------------------------
+ */
+
+static const char *const types[] = { "u8",    "u16",   "u32",	"u64",
+				     "u128",  "i8",    "i16",	"i32",
+				     "i64",   "i128",  "f32",	"f64",
+				     "u16be", "u32be", "u64be", "u128be",
+				     "i16be", "i32be", "i64be", "i128be",
+				     "f32be", "f64be" };
+
+/* A field of any type at any place, as text, where it fits. */
+static struct key_field random_field(uint32_t size)
+{
+	char text[2 * KEY_TEXT_BYTES], formatted[KEY_TEXT_BYTES];
+	const char *end = random_next() % 3 ? "" : ":desc";
+	struct key_field field;
+
+	do {
+		uint32_t offset = (uint32_t)(random_next() % size);
+
+		if (random_next() % 4 == 0)
+			snprintf(text, sizeof(text), "%u:%u%s", offset,
+				 1 + (uint32_t)(random_next() % 20), end);
+		else
+			snprintf(text, sizeof(text), "%u:%s%s", offset,
+				 types[random_next() % ARRAY_LEN(types)], end);
+		field = field_of(text);
+	} while (key_field_end(&field) > size);
+	assert_string_equal(key_text_format(&field, formatted), text);
+	assert_true(key_field_is_good(&field));
+	return field;
+}
+
+static void fill(uint8_t *record, uint32_t size)
+{
+	static const uint8_t bytes[] = { 0x00, 0x01, 0x7f, 0x80, 0xf0, 0xff };
+	bool any = random_next() % 2;
+
+	for (uint32_t i = 0; i < size; i++)
+		record[i] = any ? (uint8_t)random_next()
+				: bytes[random_next() % ARRAY_LEN(bytes)];
+}
+
+static void check_words(const struct key_list *keys, const uint8_t *record,
+			uint32_t size)
+{
+	uint8_t encoded[KEY_FIELDS_MAX * SIZE_MAX_TESTED + 8] = { 0 };
+
+	key_list_encode(keys, record, encoded);
+	memset(encoded + keys->length, 0, 8);
+	for (uint32_t skip = 0; skip <= keys->length; skip++) {
+		uint64_t want = load_be64(encoded + skip);
+		struct key_word word;
+
+		assert_true(key_list_word(keys, record, skip) == want);
+		if (skip == keys->length)
+			break;
+		key_word_prepare(&word, keys, size, skip);
+		assert_true(word.part_count > 0 || size < 8);
+		if (word.part_count > 0)
+			assert_true(key_word_read(&word, record) == want);
+	}
+}
+
+/* Records at the two ends of what may be read. */
+static void key_list__orders_as_its_fields(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 20000; i++) {
+		uint32_t size = 1 + (uint32_t)(random_next() % SIZE_MAX_TESTED);
+		uint8_t *a = first_byte, *b = end_byte - size;
+		uint8_t x[KEY_FIELDS_MAX * SIZE_MAX_TESTED];
+		uint8_t y[KEY_FIELDS_MAX * SIZE_MAX_TESTED];
+		struct key_list keys = { 0 }, complete;
+		int want = 0, found;
+
+		keys.field_count = 1 + (unsigned)(random_next() % 3);
+		if (random_next() % 16 == 0)
+			keys.field_count = KEY_FIELDS_MAX;
+		for (unsigned k = 0; k < keys.field_count; k++)
+			keys.fields[k] = random_field(size);
+		fill(a, size);
+		fill(b, size);
+		if (random_next() % 2)
+			memcpy(b, a, random_next() % (size + 1));
+		for (unsigned k = 0; k < keys.field_count && want == 0; k++)
+			want = compare_field(&keys.fields[k], a, b);
+		complete = keys;
+		key_list_complete(&complete, size);
+		check_words(&complete, a, size);
+		check_words(&complete, b, size);
+		key_list_encode(&complete, a, x);
+		key_list_encode(&complete, b, y);
+		found = memcmp(x, y, complete.length);
+		if ((found > 0) - (found < 0) != (want > 0) - (want < 0))
+			fail_msg("round %d: %d, not %d (SEED=%llu)", i, found,
+				 want, (unsigned long long)seed);
+	}
+}
+
+static void key_list__floats_ascend(void **state)
+{
+	const double numbers[] = {
+		-INFINITY,    -DBL_MAX,	     -1.5, -1,
+		-DBL_MIN,     -DBL_TRUE_MIN, -0.0, 0.0,
+		DBL_TRUE_MIN, DBL_MIN,	     1,	   1.5,
+		DBL_MAX,      INFINITY,
+	};
+	const char *const texts[] = { "0:f64", NULL };
+	struct key_list keys = list_of(texts, 8);
+	uint8_t record[8];
+	uint64_t before = 0;
+
+	(void)state;
+	/* A negative NaN is the least of all, a positive one the greatest. */
+	store_le64(record, 0xfff8000000000001);
+	assert_true(key_list_word(&keys, record, 0) <
+		    ~(uint64_t)0xfff0000000000000);
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+		memcpy(record, &numbers[i], 8);
+		assert_true(key_list_word(&keys, record, 0) > before);
+		before = key_list_word(&keys, record, 0);
+	}
+	store_le64(record, 0x7ff8000000000001);
+	assert_true(key_list_word(&keys, record, 0) > before);
+}
+
+/* Lists that order alike are the same list. */
+static void key_list__same_order_same_list(void **state)
+{
+	static const struct {
+		const char *a[TEXTS_MAX], *b[TEXTS_MAX];
+		bool same;
+	} cases[] = {
+		{ { "0:4", "4:4" }, { "0:8" }, true },
+		{ { "0:u32be", "4:4" }, { "0:u64be" }, true },
+		{ { "0:1", "1:1", "2:1" }, { "0:u8", "1:u16be" }, true },
+		{ { "3:u8:desc" }, { "3:1:desc" }, true },
+		{ { "0:4:desc", "4:4:desc" }, { "0:8:desc" }, true },
+		{ { "0:4:desc", "4:4" }, { "0:8" }, false },
+		{ { "4:4", "0:4" }, { "0:8" }, false },
+		{ { "0:u32" }, { "0:u32be" }, false },
+		{ { "0:u32" }, { "0:i32" }, false },
+		{ { "0:i8" }, { "0:u8" }, false },
+		{ { "0:f32" }, { "0:i32" }, false },
+		{ { "0:u64" }, { "0:u64", "8:1" }, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct key_list a = list_of(cases[i].a, 16);
+		struct key_list b = list_of(cases[i].b, 16);
+
+		assert_true(key_list_equal(&a, &b) == cases[i].same);
+		assert_true(key_list_equal(&b, &a) == cases[i].same);
+	}
+}
+
+static void key_list__plain_is_one_ascending_slice(void **state)
+{
+	static const struct {
+		const char *texts[TEXTS_MAX];
+		bool is_plain;
+		uint32_t begin, end;
+	} cases[] = {
+		{ { "3:7" }, true, 3, 10 },
+		{ { "3:2", "5:u64be" }, true, 3, 13 },
+		{ { "3:7:desc" }, false, 3, 10 },
+		{ { "9:2", "1:2" }, false, 1, 11 },
+		{ { "8:u64" }, false, 8, 16 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct key_list keys = list_of(cases[i].texts, 16);
+
+		assert_true(keys.is_plain == cases[i].is_plain);
+		assert_int_equal(keys.begin, cases[i].begin);
+		assert_int_equal(keys.end, cases[i].end);
+	}
+}
+
+static void key_list__reversed_twice_is_itself(void **state)
+{
+	const char *const texts[] = { "0:u16", "2:f32:desc", "6:3", NULL };
+	struct key_list keys = list_of(texts, 16), reversed = keys;
+	uint8_t a[16], b[16];
+
+	(void)state;
+	key_list_reverse(&reversed);
+	key_list_complete(&reversed, 16);
+	for (int i = 0; i < 1000; i++) {
+		fill(a, sizeof(a));
+		fill(b, sizeof(b));
+		for (uint32_t skip = 0; skip + 8 <= keys.length; skip++)
+			assert_true(key_list_word(&keys, a, skip) ==
+				    ~key_list_word(&reversed, a, skip));
+	}
+	key_list_reverse(&reversed);
+	key_list_complete(&reversed, 16);
+	assert_true(key_list_equal(&keys, &reversed));
+}
+
+static void key_field__lengths_of_numbers(void **state)
+{
+	(void)state;
+	for (uint32_t length = 0; length < 40; length++) {
+		struct key_field field = { .length = length };
+		bool is_power = length == 1 || length == 2 || length == 4 ||
+				length == 8 || length == 16;
+
+		assert_true(key_field_is_good(&field) == (length > 0));
+		field.type = KEY_UNSIGNED;
+		assert_true(key_field_is_good(&field) == is_power);
+		field.type = KEY_SIGNED;
+		assert_true(key_field_is_good(&field) == is_power);
+		field.type = KEY_FLOAT;
+		assert_true(key_field_is_good(&field) ==
+			    (length == 4 || length == 8));
+		field.type = KEY_BYTES;
+		field.is_big_endian = true;
+		assert_false(key_field_is_good(&field));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(key_list__orders_as_its_fields),
+		cmocka_unit_test(key_list__floats_ascend),
+		cmocka_unit_test(key_list__same_order_same_list),
+		cmocka_unit_test(key_list__plain_is_one_ascending_slice),
+		cmocka_unit_test(key_list__reversed_twice_is_itself),
+		cmocka_unit_test(key_field__lengths_of_numbers),
+	};
+
+	random_begin();
+	if (guarded_map() != 0)
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
