@@ -236,6 +236,7 @@ static void begin_parts(struct cluster *cluster)
 		.hellos = cluster->hellos,
 		.shape = &config->shape,
 		.source = &cluster->source,
+		.keeps_equal_together = config->unique,
 	};
 	cluster->output.config = config;
 	cluster->output.exchange = cluster->exchange;
@@ -259,7 +260,9 @@ static void fill_result(struct cluster *cluster)
 	sort_setup_fill_result(result, &cluster->input, &cluster->output.output,
 			       &cluster->splitters, cluster->pool.worker_count,
 			       cluster->plan.memory_bytes);
-	result->record_count = orderer_record_count(&cluster->orderer);
+	result->dropped_count = orderer_dropped_count(&cluster->orderer);
+	result->record_count =
+		orderer_record_count(&cluster->orderer) + result->dropped_count;
 	result->size_bytes =
 		result->record_count * cluster->sort_config->shape.size;
 	result->checksum = orderer_checksum(&cluster->orderer);
@@ -268,7 +271,7 @@ static void fill_result(struct cluster *cluster)
 	cluster->result->transport = exchange_transport(cluster->exchange);
 
 	figures[CLUSTER_RECORDS_IN] = cluster->input.record_count;
-	figures[CLUSTER_RECORDS_OUT] = result->record_count;
+	figures[CLUSTER_RECORDS_OUT] = orderer_record_count(&cluster->orderer);
 	figures[CLUSTER_THREADS] = result->threads;
 	figures[CLUSTER_MEMORY_BYTES] = result->memory_bytes;
 	figures[CLUSTER_BEGIN_AT_NS] = result->begin_ns + (uint64_t)offset_ns;

@@ -98,6 +98,7 @@ void cluster_hello_encode(const struct cluster_hello *hello,
 		hello->input_fd,
 		hello->slot_count,
 		hello->gather_nonce,
+		hello->unique,
 	};
 
 	_Static_assert(ARRAY_LEN(others) + OTHERS_AT == ARRAY_LEN(words),
@@ -115,7 +116,7 @@ static bool words_are_good(const uint64_t *others)
 	return others[1] <= SPLITTERS_SAMPLED &&
 	       others[2] <= SPLITTERS_SAMPLED && others[3] <= 1 &&
 	       others[4] <= UINT32_MAX && others[5] <= 1 &&
-	       others[6] <= CLUSTER_BY_REFERENCE_AUTO;
+	       others[6] <= CLUSTER_BY_REFERENCE_AUTO && others[12] <= 1;
 }
 
 int cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
@@ -142,6 +143,7 @@ int cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
 		.input_fd = others[9],
 		.slot_count = others[10],
 		.gather_nonce = others[11],
+		.unique = others[12] != 0,
 	};
 	return unpack_shape(&hello->shape, words + SHAPE_AT) &&
 			       words_are_good(others)
@@ -186,6 +188,8 @@ static int compare(const struct peer *peer, const struct peer *own,
 			       ours->size, failure);
 	if (!key_list_equal(&theirs->keys, &ours->keys))
 		return differs_in_name(peer, own->rank, "key", failure);
+	if (peer->hello->unique != own->hello->unique)
+		return differs_in_name(peer, own->rank, "unique", failure);
 	if (peer->hello->wanted != own->hello->wanted)
 		return differs_in_name(peer, own->rank, "splitters", failure);
 	if (peer->hello->by_reference != own->hello->by_reference)

@@ -27,6 +27,7 @@ enum cluster_by_reference {
 
 struct cluster_hello {
 	struct record_shape shape;
+	bool unique;
 	uint64_t record_count;
 	enum splitters_kind wanted; /* AUTO, STATIC or SAMPLED */
 	/* What this rank has found in some of its keys; means nothing without
@@ -51,7 +52,7 @@ struct cluster_hello {
 /* Little-endian words: a version, and the fields above in their order.  Of the
  * shape there are the size and, in a word each, KEY_FIELDS_MAX fields of the
  * key. */
-#define CLUSTER_HELLO_BYTES (8 * (14 + KEY_FIELDS_MAX))
+#define CLUSTER_HELLO_BYTES (8 * (15 + KEY_FIELDS_MAX))
 
 /* The most bytes of input that a rank may have.  A peer that tells of more ends
  * the run, before its number is added, multiplied or used for memory. */

@@ -61,6 +61,7 @@ static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 		input->mode = INPUT_MMAP;
 	*hello = (struct cluster_hello){
 		.shape = config->shape,
+		.unique = config->unique,
 		.record_count = input->record_count,
 		.wanted = config->splitters,
 		.schedule = (uint32_t)cluster->config->schedule,

@@ -69,6 +69,7 @@ static int open_part(struct cluster_output *output, uint64_t first_record,
 	part.size_bytes = record_count * config->shape.size;
 	part.whole_bytes =
 		whole_bytes(output) + output->rank->node_count * NONCE_BYTES;
+	output->gathered_bytes = whole_bytes(output);
 	return output_open_part(&output->output, config->output_paths[0], &part,
 				failure);
 }
@@ -80,6 +81,21 @@ int cluster_output_open(struct cluster_output *output, uint64_t first_record,
 		return open_part(output, first_record, record_count, failure);
 	return sort_setup_outputs(&output->output, output->config, record_count,
 				  failure);
+}
+
+int cluster_output_shrink(struct cluster_output *output, uint64_t first_record,
+			  uint64_t record_count, uint64_t whole_count,
+			  struct failure *failure)
+{
+	uint32_t record_size = output->config->shape.size;
+
+	if (!output->gathers)
+		return sort_setup_shrink(&output->output, output->config,
+					 record_count, failure);
+	output->gathered_bytes = whole_count * record_size;
+	output_move_part(&output->output, first_record * record_size,
+			 record_count * record_size);
+	return 0;
 }
 
 static int leave_nonce(struct cluster_output *output, struct failure *failure)
@@ -146,7 +162,8 @@ static int cut_nonces_off(struct cluster_output *output,
 	close(fd);
 	if (error == 0)
 		error = check_nonces(output, nonces, failure);
-	if (error == 0 && ftruncate(file->fd, (off_t)whole_bytes(output)) < 0)
+	if (error == 0 &&
+	    ftruncate(file->fd, (off_t)output->gathered_bytes) < 0)
 		error = failure_set(failure, EXIT_FILE, file->path, errno, "");
 	return error;
 }

@@ -25,7 +25,8 @@ struct cluster_output {
 	const struct cluster_hello *hellos;
 	bool gathers; /* all ranks write one file */
 
-	struct output output; /* the sink of the share */
+	struct output output;	 /* the sink of the share */
+	uint64_t gathered_bytes; /* of the one file, without the nonces */
 };
 
 /* The functions return 0 or -errno with *failure filled. */
@@ -34,6 +35,12 @@ struct cluster_output {
  * first_record of all ranks' sorted records. */
 int cluster_output_open(struct cluster_output *output, uint64_t first_record,
 			uint64_t record_count, struct failure *failure);
+
+/* Before the first chunk: fewer records are written, record_count of ours and
+ * whole_count of all ranks'. */
+int cluster_output_shrink(struct cluster_output *output, uint64_t first_record,
+			  uint64_t record_count, uint64_t whole_count,
+			  struct failure *failure);
 
 /* All of the share has been handed over: write it, for other ranks to see. */
 int cluster_output_finish(struct cluster_output *output,

@@ -235,24 +235,23 @@ static bool idle(void *context)
 /* --- all of it -------------------------------------------------------------
  */
 
-/* All has arrived: order what is left, and answer other ranks in between. */
-static int order_rest(struct cluster *cluster)
+static void announce_oversized(struct cluster *cluster)
+{
+	uint32_t count = cluster->orderer.oversized_count;
+
+	if (count > 0)
+		exchange_announce_delay(
+			cluster->exchange,
+			1000 + count / OVERSIZED_ENTRIES_PER_MS);
+}
+
+/* Order the chunks that are left, and answer other ranks in between. */
+static int order_chunks(struct cluster *cluster)
 {
 	struct orderer *orderer = &cluster->orderer;
 	enum orderer_step step = ORDERER_MORE;
-	int error =
-		first_failure_get(&cluster->first_failure, cluster->failure);
+	int error = 0;
 
-	if (error)
-		return error;
-	if (orderer->oversized_count > 0)
-		exchange_announce_delay(
-			cluster->exchange,
-			1000 + orderer->oversized_count /
-					OVERSIZED_ENTRIES_PER_MS);
-	if (!orderer_sort_oversized(orderer, 0))
-		return first_failure_get(&cluster->first_failure,
-					 cluster->failure);
 	while (error == 0 && step == ORDERER_MORE) {
 		step = orderer_try(orderer, 0);
 		error = exchange_serve(cluster->exchange, cluster->failure);
@@ -260,6 +259,39 @@ static int order_rest(struct cluster *cluster)
 	if (error == 0)
 		sink_help(&cluster->output.output.sink);
 	return error;
+}
+
+/* All has arrived. */
+static int order_rest(struct cluster *cluster)
+{
+	int error =
+		first_failure_get(&cluster->first_failure, cluster->failure);
+
+	if (error)
+		return error;
+	announce_oversized(cluster);
+	if (!orderer_sort_oversized(&cluster->orderer, 0))
+		return first_failure_get(&cluster->first_failure,
+					 cluster->failure);
+	return order_chunks(cluster);
+}
+
+/* The same without duplicates.  The exchange has ended: if all ranks write one
+ * file, they tell each other how many records they keep. */
+static int order_without_duplicates(struct cluster *cluster)
+{
+	uint64_t kept_count;
+	int error;
+
+	announce_oversized(cluster);
+	if (!orderer_drop_duplicates(&cluster->orderer, 0, &kept_count))
+		return first_failure_get(&cluster->first_failure,
+					 cluster->failure);
+	error = cluster_shrink_output(cluster, kept_count, cluster->failure);
+	if (error)
+		return error;
+	orderer_begin_chunks(&cluster->orderer);
+	return order_chunks(cluster);
 }
 
 int cluster_exchange(struct cluster *cluster)
@@ -274,6 +306,7 @@ int cluster_exchange(struct cluster *cluster)
 		.arrived = arrived,
 		.idle = idle,
 	};
+	bool drops_duplicates = cluster->sort_config->unique;
 	uint64_t begin_ns = clock_now_ns();
 	int error = exchange_begin(cluster->exchange, &collective,
 				   cluster->failure);
@@ -283,12 +316,16 @@ int cluster_exchange(struct cluster *cluster)
 		error = exchange_receive(cluster->exchange, cluster->failure);
 	cluster_report_add_ns(cluster->report, CLUSTER_EXCHANGE_NS, begin_ns);
 	begin_ns = clock_now_ns();
-	if (error == 0 && !cluster->receive.discards)
+	if (error == 0 && !cluster->receive.discards && !drops_duplicates)
 		error = order_rest(cluster);
 	cluster_report_add_ns(cluster->report, CLUSTER_ORDER_NS, begin_ns);
 	begin_ns = clock_now_ns();
 	if (error == 0)
 		error = exchange_finish(cluster->exchange, cluster->failure);
 	cluster_report_add_ns(cluster->report, CLUSTER_FINISH_NS, begin_ns);
+	begin_ns = clock_now_ns();
+	if (error == 0 && !cluster->receive.discards && drops_duplicates)
+		error = order_without_duplicates(cluster);
+	cluster_report_add_ns(cluster->report, CLUSTER_ORDER_NS, begin_ns);
 	return error;
 }

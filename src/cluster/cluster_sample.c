@@ -112,6 +112,12 @@ static bool is_equal(const void *context, uint32_t bucket)
 	return splitters_bucket_is_equal(context, bucket);
 }
 
+static bool is_never_cut(const void *context, uint32_t bucket)
+{
+	(void)context, (void)bucket;
+	return false;
+}
+
 /* The cuts depend on the counts: their sum must be the records that the rank
  * has. */
 static int read_counts_of(struct cluster_sample *sample,
@@ -177,7 +183,10 @@ int cluster_sample_cuts(struct cluster_sample *sample,
 		error = read_counts(sample, &gather, bucket_count, failure);
 	if (error == 0)
 		shares_cut(cuts, node_count, sample->counts, node_count,
-			   bucket_count, is_equal, splitters);
+			   bucket_count,
+			   sample->keeps_equal_together ? is_never_cut
+							: is_equal,
+			   splitters);
 	free(gather.all);
 	free(own);
 	return error;

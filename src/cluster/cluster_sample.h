@@ -22,6 +22,7 @@ struct cluster_sample {
 	const struct cluster_hello *hellos;
 	const struct record_shape *shape;
 	const struct source *source; /* all records have been brought in */
+	bool keeps_equal_together;   /* one rank gets all records of one key */
 
 	/* cluster_sample_splitters() makes these: the shape of encoded keys, as
 	 * if they were records, and one of them, owned, which has the bytes

@@ -7,7 +7,9 @@
  * ascend with ranks, and equal keys keep their order.
  */
 #include <inttypes.h>
+#include <stdlib.h>
 
+#include "cluster/cluster_allgather.h"
 #include "cluster/cluster_state.h"
 #include "io/input_reader.h"
 #include "sort/sort_setup.h"
@@ -267,6 +269,56 @@ static uint64_t first_record(const struct cluster *cluster)
 	for (unsigned i = 0; i < cluster->rank.rank; i++)
 		first += records[i];
 	return first;
+}
+
+/* How many records each rank keeps, which is no more than its share. */
+static int gather_kept(struct cluster *cluster, uint64_t own_count,
+		       uint64_t kept[RANK_NODES_MAX], struct failure *failure)
+{
+	unsigned count = cluster->rank.node_count;
+	uint64_t shares[RANK_NODES_MAX];
+	uint8_t own[8];
+	struct cluster_allgather gather = {
+		.rank = &cluster->rank,
+		.own = own,
+		.own_bytes = sizeof(own),
+	};
+	int error;
+
+	count_shares(cluster, shares);
+	store_le64(own, own_count);
+	for (unsigned i = 0; i < count; i++)
+		gather.bytes[i] = sizeof(own);
+	error = cluster_allgather(&gather, cluster->exchange, failure);
+	for (unsigned i = 0; i < count && error == 0; i++) {
+		kept[i] = load_le64(gather.all + gather.offset[i]);
+		if (kept[i] > shares[i])
+			error = exchange_blame(cluster->exchange, i, failure,
+					       "keeps %" PRIu64 " of %" PRIu64
+					       " records",
+					       kept[i], shares[i]);
+	}
+	free(gather.all);
+	return error;
+}
+
+int cluster_shrink_output(struct cluster *cluster, uint64_t kept_count,
+			  struct failure *failure)
+{
+	uint64_t kept[RANK_NODES_MAX] = { 0 }, first = 0, whole = 0;
+	int error = 0;
+
+	if (cluster->config->gathers)
+		error = gather_kept(cluster, kept_count, kept, failure);
+	if (error)
+		return error;
+	for (unsigned i = 0; i < cluster->rank.node_count; i++) {
+		if (i < cluster->rank.rank)
+			first += kept[i];
+		whole += kept[i];
+	}
+	return cluster_output_shrink(&cluster->output, first, kept_count, whole,
+				     failure);
 }
 
 static int open_output(struct cluster *cluster, uint64_t record_count,

@@ -137,6 +137,10 @@ int cluster_check_sums(struct cluster *cluster, struct failure *failure);
 bool cluster_shares_are_skewed(const struct cluster *cluster);
 /* Open the output, and make memory for the share and for its order. */
 int cluster_make_room(struct cluster *cluster, struct failure *failure);
+/* Duplicates have been dropped, and this rank keeps kept_count records: tell
+ * the output, and if it is the one file of all ranks, these. */
+int cluster_shrink_output(struct cluster *cluster, uint64_t kept_count,
+			  struct failure *failure);
 
 /* --- cluster_receive.c ------------------------------------------------------
  */

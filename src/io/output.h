@@ -91,6 +91,15 @@ struct output_part {
 int output_open_part(struct output *output, const char *path,
 		     const struct output_part *part, struct failure *failure);
 
+/* Fewer bytes are to be written than was said: sizes_bytes[i] to file i.  Call
+ * before the first chunk.  0 or -errno with *failure filled. */
+int output_shrink(struct output *output, const uint64_t *sizes_bytes,
+		  struct failure *failure);
+
+/* The same for a part: it begins elsewhere, and the file keeps its size. */
+void output_move_part(struct output *output, uint64_t begin_bytes,
+		      uint64_t size_bytes);
+
 /* Slots over memory of slot_count * chunk_bytes, page aligned; chunk_bytes is a
  * multiple of the page.  Call before the first take. */
 void output_set_slots(struct output *output, uint8_t *memory,

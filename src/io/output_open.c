@@ -189,6 +189,27 @@ int output_open_part(struct output *output, const char *path,
 	return error;
 }
 
+int output_shrink(struct output *output, const uint64_t *sizes_bytes,
+		  struct failure *failure)
+{
+	for (unsigned i = 0; i < output->file_count; i++) {
+		const struct outfile *file = &output->files[i].outfile;
+
+		output->part_bytes[i] = sizes_bytes[i];
+		if (ftruncate(file->fd, (off_t)sizes_bytes[i]) < 0)
+			return failure_set(failure, EXIT_FILE, file->path,
+					   errno, "");
+	}
+	return 0;
+}
+
+void output_move_part(struct output *output, uint64_t begin_bytes,
+		      uint64_t size_bytes)
+{
+	output->files[0].begin_bytes = begin_bytes;
+	output->part_bytes[0] = size_bytes;
+}
+
 size_t output_chunk_bytes_max(const struct output *output)
 {
 	for (unsigned i = 0; i < output->file_count; i++)

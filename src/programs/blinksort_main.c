@@ -41,6 +41,7 @@ static const char help[] =
 "                            behind it, descending; further keys decide when\n"
 "                            those before are equal\n"
 "  -r, --reverse             reverse the whole order; equal keys stay as they are\n"
+"      --unique              write only the first of the records with equal keys\n"
 "      --threads=N           use N threads (one for each CPU, if that pays)\n"
 "      --memory=SIZE         refuse a sort that may take more, such as 512M\n"
 "                            (what is available)\n"
@@ -84,6 +85,7 @@ enum {
 	OPTION_RECORD_SIZE,
 	OPTION_KEY,
 	OPTION_REVERSE,
+	OPTION_UNIQUE,
 	OPTION_THREADS,
 	OPTION_MEMORY,
 	OPTION_IO,
@@ -114,6 +116,7 @@ static const struct options_entry entries[] = {
 	{ OPTION_RECORD_SIZE, "record-size", 0, OPTIONS_VALUE, "BYTES" },
 	{ OPTION_KEY, "key", 0, OPTIONS_VALUES, "OFFSET:LENGTH" },
 	{ OPTION_REVERSE, "reverse", 'r', OPTIONS_FLAG, NULL },
+	{ OPTION_UNIQUE, "unique", 0, OPTIONS_FLAG, NULL },
 	{ OPTION_THREADS, "threads", 0, OPTIONS_VALUE, "N" },
 	{ OPTION_MEMORY, "memory", 0, OPTIONS_VALUE, "SIZE" },
 	{ OPTION_IO, "io", 0, OPTIONS_VALUE, "MODE" },
@@ -327,6 +330,7 @@ static int complete_options(struct options *options, struct failure *failure)
 	struct sorter_config *config = &options->config;
 	int ret = check_cluster(options, failure);
 
+	config->unique = options_given(reader, OPTION_UNIQUE);
 	config->sync = options_given(reader, OPTION_SYNC);
 	config->checksum = options_given(reader, OPTION_CHECKSUM);
 	config->trace_path = options_value(reader, OPTION_TRACE);

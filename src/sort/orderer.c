@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "kernels/splitters.h"
+#include "sort/duplicates.h"
 
 /* Entries that are prefetched while those before them are sorted, some
  * microsecond ahead: 128 come too late with a million records, 1024 are no
@@ -19,6 +20,12 @@ static uint64_t count_chunks(const struct sink *sink)
 	for (unsigned i = 0; i < sink->part_count; i++)
 		count += DIV_ROUND_UP(sink->part_bytes[i], sink->chunk_bytes);
 	return count;
+}
+
+void orderer_begin_chunks(struct orderer *orderer)
+{
+	orderer->chunk_count = count_chunks(orderer->config.sink);
+	thread_pool_set(orderer->config.pool, &orderer->chunks_begun, 1);
 }
 
 void orderer_begin(struct orderer *orderer, const struct orderer_config *config)
@@ -40,6 +47,8 @@ void orderer_begin(struct orderer *orderer, const struct orderer_config *config)
 	orderer->oversized_count = 0;
 	atomic_store_explicit(&orderer->next_chunk, 0, memory_order_relaxed);
 	atomic_store_explicit(&orderer->gathered_chunks, 0,
+			      memory_order_relaxed);
+	atomic_store_explicit(&orderer->chunks_begun, !config->drops_duplicates,
 			      memory_order_relaxed);
 	atomic_store_explicit(&orderer->next_oversized, 0,
 			      memory_order_relaxed);
@@ -82,11 +91,16 @@ void orderer_take_oversized(struct orderer *orderer, const struct plan *plan,
 /* --- buckets ---------------------------------------------------------------
  */
 
+static bool is_oversized(const struct orderer *orderer, uint32_t count)
+{
+	return count > PLAN_OVERSIZED_ENTRIES ||
+	       orderer->config.drops_duplicates;
+}
+
 static bool bucket_is_oversized(const struct orderer *orderer, uint32_t bucket)
 {
-	return orderer->bucket_start[bucket + 1] -
-		       orderer->bucket_start[bucket] >
-	       PLAN_OVERSIZED_ENTRIES;
+	return is_oversized(orderer, orderer->bucket_start[bucket + 1] -
+					     orderer->bucket_start[bucket]);
 }
 
 void orderer_add_up(struct orderer *orderer, const struct bucket_set *set)
@@ -100,7 +114,7 @@ void orderer_add_up(struct orderer *orderer, const struct bucket_set *set)
 
 		orderer->bucket_start[b] = start;
 		start += count;
-		if (count > PLAN_OVERSIZED_ENTRIES) {
+		if (is_oversized(orderer, count)) {
 			orderer->oversized_start[b] = orderer->oversized_count;
 			orderer->oversized_count += count;
 		}
@@ -113,6 +127,15 @@ uint64_t orderer_record_count(const struct orderer *orderer)
 	return orderer->set.bucket_count == 0
 		       ? 0
 		       : orderer->bucket_start[orderer->set.bucket_count];
+}
+
+uint64_t orderer_dropped_count(const struct orderer *orderer)
+{
+	/* All buckets are oversized if duplicates are dropped. */
+	return orderer->config.drops_duplicates
+		       ? orderer->oversized_count -
+				 orderer_record_count(orderer)
+		       : 0;
 }
 
 static void order_bucket(const struct orderer *orderer, uint32_t bucket,
@@ -173,8 +196,91 @@ static void wait_for_oversized(struct orderer *orderer)
 	}
 }
 
+/* --- duplicates ------------------------------------------------------------
+ */
+
+/* As order_bucket(), but the first entry of each key alone remains; returns how
+ * many those are. */
+static uint32_t keep_firsts(const struct orderer *orderer, uint32_t bucket,
+			    uint64_t *entries, uint32_t count)
+{
+	const struct splitters *splitters = orderer->config.splitters;
+	uint32_t of_all = orderer->set.first_bucket + bucket;
+
+	if (splitters_bucket_is_equal(splitters, of_all))
+		return MIN(count, 1);
+	orderer->sort(entries, count);
+	return (uint32_t)duplicates_drop(
+		&orderer->tie_break, entries, count,
+		splitters_bucket_is_decided(splitters, of_all,
+					    orderer->config.index_bits));
+}
+
+/* bucket_start[] has the buckets' counts in the meantime. */
+static void drop_some_duplicates(struct orderer *orderer, unsigned worker)
+{
+	struct trace_lane *lane =
+		sort_trace_lane(orderer->config.trace, worker);
+
+	for (;;) {
+		uint32_t bucket = atomic_fetch_add_explicit(
+			&orderer->next_oversized, 1, memory_order_relaxed);
+		uint64_t begin_ns = trace_begin(lane);
+		uint64_t *entries;
+
+		if (bucket >= orderer->set.bucket_count)
+			return;
+		entries = orderer->oversized_entries +
+			  orderer->oversized_start[bucket];
+		orderer->bucket_start[bucket] = keep_firsts(
+			orderer, bucket, entries,
+			bucket_set_copy(&orderer->set, bucket, entries));
+		trace_end(lane, begin_ns, "unique");
+	}
+}
+
+static uint64_t add_up_kept(struct orderer *orderer)
+{
+	uint32_t start = 0;
+
+	for (uint32_t b = 0; b < orderer->set.bucket_count; b++) {
+		uint32_t count = orderer->bucket_start[b];
+
+		orderer->bucket_start[b] = start;
+		start += count;
+	}
+	orderer->bucket_start[orderer->set.bucket_count] = start;
+	return start;
+}
+
+bool orderer_drop_duplicates(struct orderer *orderer, unsigned worker,
+			     uint64_t *kept_count)
+{
+	orderer->workers[worker].has_passed = true;
+	drop_some_duplicates(orderer, worker);
+	wait_for_oversized(orderer);
+	if (first_failure_stops(orderer->config.failure))
+		return false;
+	*kept_count = add_up_kept(orderer);
+	return true;
+}
+
+/* A worker that is not the driver.  False: the run has failed. */
+static bool drop_duplicates_and_wait(struct orderer *orderer, unsigned worker)
+{
+	if (!orderer->workers[worker].has_passed) {
+		orderer->workers[worker].has_passed = true;
+		drop_some_duplicates(orderer, worker);
+		wait_for_oversized(orderer);
+	}
+	thread_pool_wait_while(orderer->config.pool, &orderer->chunks_begun, 0);
+	return !first_failure_stops(orderer->config.failure);
+}
+
 bool orderer_sort_oversized(struct orderer *orderer, unsigned worker)
 {
+	if (orderer->config.drops_duplicates)
+		return drop_duplicates_and_wait(orderer, worker);
 	orderer->workers[worker].has_passed = true;
 	if (orderer->oversized_count == 0)
 		return true;
@@ -395,7 +501,9 @@ enum orderer_step orderer_try(struct orderer *orderer, unsigned worker)
 
 	if (first_failure_stops(orderer->config.failure))
 		return ORDERER_FAILED;
-	if (ready == 0 || (orderer->oversized_count > 0 && !self->has_passed))
+	if (ready == 0 || (orderer->oversized_count > 0 && !self->has_passed) ||
+	    atomic_load_explicit(&orderer->chunks_begun,
+				 memory_order_acquire) == 0)
 		return ORDERER_WAITS;
 	number = atomic_load_explicit(&orderer->next_chunk,
 				      memory_order_relaxed);
@@ -432,6 +540,7 @@ void orderer_stop(struct orderer *orderer)
 	 * config.failure before they look at the buckets. */
 	thread_pool_set(pool, &orderer->ready_buckets, ORDERER_ALL_READY);
 	thread_pool_set(pool, &orderer->passed_workers, pool->worker_count);
+	thread_pool_set(pool, &orderer->chunks_begun, 1);
 }
 
 /* Until more buckets are complete than were; returns how many are. */

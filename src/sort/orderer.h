@@ -6,6 +6,9 @@
  * the sink.  A bucket of more than PLAN_OVERSIZED_ENTRIES is oversized: workers
  * sort all of these first, each one as a whole.
  *
+ * If duplicates are dropped, all buckets count as oversized: how many records
+ * remain, and so where a chunk begins, is known when all buckets are sorted.
+ *
  * The orderer knows neither files nor ranks, and may begin while entries still
  * arrive: it takes a chunk only when all of the chunk's buckets are ready.
  *
@@ -13,6 +16,8 @@
  *      orderer_begin()
  *      orderer_add_up()      when each bucket's count is known
  *      orderer_set_ready()   when entries are complete, in one step or in many
+ *      orderer_drop_duplicates(), orderer_begin_chunks()
+ *                            then, if config.drops_duplicates
  *      orderer_run()         each worker, but for one that has other work, too
  *      orderer_sort_oversized(), orderer_try()     that one
  *
@@ -42,10 +47,11 @@
 struct orderer_config {
 	struct record_shape shape;
 	enum cpu_level kernel;
-	unsigned index_bits;  /* slots are below 2 to this */
-	const uint8_t *base;  /* of slot 0 */
-	size_t chunk_entries; /* what a chunk's buckets hold at most: plan.h */
-	bool sums_up;	      /* compute the checksum of all records */
+	unsigned index_bits;   /* slots are below 2 to this */
+	const uint8_t *base;   /* of slot 0 */
+	size_t chunk_entries;  /* what a chunk's buckets hold at most: plan.h */
+	bool sums_up;	       /* compute the checksum of all records */
+	bool drops_duplicates; /* of equal keys, only the first record stays */
 	/* All buckets will be complete before any worker comes: none waits. */
 	bool is_ready;
 	const struct splitters *splitters; /* of the bucket set */
@@ -94,6 +100,8 @@ struct orderer {
 	/* Workers that have no oversized bucket left to sort.  orderer_stop()
 	 * sets it to all of them. */
 	_Atomic uint32_t passed_workers;
+	/* 0 until the sink knows how much comes; the driver sets it to 1. */
+	_Atomic uint32_t chunks_begun;
 	/* Buckets [0, ready_buckets) are complete.  The driver raises it. */
 	_Alignas(CACHE_PAIR_BYTES) _Atomic uint32_t ready_buckets;
 
@@ -122,6 +130,16 @@ void orderer_take_oversized(struct orderer *orderer, const struct plan *plan,
 /* All buckets' counts are known: where each bucket begins in the sorted whole,
  * and which ones are oversized. */
 void orderer_add_up(struct orderer *orderer, const struct bucket_set *set);
+
+/*
+ * Of a run that drops duplicates, when all buckets are complete: sort buckets
+ * with the other workers, which do so in orderer_run(), and return in
+ * *kept_count how many records remain.  When the sink has been told of that,
+ * the chunks begin.  False: the run has failed.
+ */
+bool orderer_drop_duplicates(struct orderer *orderer, unsigned worker,
+			     uint64_t *kept_count);
+void orderer_begin_chunks(struct orderer *orderer);
 
 /* The first ready_buckets buckets are complete; never fewer than before. */
 void orderer_set_ready(struct orderer *orderer, uint32_t ready_buckets);
@@ -153,8 +171,10 @@ bool orderer_run(struct orderer *orderer, unsigned worker);
 /* Any worker: true when the records of all chunks have been copied. */
 bool orderer_has_gathered_all(const struct orderer *orderer);
 
-/* All workers have ended: the records of the bucket set, and their checksum. */
+/* All workers have ended: the records that went to the sink, those that were
+ * dropped, and the checksum of the former. */
 uint64_t orderer_record_count(const struct orderer *orderer);
+uint64_t orderer_dropped_count(const struct orderer *orderer);
 unsigned __int128 orderer_checksum(const struct orderer *orderer);
 
 #endif /* ORDERER_H */

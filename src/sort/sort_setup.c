@@ -30,32 +30,42 @@ int sort_setup_plan(struct plan *plan, const struct plan_request *request,
 			   (unsigned long long)PLAN_RECORDS_MAX);
 }
 
-int sort_setup_outputs(struct output *output,
-		       const struct sorter_config *config,
-		       uint64_t record_count, struct failure *failure)
+/* What each output gets of so many records: nearly equal parts. */
+static void divide(const struct sorter_config *config, uint64_t record_count,
+		   uint64_t sizes_bytes[OUTPUT_FILES_MAX])
 {
-	uint64_t *sizes_bytes =
-		calloc(config->output_count, sizeof(*sizes_bytes));
-	bool direct;
-	int error;
-
-	if (!sizes_bytes)
-		return failure_no_memory(failure);
 	for (unsigned i = 0; i < config->output_count; i++) {
 		uint64_t begin = record_count * i / config->output_count;
 		uint64_t end = record_count * (i + 1) / config->output_count;
 
 		sizes_bytes[i] = (end - begin) * config->shape.size;
 	}
+}
+
+int sort_setup_outputs(struct output *output,
+		       const struct sorter_config *config,
+		       uint64_t record_count, struct failure *failure)
+{
+	uint64_t sizes_bytes[OUTPUT_FILES_MAX];
+	bool direct;
+
+	divide(config, record_count, sizes_bytes);
 	/* Past the page cache if the user asks for it, or if the output must
 	 * reach the medium anyway: else the cache takes it at once, as it does
 	 * from cp. */
 	direct = config->io == INPUT_DIRECT ||
 		 (config->io == INPUT_AUTO && config->sync);
-	error = output_open(output, config->output_paths, sizes_bytes,
-			    config->output_count, direct, failure);
-	free(sizes_bytes);
-	return error;
+	return output_open(output, config->output_paths, sizes_bytes,
+			   config->output_count, direct, failure);
+}
+
+int sort_setup_shrink(struct output *output, const struct sorter_config *config,
+		      uint64_t record_count, struct failure *failure)
+{
+	uint64_t sizes_bytes[OUTPUT_FILES_MAX];
+
+	divide(config, record_count, sizes_bytes);
+	return output_shrink(output, sizes_bytes, failure);
 }
 
 int sort_setup_refuse_memory(const struct sorter_config *config,
@@ -115,6 +125,7 @@ struct orderer_config sort_setup_orderer(const struct sorter_config *config,
 		.index_bits = plan->index_bits,
 		.chunk_entries = plan->chunk_entries,
 		.sums_up = config->checksum,
+		.drops_duplicates = config->unique,
 		.sink = &output->sink,
 	};
 }

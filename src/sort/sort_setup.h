@@ -28,6 +28,11 @@ int sort_setup_outputs(struct output *output,
 		       const struct sorter_config *config,
 		       uint64_t record_count, struct failure *failure);
 
+/* Of the records fewer are written than sort_setup_outputs() was told: divide
+ * these instead. */
+int sort_setup_shrink(struct output *output, const struct sorter_config *config,
+		      uint64_t record_count, struct failure *failure);
+
 /* Refuse a sort that needs more memory than the user allows, or than this
  * machine has for each of its sorts. */
 int sort_setup_refuse_memory(const struct sorter_config *config,

@@ -311,6 +311,24 @@ static bool run_bucketing(struct sorter *sorter, unsigned worker)
 	}
 }
 
+/* --- duplicates ------------------------------------------------------------
+ */
+
+/* Worker 0; the others come to wait for the chunks. */
+static void drop_duplicates(struct sorter *sorter)
+{
+	struct orderer *orderer = &sorter->orderer;
+	struct failure failure;
+	uint64_t kept_count;
+
+	if (!orderer_drop_duplicates(orderer, 0, &kept_count))
+		return;
+	if (sort_setup_shrink(&sorter->output, sorter->config, kept_count,
+			      &failure) < 0)
+		first_failure_note(&sorter->failure, &failure);
+	orderer_begin_chunks(orderer);
+}
+
 /* --- forgetting the input --------------------------------------------------
  */
 
@@ -362,6 +380,8 @@ static void run_worker(void *context, unsigned worker)
 		return;
 	if (worker == 0)
 		sorter->result->bucketed_ns = clock_now_ns();
+	if (worker == 0 && sorter->config->unique)
+		drop_duplicates(sorter);
 	if (orderer_run(&sorter->orderer, worker))
 		forget_input(sorter);
 }
@@ -407,6 +427,7 @@ static void fill_result(struct sorter *sorter)
 			       sorter->plan.memory_bytes);
 	result->record_count = sorter->input.record_count;
 	result->size_bytes = result->record_count * sorter->config->shape.size;
+	result->dropped_count = orderer_dropped_count(&sorter->orderer);
 	result->checksum = orderer_checksum(&sorter->orderer);
 }
 

@@ -26,6 +26,7 @@ struct sorter_config {
 		*output_paths; /* parts of the sorted whole, in order */
 	unsigned output_count;
 	struct record_shape shape;
+	bool unique;	       /* of equal keys, write the first record only */
 	unsigned threads;      /* 0: all CPUs that are allowed, if it pays */
 	uint64_t memory_bytes; /* 0: what is available */
 	enum input_mode io;
@@ -43,15 +44,16 @@ struct sorter_config {
 
 /* What was done and how long it took; valid if sorter_run() returned 0. */
 struct sorter_result {
-	uint64_t record_count;
+	uint64_t record_count; /* of the input */
 	uint64_t size_bytes;
-	enum input_mode io; /* chosen */
+	uint64_t dropped_count; /* of these records; others were written */
+	enum input_mode io;	/* chosen */
 	bool output_direct;
 	enum splitters_kind splitters; /* chosen */
 	uint32_t bucket_count;
 	unsigned threads;
-	uint64_t memory_bytes; /* planned */
-	unsigned __int128 checksum;
+	uint64_t memory_bytes;	    /* planned */
+	unsigned __int128 checksum; /* of the records that were written */
 	/* Of worker 0, one after the other. */
 	uint64_t begin_ns;
 	uint64_t prepared_ns;

@@ -21,13 +21,14 @@ readonly DEADLINES_MAX=8
 # one_rank RANK COMMAND...: the deadline is the case's $deadline_s
 one_rank()
 {
-	local rank=$1
+	local rank=$1 output=(-o "out.$1")
 	shift
 
+	[ -z "${gathers-}" ] || output=(--gather=out.0)
 	start_rank "$rank" timeout $((DEADLINES_MAX * deadline_s)) "$@" \
 		--nodes='127.0.0.[2-4]' --rank="$rank" --job="$job" \
 		--key-file="$SCRATCH/key" --deadline="$deadline_s" \
-		"${options[@]}" "in.$rank" -o "out.$rank"
+		"${options[@]}" "in.$rank" "${output[@]}"
 }
 
 # run_with LIAR LIE...: all three, with $options
@@ -165,6 +166,16 @@ case_trace()
 	lies --trace=trace total:2:1:set:8
 }
 
+# To the ranks that write one file with it: no key is there twice, so that each
+# rank keeps all of its share.
+case_kept()
+{
+	local gathers=yes
+
+	lies --unique payload:2:0:add:1
+	lies --unique payload:2:1:set:0xff
+}
+
 # --- what a STATUS says -----------------------------------------------------------
 
 # Silence that would outlast any deadline.
@@ -201,6 +212,7 @@ check buckets patiently case_buckets
 check records patiently case_records
 check hello patiently case_hello
 check trace patiently case_trace
+check kept patiently case_kept
 check busy patiently case_busy
 check gaps patiently case_gaps
 check progress patiently case_progress

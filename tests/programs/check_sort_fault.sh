@@ -296,6 +296,8 @@ for io in "${IO_MODES[@]}"; do
 done
 check fails_one_thread case_fails new --io=buffered --threads=1
 check fails_on_tmpfs case_on_tmpfs case_fails new
+check fails_unique case_fails new --unique
+check fails_unique_on_tmpfs case_on_tmpfs case_fails new --unique
 check short_on_tmpfs case_on_tmpfs case_short --threads=2
 check signals_on_tmpfs case_on_tmpfs case_signals
 check sync_fails case_sync_fails

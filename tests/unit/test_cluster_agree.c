@@ -141,6 +141,8 @@ static void cluster_hello__numbers_that_cannot_be(void **state)
 		{ 19, 63, 0 },
 		{ 20, 63, 0 },
 		{ 21, 63, 0 },
+		{ 22, 0, 0 },
+		{ 22, 1, -EBADMSG }, /* unique */
 	};
 	uint8_t bytes[CLUSTER_HELLO_BYTES];
 	struct cluster_hello back;
@@ -179,6 +181,9 @@ static void cluster_agree__who_differs_is_named(void **state)
 	fill(hellos);
 	hellos[1].shape.keys.fields[0].is_descending = true;
 	check_refused(hellos, 2, "rank 1 (b) has another --key than rank 2");
+	fill(hellos);
+	hellos[1].unique = true;
+	check_refused(hellos, 2, "rank 1 (b) has another --unique than rank 2");
 	fill(hellos);
 	hellos[4].wanted = SPLITTERS_STATIC;
 	check_refused(hellos, 0, "rank 4 (e) has another --splitters");

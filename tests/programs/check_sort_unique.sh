@@ -1,0 +1,182 @@
+#!/bin/bash
+# check_sort_unique.sh - blinksort --unique, of one process and of several ranks
+#
+# What it writes is what the reference sorts, without the records whose key is
+# that of the record before: these are dropped here, by another program.
+
+# shellcheck disable=SC2317 # cases are called by check
+# shellcheck source=tests/programs/cluster_lib.sh
+. "$(dirname "$0")/cluster_lib.sh"
+
+COUNTS=(0 1 2 99 4097 20480 70000)
+rounds=16
+if [ -n "$QUICK$SANITIZED" ]; then
+	COUNTS=(0 1 4097)
+	rounds=4
+fi
+readonly SIZE=30 OFFSET=3 LENGTH=9
+
+# drop_duplicates SIZE OFFSET LENGTH <SORTED >FIRSTS
+drop_duplicates()
+{
+	python3 -c '
+import sys
+size, offset, length = map(int, sys.argv[1:])
+data, before = sys.stdin.buffer.read(), None
+for at in range(0, len(data), size):
+    key = data[at + offset:at + offset + length]
+    if key != before:
+        sys.stdout.buffer.write(data[at:at + size])
+    before = key' "$@"
+}
+
+# make_input SHAPE COUNT SEED [SIZE OFFSET LENGTH]: the file "in", and "want"
+make_input()
+{
+	local size=${4:-$SIZE} offset=${5:-$OFFSET} length=${6:-$LENGTH}
+	local shape=(--record-size="$size" --key="$offset:$length")
+
+	make_shape "$1" "$2" "$3" "${shape[@]}" >in
+	sort_reference in -o sorted "${shape[@]}"
+	drop_duplicates "$size" "$offset" "$length" <sorted >want
+}
+
+random_options()
+{
+	random_below ${#KERNELS[@]}
+	options=(--kernel="${KERNELS[random]}")
+	random_below 3
+	options+=(--splitters="${SPLITTERS[random]}")
+	random_below 4
+	options+=(--threads=$((random + 1)))
+}
+
+# What the report says was dropped is what the output lacks.
+expect_dropped()
+{
+	local lacks=$(($(stat -c %s in) - $(stat -c %s want)))
+
+	python3 -c '
+import json, sys
+report = json.load(open(sys.argv[1]))
+lacks, size = int(sys.argv[2]), report["record_size"]
+assert report["dropped_records"] * size == lacks, report' "$STDOUT" "$lacks"
+}
+
+# case_shape SHAPE
+case_shape()
+{
+	local c options random
+
+	for c in "${!COUNTS[@]}"; do
+		make_input "$1" "${COUNTS[c]}" $((SEED + c))
+		random_options
+		random_below 4
+		sort_run in -o out --unique --json --io="${IO_MODES[random]}" \
+			--record-size=$SIZE --key=$OFFSET:$LENGTH "${options[@]}"
+		[ "$status" = 0 ] || fail "$1: status $status: $(cat "$STDERR")"
+		cmp -s out want ||
+			fail "make_shape $1 ${COUNTS[c]} $((SEED + c)): ${options[*]}"
+		expect_dropped
+	done
+}
+
+# Each has its part of what remains, and is no longer.
+case_parts()
+{
+	local outs=(out-0 out-1 out-2) options random
+
+	make_input few-distinct 50000 1 4 0 2
+	random_options
+	expect_sorted in "${outs[@]/#/-o}" --unique --record-size=4 --key=0:2 \
+		"${options[@]}"
+	cat "${outs[@]}" | cmp - want
+	python3 -c '
+import os, sys
+sizes = [os.path.getsize(name) for name in sys.argv[1:]]
+assert max(sizes) - min(sizes) <= 4, sizes' "${outs[@]}"
+}
+
+# All keys but the sign of zero; and records of which the key is everything.
+case_types()
+{
+	python3 -c '
+import struct, sys
+numbers = [0.0, -0.0, 1.5, float("nan"), 0.0, 1.5, -0.0, float("nan")]
+sys.stdout.buffer.write(struct.pack("<8d", *numbers))' >in
+	expect_sorted in -o out --unique --record-size=8 --key=0:f64
+	python3 -c '
+import struct
+found = struct.unpack("<4d", open("out", "rb").read())
+assert [str(x) for x in found] == ["-0.0", "0.0", "1.5", "nan"], found'
+	expect_sorted in -o out --unique --record-size=8 --key=0:f64:desc
+	[ "$(stat -c %s out)" = 32 ]
+}
+
+case_checksum()
+{
+	make_input zipf 20000 "$SEED" 100 0 10
+	expect_sorted in -o out --unique --checksum
+	cmp out want
+	"$BIN/blinkval" out 2>&1 | grep -qi "$(cat "$STDOUT")"
+}
+
+# run_ranks RANKS OPTION...
+run_ranks()
+{
+	local ranks=$1 rank all=() output
+	local job=unique.$$.$RANDOM pids=() statuses=()
+	shift
+
+	for ((rank = 0; rank < ranks; rank++)); do
+		all+=("$rank")
+		output=(-o "out.$rank")
+		[ -z "$gather" ] || output=(--gather=out)
+		start_rank "$rank" timeout 120 "${BLINKSORT[@]}" \
+			--nodes="127.0.0.[2-$((ranks + 1))]" --rank="$rank" \
+			--job="$job" --deadline="$DEADLINE_S" --unique "$@" \
+			"in.$rank" "${output[@]}"
+	done
+	wait_ranks "${all[@]}"
+	for rank in "${all[@]}"; do
+		[ "${statuses[rank]}" = 0 ] ||
+			fail "rank $rank: ${statuses[rank]}: $(cat "err.$rank")"
+	done
+}
+
+# case_ranks RANKS GATHER
+case_ranks()
+{
+	local ranks=$1 gather=$2 round options random shape
+	local how=(even random first last)
+
+	RANDOM=$((SEED + ranks))
+	for ((round = 0; round < rounds; round++)); do
+		random_below ${#SHAPES[@]}
+		shape=${SHAPES[random]}
+		random_below 30000
+		make_input "$shape" "$random" "$round"
+		cut_input in $SIZE "$ranks" "${how[round % 4]}"
+		random_options
+		[ $((round % 3)) != 0 ] || options+=(--by-reference=auto)
+		run_ranks "$ranks" --record-size=$SIZE --key=$OFFSET:$LENGTH \
+			"${options[@]}"
+		[ -n "$gather" ] || cat out.? >out
+		cmp -s out want ||
+			fail "$ranks ranks, $shape, $round: ${options[*]}"
+		rm -f out out.? in.?
+	done
+}
+
+mapfile -t SHAPES < <(make_shape --list)
+for shape in "${SHAPES[@]}"; do
+	check "shape_$shape" case_shape "$shape"
+done
+check parts case_parts
+check types case_types
+check checksum case_checksum
+for ranks in 2 4; do
+	check "ranks_$ranks" case_ranks "$ranks" ""
+	check "gathered_$ranks" case_ranks "$ranks" yes
+done
+finish
