@@ -15,6 +15,7 @@
 #include "base/options.h"
 #include "base/stdout.h"
 #include "io/outfile.h"
+#include "programs/shape_options.h"
 #include "programs/validation.h"
 #include "record/validator.h"
 #include "system/thread_pool.h"
@@ -23,6 +24,7 @@ struct options {
 	struct options_reader reader;
 	bool quiet;
 	bool of_summaries;
+	bool is_unique;
 	const char *summary_path;	 /* NULL: none */
 	struct validation_request files; /* or files of summaries */
 };
@@ -31,19 +33,34 @@ struct options {
 /* clang-format off */
 static const char help[] =
 "Usage: blinkval [OPTION]... FILE...\n"
-"Check that 100-byte records are in order, as valsort does.  Several files are\n"
-"the parts of one output.  The report goes to stderr.\n"
+"Check that records are in order: those of 100 bytes as valsort does, or any\n"
+"others of one size.  Several files are the parts of one output.  The report\n"
+"goes to stderr.\n"
 "\n"
-"  -q           print errors only\n"
-"  -o SUMMARY   write a summary of 280 bytes to this file, which must be new,\n"
-"               empty or another summary\n"
-"  -s           read summaries instead of records, in the order of their parts\n"
-"  -t THREADS   use this number of threads (one for each CPU)\n"
-"  --help       print this text\n"
-"  --version    print the version\n"
+"      --record-size=BYTES   take records of this size (100)\n"
+"      --key=OFFSET:LENGTH   compare this slice of a record (0:10)\n"
+"      --key=OFFSET:TYPE     compare this number: u8 to u128, i8 to i128, f32 or\n"
+"                            f64, little endian, or u16be and so on; up to eight\n"
+"                            keys, the first weighs most; :desc behind a key\n"
+"                            reverses it\n"
+"  -r, --reverse             expect the whole order reversed\n"
+"      --unique              fail if there are duplicate keys\n"
+"      --against=INPUT       fail unless this file has as many records, and the\n"
+"                            same checksum; with several of them: all together\n"
 "\n"
-"Statuses: 0 in order, 1 not in order, or no whole records, 2 usage, 3 file,\n"
-"5 memory or threads.  See blinkval(1).\n";
+"  -q                        print errors only\n"
+"  -o SUMMARY                write a summary of 280 bytes to this file, which\n"
+"                            must be new, empty or another summary\n"
+"  -s                        read summaries instead of records, in the order of\n"
+"                            their parts\n"
+"  -t THREADS                use this number of threads (one for each CPU)\n"
+"      --help                print this text\n"
+"      --version             print the version\n"
+"\n"
+"-o and -s are for the records of the benchmark only, which are the default.\n"
+"\n"
+"Statuses: 0 in order, 1 not in order, or not unique, not the input's or no\n"
+"whole records, 2 usage, 3 file, 5 memory or threads.  See blinkval(1).\n";
 /* clang-format on */
 
 /* --- summaries ------------------------------------------------------------ */
@@ -78,8 +95,7 @@ static int add_summaries(FILE *file, const char *path, struct summary *summary,
 }
 
 static int validate_summaries(const struct options *options,
-			      struct summary *summary,
-			      const char **fragment_path,
+			      struct validation_result *result,
 			      struct failure *failure)
 {
 	for (unsigned i = 0; i < options->files.path_count; i++) {
@@ -89,8 +105,8 @@ static int validate_summaries(const struct options *options,
 
 		if (!file)
 			return failure_set(failure, EXIT_FILE, path, errno, "");
-		ret = add_summaries(file, path, summary, fragment_path,
-				    failure);
+		ret = add_summaries(file, path, &result->summary,
+				    &result->fragment_path, failure);
 		fclose(file);
 		if (ret < 0)
 			return ret;
@@ -100,31 +116,99 @@ static int validate_summaries(const struct options *options,
 
 /* --- the report ----------------------------------------------------------- */
 
-static void report_first_unordered(const struct summary *summary)
+static bool has_unwanted_duplicates(const struct options *options,
+				    const struct tally *tally)
+{
+	return options->is_unique && tally->duplicate_count > 0;
+}
+
+static bool differs_from_inputs(const struct options *options,
+				const struct validation_result *result)
+{
+	const struct tally *tally = &result->summary.tally;
+
+	return options->files.input_count > 0 &&
+	       (tally->record_count != result->inputs.record_count ||
+		tally->checksum != result->inputs.checksum);
+}
+
+static bool is_good(const struct options *options,
+		    const struct validation_result *result)
+{
+	return result->summary.tally.unordered_count == 0 &&
+	       !has_unwanted_duplicates(options, &result->summary.tally) &&
+	       !differs_from_inputs(options, result);
+}
+
+static void report_first_unordered(const struct tally *tally)
 {
 	char text[FORMAT_U128_BYTES];
 
-	if (summary->unordered_count > 0)
+	if (tally->unordered_count > 0)
 		fprintf(stderr, "First unordered record is record %s\n",
-			format_u128(text, summary->first_unordered));
+			format_u128(text, tally->first_unordered));
 }
 
-static void report(const struct summary *summary)
+static void report_sums(const struct tally *tally, const char *records,
+			const char *checksum)
 {
 	char text[2][FORMAT_U128_BYTES];
 
-	report_first_unordered(summary);
-	fprintf(stderr, "Records: %s\nChecksum: %s\n",
-		format_u128(text[0], summary->record_count),
-		format_u128_hex(text[1], summary->checksum));
-	if (summary->unordered_count > 0)
-		fprintf(stderr, "ERROR - there are %s unordered records\n",
-			format_u128(text[0], summary->unordered_count));
+	fprintf(stderr, "%s: %s\n%s: %s\n", records,
+		format_u128(text[0], tally->record_count), checksum,
+		format_u128_hex(text[1], tally->checksum));
+}
+
+static void report_difference(const struct tally *tally,
+			      const struct tally *inputs)
+{
+	char text[2][FORMAT_U128_BYTES];
+
+	if (tally->record_count != inputs->record_count)
+		fprintf(stderr,
+			"ERROR - there are %s records, but %s in the input\n",
+			format_u128(text[0], tally->record_count),
+			format_u128(text[1], inputs->record_count));
 	else
 		fprintf(stderr,
-			"Duplicate keys: %s\n"
-			"SUCCESS - all records are in order\n",
-			format_u128(text[0], summary->duplicate_count));
+			"ERROR - the checksum is %s, but %s of the input\n",
+			format_u128_hex(text[0], tally->checksum),
+			format_u128_hex(text[1], inputs->checksum));
+}
+
+static void report_errors(const struct options *options,
+			  const struct validation_result *result)
+{
+	const struct tally *tally = &result->summary.tally;
+	char text[FORMAT_U128_BYTES];
+
+	if (tally->unordered_count > 0)
+		fprintf(stderr, "ERROR - there are %s unordered records\n",
+			format_u128(text, tally->unordered_count));
+	if (has_unwanted_duplicates(options, tally))
+		fprintf(stderr, "ERROR - there are %s duplicate keys\n",
+			format_u128(text, tally->duplicate_count));
+	if (differs_from_inputs(options, result))
+		report_difference(tally, &result->inputs);
+}
+
+static void report(const struct options *options,
+		   const struct validation_result *result)
+{
+	const struct tally *tally = &result->summary.tally;
+	char text[FORMAT_U128_BYTES];
+
+	report_first_unordered(tally);
+	report_sums(tally, "Records", "Checksum");
+	if (options->files.input_count > 0)
+		report_sums(&result->inputs, "Input records", "Input checksum");
+	if (tally->unordered_count == 0)
+		fprintf(stderr, "Duplicate keys: %s\n",
+			format_u128(text, tally->duplicate_count));
+	if (is_good(options, result))
+		fputs("SUCCESS - all records are in order\n", stderr);
+	else
+		report_errors(options, result);
 }
 
 /* As valsort, which names no file: it takes only one. */
@@ -133,7 +217,7 @@ static void report_fragment(const struct options *options, const char *path)
 	const char *what =
 		options->of_summaries ? "partition summary" : "record";
 
-	if (options->files.path_count > 1)
+	if (options->files.path_count + options->files.input_count > 1)
 		log_warnx("%s: partial %s found at end", path, what);
 	else
 		fprintf(stderr, "partial %s found at end\n", what);
@@ -165,25 +249,38 @@ static int check_old_summary(const char *path, struct failure *failure)
 		"exists and is no summary: -o replaces nothing else");
 }
 
-/* Refuse an -o that names a file to be checked, under whatever name, or a file
+static int check_not_input(const char *path, const struct stat *summary,
+			   const char *summary_path, struct failure *failure)
+{
+	struct stat input;
+
+	if (stat(path, &input) == 0 && input.st_dev == summary->st_dev &&
+	    input.st_ino == summary->st_ino)
+		return failure_set(failure, EXIT_USAGE, summary_path, 0,
+				   "is an input file, too");
+	return 0;
+}
+
+/* Refuse an -o that names a file to be read, under whatever name, or a file
  * that is not a summary: "-o part*" would name one of the parts. */
 static int check_summary_path(const struct options *options,
 			      struct failure *failure)
 {
+	const struct validation_request *files = &options->files;
 	const char *path = options->summary_path;
-	struct stat summary, input;
+	struct stat summary;
+	int ret = 0;
 
 	/* Whether a file can be made there, outfile_open() finds out; it takes
 	 * nothing but a regular file. */
 	if (stat(path, &summary) < 0 || !S_ISREG(summary.st_mode))
 		return 0;
-	for (unsigned i = 0; i < options->files.path_count; i++)
-		if (stat(options->files.paths[i], &input) == 0 &&
-		    input.st_dev == summary.st_dev &&
-		    input.st_ino == summary.st_ino)
-			return failure_set(failure, EXIT_USAGE, path, 0,
-					   "is an input file, too");
-	return check_old_summary(path, failure);
+	for (unsigned i = 0; ret == 0 && i < files->path_count; i++)
+		ret = check_not_input(files->paths[i], &summary, path, failure);
+	for (unsigned i = 0; ret == 0 && i < files->input_count; i++)
+		ret = check_not_input(files->input_paths[i], &summary, path,
+				      failure);
+	return ret < 0 ? ret : check_old_summary(path, failure);
 }
 
 static int write_summary(struct outfile *file, const struct summary *summary,
@@ -202,17 +299,20 @@ static int write_summary(struct outfile *file, const struct summary *summary,
 
 /* The exit status; the summary file stays away unless there is a verdict. */
 static int conclude(const struct options *options, struct outfile *file,
-		    const struct summary *summary, const char *fragment_path)
+		    const struct validation_result *result)
 {
+	const struct summary *summary = &result->summary;
 	struct failure failure;
 
-	if (fragment_path) {
+	if (result->fragment_path) {
 		if (!options->quiet)
-			report_first_unordered(summary);
-		report_fragment(options, fragment_path);
+			report_first_unordered(&summary->tally);
+		report_fragment(options, result->fragment_path);
 		return EXIT_WRONG;
 	}
-	if (summary->record_count == 0) {
+	/* The output of an empty input is empty; but no summary is. */
+	if (summary->tally.record_count == 0 &&
+	    (options->files.input_count == 0 || file->fd >= 0)) {
 		fputs("there must be at least one record to be validated\n",
 		      stderr);
 		return EXIT_WRONG;
@@ -220,15 +320,14 @@ static int conclude(const struct options *options, struct outfile *file,
 	if (file->fd >= 0 && write_summary(file, summary, &failure) < 0)
 		return log_failure(&failure);
 	if (!options->quiet)
-		report(summary);
-	return summary->unordered_count > 0 ? EXIT_WRONG : EXIT_DONE;
+		report(options, result);
+	return is_good(options, result) ? EXIT_DONE : EXIT_WRONG;
 }
 
 static int validate(const struct options *options)
 {
 	struct outfile file = OUTFILE_NONE;
-	const char *fragment_path = NULL;
-	struct summary summary = { 0 };
+	struct validation_result result = { 0 };
 	struct failure failure;
 	int ret = 0;
 
@@ -237,71 +336,153 @@ static int validate(const struct options *options)
 	if (ret == 0 && options->summary_path)
 		ret = outfile_open(&file, options->summary_path, &failure);
 	if (ret == 0 && options->of_summaries)
-		ret = validate_summaries(options, &summary, &fragment_path,
-					 &failure);
+		ret = validate_summaries(options, &result, &failure);
 	else if (ret == 0)
-		ret = validate_records(&options->files, &summary,
-				       &fragment_path, &failure);
+		ret = validate_records(&options->files, &result, &failure);
 	if (ret < 0)
 		ret = log_failure(&failure);
 	else
-		ret = conclude(options, &file, &summary, fragment_path);
+		ret = conclude(options, &file, &result);
 	outfile_close(&file);
 	return ret;
 }
 
 /* --- the command line ----------------------------------------------------- */
 
+enum {
+	OPTION_RECORD_SIZE = OPTIONS_OWN,
+	OPTION_KEY,
+	OPTION_REVERSE,
+	OPTION_UNIQUE,
+	OPTION_AGAINST,
+	OPTION_QUIET,
+	OPTION_OF_SUMMARIES,
+	OPTION_SUMMARY,
+	OPTION_THREADS,
+};
+
 static const struct options_entry entries[] = {
-	{ 'q', NULL, 'q', OPTIONS_FLAG, NULL },
-	{ 's', NULL, 's', OPTIONS_FLAG, NULL },
-	{ 'o', NULL, 'o', OPTIONS_FILE, "SUMMARY" },
-	{ 't', NULL, 't', OPTIONS_VALUE, "THREADS" },
+	{ OPTION_RECORD_SIZE, "record-size", 0, OPTIONS_VALUE, "BYTES" },
+	{ OPTION_KEY, "key", 0, OPTIONS_VALUES, "OFFSET:LENGTH" },
+	{ OPTION_REVERSE, "reverse", 'r', OPTIONS_FLAG, NULL },
+	{ OPTION_UNIQUE, "unique", 0, OPTIONS_FLAG, NULL },
+	{ OPTION_AGAINST, "against", 0, OPTIONS_FILES, "INPUT" },
+	{ OPTION_QUIET, NULL, 'q', OPTIONS_FLAG, NULL },
+	{ OPTION_OF_SUMMARIES, NULL, 's', OPTIONS_FLAG, NULL },
+	{ OPTION_SUMMARY, NULL, 'o', OPTIONS_FILE, "SUMMARY" },
+	{ OPTION_THREADS, NULL, 't', OPTIONS_VALUE, "THREADS" },
 	OPTIONS_COMMON,
 };
 
 static int take_option(void *context, int id, struct failure *failure)
 {
 	struct options *options = context;
+	struct options_reader *reader = &options->reader;
+	struct validation_request *files = &options->files;
 
-	if (id == 't')
-		return options_number(&options->reader, 1,
-				      THREAD_POOL_WORKERS_MAX,
-				      &options->files.thread_count, failure);
+	switch (id) {
+	case OPTION_RECORD_SIZE:
+		return shape_options_size(reader, &files->shape, failure);
+	case OPTION_KEY:
+		return shape_options_key(reader, &files->shape, failure);
+	case OPTION_AGAINST:
+		files->input_paths[files->input_count++] = reader->value;
+		return 0;
+	case OPTION_THREADS:
+		return options_number(reader, 1, THREAD_POOL_WORKERS_MAX,
+				      &files->thread_count, failure);
+	default:
+		return 0;
+	}
+}
+
+/* Summaries are of the benchmark's records alone. */
+static int check_summaries(struct options *options, struct failure *failure)
+{
+	struct options_reader *reader = &options->reader;
+	bool is_given = options->of_summaries || options->summary_path;
+
+	if (is_given && !record_shape_is_benchmark(&options->files.shape))
+		return options_refuse_entry(
+			reader,
+			options->of_summaries ? OPTION_OF_SUMMARIES
+					      : OPTION_SUMMARY,
+			failure, "only for records of 100 bytes by --key=0:10");
+	if (options->of_summaries && options->files.input_count > 0)
+		return options_refuse_entry(reader, OPTION_OF_SUMMARIES,
+					    failure,
+					    "not together with --against");
 	return 0;
+}
+
+static int check_operands(const struct validation_request *files,
+			  struct failure *failure)
+{
+	int ret = 0;
+
+	if (files->path_count == 0)
+		return failure_set(failure, EXIT_USAGE, "FILE", 0,
+				   "is missing; see blinkval --help");
+	for (unsigned i = 0; ret == 0 && i < files->path_count; i++)
+		ret = options_check_operand(files->paths[i], "/dev/stdin",
+					    failure);
+	return ret;
 }
 
 static int complete_options(struct options *options, struct failure *failure)
 {
-	int ret = 0;
+	struct options_reader *reader = &options->reader;
+	int ret;
 
-	options->quiet = options_given(&options->reader, 'q');
-	options->of_summaries = options_given(&options->reader, 's');
-	options->summary_path = options_value(&options->reader, 'o');
-	options->files.paths = options->reader.operands;
-	options->files.path_count = options->reader.operand_count;
-	if (options->files.path_count == 0)
-		return failure_set(failure, EXIT_USAGE, "FILE", 0,
-				   "is missing; see blinkval --help");
-	for (unsigned i = 0; ret == 0 && i < options->files.path_count; i++)
-		ret = options_check_operand(options->files.paths[i],
-					    "/dev/stdin", failure);
-	return ret;
+	options->quiet = options_given(reader, OPTION_QUIET);
+	options->of_summaries = options_given(reader, OPTION_OF_SUMMARIES);
+	options->is_unique = options_given(reader, OPTION_UNIQUE);
+	options->summary_path = options_value(reader, OPTION_SUMMARY);
+	options->files.paths = reader->operands;
+	options->files.path_count = reader->operand_count;
+	ret = check_operands(&options->files, failure);
+	if (ret == 0)
+		ret = shape_options_complete(
+			&options->files.shape,
+			options_given(reader, OPTION_REVERSE), failure);
+	return ret < 0 ? ret : check_summaries(options, failure);
+}
+
+static int allocate_input_paths(struct options *options, int argc,
+				struct failure *failure)
+{
+	/* Each word may name an input. */
+	options->files.input_paths =
+		calloc((size_t)argc + 1, sizeof(*options->files.input_paths));
+	return options->files.input_paths ? 0 : failure_no_memory(failure);
+}
+
+static int run(struct options *options, int argc, char **argv)
+{
+	struct failure failure = { .status = EXIT_DONE };
+	int ret = allocate_input_paths(options, argc, &failure);
+
+	if (ret < 0)
+		return log_failure(&failure);
+	options_begin(&options->reader, entries, ARRAY_LEN(entries),
+		      argv + (argc > 0));
+	ret = options_read(&options->reader, take_option, options, &failure);
+	if (ret > 0)
+		return stdout_print_info(ret, "blinkval", help);
+	if (ret < 0 || complete_options(options, &failure) < 0)
+		return log_failure(&failure);
+	return validate(options);
 }
 
 int main(int argc, char **argv)
 {
-	struct failure failure = { .status = EXIT_DONE };
-	struct options options = { 0 };
-	int ret;
+	struct options options = {
+		.files.shape.size = RECORD_SIZE_DEFAULT,
+	};
+	int status;
 
 	log_init("blinkval");
-	options_begin(&options.reader, entries, ARRAY_LEN(entries),
-		      argv + (argc > 0));
-	ret = options_read(&options.reader, take_option, &options, &failure);
-	if (ret > 0)
-		return stdout_print_info(ret, "blinkval", help);
-	if (ret < 0 || complete_options(&options, &failure) < 0)
-		return log_failure(&failure);
-	return validate(&options);
+	status = run(&options, argc, argv);
+	free(options.files.input_paths);
+	return status;
 }

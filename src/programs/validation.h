@@ -7,22 +7,35 @@
 #include <stdint.h>
 
 #include "base/failure.h"
+#include "record/record.h"
 #include "record/validator.h"
 
 struct validation_request {
-	char **paths; /* the parts, in order; a part may be a pipe */
+	struct record_shape shape; /* complete */
+	char **paths;		   /* the parts, in order; one may be a pipe */
 	unsigned path_count;
+	/* Files whose records the parts should have, in any order. */
+	const char **input_paths;
+	unsigned input_count;
 	uint64_t thread_count; /* 0: one for each CPU */
 };
 
+struct validation_result {
+	/* Of the parts.  The two records are set only if records have
+	 * SUMMARY_RECORD_BYTES. */
+	struct summary summary;
+	struct tally inputs; /* count and checksum only */
+	/* The first file that ends within a record, parts before inputs; NULL:
+	 * there is none. */
+	const char *fragment_path;
+};
+
 /*
- * Read all parts and add what they hold to *summary.  *fragment_path becomes
- * the path of the first part that ends within a record, if there is one.  0 or
- * -errno with *failure filled.  Call it once in a process, whose end closes the
- * files and frees the memory.
+ * Read all parts and inputs and add what they hold to *result, which is zeroed.
+ * 0 or -errno with *failure filled.  Call it once in a process, whose end
+ * closes the files and frees the memory.
  */
 int validate_records(const struct validation_request *request,
-		     struct summary *summary, const char **fragment_path,
-		     struct failure *failure);
+		     struct validation_result *result, struct failure *failure);
 
 #endif /* VALIDATION_H */

@@ -10,9 +10,11 @@
 
 typedef unsigned __int128 u128;
 
-/* Each block is read twice, for the checksum and for the order: 12.5 KiB stay
- * in the L1 cache in between. */
-#define BLOCK_RECORDS 128
+/* Each block is read twice, for the checksum and for the order: it stays in the
+ * L1 cache in between.  128 of the benchmark's records. */
+#define BLOCK_BYTES 12800
+
+/* --- the benchmark's shape ------------------------------------------------ */
 
 /* The 10 bytes of a key as an integer: its order is that of memcmp(). */
 static inline u128 key_of(const uint8_t *record)
@@ -28,63 +30,131 @@ static uint64_t first_unordered(u128 before, const uint8_t *records)
 
 	while (key_of(records) >= before) {
 		before = key_of(records);
-		records += VALIDATOR_RECORD_BYTES;
+		records += RECORD_SIZE_DEFAULT;
 		i++;
 	}
 	return i;
 }
 
 /*
- * Add the order of count records to *summary, which has `done` records already;
- * the last of these has the key before.  The counting has no branches, so that
- * an unsorted file takes no longer than a sorted one.
+ * Add the order of count records to *tally, which has `done` records already;
+ * `before` is the last of these.  The counting has no branches, so that an
+ * unsorted file takes no longer than a sorted one.
  */
-static u128 check_order(struct summary *summary, uint64_t done, u128 before,
-			const uint8_t *records, uint64_t count)
+static void add_benchmark_order(const struct validator *validator,
+				struct tally *tally, uint64_t done,
+				const uint8_t *before, const uint8_t *records,
+				uint64_t count)
 {
-	u128 previous = before;
+	u128 previous = key_of(before);
 	uint64_t unordered = 0;
 	uint64_t duplicates = 0;
 
+	(void)validator;
 	for (uint64_t i = 0; i < count; i++) {
-		u128 key = key_of(records + i * VALIDATOR_RECORD_BYTES);
+		u128 key = key_of(records + i * RECORD_SIZE_DEFAULT);
 
 		unordered += key < previous;
 		duplicates += key == previous;
 		previous = key;
 	}
-	if (unordered > 0 && summary->unordered_count == 0)
-		summary->first_unordered =
-			done + first_unordered(before, records);
-	summary->unordered_count += unordered;
-	summary->duplicate_count += duplicates;
-	return previous;
+	if (unordered > 0 && tally->unordered_count == 0)
+		tally->first_unordered =
+			done + first_unordered(key_of(before), records);
+	tally->unordered_count += unordered;
+	tally->duplicate_count += duplicates;
 }
 
-void validator_run(struct summary *summary, const uint8_t *records,
-		   uint64_t count, checksum_fn *kernel)
-{
-	u128 before;
+/* --- any shape ------------------------------------------------------------ */
 
-	memset(summary, 0, sizeof(*summary));
+int validator_compare(const struct validator *validator, const uint8_t *a,
+		      const uint8_t *b)
+{
+	const struct record_shape *shape = &validator->shape;
+
+	for (uint32_t skip = 0; skip < shape->keys.length; skip += 8) {
+		const struct key_word *word =
+			&validator->words[MIN(skip / 8, VALIDATOR_WORDS)];
+		uint64_t a_word = record_prepared_word(shape, word, a, skip);
+		uint64_t b_word = record_prepared_word(shape, word, b, skip);
+
+		if (a_word != b_word)
+			return a_word < b_word ? -1 : 1;
+	}
+	return 0;
+}
+
+/* As add_benchmark_order(). */
+static void add_any_order(const struct validator *validator,
+			  struct tally *tally, uint64_t done,
+			  const uint8_t *before, const uint8_t *records,
+			  uint64_t count)
+{
+	uint64_t unordered = 0;
+	uint64_t duplicates = 0;
+
+	for (uint64_t i = 0; i < count; i++) {
+		int order = validator_compare(validator, before, records);
+
+		if (order > 0 && unordered++ == 0 &&
+		    tally->unordered_count == 0)
+			tally->first_unordered = done + i;
+		duplicates += order == 0;
+		before = records;
+		records += validator->shape.size;
+	}
+	tally->unordered_count += unordered;
+	tally->duplicate_count += duplicates;
+}
+
+void validator_prepare(struct validator *validator,
+		       const struct record_shape *shape, enum cpu_level level)
+{
+	*validator = (struct validator){
+		.shape = *shape,
+		.checksum = checksum_kernel(level, shape->size),
+		.add_order = record_shape_is_benchmark(shape)
+				     ? add_benchmark_order
+				     : add_any_order,
+		.block_records = MAX(BLOCK_BYTES / shape->size, 1),
+	};
+	for (uint32_t i = 0; i < VALIDATOR_WORDS && 8 * i < shape->keys.length;
+	     i++)
+		key_word_prepare(&validator->words[i], &shape->keys,
+				 shape->size, 8 * i);
+}
+
+void validator_run(const struct validator *validator, struct tally *tally,
+		   const uint8_t *records, uint64_t count)
+{
+	uint32_t size = validator->shape.size;
+	const uint8_t *before = records;
+
+	*tally = (struct tally){ .record_count = count };
 	if (count == 0)
 		return;
-	summary->record_count = count;
-	memcpy(summary->first_record, records, VALIDATOR_RECORD_BYTES);
-	memcpy(summary->last_record,
-	       records + (count - 1) * VALIDATOR_RECORD_BYTES,
-	       VALIDATOR_RECORD_BYTES);
-
 	/* The first record is compared with itself, which is no duplicate. */
-	before = key_of(records);
-	for (uint64_t done = 0; done < count; done += BLOCK_RECORDS) {
-		const uint8_t *block = records + done * VALIDATOR_RECORD_BYTES;
-		uint64_t now = MIN(count - done, (uint64_t)BLOCK_RECORDS);
+	for (uint64_t done = 0; done < count;) {
+		const uint8_t *block = records + done * size;
+		uint64_t now = MIN(count - done, validator->block_records);
 
-		summary->checksum += kernel(block, VALIDATOR_RECORD_BYTES, now);
-		before = check_order(summary, done, before, block, now);
+		tally->checksum += validator->checksum(block, size, now);
+		validator->add_order(validator, tally, done, before, block,
+				     now);
+		done += now;
+		before = block + (now - 1) * size;
 	}
-	summary->duplicate_count--;
+	tally->duplicate_count--;
+}
+
+void validator_sum(const struct validator *validator, struct tally *tally,
+		   const uint8_t *records, uint64_t count)
+{
+	*tally = (struct tally){
+		.record_count = count,
+		.checksum = validator->checksum(records, validator->shape.size,
+						count),
+	};
 }
 
 /* --- adding up ------------------------------------------------------------ */
@@ -96,36 +166,55 @@ static bool add(u128 *sum, u128 a, u128 b, bool extra)
 	       __builtin_add_overflow(*sum, (u128)extra, sum);
 }
 
-int summary_append(struct summary *summary, const struct summary *next)
+int tally_append(struct tally *tally, const struct tally *next, int order)
 {
-	struct summary sum = *summary;
-	u128 last, first;
+	struct tally sum = *tally;
 
 	if (next->record_count == 0)
 		return 0;
-	if (summary->record_count == 0) {
+	if (add(&sum.record_count, tally->record_count, next->record_count,
+		false) ||
+	    add(&sum.unordered_count, tally->unordered_count,
+		next->unordered_count, order > 0) ||
+	    add(&sum.duplicate_count, tally->duplicate_count,
+		next->duplicate_count, order == 0) ||
+	    add(&sum.checksum, tally->checksum, next->checksum, false))
+		return -EOVERFLOW;
+
+	if (tally->unordered_count == 0 && order > 0)
+		sum.first_unordered = tally->record_count;
+	else if (tally->unordered_count == 0 && next->unordered_count > 0)
+		sum.first_unordered =
+			tally->record_count + next->first_unordered;
+	*tally = sum;
+	return 0;
+}
+
+/* As validator_compare() for the benchmark's shape. */
+static int compare_keys(const uint8_t *a, const uint8_t *b)
+{
+	u128 a_key = key_of(a), b_key = key_of(b);
+
+	return (a_key > b_key) - (a_key < b_key);
+}
+
+int summary_append(struct summary *summary, const struct summary *next)
+{
+	int ret;
+
+	if (next->tally.record_count == 0)
+		return 0;
+	if (summary->tally.record_count == 0) {
 		*summary = *next;
 		return 0;
 	}
-	last = key_of(summary->last_record);
-	first = key_of(next->first_record);
-	if (add(&sum.record_count, summary->record_count, next->record_count,
-		false) ||
-	    add(&sum.unordered_count, summary->unordered_count,
-		next->unordered_count, first < last) ||
-	    add(&sum.duplicate_count, summary->duplicate_count,
-		next->duplicate_count, first == last) ||
-	    add(&sum.checksum, summary->checksum, next->checksum, false))
-		return -EOVERFLOW;
-
-	if (summary->unordered_count == 0 && first < last)
-		sum.first_unordered = summary->record_count;
-	else if (summary->unordered_count == 0 && next->unordered_count > 0)
-		sum.first_unordered =
-			summary->record_count + next->first_unordered;
-	memcpy(sum.last_record, next->last_record, VALIDATOR_RECORD_BYTES);
-	*summary = sum;
-	return 0;
+	ret = tally_append(
+		&summary->tally, &next->tally,
+		compare_keys(summary->last_record, next->first_record));
+	if (ret == 0)
+		memcpy(summary->last_record, next->last_record,
+		       SUMMARY_RECORD_BYTES);
+	return ret;
 }
 
 /* --- as bytes ------------------------------------------------------------- */
@@ -147,19 +236,19 @@ static u128 load_number(const uint8_t *bytes)
 
 void summary_encode(const struct summary *summary, uint8_t bytes[SUMMARY_BYTES])
 {
-	store_number(bytes, summary->first_unordered);
-	store_number(bytes + NUMBER_BYTES, summary->unordered_count);
-	store_number(bytes + 2 * NUMBER_BYTES, summary->record_count);
-	store_number(bytes + 3 * NUMBER_BYTES, summary->duplicate_count);
-	store_number(bytes + 4 * NUMBER_BYTES, summary->checksum);
+	store_number(bytes, summary->tally.first_unordered);
+	store_number(bytes + NUMBER_BYTES, summary->tally.unordered_count);
+	store_number(bytes + 2 * NUMBER_BYTES, summary->tally.record_count);
+	store_number(bytes + 3 * NUMBER_BYTES, summary->tally.duplicate_count);
+	store_number(bytes + 4 * NUMBER_BYTES, summary->tally.checksum);
 	memcpy(bytes + FIRST_RECORD_AT, summary->first_record,
-	       VALIDATOR_RECORD_BYTES);
+	       SUMMARY_RECORD_BYTES);
 	memcpy(bytes + LAST_RECORD_AT, summary->last_record,
-	       VALIDATOR_RECORD_BYTES);
+	       SUMMARY_RECORD_BYTES);
 }
 
 /* Each record but the first adds at most one to either count. */
-static bool counts_are_possible(const struct summary *s)
+static bool counts_are_possible(const struct tally *s)
 {
 	u128 pairs = s->record_count - 1;
 
@@ -170,7 +259,7 @@ static bool counts_are_possible(const struct summary *s)
 	       s->unordered_count <= s->record_count - s->first_unordered;
 }
 
-static bool checksum_is_possible(const struct summary *s)
+static bool checksum_is_possible(const struct tally *s)
 {
 	/* checksum <= record_count * UINT32_MAX, without overflow */
 	return s->checksum / UINT32_MAX + (s->checksum % UINT32_MAX != 0) <=
@@ -179,13 +268,13 @@ static bool checksum_is_possible(const struct summary *s)
 
 static bool records_are_possible(const struct summary *s)
 {
-	if (s->record_count == 1)
+	if (s->tally.record_count == 1)
 		return memcmp(s->first_record, s->last_record,
-			      VALIDATOR_RECORD_BYTES) == 0 &&
-		       s->checksum == checksum_scalar(s->first_record,
-						      VALIDATOR_RECORD_BYTES,
-						      1);
-	return s->unordered_count > 0 ||
+			      SUMMARY_RECORD_BYTES) == 0 &&
+		       s->tally.checksum ==
+			       checksum_scalar(s->first_record,
+					       SUMMARY_RECORD_BYTES, 1);
+	return s->tally.unordered_count > 0 ||
 	       key_of(s->first_record) <= key_of(s->last_record);
 }
 
@@ -193,14 +282,14 @@ int summary_decode(struct summary *summary, const uint8_t bytes[SUMMARY_BYTES])
 {
 	struct summary s;
 
-	s.first_unordered = load_number(bytes);
-	s.unordered_count = load_number(bytes + NUMBER_BYTES);
-	s.record_count = load_number(bytes + 2 * NUMBER_BYTES);
-	s.duplicate_count = load_number(bytes + 3 * NUMBER_BYTES);
-	s.checksum = load_number(bytes + 4 * NUMBER_BYTES);
-	memcpy(s.first_record, bytes + FIRST_RECORD_AT, VALIDATOR_RECORD_BYTES);
-	memcpy(s.last_record, bytes + LAST_RECORD_AT, VALIDATOR_RECORD_BYTES);
-	if (!counts_are_possible(&s) || !checksum_is_possible(&s) ||
+	s.tally.first_unordered = load_number(bytes);
+	s.tally.unordered_count = load_number(bytes + NUMBER_BYTES);
+	s.tally.record_count = load_number(bytes + 2 * NUMBER_BYTES);
+	s.tally.duplicate_count = load_number(bytes + 3 * NUMBER_BYTES);
+	s.tally.checksum = load_number(bytes + 4 * NUMBER_BYTES);
+	memcpy(s.first_record, bytes + FIRST_RECORD_AT, SUMMARY_RECORD_BYTES);
+	memcpy(s.last_record, bytes + LAST_RECORD_AT, SUMMARY_RECORD_BYTES);
+	if (!counts_are_possible(&s.tally) || !checksum_is_possible(&s.tally) ||
 	    !records_are_possible(&s))
 		return -EBADMSG;
 	*summary = s;

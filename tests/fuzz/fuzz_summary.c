@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		require(error == 0 || error == -EOVERFLOW);
 		if (error)
 			continue;
-		require(sum.record_count >= next.record_count);
+		require(sum.tally.record_count >= next.tally.record_count);
 		summary_encode(&sum, bytes);
 		require(summary_decode(&next, bytes) == 0);
 	}

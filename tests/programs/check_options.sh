@@ -52,6 +52,8 @@ case_missing_value()
 	refused "-t: THREADS is missing" blinkgen -at
 	refused "-o: SUMMARY is missing" blinkval in -o
 	refused "-t: THREADS is missing" blinkval -qt
+	refused "--against: INPUT is missing" blinkval in --against
+	refused "--key: OFFSET:LENGTH is missing" blinkval in --key
 	refused "--area: SIZE is missing" blinkprobe memory --area
 	refused "--rounds: N is missing" blinkprobe spawn --rounds
 	refused "--rank: R is missing" blinkprobe network --rank
@@ -79,6 +81,7 @@ case_empty_value()
 	refused "--job: NAME is empty" blinksort in -o out --cluster --job=
 	refused "-b: START is empty" blinkgen -b "" 10 out
 	refused "-o: SUMMARY is empty" blinkval -o "" in
+	refused "--against: INPUT is empty" blinkval --against= in
 	refused "--pattern: KIND is empty" blinkprobe memory --pattern=
 	refused "--listen: ADDRESS:PORT is empty" blinkd --listen=
 	refused "-w: HOSTS is empty" blinksh -w "" -- /bin/true
@@ -144,6 +147,8 @@ case_flag_with_value()
 	records in
 	refused "--json: takes no value" blinksort in -o out --json=x
 	refused "-q: takes no value" blinkval -q=1 in
+	refused "--unique: takes no value" blinkval --unique=1 in
+	refused "-r: takes no value" blinkval -r=1 in
 	refused "-a: takes no value" blinkgen -a= 10 out
 	refused "--foreground: takes no value" blinkd --foreground=no
 	refused "--json: takes no value" blinksh --json=1 -- /bin/true
@@ -161,6 +166,9 @@ case_twice()
 	refused "-b: given twice" blinkgen -b1 -b2 10 out
 	refused "-t: given twice" blinkgen -t1 -at2 10 out
 	refused "-o: given twice" blinkval -o a -o b in
+	refused "--record-size: given twice" \
+		blinkval --record-size=1 --record-size=1 in
+	refused "-s: not together with --against" blinkval -s in --against in
 	refused "--rounds: given twice" \
 		blinkprobe memory --rounds=1 --rounds=1
 	refused "--key: given twice" blinkd --key=a --key=b
@@ -183,6 +191,11 @@ case_twice_allowed()
 	expect_status 0 "$BIN/blinkgen" -aa -a 100 again
 	expect_same in again
 	expect_status 1 "$BIN/blinkval" -qq -q in
+	expect_status 1 "$BIN/blinkval" in -rr --unique --reverse --unique -q \
+		--against in --against in
+	expect_status 1 "$BIN/blinkval" -q --key=0:5 --record-size=100 -o sum in \
+		--key=5:u8 --key=6:u32be
+	expect_status 1 "$BIN/blinkval" -q -s sum
 	# Both lists are read before the missing key is found.
 	refused "--key: is missing, and BLINK_KEY is not set; see blinksh --help" \
 		blinksh -w a,b -w c -x a -x b -qq -- /bin/true
@@ -237,6 +250,22 @@ i8 to i128, f32 or f64, nor one of them with be behind it, nor a length" \
 		blinkgen -b x 10 out
 	refused "-t257: not a number from 1 to 256" blinkgen -t257 10 out
 	refused "-t0: not a number from 1 to 256" blinkval -t 0 in
+	refused "--record-size=0: not a number from 1 to 16777216" \
+		blinkval --record-size=0 in
+	refused "--key=0:u63: the type is not u8, u16, u32, u64, u128, \
+i8 to i128, f32 or f64, nor one of them with be behind it, nor a length" \
+		blinkval --key=0:u63 in
+	refused "--key=0:9: more than 8 keys" blinkval in \
+		--key={0:1,0:2,0:3,0:4,0:5,0:6,0:7,0:8,0:9}
+	refused "--key: 9:u64 is beyond the record of 16 bytes" \
+		blinkval --record-size=16 --key=9:u64 in
+	for option in --record-size=99 --key=0:9 --key=0:u64 --reverse -r \
+		--key=0:10:desc; do
+		refused "-o: only for records of 100 bytes by --key=0:10" \
+			blinkval -o new "$option" in
+		refused "-s: only for records of 100 bytes by --key=0:10" \
+			blinkval -s "$option" in
+	done
 	refused "--area=100K: not a power of two" \
 		blinkprobe memory --area=100K
 	refused "--pattern=up: not read, write, copy, random or chase" \
@@ -302,6 +331,8 @@ this name" blinkval -
 its name" blinkval -o - in
 	refused "-o: FILE is '--sync', which looks like an option; write \
 ./--sync if that is its name" blinksort in -o --sync
+	refused "--against: $stream: INPUT is a regular file; write ./- if \
+that is its name" blinkval in --against -
 	refused "-o: SUMMARY is '-q', which looks like an option; write ./-q if \
 that is its name" blinkval -o -q in
 	refused "'': a file's name is empty" blinksort "" -o out
@@ -325,6 +356,8 @@ case_summary_replaces_no_other()
 			blinkval -o "$name" sorted
 		refused "$name: is an input file, too" \
 			blinkval -q -o "$name" part sorted
+		refused "$name: is an input file, too" \
+			blinkval -q -o "$name" part --against=sorted
 	done
 	expect_refused_summary part sorted
 	"$BIN/blinkval" -q -o one sorted

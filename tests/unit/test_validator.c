@@ -1,16 +1,17 @@
 /*
- * test_validator.c - order and duplicates at every border, summaries that add
- * up, and summaries from outside that can't be true
+ * test_validator.c - order and duplicates at every border, of the benchmark's
+ * records and of any; summaries that add up, and summaries from outside that
+ * can't be true
  */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 #include "base/base.h"
+#include "random.h"
 #include "record/validator.h"
 
 typedef unsigned __int128 u128;
@@ -44,11 +45,11 @@ static struct summary reference(size_t first, size_t count)
 		const uint8_t *record = records + (first + i) * 100;
 		int order = i == 0 ? -1 : memcmp(record - 100, record, 10);
 
-		if (order > 0 && s.unordered_count++ == 0)
-			s.first_unordered = i;
-		s.duplicate_count += order == 0;
-		s.checksum += checksum_scalar(record, 100, 1);
-		s.record_count++;
+		if (order > 0 && s.tally.unordered_count++ == 0)
+			s.tally.first_unordered = i;
+		s.tally.duplicate_count += order == 0;
+		s.tally.checksum += checksum_scalar(record, 100, 1);
+		s.tally.record_count++;
 		memcpy(i == 0 ? s.first_record : s.last_record, record, 100);
 		memcpy(s.last_record, record, 100);
 	}
@@ -65,13 +66,34 @@ static void assert_summary_equal(const struct summary *a,
 	assert_memory_equal(a_bytes, b_bytes, SUMMARY_BYTES);
 }
 
+static void assert_tally_equal(const struct tally *a, const struct tally *b)
+{
+	assert_true(a->first_unordered == b->first_unordered);
+	assert_true(a->unordered_count == b->unordered_count);
+	assert_true(a->record_count == b->record_count);
+	assert_true(a->duplicate_count == b->duplicate_count);
+	assert_true(a->checksum == b->checksum);
+}
+
+static const struct record_shape benchmark = RECORD_SHAPE_OF_SLICE(100, 0, 10);
+
+static struct tally tally_of(const struct record_shape *shape,
+			     const uint8_t *first, size_t count)
+{
+	struct validator validator;
+	struct tally tally;
+
+	validator_prepare(&validator, shape, cpu_level_detect());
+	validator_run(&validator, &tally, first, count);
+	return tally;
+}
+
 static void check_run(size_t first, size_t count)
 {
-	struct summary expected = reference(first, count);
-	struct summary got;
+	struct tally expected = reference(first, count).tally;
+	struct tally got = tally_of(&benchmark, records + first * 100, count);
 
-	validator_run(&got, records + first * 100, count, checksum_scalar);
-	assert_summary_equal(&got, &expected);
+	assert_tally_equal(&got, &expected);
 }
 
 static void run__counts_up_to_two_blocks(void **state)
@@ -118,22 +140,182 @@ static void run__one_fault_anywhere(void **state)
 /* Each of the ten bytes counts, as an unsigned one, and the eleventh not. */
 static void run__key_bytes(void **state)
 {
-	struct summary s;
+	struct tally t;
 
 	(void)state;
 	for (size_t byte = 0; byte < 11; byte++) {
 		memset(records, 0x55, 200);
 		records[byte] = 0x80;
 		records[100 + byte] = 0x7f;
-		validator_run(&s, records, 2, checksum_scalar);
-		assert_true(s.unordered_count == (byte < 10));
-		assert_true(s.duplicate_count == (byte >= 10));
+		t = tally_of(&benchmark, records, 2);
+		assert_true(t.unordered_count == (byte < 10));
+		assert_true(t.duplicate_count == (byte >= 10));
 		records[100 + byte] = 0x81;
-		validator_run(&s, records, 2, checksum_scalar);
-		assert_true(s.unordered_count == 0);
-		assert_true(s.duplicate_count == (byte >= 10));
+		t = tally_of(&benchmark, records, 2);
+		assert_true(t.unordered_count == 0);
+		assert_true(t.duplicate_count == (byte >= 10));
 	}
 }
+
+/* --- any shape --------------------------------------------------------------
+ */
+
+/* More than the words that are prepared, and more than one block. */
+#define ANY_SIZE_MAX 300
+#define ANY_COUNT_MAX 300
+
+static struct record_shape any_shape;
+static uint8_t any_records[ANY_COUNT_MAX][ANY_SIZE_MAX];
+static uint8_t any_bytes[ANY_COUNT_MAX * ANY_SIZE_MAX]; /* without gaps */
+static size_t any_count;
+
+static void draw_field(struct key_field *field, uint32_t record_size)
+{
+	do {
+		*field = (struct key_field){
+			.type = (enum key_type)(random_next() % 4),
+			.length = 1 + random_next() % record_size,
+			.is_descending = random_next() % 2,
+		};
+		if (field->type != KEY_BYTES)
+			field->length = 1u << random_next() % 5;
+		field->is_big_endian =
+			field->type != KEY_BYTES && random_next() % 2;
+	} while (!key_field_is_good(field) || field->length > record_size);
+	field->offset = random_next() % (record_size - field->length + 1);
+}
+
+static void draw_shape(void)
+{
+	uint32_t size_max = random_next() % 2 ? ANY_SIZE_MAX : 20;
+	struct key_list *keys = &any_shape.keys;
+
+	any_shape = (struct record_shape){
+		.size = 1 + random_next() % size_max,
+	};
+	keys->field_count = 1 + random_next() % KEY_FIELDS_MAX;
+	for (unsigned i = 0; i < keys->field_count; i++)
+		draw_field(&keys->fields[i], any_shape.size);
+	key_list_complete(keys, any_shape.size);
+}
+
+/* The reference: the encoded keys as bytes. */
+static int compare_encoded(const void *a, const void *b)
+{
+	static uint8_t encoded[2][KEY_FIELDS_MAX * ANY_SIZE_MAX];
+
+	key_list_encode(&any_shape.keys, a, encoded[0]);
+	key_list_encode(&any_shape.keys, b, encoded[1]);
+	return memcmp(encoded[0], encoded[1], any_shape.keys.length);
+}
+
+/* Records that often have the same key, or keys that differ in one bit, in
+ * order but for a few. */
+static void draw_records(void)
+{
+	draw_shape();
+	any_count = 1 + random_next() % ANY_COUNT_MAX;
+	memset(any_records, (int)random_next(), sizeof(any_records));
+	for (size_t i = 0; i < any_count; i++)
+		for (int n = 0; n < 2; n++)
+			any_records[i][random_next() % any_shape.size] ^=
+				(uint8_t)(1 << random_next() % 8);
+	qsort(any_records, any_count, ANY_SIZE_MAX, compare_encoded);
+	for (uint64_t n = random_next() % 4; n > 0; n--)
+		any_records[random_next() % any_count][0] ^= 0x80;
+	for (size_t i = 0; i < any_count; i++)
+		memcpy(any_bytes + i * any_shape.size, any_records[i],
+		       any_shape.size);
+}
+
+static const uint8_t *any_record(size_t i)
+{
+	return any_bytes + i * any_shape.size;
+}
+
+static struct tally any_reference(void)
+{
+	struct tally t = { .record_count = any_count };
+
+	for (size_t i = 0; i < any_count; i++) {
+		int order = i == 0 ? -1
+				   : compare_encoded(any_record(i - 1),
+						     any_record(i));
+
+		if (order > 0 && t.unordered_count++ == 0)
+			t.first_unordered = i;
+		t.duplicate_count += order == 0;
+		t.checksum += checksum_scalar(any_record(i), any_shape.size, 1);
+	}
+	return t;
+}
+
+static void any_shape__whole(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 500; round++) {
+		struct tally got, expected;
+
+		draw_records();
+		expected = any_reference();
+		got = tally_of(&any_shape, any_bytes, any_count);
+		assert_tally_equal(&got, &expected);
+	}
+}
+
+/* Also parts of which only the sums are wanted. */
+static void any_shape__random_parts(void **state)
+{
+	struct validator v;
+
+	(void)state;
+	for (int round = 0; round < 500; round++) {
+		struct tally all = { 0 }, sums = { 0 }, expected, part;
+
+		draw_records();
+		validator_prepare(&v, &any_shape, CPU_SCALAR);
+		for (size_t done = 0, now; done < any_count; done += now) {
+			int order = VALIDATOR_NOTHING_BEFORE;
+
+			now = random_next() % 40;
+			now = MIN(now, any_count - done);
+			if (done > 0)
+				order = validator_compare(&v,
+							  any_record(done - 1),
+							  any_record(done));
+			validator_run(&v, &part, any_record(done), now);
+			assert_int_equal(tally_append(&all, &part, order), 0);
+			validator_sum(&v, &part, any_record(done), now);
+			assert_int_equal(tally_append(&sums, &part, order), 0);
+		}
+		expected = any_reference();
+		assert_tally_equal(&all, &expected);
+		assert_true(sums.record_count == expected.record_count);
+		assert_true(sums.checksum == expected.checksum);
+	}
+}
+
+/* Three of 16 MiB, of which the last two differ in the last byte only. */
+static void any_shape__largest_record(void **state)
+{
+	struct record_shape shape =
+		RECORD_SHAPE_OF_SLICE(RECORD_SIZE_MAX, 0, RECORD_SIZE_MAX);
+	uint8_t *three = calloc(3, RECORD_SIZE_MAX);
+	struct tally t;
+
+	(void)state;
+	assert_non_null(three);
+	t = tally_of(&shape, three, 3);
+	assert_true(t.duplicate_count == 2 && t.unordered_count == 0);
+	three[2 * RECORD_SIZE_MAX - 1] = 1;
+	t = tally_of(&shape, three, 3);
+	assert_true(t.duplicate_count == 0 && t.unordered_count == 1);
+	assert_true(t.first_unordered == 2);
+	free(three);
+}
+
+/* --- summaries --------------------------------------------------------------
+ */
 
 static void append__empty_parts(void **state)
 {
@@ -143,7 +325,7 @@ static void append__empty_parts(void **state)
 	ascending();
 	one = reference(0, 10);
 	assert_int_equal(summary_append(&sum, &empty), 0);
-	assert_true(sum.record_count == 0);
+	assert_true(sum.tally.record_count == 0);
 	assert_int_equal(summary_append(&sum, &one), 0);
 	assert_summary_equal(&sum, &one);
 	assert_int_equal(summary_append(&sum, &empty), 0);
@@ -177,25 +359,19 @@ static void append__fault_at_the_border(void **state)
 
 static void append__random_parts(void **state)
 {
-	const char *given = getenv("SEED");
-	unsigned seed = given ? (unsigned)strtoul(given, NULL, 10)
-			      : (unsigned)time(NULL);
-
 	(void)state;
-	print_message("SEED=%u\n", seed);
-	srandom(seed);
 	for (int round = 0; round < 200; round++) {
 		struct summary sum = { 0 };
 		struct summary whole;
 		/* From many faults to none, by how far keys may stray. */
-		unsigned stray = (unsigned)random() % 20;
+		unsigned stray = (unsigned)(random_next() % 20);
 
 		for (size_t i = 0; i < COUNT; i++)
-			set_key(i, 4 * i + (uint64_t)random() % (stray + 1));
+			set_key(i, 4 * i + random_next() % (stray + 1));
 		for (size_t done = 0, now; done < COUNT; done += now) {
 			struct summary part;
 
-			now = (size_t)random() % 300;
+			now = random_next() % 300;
 			now = MIN(now, COUNT - done);
 			part = reference(done, now);
 			assert_int_equal(summary_append(&sum, &part), 0);
@@ -215,13 +391,13 @@ static void append__overflow_changes_nothing(void **state)
 	for (int field = 0; field < 4; field++) {
 		big = reference(0, 2);
 		if (field == 0)
-			big.record_count = -(u128)1;
+			big.tally.record_count = -(u128)1;
 		else if (field == 1)
-			big.checksum = -(u128)1;
+			big.tally.checksum = -(u128)1;
 		else if (field == 2)
-			big.duplicate_count = -(u128)1;
+			big.tally.duplicate_count = -(u128)1;
 		else
-			big.unordered_count = -(u128)1;
+			big.tally.unordered_count = -(u128)1;
 		if (field == 2)
 			memcpy(big.last_record, one.first_record, 100);
 		if (field == 3)
@@ -236,11 +412,11 @@ static void encode__layout(void **state)
 {
 	uint8_t bytes[SUMMARY_BYTES];
 	struct summary s = {
-		.first_unordered = (u128)0x0102030405060708 << 64 | 0x11,
-		.unordered_count = (u128)2 << 64 | 0x22,
-		.record_count = (u128)3 << 64 | 0x33,
-		.duplicate_count = (u128)4 << 64 | 0x44,
-		.checksum = (u128)5 << 64 | 0x55,
+		.tally.first_unordered = (u128)0x0102030405060708 << 64 | 0x11,
+		.tally.unordered_count = (u128)2 << 64 | 0x22,
+		.tally.record_count = (u128)3 << 64 | 0x33,
+		.tally.duplicate_count = (u128)4 << 64 | 0x44,
+		.tally.checksum = (u128)5 << 64 | 0x55,
 	};
 	static const uint8_t first[16] = { 8, 7, 6, 5, 4, 3, 2, 1, 0x11 };
 
@@ -296,32 +472,32 @@ static void decode__impossible_counts(void **state)
 	assert_int_equal(decode(&good), 0);
 
 	s = good;
-	s.record_count = 0;
+	s.tally.record_count = 0;
 	assert_int_equal(decode(&s), -EBADMSG);
 	s = good;
-	s.unordered_count = 10;
+	s.tally.unordered_count = 10;
 	assert_int_equal(decode(&s), -EBADMSG);
 	s = good;
-	s.unordered_count = 7; /* but only 6 records from the first on */
+	s.tally.unordered_count = 7; /* but only 6 records from the first on */
 	assert_int_equal(decode(&s), -EBADMSG);
-	s.unordered_count = 6;
+	s.tally.unordered_count = 6;
 	assert_int_equal(decode(&s), 0);
 	s = good;
-	s.duplicate_count = 9;
+	s.tally.duplicate_count = 9;
 	assert_int_equal(decode(&s), -EBADMSG);
-	s.duplicate_count = 8;
+	s.tally.duplicate_count = 8;
 	assert_int_equal(decode(&s), 0);
-	s.duplicate_count = -(u128)1;
+	s.tally.duplicate_count = -(u128)1;
 	assert_int_equal(decode(&s), -EBADMSG);
 	s = good;
-	s.first_unordered = 10;
+	s.tally.first_unordered = 10;
 	assert_int_equal(decode(&s), -EBADMSG);
-	s.first_unordered = -(u128)1;
+	s.tally.first_unordered = -(u128)1;
 	assert_int_equal(decode(&s), -EBADMSG);
-	s.first_unordered = 0;
+	s.tally.first_unordered = 0;
 	assert_int_equal(decode(&s), -EBADMSG);
 	s = good;
-	s.unordered_count = 0;
+	s.tally.unordered_count = 0;
 	assert_int_equal(decode(&s), -EBADMSG);
 }
 
@@ -332,13 +508,13 @@ static void decode__impossible_checksum(void **state)
 	(void)state;
 	ascending();
 	s = reference(0, 10);
-	s.checksum = (u128)10 * UINT32_MAX;
+	s.tally.checksum = (u128)10 * UINT32_MAX;
 	assert_int_equal(decode(&s), 0);
-	s.checksum++;
+	s.tally.checksum++;
 	assert_int_equal(decode(&s), -EBADMSG);
-	s.checksum = -(u128)1;
+	s.tally.checksum = -(u128)1;
 	assert_int_equal(decode(&s), -EBADMSG);
-	s.record_count = -(u128)1;
+	s.tally.record_count = -(u128)1;
 	assert_int_equal(decode(&s), 0);
 }
 
@@ -352,7 +528,7 @@ static void decode__impossible_records(void **state)
 	s.last_record[99] ^= 1;
 	assert_int_equal(decode(&s), -EBADMSG);
 	s = reference(0, 1);
-	s.checksum ^= 1;
+	s.tally.checksum ^= 1;
 	assert_int_equal(decode(&s), -EBADMSG);
 	s = reference(0, 10);
 	s.first_record[0] = 0xff; /* in order, yet the last is less */
@@ -367,6 +543,9 @@ int main(void)
 		cmocka_unit_test(run__all_descending),
 		cmocka_unit_test(run__one_fault_anywhere),
 		cmocka_unit_test(run__key_bytes),
+		cmocka_unit_test(any_shape__whole),
+		cmocka_unit_test(any_shape__random_parts),
+		cmocka_unit_test(any_shape__largest_record),
 		cmocka_unit_test(append__empty_parts),
 		cmocka_unit_test(append__fault_at_the_border),
 		cmocka_unit_test(append__random_parts),
@@ -378,5 +557,6 @@ int main(void)
 		cmocka_unit_test(decode__impossible_records),
 	};
 
+	random_begin();
 	return cmocka_run_group_tests_name("validator", tests, NULL, NULL);
 }
