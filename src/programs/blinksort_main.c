@@ -86,6 +86,7 @@ enum {
 	OPTION_KEY,
 	OPTION_REVERSE,
 	OPTION_UNIQUE,
+	OPTION_CHECK,
 	OPTION_THREADS,
 	OPTION_MEMORY,
 	OPTION_IO,
@@ -117,6 +118,8 @@ static const struct options_entry entries[] = {
 	{ OPTION_KEY, "key", 0, OPTIONS_VALUES, "OFFSET:LENGTH" },
 	{ OPTION_REVERSE, "reverse", 'r', OPTIONS_FLAG, NULL },
 	{ OPTION_UNIQUE, "unique", 0, OPTIONS_FLAG, NULL },
+	/* Of sort(1); only to say where it is. */
+	{ OPTION_CHECK, "check", 'c', OPTIONS_FLAG, NULL },
 	{ OPTION_THREADS, "threads", 0, OPTIONS_VALUE, "N" },
 	{ OPTION_MEMORY, "memory", 0, OPTIONS_VALUE, "SIZE" },
 	{ OPTION_IO, "io", 0, OPTIONS_VALUE, "MODE" },
@@ -330,6 +333,10 @@ static int complete_options(struct options *options, struct failure *failure)
 	struct sorter_config *config = &options->config;
 	int ret = check_cluster(options, failure);
 
+	if (ret == 0 && options_given(reader, OPTION_CHECK))
+		ret = options_refuse_entry(
+			&options->reader, OPTION_CHECK, failure,
+			"use blinkval, which checks files; see blinkval(1)");
 	config->unique = options_given(reader, OPTION_UNIQUE);
 	config->sync = options_given(reader, OPTION_SYNC);
 	config->checksum = options_given(reader, OPTION_CHECKSUM);

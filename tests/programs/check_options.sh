@@ -208,6 +208,8 @@ case_values()
 	records in
 	refused "--key=5: not of the form OFFSET:LENGTH or OFFSET:TYPE" \
 		blinksort in -o out --key 5
+	refused "--check: use blinkval, which checks files; see blinkval(1)" \
+		blinksort -c in
 	refused "--key=x:5: the offset is not a number from 0 to 16777215" \
 		blinksort in -o out --key=x:5
 	refused "--key=:u8: the offset is not a number from 0 to 16777215" \
