@@ -50,7 +50,8 @@ static bool parse_type(const char *word, struct key_field *field)
 		field->is_big_endian = true;
 		length -= 2;
 	}
-	if (!copy_word(digits, sizeof(digits), word + 1, word + length) ||
+	if (word[1] == '0' ||
+	    !copy_word(digits, sizeof(digits), word + 1, word + length) ||
 	    parse_u64(digits, bits_min, bits_max, &bits) < 0 ||
 	    (bits & (bits - 1)) != 0 || (bits == 8 && field->is_big_endian))
 		return false;
