@@ -1,8 +1,9 @@
 /*
- * Any text to every parser of parse.h, and to what prints names: no crash, and
- * what a parser returns keeps the promises of the header.
+ * Any text to every parser of parse.h, to that of keys, and to what prints
+ * names: no crash, and what a parser returns keeps the promises of the header.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,8 @@
 #include "base/cpu.h"
 #include "base/format.h"
 #include "base/parse.h"
+#include "record/key_text.h"
+#include "record/record.h"
 
 #define UNTOUCHED 0x5a5a5a5a5a5a5a5aULL
 
@@ -49,6 +52,39 @@ static void fuzz_u64(const char *text)
 		require(value >= 1 && value <= 1 << 30);
 }
 
+/* The same texts, but for zeros at the begin of numbers. */
+static bool is_rewritten(const char *text, const char *written)
+{
+	bool begins = true;
+
+	for (; *text != '\0'; text++) {
+		if (begins && *text == '0' && text[1] >= '0' && text[1] <= '9')
+			continue;
+		if (*text != *written++)
+			return false;
+		begins = *text == ':';
+	}
+	return *written == '\0';
+}
+
+/* What is read is a field that can be, and it is written as it was. */
+static void fuzz_key(const char *text)
+{
+	char written[KEY_TEXT_BYTES];
+	struct key_field field;
+	const char *why = key_text_parse(text, &field);
+
+	if (why) {
+		require(strlen(why) > 0);
+		return;
+	}
+	require(key_field_is_good(&field));
+	require(field.offset < RECORD_SIZE_MAX);
+	require(field.length <= RECORD_SIZE_MAX);
+	require(key_text_format(&field, written) == written);
+	require(is_rewritten(text, written));
+}
+
 static void fuzz_text(const char *text)
 {
 	static FILE *null;
@@ -73,6 +109,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text[size] = '\0';
 	fuzz_u128(text);
 	fuzz_u64(text);
+	fuzz_key(text);
 	fuzz_text(text);
 	free(text);
 	return 0;

@@ -1,7 +1,8 @@
 /*
- * Any records of any shape through the steps of a sort, one after the other:
- * splitters, partition, collect, sort, settle ties, gather.  What comes out is
- * what a plain stable sort makes of them.
+ * Any records of any shape and any list of keys through the steps of a sort,
+ * one after the other: splitters, partition, collect, sort, settle ties,
+ * gather. What comes out is what a plain stable sort makes of them, which
+ * compares the numbers themselves.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include "kernels/local_sort.h"
 #include "sort/partition.h"
 #include "sort/tie_break.h"
+#include "tests/unit/field_order.h"
 
 #define RECORDS_MAX 2000
 #define WRITERS_MAX 3
@@ -20,8 +22,6 @@
 /* What the first bytes say; the others are the records. */
 enum {
 	AT_SIZE,
-	AT_KEY_OFFSET,
-	AT_KEY_LENGTH,
 	AT_KIND,
 	AT_BUCKETS,
 	AT_WRITERS,
@@ -29,11 +29,16 @@ enum {
 	AT_LEVEL,
 	AT_REPEAT, /* the records again and again, for long runs */
 	AT_SAMPLE,
-	HEADER_BYTES
+	AT_FIELD_COUNT,
+	AT_FIELDS,
+	HEADER_BYTES = AT_FIELDS + 3 * KEY_FIELDS_MAX
 };
 
 struct sort {
 	struct record_shape shape;
+	struct key_field
+		fields[KEY_FIELDS_MAX]; /* as they were before joining */
+	unsigned field_count;
 	const uint8_t *records;
 	uint32_t count;
 	unsigned index_bits;
@@ -58,6 +63,43 @@ static void *allocate(size_t bytes)
 
 	require(memory != NULL);
 	return memory;
+}
+
+/* From three bytes: the type with its flags, the offset, the length.  A number
+ * that does not fit becomes a slice. */
+static struct key_field choose_field(const uint8_t *bytes, uint32_t record_size)
+{
+	uint32_t offset = bytes[1] % record_size, room = record_size - offset;
+	struct key_field field = {
+		.offset = offset,
+		.type = (enum key_type)(bytes[0] % 4),
+		.is_big_endian = bytes[0] >> 2 & 1,
+		.is_descending = bytes[0] >> 3 & 1,
+	};
+
+	field.length = field.type == KEY_FLOAT ? 4u << bytes[2] % 2
+					       : 1u << bytes[2] % 5;
+	if (field.type == KEY_BYTES || field.length > room) {
+		field.type = KEY_BYTES;
+		field.is_big_endian = false;
+		field.length = bytes[2] % room + 1;
+	}
+	return field;
+}
+
+static void choose_keys(struct sort *sort, const uint8_t *header)
+{
+	struct key_list *keys = &sort->shape.keys;
+
+	sort->field_count = header[AT_FIELD_COUNT] % KEY_FIELDS_MAX + 1;
+	for (unsigned i = 0; i < sort->field_count; i++) {
+		sort->fields[i] = choose_field(header + AT_FIELDS + 3 * i,
+					       sort->shape.size);
+		require(key_field_is_good(&sort->fields[i]));
+	}
+	keys->field_count = sort->field_count;
+	memcpy(keys->fields, sort->fields, sizeof(keys->fields));
+	key_list_complete(keys, sort->shape.size);
 }
 
 static uint8_t *make_records(struct sort *sort, const uint8_t *data,
@@ -87,7 +129,7 @@ static void choose_splitters(struct sort *sort, const uint8_t *header)
 	require(kind == SPLITTERS_STATIC_256 || kind == SPLITTERS_STATIC_95);
 	if (header[AT_KIND] % 4 == 1)
 		kind = SPLITTERS_STATIC_256;
-	if (header[AT_KIND] % 4 == 2 && sort->shape.keys.length >= 4)
+	if (header[AT_KIND] % 4 == 2 && splitters_may_be_ascii(&sort->shape))
 		kind = SPLITTERS_STATIC_95;
 	if (header[AT_KIND] % 4 != 3 || sort->count == 0) {
 		splitters_init_static(&sort->splitters, kind,
@@ -172,12 +214,22 @@ static uint8_t *sorted_records(struct sort *sort)
 	return target;
 }
 
+static int compare_slots(const struct sort *sort, uint32_t a, uint32_t b)
+{
+	const uint8_t *x = sort->records + (size_t)a * sort->shape.size;
+	const uint8_t *y = sort->records + (size_t)b * sort->shape.size;
+	int order = 0;
+
+	for (unsigned i = 0; i < sort->field_count && order == 0; i++)
+		order = field_compare(&sort->fields[i], x, y);
+	return order;
+}
+
 /* Merge sort: equal keys stay in the order of their slots. */
 static void stable_sort(const struct sort *sort, uint32_t *slots, size_t count,
 			uint32_t *scratch)
 {
 	size_t half = count / 2, left = 0, right = half;
-	uint32_t size = sort->shape.size;
 
 	if (count < 2)
 		return;
@@ -187,11 +239,7 @@ static void stable_sort(const struct sort *sort, uint32_t *slots, size_t count,
 		bool take_left =
 			right == count ||
 			(left < half &&
-			 record_compare(
-				 &sort->shape,
-				 sort->records + (size_t)slots[left] * size,
-				 sort->records + (size_t)slots[right] * size) <=
-				 0);
+			 compare_slots(sort, slots[left], slots[right]) <= 0);
 
 		scratch[i] = take_left ? slots[left++] : slots[right++];
 	}
@@ -220,17 +268,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct sort sort;
-	uint32_t record_size, key_offset, key_length;
 	uint8_t *records, *target;
 
 	if (size < HEADER_BYTES)
 		return 0;
 	memset(&sort, 0, sizeof(sort));
-	record_size = data[AT_SIZE] % 128 + 1;
-	key_offset = data[AT_KEY_OFFSET] % record_size;
-	key_length = data[AT_KEY_LENGTH] % (record_size - key_offset) + 1;
-	sort.shape = (struct record_shape)RECORD_SHAPE_OF_SLICE(
-		record_size, key_offset, key_length);
+	sort.shape.size = data[AT_SIZE] % 128 + 1;
+	choose_keys(&sort, data);
 	sort.index_bits = INDEX_BITS_MIN + data[AT_INDEX_BITS] % 50;
 	sort.writer_count = data[AT_WRITERS] % WRITERS_MAX + 1;
 	sort.level = (enum cpu_level)(data[AT_LEVEL] %

@@ -11,15 +11,13 @@
 
 #include <cmocka.h>
 
+#include "field_order.h"
 #include "random.h"
 #include "record/key_list.h"
 #include "record/key_text.h"
 
 #define SIZE_MAX_TESTED 40
 #define TEXTS_MAX 8
-
-typedef unsigned __int128 u128;
-typedef __int128 i128;
 
 static uint8_t *first_byte, *end_byte; /* of a page between two guards */
 
@@ -55,89 +53,6 @@ static struct key_list list_of(const char *const *texts, uint32_t record_size)
 		keys.fields[keys.field_count++] = field_of(*texts++);
 	key_list_complete(&keys, record_size);
 	return keys;
-}
-
-/* --- a comparison without any encoding --------------------------------------
- */
-
-static u128 load(const struct key_field *field, const uint8_t *record)
-{
-	u128 value = 0;
-
-	for (uint32_t i = 0; i < field->length; i++) {
-		uint32_t at = field->is_big_endian ? field->length - 1 - i : i;
-
-		value |= (u128)record[field->offset + at] << 8 * i;
-	}
-	return value;
-}
-
-static int compare_signed(u128 a, u128 b, uint32_t length)
-{
-	unsigned unused = 128 - 8 * length;
-	i128 x = (i128)(a << unused) >> unused,
-	     y = (i128)(b << unused) >> unused;
-
-	return (x > y) - (x < y);
-}
-
-static double number_of(u128 bits, uint32_t length)
-{
-	uint32_t narrow = (uint32_t)bits;
-	uint64_t wide = (uint64_t)bits;
-	double number;
-	float single;
-
-	if (length == 4) {
-		memcpy(&single, &narrow, sizeof(single));
-		return (double)single;
-	}
-	memcpy(&number, &wide, sizeof(number));
-	return number;
-}
-
-/* By value where values differ; a zero, or a NaN, by its sign, and NaNs of one
- * sign by their payloads, as totalOrder has it. */
-static int compare_floats(u128 a, u128 b, uint32_t length)
-{
-	double x = number_of(a, length), y = number_of(b, length);
-	bool a_is_negative = a >> (8 * length - 1) & 1;
-	bool b_is_negative = b >> (8 * length - 1) & 1;
-	int by_payload;
-
-	if (x < y)
-		return -1;
-	if (x > y)
-		return 1;
-	if (a_is_negative != b_is_negative)
-		return a_is_negative ? -1 : 1;
-	if (!isnan(x) && !isnan(y))
-		return 0;
-	by_payload =
-		isnan(x) != isnan(y) ? (isnan(x) ? 1 : -1) : (a > b) - (a < b);
-	return a_is_negative ? -by_payload : by_payload;
-}
-
-static int compare_field(const struct key_field *field, const uint8_t *a,
-			 const uint8_t *b)
-{
-	u128 x, y;
-	int order;
-
-	if (field->type == KEY_BYTES) {
-		order = memcmp(a + field->offset, b + field->offset,
-			       field->length);
-	} else {
-		x = load(field, a);
-		y = load(field, b);
-		if (field->type == KEY_UNSIGNED)
-			order = (x > y) - (x < y);
-		else if (field->type == KEY_SIGNED)
-			order = compare_signed(x, y, field->length);
-		else
-			order = compare_floats(x, y, field->length);
-	}
-	return field->is_descending ? -order : order;
 }
 
 /* --- the tests --------------------------------------------------------------
@@ -226,7 +141,7 @@ static void key_list__orders_as_its_fields(void **state)
 		if (random_next() % 2)
 			memcpy(b, a, random_next() % (size + 1));
 		for (unsigned k = 0; k < keys.field_count && want == 0; k++)
-			want = compare_field(&keys.fields[k], a, b);
+			want = field_compare(&keys.fields[k], a, b);
 		complete = keys;
 		key_list_complete(&complete, size);
 		check_words(&complete, a, size);
