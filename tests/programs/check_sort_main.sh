@@ -291,8 +291,8 @@ case_help()
 	local option
 
 	expect_sorted --help
-	for option in -o --record-size --key --threads --memory --io \
-		--splitters --sync --checksum --json --trace --kernel \
+	for option in -o --record-size --key -r --reverse --threads --memory \
+		--io --splitters --sync --checksum --json --trace --kernel \
 		--help --version; do
 		expect_match "(^|[^a-z-])$option([^a-z-]|\$)" "$STDOUT"
 	done
