@@ -139,6 +139,23 @@ static uint32_t common_bytes(const struct record_shape *shape,
 	return length;
 }
 
+int splitters_compare_rest(const struct splitters *splitters,
+			   const struct record_shape *shape,
+			   const uint8_t *record)
+{
+	for (uint32_t at = 8; at < splitters->skip; at += 8) {
+		uint64_t word = record_key_word(shape, record, at);
+		uint64_t common = record_key_word(splitters->common_shape,
+						  splitters->common_record, at);
+		unsigned unused =
+			8 * (8 - MIN(8, splitters->skip - at)); /* bits */
+
+		if ((word ^ common) >> unused != 0)
+			return word < common ? -1 : 1;
+	}
+	return 0;
+}
+
 void splitters_set_shape(struct splitters *splitters,
 			 const struct record_shape *shape)
 {
@@ -162,6 +179,11 @@ static void set_key_prefix(struct splitters *splitters,
 		splitters->skip--;
 	splitters->common_record = sample[0];
 	splitters->common_shape = shape;
+	splitters->common_mask = splitters->skip < 8
+					 ? ~(UINT64_MAX >> 8 * splitters->skip)
+					 : UINT64_MAX;
+	splitters->common_first =
+		record_key_word(shape, sample[0], 0) & splitters->common_mask;
 	splitters_set_shape(splitters, shape);
 	for (uint32_t i = 0; i < sample_count; i++) {
 		uint64_t word =
