@@ -112,11 +112,13 @@ bool key_list_equal(const struct key_list *a, const struct key_list *b)
 static uint64_t slice_bits(const struct key_field *field, const uint8_t *record,
 			   uint32_t from, uint32_t count)
 {
+	const uint8_t *bytes = record + field->offset + from;
 	uint64_t bits = 0;
 
+	if (count == 8)
+		return load_be64(bytes);
 	for (uint32_t i = 0; i < count; i++)
-		bits |= (uint64_t)record[field->offset + from + i]
-			<< (56 - 8 * i);
+		bits |= (uint64_t)bytes[i] << (56 - 8 * i);
 	return bits;
 }
 
