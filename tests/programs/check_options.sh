@@ -93,8 +93,8 @@ case_abbreviations()
 {
 	records in
 	echo old >out
-	refused "--check: no such option; is --checksum meant?" \
-		blinksort in -o out --check
+	refused "--checks: no such option; is --checksum meant?" \
+		blinksort in -o out --checks
 	refused "--out: no such option; is --output meant?" \
 		blinksort in --out=out
 	refused "--rec: no such option; is --record-size meant?" \
