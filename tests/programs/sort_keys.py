@@ -117,8 +117,9 @@ def float_columns(field, length):
             np.where(is_nan, sign * payload, 0)]
 
 
-def expected(raw, size, keys, reverse):
-    """The records, as uint8 rows, in the order in which they must come out."""
+def expected(raw, size, keys, reverse, unique=False):
+    """The records, as uint8 rows, in the order in which they must come out; if
+    unique, of those with equal keys only the first."""
     if len(raw) == 0:
         return raw
     places = [key.layout() for key in keys]
@@ -134,7 +135,14 @@ def expected(raw, size, keys, reverse):
         used += len(place)
         own = key.columns(fields)
         columns += key.negated(own) if key.descending != reverse else own
-    return raw[np.lexsort(columns[::-1])]
+    order = np.lexsort(columns[::-1])
+    if unique:
+        is_first = np.zeros(len(order), bool)
+        is_first[0] = True
+        for column in columns:
+            is_first[1:] |= column[order[1:]] != column[order[:-1]]
+        order = order[is_first]
+    return raw[order]
 
 
 # --- inputs -----------------------------------------------------------------
@@ -221,6 +229,7 @@ class Input:
 
     def __init__(self, rng, size, count, keys, reverse):
         self.size, self.keys, self.reverse = size, keys, reverse
+        self.unique = bool(rng.integers(0, 4) == 0)
         raw = any_records(rng, count, size)
         # The first key last, so that no other one overwrites it.
         for key in reversed(keys):
@@ -233,10 +242,12 @@ class Input:
     def options(self):
         return [f"--record-size={self.size}",
                 *(key.option() for key in self.keys),
-                *(["--reverse"] if self.reverse else [])]
+                *(["--reverse"] if self.reverse else []),
+                *(["--unique"] if self.unique else [])]
 
     def expected(self):
-        return expected(self.raw, self.size, self.keys, self.reverse)
+        return expected(self.raw, self.size, self.keys, self.reverse,
+                        self.unique)
 
 
 def any_input(rng):
