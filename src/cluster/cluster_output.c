@@ -90,8 +90,8 @@ int cluster_output_shrink(struct cluster_output *output, uint64_t first_record,
 	uint32_t record_size = output->config->shape.size;
 
 	if (!output->gathers)
-		return sort_setup_shrink(&output->output, output->config,
-					 record_count, failure);
+		return sort_setup_output_sizes(&output->output, output->config,
+					       record_count, failure);
 	output->gathered_bytes = whole_count * record_size;
 	output_move_part(&output->output, first_record * record_size,
 			 record_count * record_size);

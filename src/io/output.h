@@ -91,12 +91,13 @@ struct output_part {
 int output_open_part(struct output *output, const char *path,
 		     const struct output_part *part, struct failure *failure);
 
-/* Fewer bytes are to be written than was said: sizes_bytes[i] to file i.  Call
- * before the first chunk.  0 or -errno with *failure filled. */
-int output_shrink(struct output *output, const uint64_t *sizes_bytes,
-		  struct failure *failure);
+/* Of an output that was opened with sizes of 0, since they were not known: file
+ * i will hold sizes_bytes[i].  Call before the first chunk.  0 or -errno with
+ * *failure filled. */
+int output_set_sizes(struct output *output, const uint64_t *sizes_bytes,
+		     struct failure *failure);
 
-/* The same for a part: it begins elsewhere, and the file keeps its size. */
+/* Our part begins elsewhere than was said, and is smaller. */
 void output_move_part(struct output *output, uint64_t begin_bytes,
 		      uint64_t size_bytes);
 

@@ -189,18 +189,17 @@ int output_open_part(struct output *output, const char *path,
 	return error;
 }
 
-int output_shrink(struct output *output, const uint64_t *sizes_bytes,
-		  struct failure *failure)
+int output_set_sizes(struct output *output, const uint64_t *sizes_bytes,
+		     struct failure *failure)
 {
-	for (unsigned i = 0; i < output->file_count; i++) {
-		const struct outfile *file = &output->files[i].outfile;
+	int error = 0;
 
+	for (unsigned i = 0; i < output->file_count && error == 0; i++) {
 		output->part_bytes[i] = sizes_bytes[i];
-		if (ftruncate(file->fd, (off_t)sizes_bytes[i]) < 0)
-			return failure_set(failure, EXIT_FILE, file->path,
-					   errno, "");
+		error = prepare_room(&output->files[i], sizes_bytes[i],
+				     failure);
 	}
-	return 0;
+	return error;
 }
 
 void output_move_part(struct output *output, uint64_t begin_bytes,

@@ -46,10 +46,11 @@ int sort_setup_outputs(struct output *output,
 		       const struct sorter_config *config,
 		       uint64_t record_count, struct failure *failure)
 {
-	uint64_t sizes_bytes[OUTPUT_FILES_MAX];
+	uint64_t sizes_bytes[OUTPUT_FILES_MAX] = { 0 };
 	bool direct;
 
-	divide(config, record_count, sizes_bytes);
+	if (!config->unique)
+		divide(config, record_count, sizes_bytes);
 	/* Past the page cache if the user asks for it, or if the output must
 	 * reach the medium anyway: else the cache takes it at once, as it does
 	 * from cp. */
@@ -59,13 +60,14 @@ int sort_setup_outputs(struct output *output,
 			   config->output_count, direct, failure);
 }
 
-int sort_setup_shrink(struct output *output, const struct sorter_config *config,
-		      uint64_t record_count, struct failure *failure)
+int sort_setup_output_sizes(struct output *output,
+			    const struct sorter_config *config,
+			    uint64_t record_count, struct failure *failure)
 {
 	uint64_t sizes_bytes[OUTPUT_FILES_MAX];
 
 	divide(config, record_count, sizes_bytes);
-	return output_shrink(output, sizes_bytes, failure);
+	return output_set_sizes(output, sizes_bytes, failure);
 }
 
 int sort_setup_refuse_memory(const struct sorter_config *config,

@@ -23,15 +23,15 @@ int sort_setup_plan(struct plan *plan, const struct plan_request *request,
 		    struct failure *failure);
 
 /* Open the output files, whose parts of the record_count records are about
- * equal. */
+ * equal; of a sort that drops duplicates, only sort_setup_output_sizes() tells
+ * them how many records there are. */
 int sort_setup_outputs(struct output *output,
 		       const struct sorter_config *config,
 		       uint64_t record_count, struct failure *failure);
 
-/* Of the records fewer are written than sort_setup_outputs() was told: divide
- * these instead. */
-int sort_setup_shrink(struct output *output, const struct sorter_config *config,
-		      uint64_t record_count, struct failure *failure);
+int sort_setup_output_sizes(struct output *output,
+			    const struct sorter_config *config,
+			    uint64_t record_count, struct failure *failure);
 
 /* Refuse a sort that needs more memory than the user allows, or than this
  * machine has for each of its sorts. */

@@ -323,8 +323,8 @@ static void drop_duplicates(struct sorter *sorter)
 
 	if (!orderer_drop_duplicates(orderer, 0, &kept_count))
 		return;
-	if (sort_setup_shrink(&sorter->output, sorter->config, kept_count,
-			      &failure) < 0)
+	if (sort_setup_output_sizes(&sorter->output, sorter->config, kept_count,
+				    &failure) < 0)
 		first_failure_note(&sorter->failure, &failure);
 	orderer_begin_chunks(orderer);
 }
