@@ -21,6 +21,9 @@ SCENARIOS
               against cp; what writes past the page cache (direct), or flushes
               (sync), against cp and sync(1)
   shape-*     keys that are not uniform, against blinksort on uniform ones
+  keys-*      10,000,000 records with typed keys, of 16 bytes by a u64 and of
+              8 bytes by an f64; against cp and against what Python programs
+              use; with integers that are not uniform, against uniform ones
   memory-*    peak memory, not times
   blinkgen-*, blinkval
   kernels     what bench_kernels says, if it was built
@@ -34,6 +37,8 @@ ENVIRONMENT
   BENCH_QUICK   1: 5 rounds
   BENCH_ONLY    words; only scenarios whose PLACE/NAME holds one of them
   BENCH_FULL    1: 10,000,000 records too
+  BENCH_PYTHON  a Python that has numpy, polars, duckdb and pyarrow
+                (/usr/bin/python3); what it has not is skipped
 
 All samples and a description of the machine go to
 results/bench-DATE-LABEL.json; to build/ instead when not everything was run, or

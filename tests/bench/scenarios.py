@@ -8,6 +8,7 @@ from files import (RECORD_BYTES, SHAPES, check_copied, check_sorted,
 from memory import back_memory
 from places import PLACES
 from programs import must_run, program, tool
+from typed_keys import PEERS, blinksort_typed, make_numbers, peer
 
 
 def blinksort(place, *options, name="blinksort", source=None, before=None):
@@ -67,6 +68,35 @@ def shaped(kind):
     return contest
 
 
+def typed(kind, other):
+    """Uniform numbers, against cp or another program that sorts."""
+    def contest(place):
+        if other != "cp":
+            rival = peer(place, other, kind)
+        make_numbers(place.input, {"u64": "uniform", "f64": "floats"}[kind])
+        return [blinksort_typed(place, kind),
+                copy(place) if other == "cp" else rival]
+    return contest
+
+
+def typed_skew(name):
+    """Integers that are not uniform, against uniform ones."""
+    def contest(place):
+        uniform = place.folder / "uniform"
+        make_numbers(place.input, name)
+        make_numbers(uniform, "uniform")
+        return [blinksort_typed(place, "u64"),
+                blinksort_typed(place, "u64", name="uniform", source=uniform)]
+    return contest
+
+
+def typed_unique(place):
+    """Duplicates dropped, against all records kept."""
+    make_numbers(place.input, "million")
+    return [blinksort_typed(place, "u64", "--unique"),
+            blinksort_typed(place, "u64", name="all")]
+
+
 def generate(place):
     return [Contestant("blinkgen", [program("blinkgen"), "-a", "1000000",
                                     str(place.output)])]
@@ -107,6 +137,12 @@ def contests(full):
     }
     table.update({f"shape-{shape}": (("disk",), shaped(shape))
                   for shape in SHAPES})
+    table.update({f"keys-{kind}-{other}": (("shm",), typed(kind, other))
+                  for kind in ("u64", "f64") for other in ("cp", *PEERS)})
+    table.update({f"keys-{name}": (("shm",), typed_skew(name))
+                  for name in ("small", "million", "zipf", "bursts",
+                               "sorted")})
+    table["keys-unique"] = (("shm",), typed_unique)
     if full:
         # The output, and as much again.
         back = back_memory(2 * 10_000_000 * RECORD_BYTES)
