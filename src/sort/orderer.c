@@ -45,6 +45,7 @@ void orderer_begin(struct orderer *orderer, const struct orderer_config *config)
 	orderer->chunk_count = count_chunks(config->sink);
 	orderer->set = (struct bucket_set){ 0 };
 	orderer->oversized_count = 0;
+	orderer->crowded_count = 0;
 	atomic_store_explicit(&orderer->next_chunk, 0, memory_order_relaxed);
 	atomic_store_explicit(&orderer->gathered_chunks, 0,
 			      memory_order_relaxed);
@@ -91,16 +92,13 @@ void orderer_take_oversized(struct orderer *orderer, const struct plan *plan,
 /* --- buckets ---------------------------------------------------------------
  */
 
-static bool is_oversized(const struct orderer *orderer, uint32_t count)
-{
-	return count > PLAN_OVERSIZED_ENTRIES ||
-	       orderer->config.drops_duplicates;
-}
-
+/* Without a look at counts that other workers are changing. */
 static bool bucket_is_oversized(const struct orderer *orderer, uint32_t bucket)
 {
-	return is_oversized(orderer, orderer->bucket_start[bucket + 1] -
-					     orderer->bucket_start[bucket]);
+	return orderer->config.drops_duplicates ||
+	       orderer->bucket_start[bucket + 1] -
+			       orderer->bucket_start[bucket] >
+		       PLAN_OVERSIZED_ENTRIES;
 }
 
 void orderer_add_up(struct orderer *orderer, const struct bucket_set *set)
@@ -109,12 +107,16 @@ void orderer_add_up(struct orderer *orderer, const struct bucket_set *set)
 
 	orderer->set = *set;
 	orderer->oversized_count = 0;
+	orderer->crowded_count = 0;
 	for (uint32_t b = 0; b < set->bucket_count; b++) {
 		uint32_t count = bucket_set_count(set, b);
 
 		orderer->bucket_start[b] = start;
 		start += count;
-		if (is_oversized(orderer, count)) {
+		if (count > PLAN_OVERSIZED_ENTRIES)
+			orderer->crowded_count += count;
+		if (count > PLAN_OVERSIZED_ENTRIES ||
+		    orderer->config.drops_duplicates) {
 			orderer->oversized_start[b] = orderer->oversized_count;
 			orderer->oversized_count += count;
 		}
@@ -138,21 +140,30 @@ uint64_t orderer_dropped_count(const struct orderer *orderer)
 		       : 0;
 }
 
-static void order_bucket(const struct orderer *orderer, uint32_t bucket,
-			 uint64_t *entries, uint32_t count)
+/* Returns how many entries remain: all of them, or the first of each key. */
+static uint32_t order_bucket(const struct orderer *orderer, uint32_t bucket,
+			     uint64_t *entries, uint32_t count)
 {
 	const struct splitters *splitters = orderer->config.splitters;
 	uint32_t of_all = orderer->set.first_bucket + bucket;
+	bool drops = orderer->config.drops_duplicates;
+	bool is_decided;
 
 	if (splitters_bucket_is_equal(splitters, of_all))
-		return;
+		return drops ? MIN(count, 1) : count;
 	orderer->sort(entries, count);
-	if (splitters_bucket_is_decided(splitters, of_all,
-					orderer->config.index_bits))
-		return;
-	tie_break_settle(&orderer->tie_break, entries, count);
+	is_decided = splitters_bucket_is_decided(splitters, of_all,
+						 orderer->config.index_bits);
+	if (drops)
+		return (uint32_t)duplicates_drop(&orderer->tie_break, entries,
+						 count, is_decided);
+	if (!is_decided)
+		tie_break_settle(&orderer->tie_break, entries, count);
+	return count;
 }
 
+/* If duplicates are dropped, bucket_start[] has the buckets' counts afterwards.
+ */
 static void sort_some_oversized(struct orderer *orderer, unsigned worker)
 {
 	struct trace_lane *lane =
@@ -163,6 +174,7 @@ static void sort_some_oversized(struct orderer *orderer, unsigned worker)
 			&orderer->next_oversized, 1, memory_order_relaxed);
 		uint64_t *entries;
 		uint64_t begin_ns;
+		uint32_t count;
 
 		if (bucket >= orderer->set.bucket_count)
 			return;
@@ -171,8 +183,10 @@ static void sort_some_oversized(struct orderer *orderer, unsigned worker)
 		begin_ns = trace_begin(lane);
 		entries = orderer->oversized_entries +
 			  orderer->oversized_start[bucket];
-		order_bucket(orderer, bucket, entries,
-			     bucket_set_copy(&orderer->set, bucket, entries));
+		count = bucket_set_copy(&orderer->set, bucket, entries);
+		count = order_bucket(orderer, bucket, entries, count);
+		if (orderer->config.drops_duplicates)
+			orderer->bucket_start[bucket] = count;
 		trace_end(lane, begin_ns, "oversized");
 	}
 }
@@ -196,49 +210,31 @@ static void wait_for_oversized(struct orderer *orderer)
 	}
 }
 
+/* A worker's part of the oversized buckets.  False: the run has failed. */
+static bool sort_oversized(struct orderer *orderer, unsigned worker)
+{
+	orderer->workers[worker].has_passed = true;
+	sort_some_oversized(orderer, worker);
+	wait_for_oversized(orderer);
+	return !first_failure_stops(orderer->config.failure);
+}
+
+bool orderer_sort_oversized(struct orderer *orderer, unsigned worker)
+{
+	struct orderer_worker *self = &orderer->workers[worker];
+
+	if (orderer->oversized_count == 0 && !orderer->config.drops_duplicates)
+		self->has_passed = true;
+	if (!self->has_passed && !sort_oversized(orderer, worker))
+		return false;
+	thread_pool_wait_while(orderer->config.pool, &orderer->chunks_begun, 0);
+	return !first_failure_stops(orderer->config.failure);
+}
+
 /* --- duplicates ------------------------------------------------------------
  */
 
-/* As order_bucket(), but the first entry of each key alone remains; returns how
- * many those are. */
-static uint32_t keep_firsts(const struct orderer *orderer, uint32_t bucket,
-			    uint64_t *entries, uint32_t count)
-{
-	const struct splitters *splitters = orderer->config.splitters;
-	uint32_t of_all = orderer->set.first_bucket + bucket;
-
-	if (splitters_bucket_is_equal(splitters, of_all))
-		return MIN(count, 1);
-	orderer->sort(entries, count);
-	return (uint32_t)duplicates_drop(
-		&orderer->tie_break, entries, count,
-		splitters_bucket_is_decided(splitters, of_all,
-					    orderer->config.index_bits));
-}
-
-/* bucket_start[] has the buckets' counts in the meantime. */
-static void drop_some_duplicates(struct orderer *orderer, unsigned worker)
-{
-	struct trace_lane *lane =
-		sort_trace_lane(orderer->config.trace, worker);
-
-	for (;;) {
-		uint32_t bucket = atomic_fetch_add_explicit(
-			&orderer->next_oversized, 1, memory_order_relaxed);
-		uint64_t begin_ns = trace_begin(lane);
-		uint64_t *entries;
-
-		if (bucket >= orderer->set.bucket_count)
-			return;
-		entries = orderer->oversized_entries +
-			  orderer->oversized_start[bucket];
-		orderer->bucket_start[bucket] = keep_firsts(
-			orderer, bucket, entries,
-			bucket_set_copy(&orderer->set, bucket, entries));
-		trace_end(lane, begin_ns, "unique");
-	}
-}
-
+/* From the buckets' counts to where each bucket begins; returns their sum. */
 static uint64_t add_up_kept(struct orderer *orderer)
 {
 	uint32_t start = 0;
@@ -256,37 +252,10 @@ static uint64_t add_up_kept(struct orderer *orderer)
 bool orderer_drop_duplicates(struct orderer *orderer, unsigned worker,
 			     uint64_t *kept_count)
 {
-	orderer->workers[worker].has_passed = true;
-	drop_some_duplicates(orderer, worker);
-	wait_for_oversized(orderer);
-	if (first_failure_stops(orderer->config.failure))
+	if (!sort_oversized(orderer, worker))
 		return false;
 	*kept_count = add_up_kept(orderer);
 	return true;
-}
-
-/* A worker that is not the driver.  False: the run has failed. */
-static bool drop_duplicates_and_wait(struct orderer *orderer, unsigned worker)
-{
-	if (!orderer->workers[worker].has_passed) {
-		orderer->workers[worker].has_passed = true;
-		drop_some_duplicates(orderer, worker);
-		wait_for_oversized(orderer);
-	}
-	thread_pool_wait_while(orderer->config.pool, &orderer->chunks_begun, 0);
-	return !first_failure_stops(orderer->config.failure);
-}
-
-bool orderer_sort_oversized(struct orderer *orderer, unsigned worker)
-{
-	if (orderer->config.drops_duplicates)
-		return drop_duplicates_and_wait(orderer, worker);
-	orderer->workers[worker].has_passed = true;
-	if (orderer->oversized_count == 0)
-		return true;
-	sort_some_oversized(orderer, worker);
-	wait_for_oversized(orderer);
-	return !first_failure_stops(orderer->config.failure);
 }
 
 /* --- chunks ----------------------------------------------------------------

@@ -81,15 +81,20 @@ struct orderer {
 	uint64_t index_mask;
 	uint64_t chunk_count;
 
-	/* The driver writes these before the first bucket is ready. */
+	/* The driver writes these before the first bucket is ready, and
+	 * bucket_start once more when duplicates have been dropped. */
 	struct bucket_set set;
 	/* [bucket_count + 1]: bucket b holds the sorted records bucket_start[b]
-	 * up to bucket_start[b + 1]. */
+	 * up to bucket_start[b + 1].  While duplicates are dropped, a worker
+	 * puts there how many entries of its bucket remain. */
 	uint32_t *bucket_start;
 	/* [bucket_count]: a bucket's entries are oversized_entries[
 	 * oversized_start[b]] and following, if it is oversized. */
 	uint32_t *oversized_start;
 	uint32_t oversized_count; /* entries in oversized buckets */
+	/* Entries in buckets of more than PLAN_OVERSIZED_ENTRIES.  The same,
+	 * unless duplicates are dropped. */
+	uint32_t crowded_count;
 	/* The workers write the sorted entries there, each bucket once. */
 	uint64_t *oversized_entries;
 
@@ -156,8 +161,8 @@ enum orderer_step {
 };
 
 /* Any worker, when all buckets are complete: sort those that are oversized, and
- * wait until all workers have.  Without oversized buckets nothing is done.
- * False: the run has failed. */
+ * wait until all workers have, and until the chunks have begun.  Without
+ * oversized buckets nothing is done.  False: the run has failed. */
 bool orderer_sort_oversized(struct orderer *orderer, unsigned worker);
 
 /* Any worker: order the next chunk and hand it to the sink, if the chunk's

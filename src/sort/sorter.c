@@ -249,8 +249,8 @@ static int prepare(struct sorter *sorter, struct failure *failure)
  */
 
 /* Static splitters have failed when more than this part of the input lies in
- * oversized buckets, which are sorted one by one. */
-#define OVERSIZED_PART 8
+ * buckets of more than PLAN_OVERSIZED_ENTRIES, which are sorted one by one. */
+#define CROWDED_PART 8
 
 static void draw_sample(struct sorter *sorter)
 {
@@ -281,8 +281,8 @@ static void decide(struct sorter *sorter)
 		orderer_add_up(&sorter->orderer, &set);
 		if (is_sampled ||
 		    sorter->config->splitters == SPLITTERS_STATIC ||
-		    sorter->orderer.oversized_count <=
-			    sorter->source.record_count / OVERSIZED_PART)
+		    sorter->orderer.crowded_count <=
+			    sorter->source.record_count / CROWDED_PART)
 			return;
 	}
 	draw_sample(sorter);
@@ -321,9 +321,10 @@ static void drop_duplicates(struct sorter *sorter)
 	struct failure failure;
 	uint64_t kept_count;
 
-	if (!orderer_drop_duplicates(orderer, 0, &kept_count))
-		return;
-	if (sort_setup_output_sizes(&sorter->output, sorter->config, kept_count,
+	/* Also after a failure the chunks begin: the other workers then see the
+	 * failure. */
+	if (orderer_drop_duplicates(orderer, 0, &kept_count) &&
+	    sort_setup_output_sizes(&sorter->output, sorter->config, kept_count,
 				    &failure) < 0)
 		first_failure_note(&sorter->failure, &failure);
 	orderer_begin_chunks(orderer);

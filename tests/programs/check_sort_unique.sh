@@ -113,11 +113,20 @@ assert [str(x) for x in found] == ["-0.0", "0.0", "1.5", "nan"], found'
 	[ "$(stat -c %s out)" = 32 ]
 }
 
+# Uniform keys need no sample, though all buckets are sorted before the chunks.
+case_static()
+{
+	"$BIN/blinkgen" 100000 in
+	expect_sorted in -o out --unique --json
+	expect_match '"splitters": "static-256"' "$STDOUT"
+}
+
 case_checksum()
 {
 	make_input zipf 20000 "$SEED" 100 0 10
 	expect_sorted in -o out --unique --checksum
 	cmp out want
+	[ -s "$STDOUT" ]
 	"$BIN/blinkval" out 2>&1 | grep -qi "$(cat "$STDOUT")"
 }
 
@@ -174,6 +183,7 @@ for shape in "${SHAPES[@]}"; do
 done
 check parts case_parts
 check types case_types
+check static case_static
 check checksum case_checksum
 for ranks in 2 4; do
 	check "ranks_$ranks" case_ranks "$ranks" ""
