@@ -3,10 +3,11 @@
  * its place in the one file of all ranks
  *
  * The one file has a hidden name until rank 0 gives it its own.  Behind the
- * records each rank leaves a nonce that it has drawn and told all ranks in its
- * hello.  A rank whose nonce is not there writes another file, of the same name
+ * place of all ranks' records, those that are dropped as duplicates included,
+ * each rank leaves a nonce that it has drawn and told all ranks in its hello.
+ * A rank whose nonce is not there writes another file, of the same name
  * but on a disk of its own, and the file that rank 0 has lacks that rank's
- * part. Rank 0 checks the nonces and cuts them off.
+ * part.  Rank 0 checks the nonces and cuts the file behind the records.
  */
 #ifndef CLUSTER_OUTPUT_H
 #define CLUSTER_OUTPUT_H

@@ -276,8 +276,8 @@ static int order_rest(struct cluster *cluster)
 	return order_chunks(cluster);
 }
 
-/* The same without duplicates.  The exchange has ended: if all ranks write one
- * file, they tell each other how many records they keep. */
+/* As order_rest(), but drop duplicates.  The exchange has ended, since ranks
+ * that write one file tell each other how many records they keep. */
 static int order_without_duplicates(struct cluster *cluster)
 {
 	uint64_t kept_count;

@@ -97,7 +97,8 @@ int output_open_part(struct output *output, const char *path,
 int output_set_sizes(struct output *output, const uint64_t *sizes_bytes,
 		     struct failure *failure);
 
-/* Our part begins elsewhere than was said, and is smaller. */
+/* Of an output that was opened by output_open_part(): our part begins elsewhere
+ * in the file, and is smaller.  The file keeps its size. */
 void output_move_part(struct output *output, uint64_t begin_bytes,
 		      uint64_t size_bytes);
 

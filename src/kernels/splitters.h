@@ -50,8 +50,8 @@ struct splitters {
 	/* The first of these bytes, up to 8, as a word; their bits are 1 in the
 	 * mask. */
 	uint64_t common_first, common_mask;
-	/* A record with these bytes in its key; borrowed, and so is its shape.
-	 */
+	/* A record whose key begins with these bytes, and its shape: that of
+	 * the sample, not of the records.  Both are borrowed. */
 	const uint8_t *common_record;
 	const struct record_shape *common_shape;
 	/* The words after these bytes, prepared for the records. */
@@ -165,12 +165,14 @@ static inline uint32_t splitters_bucket_95(const struct splitters *splitters,
 	return (uint32_t)((value * splitters->ascii_factor) >> 40);
 }
 
-/* The same for the bytes behind the first 8. */
+/* Of keys whose first 8 bytes are those of the sample: <0, 0 or >0, for the
+ * record's key bytes 8 to skip - 1 against those that all sampled keys have. */
 int splitters_compare_rest(const struct splitters *splitters,
 			   const struct record_shape *shape,
 			   const uint8_t *record);
 
-/* <0, 0, >0: the record's first skip key bytes against those of the sample. */
+/* Returns <0, 0 or >0: compares the first skip bytes of the record's key with
+ * those that all sampled keys have in common. */
 static inline int splitters_compare_common(const struct splitters *splitters,
 					   const struct record_shape *shape,
 					   const uint8_t *record)
@@ -197,9 +199,8 @@ static inline uint64_t splitters_shift(uint64_t word, uint64_t next,
  * Inlined by force: as a call it took 5 % of a sort of small records. */
 static inline __attribute__((always_inline)) uint64_t
 splitters_key_prefix(const struct splitters *splitters,
-					    const struct record_shape *shape,
-					    const uint8_t *record,
-					    uint64_t *next)
+		     const struct record_shape *shape, const uint8_t *record,
+		     uint64_t *next)
 {
 	uint64_t word;
 

@@ -1,5 +1,4 @@
 #include "programs/sort_report.h"
-#include "record/key_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,6 +6,7 @@
 
 #include "base/format.h"
 #include "base/version.h"
+#include "record/key_text.h"
 
 static void print_names(const char *key, const char *const *names,
 			unsigned count)

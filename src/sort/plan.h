@@ -44,7 +44,8 @@ struct plan {
 	size_t chunk_bytes;	/* of output: a staging slot */
 	size_t chunk_entries;	/* what a chunk's buckets can hold at most */
 	/* All that may be touched, input memory included.  Uniform keys touch
-	 * less: no oversized buckets, no sample. */
+	 * less: no sample and, unless duplicates are dropped, no oversized
+	 * buckets. */
 	uint64_t memory_bytes;
 };
 

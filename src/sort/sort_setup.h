@@ -23,12 +23,13 @@ int sort_setup_plan(struct plan *plan, const struct plan_request *request,
 		    struct failure *failure);
 
 /* Open the output files, whose parts of the record_count records are about
- * equal; of a sort that drops duplicates, only sort_setup_output_sizes() tells
- * them how many records there are. */
+ * equal.  Those of a sort that drops duplicates have no sizes yet. */
 int sort_setup_outputs(struct output *output,
 		       const struct sorter_config *config,
 		       uint64_t record_count, struct failure *failure);
 
+/* Of a sort that drops duplicates, before the first chunk: record_count records
+ * are left, of which each output file gets a part. */
 int sort_setup_output_sizes(struct output *output,
 			    const struct sorter_config *config,
 			    uint64_t record_count, struct failure *failure);

@@ -44,9 +44,9 @@ struct sorter_config {
 
 /* What was done and how long it took; valid if sorter_run() returned 0. */
 struct sorter_result {
-	uint64_t record_count; /* of the input */
-	uint64_t size_bytes;
-	uint64_t dropped_count; /* of these records; others were written */
+	uint64_t record_count;	/* of the input; of a rank: of its share */
+	uint64_t size_bytes;	/* of these records */
+	uint64_t dropped_count; /* of these records; the others were written */
 	enum input_mode io;	/* chosen */
 	bool output_direct;
 	enum splitters_kind splitters; /* chosen */
