@@ -3,14 +3,8 @@
 static bool keys_are_equal(const struct tie_break *tie_break, uint64_t a,
 			   uint64_t b)
 {
-	uint64_t index_mask = ~(UINT64_MAX << tie_break->index_bits);
-	uint32_t record_size = tie_break->shape->size;
-
-	return record_compare(
-		       tie_break->shape,
-		       tie_break->records + (a & index_mask) * record_size,
-		       tie_break->records + (b & index_mask) * record_size) ==
-	       0;
+	return record_compare(tie_break->shape, tie_break_record(tie_break, a),
+			      tie_break_record(tie_break, b)) == 0;
 }
 
 /* Entries that agree in their key bits, in the order of their records: the

@@ -9,27 +9,20 @@
  * and they must not use up the stack. */
 #define DEPTH_MAX 32
 
-static const uint8_t *record_of(const struct tie_break *tie_break,
-				uint64_t entry)
-{
-	uint64_t slot = entry & ~(UINT64_MAX << tie_break->index_bits);
-
-	return tie_break->records + slot * tie_break->shape->size;
-}
-
 /* Stable: an entry moves only past keys that are greater. */
 static void insertion(const struct tie_break *tie_break, uint64_t *entries,
 		      size_t count)
 {
 	for (size_t i = 1; i < count; i++) {
 		uint64_t moving = entries[i];
-		const uint8_t *record = record_of(tie_break, moving);
+		const uint8_t *record = tie_break_record(tie_break, moving);
 		size_t j = i;
 
 		for (; j > 0; j--) {
-			if (record_compare(tie_break->shape,
-					   record_of(tie_break, entries[j - 1]),
-					   record) <= 0)
+			if (record_compare(
+				    tie_break->shape,
+				    tie_break_record(tie_break, entries[j - 1]),
+				    record) <= 0)
 				break;
 			entries[j] = entries[j - 1];
 		}
@@ -40,8 +33,9 @@ static void insertion(const struct tie_break *tie_break, uint64_t *entries,
 /* By key, then by record: a total order, so that any sort is stable. */
 static bool before(const struct tie_break *tie_break, uint64_t a, uint64_t b)
 {
-	int order = record_compare(tie_break->shape, record_of(tie_break, a),
-				   record_of(tie_break, b));
+	int order =
+		record_compare(tie_break->shape, tie_break_record(tie_break, a),
+			       tie_break_record(tie_break, b));
 	uint64_t index_mask = ~(UINT64_MAX << tie_break->index_bits);
 
 	return order != 0 ? order < 0 : (a & index_mask) < (b & index_mask);
@@ -89,12 +83,13 @@ static uint32_t common_prefix(const struct tie_break *tie_break,
 			      const uint64_t *entries, size_t count)
 {
 	const struct record_shape *shape = tie_break->shape;
-	const uint8_t *first = record_of(tie_break, entries[0]);
+	const uint8_t *first = tie_break_record(tie_break, entries[0]);
 	uint32_t length = shape->keys.length;
 
 	for (size_t i = 1; i < count && length > 0; i++)
 		length = record_common_bytes(
-			shape, first, record_of(tie_break, entries[i]), length);
+			shape, first, tie_break_record(tie_break, entries[i]),
+			length);
 	return length;
 }
 
@@ -121,9 +116,9 @@ static void settle_run(const struct tie_break *tie_break, uint64_t *entries,
 	if (skip == tie_break->shape->keys.length)
 		return;
 	for (size_t i = 0; i < count; i++) {
-		uint64_t word =
-			record_key_word(tie_break->shape,
-					record_of(tie_break, entries[i]), skip);
+		uint64_t word = record_key_word(
+			tie_break->shape,
+			tie_break_record(tie_break, entries[i]), skip);
 
 		entries[i] = (word & key_mask) | (entries[i] & ~key_mask);
 	}
@@ -150,11 +145,14 @@ prefetch_keys(const struct tie_break *tie_break, const uint64_t *entries,
 		if ((entries[prefetched] ^ before) >> tie_break->index_bits !=
 		    0)
 			continue;
-		__builtin_prefetch(record_of(tie_break, before) + first_byte);
-		__builtin_prefetch(record_of(tie_break, entries[prefetched]) +
+		__builtin_prefetch(tie_break_record(tie_break, before) +
 				   first_byte);
-		__builtin_prefetch(record_of(tie_break, entries[prefetched]) +
-				   last_byte);
+		__builtin_prefetch(
+			tie_break_record(tie_break, entries[prefetched]) +
+			first_byte);
+		__builtin_prefetch(
+			tie_break_record(tie_break, entries[prefetched]) +
+			last_byte);
 	}
 	return prefetched;
 }

@@ -23,6 +23,15 @@ struct tie_break {
 	equal_keys_fn *any; /* finds ties */
 };
 
+/* Returns the record that the entry's index bits name. */
+static inline const uint8_t *tie_break_record(const struct tie_break *tie_break,
+					      uint64_t entry)
+{
+	uint64_t slot = entry & ~(UINT64_MAX << tie_break->index_bits);
+
+	return tie_break->records + slot * tie_break->shape->size;
+}
+
 /*
  * entries[0..count) ascending as integers: put them into stable key order.
  * Only their index bits are meaningful afterwards.
