@@ -112,7 +112,7 @@ case_sampled()
 # The same where the others would have no need to sample.
 case_made_to_sample()
 {
-	lies "" hello:any:7:set:0 total:1:1:set:-5000 \
+	lies "" hello:any:13:set:0 total:1:1:set:-5000 \
 		field:1:segment_bytes:set:0xffffffff
 }
 
@@ -140,19 +140,25 @@ case_records()
 	lies "" total:1:1:add:1
 	lies "" total:1:1:set:0
 	lies "" total:1:1:set:-100
-	lies "" hello:any:4:set:10 hello:any:14:set:10
+	lies "" hello:any:10:set:10 hello:any:20:set:10
 	lies "" payload:1:0:add:1
+	lies --unique payload:1:0:add:1
 	lies --splitters=sampled total:3:1:add:100
 	lies --splitters=sampled payload:3:0:add:1
 }
 
+# Words of it: 2 is the first key, 10 the number of records, 12 what was found in
+# the keys, 14 the schedule, 20 the number of slots, 22 whether --unique is given.
 case_hello()
 {
-	lies "" hello:any:4:set:-1
-	lies "" hello:any:4:set:4000000000 hello:any:14:set:4000000000
-	lies "" hello:any:14:set:-1
-	lies "" hello:any:6:set:1
-	lies "" hello:any:8:set:0x100000003
+	lies "" hello:any:10:set:-1
+	lies "" hello:any:10:set:4000000000 hello:any:20:set:4000000000
+	lies "" hello:any:20:set:-1
+	lies "" hello:any:12:set:1
+	lies "" hello:any:14:set:0x100000003
+	lies "" hello:any:2:set:0
+	lies "" hello:any:2:add:0x5b000000
+	lies "" hello:any:22:set:2
 	lies "" field:any:application_bytes:set:0
 }
 
