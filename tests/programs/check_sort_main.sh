@@ -291,9 +291,9 @@ case_help()
 	local option
 
 	expect_sorted --help
-	for option in -o --record-size --key -r --reverse --threads --memory \
-		--io --splitters --sync --checksum --json --trace --kernel \
-		--help --version; do
+	for option in -o --record-size --key -r --reverse --unique \
+		--threads --memory --io --splitters --sync --checksum --json \
+		--trace --kernel --help --version; do
 		expect_match "(^|[^a-z-])$option([^a-z-]|\$)" "$STDOUT"
 	done
 	[ "$(wc -L <"$STDOUT")" -le 80 ] || fail "wider than 80 columns"

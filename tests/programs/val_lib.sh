@@ -1,0 +1,48 @@
+# shellcheck shell=bash disable=SC2034 # variables are for the scripts
+#
+# val_lib.sh - what the checks of blinkval share, on top of tool_lib.sh
+
+. "$(dirname "${BASH_SOURCE[0]}")/tool_lib.sh"
+
+GEN=$BIN/blinkgen
+VAL=$BIN/blinkval
+
+# expect_report STATUS ARGUMENT...: stdin is the whole of stderr.
+expect_report()
+{
+	local status=$1
+	shift
+	expect_status "$status" "$VAL" "$@" >"$SCRATCH/out" 2>"$SCRATCH/err"
+	expect_empty "$SCRATCH/out"
+	diff - "$SCRATCH/err" >&2
+}
+
+# expect_refused STATUS ARGUMENT...: one line on stderr, nothing on stdout.
+expect_refused()
+{
+	local status=$1
+	shift
+	expect_status "$status" "$VAL" "$@" >"$SCRATCH/out" 2>"$SCRATCH/err"
+	expect_empty "$SCRATCH/out"
+	expect_one_line "$SCRATCH/err"
+}
+
+# sorted COUNT: ascii records in order, on stdout.
+sorted()
+{
+	"$GEN" -a "$1" unsorted
+	sort unsorted
+	rm unsorted
+}
+
+# records FIRST COUNT <FILE: a stretch of records
+records()
+{
+	dd bs=100 skip="$1" count="$2" iflag=fullblock status=none
+}
+
+# random BELOW
+random()
+{
+	echo $(((RANDOM << 15 | RANDOM) % $1))
+}
