@@ -73,7 +73,7 @@ case_shape()
 		random_options
 		random_below 4
 		sort_run in -o out --unique --json --io="${IO_MODES[random]}" \
-			--record-size=$SIZE --key=$OFFSET:$LENGTH "${options[@]}"
+			--record-size="$SIZE" --key="$OFFSET:$LENGTH" "${options[@]}"
 		[ "$status" = 0 ] || fail "$1: status $status: $(cat "$STDERR")"
 		cmp -s out want ||
 			fail "make_shape $1 ${COUNTS[c]} $((SEED + c)): ${options[*]}"
@@ -165,10 +165,10 @@ case_ranks()
 		shape=${SHAPES[random]}
 		random_below 30000
 		make_input "$shape" "$random" "$round"
-		cut_input in $SIZE "$ranks" "${how[round % 4]}"
+		cut_input in "$SIZE" "$ranks" "${how[round % 4]}"
 		random_options
 		[ $((round % 3)) != 0 ] || options+=(--by-reference=auto)
-		run_ranks "$ranks" --record-size=$SIZE --key=$OFFSET:$LENGTH \
+		run_ranks "$ranks" --record-size="$SIZE" --key="$OFFSET:$LENGTH" \
 			"${options[@]}"
 		[ -n "$gather" ] || cat out.? >out
 		cmp -s out want ||
