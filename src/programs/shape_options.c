@@ -35,8 +35,8 @@ int shape_options_complete(struct record_shape *shape, bool reverse,
 	for (unsigned i = 0; i < keys->field_count; i++)
 		if (key_field_end(&keys->fields[i]) > shape->size)
 			return failure_set(
-				failure, EXIT_USAGE, "--key", 0,
-				"%s is beyond the record of %u bytes",
+				failure, EXIT_USAGE, NULL, 0,
+				"--key=%s: ends behind the record of %u bytes",
 				key_text_format(&keys->fields[i], text),
 				shape->size);
 	if (reverse)

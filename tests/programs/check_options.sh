@@ -226,7 +226,7 @@ i8 to i128, f32 or f64, nor one of them with be behind it, nor a length" \
 	done
 	refused "--key=0:9: more than 8 keys" blinksort in -o out \
 		--key={0:1,0:2,0:3,0:4,0:5,0:6,0:7,0:8,0:9}
-	refused "--key: 96:u64:desc is beyond the record of 100 bytes" \
+	refused "--key=96:u64:desc: ends behind the record of 100 bytes" \
 		blinksort in -o out --key=0:u16be --key=96:u64:desc
 	refused "--io=fast: not auto, buffered, mmap or direct" \
 		blinksort in -o out --io=fast
@@ -246,7 +246,7 @@ i8 to i128, f32 or f64, nor one of them with be behind it, nor a length" \
 		blinksort in -o out --cluster --transport=mpi
 	refused "--by-reference=shm: not no, yes or auto" \
 		blinksort in -o out --cluster --by-reference=shm
-	refused "--key: 95:10 is beyond the record of 100 bytes" \
+	refused "--key=95:10: ends behind the record of 100 bytes" \
 		blinksort in -o out --key=95:10
 	refused "-bx: not a number below 2^128, such as -b1000" \
 		blinkgen -b x 10 out
@@ -259,7 +259,7 @@ i8 to i128, f32 or f64, nor one of them with be behind it, nor a length" \
 		blinkval --key=0:u63 in
 	refused "--key=0:9: more than 8 keys" blinkval in \
 		--key={0:1,0:2,0:3,0:4,0:5,0:6,0:7,0:8,0:9}
-	refused "--key: 9:u64 is beyond the record of 16 bytes" \
+	refused "--key=9:u64: ends behind the record of 16 bytes" \
 		blinkval --record-size=16 --key=9:u64 in
 	for option in --record-size=99 --key=0:9 --key=0:u64 --reverse -r \
 		--key=0:10:desc; do
