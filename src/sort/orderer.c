@@ -5,6 +5,10 @@
 #include "kernels/splitters.h"
 #include "sort/duplicates.h"
 
+/* A bucket of more chunks than these is oversized: each chunk would sort it
+ * again, which takes long where records are long and their keys equal. */
+#define BUCKET_CHUNKS_MAX 4
+
 /* Entries that are prefetched while those before them are sorted, some
  * microsecond ahead: 128 come too late with a million records, 1024 are no
  * better. */
@@ -43,6 +47,10 @@ void orderer_begin(struct orderer *orderer, const struct orderer_config *config)
 		.any = equal_keys_kernel(config->kernel),
 	};
 	orderer->chunk_count = count_chunks(config->sink);
+	orderer->bucket_entries_max = (uint32_t)MIN(
+		PLAN_OVERSIZED_ENTRIES,
+		MAX(1, BUCKET_CHUNKS_MAX * config->sink->chunk_bytes /
+			       config->shape.size));
 	orderer->set = (struct bucket_set){ 0 };
 	orderer->oversized_count = 0;
 	orderer->crowded_count = 0;
@@ -98,7 +106,7 @@ static bool bucket_is_oversized(const struct orderer *orderer, uint32_t bucket)
 	return orderer->config.drops_duplicates ||
 	       orderer->bucket_start[bucket + 1] -
 			       orderer->bucket_start[bucket] >
-		       PLAN_OVERSIZED_ENTRIES;
+		       orderer->bucket_entries_max;
 }
 
 void orderer_add_up(struct orderer *orderer, const struct bucket_set *set)
@@ -115,7 +123,7 @@ void orderer_add_up(struct orderer *orderer, const struct bucket_set *set)
 		start += count;
 		if (count > PLAN_OVERSIZED_ENTRIES)
 			orderer->crowded_count += count;
-		if (count > PLAN_OVERSIZED_ENTRIES ||
+		if (count > orderer->bucket_entries_max ||
 		    orderer->config.drops_duplicates) {
 			orderer->oversized_start[b] = orderer->oversized_count;
 			orderer->oversized_count += count;

@@ -3,8 +3,9 @@
  *
  * The orderer divides the sorted whole into the sink's chunks.  Workers take
  * chunks in turn, sort the chunk's buckets, gather the records and hand them to
- * the sink.  A bucket of more than PLAN_OVERSIZED_ENTRIES is oversized: workers
- * sort all of these first, each one as a whole.
+ * the sink.  A bucket of more than PLAN_OVERSIZED_ENTRIES, or of more bytes
+ * than some chunks, is oversized: workers sort all of these first, each one as
+ * a whole.
  *
  * If duplicates are dropped, all buckets count as oversized: how many records
  * remain, and so where a chunk begins, is known when all buckets are sorted.
@@ -79,6 +80,7 @@ struct orderer {
 	checksum_fn *sum;
 	struct tie_break tie_break;
 	uint64_t index_mask;
+	uint32_t bucket_entries_max; /* one that has more is oversized */
 	uint64_t chunk_count;
 
 	/* The driver writes these before the first bucket is ready, and
@@ -92,8 +94,8 @@ struct orderer {
 	 * oversized_start[b]] and following, if it is oversized. */
 	uint32_t *oversized_start;
 	uint32_t oversized_count; /* entries in oversized buckets */
-	/* Entries in buckets of more than PLAN_OVERSIZED_ENTRIES.  The same,
-	 * unless duplicates are dropped. */
+	/* Of these, in buckets of more than PLAN_OVERSIZED_ENTRIES: of keys
+	 * that the splitters do not suit. */
 	uint32_t crowded_count;
 	/* The workers write the sorted entries there, each bucket once. */
 	uint64_t *oversized_entries;
