@@ -103,13 +103,23 @@ static inline uint32_t record_common_bytes(const struct record_shape *shape,
 					   const uint8_t *a, const uint8_t *b,
 					   uint32_t most)
 {
-	for (uint32_t skip = 0; skip < most; skip += 8) {
-		uint64_t differ = record_key_word(shape, a, skip) ^
-				  record_key_word(shape, b, skip);
+	const uint8_t *x = a + shape->keys.begin, *y = b + shape->keys.begin;
+	uint32_t same = 0;
+
+	if (shape->keys.is_plain) {
+		while (same + 8 <= most && memcmp(x + same, y + same, 8) == 0)
+			same += 8;
+		while (same < most && x[same] == y[same])
+			same++;
+		return same;
+	}
+	for (; same < most; same += 8) {
+		uint64_t differ = record_key_word(shape, a, same) ^
+				  record_key_word(shape, b, same);
 
 		if (differ != 0)
 			return MIN(most,
-				   skip + (uint32_t)__builtin_clzll(differ) /
+				   same + (uint32_t)__builtin_clzll(differ) /
 						   8);
 	}
 	return most;
