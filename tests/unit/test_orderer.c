@@ -258,6 +258,8 @@ static void set_up(unsigned run_count, uint32_t bucket_count,
 			 0);
 }
 
+static bool drops_duplicates;
+
 static void begin(bool is_ready)
 {
 	const struct orderer_config config = {
@@ -267,6 +269,7 @@ static void begin(bool is_ready)
 		.base = records,
 		.chunk_entries = world->plan.chunk_entries,
 		.sums_up = true,
+		.drops_duplicates = drops_duplicates,
 		.is_ready = is_ready,
 		.splitters = &world->splitters,
 		.sink = &world->sink.sink,
@@ -542,6 +545,94 @@ static void orderer_stop__among_oversized_buckets(void **state)
 	}
 }
 
+/* Of order[], those whose key is not that of the record before; returns how
+ * many. */
+static uint32_t drop_from_order(void)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < record_count; i++)
+		if (i == 0 || record_compare(&shape, record_at(order[i]),
+					     record_at(order[kept - 1])) != 0)
+			order[kept++] = order[i];
+	return kept;
+}
+
+/* Worker 0 is the driver. */
+static void run_unique(void *context, unsigned worker)
+{
+	uint64_t *kept_count = context;
+
+	if (worker == 0) {
+		if (!orderer_drop_duplicates(&world->orderer, 0, kept_count))
+			return;
+		world->sink.part_bytes[0] = *kept_count * shape.size;
+		orderer_begin_chunks(&world->orderer);
+	}
+	run(NULL, worker);
+}
+
+static void orderer_drop_duplicates__keeps_firsts(void **state)
+{
+	(void)state;
+	drops_duplicates = true;
+	for (unsigned turn = 0; turn < 40; turn++) {
+		uint64_t kept_count = UINT64_MAX;
+		uint32_t all;
+
+		random_shape();
+		make_records(turn % 5 ? 20000 : turn, turn % 3 ? 256 : 2);
+		all = record_count;
+		set_up(1 + turn % RUNS_MAX, 1 + random_below(40), 1,
+		       1 + turn % WORKERS_MAX);
+		begin(true);
+		orderer_add_up(&world->orderer, &world->set);
+		thread_pool_run(&world->pool, run_unique, &kept_count);
+		record_count = drop_from_order();
+		assert_int_equal(kept_count, record_count);
+		assert_int_equal(orderer_record_count(&world->orderer),
+				 record_count);
+		assert_int_equal(orderer_dropped_count(&world->orderer),
+				 all - record_count);
+		check_results(true);
+		check_sorted();
+		tear_down();
+	}
+	drops_duplicates = false;
+}
+
+/* The driver gives up before it takes part, or before it begins the chunks. */
+static void orderer_stop__while_duplicates_are_dropped(void **state)
+{
+	const struct failure failure = { .status = EXIT_PEER, .why = "gone" };
+
+	(void)state;
+	drops_duplicates = true;
+	for (unsigned turn = 0; turn < 20; turn++) {
+		uint64_t kept_count;
+
+		shape = (struct record_shape)RECORD_SHAPE_OF_SLICE(20, 2, 1);
+		make_records(3000, 200);
+		set_up(2, 10, 1, 4);
+		begin(false);
+		results[0] = false;
+		orderer_add_up(&world->orderer, &world->set);
+		orderer_set_ready(&world->orderer, ORDERER_ALL_READY);
+		thread_pool_launch(&world->pool, run, NULL);
+		if (turn % 2)
+			assert_true(orderer_drop_duplicates(&world->orderer, 0,
+							    &kept_count));
+		assert_int_equal(orderer_try(&world->orderer, 0),
+				 ORDERER_WAITS);
+		first_failure_note(&world->failure, &failure);
+		orderer_stop(&world->orderer);
+		thread_pool_wait(&world->pool);
+		check_results(false);
+		tear_down();
+	}
+	drops_duplicates = false;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -552,6 +643,8 @@ int main(void)
 		cmocka_unit_test(orderer_run__sink_fails),
 		cmocka_unit_test(orderer_stop__nothing_is_ready),
 		cmocka_unit_test(orderer_stop__among_oversized_buckets),
+		cmocka_unit_test(orderer_drop_duplicates__keeps_firsts),
+		cmocka_unit_test(orderer_stop__while_duplicates_are_dropped),
 	};
 	int failed;
 
