@@ -41,7 +41,7 @@ static const char help[] =
 "                            behind it, descending; further keys decide when\n"
 "                            those before are equal\n"
 "  -r, --reverse             reverse the whole order; equal keys stay as they are\n"
-"      --unique              write only the first of the records with equal keys\n"
+"  -u, --unique              write only the first of the records with equal keys\n"
 "      --threads=N           use N threads (one for each CPU, if that pays)\n"
 "      --memory=SIZE         refuse a sort that may take more, such as 512M\n"
 "                            (what is available)\n"
@@ -117,7 +117,7 @@ static const struct options_entry entries[] = {
 	{ OPTION_RECORD_SIZE, "record-size", 0, OPTIONS_VALUE, "BYTES" },
 	{ OPTION_KEY, "key", 0, OPTIONS_VALUES, "OFFSET:LENGTH" },
 	{ OPTION_REVERSE, "reverse", 'r', OPTIONS_FLAG, NULL },
-	{ OPTION_UNIQUE, "unique", 0, OPTIONS_FLAG, NULL },
+	{ OPTION_UNIQUE, "unique", 'u', OPTIONS_FLAG, NULL },
 	/* Of sort(1); only to say where it is. */
 	{ OPTION_CHECK, "check", 'c', OPTIONS_FLAG, NULL },
 	{ OPTION_THREADS, "threads", 0, OPTIONS_VALUE, "N" },

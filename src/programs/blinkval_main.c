@@ -44,7 +44,7 @@ static const char help[] =
 "                            keys, the first weighs most; :desc behind a key\n"
 "                            reverses it\n"
 "  -r, --reverse             expect the whole order reversed\n"
-"      --unique              fail if there are duplicate keys\n"
+"  -u, --unique              fail if there are duplicate keys\n"
 "      --against=INPUT       fail unless this file has as many records, and the\n"
 "                            same checksum; with several of them: all together\n"
 "\n"
@@ -365,7 +365,7 @@ static const struct options_entry entries[] = {
 	{ OPTION_RECORD_SIZE, "record-size", 0, OPTIONS_VALUE, "BYTES" },
 	{ OPTION_KEY, "key", 0, OPTIONS_VALUES, "OFFSET:LENGTH" },
 	{ OPTION_REVERSE, "reverse", 'r', OPTIONS_FLAG, NULL },
-	{ OPTION_UNIQUE, "unique", 0, OPTIONS_FLAG, NULL },
+	{ OPTION_UNIQUE, "unique", 'u', OPTIONS_FLAG, NULL },
 	{ OPTION_AGAINST, "against", 0, OPTIONS_FILES, "INPUT" },
 	{ OPTION_QUIET, NULL, 'q', OPTIONS_FLAG, NULL },
 	{ OPTION_OF_SUMMARIES, NULL, 's', OPTIONS_FLAG, NULL },
