@@ -61,7 +61,7 @@ static void check(size_t count, unsigned index_bits, bool is_decided)
 		.any = equal_keys_scalar,
 	};
 	uint64_t key_mask = UINT64_MAX << index_bits;
-	uint64_t entries[COUNT_MAX], expected[COUNT_MAX];
+	uint64_t entries[COUNT_MAX], expected[COUNT_MAX] = { 0 };
 	size_t kept, want = find_firsts(count, expected);
 
 	for (size_t i = 0; i < count; i++)
