@@ -22,6 +22,7 @@
 #include "base/base.h"
 #include "exchange/exchange.h"
 
+#define MEMORY_NAP_NS 10000000
 #define MEMORY_NODES_MAX 8
 /* Odd, so that records and counts lie across the borders of pieces. */
 #define MEMORY_PIECE_BYTES 4093
@@ -63,6 +64,7 @@ struct memory_exchange {
 	struct memory_hub *hub;
 	unsigned own, node_count;
 	uint64_t deadline_ns;
+	uint64_t idle_ns; /* since something changed */
 	const struct exchange_collective *collective; /* NULL: between them */
 	uint64_t send_bytes[MEMORY_NODES_MAX];
 	bool prepared;
@@ -117,21 +119,27 @@ static void memory_unlock_changed(const struct memory_exchange *x)
 	memory_unlock(x);
 }
 
-/* Sleep until the hub is another than after `changes`.  False: the deadline has
- * passed. */
-static bool memory_wait(const struct memory_exchange *x, uint64_t changes)
+/* Sleep until the hub is another than after `changes`, but not for long: a
+ * change between the caller's look at the hub and its count of changes would be
+ * missed. False: nothing has changed for the deadline. */
+static bool memory_wait(struct memory_exchange *x, uint64_t changes)
 {
 	struct timespec until;
 	int error = 0;
 
 	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += (time_t)(x->deadline_ns / 1000000000);
+	until.tv_nsec += MEMORY_NAP_NS;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_nsec -= 1000000000;
+		until.tv_sec++;
+	}
 	memory_lock(x);
 	while (x->hub->changes == changes && error == 0)
 		error = pthread_cond_timedwait(&x->hub->changed, &x->hub->lock,
 					       &until);
 	memory_unlock(x);
-	return error == 0;
+	x->idle_ns = error == 0 ? 0 : x->idle_ns + MEMORY_NAP_NS;
+	return x->idle_ns < x->deadline_ns;
 }
 
 /* --- one step ---------------------------------------------------------------
