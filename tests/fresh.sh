@@ -138,6 +138,9 @@ inside()
 		"$@"
 }
 
+# Inside the new Debian, in the home folder of its root.
+readonly ROOTS_CLONE=/root/blinksort
+
 # clone_to FOLDER: of the tree, this repository's last commit
 clone_to()
 {
@@ -176,20 +179,20 @@ way_demo()
 	inside "$ROOT" apt-get -q -y --no-install-recommends --download-only \
 		install $packages
 	TIMEFORMAT='make demo: %0R s without the download; %0U + %0S s of CPUs'
-	time inside "$ROOT" make --no-print-directory -C /root/blinksort demo
+	time inside "$ROOT" make --no-print-directory -C "$ROOTS_CLONE" demo
 }
 
 way_root()
 {
 	[ -d "$ROOT" ] || make_root
-	inside "$ROOT" make --no-print-directory -C /root/blinksort check
+	inside "$ROOT" make --no-print-directory -C "$ROOTS_CLONE" check
 }
 
 # What root has built is not the user's: a clone of its own.
 way_user()
 {
 	[ -d "$ROOT" ] || make_root
-	inside "$ROOT" make -s -C /root/blinksort print-check-packages \
+	inside "$ROOT" make -s -C "$ROOTS_CLONE" print-check-packages \
 		>"$FOLDER/names"
 	# shellcheck disable=SC2046 # several words
 	inside "$ROOT" apt-get -q -y --no-install-recommends install \
@@ -206,7 +209,7 @@ way_bare()
 {
 	[ -d "$ROOT" ] || make_root
 	inside "$ROOT" setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin \
-		make -C /root/blinksort check
+		make -C "$ROOTS_CLONE" check
 }
 
 # go WAY: prints one line

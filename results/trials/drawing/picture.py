@@ -17,8 +17,8 @@ _PNG_DPI = 300
 class Picture:
     name: str
     title: str
-    # The caption says what is drawn.  The description gives the figures, for
-    # readers who can't see the picture.
+    # The caption says what is drawn.  The description repeats its figures in
+    # words: a screen reader reads it aloud in place of the picture.
     caption: str
     description: str
     draw: Callable

@@ -1,9 +1,9 @@
 """One timed run: spawned, waited for, and nothing between.
 
-The time begins before posix_spawn and ends when wait4 has returned: a user who
-starts the sorter waits that long.  The process gets the same few variables
-as environment each time, since its size moves the stack, and a place of the
-stack can cost more than what is compared.
+The runner takes the time before it calls posix_spawn and after wait4 has
+returned, since a user of the sorter waits that long.  The runner gives each
+process the same few environment variables: the size of the environment moves
+the stack, and where the stack lies can cost more than what is compared.
 """
 
 import gc
