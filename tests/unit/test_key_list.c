@@ -7,32 +7,17 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include <cmocka.h>
 
 #include "field_order.h"
+#include "guarded_page.h"
 #include "random.h"
 #include "record/key_list.h"
 #include "record/key_text.h"
 
 #define SIZE_MAX_TESTED 40
 #define TEXTS_MAX 8
-
-static uint8_t *first_byte, *end_byte; /* of a page between two guards */
-
-static int guarded_map(void)
-{
-	uint8_t *map = mmap(NULL, 3 * PAGE_BYTES, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (map == MAP_FAILED)
-		return -1;
-	first_byte = map + PAGE_BYTES;
-	end_byte = first_byte + PAGE_BYTES;
-	return mprotect(map, PAGE_BYTES, PROT_NONE) ||
-	       mprotect(end_byte, PAGE_BYTES, PROT_NONE);
-}
 
 static struct key_field field_of(const char *text)
 {

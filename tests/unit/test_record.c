@@ -6,29 +6,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include <cmocka.h>
 
+#include "guarded_page.h"
 #include "random.h"
 #include "record/record.h"
 
 #define SIZE_ALL_MAX 20 /* every slice of every size up to here */
-
-static uint8_t *first_byte, *end_byte; /* of a page between two guards */
-
-static int guarded_map(void)
-{
-	uint8_t *map = mmap(NULL, 3 * PAGE_BYTES, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (map == MAP_FAILED)
-		return -1;
-	first_byte = map + PAGE_BYTES;
-	end_byte = first_byte + PAGE_BYTES;
-	return mprotect(map, PAGE_BYTES, PROT_NONE) ||
-	       mprotect(end_byte, PAGE_BYTES, PROT_NONE);
-}
 
 /* Byte by byte, as the header says it. */
 static uint64_t expected_word(const struct record_shape *shape,
