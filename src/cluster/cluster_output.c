@@ -117,7 +117,7 @@ static int leave_nonce(struct cluster_output *output, struct failure *failure)
 int cluster_output_finish(struct cluster_output *output,
 			  struct failure *failure)
 {
-	int error = output_finish(&output->output, failure);
+	int error = sink_finish(&output->output.sink, failure);
 
 	if (error || !output->gathers)
 		return error;

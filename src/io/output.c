@@ -289,15 +289,6 @@ static void help(struct sink *sink)
 	pthread_mutex_unlock(&output->lock);
 }
 
-const struct sink_ops output_operations = {
-	.place = place,
-	.take = take,
-	.put = put,
-	.help = help,
-};
-
-/* ------------------------------------------------------------ the end */
-
 static int collect(struct output *output, struct failure *failure)
 {
 	pthread_mutex_lock(&output->lock);
@@ -325,19 +316,30 @@ static int cut_to_size(const struct output *output, struct failure *failure)
 	return 0;
 }
 
-int output_finish(struct output *output, struct failure *failure)
+static int finish(struct sink *sink, struct failure *failure)
 {
+	struct output *output = output_of(sink);
 	int error = collect(output, failure);
 
 	return error ? error : cut_to_size(output, failure);
 }
+
+const struct sink_ops output_operations = {
+	.place = place,
+	.take = take,
+	.put = put,
+	.help = help,
+	.finish = finish,
+};
+
+/* ------------------------------------------------------------ the end */
 
 int output_commit(struct output *output, bool sync, struct outfile *also,
 		  struct failure *failure)
 {
 	unsigned count = output->file_count;
 	struct outfile *outfiles;
-	int error = output_finish(output, failure);
+	int error = finish(&output->sink, failure);
 
 	if (error)
 		return error;

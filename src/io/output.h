@@ -119,12 +119,9 @@ unsigned output_slots_max(unsigned workers);
 /* What output->sink can do, for output_open.c alone. */
 extern const struct sink_ops output_operations;
 
-/* No worker fills chunks any more: wait until all is written.  0 or -errno with
- * *failure filled. */
-int output_finish(struct output *output, struct failure *failure);
-
-/* Finish, and give the files their names; also, if not NULL, is one more that
- * gets its name with them or not at all.  0 or -errno with *failure filled. */
+/* Finish the sink, and give the files their names; also, if not NULL, is one
+ * more that gets its name with them or not at all.  0 or -errno with *failure
+ * filled. */
 int output_commit(struct output *output, bool sync, struct outfile *also,
 		  struct failure *failure);
 

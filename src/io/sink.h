@@ -7,15 +7,17 @@
  * chunk once.  A worker asks where the chunk lies (place) and fills it there;
  * or it takes a staging slot (take), fills it and hands it over (put).
  *
- * The operations may be called by several workers at a time.  When all workers
- * have ended, the sink's owner waits until all is written, and learns of a
- * failure, by a function of that kind of sink (output_finish() in output.h).
+ * The operations may be called by several workers at a time, but for finish():
+ * when all workers have ended, the sink's owner calls it, waits there until all
+ * is written, and learns of a failure.
  */
 #ifndef SINK_H
 #define SINK_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/failure.h"
 
 struct sink;
 
@@ -44,6 +46,9 @@ struct sink_ops {
 	 * When all workers have returned from it, all is written or under way.
 	 */
 	void (*help)(struct sink *sink);
+	/* All workers have returned from help(): wait until all is written.  0
+	 * or -errno with *failure filled. */
+	int (*finish)(struct sink *sink, struct failure *failure);
 };
 
 /* All but ops may change until the first chunk; then nothing does. */
@@ -73,6 +78,11 @@ static inline void sink_put(struct sink *sink, struct sink_slot *slot)
 static inline void sink_help(struct sink *sink)
 {
 	sink->ops->help(sink);
+}
+
+static inline int sink_finish(struct sink *sink, struct failure *failure)
+{
+	return sink->ops->finish(sink, failure);
 }
 
 #endif /* SINK_H */

@@ -145,7 +145,9 @@ static void help(struct sink *sink)
 /* Parts that end between records, some of them empty. */
 static void open_sink(struct memory_sink *sink, unsigned part_count)
 {
-	static const struct sink_ops operations = { place, take, put, help };
+	static const struct sink_ops operations = {
+		.place = place, .take = take, .put = put, .help = help
+	};
 	static uint8_t staging[SLOTS][CHUNK_BYTES];
 	uint64_t begin = 0;
 

@@ -615,7 +615,7 @@ static struct output open_and_write_part(uint64_t begin, uint64_t end,
 	part_begin = begin;
 	sizes[0] = end - begin;
 	run_writers(2, PAGE_BYTES);
-	assert_int_equal(output_finish(&output, &failure), 0);
+	assert_int_equal(sink_finish(&output.sink, &failure), 0);
 	part_begin = 0;
 	return output;
 }
