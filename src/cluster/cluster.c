@@ -30,20 +30,22 @@ static void serve(void *context)
 
 static void begin_bucketing(struct cluster *cluster)
 {
-	const struct bucketing_config config = {
+	const struct sort_wiring wiring = {
 		.shape = cluster->sort_config->shape,
 		.kernel = cluster->sort_config->kernel,
-		.source = &cluster->source,
 		.splitters = &cluster->splitters,
-		.worker_count = cluster->pool.worker_count,
+		.pool = &cluster->pool,
 		.trace = &cluster->trace,
 		.failure = &cluster->first_failure,
+	};
+	const struct bucketing_config config = {
+		.source = &cluster->source,
 		.keeps_order = true,
 		.serve = serve,
 		.serve_context = cluster,
 	};
 
-	bucketing_begin(&cluster->bucketing, &config);
+	bucketing_begin(&cluster->bucketing, &wiring, &config);
 }
 
 static void pass_worker(void *context, unsigned worker)

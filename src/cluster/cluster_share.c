@@ -222,18 +222,15 @@ static void keep_own(struct cluster *cluster)
 static void begin_ordering(struct cluster *cluster, uint64_t lower_slots)
 {
 	struct cluster_receive *receive = &cluster->receive;
-	struct orderer_config config = sort_setup_orderer(
-		cluster->sort_config, &cluster->plan, &cluster->output.output);
-
-	receive->base = cluster->input.base -
+	uint8_t *base = cluster->input.base -
 			lower_slots * cluster->sort_config->shape.size;
+	const struct orderer_config config =
+		sort_setup_orderer(cluster->sort_config, &cluster->plan, base,
+				   &cluster->output.output);
+
+	receive->base = base;
 	receive->index_mask = ~(UINT64_MAX << config.index_bits);
-	config.base = receive->base;
-	config.splitters = &cluster->splitters;
-	config.pool = &cluster->pool;
-	config.trace = &cluster->trace;
-	config.failure = &cluster->first_failure;
-	orderer_begin(&cluster->orderer, &config);
+	orderer_begin(&cluster->orderer, &cluster->bucketing.wiring, &config);
 	keep_own(cluster);
 	for (unsigned i = 0; i < cluster->rank.node_count; i++)
 		receive->runs[i] =

@@ -3,8 +3,10 @@
 #include "sort/partition.h"
 
 void bucketing_begin(struct bucketing *bucketing,
+		     const struct sort_wiring *wiring,
 		     const struct bucketing_config *config)
 {
+	bucketing->wiring = *wiring;
 	bucketing->config = *config;
 	atomic_store_explicit(&bucketing->next_record, 0, memory_order_relaxed);
 }
@@ -28,7 +30,7 @@ void bucketing_take_lists(struct bucketing *bucketing, const struct plan *plan,
 {
 	struct bucket_pool *pool = &bucketing->pool;
 
-	for (unsigned w = 0; w < bucketing->config.worker_count; w++) {
+	for (unsigned w = 0; w < bucketing->wiring.pool->worker_count; w++) {
 		struct bucket_writer *writer = &bucketing->writers[w];
 
 		writer->pool = pool;
@@ -77,9 +79,10 @@ static int read_runs(struct bucketing *bucketing, unsigned worker,
 		     struct source_reader *reader, bool partition,
 		     struct failure *failure)
 {
+	const struct sort_wiring *wiring = &bucketing->wiring;
 	const struct bucketing_config *config = &bucketing->config;
 	const struct source_ops *ops = config->source->ops;
-	struct trace_lane *lane = sort_trace_lane(config->trace, worker);
+	struct trace_lane *lane = sort_trace_lane(wiring->trace, worker);
 	struct source_run run;
 
 	for (;;) {
@@ -90,15 +93,14 @@ static int read_runs(struct bucketing *bucketing, unsigned worker,
 			return more;
 		if (partition)
 			partition_records(&bucketing->writers[worker],
-					  config->kernel, config->splitters,
-					  &config->shape, bucketing->index_bits,
+					  wiring->kernel, wiring->splitters,
+					  &wiring->shape, bucketing->index_bits,
 					  run.records, run.slot,
 					  run.record_count);
 		trace_end(lane, begin_ns, partition ? "bucket" : "read");
 		if (config->serve && worker == 0)
 			config->serve(config->serve_context);
-		if (atomic_load_explicit(&config->failure->stop,
-					 memory_order_relaxed))
+		if (first_failure_stops(wiring->failure))
 			return 0;
 	}
 }
@@ -120,7 +122,7 @@ static bool pass_over(struct bucketing *bucketing, unsigned worker,
 		source->ops->close(&reader);
 	}
 	if (error)
-		first_failure_note(bucketing->config.failure, &failure);
+		first_failure_note(bucketing->wiring.failure, &failure);
 	return error == 0;
 }
 
@@ -131,11 +133,9 @@ static void pass_pieces(struct bucketing *bucketing, unsigned worker,
 {
 	uint64_t piece = bucketing->piece_records;
 	uint64_t record_count = bucketing->config.source->record_count;
-	const struct first_failure *failure = bucketing->config.failure;
 	bool good = true;
 
-	while (good &&
-	       !atomic_load_explicit(&failure->stop, memory_order_relaxed)) {
+	while (good && !first_failure_stops(bucketing->wiring.failure)) {
 		uint64_t first = atomic_fetch_add_explicit(
 			&bucketing->next_record, piece, memory_order_relaxed);
 
@@ -155,30 +155,31 @@ static void pass_pieces(struct bucketing *bucketing, unsigned worker,
 void bucketing_pass(struct bucketing *bucketing, unsigned worker, bool resident,
 		    bool partition)
 {
+	const struct sort_wiring *wiring = &bucketing->wiring;
 	const struct bucketing_config *config = &bucketing->config;
 	const struct source *source = config->source;
 	struct bucket_writer *writer = &bucketing->writers[worker];
 	uint64_t first, count;
 
 	if (partition)
-		bucket_writer_reset(writer, config->splitters->bucket_count);
+		bucket_writer_reset(writer, wiring->splitters->bucket_count);
 	if (!resident && !(partition && config->keeps_order) &&
 	    source->has_pieces) {
 		pass_pieces(bucketing, worker, partition);
 	} else {
-		source->ops->share(source, worker, config->worker_count, &first,
-				   &count);
+		source->ops->share(source, worker, wiring->pool->worker_count,
+				   &first, &count);
 		pass_over(bucketing, worker, first, count, resident, partition);
 	}
 	if (partition)
-		bucket_writer_finish(writer, config->splitters->bucket_count);
+		bucket_writer_finish(writer, wiring->splitters->bucket_count);
 }
 
 struct bucket_set bucketing_set(const struct bucketing *bucketing)
 {
 	return (struct bucket_set){
-		.bucket_count = bucketing->config.splitters->bucket_count,
-		.writer_count = bucketing->config.worker_count,
+		.bucket_count = bucketing->wiring.splitters->bucket_count,
+		.writer_count = bucketing->wiring.pool->worker_count,
 		.writers = bucketing->writers,
 	};
 }

@@ -15,29 +15,14 @@
 
 #include <stdatomic.h>
 
-#include "base/cpu.h"
-#include "base/first_failure.h"
 #include "io/source.h"
-#include "kernels/splitters.h"
-#include "record/record.h"
 #include "sort/bucket_set.h"
 #include "sort/plan.h"
-#include "sort/sort_trace.h"
+#include "sort/sort_wiring.h"
 #include "system/arena.h"
-#include "system/thread_pool.h"
 
-/* What pointers point to must outlive the bucketing; only the splitters change,
- * and only between passes. */
 struct bucketing_config {
-	struct record_shape shape;
-	enum cpu_level kernel;
-	const struct source *source;
-	const struct splitters *splitters;
-	unsigned worker_count;
-	struct sort_trace *trace;
-	/* A worker notes here why it could not read; all workers stop when it
-	 * is set. */
-	struct first_failure *failure;
+	const struct source *source; /* outlives the bucketing */
 	/* The writers' lists of a bucket, one after the other, must be in
 	 * record order: each worker partitions its share, not pieces. */
 	bool keeps_order;
@@ -48,6 +33,7 @@ struct bucketing_config {
 
 struct bucketing {
 	/* bucketing_begin() writes these; then nothing does. */
+	struct sort_wiring wiring;
 	struct bucketing_config config;
 	/* The driver writes these with bucketing_set_plan() between passes. */
 	unsigned index_bits;	/* slots are below 2 to this */
@@ -61,6 +47,7 @@ struct bucketing {
 };
 
 void bucketing_begin(struct bucketing *bucketing,
+		     const struct sort_wiring *wiring,
 		     const struct bucketing_config *config);
 
 /* What the plan says of slots and pieces. */
@@ -84,7 +71,7 @@ void bucketing_reset(struct bucketing *bucketing);
  * Each worker, once for a pass: bring the records in (or, if they are resident,
  * walk over them), and with partition put their entries into buckets.  The
  * passes of all workers together cover the source once.  A worker that fails
- * notes it in config.failure.
+ * notes it in wiring.failure.
  */
 void bucketing_pass(struct bucketing *bucketing, unsigned worker, bool resident,
 		    bool partition);

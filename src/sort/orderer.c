@@ -29,44 +29,41 @@ static uint64_t count_chunks(const struct sink *sink)
 void orderer_begin_chunks(struct orderer *orderer)
 {
 	orderer->chunk_count = count_chunks(orderer->config.sink);
-	thread_pool_set(orderer->config.pool, &orderer->chunks_begun, 1);
+	thread_pool_set(orderer->wiring.pool, &orderer->chunks_begun, 1);
 }
 
-void orderer_begin(struct orderer *orderer, const struct orderer_config *config)
+void orderer_begin(struct orderer *orderer, const struct sort_wiring *wiring,
+		   const struct orderer_config *config)
 {
+	orderer->wiring = *wiring;
 	orderer->config = *config;
-	orderer->sort = local_sort_kernel(config->kernel);
-	orderer->gather = gather_kernel(config->kernel, config->shape.size);
-	orderer->sum = checksum_kernel(config->kernel, config->shape.size);
+	orderer->sort = local_sort_kernel(wiring->kernel);
+	orderer->gather = gather_kernel(wiring->kernel, wiring->shape.size);
+	orderer->sum = checksum_kernel(wiring->kernel, wiring->shape.size);
 	orderer->index_mask = ~(UINT64_MAX << config->index_bits);
 	orderer->tie_break = (struct tie_break){
-		.shape = &orderer->config.shape,
+		.shape = &orderer->wiring.shape,
 		.records = config->base,
 		.index_bits = config->index_bits,
 		.sort = orderer->sort,
-		.any = equal_keys_kernel(config->kernel),
+		.any = equal_keys_kernel(wiring->kernel),
 	};
 	orderer->chunk_count = count_chunks(config->sink);
 	orderer->bucket_entries_max = (uint32_t)MIN(
 		PLAN_OVERSIZED_ENTRIES,
 		MAX(1, BUCKET_CHUNKS_MAX * config->sink->chunk_bytes /
-			       config->shape.size));
+			       wiring->shape.size));
 	orderer->set = (struct bucket_set){ 0 };
 	orderer->oversized_count = 0;
 	orderer->crowded_count = 0;
-	atomic_store_explicit(&orderer->next_chunk, 0, memory_order_relaxed);
-	atomic_store_explicit(&orderer->gathered_chunks, 0,
-			      memory_order_relaxed);
-	atomic_store_explicit(&orderer->chunks_begun, !config->drops_duplicates,
-			      memory_order_relaxed);
-	atomic_store_explicit(&orderer->next_oversized, 0,
-			      memory_order_relaxed);
-	atomic_store_explicit(&orderer->passed_workers, 0,
-			      memory_order_relaxed);
-	atomic_store_explicit(&orderer->ready_buckets,
-			      config->is_ready ? ORDERER_ALL_READY : 0,
-			      memory_order_relaxed);
-	for (unsigned w = 0; w < config->pool->worker_count; w++) {
+	atomic_init(&orderer->next_chunk, 0);
+	atomic_init(&orderer->gathered_chunks, 0);
+	atomic_init(&orderer->chunks_begun, !config->drops_duplicates);
+	atomic_init(&orderer->next_oversized, 0);
+	atomic_init(&orderer->passed_workers, 0);
+	atomic_init(&orderer->ready_buckets,
+		    config->is_ready ? ORDERER_ALL_READY : 0);
+	for (unsigned w = 0; w < wiring->pool->worker_count; w++) {
 		orderer->workers[w].checksum = 0;
 		orderer->workers[w].has_passed = false;
 	}
@@ -152,7 +149,7 @@ uint64_t orderer_dropped_count(const struct orderer *orderer)
 static uint32_t order_bucket(const struct orderer *orderer, uint32_t bucket,
 			     uint64_t *entries, uint32_t count)
 {
-	const struct splitters *splitters = orderer->config.splitters;
+	const struct splitters *splitters = orderer->wiring.splitters;
 	uint32_t of_all = orderer->set.first_bucket + bucket;
 	bool drops = orderer->config.drops_duplicates;
 	bool is_decided;
@@ -175,7 +172,7 @@ static uint32_t order_bucket(const struct orderer *orderer, uint32_t bucket,
 static void sort_some_oversized(struct orderer *orderer, unsigned worker)
 {
 	struct trace_lane *lane =
-		sort_trace_lane(orderer->config.trace, worker);
+		sort_trace_lane(orderer->wiring.trace, worker);
 
 	for (;;) {
 		uint32_t bucket = atomic_fetch_add_explicit(
@@ -205,7 +202,7 @@ static void sort_some_oversized(struct orderer *orderer, unsigned worker)
  */
 static void wait_for_oversized(struct orderer *orderer)
 {
-	struct thread_pool *pool = orderer->config.pool;
+	struct thread_pool *pool = orderer->wiring.pool;
 	_Atomic uint32_t *passed = &orderer->passed_workers;
 	uint32_t count =
 		atomic_fetch_add_explicit(passed, 1, memory_order_acq_rel) + 1;
@@ -224,7 +221,7 @@ static bool sort_oversized(struct orderer *orderer, unsigned worker)
 	orderer->workers[worker].has_passed = true;
 	sort_some_oversized(orderer, worker);
 	wait_for_oversized(orderer);
-	return !first_failure_stops(orderer->config.failure);
+	return !first_failure_stops(orderer->wiring.failure);
 }
 
 bool orderer_sort_oversized(struct orderer *orderer, unsigned worker)
@@ -235,8 +232,8 @@ bool orderer_sort_oversized(struct orderer *orderer, unsigned worker)
 		self->has_passed = true;
 	if (!self->has_passed && !sort_oversized(orderer, worker))
 		return false;
-	thread_pool_wait_while(orderer->config.pool, &orderer->chunks_begun, 0);
-	return !first_failure_stops(orderer->config.failure);
+	thread_pool_wait_while(orderer->wiring.pool, &orderer->chunks_begun, 0);
+	return !first_failure_stops(orderer->wiring.failure);
 }
 
 /* --- duplicates ------------------------------------------------------------
@@ -284,7 +281,7 @@ static struct chunk chunk_at(const struct orderer *orderer, uint64_t number)
 {
 	const struct sink *sink = orderer->config.sink;
 	uint64_t chunk_bytes = sink->chunk_bytes;
-	uint32_t record_size = orderer->config.shape.size;
+	uint32_t record_size = orderer->wiring.shape.size;
 	struct chunk chunk = { 0 };
 	uint64_t part_bytes;
 
@@ -384,7 +381,7 @@ static const uint64_t *order_chunk(struct orderer *orderer,
 static const uint8_t *record_of(const struct orderer *orderer, uint64_t entry)
 {
 	return orderer->config.base +
-	       (entry & orderer->index_mask) * orderer->config.shape.size;
+	       (entry & orderer->index_mask) * orderer->wiring.shape.size;
 }
 
 /* Sum up the records that begin in the chunk, from where they were gathered. */
@@ -392,7 +389,7 @@ static void add_checksum(const struct orderer *orderer,
 			 struct orderer_worker *self, const struct chunk *chunk,
 			 const uint64_t *entries, const uint8_t *bytes)
 {
-	uint32_t record_size = orderer->config.shape.size;
+	uint32_t record_size = orderer->wiring.shape.size;
 	uint64_t length = chunk->end_byte - chunk->begin_byte;
 	uint64_t cut = chunk->begin_byte % record_size;
 	uint64_t skipped = cut ? MIN(record_size - cut, length) : 0;
@@ -413,7 +410,7 @@ static void gather_chunk(struct orderer *orderer, struct orderer_worker *self,
 			 uint8_t *target)
 {
 	const struct orderer_config *config = &orderer->config;
-	uint32_t record_size = config->shape.size;
+	uint32_t record_size = orderer->wiring.shape.size;
 
 	gather_bytes(orderer->gather, target,
 		     chunk->end_byte - chunk->begin_byte, config->base,
@@ -430,7 +427,8 @@ static bool do_chunk(struct orderer *orderer, unsigned worker,
 {
 	const struct orderer_config *config = &orderer->config;
 	struct orderer_worker *self = &orderer->workers[worker];
-	struct trace_lane *lane = sort_trace_lane(config->trace, worker);
+	struct trace_lane *lane =
+		sort_trace_lane(orderer->wiring.trace, worker);
 	size_t length_bytes = chunk->end_byte - chunk->begin_byte;
 	struct sink_slot *slot = NULL;
 	uint8_t *target;
@@ -476,7 +474,7 @@ enum orderer_step orderer_try(struct orderer *orderer, unsigned worker)
 	uint64_t number;
 	struct chunk chunk;
 
-	if (first_failure_stops(orderer->config.failure))
+	if (first_failure_stops(orderer->wiring.failure))
 		return ORDERER_FAILED;
 	if (ready == 0 || (orderer->oversized_count > 0 && !self->has_passed) ||
 	    atomic_load_explicit(&orderer->chunks_begun,
@@ -505,16 +503,16 @@ void orderer_set_ready(struct orderer *orderer, uint32_t ready_buckets)
 {
 	if (ready_buckets >
 	    atomic_load_explicit(&orderer->ready_buckets, memory_order_relaxed))
-		thread_pool_set(orderer->config.pool, &orderer->ready_buckets,
+		thread_pool_set(orderer->wiring.pool, &orderer->ready_buckets,
 				ready_buckets);
 }
 
 void orderer_stop(struct orderer *orderer)
 {
-	struct thread_pool *pool = orderer->config.pool;
+	struct thread_pool *pool = orderer->wiring.pool;
 
 	/* The bucket set may be incomplete: workers that this wakes look at
-	 * config.failure before they look at the buckets. */
+	 * wiring.failure before they look at the buckets. */
 	thread_pool_set(pool, &orderer->ready_buckets, ORDERER_ALL_READY);
 	thread_pool_set(pool, &orderer->passed_workers, pool->worker_count);
 	thread_pool_set(pool, &orderer->chunks_begun, 1);
@@ -523,7 +521,7 @@ void orderer_stop(struct orderer *orderer)
 /* Until more buckets are complete than were; returns how many are. */
 static uint32_t wait_for_buckets(struct orderer *orderer, uint32_t than)
 {
-	thread_pool_wait_while(orderer->config.pool, &orderer->ready_buckets,
+	thread_pool_wait_while(orderer->wiring.pool, &orderer->ready_buckets,
 			       than);
 	return atomic_load_explicit(&orderer->ready_buckets,
 				    memory_order_acquire);
@@ -540,7 +538,7 @@ bool orderer_run(struct orderer *orderer, unsigned worker)
 	while (orderer->oversized_count > 0 && ready != ORDERER_ALL_READY)
 		ready = wait_for_buckets(orderer, ready);
 	/* After orderer_stop() the buckets may not be there. */
-	if (first_failure_stops(orderer->config.failure) ||
+	if (first_failure_stops(orderer->wiring.failure) ||
 	    !orderer_sort_oversized(orderer, worker))
 		return false;
 	for (;;) {
@@ -571,7 +569,7 @@ unsigned __int128 orderer_checksum(const struct orderer *orderer)
 {
 	unsigned __int128 sum = 0;
 
-	for (unsigned w = 0; w < orderer->config.pool->worker_count; w++)
+	for (unsigned w = 0; w < orderer->wiring.pool->worker_count; w++)
 		sum += orderer->workers[w].checksum;
 	return sum;
 }

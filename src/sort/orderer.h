@@ -30,24 +30,20 @@
 
 #include <stdatomic.h>
 
-#include "base/first_failure.h"
 #include "io/sink.h"
 #include "kernels/gather.h"
 #include "record/checksum.h"
 #include "sort/bucket_set.h"
 #include "sort/plan.h"
-#include "sort/sort_trace.h"
+#include "sort/sort_wiring.h"
 #include "sort/tie_break.h"
 #include "system/arena.h"
-#include "system/thread_pool.h"
 
 /* Of orderer_set_ready(): all buckets are complete. */
 #define ORDERER_ALL_READY UINT32_MAX
 
 /* What pointers point to must outlive the orderer, and does not change. */
 struct orderer_config {
-	struct record_shape shape;
-	enum cpu_level kernel;
 	unsigned index_bits;   /* slots are below 2 to this */
 	const uint8_t *base;   /* of slot 0 */
 	size_t chunk_entries;  /* what a chunk's buckets hold at most: plan.h */
@@ -55,13 +51,7 @@ struct orderer_config {
 	bool drops_duplicates; /* of equal keys, only the first record stays */
 	/* All buckets will be complete before any worker comes: none waits. */
 	bool is_ready;
-	const struct splitters *splitters; /* of the bucket set */
 	struct sink *sink;
-	struct thread_pool *pool; /* its workers order */
-	struct sort_trace *trace;
-	/* Set by any thread: the orderer stops.  The orderer itself sets it for
-	 * nothing: a sink keeps its own failure. */
-	const struct first_failure *failure;
 };
 
 /* A worker's own, written by that worker alone, and read by the driver when the
@@ -74,6 +64,7 @@ struct orderer_worker {
 
 struct orderer {
 	/* orderer_begin() writes these; then nothing does. */
+	struct sort_wiring wiring;
 	struct orderer_config config;
 	local_sort_fn *sort;
 	gather_fn *gather;
@@ -115,8 +106,9 @@ struct orderer {
 	struct orderer_worker workers[THREAD_POOL_WORKERS_MAX];
 };
 
-/* The sink's geometry must be set. */
-void orderer_begin(struct orderer *orderer,
+/* The sink's geometry must be set.  The orderer notes no failure: a sink keeps
+ * its own. */
+void orderer_begin(struct orderer *orderer, const struct sort_wiring *wiring,
 		   const struct orderer_config *config);
 
 /* Pieces that the two functions below take together. */
@@ -151,7 +143,7 @@ void orderer_begin_chunks(struct orderer *orderer);
 /* The first ready_buckets buckets are complete; never fewer than before. */
 void orderer_set_ready(struct orderer *orderer, uint32_t ready_buckets);
 
-/* The run has failed, and config.failure tells so: wake all workers that wait
+/* The run has failed, and wiring.failure tells so: wake all workers that wait
  * in orderer_run(), and let them return. */
 void orderer_stop(struct orderer *orderer);
 

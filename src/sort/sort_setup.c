@@ -119,12 +119,12 @@ void sort_setup_slots(struct output *output, const struct plan *plan,
 
 struct orderer_config sort_setup_orderer(const struct sorter_config *config,
 					 const struct plan *plan,
+					 const uint8_t *base,
 					 struct output *output)
 {
 	return (struct orderer_config){
-		.shape = config->shape,
-		.kernel = config->kernel,
 		.index_bits = plan->index_bits,
+		.base = base,
 		.chunk_entries = plan->chunk_entries,
 		.sums_up = config->checksum,
 		.drops_duplicates = config->unique,

@@ -48,11 +48,10 @@ int sort_setup_arena(struct arena *arena, uint64_t bytes, uint64_t pieces,
 void sort_setup_slots(struct output *output, const struct plan *plan,
 		      unsigned worker_count, struct arena *arena);
 
-/* The orderer's configuration, without splitters, base, pool, trace and
- * failure.
- */
+/* The orderer's configuration; base is the memory of slot 0. */
 struct orderer_config sort_setup_orderer(const struct sorter_config *config,
 					 const struct plan *plan,
+					 const uint8_t *base,
 					 struct output *output);
 
 /* What the sort has used, into *result: all but the times and what the orderer

@@ -181,33 +181,29 @@ static void choose_splitters(struct sorter *sorter)
 
 static void begin_bucketing(struct sorter *sorter)
 {
-	const struct bucketing_config config = {
+	const struct sort_wiring wiring = {
 		.shape = sorter->config->shape,
 		.kernel = sorter->config->kernel,
-		.source = &sorter->source,
 		.splitters = &sorter->splitters,
-		.worker_count = sorter->pool.worker_count,
+		.pool = &sorter->pool,
 		.trace = &sorter->trace,
 		.failure = &sorter->failure,
 	};
+	const struct bucketing_config config = { .source = &sorter->source };
 
-	bucketing_begin(&sorter->bucketing, &config);
+	bucketing_begin(&sorter->bucketing, &wiring, &config);
 	bucketing_set_plan(&sorter->bucketing, &sorter->plan);
 }
 
 static void begin_ordering(struct sorter *sorter)
 {
-	struct orderer_config config = sort_setup_orderer(
-		sorter->config, &sorter->plan, &sorter->output);
+	struct orderer_config config =
+		sort_setup_orderer(sorter->config, &sorter->plan,
+				   sorter->input.base, &sorter->output);
 
-	config.base = sorter->input.base;
-	config.splitters = &sorter->splitters;
-	config.pool = &sorter->pool;
-	config.trace = &sorter->trace;
-	config.failure = &sorter->failure;
 	/* All workers meet between bucketing and ordering. */
 	config.is_ready = true;
-	orderer_begin(&sorter->orderer, &config);
+	orderer_begin(&sorter->orderer, &sorter->bucketing.wiring, &config);
 }
 
 static int open_files(struct sorter *sorter, struct failure *failure)

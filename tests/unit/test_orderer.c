@@ -264,27 +264,29 @@ static bool drops_duplicates;
 
 static void begin(bool is_ready)
 {
-	const struct orderer_config config = {
+	const struct sort_wiring wiring = {
 		.shape = shape,
 		.kernel = cpu_level_detect(),
+		.splitters = &world->splitters,
+		.pool = &world->pool,
+		.trace = &world->trace,
+		.failure = &world->failure,
+	};
+	const struct orderer_config config = {
 		.index_bits = world->plan.index_bits,
 		.base = records,
 		.chunk_entries = world->plan.chunk_entries,
 		.sums_up = true,
 		.drops_duplicates = drops_duplicates,
 		.is_ready = is_ready,
-		.splitters = &world->splitters,
 		.sink = &world->sink.sink,
-		.pool = &world->pool,
-		.trace = &world->trace,
-		.failure = &world->failure,
 	};
 
 	orderer_take_memory(&world->orderer, &world->plan,
 			    world->pool.worker_count, &world->arena, NULL);
 	orderer_take_oversized(&world->orderer, &world->plan, record_count,
 			       &world->arena);
-	orderer_begin(&world->orderer, &config);
+	orderer_begin(&world->orderer, &wiring, &config);
 }
 
 static void tear_down(void)
@@ -467,9 +469,10 @@ static void orderer_begin__again(void **state)
 	begin(true);
 	for (unsigned turn = 0; turn < 3; turn++) {
 		struct orderer_config config = world->orderer.config;
+		struct sort_wiring wiring = world->orderer.wiring;
 
 		open_sink(&world->sink, 2);
-		orderer_begin(&world->orderer, &config);
+		orderer_begin(&world->orderer, &wiring, &config);
 		orderer_add_up(&world->orderer, &world->set);
 		thread_pool_run(&world->pool, run, NULL);
 		check_order();
