@@ -1,8 +1,6 @@
 #include "io/output.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <liburing.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -101,56 +99,31 @@ static bool store_slot(struct output *output, struct sink_slot *slot)
 	return true;
 }
 
-/* Let the ring write the slot.  False: the kernel takes no more writes, and
- * gets none from now on. */
+/* Let the kernel write the slot meanwhile.  False: it refuses to. */
 static bool submit_slot(struct output *output, struct sink_slot *slot)
 {
-	const struct output_file *file = &output->files[slot->part];
-	size_t length_bytes = padded_length(output, slot);
-	struct io_uring_sqe *sqe;
-	int taken;
+	uint32_t length_bytes = (uint32_t)padded_length(output, slot);
+	bool taken;
 
 	pthread_mutex_lock(&output->lock);
-	/* The ring has a place for each slot, since each one is submitted at
-	 * once. */
-	sqe = output->ring_refused ? NULL : io_uring_get_sqe(output->ring);
-	if (sqe) {
-		io_uring_prep_write(sqe, file->write_fd, slot->data,
-				    (unsigned)length_bytes, slot->offset_bytes);
-		io_uring_sqe_set_data(sqe, slot);
-		do
-			taken = io_uring_submit(output->ring);
-		while (taken == -EINTR);
-		if (taken == 1) {
-			output->in_flight++;
-			slot->state = SLOT_WRITING;
-		} else {
-			output->ring_refused = true;
-			sqe = NULL;
-		}
-	}
+	taken = write_queue_submit(
+		&output->queue, output->files[slot->part].write_fd, slot->data,
+		length_bytes, slot->offset_bytes, slot);
+	if (taken)
+		slot->state = SLOT_WRITING;
 	pthread_mutex_unlock(&output->lock);
-	return sqe != NULL;
+	return taken;
 }
 
 /* Wait for one direct write.  The caller holds the lock and keeps it: other
  * workers could only wait, too. */
 static void reap_slot(struct output *output)
 {
-	const struct output_file *file;
-	struct io_uring_cqe *cqe;
-	struct sink_slot *slot;
-	int error;
+	int written;
+	struct sink_slot *slot = write_queue_reap(&output->queue, &written);
+	const struct output_file *file = &output->files[slot->part];
+	int error = write_rest(file, slot, written);
 
-	do
-		error = io_uring_wait_cqe(output->ring, &cqe);
-	while (error == -EINTR || error == -EAGAIN);
-	assert(error == 0);
-	slot = io_uring_cqe_get_data(cqe);
-	file = &output->files[slot->part];
-	error = write_rest(file, slot, cqe->res);
-	io_uring_cqe_seen(output->ring, cqe);
-	output->in_flight--;
 	slot->state = SLOT_FREE;
 	if (error)
 		fail(output, file, error);
@@ -252,7 +225,7 @@ static struct sink_slot *take(struct sink *sink)
 			slot->state = SLOT_FILLING;
 			break;
 		}
-		if (output->in_flight > 0) {
+		if (output->queue.in_flight > 0) {
 			reap_slot(output);
 		} else if (!work(output, true)) {
 			pthread_mutex_unlock(&output->lock);
@@ -270,7 +243,7 @@ static void put(struct sink *sink, struct sink_slot *slot)
 {
 	struct output *output = output_of(sink);
 
-	if (output->ring && submit_slot(output, slot))
+	if (output->direct && submit_slot(output, slot))
 		return;
 	pthread_mutex_lock(&output->lock);
 	slot->state = SLOT_READY;
@@ -292,7 +265,7 @@ static void help(struct sink *sink)
 static int collect(struct output *output, struct failure *failure)
 {
 	pthread_mutex_lock(&output->lock);
-	while (output->in_flight > 0)
+	while (output->queue.in_flight > 0)
 		reap_slot(output);
 	while (!output->failed && work(output, false))
 		;
@@ -370,11 +343,7 @@ void output_close(struct output *output)
 {
 	if (!output->files)
 		return;
-	while (output->in_flight > 0)
-		reap_slot(output);
-	if (output->ring)
-		io_uring_queue_exit(output->ring);
-	free(output->ring);
+	write_queue_close(&output->queue);
 	for (unsigned i = 0; i < output->file_count; i++) {
 		struct output_file *file = &output->files[i];
 

@@ -33,6 +33,7 @@
 #include "base/failure.h"
 #include "io/outfile.h"
 #include "io/sink.h"
+#include "io/write_queue.h"
 #include "system/hugefile.h"
 
 #define OUTPUT_FILES_MAX 256
@@ -57,14 +58,12 @@ struct output {
 	struct output_file *files; /* owned */
 	uint64_t *part_bytes;	   /* owned: what each file will hold */
 	unsigned file_count;
-	bool direct;	       /* the output bypasses the page cache */
-	struct io_uring *ring; /* of direct output, or NULL */
+	bool direct; /* the output bypasses the page cache */
 	unsigned slot_count;
 	/* The workers write what follows, with the lock held, and so the
 	 * states of the slots. */
 	pthread_mutex_t lock;
-	bool ring_refused; /* the kernel took no more writes through the ring */
-	unsigned in_flight; /* slots that the ring is writing */
+	struct write_queue queue; /* of direct output; the tags are slots */
 	struct sink_slot slots[OUTPUT_SLOTS_MAX];
 	bool failed;
 	struct failure failure; /* the first */

@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <liburing.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,16 +97,6 @@ static int check_targets(const struct output *output, struct failure *failure)
 	return 0;
 }
 
-static void open_ring(struct output *output)
-{
-	output->ring = calloc(1, sizeof(*output->ring));
-	if (output->ring &&
-	    io_uring_queue_init(DIRECT_DEPTH, output->ring, 0) == 0)
-		return;
-	free(output->ring);
-	output->ring = NULL;
-}
-
 static int init(struct output *output, const uint64_t *sizes_bytes,
 		unsigned file_count, bool direct, struct failure *failure)
 {
@@ -156,7 +145,7 @@ int output_open(struct output *output, const char *const *paths,
 	if (error == 0)
 		error = check_targets(output, failure);
 	if (output->direct)
-		open_ring(output);
+		write_queue_open(&output->queue, DIRECT_DEPTH);
 	else
 		close_direct(output);
 	if (error)

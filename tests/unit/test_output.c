@@ -565,7 +565,7 @@ static void check_no_ring(const struct world *world)
 	error = output_open(&output, paths, sizes, 1, true, &failure);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	assert_int_equal(error, 0);
-	assert_null(output.ring);
+	assert_null(output.queue.ring);
 	run_writers(3, 2 * PAGE_BYTES);
 	assert_int_equal(output_commit(&output, false, NULL, &failure), 0);
 	output_close(&output);

@@ -1,0 +1,40 @@
+/*
+ * write_queue.h - writes that io_uring makes while the caller goes on
+ *
+ * For a sink that writes past the page cache: several writes are under way at a
+ * time, each with a tag of the caller's.  Where the kernel refuses io_uring, or
+ * takes no more writes, the queue refuses them, and the caller writes by
+ * itself.
+ *
+ * Several threads may use a queue if the caller's lock guards each call.
+ */
+#ifndef WRITE_QUEUE_H
+#define WRITE_QUEUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct write_queue {
+	struct io_uring *ring; /* owned; NULL: every write is refused */
+	bool refuses; /* the kernel has refused a write, and gets no more */
+	unsigned in_flight; /* writes that have not been reaped */
+};
+
+/* depth: writes that the kernel accepts at once, at least 1; more wait in it.
+ * Without io_uring the queue is open all the same. */
+void write_queue_open(struct write_queue *queue, unsigned depth);
+
+/* Begin to write.  The bytes stay as they are until the write is reaped. False:
+ * the write is refused. */
+bool write_queue_submit(struct write_queue *queue, int fd, const uint8_t *bytes,
+			uint32_t length_bytes, uint64_t offset_bytes,
+			void *tag);
+
+/* One write is in flight, or more.  Wait for the end of one, in any order;
+ * returns its tag, and in *result how many bytes were written, or -errno. */
+void *write_queue_reap(struct write_queue *queue, int *result);
+
+/* Wait for all that is in flight, and close.  Safe on a zeroed struct. */
+void write_queue_close(struct write_queue *queue);
+
+#endif /* WRITE_QUEUE_H */

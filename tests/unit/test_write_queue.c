@@ -1,0 +1,169 @@
+/*
+ * test_write_queue.c - writes of a file through the queue, and what it refuses
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <liburing.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/base.h"
+#include "io/write_queue.h"
+#include "random.h"
+#include "skip.h"
+
+#define DEPTH 4
+#define WRITES 40
+#define WRITE_BYTES 5000
+
+static uint8_t content[WRITES][WRITE_BYTES];
+static uint8_t read_back[WRITES][WRITE_BYTES];
+static struct write_queue queue;
+static int fd;
+
+static void open_queue(void)
+{
+	write_queue_open(&queue, DEPTH);
+	if (!queue.ring)
+		skip_because("io_uring is refused here");
+	assert_int_equal(queue.in_flight, 0);
+	assert_int_equal(ftruncate(fd, 0), 0);
+}
+
+static bool submit(unsigned n)
+{
+	return write_queue_submit(&queue, fd, content[n], WRITE_BYTES,
+				  (uint64_t)n * WRITE_BYTES, content[n]);
+}
+
+static void check_file(void)
+{
+	assert_int_equal(pread(fd, read_back, sizeof(read_back), 0),
+			 sizeof(read_back));
+	assert_memory_equal(read_back, content, sizeof(content));
+}
+
+/* Far more writes than the depth; each tag comes back once. */
+static void write_queue__many(void **state)
+{
+	bool seen[WRITES] = { false };
+
+	(void)state;
+	open_queue();
+	for (unsigned n = 0; n < WRITES; n++)
+		assert_true(submit(n));
+	assert_int_equal(queue.in_flight, WRITES);
+	while (queue.in_flight > 0) {
+		int result;
+		uint8_t *tag = write_queue_reap(&queue, &result);
+		size_t n = (size_t)(tag - content[0]) / WRITE_BYTES;
+
+		assert_int_equal(result, WRITE_BYTES);
+		assert_false(seen[n]);
+		seen[n] = true;
+	}
+	write_queue_close(&queue);
+	check_file();
+}
+
+static void write_queue_close__waits(void **state)
+{
+	(void)state;
+	open_queue();
+	for (unsigned n = 0; n < WRITES; n++)
+		assert_true(submit(n));
+	write_queue_close(&queue);
+	check_file();
+	/* Again, and on what never was open. */
+	write_queue_close(&queue);
+}
+
+static void write_queue_reap__tells_errors(void **state)
+{
+	int result, null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	assert_true(null >= 0);
+	open_queue();
+	assert_true(write_queue_submit(&queue, null, content[0], 10, 0, &null));
+	assert_ptr_equal(write_queue_reap(&queue, &result), &null);
+	assert_int_equal(result, -EBADF);
+	/* A write that failed says nothing of the next. */
+	assert_true(submit(1));
+	write_queue_close(&queue);
+	close(null);
+}
+
+/* No descriptor is left for the ring. */
+static void write_queue_open__refused(void **state)
+{
+	struct rlimit before, limit;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	limit = before;
+	limit.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	write_queue_open(&queue, DEPTH);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_null(queue.ring);
+	assert_false(submit(0));
+	assert_int_equal(queue.in_flight, 0);
+	write_queue_close(&queue);
+}
+
+/* The ring's descriptor is another file's meanwhile: the kernel takes nothing.
+ * What was under way before is reaped. */
+static void write_queue_submit__refused_later(void **state)
+{
+	int result, ring_fd, saved,
+		null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	(void)state;
+	open_queue();
+	assert_true(submit(0));
+	ring_fd = queue.ring->ring_fd;
+	saved = dup(ring_fd);
+	assert_true(null >= 0 && saved >= 0);
+	assert_int_equal(dup2(null, ring_fd), ring_fd);
+	assert_false(submit(1));
+	assert_int_equal(dup2(saved, ring_fd), ring_fd);
+	/* Nor does the queue try again. */
+	assert_false(submit(2));
+	assert_int_equal(queue.in_flight, 1);
+	assert_ptr_equal(write_queue_reap(&queue, &result), content[0]);
+	assert_int_equal(result, WRITE_BYTES);
+	write_queue_close(&queue);
+	close(saved);
+	close(null);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(write_queue__many),
+		cmocka_unit_test(write_queue_close__waits),
+		cmocka_unit_test(write_queue_reap__tells_errors),
+		cmocka_unit_test(write_queue_open__refused),
+		cmocka_unit_test(write_queue_submit__refused_later),
+	};
+	FILE *stream = tmpfile();
+	int failed;
+
+	if (!stream)
+		return EXIT_FAILURE;
+	fd = fileno(stream);
+	random_begin();
+	for (size_t i = 0; i < sizeof(content); i++)
+		content[i / WRITE_BYTES][i % WRITE_BYTES] =
+			(uint8_t)random_next();
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	fclose(stream);
+	return failed;
+}
