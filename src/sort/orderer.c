@@ -17,18 +17,16 @@
 /* --- beginning -------------------------------------------------------------
  */
 
-static uint64_t count_chunks(const struct sink *sink)
+static void set_range(struct orderer *orderer, uint64_t record_count)
 {
-	uint64_t count = 0;
-
-	for (unsigned i = 0; i < sink->part_count; i++)
-		count += DIV_ROUND_UP(sink->part_bytes[i], sink->chunk_bytes);
-	return count;
+	orderer->range =
+		chunk_range_of(orderer->config.sink, orderer->wiring.shape.size,
+			       orderer->config.first_record, record_count);
 }
 
 void orderer_begin_chunks(struct orderer *orderer)
 {
-	orderer->chunk_count = count_chunks(orderer->config.sink);
+	set_range(orderer, orderer_record_count(orderer));
 	thread_pool_set(orderer->wiring.pool, &orderer->chunks_begun, 1);
 }
 
@@ -48,7 +46,7 @@ void orderer_begin(struct orderer *orderer, const struct sort_wiring *wiring,
 		.sort = orderer->sort,
 		.any = equal_keys_kernel(wiring->kernel),
 	};
-	orderer->chunk_count = count_chunks(config->sink);
+	set_range(orderer, config->record_count);
 	orderer->bucket_entries_max = (uint32_t)MIN(
 		PLAN_OVERSIZED_ENTRIES,
 		MAX(1, BUCKET_CHUNKS_MAX * config->sink->chunk_bytes /
@@ -266,43 +264,6 @@ bool orderer_drop_duplicates(struct orderer *orderer, unsigned worker,
 /* --- chunks ----------------------------------------------------------------
  */
 
-struct chunk {
-	unsigned part;	     /* of the sink */
-	uint64_t begin_byte; /* in the part */
-	uint64_t end_byte;
-	/* Records that lie in the chunk, if only with some bytes; they are
-	 * numbered in the sorted whole. */
-	uint64_t part_record; /* the part's first */
-	uint64_t first_record;
-	uint64_t end_record;
-};
-
-static struct chunk chunk_at(const struct orderer *orderer, uint64_t number)
-{
-	const struct sink *sink = orderer->config.sink;
-	uint64_t chunk_bytes = sink->chunk_bytes;
-	uint32_t record_size = orderer->wiring.shape.size;
-	struct chunk chunk = { 0 };
-	uint64_t part_bytes;
-
-	for (;; chunk.part++) {
-		uint64_t chunks;
-
-		part_bytes = sink->part_bytes[chunk.part];
-		chunks = DIV_ROUND_UP(part_bytes, chunk_bytes);
-		if (number < chunks)
-			break;
-		number -= chunks;
-		chunk.part_record += part_bytes / record_size;
-	}
-	chunk.begin_byte = number * chunk_bytes;
-	chunk.end_byte = MIN(chunk.begin_byte + chunk_bytes, part_bytes);
-	chunk.first_record = chunk.part_record + chunk.begin_byte / record_size;
-	chunk.end_record =
-		chunk.part_record + DIV_ROUND_UP(chunk.end_byte, record_size);
-	return chunk;
-}
-
 /* The last bucket that begins at or before the record (so it is not empty). */
 static uint32_t bucket_of(const struct orderer *orderer, uint64_t record)
 {
@@ -483,9 +444,9 @@ enum orderer_step orderer_try(struct orderer *orderer, unsigned worker)
 	number = atomic_load_explicit(&orderer->next_chunk,
 				      memory_order_relaxed);
 	do {
-		if (number >= orderer->chunk_count)
+		if (number >= orderer->range.chunk_count)
 			return ORDERER_DONE;
-		chunk = chunk_at(orderer, number);
+		chunk = chunk_range_at(&orderer->range, number);
 		if (ready != ORDERER_ALL_READY &&
 		    bucket_of(orderer, chunk.end_record - 1) >= ready)
 			return ORDERER_WAITS;
@@ -562,7 +523,7 @@ bool orderer_has_gathered_all(const struct orderer *orderer)
 {
 	return atomic_load_explicit(&orderer->gathered_chunks,
 				    memory_order_acquire) ==
-	       orderer->chunk_count;
+	       orderer->range.chunk_count;
 }
 
 unsigned __int128 orderer_checksum(const struct orderer *orderer)

@@ -1,7 +1,8 @@
 /*
  * orderer.h - the second half of a sort: a bucket set in, sorted records out
  *
- * The orderer divides the sorted whole into the sink's chunks.  Workers take
+ * The orderer divides the sorted whole into the sink's chunks; or a range of
+ * it, whose first and last chunk may be a part of the sink's.  Workers take
  * chunks in turn, sort the chunk's buckets, gather the records and hand them to
  * the sink.  A bucket of more than PLAN_OVERSIZED_ENTRIES, or of more bytes
  * than some chunks, is oversized: workers sort all of these first, each one as
@@ -34,6 +35,7 @@
 #include "kernels/gather.h"
 #include "record/checksum.h"
 #include "sort/bucket_set.h"
+#include "sort/chunk_range.h"
 #include "sort/plan.h"
 #include "sort/sort_wiring.h"
 #include "sort/tie_break.h"
@@ -41,6 +43,10 @@
 
 /* Of orderer_set_ready(): all buckets are complete. */
 #define ORDERER_ALL_READY UINT32_MAX
+
+/* Of orderer_config.record_count: all that the sink will hold, from
+ * first_record on. */
+#define ORDERER_ALL_RECORDS UINT64_MAX
 
 /* What pointers point to must outlive the orderer, and does not change. */
 struct orderer_config {
@@ -52,6 +58,11 @@ struct orderer_config {
 	/* All buckets will be complete before any worker comes: none waits. */
 	bool is_ready;
 	struct sink *sink;
+	/* The bucket set holds these records of the sink's whole; the records
+	 * before and behind them are brought by other orderers.  If duplicates
+	 * are dropped, record_count is what remains, whatever is said here. */
+	uint64_t first_record;
+	uint64_t record_count;
 };
 
 /* A worker's own, written by that worker alone, and read by the driver when the
@@ -72,14 +83,16 @@ struct orderer {
 	struct tie_break tie_break;
 	uint64_t index_mask;
 	uint32_t bucket_entries_max; /* one that has more is oversized */
-	uint64_t chunk_count;
+	/* The driver sets it, too, when duplicates have been dropped. */
+	struct chunk_range range;
 
 	/* The driver writes these before the first bucket is ready, and
 	 * bucket_start once more when duplicates have been dropped. */
 	struct bucket_set set;
-	/* [bucket_count + 1]: bucket b holds the sorted records bucket_start[b]
-	 * up to bucket_start[b + 1].  While duplicates are dropped, a worker
-	 * puts there how many entries of its bucket remain. */
+	/* [bucket_count + 1]: bucket b holds the range's sorted records
+	 * bucket_start[b] up to bucket_start[b + 1].  While duplicates are
+	 * dropped, a worker puts there how many entries of its bucket remain.
+	 */
 	uint32_t *bucket_start;
 	/* [bucket_count]: a bucket's entries are oversized_entries[
 	 * oversized_start[b]] and following, if it is oversized. */

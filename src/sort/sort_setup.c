@@ -129,6 +129,7 @@ struct orderer_config sort_setup_orderer(const struct sorter_config *config,
 		.sums_up = config->checksum,
 		.drops_duplicates = config->unique,
 		.sink = &output->sink,
+		.record_count = ORDERER_ALL_RECORDS,
 	};
 }
 

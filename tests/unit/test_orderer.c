@@ -29,8 +29,8 @@
 /* --- records and the reference ----------------------------------------------
  */
 
-static uint8_t *records, *sorted; /* what the sink has got */
-static uint32_t *order, *scratch;
+static uint8_t *records, *sorted;	    /* what the sink has got */
+static uint32_t *order, *scratch, *rank_of; /* rank_of[order[i]] is i */
 static struct record_shape shape;
 static uint32_t record_count;
 
@@ -73,6 +73,8 @@ static void make_records(uint32_t count, unsigned values)
 	for (uint32_t i = 0; i < count; i++)
 		order[i] = i;
 	stable_sort(order, count);
+	for (uint32_t i = 0; i < count; i++)
+		rank_of[order[i]] = i;
 }
 
 static void check_sorted(void)
@@ -94,6 +96,7 @@ struct memory_sink {
 	uint64_t part_begin[PARTS_MAX]; /* in sorted */
 	bool places;			/* every other chunk where it lies */
 	struct sink_slot slots[SLOTS];
+	_Atomic uint64_t filled_bytes; /* of all chunks and parts of chunks */
 	_Atomic int left; /* chunks that it takes before it fails */
 	_Atomic unsigned helped;
 };
@@ -111,8 +114,10 @@ static uint8_t *sink_address(struct sink *sink, unsigned part, uint64_t offset)
 static uint8_t *place(struct sink *sink, unsigned part, uint64_t offset_bytes,
 		      size_t length_bytes)
 {
-	assert_true(offset_bytes % sink->chunk_bytes == 0);
+	assert_true(length_bytes > 0);
+	assert_true(offset_bytes % CHUNK_BYTES + length_bytes <= CHUNK_BYTES);
 	assert_true(offset_bytes + length_bytes <= sink->part_bytes[part]);
+	memory_of(sink)->filled_bytes += length_bytes;
 	if (!memory_of(sink)->places || offset_bytes / CHUNK_BYTES % 2)
 		return NULL;
 	return sink_address(sink, part, offset_bytes);
@@ -195,6 +200,13 @@ struct world {
 };
 
 static struct world *world;
+/* The bucket set holds the records of these ranks. */
+static uint32_t range_begin, range_end;
+
+static bool is_in_range(uint32_t slot)
+{
+	return rank_of[slot] >= range_begin && rank_of[slot] < range_end;
+}
 
 /* Run r has the records from r * count / runs on, by bucket, in their order. */
 static void make_run(unsigned r, unsigned run_count)
@@ -213,7 +225,8 @@ static void make_run(unsigned r, unsigned run_count)
 			uint64_t word =
 				record_key_word(&shape, record_at(i), 0);
 
-			if (splitters_bucket_256(&world->splitters, word) == b)
+			if (is_in_range(i) &&
+			    splitters_bucket_256(&world->splitters, word) == b)
 				entries[next++] = (word & key_mask) | i;
 		}
 	}
@@ -248,6 +261,8 @@ static void set_up(unsigned run_count, uint32_t bucket_count,
 	world->starts = calloc((size_t)run_count * (bucket_count + 1), 4);
 	assert_int_equal(
 		arena_map(&world->arena, world->plan.memory_bytes + MIB), 0);
+	range_begin = 0;
+	range_end = record_count;
 	for (unsigned r = 0; r < run_count; r++)
 		make_run(r, run_count);
 	world->set = (struct bucket_set){
@@ -280,6 +295,7 @@ static void begin(bool is_ready)
 		.drops_duplicates = drops_duplicates,
 		.is_ready = is_ready,
 		.sink = &world->sink.sink,
+		.record_count = ORDERER_ALL_RECORDS,
 	};
 
 	orderer_take_memory(&world->orderer, &world->plan,
@@ -480,6 +496,70 @@ static void orderer_begin__again(void **state)
 	tear_down();
 }
 
+/* Another orderer, for the records of the ranks from first up to end, which
+ * go to the sink from record number first_record on. */
+static void begin_range(uint32_t first, uint32_t end, uint64_t first_record)
+{
+	struct orderer_config config = world->orderer.config;
+	struct sort_wiring wiring = world->orderer.wiring;
+
+	range_begin = first;
+	range_end = end;
+	config.first_record = first_record;
+	config.record_count = end - first;
+	for (unsigned r = 0; r < world->set.run_count; r++)
+		make_run(r, world->set.run_count);
+	orderer_begin(&world->orderer, &wiring, &config);
+	orderer_add_up(&world->orderer, &world->set);
+}
+
+static void order_range(uint32_t first, uint32_t end)
+{
+	begin_range(first, end, first);
+	thread_pool_run(&world->pool, run, NULL);
+	check_results(true);
+	assert_int_equal(orderer_record_count(&world->orderer), end - first);
+	assert_true(orderer_has_gathered_all(&world->orderer));
+}
+
+/* Several orderers, one behind the other, whose ranges end anywhere: they bring
+ * what one brings, each byte once. */
+static void orderer_run__ranges(void **state)
+{
+	static const struct {
+		uint32_t size, count;
+	} cases[] = {
+		{ 1, 60000 }, { 7, 60000 }, { 100, 20000 }, { 4096, 500 }
+	};
+
+	(void)state;
+	for (unsigned turn = 0; turn < 48; turn++) {
+		uint32_t size = cases[turn % ARRAY_LEN(cases)].size;
+		uint32_t end = 0;
+		unsigned __int128 checksum = 0;
+
+		shape = (struct record_shape)RECORD_SHAPE_OF_SLICE(
+			size, 0, MIN(size, 1 + random_below(7)));
+		make_records(cases[turn % ARRAY_LEN(cases)].count,
+			     turn % 3 ? 256 : 2);
+		set_up(1 + turn % RUNS_MAX, 1 + random_below(20),
+		       1 + random_below(PARTS_MAX), 1 + turn % WORKERS_MAX);
+		begin(true);
+		for (uint32_t first = 0; first < record_count; first = end) {
+			end += random_below(record_count / (1 + turn % 9) + 2);
+			end = MIN(end, record_count);
+			order_range(first, end);
+			checksum += orderer_checksum(&world->orderer);
+		}
+		check_sorted();
+		assert_int_equal(world->sink.filled_bytes,
+				 (uint64_t)record_count * size);
+		assert_true(checksum ==
+			    checksum_scalar(records, size, record_count));
+		tear_down();
+	}
+}
+
 static void orderer_run__sink_fails(void **state)
 {
 	(void)state;
@@ -563,6 +643,9 @@ static uint32_t drop_from_order(void)
 	return kept;
 }
 
+/* The sink is not told how much comes. */
+static bool keeps_sink_size;
+
 /* Worker 0 is the driver. */
 static void run_unique(void *context, unsigned worker)
 {
@@ -571,7 +654,8 @@ static void run_unique(void *context, unsigned worker)
 	if (worker == 0) {
 		if (!orderer_drop_duplicates(&world->orderer, 0, kept_count))
 			return;
-		world->sink.part_bytes[0] = *kept_count * shape.size;
+		if (!keeps_sink_size)
+			world->sink.part_bytes[0] = *kept_count * shape.size;
 		orderer_begin_chunks(&world->orderer);
 	}
 	run(NULL, worker);
@@ -604,6 +688,50 @@ static void orderer_drop_duplicates__keeps_firsts(void **state)
 		tear_down();
 	}
 	drops_duplicates = false;
+}
+
+/* The end of a range, which holds all records of a key or none. */
+static uint32_t end_between_keys(uint32_t first)
+{
+	uint32_t end = first + 1 + random_below(record_count / 2);
+
+	while (end < record_count &&
+	       record_compare(&shape, record_at(order[end]),
+			      record_at(order[end - 1])) == 0)
+		end++;
+	return MIN(end, record_count);
+}
+
+/* One orderer behind the other, for a sink that knows only how much comes at
+ * most. */
+static void orderer_drop_duplicates__ranges(void **state)
+{
+	(void)state;
+	drops_duplicates = keeps_sink_size = true;
+	for (unsigned turn = 0; turn < 20; turn++) {
+		uint64_t written = 0, kept_count;
+		uint32_t end;
+
+		random_shape();
+		make_records(5000, turn % 3 ? 256 : 2);
+		set_up(1 + turn % RUNS_MAX, 1 + random_below(40), 1,
+		       1 + turn % WORKERS_MAX);
+		begin(true);
+		for (uint32_t first = 0; first < record_count; first = end) {
+			end = end_between_keys(first);
+			begin_range(first, end, written);
+			thread_pool_run(&world->pool, run_unique, &kept_count);
+			check_results(true);
+			written += kept_count;
+			assert_int_equal(world->sink.filled_bytes,
+					 written * shape.size);
+		}
+		record_count = drop_from_order();
+		assert_int_equal(written, record_count);
+		check_sorted();
+		tear_down();
+	}
+	drops_duplicates = keeps_sink_size = false;
 }
 
 /* The driver gives up before it takes part, or before it begins the chunks. */
@@ -645,10 +773,12 @@ int main(void)
 		cmocka_unit_test(orderer_run__writers),
 		cmocka_unit_test(orderer_run__ready_step_by_step),
 		cmocka_unit_test(orderer_begin__again),
+		cmocka_unit_test(orderer_run__ranges),
 		cmocka_unit_test(orderer_run__sink_fails),
 		cmocka_unit_test(orderer_stop__nothing_is_ready),
 		cmocka_unit_test(orderer_stop__among_oversized_buckets),
 		cmocka_unit_test(orderer_drop_duplicates__keeps_firsts),
+		cmocka_unit_test(orderer_drop_duplicates__ranges),
 		cmocka_unit_test(orderer_stop__while_duplicates_are_dropped),
 	};
 	int failed;
@@ -660,12 +790,14 @@ int main(void)
 	sorted = calloc(RECORDS_MAX, SIZE_MAX_TESTED);
 	order = calloc(RECORDS_MAX, sizeof(*order));
 	scratch = calloc(RECORDS_MAX, sizeof(*scratch));
-	if (!records || !sorted || !order || !scratch)
+	rank_of = calloc(RECORDS_MAX, sizeof(*rank_of));
+	if (!records || !sorted || !order || !scratch || !rank_of)
 		return EXIT_FAILURE;
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
 	free(records);
 	free(sorted);
 	free(order);
 	free(scratch);
+	free(rank_of);
 	return failed;
 }
