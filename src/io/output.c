@@ -57,6 +57,35 @@ static int write_rest(const struct output_file *file,
 			     file->begin_bytes + slot->offset_bytes + done);
 }
 
+/*
+ * A direct write takes whole pages.  Of a slot that holds a part of a chunk,
+ * the first and the last page may hold bytes of other parts, too: our bytes on
+ * them go through the page cache, and whole pages remain in the slot, or none.
+ * The end of a file is not shared.
+ */
+static int write_shared_pages(const struct output *output,
+			      struct sink_slot *slot)
+{
+	const struct output_file *file = &output->files[slot->part];
+	uint64_t begin = slot->offset_bytes, end = begin + slot->length_bytes;
+	uint64_t first = MIN(ROUND_UP(begin, PAGE_BYTES), end);
+	uint64_t last = end == output->part_bytes[slot->part]
+				? end
+				: MAX(ROUND_DOWN(end, PAGE_BYTES), first);
+	int error =
+		outfile_write(&file->outfile, slot->data, first - begin, begin);
+
+	if (error == 0)
+		error = outfile_write(&file->outfile,
+				      slot->data + (last - begin), end - last,
+				      last);
+	if (first > begin)
+		memmove(slot->data, slot->data + (first - begin), last - first);
+	slot->offset_bytes = first;
+	slot->length_bytes = last - first;
+	return error;
+}
+
 static void write_slot(struct output *output, struct sink_slot *slot)
 {
 	const struct output_file *file = &output->files[slot->part];
@@ -239,10 +268,27 @@ static struct sink_slot *take(struct sink *sink)
 	return slot;
 }
 
+/* False: nothing is left of the slot to write, and it is free. */
+static bool prepare_direct(struct output *output, struct sink_slot *slot)
+{
+	int error = write_shared_pages(output, slot);
+
+	if (error == 0 && slot->length_bytes > 0)
+		return true;
+	pthread_mutex_lock(&output->lock);
+	if (error)
+		fail(output, &output->files[slot->part], error);
+	slot->state = SLOT_FREE;
+	pthread_mutex_unlock(&output->lock);
+	return false;
+}
+
 static void put(struct sink *sink, struct sink_slot *slot)
 {
 	struct output *output = output_of(sink);
 
+	if (output->direct && !prepare_direct(output, slot))
+		return;
 	if (output->direct && submit_slot(output, slot))
 		return;
 	pthread_mutex_lock(&output->lock);
@@ -278,7 +324,9 @@ static int collect(struct output *output, struct failure *failure)
 
 static int cut_to_size(const struct output *output, struct failure *failure)
 {
-	for (unsigned i = 0; i < output->file_count && output->direct; i++) {
+	bool cuts = output->direct || output->sizes_lowered;
+
+	for (unsigned i = 0; i < output->file_count && cuts; i++) {
 		const struct output_file *file = &output->files[i];
 
 		if (ftruncate(file->outfile.fd, (off_t)output->part_bytes[i]) <

@@ -10,7 +10,9 @@
  *
  * A slot holds chunk_bytes at a multiple of chunk_bytes in the file (the last
  * holds the rest), whatever the size of a record: a huge page that is written
- * as a whole needs not be cleared first.
+ * as a whole needs not be cleared first.  A slot may also hold a part of that,
+ * from any byte to any byte: where two parts meet within a page, the two bring
+ * it together in the page cache, also if the output is direct.
  *
  * On tmpfs a chunk is filled where it lies in the file, on huge pages, and
  * there is nothing to write (hugefile.h).  Where those cannot be, making small
@@ -58,7 +60,8 @@ struct output {
 	struct output_file *files; /* owned */
 	uint64_t *part_bytes;	   /* owned: what each file will hold */
 	unsigned file_count;
-	bool direct; /* the output bypasses the page cache */
+	bool direct;	    /* the output bypasses the page cache */
+	bool sizes_lowered; /* files may hold more than they are to */
 	unsigned slot_count;
 	/* The workers write what follows, with the lock held, and so the
 	 * states of the slots. */
@@ -90,9 +93,11 @@ struct output_part {
 int output_open_part(struct output *output, const char *path,
 		     const struct output_part *part, struct failure *failure);
 
-/* Of an output that was opened with sizes of 0, since they were not known: file
- * i will hold sizes_bytes[i].  Call before the first chunk.  0 or -errno with
- * *failure filled. */
+/* File i will hold sizes_bytes[i].  Of an output that was opened by
+ * output_open(); call before the first chunk, if the sizes were 0, since they
+ * were not known; or before the finish, when no worker fills a chunk any more,
+ * if they were the most that the files may hold.  0 or -errno with *failure
+ * filled. */
 int output_set_sizes(struct output *output, const uint64_t *sizes_bytes,
 		     struct failure *failure);
 

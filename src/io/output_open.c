@@ -184,9 +184,12 @@ int output_set_sizes(struct output *output, const uint64_t *sizes_bytes,
 	int error = 0;
 
 	for (unsigned i = 0; i < output->file_count && error == 0; i++) {
+		if (output->part_bytes[i] > 0)
+			output->sizes_lowered = true;
+		else
+			error = prepare_room(&output->files[i], sizes_bytes[i],
+					     failure);
 		output->part_bytes[i] = sizes_bytes[i];
-		error = prepare_room(&output->files[i], sizes_bytes[i],
-				     failure);
 	}
 	return error;
 }

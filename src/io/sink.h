@@ -5,7 +5,9 @@
  * the sorted whole.  A part is divided into chunks of chunk_bytes; its last
  * chunk holds the rest.  The worker threads fill the chunks in any order, each
  * chunk once.  A worker asks where the chunk lies (place) and fills it there;
- * or it takes a staging slot (take), fills it and hands it over (put).
+ * or it takes a staging slot (take), fills it and hands it over (put).  Where a
+ * sink allows it, a chunk may come in parts, each in a call or a slot of its
+ * own.
  *
  * The operations may be called by several workers at a time, but for finish():
  * when all workers have ended, the sink's owner calls it, waits there until all
@@ -33,8 +35,8 @@ struct sink_slot {
 };
 
 struct sink_ops {
-	/* Where this chunk lies, to be filled there, and nothing else is to be
-	 * done; or NULL: take a slot for it. */
+	/* Where this chunk, or this part of one, lies, to be filled there, and
+	 * nothing else is to be done; or NULL: take a slot for it. */
 	uint8_t *(*place)(struct sink *sink, unsigned part,
 			  uint64_t offset_bytes, size_t length_bytes);
 	/* A slot to fill.  Waits for one, and may write others' slots
@@ -51,7 +53,8 @@ struct sink_ops {
 	int (*finish)(struct sink *sink, struct failure *failure);
 };
 
-/* All but ops may change until the first chunk; then nothing does. */
+/* All but ops may change until the first chunk; then nothing does until all
+ * workers have ended. */
 struct sink {
 	const struct sink_ops *ops;
 	size_t chunk_bytes;

@@ -25,10 +25,11 @@
 #include "base/base.h"
 #include "io/output.h"
 #include "random.h"
+#include "system/residency.h"
 
 #define FILES_MAX 4
 #define THREADS_MAX 4
-#define CHUNKS_MAX 256
+#define CHUNKS_MAX 1024
 #define SLOTS_MAX (THREADS_MAX + 5)
 #define CHUNK_BYTES_MAX (256 * KIB)
 
@@ -97,6 +98,7 @@ static void check_and_remove(void)
 struct chunk {
 	unsigned file;
 	uint64_t offset_bytes;
+	size_t length_bytes;
 };
 
 static struct chunk chunks[CHUNKS_MAX];
@@ -104,19 +106,44 @@ static unsigned chunk_count;
 static _Atomic unsigned next_chunk;
 static _Atomic unsigned placed; /* chunks that were filled in their file */
 
+static bool cuts_chunks; /* chunks come in parts */
+static unsigned cut_count;
+
+/* The chunk that begins here, or a part of one; it ends within a page of each
+ * kind of place: by one byte, in the middle, with a page. */
+static size_t length_of(unsigned file, uint64_t offset, size_t chunk_bytes)
+{
+	size_t length = (size_t)MIN(chunk_bytes - offset % chunk_bytes,
+				    sizes[file] - offset);
+	size_t cut = random_next() % length + 1;
+
+	if (!cuts_chunks || random_next() % 2)
+		return length;
+	cut_count++;
+	switch (random_next() % 3) {
+	case 0:
+		return 1;
+	case 1:
+		return cut > PAGE_BYTES ? ROUND_DOWN(cut, PAGE_BYTES) : cut;
+	default:
+		return cut;
+	}
+}
+
 /* All chunks of all files, in no order. */
 static void list_chunks(size_t chunk_bytes)
 {
-	chunk_count = 0;
+	chunk_count = cut_count = 0;
 	for (unsigned i = 0; i < file_count; i++)
-		for (uint64_t offset = 0; offset < sizes[i];
-		     offset += chunk_bytes) {
+		for (uint64_t offset = 0; offset < sizes[i];) {
+			size_t length = length_of(i, offset, chunk_bytes);
 			unsigned at =
 				(unsigned)(random_next() % (chunk_count + 1));
 
 			assert_true(chunk_count < CHUNKS_MAX);
 			chunks[chunk_count++] = chunks[at];
-			chunks[at] = (struct chunk){ i, offset };
+			chunks[at] = (struct chunk){ i, offset, length };
+			offset += length;
 		}
 	atomic_store(&next_chunk, 0);
 }
@@ -125,9 +152,7 @@ static void fill_slot(struct sink_slot *slot, const struct chunk *chunk)
 {
 	slot->part = chunk->file;
 	slot->offset_bytes = chunk->offset_bytes;
-	slot->length_bytes =
-		(size_t)MIN(output.sink.chunk_bytes,
-			    sizes[chunk->file] - chunk->offset_bytes);
+	slot->length_bytes = chunk->length_bytes;
 	for (size_t i = 0; i < slot->length_bytes; i++)
 		slot->data[i] = content(chunk->file,
 					part_begin + chunk->offset_bytes + i);
@@ -139,13 +164,10 @@ static void fill_slot(struct sink_slot *slot, const struct chunk *chunk)
 /* False: it is to be written. */
 static bool fill_place(const struct chunk *chunk)
 {
-	size_t length_bytes =
-		(size_t)MIN(output.sink.chunk_bytes,
-			    sizes[chunk->file] - chunk->offset_bytes);
 	uint8_t *place = sink_place(&output.sink, chunk->file,
-				    chunk->offset_bytes, length_bytes);
+				    chunk->offset_bytes, chunk->length_bytes);
 
-	for (size_t i = 0; place && i < length_bytes; i++)
+	for (size_t i = 0; place && i < chunk->length_bytes; i++)
 		place[i] = content(chunk->file, chunk->offset_bytes + i);
 	placed += place != NULL;
 	return place != NULL;
@@ -304,11 +326,95 @@ static void output__large_files(void **state)
 	in_every_world(check_large);
 }
 
+/* The output's pages in the page cache, before it is committed. */
+static uint64_t write_and_count_pages(const struct world *world)
+{
+	unsigned threads = 1 + (unsigned)(random_next() % THREADS_MAX);
+	size_t chunk_bytes = (1 + random_next() % 16) * PAGE_BYTES;
+	uint64_t pages;
+
+	assert_int_equal(
+		output_open(&output, paths, sizes, 1, world->direct, &failure),
+		0);
+	run_writers(threads, chunk_bytes);
+	assert_int_equal(sink_finish(&output.sink, &failure), 0);
+	pages = residency_bytes(output.files[0].outfile.fd, sizes[0]) /
+		PAGE_BYTES;
+	assert_int_equal(output_commit(&output, false, NULL, &failure), 0);
+	output_close(&output);
+	check_and_remove();
+	return pages;
+}
+
+/* Parts of chunks that meet anywhere, in any order.  Where direct output passes
+ * the page cache by, only the pages where parts meet go through it, and the one
+ * where the file is cut. */
+static void check_cut_chunks(const struct world *world)
+{
+	bool passes_by;
+
+	set_files(world->folder, 1);
+	sizes[0] = 100 * PAGE_BYTES - 1;
+	cuts_chunks = false;
+	passes_by = write_and_count_pages(world) <= 1;
+	cuts_chunks = true;
+	for (int turn = 0; turn < 30; turn++) {
+		uint64_t pages;
+
+		sizes[0] = random_next() % (100 * PAGE_BYTES);
+		pages = write_and_count_pages(world);
+		if (passes_by)
+			assert_in_range(pages, 0, cut_count + 1);
+	}
+}
+
+static void output_put__parts_of_chunks(void **state)
+{
+	(void)state;
+	cuts_chunks = true;
+	in_every_world(check_cut_chunks);
+	in_every_world(check_large);
+	cuts_chunks = false;
+}
+
+/* Opened for more than is written: the file is cut. */
+static void check_lowered(const struct world *world)
+{
+	static const uint64_t cases[][2] = {
+		{ 1, 0 },	  { 20000, 0 },	     { 20000, 1 },
+		{ 100000, 8192 }, { 100000, 99999 }, { 4 * MIB, 3 * MIB - 7 }
+	};
+
+	set_files(world->folder, 1);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		sizes[0] = cases[i][0];
+		assert_int_equal(output_open(&output, paths, sizes, 1,
+					     world->direct, &failure),
+				 0);
+		sizes[0] = cases[i][1];
+		run_writers(2, (size_t)4 * PAGE_BYTES);
+		assert_int_equal(output_set_sizes(&output, sizes, &failure), 0);
+		assert_int_equal(output_commit(&output, false, NULL, &failure),
+				 0);
+		output_close(&output);
+		check_and_remove();
+	}
+}
+
+static void output_set_sizes__lower(void **state)
+{
+	(void)state;
+	in_every_world(check_lowered);
+}
+
 /* Chunk number n of file 0, by one thread. */
 static void put_chunk(unsigned n)
 {
 	struct sink_slot *slot = sink_take(&output.sink);
-	const struct chunk chunk = { 0, n * output.sink.chunk_bytes };
+	uint64_t offset_bytes = n * output.sink.chunk_bytes;
+	const struct chunk chunk = { 0, offset_bytes,
+				     length_of(0, offset_bytes,
+					       output.sink.chunk_bytes) };
 
 	assert_non_null(slot);
 	fill_slot(slot, &chunk);
@@ -444,6 +550,34 @@ static void output__full_disk_leaves_nothing(void **state)
 {
 	(void)state;
 	in_every_world(check_full);
+	cuts_chunks = true;
+	in_every_world(check_full);
+	cuts_chunks = false;
+}
+
+/* Of a part of a chunk, only the bytes on the page that is shared cannot be
+ * written. */
+static void check_full_at_shared_page(const struct world *world)
+{
+	const struct chunk chunk = { 0, 0, PAGE_BYTES + 10 };
+	struct sink_slot *slot;
+
+	open_one(world->folder, 2 * PAGE_BYTES, 2, world->direct);
+	slot = sink_take(&output.sink);
+	fill_slot(slot, &chunk);
+	limit_file_size(PAGE_BYTES);
+	sink_put(&output.sink, slot);
+	failure.status = EXIT_DONE;
+	assert_int_equal(sink_finish(&output.sink, &failure), -EIO);
+	limit_file_size(RLIM_INFINITY);
+	assert_too_large();
+	output_close(&output);
+}
+
+static void output_put__full_disk_at_shared_page(void **state)
+{
+	(void)state;
+	in_every_world(check_full_at_shared_page);
 }
 
 /* Where room is made ahead it is known at once; where not, when it is
@@ -686,10 +820,13 @@ int main(void)
 		cmocka_unit_test(output__sizes),
 		cmocka_unit_test(output__files_and_threads),
 		cmocka_unit_test(output__large_files),
+		cmocka_unit_test(output_put__parts_of_chunks),
+		cmocka_unit_test(output_set_sizes__lower),
 		cmocka_unit_test(output_take__one_slot),
 		cmocka_unit_test(output_help__while_another_writes),
 		cmocka_unit_test(output_help__refused_store_is_written),
 		cmocka_unit_test(output__full_disk_leaves_nothing),
+		cmocka_unit_test(output_put__full_disk_at_shared_page),
 		cmocka_unit_test(output_open__no_room),
 		cmocka_unit_test(output_open__second_file_fails),
 		cmocka_unit_test(output_open__direct_for_some_files_only),
