@@ -30,6 +30,21 @@ void orderer_begin_chunks(struct orderer *orderer)
 	thread_pool_set(orderer->wiring.pool, &orderer->chunks_begun, 1);
 }
 
+static void set_geometry(struct orderer *orderer)
+{
+	const struct orderer_config *config = &orderer->config;
+
+	orderer->range = (struct chunk_range){ 0 };
+	orderer->bucket_entries_max = 0; /* all buckets are oversized */
+	if (config->sorts_only)
+		return;
+	set_range(orderer, config->record_count);
+	orderer->bucket_entries_max = (uint32_t)MIN(
+		PLAN_OVERSIZED_ENTRIES,
+		MAX(1, BUCKET_CHUNKS_MAX * config->sink->chunk_bytes /
+			       orderer->wiring.shape.size));
+}
+
 void orderer_begin(struct orderer *orderer, const struct sort_wiring *wiring,
 		   const struct orderer_config *config)
 {
@@ -46,17 +61,14 @@ void orderer_begin(struct orderer *orderer, const struct sort_wiring *wiring,
 		.sort = orderer->sort,
 		.any = equal_keys_kernel(wiring->kernel),
 	};
-	set_range(orderer, config->record_count);
-	orderer->bucket_entries_max = (uint32_t)MIN(
-		PLAN_OVERSIZED_ENTRIES,
-		MAX(1, BUCKET_CHUNKS_MAX * config->sink->chunk_bytes /
-			       wiring->shape.size));
+	set_geometry(orderer);
 	orderer->set = (struct bucket_set){ 0 };
 	orderer->oversized_count = 0;
 	orderer->crowded_count = 0;
 	atomic_init(&orderer->next_chunk, 0);
 	atomic_init(&orderer->gathered_chunks, 0);
-	atomic_init(&orderer->chunks_begun, !config->drops_duplicates);
+	atomic_init(&orderer->chunks_begun,
+		    config->sorts_only || !config->drops_duplicates);
 	atomic_init(&orderer->next_oversized, 0);
 	atomic_init(&orderer->passed_workers, 0);
 	atomic_init(&orderer->ready_buckets,
@@ -259,6 +271,27 @@ bool orderer_drop_duplicates(struct orderer *orderer, unsigned worker,
 		return false;
 	*kept_count = add_up_kept(orderer);
 	return true;
+}
+
+/* --- sorted entries --------------------------------------------------------
+ */
+
+const uint64_t *orderer_sorted_entries(struct orderer *orderer)
+{
+	uint64_t *entries = orderer->oversized_entries;
+
+	/* All buckets are oversized: they lie in order, one behind the other,
+	 * but for the places of what has been dropped. */
+	if (!orderer->config.drops_duplicates)
+		return entries;
+	add_up_kept(orderer);
+	for (uint32_t b = 0; b < orderer->set.bucket_count; b++)
+		memmove(entries + orderer->bucket_start[b],
+			entries + orderer->oversized_start[b],
+			(orderer->bucket_start[b + 1] -
+			 orderer->bucket_start[b]) *
+				sizeof(*entries));
+	return entries;
 }
 
 /* --- chunks ----------------------------------------------------------------

@@ -11,6 +11,10 @@
  * If duplicates are dropped, all buckets count as oversized: how many records
  * remain, and so where a chunk begins, is known when all buckets are sorted.
  *
+ * If the orderer sorts only, all buckets count as oversized, too, and all
+ * workers call orderer_sort_oversized() instead of orderer_run().  When they
+ * have ended, the driver takes the sorted entries.
+ *
  * The orderer knows neither files nor ranks, and may begin while entries still
  * arrive: it takes a chunk only when all of the chunk's buckets are ready.
  *
@@ -55,9 +59,11 @@ struct orderer_config {
 	size_t chunk_entries;  /* what a chunk's buckets hold at most: plan.h */
 	bool sums_up;	       /* compute the checksum of all records */
 	bool drops_duplicates; /* of equal keys, only the first record stays */
+	/* Of orderer_sorted_entries(): nothing goes to a sink. */
+	bool sorts_only;
 	/* All buckets will be complete before any worker comes: none waits. */
 	bool is_ready;
-	struct sink *sink;
+	struct sink *sink; /* NULL if sorts_only */
 	/* The bucket set holds these records of the sink's whole; the records
 	 * before and behind them are brought by other orderers.  If duplicates
 	 * are dropped, record_count is what remains, whatever is said here. */
@@ -119,8 +125,8 @@ struct orderer {
 	struct orderer_worker workers[THREAD_POOL_WORKERS_MAX];
 };
 
-/* The sink's geometry must be set.  The orderer notes no failure: a sink keeps
- * its own. */
+/* The sink's geometry must be set, if there is a sink.  The orderer notes no
+ * failure: a sink keeps its own. */
 void orderer_begin(struct orderer *orderer, const struct sort_wiring *wiring,
 		   const struct orderer_config *config);
 
@@ -182,6 +188,15 @@ bool orderer_run(struct orderer *orderer, unsigned worker);
 
 /* Any worker: true when the records of all chunks have been copied. */
 bool orderer_has_gathered_all(const struct orderer *orderer);
+
+/*
+ * Of a run that sorts only, when all workers have returned from
+ * orderer_sort_oversized(), and none has failed; call it once.  The entries of
+ * all records that remain, orderer_record_count() of them, in the records'
+ * order; only their index bits are meaningful.  They lie in the memory for
+ * oversized buckets.
+ */
+const uint64_t *orderer_sorted_entries(struct orderer *orderer);
 
 /* All workers have ended: the records that went to the sink, those that were
  * dropped, and the checksum of the former. */

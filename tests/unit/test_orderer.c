@@ -275,7 +275,7 @@ static void set_up(unsigned run_count, uint32_t bucket_count,
 			 0);
 }
 
-static bool drops_duplicates;
+static bool drops_duplicates, sorts_only;
 
 static void begin(bool is_ready)
 {
@@ -293,8 +293,9 @@ static void begin(bool is_ready)
 		.chunk_entries = world->plan.chunk_entries,
 		.sums_up = true,
 		.drops_duplicates = drops_duplicates,
+		.sorts_only = sorts_only,
 		.is_ready = is_ready,
-		.sink = &world->sink.sink,
+		.sink = sorts_only ? NULL : &world->sink.sink,
 		.record_count = ORDERER_ALL_RECORDS,
 	};
 
@@ -734,6 +735,53 @@ static void orderer_drop_duplicates__ranges(void **state)
 	drops_duplicates = keeps_sink_size = false;
 }
 
+static void sort_only(void *context, unsigned worker)
+{
+	(void)context;
+	results[worker] = orderer_sort_oversized(&world->orderer, worker);
+}
+
+static void check_sorted_entries(void)
+{
+	const uint64_t *entries = orderer_sorted_entries(&world->orderer);
+	uint64_t index_mask = ~(UINT64_MAX << world->plan.index_bits);
+
+	assert_int_equal(orderer_record_count(&world->orderer), record_count);
+	for (uint32_t i = 0; i < record_count; i++)
+		if ((entries[i] & index_mask) != order[i])
+			fail_msg("entry %u of %u is not number %u (SEED=%llu)",
+				 i, record_count, order[i],
+				 (unsigned long long)seed);
+}
+
+/* Of every other run duplicates are dropped. */
+static void orderer_sorted_entries__no_sink(void **state)
+{
+	(void)state;
+	sorts_only = true;
+	for (unsigned turn = 0; turn < 40; turn++) {
+		uint32_t all;
+
+		drops_duplicates = turn % 2;
+		random_shape();
+		make_records(turn % 5 ? 20000 : turn, turn % 3 ? 256 : 2);
+		all = record_count;
+		set_up(1 + turn % RUNS_MAX, 1 + random_below(40), 1,
+		       1 + turn % WORKERS_MAX);
+		begin(true);
+		orderer_add_up(&world->orderer, &world->set);
+		thread_pool_run(&world->pool, sort_only, NULL);
+		check_results(true);
+		if (drops_duplicates)
+			record_count = drop_from_order();
+		check_sorted_entries();
+		assert_int_equal(orderer_dropped_count(&world->orderer),
+				 all - record_count);
+		tear_down();
+	}
+	drops_duplicates = sorts_only = false;
+}
+
 /* The driver gives up before it takes part, or before it begins the chunks. */
 static void orderer_stop__while_duplicates_are_dropped(void **state)
 {
@@ -779,6 +827,7 @@ int main(void)
 		cmocka_unit_test(orderer_stop__among_oversized_buckets),
 		cmocka_unit_test(orderer_drop_duplicates__keeps_firsts),
 		cmocka_unit_test(orderer_drop_duplicates__ranges),
+		cmocka_unit_test(orderer_sorted_entries__no_sink),
 		cmocka_unit_test(orderer_stop__while_duplicates_are_dropped),
 	};
 	int failed;
