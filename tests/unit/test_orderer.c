@@ -662,6 +662,17 @@ static void run_unique(void *context, unsigned worker)
 	run(NULL, worker);
 }
 
+/* Many records or few, all ready, for a sink of one part. */
+static void begin_some(unsigned turn)
+{
+	random_shape();
+	make_records(turn % 5 ? 20000 : turn, turn % 3 ? 256 : 2);
+	set_up(1 + turn % RUNS_MAX, 1 + random_below(40), 1,
+	       1 + turn % WORKERS_MAX);
+	begin(true);
+	orderer_add_up(&world->orderer, &world->set);
+}
+
 static void orderer_drop_duplicates__keeps_firsts(void **state)
 {
 	(void)state;
@@ -670,13 +681,8 @@ static void orderer_drop_duplicates__keeps_firsts(void **state)
 		uint64_t kept_count = UINT64_MAX;
 		uint32_t all;
 
-		random_shape();
-		make_records(turn % 5 ? 20000 : turn, turn % 3 ? 256 : 2);
+		begin_some(turn);
 		all = record_count;
-		set_up(1 + turn % RUNS_MAX, 1 + random_below(40), 1,
-		       1 + turn % WORKERS_MAX);
-		begin(true);
-		orderer_add_up(&world->orderer, &world->set);
 		thread_pool_run(&world->pool, run_unique, &kept_count);
 		record_count = drop_from_order();
 		assert_int_equal(kept_count, record_count);
@@ -763,13 +769,8 @@ static void orderer_sorted_entries__no_sink(void **state)
 		uint32_t all;
 
 		drops_duplicates = turn % 2;
-		random_shape();
-		make_records(turn % 5 ? 20000 : turn, turn % 3 ? 256 : 2);
+		begin_some(turn);
 		all = record_count;
-		set_up(1 + turn % RUNS_MAX, 1 + random_below(40), 1,
-		       1 + turn % WORKERS_MAX);
-		begin(true);
-		orderer_add_up(&world->orderer, &world->set);
 		thread_pool_run(&world->pool, sort_only, NULL);
 		check_results(true);
 		if (drops_duplicates)
