@@ -5,13 +5,13 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/base.h"
+#include "io/direct.h"
 #include "io/filesize.h"
 #include "io/sigbus.h"
 #include "system/residency.h"
@@ -315,13 +315,10 @@ static int map_memory(struct input *input, struct failure *failure)
 static int open_directly(const struct input_file *file)
 {
 	const int flags = O_RDONLY | O_DIRECT | O_CLOEXEC | O_NONBLOCK;
-	char self[32];
+	int fd = direct_reopen(file->fd, flags);
 	struct stat status;
-	int fd;
 
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", file->fd);
-	fd = open(self, flags);
-	if (fd < 0 && errno == ENOENT)
+	if (fd == -ENOENT)
 		fd = open(file->path, flags);
 	if (fd < 0)
 		return -1;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "io/direct.h"
 #include "io/input_reader.h"
 
 /* Measured on a virtual disk: 128 to 512 KiB at depth 16 read equally fast; the
@@ -224,11 +225,7 @@ struct input_queue *input_queue_new(const struct input *input,
 	queue = calloc(1, sizeof(*queue));
 	if (!queue)
 		return NULL;
-	/* Completions wait for the next call instead of interrupting (Linux
-	 * 5.19); older kernels refuse the flag. */
-	if (io_uring_queue_init(INPUT_QUEUE_DEPTH, &queue->ring,
-				IORING_SETUP_COOP_TASKRUN) &&
-	    io_uring_queue_init(INPUT_QUEUE_DEPTH, &queue->ring, 0)) {
+	if (direct_open_ring(&queue->ring, INPUT_QUEUE_DEPTH)) {
 		free(queue);
 		return NULL;
 	}

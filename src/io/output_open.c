@@ -5,12 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/base.h"
+#include "io/direct.h"
 #include "io/output.h"
 
 /* Direct writes under way at once: a virtio or NVMe disk is busy with 4 of
@@ -23,15 +23,10 @@ _Static_assert(DIRECT_DEPTH >= 2, "output_slots_max() is the most");
  * pages: half of one costs clearing the other half, 13 % of the CPU time. */
 #define CHUNK_BYTES MIB
 
-/* Open the file again with O_DIRECT, by its name under /proc: that works for an
- * unnamed file, too. */
 static void open_direct(struct output *output, struct output_file *file)
 {
-	char name[64];
-	int fd;
+	int fd = direct_reopen(file->outfile.fd, O_WRONLY | O_DIRECT);
 
-	snprintf(name, sizeof(name), "/proc/self/fd/%d", file->outfile.fd);
-	fd = open(name, O_WRONLY | O_DIRECT | O_CLOEXEC);
 	if (fd < 0)
 		output->direct = false;
 	else
