@@ -111,6 +111,7 @@ file_flags = $(if $(filter %_avx2.c,$1),$(AVX2)) \
 # WRAP_NAME lists the functions that the test program NAME replaces: its calls
 # of FUNCTION go to its own __wrap_FUNCTION.
 WRAP_lying_rank := datagram_send rank_find
+WRAP_test_scratch := fallocate fstat fstatfs fstatvfs openat unlinkat
 WRAP_fuzz_cluster := clock_gettime nanosleep ppoll topology_read
 
 ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all \

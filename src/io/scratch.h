@@ -1,0 +1,128 @@
+/*
+ * scratch.h - room for what does not fit into memory: one file without a name
+ * in each of several directories, to which pieces are appended
+ *
+ * A file is made by O_TMPFILE.  Where a file system has none, a hidden file of
+ * a random name is made and loses its name at once, with signals held back in
+ * between.  So nothing is left of it, however the process ends.
+ *
+ * A piece goes to the directory with the fewest bytes in flight, so a slow
+ * device gets fewer of them.  A directory that has no room left takes no more
+ * pieces, and the others take over; what it holds can still be read.
+ *
+ * A file may not grow beyond RLIMIT_FSIZE: the program must ignore SIGXFSZ, so
+ * that the kernel answers EFBIG instead, which counts as no room.
+ *
+ * Threads: scratch_open(), scratch_reserve() and scratch_close() belong to the
+ * thread that opened it, while no other thread uses it; all else may be called
+ * by any thread at any time.
+ */
+#ifndef SCRATCH_H
+#define SCRATCH_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct failure;
+
+#define SCRATCH_DIRECTORIES_MAX 64
+
+struct scratch_directory {
+	const char *path; /* borrowed */
+	bool is_direct;	  /* its file system takes O_DIRECT */
+	bool is_memory;	  /* it is a tmpfs: what it holds takes memory */
+	/* Private, as is what follows; written with the lock held. */
+	int fd, direct_fd; /* direct_fd: -1 if not is_direct */
+	dev_t device;
+	bool is_full; /* it takes no more pieces */
+	bool can_allocate;
+	uint64_t extent_bytes;	  /* how far ahead room is allocated */
+	uint64_t end_bytes;	  /* of the file's last piece */
+	uint64_t allocated_bytes; /* of the file; >= end_bytes */
+	uint64_t in_flight_bytes, written_bytes;
+	/* Of the first directory on a file system: room that is believed to be
+	 * free for pieces; UINT64_MAX: unknown. */
+	uint64_t room_bytes;
+	unsigned first; /* number of that first directory */
+};
+
+struct scratch {
+	struct scratch_directory directories[SCRATCH_DIRECTORIES_MAX];
+	unsigned directory_count;
+	/* Private, written with the lock held; but to be read when no piece is
+	 * under way. */
+	pthread_mutex_t lock;
+	uint64_t written_bytes; /* of all pieces */
+	uint64_t held_bytes;	/* of pieces not released; whole pages */
+	uint64_t peak_bytes;	/* the most that were held */
+	/* Of pieces yet to be taken; UINT64_MAX: unknown. */
+	uint64_t expected_bytes;
+};
+
+struct scratch_place {
+	unsigned directory;
+	uint64_t offset_bytes; /* a multiple of PAGE_BYTES */
+};
+
+/*
+ * Make a file in each of `count` directories, at least one.  The paths are
+ * borrowed until scratch_close().  0, or -errno with *failure filled and
+ * nothing left open: a path that cannot be used for scratch files is named;
+ * EXIT_USAGE for more than SCRATCH_DIRECTORIES_MAX.
+ */
+int scratch_open(struct scratch *scratch, const char *const *paths,
+		 unsigned count, struct failure *failure);
+
+/*
+ * Pieces of so many bytes will be taken from now on, each counted in whole
+ * pages.  0; or -ENOSPC with *failure filled (EXIT_FILE): the file systems have
+ * less room together, and the failure names each directory with its room, and
+ * what is missing.  Directories on one file system share its room.  Nothing is
+ * written.  Without this call pieces are taken while there is room.
+ */
+int scratch_reserve(struct scratch *scratch, uint64_t bytes,
+		    struct failure *failure);
+
+/*
+ * Take a place for a piece, which the caller then writes there by
+ * scratch_fd(), in whole pages.  Its bytes are in flight until
+ * scratch_written() or scratch_gave_up() is called.  Where the file system can
+ * allocate room ahead of the writes, it is allocated.  0; -errno with *failure
+ * filled: no directory takes more, and all of them are named.
+ */
+int scratch_take(struct scratch *scratch, uint64_t bytes,
+		 struct scratch_place *place, struct failure *failure);
+
+/* A piece that was taken has been written. */
+void scratch_written(struct scratch *scratch, const struct scratch_place *place,
+		     uint64_t bytes);
+
+/*
+ * The write of a piece has failed, with this errno value (above 0).  True: the
+ * directory has no room (ENOSPC, EDQUOT, EFBIG) and takes no more pieces; the
+ * caller may take another place and write there.  False: any other error.
+ */
+bool scratch_gave_up(struct scratch *scratch, const struct scratch_place *place,
+		     int error);
+
+/* A piece is not needed any more, or its write has failed: give its room back
+ * to the file system, by a hole in the file.  Where that is not possible,
+ * nothing happens. */
+void scratch_release(struct scratch *scratch, const struct scratch_place *place,
+		     uint64_t bytes);
+
+/* The file of a directory, to write pieces and to read them: with O_DIRECT if
+ * the directory is_direct.  The caller does not close it. */
+int scratch_fd(const struct scratch *scratch, unsigned directory);
+
+/* The same file without O_DIRECT, for what direct reads and writes do not do.
+ */
+int scratch_plain_fd(const struct scratch *scratch, unsigned directory);
+
+/* Close the files, which frees their room.  No write or read is under way.
+ * Safe on a zeroed struct. */
+void scratch_close(struct scratch *scratch);
+
+#endif /* SCRATCH_H */
