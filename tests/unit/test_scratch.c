@@ -107,19 +107,20 @@ int __wrap_fstatfs(int fd, struct statfs *fs)
 int __wrap_fstatvfs(int fd, struct statvfs *fs)
 {
 	bool is_root = geteuid() == 0;
+	uint64_t pages;
 	unsigned i = 0;
 
 	if (!pretend.has_sizes)
 		return __real_fstatvfs(fd, fs);
 	while (pretend.fds[i] != fd)
 		i++;
-	*fs = (struct statvfs){
-		.f_bsize = 1,
-		.f_frsize = PAGE_BYTES,
-		.f_blocks = pretend.free_bytes[i] == UINT64_MAX ? 0 : 1 << 30,
-		.f_bfree = pretend.free_bytes[i] / PAGE_BYTES + !is_root,
-		.f_bavail = pretend.free_bytes[i] / PAGE_BYTES - is_root,
-	};
+	pages = pretend.free_bytes[i] / PAGE_BYTES;
+	*fs = (struct statvfs){ .f_bsize = 1, .f_frsize = PAGE_BYTES };
+	if (pretend.free_bytes[i] == UINT64_MAX)
+		return 0;
+	fs->f_blocks = 1 << 30;
+	fs->f_bfree = pages + !is_root;
+	fs->f_bavail = pages - is_root;
 	return 0;
 }
 
@@ -223,10 +224,31 @@ static uint64_t file_bytes(const struct scratch *scratch, unsigned directory)
 	return (uint64_t)status.st_size;
 }
 
+static void skip_unless_allocates(void)
+{
+	int fd = open(".", O_TMPFILE | O_RDWR, 0600);
+	bool can =
+		fd >= 0 && __real_fallocate(fd, 0, 0, PAGE_BYTES) == 0 &&
+		__real_fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+				 0, PAGE_BYTES) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	if (!can)
+		skip_because("the file system of /tmp has no fallocate()");
+}
+
 /* --- scratch_open --------------------------------------------------------- */
+
+static bool is_direct(int fd)
+{
+	return fcntl(fd, F_GETFL) & O_DIRECT;
+}
 
 static void scratch_open__leaves_nothing(void **state)
 {
+	int direct_fd = open("file", O_CREAT | O_RDWR | O_DIRECT, 0600);
+	bool can_direct = direct_fd >= 0;
 	unsigned before = open_descriptors();
 	struct scratch scratch;
 	struct stat status;
@@ -240,14 +262,16 @@ static void scratch_open__leaves_nothing(void **state)
 		assert_int_equal(__real_fstat(fd, &status), 0);
 		assert_int_equal(status.st_mode, S_IFREG | 0600);
 		assert_int_equal(status.st_nlink, 0);
-		assert_false(fcntl(fd, F_GETFL) & O_DIRECT);
-		assert_int_equal(scratch.directories[i].is_direct,
-				 (fcntl(scratch_fd(&scratch, i), F_GETFL) &
-				  O_DIRECT) != 0);
+		assert_false(is_direct(fd));
+		assert_int_equal(scratch.directories[i].is_direct, can_direct);
+		assert_int_equal(is_direct(scratch_fd(&scratch, i)),
+				 can_direct);
 	}
 	scratch_close(&scratch);
 	scratch_close(&scratch);
 	assert_int_equal(open_descriptors(), before);
+	if (can_direct)
+		close(direct_fd);
 }
 
 static void open_fails(const char *bad, int error, const char *why)
@@ -418,6 +442,24 @@ static void scratch_reserve__sum_of_file_systems(void **state)
 	assert_non_null(strstr(failure.what, "three"));
 }
 
+/* What is allocated is not free any more, but it is there. */
+static void scratch_reserve__room_that_is_allocated(void **state)
+{
+	struct scratch scratch;
+
+	(void)state;
+	skip_unless_allocates();
+	pretend_sizes(2 * MIB, 2 * MIB, 2 * MIB);
+	open_ok(&scratch);
+	reserve_ok(&scratch, 4 * MIB);
+	take_ok(&scratch, PIECE_BYTES);
+	assert_int_equal(file_bytes(&scratch, 0), 4 * MIB);
+	for (unsigned i = 0; i < DIRECTORIES; i++)
+		pretend.free_bytes[i] = PAGE_BYTES;
+	reserve_ok(&scratch, 2 * PAGE_BYTES);
+	scratch_close(&scratch);
+}
+
 /* The folders of a test are on one file system: half as much again as it has is
  * too much, though it has that in each of them. */
 static void scratch_reserve__one_file_system_counts_once(void **state)
@@ -490,6 +532,7 @@ static bool write_piece(struct scratch *scratch, struct scratch_place *place)
 	uint8_t *bytes = NULL;
 	bool ok;
 
+	*place = (struct scratch_place){ 0 };
 	if (posix_memalign((void **)&bytes, PAGE_BYTES, PIECE_BYTES))
 		return false;
 	ok = scratch_take(scratch, PIECE_BYTES, place, &failure) == 0;
@@ -632,20 +675,6 @@ static void scratch_take__fewest_bytes_in_flight(void **state)
 
 /* --- room that is allocated ahead ----------------------------------------- */
 
-static void skip_unless_allocates(void)
-{
-	int fd = open(".", O_TMPFILE | O_RDWR, 0600);
-	bool can =
-		fd >= 0 && __real_fallocate(fd, 0, 0, PAGE_BYTES) == 0 &&
-		__real_fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-				 0, PAGE_BYTES) == 0;
-
-	if (fd >= 0)
-		close(fd);
-	if (!can)
-		skip_because("the file system of /tmp has no fallocate()");
-}
-
 /* No more than what is expected, in all files together. */
 static void scratch_take__allocates_what_is_reserved(void **state)
 {
@@ -785,6 +814,17 @@ static void scratch_take__room_is_known(void **state)
 		taken[take_ok(&scratch, PIECE_BYTES).directory]++;
 	assert_int_equal(taken[0], 8);
 	assert_int_equal(taken[1], 2);
+	/* Of what is released, there is room again. */
+	if (__real_fallocate(scratch_plain_fd(&scratch, 1),
+			     FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+			     PAGE_BYTES) == 0) {
+		struct scratch_place place = { .directory = 1 };
+
+		for (unsigned i = 0; i < 8; i++)
+			take_ok(&scratch, PIECE_BYTES);
+		scratch_release(&scratch, &place, PIECE_BYTES);
+		assert_int_equal(take_ok(&scratch, PIECE_BYTES).directory, 1);
+	}
 	scratch_close(&scratch);
 }
 
@@ -883,6 +923,7 @@ int main(void)
 		UNNAMED(scratch_open__memory),
 		BOTH(scratch_open__signals_leave_nothing),
 		UNNAMED(scratch_reserve__sum_of_file_systems),
+		UNNAMED(scratch_reserve__room_that_is_allocated),
 		UNNAMED(scratch_reserve__one_file_system_counts_once),
 		UNNAMED(scratch_reserve__file_system_of_unknown_size),
 		UNNAMED(scratch_reserve__long_names),
