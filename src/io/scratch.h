@@ -2,9 +2,11 @@
  * scratch.h - room for what does not fit into memory: one file without a name
  * in each of several directories, to which pieces are appended
  *
- * A file is made by O_TMPFILE.  Where a file system has none, a hidden file of
- * a random name is made and loses its name at once, with signals held back in
- * between.  So nothing is left of it, however the process ends.
+ * A file is made by O_TMPFILE, and nothing is left of it however the process
+ * ends.  Where a file system has none, a hidden file of a random name is made
+ * and loses its name at once.  In between the calling thread holds signals
+ * back; so only SIGKILL in that moment, or a signal that another thread of the
+ * program gets, can leave an empty file.
  *
  * A piece goes to the directory with the fewest bytes in flight, so a slow
  * device gets fewer of them.  A directory that has no room left takes no more
