@@ -40,20 +40,54 @@ static void draw(struct progress *progress, const char *text)
 		return;
 }
 
+/* "45%, 430.2 MiB of 953.7 MiB", or "430.2 MiB" of an unknown total. */
+static void format_done(char *text, size_t text_bytes,
+			const struct progress *progress, uint64_t done_bytes)
+{
+	char done[FORMAT_SIZE_BYTES], total[FORMAT_SIZE_BYTES];
+	unsigned __int128 scaled = (unsigned __int128)done_bytes * 100;
+
+	if (progress->total_bytes == 0)
+		snprintf(text, text_bytes, "%s", format_size(done, done_bytes));
+	else
+		snprintf(text, text_bytes, "%u%%, %s of %s",
+			 (unsigned)(scaled / progress->total_bytes),
+			 format_size(done, done_bytes),
+			 format_size(total, progress->total_bytes));
+}
+
+/* ", 3 s left", or ", 2 min 5 s left", or nothing if that is not known. */
+static void format_left(char *text, size_t text_bytes,
+			const struct progress *progress, uint64_t done_bytes,
+			uint64_t elapsed_ns)
+{
+	unsigned __int128 left_ns = elapsed_ns;
+	uint64_t left_s;
+
+	text[0] = '\0';
+	if (done_bytes == 0 || done_bytes > progress->total_bytes)
+		return;
+	left_ns = left_ns * (progress->total_bytes - done_bytes) / done_bytes;
+	left_s = (uint64_t)(left_ns / NS_PER_S);
+	if (left_s < 60)
+		snprintf(text, text_bytes, ", %u s left", (unsigned)left_s);
+	else
+		snprintf(text, text_bytes, ", %llu min %u s left",
+			 (unsigned long long)left_s / 60,
+			 (unsigned)(left_s % 60));
+}
+
 static void draw_state(struct progress *progress, uint64_t done_bytes,
 		       uint64_t now_ns)
 {
-	char done[FORMAT_SIZE_BYTES], total[FORMAT_SIZE_BYTES];
-	char rate[FORMAT_SIZE_BYTES], text[160];
-	unsigned __int128 scaled = (unsigned __int128)done_bytes;
+	char rate[FORMAT_SIZE_BYTES], done[80], left[48], text[240];
+	unsigned __int128 scaled = (unsigned __int128)done_bytes * NS_PER_S;
 	uint64_t elapsed_ns = MAX(now_ns - progress->begin_ns, 1);
-	uint64_t total_bytes = MAX(progress->total_bytes, 1);
 
-	snprintf(text, sizeof(text), "%s: %u%%, %s of %s, %s/s",
-		 progress->program, (unsigned)(scaled * 100 / total_bytes),
-		 format_size(done, done_bytes),
-		 format_size(total, progress->total_bytes),
-		 format_size(rate, (uint64_t)(scaled * NS_PER_S / elapsed_ns)));
+	format_done(done, sizeof(done), progress, done_bytes);
+	format_left(left, sizeof(left), progress, done_bytes, elapsed_ns);
+	snprintf(text, sizeof(text), "%s: %s, %s/s%s", progress->program, done,
+		 format_size(rate, (uint64_t)(scaled / elapsed_ns)), left);
 	draw(progress, text);
 }
 

@@ -1,7 +1,7 @@
 /*
  * progress.h - a line on the terminal that says how far a long run has come
  *
- *     blinkgen: 45%, 430.2 MiB of 953.7 MiB, 1.2 GiB/s
+ *     blinkgen: 45%, 430.2 MiB of 953.7 MiB, 200.3 MiB/s, 2 s left
  *
  * The line appears only on a terminal, and only after one second.  It is
  * redrawn at most ten times a second, and removed at the end.  There is no
@@ -15,16 +15,16 @@
 #include <stdint.h>
 
 struct progress {
-	int fd;		     /* the terminal; -1: draw nothing */
-	const char *program; /* borrowed */
-	uint64_t total_bytes;
+	int fd;		      /* the terminal; -1: draw nothing */
+	const char *program;  /* borrowed */
+	uint64_t total_bytes; /* 0: not known, and nothing of it is shown */
 	uint64_t begin_ns;
 	_Atomic uint64_t done_bytes;
 	_Atomic uint64_t next_ns; /* draw no earlier */
 	_Atomic bool drawn;	  /* there is a line to remove */
 };
 
-/* fd is STDERR_FILENO.  If it is not a terminal, nothing is drawn. */
+/* fd is STDERR_FILENO, or -1.  If it is not a terminal, nothing is drawn. */
 void progress_begin(struct progress *progress, int fd, const char *program,
 		    uint64_t total_bytes);
 

@@ -87,7 +87,26 @@ static void progress__line(void **state)
 	progress_add_at(&progress, 40 * MIB, progress.begin_ns);
 	progress_add_at(&progress, 5 * MIB, progress.begin_ns + 1500 * MS);
 	snprintf(want, sizeof(want), "\r%-79s\r",
-		 "blinkgen: 45%, 45.0 MiB of 100.0 MiB, 30.0 MiB/s");
+		 "blinkgen: 45%, 45.0 MiB of 100.0 MiB, 30.0 MiB/s, 1 s left");
+	assert_string_equal(drawn(), want);
+	progress_add_at(&progress, 5 * MIB, progress.begin_ns + 125000 * MS);
+	snprintf(want, sizeof(want), "\r%-79s\r",
+		 "blinkgen: 50%, 50.0 MiB of 100.0 MiB, 409.6 KiB/s, "
+		 "2 min 5 s left");
+	assert_string_equal(drawn(), want);
+}
+
+/* Of a pipe. */
+static void progress__total_is_not_known(void **state)
+{
+	struct progress progress;
+	char want[100];
+
+	(void)state;
+	progress_begin(&progress, terminal, "blinkval", 0);
+	progress_add_at(&progress, 30 * MIB, progress.begin_ns + 2000 * MS);
+	snprintf(want, sizeof(want), "\r%-79s\r",
+		 "blinkval: 30.0 MiB, 15.0 MiB/s");
 	assert_string_equal(drawn(), want);
 }
 
@@ -203,6 +222,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(progress__nothing_in_the_first_second),
 		cmocka_unit_test(progress__line),
+		cmocka_unit_test(progress__total_is_not_known),
 		cmocka_unit_test(progress__ten_times_a_second),
 		cmocka_unit_test(progress_end__removes_the_line),
 		cmocka_unit_test(progress__never_wraps),
