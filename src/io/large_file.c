@@ -1,0 +1,45 @@
+#include "io/large_file.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "base/base.h"
+#include "system/residency.h"
+#include "system/topology.h"
+
+/* A smaller file goes through the page cache however little memory there is:
+ * to ask for it takes longer than such a file can lose. */
+#define LARGE_BYTES_MIN (256 * MIB)
+
+bool large_file_exceeds_cache(uint64_t size_bytes)
+{
+	return size_bytes >= LARGE_BYTES_MIN &&
+	       size_bytes > topology_available_bytes() / 2;
+}
+
+bool large_file_read_direct(int fd, uint64_t size_bytes)
+{
+	return large_file_exceeds_cache(size_bytes) &&
+	       residency_estimate(fd, size_bytes) < size_bytes / 2;
+}
+
+uint8_t *large_file_memory(size_t size_bytes)
+{
+	size_t room_bytes = ROUND_UP(size_bytes, HUGE_PAGE_BYTES);
+	uint8_t *memory = aligned_alloc(HUGE_PAGE_BYTES, room_bytes);
+
+	if (memory)
+		(void)madvise(memory, room_bytes, MADV_HUGEPAGE);
+	return memory;
+}
+
+int large_file_reopen(int fd, int flags)
+{
+	char name[64];
+
+	/* This name leads also to a file that has no name of its own. */
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	return open(name, flags | O_DIRECT | O_CLOEXEC);
+}
