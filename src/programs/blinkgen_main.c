@@ -2,14 +2,21 @@
  * blinkgen_main.c - the program that makes the benchmark's input
  *
  * The file is cut into blocks; each thread takes the next one, generates it
- * into memory of its own that stays in its L2 cache, and writes it.
+ * into memory of its own that stays in its L2 cache, and writes it.  Blocks of
+ * standard output are written in turn: while one thread writes, the others
+ * generate theirs.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -20,7 +27,9 @@
 #include "base/options.h"
 #include "base/parse.h"
 #include "base/stdout.h"
+#include "io/large_file.h"
 #include "io/outfile.h"
+#include "io/pipe.h"
 #include "programs/progress.h"
 #include "record/checksum.h"
 #include "record/generator.h"
@@ -36,7 +45,13 @@ typedef unsigned __int128 u128;
  * beside the page cache's copy.
  */
 #define BLOCK_RECORDS 4096
-#define BLOCK_BYTES ((size_t)BLOCK_RECORDS * GENERATOR_RECORD_BYTES)
+/* The same where blocks are written past the page cache: about
+ * LARGE_FILE_PIECE_BYTES. */
+#define DIRECT_BLOCK_RECORDS 40960
+
+/* Threads that write to standard output: one generates several GB/s, more than
+ * a pipe takes, and a second one generates while the first one writes. */
+#define STREAM_THREADS_MAX 2
 
 struct options {
 	struct options_reader reader;
@@ -46,6 +61,7 @@ struct options {
 	uint64_t thread_count; /* 0: one a CPU */
 	uint64_t record_count;
 	const char *path;
+	bool to_stdout; /* path is "-" */
 };
 
 /* Each line as it is printed. */
@@ -53,6 +69,7 @@ struct options {
 static const char help[] =
 "Usage: blinkgen [OPTION]... COUNT FILE\n"
 "Write COUNT benchmark records of 100 bytes to FILE, as gensort does.\n"
+"If FILE is -, write them to standard output.\n"
 "If FILE is /dev/null, generate them and write nothing.\n"
 "\n"
 "  -a           make ascii records, not binary ones\n"
@@ -77,12 +94,20 @@ struct generation {
 	const struct options *options;
 	checksum_fn *checksum;	    /* NULL: not wanted */
 	const struct outfile *file; /* NULL: write nothing */
+	int direct_fd;		    /* past the page cache; -1: none */
 	struct hugefile pages;	    /* of a file on tmpfs */
 	uint64_t ahead_bytes;	    /* where others may be writing */
+	size_t block_records;
+	size_t block_bytes;
 	uint64_t block_count;
 	struct progress progress;
 	struct member *members; /* of each thread */
-	uint8_t *staging;	/* BLOCK_BYTES of each thread */
+	uint8_t *staging;	/* block_bytes of each thread */
+	/* Of standard output: the block that is written next, and who waits for
+	 * it. */
+	pthread_mutex_t turn_lock;
+	pthread_cond_t turn_passed;
+	uint64_t turn;
 	_Alignas(CACHE_PAIR_BYTES) _Atomic uint64_t next_block;
 	_Alignas(CACHE_PAIR_BYTES) _Atomic unsigned writers;
 	_Alignas(
@@ -121,13 +146,64 @@ static void fill_block(struct generation *g, struct member *member,
 			g->checksum(target, GENERATOR_RECORD_BYTES, count);
 }
 
+static void note_error(struct generation *g, int error)
+{
+	int none = 0;
+
+	if (error < 0)
+		atomic_compare_exchange_strong(&g->error, &none, -error);
+}
+
+static void wait_for_turn(struct generation *g, uint64_t block)
+{
+	pthread_mutex_lock(&g->turn_lock);
+	while (g->turn != block)
+		pthread_cond_wait(&g->turn_passed, &g->turn_lock);
+	pthread_mutex_unlock(&g->turn_lock);
+}
+
+static void pass_turn(struct generation *g)
+{
+	pthread_mutex_lock(&g->turn_lock);
+	g->turn++;
+	pthread_cond_broadcast(&g->turn_passed);
+	pthread_mutex_unlock(&g->turn_lock);
+}
+
+/* Each block that a thread has taken gets its turn, also after an error, or
+ * the threads behind it would wait for ever. */
+static int write_in_turn(struct generation *g, uint64_t block,
+			 const uint8_t *bytes, size_t len_bytes)
+{
+	int ret = 0;
+
+	wait_for_turn(g, block);
+	if (atomic_load(&g->error) == 0)
+		ret = pipe_write(STDOUT_FILENO, bytes, len_bytes);
+	/* Now: the next thread must not write behind a hole. */
+	note_error(g, ret);
+	pass_turn(g);
+	return ret;
+}
+
+/* A direct write that fails or ends early, such as that of a last block that
+ * does not fill its pages, is a plain write's, which tells the reason. */
+static int write_block(const struct generation *g, const uint8_t *bytes,
+		       size_t len_bytes, uint64_t offset)
+{
+	if (g->direct_fd >= 0 && len_bytes % PAGE_BYTES == 0 &&
+	    pwrite(g->direct_fd, bytes, len_bytes, (off_t)offset) ==
+		    (ssize_t)len_bytes)
+		return 0;
+	return outfile_write(g->file, bytes, len_bytes, offset);
+}
+
 static int make_block(struct generation *g, unsigned index, uint64_t block)
 {
 	struct member *member = &g->members[index];
-	uint8_t *staging = g->staging + index * BLOCK_BYTES;
-	uint64_t first = block * BLOCK_RECORDS;
-	size_t count =
-		MIN((uint64_t)BLOCK_RECORDS, g->options->record_count - first);
+	uint8_t *staging = g->staging + index * g->block_bytes;
+	uint64_t first = block * g->block_records;
+	size_t count = MIN(g->block_records, g->options->record_count - first);
 	uint64_t offset = first * GENERATOR_RECORD_BYTES;
 	size_t len_bytes = count * GENERATOR_RECORD_BYTES;
 	uint8_t *target = place(g, offset, len_bytes);
@@ -139,8 +215,10 @@ static int make_block(struct generation *g, unsigned index, uint64_t block)
 	}
 	atomic_fetch_add(&g->writers, 1);
 	fill_block(g, member, staging, first, count);
-	if (g->file)
-		ret = outfile_write(g->file, staging, len_bytes, offset);
+	if (g->options->to_stdout)
+		ret = write_in_turn(g, block, staging, len_bytes);
+	else if (g->file)
+		ret = write_block(g, staging, len_bytes, offset);
 	atomic_fetch_sub(&g->writers, 1);
 	return ret;
 }
@@ -151,15 +229,11 @@ static void make_blocks(void *context, unsigned index)
 
 	while (atomic_load_explicit(&g->error, memory_order_relaxed) == 0) {
 		uint64_t block = atomic_fetch_add(&g->next_block, 1);
-		int none = 0;
-		int ret;
 
 		if (block >= g->block_count)
 			return;
-		ret = make_block(g, index, block);
-		if (ret < 0)
-			atomic_compare_exchange_strong(&g->error, &none, -ret);
-		progress_add(&g->progress, BLOCK_BYTES);
+		note_error(g, make_block(g, index, block));
+		progress_add(&g->progress, g->block_bytes);
 	}
 }
 
@@ -185,6 +259,23 @@ static int check_size(const struct options *options, struct failure *failure)
 	return 0;
 }
 
+/* Past the page cache, into room that ext4 sets aside now: several threads can
+ * write there at a time only where blocks of the disk are the file's already.
+ * What is in the way, a plain write finds. */
+static void open_direct(struct generation *g, int fd, uint64_t size_bytes)
+{
+	struct statfs fs;
+
+	if (g->pages.map || !large_file_exceeds_cache(size_bytes))
+		return;
+	g->direct_fd = large_file_reopen(fd, O_WRONLY);
+	if (g->direct_fd < 0)
+		return;
+	g->block_records = DIRECT_BLOCK_RECORDS;
+	if (fstatfs(fd, &fs) == 0 && fs.f_type == EXT4_SUPER_MAGIC)
+		(void)fallocate(fd, 0, 0, (off_t)size_bytes);
+}
+
 static int open_output(struct generation *g, struct outfile *file,
 		       struct failure *failure)
 {
@@ -207,21 +298,75 @@ static int open_output(struct generation *g, struct outfile *file,
 	/* Only tmpfs is mapped: there a page, once made, stays, so that a store
 	 * can't fail; and there it pays. */
 	hugefile_open(&g->pages, file->fd, size_bytes);
+	open_direct(g, file->fd, size_bytes);
 	return 0;
 }
 
+/* A write that fails is an error like others, not a signal. */
+static void open_stdout(void)
+{
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	pipe_widen(STDOUT_FILENO);
+}
+
+/* Some file systems tell only now that the disk is full. */
+static int close_stdout(struct failure *failure)
+{
+	if (close(STDOUT_FILENO) == 0 || errno == EINTR)
+		return 0;
+	return failure_set(failure, EXIT_FILE, PIPE_OUTPUT_NAME, errno,
+			   "cannot write");
+}
+
 /* --- threads -------------------------------------------------------------- */
+
+static uint8_t *alloc_staging(const struct generation *g, unsigned count)
+{
+	if (g->direct_fd >= 0)
+		return large_file_memory(count * g->block_bytes);
+	return aligned_alloc(PAGE_BYTES, count * g->block_bytes);
+}
 
 static int alloc_members(struct generation *g, unsigned count,
 			 struct failure *failure)
 {
 	g->members =
 		aligned_alloc(CACHE_PAIR_BYTES, count * sizeof(*g->members));
-	g->staging = aligned_alloc(PAGE_BYTES, count * BLOCK_BYTES);
+	g->staging = alloc_staging(g, count);
 	if (!g->members || !g->staging)
 		return failure_no_memory(failure);
 	memset(g->members, 0, count * sizeof(*g->members));
 	return 0;
+}
+
+static unsigned choose_thread_count(const struct generation *g,
+				    const struct topology *topology)
+{
+	uint64_t wanted = g->options->thread_count;
+	unsigned count = thread_pool_size(topology, wanted, g->block_count);
+
+	if (wanted == 0 && g->options->to_stdout)
+		return MIN(count, STREAM_THREADS_MAX);
+	if (wanted == 0 && g->direct_fd >= 0)
+		return MAX(count, LARGE_FILE_THREADS);
+	return count;
+}
+
+/* Standard output has no line of progress: the programs that read it use the
+ * same terminal. */
+static void begin_progress(struct generation *g)
+{
+	progress_begin(&g->progress, g->options->to_stdout ? -1 : STDERR_FILENO,
+		       "blinkgen",
+		       g->options->record_count * GENERATOR_RECORD_BYTES);
+}
+
+static void cut_blocks(struct generation *g)
+{
+	g->block_bytes = g->block_records * GENERATOR_RECORD_BYTES;
+	g->block_count = g->options->record_count / g->block_records +
+			 (g->options->record_count % g->block_records != 0);
 }
 
 /* The memory allocated here is freed by the end of the process. */
@@ -234,17 +379,16 @@ static int run_threads(struct generation *g, u128 *checksum,
 	int ret;
 
 	topology_read(&topology);
-	count = thread_pool_size(&topology, g->options->thread_count,
-				 g->block_count);
+	cut_blocks(g);
+	count = choose_thread_count(g, &topology);
 	ret = alloc_members(g, count, failure);
 	if (ret < 0)
 		return ret;
-	g->ahead_bytes = count * BLOCK_BYTES;
+	g->ahead_bytes = count * g->block_bytes;
 	ret = thread_pool_start(&pool, count, &topology, failure);
 	if (ret < 0)
 		return ret;
-	progress_begin(&g->progress, STDERR_FILENO, "blinkgen",
-		       g->options->record_count * GENERATOR_RECORD_BYTES);
+	begin_progress(g);
 	thread_pool_run_last(&pool, make_blocks, g);
 	progress_end(&g->progress);
 	for (unsigned i = 0; i < count; i++)
@@ -252,6 +396,7 @@ static int run_threads(struct generation *g, u128 *checksum,
 	return -g->error;
 }
 
+/* Returns -EPIPE if the reader of standard output has gone. */
 static int generate(const struct options *options, u128 *checksum,
 		    struct failure *failure)
 {
@@ -260,18 +405,24 @@ static int generate(const struct options *options, u128 *checksum,
 	int ret = 0;
 
 	g.options = options;
-	g.block_count = options->record_count / BLOCK_RECORDS +
-			(options->record_count % BLOCK_RECORDS != 0);
+	g.direct_fd = -1;
+	g.block_records = BLOCK_RECORDS;
+	pthread_mutex_init(&g.turn_lock, NULL);
+	pthread_cond_init(&g.turn_passed, NULL);
 	if (options->checksum)
 		g.checksum = checksum_kernel(cpu_level_detect(),
 					     GENERATOR_RECORD_BYTES);
-	if (!writes_nothing(options))
+	if (options->to_stdout)
+		open_stdout();
+	else if (!writes_nothing(options))
 		ret = open_output(&g, &file, failure);
 	if (ret == 0)
 		ret = run_threads(&g, checksum, failure);
 	if (g.error != 0)
 		failure_set(failure, EXIT_FILE, options->path, g.error,
 			    "cannot write");
+	if (ret == 0 && options->to_stdout)
+		ret = close_stdout(failure);
 	if (ret == 0 && file.fd >= 0)
 		ret = outfile_commit(&file, false, failure);
 	outfile_close(&file);
@@ -312,6 +463,29 @@ static int take_option(void *context, int id, struct failure *failure)
 	return 0;
 }
 
+/* Now, before another file can get the number of a closed descriptor. */
+static int check_stdout(const struct options *options, struct failure *failure)
+{
+	if (fcntl(STDOUT_FILENO, F_GETFL) < 0)
+		return failure_set(failure, EXIT_FILE, PIPE_OUTPUT_NAME, errno,
+				   "cannot write");
+	if (!options->kind.ascii && isatty(STDOUT_FILENO))
+		return failure_set(failure, EXIT_FILE, PIPE_OUTPUT_NAME, 0,
+				   "is a terminal, and the records are binary: "
+				   "a pipe or a file is expected");
+	return 0;
+}
+
+static int check_path(struct options *options, struct failure *failure)
+{
+	options->to_stdout = strcmp(options->path, PIPE_WORD) == 0;
+	if (!options->to_stdout)
+		return options_check_operand(options->path, "a regular file",
+					     failure);
+	options->path = PIPE_OUTPUT_NAME;
+	return check_stdout(options, failure);
+}
+
 static int complete_options(struct options *options, struct failure *failure)
 {
 	const struct options_reader *reader = &options->reader;
@@ -332,7 +506,7 @@ static int complete_options(struct options *options, struct failure *failure)
 		return failure_set(failure, EXIT_USAGE, operands[0], 0,
 				   "COUNT is a whole number below 2^64");
 	options->path = operands[1];
-	return options_check_operand(options->path, "a regular file", failure);
+	return check_path(options, failure);
 }
 
 int main(int argc, char **argv)
@@ -349,8 +523,13 @@ int main(int argc, char **argv)
 	ret = options_read(&options.reader, take_option, &options, &failure);
 	if (ret > 0)
 		return stdout_print_info(ret, "blinkgen", help);
-	if (ret < 0 || complete_options(&options, &failure) < 0 ||
-	    generate(&options, &checksum, &failure) < 0)
+	if (ret < 0 || complete_options(&options, &failure) < 0)
+		return log_failure(&failure);
+	ret = generate(&options, &checksum, &failure);
+	/* No line: a reader that has seen enough is no mistake. */
+	if (ret == -EPIPE && options.to_stdout)
+		return EXIT_FILE;
+	if (ret < 0)
 		return log_failure(&failure);
 	if (options.checksum)
 		fprintf(stderr, "%s\n", format_u128_hex(text, checksum));

@@ -2,7 +2,7 @@
 # check_gen.sh - blinkgen as a whole: bytes, checksums, threads, refusals
 
 # shellcheck disable=SC2317 # cases are called by check
-. "$(dirname "$0")/tool_lib.sh"
+. "$(dirname "$0")/pipe_lib.sh"
 
 GEN=$BIN/blinkgen
 
@@ -246,6 +246,132 @@ case_full_disk()
 	"$GEN" 10000 disk/f
 }
 
+# --- standard output ----------------------------------------------------------
+
+# The same bytes as in a file, and nothing else.
+case_stdout()
+{
+	local count options threads
+
+	for options in "" "-a -s"; do
+		for count in 0 1 1000 4096 4097 20001 $((QUICK ? 50000 : 1000000)); do
+			# shellcheck disable=SC2086 # several options
+			"$GEN" $options -b7 $count f
+			for threads in "" -t1 -t2 -t5; do
+				# shellcheck disable=SC2086
+				"$GEN" $options -b7 $threads $count - 2>err |
+					cmp - f
+				expect_empty err
+			done
+		done
+	done
+	expect_folder . err f
+}
+
+case_stdout_is_a_file()
+{
+	"$GEN" 5000 f
+	echo behind >g
+	"$GEN" 5000 - >>g
+	tail -n +2 <g | expect_same f -
+	"$GEN" -c 5000 - >g 2>err
+	expect_same f g
+	"$GEN" -c 5000 /dev/null 2>want
+	expect_same want err
+}
+
+case_stdout_is_a_fifo()
+{
+	"$GEN" 50000 f
+	mkfifo fifo
+	"$GEN" 50000 - >fifo &
+	expect_same fifo f
+	wait $!
+}
+
+# By sockets and by pipes that do not block, too.
+case_stdout_is_unusual()
+{
+	"$GEN" 50000 f
+	"$ENDS" output-socket "$GEN" 50000 - | expect_same f -
+	"$ENDS" output-nonblocking "$GEN" 50000 - | expect_same f -
+}
+
+# Status 3, no line, no signal.
+case_reader_leaves()
+{
+	local reader threads
+
+	for threads in "" -t1 -t2 -t5; do
+		for reader in "head -c 1000" true; do
+			# shellcheck disable=SC2086 # none, or one
+			{ "$GEN" $threads 1000000 - 2>err ||
+				echo $? >status; } | $reader >out
+			[ "$(cat status)" = 3 ] || fail "status $(cat status)"
+			expect_empty err
+			rm status
+		done
+	done
+}
+
+case_stdout_fails()
+{
+	local threads
+
+	for threads in 1 2 5; do
+		expect_status 3 "$GEN" "-t$threads" 100000 - >/dev/full 2>err
+		expect_one_line err
+		expect_match '^blinkgen: standard output: .*No space left' err
+	done
+	expect_status 3 "$GEN" 10 - >&- 2>err
+	expect_one_line err
+	expect_match '^blinkgen: standard output: .*Bad file descriptor' err
+	expect_status 3 "$GEN" 10 - >&- 2>err <&-
+	expect_one_line err
+	# Of no signal
+	(
+		ulimit -f 9 # KiB: 92 records
+		expect_status 3 "$GEN" 93 - >f 2>err
+	)
+	expect_one_line err
+	expect_match '^blinkgen: standard output: .*File too large' err
+}
+
+case_terminal()
+{
+	expect_status 3 "$ENDS" output-terminal "$GEN" 1 - >out 2>err
+	expect_empty out
+	expect_one_line err
+	expect_match '^blinkgen: standard output: is a terminal' err
+	"$ENDS" output-terminal "$GEN" -a 1 - >out 2>err
+	expect_empty err
+	expect_match 'AsfAGHM5om  0000' out
+}
+
+# However many there are: 16 MiB are more than it takes for 300 MB.
+case_stdout_memory()
+{
+	"$ENDS" memory 16384 "$GEN" 3000000 - | wc -c >bytes
+	[ "$(cat bytes)" = 300000000 ] || fail "$(cat bytes) bytes"
+}
+
+# --- files that are larger than the page cache --------------------------------
+
+# They are written past it.  The last block fills no page.
+case_large()
+{
+	local threads
+
+	"$GEN" -c 2700001 want 2>checksum
+	for threads in 1 5; do
+		scarce_memory "$GEN" -c "-t$threads" 2700001 f 2>err
+		expect_same checksum err
+		expect_uncached f
+		expect_same want f
+		[ -z "$QUICK" ] || break
+	done
+}
+
 # --- usage --------------------------------------------------------------------
 
 case_absurd_values()
@@ -318,6 +444,17 @@ check no_such_folder case_no_such_folder
 check_able be_refused unwritable_folder case_unwritable_folder
 check too_large case_too_large
 check_able mount full_disk case_full_disk
+check stdout case_stdout
+check stdout_is_a_file case_stdout_is_a_file
+check stdout_is_a_fifo case_stdout_is_a_fifo
+check stdout_is_unusual case_stdout_is_unusual
+check reader_leaves case_reader_leaves
+check stdout_fails case_stdout_fails
+check terminal case_terminal
+if [ -z "$SANITIZED" ]; then # which takes memory of its own
+	check stdout_memory case_stdout_memory
+fi
+check_large large case_large
 check absurd_values case_absurd_values
 check usage case_usage
 check end_of_options case_end_of_options
