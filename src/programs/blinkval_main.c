@@ -15,6 +15,8 @@
 #include "base/options.h"
 #include "base/stdout.h"
 #include "io/outfile.h"
+#include "io/pipe.h"
+#include "programs/part.h"
 #include "programs/shape_options.h"
 #include "programs/validation.h"
 #include "record/validator.h"
@@ -34,8 +36,8 @@ struct options {
 static const char help[] =
 "Usage: blinkval [OPTION]... FILE...\n"
 "Check that records are in order: those of 100 bytes as valsort does, or any\n"
-"others of one size.  Several files are the parts of one output.  The report\n"
-"goes to stderr.\n"
+"others of one size.  Several files are the parts of one output.  If FILE is -,\n"
+"read standard input.  The report goes to stderr.\n"
 "\n"
 "      --record-size=BYTES   take records of this size (100)\n"
 "      --key=OFFSET:LENGTH   compare this slice of a record (0:10)\n"
@@ -94,17 +96,24 @@ static int add_summaries(FILE *file, const char *path, struct summary *summary,
 	return 0;
 }
 
+static bool is_stdin(const char *path)
+{
+	return strcmp(path, PIPE_WORD) == 0;
+}
+
 static int validate_summaries(const struct options *options,
 			      struct validation_result *result,
 			      struct failure *failure)
 {
 	for (unsigned i = 0; i < options->files.path_count; i++) {
 		const char *path = options->files.paths[i];
-		FILE *file = fopen(path, "re");
+		FILE *file = is_stdin(path) ? stdin : fopen(path, "re");
 		int ret;
 
 		if (!file)
 			return failure_set(failure, EXIT_FILE, path, errno, "");
+		if (file == stdin)
+			path = PIPE_INPUT_NAME;
 		ret = add_summaries(file, path, &result->summary,
 				    &result->fragment_path, failure);
 		fclose(file);
@@ -253,8 +262,10 @@ static int check_not_input(const char *path, const struct stat *summary,
 			   const char *summary_path, struct failure *failure)
 {
 	struct stat input;
+	int ret = is_stdin(path) ? fstat(STDIN_FILENO, &input)
+				 : stat(path, &input);
 
-	if (stat(path, &input) == 0 && input.st_dev == summary->st_dev &&
+	if (ret == 0 && input.st_dev == summary->st_dev &&
 	    input.st_ino == summary->st_ino)
 		return failure_set(failure, EXIT_USAGE, summary_path, 0,
 				   "is an input file, too");
@@ -415,17 +426,33 @@ static int check_summaries(struct options *options, struct failure *failure)
 	return 0;
 }
 
+/* "-" may be given once: what has been read is gone. */
+static int check_stdin(bool *has_stdin, struct failure *failure)
+{
+	if (*has_stdin)
+		return failure_set(failure, EXIT_USAGE, PIPE_WORD, 0,
+				   "given twice: standard input can be read "
+				   "once");
+	*has_stdin = true;
+	return part_check_stdin(failure);
+}
+
 static int check_operands(const struct validation_request *files,
 			  struct failure *failure)
 {
+	bool has_stdin = false;
 	int ret = 0;
 
 	if (files->path_count == 0)
 		return failure_set(failure, EXIT_USAGE, "FILE", 0,
 				   "is missing; see blinkval --help");
-	for (unsigned i = 0; ret == 0 && i < files->path_count; i++)
-		ret = options_check_operand(files->paths[i], "/dev/stdin",
-					    failure);
+	for (unsigned i = 0; ret == 0 && i < files->path_count; i++) {
+		if (is_stdin(files->paths[i]))
+			ret = check_stdin(&has_stdin, failure);
+		else
+			ret = options_check_operand(files->paths[i],
+						    "a regular file", failure);
+	}
 	return ret;
 }
 

@@ -5,22 +5,22 @@
  * its tally, which includes the order at its beginning unless the part begins
  * there.  The tallies, added up in order, are that of the whole.  The inputs
  * that the parts are compared with are cut and read the same way, for their
- * checksum only.
+ * checksum only.  A stream is one segment, whose pieces the threads take turns
+ * to read.
  */
 #include "programs/validation.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/base.h"
 #include "base/cpu.h"
 #include "base/first_failure.h"
-#include "io/filesize.h"
+#include "io/large_file.h"
+#include "programs/part.h"
 #include "programs/progress.h"
 #include "system/thread_pool.h"
 #include "system/topology.h"
@@ -30,77 +30,35 @@
  * 400 KiB, 4096 records of the benchmark, stay in the L2 cache of one CPU until
  * they are checked.  Reading was faster than mapping the files (100 MB in 13.4
  * ms against 15.3), and a file that another process cuts short is an error of
- * read(2), not a signal.
+ * read(2), not a signal.  Files that are read past the page cache want larger
+ * pieces.
  */
 #define PIECE_BYTES (400 * KIB)
 /* Each segment has a tally in memory.  From 1.6 GB on, a segment holds more
  * than a piece. */
 #define SEGMENTS_MAX 4096
+/* Threads that take part in reading a stream: one reads, and a pipe brings less
+ * than three of them can check. */
+#define STREAM_THREADS 4
 
 /* --- parts: the files ----------------------------------------------------- */
-
-struct part {
-	const char *path;
-	int fd;
-	bool is_input;	       /* the order of its records means nothing */
-	bool is_stream;	       /* a pipe or the like: its size is not known */
-	uint64_t record_count; /* whole ones; 0 for a stream */
-	size_t fragment_bytes; /* what is left behind the last one */
-	uint8_t *first, *last; /* copies of these records; NULL for an input */
-};
 
 struct parts {
 	struct part *parts;
 	unsigned count;
+	unsigned stream_count;
+	bool has_direct;       /* one is read past the page cache */
 	uint64_t record_count; /* without streams */
 };
-
-static int part_failed(const struct part *part, int error, const char *why,
-		       struct failure *failure)
-{
-	return failure_set(failure, EXIT_FILE, part->path, error, "%s", why);
-}
-
-static int part_open(struct part *part, uint32_t record_size,
-		     struct failure *failure)
-{
-	const char *path = part->path;
-	struct stat status;
-
-	part->fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (part->fd < 0 || fstat(part->fd, &status) < 0)
-		return failure_set(failure, EXIT_FILE, path, errno, "");
-	if (S_ISDIR(status.st_mode))
-		return part_failed(part, EISDIR, "cannot read", failure);
-	part->is_stream = !S_ISREG(status.st_mode);
-	if (part->is_stream)
-		return 0;
-	part->record_count = (uint64_t)status.st_size / record_size;
-	part->fragment_bytes = (uint64_t)status.st_size % record_size;
-	return filesize_check(part->fd, &status, path, failure);
-}
-
-static int part_allocate(struct part *part, uint32_t record_size,
-			 struct failure *failure)
-{
-	part->first = malloc(2 * (size_t)record_size);
-	if (!part->first)
-		return failure_no_memory(failure);
-	part->last = part->first + record_size;
-	return 0;
-}
 
 static int parts_add(struct parts *parts, const char *path, bool is_input,
 		     uint32_t record_size, struct failure *failure)
 {
 	struct part *part = &parts->parts[parts->count++];
-	int ret;
+	int ret = part_open(part, path, is_input, record_size, failure);
 
-	part->path = path;
-	part->is_input = is_input;
-	ret = part_open(part, record_size, failure);
-	if (ret == 0 && !is_input)
-		ret = part_allocate(part, record_size, failure);
+	parts->stream_count += part->is_stream;
+	parts->has_direct |= part->direct_fd >= 0;
 	parts->record_count += part->record_count;
 	return ret;
 }
@@ -139,7 +97,8 @@ struct segment {
 
 /* What a thread reads into. */
 struct staging {
-	uint8_t *records; /* a piece */
+	uint8_t *window;  /* room for a piece and PART_WINDOW_EXTRA_BYTES */
+	uint8_t *records; /* a piece, in the window */
 	uint8_t *before;  /* the record before them in the part */
 	bool has_before;
 };
@@ -148,11 +107,12 @@ struct validation {
 	struct validator validator;
 	uint64_t piece_records;
 	size_t piece_bytes;
+	size_t window_bytes;
 	struct parts parts;
 	struct segment *segments;
 	uint64_t segment_count;
 	uint8_t *staging;     /* staging_bytes of each thread */
-	size_t staging_bytes; /* a piece and the record before */
+	size_t staging_bytes; /* a window and the record before */
 	struct progress progress;
 	_Alignas(CACHE_PAIR_BYTES) _Atomic uint64_t next_segment;
 	struct first_failure failure; /* any thread notes its own */
@@ -161,10 +121,13 @@ struct validation {
 static void choose_sizes(struct validation *v)
 {
 	uint32_t record_size = v->validator.shape.size;
+	size_t wanted_bytes =
+		v->parts.has_direct ? LARGE_FILE_PIECE_BYTES : PIECE_BYTES;
 
-	v->piece_records = MAX(PIECE_BYTES / record_size, 1);
+	v->piece_records = MAX(wanted_bytes / record_size, 1);
 	v->piece_bytes = v->piece_records * record_size;
-	v->staging_bytes = ROUND_UP(v->piece_bytes + record_size, PAGE_BYTES);
+	v->window_bytes = v->piece_bytes + PART_WINDOW_EXTRA_BYTES;
+	v->staging_bytes = ROUND_UP(v->window_bytes + record_size, PAGE_BYTES);
 }
 
 static uint64_t choose_segment_records(const struct validation *v)
@@ -217,48 +180,16 @@ static int cut_parts(struct validation *v, struct failure *failure)
 
 /* --- checking the records ------------------------------------------------- */
 
-/* Read len_bytes, or fewer only at the end of the file: at offset, or at the
- * descriptor's position if offset is negative.  Returns the count, or -errno.
- */
-static ssize_t read_full(int fd, uint8_t *bytes, size_t len_bytes,
-			 int64_t offset)
-{
-	size_t done = 0;
-
-	while (done < len_bytes) {
-		ssize_t n;
-
-		if (offset < 0)
-			n = read(fd, bytes + done, len_bytes - done);
-		else
-			n = pread(fd, bytes + done, len_bytes - done,
-				  offset + (off_t)done);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		done += (size_t)n;
-	}
-	return (ssize_t)done;
-}
-
-static int read_records(const struct validation *v, const struct part *part,
-			uint8_t *records, uint64_t first, uint64_t count,
+static int read_records(const struct validation *v, struct staging *staging,
+			const struct part *part, uint64_t first, uint64_t count,
 			struct failure *failure)
 {
 	uint32_t record_size = v->validator.shape.size;
-	size_t len_bytes = count * record_size;
-	ssize_t n = read_full(part->fd, records, len_bytes,
-			      (int64_t)(first * record_size));
 
-	if (n < 0)
-		return part_failed(part, (int)-n, "cannot read", failure);
-	if ((size_t)n < len_bytes)
-		return part_failed(part, 0, "became shorter while it was read",
-				   failure);
-	return 0;
+	staging->records =
+		part_read(part, first * record_size, count * record_size,
+			  staging->window, failure);
+	return staging->records ? 0 : -EIO;
 }
 
 /* Returns the order of the piece's first record and the one before it, and
@@ -280,35 +211,56 @@ static int pass_border(struct validation *v, struct staging *staging,
 	return order;
 }
 
-static void add_piece(struct validation *v, struct staging *staging,
-		      struct segment *segment, uint64_t count)
+/* Returns the order of the piece's first record and the one before it. */
+static int check_piece(struct validation *v, struct staging *staging,
+		       const struct part *part, uint64_t count,
+		       struct tally *tally)
 {
-	int order = VALIDATOR_NOTHING_BEFORE;
-	struct tally piece;
-
-	if (count == 0)
-		return;
-	if (segment->part->is_input) {
-		validator_sum(&v->validator, &piece, staging->records, count);
-	} else {
-		validator_run(&v->validator, &piece, staging->records, count);
-		order = pass_border(v, staging, segment->part, count);
-	}
-	/* What has been read in bytes can't overflow 128 bits. */
-	(void)tally_append(&segment->tally, &piece, order);
 	progress_add(&v->progress, count * v->validator.shape.size);
+	if (part->is_input) {
+		validator_sum(&v->validator, tally, staging->records, count);
+		return VALIDATOR_NOTHING_BEFORE;
+	}
+	validator_run(&v->validator, tally, staging->records, count);
+	return pass_border(v, staging, part, count);
 }
 
-static int check_piece(struct validation *v, struct staging *staging,
-		       struct segment *segment, uint64_t first, uint64_t count,
-		       struct failure *failure)
+static int add_piece(struct validation *v, struct staging *staging,
+		     struct segment *segment, uint64_t first, uint64_t count,
+		     struct failure *failure)
 {
-	int ret = read_records(v, segment->part, staging->records, first, count,
-			       failure);
+	struct tally piece;
+	int ret =
+		read_records(v, staging, segment->part, first, count, failure);
 
+	if (ret < 0)
+		return ret;
+	ret = check_piece(v, staging, segment->part, count, &piece);
+	/* What has been read in bytes can't overflow 128 bits. */
+	(void)tally_append(&segment->tally, &piece, ret);
+	return 0;
+}
+
+static int read_before(struct validation *v, struct staging *staging,
+		       const struct segment *segment, struct failure *failure)
+{
+	uint64_t first = segment->first_record;
+	int ret;
+
+	staging->has_before = first > 0 && !segment->part->is_input;
+	if (!staging->has_before)
+		return 0;
+	ret = read_records(v, staging, segment->part, first - 1, 1, failure);
 	if (ret == 0)
-		add_piece(v, staging, segment, count);
+		memcpy(staging->before, staging->records,
+		       v->validator.shape.size);
 	return ret;
+}
+
+static bool is_end_of_part(const struct segment *segment)
+{
+	return segment->first_record + segment->record_count ==
+	       segment->part->record_count;
 }
 
 static int check_segment(struct validation *v, struct staging *staging,
@@ -316,79 +268,142 @@ static int check_segment(struct validation *v, struct staging *staging,
 {
 	uint64_t first = segment->first_record;
 	uint64_t end = first + segment->record_count;
-	int ret = 0;
+	int ret = read_before(v, staging, segment, failure);
 
-	staging->has_before = first > 0 && !segment->part->is_input;
-	if (staging->has_before)
-		ret = read_records(v, segment->part, staging->before, first - 1,
-				   1, failure);
 	for (; ret == 0 && first < end; first += v->piece_records)
-		ret = check_piece(v, staging, segment, first,
-				  MIN(end - first, v->piece_records), failure);
-	return ret;
-}
-
-static int check_stream(struct validation *v, struct staging *staging,
-			struct segment *segment, struct failure *failure)
-{
-	uint32_t record_size = v->validator.shape.size;
-	struct part *part = segment->part;
-	ssize_t n;
-
-	staging->has_before = false;
-	do {
-		n = read_full(part->fd, staging->records, v->piece_bytes, -1);
-		if (n < 0)
-			return part_failed(part, (int)-n, "cannot read",
-					   failure);
-		add_piece(v, staging, segment, (uint64_t)n / record_size);
-	} while ((size_t)n == v->piece_bytes);
-	part->fragment_bytes = (size_t)n % record_size;
-	return 0;
-}
-
-/* Both counts of a stream are 0: it is one segment. */
-static bool is_end_of_part(const struct segment *segment)
-{
-	return segment->first_record + segment->record_count ==
-	       segment->part->record_count;
-}
-
-static int check_any(struct validation *v, struct staging *staging,
-		     struct segment *segment, struct failure *failure)
-{
-	int ret;
-
-	if (segment->part->is_stream)
-		ret = check_stream(v, staging, segment, failure);
-	else
-		ret = check_segment(v, staging, segment, failure);
+		ret = add_piece(v, staging, segment, first,
+				MIN(end - first, v->piece_records), failure);
 	if (ret == 0 && staging->has_before && is_end_of_part(segment))
 		memcpy(segment->part->last, staging->before,
 		       v->validator.shape.size);
 	return ret;
 }
 
-static void check_segments(void *context, unsigned index)
+/* --- streams -------------------------------------------------------------- */
+
+/* As part_read_stream(). */
+static int64_t read_next(struct validation *v, struct staging *staging,
+			 struct part *part, uint64_t *number,
+			 struct failure *failure)
 {
-	struct validation *v = context;
-	uint8_t *records = v->staging + index * v->staging_bytes;
-	struct staging staging = { .records = records,
-				   .before = records + v->piece_bytes };
+	int64_t count;
+
+	staging->records = staging->window;
+	pthread_mutex_lock(&part->stream.reading);
+	count = part_read_stream(part, staging->records, v->piece_bytes,
+				 v->validator.shape.size, number,
+				 staging->before, failure);
+	pthread_mutex_unlock(&part->stream.reading);
+	staging->has_before = count > 0 && *number > 0 && !part->is_input;
+	return count;
+}
+
+/* Each piece that has been read gets its turn, or the threads behind it would
+ * wait for ever. */
+static void add_in_turn(struct segment *segment, uint64_t number,
+			const struct tally *piece, int order)
+{
+	struct part_stream *stream = &segment->part->stream;
+
+	pthread_mutex_lock(&stream->adding);
+	while (stream->added_count != number)
+		pthread_cond_wait(&stream->added, &stream->adding);
+	(void)tally_append(&segment->tally, piece, order);
+	stream->added_count++;
+	pthread_cond_broadcast(&stream->added);
+	pthread_mutex_unlock(&stream->adding);
+}
+
+/* Take part in checking the stream, until its end. */
+static int check_stream(struct validation *v, struct staging *staging,
+			struct segment *segment, struct failure *failure)
+{
+	struct part *part = segment->part;
+	uint64_t number = 0;
 
 	while (!first_failure_stops(&v->failure)) {
-		uint64_t next = atomic_fetch_add(&v->next_segment, 1);
-		struct failure failure;
+		int64_t count = read_next(v, staging, part, &number, failure);
+		struct tally piece;
+		int order;
 
-		if (next >= v->segment_count)
-			return;
-		if (check_any(v, &staging, &v->segments[next], &failure) < 0)
-			first_failure_note(&v->failure, &failure);
+		if (count <= 0)
+			return (int)count;
+		order = check_piece(v, staging, part, (uint64_t)count, &piece);
+		add_in_turn(segment, number, &piece, order);
+	}
+	return 0;
+}
+
+/* --- the threads ---------------------------------------------------------- */
+
+static void check_any(struct validation *v, struct staging *staging,
+		      struct segment *segment)
+{
+	struct failure failure;
+	int ret;
+
+	if (segment->part->is_stream)
+		ret = check_stream(v, staging, segment, &failure);
+	else
+		ret = check_segment(v, staging, segment, &failure);
+	if (ret < 0)
+		first_failure_note(&v->failure, &failure);
+}
+
+/* No segment is left: help those threads that read streams. */
+static void help_streams(struct validation *v, struct staging *staging,
+			 unsigned index)
+{
+	for (uint64_t i = 0; i < v->segment_count; i++) {
+		struct segment *segment =
+			&v->segments[(index + i) % v->segment_count];
+
+		if (segment->part->is_stream)
+			check_any(v, staging, segment);
 	}
 }
 
-/* --- the threads -----------------------------------------------------------
- */
+static void check_segments(void *context, unsigned index)
+{
+	struct validation *v = context;
+	uint8_t *window = v->staging + index * v->staging_bytes;
+	struct staging staging = { .window = window,
+				   .before = window + v->window_bytes };
+
+	while (!first_failure_stops(&v->failure)) {
+		uint64_t next = atomic_fetch_add(&v->next_segment, 1);
+
+		if (next >= v->segment_count)
+			break;
+		check_any(v, &staging, &v->segments[next]);
+	}
+	help_streams(v, &staging, index);
+}
+
+/* One thread at least for each stream: the program that writes one of them may
+ * wait until the other one is read. */
+static unsigned choose_thread_count(const struct validation *v,
+				    const struct topology *topology,
+				    uint64_t wanted)
+{
+	unsigned streams = v->parts.stream_count;
+	uint64_t tasks =
+		v->segment_count + (uint64_t)streams * (STREAM_THREADS - 1);
+	unsigned count = thread_pool_size(topology, wanted, tasks);
+
+	if (wanted > 0)
+		return count;
+	if (v->parts.has_direct)
+		count = MAX(count, LARGE_FILE_THREADS);
+	return MIN(MAX(count, streams), THREAD_POOL_WORKERS_MAX);
+}
+
+static uint8_t *allocate_staging(const struct validation *v, unsigned count)
+{
+	if (v->parts.has_direct)
+		return large_file_memory(count * v->staging_bytes);
+	return aligned_alloc(PAGE_BYTES, count * v->staging_bytes);
+}
 
 static int run_threads(struct validation *v,
 		       const struct validation_request *request,
@@ -400,17 +415,19 @@ static int run_threads(struct validation *v,
 	int ret;
 
 	topology_read(&topology);
-	count = thread_pool_size(&topology, request->thread_count,
-				 v->segment_count);
+	count = choose_thread_count(v, &topology, request->thread_count);
 	/* The end of the process frees it. */
-	v->staging = aligned_alloc(PAGE_BYTES, count * v->staging_bytes);
+	v->staging = allocate_staging(v, count);
 	if (!v->staging)
 		return failure_no_memory(failure);
 	ret = thread_pool_start(&pool, count, &topology, failure);
 	if (ret < 0)
 		return ret;
 	progress_begin(&v->progress, STDERR_FILENO, "blinkval",
-		       v->parts.record_count * v->validator.shape.size);
+		       v->parts.stream_count > 0
+			       ? 0
+			       : v->parts.record_count *
+					 v->validator.shape.size);
 	thread_pool_run_last(&pool, check_segments, v);
 	progress_end(&v->progress);
 	return first_failure_get(&v->failure, failure);
@@ -467,10 +484,10 @@ int validate_records(const struct validation_request *request,
 	int ret;
 
 	validator_prepare(&v.validator, &request->shape, cpu_level_detect());
-	choose_sizes(&v);
 	ret = parts_open(&v.parts, request, failure);
 	if (ret < 0)
 		return ret;
+	choose_sizes(&v);
 	ret = cut_parts(&v, failure);
 	if (ret < 0)
 		return ret;

@@ -12,7 +12,9 @@
 
 struct validation_request {
 	struct record_shape shape; /* complete */
-	char **paths;		   /* the parts, in order; one may be a pipe */
+	/* The parts, in order.  Any may be a pipe, and one of them "-", which
+	 * is standard input: the caller has called part_check_stdin(). */
+	char **paths;
 	unsigned path_count;
 	/* Files whose records the parts should have, in any order. */
 	const char **input_paths;

@@ -325,10 +325,7 @@ is its name" blinksort in --output=-
 its name" blinksort in -o out --trace -
 	refused "-: is no stream here: name a regular file, or ./- for a file \
 of this name" blinksort - -o out
-	refused "-: is no stream here: name a regular file, or ./- for a file \
-of this name" blinkgen 10 -
-	refused "-: is no stream here: name /dev/stdin, or ./- for a file of \
-this name" blinkval -
+	refused "-: given twice: standard input can be read once" blinkval - -
 	refused "-o: $stream: SUMMARY is a regular file; write ./- if that is \
 its name" blinkval -o - in
 	refused "-o: FILE is '--sync', which looks like an option; write \

@@ -2,6 +2,7 @@
 # check_val.sh - blinkval as a whole: verdicts, texts, parts, summaries, refusals
 
 # shellcheck disable=SC2317 # cases are called by check
+# shellcheck disable=SC2002 # "cat FILE |" makes a pipe of a file
 . "$(dirname "$0")/val_lib.sh"
 
 # --- verdicts -----------------------------------------------------------------
@@ -184,6 +185,204 @@ case_pipe()
 	"$VAL" <(records 0 5000 <f) <(records 5000 5000 <f) 2>err
 	expect_same report err
 	expect_report 1 <(head -c 250 f) <<<'partial record found at end'
+}
+
+# expect_as_file FILE OPTION...: standard input has the same verdict, report and
+# summary as the file, by any number of threads
+expect_as_file()
+{
+	local file=$1 status=0 threads
+	shift
+
+	rm -f want summary
+	"$VAL" "$@" -o want "$file" 2>report || status=$?
+	for threads in "" -t1 -t2 -t5; do
+		# shellcheck disable=SC2086 # none, or one
+		cat "$file" | expect_status $status "$VAL" $threads "$@" \
+			-o summary - 2>err
+		expect_same report err
+		[ ! -e want ] || expect_same want summary
+	done
+	expect_status "$status" "$VAL" "$@" - <"$file" 2>err
+	expect_same report err
+}
+
+case_stdin()
+{
+	local count
+
+	for count in 0 1 1000 4096 4097 100000; do
+		sorted "$count" >f
+		expect_as_file f
+	done
+	"$GEN" -a -s $((QUICK ? 50000 : 1000000)) f
+	expect_as_file f
+	expect_as_file f -q
+	sort -s -k 1.1,1.10 f >g
+	expect_as_file g
+	expect_as_file g -u
+	expect_status 1 "$VAL" -r g 2>report
+	expect_status 1 "$VAL" -r - <g 2>err
+	expect_same report err
+	# From where it is
+	{
+		head -c 100 >first
+		"$VAL" -
+	} <g 2>err
+	expect_match "^Records: $((QUICK ? 49999 : 999999))\$" err
+}
+
+# Faults where one thread's piece ends and the next one's begins.
+case_stdin_faults_at_borders()
+{
+	local at
+
+	sorted 20000 >good
+	for at in 1 4095 4096 4097 8191 8192 19999; do
+		{
+			records 0 "$at" <good
+			records $((at - 1)) 1 <good
+			records $((at + 1)) 20000 <good
+		} >f
+		expect_as_file f
+		{
+			records 0 "$at" <good
+			records 0 1 <good
+			records $((at + 1)) 20000 <good
+		} >f
+		expect_as_file f
+	done
+}
+
+case_stdin_in_pieces()
+{
+	sorted 1000 >f
+	"$VAL" f 2>report
+	dd bs=37 <f status=none | "$VAL" - 2>err
+	expect_same report err
+	mkfifo fifo
+	cat f >fifo &
+	"$VAL" - <fifo 2>err
+	expect_same report err
+	cat f >fifo &
+	"$VAL" fifo 2>err
+	expect_same report err
+	sorted 50000 >f
+	"$VAL" f 2>report
+	"$ENDS" input-socket "$VAL" - <f 2>err
+	expect_same report err
+	"$ENDS" input-nonblocking "$VAL" - <f 2>err
+	expect_same report err
+}
+
+case_stdin_fragment()
+{
+	local bytes
+
+	sorted 5000 >good
+	for bytes in 1 99 150 409599 409601 499999; do
+		head -c "$bytes" good >f
+		expect_as_file f
+		echo 'partial record found at end' | expect_same report -
+		expect_gone summary
+	done
+	head -c 150 good | expect_status 1 "$VAL" good - 2>err
+	cat >want <<-'END'
+		First unordered record is record 5000
+		blinkval: standard input: partial record found at end
+	END
+	expect_same want err
+}
+
+case_stdin_among_parts()
+{
+	sorted 30000 >f
+	records 0 7000 <f >a
+	records 7000 9000 <f >b
+	records 16000 14000 <f >c
+	"$VAL" f -o want 2>report
+	cat b | "$VAL" a - c -o summary 2>err
+	expect_same report err
+	expect_same want summary
+	cat c | "$VAL" <(cat a) <(cat b) - 2>err
+	expect_same report err
+	sort -R f >shuffled
+	"$VAL" f --against=shuffled 2>report
+	cat b | "$VAL" a - c --against=<(cat shuffled) 2>err
+	expect_same report err
+	expect_status 1 "$VAL" - <b a c 2>err
+	expect_match '^First unordered record is record 9000$' err
+	"$VAL" -q -o one a
+	cat one | "$VAL" -s - 2>err
+	expect_match '^Records: 7000$' err
+}
+
+# The program that writes two pipes by turns waits for both to be read: one CPU
+# is enough for that.
+case_two_streams()
+{
+	sorted 50000 >f
+	mkfifo fifo
+	tee fifo <f | timeout 60 taskset -c "$(first_cpu)" \
+		"$VAL" - --against=fifo 2>err
+	expect_match '^Input records: 50000$' err
+}
+
+first_cpu()
+{
+	taskset -cp "$BASHPID" | sed 's/.*: //; s/[,-].*//'
+}
+
+case_stdin_refused()
+{
+	sorted 10 >f
+	expect_refused 2 - -
+	# shellcheck disable=SC2094 # nothing is written
+	{
+		expect_refused 2 - f - <f
+		expect_refused 2 - -o f <f
+	}
+	expect_match 'is an input file, too' "$SCRATCH/err"
+	expect_refused 3 - <&-
+	expect_match '^blinkval: standard input: .*Bad file' "$SCRATCH/err"
+	# The file that is opened first must not be taken for it.
+	expect_refused 3 f - <&-
+	expect_refused 3 -o summary f - <&-
+	expect_refused 3 -s - <&-
+	expect_gone summary
+	expect_refused 3 - <.
+	expect_match '^blinkval: standard input: .*Is a directory' "$SCRATCH/err"
+	expect_refused 3 - </proc/self/mem
+	expect_match '^blinkval: standard input: cannot read: ' "$SCRATCH/err"
+	expect_status 3 "$ENDS" input-terminal "$VAL" - 2>err
+	expect_one_line err
+	expect_match '^blinkval: standard input: is a terminal' err
+}
+
+case_stdin_memory()
+{
+	"$GEN" 3000000 - | expect_status 1 "$ENDS" memory 16384 "$VAL" -q -
+}
+
+# --- files that are larger than the page cache --------------------------------
+
+# They are read past it, in pieces that begin and end within pages.
+case_large()
+{
+	local size sizes=(100 27 30000 5000000)
+
+	[ -z "$QUICK" ] || sizes=(27)
+	scarce_memory "$GEN" -a 2700001 f
+	expect_uncached f
+	for size in "${sizes[@]}"; do
+		expect_status 1 scarce_memory "$VAL" "--record-size=$size" \
+			--key=0:10 f 2>"err.$size"
+		expect_uncached f
+	done
+	for size in "${sizes[@]}"; do
+		expect_status 1 "$VAL" "--record-size=$size" --key=0:10 f 2>err
+		expect_same err "err.$size"
+	done
 }
 
 # Nothing is read before all files are open.  So when the first pipe has been
@@ -374,6 +573,17 @@ check nothing case_nothing
 check fragment case_fragment
 check parts case_parts
 check pipe case_pipe
+check stdin case_stdin
+check stdin_faults_at_borders case_stdin_faults_at_borders
+check stdin_in_pieces case_stdin_in_pieces
+check stdin_fragment case_stdin_fragment
+check stdin_among_parts case_stdin_among_parts
+check two_streams case_two_streams
+check stdin_refused case_stdin_refused
+if [ -z "$SANITIZED" ]; then # which takes memory of its own
+	check stdin_memory case_stdin_memory
+fi
+check_large large case_large
 check file_gets_shorter case_file_gets_shorter
 check summary_file case_summary_file
 check summaries_of_random_parts case_summaries_of_random_parts

@@ -3,6 +3,7 @@
 # and --against
 
 # shellcheck disable=SC2317 # cases are called by check
+# shellcheck disable=SC2002 # "cat FILE |" makes a pipe of a file
 . "$(dirname "$0")/val_lib.sh"
 
 # --- records of any shape -------------------------------------------------------
@@ -77,6 +78,25 @@ case_other_sizes()
 		expect_match '^Duplicate keys: 0$' err
 		expect_status 1 "$VAL" --record-size="$size" -r f 2>err
 		expect_match '^First unordered record is record 1$' err
+	done
+}
+
+# Records of any size by standard input, at the end of which one is cut
+case_stdin_shapes()
+{
+	local bytes size status
+
+	head -c 20000000 /dev/urandom >random
+	for size in 1 7 16 4096 1000003 16777216; do
+		for bytes in 20000000 $((20000000 / size * size)); do
+			head -c "$bytes" random >f
+			status=0
+			"$VAL" "--record-size=$size" --key=0:1 f 2>report ||
+				status=$?
+			cat f | expect_status "$status" "$VAL" -t3 \
+				"--record-size=$size" --key=0:1 - 2>err
+			expect_same report err
+		done
 	done
 }
 
@@ -240,6 +260,7 @@ case_against_nothing()
 check any_shape case_any_shape
 check edges case_edges
 check other_sizes case_other_sizes
+check stdin_shapes case_stdin_shapes
 check largest_records case_largest_records
 check unique case_unique
 check against case_against

@@ -1,8 +1,8 @@
 # shellcheck shell=bash disable=SC2034 # variables are for the scripts
 #
-# val_lib.sh - what the checks of blinkval share, on top of tool_lib.sh
+# val_lib.sh - what the checks of blinkval share, on top of pipe_lib.sh
 
-. "$(dirname "${BASH_SOURCE[0]}")/tool_lib.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/pipe_lib.sh"
 
 GEN=$BIN/blinkgen
 VAL=$BIN/blinkval

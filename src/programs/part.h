@@ -1,0 +1,73 @@
+/*
+ * part.h - the files that blinkval reads: parts of an output, and inputs
+ *
+ * A regular file is read in any order, by any thread; past the page cache if it
+ * is too large for it (large_file.h).  Anything else is a stream: a pipe, a
+ * device, or standard input by the name "-".  Its pieces are read in order, by
+ * one thread at a time; the thread that has read one adds what it found there
+ * when all pieces before it have been added.
+ */
+#ifndef PART_H
+#define PART_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/base.h"
+#include "base/failure.h"
+
+/* Of a stream. */
+struct part_stream {
+	pthread_mutex_t reading; /* held by the thread that reads */
+	/* Written with `reading` held. */
+	bool is_at_end;
+	uint64_t read_count; /* pieces */
+	pthread_mutex_t adding;
+	pthread_cond_t added;
+	uint64_t added_count; /* pieces; written with `adding` held */
+};
+
+struct part {
+	const char *path; /* as messages name it; borrowed */
+	int fd;
+	int direct_fd;	       /* past the page cache; -1: none */
+	bool is_input;	       /* the order of its records means nothing */
+	bool is_stream;	       /* its size is not known */
+	uint64_t record_count; /* whole ones; 0 for a stream */
+	size_t fragment_bytes; /* what is left behind the last one */
+	uint8_t *first, *last; /* copies of these records; NULL for an input */
+	struct part_stream stream;
+};
+
+/* Check that standard input is open and no terminal, before any file is opened,
+ * which could get its number.  0 or -errno with *failure filled. */
+int part_check_stdin(struct failure *failure);
+
+/* Open it; the end of the process closes it and frees what it holds.  0 or
+ * -errno with *failure filled. */
+int part_open(struct part *part, const char *path, bool is_input,
+	      uint32_t record_size, struct failure *failure);
+
+/* What part_read() needs beside the bytes that it reads: pages at both ends. */
+#define PART_WINDOW_EXTRA_BYTES ((size_t)2 * PAGE_BYTES)
+
+/* Any thread: read these bytes of a regular file into the window, which begins
+ * at a page and has PART_WINDOW_EXTRA_BYTES more.  Returns where in it they
+ * lie; NULL with *failure filled. */
+uint8_t *part_read(const struct part *part, uint64_t offset_bytes,
+		   size_t length_bytes, uint8_t *window,
+		   struct failure *failure);
+
+/*
+ * Any thread, with stream.reading held: read the next piece of a stream.
+ * Returns the count of whole records; 0 at the end; or -errno with *failure
+ * filled.  *number is the piece's, from 0.  before gets a copy of the record
+ * before the piece unless that is number 0; part->last, of its last record.
+ */
+int64_t part_read_stream(struct part *part, uint8_t *piece, size_t piece_bytes,
+			 uint32_t record_size, uint64_t *number,
+			 uint8_t *before, struct failure *failure);
+
+#endif /* PART_H */
