@@ -108,7 +108,8 @@ static int lay_out_lists(struct cluster *cluster, uint32_t bucket_count)
 		cluster->failure);
 	if (error)
 		return error;
-	bucketing_take_lists(&cluster->bucketing, plan, arena);
+	bucketing_take_lists(&cluster->bucketing, plan,
+			     cluster->pool.worker_count, arena);
 	cluster_send_take_memory(&cluster->send, bucket_count,
 				 cluster->input.record_count, plan->index_bits);
 	/* Last, since the most of it may never be touched. */

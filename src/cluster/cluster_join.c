@@ -202,9 +202,9 @@ int cluster_join(struct cluster *cluster)
 	cluster->result->by_reference = cluster->agreement.by_reference;
 	error = map_input(cluster);
 	if (error == 0)
-		error = sort_trace_add_lanes(&cluster->trace,
-					     cluster->pool.worker_count,
-					     cluster->failure);
+		error = sort_trace_add_lanes(
+			&cluster->trace, cluster->pool.worker_count,
+			SORT_TRACE_SPANS, cluster->failure);
 	cluster->result->sort.prepared_ns = clock_now_ns();
 	return error;
 }

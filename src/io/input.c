@@ -330,6 +330,14 @@ static int open_directly(const struct input_file *file)
 	return -1;
 }
 
+void input_open_directly(struct input *input)
+{
+	for (unsigned i = 0; i < input->file_count; i++)
+		if (input->files[i].record_count > 0)
+			input->files[i].direct_fd =
+				open_directly(&input->files[i]);
+}
+
 int input_map(struct input *input, struct failure *failure)
 {
 	int error = 0;
@@ -349,9 +357,9 @@ int input_map(struct input *input, struct failure *failure)
 			continue;
 		if (input->mode == INPUT_MMAP)
 			error = map_file(input, file, failure);
-		if (input->mode == INPUT_DIRECT)
-			file->direct_fd = open_directly(file);
 	}
+	if (input->mode == INPUT_DIRECT && !error)
+		input_open_directly(input);
 	return error;
 }
 

@@ -38,7 +38,7 @@ enum input_mode { INPUT_AUTO, INPUT_BUFFERED, INPUT_MMAP, INPUT_DIRECT };
 struct input_file {
 	const char *path; /* borrowed */
 	int fd;
-	int direct_fd; /* -1: none; opened by input_map in direct mode */
+	int direct_fd; /* -1: none; see input_open_directly() */
 	dev_t device;
 	ino_t inode;
 	uint64_t size_bytes;   /* at open; the file may grow, but not shrink */
@@ -79,6 +79,10 @@ int input_open(struct input *input, const char *const *paths,
 
 /* Decide what AUTO means for these files (looks at the page cache). */
 void input_choose(struct input *input);
+
+/* Open the files once more, past the page cache, for direct reads that are not
+ * input_map()'s.  Where that is refused, direct_fd stays -1. */
+void input_open_directly(struct input *input);
 
 /* Memory needed beyond mapped files: 0 for mmap. */
 uint64_t input_memory_bytes(const struct input *input);

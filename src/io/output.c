@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/clock.h"
 
 /* The caller holds the lock. */
 static void fail(struct output *output, const struct output_file *file,
@@ -255,7 +256,10 @@ static struct sink_slot *take(struct sink *sink)
 			break;
 		}
 		if (output->queue.in_flight > 0) {
+			uint64_t begin_ns = clock_now_ns();
+
 			reap_slot(output);
+			output->wait_ns += clock_now_ns() - begin_ns;
 		} else if (!work(output, true)) {
 			pthread_mutex_unlock(&output->lock);
 			wait_a_little(&waits);

@@ -119,6 +119,11 @@ static uint64_t free_bytes(int fd)
 		       : bytes;
 }
 
+uint64_t scratch_room(const struct scratch *scratch, unsigned directory)
+{
+	return free_bytes(scratch->directories[directory].fd);
+}
+
 /* Ask each file system for its room.  What is allocated and not yet taken is
  * room, too.  Returns the sum. */
 static uint64_t look_at_room(struct scratch *scratch)

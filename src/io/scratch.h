@@ -123,6 +123,10 @@ int scratch_fd(const struct scratch *scratch, unsigned directory);
  */
 int scratch_plain_fd(const struct scratch *scratch, unsigned directory);
 
+/* The room that the directory's file system has, for scratch files and all
+ * else; UINT64_MAX: it does not tell. */
+uint64_t scratch_room(const struct scratch *scratch, unsigned directory);
+
 /* Close the files, which frees their room.  No write or read is under way.
  * Safe on a zeroed struct. */
 void scratch_close(struct scratch *scratch);

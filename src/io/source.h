@@ -29,7 +29,9 @@ struct source_run {
 #define SOURCE_READER_BYTES 64
 
 struct source_reader {
-	const struct source *source; /* the worker sets it before open() */
+	/* The worker sets these before open(). */
+	const struct source *source;
+	unsigned worker; /* its number */
 	/* The source's operations write it: their state of this reader. */
 	_Alignas(16) uint8_t state[SOURCE_READER_BYTES];
 };

@@ -26,11 +26,11 @@ static void *take(struct arena *arena, uint64_t count, size_t each_bytes)
 }
 
 void bucketing_take_lists(struct bucketing *bucketing, const struct plan *plan,
-			  struct arena *arena)
+			  unsigned worker_count, struct arena *arena)
 {
 	struct bucket_pool *pool = &bucketing->pool;
 
-	for (unsigned w = 0; w < bucketing->wiring.pool->worker_count; w++) {
+	for (unsigned w = 0; w < worker_count; w++) {
 		struct bucket_writer *writer = &bucketing->writers[w];
 
 		writer->pool = pool;
@@ -111,7 +111,10 @@ static bool pass_over(struct bucketing *bucketing, unsigned worker,
 		      bool partition)
 {
 	const struct source *source = bucketing->config.source;
-	struct source_reader reader = { .source = source };
+	struct source_reader reader = {
+		.source = source,
+		.worker = worker,
+	};
 	struct failure failure = { .status = EXIT_DONE };
 	int error =
 		source->ops->open(&reader, first, count, resident, &failure);

@@ -60,7 +60,7 @@ void bucketing_set_plan(struct bucketing *bucketing, const struct plan *plan);
  * the pool's blocks; then for the blocks, most of which may never be touched.
  */
 void bucketing_take_lists(struct bucketing *bucketing, const struct plan *plan,
-			  struct arena *arena);
+			  unsigned worker_count, struct arena *arena);
 void bucketing_take_blocks(struct bucketing *bucketing, const struct plan *plan,
 			   struct arena *arena);
 

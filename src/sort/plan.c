@@ -103,6 +103,12 @@ uint32_t plan_samples(uint64_t record_count, uint32_t splitters)
 	return (uint32_t)MIN(record_count, (uint64_t)splitters * SAMPLE_FACTOR);
 }
 
+size_t plan_chunk_entries(size_t chunk_bytes, uint32_t record_size)
+{
+	return chunk_bytes / record_size + 2 + 2 * PLAN_OVERSIZED_ENTRIES +
+	       LINE_ENTRIES;
+}
+
 int plan_make(struct plan *plan, const struct plan_request *request)
 {
 	uint64_t records = request->record_count;
@@ -124,8 +130,8 @@ int plan_make(struct plan *plan, const struct plan_request *request)
 		records, plan->list_count, request->worker_count);
 	plan->piece_records = piece_records_for(request);
 	plan->chunk_bytes = chunk_bytes_for(request);
-	plan->chunk_entries = plan->chunk_bytes / request->shape.size + 2 +
-			      2 * PLAN_OVERSIZED_ENTRIES + LINE_ENTRIES;
+	plan->chunk_entries =
+		plan_chunk_entries(plan->chunk_bytes, request->shape.size);
 
 	lists_bytes = plan->list_count * (workers * 12 + 8);
 	pool_bytes =

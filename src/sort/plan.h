@@ -58,6 +58,9 @@ uint32_t plan_samples(uint64_t record_count, uint32_t splitters);
 /* Returns 0, or -EOVERFLOW: more than PLAN_RECORDS_MAX records or slots. */
 int plan_make(struct plan *plan, const struct plan_request *request);
 
+/* Entries that a chunk's buckets can hold at most. */
+size_t plan_chunk_entries(size_t chunk_bytes, uint32_t record_size);
+
 /* The fewest bits that hold every slot below slot_count; at least 1. */
 unsigned plan_index_bits(uint64_t slot_count);
 

@@ -36,12 +36,11 @@ int sort_trace_open(struct sort_trace *trace, const struct output *output,
 }
 
 int sort_trace_add_lanes(struct sort_trace *trace, unsigned worker_count,
-			 struct failure *failure)
+			 uint32_t span_count, struct failure *failure)
 {
 	trace->lane_count = worker_count;
 	for (unsigned w = 0; trace->path && w < worker_count; w++)
-		if (trace_lane_init(sort_trace_lane(trace, w),
-				    SORT_TRACE_SPANS))
+		if (trace_lane_init(sort_trace_lane(trace, w), span_count))
 			return failure_no_memory(failure);
 	return 0;
 }

@@ -10,8 +10,10 @@
 #include "io/output.h"
 #include "system/thread_pool.h"
 
-/* Spans that a worker's lane has room for. */
+/* Spans that a worker's lane has room for: of a sort in memory, and of one that
+ * goes on for minutes. */
 #define SORT_TRACE_SPANS 4096
+#define SORT_TRACE_SPANS_MAX ((uint32_t)1 << 18)
 
 /* A pair of cache lines apart from the next worker's. */
 struct sort_trace_worker {
@@ -37,7 +39,7 @@ int sort_trace_open(struct sort_trace *trace, const struct output *output,
 /* Memory for the lanes, if anything is traced.  0 or -errno with *failure
  * filled. */
 int sort_trace_add_lanes(struct sort_trace *trace, unsigned worker_count,
-			 struct failure *failure);
+			 uint32_t span_count, struct failure *failure);
 
 static inline struct trace_lane *sort_trace_lane(struct sort_trace *trace,
 						 unsigned worker)

@@ -113,7 +113,7 @@ static void lay_out_memory(struct sorter *sorter)
 	struct arena *arena = &sorter->arena;
 	unsigned workers = sorter->pool.worker_count;
 
-	bucketing_take_lists(&sorter->bucketing, plan, arena);
+	bucketing_take_lists(&sorter->bucketing, plan, workers, arena);
 	orderer_take_memory(&sorter->orderer, plan, workers, arena, NULL);
 	bucketing_take_blocks(&sorter->bucketing, plan, arena);
 	sort_setup_slots(&sorter->output, plan, workers, arena);
@@ -238,7 +238,7 @@ static int prepare(struct sorter *sorter, struct failure *failure)
 	choose_splitters(sorter);
 	begin_ordering(sorter);
 	return sort_trace_add_lanes(&sorter->trace, sorter->pool.worker_count,
-				    failure);
+				    SORT_TRACE_SPANS, failure);
 }
 
 /* --- bucketing -------------------------------------------------------------

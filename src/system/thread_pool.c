@@ -257,14 +257,14 @@ unsigned thread_pool_size(const struct topology *topology, uint64_t wanted,
 	return (unsigned)MAX(MIN(wanted, task_count), 1);
 }
 
-int thread_pool_start(struct thread_pool *pool, unsigned worker_count,
-		      const struct topology *topology, struct failure *failure)
+static int start(struct thread_pool *pool, unsigned worker_count, bool spins,
+		 const struct topology *topology, struct failure *failure)
 {
 	int error;
 
 	pool->worker_count = worker_count;
 	pool->thread_count = 0;
-	pool->spins = worker_count <= topology->cpu_count;
+	pool->spins = spins;
 	assign_cpus(pool, topology);
 	pool->ends = false;
 	pool->is_pinned = false;
@@ -283,6 +283,20 @@ int thread_pool_start(struct thread_pool *pool, unsigned worker_count,
 	thread_pool_stop(pool);
 	return failure_set(failure, EXIT_RESOURCES, NULL, -error,
 			   "cannot start %u threads", worker_count);
+}
+
+int thread_pool_start(struct thread_pool *pool, unsigned worker_count,
+		      const struct topology *topology, struct failure *failure)
+{
+	return start(pool, worker_count, worker_count <= topology->cpu_count,
+		     topology, failure);
+}
+
+int thread_pool_start_beside(struct thread_pool *pool, unsigned worker_count,
+			     const struct topology *topology,
+			     struct failure *failure)
+{
+	return start(pool, worker_count, false, topology, failure);
 }
 
 void thread_pool_launch(struct thread_pool *pool, thread_pool_fn *run,

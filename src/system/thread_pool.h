@@ -14,7 +14,7 @@
  * before it still runs.
  *
  * Waiting spins for a short while, then sleeps; where there are more workers
- * than CPUs it sleeps at once.
+ * than CPUs, or another pool beside, it sleeps at once.
  *
  * Signals go to the caller: the other workers block all but those that a fault
  * of their own raises.
@@ -92,6 +92,12 @@ unsigned thread_pool_size(const struct topology *topology, uint64_t wanted,
  * thread is left. */
 int thread_pool_start(struct thread_pool *pool, unsigned worker_count,
 		      const struct topology *topology, struct failure *failure);
+
+/* The same for a pool that shares its CPUs with another one which works at the
+ * same time: its workers do not spin. */
+int thread_pool_start_beside(struct thread_pool *pool, unsigned worker_count,
+			     const struct topology *topology,
+			     struct failure *failure);
 
 /* The other workers call run(context, worker) while the caller goes on.  Waits
  * only if two jobs are not finished yet. */
