@@ -16,6 +16,8 @@
 #include "cluster/cluster.h"
 #include "exchange/udp_wire.h"
 #include "io/output.h"
+#include "programs/external_options.h"
+#include "programs/external_report.h"
 #include "programs/shape_options.h"
 #include "programs/sort_report.h"
 #include "sort/sorter.h"
@@ -42,9 +44,23 @@ static const char help[] =
 "                            those before are equal\n"
 "  -r, --reverse             reverse the whole order; equal keys stay as they are\n"
 "  -u, --unique              write only the first of the records with equal keys\n"
-"      --threads=N           use N threads (one for each CPU, if that pays)\n"
-"      --memory=SIZE         refuse a sort that may take more, such as 512M\n"
-"                            (what is available)\n"
+"      --threads=N, --parallel=N\n"
+"                            use N threads (one for each CPU, if that pays)\n"
+"  -S, --memory=SIZE, --buffer-size=SIZE\n"
+"                            take no more memory, such as 512M (what is\n"
+"                            available); what does not fit is sorted in parts,\n"
+"                            by way of scratch files\n"
+"  -T, --temporary-directory=DIR\n"
+"                            make scratch files in DIR; given more than once: in\n"
+"                            all of them ($TMPDIR, or the output's folder)\n"
+"      --batch-size=N        merge at most N sorted parts at once\n"
+"      --explain             print what the sort would do, how long it would take\n"
+"                            and why, and end\n"
+"      --progress            tell on a terminal how far the sort has come\n"
+"      --disk-rates=READ:WRITE:BOTH\n"
+"                            predict with these rates of the disk, in bytes a\n"
+"                            second: of reading, of writing, and the sum of both\n"
+"                            at once (measured)\n"
 "      --io=MODE             read the input by auto, buffered, mmap or direct\n"
 "                            (auto)\n"
 "      --splitters=KIND      divide keys into auto, static or sampled ranges\n"
@@ -88,7 +104,14 @@ enum {
 	OPTION_UNIQUE,
 	OPTION_CHECK,
 	OPTION_THREADS,
+	OPTION_PARALLEL,
 	OPTION_MEMORY,
+	OPTION_BUFFER_SIZE,
+	OPTION_SCRATCH,
+	OPTION_BATCH_SIZE,
+	OPTION_EXPLAIN,
+	OPTION_PROGRESS,
+	OPTION_DISK_RATES,
 	OPTION_IO,
 	OPTION_SPLITTERS,
 	OPTION_KERNEL,
@@ -121,7 +144,15 @@ static const struct options_entry entries[] = {
 	/* Of sort(1); only to say where it is. */
 	{ OPTION_CHECK, "check", 'c', OPTIONS_FLAG, NULL },
 	{ OPTION_THREADS, "threads", 0, OPTIONS_VALUE, "N" },
-	{ OPTION_MEMORY, "memory", 0, OPTIONS_VALUE, "SIZE" },
+	{ OPTION_PARALLEL, "parallel", 0, OPTIONS_VALUE, "N" },
+	{ OPTION_MEMORY, "memory", 'S', OPTIONS_VALUE, "SIZE" },
+	{ OPTION_BUFFER_SIZE, "buffer-size", 0, OPTIONS_VALUE, "SIZE" },
+	{ OPTION_SCRATCH, "temporary-directory", 'T', OPTIONS_FILES, "DIR" },
+	{ OPTION_BATCH_SIZE, "batch-size", 0, OPTIONS_VALUE, "N" },
+	{ OPTION_EXPLAIN, "explain", 0, OPTIONS_FLAG, NULL },
+	{ OPTION_PROGRESS, "progress", 0, OPTIONS_FLAG, NULL },
+	{ OPTION_DISK_RATES, "disk-rates", 0, OPTIONS_VALUE,
+	  "READ:WRITE:BOTH" },
 	{ OPTION_IO, "io", 0, OPTIONS_VALUE, "MODE" },
 	{ OPTION_SPLITTERS, "splitters", 0, OPTIONS_VALUE, "KIND" },
 	{ OPTION_KERNEL, "kernel", 0, OPTIONS_VALUE, "NAME" },
@@ -149,6 +180,10 @@ struct options {
 	struct options_reader reader;
 	struct sorter_config config;
 	const char *outputs[OUTPUT_FILES_MAX];
+	bool is_external; /* it does not fit into memory */
+	struct external_options external;
+	struct external_result external_result;
+	struct external_explanation explanation;
 	bool is_cluster;
 	struct cluster_config cluster;
 };
@@ -259,11 +294,23 @@ static int take_option(void *context, int id, struct failure *failure)
 	case OPTION_KEY:
 		return shape_options_key(reader, &config->shape, failure);
 	case OPTION_THREADS:
+	case OPTION_PARALLEL:
 		return options_number_32(reader, 1, THREAD_POOL_WORKERS_MAX,
 					 &config->threads, failure);
 	case OPTION_MEMORY:
+	case OPTION_BUFFER_SIZE:
 		return options_size(reader, 1, INT64_MAX, &config->memory_bytes,
 				    failure);
+	case OPTION_SCRATCH:
+		return external_options_scratch(reader, &options->external,
+						failure);
+	case OPTION_BATCH_SIZE:
+		return options_number_32(reader, 2, UINT16_MAX,
+					 &options->external.config.runs_max,
+					 failure);
+	case OPTION_DISK_RATES:
+		return external_options_rates(reader, &options->external,
+					      failure);
 	case OPTION_IO:
 		return options_choice(reader, modes, ARRAY_LEN(modes),
 				      &config->io, failure);
@@ -297,6 +344,11 @@ static int check_cluster(struct options *options, struct failure *failure)
 			return options_refuse_entry(
 				reader, id, failure,
 				"only with --cluster or --nodes");
+	for (int id = OPTION_SCRATCH; id <= OPTION_DISK_RATES; id++)
+		if (options_given(reader, id) && options->is_cluster)
+			return options_refuse_entry(
+				reader, id, failure,
+				"not with --cluster or --nodes");
 	if (gather && options->config.output_count > 0)
 		return failure_set(failure, EXIT_USAGE, "--gather", 0,
 				   "not together with -o");
@@ -338,6 +390,7 @@ static int complete_options(struct options *options, struct failure *failure)
 			&options->reader, OPTION_CHECK, failure,
 			"use blinkval, which checks files; see blinkval(1)");
 	config->unique = options_given(reader, OPTION_UNIQUE);
+	config->plans_only = options_given(reader, OPTION_EXPLAIN);
 	config->sync = options_given(reader, OPTION_SYNC);
 	config->checksum = options_given(reader, OPTION_CHECKSUM);
 	config->trace_path = options_value(reader, OPTION_TRACE);
@@ -356,6 +409,58 @@ static int complete_options(struct options *options, struct failure *failure)
 	return ret;
 }
 
+/* --- beyond memory -------------------------------------------------------- */
+
+static int sort_beyond_memory(struct options *options,
+			      struct sorter_result *result,
+			      struct failure *failure)
+{
+	struct external_config *external = &options->external.config;
+	int error;
+
+	external->sort = &options->config;
+	external->in_memory_bytes = result->memory_bytes;
+	external_options_complete(&options->external, options->outputs[0]);
+	if (options_given(&options->reader, OPTION_EXPLAIN))
+		return external_sort_explain(external, &options->explanation,
+					     failure);
+	if (options_given(&options->reader, OPTION_PROGRESS) &&
+	    isatty(STDERR_FILENO))
+		external->progress = external_report_progress;
+	error = external_sort_run(external, result, &options->external_result,
+				  failure);
+	external_report_end_progress();
+	return error;
+}
+
+static int sort(struct options *options, struct sorter_result *result,
+		struct failure *failure)
+{
+	int error = sorter_run(&options->config, result, failure);
+
+	if (error == 0 || !result->exceeds_memory)
+		return error;
+	options->is_external = true;
+	return sort_beyond_memory(options, result, failure);
+}
+
+/* What a sort would do. */
+static int explain(const struct options *options,
+		   const struct sorter_result *result)
+{
+	bool json = options_given(&options->reader, OPTION_JSON);
+
+	if (options->is_external && json)
+		external_report_explain_json(&options->external.config,
+					     &options->explanation);
+	else if (options->is_external)
+		external_report_explain(&options->external.config,
+					&options->explanation);
+	else
+		external_report_explain_memory(result, json);
+	return stdout_finish();
+}
+
 /* --- reporting ------------------------------------------------------------ */
 
 /* The output exists by now, so a failure here must not hide that. */
@@ -365,7 +470,10 @@ static int report(const struct options *options,
 	char sum[FORMAT_U128_BYTES];
 
 	if (options_given(&options->reader, OPTION_JSON))
-		sort_report_json(&options->config, result);
+		sort_report_json(&options->config, result,
+				 options->is_external
+					 ? &options->external_result
+					 : NULL);
 	else if (options->config.checksum)
 		printf("%s\n", format_u128_hex(sum, result->checksum));
 	return stdout_finish();
@@ -435,7 +543,9 @@ int main(int argc, char **argv)
 			return log_failure(&failure);
 		return report_cluster(&options, &cluster_result);
 	}
-	if (sorter_run(&options.config, &result, &failure) < 0)
+	if (sort(&options, &result, &failure) < 0)
 		return log_failure(&failure);
+	if (options.config.plans_only)
+		return explain(&options, &result);
 	return report(&options, &result);
 }

@@ -6,6 +6,7 @@
 
 #include "base/format.h"
 #include "base/version.h"
+#include "programs/external_report.h"
 #include "record/key_text.h"
 
 static void print_names(const char *key, const char *const *names,
@@ -89,9 +90,15 @@ static void print_sort(const struct sorter_config *config,
 }
 
 void sort_report_json(const struct sorter_config *config,
-		      const struct sorter_result *result)
+		      const struct sorter_result *result,
+		      const struct external_result *external)
 {
 	print_sort(config, result);
+	fputs(", \"external\": ", stdout);
+	if (external)
+		external_report_json(external);
+	else
+		fputs("null", stdout);
 	puts("}");
 }
 

@@ -8,10 +8,13 @@
 #define SORT_REPORT_H
 
 #include "cluster/cluster.h"
+#include "external/external_sort.h"
 #include "sort/sorter.h"
 
+/* external is NULL if all fitted into memory. */
 void sort_report_json(const struct sorter_config *config,
-		      const struct sorter_result *result);
+		      const struct sorter_result *result,
+		      const struct external_result *external);
 
 /* Print the result of this rank.  On rank 0 the document also has the figures
  * of all ranks. */

@@ -68,25 +68,6 @@ static int make_plan(struct sorter *sorter, struct failure *failure)
 	return sort_setup_plan(&sorter->plan, &request, failure);
 }
 
-/* Before anything is written.  Input that was to be read past the page cache is
- * mapped instead if the sort fits into memory only so. */
-static int check_memory(struct sorter *sorter, struct failure *failure)
-{
-	const struct sorter_config *config = sorter->config;
-	int error = sort_setup_refuse_memory(config, sorter->plan.memory_bytes,
-					     1, failure);
-
-	if (error == 0 || config->io != INPUT_AUTO ||
-	    sorter->input.mode == INPUT_MMAP)
-		return error;
-	sorter->input.mode = INPUT_MMAP;
-	error = make_plan(sorter, failure);
-	if (error)
-		return error;
-	return sort_setup_refuse_memory(config, sorter->plan.memory_bytes, 1,
-					failure);
-}
-
 /* Memory for all that the plan takes, without the input.  Besides the parts'
  * pieces there are the touched byte, the sample and its prefixes. */
 static int map_arena(struct sorter *sorter, const struct plan *plan,
@@ -221,10 +202,14 @@ static int prepare(struct sorter *sorter, struct failure *failure)
 {
 	int error = open_files(sorter, failure);
 
+	if (error)
+		return error;
+	error = make_plan(sorter, failure);
 	if (error == 0)
-		error = make_plan(sorter, failure);
-	if (error == 0)
-		error = check_memory(sorter, failure);
+		error = sort_setup_refuse_memory(
+			sorter->config, sorter->plan.memory_bytes, 1, failure);
+	sorter->result->exceeds_memory = error != 0;
+	sorter->result->memory_bytes = sorter->plan.memory_bytes;
 	if (error == 0 && !sorter->arena.base)
 		error = map_arena(sorter, &sorter->plan, failure);
 	if (error)
@@ -450,9 +435,9 @@ static int sort_files(struct sorter *sorter, struct failure *failure)
 	input_choose(&sorter->input);
 	reserve_memory(sorter);
 	error = prepare(sorter, failure);
-	if (error == 0)
+	if (error == 0 && !config->plans_only)
 		error = run_pool(sorter, failure);
-	if (error == 0)
+	if (error == 0 && !config->plans_only)
 		error = commit(sorter, failure);
 	if (error == 0)
 		fill_result(sorter);
@@ -465,7 +450,8 @@ static void close_sorter(struct sorter *sorter)
 	thread_pool_stop(&sorter->pool);
 	sort_trace_close(&sorter->trace);
 	output_close(&sorter->output);
-	if (sorter->config->leaves_memory) {
+	/* What is beyond memory is sorted in another way, in this process. */
+	if (sorter->config->leaves_memory && !sorter->result->exceeds_memory) {
 		input_leave(&sorter->input);
 		return;
 	}
@@ -493,7 +479,7 @@ int sorter_run(const struct sorter_config *config, struct sorter_result *result,
 	sort_trace_init(&sorter->trace, config->trace_path);
 	error = sort_files(sorter, failure);
 	close_sorter(sorter);
-	if (!config->leaves_memory)
+	if (!config->leaves_memory || result->exceeds_memory)
 		arena_unmap(&own);
 	return error;
 }

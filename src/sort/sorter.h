@@ -37,13 +37,19 @@ struct sorter_config {
 	/* Where a timeline goes (trace.h), or NULL; neither an input nor an
 	 * output. */
 	const char *trace_path;
+	bool plans_only; /* stop before anything is read or written */
 	/* The process ends after this sort: leave mappings and the inputs to
 	 * its end, which saves 0.2 to 3 ms. */
 	bool leaves_memory;
 };
 
-/* What was done and how long it took; valid if sorter_run() returned 0. */
+/* What was done and how long it took; valid if sorter_run() returned 0.  Of a
+ * sort that plans only: what it would take. */
 struct sorter_result {
+	/* Valid if it failed: nothing but memory was missing, of which it would
+	 * take memory_bytes (0: more than can be planned), and nothing has been
+	 * written. */
+	bool exceeds_memory;
 	uint64_t record_count;	/* of the input; of a rank: of its share */
 	uint64_t size_bytes;	/* of these records */
 	uint64_t dropped_count; /* of these records; the others were written */

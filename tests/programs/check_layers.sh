@@ -10,7 +10,7 @@
 # From the lowest layer up.  Each folder is a layer of its own, so no two of
 # them can need each other.
 readonly LAYERS="src/base src/record src/kernels src/system src/io src/sort
-	src/net src/exchange src/cluster src/probe src/programs"
+	src/external src/net src/exchange src/cluster src/probe src/programs"
 # Beside the upper ones: the remote shell knows nothing of sorting.
 readonly SHELL_LAYERS="src/base src/system src/net shell"
 

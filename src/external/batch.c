@@ -1,0 +1,127 @@
+#include "external/batch.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* Pieces that batch_lay_out() takes besides those of the bucketing. */
+#define OWN_PIECES 3
+
+static struct plan plan_of(const struct batch_request *request)
+{
+	const struct plan_request tables = {
+		.shape = request->shape,
+		.record_count = request->capacity,
+		.slot_count = request->capacity,
+		.worker_count = request->worker_count,
+		.chunk_bytes_max = PAGE_BYTES,
+	};
+	struct plan plan;
+	int error = plan_make(&plan, &tables);
+
+	/* batch_capacity() finds no capacity that is too large. */
+	assert(error == 0);
+	(void)error;
+	return plan;
+}
+
+static uint64_t key_span(const struct record_shape *shape)
+{
+	return shape->keys.end - shape->keys.begin;
+}
+
+/* The plan's memory is that of the tables.  What the orderer has once, for all
+ * batches, is not the batch's. */
+uint64_t batch_bytes(const struct batch_request *request)
+{
+	struct plan plan = plan_of(request);
+	uint64_t pieces = BUCKETING_PIECES(request->worker_count) + OWN_PIECES;
+	uint64_t once =
+		(uint64_t)request->worker_count * plan.chunk_entries * 8;
+
+	return plan.memory_bytes - once +
+	       request->capacity * request->shape.size +
+	       key_span(&request->shape) + pieces * CACHE_PAIR_BYTES +
+	       PAGE_BYTES;
+}
+
+uint64_t batch_capacity(const struct batch_request *request, uint64_t bytes)
+{
+	struct batch_request tried = *request;
+	uint64_t low = 0;
+	uint64_t high = MIN(bytes / request->shape.size, PLAN_RECORDS_MAX);
+
+	/* The largest that fits: bytes ascend with the capacity. */
+	while (low < high) {
+		tried.capacity = low + (high - low + 1) / 2;
+		if (batch_bytes(&tried) <= bytes)
+			low = tried.capacity;
+		else
+			high = tried.capacity - 1;
+	}
+	return low;
+}
+
+void batch_lay_out(struct batch *batch, const struct batch_request *request)
+{
+	struct arena *arena = &batch->memory;
+
+	arena->used_bytes = 0;
+	batch->plan = plan_of(request);
+	batch->capacity = request->capacity;
+	batch->record_count = 0;
+	batch->next = NULL;
+	bucketing_take_lists(&batch->bucketing, &batch->plan,
+			     request->worker_count, arena);
+	bucketing_take_blocks(&batch->bucketing, &batch->plan, arena);
+	batch->sorted =
+		arena_take(arena, request->capacity * 8, CACHE_PAIR_BYTES);
+	batch->common_key = arena_take(arena, key_span(&request->shape), 1);
+	batch->records = arena_take(
+		arena, request->capacity * request->shape.size, PAGE_BYTES);
+}
+
+void batch_begin(struct batch *batch, const struct sort_wiring *wiring,
+		 const struct bucketing_config *config)
+{
+	struct sort_wiring own = *wiring;
+
+	own.splitters = &batch->splitters;
+	bucketing_begin(&batch->bucketing, &own, config);
+	bucketing_set_plan(&batch->bucketing, &batch->plan);
+	bucketing_reset(&batch->bucketing);
+}
+
+uint64_t batch_count_crowded(struct batch *batch)
+{
+	struct bucket_set set = bucketing_set(&batch->bucketing);
+	uint64_t crowded = 0;
+
+	batch->record_count = 0;
+	for (uint32_t b = 0; b < set.bucket_count; b++) {
+		uint32_t count = bucket_set_count(&set, b);
+
+		batch->record_count += count;
+		if (count > PLAN_OVERSIZED_ENTRIES &&
+		    !splitters_bucket_is_equal(&batch->splitters, b))
+			crowded += count;
+	}
+	return crowded;
+}
+
+void batch_adopt_key(struct batch *batch, const struct record_shape *key_shape)
+{
+	struct splitters *splitters = &batch->splitters;
+
+	memcpy(batch->common_key,
+	       splitters->common_record + splitters->common_shape->keys.begin,
+	       key_shape->size);
+	splitters->common_record = batch->common_key;
+	splitters->common_shape = key_shape;
+}
+
+void batch_copy_splitters(struct batch *batch, const struct batch *from)
+{
+	batch->splitters = from->splitters;
+	if (from->splitters.kind == SPLITTERS_SAMPLED)
+		batch_adopt_key(batch, from->splitters.common_shape);
+}

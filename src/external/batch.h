@@ -1,0 +1,62 @@
+/*
+ * batch.h - a part of the memory, with the records that are sorted in it
+ *
+ * An external sort divides its memory into batches.  A batch is filled with
+ * records from a source, whose entries are put into buckets on the way; then
+ * the orderer brings its records to a sink in order, or it is sorted in place
+ * and stays, as a resident run.
+ */
+#ifndef BATCH_H
+#define BATCH_H
+
+#include "sort/bucketing.h"
+#include "sort/orderer.h"
+
+struct batch {
+	struct arena memory; /* its own part of the sort's */
+	struct plan plan;    /* of its tables, for `capacity` records */
+	uint64_t capacity;   /* records that it has memory for */
+	uint8_t *records;    /* slot 0 */
+	/* [capacity]: entries of oversized buckets; of a batch that is sorted
+	 * in place, all entries in order. */
+	uint64_t *sorted;
+	uint8_t *common_key;   /* for the splitters: see batch_adopt_key() */
+	uint64_t record_count; /* that have entries */
+	struct splitters splitters;
+	struct bucketing bucketing;
+	struct batch *next; /* in a queue of pipeline.h */
+};
+
+/* What a batch is made for. */
+struct batch_request {
+	struct record_shape shape;
+	unsigned worker_count;
+	uint64_t capacity;
+};
+
+/* Bytes of memory that such a batch takes, at most; and the largest capacity
+ * that so many bytes suffice for, or 0. */
+uint64_t batch_bytes(const struct batch_request *request);
+uint64_t batch_capacity(const struct batch_request *request, uint64_t bytes);
+
+/* Lay out a batch in batch->memory, which the caller has set.  The batch is a
+ * zeroed one, or one that is not used any more. */
+void batch_lay_out(struct batch *batch, const struct batch_request *request);
+
+/* The reading team begins to fill the batch.  wiring says all but the
+ * splitters, which are the batch's own. */
+void batch_begin(struct batch *batch, const struct sort_wiring *wiring,
+		 const struct bucketing_config *config);
+
+/* The reading team has filled the batch: count the records that have entries,
+ * and those in buckets that are crowded though their keys differ. */
+uint64_t batch_count_crowded(struct batch *batch);
+
+/* The splitters were made from a sample: keep the key that all sampled keys
+ * begin with, since the sample's records go. */
+void batch_adopt_key(struct batch *batch, const struct record_shape *key_shape);
+
+/* Take over another batch's splitters, which may be overwritten meanwhile. */
+void batch_copy_splitters(struct batch *batch, const struct batch *from);
+
+#endif /* BATCH_H */

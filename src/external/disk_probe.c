@@ -1,0 +1,135 @@
+#include "external/disk_probe.h"
+
+#include <liburing.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+
+#define REQUEST_BYTES (2 * MIB)
+#define REQUESTS 8 /* of each kind, under way */
+#define PART_NS 300000000u
+/* Room for what is written, over and over. */
+#define SCRATCH_BYTES (256 * MIB)
+
+struct probe {
+	struct io_uring ring;
+	const struct input_file *file;
+	int read_fd;
+	int write_fd;
+	uint64_t scratch_begin;
+	uint8_t *memory; /* REQUESTS to read into, and REQUESTS to write */
+	uint64_t next_read, next_write;
+	unsigned in_flight;
+};
+
+static void submit(struct probe *probe, unsigned slot)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&probe->ring);
+	uint8_t *memory = probe->memory + slot * REQUEST_BYTES;
+
+	if (slot < REQUESTS) {
+		if (probe->next_read + REQUEST_BYTES > probe->file->size_bytes)
+			probe->next_read = 0;
+		io_uring_prep_read(sqe, probe->read_fd, memory, REQUEST_BYTES,
+				   probe->next_read);
+		probe->next_read += REQUEST_BYTES;
+	} else {
+		io_uring_prep_write(sqe, probe->write_fd, memory, REQUEST_BYTES,
+				    probe->scratch_begin +
+					    probe->next_write % SCRATCH_BYTES);
+		probe->next_write += REQUEST_BYTES;
+	}
+	sqe->user_data = slot;
+	io_uring_submit(&probe->ring);
+	probe->in_flight++;
+}
+
+/* Bytes a second of requests [first, end), or 0 if the disk refuses one. */
+static uint64_t rate(struct probe *probe, unsigned first, unsigned end)
+{
+	uint64_t begin_ns = clock_now_ns(), now_ns = begin_ns;
+	uint64_t bytes = 0;
+	bool good = true;
+
+	for (unsigned slot = first; slot < end; slot++)
+		submit(probe, slot);
+	while (probe->in_flight > 0) {
+		struct io_uring_cqe *cqe;
+		unsigned slot;
+
+		if (io_uring_wait_cqe(&probe->ring, &cqe) < 0)
+			continue;
+		slot = (unsigned)cqe->user_data;
+		good = good && cqe->res == (int)REQUEST_BYTES;
+		bytes += good ? REQUEST_BYTES : 0;
+		io_uring_cqe_seen(&probe->ring, cqe);
+		probe->in_flight--;
+		now_ns = clock_now_ns();
+		if (good && now_ns - begin_ns < PART_NS)
+			submit(probe, slot);
+	}
+	return good ? (uint64_t)((double)bytes * 1e9 /
+				 (double)MAX(1, now_ns - begin_ns))
+		    : 0;
+}
+
+/* The largest file, with a descriptor past the page cache if there is one. */
+static void find_file(struct probe *probe, const struct input *input)
+{
+	probe->file = &input->files[0];
+	for (unsigned i = 1; i < input->file_count; i++)
+		if (input->files[i].size_bytes > probe->file->size_bytes)
+			probe->file = &input->files[i];
+	probe->read_fd = probe->file->direct_fd >= 0 ? probe->file->direct_fd
+						     : probe->file->fd;
+	/* From the middle: the beginning may be cached. */
+	probe->next_read =
+		ROUND_DOWN(probe->file->size_bytes / 2, REQUEST_BYTES);
+}
+
+static int measure(struct probe *probe, struct external_rates *rates,
+		   struct failure *failure)
+{
+	*rates = (struct external_rates){ 0 };
+	/* First what is written: it is never read. */
+	rates->write = rate(probe, REQUESTS, 2 * REQUESTS);
+	if (probe->file->size_bytes >= REQUEST_BYTES) {
+		rates->read = rate(probe, 0, REQUESTS);
+		rates->both = rate(probe, 0, 2 * REQUESTS);
+	}
+	if (rates->read > 0 && rates->write > 0 && rates->both > 0)
+		return 0;
+	return failure_set(failure, EXIT_FILE, NULL, 0,
+			   "the disk's rates cannot be measured");
+}
+
+int disk_probe(const struct input *input, struct scratch *scratch,
+	       struct external_rates *rates, struct failure *failure)
+{
+	struct scratch_place place;
+	struct probe probe = { 0 };
+	int error = scratch_take(scratch, SCRATCH_BYTES, &place, failure);
+
+	if (error)
+		return error;
+	find_file(&probe, input);
+	probe.write_fd = scratch_fd(scratch, place.directory);
+	probe.scratch_begin = place.offset_bytes;
+	error = io_uring_queue_init(2 * REQUESTS, &probe.ring, 0);
+	if (error)
+		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
+				   "the disk's rates cannot be measured");
+	probe.memory = aligned_alloc(PAGE_BYTES, 2 * REQUESTS * REQUEST_BYTES);
+	if (probe.memory) {
+		memset(probe.memory, 1, 2 * REQUESTS * REQUEST_BYTES);
+		error = measure(&probe, rates, failure);
+	} else {
+		error = failure_no_memory(failure);
+	}
+	free(probe.memory);
+	io_uring_queue_exit(&probe.ring);
+	scratch_written(scratch, &place, SCRATCH_BYTES);
+	scratch_release(scratch, &place, SCRATCH_BYTES);
+	return error;
+}

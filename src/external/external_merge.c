@@ -1,0 +1,346 @@
+/*
+ * external_merge.c - pass 2: the runs into the output, piece by piece
+ */
+#include <errno.h>
+
+#include "external/external_state.h"
+
+/* --- the reading team: fill a batch with a piece ---------------------------
+ */
+
+static void run_pass(void *context, unsigned worker)
+{
+	struct batch *batch = context;
+
+	bucketing_pass(&batch->bucketing, worker, false, true);
+}
+
+/* The first keys of the piece's blocks are its sample: one of some hundred
+ * records, from all parts of the piece. */
+static void sample_piece(struct external *external, struct batch *batch)
+{
+	const struct merge_plan *merge = &external->merge;
+	uint32_t piece = external->pieces.piece;
+	uint32_t begin = merge->piece_start[piece];
+	uint32_t count = merge->piece_start[piece + 1] - begin;
+	uint32_t wanted = MIN(count, batch->plan.splitters_wanted);
+	uint32_t sample_count =
+		MIN(count, MAX(wanted, batch->plan.sample_count));
+
+	for (uint32_t i = 0; i < sample_count; i++) {
+		uint32_t at = (uint32_t)((uint64_t)count * i / sample_count);
+
+		external->sample[i] =
+			run_index_key(merge->index, merge->order[begin + at]);
+	}
+	splitters_init_sampled(&batch->splitters, &merge->index->key_shape,
+			       external->sample, sample_count,
+			       external->sample_prefixes, wanted);
+	splitters_set_shape(&batch->splitters, &external->request.shape);
+}
+
+static int fill(void *context, struct batch *batch)
+{
+	struct external *external = context;
+	struct piece_source *pieces = &external->pieces;
+
+	if (!piece_source_begin(pieces, batch)) {
+		batch->record_count = 0;
+		return 0;
+	}
+	external_begin_batch(external, batch, &pieces->source);
+	sample_piece(external, batch);
+	thread_pool_run(&external->readers, run_pass, batch);
+	if (first_failure_stops(&external->failure))
+		return -1;
+	batch_count_crowded(batch);
+	atomic_store_explicit(&external->read_pieces, pieces->next_piece,
+			      memory_order_release);
+	return pieces->next_piece < external->merge.piece_count;
+}
+
+/* --- giving room back -------------------------------------------------------
+ */
+
+/* Room is given back in so many steps of a merge. */
+#define RELEASE_STEPS 16
+
+/* Where the bytes that begin with the block end, as far as nothing else lies
+ * between: blocks that were written at once, and padding to whole pages. */
+static uint64_t end_of_extent(const struct run_block *blocks, uint32_t *block,
+			      uint32_t end)
+{
+	unsigned directory = blocks[*block].place.directory;
+	uint64_t end_bytes = blocks[*block].place.offset_bytes;
+
+	while (*block < end && blocks[*block].place.directory == directory &&
+	       blocks[*block].place.offset_bytes - end_bytes < PAGE_BYTES) {
+		end_bytes = blocks[*block].place.offset_bytes +
+			    blocks[*block].stored_bytes;
+		++*block;
+	}
+	return end_bytes;
+}
+
+/* The whole pages of blocks [block, end), which have been read. */
+static void release_blocks(struct external *external, uint32_t block,
+			   uint32_t end)
+{
+	const struct run_block *blocks = external->index.blocks;
+
+	while (block < end) {
+		struct scratch_place place = blocks[block].place;
+		uint64_t end_bytes = ROUND_DOWN(
+			end_of_extent(blocks, &block, end), PAGE_BYTES);
+
+		place.offset_bytes = ROUND_UP(place.offset_bytes, PAGE_BYTES);
+		if (place.offset_bytes < end_bytes)
+			scratch_release(&external->scratch, &place,
+					end_bytes - place.offset_bytes);
+	}
+}
+
+/* What pieces before this one had, since the last time. */
+static void release_pieces(struct external *external, uint32_t piece)
+{
+	const struct merge_plan *merge = &external->merge;
+
+	for (unsigned r = 0; r < merge->run_count; r++)
+		if (!merge->index->runs[merge->first_run + r].resident)
+			release_blocks(
+				external,
+				merge_plan_block(merge,
+						 external->released_piece, r),
+				merge_plan_block(merge, piece, r));
+	external->released_piece = piece;
+}
+
+/* The third leader: what is left in the end goes when the files are closed, and
+ * that takes a second for 8 GB on a disk that is told of it (discard). */
+static void tidy(void *context)
+{
+	struct external *external = context;
+	uint32_t piece = atomic_load_explicit(&external->read_pieces,
+					      memory_order_acquire);
+
+	if (piece - external->released_piece >
+	    external->merge.piece_count / RELEASE_STEPS)
+		release_pieces(external, piece);
+}
+
+/* --- one merge -------------------------------------------------------------
+ */
+
+static bool empty_to_output(void *context, struct batch *batch)
+{
+	return external_order(context, batch, true);
+}
+
+static bool empty_to_run(void *context, struct batch *batch)
+{
+	return external_order(context, batch, false);
+}
+
+static bool open_pieces(struct external *external, unsigned first,
+			unsigned count, uint64_t piece_records)
+{
+	const struct external_plan *plan = &external->plan;
+	const struct piece_source_request request = {
+		.plan = &external->merge,
+		.scratch = &external->scratch,
+		.worker_count = external->request.worker_count,
+		.slot_bytes = plan->read_slot_bytes,
+		.depth = plan->read_depth,
+		.memory = external->read_memory,
+		.kernel = external->config->sort->kernel,
+	};
+	struct failure failure = { .status = EXIT_DONE };
+	int error = merge_plan_make(&external->merge, &external->index, first,
+				    count, external->request.unique,
+				    piece_records, request.kernel, &failure);
+
+	if (error == -E2BIG)
+		failure_set(&failure, EXIT_RESOURCES, NULL, 0,
+			    "%u runs are too many for one merge", count);
+	if (error == 0)
+		error = piece_source_open(&external->pieces, &request,
+					  &failure);
+	if (error)
+		external_fail(external, &failure);
+	return error == 0;
+}
+
+/* Merge runs [first, first + count) through the free batches. */
+static bool merge_runs(struct external *external, unsigned first,
+		       unsigned count, pipeline_empty_fn *empty)
+{
+	const struct pipeline_queue *free = &external->pipeline.free;
+	const struct pipeline_run run = {
+		.fill = fill,
+		.empty = empty,
+		.tidy = tidy,
+		.context = external,
+		.free_wanted = free->count,
+		.free_at_end = free->count,
+	};
+	bool good;
+
+	external_begin_pass(external, empty == empty_to_output
+					      ? EXTERNAL_OUTPUT
+					      : EXTERNAL_MERGES);
+	external->released_piece = 0;
+	atomic_store_explicit(&external->read_pieces, 0, memory_order_relaxed);
+	good = open_pieces(external, first, count, free->first->capacity) &&
+	       pipeline_run(&external->pipeline, &run);
+
+	external->external->piece_count = external->merge.piece_count;
+	external_end_pass(external);
+	if (good && external->pass == EXTERNAL_MERGES)
+		release_pieces(external, external->merge.piece_count);
+	piece_source_close(&external->pieces);
+	merge_plan_free(&external->merge);
+	return good;
+}
+
+/* --- merges of runs into runs ----------------------------------------------
+ */
+
+static uint32_t count_blocks(const struct external *external, unsigned first,
+			     unsigned count)
+{
+	uint32_t blocks = 0;
+
+	for (unsigned r = first; r < first + count; r++)
+		blocks += external->index.runs[r].block_count;
+	return blocks;
+}
+
+/* Every piece may end with a block that is not full: no more pieces than blocks
+ * are made. */
+static bool merge_into_run(struct external *external, unsigned first,
+			   unsigned count)
+{
+	uint32_t blocks = count_blocks(external, first, count);
+	struct failure failure;
+
+	if (run_index_begin(&external->index, 2 * blocks, &failure) < 0) {
+		external_fail(external, &failure);
+		return false;
+	}
+	if (!merge_runs(external, first, count, empty_to_run) ||
+	    !external_finish_runs(external))
+		return false;
+	if (run_index_replace(&external->index, first, count, &failure) < 0) {
+		external_fail(external, &failure);
+		return false;
+	}
+	external->external->merge_count++;
+	return true;
+}
+
+/*
+ * Merge neighbours until one merge suffices for the rest, and no more of them
+ * than that takes; round after round, so that runs stay about equally long.
+ */
+static bool merge_until(struct external *external, unsigned runs_max)
+{
+	unsigned first = 0;
+
+	while (external->index.run_count > runs_max) {
+		unsigned left = external->index.run_count;
+		unsigned count = MIN(runs_max, left - runs_max + 1);
+
+		if (first + count > left)
+			first = 0;
+		if (!merge_into_run(external, first, count))
+			return false;
+		first++;
+	}
+	return true;
+}
+
+/* --- the pass --------------------------------------------------------------
+ */
+
+/* Spill batches until the free ones are large enough to merge all runs, and if
+ * that is not enough, all of them. */
+static bool make_room(struct external *external)
+{
+	struct pipeline *pipeline = &external->pipeline;
+
+	while (pipeline->full.count > 0 &&
+	       external->index.run_count + pipeline->full.count >
+		       external_plan_runs_max(&external->plan,
+					      &external->request,
+					      pipeline->free.count)) {
+		struct batch *batch = pipeline_take_full(pipeline);
+
+		if (!external_spill(external, batch))
+			return false;
+		pipeline_add(pipeline, batch);
+	}
+	return external_finish_runs(external) &&
+	       merge_until(external,
+			   external_plan_runs_max(&external->plan,
+						  &external->request,
+						  pipeline->free.count));
+}
+
+static bool keep_rest(struct external *external)
+{
+	struct batch *batch;
+
+	while ((batch = pipeline_take_full(&external->pipeline))) {
+		if (!external_keep(external, batch))
+			return false;
+		external->external->resident_count++;
+	}
+	return true;
+}
+
+/* Two pieces at a time need two batches. */
+static void split_lone_batch(struct external *external)
+{
+	struct pipeline *pipeline = &external->pipeline;
+	struct batch_request request = external->plan.batch;
+	struct batch *halves = external->batches + external->plan.batch_count;
+	struct batch *lone;
+	size_t half_bytes;
+
+	if (pipeline->free.count != 1)
+		return;
+	lone = pipeline_take_free(pipeline);
+	half_bytes = ROUND_DOWN(lone->memory.size_bytes / 2, PAGE_BYTES);
+	request.capacity = external_plan_piece_records(&external->plan, 1);
+	for (unsigned i = 0; i < 2; i++) {
+		halves[i].memory = (struct arena){
+			.base = lone->memory.base + i * half_bytes,
+			.size_bytes = half_bytes,
+		};
+		batch_lay_out(&halves[i], &request);
+		pipeline_add(pipeline, &halves[i]);
+	}
+}
+
+static bool order_lone(struct external *external)
+{
+	struct batch *batch = pipeline_take_full(&external->pipeline);
+
+	external->external->resident_count = 1;
+	return external_order(external, batch, true);
+}
+
+bool external_merge_all(struct external *external)
+{
+	struct pipeline *pipeline = &external->pipeline;
+
+	if (external->index.run_count == 0 && pipeline->full.count == 0)
+		return true;
+	if (external->index.run_count == 0 && pipeline->full.count == 1)
+		return order_lone(external);
+	if (!make_room(external) || !keep_rest(external))
+		return false;
+	split_lone_batch(external);
+	return merge_runs(external, 0, external->index.run_count,
+			  empty_to_output);
+}

@@ -1,0 +1,94 @@
+#include "external/external_model.h"
+
+#include "external/external_plan.h"
+
+#define NS_PER_S 1e9
+/* Of one CPU, measured on a virtual machine with two (results/NOTES.md): each
+ * byte that a pass brings to its sink, and each record. */
+#define CPU_NS_PER_BYTE 0.35
+#define CPU_NS_PER_RECORD 15
+
+static double disk_ns(const struct external_rates *rates, double read_bytes,
+		      double written_bytes)
+{
+	double together = MIN(read_bytes, written_bytes);
+
+	if (rates->both == 0)
+		return 0;
+	return NS_PER_S * (2 * together / (double)rates->both +
+			   (read_bytes - together) / (double)rates->read +
+			   (written_bytes - together) / (double)rates->write);
+}
+
+static double cpu_ns(const struct external_request *request, double bytes)
+{
+	double records = bytes / request->shape.size;
+
+	return (bytes * CPU_NS_PER_BYTE + records * CPU_NS_PER_RECORD) /
+	       request->worker_count;
+}
+
+static void forecast_pass(struct external_forecast *forecast,
+			  enum external_pass pass,
+			  const struct external_request *request,
+			  const struct external_rates *rates, double read_bytes,
+			  double written_bytes)
+{
+	double disk = disk_ns(rates, read_bytes, written_bytes);
+	double cpu = rates->both == 0
+			     ? 0
+			     : cpu_ns(request, MAX(read_bytes, written_bytes));
+
+	forecast->passes[pass].read_bytes = (uint64_t)read_bytes;
+	forecast->passes[pass].written_bytes = (uint64_t)written_bytes;
+	forecast->passes[pass].ns = (uint64_t)MAX(disk, cpu);
+	forecast->passes[pass].limit =
+		disk >= cpu ? EXTERNAL_DISK : EXTERNAL_CPU;
+	forecast->ns += forecast->passes[pass].ns;
+}
+
+/* In the first pass nothing can be written until a batch is full, and in the
+ * last one nothing until a piece is read. */
+static uint64_t fill_ns(const struct external_plan *plan,
+			const struct external_request *request,
+			const struct external_rates *rates)
+{
+	double bytes = (double)plan->batch.capacity * request->shape.size;
+
+	if (plan->spilled_records == 0 || rates->both == 0)
+		return 0;
+	return (uint64_t)(bytes * NS_PER_S *
+			  (1 / (double)rates->read - 1 / (double)rates->both));
+}
+
+void external_model_forecast(struct external_forecast *forecast,
+			     const struct external_plan *plan,
+			     const struct external_request *request,
+			     const struct external_rates *rates)
+{
+	double size = request->shape.size;
+	double bytes = (double)request->record_count * size;
+	double spilled = (double)plan->spilled_records * size;
+
+	*forecast = (struct external_forecast){ 0 };
+	forecast_pass(forecast, EXTERNAL_RUNS, request, rates, bytes, spilled);
+	forecast_pass(forecast, EXTERNAL_MERGES, request, rates,
+		      spilled * (plan->passes - 1),
+		      spilled * (plan->passes - 1));
+	forecast_pass(forecast, EXTERNAL_OUTPUT, request, rates, spilled,
+		      bytes);
+	forecast->passes[EXTERNAL_RUNS].ns += fill_ns(plan, request, rates);
+	forecast->ns += fill_ns(plan, request, rates);
+}
+
+const char *external_pass_name(enum external_pass pass)
+{
+	static const char *const names[] = { "runs", "merges", "output" };
+
+	return names[pass];
+}
+
+const char *external_limit_name(enum external_limit limit)
+{
+	return limit == EXTERNAL_DISK ? "disk" : "cpu";
+}

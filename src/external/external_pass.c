@@ -1,0 +1,187 @@
+/*
+ * external_pass.c - what each pass takes, and how far it has come
+ */
+#include "base/clock.h"
+#include "external/external_state.h"
+
+#define PROGRESS_NS 1000000000u
+#define RATES_NS 2000000000u
+
+void external_begin_pass(struct external *external, enum external_pass pass)
+{
+	external->pass = pass;
+	external->pass_begin_ns = clock_now_ns();
+	external->written_before = external->scratch.written_bytes;
+	external->pipeline.reading_wait_ns = 0;
+	external->pipeline.ordering_wait_ns = 0;
+	external->runs.wait_ns = 0;
+	external->output.wait_ns = 0;
+	external->meter.last_read_wait_ns = 0;
+	external->meter.last_fill_wait_ns = 0;
+}
+
+void external_end_pass(struct external *external)
+{
+	struct external_pass_result *result =
+		&external->external->passes[external->pass];
+	const struct pipeline *pipeline = &external->pipeline;
+	uint64_t workers = external->request.worker_count;
+
+	result->ns += clock_now_ns() - external->pass_begin_ns;
+	if (external->pass == EXTERNAL_RUNS)
+		file_source_add_up(&external->files, &result->read_bytes,
+				   &result->read_wait_ns);
+	else
+		piece_source_add_up(&external->pieces, &result->read_bytes,
+				    &result->read_wait_ns);
+	if (external->pass == EXTERNAL_OUTPUT)
+		result->written_bytes +=
+			external->next_record * external->request.shape.size;
+	else
+		result->written_bytes += external->scratch.written_bytes -
+					 external->written_before;
+	result->fill_wait_ns += pipeline->reading_wait_ns * workers;
+	result->empty_wait_ns += pipeline->ordering_wait_ns * workers;
+	result->write_wait_ns +=
+		external->runs.wait_ns + external->output.wait_ns;
+}
+
+/* --- progress --------------------------------------------------------------
+ */
+
+/* Shares of workers are equal: what worker 0 knows of itself holds for all. */
+static const struct read_ahead *own_reads(const struct external *external)
+{
+	return external->pass == EXTERNAL_RUNS
+		       ? &external->files.readers[0].reads
+		       : &external->pieces.readers[0].reads;
+}
+
+static unsigned percent(uint64_t part, uint64_t whole)
+{
+	return (unsigned)MIN(100, part * 100 / MAX(1, whole));
+}
+
+void external_predict(struct external *external)
+{
+	struct external_result *result = external->external;
+
+	if (external->request.record_count != EXTERNAL_RECORDS_UNKNOWN)
+		external_model_forecast(&result->forecast, &external->plan,
+					&external->request, &result->rates);
+}
+
+/* By the plan: of a pass, as much is written as is read. */
+static void estimate(const struct external *external,
+		     struct external_progress *progress)
+{
+	const struct external_forecast *forecast =
+		&external->external->forecast;
+	uint64_t read = own_reads(external)->read_bytes *
+			external->request.worker_count;
+
+	for (unsigned p = 0; p < EXTERNAL_PASSES; p++) {
+		uint64_t whole = forecast->passes[p].read_bytes +
+				 forecast->passes[p].written_bytes;
+
+		progress->total_bytes += whole;
+		if (p < external->pass)
+			progress->moved_bytes += whole;
+		if (p == external->pass && forecast->passes[p].read_bytes > 0)
+			progress->moved_bytes +=
+				(uint64_t)((double)whole *
+					   MIN(1.0,
+					       (double)read /
+						       (double)forecast
+							       ->passes[p]
+							       .read_bytes));
+	}
+}
+
+/* A disk reads alone at such a part of what it moves both ways at once, and
+ * writes alone as fast as that, if nothing else is known (results/NOTES.md). */
+#define READ_ALONE(both) ((both) / 5 * 3)
+
+static uint64_t spilled_bytes(const struct external *external)
+{
+	return atomic_load_explicit(&external->spilled_records,
+				    memory_order_relaxed) *
+	       external->request.shape.size;
+}
+
+/* The first seconds in which the run reads and writes tell the disk's rates. */
+static void set_rates(struct external *external, uint64_t now_ns)
+{
+	struct external_meter *meter = &external->meter;
+	struct external_rates *rates = &external->external->rates;
+	uint64_t moved = own_reads(external)->read_bytes *
+				 external->request.worker_count +
+			 spilled_bytes(external);
+	double seconds = (double)(now_ns - meter->rates_begin_ns) / 1e9;
+
+	if (meter->rates_begin_ns == 0) {
+		meter->rates_begin_ns = now_ns;
+		meter->rates_begin_bytes = moved;
+	}
+	if (now_ns - meter->rates_begin_ns < RATES_NS)
+		return;
+	rates->both =
+		MAX(5, (uint64_t)((double)(moved - meter->rates_begin_bytes) /
+				  seconds));
+	rates->write = rates->both;
+	rates->read = READ_ALONE(rates->both);
+	external_predict(external);
+}
+
+static void tell_progress(struct external *external, uint64_t now_ns)
+{
+	const struct external_config *config = external->config;
+	struct external_meter *meter = &external->meter;
+	uint64_t read_wait_ns = own_reads(external)->wait_ns;
+	uint64_t fill_wait_ns = external->pipeline.reading_wait_ns;
+	uint64_t passed_ns = now_ns - meter->last_ns;
+	struct external_progress progress = {
+		.pass = external->pass,
+		.wait_disk_percent = percent(
+			read_wait_ns - meter->last_read_wait_ns, passed_ns),
+		.wait_memory_percent = percent(
+			fill_wait_ns - meter->last_fill_wait_ns, passed_ns),
+	};
+
+	meter->last_ns = now_ns;
+	meter->last_read_wait_ns = read_wait_ns;
+	meter->last_fill_wait_ns = fill_wait_ns;
+	estimate(external, &progress);
+	config->progress(config->progress_context, &progress);
+}
+
+void external_serve(void *context)
+{
+	struct external *external = context;
+	uint64_t now_ns = clock_now_ns();
+
+	if (external->meter.next_ns == 0) {
+		external->meter.next_ns = now_ns + PROGRESS_NS;
+		external->meter.last_ns = now_ns;
+	}
+	if (now_ns < external->meter.next_ns)
+		return;
+	external->meter.next_ns = now_ns + PROGRESS_NS;
+	if (external->external->rates.read == 0 &&
+	    external->pass == EXTERNAL_RUNS && spilled_bytes(external) > 0)
+		set_rates(external, now_ns);
+	if (external->config->progress)
+		tell_progress(external, now_ns);
+}
+
+void external_begin_batch(struct external *external, struct batch *batch,
+			  const struct source *source)
+{
+	const struct bucketing_config config = {
+		.source = source,
+		.serve = external_serve,
+		.serve_context = external,
+	};
+
+	batch_begin(batch, &external->reading, &config);
+}

@@ -1,0 +1,286 @@
+#include "external/external_plan.h"
+
+#include <errno.h>
+
+#include "external/merge_plan.h"
+
+/* What the process touches besides: code, stacks, page tables, the index's
+ * first pages, and what the kernel counts for it. */
+#define PROCESS_BYTES (4 * MIB)
+#define WORKER_BYTES (256 * KIB)
+/* Requests to a disk: larger ones bring nothing more, smaller ones cost time of
+ * the CPU, and room for a few of them must not take much of the memory. */
+#define REQUEST_BYTES_MAX (2 * MIB)
+#define REQUEST_BYTES_MIN (128 * KIB)
+#define REQUEST_PART 256
+/* Reads of each worker, and writes, that are under way. */
+#define READ_DEPTH 4
+#define WRITE_DEPTH 4
+/* No more than this part of the memory is for staging. */
+#define STAGING_PART 4
+/* A read counts like so many bytes more. */
+#define READ_COST_BYTES (64 * KIB)
+#define BLOCK_BYTES_MIN (32 * KIB)
+#define BLOCK_BYTES_MAX (512 * KIB)
+/* An input of unknown length is planned as if it had so many times the memory:
+ * beyond that the index takes more than its part. */
+#define UNKNOWN_FACTOR 256
+
+/* --- staging ---------------------------------------------------------------
+ */
+
+static void plan_requests(struct external_plan *plan,
+			  const struct external_request *request)
+{
+	uint64_t bytes = request->memory_bytes / REQUEST_PART;
+	uint32_t record_size = request->shape.size;
+	uint64_t block_bytes = (uint64_t)plan->block_records * record_size;
+	unsigned workers = request->worker_count;
+	uint64_t staging = request->memory_bytes / STAGING_PART / 2;
+	size_t chunk = REQUEST_BYTES_MIN;
+
+	while (chunk * 2 <= MIN(bytes, REQUEST_BYTES_MAX))
+		chunk *= 2;
+	plan->output_chunk_bytes = chunk;
+	plan->run_chunk_bytes = MAX(1, chunk / block_bytes) * block_bytes;
+	plan->slot_bytes =
+		ROUND_UP(MAX(chunk, plan->run_chunk_bytes), PAGE_BYTES);
+	plan->read_slot_bytes =
+		(uint32_t)(ROUND_UP(MAX(chunk, block_bytes), PAGE_BYTES) +
+			   2 * PAGE_BYTES);
+	plan->write_depth = WRITE_DEPTH;
+	plan->read_depth = READ_DEPTH;
+	while (plan->read_depth > 1 &&
+	       (uint64_t)workers * plan->read_depth * plan->read_slot_bytes >
+		       staging)
+		plan->read_depth--;
+	while (plan->write_depth > 1 &&
+	       (workers + plan->write_depth) * plan->slot_bytes > staging)
+		plan->write_depth--;
+	plan->slot_count = workers + plan->write_depth;
+}
+
+static uint64_t staging_bytes(const struct external_plan *plan,
+			      const struct external_request *request)
+{
+	return (uint64_t)request->worker_count * plan->read_depth *
+		       plan->read_slot_bytes +
+	       plan->slot_count * plan->slot_bytes;
+}
+
+/* --- a candidate -----------------------------------------------------------
+ */
+
+static uint64_t planned_records(const struct external_request *request)
+{
+	if (request->record_count != EXTERNAL_RECORDS_UNKNOWN)
+		return request->record_count;
+	return request->memory_bytes * UNKNOWN_FACTOR / request->shape.size;
+}
+
+/* The orderer's own memory: see orderer_take_memory(). */
+static uint64_t orderer_bytes(const struct external_plan *plan,
+			      const struct external_request *request)
+{
+	struct plan tables;
+	struct plan_request wanted = {
+		.shape = request->shape,
+		.record_count = plan->batch.capacity,
+		.slot_count = plan->batch.capacity,
+		.worker_count = request->worker_count,
+		.chunk_bytes_max = PAGE_BYTES,
+	};
+	size_t chunk_bytes =
+		MAX(plan->run_chunk_bytes, plan->output_chunk_bytes);
+	uint64_t entries = plan_chunk_entries(chunk_bytes, request->shape.size);
+
+	if (plan_make(&tables, &wanted) < 0)
+		return UINT64_MAX / 2;
+	return tables.list_count * 8 + request->worker_count * entries * 8 +
+	       tables.sample_count * 16 +
+	       (request->worker_count + 4) * CACHE_PAIR_BYTES;
+}
+
+/* Divide what is left of the memory by the batches.  False: it is too little.
+ */
+static bool divide(struct external_plan *plan,
+		   const struct external_request *request)
+{
+	uint64_t records = planned_records(request);
+	uint64_t fixed = PROCESS_BYTES + request->worker_count * WORKER_BYTES +
+			 staging_bytes(plan, request);
+	uint64_t blocks = DIV_ROUND_UP(records, plan->block_records);
+
+	plan->index_bytes =
+		blocks * run_index_block_bytes(&request->shape) * 5 / 4;
+	plan->batch = (struct batch_request){
+		.shape = request->shape,
+		.worker_count = request->worker_count,
+	};
+	fixed += plan->index_bytes;
+	if (fixed >= request->memory_bytes)
+		return false;
+	plan->batch_bytes =
+		ROUND_DOWN((request->memory_bytes - fixed) / plan->batch_count,
+			   PAGE_BYTES);
+	plan->batch.capacity = batch_capacity(&plan->batch, plan->batch_bytes);
+	fixed += orderer_bytes(plan, request);
+	if (fixed >= request->memory_bytes)
+		return false;
+	plan->batch_bytes =
+		ROUND_DOWN((request->memory_bytes - fixed) / plan->batch_count,
+			   PAGE_BYTES);
+	plan->batch.capacity = batch_capacity(&plan->batch, plan->batch_bytes);
+	plan->memory_bytes =
+		request->memory_bytes -
+		(PROCESS_BYTES + request->worker_count * WORKER_BYTES +
+		 plan->index_bytes);
+	return plan->batch.capacity >= 4 * (uint64_t)plan->block_records;
+}
+
+uint64_t external_plan_piece_records(const struct external_plan *plan,
+				     unsigned free_batches)
+{
+	if (free_batches > 1)
+		return plan->batch.capacity;
+	return batch_capacity(&plan->batch,
+			      ROUND_DOWN(plan->batch_bytes / 2, PAGE_BYTES));
+}
+
+unsigned external_plan_runs_max(const struct external_plan *plan,
+				const struct external_request *request,
+				unsigned free_batches)
+{
+	unsigned runs = merge_plan_runs_max(
+		external_plan_piece_records(plan, free_batches),
+		plan->block_records, request->unique);
+
+	return request->runs_max == 0 ? runs : MIN(runs, request->runs_max);
+}
+
+/* --- what is expected ------------------------------------------------------
+ */
+
+/* The runs are merged over and over, until one merge suffices. */
+static unsigned count_passes(uint64_t runs, unsigned runs_max)
+{
+	unsigned passes = 1;
+
+	for (; runs > runs_max; passes++)
+		runs = DIV_ROUND_UP(runs, runs_max);
+	return passes;
+}
+
+static void expect(struct external_plan *plan,
+		   const struct external_request *request)
+{
+	uint64_t records = planned_records(request);
+	uint64_t capacity = plan->batch.capacity;
+	uint64_t kept = capacity * (plan->batch_count - 1);
+	unsigned free_batches = 1;
+	uint64_t piece, rests;
+
+	plan->run_count = DIV_ROUND_UP(records, capacity);
+	plan->spilled_records = records > kept ? records - kept : 0;
+	plan->passes = 1;
+	if (plan->run_count > external_plan_runs_max(plan, request, 1)) {
+		free_batches = plan->batch_count;
+		plan->spilled_records = records;
+		plan->passes = count_passes(
+			plan->run_count,
+			external_plan_runs_max(plan, request, free_batches));
+	}
+	piece = external_plan_piece_records(plan, free_batches);
+	rests = MIN(plan->run_count * plan->block_records, piece / 2);
+	plan->piece_count = DIV_ROUND_UP(records, piece - rests);
+	plan->read_bytes =
+		(piece - rests) / MAX(1, plan->run_count) * request->shape.size;
+	plan->scratch_bytes = plan->spilled_records * request->shape.size;
+	/* Of several passes, two are in the files at once. */
+	if (plan->passes > 1)
+		plan->scratch_bytes *= 2;
+}
+
+/* Bytes that the disk moves for what is spilled, with what its reads cost. */
+static double cost(const struct external_plan *plan,
+		   const struct external_request *request)
+{
+	double spilled = (double)plan->spilled_records * request->shape.size;
+
+	return spilled * plan->passes *
+	       (2 + (double)READ_COST_BYTES / (double)MAX(1, plan->read_bytes));
+}
+
+/* --- choosing --------------------------------------------------------------
+ */
+
+static const unsigned batch_counts[] = { 2, 3, 4, 6, 8, 12, 16, 24, 32 };
+
+static bool try_plan(struct external_plan *plan,
+		     const struct external_request *request,
+		     unsigned batch_count, uint64_t block_bytes)
+{
+	*plan = (struct external_plan){
+		.batch_count = batch_count,
+		.block_records =
+			(uint32_t)MAX(1, block_bytes / request->shape.size),
+	};
+	plan_requests(plan, request);
+	if (!divide(plan, request) ||
+	    external_plan_runs_max(plan, request, batch_count) < 2)
+		return false;
+	expect(plan, request);
+	return true;
+}
+
+int external_plan_make(struct external_plan *plan,
+		       const struct external_request *request)
+{
+	bool found = false;
+
+	for (unsigned i = 0; i < ARRAY_LEN(batch_counts); i++)
+		for (uint64_t block = BLOCK_BYTES_MIN; block <= BLOCK_BYTES_MAX;
+		     block *= 2) {
+			struct external_plan tried;
+
+			if (try_plan(&tried, request, batch_counts[i], block) &&
+			    (!found ||
+			     cost(&tried, request) < cost(plan, request))) {
+				*plan = tried;
+				found = true;
+			}
+		}
+	if (!found)
+		return -ENOMEM;
+	if (request->record_count == EXTERNAL_RECORDS_UNKNOWN)
+		plan->run_count = plan->spilled_records = plan->scratch_bytes =
+			plan->piece_count = plan->read_bytes = 0;
+	return 0;
+}
+
+uint64_t external_plan_memory_min(const struct external_request *request)
+{
+	struct external_request tried = *request;
+	struct external_plan plan;
+	uint64_t low = MIB, high = MIB;
+
+	do {
+		high *= 2;
+		tried.memory_bytes = high;
+	} while (external_plan_make(&plan, &tried) < 0 &&
+		 high < UINT64_MAX / 4);
+	/* To the next MiB. */
+	while (high - low > MIB) {
+		tried.memory_bytes = low + (high - low) / 2;
+		if (external_plan_make(&plan, &tried) < 0)
+			low = tried.memory_bytes;
+		else
+			high = tried.memory_bytes;
+	}
+	tried.memory_bytes = ROUND_UP(high, MIB);
+	/* With a little more memory the staging may grow by more than that. */
+	while (external_plan_make(&plan, &tried) < 0 &&
+	       tried.memory_bytes < UINT64_MAX / 4)
+		tried.memory_bytes += MIB;
+	return tried.memory_bytes;
+}

@@ -1,0 +1,83 @@
+/*
+ * external_plan.h - every size of an external sort, decided before it starts
+ *
+ * The memory is divided into batches, of which all but one or two may keep
+ * their records to the end: what is spilled is what does not fit into these.
+ * More batches spill less, but make more and shorter runs, and so smaller reads
+ * when these are merged.  The plan chooses the number that moves the fewest
+ * bytes, each read counted like the bytes that a disk would bring meanwhile.
+ *
+ * Pure arithmetic.  results/NOTES.md has the measurements behind the constants.
+ */
+#ifndef EXTERNAL_PLAN_H
+#define EXTERNAL_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "external/batch.h"
+
+/* Of record_count: the input is a pipe. */
+#define EXTERNAL_RECORDS_UNKNOWN UINT64_MAX
+#define EXTERNAL_BATCHES_MAX 32
+
+struct external_request {
+	struct record_shape shape;
+	uint64_t record_count;
+	uint64_t memory_bytes; /* of all that the process touches */
+	unsigned worker_count; /* of each of the two teams */
+	unsigned runs_max;     /* in one merge; 0: what memory allows */
+	bool unique;
+};
+
+struct external_plan {
+	struct batch_request batch;
+	unsigned batch_count;
+	uint64_t batch_bytes;	/* of memory, each */
+	uint32_t block_records; /* in a block of a run */
+	/* Staging slots for reads: `read_depth` of each worker. */
+	uint32_t read_slot_bytes;
+	unsigned read_depth;
+	/* Staging slots for writes, of runs or of the output. */
+	unsigned write_depth;
+	unsigned slot_count;
+	size_t slot_bytes; /* whole pages */
+	size_t run_chunk_bytes;
+	size_t output_chunk_bytes;
+	uint64_t memory_bytes; /* of the arena */
+
+	/* What is expected; all but passes are 0 if the number of records is
+	 * unknown. */
+	uint64_t run_count;
+	uint64_t spilled_records; /* by the first pass */
+	uint64_t scratch_bytes;	  /* at most */
+	uint64_t piece_count;
+	unsigned passes;     /* over the spilled records, after the first */
+	uint64_t read_bytes; /* mean, of one run at once, in the last pass */
+	uint64_t index_bytes;
+};
+
+/* 0; or -ENOMEM: so much memory does not suffice. */
+int external_plan_make(struct external_plan *plan,
+		       const struct external_request *request);
+
+/* The least memory that suffices for the request. */
+uint64_t external_plan_memory_min(const struct external_request *request);
+
+/* How a merge is laid out when `free_batches` of the batches hold nothing: two
+ * pieces share a lone one. */
+static inline unsigned external_plan_piece_batches(unsigned free_batches)
+{
+	return free_batches == 1 ? 2 : free_batches;
+}
+
+/* Records that a piece may have then. */
+uint64_t external_plan_piece_records(const struct external_plan *plan,
+				     unsigned free_batches);
+
+/* How many runs one merge may have. */
+unsigned external_plan_runs_max(const struct external_plan *plan,
+				const struct external_request *request,
+				unsigned free_batches);
+
+#endif /* EXTERNAL_PLAN_H */

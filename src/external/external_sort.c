@@ -1,0 +1,468 @@
+#include "external/external_sort.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/format.h"
+#include "external/disk_probe.h"
+#include "external/external_state.h"
+#include "sort/sort_setup.h"
+
+/* Of what the machine has, if the user has not said how much to take: the rest
+ * is for others, and for the page cache. */
+#define MEMORY_SHARE(available) ((available) / 4 * 3)
+
+/* --- plan and memory -------------------------------------------------------
+ */
+
+static int make_plan(struct external *external, struct failure *failure)
+{
+	const struct sorter_config *config = external->config->sort;
+	struct external_request *request = &external->request;
+	uint64_t in_memory = external->config->in_memory_bytes;
+	char needed[FORMAT_SIZE_BYTES], allowed[FORMAT_SIZE_BYTES];
+	uint64_t least;
+
+	*request = (struct external_request){
+		.shape = config->shape,
+		.record_count = external->input.record_count,
+		.memory_bytes = config->memory_bytes,
+		.runs_max = external->config->runs_max,
+		.unique = config->unique,
+	};
+	if (request->memory_bytes == 0)
+		request->memory_bytes =
+			MEMORY_SHARE(topology_available_bytes());
+	request->worker_count = sort_setup_workers(
+		config, request->record_count, external->topology.cpu_count);
+	if (external_plan_make(&external->plan, request) == 0)
+		return 0;
+	least = external_plan_memory_min(request);
+	format_size(needed, in_memory > 0 ? MIN(in_memory, least) : least);
+	format_size(allowed, request->memory_bytes);
+	return failure_set(failure, EXIT_RESOURCES,
+			   config->memory_bytes ? "--memory" : "memory", 0,
+			   "sorting this takes %s at least, and %s are %s",
+			   needed, allowed,
+			   config->memory_bytes ? "allowed" : "available");
+}
+
+static uint64_t read_bytes(const struct external *external)
+{
+	return (uint64_t)external->request.worker_count *
+	       external->plan.read_depth * external->plan.read_slot_bytes;
+}
+
+/* The orderer's tables, for sinks with chunks of any size. */
+static void lay_out_orderer(struct external *external)
+{
+	const struct external_plan *plan = &external->plan;
+	struct plan tables = external->batches[0].plan;
+
+	tables.chunk_entries = plan_chunk_entries(
+		MAX(plan->run_chunk_bytes, plan->output_chunk_bytes),
+		external->request.shape.size);
+	orderer_take_memory(&external->orderer, &tables,
+			    external->request.worker_count, &external->arena,
+			    NULL);
+	/* Each batch has entries of its own. */
+	orderer_take_oversized(&external->orderer, &tables, 0,
+			       &external->arena);
+	external->sample = arena_take(&external->arena, tables.sample_count * 8,
+				      CACHE_PAIR_BYTES);
+	external->sample_prefixes = arena_take(
+		&external->arena, tables.sample_count * 8, CACHE_PAIR_BYTES);
+}
+
+static int lay_out_batches(struct external *external, struct failure *failure)
+{
+	const struct external_plan *plan = &external->plan;
+	unsigned count = plan->batch_count + 2;
+
+	external->batches = aligned_alloc(CACHE_PAIR_BYTES,
+					  count * sizeof(*external->batches));
+	if (!external->batches)
+		return failure_no_memory(failure);
+	memset(external->batches, 0, count * sizeof(*external->batches));
+	for (unsigned b = 0; b < plan->batch_count; b++) {
+		struct batch *batch = &external->batches[b];
+		size_t bytes = ROUND_DOWN(plan->batch_bytes, PAGE_BYTES);
+
+		batch->memory = (struct arena){
+			.base = arena_take(&external->arena, bytes, PAGE_BYTES),
+			.size_bytes = bytes,
+		};
+		batch_lay_out(batch, &plan->batch);
+		pipeline_add(&external->pipeline, batch);
+	}
+	return 0;
+}
+
+static int lay_out_memory(struct external *external, struct failure *failure)
+{
+	const struct external_plan *plan = &external->plan;
+	struct arena *arena = &external->arena;
+	int error = sort_setup_arena(arena, plan->memory_bytes,
+				     plan->batch_count +
+					     external->request.worker_count + 8,
+				     failure);
+
+	if (error)
+		return error;
+	external->read_memory =
+		arena_take(arena, read_bytes(external), PAGE_BYTES);
+	external->slot_memory = arena_take(
+		arena, plan->slot_count * plan->slot_bytes, PAGE_BYTES);
+	error = lay_out_batches(external, failure);
+	if (error == 0)
+		lay_out_orderer(external);
+	return error;
+}
+
+/* --- files -----------------------------------------------------------------
+ */
+
+int external_open_scratch(struct external *external)
+{
+	const struct external_config *config = external->config;
+	struct failure failure;
+	int error;
+
+	if (external->scratch.directory_count > 0)
+		return 0;
+	error = scratch_open(&external->scratch, config->scratch_paths,
+			     config->scratch_count, &failure);
+	if (error == 0 && external->plan.scratch_bytes > 0)
+		error = scratch_reserve(&external->scratch,
+					external->plan.scratch_bytes, &failure);
+	if (error)
+		external_fail(external, &failure);
+	return error;
+}
+
+/* Past the page cache, unless the user wants it otherwise: the cache would not
+ * hold such files. */
+static int open_output(struct external *external, struct failure *failure)
+{
+	struct sorter_config config = *external->config->sort;
+
+	if (config.unique && config.output_count > 1)
+		return failure_set(failure, EXIT_USAGE, "--unique", 0,
+				   "one output file only, for what does not "
+				   "fit into memory");
+	if (config.io == INPUT_AUTO)
+		config.io = INPUT_DIRECT;
+	/* With duplicates dropped the output may become smaller. */
+	config.unique = false;
+	return sort_setup_outputs(&external->output, &config,
+				  external->input.record_count, failure);
+}
+
+static void open_sinks(struct external *external)
+{
+	const struct external_plan *plan = &external->plan;
+	const struct run_sink_request runs = {
+		.index = &external->index,
+		.scratch = &external->scratch,
+		.kernel = external->config->sort->kernel,
+		.memory = external->slot_memory,
+		.slot_count = plan->slot_count,
+		.slot_bytes = plan->slot_bytes,
+		.chunk_bytes = plan->run_chunk_bytes,
+		.depth = plan->write_depth,
+	};
+
+	run_index_init(&external->index, &external->request.shape,
+		       plan->block_records);
+	run_sink_open(&external->runs, &runs);
+	/* The same memory: runs are written before the output is. */
+	output_set_slots(&external->output, external->slot_memory,
+			 plan->slot_count, plan->output_chunk_bytes);
+}
+
+/* --- threads ---------------------------------------------------------------
+ */
+
+static int start_threads(struct external *external, struct failure *failure)
+{
+	unsigned workers = external->request.worker_count;
+	int error = thread_pool_start_beside(&external->leaders, 3,
+					     &external->topology, failure);
+
+	if (error == 0)
+		error = thread_pool_start_beside(&external->readers, workers,
+						 &external->topology, failure);
+	if (error == 0)
+		error = thread_pool_start_beside(&external->orderers, workers,
+						 &external->topology, failure);
+	return error;
+}
+
+/* Each team has lanes of its own, and one of them the file. */
+static int open_traces(struct external *external, struct failure *failure)
+{
+	struct sort_trace *reading = &external->reading_trace;
+	struct sort_trace *ordering = &external->ordering_trace;
+	unsigned workers = external->request.worker_count;
+	int error = sort_trace_open(ordering, &external->output,
+				    &external->input, failure);
+
+	if (error == 0)
+		error = sort_trace_add_lanes(reading, workers,
+					     SORT_TRACE_SPANS_MAX, failure);
+	if (error == 0)
+		error = sort_trace_add_lanes(ordering, workers,
+					     SORT_TRACE_SPANS_MAX, failure);
+	return error;
+}
+
+static int write_trace(struct external *external, struct failure *failure)
+{
+	struct trace_lane reading[THREAD_POOL_WORKERS_MAX];
+	struct trace_lane ordering[THREAD_POOL_WORKERS_MAX];
+	const struct trace_process teams[] = {
+		{ .name = "read",
+		  .origin_ns = external->result->begin_ns,
+		  .lanes = reading,
+		  .lane_count = external->reading_trace.lane_count },
+		{ .name = "order and write",
+		  .origin_ns = external->result->begin_ns,
+		  .lanes = ordering,
+		  .lane_count = external->ordering_trace.lane_count },
+	};
+
+	sort_trace_copy_lanes(&external->reading_trace, reading);
+	sort_trace_copy_lanes(&external->ordering_trace, ordering);
+	return sort_trace_write(&external->ordering_trace, teams,
+				ARRAY_LEN(teams), failure);
+}
+
+static void wire(struct external *external)
+{
+	external->reading = (struct sort_wiring){
+		.shape = external->request.shape,
+		.kernel = external->config->sort->kernel,
+		.pool = &external->readers,
+		.trace = &external->reading_trace,
+		.failure = &external->failure,
+	};
+	external->ordering = external->reading;
+	external->ordering.pool = &external->orderers;
+	external->ordering.trace = &external->ordering_trace;
+}
+
+/* --- running ---------------------------------------------------------------
+ */
+
+static int open_input(struct external *external, struct failure *failure)
+{
+	const struct sorter_config *config = external->config->sort;
+	int error = input_open(&external->input, config->input_paths,
+			       config->input_count, config->shape.size,
+			       config->io, failure);
+
+	if (error)
+		return error;
+	topology_read(&external->topology);
+	input_choose(&external->input);
+	if (external->input.mode == INPUT_DIRECT)
+		input_open_directly(&external->input);
+	return make_plan(external, failure);
+}
+
+static int prepare(struct external *external, struct failure *failure)
+{
+	int error = open_input(external, failure);
+
+	if (error == 0)
+		error = open_output(external, failure);
+	if (error == 0)
+		error = open_traces(external, failure);
+	if (error == 0)
+		error = start_threads(external, failure);
+	if (error == 0)
+		error = lay_out_memory(external, failure);
+	if (error)
+		return error;
+	external->external->rates = external->config->rates;
+	external_predict(external);
+	wire(external);
+	open_sinks(external);
+	if (external->plan.scratch_bytes > 0 &&
+	    external_open_scratch(external) < 0)
+		return first_failure_get(&external->failure, failure);
+	return 0;
+}
+
+static int run(struct external *external, struct failure *failure)
+{
+	external->result->prepared_ns = clock_now_ns();
+	if (!external_make_runs(external))
+		return first_failure_get(&external->failure, failure);
+	external->result->bucketed_ns = clock_now_ns();
+	external->external->run_count =
+		external->index.run_count + external->pipeline.full.count;
+	if (!external_merge_all(external))
+		return first_failure_get(&external->failure, failure);
+	external->result->ordered_ns = clock_now_ns();
+	return 0;
+}
+
+static int commit(struct external *external, struct failure *failure)
+{
+	const struct sorter_config *config = external->config->sort;
+	struct sort_trace *trace = &external->ordering_trace;
+	int error = 0;
+
+	if (config->unique)
+		error = sort_setup_output_sizes(&external->output, config,
+						external->next_record, failure);
+	if (error == 0 && trace->path)
+		error = write_trace(external, failure);
+	if (error == 0)
+		error = output_commit(&external->output, config->sync,
+				      trace->path ? &trace->file : NULL,
+				      failure);
+	external->result->committed_ns = clock_now_ns();
+	return error;
+}
+
+static void fill_result(struct external *external)
+{
+	struct sorter_result *result = external->result;
+	struct external_result *own = external->external;
+	const struct external_plan *plan = &external->plan;
+	uint32_t record_size = external->request.shape.size;
+
+	result->io = external->input.mode;
+	result->output_direct = external->output.direct;
+	result->splitters = external->batches[0].splitters.kind;
+	result->bucket_count = external->batches[0].splitters.bucket_count;
+	result->threads = external->request.worker_count;
+	result->memory_bytes = external->request.memory_bytes;
+	result->record_count = external->input.record_count;
+	result->size_bytes = result->record_count * record_size;
+	result->checksum = external->checksum;
+	own->batch_count = plan->batch_count;
+	own->batch_bytes = plan->batch.capacity * record_size;
+	own->block_bytes = plan->block_records * record_size;
+	own->spilled_bytes = external->scratch.written_bytes;
+	own->scratch_peak_bytes = external->scratch.peak_bytes;
+}
+
+/* What is still open; each is safe if it was not opened. */
+static void close_all(struct external *external)
+{
+	thread_pool_stop(&external->orderers);
+	thread_pool_stop(&external->readers);
+	thread_pool_stop(&external->leaders);
+	sort_trace_close(&external->reading_trace);
+	sort_trace_close(&external->ordering_trace);
+	run_sink_close(&external->runs);
+	output_close(&external->output);
+	scratch_close(&external->scratch);
+	run_index_free(&external->index);
+	pipeline_fini(&external->pipeline);
+	input_close(&external->input);
+	free(external->batches);
+	arena_unmap(&external->arena);
+}
+
+static struct external *begin(const struct external_config *config,
+			      struct arena *own, struct failure *failure)
+{
+	struct external *external;
+
+	/* Too large for a stack. */
+	if (sort_setup_arena(own, sizeof(*external), 1, failure) < 0)
+		return NULL;
+	external = arena_take(own, sizeof(*external), CACHE_PAIR_BYTES);
+	external->config = config;
+	sort_trace_init(&external->reading_trace, config->sort->trace_path);
+	sort_trace_init(&external->ordering_trace, config->sort->trace_path);
+	pipeline_init(&external->pipeline, &external->leaders,
+		      &external->failure);
+	return external;
+}
+
+int external_sort_run(const struct external_config *config,
+		      struct sorter_result *result,
+		      struct external_result *external_result,
+		      struct failure *failure)
+{
+	struct external *external;
+	struct arena own = { 0 };
+	int error;
+
+	memset(result, 0, sizeof(*result));
+	memset(external_result, 0, sizeof(*external_result));
+	result->begin_ns = clock_now_ns();
+	external = begin(config, &own, failure);
+	if (!external)
+		return -ENOMEM;
+	external->result = result;
+	external->external = external_result;
+	error = prepare(external, failure);
+	if (error == 0)
+		error = run(external, failure);
+	if (error == 0)
+		error = commit(external, failure);
+	if (error == 0)
+		fill_result(external);
+	close_all(external);
+	arena_unmap(&own);
+	return error;
+}
+
+/* --- explaining ------------------------------------------------------------
+ */
+
+/* What a missing directory or a full one means, the run itself will say: here
+ * each one's room is told. */
+static int explain(struct external *external,
+		   struct external_explanation *explanation,
+		   struct failure *failure)
+{
+	const struct external_config *config = external->config;
+	int error = open_input(external, failure);
+
+	if (error == 0)
+		error = scratch_open(&external->scratch, config->scratch_paths,
+				     config->scratch_count, failure);
+	if (error)
+		return error;
+	explanation->request = external->request;
+	explanation->plan = external->plan;
+	explanation->rates = config->rates;
+	explanation->directory_count = config->scratch_count;
+	for (unsigned d = 0; d < config->scratch_count; d++)
+		explanation->room_bytes[d] =
+			scratch_room(&external->scratch, d);
+	if (config->rates.read == 0)
+		error = disk_probe(&external->input, &external->scratch,
+				   &explanation->rates, failure);
+	if (error == 0)
+		external_model_forecast(
+			&explanation->forecast, &explanation->plan,
+			&explanation->request, &explanation->rates);
+	return error;
+}
+
+int external_sort_explain(const struct external_config *config,
+			  struct external_explanation *explanation,
+			  struct failure *failure)
+{
+	struct arena own = { 0 };
+	struct external *external = begin(config, &own, failure);
+	int error;
+
+	memset(explanation, 0, sizeof(*explanation));
+	if (!external)
+		return -ENOMEM;
+	error = explain(external, explanation, failure);
+	close_all(external);
+	arena_unmap(&own);
+	return error;
+}

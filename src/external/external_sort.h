@@ -1,0 +1,108 @@
+/*
+ * external_sort.h - sort what does not fit into memory
+ *
+ * Pass 1 reads the input batch by batch, sorts each batch and writes it to
+ * scratch files as a run (run_sink.h); the last batches stay in memory.  Pass 2
+ * cuts the merge of all runs into pieces (merge_plan.h): it reads the blocks of
+ * each piece, sorts them as pass 1 does, and writes them to the output.  In
+ * both passes one team of threads reads while another one sorts and writes
+ * (pipeline.h).  Only where the runs are too many for pieces of this memory are
+ * some of them merged into longer runs before.
+ *
+ * Indexed runs that are merged range by range come from DuckDB 1.4 and
+ * Databend; a part that stays in memory from SPsort (Wyllie 1999).
+ */
+#ifndef EXTERNAL_SORT_H
+#define EXTERNAL_SORT_H
+
+#include "external/external_model.h"
+#include "external/external_plan.h"
+#include "io/scratch.h"
+#include "sort/sorter.h"
+
+struct external_progress {
+	enum external_pass pass;
+	/* Of all passes together: what has been read and written, and what
+	 * will be. */
+	uint64_t moved_bytes, total_bytes;
+	/* Of the reading team's time since the last call, in percent: how long
+	 * it waited for the disk, and for memory that the ordering team has
+	 * not given back yet. */
+	unsigned wait_disk_percent, wait_memory_percent;
+};
+
+typedef void external_progress_fn(void *context,
+				  const struct external_progress *progress);
+
+struct external_config {
+	const struct sorter_config *sort;
+	/* Directories for scratch files. */
+	const char *const *scratch_paths;
+	unsigned scratch_count;
+	unsigned runs_max; /* in one merge; 0: what memory allows */
+	/* What a sort in memory would take, for a message; 0: not known. */
+	uint64_t in_memory_bytes;
+	/* Of the disk, for predictions; all are 0: not known. */
+	struct external_rates rates;
+	/* What one thread calls about once a second, or NULL. */
+	external_progress_fn *progress;
+	void *progress_context;
+};
+
+/* What a pass has taken.  Waits are of all workers of a team together. */
+struct external_pass_result {
+	uint64_t ns;
+	uint64_t read_bytes, written_bytes;
+	/* The reading team's: for the disk, and for a batch to fill. */
+	uint64_t read_wait_ns, fill_wait_ns;
+	/* The ordering team's: for the disk, and for a batch to empty. */
+	uint64_t write_wait_ns, empty_wait_ns;
+};
+
+/* Beside struct sorter_result.  Valid if external_sort_run() returned 0. */
+struct external_result {
+	unsigned batch_count;
+	uint64_t batch_bytes;	 /* records of a full batch */
+	unsigned run_count;	 /* that pass 1 made */
+	unsigned resident_count; /* of these, not spilled */
+	unsigned merge_count;	 /* of runs into runs */
+	uint32_t piece_count;
+	uint32_t block_bytes;
+	uint64_t spilled_bytes; /* of all passes */
+	uint64_t scratch_peak_bytes;
+	struct external_pass_result passes[EXTERNAL_PASSES];
+	/* By the rates that were given, or those of the run's first second;
+	 * ns is 0: neither is known. */
+	struct external_rates rates;
+	struct external_forecast forecast;
+};
+
+/* What a sort would do.  Valid if external_sort_explain() returned 0. */
+struct external_explanation {
+	struct external_request request;
+	struct external_plan plan;
+	struct external_rates rates;
+	struct external_forecast forecast;
+	unsigned directory_count;
+	/* [directory_count]: room on their file systems. */
+	uint64_t room_bytes[SCRATCH_DIRECTORIES_MAX];
+};
+
+/*
+ * Sort.  Returns 0 or -errno with *failure filled; then no output exists.  In
+ * either case no scratch file is left.
+ */
+int external_sort_run(const struct external_config *config,
+		      struct sorter_result *result,
+		      struct external_result *external,
+		      struct failure *failure);
+
+/*
+ * Plan the sort, and measure the disk for a second if its rates are not given.
+ * Nothing is left that is written.  0 or -errno with *failure filled.
+ */
+int external_sort_explain(const struct external_config *config,
+			  struct external_explanation *explanation,
+			  struct failure *failure);
+
+#endif /* EXTERNAL_SORT_H */

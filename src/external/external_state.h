@@ -1,0 +1,117 @@
+/*
+ * external_state.h - the state of an external sort, for src/external alone
+ */
+#ifndef EXTERNAL_STATE_H
+#define EXTERNAL_STATE_H
+
+#include "external/external_plan.h"
+#include "external/external_sort.h"
+#include "external/file_source.h"
+#include "external/piece_source.h"
+#include "external/pipeline.h"
+#include "external/run_sink.h"
+#include "io/output.h"
+
+struct external {
+	/* The caller's thread, which leads the ordering team, writes all of
+	 * this before a pass or between two. */
+	const struct external_config *config;
+	struct sorter_result *result;
+	struct external_result *external;
+	struct input input;
+	struct output output;
+	struct scratch scratch;
+	struct topology topology;
+	struct external_request request;
+	struct external_plan plan;
+	struct arena arena;
+	uint8_t *read_memory;
+	uint8_t *slot_memory;
+	struct batch *batches; /* [batch_count + 2], the last two for pieces */
+	struct thread_pool leaders, readers, orderers;
+	struct sort_wiring reading, ordering;
+	struct sort_trace reading_trace, ordering_trace;
+	struct first_failure failure;
+	struct pipeline pipeline;
+
+	/* The leader of the reading team. */
+	struct file_source files;
+	struct piece_source pieces;
+	const uint8_t **sample;
+	uint64_t *sample_prefixes;
+	enum splitters_kind static_kind;
+	bool is_uniform;	       /* static splitters suit so far */
+	const struct batch *splitters; /* the batch that had them last */
+	bool samples_each; /* no splitters suited the batch that followed */
+
+	_Atomic uint32_t read_pieces; /* of the merge */
+
+	/* The third leader. */
+	uint32_t released_piece; /* room of those before it is given back */
+
+	/* The leader of the ordering team. */
+	struct orderer orderer;
+	struct run_index index;
+	struct run_sink runs;
+	struct merge_plan merge;
+	_Atomic uint64_t spilled_records; /* in whole batches, for the meter */
+	uint64_t next_record;		  /* of the output's whole */
+	unsigned __int128 checksum;
+	enum external_pass pass;
+	uint64_t pass_begin_ns;
+	uint64_t written_before; /* scratch bytes, when the pass began */
+
+	/* Worker 0 of the reading team. */
+	struct external_meter {
+		uint64_t next_ns; /* tell progress no earlier */
+		uint64_t last_ns, last_read_wait_ns, last_fill_wait_ns;
+		uint64_t rates_begin_ns, rates_begin_bytes;
+	} meter;
+};
+
+/* A pass begins; so much time and so many bytes have gone by when it ends:
+ * external->external->passes[] has the sums. */
+void external_begin_pass(struct external *external, enum external_pass pass);
+void external_end_pass(struct external *external);
+
+/* How long the run will take, if its size and the disk's rates are known. */
+void external_predict(struct external *external);
+
+/* Worker 0 of the reading team, every few ms. */
+void external_serve(void *context);
+
+/* The reading team begins to fill a batch from the source. */
+void external_begin_batch(struct external *external, struct batch *batch,
+			  const struct source *source);
+
+/* Pass 1.  False: the run has failed, and the reason is noted; so it is with
+ * all that follows. */
+bool external_make_runs(struct external *external);
+
+/* Open the scratch files, if they are not open yet, with room for what the
+ * plan expects.  0 or -errno, which is noted. */
+int external_open_scratch(struct external *external);
+
+/* Spill a batch as one more run; sort it in place as one. */
+bool external_spill(struct external *external, struct batch *batch);
+bool external_keep(struct external *external, struct batch *batch);
+
+/* Wait until all runs lie in their files.  They may be read then, and the
+ * output may have their slots. */
+bool external_finish_runs(struct external *external);
+
+/* A batch's records to the output, from next_record on, or to the latest run.
+ */
+bool external_order(struct external *external, struct batch *batch,
+		    bool is_output);
+
+/* Pass 2, and what must be merged before. */
+bool external_merge_all(struct external *external);
+
+static inline void external_fail(struct external *external,
+				 const struct failure *failure)
+{
+	first_failure_note(&external->failure, failure);
+}
+
+#endif /* EXTERNAL_STATE_H */

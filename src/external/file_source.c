@@ -1,0 +1,266 @@
+#include "external/file_source.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/failure.h"
+
+/* Records that are copied before their keys are read: so many bytes are still
+ * in a cache then. */
+#define STEP_BYTES (128 * KIB)
+
+/* --- what is read ahead ----------------------------------------------------
+ */
+
+static uint64_t batch_end(const struct file_source *files, uint64_t batch)
+{
+	return MIN((batch + 1) * files->batch_records,
+		   files->input->record_count);
+}
+
+/* The share of the worker in the batch, counted over all files. */
+static void share_of_batch(const struct file_source *files, uint64_t batch,
+			   unsigned worker, uint64_t *begin, uint64_t *end)
+{
+	uint64_t first = batch * files->batch_records;
+	uint64_t count = batch_end(files, batch) - first;
+
+	*begin = first + count * worker / files->worker_count;
+	*end = first + count * (worker + 1) / files->worker_count;
+}
+
+static bool find_ahead(struct file_reader *reader)
+{
+	const struct file_source *files = reader->source;
+
+	while (reader->ahead_record == reader->ahead_end) {
+		if (batch_end(files, reader->ahead_batch) ==
+		    files->input->record_count)
+			return false;
+		share_of_batch(files, ++reader->ahead_batch, reader->worker,
+			       &reader->ahead_record, &reader->ahead_end);
+	}
+	return true;
+}
+
+static bool next_unit(void *context, struct read_extent *extent)
+{
+	struct file_reader *reader = context;
+	const struct file_source *files = reader->source;
+	const struct input *input = files->input;
+	const struct input_file *file;
+	uint64_t in_file, count;
+
+	if (!find_ahead(reader))
+		return false;
+	file = &input->files[input_find_file(input, reader->ahead_record)];
+	in_file = reader->ahead_record - file->first_record;
+	count = MIN(reader->ahead_end - reader->ahead_record,
+		    file->record_count - in_file);
+	count = MIN(count, files->unit_records);
+	*extent = (struct read_extent){
+		.direct_fd = file->direct_fd,
+		.plain_fd = file->fd,
+		.offset_bytes = in_file * input->record_size,
+		.length_bytes = (uint32_t)(count * input->record_size),
+		.path = file->path,
+	};
+	reader->ahead_record += count;
+	return true;
+}
+
+/* --- the source's operations -----------------------------------------------
+ */
+
+/* In a source_reader's state. */
+struct state {
+	struct file_reader *reader;
+	/* Of records that are in memory already. */
+	uint64_t slot, record_count;
+};
+
+_Static_assert(sizeof(struct state) <= SOURCE_READER_BYTES, "");
+
+static struct state *state_of(struct source_reader *reader)
+{
+	return (struct state *)reader->state;
+}
+
+static int open_reader(struct source_reader *reader, uint64_t first_record,
+		       uint64_t record_count, bool resident,
+		       struct failure *failure)
+{
+	const struct file_source *files = reader->source->context;
+	struct file_reader *own = &files->readers[reader->worker];
+
+	(void)failure;
+	*state_of(reader) = (struct state){
+		.reader = resident ? NULL : own,
+		.slot = first_record,
+		.record_count = record_count,
+	};
+	if (!resident) {
+		own->slot = first_record;
+		own->left_records = record_count;
+	}
+	return 0;
+}
+
+static int next_resident(struct state *state, const struct source *source,
+			 struct source_run *run)
+{
+	*run = (struct source_run){
+		.slot = state->slot,
+		.record_count = state->record_count,
+		.records = source->base + state->slot * source->record_size,
+	};
+	state->record_count = 0;
+	return run->record_count > 0;
+}
+
+/* 0 or -errno with *failure filled. */
+static int take_unit(struct file_reader *own, struct failure *failure)
+{
+	struct read_extent extent;
+	int ret = read_ahead_take(&own->reads, &extent, &own->bytes, failure);
+
+	if (ret < 0)
+		return ret;
+	own->unit_records =
+		extent.length_bytes / own->source->source.record_size;
+	return 0;
+}
+
+static int next_run(struct source_reader *reader, struct source_run *run,
+		    struct failure *failure)
+{
+	const struct source *source = reader->source;
+	struct file_reader *own = state_of(reader)->reader;
+	uint64_t count;
+	uint8_t *target;
+
+	if (!own)
+		return next_resident(state_of(reader), source, run);
+	if (own->left_records == 0)
+		return 0;
+	if (own->unit_records == 0) {
+		int error = take_unit(own, failure);
+
+		if (error)
+			return error;
+	}
+	count = MIN(own->unit_records,
+		    MAX(1, STEP_BYTES / source->record_size));
+	target = source->base + own->slot * source->record_size;
+	memcpy(target, own->bytes, count * source->record_size);
+	*run = (struct source_run){
+		.slot = own->slot,
+		.record_count = count,
+		.records = target,
+	};
+	own->bytes += count * source->record_size;
+	own->unit_records -= count;
+	own->slot += count;
+	own->left_records -= count;
+	return 1;
+}
+
+/* Reads for the next batch stay under way. */
+static void close_reader(struct source_reader *reader)
+{
+	(void)reader;
+}
+
+static void share(const struct source *source, unsigned worker,
+		  unsigned worker_count, uint64_t *first_record,
+		  uint64_t *record_count)
+{
+	*first_record = source->record_count * worker / worker_count;
+	*record_count = source->record_count * (worker + 1) / worker_count -
+			*first_record;
+}
+
+static const uint8_t *record(const struct source *source, uint64_t number)
+{
+	return source->base + number * source->record_size;
+}
+
+static const struct source_ops operations = {
+	.open = open_reader,
+	.next = next_run,
+	.close = close_reader,
+	.share = share,
+	.record = record,
+};
+
+/* --- its life --------------------------------------------------------------
+ */
+
+int file_source_open(struct file_source *files,
+		     const struct file_source_request *request,
+		     struct failure *failure)
+{
+	const struct input *input = request->input;
+
+	*files = (struct file_source){
+		.source = {
+			.ops = &operations,
+			.context = files,
+			.record_size = input->record_size,
+		},
+		.input = input,
+		.batch_records = request->batch_records,
+		.unit_records = (request->slot_bytes - 2 * PAGE_BYTES) /
+				input->record_size,
+		.worker_count = request->worker_count,
+	};
+	files->readers =
+		aligned_alloc(CACHE_PAIR_BYTES,
+			      request->worker_count * sizeof(*files->readers));
+	if (!files->readers)
+		return failure_no_memory(failure);
+	for (unsigned w = 0; w < request->worker_count; w++) {
+		struct file_reader *reader = &files->readers[w];
+
+		memset(reader, 0, sizeof(*reader));
+		reader->source = files;
+		reader->worker = w;
+		share_of_batch(files, 0, w, &reader->ahead_record,
+			       &reader->ahead_end);
+		read_ahead_init(&reader->reads, request->depth,
+				request->memory + (size_t)w * request->depth *
+							  request->slot_bytes,
+				request->slot_bytes, next_unit, reader);
+	}
+	return 0;
+}
+
+uint64_t file_source_begin(struct file_source *files, struct batch *batch)
+{
+	uint64_t count = MIN(files->batch_records,
+			     files->input->record_count - files->next_record);
+
+	files->next_record += count;
+	files->batch = batch;
+	files->source.base = batch->records;
+	files->source.record_count = count;
+	files->source.slot_count = count;
+	return count;
+}
+
+void file_source_add_up(const struct file_source *files, uint64_t *read_bytes,
+			uint64_t *wait_ns)
+{
+	for (unsigned w = 0; w < files->worker_count; w++) {
+		*read_bytes += files->readers[w].reads.read_bytes;
+		*wait_ns += files->readers[w].reads.wait_ns;
+	}
+}
+
+void file_source_close(struct file_source *files)
+{
+	for (unsigned w = 0; files->readers && w < files->worker_count; w++)
+		read_ahead_close(&files->readers[w].reads);
+	free(files->readers);
+	memset(files, 0, sizeof(*files));
+}

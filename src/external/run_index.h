@@ -1,0 +1,103 @@
+/*
+ * run_index.h - the sorted runs of an external sort, block by block
+ *
+ * A run is a part of the input, sorted.  It consists of blocks of whole
+ * records.  The blocks of a run lie in scratch files (scratch.h) or, if the run
+ * is resident, in the memory of a batch, which holds the order of the records.
+ * The index keeps for each block where it lies and the key of its first record,
+ * so that the merge of all runs can be cut into pieces before anything is read
+ * (merge_plan.h).
+ *
+ * Runs are numbered in the order of the input: of records with equal keys,
+ * those of the lower run come first.  Blocks are numbered over all runs.
+ */
+#ifndef RUN_INDEX_H
+#define RUN_INDEX_H
+
+#include <stdint.h>
+
+#include "io/scratch.h"
+#include "record/record.h"
+
+struct batch;
+struct failure;
+
+struct run_block {
+	uint64_t first_record; /* its number in the run */
+	struct scratch_place place;
+	uint32_t record_count;
+	uint32_t stored_bytes; /* in the scratch file */
+	uint32_t crc;	       /* CRC-32C of the stored bytes */
+};
+
+struct run {
+	uint32_t first_block;
+	uint32_t block_count;
+	uint64_t record_count;
+	const struct batch *resident; /* NULL: the run lies in scratch files */
+};
+
+struct run_index {
+	struct record_shape shape;
+	/* Of the keys that the index keeps: of each record the bytes from the
+	 * first byte of any key to the last one. */
+	struct record_shape key_shape;
+	uint32_t block_records; /* in each block but a last one */
+	struct run *runs;	/* owned, as blocks and keys are */
+	struct run_block *blocks;
+	uint8_t *keys; /* key_shape.size bytes of each block */
+	unsigned run_count, run_capacity;
+	uint32_t block_count, block_capacity;
+};
+
+void run_index_init(struct run_index *index, const struct record_shape *shape,
+		    uint32_t block_records);
+void run_index_free(struct run_index *index);
+
+/* Memory that the index takes for each block, and that merge_plan.h takes. */
+uint64_t run_index_block_bytes(const struct record_shape *shape);
+
+/* Begin another run, with room for so many blocks more.  Pointers into the
+ * index become invalid.  0 or -errno with *failure filled. */
+int run_index_begin(struct run_index *index, uint32_t block_count,
+		    struct failure *failure);
+
+/* The latest run gets this many records more, in blocks of block_records, for
+ * which run_index_begin() has made room: returns the first block's number.
+ * Their first_record and record_count are set; the caller sets the rest. */
+uint32_t run_index_extend(struct run_index *index, uint64_t record_count);
+
+/* The latest run is the merge of runs [first, first + count): it takes their
+ * place.  0 or -errno with *failure filled. */
+int run_index_replace(struct run_index *index, unsigned first, unsigned count,
+		      struct failure *failure);
+
+/* Keep the key of this record, as that of the block's first. */
+void run_index_set_key(struct run_index *index, uint32_t block,
+		       const uint8_t *record);
+
+static inline const uint8_t *run_index_key(const struct run_index *index,
+					   uint32_t block)
+{
+	return index->keys + (uint64_t)block * index->key_shape.size;
+}
+
+/* Returns <0, 0 or >0: compares the record's key with the block's. */
+static inline int run_index_compare(const struct run_index *index,
+				    const uint8_t *record, uint32_t block)
+{
+	return record_compare(&index->key_shape,
+			      record + index->shape.keys.begin,
+			      run_index_key(index, block));
+}
+
+/* True if the block lies right behind `length` bytes from the place on. */
+static inline bool run_block_follows(const struct run_block *block,
+				     const struct scratch_place *place,
+				     uint64_t length)
+{
+	return block->place.directory == place->directory &&
+	       block->place.offset_bytes == place->offset_bytes + length;
+}
+
+#endif /* RUN_INDEX_H */

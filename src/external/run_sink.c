@@ -1,0 +1,280 @@
+#include "external/run_sink.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+
+enum { RUN_SLOT_FREE, RUN_SLOT_TAKEN, RUN_SLOT_WRITING };
+
+static struct run_sink *run_sink_of(struct sink *sink)
+{
+	return (struct run_sink *)sink;
+}
+
+_Static_assert(offsetof(struct run_sink, sink) == 0, "a sink is a run sink");
+
+/* The caller holds the lock. */
+static void fail(struct run_sink *run, const struct failure *failure)
+{
+	if (!run->failed)
+		run->failure = *failure;
+	run->failed = true;
+}
+
+/* --- writing, with the lock held --------------------------------------------
+ */
+
+static void set_places(struct run_sink *run, const struct run_sink_slot *slot)
+{
+	uint64_t offset_bytes = slot->place.offset_bytes;
+	uint64_t left_bytes = slot->slot.length_bytes;
+	uint32_t block = slot->first_block;
+
+	while (left_bytes > 0) {
+		struct run_block *at = &run->index->blocks[block++];
+
+		at->place = (struct scratch_place){
+			.directory = slot->place.directory,
+			.offset_bytes = offset_bytes,
+		};
+		offset_bytes += at->stored_bytes;
+		left_bytes -= at->stored_bytes;
+	}
+}
+
+static int write_plainly(const struct run_sink *run,
+			 const struct run_sink_slot *slot, size_t done)
+{
+	int fd = scratch_plain_fd(run->scratch, slot->place.directory);
+
+	while (done < slot->padded_bytes) {
+		ssize_t written = pwrite(
+			fd, slot->slot.data + done, slot->padded_bytes - done,
+			(off_t)(slot->place.offset_bytes + done));
+
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written < 0)
+			return -errno;
+		done += (size_t)written;
+	}
+	return 0;
+}
+
+static const char *path_of(const struct run_sink *run,
+			   const struct run_sink_slot *slot)
+{
+	return run->scratch->directories[slot->place.directory].path;
+}
+
+static bool write_slot(struct run_sink *run, struct run_sink_slot *slot);
+
+/* A write has ended after so many bytes, or by an error: finish it plainly, or
+ * write it to another directory. */
+static void end_write(struct run_sink *run, struct run_sink_slot *slot,
+		      int result)
+{
+	int error = write_plainly(run, slot, result > 0 ? (size_t)result : 0);
+	struct failure failure;
+
+	if (error == 0) {
+		scratch_written(run->scratch, &slot->place, slot->padded_bytes);
+		slot->slot.state = RUN_SLOT_FREE;
+		return;
+	}
+	if (scratch_gave_up(run->scratch, &slot->place, -error)) {
+		write_slot(run, slot);
+		return;
+	}
+	slot->slot.state = RUN_SLOT_FREE;
+	failure_set(&failure, EXIT_FILE, path_of(run, slot), -error,
+		    "cannot write its scratch file");
+	fail(run, &failure);
+}
+
+/* False: the sink has failed. */
+static bool write_slot(struct run_sink *run, struct run_sink_slot *slot)
+{
+	struct failure failure;
+	int fd;
+
+	if (scratch_take(run->scratch, slot->padded_bytes, &slot->place,
+			 &failure) < 0) {
+		slot->slot.state = RUN_SLOT_FREE;
+		fail(run, &failure);
+		return false;
+	}
+	set_places(run, slot);
+	slot->slot.state = RUN_SLOT_WRITING;
+	fd = scratch_fd(run->scratch, slot->place.directory);
+	if (!write_queue_submit(&run->queue, fd, slot->slot.data,
+				slot->padded_bytes, slot->place.offset_bytes,
+				slot))
+		end_write(run, slot, 0);
+	return !run->failed;
+}
+
+static void reap(struct run_sink *run)
+{
+	int result;
+	struct run_sink_slot *slot = write_queue_reap(&run->queue, &result);
+
+	end_write(run, slot, result);
+}
+
+/* --- the sink's operations -------------------------------------------------
+ */
+
+static uint8_t *place(struct sink *sink, unsigned part, uint64_t offset_bytes,
+		      size_t length_bytes)
+{
+	(void)sink;
+	(void)part;
+	(void)offset_bytes;
+	(void)length_bytes;
+	return NULL;
+}
+
+static struct run_sink_slot *find_free(struct run_sink *run)
+{
+	for (unsigned i = 0; i < run->slot_count; i++)
+		if (run->slots[i].slot.state == RUN_SLOT_FREE)
+			return &run->slots[i];
+	return NULL;
+}
+
+/* There are more slots than workers, and a worker holds one at most: so if none
+ * is free, one is being written. */
+static struct sink_slot *take(struct sink *sink)
+{
+	struct run_sink *run = run_sink_of(sink);
+	struct run_sink_slot *slot = NULL;
+	uint64_t begin_ns = clock_now_ns();
+
+	pthread_mutex_lock(&run->lock);
+	while (!run->failed) {
+		slot = find_free(run);
+		if (slot)
+			break;
+		reap(run);
+	}
+	if (run->failed)
+		slot = NULL;
+	else
+		slot->slot.state = RUN_SLOT_TAKEN;
+	run->wait_ns += clock_now_ns() - begin_ns;
+	pthread_mutex_unlock(&run->lock);
+	return slot ? &slot->slot : NULL;
+}
+
+/* What the index keeps of the slot's blocks.  No other worker has them. */
+static void note_blocks(struct run_sink *run, struct run_sink_slot *slot)
+{
+	struct run_index *index = run->index;
+	uint32_t block = slot->first_block;
+	const uint8_t *bytes = slot->slot.data;
+	const uint8_t *end = bytes + slot->slot.length_bytes;
+
+	while (bytes < end) {
+		struct run_block *at = &index->blocks[block];
+
+		at->stored_bytes = at->record_count * index->shape.size;
+		at->crc = run->crc(0, bytes, at->stored_bytes);
+		run_index_set_key(index, block, bytes);
+		bytes += at->stored_bytes;
+		block++;
+	}
+}
+
+static void put(struct sink *sink, struct sink_slot *sink_slot)
+{
+	struct run_sink *run = run_sink_of(sink);
+	struct run_sink_slot *slot = (struct run_sink_slot *)sink_slot;
+	uint64_t block_bytes =
+		(uint64_t)run->index->block_records * run->index->shape.size;
+
+	slot->first_block = run->first_block +
+			    (uint32_t)(sink_slot->offset_bytes / block_bytes);
+	slot->padded_bytes =
+		(uint32_t)ROUND_UP(sink_slot->length_bytes, PAGE_BYTES);
+	memset(sink_slot->data + sink_slot->length_bytes, 0,
+	       slot->padded_bytes - sink_slot->length_bytes);
+	note_blocks(run, slot);
+	pthread_mutex_lock(&run->lock);
+	write_slot(run, slot);
+	pthread_mutex_unlock(&run->lock);
+}
+
+static void help(struct sink *sink)
+{
+	(void)sink;
+}
+
+static int finish(struct sink *sink, struct failure *failure)
+{
+	struct run_sink *run = run_sink_of(sink);
+
+	pthread_mutex_lock(&run->lock);
+	while (run->queue.in_flight > 0)
+		reap(run);
+	pthread_mutex_unlock(&run->lock);
+	if (!run->failed)
+		return 0;
+	*failure = run->failure;
+	return -EIO;
+}
+
+static const struct sink_ops operations = {
+	.place = place,
+	.take = take,
+	.put = put,
+	.help = help,
+	.finish = finish,
+};
+
+/* --- its life --------------------------------------------------------------
+ */
+
+void run_sink_open(struct run_sink *run, const struct run_sink_request *request)
+{
+	memset(run, 0, sizeof(*run));
+	assert(request->slot_count <= RUN_SINK_SLOTS_MAX);
+	assert(request->chunk_bytes <= request->slot_bytes);
+	pthread_mutex_init(&run->lock, NULL);
+	write_queue_open(&run->queue, request->depth);
+	run->index = request->index;
+	run->scratch = request->scratch;
+	run->crc = crc32c_kernel(request->kernel);
+	run->slot_count = request->slot_count;
+	for (unsigned i = 0; i < run->slot_count; i++)
+		run->slots[i].slot.data =
+			request->memory + i * request->slot_bytes;
+	run->sink = (struct sink){
+		.ops = &operations,
+		.chunk_bytes = request->chunk_bytes,
+		.part_count = 1,
+		.part_bytes = &run->run_bytes,
+	};
+}
+
+void run_sink_begin(struct run_sink *run, uint64_t record_count)
+{
+	run->first_block = run_index_extend(run->index, record_count);
+	run->run_bytes = record_count * run->index->shape.size;
+}
+
+void run_sink_close(struct run_sink *run)
+{
+	if (run->sink.ops == NULL)
+		return;
+	while (run->queue.in_flight > 0)
+		reap(run);
+	write_queue_close(&run->queue);
+	pthread_mutex_destroy(&run->lock);
+	run->sink.ops = NULL;
+}

@@ -1,0 +1,29 @@
+/*
+ * external_options.h - the options of a sort that may not fit into memory
+ */
+#ifndef EXTERNAL_OPTIONS_H
+#define EXTERNAL_OPTIONS_H
+
+#include "base/options.h"
+#include "external/external_sort.h"
+
+struct external_options {
+	struct external_config config;
+	const char *scratch_paths[SCRATCH_DIRECTORIES_MAX];
+};
+
+/* Take the value of --temporary-directory, or of --disk-rates.  0 or -errno
+ * with *failure filled. */
+int external_options_scratch(struct options_reader *reader,
+			     struct external_options *options,
+			     struct failure *failure);
+int external_options_rates(struct options_reader *reader,
+			   struct external_options *options,
+			   struct failure *failure);
+
+/* All options have been read: without a folder for scratch files, it is
+ * $TMPDIR, or else that of the output. */
+void external_options_complete(struct external_options *options,
+			       const char *output_path);
+
+#endif /* EXTERNAL_OPTIONS_H */

@@ -1,0 +1,291 @@
+#include "programs/external_report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/format.h"
+
+#define NS_PER_S 1000000000u
+
+/* --- the plan, as a text ---------------------------------------------------
+ */
+
+/* Texts for one printf(): each is used until it is printed. */
+struct texts {
+	char text[6][FORMAT_SIZE_BYTES];
+};
+
+static void print_plan(const struct external_explanation *explanation)
+{
+	const struct external_plan *plan = &explanation->plan;
+	const struct external_request *request = &explanation->request;
+	uint64_t size = request->shape.size;
+	uint64_t kept = request->record_count - plan->spilled_records;
+	struct texts t;
+
+	printf("input     %s: %" PRIu64 " records of %" PRIu64 " bytes\n",
+	       format_size(t.text[0], request->record_count * size),
+	       request->record_count, size);
+	printf("memory    %s: %u batches of %s, staging %s, index %s\n",
+	       format_size(t.text[0], request->memory_bytes), plan->batch_count,
+	       format_size(t.text[1], plan->batch.capacity * size),
+	       format_size(t.text[2], plan->slot_count * plan->slot_bytes +
+					      (uint64_t)request->worker_count *
+						      plan->read_depth *
+						      plan->read_slot_bytes),
+	       format_size(t.text[3], plan->index_bytes));
+	printf("runs      %" PRIu64 "; %s are spilled, %s stay in memory\n",
+	       plan->run_count,
+	       format_size(t.text[0], plan->spilled_records * size),
+	       format_size(t.text[1], kept * size));
+	if (plan->passes > 1)
+		printf("merges    %u before the last, since there are so many "
+		       "runs\n",
+		       plan->passes - 1);
+	printf("pieces    %" PRIu64 ", each by reads of %s from each run\n",
+	       plan->piece_count, format_size(t.text[0], plan->read_bytes));
+	printf("passes    %.2f: so many times the input is read and written\n",
+	       1 + (double)plan->spilled_records * plan->passes /
+			       (double)request->record_count);
+}
+
+static void print_scratch(const struct external_config *config,
+			  const struct external_explanation *explanation)
+{
+	struct texts t;
+
+	printf("scratch   %s\n",
+	       format_size(t.text[0], explanation->plan.scratch_bytes));
+	for (unsigned d = 0; d < explanation->directory_count; d++)
+		printf("          %s has %s free\n", config->scratch_paths[d],
+		       explanation->room_bytes[d] == UINT64_MAX
+			       ? "an unknown amount"
+			       : format_size(t.text[0],
+					     explanation->room_bytes[d]));
+}
+
+static void print_time(const struct external_explanation *explanation)
+{
+	const struct external_forecast *forecast = &explanation->forecast;
+	const struct external_rates *rates = &explanation->rates;
+	struct texts t;
+
+	printf("disk      reads %s/s, writes %s/s, both at once %s/s\n",
+	       format_size(t.text[0], rates->read),
+	       format_size(t.text[1], rates->write),
+	       format_size(t.text[2], rates->both));
+	printf("time      about %s\n",
+	       format_duration(t.text[0], forecast->ns));
+	for (unsigned p = 0; p < EXTERNAL_PASSES; p++) {
+		if (forecast->passes[p].ns == 0)
+			continue;
+		printf("          %-7s %s: reads %s, writes %s; limited by "
+		       "the %s\n",
+		       external_pass_name(p),
+		       format_duration(t.text[0], forecast->passes[p].ns),
+		       format_size(t.text[1], forecast->passes[p].read_bytes),
+		       format_size(t.text[2],
+				   forecast->passes[p].written_bytes),
+		       external_limit_name(forecast->passes[p].limit));
+	}
+}
+
+void external_report_explain(const struct external_config *config,
+			     const struct external_explanation *explanation)
+{
+	print_plan(explanation);
+	print_scratch(config, explanation);
+	print_time(explanation);
+}
+
+void external_report_explain_memory(const struct sorter_result *result,
+				    bool json)
+{
+	char size[FORMAT_SIZE_BYTES], memory[FORMAT_SIZE_BYTES];
+
+	if (json)
+		printf("{\"fits\": true, \"records\": %" PRIu64
+		       ", \"bytes\": %" PRIu64 ", \"memory_bytes\": %" PRIu64
+		       "}\n",
+		       result->record_count, result->size_bytes,
+		       result->memory_bytes);
+	else
+		printf("input     %s: %" PRIu64 " records\n"
+		       "memory    %s suffice: it is sorted at once, without "
+		       "scratch files\n",
+		       format_size(size, result->size_bytes),
+		       result->record_count,
+		       format_size(memory, result->memory_bytes));
+}
+
+/* --- JSON ------------------------------------------------------------------
+ */
+
+static void print_rates(const struct external_rates *rates)
+{
+	if (rates->both == 0)
+		printf("\"disk_rates\": null");
+	else
+		printf("\"disk_rates\": {\"read\": %" PRIu64
+		       ", \"write\": %" PRIu64 ", \"both\": %" PRIu64 "}",
+		       rates->read, rates->write, rates->both);
+}
+
+static void print_forecast(const struct external_forecast *forecast)
+{
+	if (forecast->ns == 0) {
+		printf("\"predicted_ns\": null, \"predicted_passes\": null");
+		return;
+	}
+	printf("\"predicted_ns\": %" PRIu64 ", \"predicted_passes\": [",
+	       forecast->ns);
+	for (unsigned p = 0; p < EXTERNAL_PASSES; p++)
+		printf("%s{\"pass\": \"%s\", \"ns\": %" PRIu64
+		       ", \"read_bytes\": %" PRIu64
+		       ", \"written_bytes\": %" PRIu64 ", \"limit\": \"%s\"}",
+		       p == 0 ? "" : ", ", external_pass_name(p),
+		       forecast->passes[p].ns, forecast->passes[p].read_bytes,
+		       forecast->passes[p].written_bytes,
+		       external_limit_name(forecast->passes[p].limit));
+	putchar(']');
+}
+
+void external_report_explain_json(
+	const struct external_config *config,
+	const struct external_explanation *explanation)
+{
+	const struct external_plan *plan = &explanation->plan;
+	const struct external_request *request = &explanation->request;
+
+	printf("{\"fits\": false, \"records\": %" PRIu64 ", \"bytes\": %" PRIu64
+	       ", \"memory_bytes\": %" PRIu64 ", \"batches\": %u"
+	       ", \"batch_bytes\": %" PRIu64 ", \"block_bytes\": %" PRIu64
+	       ", \"runs\": %" PRIu64 ", \"pieces\": %" PRIu64
+	       ", \"merge_passes\": %u, \"read_bytes\": %" PRIu64
+	       ", \"spilled_bytes\": %" PRIu64 ", \"scratch_bytes\": %" PRIu64,
+	       request->record_count,
+	       request->record_count * request->shape.size,
+	       request->memory_bytes, plan->batch_count,
+	       plan->batch.capacity * request->shape.size,
+	       (uint64_t)plan->block_records * request->shape.size,
+	       plan->run_count, plan->piece_count, plan->passes,
+	       plan->read_bytes, plan->spilled_records * request->shape.size,
+	       plan->scratch_bytes);
+	printf(", \"directories\": [");
+	for (unsigned d = 0; d < explanation->directory_count; d++) {
+		printf("%s{\"path\": ", d == 0 ? "" : ", ");
+		format_json_string(stdout, config->scratch_paths[d]);
+		if (explanation->room_bytes[d] == UINT64_MAX)
+			printf(", \"free_bytes\": null}");
+		else
+			printf(", \"free_bytes\": %" PRIu64 "}",
+			       explanation->room_bytes[d]);
+	}
+	printf("], ");
+	print_rates(&explanation->rates);
+	printf(", ");
+	print_forecast(&explanation->forecast);
+	puts("}");
+}
+
+static void print_pass(const struct external_pass_result *pass,
+		       enum external_pass number)
+{
+	printf("{\"pass\": \"%s\", \"ns\": %" PRIu64
+	       ", \"read_bytes\": %" PRIu64 ", \"written_bytes\": %" PRIu64
+	       ", \"waits_ns\": {\"read\": %" PRIu64 ", \"batch_to_fill\": "
+	       "%" PRIu64 ", \"write\": %" PRIu64 ", \"batch_to_empty\": "
+	       "%" PRIu64 "}}",
+	       external_pass_name(number), pass->ns, pass->read_bytes,
+	       pass->written_bytes, pass->read_wait_ns, pass->fill_wait_ns,
+	       pass->write_wait_ns, pass->empty_wait_ns);
+}
+
+void external_report_json(const struct external_result *result)
+{
+	printf("{\"batches\": %u, \"batch_bytes\": %" PRIu64
+	       ", \"block_bytes\": %u, \"runs\": %u, \"resident_runs\": %u"
+	       ", \"merges\": %u, \"pieces\": %u, \"spilled_bytes\": %" PRIu64
+	       ", \"scratch_peak_bytes\": %" PRIu64 ", ",
+	       result->batch_count, result->batch_bytes, result->block_bytes,
+	       result->run_count, result->resident_count, result->merge_count,
+	       result->piece_count, result->spilled_bytes,
+	       result->scratch_peak_bytes);
+	print_rates(&result->rates);
+	printf(", ");
+	print_forecast(&result->forecast);
+	printf(", \"passes\": [");
+	for (unsigned p = 0; p < EXTERNAL_PASSES; p++) {
+		fputs(p == 0 ? "" : ", ", stdout);
+		print_pass(&result->passes[p], p);
+	}
+	fputs("]}", stdout);
+}
+
+/* --- progress --------------------------------------------------------------
+ */
+
+/* One less than the narrowest terminal: a full line would wrap. */
+#define LINE_COLUMNS 79
+
+static struct {
+	uint64_t begin_ns, last_ns, last_bytes;
+	bool is_drawn;
+} line;
+
+/* Over the old line, in one write. */
+static void draw(const char *text)
+{
+	char whole[LINE_COLUMNS + 3];
+	int length = snprintf(whole, sizeof(whole), "\r%-*.*s\r", LINE_COLUMNS,
+			      LINE_COLUMNS, text);
+
+	/* If the terminal is gone, nothing can be done. */
+	if (write(STDERR_FILENO, whole, (size_t)length) < 0)
+		return;
+}
+
+void external_report_progress(void *context,
+			      const struct external_progress *progress)
+{
+	char moved[FORMAT_SIZE_BYTES], rate[FORMAT_SIZE_BYTES];
+	uint64_t now_ns = clock_now_ns();
+	uint64_t bytes = progress->moved_bytes - line.last_bytes;
+	double left = 0;
+	char text[160];
+
+	(void)context;
+	if (line.begin_ns == 0)
+		line.begin_ns = line.last_ns = now_ns - NS_PER_S;
+	if (progress->moved_bytes > 0)
+		left = (double)(now_ns - line.begin_ns) / 1e9 *
+		       ((double)progress->total_bytes /
+				(double)progress->moved_bytes -
+			1);
+	snprintf(text, sizeof(text),
+		 "blinksort: %s: %.0f%%, %s, %s/s, %.0f s left; waits: disk "
+		 "%u%%, memory %u%%",
+		 external_pass_name(progress->pass),
+		 100.0 * (double)progress->moved_bytes /
+			 (double)MAX(1, progress->total_bytes),
+		 format_size(moved, progress->moved_bytes),
+		 format_size(rate,
+			     (uint64_t)((double)bytes * 1e9 /
+					(double)MAX(1, now_ns - line.last_ns))),
+		 left, progress->wait_disk_percent,
+		 progress->wait_memory_percent);
+	draw(text);
+	line.last_ns = now_ns;
+	line.last_bytes = progress->moved_bytes;
+	line.is_drawn = true;
+}
+
+void external_report_end_progress(void)
+{
+	if (line.is_drawn)
+		draw("");
+	line.is_drawn = false;
+}
