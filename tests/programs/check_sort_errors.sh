@@ -410,7 +410,7 @@ case_memory_too_small()
 	for io in "${IO_MODES[@]}"; do
 		expect_refused 5 in -o out --memory=4K --io="$io"
 		expect_match \
-			'^blinksort: --memory: .* up to .* and 4.0 KiB are allowed$' \
+			'^blinksort: --memory: .* at least, and 4.0 KiB are allowed$' \
 			"$STDERR"
 	done
 	sort_reference in -o want

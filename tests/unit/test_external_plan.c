@@ -1,0 +1,291 @@
+/*
+ * test_external_plan.c - what the plan of an external sort promises
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "external/external_plan.h"
+#include "external/merge_plan.h"
+#include "random_shape.h"
+
+#define GB ((uint64_t)1000000000)
+#define MB ((uint64_t)1000000)
+
+static struct external_request request_of(uint32_t record_size, uint64_t bytes,
+					  uint64_t memory_bytes)
+{
+	uint32_t key_length = MIN(record_size, 10);
+
+	return (struct external_request){
+		.shape = RECORD_SHAPE_OF_SLICE(record_size, 0, key_length),
+		.record_count = bytes / record_size,
+		.memory_bytes = memory_bytes,
+		.worker_count = 2,
+	};
+}
+
+static struct external_request random_request(void)
+{
+	static const uint32_t sizes[] = { 1,   2,    7,	     16,     100,
+					  500, 4096, 100000, 1 << 20 };
+	uint64_t bytes = (MB << random_below(14)) + random_below(MB);
+	struct external_request request =
+		request_of(sizes[random_below(ARRAY_LEN(sizes))], bytes,
+			   (MB << random_below(14)) + random_next() % bytes);
+
+	request.shape = random_shape(request.shape.size);
+	request.worker_count = 1 + random_below(8);
+	request.unique = random_below(4) == 0;
+	if (random_below(4) == 0)
+		request.runs_max = 2 + random_below(20);
+	/* The index of so long a pipe has no room for keys of a kilobyte. */
+	if (random_below(4) == 0 && request.shape.keys.end < 1000)
+		request.record_count = EXTERNAL_RECORDS_UNKNOWN;
+	return request;
+}
+
+/* Bytes that the first pass and all merges write and read. */
+static uint64_t moved_bytes(const struct external_plan *plan,
+			    const struct external_request *request)
+{
+	return plan->spilled_records * request->shape.size * plan->passes;
+}
+
+/* --- the parts --------------------------------------------------------------
+ */
+
+static uint64_t staging_bytes(const struct external_plan *plan,
+			      const struct external_request *request)
+{
+	return (uint64_t)request->worker_count * plan->read_depth *
+		       plan->read_slot_bytes +
+	       (uint64_t)plan->slot_count * plan->slot_bytes;
+}
+
+static void check_memory(const struct external_plan *plan,
+			 const struct external_request *request)
+{
+	uint64_t batches = plan->batch_count * plan->batch_bytes;
+
+	assert_true(plan->memory_bytes + plan->index_bytes <
+		    request->memory_bytes);
+	assert_true(batches + staging_bytes(plan, request) <=
+		    plan->memory_bytes);
+	assert_true(batch_bytes(&plan->batch) <= plan->batch_bytes);
+	if (request->record_count != EXTERNAL_RECORDS_UNKNOWN)
+		assert_true(plan->index_bytes >=
+			    request->record_count / plan->block_records *
+				    run_index_block_bytes(&request->shape));
+}
+
+/* What must fit into what. */
+static void check_sizes(const struct external_plan *plan,
+			const struct external_request *request)
+{
+	uint64_t block_bytes =
+		(uint64_t)plan->block_records * request->shape.size;
+
+	assert_true(plan->batch_count >= 2 &&
+		    plan->batch_count <= EXTERNAL_BATCHES_MAX);
+	assert_true(plan->block_records > 0);
+	assert_true(plan->run_chunk_bytes > 0 &&
+		    plan->run_chunk_bytes % block_bytes == 0);
+	assert_int_equal(plan->slot_bytes % PAGE_BYTES, 0);
+	assert_int_equal(plan->read_slot_bytes % PAGE_BYTES, 0);
+	assert_true(plan->slot_bytes >= plan->run_chunk_bytes);
+	assert_true(plan->slot_bytes >= plan->output_chunk_bytes);
+	assert_true(plan->read_slot_bytes >= block_bytes + 2 * PAGE_BYTES);
+	assert_true(plan->read_depth > 0 && plan->write_depth > 0);
+	assert_true(plan->slot_count > request->worker_count);
+	assert_true(plan->batch.capacity > 0);
+	assert_true(external_plan_runs_max(plan, request, plan->batch_count) >=
+		    2);
+}
+
+static void check_expectation(const struct external_plan *plan,
+			      const struct external_request *request)
+{
+	if (request->record_count == EXTERNAL_RECORDS_UNKNOWN) {
+		assert_int_equal(plan->spilled_records, 0);
+		assert_int_equal(plan->run_count, 0);
+		return;
+	}
+	assert_true(plan->passes >= 1);
+	assert_true(plan->run_count * plan->batch.capacity >=
+		    request->record_count);
+	assert_true(plan->spilled_records <= request->record_count);
+	assert_true(plan->scratch_bytes >=
+		    plan->spilled_records * request->shape.size);
+	/* One batch at least is free for what is merged. */
+	if (request->record_count >
+	    (plan->batch_count - 1) * plan->batch.capacity)
+		assert_true(plan->spilled_records > 0);
+}
+
+static void external_plan__parts_fit(void **state)
+{
+	unsigned made = 0;
+
+	(void)state;
+	for (unsigned turn = 0; turn < 400; turn++) {
+		struct external_request request = random_request();
+		struct external_plan plan;
+		int error = external_plan_make(&plan, &request);
+
+		if (error) {
+			assert_int_equal(error, -ENOMEM);
+			continue;
+		}
+		made++;
+		check_memory(&plan, &request);
+		check_sizes(&plan, &request);
+		check_expectation(&plan, &request);
+	}
+	assert_true(made > 100);
+}
+
+/* --- more memory ------------------------------------------------------------
+ */
+
+static void check_larger_memory(const struct external_request *request)
+{
+	struct external_request larger = *request;
+	struct external_plan plan, better;
+	int error = external_plan_make(&plan, request);
+
+	larger.memory_bytes *= 2;
+	if (error)
+		return;
+	assert_int_equal(external_plan_make(&better, &larger), 0);
+	assert_true(moved_bytes(&better, &larger) <=
+		    moved_bytes(&plan, request));
+}
+
+static void external_plan__twice_the_memory_moves_no_more(void **state)
+{
+	(void)state;
+	for (unsigned turn = 0; turn < 300; turn++) {
+		struct external_request request = random_request();
+
+		if (request.record_count == EXTERNAL_RECORDS_UNKNOWN)
+			continue;
+		/* Merges of so few runs have passes by the dozen, in which the
+		 * size of reads decides. */
+		request.runs_max = 0;
+		check_larger_memory(&request);
+	}
+}
+
+/* The least memory for which nothing is spilled. */
+static uint64_t memory_without_spill(struct external_request request)
+{
+	uint64_t low = 0, high = 4 * request.record_count * request.shape.size;
+
+	while (high - low > MIB) {
+		struct external_plan plan;
+
+		request.memory_bytes = low + (high - low) / 2;
+		if (external_plan_make(&plan, &request) == 0 &&
+		    plan.spilled_records == 0)
+			high = request.memory_bytes;
+		else
+			low = request.memory_bytes;
+	}
+	return high;
+}
+
+/* What is missing, and a batch: no step from the one way to the other. */
+static void external_plan__little_is_missing(void **state)
+{
+	static const unsigned missing_percent[] = { 1, 5, 10, 25 };
+
+	(void)state;
+	for (uint64_t bytes = 500 * MB; bytes <= 100 * GB; bytes *= 5) {
+		struct external_request request = request_of(100, bytes, 0);
+		uint64_t whole = memory_without_spill(request);
+
+		for (unsigned i = 0; i < ARRAY_LEN(missing_percent); i++) {
+			unsigned percent = missing_percent[i];
+			struct external_plan plan;
+
+			request.memory_bytes = whole / 100 * (100 - percent);
+			assert_int_equal(external_plan_make(&plan, &request),
+					 0);
+			assert_int_equal(plan.passes, 1);
+			/* A batch is a part of 6 to 32. */
+			assert_true(moved_bytes(&plan, &request) <=
+				    bytes / 100 * percent + bytes / 10);
+		}
+	}
+}
+
+/* --- too little memory ------------------------------------------------------
+ */
+
+static void external_plan__refuses_too_little(void **state)
+{
+	struct external_request request = request_of(100, GB, MIB);
+	struct external_plan plan;
+
+	(void)state;
+	assert_int_equal(external_plan_make(&plan, &request), -ENOMEM);
+	/* Four records at least are in each of two batches. */
+	request =
+		request_of(RECORD_SIZE_MAX, GB, 7 * (uint64_t)RECORD_SIZE_MAX);
+	assert_int_equal(external_plan_make(&plan, &request), -ENOMEM);
+}
+
+static void external_plan_memory_min__suffices(void **state)
+{
+	(void)state;
+	for (unsigned turn = 0; turn < 100; turn++) {
+		struct external_request request = random_request();
+		struct external_plan plan;
+
+		request.memory_bytes = external_plan_memory_min(&request);
+		assert_int_equal(request.memory_bytes % MIB, 0);
+		assert_int_equal(external_plan_make(&plan, &request), 0);
+		check_memory(&plan, &request);
+		/* It is not far above the least. */
+		request.memory_bytes /= 2;
+		assert_int_equal(external_plan_make(&plan, &request), -ENOMEM);
+	}
+}
+
+static void external_plan_piece_batches__halves_a_lone_one(void **state)
+{
+	struct external_request request = request_of(100, GB, 100 * MB);
+	struct external_plan plan;
+
+	(void)state;
+	assert_int_equal(external_plan_make(&plan, &request), 0);
+	assert_int_equal(external_plan_piece_batches(1), 2);
+	assert_int_equal(external_plan_piece_batches(3), 3);
+	assert_int_equal(external_plan_piece_records(&plan, 2),
+			 plan.batch.capacity);
+	assert_true(external_plan_piece_records(&plan, 1) <=
+		    plan.batch.capacity / 2);
+	request.runs_max = 3;
+	assert_int_equal(external_plan_runs_max(&plan, &request, 2), 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(external_plan__parts_fit),
+		cmocka_unit_test(external_plan__twice_the_memory_moves_no_more),
+		cmocka_unit_test(external_plan__little_is_missing),
+		cmocka_unit_test(external_plan__refuses_too_little),
+		cmocka_unit_test(external_plan_memory_min__suffices),
+		cmocka_unit_test(
+			external_plan_piece_batches__halves_a_lone_one),
+	};
+
+	random_begin();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,293 @@
+/*
+ * test_pipeline.c - two teams hand batches to each other, in order, to the end
+ *
+ * No team sorts anything here: a batch is filled with its number.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "external/pipeline.h"
+#include "random.h"
+
+#define BATCHES_MAX 6
+#define FILLS_MAX 30
+/* A run that hangs is ended after so many seconds. */
+#define HANGS_SECONDS 120
+
+struct world {
+	struct topology topology;
+	pthread_t caller;
+	struct thread_pool leaders;
+	struct first_failure failure;
+	struct pipeline pipeline;
+	struct batch *batches; /* [batch_count] */
+	unsigned batch_count;
+	struct pipeline_run run;
+	unsigned fills; /* batches that are to be filled */
+	bool last_is_empty;
+	int fill_fails, empty_fails; /* at this call, from 0; -1: never */
+	/* The reading team's, the ordering team's. */
+	unsigned filled;
+	unsigned emptied;
+	uint64_t last_number; /* of the batch that was emptied last */
+	/* Batches that each team holds. */
+	_Atomic unsigned filling, emptying;
+};
+
+static struct world world;
+
+/* --- the teams --------------------------------------------------------------
+ */
+
+static void note_failure(const char *why)
+{
+	struct failure failure = { .status = EXIT_WRONG };
+
+	snprintf(failure.why, sizeof(failure.why), "%s", why);
+	first_failure_note(&world.failure, &failure);
+}
+
+/* Let the other team go on, or not. */
+static void dally(void)
+{
+	if (random_next() % 4 == 0)
+		usleep(100);
+}
+
+static int fill(void *context, struct batch *batch)
+{
+	unsigned number = world.filled;
+
+	assert_ptr_equal(context, &world);
+	assert_int_equal(atomic_fetch_add(&world.filling, 1), 0);
+	if ((int)number == world.fill_fails) {
+		note_failure("cannot fill");
+		return -1;
+	}
+	world.filled++;
+	if (number % 3 == 0)
+		usleep(100);
+	batch->record_count =
+		number + 1 == world.fills && world.last_is_empty ? 0 : 1;
+	batch->capacity = number + 1;
+	atomic_fetch_sub(&world.filling, 1);
+	return number + 1 < world.fills;
+}
+
+static bool empty(void *context, struct batch *batch)
+{
+	assert_ptr_equal(context, &world);
+	assert_true(pthread_equal(pthread_self(), world.caller));
+	assert_int_equal(atomic_fetch_add(&world.emptying, 1), 0);
+	/* The oldest one, and all after it. */
+	assert_int_equal(batch->capacity, world.last_number + 1);
+	assert_int_equal(batch->record_count, 1);
+	if ((int)world.emptied == world.empty_fails) {
+		note_failure("cannot empty");
+		return false;
+	}
+	world.last_number = batch->capacity;
+	world.emptied++;
+	dally();
+	atomic_fetch_sub(&world.emptying, 1);
+	return true;
+}
+
+/* --- a run ------------------------------------------------------------------
+ */
+
+static void open_world(unsigned batch_count, unsigned fills)
+{
+	struct failure failure;
+
+	memset(&world, 0, sizeof(world));
+	world.caller = pthread_self();
+	topology_read(&world.topology);
+	assert_int_equal(thread_pool_start_beside(&world.leaders, 2,
+						  &world.topology, &failure),
+			 0);
+	pipeline_init(&world.pipeline, &world.leaders, &world.failure);
+	world.batch_count = batch_count;
+	world.fills = fills;
+	world.fill_fails = world.empty_fails = -1;
+	world.batches = aligned_alloc(CACHE_PAIR_BYTES,
+				      batch_count * sizeof(*world.batches));
+	assert_non_null(world.batches);
+	memset(world.batches, 0, batch_count * sizeof(*world.batches));
+	for (unsigned b = 0; b < batch_count; b++)
+		pipeline_add(&world.pipeline, &world.batches[b]);
+	world.run = (struct pipeline_run){
+		.fill = fill,
+		.empty = empty,
+		.context = &world,
+		.free_wanted = 1,
+		.free_at_end = 1,
+	};
+}
+
+static bool run_world(void)
+{
+	bool good;
+
+	alarm(HANGS_SECONDS);
+	good = pipeline_run(&world.pipeline, &world.run);
+	alarm(0);
+	return good;
+}
+
+static void close_world(void)
+{
+	thread_pool_stop(&world.leaders);
+	pipeline_fini(&world.pipeline);
+	free(world.batches);
+}
+
+/* Every batch is free or full, and those that are full follow each other. */
+static void check_queues(void)
+{
+	unsigned full = world.pipeline.full.count;
+	unsigned free_count = world.pipeline.free.count;
+	struct batch *batch;
+
+	assert_int_equal(full + free_count, world.batch_count);
+	while ((batch = pipeline_take_full(&world.pipeline))) {
+		assert_int_equal(batch->capacity, ++world.last_number);
+		full--;
+	}
+	assert_int_equal(full, 0);
+	while (pipeline_take_free(&world.pipeline))
+		free_count--;
+	assert_int_equal(free_count, 0);
+	assert_int_equal(world.last_number, world.fills - world.last_is_empty);
+}
+
+/* --- tests ------------------------------------------------------------------
+ */
+
+/* As many stay full as may, and these are the last ones. */
+static void check_run(unsigned batch_count, unsigned fills,
+		      unsigned free_wanted, unsigned free_at_end)
+{
+	unsigned full;
+
+	open_world(batch_count, fills);
+	world.last_is_empty = random_next() % 4 == 0;
+	world.run.free_wanted = free_wanted;
+	world.run.free_at_end = free_at_end;
+	assert_true(run_world());
+	assert_int_equal(world.filled, fills);
+	full = fills - world.last_is_empty - world.emptied;
+	assert_int_equal(world.pipeline.full.count, full);
+	assert_true(world.pipeline.free.count >= free_at_end);
+	check_queues();
+	close_world();
+}
+
+static void pipeline_run__in_order(void **state)
+{
+	(void)state;
+	for (unsigned batches = 2; batches <= BATCHES_MAX; batches++)
+		for (unsigned fills = 1; fills <= FILLS_MAX; fills += 4) {
+			unsigned wanted =
+				1 + (unsigned)(random_next() % batches);
+			unsigned at_end =
+				1 + (unsigned)(random_next() % batches);
+
+			check_run(batches, fills, wanted, at_end);
+		}
+}
+
+/* What fits beside the batches that are wanted free is never emptied. */
+static void pipeline_run__empties_only_what_must_be(void **state)
+{
+	(void)state;
+	for (unsigned batches = 2; batches <= BATCHES_MAX; batches++)
+		for (unsigned fills = 1; fills <= batches + 3; fills++) {
+			unsigned must =
+				fills > batches - 1 ? fills - (batches - 1) : 0;
+
+			open_world(batches, fills);
+			assert_true(run_world());
+			assert_int_equal(world.emptied, must);
+			check_queues();
+			close_world();
+		}
+}
+
+/* With all batches wanted, each is emptied: a merge. */
+static void pipeline_run__empties_all(void **state)
+{
+	(void)state;
+	for (unsigned batches = 2; batches <= BATCHES_MAX; batches++) {
+		open_world(batches, 20);
+		world.run.free_wanted = world.run.free_at_end = batches;
+		assert_true(run_world());
+		assert_int_equal(world.emptied, 20);
+		assert_int_equal(world.pipeline.free.count, batches);
+		check_queues();
+		close_world();
+	}
+}
+
+/* A second run begins with what the first one left. */
+static void pipeline_run__again(void **state)
+{
+	(void)state;
+	open_world(4, 6);
+	assert_true(run_world());
+	assert_int_equal(world.pipeline.full.count, 3);
+	world.fills = 12;
+	world.run.free_wanted = world.run.free_at_end = 4;
+	assert_true(run_world());
+	assert_int_equal(world.emptied, 12);
+	check_queues();
+	close_world();
+}
+
+static void check_failure(int fill_fails, int empty_fails, const char *why)
+{
+	struct failure failure;
+
+	for (unsigned batches = 2; batches <= 4; batches++) {
+		open_world(batches, 12);
+		world.run.free_wanted = world.run.free_at_end = batches;
+		world.fill_fails = fill_fails;
+		world.empty_fails = empty_fails;
+		assert_false(run_world());
+		assert_true(first_failure_get(&world.failure, &failure) < 0);
+		if (why)
+			assert_string_equal(failure.why, why);
+		close_world();
+	}
+}
+
+static void pipeline_run__either_team_fails(void **state)
+{
+	(void)state;
+	for (int at = 0; at < 12; at++) {
+		check_failure(at, -1, "cannot fill");
+		check_failure(-1, at, "cannot empty");
+		check_failure(at, at / 2, NULL);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pipeline_run__in_order),
+		cmocka_unit_test(pipeline_run__empties_only_what_must_be),
+		cmocka_unit_test(pipeline_run__empties_all),
+		cmocka_unit_test(pipeline_run__again),
+		cmocka_unit_test(pipeline_run__either_team_fails),
+	};
+
+	random_begin();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

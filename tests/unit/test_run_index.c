@@ -1,0 +1,278 @@
+/*
+ * test_run_index.c - the index against a plain list of runs with their blocks
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/failure.h"
+#include "external/run_index.h"
+#include "random_shape.h"
+
+#define RUNS_MAX 200
+#define BLOCKS_MAX 6000
+#define SIZE_MAX_TESTED 60
+#define BLOCK_RECORDS 8
+
+/* --- the plain list --------------------------------------------------------
+ */
+
+struct plain_block {
+	uint8_t record[SIZE_MAX_TESTED]; /* its first */
+	uint64_t first_record;
+	uint32_t record_count;
+	uint64_t offset_bytes; /* different in each block */
+};
+
+struct plain_run {
+	struct plain_block *blocks[BLOCKS_MAX];
+	unsigned block_count;
+	uint64_t record_count;
+	const struct batch *resident;
+};
+
+static struct plain_block all_blocks[BLOCKS_MAX];
+static struct plain_run *runs[RUNS_MAX];
+static unsigned run_count, made_count;
+static struct run_index runs_index;
+static struct record_shape shape;
+
+static void begin_test(void)
+{
+	shape = random_shape(1 + random_below(SIZE_MAX_TESTED));
+	run_index_init(&runs_index, &shape, BLOCK_RECORDS);
+	run_count = made_count = 0;
+}
+
+static void end_test(void)
+{
+	for (unsigned r = 0; r < run_count; r++)
+		free(runs[r]);
+	run_index_free(&runs_index);
+}
+
+static void begin_run(uint32_t block_count)
+{
+	struct failure failure;
+
+	assert_int_equal(run_index_begin(&runs_index, block_count, &failure),
+			 0);
+	runs[run_count] = calloc(1, sizeof(*runs[0]));
+	assert_non_null(runs[run_count]);
+	run_count++;
+}
+
+/* One block more of the latest run. */
+static void add_plain_block(uint32_t number, uint32_t record_count)
+{
+	struct plain_run *run = runs[run_count - 1];
+	struct plain_block *block = &all_blocks[made_count++];
+
+	block->first_record = run->record_count;
+	block->record_count = record_count;
+	block->offset_bytes = (uint64_t)made_count * PAGE_BYTES;
+	for (uint32_t i = 0; i < shape.size; i++)
+		block->record[i] = (uint8_t)random_next();
+	run->blocks[run->block_count++] = block;
+	run->record_count += record_count;
+	runs_index.blocks[number].place.offset_bytes = block->offset_bytes;
+	run_index_set_key(&runs_index, number, block->record);
+}
+
+static void extend(uint64_t record_count)
+{
+	uint32_t number = run_index_extend(&runs_index, record_count);
+
+	while (record_count > 0) {
+		uint32_t count = (uint32_t)MIN(record_count, BLOCK_RECORDS);
+
+		add_plain_block(number++, count);
+		record_count -= count;
+	}
+	assert_int_equal(runs_index.block_count, number);
+}
+
+static void replace(unsigned first, unsigned count)
+{
+	struct plain_run *merged = runs[run_count - 1];
+	struct failure failure;
+
+	assert_int_equal(run_index_replace(&runs_index, first, count, &failure),
+			 0);
+	for (unsigned r = first; r < first + count; r++)
+		free(runs[r]);
+	memmove(&runs[first + 1], &runs[first + count],
+		(run_count - 1 - first - count) * sizeof(runs[0]));
+	runs[first] = merged;
+	run_count -= count;
+}
+
+/* --- comparing -------------------------------------------------------------
+ */
+
+static int sign(int order)
+{
+	return (order > 0) - (order < 0);
+}
+
+static void check_block(uint32_t number, const struct plain_block *block)
+{
+	const struct run_block *found = &runs_index.blocks[number];
+	uint8_t other[SIZE_MAX_TESTED];
+
+	assert_int_equal(found->first_record, block->first_record);
+	assert_int_equal(found->record_count, block->record_count);
+	assert_int_equal(found->place.offset_bytes, block->offset_bytes);
+	assert_int_equal(run_index_compare(&runs_index, block->record, number),
+			 0);
+	memcpy(other, block->record, shape.size);
+	other[random_below(shape.size)] ^= (uint8_t)(1u << random_below(8));
+	assert_int_equal(sign(run_index_compare(&runs_index, other, number)),
+			 sign(record_compare(&shape, other, block->record)));
+}
+
+static void check_index(void)
+{
+	uint32_t number = 0;
+
+	assert_int_equal(runs_index.run_count, run_count);
+	for (unsigned r = 0; r < run_count; r++) {
+		const struct plain_run *run = runs[r];
+
+		assert_int_equal(runs_index.runs[r].first_block, number);
+		assert_int_equal(runs_index.runs[r].block_count,
+				 run->block_count);
+		assert_int_equal(runs_index.runs[r].record_count,
+				 run->record_count);
+		assert_ptr_equal(runs_index.runs[r].resident, run->resident);
+		for (unsigned b = 0; b < run->block_count; b++)
+			check_block(number++, run->blocks[b]);
+	}
+	assert_int_equal(runs_index.block_count, number);
+}
+
+/* --- tests -----------------------------------------------------------------
+ */
+
+/* A run gets its records in several parts, each of which may end with a block
+ * that is not full; and it may get none. */
+static void add_run(unsigned blocks_max)
+{
+	static const uint8_t batches[RUNS_MAX];
+	uint32_t blocks = random_below(blocks_max + 1);
+	struct plain_run *run;
+
+	begin_run(blocks);
+	while (blocks > 0) {
+		uint32_t part = 1 + random_below(blocks);
+
+		extend((uint64_t)part * BLOCK_RECORDS -
+		       random_below(BLOCK_RECORDS));
+		blocks -= part;
+	}
+	run = runs[run_count - 1];
+	if (random_below(3) == 0)
+		run->resident =
+			(const struct batch *)(const void *)&batches[run_count];
+	runs_index.runs[run_count - 1].resident = run->resident;
+}
+
+static void run_index_extend__grows(void **state)
+{
+	(void)state;
+	for (unsigned turn = 0; turn < 10; turn++) {
+		begin_test();
+		check_index();
+		while (run_count < RUNS_MAX) {
+			add_run(25);
+			if (run_count % 20 == 0)
+				check_index();
+		}
+		end_test();
+	}
+}
+
+/* Runs of all numbers, merged at every place; the latest is the merged one. */
+static void run_index_replace__every_place(void **state)
+{
+	(void)state;
+	for (unsigned count = 1; count <= 6; count++)
+		for (unsigned first = 0; first < count; first++)
+			for (unsigned merged = 1; first + merged <= count;
+			     merged++) {
+				begin_test();
+				for (unsigned r = 0; r < count + 1; r++)
+					add_run(4);
+				replace(first, merged);
+				check_index();
+				add_run(4);
+				check_index();
+				end_test();
+			}
+}
+
+static void run_index_replace__again_and_again(void **state)
+{
+	(void)state;
+	for (unsigned turn = 0; turn < 20; turn++) {
+		begin_test();
+		for (unsigned r = 0; r < 30; r++)
+			add_run(6);
+		while (run_count > 2) {
+			unsigned first = random_below(run_count - 1);
+			unsigned count =
+				1 + random_below(run_count - 1 - first);
+
+			replace(first, count);
+			check_index();
+			if (run_count < 30 && random_below(2))
+				add_run(6);
+		}
+		end_test();
+	}
+}
+
+/* Of a key that has fields at both ends of the record, too. */
+static void run_index_block_bytes__covers_the_index(void **state)
+{
+	(void)state;
+	for (unsigned turn = 0; turn < 200; turn++) {
+		begin_test();
+		assert_int_equal(runs_index.key_shape.size,
+				 shape.keys.end - shape.keys.begin);
+		assert_true(run_index_block_bytes(&shape) >=
+			    sizeof(struct run_block) +
+				    runs_index.key_shape.size);
+		end_test();
+	}
+}
+
+static void run_block_follows__only_right_behind(void **state)
+{
+	struct run_block block = { .place = { 1, 3 * PAGE_BYTES } };
+	struct scratch_place place = { 1, PAGE_BYTES };
+
+	(void)state;
+	assert_true(run_block_follows(&block, &place, 2 * PAGE_BYTES));
+	assert_false(run_block_follows(&block, &place, 2 * PAGE_BYTES - 1));
+	assert_false(run_block_follows(&block, &place, 2 * PAGE_BYTES + 1));
+	place.directory = 0;
+	assert_false(run_block_follows(&block, &place, 2 * PAGE_BYTES));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(run_index_extend__grows),
+		cmocka_unit_test(run_index_replace__every_place),
+		cmocka_unit_test(run_index_replace__again_and_again),
+		cmocka_unit_test(run_index_block_bytes__covers_the_index),
+		cmocka_unit_test(run_block_follows__only_right_behind),
+	};
+
+	random_begin();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
