@@ -124,6 +124,18 @@ static int lay_out_memory(struct external *external, struct failure *failure)
 /* --- files -----------------------------------------------------------------
  */
 
+static void hold_files(struct external *external)
+{
+	int fds[SCRATCH_DIRECTORIES_MAX + OUTPUT_FILES_MAX];
+	unsigned count = 0;
+
+	for (unsigned d = 0; d < external->scratch.directory_count; d++)
+		fds[count++] = scratch_plain_fd(&external->scratch, d);
+	for (unsigned i = 0; i < external->output.file_count; i++)
+		fds[count++] = external->output.files[i].outfile.fd;
+	file_hold_open(&external->hold, fds, count);
+}
+
 int external_open_scratch(struct external *external)
 {
 	const struct external_config *config = external->config;
@@ -139,6 +151,8 @@ int external_open_scratch(struct external *external)
 					external->plan.scratch_bytes, &failure);
 	if (error)
 		external_fail(external, &failure);
+	else
+		hold_files(external);
 	return error;
 }
 
@@ -360,6 +374,7 @@ static void close_all(struct external *external)
 	thread_pool_stop(&external->leaders);
 	sort_trace_close(&external->reading_trace);
 	sort_trace_close(&external->ordering_trace);
+	file_hold_close(&external->hold);
 	run_sink_close(&external->runs);
 	output_close(&external->output);
 	scratch_close(&external->scratch);

@@ -10,6 +10,7 @@
 #include "external/piece_source.h"
 #include "external/pipeline.h"
 #include "external/run_sink.h"
+#include "io/file_hold.h"
 #include "io/output.h"
 
 struct external {
@@ -21,6 +22,7 @@ struct external {
 	struct input input;
 	struct output output;
 	struct scratch scratch;
+	struct file_hold hold; /* of the scratch files and outputs */
 	struct topology topology;
 	struct external_request request;
 	struct external_plan plan;
