@@ -336,6 +336,8 @@ bool external_merge_all(struct external *external)
 
 	if (external->index.run_count == 0 && pipeline->full.count == 0)
 		return true;
+	if (external->plan.by_keys)
+		return external_fetch(external, pipeline_take_full(pipeline));
 	if (external->index.run_count == 0 && pipeline->full.count == 1)
 		return order_lone(external);
 	if (!make_room(external) || !keep_rest(external))

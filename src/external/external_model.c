@@ -69,14 +69,17 @@ void external_model_forecast(struct external_forecast *forecast,
 	double size = request->shape.size;
 	double bytes = (double)request->record_count * size;
 	double spilled = (double)plan->spilled_records * size;
+	/* Keys that are read by themselves: a page or two for each. */
+	double keys = 2.0 * PAGE_BYTES * (double)request->record_count;
 
 	*forecast = (struct external_forecast){ 0 };
-	forecast_pass(forecast, EXTERNAL_RUNS, request, rates, bytes, spilled);
+	forecast_pass(forecast, EXTERNAL_RUNS, request, rates,
+		      plan->by_keys ? keys : bytes, spilled);
 	forecast_pass(forecast, EXTERNAL_MERGES, request, rates,
 		      spilled * (plan->passes - 1),
 		      spilled * (plan->passes - 1));
-	forecast_pass(forecast, EXTERNAL_OUTPUT, request, rates, spilled,
-		      bytes);
+	forecast_pass(forecast, EXTERNAL_OUTPUT, request, rates,
+		      plan->by_keys ? bytes : spilled, bytes);
 	forecast->passes[EXTERNAL_RUNS].ns += fill_ns(plan, request, rates);
 	forecast->ns += fill_ns(plan, request, rates);
 }

@@ -211,6 +211,67 @@ static double cost(const struct external_plan *plan,
 	       (2 + (double)READ_COST_BYTES / (double)MAX(1, plan->read_bytes));
 }
 
+/* --- large records ---------------------------------------------------------
+ */
+
+/* Small reads are cheap in memory, so more of them may be under way. */
+#define KEYS_READ_BYTES (4 * MIB)
+#define KEYS_READ_DEPTH 32
+
+static void plan_key_requests(struct external_plan *plan,
+			      const struct external_request *request)
+{
+	uint32_t span = plan->batch.shape.size;
+	uint64_t read_bytes;
+
+	plan_requests(plan, request);
+	plan->run_chunk_bytes = 0;
+	plan->slot_bytes = plan->output_chunk_bytes;
+	read_bytes = MIN(request->shape.size, plan->output_chunk_bytes);
+	plan->read_slot_bytes =
+		(uint32_t)(ROUND_UP(MAX(read_bytes, span), PAGE_BYTES) +
+			   2 * PAGE_BYTES);
+	plan->read_depth = (unsigned)MAX(
+		READ_DEPTH,
+		MIN(KEYS_READ_DEPTH, KEYS_READ_BYTES / plan->read_slot_bytes));
+}
+
+/* False: the keys do not fit into memory, or what they take is not known. */
+static bool try_keys(struct external_plan *plan,
+		     const struct external_request *request)
+{
+	uint64_t fixed = PROCESS_BYTES + request->worker_count * WORKER_BYTES;
+
+	if (request->record_count > PLAN_RECORDS_MAX || request->sums_up)
+		return false;
+	*plan = (struct external_plan){
+		.by_keys = true,
+		.batch = {
+			.shape = run_index_key_shape(&request->shape),
+			.worker_count = request->worker_count,
+			.capacity = request->record_count,
+		},
+		.batch_count = 1,
+		.block_records = 1,
+		.run_count = 1,
+		.passes = 1,
+		.piece_count = 1,
+		.read_bytes = request->shape.size,
+	};
+	plan_key_requests(plan, request);
+	plan->batch_bytes = ROUND_UP(batch_bytes(&plan->batch), PAGE_BYTES);
+	plan->memory_bytes = request->memory_bytes - fixed;
+	fixed += staging_bytes(plan, request) + orderer_bytes(plan, request);
+	return fixed + plan->batch_bytes <= request->memory_bytes;
+}
+
+/* What keys that are read by themselves cost: two reads for each record. */
+static double cost_of_keys(const struct external_request *request)
+{
+	return (double)request->record_count *
+	       (2 * READ_COST_BYTES + 2 * PAGE_BYTES);
+}
+
 /* --- choosing --------------------------------------------------------------
  */
 
@@ -236,6 +297,7 @@ static bool try_plan(struct external_plan *plan,
 int external_plan_make(struct external_plan *plan,
 		       const struct external_request *request)
 {
+	struct external_plan keys;
 	bool found = false;
 
 	for (unsigned i = 0; i < ARRAY_LEN(batch_counts); i++)
@@ -250,6 +312,11 @@ int external_plan_make(struct external_plan *plan,
 				found = true;
 			}
 		}
+	if (try_keys(&keys, request) &&
+	    (!found || cost_of_keys(request) < cost(plan, request))) {
+		*plan = keys;
+		return 0;
+	}
 	if (!found)
 		return -ENOMEM;
 	if (request->record_count == EXTERNAL_RECORDS_UNKNOWN)

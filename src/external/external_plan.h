@@ -28,9 +28,14 @@ struct external_request {
 	unsigned worker_count; /* of each of the two teams */
 	unsigned runs_max;     /* in one merge; 0: what memory allows */
 	bool unique;
+	bool sums_up; /* the records' checksums are wanted */
 };
 
 struct external_plan {
+	/* The records are large: only their keys are sorted, in one batch, and
+	 * each record is fetched once (external_fetch.c).  The batch's records
+	 * are the keys then. */
+	bool by_keys;
 	struct batch_request batch;
 	unsigned batch_count;
 	uint64_t batch_bytes;	/* of memory, each */

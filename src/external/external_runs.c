@@ -39,7 +39,7 @@ static void sample_batch(struct external *external, struct batch *batch)
 		external->sample[i] = source->ops->record(
 			source,
 			splitters_draw(count, sample_count, i, &random));
-	splitters_init_sampled(&batch->splitters, &external->request.shape,
+	splitters_init_sampled(&batch->splitters, &external->plan.batch.shape,
 			       external->sample, sample_count,
 			       external->sample_prefixes, wanted);
 	batch_adopt_key(batch, &external->index.key_shape);
@@ -152,7 +152,7 @@ static void begin_ordering(struct external *external, const struct batch *batch,
 }
 
 /* A worker that finds the sink failed stops alone; the reason is the sink's. */
-static bool check_sink(struct external *external, struct sink *sink)
+bool external_check_sink(struct external *external, struct sink *sink)
 {
 	struct failure failure;
 
@@ -163,7 +163,7 @@ static bool check_sink(struct external *external, struct sink *sink)
 
 bool external_finish_runs(struct external *external)
 {
-	return check_sink(external, &external->runs.sink);
+	return external_check_sink(external, &external->runs.sink);
 }
 
 bool external_order(struct external *external, struct batch *batch,
@@ -193,7 +193,7 @@ bool external_order(struct external *external, struct batch *batch,
 	begin_ordering(external, batch, &config);
 	thread_pool_run(&external->orderers, run_ordering, &ordering);
 	if (!ordering.good)
-		return check_sink(external, sink) && false;
+		return external_check_sink(external, sink) && false;
 	if (is_output)
 		external->next_record +=
 			orderer_record_count(&external->orderer);
@@ -260,7 +260,7 @@ static void index_resident(struct external *external, struct batch *batch)
 	}
 }
 
-bool external_keep(struct external *external, struct batch *batch)
+void external_sort_in_place(struct external *external, struct batch *batch)
 {
 	const struct orderer_config config = {
 		.index_bits = batch->plan.index_bits,
@@ -270,14 +270,19 @@ bool external_keep(struct external *external, struct batch *batch)
 		.is_ready = true,
 	};
 
-	if (begin_run(external, batch->record_count) < 0)
-		return false;
 	begin_ordering(external, batch, &config);
 	thread_pool_run(&external->orderers, sort_in_place, external);
 	orderer_sorted_entries(&external->orderer);
 	batch->record_count = orderer_record_count(&external->orderer);
 	external->result->dropped_count +=
 		orderer_dropped_count(&external->orderer);
+}
+
+bool external_keep(struct external *external, struct batch *batch)
+{
+	if (begin_run(external, batch->record_count) < 0)
+		return false;
+	external_sort_in_place(external, batch);
 	index_resident(external, batch);
 	return true;
 }
@@ -293,6 +298,7 @@ static bool empty(void *context, struct batch *batch)
 static bool open_files(struct external *external)
 {
 	const struct external_plan *plan = &external->plan;
+	const struct key_list *keys = &external->request.shape.keys;
 	const struct file_source_request request = {
 		.input = &external->input,
 		.batch_records = plan->batch.capacity,
@@ -300,6 +306,8 @@ static bool open_files(struct external *external)
 		.slot_bytes = plan->read_slot_bytes,
 		.depth = plan->read_depth,
 		.memory = external->read_memory,
+		.part_offset = plan->by_keys ? keys->begin : 0,
+		.part_bytes = plan->batch.shape.size,
 	};
 	struct failure failure;
 
@@ -316,7 +324,7 @@ bool external_make_runs(struct external *external)
 		.empty = empty,
 		.context = external,
 		.free_wanted = external->plan.batch_count > 3 ? 2 : 1,
-		.free_at_end = 1,
+		.free_at_end = external->plan.by_keys ? 0 : 1,
 	};
 	bool good;
 

@@ -31,6 +31,7 @@ static int make_plan(struct external *external, struct failure *failure)
 		.memory_bytes = config->memory_bytes,
 		.runs_max = external->config->runs_max,
 		.unique = config->unique,
+		.sums_up = config->checksum,
 	};
 	if (request->memory_bytes == 0)
 		request->memory_bytes =
@@ -256,7 +257,7 @@ static int write_trace(struct external *external, struct failure *failure)
 static void wire(struct external *external)
 {
 	external->reading = (struct sort_wiring){
-		.shape = external->request.shape,
+		.shape = external->plan.batch.shape,
 		.kernel = external->config->sort->kernel,
 		.pool = &external->readers,
 		.trace = &external->reading_trace,

@@ -61,8 +61,9 @@ static bool next_unit(void *context, struct read_extent *extent)
 	*extent = (struct read_extent){
 		.direct_fd = file->direct_fd,
 		.plain_fd = file->fd,
-		.offset_bytes = in_file * input->record_size,
-		.length_bytes = (uint32_t)(count * input->record_size),
+		.offset_bytes =
+			in_file * input->record_size + files->part_offset,
+		.length_bytes = (uint32_t)(count * files->source.record_size),
 		.path = file->path,
 	};
 	reader->ahead_record += count;
@@ -206,12 +207,16 @@ int file_source_open(struct file_source *files,
 		.source = {
 			.ops = &operations,
 			.context = files,
-			.record_size = input->record_size,
+			.record_size = request->part_bytes,
 		},
 		.input = input,
 		.batch_records = request->batch_records,
-		.unit_records = (request->slot_bytes - 2 * PAGE_BYTES) /
-				input->record_size,
+		.unit_records = request->part_bytes < input->record_size
+					? 1
+					: (request->slot_bytes -
+					   2 * PAGE_BYTES) /
+						  input->record_size,
+		.part_offset = request->part_offset,
 		.worker_count = request->worker_count,
 	};
 	files->readers =

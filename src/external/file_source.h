@@ -36,7 +36,8 @@ struct file_source {
 	struct source source; /* of the current batch's records */
 	const struct input *input;
 	uint64_t batch_records;
-	uint64_t unit_records;
+	uint64_t unit_records; /* 1 if a part of each is read */
+	uint32_t part_offset;
 	unsigned worker_count;
 	uint64_t next_record; /* of the batch after the current one */
 	struct batch *batch;
@@ -50,6 +51,8 @@ struct file_source_request {
 	uint32_t slot_bytes;
 	unsigned depth;
 	uint8_t *memory; /* worker_count * depth * slot_bytes */
+	/* Of each record; or 0 and its size, for all of it. */
+	uint32_t part_offset, part_bytes;
 };
 
 /* 0 or -errno with *failure filled. */

@@ -9,8 +9,7 @@
 #define RUNS_MIN 64
 #define BLOCKS_MIN 1024
 
-/* The shape of a record's bytes from the first key to the last. */
-static struct record_shape shape_of_keys(const struct record_shape *shape)
+struct record_shape run_index_key_shape(const struct record_shape *shape)
 {
 	struct record_shape keys = *shape;
 	uint32_t begin = shape->keys.begin;
@@ -27,7 +26,7 @@ void run_index_init(struct run_index *index, const struct record_shape *shape,
 {
 	*index = (struct run_index){
 		.shape = *shape,
-		.key_shape = shape_of_keys(shape),
+		.key_shape = run_index_key_shape(shape),
 		.block_records = block_records,
 	};
 }

@@ -50,6 +50,9 @@ struct run_index {
 	uint32_t block_count, block_capacity;
 };
 
+/* The shape of a record's bytes from the first key to the last. */
+struct record_shape run_index_key_shape(const struct record_shape *shape);
+
 void run_index_init(struct run_index *index, const struct record_shape *shape,
 		    uint32_t block_records);
 void run_index_free(struct run_index *index);

@@ -29,6 +29,12 @@ static void print_plan(const struct external_explanation *explanation)
 	printf("input     %s: %" PRIu64 " records of %" PRIu64 " bytes\n",
 	       format_size(t.text[0], request->record_count * size),
 	       request->record_count, size);
+	if (plan->by_keys) {
+		printf("memory    %s: all keys fit; they are sorted, and each "
+		       "record is read once\n",
+		       format_size(t.text[0], request->memory_bytes));
+		return;
+	}
 	printf("memory    %s: %u batches of %s, staging %s, index %s\n",
 	       format_size(t.text[0], request->memory_bytes), plan->batch_count,
 	       format_size(t.text[1], plan->batch.capacity * size),
@@ -97,7 +103,8 @@ void external_report_explain(const struct external_config *config,
 			     const struct external_explanation *explanation)
 {
 	print_plan(explanation);
-	print_scratch(config, explanation);
+	if (!explanation->plan.by_keys)
+		print_scratch(config, explanation);
 	print_time(explanation);
 }
 

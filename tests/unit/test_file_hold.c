@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "io/file_hold.h"
+#include "skip.h"
 
 /* True when the pipe has no writer any more. */
 static bool has_hung_up(int fd, int wait_ms)
@@ -35,7 +36,7 @@ static void file_hold__keeps_a_file(void **state)
 	assert_return_code(pipe(ends), errno);
 	file_hold_open(&hold, &ends[1], 1);
 	if (!hold.ring)
-		skip();
+		skip_because("no io_uring");
 	close(ends[1]);
 	assert_false(has_hung_up(ends[0], 0));
 	file_hold_close(&hold);

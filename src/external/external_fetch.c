@@ -1,0 +1,231 @@
+/*
+ * external_fetch.c - large records: the keys are in order, now the records
+ *
+ * Each worker takes every worker_count-th chunk of the output, reads the
+ * records of its chunks past the page cache, many at a time, and hands the
+ * chunks over.  (WiscSort, Banakar et al. 2023, sorts so on memory that is read
+ * at random as fast as in order.)
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "external/external_state.h"
+#include "sort/chunk_range.h"
+
+/* A record, as far as it lies in a chunk. */
+struct piece_of_record {
+	uint64_t slot;	     /* of the record: its number in the input */
+	uint32_t from_bytes; /* in the record */
+	uint32_t length_bytes;
+	uint32_t at_bytes; /* in the chunk */
+};
+
+/* A step through the worker's chunks, record by record. */
+struct fetch_cursor {
+	uint64_t chunk;
+	uint64_t record; /* counted from the chunk's first */
+};
+
+/* One worker's. */
+struct fetcher {
+	_Alignas(CACHE_PAIR_BYTES) struct read_ahead reads;
+	const struct fetching *fetching;
+	struct fetch_cursor ahead;
+};
+
+struct fetching {
+	struct external *external;
+	struct chunk_range range;
+	const struct batch *batch; /* of keys, sorted in place */
+	struct fetcher *fetchers;
+};
+
+/* --- what is read ahead ----------------------------------------------------
+ */
+
+static uint64_t slot_of(const struct batch *batch, uint64_t record)
+{
+	return batch->sorted[record] & ~(UINT64_MAX << batch->plan.index_bits);
+}
+
+static struct piece_of_record find_piece(const struct fetching *fetching,
+					 const struct chunk *chunk,
+					 uint64_t record)
+{
+	uint64_t size = fetching->range.record_size;
+	uint64_t begin =
+		chunk->begin_byte - chunk->begin_byte % size + record * size;
+	uint64_t from = MAX(begin, chunk->begin_byte);
+
+	return (struct piece_of_record){
+		.slot = slot_of(fetching->batch, chunk->first_record + record),
+		.from_bytes = (uint32_t)(from - begin),
+		.length_bytes =
+			(uint32_t)(MIN(begin + size, chunk->end_byte) - from),
+		.at_bytes = (uint32_t)(from - chunk->begin_byte),
+	};
+}
+
+static bool next_extent(void *context, struct read_extent *extent)
+{
+	struct fetcher *fetcher = context;
+	const struct fetching *fetching = fetcher->fetching;
+	const struct input *input = &fetching->external->input;
+	struct fetch_cursor *at = &fetcher->ahead;
+	const struct input_file *file;
+	struct piece_of_record piece;
+	struct chunk chunk;
+
+	if (at->chunk >= fetching->range.chunk_count)
+		return false;
+	chunk = chunk_range_at(&fetching->range, at->chunk);
+	piece = find_piece(fetching, &chunk, at->record);
+	file = &input->files[input_find_file(input, piece.slot)];
+	*extent = (struct read_extent){
+		.direct_fd = file->direct_fd,
+		.plain_fd = file->fd,
+		.offset_bytes = (piece.slot - file->first_record) *
+					fetching->range.record_size +
+				piece.from_bytes,
+		.length_bytes = piece.length_bytes,
+		.path = file->path,
+	};
+	if (++at->record == chunk.end_record - chunk.first_record)
+		*at = (struct fetch_cursor){
+			.chunk = at->chunk +
+				 fetching->external->request.worker_count,
+		};
+	return true;
+}
+
+/* --- chunks ----------------------------------------------------------------
+ */
+
+/* 0 or -errno with *failure filled. */
+static int fill_chunk(struct fetcher *fetcher, const struct chunk *chunk,
+		      uint8_t *target, struct failure *failure)
+{
+	uint64_t count = chunk->end_record - chunk->first_record;
+
+	for (uint64_t i = 0; i < count; i++) {
+		struct piece_of_record piece =
+			find_piece(fetcher->fetching, chunk, i);
+		struct read_extent extent;
+		const uint8_t *bytes;
+		int ret = read_ahead_take(&fetcher->reads, &extent, &bytes,
+					  failure);
+
+		if (ret < 0)
+			return ret;
+		memcpy(target + piece.at_bytes, bytes, piece.length_bytes);
+	}
+	return 0;
+}
+
+/* False: the run has failed, or its sink. */
+static bool fetch_chunk(struct fetcher *fetcher, uint64_t number)
+{
+	const struct fetching *fetching = fetcher->fetching;
+	struct external *external = fetching->external;
+	struct sink *sink = &external->output.sink;
+	struct chunk chunk = chunk_range_at(&fetching->range, number);
+	size_t length = chunk.end_byte - chunk.begin_byte;
+	struct sink_slot *slot = sink_take(sink);
+	struct failure failure;
+
+	if (!slot)
+		return false;
+	if (fill_chunk(fetcher, &chunk, slot->data, &failure) < 0) {
+		external_fail(external, &failure);
+		return false;
+	}
+	slot->part = chunk.part;
+	slot->offset_bytes = chunk.begin_byte;
+	slot->length_bytes = length;
+	sink_put(sink, slot);
+	return true;
+}
+
+static void fetch(void *context, unsigned worker)
+{
+	struct fetching *fetching = context;
+	struct external *external = fetching->external;
+	uint64_t chunk = worker;
+	bool good = true;
+
+	while (good && chunk < fetching->range.chunk_count &&
+	       !first_failure_stops(&external->failure)) {
+		good = fetch_chunk(&fetching->fetchers[worker], chunk);
+		chunk += external->request.worker_count;
+	}
+	if (good)
+		sink_help(&external->output.sink);
+}
+
+/* --- the pass --------------------------------------------------------------
+ */
+
+static bool open_fetchers(struct fetching *fetching)
+{
+	struct external *external = fetching->external;
+	const struct external_plan *plan = &external->plan;
+	unsigned workers = external->request.worker_count;
+	struct failure failure;
+
+	fetching->fetchers = aligned_alloc(
+		CACHE_PAIR_BYTES, workers * sizeof(*fetching->fetchers));
+	if (!fetching->fetchers) {
+		failure_no_memory(&failure);
+		external_fail(external, &failure);
+		return false;
+	}
+	memset(fetching->fetchers, 0, workers * sizeof(*fetching->fetchers));
+	for (unsigned w = 0; w < workers; w++) {
+		struct fetcher *fetcher = &fetching->fetchers[w];
+
+		fetcher->fetching = fetching;
+		fetcher->ahead.chunk = w;
+		read_ahead_init(&fetcher->reads, plan->read_depth,
+				external->read_memory +
+					(size_t)w * plan->read_depth *
+						plan->read_slot_bytes,
+				plan->read_slot_bytes, next_extent, fetcher);
+	}
+	return true;
+}
+
+static void close_fetchers(struct fetching *fetching)
+{
+	struct external *external = fetching->external;
+	struct external_pass_result *result =
+		&external->external->passes[EXTERNAL_OUTPUT];
+
+	for (unsigned w = 0;
+	     fetching->fetchers && w < external->request.worker_count; w++) {
+		struct read_ahead *reads = &fetching->fetchers[w].reads;
+
+		result->read_bytes += reads->read_bytes;
+		result->read_wait_ns += reads->wait_ns;
+		read_ahead_close(reads);
+	}
+	free(fetching->fetchers);
+}
+
+bool external_fetch(struct external *external, struct batch *batch)
+{
+	struct fetching fetching = { .external = external, .batch = batch };
+	bool good;
+
+	external_sort_in_place(external, batch);
+	external_begin_pass(external, EXTERNAL_OUTPUT);
+	external->next_record = batch->record_count;
+	fetching.range = chunk_range_of(&external->output.sink,
+					external->request.shape.size, 0,
+					batch->record_count);
+	good = open_fetchers(&fetching);
+	if (good)
+		thread_pool_run(&external->orderers, fetch, &fetching);
+	close_fetchers(&fetching);
+	external_end_pass(external);
+	return good && external_check_sink(external, &external->output.sink);
+}
