@@ -421,6 +421,7 @@ static int sort_beyond_memory(struct options *options,
 	external->sort = &options->config;
 	external->in_memory_bytes = result->memory_bytes;
 	external_options_complete(&options->external, options->outputs[0]);
+	external_options_warn(&options->external);
 	if (options_given(&options->reader, OPTION_EXPLAIN))
 		return external_sort_explain(external, &options->explanation,
 					     failure);

@@ -2,11 +2,14 @@
 
 #include <libgen.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 
 #include "base/base.h"
+#include "base/log.h"
 #include "base/parse.h"
 
 int external_options_scratch(struct options_reader *reader,
@@ -68,4 +71,17 @@ void external_options_complete(struct external_options *options,
 	if (config->scratch_count == 0)
 		options->scratch_paths[config->scratch_count++] =
 			default_scratch(output_path);
+}
+
+void external_options_warn(const struct external_options *options)
+{
+	for (unsigned i = 0; i < options->config.scratch_count; i++) {
+		struct statfs fs;
+
+		if (statfs(options->scratch_paths[i], &fs) == 0 &&
+		    (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC))
+			log_warnx("%s: scratch files here are memory, which "
+				  "--memory does not count",
+				  options->scratch_paths[i]);
+	}
 }

@@ -26,4 +26,7 @@ int external_options_rates(struct options_reader *reader,
 void external_options_complete(struct external_options *options,
 			       const char *output_path);
 
+/* Print a line for each folder whose files are memory (tmpfs). */
+void external_options_warn(const struct external_options *options);
+
 #endif /* EXTERNAL_OPTIONS_H */
