@@ -127,7 +127,7 @@ MUSL_FLAGS := -fno-pie -Itests/unit/musl -idirafter $(SYSROOT)/usr/include \
 # maps two segments less at each start.
 STATIC_FLAGS := -static -no-pie -Wl,-z,noseparate-code
 
-LIBRARIES := uring sodium
+LIBRARIES := uring sodium lz4 zstd
 # libblink.a comes once more behind the libraries: it defines the functions of
 # glibc that they call and musl does not have.
 STATIC_LIBRARIES := $(LIBRARIES:%=$(SYSROOT)/usr/lib/$(TRIPLET)/lib%.a) \
@@ -139,7 +139,8 @@ COMMIT := $(or $(shell git describe --always --dirty 2>/dev/null),unknown)
 # --- packages ----------------------------------------------------------------
 
 # The programs are built with these, and make demo needs no more.
-BUILD_PACKAGES := make gcc libc6-dev musl-tools liburing-dev libsodium-dev
+BUILD_PACKAGES := make gcc libc6-dev musl-tools liburing-dev libsodium-dev \
+	liblz4-dev libzstd-dev
 
 # The tests need these.
 CHECK_PACKAGES := $(BUILD_PACKAGES) libcmocka-dev xfsprogs util-linux \
@@ -170,7 +171,9 @@ MISSING = $(strip \
 	$(if $(shell command -v $(CC)),,$(CC)) \
 	$(if $(wildcard $(SYSROOT)/usr/include/stdio.h),,libc6-dev) \
 	$(if $(wildcard $(SYSROOT)/usr/include/liburing.h),,liburing-dev) \
-	$(if $(wildcard $(SYSROOT)/usr/include/sodium.h),,libsodium-dev))
+	$(if $(wildcard $(SYSROOT)/usr/include/sodium.h),,libsodium-dev) \
+	$(if $(wildcard $(SYSROOT)/usr/include/lz4.h),,liblz4-dev) \
+	$(if $(wildcard $(SYSROOT)/usr/include/zstd.h),,libzstd-dev))
 
 # --- targets -----------------------------------------------------------------
 

@@ -153,6 +153,9 @@ static bool open_pieces(struct external *external, unsigned first,
 		.depth = plan->read_depth,
 		.memory = external->read_memory,
 		.kernel = external->config->sort->kernel,
+		.codec = external->config->codec,
+		.decoder_memory = external->decoder_memory,
+		.decoder_bytes = plan->decoder_bytes,
 	};
 	struct failure failure = { .status = EXIT_DONE };
 	int error = merge_plan_make(&external->merge, &external->index, first,

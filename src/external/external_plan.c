@@ -58,13 +58,16 @@ static void plan_requests(struct external_plan *plan,
 	       (workers + plan->write_depth) * plan->slot_bytes > staging)
 		plan->write_depth--;
 	plan->slot_count = workers + plan->write_depth;
+	plan->encoder_bytes = codec_encoder_bytes(&request->codec, block_bytes);
+	plan->decoder_bytes = codec_decoder_bytes(&request->codec);
 }
 
 static uint64_t staging_bytes(const struct external_plan *plan,
 			      const struct external_request *request)
 {
-	return (uint64_t)request->worker_count * plan->read_depth *
-		       plan->read_slot_bytes +
+	return (uint64_t)request->worker_count *
+		       (plan->read_depth * plan->read_slot_bytes +
+			plan->encoder_bytes + plan->decoder_bytes) +
 	       plan->slot_count * plan->slot_bytes;
 }
 

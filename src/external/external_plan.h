@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "external/batch.h"
+#include "external/codec.h"
 
 /* Of record_count: the input is a pipe. */
 #define EXTERNAL_RECORDS_UNKNOWN UINT64_MAX
@@ -27,6 +28,7 @@ struct external_request {
 	uint64_t memory_bytes; /* of all that the process touches */
 	unsigned worker_count; /* of each of the two teams */
 	unsigned runs_max;     /* in one merge; 0: what memory allows */
+	struct codec codec;    /* of the blocks of runs */
 	bool unique;
 	bool sums_up; /* the records' checksums are wanted */
 };
@@ -49,6 +51,9 @@ struct external_plan {
 	size_t slot_bytes; /* whole pages */
 	size_t run_chunk_bytes;
 	size_t output_chunk_bytes;
+	/* Of each worker, beside its staging slots. */
+	size_t encoder_bytes;
+	size_t decoder_bytes;
 	uint64_t memory_bytes; /* of the arena */
 
 	/* What is expected; all but passes are 0 if the number of records is

@@ -30,6 +30,7 @@ static int make_plan(struct external *external, struct failure *failure)
 		.record_count = external->input.record_count,
 		.memory_bytes = config->memory_bytes,
 		.runs_max = external->config->runs_max,
+		.codec = external->config->codec,
 		.unique = config->unique,
 		.sums_up = config->checksum,
 	};
@@ -105,10 +106,9 @@ static int lay_out_memory(struct external *external, struct failure *failure)
 {
 	const struct external_plan *plan = &external->plan;
 	struct arena *arena = &external->arena;
+	unsigned workers = external->request.worker_count;
 	int error = sort_setup_arena(arena, plan->memory_bytes,
-				     plan->batch_count +
-					     external->request.worker_count + 8,
-				     failure);
+				     plan->batch_count + workers + 10, failure);
 
 	if (error)
 		return error;
@@ -116,6 +116,10 @@ static int lay_out_memory(struct external *external, struct failure *failure)
 		arena_take(arena, read_bytes(external), PAGE_BYTES);
 	external->slot_memory = arena_take(
 		arena, plan->slot_count * plan->slot_bytes, PAGE_BYTES);
+	external->encoder_memory =
+		arena_take(arena, workers * plan->encoder_bytes, PAGE_BYTES);
+	external->decoder_memory =
+		arena_take(arena, workers * plan->decoder_bytes, PAGE_BYTES);
 	error = lay_out_batches(external, failure);
 	if (error == 0)
 		lay_out_orderer(external);
@@ -187,6 +191,11 @@ static void open_sinks(struct external *external)
 		.slot_bytes = plan->slot_bytes,
 		.chunk_bytes = plan->run_chunk_bytes,
 		.depth = plan->write_depth,
+		.codec = external->config->codec,
+		.cpu_count = external->topology.cpu_count,
+		.encoder_memory = external->encoder_memory,
+		.encoder_bytes = plan->encoder_bytes,
+		.encoder_count = external->request.worker_count,
 	};
 
 	run_index_init(&external->index, &external->request.shape,
@@ -365,6 +374,9 @@ static void fill_result(struct external *external)
 	own->block_bytes = plan->block_records * record_size;
 	own->spilled_bytes = external->scratch.written_bytes;
 	own->scratch_peak_bytes = external->scratch.peak_bytes;
+	own->codec = external->runs.choice.codec;
+	own->plain_bytes = external->runs.plain_bytes;
+	own->stored_bytes = external->runs.stored_bytes;
 }
 
 /* What is still open; each is safe if it was not opened. */

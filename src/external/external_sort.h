@@ -15,6 +15,7 @@
 #ifndef EXTERNAL_SORT_H
 #define EXTERNAL_SORT_H
 
+#include "external/codec.h"
 #include "external/external_model.h"
 #include "external/external_plan.h"
 #include "io/scratch.h"
@@ -39,7 +40,8 @@ struct external_config {
 	/* Directories for scratch files. */
 	const char *const *scratch_paths;
 	unsigned scratch_count;
-	unsigned runs_max; /* in one merge; 0: what memory allows */
+	unsigned runs_max;  /* in one merge; 0: what memory allows */
+	struct codec codec; /* for what is spilled */
 	/* What a sort in memory would take, for a message; 0: not known. */
 	uint64_t in_memory_bytes;
 	/* Of the disk, for predictions; all are 0: not known. */
@@ -70,6 +72,12 @@ struct external_result {
 	uint32_t block_bytes;
 	uint64_t spilled_bytes; /* of all passes */
 	uint64_t scratch_peak_bytes;
+	/* What blocks were compressed with, from the first run or, by
+	 * CODEC_AUTO, from a later one on; CODEC_NONE: nothing was.  Then the
+	 * bytes of all blocks before, and as they are stored: without what
+	 * fills their last pages. */
+	struct codec codec;
+	uint64_t plain_bytes, stored_bytes;
 	struct external_pass_result passes[EXTERNAL_PASSES];
 	/* By the rates that were given, or those of the run's first second;
 	 * ns is 0: neither is known. */

@@ -29,6 +29,8 @@ struct external {
 	struct arena arena;
 	uint8_t *read_memory;
 	uint8_t *slot_memory;
+	uint8_t *encoder_memory;
+	uint8_t *decoder_memory;
 	struct batch *batches; /* [batch_count + 2], the last two for pieces */
 	struct thread_pool leaders, readers, orderers;
 	struct sort_wiring reading, ordering;

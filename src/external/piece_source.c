@@ -159,14 +159,15 @@ static bool next_unit(void *context, struct read_extent *extent)
  */
 
 static int refuse_block(const struct piece_source *pieces,
-			const struct run_block *block, struct failure *failure)
+			const struct run_block *block, const char *finding,
+			struct failure *failure)
 {
 	return failure_set(
 		failure, EXIT_FILE, directory_of(pieces, block)->path, 0,
 		"the %u bytes that were written to its scratch file "
-		"at offset %llu have changed: their checksum differs",
+		"at offset %llu have changed: %s",
 		block->stored_bytes,
-		(unsigned long long)block->place.offset_bytes);
+		(unsigned long long)block->place.offset_bytes, finding);
 }
 
 /* 0 or -errno with *failure filled. */
@@ -175,6 +176,8 @@ static int copy_block(struct piece_reader *own, uint32_t number,
 {
 	const struct piece_source *pieces = own->source;
 	const struct run_block *block = &pieces->plan->index->blocks[number];
+	size_t block_bytes =
+		(size_t)block->record_count * pieces->source.record_size;
 
 	if (own->unit_bytes == 0) {
 		struct read_extent extent;
@@ -186,8 +189,14 @@ static int copy_block(struct piece_reader *own, uint32_t number,
 		own->unit_bytes = extent.length_bytes;
 	}
 	if (pieces->crc(0, own->bytes, block->stored_bytes) != block->crc)
-		return refuse_block(pieces, block, failure);
-	memcpy(target, own->bytes, block->stored_bytes);
+		return refuse_block(pieces, block, "their checksum differs",
+				    failure);
+	if (block->stored_bytes == block_bytes)
+		memcpy(target, own->bytes, block_bytes);
+	else if (codec_decode(&own->decoder, target, block_bytes, own->bytes,
+			      block->stored_bytes) < 0)
+		return refuse_block(pieces, block,
+				    "they cannot be decompressed", failure);
 	own->bytes += block->stored_bytes;
 	own->unit_bytes -= block->stored_bytes;
 	return 0;
@@ -381,6 +390,9 @@ int piece_source_open(struct piece_source *pieces,
 
 		reader->source = pieces;
 		reader->worker = w;
+		codec_decoder_init(&reader->decoder, &request->codec,
+				   request->decoder_memory +
+					   w * request->decoder_bytes);
 		reader->ahead = begin_share(pieces, 0, w);
 		read_ahead_init(&reader->reads, request->depth,
 				request->memory + (size_t)w * request->depth *

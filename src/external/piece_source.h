@@ -4,12 +4,13 @@
  * A piece's records lie in the batch run by run, so that slots ascend as the
  * input does: of each run first the rest of the piece before, then its blocks.
  * Workers read shares of the blocks, in that order, through staging slots.
- * Each block is checked by its CRC, and copied to its place.
+ * Each block is checked by its CRC, and copied or decompressed to its place.
  */
 #ifndef PIECE_SOURCE_H
 #define PIECE_SOURCE_H
 
 #include "external/batch.h"
+#include "external/codec.h"
 #include "external/merge_plan.h"
 #include "io/read_ahead.h"
 #include "io/source.h"
@@ -28,6 +29,7 @@ struct piece_cursor {
 struct piece_reader {
 	_Alignas(CACHE_PAIR_BYTES) struct read_ahead reads;
 	struct piece_source *source;
+	struct codec_decoder decoder;
 	unsigned worker;
 	struct piece_cursor ahead; /* what is to be read next */
 	struct piece_cursor at;	   /* what is to be copied next */
@@ -67,6 +69,10 @@ struct piece_source_request {
 	unsigned depth;
 	uint8_t *memory; /* worker_count * depth * slot_bytes */
 	enum cpu_level kernel;
+	/* That the blocks are compressed with, if they are. */
+	struct codec codec;
+	uint8_t *decoder_memory; /* worker_count * decoder_bytes */
+	size_t decoder_bytes;	 /* codec_decoder_bytes() */
 };
 
 /* 0 or -errno with *failure filled. */

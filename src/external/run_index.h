@@ -26,8 +26,10 @@ struct run_block {
 	uint64_t first_record; /* its number in the run */
 	struct scratch_place place;
 	uint32_t record_count;
-	uint32_t stored_bytes; /* in the scratch file */
-	uint32_t crc;	       /* CRC-32C of the stored bytes */
+	/* In the scratch file.  Less than the records have: they are
+	 * compressed; never more. */
+	uint32_t stored_bytes;
+	uint32_t crc; /* CRC-32C of the stored bytes */
 };
 
 struct run {

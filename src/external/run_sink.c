@@ -32,7 +32,7 @@ static void fail(struct run_sink *run, const struct failure *failure)
 static void set_places(struct run_sink *run, const struct run_sink_slot *slot)
 {
 	uint64_t offset_bytes = slot->place.offset_bytes;
-	uint64_t left_bytes = slot->slot.length_bytes;
+	uint64_t left_bytes = slot->stored_bytes;
 	uint32_t block = slot->first_block;
 
 	while (left_bytes > 0) {
@@ -163,32 +163,77 @@ static struct sink_slot *take(struct sink *sink)
 			break;
 		reap(run);
 	}
-	if (run->failed)
+	if (run->failed) {
 		slot = NULL;
-	else
+	} else {
 		slot->slot.state = RUN_SLOT_TAKEN;
+		slot->encoder = run->idle_encoders[--run->idle_count];
+	}
 	run->wait_ns += clock_now_ns() - begin_ns;
 	pthread_mutex_unlock(&run->lock);
 	return slot ? &slot->slot : NULL;
 }
 
-/* What the index keeps of the slot's blocks.  No other worker has them. */
-static void note_blocks(struct run_sink *run, struct run_sink_slot *slot)
+/* Compress the block, if that is chosen, to the target, which lies before it or
+ * where it is.  Returns how many bytes are stored there. */
+static uint32_t store_block(const struct run_sink *run,
+			    const struct run_sink_slot *slot, uint8_t *target,
+			    const uint8_t *block, uint32_t block_bytes)
+{
+	size_t length = 0;
+
+	if (run->choice.codec.kind != CODEC_NONE)
+		length = codec_encode(slot->encoder, block, block_bytes);
+	if (length > 0) {
+		memcpy(target, slot->encoder->bytes, length);
+		return (uint32_t)length;
+	}
+	if (target != block)
+		memmove(target, block, block_bytes);
+	return block_bytes;
+}
+
+/* Pack the slot's blocks, and set what the index keeps of them.  No other
+ * worker has them. */
+static void pack_blocks(struct run_sink *run, struct run_sink_slot *slot)
 {
 	struct run_index *index = run->index;
 	uint32_t block = slot->first_block;
+	uint8_t *target = slot->slot.data;
 	const uint8_t *bytes = slot->slot.data;
 	const uint8_t *end = bytes + slot->slot.length_bytes;
 
 	while (bytes < end) {
 		struct run_block *at = &index->blocks[block];
+		uint32_t block_bytes = at->record_count * index->shape.size;
 
-		at->stored_bytes = at->record_count * index->shape.size;
-		at->crc = run->crc(0, bytes, at->stored_bytes);
 		run_index_set_key(index, block, bytes);
-		bytes += at->stored_bytes;
+		at->stored_bytes =
+			store_block(run, slot, target, bytes, block_bytes);
+		at->crc = run->crc(0, target, at->stored_bytes);
+		target += at->stored_bytes;
+		bytes += block_bytes;
 		block++;
 	}
+	slot->stored_bytes = (uint32_t)(target - slot->slot.data);
+	slot->padded_bytes = (uint32_t)ROUND_UP(slot->stored_bytes, PAGE_BYTES);
+	memset(target, 0, slot->padded_bytes - slot->stored_bytes);
+}
+
+/* The first block of some chunks, for the choice. */
+static void sample_block(const struct run_sink *run, struct run_sink_slot *slot)
+{
+	uint64_t chunk_bytes = run->sink.chunk_bytes;
+	uint32_t block_bytes =
+		run->index->blocks[slot->first_block].record_count *
+		run->index->shape.size;
+
+	slot->sample = (struct codec_sample){ 0 };
+	if (codec_choice_wants(&run->choice,
+			       slot->slot.offset_bytes / chunk_bytes,
+			       DIV_ROUND_UP(run->run_bytes, chunk_bytes)))
+		codec_choice_test(slot->encoder, slot->slot.data, block_bytes,
+				  &slot->sample);
 }
 
 static void put(struct sink *sink, struct sink_slot *sink_slot)
@@ -200,12 +245,13 @@ static void put(struct sink *sink, struct sink_slot *sink_slot)
 
 	slot->first_block = run->first_block +
 			    (uint32_t)(sink_slot->offset_bytes / block_bytes);
-	slot->padded_bytes =
-		(uint32_t)ROUND_UP(sink_slot->length_bytes, PAGE_BYTES);
-	memset(sink_slot->data + sink_slot->length_bytes, 0,
-	       slot->padded_bytes - sink_slot->length_bytes);
-	note_blocks(run, slot);
+	sample_block(run, slot);
+	pack_blocks(run, slot);
 	pthread_mutex_lock(&run->lock);
+	run->idle_encoders[run->idle_count++] = slot->encoder;
+	codec_choice_add(&run->choice, &slot->sample);
+	run->plain_bytes += sink_slot->length_bytes;
+	run->stored_bytes += slot->stored_bytes;
 	write_slot(run, slot);
 	pthread_mutex_unlock(&run->lock);
 }
@@ -240,16 +286,34 @@ static const struct sink_ops operations = {
 /* --- its life --------------------------------------------------------------
  */
 
+static void open_encoders(struct run_sink *run,
+			  const struct run_sink_request *request)
+{
+	size_t block_bytes =
+		(size_t)run->index->block_records * run->index->shape.size;
+
+	codec_choice_init(&run->choice, &request->codec, request->cpu_count);
+	run->idle_count = request->encoder_count;
+	for (unsigned i = 0; i < request->encoder_count; i++) {
+		codec_encoder_init(
+			&run->encoders[i], &request->codec, block_bytes,
+			request->encoder_memory + i * request->encoder_bytes);
+		run->idle_encoders[i] = &run->encoders[i];
+	}
+}
+
 void run_sink_open(struct run_sink *run, const struct run_sink_request *request)
 {
 	memset(run, 0, sizeof(*run));
 	assert(request->slot_count <= RUN_SINK_SLOTS_MAX);
+	assert(request->encoder_count < request->slot_count);
 	assert(request->chunk_bytes <= request->slot_bytes);
 	pthread_mutex_init(&run->lock, NULL);
 	write_queue_open(&run->queue, request->depth);
 	run->index = request->index;
 	run->scratch = request->scratch;
 	run->crc = crc32c_kernel(request->kernel);
+	open_encoders(run, request);
 	run->slot_count = request->slot_count;
 	for (unsigned i = 0; i < run->slot_count; i++)
 		run->slots[i].slot.data =
@@ -266,6 +330,8 @@ void run_sink_begin(struct run_sink *run, uint64_t record_count)
 {
 	run->first_block = run_index_extend(run->index, record_count);
 	run->run_bytes = record_count * run->index->shape.size;
+	codec_choice_begin_run(&run->choice, run->run_bytes, clock_now_ns(),
+			       codec_choice_cpu_ns());
 }
 
 void run_sink_close(struct run_sink *run)

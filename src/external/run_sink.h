@@ -2,8 +2,9 @@
  * run_sink.h - the sink that is a sorted run in scratch files
  *
  * A chunk is some blocks of the run (run_index.h).  The worker that hands over
- * a chunk computes the blocks' checksums and keeps their first keys; then the
- * chunk is written to the scratch directory that has the least to write.  If
+ * a chunk compresses its blocks, if that is chosen, and packs them side by
+ * side; computes their checksums and keeps their first keys; then the chunk is
+ * written to the scratch directory that has the least to write.  If
  * that directory is full, another one takes its place.
  *
  * Nothing is left to wait for when a chunk is handed over, so the memory of the
@@ -15,6 +16,7 @@
 #include <pthread.h>
 
 #include "base/failure.h"
+#include "external/codec_choice.h"
 #include "external/run_index.h"
 #include "io/sink.h"
 #include "io/write_queue.h"
@@ -26,7 +28,11 @@ struct run_sink_slot {
 	struct sink_slot slot; /* the first member */
 	struct scratch_place place;
 	uint32_t first_block;
+	uint32_t stored_bytes; /* of all its blocks */
 	uint32_t padded_bytes;
+	/* From take() to put(). */
+	struct codec_encoder *encoder;
+	struct codec_sample sample;
 };
 
 struct run_sink {
@@ -37,7 +43,13 @@ struct run_sink {
 	uint64_t run_bytes;   /* of what is being written */
 	uint32_t first_block; /* of it */
 	unsigned slot_count;
-	/* Workers write what follows with the lock held. */
+	struct codec_encoder encoders[RUN_SINK_SLOTS_MAX];
+	/* Workers write what follows with the lock held; of the choice, the
+	 * sample. */
+	struct codec_choice choice;
+	struct codec_encoder *idle_encoders[RUN_SINK_SLOTS_MAX];
+	unsigned idle_count;
+	uint64_t plain_bytes, stored_bytes; /* of all blocks */
 	pthread_mutex_t lock;
 	struct write_queue queue;
 	struct run_sink_slot slots[RUN_SINK_SLOTS_MAX];
@@ -55,6 +67,12 @@ struct run_sink_request {
 	size_t slot_bytes;  /* whole pages, at least one chunk */
 	size_t chunk_bytes; /* whole blocks */
 	unsigned depth;	    /* writes under way */
+	struct codec codec;
+	unsigned cpu_count; /* for codec_choice.h */
+	/* One encoder for each worker, of codec_encoder_bytes(). */
+	uint8_t *encoder_memory;
+	size_t encoder_bytes;
+	unsigned encoder_count;
 };
 
 void run_sink_open(struct run_sink *sink,

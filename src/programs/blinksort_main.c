@@ -61,6 +61,8 @@ static const char help[] =
 "                            predict with these rates of the disk, in bytes a\n"
 "                            second: of reading, of writing, and the sum of both\n"
 "                            at once (measured)\n"
+"      --compress=CODEC      compress scratch files: none, lz4, zstd or zstd:LEVEL,\n"
+"                            or auto: where it makes the sort faster (none)\n"
 "      --io=MODE             read the input by auto, buffered, mmap or direct\n"
 "                            (auto)\n"
 "      --splitters=KIND      divide keys into auto, static or sampled ranges\n"
@@ -112,6 +114,7 @@ enum {
 	OPTION_EXPLAIN,
 	OPTION_PROGRESS,
 	OPTION_DISK_RATES,
+	OPTION_COMPRESS,
 	OPTION_IO,
 	OPTION_SPLITTERS,
 	OPTION_KERNEL,
@@ -153,6 +156,7 @@ static const struct options_entry entries[] = {
 	{ OPTION_PROGRESS, "progress", 0, OPTIONS_FLAG, NULL },
 	{ OPTION_DISK_RATES, "disk-rates", 0, OPTIONS_VALUE,
 	  "READ:WRITE:BOTH" },
+	{ OPTION_COMPRESS, "compress", 0, OPTIONS_VALUE, "CODEC" },
 	{ OPTION_IO, "io", 0, OPTIONS_VALUE, "MODE" },
 	{ OPTION_SPLITTERS, "splitters", 0, OPTIONS_VALUE, "KIND" },
 	{ OPTION_KERNEL, "kernel", 0, OPTIONS_VALUE, "NAME" },
@@ -311,6 +315,9 @@ static int take_option(void *context, int id, struct failure *failure)
 	case OPTION_DISK_RATES:
 		return external_options_rates(reader, &options->external,
 					      failure);
+	case OPTION_COMPRESS:
+		return external_options_codec(reader, &options->external,
+					      failure);
 	case OPTION_IO:
 		return options_choice(reader, modes, ARRAY_LEN(modes),
 				      &config->io, failure);
@@ -344,7 +351,7 @@ static int check_cluster(struct options *options, struct failure *failure)
 			return options_refuse_entry(
 				reader, id, failure,
 				"only with --cluster or --nodes");
-	for (int id = OPTION_SCRATCH; id <= OPTION_DISK_RATES; id++)
+	for (int id = OPTION_SCRATCH; id <= OPTION_COMPRESS; id++)
 		if (options_given(reader, id) && options->is_cluster)
 			return options_refuse_entry(
 				reader, id, failure,

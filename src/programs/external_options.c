@@ -24,6 +24,18 @@ int external_options_scratch(struct options_reader *reader,
 	return 0;
 }
 
+int external_options_codec(struct options_reader *reader,
+			   struct external_options *options,
+			   struct failure *failure)
+{
+	if (codec_parse(reader->value, &options->config.codec) == 0)
+		return 0;
+	return options_refuse(reader, failure,
+			      "not auto, none, lz4, zstd or zstd:LEVEL, with a "
+			      "LEVEL from 1 to %d",
+			      CODEC_LEVEL_MAX);
+}
+
 /* Three sizes; none is 0. */
 int external_options_rates(struct options_reader *reader,
 			   struct external_options *options,

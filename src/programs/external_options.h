@@ -17,6 +17,9 @@ struct external_options {
 int external_options_scratch(struct options_reader *reader,
 			     struct external_options *options,
 			     struct failure *failure);
+int external_options_codec(struct options_reader *reader,
+			   struct external_options *options,
+			   struct failure *failure);
 int external_options_rates(struct options_reader *reader,
 			   struct external_options *options,
 			   struct failure *failure);

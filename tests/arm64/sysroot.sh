@@ -17,8 +17,8 @@ SYSROOT=$FOLDER/sysroot
 APT=$FOLDER/apt
 MUSL=usr/lib/aarch64-linux-musl/musl-gcc.specs
 PACKAGES=(libc6 libc6-dev linux-libc-dev libgcc-s1 musl musl-dev
-	liburing2 liburing-dev libsodium23 libsodium-dev libcmocka0
-	libcmocka-dev)
+	liburing2 liburing-dev libsodium23 libsodium-dev liblz4-1 liblz4-dev
+	libzstd1 libzstd-dev libcmocka0 libcmocka-dev)
 
 apt_get()
 {

@@ -18,7 +18,10 @@ readonly INHERITED=(MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL CC CFLAGS LDFLAGS
 	LIBC WERROR SAN V BUILD BIN VARIANT CHECKS NODES PREFIX DESTDIR)
 
 readonly LIMIT_S=120
-readonly DEMO_PACKAGES="gcc libc6-dev libsodium-dev liburing-dev make musl-tools"
+# As the Makefile lists them
+readonly LIBRARY_PACKAGES="liburing-dev libsodium-dev liblz4-dev libzstd-dev"
+readonly DEMO_PACKAGES="gcc libc6-dev liblz4-dev libsodium-dev liburing-dev\
+ libzstd-dev make musl-tools"
 
 # make_tree: two programs; the only test of it cannot be compiled
 make_tree()
@@ -124,7 +127,7 @@ case_user_without_sudo()
 	grep -v '^make: \*\*\*' err >said
 	expect_one_line said
 	expect_match \
-		'apt-get install .* musl-tools liburing-dev libsodium-dev$' said
+		"apt-get install .* musl-tools $LIBRARY_PACKAGES\$" said
 	expect_gone apt-get.log
 	expect_gone tree/build
 }
@@ -139,7 +142,7 @@ case_user_with_sudo()
 	expect_made
 	expect_match '^-q update$' apt-get.log
 	expect_match \
-		'^-q -y install .* musl-tools liburing-dev libsodium-dev$' \
+		"^-q -y install .* musl-tools $LIBRARY_PACKAGES\$" \
 		apt-get.log
 }
 

@@ -1,0 +1,246 @@
+/*
+ * test_codec_choice.c - when compression pays, by the model, and what a sort
+ * chooses
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/base.h"
+#include "external/codec_choice.h"
+#include "random.h"
+
+#define BLOCK_BYTES (64 * KIB)
+#define GB 1000000000ull
+#define SECOND_NS 1000000000ull
+
+/* Ascii records on two CPUs: the sort takes 0.7 s of CPU a GB in a pass, and
+ * lz4 1.67 s a GB; the disk takes 1.3 s for the 2 GB that it moves. */
+static const struct codec_sample ascii = {
+	.plain_bytes = 10 * BLOCK_BYTES,
+	.stored_bytes = 4 * BLOCK_BYTES,
+	.cpu_ns = 10 * BLOCK_BYTES * 5 / 3,
+};
+static const struct codec_pace slow_disk = {
+	.spilled_bytes = GB,
+	.elapsed_ns = 13 * SECOND_NS / 10,
+	.cpu_ns = 7 * SECOND_NS / 10,
+	.cpu_count = 2,
+};
+
+static void codec_pays__on_a_slow_disk(void **state)
+{
+	struct codec_pace pace = slow_disk;
+
+	(void)state;
+	assert_true(codec_pays(&ascii, &pace));
+	pace.elapsed_ns *= 10;
+	assert_true(codec_pays(&ascii, &pace));
+}
+
+static void codec_pays__not_on_a_fast_disk(void **state)
+{
+	struct codec_pace pace = slow_disk;
+
+	(void)state;
+	pace.elapsed_ns /= 2;
+	assert_false(codec_pays(&ascii, &pace));
+	/* With more CPUs it does. */
+	pace.cpu_count = 8;
+	assert_true(codec_pays(&ascii, &pace));
+}
+
+/* The threads are what is waited for already. */
+static void codec_pays__not_for_busy_threads(void **state)
+{
+	struct codec_pace pace = slow_disk;
+
+	(void)state;
+	pace.cpu_ns = pace.elapsed_ns * pace.cpu_count;
+	assert_false(codec_pays(&ascii, &pace));
+	pace.cpu_count = 64;
+	pace.cpu_ns = pace.elapsed_ns * pace.cpu_count;
+	assert_false(codec_pays(&ascii, &pace));
+}
+
+static void codec_pays__not_for_noise(void **state)
+{
+	struct codec_sample noise = ascii;
+	struct codec_pace pace = slow_disk;
+
+	(void)state;
+	pace.elapsed_ns *= 100;
+	noise.cpu_ns /= 10;
+	noise.stored_bytes = noise.plain_bytes;
+	assert_false(codec_pays(&noise, &pace));
+	/* A twentieth of the time is not sure. */
+	noise.stored_bytes = noise.plain_bytes / 100 * 92;
+	assert_false(codec_pays(&noise, &pace));
+	noise.stored_bytes = noise.plain_bytes / 100 * 80;
+	assert_true(codec_pays(&noise, &pace));
+}
+
+static void codec_pays__not_if_nothing_is_known(void **state)
+{
+	const struct codec_sample no_sample = { 0 };
+	const struct codec_pace no_pace = { 0 };
+
+	(void)state;
+	assert_false(codec_pays(&no_sample, &slow_disk));
+	assert_false(codec_pays(&ascii, &no_pace));
+}
+
+/* --- the choice of a sort ------------------------------------------------- */
+
+static void choice__keeps_what_the_user_wants(void **state)
+{
+	const struct codec wanted[] = { { CODEC_NONE, 0 },
+					{ CODEC_LZ4, 0 },
+					{ CODEC_ZSTD, 5 } };
+	struct codec_choice choice;
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_LEN(wanted); i++) {
+		codec_choice_init(&choice, &wanted[i], 2);
+		codec_choice_begin_run(&choice, GB, 0, 0);
+		assert_false(codec_choice_wants(&choice, 0, 1));
+		codec_choice_begin_run(&choice, GB, 10 * SECOND_NS, 0);
+		assert_int_equal(choice.codec.kind, wanted[i].kind);
+		assert_int_equal(choice.codec.level, wanted[i].level);
+	}
+}
+
+/* At second 5 of some clock, when the process has had 1 s of CPU. */
+static void open_choice(struct codec_choice *choice)
+{
+	const struct codec wanted = { CODEC_AUTO, 0 };
+
+	codec_choice_init(choice, &wanted, 2);
+	codec_choice_begin_run(choice, GB, 5 * SECOND_NS, SECOND_NS);
+	assert_int_equal(choice->codec.kind, CODEC_NONE);
+	assert_true(choice->is_open);
+}
+
+static void choice__waits_for_a_pace(void **state)
+{
+	struct codec_choice choice;
+
+	(void)state;
+	open_choice(&choice);
+	codec_choice_add(&choice, &ascii);
+	codec_choice_begin_run(&choice, GB, 5 * SECOND_NS + SECOND_NS / 3,
+			       SECOND_NS);
+	assert_true(choice.is_open);
+	codec_choice_begin_run(&choice, GB, 9 * SECOND_NS, 2 * SECOND_NS);
+	assert_false(choice.is_open);
+	assert_int_equal(choice.codec.kind, CODEC_LZ4);
+	/* It is remembered. */
+	codec_choice_begin_run(&choice, GB, 10 * SECOND_NS, 1000 * SECOND_NS);
+	assert_int_equal(choice.codec.kind, CODEC_LZ4);
+}
+
+/* CPU time counts from the first run on, as bytes and time do. */
+static void choice__counts_from_the_first_run(void **state)
+{
+	const struct codec wanted = { CODEC_AUTO, 0 };
+	struct codec_choice choice;
+
+	(void)state;
+	codec_choice_init(&choice, &wanted, 2);
+	codec_choice_begin_run(&choice, GB, 50 * SECOND_NS, 100 * SECOND_NS);
+	codec_choice_add(&choice, &ascii);
+	codec_choice_begin_run(&choice, GB, 53 * SECOND_NS, 101 * SECOND_NS);
+	assert_int_equal(choice.codec.kind, CODEC_LZ4);
+	codec_choice_init(&choice, &wanted, 2);
+	codec_choice_begin_run(&choice, 3 * GB, 50 * SECOND_NS,
+			       100 * SECOND_NS);
+	codec_choice_add(&choice, &ascii);
+	codec_choice_begin_run(&choice, GB, 53 * SECOND_NS, 106 * SECOND_NS);
+	assert_false(choice.is_open);
+	assert_int_equal(choice.codec.kind, CODEC_NONE);
+}
+
+static void choice__ends_for_noise(void **state)
+{
+	struct codec_sample noise = ascii;
+	struct codec_choice choice;
+
+	(void)state;
+	noise.stored_bytes = noise.plain_bytes;
+	open_choice(&choice);
+	codec_choice_add(&choice, &noise);
+	codec_choice_begin_run(&choice, GB, 60 * SECOND_NS, SECOND_NS);
+	assert_false(choice.is_open);
+	assert_int_equal(choice.codec.kind, CODEC_NONE);
+}
+
+/* A few blocks of the first run, from all of it; and of no other run. */
+static void choice__samples_a_few_blocks(void **state)
+{
+	struct codec_choice choice;
+
+	(void)state;
+	for (unsigned chunks = 1; chunks < 1000; chunks++) {
+		unsigned wanted = 0, last = 0;
+
+		open_choice(&choice);
+		for (unsigned i = 0; i < chunks; i++)
+			if (codec_choice_wants(&choice, i, chunks)) {
+				wanted++;
+				last = i;
+			}
+		assert_in_range(wanted, 1, 8);
+		assert_true(last >= chunks / 2);
+	}
+	codec_choice_begin_run(&choice, GB, 5 * SECOND_NS, SECOND_NS);
+	assert_true(choice.is_open);
+	assert_false(codec_choice_wants(&choice, 0, 1));
+}
+
+static void choice__tests_a_block(void **state)
+{
+	const struct codec codec = { CODEC_AUTO, 0 };
+	uint8_t *memory = aligned_alloc(
+		PAGE_BYTES, codec_encoder_bytes(&codec, BLOCK_BYTES));
+	uint8_t *block = calloc(BLOCK_BYTES, 1);
+	struct codec_encoder encoder;
+	struct codec_sample sample;
+
+	(void)state;
+	assert_non_null(memory);
+	assert_non_null(block);
+	codec_encoder_init(&encoder, &codec, BLOCK_BYTES, memory);
+	codec_choice_test(&encoder, block, BLOCK_BYTES, &sample);
+	assert_int_equal(sample.plain_bytes, BLOCK_BYTES);
+	assert_in_range(sample.stored_bytes, 1, BLOCK_BYTES / 100);
+	assert_true(sample.cpu_ns > 0);
+	for (size_t i = 0; i < BLOCK_BYTES; i++)
+		block[i] = (uint8_t)random_next();
+	codec_choice_test(&encoder, block, BLOCK_BYTES, &sample);
+	assert_int_equal(sample.stored_bytes, BLOCK_BYTES);
+	free(memory);
+	free(block);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(codec_pays__on_a_slow_disk),
+		cmocka_unit_test(codec_pays__not_on_a_fast_disk),
+		cmocka_unit_test(codec_pays__not_for_busy_threads),
+		cmocka_unit_test(codec_pays__not_for_noise),
+		cmocka_unit_test(codec_pays__not_if_nothing_is_known),
+		cmocka_unit_test(choice__keeps_what_the_user_wants),
+		cmocka_unit_test(choice__waits_for_a_pace),
+		cmocka_unit_test(choice__counts_from_the_first_run),
+		cmocka_unit_test(choice__ends_for_noise),
+		cmocka_unit_test(choice__samples_a_few_blocks),
+		cmocka_unit_test(choice__tests_a_block),
+	};
+
+	random_begin();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
