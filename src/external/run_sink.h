@@ -21,8 +21,10 @@
 #include "io/sink.h"
 #include "io/write_queue.h"
 #include "kernels/crc32c.h"
+#include "system/thread_pool.h"
 
-#define RUN_SINK_SLOTS_MAX 64
+/* A slot for each worker, and for each write under way. */
+#define RUN_SINK_SLOTS_MAX (THREAD_POOL_WORKERS_MAX + 8)
 
 struct run_sink_slot {
 	struct sink_slot slot; /* the first member */
