@@ -157,8 +157,10 @@ FUZZ_PACKAGES := $(BUILD_PACKAGES) clang-14 libclang-rt-14-dev
 # check_report_page.sh opens a report.
 PACKAGES := $(sort $(CHECK_PACKAGES) $(LINT_PACKAGES) $(FUZZ_PACKAGES) chromium)
 
-# bench_cluster.py compares with these if they are installed.
-BENCH_PACKAGES := mpich libmpich-dev openmpi-bin libopenmpi-dev
+# bench_cluster.py compares with the first four if they are installed,
+# bench_external.py with a program by the last two.
+BENCH_PACKAGES := mpich libmpich-dev openmpi-bin libopenmpi-dev \
+	g++ libstxxl-dev
 
 # check-vm and check-vm-unit need these; they fetch the kernel themselves.
 VM_PACKAGES := $(CHECK_PACKAGES) qemu-system-x86 cpio kmod mdadm systemd
@@ -323,6 +325,12 @@ demo-programs: all $(BUILD)/$(PROGRAM_VARIANT)/tests/bench/bench_spawn
 .PHONY: bench
 bench: all tests ## measure whole processes against cp and sort
 	tests/bench/bench_files.py $(if $(LABEL),--label '$(LABEL)')
+	$(if $(filter 1,$(BENCH_FULL)),tests/bench/bench_external.py \
+		$(if $(LABEL),--label '$(LABEL)'))
+
+.PHONY: bench-external
+bench-external: all tests ## measure sorts larger than memory; needs root
+	tests/bench/bench_external.py $(if $(LABEL),--label '$(LABEL)')
 
 DYN_PROGRAMS := $(if $(filter dyn,$(VARIANT)),$(PROGRAMS:%=$(BUILD)/dyn/bin/%))
 .PHONY: tests

@@ -36,7 +36,7 @@ ENVIRONMENT
   BENCH_ROUNDS  rounds counted (21)
   BENCH_QUICK   1: 5 rounds
   BENCH_ONLY    words; only scenarios whose PLACE/NAME holds one of them
-  BENCH_FULL    1: 10,000,000 records too
+  BENCH_FULL    1: 10,000,000 records too (make bench: and bench_external.py)
   BENCH_PYTHON  a Python that has numpy, polars, duckdb and pyarrow
                 (/usr/bin/python3); what it has not is skipped
 

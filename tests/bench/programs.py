@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BUILD = ROOT / os.environ.get("BUILD", "build")
-BIN = ROOT / "bin"
+BIN = Path(os.environ.get("BIN", ROOT / "bin"))
 
 
 class Skip(Exception):
