@@ -1,0 +1,111 @@
+#!/bin/bash
+# check_bench_external.sh - the benchmark of sorts beyond memory, on small files:
+# its copy copies, its rows run within their memory, its record is whole
+
+# shellcheck source=tests/programs/tool_lib.sh
+. "$(dirname "$0")/tool_lib.sh"
+
+COPY=$BUILD/dyn/tests/bench/bench_copy
+[ ! -x "$BUILD/musl/tests/bench/bench_copy" ] ||
+	COPY=$BUILD/musl/tests/bench/bench_copy
+
+if [ "$SANITIZED" ] || [ ! -x "$COPY" ]; then
+	skip bench_external "the benchmarks are not built in this variant"
+	finish
+fi
+
+# case_copy: sizes around a sector, a block and all blocks at once
+case_copy()
+{
+	local size
+
+	for size in 0 1 4096 4097 2097152 2097153 40000001; do
+		head -c "$size" /dev/urandom >in
+		echo "longer than some" >out
+		"$COPY" in out
+		expect_same in out
+	done
+}
+
+case_copy_fails()
+{
+	expect_status 3 "$COPY" missing out 2>err
+	expect_match '^bench_copy: missing: No such file' err
+	expect_status 2 "$COPY" in 2>err
+	expect_match '^usage: ' err
+}
+
+# bench ROW: with a few megabytes, its files here, in ./said and ./record
+bench()
+{
+	mkdir -p build files
+	for variant in musl dyn; do
+		[ ! -d "$BUILD/$variant" ] ||
+			ln -sfn "$BUILD/$variant" "build/$variant"
+	done
+	env BUILD="$PWD/build" BENCH_ONLY="=$1" BENCH_ROUNDS=1 BENCH_EXTERNAL_GB=0.06 \
+		BENCH_EXTERNAL_MEMORY=40000000 BENCH_EXTERNAL_LEAST=40000000 \
+		BENCH_EXTERNAL_FOLDER="$PWD/files" BENCH_PYTHON=/usr/bin/python3 \
+		timeout 600 "$REPO/tests/bench/bench_external.py" --label check \
+		>said 2>&1 || fail "$(tail -n 20 said)"
+	mv build/bench-*-external-check.json record
+	expect_folder files
+}
+
+# ask EXPRESSION: of the one row in ./record; true is what is wanted
+ask()
+{
+	python3 - "$1" <<-'END' || fail "not so: $1"
+		import json, sys
+		record = json.load(open("record"))
+		row = {one["name"]: one for one in record["results"][0]["contestants"]}
+		sys.exit(not eval(sys.argv[1]))
+	END
+}
+
+case_memory()
+{
+	bench memory
+	ask '{"blinksort", "GNU sort", "cp+sync", "copy"} <= set(row)'
+	ask 'all(one["peak_bytes"] <= 40000000 for one in row.values())'
+	ask 'row["blinksort"]["spilled_bytes"] > 10000000'
+	ask 'row["blinksort"]["samples"][0]["killed"] == 0'
+	ask 'set(row["copy"]["ratios"]) == set(row) - {"copy"}'
+	expect_match '^  blinksort ' said
+}
+
+case_curve()
+{
+	bench memory-curve
+	ask 'len(row) == 11'
+	ask 'row["memory=66000000"]["limit_bytes"] == 66000000'
+	"$REPO/tests/bench/memory_curve.py" record plot.png
+	[ "$(head -c 4 plot.png | tail -c 3)" = PNG ] || fail "no picture"
+}
+
+case_shape()
+{
+	bench shape-all-equal
+	ask 'list(row) == ["all-equal", "uniform"]'
+}
+
+check copy case_copy
+check copy_fails case_copy_fails
+why=$(PYTHONPATH=$REPO/results python3 -B - 2>&1 <<-'END' || true
+	from trials.machine.memory_cgroup import MemoryCgroup, Unavailable
+	try:
+	    MemoryCgroup(100 << 20).close()
+	except Unavailable as reason:
+	    print(reason)
+END
+)
+for name in memory curve shape; do
+	if [ "$why" ]; then
+		skip $name "no memory cgroup: $why"
+	elif [ "$(stat -f -c %T "$SCRATCH")" = tmpfs ]; then
+		skip $name "$SCRATCH has no disk"
+	else
+		check $name case_$name
+	fi
+done
+finish
