@@ -346,7 +346,8 @@ class TestScenarios(Folder):
     def test_sort_options(self):
         self.assertEqual(
             [self.scenario(name).sort_options() for name in conditions.NAMES],
-            [[], ["--io=direct"], ["--io=direct", "--sync"]])
+            [[], ["--io=direct"], ["--io=direct", "--sync"],
+             ["--sync", "--memory=268435456"]])
 
     def test_all_well(self):
         self.put_drive("sda")
@@ -578,6 +579,54 @@ class TestScenarios(Folder):
         with patch(cache_filler.CacheFiller, read=lambda self: MIB):
             found = one.prepare(self.context)
         self.assertIs(self.met(found)["other-data-read"], False)
+
+    # --- beyond memory ---
+
+    def put_cgroups(self):
+        self.put("proc/mounts", "cgroup /memory cgroup rw,memory 0 0\n")
+        os.makedirs(f"{self.root}/memory", exist_ok=True)
+
+    def beyond_memory(self, memory):
+        self.skip_in_memory()
+        self.put_drive("sda")
+        self.put_cgroups()
+        one = self.scenario("beyond-memory", cache_bytes=MIB, memory=memory)
+        self.addCleanup(one.close, self.context)
+        return one
+
+    def test_beyond_memory(self):
+        one = self.beyond_memory(MIB)
+        self.assertEqual(
+            [name for name, met in self.met(one.prepare(self.context)).items()
+             if met is not True], [])
+        command = one.command(["/bin/sort"])
+        self.assertEqual(command[-1], "/bin/sort")
+        self.assertIn(f"{one.cgroup.folder}/cgroup.procs", command)
+        with open(f"{one.cgroup.folder}/memory.limit_in_bytes",
+                  encoding="ascii") as file:
+            self.assertEqual(int(file.read()), 17 * MIB)
+        for peak, met in (("17000000", True), ("18000000", False),
+                          ("?", None)):
+            one.command(["/bin/sort"])
+            with open(f"{one.cgroup.folder}/memory.max_usage_in_bytes", "w",
+                      encoding="ascii") as file:
+                file.write(peak)
+            found = self.met(one.verify_run({**DIRECT, "synced": True}))
+            self.assertIs(found["memory-limited"], met)
+            self.assertIsNone(one.cgroup)
+
+    def test_input_that_fits(self):
+        found = self.beyond_memory(4 * MIB).prepare(self.context)
+        self.assertEqual(found[-1], {
+            "name": "input-beyond-memory", "wanted": "> 4 MiB",
+            "found": "3 MiB", "met": False})
+
+    def test_no_limit_of_memory(self):
+        self.put_drive("sda")
+        self.put("proc/mounts", "")
+        self.assertEqual(
+            self.refusal("beyond-memory", cache_bytes=MIB), "beyond-memory: "
+            "limit of memory: no cgroup hierarchy has memory")
 
     # --- in words ---
 

@@ -192,6 +192,34 @@ class Results(unittest.TestCase):
         self.assertGreater(rank["minor_faults"], 0)
         self.assertGreater(rank["max_rss_bytes"], 100_000)
 
+    def test_a_sort_beyond_memory(self):
+        said = {"external": {
+            "runs": 4, "spilled_bytes": 900, "merges": "many",
+            "disk_rates": {"read": 1}, "predicted_ns": None,
+            "predicted_passes": [{"pass": "output", "ns": 70, "limit": "x"}],
+            "passes": [{"pass": "runs", "ns": 50, "read_bytes": -1},
+                       {"pass": "output", "ns": 60, "written_bytes": 8,
+                        "waits_ns": {"read": 5, "write": None}}, 7]}}
+        _, result = sorter.run(
+            ["/bin/echo", json.dumps(said)], self.supervisor)
+        self.assertEqual(result.ranks[0]["external"], {
+            "batches": None, "runs": 4, "resident_runs": None, "merges": None,
+            "pieces": None, "spilled_bytes": 900, "scratch_peak_bytes": None,
+            "predicted_ns": None, "passes": [
+                {"pass": "runs", "ns": 50, "read_bytes": None,
+                 "written_bytes": None, "predicted_ns": None,
+                 "waits_ns": None},
+                {"pass": "output", "ns": 60, "read_bytes": None,
+                 "written_bytes": 8, "predicted_ns": 70,
+                 "waits_ns": {"read": 5, "write": None}}]})
+        for other in (None, [], {"passes": None}):
+            _, result = sorter.run(
+                ["/bin/echo", json.dumps({"external": other})],
+                self.supervisor)
+            found = result.ranks[0]["external"]
+            self.assertEqual(found["passes"] if found else None,
+                             [] if other else None)
+
     def test_one_that_says_nonsense(self):
         for text in ("", "null", "[1]", "{", "\udcff"):
             _, result = sorter.run(

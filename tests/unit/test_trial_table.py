@@ -160,6 +160,27 @@ class TableTest(unittest.TestCase):
         self.assertEqual({(row["scenario"], row["verified"]) for row in rows},
                          {("pagecache", "true"), ("platter", "false")})
 
+    def test_beyond_memory(self):
+        def alter(trial):
+            trial["ranks"][0]["external"] = {
+                "spilled_bytes": 3 << 30, "predicted_ns": trial["whole_ns"],
+                "passes": [
+                    {"pass": "runs", "ns": 10**9, "predicted_ns": 8 * 10**8,
+                     "read_bytes": 4 << 30, "written_bytes": 3 << 30,
+                     "waits_ns": {"read": 7, "write": None}},
+                    {"pass": "merges", "ns": 0, "predicted_ns": None},
+                    {"pass": "output", "ns": 2 * 10**9,
+                     "predicted_ns": None}]}
+        study = self.study(trials=3, alter=alter)
+        text = table.text(study)
+        self.line(text, r"^pagecache: passes, medians$")
+        self.line(text, r"^reference +all .* 1\.00 .* 3\.000 GiB spilled$")
+        self.line(text, r"^reference +runs +1\.000 s +800\.0 ms +0\.80 "
+                  r"+4\.000 GiB +3\.000 GiB$")
+        self.line(text, r"^reference +output +2\.000 s +- +- +- +-$")
+        self.assertNotIn(" merges ", text)
+        self.assertNotIn("passes", table.text(self.study(trials=3)))
+
     def test_not_complete(self):
         text = table.text(self.study(most=17))
         self.line(text, r"stopped in block 4 of 30, after 17 trials")

@@ -163,7 +163,8 @@ def time_scale(largest_ns: float):
 
 def colour_of(scenarios, scenario) -> str:
     """A scenario has the same colour in all pictures of a report."""
-    known = {"pagecache": BLUE, "cache": VERMILION, "platter": GREEN}
+    known = {"pagecache": BLUE, "cache": VERMILION, "platter": GREEN,
+             "beyond-memory": PURPLE}
     if scenario in known:
         return known[scenario]
     return SERIES[(3 + list(scenarios).index(scenario)) % len(SERIES)]

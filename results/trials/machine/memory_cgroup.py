@@ -47,12 +47,13 @@ VERSIONS = {
 def mounted(controllers: List[str], root: str = "/") -> tuple[str, str]:
     """(folder, type) of the hierarchy that has one of these controllers:
     version 1 and 2 may call it by different names."""
-    for line in read(os.path.join(root, "proc/mounts")).splitlines():
-        _, folder, kind, options, *_ = line.split(" ")
+    for found in re.findall(r"^\S+ (\S+) (cgroup2?) (\S+) ", read(
+            os.path.join(root, "proc/mounts")), re.MULTILINE):
+        folder, kind, options = found
         folder = os.path.join(root, folder.lstrip("/"))
         has = options.split(",") if kind == "cgroup" else read(
             f"{folder}/cgroup.subtree_control").split()
-        if kind in VERSIONS and set(controllers) & set(has):
+        if set(controllers) & set(has):
             return folder, kind
     raise Unavailable(f"no cgroup hierarchy has {controllers[0]}")
 

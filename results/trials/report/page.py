@@ -21,7 +21,8 @@ def render(study) -> str:
         *[markup.section(picture.name, picture.title, frame.figure(picture))
           for picture in plots.pictures(study)],
         markup.section("statistics", "Statistics", *[
-            page_tables.statistics(study, s) for s in study.scenarios]),
+            page_tables.statistics(study, s) for s in study.scenarios], *[
+            page_tables.passes(study, s) for s in study.scenarios]),
         markup.section("comparisons", "Comparisons", *[
             page_tables.comparisons(study, s) for s in study.scenarios],
             page_tables.skipped(study)),

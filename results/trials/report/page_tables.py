@@ -1,7 +1,7 @@
 """The tables of the page: a study's figures and a record's circumstances."""
 
 from trials.base import units
-from trials.report import frame, markup, table
+from trials.report import external, frame, markup, table
 from trials.report.markup import Cell
 from trials.report.study import CONTROL
 
@@ -56,6 +56,17 @@ def remarks(group) -> str:
     if group.dropped_block is not None:
         words.append(f"left out from block {group.dropped_block} on")
     return ", ".join(words)
+
+
+def passes(study, scenario) -> str:
+    """What a sort beyond memory took, beside what was predicted."""
+    return markup.table(
+        f"{study.label(scenario)}: passes of sorts beyond memory, medians; "
+        "waits are summed over threads",
+        "|".join([*external.HEAD[:2], *(f">{name}" for name
+                                        in external.HEAD[2:7]),
+                  external.HEAD[7]]),
+        [row for group in study.of(scenario) for row in external.rows(group)])
 
 
 def comparisons(study, scenario) -> str:

@@ -12,7 +12,7 @@ import textwrap
 from trials.base import units
 from trials.base.text_table import WIDTH, as_lines, grid, wrapped
 from trials.machine.counters import total
-from trials.report import machine_facts
+from trials.report import external, machine_facts
 
 # benchstat's sign for "no significant difference".
 VERDICTS = {"same": "~", "unknown": "?", None: ""}
@@ -79,6 +79,11 @@ def _scenario(study, scenario):
         head = ("configuration", "ratio [95 %]", "p (Holm)", "effect",
                 "verdict", "p (U)", "signs")
         parts.append(grid(head, [_against_row(group) for group in groups]))
+    beyond = [row for group in groups for row in external.rows(group)]
+    if beyond:
+        # The waits, the last column, would not fit on a terminal.
+        parts.append(f"{study.label(scenario)}: passes, medians\n" + grid(
+            external.HEAD[:-1], [row[:-1] for row in beyond]))
     return "\n\n".join(parts)
 
 

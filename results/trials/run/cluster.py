@@ -25,6 +25,9 @@ class Cluster:
         self._work = options.work
         self._made_folder = False
         self._own_folder = options.work == default_work(options.out)
+        if conditions.BeyondMemory.name in options.scenarios:
+            raise Failure(conditions.BeyondMemory.name,
+                          "is for one machine, not for -w", USAGE)
         self._scenarios = {
             name: conditions.scenario(name, options.work, options)
             for name in options.scenarios}

@@ -89,11 +89,11 @@ class Machine:
         return self._sort(scenario, parameters, self._context.input)
 
     def _sort(self, scenario, parameters, source):
-        return sorter.run(
+        wanted = self._scenarios[scenario]
+        return sorter.run(wanted.command(
             [self._programs.path("blinksort"), source,
-             "-o", self._context.output, "--json",
-             *self._scenarios[scenario].sort_options(),
-             *sort_arguments(parameters)], self._supervisor,
+             "-o", self._context.output, "--json", *wanted.sort_options(),
+             *sort_arguments(parameters)]), self._supervisor,
             sorter.timeout_s_of(self._records))
 
     def verify(self, scenario: str, result: sorter.Result) -> list[dict]:

@@ -14,7 +14,7 @@ DEFAULT_RECORDS = 1_000_000
 UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 # What a record is of: --resume goes on with these, and they can't be others.
 LASTING = ("scenarios", "trials", "sweep", "hosts", "work", "records", "ascii",
-           "seed", "order", "unverified", "cache_bytes")
+           "seed", "order", "unverified", "cache_bytes", "memory")
 USAGE_TEXT = """\
 Usage: blinktrial --scenario=S[,S...] --trials=N --out=DIR [OPTION]...
        blinktrial --resume --out=DIR [OPTION]...
@@ -23,7 +23,8 @@ Usage: blinktrial --scenario=S[,S...] --trials=N --out=DIR [OPTION]...
        blinktrial validate DIR
 Time blinksort repeatedly, in a random order, and record each trial.
 
-  --scenario=S[,S...]  run under these conditions: pagecache, cache, platter
+  --scenario=S[,S...]  run under these conditions: pagecache, cache, platter,
+                       beyond-memory
   --trials=N           run N trials of each configuration in each scenario
   --out=DIR            put the record into DIR, a new or empty folder
   --resume             continue the record in DIR, with its options
@@ -39,6 +40,7 @@ Time blinksort repeatedly, in a random order, and record each trial.
   --work=DIR           sort files in this folder (the record's work)
   --cache-bytes=SIZE   assume SIZE, such as 64M, for the cache of a drive that
                        does not report it
+  --memory=SIZE        in beyond-memory, let the sorter take SIZE (256M)
   --unverified         run even if a condition can't be verified
   --keep               keep the files that were sorted
   --quiet              print errors only
@@ -112,6 +114,7 @@ def parser() -> Parser:
     add("--seed", type=whole_number(0, 2**53 - 1))
     add("--order")
     add("--cache-bytes", type=size)
+    add("--memory", type=size)
     for flag in ("--ascii", "--resume", "--unverified", "--keep", "--quiet",
                  "--help", "--version"):
         add(flag, action="store_const", const=True)

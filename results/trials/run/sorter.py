@@ -37,6 +37,13 @@ EXCHANGE_COUNTERS = (
     "round_wait_ns")
 
 
+# Of a sort beyond memory; each may be missing.
+EXTERNAL_FIGURES = (
+    "batches", "runs", "resident_runs", "merges", "pieces", "spilled_bytes",
+    "scratch_peak_bytes", "predicted_ns")
+PASS_FIGURES = ("ns", "read_bytes", "written_bytes")
+
+
 @dataclass
 class Timed:
     """A process that has run."""
@@ -155,7 +162,39 @@ def process_rank(timed: Timed, said: dict) -> dict:
         "involuntary_switches": usage.ru_nivcsw,
         "threads": said.get("threads"), "io": said.get("io"),
         "begin_ns": 0, "clock_bound_ns": None,
-        "phases_ns": said.get("phases_ns"), "exchange": None}
+        "phases_ns": said.get("phases_ns"), "exchange": None,
+        "external": external_of(said.get("external"))}
+
+
+def whole(value) -> int | None:
+    return value if type(value) is int and value >= 0 else None
+
+
+def external_of(said) -> dict | None:
+    """What a sort beyond memory says of itself, each pass beside what was
+    predicted of it; None of a sort in memory."""
+    if not isinstance(said, dict):
+        return None
+    predicted = {one.get("pass"): one for one in dicts(
+        said.get("predicted_passes"))}
+    return {**{name: whole(said.get(name)) for name in EXTERNAL_FIGURES},
+            "passes": [external_pass(one, predicted.get(one.get("pass"), {}))
+                       for one in dicts(said.get("passes"))]}
+
+
+def dicts(value) -> list[dict]:
+    return [one for one in value if isinstance(one, dict)] \
+        if isinstance(value, list) else []
+
+
+def external_pass(said: dict, predicted: dict) -> dict:
+    waits_ns = said.get("waits_ns")
+    return {"pass": str(said.get("pass")),
+            **{name: whole(said.get(name)) for name in PASS_FIGURES},
+            "predicted_ns": whole(predicted.get("ns")),
+            "waits_ns": {name: whole(value) for name, value in
+                         waits_ns.items()}
+            if isinstance(waits_ns, dict) else None}
 
 
 def node_ranks(nodes: list[dict], reported: list[dict]) -> list[dict]:

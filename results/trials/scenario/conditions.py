@@ -9,6 +9,9 @@ scenario's name unless all its conditions are met.
                take the output into them, write caches on, without a flush
     platter    past the page cache; drives' caches hold other data, and the
                output is flushed to the medium
+    beyond-memory
+               as platter, of an input that is larger than the memory: a cgroup
+               limits what the sorter and the page cache may take together
 """
 
 import os
@@ -16,11 +19,12 @@ from dataclasses import dataclass
 from typing import List, Optional
 
 from trials.base.failure import USAGE, Failure
-from trials.machine import disks
+from trials.machine import disks, memory_cgroup
+from trials.machine.memory_cgroup import MemoryCgroup
 from trials.scenario import residency
 from trials.scenario.cache_filler import CacheFiller
 
-NAMES = ("pagecache", "cache", "platter")
+NAMES = ("pagecache", "cache", "platter", "beyond-memory")
 # So much is read if a drive does not tell the size of its cache: more than the
 # cache of any drive of today.
 UNKNOWN_CACHE_BYTES = 256 << 20
@@ -29,6 +33,11 @@ NO_BARRIER = ("nobarrier", "barrier=0")
 # The sorter takes its first look at the input by a plain read, which the kernel
 # makes larger.
 LOOK_BYTES = 1 << 20
+# The sorter's memory unless --memory says another.
+DEFAULT_MEMORY_BYTES = 256 << 20
+# What the kernel takes for a process beside what the process asks for: tables
+# of pages, rings, what file systems note.
+KERNEL_BYTES = 16 << 20
 # The end of an output is no whole block of the file system.
 REST_BYTES = residency.PAGE_BYTES
 
@@ -83,8 +92,8 @@ def worst(verdicts) -> Optional[bool]:
 class Scenario:
     """pagecache, and what the others share.
 
-    options may have the attributes cache_bytes, of each drive's cache, and
-    root, where /sys and /proc are."""
+    options may have the attributes cache_bytes, of each drive's cache;
+    memory, of the sorter in bytes; and root, where /sys and /proc are."""
 
     name = "pagecache"
 
@@ -96,6 +105,10 @@ class Scenario:
     def sort_options(self) -> List[str]:
         # --io=auto is blinksort's default, and a sweep may set another.
         return []
+
+    def command(self, words: List[str]) -> List[str]:
+        """What is run for the sorter's command."""
+        return words
 
     def survey(self) -> List[dict]:
         """The conditions that can be told before any trial."""
@@ -137,7 +150,9 @@ class Scenario:
 
 
 class Direct(Scenario):
-    """Past the page cache: what cache and platter share."""
+    """Past the page cache: what all but pagecache share."""
+
+    output_rest_bytes = REST_BYTES
 
     def __init__(self, work: str, options=None):
         super().__init__(work, options)
@@ -185,7 +200,8 @@ class Direct(Scenario):
 
     def verify_files(self, context: Context) -> List[dict]:
         return [passed_by("input-passed-by", context.input, LOOK_BYTES),
-                passed_by("output-passed-by", context.output, REST_BYTES)]
+                passed_by("output-passed-by", context.output,
+                          self.output_rest_bytes)]
 
     def verify_run(self, document: Optional[dict]) -> List[dict]:
         if document is None:
@@ -324,6 +340,67 @@ class Platter(Direct):
             filler.remove()
 
 
+class BeyondMemory(Platter):
+    """The cgroup is made anew for each run, so that its peak is the run's."""
+
+    name = "beyond-memory"
+    # The end of each piece of the output is no whole block.
+    output_rest_bytes = LOOK_BYTES
+
+    def __init__(self, work: str, options=None):
+        super().__init__(work, options)
+        self.memory_bytes = (getattr(options, "memory", None)
+                             or DEFAULT_MEMORY_BYTES)
+        self.limit_bytes = self.memory_bytes + KERNEL_BYTES
+        self.cgroup: Optional[MemoryCgroup] = None
+
+    def sort_options(self) -> List[str]:
+        # Not --io=direct: what does not fit is always read past the page
+        # cache.
+        return ["--sync", f"--memory={self.memory_bytes}"]
+
+    def check(self, refuse_unverified: bool = True) -> List[dict]:
+        # Without a limit nothing is beyond memory.
+        try:
+            MemoryCgroup(self.limit_bytes, self.root).close()
+        except memory_cgroup.Unavailable as reason:
+            raise Failure(f"{self.name}: limit of memory",
+                          str(reason)) from None
+        return super().check(refuse_unverified)
+
+    def command(self, words: List[str]) -> List[str]:
+        self._leave()
+        try:
+            self.cgroup = MemoryCgroup(self.limit_bytes, self.root)
+        except memory_cgroup.Unavailable as reason:
+            raise Failure(f"{self.name}: limit of memory",
+                          str(reason)) from None
+        return self.cgroup.command(words)
+
+    def prepare(self, context: Context) -> List[dict]:
+        size_bytes = os.path.getsize(context.input)
+        return super().prepare(context) + [condition(
+            "input-beyond-memory", f"> {mebibytes(self.memory_bytes)}",
+            mebibytes(size_bytes), size_bytes > self.memory_bytes)]
+
+    def verify_run(self, document: Optional[dict]) -> List[dict]:
+        peak_bytes = self.cgroup.peak_bytes() if self.cgroup else None
+        self._leave()
+        return super().verify_run(document) + [condition(
+            "memory-limited", f"<= {mebibytes(self.limit_bytes)}",
+            "unknown" if peak_bytes is None else mebibytes(peak_bytes),
+            None if peak_bytes is None else peak_bytes <= self.limit_bytes)]
+
+    def close(self, context: Optional[Context] = None) -> None:
+        self._leave()
+        super().close(context)
+
+    def _leave(self) -> None:
+        cgroup, self.cgroup = self.cgroup, None
+        if cgroup:
+            cgroup.close()
+
+
 def resident_part(path: str) -> Optional[float]:
     """residency.fraction(); None if there is no file."""
     if not os.path.exists(path):
@@ -344,7 +421,7 @@ def passed_by(name: str, path: str, most_bytes: int) -> dict:
 
 
 def scenario(name: str, work: str, options=None) -> Scenario:
-    for kind in (Scenario, Cache, Platter):
+    for kind in (Scenario, Cache, Platter, BeyondMemory):
         if kind.name == name:
             return kind(work, options)
     raise Failure(name, f"no scenario; there are {', '.join(NAMES)}",
