@@ -5,7 +5,7 @@
 # shellcheck source=tests/programs/shell_lib.sh
 . "$(dirname "$0")/shell_lib.sh"
 
-TRIAL=$BIN/blinktrial
+TRIAL=$BIN/blinktrial REPORT=$BIN/blinkreport
 # Few enough for a trial to take a few milliseconds.
 RECORDS=2000
 ROUNDS=$((QUICK ? 2 : 6))
@@ -193,6 +193,8 @@ case_usage()
 	expect_refused 2 '--scenario: is missing' --trials=2 $o
 	expect_refused 2 '--trials: is missing' --scenario=cache $o
 	expect_refused 2 'moon: no scenario' --scenario=moon --trials=2 $o
+	expect_refused 2 'beyond-memory: is for one machine' -w localhost $o \
+		--scenario=beyond-memory --trials=2
 	expect_refused 2 '--scenario: names one twice' $o \
 		--scenario=pagecache,pagecache --trials=2
 	expect_refused 2 "--trials: '0' is not" --scenario=pagecache $o \
@@ -248,6 +250,19 @@ case_unverified()
 	ask 'all(t["scenario_met"] is True for t in trials)' 2>told ||
 		expect_match '^platter \(unverified\) ' out
 	expect_folder record design.json environment.json trials.jsonl
+}
+
+# Not on a disk whose host may cache, so unverified; but within its memory.
+case_beyond_memory()
+{
+	expect_trial 0 --scenario=beyond-memory --trials=1 --records=600000 \
+		--memory=20M --out=record --unverified --cache-bytes=1M
+	expect_valid
+	ask '{"memory-limited", "input-beyond-memory"} <=
+	     {c["name"] for c in trials[0]["conditions"] if c["met"]}'
+	ask 'trials[0]["ranks"][0]["external"]["spilled_bytes"] > 10000000'
+	"$REPORT" record >told
+	expect_match '^reference +output ' told
 }
 
 case_nothing_overwritten()
@@ -636,8 +651,17 @@ for name in one_machine quiet sweep same_seed usage no_room \
 done
 if [ "$(stat -f -c %T "$SCRATCH")" != tmpfs ]; then
 	check unverified case_unverified
+	why=$(PYTHONPATH=$REPO/results python3 -B -c '
+from trials.machine.memory_cgroup import MemoryCgroup
+MemoryCgroup(100 << 20).close()' 2>&1 | tail -n 1)
+	if [ "$why" ]; then
+		skip beyond_memory "no memory cgroup: $why"
+	else
+		check beyond_memory case_beyond_memory
+	fi
 else
 	skip unverified "$SCRATCH has no disk"
+	skip beyond_memory "$SCRATCH has no disk"
 fi
 if [ -d /dev/shm ] && [ "$(stat -f -c %T /dev/shm)" = tmpfs ]; then
 	check refused_scenario case_refused_scenario
