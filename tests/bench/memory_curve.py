@@ -69,6 +69,8 @@ def draw(row, width_px):
     spilled.set_xlabel("limit of memory, MB")
     for axes in time, spilled:
         axes.set_ylim(bottom=0)
+        axes.set_xticks(memory, [f"{place:.0f}" for place in memory])
+        axes.set_xticks([], minor=True)
         axes.axvline(row["size_bytes"] / 1e6, color=style.FAINT, zorder=0)
     return figure
 
