@@ -1,0 +1,589 @@
+#!/bin/bash
+# check_external.sh - blinksort on what does not fit into the memory it may take
+#
+# The output equals that of the sort in memory, whatever the records and however
+# many runs are merged at once; scratch directories that fail or are full are
+# named, or others take over; and whatever ends a run, nothing of it is left in
+# any folder.
+
+# shellcheck disable=SC2317 # cases are called by check
+. "$(dirname "$0")/sort_lib.sh"
+
+# Less than the input, so that it has to be sorted in runs: a mapped input would
+# not count.
+readonly BYTES=20000000
+LITTLE=(--io=direct --threads=2 -S 10M)
+
+# sort_both ARGUMENT...: "in" in memory to "want", and in little memory to "out"
+# by way of the scratch folders one and two; these must be empty in the end
+sort_both()
+{
+	mkdir -p one two
+	"$BIN/blinksort" in -o want "$@"
+	expect_external "$@"
+}
+
+# expect_external ARGUMENT...: the second half of it
+expect_external()
+{
+	expect_sorted in -o out "${LITTLE[@]}" -T one -T two "$@"
+	expect_same out want
+	rm out
+	expect_folder one
+	expect_folder two
+}
+
+# make_in [SHAPE [RECORD-SIZE [OPTION...]]]: the file "in"
+make_in()
+{
+	local shape=${1:-uniform} size=${2:-100}
+	shift $(($# < 2 ? $# : 2))
+
+	make_shape "$shape" $((BYTES / size)) "$SEED" --record-size="$size" \
+		"$@" >in
+}
+
+# --- exact ----------------------------------------------------------------------
+
+case_shapes()
+{
+	local shape
+
+	for shape in $("$HELPERS/make_shape" --list); do
+		make_in "$shape"
+		sort_both || fail "$shape"
+	done
+}
+
+# The key is at the end of the record.
+case_record_sizes()
+{
+	local size length
+
+	for size in 1 2 7 16 100 4096 1048576; do
+		length=$((size < 10 ? size : 10))
+		LITTLE=(--io=direct --threads=2 -S "$(little_for "$size")")
+		make_in uniform "$size" "--key=$((size - length)):$length"
+		sort_both "--record-size=$size" \
+			"--key=$((size - length)):$length" ||
+			fail "records of $size bytes"
+	done
+}
+
+# little_for RECORD-SIZE: a memory that suffices, and is too little for BYTES
+little_for()
+{
+	case $1 in
+	1048576) echo 18M ;;
+	*) echo 13M ;;
+	esac
+}
+
+case_options()
+{
+	local shape
+
+	for shape in uniform few-distinct; do
+		make_in "$shape"
+		sort_both --unique
+		sort_both --reverse
+		sort_both --key=4:i32:desc --key=0:2 --unique
+		sort_both --sync --checksum >/dev/null
+	done
+}
+
+# Two runs at once, so some are merged again and again.
+case_batch_size()
+{
+	local shape
+
+	for shape in uniform all-equal sorted; do
+		make_in "$shape"
+		sort_both --batch-size=2
+		expect_external --batch-size=3
+		sort_both --batch-size=2 --unique
+	done
+}
+
+case_threads()
+{
+	local threads
+
+	make_in
+	"$BIN/blinksort" in -o want
+	mkdir one two
+	for threads in 1 2 3 4; do
+		LITTLE=(--io=direct "--threads=$threads" -S 12M)
+		expect_external
+	done
+}
+
+case_io()
+{
+	local io
+
+	make_in
+	"$BIN/blinksort" in -o want
+	mkdir one two
+	for io in buffered direct; do
+		LITTLE=("--io=$io" --threads=2 -S 10M)
+		expect_external
+	done
+}
+
+# Several files in, several out; one of the inputs is replaced.
+case_files()
+{
+	mkdir one two
+	make_in
+	head -c 2000000 in >first
+	: >empty
+	tail -c +2000001 in >rest
+	"$BIN/blinksort" in -o want
+	expect_sorted first empty rest -o out1 -o out2 -o out3 "${LITTLE[@]}" \
+		-T one
+	cat out1 out2 out3 | expect_same - want
+	expect_sorted first empty rest -o rest "${LITTLE[@]}" -T two
+	expect_same rest want
+	expect_folder . empty first in one out1 out2 out3 rest two want
+	expect_folder one
+}
+
+check shapes case_shapes
+check record_sizes case_record_sizes
+check options case_options
+check batch_size case_batch_size
+check threads case_threads
+check io case_io
+check files case_files
+
+# --- how much memory ------------------------------------------------------------
+
+# The least that is named suffices.
+case_too_little_memory()
+{
+	local least
+
+	make_in
+	mkdir one two
+	"$BIN/blinksort" in -o want
+	expect_refused 5 in -o out --io=direct --threads=2 -S 1M -T one
+	expect_match 'sorting this takes [0-9.]+ MiB at least' "$STDERR"
+	least=$(sed 's/.*takes \([0-9]*\).* MiB at least.*/\1/' "$STDERR")
+	LITTLE=(--io=direct --threads=2 -S "${least}M")
+	expect_external
+}
+
+# memory_group: makes a memory group in $group, below the one that this shell is
+# in; 1 if that cannot be done
+memory_group()
+{
+	local here
+
+	here=$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup)
+	group=/sys/fs/cgroup/memory$here/blinksort-check.$$
+	mkdir "$group" 2>/dev/null && [ -e "$group/memory.limit_in_bytes" ] &&
+		return 0
+	here=$(sed -n 's/^0:://p' /proc/self/cgroup)
+	group=/sys/fs/cgroup$here/blinksort-check.$$
+	mkdir "$group" 2>/dev/null || return 1
+	[ -e "$group/memory.max" ] || { rmdir "$group"; return 1; }
+}
+
+# The page cache counts, too, but the kernel can take that back.
+case_memory_is_kept()
+{
+	local limit_file=memory.max
+
+	trap 'rmdir "$group"' EXIT
+	[ -e "$group/memory.max" ] || limit_file=memory.limit_in_bytes
+	echo 16M >"$group/$limit_file"
+	[ ! -e "$group/memory.swap.max" ] || echo 0 >"$group/memory.swap.max"
+	make_in
+	mkdir one two
+	"$BIN/blinksort" in -o want
+	# shellcheck disable=SC2016 # of the inner shell
+	BLINKSORT=(sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group" \
+		"$BIN/blinksort")
+	LITTLE=(--io=direct --threads=2 -S 12M)
+	expect_external
+	expect_external --batch-size=2
+	# One that takes more is killed there: the limit holds.
+	sort_run in -o out --io=direct --threads=2
+	[ "$status" = 137 ] || [ "$status" = 5 ] ||
+		fail "a sort of $BYTES bytes in 16 MiB: status $status"
+}
+
+check too_little_memory case_too_little_memory
+if [ -n "$SANITIZED" ]; then
+	skip memory_is_kept "a sanitizer takes more memory than that"
+elif memory_group; then
+	check memory_is_kept case_memory_is_kept
+else
+	skip memory_is_kept "can't make a memory control group here"
+fi
+
+# --- scratch directories --------------------------------------------------------
+
+# expect_scratch "FOLDER..." COMMAND...: it makes files without a name in these
+# folders, which are those of its output and of its scratch files
+expect_scratch()
+{
+	local want=$1 got
+	shift
+
+	strace -f -y -e trace=open,openat -o trace "$@"
+	got=$(sed -n 's/.*openat([0-9]*<\([^>]*\)>, "\.", .*O_TMPFILE.*/\1/p' \
+		trace | sort -u | paste -s -d ' ')
+	rm trace
+	[ "$got" = "$want" ] || fail "files in '$got', not in '$want'"
+}
+
+# Those of -T, else $TMPDIR, else the output's folder: never /tmp silently.
+case_default_scratch()
+{
+	local sort=("$BIN/blinksort" in "${LITTLE[@]}" -o folder/out)
+
+	make_in
+	mkdir one two folder
+	unset TMPDIR
+	expect_scratch "$PWD/folder" "${sort[@]}"
+	TMPDIR='' expect_scratch "$PWD/folder" "${sort[@]}"
+	export TMPDIR=$PWD/two
+	expect_scratch "$PWD/folder $PWD/two" "${sort[@]}"
+	expect_scratch "$PWD/folder $PWD/one" "${sort[@]}" -T one
+	TMPDIR=missing expect_refused 3 in -o out "${LITTLE[@]}"
+	expect_match 'missing: ' "$STDERR"
+}
+
+case_bad_directory()
+{
+	make_in
+	mkdir one
+	: >file
+	for bad in missing file file/in missing/in; do
+		expect_refused 3 in -o out "${LITTLE[@]}" -T "$bad"
+		expect_match "$bad: " "$STDERR"
+		expect_refused 3 in -o out "${LITTLE[@]}" -T one -T "$bad"
+		expect_match "$bad: " "$STDERR"
+	done
+	# What fits into memory needs none.
+	expect_sorted in -o out -T missing
+}
+
+case_not_writable()
+{
+	make_in
+	chmod 755 "$SCRATCH"
+	cp "$BIN/blinksort" "$SCRATCH/blinksort"
+	BLINKSORT=("${AS_NOBODY[@]}" "$SCRATCH/blinksort")
+	mkdir folder locked
+	chmod 777 folder
+	chmod 755 locked .
+	expect_refused 3 in -o folder/out "${LITTLE[@]}" -T locked
+	expect_match 'locked: .*Permission denied' "$STDERR"
+	expect_sorted in -o folder/out "${LITTLE[@]}" -T folder
+}
+
+# in_tmpfs SIZE COMMAND...: with a file system of that size in the folder small
+in_tmpfs()
+{
+	local size=$1
+	shift
+
+	mkdir -p small
+	mount -t tmpfs -o "size=$size" none small
+	trap 'umount -l small' EXIT
+	"$@"
+}
+
+full_at_start()
+{
+	expect_refused 3 in -o out "${LITTLE[@]}" -T small
+	expect_match 'small' "$STDERR"
+	expect_folder small
+	expect_sorted in -o out "${LITTLE[@]}" -T small -T one
+	expect_same out want
+}
+
+case_full_at_start()
+{
+	make_in
+	mkdir one
+	"$BIN/blinksort" in -o want
+	in_tmpfs $((BYTES / 4)) full_at_start
+}
+
+# Another program fills the file system while it sorts.
+full_in_the_middle()
+{
+	local round pid random
+
+	for ((round = 0; round < 10; round++)); do
+		random_below 100
+		{
+			nap_ms "$random"
+			head -c 1G /dev/zero >small/filler
+		} 2>/dev/null &
+		pid=$!
+		sort_run in -o out "${LITTLE[@]}" -T small -T one
+		wait "$pid" || true
+		rm small/filler
+		if [ "$status" != 0 ]; then
+			fail "status $status: $(cat "$STDERR")"
+		fi
+		expect_same out want
+		expect_folder small
+		expect_folder one
+	done
+}
+
+case_full_in_the_middle()
+{
+	make_in
+	mkdir one
+	"$BIN/blinksort" in -o want
+	in_tmpfs $((BYTES * 2)) full_in_the_middle
+}
+
+case_on_tmpfs()
+{
+	folder=$(mktemp -d /dev/shm/blinksort-external.XXXXXX)
+	trap 'rm -rf "$folder"' EXIT
+	make_in
+	"$BIN/blinksort" in -o want
+	sort_run in -o out "${LITTLE[@]}" -T "$folder"
+	[ "$status" = 0 ] || fail "status $status: $(cat "$STDERR")"
+	expect_same out want
+	expect_folder "$folder"
+	# The output, too.
+	sort_run in -o "$folder/out" "${LITTLE[@]}" -T "$folder"
+	[ "$status" = 0 ] || fail "status $status: $(cat "$STDERR")"
+	expect_same "$folder/out" want
+	expect_folder "$folder" out
+}
+
+# Files of a quarter of the input: of one directory that is too little, of seven
+# it is enough, as one after the other is full.
+case_file_size_limit()
+{
+	local limit="-f $((BYTES * 3 / 10 / 1024))"
+	local outputs=(-o out1 -o out2 -o out3 -o out4)
+	local seven=() i
+
+	for i in 1 2 3 4 5 6 7; do
+		mkdir "s$i"
+		seven+=(-T "s$i")
+	done
+	make_in
+	"$BIN/blinksort" in -o want
+	expect_refused 3 in "${outputs[@]}" "${LITTLE[@]}" -T s1
+	expect_match '^blinksort: .*s1' "$STDERR"
+	sort_run in "${outputs[@]}" "${LITTLE[@]}" "${seven[@]}"
+	[ "$status" = 0 ] || fail "status $status: $(cat "$STDERR")"
+	cat out1 out2 out3 out4 | expect_same - want
+	for i in 1 2 3 4 5 6 7; do
+		expect_folder "s$i"
+	done
+}
+
+if [ -n "$SANITIZED" ]; then
+	skip default_scratch "a sanitizer looks for leaks by ptrace itself"
+elif ! has_tmpfile "$SCRATCH"; then
+	skip default_scratch "no files without a name in /tmp"
+else
+	check_able trace default_scratch case_default_scratch
+fi
+check bad_directory case_bad_directory
+check_able be_nobody not_writable case_not_writable
+check_able mount full_at_start case_full_at_start
+check_able mount full_in_the_middle case_full_in_the_middle
+if [ -w /dev/shm ]; then
+	check on_tmpfs case_on_tmpfs
+else
+	skip on_tmpfs "no /dev/shm here"
+fi
+check file_size_limit case_file_size_limit
+
+# --- signals ----------------------------------------------------------------------
+
+# start ARGUMENT...: sort in the background; $pid.  Shells start background
+# processes with SIGINT ignored: not so here.
+start()
+{
+	env --default-signal=INT,TERM "${BLINKSORT[@]}" "$@" \
+		>"$STDOUT" 2>"$STDERR" </dev/null &
+	pid=$!
+}
+
+# has_ended PID: it is gone, or waits for its parent
+has_ended()
+{
+	[ ! -e "/proc/$1" ] || grep -q '^State:.Z' "/proc/$1/status"
+}
+
+# random_moment: a part of what a whole run takes, in $random, in us
+random_moment()
+{
+	random_below $((whole_us * 5 / 4 + 1))
+}
+
+# How long a whole run takes, to know when to kill: nothing is expected of it.
+measure_whole()
+{
+	local begin_ns
+
+	begin_ns=$(date +%s%N)
+	expect_sorted in -o out "$@"
+	whole_us=$((($(date +%s%N) - begin_ns) / 1000))
+	rm out
+}
+
+# The output is absent or whole, the input as it was, and nothing else is there.
+case_killed()
+{
+	local arguments=("${LITTLE[@]}" -T one -T two --batch-size=4)
+	local signals=(KILL TERM INT) rounds=60 early=0 round random pid
+
+	[ -z "$QUICK" ] || rounds=9
+	make_in
+	cp in before
+	mkdir one two
+	"$BIN/blinksort" in -o want
+	measure_whole "${arguments[@]}"
+	for ((round = 0; round < rounds; round++)); do
+		random_moment
+		start in -o out "${arguments[@]}"
+		nap "$((random / 1000000)).$(printf %06d $((random % 1000000)))"
+		kill -s "${signals[round % 3]}" "$pid" 2>/dev/null || true
+		wait_until has_ended "$pid"
+		status=0
+		wait "$pid" 2>/dev/null || status=$?
+		if [ "$status" = 0 ] || [ -e out ]; then
+			expect_same out want
+			rm out
+		else
+			early=$((early + 1))
+		fi
+		expect_folder one
+		expect_folder two
+		expect_folder . before in one two want
+		expect_same in before
+	done
+	echo "  $early of $rounds did not finish" >&2
+}
+
+if [ "$SANITIZED" = tsan ]; then
+	skip killed "ThreadSanitizer holds signals back"
+elif ! has_tmpfile "$SCRATCH"; then
+	skip killed "no files without a name in /tmp"
+else
+	check killed case_killed
+fi
+
+# --- calls that fail --------------------------------------------------------------
+
+PROGRAM=$DYN/blinksort
+FAULT=$BUILD/fault.so
+# As in check_sort_fault.sh, those that this sort makes.
+FAILURES=(
+	open:EMFILE openat:EMFILE openat:ENOSPC tmpfile:EMFILE fstat:EIO
+	pread:EIO pread:EINTR pwrite:EIO pwrite:EINTR pwrite:ENOSPC
+	mmap:ENOMEM madvise:EINVAL fallocate:ENOSPC fallocate:EOPNOTSUPP
+	malloc:ENOMEM calloc:ENOMEM realloc:ENOMEM aligned_alloc:ENOMEM
+	pthread_create:EAGAIN pthread_setaffinity_np:EINVAL
+	futex_wait:EINTR io_uring_queue_init:ENOSYS
+	io_uring_submit:EINTR io_uring_submit:EAGAIN uring_read:EBADF
+	uring_write:EBADF
+)
+SURVIVED='EINTR|EOPNOTSUPP|madvise:|setaffinity|io_uring|uring_'
+tries=12
+[ -z "$QUICK" ] || tries=3
+
+# run_fault NTH CALL [NAME=VALUE...] : the nth call of that kind goes wrong; 0:
+# all of them
+run_fault()
+{
+	local nth=$1 call=$2
+	shift 2
+
+	status=0
+	{
+		timeout 300 env LD_PRELOAD="$FAULT" FAULT_NTH="$nth" \
+			FAULT_CALL="$call" "$@" \
+			FAULT_COUNT_FILE="$SCRATCH/calls" "$PROGRAM" in -o out \
+			"${LITTLE[@]}" --batch-size=4 -T one -T two \
+			>"$STDOUT" 2>"$STDERR" </dev/null || status=$?
+	} 2>/dev/null
+	calls=$(od -An -tu8 "$SCRATCH/calls")
+}
+
+# judge WHAT: exact, or a documented end; nothing is left
+judge()
+{
+	if [ "$status" = 0 ]; then
+		cmp -s out want || fail "$1: status 0, bad output"
+		rm out
+	else
+		[[ $status =~ ^(3|5)$ ]] ||
+			fail "$1: status $status: $(head -c 300 "$STDERR")"
+		[[ ! $1 =~ $SURVIVED ]] ||
+			fail "$1: status $status: $(head -c 300 "$STDERR")"
+		expect_message || fail "$1"
+	fi
+	expect_folder one || fail "$1: status $status"
+	expect_folder two || fail "$1: status $status"
+	expect_folder . in one two want || fail "$1: status $status"
+}
+
+case_faults()
+{
+	local failure nth step hits=0
+
+	LITTLE=(--io=direct --threads=2 -S 9M)
+	make_shape uniform 25000 1 >in
+	"$BIN/blinksort" in -o want
+	mkdir one two
+	for failure in "${FAILURES[@]}"; do
+		step=1
+		for ((nth = 1; ; nth += step)); do
+			run_fault "$nth" "${failure%:*}" \
+				FAULT_ERRNO="${failure#*:}"
+			judge "$failure $nth"
+			[ "$calls" -ge "$nth" ] || break
+			hits=$((hits + 1))
+			[ "$nth" -lt "$tries" ] || step=$((calls / tries + 1))
+		done
+	done
+	echo "  $hits faults" >&2
+	[ "$hits" -gt 20 ] || fail "hardly anything was hit"
+}
+
+# Every read and write moves about half of what was asked.
+case_short_transfers()
+{
+	local call
+
+	LITTLE=(--io=direct --threads=2 -S 9M)
+	make_shape uniform 25000 1 >in
+	"$BIN/blinksort" in -o want
+	mkdir one two
+	for call in pread pwrite uring_read uring_write; do
+		run_fault 0 "$call" FAULT_DO=short
+		[ "$status" = 0 ] || fail "$call: status $status: $(
+			head -c 300 "$STDERR")"
+		judge "all $call short"
+	done
+}
+
+if [ -n "$SANITIZED" ]; then
+	skip faults "sanitizers bring allocators and wrappers of their own"
+	skip short_transfers "sanitizers bring wrappers of their own"
+elif [ ! -x "$PROGRAM" ] || [ ! -e "$FAULT" ]; then
+	skip faults "no $PROGRAM or no $FAULT"
+	skip short_transfers "no $PROGRAM or no $FAULT"
+else
+	check faults case_faults
+	check short_transfers case_short_transfers
+fi
+finish
