@@ -93,7 +93,7 @@ static void check_sizes(const struct external_plan *plan,
 	assert_true(plan->batch_count >= 2 &&
 		    plan->batch_count <= EXTERNAL_BATCHES_MAX);
 	assert_true(plan->block_records > 0);
-	assert_true(plan->run_chunk_bytes > 0 &&
+	assert_true(plan->run_chunk_bytes > 0 && block_bytes > 0 &&
 		    plan->run_chunk_bytes % block_bytes == 0);
 	assert_int_equal(plan->slot_bytes % PAGE_BYTES, 0);
 	assert_int_equal(plan->read_slot_bytes % PAGE_BYTES, 0);
@@ -134,7 +134,7 @@ static void external_plan__parts_fit(void **state)
 	(void)state;
 	for (unsigned turn = 0; turn < 400; turn++) {
 		struct external_request request = random_request();
-		struct external_plan plan;
+		struct external_plan plan = { 0 };
 		int error = external_plan_make(&plan, &request);
 
 		if (error) {

@@ -329,7 +329,7 @@ static void write_inputs(void)
 
 	for (unsigned i = 0; i < FILES_MAX; i++)
 		unlink(inputs[i]);
-	for (unsigned i = 0; i < sort.input_count; i++) {
+	for (unsigned i = 0; i < FILES_MAX && i < sort.input_count; i++) {
 		uint32_t left = record_count - begin;
 		uint32_t count = i + 1 == sort.input_count
 					 ? left
@@ -346,7 +346,7 @@ static size_t read_outputs(void)
 {
 	size_t count = 0;
 
-	for (unsigned i = 0; i < sort.output_count; i++) {
+	for (unsigned i = 0; i < FILES_MAX && i < sort.output_count; i++) {
 		FILE *stream = fopen(outputs[i], "r");
 
 		assert_non_null(stream);

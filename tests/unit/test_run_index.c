@@ -105,7 +105,7 @@ static void replace(unsigned first, unsigned count)
 	for (unsigned r = first; r < first + count; r++)
 		free(runs[r]);
 	memmove(&runs[first + 1], &runs[first + count],
-		(run_count - 1 - first - count) * sizeof(runs[0]));
+		(run_count - 1 - first - count) * sizeof(struct plain_run *));
 	runs[first] = merged;
 	run_count -= count;
 }
