@@ -16,6 +16,8 @@
 #define GB ((uint64_t)1000000000)
 #define MB ((uint64_t)1000000)
 
+/* A request that is planned by runs: sums of records keep the plan from sorting
+ * their keys alone. */
 static struct external_request request_of(uint32_t record_size, uint64_t bytes,
 					  uint64_t memory_bytes)
 {
@@ -26,6 +28,7 @@ static struct external_request request_of(uint32_t record_size, uint64_t bytes,
 		.record_count = bytes / record_size,
 		.memory_bytes = memory_bytes,
 		.worker_count = 2,
+		.sums_up = true,
 	};
 }
 
@@ -274,9 +277,43 @@ static void external_plan_piece_batches__halves_a_lone_one(void **state)
 	assert_int_equal(external_plan_runs_max(&plan, &request, 2), 3);
 }
 
+/* --- large records ----------------------------------------------------------
+ */
+
+static void external_plan__sorts_keys_of_large_records(void **state)
+{
+	struct external_request request = request_of(MIB, 8 * GB, GB);
+	struct external_plan plan;
+
+	(void)state;
+	assert_int_equal(external_plan_make(&plan, &request), 0);
+	assert_false(plan.by_keys);
+	request.sums_up = false;
+	assert_int_equal(external_plan_make(&plan, &request), 0);
+	assert_true(plan.by_keys);
+	assert_int_equal(plan.spilled_records, 0);
+	assert_int_equal(plan.batch.capacity, request.record_count);
+	assert_true(batch_bytes(&plan.batch) <= plan.batch_bytes);
+	assert_true(plan.batch_bytes + staging_bytes(&plan, &request) <=
+		    plan.memory_bytes);
+	assert_true(plan.memory_bytes < request.memory_bytes);
+	/* As many small records are not worth a read for each. */
+	request = request_of(1000, 8 * GB, GB);
+	request.sums_up = false;
+	assert_int_equal(external_plan_make(&plan, &request), 0);
+	assert_false(plan.by_keys);
+	/* A pipe cannot be read twice. */
+	request = request_of(MIB, 8 * GB, GB);
+	request.sums_up = false;
+	request.record_count = EXTERNAL_RECORDS_UNKNOWN;
+	assert_int_equal(external_plan_make(&plan, &request), 0);
+	assert_false(plan.by_keys);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(external_plan__sorts_keys_of_large_records),
 		cmocka_unit_test(external_plan__parts_fit),
 		cmocka_unit_test(external_plan__twice_the_memory_moves_no_more),
 		cmocka_unit_test(external_plan__little_is_missing),

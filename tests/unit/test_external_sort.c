@@ -409,6 +409,7 @@ static void set_least_memory(void)
 		.worker_count = sort.threads,
 		.runs_max = config.runs_max,
 		.unique = sort.unique,
+		.sums_up = sort.checksum,
 	};
 
 	sort.memory_bytes = external_plan_memory_min(&request);
