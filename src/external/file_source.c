@@ -256,7 +256,7 @@ uint64_t file_source_begin(struct file_source *files, struct batch *batch)
 void file_source_add_up(const struct file_source *files, uint64_t *read_bytes,
 			uint64_t *wait_ns)
 {
-	for (unsigned w = 0; w < files->worker_count; w++) {
+	for (unsigned w = 0; files->readers && w < files->worker_count; w++) {
 		*read_bytes += files->readers[w].reads.read_bytes;
 		*wait_ns += files->readers[w].reads.wait_ns;
 	}

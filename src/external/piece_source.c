@@ -442,7 +442,7 @@ bool piece_source_begin(struct piece_source *pieces, struct batch *batch)
 void piece_source_add_up(const struct piece_source *pieces,
 			 uint64_t *read_bytes, uint64_t *wait_ns)
 {
-	for (unsigned w = 0; w < pieces->worker_count; w++) {
+	for (unsigned w = 0; pieces->readers && w < pieces->worker_count; w++) {
 		*read_bytes += pieces->readers[w].reads.read_bytes;
 		*wait_ns += pieces->readers[w].reads.wait_ns;
 	}
