@@ -31,3 +31,10 @@ int failure_set(struct failure *failure, enum exit_status status,
 	strcat(failure->why, reason);
 	return error ? -error : -EINVAL;
 }
+
+int failure_set_silent(struct failure *failure, enum exit_status status,
+		       int error)
+{
+	*failure = (struct failure){ .status = status };
+	return -error;
+}

@@ -28,6 +28,7 @@ struct failure {
 	/* The thing at fault: a path, an option.  Borrowed: it must live until
 	 * the failure is printed.  NULL: the reason stands alone. */
 	const char *what;
+	/* "": there is nothing to print. */
 	char why[FAILURE_WHY_BYTES];
 };
 
@@ -46,6 +47,11 @@ enum exit_status failure_status(int error, enum exit_status otherwise);
 __attribute__((format(printf, 5, 6))) int
 failure_set(struct failure *failure, enum exit_status status, const char *what,
 	    int error, const char *format, ...);
+
+/* Fill *failure with a reason that is not printed: the reader of a pipe has
+ * seen enough.  Returns -error. */
+int failure_set_silent(struct failure *failure, enum exit_status status,
+		       int error);
 
 /* Fill *failure: there is no memory.  Returns -ENOMEM; inline, so that an
  * analyser of the caller knows that this is not 0. */

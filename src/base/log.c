@@ -142,6 +142,8 @@ char *log_line(const char *what, const char *why)
 
 int log_failure(const struct failure *failure)
 {
+	if (failure->why[0] == '\0')
+		return (int)failure->status;
 	if (failure->what)
 		log_warnx("%s: %s", failure->what, failure->why);
 	else

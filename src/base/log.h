@@ -24,7 +24,8 @@ __attribute__((format(printf, 1, 2))) void log_warn(const char *format, ...);
  * caller frees it.  Returns NULL if there is no memory. */
 char *log_line(const char *what, const char *why);
 
-/* Print "program: what: why\n".  Returns failure->status. */
+/* Print "program: what: why\n", but nothing if the failure has no reason.
+ * Returns failure->status. */
 int log_failure(const struct failure *failure);
 
 #endif /* LOG_H */

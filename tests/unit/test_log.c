@@ -33,14 +33,30 @@ static void capture_begin(void)
 	log_init("prog");
 }
 
+static void restore_stderr(void)
+{
+	dup2(real_stderr, STDERR_FILENO);
+	close(real_stderr);
+}
+
+/* Nothing was written. */
+static void capture_nothing(void)
+{
+	char more;
+
+	restore_stderr();
+	assert_int_equal(read(ends[0], &more, 1), -1);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 /* What was written, in captured: one line, by one write. */
 static void capture_end(void)
 {
 	ssize_t length;
 	char more;
 
-	dup2(real_stderr, STDERR_FILENO);
-	close(real_stderr);
+	restore_stderr();
 	length = read(ends[0], captured, sizeof(captured) - 1);
 	assert_true(length > 0);
 	captured[length] = '\0';
@@ -178,6 +194,18 @@ static void log_failure__why_alone(void **state)
 	assert_string_equal(captured, "prog: no room\n");
 }
 
+static void log_failure__nothing(void **state)
+{
+	struct failure failure = { .what = "the one before", .why = "too" };
+
+	(void)state;
+	assert_int_equal(failure_set_silent(&failure, EXIT_FILE, EPIPE),
+			 -EPIPE);
+	capture_begin();
+	assert_int_equal(log_failure(&failure), 3);
+	capture_nothing();
+}
+
 static void failure_set__returns_minus_errno(void **state)
 {
 	struct failure failure = { 0 };
@@ -312,6 +340,7 @@ int main(void)
 		cmocka_unit_test(log_warn__longest_is_cut_before_the_reason),
 		cmocka_unit_test(log_failure__what_and_why),
 		cmocka_unit_test(log_failure__why_alone),
+		cmocka_unit_test(log_failure__nothing),
 		cmocka_unit_test(failure_set__returns_minus_errno),
 		cmocka_unit_test(failure_set__without_errno),
 		cmocka_unit_test(failure_set__out_of_resources),
