@@ -97,6 +97,8 @@ static int check_file(const struct options_reader *reader,
 		      const struct options_entry *entry,
 		      struct failure *failure)
 {
+	if (strcmp(reader->value, "-") == 0 && entry->kind == OPTIONS_STREAMS)
+		return 0;
 	if (strcmp(reader->value, "-") == 0)
 		return refuse(reader, failure,
 			      "'-' is no stream here: %s is a regular file; "
@@ -119,7 +121,8 @@ static int check_value(const struct options_reader *reader,
 		return refuse(reader, failure, "%s is missing", entry->value);
 	if (reader->value[0] == '\0')
 		return refuse(reader, failure, "%s is empty", entry->value);
-	if (entry->kind == OPTIONS_FILE || entry->kind == OPTIONS_FILES)
+	if (entry->kind == OPTIONS_FILE || entry->kind == OPTIONS_FILES ||
+	    entry->kind == OPTIONS_STREAMS)
 		return check_file(reader, entry, failure);
 	return 0;
 }

@@ -28,11 +28,12 @@
 #include "base/failure.h"
 
 enum options_kind {
-	OPTIONS_FLAG,	/* without a value */
-	OPTIONS_VALUE,	/* with a value, given once */
-	OPTIONS_VALUES, /* with a value, given any number of times */
-	OPTIONS_FILE,	/* as OPTIONS_VALUE: the name of a file */
-	OPTIONS_FILES,	/* as OPTIONS_VALUES: names of files */
+	OPTIONS_FLAG,	 /* without a value */
+	OPTIONS_VALUE,	 /* with a value, given once */
+	OPTIONS_VALUES,	 /* with a value, given any number of times */
+	OPTIONS_FILE,	 /* as OPTIONS_VALUE: the name of a file */
+	OPTIONS_FILES,	 /* as OPTIONS_VALUES: names of files */
+	OPTIONS_STREAMS, /* as OPTIONS_FILES, and "-" is no mistake */
 };
 
 /* Every table has these two options, as OPTIONS_COMMON.  A program's own

@@ -11,7 +11,7 @@
 #include "base/base.h"
 #include "base/options.h"
 
-enum { FLAG = OPTIONS_OWN, OTHER, ONCE, MANY, FILE_ONCE, FILE_MANY };
+enum { FLAG = OPTIONS_OWN, OTHER, ONCE, MANY, FILE_ONCE, FILE_MANY, STREAMS };
 
 static const struct options_entry entries[] = {
 	{ FLAG, "flag", 'f', OPTIONS_FLAG, NULL },
@@ -20,6 +20,7 @@ static const struct options_entry entries[] = {
 	{ MANY, "many", 0, OPTIONS_VALUES, "HOSTS" },
 	{ FILE_ONCE, "file", 'i', OPTIONS_FILE, "IN" },
 	{ FILE_MANY, "files", 0, OPTIONS_FILES, "OUT" },
+	{ STREAMS, "streams", 0, OPTIONS_STREAMS, "TO" },
 	OPTIONS_COMMON,
 };
 
@@ -152,6 +153,11 @@ static void values_with_dashes(void **state)
 	BEGIN("--files=-");
 	expect_mistake("--files", "'-' is no stream here: OUT is a regular "
 				  "file; write ./- if that is its name");
+	BEGIN("--streams=-", "--streams", "-", "--streams=-f");
+	expect(STREAMS, "-");
+	expect(STREAMS, "-");
+	expect_mistake("--streams", "TO is '-f', which looks like an option; "
+				    "write ./-f if that is its name");
 }
 
 static void missing_and_empty(void **state)
