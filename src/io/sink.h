@@ -36,7 +36,9 @@ struct sink_slot {
 
 struct sink_ops {
 	/* Where this chunk, or this part of one, lies, to be filled there, and
-	 * nothing else is to be done; or NULL: take a slot for it. */
+	 * nothing else is to be done; or NULL: take a slot for it.  A sink that
+	 * is written in order may wait here until the chunk's turn is near; so
+	 * chunks are begun in ascending order. */
 	uint8_t *(*place)(struct sink *sink, unsigned part,
 			  uint64_t offset_bytes, size_t length_bytes);
 	/* A slot to fill.  Waits for one, and may write others' slots
