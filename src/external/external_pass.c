@@ -28,7 +28,10 @@ void external_end_pass(struct external *external)
 	uint64_t workers = external->request.worker_count;
 
 	result->ns += clock_now_ns() - external->pass_begin_ns;
-	if (external->pass == EXTERNAL_RUNS)
+	if (external->pass == EXTERNAL_RUNS && external->reads_streams)
+		stream_source_add_up(&external->streams, &result->read_bytes,
+				     &result->read_wait_ns);
+	else if (external->pass == EXTERNAL_RUNS)
 		file_source_add_up(&external->files, &result->read_bytes,
 				   &result->read_wait_ns);
 	else
@@ -42,8 +45,9 @@ void external_end_pass(struct external *external)
 					 external->written_before;
 	result->fill_wait_ns += pipeline->reading_wait_ns * workers;
 	result->empty_wait_ns += pipeline->ordering_wait_ns * workers;
-	result->write_wait_ns +=
-		external->runs.wait_ns + external->output.wait_ns;
+	result->write_wait_ns += external->runs.wait_ns +
+				 external->output.wait_ns +
+				 external->stream.wait_ns;
 }
 
 /* --- progress --------------------------------------------------------------
@@ -160,6 +164,9 @@ void external_serve(void *context)
 	struct external *external = context;
 	uint64_t now_ns = clock_now_ns();
 
+	/* How much is left of a stream is not known. */
+	if (external->reads_streams)
+		return;
 	if (external->meter.next_ns == 0) {
 		external->meter.next_ns = now_ns + PROGRESS_NS;
 		external->meter.last_ns = now_ns;

@@ -245,7 +245,8 @@ static bool try_keys(struct external_plan *plan,
 {
 	uint64_t fixed = PROCESS_BYTES + request->worker_count * WORKER_BYTES;
 
-	if (request->record_count > PLAN_RECORDS_MAX || request->sums_up)
+	if (request->record_count > PLAN_RECORDS_MAX || request->sums_up ||
+	    request->in_order)
 		return false;
 	*plan = (struct external_plan){
 		.by_keys = true,

@@ -30,7 +30,8 @@ struct external_request {
 	unsigned runs_max;     /* in one merge; 0: what memory allows */
 	struct codec codec;    /* of the blocks of runs */
 	bool unique;
-	bool sums_up; /* the records' checksums are wanted */
+	bool in_order; /* the output's chunks must be written so */
+	bool sums_up;  /* the records' checksums are wanted */
 };
 
 struct external_plan {

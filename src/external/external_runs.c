@@ -8,6 +8,9 @@
  * buckets, which single workers sort one by one. */
 #define CROWDED_PART 8
 
+/* Of a stream, whose keys are probed; as many as key_probe() takes. */
+#define PROBE_RECORDS 512
+
 /* --- the reading team: fill a batch ----------------------------------------
  */
 
@@ -28,7 +31,7 @@ static void run_pass(void *context, unsigned worker)
 /* Splitters from the batch's own records, which are in memory. */
 static void sample_batch(struct external *external, struct batch *batch)
 {
-	const struct source *source = &external->files.source;
+	const struct source *source = external->source;
 	uint64_t count = source->record_count;
 	uint32_t wanted =
 		MIN(plan_splitters(count), batch->plan.splitters_wanted);
@@ -43,6 +46,14 @@ static void sample_batch(struct external *external, struct batch *batch)
 			       external->sample, sample_count,
 			       external->sample_prefixes, wanted);
 	batch_adopt_key(batch, &external->index.key_shape);
+}
+
+static void override_splitters(struct external *external)
+{
+	enum splitters_kind wanted = external->config->sort->splitters;
+
+	if (wanted != SPLITTERS_AUTO)
+		external->is_uniform = wanted == SPLITTERS_STATIC;
 }
 
 /* True: the batch has splitters before it has records. */
@@ -63,7 +74,7 @@ static bool find_splitters(struct external *external, struct batch *batch)
 static bool is_crowded(const struct external *external, uint64_t crowded)
 {
 	return external->config->sort->splitters != SPLITTERS_STATIC &&
-	       crowded > external->files.source.record_count / CROWDED_PART;
+	       crowded > external->source->record_count / CROWDED_PART;
 }
 
 /* Partition by splitters that suit this batch, since there were none, or those
@@ -80,19 +91,82 @@ static void partition_again(struct external *external, struct batch *batch,
 	batch_count_crowded(batch);
 }
 
+/* What kind of keys a stream has, from its first records. */
+static void probe_stream(struct external *external, uint64_t record_count)
+{
+	const struct record_shape *shape = &external->request.shape;
+
+	external->static_kind = splitters_probe(
+		shape, external->source->base, MIN(record_count, PROBE_RECORDS),
+		1, &external->is_uniform);
+	override_splitters(external);
+	external->is_probed = true;
+}
+
+/* The next records go to the batch.  Returns how many there are, or of a
+ * stream, how many are there already; 0: none is left; -1: the run has failed.
+ */
+static int64_t begin_records(struct external *external, struct batch *batch)
+{
+	struct failure failure;
+	int64_t count;
+
+	if (!external->reads_streams)
+		return (int64_t)file_source_begin(&external->files, batch);
+	stream_source_begin(&external->streams, batch);
+	count = stream_source_peek(&external->streams, &failure);
+	if (count < 0) {
+		external_fail(external, &failure);
+		return -1;
+	}
+	if (count > 0 && !external->is_probed)
+		probe_stream(external, (uint64_t)count);
+	return count;
+}
+
+/*
+ * Bring the records in, and put them into buckets if the batch has splitters.
+ * Units of a stream come to the workers in any order: buckets that need their
+ * entries in record order, as sampled splitters have some, are filled when all
+ * is there.
+ */
+static void bring_in(struct external *external, struct batch *batch,
+		     bool has_splitters)
+{
+	bool waits = external->reads_streams &&
+		     batch->splitters.kind == SPLITTERS_SAMPLED;
+
+	thread_pool_run(
+		&external->readers, run_pass,
+		&(struct pass){ batch, false, has_splitters && !waits });
+	if (external->reads_streams)
+		stream_source_end(&external->streams);
+	if (has_splitters && waits && !first_failure_stops(&external->failure))
+		thread_pool_run(&external->readers, run_pass,
+				&(struct pass){ batch, true, true });
+}
+
+/* The last batch is known as such: else the other team would empty one for the
+ * sake of a batch that gets no record. */
+static bool is_last(const struct external *external)
+{
+	return external->reads_streams ? external->streams.has_ended
+				       : external->files.next_record ==
+						 external->input.record_count;
+}
+
 static int fill(void *context, struct batch *batch)
 {
 	struct external *external = context;
-	uint64_t count = file_source_begin(&external->files, batch);
+	int64_t count = begin_records(external, batch);
 	bool has_splitters;
 
-	batch->record_count = count;
-	if (count == 0)
-		return 0;
-	external_begin_batch(external, batch, &external->files.source);
+	batch->record_count = count > 0;
+	if (count <= 0)
+		return (int)count;
+	external_begin_batch(external, batch, external->source);
 	has_splitters = find_splitters(external, batch);
-	thread_pool_run(&external->readers, run_pass,
-			&(struct pass){ batch, false, has_splitters });
+	bring_in(external, batch, has_splitters);
 	if (first_failure_stops(&external->failure))
 		return -1;
 	if (!has_splitters || is_crowded(external, batch_count_crowded(batch)))
@@ -100,9 +174,7 @@ static int fill(void *context, struct batch *batch)
 	external->splitters = batch;
 	if (first_failure_stops(&external->failure))
 		return -1;
-	/* The last batch is known as such: else the other team would empty one
-	 * for the sake of a batch that gets no record. */
-	return external->files.next_record < external->input.record_count;
+	return is_last(external) ? 0 : 1;
 }
 
 /* --- the ordering team: empty a batch ---------------------------------------
@@ -169,8 +241,7 @@ bool external_finish_runs(struct external *external)
 bool external_order(struct external *external, struct batch *batch,
 		    bool is_output)
 {
-	struct sink *sink =
-		is_output ? &external->output.sink : &external->runs.sink;
+	struct sink *sink = is_output ? external->sink : &external->runs.sink;
 	struct ordering ordering = {
 		.external = external,
 		.is_output = is_output,
@@ -311,6 +382,13 @@ static bool open_files(struct external *external)
 	};
 	struct failure failure;
 
+	if (external->reads_streams)
+		return true;
+	external->source = &external->files.source;
+	external->static_kind =
+		key_probe(&external->input, &external->request.shape,
+			  &external->is_uniform);
+	override_splitters(external);
 	if (file_source_open(&external->files, &request, &failure) == 0)
 		return true;
 	external_fail(external, &failure);
@@ -329,14 +407,8 @@ bool external_make_runs(struct external *external)
 	bool good;
 
 	external_begin_pass(external, EXTERNAL_RUNS);
-	good = open_files(external);
-	external->static_kind =
-		key_probe(&external->input, &external->request.shape,
-			  &external->is_uniform);
-	if (external->config->sort->splitters != SPLITTERS_AUTO)
-		external->is_uniform =
-			external->config->sort->splitters == SPLITTERS_STATIC;
-	good = good && pipeline_run(&external->pipeline, &run) &&
+	good = open_files(external) &&
+	       pipeline_run(&external->pipeline, &run) &&
 	       external_finish_runs(external);
 	external_end_pass(external);
 	file_source_close(&external->files);

@@ -32,6 +32,7 @@ static int make_plan(struct external *external, struct failure *failure)
 		.runs_max = external->config->runs_max,
 		.codec = external->config->codec,
 		.unique = config->unique,
+		.in_order = external->writes_stream,
 		.sums_up = config->checksum,
 	};
 	if (request->memory_bytes == 0)
@@ -173,8 +174,11 @@ static int open_output(struct external *external, struct failure *failure)
 				   "fit into memory");
 	if (config.io == INPUT_AUTO)
 		config.io = INPUT_DIRECT;
-	/* With duplicates dropped the output may become smaller. */
-	config.unique = false;
+	if (external->writes_stream)
+		return 0;
+	/* With duplicates dropped the output may become smaller; that of a
+	 * stream has no size yet. */
+	config.unique = external->reads_streams;
 	return sort_setup_outputs(&external->output, &config,
 				  external->input.record_count, failure);
 }
@@ -202,8 +206,39 @@ static void open_sinks(struct external *external)
 		       plan->block_records);
 	run_sink_open(&external->runs, &runs);
 	/* The same memory: runs are written before the output is. */
+	if (external->writes_stream) {
+		stream_sink_init(&external->stream,
+				 external->config->sort->output_paths[0],
+				 external->slot_memory, plan->slot_count,
+				 plan->output_chunk_bytes);
+		external->sink = &external->stream.sink;
+		return;
+	}
 	output_set_slots(&external->output, external->slot_memory,
 			 plan->slot_count, plan->output_chunk_bytes);
+	external->sink = &external->output.sink;
+}
+
+bool external_begin_output(struct external *external)
+{
+	const struct sorter_config *config = external->config->sort;
+	struct failure failure;
+	int error = 0;
+
+	if (external->reads_streams)
+		external->input.record_count = external->streams.record_count;
+	if (external->writes_stream)
+		error = stream_sink_open(&external->stream,
+					 external->input.record_count *
+						 config->shape.size,
+					 &failure);
+	else if (external->reads_streams)
+		error = sort_setup_output_sizes(&external->output, config,
+						external->input.record_count,
+						&failure);
+	if (error)
+		external_fail(external, &failure);
+	return error == 0;
 }
 
 /* --- threads ---------------------------------------------------------------
@@ -283,22 +318,44 @@ static void wire(struct external *external)
 static int open_input(struct external *external, struct failure *failure)
 {
 	const struct sorter_config *config = external->config->sort;
-	int error = input_open(&external->input, config->input_paths,
-			       config->input_count, config->shape.size,
-			       config->io, failure);
+	int error;
+
+	external->writes_stream = stream_sink_suits(config->output_paths[0]);
+	external->reads_streams =
+		stream_source_suits(config->input_paths, config->input_count);
+	if (external->reads_streams) {
+		external->input.record_count = EXTERNAL_RECORDS_UNKNOWN;
+		external->input.mode = INPUT_BUFFERED;
+		external->source = &external->streams.source;
+		return stream_source_open(
+			&external->streams, config->input_paths,
+			config->input_count, config->shape.size,
+			&external->failure, failure);
+	}
+	error = input_open(&external->input, config->input_paths,
+			   config->input_count, config->shape.size, config->io,
+			   failure);
+	if (error)
+		return error;
+	input_choose(&external->input);
+	if (external->input.mode == INPUT_DIRECT)
+		input_open_directly(&external->input);
+	return 0;
+}
+
+static int begin_input(struct external *external, struct failure *failure)
+{
+	int error = open_input(external, failure);
 
 	if (error)
 		return error;
 	topology_read(&external->topology);
-	input_choose(&external->input);
-	if (external->input.mode == INPUT_DIRECT)
-		input_open_directly(&external->input);
 	return make_plan(external, failure);
 }
 
 static int prepare(struct external *external, struct failure *failure)
 {
-	int error = open_input(external, failure);
+	int error = begin_input(external, failure);
 
 	if (error == 0)
 		error = open_output(external, failure);
@@ -323,7 +380,7 @@ static int prepare(struct external *external, struct failure *failure)
 static int run(struct external *external, struct failure *failure)
 {
 	external->result->prepared_ns = clock_now_ns();
-	if (!external_make_runs(external))
+	if (!external_make_runs(external) || !external_begin_output(external))
 		return first_failure_get(&external->failure, failure);
 	external->result->bucketed_ns = clock_now_ns();
 	external->external->run_count =
@@ -340,12 +397,16 @@ static int commit(struct external *external, struct failure *failure)
 	struct sort_trace *trace = &external->ordering_trace;
 	int error = 0;
 
-	if (config->unique)
+	if (external->writes_stream)
+		error = stream_sink_commit(&external->stream, failure);
+	else if (config->unique)
 		error = sort_setup_output_sizes(&external->output, config,
 						external->next_record, failure);
 	if (error == 0 && trace->path)
 		error = write_trace(external, failure);
-	if (error == 0)
+	if (error == 0 && external->writes_stream && trace->path)
+		error = outfile_commit(&trace->file, config->sync, failure);
+	if (error == 0 && !external->writes_stream)
 		error = output_commit(&external->output, config->sync,
 				      trace->path ? &trace->file : NULL,
 				      failure);
@@ -390,6 +451,8 @@ static void close_all(struct external *external)
 	file_hold_close(&external->hold);
 	run_sink_close(&external->runs);
 	output_close(&external->output);
+	stream_sink_close(&external->stream);
+	stream_source_close(&external->streams);
 	scratch_close(&external->scratch);
 	run_index_free(&external->index);
 	pipeline_fini(&external->pipeline);
@@ -454,7 +517,7 @@ static int explain(struct external *external,
 		   struct failure *failure)
 {
 	const struct external_config *config = external->config;
-	int error = open_input(external, failure);
+	int error = begin_input(external, failure);
 
 	if (error == 0)
 		error = scratch_open(&external->scratch, config->scratch_paths,

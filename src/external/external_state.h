@@ -10,8 +10,10 @@
 #include "external/piece_source.h"
 #include "external/pipeline.h"
 #include "external/run_sink.h"
+#include "external/stream_source.h"
 #include "io/file_hold.h"
 #include "io/output.h"
+#include "io/stream_sink.h"
 
 struct external {
 	/* The caller's thread, which leads the ordering team, writes all of
@@ -20,7 +22,11 @@ struct external {
 	struct sorter_result *result;
 	struct external_result *external;
 	struct input input;
+	bool reads_streams; /* `streams` are the input, not `files` */
+	bool writes_stream; /* `stream` is the output, not `output` */
 	struct output output;
+	struct stream_sink stream;
+	struct sink *sink; /* of either */
 	struct scratch scratch;
 	struct file_hold hold; /* of the scratch files and outputs */
 	struct topology topology;
@@ -40,10 +46,13 @@ struct external {
 
 	/* The leader of the reading team. */
 	struct file_source files;
+	struct stream_source streams;
+	struct source *source; /* of either */
 	struct piece_source pieces;
 	const uint8_t **sample;
 	uint64_t *sample_prefixes;
 	enum splitters_kind static_kind;
+	bool is_probed;		       /* the keys of a stream */
 	bool is_uniform;	       /* static splitters suit so far */
 	const struct batch *splitters; /* the batch that had them last */
 	bool samples_each; /* no splitters suited the batch that followed */
@@ -119,6 +128,9 @@ bool external_order(struct external *external, struct batch *batch,
 
 /* Pass 2, and what must be merged before. */
 bool external_merge_all(struct external *external);
+
+/* Pass 1 has counted the records: the output can begin. */
+bool external_begin_output(struct external *external);
 
 static inline void external_fail(struct external *external,
 				 const struct failure *failure)

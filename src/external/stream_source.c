@@ -370,6 +370,13 @@ uint64_t stream_source_end(struct stream_source *streams)
 	return streams->batch_records;
 }
 
+void stream_source_add_up(const struct stream_source *streams,
+			  uint64_t *read_bytes, uint64_t *wait_ns)
+{
+	*read_bytes += streams->record_count * streams->source.record_size;
+	*wait_ns += streams->read_ns;
+}
+
 void stream_source_close(struct stream_source *streams)
 {
 	/* A zeroed one has no operations. */

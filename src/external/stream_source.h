@@ -72,6 +72,11 @@ int64_t stream_source_peek(struct stream_source *streams,
  * which are the source's from now on. */
 uint64_t stream_source_end(struct stream_source *streams);
 
+/* Between batches: the bytes that have been read, and the nanoseconds that this
+ * and waiting for them took. */
+void stream_source_add_up(const struct stream_source *streams,
+			  uint64_t *read_bytes, uint64_t *wait_ns);
+
 /* Safe on a zeroed one. */
 void stream_source_close(struct stream_source *streams);
 

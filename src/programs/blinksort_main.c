@@ -20,6 +20,7 @@
 #include "programs/external_report.h"
 #include "programs/shape_options.h"
 #include "programs/sort_report.h"
+#include "programs/stream_options.h"
 #include "sort/sorter.h"
 #include "system/thread_pool.h"
 
@@ -32,10 +33,11 @@ static const char help[] =
 "Usage: blinksort [OPTION]... INPUT... -o OUTPUT\n"
 "Sort files of fixed-size records by their keys; stable.\n"
 "The output appears when it is complete, or not at all; inputs are never\n"
-"changed.\n"
+"changed.  INPUT may be - (standard input) or any pipe, of any length.\n"
 "\n"
-"  -o, --output=FILE         write the sorted records to FILE; given more than\n"
-"                            once: write nearly equal parts, in this order\n"
+"  -o, --output=FILE         write the sorted records to FILE, or with - to\n"
+"                            standard output; given more than once: write nearly\n"
+"                            equal parts, in this order\n"
 "      --record-size=BYTES   take records of this size (100)\n"
 "      --key=OFFSET:LENGTH   compare this slice of a record (0:10)\n"
 "      --key=OFFSET:TYPE     compare this number: u8 to u128, i8 to i128, f32 or\n"
@@ -52,7 +54,8 @@ static const char help[] =
 "                            by way of scratch files\n"
 "  -T, --temporary-directory=DIR\n"
 "                            make scratch files in DIR; given more than once: in\n"
-"                            all of them ($TMPDIR, or the output's folder)\n"
+"                            all of them ($TMPDIR, or the output's folder, or\n"
+"                            the current one with -o -)\n"
 "      --batch-size=N        merge at most N sorted parts at once\n"
 "      --compress=CODEC      compress scratch files by lz4, zstd, zstd:LEVEL, or\n"
 "                            by auto: where that makes the sort faster (none)\n"
@@ -69,8 +72,10 @@ static const char help[] =
 "                            (auto)\n"
 "      --kernel=NAME         use auto, scalar, avx2 or avx512 code (auto)\n"
 "      --sync                put the output on the medium before it gets its name\n"
-"      --checksum            print the sum of the records' CRC-32s\n"
-"      --json                print a JSON document about the run\n"
+"      --checksum            print the sum of the records' CRC-32s; with -o -, to\n"
+"                            standard error\n"
+"      --json                print a JSON document about the run; with -o -, to\n"
+"                            standard error\n"
 "      --trace=FILE          write a timeline (Chrome trace events)\n"
 "      --help                print this text\n"
 "      --version             print the version\n"
@@ -139,7 +144,7 @@ enum {
 };
 
 static const struct options_entry entries[] = {
-	{ OPTION_OUTPUT, "output", 'o', OPTIONS_FILES, "FILE" },
+	{ OPTION_OUTPUT, "output", 'o', OPTIONS_STREAMS, "FILE" },
 	{ OPTION_RECORD_SIZE, "record-size", 0, OPTIONS_VALUE, "BYTES" },
 	{ OPTION_KEY, "key", 0, OPTIONS_VALUES, "OFFSET:LENGTH" },
 	{ OPTION_REVERSE, "reverse", 'r', OPTIONS_FLAG, NULL },
@@ -188,6 +193,7 @@ struct options {
 	struct external_options external;
 	struct external_result external_result;
 	struct external_explanation explanation;
+	struct stream_options streams;
 	bool is_cluster;
 	struct cluster_config cluster;
 };
@@ -366,6 +372,14 @@ static int check_cluster(struct options *options, struct failure *failure)
 	return 0;
 }
 
+static int check_input(const struct options *options, const char *path,
+		       struct failure *failure)
+{
+	if (stream_options_is_stdio(path) && !options->is_cluster)
+		return 0;
+	return options_check_operand(path, "a regular file", failure);
+}
+
 static int set_inputs(struct options *options, struct failure *failure)
 {
 	const struct options_reader *reader = &options->reader;
@@ -381,8 +395,7 @@ static int set_inputs(struct options *options, struct failure *failure)
 	config->input_paths = (const char *const *)reader->operands;
 	config->input_count = reader->operand_count;
 	for (unsigned i = 0; ret == 0 && i < config->input_count; i++)
-		ret = options_check_operand(config->input_paths[i],
-					    "a regular file", failure);
+		ret = check_input(options, config->input_paths[i], failure);
 	return ret;
 }
 
@@ -408,6 +421,14 @@ static int complete_options(struct options *options, struct failure *failure)
 				  "is missing; see blinksort --help");
 	config->output_paths = options->outputs;
 	if (ret == 0)
+		ret = stream_options_complete(&options->streams, config,
+					      options->is_cluster, failure);
+	if (ret == 0 && options->streams.is_input &&
+	    options_given(reader, OPTION_EXPLAIN))
+		ret = options_refuse_entry(&options->reader, OPTION_EXPLAIN,
+					   failure,
+					   "the inputs must be regular files");
+	if (ret == 0)
 		ret = shape_options_complete(
 			&config->shape, options_given(reader, OPTION_REVERSE),
 			failure);
@@ -427,7 +448,9 @@ static int sort_beyond_memory(struct options *options,
 
 	external->sort = &options->config;
 	external->in_memory_bytes = result->memory_bytes;
-	external_options_complete(&options->external, options->outputs[0]);
+	external_options_complete(
+		&options->external,
+		options->streams.is_output ? "." : options->outputs[0]);
 	external_options_warn(&options->external);
 	if (options_given(&options->reader, OPTION_EXPLAIN))
 		return external_sort_explain(external, &options->explanation,
@@ -444,8 +467,16 @@ static int sort_beyond_memory(struct options *options,
 static int sort(struct options *options, struct sorter_result *result,
 		struct failure *failure)
 {
-	int error = sorter_run(&options->config, result, failure);
+	const struct sorter_config *config = &options->config;
+	int error;
 
+	/* What has no size is sorted as if it did not fit. */
+	if (options->streams.is_output || options->streams.is_input) {
+		*result = (struct sorter_result){ 0 };
+		options->is_external = true;
+		return sort_beyond_memory(options, result, failure);
+	}
+	error = sorter_run(config, result, failure);
 	if (error == 0 || !result->exceeds_memory)
 		return error;
 	options->is_external = true;
@@ -477,6 +508,10 @@ static int report(const struct options *options,
 {
 	char sum[FORMAT_U128_BYTES];
 
+	/* Records have taken standard output. */
+	if (options->streams.is_stdout &&
+	    dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		return EXIT_DONE;
 	if (options_given(&options->reader, OPTION_JSON))
 		sort_report_json(&options->config, result,
 				 options->is_external

@@ -317,14 +317,16 @@ case_dash()
 	local stream="'-' is no stream here"
 
 	records in
-	refused "-o: $stream: FILE is a regular file; write ./- if that is its \
-name" blinksort in -o -
-	refused "--output: $stream: FILE is a regular file; write ./- if that \
-is its name" blinksort in --output=-
+	refused "-T: $stream: DIR is a regular file; write ./- if that is its \
+name" blinksort in -o out -T -
+	refused "--gather: $stream: FILE is a regular file; write ./- if that \
+is its name" blinksort in --gather=-
 	refused "--trace: $stream: FILE is a regular file; write ./- if that is \
 its name" blinksort in -o out --trace -
 	refused "-: is no stream here: name a regular file, or ./- for a file \
-of this name" blinksort - -o out
+of this name" blinksort - -o out --nodes=localhost --rank=0
+	refused "-: is no stream here: name a regular file, or ./- for a file \
+of this name" blinksort in -o - --nodes=localhost --rank=0
 	refused "-: given twice: standard input can be read once" blinkval - -
 	refused "-o: $stream: SUMMARY is a regular file; write ./- if that is \
 its name" blinkval -o - in

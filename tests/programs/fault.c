@@ -24,6 +24,7 @@
 #include <fcntl.h>
 #include <liburing.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -257,6 +258,8 @@ WRAP(int, posix_fadvise, (int fd, off_t offset, off_t size, int advice),
      (fd, offset, size, advice), fault.error)
 WRAP(int, sync_file_range, (int fd, off_t offset, off_t size, unsigned flags),
      (fd, offset, size, flags), -1)
+WRAP(int, poll, (struct pollfd * fds, nfds_t count, int wait_ms),
+     (fds, count, wait_ms), -1)
 WRAP(int, fsync, (int fd), (fd), -1)
 WRAP(int, fdatasync, (int fd), (fd), -1)
 WRAP(int, close, (int fd), (fd), (real(fd), errno = fault.error, -1))

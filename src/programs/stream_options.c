@@ -1,0 +1,91 @@
+#include "programs/stream_options.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/options.h"
+#include "external/stream_source.h"
+#include "io/pipe.h"
+#include "io/stream_sink.h"
+
+bool stream_options_is_stdio(const char *word)
+{
+	return strcmp(word, PIPE_WORD) == 0;
+}
+
+static int check_descriptor(int fd, const char *name, const char *use,
+			    struct failure *failure)
+{
+	if (fcntl(fd, F_GETFL) < 0)
+		return failure_set(failure, EXIT_FILE, name, errno, "%s", use);
+	if (isatty(fd))
+		return failure_set(failure, EXIT_FILE, name, 0,
+				   "is a terminal: a pipe or a file is "
+				   "expected");
+	return 0;
+}
+
+static int check_stdin(const struct sorter_config *config,
+		       struct failure *failure)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < config->input_count; i++)
+		count += stream_options_is_stdio(config->input_paths[i]);
+	if (count > 1)
+		return failure_set(failure, EXIT_USAGE, PIPE_WORD, 0,
+				   "is an input twice, and standard input can "
+				   "be read once");
+	if (count == 0)
+		return 0;
+	return check_descriptor(STDIN_FILENO, PIPE_INPUT_NAME, "cannot read",
+				failure);
+}
+
+/* The first output that is a stream, or NULL. */
+static const char *find_output(const struct sorter_config *config)
+{
+	for (unsigned i = 0; i < config->output_count; i++)
+		if (stream_sink_suits(config->output_paths[i]))
+			return config->output_paths[i];
+	return NULL;
+}
+
+static int check_output(const char *path, const struct sorter_config *config,
+			struct failure *failure)
+{
+	if (config->output_count > 1)
+		return failure_set(failure, EXIT_USAGE, path, 0,
+				   "is no regular file, and not the only "
+				   "output");
+	if (config->sync)
+		return failure_set(failure, EXIT_USAGE, "--sync", 0,
+				   "the output must be a regular file");
+	if (!stream_options_is_stdio(path))
+		return 0;
+	return check_descriptor(STDOUT_FILENO, PIPE_OUTPUT_NAME, "cannot write",
+				failure);
+}
+
+int stream_options_complete(struct stream_options *options,
+			    const struct sorter_config *config, bool is_cluster,
+			    struct failure *failure)
+{
+	const char *output = find_output(config);
+
+	/* A rank's output is opened as a file, which tells what it is. */
+	if (is_cluster && output)
+		return options_check_operand(output, "a regular file", failure);
+	if (is_cluster)
+		return 0;
+	*options = (struct stream_options){
+		.is_input = stream_source_suits(config->input_paths,
+						config->input_count),
+		.is_output = output != NULL,
+		.is_stdout = output && stream_options_is_stdio(output),
+	};
+	if (output && check_output(output, config, failure) < 0)
+		return -EINVAL;
+	return check_stdin(config, failure);
+}
