@@ -28,6 +28,7 @@
 #include "external/external_plan.h"
 #include "external/external_sort.h"
 #include "io/scratch.h"
+#include "io/write_queue.h"
 #include "random_shape.h"
 #include "record/checksum.h"
 
@@ -35,6 +36,8 @@
 #define BYTES_MAX (24 * MIB)
 #define RECORDS_MAX 400000
 #define DIRECTORIES 2
+/* More than there are staging slots of the two sinks. */
+#define LATE_MAX 256
 /* A run that hangs is ended after so many seconds. */
 #define HANGS_SECONDS 300
 /* Of the calls of a kind, about twice as many are made to fail. */
@@ -80,6 +83,7 @@ static struct {
 	int error;
 	_Atomic unsigned count;
 	bool no_ring;
+	bool late; /* writes */
 	/* Of the places that are taken in scratch files: the nth is the first
 	 * for which directory 0 is full, and all are if all_full. */
 	unsigned full_at;
@@ -124,6 +128,14 @@ int __real_scratch_take(struct scratch *scratch, uint64_t bytes,
 			struct scratch_place *place, struct failure *why);
 int __wrap_scratch_take(struct scratch *scratch, uint64_t bytes,
 			struct scratch_place *place, struct failure *why);
+bool __real_write_queue_submit(struct write_queue *queue, int fd,
+			       const uint8_t *bytes, uint32_t length_bytes,
+			       uint64_t offset_bytes, void *tag);
+bool __wrap_write_queue_submit(struct write_queue *queue, int fd,
+			       const uint8_t *bytes, uint32_t length_bytes,
+			       uint64_t offset_bytes, void *tag);
+void *__real_write_queue_reap(struct write_queue *queue, int *written);
+void *__wrap_write_queue_reap(struct write_queue *queue, int *written);
 void __real_scratch_written(struct scratch *scratch,
 			    const struct scratch_place *place, uint64_t bytes);
 void __wrap_scratch_written(struct scratch *scratch,
@@ -254,6 +266,55 @@ void __wrap_scratch_written(struct scratch *scratch,
 			pretend.flip_at = 0;
 	}
 	__real_scratch_written(scratch, place, bytes);
+}
+
+/* Late writes happen when they are waited for, and not before. */
+static struct late_write {
+	const struct write_queue *queue; /* NULL: unused */
+	int fd;
+	const uint8_t *bytes;
+	uint32_t length_bytes;
+	off_t offset;
+	void *tag;
+} late_writes[LATE_MAX];
+static pthread_mutex_t late_lock = PTHREAD_MUTEX_INITIALIZER;
+
+bool __wrap_write_queue_submit(struct write_queue *queue, int fd,
+			       const uint8_t *bytes, uint32_t length_bytes,
+			       uint64_t offset_bytes, void *tag)
+{
+	struct late_write *late = late_writes;
+
+	if (!pretend.late)
+		return __real_write_queue_submit(queue, fd, bytes, length_bytes,
+						 offset_bytes, tag);
+	pthread_mutex_lock(&late_lock);
+	while (late->queue)
+		late++;
+	*late = (struct late_write){
+		queue, fd, bytes, length_bytes, (off_t)offset_bytes, tag
+	};
+	pthread_mutex_unlock(&late_lock);
+	queue->in_flight++;
+	return true;
+}
+
+void *__wrap_write_queue_reap(struct write_queue *queue, int *written)
+{
+	struct late_write *late = late_writes, found;
+
+	if (!pretend.late)
+		return __real_write_queue_reap(queue, written);
+	pthread_mutex_lock(&late_lock);
+	while (late->queue != queue)
+		late++;
+	found = *late;
+	late->queue = NULL;
+	pthread_mutex_unlock(&late_lock);
+	*written = (int)__real_pwrite(found.fd, found.bytes, found.length_bytes,
+				      found.offset);
+	queue->in_flight--;
+	return found.tag;
 }
 
 /* --- records and files ------------------------------------------------------
@@ -446,6 +507,7 @@ static void check_output(void)
 {
 	uint32_t size = sort.shape.size;
 	size_t bytes = read_outputs(), at = 0;
+	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < record_count; i++) {
 		if (is_dropped(i))
@@ -462,13 +524,14 @@ static void check_output(void)
 				 (unsigned long long)sort.memory_bytes,
 				 sort.unique, (unsigned long long)seed);
 		at += size;
+		kept++;
 	}
 	assert_int_equal(at, bytes);
 	assert_int_equal(result.record_count, record_count);
-	assert_int_equal(result.dropped_count, record_count - at / size);
+	assert_int_equal(result.dropped_count, record_count - kept);
 	if (sort.checksum)
 		assert_true(result.checksum ==
-			    checksum_scalar(output, size, at / size));
+			    checksum_scalar(output, size, kept));
 	remove_outputs();
 }
 
@@ -592,6 +655,24 @@ static void external_sort__two_runs_at_a_time(void **state)
 		/* What has been merged is given back. */
 		assert_true(external.scratch_peak_bytes <
 			    external.spilled_bytes);
+	}
+}
+
+/* Nothing is read, and no slot is used again, before it has been written. */
+static void external_sort__late_writes(void **state)
+{
+	(void)state;
+	for (unsigned turn = 0; turn < 16; turn++) {
+		plain_config(100, 1 + turn % 3);
+		sort.unique = turn % 4 == 3;
+		config.runs_max = turn % 2 ? 0 : 3;
+		make_records((enum keys)(turn % KEYS_KINDS),
+			     15000 + 3000 * turn);
+		write_inputs();
+		set_least_memory();
+		sort.memory_bytes += turn * 200000;
+		pretend.late = true;
+		check_sort();
 	}
 }
 
@@ -828,6 +909,7 @@ int main(void)
 		TEST(external_sort__random),
 		TEST(external_sort__few_records),
 		TEST(external_sort__two_runs_at_a_time),
+		TEST(external_sort__late_writes),
 		TEST(external_sort__refuses_too_little_memory),
 		TEST(external_sort__reads_and_writes_fail),
 		TEST(external_sort__ring_fails),
