@@ -368,8 +368,8 @@ case_on_tmpfs()
 	expect_folder "$folder" out
 }
 
-# Files of a quarter of the input: of one directory that is too little, of seven
-# it is enough, as one after the other is full.
+# No file may have more than a third of the input: the scratch files of one
+# directory are too small, those of seven are not, as each gets its part.
 case_file_size_limit()
 {
 	local limit="-f $((BYTES * 3 / 10 / 1024))"
