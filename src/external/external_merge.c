@@ -56,7 +56,7 @@ static int fill(void *context, struct batch *batch)
 	batch_count_crowded(batch);
 	atomic_store_explicit(&external->read_pieces, pieces->next_piece,
 			      memory_order_release);
-	return pieces->next_piece < external->merge.piece_count;
+	return (int)(external->merge.piece_count - pieces->next_piece);
 }
 
 /* --- giving room back -------------------------------------------------------

@@ -174,30 +174,38 @@ static unsigned count_passes(uint64_t runs, unsigned runs_max)
 	return passes;
 }
 
+/* Batches that must be free for the last merge: as few as possible, unless the
+ * runs are so many that some are merged before. */
+static unsigned find_free_batches(const struct external_plan *plan,
+				  const struct external_request *request,
+				  uint64_t records)
+{
+	uint64_t runs = DIV_ROUND_UP(records, plan->batch.capacity);
+
+	for (unsigned count = 1; count <= 2; count++)
+		if (runs <= external_plan_runs_max(plan, request, count))
+			return count;
+	return plan->batch_count;
+}
+
 static void expect(struct external_plan *plan,
 		   const struct external_request *request)
 {
 	uint64_t records = planned_records(request);
 	uint64_t capacity = plan->batch.capacity;
-	uint64_t kept = capacity * (plan->batch_count - 1);
-	unsigned free_batches = 1;
-	uint64_t piece, rests;
+	unsigned free_batches = find_free_batches(plan, request, records);
+	uint64_t kept = capacity * (plan->batch_count - free_batches);
+	unsigned runs_max = external_plan_runs_max(plan, request, free_batches);
+	uint64_t piece = external_plan_piece_records(plan, free_batches);
+	uint64_t last_runs, rests;
 
 	plan->run_count = DIV_ROUND_UP(records, capacity);
 	plan->spilled_records = records > kept ? records - kept : 0;
-	plan->passes = 1;
-	if (plan->run_count > external_plan_runs_max(plan, request, 1)) {
-		free_batches = plan->batch_count;
-		plan->spilled_records = records;
-		plan->passes = count_passes(
-			plan->run_count,
-			external_plan_runs_max(plan, request, free_batches));
-	}
-	piece = external_plan_piece_records(plan, free_batches);
-	rests = MIN(plan->run_count * plan->block_records, piece / 2);
-	plan->piece_count = DIV_ROUND_UP(records, piece - rests);
-	plan->read_bytes =
-		(piece - rests) / MAX(1, plan->run_count) * request->shape.size;
+	plan->passes = count_passes(plan->run_count, runs_max);
+	last_runs = MAX(1, MIN(plan->run_count, runs_max));
+	rests = MIN(last_runs * plan->block_records, piece / 2);
+	plan->piece_count = DIV_ROUND_UP(records, MAX(1, piece - rests));
+	plan->read_bytes = (piece - rests) / last_runs * request->shape.size;
 	plan->scratch_bytes = plan->spilled_records * request->shape.size;
 	/* Of several passes, two are in the files at once. */
 	if (plan->passes > 1)

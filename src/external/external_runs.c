@@ -148,11 +148,15 @@ static void bring_in(struct external *external, struct batch *batch,
 
 /* The last batch is known as such: else the other team would empty one for the
  * sake of a batch that gets no record. */
-static bool is_last(const struct external *external)
+static int count_to_come(const struct external *external)
 {
-	return external->reads_streams ? external->streams.has_ended
-				       : external->files.next_record ==
-						 external->input.record_count;
+	uint64_t left;
+
+	if (external->reads_streams)
+		return external->streams.has_ended ? 0 : PIPELINE_MORE;
+	left = external->input.record_count - external->files.next_record;
+	return (int)MIN(DIV_ROUND_UP(left, external->plan.batch.capacity),
+			PIPELINE_MORE - 1);
 }
 
 static int fill(void *context, struct batch *batch)
@@ -174,7 +178,7 @@ static int fill(void *context, struct batch *batch)
 	external->splitters = batch;
 	if (first_failure_stops(&external->failure))
 		return -1;
-	return is_last(external) ? 0 : 1;
+	return count_to_come(external);
 }
 
 /* --- the ordering team: empty a batch ---------------------------------------

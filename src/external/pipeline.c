@@ -89,6 +89,8 @@ static struct batch *take_to_fill(struct pipeline *pipeline)
 			break;
 		wait(pipeline, &pipeline->reading_wait_ns);
 	}
+	if (pipeline->to_come < PIPELINE_MORE)
+		pipeline->to_come--;
 	/* Fewer are free: the other team may have to empty one. */
 	pthread_cond_broadcast(&pipeline->changed);
 	pthread_mutex_unlock(&pipeline->lock);
@@ -96,12 +98,13 @@ static struct batch *take_to_fill(struct pipeline *pipeline)
 }
 
 static void put_filled(struct pipeline *pipeline, struct batch *batch,
-		       bool is_last)
+		       int to_come)
 {
 	pthread_mutex_lock(&pipeline->lock);
 	append(batch->record_count > 0 ? &pipeline->full : &pipeline->free,
 	       batch);
-	pipeline->filled = is_last;
+	pipeline->to_come = to_come;
+	pipeline->filled = to_come == 0;
 	pthread_cond_broadcast(&pipeline->changed);
 	pthread_mutex_unlock(&pipeline->lock);
 }
@@ -109,15 +112,15 @@ static void put_filled(struct pipeline *pipeline, struct batch *batch,
 static void lead_reading(const struct leading *leading)
 {
 	struct pipeline *pipeline = leading->pipeline;
-	int more = 1;
+	int more = PIPELINE_MORE;
 
-	while (more == 1) {
+	while (more > 0) {
 		struct batch *batch = take_to_fill(pipeline);
 
 		more = batch ? leading->run->fill(leading->run->context, batch)
 			     : -1;
 		if (more >= 0)
-			put_filled(pipeline, batch, more == 0);
+			put_filled(pipeline, batch, more);
 	}
 	/* After a failure: the other team is to see it. */
 	pthread_mutex_lock(&pipeline->lock);
@@ -134,7 +137,8 @@ static struct batch *take_to_empty(struct pipeline *pipeline,
 	pthread_mutex_lock(&pipeline->lock);
 	while (!first_failure_stops(pipeline->failure)) {
 		unsigned wanted =
-			pipeline->filled ? run->free_at_end : run->free_wanted;
+			MAX(run->free_at_end,
+			    MIN(run->free_wanted, (unsigned)pipeline->to_come));
 
 		if (pipeline->free.count < wanted)
 			batch = take(&pipeline->full);
@@ -207,6 +211,7 @@ bool pipeline_run(struct pipeline *pipeline, const struct pipeline_run *run)
 	struct leading leading = { .pipeline = pipeline, .run = run };
 
 	pipeline->filled = false;
+	pipeline->to_come = PIPELINE_MORE;
 	thread_pool_run(pipeline->leaders, lead, &leading);
 	return !first_failure_stops(pipeline->failure);
 }

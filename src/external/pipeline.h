@@ -10,6 +10,7 @@
 #ifndef PIPELINE_H
 #define PIPELINE_H
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,9 +20,11 @@
 #include "system/thread_pool.h"
 #include "system/topology.h"
 
-/* The leader of the reading team, with its pool of threads: fill the batch.  1:
- * more will come; 0: that was the last (it may be empty).  -1: the run has
- * failed, and the reason is noted. */
+/* The leader of the reading team, with its pool of threads: fill the batch.
+ * Returns how many more will come, or PIPELINE_MORE if that is not known; 0:
+ * that was the last (it may be empty); -1: the run has failed, and the reason
+ * is noted. */
+#define PIPELINE_MORE INT_MAX
 typedef int pipeline_fill_fn(void *context, struct batch *batch);
 
 /* The leader of the ordering team: empty the batch.  False: the run has failed,
@@ -44,6 +47,7 @@ struct pipeline {
 	/* Written with the lock held. */
 	struct pipeline_queue free;
 	struct pipeline_queue full; /* in the order in which they were filled */
+	int to_come;		    /* batches that nobody fills yet, at most */
 	bool filled;		    /* nothing more is going to be filled */
 	/* How long each team has waited for a batch of the other. */
 	uint64_t reading_wait_ns;
@@ -59,8 +63,8 @@ struct pipeline_run {
 	pipeline_empty_fn *empty;
 	pipeline_tidy_fn *tidy; /* NULL: nothing */
 	void *context;
-	/* Batches that are to be free while the reading team fills another;
-	 * and when all has been filled. */
+	/* Batches that are to be free while the reading team fills another, if
+	 * so many will still come; and when all has been filled. */
 	unsigned free_wanted;
 	unsigned free_at_end;
 };

@@ -78,7 +78,7 @@ static int fill(void *context, struct batch *batch)
 		number + 1 == world.fills && world.last_is_empty ? 0 : 1;
 	batch->capacity = number + 1;
 	atomic_fetch_sub(&world.filling, 1);
-	return number + 1 < world.fills;
+	return number + 1 < world.fills ? PIPELINE_MORE : 0;
 }
 
 static bool empty(void *context, struct batch *batch)
