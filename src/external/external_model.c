@@ -61,6 +61,23 @@ static uint64_t fill_ns(const struct external_plan *plan,
 			  (1 / (double)rates->read - 1 / (double)rates->both));
 }
 
+/* Reads that are not large take longer than their bytes. */
+static void add_reads(struct external_forecast *forecast,
+		      enum external_pass pass, const struct external_plan *plan,
+		      const struct external_rates *rates)
+{
+	double reads = (double)forecast->passes[pass].read_bytes /
+		       (double)MAX(1, plan->read_bytes);
+	uint64_t ns;
+
+	if (rates->both == 0)
+		return;
+	ns = (uint64_t)(NS_PER_S * reads * EXTERNAL_READ_COST_BYTES /
+			(double)rates->both);
+	forecast->passes[pass].ns += ns;
+	forecast->ns += ns;
+}
+
 void external_model_forecast(struct external_forecast *forecast,
 			     const struct external_plan *plan,
 			     const struct external_request *request,
@@ -80,6 +97,8 @@ void external_model_forecast(struct external_forecast *forecast,
 		      spilled * (plan->passes - 1));
 	forecast_pass(forecast, EXTERNAL_OUTPUT, request, rates,
 		      plan->by_keys ? bytes : spilled, bytes);
+	add_reads(forecast, EXTERNAL_MERGES, plan, rates);
+	add_reads(forecast, EXTERNAL_OUTPUT, plan, rates);
 	forecast->passes[EXTERNAL_RUNS].ns += fill_ns(plan, request, rates);
 	forecast->ns += fill_ns(plan, request, rates);
 }

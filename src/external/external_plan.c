@@ -18,8 +18,6 @@
 #define WRITE_DEPTH 4
 /* No more than this part of the memory is for staging. */
 #define STAGING_PART 4
-/* A read counts like so many bytes more. */
-#define READ_COST_BYTES (64 * KIB)
 #define BLOCK_BYTES_MIN (32 * KIB)
 #define BLOCK_BYTES_MAX (512 * KIB)
 /* An input of unknown length is planned as if it had so many times the memory:
@@ -219,7 +217,8 @@ static double cost(const struct external_plan *plan,
 	double spilled = (double)plan->spilled_records * request->shape.size;
 
 	return spilled * plan->passes *
-	       (2 + (double)READ_COST_BYTES / (double)MAX(1, plan->read_bytes));
+	       (2 + (double)EXTERNAL_READ_COST_BYTES /
+			    (double)MAX(1, plan->read_bytes));
 }
 
 /* --- large records ---------------------------------------------------------
@@ -281,7 +280,7 @@ static bool try_keys(struct external_plan *plan,
 static double cost_of_keys(const struct external_request *request)
 {
 	return (double)request->record_count *
-	       (2 * READ_COST_BYTES + 2 * PAGE_BYTES);
+	       (2 * EXTERNAL_READ_COST_BYTES + 2 * PAGE_BYTES);
 }
 
 /* --- choosing --------------------------------------------------------------

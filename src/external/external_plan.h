@@ -21,6 +21,8 @@
 /* Of record_count: the input is a pipe. */
 #define EXTERNAL_RECORDS_UNKNOWN UINT64_MAX
 #define EXTERNAL_BATCHES_MAX 32
+/* A read takes as long as that of so many bytes more. */
+#define EXTERNAL_READ_COST_BYTES (64 * KIB)
 
 struct external_request {
 	struct record_shape shape;

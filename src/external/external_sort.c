@@ -434,6 +434,11 @@ static void fill_result(struct external *external)
 	own->batch_bytes = plan->batch.capacity * record_size;
 	own->block_bytes = plan->block_records * record_size;
 	own->spilled_bytes = external->scratch.written_bytes;
+	own->directory_count = external->scratch.directory_count;
+	own->directory_paths = external->config->scratch_paths;
+	for (unsigned d = 0; d < own->directory_count; d++)
+		own->directory_bytes[d] =
+			external->scratch.directories[d].written_bytes;
 	own->scratch_peak_bytes = external->scratch.peak_bytes;
 	own->codec = external->runs.choice.codec;
 	own->plain_bytes = external->runs.plain_bytes;

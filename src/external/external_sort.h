@@ -71,6 +71,10 @@ struct external_result {
 	uint32_t piece_count;
 	uint32_t block_bytes;
 	uint64_t spilled_bytes; /* of all passes */
+	/* Of these, what each directory got; the paths are borrowed. */
+	unsigned directory_count;
+	const char *const *directory_paths;
+	uint64_t directory_bytes[SCRATCH_DIRECTORIES_MAX];
 	uint64_t scratch_peak_bytes;
 	/* What blocks were compressed with, from the first run or, by
 	 * CODEC_AUTO, from a later one on; CODEC_NONE: nothing was.  Then the

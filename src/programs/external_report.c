@@ -211,6 +211,18 @@ static void print_pass(const struct external_pass_result *pass,
 	       pass->write_wait_ns, pass->empty_wait_ns);
 }
 
+static void print_directories(const struct external_result *result)
+{
+	printf("\"directories\": [");
+	for (unsigned d = 0; d < result->directory_count; d++) {
+		printf("%s{\"path\": ", d == 0 ? "" : ", ");
+		format_json_string(stdout, result->directory_paths[d]);
+		printf(", \"written_bytes\": %" PRIu64 "}",
+		       result->directory_bytes[d]);
+	}
+	printf("], ");
+}
+
 void external_report_json(const struct external_result *result)
 {
 	printf("{\"batches\": %u, \"batch_bytes\": %" PRIu64
@@ -221,6 +233,11 @@ void external_report_json(const struct external_result *result)
 	       result->run_count, result->resident_count, result->merge_count,
 	       result->piece_count, result->spilled_bytes,
 	       result->scratch_peak_bytes);
+	printf("\"compress\": \"%s\", \"plain_bytes\": %" PRIu64
+	       ", \"stored_bytes\": %" PRIu64 ", ",
+	       codec_name(result->codec.kind), result->plain_bytes,
+	       result->stored_bytes);
+	print_directories(result);
 	print_rates(&result->rates);
 	printf(", ");
 	print_forecast(&result->forecast);
