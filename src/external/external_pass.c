@@ -113,6 +113,23 @@ static uint64_t spilled_bytes(const struct external *external)
 	       external->request.shape.size;
 }
 
+/* What has been moved so far has taken as long as it has: at first memory is
+ * touched, and nothing can be written. */
+static void count_elapsed(struct external *external, uint64_t moved,
+			  uint64_t now_ns)
+{
+	struct external_forecast *forecast = &external->external->forecast;
+	uint64_t elapsed_ns = now_ns - external->pass_begin_ns;
+	double whole = (double)forecast->passes[EXTERNAL_RUNS].read_bytes +
+		       (double)forecast->passes[EXTERNAL_RUNS].written_bytes;
+	double left = MAX(0, 1 - (double)moved / MAX(1, whole));
+	uint64_t ns = forecast->passes[EXTERNAL_RUNS].ns;
+
+	forecast->passes[EXTERNAL_RUNS].ns =
+		elapsed_ns + (uint64_t)(left * (double)ns);
+	forecast->ns += forecast->passes[EXTERNAL_RUNS].ns - ns;
+}
+
 /* The first seconds in which the run reads and writes tell the disk's rates. */
 static void set_rates(struct external *external, uint64_t now_ns)
 {
@@ -135,6 +152,7 @@ static void set_rates(struct external *external, uint64_t now_ns)
 	rates->write = rates->both;
 	rates->read = READ_ALONE(rates->both);
 	external_predict(external);
+	count_elapsed(external, moved, now_ns);
 }
 
 static void tell_progress(struct external *external, uint64_t now_ns)
