@@ -141,16 +141,33 @@ static bool empty_to_run(void *context, struct batch *batch)
 	return external_order(context, batch, false);
 }
 
+/* Where a piece has little of each run, reads are small, and more of them take
+ * the same memory. */
+static uint32_t piece_slot_bytes(const struct external *external)
+{
+	const struct external_plan *plan = &external->plan;
+	uint64_t block_bytes =
+		(uint64_t)plan->block_records * external->request.shape.size;
+	uint64_t bytes =
+		ROUND_UP(MAX(plan->read_bytes, block_bytes), PAGE_BYTES) +
+		2 * PAGE_BYTES;
+
+	return (uint32_t)MIN(bytes, plan->read_slot_bytes);
+}
+
 static bool open_pieces(struct external *external, unsigned first,
 			unsigned count, uint64_t piece_records)
 {
 	const struct external_plan *plan = &external->plan;
+	uint32_t slot_bytes = piece_slot_bytes(external);
 	const struct piece_source_request request = {
 		.plan = &external->merge,
 		.scratch = &external->scratch,
 		.worker_count = external->request.worker_count,
-		.slot_bytes = plan->read_slot_bytes,
-		.depth = plan->read_depth,
+		.slot_bytes = slot_bytes,
+		.depth = MIN(READ_AHEAD_DEPTH_MAX,
+			     plan->read_depth * plan->read_slot_bytes /
+				     slot_bytes),
 		.memory = external->read_memory,
 		.kernel = external->config->sort->kernel,
 		.codec = external->config->codec,
@@ -173,6 +190,25 @@ static bool open_pieces(struct external *external, unsigned first,
 	return error == 0;
 }
 
+/* Room is given back on the way only if it is needed: it takes as long as
+ * closing the files in the end. */
+static bool is_room_short(const struct external *external,
+			  pipeline_empty_fn *empty)
+{
+	const struct scratch *scratch = &external->scratch;
+	uint64_t needed =
+		external->input.record_count * external->request.shape.size;
+
+	/* The files of a direct output have had their room from the beginning.
+	 */
+	if (empty == empty_to_output)
+		needed -= MIN(needed, output_room_bytes(&external->output));
+	for (unsigned d = 0; d < scratch->directory_count; d++)
+		if (scratch_room(scratch, d) < needed)
+			return true;
+	return false;
+}
+
 /* Merge runs [first, first + count) through the free batches. */
 static bool merge_runs(struct external *external, unsigned first,
 		       unsigned count, pipeline_empty_fn *empty)
@@ -181,7 +217,7 @@ static bool merge_runs(struct external *external, unsigned first,
 	const struct pipeline_run run = {
 		.fill = fill,
 		.empty = empty,
-		.tidy = tidy,
+		.tidy = is_room_short(external, empty) ? tidy : NULL,
 		.context = external,
 		.free_wanted = free->count,
 		.free_at_end = free->count,

@@ -14,8 +14,8 @@
 #define REQUEST_BYTES_MIN (128 * KIB)
 #define REQUEST_PART 256
 /* Reads of each worker, and writes, that are under way. */
-#define READ_DEPTH 4
-#define WRITE_DEPTH 4
+#define READ_DEPTH 8
+#define WRITE_DEPTH 8
 /* No more than this part of the memory is for staging. */
 #define STAGING_PART 4
 #define BLOCK_BYTES_MIN (32 * KIB)

@@ -134,6 +134,9 @@ int output_commit(struct output *output, bool sync, struct outfile *also,
  * again, but from files that have replaced others. */
 void output_roll_back(struct output *output);
 
+/* The room that the files have on their disks so far. */
+uint64_t output_room_bytes(const struct output *output);
+
 /* Close.  What was not committed is gone.  Safe on a zeroed struct. */
 void output_close(struct output *output);
 

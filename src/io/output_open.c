@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -187,6 +188,19 @@ int output_set_sizes(struct output *output, const uint64_t *sizes_bytes,
 		output->part_bytes[i] = sizes_bytes[i];
 	}
 	return error;
+}
+
+uint64_t output_room_bytes(const struct output *output)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < output->file_count; i++) {
+		struct stat status;
+
+		if (fstat(output->files[i].outfile.fd, &status) == 0)
+			bytes += (uint64_t)status.st_blocks * 512;
+	}
+	return bytes;
 }
 
 void output_move_part(struct output *output, uint64_t begin_bytes,
