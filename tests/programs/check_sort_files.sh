@@ -286,7 +286,7 @@ case_link_refused_by_the_kernel()
 	echo old >target
 	ln -s target out
 	BLINKSORT=(strace -f -o "$SCRATCH/strace" \
-		-e "inject=stat:error=EACCES:when=1" "${BLINKSORT[@]}")
+		-e "inject=stat:error=EACCES:when=1+" "${BLINKSORT[@]}")
 	expect_refused 3 in -o out
 	expect_match 'out: .*Permission denied' "$STDERR"
 }

@@ -73,7 +73,7 @@ case_counts()
 	local count
 
 	for count in 0 1 2 10 1309 1310 1311 13000 100000; do
-		make_shape uniform $count 1 >in
+		make_shape uniform "$count" 1 >in
 		sort_reference in -o want
 		expect_stream want
 		expect_stream want -S 20M
@@ -105,7 +105,7 @@ case_record_sizes()
 	local size
 
 	for size in 1 7 4096 300000; do
-		set -- --record-size=$size --key=0:1
+		set -- --record-size="$size" --key=0:1
 		make_shape few-distinct $((20000000 / size)) 1 "$@" >in
 		sort_reference in -o want "$@"
 		expect_stream want "$@" -S 40M
@@ -139,13 +139,13 @@ case_many_runs()
 	make_shape long-runs "$COUNT" "$SEED" >in
 	sort_reference in -o want
 	for memory in 11M 12M 15M 19M 24M 33M 41M; do
-		expect_stream want -S $memory --batch-size=2
-		expect_stream want -S $memory --batch-size=3
+		expect_stream want -S "$memory" --batch-size=2
+		expect_stream want -S "$memory" --batch-size=3
 	done
 	make_shape uniform 2000 1 --record-size=5000 --key=0:13 >in
 	sort_reference in -o want --record-size=5000 --key=0:13
 	for memory in 15900000 15910000 15920000 17777777; do
-		expect_stream want -S $memory --batch-size=3 --threads=2 \
+		expect_stream want -S "$memory" --batch-size=3 --threads=2 \
 			--record-size=5000 --key=0:13
 	done
 }
@@ -225,10 +225,10 @@ case_ends()
 	make_shape uniform "$COUNT" 1 >in
 	sort_reference in -o want
 	for kind in socket nonblocking; do
-		"$ENDS" input-$kind timeout 300 "${BLINKSORT[@]}" - -o - \
+		"$ENDS" input-"$kind" timeout 300 "${BLINKSORT[@]}" - -o - \
 			-S "$MEMORY" <in >out
 		expect_same want out
-		"$ENDS" output-$kind timeout 300 "${BLINKSORT[@]}" - -o - \
+		"$ENDS" output-"$kind" timeout 300 "${BLINKSORT[@]}" - -o - \
 			-S "$MEMORY" <in >out
 		expect_same want out
 	done
@@ -301,7 +301,7 @@ expect_silent()
 		(
 			"${BLINKSORT[@]}" - -o - -T scratch "$@" 2>"$STDERR" ||
 				status=$?
-			echo $status >status
+			echo "$status" >status
 		) | head -c 100 >begin || true
 	[ "$(cat status)" = 3 ] || fail "status $(cat status): $*"
 	expect_empty "$STDERR"
@@ -363,7 +363,7 @@ case_writer_dies()
 	} >fifo &
 	pid=$!
 	from_pipe fifo -o file -S "$MEMORY" </dev/null
-	wait $pid 2>killed || true
+	wait "$pid" 2>killed || true
 	[ "$status" = 3 ] || fail "status $status"
 	expect_match '^blinksort: fifo: 1234561 bytes is not' "$STDERR"
 	expect_folder . fifo in killed out
@@ -380,11 +380,11 @@ case_killed_itself()
 	pid=$!
 	{
 		cat in
-		kill -TERM $pid
+		kill -TERM "$pid"
 		nap 0.1
 	} >fifo
-	wait $pid || status=$?
-	[ $status = 143 ] || fail "status $status"
+	wait "$pid" || status=$?
+	[ "$status" = 143 ] || fail "status $status"
 	expect_folder scratch
 	expect_folder . fifo in scratch
 }
@@ -394,15 +394,15 @@ case_errors()
 	make_shape uniform 1000 1 >in
 	status=0
 	"${BLINKSORT[@]}" in -o - >/dev/full 2>"$STDERR" || status=$?
-	[ $status = 3 ] || fail "/dev/full: status $status"
+	[ "$status" = 3 ] || fail "/dev/full: status $status"
 	expect_message
 	expect_match '^blinksort: standard output: .*No space left' "$STDERR"
 	status=0
 	"${BLINKSORT[@]}" in -o - >&- 2>"$STDERR" || status=$?
-	[ $status = 3 ] || fail "closed: status $status"
+	[ "$status" = 3 ] || fail "closed: status $status"
 	expect_match '^blinksort: standard output: .*Bad file' "$STDERR"
 	from_pipe - -o file <&-
-	[ $status = 3 ] || fail "closed: status $status"
+	[ "$status" = 3 ] || fail "closed: status $status"
 	expect_match '^blinksort: standard input: .*Bad file' "$STDERR"
 	rm out
 	expect_refused 3 - missing -o out
@@ -427,13 +427,13 @@ case_terminals()
 	status=0
 	"$ENDS" input-terminal "${BLINKSORT[@]}" - -o out 2>"$STDERR" ||
 		status=$?
-	[ $status = 3 ] || fail "status $status"
+	[ "$status" = 3 ] || fail "status $status"
 	expect_message
 	expect_match 'standard input: is a terminal' "$STDERR"
 	status=0
 	"$ENDS" output-terminal "${BLINKSORT[@]}" in -o - >screen \
 		2>"$STDERR" || status=$?
-	[ $status = 3 ] || fail "status $status"
+	[ "$status" = 3 ] || fail "status $status"
 	expect_message
 	expect_match 'standard output: is a terminal' "$STDERR"
 	expect_empty screen
@@ -455,7 +455,7 @@ case_reports()
 	from_pipe - -o - --checksum --json <in
 	expect_same want out
 	expect_one_line "$STDERR"
-	python3 - "$STDERR" $COUNT "$sum" <<-'END'
+	python3 - "$STDERR" "$COUNT" "$sum" <<-'END'
 		import json, sys
 		report = json.load(open(sys.argv[1]))
 		assert report["records"] == int(sys.argv[2]), report
@@ -515,7 +515,7 @@ run_fault()
 			FAULT_COUNT_FILE=calls "$@" "$DYN/blinksort" - -o - \
 			-S "$MEMORY" --threads=2 2>"$STDERR" ||
 			status=$?
-		echo $status >status
+		echo "$status" >status
 	} | cat >out || true
 	status=$(cat status)
 	forget_warning
@@ -543,22 +543,22 @@ case_faults()
 	for fault in "${FAULTS[@]}"; do
 		for ((nth = 1; nth < 1000; nth = nth < 8 ? nth + 1 : nth * 2))
 		do
-			run_fault $nth FAULT_CALL="${fault%:*}" \
+			run_fault "$nth" FAULT_CALL="${fault%:*}" \
 				FAULT_ERRNO="${fault#*:}"
 			judge "$fault $nth"
 			[[ ! $fault =~ $SURVIVED || $status == 0 ]] ||
 				fail "$fault $nth: status $status"
-			[ "$calls" -ge $nth ] || break
+			[ "$calls" -ge "$nth" ] || break
 			hits=$((hits + 1))
 		done
 	done
 	for fault in read write; do
-		run_fault 0 FAULT_CALL=$fault FAULT_DO=short
+		run_fault 0 FAULT_CALL="$fault" FAULT_DO=short
 		[ "$status" = 0 ] || fail "$fault short: status $status"
 		judge "$fault short"
 	done
 	echo "  $hits faults" >&2
-	[ $hits -gt 20 ] || fail "hardly anything was hit"
+	[ "$hits" -gt 20 ] || fail "hardly anything was hit"
 }
 
 check counts case_counts
