@@ -355,8 +355,12 @@ static void *run_node(void *argument)
 	struct exchange_options options = {
 		.rank = &node->rank,
 		.schedule = setting->schedule,
-		.deadline_ns = setting->conduct == BEHAVES ? DEADLINE_NS
-							   : SHORT_DEADLINE_NS,
+		/* One that goes on is refused for that, not for its silence,
+		 * which begins at once, too. */
+		.deadline_ns = setting->conduct == BEHAVES ||
+					       setting->conduct == GOES_ON_EARLY
+				       ? DEADLINE_NS
+				       : SHORT_DEADLINE_NS,
 		.hello = &node->rank.rank,
 		.hello_bytes = sizeof(node->rank.rank),
 	};
