@@ -536,9 +536,14 @@ static int explain(struct external *external,
 	for (unsigned d = 0; d < config->scratch_count; d++)
 		explanation->room_bytes[d] =
 			scratch_room(&external->scratch, d);
-	if (config->rates.read == 0)
+	if (config->rates.read == 0) {
+		/* Scratch files are not in the page cache, even if the input
+		 * is. */
+		if (external->input.mode != INPUT_DIRECT)
+			input_open_directly(&external->input);
 		error = disk_probe(&external->input, &external->scratch,
 				   &explanation->rates, failure);
+	}
 	if (error == 0)
 		external_model_forecast(
 			&explanation->forecast, &explanation->plan,
