@@ -62,7 +62,8 @@ static int fill(void *context, struct batch *batch)
 /* --- giving room back -------------------------------------------------------
  */
 
-/* Room is given back in so many steps of a merge. */
+/* Room is given back in so many steps of a merge: few, since each step makes a
+ * hole in each run. */
 #define RELEASE_STEPS 16
 
 /* Where the bytes that begin with the block end, as far as nothing else lies

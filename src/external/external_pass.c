@@ -103,7 +103,8 @@ static void estimate(const struct external *external,
 }
 
 /* A disk reads alone at such a part of what it moves both ways at once, and
- * writes alone as fast as that, if nothing else is known (results/NOTES.md). */
+ * writes alone as fast as that, if nothing else is known: so does a virtual
+ * disk. */
 #define READ_ALONE(both) ((both) / 5 * 3)
 
 static uint64_t spilled_bytes(const struct external *external)

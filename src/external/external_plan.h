@@ -77,14 +77,8 @@ int external_plan_make(struct external_plan *plan,
 /* The least memory that suffices for the request. */
 uint64_t external_plan_memory_min(const struct external_request *request);
 
-/* How a merge is laid out when `free_batches` of the batches hold nothing: two
- * pieces share a lone one. */
-static inline unsigned external_plan_piece_batches(unsigned free_batches)
-{
-	return free_batches == 1 ? 2 : free_batches;
-}
-
-/* Records that a piece may have then. */
+/* Records that a piece may have when `free_batches` of the batches hold
+ * nothing: two pieces share a lone one. */
 uint64_t external_plan_piece_records(const struct external_plan *plan,
 				     unsigned free_batches);
 

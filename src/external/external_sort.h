@@ -83,7 +83,7 @@ struct external_result {
 	struct codec codec;
 	uint64_t plain_bytes, stored_bytes;
 	struct external_pass_result passes[EXTERNAL_PASSES];
-	/* By the rates that were given, or those of the run's first second;
+	/* By the rates that were given, or those of the run's first seconds;
 	 * ns is 0: neither is known. */
 	struct external_rates rates;
 	struct external_forecast forecast;

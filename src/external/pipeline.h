@@ -47,8 +47,8 @@ struct pipeline {
 	/* Written with the lock held. */
 	struct pipeline_queue free;
 	struct pipeline_queue full; /* in the order in which they were filled */
-	int to_come;		    /* batches that nobody fills yet, at most */
-	bool filled;		    /* nothing more is going to be filled */
+	int to_come; /* batches that are still to be filled, at most */
+	bool filled; /* nothing more is going to be filled */
 	/* How long each team has waited for a batch of the other. */
 	uint64_t reading_wait_ns;
 	uint64_t ordering_wait_ns;

@@ -4,8 +4,8 @@
  * When the last reference to a file without a name goes, the kernel gives its
  * room back, and a process that ends waits for that: 0.1 to 0.2 s for each GB.
  * An io_uring with which files are registered holds a reference of its own.
- * When the process ends the kernel drops that one in a thread of its own, which
- * nobody waits for.
+ * When the process ends the kernel drops that one in a thread of its own, and
+ * neither the process nor its parent waits for that thread.
  */
 #ifndef FILE_HOLD_H
 #define FILE_HOLD_H

@@ -260,15 +260,13 @@ static void external_plan_memory_min__suffices(void **state)
 	}
 }
 
-static void external_plan_piece_batches__halves_a_lone_one(void **state)
+static void external_plan_piece_records__halves_a_lone_one(void **state)
 {
 	struct external_request request = request_of(100, GB, 100 * MB);
 	struct external_plan plan;
 
 	(void)state;
 	assert_int_equal(external_plan_make(&plan, &request), 0);
-	assert_int_equal(external_plan_piece_batches(1), 2);
-	assert_int_equal(external_plan_piece_batches(3), 3);
 	assert_int_equal(external_plan_piece_records(&plan, 2),
 			 plan.batch.capacity);
 	assert_true(external_plan_piece_records(&plan, 1) <=
@@ -320,7 +318,7 @@ int main(void)
 		cmocka_unit_test(external_plan__refuses_too_little),
 		cmocka_unit_test(external_plan_memory_min__suffices),
 		cmocka_unit_test(
-			external_plan_piece_batches__halves_a_lone_one),
+			external_plan_piece_records__halves_a_lone_one),
 	};
 
 	random_begin();

@@ -103,7 +103,7 @@ int __wrap_fstatfs(int fd, struct statfs *fs)
 	return ret;
 }
 
-/* Only what a user who is not root may have is free. */
+/* A file system that keeps one of its free pages for root. */
 int __wrap_fstatvfs(int fd, struct statvfs *fs)
 {
 	bool is_root = geteuid() == 0;
