@@ -18,19 +18,38 @@
 
 static struct proctree tree;
 
-/* A process that lives until it is killed; sh with this script and variable. */
-static pid_t start(const char *script, char *variable)
+/* A process that ends with this test at the latest: a case that failed leaves
+ * none that would keep the log open. */
+static pid_t start_program(char *const *arguments, char *const *environment)
 {
-	char *const arguments[] = { "sh", "-c", (char *)script, NULL };
-	char *const environment[] = { "PATH=/usr/bin:/bin", variable, NULL };
 	pid_t pid = fork();
 
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		execve("/bin/sh", arguments, environment);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		execve(arguments[0], arguments, environment);
 		_exit(127);
 	}
 	return pid;
+}
+
+/* sh with this script and variable; it ends or lives until it is killed. */
+static pid_t start(const char *script, char *variable)
+{
+	char *const arguments[] = { "/bin/sh", "-c", (char *)script, NULL };
+	char *const environment[] = { "PATH=/usr/bin:/bin", variable, NULL };
+
+	return start_program(arguments, environment);
+}
+
+/* It becomes sleep at once.  A shell in between would show the variable, and
+ * then, while it starts sleep, no environment for a moment. */
+static pid_t start_sleep(char *variable)
+{
+	static char *const arguments[] = { "/bin/sleep", "1000", NULL };
+	char *const environment[] = { "PATH=/usr/bin:/bin", variable, NULL };
+
+	return start_program(arguments, environment);
 }
 
 static void reap_all(void)
@@ -45,7 +64,7 @@ static void pause_1_ms(void)
 	nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 }
 
-/* Until sh has become what it runs. */
+/* Until the child has become its program. */
 static void wait_for_variable(pid_t pid, const char *variable)
 {
 	while (!proctree_has_variable(pid, variable))
@@ -127,7 +146,7 @@ static void read_children__a_strange_name(void **state)
 
 static void has_variable__whole_only(void **state)
 {
-	pid_t pid = start("exec sleep 1000", "BLINK_JOB=abc");
+	pid_t pid = start_sleep("BLINK_JOB=abc");
 
 	(void)state;
 	wait_for_variable(pid, "BLINK_JOB=abc");
@@ -149,18 +168,14 @@ static void has_variable__in_a_long_environment(void **state)
 
 	(void)state;
 	for (unsigned length = 8100; length < 8300; length += 7) {
-		char *const arguments[] = { "sleep", "1000", NULL };
+		char *const arguments[] = { "/bin/sleep", "1000", NULL };
 		char *const environment[] = { filler, "BLINK_JOB=abcdefgh",
 					      "LAST=1", NULL };
 		pid_t pid;
 
 		memset(filler, 'x', length);
 		filler[length] = '\0';
-		pid = fork();
-		if (pid == 0) {
-			execve("/bin/sleep", arguments, environment);
-			_exit(127);
-		}
+		pid = start_program(arguments, environment);
 		wait_for_variable(pid, "LAST=1");
 		assert_true(proctree_has_variable(pid, "BLINK_JOB=abcdefgh"));
 		assert_false(proctree_has_variable(pid, "JOB=abcdefgh"));
@@ -217,9 +232,9 @@ static void kill_children__that_fork(void **state)
 
 static void kill_marked__by_the_variable_only(void **state)
 {
-	pid_t marked = start("exec sleep 1000", "BLINK_NODE=test:1");
-	pid_t stopped = start("exec sleep 1000", "BLINK_NODE=test:1");
-	pid_t other = start("exec sleep 1000", "BLINK_NODE=test:11");
+	pid_t marked = start_sleep("BLINK_NODE=test:1");
+	pid_t stopped = start_sleep("BLINK_NODE=test:1");
+	pid_t other = start_sleep("BLINK_NODE=test:11");
 	int status;
 
 	(void)state;
