@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <linux/filter.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -300,6 +301,9 @@ static void disturb(const struct udp *x, unsigned seed)
 	datagram_close(&out);
 }
 
+/* Ranks that have come to the end of what they do. */
+static atomic_uint ended_count;
+
 static void go_on_early(struct node *node, struct exchange *x)
 {
 	uint64_t send_bytes[NODES_MAX] = { 0 };
@@ -322,8 +326,11 @@ static void go_on_early(struct node *node, struct exchange *x)
 	 * collective without them is refused for that. */
 	for (unsigned i = 0; i < udp_node_count(udp); i++)
 		udp->peers[i].heard.ready = false;
-	/* The others leave out what they are told before their first. */
-	for (unsigned i = 0; i < 100; i++) {
+	/* The others leave out what they are told before their first, which on
+	 * a busy machine they begin late. */
+	for (unsigned i = 0;
+	     i < 20000 && atomic_load(&ended_count) < udp_node_count(udp) - 1;
+	     i++) {
 		udp_status_send_all(udp, 0);
 		usleep(1000);
 	}
@@ -418,6 +425,7 @@ static void *run_node(void *argument)
 		error = exchange_barrier(x, 2, NULL, 0, &node->failure);
 	if (error == 0)
 		exchange_leave(x);
+	atomic_fetch_add(&ended_count, 1);
 	node->bad |= error != 0;
 	if (node->failure.what)
 		snprintf(node->what, sizeof(node->what), "%s",
@@ -457,6 +465,7 @@ static struct node nodes[NODES_MAX];
 static void run_all(const struct setting *setting)
 {
 	memset(nodes, 0, sizeof(nodes));
+	atomic_store(&ended_count, 0);
 	for (unsigned i = 0; i < setting->node_count; i++) {
 		nodes[i].setting = setting;
 		init_rank(&nodes[i].rank, i, setting->node_count);
