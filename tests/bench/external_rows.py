@@ -136,7 +136,7 @@ def stxxl_program(folder):
 
 def stxxl(config):
     """STXXL sorts a file in its place: the copy of the input is off the
-    clock."""
+    clock.  By default STXXL writes its logs to the current folder."""
     source, output = config.inputs.get(ASCII), config.place.output
 
     def before():
@@ -144,7 +144,9 @@ def stxxl(config):
         drop_cached(output)()
     memory = round(config.memory_bytes * PEER_SHARE)
     return Contestant(
-        "STXXL", [[[stxxl_program(config.place.folder), str(output),
+        "STXXL", [[[tool("env"), "STXXLLOGFILE=/dev/null",
+                    "STXXLERRLOGFILE=/dev/null",
+                    stxxl_program(config.place.folder), str(output),
                     str(config.place.folder / "scratch.stxxl"),
                     str(memory)]], [[tool("sync"), str(output)]]],
         config.memory_bytes, before=before,
