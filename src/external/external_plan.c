@@ -162,7 +162,7 @@ unsigned external_plan_runs_max(const struct external_plan *plan,
 {
 	unsigned runs = merge_plan_runs_max(
 		external_plan_piece_records(plan, free_batches),
-		plan->block_records, request->unique);
+		plan->block_records);
 
 	return request->runs_max == 0 ? runs : MIN(runs, request->runs_max);
 }

@@ -95,19 +95,6 @@ static unsigned find_run(const struct merge_plan *plan, uint32_t block)
 	return low;
 }
 
-static bool keys_equal(const struct run_index *index, uint32_t a, uint32_t b)
-{
-	return record_compare(&index->key_shape, run_index_key(index, a),
-			      run_index_key(index, b)) == 0;
-}
-
-/* A cut must not lie between equal keys if these are to meet. */
-static bool may_cut_before(const struct merge_plan *plan, uint32_t i)
-{
-	return !plan->unique || i == 0 ||
-	       !keys_equal(plan->index, plan->order[i - 1], plan->order[i]);
-}
-
 /* Before piece number `piece`, if there is one, the walk has come to
  * order[end].
  */
@@ -160,11 +147,7 @@ static int cut(struct cutter *cutter, uint64_t piece_records,
 {
 	struct merge_plan *plan = cutter->plan;
 	uint32_t block_count = count_blocks(plan);
-	/* What lies between equal keys comes on top. */
-	uint64_t spare = plan->unique ? (uint64_t)plan->run_count *
-						plan->index->block_records
-				      : 0;
-	uint64_t taken = spare;
+	uint64_t taken = 0;
 	int error = 0;
 
 	for (uint32_t i = 0; i < block_count && error == 0; i++) {
@@ -172,15 +155,12 @@ static int cut(struct cutter *cutter, uint64_t piece_records,
 		unsigned run = find_run(plan, block);
 		uint32_t records = plan->index->blocks[block].record_count;
 
-		if (taken + records > piece_records &&
-		    may_cut_before(plan, i)) {
-			if (i > 0) {
-				error = add_piece(cutter, i, failure);
-				taken = spare + cutter->rest_records;
-			}
-			if (taken + records > piece_records)
-				return error ? error : -E2BIG;
+		if (taken + records > piece_records && i > 0) {
+			error = add_piece(cutter, i, failure);
+			taken = cutter->rest_records;
 		}
+		if (taken + records > piece_records)
+			return error ? error : -E2BIG;
 		taken += records;
 		cutter->next_block[run]++;
 		cutter->rest_records -= cutter->latest_records[run];
@@ -190,11 +170,10 @@ static int cut(struct cutter *cutter, uint64_t piece_records,
 	return error ? error : add_piece(cutter, block_count, failure);
 }
 
-unsigned merge_plan_runs_max(uint64_t piece_records, uint32_t block_records,
-			     bool unique)
+unsigned merge_plan_runs_max(uint64_t piece_records, uint32_t block_records)
 {
 	/* Half of a piece for what is read, half for rests. */
-	uint64_t blocks = piece_records / block_records / (unique ? 3 : 2);
+	uint64_t blocks = piece_records / block_records / 2;
 
 	return (unsigned)MIN(blocks, UINT16_MAX);
 }
@@ -270,7 +249,8 @@ uint64_t merge_plan_count_before(const struct merge_plan *plan, uint32_t piece,
 		int order = run_index_compare(
 			index, records + middle * index->shape.size, cut_block);
 
-		/* Of equal keys, those of earlier runs come before. */
+		/* Of equal keys, those of earlier runs come before; or, if they
+		 * are to meet, all of them behind. */
 		if (order < 0 || (order == 0 && run < cut_run && !plan->unique))
 			low = middle + 1;
 		else

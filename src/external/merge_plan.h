@@ -13,6 +13,11 @@
  * and, where keys are equal, by its place in the input; no key is too frequent
  * to be cut, and no sample can be wrong.  (DuckDB 1.4 cuts its merge by
  * position, too.)
+ *
+ * If equal keys are to meet, so that all but the first record can be dropped,
+ * those of the cut's key belong to the next piece in all runs.  A run has the
+ * key once, so that only the last block may have to be kept as the rest, here
+ * too.
  */
 #ifndef MERGE_PLAN_H
 #define MERGE_PLAN_H
@@ -54,8 +59,7 @@ int merge_plan_make(struct merge_plan *plan, const struct run_index *index,
 void merge_plan_free(struct merge_plan *plan);
 
 /* How many runs can be merged at once in pieces of so many records. */
-unsigned merge_plan_runs_max(uint64_t piece_records, uint32_t block_records,
-			     bool unique);
+unsigned merge_plan_runs_max(uint64_t piece_records, uint32_t block_records);
 
 /* Of the run's records[0 .. count), which are sorted: how many lie before the
  * end of the piece. */

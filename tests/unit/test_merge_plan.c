@@ -206,8 +206,7 @@ static void check_pieces(const struct merge_plan *plan,
 static void check_piece_count(const struct merge_plan *plan, uint32_t merged,
 			      uint64_t piece_records)
 {
-	uint64_t rests = (uint64_t)plan->run_count * runs_index.block_records *
-			 (unique ? 2 : 1);
+	uint64_t rests = (uint64_t)plan->run_count * runs_index.block_records;
 	uint64_t slack = rests + runs_index.block_records;
 
 	assert_true(plan->piece_count > 0);
@@ -259,8 +258,7 @@ static void check_runs_max(uint32_t block_records)
 	uint64_t piece_records;
 
 	for (piece_records = block_records;
-	     merge_plan_runs_max(piece_records, block_records, unique) <
-	     run_count;)
+	     merge_plan_runs_max(piece_records, block_records) < run_count;)
 		piece_records++;
 	check_merge(0, run_count, piece_records, true);
 }
