@@ -177,7 +177,7 @@ static bool open_pieces(struct external *external, unsigned first,
 	};
 	struct failure failure = { .status = EXIT_DONE };
 	int error = merge_plan_make(&external->merge, &external->index, first,
-				    count, external->request.unique,
+				    count, external->config->sort->unique,
 				    piece_records, request.kernel, &failure);
 
 	if (error == -E2BIG)

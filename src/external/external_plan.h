@@ -31,7 +31,6 @@ struct external_request {
 	unsigned worker_count; /* of each of the two teams */
 	unsigned runs_max;     /* in one merge; 0: what memory allows */
 	struct codec codec;    /* of the blocks of runs */
-	bool unique;
 	bool in_order; /* the output's chunks must be written so */
 	bool sums_up;  /* the records' checksums are wanted */
 };

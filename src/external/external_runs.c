@@ -208,7 +208,7 @@ static void run_ordering(void *context, unsigned worker)
 	struct external *external = ordering->external;
 	bool good;
 
-	if (worker == 0 && external->request.unique)
+	if (worker == 0 && external->config->sort->unique)
 		drop_duplicates(ordering);
 	good = orderer_run(&external->orderer, worker);
 	if (worker == 0)
@@ -256,14 +256,14 @@ bool external_order(struct external *external, struct batch *batch,
 		.chunk_entries = plan_chunk_entries(
 			sink->chunk_bytes, external->request.shape.size),
 		.sums_up = is_output && external->config->sort->checksum,
-		.drops_duplicates = external->request.unique,
+		.drops_duplicates = external->config->sort->unique,
 		.is_ready = true,
 		.first_record = is_output ? external->next_record : 0,
 		.record_count = batch->record_count,
 		.sink = sink,
 	};
 
-	if (!is_output && !external->request.unique)
+	if (!is_output && !external->config->sort->unique)
 		run_sink_begin(&external->runs, batch->record_count);
 	begin_ordering(external, batch, &config);
 	thread_pool_run(&external->orderers, run_ordering, &ordering);
@@ -340,7 +340,7 @@ void external_sort_in_place(struct external *external, struct batch *batch)
 	const struct orderer_config config = {
 		.index_bits = batch->plan.index_bits,
 		.base = batch->records,
-		.drops_duplicates = external->request.unique,
+		.drops_duplicates = external->config->sort->unique,
 		.sorts_only = true,
 		.is_ready = true,
 	};

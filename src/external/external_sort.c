@@ -31,7 +31,6 @@ static int make_plan(struct external *external, struct failure *failure)
 		.memory_bytes = config->memory_bytes,
 		.runs_max = external->config->runs_max,
 		.codec = external->config->codec,
-		.unique = config->unique,
 		.in_order = external->writes_stream,
 		.sums_up = config->checksum,
 	};

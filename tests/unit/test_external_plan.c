@@ -43,7 +43,6 @@ static struct external_request random_request(void)
 
 	request.shape = random_shape(request.shape.size);
 	request.worker_count = 1 + random_below(8);
-	request.unique = random_below(4) == 0;
 	if (random_below(4) == 0)
 		request.runs_max = 2 + random_below(20);
 	/* The index of so long a pipe has no room for keys of a kilobyte. */

@@ -469,7 +469,6 @@ static void set_least_memory(void)
 		.record_count = record_count,
 		.worker_count = sort.threads,
 		.runs_max = config.runs_max,
-		.unique = sort.unique,
 		.sums_up = sort.checksum,
 	};
 
