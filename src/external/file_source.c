@@ -73,50 +73,25 @@ static bool next_unit(void *context, struct read_extent *extent)
 /* --- the source's operations -----------------------------------------------
  */
 
-/* In a source_reader's state. */
-struct state {
-	struct file_reader *reader;
-	/* Of records that are in memory already. */
-	uint64_t slot, record_count;
-};
-
-_Static_assert(sizeof(struct state) <= SOURCE_READER_BYTES, "");
-
-static struct state *state_of(struct source_reader *reader)
+static struct file_reader *reader_of(const struct source_reader *reader)
 {
-	return (struct state *)reader->state;
+	const struct file_source *files = reader->source->context;
+
+	return &files->readers[reader->worker];
 }
 
 static int open_reader(struct source_reader *reader, uint64_t first_record,
 		       uint64_t record_count, bool resident,
 		       struct failure *failure)
 {
-	const struct file_source *files = reader->source->context;
-	struct file_reader *own = &files->readers[reader->worker];
+	struct file_reader *own = reader_of(reader);
 
-	(void)failure;
-	*state_of(reader) = (struct state){
-		.reader = resident ? NULL : own,
-		.slot = first_record,
-		.record_count = record_count,
-	};
 	if (!resident) {
 		own->slot = first_record;
 		own->left_records = record_count;
 	}
-	return 0;
-}
-
-static int next_resident(struct state *state, const struct source *source,
-			 struct source_run *run)
-{
-	*run = (struct source_run){
-		.slot = state->slot,
-		.record_count = state->record_count,
-		.records = source->base + state->slot * source->record_size,
-	};
-	state->record_count = 0;
-	return run->record_count > 0;
+	return source_walk_open(reader, first_record, record_count, resident,
+				failure);
 }
 
 /* 0 or -errno with *failure filled. */
@@ -136,12 +111,12 @@ static int next_run(struct source_reader *reader, struct source_run *run,
 		    struct failure *failure)
 {
 	const struct source *source = reader->source;
-	struct file_reader *own = state_of(reader)->reader;
+	struct file_reader *own = reader_of(reader);
 	uint64_t count;
 	uint8_t *target;
 
-	if (!own)
-		return next_resident(state_of(reader), source, run);
+	if (source_walk_of(reader)->is_resident)
+		return source_walk_next(reader, run);
 	if (own->left_records == 0)
 		return 0;
 	if (own->unit_records == 0) {
@@ -166,32 +141,12 @@ static int next_run(struct source_reader *reader, struct source_run *run,
 	return 1;
 }
 
-/* Reads for the next batch stay under way. */
-static void close_reader(struct source_reader *reader)
-{
-	(void)reader;
-}
-
-static void share(const struct source *source, unsigned worker,
-		  unsigned worker_count, uint64_t *first_record,
-		  uint64_t *record_count)
-{
-	*first_record = source->record_count * worker / worker_count;
-	*record_count = source->record_count * (worker + 1) / worker_count -
-			*first_record;
-}
-
-static const uint8_t *record(const struct source *source, uint64_t number)
-{
-	return source->base + number * source->record_size;
-}
-
+/* Without close(): reads for the next batch stay under way. */
 static const struct source_ops operations = {
 	.open = open_reader,
 	.next = next_run,
-	.close = close_reader,
-	.share = share,
-	.record = record,
+	.share = source_walk_share,
+	.record = source_walk_record,
 };
 
 /* --- its life --------------------------------------------------------------

@@ -319,12 +319,6 @@ static int next_run(struct source_reader *reader, struct source_run *run,
 	return 1;
 }
 
-/* Reads for the next piece stay under way. */
-static void close_reader(struct source_reader *reader)
-{
-	(void)reader;
-}
-
 /* What a worker reads is decided by begin_share(), not in records. */
 static void share(const struct source *source, unsigned worker,
 		  unsigned worker_count, uint64_t *first_record,
@@ -336,10 +330,10 @@ static void share(const struct source *source, unsigned worker,
 	*first_record = *record_count = 0;
 }
 
+/* Without close(): reads for the next piece stay under way. */
 static const struct source_ops operations = {
 	.open = open_reader,
 	.next = next_run,
-	.close = close_reader,
 	.share = share,
 };
 

@@ -207,45 +207,7 @@ static int64_t take_unit(struct stream_source *streams, uint64_t *first,
 /* --- the source's operations -----------------------------------------------
  */
 
-/* In a source_reader's state. */
-struct state {
-	bool resident;
-	/* Of records that are in memory already. */
-	uint64_t slot, record_count;
-};
-
-_Static_assert(sizeof(struct state) <= SOURCE_READER_BYTES, "");
-
-static struct state *state_of(struct source_reader *reader)
-{
-	return (struct state *)reader->state;
-}
-
-/* What is not resident belongs to the worker that reads it, whatever its share
- * is. */
-static int open_reader(struct source_reader *reader, uint64_t first_record,
-		       uint64_t record_count, bool resident,
-		       struct failure *failure)
-{
-	(void)failure;
-	*state_of(reader) = (struct state){
-		.resident = resident,
-		.slot = first_record,
-		.record_count = record_count,
-	};
-	return 0;
-}
-
-static void next_resident(struct state *state, struct source_run *run)
-{
-	*run = (struct source_run){
-		.slot = state->slot,
-		.record_count = state->record_count,
-	};
-	state->record_count = 0;
-}
-
-/* The caller holds the lock. */
+/* The caller holds the lock.  As source_ops.next(). */
 static int take_run(struct stream_source *streams, struct source_run *run,
 		    struct failure *failure)
 {
@@ -258,7 +220,9 @@ static int take_run(struct stream_source *streams, struct source_run *run,
 	if (count < 0)
 		return (int)count;
 	run->record_count = (uint64_t)count;
-	return 0;
+	run->records =
+		streams->source.base + run->slot * streams->source.record_size;
+	return count > 0;
 }
 
 static int next_run(struct source_reader *reader, struct source_run *run,
@@ -267,48 +231,23 @@ static int next_run(struct source_reader *reader, struct source_run *run,
 	/* A source's context is its owner, which the readers change. */
 	struct stream_source *streams =
 		(struct stream_source *)reader->source->context;
-	struct state *state = state_of(reader);
-	int error = 0;
+	int ret;
 
-	if (state->resident) {
-		next_resident(state, run);
-	} else {
-		pthread_mutex_lock(&streams->lock);
-		error = take_run(streams, run, failure);
-		pthread_mutex_unlock(&streams->lock);
-	}
-	if (error)
-		return error;
-	run->records =
-		streams->source.base + run->slot * streams->source.record_size;
-	return run->record_count > 0;
+	if (source_walk_of(reader)->is_resident)
+		return source_walk_next(reader, run);
+	pthread_mutex_lock(&streams->lock);
+	ret = take_run(streams, run, failure);
+	pthread_mutex_unlock(&streams->lock);
+	return ret;
 }
 
-static void close_reader(struct source_reader *reader)
-{
-	(void)reader;
-}
-
-static void share(const struct source *source, unsigned worker,
-		  unsigned worker_count, uint64_t *first_record,
-		  uint64_t *record_count)
-{
-	*first_record = source->record_count * worker / worker_count;
-	*record_count = source->record_count * (worker + 1) / worker_count -
-			*first_record;
-}
-
-static const uint8_t *record(const struct source *source, uint64_t number)
-{
-	return source->base + number * source->record_size;
-}
-
+/* What is not resident belongs to the worker that reads it, whatever its share
+ * is. */
 static const struct source_ops operations = {
-	.open = open_reader,
+	.open = source_walk_open,
 	.next = next_run,
-	.close = close_reader,
-	.share = share,
-	.record = record,
+	.share = source_walk_share,
+	.record = source_walk_record,
 };
 
 /* --- its life --------------------------------------------------------------

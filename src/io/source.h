@@ -47,14 +47,15 @@ struct source_ops {
 	 * with *failure filled. */
 	int (*next)(struct source_reader *reader, struct source_run *run,
 		    struct failure *failure);
-	/* Waits for reads that are under way. */
+	/* Waits for reads that are under way.  NULL: there is nothing to do. */
 	void (*close)(struct source_reader *reader);
 	/* The worker's share of the records: the shares of all workers follow
 	 * each other and cover all records. */
 	void (*share)(const struct source *source, unsigned worker,
 		      unsigned worker_count, uint64_t *first_record,
 		      uint64_t *record_count);
-	/* Where the record of this number lies, when it has been brought in. */
+	/* Where the record of this number lies, when it has been brought in.
+	 * NULL: the caller takes no sample from this source. */
 	const uint8_t *(*record)(const struct source *source, uint64_t number);
 };
 
@@ -70,5 +71,36 @@ struct source {
 	 * each worker reads its share. */
 	bool has_pieces;
 };
+
+/*
+ * Operations of a source whose record i lies in slot i, to be used as they are
+ * or by its own; they cannot fail.
+ */
+
+/* What source_walk_open() keeps in the reader's state. */
+struct source_walk {
+	bool is_resident; /* the reader walks over resident records */
+	/* Of these, the ones that are left. */
+	uint64_t slot, record_count;
+};
+
+static inline struct source_walk *source_walk_of(struct source_reader *reader)
+{
+	return (struct source_walk *)reader->state;
+}
+
+int source_walk_open(struct source_reader *reader, uint64_t first_record,
+		     uint64_t record_count, bool resident,
+		     struct failure *failure);
+
+/* For a reader that walks over resident records: all that are left, as one run.
+ * 1 with *run filled, or 0: none is left. */
+int source_walk_next(struct source_reader *reader, struct source_run *run);
+
+/* Shares differ by one record at most. */
+void source_walk_share(const struct source *source, unsigned worker,
+		       unsigned worker_count, uint64_t *first_record,
+		       uint64_t *record_count);
+const uint8_t *source_walk_record(const struct source *source, uint64_t number);
 
 #endif /* SOURCE_H */

@@ -122,7 +122,8 @@ static bool pass_over(struct bucketing *bucketing, unsigned worker,
 	if (error == 0) {
 		error = read_runs(bucketing, worker, &reader, partition,
 				  &failure);
-		source->ops->close(&reader);
+		if (source->ops->close)
+			source->ops->close(&reader);
 	}
 	if (error)
 		first_failure_note(bucketing->wiring.failure, &failure);

@@ -183,7 +183,6 @@ static int read_piece(bool *seen)
 	while ((ret = ops->next(&reader, &run, &failure)) > 0)
 		for (uint64_t r = 0; r < run.record_count; r++)
 			check_record(run.records + r * RECORD_BYTES, seen);
-	ops->close(&reader);
 	return ret;
 }
 

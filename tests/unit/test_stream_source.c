@@ -166,7 +166,6 @@ static void *read_share(void *context)
 	}
 	if (more < 0)
 		first_failure_note(&run_failure, &own);
-	source.source.ops->close(&reader);
 	return NULL;
 }
 
