@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,14 +16,6 @@ static struct run_sink *run_sink_of(struct sink *sink)
 }
 
 _Static_assert(offsetof(struct run_sink, sink) == 0, "a sink is a run sink");
-
-/* The caller holds the lock. */
-static void fail(struct run_sink *run, const struct failure *failure)
-{
-	if (!run->failed)
-		run->failure = *failure;
-	run->failed = true;
-}
 
 /* --- writing, with the lock held --------------------------------------------
  */
@@ -72,7 +63,7 @@ static const char *path_of(const struct run_sink *run,
 	return run->scratch->directories[slot->place.directory].path;
 }
 
-static bool write_slot(struct run_sink *run, struct run_sink_slot *slot);
+static void write_slot(struct run_sink *run, struct run_sink_slot *slot);
 
 /* A write has ended after so many bytes, or by an error: finish it plainly, or
  * write it to another directory. */
@@ -94,11 +85,10 @@ static void end_write(struct run_sink *run, struct run_sink_slot *slot,
 	slot->slot.state = RUN_SLOT_FREE;
 	failure_set(&failure, EXIT_FILE, path_of(run, slot), -error,
 		    "cannot write its scratch file");
-	fail(run, &failure);
+	first_failure_note(&run->failure, &failure);
 }
 
-/* False: the sink has failed. */
-static bool write_slot(struct run_sink *run, struct run_sink_slot *slot)
+static void write_slot(struct run_sink *run, struct run_sink_slot *slot)
 {
 	struct failure failure;
 	int fd;
@@ -106,8 +96,8 @@ static bool write_slot(struct run_sink *run, struct run_sink_slot *slot)
 	if (scratch_take(run->scratch, slot->padded_bytes, &slot->place,
 			 &failure) < 0) {
 		slot->slot.state = RUN_SLOT_FREE;
-		fail(run, &failure);
-		return false;
+		first_failure_note(&run->failure, &failure);
+		return;
 	}
 	set_places(run, slot);
 	slot->slot.state = RUN_SLOT_WRITING;
@@ -116,7 +106,6 @@ static bool write_slot(struct run_sink *run, struct run_sink_slot *slot)
 				slot->padded_bytes, slot->place.offset_bytes,
 				slot))
 		end_write(run, slot, 0);
-	return !run->failed;
 }
 
 static void reap(struct run_sink *run)
@@ -157,15 +146,13 @@ static struct sink_slot *take(struct sink *sink)
 	uint64_t begin_ns = clock_now_ns();
 
 	pthread_mutex_lock(&run->lock);
-	while (!run->failed) {
+	while (!first_failure_stops(&run->failure)) {
 		slot = find_free(run);
 		if (slot)
 			break;
 		reap(run);
 	}
-	if (run->failed) {
-		slot = NULL;
-	} else {
+	if (slot) {
 		slot->slot.state = RUN_SLOT_TAKEN;
 		slot->encoder = run->idle_encoders[--run->idle_count];
 	}
@@ -269,10 +256,7 @@ static int finish(struct sink *sink, struct failure *failure)
 	while (run->queue.in_flight > 0)
 		reap(run);
 	pthread_mutex_unlock(&run->lock);
-	if (!run->failed)
-		return 0;
-	*failure = run->failure;
-	return -EIO;
+	return first_failure_get(&run->failure, failure);
 }
 
 static const struct sink_ops operations = {

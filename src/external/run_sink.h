@@ -15,7 +15,7 @@
 
 #include <pthread.h>
 
-#include "base/failure.h"
+#include "base/first_failure.h"
 #include "external/codec_choice.h"
 #include "external/run_index.h"
 #include "io/sink.h"
@@ -55,9 +55,8 @@ struct run_sink {
 	pthread_mutex_t lock;
 	struct write_queue queue;
 	struct run_sink_slot slots[RUN_SINK_SLOTS_MAX];
-	bool failed;
-	struct failure failure; /* the first */
-	uint64_t wait_ns;	/* that workers waited for a slot */
+	struct first_failure failure;
+	uint64_t wait_ns; /* that workers waited for a slot */
 };
 
 struct run_sink_request {

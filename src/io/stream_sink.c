@@ -46,10 +46,10 @@ static int cannot_write(const struct stream_sink *stream, int error,
 /* --- turns, with the lock held ---------------------------------------------
  */
 
-static struct sink_slot *find(struct stream_sink *stream, int state)
+static struct sink_slot *find_free(struct stream_sink *stream)
 {
 	for (unsigned i = 0; i < stream->slot_count; i++)
-		if (stream->slots[i].state == state)
+		if (stream->slots[i].state == SLOT_FREE)
 			return &stream->slots[i];
 	return NULL;
 }
@@ -70,14 +70,15 @@ static struct sink_slot *find_next(struct stream_sink *stream)
 /* The lock is given up meanwhile. */
 static void write_slot(struct stream_sink *stream, struct sink_slot *slot)
 {
+	struct failure failure;
 	int error;
 
 	pthread_mutex_unlock(&stream->lock);
 	error = pipe_write(stream->fd, slot->data, slot->length_bytes);
 	pthread_mutex_lock(&stream->lock);
-	if (error && !stream->failed) {
-		cannot_write(stream, -error, &stream->failure);
-		stream->failed = true;
+	if (error) {
+		cannot_write(stream, -error, &failure);
+		first_failure_note(&stream->failure, &failure);
 	}
 	stream->written_bytes += slot->length_bytes;
 	slot->state = SLOT_FREE;
@@ -103,7 +104,8 @@ static uint8_t *place(struct sink *sink, unsigned part, uint64_t offset_bytes,
 
 	(void)part, (void)length_bytes;
 	pthread_mutex_lock(&stream->lock);
-	while (!stream->failed && is_too_far_ahead(stream, offset_bytes)) {
+	while (!first_failure_stops(&stream->failure) &&
+	       is_too_far_ahead(stream, offset_bytes)) {
 		if (begin_ns == 0)
 			begin_ns = clock_now_ns();
 		pthread_cond_wait(&stream->changed, &stream->lock);
@@ -120,8 +122,8 @@ static struct sink_slot *take(struct sink *sink)
 	struct sink_slot *slot = NULL;
 
 	pthread_mutex_lock(&stream->lock);
-	if (!stream->failed) {
-		slot = find(stream, SLOT_FREE);
+	if (!first_failure_stops(&stream->failure)) {
+		slot = find_free(stream);
 		assert(slot); /* see place() */
 		slot->state = SLOT_FILLING;
 	}
@@ -137,7 +139,8 @@ static void put(struct sink *sink, struct sink_slot *slot)
 	slot->state = SLOT_READY;
 	if (!stream->is_writing) {
 		stream->is_writing = true;
-		while (!stream->failed && (slot = find_next(stream)))
+		while (!first_failure_stops(&stream->failure) &&
+		       (slot = find_next(stream)))
 			write_slot(stream, slot);
 		stream->is_writing = false;
 	}
@@ -152,12 +155,7 @@ static void help(struct sink *sink)
 
 static int finish(struct sink *sink, struct failure *failure)
 {
-	const struct stream_sink *stream = stream_of(sink);
-
-	if (!stream->failed)
-		return 0;
-	*failure = stream->failure;
-	return -EIO;
+	return first_failure_get(&stream_of(sink)->failure, failure);
 }
 
 static const struct sink_ops operations = {

@@ -21,7 +21,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "base/failure.h"
+#include "base/first_failure.h"
 #include "io/sink.h"
 
 #define STREAM_SINK_SLOTS_MAX 512
@@ -39,9 +39,8 @@ struct stream_sink {
 	struct sink_slot slots[STREAM_SINK_SLOTS_MAX];
 	uint64_t written_bytes;
 	bool is_writing; /* a worker is in write(2) */
-	bool failed;
-	struct failure failure; /* the first */
-	uint64_t wait_ns;	/* that workers waited for the reader */
+	struct first_failure failure;
+	uint64_t wait_ns; /* that workers waited for the reader */
 };
 
 /* True if the path leads to a stream: "-", which is standard output, or a FIFO.
