@@ -19,17 +19,12 @@
 /* --- inputs ----------------------------------------------------------------
  */
 
-static bool is_stdin(const char *path)
-{
-	return strcmp(path, PIPE_WORD) == 0;
-}
-
 /* Of a path that leads nowhere the reason is found when it is opened. */
 static bool is_stream(const char *path)
 {
 	struct stat status;
 
-	return is_stdin(path) ||
+	return pipe_is_word(path) ||
 	       (stat(path, &status) == 0 &&
 		(S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode) ||
 		 S_ISCHR(status.st_mode)));
@@ -52,8 +47,9 @@ static int check_path(const char *path, struct failure *failure)
 {
 	struct stat status;
 
-	if (is_stdin(path) ? fstat(STDIN_FILENO, &status) : stat(path, &status))
-		return cannot_open(is_stdin(path) ? PIPE_INPUT_NAME : path,
+	if (pipe_is_word(path) ? fstat(STDIN_FILENO, &status)
+			       : stat(path, &status))
+		return cannot_open(pipe_is_word(path) ? PIPE_INPUT_NAME : path,
 				   errno, failure);
 	if (S_ISDIR(status.st_mode))
 		return failure_set(failure, EXIT_FILE, path, 0,
@@ -66,11 +62,11 @@ static int open_next(struct stream_source *streams, struct failure *failure)
 {
 	const char *path = streams->paths[streams->next_path++];
 
-	streams->name = is_stdin(path) ? PIPE_INPUT_NAME : path;
+	streams->name = pipe_is_word(path) ? PIPE_INPUT_NAME : path;
 	streams->bytes = 0;
 	do {
 		streams->fd =
-			is_stdin(path)
+			pipe_is_word(path)
 				? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
 				: open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
 	} while (streams->fd < 0 && errno == EINTR);

@@ -3,13 +3,31 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdbool.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/failure.h"
 
 /* The default of /proc/sys/fs/pipe-max-size. */
 #define PIPE_BYTES MIB
+
+bool pipe_is_word(const char *path)
+{
+	return strcmp(path, PIPE_WORD) == 0;
+}
+
+int pipe_check(int fd, const char *name, const char *use,
+	       struct failure *failure)
+{
+	if (fcntl(fd, F_GETFL) < 0)
+		return failure_set(failure, EXIT_FILE, name, errno, "%s", use);
+	if (isatty(fd))
+		return failure_set(failure, EXIT_FILE, name, 0,
+				   "is a terminal: a pipe or a file is "
+				   "expected");
+	return 0;
+}
 
 void pipe_widen(int fd)
 {

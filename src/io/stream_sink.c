@@ -21,16 +21,11 @@ static struct stream_sink *stream_of(struct sink *sink)
 	return (struct stream_sink *)sink;
 }
 
-static bool is_stdout(const char *path)
-{
-	return strcmp(path, PIPE_WORD) == 0;
-}
-
 bool stream_sink_suits(const char *path)
 {
 	struct stat status;
 
-	return is_stdout(path) ||
+	return pipe_is_word(path) ||
 	       (stat(path, &status) == 0 && S_ISFIFO(status.st_mode));
 }
 
@@ -175,7 +170,7 @@ void stream_sink_init(struct stream_sink *sink, const char *path,
 	assert(slot_count >= 2 && slot_count <= STREAM_SINK_SLOTS_MAX);
 	memset(sink, 0, sizeof(*sink));
 	sink->path = path;
-	sink->name = is_stdout(path) ? PIPE_OUTPUT_NAME : path;
+	sink->name = pipe_is_word(path) ? PIPE_OUTPUT_NAME : path;
 	sink->fd = -1;
 	sink->sink = (struct sink){
 		.ops = &operations,
@@ -195,7 +190,7 @@ int stream_sink_open(struct stream_sink *sink, uint64_t size_bytes,
 {
 	sink->part_bytes = size_bytes;
 	do {
-		sink->fd = is_stdout(sink->path)
+		sink->fd = pipe_is_word(sink->path)
 				   ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)
 				   : open(sink->path, O_WRONLY | O_CLOEXEC);
 	} while (sink->fd < 0 && errno == EINTR);

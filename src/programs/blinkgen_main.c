@@ -478,7 +478,7 @@ static int check_stdout(const struct options *options, struct failure *failure)
 
 static int check_path(struct options *options, struct failure *failure)
 {
-	options->to_stdout = strcmp(options->path, PIPE_WORD) == 0;
+	options->to_stdout = pipe_is_word(options->path);
 	if (!options->to_stdout)
 		return options_check_operand(options->path, "a regular file",
 					     failure);

@@ -16,6 +16,7 @@
 #include "cluster/cluster.h"
 #include "exchange/udp_wire.h"
 #include "io/output.h"
+#include "io/pipe.h"
 #include "programs/external_options.h"
 #include "programs/external_report.h"
 #include "programs/shape_options.h"
@@ -375,7 +376,7 @@ static int check_cluster(struct options *options, struct failure *failure)
 static int check_input(const struct options *options, const char *path,
 		       struct failure *failure)
 {
-	if (stream_options_is_stdio(path) && !options->is_cluster)
+	if (pipe_is_word(path) && !options->is_cluster)
 		return 0;
 	return options_check_operand(path, "a regular file", failure);
 }

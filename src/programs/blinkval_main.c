@@ -16,7 +16,6 @@
 #include "base/stdout.h"
 #include "io/outfile.h"
 #include "io/pipe.h"
-#include "programs/part.h"
 #include "programs/shape_options.h"
 #include "programs/validation.h"
 #include "record/validator.h"
@@ -96,18 +95,13 @@ static int add_summaries(FILE *file, const char *path, struct summary *summary,
 	return 0;
 }
 
-static bool is_stdin(const char *path)
-{
-	return strcmp(path, PIPE_WORD) == 0;
-}
-
 static int validate_summaries(const struct options *options,
 			      struct validation_result *result,
 			      struct failure *failure)
 {
 	for (unsigned i = 0; i < options->files.path_count; i++) {
 		const char *path = options->files.paths[i];
-		FILE *file = is_stdin(path) ? stdin : fopen(path, "re");
+		FILE *file = pipe_is_word(path) ? stdin : fopen(path, "re");
 		int ret;
 
 		if (!file)
@@ -262,8 +256,8 @@ static int check_not_input(const char *path, const struct stat *summary,
 			   const char *summary_path, struct failure *failure)
 {
 	struct stat input;
-	int ret = is_stdin(path) ? fstat(STDIN_FILENO, &input)
-				 : stat(path, &input);
+	int ret = pipe_is_word(path) ? fstat(STDIN_FILENO, &input)
+				     : stat(path, &input);
 
 	if (ret == 0 && input.st_dev == summary->st_dev &&
 	    input.st_ino == summary->st_ino)
@@ -434,7 +428,8 @@ static int check_stdin(bool *has_stdin, struct failure *failure)
 				   "given twice: standard input can be read "
 				   "once");
 	*has_stdin = true;
-	return part_check_stdin(failure);
+	return pipe_check(STDIN_FILENO, PIPE_INPUT_NAME, "cannot read",
+			  failure);
 }
 
 static int check_operands(const struct validation_request *files,
@@ -447,7 +442,7 @@ static int check_operands(const struct validation_request *files,
 		return failure_set(failure, EXIT_USAGE, "FILE", 0,
 				   "is missing; see blinkval --help");
 	for (unsigned i = 0; ret == 0 && i < files->path_count; i++) {
-		if (is_stdin(files->paths[i]))
+		if (pipe_is_word(files->paths[i]))
 			ret = check_stdin(&has_stdin, failure);
 		else
 			ret = options_check_operand(files->paths[i],

@@ -23,23 +23,11 @@ static int open_failed(const struct part *part, struct failure *failure)
 
 /* --- opening -------------------------------------------------------------- */
 
-int part_check_stdin(struct failure *failure)
-{
-	if (fcntl(STDIN_FILENO, F_GETFL) < 0)
-		return failure_set(failure, EXIT_FILE, PIPE_INPUT_NAME, errno,
-				   "cannot read");
-	if (isatty(STDIN_FILENO))
-		return failure_set(failure, EXIT_FILE, PIPE_INPUT_NAME, 0,
-				   "is a terminal: a pipe or a file is "
-				   "expected");
-	return 0;
-}
-
 static int open_fd(struct part *part, const char *path, struct failure *failure)
 {
 	part->path = path;
 	part->fd = STDIN_FILENO;
-	if (strcmp(path, PIPE_WORD) == 0)
+	if (pipe_is_word(path))
 		part->path = PIPE_INPUT_NAME;
 	else
 		part->fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -41,10 +41,6 @@ struct part {
 	struct part_stream stream;
 };
 
-/* Check that standard input is open and no terminal, before any file is opened,
- * which could get its number.  0 or -errno with *failure filled. */
-int part_check_stdin(struct failure *failure);
-
 /* Open it; the end of the process closes it and frees what it holds.  0 or
  * -errno with *failure filled. */
 int part_open(struct part *part, const char *path, bool is_input,

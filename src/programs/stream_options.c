@@ -1,7 +1,5 @@
 #include "programs/stream_options.h"
 
-#include <fcntl.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/options.h"
@@ -9,38 +7,21 @@
 #include "io/pipe.h"
 #include "io/stream_sink.h"
 
-bool stream_options_is_stdio(const char *word)
-{
-	return strcmp(word, PIPE_WORD) == 0;
-}
-
-static int check_descriptor(int fd, const char *name, const char *use,
-			    struct failure *failure)
-{
-	if (fcntl(fd, F_GETFL) < 0)
-		return failure_set(failure, EXIT_FILE, name, errno, "%s", use);
-	if (isatty(fd))
-		return failure_set(failure, EXIT_FILE, name, 0,
-				   "is a terminal: a pipe or a file is "
-				   "expected");
-	return 0;
-}
-
 static int check_stdin(const struct sorter_config *config,
 		       struct failure *failure)
 {
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < config->input_count; i++)
-		count += stream_options_is_stdio(config->input_paths[i]);
+		count += pipe_is_word(config->input_paths[i]);
 	if (count > 1)
 		return failure_set(failure, EXIT_USAGE, PIPE_WORD, 0,
 				   "is an input twice, and standard input can "
 				   "be read once");
 	if (count == 0)
 		return 0;
-	return check_descriptor(STDIN_FILENO, PIPE_INPUT_NAME, "cannot read",
-				failure);
+	return pipe_check(STDIN_FILENO, PIPE_INPUT_NAME, "cannot read",
+			  failure);
 }
 
 /* The first output that is a stream, or NULL. */
@@ -62,10 +43,10 @@ static int check_output(const char *path, const struct sorter_config *config,
 	if (config->sync)
 		return failure_set(failure, EXIT_USAGE, "--sync", 0,
 				   "the output must be a regular file");
-	if (!stream_options_is_stdio(path))
+	if (!pipe_is_word(path))
 		return 0;
-	return check_descriptor(STDOUT_FILENO, PIPE_OUTPUT_NAME, "cannot write",
-				failure);
+	return pipe_check(STDOUT_FILENO, PIPE_OUTPUT_NAME, "cannot write",
+			  failure);
 }
 
 int stream_options_complete(struct stream_options *options,
@@ -83,7 +64,7 @@ int stream_options_complete(struct stream_options *options,
 		.is_input = stream_source_suits(config->input_paths,
 						config->input_count),
 		.is_output = output != NULL,
-		.is_stdout = output && stream_options_is_stdio(output),
+		.is_stdout = output && pipe_is_word(output),
 	};
 	if (output && check_output(output, config, failure) < 0)
 		return -EINVAL;

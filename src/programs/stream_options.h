@@ -15,9 +15,6 @@ struct stream_options {
 	bool is_stdout; /* it is "-" */
 };
 
-/* True if the word stands for standard input or output: "-". */
-bool stream_options_is_stdio(const char *word);
-
 /* Refuse streams that cannot be read or written, such as a terminal, or that
  * the other options do not suit.  Call it before a file is opened, which could
  * get the number of a closed descriptor.  0 or -errno with *failure filled. */

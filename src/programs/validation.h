@@ -13,7 +13,7 @@
 struct validation_request {
 	struct record_shape shape; /* complete */
 	/* The parts, in order.  Any may be a pipe, and one of them "-", which
-	 * is standard input: the caller has called part_check_stdin(). */
+	 * is standard input: the caller has called pipe_check(). */
 	char **paths;
 	unsigned path_count;
 	/* Files whose records the parts should have, in any order. */
