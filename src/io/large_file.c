@@ -1,7 +1,5 @@
 #include "io/large_file.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -33,13 +31,4 @@ uint8_t *large_file_memory(size_t size_bytes)
 	if (memory)
 		(void)madvise(memory, room_bytes, MADV_HUGEPAGE);
 	return memory;
-}
-
-int large_file_reopen(int fd, int flags)
-{
-	char name[64];
-
-	/* This name leads also to a file that has no name of its own. */
-	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-	return open(name, flags | O_DIRECT | O_CLOEXEC);
 }

@@ -31,8 +31,4 @@ bool large_file_read_direct(int fd, uint64_t size_bytes);
  * of 2.2. NULL: there is none.  The caller frees it. */
 uint8_t *large_file_memory(size_t size_bytes);
 
-/* Open the file of fd again with O_DIRECT and the access mode of flags:
- * O_RDONLY or O_WRONLY.  A new descriptor; -1 if the file system refuses. */
-int large_file_reopen(int fd, int flags);
-
 #endif /* LARGE_FILE_H */

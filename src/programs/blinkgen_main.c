@@ -27,6 +27,7 @@
 #include "base/options.h"
 #include "base/parse.h"
 #include "base/stdout.h"
+#include "io/direct.h"
 #include "io/large_file.h"
 #include "io/outfile.h"
 #include "io/pipe.h"
@@ -268,7 +269,7 @@ static void open_direct(struct generation *g, int fd, uint64_t size_bytes)
 
 	if (g->pages.map || !large_file_exceeds_cache(size_bytes))
 		return;
-	g->direct_fd = large_file_reopen(fd, O_WRONLY);
+	g->direct_fd = direct_reopen(fd, O_WRONLY | O_DIRECT);
 	if (g->direct_fd < 0)
 		return;
 	g->block_records = DIRECT_BLOCK_RECORDS;

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "io/direct.h"
 #include "io/filesize.h"
 #include "io/large_file.h"
 #include "io/pipe.h"
@@ -56,7 +57,7 @@ static int open_file(struct part *part, const struct stat *status,
 	part->record_count = size_bytes / record_size;
 	part->fragment_bytes = size_bytes % record_size;
 	if (large_file_read_direct(part->fd, size_bytes))
-		part->direct_fd = large_file_reopen(part->fd, O_RDONLY);
+		part->direct_fd = direct_reopen(part->fd, O_RDONLY | O_DIRECT);
 	return filesize_check(part->fd, status, part->path, failure);
 }
 
