@@ -416,6 +416,18 @@ static int open_file(struct scratch_directory *directory)
 	return MIN(directory->fd, 0);
 }
 
+static bool is_memory(const struct statfs *fs)
+{
+	return fs->f_type == TMPFS_MAGIC || fs->f_type == RAMFS_MAGIC;
+}
+
+bool scratch_is_memory(const char *path)
+{
+	struct statfs fs;
+
+	return statfs(path, &fs) == 0 && is_memory(&fs);
+}
+
 /* What kind of file it is: 0 or -errno. */
 static int look_at_file(struct scratch_directory *directory)
 {
@@ -425,8 +437,7 @@ static int look_at_file(struct scratch_directory *directory)
 	if (fstat(directory->fd, &status) || fstatfs(directory->fd, &fs))
 		return -errno;
 	directory->device = status.st_dev;
-	directory->is_memory =
-		fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC;
+	directory->is_memory = is_memory(&fs);
 	/* There, what is allocated ahead would take memory at once. */
 	directory->can_allocate = !directory->is_memory;
 	directory->direct_fd = direct_reopen(directory->fd, O_RDWR | O_DIRECT);

@@ -68,6 +68,10 @@ struct scratch_place {
 	uint64_t offset_bytes; /* a multiple of PAGE_BYTES */
 };
 
+/* True if what files in this directory hold takes memory: it is a tmpfs or a
+ * ramfs. */
+bool scratch_is_memory(const char *path);
+
 /*
  * Make a file in each of `count` directories, at least one.  The paths are
  * borrowed until scratch_close().  0, or -errno with *failure filled and

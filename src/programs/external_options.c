@@ -2,11 +2,9 @@
 
 #include <libgen.h>
 #include <limits.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/vfs.h>
 
 #include "base/base.h"
 #include "base/log.h"
@@ -87,13 +85,9 @@ void external_options_complete(struct external_options *options,
 
 void external_options_warn(const struct external_options *options)
 {
-	for (unsigned i = 0; i < options->config.scratch_count; i++) {
-		struct statfs fs;
-
-		if (statfs(options->scratch_paths[i], &fs) == 0 &&
-		    (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC))
+	for (unsigned i = 0; i < options->config.scratch_count; i++)
+		if (scratch_is_memory(options->scratch_paths[i]))
 			log_warnx("%s: scratch files here are memory, which "
 				  "--memory does not count",
 				  options->scratch_paths[i]);
-	}
 }

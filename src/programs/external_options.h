@@ -12,8 +12,8 @@ struct external_options {
 	const char *scratch_paths[SCRATCH_DIRECTORIES_MAX];
 };
 
-/* Take the value of --temporary-directory, or of --disk-rates.  0 or -errno
- * with *failure filled. */
+/* Take the value of --temporary-directory, --compress or --disk-rates.  0 or
+ * -errno with *failure filled. */
 int external_options_scratch(struct options_reader *reader,
 			     struct external_options *options,
 			     struct failure *failure);
