@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/format.h"
+#include "programs/progress.h"
 
 #define NS_PER_S 1000000000u
 
@@ -252,25 +253,10 @@ void external_report_json(const struct external_result *result)
 /* --- progress --------------------------------------------------------------
  */
 
-/* One less than the narrowest terminal: a full line would wrap. */
-#define LINE_COLUMNS 79
-
 static struct {
 	uint64_t begin_ns, last_ns, last_bytes;
 	bool is_drawn;
 } line;
-
-/* Over the old line, in one write. */
-static void draw(const char *text)
-{
-	char whole[LINE_COLUMNS + 3];
-	int length = snprintf(whole, sizeof(whole), "\r%-*.*s\r", LINE_COLUMNS,
-			      LINE_COLUMNS, text);
-
-	/* If the terminal is gone, nothing can be done. */
-	if (write(STDERR_FILENO, whole, (size_t)length) < 0)
-		return;
-}
 
 void external_report_progress(void *context,
 			      const struct external_progress *progress)
@@ -301,7 +287,7 @@ void external_report_progress(void *context,
 					(double)MAX(1, now_ns - line.last_ns))),
 		 left, progress->wait_disk_percent,
 		 progress->wait_memory_percent);
-	draw(text);
+	progress_draw(STDERR_FILENO, text);
 	line.last_ns = now_ns;
 	line.last_bytes = progress->moved_bytes;
 	line.is_drawn = true;
@@ -310,6 +296,6 @@ void external_report_progress(void *context,
 void external_report_end_progress(void)
 {
 	if (line.is_drawn)
-		draw("");
+		progress_draw(STDERR_FILENO, "");
 	line.is_drawn = false;
 }

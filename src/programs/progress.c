@@ -29,14 +29,14 @@ void progress_begin(struct progress *progress, int fd, const char *program,
 /* Overwrite the old line with spaces rather than an escape sequence, which not
  * every terminal knows.  It is one write, so that lines of threads do not mix.
  */
-static void draw(struct progress *progress, const char *text)
+void progress_draw(int fd, const char *text)
 {
 	char line[LINE_COLUMNS + 3];
 	int length = snprintf(line, sizeof(line), "\r%-*.*s\r", LINE_COLUMNS,
 			      LINE_COLUMNS, text);
 
 	/* If the terminal is gone, nothing can be done. */
-	if (write(progress->fd, line, (size_t)length) < 0)
+	if (write(fd, line, (size_t)length) < 0)
 		return;
 }
 
@@ -88,7 +88,7 @@ static void draw_state(struct progress *progress, uint64_t done_bytes,
 	format_left(left, sizeof(left), progress, done_bytes, elapsed_ns);
 	snprintf(text, sizeof(text), "%s: %s, %s/s%s", progress->program, done,
 		 format_size(rate, (uint64_t)(scaled / elapsed_ns)), left);
-	draw(progress, text);
+	progress_draw(progress->fd, text);
 }
 
 void progress_add_at(struct progress *progress, uint64_t bytes, uint64_t now_ns)
@@ -118,6 +118,6 @@ void progress_add(struct progress *progress, uint64_t bytes)
 void progress_end(struct progress *progress)
 {
 	if (atomic_load(&progress->drawn))
-		draw(progress, "");
+		progress_draw(progress->fd, "");
 	atomic_store(&progress->drawn, false);
 }

@@ -24,6 +24,10 @@ struct progress {
 	_Atomic bool drawn;	  /* there is a line to remove */
 };
 
+/* Draw a text on the terminal's line, over what stands there; cut if it is
+ * longer than the line.  "": remove it. */
+void progress_draw(int fd, const char *text);
+
 /* fd is STDERR_FILENO, or -1.  If it is not a terminal, nothing is drawn. */
 void progress_begin(struct progress *progress, int fd, const char *program,
 		    uint64_t total_bytes);
