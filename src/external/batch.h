@@ -56,6 +56,18 @@ uint64_t batch_count_crowded(struct batch *batch);
  * begin with, since the sample's records go. */
 void batch_adopt_key(struct batch *batch, const struct record_shape *key_shape);
 
+/* The bits of a sorted entry that are its record's slot. */
+static inline uint64_t batch_slot_mask(const struct batch *batch)
+{
+	return ~(UINT64_MAX << batch->plan.index_bits);
+}
+
+/* The slot of record number `record`, of a batch that is sorted in place. */
+static inline uint64_t batch_slot(const struct batch *batch, uint64_t record)
+{
+	return batch->sorted[record] & batch_slot_mask(batch);
+}
+
 /* Take over another batch's splitters, which may be overwritten meanwhile. */
 void batch_copy_splitters(struct batch *batch, const struct batch *from);
 

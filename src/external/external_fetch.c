@@ -43,11 +43,6 @@ struct fetching {
 /* --- what is read ahead ----------------------------------------------------
  */
 
-static uint64_t slot_of(const struct batch *batch, uint64_t record)
-{
-	return batch->sorted[record] & ~(UINT64_MAX << batch->plan.index_bits);
-}
-
 static struct piece_of_record find_piece(const struct fetching *fetching,
 					 const struct chunk *chunk,
 					 uint64_t record)
@@ -58,7 +53,8 @@ static struct piece_of_record find_piece(const struct fetching *fetching,
 	uint64_t from = MAX(begin, chunk->begin_byte);
 
 	return (struct piece_of_record){
-		.slot = slot_of(fetching->batch, chunk->first_record + record),
+		.slot = batch_slot(fetching->batch,
+				   chunk->first_record + record),
 		.from_bytes = (uint32_t)(from - begin),
 		.length_bytes =
 			(uint32_t)(MIN(begin + size, chunk->end_byte) - from),

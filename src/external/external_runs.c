@@ -321,13 +321,12 @@ static void index_resident(struct external *external, struct batch *batch)
 {
 	struct run_index *index = &external->index;
 	struct run *run = &index->runs[index->run_count - 1];
-	uint64_t mask = ~(UINT64_MAX << batch->plan.index_bits);
 	uint32_t block = run_index_extend(index, batch->record_count);
 
 	run->resident = batch;
 	for (; block < index->block_count; block++) {
 		uint64_t slot =
-			batch->sorted[index->blocks[block].first_record] & mask;
+			batch_slot(batch, index->blocks[block].first_record);
 
 		run_index_set_key(index, block,
 				  batch->records +

@@ -211,8 +211,7 @@ static void gather_block(const struct piece_source *pieces,
 
 	pieces->gather(target, resident->records, pieces->source.record_size,
 		       resident->sorted + block->first_record,
-		       block->record_count,
-		       ~(UINT64_MAX << resident->plan.index_bits));
+		       block->record_count, batch_slot_mask(resident));
 }
 
 /* The slot that the block's records go to, behind the run's rest. */
