@@ -20,7 +20,6 @@
 
 /* Of record_count: the input is a pipe. */
 #define EXTERNAL_RECORDS_UNKNOWN UINT64_MAX
-#define EXTERNAL_BATCHES_MAX 32
 /* A read takes as long as that of so many bytes more. */
 #define EXTERNAL_READ_COST_BYTES (64 * KIB)
 
@@ -31,8 +30,8 @@ struct external_request {
 	unsigned worker_count; /* of each of the two teams */
 	unsigned runs_max;     /* in one merge; 0: what memory allows */
 	struct codec codec;    /* of the blocks of runs */
-	bool in_order; /* the output's chunks must be written so */
-	bool sums_up;  /* the records' checksums are wanted */
+	bool in_order;	       /* the output's chunks must be written so */
+	bool sums_up;	       /* the records' checksums are wanted */
 };
 
 struct external_plan {

@@ -201,7 +201,6 @@ uint64_t file_source_begin(struct file_source *files, struct batch *batch)
 			     files->input->record_count - files->next_record);
 
 	files->next_record += count;
-	files->batch = batch;
 	files->source.base = batch->records;
 	files->source.record_count = count;
 	files->source.slot_count = count;

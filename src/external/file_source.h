@@ -39,8 +39,7 @@ struct file_source {
 	uint64_t unit_records; /* 1 if a part of each is read */
 	uint32_t part_offset;
 	unsigned worker_count;
-	uint64_t next_record; /* of the batch after the current one */
-	struct batch *batch;
+	uint64_t next_record;	     /* of the batch after the current one */
 	struct file_reader *readers; /* [worker_count], owned */
 };
 

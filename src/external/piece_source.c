@@ -426,7 +426,6 @@ bool piece_source_begin(struct piece_source *pieces, struct batch *batch)
 	/* Of the piece before; all are empty before the first one. */
 	pieces->new_rests = pieces->rests;
 	pieces->rests = rests;
-	pieces->batch = batch;
 	pieces->source.base = batch->records;
 	lay_out_runs(pieces);
 	return true;

@@ -53,7 +53,6 @@ struct piece_source {
 	gather_fn *gather;
 	uint32_t piece; /* the current one */
 	uint32_t next_piece;
-	struct batch *batch;
 	struct piece_reader *readers; /* [worker_count], owned */
 	/* [run_count], owned.  A worker sets the new rest of a run when it has
 	 * copied the last that the piece has of the run. */

@@ -29,7 +29,6 @@ struct read_extent {
 	uint64_t offset_bytes; /* any alignment */
 	uint32_t length_bytes; /* 1 .. slot_bytes - 2 * PAGE_BYTES */
 	const char *path;      /* borrowed: for the failure */
-	uint64_t tag;	       /* the caller's: handed back */
 };
 
 /*

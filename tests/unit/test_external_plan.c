@@ -92,8 +92,7 @@ static void check_sizes(const struct external_plan *plan,
 	uint64_t block_bytes =
 		(uint64_t)plan->block_records * request->shape.size;
 
-	assert_true(plan->batch_count >= 2 &&
-		    plan->batch_count <= EXTERNAL_BATCHES_MAX);
+	assert_true(plan->batch_count >= 2);
 	assert_true(plan->block_records > 0);
 	assert_true(plan->run_chunk_bytes > 0 && block_bytes > 0 &&
 		    plan->run_chunk_bytes % block_bytes == 0);

@@ -112,7 +112,6 @@ static void draw(struct sequence *sequence, int direct_fd)
 			.offset_bytes = random_next() % (FILE_BYTES - length),
 			.length_bytes = length,
 			.path = "the file",
-			.tag = random_next(),
 		};
 	}
 	sequence->extents[0].offset_bytes = PAGE_BYTES - 1;
@@ -129,8 +128,7 @@ static void draw(struct sequence *sequence, int direct_fd)
 static const char *check(const struct read_extent *wanted,
 			 const struct read_extent *extent, const uint8_t *bytes)
 {
-	if (extent->tag != wanted->tag ||
-	    extent->offset_bytes != wanted->offset_bytes ||
+	if (extent->offset_bytes != wanted->offset_bytes ||
 	    extent->length_bytes != wanted->length_bytes)
 		return "not the next one";
 	if (memcmp(bytes, content + wanted->offset_bytes,
