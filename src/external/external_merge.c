@@ -362,12 +362,17 @@ static void split_lone_batch(struct external *external)
 	}
 }
 
+/* All fitted into one batch, as a short pipe does. */
 static bool order_lone(struct external *external)
 {
 	struct batch *batch = pipeline_take_full(&external->pipeline);
+	bool good;
 
 	external->external->resident_count = 1;
-	return external_order(external, batch, true);
+	external_begin_pass(external, EXTERNAL_OUTPUT);
+	good = external_order(external, batch, true);
+	external_end_pass(external);
+	return good;
 }
 
 bool external_merge_all(struct external *external)

@@ -528,6 +528,7 @@ static void check_output(void)
 	assert_int_equal(at, bytes);
 	assert_int_equal(result.record_count, record_count);
 	assert_int_equal(result.dropped_count, record_count - kept);
+	assert_int_equal(external.passes[EXTERNAL_OUTPUT].written_bytes, bytes);
 	if (sort.checksum)
 		assert_true(result.checksum ==
 			    checksum_scalar(output, size, kept));
