@@ -13,7 +13,7 @@
 #include "sort/chunk_range.h"
 
 /* A record, as far as it lies in a chunk. */
-struct piece_of_record {
+struct record_part {
 	uint64_t slot;	     /* of the record: its number in the input */
 	uint32_t from_bytes; /* in the record */
 	uint32_t length_bytes;
@@ -43,16 +43,15 @@ struct fetching {
 /* --- what is read ahead ----------------------------------------------------
  */
 
-static struct piece_of_record find_piece(const struct fetching *fetching,
-					 const struct chunk *chunk,
-					 uint64_t record)
+static struct record_part find_part(const struct fetching *fetching,
+				    const struct chunk *chunk, uint64_t record)
 {
 	uint64_t size = fetching->range.record_size;
 	uint64_t begin =
 		chunk->begin_byte - chunk->begin_byte % size + record * size;
 	uint64_t from = MAX(begin, chunk->begin_byte);
 
-	return (struct piece_of_record){
+	return (struct record_part){
 		.slot = batch_slot(fetching->batch,
 				   chunk->first_record + record),
 		.from_bytes = (uint32_t)(from - begin),
@@ -69,21 +68,21 @@ static bool next_extent(void *context, struct read_extent *extent)
 	const struct input *input = &fetching->external->input;
 	struct fetch_cursor *at = &fetcher->ahead;
 	const struct input_file *file;
-	struct piece_of_record piece;
+	struct record_part part;
 	struct chunk chunk;
 
 	if (at->chunk >= fetching->range.chunk_count)
 		return false;
 	chunk = chunk_range_at(&fetching->range, at->chunk);
-	piece = find_piece(fetching, &chunk, at->record);
-	file = &input->files[input_find_file(input, piece.slot)];
+	part = find_part(fetching, &chunk, at->record);
+	file = &input->files[input_find_file(input, part.slot)];
 	*extent = (struct read_extent){
 		.direct_fd = file->direct_fd,
 		.plain_fd = file->fd,
-		.offset_bytes = (piece.slot - file->first_record) *
+		.offset_bytes = (part.slot - file->first_record) *
 					fetching->range.record_size +
-				piece.from_bytes,
-		.length_bytes = piece.length_bytes,
+				part.from_bytes,
+		.length_bytes = part.length_bytes,
 		.path = file->path,
 	};
 	if (++at->record == chunk.end_record - chunk.first_record)
@@ -104,8 +103,8 @@ static int fill_chunk(struct fetcher *fetcher, const struct chunk *chunk,
 	uint64_t count = chunk->end_record - chunk->first_record;
 
 	for (uint64_t i = 0; i < count; i++) {
-		struct piece_of_record piece =
-			find_piece(fetcher->fetching, chunk, i);
+		struct record_part part =
+			find_part(fetcher->fetching, chunk, i);
 		struct read_extent extent;
 		const uint8_t *bytes;
 		int ret = read_ahead_take(&fetcher->reads, &extent, &bytes,
@@ -113,7 +112,7 @@ static int fill_chunk(struct fetcher *fetcher, const struct chunk *chunk,
 
 		if (ret < 0)
 			return ret;
-		memcpy(target + piece.at_bytes, bytes, piece.length_bytes);
+		memcpy(target + part.at_bytes, bytes, part.length_bytes);
 	}
 	return 0;
 }
@@ -194,7 +193,7 @@ static void close_fetchers(struct fetching *fetching)
 {
 	struct external *external = fetching->external;
 	struct external_pass_result *result =
-		&external->external->passes[EXTERNAL_OUTPUT];
+		&external->details->passes[EXTERNAL_OUTPUT];
 
 	for (unsigned w = 0;
 	     fetching->fetchers && w < external->request.worker_count; w++) {

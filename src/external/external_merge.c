@@ -233,7 +233,7 @@ static bool merge_runs(struct external *external, unsigned first,
 	good = open_pieces(external, first, count, free->first->capacity) &&
 	       pipeline_run(&external->pipeline, &run);
 
-	external->external->piece_count = external->merge.piece_count;
+	external->details->piece_count = external->merge.piece_count;
 	external_end_pass(external);
 	if (good && external->pass == EXTERNAL_MERGES)
 		release_pieces(external, external->merge.piece_count);
@@ -274,7 +274,7 @@ static bool merge_into_run(struct external *external, unsigned first,
 		external_fail(external, &failure);
 		return false;
 	}
-	external->external->merge_count++;
+	external->details->merge_count++;
 	return true;
 }
 
@@ -333,7 +333,7 @@ static bool keep_rest(struct external *external)
 	while ((batch = pipeline_take_full(&external->pipeline))) {
 		if (!external_keep(external, batch))
 			return false;
-		external->external->resident_count++;
+		external->details->resident_count++;
 	}
 	return true;
 }
@@ -368,7 +368,7 @@ static bool order_lone(struct external *external)
 	struct batch *batch = pipeline_take_full(&external->pipeline);
 	bool good;
 
-	external->external->resident_count = 1;
+	external->details->resident_count = 1;
 	external_begin_pass(external, EXTERNAL_OUTPUT);
 	good = external_order(external, batch, true);
 	external_end_pass(external);

@@ -23,7 +23,7 @@ void external_begin_pass(struct external *external, enum external_pass pass)
 void external_end_pass(struct external *external)
 {
 	struct external_pass_result *result =
-		&external->external->passes[external->pass];
+		&external->details->passes[external->pass];
 	const struct pipeline *pipeline = &external->pipeline;
 	uint64_t workers = external->request.worker_count;
 
@@ -68,7 +68,7 @@ static unsigned percent(uint64_t part, uint64_t whole)
 
 void external_predict(struct external *external)
 {
-	struct external_result *result = external->external;
+	struct external_result *result = external->details;
 
 	if (external->request.record_count != EXTERNAL_RECORDS_UNKNOWN)
 		external_model_forecast(&result->forecast, &external->plan,
@@ -79,8 +79,7 @@ void external_predict(struct external *external)
 static void estimate(const struct external *external,
 		     struct external_progress *progress)
 {
-	const struct external_forecast *forecast =
-		&external->external->forecast;
+	const struct external_forecast *forecast = &external->details->forecast;
 	uint64_t read = own_reads(external)->read_bytes *
 			external->request.worker_count;
 
@@ -119,7 +118,7 @@ static uint64_t spilled_bytes(const struct external *external)
 static void count_elapsed(struct external *external, uint64_t moved,
 			  uint64_t now_ns)
 {
-	struct external_forecast *forecast = &external->external->forecast;
+	struct external_forecast *forecast = &external->details->forecast;
 	uint64_t elapsed_ns = now_ns - external->pass_begin_ns;
 	double whole = (double)forecast->passes[EXTERNAL_RUNS].read_bytes +
 		       (double)forecast->passes[EXTERNAL_RUNS].written_bytes;
@@ -135,7 +134,7 @@ static void count_elapsed(struct external *external, uint64_t moved,
 static void set_rates(struct external *external, uint64_t now_ns)
 {
 	struct external_meter *meter = &external->meter;
-	struct external_rates *rates = &external->external->rates;
+	struct external_rates *rates = &external->details->rates;
 	uint64_t moved = own_reads(external)->read_bytes *
 				 external->request.worker_count +
 			 spilled_bytes(external);
@@ -193,7 +192,7 @@ void external_serve(void *context)
 	if (now_ns < external->meter.next_ns)
 		return;
 	external->meter.next_ns = now_ns + PROGRESS_NS;
-	if (external->external->rates.read == 0 &&
+	if (external->details->rates.read == 0 &&
 	    external->pass == EXTERNAL_RUNS && spilled_bytes(external) > 0)
 		set_rates(external, now_ns);
 	if (external->config->progress)

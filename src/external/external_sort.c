@@ -366,7 +366,7 @@ static int prepare(struct external *external, struct failure *failure)
 		error = lay_out_memory(external, failure);
 	if (error)
 		return error;
-	external->external->rates = external->config->rates;
+	external->details->rates = external->config->rates;
 	external_predict(external);
 	wire(external);
 	open_sinks(external);
@@ -382,7 +382,7 @@ static int run(struct external *external, struct failure *failure)
 	if (!external_make_runs(external) || !external_begin_output(external))
 		return first_failure_get(&external->failure, failure);
 	external->result->bucketed_ns = clock_now_ns();
-	external->external->run_count =
+	external->details->run_count =
 		external->index.run_count + external->pipeline.full.count;
 	if (!external_merge_all(external))
 		return first_failure_get(&external->failure, failure);
@@ -416,7 +416,7 @@ static int commit(struct external *external, struct failure *failure)
 static void fill_result(struct external *external)
 {
 	struct sorter_result *result = external->result;
-	struct external_result *own = external->external;
+	struct external_result *own = external->details;
 	const struct external_plan *plan = &external->plan;
 	uint32_t record_size = external->request.shape.size;
 
@@ -498,7 +498,7 @@ int external_sort_run(const struct external_config *config,
 	if (!external)
 		return -ENOMEM;
 	external->result = result;
-	external->external = external_result;
+	external->details = external_result;
 	error = prepare(external, failure);
 	if (error == 0)
 		error = run(external, failure);

@@ -20,7 +20,7 @@ struct external {
 	 * this before a pass or between two. */
 	const struct external_config *config;
 	struct sorter_result *result;
-	struct external_result *external;
+	struct external_result *details; /* beside the result */
 	struct input input;
 	bool reads_streams; /* `streams` are the input, not `files` */
 	bool writes_stream; /* `stream` is the output, not `output` */
@@ -83,7 +83,7 @@ struct external {
 };
 
 /* A pass begins; so much time and so many bytes have gone by when it ends:
- * external->external->passes[] has the sums. */
+ * external->details->passes[] has the sums. */
 void external_begin_pass(struct external *external, enum external_pass pass);
 void external_end_pass(struct external *external);
 
