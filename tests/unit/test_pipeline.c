@@ -32,6 +32,7 @@ struct world {
 	struct pipeline_run run;
 	unsigned fills; /* batches that are to be filled */
 	bool last_is_empty;
+	bool counts;		     /* fill() tells how many will come */
 	int fill_fails, empty_fails; /* at this call, from 0; -1: never */
 	/* The reading team's, the ordering team's. */
 	unsigned filled;
@@ -78,6 +79,8 @@ static int fill(void *context, struct batch *batch)
 		number + 1 == world.fills && world.last_is_empty ? 0 : 1;
 	batch->capacity = number + 1;
 	atomic_fetch_sub(&world.filling, 1);
+	if (world.counts)
+		return (int)(world.fills - world.filled);
 	return number + 1 < world.fills ? PIPELINE_MORE : 0;
 }
 
@@ -221,6 +224,24 @@ static void pipeline_run__empties_only_what_must_be(void **state)
 		}
 }
 
+/* If it is known how many will come, none is emptied that they do not need. */
+static void pipeline_run__empties_for_what_will_come(void **state)
+{
+	(void)state;
+	for (unsigned batches = 2; batches <= BATCHES_MAX; batches++)
+		for (unsigned fills = 1; fills <= batches + 3; fills++) {
+			open_world(batches, fills);
+			world.counts = true;
+			world.run.free_wanted = 2;
+			world.run.free_at_end = 0;
+			assert_true(run_world());
+			assert_int_equal(world.emptied,
+					 fills > batches ? fills - batches : 0);
+			check_queues();
+			close_world();
+		}
+}
+
 /* With all batches wanted, each is emptied: a merge. */
 static void pipeline_run__empties_all(void **state)
 {
@@ -283,6 +304,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pipeline_run__in_order),
 		cmocka_unit_test(pipeline_run__empties_only_what_must_be),
+		cmocka_unit_test(pipeline_run__empties_for_what_will_come),
 		cmocka_unit_test(pipeline_run__empties_all),
 		cmocka_unit_test(pipeline_run__again),
 		cmocka_unit_test(pipeline_run__either_team_fails),
