@@ -351,6 +351,23 @@ case_full_in_the_middle()
 	in_tmpfs $((BYTES * 2)) full_in_the_middle
 }
 
+# The output finds room only where blocks of the runs have been given back.
+room_given_back()
+{
+	sort_run in -o small/out "${LITTLE[@]}" -T small
+	[ "$status" = 0 ] || fail "status $status: $(cat "$STDERR")"
+	expect_same small/out want
+	expect_folder small out
+}
+
+case_room_given_back()
+{
+	LITTLE=(--io=direct --threads=2 -S 13M)
+	make_in
+	"$BIN/blinksort" in -o want
+	in_tmpfs $((BYTES * 19 / 10)) room_given_back
+}
+
 case_on_tmpfs()
 {
 	folder=$(mktemp -d /dev/shm/blinksort-external.XXXXXX)
@@ -403,6 +420,7 @@ check bad_directory case_bad_directory
 check_able be_nobody not_writable case_not_writable
 check_able mount full_at_start case_full_at_start
 check_able mount full_in_the_middle case_full_in_the_middle
+check_able mount room_given_back case_room_given_back
 if [ -w /dev/shm ]; then
 	check on_tmpfs case_on_tmpfs
 else
