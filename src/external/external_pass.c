@@ -146,6 +146,7 @@ static void set_rates(struct external *external, uint64_t now_ns)
 	}
 	if (now_ns - meter->rates_begin_ns < RATES_NS)
 		return;
+	/* At least 5, of which READ_ALONE() is above 0. */
 	rates->both =
 		MAX(5, (uint64_t)((double)(moved - meter->rates_begin_bytes) /
 				  seconds));

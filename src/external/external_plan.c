@@ -19,6 +19,8 @@
 #define WRITE_DEPTH 8
 /* No more than this part of the memory is for staging. */
 #define STAGING_PART 4
+/* Of a run: smaller blocks leave smaller rests of a piece, larger ones need a
+ * smaller index.  The plan tries all powers of two between. */
 #define BLOCK_BYTES_MIN (32 * KIB)
 #define BLOCK_BYTES_MAX (512 * KIB)
 /* An input of unknown length is planned as if it had so many times the memory:

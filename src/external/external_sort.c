@@ -175,8 +175,9 @@ static int open_output(struct external *external, struct failure *failure)
 		config.io = INPUT_DIRECT;
 	if (external->writes_stream)
 		return 0;
-	/* With duplicates dropped the output may become smaller; that of a
-	 * stream has no size yet. */
+	/* With config.unique, sort_setup_outputs() gives outputs no size.  So
+	 * it is done for a stream, whose size is not known yet; other outputs
+	 * get the most that they may hold, and are cut in the end. */
 	config.unique = external->reads_streams;
 	return sort_setup_outputs(&external->output, &config,
 				  external->input.record_count, failure);
