@@ -78,7 +78,7 @@ def number(parser, name, default):
     return value
 
 
-def read_config(parser, place, stack):
+def read_config(parser, place):
     size_bytes = round(number(parser, "BENCH_EXTERNAL_GB", 8) * 1e9)
 
     def whole(name, default):
@@ -90,7 +90,7 @@ def read_config(parser, place, stack):
         pipe_bytes_per_s=whole("PIPE", 2 * 10**8),
         disk_bytes_per_s=whole("DISK", 2 * 10**8),
         python=os.environ.get("BENCH_PYTHON", "/usr/bin/python3"),
-        place=place, inputs=Inputs(place.folder, size_bytes), stack=stack)
+        place=place, inputs=Inputs(place.folder, size_bytes))
 
 
 def wanted(name, only):
@@ -169,7 +169,7 @@ def main():
     parent = Path(os.environ.get("BENCH_EXTERNAL_FOLDER", BUILD)).resolve()
     parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="bench-", dir=parent) as folder:
-        config = read_config(parser, Place("disk", folder), None)
+        config = read_config(parser, Place("disk", folder))
         document = describe(bench, config, options.label)
         print(HEADING, flush=True)
         run_rows(bench, config, table)

@@ -41,7 +41,7 @@ class Config:
     python: str            # that has duckdb
     place: object
     inputs: object
-    stack: object          # what a row has opened, closed behind it
+    stack: object = None   # what a row has opened, closed behind it
 
 
 @dataclass

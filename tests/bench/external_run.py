@@ -88,7 +88,7 @@ def wait(started, contestant, errors):
     def expire():
         expired.append(True)
         for process in started:
-            # Whose id is still its own: it has not been waited for.
+            # The id still belongs to a process that was not waited for.
             if process.returncode is None:
                 process.kill()
     timer = threading.Timer(contestant.timeout_s, expire)
