@@ -515,8 +515,7 @@ int external_sort_run(const struct external_config *config,
 /* --- explaining ------------------------------------------------------------
  */
 
-/* What a missing directory or a full one means, the run itself will say: here
- * each one's room is told. */
+/* A directory with too little room is no failure: its room is told. */
 static int explain(struct external *external,
 		   struct external_explanation *explanation,
 		   struct failure *failure)

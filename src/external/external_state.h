@@ -82,23 +82,23 @@ struct external {
 	} meter;
 };
 
-/* A pass begins; so much time and so many bytes have gone by when it ends:
- * external->details->passes[] has the sums. */
+/* A pass begins and ends: what it has taken is added to details->passes[]. */
 void external_begin_pass(struct external *external, enum external_pass pass);
 void external_end_pass(struct external *external);
 
 /* How long the run will take, if its size and the disk's rates are known. */
 void external_predict(struct external *external);
 
-/* Worker 0 of the reading team, every few ms. */
+/* Worker 0 of the reading team, every few ms: learn the disk's rates, and tell
+ * progress when a second has passed. */
 void external_serve(void *context);
 
 /* The reading team begins to fill a batch from the source. */
 void external_begin_batch(struct external *external, struct batch *batch,
 			  const struct source *source);
 
-/* Pass 1.  False: the run has failed, and the reason is noted; so it is with
- * all that follows. */
+/* Pass 1.  Functions that return a bool, here and below, return false if the
+ * run has failed; the reason is noted then. */
 bool external_make_runs(struct external *external);
 
 /* Open the scratch files, if they are not open yet, with room for what the
