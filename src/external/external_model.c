@@ -55,7 +55,9 @@ static uint64_t fill_ns(const struct external_plan *plan,
 {
 	double bytes = (double)plan->batch.capacity * request->shape.size;
 
-	if (plan->spilled_records == 0 || rates->both == 0)
+	/* A disk may read faster alone than it reads and writes together:
+	 * nothing is lost then. */
+	if (plan->spilled_records == 0 || rates->both <= rates->read)
 		return 0;
 	return (uint64_t)(bytes * NS_PER_S *
 			  (1 / (double)rates->read - 1 / (double)rates->both));
