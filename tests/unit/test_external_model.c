@@ -1,0 +1,119 @@
+/*
+ * test_external_model.c - predicted times against what the disk must move
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "base/base.h"
+#include "external/external_model.h"
+#include "external/external_plan.h"
+
+#define GB 1000000000ull
+
+static struct external_request request;
+static struct external_plan plan;
+static struct external_forecast forecast;
+
+/* 8 GB of small records in 1 GB. */
+static int make_plan(void **state)
+{
+	(void)state;
+	request = (struct external_request){
+		.shape = RECORD_SHAPE_OF_SLICE(100, 0, 10),
+		.record_count = 8 * GB / 100,
+		.memory_bytes = GB,
+		.worker_count = 2,
+	};
+	return external_plan_make(&plan, &request);
+}
+
+static void predict(uint64_t read, uint64_t write, uint64_t both)
+{
+	const struct external_rates rates = {
+		.read = read,
+		.write = write,
+		.both = both,
+	};
+
+	external_model_forecast(&forecast, &plan, &request, &rates);
+}
+
+static void external_model__bytes_without_rates(void **state)
+{
+	uint64_t spilled = plan.spilled_records * 100;
+
+	(void)state;
+	predict(0, 0, 0);
+	assert_int_equal(forecast.ns, 0);
+	assert_int_equal(forecast.passes[EXTERNAL_RUNS].read_bytes, 8 * GB);
+	assert_int_equal(forecast.passes[EXTERNAL_RUNS].written_bytes, spilled);
+	assert_int_equal(forecast.passes[EXTERNAL_MERGES].read_bytes, 0);
+	assert_int_equal(forecast.passes[EXTERNAL_OUTPUT].read_bytes, spilled);
+	assert_int_equal(forecast.passes[EXTERNAL_OUTPUT].written_bytes,
+			 8 * GB);
+}
+
+/* A pass takes what the disk takes for its bytes, and a quarter more at most
+ * for small reads and for the first batch. */
+static void check_times(uint64_t both)
+{
+	uint64_t sum = 0;
+
+	for (unsigned p = 0; p < EXTERNAL_PASSES; p++) {
+		uint64_t moved = forecast.passes[p].read_bytes +
+				 forecast.passes[p].written_bytes;
+		uint64_t least_ns = moved * 1000 / (both / 1000000);
+
+		sum += forecast.passes[p].ns;
+		assert_true(forecast.passes[p].ns <= least_ns / 4 * 5);
+		assert_true(forecast.passes[p].ns >= least_ns / 10 * 9);
+		assert_int_equal(forecast.passes[p].limit, EXTERNAL_DISK);
+	}
+	assert_int_equal(forecast.ns, sum);
+}
+
+static void external_model__a_slow_disk_limits(void **state)
+{
+	(void)state;
+	predict(GB / 10, GB / 10, GB / 8);
+	check_times(GB / 8);
+}
+
+/* A disk that reads faster alone than it reads and writes at once. */
+static void external_model__reads_alone_may_be_faster(void **state)
+{
+	uint64_t spilled = plan.spilled_records * 100;
+
+	(void)state;
+	predict(GB, GB / 10, GB / 10);
+	check_times(GB / 10);
+	/* Both at once at 10 ns a byte, the rest at 1 ns; nothing is won. */
+	assert_true(forecast.passes[EXTERNAL_RUNS].ns + 1 >=
+		    20 * spilled + (8 * GB - spilled));
+	predict(GB / 10, GB / 10, GB / 10);
+	check_times(GB / 10);
+}
+
+static void external_model__a_fast_disk_waits_for_threads(void **state)
+{
+	(void)state;
+	predict(1000 * GB, 1000 * GB, 1000 * GB);
+	assert_int_equal(forecast.passes[EXTERNAL_RUNS].limit, EXTERNAL_CPU);
+	assert_int_equal(forecast.passes[EXTERNAL_OUTPUT].limit, EXTERNAL_CPU);
+	assert_true(forecast.ns > GB / 10);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(external_model__bytes_without_rates),
+		cmocka_unit_test(external_model__a_slow_disk_limits),
+		cmocka_unit_test(external_model__reads_alone_may_be_faster),
+		cmocka_unit_test(external_model__a_fast_disk_waits_for_threads),
+	};
+
+	return cmocka_run_group_tests(tests, make_plan, NULL);
+}
