@@ -71,12 +71,12 @@ static int fill(void *context, struct batch *batch)
 static uint64_t end_of_extent(const struct run_block *blocks, uint32_t *block,
 			      uint32_t end)
 {
-	unsigned directory = blocks[*block].place.directory;
-	uint64_t end_bytes = blocks[*block].place.offset_bytes;
+	unsigned directory = blocks[*block].directory;
+	uint64_t end_bytes = blocks[*block].offset_bytes;
 
-	while (*block < end && blocks[*block].place.directory == directory &&
-	       blocks[*block].place.offset_bytes - end_bytes < PAGE_BYTES) {
-		end_bytes = blocks[*block].place.offset_bytes +
+	while (*block < end && blocks[*block].directory == directory &&
+	       blocks[*block].offset_bytes - end_bytes < PAGE_BYTES) {
+		end_bytes = blocks[*block].offset_bytes +
 			    blocks[*block].stored_bytes;
 		++*block;
 	}
@@ -90,7 +90,7 @@ static void release_blocks(struct external *external, uint32_t block,
 	const struct run_block *blocks = external->index.blocks;
 
 	while (block < end) {
-		struct scratch_place place = blocks[block].place;
+		struct scratch_place place = run_block_place(&blocks[block]);
 		uint64_t end_bytes = ROUND_DOWN(
 			end_of_extent(blocks, &block, end), PAGE_BYTES);
 

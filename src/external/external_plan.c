@@ -105,10 +105,24 @@ static uint64_t orderer_bytes(const struct external_plan *plan,
 	       (request->worker_count + 4) * CACHE_PAIR_BYTES;
 }
 
-/* What is left of the memory, beside the fixed part, is the batches'.  False:
- * nothing is. */
-static bool share_rest(struct external_plan *plan,
-		       const struct external_request *request, uint64_t fixed)
+/* Each run may end with a block that is not full.  The index of a stream grows
+ * by quarters, and so does that of runs which are merged more than once. */
+static uint64_t index_blocks(const struct external_plan *plan,
+			     const struct external_request *request,
+			     uint64_t runs)
+{
+	uint64_t blocks =
+		DIV_ROUND_UP(planned_records(request), plan->block_records);
+
+	if (request->record_count == EXTERNAL_RECORDS_UNKNOWN ||
+	    runs > external_plan_runs_max(plan, request, plan->batch_count))
+		return blocks * 5 / 4;
+	return blocks + runs;
+}
+
+static bool share_equally(struct external_plan *plan,
+			  const struct external_request *request,
+			  uint64_t fixed)
 {
 	if (fixed >= request->memory_bytes)
 		return false;
@@ -119,28 +133,41 @@ static bool share_rest(struct external_plan *plan,
 	return true;
 }
 
+/* What is left of the memory, beside the fixed part, is the batches' and the
+ * orderer's, which takes what follows from how large the batches may be.
+ * False: it is too little. */
+static bool share_rest(struct external_plan *plan,
+		       const struct external_request *request, uint64_t fixed)
+{
+	return share_equally(plan, request, fixed) &&
+	       share_equally(plan, request,
+			     fixed + orderer_bytes(plan, request));
+}
+
 /* Divide what is left of the memory by the batches.  False: it is too little.
  */
 static bool divide(struct external_plan *plan,
 		   const struct external_request *request)
 {
 	uint64_t records = planned_records(request);
+	uint64_t block_bytes = run_index_block_bytes(&request->shape);
 	uint64_t fixed = PROCESS_BYTES + request->worker_count * WORKER_BYTES +
 			 staging_bytes(plan, request);
-	uint64_t blocks = DIV_ROUND_UP(records, plan->block_records);
 
-	plan->index_bytes =
-		blocks * run_index_block_bytes(&request->shape) * 5 / 4;
 	plan->batch = (struct batch_request){
 		.shape = request->shape,
 		.worker_count = request->worker_count,
 	};
-	fixed += plan->index_bytes;
-	/* What the orderer takes follows from how large the batches may be. */
-	if (!share_rest(plan, request, fixed))
+	/* How many runs there are follows from how large the batches may be. */
+	plan->index_blocks = DIV_ROUND_UP(records, plan->block_records) * 5 / 4;
+	if (!share_rest(plan, request,
+			fixed + plan->index_blocks * block_bytes))
 		return false;
-	fixed += orderer_bytes(plan, request);
-	if (!share_rest(plan, request, fixed))
+	plan->index_blocks = index_blocks(
+		plan, request,
+		DIV_ROUND_UP(records, MAX(1, plan->batch.capacity)));
+	plan->index_bytes = plan->index_blocks * block_bytes;
+	if (!share_rest(plan, request, fixed + plan->index_bytes))
 		return false;
 	plan->memory_bytes =
 		request->memory_bytes -

@@ -63,8 +63,9 @@ struct external_plan {
 	uint64_t spilled_records; /* by the first pass */
 	uint64_t scratch_bytes;	  /* at most */
 	uint64_t piece_count;
-	unsigned passes;     /* over the spilled records, after the first */
-	uint64_t read_bytes; /* mean, of one run at once, in the last pass */
+	unsigned passes;       /* over the spilled records, after the first */
+	uint64_t read_bytes;   /* mean, of one run at once, in the last pass */
+	uint64_t index_blocks; /* that it has room for at first */
 	uint64_t index_bytes;
 };
 

@@ -121,9 +121,13 @@ static int lay_out_memory(struct external *external, struct failure *failure)
 	external->decoder_memory =
 		arena_take(arena, workers * plan->decoder_bytes, PAGE_BYTES);
 	error = lay_out_batches(external, failure);
-	if (error == 0)
-		lay_out_orderer(external);
-	return error;
+	if (error)
+		return error;
+	lay_out_orderer(external);
+	run_index_init(&external->index, &external->request.shape,
+		       plan->block_records);
+	return run_index_reserve(&external->index,
+				 MIN(plan->index_blocks, UINT32_MAX), failure);
 }
 
 /* --- files -----------------------------------------------------------------
@@ -202,8 +206,6 @@ static void open_sinks(struct external *external)
 		.encoder_count = external->request.worker_count,
 	};
 
-	run_index_init(&external->index, &external->request.shape,
-		       plan->block_records);
 	run_sink_open(&external->runs, &runs);
 	/* The same memory: runs are written before the output is. */
 	if (external->writes_stream) {

@@ -110,7 +110,7 @@ static bool find_ahead(struct piece_reader *reader, struct piece_item *item)
 static const struct scratch_directory *
 directory_of(const struct piece_source *pieces, const struct run_block *block)
 {
-	return &pieces->scratch->directories[block->place.directory];
+	return &pieces->scratch->directories[block->directory];
 }
 
 /* A unit: blocks of a run that lie side by side. */
@@ -133,8 +133,7 @@ static bool next_unit(void *context, struct read_extent *extent)
 
 		if (!next_item(pieces->plan, &reader->ahead, &item))
 			break;
-		if (!run_block_follows(&blocks[item.block], &first->place,
-				       length) ||
+		if (!run_block_follows(&blocks[item.block], first, length) ||
 		    length + blocks[item.block].stored_bytes >
 			    pieces->unit_bytes) {
 			reader->ahead = before;
@@ -142,13 +141,13 @@ static bool next_unit(void *context, struct read_extent *extent)
 		}
 		length += blocks[item.block].stored_bytes;
 	}
-	directory = first->place.directory;
+	directory = first->directory;
 	*extent = (struct read_extent){
 		.direct_fd = directory_of(pieces, first)->is_direct
 				     ? scratch_fd(pieces->scratch, directory)
 				     : -1,
 		.plain_fd = scratch_plain_fd(pieces->scratch, directory),
-		.offset_bytes = first->place.offset_bytes,
+		.offset_bytes = first->offset_bytes,
 		.length_bytes = length,
 		.path = directory_of(pieces, first)->path,
 	};
@@ -162,12 +161,12 @@ static int refuse_block(const struct piece_source *pieces,
 			const struct run_block *block, const char *finding,
 			struct failure *failure)
 {
-	return failure_set(
-		failure, EXIT_FILE, directory_of(pieces, block)->path, 0,
-		"the %u bytes that were written to its scratch file "
-		"at offset %llu have changed: %s",
-		block->stored_bytes,
-		(unsigned long long)block->place.offset_bytes, finding);
+	return failure_set(failure, EXIT_FILE,
+			   directory_of(pieces, block)->path, 0,
+			   "the %u bytes that were written to its scratch file "
+			   "at offset %llu have changed: %s",
+			   block->stored_bytes,
+			   (unsigned long long)block->offset_bytes, finding);
 }
 
 /* 0 or -errno with *failure filled. */
@@ -222,7 +221,7 @@ static uint64_t slot_of_block(const struct piece_source *pieces, unsigned run,
 	uint32_t first = merge_plan_block(pieces->plan, pieces->piece, run);
 
 	return pieces->slots[run] + pieces->rests[run].record_count +
-	       blocks[number].first_record - blocks[first].first_record;
+	       run_block_distance(&blocks[first], &blocks[number]);
 }
 
 /* Copy the item, and set *run to its records.  0 or -errno with *failure
@@ -409,9 +408,9 @@ static void lay_out_runs(struct piece_source *pieces)
 		pieces->slots[r] = slot;
 		slot += pieces->rests[r].record_count;
 		if (end > first)
-			slot += blocks[end - 1].first_record +
-				blocks[end - 1].record_count -
-				blocks[first].first_record;
+			slot += run_block_distance(&blocks[first],
+						   &blocks[end - 1]) +
+				blocks[end - 1].record_count;
 	}
 	pieces->source.slot_count = slot;
 }

@@ -72,14 +72,13 @@ static int grow_runs(struct run_index *index, struct failure *failure)
 	return 0;
 }
 
-static int grow_blocks(struct run_index *index, uint64_t wanted,
-		       struct failure *failure)
+int run_index_reserve(struct run_index *index, uint64_t capacity,
+		      struct failure *failure)
 {
-	uint64_t capacity = grown(index->block_capacity, wanted, BLOCKS_MIN);
 	struct run_block *blocks;
 	uint8_t *keys;
 
-	if (wanted <= index->block_capacity)
+	if (capacity <= index->block_capacity)
 		return 0;
 	if (capacity > UINT32_MAX)
 		return failure_set(failure, EXIT_RESOURCES, NULL, 0,
@@ -95,6 +94,16 @@ static int grow_blocks(struct run_index *index, uint64_t wanted,
 	index->keys = keys;
 	index->block_capacity = (uint32_t)capacity;
 	return 0;
+}
+
+static int grow_blocks(struct run_index *index, uint64_t wanted,
+		       struct failure *failure)
+{
+	if (wanted <= index->block_capacity)
+		return 0;
+	return run_index_reserve(
+		index, grown(index->block_capacity, wanted, BLOCKS_MIN),
+		failure);
 }
 
 int run_index_begin(struct run_index *index, uint32_t block_count,
@@ -124,7 +133,7 @@ uint32_t run_index_extend(struct run_index *index, uint64_t record_count)
 			(uint32_t)MIN(record_count, index->block_records);
 
 		index->blocks[index->block_count++] = (struct run_block){
-			.first_record = run->record_count,
+			.first_record = (uint32_t)run->record_count,
 			.record_count = count,
 		};
 		run->block_count++;

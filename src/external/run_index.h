@@ -22,9 +22,13 @@
 struct batch;
 struct failure;
 
+/* There may be so many of them that each byte counts. */
 struct run_block {
-	uint64_t first_record; /* its number in the run */
-	struct scratch_place place;
+	uint64_t directory : 8; /* where it lies: see scratch_place */
+	uint64_t offset_bytes : 56;
+	/* Its number in the run, modulo 2^32: neither a batch nor what a piece
+	 * has of one run has as many records. */
+	uint32_t first_record;
 	uint32_t record_count;
 	/* In the scratch file.  Less than the records have: they are
 	 * compressed; never more. */
@@ -62,6 +66,11 @@ void run_index_free(struct run_index *index);
 /* Memory that the index takes for each block, and that merge_plan.h takes. */
 uint64_t run_index_block_bytes(const struct record_shape *shape);
 
+/* Room for so many blocks at once: what is expected, so that the index need not
+ * grow.  0 or -errno with *failure filled. */
+int run_index_reserve(struct run_index *index, uint64_t block_count,
+		      struct failure *failure);
+
 /* Begin another run, with room for so many blocks more.  Pointers into the
  * index become invalid.  0 or -errno with *failure filled. */
 int run_index_begin(struct run_index *index, uint32_t block_count,
@@ -96,13 +105,29 @@ static inline int run_index_compare(const struct run_index *index,
 			      run_index_key(index, block));
 }
 
-/* True if the block lies right behind `length` bytes from the place on. */
+static inline struct scratch_place
+run_block_place(const struct run_block *block)
+{
+	return (struct scratch_place){
+		.directory = block->directory,
+		.offset_bytes = block->offset_bytes,
+	};
+}
+
+/* The records of a run from one block's first up to another's. */
+static inline uint32_t run_block_distance(const struct run_block *from,
+					  const struct run_block *to)
+{
+	return to->first_record - from->first_record;
+}
+
+/* True if the block lies right behind `length` bytes from the first one on. */
 static inline bool run_block_follows(const struct run_block *block,
-				     const struct scratch_place *place,
+				     const struct run_block *first,
 				     uint64_t length)
 {
-	return block->place.directory == place->directory &&
-	       block->place.offset_bytes == place->offset_bytes + length;
+	return block->directory == first->directory &&
+	       block->offset_bytes == first->offset_bytes + length;
 }
 
 #endif /* RUN_INDEX_H */

@@ -8,6 +8,8 @@
 #include "base/base.h"
 #include "base/clock.h"
 
+_Static_assert(SCRATCH_DIRECTORIES_MAX <= 1 << 8, "the index has 8 bits");
+
 enum { RUN_SLOT_FREE, RUN_SLOT_TAKEN, RUN_SLOT_WRITING };
 
 static struct run_sink *run_sink_of(struct sink *sink)
@@ -29,10 +31,8 @@ static void set_places(struct run_sink *run, const struct run_sink_slot *slot)
 	while (left_bytes > 0) {
 		struct run_block *at = &run->index->blocks[block++];
 
-		at->place = (struct scratch_place){
-			.directory = slot->place.directory,
-			.offset_bytes = offset_bytes,
-		};
+		at->directory = slot->place.directory;
+		at->offset_bytes = offset_bytes;
 		offset_bytes += at->stored_bytes;
 		left_bytes -= at->stored_bytes;
 	}

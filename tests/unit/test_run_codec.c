@@ -268,10 +268,9 @@ static void run__is_packed(void **state)
 		plain_blocks += block->stored_bytes ==
 				block->record_count * RECORD_BYTES;
 		if (block->first_record * RECORD_BYTES % CHUNK_BYTES == 0)
-			assert_int_equal(block->place.offset_bytes % PAGE_BYTES,
-					 0);
+			assert_int_equal(block->offset_bytes % PAGE_BYTES, 0);
 		else
-			assert_true(run_block_follows(block, &block[-1].place,
+			assert_true(run_block_follows(block, &block[-1],
 						      block[-1].stored_bytes));
 	}
 	assert_in_range(plain_blocks, run_index.block_count / 8,
@@ -302,19 +301,19 @@ static void run__is_sampled(void **state)
 
 static void read_stored(const struct run_block *block, uint8_t *bytes)
 {
-	int fd = scratch_plain_fd(&scratch, block->place.directory);
+	int fd = scratch_plain_fd(&scratch, block->directory);
 
 	assert_int_equal(pread(fd, bytes, block->stored_bytes,
-			       (off_t)block->place.offset_bytes),
+			       (off_t)block->offset_bytes),
 			 block->stored_bytes);
 }
 
 static void write_stored(const struct run_block *block, const uint8_t *bytes)
 {
-	int fd = scratch_plain_fd(&scratch, block->place.directory);
+	int fd = scratch_plain_fd(&scratch, block->directory);
 
 	assert_int_equal(pwrite(fd, bytes, block->stored_bytes,
-				(off_t)block->place.offset_bytes),
+				(off_t)block->offset_bytes),
 			 block->stored_bytes);
 	assert_int_equal(fsync(fd), 0);
 }
@@ -328,8 +327,8 @@ static void expect_refused(const struct run_block *block, const char *finding)
 	snprintf(wanted, sizeof(wanted),
 		 "the %u bytes that were written to its scratch file at offset "
 		 "%llu have changed: %s",
-		 block->stored_bytes,
-		 (unsigned long long)block->place.offset_bytes, finding);
+		 block->stored_bytes, (unsigned long long)block->offset_bytes,
+		 finding);
 	assert_true(read_all(seen) < 0);
 	assert_int_equal(failure.status, EXIT_FILE);
 	assert_string_equal(failure.what, folder);

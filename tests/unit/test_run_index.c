@@ -78,7 +78,7 @@ static void add_plain_block(uint32_t number, uint32_t record_count)
 		block->record[i] = (uint8_t)random_next();
 	run->blocks[run->block_count++] = block;
 	run->record_count += record_count;
-	runs_index.blocks[number].place.offset_bytes = block->offset_bytes;
+	runs_index.blocks[number].offset_bytes = block->offset_bytes;
 	run_index_set_key(&runs_index, number, block->record);
 }
 
@@ -125,7 +125,7 @@ static void check_block(uint32_t number, const struct plain_block *block)
 
 	assert_int_equal(found->first_record, block->first_record);
 	assert_int_equal(found->record_count, block->record_count);
-	assert_int_equal(found->place.offset_bytes, block->offset_bytes);
+	assert_int_equal(found->offset_bytes, block->offset_bytes);
 	assert_int_equal(run_index_compare(&runs_index, block->record, number),
 			 0);
 	memcpy(other, block->record, shape.size);
@@ -250,17 +250,50 @@ static void run_index_block_bytes__covers_the_index(void **state)
 	}
 }
 
-static void run_block_follows__only_right_behind(void **state)
+/* Of a run that is longer than 2^32 records, two blocks are as far apart as
+ * their numbers say. */
+static void run_block_distance__in_a_long_run(void **state)
 {
-	struct run_block block = { .place = { 1, 3 * PAGE_BYTES } };
-	struct scratch_place place = { 1, PAGE_BYTES };
+	const struct run_block from = { .first_record = UINT32_MAX - 9 };
+	const struct run_block to = { .first_record = 90 };
 
 	(void)state;
-	assert_true(run_block_follows(&block, &place, 2 * PAGE_BYTES));
-	assert_false(run_block_follows(&block, &place, 2 * PAGE_BYTES - 1));
-	assert_false(run_block_follows(&block, &place, 2 * PAGE_BYTES + 1));
-	place.directory = 0;
-	assert_false(run_block_follows(&block, &place, 2 * PAGE_BYTES));
+	assert_int_equal(run_block_distance(&from, &to), 100);
+	assert_int_equal(sizeof(struct run_block), 24);
+}
+
+/* What is reserved is there: the index lies where it lay. */
+static void run_index_reserve__suffices(void **state)
+{
+	struct failure failure;
+	const struct run_block *blocks;
+
+	(void)state;
+	begin_test();
+	assert_int_equal(run_index_reserve(&runs_index, 5000, &failure), 0);
+	blocks = runs_index.blocks;
+	for (unsigned r = 0; r < 50; r++)
+		assert_int_equal(run_index_begin(&runs_index, 0, &failure), 0);
+	assert_int_equal(run_index_begin(&runs_index, 5000, &failure), 0);
+	assert_ptr_equal(runs_index.blocks, blocks);
+	assert_int_equal(runs_index.block_capacity, 5000);
+	assert_true(run_index_reserve(&runs_index, UINT32_MAX + 1ull,
+				      &failure) < 0);
+	end_test();
+}
+
+static void run_block_follows__only_right_behind(void **state)
+{
+	struct run_block block = { .directory = 1,
+				   .offset_bytes = 3 * PAGE_BYTES };
+	struct run_block first = { .directory = 1, .offset_bytes = PAGE_BYTES };
+
+	(void)state;
+	assert_true(run_block_follows(&block, &first, 2 * PAGE_BYTES));
+	assert_false(run_block_follows(&block, &first, 2 * PAGE_BYTES - 1));
+	assert_false(run_block_follows(&block, &first, 2 * PAGE_BYTES + 1));
+	first.directory = 0;
+	assert_false(run_block_follows(&block, &first, 2 * PAGE_BYTES));
 }
 
 int main(void)
@@ -270,6 +303,8 @@ int main(void)
 		cmocka_unit_test(run_index_replace__every_place),
 		cmocka_unit_test(run_index_replace__again_and_again),
 		cmocka_unit_test(run_index_block_bytes__covers_the_index),
+		cmocka_unit_test(run_index_reserve__suffices),
+		cmocka_unit_test(run_block_distance__in_a_long_run),
 		cmocka_unit_test(run_block_follows__only_right_behind),
 	};
 
