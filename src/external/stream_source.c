@@ -57,7 +57,21 @@ static int check_path(const char *path, struct failure *failure)
 	return 0;
 }
 
-/* The caller holds the lock.  Waits for the writer of a FIFO. */
+/* A FIFO is opened without waiting for its writer: poll(2) waits for it, and
+ * the reader still sees meanwhile that the run has failed elsewhere. */
+static int open_path(const char *path)
+{
+	struct stat status;
+	int flags = O_RDONLY | O_NOCTTY | O_CLOEXEC;
+
+	if (pipe_is_word(path))
+		return fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+	if (stat(path, &status) == 0 && S_ISFIFO(status.st_mode))
+		flags |= O_NONBLOCK;
+	return open(path, flags);
+}
+
+/* The caller holds the lock. */
 static int open_next(struct stream_source *streams, struct failure *failure)
 {
 	const char *path = streams->paths[streams->next_path++];
@@ -65,10 +79,7 @@ static int open_next(struct stream_source *streams, struct failure *failure)
 	streams->name = pipe_is_word(path) ? PIPE_INPUT_NAME : path;
 	streams->bytes = 0;
 	do {
-		streams->fd =
-			pipe_is_word(path)
-				? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
-				: open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+		streams->fd = open_path(path);
 	} while (streams->fd < 0 && errno == EINTR);
 	if (streams->fd < 0)
 		return cannot_open(streams->name, errno, failure);

@@ -301,15 +301,12 @@ static void *fail_elsewhere(void *context)
 	return NULL;
 }
 
-/* Nothing comes and the writer stays: the readers end nevertheless. */
-static void failure_elsewhere_ends_reading(void **state)
+static void read_until_failure_elsewhere(void)
 {
 	pthread_t other;
 
-	(void)state;
 	record_size = 100;
 	thread_count = 3;
-	begin_stdin(0);
 	assert_int_equal(open_source(), 0);
 	assert_int_equal(pthread_create(&other, NULL, fail_elsewhere, NULL), 0);
 	alarm(60);
@@ -318,7 +315,27 @@ static void failure_elsewhere_ends_reading(void **state)
 	pthread_join(other, NULL);
 	assert_string_equal(run_failure.failure.why, "elsewhere");
 	stream_source_close(&source);
+}
+
+/* Nothing comes and the writer stays: the readers end nevertheless. */
+static void failure_elsewhere_ends_reading(void **state)
+{
+	(void)state;
+	begin_stdin(0);
+	read_until_failure_elsewhere();
 	close(stdin_end);
+}
+
+/* No program has opened the FIFO to write. */
+static void failure_elsewhere_ends_waiting_for_a_writer(void **state)
+{
+	(void)state;
+	stream_count = 1;
+	snprintf(names[0], sizeof(names[0]), "%s/fifo", folder);
+	paths[0] = names[0];
+	assert_int_equal(mkfifo(names[0], 0600), 0);
+	read_until_failure_elsewhere();
+	unlink(names[0]);
 }
 
 static void missing_inputs_are_refused_at_once(void **state)
@@ -372,6 +389,7 @@ int main(void)
 		cmocka_unit_test(streams_become_batches),
 		cmocka_unit_test(cut_record_is_named),
 		cmocka_unit_test(failure_elsewhere_ends_reading),
+		cmocka_unit_test(failure_elsewhere_ends_waiting_for_a_writer),
 		cmocka_unit_test(missing_inputs_are_refused_at_once),
 		cmocka_unit_test(only_streams_suit),
 	};
