@@ -229,6 +229,9 @@ bool external_begin_output(struct external *external)
 
 	if (external->reads_streams)
 		external->input.record_count = external->streams.record_count;
+	/* The output may lie on the same disk. */
+	if (external->reads_streams && external->scratch.directory_count > 0)
+		scratch_trim(&external->scratch);
 	if (external->writes_stream)
 		error = stream_sink_open(&external->stream,
 					 external->input.record_count *

@@ -238,7 +238,16 @@ static struct scratch_directory *choose(struct scratch *scratch, uint64_t bytes)
 	return best;
 }
 
-/* Allocate up to there.  0, or -errno; without fallocate(2) 0 at once. */
+/* What is allocated behind this goes back to the file system. */
+static void cut_off(struct scratch_directory *directory, uint64_t end_bytes)
+{
+	if (directory->can_allocate &&
+	    ftruncate(directory->fd, (off_t)end_bytes) == 0)
+		directory->allocated_bytes = end_bytes;
+}
+
+/* Allocate up to there.  0, or -errno; without fallocate(2) 0 at once.  Where
+ * the room ends on the way, ext4 keeps what it has allocated until then. */
 static int allocate(struct scratch_directory *directory, uint64_t end_bytes)
 {
 	int error = 0;
@@ -250,8 +259,11 @@ static int allocate(struct scratch_directory *directory, uint64_t end_bytes)
 			directory->fd, 0, (off_t)directory->allocated_bytes,
 			(off_t)(end_bytes - directory->allocated_bytes));
 	while (error && errno == EINTR);
-	if (error && is_no_room(errno))
-		return -errno;
+	error = error ? -errno : 0;
+	if (is_no_room(-error)) {
+		cut_off(directory, directory->allocated_bytes);
+		return error;
+	}
 	if (error)
 		directory->can_allocate = false;
 	else
@@ -387,6 +399,15 @@ void scratch_release(struct scratch *scratch, const struct scratch_place *place,
 	pthread_mutex_lock(&scratch->lock);
 	scratch->held_bytes -= bytes;
 	first->room_bytes = add_capped(first->room_bytes, bytes);
+	pthread_mutex_unlock(&scratch->lock);
+}
+
+void scratch_trim(struct scratch *scratch)
+{
+	pthread_mutex_lock(&scratch->lock);
+	for (unsigned i = 0; i < scratch->directory_count; i++)
+		cut_off(&scratch->directories[i],
+			scratch->directories[i].end_bytes);
 	pthread_mutex_unlock(&scratch->lock);
 }
 

@@ -119,6 +119,10 @@ bool scratch_gave_up(struct scratch *scratch, const struct scratch_place *place,
 void scratch_release(struct scratch *scratch, const struct scratch_place *place,
 		     uint64_t bytes);
 
+/* Give back what is allocated ahead of the pieces, which something else is to
+ * have.  Further pieces may be taken nevertheless. */
+void scratch_trim(struct scratch *scratch);
+
 /* The file of a directory, to write pieces and to read them: with O_DIRECT if
  * the directory is_direct.  The caller does not close it. */
 int scratch_fd(const struct scratch *scratch, unsigned directory);

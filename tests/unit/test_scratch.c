@@ -45,7 +45,8 @@ static struct {
 	int tmpfile_error;	  /* of openat() with O_TMPFILE */
 	int signal;		  /* that comes right before unlinkat() */
 	int allocate_error;	  /* of fallocate() ... */
-	off_t allocate_bytes_max; /* ... of more than this */
+	off_t allocate_bytes_max; /* ... of more than this ... */
+	off_t allocated_bytes;	  /* ... which keeps so much, as ext4 does */
 	bool no_holes;
 	long magic;	/* of the file system */
 	bool has_sizes; /* each directory is a file system of its own ... */
@@ -79,6 +80,9 @@ int __wrap_fallocate(int fd, int mode, off_t offset, off_t length)
 		pretend.allocate_calls++;
 	if (!fails)
 		return __real_fallocate(fd, mode, offset, length);
+	if (mode == 0 && pretend.allocated_bytes > 0)
+		(void)__real_fallocate(fd, mode, offset,
+				       pretend.allocated_bytes);
 	errno = mode == 0 ? pretend.allocate_error : EOPNOTSUPP;
 	return -1;
 }
@@ -737,10 +741,32 @@ static void scratch_take__no_room_for_an_extent(void **state)
 	skip_unless_allocates();
 	pretend.allocate_error = ENOSPC;
 	pretend.allocate_bytes_max = PIECE_BYTES;
+	pretend.allocated_bytes = 100 * PIECE_BYTES;
 	open_ok(&scratch);
 	for (unsigned i = 0; i < 30; i++)
 		assert_true(write_piece(&scratch, &place));
 	assert_int_equal(file_bytes(&scratch, 0), 10 * PIECE_BYTES);
+	scratch_close(&scratch);
+}
+
+/* The pieces stay, and further ones are taken behind them. */
+static void scratch_trim__gives_back_what_is_ahead(void **state)
+{
+	struct scratch_place places[2];
+	struct scratch scratch;
+
+	(void)state;
+	skip_unless_allocates();
+	open_ok(&scratch);
+	assert_true(write_piece(&scratch, &places[0]));
+	scratch_trim(&scratch);
+	for (unsigned i = 0; i < DIRECTORIES; i++)
+		assert_int_equal(file_bytes(&scratch, i),
+				 i == 0 ? PIECE_BYTES : 0);
+	assert_true(is_piece(&scratch, &places[0]));
+	for (unsigned i = 0; i < DIRECTORIES; i++)
+		assert_true(write_piece(&scratch, &places[1]));
+	assert_int_equal(file_bytes(&scratch, 0), 256 * MIB + PIECE_BYTES);
 	scratch_close(&scratch);
 }
 
@@ -934,6 +960,7 @@ int main(void)
 		UNNAMED(scratch_take__allocates_extents),
 		UNNAMED(scratch_take__file_system_cannot_allocate),
 		UNNAMED(scratch_take__no_room_for_an_extent),
+		UNNAMED(scratch_trim__gives_back_what_is_ahead),
 		UNNAMED(scratch_take__no_room_for_a_piece),
 		UNNAMED(scratch_take__file_size_limit),
 		UNNAMED(scratch_take__room_is_known),
