@@ -6,11 +6,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+/*
+ * Room for the results of as many writes as any sink has slots.  A result
+ * without room waits in memory that the kernel takes for it, and is lost if a
+ * memory control group is at its limit.
+ */
+#define RESULTS 512
+
 void write_queue_open(struct write_queue *queue, unsigned depth)
 {
+	struct io_uring_params params = {
+		.flags = IORING_SETUP_CQSIZE,
+		.cq_entries = RESULTS,
+	};
+
 	*queue =
 		(struct write_queue){ .ring = calloc(1, sizeof(*queue->ring)) };
-	if (queue->ring && io_uring_queue_init(depth, queue->ring, 0) == 0)
+	if (queue->ring &&
+	    io_uring_queue_init_params(depth, queue->ring, &params) == 0)
 		return;
 	free(queue->ring);
 	queue->ring = NULL;
@@ -23,8 +36,9 @@ bool write_queue_submit(struct write_queue *queue, int fd, const uint8_t *bytes,
 	int taken;
 
 	/* The ring always has a place: each write is submitted at once. */
-	sqe = queue->ring && !queue->refuses ? io_uring_get_sqe(queue->ring)
-					     : NULL;
+	sqe = queue->ring && !queue->refuses && queue->in_flight < RESULTS
+		      ? io_uring_get_sqe(queue->ring)
+		      : NULL;
 	if (!sqe)
 		return false;
 	io_uring_prep_write(sqe, fd, bytes, length_bytes, offset_bytes);

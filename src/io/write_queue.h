@@ -20,7 +20,7 @@ struct write_queue {
 	unsigned in_flight; /* writes that have not been reaped */
 };
 
-/* depth: writes that the kernel accepts at once, at least 1; more wait in it.
+/* depth: writes that the kernel accepts at once, 1 to 256; more wait in it.
  * Without io_uring the queue is open all the same. */
 void write_queue_open(struct write_queue *queue, unsigned depth);
 
