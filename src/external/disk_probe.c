@@ -6,18 +6,18 @@
 #include "base/base.h"
 #include "base/clock.h"
 
-#define REQUEST_BYTES (2 * MIB)
 #define REQUESTS 8 /* of each kind, under way */
 #define PART_NS 300000000u
-/* Room for what is written, over and over. */
-#define SCRATCH_BYTES (256 * MIB)
+/* Room for what is written, over and over, if there is twice as much. */
+#define SCRATCH_BYTES_MAX (256 * MIB)
 
 struct probe {
 	struct io_uring ring;
 	const struct input_file *file;
 	int read_fd;
 	int write_fd;
-	uint64_t scratch_begin;
+	size_t request_bytes;
+	uint64_t scratch_begin, scratch_bytes;
 	uint8_t *memory; /* REQUESTS to read into, and REQUESTS to write */
 	uint64_t next_read, next_write;
 	unsigned in_flight;
@@ -26,19 +26,21 @@ struct probe {
 static void submit(struct probe *probe, unsigned slot)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&probe->ring);
-	uint8_t *memory = probe->memory + slot * REQUEST_BYTES;
+	uint8_t *memory = probe->memory + slot * probe->request_bytes;
 
 	if (slot < REQUESTS) {
-		if (probe->next_read + REQUEST_BYTES > probe->file->size_bytes)
+		if (probe->next_read + probe->request_bytes >
+		    probe->file->size_bytes)
 			probe->next_read = 0;
-		io_uring_prep_read(sqe, probe->read_fd, memory, REQUEST_BYTES,
-				   probe->next_read);
-		probe->next_read += REQUEST_BYTES;
+		io_uring_prep_read(sqe, probe->read_fd, memory,
+				   probe->request_bytes, probe->next_read);
+		probe->next_read += probe->request_bytes;
 	} else {
-		io_uring_prep_write(sqe, probe->write_fd, memory, REQUEST_BYTES,
-				    probe->scratch_begin +
-					    probe->next_write % SCRATCH_BYTES);
-		probe->next_write += REQUEST_BYTES;
+		io_uring_prep_write(
+			sqe, probe->write_fd, memory, probe->request_bytes,
+			probe->scratch_begin +
+				probe->next_write % probe->scratch_bytes);
+		probe->next_write += probe->request_bytes;
 	}
 	sqe->user_data = slot;
 	io_uring_submit(&probe->ring);
@@ -61,8 +63,8 @@ static uint64_t rate(struct probe *probe, unsigned first, unsigned end)
 		if (io_uring_wait_cqe(&probe->ring, &cqe) < 0)
 			continue;
 		slot = (unsigned)cqe->user_data;
-		good = good && cqe->res == (int)REQUEST_BYTES;
-		bytes += good ? REQUEST_BYTES : 0;
+		good = good && cqe->res == (int)probe->request_bytes;
+		bytes += good ? probe->request_bytes : 0;
 		io_uring_cqe_seen(&probe->ring, cqe);
 		probe->in_flight--;
 		now_ns = clock_now_ns();
@@ -85,7 +87,7 @@ static void find_file(struct probe *probe, const struct input *input)
 						     : probe->file->fd;
 	/* From the middle: the beginning may be cached. */
 	probe->next_read =
-		ROUND_DOWN(probe->file->size_bytes / 2, REQUEST_BYTES);
+		ROUND_DOWN(probe->file->size_bytes / 2, probe->request_bytes);
 }
 
 static int measure(struct probe *probe, struct external_rates *rates,
@@ -94,7 +96,7 @@ static int measure(struct probe *probe, struct external_rates *rates,
 	*rates = (struct external_rates){ 0 };
 	/* First what is written: it is never read. */
 	rates->write = rate(probe, REQUESTS, 2 * REQUESTS);
-	if (probe->file->size_bytes >= REQUEST_BYTES) {
+	if (probe->file->size_bytes >= probe->request_bytes) {
 		rates->read = rate(probe, 0, REQUESTS);
 		rates->both = rate(probe, 0, 2 * REQUESTS);
 	}
@@ -104,12 +106,26 @@ static int measure(struct probe *probe, struct external_rates *rates,
 			   "the disk's rates cannot be measured");
 }
 
+/* In whole requests, and one at least. */
+static uint64_t scratch_bytes(const struct scratch *scratch,
+			      size_t request_bytes)
+{
+	uint64_t bytes = MIN(SCRATCH_BYTES_MAX, scratch_room(scratch, 0) / 2);
+
+	return MAX(request_bytes, bytes / request_bytes * request_bytes);
+}
+
 int disk_probe(const struct input *input, struct scratch *scratch,
-	       struct external_rates *rates, struct failure *failure)
+	       size_t request_bytes, struct external_rates *rates,
+	       struct failure *failure)
 {
 	struct scratch_place place;
-	struct probe probe = { 0 };
-	int error = scratch_take(scratch, SCRATCH_BYTES, &place, failure);
+	struct probe probe = {
+		.request_bytes = request_bytes,
+		.scratch_bytes = scratch_bytes(scratch, request_bytes),
+	};
+	size_t memory_bytes = 2 * REQUESTS * request_bytes;
+	int error = scratch_take(scratch, probe.scratch_bytes, &place, failure);
 
 	if (error)
 		return error;
@@ -120,16 +136,16 @@ int disk_probe(const struct input *input, struct scratch *scratch,
 	if (error)
 		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
 				   "the disk's rates cannot be measured");
-	probe.memory = aligned_alloc(PAGE_BYTES, 2 * REQUESTS * REQUEST_BYTES);
+	probe.memory = aligned_alloc(PAGE_BYTES, memory_bytes);
 	if (probe.memory) {
-		memset(probe.memory, 1, 2 * REQUESTS * REQUEST_BYTES);
+		memset(probe.memory, 1, memory_bytes);
 		error = measure(&probe, rates, failure);
 	} else {
 		error = failure_no_memory(failure);
 	}
 	free(probe.memory);
 	io_uring_queue_exit(&probe.ring);
-	scratch_written(scratch, &place, SCRATCH_BYTES);
-	scratch_release(scratch, &place, SCRATCH_BYTES);
+	scratch_written(scratch, &place, probe.scratch_bytes);
+	scratch_release(scratch, &place, probe.scratch_bytes);
 	return error;
 }

@@ -13,8 +13,12 @@
  * second together: reads alone, writes alone, and both at once.  What was
  * written is gone when the scratch files are closed.  0 or -errno with *failure
  * filled.
+ *
+ * request_bytes: of each read and write, whole pages; the memory for 16 of
+ * these is taken.
  */
 int disk_probe(const struct input *input, struct scratch *scratch,
-	       struct external_rates *rates, struct failure *failure);
+	       size_t request_bytes, struct external_rates *rates,
+	       struct failure *failure);
 
 #endif /* DISK_PROBE_H */

@@ -546,6 +546,7 @@ static int explain(struct external *external,
 		if (external->input.mode != INPUT_DIRECT)
 			input_open_directly(&external->input);
 		error = disk_probe(&external->input, &external->scratch,
+				   external->plan.output_chunk_bytes,
 				   &explanation->rates, failure);
 	}
 	if (error == 0)

@@ -208,6 +208,8 @@ case_memory_is_kept()
 	LITTLE=(--io=direct --threads=2 -S 12M)
 	expect_external
 	expect_external --batch-size=2
+	sort_run in -o out "${LITTLE[@]}" --explain
+	[ "$status" = 0 ] || fail "--explain in 16 MiB: status $status"
 	# One that takes more is killed there: the limit holds.
 	sort_run in -o out --io=direct --threads=2
 	[ "$status" = 137 ] || [ "$status" = 5 ] ||
@@ -295,6 +297,20 @@ in_tmpfs()
 	mount -t tmpfs -o "size=$size" none small
 	trap 'umount -l small' EXIT
 	"$@"
+}
+
+# Less room than is written to measure a disk.
+explain_in_little_room()
+{
+	"${BLINKSORT[@]}" in -o out "${LITTLE[@]}" -T small --explain \
+		>explained 2>"$STDERR" || fail "$(cat "$STDERR")"
+	grep -q '^disk  *reads' explained || fail "$(cat explained)"
+}
+
+case_explain_in_little_room()
+{
+	make_in
+	in_tmpfs 40M explain_in_little_room
 }
 
 full_at_start()
@@ -418,6 +434,7 @@ else
 fi
 check bad_directory case_bad_directory
 check_able be_nobody not_writable case_not_writable
+check_able mount explain_in_little_room case_explain_in_little_room
 check_able mount full_at_start case_full_at_start
 check_able mount full_in_the_middle case_full_in_the_middle
 check_able mount room_given_back case_room_given_back
