@@ -232,11 +232,13 @@ static bool merge_runs(struct external *external, unsigned first,
 	atomic_store_explicit(&external->read_pieces, 0, memory_order_relaxed);
 	good = open_pieces(external, first, count, free->first->capacity) &&
 	       pipeline_run(&external->pipeline, &run);
-
-	external->details->piece_count = external->merge.piece_count;
-	external_end_pass(external);
+	/* What is still being written belongs to this pass. */
+	if (external->pass == EXTERNAL_MERGES)
+		good = good && external_finish_runs(external);
 	if (good && external->pass == EXTERNAL_MERGES)
 		release_pieces(external, external->merge.piece_count);
+	external->details->piece_count = external->merge.piece_count;
+	external_end_pass(external);
 	piece_source_close(&external->pieces);
 	merge_plan_free(&external->merge);
 	return good;
@@ -267,8 +269,7 @@ static bool merge_into_run(struct external *external, unsigned first,
 		external_fail(external, &failure);
 		return false;
 	}
-	if (!merge_runs(external, first, count, empty_to_run) ||
-	    !external_finish_runs(external))
+	if (!merge_runs(external, first, count, empty_to_run))
 		return false;
 	if (run_index_replace(&external->index, first, count, &failure) < 0) {
 		external_fail(external, &failure);

@@ -105,6 +105,20 @@ case_batch_size()
 	done
 }
 
+# Each pass tells all that it has written; a batch that was kept may be spilled
+# between two.
+case_passes_tell_all()
+{
+	make_in
+	"${BLINKSORT[@]}" in -o out "${LITTLE[@]}" --batch-size=2 --json >json
+	python3 -c 'import json
+external = json.load(open("json"))["external"]
+told = sum(p["written_bytes"] for p in external["passes"][:2])
+spilled = external["spilled_bytes"]
+assert told > spilled - 3 * external["batch_bytes"], (told, spilled)' ||
+		fail "$(cat json)"
+}
+
 case_threads()
 {
 	local threads
@@ -153,6 +167,7 @@ check shapes case_shapes
 check record_sizes case_record_sizes
 check options case_options
 check batch_size case_batch_size
+check passes_tell_all case_passes_tell_all
 check threads case_threads
 check io case_io
 check files case_files
