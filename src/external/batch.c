@@ -108,20 +108,25 @@ uint64_t batch_count_crowded(struct batch *batch)
 	return crowded;
 }
 
-void batch_adopt_key(struct batch *batch, const struct record_shape *key_shape)
+static void adopt_key(struct splitters *splitters, uint8_t *common_key,
+		      const struct record_shape *key_shape)
 {
-	struct splitters *splitters = &batch->splitters;
-
-	memcpy(batch->common_key,
+	memcpy(common_key,
 	       splitters->common_record + splitters->common_shape->keys.begin,
 	       key_shape->size);
-	splitters->common_record = batch->common_key;
+	splitters->common_record = common_key;
 	splitters->common_shape = key_shape;
 }
 
-void batch_copy_splitters(struct batch *batch, const struct batch *from)
+void batch_adopt_key(struct batch *batch, const struct record_shape *key_shape)
 {
-	batch->splitters = from->splitters;
-	if (from->splitters.kind == SPLITTERS_SAMPLED)
-		batch_adopt_key(batch, from->splitters.common_shape);
+	adopt_key(&batch->splitters, batch->common_key, key_shape);
+}
+
+void batch_copy_splitters(struct splitters *splitters, uint8_t *common_key,
+			  const struct splitters *from)
+{
+	*splitters = *from;
+	if (from->kind == SPLITTERS_SAMPLED)
+		adopt_key(splitters, common_key, from->common_shape);
 }

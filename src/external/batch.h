@@ -21,6 +21,7 @@ struct batch {
 	 * in place, all entries in order. */
 	uint64_t *sorted;
 	uint8_t *common_key;   /* for the splitters: see batch_adopt_key() */
+	uint64_t first_record; /* its number in the input, in the first pass */
 	uint64_t record_count; /* that have entries */
 	struct splitters splitters;
 	struct bucketing bucketing;
@@ -68,7 +69,9 @@ static inline uint64_t batch_slot(const struct batch *batch, uint64_t record)
 	return batch->sorted[record] & batch_slot_mask(batch);
 }
 
-/* Take over another batch's splitters, which may be overwritten meanwhile. */
-void batch_copy_splitters(struct batch *batch, const struct batch *from);
+/* Copy a batch's splitters, which will be overwritten, or such a copy to a
+ * batch.  common_key has room for the bytes from the first key to the last. */
+void batch_copy_splitters(struct splitters *splitters, uint8_t *common_key,
+			  const struct splitters *from);
 
 #endif /* BATCH_H */

@@ -39,16 +39,22 @@ static void sample_piece(struct external *external, struct batch *batch)
 	splitters_set_shape(&batch->splitters, &external->request.shape);
 }
 
-static int fill(void *context, struct batch *batch)
+static int fill(void *context, unsigned lane, struct batch *batch)
 {
 	struct external *external = context;
 	struct piece_source *pieces = &external->pieces;
+	const struct bucketing_config config = {
+		.source = &pieces->source,
+		.serve = external_serve,
+		.serve_context = external,
+	};
 
+	(void)lane;
 	if (!piece_source_begin(pieces, batch)) {
 		batch->record_count = 0;
 		return 0;
 	}
-	external_begin_batch(external, batch, &pieces->source);
+	batch_begin(batch, &external->reading, &config);
 	sample_piece(external, batch);
 	thread_pool_run(&external->readers, run_pass, batch);
 	if (first_failure_stops(&external->failure))
@@ -116,7 +122,7 @@ static void release_pieces(struct external *external, uint32_t piece)
 	external->released_piece = piece;
 }
 
-/* The third leader: what is left in the end goes when the files are closed, and
+/* The last leader: what is left in the end goes when the files are closed, and
  * that takes a second for 8 GB on a disk that is told of it (discard). */
 static void tidy(void *context)
 {
@@ -220,6 +226,7 @@ static bool merge_runs(struct external *external, unsigned first,
 		.empty = empty,
 		.tidy = is_room_short(external, empty) ? tidy : NULL,
 		.context = external,
+		.lane_count = 1,
 		.free_wanted = free->count,
 		.free_at_end = free->count,
 	};
@@ -265,7 +272,9 @@ static bool merge_into_run(struct external *external, unsigned first,
 	uint32_t blocks = count_blocks(external, first, count);
 	struct failure failure;
 
-	if (run_index_begin(&external->index, 2 * blocks, &failure) < 0) {
+	if (run_index_begin(&external->index,
+			    external->index.runs[first].input_record,
+			    2 * blocks, &failure) < 0) {
 		external_fail(external, &failure);
 		return false;
 	}
@@ -304,7 +313,8 @@ static bool merge_until(struct external *external, unsigned runs_max)
  */
 
 /* Spill batches until the free ones are large enough to merge all runs, and if
- * that is not enough, all of them. */
+ * that is not enough, all of them.  So what stays in memory, which may lie
+ * anywhere in the input, is never a part of a merge before the last. */
 static bool make_room(struct external *external)
 {
 	struct pipeline *pipeline = &external->pipeline;
@@ -320,11 +330,7 @@ static bool make_room(struct external *external)
 			return false;
 		pipeline_add(pipeline, batch);
 	}
-	return external_finish_runs(external) &&
-	       merge_until(external,
-			   external_plan_runs_max(&external->plan,
-						  &external->request,
-						  pipeline->free.count));
+	return external_finish_runs(external);
 }
 
 static bool keep_rest(struct external *external)
@@ -337,6 +343,24 @@ static bool keep_rest(struct external *external)
 		external->details->resident_count++;
 	}
 	return true;
+}
+
+static bool order_runs(struct external *external)
+{
+	struct failure failure;
+
+	if (run_index_order(&external->index, &failure) == 0)
+		return true;
+	external_fail(external, &failure);
+	return false;
+}
+
+static bool merge_some(struct external *external)
+{
+	return merge_until(
+		external,
+		external_plan_runs_max(&external->plan, &external->request,
+				       external->pipeline.free.count));
 }
 
 /* Two pieces at a time need two batches. */
@@ -386,7 +410,8 @@ bool external_merge_all(struct external *external)
 		return external_fetch(external, pipeline_take_full(pipeline));
 	if (external->index.run_count == 0 && pipeline->full.count == 1)
 		return order_lone(external);
-	if (!make_room(external) || !keep_rest(external))
+	if (!make_room(external) || !keep_rest(external) ||
+	    !order_runs(external) || !merge_some(external))
 		return false;
 	split_lone_batch(external);
 	return merge_runs(external, 0, external->index.run_count,

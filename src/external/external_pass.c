@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "external/external_state.h"
 
+#include <string.h>
+
 #define PROGRESS_NS 1000000000u
 #define RATES_NS 2000000000u
 
@@ -12,7 +14,8 @@ void external_begin_pass(struct external *external, enum external_pass pass)
 	external->pass = pass;
 	external->pass_begin_ns = clock_now_ns();
 	external->written_before = external->scratch.written_bytes;
-	external->pipeline.reading_wait_ns = 0;
+	memset(external->pipeline.reading_wait_ns, 0,
+	       sizeof(external->pipeline.reading_wait_ns));
 	external->pipeline.ordering_wait_ns = 0;
 	external->runs.wait_ns = 0;
 	external->output.wait_ns = 0;
@@ -20,11 +23,31 @@ void external_begin_pass(struct external *external, enum external_pass pass)
 	external->meter.last_fill_wait_ns = 0;
 }
 
+static void add_up_files(const struct external *external,
+			 struct external_pass_result *result)
+{
+	for (unsigned l = 0; l < external->plan.lane_count; l++)
+		file_source_add_up(&external->lanes[l].files,
+				   &result->read_bytes, &result->read_wait_ns);
+}
+
+/* While the leader of a reading team waits, its workers do. */
+static uint64_t add_up_fill_waits(const struct external *external)
+{
+	const uint64_t *waits_ns = external->pipeline.reading_wait_ns;
+	uint64_t ns = 0;
+
+	if (external->pass != EXTERNAL_RUNS)
+		return waits_ns[0] * external->request.worker_count;
+	for (unsigned l = 0; l < external->plan.lane_count; l++)
+		ns += waits_ns[l] * external->lanes[l].readers->worker_count;
+	return ns;
+}
+
 void external_end_pass(struct external *external)
 {
 	struct external_pass_result *result =
 		&external->details->passes[external->pass];
-	const struct pipeline *pipeline = &external->pipeline;
 	uint64_t workers = external->request.worker_count;
 
 	result->ns += clock_now_ns() - external->pass_begin_ns;
@@ -32,8 +55,7 @@ void external_end_pass(struct external *external)
 		stream_source_add_up(&external->streams, &result->read_bytes,
 				     &result->read_wait_ns);
 	else if (external->pass == EXTERNAL_RUNS)
-		file_source_add_up(&external->files, &result->read_bytes,
-				   &result->read_wait_ns);
+		add_up_files(external, result);
 	else
 		piece_source_add_up(&external->pieces, &result->read_bytes,
 				    &result->read_wait_ns);
@@ -43,8 +65,8 @@ void external_end_pass(struct external *external)
 	else
 		result->written_bytes += external->scratch.written_bytes -
 					 external->written_before;
-	result->fill_wait_ns += pipeline->reading_wait_ns * workers;
-	result->empty_wait_ns += pipeline->ordering_wait_ns * workers;
+	result->fill_wait_ns += add_up_fill_waits(external);
+	result->empty_wait_ns += external->pipeline.ordering_wait_ns * workers;
 	result->write_wait_ns += external->runs.wait_ns +
 				 external->output.wait_ns +
 				 external->stream.wait_ns;
@@ -53,12 +75,46 @@ void external_end_pass(struct external *external)
 /* --- progress --------------------------------------------------------------
  */
 
-/* Shares of workers are equal: what worker 0 knows of itself holds for all. */
-static const struct read_ahead *own_reads(const struct external *external)
+/* How far the pass has come; waits are those of one worker. */
+struct reading {
+	uint64_t read_bytes;
+	uint64_t read_wait_ns, fill_wait_ns;
+};
+
+static uint64_t load(const _Atomic uint64_t *number)
 {
-	return external->pass == EXTERNAL_RUNS
-		       ? &external->files.readers[0].reads
-		       : &external->pieces.readers[0].reads;
+	return atomic_load_explicit(number, memory_order_relaxed);
+}
+
+/* Shares of workers are equal: what worker 0 knows of itself holds for all. */
+static struct reading look_at_lanes(const struct external *external)
+{
+	unsigned lane_count = external->plan.lane_count;
+	struct reading reading = { 0 };
+
+	for (unsigned l = 0; l < lane_count; l++) {
+		const struct reading_lane *lane = &external->lanes[l];
+
+		reading.read_bytes +=
+			load(&lane->read_bytes) * lane->readers->worker_count;
+		reading.read_wait_ns += load(&lane->read_wait_ns) / lane_count;
+		reading.fill_wait_ns += load(&lane->fill_wait_ns) / lane_count;
+	}
+	return reading;
+}
+
+static struct reading look_at_reading(const struct external *external)
+{
+	const struct read_ahead *reads = &external->pieces.readers[0].reads;
+
+	if (external->pass == EXTERNAL_RUNS)
+		return look_at_lanes(external);
+	return (struct reading){
+		.read_bytes =
+			reads->read_bytes * external->request.worker_count,
+		.read_wait_ns = reads->wait_ns,
+		.fill_wait_ns = external->pipeline.reading_wait_ns[0],
+	};
 }
 
 static unsigned percent(uint64_t part, uint64_t whole)
@@ -76,12 +132,10 @@ void external_predict(struct external *external)
 }
 
 /* By the plan: of a pass, as much is written as is read. */
-static void estimate(const struct external *external,
+static void estimate(const struct external *external, uint64_t read,
 		     struct external_progress *progress)
 {
 	const struct external_forecast *forecast = &external->details->forecast;
-	uint64_t read = own_reads(external)->read_bytes *
-			external->request.worker_count;
 
 	for (unsigned p = 0; p < EXTERNAL_PASSES; p++) {
 		uint64_t whole = forecast->passes[p].read_bytes +
@@ -135,9 +189,8 @@ static void set_rates(struct external *external, uint64_t now_ns)
 {
 	struct external_meter *meter = &external->meter;
 	struct external_rates *rates = &external->details->rates;
-	uint64_t moved = own_reads(external)->read_bytes *
-				 external->request.worker_count +
-			 spilled_bytes(external);
+	uint64_t moved =
+		look_at_lanes(external).read_bytes + spilled_bytes(external);
 	double seconds = (double)(now_ns - meter->rates_begin_ns) / 1e9;
 
 	if (meter->rates_begin_ns == 0) {
@@ -160,32 +213,30 @@ static void tell_progress(struct external *external, uint64_t now_ns)
 {
 	const struct external_config *config = external->config;
 	struct external_meter *meter = &external->meter;
-	uint64_t read_wait_ns = own_reads(external)->wait_ns;
-	uint64_t fill_wait_ns = external->pipeline.reading_wait_ns;
+	const struct reading reading = look_at_reading(external);
 	uint64_t passed_ns = now_ns - meter->last_ns;
 	struct external_progress progress = {
 		.pass = external->pass,
-		.wait_disk_percent = percent(
-			read_wait_ns - meter->last_read_wait_ns, passed_ns),
-		.wait_memory_percent = percent(
-			fill_wait_ns - meter->last_fill_wait_ns, passed_ns),
+		.wait_disk_percent =
+			percent(reading.read_wait_ns - meter->last_read_wait_ns,
+				passed_ns),
+		.wait_memory_percent =
+			percent(reading.fill_wait_ns - meter->last_fill_wait_ns,
+				passed_ns),
 	};
 
 	meter->last_ns = now_ns;
-	meter->last_read_wait_ns = read_wait_ns;
-	meter->last_fill_wait_ns = fill_wait_ns;
-	estimate(external, &progress);
+	meter->last_read_wait_ns = reading.read_wait_ns;
+	meter->last_fill_wait_ns = reading.fill_wait_ns;
+	estimate(external, reading.read_bytes, &progress);
 	config->progress(config->progress_context, &progress);
 }
 
-void external_serve(void *context)
+/* The caller has the meter. */
+static void serve(struct external *external)
 {
-	struct external *external = context;
 	uint64_t now_ns = clock_now_ns();
 
-	/* How much is left of a stream is not known. */
-	if (external->reads_streams)
-		return;
 	if (external->meter.next_ns == 0) {
 		external->meter.next_ns = now_ns + PROGRESS_NS;
 		external->meter.last_ns = now_ns;
@@ -200,14 +251,36 @@ void external_serve(void *context)
 		tell_progress(external, now_ns);
 }
 
-void external_begin_batch(struct external *external, struct batch *batch,
-			  const struct source *source)
+void external_serve(void *context)
 {
-	const struct bucketing_config config = {
-		.source = source,
-		.serve = external_serve,
-		.serve_context = external,
-	};
+	struct external *external = context;
+	struct external_meter *meter = &external->meter;
 
-	batch_begin(batch, &external->reading, &config);
+	/* How much is left of a stream is not known. */
+	if (external->reads_streams ||
+	    atomic_flag_test_and_set_explicit(&meter->is_busy,
+					      memory_order_acquire))
+		return;
+	serve(external);
+	atomic_flag_clear_explicit(&meter->is_busy, memory_order_release);
+}
+
+void external_serve_lane(void *context)
+{
+	struct reading_lane *lane = context;
+	struct external *external = lane->external;
+	const struct read_ahead *reads;
+
+	if (external->reads_streams)
+		return;
+	reads = &lane->files.readers[0].reads;
+	atomic_store_explicit(&lane->read_bytes, reads->read_bytes,
+			      memory_order_relaxed);
+	atomic_store_explicit(&lane->read_wait_ns, reads->wait_ns,
+			      memory_order_relaxed);
+	atomic_store_explicit(
+		&lane->fill_wait_ns,
+		external->pipeline.reading_wait_ns[lane - external->lanes],
+		memory_order_relaxed);
+	external_serve(external);
 }

@@ -30,6 +30,11 @@
 /* --- staging ---------------------------------------------------------------
  */
 
+static unsigned lane_count(const struct external_request *request)
+{
+	return request->lanes ? request->lanes->lane_count : 1;
+}
+
 static void plan_requests(struct external_plan *plan,
 			  const struct external_request *request)
 {
@@ -40,6 +45,8 @@ static void plan_requests(struct external_plan *plan,
 	uint64_t staging = request->memory_bytes / STAGING_PART / 2;
 	size_t chunk = REQUEST_BYTES_MIN;
 
+	plan->lane_count = lane_count(request);
+	plan->reader_count = MAX(workers, plan->lane_count);
 	while (chunk * 2 <= MIN(bytes, REQUEST_BYTES_MAX))
 		chunk *= 2;
 	plan->output_chunk_bytes = chunk;
@@ -50,10 +57,12 @@ static void plan_requests(struct external_plan *plan,
 		(uint32_t)(ROUND_UP(MAX(chunk, block_bytes), PAGE_BYTES) +
 			   2 * PAGE_BYTES);
 	plan->write_depth = WRITE_DEPTH;
-	plan->read_depth = READ_DEPTH;
-	while (plan->read_depth > 1 &&
-	       (uint64_t)workers * plan->read_depth * plan->read_slot_bytes >
-		       staging)
+	/* Each lane has as many reads under way as all workers have for one. */
+	plan->read_depth = READ_DEPTH * MIN(workers, plan->lane_count);
+	while (plan->read_depth > 1 && (uint64_t)plan->reader_count *
+						       plan->read_depth *
+						       plan->read_slot_bytes >
+					       staging)
 		plan->read_depth--;
 	while (plan->write_depth > 1 &&
 	       (workers + plan->write_depth) * plan->slot_bytes > staging)
@@ -66,10 +75,21 @@ static void plan_requests(struct external_plan *plan,
 static uint64_t staging_bytes(const struct external_plan *plan,
 			      const struct external_request *request)
 {
-	return (uint64_t)request->worker_count *
-		       (plan->read_depth * plan->read_slot_bytes +
-			plan->encoder_bytes + plan->decoder_bytes) +
+	return (uint64_t)plan->reader_count * plan->read_depth *
+		       plan->read_slot_bytes +
+	       (uint64_t)request->worker_count *
+		       (plan->encoder_bytes + plan->decoder_bytes) +
 	       plan->slot_count * plan->slot_bytes;
+}
+
+/* Lanes have readers of their own, beside those of the second pass. */
+static uint64_t process_bytes(const struct external_plan *plan,
+			      const struct external_request *request)
+{
+	uint64_t workers = request->worker_count +
+			   (plan->lane_count > 1 ? plan->reader_count : 0);
+
+	return PROCESS_BYTES + workers * WORKER_BYTES;
 }
 
 /* --- a candidate -----------------------------------------------------------
@@ -82,7 +102,18 @@ static uint64_t planned_records(const struct external_request *request)
 	return request->memory_bytes * UNKNOWN_FACTOR / request->shape.size;
 }
 
-/* The orderer's own memory: see orderer_take_memory(). */
+static uint64_t planned_runs(const struct external_plan *plan,
+			     const struct external_request *request)
+{
+	uint64_t capacity = plan->batch.capacity;
+
+	if (request->lanes)
+		return lane_plan_batches(request->lanes, capacity);
+	return DIV_ROUND_UP(planned_records(request), capacity);
+}
+
+/* The orderer's own memory: see orderer_take_memory(); and what each lane has
+ * for samples and splitters. */
 static uint64_t orderer_bytes(const struct external_plan *plan,
 			      const struct external_request *request)
 {
@@ -101,8 +132,11 @@ static uint64_t orderer_bytes(const struct external_plan *plan,
 	if (plan_make(&tables, &wanted) < 0)
 		return UINT64_MAX / 2;
 	return tables.list_count * 8 + request->worker_count * entries * 8 +
-	       tables.sample_count * 16 +
-	       (request->worker_count + 4) * CACHE_PAIR_BYTES;
+	       plan->lane_count *
+		       (tables.sample_count * 16 + request->shape.keys.end -
+			request->shape.keys.begin) +
+	       (request->worker_count + 4 + 3 * plan->lane_count) *
+		       CACHE_PAIR_BYTES;
 }
 
 /* Each run may end with a block that is not full.  The index of a stream grows
@@ -151,8 +185,8 @@ static bool divide(struct external_plan *plan,
 {
 	uint64_t records = planned_records(request);
 	uint64_t block_bytes = run_index_block_bytes(&request->shape);
-	uint64_t fixed = PROCESS_BYTES + request->worker_count * WORKER_BYTES +
-			 staging_bytes(plan, request);
+	uint64_t process = process_bytes(plan, request);
+	uint64_t fixed = process + staging_bytes(plan, request);
 
 	plan->batch = (struct batch_request){
 		.shape = request->shape,
@@ -170,9 +204,7 @@ static bool divide(struct external_plan *plan,
 	if (!share_rest(plan, request, fixed + plan->index_bytes))
 		return false;
 	plan->memory_bytes =
-		request->memory_bytes -
-		(PROCESS_BYTES + request->worker_count * WORKER_BYTES +
-		 plan->index_bytes);
+		request->memory_bytes - (process + plan->index_bytes);
 	return plan->batch.capacity >= 4 * (uint64_t)plan->block_records;
 }
 
@@ -212,10 +244,9 @@ static unsigned count_passes(uint64_t runs, unsigned runs_max)
 /* Batches that must be free for the last merge: as few as possible, unless the
  * runs are so many that some are merged before. */
 static unsigned find_free_batches(const struct external_plan *plan,
-				  const struct external_request *request,
-				  uint64_t records)
+				  const struct external_request *request)
 {
-	uint64_t runs = DIV_ROUND_UP(records, plan->batch.capacity);
+	uint64_t runs = planned_runs(plan, request);
 
 	for (unsigned count = 1; count <= 2; count++)
 		if (runs <= external_plan_runs_max(plan, request, count))
@@ -223,18 +254,31 @@ static unsigned find_free_batches(const struct external_plan *plan,
 	return plan->batch_count;
 }
 
+/* Records that so many batches keep, at least: of lanes, the batches that are
+ * filled last may be the smallest. */
+static uint64_t kept_records(const struct external_plan *plan,
+			     const struct external_request *request,
+			     unsigned batch_count)
+{
+	uint64_t capacity = plan->batch.capacity;
+
+	if (request->lanes)
+		return lane_plan_least(request->lanes, capacity, batch_count);
+	return capacity * batch_count;
+}
+
 static void expect(struct external_plan *plan,
 		   const struct external_request *request)
 {
 	uint64_t records = planned_records(request);
-	uint64_t capacity = plan->batch.capacity;
-	unsigned free_batches = find_free_batches(plan, request, records);
-	uint64_t kept = capacity * (plan->batch_count - free_batches);
+	unsigned free_batches = find_free_batches(plan, request);
+	uint64_t kept =
+		kept_records(plan, request, plan->batch_count - free_batches);
 	unsigned runs_max = external_plan_runs_max(plan, request, free_batches);
 	uint64_t piece = external_plan_piece_records(plan, free_batches);
 	uint64_t last_runs, rests;
 
-	plan->run_count = DIV_ROUND_UP(records, capacity);
+	plan->run_count = planned_runs(plan, request);
 	plan->spilled_records = records > kept ? records - kept : 0;
 	plan->passes = count_passes(plan->run_count, runs_max);
 	last_runs = MAX(1, MIN(plan->run_count, runs_max));
@@ -287,10 +331,10 @@ static void plan_key_requests(struct external_plan *plan,
 static bool try_keys(struct external_plan *plan,
 		     const struct external_request *request)
 {
-	uint64_t fixed = PROCESS_BYTES + request->worker_count * WORKER_BYTES;
+	uint64_t fixed;
 
 	if (request->record_count > PLAN_RECORDS_MAX || request->sums_up ||
-	    request->in_order)
+	    request->in_order || request->lanes)
 		return false;
 	*plan = (struct external_plan){
 		.by_keys = true,
@@ -308,6 +352,7 @@ static bool try_keys(struct external_plan *plan,
 	};
 	plan_key_requests(plan, request);
 	plan->batch_bytes = ROUND_UP(batch_bytes(&plan->batch), PAGE_BYTES);
+	fixed = process_bytes(plan, request);
 	plan->memory_bytes = request->memory_bytes - fixed;
 	fixed += staging_bytes(plan, request) + orderer_bytes(plan, request);
 	return fixed + plan->batch_bytes <= request->memory_bytes;
@@ -335,7 +380,8 @@ static bool try_plan(struct external_plan *plan,
 			(uint32_t)MAX(1, block_bytes / request->shape.size),
 	};
 	plan_requests(plan, request);
-	if (!divide(plan, request) ||
+	/* A batch for each lane, and one that is emptied meanwhile. */
+	if (batch_count <= plan->lane_count || !divide(plan, request) ||
 	    external_plan_runs_max(plan, request, batch_count) < 2)
 		return false;
 	expect(plan, request);
@@ -371,6 +417,21 @@ int external_plan_make(struct external_plan *plan,
 		plan->run_count = plan->spilled_records = plan->scratch_bytes =
 			plan->piece_count = plan->read_bytes = 0;
 	return 0;
+}
+
+/* Batches that end with a range are not full, so more is spilled, which is
+ * written and read: up to this part of the input, reading side by side brings
+ * more. */
+#define SPILL_PART 8
+
+bool external_plan_gains(const struct external_plan *several,
+			 const struct external_plan *single,
+			 const struct external_request *request)
+{
+	return several->passes <= single->passes &&
+	       several->spilled_records <=
+		       single->spilled_records +
+			       request->record_count / SPILL_PART;
 }
 
 uint64_t external_plan_memory_min(const struct external_request *request)

@@ -17,6 +17,7 @@
 
 #include "external/batch.h"
 #include "external/codec.h"
+#include "external/lane_plan.h"
 
 /* Of record_count: the input is a pipe. */
 #define EXTERNAL_RECORDS_UNKNOWN UINT64_MAX
@@ -28,10 +29,12 @@ struct external_request {
 	uint64_t record_count;
 	uint64_t memory_bytes; /* of all that the process touches */
 	unsigned worker_count; /* of each of the two teams */
-	unsigned runs_max;     /* in one merge; 0: what memory allows */
-	struct codec codec;    /* of the blocks of runs */
-	bool in_order;	       /* the output's chunks must be written so */
-	bool sums_up;	       /* the records' checksums are wanted */
+	/* Borrowed; NULL: all records are read one after the other. */
+	const struct lane_plan *lanes;
+	unsigned runs_max;  /* in one merge; 0: what memory allows */
+	struct codec codec; /* of the blocks of runs */
+	bool in_order;	    /* the output's chunks must be written so */
+	bool sums_up;	    /* the records' checksums are wanted */
 };
 
 struct external_plan {
@@ -43,7 +46,11 @@ struct external_plan {
 	unsigned batch_count;
 	uint64_t batch_bytes;	/* of memory, each */
 	uint32_t block_records; /* in a block of a run */
-	/* Staging slots for reads: `read_depth` of each worker. */
+	/* That the first pass reads side by side, and its workers, of all lanes
+	 * together: at least one each. */
+	unsigned lane_count;
+	unsigned reader_count;
+	/* Staging slots for reads: `read_depth` of each reader. */
 	uint32_t read_slot_bytes;
 	unsigned read_depth;
 	/* Staging slots for writes, of runs or of the output. */
@@ -72,6 +79,12 @@ struct external_plan {
 /* 0; or -ENOMEM: so much memory does not suffice. */
 int external_plan_make(struct external_plan *plan,
 		       const struct external_request *request);
+
+/* True: the plan with several lanes needs no more merges than the one with a
+ * single lane, and spills hardly more. */
+bool external_plan_gains(const struct external_plan *several,
+			 const struct external_plan *single,
+			 const struct external_request *request);
 
 /* The least memory that suffices for the request. */
 uint64_t external_plan_memory_min(const struct external_request *request);

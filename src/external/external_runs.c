@@ -1,185 +1,11 @@
 /*
  * external_runs.c - pass 1: the input into sorted runs
  */
+#include <stdlib.h>
+#include <sys/stat.h>
+
 #include "external/external_state.h"
 #include "sort/key_probe.h"
-
-/* Splitters have failed when more than this part of a batch lies in crowded
- * buckets, which single workers sort one by one. */
-#define CROWDED_PART 8
-
-/* Of a stream, whose keys are probed; as many as key_probe() takes. */
-#define PROBE_RECORDS 512
-
-/* --- the reading team: fill a batch ----------------------------------------
- */
-
-struct pass {
-	struct batch *batch;
-	bool resident;
-	bool partition;
-};
-
-static void run_pass(void *context, unsigned worker)
-{
-	const struct pass *pass = context;
-
-	bucketing_pass(&pass->batch->bucketing, worker, pass->resident,
-		       pass->partition);
-}
-
-/* Splitters from the batch's own records, which are in memory. */
-static void sample_batch(struct external *external, struct batch *batch)
-{
-	const struct source *source = external->source;
-	uint64_t count = source->record_count;
-	uint32_t wanted =
-		MIN(plan_splitters(count), batch->plan.splitters_wanted);
-	uint32_t sample_count = plan_samples(count, wanted);
-	uint64_t random = 1;
-
-	for (uint32_t i = 0; i < sample_count; i++)
-		external->sample[i] = source->ops->record(
-			source,
-			splitters_draw(count, sample_count, i, &random));
-	splitters_init_sampled(&batch->splitters, &external->plan.batch.shape,
-			       external->sample, sample_count,
-			       external->sample_prefixes, wanted);
-	batch_adopt_key(batch, &external->index.key_shape);
-}
-
-static void override_splitters(struct external *external)
-{
-	enum splitters_kind wanted = external->config->sort->splitters;
-
-	if (wanted != SPLITTERS_AUTO)
-		external->is_uniform = wanted == SPLITTERS_STATIC;
-}
-
-/* True: the batch has splitters before it has records. */
-static bool find_splitters(struct external *external, struct batch *batch)
-{
-	if (external->is_uniform) {
-		splitters_init_static(&batch->splitters, external->static_kind,
-				      batch->plan.bucket_count);
-		return true;
-	}
-	if (!external->splitters || external->samples_each)
-		return false;
-	if (external->splitters != batch)
-		batch_copy_splitters(batch, external->splitters);
-	return true;
-}
-
-static bool is_crowded(const struct external *external, uint64_t crowded)
-{
-	return external->config->sort->splitters != SPLITTERS_STATIC &&
-	       crowded > external->source->record_count / CROWDED_PART;
-}
-
-/* Partition by splitters that suit this batch, since there were none, or those
- * that there were did not. */
-static void partition_again(struct external *external, struct batch *batch,
-			    bool had_splitters)
-{
-	external->samples_each = had_splitters && !external->is_uniform;
-	external->is_uniform = false;
-	sample_batch(external, batch);
-	bucketing_reset(&batch->bucketing);
-	thread_pool_run(&external->readers, run_pass,
-			&(struct pass){ batch, true, true });
-	batch_count_crowded(batch);
-}
-
-/* What kind of keys a stream has, from its first records. */
-static void probe_stream(struct external *external, uint64_t record_count)
-{
-	const struct record_shape *shape = &external->request.shape;
-
-	external->static_kind = splitters_probe(
-		shape, external->source->base, MIN(record_count, PROBE_RECORDS),
-		1, &external->is_uniform);
-	override_splitters(external);
-	external->is_probed = true;
-}
-
-/* The next records go to the batch.  Returns how many there are, or of a
- * stream, how many are there already; 0: none is left; -1: the run has failed.
- */
-static int64_t begin_records(struct external *external, struct batch *batch)
-{
-	struct failure failure;
-	int64_t count;
-
-	if (!external->reads_streams)
-		return (int64_t)file_source_begin(&external->files, batch);
-	stream_source_begin(&external->streams, batch);
-	count = stream_source_peek(&external->streams, &failure);
-	if (count < 0) {
-		external_fail(external, &failure);
-		return -1;
-	}
-	if (count > 0 && !external->is_probed)
-		probe_stream(external, (uint64_t)count);
-	return count;
-}
-
-/*
- * Bring the records in, and put them into buckets if the batch has splitters.
- * Units of a stream come to the workers in any order: buckets that need their
- * entries in record order, as sampled splitters have some, are filled when all
- * is there.
- */
-static void bring_in(struct external *external, struct batch *batch,
-		     bool has_splitters)
-{
-	bool waits = external->reads_streams &&
-		     batch->splitters.kind == SPLITTERS_SAMPLED;
-
-	thread_pool_run(
-		&external->readers, run_pass,
-		&(struct pass){ batch, false, has_splitters && !waits });
-	if (external->reads_streams)
-		stream_source_end(&external->streams);
-	if (has_splitters && waits && !first_failure_stops(&external->failure))
-		thread_pool_run(&external->readers, run_pass,
-				&(struct pass){ batch, true, true });
-}
-
-/* The last batch is known as such: else the other team would empty one for the
- * sake of a batch that gets no record. */
-static int count_to_come(const struct external *external)
-{
-	uint64_t left;
-
-	if (external->reads_streams)
-		return external->streams.has_ended ? 0 : PIPELINE_MORE;
-	left = external->input.record_count - external->files.next_record;
-	return (int)MIN(DIV_ROUND_UP(left, external->plan.batch.capacity),
-			PIPELINE_MORE - 1);
-}
-
-static int fill(void *context, struct batch *batch)
-{
-	struct external *external = context;
-	int64_t count = begin_records(external, batch);
-	bool has_splitters;
-
-	batch->record_count = count > 0;
-	if (count <= 0)
-		return (int)count;
-	external_begin_batch(external, batch, external->source);
-	has_splitters = find_splitters(external, batch);
-	bring_in(external, batch, has_splitters);
-	if (first_failure_stops(&external->failure))
-		return -1;
-	if (!has_splitters || is_crowded(external, batch_count_crowded(batch)))
-		partition_again(external, batch, has_splitters);
-	external->splitters = batch;
-	if (first_failure_stops(&external->failure))
-		return -1;
-	return count_to_come(external);
-}
 
 /* --- the ordering team: empty a batch ---------------------------------------
  */
@@ -286,12 +112,12 @@ bool external_order(struct external *external, struct batch *batch,
 /* --- runs ------------------------------------------------------------------
  */
 
-static int begin_run(struct external *external, uint64_t record_count)
+static int begin_run(struct external *external, const struct batch *batch)
 {
 	struct failure failure;
 	int error = run_index_begin(
-		&external->index,
-		(uint32_t)DIV_ROUND_UP(record_count,
+		&external->index, batch->first_record,
+		(uint32_t)DIV_ROUND_UP(batch->record_count,
 				       external->plan.block_records),
 		&failure);
 
@@ -304,7 +130,7 @@ bool external_spill(struct external *external, struct batch *batch)
 {
 	if (external_open_scratch(external) < 0)
 		return false;
-	if (begin_run(external, batch->record_count) < 0)
+	if (begin_run(external, batch) < 0)
 		return false;
 	return external_order(external, batch, false);
 }
@@ -354,66 +180,294 @@ void external_sort_in_place(struct external *external, struct batch *batch)
 
 bool external_keep(struct external *external, struct batch *batch)
 {
-	if (begin_run(external, batch->record_count) < 0)
+	if (begin_run(external, batch) < 0)
 		return false;
 	external_sort_in_place(external, batch);
 	index_resident(external, batch);
 	return true;
 }
 
+/* --- how many lanes --------------------------------------------------------
+ */
+
+/* Different disks have different nodes in one file system of devices. */
+static dev_t device_of(const struct input_file *file)
+{
+	struct stat status;
+
+	if (fstat(file->fd, &status) == 0 && S_ISBLK(status.st_mode))
+		return status.st_rdev;
+	return file->device;
+}
+
+/* True: the plan is one with so many lanes. */
+static bool try_lanes(struct external *external, const struct lane_file *files,
+		      unsigned lane_count)
+{
+	struct external_request *request = &external->request;
+	struct external_plan plan;
+
+	lane_plan_make(&external->lane_plan, files, external->input.file_count,
+		       lane_count);
+	if (lane_count == 1)
+		return true;
+	request->lanes = &external->lane_plan;
+	if (external_plan_make(&plan, request) == 0 &&
+	    external_plan_gains(&plan, &external->plan, request)) {
+		external->plan = plan;
+		return true;
+	}
+	request->lanes = NULL;
+	return false;
+}
+
+void external_plan_lanes(struct external *external)
+{
+	const struct input *input = &external->input;
+	struct lane_file files[INPUT_FILES_MAX];
+	unsigned count;
+
+	for (unsigned f = 0; f < input->file_count; f++)
+		files[f] = (struct lane_file){
+			.device = device_of(&input->files[f]),
+			.record_count = input->files[f].record_count,
+		};
+	count = lane_plan_devices(files, input->file_count);
+	/* Keys by themselves are read at random. */
+	if (external->plan.by_keys)
+		count = 1;
+	while (!try_lanes(external, files, count))
+		count--;
+}
+
+/* --- threads and memory ----------------------------------------------------
+ */
+
+/* The workers of this lane, and those of the lanes before it. */
+static unsigned share_of_readers(const struct external *external, unsigned lane,
+				 unsigned *before)
+{
+	unsigned readers = external->plan.reader_count;
+	unsigned lanes = external->plan.lane_count;
+
+	*before = readers * lane / lanes;
+	return readers * (lane + 1) / lanes - *before;
+}
+
+/* On the CPUs behind those of the lanes before. */
+static int start_readers(struct reading_lane *lane, unsigned worker_count,
+			 unsigned before, struct failure *failure)
+{
+	const struct topology *all = &lane->external->topology;
+	struct topology own = { .cpu_count =
+					MIN(worker_count, all->cpu_count) };
+
+	for (unsigned i = 0; i < own.cpu_count; i++)
+		own.cpus[i] = all->cpus[(before + i) % all->cpu_count];
+	return thread_pool_start_beside(&lane->own_readers, worker_count, &own,
+					failure);
+}
+
+int external_start_lanes(struct external *external, struct failure *failure)
+{
+	unsigned lane_count = external->plan.lane_count;
+	int error = 0;
+
+	for (unsigned l = 0; l < lane_count && error == 0; l++) {
+		struct reading_lane *lane = &external->lanes[l];
+		unsigned before;
+		unsigned workers = share_of_readers(external, l, &before);
+
+		lane->external = external;
+		lane->readers = &external->readers;
+		if (lane_count == 1)
+			break;
+		lane->readers = &lane->own_readers;
+		sort_trace_init(&lane->own_trace,
+				external->config->sort->trace_path);
+		error = sort_trace_add_lanes(&lane->own_trace, workers,
+					     SORT_TRACE_SPANS_MAX, failure);
+		if (error == 0)
+			error = start_readers(lane, workers, before, failure);
+	}
+	return error;
+}
+
+void external_lay_out_lanes(struct external *external, uint32_t sample_count)
+{
+	const struct key_list *keys = &external->request.shape.keys;
+	struct arena *arena = &external->arena;
+
+	for (unsigned l = 0; l < external->plan.lane_count; l++) {
+		struct reading_lane *lane = &external->lanes[l];
+
+		lane->sample =
+			arena_take(arena, sample_count * 8, CACHE_PAIR_BYTES);
+		lane->sample_prefixes =
+			arena_take(arena, sample_count * 8, CACHE_PAIR_BYTES);
+		lane->common_key = arena_take(arena, keys->end - keys->begin,
+					      CACHE_PAIR_BYTES);
+	}
+	external->sample = external->lanes[0].sample;
+	external->sample_prefixes = external->lanes[0].sample_prefixes;
+}
+
+unsigned external_copy_traces(struct external *external,
+			      struct trace_process *processes,
+			      struct trace_lane *lanes)
+{
+	static const char *const names[LANES_MAX] = { "read device 1",
+						      "read device 2",
+						      "read device 3",
+						      "read device 4" };
+
+	if (external->plan.lane_count == 1)
+		return 0;
+	for (unsigned l = 0; l < external->plan.lane_count; l++) {
+		const struct sort_trace *trace = &external->lanes[l].own_trace;
+
+		processes[l] = (struct trace_process){
+			.name = names[l],
+			.origin_ns = external->result->begin_ns,
+			.lanes = lanes,
+			.lane_count = trace->lane_count,
+		};
+		sort_trace_copy_lanes(trace, lanes);
+		lanes += trace->lane_count;
+	}
+	return external->plan.lane_count;
+}
+
 /* --- the pass --------------------------------------------------------------
  */
+
+/* 0 or -errno with *failure filled. */
+static int open_files(struct reading_lane *lane, unsigned number,
+		      struct failure *failure)
+{
+	const struct external *external = lane->external;
+	const struct external_plan *plan = &external->plan;
+	unsigned before;
+	struct file_source_request request = {
+		.input = &external->input,
+		.batch_count = lane_plan_batches_of(
+			&external->lane_plan, number, plan->batch.capacity),
+		.worker_count = share_of_readers(external, number, &before),
+		.slot_bytes = plan->read_slot_bytes,
+		.depth = plan->read_depth,
+		.part_offset =
+			plan->by_keys ? external->request.shape.keys.begin : 0,
+		.part_bytes = plan->batch.shape.size,
+	};
+
+	lane->batches =
+		malloc((request.batch_count + 1) * sizeof(*lane->batches));
+	if (!lane->batches)
+		return failure_no_memory(failure);
+	lane_plan_deal(&external->lane_plan, number, plan->batch.capacity,
+		       lane->batches);
+	request.batches = lane->batches;
+	request.memory = external->read_memory + (size_t)before *
+							 plan->read_depth *
+							 plan->read_slot_bytes;
+	lane->source = &lane->files.source;
+	return file_source_open(&lane->files, &request, failure);
+}
+
+static void wire(struct reading_lane *lane)
+{
+	struct external *external = lane->external;
+
+	lane->wiring = external->reading;
+	lane->key_shape = &external->index.key_shape;
+	lane->wanted = external->config->sort->splitters;
+	lane->serve = external_serve_lane;
+	if (external->reads_streams)
+		lane->streams = &external->streams;
+	lane->wiring.pool = lane->readers;
+	if (lane->readers == &lane->own_readers)
+		lane->wiring.trace = &lane->own_trace;
+}
+
+static bool open_lanes(struct external *external)
+{
+	struct reading_lane *first = &external->lanes[0];
+	struct failure failure;
+	int error = 0;
+
+	first->source = &external->streams.source;
+	first->wanted = external->config->sort->splitters;
+	if (!external->reads_streams)
+		first->static_kind =
+			key_probe(&external->input, &external->request.shape,
+				  &first->is_uniform);
+	reading_lane_override(first);
+	for (unsigned l = 0; l < external->plan.lane_count && error == 0; l++) {
+		struct reading_lane *lane = &external->lanes[l];
+
+		lane->static_kind = first->static_kind;
+		lane->is_uniform = first->is_uniform;
+		wire(lane);
+		if (!external->reads_streams)
+			error = open_files(lane, l, &failure);
+	}
+	if (error)
+		external_fail(external, &failure);
+	return error == 0;
+}
+
+static void end_lanes(struct external *external)
+{
+	for (unsigned l = 0; l < external->plan.lane_count; l++) {
+		struct reading_lane *lane = &external->lanes[l];
+
+		thread_pool_stop(&lane->own_readers);
+		file_source_close(&lane->files);
+		free(lane->batches);
+		lane->batches = NULL;
+	}
+}
+
+void external_close_lanes(struct external *external)
+{
+	end_lanes(external);
+	for (unsigned l = 0; l < external->plan.lane_count; l++)
+		sort_trace_close(&external->lanes[l].own_trace);
+}
+
+static int fill(void *context, unsigned lane, struct batch *batch)
+{
+	struct external *external = context;
+
+	return reading_lane_fill(&external->lanes[lane], batch);
+}
 
 static bool empty(void *context, struct batch *batch)
 {
 	return external_spill(context, batch);
 }
 
-static bool open_files(struct external *external)
-{
-	const struct external_plan *plan = &external->plan;
-	const struct key_list *keys = &external->request.shape.keys;
-	const struct file_source_request request = {
-		.input = &external->input,
-		.batch_records = plan->batch.capacity,
-		.worker_count = external->request.worker_count,
-		.slot_bytes = plan->read_slot_bytes,
-		.depth = plan->read_depth,
-		.memory = external->read_memory,
-		.part_offset = plan->by_keys ? keys->begin : 0,
-		.part_bytes = plan->batch.shape.size,
-	};
-	struct failure failure;
-
-	if (external->reads_streams)
-		return true;
-	external->source = &external->files.source;
-	external->static_kind =
-		key_probe(&external->input, &external->request.shape,
-			  &external->is_uniform);
-	override_splitters(external);
-	if (file_source_open(&external->files, &request, &failure) == 0)
-		return true;
-	external_fail(external, &failure);
-	return false;
-}
-
 bool external_make_runs(struct external *external)
 {
-	const struct pipeline_run run = {
+	unsigned lane_count = external->plan.lane_count;
+	struct pipeline_run run = {
 		.fill = fill,
 		.empty = empty,
 		.context = external,
-		.free_wanted = external->plan.batch_count > 3 ? 2 : 1,
+		.lane_count = lane_count,
+		.free_wanted = lane_count +
+			       (external->plan.batch_count > lane_count + 2),
 		.free_at_end = external->plan.by_keys ? 0 : 1,
 	};
 	bool good;
 
 	external_begin_pass(external, EXTERNAL_RUNS);
-	good = open_files(external) &&
-	       pipeline_run(&external->pipeline, &run) &&
+	good = open_lanes(external);
+	for (unsigned l = 0; l < lane_count; l++)
+		run.to_come[l] = reading_lane_to_come(&external->lanes[l]);
+	good = good && pipeline_run(&external->pipeline, &run) &&
 	       external_finish_runs(external);
 	external_end_pass(external);
-	file_source_close(&external->files);
+	end_lanes(external);
 	return good;
 }

@@ -39,8 +39,10 @@ static int make_plan(struct external *external, struct failure *failure)
 			MEMORY_SHARE(topology_available_bytes());
 	request->worker_count = sort_setup_workers(
 		config, request->record_count, external->topology.cpu_count);
-	if (external_plan_make(&external->plan, request) == 0)
+	if (external_plan_make(&external->plan, request) == 0) {
+		external_plan_lanes(external);
 		return 0;
+	}
 	least = external_plan_memory_min(request);
 	format_size(needed, in_memory > 0 ? MIN(in_memory, least) : least);
 	format_size(allowed, request->memory_bytes);
@@ -53,7 +55,7 @@ static int make_plan(struct external *external, struct failure *failure)
 
 static uint64_t read_bytes(const struct external *external)
 {
-	return (uint64_t)external->request.worker_count *
+	return (uint64_t)external->plan.reader_count *
 	       external->plan.read_depth * external->plan.read_slot_bytes;
 }
 
@@ -72,10 +74,7 @@ static void lay_out_orderer(struct external *external)
 	/* Each batch has entries of its own. */
 	orderer_take_oversized(&external->orderer, &tables, 0,
 			       &external->arena);
-	external->sample = arena_take(&external->arena, tables.sample_count * 8,
-				      CACHE_PAIR_BYTES);
-	external->sample_prefixes = arena_take(
-		&external->arena, tables.sample_count * 8, CACHE_PAIR_BYTES);
+	external_lay_out_lanes(external, tables.sample_count);
 }
 
 static int lay_out_batches(struct external *external, struct failure *failure)
@@ -108,7 +107,9 @@ static int lay_out_memory(struct external *external, struct failure *failure)
 	struct arena *arena = &external->arena;
 	unsigned workers = external->request.worker_count;
 	int error = sort_setup_arena(arena, plan->memory_bytes,
-				     plan->batch_count + workers + 10, failure);
+				     plan->batch_count + workers +
+					     3 * plan->lane_count + 10,
+				     failure);
 
 	if (error)
 		return error;
@@ -252,7 +253,8 @@ bool external_begin_output(struct external *external)
 static int start_threads(struct external *external, struct failure *failure)
 {
 	unsigned workers = external->request.worker_count;
-	int error = thread_pool_start_beside(&external->leaders, 3,
+	int error = thread_pool_start_beside(&external->leaders,
+					     external->plan.lane_count + 2,
 					     &external->topology, failure);
 
 	if (error == 0)
@@ -261,6 +263,8 @@ static int start_threads(struct external *external, struct failure *failure)
 	if (error == 0)
 		error = thread_pool_start_beside(&external->orderers, workers,
 						 &external->topology, failure);
+	if (error == 0)
+		error = external_start_lanes(external, failure);
 	return error;
 }
 
@@ -286,7 +290,8 @@ static int write_trace(struct external *external, struct failure *failure)
 {
 	struct trace_lane reading[THREAD_POOL_WORKERS_MAX];
 	struct trace_lane ordering[THREAD_POOL_WORKERS_MAX];
-	const struct trace_process teams[] = {
+	struct trace_lane lanes[THREAD_POOL_WORKERS_MAX];
+	struct trace_process teams[2 + LANES_MAX] = {
 		{ .name = "read",
 		  .origin_ns = external->result->begin_ns,
 		  .lanes = reading,
@@ -296,11 +301,13 @@ static int write_trace(struct external *external, struct failure *failure)
 		  .lanes = ordering,
 		  .lane_count = external->ordering_trace.lane_count },
 	};
+	unsigned count;
 
 	sort_trace_copy_lanes(&external->reading_trace, reading);
 	sort_trace_copy_lanes(&external->ordering_trace, ordering);
-	return sort_trace_write(&external->ordering_trace, teams,
-				ARRAY_LEN(teams), failure);
+	count = external_copy_traces(external, teams + 2, lanes);
+	return sort_trace_write(&external->ordering_trace, teams, 2 + count,
+				failure);
 }
 
 static void wire(struct external *external)
@@ -331,7 +338,6 @@ static int open_input(struct external *external, struct failure *failure)
 	if (external->reads_streams) {
 		external->input.record_count = EXTERNAL_RECORDS_UNKNOWN;
 		external->input.mode = INPUT_BUFFERED;
-		external->source = &external->streams.source;
 		return stream_source_open(
 			&external->streams, config->input_paths,
 			config->input_count, config->shape.size,
@@ -435,6 +441,7 @@ static void fill_result(struct external *external)
 	result->record_count = external->input.record_count;
 	result->size_bytes = result->record_count * record_size;
 	result->checksum = external->checksum;
+	own->lane_count = plan->lane_count;
 	own->batch_count = plan->batch_count;
 	own->batch_bytes = plan->batch.capacity * record_size;
 	own->block_bytes = plan->block_records * record_size;
@@ -456,6 +463,7 @@ static void close_all(struct external *external)
 	thread_pool_stop(&external->orderers);
 	thread_pool_stop(&external->readers);
 	thread_pool_stop(&external->leaders);
+	external_close_lanes(external);
 	sort_trace_close(&external->reading_trace);
 	sort_trace_close(&external->ordering_trace);
 	file_hold_close(&external->hold);
@@ -534,6 +542,7 @@ static int explain(struct external *external,
 	if (error)
 		return error;
 	explanation->request = external->request;
+	explanation->request.lanes = NULL; /* which goes with the state */
 	explanation->plan = external->plan;
 	explanation->rates = config->rates;
 	explanation->directory_count = config->scratch_count;

@@ -9,6 +9,9 @@
  * (pipeline.h).  Only where the runs are too many for pieces of this memory are
  * some of them merged into longer runs before.
  *
+ * Where the input files are on several devices, pass 1 reads these side by side
+ * (lane_plan.h).
+ *
  * Indexed runs that are merged range by range come from DuckDB 1.4 and
  * Databend; a part that stays in memory from SPsort (Wyllie 1999).
  */
@@ -63,6 +66,7 @@ struct external_pass_result {
 
 /* Beside struct sorter_result.  Valid if external_sort_run() returned 0. */
 struct external_result {
+	unsigned lane_count; /* devices that pass 1 read side by side */
 	unsigned batch_count;
 	uint64_t batch_bytes;	 /* records of a full batch */
 	unsigned run_count;	 /* that pass 1 made */

@@ -9,8 +9,8 @@
 #include "external/file_source.h"
 #include "external/piece_source.h"
 #include "external/pipeline.h"
+#include "external/reading_lane.h"
 #include "external/run_sink.h"
-#include "external/stream_source.h"
 #include "io/file_hold.h"
 #include "io/output.h"
 #include "io/stream_sink.h"
@@ -32,6 +32,7 @@ struct external {
 	struct topology topology;
 	struct external_request request;
 	struct external_plan plan;
+	struct lane_plan lane_plan;
 	struct arena arena;
 	uint8_t *read_memory;
 	uint8_t *slot_memory;
@@ -44,22 +45,17 @@ struct external {
 	struct first_failure failure;
 	struct pipeline pipeline;
 
-	/* The leader of the reading team. */
-	struct file_source files;
+	/* The leaders of the reading teams. */
+	struct reading_lane lanes[LANES_MAX]; /* [plan.lane_count] */
 	struct stream_source streams;
-	struct source *source; /* of either */
-	struct piece_source pieces;
-	const uint8_t **sample;
-	uint64_t *sample_prefixes;
-	enum splitters_kind static_kind;
-	bool is_probed;		       /* the keys of a stream */
-	bool is_uniform;	       /* static splitters suit so far */
-	const struct batch *splitters; /* the batch that had them last */
-	bool samples_each; /* no splitters suited the batch that followed */
 
+	/* The leader of the reading team of a merge. */
+	struct piece_source pieces;
+	const uint8_t **sample; /* those of lane 0 */
+	uint64_t *sample_prefixes;
 	_Atomic uint32_t read_pieces; /* of the merge */
 
-	/* The third leader. */
+	/* The last leader. */
 	uint32_t released_piece; /* room of those before it is given back */
 
 	/* The leader of the ordering team. */
@@ -74,8 +70,9 @@ struct external {
 	uint64_t pass_begin_ns;
 	uint64_t written_before; /* scratch bytes, when the pass began */
 
-	/* Worker 0 of the reading team. */
+	/* Worker 0 of a reading team, one at a time. */
 	struct external_meter {
+		atomic_flag is_busy;
 		uint64_t next_ns; /* tell progress no earlier */
 		uint64_t last_ns, last_read_wait_ns, last_fill_wait_ns;
 		uint64_t rates_begin_ns, rates_begin_bytes;
@@ -89,13 +86,30 @@ void external_end_pass(struct external *external);
 /* How long the run will take, if its size and the disk's rates are known. */
 void external_predict(struct external *external);
 
-/* Worker 0 of the reading team, every few ms: learn the disk's rates, and tell
- * progress when a second has passed. */
+/* Worker 0 of a reading team, every few ms: learn the disk's rates, and tell
+ * progress when a second has passed; of a lane's, with the lane. */
 void external_serve(void *context);
+void external_serve_lane(void *context);
 
-/* The reading team begins to fill a batch from the source. */
-void external_begin_batch(struct external *external, struct batch *batch,
-			  const struct source *source);
+/* How many lanes the first pass gets, and the plan with them, which is made for
+ * one lane before: as many as there are devices, if that costs no more merging
+ * and hardly more room. */
+void external_plan_lanes(struct external *external);
+
+/* Threads and timelines of the lanes.  0 or -errno with *failure filled. */
+int external_start_lanes(struct external *external, struct failure *failure);
+
+/* Memory for samples of so many records. */
+void external_lay_out_lanes(struct external *external, uint32_t sample_count);
+
+/* The timelines of several lanes, as processes; `lanes` has room for as many as
+ * a pool has workers.  Returns how many processes there are. */
+unsigned external_copy_traces(struct external *external,
+			      struct trace_process *processes,
+			      struct trace_lane *lanes);
+
+/* No thread, file or timeline of a lane is left. */
+void external_close_lanes(struct external *external);
 
 /* Pass 1.  Functions that return a bool, here and below, return false if the
  * run has failed; the reason is noted then. */

@@ -12,21 +12,16 @@
 /* --- what is read ahead ----------------------------------------------------
  */
 
-static uint64_t batch_end(const struct file_source *files, uint64_t batch)
-{
-	return MIN((batch + 1) * files->batch_records,
-		   files->input->record_count);
-}
-
 /* The share of the worker in the batch, counted over all files. */
 static void share_of_batch(const struct file_source *files, uint64_t batch,
 			   unsigned worker, uint64_t *begin, uint64_t *end)
 {
-	uint64_t first = batch * files->batch_records;
-	uint64_t count = batch_end(files, batch) - first;
+	struct lane_batch all = files->batches[batch];
 
-	*begin = first + count * worker / files->worker_count;
-	*end = first + count * (worker + 1) / files->worker_count;
+	*begin = all.first_record +
+		 all.record_count * worker / files->worker_count;
+	*end = all.first_record +
+	       all.record_count * (worker + 1) / files->worker_count;
 }
 
 static bool find_ahead(struct file_reader *reader)
@@ -34,8 +29,7 @@ static bool find_ahead(struct file_reader *reader)
 	const struct file_source *files = reader->source;
 
 	while (reader->ahead_record == reader->ahead_end) {
-		if (batch_end(files, reader->ahead_batch) ==
-		    files->input->record_count)
+		if (reader->ahead_batch + 1 >= files->batch_count)
 			return false;
 		share_of_batch(files, ++reader->ahead_batch, reader->worker,
 			       &reader->ahead_record, &reader->ahead_end);
@@ -165,7 +159,8 @@ int file_source_open(struct file_source *files,
 			.record_size = request->part_bytes,
 		},
 		.input = input,
-		.batch_records = request->batch_records,
+		.batches = request->batches,
+		.batch_count = request->batch_count,
 		.unit_records = request->part_bytes < input->record_size
 					? 1
 					: (request->slot_bytes -
@@ -185,8 +180,9 @@ int file_source_open(struct file_source *files,
 		memset(reader, 0, sizeof(*reader));
 		reader->source = files;
 		reader->worker = w;
-		share_of_batch(files, 0, w, &reader->ahead_record,
-			       &reader->ahead_end);
+		if (files->batch_count > 0)
+			share_of_batch(files, 0, w, &reader->ahead_record,
+				       &reader->ahead_end);
 		read_ahead_init(&reader->reads, request->depth,
 				request->memory + (size_t)w * request->depth *
 							  request->slot_bytes,
@@ -197,10 +193,13 @@ int file_source_open(struct file_source *files,
 
 uint64_t file_source_begin(struct file_source *files, struct batch *batch)
 {
-	uint64_t count = MIN(files->batch_records,
-			     files->input->record_count - files->next_record);
+	uint64_t count;
 
-	files->next_record += count;
+	if (files->next_batch == files->batch_count)
+		return 0;
+	count = files->batches[files->next_batch].record_count;
+	batch->first_record = files->batches[files->next_batch].first_record;
+	files->next_batch++;
 	files->source.base = batch->records;
 	files->source.record_count = count;
 	files->source.slot_count = count;

@@ -1,16 +1,18 @@
 /*
  * file_source.h - the input files as a source, batch after batch
  *
- * The records of all files, in order, are dealt out to batches; within a batch
- * each worker reads its share in units of whole records.  A unit is read into a
- * staging slot and copied to its place in the batch, so that files of any size
- * and number can be read past the page cache.  A worker's reads go on into the
- * next batch while it waits for the batch's memory.
+ * The records of all files, or of those of a lane, have been dealt out to
+ * batches, in order (lane_plan.h); within a batch each worker reads its share
+ * in units of whole records.  A unit is read into a staging slot and copied to
+ * its place in the batch, so that files of any size and number can be read past
+ * the page cache.  A worker's reads go on into the next batch while it waits
+ * for the batch's memory.
  */
 #ifndef FILE_SOURCE_H
 #define FILE_SOURCE_H
 
 #include "external/batch.h"
+#include "external/lane_plan.h"
 #include "io/input.h"
 #include "io/read_ahead.h"
 #include "io/source.h"
@@ -35,17 +37,19 @@ struct file_reader {
 struct file_source {
 	struct source source; /* of the current batch's records */
 	const struct input *input;
-	uint64_t batch_records;
+	const struct lane_batch *batches; /* [batch_count], borrowed */
+	uint64_t batch_count;
 	uint64_t unit_records; /* 1 if a part of each is read */
 	uint32_t part_offset;
 	unsigned worker_count;
-	uint64_t next_record;	     /* of the batch after the current one */
+	uint64_t next_batch;	     /* after the current one */
 	struct file_reader *readers; /* [worker_count], owned */
 };
 
 struct file_source_request {
 	const struct input *input; /* open; read directly if it is so chosen */
-	uint64_t batch_records;
+	const struct lane_batch *batches; /* in ascending order */
+	uint64_t batch_count;
 	unsigned worker_count;
 	uint32_t slot_bytes;
 	unsigned depth;
@@ -59,8 +63,8 @@ int file_source_open(struct file_source *files,
 		     const struct file_source_request *request,
 		     struct failure *failure);
 
-/* Between batches: the next one's records go to this batch.  Returns how many
- * there are; 0: no record is left. */
+/* Between batches: the next one's records go to this batch, which is told its
+ * first.  Returns how many there are; 0: no record is left. */
 uint64_t file_source_begin(struct file_source *files, struct batch *batch);
 
 /* Between batches: add what all workers have read, and how long they have

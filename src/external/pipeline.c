@@ -1,5 +1,7 @@
 #include "external/pipeline.h"
 
+#include <string.h>
+
 #include "base/clock.h"
 
 void pipeline_init(struct pipeline *pipeline, struct thread_pool *leaders,
@@ -78,7 +80,7 @@ static void wait(struct pipeline *pipeline, uint64_t *wait_ns)
 	*wait_ns += clock_now_ns() - begin_ns;
 }
 
-static struct batch *take_to_fill(struct pipeline *pipeline)
+static struct batch *take_to_fill(struct pipeline *pipeline, unsigned lane)
 {
 	struct batch *batch = NULL;
 
@@ -87,45 +89,56 @@ static struct batch *take_to_fill(struct pipeline *pipeline)
 		batch = take(&pipeline->free);
 		if (batch)
 			break;
-		wait(pipeline, &pipeline->reading_wait_ns);
+		wait(pipeline, &pipeline->reading_wait_ns[lane]);
 	}
-	if (pipeline->to_come < PIPELINE_MORE)
-		pipeline->to_come--;
+	if (pipeline->to_come[lane] < PIPELINE_MORE)
+		pipeline->to_come[lane]--;
 	/* Fewer are free: the other team may have to empty one. */
 	pthread_cond_broadcast(&pipeline->changed);
 	pthread_mutex_unlock(&pipeline->lock);
 	return batch;
 }
 
-static void put_filled(struct pipeline *pipeline, struct batch *batch,
-		       int to_come)
+static void put_filled(struct pipeline *pipeline, unsigned lane,
+		       struct batch *batch, int to_come)
 {
 	pthread_mutex_lock(&pipeline->lock);
 	append(batch->record_count > 0 ? &pipeline->full : &pipeline->free,
 	       batch);
-	pipeline->to_come = to_come;
-	pipeline->filled = to_come == 0;
+	pipeline->to_come[lane] = to_come;
+	pipeline->lanes_left -= to_come == 0;
 	pthread_cond_broadcast(&pipeline->changed);
 	pthread_mutex_unlock(&pipeline->lock);
 }
 
-static void lead_reading(const struct leading *leading)
+static void lead_reading(const struct leading *leading, unsigned lane)
 {
 	struct pipeline *pipeline = leading->pipeline;
 	int more = PIPELINE_MORE;
 
 	while (more > 0) {
-		struct batch *batch = take_to_fill(pipeline);
+		struct batch *batch = take_to_fill(pipeline, lane);
 
-		more = batch ? leading->run->fill(leading->run->context, batch)
+		more = batch ? leading->run->fill(leading->run->context, lane,
+						  batch)
 			     : -1;
 		if (more >= 0)
-			put_filled(pipeline, batch, more);
+			put_filled(pipeline, lane, batch, more);
 	}
-	/* After a failure: the other team is to see it. */
+	/* After a failure: the other teams are to see it. */
 	pthread_mutex_lock(&pipeline->lock);
 	pthread_cond_broadcast(&pipeline->changed);
 	pthread_mutex_unlock(&pipeline->lock);
+}
+
+/* Of all lanes.  The caller holds the lock. */
+static unsigned count_to_come(const struct pipeline *pipeline)
+{
+	uint64_t count = 0;
+
+	for (unsigned lane = 0; lane < LANES_MAX; lane++)
+		count += (unsigned)pipeline->to_come[lane];
+	return (unsigned)MIN(count, PIPELINE_MORE);
 }
 
 /* NULL: all that is full may stay so, or the run has failed. */
@@ -138,11 +151,11 @@ static struct batch *take_to_empty(struct pipeline *pipeline,
 	while (!first_failure_stops(pipeline->failure)) {
 		unsigned wanted =
 			MAX(run->free_at_end,
-			    MIN(run->free_wanted, (unsigned)pipeline->to_come));
+			    MIN(run->free_wanted, count_to_come(pipeline)));
 
 		if (pipeline->free.count < wanted)
 			batch = take(&pipeline->full);
-		if (batch || pipeline->filled)
+		if (batch || pipeline->lanes_left == 0)
 			break;
 		wait(pipeline, &pipeline->ordering_wait_ns);
 	}
@@ -169,7 +182,7 @@ static void lead_ordering(struct leading *leading)
 			put_emptied(pipeline, batch);
 		else
 			break;
-	/* After a failure: the other team is to see it. */
+	/* After a failure: the other teams are to see it. */
 	pthread_mutex_lock(&pipeline->lock);
 	pthread_cond_broadcast(&pipeline->changed);
 	pthread_mutex_unlock(&pipeline->lock);
@@ -184,7 +197,7 @@ static void lead_tidying(const struct leading *leading)
 
 	while (!ends) {
 		pthread_mutex_lock(&pipeline->lock);
-		ends = pipeline->filled ||
+		ends = pipeline->lanes_left == 0 ||
 		       first_failure_stops(pipeline->failure);
 		if (!ends)
 			pthread_cond_wait(&pipeline->changed, &pipeline->lock);
@@ -197,12 +210,13 @@ static void lead_tidying(const struct leading *leading)
 static void lead(void *context, unsigned worker)
 {
 	struct leading *leading = context;
+	unsigned lane_count = leading->run->lane_count;
 
 	if (worker == 0)
 		lead_ordering(leading);
-	else if (worker == 1)
-		lead_reading(leading);
-	else
+	else if (worker <= lane_count)
+		lead_reading(leading, worker - 1);
+	else if (worker == lane_count + 1)
 		lead_tidying(leading);
 }
 
@@ -210,8 +224,12 @@ bool pipeline_run(struct pipeline *pipeline, const struct pipeline_run *run)
 {
 	struct leading leading = { .pipeline = pipeline, .run = run };
 
-	pipeline->filled = false;
-	pipeline->to_come = PIPELINE_MORE;
+	pipeline->lanes_left = run->lane_count;
+	memset(pipeline->to_come, 0, sizeof(pipeline->to_come));
+	for (unsigned lane = 0; lane < run->lane_count; lane++)
+		pipeline->to_come[lane] = run->to_come[lane] > 0
+						  ? run->to_come[lane]
+						  : PIPELINE_MORE;
 	thread_pool_run(pipeline->leaders, lead, &leading);
 	return !first_failure_stops(pipeline->failure);
 }

@@ -1,5 +1,6 @@
 #include "external/run_index.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,8 +107,8 @@ static int grow_blocks(struct run_index *index, uint64_t wanted,
 		failure);
 }
 
-int run_index_begin(struct run_index *index, uint32_t block_count,
-		    struct failure *failure)
+int run_index_begin(struct run_index *index, uint64_t input_record,
+		    uint32_t block_count, struct failure *failure)
 {
 	int error = grow_runs(index, failure);
 
@@ -119,6 +120,7 @@ int run_index_begin(struct run_index *index, uint32_t block_count,
 		return error;
 	index->runs[index->run_count++] = (struct run){
 		.first_block = index->block_count,
+		.input_record = input_record,
 	};
 	return 0;
 }
@@ -148,6 +150,114 @@ void run_index_set_key(struct run_index *index, uint32_t block,
 {
 	memcpy(index->keys + (uint64_t)block * index->key_shape.size,
 	       record + index->shape.keys.begin, index->key_shape.size);
+}
+
+/* --- the order of the input ------------------------------------------------
+ */
+
+/* The blocks move to other places, each once. */
+struct reorder {
+	struct run_index *index; /* with the runs in their new order */
+	uint32_t *places;	 /* [run_count]: where a run's blocks go */
+	bool *is_moved;		 /* [block_count]: the place has its block */
+	uint8_t *key;		 /* room for one */
+};
+
+static int compare_runs(const void *a, const void *b)
+{
+	uint64_t first = ((const struct run *)a)->input_record;
+	uint64_t second = ((const struct run *)b)->input_record;
+
+	return (first > second) - (first < second);
+}
+
+static bool is_in_order(const struct run_index *index)
+{
+	for (unsigned r = 1; r < index->run_count; r++)
+		if (compare_runs(&index->runs[r - 1], &index->runs[r]) > 0)
+			return false;
+	return true;
+}
+
+/* Where the block lies that is to go to this place. */
+static uint32_t source_of(const struct reorder *reorder, uint32_t place)
+{
+	unsigned low = 0, high = reorder->index->run_count;
+
+	while (high - low > 1) {
+		unsigned middle = low + (high - low) / 2;
+
+		if (reorder->places[middle] <= place)
+			low = middle;
+		else
+			high = middle;
+	}
+	return reorder->index->runs[low].first_block + place -
+	       reorder->places[low];
+}
+
+static uint8_t *key_at(const struct run_index *index, uint32_t block)
+{
+	return index->keys + (uint64_t)block * index->key_shape.size;
+}
+
+/* From this place on, each takes its block from the next, and the last one the
+ * first one's. */
+static void move_cycle(struct reorder *reorder, uint32_t first)
+{
+	struct run_index *index = reorder->index;
+	uint32_t key_bytes = index->key_shape.size;
+	struct run_block block = index->blocks[first];
+	uint32_t to = first, from;
+
+	memcpy(reorder->key, key_at(index, first), key_bytes);
+	while ((from = source_of(reorder, to)) != first) {
+		index->blocks[to] = index->blocks[from];
+		memcpy(key_at(index, to), key_at(index, from), key_bytes);
+		reorder->is_moved[to] = true;
+		to = from;
+	}
+	index->blocks[to] = block;
+	memcpy(key_at(index, to), reorder->key, key_bytes);
+	reorder->is_moved[to] = true;
+}
+
+static void reorder_all(struct reorder *reorder)
+{
+	struct run_index *index = reorder->index;
+	uint32_t place = 0;
+
+	qsort(index->runs, index->run_count, sizeof(*index->runs),
+	      compare_runs);
+	for (unsigned r = 0; r < index->run_count; r++) {
+		reorder->places[r] = place;
+		place += index->runs[r].block_count;
+	}
+	for (uint32_t i = 0; i < index->block_count; i++)
+		if (!reorder->is_moved[i])
+			move_cycle(reorder, i);
+	for (unsigned r = 0; r < index->run_count; r++)
+		index->runs[r].first_block = reorder->places[r];
+}
+
+int run_index_order(struct run_index *index, struct failure *failure)
+{
+	struct reorder reorder = { .index = index };
+	int error = 0;
+
+	if (is_in_order(index))
+		return 0;
+	reorder.places = calloc(index->run_count, sizeof(*reorder.places));
+	reorder.is_moved = calloc(index->block_count, 1);
+	reorder.key = malloc(index->key_shape.size);
+	if (reorder.places && reorder.is_moved && reorder.key)
+		reorder_all(&reorder);
+	else
+		error = failure_no_memory(failure);
+	free(reorder.places);
+	free(reorder.is_moved);
+	free(reorder.key);
+	return error;
 }
 
 /* --- merging ---------------------------------------------------------------
@@ -193,6 +303,7 @@ int run_index_replace(struct run_index *index, unsigned first, unsigned count,
 	       index->block_count, spare);
 	free(spare);
 	merged.first_block = begin;
+	merged.input_record = runs[first].input_record;
 	runs[first] = merged;
 	memmove(&runs[first + 1], &runs[first + count],
 		(latest - first - count) * sizeof(*runs));

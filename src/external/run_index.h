@@ -8,8 +8,9 @@
  * so that the merge of all runs can be cut into pieces before anything is read
  * (merge_plan.h).
  *
- * Runs are numbered in the order of the input: of records with equal keys,
- * those of the lower run come first.  Blocks are numbered over all runs.
+ * Runs are numbered in the order of the input, once run_index_order() has put
+ * them so: of records with equal keys, those of the lower run come first.
+ * Blocks are numbered over all runs.
  */
 #ifndef RUN_INDEX_H
 #define RUN_INDEX_H
@@ -40,6 +41,7 @@ struct run {
 	uint32_t first_block;
 	uint32_t block_count;
 	uint64_t record_count;
+	uint64_t input_record;	      /* the number of its first in the input */
 	const struct batch *resident; /* NULL: the run lies in scratch files */
 };
 
@@ -71,15 +73,20 @@ uint64_t run_index_block_bytes(const struct record_shape *shape);
 int run_index_reserve(struct run_index *index, uint64_t block_count,
 		      struct failure *failure);
 
-/* Begin another run, with room for so many blocks more.  Pointers into the
- * index become invalid.  0 or -errno with *failure filled. */
-int run_index_begin(struct run_index *index, uint32_t block_count,
-		    struct failure *failure);
+/* Begin another run, of the part of the input that begins with this record,
+ * with room for so many blocks more.  Pointers into the index become invalid.
+ * 0 or -errno with *failure filled. */
+int run_index_begin(struct run_index *index, uint64_t input_record,
+		    uint32_t block_count, struct failure *failure);
 
 /* The latest run gets this many records more, in blocks of block_records, for
  * which run_index_begin() has made room: returns the first block's number.
  * Their first_record and record_count are set; the caller sets the rest. */
 uint32_t run_index_extend(struct run_index *index, uint64_t record_count);
+
+/* All runs are there: put them in the order of the input, in which merges need
+ * them.  0 or -errno with *failure filled. */
+int run_index_order(struct run_index *index, struct failure *failure);
 
 /* The latest run is the merge of runs [first, first + count): it takes their
  * place.  0 or -errno with *failure filled. */

@@ -40,10 +40,13 @@ static void print_plan(const struct external_explanation *explanation)
 	       format_size(t.text[0], request->memory_bytes), plan->batch_count,
 	       format_size(t.text[1], plan->batch.capacity * size),
 	       format_size(t.text[2], plan->slot_count * plan->slot_bytes +
-					      (uint64_t)request->worker_count *
+					      (uint64_t)plan->reader_count *
 						      plan->read_depth *
 						      plan->read_slot_bytes),
 	       format_size(t.text[3], plan->index_bytes));
+	if (plan->lane_count > 1)
+		printf("devices   %u are read side by side\n",
+		       plan->lane_count);
 	printf("runs      %" PRIu64 "; %s are spilled, %s stay in memory\n",
 	       plan->run_count,
 	       format_size(t.text[0], plan->spilled_records * size),
@@ -169,14 +172,14 @@ void external_report_explain_json(
 	const struct external_request *request = &explanation->request;
 
 	printf("{\"fits\": false, \"records\": %" PRIu64 ", \"bytes\": %" PRIu64
-	       ", \"memory_bytes\": %" PRIu64 ", \"batches\": %u"
+	       ", \"memory_bytes\": %" PRIu64 ", \"lanes\": %u, \"batches\": %u"
 	       ", \"batch_bytes\": %" PRIu64 ", \"block_bytes\": %" PRIu64
 	       ", \"runs\": %" PRIu64 ", \"pieces\": %" PRIu64
 	       ", \"merge_passes\": %u, \"read_bytes\": %" PRIu64
 	       ", \"spilled_bytes\": %" PRIu64 ", \"scratch_bytes\": %" PRIu64,
 	       request->record_count,
 	       request->record_count * request->shape.size,
-	       request->memory_bytes, plan->batch_count,
+	       request->memory_bytes, plan->lane_count, plan->batch_count,
 	       plan->batch.capacity * request->shape.size,
 	       (uint64_t)plan->block_records * request->shape.size,
 	       plan->run_count, plan->piece_count, plan->passes,
@@ -226,13 +229,13 @@ static void print_directories(const struct external_result *result)
 
 void external_report_json(const struct external_result *result)
 {
-	printf("{\"batches\": %u, \"batch_bytes\": %" PRIu64
+	printf("{\"lanes\": %u, \"batches\": %u, \"batch_bytes\": %" PRIu64
 	       ", \"block_bytes\": %u, \"runs\": %u, \"resident_runs\": %u"
 	       ", \"merges\": %u, \"pieces\": %u, \"spilled_bytes\": %" PRIu64
 	       ", \"scratch_peak_bytes\": %" PRIu64 ", ",
-	       result->batch_count, result->batch_bytes, result->block_bytes,
-	       result->run_count, result->resident_count, result->merge_count,
-	       result->piece_count, result->spilled_bytes,
+	       result->lane_count, result->batch_count, result->batch_bytes,
+	       result->block_bytes, result->run_count, result->resident_count,
+	       result->merge_count, result->piece_count, result->spilled_bytes,
 	       result->scratch_peak_bytes);
 	printf("\"compress\": \"%s\", \"plain_bytes\": %" PRIu64
 	       ", \"stored_bytes\": %" PRIu64 ", ",
