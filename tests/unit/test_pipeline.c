@@ -62,11 +62,12 @@ static void dally(void)
 		usleep(100);
 }
 
-static int fill(void *context, struct batch *batch)
+static int fill(void *context, unsigned lane, struct batch *batch)
 {
 	unsigned number = world.filled;
 
 	assert_ptr_equal(context, &world);
+	assert_int_equal(lane, 0);
 	assert_int_equal(atomic_fetch_add(&world.filling, 1), 0);
 	if ((int)number == world.fill_fails) {
 		note_failure("cannot fill");
@@ -130,6 +131,7 @@ static void open_world(unsigned batch_count, unsigned fills)
 		.fill = fill,
 		.empty = empty,
 		.context = &world,
+		.lane_count = 1,
 		.free_wanted = 1,
 		.free_at_end = 1,
 	};
@@ -299,6 +301,192 @@ static void pipeline_run__either_team_fails(void **state)
 	}
 }
 
+/* --- lanes ------------------------------------------------------------------
+ */
+
+/* A fill that waits for another one waits no longer than so. */
+#define MEETS_SECONDS 60
+
+/* Each lane's own; a batch of a lane has the number lane * LANE_NUMBERS + its
+ * place in the lane, from 1 on, as its capacity. */
+#define LANE_NUMBERS 1000
+
+static struct {
+	unsigned fills[LANES_MAX], filled[LANES_MAX];
+	uint64_t last_place[LANES_MAX]; /* that was emptied */
+	_Atomic unsigned filling[LANES_MAX];
+	int fails; /* this lane does, at its fill number fails_at */
+	unsigned fails_at;
+	_Atomic unsigned met; /* lanes that fill their first batch */
+} lanes;
+
+/* All lanes fill a batch at the same time. */
+static void meet(void)
+{
+	atomic_fetch_add(&lanes.met, 1);
+	for (unsigned i = 0; atomic_load(&lanes.met) < world.run.lane_count;
+	     i++) {
+		if (i == MEETS_SECONDS * 1000) {
+			note_failure("the lanes do not meet");
+			break;
+		}
+		usleep(1000);
+	}
+}
+
+static int fill_lane(void *context, unsigned lane, struct batch *batch)
+{
+	unsigned number = lanes.filled[lane];
+
+	assert_ptr_equal(context, &world);
+	assert_in_range(lane, 0, world.run.lane_count - 1);
+	assert_int_equal(atomic_fetch_add(&lanes.filling[lane], 1), 0);
+	if (number == 0)
+		meet();
+	if ((int)lane == lanes.fails && number == lanes.fails_at) {
+		note_failure("cannot fill");
+		return -1;
+	}
+	lanes.filled[lane]++;
+	usleep((useconds_t)(lane * number % 4) * 50);
+	batch->record_count = 1;
+	batch->capacity = lane * LANE_NUMBERS + number + 1;
+	atomic_fetch_sub(&lanes.filling[lane], 1);
+	return (int)(lanes.fills[lane] - number - 1);
+}
+
+/* Those of one lane in their order. */
+static void note_place(const struct batch *batch)
+{
+	uint64_t lane = batch->capacity / LANE_NUMBERS;
+	uint64_t place = batch->capacity % LANE_NUMBERS;
+
+	assert_int_equal(place, lanes.last_place[lane] + 1);
+	lanes.last_place[lane] = place;
+}
+
+static bool empty_any(void *context, struct batch *batch)
+{
+	assert_ptr_equal(context, &world);
+	assert_true(pthread_equal(pthread_self(), world.caller));
+	if ((int)world.emptied == world.empty_fails) {
+		note_failure("cannot empty");
+		return false;
+	}
+	note_place(batch);
+	world.emptied++;
+	dally();
+	return true;
+}
+
+/* Returns how many batches all lanes together have. */
+static unsigned open_lanes(unsigned lane_count, unsigned batch_count)
+{
+	unsigned fills = 0;
+
+	open_world(batch_count, 0);
+	thread_pool_stop(&world.leaders);
+	assert_int_equal(thread_pool_start_beside(
+				 &world.leaders, lane_count + 2,
+				 &world.topology, &(struct failure){ 0 }),
+			 0);
+	memset(&lanes, 0, sizeof(lanes));
+	lanes.fails = -1;
+	for (unsigned lane = 0; lane < lane_count; lane++) {
+		lanes.fills[lane] = 1 + (unsigned)(random_next() % FILLS_MAX);
+		fills += lanes.fills[lane];
+		world.run.to_come[lane] = (int)lanes.fills[lane];
+	}
+	world.run.fill = fill_lane;
+	world.run.empty = empty_any;
+	world.run.lane_count = lane_count;
+	world.run.free_wanted = lane_count + 1;
+	return fills;
+}
+
+/* All lanes fill side by side, and as many batches stay full as may. */
+static void pipeline_run__lanes_side_by_side(void **state)
+{
+	(void)state;
+	for (unsigned lane_count = 1; lane_count <= LANES_MAX; lane_count++)
+		for (unsigned more = 1; more <= 4; more++) {
+			unsigned batch_count = lane_count + more;
+			unsigned fills = open_lanes(lane_count, batch_count);
+			unsigned full;
+			struct batch *batch;
+
+			assert_true(run_world());
+			assert_int_equal(lanes.met, lane_count);
+			full = world.pipeline.full.count;
+			assert_int_equal(world.emptied + full, fills);
+			assert_int_equal(full, MIN(fills, batch_count - 1));
+			while ((batch = pipeline_take_full(&world.pipeline)))
+				note_place(batch);
+			for (unsigned lane = 0; lane < lane_count; lane++)
+				assert_int_equal(lanes.last_place[lane],
+						 lanes.fills[lane]);
+			close_world();
+		}
+}
+
+/* The last lane's only batch takes longer than all of the first lane. */
+static int fill_late(void *context, unsigned lane, struct batch *batch)
+{
+	assert_ptr_equal(context, &world);
+	for (unsigned i = 0; lane == 1 && atomic_load(&lanes.met) < 3; i++) {
+		if (i == MEETS_SECONDS * 1000) {
+			note_failure("the other lane does not end");
+			return -1;
+		}
+		usleep(1000);
+	}
+	if (lane == 0)
+		usleep(1000);
+	batch->record_count = 1;
+	return lane == 1 ? 0 : 2 - (int)atomic_fetch_add(&lanes.met, 1);
+}
+
+/* How many will come is known before: what has room is not emptied. */
+static void pipeline_run__keeps_what_has_room(void **state)
+{
+	(void)state;
+	open_lanes(2, 5);
+	world.run.fill = fill_late;
+	world.run.to_come[0] = 3;
+	world.run.to_come[1] = 1;
+	assert_true(run_world());
+	assert_int_equal(world.emptied, 0);
+	assert_int_equal(world.pipeline.full.count, 4);
+	close_world();
+}
+
+/* If one lane fails, or the other team, all others end. */
+static void pipeline_run__lane_fails(void **state)
+{
+	(void)state;
+	for (int turn = 0; turn < 60; turn++) {
+		unsigned lane_count = 2 + (unsigned)turn % 3;
+		struct failure failure;
+
+		open_lanes(lane_count, lane_count + 1 + (unsigned)turn % 2);
+		if (turn % 4 == 0) {
+			lanes.fills[0] = world.batch_count + 5;
+			world.run.to_come[0] = (int)lanes.fills[0];
+			world.empty_fails = turn % 3;
+		} else {
+			lanes.fails = turn % (int)lane_count;
+			lanes.fills[lanes.fails] = FILLS_MAX;
+			world.run.to_come[lanes.fails] = FILLS_MAX;
+			lanes.fails_at = (unsigned)turn % FILLS_MAX;
+		}
+		assert_false(run_world());
+		assert_true(first_failure_get(&world.failure, &failure) < 0);
+		assert_string_equal(failure.why, turn % 4 == 0 ? "cannot empty"
+							       : "cannot fill");
+		close_world();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -308,6 +496,9 @@ int main(void)
 		cmocka_unit_test(pipeline_run__empties_all),
 		cmocka_unit_test(pipeline_run__again),
 		cmocka_unit_test(pipeline_run__either_team_fails),
+		cmocka_unit_test(pipeline_run__lanes_side_by_side),
+		cmocka_unit_test(pipeline_run__keeps_what_has_room),
+		cmocka_unit_test(pipeline_run__lane_fails),
 	};
 
 	random_begin();

@@ -31,12 +31,14 @@ struct plain_run {
 	struct plain_block *blocks[BLOCKS_MAX];
 	unsigned block_count;
 	uint64_t record_count;
+	uint64_t input_record;
 	const struct batch *resident;
 };
 
 static struct plain_block all_blocks[BLOCKS_MAX];
 static struct plain_run *runs[RUNS_MAX];
 static unsigned run_count, made_count;
+static uint64_t input_record; /* of the next run */
 static struct run_index runs_index;
 static struct record_shape shape;
 
@@ -58,10 +60,12 @@ static void begin_run(uint32_t block_count)
 {
 	struct failure failure;
 
-	assert_int_equal(run_index_begin(&runs_index, block_count, &failure),
+	assert_int_equal(run_index_begin(&runs_index, input_record, block_count,
+					 &failure),
 			 0);
 	runs[run_count] = calloc(1, sizeof(*runs[0]));
 	assert_non_null(runs[run_count]);
+	runs[run_count]->input_record = input_record;
 	run_count++;
 }
 
@@ -100,6 +104,7 @@ static void replace(unsigned first, unsigned count)
 	struct plain_run *merged = runs[run_count - 1];
 	struct failure failure;
 
+	merged->input_record = runs[first]->input_record;
 	assert_int_equal(run_index_replace(&runs_index, first, count, &failure),
 			 0);
 	for (unsigned r = first; r < first + count; r++)
@@ -143,6 +148,8 @@ static void check_index(void)
 		const struct plain_run *run = runs[r];
 
 		assert_int_equal(runs_index.runs[r].first_block, number);
+		assert_int_equal(runs_index.runs[r].input_record,
+				 run->input_record);
 		assert_int_equal(runs_index.runs[r].block_count,
 				 run->block_count);
 		assert_int_equal(runs_index.runs[r].record_count,
@@ -235,6 +242,47 @@ static void run_index_replace__again_and_again(void **state)
 	}
 }
 
+static int compare_runs(const void *a, const void *b)
+{
+	uint64_t first = (*(struct plain_run *const *)a)->input_record;
+	uint64_t second = (*(struct plain_run *const *)b)->input_record;
+
+	return (first > second) - (first < second);
+}
+
+static void order(void)
+{
+	struct failure failure;
+
+	qsort(runs, run_count, sizeof(*runs), compare_runs);
+	assert_int_equal(run_index_order(&runs_index, &failure), 0);
+	check_index();
+}
+
+/* Runs come from several parts of the input at a time; then some are merged, as
+ * the first of them. */
+static void run_index_order__as_the_input(void **state)
+{
+	(void)state;
+	for (unsigned turn = 0; turn < 200; turn++) {
+		unsigned lanes = 1 + random_below(4);
+		unsigned count = 1 + random_below(40);
+		uint64_t next[4] = { 3000, 1000, 0, 2000 };
+
+		begin_test();
+		for (unsigned r = 0; r < count; r++) {
+			input_record = next[random_below(lanes)]++;
+			add_run(5);
+		}
+		order();
+		add_run(5);
+		replace(random_below(count), 1);
+		check_index();
+		order();
+		end_test();
+	}
+}
+
 /* Of a key that has fields at both ends of the record, too. */
 static void run_index_block_bytes__covers_the_index(void **state)
 {
@@ -300,6 +348,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(run_index_extend__grows),
+		cmocka_unit_test(run_index_order__as_the_input),
 		cmocka_unit_test(run_index_replace__every_place),
 		cmocka_unit_test(run_index_replace__again_and_again),
 		cmocka_unit_test(run_index_block_bytes__covers_the_index),
