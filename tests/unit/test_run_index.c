@@ -276,9 +276,10 @@ static void run_index_order__as_the_input(void **state)
 		}
 		order();
 		add_run(5);
-		replace(random_below(count), 1);
-		check_index();
-		order();
+		if (runs_index.block_count > 0) {
+			replace(random_below(count), 1);
+			order();
+		}
 		end_test();
 	}
 }
