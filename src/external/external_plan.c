@@ -105,7 +105,7 @@ static uint64_t planned_records(const struct external_request *request)
 static uint64_t planned_runs(const struct external_plan *plan,
 			     const struct external_request *request)
 {
-	uint64_t capacity = plan->batch.capacity;
+	uint64_t capacity = MAX(1, plan->batch.capacity);
 
 	if (request->lanes)
 		return lane_plan_batches(request->lanes, capacity);
@@ -142,9 +142,9 @@ static uint64_t orderer_bytes(const struct external_plan *plan,
 /* Each run may end with a block that is not full.  The index of a stream grows
  * by quarters, and so does that of runs which are merged more than once. */
 static uint64_t index_blocks(const struct external_plan *plan,
-			     const struct external_request *request,
-			     uint64_t runs)
+			     const struct external_request *request)
 {
+	uint64_t runs = planned_runs(plan, request);
 	uint64_t blocks =
 		DIV_ROUND_UP(planned_records(request), plan->block_records);
 
@@ -197,9 +197,7 @@ static bool divide(struct external_plan *plan,
 	if (!share_rest(plan, request,
 			fixed + plan->index_blocks * block_bytes))
 		return false;
-	plan->index_blocks = index_blocks(
-		plan, request,
-		DIV_ROUND_UP(records, MAX(1, plan->batch.capacity)));
+	plan->index_blocks = index_blocks(plan, request);
 	plan->index_bytes = plan->index_blocks * block_bytes;
 	if (!share_rest(plan, request, fixed + plan->index_bytes))
 		return false;
