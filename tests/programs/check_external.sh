@@ -548,6 +548,7 @@ FAILURES=(
 	malloc:ENOMEM calloc:ENOMEM realloc:ENOMEM aligned_alloc:ENOMEM
 	pthread_create:EAGAIN pthread_setaffinity_np:EINVAL
 	futex_wait:EINTR io_uring_queue_init:ENOSYS
+	io_uring_queue_init_params:ENOSYS
 	io_uring_submit:EINTR io_uring_submit:EAGAIN uring_read:EBADF
 	uring_write:EBADF
 )

@@ -194,7 +194,8 @@ FAILURES=(
 	pread:EIO pwrite:EIO pwrite:ENOSPC mmap:ENOMEM malloc:ENOMEM
 	calloc:ENOMEM aligned_alloc:ENOMEM pthread_create:EAGAIN
 	pthread_setaffinity_np:EINVAL futex_wait:EINTR
-	io_uring_queue_init:ENOSYS io_uring_submit:EAGAIN uring_read:EBADF
+	io_uring_queue_init:ENOSYS io_uring_queue_init_params:ENOSYS
+	io_uring_submit:EAGAIN uring_read:EBADF
 )
 SURVIVED='EINTR|setaffinity|io_uring|uring_'
 

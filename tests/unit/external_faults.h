@@ -69,6 +69,10 @@ int __real_io_uring_queue_init(unsigned entries, struct io_uring *ring,
 			       unsigned flags);
 int __wrap_io_uring_queue_init(unsigned entries, struct io_uring *ring,
 			       unsigned flags);
+int __real_io_uring_queue_init_params(unsigned entries, struct io_uring *ring,
+				      struct io_uring_params *params);
+int __wrap_io_uring_queue_init_params(unsigned entries, struct io_uring *ring,
+				      struct io_uring_params *params);
 int __real_io_uring_submit(struct io_uring *ring);
 int __wrap_io_uring_submit(struct io_uring *ring);
 void *__real_malloc(size_t bytes);
@@ -155,6 +159,14 @@ int __wrap_io_uring_queue_init(unsigned entries, struct io_uring *ring,
 	return pretend.no_ring
 		       ? -ENOSYS
 		       : __real_io_uring_queue_init(entries, ring, flags);
+}
+
+int __wrap_io_uring_queue_init_params(unsigned entries, struct io_uring *ring,
+				      struct io_uring_params *params)
+{
+	return pretend.no_ring ? -ENOSYS
+			       : __real_io_uring_queue_init_params(
+					 entries, ring, params);
 }
 
 /* What fails in the ring gets a bad descriptor. */
