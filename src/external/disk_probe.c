@@ -1,7 +1,9 @@
 #include "external/disk_probe.h"
 
+#include <errno.h>
 #include <liburing.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/base.h"
 #include "base/clock.h"
@@ -23,10 +25,12 @@ struct probe {
 	unsigned in_flight;
 };
 
-static void submit(struct probe *probe, unsigned slot)
+/* False: the kernel does not take it. */
+static bool submit(struct probe *probe, unsigned slot)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&probe->ring);
 	uint8_t *memory = probe->memory + slot * probe->request_bytes;
+	int taken;
 
 	if (slot < REQUESTS) {
 		if (probe->next_read + probe->request_bytes >
@@ -43,8 +47,23 @@ static void submit(struct probe *probe, unsigned slot)
 		probe->next_write += probe->request_bytes;
 	}
 	sqe->user_data = slot;
-	io_uring_submit(&probe->ring);
-	probe->in_flight++;
+	do
+		taken = io_uring_submit(&probe->ring);
+	while (taken == -EINTR);
+	probe->in_flight += taken == 1;
+	return taken == 1;
+}
+
+/* The next request that has ended, or NULL: the ring fails. */
+static struct io_uring_cqe *wait_for_one(struct probe *probe)
+{
+	struct io_uring_cqe *cqe;
+	int error;
+
+	do
+		error = io_uring_wait_cqe(&probe->ring, &cqe);
+	while (error == -EINTR || error == -EAGAIN);
+	return error ? NULL : cqe;
 }
 
 /* Bytes a second of requests [first, end), or 0 if the disk refuses one. */
@@ -54,14 +73,14 @@ static uint64_t rate(struct probe *probe, unsigned first, unsigned end)
 	uint64_t bytes = 0;
 	bool good = true;
 
-	for (unsigned slot = first; slot < end; slot++)
-		submit(probe, slot);
+	for (unsigned slot = first; slot < end && good; slot++)
+		good = submit(probe, slot);
 	while (probe->in_flight > 0) {
-		struct io_uring_cqe *cqe;
+		struct io_uring_cqe *cqe = wait_for_one(probe);
 		unsigned slot;
 
-		if (io_uring_wait_cqe(&probe->ring, &cqe) < 0)
-			continue;
+		if (!cqe)
+			return 0;
 		slot = (unsigned)cqe->user_data;
 		good = good && cqe->res == (int)probe->request_bytes;
 		bytes += good ? probe->request_bytes : 0;
@@ -69,7 +88,7 @@ static uint64_t rate(struct probe *probe, unsigned first, unsigned end)
 		probe->in_flight--;
 		now_ns = clock_now_ns();
 		if (good && now_ns - begin_ns < PART_NS)
-			submit(probe, slot);
+			good = submit(probe, slot);
 	}
 	return good ? (uint64_t)((double)bytes * 1e9 /
 				 (double)MAX(1, now_ns - begin_ns))
@@ -135,7 +154,8 @@ int disk_probe(const struct input *input, struct scratch *scratch,
 	error = io_uring_queue_init(2 * REQUESTS, &probe.ring, 0);
 	if (error)
 		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
-				   "the disk's rates cannot be measured");
+				   "the disk's rates cannot be measured; "
+				   "--disk-rates can tell them");
 	probe.memory = aligned_alloc(PAGE_BYTES, memory_bytes);
 	if (probe.memory) {
 		memset(probe.memory, 1, memory_bytes);
@@ -143,8 +163,8 @@ int disk_probe(const struct input *input, struct scratch *scratch,
 	} else {
 		error = failure_no_memory(failure);
 	}
-	free(probe.memory);
 	io_uring_queue_exit(&probe.ring);
+	free(probe.memory);
 	scratch_written(scratch, &place, probe.scratch_bytes);
 	scratch_release(scratch, &place, probe.scratch_bytes);
 	return error;
