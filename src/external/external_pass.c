@@ -103,10 +103,21 @@ static struct reading look_at_lanes(const struct external *external)
 	return reading;
 }
 
+static struct reading look_at_streams(const struct external *external)
+{
+	return (struct reading){
+		.read_bytes = load(&external->streams.read_bytes),
+		.read_wait_ns = load(&external->streams.read_ns),
+		.fill_wait_ns = external->pipeline.reading_wait_ns[0],
+	};
+}
+
 static struct reading look_at_reading(const struct external *external)
 {
 	const struct read_ahead *reads = &external->pieces.readers[0].reads;
 
+	if (external->pass == EXTERNAL_RUNS && external->reads_streams)
+		return look_at_streams(external);
 	if (external->pass == EXTERNAL_RUNS)
 		return look_at_lanes(external);
 	return (struct reading){
@@ -165,6 +176,26 @@ static uint64_t spilled_bytes(const struct external *external)
 	return atomic_load_explicit(&external->spilled_records,
 				    memory_order_relaxed) *
 	       external->request.shape.size;
+}
+
+/* How long a stream is, is known when it has ended; how much merging is left,
+ * in the last pass. */
+static void estimate_stream(const struct external *external, uint64_t read,
+			    struct external_progress *progress)
+{
+	uint64_t input = load(&external->streams.read_bytes);
+	uint64_t spilled = spilled_bytes(external);
+	/* What the last pass reads, and by how much more it moves. */
+	uint64_t last = MAX(1, MIN(input, spilled));
+	double factor = (double)(last + input) / (double)last;
+
+	progress->moved_bytes = input + spilled;
+	if (external->pass == EXTERNAL_MERGES)
+		progress->moved_bytes += read;
+	if (external->pass != EXTERNAL_OUTPUT)
+		return;
+	progress->total_bytes = progress->moved_bytes + last + input;
+	progress->moved_bytes += (uint64_t)(factor * (double)MIN(read, last));
 }
 
 /* What has been moved so far has taken as long as it has: at first memory is
@@ -228,7 +259,10 @@ static void tell_progress(struct external *external, uint64_t now_ns)
 	meter->last_ns = now_ns;
 	meter->last_read_wait_ns = reading.read_wait_ns;
 	meter->last_fill_wait_ns = reading.fill_wait_ns;
-	estimate(external, reading.read_bytes, &progress);
+	if (external->reads_streams)
+		estimate_stream(external, reading.read_bytes, &progress);
+	else
+		estimate(external, reading.read_bytes, &progress);
 	config->progress(config->progress_context, &progress);
 }
 
@@ -244,7 +278,7 @@ static void serve(struct external *external)
 	if (now_ns < external->meter.next_ns)
 		return;
 	external->meter.next_ns = now_ns + PROGRESS_NS;
-	if (external->details->rates.read == 0 &&
+	if (external->details->rates.read == 0 && !external->reads_streams &&
 	    external->pass == EXTERNAL_RUNS && spilled_bytes(external) > 0)
 		set_rates(external, now_ns);
 	if (external->config->progress)
@@ -256,9 +290,7 @@ void external_serve(void *context)
 	struct external *external = context;
 	struct external_meter *meter = &external->meter;
 
-	/* How much is left of a stream is not known. */
-	if (external->reads_streams ||
-	    atomic_flag_test_and_set_explicit(&meter->is_busy,
+	if (atomic_flag_test_and_set_explicit(&meter->is_busy,
 					      memory_order_acquire))
 		return;
 	serve(external);
@@ -271,8 +303,10 @@ void external_serve_lane(void *context)
 	struct external *external = lane->external;
 	const struct read_ahead *reads;
 
-	if (external->reads_streams)
+	if (external->reads_streams) {
+		external_serve(external);
 		return;
+	}
 	reads = &lane->files.readers[0].reads;
 	atomic_store_explicit(&lane->read_bytes, reads->read_bytes,
 			      memory_order_relaxed);

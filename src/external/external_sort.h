@@ -27,7 +27,7 @@
 struct external_progress {
 	enum external_pass pass;
 	/* Of all passes together: what has been read and written, and what
-	 * will be. */
+	 * will be; 0 if that is not known yet, as of a stream. */
 	uint64_t moved_bytes, total_bytes;
 	/* Of the reading team's time since the last call, in percent: how long
 	 * it waited for the disk, and for memory that the ordering team has

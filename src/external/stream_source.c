@@ -151,6 +151,7 @@ static int64_t read_stream(struct stream_source *streams, uint8_t *target,
 		if (got < 0)
 			return got;
 		streams->bytes += (uint64_t)got;
+		streams->read_bytes += (uint64_t)got;
 		done += (uint64_t)got;
 		if (got == 0 && first_failure_stops(streams->failure))
 			return 0;

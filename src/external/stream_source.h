@@ -40,7 +40,9 @@ struct stream_source {
 	uint64_t capacity;     /* of the current batch */
 	uint64_t record_count; /* of all batches */
 	bool has_ended;	       /* nothing more comes, or reading failed */
-	uint64_t read_ns;      /* in reads, and waiting for them */
+	/* So far: what all streams have brought, and how long reads and
+	 * waiting for them took.  Any thread may load them. */
+	_Atomic uint64_t read_bytes, read_ns;
 };
 
 /* True if one of the inputs is a stream: "-", a FIFO, a pipe, a socket or a

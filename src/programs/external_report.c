@@ -261,35 +261,59 @@ static struct {
 	bool is_drawn;
 } line;
 
+/* "45%, 430.2 MiB", or "430.2 MiB" of an unknown total. */
+static void format_moved(char *text, size_t text_bytes,
+			 const struct external_progress *progress)
+{
+	char moved[FORMAT_SIZE_BYTES];
+
+	format_size(moved, progress->moved_bytes);
+	if (progress->total_bytes == 0)
+		snprintf(text, text_bytes, "%s", moved);
+	else
+		snprintf(text, text_bytes, "%.0f%%, %s",
+			 100.0 * (double)progress->moved_bytes /
+				 (double)progress->total_bytes,
+			 moved);
+}
+
+/* ", 3 s left", or nothing if that is not known. */
+static void format_left(char *text, size_t text_bytes,
+			const struct external_progress *progress,
+			uint64_t now_ns)
+{
+	double passed_s = (double)(now_ns - line.begin_ns) / 1e9;
+
+	text[0] = '\0';
+	if (progress->total_bytes > 0 && progress->moved_bytes > 0)
+		snprintf(text, text_bytes, ", %.0f s left",
+			 passed_s * ((double)progress->total_bytes /
+					     (double)progress->moved_bytes -
+				     1));
+}
+
 void external_report_progress(void *context,
 			      const struct external_progress *progress)
 {
-	char moved[FORMAT_SIZE_BYTES], rate[FORMAT_SIZE_BYTES];
+	char rate[FORMAT_SIZE_BYTES], moved[64], left[64], text[240];
 	uint64_t now_ns = clock_now_ns();
 	uint64_t bytes = progress->moved_bytes - line.last_bytes;
-	double left = 0;
-	char text[160];
+	bool is_stream = progress->pass == EXTERNAL_RUNS &&
+			 progress->total_bytes == 0;
 
 	(void)context;
 	if (line.begin_ns == 0)
 		line.begin_ns = line.last_ns = now_ns - NS_PER_S;
-	if (progress->moved_bytes > 0)
-		left = (double)(now_ns - line.begin_ns) / 1e9 *
-		       ((double)progress->total_bytes /
-				(double)progress->moved_bytes -
-			1);
+	format_moved(moved, sizeof(moved), progress);
+	format_left(left, sizeof(left), progress, now_ns);
 	snprintf(text, sizeof(text),
-		 "blinksort: %s: %.0f%%, %s, %s/s, %.0f s left; waits: disk "
-		 "%u%%, memory %u%%",
-		 external_pass_name(progress->pass),
-		 100.0 * (double)progress->moved_bytes /
-			 (double)MAX(1, progress->total_bytes),
-		 format_size(moved, progress->moved_bytes),
+		 "blinksort: %s: %s, %s/s%s; waits: %s %u%%, memory %u%%",
+		 external_pass_name(progress->pass), moved,
 		 format_size(rate,
 			     (uint64_t)((double)bytes * 1e9 /
 					(double)MAX(1, now_ns - line.last_ns))),
-		 left, progress->wait_disk_percent,
-		 progress->wait_memory_percent);
+		 left, is_stream ? "input" : "disk",
+		 progress->wait_disk_percent, progress->wait_memory_percent);
 	progress_draw(STDERR_FILENO, text);
 	line.last_ns = now_ns;
 	line.last_bytes = progress->moved_bytes;

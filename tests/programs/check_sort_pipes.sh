@@ -421,6 +421,23 @@ case_errors()
 	expect_match '^blinksort: --memory: .* at least' "$STDERR"
 }
 
+# What comes after a pause finds the line due.
+case_progress()
+{
+	make_shape uniform "$COUNT" 1 >in
+	status=0
+	{
+		head -c 9000000 in
+		sleep 1.5
+		tail -c +9000001 in
+	} | "$ENDS" error-terminal "${BLINKSORT[@]}" - -o out -S "$MEMORY" \
+		--progress >screen || status=$?
+	[ "$status" = 0 ] || fail "status $status"
+	expect_match 'blinksort: runs: [0-9.]* MiB, [^%]*/s; waits: input ' screen
+	sort_reference in -o want
+	expect_same want out
+}
+
 case_terminals()
 {
 	make_shape uniform 100 1 >in
@@ -575,6 +592,7 @@ check cut_records case_cut_records
 check writer_dies case_writer_dies
 check killed_itself case_killed_itself
 check errors case_errors
+check progress case_progress
 check terminals case_terminals
 check reports case_reports
 check scratch case_scratch

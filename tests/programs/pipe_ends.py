@@ -4,6 +4,7 @@
     pipe_ends.py input-terminal COMMAND...    its stdin is a terminal
     pipe_ends.py output-terminal COMMAND...   its stdout is a terminal, and
                                               what it prints goes to our stdout
+    pipe_ends.py error-terminal COMMAND...    the same of its stderr
     pipe_ends.py input-socket COMMAND...      our stdin by a socket
     pipe_ends.py output-socket COMMAND...     its stdout, by a socket
     pipe_ends.py input-nonblocking COMMAND...  our stdin by a pipe that does not
@@ -93,7 +94,8 @@ def main():
         return memory(command[0], command[1:])
     side, kind = way.split("-")
     if kind == "terminal":
-        return terminal({"input": "stdin", "output": "stdout"}[side], command)
+        return terminal({"input": "stdin", "output": "stdout",
+                         "error": "stderr"}[side], command)
     return between(side, kind, command)
 
 
