@@ -95,8 +95,8 @@ void external_model_forecast(struct external_forecast *forecast,
 	forecast_pass(forecast, EXTERNAL_RUNS, request, rates,
 		      plan->by_keys ? keys : bytes, spilled);
 	forecast_pass(forecast, EXTERNAL_MERGES, request, rates,
-		      spilled * (plan->passes - 1),
-		      spilled * (plan->passes - 1));
+		      (double)plan->merged_records * size,
+		      (double)plan->merged_records * size);
 	forecast_pass(forecast, EXTERNAL_OUTPUT, request, rates,
 		      plan->by_keys ? bytes : spilled, bytes);
 	add_reads(forecast, EXTERNAL_MERGES, plan, rates);

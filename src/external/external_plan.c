@@ -140,18 +140,21 @@ static uint64_t orderer_bytes(const struct external_plan *plan,
 }
 
 /* Each run may end with a block that is not full.  The index of a stream grows
- * by quarters, and so does that of runs which are merged more than once. */
+ * by quarters; that of runs of which some are merged before the last merge has
+ * both versions of these for a while. */
 static uint64_t index_blocks(const struct external_plan *plan,
 			     const struct external_request *request)
 {
 	uint64_t runs = planned_runs(plan, request);
+	unsigned runs_max =
+		external_plan_runs_max(plan, request, plan->batch_count);
 	uint64_t blocks =
 		DIV_ROUND_UP(planned_records(request), plan->block_records);
+	uint64_t more = runs > runs_max ? blocks / runs * (runs - runs_max) : 0;
 
-	if (request->record_count == EXTERNAL_RECORDS_UNKNOWN ||
-	    runs > external_plan_runs_max(plan, request, plan->batch_count))
+	if (request->record_count == EXTERNAL_RECORDS_UNKNOWN)
 		return blocks * 5 / 4;
-	return blocks + runs;
+	return blocks + runs + MIN(2 * more, blocks / 4);
 }
 
 static bool share_equally(struct external_plan *plan,
@@ -229,14 +232,31 @@ unsigned external_plan_runs_max(const struct external_plan *plan,
 /* --- what is expected ------------------------------------------------------
  */
 
-/* The runs are merged over and over, until one merge suffices. */
-static unsigned count_passes(uint64_t runs, unsigned runs_max)
+/*
+ * Runs are merged with their neighbours, one after the other, until one merge
+ * suffices for the rest: no more of them than that takes.  Only if all have
+ * been merged once, longer ones are again.
+ */
+static void expect_merges(struct external_plan *plan, unsigned runs_max)
 {
-	unsigned passes = 1;
+	uint64_t left = plan->run_count;
 
-	for (; runs > runs_max; passes++)
-		runs = DIV_ROUND_UP(runs, runs_max);
-	return passes;
+	while (left > runs_max) {
+		/* Each one leaves runs_max - 1 fewer, or the last one less. */
+		uint64_t merges = DIV_ROUND_UP(left - runs_max, runs_max - 1);
+		uint64_t merged = left - runs_max + merges;
+
+		if (merged <= left) {
+			plan->merge_count += merges;
+			plan->merged_records +=
+				(uint64_t)((double)plan->spilled_records *
+					   (double)merged / (double)left);
+			return;
+		}
+		left = DIV_ROUND_UP(left, runs_max);
+		plan->merge_count += left;
+		plan->merged_records += plan->spilled_records;
+	}
 }
 
 /* Batches that must be free for the last merge: as few as possible, unless the
@@ -278,26 +298,27 @@ static void expect(struct external_plan *plan,
 
 	plan->run_count = planned_runs(plan, request);
 	plan->spilled_records = records > kept ? records - kept : 0;
-	plan->passes = count_passes(plan->run_count, runs_max);
+	expect_merges(plan, runs_max);
 	last_runs = MAX(1, MIN(plan->run_count, runs_max));
 	rests = MIN(last_runs * plan->block_records, piece / 2);
 	plan->piece_count = DIV_ROUND_UP(records, MAX(1, piece - rests));
 	plan->read_bytes = (piece - rests) / last_runs * request->shape.size;
-	plan->scratch_bytes = plan->spilled_records * request->shape.size;
-	/* Of several passes, two are in the files at once. */
-	if (plan->passes > 1)
-		plan->scratch_bytes *= 2;
+	/* Of runs that are merged, both versions are in the files at once. */
+	plan->scratch_bytes =
+		(plan->spilled_records +
+		 MIN(plan->merged_records, plan->spilled_records)) *
+		request->shape.size;
 }
 
 /* Bytes that the disk moves for what is spilled, with what its reads cost. */
 static double cost(const struct external_plan *plan,
 		   const struct external_request *request)
 {
-	double spilled = (double)plan->spilled_records * request->shape.size;
+	double moved = (double)(plan->spilled_records + plan->merged_records) *
+		       request->shape.size;
 
-	return spilled * plan->passes *
-	       (2 + (double)EXTERNAL_READ_COST_BYTES /
-			    (double)MAX(1, plan->read_bytes));
+	return moved * (2 + (double)EXTERNAL_READ_COST_BYTES /
+				    (double)MAX(1, plan->read_bytes));
 }
 
 /* --- large records ---------------------------------------------------------
@@ -344,7 +365,6 @@ static bool try_keys(struct external_plan *plan,
 		.batch_count = 1,
 		.block_records = 1,
 		.run_count = 1,
-		.passes = 1,
 		.piece_count = 1,
 		.read_bytes = request->shape.size,
 	};
@@ -413,7 +433,8 @@ int external_plan_make(struct external_plan *plan,
 		return -ENOMEM;
 	if (request->record_count == EXTERNAL_RECORDS_UNKNOWN)
 		plan->run_count = plan->spilled_records = plan->scratch_bytes =
-			plan->piece_count = plan->read_bytes = 0;
+			plan->merge_count = plan->merged_records =
+				plan->piece_count = plan->read_bytes = 0;
 	return 0;
 }
 
@@ -426,7 +447,7 @@ bool external_plan_gains(const struct external_plan *several,
 			 const struct external_plan *single,
 			 const struct external_request *request)
 {
-	return several->passes <= single->passes &&
+	return several->merged_records <= single->merged_records &&
 	       several->spilled_records <=
 		       single->spilled_records +
 			       request->record_count / SPILL_PART;

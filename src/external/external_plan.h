@@ -64,13 +64,16 @@ struct external_plan {
 	size_t decoder_bytes;
 	uint64_t memory_bytes; /* of the arena */
 
-	/* What is expected; all but passes are 0 if the number of records is
+	/* What is expected; all are 0 if the number of records is
 	 * unknown. */
 	uint64_t run_count;
 	uint64_t spilled_records; /* by the first pass */
 	uint64_t scratch_bytes;	  /* at most */
 	uint64_t piece_count;
-	unsigned passes;       /* over the spilled records, after the first */
+	/* Merges of runs into longer ones before the last merge, and what they
+	 * read and write. */
+	uint64_t merge_count;
+	uint64_t merged_records;
 	uint64_t read_bytes;   /* mean, of one run at once, in the last pass */
 	uint64_t index_blocks; /* that it has room for at first */
 	uint64_t index_bytes;

@@ -51,14 +51,15 @@ static void print_plan(const struct external_explanation *explanation)
 	       plan->run_count,
 	       format_size(t.text[0], plan->spilled_records * size),
 	       format_size(t.text[1], kept * size));
-	if (plan->passes > 1)
-		printf("merges    %u before the last, since there are so many "
-		       "runs\n",
-		       plan->passes - 1);
+	if (plan->merge_count > 0)
+		printf("merges    %" PRIu64 ", of %s, before the last, since "
+		       "there are so many runs\n",
+		       plan->merge_count,
+		       format_size(t.text[0], plan->merged_records * size));
 	printf("pieces    %" PRIu64 ", each by reads of %s from each run\n",
 	       plan->piece_count, format_size(t.text[0], plan->read_bytes));
 	printf("passes    %.2f: so many times the input is read and written\n",
-	       1 + (double)plan->spilled_records * plan->passes /
+	       1 + (double)(plan->spilled_records + plan->merged_records) /
 			       (double)request->record_count);
 }
 
@@ -175,15 +176,17 @@ void external_report_explain_json(
 	       ", \"memory_bytes\": %" PRIu64 ", \"lanes\": %u, \"batches\": %u"
 	       ", \"batch_bytes\": %" PRIu64 ", \"block_bytes\": %" PRIu64
 	       ", \"runs\": %" PRIu64 ", \"pieces\": %" PRIu64
-	       ", \"merge_passes\": %u, \"read_bytes\": %" PRIu64
-	       ", \"spilled_bytes\": %" PRIu64 ", \"scratch_bytes\": %" PRIu64,
+	       ", \"merges\": %" PRIu64 ", \"merged_bytes\": %" PRIu64
+	       ", \"read_bytes\": %" PRIu64 ", \"spilled_bytes\": %" PRIu64
+	       ", \"scratch_bytes\": %" PRIu64,
 	       request->record_count,
 	       request->record_count * request->shape.size,
 	       request->memory_bytes, plan->lane_count, plan->batch_count,
 	       plan->batch.capacity * request->shape.size,
 	       (uint64_t)plan->block_records * request->shape.size,
-	       plan->run_count, plan->piece_count, plan->passes,
-	       plan->read_bytes, plan->spilled_records * request->shape.size,
+	       plan->run_count, plan->piece_count, plan->merge_count,
+	       plan->merged_records * request->shape.size, plan->read_bytes,
+	       plan->spilled_records * request->shape.size,
 	       plan->scratch_bytes);
 	printf(", \"directories\": [");
 	for (unsigned d = 0; d < explanation->directory_count; d++) {
@@ -298,8 +301,8 @@ void external_report_progress(void *context,
 	char rate[FORMAT_SIZE_BYTES], moved[64], left[64], text[240];
 	uint64_t now_ns = clock_now_ns();
 	uint64_t bytes = progress->moved_bytes - line.last_bytes;
-	bool is_stream = progress->pass == EXTERNAL_RUNS &&
-			 progress->total_bytes == 0;
+	bool is_stream =
+		progress->pass == EXTERNAL_RUNS && progress->total_bytes == 0;
 
 	(void)context;
 	if (line.begin_ns == 0)
