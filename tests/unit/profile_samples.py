@@ -73,6 +73,11 @@ def _disk(add, rng):
                 add("disk", what, {"device": DEVICE, "file": of_file,
                                    "transfer_bytes": block} | found,
                     "bytes/s", [rate])
+    for what, rate in (("stream read", 700), ("stream write", 500),
+                       ("stream both", 900)):
+        add("disk", what, {"device": DEVICE, "file": True, "under_way": 8,
+                           "transfer_bytes": 2 * MIB}, "bytes/s",
+            [rate * MIB])
     order = list(range(17))
     rng.shuffle(order)
     last = DEVICE_BYTES - 64 * MIB

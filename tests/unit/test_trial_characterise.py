@@ -93,6 +93,20 @@ class Fio(Folder):
         with open(path, "rb") as file:
             self.assertEqual(file.read(), before)
 
+    def test_streams_write_only_the_second_half(self):
+        path = self.write("file", [(0, 1 << 23)])
+        with open(path, "rb") as file:
+            before = file.read()
+        half = len(before) // 2
+        for ways in (("read",), ("write",), ("read", "write")):
+            self.assertGreater(fio.stream_rate(
+                self.program, path, ways, 1 << 20, 2, 0.05, half), 0)
+            with open(path, "rb") as file:
+                after = file.read()
+            self.assertEqual(after[:half], before[:half])
+            self.assertEqual(after[half:] == before[half:],
+                             ways == ("read",))
+
     def test_fio_says_why_not(self):
         with self.assertRaises(Failure) as caught:
             fio.rate(self.program, self.path("none"), "read", 4096, 0.05)

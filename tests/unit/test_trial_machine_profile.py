@@ -17,9 +17,9 @@ import unit
 from report_page import Page, picture_texts, segments
 from trials.base import units
 from trials.base.failure import FILE, Failure
-from trials.characterise import (curves, disk_map, machine_profile,
-                                 measurements, profile_page, profile_plots,
-                                 profile_table)
+from trials.characterise import (curves, disk_map, headline_figures,
+                                 machine_profile, measurements, profile_page,
+                                 profile_plots, profile_table)
 from trials.drawing import style
 from trials.record import schema
 
@@ -122,6 +122,18 @@ class Figures(Folder):
             "a file on it") else "the device"][0].points
         self.assertEqual((10, 100, 1000), (spread.low, spread.middle,
                                            spread.high))
+
+    def test_rates_of_a_sort_are_told_if_all_are_known(self):
+        lines = [measure("disk", f"stream {way}", [rate * MIB],
+                         transfer_bytes=2 * MIB)
+                 for way, rate in (("read", 700), ("write", 500),
+                                   ("both", 900))]
+        self.write(*lines)
+        found = machine_profile.read(self.folder)
+        self.assertIn(("blinksort --disk-rates", "700M:500M:900M"),
+                      headline_figures.rows(found))
+        self.write(*lines[:2])
+        self.assertIsNone(machine_profile.read(self.folder).stream_rates)
 
     def test_the_whole_device_comes_before_a_files_extents(self):
         extent = measure("disk", "extent", offset_bytes=5, length_bytes=7)

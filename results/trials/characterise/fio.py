@@ -1,4 +1,4 @@
-"""Disk rates, by fio: one short job a call, past the page cache."""
+"""Disk rates, by fio: short jobs, past the page cache."""
 
 import json
 import subprocess
@@ -22,11 +22,47 @@ def rate(program, path, pattern, block_bytes, seconds, offset_bytes=0,
         command.append(f"--size={span_bytes}")
     if not writes:
         command.append("--readonly")
+    return _figures(_call(command), "write" if writes else "read")
+
+
+def stream_rate(program, path, ways, block_bytes, depth, seconds,
+                half_bytes) -> int:
+    """Bytes a second, added up, of jobs that each go through a half of the
+    file: the first is read, the second written.  The ways are read, write or
+    both; each has `depth` transfers under way, as a sort has."""
+    command = [
+        program, f"--filename={path}", "--direct=1", "--ioengine=libaio",
+        f"--iodepth={depth}", f"--bs={block_bytes}", f"--size={half_bytes}",
+        "--time_based=1", f"--runtime={round(1000 * seconds)}ms",
+        "--allow_file_create=0", "--output-format=json"]
+    if "write" not in ways:
+        command.append("--readonly")
+    for way in ways:
+        offset = half_bytes if way == "write" else 0
+        command += [f"--name={way}", f"--rw={way}", f"--offset={offset}"]
+    text = _call(command)
+    return sum(_job(text, number)[way]["bw_bytes"]
+               for number, way in enumerate(ways))
+
+
+def _call(command):
     done = subprocess.run(command, check=False, text=True, errors="replace",
                           stdin=subprocess.DEVNULL, capture_output=True)
     if done.returncode != 0:
         raise Failure("fio", _reason(done), RESOURCES)
-    return _figures(done.stdout, "write" if writes else "read")
+    return done.stdout
+
+
+def _job(text, number):
+    try:
+        # Notes may stand before the document.
+        return json.loads(text[text.index("{"):])["jobs"][number]
+    except (ValueError, KeyError, IndexError):
+        raise _not_understood() from None
+
+
+def _not_understood():
+    return Failure("fio", "what it printed is not understood", RESOURCES)
 
 
 def _reason(done):
@@ -38,13 +74,11 @@ def _reason(done):
 
 def _figures(text, way):
     try:
-        # Notes may stand before the document.
-        job = json.loads(text[text.index("{"):])["jobs"][0][way]
+        job = _job(text, 0)[way]
         times = job["clat_ns"]
         return {"bytes_per_s": job["bw_bytes"], "transfers": job["total_ios"],
                 "transfer_median_ns": times["percentile"]["50.000000"],
                 "transfer_p99_ns": times["percentile"]["99.000000"],
                 "transfer_min_ns": times["min"]}
-    except (ValueError, KeyError, IndexError):
-        raise Failure("fio", "what it printed is not understood",
-                      RESOURCES) from None
+    except KeyError:
+        raise _not_understood() from None

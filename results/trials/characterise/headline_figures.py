@@ -17,7 +17,7 @@ def title(profile) -> str:
 def rows(profile) -> list:
     """(what, figure) of each part."""
     return [*_memory(profile), *_starts(profile), *_disk(profile),
-            *_network(profile)]
+            *_streams(profile), *_network(profile)]
 
 
 def _memory(profile):
@@ -48,6 +48,13 @@ def _disk(profile):
                 size, spread = curve.points[0]
                 yield (f"{name}, random {text_format.size_words(size)}",
                        text_format.rate_words(spread.middle))
+
+
+def _streams(profile):
+    if profile.stream_rates:
+        yield ("blinksort --disk-rates",
+               ":".join(f"{rate / 2**20:.0f}M"
+                        for rate in profile.stream_rates))
 
 
 def _network(profile):

@@ -137,6 +137,7 @@ class Profile:
             memory, self.threads_words)
         self.access = _access_curves(memory, self.threads_words)
         self.transfers = _transfer_curves(disk)
+        self.stream_rates = _stream_rates(disk)
         self.positions, self.by_extents = _positions(disk)
         self.device_bytes = next((x["setting"]["device_bytes"] for x in disk
                                   if x["what"] == "position"), None)
@@ -294,6 +295,15 @@ def _transfer_curves(disk) -> dict:
                 lines, lambda x: TRANSFER_WORDS[x["what"]], "transfer_bytes",
                 _transfers)
     return found
+
+
+def _stream_rates(disk):
+    """Bytes a second of reading, writing and both at once; or None."""
+    rates = {x["what"]: x["samples"][-1] for x in disk
+             if x["what"] in measurements.STREAM_WAYS}
+    if len(rates) < len(measurements.STREAM_WAYS):
+        return None
+    return tuple(rates[what] for what in measurements.STREAM_WAYS)
 
 
 def _transfers(lines):

@@ -38,6 +38,11 @@ FILE_NAME = "characterisation.jsonl"
 KIB, MIB = 1 << 10, 1 << 20
 POSITION_SPAN_BYTES = 64 * MIB
 POSITION_BLOCK_BYTES = MIB
+# Transfers of a sort beyond memory, and how many of a kind are under way.
+STREAM_BLOCK_BYTES = 2 * MIB
+STREAM_DEPTH = 8
+STREAM_WAYS = {"stream read": ("read",), "stream write": ("write",),
+               "stream both": ("read", "write")}
 
 
 @dataclass(frozen=True)
@@ -307,11 +312,30 @@ def _file_rates(disk, path, writes):
         if writes:
             disk.transfers(path, ("write", "randwrite"), {"file": True},
                            writes=True)
+            _stream_rates(disk, path)
     except OSError as error:
         disk.measures.refuse("disk", "rate", of_file(path, error))
     finally:
         if os.path.exists(path):
             os.unlink(path)
+
+
+def _stream_rates(disk, path):
+    """What --disk-rates of blinksort takes: in order, alone and both ways at
+    once."""
+    half = disk.scale.file_bytes // 2
+    setting = {"device": disk.device, "file": True,
+               "transfer_bytes": STREAM_BLOCK_BYTES,
+               "under_way": STREAM_DEPTH}
+    for what, ways in STREAM_WAYS.items():
+        try:
+            rate = fio.stream_rate(disk.program, path, ways,
+                                   STREAM_BLOCK_BYTES, STREAM_DEPTH,
+                                   disk.scale.disk_seconds, half)
+        except Failure as failure:
+            disk.measures.refuse("disk", what, failure, setting)
+            return
+        disk.measures.add("disk", what, setting, "bytes/s", [rate])
 
 
 def _write_file(path, size_bytes):
