@@ -8,6 +8,10 @@
  * first pages, and what the kernel counts for it. */
 #define PROCESS_BYTES (4 * MIB)
 #define WORKER_BYTES (256 * KIB)
+/* And this part of the memory, up to so much: what the kernel counts for it, of
+ * pages, requests and a file system's blocks.  Of 100 MB it is 3 MB. */
+#define KERNEL_PART 32
+#define KERNEL_BYTES_MAX (8 * MIB)
 /* Requests to a disk: larger ones bring nothing more, smaller ones cost time of
  * the CPU, and room for a few of them must not take much of the memory. */
 #define REQUEST_BYTES_MAX (2 * MIB)
@@ -89,7 +93,8 @@ static uint64_t process_bytes(const struct external_plan *plan,
 	uint64_t workers = request->worker_count +
 			   (plan->lane_count > 1 ? plan->reader_count : 0);
 
-	return PROCESS_BYTES + workers * WORKER_BYTES;
+	return PROCESS_BYTES + workers * WORKER_BYTES +
+	       MIN(request->memory_bytes / KERNEL_PART, KERNEL_BYTES_MAX);
 }
 
 /* --- a candidate -----------------------------------------------------------
@@ -157,6 +162,21 @@ static uint64_t index_blocks(const struct external_plan *plan,
 	return blocks + runs + MIN(2 * more, blocks / 4);
 }
 
+/* What merge_plan.h keeps for each run of each piece, of which half is rests at
+ * most. */
+static uint64_t cuts_bytes(const struct external_plan *plan,
+			   const struct external_request *request)
+{
+	uint64_t piece =
+		MAX(2, external_plan_piece_records(plan, plan->batch_count));
+	uint64_t pieces = DIV_ROUND_UP(planned_records(request), piece / 2);
+	uint64_t runs =
+		MIN(planned_runs(plan, request),
+		    external_plan_runs_max(plan, request, plan->batch_count));
+
+	return pieces * runs * sizeof(uint32_t);
+}
+
 static bool share_equally(struct external_plan *plan,
 			  const struct external_request *request,
 			  uint64_t fixed)
@@ -201,7 +221,8 @@ static bool divide(struct external_plan *plan,
 			fixed + plan->index_blocks * block_bytes))
 		return false;
 	plan->index_blocks = index_blocks(plan, request);
-	plan->index_bytes = plan->index_blocks * block_bytes;
+	plan->index_bytes =
+		plan->index_blocks * block_bytes + cuts_bytes(plan, request);
 	if (!share_rest(plan, request, fixed + plan->index_bytes))
 		return false;
 	plan->memory_bytes =

@@ -1,6 +1,7 @@
 #include "io/output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -58,6 +59,21 @@ static int write_rest(const struct output_file *file,
 			     file->begin_bytes + slot->offset_bytes + done);
 }
 
+/* By way of the page cache.  The page is written soon: until then the kernel
+ * cannot take it back, should a memory control group be at its limit. */
+static int write_by_cache(const struct output_file *file, const uint8_t *bytes,
+			  size_t length_bytes, uint64_t offset_bytes)
+{
+	int error = outfile_write(&file->outfile, bytes, length_bytes,
+				  offset_bytes);
+
+	if (error == 0 && length_bytes > 0)
+		(void)sync_file_range(file->outfile.fd, (off_t)offset_bytes,
+				      (off_t)length_bytes,
+				      SYNC_FILE_RANGE_WRITE);
+	return error;
+}
+
 /*
  * A direct write takes whole pages.  Of a slot that holds a part of a chunk,
  * the first and the last page may hold bytes of other parts, too: our bytes on
@@ -73,13 +89,11 @@ static int write_shared_pages(const struct output *output,
 	uint64_t last = end == output->part_bytes[slot->part]
 				? end
 				: MAX(ROUND_DOWN(end, PAGE_BYTES), first);
-	int error =
-		outfile_write(&file->outfile, slot->data, first - begin, begin);
+	int error = write_by_cache(file, slot->data, first - begin, begin);
 
 	if (error == 0)
-		error = outfile_write(&file->outfile,
-				      slot->data + (last - begin), end - last,
-				      last);
+		error = write_by_cache(file, slot->data + (last - begin),
+				       end - last, last);
 	if (first > begin)
 		memmove(slot->data, slot->data + (first - begin), last - first);
 	slot->offset_bytes = first;

@@ -246,7 +246,7 @@ static void external_plan__no_step(void **state)
 			(2 + (double)EXTERNAL_READ_COST_BYTES /
 				     (double)MAX(1, plan.read_bytes));
 		if (before > 0 &&
-		    (before > moved * 1.11 || moved > before * 1.04))
+		    (before > moved * 1.11 || moved > before * 1.06))
 			fail_msg("%llu bytes: from %.0f to %.0f",
 				 (unsigned long long)request.memory_bytes,
 				 before, moved);
