@@ -112,20 +112,25 @@ static struct reading look_at_streams(const struct external *external)
 	};
 }
 
-static struct reading look_at_reading(const struct external *external)
+static struct reading look_at_pieces(const struct external *external)
 {
 	const struct read_ahead *reads = &external->pieces.readers[0].reads;
 
-	if (external->pass == EXTERNAL_RUNS && external->reads_streams)
-		return look_at_streams(external);
-	if (external->pass == EXTERNAL_RUNS)
-		return look_at_lanes(external);
 	return (struct reading){
 		.read_bytes =
 			reads->read_bytes * external->request.worker_count,
 		.read_wait_ns = reads->wait_ns,
 		.fill_wait_ns = external->pipeline.reading_wait_ns[0],
 	};
+}
+
+static struct reading look_at_reading(const struct external *external)
+{
+	if (external->pass != EXTERNAL_RUNS)
+		return look_at_pieces(external);
+	if (external->reads_streams)
+		return look_at_streams(external);
+	return look_at_lanes(external);
 }
 
 static unsigned percent(uint64_t part, uint64_t whole)
