@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* Pieces that batch_lay_out() takes besides those of the bucketing. */
-#define OWN_PIECES 3
+#define OWN_PIECES 2
 
 static struct plan plan_of(const struct batch_request *request)
 {
@@ -30,13 +30,15 @@ static uint64_t key_span(const struct record_shape *shape)
 }
 
 /* The plan's memory is that of the tables.  What the orderer has once, for all
- * batches, is not the batch's. */
+ * batches, is not the batch's: chunks of entries, and the entries of oversized
+ * buckets. */
 uint64_t batch_bytes(const struct batch_request *request)
 {
 	struct plan plan = plan_of(request);
 	uint64_t pieces = BUCKETING_PIECES(request->worker_count) + OWN_PIECES;
-	uint64_t once =
-		(uint64_t)request->worker_count * plan.chunk_entries * 8;
+	uint64_t once = ((uint64_t)request->worker_count * plan.chunk_entries +
+			 request->capacity) *
+			8;
 
 	return plan.memory_bytes - once +
 	       request->capacity * request->shape.size +
@@ -73,8 +75,7 @@ void batch_lay_out(struct batch *batch, const struct batch_request *request)
 	bucketing_take_lists(&batch->bucketing, &batch->plan,
 			     request->worker_count, arena);
 	bucketing_take_blocks(&batch->bucketing, &batch->plan, arena);
-	batch->sorted =
-		arena_take(arena, request->capacity * 8, CACHE_PAIR_BYTES);
+	batch->sorted = NULL;
 	batch->common_key = arena_take(arena, key_span(&request->shape), 1);
 	batch->records = arena_take(
 		arena, request->capacity * request->shape.size, PAGE_BYTES);
@@ -106,6 +107,16 @@ uint64_t batch_count_crowded(struct batch *batch)
 			crowded += count;
 	}
 	return crowded;
+}
+
+void batch_keep_order(struct batch *batch, const uint64_t *entries)
+{
+	struct arena buckets = bucketing_left_memory(&batch->bucketing);
+	size_t bytes = batch->record_count * sizeof(*entries);
+	uint64_t *sorted = arena_take(&buckets, bytes, CACHE_LINE_BYTES);
+
+	memcpy(sorted, entries, bytes);
+	batch->sorted = sorted;
 }
 
 static void adopt_key(struct splitters *splitters, uint8_t *common_key,

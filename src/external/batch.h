@@ -17,9 +17,9 @@ struct batch {
 	struct plan plan;    /* of its tables, for `capacity` records */
 	uint64_t capacity;   /* records that it has memory for */
 	uint8_t *records;    /* slot 0 */
-	/* [capacity]: entries of oversized buckets; of a batch that is sorted
-	 * in place, all entries in order. */
-	uint64_t *sorted;
+	/* [record_count], of a batch that is sorted in place: all entries in
+	 * order.  See batch_keep_order(). */
+	const uint64_t *sorted;
 	uint8_t *common_key;   /* for the splitters: see batch_adopt_key() */
 	uint64_t first_record; /* its number in the input, in the first pass */
 	uint64_t record_count; /* that have entries */
@@ -56,6 +56,10 @@ uint64_t batch_count_crowded(struct batch *batch);
 /* The splitters were made from a sample: keep the key that all sampled keys
  * begin with, since the sample's records go. */
 void batch_adopt_key(struct batch *batch, const struct record_shape *key_shape);
+
+/* The batch is sorted in place, and nothing is put into buckets any more: its
+ * buckets' memory takes the sorted entries, record_count of them. */
+void batch_keep_order(struct batch *batch, const uint64_t *entries);
 
 /* The bits of a sorted entry that are its record's slot. */
 static inline uint64_t batch_slot_mask(const struct batch *batch)

@@ -117,8 +117,9 @@ static uint64_t planned_runs(const struct external_plan *plan,
 	return DIV_ROUND_UP(planned_records(request), capacity);
 }
 
-/* The orderer's own memory: see orderer_take_memory(); and what each lane has
- * for samples and splitters. */
+/* The orderer's own memory: see orderer_take_memory() and
+ * orderer_take_oversized(), once for the batch that is being ordered; and what
+ * each lane has for samples and splitters. */
 static uint64_t orderer_bytes(const struct external_plan *plan,
 			      const struct external_request *request)
 {
@@ -136,7 +137,8 @@ static uint64_t orderer_bytes(const struct external_plan *plan,
 
 	if (plan_make(&tables, &wanted) < 0)
 		return UINT64_MAX / 2;
-	return tables.list_count * 8 + request->worker_count * entries * 8 +
+	return tables.list_count * 8 + plan->batch.capacity * 8 +
+	       request->worker_count * entries * 8 +
 	       plan->lane_count *
 		       (tables.sample_count * 16 + request->shape.keys.end -
 			request->shape.keys.begin) +

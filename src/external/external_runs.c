@@ -48,7 +48,6 @@ static void begin_ordering(struct external *external, const struct batch *batch,
 	struct bucket_set set = bucketing_set(&batch->bucketing);
 
 	wiring.splitters = &batch->splitters;
-	external->orderer.oversized_entries = batch->sorted;
 	orderer_begin(&external->orderer, &wiring, config);
 	orderer_add_up(&external->orderer, &set);
 }
@@ -169,11 +168,13 @@ void external_sort_in_place(struct external *external, struct batch *batch)
 		.sorts_only = true,
 		.is_ready = true,
 	};
+	const uint64_t *entries;
 
 	begin_ordering(external, batch, &config);
 	thread_pool_run(&external->orderers, sort_in_place, external);
-	orderer_sorted_entries(&external->orderer);
+	entries = orderer_sorted_entries(&external->orderer);
 	batch->record_count = orderer_record_count(&external->orderer);
+	batch_keep_order(batch, entries);
 	external->result->dropped_count +=
 		orderer_dropped_count(&external->orderer);
 }

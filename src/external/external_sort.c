@@ -71,9 +71,8 @@ static void lay_out_orderer(struct external *external)
 	orderer_take_memory(&external->orderer, &tables,
 			    external->request.worker_count, &external->arena,
 			    NULL);
-	/* Each batch has entries of its own. */
-	orderer_take_oversized(&external->orderer, &tables, 0,
-			       &external->arena);
+	orderer_take_oversized(&external->orderer, &tables,
+			       plan->batch.capacity, &external->arena);
 	external_lay_out_lanes(external, tables.sample_count);
 }
 
