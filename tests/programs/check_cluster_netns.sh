@@ -291,17 +291,32 @@ act()
 	esac
 }
 
-# end_victim RANK HOW: it must end, too, and not by success
-end_victim()
+# wait_victim RANK HOW: it must end, too
+wait_victim()
 {
 	[ "$2" != stopped ] || kill -CONT "${pids[$1]}"
 	wait_ranks "$1"
+}
+
+# expect_failed RANK HOW: and not by success
+expect_failed()
+{
 	[ "${statuses[$1]}" != 0 ] || fail "rank $1 has succeeded"
 	[ "$2" = killed ] || [ "${statuses[$1]}" = 4 ] ||
 		fail "rank $1: status ${statuses[$1]}: $(cat "err.$1")"
 }
 
-# gone_once HOW RANK MOMENT
+# The job was done before the rules for its links were there.
+has_succeeded()
+{
+	local rank
+
+	for ((rank = 0; rank < RANKS; rank++)); do
+		[ "${statuses[rank]}" = 0 ] || return 1
+	done
+}
+
+# gone_once HOW RANK MOMENT: if that was too late, once more and sooner
 gone_once()
 {
 	local pids=() statuses=() job
@@ -310,8 +325,18 @@ gone_once()
 	nap "$3"
 	act "$2" "$1"
 	wait_others "$2"
+	wait_victim "$2" "$1"
+	if [ "$3" != 0 ] && has_succeeded; then
+		cat "$INPUTS"/out.? >want
+		expect_whole "$RANKS" want
+		rm out.* want
+		drop_rules 2>/dev/null || true
+		echo "  that was too late"
+		gone_once "$1" "$2" 0
+		return
+	fi
 	expect_blamed "$2"
-	end_victim "$2" "$1"
+	expect_failed "$2" "$1"
 	drop_rules 2>/dev/null || true
 	expect_nothing_left
 }
