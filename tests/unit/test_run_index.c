@@ -323,7 +323,8 @@ static void run_index_reserve__suffices(void **state)
 	assert_int_equal(run_index_reserve(&runs_index, 5000, &failure), 0);
 	blocks = runs_index.blocks;
 	for (unsigned r = 0; r < 50; r++)
-		assert_int_equal(run_index_begin(&runs_index, 0, 0, &failure), 0);
+		assert_int_equal(run_index_begin(&runs_index, 0, 0, &failure),
+				 0);
 	assert_int_equal(run_index_begin(&runs_index, 0, 5000, &failure), 0);
 	assert_ptr_equal(runs_index.blocks, blocks);
 	assert_int_equal(runs_index.block_capacity, 5000);
