@@ -1,5 +1,6 @@
 #include "sort/sorter.h"
 
+#include <errno.h>
 #include <sched.h>
 
 #include "base/clock.h"
@@ -198,6 +199,23 @@ static int open_files(struct sorter *sorter, struct failure *failure)
 			       failure);
 }
 
+/* Memory that there is may be refused nevertheless, and so may addresses for
+ * the input: by RLIMIT_AS, or where the kernel does not overcommit. */
+static int map_memory(struct sorter *sorter, struct failure *failure)
+{
+	int error = 0;
+
+	if (!sorter->arena.base)
+		error = map_arena(sorter, &sorter->plan, failure);
+	if (error == 0)
+		error = input_map(&sorter->input, failure);
+	if (error == -ENOMEM) {
+		sorter->result->exceeds_memory = true;
+		sorter->result->memory_bytes = 0;
+	}
+	return error;
+}
+
 static int prepare(struct sorter *sorter, struct failure *failure)
 {
 	int error = open_files(sorter, failure);
@@ -210,15 +228,12 @@ static int prepare(struct sorter *sorter, struct failure *failure)
 			sorter->config, sorter->plan.memory_bytes, 1, failure);
 	sorter->result->exceeds_memory = error != 0;
 	sorter->result->memory_bytes = sorter->plan.memory_bytes;
-	if (error == 0 && !sorter->arena.base)
-		error = map_arena(sorter, &sorter->plan, failure);
+	if (error == 0)
+		error = map_memory(sorter, failure);
 	if (error)
 		return error;
 	begin_bucketing(sorter);
 	lay_out_memory(sorter);
-	error = input_map(&sorter->input, failure);
-	if (error)
-		return error;
 	sorter->source = input_source(&sorter->input);
 	choose_splitters(sorter);
 	begin_ordering(sorter);

@@ -47,8 +47,8 @@ struct sorter_config {
  * sort that plans only: what it would take. */
 struct sorter_result {
 	/* Valid if it failed: nothing but memory was missing, of which it would
-	 * take memory_bytes (0: more than can be planned), and nothing has been
-	 * written. */
+	 * take memory_bytes (0: more than can be planned or mapped), and
+	 * nothing has been written. */
 	bool exceeds_memory;
 	uint64_t record_count;	/* of the input; of a rank: of its share */
 	uint64_t size_bytes;	/* of these records */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -246,7 +247,26 @@ uint64_t topology_available_bytes_under(const char *root)
 	return MIN(machine, cgroups);
 }
 
+/* What RLIMIT_AS leaves of the addresses. */
+static uint64_t address_space_left_bytes(void)
+{
+	unsigned long pages = 0;
+	struct rlimit limit;
+	char text[128];
+
+	if (getrlimit(RLIMIT_AS, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
+		return UINT64_MAX;
+	/* The first number is that of all pages. */
+	if (read_text("/proc/self/statm", text, sizeof(text)))
+		pages = strtoul(text, NULL, 10);
+	return limit.rlim_cur -
+	       MIN(limit.rlim_cur, pages * (uint64_t)sysconf(_SC_PAGESIZE));
+}
+
 uint64_t topology_available_bytes(void)
 {
-	return topology_available_bytes_under("");
+	uint64_t free_bytes = topology_available_bytes_under("");
+	uint64_t address_bytes = address_space_left_bytes();
+
+	return MIN(free_bytes, address_bytes);
 }

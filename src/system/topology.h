@@ -27,13 +27,15 @@ unsigned topology_place_of_self(const struct topology *topology);
 
 /*
  * What can be had without swapping: MemAvailable, less if a cgroup (v2, or v1's
- * memory controller) or one above it leaves less.  Cached file data that has
+ * memory controller) or one above it leaves less, or if RLIMIT_AS does, of
+ * which all that the process has mapped is taken.  Cached file data that has
  * not been used lately counts as free, as it does in MemAvailable.  UINT64_MAX
  * if nothing can be read.
  */
 uint64_t topology_available_bytes(void);
 
-/* The same from the proc/ and sys/ in another folder, for tests. */
+/* The same from the proc/ and sys/ in another folder, without RLIMIT_AS: for
+ * tests. */
 uint64_t topology_available_bytes_under(const char *root);
 
 #endif /* TOPOLOGY_H */

@@ -414,15 +414,23 @@ case_memory_too_small()
 	expect_same out want
 }
 
-# Address space for nothing but the program itself.
+# Without -S the limit of the address space is that of the memory: what does not
+# fit goes through scratch files, also where no more than a mapping is too large;
+# and with addresses for nothing but the program itself the sort is refused.
 case_address_space()
 {
 	local io
 
 	make_shape uniform 500000 1 >in
+	sort_reference in -o want
 	for io in "${IO_MODES[@]}"; do
-		limit="-v 20000" expect_refused "3|5" in -o out --io="$io"
+		limit="-v 45000" expect_sorted in -o out --io="$io" --json
+		expect_same out want
+		expect_match '"external": {' "$STDOUT"
+		rm out
+		limit="-v 9000" expect_refused 5 in -o out --io="$io"
 	done
+	limit="-v 45000" expect_sorted in -o out --record-size=1000 -S 30M
 }
 
 case_descriptors()

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -124,6 +125,26 @@ static void topology_available_bytes__here(void **state)
 	assert_true(bytes > 0);
 	/* A number of bytes, not of KiB nor of pages nor of nothing. */
 	assert_true(bytes < UINT64_C(1) << 50);
+}
+
+/* Of the limit, what this process has mapped is taken. */
+static void topology_available_bytes__address_space(void **state)
+{
+	struct rlimit before, limit;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+	if (before.rlim_cur != RLIM_INFINITY)
+		skip_because("the address space is limited already");
+	limit = before;
+	limit.rlim_cur = topology_available_bytes() / 2;
+	assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+	assert_true(topology_available_bytes() < limit.rlim_cur);
+	/* A sanitizer has mapped far more than that. */
+	limit.rlim_cur = 1;
+	assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+	assert_int_equal(topology_available_bytes(), 0);
+	assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
 }
 
 /* A folder that stands for / */
@@ -292,6 +313,7 @@ int main(void)
 		cmocka_unit_test(topology_pin_thread__binds_the_other_one),
 		cmocka_unit_test(topology_place_of_self__is_where_we_are_bound),
 		cmocka_unit_test(topology_available_bytes__here),
+		cmocka_unit_test(topology_available_bytes__address_space),
 		UNDER_ROOT(available__nothing_known),
 		UNDER_ROOT(available__no_cgroup),
 		UNDER_ROOT(available__v2_without_limit),
