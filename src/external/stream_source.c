@@ -38,6 +38,12 @@ bool stream_source_suits(const char *const *paths, unsigned path_count)
 	return false;
 }
 
+/* What messages call it. */
+static const char *name_of(const char *path)
+{
+	return pipe_is_word(path) ? PIPE_INPUT_NAME : path;
+}
+
 static int cannot_open(const char *name, int error, struct failure *failure)
 {
 	return failure_set(failure, EXIT_FILE, name, error, "cannot open");
@@ -49,10 +55,9 @@ static int check_path(const char *path, struct failure *failure)
 
 	if (pipe_is_word(path) ? fstat(STDIN_FILENO, &status)
 			       : stat(path, &status))
-		return cannot_open(pipe_is_word(path) ? PIPE_INPUT_NAME : path,
-				   errno, failure);
+		return cannot_open(name_of(path), errno, failure);
 	if (S_ISDIR(status.st_mode))
-		return failure_set(failure, EXIT_FILE, path, 0,
+		return failure_set(failure, EXIT_FILE, name_of(path), 0,
 				   "is a folder: a file or a pipe is expected");
 	return 0;
 }
@@ -76,7 +81,7 @@ static int open_next(struct stream_source *streams, struct failure *failure)
 {
 	const char *path = streams->paths[streams->next_path++];
 
-	streams->name = pipe_is_word(path) ? PIPE_INPUT_NAME : path;
+	streams->name = name_of(path);
 	streams->bytes = 0;
 	do {
 		streams->fd = open_path(path);

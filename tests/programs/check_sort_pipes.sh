@@ -408,6 +408,11 @@ case_errors()
 	expect_refused 3 - missing -o out
 	expect_match '^blinksort: missing: ' "$STDERR"
 	expect_refused 3 - . -o out
+	expect_match '^blinksort: \.: is a folder' "$STDERR"
+	from_pipe - -o file <.
+	[ "$status" = 3 ] || fail "a folder: status $status"
+	expect_match '^blinksort: standard input: is a folder' "$STDERR"
+	rm out
 	expect_refused 2 - - -o out
 	expect_refused 2 in -o - -o out
 	expect_refused 2 in -o out -o -
