@@ -163,6 +163,25 @@ case_files()
 	expect_folder one
 }
 
+# The man page tells every member of the documents.
+case_members()
+{
+	local page=$REPO/src/programs/blinksort.1 member
+
+	make_in
+	mkdir one
+	expect_sorted in -o out "${LITTLE[@]}" -T one --json
+	cp "$STDOUT" documents
+	expect_sorted in -o out "${LITTLE[@]}" -T one --json --explain
+	cat "$STDOUT" >>documents
+	grep -o '"[a-z_0-9]*":' documents | tr -d '":' | sort -u >members
+	[ "$(wc -l <members)" -gt 40 ] || fail "few members: $(cat documents)"
+	while read -r member; do
+		grep -q "^\.\(It \)\?Cm .*\b$member\b" "$page" ||
+			fail "the man page lacks $member"
+	done <members
+}
+
 check shapes case_shapes
 check record_sizes case_record_sizes
 check options case_options
@@ -171,6 +190,7 @@ check passes_tell_all case_passes_tell_all
 check threads case_threads
 check io case_io
 check files case_files
+check members case_members
 
 # --- how much memory ------------------------------------------------------------
 
