@@ -116,6 +116,7 @@ WRAP_test_external_sort := aligned_alloc calloc fallocate \
 	mmap pread pthread_create pwrite realloc scratch_take scratch_written \
 	write_queue_reap write_queue_submit
 WRAP_test_external_lanes := $(WRAP_test_external_sort)
+WRAP_test_file_io := pread pwrite
 WRAP_test_scratch := fallocate fstat fstatfs fstatvfs openat unlinkat
 WRAP_fuzz_cluster := clock_gettime nanosleep ppoll topology_read
 

@@ -1,12 +1,11 @@
 #include "external/run_sink.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "io/file_io.h"
 
 _Static_assert(SCRATCH_DIRECTORIES_MAX <= 1 << 8, "the index has 8 bits");
 
@@ -41,20 +40,10 @@ static void set_places(struct run_sink *run, const struct run_sink_slot *slot)
 static int write_plainly(const struct run_sink *run,
 			 const struct run_sink_slot *slot, size_t done)
 {
-	int fd = scratch_plain_fd(run->scratch, slot->place.directory);
-
-	while (done < slot->padded_bytes) {
-		ssize_t written = pwrite(
-			fd, slot->slot.data + done, slot->padded_bytes - done,
-			(off_t)(slot->place.offset_bytes + done));
-
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0)
-			return -errno;
-		done += (size_t)written;
-	}
-	return 0;
+	return file_write_at(
+		scratch_plain_fd(run->scratch, slot->place.directory),
+		slot->slot.data + done, slot->padded_bytes - done,
+		slot->place.offset_bytes + done);
 }
 
 static const char *path_of(const struct run_sink *run,

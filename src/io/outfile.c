@@ -14,6 +14,7 @@
 
 #include "base/base.h"
 #include "base/failure.h"
+#include "io/file_io.h"
 #include "io/outpath.h"
 #include "io/permissions.h"
 
@@ -375,19 +376,7 @@ bool outfile_replaces(const struct outfile *file, dev_t device, ino_t inode)
 int outfile_write(const struct outfile *file, const uint8_t *bytes,
 		  size_t length_bytes, uint64_t offset_bytes)
 {
-	while (length_bytes > 0) {
-		ssize_t done = pwrite(file->fd, bytes, length_bytes,
-				      (off_t)offset_bytes);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0)
-			return done < 0 ? -errno : -EIO;
-		bytes += done;
-		offset_bytes += (uint64_t)done;
-		length_bytes -= (size_t)done;
-	}
-	return 0;
+	return file_write_at(file->fd, bytes, length_bytes, offset_bytes);
 }
 
 /* --- the end ------------------------------------------------------------- */

@@ -2,12 +2,12 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <unistd.h>
 
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/failure.h"
 #include "io/direct.h"
+#include "io/file_io.h"
 #include "io/sigbus.h"
 
 /* Where the extent ends, from the beginning of its first page. */
@@ -129,22 +129,19 @@ static int read_rest(struct read_ahead *ahead, struct read_ahead_slot *slot,
 	uint32_t end = needed_bytes(slot);
 	uint32_t done = MAX(slot->got_bytes, end - extent->length_bytes);
 
-	while (done < end) {
-		ssize_t got =
-			pread(extent->plain_fd, slot->memory + done, end - done,
-			      (off_t)(slot->begin_bytes + done));
+	ssize_t got;
 
-		if (got == 0)
-			return failure_set(failure, EXIT_FILE, extent->path, 0,
-					   SIGBUS_SHRANK);
-		if (got < 0 && errno != EINTR)
-			return failure_set(failure, EXIT_FILE, extent->path,
-					   errno, "cannot read");
-		if (got < 0)
-			continue;
-		done += (uint32_t)got;
-		ahead->read_bytes += (uint64_t)got;
-	}
+	if (done >= end)
+		return 0;
+	got = file_read_at(extent->plain_fd, slot->memory + done, end - done,
+			   slot->begin_bytes + done);
+	if (got < 0)
+		return failure_set(failure, EXIT_FILE, extent->path, (int)-got,
+				   "cannot read");
+	if ((uint32_t)got < end - done)
+		return failure_set(failure, EXIT_FILE, extent->path, 0,
+				   SIGBUS_SHRANK);
+	ahead->read_bytes += (uint64_t)got;
 	return 0;
 }
 

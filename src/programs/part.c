@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "io/direct.h"
+#include "io/file_io.h"
 #include "io/filesize.h"
 #include "io/large_file.h"
 #include "io/pipe.h"
@@ -97,27 +98,6 @@ int part_open(struct part *part, const char *path, bool is_input,
 
 /* --- a file --------------------------------------------------------------- */
 
-/* Returns the count, smaller only at the end of the file, or -errno. */
-static ssize_t read_full(int fd, uint8_t *bytes, size_t length_bytes,
-			 uint64_t offset)
-{
-	size_t done = 0;
-
-	while (done < length_bytes) {
-		ssize_t n = pread(fd, bytes + done, length_bytes - done,
-				  (off_t)(offset + done));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		done += (size_t)n;
-	}
-	return (ssize_t)done;
-}
-
 /* Read all pages that the bytes lie in.  Returns false if they are not all
  * there, or the kernel refuses. */
 static bool read_direct(const struct part *part, uint64_t offset_bytes,
@@ -140,7 +120,7 @@ uint8_t *part_read(const struct part *part, uint64_t offset_bytes,
 	if (part->direct_fd >= 0 &&
 	    read_direct(part, offset_bytes, length_bytes, window))
 		return window + offset_bytes % PAGE_BYTES;
-	n = read_full(part->fd, window, length_bytes, offset_bytes);
+	n = file_read_at(part->fd, window, length_bytes, offset_bytes);
 	if (n < 0)
 		part_failed(part, (int)-n, "cannot read", failure);
 	else if ((size_t)n < length_bytes)
