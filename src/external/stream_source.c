@@ -106,7 +106,7 @@ static int close_ended(struct stream_source *streams, struct failure *failure)
 	if (streams->bytes % record_size == 0)
 		return 0;
 	return failure_set(failure, EXIT_FILE, streams->name, 0,
-			   "%" PRIu64 " bytes is not a whole number of "
+			   "%" PRIu64 " bytes are not a whole number of "
 			   "%" PRIu32 "-byte records",
 			   streams->bytes, record_size);
 }

@@ -12,6 +12,7 @@
 
 #include "base/base.h"
 #include "io/direct.h"
+#include "io/file_io.h"
 #include "io/filesize.h"
 #include "io/sigbus.h"
 #include "system/residency.h"
@@ -84,7 +85,8 @@ static int open_file(struct input_file *file, uint32_t record_size,
 		return error;
 	if (file->size_bytes % record_size != 0)
 		return failure_set(failure, EXIT_FILE, file->path, 0,
-				   "%" PRIu64 " bytes is not a whole number of "
+				   "%" PRIu64
+				   " bytes are not a whole number of "
 				   "%" PRIu32 "-byte records",
 				   file->size_bytes, record_size);
 	file->record_count = file->size_bytes / record_size;
@@ -384,21 +386,12 @@ static int shrank(const struct input_file *file, struct failure *failure)
 static int read_fully(const struct input_file *file, uint8_t *target,
 		      uint64_t offset, uint64_t bytes, struct failure *failure)
 {
-	while (bytes > 0) {
-		ssize_t got = pread(file->fd, target, bytes, (off_t)offset);
+	ssize_t got = file_read_at(file->fd, target, bytes, offset);
 
-		if (got == 0)
-			return shrank(file, failure);
-		if (got < 0 && errno != EINTR)
-			return failure_set(failure, EXIT_FILE, file->path,
-					   errno, "cannot read");
-		if (got < 0)
-			continue;
-		target += got;
-		offset += (uint64_t)got;
-		bytes -= (uint64_t)got;
-	}
-	return 0;
+	if (got < 0)
+		return failure_set(failure, EXIT_FILE, file->path, (int)-got,
+				   "cannot read");
+	return (uint64_t)got < bytes ? shrank(file, failure) : 0;
 }
 
 int input_read_plainly(const struct input *input, unsigned file,

@@ -335,7 +335,7 @@ case_cut_records()
 		from_pipe - -o file -S "$MEMORY" -T scratch < <(cat in)
 		[ "$status" = 3 ] || fail "status $status: $bytes bytes"
 		expect_message
-		expect_match "standard input: $bytes bytes is not a whole number \
+		expect_match "standard input: $bytes bytes are not a whole number \
 of 100-byte records" "$STDERR"
 		mkfifo fifo
 		cat in >fifo &
@@ -365,7 +365,7 @@ case_writer_dies()
 	from_pipe fifo -o file -S "$MEMORY" </dev/null
 	wait "$pid" 2>killed || true
 	[ "$status" = 3 ] || fail "status $status"
-	expect_match '^blinksort: fifo: 1234561 bytes is not' "$STDERR"
+	expect_match '^blinksort: fifo: 1234561 bytes are not' "$STDERR"
 	expect_folder . fifo in killed out
 }
 

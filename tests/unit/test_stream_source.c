@@ -286,7 +286,7 @@ static void cut_record_is_named(void **state)
 	assert_int_equal(run_failure.failure.status, EXIT_FILE);
 	assert_string_equal(run_failure.failure.what, "standard input");
 	assert_string_equal(run_failure.failure.why,
-			    "1234567 bytes is not a whole number of 100-byte "
+			    "1234567 bytes are not a whole number of 100-byte "
 			    "records");
 	stream_source_close(&source);
 }
