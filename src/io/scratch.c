@@ -208,7 +208,7 @@ int scratch_reserve(struct scratch *scratch, uint64_t bytes,
 
 /* --- places --------------------------------------------------------------- */
 
-/* True if a is the better of two for a piece of so many bytes. */
+/* True if a is the better of two for a stripe of so many bytes. */
 static bool is_better(const struct scratch *scratch,
 		      const struct scratch_directory *a,
 		      const struct scratch_directory *b, uint64_t bytes)
@@ -282,7 +282,7 @@ static uint64_t unallocated_bytes(const struct scratch *scratch)
 	return less_or_none(scratch->expected_bytes, ahead);
 }
 
-/* Where not even the rest of an extent has room, single pieces may have. */
+/* Where not even the rest of an extent has room, single stripes may have. */
 static int allocate_ahead(const struct scratch *scratch,
 			  struct scratch_directory *directory, uint64_t bytes)
 {

@@ -1,6 +1,8 @@
 /*
  * scratch.h - room for what does not fit into memory: one file without a name
- * in each of several directories, to which pieces are appended
+ * in each of several directories, to which stripes are appended
+ *
+ * A stripe is what is written at once, in one directory.
  *
  * A file is made by O_TMPFILE, and nothing is left of it however the process
  * ends.  Where a file system has none, a hidden file of a random name is made
@@ -8,9 +10,9 @@
  * back; so only SIGKILL in that moment, or a signal that another thread of the
  * program gets, can leave an empty file.
  *
- * A piece goes to the directory with the fewest bytes in flight, so a slow
+ * A stripe goes to the directory with the fewest bytes in flight, so a slow
  * device gets fewer of them.  A directory that has no room left takes no more
- * pieces, and the others take over; what it holds can still be read.
+ * stripes, and the others take over; what it holds can still be read.
  *
  * A file may not grow beyond RLIMIT_FSIZE: the program must ignore SIGXFSZ, so
  * that the kernel answers EFBIG instead, which counts as no room.
@@ -38,14 +40,14 @@ struct scratch_directory {
 	/* Private, as is what follows; written with the lock held. */
 	int fd, direct_fd; /* direct_fd: -1 if not is_direct */
 	dev_t device;
-	bool is_full; /* it takes no more pieces */
+	bool is_full; /* it takes no more stripes */
 	bool can_allocate;
 	uint64_t extent_bytes;	  /* how far ahead room is allocated */
-	uint64_t end_bytes;	  /* of the file's last piece */
+	uint64_t end_bytes;	  /* of the file's last stripe */
 	uint64_t allocated_bytes; /* of the file; >= end_bytes */
 	uint64_t in_flight_bytes, written_bytes;
 	/* Of the first directory on a file system: room that is believed to be
-	 * free for pieces; UINT64_MAX: unknown. */
+	 * free for stripes; UINT64_MAX: unknown. */
 	uint64_t room_bytes;
 	unsigned first; /* number of that first directory */
 };
@@ -53,13 +55,13 @@ struct scratch_directory {
 struct scratch {
 	struct scratch_directory directories[SCRATCH_DIRECTORIES_MAX];
 	unsigned directory_count;
-	/* Private, written with the lock held; but to be read when no piece is
+	/* Private, written with the lock held; but to be read when no stripe is
 	 * under way. */
 	pthread_mutex_t lock;
-	uint64_t written_bytes; /* of all pieces */
-	uint64_t held_bytes;	/* of pieces not released; whole pages */
+	uint64_t written_bytes; /* of all stripes */
+	uint64_t held_bytes;	/* of stripes not released; whole pages */
 	uint64_t peak_bytes;	/* the most that were held */
-	/* Of pieces yet to be taken; UINT64_MAX: unknown. */
+	/* Of stripes yet to be taken; UINT64_MAX: unknown. */
 	uint64_t expected_bytes;
 };
 
@@ -82,17 +84,17 @@ int scratch_open(struct scratch *scratch, const char *const *paths,
 		 unsigned count, struct failure *failure);
 
 /*
- * Pieces of so many bytes will be taken from now on, each counted in whole
+ * Stripes of so many bytes will be taken from now on, each counted in whole
  * pages.  0; or -ENOSPC with *failure filled (EXIT_FILE): the file systems have
  * less room together, and the failure names each directory with its room, and
  * what is missing.  Directories on one file system share its room.  Nothing is
- * written.  Without this call pieces are taken while there is room.
+ * written.  Without this call stripes are taken while there is room.
  */
 int scratch_reserve(struct scratch *scratch, uint64_t bytes,
 		    struct failure *failure);
 
 /*
- * Take a place for a piece, which the caller then writes there by
+ * Take a place for a stripe, which the caller then writes there by
  * scratch_fd(), in whole pages.  Its bytes are in flight until
  * scratch_written() or scratch_gave_up() is called.  Where the file system can
  * allocate room ahead of the writes, it is allocated.  0; -errno with *failure
@@ -101,29 +103,29 @@ int scratch_reserve(struct scratch *scratch, uint64_t bytes,
 int scratch_take(struct scratch *scratch, uint64_t bytes,
 		 struct scratch_place *place, struct failure *failure);
 
-/* A piece that was taken has been written. */
+/* A stripe that was taken has been written. */
 void scratch_written(struct scratch *scratch, const struct scratch_place *place,
 		     uint64_t bytes);
 
 /*
- * The write of a piece has failed, with this errno value (above 0).  True: the
- * directory has no room (ENOSPC, EDQUOT, EFBIG) and takes no more pieces; the
+ * The write of a stripe has failed, with this errno value (above 0).  True: the
+ * directory has no room (ENOSPC, EDQUOT, EFBIG) and takes no more stripes; the
  * caller may take another place and write there.  False: any other error.
  */
 bool scratch_gave_up(struct scratch *scratch, const struct scratch_place *place,
 		     int error);
 
-/* A piece is not needed any more, or its write has failed: give its room back
+/* A stripe is not needed any more, or its write has failed: give its room back
  * to the file system, by a hole in the file.  Where that is not possible,
  * nothing happens. */
 void scratch_release(struct scratch *scratch, const struct scratch_place *place,
 		     uint64_t bytes);
 
-/* Give back what is allocated ahead of the pieces, which something else is to
- * have.  Further pieces may be taken nevertheless. */
+/* Give back what is allocated ahead of the stripes, which something else is to
+ * have.  Further stripes may be taken nevertheless. */
 void scratch_trim(struct scratch *scratch);
 
-/* The file of a directory, to write pieces and to read them: with O_DIRECT if
+/* The file of a directory, to write stripes and to read them: with O_DIRECT if
  * the directory is_direct.  The caller does not close it. */
 int scratch_fd(const struct scratch *scratch, unsigned directory);
 

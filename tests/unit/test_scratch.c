@@ -1,4 +1,4 @@
-/* Scratch files leave nothing behind, share the pieces out by the bytes in
+/* Scratch files leave nothing behind, share the stripes out by the bytes in
  * flight, and hand over when one is full.
  *
  * What a file system says and refuses is pretended: the program's calls go to
@@ -218,7 +218,7 @@ static struct scratch_place take_ok(struct scratch *scratch, uint64_t bytes)
 	return place;
 }
 
-/* Size of a directory's file: pieces and what is allocated. */
+/* Size of a directory's file: stripes and what is allocated. */
 static uint64_t file_bytes(const struct scratch *scratch, unsigned directory)
 {
 	struct stat status;
@@ -523,14 +523,14 @@ static void scratch_reserve__long_names(void **state)
 
 /* --- scratch_take --------------------------------------------------------- */
 
-/* A byte that each page of a piece holds. */
+/* A byte that each page of a stripe holds. */
 static uint8_t mark(unsigned directory, uint64_t offset_bytes)
 {
 	return (uint8_t)(1 + directory * 50 + offset_bytes / PIECE_BYTES % 50);
 }
 
-/* Take, write, check a piece, count.  False: it failed. */
-static bool write_piece(struct scratch *scratch, struct scratch_place *place)
+/* Take, write, check a stripe, count.  False: it failed. */
+static bool write_stripe(struct scratch *scratch, struct scratch_place *place)
 {
 	struct failure failure = { 0 };
 	uint8_t *bytes = NULL;
@@ -552,8 +552,8 @@ static bool write_piece(struct scratch *scratch, struct scratch_place *place)
 	return ok;
 }
 
-static bool is_piece(const struct scratch *scratch,
-		     const struct scratch_place *place)
+static bool is_stripe(const struct scratch *scratch,
+		      const struct scratch_place *place)
 {
 	static uint8_t bytes[PIECE_BYTES], wanted[PIECE_BYTES];
 
@@ -580,17 +580,17 @@ struct writer {
 	unsigned done;
 };
 
-static void *write_pieces(void *argument)
+static void *write_stripes(void *argument)
 {
 	struct writer *writer = argument;
 
 	while (writer->done < THREAD_PIECES &&
-	       write_piece(writer->scratch, &writer->places[writer->done]))
+	       write_stripe(writer->scratch, &writer->places[writer->done]))
 		writer->done++;
 	return NULL;
 }
 
-/* Two pieces at one place would overwrite each other. */
+/* Two stripes at one place would overwrite each other. */
 static void scratch_take__threads_share_no_place(void **state)
 {
 	static struct writer writers[THREADS];
@@ -602,8 +602,8 @@ static void scratch_take__threads_share_no_place(void **state)
 	reserve_ok(&scratch, THREADS * THREAD_PIECES * PIECE_BYTES);
 	for (unsigned i = 0; i < THREADS; i++) {
 		writers[i] = (struct writer){ .scratch = &scratch };
-		assert_int_equal(pthread_create(&threads[i], NULL, write_pieces,
-						&writers[i]),
+		assert_int_equal(pthread_create(&threads[i], NULL,
+						write_stripes, &writers[i]),
 				 0);
 	}
 	for (unsigned i = 0; i < THREADS; i++)
@@ -613,7 +613,7 @@ static void scratch_take__threads_share_no_place(void **state)
 		for (unsigned j = 0; j < THREAD_PIECES; j++) {
 			struct scratch_place *place = &writers[i].places[j];
 
-			assert_true(is_piece(&scratch, place));
+			assert_true(is_stripe(&scratch, place));
 			for (unsigned k = 0; k < i * THREAD_PIECES + j; k++)
 				assert_false(is_same(
 					place,
@@ -725,13 +725,13 @@ static void scratch_take__file_system_cannot_allocate(void **state)
 	open_ok(&scratch);
 	reserve_ok(&scratch, 30 * PIECE_BYTES);
 	for (unsigned i = 0; i < 30; i++)
-		assert_true(write_piece(&scratch, &place));
+		assert_true(write_stripe(&scratch, &place));
 	/* It is asked once for each file. */
 	assert_int_equal(pretend.allocate_calls, DIRECTORIES);
 	scratch_close(&scratch);
 }
 
-/* Then pieces are allocated one by one. */
+/* Then stripes are allocated one by one. */
 static void scratch_take__no_room_for_an_extent(void **state)
 {
 	struct scratch_place place;
@@ -744,12 +744,12 @@ static void scratch_take__no_room_for_an_extent(void **state)
 	pretend.allocated_bytes = 100 * PIECE_BYTES;
 	open_ok(&scratch);
 	for (unsigned i = 0; i < 30; i++)
-		assert_true(write_piece(&scratch, &place));
+		assert_true(write_stripe(&scratch, &place));
 	assert_int_equal(file_bytes(&scratch, 0), 10 * PIECE_BYTES);
 	scratch_close(&scratch);
 }
 
-/* The pieces stay, and further ones are taken behind them. */
+/* The stripes stay, and further ones are taken behind them. */
 static void scratch_trim__gives_back_what_is_ahead(void **state)
 {
 	struct scratch_place places[2];
@@ -758,14 +758,14 @@ static void scratch_trim__gives_back_what_is_ahead(void **state)
 	(void)state;
 	skip_unless_allocates();
 	open_ok(&scratch);
-	assert_true(write_piece(&scratch, &places[0]));
+	assert_true(write_stripe(&scratch, &places[0]));
 	scratch_trim(&scratch);
 	for (unsigned i = 0; i < DIRECTORIES; i++)
 		assert_int_equal(file_bytes(&scratch, i),
 				 i == 0 ? PIECE_BYTES : 0);
-	assert_true(is_piece(&scratch, &places[0]));
+	assert_true(is_stripe(&scratch, &places[0]));
 	for (unsigned i = 0; i < DIRECTORIES; i++)
-		assert_true(write_piece(&scratch, &places[1]));
+		assert_true(write_stripe(&scratch, &places[1]));
 	assert_int_equal(file_bytes(&scratch, 0), 256 * MIB + PIECE_BYTES);
 	scratch_close(&scratch);
 }
@@ -785,7 +785,7 @@ static void assert_all_full(struct scratch *scratch, int error, const char *why)
 	assert_string_equal(failure.why, why);
 }
 
-static void scratch_take__no_room_for_a_piece(void **state)
+static void scratch_take__no_room_for_a_stripe(void **state)
 {
 	static const int errors[] = { ENOSPC, EDQUOT, EFBIG };
 
@@ -818,7 +818,7 @@ static void scratch_take__file_size_limit(void **state)
 	open_ok(&scratch);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 	for (unsigned i = 0; i < 2 * DIRECTORIES; i++)
-		assert_true(write_piece(&scratch, &place));
+		assert_true(write_stripe(&scratch, &place));
 	assert_all_full(&scratch, EFBIG,
 			"no room for scratch files: File too large");
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
@@ -861,9 +861,9 @@ static void scratch_gave_up__others_take_over(void **state)
 
 	(void)state;
 	open_ok(&scratch);
-	assert_true(write_piece(&scratch, &first));
+	assert_true(write_stripe(&scratch, &first));
 	for (unsigned i = 1; i < DIRECTORIES; i++)
-		assert_true(write_piece(&scratch, &place));
+		assert_true(write_stripe(&scratch, &place));
 	place = take_ok(&scratch, PIECE_BYTES);
 	assert_int_equal(place.directory, first.directory);
 	assert_false(scratch_gave_up(&scratch, &place, EIO));
@@ -871,7 +871,7 @@ static void scratch_gave_up__others_take_over(void **state)
 	for (unsigned i = 0; i < 10; i++)
 		assert_int_not_equal(take_ok(&scratch, PIECE_BYTES).directory,
 				     first.directory);
-	assert_true(is_piece(&scratch, &first));
+	assert_true(is_stripe(&scratch, &first));
 	place.directory = 1;
 	assert_true(scratch_gave_up(&scratch, &place, EDQUOT));
 	assert_int_equal(take_ok(&scratch, PIECE_BYTES).directory, 2);
@@ -904,14 +904,14 @@ static void scratch_release__makes_a_hole(void **state)
 	open_ok(&scratch);
 	reserve_ok(&scratch, 9 * PIECE_BYTES);
 	for (unsigned i = 0; i < ARRAY_LEN(places); i++)
-		assert_true(write_piece(&scratch, &places[i]));
+		assert_true(write_stripe(&scratch, &places[i]));
 	assert_int_equal(places[3].directory, 0);
 	before = blocks(&scratch, 0);
 	scratch_release(&scratch, &places[3], PIECE_BYTES - 5);
 	assert_int_equal(before - blocks(&scratch, 0), PIECE_BYTES / 512);
 	assert_int_equal(file_bytes(&scratch, 0), 9 * PIECE_BYTES);
 	for (unsigned i = 0; i < ARRAY_LEN(places); i++)
-		assert_int_equal(is_piece(&scratch, &places[i]), i != 3);
+		assert_int_equal(is_stripe(&scratch, &places[i]), i != 3);
 	assert_int_equal(scratch.held_bytes, 8 * PIECE_BYTES);
 	take_ok(&scratch, PIECE_BYTES);
 	assert_int_equal(scratch.peak_bytes, 9 * PIECE_BYTES);
@@ -926,9 +926,9 @@ static void scratch_release__no_holes(void **state)
 	(void)state;
 	pretend.no_holes = true;
 	open_ok(&scratch);
-	assert_true(write_piece(&scratch, &place));
+	assert_true(write_stripe(&scratch, &place));
 	scratch_release(&scratch, &place, PIECE_BYTES);
-	assert_true(is_piece(&scratch, &place));
+	assert_true(is_stripe(&scratch, &place));
 	assert_int_equal(scratch.held_bytes, PIECE_BYTES);
 	scratch_close(&scratch);
 }
@@ -961,7 +961,7 @@ int main(void)
 		UNNAMED(scratch_take__file_system_cannot_allocate),
 		UNNAMED(scratch_take__no_room_for_an_extent),
 		UNNAMED(scratch_trim__gives_back_what_is_ahead),
-		UNNAMED(scratch_take__no_room_for_a_piece),
+		UNNAMED(scratch_take__no_room_for_a_stripe),
 		UNNAMED(scratch_take__file_size_limit),
 		UNNAMED(scratch_take__room_is_known),
 		UNNAMED(scratch_gave_up__others_take_over),
