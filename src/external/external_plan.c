@@ -12,8 +12,9 @@
  * pages, requests and a file system's blocks.  Of 100 MB it is 3 MB. */
 #define KERNEL_PART 32
 #define KERNEL_BYTES_MAX (8 * MIB)
-/* Requests to a disk: larger ones bring nothing more, smaller ones cost time of
- * the CPU, and room for a few of them must not take much of the memory. */
+/* Requests to a disk: larger ones bring nothing more, and smaller ones cost
+ * time of the CPU.  Between, they are this part of the memory at most: two
+ * workers have 26 of them (16 to read, 10 to write), a tenth of the memory. */
 #define REQUEST_BYTES_MAX (2 * MIB)
 #define REQUEST_BYTES_MIN (128 * KIB)
 #define REQUEST_PART 256
@@ -21,7 +22,9 @@
  * sort takes 6 % longer, with twice as many no less (results/NOTES.md). */
 #define READ_DEPTH 8
 #define WRITE_DEPTH 8
-/* No more than this part of the memory is for staging. */
+/* No more than this part of the memory is for staging, half of it for reads and
+ * half for writes: a few workers want less, and many have fewer requests under
+ * way each, which keep the disk as busy. */
 #define STAGING_PART 4
 /* Of a run: smaller blocks leave smaller rests of a piece, larger ones need a
  * smaller index.  The plan tries all powers of two between. */
@@ -347,7 +350,8 @@ static double cost(const struct external_plan *plan,
 /* --- large records ---------------------------------------------------------
  */
 
-/* Small reads are cheap in memory, so more of them may be under way. */
+/* Small reads, of each worker: by more of them under way the disk brings more,
+ * and as many as these take little memory, where a record is large. */
 #define KEYS_READ_BYTES (4 * MIB)
 #define KEYS_READ_DEPTH 32
 
@@ -409,6 +413,13 @@ static double cost_of_keys(const struct external_request *request)
 /* --- choosing --------------------------------------------------------------
  */
 
+/*
+ * At least two: one is filled while the other one is emptied.  Of n batches all
+ * but one or two keep their records, so more than 32 would keep 3 to 6 % of the
+ * memory more, in runs of half the length.  A number that is not among these
+ * would spill less than the next lower one by a tenth of the memory at most (5
+ * in place of 4), and by a twenty-fifth from 16 on.
+ */
 static const unsigned batch_counts[] = { 2, 3, 4, 6, 8, 12, 16, 24, 32 };
 
 static bool try_plan(struct external_plan *plan,
@@ -461,9 +472,9 @@ int external_plan_make(struct external_plan *plan,
 	return 0;
 }
 
-/* Batches that end with a range are not full, so more is spilled, which is
- * written and read: up to this part of the input, reading side by side brings
- * more. */
+/* Batches that end with a range are not full, so more is spilled.  What is, is
+ * written and read again: an eighth of the input more moves a quarter of it,
+ * while two devices save half of the time that reading it takes. */
 #define SPILL_PART 8
 
 bool external_plan_gains(const struct external_plan *several,

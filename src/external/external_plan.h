@@ -21,7 +21,8 @@
 
 /* Of record_count: the input is a pipe. */
 #define EXTERNAL_RECORDS_UNKNOWN UINT64_MAX
-/* A read takes as long as that of so many bytes more. */
+/* A read takes as long as that of so many bytes more: a disk that brings 2.9
+ * GB/s by reads of 176 KB brings 2.1 by reads of 88 (results/NOTES.md). */
 #define EXTERNAL_READ_COST_BYTES (64 * KIB)
 
 struct external_request {

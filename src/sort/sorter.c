@@ -245,7 +245,9 @@ static int prepare(struct sorter *sorter, struct failure *failure)
  */
 
 /* Static splitters have failed when more than this part of the input lies in
- * buckets of more than PLAN_OVERSIZED_ENTRIES, which are sorted one by one. */
+ * buckets of more than PLAN_OVERSIZED_ENTRIES.  A single worker sorts such a
+ * bucket: if it is an eighth of the input, eight workers still end at about the
+ * same time. */
 #define CROWDED_PART 8
 
 static void draw_sample(struct sorter *sorter)
