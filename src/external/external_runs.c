@@ -1,11 +1,7 @@
 /*
  * external_runs.c - pass 1: the input into sorted runs
  */
-#include <stdlib.h>
-#include <sys/stat.h>
-
 #include "external/external_state.h"
-#include "sort/key_probe.h"
 
 /* --- the ordering team: empty a batch ---------------------------------------
  */
@@ -108,6 +104,41 @@ bool external_order(struct external *external, struct batch *batch,
 	return true;
 }
 
+/* --- scratch files ---------------------------------------------------------
+ */
+
+static void hold_files(struct external *external)
+{
+	int fds[SCRATCH_DIRECTORIES_MAX + OUTPUT_FILES_MAX];
+	unsigned count = 0;
+
+	for (unsigned d = 0; d < external->scratch.directory_count; d++)
+		fds[count++] = scratch_plain_fd(&external->scratch, d);
+	for (unsigned i = 0; i < external->output.file_count; i++)
+		fds[count++] = external->output.files[i].outfile.fd;
+	file_hold_open(&external->hold, fds, count);
+}
+
+int external_open_scratch(struct external *external)
+{
+	const struct external_config *config = external->config;
+	struct failure failure;
+	int error;
+
+	if (external->scratch.directory_count > 0)
+		return 0;
+	error = scratch_open(&external->scratch, config->scratch_paths,
+			     config->scratch_count, &failure);
+	if (error == 0 && external->plan.scratch_bytes > 0)
+		error = scratch_reserve(&external->scratch,
+					external->plan.scratch_bytes, &failure);
+	if (error)
+		external_fail(external, &failure);
+	else
+		hold_files(external);
+	return error;
+}
+
 /* --- runs ------------------------------------------------------------------
  */
 
@@ -188,259 +219,26 @@ bool external_keep(struct external *external, struct batch *batch)
 	return true;
 }
 
-/* --- how many lanes --------------------------------------------------------
- */
-
-/* Different disks have different nodes in one file system of devices. */
-static dev_t device_of(const struct input_file *file)
-{
-	struct stat status;
-
-	if (fstat(file->fd, &status) == 0 && S_ISBLK(status.st_mode))
-		return status.st_rdev;
-	return file->device;
-}
-
-/* True: the plan is one with so many lanes. */
-static bool try_lanes(struct external *external, const struct lane_file *files,
-		      unsigned lane_count)
-{
-	struct external_request *request = &external->request;
-	struct external_plan plan;
-
-	lane_plan_make(&external->lane_plan, files, external->input.file_count,
-		       lane_count);
-	if (lane_count == 1)
-		return true;
-	request->lanes = &external->lane_plan;
-	if (external_plan_make(&plan, request) == 0 &&
-	    external_plan_gains(&plan, &external->plan, request)) {
-		external->plan = plan;
-		return true;
-	}
-	request->lanes = NULL;
-	return false;
-}
-
-void external_plan_lanes(struct external *external)
-{
-	const struct input *input = &external->input;
-	struct lane_file files[INPUT_FILES_MAX];
-	unsigned count;
-
-	for (unsigned f = 0; f < input->file_count; f++)
-		files[f] = (struct lane_file){
-			.device = device_of(&input->files[f]),
-			.record_count = input->files[f].record_count,
-		};
-	count = lane_plan_devices(files, input->file_count);
-	/* Keys by themselves are read at random. */
-	if (external->plan.by_keys)
-		count = 1;
-	while (!try_lanes(external, files, count))
-		count--;
-}
-
-/* --- threads and memory ----------------------------------------------------
- */
-
-/* The workers of this lane, and those of the lanes before it. */
-static unsigned share_of_readers(const struct external *external, unsigned lane,
-				 unsigned *before)
-{
-	unsigned readers = external->plan.reader_count;
-	unsigned lanes = external->plan.lane_count;
-
-	*before = readers * lane / lanes;
-	return readers * (lane + 1) / lanes - *before;
-}
-
-/* On the CPUs behind those of the lanes before. */
-static int start_readers(struct reading_lane *lane, unsigned worker_count,
-			 unsigned before, struct failure *failure)
-{
-	const struct topology *all = &lane->external->topology;
-	struct topology own = { .cpu_count =
-					MIN(worker_count, all->cpu_count) };
-
-	for (unsigned i = 0; i < own.cpu_count; i++)
-		own.cpus[i] = all->cpus[(before + i) % all->cpu_count];
-	return thread_pool_start_beside(&lane->own_readers, worker_count, &own,
-					failure);
-}
-
-int external_start_lanes(struct external *external, struct failure *failure)
-{
-	unsigned lane_count = external->plan.lane_count;
-	int error = 0;
-
-	for (unsigned l = 0; l < lane_count && error == 0; l++) {
-		struct reading_lane *lane = &external->lanes[l];
-		unsigned before;
-		unsigned workers = share_of_readers(external, l, &before);
-
-		lane->external = external;
-		lane->readers = &external->readers;
-		if (lane_count == 1)
-			break;
-		lane->readers = &lane->own_readers;
-		sort_trace_init(&lane->own_trace,
-				external->config->sort->trace_path);
-		error = sort_trace_add_lanes(&lane->own_trace, workers,
-					     SORT_TRACE_SPANS_MAX, failure);
-		if (error == 0)
-			error = start_readers(lane, workers, before, failure);
-	}
-	return error;
-}
-
-void external_lay_out_lanes(struct external *external, uint32_t sample_count)
-{
-	const struct key_list *keys = &external->request.shape.keys;
-	struct arena *arena = &external->arena;
-
-	for (unsigned l = 0; l < external->plan.lane_count; l++) {
-		struct reading_lane *lane = &external->lanes[l];
-
-		lane->sample =
-			arena_take(arena, sample_count * 8, CACHE_PAIR_BYTES);
-		lane->sample_prefixes =
-			arena_take(arena, sample_count * 8, CACHE_PAIR_BYTES);
-		lane->common_key = arena_take(arena, keys->end - keys->begin,
-					      CACHE_PAIR_BYTES);
-	}
-	external->sample = external->lanes[0].sample;
-	external->sample_prefixes = external->lanes[0].sample_prefixes;
-}
-
-unsigned external_copy_traces(struct external *external,
-			      struct trace_process *processes,
-			      struct trace_lane *lanes)
-{
-	static const char *const names[LANES_MAX] = { "read device 1",
-						      "read device 2",
-						      "read device 3",
-						      "read device 4" };
-
-	if (external->plan.lane_count == 1)
-		return 0;
-	for (unsigned l = 0; l < external->plan.lane_count; l++) {
-		const struct sort_trace *trace = &external->lanes[l].own_trace;
-
-		processes[l] = (struct trace_process){
-			.name = names[l],
-			.origin_ns = external->result->begin_ns,
-			.lanes = lanes,
-			.lane_count = trace->lane_count,
-		};
-		sort_trace_copy_lanes(trace, lanes);
-		lanes += trace->lane_count;
-	}
-	return external->plan.lane_count;
-}
-
 /* --- the pass --------------------------------------------------------------
  */
 
-/* 0 or -errno with *failure filled. */
-static int open_files(struct reading_lane *lane, unsigned number,
-		      struct failure *failure)
-{
-	const struct external *external = lane->external;
-	const struct external_plan *plan = &external->plan;
-	unsigned before;
-	struct file_source_request request = {
-		.input = &external->input,
-		.batch_count = lane_plan_batches_of(
-			&external->lane_plan, number, plan->batch.capacity),
-		.worker_count = share_of_readers(external, number, &before),
-		.slot_bytes = plan->read_slot_bytes,
-		.depth = plan->read_depth,
-		.part_offset =
-			plan->by_keys ? external->request.shape.keys.begin : 0,
-		.part_bytes = plan->batch.shape.size,
-	};
-
-	lane->batches =
-		malloc((request.batch_count + 1) * sizeof(*lane->batches));
-	if (!lane->batches)
-		return failure_no_memory(failure);
-	lane_plan_deal(&external->lane_plan, number, plan->batch.capacity,
-		       lane->batches);
-	request.batches = lane->batches;
-	request.memory = external->read_memory + (size_t)before *
-							 plan->read_depth *
-							 plan->read_slot_bytes;
-	lane->source = &lane->files.source;
-	return file_source_open(&lane->files, &request, failure);
-}
-
-static void wire(struct reading_lane *lane)
-{
-	struct external *external = lane->external;
-
-	lane->wiring = external->reading;
-	lane->key_shape = &external->index.key_shape;
-	lane->wanted = external->config->sort->splitters;
-	lane->serve = external_serve_lane;
-	if (external->reads_streams)
-		lane->streams = &external->streams;
-	lane->wiring.pool = lane->readers;
-	if (lane->readers == &lane->own_readers)
-		lane->wiring.trace = &lane->own_trace;
-}
-
 static bool open_lanes(struct external *external)
 {
-	struct reading_lane *first = &external->lanes[0];
 	struct failure failure;
-	int error = 0;
+	int error = reading_lanes_open(&external->lanes, &external->reading,
+				       &external->index.key_shape,
+				       external->read_memory, &failure);
 
-	first->source = &external->streams.source;
-	first->wanted = external->config->sort->splitters;
-	if (!external->reads_streams)
-		first->static_kind =
-			key_probe(&external->input, &external->request.shape,
-				  &first->is_uniform);
-	reading_lane_override(first);
-	for (unsigned l = 0; l < external->plan.lane_count && error == 0; l++) {
-		struct reading_lane *lane = &external->lanes[l];
-
-		lane->static_kind = first->static_kind;
-		lane->is_uniform = first->is_uniform;
-		wire(lane);
-		if (!external->reads_streams)
-			error = open_files(lane, l, &failure);
-	}
 	if (error)
 		external_fail(external, &failure);
 	return error == 0;
-}
-
-static void end_lanes(struct external *external)
-{
-	for (unsigned l = 0; l < external->plan.lane_count; l++) {
-		struct reading_lane *lane = &external->lanes[l];
-
-		thread_pool_stop(&lane->own_readers);
-		file_source_close(&lane->files);
-		free(lane->batches);
-		lane->batches = NULL;
-	}
-}
-
-void external_close_lanes(struct external *external)
-{
-	end_lanes(external);
-	for (unsigned l = 0; l < external->plan.lane_count; l++)
-		sort_trace_close(&external->lanes[l].own_trace);
 }
 
 static int fill(void *context, unsigned lane, struct batch *batch)
 {
 	struct external *external = context;
 
-	return reading_lane_fill(&external->lanes[lane], batch);
+	return reading_lane_fill(&external->lanes.lane[lane], batch);
 }
 
 static bool empty(void *context, struct batch *batch)
@@ -464,11 +262,11 @@ bool external_make_runs(struct external *external)
 
 	external_begin_pass(external, EXTERNAL_RUNS);
 	good = open_lanes(external);
-	for (unsigned l = 0; l < lane_count; l++)
-		run.to_come[l] = reading_lane_to_come(&external->lanes[l]);
+	for (unsigned l = 0; good && l < lane_count; l++)
+		run.to_come[l] = reading_lane_to_come(&external->lanes.lane[l]);
 	good = good && pipeline_run(&external->pipeline, &run) &&
 	       external_finish_runs(external);
 	external_end_pass(external);
-	end_lanes(external);
+	reading_lanes_end(&external->lanes);
 	return good;
 }

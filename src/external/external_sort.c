@@ -17,6 +17,25 @@
 /* --- plan and memory -------------------------------------------------------
  */
 
+static void plan_lanes(struct external *external)
+{
+	const struct sorter_config *config = external->config->sort;
+	const struct reading_lanes_config lanes = {
+		.external = external,
+		.serve = external_serve_lane,
+		.input = &external->input,
+		.streams = external->reads_streams ? &external->streams : NULL,
+		.shape = &external->request.shape,
+		.splitters = config->splitters,
+		.topology = &external->topology,
+		.readers = &external->readers,
+		.trace_path = config->trace_path,
+	};
+
+	reading_lanes_plan(&external->lanes, &lanes, &external->request,
+			   &external->plan);
+}
+
 static int make_plan(struct external *external, struct failure *failure)
 {
 	const struct sorter_config *config = external->config->sort;
@@ -40,7 +59,7 @@ static int make_plan(struct external *external, struct failure *failure)
 	request->worker_count = sort_setup_workers(
 		config, request->record_count, external->topology.cpu_count);
 	if (external_plan_make(&external->plan, request) == 0) {
-		external_plan_lanes(external);
+		plan_lanes(external);
 		return 0;
 	}
 	least = external_plan_memory_min(request);
@@ -73,7 +92,10 @@ static void lay_out_orderer(struct external *external)
 			    NULL);
 	orderer_take_oversized(&external->orderer, &tables,
 			       plan->batch.capacity, &external->arena);
-	external_lay_out_lanes(external, tables.sample_count);
+	reading_lanes_lay_out(&external->lanes, tables.sample_count,
+			      &external->arena);
+	external->sample = external->lanes.lane[0].sample;
+	external->sample_prefixes = external->lanes.lane[0].sample_prefixes;
 }
 
 static int lay_out_batches(struct external *external, struct failure *failure)
@@ -132,38 +154,6 @@ static int lay_out_memory(struct external *external, struct failure *failure)
 
 /* --- files -----------------------------------------------------------------
  */
-
-static void hold_files(struct external *external)
-{
-	int fds[SCRATCH_DIRECTORIES_MAX + OUTPUT_FILES_MAX];
-	unsigned count = 0;
-
-	for (unsigned d = 0; d < external->scratch.directory_count; d++)
-		fds[count++] = scratch_plain_fd(&external->scratch, d);
-	for (unsigned i = 0; i < external->output.file_count; i++)
-		fds[count++] = external->output.files[i].outfile.fd;
-	file_hold_open(&external->hold, fds, count);
-}
-
-int external_open_scratch(struct external *external)
-{
-	const struct external_config *config = external->config;
-	struct failure failure;
-	int error;
-
-	if (external->scratch.directory_count > 0)
-		return 0;
-	error = scratch_open(&external->scratch, config->scratch_paths,
-			     config->scratch_count, &failure);
-	if (error == 0 && external->plan.scratch_bytes > 0)
-		error = scratch_reserve(&external->scratch,
-					external->plan.scratch_bytes, &failure);
-	if (error)
-		external_fail(external, &failure);
-	else
-		hold_files(external);
-	return error;
-}
 
 /* Past the page cache, unless the user wants it otherwise: the cache would not
  * hold such files. */
@@ -263,7 +253,7 @@ static int start_threads(struct external *external, struct failure *failure)
 		error = thread_pool_start_beside(&external->orderers, workers,
 						 &external->topology, failure);
 	if (error == 0)
-		error = external_start_lanes(external, failure);
+		error = reading_lanes_start(&external->lanes, failure);
 	return error;
 }
 
@@ -304,7 +294,8 @@ static int write_trace(struct external *external, struct failure *failure)
 
 	sort_trace_copy_lanes(&external->reading_trace, reading);
 	sort_trace_copy_lanes(&external->ordering_trace, ordering);
-	count = external_copy_traces(external, teams + 2, lanes);
+	count = reading_lanes_copy_traces(
+		&external->lanes, external->result->begin_ns, teams + 2, lanes);
 	return sort_trace_write(&external->ordering_trace, teams, 2 + count,
 				failure);
 }
@@ -462,7 +453,7 @@ static void close_all(struct external *external)
 	thread_pool_stop(&external->orderers);
 	thread_pool_stop(&external->readers);
 	thread_pool_stop(&external->leaders);
-	external_close_lanes(external);
+	reading_lanes_close(&external->lanes);
 	sort_trace_close(&external->reading_trace);
 	sort_trace_close(&external->ordering_trace);
 	file_hold_close(&external->hold);

@@ -9,7 +9,7 @@
 #include "external/file_source.h"
 #include "external/piece_source.h"
 #include "external/pipeline.h"
-#include "external/reading_lane.h"
+#include "external/reading_lanes.h"
 #include "external/run_sink.h"
 #include "io/file_hold.h"
 #include "io/output.h"
@@ -22,7 +22,7 @@ struct external {
 	struct sorter_result *result;
 	struct external_result *details; /* beside the result */
 	struct input input;
-	bool reads_streams; /* `streams` are the input, not `files` */
+	bool reads_streams; /* `streams` are the input, not `input` */
 	bool writes_stream; /* `stream` is the output, not `output` */
 	struct output output;
 	struct stream_sink stream;
@@ -32,7 +32,6 @@ struct external {
 	struct topology topology;
 	struct external_request request;
 	struct external_plan plan;
-	struct lane_plan lane_plan;
 	struct arena arena;
 	uint8_t *read_memory;
 	uint8_t *slot_memory;
@@ -46,7 +45,7 @@ struct external {
 	struct pipeline pipeline;
 
 	/* The leaders of the reading teams. */
-	struct reading_lane lanes[LANES_MAX]; /* [plan.lane_count] */
+	struct reading_lanes lanes;
 	struct stream_source streams;
 
 	/* The leader of the reading team of a merge. */
@@ -90,26 +89,6 @@ void external_predict(struct external *external);
  * progress when a second has passed; of a lane's, with the lane. */
 void external_serve(void *context);
 void external_serve_lane(void *context);
-
-/* How many lanes the first pass gets, and the plan with them, which is made for
- * one lane before: as many as there are devices, if that costs no more merging
- * and hardly more room. */
-void external_plan_lanes(struct external *external);
-
-/* Threads and timelines of the lanes.  0 or -errno with *failure filled. */
-int external_start_lanes(struct external *external, struct failure *failure);
-
-/* Memory for samples of so many records. */
-void external_lay_out_lanes(struct external *external, uint32_t sample_count);
-
-/* The timelines of several lanes, as processes; `lanes` has room for as many as
- * a pool has workers.  Returns how many processes there are. */
-unsigned external_copy_traces(struct external *external,
-			      struct trace_process *processes,
-			      struct trace_lane *lanes);
-
-/* No thread, file or timeline of a lane is left. */
-void external_close_lanes(struct external *external);
 
 /* Pass 1.  Functions that return a bool, here and below, return false if the
  * run has failed; the reason is noted then. */

@@ -109,7 +109,7 @@ uint64_t lane_plan_batches_of(const struct lane_plan *plan, unsigned lane,
 	return count;
 }
 
-/* Records of the range's batch number b, of `count`. */
+/* Records of batch b of the range, which has `count` batches. */
 static uint64_t batch_records(const struct lane_plan *plan,
 			      const struct lane_range *range, uint64_t capacity,
 			      uint64_t b, uint64_t count)
@@ -150,8 +150,6 @@ static uint64_t next_size(const struct lane_plan *plan, uint64_t capacity,
 	for (unsigned r = 0; r < plan->range_count; r++) {
 		const struct lane_range *range = &plan->ranges[r];
 		uint64_t count = batches_in(range, capacity);
-		/* As if all were shared equally: of a single lane, this is the
-		 * mean. */
 		uint64_t rest = range->record_count % count;
 		uint64_t low = range->record_count / count;
 		const uint64_t sizes[] = { low, low + 1 };

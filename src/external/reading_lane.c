@@ -3,7 +3,8 @@
 #include "external/pipeline.h"
 
 /* Splitters have failed when more than this part of a batch lies in crowded
- * buckets, which single workers sort one by one. */
+ * buckets.  A single worker sorts a crowded bucket: if it is an eighth of the
+ * batch, eight workers still end at about the same time. */
 #define CROWDED_PART 8
 
 /* Of a stream, whose keys are probed; as many as key_probe() takes. */
@@ -46,12 +47,13 @@ static void sample_batch(struct reading_lane *lane, struct batch *batch)
 	batch_adopt_key(batch, lane->key_shape);
 }
 
-void reading_lane_override(struct reading_lane *lane)
+void reading_lane_set_keys(struct reading_lane *lane, enum splitters_kind kind,
+			   bool is_uniform)
 {
-	enum splitters_kind wanted = lane->wanted;
-
-	if (wanted != SPLITTERS_AUTO)
-		lane->is_uniform = wanted == SPLITTERS_STATIC;
+	lane->static_kind = kind;
+	lane->is_uniform = lane->wanted == SPLITTERS_AUTO
+				   ? is_uniform
+				   : lane->wanted == SPLITTERS_STATIC;
 }
 
 /* True: the batch has splitters before it has records. */
@@ -62,7 +64,7 @@ static bool find_splitters(struct reading_lane *lane, struct batch *batch)
 				      batch->plan.bucket_count);
 		return true;
 	}
-	if (!lane->has_sampled || lane->samples_each)
+	if (!lane->has_sampled || lane->samples_next)
 		return false;
 	batch_copy_splitters(&batch->splitters, batch->common_key,
 			     &lane->splitters);
@@ -73,7 +75,7 @@ static bool find_splitters(struct reading_lane *lane, struct batch *batch)
  * again. */
 static void keep_splitters(struct reading_lane *lane, const struct batch *batch)
 {
-	if (lane->is_uniform || lane->samples_each)
+	if (lane->is_uniform || lane->samples_next)
 		return;
 	batch_copy_splitters(&lane->splitters, lane->common_key,
 			     &batch->splitters);
@@ -91,7 +93,7 @@ static bool is_crowded(const struct reading_lane *lane, uint64_t crowded)
 static void partition_again(struct reading_lane *lane, struct batch *batch,
 			    bool had_splitters)
 {
-	lane->samples_each = had_splitters && !lane->is_uniform;
+	lane->samples_next = had_splitters && !lane->is_uniform;
 	lane->is_uniform = false;
 	sample_batch(lane, batch);
 	bucketing_reset(&batch->bucketing);
@@ -103,12 +105,12 @@ static void partition_again(struct reading_lane *lane, struct batch *batch,
 /* What kind of keys a stream has, from its first records. */
 static void probe_stream(struct reading_lane *lane, uint64_t record_count)
 {
-	const struct record_shape *shape = &lane->wiring.shape;
+	bool is_uniform;
+	enum splitters_kind kind = splitters_probe(
+		&lane->wiring.shape, lane->source->base,
+		MIN(record_count, PROBE_RECORDS), 1, &is_uniform);
 
-	lane->static_kind = splitters_probe(shape, lane->source->base,
-					    MIN(record_count, PROBE_RECORDS), 1,
-					    &lane->is_uniform);
-	reading_lane_override(lane);
+	reading_lane_set_keys(lane, kind, is_uniform);
 	lane->is_probed = true;
 }
 
@@ -161,7 +163,6 @@ static void bring_in(struct reading_lane *lane, struct batch *batch,
  * sake of a batch that gets no record. */
 int reading_lane_to_come(const struct reading_lane *lane)
 {
-
 	if (lane->streams)
 		return lane->streams->has_ended ? 0 : PIPELINE_MORE;
 	return (int)MIN(lane->files.batch_count - lane->files.next_batch,
@@ -178,9 +179,10 @@ int reading_lane_fill(struct reading_lane *lane, struct batch *batch)
 	};
 	bool has_splitters;
 
-	batch->record_count = count > 0;
-	if (count <= 0)
+	if (count <= 0) {
+		batch->record_count = 0;
 		return (int)count;
+	}
 	batch_begin(batch, &lane->wiring, &config);
 	has_splitters = find_splitters(lane, batch);
 	bring_in(lane, batch, has_splitters);

@@ -1,8 +1,9 @@
 /*
- * reading_lane.h - what fills batches in pass 1, one of several side by side
+ * reading_lane.h - one of several lanes that are read side by side in pass 1
  *
- * A lane (lane_plan.h) has a source of its own, a team of workers, and
- * splitters: those that suited its last batch serve the next.
+ * A lane (lane_plan.h) fills batches with the records of its files, or of the
+ * streams.  It has a source and a team of workers of its own, and splitters:
+ * those that suited its last batch serve the next.
  */
 #ifndef READING_LANE_H
 #define READING_LANE_H
@@ -23,33 +24,37 @@ struct reading_lane {
 	const struct record_shape *key_shape; /* run_index_key_shape() */
 	enum splitters_kind wanted;	      /* by the user */
 	void (*serve)(void *lane);	      /* worker 0, every few ms */
-	struct lane_batch *batches;	      /* owned */
+	struct lane_batch *batches;	      /* owned; NULL of streams */
 	struct file_source files;
-	struct stream_source *streams; /* NULL: files are the input */
+	struct stream_source *streams; /* borrowed; NULL: files are the input */
 	struct source *source;	       /* of either */
 
 	/* The lane's leader. */
 	const uint8_t **sample;
 	uint64_t *sample_prefixes;
 	enum splitters_kind static_kind;
-	bool is_probed;	  /* the keys of a stream */
-	bool is_uniform;  /* static splitters suit so far */
-	bool has_sampled; /* splitters, which are those of the last batch: */
+	bool is_probed;	  /* the keys of a stream: static_kind is known */
+	bool is_uniform;  /* static splitters have suited so far */
+	bool has_sampled; /* the two below are those of a batch before */
 	struct splitters splitters;
-	uint8_t *common_key;
-	bool samples_each; /* no splitters suited the batch that followed */
+	uint8_t *common_key; /* theirs: see batch_copy_splitters() */
+	bool samples_next;   /* they did not suit: the next batch makes its own
+			      * before it has entries */
 
-	/* Worker 0 of the lane writes them: of itself, for the meter. */
+	/* What worker 0 of the lane has read and waited itself: it writes
+	 * them, and the meter of all lanes loads them. */
 	_Atomic uint64_t read_bytes, read_wait_ns, fill_wait_ns;
 };
 
-/* The keys have been probed: what the user wants overrides it. */
-void reading_lane_override(struct reading_lane *lane);
+/* Between batches: the keys have been probed, with this answer (key_probe()).
+ * What the user wants overrides it. */
+void reading_lane_set_keys(struct reading_lane *lane, enum splitters_kind kind,
+			   bool is_uniform);
 
-/* As pipeline_fill_fn. */
+/* The lane's leader: fill the batch.  Returns what pipeline_fill_fn does. */
 int reading_lane_fill(struct reading_lane *lane, struct batch *batch);
 
-/* Batches that are not begun yet, or PIPELINE_MORE. */
+/* Between batches: how many are not begun yet, or PIPELINE_MORE. */
 int reading_lane_to_come(const struct reading_lane *lane);
 
 #endif /* READING_LANE_H */
