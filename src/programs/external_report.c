@@ -264,35 +264,40 @@ static struct {
 	bool is_drawn;
 } line;
 
-/* "45%, 430.2 MiB", or "430.2 MiB" of an unknown total. */
+/* "45%", or "430.2 MiB" of an unknown total: with both, the line would be wider
+ * than a terminal. */
 static void format_moved(char *text, size_t text_bytes,
 			 const struct external_progress *progress)
 {
 	char moved[FORMAT_SIZE_BYTES];
 
-	format_size(moved, progress->moved_bytes);
 	if (progress->total_bytes == 0)
-		snprintf(text, text_bytes, "%s", moved);
+		snprintf(text, text_bytes, "%s",
+			 format_size(moved, progress->moved_bytes));
 	else
-		snprintf(text, text_bytes, "%.0f%%, %s",
+		snprintf(text, text_bytes, "%.0f%%",
 			 100.0 * (double)progress->moved_bytes /
-				 (double)progress->total_bytes,
-			 moved);
+				 (double)progress->total_bytes);
 }
 
-/* ", 3 s left", or nothing if that is not known. */
+/* ", 3 s left", or ", 12 min left", or nothing if that is not known. */
 static void format_left(char *text, size_t text_bytes,
 			const struct external_progress *progress,
 			uint64_t now_ns)
 {
 	double passed_s = (double)(now_ns - line.begin_ns) / 1e9;
+	double left_s;
 
 	text[0] = '\0';
-	if (progress->total_bytes > 0 && progress->moved_bytes > 0)
-		snprintf(text, text_bytes, ", %.0f s left",
-			 passed_s * ((double)progress->total_bytes /
-					     (double)progress->moved_bytes -
-				     1));
+	if (progress->total_bytes == 0 || progress->moved_bytes == 0)
+		return;
+	left_s = passed_s * ((double)progress->total_bytes /
+				     (double)progress->moved_bytes -
+			     1);
+	if (left_s < 120)
+		snprintf(text, text_bytes, ", %.0f s left", left_s);
+	else
+		snprintf(text, text_bytes, ", %.0f min left", left_s / 60);
 }
 
 void external_report_progress(void *context,
