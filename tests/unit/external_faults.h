@@ -51,7 +51,7 @@ static struct {
 	bool all_full;
 	unsigned taken;
 	int full_fds[DIRECTORIES];
-	/* The nth piece that is written gets a bit flipped, of this byte. */
+	/* The nth stripe that is written gets a bit flipped, of this byte. */
 	unsigned flip_at;
 	uint32_t flip_byte;
 	unsigned written;

@@ -10,7 +10,6 @@
 #ifndef EXTERNAL_WORLD_H
 #define EXTERNAL_WORLD_H
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -27,8 +26,10 @@
 #include "external/external_plan.h"
 #include "external/external_sort.h"
 #include "external_faults.h"
+#include "folder.h"
 #include "random_shape.h"
 #include "record/checksum.h"
+#include "stable_sort.h"
 
 #define FILES_MAX 4
 #define BYTES_MAX (24 * MIB)
@@ -157,18 +158,6 @@ static inline size_t read_outputs(void)
 		fclose(stream);
 	}
 	return count;
-}
-
-static inline unsigned count_entries(const char *path)
-{
-	DIR *stream = opendir(path);
-	unsigned count = 0;
-
-	assert_non_null(stream);
-	while (readdir(stream))
-		count++;
-	closedir(stream);
-	return count - 2;
 }
 
 static inline void remove_outputs(void)

@@ -201,7 +201,7 @@ static void external_sort__resources_fail(void **state)
 	fail_each(CALL_FALLOCATE, EOPNOTSUPP, true, true);
 }
 
-/* The second directory takes over, at whatever piece. */
+/* The second directory takes over, at whatever stripe. */
 static void external_sort__one_directory_full(void **state)
 {
 	unsigned taken = 1;
@@ -242,7 +242,7 @@ static void external_sort__flipped_bit(void **state)
 	for (unsigned at = 1; at <= written; at += 1 + written / 10) {
 		memset(&pretend, 0, sizeof(pretend));
 		pretend.flip_at = at;
-		/* Each piece has a record at least. */
+		/* Each stripe has a record at least. */
 		pretend.flip_byte = random_below(sort.shape.size);
 		assert_true(run() < 0);
 		written = MAX(written, pretend.written);

@@ -16,6 +16,7 @@
 #include "base/failure.h"
 #include "external/merge_plan.h"
 #include "random_shape.h"
+#include "stable_sort.h"
 
 #define RECORDS_MAX 5000
 #define RUNS_MAX 12

@@ -16,6 +16,7 @@
 #include "random.h"
 #include "sort/orderer.h"
 #include "sort/partition.h"
+#include "stable_sort.h"
 #include "system/topology.h"
 
 #define RECORDS_MAX 60000
@@ -44,26 +45,6 @@ static const uint8_t *record_at(uint32_t slot)
 	return records + (size_t)slot * shape.size;
 }
 
-/* Merge sort: equal keys stay in the order of their slots. */
-static void stable_sort(uint32_t *slots, size_t count)
-{
-	size_t half = count / 2, left = 0, right = half;
-
-	if (count < 2)
-		return;
-	stable_sort(slots, half);
-	stable_sort(slots + half, count - half);
-	for (size_t i = 0; i < count; i++) {
-		bool take_left = right == count ||
-				 (left < half &&
-				  record_compare(&shape, record_at(slots[left]),
-						 record_at(slots[right])) <= 0);
-
-		scratch[i] = take_left ? slots[left++] : slots[right++];
-	}
-	memcpy(slots, scratch, count * sizeof(*slots));
-}
-
 /* Keys of so many values in each byte: few of them make oversized buckets. */
 static void make_records(uint32_t count, unsigned values)
 {
@@ -72,7 +53,7 @@ static void make_records(uint32_t count, unsigned values)
 		records[i] = (uint8_t)random_below(values);
 	for (uint32_t i = 0; i < count; i++)
 		order[i] = i;
-	stable_sort(order, count);
+	stable_sort(&shape, records, order, count, scratch);
 	for (uint32_t i = 0; i < count; i++)
 		rank_of[order[i]] = i;
 }

@@ -1,6 +1,5 @@
 /* What outfile promises: whole or not at all, on file systems with O_TMPFILE
  * and (by its test switch) without.  Every test runs in both worlds. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -19,6 +18,7 @@
 
 #include "descriptors.h"
 #include "base/failure.h"
+#include "folder.h"
 #include "io/outfile.h"
 #include "skip.h"
 
@@ -55,19 +55,6 @@ static int teardown(void **state)
 	snprintf(command, sizeof(command), "chmod -R u+rwX '%s' && rm -rf '%s'",
 		 folder, folder);
 	return system(command);
-}
-
-/* Entries in a folder, hidden ones too, without "." and "..". */
-static unsigned count_entries(const char *path)
-{
-	DIR *stream = opendir(path);
-	unsigned count = 0;
-
-	assert_non_null(stream);
-	while (readdir(stream))
-		count++;
-	closedir(stream);
-	return count - 2;
 }
 
 static void make(const char *path, const char *text, mode_t mode)

@@ -5,7 +5,6 @@
  * Every test runs on a disk and on tmpfs, written directly and not: the ways
  * that output.c goes differ.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -23,6 +22,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
+#include "folder.h"
 #include "io/output.h"
 #include "random.h"
 #include "system/residency.h"
@@ -58,19 +58,6 @@ static void set_files(const char *folder, unsigned count)
 		snprintf(names[i], sizeof(names[i]), "%s/%c", folder, 'a' + i);
 		paths[i] = names[i];
 	}
-}
-
-/* Entries of the folder; none of them hidden. */
-static unsigned count_entries(const char *folder)
-{
-	DIR *stream = opendir(folder);
-	unsigned count = 0;
-
-	assert_non_null(stream);
-	while (readdir(stream))
-		count++;
-	closedir(stream);
-	return count - 2;
 }
 
 static void check_and_remove(void)

@@ -5,7 +5,6 @@
  * through shared memory.  Some run in this process, several times or two at a
  * time.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -21,9 +20,11 @@
 #include <cmocka.h>
 
 #include "descriptors.h"
+#include "folder.h"
 #include "record/checksum.h"
 #include "random.h"
 #include "sort/sorter.h"
+#include "stable_sort.h"
 
 #define FILES_MAX 3
 #define BYTES_MAX (8 * MIB)
@@ -104,31 +105,6 @@ static void make_records(const struct record_shape *shape, enum keys keys,
 	}
 }
 
-/* Merge sort of order[]: the reference. */
-static void stable_sort(const struct record_shape *shape, uint32_t *slots,
-			size_t count)
-{
-	size_t half = count / 2, left = 0, right = half;
-
-	if (count < 2)
-		return;
-	stable_sort(shape, slots, half);
-	stable_sort(shape, slots + half, count - half);
-	for (size_t i = 0; i < count; i++) {
-		bool take_left =
-			right == count ||
-			(left < half &&
-			 record_compare(shape,
-					records + (size_t)slots[left] *
-							  shape->size,
-					records + (size_t)slots[right] *
-							  shape->size) <= 0);
-
-		scratch[i] = take_left ? slots[left++] : slots[right++];
-	}
-	memcpy(slots, scratch, count * sizeof(*slots));
-}
-
 /* --------------------------------------------------------------- the files */
 
 static void write_file(const char *path, const uint8_t *bytes, size_t count)
@@ -183,18 +159,6 @@ static int remove_files(void **state)
 		unlink(output_paths[i]);
 	}
 	return 0;
-}
-
-static unsigned count_entries(void)
-{
-	DIR *stream = opendir(folder);
-	unsigned count = 0;
-
-	assert_non_null(stream);
-	while (readdir(stream))
-		count++;
-	closedir(stream);
-	return count - 2;
 }
 
 /* ---------------------------------------------------------------- the sort */
@@ -297,7 +261,7 @@ static void check_sort(const struct sorter_config *config, enum keys keys,
 			 (unsigned long long)seed);
 	check_result(config, count);
 	assert_int_equal(read_outputs(config), (size_t)count * size);
-	stable_sort(&config->shape, order, count);
+	stable_sort(&config->shape, records, order, count, scratch);
 	for (uint32_t i = 0; i < count; i++)
 		if (memcmp(output + (size_t)i * size,
 			   records + (size_t)order[i] * size, size) != 0)
@@ -311,7 +275,7 @@ static void check_sort(const struct sorter_config *config, enum keys keys,
 				 input_mode_name(report->result.io),
 				 splitters_kind_name(report->result.splitters),
 				 (unsigned long long)seed);
-	assert_int_equal(count_entries(),
+	assert_int_equal(count_entries(folder),
 			 config->input_count + config->output_count);
 	remove_files(NULL);
 }
@@ -458,14 +422,14 @@ static void check_failure(const struct sorter_config *config,
 			  rlim_t file_bytes_max, enum exit_status status,
 			  const char *what)
 {
-	unsigned before = count_entries();
+	unsigned before = count_entries(folder);
 
 	run(config, file_bytes_max);
 	assert_true(report->returned < 0);
 	assert_int_equal(report->failure.status, status);
 	assert_string_equal(report->failure.what, what);
 	assert_true(report->failure.why[0] != '\0');
-	assert_int_equal(count_entries(), before);
+	assert_int_equal(count_entries(folder), before);
 }
 
 static void sorter_run__input_failures(void **state)
@@ -612,7 +576,7 @@ static void make_input(uint32_t count)
 
 	make_records(&config.shape, KEYS_HALF, count);
 	write_inputs(&config, count);
-	stable_sort(&config.shape, order, count);
+	stable_sort(&config.shape, records, order, count, scratch);
 }
 
 /* This process's resident memory; its address space would tell less, since

@@ -12,6 +12,7 @@
 #include "base/base.h"
 #include "random.h"
 #include "sort/tie_break.h"
+#include "stable_sort.h"
 
 #define COUNT_MAX 3000
 #define SIZE_MAX_TESTED 700
@@ -36,26 +37,6 @@ static void counted_sort(uint64_t *begin, size_t count)
 {
 	sort_calls++;
 	local_sort_scalar(begin, count);
-}
-
-/* Merge sort: equal keys stay in the order of their slots. */
-static void stable_sort(uint32_t *slots, size_t count)
-{
-	size_t half = count / 2, left = 0, right = half;
-
-	if (count < 2)
-		return;
-	stable_sort(slots, half);
-	stable_sort(slots + half, count - half);
-	for (size_t i = 0; i < count; i++) {
-		bool take_left = right == count ||
-				 (left < half &&
-				  record_compare(&shape, record_at(slots[left]),
-						 record_at(slots[right])) <= 0);
-
-		scratch[i] = take_left ? slots[left++] : slots[right++];
-	}
-	memcpy(slots, scratch, count * sizeof(*slots));
 }
 
 /* As partition and sort leave them, with window_bytes of the key as window:
@@ -85,7 +66,7 @@ static void check_settle(uint32_t count, unsigned index_bits,
 	/* Nothing may be touched there. */
 	entries[entry_count] = 0x5a5a;
 	local_sort_scalar(entries, entry_count);
-	stable_sort(expected, entry_count);
+	stable_sort(&shape, records, expected, entry_count, scratch);
 	sort_calls = 0;
 	tie_break_settle(&ties, entries, entry_count);
 	for (uint32_t i = 0; i < entry_count; i++)
@@ -253,7 +234,7 @@ static void tie_break_settle__kernels(void **state)
 			entries[r] = r;
 			expected[r] = r;
 		}
-		stable_sort(expected, COUNT_MAX);
+		stable_sort(&shape, records, expected, COUNT_MAX, scratch);
 		tie_break_settle(&ties, entries, COUNT_MAX);
 		for (uint32_t r = 0; r < COUNT_MAX; r++)
 			assert_int_equal(entries[r] & 0xfff, expected[r]);
