@@ -7,44 +7,13 @@
 # looked at after each.
 # shellcheck disable=SC2317 # cases are called by check
 
-export PATH=/usr/bin:/usr/sbin
-mount -t proc proc /proc
-mount -t sysfs sysfs /sys
-mount -t devtmpfs devtmpfs /dev
-mount -t tmpfs tmpfs /run
-# As every system has it; bash opens what is in <( ) by it.
-ln -s /proc/self/fd /dev/fd
-exec </dev/null >/dev/ttyS0 2>&1
-echo
-echo "=== guest: Linux $(uname -r)"
+# shellcheck source=tests/vm/guest_lib.sh
+. /blinksort/tests/vm/guest_lib.sh
 
 TUNE=/blinksort/bin/blinktune
 
-power_off()
-{
-	sync
-	echo o >/proc/sysrq-trigger
-	sleep 10
-}
-
-wait_for()
-{
-	local tries
-
-	for ((tries = 0; tries < 200; tries++)); do
-		[ ! -e "$1" ] || return 0
-		sleep 0.1
-	done
-	echo "$1 does not come"
-}
-
 set_up()
 {
-	local module
-
-	while read -r module; do
-		modprobe "$module" || echo "no module $module"
-	done </etc/modules
 	wait_for /dev/sdg
 	wait_for /sys/class/net/eth0
 	export MDADM_NO_UDEV=1
@@ -241,6 +210,4 @@ check vm_killed case_killed
 check vm_run case_run
 check vm_unsupported case_unsupported
 check vm_disks case_disks
-echo "up for $(cut -d ' ' -f 1 /proc/uptime) s"
-echo "=== done"
-power_off
+end_machine
