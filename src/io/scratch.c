@@ -21,6 +21,8 @@
 /* Room allocated at once: ext4 does it in a millisecond, while a disk writes as
  * much in 0.2 s.  Writes into allocated extents are 25 % faster. */
 #define EXTENT_BYTES (256 * MIB)
+/* FAT has no file of 4 GiB or more; in whole pages. */
+#define FAT_FILE_BYTES (4 * GIB - PAGE_BYTES)
 /* Random names of 64 bits that exist already: two are no accident. */
 #define HIDDEN_NAME_TRIES 2
 /* Names of directories in one message. */
@@ -119,9 +121,31 @@ static uint64_t free_bytes(int fd)
 		       : bytes;
 }
 
+/* What may still be appended to a directory's file. */
+static uint64_t growth_bytes(const struct scratch_directory *directory)
+{
+	if (directory->bytes_max == UINT64_MAX)
+		return UINT64_MAX;
+	return less_or_none(directory->bytes_max, directory->end_bytes);
+}
+
 uint64_t scratch_room(const struct scratch *scratch, unsigned directory)
 {
-	return free_bytes(scratch->directories[directory].fd);
+	const struct scratch_directory *in = &scratch->directories[directory];
+
+	return MIN(free_bytes(in->fd), growth_bytes(in));
+}
+
+/* Of all files on the file system whose first directory this is. */
+static uint64_t growth_of_all(const struct scratch *scratch, unsigned first)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = first; i < scratch->directory_count; i++)
+		if (scratch->directories[i].first == first)
+			sum = add_capped(
+				sum, growth_bytes(&scratch->directories[i]));
+	return sum;
 }
 
 /* Ask each file system for its room.  What is allocated and not yet taken is
@@ -142,9 +166,13 @@ static uint64_t look_at_room(struct scratch *scratch)
 					       directory->allocated_bytes -
 						       directory->end_bytes);
 	}
-	for (unsigned i = 0; i < scratch->directory_count; i++)
-		if (directories[i].first == i)
-			sum = add_capped(sum, directories[i].room_bytes);
+	for (unsigned i = 0; i < scratch->directory_count; i++) {
+		if (directories[i].first != i)
+			continue;
+		directories[i].room_bytes = MIN(directories[i].room_bytes,
+						growth_of_all(scratch, i));
+		sum = add_capped(sum, directories[i].room_bytes);
+	}
 	return sum;
 }
 
@@ -159,7 +187,10 @@ static const char *describe_room(const struct scratch *scratch, unsigned number,
 		return "the same file system";
 	if (directory->room_bytes == UINT64_MAX)
 		return "unknown room";
-	snprintf(text, 64, "%s free", format_size(size, directory->room_bytes));
+	snprintf(text, 64, "%s %s", format_size(size, directory->room_bytes),
+		 directory->room_bytes == growth_of_all(scratch, number)
+			 ? "in files of 4 GiB, FAT's largest"
+			 : "free");
 	return text;
 }
 
@@ -291,6 +322,8 @@ static int allocate_ahead(const struct scratch *scratch,
 		MIN(directory->extent_bytes, unallocated_bytes(scratch));
 	int error;
 
+	if (end > directory->bytes_max)
+		return -EFBIG;
 	if (end <= directory->allocated_bytes)
 		return 0;
 	error = allocate(directory,
@@ -454,13 +487,17 @@ static int look_at_file(struct scratch_directory *directory)
 {
 	struct stat status;
 	struct statfs fs;
+	bool is_fat;
 
 	if (fstat(directory->fd, &status) || fstatfs(directory->fd, &fs))
 		return -errno;
+	is_fat = fs.f_type == MSDOS_SUPER_MAGIC;
 	directory->device = status.st_dev;
 	directory->is_memory = is_memory(&fs);
-	/* There, what is allocated ahead would take memory at once. */
-	directory->can_allocate = !directory->is_memory;
+	/* What is allocated ahead would take memory at once in the one, and be
+	 * written as zeros in the other. */
+	directory->can_allocate = !directory->is_memory && !is_fat;
+	directory->bytes_max = is_fat ? FAT_FILE_BYTES : UINT64_MAX;
 	directory->direct_fd = direct_reopen(directory->fd, O_RDWR | O_DIRECT);
 	directory->is_direct = directory->direct_fd >= 0;
 	return 0;

@@ -14,6 +14,11 @@
  * device gets fewer of them.  A directory that has no room left takes no more
  * stripes, and the others take over; what it holds can still be read.
  *
+ * On FAT no file has 4 GiB: more room there takes several files, in the same
+ * directory or in others.  Room that is given back there, while the file is
+ * open, stays with the file; and what is written goes through the page cache,
+ * although O_DIRECT is taken, since a file that grows has no other way.
+ *
  * A file may not grow beyond RLIMIT_FSIZE: the program must ignore SIGXFSZ, so
  * that the kernel answers EFBIG instead, which counts as no room.
  *
@@ -42,6 +47,7 @@ struct scratch_directory {
 	dev_t device;
 	bool is_full; /* it takes no more stripes */
 	bool can_allocate;
+	uint64_t bytes_max;	  /* of a file here; UINT64_MAX: any */
 	uint64_t extent_bytes;	  /* how far ahead room is allocated */
 	uint64_t end_bytes;	  /* of the file's last stripe */
 	uint64_t allocated_bytes; /* of the file; >= end_bytes */
@@ -134,7 +140,8 @@ int scratch_fd(const struct scratch *scratch, unsigned directory);
 int scratch_plain_fd(const struct scratch *scratch, unsigned directory);
 
 /* The room that the directory's file system has, for scratch files and all
- * else; UINT64_MAX: it does not tell. */
+ * else, but at most what the directory's file may yet grow by; UINT64_MAX: it
+ * does not tell. */
 uint64_t scratch_room(const struct scratch *scratch, unsigned directory);
 
 /* Close the files, which frees their room.  No write or read is under way.

@@ -378,6 +378,20 @@ static void scratch_open__memory(void **state)
 	scratch_close(&scratch);
 }
 
+/* There, what is allocated ahead would be written as zeros. */
+static void scratch_open__fat(void **state)
+{
+	struct scratch scratch;
+
+	(void)state;
+	pretend.magic = MSDOS_SUPER_MAGIC;
+	open_ok(&scratch);
+	reserve_ok(&scratch, PIECE_BYTES);
+	take_ok(&scratch, PIECE_BYTES);
+	assert_int_equal(pretend.allocate_calls, 0);
+	scratch_close(&scratch);
+}
+
 /* A child ends by this signal, which comes in scratch_open() before the name of
  * a hidden file is removed, or while the files are open. */
 static void end_by_signal(int number, bool within_open)
@@ -444,6 +458,29 @@ static void scratch_reserve__sum_of_file_systems(void **state)
 	scratch_close(&scratch);
 	/* It can be printed now. */
 	assert_non_null(strstr(failure.what, "three"));
+}
+
+/* FAT's files are smaller than 4 GiB, however much room there is. */
+static void scratch_reserve__fat(void **state)
+{
+	const uint64_t file_bytes_max = 4 * GIB - PAGE_BYTES;
+	struct failure failure = { 0 };
+	struct scratch scratch;
+
+	(void)state;
+	pretend.magic = MSDOS_SUPER_MAGIC;
+	pretend_sizes(GIB + PAGE_BYTES, 100 * GIB, UINT64_MAX);
+	open_ok(&scratch);
+	assert_int_equal(scratch_room(&scratch, 1), file_bytes_max);
+	assert_int_equal(scratch_room(&scratch, 2), file_bytes_max);
+	reserve_ok(&scratch, 9 * GIB - 2 * PAGE_BYTES);
+	assert_int_equal(scratch_reserve(&scratch, 2 * PAGE_BYTES, &failure),
+			 -ENOSPC);
+	assert_string_equal(failure.what,
+			    "one (1.0 GiB free), "
+			    "two (4.0 GiB in files of 4 GiB, FAT's largest), "
+			    "three (4.0 GiB in files of 4 GiB, FAT's largest)");
+	scratch_close(&scratch);
 }
 
 /* What is allocated is not free any more, but it is there. */
@@ -825,6 +862,29 @@ static void scratch_take__file_size_limit(void **state)
 	scratch_close(&scratch);
 }
 
+/* A full file on FAT leaves its pieces to the others. */
+static void scratch_take__fat_file_size(void **state)
+{
+	struct failure failure = { 0 };
+	struct scratch_place place;
+	struct scratch scratch;
+
+	(void)state;
+	pretend.magic = MSDOS_SUPER_MAGIC;
+	pretend_sizes(9 * GIB, 9 * GIB, 9 * GIB);
+	open_ok(&scratch);
+	for (unsigned i = 0; i < DIRECTORIES; i++) {
+		place = take_ok(&scratch, 4 * GIB - PAGE_BYTES);
+		assert_int_equal(place.directory, i);
+		assert_int_equal(place.offset_bytes, 0);
+	}
+	assert_int_equal(scratch_take(&scratch, PAGE_BYTES, &place, &failure),
+			 -EFBIG);
+	assert_string_equal(failure.why,
+			    "no room for scratch files: File too large");
+	scratch_close(&scratch);
+}
+
 /* The noted room says which one is, where nothing is allocated. */
 static void scratch_take__room_is_known(void **state)
 {
@@ -947,8 +1007,10 @@ int main(void)
 		UNNAMED(scratch_open__too_many),
 		UNNAMED(scratch_open__other_errors_of_tmpfile),
 		UNNAMED(scratch_open__memory),
+		UNNAMED(scratch_open__fat),
 		BOTH(scratch_open__signals_leave_nothing),
 		UNNAMED(scratch_reserve__sum_of_file_systems),
+		UNNAMED(scratch_reserve__fat),
 		UNNAMED(scratch_reserve__room_that_is_allocated),
 		UNNAMED(scratch_reserve__one_file_system_counts_once),
 		UNNAMED(scratch_reserve__file_system_of_unknown_size),
@@ -963,6 +1025,7 @@ int main(void)
 		UNNAMED(scratch_trim__gives_back_what_is_ahead),
 		UNNAMED(scratch_take__no_room_for_a_stripe),
 		UNNAMED(scratch_take__file_size_limit),
+		UNNAMED(scratch_take__fat_file_size),
 		UNNAMED(scratch_take__room_is_known),
 		UNNAMED(scratch_gave_up__others_take_over),
 		UNNAMED(scratch_release__makes_a_hole),
