@@ -169,7 +169,8 @@ BENCH_PACKAGES := mpich libmpich-dev openmpi-bin libopenmpi-dev \
 	g++ libstxxl-dev
 
 # check-vm and check-vm-unit need these; they fetch the kernel themselves.
-VM_PACKAGES := $(CHECK_PACKAGES) qemu-system-x86 cpio kmod mdadm systemd
+VM_PACKAGES := $(CHECK_PACKAGES) qemu-system-x86 cpio kmod mdadm dosfstools \
+	systemd
 
 # check-arm64 needs these; it fetches the libraries itself.
 ARM64_PACKAGES := $(BUILD_PACKAGES) gcc-aarch64-linux-gnu qemu-user
@@ -292,9 +293,11 @@ check: ## build and run all tests
 	@VARIANT=$(VARIANT) BIN=$(BIN) BUILD=$(BUILD) tests/run $(CHECKS)
 
 .PHONY: check-vm
-check-vm: ## test blinktune on the devices of a QEMU machine
+check-vm: ## test blinktune's devices and FAT in QEMU machines
 	$(call install,$(VM_PACKAGES))
+	@$(MAKE) --no-print-directory all
 	@tests/vm/check.sh devices $(BUILD)/vm
+	@BIN=$(BIN) tests/vm/check.sh fat $(BUILD)/vm
 
 .PHONY: check-vm-unit
 check-vm-unit: ## test blinkd.service under systemd in a QEMU machine

@@ -1,14 +1,15 @@
 #!/bin/bash
 # image.sh - a machine to boot: Debian's kernel and a root made of this system
 #
-# USAGE: tests/vm/image.sh devices|unit FOLDER
+# USAGE: tests/vm/image.sh devices|fat|unit FOLDER
 #
 # Makes FOLDER/MACHINE/kernel and FOLDER/MACHINE/initramfs.  The kernel is fetched
 # as Debian's package (apt-get download) and unpacked, not installed, once for
-# both machines; programs and libraries are those of the system that this runs
+# all machines; programs and libraries are those of the system that this runs
 # on.  Needs no root.
 #
 #   devices   the first process is tests/vm/guest_devices.sh
+#   fat       it is tests/vm/guest_fat.sh, which runs programs of BIN
 #   unit      it is systemd, and what it starts is tests/vm/guest_unit.sh; our
 #             own programs are installed (make install PREFIX=/usr)
 
@@ -18,6 +19,7 @@ export LC_ALL=C
 REPO=$(cd "$(dirname "$0")/../.." && pwd)
 MACHINE=$1
 KERNELS=$(realpath -m "$2")
+BIN=${BIN:-$REPO/bin}
 FOLDER=$KERNELS/$MACHINE
 ROOT=$FOLDER/root
 # Whose programs the machine has.
@@ -29,6 +31,11 @@ case $MACHINE in
 devices)
 	PACKAGES+=(hdparm ethtool mdadm iproute2 xfsprogs fdisk)
 	MODULES+=(ahci sd_mod e1000 md_mod raid0 raid456 xfs loop sch_fq)
+	;;
+fat)
+	PACKAGES+=(dosfstools strace)
+	# FAT wants a table for names of either length.
+	MODULES+=(ahci sd_mod vfat nls_cp437 nls_ascii loop)
 	;;
 unit)
 	PACKAGES+=(systemd strace)
@@ -157,7 +164,8 @@ copy_tests()
 {
 	mkdir -p "$ROOT/blinksort/tests/programs"
 	cp -r "$REPO/tests/vm" "$ROOT/blinksort/tests/"
-	cp "$REPO/tests/programs/tool_lib.sh" "$ROOT/blinksort/tests/programs/"
+	cp "$REPO"/tests/programs/{tool,sort}_lib.sh \
+		"$ROOT/blinksort/tests/programs/"
 }
 
 make_devices()
@@ -166,6 +174,12 @@ make_devices()
 	mkdir -p "$ROOT/blinksort/bin"
 	ln -s ../tune/blinktune "$ROOT/blinksort/bin/blinktune"
 	ln -s blinksort/tests/vm/guest_devices.sh "$ROOT/init"
+}
+
+make_fat()
+{
+	install "$BIN"/{blinksort,blinkgen} "$ROOT/usr/bin/"
+	ln -s blinksort/tests/vm/guest_fat.sh "$ROOT/init"
 }
 
 # With an identity, so that systemd does not take this for the first boot of a
