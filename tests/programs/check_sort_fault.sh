@@ -7,10 +7,7 @@
 # documented exit status and one line and leave nothing.
 
 # shellcheck disable=SC2317 # cases are called by check
-. "$(dirname "$0")/sort_lib.sh"
-
-PROGRAM=$DYN/blinksort
-FAULT=$BUILD/fault.so
+. "$(dirname "$0")/fault_lib.sh"
 
 # What a run may end with when something failed that is not its fault.
 DOCUMENTED='1|3|5'
@@ -53,7 +50,6 @@ TRANSFERS=(read pread write pwrite uring_read uring_write)
 MOMENTS=(openat fstat mmap madvise mincore pthread_create read pread pwrite
 	ftruncate uring_read uring_write io_uring_submit fchmod linkat renameat)
 
-# More calls of a kind than this are not tried one by one.
 tries_max=40
 [ -z "$QUICK" ] || tries_max=6
 
@@ -62,28 +58,6 @@ COUNT=16000
 make_shape ascii $COUNT 1 >"$SCRATCH/in"
 sort_reference "$SCRATCH/in" -o "$SCRATCH/want"
 echo old >"$SCRATCH/old"
-
-# run_fault NTH [NAME=VALUE...] -- ARGUMENT...: $status; $calls is how many
-# calls there were of the kind that the environment names.
-run_fault()
-{
-	local setting=(FAULT_NTH="$1")
-	shift
-
-	while [ "$1" != -- ]; do
-		setting+=("$1")
-		shift
-	done
-	shift
-	status=0
-	# In a group, so that the shell does not say which signal ended it.
-	{
-		timeout 300 env LD_PRELOAD="$FAULT" "${setting[@]}" \
-			FAULT_COUNT_FILE="$SCRATCH/calls" "$PROGRAM" "$@" \
-			>"$STDOUT" 2>"$STDERR" </dev/null || status=$?
-	} 2>/dev/null
-	calls=$(od -An -tu8 "$SCRATCH/calls")
-}
 
 # judge WHAT: after a run to "out" in this folder.  If there is a file "old" in
 # it, that was in the place of the output before; when it has been replaced, but
@@ -111,49 +85,13 @@ judge()
 	expect_folder . $old || fail "$1: status $status"
 }
 
-# expect_survived FAILURE: what the run just had must not have ended it.
-expect_survived()
-{
-	if [[ $1 =~ $SURVIVED ]] && [ "$status" != 0 ]; then
-		fail "$1: status $status: $(head -c 300 "$STDERR")"
-	fi
-}
-
-# each_call WHAT SETTING... -- ARGUMENT...: all the calls of a kind, one a run.
-each_call()
-{
-	local what=$1 nth step=1
-	shift
-
-	for ((nth = 1; ; nth += step)); do
-		[ ! -e old ] || cp old out
-		run_fault "$nth" "$@"
-		expect_survived "$what $nth"
-		judge "$what $nth"
-		[ "$calls" -ge "$nth" ] || break
-		hits=$((hits + 1))
-		# The first ones all, then about as many over the rest.
-		if [ "$nth" = "$tries_max" ]; then
-			step=$((calls / tries_max + 1))
-		fi
-	done
-}
-
 # case_fails OUTPUT ARGUMENT...: by two threads unless the arguments say so
 case_fails()
 {
-	local failure hits=0
-
 	[ "$1" != old ] || cp "$SCRATCH/old" old
 	shift
 	[[ " $* " == *" --threads="* ]] || set -- --threads=2 "$@"
-	for failure in "${FAILURES[@]}"; do
-		each_call "$failure $*" FAULT_CALL="${failure%:*}" \
-			FAULT_ERRNO="${failure#*:}" \
-			-- "$SCRATCH/in" -o out "$@"
-	done
-	echo "  $hits faults: $*" >&2
-	[ "$hits" -gt 10 ] || fail "hardly anything was hit"
+	each_failure "${FAILURES[*]}" "$SCRATCH/in" -o out "$@"
 }
 
 # What --sync asked for and did not get must be said.
@@ -282,12 +220,8 @@ case_signals_old()
 	case_signals "$@"
 }
 
-if [ -n "$SANITIZED" ]; then
-	skip fault "sanitizers bring allocators and wrappers of their own"
-	finish
-fi
-if [ ! -x "$PROGRAM" ] || [ ! -e "$FAULT" ]; then
-	skip fault "no $PROGRAM or no $FAULT"
+if why=$(no_faults_because); then
+	skip fault "$why"
 	finish
 fi
 for io in "${IO_MODES[@]}"; do
