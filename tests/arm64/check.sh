@@ -39,6 +39,8 @@ why_not()
 		echo "qemu-user's recvmsg() without a buffer receives nothing" ;;
 	input_reader__no_* | input_reader__io_uring_* | residency__counts_pages)
 		echo "qemu-user refuses seccomp filters" ;;
+	external_lanes__calls_fail | external_sort__ring_fails)
+		echo "qemu-user has no io_uring, of which a call would fail" ;;
 	input_sigbus__others_as_ever)
 		echo "qemu-user prints a line of its own when it ends by SIGBUS" ;;
 	output_help__refused_store_is_written)
