@@ -6,11 +6,13 @@ USAGE: tests/bench/bench_external.py [--label LABEL] [--list]
 
 As root.  Each run is in a memory cgroup of its own, which counts what the page
 cache holds for it, too; the input's pages are dropped before, and seen to be
-gone.  The contestants of a row run alternately, round by round.  A time is that
-of whole processes, from the first one's start until the last one has ended,
-which includes giving back scratch files, and the output is on the medium then.
-After the last round each output is checked.  The last contestant of a row is
-what the others are compared with: ratios are taken round by round.
+gone.  Before each run as much free memory as its limit is touched, so that a
+virtual machine has it from its host already.  The contestants of a row run
+alternately, round by round.  A time is that of whole processes, from the first
+one's start until the last one has ended, which includes giving back scratch
+files, and the output is on the medium then.  After the last round each output
+is checked.  The last contestant of a row is what the others are compared with:
+ratios are taken round by round.
 
   copy      bench_copy: reads and writes past the page cache, both at once: the
             least that one pass can take
