@@ -112,7 +112,11 @@ killed_at_steps()
 	local step killed=0
 
 	while read -r step; do
-		! in_three_runs attempt "$step" "$@" || killed=$((killed + 1))
+		if in_three_runs attempt "$step" "$@"; then
+			killed=$((killed + 1))
+		else
+			echo "  not killed at $step: $(tail -n 1 out)"
+		fi
 		tune revert >out 2>&1 || fail "$step: $(cat out)"
 		show >got
 		expect_same want got || fail "$1 killed at $step"
