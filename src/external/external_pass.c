@@ -211,30 +211,49 @@ static void count_elapsed(struct external *external, uint64_t moved,
 	double left = MAX(0, 1 - (double)moved / MAX(1, whole));
 	uint64_t ns = forecast->passes[EXTERNAL_RUNS].ns;
 
+	external->details->forecast_after_ns = elapsed_ns;
 	forecast->passes[EXTERNAL_RUNS].ns =
 		elapsed_ns + (uint64_t)(left * (double)ns);
 	forecast->ns += forecast->passes[EXTERNAL_RUNS].ns - ns;
 }
 
-/* The first seconds in which the run reads and writes tell the disk's rates. */
+/* Every batch has been filled once, if the lanes have read so much. */
+static bool has_touched_memory(const struct external *external, uint64_t read)
+{
+	const struct external_plan *plan = &external->plan;
+
+	return read >= (uint64_t)plan->batch_count * plan->batch.capacity *
+			       external->request.shape.size;
+}
+
+/*
+ * Two seconds in which the run reads and writes tell the disk's rates.  While
+ * it touches memory for the first time these are too low, since a virtual
+ * machine may get the memory from its host only then; so they are measured anew
+ * when all of it has been touched.
+ */
 static void set_rates(struct external *external, uint64_t now_ns)
 {
 	struct external_meter *meter = &external->meter;
 	struct external_rates *rates = &external->details->rates;
-	uint64_t moved =
-		look_at_lanes(external).read_bytes + spilled_bytes(external);
-	double seconds = (double)(now_ns - meter->rates_begin_ns) / 1e9;
+	uint64_t read = look_at_lanes(external).read_bytes;
+	uint64_t moved = read + spilled_bytes(external);
+	uint64_t since_ns = meter->rates_begin_ns;
+	uint64_t bytes = moved - meter->rates_begin_bytes;
+	bool is_measured = since_ns != 0 && now_ns - since_ns >= RATES_NS;
+	bool is_touched = has_touched_memory(external, read);
 
-	if (meter->rates_begin_ns == 0) {
+	if (since_ns == 0 || is_measured || is_touched != meter->has_touched) {
 		meter->rates_begin_ns = now_ns;
 		meter->rates_begin_bytes = moved;
 	}
-	if (now_ns - meter->rates_begin_ns < RATES_NS)
+	meter->has_rates = is_measured && meter->has_touched;
+	meter->has_touched = is_touched;
+	if (!is_measured)
 		return;
 	/* At least 5, of which READ_ALONE() is above 0. */
-	rates->both =
-		MAX(5, (uint64_t)((double)(moved - meter->rates_begin_bytes) /
-				  seconds));
+	rates->both = MAX(5, (uint64_t)((double)bytes * 1e9 /
+					(double)(now_ns - since_ns)));
 	rates->write = rates->both;
 	rates->read = READ_ALONE(rates->both);
 	external_predict(external);
@@ -279,8 +298,9 @@ static void serve(struct external *external)
 	if (now_ns < external->meter.next_ns)
 		return;
 	external->meter.next_ns = now_ns + PROGRESS_NS;
-	if (external->details->rates.read == 0 && !external->reads_streams &&
-	    external->pass == EXTERNAL_RUNS && spilled_bytes(external) > 0)
+	if (external->config->rates.read == 0 && !external->meter.has_rates &&
+	    !external->reads_streams && external->pass == EXTERNAL_RUNS &&
+	    spilled_bytes(external) > 0)
 		set_rates(external, now_ns);
 	if (external->config->progress)
 		tell_progress(external, now_ns);

@@ -87,10 +87,11 @@ struct external_result {
 	struct codec codec;
 	uint64_t plain_bytes, stored_bytes;
 	struct external_pass_result passes[EXTERNAL_PASSES];
-	/* By the rates that were given, or those of the run's first seconds;
-	 * ns is 0: neither is known. */
+	/* By the rates that were given, or those of the run's own seconds; ns
+	 * is 0: neither is known. */
 	struct external_rates rates;
 	struct external_forecast forecast;
+	uint64_t forecast_after_ns; /* of the first pass; 0: before it */
 };
 
 /* What a sort would do.  Valid if external_sort_explain() returned 0. */

@@ -248,6 +248,11 @@ void external_report_json(const struct external_result *result)
 	print_rates(&result->rates);
 	printf(", ");
 	print_forecast(&result->forecast);
+	printf(", \"predicted_after_ns\": ");
+	if (result->forecast.ns == 0)
+		printf("null");
+	else
+		printf("%" PRIu64, result->forecast_after_ns);
 	printf(", \"passes\": [");
 	for (unsigned p = 0; p < EXTERNAL_PASSES; p++) {
 		fputs(p == 0 ? "" : ", ", stdout);
