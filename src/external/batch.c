@@ -81,6 +81,12 @@ void batch_lay_out(struct batch *batch, const struct batch_request *request)
 		arena, request->capacity * request->shape.size, PAGE_BYTES);
 }
 
+void batch_lay_out_bare(struct batch *batch, uint64_t capacity)
+{
+	batch->capacity = capacity;
+	batch->records = batch->memory.base;
+}
+
 void batch_begin(struct batch *batch, const struct sort_wiring *wiring,
 		 const struct bucketing_config *config)
 {
@@ -88,6 +94,8 @@ void batch_begin(struct batch *batch, const struct sort_wiring *wiring,
 
 	own.splitters = &batch->splitters;
 	bucketing_begin(&batch->bucketing, &own, config);
+	if (config->counts)
+		return;
 	bucketing_set_plan(&batch->bucketing, &batch->plan);
 	bucketing_reset(&batch->bucketing);
 }

@@ -44,6 +44,10 @@ uint64_t batch_capacity(const struct batch_request *request, uint64_t bytes);
  * zeroed one, or one that is not used any more. */
 void batch_lay_out(struct batch *batch, const struct batch_request *request);
 
+/* The same for a batch whose records are counted: nothing but these is in it.
+ */
+void batch_lay_out_bare(struct batch *batch, uint64_t capacity);
+
 /* The reading team begins to fill the batch.  wiring says all but the
  * splitters, which are the batch's own. */
 void batch_begin(struct batch *batch, const struct sort_wiring *wiring,

@@ -138,6 +138,7 @@ static bool fetch_chunk(struct fetcher *fetcher, uint64_t number)
 	slot->offset_bytes = chunk.begin_byte;
 	slot->length_bytes = length;
 	sink_put(sink, slot);
+	external_add_output(external, length);
 	return true;
 }
 
@@ -151,6 +152,8 @@ static void fetch(void *context, unsigned worker)
 	while (good && chunk < fetching->range.chunk_count &&
 	       !first_failure_stops(&external->failure)) {
 		good = fetch_chunk(&fetching->fetchers[worker], chunk);
+		if (worker == 0)
+			external_serve(external);
 		chunk += external->request.worker_count;
 	}
 	if (good)

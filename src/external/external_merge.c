@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "external/external_state.h"
+#include "sort/counted_output.h"
 
 /* --- the reading team: fill a batch with a piece ---------------------------
  */
@@ -400,13 +401,65 @@ static bool order_lone(struct external *external)
 	return good;
 }
 
+/* --- records that have been counted ----------------------------------------
+ */
+
+static void serve(void *context, unsigned worker, uint64_t chunk_bytes)
+{
+	external_add_output(context, chunk_bytes);
+	if (worker == 0)
+		external_serve(context);
+}
+
+static void run_counted(void *context, unsigned worker)
+{
+	counted_output_run(context, worker);
+}
+
+static void add_up(struct external *external)
+{
+	const struct sorter_config *config = external->config->sort;
+	struct record_counts *counts = &external->counts;
+
+	record_counts_add_up(counts, config->unique, config->kernel);
+	external->next_record = record_counts_whole(counts);
+	external->result->dropped_count =
+		external->input.record_count - external->next_record;
+	if (config->checksum)
+		external->checksum = record_counts_checksum(counts);
+}
+
+static bool write_counted(struct external *external)
+{
+	struct counted_output output;
+	const struct counted_output_config config = {
+		.counts = &external->counts,
+		.sink = external->sink,
+		.failure = &external->failure,
+		.serve = serve,
+		.serve_context = external,
+	};
+
+	external_begin_pass(external, EXTERNAL_OUTPUT);
+	add_up(external);
+	counted_output_begin(&output, &config);
+	thread_pool_run(&external->orderers, run_counted, &output);
+	external_end_pass(external);
+	return external_check_sink(external, external->sink);
+}
+
+/* --- all ways --------------------------------------------------------------
+ */
+
 bool external_merge_all(struct external *external)
 {
 	struct pipeline *pipeline = &external->pipeline;
 
+	if (external->plan.way == EXTERNAL_BY_COUNTS)
+		return write_counted(external);
 	if (external->index.run_count == 0 && pipeline->full.count == 0)
 		return true;
-	if (external->plan.by_keys)
+	if (external->plan.way == EXTERNAL_BY_KEYS)
 		return external_fetch(external, pipeline_take_full(pipeline));
 	if (external->index.run_count == 0 && pipeline->full.count == 1)
 		return order_lone(external);

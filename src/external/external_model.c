@@ -7,6 +7,8 @@
  * byte that a pass brings to its sink, and each record. */
 #define CPU_NS_PER_BYTE 0.35
 #define CPU_NS_PER_RECORD 15
+/* Of a record that is counted (record_counts.h). */
+#define CPU_NS_PER_COUNTED 1
 
 static double disk_ns(const struct external_rates *rates, double read_bytes,
 		      double written_bytes)
@@ -20,24 +22,28 @@ static double disk_ns(const struct external_rates *rates, double read_bytes,
 			   (written_bytes - together) / (double)rates->write);
 }
 
-static double cpu_ns(const struct external_request *request, double bytes)
+static double cpu_ns(const struct external_plan *plan,
+		     const struct external_request *request, double bytes)
 {
 	double records = bytes / request->shape.size;
+	double record_ns = plan->way == EXTERNAL_BY_COUNTS ? CPU_NS_PER_COUNTED
+							   : CPU_NS_PER_RECORD;
 
-	return (bytes * CPU_NS_PER_BYTE + records * CPU_NS_PER_RECORD) /
+	return (bytes * CPU_NS_PER_BYTE + records * record_ns) /
 	       request->worker_count;
 }
 
 static void forecast_pass(struct external_forecast *forecast,
 			  enum external_pass pass,
+			  const struct external_plan *plan,
 			  const struct external_request *request,
 			  const struct external_rates *rates, double read_bytes,
 			  double written_bytes)
 {
 	double disk = disk_ns(rates, read_bytes, written_bytes);
-	double cpu = rates->both == 0
-			     ? 0
-			     : cpu_ns(request, MAX(read_bytes, written_bytes));
+	double cpu = rates->both == 0 ? 0
+				      : cpu_ns(plan, request,
+					       MAX(read_bytes, written_bytes));
 
 	forecast->passes[pass].read_bytes = (uint64_t)read_bytes;
 	forecast->passes[pass].written_bytes = (uint64_t)written_bytes;
@@ -88,17 +94,21 @@ void external_model_forecast(struct external_forecast *forecast,
 	double size = request->shape.size;
 	double bytes = (double)request->record_count * size;
 	double spilled = (double)plan->spilled_records * size;
-	/* Keys that are read by themselves: a page or two for each. */
-	double keys = 2.0 * PAGE_BYTES * (double)request->record_count;
+	double first = bytes, last = spilled; /* what these passes read */
 
+	/* Keys that are read by themselves: a page or two for each. */
+	if (plan->way == EXTERNAL_BY_KEYS) {
+		first = 2.0 * PAGE_BYTES * (double)request->record_count;
+		last = bytes;
+	}
 	*forecast = (struct external_forecast){ 0 };
-	forecast_pass(forecast, EXTERNAL_RUNS, request, rates,
-		      plan->by_keys ? keys : bytes, spilled);
-	forecast_pass(forecast, EXTERNAL_MERGES, request, rates,
+	forecast_pass(forecast, EXTERNAL_RUNS, plan, request, rates, first,
+		      spilled);
+	forecast_pass(forecast, EXTERNAL_MERGES, plan, request, rates,
 		      (double)plan->merged_records * size,
 		      (double)plan->merged_records * size);
-	forecast_pass(forecast, EXTERNAL_OUTPUT, request, rates,
-		      plan->by_keys ? bytes : spilled, bytes);
+	forecast_pass(forecast, EXTERNAL_OUTPUT, plan, request, rates, last,
+		      bytes);
 	add_reads(forecast, EXTERNAL_MERGES, plan, rates);
 	add_reads(forecast, EXTERNAL_OUTPUT, plan, rates);
 	forecast->passes[EXTERNAL_RUNS].ns += fill_ns(plan, request, rates);

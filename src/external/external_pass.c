@@ -120,8 +120,20 @@ static struct reading look_at_pieces(const struct external *external)
 	};
 }
 
+/* A last pass that merges no runs: as much is written as is read, if anything
+ * is. */
+static struct reading look_at_output(const struct external *external)
+{
+	return (struct reading){
+		.read_bytes = load(&external->output_bytes),
+	};
+}
+
 static struct reading look_at_reading(const struct external *external)
 {
+	if (external->pass == EXTERNAL_OUTPUT &&
+	    external->plan.way != EXTERNAL_BY_RUNS)
+		return look_at_output(external);
 	if (external->pass != EXTERNAL_RUNS)
 		return look_at_pieces(external);
 	if (external->reads_streams)
@@ -143,6 +155,15 @@ void external_predict(struct external *external)
 					&external->request, &result->rates);
 }
 
+/* What measures how far a pass has come, by what it has read, or written. */
+static uint64_t whole_reading(const struct external_forecast *forecast,
+			      enum external_pass pass)
+{
+	uint64_t read = forecast->passes[pass].read_bytes;
+
+	return read > 0 ? read : forecast->passes[pass].written_bytes;
+}
+
 /* By the plan: of a pass, as much is written as is read. */
 static void estimate(const struct external *external, uint64_t read,
 		     struct external_progress *progress)
@@ -156,14 +177,13 @@ static void estimate(const struct external *external, uint64_t read,
 		progress->total_bytes += whole;
 		if (p < external->pass)
 			progress->moved_bytes += whole;
-		if (p == external->pass && forecast->passes[p].read_bytes > 0)
+		if (p == external->pass && whole > 0)
 			progress->moved_bytes +=
 				(uint64_t)((double)whole *
 					   MIN(1.0,
 					       (double)read /
-						       (double)forecast
-							       ->passes[p]
-							       .read_bytes));
+						       (double)whole_reading(
+							       forecast, p)));
 	}
 }
 
@@ -195,6 +215,11 @@ static void estimate_stream(const struct external *external, uint64_t read,
 		progress->moved_bytes += read;
 	if (external->pass != EXTERNAL_OUTPUT)
 		return;
+	if (external->plan.way == EXTERNAL_BY_COUNTS) {
+		progress->total_bytes = 2 * input;
+		progress->moved_bytes += read;
+		return;
+	}
 	progress->total_bytes = progress->moved_bytes + last + input;
 	progress->moved_bytes += (uint64_t)(factor * (double)MIN(read, last));
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "external/merge_plan.h"
+#include "sort/record_counts.h"
 
 /* What the process touches besides: code, stacks, page tables, the index's
  * first pages, and what the kernel counts for it. */
@@ -383,7 +384,7 @@ static bool try_keys(struct external_plan *plan,
 	    request->in_order || request->lanes)
 		return false;
 	*plan = (struct external_plan){
-		.by_keys = true,
+		.way = EXTERNAL_BY_KEYS,
 		.batch = {
 			.shape = run_index_key_shape(&request->shape),
 			.worker_count = request->worker_count,
@@ -408,6 +409,48 @@ static double cost_of_keys(const struct external_request *request)
 {
 	return (double)request->record_count *
 	       (2 * EXTERNAL_READ_COST_BYTES + 2 * PAGE_BYTES);
+}
+
+/* --- small records ---------------------------------------------------------
+ */
+
+/* A batch of records that are counted, at most, and in little memory this part
+ * of it: a batch is only where records pass through. */
+#define COUNTS_BATCH_BYTES (4 * MIB)
+#define COUNTS_BATCH_PART 16
+
+/* 0 or -ENOMEM. */
+static int plan_counts(struct external_plan *plan,
+		       const struct external_request *request)
+{
+	uint64_t bytes =
+		ROUND_UP(MIN(COUNTS_BATCH_BYTES,
+			     request->memory_bytes / COUNTS_BATCH_PART),
+			 PAGE_BYTES);
+	uint64_t fixed;
+
+	*plan = (struct external_plan){
+		.way = EXTERNAL_BY_COUNTS,
+		.batch = {
+			.shape = request->shape,
+			.worker_count = request->worker_count,
+			.capacity = bytes / request->shape.size,
+		},
+		.batch_count = lane_count(request) + 1,
+		.batch_bytes = bytes,
+		.block_records = 1,
+		.read_bytes = request->shape.size,
+	};
+	plan_requests(plan, request);
+	plan->run_chunk_bytes = 0;
+	plan->slot_bytes = plan->output_chunk_bytes;
+	fixed = process_bytes(plan, request);
+	plan->memory_bytes =
+		staging_bytes(plan, request) +
+		plan->batch_count * plan->batch_bytes +
+		record_counts_bytes(request->shape.size, plan->reader_count);
+	return fixed + plan->memory_bytes <= request->memory_bytes ? 0
+								   : -ENOMEM;
 }
 
 /* --- choosing --------------------------------------------------------------
@@ -446,6 +489,8 @@ int external_plan_make(struct external_plan *plan,
 	struct external_plan keys;
 	bool found = false;
 
+	if (record_counts_suit(&request->shape))
+		return plan_counts(plan, request);
 	for (unsigned i = 0; i < ARRAY_LEN(batch_counts); i++)
 		for (uint64_t block = BLOCK_BYTES_MIN; block <= BLOCK_BYTES_MAX;
 		     block *= 2) {
@@ -485,6 +530,13 @@ bool external_plan_gains(const struct external_plan *several,
 	       several->spilled_records <=
 		       single->spilled_records +
 			       request->record_count / SPILL_PART;
+}
+
+const char *external_way_name(enum external_way way)
+{
+	static const char *const names[] = { "runs", "keys", "counts" };
+
+	return names[way];
 }
 
 uint64_t external_plan_memory_min(const struct external_request *request)

@@ -38,11 +38,21 @@ struct external_request {
 	bool sums_up;	    /* the records' checksums are wanted */
 };
 
-struct external_plan {
+enum external_way {
+	/* The records are sorted in runs, and these are merged. */
+	EXTERNAL_BY_RUNS,
 	/* The records are large: only their keys are sorted, in one batch, and
 	 * each record is fetched once (external_fetch.c).  The batch's records
 	 * are the keys then. */
-	bool by_keys;
+	EXTERNAL_BY_KEYS,
+	/* The records are so small that they are counted (record_counts.h):
+	 * batches pass through the memory, and the output is written from what
+	 * was counted (counted_output.h). */
+	EXTERNAL_BY_COUNTS,
+};
+
+struct external_plan {
+	enum external_way way;
 	struct batch_request batch;
 	unsigned batch_count;
 	uint64_t batch_bytes;	/* of memory, each */
@@ -83,6 +93,9 @@ struct external_plan {
 /* 0; or -ENOMEM: so much memory does not suffice. */
 int external_plan_make(struct external_plan *plan,
 		       const struct external_request *request);
+
+/* "runs", "keys", "counts" */
+const char *external_way_name(enum external_way way);
 
 /* True: the plan with several lanes needs no more merges than the one with a
  * single lane, and spills hardly more. */

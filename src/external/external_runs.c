@@ -225,10 +225,12 @@ bool external_keep(struct external *external, struct batch *batch)
 static bool open_lanes(struct external *external)
 {
 	struct failure failure;
-	int error = reading_lanes_open(&external->lanes, &external->reading,
-				       &external->index.key_shape,
-				       external->read_memory, &failure);
+	int error;
 
+	external->lanes.counts = external->counts.tables;
+	error = reading_lanes_open(&external->lanes, &external->reading,
+				   &external->index.key_shape,
+				   external->read_memory, &failure);
 	if (error)
 		external_fail(external, &failure);
 	return error == 0;
@@ -256,7 +258,7 @@ bool external_make_runs(struct external *external)
 		.lane_count = lane_count,
 		.free_wanted = lane_count +
 			       (external->plan.batch_count > lane_count + 2),
-		.free_at_end = external->plan.by_keys ? 0 : 1,
+		.free_at_end = external->plan.way == EXTERNAL_BY_KEYS ? 0 : 1,
 	};
 	bool good;
 

@@ -116,7 +116,10 @@ static int lay_out_batches(struct external *external, struct failure *failure)
 			.base = arena_take(&external->arena, bytes, PAGE_BYTES),
 			.size_bytes = bytes,
 		};
-		batch_lay_out(batch, &plan->batch);
+		if (plan->way == EXTERNAL_BY_COUNTS)
+			batch_lay_out_bare(batch, plan->batch.capacity);
+		else
+			batch_lay_out(batch, &plan->batch);
 		pipeline_add(&external->pipeline, batch);
 	}
 	return 0;
@@ -145,7 +148,12 @@ static int lay_out_memory(struct external *external, struct failure *failure)
 	error = lay_out_batches(external, failure);
 	if (error)
 		return error;
-	lay_out_orderer(external);
+	if (plan->way == EXTERNAL_BY_COUNTS)
+		record_counts_take_memory(&external->counts,
+					  &external->request.shape,
+					  plan->reader_count, arena);
+	else
+		lay_out_orderer(external);
 	run_index_init(&external->index, &external->request.shape,
 		       plan->block_records);
 	return run_index_reserve(&external->index,
@@ -431,6 +439,7 @@ static void fill_result(struct external *external)
 	result->record_count = external->input.record_count;
 	result->size_bytes = result->record_count * record_size;
 	result->checksum = external->checksum;
+	own->way = plan->way;
 	own->lane_count = plan->lane_count;
 	own->batch_count = plan->batch_count;
 	own->batch_bytes = plan->batch.capacity * record_size;

@@ -66,6 +66,7 @@ struct external_pass_result {
 
 /* Beside struct sorter_result.  Valid if external_sort_run() returned 0. */
 struct external_result {
+	enum external_way way;
 	unsigned lane_count; /* devices that pass 1 read side by side */
 	unsigned batch_count;
 	uint64_t batch_bytes;	 /* records of a full batch */

@@ -14,6 +14,7 @@
 #include "io/file_hold.h"
 #include "io/output.h"
 #include "io/stream_sink.h"
+#include "sort/record_counts.h"
 
 struct external {
 	/* The caller's thread, which leads the ordering team, writes all of
@@ -33,6 +34,7 @@ struct external {
 	struct external_request request;
 	struct external_plan plan;
 	struct arena arena;
+	struct record_counts counts; /* of records that are counted */
 	uint8_t *read_memory;
 	uint8_t *slot_memory;
 	uint8_t *encoder_memory;
@@ -64,12 +66,14 @@ struct external {
 	struct merge_plan merge;
 	_Atomic uint64_t spilled_records; /* in whole batches, for the meter */
 	uint64_t next_record;		  /* of the output's whole */
+	/* In the output, where the last pass merges no runs. */
+	_Atomic uint64_t output_bytes;
 	unsigned __int128 checksum;
 	enum external_pass pass;
 	uint64_t pass_begin_ns;
 	uint64_t written_before; /* scratch bytes, when the pass began */
 
-	/* Worker 0 of a reading team, one at a time. */
+	/* Worker 0 of a team, one at a time. */
 	struct external_meter {
 		atomic_flag is_busy;
 		uint64_t next_ns; /* tell progress no earlier */
@@ -88,7 +92,8 @@ void external_end_pass(struct external *external);
 /* How long the run will take, if its size and the disk's rates are known. */
 void external_predict(struct external *external);
 
-/* Worker 0 of a reading team, every few ms: learn the disk's rates, and tell
+/* Worker 0 of a reading team, or of the ordering team in a last pass that
+ * merges no runs, every few ms: learn the disk's rates, and tell
  * progress when a second has passed; of a lane's, with the lane. */
 void external_serve(void *context);
 void external_serve_lane(void *context);
@@ -127,6 +132,14 @@ bool external_merge_all(struct external *external);
 
 /* Pass 1 has counted the records: the output can begin. */
 bool external_begin_output(struct external *external);
+
+/* So many bytes more are in the output, or under way: for the meter. */
+static inline void external_add_output(struct external *external,
+				       uint64_t bytes)
+{
+	atomic_fetch_add_explicit(&external->output_bytes, bytes,
+				  memory_order_relaxed);
+}
 
 static inline void external_fail(struct external *external,
 				 const struct failure *failure)

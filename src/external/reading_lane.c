@@ -174,20 +174,22 @@ int reading_lane_fill(struct reading_lane *lane, struct batch *batch)
 	int64_t count = begin_records(lane, batch);
 	const struct bucketing_config config = {
 		.source = lane->source,
+		.counts = lane->counts,
 		.serve = lane->serve,
 		.serve_context = lane,
 	};
 	bool has_splitters;
 
-	if (count <= 0) {
-		batch->record_count = 0;
+	batch->record_count = 0;
+	if (count <= 0)
 		return (int)count;
-	}
 	batch_begin(batch, &lane->wiring, &config);
-	has_splitters = find_splitters(lane, batch);
+	has_splitters = !lane->counts && find_splitters(lane, batch);
 	bring_in(lane, batch, has_splitters);
 	if (first_failure_stops(lane->wiring.failure))
 		return -1;
+	if (lane->counts)
+		return reading_lane_to_come(lane);
 	if (!has_splitters || is_crowded(lane, batch_count_crowded(batch)))
 		partition_again(lane, batch, has_splitters);
 	keep_splitters(lane, batch);

@@ -28,6 +28,7 @@ struct reading_lane {
 	struct file_source files;
 	struct stream_source *streams; /* borrowed; NULL: files are the input */
 	struct source *source;	       /* of either */
+	uint64_t *counts; /* the records are counted here; NULL: they are not */
 
 	/* The lane's leader. */
 	const uint8_t **sample;

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "sort/key_probe.h"
+#include "sort/record_counts.h"
 
 /* --- how many --------------------------------------------------------------
  */
@@ -56,8 +57,9 @@ void reading_lanes_plan(struct reading_lanes *lanes,
 			.record_count = input->files[f].record_count,
 		};
 	/* Keys by themselves are read at random. */
-	lanes->count =
-		plan->by_keys ? 1 : lane_plan_devices(files, input->file_count);
+	lanes->count = plan->way == EXTERNAL_BY_KEYS
+			       ? 1
+			       : lane_plan_devices(files, input->file_count);
 	while (!try_count(lanes, files, lanes->count, request, plan))
 		lanes->count--;
 }
@@ -190,8 +192,9 @@ static int open_files(struct reading_lanes *lanes, unsigned number,
 		.slot_bytes = plan->read_slot_bytes,
 		.depth = plan->read_depth,
 		.memory = memory + first_reader(lanes, number) * reader_bytes,
-		.part_offset =
-			plan->by_keys ? lanes->config.shape->keys.begin : 0,
+		.part_offset = plan->way == EXTERNAL_BY_KEYS
+				       ? lanes->config.shape->keys.begin
+				       : 0,
 		.part_bytes = plan->batch.shape.size,
 	};
 
@@ -212,8 +215,15 @@ int reading_lanes_open(struct reading_lanes *lanes,
 {
 	int error = 0;
 
-	for (unsigned l = 0; l < lanes->count; l++)
+	for (unsigned l = 0; l < lanes->count; l++) {
 		wire(&lanes->lane[l], &lanes->config, wiring, key_shape);
+		if (lanes->counts)
+			lanes->lane[l].counts =
+				lanes->counts +
+				first_reader(lanes, l) *
+					record_counts_length(
+						lanes->config.shape->size);
+	}
 	if (lanes->config.streams)
 		return 0;
 	probe_keys(lanes);

@@ -32,6 +32,9 @@ struct reading_lanes {
 	const struct external_plan *plan;
 	struct lane_plan lane_plan;
 	unsigned count; /* 0 before reading_lanes_plan() */
+	/* The owner sets it before reading_lanes_open(): a table for each of
+	 * the plan's readers, if records are counted (record_counts.h). */
+	uint64_t *counts;
 	struct reading_lane lane[LANES_MAX];
 };
 

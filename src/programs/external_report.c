@@ -30,10 +30,15 @@ static void print_plan(const struct external_explanation *explanation)
 	printf("input     %s: %" PRIu64 " records of %" PRIu64 " bytes\n",
 	       format_size(t.text[0], request->record_count * size),
 	       request->record_count, size);
-	if (plan->by_keys) {
-		printf("memory    %s: all keys fit; they are sorted, and each "
-		       "record is read once\n",
-		       format_size(t.text[0], request->memory_bytes));
+	if (plan->way != EXTERNAL_BY_RUNS) {
+		printf("memory    %s: %s\n",
+		       format_size(t.text[0], request->memory_bytes),
+		       plan->way == EXTERNAL_BY_KEYS
+			       ? "all keys fit; they are sorted, and each "
+				 "record is read once"
+			       : "records of this size are counted, and "
+				 "written "
+				 "from the counts");
 		return;
 	}
 	printf("memory    %s: %u batches of %s, staging %s, index %s\n",
@@ -108,7 +113,7 @@ void external_report_explain(const struct external_config *config,
 			     const struct external_explanation *explanation)
 {
 	print_plan(explanation);
-	if (!explanation->plan.by_keys)
+	if (explanation->plan.way == EXTERNAL_BY_RUNS)
 		print_scratch(config, explanation);
 	print_time(explanation);
 }
@@ -173,7 +178,8 @@ void external_report_explain_json(
 	const struct external_request *request = &explanation->request;
 
 	printf("{\"fits\": false, \"records\": %" PRIu64 ", \"bytes\": %" PRIu64
-	       ", \"memory_bytes\": %" PRIu64 ", \"lanes\": %u, \"batches\": %u"
+	       ", \"memory_bytes\": %" PRIu64
+	       ", \"way\": \"%s\", \"lanes\": %u, \"batches\": %u"
 	       ", \"batch_bytes\": %" PRIu64 ", \"block_bytes\": %" PRIu64
 	       ", \"runs\": %" PRIu64 ", \"pieces\": %" PRIu64
 	       ", \"merges\": %" PRIu64 ", \"merged_bytes\": %" PRIu64
@@ -181,7 +187,8 @@ void external_report_explain_json(
 	       ", \"scratch_bytes\": %" PRIu64,
 	       request->record_count,
 	       request->record_count * request->shape.size,
-	       request->memory_bytes, plan->lane_count, plan->batch_count,
+	       request->memory_bytes, external_way_name(plan->way),
+	       plan->lane_count, plan->batch_count,
 	       plan->batch.capacity * request->shape.size,
 	       (uint64_t)plan->block_records * request->shape.size,
 	       plan->run_count, plan->piece_count, plan->merge_count,
@@ -232,13 +239,15 @@ static void print_directories(const struct external_result *result)
 
 void external_report_json(const struct external_result *result)
 {
-	printf("{\"lanes\": %u, \"batches\": %u, \"batch_bytes\": %" PRIu64
+	printf("{\"way\": \"%s\", \"lanes\": %u, \"batches\": %u, "
+	       "\"batch_bytes\": %" PRIu64
 	       ", \"block_bytes\": %u, \"runs\": %u, \"resident_runs\": %u"
 	       ", \"merges\": %u, \"pieces\": %u, \"spilled_bytes\": %" PRIu64
 	       ", \"scratch_peak_bytes\": %" PRIu64 ", ",
-	       result->lane_count, result->batch_count, result->batch_bytes,
-	       result->block_bytes, result->run_count, result->resident_count,
-	       result->merge_count, result->piece_count, result->spilled_bytes,
+	       external_way_name(result->way), result->lane_count,
+	       result->batch_count, result->batch_bytes, result->block_bytes,
+	       result->run_count, result->resident_count, result->merge_count,
+	       result->piece_count, result->spilled_bytes,
 	       result->scratch_peak_bytes);
 	printf("\"compress\": \"%s\", \"plain_bytes\": %" PRIu64
 	       ", \"stored_bytes\": %" PRIu64 ", ",

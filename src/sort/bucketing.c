@@ -1,6 +1,7 @@
 #include "sort/bucketing.h"
 
 #include "sort/partition.h"
+#include "sort/record_counts.h"
 
 void bucketing_begin(struct bucketing *bucketing,
 		     const struct sort_wiring *wiring,
@@ -73,6 +74,27 @@ struct arena bucketing_left_memory(const struct bucketing *bucketing)
 /* --- a pass ----------------------------------------------------------------
  */
 
+static void partition_run(struct bucketing *bucketing, unsigned worker,
+			  const struct source_run *run)
+{
+	const struct sort_wiring *wiring = &bucketing->wiring;
+
+	partition_records(&bucketing->writers[worker], wiring->kernel,
+			  wiring->splitters, &wiring->shape,
+			  bucketing->index_bits, run->records, run->slot,
+			  run->record_count);
+}
+
+static void count_run(struct bucketing *bucketing, unsigned worker,
+		      const struct source_run *run)
+{
+	uint32_t record_size = bucketing->wiring.shape.size;
+	uint64_t *table = bucketing->config.counts +
+			  worker * record_counts_length(record_size);
+
+	record_counts_add(table, record_size, run->records, run->record_count);
+}
+
 /* Run by run: bring the records in, and put them into buckets.  0, or -errno
  * with *failure filled. */
 static int read_runs(struct bucketing *bucketing, unsigned worker,
@@ -92,11 +114,9 @@ static int read_runs(struct bucketing *bucketing, unsigned worker,
 		if (more <= 0)
 			return more;
 		if (partition)
-			partition_records(&bucketing->writers[worker],
-					  wiring->kernel, wiring->splitters,
-					  &wiring->shape, bucketing->index_bits,
-					  run.records, run.slot,
-					  run.record_count);
+			partition_run(bucketing, worker, &run);
+		else if (config->counts)
+			count_run(bucketing, worker, &run);
 		trace_end(lane, begin_ns, partition ? "bucket" : "read");
 		if (config->serve && worker == 0)
 			config->serve(config->serve_context);

@@ -26,6 +26,9 @@ struct bucketing_config {
 	/* The writers' lists of a bucket, one after the other, must be in
 	 * record order: each worker partitions its share, not pieces. */
 	bool keeps_order;
+	/* Records that are counted (record_counts.h): the workers' tables, one
+	 * behind the other.  NULL: they are not. */
+	uint64_t *counts;
 	/* What worker 0 calls every few ms of a pass, or NULL. */
 	void (*serve)(void *context);
 	void *serve_context;
@@ -69,9 +72,9 @@ void bucketing_reset(struct bucketing *bucketing);
 
 /*
  * Each worker, once for a pass: bring the records in (or, if they are resident,
- * walk over them), and with partition put their entries into buckets.  The
- * passes of all workers together cover the source once.  A worker that fails
- * notes it in wiring.failure.
+ * walk over them), and with partition put their entries into buckets.  Records
+ * that are to be counted are counted.  The passes of all workers together cover
+ * the source once.  A worker that fails notes it in wiring.failure.
  */
 void bucketing_pass(struct bucketing *bucketing, unsigned worker, bool resident,
 		    bool partition);

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "kernels/splitters.h"
+#include "sort/record_counts.h"
 #include "sort/buckets.h"
 
 /* Records a bucket holds on average, within what the vector networks sort
@@ -109,6 +110,20 @@ size_t plan_chunk_entries(size_t chunk_bytes, uint32_t record_size)
 	       LINE_ENTRIES;
 }
 
+/* Of records that are counted: none has an entry. */
+static int plan_counts(struct plan *plan, const struct plan_request *request)
+{
+	*plan = (struct plan){
+		.piece_records = piece_records_for(request),
+		.chunk_bytes = chunk_bytes_for(request),
+	};
+	plan->memory_bytes = request->input_memory_bytes +
+			     record_counts_bytes(request->shape.size,
+						 request->worker_count) +
+			     request->staging_slots * plan->chunk_bytes;
+	return 0;
+}
+
 int plan_make(struct plan *plan, const struct plan_request *request)
 {
 	uint64_t records = request->record_count;
@@ -117,6 +132,8 @@ int plan_make(struct plan *plan, const struct plan_request *request)
 
 	if (records > PLAN_RECORDS_MAX || request->slot_count > UINT32_MAX)
 		return -EOVERFLOW;
+	if (request->is_counted)
+		return plan_counts(plan, request);
 	plan->index_bits = plan_index_bits(request->slot_count);
 	plan->bucket_count =
 		buckets_for_workers(records, request->worker_count);

@@ -27,6 +27,8 @@ struct plan_request {
 	uint64_t input_memory_bytes; /* of the input, beyond mapped files */
 	unsigned worker_count;
 	unsigned staging_slots;
+	/* The records are counted (record_counts.h), and have no entries. */
+	bool is_counted;
 	size_t chunk_bytes_max; /* a power of two */
 	/* 0: as many buckets as suit record_count.  Else the records are a part
 	 * of something larger, which has so many buckets. */

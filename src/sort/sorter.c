@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "io/input_reader.h"
 #include "sort/bucketing.h"
+#include "sort/counted_output.h"
 #include "sort/key_probe.h"
 #include "sort/orderer.h"
 #include "sort/sort_setup.h"
@@ -26,6 +27,10 @@ struct sorter {
 	_Atomic bool *touched; /* the arena's first byte, or NULL */
 	struct orderer orderer;
 	struct bucketing bucketing;
+	/* Instead of the orderer, of records that are counted. */
+	bool is_counted;
+	struct record_counts counts;
+	struct counted_output counted_output;
 	/* Sampled records and scratch for their key prefixes. */
 	const uint8_t **sample;
 	uint64_t *sample_prefixes;
@@ -55,6 +60,7 @@ static struct plan_request request_plan(const struct sorter *sorter)
 		.slot_count = input->slot_count,
 		.input_memory_bytes = input_memory_bytes(input),
 		.worker_count = sorter->pool.worker_count,
+		.is_counted = sorter->is_counted,
 	};
 }
 
@@ -86,6 +92,16 @@ static int map_arena(struct sorter *sorter, const struct plan *plan,
 static void *take(struct sorter *sorter, uint64_t count, size_t each_bytes)
 {
 	return arena_take(&sorter->arena, count * each_bytes, CACHE_PAIR_BYTES);
+}
+
+static void lay_out_counts(struct sorter *sorter)
+{
+	unsigned workers = sorter->pool.worker_count;
+
+	record_counts_take_memory(&sorter->counts, &sorter->config->shape,
+				  workers, &sorter->arena);
+	sort_setup_slots(&sorter->output, &sorter->plan, workers,
+			 &sorter->arena);
 }
 
 /* Cut up in the order of use, so that what is touched lies together. */
@@ -171,7 +187,10 @@ static void begin_bucketing(struct sorter *sorter)
 		.trace = &sorter->trace,
 		.failure = &sorter->failure,
 	};
-	const struct bucketing_config config = { .source = &sorter->source };
+	const struct bucketing_config config = {
+		.source = &sorter->source,
+		.counts = sorter->counts.tables,
+	};
 
 	bucketing_begin(&sorter->bucketing, &wiring, &config);
 	bucketing_set_plan(&sorter->bucketing, &sorter->plan);
@@ -232,11 +251,16 @@ static int prepare(struct sorter *sorter, struct failure *failure)
 		error = map_memory(sorter, failure);
 	if (error)
 		return error;
-	begin_bucketing(sorter);
-	lay_out_memory(sorter);
 	sorter->source = input_source(&sorter->input);
-	choose_splitters(sorter);
-	begin_ordering(sorter);
+	if (sorter->is_counted) {
+		lay_out_counts(sorter);
+		begin_bucketing(sorter);
+	} else {
+		begin_bucketing(sorter);
+		lay_out_memory(sorter);
+		choose_splitters(sorter);
+		begin_ordering(sorter);
+	}
 	return sort_trace_add_lanes(&sorter->trace, sorter->pool.worker_count,
 				    SORT_TRACE_SPANS, failure);
 }
@@ -328,6 +352,44 @@ static void drop_duplicates(struct sorter *sorter)
 	orderer_begin_chunks(orderer);
 }
 
+/* --- records that are counted ----------------------------------------------
+ */
+
+/* Worker 0, when all have counted. */
+static void begin_counted_output(struct sorter *sorter)
+{
+	const struct sorter_config *config = sorter->config;
+	const struct counted_output_config output = {
+		.counts = &sorter->counts,
+		.sink = &sorter->output.sink,
+		.failure = &sorter->failure,
+	};
+	struct failure failure;
+
+	record_counts_add_up(&sorter->counts, config->unique, config->kernel);
+	if (config->unique &&
+	    sort_setup_output_sizes(&sorter->output, config,
+				    record_counts_whole(&sorter->counts),
+				    &failure) < 0)
+		first_failure_note(&sorter->failure, &failure);
+	counted_output_begin(&sorter->counted_output, &output);
+}
+
+static void run_counting(struct sorter *sorter, unsigned worker)
+{
+	const _Atomic bool *stop = &sorter->failure.stop;
+
+	bucketing_pass(&sorter->bucketing, worker, false, false);
+	if (thread_pool_barrier(&sorter->pool, stop))
+		return;
+	if (worker == 0) {
+		sorter->result->bucketed_ns = clock_now_ns();
+		begin_counted_output(sorter);
+	}
+	if (!thread_pool_barrier(&sorter->pool, stop))
+		counted_output_run(&sorter->counted_output, worker);
+}
+
 /* --- forgetting the input --------------------------------------------------
  */
 
@@ -375,6 +437,10 @@ static void run_worker(void *context, unsigned worker)
 {
 	struct sorter *sorter = context;
 
+	if (sorter->is_counted) {
+		run_counting(sorter, worker);
+		return;
+	}
 	if (!run_bucketing(sorter, worker))
 		return;
 	if (worker == 0)
@@ -417,6 +483,18 @@ static int commit(struct sorter *sorter, struct failure *failure)
 	return error;
 }
 
+static void fill_counted(struct sorter *sorter)
+{
+	struct sorter_result *result = sorter->result;
+
+	if (sorter->config->plans_only)
+		return;
+	result->dropped_count =
+		result->record_count - record_counts_whole(&sorter->counts);
+	if (sorter->config->checksum)
+		result->checksum = record_counts_checksum(&sorter->counts);
+}
+
 static void fill_result(struct sorter *sorter)
 {
 	struct sorter_result *result = sorter->result;
@@ -426,8 +504,12 @@ static void fill_result(struct sorter *sorter)
 			       sorter->plan.memory_bytes);
 	result->record_count = sorter->input.record_count;
 	result->size_bytes = result->record_count * sorter->config->shape.size;
-	result->dropped_count = orderer_dropped_count(&sorter->orderer);
-	result->checksum = orderer_checksum(&sorter->orderer);
+	if (sorter->is_counted) {
+		fill_counted(sorter);
+	} else {
+		result->dropped_count = orderer_dropped_count(&sorter->orderer);
+		result->checksum = orderer_checksum(&sorter->orderer);
+	}
 }
 
 static int sort_files(struct sorter *sorter, struct failure *failure)
@@ -450,6 +532,11 @@ static int sort_files(struct sorter *sorter, struct failure *failure)
 	if (error)
 		return error;
 	input_choose(&sorter->input);
+	/* Fewer records than there may be different ones are sorted as fast. */
+	sorter->is_counted =
+		record_counts_suit(&config->shape) &&
+		sorter->input.record_count >=
+			record_counts_items_max(config->shape.size);
 	reserve_memory(sorter);
 	error = prepare(sorter, failure);
 	if (error == 0 && !config->plans_only)

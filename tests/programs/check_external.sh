@@ -70,6 +70,45 @@ case_record_sizes()
 	done
 }
 
+# Records of one or two bytes that are all key are counted: in memory, beyond it,
+# and between pipes.
+case_small_records()
+{
+	local line format key options
+
+	LITTLE=(--io=direct --threads=2 -S 14M)
+	make_in uniform 2 --key=0:2
+	while read -r format key options; do
+		local size=1 arguments=("--key=0:$key")
+		[[ $key == *8* ]] || size=2
+		[[ $options == *reverse* ]] && arguments+=(--reverse)
+		[[ $options == *unique* ]] && arguments+=(--unique)
+		line="$format $key $options"
+		arguments+=("--record-size=$size")
+		# shellcheck disable=SC2086 # options are words
+		"$REPO/tests/programs/counted_records.py" "$format" $options \
+			<in >want
+		expect_sorted in -o out "${arguments[@]}" --json
+		expect_same out want || fail "$line"
+		expect_match '"external": null' "$STDOUT"
+		expect_sorted in -o out "${LITTLE[@]}" "${arguments[@]}" --json
+		expect_same out want || fail "$line, in little memory"
+		expect_match '"way": "counts"' "$STDOUT"
+		"$BIN/blinksort" - -o - "${arguments[@]}" <in | cat >out
+		expect_same out want || fail "$line, between pipes"
+	done <<-EOF
+		B u8
+		b i8 reverse
+		H u16 unique
+		h i16:desc reverse
+		h i16
+	EOF
+	expect_sorted in -o out1 -o out2 --record-size=2 --key=0:i16 --unique
+	"$BIN/blinksort" in -o want --record-size=2 --key=0:i16 --unique
+	cat out1 out2 | expect_same - want
+	[ "$(stat -c %s out1)" = 65536 ] || fail "parts: $(ls -l out1 out2)"
+}
+
 # little_for RECORD-SIZE: a memory that suffices, and is too little for BYTES
 little_for()
 {
@@ -184,6 +223,7 @@ case_members()
 
 check shapes case_shapes
 check record_sizes case_record_sizes
+check small_records case_small_records
 check options case_options
 check batch_size case_batch_size
 check passes_tell_all case_passes_tell_all

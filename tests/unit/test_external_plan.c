@@ -34,7 +34,7 @@ static struct external_request request_of(uint32_t record_size, uint64_t bytes,
 
 static struct external_request random_request(void)
 {
-	static const uint32_t sizes[] = { 1,   2,    7,	     16,     100,
+	static const uint32_t sizes[] = { 3,   5,    7,	     16,     100,
 					  500, 4096, 100000, 1 << 20 };
 	uint64_t bytes = (MB << random_below(14)) + random_below(MB);
 	struct external_request request =
@@ -324,10 +324,10 @@ static void external_plan__sorts_keys_of_large_records(void **state)
 
 	(void)state;
 	assert_int_equal(external_plan_make(&plan, &request), 0);
-	assert_false(plan.by_keys);
+	assert_int_equal(plan.way, EXTERNAL_BY_RUNS);
 	request.sums_up = false;
 	assert_int_equal(external_plan_make(&plan, &request), 0);
-	assert_true(plan.by_keys);
+	assert_int_equal(plan.way, EXTERNAL_BY_KEYS);
 	assert_int_equal(plan.spilled_records, 0);
 	assert_int_equal(plan.batch.capacity, request.record_count);
 	assert_true(batch_bytes(&plan.batch) <= plan.batch_bytes);
@@ -338,19 +338,41 @@ static void external_plan__sorts_keys_of_large_records(void **state)
 	request = request_of(1000, 8 * GB, GB);
 	request.sums_up = false;
 	assert_int_equal(external_plan_make(&plan, &request), 0);
-	assert_false(plan.by_keys);
+	assert_int_equal(plan.way, EXTERNAL_BY_RUNS);
 	/* A pipe cannot be read twice. */
 	request = request_of(MIB, 8 * GB, GB);
 	request.sums_up = false;
 	request.record_count = EXTERNAL_RECORDS_UNKNOWN;
 	assert_int_equal(external_plan_make(&plan, &request), 0);
-	assert_false(plan.by_keys);
+	assert_int_equal(plan.way, EXTERNAL_BY_RUNS);
+}
+
+/* In little memory, as long as the keys cover all of the record. */
+static void external_plan__counts_small_records(void **state)
+{
+	struct external_request request = request_of(2, 1000 * GB, 20 * MIB);
+	struct external_plan plan;
+
+	(void)state;
+	request.shape = (struct record_shape)RECORD_SHAPE_OF_SLICE(2, 0, 2);
+	assert_int_equal(external_plan_make(&plan, &request), 0);
+	assert_int_equal(plan.way, EXTERNAL_BY_COUNTS);
+	assert_int_equal(plan.scratch_bytes, 0);
+	assert_true(plan.memory_bytes < request.memory_bytes);
+	request.record_count = EXTERNAL_RECORDS_UNKNOWN;
+	assert_int_equal(external_plan_make(&plan, &request), 0);
+	assert_int_equal(plan.way, EXTERNAL_BY_COUNTS);
+	request = request_of(2, GB, 100 * MIB);
+	request.shape = (struct record_shape)RECORD_SHAPE_OF_SLICE(2, 0, 1);
+	assert_int_equal(external_plan_make(&plan, &request), 0);
+	assert_int_equal(plan.way, EXTERNAL_BY_RUNS);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(external_plan__sorts_keys_of_large_records),
+		cmocka_unit_test(external_plan__counts_small_records),
 		cmocka_unit_test(external_plan__parts_fit),
 		cmocka_unit_test(external_plan__twice_the_memory_moves_no_more),
 		cmocka_unit_test(external_plan__little_is_missing),

@@ -6,6 +6,7 @@
  * spilled.
  */
 #include "external_world.h"
+#include "sort/record_counts.h"
 
 /* --- exact ------------------------------------------------------------------
  */
@@ -17,7 +18,7 @@ static uint32_t count_of_bytes(size_t bytes, uint32_t record_size)
 
 static void external_sort__sizes_and_threads(void **state)
 {
-	static const uint32_t sizes[] = { 1, 7, 100, 4096, 1 << 20 };
+	static const uint32_t sizes[] = { 3, 7, 100, 4096, 1 << 20 };
 
 	(void)state;
 	for (size_t s = 0; s < ARRAY_LEN(sizes); s++)
@@ -36,6 +37,32 @@ static void external_sort__sizes_and_threads(void **state)
 			assert_true(external.run_count > 1);
 			assert_true(external.spilled_bytes > 0);
 		}
+}
+
+/* Records that are all key and have one or two bytes: no run is made. */
+static void external_sort__counts_small_records(void **state)
+{
+	(void)state;
+	for (unsigned turn = 0; turn < 40; turn++) {
+		plain_config(1 + turn % 2, 1 + turn / 2 % 4);
+		do {
+			sort.shape = random_shape(sort.shape.size);
+		} while (!record_counts_suit(&sort.shape));
+		sort.unique = random_below(3) == 0;
+		sort.checksum = random_below(2);
+		sort.input_count = 1 + random_below(FILES_MAX);
+		sort.output_count =
+			sort.unique ? 1 : 1 + random_below(FILES_MAX);
+		sort.io = (enum input_mode)random_below(4);
+		pretend.no_ring = random_below(4) == 0;
+		make_records((enum keys)(turn % KEYS_KINDS),
+			     turn < 2 ? 0 : random_below(RECORDS_MAX));
+		write_inputs();
+		set_least_memory();
+		check_sort();
+		assert_int_equal(external.way, EXTERNAL_BY_COUNTS);
+		assert_int_equal(external.spilled_bytes, 0);
+	}
 }
 
 static void random_config(void)
@@ -259,6 +286,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(external_sort__sizes_and_threads),
+		TEST(external_sort__counts_small_records),
 		TEST(external_sort__random),
 		TEST(external_sort__few_records),
 		TEST(external_sort__two_runs_at_a_time),
