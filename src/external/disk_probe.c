@@ -10,20 +10,59 @@
 
 #define REQUESTS 8 /* of each kind, under way */
 #define PART_NS 300000000u
+#define CANNOT_MEASURE                                                         \
+	"the disk's rates cannot be measured; --disk-rates can tell them"
 /* Room for what is written, over and over, if there is twice as much. */
 #define SCRATCH_BYTES_MAX (256 * MIB)
 
 struct probe {
 	struct io_uring ring;
-	const struct input_file *file;
-	int read_fd;
+	const struct input *input;
+	unsigned file; /* of the input: the one that is read next */
 	int write_fd;
 	size_t request_bytes;
+	/* A slot for each request: REQUESTS to read, and REQUESTS to write. */
+	uint8_t *memory;
+	uint32_t lengths[2 * REQUESTS]; /* that each of them moves */
 	uint64_t scratch_begin, scratch_bytes;
-	uint8_t *memory; /* REQUESTS to read into, and REQUESTS to write */
-	uint64_t next_read, next_write;
+	uint64_t next_read, next_write; /* in the file, in the scratch room */
 	unsigned in_flight;
 };
+
+static const struct input_file *file_of(const struct probe *probe)
+{
+	return &probe->input->files[probe->file];
+}
+
+/* The files are read one after the other, over and over: each may be smaller
+ * than a request.  O_DIRECT asks for whole pages, also at the end of a file. */
+static void prepare_read(struct probe *probe, unsigned slot, uint8_t *memory,
+			 struct io_uring_sqe *sqe)
+{
+	const struct input_file *file;
+
+	while (probe->next_read >= file_of(probe)->size_bytes) {
+		probe->file = (probe->file + 1) % probe->input->file_count;
+		probe->next_read = 0;
+	}
+	file = file_of(probe);
+	probe->lengths[slot] = (uint32_t)MIN(
+		probe->request_bytes, file->size_bytes - probe->next_read);
+	io_uring_prep_read(
+		sqe, file->direct_fd >= 0 ? file->direct_fd : file->fd, memory,
+		ROUND_UP(probe->lengths[slot], PAGE_BYTES), probe->next_read);
+	probe->next_read += probe->lengths[slot];
+}
+
+static void prepare_write(struct probe *probe, unsigned slot, uint8_t *memory,
+			  struct io_uring_sqe *sqe)
+{
+	probe->lengths[slot] = (uint32_t)probe->request_bytes;
+	io_uring_prep_write(sqe, probe->write_fd, memory, probe->lengths[slot],
+			    probe->scratch_begin +
+				    probe->next_write % probe->scratch_bytes);
+	probe->next_write += probe->request_bytes;
+}
 
 /* False: the kernel does not take it. */
 static bool submit(struct probe *probe, unsigned slot)
@@ -32,20 +71,10 @@ static bool submit(struct probe *probe, unsigned slot)
 	uint8_t *memory = probe->memory + slot * probe->request_bytes;
 	int taken;
 
-	if (slot < REQUESTS) {
-		if (probe->next_read + probe->request_bytes >
-		    probe->file->size_bytes)
-			probe->next_read = 0;
-		io_uring_prep_read(sqe, probe->read_fd, memory,
-				   probe->request_bytes, probe->next_read);
-		probe->next_read += probe->request_bytes;
-	} else {
-		io_uring_prep_write(
-			sqe, probe->write_fd, memory, probe->request_bytes,
-			probe->scratch_begin +
-				probe->next_write % probe->scratch_bytes);
-		probe->next_write += probe->request_bytes;
-	}
+	if (slot < REQUESTS)
+		prepare_read(probe, slot, memory, sqe);
+	else
+		prepare_write(probe, slot, memory, sqe);
 	sqe->user_data = slot;
 	do
 		taken = io_uring_submit(&probe->ring);
@@ -82,8 +111,8 @@ static uint64_t rate(struct probe *probe, unsigned first, unsigned end)
 		if (!cqe)
 			return 0;
 		slot = (unsigned)cqe->user_data;
-		good = good && cqe->res == (int)probe->request_bytes;
-		bytes += good ? probe->request_bytes : 0;
+		good = good && cqe->res >= (int)probe->lengths[slot];
+		bytes += good ? probe->lengths[slot] : 0;
 		io_uring_cqe_seen(&probe->ring, cqe);
 		probe->in_flight--;
 		now_ns = clock_now_ns();
@@ -95,34 +124,33 @@ static uint64_t rate(struct probe *probe, unsigned first, unsigned end)
 		    : 0;
 }
 
-/* The largest file, with a descriptor past the page cache if there is one. */
-static void find_file(struct probe *probe, const struct input *input)
+/* Begin to read in the middle of the largest file: its beginning may be cached.
+ */
+static void find_file(struct probe *probe)
 {
-	probe->file = &input->files[0];
+	const struct input *input = probe->input;
+
 	for (unsigned i = 1; i < input->file_count; i++)
-		if (input->files[i].size_bytes > probe->file->size_bytes)
-			probe->file = &input->files[i];
-	probe->read_fd = probe->file->direct_fd >= 0 ? probe->file->direct_fd
-						     : probe->file->fd;
-	/* From the middle: the beginning may be cached. */
-	probe->next_read =
-		ROUND_DOWN(probe->file->size_bytes / 2, probe->request_bytes);
+		if (input->files[i].size_bytes > file_of(probe)->size_bytes)
+			probe->file = i;
+	probe->next_read = ROUND_DOWN(file_of(probe)->size_bytes / 2,
+				      probe->request_bytes);
 }
 
 static int measure(struct probe *probe, struct external_rates *rates,
 		   struct failure *failure)
 {
-	*rates = (struct external_rates){ 0 };
-	/* First what is written: it is never read. */
-	rates->write = rate(probe, REQUESTS, 2 * REQUESTS);
-	if (probe->file->size_bytes >= probe->request_bytes) {
+	*rates = (struct external_rates){
+		.write = rate(probe, REQUESTS, 2 * REQUESTS),
+	};
+	/* Else all files are empty. */
+	if (file_of(probe)->size_bytes > 0) {
 		rates->read = rate(probe, 0, REQUESTS);
 		rates->both = rate(probe, 0, 2 * REQUESTS);
 	}
 	if (rates->read > 0 && rates->write > 0 && rates->both > 0)
 		return 0;
-	return failure_set(failure, EXIT_FILE, NULL, 0,
-			   "the disk's rates cannot be measured");
+	return failure_set(failure, EXIT_FILE, NULL, 0, CANNOT_MEASURE);
 }
 
 /* In whole requests, and one at least. */
@@ -140,6 +168,7 @@ int disk_probe(const struct input *input, struct scratch *scratch,
 {
 	struct scratch_place place;
 	struct probe probe = {
+		.input = input,
 		.request_bytes = request_bytes,
 		.scratch_bytes = scratch_bytes(scratch, request_bytes),
 	};
@@ -148,14 +177,13 @@ int disk_probe(const struct input *input, struct scratch *scratch,
 
 	if (error)
 		return error;
-	find_file(&probe, input);
+	find_file(&probe);
 	probe.write_fd = scratch_fd(scratch, place.directory);
 	probe.scratch_begin = place.offset_bytes;
 	error = io_uring_queue_init(2 * REQUESTS, &probe.ring, 0);
 	if (error)
 		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
-				   "the disk's rates cannot be measured; "
-				   "--disk-rates can tell them");
+				   CANNOT_MEASURE);
 	probe.memory = aligned_alloc(PAGE_BYTES, memory_bytes);
 	if (probe.memory) {
 		memset(probe.memory, 1, memory_bytes);

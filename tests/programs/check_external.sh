@@ -374,18 +374,33 @@ in_tmpfs()
 	"$@"
 }
 
-# Less room than is written to measure a disk.
-explain_in_little_room()
+# expect_rates ARGUMENT...: --explain measures the disk
+expect_rates()
 {
-	"${BLINKSORT[@]}" in -o out "${LITTLE[@]}" -T small --explain \
+	"${BLINKSORT[@]}" "$@" -o out "${LITTLE[@]}" --explain \
 		>explained 2>"$STDERR" || fail "$(cat "$STDERR")"
 	grep -q '^disk  *reads' explained || fail "$(cat explained)"
 }
 
+# Less room than is written to measure a disk.
 case_explain_in_little_room()
 {
 	make_in
-	in_tmpfs 40M explain_in_little_room
+	in_tmpfs 40M expect_rates in -T small
+}
+
+# Files that are smaller than a request to the disk; and one that is smaller than
+# a page.
+case_explain_small_files()
+{
+	make_in
+	split -b 100000 in part.
+	: >empty
+	head -c 1000 in >small
+	expect_rates part.* empty small
+	"${BLINKSORT[@]}" small -o - --explain >explained ||
+		fail "status $?"
+	expect_match '^disk  *reads' explained
 }
 
 full_at_start()
@@ -510,6 +525,7 @@ fi
 check bad_directory case_bad_directory
 check_able be_nobody not_writable case_not_writable
 check_able mount explain_in_little_room case_explain_in_little_room
+check explain_small_files case_explain_small_files
 check_able mount full_at_start case_full_at_start
 check_able mount full_in_the_middle case_full_in_the_middle
 check_able mount room_given_back case_room_given_back
