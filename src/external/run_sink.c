@@ -68,6 +68,7 @@ static void end_write(struct run_sink *run, struct run_sink_slot *slot,
 		return;
 	}
 	if (scratch_gave_up(run->scratch, &slot->place, -error)) {
+		scratch_release(run->scratch, &slot->place, slot->padded_bytes);
 		write_slot(run, slot);
 		return;
 	}

@@ -102,9 +102,9 @@ int scratch_reserve(struct scratch *scratch, uint64_t bytes,
 /*
  * Take a place for a stripe, which the caller then writes there by
  * scratch_fd(), in whole pages.  Its bytes are in flight until
- * scratch_written() or scratch_gave_up() is called.  Where the file system can
- * allocate room ahead of the writes, it is allocated.  0; -errno with *failure
- * filled: no directory takes more, and all of them are named.
+ * scratch_written() is called.  Where the file system can allocate room ahead
+ * of the writes, it is allocated.  0; -errno with *failure filled: no directory
+ * takes more, and all of them are named.
  */
 int scratch_take(struct scratch *scratch, uint64_t bytes,
 		 struct scratch_place *place, struct failure *failure);
@@ -116,7 +116,8 @@ void scratch_written(struct scratch *scratch, const struct scratch_place *place,
 /*
  * The write of a stripe has failed, with this errno value (above 0).  True: the
  * directory has no room (ENOSPC, EDQUOT, EFBIG) and takes no more stripes; the
- * caller may take another place and write there.  False: any other error.
+ * caller releases this one, and may take another place and write there.  False:
+ * any other error.
  */
 bool scratch_gave_up(struct scratch *scratch, const struct scratch_place *place,
 		     int error);

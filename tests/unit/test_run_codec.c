@@ -2,12 +2,15 @@
  * test_run_codec.c - runs through scratch files and back, by each codec; and
  * what the merge says of bytes that have changed meanwhile
  */
+#include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -16,6 +19,7 @@
 #include "external/piece_source.h"
 #include "external/run_sink.h"
 #include "random.h"
+#include "skip.h"
 
 #define RUNS 3
 #define RUN_RECORDS 2500
@@ -39,7 +43,8 @@ static const struct record_shape shape =
 	RECORD_SHAPE_OF_SLICE(RECORD_BYTES, 0, 8);
 
 static char folder[64];
-static const char *const paths[] = { folder };
+static const char *const paths[] = { folder, folder, folder };
+static unsigned path_count = 1;
 static struct failure failure;
 static struct codec codec;
 static struct scratch scratch;
@@ -106,7 +111,7 @@ static void *take_pages(size_t bytes)
 	return memory;
 }
 
-static void write_runs(const struct codec *wanted)
+static void open_sink(const struct codec *wanted)
 {
 	size_t encoder_bytes = codec_encoder_bytes(wanted, BLOCK_BYTES);
 	struct run_sink_request request = {
@@ -126,9 +131,15 @@ static void write_runs(const struct codec *wanted)
 	codec = *wanted;
 	request.memory = slot_memory = take_pages(SLOTS * SLOT_BYTES);
 	request.encoder_memory = encoder_memory = take_pages(2 * encoder_bytes);
-	assert_int_equal(scratch_open(&scratch, paths, 1, &failure), 0);
+	assert_int_equal(scratch_open(&scratch, paths, path_count, &failure),
+			 0);
 	run_index_init(&run_index, &shape, BLOCK_RECORDS);
 	run_sink_open(&sink, &request);
+}
+
+static void write_runs(const struct codec *wanted)
+{
+	open_sink(wanted);
 	for (unsigned run = 0; run < RUNS; run++)
 		write_run(run);
 }
@@ -282,6 +293,46 @@ static void run__is_packed(void **state)
 	close_all();
 }
 
+/* No file may have more than a few stripes, of which the last one is cut short:
+ * its directory gives it up, and no room for it is held. */
+static void run__with_a_full_directory(void **state)
+{
+	bool *seen = calloc(RUNS * RUN_RECORDS, sizeof(*seen));
+	struct rlimit before, limit;
+
+	(void)state;
+	assert_non_null(seen);
+	path_count = ARRAY_LEN(paths);
+	open_sink(&codecs[0]);
+	if (fallocate(scratch_plain_fd(&scratch, 0),
+		      FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+		      PAGE_BYTES) < 0)
+		skip_because("files in /tmp can have no holes");
+	/* Writes find the limit one by one, and take one directory after the
+	 * other. */
+	sink.queue.refuses = true;
+	for (unsigned d = 0; d < path_count; d++) {
+		scratch.directories[d].can_allocate = false;
+		scratch.directories[d].written_bytes = (uint64_t)d << 32;
+	}
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	limit = before;
+	limit.rlim_cur = 6 * SLOT_BYTES + PAGE_BYTES;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	for (unsigned run = 0; run < RUNS; run++)
+		write_run(run);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_true(scratch.directories[0].is_full);
+	assert_true(scratch.directories[1].is_full);
+	assert_int_equal(scratch.held_bytes, scratch.written_bytes);
+	assert_int_equal(read_all(seen), 0);
+	for (unsigned n = 0; n < RUNS * RUN_RECORDS; n++)
+		assert_true(seen[n]);
+	close_all();
+	free(seen);
+	path_count = 1;
+}
+
 /* With CODEC_AUTO a few blocks are tested while the first run is written. */
 static void run__is_sampled(void **state)
 {
@@ -402,11 +453,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(run__comes_back),
 		cmocka_unit_test(run__is_packed),
+		cmocka_unit_test(run__with_a_full_directory),
 		cmocka_unit_test(run__is_sampled),
 		cmocka_unit_test(run__with_a_flipped_bit_is_refused),
 		cmocka_unit_test(run__that_does_not_decompress_is_refused),
 	};
 
 	random_begin();
+	/* A file beyond the limit is an error. */
+	signal(SIGXFSZ, SIG_IGN);
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
