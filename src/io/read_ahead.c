@@ -128,7 +128,6 @@ static int read_rest(struct read_ahead *ahead, struct read_ahead_slot *slot,
 	const struct read_extent *extent = &slot->extent;
 	uint32_t end = needed_bytes(slot);
 	uint32_t done = MAX(slot->got_bytes, end - extent->length_bytes);
-
 	ssize_t got;
 
 	if (done >= end)
@@ -198,9 +197,9 @@ int read_ahead_take(struct read_ahead *ahead, struct read_extent *extent,
 
 /* --- its life ------------------------------------------------------------- */
 
-int read_ahead_init(struct read_ahead *ahead, unsigned depth, uint8_t *memory,
-		    uint32_t slot_bytes, read_ahead_next_fn *next,
-		    void *context)
+void read_ahead_init(struct read_ahead *ahead, unsigned depth, uint8_t *memory,
+		     uint32_t slot_bytes, read_ahead_next_fn *next,
+		     void *context)
 {
 	*ahead = (struct read_ahead){
 		.next = next,
@@ -208,13 +207,11 @@ int read_ahead_init(struct read_ahead *ahead, unsigned depth, uint8_t *memory,
 		.depth = depth,
 		.length_bytes_max = slot_bytes - 2 * PAGE_BYTES,
 	};
-	if (depth == 0 || depth > READ_AHEAD_DEPTH_MAX)
-		return -EINVAL;
+	assert(depth > 0 && depth <= READ_AHEAD_DEPTH_MAX);
 	assert(slot_bytes >= 3 * PAGE_BYTES && slot_bytes % PAGE_BYTES == 0);
 	for (unsigned i = 0; i < depth; i++)
 		ahead->slots[i].memory = memory + (size_t)i * slot_bytes;
 	ahead->has_ring = direct_open_ring(&ahead->ring, depth) == 0;
-	return 0;
 }
 
 void read_ahead_close(struct read_ahead *ahead)

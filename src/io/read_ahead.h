@@ -71,13 +71,12 @@ struct read_ahead {
  * memory is the caller's, page aligned, depth * slot_bytes; slot_bytes is a
  * multiple of PAGE_BYTES, and at least three.  While the caller looks at an
  * extent, depth - 1 others are being read.  Nothing is read, and the callback
- * is not called, before the first read_ahead_take().  0; -EINVAL: depth is 0 or
- * above READ_AHEAD_DEPTH_MAX.  Where there is no io_uring all reads are plain
- * ones.
+ * is not called, before the first read_ahead_take().  depth: from 1 to
+ * READ_AHEAD_DEPTH_MAX.  Where there is no io_uring all reads are plain ones.
  */
-int read_ahead_init(struct read_ahead *ahead, unsigned depth, uint8_t *memory,
-		    uint32_t slot_bytes, read_ahead_next_fn *next,
-		    void *context);
+void read_ahead_init(struct read_ahead *ahead, unsigned depth, uint8_t *memory,
+		     uint32_t slot_bytes, read_ahead_next_fn *next,
+		     void *context);
 
 /*
  * Take the next extent, and wait for it.  1: *extent, and its bytes at *bytes,
