@@ -111,6 +111,14 @@ static void put_filled(struct pipeline *pipeline, unsigned lane,
 	pthread_mutex_unlock(&pipeline->lock);
 }
 
+/* After a failure, which the other teams are to see. */
+static void wake_all(struct pipeline *pipeline)
+{
+	pthread_mutex_lock(&pipeline->lock);
+	pthread_cond_broadcast(&pipeline->changed);
+	pthread_mutex_unlock(&pipeline->lock);
+}
+
 static void lead_reading(const struct leading *leading, unsigned lane)
 {
 	struct pipeline *pipeline = leading->pipeline;
@@ -125,10 +133,7 @@ static void lead_reading(const struct leading *leading, unsigned lane)
 		if (more >= 0)
 			put_filled(pipeline, lane, batch, more);
 	}
-	/* After a failure: the other teams are to see it. */
-	pthread_mutex_lock(&pipeline->lock);
-	pthread_cond_broadcast(&pipeline->changed);
-	pthread_mutex_unlock(&pipeline->lock);
+	wake_all(pipeline);
 }
 
 /* Of all lanes.  The caller holds the lock. */
@@ -171,7 +176,7 @@ static void put_emptied(struct pipeline *pipeline, struct batch *batch)
 	pthread_mutex_unlock(&pipeline->lock);
 }
 
-static void lead_ordering(struct leading *leading)
+static void lead_ordering(const struct leading *leading)
 {
 	struct pipeline *pipeline = leading->pipeline;
 	const struct pipeline_run *run = leading->run;
@@ -182,10 +187,7 @@ static void lead_ordering(struct leading *leading)
 			put_emptied(pipeline, batch);
 		else
 			break;
-	/* After a failure: the other teams are to see it. */
-	pthread_mutex_lock(&pipeline->lock);
-	pthread_cond_broadcast(&pipeline->changed);
-	pthread_mutex_unlock(&pipeline->lock);
+	wake_all(pipeline);
 }
 
 /* Whenever a batch has been filled, until all are. */
@@ -209,7 +211,7 @@ static void lead_tidying(const struct leading *leading)
 
 static void lead(void *context, unsigned worker)
 {
-	struct leading *leading = context;
+	const struct leading *leading = context;
 	unsigned lane_count = leading->run->lane_count;
 
 	if (worker == 0)
