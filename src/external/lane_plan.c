@@ -127,7 +127,9 @@ void lane_plan_deal(const struct lane_plan *plan, unsigned lane,
 		uint64_t count = batches_in(range, capacity);
 		uint64_t first = range->first_record;
 
-		for (uint64_t b = 0; b < count && range->lane == lane; b++) {
+		if (range->lane != lane)
+			continue;
+		for (uint64_t b = 0; b < count; b++) {
 			*batches = (struct lane_batch){
 				.first_record = first,
 				.record_count = batch_records(

@@ -175,6 +175,7 @@ unsigned merge_plan_runs_max(uint64_t piece_records, uint32_t block_records)
 	/* Half of a piece for what is read, half for rests. */
 	uint64_t blocks = piece_records / block_records / 2;
 
+	/* The most that --batch-size may say. */
 	return (unsigned)MIN(blocks, UINT16_MAX);
 }
 

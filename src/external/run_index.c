@@ -145,11 +145,16 @@ uint32_t run_index_extend(struct run_index *index, uint64_t record_count)
 	return first_block;
 }
 
+static uint8_t *key_at(const struct run_index *index, uint32_t block)
+{
+	return index->keys + (uint64_t)block * index->key_shape.size;
+}
+
 void run_index_set_key(struct run_index *index, uint32_t block,
 		       const uint8_t *record)
 {
-	memcpy(index->keys + (uint64_t)block * index->key_shape.size,
-	       record + index->shape.keys.begin, index->key_shape.size);
+	memcpy(key_at(index, block), record + index->shape.keys.begin,
+	       index->key_shape.size);
 }
 
 /* --- the order of the input ------------------------------------------------
@@ -194,11 +199,6 @@ static uint32_t source_of(const struct reorder *reorder, uint32_t place)
 	}
 	return reorder->index->runs[low].first_block + place -
 	       reorder->places[low];
-}
-
-static uint8_t *key_at(const struct run_index *index, uint32_t block)
-{
-	return index->keys + (uint64_t)block * index->key_shape.size;
 }
 
 /* From this place on, each takes its block from the next, and the last one the

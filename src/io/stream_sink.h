@@ -10,7 +10,7 @@
  * sink_place() waits until that is so.  Thus a worker that takes a slot finds
  * one that is free, and the chunk that comes next always gets one.
  *
- * The stream has one part.  How long it gets needs not be known until the
+ * The stream has one part.  How long it gets need not be known until the
  * finish: what has been handed over is what is written.  It is a reader's
  * decision to see only the beginning: when the reader has gone, the failure has
  * no reason to print.

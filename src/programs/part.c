@@ -38,7 +38,7 @@ static int open_fd(struct part *part, const char *path, struct failure *failure)
 	return 0;
 }
 
-static int open_stream(struct part *part)
+static void open_stream(struct part *part)
 {
 	struct part_stream *stream = &part->stream;
 
@@ -47,7 +47,6 @@ static int open_stream(struct part *part)
 	pthread_mutex_init(&stream->adding, NULL);
 	pthread_cond_init(&stream->added, NULL);
 	pipe_widen(part->fd);
-	return 0;
 }
 
 static int open_file(struct part *part, const struct stat *status,
@@ -90,7 +89,7 @@ int part_open(struct part *part, const char *path, bool is_input,
 	if (S_ISREG(status.st_mode) && part->fd != STDIN_FILENO)
 		ret = open_file(part, &status, record_size, failure);
 	else
-		ret = open_stream(part);
+		open_stream(part);
 	if (ret == 0 && !is_input)
 		ret = allocate(part, record_size, failure);
 	return ret;
