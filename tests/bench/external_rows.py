@@ -11,13 +11,11 @@ from external_run import Contestant
 from files import check_copied, drop_cached
 from programs import ROOT, Skip, built, must_run, program, quiet, tool
 from slow_disks import SlowDisks
+from trials.machine.memory_cgroup import KERNEL_BYTES
 
-# What the kernel takes for a process beside what the process asks for: tables
-# of pages, rings, what file systems note.
-KERNEL_BYTES = 16 << 20
 # DuckDB takes more than its limit: 1.14 GB where 1 GB was allowed.
 DUCKDB_SHARE = 0.8
-# The study's share for GNU sort and STXXL, which take a little more as well.
+# GNU sort and STXXL take a little more than their limits, too.
 PEER_SHARE = 0.9
 CURVE_STEPS = 10
 # Of a file system, beside its files.

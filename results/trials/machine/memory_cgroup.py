@@ -12,6 +12,9 @@ import time
 from dataclasses import dataclass
 from typing import List, Optional
 
+# What the kernel takes for a process beside what the process asks for: tables
+# of pages, rings, what file systems note.  A limit counts it, too.
+KERNEL_BYTES = 16 << 20
 # A process that has ended leaves its cgroup a moment later.
 REMOVED_S = 5.0
 # Moves the shell into the cgroup, then becomes the command: costs 1 ms.

@@ -35,9 +35,6 @@ NO_BARRIER = ("nobarrier", "barrier=0")
 LOOK_BYTES = 1 << 20
 # The sorter's memory unless --memory says another.
 DEFAULT_MEMORY_BYTES = 256 << 20
-# What the kernel takes for a process beside what the process asks for: tables
-# of pages, rings, what file systems note.
-KERNEL_BYTES = 16 << 20
 # The end of an output is no whole block of the file system.
 REST_BYTES = residency.PAGE_BYTES
 
@@ -351,7 +348,7 @@ class BeyondMemory(Platter):
         super().__init__(work, options)
         self.memory_bytes = (getattr(options, "memory", None)
                              or DEFAULT_MEMORY_BYTES)
-        self.limit_bytes = self.memory_bytes + KERNEL_BYTES
+        self.limit_bytes = self.memory_bytes + memory_cgroup.KERNEL_BYTES
         self.cgroup: Optional[MemoryCgroup] = None
 
     def sort_options(self) -> List[str]:
