@@ -1,5 +1,6 @@
 #include "programs/stream_options.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/options.h"
@@ -33,6 +34,16 @@ static const char *find_output(const struct sorter_config *config)
 	return NULL;
 }
 
+/* True if the path leads to standard output, as "-" and /dev/stdout do. */
+static bool is_stdout(const char *path)
+{
+	struct stat output, own;
+
+	return pipe_is_word(path) ||
+	       (stat(path, &output) == 0 && fstat(STDOUT_FILENO, &own) == 0 &&
+		output.st_dev == own.st_dev && output.st_ino == own.st_ino);
+}
+
 static int check_output(const char *path, const struct sorter_config *config,
 			struct failure *failure)
 {
@@ -64,7 +75,7 @@ int stream_options_complete(struct stream_options *options,
 		.is_input = stream_source_suits(config->input_paths,
 						config->input_count),
 		.is_output = output != NULL,
-		.is_stdout = output && pipe_is_word(output),
+		.is_stdout = output && is_stdout(output),
 	};
 	if (output && check_output(output, config, failure) < 0)
 		return -EINVAL;

@@ -12,7 +12,7 @@
 struct stream_options {
 	bool is_input;	/* one of the inputs is a stream */
 	bool is_output; /* the output is one */
-	bool is_stdout; /* it is "-" */
+	bool is_stdout; /* it is standard output, by whatever name */
 };
 
 /* Refuse streams that cannot be read or written, such as a terminal, or that

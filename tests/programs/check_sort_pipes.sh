@@ -474,6 +474,11 @@ case_reports()
 	from_pipe - -o - --checksum -S "$MEMORY" <in
 	expect_same want out
 	[ "$(cat "$STDERR")" = "$sum" ] || fail "not $sum: $(cat "$STDERR")"
+	# By another name, too.
+	"${BLINKSORT[@]}" in -o /dev/stdout --checksum 2>"$STDERR" | cat >out
+	forget_warning
+	expect_same want out
+	[ "$(cat "$STDERR")" = "$sum" ] || fail "not $sum: $(cat "$STDERR")"
 	from_pipe - -o - --checksum --json <in
 	expect_same want out
 	expect_one_line "$STDERR"
