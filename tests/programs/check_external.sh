@@ -81,7 +81,8 @@ case_small_records()
 	while read -r format key options; do
 		local size=1 arguments=("--key=0:$key")
 		[[ $key == *8* ]] || size=2
-		[[ $options == *reverse* ]] && arguments+=(--reverse)
+		[[ $options == *reverse* && $key != *desc ]] &&
+			arguments+=(--reverse)
 		[[ $options == *unique* ]] && arguments+=(--unique)
 		line="$format $key $options"
 		arguments+=("--record-size=$size")
