@@ -341,7 +341,8 @@ static void expect(struct external_plan *plan,
 static double cost(const struct external_plan *plan,
 		   const struct external_request *request)
 {
-	double moved = (double)(plan->spilled_records + plan->merged_records) *
+	double moved = ((double)plan->spilled_records +
+			EXTERNAL_MERGE_COST * (double)plan->merged_records) *
 		       request->shape.size;
 
 	return moved * (2 + (double)EXTERNAL_READ_COST_BYTES /
