@@ -129,14 +129,38 @@ int external_open_scratch(struct external *external)
 		return 0;
 	error = scratch_open(&external->scratch, config->scratch_paths,
 			     config->scratch_count, &failure);
-	if (error == 0 && external->plan.scratch_bytes > 0)
+	if (error)
+		external_fail(external, &failure);
+	return error;
+}
+
+static int reserve_scratch(struct external *external)
+{
+	struct failure failure;
+	int error = 0;
+
+	if (external->plan.scratch_bytes > 0)
 		error = scratch_reserve(&external->scratch,
 					external->plan.scratch_bytes, &failure);
 	if (error)
 		external_fail(external, &failure);
-	else
-		hold_files(external);
 	return error;
+}
+
+int external_begin_scratch(struct external *external)
+{
+	int error;
+
+	if (external->scratch_has_begun)
+		return 0;
+	error = external_open_scratch(external);
+	if (error == 0)
+		error = reserve_scratch(external);
+	if (error)
+		return error;
+	hold_files(external);
+	external->scratch_has_begun = true;
+	return 0;
 }
 
 /* --- runs ------------------------------------------------------------------
@@ -158,7 +182,7 @@ static int begin_run(struct external *external, const struct batch *batch)
 
 bool external_spill(struct external *external, struct batch *batch)
 {
-	if (external_open_scratch(external) < 0)
+	if (external_begin_scratch(external) < 0)
 		return false;
 	if (begin_run(external, batch) < 0)
 		return false;

@@ -362,6 +362,22 @@ static int begin_input(struct external *external, struct failure *failure)
 	return make_plan(external, failure);
 }
 
+/* Whether a stream needs scratch files is not known before it ends.  A wrong
+ * name is told at once nevertheless: later it would cost all that the stream
+ * has brought until then. */
+static int prepare_scratch(struct external *external, struct failure *failure)
+{
+	const struct external_plan *plan = &external->plan;
+	int error = 0;
+
+	if (plan->scratch_bytes > 0)
+		error = external_begin_scratch(external);
+	else if (external->reads_streams && plan->way == EXTERNAL_BY_RUNS &&
+		 external->config->scratch_is_named)
+		error = external_open_scratch(external);
+	return error ? first_failure_get(&external->failure, failure) : 0;
+}
+
 static int prepare(struct external *external, struct failure *failure)
 {
 	int error = begin_input(external, failure);
@@ -380,10 +396,7 @@ static int prepare(struct external *external, struct failure *failure)
 	external_predict(external);
 	wire(external);
 	open_sinks(external);
-	if (external->plan.scratch_bytes > 0 &&
-	    external_open_scratch(external) < 0)
-		return first_failure_get(&external->failure, failure);
-	return 0;
+	return prepare_scratch(external, failure);
 }
 
 static int run(struct external *external, struct failure *failure)

@@ -43,6 +43,9 @@ struct external_config {
 	/* Directories for scratch files. */
 	const char *const *scratch_paths;
 	unsigned scratch_count;
+	/* The user has named them: before a stream is read, all of them must
+	 * take files, even if none is needed in the end. */
+	bool scratch_is_named;
 	unsigned runs_max;  /* in one merge; 0: what memory allows */
 	struct codec codec; /* for what is spilled */
 	/* What a sort in memory would take, for a message; 0: not known. */

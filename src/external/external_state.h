@@ -29,7 +29,8 @@ struct external {
 	struct stream_sink stream;
 	struct sink *sink; /* of either */
 	struct scratch scratch;
-	struct file_hold hold; /* of the scratch files and outputs */
+	bool scratch_has_begun; /* see external_begin_scratch() */
+	struct file_hold hold;	/* of the scratch files and outputs */
 	struct topology topology;
 	struct external_request request;
 	struct external_plan plan;
@@ -102,9 +103,12 @@ void external_serve_lane(void *context);
  * run has failed; the reason is noted then. */
 bool external_make_runs(struct external *external);
 
-/* Open the scratch files, if they are not open yet, with room for what the
- * plan expects.  0 or -errno, which is noted. */
+/* Open the scratch files, if they are not open yet.  0 or -errno, which is
+ * noted. */
 int external_open_scratch(struct external *external);
+
+/* The same, with room for what the plan expects; before the first stripe. */
+int external_begin_scratch(struct external *external);
 
 /* All workers have handed their chunks over: wait until they are written. */
 bool external_check_sink(struct external *external, struct sink *sink);

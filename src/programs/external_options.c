@@ -78,6 +78,7 @@ void external_options_complete(struct external_options *options,
 	struct external_config *config = &options->config;
 
 	config->scratch_paths = options->scratch_paths;
+	config->scratch_is_named = config->scratch_count > 0;
 	if (config->scratch_count == 0)
 		options->scratch_paths[config->scratch_count++] =
 			default_scratch(output_path);

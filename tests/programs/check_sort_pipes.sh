@@ -499,6 +499,53 @@ case_reports()
 	[ "$(cat out)" = "$sum" ] || fail "not $sum: $(cat out)"
 }
 
+# expect_unread ARGUMENT...: it is refused, and all of "in" is left to be read.
+expect_unread()
+{
+	{
+		from_pipe - -o - "$@"
+		cat >rest
+	} <in
+	[ "$status" = 3 ] || fail "status $status: $*"
+	expect_message
+	expect_same in rest
+	expect_empty out
+}
+
+# Folders that are named by -T are tried before the stream is read, though what
+# comes may turn out to need none.
+case_named_scratch()
+{
+	local bad
+
+	make_shape uniform 1000 1 >in
+	sort_reference in -o want
+	mkdir one
+	: >file
+	for bad in missing file; do
+		expect_unread -T "$bad"
+		expect_match "^blinksort: $bad: cannot make a scratch" "$STDERR"
+		expect_unread -T one -T "$bad"
+		expect_match "^blinksort: $bad: " "$STDERR"
+	done
+	expect_folder one
+	# No room is reserved: nothing may be written there.
+	# shellcheck disable=SC2002
+	cat in | (
+		ulimit -f 0
+		"${BLINKSORT[@]}" - -o - -T one 2>"$STDERR"
+	) | cat >out
+	expect_same want out
+	# Others are tried when they are needed.
+	TMPDIR=$PWD/missing from_pipe - -o - <in
+	expect_done
+	expect_same want out
+	# Records that are counted need none.
+	from_pipe - -o - -T missing --record-size=1 --key=0:1 <in
+	expect_done
+	[ "$(stat -c %s out)" = 100000 ] || fail "$(stat -c %s out) bytes"
+}
+
 # $TMPDIR, else the current folder
 case_scratch()
 {
@@ -606,6 +653,7 @@ check progress case_progress
 check terminals case_terminals
 check reports case_reports
 check scratch case_scratch
+check named_scratch case_named_scratch
 if [ -n "$SANITIZED" ]; then
 	skip memory "sanitizers take memory of their own"
 	skip faults "sanitizers bring allocators and wrappers of their own"
