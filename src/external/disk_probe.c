@@ -10,8 +10,6 @@
 
 #define REQUESTS 8 /* of each kind, under way */
 #define PART_NS 300000000u
-#define CANNOT_MEASURE                                                         \
-	"the disk's rates cannot be measured; --disk-rates can tell them"
 /* Room for what is written, over and over, if there is twice as much. */
 #define SCRATCH_BYTES_MAX (256 * MIB)
 
@@ -27,6 +25,10 @@ struct probe {
 	uint64_t scratch_begin, scratch_bytes;
 	uint64_t next_read, next_write; /* in the file, in the scratch room */
 	unsigned in_flight;
+	/* Of the first request that failed; error: 0 if it was cut short. */
+	bool has_failed;
+	unsigned failed_slot;
+	int error;
 };
 
 static const struct input_file *file_of(const struct probe *probe)
@@ -64,8 +66,16 @@ static void prepare_write(struct probe *probe, unsigned slot, uint8_t *memory,
 	probe->next_write += probe->request_bytes;
 }
 
-/* False: the kernel does not take it. */
-static bool submit(struct probe *probe, unsigned slot)
+static void fail(struct probe *probe, unsigned slot, int result)
+{
+	if (probe->has_failed)
+		return;
+	probe->has_failed = true;
+	probe->failed_slot = slot;
+	probe->error = result < 0 ? -result : 0;
+}
+
+static void submit(struct probe *probe, unsigned slot)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&probe->ring);
 	uint8_t *memory = probe->memory + slot * probe->request_bytes;
@@ -79,49 +89,57 @@ static bool submit(struct probe *probe, unsigned slot)
 	do
 		taken = io_uring_submit(&probe->ring);
 	while (taken == -EINTR);
-	probe->in_flight += taken == 1;
-	return taken == 1;
+	if (taken == 1)
+		probe->in_flight++;
+	else
+		fail(probe, slot, taken);
 }
 
-/* The next request that has ended, or NULL: the ring fails. */
-static struct io_uring_cqe *wait_for_one(struct probe *probe)
+/* Wait for any request: its slot, or -errno if the ring fails. */
+static int reap(struct probe *probe)
 {
 	struct io_uring_cqe *cqe;
-	int error;
+	int error, result;
+	unsigned slot;
 
 	do
 		error = io_uring_wait_cqe(&probe->ring, &cqe);
 	while (error == -EINTR || error == -EAGAIN);
-	return error ? NULL : cqe;
+	if (error)
+		return error;
+	slot = (unsigned)cqe->user_data;
+	result = cqe->res;
+	io_uring_cqe_seen(&probe->ring, cqe);
+	probe->in_flight--;
+	if (result < (int)probe->lengths[slot])
+		fail(probe, slot, result);
+	return (int)slot;
 }
 
-/* Bytes a second of requests [first, end), or 0 if the disk refuses one. */
+/* Bytes a second of requests [first, end), or 0 if one of them fails. */
 static uint64_t rate(struct probe *probe, unsigned first, unsigned end)
 {
 	uint64_t begin_ns = clock_now_ns(), now_ns = begin_ns;
 	uint64_t bytes = 0;
-	bool good = true;
 
-	for (unsigned slot = first; slot < end && good; slot++)
-		good = submit(probe, slot);
+	for (unsigned slot = first; slot < end && !probe->has_failed; slot++)
+		submit(probe, slot);
 	while (probe->in_flight > 0) {
-		struct io_uring_cqe *cqe = wait_for_one(probe);
-		unsigned slot;
+		int slot = reap(probe);
 
-		if (!cqe)
+		if (slot < 0) {
+			fail(probe, first, slot);
 			return 0;
-		slot = (unsigned)cqe->user_data;
-		good = good && cqe->res >= (int)probe->lengths[slot];
-		bytes += good ? probe->lengths[slot] : 0;
-		io_uring_cqe_seen(&probe->ring, cqe);
-		probe->in_flight--;
+		}
+		bytes += probe->lengths[slot];
 		now_ns = clock_now_ns();
-		if (good && now_ns - begin_ns < PART_NS)
-			good = submit(probe, slot);
+		if (!probe->has_failed && now_ns - begin_ns < PART_NS)
+			submit(probe, (unsigned)slot);
 	}
-	return good ? (uint64_t)((double)bytes * 1e9 /
-				 (double)MAX(1, now_ns - begin_ns))
-		    : 0;
+	return probe->has_failed
+		       ? 0
+		       : (uint64_t)((double)bytes * 1e9 /
+				    (double)MAX(1, now_ns - begin_ns));
 }
 
 /* Begin to read in the middle of the largest file: its beginning may be cached.
@@ -140,17 +158,21 @@ static void find_file(struct probe *probe)
 static int measure(struct probe *probe, struct external_rates *rates,
 		   struct failure *failure)
 {
-	*rates = (struct external_rates){
-		.write = rate(probe, REQUESTS, 2 * REQUESTS),
-	};
-	/* Else all files are empty. */
-	if (file_of(probe)->size_bytes > 0) {
-		rates->read = rate(probe, 0, REQUESTS);
-		rates->both = rate(probe, 0, 2 * REQUESTS);
-	}
-	if (rates->read > 0 && rates->write > 0 && rates->both > 0)
-		return 0;
-	return failure_set(failure, EXIT_FILE, NULL, 0, CANNOT_MEASURE);
+	struct external_rates found;
+
+	if (file_of(probe)->size_bytes == 0)
+		return failure_set(failure, EXIT_FILE, NULL, 0,
+				   "all inputs are empty");
+	found.write = rate(probe, REQUESTS, 2 * REQUESTS);
+	found.read = rate(probe, 0, REQUESTS);
+	found.both = rate(probe, 0, 2 * REQUESTS);
+	if (probe->has_failed)
+		return failure_set(failure, EXIT_FILE, NULL, probe->error,
+				   probe->failed_slot < REQUESTS
+					   ? "a read fails"
+					   : "a write fails");
+	*rates = found;
+	return 0;
 }
 
 /* In whole requests, and one at least. */
@@ -182,8 +204,8 @@ int disk_probe(const struct input *input, struct scratch *scratch,
 	probe.scratch_begin = place.offset_bytes;
 	error = io_uring_queue_init(2 * REQUESTS, &probe.ring, 0);
 	if (error)
-		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
-				   CANNOT_MEASURE);
+		return failure_set(failure, EXIT_RESOURCES, "io_uring", -error,
+				   "");
 	probe.memory = aligned_alloc(PAGE_BYTES, memory_bytes);
 	if (probe.memory) {
 		memset(probe.memory, 1, memory_bytes);

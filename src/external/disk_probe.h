@@ -11,8 +11,9 @@
 /*
  * Read some of the input, and write to the first scratch directory, for a
  * second together: reads alone, writes alone, and both at once.  What was
- * written is gone when the scratch files are closed.  0 or -errno with *failure
- * filled.
+ * written is gone when the scratch files are closed.  0 with all *rates above
+ * 0; or -errno with *failure filled, the reason why they cannot be measured,
+ * and *rates unchanged.
  *
  * request_bytes: of each read and write, whole pages; the memory for 16 of
  * these is taken.

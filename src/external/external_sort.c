@@ -540,6 +540,18 @@ int external_sort_run(const struct external_config *config,
 /* --- explaining ------------------------------------------------------------
  */
 
+/* Without the disk's rates, all is told but times. */
+static void measure(struct external *external,
+		    struct external_explanation *explanation)
+{
+	/* Scratch files are not in the page cache, even if the input is. */
+	if (external->input.mode != INPUT_DIRECT)
+		input_open_directly(&external->input);
+	(void)disk_probe(&external->input, &external->scratch,
+			 external->plan.output_chunk_bytes, &explanation->rates,
+			 &explanation->unmeasured);
+}
+
 /* A directory with too little room is no failure: its room is told. */
 static int explain(struct external *external,
 		   struct external_explanation *explanation,
@@ -561,20 +573,11 @@ static int explain(struct external *external,
 	for (unsigned d = 0; d < config->scratch_count; d++)
 		explanation->room_bytes[d] =
 			scratch_room(&external->scratch, d);
-	if (config->rates.read == 0) {
-		/* Scratch files are not in the page cache, even if the input
-		 * is. */
-		if (external->input.mode != INPUT_DIRECT)
-			input_open_directly(&external->input);
-		error = disk_probe(&external->input, &external->scratch,
-				   external->plan.output_chunk_bytes,
-				   &explanation->rates, failure);
-	}
-	if (error == 0)
-		external_model_forecast(
-			&explanation->forecast, &explanation->plan,
-			&explanation->request, &explanation->rates);
-	return error;
+	if (config->rates.read == 0)
+		measure(external, explanation);
+	external_model_forecast(&explanation->forecast, &explanation->plan,
+				&explanation->request, &explanation->rates);
+	return 0;
 }
 
 int external_sort_explain(const struct external_config *config,

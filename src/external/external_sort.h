@@ -18,6 +18,7 @@
 #ifndef EXTERNAL_SORT_H
 #define EXTERNAL_SORT_H
 
+#include "base/failure.h"
 #include "external/codec.h"
 #include "external/external_model.h"
 #include "external/external_plan.h"
@@ -102,7 +103,10 @@ struct external_result {
 struct external_explanation {
 	struct external_request request;
 	struct external_plan plan;
+	/* All rates are 0 if they were neither given nor could be measured:
+	 * `unmeasured` has the reason then, and the forecast no times. */
 	struct external_rates rates;
+	struct failure unmeasured;
 	struct external_forecast forecast;
 	unsigned directory_count;
 	/* [directory_count]: room on their file systems. */
@@ -120,7 +124,8 @@ int external_sort_run(const struct external_config *config,
 
 /*
  * Plan the sort, and measure the disk for a second if its rates are not given.
- * Nothing is left that is written.  0 or -errno with *failure filled.
+ * Nothing is left that is written.  0, also where the disk cannot be measured;
+ * or -errno with *failure filled.
  */
 int external_sort_explain(const struct external_config *config,
 			  struct external_explanation *explanation,

@@ -65,7 +65,7 @@ static void print_plan(const struct external_explanation *explanation)
 	       plan->piece_count, format_size(t.text[0], plan->read_bytes));
 	printf("passes    %.2f: so many times the input is read and written\n",
 	       1 + (double)(plan->spilled_records + plan->merged_records) /
-			       (double)request->record_count);
+			       (double)MAX(1, request->record_count));
 }
 
 static void print_scratch(const struct external_config *config,
@@ -81,6 +81,15 @@ static void print_scratch(const struct external_config *config,
 			       ? "an unknown amount"
 			       : format_size(t.text[0],
 					     explanation->room_bytes[d]));
+}
+
+static void print_unmeasured(const struct failure *reason)
+{
+	printf("disk      its rates could not be measured: %s%s%s; "
+	       "--disk-rates "
+	       "can tell them\n",
+	       reason->what ? reason->what : "", reason->what ? ": " : "",
+	       reason->why);
 }
 
 static void print_time(const struct external_explanation *explanation)
@@ -115,7 +124,10 @@ void external_report_explain(const struct external_config *config,
 	print_plan(explanation);
 	if (explanation->plan.way == EXTERNAL_BY_RUNS)
 		print_scratch(config, explanation);
-	print_time(explanation);
+	if (explanation->rates.both == 0)
+		print_unmeasured(&explanation->unmeasured);
+	else
+		print_time(explanation);
 }
 
 void external_report_explain_memory(const struct sorter_result *result,

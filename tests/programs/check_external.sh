@@ -404,6 +404,74 @@ case_explain_small_files()
 	expect_match '^disk  *reads' explained
 }
 
+# expect_unmeasured REASON: the run just had has told the plan without times,
+# and this reason
+expect_unmeasured()
+{
+	[ "$status" = 0 ] || fail "status $status: $(cat "$STDERR")"
+	expect_match '^runs ' "$STDOUT"
+	expect_match "^disk  *its rates could not be measured: $1; --disk-rates" \
+		"$STDOUT"
+	! grep '^time ' "$STDOUT" || fail "$(cat "$STDOUT")"
+}
+
+# expect_no_rates: the document just printed has a plan without times
+expect_no_rates()
+{
+	[ "$status" = 0 ] || fail "status $status: $(cat "$STDERR")"
+	python3 -c 'import json, sys
+plan = json.load(open(sys.argv[1]))
+assert plan["runs"] > 1 and not plan["fits"], plan
+for member in ("disk_rates", "predicted_ns", "predicted_passes"):
+    assert plan[member] is None, plan' "$STDOUT" || fail "$(cat "$STDOUT")"
+}
+
+# Without io_uring; and where nothing can be written.
+case_explain_unmeasured()
+{
+	local limit="-f 8"
+
+	make_in
+	mkdir one
+	sort_run in -o - "${LITTLE[@]}" -T one --explain
+	expect_unmeasured '.*: File too large'
+	sort_run in -o - "${LITTLE[@]}" -T one --explain --json
+	expect_no_rates
+	limit=
+	if ! no_faults_because >/dev/null; then
+		run_fault 0 FAULT_CALL=io_uring_queue_init FAULT_ERRNO=ENOSYS \
+			-- in -o out "${LITTLE[@]}" -T one --explain
+		expect_unmeasured 'io_uring: Function not implemented'
+	fi
+	sort_run in -o out "${LITTLE[@]}" -T one --explain \
+		--disk-rates=700M:1400M:1300M
+	expect_match '^time  *about ' "$STDOUT"
+	: >empty
+	sort_run empty -o - --explain
+	[ "$status" = 0 ] || fail "status $status: $(cat "$STDERR")"
+	expect_match 'measured: all inputs are empty; --disk-rates' "$STDOUT"
+	expect_match '^passes  *1\.00: ' "$STDOUT"
+	expect_refused 3 in -o out "${LITTLE[@]}" -T missing --explain
+	expect_match '^blinksort: missing: ' "$STDERR"
+	expect_folder . empty in one
+}
+
+unmeasured_when_full()
+{
+	head -c 1G /dev/zero >small/filler 2>/dev/null || true
+	sort_run in -o out "${LITTLE[@]}" -T small --explain
+	expect_unmeasured '.*No space left on device'
+	expect_match '^ *small has .* free$' "$STDOUT"
+	sort_run in -o out "${LITTLE[@]}" -T small --explain --json
+	expect_no_rates
+}
+
+case_explain_when_full()
+{
+	make_in
+	in_tmpfs 1M unmeasured_when_full
+}
+
 full_at_start()
 {
 	# A line of warning says first that files on a tmpfs are memory.
@@ -527,6 +595,8 @@ check bad_directory case_bad_directory
 check_able be_nobody not_writable case_not_writable
 check_able mount explain_in_little_room case_explain_in_little_room
 check explain_small_files case_explain_small_files
+check explain_unmeasured case_explain_unmeasured
+check_able mount explain_when_full case_explain_when_full
 check_able mount full_at_start case_full_at_start
 check_able mount full_in_the_middle case_full_in_the_middle
 check_able mount room_given_back case_room_given_back
