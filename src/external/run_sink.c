@@ -102,8 +102,15 @@ static void reap(struct run_sink *run)
 {
 	int result;
 	struct run_sink_slot *slot = write_queue_reap(&run->queue, &result);
+	struct failure failure;
 
-	end_write(run, slot, result);
+	if (slot) {
+		end_write(run, slot, result);
+		return;
+	}
+	failure_set(&failure, EXIT_FILE, NULL, -result,
+		    "cannot wait for writes of scratch files");
+	first_failure_note(&run->failure, &failure);
 }
 
 /* --- the sink's operations -------------------------------------------------

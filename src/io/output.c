@@ -163,11 +163,16 @@ static bool submit_slot(struct output *output, struct sink_slot *slot)
  * workers could only wait, too. */
 static void reap_slot(struct output *output)
 {
-	int written;
+	int written, error;
 	struct sink_slot *slot = write_queue_reap(&output->queue, &written);
-	const struct output_file *file = &output->files[slot->part];
-	int error = write_rest(file, slot, written);
+	const struct output_file *file;
 
+	if (!slot) {
+		fail(output, &output->files[0], written);
+		return;
+	}
+	file = &output->files[slot->part];
+	error = write_rest(file, slot, written);
 	slot->state = SLOT_FREE;
 	if (error)
 		fail(output, file, error);

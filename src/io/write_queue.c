@@ -1,6 +1,5 @@
 #include "io/write_queue.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <liburing.h>
 #include <stdlib.h>
@@ -62,7 +61,12 @@ void *write_queue_reap(struct write_queue *queue, int *result)
 	do
 		error = io_uring_wait_cqe(queue->ring, &cqe);
 	while (error == -EINTR || error == -EAGAIN);
-	assert(error == 0);
+	if (error) {
+		queue->refuses = true;
+		queue->in_flight = 0;
+		*result = error;
+		return NULL;
+	}
 	tag = io_uring_cqe_get_data(cqe);
 	*result = cqe->res;
 	io_uring_cqe_seen(queue->ring, cqe);

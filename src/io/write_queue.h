@@ -4,7 +4,8 @@
  * For a sink that writes past the page cache: several writes are under way at a
  * time, each with a tag of the caller's.  Where the kernel refuses io_uring, or
  * takes no more writes, the queue refuses them, and the caller writes by
- * itself.
+ * itself.  Only where the kernel does not tell any more which writes have
+ * ended, the caller has to fail.
  *
  * Several threads may use a queue if the caller's lock guards each call.
  */
@@ -25,13 +26,16 @@ struct write_queue {
 void write_queue_open(struct write_queue *queue, unsigned depth);
 
 /* Begin to write.  The bytes stay as they are until the write is reaped. False:
- * the write is refused. */
+ * the write is refused.  The tag is not NULL. */
 bool write_queue_submit(struct write_queue *queue, int fd, const uint8_t *bytes,
 			uint32_t length_bytes, uint64_t offset_bytes,
 			void *tag);
 
 /* One write is in flight, or more.  Wait for the end of one, in any order;
- * returns its tag, and in *result how many bytes were written, or -errno. */
+ * returns its tag, and in *result how many bytes were written, or -errno.
+ * Returns NULL with -errno in *result if nothing can be waited for: then the
+ * queue forgets the writes, which may go on until it is closed, and refuses
+ * others. */
 void *write_queue_reap(struct write_queue *queue, int *result);
 
 /* Wait for all that is in flight, and close.  Safe on a zeroed struct. */

@@ -30,6 +30,7 @@ enum call {
 	CALL_PWRITE,
 	CALL_URING, /* a read or write that the ring gets */
 	CALL_SUBMIT,
+	CALL_REAP, /* of a write queue */
 	CALL_FALLOCATE,
 	CALL_MALLOC, /* and its relatives */
 	CALL_MMAP,
@@ -276,10 +277,22 @@ bool __wrap_write_queue_submit(struct write_queue *queue, int fd,
 	return true;
 }
 
+/* As if nothing could be waited for. */
+static inline void *forget_writes(struct write_queue *queue, int *written)
+{
+	while (queue->in_flight > 0)
+		__real_write_queue_reap(queue, written);
+	queue->refuses = true;
+	*written = -pretend.error;
+	return NULL;
+}
+
 void *__wrap_write_queue_reap(struct write_queue *queue, int *written)
 {
 	struct late_write *late = late_writes, found;
 
+	if (fails(CALL_REAP))
+		return forget_writes(queue, written);
 	if (!pretend.late)
 		return __real_write_queue_reap(queue, written);
 	pthread_mutex_lock(&late_lock);

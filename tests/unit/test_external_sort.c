@@ -215,6 +215,23 @@ static void external_sort__ring_fails(void **state)
 	fail_each(CALL_SUBMIT, EINTR, false, true);
 }
 
+/* Whether a write has ended remains unknown: the output would not be exact. */
+static void external_sort__waits_for_writes_fail(void **state)
+{
+	(void)state;
+	prepare_failures();
+	for (unsigned for_ever = 0; for_ever < 2; for_ever++)
+		fail_each(CALL_REAP, EBADF, for_ever, false);
+	pretend.call = CALL_REAP;
+	pretend.error = EBADF;
+	pretend.nth = 1;
+	assert_true(run() < 0);
+	assert_null(failure.what);
+	assert_string_equal(failure.why,
+			    "cannot wait for writes of scratch files: "
+			    "Bad file descriptor");
+}
+
 static void external_sort__resources_fail(void **state)
 {
 	(void)state;
@@ -294,6 +311,7 @@ int main(void)
 		TEST(external_sort__refuses_too_little_memory),
 		TEST(external_sort__reads_and_writes_fail),
 		TEST(external_sort__ring_fails),
+		TEST(external_sort__waits_for_writes_fail),
 		TEST(external_sort__resources_fail),
 		TEST(external_sort__one_directory_full),
 		TEST(external_sort__all_directories_full),

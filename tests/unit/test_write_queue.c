@@ -120,30 +120,71 @@ static void write_queue_open__refused(void **state)
 	write_queue_close(&queue);
 }
 
-/* The ring's descriptor is another file's meanwhile: the kernel takes nothing.
- * What was under way before is reaped. */
+/* The ring's descriptor is another file's until it is mended. */
+static int break_ring(void)
+{
+	int ring_fd = queue.ring->ring_fd, saved = dup(ring_fd);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	assert_true(null >= 0 && saved >= 0);
+	assert_int_equal(dup2(null, ring_fd), ring_fd);
+	close(null);
+	return saved;
+}
+
+static void mend_ring(int saved)
+{
+	assert_int_equal(dup2(saved, queue.ring->ring_fd), queue.ring->ring_fd);
+	close(saved);
+}
+
+/* The kernel takes nothing.  What was under way before is reaped. */
 static void write_queue_submit__refused_later(void **state)
 {
-	int result, ring_fd, saved,
-		null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int result, saved;
 
 	(void)state;
 	open_queue();
 	assert_true(submit(0));
-	ring_fd = queue.ring->ring_fd;
-	saved = dup(ring_fd);
-	assert_true(null >= 0 && saved >= 0);
-	assert_int_equal(dup2(null, ring_fd), ring_fd);
+	saved = break_ring();
 	assert_false(submit(1));
-	assert_int_equal(dup2(saved, ring_fd), ring_fd);
+	mend_ring(saved);
 	/* Nor does the queue try again. */
 	assert_false(submit(2));
 	assert_int_equal(queue.in_flight, 1);
 	assert_ptr_equal(write_queue_reap(&queue, &result), content[0]);
 	assert_int_equal(result, WRITE_BYTES);
 	write_queue_close(&queue);
-	close(saved);
-	close(null);
+}
+
+static void make_full_pipe(int ends[2])
+{
+	assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+	while (write(ends[1], content, sizeof(content)) > 0)
+		;
+	assert_int_equal(errno, EAGAIN);
+	assert_int_equal(fcntl(ends[1], F_SETFL, 0), 0);
+}
+
+/* A write is under way that ends when a reader comes. */
+static void write_queue_reap__ring_fails(void **state)
+{
+	int result = 0, ends[2], saved;
+
+	(void)state;
+	open_queue();
+	make_full_pipe(ends);
+	assert_true(write_queue_submit(&queue, ends[1], content[0], 10, 0,
+				       content[0]));
+	saved = break_ring();
+	assert_null(write_queue_reap(&queue, &result));
+	mend_ring(saved);
+	assert_true(result < 0);
+	assert_int_equal(queue.in_flight, 0);
+	assert_false(submit(1));
+	write_queue_close(&queue);
+	close(ends[0]);
+	close(ends[1]);
 }
 
 int main(void)
@@ -154,6 +195,7 @@ int main(void)
 		cmocka_unit_test(write_queue_reap__tells_errors),
 		cmocka_unit_test(write_queue_open__refused),
 		cmocka_unit_test(write_queue_submit__refused_later),
+		cmocka_unit_test(write_queue_reap__ring_fails),
 	};
 	FILE *stream = tmpfile();
 	int failed;
