@@ -6,6 +6,7 @@
  * chunks over.  (WiscSort, Banakar et al. 2023, sorts so on memory that is read
  * at random as fast as in order.)
  */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -112,6 +113,7 @@ static int fill_chunk(struct fetcher *fetcher, const struct chunk *chunk,
 
 		if (ret < 0)
 			return ret;
+		assert(ret == 1); /* next_extent() names the same parts */
 		memcpy(target + part.at_bytes, bytes, part.length_bytes);
 	}
 	return 0;

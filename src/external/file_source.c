@@ -1,5 +1,6 @@
 #include "external/file_source.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,6 +97,7 @@ static int take_unit(struct file_reader *own, struct failure *failure)
 
 	if (ret < 0)
 		return ret;
+	assert(ret == 1); /* next_unit() names all of the share */
 	own->unit_records =
 		extent.length_bytes / own->source->source.record_size;
 	return 0;

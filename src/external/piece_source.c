@@ -1,5 +1,6 @@
 #include "external/piece_source.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -185,6 +186,7 @@ static int copy_block(struct piece_reader *own, uint32_t number,
 
 		if (ret < 0)
 			return ret;
+		assert(ret == 1); /* next_unit() names each such block */
 		own->unit_bytes = extent.length_bytes;
 	}
 	if (pieces->crc(0, own->bytes, block->stored_bytes) != block->crc)
