@@ -152,13 +152,21 @@ static void start_reads(struct copy *copy)
 			start_read(copy, &copy->blocks[i]);
 }
 
+static void submit_and_wait(struct copy *copy)
+{
+	int ret = io_uring_submit_and_wait(&copy->ring, 1);
+
+	if (ret < 0 && ret != -EINTR)
+		errx(EXIT_FILE, "io_uring: %s", strerror(-ret));
+}
+
 static void copy_blocks(struct copy *copy)
 {
 	struct io_uring_cqe *done;
 
 	while (copy->written < copy->size) {
 		start_reads(copy);
-		io_uring_submit_and_wait(&copy->ring, 1);
+		submit_and_wait(copy);
 		while (io_uring_peek_cqe(&copy->ring, &done) == 0) {
 			struct block *block = io_uring_cqe_get_data(done);
 			int got = done->res;

@@ -35,6 +35,26 @@ case_copy_fails()
 	expect_match '^usage: ' err
 }
 
+# copy_with ERRNO NTH: of the calls of the kernel that wait, this one fails
+copy_with()
+{
+	timeout 60 strace -o trace -e trace=io_uring_enter \
+		-e inject=io_uring_enter:error="$1":when="$2" "$COPY" in out
+}
+
+case_copy_waits_fail()
+{
+	local nth
+
+	head -c 40000001 /dev/urandom >in
+	for nth in 1 2 3; do
+		expect_status 3 copy_with EBADF "$nth" 2>err
+		expect_match '^bench_copy: io_uring: Bad file descriptor' err
+		copy_with EINTR "$nth"
+		expect_same in out
+	done
+}
+
 # bench ROW: with a few megabytes, its files here, in ./said and ./record
 bench()
 {
@@ -94,6 +114,7 @@ case_shape()
 
 check copy case_copy
 check copy_fails case_copy_fails
+check_able trace copy_waits_fail case_copy_waits_fail
 why=$(PYTHONPATH=$REPO/results python3 -B - 2>&1 <<-'END' || true
 	from trials.machine.memory_cgroup import MemoryCgroup, Unavailable
 	try:
