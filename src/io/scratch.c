@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
@@ -27,6 +28,8 @@
 #define HIDDEN_NAME_TRIES 2
 /* Names of directories in one message. */
 #define NAMES_BYTES 4096
+/* Of the room of one. */
+#define ROOM_TEXT_BYTES 96
 
 static uint64_t add_capped(uint64_t a, uint64_t b)
 {
@@ -176,20 +179,33 @@ static uint64_t look_at_room(struct scratch *scratch)
 	return sum;
 }
 
+static const char *describe_limit(const struct scratch_directory *directory,
+				  char text[64])
+{
+	char size[FORMAT_SIZE_BYTES];
+
+	if (directory->bytes_max == FAT_FILE_BYTES)
+		return "in files of 4 GiB, FAT's largest";
+	snprintf(text, 64, "in files of %s, by RLIMIT_FSIZE",
+		 format_size(size, directory->bytes_max));
+	return text;
+}
+
 static const char *describe_room(const struct scratch *scratch, unsigned number,
-				 char text[64])
+				 char text[ROOM_TEXT_BYTES])
 {
 	const struct scratch_directory *directory =
 		&scratch->directories[number];
-	char size[FORMAT_SIZE_BYTES];
+	char size[FORMAT_SIZE_BYTES], limit[64];
 
 	if (directory->first != number)
 		return "the same file system";
 	if (directory->room_bytes == UINT64_MAX)
 		return "unknown room";
-	snprintf(text, 64, "%s %s", format_size(size, directory->room_bytes),
+	snprintf(text, ROOM_TEXT_BYTES, "%s %s",
+		 format_size(size, directory->room_bytes),
 		 directory->room_bytes == growth_of_all(scratch, number)
-			 ? "in files of 4 GiB, FAT's largest"
+			 ? describe_limit(directory, limit)
 			 : "free");
 	return text;
 }
@@ -206,7 +222,7 @@ static const char *name_all(struct scratch *scratch)
 
 	look_at_room(scratch);
 	for (unsigned i = 0; i < scratch->directory_count; i++) {
-		char text[64];
+		char text[ROOM_TEXT_BYTES];
 
 		length += (size_t)snprintf(
 			names + length, sizeof(names) - length, "%s%s (%s)",
@@ -327,7 +343,8 @@ static int allocate_ahead(const struct scratch *scratch,
 	if (end <= directory->allocated_bytes)
 		return 0;
 	error = allocate(directory,
-			 MAX(end, directory->allocated_bytes + extent));
+			 MIN(MAX(end, directory->allocated_bytes + extent),
+			     directory->bytes_max));
 	if (error) {
 		directory->extent_bytes = 0;
 		error = allocate(directory, end);
@@ -482,6 +499,19 @@ bool scratch_is_memory(const char *path)
 	return statfs(path, &fs) == 0 && is_memory(&fs);
 }
 
+/* How large a file may become; UINT64_MAX: nothing limits it. */
+static uint64_t find_bytes_max(bool is_fat)
+{
+	uint64_t bytes_max = is_fat ? FAT_FILE_BYTES : UINT64_MAX;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
+	    limit.rlim_cur != RLIM_INFINITY)
+		bytes_max =
+			MIN(bytes_max, ROUND_DOWN(limit.rlim_cur, PAGE_BYTES));
+	return bytes_max;
+}
+
 /* What kind of file it is: 0 or -errno. */
 static int look_at_file(struct scratch_directory *directory)
 {
@@ -497,7 +527,7 @@ static int look_at_file(struct scratch_directory *directory)
 	/* What is allocated ahead would take memory at once in the one, and be
 	 * written as zeros in the other. */
 	directory->can_allocate = !directory->is_memory && !is_fat;
-	directory->bytes_max = is_fat ? FAT_FILE_BYTES : UINT64_MAX;
+	directory->bytes_max = find_bytes_max(is_fat);
 	directory->direct_fd = direct_reopen(directory->fd, O_RDWR | O_DIRECT);
 	directory->is_direct = directory->direct_fd >= 0;
 	return 0;

@@ -19,8 +19,9 @@
  * open, stays with the file; and what is written goes through the page cache,
  * although O_DIRECT is taken, since a file that grows has no other way.
  *
- * A file may not grow beyond RLIMIT_FSIZE: the program must ignore SIGXFSZ, so
- * that the kernel answers EFBIG instead, which counts as no room.
+ * Nor may a file grow beyond what RLIMIT_FSIZE is when it is opened.  If that
+ * is lowered later, the program must ignore SIGXFSZ, so that the kernel answers
+ * EFBIG instead, which counts as no room.
  *
  * Threads: scratch_open(), scratch_reserve() and scratch_close() belong to the
  * thread that opened it, while no other thread uses it; all else may be called

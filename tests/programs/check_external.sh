@@ -561,7 +561,8 @@ case_on_tmpfs()
 }
 
 # No file may have more than a third of the input: the scratch files of one
-# directory are too small, those of seven are not, as each gets its part.
+# directory are too small, those of seven are not, as each gets its part.  Of a
+# stream this is found when they have been written.
 case_file_size_limit()
 {
 	local limit="-f $((BYTES * 3 / 10 / 1024))"
@@ -575,7 +576,19 @@ case_file_size_limit()
 	make_in
 	"$BIN/blinksort" in -o want
 	expect_refused 3 in "${outputs[@]}" "${LITTLE[@]}" -T s1
-	expect_match '^blinksort: .*s1' "$STDERR"
+	expect_match '^blinksort: s1 .* in files of 5\.7 MiB, by RLIMIT_FSIZE\): ' \
+		"$STDERR"
+	expect_match 'too little room .* are missing$' "$STDERR"
+	status=0
+	(
+		# shellcheck disable=SC2086 # two words
+		ulimit $limit
+		exec "${BLINKSORT[@]}" - "${outputs[@]}" --threads=2 -S 13M \
+			-T s1 <in 2>"$STDERR"
+	) || status=$?
+	[ "$status" = 3 ] || fail "status $status: $(cat "$STDERR")"
+	expect_match '^blinksort: s1 .*: no room .*: File too large$' "$STDERR"
+	expect_folder s1
 	sort_run in "${outputs[@]}" "${LITTLE[@]}" "${seven[@]}"
 	[ "$status" = 0 ] || fail "status $status: $(cat "$STDERR")"
 	cat out1 out2 out3 out4 | expect_same - want

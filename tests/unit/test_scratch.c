@@ -483,6 +483,40 @@ static void scratch_reserve__fat(void **state)
 	scratch_close(&scratch);
 }
 
+/* A process may be allowed only smaller files, here of 1 MiB and a part of a
+ * page.  Of two limits the smaller one counts. */
+static void scratch_reserve__file_size_limit(void **state)
+{
+	static const long magics[] = { EXT4_SUPER_MAGIC, MSDOS_SUPER_MAGIC };
+	struct failure failure = { 0 };
+	struct rlimit before, limit;
+	struct scratch scratch;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	limit = before;
+	limit.rlim_cur = MIB + PAGE_BYTES - 1;
+	for (unsigned i = 0; i < ARRAY_LEN(magics); i++) {
+		pretend.magic = magics[i];
+		pretend_sizes(GIB, 512 * KIB, UINT64_MAX);
+		assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+		open_ok(&scratch);
+		assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+		assert_int_equal(scratch_room(&scratch, 0), MIB);
+		assert_int_equal(scratch_room(&scratch, 2), MIB);
+		reserve_ok(&scratch, 2 * MIB + 512 * KIB);
+		assert_int_equal(
+			scratch_reserve(&scratch, PAGE_BYTES, &failure),
+			-ENOSPC);
+		assert_string_equal(
+			failure.what,
+			"one (1.0 MiB in files of 1.0 MiB, by RLIMIT_FSIZE), "
+			"two (512.0 KiB free), "
+			"three (1.0 MiB in files of 1.0 MiB, by RLIMIT_FSIZE)");
+		scratch_close(&scratch);
+	}
+}
+
 /* What is allocated is not free any more, but it is there. */
 static void scratch_reserve__room_that_is_allocated(void **state)
 {
@@ -840,6 +874,31 @@ static void scratch_take__no_room_for_a_stripe(void **state)
 	}
 }
 
+/* No more than may be written is allocated ahead. */
+static void scratch_take__below_file_size_limit(void **state)
+{
+	struct rlimit before, limit;
+	struct scratch_place place;
+	struct scratch scratch;
+
+	(void)state;
+	skip_unless_allocates();
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	limit = before;
+	limit.rlim_cur = 2 * PIECE_BYTES;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	open_ok(&scratch);
+	reserve_ok(&scratch, 2 * DIRECTORIES * PIECE_BYTES);
+	for (unsigned i = 0; i < 2 * DIRECTORIES; i++)
+		assert_true(write_stripe(&scratch, &place));
+	assert_int_equal(pretend.allocate_calls, DIRECTORIES);
+	assert_all_full(&scratch, EFBIG,
+			"no room for scratch files: File too large");
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	scratch_close(&scratch);
+}
+
 /* The kernel's own answer to a file beyond the limit. */
 static void scratch_take__file_size_limit(void **state)
 {
@@ -1011,6 +1070,7 @@ int main(void)
 		BOTH(scratch_open__signals_leave_nothing),
 		UNNAMED(scratch_reserve__sum_of_file_systems),
 		UNNAMED(scratch_reserve__fat),
+		UNNAMED(scratch_reserve__file_size_limit),
 		UNNAMED(scratch_reserve__room_that_is_allocated),
 		UNNAMED(scratch_reserve__one_file_system_counts_once),
 		UNNAMED(scratch_reserve__file_system_of_unknown_size),
@@ -1024,6 +1084,7 @@ int main(void)
 		UNNAMED(scratch_take__no_room_for_an_extent),
 		UNNAMED(scratch_trim__gives_back_what_is_ahead),
 		UNNAMED(scratch_take__no_room_for_a_stripe),
+		UNNAMED(scratch_take__below_file_size_limit),
 		UNNAMED(scratch_take__file_size_limit),
 		UNNAMED(scratch_take__fat_file_size),
 		UNNAMED(scratch_take__room_is_known),
