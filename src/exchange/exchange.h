@@ -36,8 +36,8 @@
 
 struct exchange;
 
-/* Collectives in one run, at most: DATA has a byte for the number. */
-#define EXCHANGE_COLLECTIVES_MAX 255
+/* Collectives in one run, at most: DATA has two bytes for the number. */
+#define EXCHANGE_COLLECTIVES_MAX 65535
 #define EXCHANGE_HELLO_BYTES_MAX 232
 #define EXCHANGE_APPLICATION_BYTES_MAX 256
 /* The longest silence that a rank may announce: more than sorting a bucket of

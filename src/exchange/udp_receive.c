@@ -59,7 +59,7 @@ static bool is_ours(struct udp *x, const struct datagram_head *head,
 
 	if (head->head_bytes < UDP_DATA_HEADER_BYTES ||
 	    !udp_wire_open_data(header, &x->keys, data) || !x->prepared ||
-	    data->epoch != (uint8_t)x->epoch ||
+	    data->epoch != (uint16_t)x->epoch ||
 	    data->destination != udp_own(x) ||
 	    data->source >= udp_node_count(x) || data->source == udp_own(x))
 		return false;

@@ -147,7 +147,7 @@ static void fill_batch(struct udp *x, unsigned node, uint64_t offset,
 	const struct udp_peer *peer = &x->peers[node];
 	struct udp_batch *batch = &x->sending;
 	struct udp_wire_data data = {
-		.epoch = (uint8_t)x->epoch,
+		.epoch = (uint16_t)x->epoch,
 		.source = (uint16_t)udp_own(x),
 		.destination = (uint16_t)node,
 		.round = (uint16_t)(x->round + 1),

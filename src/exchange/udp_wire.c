@@ -32,8 +32,7 @@ struct data_wire {
 	struct le32 crc32c;
 	uint8_t version;
 	uint8_t type;
-	uint8_t epoch;
-	uint8_t zero;
+	struct le16 epoch;
 	struct le64 token;
 	struct le16 source;
 	struct le16 destination;
@@ -203,7 +202,7 @@ void udp_wire_seal_data(const struct udp_wire_data *data,
 	struct data_wire wire = {
 		.version = UDP_VERSION,
 		.type = TYPE_DATA,
-		.epoch = data->epoch,
+		.epoch = le16_store(data->epoch),
 		.token = le64_store(keys->token),
 		.source = le16_store(data->source),
 		.destination = le16_store(data->destination),
@@ -228,11 +227,10 @@ bool udp_wire_open_data(const uint8_t header[UDP_DATA_HEADER_BYTES],
 
 	memcpy(&wire, header, sizeof(wire));
 	if (le64_load(wire.token) != keys->token ||
-	    wire.version != UDP_VERSION || wire.type != TYPE_DATA ||
-	    wire.zero != 0)
+	    wire.version != UDP_VERSION || wire.type != TYPE_DATA)
 		return false;
 	*data = (struct udp_wire_data){
-		.epoch = wire.epoch,
+		.epoch = le16_load(wire.epoch),
 		.source = le16_load(wire.source),
 		.destination = le16_load(wire.destination),
 		.round = le16_load(wire.round),

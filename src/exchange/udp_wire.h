@@ -10,8 +10,8 @@
  *      0 +-----------------------------------------------+
  *        | CRC-32C of all that follows                   |  u32
  *      4 +-----------+-----------+-----------+-----------+
- *        | version   | type      | epoch     | zero      |  1 byte each
- *      8 +-----------+-----------+-----------+-----------+
+ *        | version   | type      | epoch                 |  1 byte each, u16
+ *      8 +-----------+-----------+-----------------------+
  *        | token of the job                              |  u64
  *     16 +-----------------------+-----------------------+
  *        | source rank           | destination rank      |  u16 each
@@ -93,7 +93,7 @@
 #include "exchange/exchange.h"
 #include "kernels/crc32c.h"
 
-#define UDP_VERSION 2
+#define UDP_VERSION 3
 #define UDP_SECRET_BYTES 32
 #define UDP_DATA_HEADER_BYTES 32
 /* An Ethernet of 1500 bytes takes it in one packet. */
@@ -125,7 +125,7 @@ int udp_wire_derive_keys(const uint8_t secret[UDP_SECRET_BYTES],
  */
 
 struct udp_wire_data {
-	uint8_t epoch; /* number of the collective, from 1 */
+	uint16_t epoch; /* number of the collective, from 1 */
 	uint16_t source, destination;
 	uint16_t round;
 	uint16_t length; /* of the payload, at least 1 */
@@ -141,8 +141,7 @@ void udp_wire_seal_data(const struct udp_wire_data *data,
 
 /* Take a header apart without looking at the payload.  Returns false if it is
  * of another job or version, or has an impossible field: a length or epoch of
- * 0, an unused byte that is not zero, a rank of UDP_NODES_MAX or more, an end
- * past 2^64. */
+ * 0, a rank of UDP_NODES_MAX or more, an end past 2^64. */
 bool udp_wire_open_data(const uint8_t header[UDP_DATA_HEADER_BYTES],
 			const struct udp_wire_keys *keys,
 			struct udp_wire_data *data);

@@ -75,10 +75,9 @@ static const struct lie_field lie_fields[] = {
 };
 
 static const struct lie_field lie_segment_fields[] = {
-	{ "version", 4, 1 },	  { "type", 5, 1 },   { "epoch", 6, 1 },
-	{ "zero", 7, 1 },	  { "token", 8, 8 },  { "source", 16, 2 },
-	{ "destination", 18, 2 }, { "round", 20, 2 }, { "length", 22, 2 },
-	{ "offset", 24, 8 },
+	{ "version", 4, 1 }, { "type", 5, 1 },	  { "epoch", 6, 2 },
+	{ "token", 8, 8 },   { "source", 16, 2 }, { "destination", 18, 2 },
+	{ "round", 20, 2 },  { "length", 22, 2 }, { "offset", 24, 8 },
 };
 
 /* Where a STATUS has these. */
@@ -266,9 +265,11 @@ static inline size_t lie_tell(struct lie *lies, unsigned lie_count,
 		/* The byte that only wakes, or what an earlier lie has left. */
 		if (byte_count < whole)
 			break;
-		epoch = is_data ? datagram[LIE_DATA_EPOCH_AT]
-				: (unsigned)lie_load(datagram + LIE_EPOCH_AT,
-						     4);
+		epoch = (unsigned)(is_data ? lie_load(datagram +
+							      LIE_DATA_EPOCH_AT,
+						      2)
+					   : lie_load(datagram + LIE_EPOCH_AT,
+						      4));
 		if ((lie->kind == LIE_SEGMENT || lie->kind == LIE_PAYLOAD) !=
 			    is_data &&
 		    lie->kind != LIE_DROP && lie->kind != LIE_LENGTH)

@@ -677,6 +677,14 @@ static void udp__announcements_that_are_lost(void **state)
 			       .bytes = bytes_of_one });
 }
 
+/* DATA tells collectives apart, however many there are. */
+static void udp__many_collectives(void **state)
+{
+	(void)state;
+	run(&(struct setting){
+		.node_count = 2, .collectives = 300, .bytes = bytes_of_one });
+}
+
 static void udp__strangers_change_nothing(void **state)
 {
 	(void)state;
@@ -881,6 +889,7 @@ int main(void)
 		cmocka_unit_test(udp__what_is_lost_is_sent_again),
 		cmocka_unit_test(udp__computing_rank_serves_all_at_once),
 		cmocka_unit_test(udp__announcements_that_are_lost),
+		cmocka_unit_test(udp__many_collectives),
 		cmocka_unit_test(udp__strangers_change_nothing),
 		cmocka_unit_test(udp__another_port),
 		cmocka_unit_test(udp__absent_rank_is_named),
