@@ -124,7 +124,7 @@ static bool fetch_chunk(struct fetcher *fetcher, uint64_t number)
 {
 	const struct fetching *fetching = fetcher->fetching;
 	struct external *external = fetching->external;
-	struct sink *sink = &external->output.sink;
+	struct sink *sink = &external->destination.files.sink;
 	struct chunk chunk = chunk_range_at(&fetching->range, number);
 	size_t length = chunk.end_byte - chunk.begin_byte;
 	struct sink_slot *slot = sink_take(sink);
@@ -159,7 +159,7 @@ static void fetch(void *context, unsigned worker)
 		chunk += external->request.worker_count;
 	}
 	if (good)
-		sink_help(&external->output.sink);
+		sink_help(&external->destination.files.sink);
 }
 
 /* --- the pass --------------------------------------------------------------
@@ -219,7 +219,7 @@ bool external_fetch(struct external *external, struct batch *batch)
 	external_sort_in_place(external, batch);
 	external_begin_pass(external, EXTERNAL_OUTPUT);
 	external->next_record = batch->record_count;
-	fetching.range = chunk_range_of(&external->output.sink,
+	fetching.range = chunk_range_of(&external->destination.files.sink,
 					external->request.shape.size, 0,
 					batch->record_count);
 	good = open_fetchers(&fetching);
@@ -227,5 +227,6 @@ bool external_fetch(struct external *external, struct batch *batch)
 		thread_pool_run(&external->orderers, fetch, &fetching);
 	close_fetchers(&fetching);
 	external_end_pass(external);
-	return good && external_check_sink(external, &external->output.sink);
+	return good &&
+	       external_check_sink(external, &external->destination.files.sink);
 }

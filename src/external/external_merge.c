@@ -210,7 +210,8 @@ static bool is_room_short(const struct external *external,
 	/* The files of a direct output have had their room from the beginning.
 	 */
 	if (empty == empty_to_output)
-		needed -= MIN(needed, output_room_bytes(&external->output));
+		needed -= MIN(needed,
+			      output_room_bytes(&external->destination.files));
 	for (unsigned d = 0; d < scratch->directory_count; d++)
 		if (scratch_room(scratch, d) < needed)
 			return true;
@@ -434,7 +435,7 @@ static bool write_counted(struct external *external)
 	struct counted_output output;
 	const struct counted_output_config config = {
 		.counts = &external->counts,
-		.sink = external->sink,
+		.sink = external->destination.sink,
 		.failure = &external->failure,
 		.serve = serve,
 		.serve_context = external,
@@ -445,7 +446,7 @@ static bool write_counted(struct external *external)
 	counted_output_begin(&output, &config);
 	thread_pool_run(&external->orderers, run_counted, &output);
 	external_end_pass(external);
-	return external_check_sink(external, external->sink);
+	return external_check_sink(external, external->destination.sink);
 }
 
 /* --- all ways --------------------------------------------------------------

@@ -20,7 +20,7 @@ void external_begin_pass(struct external *external, enum external_pass pass)
 	       sizeof(external->pipeline.reading_wait_ns));
 	external->pipeline.ordering_wait_ns = 0;
 	external->runs.wait_ns = 0;
-	external->output.wait_ns = 0;
+	destination_take_wait_ns(&external->destination);
 	external->meter.last_read_wait_ns = 0;
 	external->meter.last_fill_wait_ns = 0;
 }
@@ -63,9 +63,9 @@ void external_end_pass(struct external *external)
 					 external->written_before;
 	result->fill_wait_ns += add_up_fill_waits(external);
 	result->empty_wait_ns += external->pipeline.ordering_wait_ns * workers;
-	result->write_wait_ns += external->runs.wait_ns +
-				 external->output.wait_ns +
-				 external->stream.wait_ns;
+	result->write_wait_ns +=
+		external->runs.wait_ns +
+		destination_take_wait_ns(&external->destination);
 }
 
 /* --- progress --------------------------------------------------------------

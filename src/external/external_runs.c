@@ -66,7 +66,8 @@ bool external_finish_runs(struct external *external)
 bool external_order(struct external *external, struct batch *batch,
 		    bool is_output)
 {
-	struct sink *sink = is_output ? external->sink : &external->runs.sink;
+	struct sink *sink =
+		is_output ? external->destination.sink : &external->runs.sink;
 	struct ordering ordering = {
 		.external = external,
 		.is_output = is_output,
@@ -114,8 +115,8 @@ static void hold_files(struct external *external)
 
 	for (unsigned d = 0; d < external->scratch.directory_count; d++)
 		fds[count++] = scratch_plain_fd(&external->scratch, d);
-	for (unsigned i = 0; i < external->output.file_count; i++)
-		fds[count++] = external->output.files[i].outfile.fd;
+	for (unsigned i = 0; i < external->destination.files.file_count; i++)
+		fds[count++] = external->destination.files.files[i].outfile.fd;
 	file_hold_open(&external->hold, fds, count);
 }
 

@@ -50,7 +50,7 @@ static int make_plan(struct external *external, struct failure *failure)
 		.memory_bytes = config->memory_bytes,
 		.runs_max = external->config->runs_max,
 		.codec = external->config->codec,
-		.in_order = external->writes_stream,
+		.in_order = external->destination.is_stream,
 		.sums_up = config->checksum,
 	};
 	if (request->memory_bytes == 0)
@@ -163,28 +163,6 @@ static int lay_out_memory(struct external *external, struct failure *failure)
 /* --- files -----------------------------------------------------------------
  */
 
-/* Past the page cache, unless the user wants it otherwise: the cache would not
- * hold such files. */
-static int open_output(struct external *external, struct failure *failure)
-{
-	struct sorter_config config = *external->config->sort;
-
-	if (config.unique && config.output_count > 1)
-		return failure_set(failure, EXIT_USAGE, "--unique", 0,
-				   "one output file only, for what does not "
-				   "fit into memory");
-	if (config.io == INPUT_AUTO)
-		config.io = INPUT_DIRECT;
-	if (external->writes_stream)
-		return 0;
-	/* With config.unique, sort_setup_outputs() gives outputs no size.  So
-	 * it is done for a stream, whose size is not known yet; other outputs
-	 * get the most that they may hold, and are cut in the end. */
-	config.unique = external->reads_streams;
-	return sort_setup_outputs(&external->output, &config,
-				  external->input.record_count, failure);
-}
-
 static void open_sinks(struct external *external)
 {
 	const struct external_plan *plan = &external->plan;
@@ -206,39 +184,22 @@ static void open_sinks(struct external *external)
 
 	run_sink_open(&external->runs, &runs);
 	/* The same memory: runs are written before the output is. */
-	if (external->writes_stream) {
-		stream_sink_init(&external->stream,
-				 external->config->sort->output_paths[0],
-				 external->slot_memory, plan->slot_count,
-				 plan->output_chunk_bytes);
-		external->sink = &external->stream.sink;
-		return;
-	}
-	output_set_slots(&external->output, external->slot_memory,
-			 plan->slot_count, plan->output_chunk_bytes);
-	external->sink = &external->output.sink;
+	destination_set_slots(&external->destination, external->slot_memory,
+			      plan->slot_count, plan->output_chunk_bytes);
 }
 
 bool external_begin_output(struct external *external)
 {
-	const struct sorter_config *config = external->config->sort;
 	struct failure failure;
-	int error = 0;
+	int error;
 
 	if (external->reads_streams)
 		external->input.record_count = external->streams.record_count;
 	/* The output may lie on the same disk. */
 	if (external->reads_streams && external->scratch.directory_count > 0)
 		scratch_trim(&external->scratch);
-	if (external->writes_stream)
-		error = stream_sink_open(&external->stream,
-					 external->input.record_count *
-						 config->shape.size,
-					 &failure);
-	else if (external->reads_streams)
-		error = sort_setup_output_sizes(&external->output, config,
-						external->input.record_count,
-						&failure);
+	error = destination_begin(&external->destination,
+				  external->input.record_count, &failure);
 	if (error)
 		external_fail(external, &failure);
 	return error == 0;
@@ -271,7 +232,7 @@ static int open_traces(struct external *external, struct failure *failure)
 	struct sort_trace *reading = &external->reading_trace;
 	struct sort_trace *ordering = &external->ordering_trace;
 	unsigned workers = external->request.worker_count;
-	int error = sort_trace_open(ordering, &external->output,
+	int error = sort_trace_open(ordering, &external->destination.files,
 				    &external->input, failure);
 
 	if (error == 0)
@@ -330,7 +291,7 @@ static int open_input(struct external *external, struct failure *failure)
 	const struct sorter_config *config = external->config->sort;
 	int error;
 
-	external->writes_stream = stream_sink_suits(config->output_paths[0]);
+	destination_init(&external->destination, config);
 	external->reads_streams =
 		stream_source_suits(config->input_paths, config->input_count);
 	if (external->reads_streams) {
@@ -383,7 +344,8 @@ static int prepare(struct external *external, struct failure *failure)
 	int error = begin_input(external, failure);
 
 	if (error == 0)
-		error = open_output(external, failure);
+		error = destination_open(&external->destination,
+					 external->input.record_count, failure);
 	if (error == 0)
 		error = open_traces(external, failure);
 	if (error == 0)
@@ -415,23 +377,17 @@ static int run(struct external *external, struct failure *failure)
 
 static int commit(struct external *external, struct failure *failure)
 {
-	const struct sorter_config *config = external->config->sort;
+	struct destination *destination = &external->destination;
 	struct sort_trace *trace = &external->ordering_trace;
-	int error = 0;
+	int error =
+		destination_finish(destination, external->next_record, failure);
 
-	if (external->writes_stream)
-		error = stream_sink_commit(&external->stream, failure);
-	else if (config->unique)
-		error = sort_setup_output_sizes(&external->output, config,
-						external->next_record, failure);
 	if (error == 0 && trace->path)
 		error = write_trace(external, failure);
-	if (error == 0 && external->writes_stream && trace->path)
-		error = outfile_commit(&trace->file, config->sync, failure);
-	if (error == 0 && !external->writes_stream)
-		error = output_commit(&external->output, config->sync,
-				      trace->path ? &trace->file : NULL,
-				      failure);
+	if (error == 0)
+		error = destination_commit(destination,
+					   trace->path ? &trace->file : NULL,
+					   failure);
 	external->result->committed_ns = clock_now_ns();
 	return error;
 }
@@ -444,7 +400,7 @@ static void fill_result(struct external *external)
 	uint32_t record_size = external->request.shape.size;
 
 	result->io = external->input.mode;
-	result->output_direct = external->output.direct;
+	result->output_direct = external->destination.files.direct;
 	result->splitters = external->batches[0].splitters.kind;
 	result->bucket_count = external->batches[0].splitters.bucket_count;
 	result->threads = external->request.worker_count;
@@ -480,8 +436,7 @@ static void close_all(struct external *external)
 	sort_trace_close(&external->ordering_trace);
 	file_hold_close(&external->hold);
 	run_sink_close(&external->runs);
-	output_close(&external->output);
-	stream_sink_close(&external->stream);
+	destination_close(&external->destination);
 	stream_source_close(&external->streams);
 	scratch_close(&external->scratch);
 	run_index_free(&external->index);

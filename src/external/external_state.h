@@ -4,6 +4,7 @@
 #ifndef EXTERNAL_STATE_H
 #define EXTERNAL_STATE_H
 
+#include "external/destination.h"
 #include "external/external_plan.h"
 #include "external/external_sort.h"
 #include "external/file_source.h"
@@ -12,8 +13,6 @@
 #include "external/reading_lanes.h"
 #include "external/run_sink.h"
 #include "io/file_hold.h"
-#include "io/output.h"
-#include "io/stream_sink.h"
 #include "sort/record_counts.h"
 
 struct external {
@@ -24,10 +23,7 @@ struct external {
 	struct external_result *details; /* beside the result */
 	struct input input;
 	bool reads_streams; /* `streams` are the input, not `input` */
-	bool writes_stream; /* `stream` is the output, not `output` */
-	struct output output;
-	struct stream_sink stream;
-	struct sink *sink; /* of either */
+	struct destination destination;
 	struct scratch scratch;
 	bool scratch_has_begun; /* see external_begin_scratch() */
 	struct file_hold hold;	/* of the scratch files and outputs */
