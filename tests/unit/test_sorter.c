@@ -223,6 +223,13 @@ static void check_trace(const char *path, bool spans)
 	assert_int_equal(unlink(path), 0);
 }
 
+/* Records of one or two bytes, all key, from as many on as may differ. */
+static bool is_counted(const struct record_shape *shape, uint32_t count)
+{
+	return shape->size <= 2 && shape->keys.length == shape->size &&
+	       count >= 1U << 8 * shape->size;
+}
+
 static void check_result(const struct sorter_config *config, uint32_t count)
 {
 	const struct sorter_result *result = &report->result;
@@ -232,8 +239,13 @@ static void check_result(const struct sorter_config *config, uint32_t count)
 			 (uint64_t)count * config->shape.size);
 	assert_true(result->io != INPUT_AUTO);
 	assert_true(config->io == INPUT_AUTO || result->io == config->io);
-	assert_true(result->splitters >= SPLITTERS_STATIC_256);
-	assert_true(result->bucket_count >= 1);
+	if (is_counted(&config->shape, count)) {
+		assert_int_equal(result->splitters, SPLITTERS_AUTO);
+		assert_int_equal(result->bucket_count, 0);
+	} else {
+		assert_true(result->splitters >= SPLITTERS_STATIC_256);
+		assert_true(result->bucket_count >= 1);
+	}
 	assert_true(result->threads >= 1);
 	assert_true(config->threads == 0 || result->threads == config->threads);
 	assert_true(result->begin_ns <= result->prepared_ns);
@@ -322,6 +334,23 @@ static void sorter_run__random_shapes_and_modes(void **state)
 			counts[turn % ARRAY_LEN(counts)] +
 				(turn % 2 && turn % 7 ? random_below(50) : 0));
 	}
+}
+
+/* Just enough records to be counted, and one less. */
+static void sorter_run__records_of_one_and_two_bytes(void **state)
+{
+	(void)state;
+	for (uint32_t size = 1; size <= 2; size++)
+		for (uint32_t less = 0; less <= 1; less++)
+			for (int keys = 0; keys < KEYS_KINDS; keys++) {
+				struct sorter_config config;
+
+				random_config(&config);
+				config.shape = (struct record_shape)
+					RECORD_SHAPE_OF_SLICE(size, 0, size);
+				check_sort(&config, (enum keys)keys,
+					   (1U << 8 * size) - less);
+			}
 }
 
 /* Thousands alike: a bucket of more than a chunk holds. */
@@ -662,6 +691,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(sorter_run__random_shapes_and_modes,
+				       remove_files),
+		cmocka_unit_test_setup(sorter_run__records_of_one_and_two_bytes,
 				       remove_files),
 		cmocka_unit_test_setup(sorter_run__oversized_buckets,
 				       remove_files),
