@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "external/external_state.h"
+#include "external/record_fetch.h"
 #include "sort/counted_output.h"
 
 /* --- the reading team: fill a batch with a piece ---------------------------
@@ -402,7 +403,7 @@ static bool order_lone(struct external *external)
 	return good;
 }
 
-/* --- records that have been counted ----------------------------------------
+/* --- last passes that merge nothing ----------------------------------------
  */
 
 static void serve(void *context, unsigned worker, uint64_t chunk_bytes)
@@ -410,6 +411,36 @@ static void serve(void *context, unsigned worker, uint64_t chunk_bytes)
 	external_add_output(context, chunk_bytes);
 	if (worker == 0)
 		external_serve(context);
+}
+
+/* Of large records the batch has the keys. */
+static bool fetch_records(struct external *external, struct batch *batch)
+{
+	struct external_pass_result *pass =
+		&external->details->passes[EXTERNAL_OUTPUT];
+	const struct record_fetch_config config = {
+		.input = &external->input,
+		.batch = batch,
+		.sink = external->destination.sink,
+		.record_size = external->request.shape.size,
+		.pool = &external->orderers,
+		.memory = external->read_memory,
+		.slot_bytes = external->plan.read_slot_bytes,
+		.depth = external->plan.read_depth,
+		.failure = &external->failure,
+		.serve = serve,
+		.serve_context = external,
+	};
+	bool good;
+
+	external_sort_in_place(external, batch);
+	external_begin_pass(external, EXTERNAL_OUTPUT);
+	external->next_record = batch->record_count;
+	good = record_fetch_run(&config, &pass->read_bytes,
+				&pass->read_wait_ns);
+	external_end_pass(external);
+	return good &&
+	       external_check_sink(external, external->destination.sink);
 }
 
 static void run_counted(void *context, unsigned worker)
@@ -461,7 +492,7 @@ bool external_merge_all(struct external *external)
 	if (external->index.run_count == 0 && pipeline->full.count == 0)
 		return true;
 	if (external->plan.way == EXTERNAL_BY_KEYS)
-		return external_fetch(external, pipeline_take_full(pipeline));
+		return fetch_records(external, pipeline_take_full(pipeline));
 	if (external->index.run_count == 0 && pipeline->full.count == 1)
 		return order_lone(external);
 	if (!make_room(external) || !keep_rest(external) ||

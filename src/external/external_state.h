@@ -109,10 +109,8 @@ int external_begin_scratch(struct external *external);
 /* All workers have handed their chunks over: wait until they are written. */
 bool external_check_sink(struct external *external, struct sink *sink);
 
-/* Large records, whose keys the batch holds: sort these, and then fetch the
- * records in their order, to the output. */
+/* The batch's entries into order, where they are. */
 void external_sort_in_place(struct external *external, struct batch *batch);
-bool external_fetch(struct external *external, struct batch *batch);
 
 /* Spill a batch as one more run; sort it in place as one. */
 bool external_spill(struct external *external, struct batch *batch);

@@ -1,16 +1,10 @@
-/*
- * external_fetch.c - large records: the keys are in order, now the records
- *
- * Each worker takes every worker_count-th chunk of the output, reads the
- * records of its chunks past the page cache, many at a time, and hands the
- * chunks over.  (WiscSort, Banakar et al. 2023, sorts so on memory that is read
- * at random as fast as in order.)
- */
+#include "external/record_fetch.h"
+
 #include <assert.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "external/external_state.h"
+#include "base/failure.h"
+#include "io/read_ahead.h"
 #include "sort/chunk_range.h"
 
 /* A record, as far as it lies in a chunk. */
@@ -35,10 +29,9 @@ struct fetcher {
 };
 
 struct fetching {
-	struct external *external;
+	const struct record_fetch_config *config;
 	struct chunk_range range;
-	const struct batch *batch; /* of keys, sorted in place */
-	struct fetcher *fetchers;
+	struct fetcher *fetchers; /* [worker_count of the pool], owned */
 };
 
 /* --- what is read ahead ----------------------------------------------------
@@ -53,7 +46,7 @@ static struct record_part find_part(const struct fetching *fetching,
 	uint64_t from = MAX(begin, chunk->begin_byte);
 
 	return (struct record_part){
-		.slot = batch_slot(fetching->batch,
+		.slot = batch_slot(fetching->config->batch,
 				   chunk->first_record + record),
 		.from_bytes = (uint32_t)(from - begin),
 		.length_bytes =
@@ -66,7 +59,7 @@ static bool next_extent(void *context, struct read_extent *extent)
 {
 	struct fetcher *fetcher = context;
 	const struct fetching *fetching = fetcher->fetching;
-	const struct input *input = &fetching->external->input;
+	const struct input *input = fetching->config->input;
 	struct fetch_cursor *at = &fetcher->ahead;
 	const struct input_file *file;
 	struct record_part part;
@@ -89,7 +82,7 @@ static bool next_extent(void *context, struct read_extent *extent)
 	if (++at->record == chunk.end_record - chunk.first_record)
 		*at = (struct fetch_cursor){
 			.chunk = at->chunk +
-				 fetching->external->request.worker_count,
+				 fetching->config->pool->worker_count,
 		};
 	return true;
 }
@@ -120,11 +113,12 @@ static int fill_chunk(struct fetcher *fetcher, const struct chunk *chunk,
 }
 
 /* False: the run has failed, or its sink. */
-static bool fetch_chunk(struct fetcher *fetcher, uint64_t number)
+static bool fetch_chunk(struct fetcher *fetcher, unsigned worker,
+			uint64_t number)
 {
 	const struct fetching *fetching = fetcher->fetching;
-	struct external *external = fetching->external;
-	struct sink *sink = &external->destination.files.sink;
+	const struct record_fetch_config *config = fetching->config;
+	struct sink *sink = config->sink;
 	struct chunk chunk = chunk_range_at(&fetching->range, number);
 	size_t length = chunk.end_byte - chunk.begin_byte;
 	struct sink_slot *slot = sink_take(sink);
@@ -133,50 +127,47 @@ static bool fetch_chunk(struct fetcher *fetcher, uint64_t number)
 	if (!slot)
 		return false;
 	if (fill_chunk(fetcher, &chunk, slot->data, &failure) < 0) {
-		external_fail(external, &failure);
+		first_failure_note(config->failure, &failure);
 		return false;
 	}
 	slot->part = chunk.part;
 	slot->offset_bytes = chunk.begin_byte;
 	slot->length_bytes = length;
 	sink_put(sink, slot);
-	external_add_output(external, length);
+	config->serve(config->serve_context, worker, length);
 	return true;
 }
 
 static void fetch(void *context, unsigned worker)
 {
 	struct fetching *fetching = context;
-	struct external *external = fetching->external;
+	const struct record_fetch_config *config = fetching->config;
 	uint64_t chunk = worker;
 	bool good = true;
 
 	while (good && chunk < fetching->range.chunk_count &&
-	       !first_failure_stops(&external->failure)) {
-		good = fetch_chunk(&fetching->fetchers[worker], chunk);
-		if (worker == 0)
-			external_serve(external);
-		chunk += external->request.worker_count;
+	       !first_failure_stops(config->failure)) {
+		good = fetch_chunk(&fetching->fetchers[worker], worker, chunk);
+		chunk += config->pool->worker_count;
 	}
 	if (good)
-		sink_help(&external->destination.files.sink);
+		sink_help(config->sink);
 }
 
-/* --- the pass --------------------------------------------------------------
+/* --- all of it -------------------------------------------------------------
  */
 
 static bool open_fetchers(struct fetching *fetching)
 {
-	struct external *external = fetching->external;
-	const struct external_plan *plan = &external->plan;
-	unsigned workers = external->request.worker_count;
+	const struct record_fetch_config *config = fetching->config;
+	unsigned workers = config->pool->worker_count;
 	struct failure failure;
 
 	fetching->fetchers = aligned_alloc(
 		CACHE_PAIR_BYTES, workers * sizeof(*fetching->fetchers));
 	if (!fetching->fetchers) {
 		failure_no_memory(&failure);
-		external_fail(external, &failure);
+		first_failure_note(config->failure, &failure);
 		return false;
 	}
 	memset(fetching->fetchers, 0, workers * sizeof(*fetching->fetchers));
@@ -185,48 +176,40 @@ static bool open_fetchers(struct fetching *fetching)
 
 		fetcher->fetching = fetching;
 		fetcher->ahead.chunk = w;
-		read_ahead_init(&fetcher->reads, plan->read_depth,
-				external->read_memory +
-					(size_t)w * plan->read_depth *
-						plan->read_slot_bytes,
-				plan->read_slot_bytes, next_extent, fetcher);
+		read_ahead_init(&fetcher->reads, config->depth,
+				config->memory + (size_t)w * config->depth *
+							 config->slot_bytes,
+				config->slot_bytes, next_extent, fetcher);
 	}
 	return true;
 }
 
-static void close_fetchers(struct fetching *fetching)
+static void close_fetchers(struct fetching *fetching, uint64_t *read_bytes,
+			   uint64_t *wait_ns)
 {
-	struct external *external = fetching->external;
-	struct external_pass_result *result =
-		&external->details->passes[EXTERNAL_OUTPUT];
+	unsigned workers = fetching->config->pool->worker_count;
 
-	for (unsigned w = 0;
-	     fetching->fetchers && w < external->request.worker_count; w++) {
+	for (unsigned w = 0; fetching->fetchers && w < workers; w++) {
 		struct read_ahead *reads = &fetching->fetchers[w].reads;
 
-		result->read_bytes += reads->read_bytes;
-		result->read_wait_ns += reads->wait_ns;
+		*read_bytes += reads->read_bytes;
+		*wait_ns += reads->wait_ns;
 		read_ahead_close(reads);
 	}
 	free(fetching->fetchers);
 }
 
-bool external_fetch(struct external *external, struct batch *batch)
+bool record_fetch_run(const struct record_fetch_config *config,
+		      uint64_t *read_bytes, uint64_t *wait_ns)
 {
-	struct fetching fetching = { .external = external, .batch = batch };
+	struct fetching fetching = { .config = config };
 	bool good;
 
-	external_sort_in_place(external, batch);
-	external_begin_pass(external, EXTERNAL_OUTPUT);
-	external->next_record = batch->record_count;
-	fetching.range = chunk_range_of(&external->destination.files.sink,
-					external->request.shape.size, 0,
-					batch->record_count);
+	fetching.range = chunk_range_of(config->sink, config->record_size, 0,
+					config->batch->record_count);
 	good = open_fetchers(&fetching);
 	if (good)
-		thread_pool_run(&external->orderers, fetch, &fetching);
-	close_fetchers(&fetching);
-	external_end_pass(external);
-	return good &&
-	       external_check_sink(external, &external->destination.files.sink);
+		thread_pool_run(config->pool, fetch, &fetching);
+	close_fetchers(&fetching, read_bytes, wait_ns);
+	return good && !first_failure_stops(config->failure);
 }
