@@ -373,12 +373,11 @@ static void split_lone_batch(struct external *external)
 	struct batch_request request = external->plan.batch;
 	struct batch *halves = external->batches + external->plan.batch_count;
 	struct batch *lone;
-	size_t half_bytes;
+	size_t half_bytes = external_plan_area_bytes(&external->plan, 1);
 
 	if (pipeline->free.count != 1)
 		return;
 	lone = pipeline_take_free(pipeline);
-	half_bytes = ROUND_DOWN(lone->memory.size_bytes / 2, PAGE_BYTES);
 	request.capacity = external_plan_piece_records(&external->plan, 1);
 	for (unsigned i = 0; i < 2; i++) {
 		halves[i].memory = (struct arena){

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "external/merge_plan.h"
+#include "external/staging_plan.h"
 #include "sort/record_counts.h"
 
 /* What the process touches besides: code, stacks, page tables, the index's
@@ -13,82 +14,20 @@
  * pages, requests and a file system's blocks.  Of 100 MB it is 3 MB. */
 #define KERNEL_PART 32
 #define KERNEL_BYTES_MAX (8 * MIB)
-/* Requests to a disk: larger ones bring nothing more, and smaller ones cost
- * time of the CPU.  Between, they are this part of the memory at most: two
- * workers have 26 of them (16 to read, 10 to write), a tenth of the memory. */
-#define REQUEST_BYTES_MAX (2 * MIB)
-#define REQUEST_BYTES_MIN (128 * KIB)
-#define REQUEST_PART 256
-/* Reads of each worker, and writes, that are under way: with half as many a
- * sort takes 6 % longer, with twice as many no less (results/NOTES.md). */
-#define READ_DEPTH 8
-#define WRITE_DEPTH 8
-/* No more than this part of the memory is for staging, half of it for reads and
- * half for writes: a few workers want less, and many have fewer requests under
- * way each, which keep the disk as busy. */
-#define STAGING_PART 4
 /* Of a run: smaller blocks leave smaller rests of a piece, larger ones need a
  * smaller index.  The plan tries all powers of two between. */
 #define BLOCK_BYTES_MIN (32 * KIB)
+/* Ranks that merge together have as many times more runs to merge. */
+#define RANK_BLOCK_BYTES_MIN (4 * KIB)
 #define BLOCK_BYTES_MAX (512 * KIB)
+/* The parts of ranks are equal but for this part. */
+#define RANK_INDEX_PART 8
 /* An input of unknown length is planned as if it had so many times the memory:
  * beyond that the index takes more than its part. */
 #define UNKNOWN_FACTOR 256
 
-/* --- staging ---------------------------------------------------------------
+/* --- what is not for batches -------------------------------------------------
  */
-
-static unsigned lane_count(const struct external_request *request)
-{
-	return request->lanes ? request->lanes->lane_count : 1;
-}
-
-static void plan_requests(struct external_plan *plan,
-			  const struct external_request *request)
-{
-	uint64_t bytes = request->memory_bytes / REQUEST_PART;
-	uint32_t record_size = request->shape.size;
-	uint64_t block_bytes = (uint64_t)plan->block_records * record_size;
-	unsigned workers = request->worker_count;
-	uint64_t staging = request->memory_bytes / STAGING_PART / 2;
-	size_t chunk = REQUEST_BYTES_MIN;
-
-	plan->lane_count = lane_count(request);
-	plan->reader_count = MAX(workers, plan->lane_count);
-	while (chunk * 2 <= MIN(bytes, REQUEST_BYTES_MAX))
-		chunk *= 2;
-	plan->output_chunk_bytes = chunk;
-	plan->run_chunk_bytes = MAX(1, chunk / block_bytes) * block_bytes;
-	plan->slot_bytes =
-		ROUND_UP(MAX(chunk, plan->run_chunk_bytes), PAGE_BYTES);
-	plan->read_slot_bytes =
-		(uint32_t)(ROUND_UP(MAX(chunk, block_bytes), PAGE_BYTES) +
-			   2 * PAGE_BYTES);
-	plan->write_depth = WRITE_DEPTH;
-	/* Each lane has as many reads under way as all workers have for one. */
-	plan->read_depth = READ_DEPTH * MIN(workers, plan->lane_count);
-	while (plan->read_depth > 1 && (uint64_t)plan->reader_count *
-						       plan->read_depth *
-						       plan->read_slot_bytes >
-					       staging)
-		plan->read_depth--;
-	while (plan->write_depth > 1 &&
-	       (workers + plan->write_depth) * plan->slot_bytes > staging)
-		plan->write_depth--;
-	plan->slot_count = workers + plan->write_depth;
-	plan->encoder_bytes = codec_encoder_bytes(&request->codec, block_bytes);
-	plan->decoder_bytes = codec_decoder_bytes(&request->codec);
-}
-
-static uint64_t staging_bytes(const struct external_plan *plan,
-			      const struct external_request *request)
-{
-	return (uint64_t)plan->reader_count * plan->read_depth *
-		       plan->read_slot_bytes +
-	       (uint64_t)request->worker_count *
-		       (plan->encoder_bytes + plan->decoder_bytes) +
-	       plan->slot_count * plan->slot_bytes;
-}
 
 /* Lanes have readers of their own, beside those of the second pass. */
 static uint64_t process_bytes(const struct external_plan *plan,
@@ -183,6 +122,21 @@ static uint64_t cuts_bytes(const struct external_plan *plan,
 	return pieces * runs * sizeof(uint32_t);
 }
 
+/* A rank has the index of its own runs and one of its part of all ranks' runs,
+ * and the cuts of both. */
+static uint64_t index_bytes(const struct external_plan *plan,
+			    const struct external_request *request)
+{
+	uint64_t blocks = plan->index_blocks;
+	uint64_t block_bytes = run_index_block_bytes(&request->shape);
+
+	if (plan->rank_count == 1)
+		return blocks * block_bytes + cuts_bytes(plan, request);
+	return 2 * (blocks * block_bytes +
+		    plan->rank_count * cuts_bytes(plan, request)) +
+	       blocks / RANK_INDEX_PART * block_bytes;
+}
+
 static bool share_equally(struct external_plan *plan,
 			  const struct external_request *request,
 			  uint64_t fixed)
@@ -213,9 +167,8 @@ static bool divide(struct external_plan *plan,
 		   const struct external_request *request)
 {
 	uint64_t records = planned_records(request);
-	uint64_t block_bytes = run_index_block_bytes(&request->shape);
 	uint64_t process = process_bytes(plan, request);
-	uint64_t fixed = process + staging_bytes(plan, request);
+	uint64_t fixed = process + staging_plan_bytes(plan, request);
 
 	plan->batch = (struct batch_request){
 		.shape = request->shape,
@@ -224,11 +177,11 @@ static bool divide(struct external_plan *plan,
 	/* How many runs there are follows from how large the batches may be. */
 	plan->index_blocks = DIV_ROUND_UP(records, plan->block_records) * 5 / 4;
 	if (!share_rest(plan, request,
-			fixed + plan->index_blocks * block_bytes))
+			fixed + plan->index_blocks *
+					run_index_block_bytes(&request->shape)))
 		return false;
 	plan->index_blocks = index_blocks(plan, request);
-	plan->index_bytes =
-		plan->index_blocks * block_bytes + cuts_bytes(plan, request);
+	plan->index_bytes = index_bytes(plan, request);
 	if (!share_rest(plan, request, fixed + plan->index_bytes))
 		return false;
 	plan->memory_bytes =
@@ -236,13 +189,29 @@ static bool divide(struct external_plan *plan,
 	return plan->batch.capacity >= 4 * (uint64_t)plan->block_records;
 }
 
+unsigned external_plan_areas(const struct external_plan *plan,
+			     unsigned free_batches)
+{
+	unsigned areas = plan->rank_count > 1 ? EXTERNAL_RANK_AREAS : 2;
+
+	return (unsigned)DIV_ROUND_UP(areas, free_batches);
+}
+
+size_t external_plan_area_bytes(const struct external_plan *plan,
+				unsigned free_batches)
+{
+	return ROUND_DOWN(plan->batch_bytes /
+				  external_plan_areas(plan, free_batches),
+			  PAGE_BYTES);
+}
+
 uint64_t external_plan_piece_records(const struct external_plan *plan,
 				     unsigned free_batches)
 {
-	if (free_batches > 1)
+	if (external_plan_areas(plan, free_batches) == 1)
 		return plan->batch.capacity;
 	return batch_capacity(&plan->batch,
-			      ROUND_DOWN(plan->batch_bytes / 2, PAGE_BYTES));
+			      external_plan_area_bytes(plan, free_batches));
 }
 
 unsigned external_plan_runs_max(const struct external_plan *plan,
@@ -250,8 +219,9 @@ unsigned external_plan_runs_max(const struct external_plan *plan,
 				unsigned free_batches)
 {
 	unsigned runs = merge_plan_runs_max(
-		external_plan_piece_records(plan, free_batches),
-		plan->block_records);
+				external_plan_piece_records(plan, free_batches),
+				plan->block_records) /
+			plan->rank_count;
 
 	return request->runs_max == 0 ? runs : MIN(runs, request->runs_max);
 }
@@ -292,8 +262,10 @@ static unsigned find_free_batches(const struct external_plan *plan,
 				  const struct external_request *request)
 {
 	uint64_t runs = planned_runs(plan, request);
+	unsigned most = plan->rank_count > 1 ? EXTERNAL_RANK_AREAS : 2;
 
-	for (unsigned count = 1; count <= 2; count++)
+	most = MIN(most, plan->batch_count);
+	for (unsigned count = 1; count <= most; count++)
 		if (runs <= external_plan_runs_max(plan, request, count))
 			return count;
 	return plan->batch_count;
@@ -326,7 +298,7 @@ static void expect(struct external_plan *plan,
 	plan->run_count = planned_runs(plan, request);
 	plan->spilled_records = records > kept ? records - kept : 0;
 	expect_merges(plan, runs_max);
-	last_runs = MAX(1, MIN(plan->run_count, runs_max));
+	last_runs = MAX(1, MIN(plan->run_count, runs_max)) * plan->rank_count;
 	rests = MIN(last_runs * plan->block_records, piece / 2);
 	plan->piece_count = DIV_ROUND_UP(records, MAX(1, piece - rests));
 	plan->read_bytes = (piece - rests) / last_runs * request->shape.size;
@@ -363,7 +335,7 @@ static void plan_key_requests(struct external_plan *plan,
 	uint32_t span = plan->batch.shape.size;
 	uint64_t read_bytes;
 
-	plan_requests(plan, request);
+	staging_plan_make(plan, request);
 	plan->run_chunk_bytes = 0;
 	plan->slot_bytes = plan->output_chunk_bytes;
 	read_bytes = MIN(request->shape.size, plan->output_chunk_bytes);
@@ -371,7 +343,7 @@ static void plan_key_requests(struct external_plan *plan,
 		(uint32_t)(ROUND_UP(MAX(read_bytes, span), PAGE_BYTES) +
 			   2 * PAGE_BYTES);
 	plan->read_depth = (unsigned)MAX(
-		READ_DEPTH,
+		STAGING_READ_DEPTH,
 		MIN(KEYS_READ_DEPTH, KEYS_READ_BYTES / plan->read_slot_bytes));
 }
 
@@ -382,10 +354,11 @@ static bool try_keys(struct external_plan *plan,
 	uint64_t fixed;
 
 	if (request->record_count > PLAN_RECORDS_MAX || request->sums_up ||
-	    request->in_order || request->lanes)
+	    request->in_order || request->lanes || request->rank_count > 1)
 		return false;
 	*plan = (struct external_plan){
 		.way = EXTERNAL_BY_KEYS,
+		.rank_count = 1,
 		.batch = {
 			.shape = run_index_key_shape(&request->shape),
 			.worker_count = request->worker_count,
@@ -401,7 +374,8 @@ static bool try_keys(struct external_plan *plan,
 	plan->batch_bytes = ROUND_UP(batch_bytes(&plan->batch), PAGE_BYTES);
 	fixed = process_bytes(plan, request);
 	plan->memory_bytes = request->memory_bytes - fixed;
-	fixed += staging_bytes(plan, request) + orderer_bytes(plan, request);
+	fixed += staging_plan_bytes(plan, request) +
+		 orderer_bytes(plan, request);
 	return fixed + plan->batch_bytes <= request->memory_bytes;
 }
 
@@ -432,22 +406,23 @@ static int plan_counts(struct external_plan *plan,
 
 	*plan = (struct external_plan){
 		.way = EXTERNAL_BY_COUNTS,
+		.rank_count = 1,
 		.batch = {
 			.shape = request->shape,
 			.worker_count = request->worker_count,
 			.capacity = bytes / request->shape.size,
 		},
-		.batch_count = lane_count(request) + 1,
 		.batch_bytes = bytes,
 		.block_records = 1,
 		.read_bytes = request->shape.size,
 	};
-	plan_requests(plan, request);
+	staging_plan_make(plan, request);
+	plan->batch_count = plan->lane_count + 1;
 	plan->run_chunk_bytes = 0;
 	plan->slot_bytes = plan->output_chunk_bytes;
 	fixed = process_bytes(plan, request);
 	plan->memory_bytes =
-		staging_bytes(plan, request) +
+		staging_plan_bytes(plan, request) +
 		plan->batch_count * plan->batch_bytes +
 		record_counts_bytes(request->shape.size, plan->reader_count);
 	return fixed + plan->memory_bytes <= request->memory_bytes ? 0
@@ -474,8 +449,9 @@ static bool try_plan(struct external_plan *plan,
 		.batch_count = batch_count,
 		.block_records =
 			(uint32_t)MAX(1, block_bytes / request->shape.size),
+		.rank_count = MAX(1, request->rank_count),
 	};
-	plan_requests(plan, request);
+	staging_plan_make(plan, request);
 	/* A batch for each lane, and one that is emptied meanwhile. */
 	if (batch_count <= plan->lane_count || !divide(plan, request) ||
 	    external_plan_runs_max(plan, request, batch_count) < 2)
@@ -487,13 +463,15 @@ static bool try_plan(struct external_plan *plan,
 int external_plan_make(struct external_plan *plan,
 		       const struct external_request *request)
 {
+	uint64_t least = request->rank_count > 1 ? RANK_BLOCK_BYTES_MIN
+						 : BLOCK_BYTES_MIN;
 	struct external_plan keys;
 	bool found = false;
 
-	if (record_counts_suit(&request->shape))
+	if (record_counts_suit(&request->shape) && request->rank_count <= 1)
 		return plan_counts(plan, request);
 	for (unsigned i = 0; i < ARRAY_LEN(batch_counts); i++)
-		for (uint64_t block = BLOCK_BYTES_MIN; block <= BLOCK_BYTES_MAX;
+		for (uint64_t block = least; block <= BLOCK_BYTES_MAX;
 		     block *= 2) {
 			struct external_plan tried;
 

@@ -40,6 +40,9 @@ struct external_request {
 	struct codec codec; /* of the blocks of runs */
 	bool in_order;	    /* the output's chunks must be written so */
 	bool sums_up;	    /* the records' checksums are wanted */
+	/* That merge all of their runs together (external_rank.h); 0 and 1:
+	 * this one alone. */
+	unsigned rank_count;
 };
 
 enum external_way {
@@ -55,8 +58,15 @@ enum external_way {
 	EXTERNAL_BY_COUNTS,
 };
 
+/* What ranks that merge together need memory for, in areas of the same size:
+ * two pieces, what has arrived for a third, and what goes to other ranks,
+ * twice.
+ */
+#define EXTERNAL_RANK_AREAS 5
+
 struct external_plan {
 	enum external_way way;
+	unsigned rank_count; /* at least 1 */
 	struct batch_request batch;
 	unsigned batch_count;
 	uint64_t batch_bytes;	/* of memory, each */
@@ -110,12 +120,18 @@ bool external_plan_gains(const struct external_plan *several,
 /* The least memory that suffices for the request. */
 uint64_t external_plan_memory_min(const struct external_request *request);
 
-/* Records that a piece may have when `free_batches` of the batches hold
- * nothing: two pieces share a lone one. */
+/* When `free_batches` of the batches hold nothing, each is divided into so many
+ * areas of the same size for the last merge: two pieces share a lone one. */
+unsigned external_plan_areas(const struct external_plan *plan,
+			     unsigned free_batches);
+
+/* Bytes of such an area, and records that a piece may have in it. */
+size_t external_plan_area_bytes(const struct external_plan *plan,
+				unsigned free_batches);
 uint64_t external_plan_piece_records(const struct external_plan *plan,
 				     unsigned free_batches);
 
-/* How many runs one merge may have. */
+/* How many runs one merge may have; of this rank alone. */
 unsigned external_plan_runs_max(const struct external_plan *plan,
 				const struct external_request *request,
 				unsigned free_batches);
