@@ -183,10 +183,16 @@ static bool open_pieces(struct external *external, unsigned first,
 		.decoder_memory = external->decoder_memory,
 		.decoder_bytes = plan->decoder_bytes,
 	};
+	const struct merge_request merge = {
+		.index = &external->index,
+		.first_run = first,
+		.run_count = count,
+		.unique = external->config->sort->unique,
+		.piece_records = piece_records,
+		.kernel = request.kernel,
+	};
 	struct failure failure = { .status = EXIT_DONE };
-	int error = merge_plan_make(&external->merge, &external->index, first,
-				    count, external->config->sort->unique,
-				    piece_records, request.kernel, &failure);
+	int error = merge_plan_make(&external->merge, &merge, &failure);
 
 	if (error == -E2BIG)
 		failure_set(&failure, EXIT_RESOURCES, NULL, 0,

@@ -206,9 +206,12 @@ static void index_resident(struct external *external, struct batch *batch)
 
 	run->resident = batch;
 	for (; block < index->block_count; block++) {
-		uint64_t slot =
-			batch_slot(batch, index->blocks[block].first_record);
+		struct run_block *own = &index->blocks[block];
+		uint64_t slot = batch_slot(batch, own->first_record);
 
+		/* As if it were stored: to another rank it is sent so. */
+		own->stored_bytes =
+			own->record_count * external->request.shape.size;
 		run_index_set_key(index, block,
 				  batch->records +
 					  slot * external->request.shape.size);

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "base/failure.h"
-#include "sort/plan.h"
-#include "sort/tie_break.h"
+#include "external/key_order.h"
 
 /* --- the order of the blocks -----------------------------------------------
  */
@@ -32,36 +31,16 @@ static uint32_t count_blocks(const struct merge_plan *plan)
 static int order_blocks(struct merge_plan *plan, enum cpu_level kernel,
 			struct failure *failure)
 {
-	const struct run_index *index = plan->index;
 	uint32_t first = first_block_of_all(plan);
 	uint32_t count = count_blocks(plan);
-	uint64_t *entries = malloc((count + 1) * sizeof(*entries));
-	const struct tie_break tie_break = {
-		.shape = &index->key_shape,
-		.records = run_index_key(index, first),
-		.index_bits = plan_index_bits(count),
-		.sort = local_sort_kernel(kernel),
-		.any = equal_keys_kernel(kernel),
-	};
-	uint64_t mask = UINT64_MAX << tie_break.index_bits;
 
-	if (!entries)
-		return failure_no_memory(failure);
+	plan->order = key_order_make(&plan->index->key_shape,
+				     run_index_key(plan->index, first), count,
+				     kernel, failure);
+	if (!plan->order)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++)
-		entries[i] =
-			(record_key_word(&index->key_shape,
-					 run_index_key(index, first + i), 0) &
-			 mask) |
-			i;
-	tie_break.sort(entries, count);
-	tie_break_settle(&tie_break, entries, count);
-	/* The words become numbers of half the size, from the front on. */
-	plan->order = (uint32_t *)entries;
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t block = first + (uint32_t)(entries[i] & ~mask);
-
-		memcpy(&plan->order[i], &block, sizeof(block));
-	}
+		plan->order[i] += first;
 	return 0;
 }
 
@@ -70,7 +49,11 @@ static int order_blocks(struct merge_plan *plan, enum cpu_level kernel,
 
 /* The walk over the blocks in order. */
 struct cutter {
+	const struct merge_request *request;
 	struct merge_plan *plan;
+	/* Of the piece at hand, with the rest of the one before. */
+	uint64_t taken;
+	uint64_t *source_bytes; /* [source_count] */
 	/* [run_count]: the next block of each run, and how many records the
 	 * latest one has: no more can be its rest. */
 	uint32_t *next_block;
@@ -142,31 +125,77 @@ static int begin_pieces(struct cutter *cutter, struct failure *failure)
 	return note_end(cutter, 0, 0, failure);
 }
 
-static int cut(struct cutter *cutter, uint64_t piece_records,
-	       struct failure *failure)
+/* The block does not fit into the piece any more. */
+static bool is_full(const struct cutter *cutter, uint32_t block,
+		    unsigned source)
+{
+	const struct merge_request *request = cutter->request;
+	const struct run_block *next = &request->index->blocks[block];
+
+	if (cutter->taken + next->record_count > request->piece_records)
+		return true;
+	return request->source_bytes_max &&
+	       cutter->source_bytes[source] + next->stored_bytes >
+		       request->source_bytes_max[source];
+}
+
+static void begin_piece(struct cutter *cutter)
+{
+	cutter->taken = cutter->rest_records;
+	memset(cutter->source_bytes, 0,
+	       cutter->request->source_count * sizeof(*cutter->source_bytes));
+}
+
+static void take_block(struct cutter *cutter, uint32_t block, unsigned run,
+		       unsigned source)
+{
+	const struct run_block *own = &cutter->plan->index->blocks[block];
+
+	cutter->taken += own->record_count;
+	cutter->next_block[run]++;
+	cutter->rest_records -= cutter->latest_records[run];
+	cutter->rest_records += own->record_count;
+	cutter->latest_records[run] = own->record_count;
+	if (cutter->request->source_bytes_max)
+		cutter->source_bytes[source] += own->stored_bytes;
+}
+
+/* Those come first in the order. */
+static bool is_before_part(const struct merge_plan *plan, uint32_t block,
+			   unsigned run)
+{
+	return plan->begin &&
+	       run_cut_compare(plan->begin, &plan->index->key_shape,
+			       run_index_key(plan->index, block), run) < 0;
+}
+
+static int cut(struct cutter *cutter, struct failure *failure)
 {
 	struct merge_plan *plan = cutter->plan;
 	uint32_t block_count = count_blocks(plan);
-	uint64_t taken = 0;
+	bool is_lead = plan->begin != NULL;
 	int error = 0;
 
+	plan->has_lead = is_lead;
 	for (uint32_t i = 0; i < block_count && error == 0; i++) {
 		uint32_t block = plan->order[i];
 		unsigned run = find_run(plan, block);
-		uint32_t records = plan->index->blocks[block].record_count;
+		unsigned source =
+			plan->index->runs[plan->first_run + run].source;
+		bool ends_lead = is_lead && !is_before_part(plan, block, run);
 
-		if (taken + records > piece_records && i > 0) {
+		if (ends_lead ||
+		    (!is_lead && i > 0 && is_full(cutter, block, source))) {
 			error = add_piece(cutter, i, failure);
-			taken = cutter->rest_records;
+			begin_piece(cutter);
+			is_lead = false;
 		}
-		if (taken + records > piece_records)
+		if (is_full(cutter, block, source))
 			return error ? error : -E2BIG;
-		taken += records;
-		cutter->next_block[run]++;
-		cutter->rest_records -= cutter->latest_records[run];
-		cutter->rest_records += records;
-		cutter->latest_records[run] = records;
+		take_block(cutter, block, run, source);
 	}
+	if (is_lead && error == 0)
+		error = add_piece(cutter, block_count, failure);
 	return error ? error : add_piece(cutter, block_count, failure);
 }
 
@@ -179,41 +208,46 @@ unsigned merge_plan_runs_max(uint64_t piece_records, uint32_t block_records)
 	return (unsigned)MIN(blocks, UINT16_MAX);
 }
 
-static int cut_all(struct merge_plan *plan, uint64_t piece_records,
+static int cut_all(struct merge_plan *plan, const struct merge_request *request,
 		   struct failure *failure)
 {
-	struct cutter cutter = { .plan = plan };
+	struct cutter cutter = { .plan = plan, .request = request };
 	int error;
 
 	cutter.next_block = calloc(plan->run_count, sizeof(uint32_t));
 	cutter.latest_records = calloc(plan->run_count, sizeof(uint32_t));
-	if (!cutter.next_block || !cutter.latest_records)
+	cutter.source_bytes =
+		calloc(request->source_count + 1, sizeof(uint64_t));
+	if (!cutter.next_block || !cutter.latest_records ||
+	    !cutter.source_bytes)
 		error = failure_no_memory(failure);
 	else
 		error = begin_pieces(&cutter, failure);
 	if (error == 0)
-		error = cut(&cutter, piece_records, failure);
+		error = cut(&cutter, failure);
 	free(cutter.next_block);
 	free(cutter.latest_records);
+	free(cutter.source_bytes);
 	return error;
 }
 
-int merge_plan_make(struct merge_plan *plan, const struct run_index *index,
-		    unsigned first_run, unsigned run_count, bool unique,
-		    uint64_t piece_records, enum cpu_level kernel,
+int merge_plan_make(struct merge_plan *plan,
+		    const struct merge_request *request,
 		    struct failure *failure)
 {
 	int error;
 
 	*plan = (struct merge_plan){
-		.index = index,
-		.first_run = first_run,
-		.run_count = run_count,
-		.unique = unique,
+		.index = request->index,
+		.first_run = request->first_run,
+		.run_count = request->run_count,
+		.unique = request->unique,
+		.begin = request->begin,
+		.end = request->end,
 	};
-	error = order_blocks(plan, kernel, failure);
+	error = order_blocks(plan, request->kernel, failure);
 	if (error == 0)
-		error = cut_all(plan, piece_records, failure);
+		error = cut_all(plan, request, failure);
 	if (error)
 		merge_plan_free(plan);
 	return error;
@@ -230,29 +264,50 @@ void merge_plan_free(struct merge_plan *plan)
 /* --- within a block --------------------------------------------------------
  */
 
+/* Where the piece ends.  False: behind all records. */
+static bool find_end(const struct merge_plan *plan, uint32_t piece,
+		     struct run_cut *end)
+{
+	const struct run_cut *bound = NULL;
+	uint32_t block;
+
+	if (merge_plan_is_lead(plan, piece))
+		bound = plan->begin;
+	else if (piece + 1 == plan->piece_count)
+		bound = plan->end;
+	if (bound)
+		*end = *bound;
+	if (bound || piece + 1 == plan->piece_count)
+		return bound != NULL;
+	block = plan->order[plan->piece_start[piece + 1]];
+	*end = (struct run_cut){
+		.key = run_index_key(plan->index, block),
+		.run = find_run(plan, block),
+	};
+	return true;
+}
+
 uint64_t merge_plan_count_before(const struct merge_plan *plan, uint32_t piece,
 				 unsigned run, const uint8_t *records,
 				 uint64_t count)
 {
 	const struct run_index *index = plan->index;
 	uint64_t low = 0, high = count;
-	uint32_t cut_block;
-	unsigned cut_run;
+	struct run_cut end;
 
-	if (piece + 1 == plan->piece_count)
-		return count;
-	cut_block = plan->order[plan->piece_start[piece + 1]];
-	cut_run = find_run(plan, cut_block);
-	if (run == cut_run)
+	if (!find_end(plan, piece, &end) || run == end.run)
 		return count;
 	while (low < high) {
 		uint64_t middle = low + (high - low) / 2;
-		int order = run_index_compare(
-			index, records + middle * index->shape.size, cut_block);
+		int order =
+			record_compare(&index->key_shape,
+				       records + middle * index->shape.size +
+					       index->shape.keys.begin,
+				       end.key);
 
 		/* Of equal keys, those of earlier runs come before; or, if they
 		 * are to meet, all of them behind. */
-		if (order < 0 || (order == 0 && run < cut_run && !plan->unique))
+		if (order < 0 || (order == 0 && run < end.run && !plan->unique))
 			low = middle + 1;
 		else
 			high = middle;

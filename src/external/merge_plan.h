@@ -18,6 +18,12 @@
  * those of the cut's key belong to the next piece in all runs.  A run has the
  * key once, so that only the last block may have to be kept as the rest, here
  * too.
+ *
+ * A rank's part of all ranks' runs (run_part.h) begins and ends with a cut,
+ * too. Its first piece is the lead: the blocks that lie across the cut where
+ * the part begins.  Of the lead only the rests belong to the part.  And of what
+ * a piece gets from one rank there may be a most, since that rank reads for all
+ * others at the same time.
  */
 #ifndef MERGE_PLAN_H
 #define MERGE_PLAN_H
@@ -26,14 +32,34 @@
 #include <stdint.h>
 
 #include "base/cpu.h"
+#include "external/run_cut.h"
 #include "external/run_index.h"
 
-struct merge_plan {
-	const struct run_index *index; /* borrowed */
+/* All pointers are borrowed as long as the plan is used. */
+struct merge_request {
+	const struct run_index *index; /* which does not change meanwhile */
 	unsigned first_run;	       /* of those that are merged */
 	unsigned run_count;
 	/* Of each run no key occurs twice, and no key occurs in two pieces. */
 	bool unique;
+	/* No piece, with the rest of the one before, has more. */
+	uint64_t piece_records;
+	enum cpu_level kernel;
+	/* Of a part, whose runs are all of the index; NULL: it is open. */
+	const struct run_cut *begin, *end;
+	/* [run.source]: stored bytes that a piece may have of its runs; NULL:
+	 * any. */
+	const uint64_t *source_bytes_max;
+	unsigned source_count;
+};
+
+struct merge_plan {
+	const struct run_index *index; /* as of the request, as what follows */
+	unsigned first_run;
+	unsigned run_count;
+	bool unique;
+	const struct run_cut *begin, *end;
+	bool has_lead; /* piece 0 is the lead; there are others, then */
 	uint32_t piece_count;
 	/* Piece p has the blocks order[piece_start[p]] up to
 	 * order[piece_start[p + 1]]; the latter is where the cut is. */
@@ -44,15 +70,10 @@ struct merge_plan {
 	uint32_t *first_block;
 };
 
-/*
- * Cut the merge of runs [first_run, first_run + run_count) so that no piece,
- * with the rest of the one before, has more than piece_records.  The index must
- * not change meanwhile.  0 or -errno with *failure filled: -E2BIG if the runs
- * are too many for pieces of this size, without a failure.
- */
-int merge_plan_make(struct merge_plan *plan, const struct run_index *index,
-		    unsigned first_run, unsigned run_count, bool unique,
-		    uint64_t piece_records, enum cpu_level kernel,
+/* 0 or -errno with *failure filled: -E2BIG if the runs are too many for pieces
+ * of this size, without a failure. */
+int merge_plan_make(struct merge_plan *plan,
+		    const struct merge_request *request,
 		    struct failure *failure);
 
 /* Safe on a zeroed plan. */
@@ -66,6 +87,12 @@ unsigned merge_plan_runs_max(uint64_t piece_records, uint32_t block_records);
 uint64_t merge_plan_count_before(const struct merge_plan *plan, uint32_t piece,
 				 unsigned run, const uint8_t *records,
 				 uint64_t count);
+
+static inline bool merge_plan_is_lead(const struct merge_plan *plan,
+				      uint32_t piece)
+{
+	return plan->has_lead && piece == 0;
+}
 
 /* The first block that piece p has of run r; r counts from first_run. */
 static inline uint32_t merge_plan_block(const struct merge_plan *plan,

@@ -89,7 +89,9 @@ static const struct run *run_of(const struct merge_plan *plan, unsigned run)
 static bool is_in_scratch(const struct merge_plan *plan,
 			  const struct piece_item *item)
 {
-	return !item->is_rest && !run_of(plan, item->run)->resident;
+	const struct run *run = run_of(plan, item->run);
+
+	return !item->is_rest && !run->resident && !run->is_received;
 }
 
 /* The next item that must be read, in this piece or a later one. */
@@ -159,9 +161,18 @@ static bool next_unit(void *context, struct read_extent *extent)
  */
 
 static int refuse_block(const struct piece_source *pieces,
-			const struct run_block *block, const char *finding,
+			const struct piece_item *item, const char *finding,
 			struct failure *failure)
 {
+	const struct run *run = run_of(pieces->plan, item->run);
+	const struct run_block *block =
+		&pieces->plan->index->blocks[item->block];
+
+	if (run->is_received)
+		return failure_set(failure, EXIT_PEER, NULL, 0,
+				   "a block of %u bytes that rank %u has sent "
+				   "has changed: %s",
+				   block->stored_bytes, run->source, finding);
 	return failure_set(failure, EXIT_FILE,
 			   directory_of(pieces, block)->path, 0,
 			   "the %u bytes that were written to its scratch file "
@@ -170,14 +181,11 @@ static int refuse_block(const struct piece_source *pieces,
 			   (unsigned long long)block->offset_bytes, finding);
 }
 
-/* 0 or -errno with *failure filled. */
-static int copy_block(struct piece_reader *own, uint32_t number,
-		      uint8_t *target, struct failure *failure)
+/* The next block that the worker has read.  NULL: *failure is filled. */
+static const uint8_t *take_block(struct piece_reader *own,
+				 uint32_t stored_bytes, struct failure *failure)
 {
-	const struct piece_source *pieces = own->source;
-	const struct run_block *block = &pieces->plan->index->blocks[number];
-	size_t block_bytes =
-		(size_t)block->record_count * pieces->source.record_size;
+	const uint8_t *bytes;
 
 	if (own->unit_bytes == 0) {
 		struct read_extent extent;
@@ -185,21 +193,55 @@ static int copy_block(struct piece_reader *own, uint32_t number,
 					  failure);
 
 		if (ret < 0)
-			return ret;
+			return NULL;
 		assert(ret == 1); /* next_unit() names each such block */
 		own->unit_bytes = extent.length_bytes;
 	}
-	if (pieces->crc(0, own->bytes, block->stored_bytes) != block->crc)
-		return refuse_block(pieces, block, "their checksum differs",
+	bytes = own->bytes;
+	own->bytes += stored_bytes;
+	own->unit_bytes -= stored_bytes;
+	return bytes;
+}
+
+/* Where a block lies that has come from another rank. */
+static const uint8_t *find_received(const struct piece_source *pieces,
+				    const struct piece_item *item)
+{
+	const struct run_block *blocks = pieces->plan->index->blocks;
+	uint32_t first =
+		merge_plan_block(pieces->plan, pieces->piece, item->run);
+
+	return pieces->received[item->run] +
+	       (blocks[item->block].offset_bytes - blocks[first].offset_bytes);
+}
+
+/* 0 or -errno with *failure filled. */
+static int copy_block(struct piece_reader *own, const struct piece_item *item,
+		      uint8_t *target, struct failure *failure)
+{
+	const struct piece_source *pieces = own->source;
+	const struct run *run = run_of(pieces->plan, item->run);
+	const struct run_block *block =
+		&pieces->plan->index->blocks[item->block];
+	size_t block_bytes =
+		(size_t)block->record_count * pieces->source.record_size;
+	const uint8_t *bytes =
+		run->is_received
+			? find_received(pieces, item)
+			: take_block(own, block->stored_bytes, failure);
+
+	if (!bytes)
+		return -EIO;
+	if ((!run->is_received || run->has_crc) &&
+	    pieces->crc(0, bytes, block->stored_bytes) != block->crc)
+		return refuse_block(pieces, item, "their checksum differs",
 				    failure);
 	if (block->stored_bytes == block_bytes)
-		memcpy(target, own->bytes, block_bytes);
-	else if (codec_decode(&own->decoder, target, block_bytes, own->bytes,
+		memcpy(target, bytes, block_bytes);
+	else if (codec_decode(&own->decoder, target, block_bytes, bytes,
 			      block->stored_bytes) < 0)
-		return refuse_block(pieces, block,
-				    "they cannot be decompressed", failure);
-	own->bytes += block->stored_bytes;
-	own->unit_bytes -= block->stored_bytes;
+		return refuse_block(pieces, item, "they cannot be decompressed",
+				    failure);
 	return 0;
 }
 
@@ -257,7 +299,7 @@ static int bring(struct piece_reader *own, const struct piece_item *item,
 	if (resident)
 		gather_block(pieces, resident, item->block, target);
 	else
-		error = copy_block(own, item->block, target, failure);
+		error = copy_block(own, item, target, failure);
 	return error;
 }
 
@@ -274,7 +316,9 @@ static void keep_rest(const struct piece_source *pieces, unsigned run,
 			records->records + count * pieces->source.record_size,
 		.record_count = records->record_count - count,
 	};
-	records->record_count = count;
+	/* Of the lead, what lies before the rest is another rank's. */
+	records->record_count =
+		merge_plan_is_lead(pieces->plan, pieces->piece) ? 0 : count;
 }
 
 /* --- the source's operations -----------------------------------------------
@@ -432,6 +476,21 @@ bool piece_source_begin(struct piece_source *pieces, struct batch *batch)
 	pieces->source.base = batch->records;
 	lay_out_runs(pieces);
 	return true;
+}
+
+void piece_source_set_received(struct piece_source *pieces,
+			       const uint8_t *const *received)
+{
+	pieces->received = received;
+}
+
+uint64_t piece_source_rest_records(const struct piece_source *pieces)
+{
+	uint64_t count = 0;
+
+	for (unsigned r = 0; r < pieces->plan->run_count; r++)
+		count += pieces->new_rests[r].record_count;
+	return count;
 }
 
 void piece_source_add_up(const struct piece_source *pieces,

@@ -5,6 +5,9 @@
  * input does: of each run first the rest of the piece before, then its blocks.
  * Workers read shares of the blocks, in that order, through staging slots.
  * Each block is checked by its CRC, and copied or decompressed to its place.
+ *
+ * Blocks that come from other ranks (run_part.h) lie in memory when their piece
+ * begins.
  */
 #ifndef PIECE_SOURCE_H
 #define PIECE_SOURCE_H
@@ -58,6 +61,7 @@ struct piece_source {
 	 * copied the last that the piece has of the run. */
 	struct piece_rest *rests, *new_rests;
 	uint64_t *slots; /* [run_count]: of each run, the first slot */
+	const uint8_t *const *received;
 };
 
 struct piece_source_request {
@@ -82,6 +86,16 @@ int piece_source_open(struct piece_source *pieces,
 /* Between pieces: the next one's records go to this batch, which is not the one
  * before.  False: no piece is left. */
 bool piece_source_begin(struct piece_source *pieces, struct batch *batch);
+
+/* Before that, where blocks come from other ranks: [run_count], of each run the
+ * address of the first one that the next piece has.  Borrowed until the piece
+ * has been brought in. */
+void piece_source_set_received(struct piece_source *pieces,
+			       const uint8_t *const *received);
+
+/* A piece has been brought in: how many records its blocks have behind its end.
+ */
+uint64_t piece_source_rest_records(const struct piece_source *pieces);
 
 /* Between batches: add what all workers have read, and how long they have
  * waited for it. */

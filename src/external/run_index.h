@@ -15,6 +15,7 @@
 #ifndef RUN_INDEX_H
 #define RUN_INDEX_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "io/scratch.h"
@@ -43,6 +44,10 @@ struct run {
 	uint64_t record_count;
 	uint64_t input_record;	      /* the number of its first in the input */
 	const struct batch *resident; /* NULL: the run lies in scratch files */
+	/* In the index of a rank's part of all runs (run_part.h). */
+	unsigned source;  /* the rank that has the run */
+	bool is_received; /* its blocks come from that rank, piece by piece */
+	bool has_crc;	  /* those blocks do */
 };
 
 struct run_index {

@@ -216,6 +216,22 @@ static void check_piece_count(const struct merge_plan *plan, uint32_t merged,
 			    merged / (piece_records - slack));
 }
 
+static int make_plan(struct merge_plan *plan, unsigned first_run,
+		     unsigned count, bool drops, uint64_t piece_records,
+		     enum cpu_level kernel, struct failure *failure)
+{
+	const struct merge_request request = {
+		.index = &runs_index,
+		.first_run = first_run,
+		.run_count = count,
+		.unique = drops,
+		.piece_records = piece_records,
+		.kernel = kernel,
+	};
+
+	return merge_plan_make(plan, &request, failure);
+}
+
 static void check_merge(unsigned first_run, unsigned count,
 			uint64_t piece_records, bool must_do)
 {
@@ -225,8 +241,8 @@ static void check_merge(unsigned first_run, unsigned count,
 		(enum cpu_level)random_below((uint64_t)cpu_level_detect() + 1);
 	struct failure failure;
 	struct merge_plan plan;
-	int error = merge_plan_make(&plan, &runs_index, first_run, count,
-				    unique, piece_records, level, &failure);
+	int error = make_plan(&plan, first_run, count, unique, piece_records,
+			      level, &failure);
 
 	if (error == -E2BIG && !must_do)
 		return;
@@ -312,9 +328,8 @@ static void merge_plan__cuts_within_equal_keys(void **state)
 	make_records(1);
 	make_runs(100);
 	check_merge(0, run_count, piece_records, true);
-	assert_int_equal(merge_plan_make(&plan, &runs_index, 0, run_count,
-					 unique, piece_records, CPU_SCALAR,
-					 &failure),
+	assert_int_equal(make_plan(&plan, 0, run_count, unique, piece_records,
+				   CPU_SCALAR, &failure),
 			 0);
 	assert_true(plan.piece_count >= RECORDS_MAX / piece_records);
 	merge_plan_free(&plan);
@@ -334,8 +349,8 @@ static void merge_plan_make__too_many_runs(void **state)
 	record_count = 4000;
 	make_records(256);
 	make_runs(20);
-	assert_int_equal(merge_plan_make(&plan, &runs_index, 0, run_count,
-					 unique, 19, CPU_SCALAR, &failure),
+	assert_int_equal(make_plan(&plan, 0, run_count, unique, 19, CPU_SCALAR,
+				   &failure),
 			 -E2BIG);
 	assert_null(plan.order);
 	run_index_free(&runs_index);
