@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "cluster/cluster_external.h"
 #include "cluster/cluster_state.h"
 #include "cluster/cluster_trace.h"
 #include "sort/sort_setup.h"
@@ -204,6 +205,51 @@ static int sort_share(struct cluster *cluster)
 	return error ? error : arrange_and_exchange(cluster);
 }
 
+/* As the ranks of one machine share its CPUs.  The output goes past the page
+ * cache, unless the user wants it otherwise, or all ranks write one file; where
+ * duplicates are dropped, it is cut in the end. */
+static int sort_externally(struct cluster *cluster)
+{
+	const struct cluster_external external = {
+		.config = &cluster->external,
+		.exchange = cluster->exchange,
+		.rank = &cluster->rank,
+		.hellos = cluster->hellos,
+		.output = &cluster->output,
+		.report = cluster->report,
+		.result = &cluster->result->sort,
+		.external_result = &cluster->result->external,
+	};
+	struct sorter_config *config = &cluster->external_sort;
+	int error;
+
+	thread_pool_stop(&cluster->pool);
+	*config = *cluster->sort_config;
+	config->memory_bytes = cluster->agreement.external_bytes;
+	config->threads = cluster->pool.worker_count;
+	config->trace_path = NULL;
+	cluster->external = *cluster->config->external;
+	cluster->external.sort = config;
+	cluster->external.rank_count = cluster->rank.node_count;
+	cluster->external.share_records =
+		cluster->agreement.whole_count / cluster->rank.node_count;
+	cluster->external_output = *config;
+	cluster->external_output.unique = false;
+	if (config->io == INPUT_AUTO)
+		cluster->external_output.io = INPUT_DIRECT;
+	cluster->output.config = &cluster->external_output;
+	if (config->unique && cluster->config->gathers)
+		return failure_set(cluster->failure, EXIT_USAGE, "--unique", 0,
+				   "not with --gather, for what does not fit "
+				   "into memory");
+	error = cluster_external_run(&external, cluster->failure);
+	if (error == 0 && cluster->rank.rank == 0)
+		error = sort_trace_open(&cluster->trace,
+					&cluster->output.output,
+					&cluster->input, cluster->failure);
+	return error;
+}
+
 /* The other workers end: they have ordered all chunks, or they stop where they
  * are. */
 static void stop_workers(struct cluster *cluster, int error)
@@ -252,13 +298,9 @@ static void begin_parts(struct cluster *cluster)
 /* --- the end ---------------------------------------------------------------
  */
 
-static void fill_result(struct cluster *cluster)
+static void fill_sort_result(struct cluster *cluster)
 {
 	struct sorter_result *result = &cluster->result->sort;
-	uint64_t *figures = cluster->report->figures;
-	uint64_t bound_ns;
-	int64_t offset_ns =
-		exchange_clock_offset_ns(cluster->exchange, 0, &bound_ns);
 
 	sort_setup_fill_result(result, &cluster->input, &cluster->output.output,
 			       &cluster->splitters, cluster->pool.worker_count,
@@ -269,12 +311,25 @@ static void fill_result(struct cluster *cluster)
 	result->size_bytes =
 		result->record_count * cluster->sort_config->shape.size;
 	result->checksum = orderer_checksum(&cluster->orderer);
+}
+
+static void fill_result(struct cluster *cluster)
+{
+	struct sorter_result *result = &cluster->result->sort;
+	uint64_t *figures = cluster->report->figures;
+	uint64_t bound_ns;
+	int64_t offset_ns =
+		exchange_clock_offset_ns(cluster->exchange, 0, &bound_ns);
+
+	if (!cluster->result->is_external)
+		fill_sort_result(cluster);
 	cluster->result->payload_bytes =
 		exchange_payload_bytes(cluster->exchange);
 	cluster->result->transport = exchange_transport(cluster->exchange);
 
 	figures[CLUSTER_RECORDS_IN] = cluster->input.record_count;
-	figures[CLUSTER_RECORDS_OUT] = orderer_record_count(&cluster->orderer);
+	figures[CLUSTER_RECORDS_OUT] =
+		result->record_count - result->dropped_count;
 	figures[CLUSTER_THREADS] = result->threads;
 	figures[CLUSTER_MEMORY_BYTES] = result->memory_bytes;
 	figures[CLUSTER_BEGIN_AT_NS] = result->begin_ns + (uint64_t)offset_ns;
@@ -361,7 +416,8 @@ static int sort_together(struct cluster *cluster)
 	add_ns(cluster, CLUSTER_JOIN_NS, begin_ns);
 	if (error == 0) {
 		begin_parts(cluster);
-		error = sort_share(cluster);
+		error = cluster->result->is_external ? sort_externally(cluster)
+						     : sort_share(cluster);
 	}
 	stop_workers(cluster, error);
 	if (error == 0)

@@ -26,6 +26,7 @@
 #include "cluster/cluster_agree.h"
 #include "cluster/cluster_report.h"
 #include "exchange/exchange.h"
+#include "external/external_sort.h"
 #include "net/rank.h"
 #include "sort/sorter.h"
 
@@ -42,6 +43,9 @@ struct cluster_config {
 	uint16_t port;
 	uint32_t payload_bytes;
 	uint64_t deadline_ns;
+	/* For what does not fit into memory: scratch files, codec; the sort and
+	 * the ranks are set here. */
+	const struct external_config *external;
 	/* Opens another exchange than UDP; NULL: UDP.  Called once, by the
 	 * thread that runs the sort, which then closes the exchange. */
 	struct exchange *(*open_exchange)(
@@ -57,6 +61,8 @@ struct cluster_result {
 	uint32_t payload_bytes; /* of a datagram */
 	const char *transport;	/* how bytes have travelled: "udp" */
 	bool by_reference;	/* ranks have sent references, not records */
+	bool is_external;	/* it did not fit into memory */
+	struct external_result external; /* then: of this rank */
 	enum exchange_schedule schedule;
 	/* What a failure's name is kept in: the failure points to it. */
 	char failed[FAILURE_WHY_BYTES];

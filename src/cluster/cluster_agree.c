@@ -8,7 +8,7 @@
 #include "sort/buckets.h"
 #include "sort/plan.h"
 
-#define VERSION 4
+#define VERSION 5
 
 /* A node's output range that is cut at sampled borders is wrong by half a
  * bucket at either end: with this many splitters for each node by less than 2
@@ -99,6 +99,9 @@ void cluster_hello_encode(const struct cluster_hello *hello,
 		hello->slot_count,
 		hello->gather_nonce,
 		hello->unique,
+		hello->memory_bytes,
+		hello->input_bytes,
+		hello->codec,
 	};
 
 	_Static_assert(ARRAY_LEN(others) + OTHERS_AT == ARRAY_LEN(words),
@@ -144,6 +147,9 @@ int cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
 		.slot_count = others[10],
 		.gather_nonce = others[11],
 		.unique = others[12] != 0,
+		.memory_bytes = others[13],
+		.input_bytes = others[14],
+		.codec = others[15],
 	};
 	return unpack_shape(&hello->shape, words + SHAPE_AT) &&
 			       words_are_good(others)
@@ -197,6 +203,8 @@ static int compare(const struct peer *peer, const struct peer *own,
 				       failure);
 	if (peer->hello->traces != own->hello->traces)
 		return differs_in_name(peer, own->rank, "trace", failure);
+	if (peer->hello->codec != own->hello->codec)
+		return differs_in_name(peer, own->rank, "compress", failure);
 	if (peer->hello->schedule != own->hello->schedule)
 		return differs_in_name(peer, own->rank, "schedule", failure);
 	if ((peer->hello->gather_nonce == 0) != (own->hello->gather_nonce == 0))
@@ -301,6 +309,48 @@ static int agree_by_reference(struct cluster_agreement *agreement,
 			   node, names[node]);
 }
 
+/* A sort in memory takes so many bytes for a record that a rank has, and for
+ * one that it gets, beside the record: 59 were measured together where a rank
+ * has 250,000 records, and fewer where it has more. */
+#define OWN_RECORD_BYTES 40
+#define SHARE_RECORD_BYTES 24
+/* And for a part of all records that is larger than others by chance. */
+#define SHARE_MARGIN(records) ((records) / 32 + 1000)
+
+/* What a rank needs if each gets an equal share.  Numbers of records and bytes
+ * are bounded: see check_input(). */
+static uint64_t needed_bytes(const struct cluster_agreement *agreement,
+			     const struct cluster_hello *hello,
+			     unsigned node_count)
+{
+	uint64_t share = agreement->whole_count / node_count;
+	uint64_t received = agreement->by_reference ? 0 : hello->shape.size;
+
+	share += SHARE_MARGIN(share);
+	return MIN(hello->input_bytes, 2 * CLUSTER_INPUT_BYTES_MAX) +
+	       hello->record_count * OWN_RECORD_BYTES +
+	       share * SHARE_RECORD_BYTES +
+	       share / node_count * (node_count - 1) * received;
+}
+
+static uint64_t find_external(const struct cluster_agreement *agreement,
+			      const struct cluster_hello *hellos,
+			      unsigned node_count)
+{
+	uint64_t least = UINT64_MAX;
+	bool fits = true;
+
+	for (unsigned i = 0; i < node_count; i++) {
+		uint64_t has = hellos[i].memory_bytes;
+
+		if (has == 0)
+			continue;
+		least = MIN(least, has);
+		fits &= needed_bytes(agreement, &hellos[i], node_count) <= has;
+	}
+	return fits || node_count == 1 ? 0 : least;
+}
+
 /* The same number for each node. */
 static uint32_t static_buckets(const struct cluster_agreement *agreement,
 			       unsigned node_count)
@@ -340,6 +390,8 @@ int cluster_agree(struct cluster_agreement *agreement,
 	if (agree_by_reference(agreement, hellos, node_count, names, failure) <
 	    0)
 		return -EINVAL;
+	agreement->external_bytes =
+		find_external(agreement, hellos, node_count);
 	agreement->kind = static_kind(hellos, node_count, &is_uniform);
 	agreement->may_sample = wanted == SPLITTERS_AUTO;
 	if (agreement->whole_count > 0 &&

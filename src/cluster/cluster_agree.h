@@ -47,12 +47,17 @@ struct cluster_hello {
 	/* 0: each rank has outputs of its own.  Else all write one file, and
 	 * leave this random number behind the records (cluster_output.c). */
 	uint64_t gather_nonce;
+	/* Memory that the rank may have, at most; 0: it has not asked, since
+	 * its input is small.  And what its input takes of that. */
+	uint64_t memory_bytes;
+	uint64_t input_bytes;
+	uint64_t codec; /* of what is spilled: any number, the same for all */
 };
 
 /* Little-endian words: a version, and the fields above in their order.  Of the
  * shape there are the size and, in a word each, KEY_FIELDS_MAX fields of the
  * key. */
-#define CLUSTER_HELLO_BYTES (8 * (15 + KEY_FIELDS_MAX))
+#define CLUSTER_HELLO_BYTES (8 * (18 + KEY_FIELDS_MAX))
 
 /* The most bytes of input that a rank may have.  A peer that tells of more ends
  * the run, before its number is added, multiplied or used for memory. */
@@ -69,6 +74,9 @@ struct cluster_agreement {
 	enum splitters_kind kind; /* STATIC_256, STATIC_95 or SAMPLED */
 	bool traces;		  /* rank 0 wants all timelines */
 	bool by_reference;	  /* ranks send references, not records */
+	/* What some rank needs does not fit into its memory: all sort as if
+	 * they had no more than this (cluster_external.h).  0: all fits. */
+	uint64_t external_bytes;
 	/* If static output ranges turn out to be too unequal: sample instead.
 	 */
 	bool may_sample;

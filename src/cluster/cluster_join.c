@@ -43,6 +43,25 @@ static int start_pool(struct cluster *cluster)
 				 cluster->failure);
 }
 
+/* Of a part of the machine's memory, where ranks share it, some is for others.
+ */
+#define MEMORY_SHARE(available) ((available) / 4 * 3)
+/* What an input needs in all, at most, for each of its bytes: so much memory
+ * there is.  (To ask takes 0.2 ms, a tenth of a small sort.) */
+#define UNASKED_BYTES (8 * MIB)
+
+static uint64_t allowed_bytes(const struct cluster *cluster)
+{
+	const struct sorter_config *config = cluster->sort_config;
+
+	if (config->memory_bytes > 0)
+		return config->memory_bytes;
+	if (cluster->input.record_count * config->shape.size <= UNASKED_BYTES)
+		return 0;
+	return MAX(1, MEMORY_SHARE(topology_available_bytes() /
+				   cluster->rank.machine_count));
+}
+
 /* What this rank knows by itself. */
 static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 {
@@ -68,7 +87,13 @@ static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 		.traces = config->trace_path != NULL,
 		.by_reference = cluster->config->by_reference,
 		.slot_count = input->slot_count,
+		.memory_bytes = allowed_bytes(cluster),
+		.input_bytes = input_memory_bytes(input),
 	};
+	if (cluster->config->external)
+		hello->codec = (uint64_t)cluster->config->external->codec.kind
+				       << 32 |
+			       (uint32_t)cluster->config->external->codec.level;
 	if (cluster->config->by_reference != CLUSTER_BY_REFERENCE_NO)
 		cluster_offer_input(cluster, hello);
 	while (cluster->config->gathers && hello->gather_nonce == 0)
@@ -200,7 +225,9 @@ int cluster_join(struct cluster *cluster)
 	if (error)
 		return error;
 	cluster->result->by_reference = cluster->agreement.by_reference;
-	error = map_input(cluster);
+	cluster->result->is_external = cluster->agreement.external_bytes > 0;
+	if (!cluster->result->is_external)
+		error = map_input(cluster);
 	if (error == 0)
 		error = sort_trace_add_lanes(
 			&cluster->trace, cluster->pool.worker_count,

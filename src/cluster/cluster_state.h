@@ -107,6 +107,10 @@ struct cluster {
 	struct cluster_receive receive;
 	struct orderer orderer;
 	struct cluster_output output;
+
+	/* Of what does not fit into memory; cluster.c. */
+	struct sorter_config external_sort, external_output;
+	struct external_config external;
 };
 
 static inline bool cluster_is_on_one_machine(const struct cluster *cluster)

@@ -22,7 +22,7 @@ int destination_open(struct destination *destination, uint64_t record_count,
 				   "fit into memory");
 	if (config.io == INPUT_AUTO)
 		config.io = INPUT_DIRECT;
-	if (destination->is_stream)
+	if (destination->is_stream || destination->is_lent)
 		return 0;
 	/* With config.unique, sort_setup_outputs() gives outputs no size.  So
 	 * it is done where the size is not known yet; other outputs get the
@@ -31,6 +31,13 @@ int destination_open(struct destination *destination, uint64_t record_count,
 	config.unique = !destination->has_sizes;
 	return sort_setup_outputs(&destination->files, &config, record_count,
 				  failure);
+}
+
+void destination_lend(struct destination *destination, struct output *output,
+		      uint8_t *memory, unsigned slot_count, size_t chunk_bytes)
+{
+	output_set_slots(output, memory, slot_count, chunk_bytes);
+	destination->sink = &output->sink;
 }
 
 void destination_set_slots(struct destination *destination, uint8_t *memory,
@@ -43,6 +50,8 @@ void destination_set_slots(struct destination *destination, uint8_t *memory,
 		destination->sink = &destination->stream.sink;
 		return;
 	}
+	if (destination->is_lent)
+		return;
 	output_set_slots(&destination->files, memory, slot_count, chunk_bytes);
 	destination->sink = &destination->files.sink;
 }

@@ -16,6 +16,7 @@
 struct destination {
 	const struct sorter_config *config; /* borrowed */
 	bool is_stream;
+	bool is_lent;	/* the caller has the output: destination_lend() */
 	bool has_sizes; /* the files had theirs when they were opened */
 	struct output files;
 	struct stream_sink stream;
@@ -30,6 +31,11 @@ void destination_init(struct destination *destination,
  * EXTERNAL_RECORDS_UNKNOWN; a stream is opened later. */
 int destination_open(struct destination *destination, uint64_t record_count,
 		     struct failure *failure);
+
+/* Instead of opening files: the output is the caller's, who also gives it its
+ * names.  It is borrowed, with slots as destination_set_slots() makes them. */
+void destination_lend(struct destination *destination, struct output *output,
+		      uint8_t *memory, unsigned slot_count, size_t chunk_bytes);
 
 /* Slots over memory of slot_count * chunk_bytes, page aligned. */
 void destination_set_slots(struct destination *destination, uint8_t *memory,

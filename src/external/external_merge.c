@@ -29,6 +29,12 @@ static void sample_piece(struct external *external, struct batch *batch)
 	uint32_t sample_count =
 		MIN(count, MAX(wanted, batch->plan.sample_count));
 
+	/* Of a part of a merge, the last piece may have rests only. */
+	if (count == 0) {
+		splitters_init_static(&batch->splitters, SPLITTERS_STATIC_256,
+				      batch->plan.bucket_count);
+		return;
+	}
 	for (uint32_t i = 0; i < sample_count; i++) {
 		uint32_t at = (uint32_t)((uint64_t)count * i / sample_count);
 
@@ -41,9 +47,8 @@ static void sample_piece(struct external *external, struct batch *batch)
 	splitters_set_shape(&batch->splitters, &external->request.shape);
 }
 
-static int fill(void *context, unsigned lane, struct batch *batch)
+int external_fill_piece(struct external *external, struct batch *batch)
 {
-	struct external *external = context;
 	struct piece_source *pieces = &external->pieces;
 	const struct bucketing_config config = {
 		.source = &pieces->source,
@@ -51,7 +56,6 @@ static int fill(void *context, unsigned lane, struct batch *batch)
 		.serve_context = external,
 	};
 
-	(void)lane;
 	if (!piece_source_begin(pieces, batch)) {
 		batch->record_count = 0;
 		return 0;
@@ -65,6 +69,12 @@ static int fill(void *context, unsigned lane, struct batch *batch)
 	atomic_store_explicit(&external->read_pieces, pieces->next_piece,
 			      memory_order_release);
 	return (int)(external->merge.piece_count - pieces->next_piece);
+}
+
+static int fill(void *context, unsigned lane, struct batch *batch)
+{
+	(void)lane;
+	return external_fill_piece(context, batch);
 }
 
 /* --- giving room back -------------------------------------------------------
@@ -164,8 +174,8 @@ static uint32_t piece_slot_bytes(const struct external *external)
 	return (uint32_t)MIN(bytes, plan->read_slot_bytes);
 }
 
-static bool open_pieces(struct external *external, unsigned first,
-			unsigned count, uint64_t piece_records)
+bool external_open_pieces(struct external *external,
+			  const struct merge_request *merge)
 {
 	const struct external_plan *plan = &external->plan;
 	uint32_t slot_bytes = piece_slot_bytes(external);
@@ -178,25 +188,18 @@ static bool open_pieces(struct external *external, unsigned first,
 			     plan->read_depth * plan->read_slot_bytes /
 				     slot_bytes),
 		.memory = external->read_memory,
-		.kernel = external->config->sort->kernel,
+		.kernel = merge->kernel,
 		.codec = external->config->codec,
 		.decoder_memory = external->decoder_memory,
 		.decoder_bytes = plan->decoder_bytes,
 	};
-	const struct merge_request merge = {
-		.index = &external->index,
-		.first_run = first,
-		.run_count = count,
-		.unique = external->config->sort->unique,
-		.piece_records = piece_records,
-		.kernel = request.kernel,
-	};
 	struct failure failure = { .status = EXIT_DONE };
-	int error = merge_plan_make(&external->merge, &merge, &failure);
+	int error = merge_plan_make(&external->merge, merge, &failure);
 
 	if (error == -E2BIG)
 		failure_set(&failure, EXIT_RESOURCES, NULL, 0,
-			    "%u runs are too many for one merge", count);
+			    "%u runs are too many for one merge",
+			    merge->run_count);
 	if (error == 0)
 		error = piece_source_open(&external->pieces, &request,
 					  &failure);
@@ -225,29 +228,47 @@ static bool is_room_short(const struct external *external,
 	return false;
 }
 
+bool external_run_merge(struct external *external, pipeline_fill_fn *fill_one,
+			pipeline_empty_fn *empty, pipeline_tidy_fn *tidy_up,
+			void *context)
+{
+	unsigned free_count = external->pipeline.free.count;
+	const struct pipeline_run run = {
+		.fill = fill_one,
+		.empty = empty,
+		.tidy = tidy_up,
+		.context = context,
+		.lane_count = 1,
+		.free_wanted = free_count,
+		.free_at_end = free_count,
+	};
+
+	external->released_piece = 0;
+	atomic_store_explicit(&external->read_pieces, 0, memory_order_relaxed);
+	return pipeline_run(&external->pipeline, &run);
+}
+
 /* Merge runs [first, first + count) through the free batches. */
 static bool merge_runs(struct external *external, unsigned first,
 		       unsigned count, pipeline_empty_fn *empty)
 {
-	const struct pipeline_queue *free = &external->pipeline.free;
-	const struct pipeline_run run = {
-		.fill = fill,
-		.empty = empty,
-		.tidy = is_room_short(external, empty) ? tidy : NULL,
-		.context = external,
-		.lane_count = 1,
-		.free_wanted = free->count,
-		.free_at_end = free->count,
+	const struct merge_request merge = {
+		.index = &external->index,
+		.first_run = first,
+		.run_count = count,
+		.unique = external->config->sort->unique,
+		.piece_records = external->pipeline.free.first->capacity,
+		.kernel = external->config->sort->kernel,
 	};
+	pipeline_tidy_fn *tidy_up =
+		is_room_short(external, empty) ? tidy : NULL;
 	bool good;
 
 	external_begin_pass(external, empty == empty_to_output
 					      ? EXTERNAL_OUTPUT
 					      : EXTERNAL_MERGES);
-	external->released_piece = 0;
-	atomic_store_explicit(&external->read_pieces, 0, memory_order_relaxed);
-	good = open_pieces(external, first, count, free->first->capacity) &&
-	       pipeline_run(&external->pipeline, &run);
+	good = external_open_pieces(external, &merge) &&
+	       external_run_merge(external, fill, empty, tidy_up, external);
 	/* What is still being written belongs to this pass. */
 	if (external->pass == EXTERNAL_MERGES)
 		good = good && external_finish_runs(external);
@@ -321,24 +342,31 @@ static bool merge_until(struct external *external, unsigned runs_max)
 /* --- the pass --------------------------------------------------------------
  */
 
+static bool spill_oldest(struct external *external)
+{
+	struct pipeline *pipeline = &external->pipeline;
+	struct batch *batch = pipeline_take_full(pipeline);
+
+	if (!external_spill(external, batch))
+		return false;
+	pipeline_add(pipeline, batch);
+	return true;
+}
+
 /* Spill batches until the free ones are large enough to merge all runs, and if
  * that is not enough, all of them.  So what stays in memory, which may lie
  * anywhere in the input, is never a part of a merge before the last. */
 static bool make_room(struct external *external)
 {
-	struct pipeline *pipeline = &external->pipeline;
+	const struct pipeline *pipeline = &external->pipeline;
 
 	while (pipeline->full.count > 0 &&
 	       external->index.run_count + pipeline->full.count >
 		       external_plan_runs_max(&external->plan,
 					      &external->request,
-					      pipeline->free.count)) {
-		struct batch *batch = pipeline_take_full(pipeline);
-
-		if (!external_spill(external, batch))
+					      pipeline->free.count))
+		if (!spill_oldest(external))
 			return false;
-		pipeline_add(pipeline, batch);
-	}
 	return external_finish_runs(external);
 }
 
@@ -362,6 +390,21 @@ static bool order_runs(struct external *external)
 		return true;
 	external_fail(external, &failure);
 	return false;
+}
+
+/* Runs that are merged are all in scratch files. */
+bool external_settle_runs(struct external *external, unsigned free_count,
+			  unsigned runs_max)
+{
+	const struct pipeline *pipeline = &external->pipeline;
+
+	while (pipeline->full.count > 0 &&
+	       (pipeline->free.count < free_count ||
+		external->index.run_count + pipeline->full.count > runs_max))
+		if (!spill_oldest(external))
+			return false;
+	return external_finish_runs(external) && keep_rest(external) &&
+	       order_runs(external) && merge_until(external, runs_max);
 }
 
 static bool merge_some(struct external *external)

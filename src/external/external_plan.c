@@ -123,18 +123,20 @@ static uint64_t cuts_bytes(const struct external_plan *plan,
 }
 
 /* A rank has the index of its own runs and one of its part of all ranks' runs,
- * and the cuts of both. */
+ * the cuts of both, and for a while the messages that tell of them. */
 static uint64_t index_bytes(const struct external_plan *plan,
 			    const struct external_request *request)
 {
 	uint64_t blocks = plan->index_blocks;
 	uint64_t block_bytes = run_index_block_bytes(&request->shape);
+	uint64_t share =
+		DIV_ROUND_UP(request->share_records, plan->block_records);
 
 	if (plan->rank_count == 1)
 		return blocks * block_bytes + cuts_bytes(plan, request);
-	return 2 * (blocks * block_bytes +
-		    plan->rank_count * cuts_bytes(plan, request)) +
-	       blocks / RANK_INDEX_PART * block_bytes;
+	blocks += share + share / RANK_INDEX_PART;
+	return blocks * block_bytes * 3 / 2 +
+	       2 * plan->rank_count * cuts_bytes(plan, request);
 }
 
 static bool share_equally(struct external_plan *plan,
@@ -295,6 +297,7 @@ static void expect(struct external_plan *plan,
 	uint64_t piece = external_plan_piece_records(plan, free_batches);
 	uint64_t last_runs, rests;
 
+	plan->free_batches = free_batches;
 	plan->run_count = planned_runs(plan, request);
 	plan->spilled_records = records > kept ? records - kept : 0;
 	expect_merges(plan, runs_max);

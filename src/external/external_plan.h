@@ -41,8 +41,9 @@ struct external_request {
 	bool in_order;	    /* the output's chunks must be written so */
 	bool sums_up;	    /* the records' checksums are wanted */
 	/* That merge all of their runs together (external_rank.h); 0 and 1:
-	 * this one alone. */
+	 * this one alone.  And how many records this one gets. */
 	unsigned rank_count;
+	uint64_t share_records;
 };
 
 enum external_way {
@@ -88,6 +89,8 @@ struct external_plan {
 	size_t encoder_bytes;
 	size_t decoder_bytes;
 	uint64_t memory_bytes; /* of the arena */
+
+	unsigned free_batches; /* for the last merge, at least */
 
 	/* What is expected; all are 0 if the number of records is
 	 * unknown. */

@@ -52,6 +52,8 @@ static int make_plan(struct external *external, struct failure *failure)
 		.codec = external->config->codec,
 		.in_order = external->destination.is_stream,
 		.sums_up = config->checksum,
+		.rank_count = external->config->rank_count,
+		.share_records = external->config->share_records,
 	};
 	if (request->memory_bytes == 0)
 		request->memory_bytes =
@@ -292,6 +294,7 @@ static int open_input(struct external *external, struct failure *failure)
 	int error;
 
 	destination_init(&external->destination, config);
+	external->destination.is_lent = external->config->rank_count > 0;
 	external->reads_streams =
 		stream_source_suits(config->input_paths, config->input_count);
 	if (external->reads_streams) {
@@ -339,7 +342,7 @@ static int prepare_scratch(struct external *external, struct failure *failure)
 	return error ? first_failure_get(&external->failure, failure) : 0;
 }
 
-static int prepare(struct external *external, struct failure *failure)
+int external_prepare(struct external *external, struct failure *failure)
 {
 	int error = begin_input(external, failure);
 
@@ -392,7 +395,7 @@ static int commit(struct external *external, struct failure *failure)
 	return error;
 }
 
-static void fill_result(struct external *external)
+void external_fill_result(struct external *external)
 {
 	struct sorter_result *result = external->result;
 	struct external_result *own = external->details;
@@ -426,7 +429,7 @@ static void fill_result(struct external *external)
 }
 
 /* What is still open; each is safe if it was not opened. */
-static void close_all(struct external *external)
+void external_close(struct external *external)
 {
 	thread_pool_stop(&external->orderers);
 	thread_pool_stop(&external->readers);
@@ -446,7 +449,7 @@ static void close_all(struct external *external)
 	arena_unmap(&external->arena);
 }
 
-static struct external *begin(const struct external_config *config,
+struct external *external_new(const struct external_config *config,
 			      struct arena *own, struct failure *failure)
 {
 	struct external *external;
@@ -475,19 +478,19 @@ int external_sort_run(const struct external_config *config,
 	memset(result, 0, sizeof(*result));
 	memset(external_result, 0, sizeof(*external_result));
 	result->begin_ns = clock_now_ns();
-	external = begin(config, &own, failure);
+	external = external_new(config, &own, failure);
 	if (!external)
 		return -ENOMEM;
 	external->result = result;
 	external->details = external_result;
-	error = prepare(external, failure);
+	error = external_prepare(external, failure);
 	if (error == 0)
 		error = run(external, failure);
 	if (error == 0)
 		error = commit(external, failure);
 	if (error == 0)
-		fill_result(external);
-	close_all(external);
+		external_fill_result(external);
+	external_close(external);
 	arena_unmap(&own);
 	return error;
 }
@@ -540,14 +543,14 @@ int external_sort_explain(const struct external_config *config,
 			  struct failure *failure)
 {
 	struct arena own = { 0 };
-	struct external *external = begin(config, &own, failure);
+	struct external *external = external_new(config, &own, failure);
 	int error;
 
 	memset(explanation, 0, sizeof(*explanation));
 	if (!external)
 		return -ENOMEM;
 	error = explain(external, explanation, failure);
-	close_all(external);
+	external_close(external);
 	arena_unmap(&own);
 	return error;
 }

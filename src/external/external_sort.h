@@ -51,6 +51,10 @@ struct external_config {
 	struct codec codec; /* for what is spilled */
 	/* What a sort in memory would take, for a message; 0: not known. */
 	uint64_t in_memory_bytes;
+	/* That merge their runs together (external_rank.h), 0: none; and how
+	 * many records this one gets. */
+	unsigned rank_count;
+	uint64_t share_records;
 	/* Of the disk, for predictions; all are 0: not known. */
 	struct external_rates rates;
 	/* What one thread calls about once a second, or NULL. */

@@ -82,6 +82,20 @@ struct external {
 	} meter;
 };
 
+/* A sort that has not begun: *own has its memory.  NULL: *failure is filled. */
+struct external *external_new(const struct external_config *config,
+			      struct arena *own, struct failure *failure);
+
+/* All that comes before the first pass: input, plan, memory, files, threads.
+ * 0 or -errno with *failure filled. */
+int external_prepare(struct external *external, struct failure *failure);
+
+/* After the last pass: complete both results. */
+void external_fill_result(struct external *external);
+
+/* Give back all that is still open, however far the sort has come. */
+void external_close(struct external *external);
+
 /* A pass begins and ends: what it has taken is added to details->passes[]. */
 void external_begin_pass(struct external *external, enum external_pass pass);
 void external_end_pass(struct external *external);
@@ -127,6 +141,24 @@ bool external_order(struct external *external, struct batch *batch,
 
 /* Pass 2, and what must be merged before. */
 bool external_merge_all(struct external *external);
+
+/* After pass 1: spill until so many batches are free, sort the others in place,
+ * and merge runs until there are no more than runs_max. */
+bool external_settle_runs(struct external *external, unsigned free_count,
+			  unsigned runs_max);
+
+/* Make the merge's plan, and open its pieces. */
+bool external_open_pieces(struct external *external,
+			  const struct merge_request *merge);
+
+/* The leader of the reading team: bring the next piece into the batch.  Returns
+ * what pipeline_fill_fn does. */
+int external_fill_piece(struct external *external, struct batch *batch);
+
+/* Of the pipeline, through whose free batches the pieces go. */
+bool external_run_merge(struct external *external, pipeline_fill_fn *fill,
+			pipeline_empty_fn *empty, pipeline_tidy_fn *tidy,
+			void *context);
 
 /* Pass 1 has counted the records: the output can begin. */
 bool external_begin_output(struct external *external);

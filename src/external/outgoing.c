@@ -130,7 +130,7 @@ static bool find_ahead(struct outgoing *outgoing)
 {
 	struct outgoing_cursor *ahead = &outgoing->ahead;
 
-	while (ahead->wave < outgoing->wave_count) {
+	while (ahead->wave < outgoing->request.wave_count) {
 		if (ahead->block < range_end(outgoing, ahead) &&
 		    !is_resident(outgoing, ahead->run))
 			return true;
@@ -265,9 +265,6 @@ int outgoing_open(struct outgoing *outgoing,
 		.gather = gather_kernel(request->kernel,
 					request->index->shape.size),
 	};
-	for (unsigned i = 0; i < request->rank_count; i++)
-		outgoing->wave_count = MAX(outgoing->wave_count,
-					   request->wants[i].piece_count);
 	for (unsigned i = 0; i < 2; i++) {
 		outgoing->messages[i] = calloc(request->rank_count,
 					       sizeof(**outgoing->messages));

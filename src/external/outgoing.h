@@ -35,7 +35,8 @@ struct outgoing_request {
 	/* [rank_count]; they are good: outgoing_wants_are_good(). */
 	const struct outgoing_wants *wants;
 	unsigned rank_count;
-	uint8_t *areas[2]; /* of area_bytes each */
+	uint32_t wave_count; /* no rank has more pieces */
+	uint8_t *areas[2];   /* of area_bytes each */
 	size_t area_bytes;
 	/* Staging slots for reads. */
 	uint8_t *memory;
@@ -53,7 +54,6 @@ struct outgoing_cursor {
 
 struct outgoing {
 	struct outgoing_request request;
-	uint32_t wave_count; /* the most pieces that a rank has */
 	uint32_t read_waves; /* have been read */
 	gather_fn *gather;
 	struct outgoing_message *messages[2]; /* [rank_count], owned */

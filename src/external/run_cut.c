@@ -240,8 +240,6 @@ uint32_t run_cut_block(const struct run_cut *cut, const struct run_index *index,
 	uint32_t first = index->runs[run].first_block;
 	uint32_t low = first, high = first + index->runs[run].block_count;
 
-	if (!cut)
-		return first;
 	if (number == cut->run)
 		return (uint32_t)MIN((uint64_t)first + cut->place, high);
 	while (low < high) {

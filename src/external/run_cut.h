@@ -82,8 +82,7 @@ int run_cut_compare(const struct run_cut *cut,
 		    uint32_t number);
 
 /* The first block of the index's run that lies behind the cut, or the end of
- * the run.  `number` is that of the run over all ranks.  cut NULL: the run's
- * first block. */
+ * the run.  `number` is that of the run over all ranks. */
 uint32_t run_cut_block(const struct run_cut *cut, const struct run_index *index,
 		       unsigned run, uint32_t number);
 

@@ -10,9 +10,14 @@ void run_part_range(const struct run_cuts *cuts, unsigned rank,
 		    uint32_t number, uint32_t *first, uint32_t *end)
 {
 	const struct run_cut *begin = run_cuts_begin(cuts, rank);
+	const struct run_cut *behind = run_cuts_end(cuts, rank);
 
-	*first = run_cut_block(begin, index, run, number);
-	*end = run_cut_block(run_cuts_end(cuts, rank), index, run, number);
+	*first = index->runs[run].first_block;
+	*end = *first + index->runs[run].block_count;
+	if (begin)
+		*first = run_cut_block(begin, index, run, number);
+	if (behind)
+		*end = run_cut_block(behind, index, run, number);
 	/* In the cut's own run no block lies across it. */
 	if (begin && begin->run != number &&
 	    *first > index->runs[run].first_block)

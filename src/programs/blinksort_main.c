@@ -358,11 +358,9 @@ static int check_cluster(struct options *options, struct failure *failure)
 			return options_refuse_entry(
 				reader, id, failure,
 				"only with --cluster or --nodes");
-	for (int id = OPTION_SCRATCH; id <= OPTION_COMPRESS; id++)
-		if (options_given(reader, id) && options->is_cluster)
-			return options_refuse_entry(
-				reader, id, failure,
-				"not with --cluster or --nodes");
+	if (options_given(reader, OPTION_EXPLAIN) && options->is_cluster)
+		return options_refuse_entry(reader, OPTION_EXPLAIN, failure,
+					    "not with --cluster or --nodes");
 	if (gather && options->config.output_count > 0)
 		return failure_set(failure, EXIT_USAGE, "--gather", 0,
 				   "not together with -o");
@@ -582,6 +580,9 @@ int main(int argc, char **argv)
 	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
 	if (options.is_cluster) {
+		external_options_complete(&options.external,
+					  options.outputs[0]);
+		options.cluster.external = &options.external.config;
 		if (cluster_run(&options.config, &options.cluster,
 				&cluster_result, &failure) < 0)
 			return log_failure(&failure);

@@ -186,6 +186,11 @@ void sort_report_cluster_json(const struct sorter_config *config,
 		printf(", \"whole_records\": null");
 	print_checksum("whole_checksum", result->rank == 0 && config->checksum,
 		       sort_report_cluster_checksum(result));
+	fputs(", \"external\": ", stdout);
+	if (result->is_external)
+		external_report_json(&result->external);
+	else
+		fputs("null", stdout);
 	printf(", \"ranks\": [");
 	for (unsigned i = first_report(result); i < end_report(result); i++) {
 		fputs(i == first_report(result) ? "" : ", ", stdout);

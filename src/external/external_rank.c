@@ -1,0 +1,451 @@
+#include "external/external_rank.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "external/external_state.h"
+
+/* Of an area for what goes out, the part that its reads pass through; and how
+ * many reads there are at most, each of so many bytes if blocks are smaller. */
+#define SLOTS_PART 8
+#define SLOTS_MAX 16
+#define SLOT_BYTES (128 * KIB)
+
+struct external_rank {
+	struct arena own; /* of this struct and of *external */
+	struct external *external;
+	unsigned rank_count;
+
+	/* The caller's thread; the other worker of the driver runs the passes,
+	 * that of the sender reads what goes out. */
+	struct thread_pool driver, sender;
+	unsigned runs_max;
+	struct outgoing outgoing;
+	uint8_t *received; /* the area */
+	uint8_t *areas[2]; /* for what goes out */
+	size_t area_bytes, slots_bytes;
+
+	/* The driver and the sender each set theirs. */
+	_Atomic bool is_driving;
+	_Atomic uint32_t read_waves;
+	/* The caller raises these, with thread_pool_set(). */
+	_Atomic uint32_t given_waves;
+	_Atomic uint32_t output_is_open;
+	const uint8_t *const *received_runs; /* before given_waves */
+	uint64_t records_max;		     /* before output_is_open */
+	/* The leader of the reading team. */
+	uint64_t lead_records; /* before taken_waves */
+	_Atomic uint32_t taken_waves;
+};
+
+/* --- pass 1 ----------------------------------------------------------------
+ */
+
+static void drive_runs(void *context, unsigned worker)
+{
+	struct external_rank *rank = context;
+	struct external *external = rank->external;
+
+	(void)worker;
+	if (external_make_runs(external)) {
+		external->details->run_count = external->index.run_count +
+					       external->pipeline.full.count;
+		external_settle_runs(external, external->plan.free_batches,
+				     rank->runs_max);
+	}
+	atomic_store_explicit(&rank->is_driving, false, memory_order_release);
+}
+
+void external_rank_start_runs(struct external_rank *rank, unsigned runs_max)
+{
+	rank->runs_max = runs_max;
+	atomic_store_explicit(&rank->is_driving, true, memory_order_relaxed);
+	thread_pool_launch(&rank->driver, drive_runs, rank);
+}
+
+bool external_rank_is_busy(const struct external_rank *rank)
+{
+	return atomic_load_explicit(&rank->is_driving, memory_order_acquire);
+}
+
+int external_rank_check(const struct external_rank *rank,
+			struct failure *failure)
+{
+	return first_failure_get(&rank->external->failure, failure);
+}
+
+int external_rank_finish(struct external_rank *rank, struct failure *failure)
+{
+	thread_pool_wait(&rank->driver);
+	return first_failure_get(&rank->external->failure, failure);
+}
+
+uint64_t external_rank_index_bytes(const struct external_rank *rank)
+{
+	return rank->external->plan.index_bytes;
+}
+
+const struct run_index *external_rank_index(const struct external_rank *rank)
+{
+	return &rank->external->index;
+}
+
+/* --- the areas of pass 2 ---------------------------------------------------
+ */
+
+/* Two batches for pieces, in the first two areas. */
+static void lay_out_pieces(struct external_rank *rank, uint8_t **areas)
+{
+	struct external *external = rank->external;
+	const struct external_plan *plan = &external->plan;
+	struct batch *batches = external->batches + plan->batch_count;
+	struct batch_request request = plan->batch;
+
+	request.capacity =
+		external_plan_piece_records(plan, plan->free_batches);
+	for (unsigned i = 0; i < 2; i++) {
+		batches[i].memory = (struct arena){
+			.base = areas[i],
+			.size_bytes = rank->area_bytes,
+		};
+		batch_lay_out(&batches[i], &request);
+		pipeline_add(&external->pipeline, &batches[i]);
+	}
+}
+
+/* What the free batches had is divided anew. */
+static void lay_out_areas(struct external_rank *rank)
+{
+	struct external *external = rank->external;
+	const struct external_plan *plan = &external->plan;
+	unsigned of_batch = external_plan_areas(plan, plan->free_batches);
+	uint8_t *areas[EXTERNAL_RANK_AREAS];
+	unsigned count = 0;
+	struct batch *batch;
+
+	while ((batch = pipeline_take_free(&external->pipeline)))
+		for (unsigned i = 0;
+		     i < of_batch && count < EXTERNAL_RANK_AREAS; i++)
+			areas[count++] =
+				batch->memory.base + i * rank->area_bytes;
+	lay_out_pieces(rank, areas);
+	rank->received = areas[2];
+	rank->areas[0] = areas[3];
+	rank->areas[1] = areas[4];
+}
+
+uint8_t *external_rank_area(const struct external_rank *rank)
+{
+	return rank->received;
+}
+
+size_t external_rank_area_bytes(const struct external_rank *rank)
+{
+	return rank->area_bytes;
+}
+
+/* --- our part --------------------------------------------------------------
+ */
+
+int external_rank_plan_part(struct external_rank *rank,
+			    const struct external_rank_part *part,
+			    struct failure *failure)
+{
+	struct external *external = rank->external;
+	const struct external_plan *plan = &external->plan;
+	const struct merge_request merge = {
+		.index = part->index,
+		.run_count = part->index->run_count,
+		.unique = external->config->sort->unique,
+		.piece_records =
+			external_plan_piece_records(plan, plan->free_batches),
+		.kernel = external->config->sort->kernel,
+		.begin = part->begin,
+		.end = part->end,
+		.source_bytes_max = part->wanted_bytes,
+		.source_count = rank->rank_count,
+	};
+
+	if (!external_open_pieces(external, &merge))
+		return first_failure_get(&external->failure, failure);
+	external->details->piece_count = external->merge.piece_count;
+	lay_out_areas(rank);
+	return 0;
+}
+
+const struct merge_plan *external_rank_merge(const struct external_rank *rank)
+{
+	return &rank->external->merge;
+}
+
+/* --- what goes out ---------------------------------------------------------
+ */
+
+static uint32_t slot_bytes(const struct external_rank *rank)
+{
+	const struct external *external = rank->external;
+	uint64_t block_bytes = (uint64_t)external->plan.block_records *
+			       external->request.shape.size;
+	uint64_t least = MIN(SLOT_BYTES, rank->area_bytes / SLOTS_PART / 4);
+
+	return (uint32_t)(ROUND_UP(MAX(block_bytes, least), PAGE_BYTES) +
+			  2 * PAGE_BYTES);
+}
+
+static unsigned slot_count(const struct external_rank *rank)
+{
+	uint64_t count = rank->area_bytes / SLOTS_PART / slot_bytes(rank);
+
+	return (unsigned)MAX(2, MIN(count, SLOTS_MAX));
+}
+
+static void read_wave(void *context, unsigned worker)
+{
+	struct external_rank *rank = context;
+	struct failure failure;
+
+	(void)worker;
+	if (outgoing_read(&rank->outgoing, &failure) < 0)
+		external_fail(rank->external, &failure);
+	atomic_fetch_add_explicit(&rank->read_waves, 1, memory_order_release);
+}
+
+int external_rank_start_sending(struct external_rank *rank,
+				const struct outgoing_wants *wants,
+				uint32_t wave_count, struct failure *failure)
+{
+	struct external *external = rank->external;
+	const struct outgoing_request request = {
+		.index = &external->index,
+		.scratch = &external->scratch,
+		.wants = wants,
+		.rank_count = rank->rank_count,
+		.wave_count = wave_count,
+		.areas = { rank->areas[0] + rank->slots_bytes, rank->areas[1] },
+		.area_bytes = rank->area_bytes - rank->slots_bytes,
+		.memory = rank->areas[0],
+		.slot_bytes = slot_bytes(rank),
+		.depth = slot_count(rank),
+		.kernel = external->config->sort->kernel,
+	};
+	int error = outgoing_open(&rank->outgoing, &request, failure);
+
+	if (error == 0 && wave_count > 0)
+		thread_pool_launch(&rank->sender, read_wave, rank);
+	return error;
+}
+
+uint32_t external_rank_read_waves(const struct external_rank *rank)
+{
+	return atomic_load_explicit(&rank->read_waves, memory_order_acquire);
+}
+
+const struct outgoing_message *external_rank_send(struct external_rank *rank,
+						  uint32_t wave)
+{
+	if (wave + 1 < rank->outgoing.request.wave_count)
+		thread_pool_launch(&rank->sender, read_wave, rank);
+	return outgoing_messages(&rank->outgoing, wave);
+}
+
+/* --- pass 2 ----------------------------------------------------------------
+ */
+
+/* Wait until the caller has raised the word above the value.  False: the run
+ * has failed. */
+static bool wait_for(const struct external_rank *rank, _Atomic uint32_t *word,
+		     uint32_t value)
+{
+	uint32_t now = atomic_load_explicit(word, memory_order_acquire);
+
+	while (now <= value && !first_failure_stops(&rank->external->failure)) {
+		thread_pool_wait_while(&rank->driver, word, now);
+		now = atomic_load_explicit(word, memory_order_acquire);
+	}
+	return !first_failure_stops(&rank->external->failure);
+}
+
+static int fill(void *context, unsigned lane, struct batch *batch)
+{
+	struct external_rank *rank = context;
+	struct external *external = rank->external;
+	uint32_t piece = external->pieces.next_piece;
+	int more;
+
+	(void)lane;
+	if (!wait_for(rank, &rank->given_waves, piece))
+		return -1;
+	piece_source_set_received(&external->pieces, rank->received_runs);
+	more = external_fill_piece(external, batch);
+	if (more < 0)
+		return -1;
+	if (merge_plan_is_lead(&external->merge, piece))
+		rank->lead_records =
+			piece_source_rest_records(&external->pieces);
+	atomic_fetch_add_explicit(&rank->taken_waves, 1, memory_order_release);
+	return more;
+}
+
+/* A peer may lie about its blocks: the output has room for no more. */
+static bool fits(const struct external_rank *rank, const struct batch *batch)
+{
+	struct external *external = rank->external;
+	struct failure failure;
+
+	if (batch->record_count <= rank->records_max - external->next_record)
+		return true;
+	failure_set(&failure, EXIT_PEER, NULL, 0,
+		    "more records have come than the ranks have told of");
+	external_fail(external, &failure);
+	return false;
+}
+
+static bool empty(void *context, struct batch *batch)
+{
+	struct external_rank *rank = context;
+
+	return wait_for(rank, &rank->output_is_open, 0) && fits(rank, batch) &&
+	       external_order(rank->external, batch, true);
+}
+
+static void drive_merge(void *context, unsigned worker)
+{
+	struct external_rank *rank = context;
+	struct external *external = rank->external;
+
+	(void)worker;
+	external_begin_pass(external, EXTERNAL_OUTPUT);
+	external_run_merge(external, fill, empty, NULL, rank);
+	/* The sink's slots go with us. */
+	if (external->destination.sink)
+		external_check_sink(external, external->destination.sink);
+	external_end_pass(external);
+	atomic_store_explicit(&rank->is_driving, false, memory_order_release);
+}
+
+void external_rank_start_merge(struct external_rank *rank)
+{
+	atomic_store_explicit(&rank->is_driving, true, memory_order_relaxed);
+	thread_pool_launch(&rank->driver, drive_merge, rank);
+}
+
+void external_rank_give(struct external_rank *rank, uint32_t wave,
+			const uint8_t *const *received)
+{
+	rank->received_runs = received;
+	thread_pool_set(&rank->driver, &rank->given_waves, wave + 1);
+}
+
+uint32_t external_rank_taken(const struct external_rank *rank)
+{
+	return atomic_load_explicit(&rank->taken_waves, memory_order_acquire);
+}
+
+uint64_t external_rank_lead_records(const struct external_rank *rank)
+{
+	return rank->lead_records;
+}
+
+void external_rank_give_output(struct external_rank *rank,
+			       struct output *output, uint64_t record_count)
+{
+	struct external *external = rank->external;
+	const struct external_plan *plan = &external->plan;
+
+	destination_lend(&external->destination, output, external->slot_memory,
+			 plan->slot_count, plan->output_chunk_bytes);
+	rank->records_max = record_count;
+	thread_pool_set(&rank->driver, &rank->output_is_open, 1);
+}
+
+/* --- its life --------------------------------------------------------------
+ */
+
+int external_rank_open(struct external_rank **opened,
+		       const struct external_config *config,
+		       struct sorter_result *result,
+		       struct external_result *external_result,
+		       struct failure *failure)
+{
+	struct arena own = { 0 };
+	struct external_rank *rank;
+	struct external *external;
+	int error;
+
+	*opened = NULL;
+	rank = aligned_alloc(CACHE_PAIR_BYTES,
+			     ROUND_UP(sizeof(*rank), CACHE_PAIR_BYTES));
+	if (!rank)
+		return failure_no_memory(failure);
+	memset(rank, 0, sizeof(*rank));
+	external = external_new(config, &own, failure);
+	if (!external) {
+		free(rank);
+		return -ENOMEM;
+	}
+	*opened = rank;
+	rank->own = own;
+	rank->external = external;
+	rank->rank_count = config->rank_count;
+	external->result = result;
+	external->details = external_result;
+	memset(external_result, 0, sizeof(*external_result));
+	error = external_prepare(external, failure);
+	if (error == 0)
+		error = thread_pool_start_beside(&rank->driver, 2,
+						 &external->topology, failure);
+	if (error == 0)
+		error = thread_pool_start_beside(&rank->sender, 2,
+						 &external->topology, failure);
+	if (error)
+		return error;
+	rank->area_bytes = external_plan_area_bytes(
+		&external->plan, external->plan.free_batches);
+	rank->slots_bytes = (size_t)slot_count(rank) * slot_bytes(rank);
+	return 0;
+}
+
+void external_rank_limits(const struct external_rank *rank,
+			  struct external_rank_limits *limits)
+{
+	const struct external_plan *plan = &rank->external->plan;
+
+	*limits = (struct external_rank_limits){
+		.piece_records =
+			external_plan_piece_records(plan, plan->free_batches),
+		.block_records = plan->block_records,
+		.wanted_bytes = (rank->area_bytes - rank->slots_bytes) /
+				(rank->rank_count - 1),
+	};
+}
+
+void external_rank_stop(struct external_rank *rank,
+			const struct failure *failure)
+{
+	external_fail(rank->external, failure);
+	/* Whoever waits for a word sees that it has changed, and the failure.
+	 */
+	thread_pool_set(&rank->driver, &rank->given_waves, UINT32_MAX);
+	thread_pool_set(&rank->driver, &rank->output_is_open, UINT32_MAX);
+}
+
+uint64_t external_rank_fill_result(struct external_rank *rank)
+{
+	external_fill_result(rank->external);
+	return rank->external->next_record;
+}
+
+void external_rank_close(struct external_rank *rank)
+{
+	if (!rank)
+		return;
+	thread_pool_stop(&rank->driver);
+	thread_pool_stop(&rank->sender);
+	outgoing_close(&rank->outgoing);
+	piece_source_close(&rank->external->pieces);
+	merge_plan_free(&rank->external->merge);
+	external_close(rank->external);
+	arena_unmap(&rank->own);
+	free(rank);
+}

@@ -1,0 +1,131 @@
+/*
+ * external_rank.h - one rank's share of a sort beyond memory by many ranks
+ *
+ * Each rank sorts its own input into runs on its own scratch files, as a rank
+ * alone does (external_sort.h); what memory holds to the end stays there.  The
+ * ranks then cut the merge of all runs of all ranks into a part for each
+ * (run_cut.h), and each rank merges its part, piece by piece.  Piece w of every
+ * rank is brought to it by wave w: a message from each rank to each other one,
+ * with the blocks that lie there (outgoing.h).  So every record is read twice,
+ * written twice and sent once at most, whatever the keys are, and equal keys
+ * keep their order, since runs are numbered as the inputs are.
+ *
+ * Ranks sorted first and cut then, not cut by a sample and sorted then, as
+ * TritonSort (Rasmussen et al. 2011) does: so no rank can get more than its
+ * part.  The exact cut of many sorted runs is that of DEMSort (Rahn, Sanders
+ * and Singler 2010).
+ *
+ * This module does what a rank does by itself, in threads of its own; the
+ * caller brings the messages (src/cluster/cluster_external.c).  All functions
+ * belong to the caller's thread.  Those that return int return 0 or -errno with
+ * *failure filled.
+ *
+ *      external_rank_open()          plan, memory, files
+ *      external_rank_start_runs()    pass 1; until external_rank_is_busy() says
+ *                                    no, the caller does what else it must
+ *      external_rank_plan_part()     with what other ranks have told
+ *      external_rank_start_merge()   pass 2, for which the caller gives waves
+ */
+#ifndef EXTERNAL_RANK_H
+#define EXTERNAL_RANK_H
+
+#include "external/external_sort.h"
+#include "external/merge_plan.h"
+#include "external/outgoing.h"
+#include "io/output.h"
+
+struct external_rank;
+
+/* What all ranks must know of one. */
+struct external_rank_limits {
+	uint64_t piece_records; /* that a piece of it has at most */
+	uint32_t block_records; /* and a block of its runs */
+	/* Stored bytes that another rank may want of it in one wave. */
+	uint64_t wanted_bytes;
+};
+
+/* config->rank_count is above 1.  The config, and both results, are borrowed
+ * until external_rank_close(). */
+int external_rank_open(struct external_rank **rank,
+		       const struct external_config *config,
+		       struct sorter_result *result,
+		       struct external_result *external_result,
+		       struct failure *failure);
+void external_rank_limits(const struct external_rank *rank,
+			  struct external_rank_limits *limits);
+
+/* Sort the input into runs, and merge these until there are no more than
+ * runs_max. */
+void external_rank_start_runs(struct external_rank *rank, unsigned runs_max);
+
+/* Has the run failed by now, in any thread? */
+int external_rank_check(const struct external_rank *rank,
+			struct failure *failure);
+
+/* What was started goes on. */
+bool external_rank_is_busy(const struct external_rank *rank);
+/* It does not: has it succeeded? */
+int external_rank_finish(struct external_rank *rank, struct failure *failure);
+
+/* Memory that is planned for what other ranks tell of their runs. */
+uint64_t external_rank_index_bytes(const struct external_rank *rank);
+
+/* Of our own runs, from their end on. */
+const struct run_index *external_rank_index(const struct external_rank *rank);
+
+/* What a merge of our part needs.  All is borrowed until
+ * external_rank_close(). */
+struct external_rank_part {
+	const struct run_index *index; /* run_part.h */
+	const struct run_cut *begin, *end;
+	/* [rank]: external_rank_limits.wanted_bytes of each; of our own it is
+	 * UINT64_MAX. */
+	const uint64_t *wanted_bytes;
+};
+
+int external_rank_plan_part(struct external_rank *rank,
+			    const struct external_rank_part *part,
+			    struct failure *failure);
+const struct merge_plan *external_rank_merge(const struct external_rank *rank);
+
+/* What other ranks want of our runs, [rank_count], borrowed; there will be so
+ * many waves.  Then the first wave is being read. */
+int external_rank_start_sending(struct external_rank *rank,
+				const struct outgoing_wants *wants,
+				uint32_t wave_count, struct failure *failure);
+/* Waves that have been read, to be sent.  A failure is the rank's. */
+uint32_t external_rank_read_waves(const struct external_rank *rank);
+/* Read the next wave, while this one is sent: [rank_count] messages. */
+const struct outgoing_message *external_rank_send(struct external_rank *rank,
+						  uint32_t wave);
+
+/* Memory for what arrives in one wave, external_rank_area_bytes() of it. */
+uint8_t *external_rank_area(const struct external_rank *rank);
+size_t external_rank_area_bytes(const struct external_rank *rank);
+
+void external_rank_start_merge(struct external_rank *rank);
+/* The blocks for piece `wave` have arrived: those of run r are at received[r],
+ * borrowed until they have been taken. */
+void external_rank_give(struct external_rank *rank, uint32_t wave,
+			const uint8_t *const *received);
+/* Pieces that have been taken out of the area. */
+uint32_t external_rank_taken(const struct external_rank *rank);
+/* When the lead has been taken: records of it that are ours. */
+uint64_t external_rank_lead_records(const struct external_rank *rank);
+/* The output is open, for so many records at most; until then nothing is handed
+ * over to its sink. */
+void external_rank_give_output(struct external_rank *rank,
+			       struct output *output, uint64_t record_count);
+
+/* The run has failed elsewhere: what is under way ends soon. */
+void external_rank_stop(struct external_rank *rank,
+			const struct failure *failure);
+
+/* All has been handed over: complete both results.  Returns how many records
+ * went to the output. */
+uint64_t external_rank_fill_result(struct external_rank *rank);
+
+/* Safe on NULL. */
+void external_rank_close(struct external_rank *rank);
+
+#endif /* EXTERNAL_RANK_H */
