@@ -1,0 +1,458 @@
+#include "cluster/cluster_runs.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "cluster/cluster_allgather.h"
+#include "cluster/cluster_alltoall.h"
+#include "external/run_part.h"
+
+/* Samples of all ranks' runs: some ten thousand blocks, of which a share is
+ * wrong by a few at most. */
+#define SAMPLES_BYTES MIB
+/* Runs of a rank: as many as --batch-size may say. */
+#define RUNS_MAX UINT16_MAX
+/* Of messages: see write_sample(), and what each rank tells of its limits. */
+#define SAMPLE_HEAD_BYTES 12
+#define LIMITS_BYTES 24
+
+static int gather(const struct cluster_runs *runs,
+		  struct cluster_allgather *gather, struct failure *failure)
+{
+	gather->rank = runs->rank;
+	return cluster_allgather(gather, runs->exchange, failure);
+}
+
+/* --- limits ----------------------------------------------------------------
+ */
+
+static int tell_limits(struct cluster_runs *runs,
+		       const struct external_rank_limits *own,
+		       struct failure *failure)
+{
+	uint8_t bytes[LIMITS_BYTES];
+	struct cluster_allgather all = { .own = bytes,
+					 .own_bytes = sizeof(bytes) };
+	int error;
+
+	store_le64(bytes, own->piece_records);
+	store_le64(bytes + 8, own->block_records);
+	store_le64(bytes + 16, own->wanted_bytes);
+	for (unsigned i = 0; i < runs->rank->node_count; i++)
+		all.bytes[i] = sizeof(bytes);
+	error = gather(runs, &all, failure);
+	for (unsigned i = 0; i < runs->rank->node_count && error == 0; i++) {
+		const uint8_t *told = all.all + all.offset[i];
+
+		runs->limits[i] = (struct external_rank_limits){
+			.piece_records = load_le64(told),
+			.block_records =
+				(uint32_t)MIN(load_le64(told + 8), UINT32_MAX),
+			.wanted_bytes = load_le64(told + 16),
+		};
+		if (runs->limits[i].block_records == 0)
+			error = exchange_blame(runs->exchange, i, failure,
+					       "has blocks of no records");
+	}
+	free(all.all);
+	return error;
+}
+
+/* So many runs of ours, and of each other rank as large a part of its piece,
+ * leave rests that fill half of a piece. */
+static int find_runs_max(const struct cluster_runs *runs, unsigned *runs_max,
+			 struct failure *failure)
+{
+	uint64_t piece = UINT64_MAX, most;
+	unsigned smallest = 0;
+
+	for (unsigned i = 0; i < runs->rank->node_count; i++)
+		if (runs->limits[i].piece_records < piece) {
+			piece = runs->limits[i].piece_records;
+			smallest = i;
+		}
+	most = piece / 2 / runs->limits[runs->rank->rank].block_records /
+	       runs->rank->node_count;
+	*runs_max = (unsigned)MIN(most, RUNS_MAX);
+	if (most >= 2)
+		return 0;
+	return failure_set(failure, EXIT_RESOURCES, "memory", 0,
+			   "rank %u has too little for a merge with the other "
+			   "%u",
+			   smallest, runs->rank->node_count - 1);
+}
+
+int cluster_runs_tell_limits(struct cluster_runs *runs,
+			     const struct external_rank_limits *own,
+			     unsigned *runs_max, struct failure *failure)
+{
+	int error = tell_limits(runs, own, failure);
+
+	return error ? error : find_runs_max(runs, runs_max, failure);
+}
+
+/* --- samples and cuts ------------------------------------------------------
+ */
+
+static uint32_t sample_blocks_max(const struct cluster_runs *runs)
+{
+	return (uint32_t)MAX(1, SAMPLES_BYTES / runs->rank->node_count /
+					run_cut_sample_bytes(&runs->key_shape));
+}
+
+/* The number of our runs, that of their records, and the sample. */
+static int write_sample(const struct cluster_runs *runs,
+			const struct run_index *index, uint8_t **bytes,
+			uint64_t *byte_count, struct failure *failure)
+{
+	uint64_t records = 0, sample_bytes;
+	uint8_t *sample;
+	int error = run_cut_sample(index, sample_blocks_max(runs), runs->kernel,
+				   &sample, &sample_bytes, failure);
+
+	if (error)
+		return error;
+	*byte_count = SAMPLE_HEAD_BYTES + sample_bytes;
+	*bytes = malloc(*byte_count);
+	if (*bytes) {
+		for (unsigned r = 0; r < index->run_count; r++)
+			records += index->runs[r].record_count;
+		store_le32(*bytes, index->run_count);
+		store_le64(*bytes + 4, records);
+		memcpy(*bytes + SAMPLE_HEAD_BYTES, sample, sample_bytes);
+	}
+	free(sample);
+	return *bytes ? 0 : failure_no_memory(failure);
+}
+
+/* What a rank says of its runs can be. */
+static int read_head(struct cluster_runs *runs, unsigned node,
+		     const uint8_t *bytes, uint64_t byte_count,
+		     struct failure *failure)
+{
+	uint64_t has = runs->hellos[node].record_count;
+	bool drops = runs->unique;
+
+	if (byte_count < SAMPLE_HEAD_BYTES)
+		return exchange_blame(runs->exchange, node, failure,
+				      "says nothing of its runs");
+	runs->run_count[node] = load_le32(bytes);
+	runs->record_count[node] = load_le64(bytes + 4);
+	runs->first_run[node + 1] =
+		runs->first_run[node] + runs->run_count[node];
+	if (runs->run_count[node] > RUNS_MAX ||
+	    runs->record_count[node] > has ||
+	    (runs->record_count[node] < has && !drops))
+		return exchange_blame(
+			runs->exchange, node, failure,
+			"has %u runs of %" PRIu64 " records, of %" PRIu64,
+			runs->run_count[node], runs->record_count[node], has);
+	return 0;
+}
+
+static int choose_cuts(struct cluster_runs *runs,
+		       const struct cluster_allgather *all,
+		       struct failure *failure)
+{
+	struct run_sample samples[RANK_NODES_MAX];
+	unsigned bad = 0;
+	int error = 0;
+
+	for (unsigned i = 0; i < runs->rank->node_count && error == 0; i++) {
+		const uint8_t *bytes = all->all + all->offset[i];
+		uint64_t byte_count = all->offset[i + 1] - all->offset[i];
+
+		error = read_head(runs, i, bytes, byte_count, failure);
+		if (error)
+			return error;
+		samples[i] = (struct run_sample){
+			.bytes = bytes + SAMPLE_HEAD_BYTES,
+			.byte_count = byte_count - SAMPLE_HEAD_BYTES,
+			.run_count = runs->run_count[i],
+			.record_count = runs->record_count[i],
+		};
+	}
+	error = run_cuts_make(&runs->cuts, &runs->key_shape, samples,
+			      runs->rank->node_count, runs->kernel, &bad,
+			      failure);
+	if (error == -EBADMSG)
+		return exchange_blame(runs->exchange, bad, failure,
+				      "says of its runs what cannot be");
+	return error;
+}
+
+int cluster_runs_cut(struct cluster_runs *runs, const struct run_index *index,
+		     struct failure *failure)
+{
+	struct cluster_allgather all = {
+		.bytes_max = SAMPLE_HEAD_BYTES +
+			     (uint64_t)sample_blocks_max(runs) *
+				     run_cut_sample_bytes(&runs->key_shape),
+	};
+	uint8_t *bytes = NULL;
+	int error = write_sample(runs, index, &bytes, &all.own_bytes, failure);
+
+	all.own = bytes;
+	if (error == 0)
+		error = gather(runs, &all, failure);
+	if (error == 0)
+		error = choose_cuts(runs, &all, failure);
+	free(all.all);
+	free(bytes);
+	return error;
+}
+
+/* --- parts -----------------------------------------------------------------
+ */
+
+static struct exchange_length part_length(const void *context, unsigned source,
+					  unsigned destination)
+{
+	const struct cluster_runs *runs = context;
+
+	(void)destination;
+	return (struct exchange_length){
+		.head_bytes =
+			(uint64_t)runs->run_count[source] * RUN_PART_RUN_BYTES,
+		.unit_bytes = run_part_block_bytes(&runs->key_shape),
+		.unit_count_max = runs->record_count[source],
+	};
+}
+
+static int read_parts(struct cluster_runs *runs, const struct run_index *index,
+		      const struct cluster_alltoall *told,
+		      struct failure *failure)
+{
+	const struct run_cut *begin =
+		run_cuts_begin(&runs->cuts, runs->rank->rank);
+	const struct run_cut *end = run_cuts_end(&runs->cuts, runs->rank->rank);
+	int error = 0;
+
+	for (unsigned i = 0; i < runs->rank->node_count && error == 0; i++) {
+		const struct run_part_message message = {
+			.bytes = told->all + told->offset[i],
+			.byte_count = told->offset[i + 1] - told->offset[i],
+			.source = i,
+			.run_count = runs->run_count[i],
+			.block_records = runs->limits[i].block_records,
+		};
+
+		if (i == runs->rank->rank) {
+			error = run_part_add_own(
+				&runs->part, index, &runs->cuts,
+				runs->rank->rank,
+				runs->first_run[runs->rank->rank], failure);
+			continue;
+		}
+		error = run_part_read(&runs->part, &message, begin, end,
+				      failure);
+		if (error == -EBADMSG)
+			error = exchange_blame(
+				runs->exchange, i, failure,
+				"says of our part of its runs what cannot be");
+	}
+	return error;
+}
+
+static void free_own(struct cluster_alltoall *messages, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		free((void *)messages->own[i]);
+	free(messages->all);
+}
+
+int cluster_runs_tell_parts(struct cluster_runs *runs,
+			    const struct run_index *index,
+			    struct failure *failure)
+{
+	struct cluster_alltoall parts = {
+		.rank = runs->rank,
+		.length = part_length,
+		.context = runs,
+		.bytes_max = runs->bytes_max,
+	};
+	int error = 0;
+
+	for (unsigned i = 0; i < runs->rank->node_count && error == 0; i++) {
+		uint8_t *bytes = NULL;
+
+		if (i != runs->rank->rank)
+			error = run_part_write(
+				index, &runs->cuts, i,
+				runs->first_run[runs->rank->rank], &bytes,
+				&parts.own_bytes[i], failure);
+		parts.own[i] = bytes;
+	}
+	if (error == 0)
+		error = cluster_alltoall(&parts, runs->exchange, failure);
+	run_index_init(&runs->part, runs->shape, index->block_records);
+	if (error == 0)
+		error = read_parts(runs, index, &parts, failure);
+	free_own(&parts, runs->rank->node_count);
+	return error;
+}
+
+/* --- wants -----------------------------------------------------------------
+ *
+ * A message has the number of our pieces; then for each piece, and one more,
+ * for each run of the rank how many of its blocks that the rank has told us of
+ * come before.
+ */
+
+#define WANTS_HEAD_BYTES 4
+
+static struct exchange_length wants_length(const void *context, unsigned source,
+					   unsigned destination)
+{
+	const struct cluster_runs *runs = context;
+
+	(void)source;
+	return (struct exchange_length){
+		.head_bytes = WANTS_HEAD_BYTES,
+		.unit_bytes =
+			MAX(1, 4 * (uint64_t)runs->run_count[destination]),
+		.unit_count_max =
+			runs->run_count[destination] > 0
+				? (uint64_t)EXCHANGE_COLLECTIVES_MAX + 1
+				: 0,
+	};
+}
+
+static int write_wants(const struct cluster_runs *runs,
+		       const struct merge_plan *merge, unsigned node,
+		       uint8_t **bytes, uint64_t *byte_count,
+		       struct failure *failure)
+{
+	uint32_t first = runs->first_run[node], end = runs->first_run[node + 1];
+	uint8_t *at;
+
+	*byte_count = WANTS_HEAD_BYTES;
+	if (end > first)
+		*byte_count +=
+			4 * ((uint64_t)merge->piece_count + 1) * (end - first);
+	*bytes = at = malloc(*byte_count);
+	if (!at)
+		return failure_no_memory(failure);
+	store_le32(at, merge->piece_count);
+	at += WANTS_HEAD_BYTES;
+	for (uint32_t p = 0; p <= merge->piece_count; p++)
+		for (uint32_t r = first; r < end; r++) {
+			store_le32(at, merge_plan_block(merge, p, r) -
+					       runs->part.runs[r].first_block);
+			at += 4;
+		}
+	return 0;
+}
+
+/* From the rank's numbers to those of our blocks.  False: they cannot be. */
+static bool read_numbers(const struct cluster_runs *runs,
+			 const struct run_index *index, unsigned node,
+			 const uint8_t *at, struct outgoing_wants *wants)
+{
+	unsigned own_count = index->run_count;
+	uint32_t *first = calloc(2 * (size_t)own_count + 1, sizeof(*first));
+	uint32_t *end = first ? first + own_count : NULL;
+	bool is_good = first != NULL;
+
+	for (unsigned r = 0; r < own_count && is_good; r++)
+		run_part_range(&runs->cuts, node, index, r,
+			       runs->first_run[runs->rank->rank] + r, &first[r],
+			       &end[r]);
+	for (uint64_t i = 0;
+	     i < ((uint64_t)wants->piece_count + 1) * own_count && is_good;
+	     i++) {
+		uint32_t number = load_le32(at + 4 * i);
+		unsigned r = (unsigned)(i % own_count);
+
+		is_good = number <= end[r] - first[r];
+		wants->first_block[i] = first[r] + number;
+	}
+	is_good =
+		is_good && outgoing_wants_are_good(
+				   wants, index, first, end,
+				   runs->limits[runs->rank->rank].wanted_bytes);
+	free(first);
+	return is_good;
+}
+
+static int read_wants(struct cluster_runs *runs, const struct run_index *index,
+		      unsigned node, const uint8_t *bytes, uint64_t byte_count,
+		      struct failure *failure)
+{
+	uint32_t piece_count = load_le32(bytes);
+	unsigned own_count = runs->run_count[runs->rank->rank];
+	struct outgoing_wants *wants = &runs->wants[node];
+
+	if (piece_count >= EXCHANGE_COLLECTIVES_MAX ||
+	    byte_count != WANTS_HEAD_BYTES +
+				  (own_count > 0
+					   ? 4 * ((uint64_t)piece_count + 1) *
+						     own_count
+					   : 0))
+		return exchange_blame(runs->exchange, node, failure,
+				      "wants %u pieces", piece_count);
+	wants->piece_count = piece_count;
+	wants->first_block = calloc(((size_t)piece_count + 1) * own_count + 1,
+				    sizeof(*wants->first_block));
+	if (!wants->first_block)
+		return failure_no_memory(failure);
+	if (!read_numbers(runs, index, node, bytes + WANTS_HEAD_BYTES, wants))
+		return exchange_blame(runs->exchange, node, failure,
+				      "wants blocks that cannot be its own");
+	runs->wave_count = MAX(runs->wave_count, piece_count);
+	return 0;
+}
+
+int cluster_runs_tell_wants(struct cluster_runs *runs,
+			    const struct run_index *index,
+			    const struct merge_plan *merge,
+			    struct failure *failure)
+{
+	struct cluster_alltoall wants = {
+		.rank = runs->rank,
+		.length = wants_length,
+		.context = runs,
+		.bytes_max = runs->bytes_max,
+	};
+	int error = 0;
+
+	for (unsigned i = 0; i < runs->rank->node_count && error == 0; i++) {
+		uint8_t *bytes = NULL;
+
+		if (i != runs->rank->rank)
+			error = write_wants(runs, merge, i, &bytes,
+					    &wants.own_bytes[i], failure);
+		wants.own[i] = bytes;
+	}
+	if (error == 0)
+		error = cluster_alltoall(&wants, runs->exchange, failure);
+	runs->wave_count = merge->piece_count;
+	for (unsigned i = 0; i < runs->rank->node_count && error == 0; i++)
+		if (i != runs->rank->rank)
+			error = read_wants(
+				runs, index, i, wants.all + wants.offset[i],
+				wants.offset[i + 1] - wants.offset[i], failure);
+	free_own(&wants, runs->rank->node_count);
+	return error;
+}
+
+/* --- the end ---------------------------------------------------------------
+ */
+
+uint64_t cluster_runs_whole(const struct cluster_runs *runs)
+{
+	uint64_t whole = 0;
+
+	for (unsigned i = 0; i < runs->rank->node_count; i++)
+		whole += runs->record_count[i];
+	return whole;
+}
+
+void cluster_runs_free(struct cluster_runs *runs)
+{
+	run_cuts_free(&runs->cuts);
+	run_index_free(&runs->part);
+	for (unsigned i = 0; i < RANK_NODES_MAX; i++)
+		free(runs->wants[i].first_block);
+}

@@ -1,0 +1,77 @@
+/*
+ * cluster_runs.h - what ranks tell each other of the runs that they have made,
+ * before the blocks of these are exchanged
+ *
+ *      limits     how much memory each has for pieces, and for what others want
+ *      samples    of the runs that each has made; all find the same cuts
+ *      parts      the blocks of our runs that belong to another's part
+ *      wants      which of these blocks another wants in which wave
+ *
+ * A rank may lie: what it tells is bounded by what all ranks know of it, and
+ * what cannot be ends the run on all ranks with its name.
+ *
+ * All functions belong to the thread that has the exchange.  Those that return
+ * int return 0 or -errno with *failure filled.
+ */
+#ifndef CLUSTER_RUNS_H
+#define CLUSTER_RUNS_H
+
+#include "cluster/cluster_agree.h"
+#include "exchange/exchange.h"
+#include "external/external_rank.h"
+
+struct cluster_runs {
+	/* The driver fills in these. */
+	struct exchange *exchange;
+	const struct rank *rank;
+	const struct cluster_hello *hellos;
+	const struct record_shape *shape;
+	struct record_shape key_shape; /* run_index_key_shape() */
+	bool unique;
+	enum cpu_level kernel;
+	/* Memory for what others tell, at most. */
+	uint64_t bytes_max;
+
+	/* [rank], cluster_runs_tell_limits() */
+	struct external_rank_limits limits[RANK_NODES_MAX];
+
+	/* cluster_runs_cut() */
+	uint32_t run_count[RANK_NODES_MAX];
+	uint32_t first_run[RANK_NODES_MAX + 1]; /* over all ranks */
+	uint64_t record_count[RANK_NODES_MAX];
+	struct run_cuts cuts;
+
+	/* cluster_runs_tell_parts() */
+	struct run_index part; /* ours, of all runs */
+
+	/* cluster_runs_tell_wants(): what each rank wants of our runs; and the
+	 * most pieces that a rank has, ours included. */
+	struct outgoing_wants wants[RANK_NODES_MAX];
+	uint32_t wave_count;
+};
+
+/* *runs_max: so many runs each rank may have in the merge of all. */
+int cluster_runs_tell_limits(struct cluster_runs *runs,
+			     const struct external_rank_limits *own,
+			     unsigned *runs_max, struct failure *failure);
+
+/* Our runs have been made, and are in the index. */
+int cluster_runs_cut(struct cluster_runs *runs, const struct run_index *index,
+		     struct failure *failure);
+int cluster_runs_tell_parts(struct cluster_runs *runs,
+			    const struct run_index *index,
+			    struct failure *failure);
+
+/* The merge of our part has been planned. */
+int cluster_runs_tell_wants(struct cluster_runs *runs,
+			    const struct run_index *index,
+			    const struct merge_plan *merge,
+			    struct failure *failure);
+
+/* Records of all ranks' runs. */
+uint64_t cluster_runs_whole(const struct cluster_runs *runs);
+
+/* Safe on a zeroed one. */
+void cluster_runs_free(struct cluster_runs *runs);
+
+#endif /* CLUSTER_RUNS_H */
