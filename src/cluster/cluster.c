@@ -225,7 +225,7 @@ static int sort_externally(struct cluster *cluster)
 
 	thread_pool_stop(&cluster->pool);
 	*config = *cluster->sort_config;
-	config->memory_bytes = cluster->agreement.external_bytes;
+	config->memory_bytes = cluster_memory_bytes(cluster);
 	config->threads = cluster->pool.worker_count;
 	config->trace_path = NULL;
 	cluster->external = *cluster->config->external;
@@ -243,6 +243,7 @@ static int sort_externally(struct cluster *cluster)
 				   "not with --gather, for what does not fit "
 				   "into memory");
 	error = cluster_external_run(&external, cluster->failure);
+	cluster->result->sort.output_direct = cluster->output.output.direct;
 	if (error == 0 && cluster->rank.rank == 0)
 		error = sort_trace_open(&cluster->trace,
 					&cluster->output.output,

@@ -13,6 +13,9 @@
  *
  * Or all ranks write into one file, each its part, and rank 0 gives the name.
  *
+ * If the records do not fit into the memory of some rank, all of them sort by
+ * way of scratch files (cluster_external.h).
+ *
  * Buckets are equal key ranges when the probed keys are uniform.  Otherwise the
  * buckets' borders come from a sample, and the places where the shares begin
  * from counts; all ranks get all samples and all counts.

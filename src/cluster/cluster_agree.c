@@ -333,22 +333,16 @@ static uint64_t needed_bytes(const struct cluster_agreement *agreement,
 	       share / node_count * (node_count - 1) * received;
 }
 
-static uint64_t find_external(const struct cluster_agreement *agreement,
-			      const struct cluster_hello *hellos,
-			      unsigned node_count)
+static bool is_too_large(const struct cluster_agreement *agreement,
+			 const struct cluster_hello *hellos,
+			 unsigned node_count)
 {
-	uint64_t least = UINT64_MAX;
-	bool fits = true;
-
-	for (unsigned i = 0; i < node_count; i++) {
-		uint64_t has = hellos[i].memory_bytes;
-
-		if (has == 0)
-			continue;
-		least = MIN(least, has);
-		fits &= needed_bytes(agreement, &hellos[i], node_count) <= has;
-	}
-	return fits || node_count == 1 ? 0 : least;
+	for (unsigned i = 0; i < node_count && node_count > 1; i++)
+		if (hellos[i].memory_bytes > 0 &&
+		    needed_bytes(agreement, &hellos[i], node_count) >
+			    hellos[i].memory_bytes)
+			return true;
+	return false;
 }
 
 /* The same number for each node. */
@@ -390,8 +384,7 @@ int cluster_agree(struct cluster_agreement *agreement,
 	if (agree_by_reference(agreement, hellos, node_count, names, failure) <
 	    0)
 		return -EINVAL;
-	agreement->external_bytes =
-		find_external(agreement, hellos, node_count);
+	agreement->is_external = is_too_large(agreement, hellos, node_count);
 	agreement->kind = static_kind(hellos, node_count, &is_uniform);
 	agreement->may_sample = wanted == SPLITTERS_AUTO;
 	if (agreement->whole_count > 0 &&

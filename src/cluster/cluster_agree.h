@@ -74,9 +74,9 @@ struct cluster_agreement {
 	enum splitters_kind kind; /* STATIC_256, STATIC_95 or SAMPLED */
 	bool traces;		  /* rank 0 wants all timelines */
 	bool by_reference;	  /* ranks send references, not records */
-	/* What some rank needs does not fit into its memory: all sort as if
-	 * they had no more than this (cluster_external.h).  0: all fits. */
-	uint64_t external_bytes;
+	/* What some rank needs does not fit into its memory: all sort by way
+	 * of scratch files (cluster_external.h). */
+	bool is_external;
 	/* If static output ranges turn out to be too unequal: sample instead.
 	 */
 	bool may_sample;

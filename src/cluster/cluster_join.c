@@ -43,23 +43,25 @@ static int start_pool(struct cluster *cluster)
 				 cluster->failure);
 }
 
-/* Of a part of the machine's memory, where ranks share it, some is for others.
- */
+/* Of what is a rank's part of the machine's memory, the rest is for others. */
 #define MEMORY_SHARE(available) ((available) / 4 * 3)
 /* What an input needs in all, at most, for each of its bytes: so much memory
  * there is.  (To ask takes 0.2 ms, a tenth of a small sort.) */
 #define UNASKED_BYTES (8 * MIB)
 
-static uint64_t allowed_bytes(const struct cluster *cluster)
+uint64_t cluster_memory_bytes(const struct cluster *cluster)
 {
-	const struct sorter_config *config = cluster->sort_config;
-
-	if (config->memory_bytes > 0)
-		return config->memory_bytes;
-	if (cluster->input.record_count * config->shape.size <= UNASKED_BYTES)
-		return 0;
+	if (cluster->sort_config->memory_bytes > 0)
+		return cluster->sort_config->memory_bytes;
 	return MAX(1, MEMORY_SHARE(topology_available_bytes() /
 				   cluster->rank.machine_count));
+}
+
+static bool is_small(const struct cluster *cluster)
+{
+	return cluster->sort_config->memory_bytes == 0 &&
+	       cluster->input.record_count * cluster->sort_config->shape.size <=
+		       UNASKED_BYTES;
 }
 
 /* What this rank knows by itself. */
@@ -87,7 +89,8 @@ static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 		.traces = config->trace_path != NULL,
 		.by_reference = cluster->config->by_reference,
 		.slot_count = input->slot_count,
-		.memory_bytes = allowed_bytes(cluster),
+		.memory_bytes =
+			is_small(cluster) ? 0 : cluster_memory_bytes(cluster),
 		.input_bytes = input_memory_bytes(input),
 	};
 	if (cluster->config->external)
@@ -225,7 +228,7 @@ int cluster_join(struct cluster *cluster)
 	if (error)
 		return error;
 	cluster->result->by_reference = cluster->agreement.by_reference;
-	cluster->result->is_external = cluster->agreement.external_bytes > 0;
+	cluster->result->is_external = cluster->agreement.is_external;
 	if (!cluster->result->is_external)
 		error = map_input(cluster);
 	if (error == 0)

@@ -13,6 +13,7 @@
  *      cluster_sample.h     splitters from a sample, cuts from counts
  *      cluster_send.h       our records in bucket order, and the messages
  *      cluster_output.h     files of our own, or one of all ranks
+ *      cluster_external.h   all of it, for what does not fit into memory
  *      cluster_report.h     figures
  *      cluster_trace.h      all ranks' timelines
  *
@@ -159,6 +160,8 @@ int cluster_exchange(struct cluster *cluster);
 /* Open the input and start the pool, say hello.  After an error the exchange
  * may be open, for other ranks to be told. */
 int cluster_open(struct cluster *cluster);
+/* What the user allows, or our part of what the machine has. */
+uint64_t cluster_memory_bytes(const struct cluster *cluster);
 /* Hear all other ranks, agree, map the input. */
 int cluster_join(struct cluster *cluster);
 

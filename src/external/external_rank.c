@@ -432,6 +432,11 @@ void external_rank_stop(struct external_rank *rank,
 
 uint64_t external_rank_fill_result(struct external_rank *rank)
 {
+	struct external_pass_result *pass =
+		&rank->external->details->passes[EXTERNAL_OUTPUT];
+
+	pass->read_bytes += rank->outgoing.reads.read_bytes;
+	pass->read_wait_ns += rank->outgoing.reads.wait_ns;
 	external_fill_result(rank->external);
 	return rank->external->next_record;
 }

@@ -118,8 +118,8 @@ enum {
 	OPTION_SCRATCH,
 	OPTION_BATCH_SIZE,
 	OPTION_EXPLAIN,
+	OPTION_DISK_RATES, /* up to here from --batch-size on: of one machine */
 	OPTION_PROGRESS,
-	OPTION_DISK_RATES,
 	OPTION_COMPRESS,
 	OPTION_IO,
 	OPTION_SPLITTERS,
@@ -358,9 +358,11 @@ static int check_cluster(struct options *options, struct failure *failure)
 			return options_refuse_entry(
 				reader, id, failure,
 				"only with --cluster or --nodes");
-	if (options_given(reader, OPTION_EXPLAIN) && options->is_cluster)
-		return options_refuse_entry(reader, OPTION_EXPLAIN, failure,
-					    "not with --cluster or --nodes");
+	for (int id = OPTION_BATCH_SIZE; id <= OPTION_DISK_RATES; id++)
+		if (options_given(reader, id) && options->is_cluster)
+			return options_refuse_entry(
+				reader, id, failure,
+				"not with --cluster or --nodes");
 	if (gather && options->config.output_count > 0)
 		return failure_set(failure, EXIT_USAGE, "--gather", 0,
 				   "not together with -o");
@@ -449,14 +451,12 @@ static int sort_beyond_memory(struct options *options,
 	external->in_memory_bytes = result->memory_bytes;
 	external_options_complete(
 		&options->external,
-		options->streams.is_output ? "." : options->outputs[0]);
+		options->streams.is_output ? "." : options->outputs[0],
+		options_given(&options->reader, OPTION_PROGRESS));
 	external_options_warn(&options->external);
 	if (options_given(&options->reader, OPTION_EXPLAIN))
 		return external_sort_explain(external, &options->explanation,
 					     failure);
-	if (options_given(&options->reader, OPTION_PROGRESS) &&
-	    isatty(STDERR_FILENO))
-		external->progress = external_report_progress;
 	error = external_sort_run(external, result, &options->external_result,
 				  failure);
 	external_report_end_progress();
@@ -580,11 +580,14 @@ int main(int argc, char **argv)
 	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
 	if (options.is_cluster) {
-		external_options_complete(&options.external,
-					  options.outputs[0]);
+		external_options_complete(
+			&options.external, options.outputs[0],
+			options_given(&options.reader, OPTION_PROGRESS));
 		options.cluster.external = &options.external.config;
-		if (cluster_run(&options.config, &options.cluster,
-				&cluster_result, &failure) < 0)
+		ret = cluster_run(&options.config, &options.cluster,
+				  &cluster_result, &failure);
+		external_report_end_progress();
+		if (ret < 0)
 			return log_failure(&failure);
 		return report_cluster(&options, &cluster_result);
 	}

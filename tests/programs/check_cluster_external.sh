@@ -1,0 +1,281 @@
+#!/bin/bash
+# check_cluster_external.sh - ranks whose records do not fit into their memory
+#
+# The outputs equal those of one process with memory enough, whatever the
+# records, sizes and numbers of ranks; a rank that dies, stops or has no room
+# ends the run on all; and nothing is left of any run.
+
+# shellcheck disable=SC2317 # cases are called by check
+# shellcheck source=tests/programs/cluster_lib.sh
+. "$(dirname "$0")/cluster_lib.sh"
+
+# Of all ranks together; less than their memory would suffice for in memory.
+readonly BYTES=48000000
+MEMORY=12M
+kills=8
+if [ -n "$QUICK$SANITIZED" ]; then
+	kills=3
+fi
+
+# start_external COUNT OPTION...: the ranks, each with scratch files of its own
+start_external()
+{
+	local count=$1 rank
+	shift
+
+	for ((rank = 0; rank < count; rank++)); do
+		mkdir -p "scratch.$rank"
+		# shellcheck disable=SC2086 # several words
+		start_rank "$rank" "${BLINKSORT[@]}" --rank="$rank" \
+			--nodes="127.0.0.[2-$((count + 1))]" --job="$SCRATCH" \
+			"in.$rank" -S "$MEMORY" -T "scratch.$rank" --json \
+			--deadline="${deadline:-$DEADLINE_S}" "$@" \
+			${rank_options[rank]:--o out.$rank}
+	done
+}
+rank_options=()
+
+# sort_externally COUNT OPTION...: all of them succeed, and have spilled
+sort_externally()
+{
+	local count=$1 statuses=() rank all
+	pids=()
+
+	rm -rf out.* scratch.*
+	start_external "$@"
+	mapfile -t all < <(seq 0 $((count - 1)))
+	wait_ranks "${all[@]}"
+	[[ ${statuses[*]} =~ ^[0\ ]*$ ]] || fail "${statuses[*]}: $(cat err.*)"
+	for rank in "${all[@]}"; do
+		expect_match '"external": \{' "said.$rank"
+		expect_folder "scratch.$rank"
+	done
+}
+
+# expect_external COUNT OPTION...: and the outputs are the file "want"
+expect_external()
+{
+	sort_externally "$@" || fail "$*"
+	expect_whole "$1" want || fail "$*"
+}
+
+# make_whole SHAPE SIZE RANKS HOW OPTION...: the inputs, and what is wanted
+make_whole()
+{
+	local shape=$1 size=$2 ranks=$3 how=$4
+	shift 4
+
+	make_shape "$shape" $((BYTES / size)) "$SEED" --record-size="$size" \
+		"$@" >whole
+	sort_reference whole -o want --record-size="$size" "$@"
+	cut_input whole "$size" "$ranks" "$how"
+}
+
+# --- exact ----------------------------------------------------------------------
+
+case_shapes()
+{
+	local shape
+
+	for shape in $("$HELPERS/make_shape" --list); do
+		make_whole "$shape" 100 4 even
+		expect_external 4 || fail "$shape"
+	done
+}
+
+case_ranks()
+{
+	local ranks
+
+	for ranks in 2 3 7; do
+		make_whole uniform 100 "$ranks" random
+		expect_external "$ranks"
+	done
+}
+
+# All is one rank's, or it has been cut as it is sorted.
+case_uneven()
+{
+	make_whole uniform 100 4 last
+	expect_external 4
+	expect_external 4 --plain --payload=1472 --schedule=rounds
+	sort_reference whole -o whole.sorted
+	cut_input whole.sorted 100 4 even
+	expect_external 4
+}
+
+case_record_sizes()
+{
+	make_whole uniform 16 3 even --key=4:8
+	expect_external 3 --record-size=16 --key=4:8
+	make_whole uniform 4096 3 even --key=4090:6
+	expect_external 3 --record-size=4096 --key=4090:6
+	make_whole uniform 7 3 even --key=0:7
+	expect_external 3 --record-size=7 --key=0:7
+}
+
+case_keys()
+{
+	make_whole uniform 100 3 even
+	"${BLINKSORT[@]}" whole -o want --key=96:i32be:desc --key=3:2
+	expect_external 3 --key=96:i32be:desc --key=3:2
+}
+
+case_compress()
+{
+	make_whole ascii 100 4 even
+	expect_external 4 --compress=lz4
+	expect_match '"compress": "lz4"' said.1
+	expect_external 4 --compress=auto --checksum
+}
+
+case_unique()
+{
+	make_whole few-distinct 100 4 random
+	"${BLINKSORT[@]}" whole -o want --unique
+	expect_external 4 --unique
+	make_whole uniform 100 4 even
+	cat in.0 in.1 in.2 in.0 >whole
+	cp in.0 in.3
+	"${BLINKSORT[@]}" whole -o want --unique
+	expect_external 4 --unique
+}
+
+case_gather()
+{
+	make_whole zipf 100 4 even
+	rank_options=([0]="--gather=whole.out" [1]="--gather=whole.out"
+		[2]="--gather=whole.out" [3]="--gather=whole.out")
+	sort_externally 4
+	expect_same whole.out want
+	expect_none
+}
+
+# Several batches of runs are merged into longer ones before.
+case_many_runs()
+{
+	make_whole uniform 100 4 even
+	MEMORY=8M expect_external 4 --threads=1
+}
+
+# --- failures -------------------------------------------------------------------
+
+# expect_ended VICTIM: all other ranks say that this one is at fault, and nothing
+# is left
+expect_ended()
+{
+	local rank
+
+	for rank in 0 1 2 3; do
+		expect_folder "scratch.$rank"
+		[ "$rank" != "$1" ] || continue
+		[ "${statuses[rank]}" = 4 ] ||
+			fail "rank $rank: ${statuses[rank]}: $(cat "err.$rank")"
+		expect_one_line "err.$rank"
+		expect_match "rank $1 " "err.$rank"
+	done
+	expect_none
+}
+
+# end_one SIGNAL: at a random moment, a random rank
+end_one()
+{
+	local random victim statuses=()
+	pids=()
+
+	rm -rf out.* scratch.*
+	deadline=2 start_external 4
+	random_below 4
+	victim=$random
+	random_below 400
+	sleep "0.$(printf %03d "$random")"
+	kill "-$1" "${pids[victim]}" 2>/dev/null || true
+	if [ "$1" = STOP ]; then
+		wait_others "$victim"
+		kill -KILL "${pids[victim]}" 2>/dev/null || true
+	fi
+	wait_ranks 0 1 2 3
+	if [ "${statuses[victim]}" != 0 ] &&
+		{ [ "$1" != STOP ] || [ ! -e "out.$victim" ]; }; then
+		expect_ended "$victim"
+		ended=$((ended + 1))
+	fi
+}
+
+# wait_others RANK: until all but this one have ended
+wait_others()
+{
+	local rank
+
+	for rank in 0 1 2 3; do
+		[ "$rank" = "$1" ] || wait "${pids[rank]}" 2>/dev/null || true
+	done
+}
+
+# case_ended SIGNAL
+case_ended()
+{
+	local i ended=0
+
+	make_whole uniform 100 4 even
+	for ((i = 0; i < kills; i++)); do
+		end_one "$1"
+	done
+	[ "$ended" -gt 0 ] || fail "all runs were done before"
+}
+
+# The folder of one rank's scratch files has no room: it says so, with the
+# folder, and all others name the rank.
+case_scratch_full()
+{
+	local statuses=() pids=() rank
+
+	make_whole uniform 100 4 even
+	rm -rf scratch.*
+	mkdir scratch.2
+	mount -t tmpfs -o size="$1" none scratch.2
+	trap 'umount -l scratch.2' EXIT
+	start_external 4
+	wait_ranks 0 1 2 3
+	umount -l scratch.2
+	[ "${statuses[*]}" = "4 4 3 4" ] || fail "${statuses[*]}: $(cat err.*)"
+	expect_match 'scratch.2 .*are missing' err.2
+	for rank in 0 1 3; do
+		expect_match "rank 2 .*scratch.2" "err.$rank"
+	done
+	expect_none
+}
+
+case_bad_options()
+{
+	local statuses=() pids=()
+
+	make_whole uniform 100 4 even
+	rank_options=([0]="--gather=whole.out" [1]="--gather=whole.out"
+		[2]="--gather=whole.out" [3]="--gather=whole.out")
+	start_external 4 --unique
+	wait_ranks 0 1 2 3
+	[ "${statuses[0]}" = 2 ] || fail "${statuses[*]}: $(cat err.*)"
+	expect_match '--unique: not with --gather' err.0
+	rank_options=([1]="-o out.1 --compress=lz4")
+	start_external 4
+	wait_ranks 0 1 2 3
+	[ "${statuses[0]}" = 2 ] || fail "${statuses[*]}: $(cat err.*)"
+	expect_match 'another --compress' err.0
+	expect_none
+}
+
+check shapes case_shapes
+check ranks case_ranks
+check uneven case_uneven
+check record_sizes case_record_sizes
+check keys case_keys
+check compress case_compress
+check unique case_unique
+check gather case_gather
+check many_runs case_many_runs
+check killed case_ended KILL
+check terminated case_ended TERM
+check stopped case_ended STOP
+check_able mount scratch_full_at_start case_scratch_full 4M
+check bad_options case_bad_options
