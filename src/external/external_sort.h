@@ -45,7 +45,8 @@ struct external_config {
 	const char *const *scratch_paths;
 	unsigned scratch_count;
 	/* The user has named them: before a stream is read, all of them must
-	 * take files, even if none is needed in the end. */
+	 * take files, even if none is needed in the end; but not if its records
+	 * are counted. */
 	bool scratch_is_named;
 	unsigned runs_max;  /* in one merge; 0: what memory allows */
 	struct codec codec; /* for what is spilled */

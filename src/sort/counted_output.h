@@ -12,7 +12,7 @@
 
 struct counted_output_config {
 	const struct record_counts *counts; /* added up; outlives the output */
-	struct sink *sink; /* whose chunks are whole pages, or its last ones */
+	struct sink *sink; /* each chunk is whole pages, but a part's last */
 	const struct first_failure *failure; /* the run's */
 	/* What a worker calls after each of its chunks, or NULL. */
 	void (*serve)(void *context, unsigned worker, uint64_t chunk_bytes);

@@ -34,7 +34,7 @@ bool record_counts_suit(const struct record_shape *shape)
 /*
  * Of the keys, those that can decide: where all bytes of a field are in the
  * fields before it, and these are equal, so is it.  At most two fields are
- * left, of two bytes each.
+ * left, of three bytes together.
  */
 static struct key_list deciding_keys(const struct record_shape *shape)
 {
