@@ -236,6 +236,7 @@ help: ## show this list
 # BUILD=FOLDER    build in FOLDER instead of build/
 # CHECKS=NAMES    run these tests only: make check CHECKS=test_parse
 # NODES=16        make demo: sort on this many nodes, all on this machine
+# MEMORY=100M     make demo NODES=4: with so much memory each, and more records
 # WAYS=user       make check-fresh: run one way of tests/fresh.sh only
 # LABEL=TEXT      make bench: name the file in results/ bench-DATE-TEXT
 # FUZZ_SECONDS=20 make fuzz: run each target for this time
@@ -326,7 +327,7 @@ demo: ## sort a million records and show what happens
 	$(call install,$(BUILD_PACKAGES))
 	@$(MAKE) --no-print-directory demo-programs
 	@BIN=$(BIN) BUILD=$(BUILD) \
-		$(if $(NODES),tests/demo_cluster.sh $(NODES),tests/demo.sh)
+		$(if $(NODES),tests/demo_cluster.sh $(NODES) $(MEMORY),tests/demo.sh)
 
 .PHONY: demo-programs
 demo-programs: all $(BUILD)/$(PROGRAM_VARIANT)/tests/bench/bench_spawn

@@ -1,14 +1,15 @@
 #!/bin/bash
 #
-# demo_cluster.sh NODES - sort a million records with a cluster on this machine
-# (make demo NODES=16)
+# demo_cluster.sh NODES [MEMORY] - sort a million records with a cluster on this
+# machine (make demo NODES=16), or, with so much memory for each node, three
+# times as much as that (make demo NODES=4 MEMORY=100M)
 #
 # Starts NODES command daemons on 127.0.0.2 and following, gives each a part of
 # the records, has all of them sort together, checks the parts as one, and shows
 # where the time went.
 #
-# Needs the programs in BIN (bin/), and 350 MB in ${TMPDIR:-/tmp}, all of which it
-# gives back.  Changes nothing else.
+# Needs the programs in BIN (bin/), and 350 MB in ${TMPDIR:-/tmp}, or 15 times the
+# memory of all nodes, all of which it gives back.  Changes nothing else.
 set -eu -o pipefail
 export LC_ALL=C
 
@@ -18,6 +19,8 @@ export BIN
 RECORDS=1000000
 ROUNDS=7
 NODES=${1:-16}
+MEMORY=${2:-}
+RECORD_BYTES=100
 
 SCRATCH=$(mktemp -d)
 export BLINK_CLUSTER=$SCRATCH/cluster
@@ -51,13 +54,14 @@ make_parts()
 			die "blinkgen failed"
 	done
 	show "blinkgen -a -bFIRST COUNT in.0 ... in.$((NODES - 1))" \
-		"100 MB of records"
+		"$((RECORDS * RECORD_BYTES / 1000000)) MB of records"
 }
 
 sort_parts()
 {
 	blinksh -- "${job[@]}" 2>told || die "$(head -n 1 told)"
-	show 'blinksh -- blinksort --cluster in.%r -o out.%r' 'sorted'
+	show "blinksh -- blinksort --cluster in.%r -o out.%r${MEMORY:+ -S $MEMORY}" \
+		'sorted'
 }
 
 check_parts()
@@ -102,7 +106,7 @@ measure()
 		json_whole answer.$i >cluster.$i
 		blinksh -N -w "$(head -n 1 "$WCOLL")" -- \
 			"$BIN/blinksort" "$PWD/whole.in" -o "$PWD/alone" \
-			2>told || die "blinksort failed: $(tail -n 1 told)"
+			"${alone_options[@]}" 2>told || die "blinksort failed: $(tail -n 1 told)"
 		whole told >alone.$i
 	done
 }
@@ -133,8 +137,9 @@ show_times()
 	printf '%s\n' "cluster $together" "alone $alone" | bars
 	printf '    %s ranks on the %s CPUs of this machine take' \
 		"$NODES" "$(nproc)"
-	printf ' %s%.2f%s times as long as one process\n' "$bold" \
-		"$(echo "$together $alone" | awk '{ print $1 / $2 }')" "$plain"
+	printf ' %s%.2f%s times as long as one process%s\n' "$bold" \
+		"$(echo "$together $alone" | awk '{ print $1 / $2 }')" "$plain" \
+		"${MEMORY:+ with the memory of all}"
 }
 
 # Rank 0 prints what all ranks have measured, as \"ranks\" in its document,
@@ -158,6 +163,21 @@ show_phases()
 		bars
 }
 
+# Each node gets three times as many bytes as it has memory for.
+use_memory()
+{
+	local bytes
+
+	bytes=$(numfmt --from=iec "$MEMORY" 2>/dev/null) ||
+		die "$MEMORY: not a size, such as 100M"
+	RECORDS=$((3 * bytes * NODES / RECORD_BYTES))
+	ROUNDS=3
+	count_text=$RECORDS
+	job+=(-S "$MEMORY" -T "$PWD")
+	alone_options=(-S "$((bytes * NODES))" -T "$PWD")
+}
+
+count_text='A million'
 case $NODES in
 *[!0-9]* | '' | 0) die "$NODES: not a number of nodes" ;;
 esac
@@ -170,8 +190,11 @@ for ((rank = 0; rank < NODES; rank++)); do
 done
 job=("$BIN/blinksort" --cluster "$PWD/in.%r" -o "$PWD/out.%r")
 
-printf '%s  A million records of 100 bytes, on %s nodes%s\n\n' "$bold" "$NODES" \
-	"$plain"
+alone_options=()
+[ -z "$MEMORY" ] || use_memory
+
+printf '%s  %s records of 100 bytes, on %s nodes%s%s\n\n' "$bold" "$count_text" \
+	"$NODES" "${MEMORY:+ with $MEMORY of memory each}" "$plain"
 "$ROOT/tests/cluster" up "$NODES" >up.log 2>&1 || die "$(tail -n 1 up.log)"
 eval "$("$ROOT/tests/cluster" env)"
 show "tests/cluster up $NODES" 'daemons on 127.0.0.2 and following'

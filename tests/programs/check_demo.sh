@@ -92,6 +92,13 @@ case_cluster()
 	expect_match '^    exchange  *[0-9.]+ ms' out
 }
 
+case_cluster_memory()
+{
+	run_demo demo_cluster.sh 3 12M
+	expect_ratio cluster alone 'times as long as one process with the memory'
+	expect_match ' 113 MB of records' out
+}
+
 # Of these rounds, the median of the ratios is not the ratio of the medians:
 # 0.88, but 40 ms to 80 ms are 0.50.
 case_ratio_of_medians()
@@ -116,6 +123,7 @@ case_ratio_of_medians()
 	expect_match ' 0.50 times as long as copying' out
 }
 
+check cluster_memory case_cluster_memory
 check ratio_of_medians case_ratio_of_medians
 for awk in mawk busybox gawk original-awk; do
 	if ! command -v "$awk" >/dev/null; then
