@@ -336,6 +336,127 @@ static void merge_plan__cuts_within_equal_keys(void **state)
 	run_index_free(&runs_index);
 }
 
+/* A random block's cut, and in *before how many of the sorted records, which
+ * are all runs', lie before it. */
+static struct run_cut random_cut(uint32_t *before)
+{
+	uint32_t block = (uint32_t)random_below(runs_index.block_count);
+	unsigned run = run_count - 1;
+	uint32_t record, i = 0;
+
+	while (runs_index.runs[run].first_block > block)
+		run--;
+	/* A part has no blocks of the cut's run that lie before it, and so the
+	 * plan does not look at the place. */
+	while (block > runs_index.runs[run].first_block &&
+	       record_compare(&runs_index.key_shape,
+			      run_index_key(&runs_index, block - 1),
+			      run_index_key(&runs_index, block)) == 0)
+		block--;
+	record = run_starts[run] + runs_index.blocks[block].first_record;
+	while (order[i] != record)
+		i++;
+	while (unique && i > 0 &&
+	       record_compare(&shape, sorted_at(order[i - 1]),
+			      sorted_at(record)) == 0)
+		i--;
+	*before = i;
+	return (struct run_cut){
+		.key = run_index_key(&runs_index, block),
+		.run = run,
+		.place = block - runs_index.runs[run].first_block,
+	};
+}
+
+/* What lies before a part comes in its lead: here, all that does. */
+static void check_part(void)
+{
+	uint32_t count = run_starts[run_count], before, lead = 0;
+	struct run_cut begin;
+	const struct merge_request request = {
+		.index = &runs_index,
+		.run_count = run_count,
+		.unique = unique,
+		.piece_records = 2 * (uint64_t)count,
+		.kernel = cpu_level_detect(),
+		.begin = &begin,
+	};
+	struct failure failure;
+	struct merge_plan plan;
+	uint64_t slots = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		order[i] = i;
+	stable_sort(&shape, sorted, order, count, scratch);
+	begin = random_cut(&before);
+	assert_int_equal(merge_plan_make(&plan, &request, &failure), 0);
+	assert_true(merge_plan_is_lead(&plan, 0));
+	assert_int_equal(plan.piece_count, 2);
+	for (unsigned r = 0; r < run_count; r++)
+		lead += (uint32_t)take_run(&plan, 0, r, 0, &slots);
+	assert_int_equal(lead, before);
+	check_pieces(&plan, order, count, request.piece_records);
+	merge_plan_free(&plan);
+}
+
+static void merge_plan__part_of_a_merge(void **state)
+{
+	(void)state;
+	for (unsigned turn = 0; turn < 200; turn++) {
+		unique = turn % 2 == 1;
+		random_runs(turn, 1 + (uint32_t)random_below(20));
+		check_part();
+		run_index_free(&runs_index);
+	}
+	unique = false;
+}
+
+/* Each piece has as much of each source as it may, or a block less. */
+static void merge_plan__bytes_of_each_source(void **state)
+{
+	(void)state;
+	for (unsigned turn = 0; turn < 100; turn++) {
+		uint64_t most[3], got[3];
+		struct merge_request request = {
+			.index = &runs_index,
+			.kernel = CPU_SCALAR,
+			.source_bytes_max = most,
+			.source_count = 3,
+		};
+		struct failure failure;
+		struct merge_plan plan;
+
+		random_runs(turn, 1 + (uint32_t)random_below(20));
+		request.run_count = run_count;
+		request.piece_records = 2 * (uint64_t)record_count;
+		for (unsigned r = 0; r < run_count; r++)
+			runs_index.runs[r].source = r % 3;
+		for (uint32_t b = 0; b < runs_index.block_count; b++)
+			runs_index.blocks[b].stored_bytes =
+				1 + (uint32_t)random_below(100);
+		for (unsigned i = 0; i < 3; i++)
+			most[i] = 100 + random_below(1000);
+		assert_int_equal(merge_plan_make(&plan, &request, &failure), 0);
+		for (uint32_t p = 0; p < plan.piece_count; p++) {
+			memset(got, 0, sizeof(got));
+			for (uint32_t i = plan.piece_start[p];
+			     i < plan.piece_start[p + 1]; i++) {
+				uint32_t block = plan.order[i];
+				unsigned r = run_count - 1;
+
+				while (runs_index.runs[r].first_block > block)
+					r--;
+				got[r % 3] +=
+					runs_index.blocks[block].stored_bytes;
+			}
+			for (unsigned i = 0; i < 3; i++)
+				assert_true(got[i] <= most[i]);
+		}
+		merge_plan_free(&plan);
+		run_index_free(&runs_index);
+	}
+}
+
 /* Rests of all runs fill a piece: nothing more can be read. */
 static void merge_plan_make__too_many_runs(void **state)
 {
@@ -382,6 +503,8 @@ int main(void)
 		cmocka_unit_test(merge_plan__every_record_in_one_piece),
 		cmocka_unit_test(merge_plan__unique_keys_meet),
 		cmocka_unit_test(merge_plan__cuts_within_equal_keys),
+		cmocka_unit_test(merge_plan__part_of_a_merge),
+		cmocka_unit_test(merge_plan__bytes_of_each_source),
 		cmocka_unit_test(merge_plan_make__too_many_runs),
 	};
 
