@@ -15,7 +15,7 @@
 /* Of a message: see read_shares(). */
 #define SHARE_BYTES 16
 
-struct run_of_ranks {
+struct joint_sort {
 	const struct cluster_external *external;
 	struct exchange *exchange;
 	struct external_rank *rank;
@@ -34,10 +34,10 @@ struct run_of_ranks {
  */
 
 /* Answer other ranks, and pause.  0 or -errno with *failure filled. */
-static int serve(const struct run_of_ranks *run, struct failure *failure)
+static int serve(const struct joint_sort *joint, struct failure *failure)
 {
 	const struct timespec pause = { .tv_nsec = SERVE_NS };
-	int error = exchange_serve(run->exchange, failure);
+	int error = exchange_serve(joint->exchange, failure);
 
 	if (error == 0)
 		nanosleep(&pause, NULL);
@@ -45,29 +45,29 @@ static int serve(const struct run_of_ranks *run, struct failure *failure)
 }
 
 /* Until what was started has ended. */
-static int wait_until_done(const struct run_of_ranks *run,
+static int wait_until_done(const struct joint_sort *joint,
 			   struct failure *failure)
 {
 	int error = 0;
 
-	while (error == 0 && external_rank_is_busy(run->rank))
-		error = serve(run, failure);
-	return error ? error : external_rank_finish(run->rank, failure);
+	while (error == 0 && external_rank_is_busy(joint->rank))
+		error = serve(joint, failure);
+	return error ? error : external_rank_finish(joint->rank, failure);
 }
 
 /* Until so many waves have been read, and so many taken. */
-static int wait_for_wave(const struct run_of_ranks *run, uint32_t read,
+static int wait_for_wave(const struct joint_sort *joint, uint32_t read,
 			 uint32_t taken, struct failure *failure)
 {
 	int error = 0;
 
-	while (error == 0 && (external_rank_read_waves(run->rank) < read ||
-			      external_rank_taken(run->rank) < taken)) {
-		error = external_rank_check(run->rank, failure);
+	while (error == 0 && (external_rank_read_waves(joint->rank) < read ||
+			      external_rank_taken(joint->rank) < taken)) {
+		error = external_rank_check(joint->rank, failure);
 		if (error == 0)
-			error = serve(run, failure);
+			error = serve(joint, failure);
 	}
-	return error ? error : external_rank_check(run->rank, failure);
+	return error ? error : external_rank_check(joint->rank, failure);
 }
 
 /* --- before the waves ------------------------------------------------------
@@ -75,45 +75,46 @@ static int wait_for_wave(const struct run_of_ranks *run, uint32_t read,
 
 /* For what others tell of their runs the plan has memory; keys that are spread
  * over the ranks in an uncommon way make more pieces than it expects. */
-static uint64_t told_bytes_max(const struct run_of_ranks *run)
+static uint64_t told_bytes_max(const struct joint_sort *joint)
 {
-	return 2 * external_rank_index_bytes(run->rank) + 4 * MIB;
+	return 2 * external_rank_index_bytes(joint->rank) + 4 * MIB;
 }
 
-static int make_runs(struct run_of_ranks *run, struct failure *failure)
+static int make_runs(struct joint_sort *joint, struct failure *failure)
 {
 	struct external_rank_limits own;
 	unsigned runs_max;
 	int error;
 
-	external_rank_limits(run->rank, &own);
-	error = cluster_runs_tell_limits(&run->runs, &own, &runs_max, failure);
+	external_rank_limits(joint->rank, &own);
+	error = cluster_runs_tell_limits(&joint->runs, &own, &runs_max,
+					 failure);
 	if (error)
 		return error;
-	external_rank_start_runs(run->rank, runs_max);
-	return wait_until_done(run, failure);
+	external_rank_start_runs(joint->rank, runs_max);
+	return wait_until_done(joint, failure);
 }
 
 /* Our merge, in pieces that no rank has more than its part of. */
-static int plan_merge(struct run_of_ranks *run, struct failure *failure)
+static int plan_merge(struct joint_sort *joint, struct failure *failure)
 {
 	uint64_t wanted_bytes[RANK_NODES_MAX];
 	const struct external_rank_part part = {
-		.index = &run->runs.part,
-		.begin = run_cuts_begin(&run->runs.cuts, run->own),
-		.end = run_cuts_end(&run->runs.cuts, run->own),
+		.index = &joint->runs.part,
+		.begin = run_cuts_begin(&joint->runs.cuts, joint->own),
+		.end = run_cuts_end(&joint->runs.cuts, joint->own),
 		.wanted_bytes = wanted_bytes,
 	};
 
-	for (unsigned i = 0; i < run->count; i++)
-		wanted_bytes[i] = i == run->own
+	for (unsigned i = 0; i < joint->count; i++)
+		wanted_bytes[i] = i == joint->own
 					  ? UINT64_MAX
-					  : run->runs.limits[i].wanted_bytes;
-	run->received =
-		calloc(run->runs.part.run_count + 1, sizeof(*run->received));
-	if (!run->received)
+					  : joint->runs.limits[i].wanted_bytes;
+	joint->received = calloc(joint->runs.part.run_count + 1,
+				 sizeof(*joint->received));
+	if (!joint->received)
 		return failure_no_memory(failure);
-	return external_rank_plan_part(run->rank, &part, failure);
+	return external_rank_plan_part(joint->rank, &part, failure);
 }
 
 /* --- a wave ----------------------------------------------------------------
@@ -122,46 +123,48 @@ static int plan_merge(struct run_of_ranks *run, struct failure *failure)
 static struct exchange_length wave_length(const void *context, unsigned source,
 					  unsigned destination)
 {
-	const struct run_of_ranks *run = context;
+	const struct joint_sort *joint = context;
 
 	(void)destination;
 	return (struct exchange_length){
 		.unit_bytes = 1,
-		.unit_count_max = run->runs.limits[source].wanted_bytes,
+		.unit_count_max = joint->runs.limits[source].wanted_bytes,
 	};
 }
 
 static void read_message(void *context, unsigned node, uint64_t offset,
 			 uint8_t *bytes, size_t byte_count)
 {
-	const struct run_of_ranks *run = context;
+	const struct joint_sort *joint = context;
 
-	memcpy(bytes, run->messages[node].bytes + offset, byte_count);
+	memcpy(bytes, joint->messages[node].bytes + offset, byte_count);
 }
 
 static int prepare_wave(void *context, const uint64_t *receive_bytes,
 			struct failure *failure)
 {
-	const struct run_of_ranks *run = context;
+	const struct joint_sort *joint = context;
 
-	for (unsigned i = 0; i < run->count; i++)
-		if (i != run->own && receive_bytes[i] != run->expected_bytes[i])
+	for (unsigned i = 0; i < joint->count; i++)
+		if (i != joint->own &&
+		    receive_bytes[i] != joint->expected_bytes[i])
 			return exchange_blame(
-				run->exchange, i, failure,
+				joint->exchange, i, failure,
 				"sends %" PRIu64
 				" bytes of blocks, not the %" PRIu64
 				" that it has told of",
-				receive_bytes[i], run->expected_bytes[i]);
+				receive_bytes[i], joint->expected_bytes[i]);
 	return 0;
 }
 
 static uint8_t *place(void *context, unsigned node, uint64_t offset,
 		      size_t *room)
 {
-	const struct run_of_ranks *run = context;
+	const struct joint_sort *joint = context;
 
-	*room = run->expected_bytes[node] - offset;
-	return external_rank_area(run->rank) + run->arrived_at[node] + offset;
+	*room = joint->expected_bytes[node] - offset;
+	return external_rank_area(joint->rank) + joint->arrived_at[node] +
+	       offset;
 }
 
 static void arrived(void *context, unsigned node, uint64_t prefix_bytes,
@@ -172,34 +175,34 @@ static void arrived(void *context, unsigned node, uint64_t prefix_bytes,
 
 /* Where each run's blocks of our piece will lie: run after run, as each rank
  * sends them. */
-static void expect_wave(struct run_of_ranks *run, uint32_t wave)
+static void expect_wave(struct joint_sort *joint, uint32_t wave)
 {
-	const struct merge_plan *merge = external_rank_merge(run->rank);
+	const struct merge_plan *merge = external_rank_merge(joint->rank);
 	uint64_t at = 0;
 
-	memset(run->expected_bytes, 0, sizeof(run->expected_bytes));
-	for (uint32_t r = 0; r < run->runs.part.run_count; r++) {
-		const struct run *own = &run->runs.part.runs[r];
+	memset(joint->expected_bytes, 0, sizeof(joint->expected_bytes));
+	for (uint32_t r = 0; r < joint->runs.part.run_count; r++) {
+		const struct run *own = &joint->runs.part.runs[r];
 		uint64_t begin = at;
 
-		run->received[r] = external_rank_area(run->rank) + at;
-		if (run->expected_bytes[own->source] == 0)
-			run->arrived_at[own->source] = at;
+		joint->received[r] = external_rank_area(joint->rank) + at;
+		if (joint->expected_bytes[own->source] == 0)
+			joint->arrived_at[own->source] = at;
 		if (!own->is_received || wave >= merge->piece_count)
 			continue;
 		for (uint32_t b = merge_plan_block(merge, wave, r);
 		     b < merge_plan_block(merge, wave + 1, r); b++)
-			at += run->runs.part.blocks[b].stored_bytes;
-		run->expected_bytes[own->source] += at - begin;
+			at += joint->runs.part.blocks[b].stored_bytes;
+		joint->expected_bytes[own->source] += at - begin;
 	}
 }
 
-static int exchange_wave(struct run_of_ranks *run, uint32_t wave,
+static int exchange_wave(struct joint_sort *joint, uint32_t wave,
 			 struct failure *failure)
 {
 	const struct exchange_collective collective = {
-		.context = run,
-		.send_bytes = run->send_bytes,
+		.context = joint,
+		.send_bytes = joint->send_bytes,
 		.read = read_message,
 		.length = wave_length,
 		.prepare = prepare_wave,
@@ -208,61 +211,61 @@ static int exchange_wave(struct run_of_ranks *run, uint32_t wave,
 	};
 	int error;
 
-	expect_wave(run, wave);
-	run->messages = external_rank_send(run->rank, wave);
-	for (unsigned i = 0; i < run->count; i++)
-		run->send_bytes[i] =
-			i == run->own ? 0 : run->messages[i].byte_count;
-	error = exchange_begin(run->exchange, &collective, failure);
+	expect_wave(joint, wave);
+	joint->messages = external_rank_send(joint->rank, wave);
+	for (unsigned i = 0; i < joint->count; i++)
+		joint->send_bytes[i] =
+			i == joint->own ? 0 : joint->messages[i].byte_count;
+	error = exchange_begin(joint->exchange, &collective, failure);
 	if (error == 0)
-		error = exchange_receive(run->exchange, failure);
-	if (error == 0 && wave < external_rank_merge(run->rank)->piece_count)
-		external_rank_give(run->rank, wave, run->received);
-	return error ? error : exchange_finish(run->exchange, failure);
+		error = exchange_receive(joint->exchange, failure);
+	if (error == 0 && wave < external_rank_merge(joint->rank)->piece_count)
+		external_rank_give(joint->rank, wave, joint->received);
+	return error ? error : exchange_finish(joint->exchange, failure);
 }
 
 /* --- shares ----------------------------------------------------------------
  */
 
 /* Records of all blocks of our part but the lead's. */
-static uint64_t part_records(const struct run_of_ranks *run)
+static uint64_t part_records(const struct joint_sort *joint)
 {
-	const struct merge_plan *merge = external_rank_merge(run->rank);
+	const struct merge_plan *merge = external_rank_merge(joint->rank);
 	uint32_t piece = merge->has_lead ? 1 : 0;
 	uint64_t records = 0;
 
-	for (uint32_t r = 0; r < run->runs.part.run_count; r++)
+	for (uint32_t r = 0; r < joint->runs.part.run_count; r++)
 		for (uint32_t b = merge_plan_block(merge, piece, r);
 		     b < merge_plan_block(merge, merge->piece_count, r); b++)
-			records += run->runs.part.blocks[b].record_count;
+			records += joint->runs.part.blocks[b].record_count;
 	return records;
 }
 
 /* A rank writes what the cut where its part begins leaves of the lead, and its
  * other blocks, but for what the next rank has of these.  *first is the number
  * of our first record. */
-static int read_shares(struct run_of_ranks *run,
+static int read_shares(struct joint_sort *joint,
 		       const struct cluster_allgather *all, uint64_t *first,
 		       struct failure *failure)
 {
-	uint64_t whole = cluster_runs_whole(&run->runs), sum = 0;
+	uint64_t whole = cluster_runs_whole(&joint->runs), sum = 0;
 
-	for (unsigned i = 0; i < run->count; i++) {
+	for (unsigned i = 0; i < joint->count; i++) {
 		const uint8_t *told = all->all + all->offset[i];
 		uint64_t lead = load_le64(told), others = load_le64(told + 8);
 		uint64_t next =
-			i + 1 < run->count
+			i + 1 < joint->count
 				? load_le64(all->all + all->offset[i + 1])
 				: 0;
 
 		if (lead > whole || others > whole || next > lead + others ||
 		    lead + others - next > whole - sum)
-			return exchange_blame(run->exchange, i, failure,
+			return exchange_blame(joint->exchange, i, failure,
 					      "has another share than its part "
 					      "of all runs");
-		if (i == run->own) {
+		if (i == joint->own) {
 			*first = sum;
-			run->share = lead + others - next;
+			joint->share = lead + others - next;
 		}
 		sum += lead + others - next;
 	}
@@ -272,133 +275,135 @@ static int read_shares(struct run_of_ranks *run,
 			   "what the ranks announce does not add up");
 }
 
-static int open_output(struct run_of_ranks *run, struct failure *failure)
+static int open_output(struct joint_sort *joint, struct failure *failure)
 {
-	struct cluster_output *output = run->external->output;
+	struct cluster_output *output = joint->external->output;
 	uint8_t own[SHARE_BYTES];
 	struct cluster_allgather all = {
-		.rank = run->external->rank,
+		.rank = joint->external->rank,
 		.own = own,
 		.own_bytes = sizeof(own),
 	};
 	uint64_t first = 0;
 	int error;
 
-	store_le64(own, external_rank_lead_records(run->rank));
-	store_le64(own + 8, part_records(run));
-	for (unsigned i = 0; i < run->count; i++)
+	store_le64(own, external_rank_lead_records(joint->rank));
+	store_le64(own + 8, part_records(joint));
+	for (unsigned i = 0; i < joint->count; i++)
 		all.bytes[i] = sizeof(own);
-	error = cluster_allgather(&all, run->exchange, failure);
+	error = cluster_allgather(&all, joint->exchange, failure);
 	if (error == 0)
-		error = read_shares(run, &all, &first, failure);
+		error = read_shares(joint, &all, &first, failure);
 	free(all.all);
 	if (error == 0)
-		error = cluster_output_open(output, first, run->share, failure);
+		error = cluster_output_open(output, first, joint->share,
+					    failure);
 	if (error == 0)
-		external_rank_give_output(run->rank, &output->output,
-					  run->share);
+		external_rank_give_output(joint->rank, &output->output,
+					  joint->share);
 	return error;
 }
 
-static int exchange_waves(struct run_of_ranks *run, struct failure *failure)
+static int exchange_waves(struct joint_sort *joint, struct failure *failure)
 {
-	uint32_t pieces = external_rank_merge(run->rank)->piece_count;
-	int error = external_rank_start_sending(run->rank, run->runs.wants,
-						run->runs.wave_count, failure);
+	uint32_t pieces = external_rank_merge(joint->rank)->piece_count;
+	int error =
+		external_rank_start_sending(joint->rank, joint->runs.wants,
+					    joint->runs.wave_count, failure);
 
 	if (error)
 		return error;
-	external_rank_start_merge(run->rank);
-	for (uint32_t w = 0; w < run->runs.wave_count && error == 0; w++) {
-		error = wait_for_wave(run, w + 1, MIN(w, pieces), failure);
+	external_rank_start_merge(joint->rank);
+	for (uint32_t w = 0; w < joint->runs.wave_count && error == 0; w++) {
+		error = wait_for_wave(joint, w + 1, MIN(w, pieces), failure);
 		if (error == 0)
-			error = exchange_wave(run, w, failure);
+			error = exchange_wave(joint, w, failure);
 		if (error == 0 && w == 0)
-			error = wait_for_wave(run, 1, 1, failure);
+			error = wait_for_wave(joint, 1, 1, failure);
 		if (error == 0 && w == 0)
-			error = open_output(run, failure);
+			error = open_output(joint, failure);
 	}
-	return error ? error : wait_until_done(run, failure);
+	return error ? error : wait_until_done(joint, failure);
 }
 
 /* --- all of it -------------------------------------------------------------
  */
 
-static void add_ns(const struct run_of_ranks *run, enum cluster_figure figure,
+static void add_ns(const struct joint_sort *joint, enum cluster_figure figure,
 		   uint64_t *since_ns)
 {
-	cluster_report_add_ns(run->external->report, figure, *since_ns);
+	cluster_report_add_ns(joint->external->report, figure, *since_ns);
 	*since_ns = clock_now_ns();
 }
 
-static int sort(struct run_of_ranks *run, struct failure *failure)
+static int sort(struct joint_sort *joint, struct failure *failure)
 {
-	const struct run_index *index = external_rank_index(run->rank);
+	const struct run_index *index = external_rank_index(joint->rank);
 	uint64_t since_ns = clock_now_ns();
-	int error = make_runs(run, failure);
+	int error = make_runs(joint, failure);
 
-	add_ns(run, CLUSTER_BUCKET_NS, &since_ns);
+	add_ns(joint, CLUSTER_BUCKET_NS, &since_ns);
 	if (error == 0)
-		error = cluster_runs_cut(&run->runs, index, failure);
-	add_ns(run, CLUSTER_SAMPLE_NS, &since_ns);
+		error = cluster_runs_cut(&joint->runs, index, failure);
+	add_ns(joint, CLUSTER_SAMPLE_NS, &since_ns);
 	if (error == 0)
-		error = cluster_runs_tell_parts(&run->runs, index, failure);
+		error = cluster_runs_tell_parts(&joint->runs, index, failure);
 	if (error == 0)
-		error = plan_merge(run, failure);
+		error = plan_merge(joint, failure);
 	if (error == 0)
-		error = cluster_runs_tell_wants(&run->runs, index,
-						external_rank_merge(run->rank),
-						failure);
-	add_ns(run, CLUSTER_ARRANGE_NS, &since_ns);
-	run->external->result->bucketed_ns = since_ns;
+		error = cluster_runs_tell_wants(
+			&joint->runs, index, external_rank_merge(joint->rank),
+			failure);
+	add_ns(joint, CLUSTER_ARRANGE_NS, &since_ns);
+	joint->external->result->bucketed_ns = since_ns;
 	if (error == 0)
-		error = exchange_waves(run, failure);
-	add_ns(run, CLUSTER_EXCHANGE_NS, &since_ns);
+		error = exchange_waves(joint, failure);
+	add_ns(joint, CLUSTER_EXCHANGE_NS, &since_ns);
 	return error;
 }
 
 /* Duplicates have been dropped on the way: the output is smaller than it was
  * opened. */
-static int end_output(struct run_of_ranks *run, uint64_t written,
+static int end_output(struct joint_sort *joint, uint64_t written,
 		      struct failure *failure)
 {
-	if (written == run->share)
+	if (written == joint->share)
 		return 0;
-	if (run->external->config->sort->unique)
-		return cluster_output_shrink(run->external->output, 0, written,
-					     written, failure);
+	if (joint->external->config->sort->unique)
+		return cluster_output_shrink(joint->external->output, 0,
+					     written, written, failure);
 	return failure_set(failure, EXIT_PEER, NULL, 0,
 			   "%" PRIu64 " records have come, not %" PRIu64,
-			   written, run->share);
+			   written, joint->share);
 }
 
 /* The others are told at once: our threads may take a while to end. */
-static void stop(struct run_of_ranks *run, const struct failure *failure)
+static void stop(struct joint_sort *joint, const struct failure *failure)
 {
 	const struct timespec pause = { .tv_nsec = SERVE_NS };
 
-	exchange_fail(run->exchange, failure);
-	external_rank_stop(run->rank, failure);
-	while (external_rank_is_busy(run->rank))
+	exchange_fail(joint->exchange, failure);
+	external_rank_stop(joint->rank, failure);
+	while (external_rank_is_busy(joint->rank))
 		nanosleep(&pause, NULL);
 }
 
-static void close_all(struct run_of_ranks *run)
+static void close_all(struct joint_sort *joint)
 {
-	external_rank_close(run->rank);
-	cluster_runs_free(&run->runs);
-	free(run->received);
-	free(run);
+	external_rank_close(joint->rank);
+	cluster_runs_free(&joint->runs);
+	free(joint->received);
+	free(joint);
 }
 
 /* Of our share.  Returns how many records were written. */
-static uint64_t fill_result(struct run_of_ranks *run)
+static uint64_t fill_result(struct joint_sort *joint)
 {
-	struct sorter_result *result = run->external->result;
-	uint64_t written = external_rank_fill_result(run->rank);
+	struct sorter_result *result = joint->external->result;
+	uint64_t written = external_rank_fill_result(joint->rank);
 
 	result->record_count = written + result->dropped_count;
-	result->size_bytes = result->record_count * run->runs.shape->size;
+	result->size_bytes = result->record_count * joint->runs.shape->size;
 	return written;
 }
 
@@ -406,16 +411,16 @@ int cluster_external_run(const struct cluster_external *external,
 			 struct failure *failure)
 {
 	const struct sorter_config *config = external->config->sort;
-	struct run_of_ranks *run = calloc(1, sizeof(*run));
+	struct joint_sort *joint = calloc(1, sizeof(*joint));
 	int error;
 
-	if (!run)
+	if (!joint)
 		return failure_no_memory(failure);
-	run->external = external;
-	run->exchange = external->exchange;
-	run->own = external->rank->rank;
-	run->count = external->rank->node_count;
-	run->runs = (struct cluster_runs){
+	joint->external = external;
+	joint->exchange = external->exchange;
+	joint->own = external->rank->rank;
+	joint->count = external->rank->node_count;
+	joint->runs = (struct cluster_runs){
 		.exchange = external->exchange,
 		.rank = external->rank,
 		.hellos = external->hellos,
@@ -424,17 +429,17 @@ int cluster_external_run(const struct cluster_external *external,
 		.unique = config->unique,
 		.kernel = config->kernel,
 	};
-	error = external_rank_open(&run->rank, external->config,
+	error = external_rank_open(&joint->rank, external->config,
 				   external->result, external->external_result,
 				   failure);
 	if (error == 0) {
-		run->runs.bytes_max = told_bytes_max(run);
-		error = sort(run, failure);
+		joint->runs.bytes_max = told_bytes_max(joint);
+		error = sort(joint, failure);
 		if (error)
-			stop(run, failure);
+			stop(joint, failure);
 	}
 	if (error == 0)
-		error = end_output(run, fill_result(run), failure);
-	close_all(run);
+		error = end_output(joint, fill_result(joint), failure);
+	close_all(joint);
 	return error;
 }

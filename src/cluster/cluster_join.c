@@ -45,8 +45,8 @@ static int start_pool(struct cluster *cluster)
 
 /* Of what is a rank's part of the machine's memory, the rest is for others. */
 #define MEMORY_SHARE(available) ((available) / 4 * 3)
-/* What an input needs in all, at most, for each of its bytes: so much memory
- * there is.  (To ask takes 0.2 ms, a tenth of a small sort.) */
+/* So much input is sorted in memory, without asking how much of that there is:
+ * to ask takes 0.2 ms, a tenth of a small sort. */
 #define UNASKED_BYTES (8 * MIB)
 
 uint64_t cluster_memory_bytes(const struct cluster *cluster)

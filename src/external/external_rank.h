@@ -73,7 +73,7 @@ uint64_t external_rank_index_bytes(const struct external_rank *rank);
 /* Of our own runs, from their end on. */
 const struct run_index *external_rank_index(const struct external_rank *rank);
 
-/* What a merge of our part needs.  All is borrowed until
+/* What a merge of our part needs.  The index and the cuts are borrowed until
  * external_rank_close(). */
 struct external_rank_part {
 	const struct run_index *index; /* run_part.h */
