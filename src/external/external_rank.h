@@ -10,10 +10,10 @@
  * written twice and sent once at most, whatever the keys are, and equal keys
  * keep their order, since runs are numbered as the inputs are.
  *
- * Ranks sorted first and cut then, not cut by a sample and sorted then, as
- * TritonSort (Rasmussen et al. 2011) does: so no rank can get more than its
- * part.  The exact cut of many sorted runs is that of DEMSort (Rahn, Sanders
- * and Singler 2010).
+ * So the ranks sort first and cut then, as those of DEMSort do (Rahn, Sanders
+ * and Singler 2010), and no rank can get more than its part.  TritonSort
+ * (Rasmussen et al. 2011) cuts by a sample of the input, and sorts what has
+ * come.
  *
  * This module does what a rank does by itself, in threads of its own; the
  * caller brings the messages (src/cluster/cluster_external.c).  All functions
