@@ -1,5 +1,6 @@
 #include "cluster/cluster_runs.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -64,23 +65,23 @@ static int tell_limits(struct cluster_runs *runs,
 static int find_runs_max(const struct cluster_runs *runs, unsigned *runs_max,
 			 struct failure *failure)
 {
+	unsigned count = runs->rank->node_count, smallest = 0;
 	uint64_t piece = UINT64_MAX, most;
-	unsigned smallest = 0;
 
-	for (unsigned i = 0; i < runs->rank->node_count; i++)
+	assert(count > 1);
+	for (unsigned i = 0; i < count; i++)
 		if (runs->limits[i].piece_records < piece) {
 			piece = runs->limits[i].piece_records;
 			smallest = i;
 		}
-	most = piece / 2 / runs->limits[runs->rank->rank].block_records /
-	       runs->rank->node_count;
+	most = piece / 2 / runs->limits[runs->rank->rank].block_records / count;
 	*runs_max = (unsigned)MIN(most, RUNS_MAX);
 	if (most >= 2)
 		return 0;
 	return failure_set(failure, EXIT_RESOURCES, "memory", 0,
 			   "rank %u has too little for a merge with the other "
 			   "%u",
-			   smallest, runs->rank->node_count - 1);
+			   smallest, count - 1);
 }
 
 int cluster_runs_tell_limits(struct cluster_runs *runs,

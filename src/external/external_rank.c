@@ -1,8 +1,8 @@
 #include "external/external_rank.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "external/external_state.h"
 
@@ -120,7 +120,7 @@ static void lay_out_areas(struct external_rank *rank)
 	struct external *external = rank->external;
 	const struct external_plan *plan = &external->plan;
 	unsigned of_batch = external_plan_areas(plan, plan->free_batches);
-	uint8_t *areas[EXTERNAL_RANK_AREAS];
+	uint8_t *areas[EXTERNAL_RANK_AREAS] = { NULL };
 	unsigned count = 0;
 	struct batch *batch;
 
@@ -129,6 +129,7 @@ static void lay_out_areas(struct external_rank *rank)
 		     i < of_batch && count < EXTERNAL_RANK_AREAS; i++)
 			areas[count++] =
 				batch->memory.base + i * rank->area_bytes;
+	assert(count == EXTERNAL_RANK_AREAS);
 	lay_out_pieces(rank, areas);
 	rank->received = areas[2];
 	rank->areas[0] = areas[3];

@@ -32,7 +32,8 @@ bool stream_sink_suits(const char *path)
 static int cannot_write(const struct stream_sink *stream, int error,
 			struct failure *failure)
 {
-	if (error == EPIPE)
+	/* The latter: of a socket, whose reader has left bytes unread. */
+	if (error == EPIPE || error == ECONNRESET)
 		return failure_set_silent(failure, EXIT_FILE, error);
 	return failure_set(failure, EXIT_FILE, stream->name, error,
 			   "cannot write");

@@ -136,7 +136,7 @@ static void take_samples(struct run_sample *samples, uint32_t blocks_max)
 
 static void make_cuts(struct run_cuts *cuts, uint32_t blocks_max)
 {
-	struct run_sample samples[RANKS_MAX];
+	struct run_sample samples[RANKS_MAX] = { 0 };
 	struct failure failure;
 	unsigned bad;
 
@@ -211,7 +211,7 @@ static void run_cuts_make__refuses_what_cannot_be(void **state)
 {
 	(void)state;
 	for (unsigned round = 0; round < ROUNDS; round++) {
-		struct run_sample samples[RANKS_MAX];
+		struct run_sample samples[RANKS_MAX] = { 0 };
 		struct run_cuts cuts = { 0 };
 		struct failure failure;
 		unsigned victim, bad = RANKS_MAX;
