@@ -29,7 +29,8 @@ struct external_rank {
 	/* The driver and the sender each set theirs. */
 	_Atomic bool is_driving;
 	_Atomic uint32_t read_waves;
-	/* The caller raises these, with thread_pool_set(). */
+	/* The caller raises these, with thread_pool_set(); to UINT32_MAX if the
+	 * run has failed before that. */
 	_Atomic uint32_t given_waves;
 	_Atomic uint32_t output_is_open;
 	const uint8_t *const *received_runs; /* before given_waves */
@@ -318,8 +319,11 @@ static void drive_merge(void *context, unsigned worker)
 	(void)worker;
 	external_begin_pass(external, EXTERNAL_OUTPUT);
 	external_run_merge(external, fill, empty, NULL, rank);
-	/* The sink's slots go with us. */
-	if (external->destination.sink)
+	/* The sink's slots go with us.  Pieces without records have not waited
+	 * for it. */
+	wait_for(rank, &rank->output_is_open, 0);
+	if (atomic_load_explicit(&rank->output_is_open, memory_order_acquire) ==
+	    1)
 		external_check_sink(external, external->destination.sink);
 	external_end_pass(external);
 	atomic_store_explicit(&rank->is_driving, false, memory_order_release);
@@ -428,7 +432,10 @@ void external_rank_stop(struct external_rank *rank,
 	/* Whoever waits for a word sees that it has changed, and the failure.
 	 */
 	thread_pool_set(&rank->driver, &rank->given_waves, UINT32_MAX);
-	thread_pool_set(&rank->driver, &rank->output_is_open, UINT32_MAX);
+	if (atomic_load_explicit(&rank->output_is_open, memory_order_relaxed) ==
+	    0)
+		thread_pool_set(&rank->driver, &rank->output_is_open,
+				UINT32_MAX);
 }
 
 uint64_t external_rank_fill_result(struct external_rank *rank)
