@@ -60,28 +60,40 @@ static int tell_limits(struct cluster_runs *runs,
 	return error;
 }
 
-/* So many runs of ours, and of each other rank as large a part of its piece,
- * leave rests that fill half of a piece. */
+/* The rank with the smallest pieces. */
+static unsigned find_smallest(const struct cluster_runs *runs)
+{
+	unsigned smallest = 0;
+
+	for (unsigned i = 1; i < runs->rank->node_count; i++)
+		if (runs->limits[i].piece_records <
+		    runs->limits[smallest].piece_records)
+			smallest = i;
+	return smallest;
+}
+
+/* How many runs a rank may have: so many of each leave rests that fill half of
+ * any rank's piece. */
+static unsigned runs_max_of(const struct cluster_runs *runs, unsigned node)
+{
+	uint64_t piece = runs->limits[find_smallest(runs)].piece_records;
+
+	assert(runs->rank->node_count > 1);
+	return (unsigned)MIN(piece / 2 / runs->limits[node].block_records /
+				     runs->rank->node_count,
+			     RUNS_MAX);
+}
+
 static int find_runs_max(const struct cluster_runs *runs, unsigned *runs_max,
 			 struct failure *failure)
 {
-	unsigned count = runs->rank->node_count, smallest = 0;
-	uint64_t piece = UINT64_MAX, most;
-
-	assert(count > 1);
-	for (unsigned i = 0; i < count; i++)
-		if (runs->limits[i].piece_records < piece) {
-			piece = runs->limits[i].piece_records;
-			smallest = i;
-		}
-	most = piece / 2 / runs->limits[runs->rank->rank].block_records / count;
-	*runs_max = (unsigned)MIN(most, RUNS_MAX);
-	if (most >= 2)
+	*runs_max = runs_max_of(runs, runs->rank->rank);
+	if (*runs_max >= 2)
 		return 0;
 	return failure_set(failure, EXIT_RESOURCES, "memory", 0,
 			   "rank %u has too little for a merge with the other "
 			   "%u",
-			   smallest, count - 1);
+			   find_smallest(runs), runs->rank->node_count - 1);
 }
 
 int cluster_runs_tell_limits(struct cluster_runs *runs,
@@ -142,7 +154,7 @@ static int read_head(struct cluster_runs *runs, unsigned node,
 	runs->record_count[node] = load_le64(bytes + 4);
 	runs->first_run[node + 1] =
 		runs->first_run[node] + runs->run_count[node];
-	if (runs->run_count[node] > RUNS_MAX ||
+	if (runs->run_count[node] > runs_max_of(runs, node) ||
 	    runs->record_count[node] > has ||
 	    (runs->record_count[node] < has && !drops))
 		return exchange_blame(

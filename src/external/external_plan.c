@@ -19,6 +19,8 @@
 #define BLOCK_BYTES_MIN (32 * KIB)
 /* Ranks that merge together have as many times more runs to merge. */
 #define RANK_BLOCK_BYTES_MIN (4 * KIB)
+/* An area of less would have no room for two reads (external_rank.c). */
+#define RANK_AREA_BYTES_MIN (256 * KIB)
 #define BLOCK_BYTES_MAX (512 * KIB)
 /* The parts of ranks are equal but for this part. */
 #define RANK_INDEX_PART 8
@@ -460,7 +462,9 @@ static bool try_plan(struct external_plan *plan,
 	    external_plan_runs_max(plan, request, batch_count) < 2)
 		return false;
 	expect(plan, request);
-	return true;
+	return plan->rank_count == 1 ||
+	       external_plan_area_bytes(plan, plan->free_batches) >=
+		       RANK_AREA_BYTES_MIN;
 }
 
 int external_plan_make(struct external_plan *plan,

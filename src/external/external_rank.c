@@ -408,6 +408,7 @@ int external_rank_open(struct external_rank **opened,
 	rank->area_bytes = external_plan_area_bytes(
 		&external->plan, external->plan.free_batches);
 	rank->slots_bytes = (size_t)slot_count(rank) * slot_bytes(rank);
+	assert(rank->slots_bytes < rank->area_bytes);
 	return 0;
 }
 
