@@ -79,6 +79,16 @@ case_exact()
 	done
 }
 
+# By way of scratch files.
+case_beyond_memory()
+{
+	local COUNT=600000
+
+	make_exact even
+	expect_cluster "$RANKS" want -S 12M -T "$PWD" --json "$@"
+	expect_match '"external\\": {' report
+}
+
 # case_lost PERCENT CASE OPTION...
 case_lost()
 {
@@ -126,6 +136,7 @@ check_losses()
 		fi
 		check "exact_$mtu" case_exact
 		check "exact_plain_$mtu" case_exact --plain
+		check "beyond_memory_$mtu" case_beyond_memory
 		if cannot nftables; then
 			skip "lost_$mtu" "$why"
 		else
@@ -134,6 +145,9 @@ check_losses()
 					case_exact
 				drop_rules 2>/dev/null || true
 			done
+			check "lost_beyond_memory_$mtu" \
+				case_lost 1 case_beyond_memory
+			drop_rules 2>/dev/null || true
 			check "damaged_$mtu" case_damaged --json
 			drop_rules 2>/dev/null || true
 		fi
