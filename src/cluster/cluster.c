@@ -221,18 +221,25 @@ static int sort_externally(struct cluster *cluster)
 		.external_result = &cluster->result->external,
 	};
 	struct sorter_config *config = &cluster->external_sort;
+	uint64_t largest = 0;
 	int error;
 
+	for (unsigned i = 0; i < cluster->rank.node_count; i++)
+		largest = MAX(largest, cluster->hellos[i].record_count);
 	thread_pool_stop(&cluster->pool);
 	*config = *cluster->sort_config;
 	config->memory_bytes = cluster_memory_bytes(cluster);
-	config->threads = cluster->pool.worker_count;
+	config->threads =
+		sort_setup_workers(cluster->sort_config, largest,
+				   MAX(1, cluster->topology.cpu_count /
+						  cluster->rank.machine_count));
 	config->trace_path = NULL;
 	cluster->external = *cluster->config->external;
 	cluster->external.sort = config;
 	cluster->external.rank_count = cluster->rank.node_count;
 	cluster->external.share_records =
 		cluster->agreement.whole_count / cluster->rank.node_count;
+	cluster->external.planned_records = largest;
 	cluster->external_output = *config;
 	cluster->external_output.unique = false;
 	if (config->io == INPUT_AUTO)

@@ -19,6 +19,9 @@
 #define BLOCK_BYTES_MIN (32 * KIB)
 /* Ranks that merge together have as many times more runs to merge. */
 #define RANK_BLOCK_BYTES_MIN (4 * KIB)
+/* More runs of each than the 2 that a merge needs, as another rank's pieces may
+ * be a little smaller. */
+#define RANK_RUNS_MIN 4
 /* An area of less would have no room for two reads (external_rank.c). */
 #define RANK_AREA_BYTES_MIN (256 * KIB)
 #define BLOCK_BYTES_MAX (512 * KIB)
@@ -459,7 +462,8 @@ static bool try_plan(struct external_plan *plan,
 	staging_plan_make(plan, request);
 	/* A batch for each lane, and one that is emptied meanwhile. */
 	if (batch_count <= plan->lane_count || !divide(plan, request) ||
-	    external_plan_runs_max(plan, request, batch_count) < 2)
+	    external_plan_runs_max(plan, request, batch_count) <
+		    (plan->rank_count > 1 ? RANK_RUNS_MIN : 2))
 		return false;
 	expect(plan, request);
 	return plan->rank_count == 1 ||

@@ -36,6 +36,17 @@ static void plan_lanes(struct external *external)
 			   &external->plan);
 }
 
+/* A rank with a small input needs less than the plan for the largest. */
+static void bound_scratch(struct external *external)
+{
+	uint64_t most =
+		2 * external->input.record_count * external->request.shape.size;
+
+	if (external->plan.rank_count > 1)
+		external->plan.scratch_bytes =
+			MIN(external->plan.scratch_bytes, most);
+}
+
 static int make_plan(struct external *external, struct failure *failure)
 {
 	const struct sorter_config *config = external->config->sort;
@@ -60,7 +71,10 @@ static int make_plan(struct external *external, struct failure *failure)
 			MEMORY_SHARE(topology_available_bytes());
 	request->worker_count = sort_setup_workers(
 		config, request->record_count, external->topology.cpu_count);
+	request->record_count =
+		MAX(request->record_count, external->config->planned_records);
 	if (external_plan_make(&external->plan, request) == 0) {
+		bound_scratch(external);
 		plan_lanes(external);
 		return 0;
 	}

@@ -56,6 +56,9 @@ struct external_config {
 	 * many records this one gets. */
 	unsigned rank_count;
 	uint64_t share_records;
+	/* That the rank with the largest input has: all of them plan for so
+	 * many, so that their pieces and blocks suit each other. */
+	uint64_t planned_records;
 	/* Of the disk, for predictions; all are 0: not known. */
 	struct external_rates rates;
 	/* What one thread calls about once a second, or NULL. */
