@@ -241,6 +241,12 @@ static uint64_t part_records(const struct joint_sort *joint)
 	return records;
 }
 
+static int shares_are_wrong(struct failure *failure)
+{
+	return failure_set(failure, EXIT_PEER, NULL, 0,
+			   "what the ranks announce does not add up");
+}
+
 /* A rank writes what the cut where its part begins leaves of the lead, and its
  * other blocks, but for what the next rank has of these.  *first is the number
  * of our first record. */
@@ -258,21 +264,20 @@ static int read_shares(struct joint_sort *joint,
 				? load_le64(all->all + all->offset[i + 1])
 				: 0;
 
-		if (lead > whole || others > whole || next > lead + others ||
-		    lead + others - next > whole - sum)
+		if (lead > whole || others > whole)
 			return exchange_blame(joint->exchange, i, failure,
-					      "has another share than its part "
-					      "of all runs");
+					      "has more records than there "
+					      "are");
+		/* Who of them is wrong, no rank can know. */
+		if (next > lead + others || lead + others - next > whole - sum)
+			return shares_are_wrong(failure);
 		if (i == joint->own) {
 			*first = sum;
 			joint->share = lead + others - next;
 		}
 		sum += lead + others - next;
 	}
-	if (sum == whole)
-		return 0;
-	return failure_set(failure, EXIT_PEER, NULL, 0,
-			   "what the ranks announce does not add up");
+	return sum == whole ? 0 : shares_are_wrong(failure);
 }
 
 static int open_output(struct joint_sort *joint, struct failure *failure)

@@ -14,6 +14,8 @@
 #define SAMPLES_BYTES MIB
 /* Runs of a rank: as many as --batch-size may say. */
 #define RUNS_MAX UINT16_MAX
+/* Fewer cannot be merged. */
+#define RUNS_MIN 2
 /* Of messages: see write_sample(), and what each rank tells of its limits. */
 #define SAMPLE_HEAD_BYTES 12
 #define LIMITS_BYTES 24
@@ -27,6 +29,13 @@ static int gather(const struct cluster_runs *runs,
 
 /* --- limits ----------------------------------------------------------------
  */
+
+/* Blocks that a rank sends us in a wave, if they are as large as can be. */
+static uint64_t blocks_of_wave(const struct cluster_runs *runs, unsigned node)
+{
+	return runs->limits[node].wanted_bytes / runs->shape->size /
+	       runs->limits[node].block_records;
+}
 
 static int tell_limits(struct cluster_runs *runs,
 		       const struct external_rank_limits *own,
@@ -55,6 +64,11 @@ static int tell_limits(struct cluster_runs *runs,
 		if (runs->limits[i].block_records == 0)
 			error = exchange_blame(runs->exchange, i, failure,
 					       "has blocks of no records");
+		else if (blocks_of_wave(runs, i) < RUNS_MIN)
+			error = exchange_blame(runs->exchange, i, failure,
+					       "sends %" PRIu64
+					       " bytes in a wave at most",
+					       runs->limits[i].wanted_bytes);
 	}
 	free(all.all);
 	return error;
@@ -73,27 +87,35 @@ static unsigned find_smallest(const struct cluster_runs *runs)
 }
 
 /* How many runs a rank may have: so many of each leave rests that fill half of
- * any rank's piece. */
+ * any rank's piece, and one wave brings a block of each. */
 static unsigned runs_max_of(const struct cluster_runs *runs, unsigned node)
 {
 	uint64_t piece = runs->limits[find_smallest(runs)].piece_records;
+	uint64_t rests;
 
 	assert(runs->rank->node_count > 1);
-	return (unsigned)MIN(piece / 2 / runs->limits[node].block_records /
-				     runs->rank->node_count,
-			     RUNS_MAX);
+	rests = piece / 2 / runs->limits[node].block_records /
+		runs->rank->node_count;
+	return (unsigned)MIN(MIN(rests, blocks_of_wave(runs, node)), RUNS_MAX);
 }
 
+/* The rank that has too little says so, and the others say it of that rank. */
 static int find_runs_max(const struct cluster_runs *runs, unsigned *runs_max,
 			 struct failure *failure)
 {
+	unsigned smallest = find_smallest(runs);
+
 	*runs_max = runs_max_of(runs, runs->rank->rank);
-	if (*runs_max >= 2)
+	if (*runs_max >= RUNS_MIN)
 		return 0;
+	if (smallest != runs->rank->rank)
+		return exchange_blame(runs->exchange, smallest, failure,
+				      "has too little memory for a merge with "
+				      "the other %u",
+				      runs->rank->node_count - 1);
 	return failure_set(failure, EXIT_RESOURCES, "memory", 0,
-			   "rank %u has too little for a merge with the other "
-			   "%u",
-			   find_smallest(runs), runs->rank->node_count - 1);
+			   "too little for a merge with the other %u ranks",
+			   runs->rank->node_count - 1);
 }
 
 int cluster_runs_tell_limits(struct cluster_runs *runs,

@@ -98,7 +98,7 @@ static void free_sampled(struct sampled *sampled)
 	free(sampled->blocks);
 }
 
-/* False: the rank says what cannot be. */
+/* False: the rank says what cannot be.  Its keys ascend. */
 static bool read_sample(struct sampled *sampled,
 			const struct record_shape *key_shape,
 			const struct run_sample *sample, uint32_t first_run)
@@ -106,6 +106,7 @@ static bool read_sample(struct sampled *sampled,
 	uint32_t each = run_cut_sample_bytes(key_shape);
 	uint64_t count = sample->byte_count / each;
 	uint64_t left = sample->record_count;
+	const uint8_t *before = sample->bytes;
 
 	for (uint64_t i = 0; i < count; i++) {
 		const uint8_t *key = sample->bytes + i * each;
@@ -113,8 +114,10 @@ static bool read_sample(struct sampled *sampled,
 		uint32_t run = load_le32(numbers + RUN_AT);
 		uint64_t records = load_le64(numbers + RECORDS_AT);
 
-		if (run >= sample->run_count || records > left)
+		if (run >= sample->run_count || records > left ||
+		    record_compare(key_shape, before, key) > 0)
 			return false;
+		before = key;
 		left -= records;
 		memcpy(sampled->keys + (size_t)sampled->count * key_shape->size,
 		       key, key_shape->size);

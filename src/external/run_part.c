@@ -186,17 +186,20 @@ static int read_run(struct reader *reader, const uint8_t *head,
 		    struct failure *failure)
 {
 	struct run_index *part = reader->part;
-	uint32_t block_count = load_le32(head);
+	uint32_t block_count = load_le32(head), has_crc = load_le32(head + 4);
 	uint64_t offset_bytes = 0;
 	struct run *run;
-	int error = run_index_begin(part, 0, block_count, failure);
+	int error;
 
+	if (has_crc > 1)
+		return -EBADMSG;
+	error = run_index_begin(part, 0, block_count, failure);
 	if (error)
 		return error;
 	run = &part->runs[part->run_count - 1];
 	run->source = reader->message->source;
 	run->is_received = true;
-	run->has_crc = load_le32(head + 4) != 0;
+	run->has_crc = has_crc == 1;
 	for (uint32_t b = 0; b < block_count; b++)
 		if (!read_block(reader, run, &offset_bytes))
 			return -EBADMSG;

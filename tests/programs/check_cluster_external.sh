@@ -12,8 +12,8 @@
 # Of all ranks together; less than their memory would suffice for in memory.
 readonly BYTES=48000000
 MEMORY=12M
-kills=8 short_s=2
-[ -z "$QUICK" ] || kills=3
+kills=${KILLS:-8} short_s=2
+[ -z "$QUICK" ] || kills=${KILLS:-3}
 # Ranks that are slow must not be taken for dead ones.
 [ -z "$SANITIZED" ] || short_s=10
 
@@ -288,3 +288,5 @@ check terminated case_ended TERM
 check stopped case_ended STOP
 check_able mount scratch_full_at_start case_scratch_full 4M
 check bad_options case_bad_options
+
+finish

@@ -4,19 +4,24 @@
 # Three ranks: two of them are blinksort, and the third is lying_rank, a real
 # one that changes what it says (lie.h).  Whatever it is, the two end with
 # status 4, name it, and leave no output: none crashes, none waits for ever, and
-# none takes a lie for a lack of memory.
+# none takes a lie for a lack of memory.  (One that lives and sends less than it
+# has announced can make the others wait, as a slow one does.)
 
 # shellcheck disable=SC2317 # cases are called by check
 # shellcheck source=tests/programs/cluster_lib.sh
 . "$(dirname "$0")/cluster_lib.sh"
 
 COUNT=3000
+# More than fits into the memory that the ranks are given.
+readonly COUNT_BEYOND=300000
 # A rank that hangs is killed after this many deadlines.
 readonly DEADLINES_MAX=8
 
 "$BIN/blinksh" keygen "$SCRATCH/key"
 "$BIN/blinkgen" -a $COUNT "$SCRATCH/whole"
 "$BIN/blinksort" "$SCRATCH/whole" -o "$SCRATCH/want"
+"$BIN/blinkgen" -a $COUNT_BEYOND "$SCRATCH/large"
+"$BIN/blinksort" "$SCRATCH/large" -o "$SCRATCH/want_large"
 
 # one_rank RANK COMMAND...: the deadline is the case's $deadline_s
 one_rank()
@@ -28,7 +33,7 @@ one_rank()
 	start_rank "$rank" timeout $((DEADLINES_MAX * deadline_s)) "$@" \
 		--nodes='127.0.0.[2-4]' --rank="$rank" --job="$job" \
 		--key-file="$SCRATCH/key" --deadline="$deadline_s" \
-		"${options[@]}" "in.$rank" "${output[@]}"
+		-T "scratch.$rank" "${options[@]}" "in.$rank" "${output[@]}"
 }
 
 # run_with LIAR LIE...: all three, with $options
@@ -39,8 +44,9 @@ run_with()
 
 	deadline_s=$((3 * ${patience:-1}))
 	job=liar.$$.$RANDOM
-	cut_input "$SCRATCH/whole" 100 3 even
+	cut_input "${whole:-$SCRATCH/whole}" 100 3 even
 	for rank in 0 1 2; do
+		mkdir -p "scratch.$rank"
 		if [ "$rank" = "$liar" ]; then
 			one_rank "$rank" "$HELPERS/lying_rank" "$@" -- \
 				--transport=udp
@@ -63,9 +69,10 @@ expect_found()
 			fail "$*: rank $rank: ${statuses[rank]}: $(
 				cat "err.$rank"
 			)"
-		expect_match "^blinksort: .*rank $liar " "err.$rank"
+		expect_match "^blinksort: ${finder-.*rank $liar }" "err.$rank"
 		expect_one_line "err.$rank"
 		[ ! -e "out.$rank" ] || fail "$*: rank $rank has an output"
+		expect_folder "scratch.$rank"
 	done
 	kill "${pids[liar]}" 2>/dev/null || true
 	wait_ranks "$liar"
@@ -208,6 +215,119 @@ case_progress()
 	lies --splitters=sampled field:2:phase:set:1 field:2:epoch:set:1
 }
 
+# --- beyond memory ------------------------------------------------------------------
+#
+# Collectives: 1 limits, 2 samples, 3 parts, 4 wants, 5 the first wave, 6 shares,
+# 7 the next wave.
+
+# lies_beyond OPTIONS LIE...: where the records do not fit into the ranks' memory
+lies_beyond()
+{
+	local more=$1 whole=$SCRATCH/large
+	shift
+
+	lies "-S 12M $more" "$@"
+}
+
+# lies_unnamed LIE...: no rank can know who has told it; the one that finds that
+# something does not fit says so
+lies_unnamed()
+{
+	local finder='.*(does not add up|than the ranks have told of)'
+
+	lies_beyond "" "$@"
+}
+
+# The truth, so that the lies are told where there is something to lie about.
+case_truth_beyond()
+{
+	local pids=() statuses=() job deadline_s whole=$SCRATCH/large
+	local options=(-S 12M --json)
+
+	run_with 1
+	wait_ranks 0 1 2
+	[ "${statuses[*]}" = "0 0 0" ] || fail "${statuses[*]}: $(cat err.*)"
+	expect_whole 3 "$SCRATCH/want_large"
+	expect_match '"external": \{' said.0
+}
+
+# Three numbers of 64 bits: records of a piece and of a block, bytes of a wave.
+case_limits()
+{
+	local word
+
+	for word in 0 2 4; do
+		lies_beyond "" payload:1:$word:set:0
+		lies_beyond "" payload:1:$word:set:1
+	done
+	lies_beyond "" payload:1:2:set:-1
+	lies_beyond "" total:1:1:set:0
+	lies_beyond "" total:1:1:add:8
+}
+
+# The number of runs and that of records; then of each sampled block the key, the
+# run, the place in it, and the records.  A key that is not below the next one
+# moves no cut, and is found; others cut elsewhere, and then do not fit.
+case_samples()
+{
+	lies_beyond "" payload:2:0:set:0
+	lies_beyond "" payload:2:0:set:-1
+	lies_beyond "" payload:2:1:add:1
+	lies_beyond "" payload:2:2:set:-1
+	lies_beyond "" payload:2:3:set:-1
+	lies_beyond "" payload:2:6:set:-1
+	lies_beyond "" payload:2:8:add:1
+	lies_beyond "" total:2:1:set:0
+	lies_beyond "" total:2:1:set:-1
+	lies_beyond "" total:2:1:add:4
+}
+
+# Blocks of each run; then records, bytes, CRC-32C and key of each block.
+case_parts()
+{
+	local word
+
+	for word in 0 1 2 3; do
+		lies_beyond "" payload:3:$word:set:-1
+	done
+	lies_beyond "" payload:3:0:add:1
+	lies_beyond "" total:3:1:set:0
+	lies_beyond "" total:3:1:set:-1
+	lies_beyond "" total:3:1:add:4
+}
+
+# Pieces; then for each the blocks before it.
+case_wants()
+{
+	lies_beyond "" payload:4:0:set:-1
+	lies_beyond "" payload:4:0:add:1
+	lies_beyond "" payload:4:1:set:1
+	lies_beyond "" payload:4:2:set:-1
+	lies_beyond "" total:4:1:set:0
+	lies_beyond "" total:4:1:add:4
+}
+
+case_waves()
+{
+	local wave
+
+	for wave in 5 7; do
+		lies_beyond "" total:$wave:1:add:1
+		lies_beyond "" total:$wave:1:set:0
+		lies_beyond "" total:$wave:1:set:-1
+		lies_beyond "" payload:$wave:3:add:1
+	done
+}
+
+case_shares()
+{
+	lies_unnamed payload:6:0:add:1
+	lies_unnamed payload:6:2:add:1
+	lies_beyond "" payload:6:2:set:-1
+	lies_beyond "" payload:6:3:set:-1
+	lies_beyond "" total:6:1:set:0
+}
+
 check truth patiently case_truth
 for less in 40 100 5000 40000; do
 	check "sampled_$less" patiently case_sampled "$less"
@@ -222,5 +342,12 @@ check kept patiently case_kept
 check busy patiently case_busy
 check gaps patiently case_gaps
 check progress patiently case_progress
+check truth_beyond patiently case_truth_beyond
+check limits patiently case_limits
+check samples patiently case_samples
+check parts patiently case_parts
+check wants patiently case_wants
+check waves patiently case_waves
+check shares patiently case_shares
 
 finish
