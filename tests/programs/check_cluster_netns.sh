@@ -21,8 +21,11 @@ COUNT=40000 FAULT_COUNT=200000 rounds=4 many_rounds=2
 if [ -n "$QUICK$SANITIZED" ]; then
 	FAULT_COUNT=100000 rounds=2 many_rounds=1
 fi
+# More than fits into the memory that the ranks are given.
+readonly BEYOND_COUNT=600000
 table=blinkcluster$$
 net=
+job_options=()
 
 netns_cleanup()
 {
@@ -82,7 +85,7 @@ case_exact()
 # By way of scratch files.
 case_beyond_memory()
 {
-	local COUNT=600000
+	local COUNT=$BEYOND_COUNT
 
 	make_exact even
 	expect_cluster "$RANKS" want -S 12M -T "$PWD" --json "$@"
@@ -214,7 +217,8 @@ start_job()
 			"${BLINKSORT[@]}" --cluster --nodes="$hosts" \
 			--rank="$rank" --job="$job" \
 			--deadline="$FAULT_DEADLINE_S" \
-			"$INPUTS/in.$rank" -o "out.$rank"
+			"$INPUTS/in.$rank" -o "out.$rank" \
+			"${job_options[@]}"
 	done
 }
 
@@ -457,12 +461,12 @@ case_overrun()
 	expect_match 'dropped [1-9]' switch
 }
 
-# A whole job, to know how long one takes and what comes of it
+# measure_job COUNT: a whole job, to know how long one takes and what comes of it
 measure_job()
 {
 	local pids=() statuses=() job begin_ns rank
 
-	"$BIN/blinkgen" -a "$FAULT_COUNT" whole
+	"$BIN/blinkgen" -a "$1" whole
 	expect_sorted whole -o want
 	cut_input whole 100 "$RANKS" even
 	rm whole
@@ -475,9 +479,41 @@ measure_job()
 	done
 	expect_whole "$RANKS" want
 	echo "a job takes $job_ms ms"
+	rm -rf "$SCRATCH/inputs"
 	mkdir "$SCRATCH/inputs"
 	mv in.* out.* "$SCRATCH/inputs"
 	echo "$job_ms" >"$SCRATCH/job_ms"
+}
+
+# check_job NAME COUNT: what the checks of faults need to know of the job
+check_job()
+{
+	rm -f "$SCRATCH/job_ms"
+	INPUTS=.
+	check "$1" measure_job "$2"
+	[ -f "$SCRATCH/job_ms" ] || return 1
+	INPUTS=$SCRATCH/inputs job_ms=$(<"$SCRATCH/job_ms")
+}
+
+# check_cuts SUFFIX: one rank's link is cut, a direction of it, or one between two
+check_cuts()
+{
+	local how
+
+	if cannot nftables; then
+		skip "cut_off$1" "$why"
+		return
+	fi
+	for how in cut_off mute; do
+		check "$how$1" case_gone "$how"
+		drop_rules 2>/dev/null || true
+	done
+	check "deaf$1" case_link_cut "oifname \"bl$net-3\" counter drop"
+	drop_rules 2>/dev/null || true
+	check "link_cut$1" case_link_cut \
+		"iifname \"bl$net-2\" oifname \"bl$net-4\" counter drop" \
+		"iifname \"bl$net-4\" oifname \"bl$net-2\" counter drop"
+	drop_rules 2>/dev/null || true
 }
 
 check_faults()
@@ -490,29 +526,22 @@ check_faults()
 		skip faults "$(tail -n 1 "$SCRATCH/cluster.log")"
 		return
 	fi
-	INPUTS=.
-	check rate measure_job
-	[ -f "$SCRATCH/job_ms" ] || return 0
-	INPUTS=$SCRATCH/inputs job_ms=$(<"$SCRATCH/job_ms")
+	check_job rate "$FAULT_COUNT" || return 0
 	check overrun case_overrun
 	check absent case_absent
 	for how in killed stopped; do
 		check "$how" case_process_gone "$how"
 	done
 	check any_moment case_any_moment
-	if cannot nftables; then
-		skip cut_off "$why"
-		return
-	fi
-	for how in cut_off mute; do
-		check "$how" case_gone "$how"
-		drop_rules 2>/dev/null || true
+	check_cuts ""
+	# The same where the records go by way of scratch files.
+	job_options=(-S 12M -T .)
+	check_job rate_beyond_memory "$BEYOND_COUNT" || return 0
+	for how in killed stopped; do
+		check "${how}_beyond_memory" case_process_gone "$how"
 	done
-	check deaf case_link_cut "oifname \"bl$net-3\" counter drop"
-	drop_rules 2>/dev/null || true
-	check link_cut case_link_cut \
-		"iifname \"bl$net-2\" oifname \"bl$net-4\" counter drop" \
-		"iifname \"bl$net-4\" oifname \"bl$net-2\" counter drop"
+	check any_moment_beyond_memory case_any_moment
+	check_cuts _beyond_memory
 }
 
 if cannot netns; then
