@@ -56,6 +56,13 @@ int exchange_barrier(struct exchange *exchange, uint32_t phase,
 				      failure);
 }
 
+void exchange_tell(struct exchange *exchange, const void *payload,
+		   size_t payload_bytes)
+{
+	assert(payload_bytes <= EXCHANGE_APPLICATION_BYTES_MAX);
+	exchange->ops->tell(exchange, payload, payload_bytes);
+}
+
 const void *exchange_application_payload(const struct exchange *exchange,
 					 unsigned node, size_t *byte_count)
 {

@@ -167,6 +167,10 @@ int exchange_finish(struct exchange *exchange, struct failure *failure);
 int exchange_barrier(struct exchange *exchange, uint32_t phase,
 		     const void *payload, size_t payload_bytes,
 		     struct failure *failure);
+/* Before the first barrier: tell rank 0 something that may be lost, such as how
+ * far we have come; the payload is as long at most. */
+void exchange_tell(struct exchange *exchange, const void *payload,
+		   size_t payload_bytes);
 const void *exchange_application_payload(const struct exchange *exchange,
 					 unsigned node, size_t *byte_count);
 
@@ -228,6 +232,8 @@ struct exchange_ops {
 	int (*barrier)(struct exchange *exchange, uint32_t phase,
 		       const void *payload, size_t payload_bytes,
 		       struct failure *failure);
+	void (*tell)(struct exchange *exchange, const void *payload,
+		     size_t payload_bytes);
 	const void *(*application_payload)(const struct exchange *exchange,
 					   unsigned node, size_t *byte_count);
 	void (*announce_delay)(struct exchange *exchange, uint32_t delay_ms);

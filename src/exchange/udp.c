@@ -444,6 +444,18 @@ static int barrier(struct exchange *exchange, uint32_t phase,
 	return error;
 }
 
+static void tell(struct exchange *exchange, const void *payload,
+		 size_t payload_bytes)
+{
+	struct udp *x = udp_of(exchange);
+
+	assert(x->phase == 0);
+	memcpy(x->application, payload, payload_bytes);
+	x->application_bytes = payload_bytes;
+	if (udp_own(x) != 0)
+		udp_status_send(x, 0, 0);
+}
+
 static const void *application_payload(const struct exchange *exchange,
 				       unsigned node, size_t *byte_count)
 {
@@ -542,6 +554,7 @@ static const struct exchange_ops ops = {
 	.serve = serve,
 	.finish = finish,
 	.barrier = barrier,
+	.tell = tell,
 	.application_payload = application_payload,
 	.announce_delay = announce_delay,
 	.tell_failure = tell_failure,

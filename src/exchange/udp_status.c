@@ -52,14 +52,15 @@ static void fill_message_state(const struct udp *x, unsigned node,
 static void fill_application(const struct udp *x, unsigned node,
 			     struct udp_wire_status *status)
 {
-	if (x->phase > 0) {
-		status->application = x->application;
-		status->application_bytes =
-			node == 0 ? (uint16_t)x->application_bytes : 0;
-	} else if (!x->peers[node].heard.hears_us) {
+	if (x->phase == 0 && !x->peers[node].heard.hears_us) {
 		status->application = x->hello;
 		status->application_bytes = (uint16_t)(UDP_PAGE_OFFER_BYTES +
 						       x->options.hello_bytes);
+	} else if (node == 0) {
+		status->application = x->application;
+		status->application_bytes = (uint16_t)x->application_bytes;
+		if (x->phase == 0 && x->application_bytes > 0)
+			status->flags |= UDP_STATUS_TOLD;
 	}
 }
 
@@ -240,7 +241,7 @@ static void handle_application(struct udp *x, struct udp_heard *heard,
 {
 	if (status->application_bytes == 0)
 		return;
-	if (status->phase == 0) {
+	if (status->phase == 0 && !(status->flags & UDP_STATUS_TOLD)) {
 		handle_hello(x, heard, status);
 		return;
 	}

@@ -9,7 +9,9 @@
 #include "base/failure.h"
 
 #define TAG_BYTES 16
-#define FLAGS_KNOWN (UDP_STATUS_QUERY | UDP_STATUS_READY | UDP_STATUS_FAILED)
+#define FLAGS_KNOWN                                                            \
+	(UDP_STATUS_QUERY | UDP_STATUS_READY | UDP_STATUS_FAILED |             \
+	 UDP_STATUS_TOLD)
 
 /* The two kinds also come to different sockets; the type keeps them apart
  * should they ever share one. */

@@ -31,8 +31,9 @@
  *
  * The application payload of a STATUS before the first barrier is the hello: an
  * offer of shared memory (udp_page.h) of UDP_PAGE_OFFER_BYTES, and what the
- * program has to say.  A rank that has taken such an offer gets its STATUS
- * through that memory, without a tag, and a datagram of one byte that wakes it.
+ * program has to say; or, with UDP_STATUS_TOLD, what the program tells rank 0
+ * in the meantime.  A rank that has taken such an offer gets its STATUS through
+ * that memory, without a tag, and a datagram of one byte that wakes it.
  *
  * A rank that has the secret may still lie about every number, out of malice or
  * because its memory is faulty.  The table says what each number may be, and
@@ -93,7 +94,7 @@
 #include "exchange/exchange.h"
 #include "kernels/crc32c.h"
 
-#define UDP_VERSION 3
+#define UDP_VERSION 4
 #define UDP_SECRET_BYTES 32
 #define UDP_DATA_HEADER_BYTES 32
 /* An Ethernet of 1500 bytes takes it in one packet. */
@@ -159,6 +160,7 @@ enum udp_wire_flag {
 	UDP_STATUS_QUERY = 1,  /* answer with your own status */
 	UDP_STATUS_READY = 2,  /* messages of this epoch can be received */
 	UDP_STATUS_FAILED = 4, /* the run has failed: failure_* and text */
+	UDP_STATUS_TOLD = 8,   /* of phase 0: the payload is not the hello */
 };
 
 struct udp_wire_status {

@@ -448,6 +448,18 @@ static int memory_barrier(struct exchange *exchange, uint32_t phase,
 	return error;
 }
 
+static void memory_tell(struct exchange *exchange, const void *payload,
+			size_t payload_bytes)
+{
+	struct memory_exchange *x = memory_of(exchange);
+	struct memory_node *own = &x->hub->nodes[x->own];
+
+	memory_lock(x);
+	memcpy(own->application, payload, payload_bytes);
+	own->application_bytes = payload_bytes;
+	memory_unlock(x);
+}
+
 static const void *memory_application_payload(const struct exchange *exchange,
 					      unsigned node, size_t *byte_count)
 {
@@ -517,6 +529,7 @@ static struct exchange *memory_open(void *context,
 		.serve = memory_serve,
 		.finish = memory_finish,
 		.barrier = memory_barrier,
+		.tell = memory_tell,
 		.application_payload = memory_application_payload,
 		.announce_delay = memory_announce_delay,
 		.tell_failure = memory_tell_failure,

@@ -115,9 +115,9 @@ static struct udp_wire_status full_status(void)
  *	hashlib.blake2b(key=, person=b"blink status 1", digest_size=16)
  * with keys of persons "blink token 1", "blink digest 1", "blink tag key 1". */
 static const char data_hex[] =
-	"40bd1f4903010304a25e0aa293befc9c11002a00341264000807060504030201";
+	"dfa20f5004010304a25e0aa293befc9c11002a00341264000807060504030201";
 static const char status_hex[] =
-	"ca1d611459b52902f25dab2531a3f059030211002a0052516300030005000300"
+	"ae0a84d36e7699df8cb0f43d003b93dc040211002a0052516300030005000300"
 	"0900020014131211040000002423222134333231444342416463020074730000"
 	"b4b3b2b1c4c3c2c188878685848382819897969594939291a8a7a6a5a4a3a2a1"
 	"d8d7d6d5d4d3d2d1e8e7e6e5e4e3e2e1f8f7f6f5f4f3f2f11011121314202122"
@@ -729,9 +729,10 @@ static void status_open__wrong_fields(void **state)
 	static const struct spoilt cases[] = {
 		{ 16, { 0, 2 }, false }, /* version and type */
 		{ 16, { 1, 2 }, false },
-		{ 16, { 3, 1 }, false },
-		{ 16, { 3, 3 }, false },
-		{ 16, { 3, 2 }, true },
+		{ 16, { 4, 1 }, false },
+		{ 16, { 4, 3 }, false },
+		{ 16, { 3, 2 }, false },
+		{ 16, { 4, 2 }, true },
 		{ 18, { 127, 0 }, true }, /* source */
 		{ 18, { 128, 0 }, false },
 		{ 18, { 0, 1 }, false },
@@ -761,7 +762,8 @@ static void status_open__wrong_fields(void **state)
 		{ 34, { 2, 1 }, false },
 		{ 40, { 0, 0 }, false }, /* flags: a text without failure */
 		{ 40, { 7, 0 }, true },
-		{ 40, { 12, 0 }, false },
+		{ 40, { 12, 0 }, true },
+		{ 40, { 20, 0 }, false },
 		{ 40, { 4, 1 }, false },
 		{ 42, { 1, 0 }, false },
 		{ 42, { 0, 128 }, false },
