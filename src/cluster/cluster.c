@@ -219,6 +219,8 @@ static int sort_externally(struct cluster *cluster)
 		.report = cluster->report,
 		.result = &cluster->result->sort,
 		.external_result = &cluster->result->external,
+		.stages = &cluster->result->stages,
+		.progress = &cluster->progress,
 	};
 	struct sorter_config *config = &cluster->external_sort;
 	uint64_t largest = 0;
@@ -240,6 +242,12 @@ static int sort_externally(struct cluster *cluster)
 	cluster->external.share_records =
 		cluster->agreement.whole_count / cluster->rank.node_count;
 	cluster->external.planned_records = largest;
+	cluster->progress.exchange = cluster->exchange;
+	cluster->progress.rank = &cluster->rank;
+	cluster->progress.show = cluster->config->progress;
+	cluster->progress.context = cluster->config->progress_context;
+	cluster->external.progress = cluster_progress_note;
+	cluster->external.progress_context = &cluster->progress;
 	cluster->external_output = *config;
 	cluster->external_output.unique = false;
 	if (config->io == INPUT_AUTO)

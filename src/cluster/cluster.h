@@ -27,7 +27,9 @@
 #define CLUSTER_H
 
 #include "cluster/cluster_agree.h"
+#include "cluster/cluster_progress.h"
 #include "cluster/cluster_report.h"
+#include "cluster/cluster_stages.h"
 #include "exchange/exchange.h"
 #include "external/external_sort.h"
 #include "net/rank.h"
@@ -49,6 +51,10 @@ struct cluster_config {
 	/* For what does not fit into memory: scratch files, codec; the sort and
 	 * the ranks are set here. */
 	const struct external_config *external;
+	/* Of a sort beyond memory; NULL: nobody wants to know.  All ranks are
+	 * to have one, or rank 0 knows nothing of those that do not. */
+	cluster_progress_fn *progress;
+	void *progress_context;
 	/* Opens another exchange than UDP; NULL: UDP.  Called once, by the
 	 * thread that runs the sort, which then closes the exchange. */
 	struct exchange *(*open_exchange)(
@@ -71,6 +77,7 @@ struct cluster_result {
 	char failed[FAILURE_WHY_BYTES];
 	/* On rank 0 of all ranks, else only our own. */
 	struct cluster_report reports[RANK_NODES_MAX];
+	struct cluster_stages stages; /* of all ranks, if it is external */
 };
 
 /* Sort, as sorter_run() does, by the same configuration.  EXIT_PEER: another

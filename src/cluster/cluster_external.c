@@ -26,8 +26,9 @@ struct joint_sort {
 	uint64_t send_bytes[RANK_NODES_MAX];
 	uint64_t expected_bytes[RANK_NODES_MAX];
 	uint64_t arrived_at[RANK_NODES_MAX]; /* in the area */
-	const uint8_t **received; /* [run_count of the part], owned */
-	uint64_t share;		  /* records that we shall write */
+	const uint8_t **received;	  /* [run_count of the part], owned */
+	struct cluster_wave_result waves; /* so far */
+	uint64_t share;			  /* records that we shall write */
 };
 
 /* --- waiting ---------------------------------------------------------------
@@ -39,6 +40,7 @@ static int serve(const struct joint_sort *joint, struct failure *failure)
 	const struct timespec pause = { .tv_nsec = SERVE_NS };
 	int error = exchange_serve(joint->exchange, failure);
 
+	cluster_progress_tell(joint->external->progress, clock_now_ns());
 	if (error == 0)
 		nanosleep(&pause, NULL);
 	return error;
@@ -209,19 +211,27 @@ static int exchange_wave(struct joint_sort *joint, uint32_t wave,
 		.place = place,
 		.arrived = arrived,
 	};
+	uint64_t begin_ns = clock_now_ns();
 	int error;
 
 	expect_wave(joint, wave);
 	joint->messages = external_rank_send(joint->rank, wave);
-	for (unsigned i = 0; i < joint->count; i++)
+	for (unsigned i = 0; i < joint->count; i++) {
 		joint->send_bytes[i] =
 			i == joint->own ? 0 : joint->messages[i].byte_count;
+		joint->waves.sent_bytes += joint->send_bytes[i];
+		joint->waves.received_bytes += joint->expected_bytes[i];
+	}
 	error = exchange_begin(joint->exchange, &collective, failure);
 	if (error == 0)
 		error = exchange_receive(joint->exchange, failure);
 	if (error == 0 && wave < external_rank_merge(joint->rank)->piece_count)
 		external_rank_give(joint->rank, wave, joint->received);
-	return error ? error : exchange_finish(joint->exchange, failure);
+	if (error == 0)
+		error = exchange_finish(joint->exchange, failure);
+	joint->waves.ns += clock_now_ns() - begin_ns;
+	cluster_progress_tell(joint->external->progress, clock_now_ns());
+	return error;
 }
 
 /* --- shares ----------------------------------------------------------------
@@ -412,6 +422,20 @@ static uint64_t fill_result(struct joint_sort *joint)
 	return written;
 }
 
+static int end(struct joint_sort *joint, struct failure *failure)
+{
+	const struct cluster_external *external = joint->external;
+	int error = end_output(joint, fill_result(joint), failure);
+
+	if (error)
+		return error;
+	cluster_stages_fill(external->stages->stages[joint->own],
+			    external->external_result, &joint->waves,
+			    external->result->threads);
+	return cluster_stages_tell(external->stages, external->rank,
+				   joint->exchange, failure);
+}
+
 int cluster_external_run(const struct cluster_external *external,
 			 struct failure *failure)
 {
@@ -444,7 +468,7 @@ int cluster_external_run(const struct cluster_external *external,
 			stop(joint, failure);
 	}
 	if (error == 0)
-		error = end_output(joint, fill_result(joint), failure);
+		error = end(joint, failure);
 	close_all(joint);
 	return error;
 }

@@ -9,6 +9,7 @@
  *      wants      which of these blocks another wants in which wave
  *      waves      the blocks
  *      shares     after the first wave: how many records each will write
+ *      stages     in the end: what each pass has taken
  *
  * All but the waves is small, and in memory at once.
  */
@@ -17,7 +18,9 @@
 
 #include "cluster/cluster_agree.h"
 #include "cluster/cluster_output.h"
+#include "cluster/cluster_progress.h"
 #include "cluster/cluster_report.h"
+#include "cluster/cluster_stages.h"
 #include "exchange/exchange.h"
 #include "external/external_sort.h"
 
@@ -31,6 +34,8 @@ struct cluster_external {
 	struct cluster_report *report;
 	struct sorter_result *result;
 	struct external_result *external_result;
+	struct cluster_stages *stages;
+	struct cluster_progress *progress; /* the config notes it there */
 };
 
 /* Sort: our share has been handed over to the output, which the caller then

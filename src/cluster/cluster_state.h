@@ -112,6 +112,7 @@ struct cluster {
 	/* Of what does not fit into memory; cluster.c. */
 	struct sorter_config external_sort, external_output;
 	struct external_config external;
+	struct cluster_progress progress;
 };
 
 static inline bool cluster_is_on_one_machine(const struct cluster *cluster)

@@ -124,5 +124,7 @@ const char *external_pass_name(enum external_pass pass)
 
 const char *external_limit_name(enum external_limit limit)
 {
-	return limit == EXTERNAL_DISK ? "disk" : "cpu";
+	static const char *const names[] = { "disk", "cpu", "link" };
+
+	return names[limit];
 }

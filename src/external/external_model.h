@@ -26,7 +26,12 @@ enum external_pass {
 	EXTERNAL_PASSES,
 };
 
-enum external_limit { EXTERNAL_DISK, EXTERNAL_CPU };
+enum external_limit {
+	EXTERNAL_DISK,
+	EXTERNAL_CPU,
+	EXTERNAL_LINK, /* to other ranks */
+	EXTERNAL_LIMITS,
+};
 
 struct external_forecast {
 	uint64_t ns; /* of all passes */
@@ -47,7 +52,7 @@ void external_model_forecast(struct external_forecast *forecast,
 			     const struct external_request *request,
 			     const struct external_rates *rates);
 
-/* "runs", "merges", "output"; "disk", "cpu" */
+/* "runs", "merges", "output"; "disk", "cpu", "link" */
 const char *external_pass_name(enum external_pass pass);
 const char *external_limit_name(enum external_limit limit);
 

@@ -58,7 +58,7 @@ void external_end_pass(struct external *external)
 	if (external->pass == EXTERNAL_OUTPUT)
 		result->written_bytes +=
 			external->next_record * external->request.shape.size;
-	else
+	else if (external->pass == EXTERNAL_MERGES)
 		result->written_bytes += external->scratch.written_bytes -
 					 external->written_before;
 	result->fill_wait_ns += add_up_fill_waits(external);
@@ -120,6 +120,22 @@ static struct reading look_at_pieces(const struct external *external)
 	};
 }
 
+/* Of many ranks' runs we read those that are ours, and some of them for others:
+ * pieces tell how far we are. */
+static struct reading look_at_part(const struct external *external)
+{
+	struct reading reading = look_at_pieces(external);
+	uint64_t read = atomic_load_explicit(&external->read_pieces,
+					     memory_order_relaxed);
+	double part = (double)read / MAX(1, external->merge.piece_count);
+
+	reading.read_bytes =
+		(uint64_t)(part * (double)external->details->forecast
+					  .passes[EXTERNAL_OUTPUT]
+					  .read_bytes);
+	return reading;
+}
+
 /* A last pass that merges no runs: as much is written as is read, if anything
  * is. */
 static struct reading look_at_output(const struct external *external)
@@ -134,6 +150,9 @@ static struct reading look_at_reading(const struct external *external)
 	if (external->pass == EXTERNAL_OUTPUT &&
 	    external->plan.way != EXTERNAL_BY_RUNS)
 		return look_at_output(external);
+	if (external->pass == EXTERNAL_OUTPUT &&
+	    external->config->rank_count > 1)
+		return look_at_part(external);
 	if (external->pass != EXTERNAL_RUNS)
 		return look_at_pieces(external);
 	if (external->reads_streams)

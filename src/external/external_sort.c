@@ -431,6 +431,9 @@ void external_fill_result(struct external *external)
 	own->batch_bytes = plan->batch.capacity * record_size;
 	own->block_bytes = plan->block_records * record_size;
 	own->spilled_bytes = external->scratch.written_bytes;
+	/* Also what was spilled after the pass, to make room. */
+	own->passes[EXTERNAL_RUNS].written_bytes =
+		own->spilled_bytes - own->passes[EXTERNAL_MERGES].written_bytes;
 	own->directory_count = external->scratch.directory_count;
 	own->directory_paths = external->config->scratch_paths;
 	for (unsigned d = 0; d < own->directory_count; d++)

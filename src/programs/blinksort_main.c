@@ -19,6 +19,7 @@
 #include "io/pipe.h"
 #include "programs/external_options.h"
 #include "programs/external_report.h"
+#include "programs/rank_report.h"
 #include "programs/shape_options.h"
 #include "programs/sort_report.h"
 #include "programs/stream_options.h"
@@ -117,8 +118,8 @@ enum {
 	OPTION_BUFFER_SIZE,
 	OPTION_SCRATCH,
 	OPTION_BATCH_SIZE,
-	OPTION_EXPLAIN,
-	OPTION_DISK_RATES, /* up to here from --batch-size on: of one machine */
+	OPTION_EXPLAIN, /* up to here from --batch-size on: of one machine */
+	OPTION_DISK_RATES,
 	OPTION_PROGRESS,
 	OPTION_COMPRESS,
 	OPTION_IO,
@@ -358,7 +359,7 @@ static int check_cluster(struct options *options, struct failure *failure)
 			return options_refuse_entry(
 				reader, id, failure,
 				"only with --cluster or --nodes");
-	for (int id = OPTION_BATCH_SIZE; id <= OPTION_DISK_RATES; id++)
+	for (int id = OPTION_BATCH_SIZE; id <= OPTION_EXPLAIN; id++)
 		if (options_given(reader, id) && options->is_cluster)
 			return options_refuse_entry(
 				reader, id, failure,
@@ -521,20 +522,6 @@ static int report(const struct options *options,
 	return stdout_finish();
 }
 
-static int report_cluster(const struct options *options,
-			  const struct cluster_result *result)
-{
-	char sum[FORMAT_U128_BYTES];
-
-	if (options_given(&options->reader, OPTION_JSON))
-		sort_report_cluster_json(&options->config, result);
-	else if (options->config.checksum)
-		printf("%s\n",
-		       format_u128_hex(sum,
-				       sort_report_cluster_checksum(result)));
-	return stdout_finish();
-}
-
 /* input.c aligns files to PAGE_BYTES in memory, so the page size must be that.
  */
 static int check_page_size(struct failure *failure)
@@ -584,12 +571,19 @@ int main(int argc, char **argv)
 			&options.external, options.outputs[0],
 			options_given(&options.reader, OPTION_PROGRESS));
 		options.cluster.external = &options.external.config;
+		if (options_given(&options.reader, OPTION_PROGRESS))
+			options.cluster.progress = rank_report_progress;
 		ret = cluster_run(&options.config, &options.cluster,
 				  &cluster_result, &failure);
-		external_report_end_progress();
+		rank_report_end_progress();
 		if (ret < 0)
 			return log_failure(&failure);
-		return report_cluster(&options, &cluster_result);
+		if (options.cluster.progress)
+			rank_report_table(&cluster_result);
+		sort_report_cluster(
+			&options.config, &cluster_result,
+			options_given(&options.reader, OPTION_JSON));
+		return stdout_finish();
 	}
 	if (sort(&options, &result, &failure) < 0)
 		return log_failure(&failure);

@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "base/version.h"
 #include "programs/external_report.h"
+#include "programs/rank_report.h"
 #include "record/key_text.h"
 
 static void print_names(const char *key, const char *const *names,
@@ -116,8 +117,7 @@ static unsigned end_report(const struct cluster_result *result)
 	return result->rank == 0 ? result->node_count : result->rank + 1;
 }
 
-unsigned __int128
-sort_report_cluster_checksum(const struct cluster_result *result)
+static unsigned __int128 whole_checksum(const struct cluster_result *result)
 {
 	unsigned __int128 sum = 0;
 
@@ -167,11 +167,13 @@ static void print_rank(const struct sorter_config *config,
 	print_clock(result, report);
 	print_checksum("checksum", config->checksum,
 		       cluster_report_checksum(report));
+	fputs(", \"passes\": ", stdout);
+	rank_report_json(result, rank);
 	putchar('}');
 }
 
-void sort_report_cluster_json(const struct sorter_config *config,
-			      const struct cluster_result *result)
+static void print_cluster(const struct sorter_config *config,
+			  const struct cluster_result *result)
 {
 	print_sort(config, &result->sort);
 	printf(", \"rank\": %u, \"nodes\": %u, \"schedule\": \"%s\", "
@@ -185,7 +187,7 @@ void sort_report_cluster_json(const struct sorter_config *config,
 	else
 		printf(", \"whole_records\": null");
 	print_checksum("whole_checksum", result->rank == 0 && config->checksum,
-		       sort_report_cluster_checksum(result));
+		       whole_checksum(result));
 	fputs(", \"external\": ", stdout);
 	if (result->is_external)
 		external_report_json(&result->external);
@@ -197,4 +199,15 @@ void sort_report_cluster_json(const struct sorter_config *config,
 		print_rank(config, result, i);
 	}
 	puts("]}");
+}
+
+void sort_report_cluster(const struct sorter_config *config,
+			 const struct cluster_result *result, bool as_json)
+{
+	char sum[FORMAT_U128_BYTES];
+
+	if (as_json)
+		print_cluster(config, result);
+	else if (config->checksum)
+		printf("%s\n", format_u128_hex(sum, whole_checksum(result)));
 }

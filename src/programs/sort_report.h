@@ -16,14 +16,10 @@ void sort_report_json(const struct sorter_config *config,
 		      const struct sorter_result *result,
 		      const struct external_result *external);
 
-/* Print the result of this rank.  On rank 0 the document also has the figures
- * of all ranks. */
-void sort_report_cluster_json(const struct sorter_config *config,
-			      const struct cluster_result *result);
-
-/* Returns the sum over all ranks on rank 0, and this rank's sum on other ranks.
- */
-unsigned __int128
-sort_report_cluster_checksum(const struct cluster_result *result);
+/* The result of this rank: the document, which on rank 0 also has the figures
+ * of all ranks; or else the checksum, if it is wanted: on rank 0 of all ranks'
+ * outputs. */
+void sort_report_cluster(const struct sorter_config *config,
+			 const struct cluster_result *result, bool as_json);
 
 #endif /* SORT_REPORT_H */

@@ -160,6 +160,60 @@ case_many_runs()
 	grep -q '"merges": [1-9]' said.0 || fail "no runs were merged before"
 }
 
+# passes_of FILE MEMBER: of each rank and pass, in $values
+passes_of()
+{
+	mapfile -t values < <(grep -o '"passes": \[{[^]]*predicted_ns[^]]*\]' \
+		"$1" | grep -v waits_ns | grep -o "\"$2\": [^,}]*" |
+		sed 's/.*: //')
+}
+
+# Rank 0 knows the passes of all: every byte is read twice and written twice, and
+# what is sent arrives.
+case_passes()
+{
+	local values sum name sums=()
+
+	make_whole uniform 100 4 even
+	expect_external 4 --disk-rates=1G:1G:2G
+	for name in read_bytes written_bytes sent_bytes received_bytes \
+		predicted_ns; do
+		passes_of said.0 "$name"
+		[ "${#values[@]}" = 12 ] || fail "$name: ${values[*]}"
+		sum=0
+		for value in "${values[@]}"; do
+			[ "$value" = null ] || sum=$((sum + value))
+		done
+		sums+=("$sum")
+	done
+	# Some of it stays in memory; direct I/O reads and writes whole pages,
+	# and blocks where parts meet are read for both.
+	[ "${sums[0]}" -gt $((BYTES * 3 / 2)) ] &&
+		[ "${sums[0]}" -lt $((BYTES * 5 / 2)) ] ||
+		fail "read: ${sums[0]}"
+	[ "${sums[1]}" -gt $((BYTES * 3 / 2)) ] &&
+		[ "${sums[1]}" -lt $((BYTES * 22 / 10)) ] ||
+		fail "written: ${sums[1]}"
+	[ "${sums[2]}" -gt $((BYTES / 2)) ] && [ "${sums[2]}" -le "$BYTES" ] ||
+		fail "sent: ${sums[2]}"
+	[ "${sums[2]}" = "${sums[3]}" ] || fail "sent and received: ${sums[*]}"
+	[ "${sums[4]}" -gt 0 ] || fail "nothing is predicted"
+	passes_of said.0 limit
+	[[ ${values[*]} =~ ^(\"(disk|cpu|link)\"\ ?)+$ ]] || fail "${values[*]}"
+	passes_of said.1 limit
+	[ "${#values[@]}" = 3 ] || fail "rank 1: ${values[*]}"
+}
+
+# To a daemon's job, as lines that end with a carriage return; the table follows.
+case_progress()
+{
+	make_whole uniform 100 3 even
+	BLINK_JOB=1 sort_externally 3 --progress
+	expect_match '^output +all .* (disk|cpu|link)$' err.0
+	expect_match '^ +rank 2 .* (disk|cpu|link)$' err.0
+	[ ! -s err.1 ] || fail "$(cat err.1)"
+}
+
 # --- failures -------------------------------------------------------------------
 
 # expect_ended VICTIM: all other ranks say that this one is at fault, and nothing
@@ -283,6 +337,8 @@ check compress case_compress
 check unique case_unique
 check gather case_gather
 check many_runs case_many_runs
+check passes case_passes
+check progress case_progress
 check killed case_ended KILL
 check terminated case_ended TERM
 check stopped case_ended STOP

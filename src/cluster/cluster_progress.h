@@ -1,0 +1,41 @@
+/*
+ * cluster_progress.h - how far the ranks of a sort beyond memory have come
+ *
+ * Each rank tells rank 0 once a second; what is lost on the way is not sent
+ * again.  Rank 0 passes all of it on to its caller.
+ */
+#ifndef CLUSTER_PROGRESS_H
+#define CLUSTER_PROGRESS_H
+
+#include <stdatomic.h>
+
+#include "exchange/exchange.h"
+#include "external/external_sort.h"
+
+/* On rank 0, in its thread: [rank_count].  A rank that has told nothing yet has
+ * a total of 0. */
+typedef void cluster_progress_fn(void *context,
+				 const struct external_progress *ranks,
+				 unsigned rank_count);
+
+struct cluster_progress {
+	/* The caller fills in these; show is NULL: nothing is told. */
+	struct exchange *exchange;
+	const struct rank *rank;
+	cluster_progress_fn *show;
+	void *context;
+
+	uint64_t next_ns; /* tell no earlier */
+	/* Any worker, through cluster_progress_note(): encoded. */
+	_Atomic uint64_t own[3];
+};
+
+/* An external_progress_fn, whose context is a cluster_progress. */
+void cluster_progress_note(void *context,
+			   const struct external_progress *progress);
+
+/* The thread that has the exchange, before the first barrier, as often as it
+ * likes. */
+void cluster_progress_tell(struct cluster_progress *progress, uint64_t now_ns);
+
+#endif /* CLUSTER_PROGRESS_H */

@@ -1,0 +1,42 @@
+/*
+ * cluster_stages.h - what each pass of a sort beyond memory has taken, on every
+ * rank: the table of stages that TritonSort's authors balanced theirs by
+ * (Rasmussen et al. 2011, table 2)
+ */
+#ifndef CLUSTER_STAGES_H
+#define CLUSTER_STAGES_H
+
+#include "exchange/exchange.h"
+#include "external/external_sort.h"
+
+/* A pass of one rank. */
+struct cluster_stage {
+	uint64_t ns;
+	uint64_t predicted_ns; /* 0: not known */
+	/* Files of this rank's, and blocks of all runs. */
+	uint64_t read_bytes, written_bytes;
+	uint64_t sent_bytes, received_bytes;
+	enum external_limit limit; /* as measured */
+};
+
+struct cluster_stages {
+	struct cluster_stage stages[RANK_NODES_MAX][EXTERNAL_PASSES];
+};
+
+/* What the messages of the last pass have taken; of blocks alone. */
+struct cluster_wave_result {
+	uint64_t sent_bytes, received_bytes;
+	uint64_t ns; /* waited for others' blocks, or for these to take ours */
+};
+
+/* The row of this rank. */
+void cluster_stages_fill(struct cluster_stage stages[EXTERNAL_PASSES],
+			 const struct external_result *result,
+			 const struct cluster_wave_result *waves,
+			 unsigned threads);
+
+/* All ranks tell theirs: a collective.  0 or -errno with *failure filled. */
+int cluster_stages_tell(struct cluster_stages *all, const struct rank *rank,
+			struct exchange *exchange, struct failure *failure);
+
+#endif /* CLUSTER_STAGES_H */

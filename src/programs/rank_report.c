@@ -1,0 +1,229 @@
+#include "programs/rank_report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "base/format.h"
+#include "programs/progress.h"
+
+/* The table has a line for each of so many ranks; of more, for the slowest. */
+#define TABLE_RANKS_MAX 8
+
+/* --- progress --------------------------------------------------------------
+ */
+
+static struct {
+	uint64_t begin_ns, last_ns, last_bytes;
+	bool is_drawn;
+} line;
+
+struct whole {
+	uint64_t moved_bytes, total_bytes;
+	enum external_pass pass; /* the first one that a rank is in */
+	unsigned told;		 /* ranks */
+	unsigned last;		 /* the rank that has come least far */
+};
+
+static double part_of(const struct external_progress *progress)
+{
+	return (double)progress->moved_bytes /
+	       (double)MAX(1, progress->total_bytes);
+}
+
+static struct whole add_up(const struct external_progress *ranks,
+			   unsigned rank_count)
+{
+	struct whole whole = { .pass = EXTERNAL_OUTPUT };
+
+	for (unsigned i = 0; i < rank_count; i++) {
+		if (ranks[i].total_bytes == 0)
+			continue;
+		if (whole.told++ == 0 ||
+		    part_of(&ranks[i]) < part_of(&ranks[whole.last]))
+			whole.last = i;
+		whole.moved_bytes += ranks[i].moved_bytes;
+		whole.total_bytes += ranks[i].total_bytes;
+		whole.pass = MIN(whole.pass, ranks[i].pass);
+	}
+	return whole;
+}
+
+static void format_left(char *text, size_t text_bytes,
+			const struct whole *whole, uint64_t now_ns)
+{
+	double passed_s = (double)(now_ns - line.begin_ns) / 1e9;
+	double left_s = passed_s * ((double)whole->total_bytes /
+					    (double)MAX(1, whole->moved_bytes) -
+				    1);
+
+	text[0] = '\0';
+	if (whole->moved_bytes > 0 && left_s < 120)
+		snprintf(text, text_bytes, ", %.0f s left", left_s);
+	else if (whole->moved_bytes > 0)
+		snprintf(text, text_bytes, ", %.0f min left", left_s / 60);
+}
+
+/* blinkd names the job of whatever it starts. */
+static void draw(const char *text)
+{
+	if (isatty(STDERR_FILENO)) {
+		progress_draw(STDERR_FILENO, text);
+		line.is_drawn = true;
+	} else if (getenv("BLINK_JOB")) {
+		fprintf(stderr, "%s\r", text);
+	}
+}
+
+void rank_report_progress(void *context, const struct external_progress *ranks,
+			  unsigned rank_count)
+{
+	const struct whole whole = add_up(ranks, rank_count);
+	const struct external_progress *last = &ranks[whole.last];
+	char rate[FORMAT_SIZE_BYTES], left[64], text[240];
+	uint64_t now_ns = clock_now_ns(), bytes;
+
+	(void)context;
+	if (line.begin_ns == 0)
+		line.begin_ns = line.last_ns = now_ns;
+	if (whole.told == 0)
+		return;
+	/* What a rank tells may be older than what it has told before. */
+	bytes = MAX(whole.moved_bytes, line.last_bytes) - line.last_bytes;
+	format_left(left, sizeof(left), &whole, now_ns);
+	snprintf(text, sizeof(text),
+		 "blinksort: %s %.0f%%, %s/s%s; last: rank %u, %.0f%%, %s %u%%",
+		 external_pass_name(whole.pass),
+		 100.0 * (double)whole.moved_bytes / (double)whole.total_bytes,
+		 format_size(rate,
+			     (uint64_t)((double)bytes * 1e9 /
+					(double)MAX(1, now_ns - line.last_ns))),
+		 left, whole.last, 100.0 * part_of(last),
+		 last->wait_disk_percent >= last->wait_memory_percent
+			 ? "disk"
+			 : "memory",
+		 MAX(last->wait_disk_percent, last->wait_memory_percent));
+	draw(text);
+	line.last_ns = now_ns;
+	line.last_bytes += bytes;
+}
+
+void rank_report_end_progress(void)
+{
+	if (line.is_drawn)
+		progress_draw(STDERR_FILENO, "");
+	line.is_drawn = false;
+}
+
+/* --- the table -------------------------------------------------------------
+ */
+
+static void print_row(const char *pass, const char *who,
+		      const struct cluster_stage *stage)
+{
+	char texts[6][FORMAT_SIZE_BYTES];
+
+	fprintf(stderr, "%-7s %-8s %9s %9s %10s %10s %10s %10s  %s\n", pass,
+		who, format_duration(texts[0], stage->ns),
+		stage->predicted_ns == 0
+			? "-"
+			: format_duration(texts[1], stage->predicted_ns),
+		format_size(texts[2], stage->read_bytes),
+		format_size(texts[3], stage->written_bytes),
+		format_size(texts[4], stage->sent_bytes),
+		format_size(texts[5], stage->received_bytes),
+		external_limit_name(stage->limit));
+}
+
+/* Times are those of the slowest rank, and so is what limits them; bytes are
+ * sums. */
+static struct cluster_stage add_up_ranks(const struct cluster_result *result,
+					 enum external_pass pass,
+					 unsigned *slowest)
+{
+	struct cluster_stage whole = { 0 };
+
+	*slowest = 0;
+	for (unsigned i = 0; i < result->node_count; i++) {
+		const struct cluster_stage *stage =
+			&result->stages.stages[i][pass];
+
+		if (stage->ns > whole.ns) {
+			whole.ns = stage->ns;
+			whole.limit = stage->limit;
+			*slowest = i;
+		}
+		whole.predicted_ns =
+			MAX(whole.predicted_ns, stage->predicted_ns);
+		whole.read_bytes += stage->read_bytes;
+		whole.written_bytes += stage->written_bytes;
+		whole.sent_bytes += stage->sent_bytes;
+		whole.received_bytes += stage->received_bytes;
+	}
+	return whole;
+}
+
+static void print_pass(const struct cluster_result *result,
+		       enum external_pass pass)
+{
+	unsigned slowest;
+	const struct cluster_stage whole = add_up_ranks(result, pass, &slowest);
+	char who[16];
+
+	if (whole.ns == 0)
+		return;
+	print_row(external_pass_name(pass), "all", &whole);
+	for (unsigned i = 0; i < result->node_count; i++) {
+		if (result->node_count > TABLE_RANKS_MAX && i != slowest)
+			continue;
+		snprintf(who, sizeof(who), "rank %u", i);
+		print_row("", who, &result->stages.stages[i][pass]);
+	}
+}
+
+void rank_report_table(const struct cluster_result *result)
+{
+	if (!result->is_external || result->rank != 0)
+		return;
+	fprintf(stderr, "%-7s %-8s %9s %9s %10s %10s %10s %10s  %s\n", "pass",
+		"of", "time", "predicted", "read", "written", "sent",
+		"received", "limit");
+	for (unsigned p = 0; p < EXTERNAL_PASSES; p++)
+		print_pass(result, (enum external_pass)p);
+}
+
+/* --- JSON ------------------------------------------------------------------
+ */
+
+void rank_report_json(const struct cluster_result *result, unsigned rank)
+{
+	if (!result->is_external) {
+		fputs("null", stdout);
+		return;
+	}
+	putchar('[');
+	for (unsigned p = 0; p < EXTERNAL_PASSES; p++) {
+		const struct cluster_stage *stage =
+			&result->stages.stages[rank][p];
+
+		printf("%s{\"pass\": \"%s\", \"ns\": %" PRIu64
+		       ", \"predicted_ns\": ",
+		       p == 0 ? "" : ", ",
+		       external_pass_name((enum external_pass)p), stage->ns);
+		if (stage->predicted_ns == 0)
+			fputs("null", stdout);
+		else
+			printf("%" PRIu64, stage->predicted_ns);
+		printf(", \"read_bytes\": %" PRIu64
+		       ", \"written_bytes\": %" PRIu64
+		       ", \"sent_bytes\": %" PRIu64
+		       ", \"received_bytes\": %" PRIu64 ", \"limit\": \"%s\"}",
+		       stage->read_bytes, stage->written_bytes,
+		       stage->sent_bytes, stage->received_bytes,
+		       external_limit_name(stage->limit));
+	}
+	putchar(']');
+}

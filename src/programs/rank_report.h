@@ -1,0 +1,25 @@
+/*
+ * rank_report.h - print how far the ranks of a sort beyond memory have come,
+ * and what each of their passes has taken
+ */
+#ifndef RANK_REPORT_H
+#define RANK_REPORT_H
+
+#include "cluster/cluster.h"
+
+/* A cluster_progress_fn that needs no context: a line on the terminal, over the
+ * line before; or, for a job of blinkd's, a line that ends with a carriage
+ * return, of which blinksh shows the last one.  The second function removes it.
+ */
+void rank_report_progress(void *context, const struct external_progress *ranks,
+			  unsigned rank_count);
+void rank_report_end_progress(void);
+
+/* On standard error: passes, of all ranks together and of each.  Nothing, if
+ * this is not rank 0, or all records were in memory. */
+void rank_report_table(const struct cluster_result *result);
+
+/* The value of the key "passes" of a rank. */
+void rank_report_json(const struct cluster_result *result, unsigned rank);
+
+#endif /* RANK_REPORT_H */
