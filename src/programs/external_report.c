@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/format.h"
-#include "programs/progress.h"
+#include "base/progress.h"
 
 #define NS_PER_S 1000000000u
 

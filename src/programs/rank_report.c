@@ -8,7 +8,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/format.h"
-#include "programs/progress.h"
+#include "base/progress.h"
 
 /* The table has a line for each of so many ranks; of more, for the slowest. */
 #define TABLE_RANKS_MAX 8

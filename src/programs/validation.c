@@ -19,9 +19,9 @@
 #include "base/base.h"
 #include "base/cpu.h"
 #include "base/first_failure.h"
+#include "base/progress.h"
 #include "io/large_file.h"
 #include "programs/part.h"
-#include "programs/progress.h"
 #include "system/thread_pool.h"
 #include "system/topology.h"
 

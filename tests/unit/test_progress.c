@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "programs/progress.h"
+#include "base/progress.h"
 
 #define MS UINT64_C(1000000)
 

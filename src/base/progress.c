@@ -1,4 +1,4 @@
-#include "programs/progress.h"
+#include "base/progress.h"
 
 #include <stdio.h>
 #include <unistd.h>
