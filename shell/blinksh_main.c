@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "base/failure.h"
@@ -367,6 +368,8 @@ static int run_command(struct client *client, const struct options *options,
 		.timeout_ms = (uint32_t)options->timeout_ms,
 		.kill_on_fail =
 			!options_given(&options->reader, OPTION_KEEP_GOING),
+		.shows_progress = options->mode != REPORT_JSON &&
+				  isatty(STDERR_FILENO) == 1,
 	};
 	struct report_samples samples = { 0 };
 	struct launch launch;

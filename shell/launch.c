@@ -2,10 +2,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/progress.h"
 #include "net/hostfold.h"
+#include "shell/job_progress.h"
 #include "shell/launch.h"
 
 /* The first RENEW is sent after the time of a short job, since the message of
@@ -39,6 +42,13 @@ bool launch_met_restart(const struct launch_node *state,
 	return state->start_sent && state->start_restarts != node->restarts;
 }
 
+/* The ranks of one sort speak through rank 0. */
+static bool shows_progress_of(struct client *client,
+			      const struct client_node *node)
+{
+	return launch_of(client)->options.shows_progress && node->rank == 0;
+}
+
 /* --- requests ------------------------------------------------------------- */
 
 static void send_start(struct client *client, struct client_node *node)
@@ -68,6 +78,18 @@ static void send_job_request(struct client *client, struct client_node *node,
 	memcpy(request.job, launch_of(client)->job, WIRE_JOB_BYTES);
 	client_send(client, node, type, &request, sizeof(request),
 		    WIRE_SHORT_BYTES);
+}
+
+/* The reply is as long at most: where progress is shown, it has the last bytes
+ * of standard error. */
+static void send_renew(struct client *client, struct client_node *node)
+{
+	struct wire_job_request request;
+
+	memcpy(request.job, launch_of(client)->job, WIRE_JOB_BYTES);
+	client_send(client, node, WIRE_RENEW, &request, sizeof(request),
+		    shows_progress_of(client, node) ? WIRE_LONG_BYTES
+						    : WIRE_SHORT_BYTES);
 }
 
 static uint32_t part_bytes(const struct launch_stream *stream, unsigned part)
@@ -261,6 +283,17 @@ static void take_end(struct client *client, struct client_node *node,
 	end(client, node);
 }
 
+static void show_progress(struct launch *launch, const uint8_t *tail,
+			  uint32_t tail_bytes)
+{
+	char text[128];
+
+	if (!job_progress_find(tail, tail_bytes, text, sizeof(text)))
+		return;
+	progress_draw(STDERR_FILENO, text);
+	launch->has_drawn = true;
+}
+
 static void take_running(struct client *client, struct client_node *node)
 {
 	struct launch *launch = launch_of(client);
@@ -298,6 +331,11 @@ static void take_job(struct client *client, struct client_node *node,
 		return;
 	}
 	if (le32_load(job.state) == WIRE_JOB_RUNNING) {
+		if (shows_progress_of(client, node))
+			show_progress(launch_of(client),
+				      command->body + sizeof(job) +
+					      le32_load(job.stdout_bytes),
+				      le32_load(job.stderr_bytes));
 		take_running(client, node);
 		return;
 	}
@@ -324,7 +362,7 @@ static void launch_send(struct client *client, struct client_node *node)
 			send_start(client, node);
 		break;
 	case LAUNCH_RUNNING:
-		send_job_request(client, node, WIRE_RENEW);
+		send_renew(client, node);
 		break;
 	case LAUNCH_CANCELLING:
 		send_job_request(client, node, WIRE_CANCEL);
@@ -505,6 +543,24 @@ static void end_fetching(struct launch *launch)
 		give_up_fetching(&launch->nodes[i / 2].streams[i % 2]);
 }
 
+/* A terminal would show them no more. */
+static void end_progress(struct launch *launch)
+{
+	if (launch->has_drawn)
+		progress_draw(STDERR_FILENO, "");
+	launch->has_drawn = false;
+	if (!launch->options.shows_progress)
+		return;
+	for (uint32_t i = 0; i < launch->client->node_count; i++) {
+		struct launch_stream *stream = &launch->nodes[i].streams[1];
+		uint32_t kept = (uint32_t)job_progress_drop(stream->bytes,
+							    stream->kept_bytes);
+
+		stream->total_bytes -= stream->kept_bytes - kept;
+		stream->kept_bytes = kept;
+	}
+}
+
 int launch_run(struct launch *launch)
 {
 	const struct client_work work = {
@@ -526,6 +582,7 @@ int launch_run(struct launch *launch)
 		ret = client_run(client, &work);
 	}
 	end_fetching(launch);
+	end_progress(launch);
 	client->work = NULL;
 	return ret;
 }

@@ -61,6 +61,9 @@ struct launch_options {
 	uint32_t lease_ms;
 	uint32_t timeout_ms; /* 0: none */
 	bool kill_on_fail;
+	/* Standard error is a terminal, for lines of progress (job_progress.h):
+	 * they are drawn there, and dropped from the streams. */
+	bool shows_progress;
 };
 
 struct launch {
@@ -73,6 +76,7 @@ struct launch {
 	uint8_t body[WIRE_LONG_BODY_BYTES];
 	size_t body_bytes; /* without the host of the node */
 	bool cancelled;	   /* a node failed, or a signal came */
+	bool has_drawn;	   /* a line of progress */
 	uint64_t whole_ns; /* from the first datagram to the last end */
 };
 

@@ -13,11 +13,16 @@
 /* The table has a line for each of so many ranks; of more, for the slowest. */
 #define TABLE_RANKS_MAX 8
 
+/* A job tells its progress each second at first, and then less often. */
+#define OFTEN_NS 60000000000
+#define SELDOM_NS 10000000000
+
 /* --- progress --------------------------------------------------------------
  */
 
 static struct {
 	uint64_t begin_ns, last_ns, last_bytes;
+	uint64_t next_ns; /* no line for a job sooner */
 	bool is_drawn;
 } line;
 
@@ -67,14 +72,17 @@ static void format_left(char *text, size_t text_bytes,
 		snprintf(text, text_bytes, ", %.0f min left", left_s / 60);
 }
 
-/* blinkd names the job of whatever it starts. */
-static void draw(const char *text)
+/* blinkd names the job of whatever it starts; it keeps the end of what that has
+ * written, of which this must not become too large a part. */
+static void draw(const char *text, uint64_t now_ns)
 {
 	if (isatty(STDERR_FILENO)) {
 		progress_draw(STDERR_FILENO, text);
 		line.is_drawn = true;
-	} else if (getenv("BLINK_JOB")) {
+	} else if (getenv("BLINK_JOB") && now_ns >= line.next_ns) {
 		fprintf(stderr, "%s\r", text);
+		if (now_ns - line.begin_ns > OFTEN_NS)
+			line.next_ns = now_ns + SELDOM_NS;
 	}
 }
 
@@ -106,7 +114,7 @@ void rank_report_progress(void *context, const struct external_progress *ranks,
 			 ? "disk"
 			 : "memory",
 		 MAX(last->wait_disk_percent, last->wait_memory_percent));
-	draw(text);
+	draw(text, now_ns);
 	line.last_ns = now_ns;
 	line.last_bytes += bytes;
 }

@@ -174,6 +174,28 @@ case_labelled()
 	expect_match "^${nodes[0]}: bad\$" err
 }
 
+# On a terminal, rank 0's lines that end with a carriage return are shown while
+# the job runs, and no line of theirs is left; elsewhere all is as it was written.
+case_progress()
+{
+	local job='echo first >&2
+		for i in 1 2 3 4; do printf "%r at $i\033[2J\r" >&2; sleep 0.5; done
+		echo last >&2'
+
+	"$REPO/tests/programs/pipe_ends.py" error-terminal "$BIN/blinksh" \
+		"${PATIENT[@]}" -q -w "${nodes[0]},${nodes[1]}" -- \
+		/bin/sh -c "$job" | tr '\r' '\n' >shown
+	expect_match '^0 at [2-4]\?\[2J *$' shown
+	! grep -q '^1 at' shown || fail "$(cat shown)"
+	for host in "${nodes[0]}" "${nodes[1]}"; do
+		expect_match "^$host: first" shown
+		expect_match "^$host: last" shown
+		! grep "^$host: " shown | grep -q ' at ' || fail "$(cat shown)"
+	done
+	sh_run -q -N -w "${nodes[0]}" -- /bin/sh -c "$job"
+	expect_match '^0 at 1' err
+}
+
 case_plain_is_binary_safe()
 {
 	sh_run -q -N -w "${nodes[0]}" -- /usr/bin/printf '\377\000\r\nend'
