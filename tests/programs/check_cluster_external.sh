@@ -251,11 +251,22 @@ end_one()
 		kill -KILL "${pids[victim]}" 2>/dev/null || true
 	fi
 	wait_ranks 0 1 2 3
-	if [ "${statuses[victim]}" != 0 ] &&
-		{ [ "$1" != STOP ] || [ ! -e "out.$victim" ]; }; then
+	if has_ended_before "$victim"; then
+		expect_whole 4 want
+	else
 		expect_ended "$victim"
 		ended=$((ended + 1))
 	fi
+}
+
+# has_ended_before VICTIM: the signal came when all outputs had their names
+has_ended_before()
+{
+	local rank
+
+	for rank in 0 1 2 3; do
+		[ "$rank" = "$1" ] || [ "${statuses[rank]}" = 0 ] || return 1
+	done
 }
 
 # wait_others RANK: until all but this one have ended
