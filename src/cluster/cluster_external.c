@@ -25,8 +25,10 @@ struct joint_sort {
 	const struct outgoing_message *messages;
 	uint64_t send_bytes[RANK_NODES_MAX];
 	uint64_t expected_bytes[RANK_NODES_MAX];
+	uint8_t *area;
 	uint64_t arrived_at[RANK_NODES_MAX]; /* in the area */
-	const uint8_t **received;	  /* [run_count of the part], owned */
+	/* Of even and of odd waves: [run_count of the part], owned. */
+	const uint8_t **received[2];
 	struct cluster_wave_result waves; /* so far */
 	uint64_t share;			  /* records that we shall write */
 };
@@ -112,10 +114,12 @@ static int plan_merge(struct joint_sort *joint, struct failure *failure)
 		wanted_bytes[i] = i == joint->own
 					  ? UINT64_MAX
 					  : joint->runs.limits[i].wanted_bytes;
-	joint->received = calloc(joint->runs.part.run_count + 1,
-				 sizeof(*joint->received));
-	if (!joint->received)
-		return failure_no_memory(failure);
+	for (unsigned i = 0; i < 2; i++) {
+		joint->received[i] = calloc(joint->runs.part.run_count + 1,
+					    sizeof(*joint->received[i]));
+		if (!joint->received[i])
+			return failure_no_memory(failure);
+	}
 	return external_rank_plan_part(joint->rank, &part, failure);
 }
 
@@ -165,8 +169,7 @@ static uint8_t *place(void *context, unsigned node, uint64_t offset,
 	const struct joint_sort *joint = context;
 
 	*room = joint->expected_bytes[node] - offset;
-	return external_rank_area(joint->rank) + joint->arrived_at[node] +
-	       offset;
+	return joint->area + joint->arrived_at[node] + offset;
 }
 
 static void arrived(void *context, unsigned node, uint64_t prefix_bytes,
@@ -182,12 +185,13 @@ static void expect_wave(struct joint_sort *joint, uint32_t wave)
 	const struct merge_plan *merge = external_rank_merge(joint->rank);
 	uint64_t at = 0;
 
+	joint->area = external_rank_area(joint->rank, wave);
 	memset(joint->expected_bytes, 0, sizeof(joint->expected_bytes));
 	for (uint32_t r = 0; r < joint->runs.part.run_count; r++) {
 		const struct run *own = &joint->runs.part.runs[r];
 		uint64_t begin = at;
 
-		joint->received[r] = external_rank_area(joint->rank) + at;
+		joint->received[wave % 2][r] = joint->area + at;
 		if (joint->expected_bytes[own->source] == 0)
 			joint->arrived_at[own->source] = at;
 		if (!own->is_received || wave >= merge->piece_count)
@@ -226,7 +230,8 @@ static int exchange_wave(struct joint_sort *joint, uint32_t wave,
 	if (error == 0)
 		error = exchange_receive(joint->exchange, failure);
 	if (error == 0 && wave < external_rank_merge(joint->rank)->piece_count)
-		external_rank_give(joint->rank, wave, joint->received);
+		external_rank_give(joint->rank, wave,
+				   joint->received[wave % 2]);
 	if (error == 0)
 		error = exchange_finish(joint->exchange, failure);
 	joint->waves.ns += clock_now_ns() - begin_ns;
@@ -330,7 +335,10 @@ static int exchange_waves(struct joint_sort *joint, struct failure *failure)
 		return error;
 	external_rank_start_merge(joint->rank);
 	for (uint32_t w = 0; w < joint->runs.wave_count && error == 0; w++) {
-		error = wait_for_wave(joint, w + 1, MIN(w, pieces), failure);
+		/* Of the two areas, this one is free again. */
+		uint32_t taken = w > 0 ? MIN(w - 1, pieces) : 0;
+
+		error = wait_for_wave(joint, w + 1, taken, failure);
 		if (error == 0)
 			error = exchange_wave(joint, w, failure);
 		if (error == 0 && w == 0)
@@ -407,7 +415,8 @@ static void close_all(struct joint_sort *joint)
 {
 	external_rank_close(joint->rank);
 	cluster_runs_free(&joint->runs);
-	free(joint->received);
+	free(joint->received[0]);
+	free(joint->received[1]);
 	free(joint);
 }
 

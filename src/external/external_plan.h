@@ -60,10 +60,10 @@ enum external_way {
 };
 
 /* What ranks that merge together need memory for, in areas of the same size:
- * two pieces, what has arrived for a third, and what goes to other ranks,
- * twice.
+ * two pieces; what has arrived for a third, and arrives for a fourth; and what
+ * goes to other ranks, twice.
  */
-#define EXTERNAL_RANK_AREAS 5
+#define EXTERNAL_RANK_AREAS 6
 
 struct external_plan {
 	enum external_way way;

@@ -22,8 +22,8 @@ struct external_rank {
 	struct thread_pool driver, sender;
 	unsigned runs_max;
 	struct outgoing outgoing;
-	uint8_t *received; /* the area */
-	uint8_t *areas[2]; /* for what goes out */
+	uint8_t *received[2]; /* for what arrives, of even and of odd waves */
+	uint8_t *areas[2];    /* for what goes out */
 	size_t area_bytes, slots_bytes;
 
 	/* The driver and the sender each set theirs. */
@@ -33,8 +33,8 @@ struct external_rank {
 	 * run has failed before that. */
 	_Atomic uint32_t given_waves;
 	_Atomic uint32_t output_is_open;
-	const uint8_t *const *received_runs; /* before given_waves */
-	uint64_t records_max;		     /* before output_is_open */
+	const uint8_t *const *received_runs[2]; /* before given_waves */
+	uint64_t records_max;			/* before output_is_open */
 	/* The leader of the reading team. */
 	uint64_t lead_records; /* before taken_waves */
 	_Atomic uint32_t taken_waves;
@@ -132,14 +132,15 @@ static void lay_out_areas(struct external_rank *rank)
 				batch->memory.base + i * rank->area_bytes;
 	assert(count == EXTERNAL_RANK_AREAS);
 	lay_out_pieces(rank, areas);
-	rank->received = areas[2];
-	rank->areas[0] = areas[3];
-	rank->areas[1] = areas[4];
+	for (unsigned i = 0; i < 2; i++) {
+		rank->received[i] = areas[2 + i];
+		rank->areas[i] = areas[4 + i];
+	}
 }
 
-uint8_t *external_rank_area(const struct external_rank *rank)
+uint8_t *external_rank_area(const struct external_rank *rank, uint32_t wave)
 {
-	return rank->received;
+	return rank->received[wave % 2];
 }
 
 size_t external_rank_area_bytes(const struct external_rank *rank)
@@ -278,7 +279,8 @@ static int fill(void *context, unsigned lane, struct batch *batch)
 	(void)lane;
 	if (!wait_for(rank, &rank->given_waves, piece))
 		return -1;
-	piece_source_set_received(&external->pieces, rank->received_runs);
+	piece_source_set_received(&external->pieces,
+				  rank->received_runs[piece % 2]);
 	more = external_fill_piece(external, batch);
 	if (more < 0)
 		return -1;
@@ -338,7 +340,7 @@ void external_rank_start_merge(struct external_rank *rank)
 void external_rank_give(struct external_rank *rank, uint32_t wave,
 			const uint8_t *const *received)
 {
-	rank->received_runs = received;
+	rank->received_runs[wave % 2] = received;
 	thread_pool_set(&rank->driver, &rank->given_waves, wave + 1);
 }
 
