@@ -454,6 +454,7 @@ int cluster_external_run(const struct cluster_external *external,
 
 	if (!joint)
 		return failure_no_memory(failure);
+	exchange_share_cpu(external->exchange);
 	joint->external = external;
 	joint->exchange = external->exchange;
 	joint->own = external->rank->rank;

@@ -69,6 +69,11 @@ const void *exchange_application_payload(const struct exchange *exchange,
 	return exchange->ops->application_payload(exchange, node, byte_count);
 }
 
+void exchange_share_cpu(struct exchange *exchange)
+{
+	exchange->spins = false;
+}
+
 void exchange_announce_delay(struct exchange *exchange, uint32_t delay_ms)
 {
 	exchange->ops->announce_delay(exchange, delay_ms);

@@ -62,7 +62,7 @@ enum exchange_schedule {
 struct exchange_options {
 	const struct rank *rank; /* must outlive the exchange */
 	enum exchange_schedule schedule;
-	/* True if this rank has a CPU of its own: it then polls for a moment
+	/* True if the thread has a CPU of its own: it then polls for a moment
 	 * before it sleeps. */
 	bool spins;
 	uint64_t deadline_ns; /* after this silence a rank is given up */
@@ -174,6 +174,9 @@ void exchange_tell(struct exchange *exchange, const void *payload,
 const void *exchange_application_payload(const struct exchange *exchange,
 					 unsigned node, size_t *byte_count);
 
+/* From now on other threads of this rank need all CPUs. */
+void exchange_share_cpu(struct exchange *exchange);
+
 /* Tell the other ranks that this one may be silent for delay_ms from now on, up
  * to EXCHANGE_DELAY_MS_MAX: for a sync or a long read. */
 void exchange_announce_delay(struct exchange *exchange, uint32_t delay_ms);
@@ -261,6 +264,7 @@ struct exchange_failed {
 /* The first member of each implementation's struct. */
 struct exchange {
 	const struct exchange_ops *ops;
+	bool spins; /* by the implementation, from the options; exchange.c */
 	const struct rank *rank;
 	struct exchange_counters counters; /* by the implementation */
 	struct exchange_failed failed;

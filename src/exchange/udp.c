@@ -83,7 +83,7 @@ static void give_up(struct udp *x, unsigned node)
 /* Where queues are long, an answer is under way for as long. */
 static uint64_t first_query_ns(const struct udp *x, const struct udp_peer *peer)
 {
-	uint64_t first_ns = x->options.spins ? QUERY_NS : QUERY_SHARED_NS;
+	uint64_t first_ns = x->base.spins ? QUERY_NS : QUERY_SHARED_NS;
 
 	return MAX(first_ns,
 		   MIN(2 * peer->clock.last_round_trip_ns, UDP_QUERY_NS_MAX));
@@ -164,7 +164,7 @@ static uint64_t poll_until(struct udp *x, uint64_t begin_ns, uint64_t until_ns)
 	uint64_t now_ns = begin_ns;
 	int ready = 0;
 
-	while (x->options.spins && ready == 0 && now_ns - begin_ns < SPIN_NS &&
+	while (x->base.spins && ready == 0 && now_ns - begin_ns < SPIN_NS &&
 	       now_ns < until_ns) {
 		ready = ppoll(fds, ARRAY_LEN(fds), &none, NULL);
 		now_ns = clock_now_ns();
@@ -577,6 +577,7 @@ struct exchange *udp_open(const struct exchange_options *options,
 	assert(options->hello_bytes <= EXCHANGE_HELLO_BYTES_MAX);
 	x->base.ops = &ops;
 	x->base.rank = options->rank;
+	x->base.spins = options->spins;
 	x->options = *options;
 	x->udp_options = *udp_options;
 	x->control.fd = -1;
