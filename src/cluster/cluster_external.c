@@ -178,6 +178,18 @@ static void arrived(void *context, unsigned node, uint64_t prefix_bytes,
 	(void)context, (void)node, (void)prefix_bytes, (void)whole;
 }
 
+static uint64_t wave_bytes_of(const struct joint_sort *joint, uint32_t wave,
+			      uint32_t run)
+{
+	const struct merge_plan *merge = external_rank_merge(joint->rank);
+	uint64_t bytes = 0;
+
+	for (uint32_t b = merge_plan_block(merge, wave, run);
+	     b < merge_plan_block(merge, wave + 1, run); b++)
+		bytes += joint->runs.part.blocks[b].stored_bytes;
+	return bytes;
+}
+
 /* Where each run's blocks of our piece will lie: run after run, as each rank
  * sends them. */
 static void expect_wave(struct joint_sort *joint, uint32_t wave)
@@ -186,20 +198,17 @@ static void expect_wave(struct joint_sort *joint, uint32_t wave)
 	uint64_t at = 0;
 
 	joint->area = external_rank_area(joint->rank, wave);
-	memset(joint->expected_bytes, 0, sizeof(joint->expected_bytes));
-	for (uint32_t r = 0; r < joint->runs.part.run_count; r++) {
-		const struct run *own = &joint->runs.part.runs[r];
-		uint64_t begin = at;
+	for (unsigned i = 0; i < joint->count; i++) {
+		joint->arrived_at[i] = at;
+		for (uint32_t r = 0; r < joint->runs.run_count[i]; r++) {
+			uint32_t number =
+				cluster_runs_number(&joint->runs, i, r);
 
-		joint->received[wave % 2][r] = joint->area + at;
-		if (joint->expected_bytes[own->source] == 0)
-			joint->arrived_at[own->source] = at;
-		if (!own->is_received || wave >= merge->piece_count)
-			continue;
-		for (uint32_t b = merge_plan_block(merge, wave, r);
-		     b < merge_plan_block(merge, wave + 1, r); b++)
-			at += joint->runs.part.blocks[b].stored_bytes;
-		joint->expected_bytes[own->source] += at - begin;
+			joint->received[wave % 2][number] = joint->area + at;
+			if (i != joint->own && wave < merge->piece_count)
+				at += wave_bytes_of(joint, wave, number);
+		}
+		joint->expected_bytes[i] = at - joint->arrived_at[i];
 	}
 }
 
@@ -462,12 +471,15 @@ int cluster_external_run(const struct cluster_external *external,
 	joint->runs = (struct cluster_runs){
 		.exchange = external->exchange,
 		.rank = external->rank,
-		.hellos = external->hellos,
 		.shape = &config->shape,
 		.key_shape = run_index_key_shape(&config->shape),
 		.unique = config->unique,
 		.kernel = config->kernel,
 	};
+	for (unsigned i = 0; i < joint->count; i++)
+		joint->runs.input_begin[i + 1] =
+			joint->runs.input_begin[i] +
+			external->hellos[i].record_count;
 	error = external_rank_open(&joint->rank, external->config,
 				   external->result, external->external_result,
 				   failure);

@@ -7,6 +7,7 @@
 
 #include "cluster/cluster_allgather.h"
 #include "cluster/cluster_alltoall.h"
+#include "external/run_numbers.h"
 #include "external/run_part.h"
 
 /* Samples of all ranks' runs: some ten thousand blocks, of which a share is
@@ -136,39 +137,43 @@ static uint32_t sample_blocks_max(const struct cluster_runs *runs)
 					run_cut_sample_bytes(&runs->key_shape));
 }
 
-/* The number of our runs, that of their records, and the sample. */
+/* The number of our runs and that of their records; of each run the part of the
+ * whole input that it has; and the sample. */
 static int write_sample(const struct cluster_runs *runs,
 			const struct run_index *index, uint8_t **bytes,
 			uint64_t *byte_count, struct failure *failure)
 {
 	uint64_t records = 0, sample_bytes;
-	uint8_t *sample;
+	uint8_t *sample, *at;
 	int error = run_cut_sample(index, sample_blocks_max(runs), runs->kernel,
 				   &sample, &sample_bytes, failure);
 
 	if (error)
 		return error;
-	*byte_count = SAMPLE_HEAD_BYTES + sample_bytes;
+	*byte_count = SAMPLE_HEAD_BYTES +
+		      (uint64_t)index->run_count * RUN_NUMBERS_RUN_BYTES +
+		      sample_bytes;
 	*bytes = malloc(*byte_count);
 	if (*bytes) {
+		at = run_numbers_write(index,
+				       runs->input_begin[runs->rank->rank],
+				       *bytes + SAMPLE_HEAD_BYTES);
 		for (unsigned r = 0; r < index->run_count; r++)
 			records += index->runs[r].record_count;
 		store_le32(*bytes, index->run_count);
 		store_le64(*bytes + 4, records);
-		memcpy(*bytes + SAMPLE_HEAD_BYTES, sample, sample_bytes);
+		memcpy(at, sample, sample_bytes);
 	}
 	free(sample);
 	return *bytes ? 0 : failure_no_memory(failure);
 }
 
-/* What a rank says of its runs can be. */
+/* The numbers that a rank says of its runs can be.  How many records these have
+ * of the input, run_numbers_make() finds out. */
 static int read_head(struct cluster_runs *runs, unsigned node,
 		     const uint8_t *bytes, uint64_t byte_count,
 		     struct failure *failure)
 {
-	uint64_t has = runs->hellos[node].record_count;
-	bool drops = runs->unique;
-
 	if (byte_count < SAMPLE_HEAD_BYTES)
 		return exchange_blame(runs->exchange, node, failure,
 				      "says nothing of its runs");
@@ -177,34 +182,60 @@ static int read_head(struct cluster_runs *runs, unsigned node,
 	runs->first_run[node + 1] =
 		runs->first_run[node] + runs->run_count[node];
 	if (runs->run_count[node] > runs_max_of(runs, node) ||
-	    runs->record_count[node] > has ||
-	    (runs->record_count[node] < has && !drops))
-		return exchange_blame(
-			runs->exchange, node, failure,
-			"has %u runs of %" PRIu64 " records, of %" PRIu64,
-			runs->run_count[node], runs->record_count[node], has);
+	    byte_count - SAMPLE_HEAD_BYTES <
+		    (uint64_t)runs->run_count[node] * RUN_NUMBERS_RUN_BYTES)
+		return exchange_blame(runs->exchange, node, failure,
+				      "has %u runs, in a message of %" PRIu64
+				      " bytes",
+				      runs->run_count[node], byte_count);
 	return 0;
 }
 
-static int choose_cuts(struct cluster_runs *runs,
+static int number_runs(struct cluster_runs *runs,
 		       const struct cluster_allgather *all,
 		       struct failure *failure)
 {
+	struct run_spans spans[RANK_NODES_MAX];
+	unsigned bad = 0;
+	int error;
+
+	for (unsigned i = 0; i < runs->rank->node_count; i++)
+		spans[i] = (struct run_spans){
+			.bytes = all->all + all->offset[i] + SAMPLE_HEAD_BYTES,
+			.run_count = runs->run_count[i],
+			.record_count = runs->record_count[i],
+			.input_begin = runs->input_begin[i],
+			.input_count =
+				runs->input_begin[i + 1] - runs->input_begin[i],
+		};
+	error = run_numbers_make(&runs->numbers, spans, runs->rank->node_count,
+				 runs->unique, &bad, failure);
+	if (error == -EBADMSG)
+		return exchange_blame(runs->exchange, bad, failure,
+				      "has runs of other records than those of "
+				      "its input");
+	return error;
+}
+
+static int make_cuts(struct cluster_runs *runs,
+		     const struct cluster_allgather *all,
+		     struct failure *failure)
+{
 	struct run_sample samples[RANK_NODES_MAX];
 	unsigned bad = 0;
-	int error = 0;
+	int error;
 
-	for (unsigned i = 0; i < runs->rank->node_count && error == 0; i++) {
-		const uint8_t *bytes = all->all + all->offset[i];
-		uint64_t byte_count = all->offset[i + 1] - all->offset[i];
+	for (unsigned i = 0; i < runs->rank->node_count; i++) {
+		uint64_t head =
+			SAMPLE_HEAD_BYTES +
+			(uint64_t)runs->run_count[i] * RUN_NUMBERS_RUN_BYTES;
 
-		error = read_head(runs, i, bytes, byte_count, failure);
-		if (error)
-			return error;
 		samples[i] = (struct run_sample){
-			.bytes = bytes + SAMPLE_HEAD_BYTES,
-			.byte_count = byte_count - SAMPLE_HEAD_BYTES,
+			.bytes = all->all + all->offset[i] + head,
+			.byte_count =
+				all->offset[i + 1] - all->offset[i] - head,
 			.run_count = runs->run_count[i],
+			.numbers = runs->numbers + runs->first_run[i],
 			.record_count = runs->record_count[i],
 		};
 	}
@@ -217,14 +248,36 @@ static int choose_cuts(struct cluster_runs *runs,
 	return error;
 }
 
+static int choose_cuts(struct cluster_runs *runs,
+		       const struct cluster_allgather *all,
+		       struct failure *failure)
+{
+	int error = 0;
+
+	for (unsigned i = 0; i < runs->rank->node_count && error == 0; i++)
+		error = read_head(runs, i, all->all + all->offset[i],
+				  all->offset[i + 1] - all->offset[i], failure);
+	if (error == 0)
+		error = number_runs(runs, all, failure);
+	return error ? error : make_cuts(runs, all, failure);
+}
+
+/* The longest message that a rank may have for its runs. */
+static uint64_t sample_bytes_max(const struct cluster_runs *runs)
+{
+	uint64_t runs_max = 0;
+
+	for (unsigned i = 0; i < runs->rank->node_count; i++)
+		runs_max = MAX(runs_max, runs_max_of(runs, i));
+	return SAMPLE_HEAD_BYTES + runs_max * RUN_NUMBERS_RUN_BYTES +
+	       (uint64_t)sample_blocks_max(runs) *
+		       run_cut_sample_bytes(&runs->key_shape);
+}
+
 int cluster_runs_cut(struct cluster_runs *runs, const struct run_index *index,
 		     struct failure *failure)
 {
-	struct cluster_allgather all = {
-		.bytes_max = SAMPLE_HEAD_BYTES +
-			     (uint64_t)sample_blocks_max(runs) *
-				     run_cut_sample_bytes(&runs->key_shape),
-	};
+	struct cluster_allgather all = { .bytes_max = sample_bytes_max(runs) };
 	uint8_t *bytes = NULL;
 	int error = write_sample(runs, index, &bytes, &all.own_bytes, failure);
 
@@ -240,6 +293,12 @@ int cluster_runs_cut(struct cluster_runs *runs, const struct run_index *index,
 
 /* --- parts -----------------------------------------------------------------
  */
+
+static const uint32_t *numbers_of(const struct cluster_runs *runs,
+				  unsigned node)
+{
+	return runs->numbers + runs->first_run[node];
+}
 
 static struct exchange_length part_length(const void *context, unsigned source,
 					  unsigned destination)
@@ -270,14 +329,14 @@ static int read_parts(struct cluster_runs *runs, const struct run_index *index,
 			.byte_count = told->offset[i + 1] - told->offset[i],
 			.source = i,
 			.run_count = runs->run_count[i],
+			.numbers = numbers_of(runs, i),
 			.block_records = runs->limits[i].block_records,
 		};
 
 		if (i == runs->rank->rank) {
-			error = run_part_add_own(
-				&runs->part, index, &runs->cuts,
-				runs->rank->rank,
-				runs->first_run[runs->rank->rank], failure);
+			error = run_part_add_own(&runs->part, index,
+						 &runs->cuts, runs->rank->rank,
+						 numbers_of(runs, i), failure);
 			continue;
 		}
 		error = run_part_read(&runs->part, &message, begin, end,
@@ -315,7 +374,7 @@ int cluster_runs_tell_parts(struct cluster_runs *runs,
 		if (i != runs->rank->rank)
 			error = run_part_write(
 				index, &runs->cuts, i,
-				runs->first_run[runs->rank->rank], &bytes,
+				numbers_of(runs, runs->rank->rank), &bytes,
 				&parts.own_bytes[i], failure);
 		parts.own[i] = bytes;
 	}
@@ -324,6 +383,8 @@ int cluster_runs_tell_parts(struct cluster_runs *runs,
 	run_index_init(&runs->part, runs->shape, index->block_records);
 	if (error == 0)
 		error = read_parts(runs, index, &parts, failure);
+	if (error == 0)
+		error = run_index_order(&runs->part, failure);
 	free_own(&parts, runs->rank->node_count);
 	return error;
 }
@@ -359,22 +420,25 @@ static int write_wants(const struct cluster_runs *runs,
 		       uint8_t **bytes, uint64_t *byte_count,
 		       struct failure *failure)
 {
-	uint32_t first = runs->first_run[node], end = runs->first_run[node + 1];
+	uint32_t run_count = runs->run_count[node];
 	uint8_t *at;
 
 	*byte_count = WANTS_HEAD_BYTES;
-	if (end > first)
+	if (run_count > 0)
 		*byte_count +=
-			4 * ((uint64_t)merge->piece_count + 1) * (end - first);
+			4 * ((uint64_t)merge->piece_count + 1) * run_count;
 	*bytes = at = malloc(*byte_count);
 	if (!at)
 		return failure_no_memory(failure);
 	store_le32(at, merge->piece_count);
 	at += WANTS_HEAD_BYTES;
 	for (uint32_t p = 0; p <= merge->piece_count; p++)
-		for (uint32_t r = first; r < end; r++) {
-			store_le32(at, merge_plan_block(merge, p, r) -
-					       runs->part.runs[r].first_block);
+		for (uint32_t r = 0; r < run_count; r++) {
+			uint32_t number = cluster_runs_number(runs, node, r);
+
+			store_le32(at,
+				   merge_plan_block(merge, p, number) -
+					   runs->part.runs[number].first_block);
 			at += 4;
 		}
 	return 0;
@@ -392,8 +456,8 @@ static bool read_numbers(const struct cluster_runs *runs,
 
 	for (unsigned r = 0; r < own_count && is_good; r++)
 		run_part_range(&runs->cuts, node, index, r,
-			       runs->first_run[runs->rank->rank] + r, &first[r],
-			       &end[r]);
+			       cluster_runs_number(runs, runs->rank->rank, r),
+			       &first[r], &end[r]);
 	for (uint64_t i = 0;
 	     i < ((uint64_t)wants->piece_count + 1) * own_count && is_good;
 	     i++) {
@@ -488,6 +552,7 @@ void cluster_runs_free(struct cluster_runs *runs)
 {
 	run_cuts_free(&runs->cuts);
 	run_index_free(&runs->part);
+	free(runs->numbers);
 	for (unsigned i = 0; i < RANK_NODES_MAX; i++)
 		free(runs->wants[i].first_block);
 }

@@ -3,7 +3,8 @@
  * before the blocks of these are exchanged
  *
  *      limits     how much memory each has for pieces, and for what others want
- *      samples    of the runs that each has made; all find the same cuts
+ *      samples    of the runs that each has made, and which parts of the
+ *                 input these have; all find the same cuts
  *      parts      the blocks of our runs that belong to another's part
  *      wants      which of these blocks another wants in which wave
  *
@@ -16,7 +17,6 @@
 #ifndef CLUSTER_RUNS_H
 #define CLUSTER_RUNS_H
 
-#include "cluster/cluster_agree.h"
 #include "exchange/exchange.h"
 #include "external/external_rank.h"
 
@@ -24,11 +24,12 @@ struct cluster_runs {
 	/* The driver fills in these. */
 	struct exchange *exchange;
 	const struct rank *rank;
-	const struct cluster_hello *hellos;
 	const struct record_shape *shape;
 	struct record_shape key_shape; /* run_index_key_shape() */
 	bool unique;
 	enum cpu_level kernel;
+	/* [rank], and one more: where each rank's input begins in the whole. */
+	uint64_t input_begin[RANK_NODES_MAX + 1];
 	/* Memory for what others tell, at most. */
 	uint64_t bytes_max;
 
@@ -37,7 +38,10 @@ struct cluster_runs {
 
 	/* cluster_runs_cut() */
 	uint32_t run_count[RANK_NODES_MAX];
-	uint32_t first_run[RANK_NODES_MAX + 1]; /* over all ranks */
+	uint32_t first_run[RANK_NODES_MAX + 1]; /* of those of ranks before */
+	/* [first_run[rank] + r]: of run r of the rank its number, which is its
+	 * place in the order of the whole input.  Owned. */
+	uint32_t *numbers;
 	uint64_t record_count[RANK_NODES_MAX];
 	struct run_cuts cuts;
 
@@ -67,6 +71,13 @@ int cluster_runs_tell_wants(struct cluster_runs *runs,
 			    const struct run_index *index,
 			    const struct merge_plan *merge,
 			    struct failure *failure);
+
+/* The number of a rank's run over all ranks: its place in runs->part. */
+static inline uint32_t cluster_runs_number(const struct cluster_runs *runs,
+					   unsigned node, uint32_t run)
+{
+	return runs->numbers[runs->first_run[node] + run];
+}
 
 /* Records of all ranks' runs. */
 uint64_t cluster_runs_whole(const struct cluster_runs *runs);

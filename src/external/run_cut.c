@@ -81,7 +81,9 @@ int run_cut_sample(const struct run_index *index, uint32_t block_count_max,
 /* --- all ranks' samples ----------------------------------------------------
  */
 
-/* All sampled blocks, those of lower ranks first. */
+/* All sampled blocks, in the order of their runs' numbers; those of a run in
+ * the order of their places.  So a stable sort by keys gives the order that
+ * cuts are places in. */
 struct sampled {
 	uint32_t count;
 	uint8_t *keys;
@@ -90,45 +92,98 @@ struct sampled {
 		uint64_t record_count;
 	} * blocks;
 	uint64_t record_count;
+	/* [run_count + 1]: where the next block of the run with this number
+	 * goes. */
+	uint32_t *next;
 };
 
 static void free_sampled(struct sampled *sampled)
 {
 	free(sampled->keys);
 	free(sampled->blocks);
+	free(sampled->next);
 }
 
-/* False: the rank says what cannot be.  Its keys ascend. */
-static bool read_sample(struct sampled *sampled,
-			const struct record_shape *key_shape,
-			const struct run_sample *sample, uint32_t first_run)
+/* False: the rank says what cannot be. */
+static bool count_blocks(struct sampled *sampled,
+			 const struct record_shape *key_shape,
+			 const struct run_sample *sample)
 {
 	uint32_t each = run_cut_sample_bytes(key_shape);
-	uint64_t count = sample->byte_count / each;
+
+	for (uint64_t i = 0; i < sample->byte_count / each; i++) {
+		uint32_t run = load_le32(sample->bytes + i * each +
+					 key_shape->size + RUN_AT);
+
+		if (run >= sample->run_count)
+			return false;
+		sampled->next[sample->numbers[run] + 1]++;
+	}
+	return true;
+}
+
+/* The same; its keys ascend. */
+static bool read_sample(struct sampled *sampled,
+			const struct record_shape *key_shape,
+			const struct run_sample *sample)
+{
+	uint32_t each = run_cut_sample_bytes(key_shape);
 	uint64_t left = sample->record_count;
 	const uint8_t *before = sample->bytes;
 
-	for (uint64_t i = 0; i < count; i++) {
+	for (uint64_t i = 0; i < sample->byte_count / each; i++) {
 		const uint8_t *key = sample->bytes + i * each;
-		const uint8_t *numbers = key + key_shape->size;
-		uint32_t run = load_le32(numbers + RUN_AT);
-		uint64_t records = load_le64(numbers + RECORDS_AT);
+		const uint8_t *words = key + key_shape->size;
+		uint32_t number = sample->numbers[load_le32(words + RUN_AT)];
+		uint64_t records = load_le64(words + RECORDS_AT);
+		uint32_t at;
 
-		if (run >= sample->run_count || records > left ||
+		if (records > left ||
 		    record_compare(key_shape, before, key) > 0)
 			return false;
 		before = key;
 		left -= records;
-		memcpy(sampled->keys + (size_t)sampled->count * key_shape->size,
-		       key, key_shape->size);
-		sampled->blocks[sampled->count++] = (struct sampled_block){
-			.run = first_run + run,
-			.place = load_le32(numbers + PLACE_AT),
+		at = sampled->next[number]++;
+		memcpy(sampled->keys + (size_t)at * key_shape->size, key,
+		       key_shape->size);
+		sampled->blocks[at] = (struct sampled_block){
+			.run = number,
+			.place = load_le32(words + PLACE_AT),
 			.record_count = records,
 		};
 	}
 	sampled->record_count += sample->record_count;
 	return left == 0;
+}
+
+/* 0; -ENOMEM with *failure; or -EBADMSG. */
+static int read_samples(struct sampled *sampled,
+			const struct record_shape *key_shape,
+			const struct run_sample *samples, unsigned rank_count,
+			unsigned *bad, struct failure *failure)
+{
+	uint32_t run_count = 0;
+
+	for (unsigned i = 0; i < rank_count; i++)
+		run_count += samples[i].run_count;
+	sampled->keys = malloc((size_t)sampled->count * key_shape->size + 1);
+	sampled->blocks = malloc(sampled->count * sizeof(*sampled->blocks) + 1);
+	sampled->next = calloc((size_t)run_count + 1, sizeof(*sampled->next));
+	if (!sampled->keys || !sampled->blocks || !sampled->next)
+		return failure_no_memory(failure);
+	for (unsigned i = 0; i < rank_count; i++) {
+		*bad = i;
+		if (!count_blocks(sampled, key_shape, &samples[i]))
+			return -EBADMSG;
+	}
+	for (uint32_t r = 0; r < run_count; r++)
+		sampled->next[r + 1] += sampled->next[r];
+	for (unsigned i = 0; i < rank_count; i++) {
+		*bad = i;
+		if (!read_sample(sampled, key_shape, &samples[i]))
+			return -EBADMSG;
+	}
+	return 0;
 }
 
 /* How many blocks there are in all samples; UINT32_MAX: too many, or a sample
@@ -182,27 +237,23 @@ int run_cuts_make(struct run_cuts *cuts, const struct record_shape *key_shape,
 		  const struct run_sample *samples, unsigned rank_count,
 		  enum cpu_level kernel, unsigned *bad, struct failure *failure)
 {
-	uint32_t count = count_sampled(samples, rank_count,
-				       run_cut_sample_bytes(key_shape), bad);
-	struct sampled sampled = { 0 };
-	uint32_t first_run = 0, *order = NULL;
+	struct sampled sampled = {
+		.count = count_sampled(samples, rank_count,
+				       run_cut_sample_bytes(key_shape), bad),
+	};
+	uint32_t *order = NULL;
 	int error = 0;
 
 	*cuts = (struct run_cuts){ .rank_count = rank_count };
-	if (count == UINT32_MAX)
+	if (sampled.count == UINT32_MAX)
 		return -EBADMSG;
-	sampled.keys = malloc((size_t)count * key_shape->size + 1);
-	sampled.blocks = malloc(count * sizeof(*sampled.blocks) + 1);
 	cuts->cuts = calloc(rank_count + 1, sizeof(*cuts->cuts));
 	cuts->keys = calloc(rank_count + 1, key_shape->size);
-	if (!sampled.keys || !sampled.blocks || !cuts->cuts || !cuts->keys)
+	if (!cuts->cuts || !cuts->keys)
 		error = failure_no_memory(failure);
-	for (unsigned i = 0; i < rank_count && error == 0; i++) {
-		*bad = i;
-		if (!read_sample(&sampled, key_shape, &samples[i], first_run))
-			error = -EBADMSG;
-		first_run += samples[i].run_count;
-	}
+	if (error == 0)
+		error = read_samples(&sampled, key_shape, samples, rank_count,
+				     bad, failure);
 	if (error == 0) {
 		order = key_order_make(key_shape, sampled.keys, sampled.count,
 				       kernel, failure);

@@ -1,8 +1,8 @@
 /*
  * run_cut.h - which part of the merge of all ranks' runs each rank gets
  *
- * Runs are numbered over all ranks: those of rank 0 in the order of its input,
- * then those of rank 1.  All blocks of all runs have an order: by first key,
+ * Runs are numbered over all ranks, in the order of the whole input, whichever
+ * rank has made them.  All blocks of all runs have an order: by first key,
  * number of the run, and place in the run.  A cut is a place between two
  * blocks in that order.  In the run of the block that follows it, the cut is
  * exactly there; in the other runs it is a bound for keys: as between two
@@ -31,6 +31,9 @@ struct run_sample {
 	const uint8_t *bytes;
 	uint64_t byte_count;
 	uint32_t run_count;
+	/* [run_count]: of its runs over all ranks, which are numbered from 0
+	 * without a gap (run_numbers.h). */
+	const uint32_t *numbers;
 	uint64_t record_count; /* of all its runs */
 };
 

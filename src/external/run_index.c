@@ -108,7 +108,8 @@ static int grow_blocks(struct run_index *index, uint64_t wanted,
 }
 
 int run_index_begin(struct run_index *index, uint64_t input_record,
-		    uint32_t block_count, struct failure *failure)
+		    uint64_t input_count, uint32_t block_count,
+		    struct failure *failure)
 {
 	int error = grow_runs(index, failure);
 
@@ -121,6 +122,7 @@ int run_index_begin(struct run_index *index, uint64_t input_record,
 	index->runs[index->run_count++] = (struct run){
 		.first_block = index->block_count,
 		.input_record = input_record,
+		.input_count = input_count,
 	};
 	return 0;
 }
@@ -280,6 +282,19 @@ static void splice(void *array, size_t each_bytes, uint32_t begin,
 	memcpy(bytes + begin * each_bytes, spare, new_bytes);
 }
 
+unsigned run_index_neighbours(const struct run_index *index, unsigned first,
+			      unsigned count)
+{
+	const struct run *runs = &index->runs[first];
+	unsigned found = 1;
+
+	while (found < count &&
+	       runs[found - 1].input_record + runs[found - 1].input_count ==
+		       runs[found].input_record)
+		found++;
+	return found;
+}
+
 int run_index_replace(struct run_index *index, unsigned first, unsigned count,
 		      struct failure *failure)
 {
@@ -304,6 +319,9 @@ int run_index_replace(struct run_index *index, unsigned first, unsigned count,
 	free(spare);
 	merged.first_block = begin;
 	merged.input_record = runs[first].input_record;
+	merged.input_count = 0;
+	for (unsigned r = first; r < first + count; r++)
+		merged.input_count += runs[r].input_count;
 	runs[first] = merged;
 	memmove(&runs[first + 1], &runs[first + count],
 		(latest - first - count) * sizeof(*runs));

@@ -42,7 +42,9 @@ struct run {
 	uint32_t first_block;
 	uint32_t block_count;
 	uint64_t record_count;
-	uint64_t input_record;	      /* the number of its first in the input */
+	/* The part of the input that it has: the number of the first record,
+	 * and how many there were before duplicates were dropped. */
+	uint64_t input_record, input_count;
 	const struct batch *resident; /* NULL: the run lies in scratch files */
 	/* In the index of a rank's part of all runs (run_part.h). */
 	unsigned source;  /* the rank that has the run */
@@ -78,11 +80,12 @@ uint64_t run_index_block_bytes(const struct record_shape *shape);
 int run_index_reserve(struct run_index *index, uint64_t block_count,
 		      struct failure *failure);
 
-/* Begin another run, of the part of the input that begins with this record,
- * with room for so many blocks more.  Pointers into the index become invalid.
- * 0 or -errno with *failure filled. */
+/* Begin another run, of this part of the input, with room for so many blocks
+ * more.  Pointers into the index become invalid.  0 or -errno with *failure
+ * filled. */
 int run_index_begin(struct run_index *index, uint64_t input_record,
-		    uint32_t block_count, struct failure *failure);
+		    uint64_t input_count, uint32_t block_count,
+		    struct failure *failure);
 
 /* The latest run gets this many records more, in blocks of block_records, for
  * which run_index_begin() has made room: returns the first block's number.
@@ -92,6 +95,11 @@ uint32_t run_index_extend(struct run_index *index, uint64_t record_count);
 /* All runs are there: put them in the order of the input, in which merges need
  * them.  0 or -errno with *failure filled. */
 int run_index_order(struct run_index *index, struct failure *failure);
+
+/* How many of runs [first, first + count) are neighbours in the input, from the
+ * first one on: only these can be merged into one. */
+unsigned run_index_neighbours(const struct run_index *index, unsigned first,
+			      unsigned count);
 
 /* The latest run is the merge of runs [first, first + count): it takes their
  * place.  0 or -errno with *failure filled. */

@@ -29,15 +29,14 @@ void run_part_range(const struct run_cuts *cuts, unsigned rank,
 
 static uint32_t count_blocks(const struct run_index *index,
 			     const struct run_cuts *cuts, unsigned rank,
-			     uint32_t first_number)
+			     const uint32_t *numbers)
 {
 	uint32_t count = 0;
 
 	for (unsigned r = 0; r < index->run_count; r++) {
 		uint32_t first, end;
 
-		run_part_range(cuts, rank, index, r, first_number + r, &first,
-			       &end);
+		run_part_range(cuts, rank, index, r, numbers[r], &first, &end);
 		count += end - first;
 	}
 	return count;
@@ -56,14 +55,14 @@ static uint8_t *write_block(const struct run_index *index, uint32_t block,
 }
 
 int run_part_write(const struct run_index *index, const struct run_cuts *cuts,
-		   unsigned rank, uint32_t first_number, uint8_t **bytes,
+		   unsigned rank, const uint32_t *numbers, uint8_t **bytes,
 		   uint64_t *byte_count, struct failure *failure)
 {
 	uint64_t head = (uint64_t)index->run_count * RUN_PART_RUN_BYTES;
 	uint8_t *runs, *blocks;
 
 	*byte_count =
-		head + (uint64_t)count_blocks(index, cuts, rank, first_number) *
+		head + (uint64_t)count_blocks(index, cuts, rank, numbers) *
 			       run_part_block_bytes(&index->key_shape);
 	*bytes = malloc(*byte_count + 1);
 	if (!*bytes)
@@ -73,8 +72,7 @@ int run_part_write(const struct run_index *index, const struct run_cuts *cuts,
 	for (unsigned r = 0; r < index->run_count; r++) {
 		uint32_t block, end;
 
-		run_part_range(cuts, rank, index, r, first_number + r, &block,
-			       &end);
+		run_part_range(cuts, rank, index, r, numbers[r], &block, &end);
 		store_le32(runs, end - block);
 		store_le32(runs + 4, index->runs[r].resident == NULL);
 		runs += RUN_PART_RUN_BYTES;
@@ -86,7 +84,7 @@ int run_part_write(const struct run_index *index, const struct run_cuts *cuts,
 
 int run_part_add_own(struct run_index *part, const struct run_index *index,
 		     const struct run_cuts *cuts, unsigned rank,
-		     uint32_t first_number, struct failure *failure)
+		     const uint32_t *numbers, struct failure *failure)
 {
 	uint32_t key_bytes = index->key_shape.size;
 
@@ -95,9 +93,9 @@ int run_part_add_own(struct run_index *part, const struct run_index *index,
 		struct run *run;
 		int error;
 
-		run_part_range(cuts, rank, index, r, first_number + r, &first,
-			       &end);
-		error = run_index_begin(part, 0, end - first, failure);
+		run_part_range(cuts, rank, index, r, numbers[r], &first, &end);
+		error = run_index_begin(part, numbers[r], 1, end - first,
+					failure);
 		if (error)
 			return error;
 		run = &part->runs[part->run_count - 1];
@@ -129,6 +127,7 @@ struct reader {
 	const struct run_part_message *message;
 	const struct run_cut *begin, *end;
 	const uint8_t *at; /* the next block */
+	uint32_t number;   /* of the run over all ranks */
 };
 
 /* Keys ascend, and only the first one may lie before our part. */
@@ -137,7 +136,7 @@ static bool key_is_good(const struct reader *reader, const struct run *run,
 {
 	const struct run_index *part = reader->part;
 	const struct record_shape *shape = &part->key_shape;
-	uint32_t number = part->run_count - 1;
+	uint32_t number = reader->number;
 
 	if (reader->end && run_cut_compare(reader->end, shape, key, number) > 0)
 		return false;
@@ -193,7 +192,7 @@ static int read_run(struct reader *reader, const uint8_t *head,
 
 	if (has_crc > 1)
 		return -EBADMSG;
-	error = run_index_begin(part, 0, block_count, failure);
+	error = run_index_begin(part, reader->number, 1, block_count, failure);
 	if (error)
 		return error;
 	run = &part->runs[part->run_count - 1];
@@ -245,10 +244,12 @@ int run_part_read(struct run_index *part,
 
 	if (!length_is_good(message, run_part_block_bytes(&part->key_shape)))
 		return -EBADMSG;
-	for (uint32_t r = 0; r < message->run_count && error == 0; r++)
+	for (uint32_t r = 0; r < message->run_count && error == 0; r++) {
+		reader.number = message->numbers[r];
 		error = read_run(&reader,
 				 message->bytes +
 					 (size_t)r * RUN_PART_RUN_BYTES,
 				 failure);
+	}
 	return error;
 }

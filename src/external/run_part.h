@@ -4,9 +4,10 @@
  * Each rank tells each other one of the blocks of its runs that belong to the
  * other's part (run_cut.h), and of each run the block before these, if that may
  * hold records of the part: the border block.  From these messages a rank makes
- * an index of all ranks' runs, in the order of their numbers over all ranks, of
- * which it has no block but those of its part.  So it plans its merge as a
- * rank alone does (merge_plan.h).
+ * an index of all ranks' runs, of which it has no block but those of its part.
+ * There the number of a run is the place in the input that it has: when all
+ * have been added, run_index_order() puts run r at place r.  So it plans its
+ * merge as a rank alone does (merge_plan.h).
  *
  * A message has two words for each run of the sender: the number of blocks, and
  * 1 if they have CRCs.  Then come the blocks of all these runs: the
@@ -36,10 +37,10 @@ void run_part_range(const struct run_cuts *cuts, unsigned rank,
 		    const struct run_index *index, unsigned run,
 		    uint32_t number, uint32_t *first, uint32_t *end);
 
-/* What we tell that rank.  first_number is that of our first run over all
- * ranks.  The caller frees *bytes.  0 or -errno with *failure filled. */
+/* What we tell that rank.  numbers[r] is that of our run r over all ranks.  The
+ * caller frees *bytes.  0 or -errno with *failure filled. */
 int run_part_write(const struct run_index *index, const struct run_cuts *cuts,
-		   unsigned rank, uint32_t first_number, uint8_t **bytes,
+		   unsigned rank, const uint32_t *numbers, uint8_t **bytes,
 		   uint64_t *byte_count, struct failure *failure);
 
 /* What a rank has told us. */
@@ -47,7 +48,10 @@ struct run_part_message {
 	const uint8_t *bytes;
 	uint64_t byte_count;
 	unsigned source;
-	uint32_t run_count;	/* of the rank, as it has said before */
+	/* Of the rank, as it has said before; and their numbers over all
+	 * ranks. */
+	uint32_t run_count;
+	const uint32_t *numbers;
 	uint32_t block_records; /* no block of it has more */
 };
 
@@ -63,6 +67,6 @@ int run_part_read(struct run_index *part,
  * *failure filled. */
 int run_part_add_own(struct run_index *part, const struct run_index *index,
 		     const struct run_cuts *cuts, unsigned rank,
-		     uint32_t first_number, struct failure *failure);
+		     const uint32_t *numbers, struct failure *failure);
 
 #endif /* RUN_PART_H */

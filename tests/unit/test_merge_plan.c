@@ -66,7 +66,8 @@ static void index_run(uint32_t start, uint32_t count)
 {
 	struct failure failure;
 
-	assert_int_equal(run_index_begin(&runs_index, 0, count, &failure), 0);
+	assert_int_equal(run_index_begin(&runs_index, 0, 0, count, &failure),
+			 0);
 	while (count > 0) {
 		uint32_t part = 1 + random_below(count);
 		uint32_t block = run_index_extend(&runs_index, part);

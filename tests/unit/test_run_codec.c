@@ -92,7 +92,7 @@ static void write_run(unsigned run)
 	const uint64_t chunk = CHUNK_BYTES / RECORD_BYTES;
 
 	assert_int_equal(
-		run_index_begin(&run_index, 0,
+		run_index_begin(&run_index, 0, 0,
 				DIV_ROUND_UP(RUN_RECORDS, BLOCK_RECORDS),
 				&failure),
 		0);

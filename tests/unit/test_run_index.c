@@ -60,8 +60,8 @@ static void begin_run(uint32_t block_count)
 {
 	struct failure failure;
 
-	assert_int_equal(run_index_begin(&runs_index, input_record, block_count,
-					 &failure),
+	assert_int_equal(run_index_begin(&runs_index, input_record, 1,
+					 block_count, &failure),
 			 0);
 	runs[run_count] = calloc(1, sizeof(*runs[0]));
 	assert_non_null(runs[run_count]);
@@ -285,6 +285,36 @@ static void run_index_order__as_the_input(void **state)
 	}
 }
 
+/* Parts of the input of one record each, of which some are another rank's. */
+static void run_index_neighbours__end_at_a_gap(void **state)
+{
+	(void)state;
+	for (unsigned turn = 0; turn < 200; turn++) {
+		unsigned count = 1 + random_below(20), found = 1;
+
+		begin_test();
+		for (unsigned r = 0; r < count; r++) {
+			input_record += 1 + (random_below(5) == 0);
+			add_run(2);
+		}
+		while (found < count && runs[found]->input_record ==
+						runs[0]->input_record + found)
+			found++;
+		assert_int_equal(run_index_neighbours(&runs_index, 0, count),
+				 found);
+		assert_int_equal(run_index_neighbours(&runs_index, 0, 1), 1);
+		if (found > 1 && found < count) {
+			add_run(2);
+			replace(0, found);
+			assert_int_equal(
+				run_index_neighbours(&runs_index, 0, run_count),
+				1);
+		}
+		input_record = 0;
+		end_test();
+	}
+}
+
 /* Of a key that has fields at both ends of the record, too. */
 static void run_index_block_bytes__covers_the_index(void **state)
 {
@@ -323,9 +353,9 @@ static void run_index_reserve__suffices(void **state)
 	assert_int_equal(run_index_reserve(&runs_index, 5000, &failure), 0);
 	blocks = runs_index.blocks;
 	for (unsigned r = 0; r < 50; r++)
-		assert_int_equal(run_index_begin(&runs_index, 0, 0, &failure),
-				 0);
-	assert_int_equal(run_index_begin(&runs_index, 0, 5000, &failure), 0);
+		assert_int_equal(
+			run_index_begin(&runs_index, 0, 0, 0, &failure), 0);
+	assert_int_equal(run_index_begin(&runs_index, 0, 0, 5000, &failure), 0);
 	assert_ptr_equal(runs_index.blocks, blocks);
 	assert_int_equal(runs_index.block_capacity, 5000);
 	assert_true(run_index_reserve(&runs_index, UINT32_MAX + 1ull,
@@ -352,6 +382,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(run_index_extend__grows),
 		cmocka_unit_test(run_index_order__as_the_input),
+		cmocka_unit_test(run_index_neighbours__end_at_a_gap),
 		cmocka_unit_test(run_index_replace__every_place),
 		cmocka_unit_test(run_index_replace__again_and_again),
 		cmocka_unit_test(run_index_block_bytes__covers_the_index),

@@ -27,7 +27,8 @@
 static struct record_shape shape;
 static struct run_index indexes[RANKS_MAX];
 static unsigned rank_count;
-static uint32_t first_number[RANKS_MAX + 1];
+static uint32_t numbers[RANKS_MAX][RUNS_MAX];
+static uint32_t number_count; /* runs of all ranks */
 static uint64_t whole_records;
 
 /* --- runs ------------------------------------------------------------------
@@ -48,7 +49,8 @@ static void make_run(struct run_index *index, unsigned values)
 	uint8_t *keys;
 
 	assert_int_equal(
-		run_index_begin(index, index->run_count, count, &failure), 0);
+		run_index_begin(index, index->run_count, 1, count, &failure),
+		0);
 	if (count > 0)
 		run_index_extend(index, (uint64_t)(count - 1) * BLOCK_RECORDS +
 						1 +
@@ -71,6 +73,22 @@ static void make_run(struct run_index *index, unsigned values)
 	whole_records += index->runs[index->run_count - 1].record_count;
 }
 
+/* Any rank may have any part of the input, and its runs are in that order. */
+static void number_runs(void)
+{
+	unsigned given[RANKS_MAX] = { 0 };
+
+	number_count = 0;
+	for (unsigned i = 0; i < rank_count; i++)
+		number_count += indexes[i].run_count;
+	for (uint32_t number = 0; number < number_count;) {
+		unsigned i = random_below(rank_count);
+
+		if (given[i] < indexes[i].run_count)
+			numbers[i][given[i]++] = number++;
+	}
+}
+
 static void make_ranks(unsigned values)
 {
 	shape = random_shape(1 + random_below(30));
@@ -82,8 +100,8 @@ static void make_ranks(unsigned values)
 		run_index_init(&indexes[i], &shape, BLOCK_RECORDS);
 		for (unsigned r = 0; r < runs; r++)
 			make_run(&indexes[i], values);
-		first_number[i + 1] = first_number[i] + runs;
 	}
+	number_runs();
 }
 
 static void free_ranks(void)
@@ -119,6 +137,7 @@ static void take_samples(struct run_sample *samples, uint32_t blocks_max)
 
 		samples[i] = (struct run_sample){
 			.run_count = indexes[i].run_count,
+			.numbers = numbers[i],
 			.record_count = records_of(&indexes[i]),
 		};
 		assert_int_equal(run_cut_sample(&indexes[i], blocks_max,
@@ -157,7 +176,7 @@ static uint64_t part_records(const struct run_cuts *cuts, unsigned part)
 	for (unsigned i = 0; i < rank_count; i++)
 		for (unsigned r = 0; r < indexes[i].run_count; r++) {
 			const struct run *run = &indexes[i].runs[r];
-			uint32_t number = first_number[i] + r;
+			uint32_t number = numbers[i][r];
 			uint32_t b = run->first_block;
 			uint32_t until = b + run->block_count;
 
@@ -206,6 +225,16 @@ static void run_cuts__parts_are_about_equal(void **state)
 	}
 }
 
+/* A block of the sample is of a run that the rank does not have. */
+static void name_no_run(struct run_sample *sample)
+{
+	if (sample->byte_count == 0)
+		sample->record_count++;
+	else
+		store_le32((uint8_t *)sample->bytes + indexes[0].key_shape.size,
+			   sample->run_count);
+}
+
 /* What a rank says may be anything. */
 static void run_cuts_make__refuses_what_cannot_be(void **state)
 {
@@ -225,9 +254,7 @@ static void run_cuts_make__refuses_what_cannot_be(void **state)
 			samples[victim].record_count++;
 			break;
 		case 1:
-			samples[victim].run_count = 0;
-			samples[victim].record_count +=
-				samples[victim].byte_count == 0;
+			name_no_run(&samples[victim]);
 			break;
 		default:
 			samples[victim].byte_count++;
@@ -253,6 +280,7 @@ static struct run_part_message message_of(unsigned source, const uint8_t *bytes,
 		.byte_count = byte_count,
 		.source = source,
 		.run_count = indexes[source].run_count,
+		.numbers = numbers[source],
 		.block_records = BLOCK_RECORDS,
 	};
 }
@@ -263,7 +291,7 @@ static void write_part(const struct run_cuts *cuts, unsigned source,
 	struct failure failure;
 
 	assert_int_equal(run_part_write(&indexes[source], cuts, part,
-					first_number[source], bytes, byte_count,
+					numbers[source], bytes, byte_count,
 					&failure),
 			 0);
 }
@@ -281,10 +309,10 @@ static void make_part(struct run_index *index, const struct run_cuts *cuts,
 		uint8_t *bytes;
 
 		if (i == part) {
-			assert_int_equal(
-				run_part_add_own(index, &indexes[i], cuts, i,
-						 first_number[i], &failure),
-				0);
+			assert_int_equal(run_part_add_own(index, &indexes[i],
+							  cuts, i, numbers[i],
+							  &failure),
+					 0);
 			continue;
 		}
 		write_part(cuts, i, part, &bytes, &byte_count);
@@ -296,6 +324,7 @@ static void make_part(struct run_index *index, const struct run_cuts *cuts,
 				 0);
 		free(bytes);
 	}
+	assert_int_equal(run_index_order(index, &failure), 0);
 }
 
 /* A run as the part has it: its blocks are those of the range. */
@@ -347,12 +376,11 @@ static void run_part__each_block_in_its_part(void **state)
 			struct run_index index;
 
 			make_part(&index, &cuts, part);
-			assert_int_equal(index.run_count,
-					 first_number[rank_count]);
+			assert_int_equal(index.run_count, number_count);
 			for (unsigned i = 0; i < rank_count; i++)
 				for (unsigned r = 0; r < indexes[i].run_count;
 				     r++) {
-					uint32_t number = first_number[i] + r;
+					uint32_t number = numbers[i][r];
 					uint32_t first, end, at;
 
 					run_part_range(&cuts, part, &indexes[i],
@@ -412,8 +440,6 @@ static void read_changed(const struct run_cuts *cuts, const uint8_t *bytes,
 
 	memcpy(copy, bytes, byte_count);
 	run_index_init(&index, &shape, BLOCK_RECORDS);
-	for (unsigned i = 0; i < first_number[source]; i++)
-		assert_int_equal(run_index_begin(&index, 0, 0, &failure), 0);
 	error = run_part_read(&index, &message, run_cuts_begin(cuts, part),
 			      run_cuts_end(cuts, part), &failure);
 	assert_true(error == 0 || error == -EBADMSG);

@@ -1,0 +1,45 @@
+/*
+ * run_numbers.h - the order of all ranks' runs, by the parts of the input that
+ * they have
+ *
+ * The inputs of all ranks, one after the other, are the whole input.  Each run
+ * has a part of it, its span: the number of its first record and how many there
+ * were, before duplicates were dropped.  Spans do not overlap, and all of them
+ * together are the whole input; so the order of the runs is that of the input,
+ * and records with equal keys keep theirs.
+ *
+ * A rank tells the span of each of its runs, in their order: two words of 64
+ * bits, little endian.
+ */
+#ifndef RUN_NUMBERS_H
+#define RUN_NUMBERS_H
+
+#include "external/run_index.h"
+
+#define RUN_NUMBERS_RUN_BYTES 16
+
+/* What a rank has told of its runs. */
+struct run_spans {
+	const uint8_t *bytes; /* of run_count spans */
+	uint32_t run_count;
+	uint64_t record_count; /* of all its runs */
+	/* The part of the whole that its runs must have. */
+	uint64_t input_begin, input_count;
+};
+
+/* Write our spans, RUN_NUMBERS_RUN_BYTES for each run; our input begins there
+ * in the whole.  Returns the end. */
+uint8_t *run_numbers_write(const struct run_index *index, uint64_t input_begin,
+			   uint8_t *bytes);
+
+/*
+ * Number the runs of all ranks: *numbers, which the caller frees, has those of
+ * rank 0's runs first, then those of rank 1's.  drops: duplicates have been
+ * dropped.  0; -ENOMEM with *failure filled; or -EBADMSG: what rank *bad says
+ * cannot be.
+ */
+int run_numbers_make(uint32_t **numbers, const struct run_spans *spans,
+		     unsigned rank_count, bool drops, unsigned *bad,
+		     struct failure *failure);
+
+#endif /* RUN_NUMBERS_H */

@@ -1,0 +1,151 @@
+/*
+ * test_run_numbers.c - the order of all ranks' runs
+ *
+ * Each rank's input is cut into runs at random places; the numbers must be
+ * those of the whole input, and whatever a rank changes in what it tells is
+ * refused, with its name.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/failure.h"
+#include "external/run_numbers.h"
+#include "random_shape.h"
+
+#define RANKS_MAX 5
+#define RUNS_MAX 8
+#define ROUNDS 2000
+
+static struct run_spans spans[RANKS_MAX];
+static uint8_t told[RANKS_MAX][RUNS_MAX * RUN_NUMBERS_RUN_BYTES];
+static unsigned rank_count;
+
+static void tell_rank(unsigned rank, uint64_t begin)
+{
+	struct record_shape shape = random_shape(10);
+	uint32_t run_count = (uint32_t)random_below(RUNS_MAX + 1);
+	struct run_index index;
+	struct failure failure;
+	uint64_t own = 0;
+
+	run_index_init(&index, &shape, 3);
+	for (uint32_t r = 0; r < run_count; r++) {
+		uint64_t count = 1 + random_below(1000);
+
+		assert_int_equal(
+			run_index_begin(&index, own, count, 0, &failure), 0);
+		own += count;
+	}
+	assert_ptr_equal(run_numbers_write(&index, begin, told[rank]),
+			 told[rank] +
+				 (size_t)run_count * RUN_NUMBERS_RUN_BYTES);
+	spans[rank] = (struct run_spans){
+		.bytes = told[rank],
+		.run_count = run_count,
+		.record_count = own,
+		.input_begin = begin,
+		.input_count = own,
+	};
+	run_index_free(&index);
+}
+
+static void tell(void)
+{
+	uint64_t begin = 0;
+
+	rank_count = 1 + random_below(RANKS_MAX);
+	for (unsigned i = 0; i < rank_count; i++) {
+		tell_rank(i, begin);
+		begin += spans[i].input_count;
+	}
+}
+
+static int make(uint32_t **numbers, bool drops, unsigned *bad)
+{
+	struct failure failure;
+
+	return run_numbers_make(numbers, spans, rank_count, drops, bad,
+				&failure);
+}
+
+static void run_numbers_make__as_the_input(void **state)
+{
+	(void)state;
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		uint32_t *numbers, count = 0;
+		unsigned bad;
+
+		tell();
+		assert_int_equal(make(&numbers, false, &bad), 0);
+		for (unsigned i = 0; i < rank_count; i++)
+			for (uint32_t r = 0; r < spans[i].run_count; r++) {
+				assert_int_equal(numbers[count], count);
+				count++;
+			}
+		free(numbers);
+	}
+}
+
+/* One word of one rank, or a number of its records. */
+static void run_numbers_make__refuses_what_cannot_be(void **state)
+{
+	(void)state;
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		unsigned victim, bad = RANKS_MAX;
+		uint32_t *numbers;
+		uint8_t *word;
+
+		do {
+			tell();
+			victim = (unsigned)random_below(rank_count);
+		} while (spans[victim].run_count == 0);
+		if (random_below(8) == 0) {
+			spans[victim].record_count += random_below(2) ? 1 : -1;
+		} else {
+			word = told[victim] +
+			       random_below(2 * spans[victim].run_count) * 8;
+			store_le64(word, random_below(2) ? load_le64(word) + 1
+							 : random_next());
+		}
+		assert_int_equal(make(&numbers, false, &bad), -EBADMSG);
+		assert_int_equal(bad, victim);
+		free(numbers);
+	}
+}
+
+/* Fewer records than there were, but not more. */
+static void run_numbers_make__dropped_duplicates(void **state)
+{
+	(void)state;
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		uint32_t *numbers;
+		unsigned bad;
+
+		tell();
+		spans[0].record_count -=
+			random_below(spans[0].record_count + 1);
+		assert_int_equal(make(&numbers, true, &bad), 0);
+		free(numbers);
+		spans[0].record_count = spans[0].input_count + 1;
+		assert_int_equal(make(&numbers, true, &bad), -EBADMSG);
+		assert_int_equal(bad, 0);
+		free(numbers);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(run_numbers_make__as_the_input),
+		cmocka_unit_test(run_numbers_make__refuses_what_cannot_be),
+		cmocka_unit_test(run_numbers_make__dropped_duplicates),
+	};
+
+	random_begin();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
