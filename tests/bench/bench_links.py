@@ -23,14 +23,14 @@ one before, and some of it touched.
 """
 
 import argparse
-import json
 import os
 import statistics
 import sys
 import tempfile
 
 from cluster import Cluster
-from links import ask, exchange_ns, links, make_inputs, sort
+from links import (HEADER_BYTES_UDP, ask, counted, exchange_ns, links,
+                   make_inputs, sort, wire_ms)
 from memory import settle_memory
 from programs import BUILD, ROOT, Failed, Skip, must_run
 
@@ -38,11 +38,9 @@ RECORDS = 1_000_000
 BYTES = RECORDS * 100
 SCHEDULES = ("rounds", "all-at-once")
 CONTROLS = ("cubic", "bbr")
-# For an MTU of 1500, what a token bucket counts: with the Ethernet header, but
-# without what else is on a wire.
-FRAME_BYTES = 1514
-PAYLOAD_BYTES = dict.fromkeys(CONTROLS, 1448)
-PAYLOAD_BYTES_UDP = 1440
+# For an MTU of 1500, what a packet holds of the records and beside them.
+UDP_PACKET = (1440, HEADER_BYTES_UDP)
+TCP_PACKET = (1448, 14 + 20 + 32)
 HEADING = (f"{'nodes':>5} {'Mbit/s':>6}  {'':12}{'exchange':>8} {'min':>6} "
            f"{'link':>6} {'ratio':>6} {'dropped':>8} {'resent':>7}\n"
            f"{'':5} {'':6}  {'':12}{'ms':>8} {'ms':>6} {'ms':>6}")
@@ -51,17 +49,8 @@ HEADING = (f"{'nodes':>5} {'Mbit/s':>6}  {'':12}{'exchange':>8} {'min':>6} "
 def link_ms(name, nodes, mbit):
     """What a node must receive, at its link's rate."""
     bytes_in = BYTES / nodes * (nodes - 1) / nodes
-    payload = PAYLOAD_BYTES.get(name, PAYLOAD_BYTES_UDP)
-    return bytes_in / payload * FRAME_BYTES * 8 / mbit / 1000
-
-
-def dropped(nodes, cluster):
-    """Of all ports of the switch, so far."""
-    bridge = cluster.hosts[0].split(".")[2]
-    return sum(
-        json.loads(must_run("tc", "-s", "-j", "qdisc", "show", "dev",
-                            f"bl{bridge}-{node}"))[0]["drops"]
-        for node in range(1, nodes + 1))
+    packet = TCP_PACKET if name in CONTROLS else UDP_PACKET
+    return wire_ms(bytes_in, *packet, mbit)
 
 
 class Competitor:
@@ -128,18 +117,18 @@ def measure(nodes, mbit, queue_kib, rounds, built):
             Baseline(name, built) for name in baselines()]
         for number in range(rounds + 1):
             for one in competitors:
-                run_once(one, nodes, cluster, counted=number > 0)
+                run_once(one, cluster, keep=number > 0)
     for one in competitors:
         print(row(one, nodes, mbit, rounds), flush=True)
 
 
-def run_once(one, nodes, cluster, counted):
-    drops, resent = dropped(nodes, cluster), one.resent
+def run_once(one, cluster, keep):
+    drops, resent = counted(cluster, "drops"), one.resent
     settle_memory()
     ns = one.exchange_ns(cluster)
-    if counted:
+    if keep:
         one.samples_ms.append(ns / 1e6)
-        one.drops += dropped(nodes, cluster) - drops
+        one.drops += counted(cluster, "drops") - drops
     else:
         one.resent = resent
 

@@ -25,6 +25,10 @@ class Cluster:
             shutil.rmtree(self.folder)
             why = reason.stderr.strip().splitlines() or ["failed"]
             raise Skip(f"tests/cluster: {why[-1]}") from None
+        except BaseException:
+            # What was interrupted has made a part of the cluster.
+            self.__exit__()
+            raise
         for line in self.call("env").splitlines():
             name, value = line.removeprefix("export ").split("=", 1)
             self.environment[name] = value

@@ -8,6 +8,10 @@ from pathlib import Path
 
 from programs import Failed, must_run, program
 
+# What a token bucket counts of a datagram beside the records in it, on Ethernet
+# and IPv4: the Ethernet header, but nothing else of what is on a wire, the
+# headers of IP and UDP, and the exchange's own.
+HEADER_BYTES_UDP = 14 + 20 + 8 + 32
 # Of a rank, one after the other, before its exchange.
 BEFORE = ("open_ns", "join_ns", "bucket_ns", "arrange_ns")
 
@@ -29,10 +33,27 @@ def make_inputs(folder, nodes, records):
                  f"{folder}/in.{rank}")
 
 
-def ask(cluster, *command):
+def wire_ms(size_bytes, payload_bytes, header_bytes, mbit):
+    """How long a link takes for so many bytes in such packets."""
+    packets = size_bytes / payload_bytes
+    return packets * (payload_bytes + header_bytes) * 8 / mbit / 1000
+
+
+def counted(cluster, counter):
+    """What the queues of all ports of the switch have counted so far: of drops,
+    or of bytes."""
+    bridge = cluster.hosts[0].split(".")[2]
+    return sum(
+        json.loads(must_run("tc", "-s", "-j", "qdisc", "show", "dev",
+                            f"bl{bridge}-{node}"))[0][counter]
+        for node in range(1, len(cluster.hosts) + 1))
+
+
+def ask(cluster, *command, timeout_s=90):
     """What blinksh reports."""
     done = subprocess.run(
-        [program("blinksh"), "--json", "--timeout=90", "--", *command],
+        [program("blinksh"), "--json", f"--timeout={timeout_s}", "--",
+         *command],
         env=cluster.environment, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise Failed(f"{Path(command[0]).name}: status {done.returncode}: "
@@ -40,12 +61,12 @@ def ask(cluster, *command):
     return json.loads(done.stdout)
 
 
-def sort(cluster, folder, *options):
+def sort(cluster, folder, *options, timeout_s=90):
     """(what rank 0 reports, ns of the job by its client) of a cluster sort."""
     # All nodes share this machine's few CPUs: one thread each.
     report = ask(cluster, program("blinksort"), "--cluster", "--json",
                  "--threads=1", *options, f"{folder}/in.%r",
-                 "-o", f"{folder}/out.%r")
+                 "-o", f"{folder}/out.%r", timeout_s=timeout_s)
     return json.loads(report["nodes"][0]["stdout"]), report["whole_ns"]
 
 
