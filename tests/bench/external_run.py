@@ -52,6 +52,10 @@ class Contestant:
     def __post_init__(self):
         self.enter = self.enter or MemoryCgroup.command
 
+    def run(self, place):
+        """Run once; the sample."""
+        return run(self, place)
+
 
 def start(contestant, cgroup, pipeline, said, errors):
     """Start all commands of a pipeline; the last one's output goes to said,
@@ -83,8 +87,8 @@ def end(started):
 
 
 def wait(started, contestant, errors):
-    """Until all have ended; their CPU time."""
-    name, expired, user_s, system_s = contestant.name, [], 0, 0
+    """Until all have ended; the resources that each one has used."""
+    name, expired, used = contestant.name, [], []
 
     def expire():
         expired.append(True)
@@ -98,8 +102,7 @@ def wait(started, contestant, errors):
         for process in started:
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
-            user_s += usage.ru_utime
-            system_s += usage.ru_stime
+            used.append(usage)
     except BaseException:
         end(one for one in started if one.returncode is None)
         raise
@@ -113,7 +116,7 @@ def wait(started, contestant, errors):
             errors.seek(0)
             why = errors.read().decode("utf-8", "replace").strip()[-200:]
             raise Failed(f"{name}: status {process.returncode}: {why}")
-    return user_s, system_s
+    return used
 
 
 def run_steps(contestant, cgroup, folder):
@@ -129,9 +132,10 @@ def run_steps(contestant, cgroup, folder):
                 if isinstance(pipeline[-1], Path):
                     output = stack.enter_context(open(pipeline[-1], "wb"))
                     pipeline = pipeline[:-1]
-                spent = wait(start(contestant, cgroup, pipeline, output,
-                                   errors), contestant, errors)
-            user_s, system_s = user_s + spent[0], system_s + spent[1]
+                used = wait(start(contestant, cgroup, pipeline, output,
+                                  errors), contestant, errors)
+            user_s += sum(usage.ru_utime for usage in used)
+            system_s += sum(usage.ru_stime for usage in used)
         elapsed_ns = time.monotonic_ns() - begin_ns
         said.seek(0)
         text = said.read(SAID_BYTES)
@@ -185,7 +189,7 @@ def alternate(contestants, place, rounds, dropped):
     for number in range(rounds):
         for contestant in list(left):
             try:
-                contestant.samples.append(run(contestant, place))
+                contestant.samples.append(contestant.run(place))
                 if number == rounds - 1 and contestant.check:
                     contestant.check(place.output)
             except (Failed, Skip, Unavailable, OSError) as reason:

@@ -4,20 +4,57 @@ import datetime
 import json
 import re
 import statistics
+import sys
 
 from programs import BUILD, ROOT
+
+
+def quartiles_of(ratios):
+    lower, median, upper = statistics.quantiles(
+        ratios, n=4, method="inclusive") if len(ratios) > 1 else ratios * 3
+    return {"lower_quartile": round(lower, 4), "median": round(median, 4),
+            "upper_quartile": round(upper, 4)}
+
+
+def ratio_of(first_ns, second_ns):
+    """Of the first against the second, pair by pair: the quartiles, and an
+    interval of the median that holds for any distribution, null for less than
+    six pairs."""
+    ratios = [a / b for a, b in zip(first_ns, second_ns)]
+    return {**quartiles_of(ratios), "interval": interval_of(ratios)}
+
+
+def interval_of(ratios):
+    # To import it takes a second, which is more than some benchmarks take.
+    sys.path.insert(0, str(ROOT / "results"))
+    try:
+        from trials.statistics.descriptive import median_interval
+    except ImportError:
+        return {"missing": "python3-numpy and python3-scipy"}
+    finally:
+        sys.path.pop(0)
+    found = median_interval(ratios)
+    return found and {"low": round(found.low, 4), "high": round(found.high, 4),
+                      "confidence": round(found.confidence, 4)}
+
+
+def ratio_words(ratio):
+    text = (f"{ratio['median']:.3f}, quartiles {ratio['lower_quartile']:.3f} "
+            f"to {ratio['upper_quartile']:.3f}")
+    interval = ratio["interval"]
+    if interval and "missing" in interval:
+        return f"{text}; no interval without {interval['missing']}"
+    return text if not interval else (
+        f"{text}, {100 * interval['confidence']:.1f} % interval of the median "
+        f"{interval['low']:.3f} to {interval['high']:.3f}")
 
 
 def summary(contestants):
     """Of one contestant, or of the first against the second."""
     ratio = None
     if len(contestants) == 2:
-        ratios = [a / b for a, b in zip(*(c.elapsed_ns for c in contestants))]
-        lower, median, upper = statistics.quantiles(
-            ratios, n=4, method="inclusive") if len(ratios) > 1 else ratios * 3
-        ratio = {"lower_quartile": round(lower, 4),
-                 "median": round(median, 4),
-                 "upper_quartile": round(upper, 4)}
+        ratio = quartiles_of(
+            [a / b for a, b in zip(*(c.elapsed_ns for c in contestants))])
     return {
         "contestants": [{
             "name": c.name,
