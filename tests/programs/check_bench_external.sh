@@ -2,8 +2,8 @@
 # check_bench_external.sh - the benchmark of sorts beyond memory, on small files:
 # its copy copies, its rows run within their memory, its record is whole
 
-# shellcheck source=tests/programs/tool_lib.sh
-. "$(dirname "$0")/tool_lib.sh"
+# shellcheck source=tests/programs/bench_lib.sh
+. "$(dirname "$0")/bench_lib.sh"
 
 COPY=$BUILD/dyn/tests/bench/bench_copy
 [ ! -x "$BUILD/musl/tests/bench/bench_copy" ] ||
@@ -55,33 +55,12 @@ case_copy_waits_fail()
 	done
 }
 
-# bench ROW: with a few megabytes, its files here, in ./said and ./record
+# bench ROW: with a few megabytes
 bench()
 {
-	mkdir -p build files
-	for variant in musl dyn; do
-		[ ! -d "$BUILD/$variant" ] ||
-			ln -sfn "$BUILD/$variant" "build/$variant"
-	done
-	env BUILD="$PWD/build" BENCH_ONLY="=$1" BENCH_ROUNDS=1 BENCH_EXTERNAL_GB=0.06 \
+	run_bench bench_external.py external "=$1" BENCH_EXTERNAL_GB=0.06 \
 		BENCH_EXTERNAL_MEMORY=40000000 BENCH_EXTERNAL_LEAST=40000000 \
-		BENCH_EXTERNAL_FOLDER="$PWD/files" BENCH_PYTHON=/usr/bin/python3 \
-		timeout 600 "$REPO/tests/bench/bench_external.py" --label check \
-		>said 2>&1 || fail "$(tail -n 20 said)"
-	mv build/bench-*-external-check.json record
-	expect_folder files
-}
-
-# ask EXPRESSION: of the one row in ./record; true is what is wanted
-ask()
-{
-	python3 - "$1" <<-'END' || fail "not so: $1: $(cat said)"
-		import json, sys
-		record = json.load(open("record"))
-		told = str(record["skipped"]) + str(record["failed"])
-		row = {one["name"]: one for one in record["results"][0]["contestants"]}
-		sys.exit(not eval(sys.argv[1]))
-	END
+		BENCH_EXTERNAL_FOLDER="$PWD/files" BENCH_PYTHON=/usr/bin/python3
 }
 
 case_memory()
@@ -115,21 +94,7 @@ case_shape()
 check copy case_copy
 check copy_fails case_copy_fails
 check_able trace copy_waits_fail case_copy_waits_fail
-why=$(PYTHONPATH=$REPO/results python3 -B - 2>&1 <<-'END' || true
-	from trials.machine.memory_cgroup import MemoryCgroup, Unavailable
-	try:
-	    MemoryCgroup(100 << 20).close()
-	except Unavailable as reason:
-	    print(reason)
-END
-)
 for name in memory curve shape; do
-	if [ "$why" ]; then
-		skip $name "no memory cgroup: $why"
-	elif [ "$(stat -f -c %T "$SCRATCH")" = tmpfs ]; then
-		skip $name "$SCRATCH has no disk"
-	else
-		check $name case_$name
-	fi
+	check_measured $name case_$name
 done
 finish
