@@ -218,25 +218,25 @@ tell_python = /usr/bin/python3 -c 'import sys; from importlib.util import find_s
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | \
 		while IFS="$$(printf '\t')" read -r target what; do \
-			printf '%-16s %s\n' "$$target" "$$what"; done
+			printf '%-22s %s\n' "$$target" "$$what"; done
 	@echo
 	@echo 'What may be set, as in make SAN=asan check:'
 	@sed -n 's/^# \([A-Z_]*=[^ ]*\)  *\(.*\)/\1\t\2/p' Makefile | \
 		while IFS="$$(printf '\t')" read -r setting what; do \
-			printf '%-16s %s\n' "$$setting" "$$what"; done
+			printf '%-22s %s\n' "$$setting" "$$what"; done
 
 # make help prints these lines:
 #
-# SAN=asan        build with AddressSanitizer and UBSan; tsan: ThreadSanitizer
+# SAN=asan        build with AddressSanitizer, UBSan; tsan: ThreadSanitizer
 # CC=clang-14     compile with clang-14 instead of gcc
 # LIBC=glibc      link programs dynamically even if musl-gcc is there
-# CFLAGS=FLAGS    add these flags to the compiler's; LDFLAGS: to the linker's
+# CFLAGS=FLAGS    add these flags to the compiler's; LDFLAGS: the linker's
 # WERROR=1        treat a compiler's warning as an error
 # V=1             show the whole commands
 # BUILD=FOLDER    build in FOLDER instead of build/
 # CHECKS=NAMES    run these tests only: make check CHECKS=test_parse
 # NODES=16        make demo: sort on this many nodes, all on this machine
-# MEMORY=100M     make demo NODES=4: with so much memory each, and more records
+# MEMORY=100M     make demo NODES=4: so much memory each, and more records
 # WAYS=user       make check-fresh: run one way of tests/fresh.sh only
 # LABEL=TEXT      make bench: name the file in results/ bench-DATE-TEXT
 # FUZZ_SECONDS=20 make fuzz: run each target for this time
@@ -270,7 +270,7 @@ $$as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y install \
 endef
 
 .PHONY: deps
-deps: ## install all Debian packages that any of these targets needs
+deps: ## install all Debian packages that these targets need
 	$(call install,$(PACKAGES))
 
 .PHONY: bench-deps
@@ -342,6 +342,10 @@ bench: all tests ## measure whole processes against cp and sort
 bench-external: all tests ## measure sorts larger than memory; needs root
 	tests/bench/bench_external.py $(if $(LABEL),--label '$(LABEL)')
 
+.PHONY: bench-cluster-external
+bench-cluster-external: all tests ## measure ranks beyond memory; needs root
+	tests/bench/bench_cluster_external.py $(if $(LABEL),--label '$(LABEL)')
+
 DYN_PROGRAMS := $(if $(filter dyn,$(VARIANT)),$(PROGRAMS:%=$(BUILD)/dyn/bin/%))
 .PHONY: tests
 tests: $(TESTS:%.c=$(BUILD)/$(VARIANT)/%) $(HELPERS:%.c=$(BUILD)/$(VARIANT)/%) \
@@ -373,7 +377,7 @@ TIDY_FILES := $(SOURCES) $(TESTS) $(BENCHES) $(FUZZERS) $(HELPERS) $(FAULT)
 # shellcheck's SC2317 finds functions that nothing calls; the check scripts call
 # theirs by name: check NAME FUNCTION.
 .PHONY: lint
-lint: ## check format, warnings, clang-tidy, shellcheck, flake8, mandoc
+lint: ## check format, warnings, tidy, shellcheck, flake8, mandoc
 	$(call install,$(LINT_PACKAGES))
 	@$(MAKE) --no-print-directory style
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/lint WERROR=1 objects

@@ -228,10 +228,10 @@ case_help()
 	local name
 
 	make -s -C "$REPO" help >out
-	grep -v -E -e '^[^ ]{1,16} +[^ ]' -e '^(What may be set.*)?$' out >odd ||
+	grep -v -E -e '^[^ ]{1,22} +[^ ]' -e '^(What may be set.*)?$' out >odd ||
 		true
 	expect_empty odd
-	grep -v -E -e '^.{16} [^ ]' -e '^(What may be set.*)?$' out >odd || true
+	grep -v -E -e '^.{22} [^ ]' -e '^(What may be set.*)?$' out >odd || true
 	expect_empty odd
 	! grep -E '.{81}' out || fail "too wide"
 	for name in demo check SAN= LABEL= BUILD= V= PREFIX= NODES= FUZZ_SECONDS=; do

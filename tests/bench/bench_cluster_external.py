@@ -1,0 +1,153 @@
+#!/usr/bin/python3
+"""Time ranks that sort together what does not fit into their memory.
+
+USAGE: tests/bench/bench_cluster_external.py [--label LABEL] [--list]
+                                       (make bench-cluster-external LABEL=...)
+
+As root, all ranks on this machine.  Each rank is a process in a memory cgroup
+of its own, whose limit is the rank's --memory and 16 MiB for the kernel; it
+keeps its scratch files beside its output, on the same disk.  Before each run
+the inputs' pages are dropped from the page cache and as much free memory as all
+ranks may take is touched, so that a virtual machine has it from its host
+already.  The contestants of a row run alternately, round by round.  A time is
+that of all processes, from the first one's start until the last one has ended,
+and the outputs are on the medium then.  After the last round all outputs are
+checked: blinkval finds them in order, with the records of the inputs; and those
+of the ranks equal that of one process, byte for byte.
+
+ROWS (--list prints their names)
+  one-process   4 ranks, against one process that sorts the same files with the
+                memory of all ranks; 1.5 times its time is what may be reached
+  many-ranks    16 small ranks, likewise
+  bytes         4 ranks: what the kernel has counted that each has read from the
+                disk and written to it, and what the rank's passes say of that;
+                the row fails if they differ by more than 1 %
+  shape-*       4 ranks with little memory, against one process: keys and cuts
+                (rank_inputs.py), records of 16, 100 and 4096 bytes; the peak
+                memory of each rank
+  links         4 ranks in network namespaces, whose links have a rate and a
+                switch with queues of 128 KiB: the time of the exchange, against
+                what the links need for the blocks that are sent, headers
+                included ("link"), and for all that was sent ("wire"); what the
+                queues have dropped; --compress=lz4, auto and none in turn
+  one-wave      4 ranks of 62,500 records with --memory=1G, which is enough,
+                and -T, against the same without either; started by blinksh
+
+ENVIRONMENT (bytes are those of one rank, unless it says otherwise)
+  BENCH_CLUSTER_PART           input, for one-process and bytes (1000000000)
+  BENCH_CLUSTER_MEMORY         memory, for these (104857600)
+  BENCH_CLUSTER_MANY_PART      input, for many-ranks (250000000)
+  BENCH_CLUSTER_MANY_MEMORY    memory, for many-ranks (33554432)
+  BENCH_CLUSTER_SHAPES         input of all ranks, for shape-* (1000000000)
+  BENCH_CLUSTER_SHAPES_MEMORY  memory, for shape-* (26214400)
+  BENCH_CLUSTER_LINKS_PART     input, for links (250000000)
+  BENCH_CLUSTER_LINKS_MEMORY   memory, for links (104857600)
+  BENCH_CLUSTER_LINKS_MBIT     rate of a link, in Mbit/s (300)
+  BENCH_CLUSTER_WAVE_ROUNDS    rounds of one-wave (61)
+  BENCH_CLUSTER_FOLDER  where the files are, a new folder in there (build/)
+  BENCH_ROUNDS          rounds of all other rows (5)
+  BENCH_ONLY            words; only rows whose name holds one of them; a word
+                        with = before it is a row's whole name
+
+The kernel's counts are those of the blkio controller (cgroups of version 1), of
+io.stat (version 2), or else of /proc/PID/io; the row bytes says which.
+
+All samples and a description of the machine go to
+results/bench-DATE-cluster-external-LABEL.json; to build/ instead when not all
+rows were run, or in less than 5 rounds.
+"""
+
+import argparse
+import datetime
+import os
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+import cluster_external_rows
+from bench_external import ROUNDS, number, wanted
+from bench_files import Bench, label_of
+from external_run import HEADING
+from machine import describe_machine, describe_programs
+from places import Place
+from programs import BUILD, ROOT, program
+from rank_inputs import RankInputs
+from report import record_path, write_record
+
+
+def read_config(parser, place):
+    def whole(name, default):
+        return round(number(parser, f"BENCH_CLUSTER_{name}", default))
+    return cluster_external_rows.Config(
+        part_bytes=whole("PART", 10**9),
+        memory_bytes=whole("MEMORY", 100 << 20),
+        many_part_bytes=whole("MANY_PART", 250 * 10**6),
+        many_memory_bytes=whole("MANY_MEMORY", 32 << 20),
+        shapes_bytes=whole("SHAPES", 10**9),
+        shapes_memory_bytes=whole("SHAPES_MEMORY", 25 << 20),
+        links_part_bytes=whole("LINKS_PART", 250 * 10**6),
+        links_memory_bytes=whole("LINKS_MEMORY", 100 << 20),
+        links_mbit=whole("LINKS_MBIT", 300),
+        wave_rounds=whole("WAVE_ROUNDS", 61),
+        place=place, inputs=RankInputs(place.folder))
+
+
+def describe(bench, config, label):
+    options = {key: value for key, value in vars(config).items()
+               if key not in ("place", "inputs")}
+    return {"label": label,
+            "date": datetime.datetime.now(datetime.timezone.utc).isoformat(
+                timespec="seconds"),
+            "rounds": bench.rounds, "only": bench.only,
+            "cluster_external": options,
+            "machine": describe_machine(), **describe_programs(),
+            "places": {"disk": config.place.describe()}}
+
+
+def end_on(signal_number, _frame):
+    sys.exit(128 + signal_number)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--label", default="local", type=label_of,
+                        help="names the machine or the occasion")
+    parser.add_argument("--list", action="store_true",
+                        help="print the names of the rows")
+    options = parser.parse_args()
+    table = cluster_external_rows.table()
+    if options.list:
+        print("\n".join(table))
+        return 0
+    only = os.environ.get("BENCH_ONLY", "").replace(",", " ").split()
+    bench = Bench(round(number(parser, "BENCH_ROUNDS", ROUNDS)), only)
+    table = {name: row for name, row in table.items() if wanted(name, only)}
+    if not table:
+        parser.error(f"BENCH_ONLY: {' '.join(only)}: no row; see --list")
+    if not os.path.exists(program("blinksort")):
+        sys.exit("bench_cluster_external.py: blinksort: not built: run make")
+    # So that processes are ended, and cgroups and namespaces removed.
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, end_on)
+    parent = Path(os.environ.get("BENCH_CLUSTER_FOLDER", BUILD)).resolve()
+    parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=parent) as folder:
+        config = read_config(parser, Place("disk", folder))
+        document = describe(bench, config, options.label)
+        print(HEADING, flush=True)
+        for name, row in table.items():
+            with bench.attempt(None, name):
+                row(bench, config, name)
+    document.update(results=bench.results, skipped=bench.skipped,
+                    failed=bench.failed)
+    path = record_path(f"cluster-external-{options.label}",
+                       complete=not only and bench.rounds >= ROUNDS)
+    write_record(path, document)
+    print(f"recorded in {os.path.relpath(path, ROOT)}")
+    return 1 if bench.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
