@@ -160,6 +160,27 @@ case_many_runs()
 	grep -q '"merges": [1-9]' said.0 || fail "no runs were merged before"
 }
 
+# With a little more or less memory than a sort in memory takes, ranks sort.
+case_edge()
+{
+	local mib statuses pids io
+
+	make_shape uniform 120000 "$SEED" >whole
+	sort_reference whole -o want
+	cut_input whole 100 4 even
+	for io in direct buffered auto; do
+		for mib in 10 11 12 13 14 16; do
+			statuses=() pids=()
+			rm -rf out.* scratch.*
+			MEMORY=${mib}M start_external 4 --threads=1 --io="$io"
+			wait_ranks 0 1 2 3
+			[ "${statuses[*]}" = "0 0 0 0" ] ||
+				fail "$mib MiB, $io: $(cat err.*)"
+			expect_whole 4 want || fail "$mib MiB, $io"
+		done
+	done
+}
+
 # passes_of FILE MEMBER: of each rank and pass, in $values
 passes_of()
 {
@@ -348,6 +369,7 @@ check compress case_compress
 check unique case_unique
 check gather case_gather
 check many_runs case_many_runs
+check edge case_edge
 check passes case_passes
 check progress case_progress
 check killed case_ended KILL
