@@ -3,6 +3,8 @@
 #include "external/external_plan.h"
 
 #define NS_PER_S 1e9
+/* Of a pass: what takes longer than 30 years takes 30 years. */
+#define PASS_NS_MAX 1e18
 /* Of one CPU, measured on a virtual machine with two (results/NOTES.md): each
  * byte that a pass brings to its sink, and each record. */
 #define CPU_NS_PER_BYTE 0.35
@@ -33,23 +35,66 @@ static double cpu_ns(const struct external_plan *plan,
 	       request->worker_count;
 }
 
+double external_model_longest(const double ns[EXTERNAL_LIMITS],
+			      enum external_limit *limit)
+{
+	*limit = EXTERNAL_DISK;
+	for (unsigned l = 0; l < EXTERNAL_LIMITS; l++)
+		if (ns[l] > ns[*limit])
+			*limit = (enum external_limit)l;
+	return ns[*limit];
+}
+
+double external_model_link_ns(const struct external_rates *rates,
+			      unsigned rank_count, double bytes)
+{
+	if (rates->link == 0 || rank_count <= 1)
+		return 0;
+	return NS_PER_S * bytes * (rank_count - 1) / rank_count /
+	       (double)rates->link;
+}
+
+/* What a pass reads and writes, and what passes the link each way. */
+struct pass_bytes {
+	double read, written, sent;
+};
+
+/* Reads that are not large take longer than their bytes. */
+static double reads_ns(const struct external_plan *plan,
+		       const struct external_rates *rates, double read_bytes)
+{
+	double reads = read_bytes / (double)MAX(1, plan->read_bytes);
+
+	return NS_PER_S * reads * EXTERNAL_READ_COST_BYTES /
+	       (double)rates->both;
+}
+
 static void forecast_pass(struct external_forecast *forecast,
 			  enum external_pass pass,
 			  const struct external_plan *plan,
 			  const struct external_request *request,
-			  const struct external_rates *rates, double read_bytes,
-			  double written_bytes)
+			  const struct external_rates *rates,
+			  const struct pass_bytes *bytes)
 {
-	double disk = disk_ns(rates, read_bytes, written_bytes);
-	double cpu = rates->both == 0 ? 0
-				      : cpu_ns(plan, request,
-					       MAX(read_bytes, written_bytes));
+	double ns[EXTERNAL_LIMITS] = { 0 }, more_ns = 0;
 
-	forecast->passes[pass].read_bytes = (uint64_t)read_bytes;
-	forecast->passes[pass].written_bytes = (uint64_t)written_bytes;
-	forecast->passes[pass].ns = (uint64_t)MAX(disk, cpu);
-	forecast->passes[pass].limit =
-		disk >= cpu ? EXTERNAL_DISK : EXTERNAL_CPU;
+	forecast->passes[pass].read_bytes = (uint64_t)bytes->read;
+	forecast->passes[pass].written_bytes = (uint64_t)bytes->written;
+	if (rates->both == 0)
+		return;
+	/* Threads wait for small reads, too. */
+	if (pass != EXTERNAL_RUNS)
+		more_ns = reads_ns(plan, rates, bytes->read);
+	ns[EXTERNAL_DISK] =
+		disk_ns(rates, bytes->read, bytes->written) + more_ns;
+	ns[EXTERNAL_CPU] =
+		cpu_ns(plan, request, MAX(bytes->read, bytes->written)) +
+		more_ns;
+	ns[EXTERNAL_LINK] =
+		external_model_link_ns(rates, plan->rank_count, bytes->sent);
+	forecast->passes[pass].ns = (uint64_t)MIN(
+		PASS_NS_MAX,
+		external_model_longest(ns, &forecast->passes[pass].limit));
 	forecast->ns += forecast->passes[pass].ns;
 }
 
@@ -65,25 +110,9 @@ static uint64_t fill_ns(const struct external_plan *plan,
 	 * nothing is lost then. */
 	if (plan->spilled_records == 0 || rates->both <= rates->read)
 		return 0;
-	return (uint64_t)(bytes * NS_PER_S *
-			  (1 / (double)rates->read - 1 / (double)rates->both));
-}
-
-/* Reads that are not large take longer than their bytes. */
-static void add_reads(struct external_forecast *forecast,
-		      enum external_pass pass, const struct external_plan *plan,
-		      const struct external_rates *rates)
-{
-	double reads = (double)forecast->passes[pass].read_bytes /
-		       (double)MAX(1, plan->read_bytes);
-	uint64_t ns;
-
-	if (rates->both == 0)
-		return;
-	ns = (uint64_t)(NS_PER_S * reads * EXTERNAL_READ_COST_BYTES /
-			(double)rates->both);
-	forecast->passes[pass].ns += ns;
-	forecast->ns += ns;
+	return (uint64_t)MIN(PASS_NS_MAX, bytes * NS_PER_S *
+						  (1 / (double)rates->read -
+						   1 / (double)rates->both));
 }
 
 void external_model_forecast(struct external_forecast *forecast,
@@ -92,25 +121,28 @@ void external_model_forecast(struct external_forecast *forecast,
 			     const struct external_rates *rates)
 {
 	double size = request->shape.size;
-	double bytes = (double)request->record_count * size;
+	double whole = (double)request->record_count * size;
+	double share = (double)request->share_records * size;
 	double spilled = (double)plan->spilled_records * size;
-	double first = bytes, last = spilled; /* what these passes read */
+	double merged = (double)plan->merged_records * size;
+	struct pass_bytes runs = { .read = whole, .written = spilled };
+	struct pass_bytes merges = { .read = merged, .written = merged };
+	struct pass_bytes output = { .read = spilled, .written = whole };
 
 	/* Keys that are read by themselves: a page or two for each. */
 	if (plan->way == EXTERNAL_BY_KEYS) {
-		first = 2.0 * PAGE_BYTES * (double)request->record_count;
-		last = bytes;
+		runs.read = 2.0 * PAGE_BYTES * (double)request->record_count;
+		output.read = whole;
+	}
+	/* It sends of what it has, and gets of its share. */
+	if (plan->rank_count > 1) {
+		output.written = share;
+		output.sent = MAX(whole, share);
 	}
 	*forecast = (struct external_forecast){ 0 };
-	forecast_pass(forecast, EXTERNAL_RUNS, plan, request, rates, first,
-		      spilled);
-	forecast_pass(forecast, EXTERNAL_MERGES, plan, request, rates,
-		      (double)plan->merged_records * size,
-		      (double)plan->merged_records * size);
-	forecast_pass(forecast, EXTERNAL_OUTPUT, plan, request, rates, last,
-		      bytes);
-	add_reads(forecast, EXTERNAL_MERGES, plan, rates);
-	add_reads(forecast, EXTERNAL_OUTPUT, plan, rates);
+	forecast_pass(forecast, EXTERNAL_RUNS, plan, request, rates, &runs);
+	forecast_pass(forecast, EXTERNAL_MERGES, plan, request, rates, &merges);
+	forecast_pass(forecast, EXTERNAL_OUTPUT, plan, request, rates, &output);
 	forecast->passes[EXTERNAL_RUNS].ns += fill_ns(plan, request, rates);
 	forecast->ns += fill_ns(plan, request, rates);
 }

@@ -5,6 +5,10 @@
  * (DEPSort's model, Hou et al. 2014).  In a pass a disk moves what is read and
  * what is written; it does so together faster than one after the other, and
  * what is left of one alone goes at that one's rate.
+ *
+ * Ranks that merge together send each other the blocks of their runs in the
+ * last pass (external_rank.h): of what a rank has and of what it gets, all but
+ * its own part passes its link, while its disks and its threads work.
  */
 #ifndef EXTERNAL_MODEL_H
 #define EXTERNAL_MODEL_H
@@ -12,11 +16,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of the disk, in bytes a second; all above 0. */
+/* In bytes a second.  Of the disk all are above 0, or none is known. */
 struct external_rates {
 	uint64_t read;
 	uint64_t write;
 	uint64_t both; /* the sum, when it reads and writes at once */
+	/* What this rank's link brings in and takes out at once, each way; 0:
+	 * there is none, or it is not known. */
+	uint64_t link;
 };
 
 enum external_pass {
@@ -42,11 +49,21 @@ struct external_forecast {
 	} passes[EXTERNAL_PASSES];
 };
 
+/* What stages that run at the same time take together, and which of them is the
+ * longest; of equal ones, the first. */
+double external_model_longest(const double ns[EXTERNAL_LIMITS],
+			      enum external_limit *limit);
+
+/* How long the link takes for so many bytes of a rank's records, and as many
+ * that it gets, when its own part stays here. */
+double external_model_link_ns(const struct external_rates *rates,
+			      unsigned rank_count, double bytes);
+
 struct external_plan;
 struct external_request;
 
-/* The request says the number of records.  If all rates are 0, they are not
- * known, and neither are the times: these are 0, too. */
+/* The request says the number of records.  If the rates of the disk are 0, they
+ * are not known, and neither are the times: these are 0, too. */
 void external_model_forecast(struct external_forecast *forecast,
 			     const struct external_plan *plan,
 			     const struct external_request *request,

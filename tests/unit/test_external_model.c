@@ -106,6 +106,101 @@ static void external_model__a_fast_disk_waits_for_threads(void **state)
 	assert_true(forecast.ns > GB / 10);
 }
 
+/* --- ranks -----------------------------------------------------------------
+ */
+
+/* Of 4 ranks, this one has 8 GB of 32 GB, and gets as much. */
+static void predict_rank(uint64_t both, uint64_t link)
+{
+	const struct external_request rank_request = {
+		.shape = RECORD_SHAPE_OF_SLICE(100, 0, 10),
+		.record_count = 8 * GB / 100,
+		.share_records = 8 * GB / 100,
+		.memory_bytes = GB,
+		.worker_count = 2,
+		.rank_count = 4,
+	};
+	const struct external_rates rates = {
+		.read = both,
+		.write = both,
+		.both = both,
+		.link = link,
+	};
+	struct external_plan rank_plan;
+
+	assert_int_equal(external_plan_make(&rank_plan, &rank_request), 0);
+	external_model_forecast(&forecast, &rank_plan, &rank_request, &rates);
+}
+
+/* Three quarters of 8 GB at 10 MB/s, each way at once. */
+static void external_model__a_slow_link_limits(void **state)
+{
+	(void)state;
+	predict_rank(GB, GB / 100);
+	assert_int_equal(forecast.passes[EXTERNAL_RUNS].limit, EXTERNAL_DISK);
+	assert_int_equal(forecast.passes[EXTERNAL_OUTPUT].limit, EXTERNAL_LINK);
+	assert_int_equal(forecast.passes[EXTERNAL_OUTPUT].ns, 600 * GB);
+	assert_int_equal(forecast.ns,
+			 forecast.passes[EXTERNAL_RUNS].ns +
+				 forecast.passes[EXTERNAL_MERGES].ns +
+				 600 * GB);
+}
+
+/* A fast link, and one that is not known, change nothing. */
+static void external_model__a_fast_link_does_not(void **state)
+{
+	uint64_t ns;
+
+	(void)state;
+	predict_rank(GB, 0);
+	ns = forecast.ns;
+	assert_int_equal(forecast.passes[EXTERNAL_OUTPUT].limit, EXTERNAL_DISK);
+	predict_rank(GB, 100 * GB);
+	assert_int_equal(forecast.ns, ns);
+	assert_int_equal(forecast.passes[EXTERNAL_OUTPUT].limit, EXTERNAL_DISK);
+}
+
+/* One process alone sends nothing. */
+static void external_model__no_link_without_ranks(void **state)
+{
+	const struct external_rates rates = { GB, GB, GB, 1 };
+
+	(void)state;
+	external_model_forecast(&forecast, &plan, &request, &rates);
+	assert_int_equal(forecast.passes[EXTERNAL_OUTPUT].limit, EXTERNAL_DISK);
+}
+
+/* A rank with more than its share sends more than it writes, and one with less
+ * gets more than it has. */
+static void external_model__a_rank_writes_its_share(void **state)
+{
+	struct external_request rank_request = request;
+	const struct external_rates rates = { GB, GB, GB, GB / 100 };
+	struct external_plan rank_plan;
+
+	(void)state;
+	rank_request.rank_count = 4;
+	rank_request.share_records = 2 * GB / 100;
+	assert_int_equal(external_plan_make(&rank_plan, &rank_request), 0);
+	external_model_forecast(&forecast, &rank_plan, &rank_request, &rates);
+	assert_int_equal(forecast.passes[EXTERNAL_OUTPUT].written_bytes,
+			 2 * GB);
+	assert_int_equal(forecast.passes[EXTERNAL_OUTPUT].ns, 600 * GB);
+	rank_request.share_records = 16 * GB / 100;
+	assert_int_equal(external_plan_make(&rank_plan, &rank_request), 0);
+	external_model_forecast(&forecast, &rank_plan, &rank_request, &rates);
+	assert_int_equal(forecast.passes[EXTERNAL_OUTPUT].ns, 1200 * GB);
+}
+
+/* No time is so long that its number wraps. */
+static void external_model__bounds_times(void **state)
+{
+	(void)state;
+	predict_rank(1, 1);
+	assert_int_equal(forecast.passes[EXTERNAL_OUTPUT].ns, GB * GB);
+	assert_in_range(forecast.ns, 2 * GB * GB, 6 * GB * GB);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -113,6 +208,11 @@ int main(void)
 		cmocka_unit_test(external_model__a_slow_disk_limits),
 		cmocka_unit_test(external_model__reads_alone_may_be_faster),
 		cmocka_unit_test(external_model__a_fast_disk_waits_for_threads),
+		cmocka_unit_test(external_model__a_slow_link_limits),
+		cmocka_unit_test(external_model__a_fast_link_does_not),
+		cmocka_unit_test(external_model__no_link_without_ranks),
+		cmocka_unit_test(external_model__a_rank_writes_its_share),
+		cmocka_unit_test(external_model__bounds_times),
 	};
 
 	return cmocka_run_group_tests(tests, make_plan, NULL);
