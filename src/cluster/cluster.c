@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "cluster/cluster_external.h"
+#include "cluster/cluster_link.h"
 #include "cluster/cluster_state.h"
 #include "cluster/cluster_trace.h"
 #include "sort/sort_setup.h"
@@ -205,6 +206,18 @@ static int sort_share(struct cluster *cluster)
 	return error ? error : arrange_and_exchange(cluster);
 }
 
+static int learn_link(struct cluster *cluster)
+{
+	struct cluster_link link = { .own = cluster->external.rates.link };
+	uint64_t begin_ns = clock_now_ns();
+	int error = cluster_link_learn(&link, cluster->hellos, &cluster->rank,
+				       cluster->exchange, cluster->failure);
+
+	cluster->external.rates.link = link.own;
+	add_ns(cluster, CLUSTER_ARRANGE_NS, begin_ns);
+	return error;
+}
+
 /* As the ranks of one machine share its CPUs.  The output goes past the page
  * cache, unless the user wants it otherwise, or all ranks write one file; where
  * duplicates are dropped, it is cut in the end. */
@@ -257,7 +270,9 @@ static int sort_externally(struct cluster *cluster)
 		return failure_set(cluster->failure, EXIT_USAGE, "--unique", 0,
 				   "not with --gather, for what does not fit "
 				   "into memory");
-	error = cluster_external_run(&external, cluster->failure);
+	error = learn_link(cluster);
+	if (error == 0)
+		error = cluster_external_run(&external, cluster->failure);
 	cluster->result->sort.output_direct = cluster->output.output.direct;
 	if (error == 0 && cluster->rank.rank == 0)
 		error = sort_trace_open(&cluster->trace,

@@ -51,6 +51,9 @@ struct cluster_config {
 	/* For what does not fit into memory: scratch files, codec; the sort and
 	 * the ranks are set here. */
 	const struct external_config *external;
+	/* Somebody wants to see how long a sort beyond memory is to take:
+	 * links that are not known are measured. */
+	bool predicts;
 	/* Of a sort beyond memory; NULL: nobody wants to know.  All ranks are
 	 * to have one, or rank 0 knows nothing of those that do not. */
 	cluster_progress_fn *progress;

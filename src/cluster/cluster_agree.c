@@ -8,7 +8,7 @@
 #include "sort/buckets.h"
 #include "sort/plan.h"
 
-#define VERSION 5
+#define VERSION 6
 
 /* A node's output range that is cut at sampled borders is wrong by half a
  * bucket at either end: with this many splitters for each node by less than 2
@@ -102,6 +102,7 @@ void cluster_hello_encode(const struct cluster_hello *hello,
 		hello->memory_bytes,
 		hello->input_bytes,
 		hello->codec,
+		(uint64_t)hello->link,
 	};
 
 	_Static_assert(ARRAY_LEN(others) + OTHERS_AT == ARRAY_LEN(words),
@@ -119,7 +120,8 @@ static bool words_are_good(const uint64_t *others)
 	return others[1] <= SPLITTERS_SAMPLED &&
 	       others[2] <= SPLITTERS_SAMPLED && others[3] <= 1 &&
 	       others[4] <= UINT32_MAX && others[5] <= 1 &&
-	       others[6] <= CLUSTER_BY_REFERENCE_AUTO && others[12] <= 1;
+	       others[6] <= CLUSTER_BY_REFERENCE_AUTO && others[12] <= 1 &&
+	       others[16] < CLUSTER_LINK_WISHES;
 }
 
 int cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
@@ -150,6 +152,7 @@ int cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
 		.memory_bytes = others[13],
 		.input_bytes = others[14],
 		.codec = others[15],
+		.link = (enum cluster_link_wish)others[16],
 	};
 	return unpack_shape(&hello->shape, words + SHAPE_AT) &&
 			       words_are_good(others)

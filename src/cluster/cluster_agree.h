@@ -25,6 +25,15 @@ enum cluster_by_reference {
 	CLUSTER_BY_REFERENCE_AUTO, /* if all ranks can */
 };
 
+/* What a rank knows of its link, where it needs to know for a sort beyond
+ * memory (cluster_link.h). */
+enum cluster_link_wish {
+	CLUSTER_LINK_UNASKED, /* it does not need to know */
+	CLUSTER_LINK_KNOWN,   /* its user has told */
+	CLUSTER_LINK_UNKNOWN, /* all ranks are to measure theirs */
+	CLUSTER_LINK_WISHES,
+};
+
 struct cluster_hello {
 	struct record_shape shape;
 	bool unique;
@@ -52,12 +61,13 @@ struct cluster_hello {
 	uint64_t memory_bytes;
 	uint64_t input_bytes;
 	uint64_t codec; /* of what is spilled: any number, the same for all */
+	enum cluster_link_wish link;
 };
 
 /* Little-endian words: a version, and the fields above in their order.  Of the
  * shape there are the size and, in a word each, KEY_FIELDS_MAX fields of the
  * key. */
-#define CLUSTER_HELLO_BYTES (8 * (18 + KEY_FIELDS_MAX))
+#define CLUSTER_HELLO_BYTES (8 * (19 + KEY_FIELDS_MAX))
 
 /* The most bytes of input that a rank may have.  A peer that tells of more ends
  * the run, before its number is added, multiplied or used for memory. */

@@ -3,6 +3,7 @@
  *
  * What a rank does by itself is in external_rank.h.  The ranks tell each other:
  *
+ *      links      before all this, how fast each is (cluster_link.h)
  *      limits     how much memory each has for pieces, and for what others want
  *      samples    of the runs that each has made; all find the same cuts
  *      parts      the blocks of our runs that belong to another's part

@@ -64,6 +64,19 @@ static bool is_small(const struct cluster *cluster)
 		       UNASKED_BYTES;
 }
 
+/* Of a sort beyond memory. */
+static void add_external(const struct cluster_config *config,
+			 struct cluster_hello *hello)
+{
+	const struct external_config *external = config->external;
+
+	hello->codec = (uint64_t)external->codec.kind << 32 |
+		       (uint32_t)external->codec.level;
+	if (config->predicts || external->codec.kind == CODEC_AUTO)
+		hello->link = external->rates.link > 0 ? CLUSTER_LINK_KNOWN
+						       : CLUSTER_LINK_UNKNOWN;
+}
+
 /* What this rank knows by itself. */
 static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 {
@@ -94,9 +107,7 @@ static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 		.input_bytes = input_memory_bytes(input),
 	};
 	if (cluster->config->external)
-		hello->codec = (uint64_t)cluster->config->external->codec.kind
-				       << 32 |
-			       (uint32_t)cluster->config->external->codec.level;
+		add_external(cluster->config, hello);
 	if (cluster->config->by_reference != CLUSTER_BY_REFERENCE_NO)
 		cluster_offer_input(cluster, hello);
 	while (cluster->config->gathers && hello->gather_nonce == 0)

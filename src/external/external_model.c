@@ -76,7 +76,7 @@ static void forecast_pass(struct external_forecast *forecast,
 			  const struct external_rates *rates,
 			  const struct pass_bytes *bytes)
 {
-	double ns[EXTERNAL_LIMITS] = { 0 }, more_ns = 0;
+	double ns[EXTERNAL_LIMITS] = { 0 }, more_ns = 0, longest_ns;
 
 	forecast->passes[pass].read_bytes = (uint64_t)bytes->read;
 	forecast->passes[pass].written_bytes = (uint64_t)bytes->written;
@@ -92,9 +92,8 @@ static void forecast_pass(struct external_forecast *forecast,
 		more_ns;
 	ns[EXTERNAL_LINK] =
 		external_model_link_ns(rates, plan->rank_count, bytes->sent);
-	forecast->passes[pass].ns = (uint64_t)MIN(
-		PASS_NS_MAX,
-		external_model_longest(ns, &forecast->passes[pass].limit));
+	longest_ns = external_model_longest(ns, &forecast->passes[pass].limit);
+	forecast->passes[pass].ns = (uint64_t)MIN(PASS_NS_MAX, longest_ns);
 	forecast->ns += forecast->passes[pass].ns;
 }
 

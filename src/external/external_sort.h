@@ -59,7 +59,8 @@ struct external_config {
 	/* That the rank with the largest input has: all of them plan for so
 	 * many, so that their pieces and blocks suit each other. */
 	uint64_t planned_records;
-	/* Of the disk, for predictions; all are 0: not known. */
+	/* For predictions; those of the disk, and that of the link, are 0: not
+	 * known. */
 	struct external_rates rates;
 	/* What one thread calls about once a second, or NULL. */
 	external_progress_fn *progress;

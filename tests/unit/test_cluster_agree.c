@@ -68,6 +68,7 @@ static void cluster_hello__comes_back(void **state)
 		.is_uniform = true,
 		.schedule = 2,
 		.gather_nonce = 0x8899aabbccddeeff,
+		.link = CLUSTER_LINK_UNKNOWN,
 	};
 	uint8_t bytes[CLUSTER_HELLO_BYTES];
 	struct cluster_hello back;
@@ -84,6 +85,7 @@ static void cluster_hello__comes_back(void **state)
 	assert_int_equal(back.is_uniform, hello.is_uniform);
 	assert_int_equal(back.schedule, hello.schedule);
 	assert_true(back.gather_nonce == hello.gather_nonce);
+	assert_int_equal(back.link, hello.link);
 }
 
 static void cluster_hello__strange_ones(void **state)
@@ -143,6 +145,9 @@ static void cluster_hello__numbers_that_cannot_be(void **state)
 		{ 21, 63, 0 },
 		{ 22, 0, 0 },
 		{ 22, 1, -EBADMSG }, /* unique */
+		{ 25, 63, 0 },
+		{ 26, 1, 0 },
+		{ 26, 2, -EBADMSG }, /* link */
 	};
 	uint8_t bytes[CLUSTER_HELLO_BYTES];
 	struct cluster_hello back;
