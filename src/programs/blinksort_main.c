@@ -17,6 +17,7 @@
 #include "exchange/udp_wire.h"
 #include "io/output.h"
 #include "io/pipe.h"
+#include "programs/blinksort_help.h"
 #include "programs/external_options.h"
 #include "programs/external_report.h"
 #include "programs/rank_report.h"
@@ -28,82 +29,6 @@
 
 #define DEADLINE_SECONDS_MAX 86400
 #define DEADLINE_NS_DEFAULT ((uint64_t)5 * 1000000000)
-
-/* Each line as it is printed. */
-/* clang-format off */
-static const char help[] =
-"Usage: blinksort [OPTION]... INPUT... -o OUTPUT\n"
-"Sort files of fixed-size records by their keys; stable.\n"
-"The output appears when it is complete, or not at all; inputs are never\n"
-"changed.  INPUT may be - (standard input) or any pipe, of any length.\n"
-"\n"
-"  -o, --output=FILE         write the sorted records to FILE, or with - to\n"
-"                            standard output; given more than once: write nearly\n"
-"                            equal parts, in this order\n"
-"      --record-size=BYTES   take records of this size (100)\n"
-"      --key=OFFSET:LENGTH   compare this slice of a record (0:10)\n"
-"      --key=OFFSET:TYPE     compare this number: u8 to u128, i8 to i128, f32 or\n"
-"                            f64, little endian, or u16be and so on; with :desc\n"
-"                            behind it, descending; further keys decide when\n"
-"                            those before are equal\n"
-"  -r, --reverse             reverse the whole order; equal keys stay as they are\n"
-"  -u, --unique              write only the first of the records with equal keys\n"
-"      --threads=N, --parallel=N\n"
-"                            use N threads (one for each CPU, if that pays)\n"
-"  -S, --memory=SIZE, --buffer-size=SIZE\n"
-"                            take no more memory, such as 512M (what is\n"
-"                            available); what does not fit is sorted in parts,\n"
-"                            by way of scratch files\n"
-"  -T, --temporary-directory=DIR\n"
-"                            make scratch files in DIR; given more than once: in\n"
-"                            all of them ($TMPDIR, or the output's folder, or\n"
-"                            the current one if the output is a pipe)\n"
-"      --batch-size=N        merge at most N sorted parts at once\n"
-"      --compress=CODEC      compress scratch files by lz4, zstd, zstd:LEVEL, or\n"
-"                            by auto: where that makes the sort faster (none)\n"
-"      --explain             print what the sort would do, how long it would take\n"
-"                            and why, and end\n"
-"      --progress            tell on a terminal how far the sort has come\n"
-"      --disk-rates=READ:WRITE:BOTH\n"
-"                            predict with these rates of the disk, in bytes a\n"
-"                            second: of reading, of writing, and the sum of both\n"
-"                            at once (measured)\n"
-"      --io=MODE             read the input by auto, buffered, mmap or direct\n"
-"                            (auto)\n"
-"      --splitters=KIND      divide keys into auto, static or sampled ranges\n"
-"                            (auto)\n"
-"      --kernel=NAME         use auto, scalar, avx2 or avx512 code (auto)\n"
-"      --sync                put the output on the medium before it gets its name\n"
-"      --checksum            print the sum of the records' CRC-32s; on standard\n"
-"                            error if standard output gets the records\n"
-"      --json                print a JSON document about the run; on standard\n"
-"                            error if standard output gets the records\n"
-"      --trace=FILE          write a timeline (Chrome trace events)\n"
-"      --help                print this text\n"
-"      --version             print the version\n"
-"\n"
-"Sort over a cluster, as one of several ranks:\n"
-"\n"
-"      --cluster             take rank and hosts from blinkd, Slurm or MPI\n"
-"      --nodes=HOSTS         name all hosts in the order of the ranks, such as\n"
-"                            a[01-16]\n"
-"      --rank=R              be this one of them, counted from 0\n"
-"      --gather=FILE         write one file with all ranks, instead of -o\n"
-"      --key-file=FILE       read the cluster's key from FILE\n"
-"      --job=NAME            distinguish this job from others of the same key\n"
-"                            or user\n"
-"      --schedule=KIND       send by rounds, all-at-once or auto (auto)\n"
-"      --transport=udp       send all by UDP, also within a machine\n"
-"      --by-reference=WHEN   send references to records, not records: no, yes\n"
-"                            (on one machine only) or auto (no)\n"
-"      --port=P              give rank 0 this port (derived from the job)\n"
-"      --payload=BYTES       limit a datagram's payload (what the path allows)\n"
-"      --plain               send one datagram with each system call\n"
-"      --deadline=SECONDS    fail when a rank is silent for longer (5)\n"
-"\n"
-"Statuses: 0 done, 1 failed, 2 usage, 3 input or output file, 4 another rank\n"
-"or the network, 5 memory or threads.  See blinksort(1).\n";
-/* clang-format on */
 
 enum {
 	OPTION_OUTPUT = OPTIONS_OWN,
@@ -557,7 +482,7 @@ int main(int argc, char **argv)
 		      argv + (argc > 0));
 	ret = options_read(&options.reader, take_option, &options, &failure);
 	if (ret > 0)
-		return stdout_print_info(ret, "blinksort", help);
+		return stdout_print_info(ret, "blinksort", blinksort_help);
 	if (ret < 0 || complete_options(&options, &failure) < 0)
 		return log_failure(&failure);
 	if (check_page_size(&failure) < 0)
