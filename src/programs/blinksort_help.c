@@ -59,6 +59,8 @@ const char blinksort_help[] =
 "      --nodes=HOSTS         name all hosts in the order of the ranks, such as\n"
 "                            a[01-16]\n"
 "      --rank=R              be this one of them, counted from 0\n"
+"      --link-rate=RATE      predict with this rate of this host's link each way,\n"
+"                            in bytes a second (measured)\n"
 "      --gather=FILE         write one file with all ranks, instead of -o\n"
 "      --key-file=FILE       read the cluster's key from FILE\n"
 "      --job=NAME            distinguish this job from others of the same key\n"

@@ -58,6 +58,7 @@ enum {
 	OPTION_NODES,
 	OPTION_RANK,
 	/* The options from here on need --cluster or --nodes. */
+	OPTION_LINK_RATE,
 	OPTION_GATHER,
 	OPTION_KEY_FILE,
 	OPTION_JOB,
@@ -99,6 +100,7 @@ static const struct options_entry entries[] = {
 	{ OPTION_CLUSTER, "cluster", 0, OPTIONS_FLAG, NULL },
 	{ OPTION_NODES, "nodes", 0, OPTIONS_VALUE, "HOSTS" },
 	{ OPTION_RANK, "rank", 0, OPTIONS_VALUE, "R" },
+	{ OPTION_LINK_RATE, "link-rate", 0, OPTIONS_VALUE, "RATE" },
 	{ OPTION_GATHER, "gather", 0, OPTIONS_FILE, "FILE" },
 	{ OPTION_KEY_FILE, "key-file", 0, OPTIONS_FILE, "FILE" },
 	{ OPTION_JOB, "job", 0, OPTIONS_VALUE, "NAME" },
@@ -194,6 +196,10 @@ static int take_cluster_option(struct options *options, int id,
 	struct options_reader *reader = &options->reader;
 
 	switch (id) {
+	case OPTION_LINK_RATE:
+		return options_size(reader, 1, INT64_MAX,
+				    &options->external.config.rates.link,
+				    failure);
 	case OPTION_SCHEDULE:
 		return options_choice(reader, schedules, ARRAY_LEN(schedules),
 				      &cluster->schedule, failure);
@@ -279,7 +285,7 @@ static int check_cluster(struct options *options, struct failure *failure)
 	options->is_cluster = options_given(reader, OPTION_CLUSTER) ||
 			      options_given(reader, OPTION_NODES) ||
 			      options_given(reader, OPTION_RANK);
-	for (int id = OPTION_GATHER; id <= OPTION_DEADLINE; id++)
+	for (int id = OPTION_LINK_RATE; id <= OPTION_DEADLINE; id++)
 		if (options_given(reader, id) && !options->is_cluster)
 			return options_refuse_entry(
 				reader, id, failure,
@@ -496,6 +502,9 @@ int main(int argc, char **argv)
 			&options.external, options.outputs[0],
 			options_given(&options.reader, OPTION_PROGRESS));
 		options.cluster.external = &options.external.config;
+		options.cluster.predicts =
+			options_given(&options.reader, OPTION_PROGRESS) ||
+			options_given(&options.reader, OPTION_JSON);
 		if (options_given(&options.reader, OPTION_PROGRESS))
 			options.cluster.progress = rank_report_progress;
 		ret = cluster_run(&options.config, &options.cluster,

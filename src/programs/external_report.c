@@ -161,6 +161,10 @@ static void print_rates(const struct external_rates *rates)
 		printf("\"disk_rates\": {\"read\": %" PRIu64
 		       ", \"write\": %" PRIu64 ", \"both\": %" PRIu64 "}",
 		       rates->read, rates->write, rates->both);
+	if (rates->link == 0)
+		printf(", \"link_rate\": null");
+	else
+		printf(", \"link_rate\": %" PRIu64, rates->link);
 }
 
 static void print_forecast(const struct external_forecast *forecast)

@@ -225,6 +225,31 @@ case_passes()
 	[ "${#values[@]}" = 3 ] || fail "rank 1: ${values[*]}"
 }
 
+# member_of FILE MEMBER: its value, of the rank itself
+member_of()
+{
+	sed -E "s/.*\"external\": \{.*\"$2\": ([^,}]*).*/\1/" "$1"
+}
+
+# What is told of a link is used, and otherwise it is measured; it limits the last
+# pass if it is slow.
+case_links()
+{
+	local limits='"pass": "output"[^}]*"limit": '
+
+	make_whole uniform 100 3 even
+	expect_external 3 --disk-rates=1G:1G:2G --link-rate=1M
+	[ "$(member_of said.1 link_rate)" = 1048576 ] || fail "$(cat said.1)"
+	expect_match "$limits\"link\"" said.1
+	rank_options=([2]="--link-rate=1T -o out.2")
+	expect_external 3 --disk-rates=1M:1M:1M
+	[ "$(member_of said.2 link_rate)" = 1099511627776 ] ||
+		fail "$(cat said.2)"
+	[ "$(member_of said.1 link_rate)" -gt 1000000 ] ||
+		fail "nothing was measured: $(cat said.1)"
+	expect_match "$limits\"disk\"" said.1
+}
+
 # To a daemon's job, as lines that end with a carriage return; the table follows.
 case_progress()
 {
@@ -371,6 +396,7 @@ check gather case_gather
 check many_runs case_many_runs
 check edge case_edge
 check passes case_passes
+check links case_links
 check progress case_progress
 check killed case_ended KILL
 check terminated case_ended TERM

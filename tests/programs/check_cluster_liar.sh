@@ -155,7 +155,8 @@ case_records()
 }
 
 # Words of it: 2 is the first key, 10 the number of records, 12 what was found in
-# the keys, 14 the schedule, 20 the number of slots, 22 whether --unique is given.
+# the keys, 14 the schedule, 20 the number of slots, 22 whether --unique is given,
+# 26 what is known of the link.
 case_hello()
 {
 	lies "" hello:any:10:set:-1
@@ -166,6 +167,7 @@ case_hello()
 	lies "" hello:any:2:set:0
 	lies "" hello:any:2:add:0x5b000000
 	lies "" hello:any:22:set:2
+	lies "" hello:any:26:set:3
 	lies "" field:any:application_bytes:set:0
 }
 
@@ -249,6 +251,18 @@ case_truth_beyond()
 	[ "${statuses[*]}" = "0 0 0" ] || fail "${statuses[*]}: $(cat err.*)"
 	expect_whole 3 "$SCRATCH/want_large"
 	expect_match '"external": \{' said.0
+}
+
+# Where a codec is to be chosen, two collectives come before: what measures the
+# links, and what comes of that.  Any rate may be true.
+case_links()
+{
+	lies_beyond --compress=auto total:1:1:set:0
+	lies_beyond --compress=auto total:1:1:add:1
+	lies_beyond --compress=auto total:1:1:set:-1
+	lies_beyond --compress=auto total:2:1:set:0
+	lies_beyond --compress=auto total:2:1:add:8
+	lies_beyond --compress=auto total:2:1:set:-1
 }
 
 # Three numbers of 64 bits: records of a piece and of a block, bytes of a wave.
@@ -343,6 +357,7 @@ check busy patiently case_busy
 check gaps patiently case_gaps
 check progress patiently case_progress
 check truth_beyond patiently case_truth_beyond
+check links patiently case_links
 check limits patiently case_limits
 check samples patiently case_samples
 check parts patiently case_parts

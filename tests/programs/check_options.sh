@@ -236,6 +236,10 @@ i8 to i128, f32 or f64, nor one of them with be behind it, nor a length" \
 		blinksort in -o out --memory=x
 	refused "--memory=0: not from 1 to 9223372036854775807 bytes" \
 		blinksort in -o out --memory=0
+	refused "--link-rate=0: not from 1 to 9223372036854775807 bytes" \
+		blinksort in -o out --cluster --link-rate=0
+	refused "--link-rate=fast: not a size such as 512M" \
+		blinksort in -o out --cluster --link-rate=fast
 	refused "--schedule=none: not rounds, all-at-once or auto" \
 		blinksort in -o out --cluster --schedule=none
 	refused "--transport=shm: not udp; that is --by-reference=yes now" \
@@ -289,6 +293,8 @@ case_operands()
 	refused "-o: is missing; see blinksort --help" blinksort in
 	refused "--rank: needs --nodes, which lists the hosts of all ranks" \
 		blinksort in -o out --rank=0
+	refused "--link-rate: only with --cluster or --nodes" \
+		blinksort in -o out --link-rate=1G
 	refused "--job: only with --cluster or --nodes" \
 		blinksort in -o out --job=x
 	refused "COUNT: is missing; see blinkgen --help" blinkgen -a
