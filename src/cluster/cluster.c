@@ -214,6 +214,7 @@ static int learn_link(struct cluster *cluster)
 				       cluster->exchange, cluster->failure);
 
 	cluster->external.rates.link = link.own;
+	cluster->external.least_link = link.least;
 	add_ns(cluster, CLUSTER_ARRANGE_NS, begin_ns);
 	return error;
 }

@@ -22,37 +22,103 @@ static uint64_t cpu_now_ns(clockid_t clock)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/*
- * A pass takes as long as its disks or its threads do, whichever is slower.
- * Half of the bytes that the disks move in it are those that become fewer.  The
- * pace is that of the first pass; the second moves as many bytes, and takes
- * about as much of the CPUs.
- */
-bool codec_pays(const struct codec_sample *sample,
-		const struct codec_pace *pace)
-{
-	double ratio, disk_ns, threads_ns, encode_ns, first_ns, second_ns;
+/* What a byte takes, by the pace and the sample, in ns. */
+struct costs {
+	double disk;   /* that the disks move */
+	double sort;   /* of a record, in a pass; of all CPUs together */
+	double encode; /* of a record */
+	double ratio;  /* stored bytes of one */
+};
 
-	if (sample->plain_bytes == 0 || pace->cpu_count == 0)
+static void set_pass(struct codec_outlook *outlook, enum external_pass pass,
+		     const double ns[EXTERNAL_LIMITS])
+{
+	enum external_limit limit;
+
+	outlook->passes[pass].ns = (uint64_t)external_model_longest(ns, &limit);
+	outlook->passes[pass].limit = limit;
+}
+
+/* The second pass moves as many bytes as the first one, and takes about as much
+ * of the CPUs; what memory keeps is sent, too, but never compressed. */
+static void look_ahead(struct codec_outlook *outlook, const struct costs *costs,
+		       const struct codec_work *work)
+{
+	double whole = (double)work->whole_bytes;
+	double spilled = (double)work->spilled_bytes;
+	double merged = (double)work->merged_bytes;
+	double stored = spilled * costs->ratio;
+	double decode = costs->encode / DECODE_PART;
+	const struct external_rates rates = { .link = work->link };
+	const double runs[EXTERNAL_LIMITS] = {
+		[EXTERNAL_DISK] = costs->disk * (whole + stored),
+		[EXTERNAL_CPU] = costs->sort * whole + costs->encode * spilled,
+	};
+	const double merges[EXTERNAL_LIMITS] = {
+		[EXTERNAL_DISK] = costs->disk * 2 * merged * costs->ratio,
+		[EXTERNAL_CPU] =
+			(costs->sort + costs->encode + decode) * merged,
+	};
+	const double output[EXTERNAL_LIMITS] = {
+		[EXTERNAL_DISK] = costs->disk * (stored + whole),
+		[EXTERNAL_CPU] = costs->sort * whole + decode * spilled,
+		[EXTERNAL_LINK] = external_model_link_ns(
+			&rates, work->rank_count, stored + whole - spilled),
+	};
+
+	set_pass(outlook, EXTERNAL_RUNS, runs);
+	set_pass(outlook, EXTERNAL_MERGES, merges);
+	set_pass(outlook, EXTERNAL_OUTPUT, output);
+}
+
+static double whole_ns(const struct codec_outlook *outlook)
+{
+	double ns = 0;
+
+	for (unsigned p = 0; p < EXTERNAL_PASSES; p++)
+		ns += (double)outlook->passes[p].ns;
+	return ns;
+}
+
+/* The disks have moved each byte twice in the time of the pace. */
+bool codec_pays(const struct codec_sample *sample,
+		const struct codec_pace *pace, const struct codec_work *work,
+		struct codec_verdict *verdict)
+{
+	double bytes = (double)pace->spilled_bytes;
+	double cpus = pace->cpu_count;
+	struct codec_work known = *work;
+	struct costs costs;
+
+	if (sample->plain_bytes == 0 || pace->cpu_count == 0 ||
+	    pace->spilled_bytes == 0)
 		return false;
-	ratio = (double)sample->stored_bytes / (double)sample->plain_bytes;
-	disk_ns = (double)pace->elapsed_ns * (1 - (1 - ratio) / 2);
-	threads_ns = (double)pace->cpu_ns / pace->cpu_count;
-	encode_ns = (double)sample->cpu_ns / (double)sample->plain_bytes *
-		    (double)pace->spilled_bytes / pace->cpu_count;
-	first_ns = MAX(disk_ns, threads_ns + encode_ns);
-	second_ns = MAX(disk_ns, threads_ns + encode_ns / DECODE_PART);
-	return first_ns + second_ns <
-	       2 * (double)pace->elapsed_ns * (1 - LEAST_GAIN);
+	if (known.whole_bytes == 0)
+		known.whole_bytes = known.spilled_bytes = pace->spilled_bytes;
+	costs = (struct costs){
+		.disk = (double)pace->elapsed_ns / (2 * bytes),
+		.sort = (double)pace->cpu_ns / bytes / cpus,
+		.ratio = 1,
+	};
+	verdict->sample = *sample;
+	look_ahead(&verdict->none, &costs, &known);
+	costs.encode =
+		(double)sample->cpu_ns / (double)sample->plain_bytes / cpus;
+	costs.ratio =
+		(double)sample->stored_bytes / (double)sample->plain_bytes;
+	look_ahead(&verdict->lz4, &costs, &known);
+	return whole_ns(&verdict->lz4) <
+	       whole_ns(&verdict->none) * (1 - LEAST_GAIN);
 }
 
 void codec_choice_init(struct codec_choice *choice, const struct codec *wanted,
-		       unsigned cpu_count)
+		       unsigned cpu_count, const struct codec_work *work)
 {
 	*choice = (struct codec_choice){
 		.codec = *wanted,
 		.is_open = wanted->kind == CODEC_AUTO,
 		.cpu_count = cpu_count,
+		.work = *work,
 	};
 	if (choice->is_open)
 		choice->codec = (struct codec){ .kind = CODEC_NONE };
@@ -71,7 +137,8 @@ static void decide(struct codec_choice *choice, uint64_t now_ns,
 	if (pace.elapsed_ns < PACE_NS_MIN)
 		return;
 	choice->is_open = false;
-	if (codec_pays(&choice->sample, &pace))
+	choice->has_verdict = choice->sample.plain_bytes > 0;
+	if (codec_pays(&choice->sample, &pace, &choice->work, &choice->verdict))
 		choice->codec = (struct codec){ .kind = CODEC_LZ4 };
 }
 

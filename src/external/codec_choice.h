@@ -4,8 +4,14 @@
  * With CODEC_AUTO the first run is written as it is, and only a few of its
  * blocks are compressed, to learn how small they become and how long it takes.
  * Once the sort has shown for half a second how fast its disks and its threads
- * are, the model decides for all that follows: CODEC_LZ4, if it makes both
- * passes faster, or CODEC_NONE.  A sort that ends earlier compresses nothing.
+ * are, the model (external_model.h) decides for all that follows: CODEC_LZ4, if
+ * all passes together are faster by it, or CODEC_NONE.  A sort that ends
+ * earlier compresses nothing.
+ *
+ * Ranks that merge together send each other blocks as they are stored, so that
+ * smaller ones save time on a slow link, too.  Each rank decides for itself, by
+ * the slowest link of all: the last pass ends on all ranks when that has
+ * brought the last block.
  */
 #ifndef CODEC_CHOICE_H
 #define CODEC_CHOICE_H
@@ -14,6 +20,7 @@
 #include <stdint.h>
 
 #include "external/codec.h"
+#include "external/external_model.h"
 
 /* Blocks of one run, or more, that were compressed as a test. */
 struct codec_sample {
@@ -31,15 +38,44 @@ struct codec_pace {
 	unsigned cpu_count; /* that these threads have */
 };
 
+/* The whole sort, as it is planned. */
+struct codec_work {
+	/* What the first pass reads, what of it is spilled, and what is merged
+	 * before the last pass; all are 0, as of a stream: not known, so all
+	 * that is read counts as spilled, once. */
+	uint64_t whole_bytes, spilled_bytes, merged_bytes;
+	unsigned rank_count; /* that merge together; 0 and 1: this alone */
+	uint64_t link;	     /* of the slowest rank, as of external_rates */
+};
+
+/* What the passes would take. */
+struct codec_outlook {
+	struct {
+		uint64_t ns;
+		enum external_limit limit;
+	} passes[EXTERNAL_PASSES];
+};
+
+/* What was compared. */
+struct codec_verdict {
+	struct codec_sample sample;
+	struct codec_outlook none, lz4; /* with CODEC_NONE, with CODEC_LZ4 */
+};
+
 /* True: to compress blocks like the sample's makes a sort of this pace faster.
- * Pure arithmetic. */
+ * *verdict is filled, unless sample or pace are of nothing.  Pure arithmetic.
+ */
 bool codec_pays(const struct codec_sample *sample,
-		const struct codec_pace *pace);
+		const struct codec_pace *pace, const struct codec_work *work,
+		struct codec_verdict *verdict);
 
 struct codec_choice {
 	struct codec codec; /* for the blocks that are written now */
 	bool is_open;	    /* it may change at the next run */
 	unsigned cpu_count;
+	struct codec_work work;
+	struct codec_verdict verdict; /* once has_verdict */
+	bool has_verdict;
 	/* While it is open. */
 	struct codec_sample sample;
 	unsigned run_count; /* that have begun */
@@ -48,7 +84,7 @@ struct codec_choice {
 };
 
 void codec_choice_init(struct codec_choice *choice, const struct codec *wanted,
-		       unsigned cpu_count);
+		       unsigned cpu_count, const struct codec_work *work);
 
 /* Another run of so many bytes begins now; those before have been handed over.
  * The choice changes here and nowhere else. */

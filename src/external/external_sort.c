@@ -179,6 +179,33 @@ static int lay_out_memory(struct external *external, struct failure *failure)
 /* --- files -----------------------------------------------------------------
  */
 
+/* The ranks of a machine share its CPUs, as their workers do. */
+static unsigned codec_cpus(const struct external *external)
+{
+	unsigned cpus = external->topology.cpu_count;
+
+	return external->plan.rank_count > 1
+		       ? MIN(cpus, external->request.worker_count)
+		       : cpus;
+}
+
+static struct codec_work codec_work(const struct external *external)
+{
+	const struct external_plan *plan = &external->plan;
+	uint64_t records = external->request.record_count;
+	uint64_t size = external->request.shape.size;
+
+	if (records == EXTERNAL_RECORDS_UNKNOWN)
+		return (struct codec_work){ 0 };
+	return (struct codec_work){
+		.whole_bytes = records * size,
+		.spilled_bytes = plan->spilled_records * size,
+		.merged_bytes = plan->merged_records * size,
+		.rank_count = plan->rank_count,
+		.link = external->config->least_link,
+	};
+}
+
 static void open_sinks(struct external *external)
 {
 	const struct external_plan *plan = &external->plan;
@@ -192,7 +219,8 @@ static void open_sinks(struct external *external)
 		.chunk_bytes = plan->run_chunk_bytes,
 		.depth = plan->write_depth,
 		.codec = external->config->codec,
-		.cpu_count = external->topology.cpu_count,
+		.cpu_count = codec_cpus(external),
+		.work = codec_work(external),
 		.encoder_memory = external->encoder_memory,
 		.encoder_bytes = plan->encoder_bytes,
 		.encoder_count = external->request.worker_count,
@@ -441,6 +469,8 @@ void external_fill_result(struct external *external)
 			external->scratch.directories[d].written_bytes;
 	own->scratch_peak_bytes = external->scratch.peak_bytes;
 	own->codec = external->runs.choice.codec;
+	own->has_verdict = external->runs.choice.has_verdict;
+	own->verdict = external->runs.choice.verdict;
 	own->plain_bytes = external->runs.plain_bytes;
 	own->stored_bytes = external->runs.stored_bytes;
 }

@@ -20,6 +20,7 @@
 
 #include "base/failure.h"
 #include "external/codec.h"
+#include "external/codec_choice.h"
 #include "external/external_model.h"
 #include "external/external_plan.h"
 #include "io/scratch.h"
@@ -62,6 +63,8 @@ struct external_config {
 	/* For predictions; those of the disk, and that of the link, are 0: not
 	 * known. */
 	struct external_rates rates;
+	/* Of the slowest link of all ranks, to choose a codec; 0: as above. */
+	uint64_t least_link;
 	/* What one thread calls about once a second, or NULL. */
 	external_progress_fn *progress;
 	void *progress_context;
@@ -100,6 +103,9 @@ struct external_result {
 	 * fills their last pages. */
 	struct codec codec;
 	uint64_t plain_bytes, stored_bytes;
+	/* Why CODEC_AUTO has chosen that, if it has. */
+	bool has_verdict;
+	struct codec_verdict verdict;
 	struct external_pass_result passes[EXTERNAL_PASSES];
 	/* By the rates that were given, or those of the run's own seconds; ns
 	 * is 0: neither is known. */

@@ -273,7 +273,8 @@ static void open_encoders(struct run_sink *run,
 	size_t block_bytes =
 		(size_t)run->index->block_records * run->index->shape.size;
 
-	codec_choice_init(&run->choice, &request->codec, request->cpu_count);
+	codec_choice_init(&run->choice, &request->codec, request->cpu_count,
+			  &request->work);
 	run->idle_count = request->encoder_count;
 	for (unsigned i = 0; i < request->encoder_count; i++) {
 		codec_encoder_init(

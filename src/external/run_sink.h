@@ -69,7 +69,9 @@ struct run_sink_request {
 	size_t chunk_bytes; /* whole blocks */
 	unsigned depth;	    /* writes under way */
 	struct codec codec;
-	unsigned cpu_count; /* for codec_choice.h */
+	/* For codec_choice.h. */
+	unsigned cpu_count;
+	struct codec_work work;
 	/* One encoder for each worker, of codec_encoder_bytes(). */
 	uint8_t *encoder_memory;
 	size_t encoder_bytes;

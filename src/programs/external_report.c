@@ -241,6 +241,36 @@ static void print_pass(const struct external_pass_result *pass,
 	       pass->write_wait_ns, pass->empty_wait_ns);
 }
 
+static void print_outlook(const char *name, const struct codec_outlook *outlook)
+{
+	printf(", \"%s\": [", name);
+	for (unsigned p = 0; p < EXTERNAL_PASSES; p++)
+		printf("%s{\"pass\": \"%s\", \"ns\": %" PRIu64
+		       ", \"limit\": \"%s\"}",
+		       p == 0 ? "" : ", ",
+		       external_pass_name((enum external_pass)p),
+		       outlook->passes[p].ns,
+		       external_limit_name(outlook->passes[p].limit));
+	putchar(']');
+}
+
+/* Why --compress=auto has chosen what it has. */
+static void print_choice(const struct external_result *result)
+{
+	const struct codec_verdict *verdict = &result->verdict;
+
+	if (!result->has_verdict) {
+		printf("\"compress_choice\": null, ");
+		return;
+	}
+	printf("\"compress_choice\": {\"sampled_bytes\": %" PRIu64
+	       ", \"compressed_bytes\": %" PRIu64,
+	       verdict->sample.plain_bytes, verdict->sample.stored_bytes);
+	print_outlook("none_passes", &verdict->none);
+	print_outlook("lz4_passes", &verdict->lz4);
+	printf("}, ");
+}
+
 static void print_directories(const struct external_result *result)
 {
 	printf("\"directories\": [");
@@ -269,6 +299,7 @@ void external_report_json(const struct external_result *result)
 	       ", \"stored_bytes\": %" PRIu64 ", ",
 	       codec_name(result->codec.kind), result->plain_bytes,
 	       result->stored_bytes);
+	print_choice(result);
 	print_directories(result);
 	print_rates(&result->rates);
 	printf(", ");

@@ -128,6 +128,7 @@ case_compress()
 	expect_external 4 --compress=lz4
 	expect_match '"compress": "lz4"' said.1
 	expect_external 4 --compress=auto --checksum
+	expect_match '"compress_choice": (null|\{)' said.1
 }
 
 case_unique()

@@ -31,14 +31,25 @@ static const struct codec_pace slow_disk = {
 	.cpu_count = 2,
 };
 
+/* Of a stream, all of which is spilled. */
+static const struct codec_work alone = { 0 };
+static struct codec_verdict verdict;
+
+static bool pays(const struct codec_sample *sample,
+		 const struct codec_pace *pace)
+{
+	memset(&verdict, 0, sizeof(verdict));
+	return codec_pays(sample, pace, &alone, &verdict);
+}
+
 static void codec_pays__on_a_slow_disk(void **state)
 {
 	struct codec_pace pace = slow_disk;
 
 	(void)state;
-	assert_true(codec_pays(&ascii, &pace));
+	assert_true(pays(&ascii, &pace));
 	pace.elapsed_ns *= 10;
-	assert_true(codec_pays(&ascii, &pace));
+	assert_true(pays(&ascii, &pace));
 }
 
 static void codec_pays__not_on_a_fast_disk(void **state)
@@ -47,10 +58,10 @@ static void codec_pays__not_on_a_fast_disk(void **state)
 
 	(void)state;
 	pace.elapsed_ns /= 2;
-	assert_false(codec_pays(&ascii, &pace));
+	assert_false(pays(&ascii, &pace));
 	/* With more CPUs it does. */
 	pace.cpu_count = 8;
-	assert_true(codec_pays(&ascii, &pace));
+	assert_true(pays(&ascii, &pace));
 }
 
 /* The threads are what is waited for already. */
@@ -60,10 +71,10 @@ static void codec_pays__not_for_busy_threads(void **state)
 
 	(void)state;
 	pace.cpu_ns = pace.elapsed_ns * pace.cpu_count;
-	assert_false(codec_pays(&ascii, &pace));
+	assert_false(pays(&ascii, &pace));
 	pace.cpu_count = 64;
 	pace.cpu_ns = pace.elapsed_ns * pace.cpu_count;
-	assert_false(codec_pays(&ascii, &pace));
+	assert_false(pays(&ascii, &pace));
 }
 
 static void codec_pays__not_for_noise(void **state)
@@ -75,12 +86,12 @@ static void codec_pays__not_for_noise(void **state)
 	pace.elapsed_ns *= 100;
 	noise.cpu_ns /= 10;
 	noise.stored_bytes = noise.plain_bytes;
-	assert_false(codec_pays(&noise, &pace));
+	assert_false(pays(&noise, &pace));
 	/* A twentieth of the time is not sure. */
 	noise.stored_bytes = noise.plain_bytes / 100 * 92;
-	assert_false(codec_pays(&noise, &pace));
+	assert_false(pays(&noise, &pace));
 	noise.stored_bytes = noise.plain_bytes / 100 * 80;
-	assert_true(codec_pays(&noise, &pace));
+	assert_true(pays(&noise, &pace));
 }
 
 static void codec_pays__not_if_nothing_is_known(void **state)
@@ -89,8 +100,122 @@ static void codec_pays__not_if_nothing_is_known(void **state)
 	const struct codec_pace no_pace = { 0 };
 
 	(void)state;
-	assert_false(codec_pays(&no_sample, &slow_disk));
-	assert_false(codec_pays(&ascii, &no_pace));
+	assert_false(pays(&no_sample, &slow_disk));
+	assert_false(pays(&ascii, &no_pace));
+}
+
+/* --- many ranks ----------------------------------------------------------- */
+
+/* A fast disk, on which lz4 does not pay, and 4 ranks that have 100 GB each. */
+static const struct codec_pace fast_disk = {
+	.spilled_bytes = GB,
+	.elapsed_ns = 7 * SECOND_NS / 10,
+	.cpu_ns = 7 * SECOND_NS / 10,
+	.cpu_count = 2,
+};
+static const struct codec_work of_ranks = {
+	.whole_bytes = 100 * GB,
+	.spilled_bytes = 100 * GB,
+	.rank_count = 4,
+};
+
+static bool pays_over(uint64_t link, const struct codec_work *work,
+		      const struct codec_sample *sample)
+{
+	struct codec_work linked = *work;
+
+	linked.link = link;
+	memset(&verdict, 0, sizeof(verdict));
+	return codec_pays(sample, &fast_disk, &linked, &verdict);
+}
+
+static void codec_pays__on_a_slow_link(void **state)
+{
+	(void)state;
+	/* 300 Mbit/s: three quarters of 100 GB take 2000 s. */
+	assert_true(pays_over(37500000, &of_ranks, &ascii));
+	assert_int_equal(verdict.none.passes[EXTERNAL_RUNS].limit,
+			 EXTERNAL_DISK);
+	assert_int_equal(verdict.none.passes[EXTERNAL_OUTPUT].limit,
+			 EXTERNAL_LINK);
+	assert_int_equal(verdict.none.passes[EXTERNAL_OUTPUT].ns,
+			 2000 * SECOND_NS);
+	assert_in_range(verdict.lz4.passes[EXTERNAL_OUTPUT].ns, 799 * SECOND_NS,
+			801 * SECOND_NS);
+	/* It is slower at that, for the threads. */
+	assert_int_equal(verdict.lz4.passes[EXTERNAL_RUNS].limit, EXTERNAL_CPU);
+	assert_true(verdict.lz4.passes[EXTERNAL_RUNS].ns >
+		    verdict.none.passes[EXTERNAL_RUNS].ns);
+	assert_int_equal(verdict.sample.plain_bytes, ascii.plain_bytes);
+}
+
+static void codec_pays__not_on_a_fast_link(void **state)
+{
+	(void)state;
+	/* 25 Gbit/s; and a link of which nothing is known. */
+	assert_false(pays_over(3125000000, &of_ranks, &ascii));
+	assert_int_equal(verdict.none.passes[EXTERNAL_OUTPUT].limit,
+			 EXTERNAL_DISK);
+	assert_false(pays_over(0, &of_ranks, &ascii));
+}
+
+/* From some rate on it does not pay, and nowhere above it: what the last pass
+ * saves on the link is then what the first one loses by its threads. */
+static void codec_pays__up_to_some_link(void **state)
+{
+	uint64_t last = 0, first = 0;
+
+	(void)state;
+	for (uint64_t link = GB / 100; link < 10 * GB; link += link / 100) {
+		if (pays_over(link, &of_ranks, &ascii))
+			last = link;
+		else if (first == 0)
+			first = link;
+	}
+	assert_true(last > 0 && first > last);
+	/* Without lz4 the passes take 70 s each, and the last one as long as
+	 * the link; with it 118 and 56 s.  By a twentieth less it pays where
+	 * the link takes 113 s for 75 GB. */
+	assert_in_range(last, GB * 65 / 100, GB * 67 / 100);
+}
+
+/* What does not become smaller is sent as it is; so is what stays in memory. */
+static void codec_pays__not_for_what_stays(void **state)
+{
+	struct codec_sample noise = ascii;
+	struct codec_work small = of_ranks;
+
+	(void)state;
+	noise.stored_bytes = noise.plain_bytes;
+	assert_false(pays_over(37500000, &of_ranks, &noise));
+	small.spilled_bytes = small.whole_bytes / 20;
+	assert_false(pays_over(37500000, &small, &ascii));
+	small.spilled_bytes = small.whole_bytes / 2;
+	assert_true(pays_over(37500000, &small, &ascii));
+}
+
+/* One process has no link. */
+static void codec_pays__not_without_ranks(void **state)
+{
+	struct codec_work lone = of_ranks;
+
+	(void)state;
+	lone.rank_count = 1;
+	assert_false(pays_over(1, &lone, &ascii));
+}
+
+/* Runs that are merged before are compressed once more. */
+static void codec_pays__counts_merges(void **state)
+{
+	struct codec_work merges = of_ranks;
+
+	(void)state;
+	merges.merged_bytes = merges.spilled_bytes;
+	pays_over(0, &merges, &ascii);
+	assert_int_equal(verdict.none.passes[EXTERNAL_MERGES].ns,
+			 verdict.none.passes[EXTERNAL_RUNS].ns);
+	assert_true(verdict.lz4.passes[EXTERNAL_MERGES].ns >
+		    verdict.lz4.passes[EXTERNAL_RUNS].ns);
 }
 
 /* --- the choice of a sort ------------------------------------------------- */
@@ -104,7 +229,7 @@ static void choice__keeps_what_the_user_wants(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_LEN(wanted); i++) {
-		codec_choice_init(&choice, &wanted[i], 2);
+		codec_choice_init(&choice, &wanted[i], 2, &alone);
 		codec_choice_begin_run(&choice, GB, 0, 0);
 		assert_false(codec_choice_wants(&choice, 0, 1));
 		codec_choice_begin_run(&choice, GB, 10 * SECOND_NS, 0);
@@ -118,10 +243,11 @@ static void open_choice(struct codec_choice *choice)
 {
 	const struct codec wanted = { CODEC_AUTO, 0 };
 
-	codec_choice_init(choice, &wanted, 2);
+	codec_choice_init(choice, &wanted, 2, &alone);
 	codec_choice_begin_run(choice, GB, 5 * SECOND_NS, SECOND_NS);
 	assert_int_equal(choice->codec.kind, CODEC_NONE);
 	assert_true(choice->is_open);
+	assert_false(choice->has_verdict);
 }
 
 static void choice__waits_for_a_pace(void **state)
@@ -137,6 +263,9 @@ static void choice__waits_for_a_pace(void **state)
 	codec_choice_begin_run(&choice, GB, 9 * SECOND_NS, 2 * SECOND_NS);
 	assert_false(choice.is_open);
 	assert_int_equal(choice.codec.kind, CODEC_LZ4);
+	assert_true(choice.has_verdict);
+	assert_true(choice.verdict.lz4.passes[EXTERNAL_RUNS].ns <
+		    choice.verdict.none.passes[EXTERNAL_RUNS].ns);
 	/* It is remembered. */
 	codec_choice_begin_run(&choice, GB, 10 * SECOND_NS, 1000 * SECOND_NS);
 	assert_int_equal(choice.codec.kind, CODEC_LZ4);
@@ -149,12 +278,12 @@ static void choice__counts_from_the_first_run(void **state)
 	struct codec_choice choice;
 
 	(void)state;
-	codec_choice_init(&choice, &wanted, 2);
+	codec_choice_init(&choice, &wanted, 2, &alone);
 	codec_choice_begin_run(&choice, GB, 50 * SECOND_NS, 100 * SECOND_NS);
 	codec_choice_add(&choice, &ascii);
 	codec_choice_begin_run(&choice, GB, 53 * SECOND_NS, 101 * SECOND_NS);
 	assert_int_equal(choice.codec.kind, CODEC_LZ4);
-	codec_choice_init(&choice, &wanted, 2);
+	codec_choice_init(&choice, &wanted, 2, &alone);
 	codec_choice_begin_run(&choice, 3 * GB, 50 * SECOND_NS,
 			       100 * SECOND_NS);
 	codec_choice_add(&choice, &ascii);
@@ -233,6 +362,12 @@ int main(void)
 		cmocka_unit_test(codec_pays__not_for_busy_threads),
 		cmocka_unit_test(codec_pays__not_for_noise),
 		cmocka_unit_test(codec_pays__not_if_nothing_is_known),
+		cmocka_unit_test(codec_pays__on_a_slow_link),
+		cmocka_unit_test(codec_pays__not_on_a_fast_link),
+		cmocka_unit_test(codec_pays__up_to_some_link),
+		cmocka_unit_test(codec_pays__not_for_what_stays),
+		cmocka_unit_test(codec_pays__not_without_ranks),
+		cmocka_unit_test(codec_pays__counts_merges),
 		cmocka_unit_test(choice__keeps_what_the_user_wants),
 		cmocka_unit_test(choice__waits_for_a_pace),
 		cmocka_unit_test(choice__counts_from_the_first_run),
