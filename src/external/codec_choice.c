@@ -127,18 +127,27 @@ void codec_choice_init(struct codec_choice *choice, const struct codec *wanted,
 static void decide(struct codec_choice *choice, uint64_t now_ns,
 		   uint64_t process_cpu_ns)
 {
-	const struct codec_pace pace = {
+	struct codec_pace pace = {
 		.spilled_bytes = choice->spilled_bytes,
 		.elapsed_ns = now_ns - choice->begin_ns,
 		.cpu_ns = process_cpu_ns - choice->begin_cpu_ns,
 		.cpu_count = choice->cpu_count,
 	};
 
-	if (pace.elapsed_ns < PACE_NS_MIN)
+	bool is_early = pace.elapsed_ns < PACE_NS_MIN, pays;
+	struct codec_verdict verdict = { 0 };
+
+	/* As if the disk took no time: what a slow link saves is sure. */
+	if (is_early)
+		pace.elapsed_ns = 0;
+	pays = codec_pays(&choice->sample, &pace, &choice->work, &verdict);
+	if (is_early && !pays)
 		return;
 	choice->is_open = false;
 	choice->has_verdict = choice->sample.plain_bytes > 0;
-	if (codec_pays(&choice->sample, &pace, &choice->work, &choice->verdict))
+	if (choice->has_verdict)
+		choice->verdict = verdict;
+	if (pays)
 		choice->codec = (struct codec){ .kind = CODEC_LZ4 };
 }
 

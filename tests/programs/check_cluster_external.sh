@@ -122,6 +122,22 @@ case_keys()
 	expect_external 3 --key=96:i32be:desc --key=3:2
 }
 
+# expect_documented FILE: the man page tells every member
+expect_documented()
+{
+	local member
+
+	# Without the line ends that a backslash hides.
+	sed -e ':again' -e '/\\$/N; s/\\\n//; t again' \
+		"$REPO/src/programs/blinksort.1" >page
+	grep -o '"[a-z_0-9]*":' "$1" | tr -d '":' | sort -u >members
+	[ "$(wc -l <members)" -gt 60 ] || fail "few members: $(cat "$1")"
+	while read -r member; do
+		grep -q "^\.\(It \)\?Cm .*\b$member\b" page ||
+			fail "the man page lacks $member"
+	done <members
+}
+
 case_compress()
 {
 	make_whole ascii 100 4 even
@@ -129,6 +145,12 @@ case_compress()
 	expect_match '"compress": "lz4"' said.1
 	expect_external 4 --compress=auto --checksum
 	expect_match '"compress_choice": (null|\{)' said.1
+	# Over a slow link it is chosen, as soon as the first run is written.
+	expect_external 4 --compress=auto --link-rate=10K
+	expect_match '"compress": "lz4"' said.1
+	expect_match '"none_passes": .*"output", "ns": [0-9]*, "limit": "link"' \
+		said.1
+	expect_documented said.1
 }
 
 case_unique()

@@ -271,6 +271,34 @@ static void choice__waits_for_a_pace(void **state)
 	assert_int_equal(choice.codec.kind, CODEC_LZ4);
 }
 
+/* The link is so slow that the disk's pace is not waited for. */
+static void choice__may_be_sure_at_once(void **state)
+{
+	const struct codec wanted = { CODEC_AUTO, 0 };
+	struct codec_work work = of_ranks;
+	struct codec_choice choice;
+
+	(void)state;
+	work.link = GB / 100;
+	codec_choice_init(&choice, &wanted, 2, &work);
+	codec_choice_begin_run(&choice, GB, 5 * SECOND_NS, SECOND_NS);
+	codec_choice_add(&choice, &ascii);
+	codec_choice_begin_run(&choice, GB, 5 * SECOND_NS + SECOND_NS / 100,
+			       SECOND_NS + SECOND_NS / 100);
+	assert_false(choice.is_open);
+	assert_int_equal(choice.codec.kind, CODEC_LZ4);
+	/* Threads take time from the first moment on: of a faster link it is
+	 * not sure. */
+	work.link = GB;
+	codec_choice_init(&choice, &wanted, 2, &work);
+	codec_choice_begin_run(&choice, GB, 5 * SECOND_NS, SECOND_NS);
+	codec_choice_add(&choice, &ascii);
+	codec_choice_begin_run(&choice, GB, 5 * SECOND_NS + SECOND_NS / 100,
+			       SECOND_NS + SECOND_NS / 100);
+	assert_true(choice.is_open);
+	assert_false(choice.has_verdict);
+}
+
 /* CPU time counts from the first run on, as bytes and time do. */
 static void choice__counts_from_the_first_run(void **state)
 {
@@ -370,6 +398,7 @@ int main(void)
 		cmocka_unit_test(codec_pays__counts_merges),
 		cmocka_unit_test(choice__keeps_what_the_user_wants),
 		cmocka_unit_test(choice__waits_for_a_pace),
+		cmocka_unit_test(choice__may_be_sure_at_once),
 		cmocka_unit_test(choice__counts_from_the_first_run),
 		cmocka_unit_test(choice__ends_for_noise),
 		cmocka_unit_test(choice__samples_a_few_blocks),
