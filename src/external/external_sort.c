@@ -5,14 +5,10 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/format.h"
 #include "external/disk_probe.h"
+#include "external/external_request.h"
 #include "external/external_state.h"
 #include "sort/sort_setup.h"
-
-/* Of what the machine has, if the user has not said how much to take: the rest
- * is for others, and for the page cache. */
-#define MEMORY_SHARE(available) ((available) / 4 * 3)
 
 /* --- plan and memory -------------------------------------------------------
  */
@@ -49,43 +45,20 @@ static void bound_scratch(struct external *external)
 
 static int make_plan(struct external *external, struct failure *failure)
 {
-	const struct sorter_config *config = external->config->sort;
 	struct external_request *request = &external->request;
-	uint64_t in_memory = external->config->in_memory_bytes;
-	char needed[FORMAT_SIZE_BYTES], allowed[FORMAT_SIZE_BYTES];
-	uint64_t least;
+	int error;
 
-	*request = (struct external_request){
-		.shape = config->shape,
-		.record_count = external->input.record_count,
-		.memory_bytes = config->memory_bytes,
-		.runs_max = external->config->runs_max,
-		.codec = external->config->codec,
-		.in_order = external->destination.is_stream,
-		.sums_up = config->checksum,
-		.rank_count = external->config->rank_count,
-		.share_records = external->config->share_records,
-	};
-	if (request->memory_bytes == 0)
-		request->memory_bytes =
-			MEMORY_SHARE(topology_available_bytes());
-	request->worker_count = sort_setup_workers(
-		config, request->record_count, external->topology.cpu_count);
-	request->record_count =
-		MAX(request->record_count, external->config->planned_records);
-	if (external_plan_make(&external->plan, request) == 0) {
-		bound_scratch(external);
-		plan_lanes(external);
-		return 0;
-	}
-	least = external_plan_memory_min(request);
-	format_size(needed, in_memory > 0 ? MIN(in_memory, least) : least);
-	format_size(allowed, request->memory_bytes);
-	return failure_set(failure, EXIT_RESOURCES,
-			   config->memory_bytes ? "--memory" : "memory", 0,
-			   "sorting this takes %s at least, and %s are %s",
-			   needed, allowed,
-			   config->memory_bytes ? "allowed" : "available");
+	external_request_make(request, external->config,
+			      external->input.record_count,
+			      external->topology.cpu_count);
+	request->in_order = external->destination.is_stream;
+	error = external_request_plan(request, external->config,
+				      &external->plan, failure);
+	if (error)
+		return error;
+	bound_scratch(external);
+	plan_lanes(external);
+	return 0;
 }
 
 static uint64_t read_bytes(const struct external *external)
@@ -189,23 +162,6 @@ static unsigned codec_cpus(const struct external *external)
 		       : cpus;
 }
 
-static struct codec_work codec_work(const struct external *external)
-{
-	const struct external_plan *plan = &external->plan;
-	uint64_t records = external->request.record_count;
-	uint64_t size = external->request.shape.size;
-
-	if (records == EXTERNAL_RECORDS_UNKNOWN)
-		return (struct codec_work){ 0 };
-	return (struct codec_work){
-		.whole_bytes = records * size,
-		.spilled_bytes = plan->spilled_records * size,
-		.merged_bytes = plan->merged_records * size,
-		.rank_count = plan->rank_count,
-		.link = external->config->least_link,
-	};
-}
-
 static void open_sinks(struct external *external)
 {
 	const struct external_plan *plan = &external->plan;
@@ -220,7 +176,8 @@ static void open_sinks(struct external *external)
 		.depth = plan->write_depth,
 		.codec = external->config->codec,
 		.cpu_count = codec_cpus(external),
-		.work = codec_work(external),
+		.work = external_request_work(&external->request, plan,
+					      external->config->least_link),
 		.encoder_memory = external->encoder_memory,
 		.encoder_bytes = plan->encoder_bytes,
 		.encoder_count = external->request.worker_count,

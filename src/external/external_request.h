@@ -1,0 +1,29 @@
+/*
+ * external_request.h - from what the user wants to the plan of a sort beyond
+ * memory, for sorts that run and for those that are only asked about
+ */
+#ifndef EXTERNAL_REQUEST_H
+#define EXTERNAL_REQUEST_H
+
+#include "external/codec_choice.h"
+#include "external/external_plan.h"
+#include "external/external_sort.h"
+
+/* Of so many records of this process; EXTERNAL_RECORDS_UNKNOWN: of a stream.
+ * Memory and workers that the config leaves open follow from this machine. */
+void external_request_make(struct external_request *request,
+			   const struct external_config *config,
+			   uint64_t record_count, unsigned cpu_count);
+
+/* Make the plan.  0; or -errno with *failure filled: the memory does not
+ * suffice, and the failure says how much would. */
+int external_request_plan(const struct external_request *request,
+			  const struct external_config *config,
+			  struct external_plan *plan, struct failure *failure);
+
+/* What the choice of a codec needs to know of the plan. */
+struct codec_work external_request_work(const struct external_request *request,
+					const struct external_plan *plan,
+					uint64_t least_link);
+
+#endif /* EXTERNAL_REQUEST_H */
