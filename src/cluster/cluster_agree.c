@@ -345,6 +345,16 @@ static uint64_t needed_bytes(const struct cluster_agreement *agreement,
 			: STAGING_BYTES(share * hello->shape.size));
 }
 
+uint64_t cluster_needed_bytes(const struct cluster_hello *hello,
+			      uint64_t whole_count, unsigned node_count)
+{
+	const struct cluster_agreement agreement = {
+		.whole_count = whole_count,
+	};
+
+	return needed_bytes(&agreement, hello, node_count);
+}
+
 static bool is_too_large(const struct cluster_agreement *agreement,
 			 const struct cluster_hello *hellos,
 			 unsigned node_count)

@@ -110,6 +110,12 @@ int cluster_agree(struct cluster_agreement *agreement,
 		  unsigned own, const char *const *names,
 		  struct failure *failure);
 
+/* The most memory that a rank needs to sort in memory, of ranks that have so
+ * many records together and get equal parts.  Of the hello only the shape, the
+ * number of records and the input's bytes matter. */
+uint64_t cluster_needed_bytes(const struct cluster_hello *hello,
+			      uint64_t whole_count, unsigned node_count);
+
 /* True if a node would get so much more than an equal part that it pays to sort
  * again by a sample: by more than chance alone brings about. */
 bool cluster_is_skewed(const uint64_t *node_records, unsigned node_count);

@@ -19,6 +19,11 @@ static double disk_ns(const struct external_rates *rates, double read_bytes,
 
 	if (rates->both == 0)
 		return 0;
+	/* Neither disk waits for the other. */
+	if (rates->both >= rates->read &&
+	    rates->both - rates->read >= rates->write)
+		return NS_PER_S * MAX(read_bytes / (double)rates->read,
+				      written_bytes / (double)rates->write);
 	return NS_PER_S * (2 * together / (double)rates->both +
 			   (read_bytes - together) / (double)rates->read +
 			   (written_bytes - together) / (double)rates->write);
@@ -80,6 +85,9 @@ static void forecast_pass(struct external_forecast *forecast,
 
 	forecast->passes[pass].read_bytes = (uint64_t)bytes->read;
 	forecast->passes[pass].written_bytes = (uint64_t)bytes->written;
+	forecast->passes[pass].sent_bytes =
+		(uint64_t)(bytes->sent * (plan->rank_count - 1) /
+			   MAX(1, plan->rank_count));
 	if (rates->both == 0)
 		return;
 	/* Threads wait for small reads, too. */

@@ -4,7 +4,9 @@
  * Stages that run at the same time combine by the longest, passes by their sum
  * (DEPSort's model, Hou et al. 2014).  In a pass a disk moves what is read and
  * what is written; it does so together faster than one after the other, and
- * what is left of one alone goes at that one's rate.
+ * what is left of one alone goes at that one's rate.  Where both at once are as
+ * fast as each alone, added up, these are different disks, and the longer one
+ * counts.
  *
  * Ranks that merge together send each other the blocks of their runs in the
  * last pass (external_rank.h): of what a rank has and of what it gets, all but
@@ -44,6 +46,7 @@ struct external_forecast {
 	uint64_t ns; /* of all passes */
 	struct {
 		uint64_t read_bytes, written_bytes;
+		uint64_t sent_bytes; /* to other ranks, or from them */
 		uint64_t ns;
 		enum external_limit limit;
 	} passes[EXTERNAL_PASSES];

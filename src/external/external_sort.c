@@ -527,6 +527,7 @@ static int explain(struct external *external,
 				     config->scratch_count, failure);
 	if (error)
 		return error;
+	explanation->whole_records = external->input.record_count;
 	explanation->request = external->request;
 	explanation->request.lanes = NULL; /* which goes with the state */
 	explanation->plan = external->plan;
@@ -556,5 +557,31 @@ int external_sort_explain(const struct external_config *config,
 	error = explain(external, explanation, failure);
 	external_close(external);
 	arena_unmap(&own);
+	return error;
+}
+
+int external_sort_suppose(const struct external_config *config,
+			  uint64_t record_count,
+			  struct external_explanation *explanation,
+			  struct failure *failure)
+{
+	struct topology topology;
+	int error;
+
+	topology_read(&topology);
+	*explanation = (struct external_explanation){
+		.whole_records = record_count,
+		.rates = config->rates,
+	};
+	external_request_make(&explanation->request, config, record_count,
+			      topology.cpu_count);
+	failure_set(&explanation->unmeasured, EXIT_USAGE, NULL, 0,
+		    "no file is read for that");
+	error = external_request_plan(&explanation->request, config,
+				      &explanation->plan, failure);
+	if (error == 0)
+		external_model_forecast(
+			&explanation->forecast, &explanation->plan,
+			&explanation->request, &explanation->rates);
 	return error;
 }

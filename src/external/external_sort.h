@@ -116,6 +116,10 @@ struct external_result {
 
 /* What a sort would do.  Valid if external_sort_explain() returned 0. */
 struct external_explanation {
+	/* With that of all ranks; `refused` is why blinksort would not do it,
+	 * or NULL. */
+	uint64_t whole_records;
+	const char *refused;
 	struct external_request request;
 	struct external_plan plan;
 	/* All rates are 0 if they were neither given nor could be measured:
@@ -143,6 +147,18 @@ int external_sort_run(const struct external_config *config,
  * or -errno with *failure filled.
  */
 int external_sort_explain(const struct external_config *config,
+			  struct external_explanation *explanation,
+			  struct failure *failure);
+
+/*
+ * The same without any file, for machines that need not be there: this process,
+ * or this rank as the config says, has so many records.  Times are those of the
+ * config's rates.  Memory and threads that the config leaves open are those of
+ * this machine.  0; or -errno with *failure filled: the memory does not
+ * suffice.
+ */
+int external_sort_suppose(const struct external_config *config,
+			  uint64_t record_count,
 			  struct external_explanation *explanation,
 			  struct failure *failure);
 

@@ -24,6 +24,7 @@
 #include "programs/shape_options.h"
 #include "programs/sort_report.h"
 #include "programs/stream_options.h"
+#include "programs/suppose_options.h"
 #include "sort/sorter.h"
 #include "system/thread_pool.h"
 
@@ -43,6 +44,7 @@ enum {
 	OPTION_BUFFER_SIZE,
 	OPTION_SCRATCH,
 	OPTION_BATCH_SIZE,
+	OPTION_SUPPOSE,
 	OPTION_EXPLAIN, /* up to here from --batch-size on: of one machine */
 	OPTION_DISK_RATES,
 	OPTION_PROGRESS,
@@ -57,8 +59,8 @@ enum {
 	OPTION_CLUSTER,
 	OPTION_NODES,
 	OPTION_RANK,
-	/* The options from here on need --cluster or --nodes. */
 	OPTION_LINK_RATE,
+	/* The options from here on need --cluster or --nodes. */
 	OPTION_GATHER,
 	OPTION_KEY_FILE,
 	OPTION_JOB,
@@ -86,6 +88,7 @@ static const struct options_entry entries[] = {
 	{ OPTION_SCRATCH, "temporary-directory", 'T', OPTIONS_FILES, "DIR" },
 	{ OPTION_BATCH_SIZE, "batch-size", 0, OPTIONS_VALUE, "N" },
 	{ OPTION_EXPLAIN, "explain", 0, OPTIONS_FLAG, NULL },
+	{ OPTION_SUPPOSE, "suppose", 0, OPTIONS_VALUE, "RANKS:RECORDS" },
 	{ OPTION_PROGRESS, "progress", 0, OPTIONS_FLAG, NULL },
 	{ OPTION_DISK_RATES, "disk-rates", 0, OPTIONS_VALUE,
 	  "READ:WRITE:BOTH" },
@@ -123,6 +126,7 @@ struct options {
 	struct external_result external_result;
 	struct external_explanation explanation;
 	struct stream_options streams;
+	struct suppose_options suppose;
 	bool is_cluster;
 	struct cluster_config cluster;
 };
@@ -254,6 +258,8 @@ static int take_option(void *context, int id, struct failure *failure)
 	case OPTION_DISK_RATES:
 		return external_options_rates(reader, &options->external,
 					      failure);
+	case OPTION_SUPPOSE:
+		return suppose_options_take(reader, &options->suppose, failure);
 	case OPTION_COMPRESS:
 		return external_options_codec(reader, &options->external,
 					      failure);
@@ -285,7 +291,12 @@ static int check_cluster(struct options *options, struct failure *failure)
 	options->is_cluster = options_given(reader, OPTION_CLUSTER) ||
 			      options_given(reader, OPTION_NODES) ||
 			      options_given(reader, OPTION_RANK);
-	for (int id = OPTION_LINK_RATE; id <= OPTION_DEADLINE; id++)
+	if (options_given(reader, OPTION_LINK_RATE) && !options->is_cluster &&
+	    !options_given(reader, OPTION_SUPPOSE))
+		return options_refuse_entry(
+			reader, OPTION_LINK_RATE, failure,
+			"only with --cluster, --nodes or --suppose");
+	for (int id = OPTION_GATHER; id <= OPTION_DEADLINE; id++)
 		if (options_given(reader, id) && !options->is_cluster)
 			return options_refuse_entry(
 				reader, id, failure,
@@ -332,6 +343,48 @@ static int set_inputs(struct options *options, struct failure *failure)
 	return ret;
 }
 
+/* No file is read or written. */
+static int check_suppose(struct options *options, struct failure *failure)
+{
+	struct options_reader *reader = &options->reader;
+	const char *given = NULL;
+
+	if (!options_given(reader, OPTION_EXPLAIN))
+		return options_refuse_entry(reader, OPTION_SUPPOSE, failure,
+					    "only with --explain");
+	if (reader->operand_count > 0)
+		given = "INPUT";
+	else if (options->config.output_count > 0)
+		given = "-o";
+	else if (options->external.config.scratch_count > 0)
+		given = "-T";
+	if (!given)
+		return 0;
+	return failure_set(failure, EXIT_USAGE, given, 0,
+			   "not with --suppose, which needs no file");
+}
+
+static int set_files(struct options *options, struct failure *failure)
+{
+	const struct options_reader *reader = &options->reader;
+	struct sorter_config *config = &options->config;
+	int ret = set_inputs(options, failure);
+
+	if (ret == 0 && config->output_count == 0)
+		ret = failure_set(failure, EXIT_USAGE, "-o", 0,
+				  "is missing; see blinksort --help");
+	config->output_paths = options->outputs;
+	if (ret == 0)
+		ret = stream_options_complete(&options->streams, config,
+					      options->is_cluster, failure);
+	if (ret == 0 && options->streams.is_input &&
+	    options_given(reader, OPTION_EXPLAIN))
+		ret = options_refuse_entry(&options->reader, OPTION_EXPLAIN,
+					   failure,
+					   "the inputs must be regular files");
+	return ret;
+}
+
 static int complete_options(struct options *options, struct failure *failure)
 {
 	const struct options_reader *reader = &options->reader;
@@ -348,19 +401,9 @@ static int complete_options(struct options *options, struct failure *failure)
 	config->checksum = options_given(reader, OPTION_CHECKSUM);
 	config->trace_path = options_value(reader, OPTION_TRACE);
 	if (ret == 0)
-		ret = set_inputs(options, failure);
-	if (ret == 0 && config->output_count == 0)
-		ret = failure_set(failure, EXIT_USAGE, "-o", 0,
-				  "is missing; see blinksort --help");
-	config->output_paths = options->outputs;
-	if (ret == 0)
-		ret = stream_options_complete(&options->streams, config,
-					      options->is_cluster, failure);
-	if (ret == 0 && options->streams.is_input &&
-	    options_given(reader, OPTION_EXPLAIN))
-		ret = options_refuse_entry(&options->reader, OPTION_EXPLAIN,
-					   failure,
-					   "the inputs must be regular files");
+		ret = options_given(reader, OPTION_SUPPOSE)
+			      ? check_suppose(options, failure)
+			      : set_files(options, failure);
 	if (ret == 0)
 		ret = shape_options_complete(
 			&config->shape, options_given(reader, OPTION_REVERSE),
@@ -395,12 +438,29 @@ static int sort_beyond_memory(struct options *options,
 	return error;
 }
 
+/* What a sort of so many records would do that are not there. */
+static int suppose(struct options *options, struct sorter_result *result,
+		   struct failure *failure)
+{
+	struct external_config *external = &options->external.config;
+	bool fits = false;
+	int error;
+
+	external->sort = &options->config;
+	error = suppose_options_explain(&options->suppose, external, result,
+					&fits, &options->explanation, failure);
+	options->is_external = !fits;
+	return error;
+}
+
 static int sort(struct options *options, struct sorter_result *result,
 		struct failure *failure)
 {
 	const struct sorter_config *config = &options->config;
 	int error;
 
+	if (options->suppose.rank_count > 0)
+		return suppose(options, result, failure);
 	/* What has no size is sorted as if it did not fit. */
 	if (options->streams.is_output || options->streams.is_input) {
 		*result = (struct sorter_result){ 0 };

@@ -27,9 +27,18 @@ static void print_plan(const struct external_explanation *explanation)
 	uint64_t kept = request->record_count - plan->spilled_records;
 	struct texts t;
 
+	if (request->rank_count > 1)
+		printf("ranks     %u, for %s: %" PRIu64
+		       " records; of each of them:\n",
+		       request->rank_count,
+		       format_size(t.text[0],
+				   explanation->whole_records * size),
+		       explanation->whole_records);
 	printf("input     %s: %" PRIu64 " records of %" PRIu64 " bytes\n",
 	       format_size(t.text[0], request->record_count * size),
 	       request->record_count, size);
+	printf("threads   %u read, and as many sort and write\n",
+	       request->worker_count);
 	if (plan->way != EXTERNAL_BY_RUNS) {
 		printf("memory    %s: %s\n",
 		       format_size(t.text[0], request->memory_bytes),
@@ -92,6 +101,36 @@ static void print_unmeasured(const struct failure *reason)
 	       reason->why);
 }
 
+static void print_link(const struct external_rates *rates)
+{
+	struct texts t;
+
+	if (rates->link == 0)
+		puts("link      its rate is not known; --link-rate can tell "
+		     "it");
+	else
+		printf("link      brings in %s/s, and takes out as much\n",
+		       format_size(t.text[0], rates->link));
+}
+
+static void print_pass_time(const struct external_forecast *forecast,
+			    enum external_pass pass)
+{
+	struct texts t;
+
+	printf("          %-7s %s: reads %s, writes %s",
+	       external_pass_name(pass),
+	       format_duration(t.text[0], forecast->passes[pass].ns),
+	       format_size(t.text[1], forecast->passes[pass].read_bytes),
+	       format_size(t.text[2], forecast->passes[pass].written_bytes));
+	if (forecast->passes[pass].sent_bytes > 0)
+		printf(", sends %s",
+		       format_size(t.text[3],
+				   forecast->passes[pass].sent_bytes));
+	printf("; limited by the %s\n",
+	       external_limit_name(forecast->passes[pass].limit));
+}
+
 static void print_time(const struct external_explanation *explanation)
 {
 	const struct external_forecast *forecast = &explanation->forecast;
@@ -102,20 +141,13 @@ static void print_time(const struct external_explanation *explanation)
 	       format_size(t.text[0], rates->read),
 	       format_size(t.text[1], rates->write),
 	       format_size(t.text[2], rates->both));
+	if (explanation->request.rank_count > 1)
+		print_link(rates);
 	printf("time      about %s\n",
 	       format_duration(t.text[0], forecast->ns));
-	for (unsigned p = 0; p < EXTERNAL_PASSES; p++) {
-		if (forecast->passes[p].ns == 0)
-			continue;
-		printf("          %-7s %s: reads %s, writes %s; limited by "
-		       "the %s\n",
-		       external_pass_name(p),
-		       format_duration(t.text[0], forecast->passes[p].ns),
-		       format_size(t.text[1], forecast->passes[p].read_bytes),
-		       format_size(t.text[2],
-				   forecast->passes[p].written_bytes),
-		       external_limit_name(forecast->passes[p].limit));
-	}
+	for (unsigned p = 0; p < EXTERNAL_PASSES; p++)
+		if (forecast->passes[p].ns > 0)
+			print_pass_time(forecast, (enum external_pass)p);
 }
 
 void external_report_explain(const struct external_config *config,
@@ -128,6 +160,9 @@ void external_report_explain(const struct external_config *config,
 		print_unmeasured(&explanation->unmeasured);
 	else
 		print_time(explanation);
+	if (explanation->refused)
+		printf("refused   blinksort does not do that: %s\n",
+		       explanation->refused);
 }
 
 void external_report_explain_memory(const struct sorter_result *result,
@@ -178,10 +213,12 @@ static void print_forecast(const struct external_forecast *forecast)
 	for (unsigned p = 0; p < EXTERNAL_PASSES; p++)
 		printf("%s{\"pass\": \"%s\", \"ns\": %" PRIu64
 		       ", \"read_bytes\": %" PRIu64
-		       ", \"written_bytes\": %" PRIu64 ", \"limit\": \"%s\"}",
+		       ", \"written_bytes\": %" PRIu64
+		       ", \"sent_bytes\": %" PRIu64 ", \"limit\": \"%s\"}",
 		       p == 0 ? "" : ", ", external_pass_name(p),
 		       forecast->passes[p].ns, forecast->passes[p].read_bytes,
 		       forecast->passes[p].written_bytes,
+		       forecast->passes[p].sent_bytes,
 		       external_limit_name(forecast->passes[p].limit));
 	putchar(']');
 }
@@ -221,7 +258,15 @@ void external_report_explain_json(
 			printf(", \"free_bytes\": %" PRIu64 "}",
 			       explanation->room_bytes[d]);
 	}
-	printf("], ");
+	printf("], \"threads\": %u, \"ranks\": %u, \"whole_records\": %" PRIu64
+	       ", \"refused\": ",
+	       request->worker_count, MAX(1, request->rank_count),
+	       explanation->whole_records);
+	if (explanation->refused)
+		format_json_string(stdout, explanation->refused);
+	else
+		printf("null");
+	printf(", ");
 	print_rates(&explanation->rates);
 	printf(", ");
 	print_forecast(&explanation->forecast);

@@ -273,6 +273,27 @@ case_links()
 	expect_match "$limits\"disk\"" said.1
 }
 
+# predictions_of FILE
+predictions_of()
+{
+	grep -o '"predicted_ns": .*"predicted_passes": [^]]*\]' "$1" | head -n 1
+}
+
+# What is supposed of ranks is what they predict of themselves.
+case_suppose()
+{
+	local rates=(--disk-rates=100M:200M:250M --link-rate=7M --threads=1)
+
+	make_whole uniform 100 4 even
+	expect_external 4 "${rates[@]}"
+	"$BIN/blinksort" --explain --suppose=4:$((BYTES / 100)) -S "$MEMORY" \
+		"${rates[@]}" --json >supposed
+	predictions_of supposed >want
+	[ -s want ] || fail "$(cat supposed)"
+	predictions_of said.3 | sed 's/, "predicted_after_ns.*//' | expect_same - want
+	expect_match '"fits": false, .*"limit": "link"' supposed
+}
+
 # To a daemon's job, as lines that end with a carriage return; the table follows.
 case_progress()
 {
@@ -420,6 +441,7 @@ check many_runs case_many_runs
 check edge case_edge
 check passes case_passes
 check links case_links
+check suppose case_suppose
 check progress case_progress
 check killed case_ended KILL
 check terminated case_ended TERM

@@ -203,6 +203,44 @@ case_files()
 	expect_folder one
 }
 
+# What is supposed of a file that is not there is what is explained of one that
+# is; and nothing is read or written for that.
+case_suppose()
+{
+	local options=("${LITTLE[@]}" --disk-rates=100M:200M:250M --json)
+
+	make_in
+	mkdir one
+	expect_sorted in -o out "${options[@]}" -T one --explain
+	sed 's/"directories": [^]]*\]/"directories": []/' "$STDOUT" >want
+	rm in
+	expect_sorted --explain --suppose=1:$((BYTES / 100)) "${options[@]}"
+	expect_same want "$STDOUT"
+	expect_sorted --explain --suppose=1:1000 --json
+	expect_match '"fits": true' "$STDOUT"
+	# Without rates there is a plan without times.
+	expect_sorted --explain --suppose=3:10000000000 -S 1G
+	expect_match '^ranks +3, for 931.3 GiB: 10000000000 records' "$STDOUT"
+	expect_match '^disk .*--disk-rates can tell them$' "$STDOUT"
+	expect_refused 5 --explain --suppose=3:10000000000 -S 5M
+	expect_match '^blinksort: --memory: sorting this takes' "$STDERR"
+	expect_folder . one want
+}
+
+# More than blinksort does is planned, and called so.
+case_suppose_too_much()
+{
+	local options=(--explain -S 64G --threads=8 --json)
+
+	expect_sorted "${options[@]}" --suppose=128:300000000000
+	expect_match '"ranks": 128, .*"refused": null' "$STDOUT"
+	expect_sorted "${options[@]}" --suppose=129:300000000000
+	expect_match '"refused": "it has at most 128 ranks"' "$STDOUT"
+	expect_sorted "${options[@]}" --suppose=10:300000000000
+	expect_match '"refused": "a rank has at most 3221225472 records' \
+		"$STDOUT"
+}
+
 # The man page tells every member of the documents.
 case_members()
 {
@@ -213,6 +251,8 @@ case_members()
 	expect_sorted in -o out "${LITTLE[@]}" -T one --json
 	cp "$STDOUT" documents
 	expect_sorted in -o out "${LITTLE[@]}" -T one --json --explain
+	cat "$STDOUT" >>documents
+	expect_sorted --explain --suppose=9:1000000000 -S 1G --json
 	cat "$STDOUT" >>documents
 	grep -o '"[a-z_0-9]*":' documents | tr -d '":' | sort -u >members
 	[ "$(wc -l <members)" -gt 40 ] || fail "few members: $(cat documents)"
@@ -231,6 +271,8 @@ check passes_tell_all case_passes_tell_all
 check threads case_threads
 check io case_io
 check files case_files
+check suppose case_suppose
+check suppose_too_much case_suppose_too_much
 check members case_members
 
 # --- how much memory ------------------------------------------------------------

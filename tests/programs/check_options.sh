@@ -236,6 +236,14 @@ i8 to i128, f32 or f64, nor one of them with be behind it, nor a length" \
 		blinksort in -o out --memory=x
 	refused "--memory=0: not from 1 to 9223372036854775807 bytes" \
 		blinksort in -o out --memory=0
+	for suppose in 3 0:5 3:0 :5 3: 3:5: 65536:5 -1:5 3:5K \
+		3:9223372036854775808; do
+		refused "--suppose=$suppose: not RANKS:RECORDS, up to 65535 \
+ranks and all their records, such as 100:1000000000000" \
+			blinksort --explain --suppose="$suppose"
+	done
+	refused "--suppose: more than 32 TiB for each rank" \
+		blinksort --explain --suppose=2:9223372036854775807
 	refused "--link-rate=0: not from 1 to 9223372036854775807 bytes" \
 		blinksort in -o out --cluster --link-rate=0
 	refused "--link-rate=fast: not a size such as 512M" \
@@ -293,7 +301,16 @@ case_operands()
 	refused "-o: is missing; see blinksort --help" blinksort in
 	refused "--rank: needs --nodes, which lists the hosts of all ranks" \
 		blinksort in -o out --rank=0
-	refused "--link-rate: only with --cluster or --nodes" \
+	refused "--suppose: only with --explain" blinksort --suppose=2:3
+	refused "INPUT: not with --suppose, which needs no file" \
+		blinksort --explain --suppose=2:3 in
+	refused "-o: not with --suppose, which needs no file" \
+		blinksort --explain --suppose=2:3 -o out
+	refused "-T: not with --suppose, which needs no file" \
+		blinksort --explain --suppose=2:3 -T .
+	refused "--suppose: not with --cluster or --nodes" \
+		blinksort --explain --suppose=2:3 --cluster
+	refused "--link-rate: only with --cluster, --nodes or --suppose" \
 		blinksort in -o out --link-rate=1G
 	refused "--job: only with --cluster or --nodes" \
 		blinksort in -o out --job=x
