@@ -106,6 +106,25 @@ static void external_model__a_fast_disk_waits_for_threads(void **state)
 	assert_true(forecast.ns > GB / 10);
 }
 
+/* Where both at once are the sum, different disks read and write. */
+static void external_model__different_disks(void **state)
+{
+	uint64_t spilled = plan.spilled_records * 100;
+
+	(void)state;
+	predict(GB / 10, GB / 20, GB / 10 + GB / 20);
+	assert_int_equal(forecast.passes[EXTERNAL_OUTPUT].limit, EXTERNAL_DISK);
+	/* Writing at 20 ns a byte is what takes long, and small reads. */
+	assert_in_range(forecast.passes[EXTERNAL_RUNS].ns, 20 * spilled,
+			20 * spilled + 4 * GB);
+	assert_in_range(forecast.passes[EXTERNAL_OUTPUT].ns, 20 * 8 * GB,
+			25 * 8 * GB);
+	/* A little less, and it is one disk, which reads the rest alone. */
+	predict(GB / 10, GB / 20, GB / 10 + GB / 20 - 1);
+	assert_true(forecast.passes[EXTERNAL_RUNS].ns <=
+		    20 * spilled + 10 * (8 * GB - spilled) + 4 * GB);
+}
+
 /* --- ranks -----------------------------------------------------------------
  */
 
@@ -208,6 +227,7 @@ int main(void)
 		cmocka_unit_test(external_model__a_slow_disk_limits),
 		cmocka_unit_test(external_model__reads_alone_may_be_faster),
 		cmocka_unit_test(external_model__a_fast_disk_waits_for_threads),
+		cmocka_unit_test(external_model__different_disks),
 		cmocka_unit_test(external_model__a_slow_link_limits),
 		cmocka_unit_test(external_model__a_fast_link_does_not),
 		cmocka_unit_test(external_model__no_link_without_ranks),
