@@ -1,5 +1,6 @@
 #include "cluster/cluster_link.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/base.h"
@@ -84,7 +85,6 @@ static int measure(const struct rank *rank, struct exchange *exchange,
 	uint64_t send_bytes[RANK_NODES_MAX];
 	struct probe probe = {
 		.rank = rank,
-		.message_bytes = bytes / (rank->node_count - 1),
 		.discard = malloc(DISCARD_BYTES),
 	};
 	const struct exchange_collective collective = {
@@ -100,6 +100,8 @@ static int measure(const struct rank *rank, struct exchange *exchange,
 
 	if (!probe.discard)
 		return failure_no_memory(failure);
+	assert(rank->node_count > 1);
+	probe.message_bytes = bytes / (rank->node_count - 1);
 	for (unsigned i = 0; i < rank->node_count; i++)
 		send_bytes[i] = probe.message_bytes;
 	error = exchange_begin(exchange, &collective, failure);
