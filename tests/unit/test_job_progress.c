@@ -2,9 +2,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "shell/job_progress.h"
@@ -41,10 +42,10 @@ static void find__no_bytes_that_a_terminal_obeys(void **state)
 static void expect_dropped(const char *written, const char *rest)
 {
 	uint8_t bytes[64];
-	size_t length = strlen(written), kept;
+	size_t kept;
 
-	memcpy(bytes, written, length);
-	kept = job_progress_drop(bytes, length);
+	snprintf((char *)bytes, sizeof(bytes), "%s", written);
+	kept = job_progress_drop(bytes, strlen(written));
 	assert_int_equal(kept, strlen(rest));
 	assert_memory_equal(bytes, rest, kept);
 }
