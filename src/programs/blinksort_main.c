@@ -573,7 +573,8 @@ int main(int argc, char **argv)
 		if (ret < 0)
 			return log_failure(&failure);
 		if (options.cluster.progress)
-			rank_report_table(&cluster_result);
+			rank_report_table(&cluster_result,
+					  options.config.shape.size);
 		sort_report_cluster(
 			&options.config, &cluster_result,
 			options_given(&options.reader, OPTION_JSON));

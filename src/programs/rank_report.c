@@ -192,7 +192,31 @@ static void print_pass(const struct cluster_result *result,
 	}
 }
 
-void rank_report_table(const struct cluster_result *result)
+/* What stays in memory is read and written once. */
+static void print_times(const struct cluster_result *result,
+			uint32_t record_size)
+{
+	uint64_t input_bytes = 0, read_bytes = 0, written_bytes = 0;
+	unsigned slowest;
+
+	for (unsigned i = 0; i < result->node_count; i++)
+		input_bytes += result->reports[i].figures[CLUSTER_RECORDS_IN] *
+			       record_size;
+	for (unsigned p = 0; p < EXTERNAL_PASSES; p++) {
+		const struct cluster_stage whole =
+			add_up_ranks(result, (enum external_pass)p, &slowest);
+
+		read_bytes += whole.read_bytes;
+		written_bytes += whole.written_bytes;
+	}
+	fprintf(stderr,
+		"the input was read %.2f times, and written %.2f times\n",
+		(double)read_bytes / (double)MAX(1, input_bytes),
+		(double)written_bytes / (double)MAX(1, input_bytes));
+}
+
+void rank_report_table(const struct cluster_result *result,
+		       uint32_t record_size)
 {
 	if (!result->is_external || result->rank != 0)
 		return;
@@ -201,6 +225,7 @@ void rank_report_table(const struct cluster_result *result)
 		"received", "limit");
 	for (unsigned p = 0; p < EXTERNAL_PASSES; p++)
 		print_pass(result, (enum external_pass)p);
+	print_times(result, record_size);
 }
 
 /* --- JSON ------------------------------------------------------------------

@@ -15,9 +15,11 @@ void rank_report_progress(void *context, const struct external_progress *ranks,
 			  unsigned rank_count);
 void rank_report_end_progress(void);
 
-/* On standard error: passes, of all ranks together and of each.  Nothing, if
- * this is not rank 0, or all records were in memory. */
-void rank_report_table(const struct cluster_result *result);
+/* On standard error: passes, of all ranks together and of each, and how many
+ * times the input was read and written in all.  Nothing, if this is not rank 0,
+ * or all records were in memory. */
+void rank_report_table(const struct cluster_result *result,
+		       uint32_t record_size);
 
 /* The value of the key "passes" of a rank. */
 void rank_report_json(const struct cluster_result *result, unsigned rank);

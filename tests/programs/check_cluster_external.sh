@@ -301,6 +301,8 @@ case_progress()
 	BLINK_JOB=1 sort_externally 3 --progress
 	expect_match '^output +all .* (disk|cpu|link)$' err.0
 	expect_match '^ +rank 2 .* (disk|cpu|link)$' err.0
+	expect_match '^the input was read [1-3]\.[0-9]+ times, and written [12]\.[0-9]+ times$' \
+		err.0
 	[ ! -s err.1 ] || fail "$(cat err.1)"
 }
 
