@@ -43,6 +43,7 @@ ENVIRONMENT (bytes are those of one rank, unless it says otherwise)
   BENCH_CLUSTER_LINKS_PART     input, for links (250000000)
   BENCH_CLUSTER_LINKS_MEMORY   memory, for links (104857600)
   BENCH_CLUSTER_LINKS_MBIT     rate of a link, in Mbit/s (300)
+  BENCH_CLUSTER_LINKS_MTU      its MTU (1500)
   BENCH_CLUSTER_WAVE_ROUNDS    rounds of one-wave (61)
   BENCH_CLUSTER_FOLDER  where the files are, a new folder in there (build/)
   BENCH_ROUNDS          rounds of all other rows (5)
@@ -89,6 +90,7 @@ def read_config(parser, place):
         links_part_bytes=whole("LINKS_PART", 250 * 10**6),
         links_memory_bytes=whole("LINKS_MEMORY", 100 << 20),
         links_mbit=whole("LINKS_MBIT", 300),
+        links_mtu=whole("LINKS_MTU", 1500),
         wave_rounds=whole("WAVE_ROUNDS", 61),
         place=place, inputs=RankInputs(place.folder))
 

@@ -42,6 +42,7 @@ class Config:
     links_part_bytes: int
     links_memory_bytes: int
     links_mbit: int
+    links_mtu: int
     wave_rounds: int
     place: object
     inputs: object

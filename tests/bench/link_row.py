@@ -113,6 +113,7 @@ def measure(bench, config, name):
     codecs = [Codec(how) for how in CODECS]
     try:
         with Cluster(NODES, "--netns", f"--rate={config.links_mbit}",
+                     f"--mtu={config.links_mtu}",
                      f"--queue={QUEUE_KIB}") as cluster:
             for number in range(bench.rounds):
                 for one in codecs:
@@ -127,5 +128,6 @@ def measure(bench, config, name):
     found = [result_of(one, codecs[-1]) for one in codecs]
     bench.record(config.place, name, {
         "rounds": bench.rounds, "size_bytes": parts.size_bytes,
-        "nodes": NODES, "mbit": config.links_mbit, "queue_kib": QUEUE_KIB,
+        "nodes": NODES, "mbit": config.links_mbit,
+        "mtu": config.links_mtu, "queue_kib": QUEUE_KIB,
         "contestants": found}, "\n".join([name, *lines_of(found)]))
