@@ -320,9 +320,10 @@ static int agree_by_reference(struct cluster_agreement *agreement,
 /* And for a part of all records that is larger than others by chance. */
 #define SHARE_MARGIN(records) ((records) / 32 + 1000)
 
-/* And for staging slots and what ends at whole huge pages: 5.7 MiB were measured
- * for a part of 3 MB; small parts take less.  A rank with less memory than a
- * sort beyond memory takes is not asked for that: it may succeed without. */
+/* And for staging slots and what ends at whole huge pages: 5.7 MiB were
+ * measured for a part of 3 MB; small parts take less.  A rank with less memory
+ * than a sort beyond memory takes is not asked for that: it may succeed
+ * without. */
 #define STAGING_BYTES(share_bytes) MIN(8 * MIB, 2 * (share_bytes))
 #define EXTERNAL_BYTES_MIN (10 * MIB)
 

@@ -6,8 +6,8 @@
  * Once the sort has shown for half a second how fast its disks and its threads
  * are, the model (external_model.h) decides for all that follows: CODEC_LZ4, if
  * all passes together are faster by it, or CODEC_NONE.  A sort that ends
- * earlier compresses nothing,
- * unless its link is so slow that the disk's pace does not matter.
+ * earlier compresses nothing, unless its link is so slow that the disk's pace
+ * does not matter.
  *
  * Ranks that merge together send each other blocks as they are stored, so that
  * smaller ones save time on a slow link, too.  Each rank decides for itself, by
