@@ -80,8 +80,9 @@ static void send_job_request(struct client *client, struct client_node *node,
 		    WIRE_SHORT_BYTES);
 }
 
-/* The reply is as long at most: where progress is shown, it has the last bytes
- * of standard error. */
+/* blinkd's reply is never longer than the request.  Where progress is shown,
+ * send a long request, so that the reply has room for the end of standard
+ * error. */
 static void send_renew(struct client *client, struct client_node *node)
 {
 	struct wire_job_request request;
@@ -543,7 +544,8 @@ static void end_fetching(struct launch *launch)
 		give_up_fetching(&launch->nodes[i / 2].streams[i % 2]);
 }
 
-/* A terminal would show them no more. */
+/* Remove the line from the terminal, and lines of progress from the output that
+ * is printed next. */
 static void end_progress(struct launch *launch)
 {
 	if (launch->has_drawn)

@@ -51,11 +51,11 @@ struct cluster_config {
 	/* For what does not fit into memory: scratch files, codec; the sort and
 	 * the ranks are set here. */
 	const struct external_config *external;
-	/* Somebody wants to see how long a sort beyond memory is to take:
-	 * links that are not known are measured. */
+	/* This rank shows predicted times of a sort beyond memory: ranks that
+	 * do not know the rates of their links measure these. */
 	bool predicts;
-	/* Of a sort beyond memory; NULL: nobody wants to know.  All ranks are
-	 * to have one, or rank 0 knows nothing of those that do not. */
+	/* Called on rank 0 with the progress of a sort beyond memory.  NULL:
+	 * this rank tells nothing, and rank 0 sees a total of 0 for it. */
 	cluster_progress_fn *progress;
 	void *progress_context;
 	/* Opens another exchange than UDP; NULL: UDP.  Called once, by the

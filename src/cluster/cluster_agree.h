@@ -110,9 +110,10 @@ int cluster_agree(struct cluster_agreement *agreement,
 		  unsigned own, const char *const *names,
 		  struct failure *failure);
 
-/* The most memory that a rank needs to sort in memory, of ranks that have so
- * many records together and get equal parts.  Of the hello only the shape, the
- * number of records and the input's bytes matter. */
+/* The memory that a rank needs to sort in memory, if whole_count records are
+ * divided equally among node_count ranks.  Of the hello it uses the shape, the
+ * number of records, the input's bytes and memory_bytes: a rank with less than
+ * 10 MiB is not asked for staging. */
 uint64_t cluster_needed_bytes(const struct cluster_hello *hello,
 			      uint64_t whole_count, unsigned node_count);
 

@@ -444,14 +444,18 @@ static int end(struct joint_sort *joint, struct failure *failure)
 {
 	const struct cluster_external *external = joint->external;
 	int error = end_output(joint, fill_result(joint), failure);
+	uint64_t since_ns = clock_now_ns();
 
 	if (error)
 		return error;
 	cluster_stages_fill(external->stages->stages[joint->own],
 			    external->external_result, &joint->waves,
 			    external->result->threads);
-	return cluster_stages_tell(external->stages, external->rank,
-				   joint->exchange, failure);
+	/* It ends when the slowest rank has come to it. */
+	error = cluster_stages_tell(external->stages, external->rank,
+				    joint->exchange, failure);
+	add_ns(joint, CLUSTER_MEET_NS, &since_ns);
+	return error;
 }
 
 int cluster_external_run(const struct cluster_external *external,

@@ -10,16 +10,15 @@
 #define FIRST_BYTES (256 * KIB)
 #define STEP_FACTOR 4
 #define STEPS 4
-/* Shorter, the datagrams of one batch are a large part of it. */
+/* In less time the datagrams of one batch are too large a part. */
 #define LONG_NS 50000000
-/* What arrives is thrown away, so many bytes at once. */
+/* What arrives is discarded, into one buffer of this size. */
 #define DISCARD_BYTES (64 * KIB)
 /* Of a message: a rate, and the time that it took to measure it. */
 #define TOLD_BYTES 16
 
 /* A measurement. */
 struct probe {
-	const struct rank *rank;
 	uint64_t message_bytes; /* to each other rank */
 	uint64_t prefix_bytes[RANK_NODES_MAX];
 	uint64_t arrived_bytes;
@@ -77,14 +76,14 @@ static void arrived(void *context, unsigned node, uint64_t prefix_bytes,
 	}
 }
 
-/* Measure by so many bytes.  *rate is 0 if all of them came at once. */
+/* One step, in which this rank sends `bytes` in all.  *rate is 0 if all bytes
+ * arrived at once. */
 static int measure(const struct rank *rank, struct exchange *exchange,
 		   uint64_t bytes, uint64_t *rate, uint64_t *ns,
 		   struct failure *failure)
 {
 	uint64_t send_bytes[RANK_NODES_MAX];
 	struct probe probe = {
-		.rank = rank,
 		.discard = malloc(DISCARD_BYTES),
 	};
 	const struct exchange_collective collective = {
@@ -114,8 +113,8 @@ static int measure(const struct rank *rank, struct exchange *exchange,
 	return error;
 }
 
-/* All ranks tell their rates, and how long they have measured these.  *least is
- * that of those that know theirs, *longest_ns the longest time. */
+/* Tell all ranks our rate and the time of our step.  *least is the lowest rate
+ * that is known (0: none is), *longest_ns the longest time. */
 static int tell(const struct rank *rank, struct exchange *exchange,
 		uint64_t rate, uint64_t ns, uint64_t *least,
 		uint64_t *longest_ns, struct failure *failure)
@@ -147,7 +146,7 @@ static int tell(const struct rank *rank, struct exchange *exchange,
 	return error;
 }
 
-/* What the rank that needs most needs. */
+/* The ranks measure if one rank needs it. */
 static enum cluster_link_wish find_wish(const struct cluster_hello *hellos,
 					unsigned count)
 {

@@ -1,17 +1,18 @@
 /*
- * cluster_link.h - how much each rank's link brings in
+ * cluster_link.h - the rate of each rank's link
  *
- * A user may tell (--link-rate).  Otherwise the ranks measure it before they
- * sort: each sends some bytes to each other one, and a rank divides what has
- * come by the time from the first bytes to the last.  All ranks send and get at
- * once, as in the sort, so that this is what the sort will see: also of a
- * switch, and of a rank that takes what comes to it slowly.
+ * The user may give the rate (--link-rate).  Otherwise the ranks measure it
+ * before they sort: each rank sends the same number of bytes to every other
+ * rank, and divides what it has received by the time from the first arrival to
+ * the last.  All ranks send and receive at once, as in the sort, so the figure
+ * includes a switch that is shared and a rank that receives slowly.
  *
- * First these are 256 KiB for each rank in all; then four times as many, as
- * long as no rank has needed 50 ms, and up to 16 MiB.  A link of 300 Mbit/s is
- * measured for a tenth of a second, one of 25 Gbit/s for less.
+ * In the first step each rank sends 256 KiB in all.  Each further step sends
+ * four times as many bytes, up to 16 MiB; the ranks stop when a step has taken
+ * any of them 50 ms.  A link of 300 Mbit/s is measured for 0.15 s, one of 25
+ * Gbit/s for 0.01 s.
  *
- * All ranks call it at the same place, and do so alike, by what all hellos say.
+ * It is a collective: all ranks call it, and decide by all hellos, so alike.
  */
 #ifndef CLUSTER_LINK_H
 #define CLUSTER_LINK_H

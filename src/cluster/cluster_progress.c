@@ -3,16 +3,13 @@
 #include "base/base.h"
 
 #define TELL_NS 1000000000
-/* Of a message: the pass and both waits in one word, what was moved, and what
- * will be. */
-#define WORDS 3
-#define MESSAGE_BYTES (8 * WORDS)
+#define MESSAGE_BYTES (8 * CLUSTER_PROGRESS_WORDS)
 
 void cluster_progress_note(void *context,
 			   const struct external_progress *progress)
 {
 	struct cluster_progress *own = context;
-	const uint64_t words[WORDS] = {
+	const uint64_t words[CLUSTER_PROGRESS_WORDS] = {
 		(uint64_t)progress->pass |
 			(uint64_t)progress->wait_disk_percent << 16 |
 			(uint64_t)progress->wait_memory_percent << 32,
@@ -20,10 +17,10 @@ void cluster_progress_note(void *context,
 		progress->total_bytes,
 	};
 
-	/* One may be older than another: it is no more than a line to look at.
-	 */
-	for (unsigned i = 0; i < WORDS; i++)
-		atomic_store_explicit(&own->own[i], words[i],
+	/* The words are stored one by one, so a message may mix two states:
+	 * read_message() bounds them. */
+	for (unsigned i = 0; i < CLUSTER_PROGRESS_WORDS; i++)
+		atomic_store_explicit(&own->words[i], words[i],
 				      memory_order_relaxed);
 }
 
@@ -74,9 +71,9 @@ void cluster_progress_tell(struct cluster_progress *progress, uint64_t now_ns)
 	if (!progress->show || now_ns < progress->next_ns)
 		return;
 	progress->next_ns = now_ns + TELL_NS;
-	for (unsigned i = 0; i < WORDS; i++)
+	for (unsigned i = 0; i < CLUSTER_PROGRESS_WORDS; i++)
 		store_le64(message + 8 * i,
-			   atomic_load_explicit(&progress->own[i],
+			   atomic_load_explicit(&progress->words[i],
 						memory_order_relaxed));
 	exchange_tell(progress->exchange, message, sizeof(message));
 	if (progress->rank->rank == 0)

@@ -12,6 +12,10 @@
 #include "exchange/exchange.h"
 #include "external/external_sort.h"
 
+/* Of a message: the pass and both waits in one word, what was moved, and what
+ * will be. */
+#define CLUSTER_PROGRESS_WORDS 3
+
 /* On rank 0, in its thread: [rank_count].  A rank that has told nothing yet has
  * a total of 0. */
 typedef void cluster_progress_fn(void *context,
@@ -26,16 +30,18 @@ struct cluster_progress {
 	void *context;
 
 	uint64_t next_ns; /* tell no earlier */
-	/* Any worker, through cluster_progress_note(): encoded. */
-	_Atomic uint64_t own[3];
+	/* What this rank tells.  Any worker writes it, by
+	 * cluster_progress_note(). */
+	_Atomic uint64_t words[CLUSTER_PROGRESS_WORDS];
 };
 
 /* An external_progress_fn, whose context is a cluster_progress. */
 void cluster_progress_note(void *context,
 			   const struct external_progress *progress);
 
-/* The thread that has the exchange, before the first barrier, as often as it
- * likes. */
+/* Tell rank 0, at most once a second; the caller may call it more often.  On
+ * rank 0, also show all ranks.  For the thread that has the exchange, before
+ * the first barrier. */
 void cluster_progress_tell(struct cluster_progress *progress, uint64_t now_ns);
 
 #endif /* CLUSTER_PROGRESS_H */

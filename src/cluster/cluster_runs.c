@@ -179,15 +179,19 @@ static int read_head(struct cluster_runs *runs, unsigned node,
 				      "says nothing of its runs");
 	runs->run_count[node] = load_le32(bytes);
 	runs->record_count[node] = load_le64(bytes + 4);
-	runs->first_run[node + 1] =
-		runs->first_run[node] + runs->run_count[node];
-	if (runs->run_count[node] > runs_max_of(runs, node) ||
-	    byte_count - SAMPLE_HEAD_BYTES <
-		    (uint64_t)runs->run_count[node] * RUN_NUMBERS_RUN_BYTES)
+	if (runs->run_count[node] > runs_max_of(runs, node))
+		return exchange_blame(runs->exchange, node, failure,
+				      "has %u runs, not up to %u",
+				      runs->run_count[node],
+				      runs_max_of(runs, node));
+	if (byte_count - SAMPLE_HEAD_BYTES <
+	    (uint64_t)runs->run_count[node] * RUN_NUMBERS_RUN_BYTES)
 		return exchange_blame(runs->exchange, node, failure,
 				      "has %u runs, in a message of %" PRIu64
 				      " bytes",
 				      runs->run_count[node], byte_count);
+	runs->first_run[node + 1] =
+		runs->first_run[node] + runs->run_count[node];
 	return 0;
 }
 

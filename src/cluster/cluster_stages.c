@@ -9,7 +9,9 @@
 #define STAGE_BYTES 56
 #define ROW_BYTES (STAGE_BYTES * EXTERNAL_PASSES)
 
-/* What half of the time or more was spent waiting for; else the CPUs. */
+/* The link, if exchanging waves has taken more than half of the pass: also
+ * where another rank was slow.  Else the disks, if a thread has waited for them
+ * for more than half of it; else the CPUs. */
 static enum external_limit find_limit(const struct external_pass_result *pass,
 				      uint64_t wave_ns, unsigned threads)
 {

@@ -13,7 +13,7 @@
 struct cluster_stage {
 	uint64_t ns;
 	uint64_t predicted_ns; /* 0: not known */
-	/* Files of this rank's, and blocks of all runs. */
+	/* From and to this rank's disks, also blocks read for other ranks. */
 	uint64_t read_bytes, written_bytes;
 	uint64_t sent_bytes, received_bytes;
 	enum external_limit limit; /* as measured */
@@ -23,10 +23,11 @@ struct cluster_stages {
 	struct cluster_stage stages[RANK_NODES_MAX][EXTERNAL_PASSES];
 };
 
-/* What the messages of the last pass have taken; of blocks alone. */
+/* What the exchange has sent and received in the last pass: blocks only. */
 struct cluster_wave_result {
 	uint64_t sent_bytes, received_bytes;
-	uint64_t ns; /* waited for others' blocks, or for these to take ours */
+	uint64_t
+		ns; /* in exchanges of waves, waiting for slow ranks included */
 };
 
 /* The row of this rank. */

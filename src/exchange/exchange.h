@@ -167,14 +167,15 @@ int exchange_finish(struct exchange *exchange, struct failure *failure);
 int exchange_barrier(struct exchange *exchange, uint32_t phase,
 		     const void *payload, size_t payload_bytes,
 		     struct failure *failure);
-/* Before the first barrier: tell rank 0 something that may be lost, such as how
- * far we have come; the payload is as long at most. */
+/* Tell rank 0 the payload, of at most EXCHANGE_APPLICATION_BYTES_MAX bytes,
+ * before the first barrier only.  It is sent once and may be lost. */
 void exchange_tell(struct exchange *exchange, const void *payload,
 		   size_t payload_bytes);
 const void *exchange_application_payload(const struct exchange *exchange,
 					 unsigned node, size_t *byte_count);
 
-/* From now on other threads of this rank need all CPUs. */
+/* Other threads of this rank need all CPUs from now on: this one sleeps at once
+ * when it waits, and does not poll before. */
 void exchange_share_cpu(struct exchange *exchange);
 
 /* Tell the other ranks that this one may be silent for delay_ms from now on, up

@@ -133,9 +133,8 @@ static void decide(struct codec_choice *choice, uint64_t now_ns,
 		.cpu_ns = process_cpu_ns - choice->begin_cpu_ns,
 		.cpu_count = choice->cpu_count,
 	};
-
-	bool is_early = pace.elapsed_ns < PACE_NS_MIN, pays;
 	struct codec_verdict verdict = { 0 };
+	bool is_early = pace.elapsed_ns < PACE_NS_MIN, pays;
 
 	/* As if the disk took no time: what a slow link saves is sure. */
 	if (is_early)
@@ -144,9 +143,9 @@ static void decide(struct codec_choice *choice, uint64_t now_ns,
 	if (is_early && !pays)
 		return;
 	choice->is_open = false;
-	choice->has_verdict = choice->sample.plain_bytes > 0;
-	if (choice->has_verdict)
-		choice->verdict = verdict;
+	/* codec_pays() fills it all, or nothing. */
+	choice->has_verdict = verdict.sample.plain_bytes > 0;
+	choice->verdict = verdict;
 	if (pays)
 		choice->codec = (struct codec){ .kind = CODEC_LZ4 };
 }

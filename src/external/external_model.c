@@ -50,12 +50,18 @@ double external_model_longest(const double ns[EXTERNAL_LIMITS],
 	return ns[*limit];
 }
 
+/* Of a rank's bytes, those that pass its link: its own part stays here. */
+static double passing_bytes(unsigned rank_count, double bytes)
+{
+	return rank_count <= 1 ? 0 : bytes * (rank_count - 1) / rank_count;
+}
+
 double external_model_link_ns(const struct external_rates *rates,
 			      unsigned rank_count, double bytes)
 {
-	if (rates->link == 0 || rank_count <= 1)
+	if (rates->link == 0)
 		return 0;
-	return NS_PER_S * bytes * (rank_count - 1) / rank_count /
+	return NS_PER_S * passing_bytes(rank_count, bytes) /
 	       (double)rates->link;
 }
 
@@ -86,8 +92,7 @@ static void forecast_pass(struct external_forecast *forecast,
 	forecast->passes[pass].read_bytes = (uint64_t)bytes->read;
 	forecast->passes[pass].written_bytes = (uint64_t)bytes->written;
 	forecast->passes[pass].sent_bytes =
-		(uint64_t)(bytes->sent * (plan->rank_count - 1) /
-			   MAX(1, plan->rank_count));
+		(uint64_t)passing_bytes(plan->rank_count, bytes->sent);
 	if (rates->both == 0)
 		return;
 	/* Threads wait for small reads, too. */

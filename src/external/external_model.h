@@ -57,8 +57,9 @@ struct external_forecast {
 double external_model_longest(const double ns[EXTERNAL_LIMITS],
 			      enum external_limit *limit);
 
-/* How long the link takes for so many bytes of a rank's records, and as many
- * that it gets, when its own part stays here. */
+/* How long a rank's link takes to send `bytes` of records, and to receive as
+ * many at the same time; the rank's own part of them does not pass the link.  0
+ * if the rate is not known, or the rank is alone. */
 double external_model_link_ns(const struct external_rates *rates,
 			      unsigned rank_count, double bytes);
 

@@ -60,10 +60,11 @@ struct external_config {
 	/* That the rank with the largest input has: all of them plan for so
 	 * many, so that their pieces and blocks suit each other. */
 	uint64_t planned_records;
-	/* For predictions; those of the disk, and that of the link, are 0: not
-	 * known. */
+	/* For predictions.  The three of the disk are 0 if they are not known,
+	 * and that of the link is 0 if it is not. */
 	struct external_rates rates;
-	/* Of the slowest link of all ranks, to choose a codec; 0: as above. */
+	/* The rate of the slowest link of all ranks, by which the codec is
+	 * chosen; 0: not known. */
 	uint64_t least_link;
 	/* What one thread calls about once a second, or NULL. */
 	external_progress_fn *progress;

@@ -33,12 +33,13 @@ uint8_t *run_numbers_write(const struct run_index *index, uint64_t input_begin,
 			   uint8_t *bytes);
 
 /*
- * Number the runs of all ranks: *numbers, which the caller frees, has those of
- * rank 0's runs first, then those of rank 1's.  drops: duplicates have been
- * dropped.  0; -ENOMEM with *failure filled; or -EBADMSG: what rank *bad says
- * cannot be.
+ * Number the runs of all ranks, of which there are less than 2^32: the caller
+ * bounds what each rank says.  *numbers has the numbers of rank 0's runs first,
+ * then those of rank 1's; the caller frees it, also after a failure.  drops:
+ * duplicates have been dropped.  0; -ENOMEM with *failure filled; or -EBADMSG:
+ * the spans of rank *bad are not its part of the input.
  */
-int run_numbers_make(uint32_t **numbers, const struct run_spans *spans,
+int run_numbers_make(uint32_t **numbers, const struct run_spans *told,
 		     unsigned rank_count, bool drops, unsigned *bad,
 		     struct failure *failure);
 

@@ -72,8 +72,8 @@ static void format_left(char *text, size_t text_bytes,
 		snprintf(text, text_bytes, ", %.0f min left", left_s / 60);
 }
 
-/* blinkd names the job of whatever it starts; it keeps the end of what that has
- * written, of which this must not become too large a part. */
+/* blinkd sets BLINK_JOB for the commands that it starts.  It keeps only the end
+ * of their output, so lines of progress come less often after a minute. */
 static void draw(const char *text, uint64_t now_ns)
 {
 	if (isatty(STDERR_FILENO)) {

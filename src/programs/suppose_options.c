@@ -63,6 +63,7 @@ static uint64_t together_bytes(const struct suppose_options *suppose,
 	const struct cluster_hello hello = {
 		.shape = request->shape,
 		.record_count = request->record_count,
+		.memory_bytes = request->memory_bytes,
 		.input_bytes = request->record_count * request->shape.size,
 	};
 

@@ -31,7 +31,9 @@ ROWS (--list prints their names)
                 included ("link"), and for all that was sent ("wire"); what the
                 queues have dropped; --compress=lz4, auto and none in turn
   one-wave      4 ranks of 62,500 records with --memory=1G, which is enough,
-                and -T, against the same without either; started by blinksh
+                and -T, against the same without either; started by blinksh;
+                files on the disk
+  one-wave-shm  the same, files on /dev/shm
 
 ENVIRONMENT (bytes are those of one rank, unless it says otherwise)
   BENCH_CLUSTER_PART           input, for one-process and bytes (1000000000)

@@ -31,7 +31,7 @@ struct plain_run {
 	struct plain_block *blocks[BLOCKS_MAX];
 	unsigned block_count;
 	uint64_t record_count;
-	uint64_t input_record;
+	uint64_t input_record, input_count;
 	const struct batch *resident;
 };
 
@@ -66,6 +66,7 @@ static void begin_run(uint32_t block_count)
 	runs[run_count] = calloc(1, sizeof(*runs[0]));
 	assert_non_null(runs[run_count]);
 	runs[run_count]->input_record = input_record;
+	runs[run_count]->input_count = 1;
 	run_count++;
 }
 
@@ -105,6 +106,9 @@ static void replace(unsigned first, unsigned count)
 	struct failure failure;
 
 	merged->input_record = runs[first]->input_record;
+	merged->input_count = 0;
+	for (unsigned r = first; r < first + count; r++)
+		merged->input_count += runs[r]->input_count;
 	assert_int_equal(run_index_replace(&runs_index, first, count, &failure),
 			 0);
 	for (unsigned r = first; r < first + count; r++)
@@ -150,6 +154,8 @@ static void check_index(void)
 		assert_int_equal(runs_index.runs[r].first_block, number);
 		assert_int_equal(runs_index.runs[r].input_record,
 				 run->input_record);
+		assert_int_equal(runs_index.runs[r].input_count,
+				 run->input_count);
 		assert_int_equal(runs_index.runs[r].block_count,
 				 run->block_count);
 		assert_int_equal(runs_index.runs[r].record_count,
@@ -285,36 +291,6 @@ static void run_index_order__as_the_input(void **state)
 	}
 }
 
-/* Parts of the input of one record each, of which some are another rank's. */
-static void run_index_neighbours__end_at_a_gap(void **state)
-{
-	(void)state;
-	for (unsigned turn = 0; turn < 200; turn++) {
-		unsigned count = 1 + random_below(20), found = 1;
-
-		begin_test();
-		for (unsigned r = 0; r < count; r++) {
-			input_record += 1 + (random_below(5) == 0);
-			add_run(2);
-		}
-		while (found < count && runs[found]->input_record ==
-						runs[0]->input_record + found)
-			found++;
-		assert_int_equal(run_index_neighbours(&runs_index, 0, count),
-				 found);
-		assert_int_equal(run_index_neighbours(&runs_index, 0, 1), 1);
-		if (found > 1 && found < count) {
-			add_run(2);
-			replace(0, found);
-			assert_int_equal(
-				run_index_neighbours(&runs_index, 0, run_count),
-				1);
-		}
-		input_record = 0;
-		end_test();
-	}
-}
-
 /* Of a key that has fields at both ends of the record, too. */
 static void run_index_block_bytes__covers_the_index(void **state)
 {
@@ -382,7 +358,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(run_index_extend__grows),
 		cmocka_unit_test(run_index_order__as_the_input),
-		cmocka_unit_test(run_index_neighbours__end_at_a_gap),
 		cmocka_unit_test(run_index_replace__every_place),
 		cmocka_unit_test(run_index_replace__again_and_again),
 		cmocka_unit_test(run_index_block_bytes__covers_the_index),
