@@ -406,20 +406,25 @@ print(sum(rank["status_datagrams"] for rank in root["ranks"]))'
 }
 
 # Where ranks stand goes by memory that they share, unless UDP is asked for by
-# name.
+# name.  A machine that is busy makes ranks ask each other more often: one of a
+# few tries must be undisturbed.
 case_statuses_by_memory()
 {
-	local shared datagrams plain
+	local shared datagrams plain try
 
 	"$BIN/blinkgen" -a "$SMALL" whole
 	cut_input whole 100 8 even
-	shared=$(statuses_of)
-	datagrams=$(statuses_of --transport=udp)
-	plain=$(statuses_of --plain)
-	if [ "$((2 * shared))" -ge "$datagrams" ] ||
-		[ "$((2 * shared))" -ge "$plain" ]; then
-		fail "$shared, $datagrams by UDP, $plain plain"
-	fi
+	for try in 1 2 3 4 5; do
+		shared=$(statuses_of)
+		datagrams=$(statuses_of --transport=udp)
+		plain=$(statuses_of --plain)
+		if [ "$((2 * shared))" -lt "$datagrams" ] &&
+			[ "$((2 * shared))" -lt "$plain" ]; then
+			return 0
+		fi
+		echo "try $try: $shared, $datagrams by UDP, $plain plain"
+	done
+	fail "no try with less than half of the datagrams"
 }
 
 case_json()
