@@ -133,6 +133,7 @@ int cluster_runs_tell_limits(struct cluster_runs *runs,
 
 static uint32_t sample_blocks_max(const struct cluster_runs *runs)
 {
+	assert(runs->rank->node_count > 1);
 	return (uint32_t)MAX(1, SAMPLES_BYTES / runs->rank->node_count /
 					run_cut_sample_bytes(&runs->key_shape));
 }
