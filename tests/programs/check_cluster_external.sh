@@ -212,6 +212,14 @@ passes_of()
 		sed 's/.*: //')
 }
 
+# expect_between NUMBER ABOVE MOST WHAT
+expect_between()
+{
+	if [ "$1" -le "$2" ] || [ "$1" -gt "$3" ]; then
+		fail "$4: $1, not above $2 and up to $3"
+	fi
+}
+
 # Rank 0 knows the passes of all: every byte is read twice and written twice, and
 # what is sent arrives.
 case_passes()
@@ -232,14 +240,10 @@ case_passes()
 	done
 	# Some of it stays in memory; direct I/O reads and writes whole pages,
 	# and blocks where parts meet are read for both.
-	[ "${sums[0]}" -gt $((BYTES * 3 / 2)) ] &&
-		[ "${sums[0]}" -lt $((BYTES * 5 / 2)) ] ||
-		fail "read: ${sums[0]}"
-	[ "${sums[1]}" -gt $((BYTES * 3 / 2)) ] &&
-		[ "${sums[1]}" -lt $((BYTES * 22 / 10)) ] ||
-		fail "written: ${sums[1]}"
-	[ "${sums[2]}" -gt $((BYTES / 2)) ] && [ "${sums[2]}" -le "$BYTES" ] ||
-		fail "sent: ${sums[2]}"
+	expect_between "${sums[0]}" $((BYTES * 3 / 2)) $((BYTES * 5 / 2)) read
+	expect_between "${sums[1]}" $((BYTES * 3 / 2)) $((BYTES * 22 / 10)) \
+		written
+	expect_between "${sums[2]}" $((BYTES / 2)) "$BYTES" sent
 	[ "${sums[2]}" = "${sums[3]}" ] || fail "sent and received: ${sums[*]}"
 	[ "${sums[4]}" -gt 0 ] || fail "nothing is predicted"
 	passes_of said.0 limit

@@ -271,8 +271,8 @@ case_limits()
 	local word
 
 	for word in 0 2 4; do
-		lies_beyond "" payload:1:$word:set:0
-		lies_beyond "" payload:1:$word:set:1
+		lies_beyond "" payload:1:"$word":set:0
+		lies_beyond "" payload:1:"$word":set:1
 	done
 	lies_beyond "" payload:1:2:set:-1
 	lies_beyond "" total:1:1:set:0
@@ -302,7 +302,7 @@ case_parts()
 	local word
 
 	for word in 0 1 2 3; do
-		lies_beyond "" payload:3:$word:set:-1
+		lies_beyond "" payload:3:"$word":set:-1
 	done
 	lies_beyond "" payload:3:0:add:1
 	lies_beyond "" total:3:1:set:0
@@ -326,10 +326,10 @@ case_waves()
 	local wave
 
 	for wave in 5 7; do
-		lies_beyond "" total:$wave:1:add:1
-		lies_beyond "" total:$wave:1:set:0
-		lies_beyond "" total:$wave:1:set:-1
-		lies_beyond "" payload:$wave:3:add:1
+		lies_beyond "" total:"$wave":1:add:1
+		lies_beyond "" total:"$wave":1:set:0
+		lies_beyond "" total:"$wave":1:set:-1
+		lies_beyond "" payload:"$wave":3:add:1
 	done
 }
 

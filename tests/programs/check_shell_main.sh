@@ -176,6 +176,7 @@ case_labelled()
 
 # On a terminal, rank 0's lines that end with a carriage return are shown while
 # the job runs, and no line of theirs is left; elsewhere all is as it was written.
+# shellcheck disable=SC2016 # the job's shell expands it
 case_progress()
 {
 	local job='echo first >&2
