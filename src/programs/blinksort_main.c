@@ -14,10 +14,10 @@
 #include "base/options.h"
 #include "base/stdout.h"
 #include "cluster/cluster.h"
-#include "exchange/udp_wire.h"
 #include "io/output.h"
 #include "io/pipe.h"
 #include "programs/blinksort_help.h"
+#include "programs/cluster_options.h"
 #include "programs/external_options.h"
 #include "programs/external_report.h"
 #include "programs/rank_report.h"
@@ -27,9 +27,6 @@
 #include "programs/suppose_options.h"
 #include "sort/sorter.h"
 #include "system/thread_pool.h"
-
-#define DEADLINE_SECONDS_MAX 86400
-#define DEADLINE_NS_DEFAULT ((uint64_t)5 * 1000000000)
 
 enum {
 	OPTION_OUTPUT = OPTIONS_OWN,
@@ -56,21 +53,6 @@ enum {
 	OPTION_CHECKSUM,
 	OPTION_JSON,
 	OPTION_TRACE,
-	OPTION_CLUSTER,
-	OPTION_NODES,
-	OPTION_RANK,
-	OPTION_LINK_RATE,
-	/* The options from here on need --cluster or --nodes. */
-	OPTION_GATHER,
-	OPTION_KEY_FILE,
-	OPTION_JOB,
-	OPTION_SCHEDULE,
-	OPTION_TRANSPORT,
-	OPTION_BY_REFERENCE,
-	OPTION_PORT,
-	OPTION_PAYLOAD,
-	OPTION_PLAIN,
-	OPTION_DEADLINE,
 };
 
 static const struct options_entry entries[] = {
@@ -100,20 +82,7 @@ static const struct options_entry entries[] = {
 	{ OPTION_CHECKSUM, "checksum", 0, OPTIONS_FLAG, NULL },
 	{ OPTION_JSON, "json", 0, OPTIONS_FLAG, NULL },
 	{ OPTION_TRACE, "trace", 0, OPTIONS_FILE, "FILE" },
-	{ OPTION_CLUSTER, "cluster", 0, OPTIONS_FLAG, NULL },
-	{ OPTION_NODES, "nodes", 0, OPTIONS_VALUE, "HOSTS" },
-	{ OPTION_RANK, "rank", 0, OPTIONS_VALUE, "R" },
-	{ OPTION_LINK_RATE, "link-rate", 0, OPTIONS_VALUE, "RATE" },
-	{ OPTION_GATHER, "gather", 0, OPTIONS_FILE, "FILE" },
-	{ OPTION_KEY_FILE, "key-file", 0, OPTIONS_FILE, "FILE" },
-	{ OPTION_JOB, "job", 0, OPTIONS_VALUE, "NAME" },
-	{ OPTION_SCHEDULE, "schedule", 0, OPTIONS_VALUE, "KIND" },
-	{ OPTION_TRANSPORT, "transport", 0, OPTIONS_VALUE, "KIND" },
-	{ OPTION_BY_REFERENCE, "by-reference", 0, OPTIONS_VALUE, "WHEN" },
-	{ OPTION_PORT, "port", 0, OPTIONS_VALUE, "P" },
-	{ OPTION_PAYLOAD, "payload", 0, OPTIONS_VALUE, "BYTES" },
-	{ OPTION_PLAIN, "plain", 0, OPTIONS_FLAG, NULL },
-	{ OPTION_DEADLINE, "deadline", 0, OPTIONS_VALUE, "SECONDS" },
+	CLUSTER_OPTIONS,
 	OPTIONS_COMMON,
 };
 
@@ -121,22 +90,20 @@ struct options {
 	struct options_reader reader;
 	struct sorter_config config;
 	const char *outputs[OUTPUT_FILES_MAX];
+	bool tells_progress;
 	bool is_external; /* it does not fit into memory */
 	struct external_options external;
 	struct external_result external_result;
 	struct external_explanation explanation;
 	struct stream_options streams;
 	struct suppose_options suppose;
-	bool is_cluster;
-	struct cluster_config cluster;
+	struct cluster_options cluster;
 };
 
 /* --- values --------------------------------------------------------------- */
 
 /* In the order of their enums. */
 static const char *const modes[] = { "auto", "buffered", "mmap", "direct" };
-static const char *const schedules[] = { "rounds", "all-at-once", "auto" };
-static const char *const references[] = { "no", "yes", "auto" };
 
 static int take_splitters(struct options *options, struct failure *failure)
 {
@@ -176,56 +143,7 @@ static int take_output(struct options *options, struct failure *failure)
 	return 0;
 }
 
-/* Other values were once what --by-reference is now. */
-static int take_transport(struct options *options, struct failure *failure)
-{
-	const char *value = options->reader.value;
-
-	if (strcmp(value, "shm") == 0 || strcmp(value, "auto") == 0)
-		return options_refuse(&options->reader, failure,
-				      "not udp; that is --by-reference=%s now",
-				      strcmp(value, "shm") ? value : "yes");
-	if (strcmp(value, "udp") != 0)
-		return options_refuse(&options->reader, failure, "not udp");
-	options->cluster.datagrams_only = true;
-	return 0;
-}
-
 /* --- the command line ----------------------------------------------------- */
-
-static int take_cluster_option(struct options *options, int id,
-			       struct failure *failure)
-{
-	struct cluster_config *cluster = &options->cluster;
-	struct options_reader *reader = &options->reader;
-
-	switch (id) {
-	case OPTION_LINK_RATE:
-		return options_size(reader, 1, INT64_MAX,
-				    &options->external.config.rates.link,
-				    failure);
-	case OPTION_SCHEDULE:
-		return options_choice(reader, schedules, ARRAY_LEN(schedules),
-				      &cluster->schedule, failure);
-	case OPTION_TRANSPORT:
-		return take_transport(options, failure);
-	case OPTION_BY_REFERENCE:
-		return options_choice(reader, references, ARRAY_LEN(references),
-				      &cluster->by_reference, failure);
-	case OPTION_PORT:
-		return options_port(reader, UINT16_MAX, &cluster->port,
-				    failure);
-	case OPTION_PAYLOAD:
-		return options_number_32(reader, UDP_PAYLOAD_BYTES_MIN,
-					 UDP_PAYLOAD_BYTES_MAX,
-					 &cluster->payload_bytes, failure);
-	case OPTION_DEADLINE:
-		return options_seconds(reader, DEADLINE_SECONDS_MAX,
-				       &cluster->deadline_ns, failure);
-	default:
-		return 0;
-	}
-}
 
 static int take_option(void *context, int id, struct failure *failure)
 {
@@ -271,7 +189,9 @@ static int take_option(void *context, int id, struct failure *failure)
 	case OPTION_KERNEL:
 		return take_kernel(options, failure);
 	default:
-		return take_cluster_option(options, id, failure);
+		return cluster_options_take(
+			reader, id, &options->cluster,
+			&options->external.config.rates.link, failure);
 	}
 }
 
@@ -279,30 +199,20 @@ static int take_option(void *context, int id, struct failure *failure)
 static int check_cluster(struct options *options, struct failure *failure)
 {
 	struct options_reader *reader = &options->reader;
-	const char *gather = options_value(reader, OPTION_GATHER);
+	const char *gather = options_value(reader, CLUSTER_OPTION_GATHER);
+	int error =
+		cluster_options_complete(reader, &options->cluster, failure);
 
-	options->cluster.rank = (struct rank_options){
-		.nodes = options_value(reader, OPTION_NODES),
-		.rank = options_value(reader, OPTION_RANK),
-		.key_path = options_value(reader, OPTION_KEY_FILE),
-		.job = options_value(reader, OPTION_JOB),
-	};
-	options->cluster.plain = options_given(reader, OPTION_PLAIN);
-	options->is_cluster = options_given(reader, OPTION_CLUSTER) ||
-			      options_given(reader, OPTION_NODES) ||
-			      options_given(reader, OPTION_RANK);
-	if (options_given(reader, OPTION_LINK_RATE) && !options->is_cluster &&
+	if (error)
+		return error;
+	if (options_given(reader, CLUSTER_OPTION_LINK_RATE) &&
+	    !options->cluster.is_cluster &&
 	    !options_given(reader, OPTION_SUPPOSE))
 		return options_refuse_entry(
-			reader, OPTION_LINK_RATE, failure,
+			reader, CLUSTER_OPTION_LINK_RATE, failure,
 			"only with --cluster, --nodes or --suppose");
-	for (int id = OPTION_GATHER; id <= OPTION_DEADLINE; id++)
-		if (options_given(reader, id) && !options->is_cluster)
-			return options_refuse_entry(
-				reader, id, failure,
-				"only with --cluster or --nodes");
 	for (int id = OPTION_BATCH_SIZE; id <= OPTION_EXPLAIN; id++)
-		if (options_given(reader, id) && options->is_cluster)
+		if (options_given(reader, id) && options->cluster.is_cluster)
 			return options_refuse_entry(
 				reader, id, failure,
 				"not with --cluster or --nodes");
@@ -311,7 +221,7 @@ static int check_cluster(struct options *options, struct failure *failure)
 				   "not together with -o");
 	if (gather) {
 		options->outputs[options->config.output_count++] = gather;
-		options->cluster.gathers = true;
+		options->cluster.config.gathers = true;
 	}
 	return 0;
 }
@@ -319,7 +229,7 @@ static int check_cluster(struct options *options, struct failure *failure)
 static int check_input(const struct options *options, const char *path,
 		       struct failure *failure)
 {
-	if (pipe_is_word(path) && !options->is_cluster)
+	if (pipe_is_word(path) && !options->cluster.is_cluster)
 		return 0;
 	return options_check_operand(path, "a regular file", failure);
 }
@@ -376,7 +286,8 @@ static int set_files(struct options *options, struct failure *failure)
 	config->output_paths = options->outputs;
 	if (ret == 0)
 		ret = stream_options_complete(&options->streams, config,
-					      options->is_cluster, failure);
+					      options->cluster.is_cluster,
+					      failure);
 	if (ret == 0 && options->streams.is_input &&
 	    options_given(reader, OPTION_EXPLAIN))
 		ret = options_refuse_entry(&options->reader, OPTION_EXPLAIN,
@@ -396,6 +307,7 @@ static int complete_options(struct options *options, struct failure *failure)
 			&options->reader, OPTION_CHECK, failure,
 			"use blinkval, which checks files; see blinkval(1)");
 	config->unique = options_given(reader, OPTION_UNIQUE);
+	options->tells_progress = options_given(reader, OPTION_PROGRESS);
 	config->plans_only = options_given(reader, OPTION_EXPLAIN);
 	config->sync = options_given(reader, OPTION_SYNC);
 	config->checksum = options_given(reader, OPTION_CHECKSUM);
@@ -426,8 +338,9 @@ static int sort_beyond_memory(struct options *options,
 	external->in_memory_bytes = result->memory_bytes;
 	external_options_complete(
 		&options->external,
-		options->streams.is_output ? "." : options->outputs[0],
-		options_given(&options->reader, OPTION_PROGRESS));
+		options->streams.is_output ? "." : options->outputs[0]);
+	if (options->tells_progress && isatty(STDERR_FILENO))
+		external->progress = external_report_progress;
 	external_options_warn(&options->external);
 	if (options_given(&options->reader, OPTION_EXPLAIN))
 		return external_sort_explain(external, &options->explanation,
@@ -513,6 +426,29 @@ static int report(const struct options *options,
 	return stdout_finish();
 }
 
+/* This process is a rank. */
+static int sort_together(struct options *options, struct failure *failure)
+{
+	static struct cluster_result result;
+	struct cluster_config *cluster = &options->cluster.config;
+	bool json = options_given(&options->reader, OPTION_JSON);
+	int error;
+
+	external_options_complete(&options->external, options->outputs[0]);
+	cluster->external = &options->external.config;
+	cluster->predicts = options->tells_progress || json;
+	if (options->tells_progress)
+		cluster->progress = rank_report_progress;
+	error = cluster_run(&options->config, cluster, &result, failure);
+	rank_report_end_progress();
+	if (error)
+		return log_failure(failure);
+	if (options->tells_progress)
+		rank_report_table(&result, options->config.shape.size);
+	sort_report_cluster(&options->config, &result, json);
+	return stdout_finish();
+}
+
 /* input.c aligns files to PAGE_BYTES in memory, so the page size must be that.
  */
 static int check_page_size(struct failure *failure)
@@ -533,17 +469,13 @@ int main(int argc, char **argv)
 			.shape.size = RECORD_SIZE_DEFAULT,
 			.leaves_memory = true,
 		},
-		.cluster = {
-			.schedule = EXCHANGE_AUTO,
-			.deadline_ns = DEADLINE_NS_DEFAULT,
-		},
 	};
 	struct failure failure = { .status = EXIT_DONE };
 	struct sorter_result result;
-	static struct cluster_result cluster_result;
 	int ret;
 
 	log_init("blinksort");
+	cluster_options_init(&options.cluster);
 	options_begin(&options.reader, entries, ARRAY_LEN(entries),
 		      argv + (argc > 0));
 	ret = options_read(&options.reader, take_option, &options, &failure);
@@ -557,29 +489,8 @@ int main(int argc, char **argv)
 	 * and a closed pipe one of the report. */
 	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
-	if (options.is_cluster) {
-		external_options_complete(
-			&options.external, options.outputs[0],
-			options_given(&options.reader, OPTION_PROGRESS));
-		options.cluster.external = &options.external.config;
-		options.cluster.predicts =
-			options_given(&options.reader, OPTION_PROGRESS) ||
-			options_given(&options.reader, OPTION_JSON);
-		if (options_given(&options.reader, OPTION_PROGRESS))
-			options.cluster.progress = rank_report_progress;
-		ret = cluster_run(&options.config, &options.cluster,
-				  &cluster_result, &failure);
-		rank_report_end_progress();
-		if (ret < 0)
-			return log_failure(&failure);
-		if (options.cluster.progress)
-			rank_report_table(&cluster_result,
-					  options.config.shape.size);
-		sort_report_cluster(
-			&options.config, &cluster_result,
-			options_given(&options.reader, OPTION_JSON));
-		return stdout_finish();
-	}
+	if (options.cluster.is_cluster)
+		return sort_together(&options, &failure);
 	if (sort(&options, &result, &failure) < 0)
 		return log_failure(&failure);
 	if (options.config.plans_only)

@@ -5,12 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/base.h"
 #include "base/log.h"
 #include "base/parse.h"
-#include "programs/external_report.h"
 
 int external_options_scratch(struct options_reader *reader,
 			     struct external_options *options,
@@ -75,7 +73,7 @@ static const char *default_scratch(const char *output_path)
 }
 
 void external_options_complete(struct external_options *options,
-			       const char *output_path, bool tells_progress)
+			       const char *output_path)
 {
 	struct external_config *config = &options->config;
 
@@ -84,8 +82,6 @@ void external_options_complete(struct external_options *options,
 	if (config->scratch_count == 0)
 		options->scratch_paths[config->scratch_count++] =
 			default_scratch(output_path);
-	if (tells_progress && isatty(STDERR_FILENO))
-		config->progress = external_report_progress;
 }
 
 void external_options_warn(const struct external_options *options)

@@ -25,10 +25,9 @@ int external_options_rates(struct options_reader *reader,
 			   struct failure *failure);
 
 /* All options have been read: without a folder for scratch files, it is
- * $TMPDIR, or else that of the output.  Progress is told if it is wanted, and
- * there is a terminal. */
+ * $TMPDIR, or else that of the output. */
 void external_options_complete(struct external_options *options,
-			       const char *output_path, bool tells_progress);
+			       const char *output_path);
 
 /* Print a line for each folder whose files are memory (tmpfs). */
 void external_options_warn(const struct external_options *options);

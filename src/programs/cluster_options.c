@@ -1,0 +1,89 @@
+#include "programs/cluster_options.h"
+
+#include <string.h>
+
+#include "base/base.h"
+#include "exchange/udp_wire.h"
+
+#define DEADLINE_SECONDS_MAX 86400
+#define DEADLINE_NS_DEFAULT ((uint64_t)5 * 1000000000)
+
+/* In the order of their enums. */
+static const char *const schedules[] = { "rounds", "all-at-once", "auto" };
+static const char *const references[] = { "no", "yes", "auto" };
+
+void cluster_options_init(struct cluster_options *options)
+{
+	options->config.schedule = EXCHANGE_AUTO;
+	options->config.deadline_ns = DEADLINE_NS_DEFAULT;
+}
+
+/* Other values were once what --by-reference is now. */
+static int take_transport(struct options_reader *reader,
+			  struct cluster_config *config,
+			  struct failure *failure)
+{
+	const char *value = reader->value;
+
+	if (strcmp(value, "shm") == 0 || strcmp(value, "auto") == 0)
+		return options_refuse(reader, failure,
+				      "not udp; that is --by-reference=%s now",
+				      strcmp(value, "shm") ? value : "yes");
+	if (strcmp(value, "udp") != 0)
+		return options_refuse(reader, failure, "not udp");
+	config->datagrams_only = true;
+	return 0;
+}
+
+int cluster_options_take(struct options_reader *reader, int id,
+			 struct cluster_options *options, uint64_t *link_rate,
+			 struct failure *failure)
+{
+	struct cluster_config *config = &options->config;
+
+	switch (id) {
+	case CLUSTER_OPTION_LINK_RATE:
+		return options_size(reader, 1, INT64_MAX, link_rate, failure);
+	case CLUSTER_OPTION_SCHEDULE:
+		return options_choice(reader, schedules, ARRAY_LEN(schedules),
+				      &config->schedule, failure);
+	case CLUSTER_OPTION_TRANSPORT:
+		return take_transport(reader, config, failure);
+	case CLUSTER_OPTION_BY_REFERENCE:
+		return options_choice(reader, references, ARRAY_LEN(references),
+				      &config->by_reference, failure);
+	case CLUSTER_OPTION_PORT:
+		return options_port(reader, UINT16_MAX, &config->port, failure);
+	case CLUSTER_OPTION_PAYLOAD:
+		return options_number_32(reader, UDP_PAYLOAD_BYTES_MIN,
+					 UDP_PAYLOAD_BYTES_MAX,
+					 &config->payload_bytes, failure);
+	case CLUSTER_OPTION_DEADLINE:
+		return options_seconds(reader, DEADLINE_SECONDS_MAX,
+				       &config->deadline_ns, failure);
+	default:
+		return 0;
+	}
+}
+
+int cluster_options_complete(struct options_reader *reader,
+			     struct cluster_options *options,
+			     struct failure *failure)
+{
+	options->config.rank = (struct rank_options){
+		.nodes = options_value(reader, CLUSTER_OPTION_NODES),
+		.rank = options_value(reader, CLUSTER_OPTION_RANK),
+		.key_path = options_value(reader, CLUSTER_OPTION_KEY_FILE),
+		.job = options_value(reader, CLUSTER_OPTION_JOB),
+	};
+	options->config.plain = options_given(reader, CLUSTER_OPTION_PLAIN);
+	options->is_cluster = options_given(reader, CLUSTER_OPTION_CLUSTER) ||
+			      options_given(reader, CLUSTER_OPTION_NODES) ||
+			      options_given(reader, CLUSTER_OPTION_RANK);
+	for (int id = CLUSTER_OPTION_GATHER; id < CLUSTER_OPTION_END; id++)
+		if (options_given(reader, id) && !options->is_cluster)
+			return options_refuse_entry(
+				reader, id, failure,
+				"only with --cluster or --nodes");
+	return 0;
+}

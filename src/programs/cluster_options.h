@@ -1,0 +1,70 @@
+/*
+ * cluster_options.h - the options of a rank's sort
+ */
+#ifndef CLUSTER_OPTIONS_H
+#define CLUSTER_OPTIONS_H
+
+#include "base/options.h"
+#include "cluster/cluster.h"
+
+/* Those in the program's table are above its own. */
+enum {
+	CLUSTER_OPTION_CLUSTER = 1000,
+	CLUSTER_OPTION_NODES,
+	CLUSTER_OPTION_RANK,
+	CLUSTER_OPTION_LINK_RATE,
+	/* The options from here on need --cluster or --nodes. */
+	CLUSTER_OPTION_GATHER,
+	CLUSTER_OPTION_KEY_FILE,
+	CLUSTER_OPTION_JOB,
+	CLUSTER_OPTION_SCHEDULE,
+	CLUSTER_OPTION_TRANSPORT,
+	CLUSTER_OPTION_BY_REFERENCE,
+	CLUSTER_OPTION_PORT,
+	CLUSTER_OPTION_PAYLOAD,
+	CLUSTER_OPTION_PLAIN,
+	CLUSTER_OPTION_DEADLINE,
+	CLUSTER_OPTION_END,
+};
+
+/* clang-format off */
+#define CLUSTER_OPTIONS                                                        \
+	{ CLUSTER_OPTION_CLUSTER, "cluster", 0, OPTIONS_FLAG, NULL },          \
+	{ CLUSTER_OPTION_NODES, "nodes", 0, OPTIONS_VALUE, "HOSTS" },          \
+	{ CLUSTER_OPTION_RANK, "rank", 0, OPTIONS_VALUE, "R" },                \
+	{ CLUSTER_OPTION_LINK_RATE, "link-rate", 0, OPTIONS_VALUE, "RATE" },   \
+	{ CLUSTER_OPTION_GATHER, "gather", 0, OPTIONS_FILE, "FILE" },          \
+	{ CLUSTER_OPTION_KEY_FILE, "key-file", 0, OPTIONS_FILE, "FILE" },      \
+	{ CLUSTER_OPTION_JOB, "job", 0, OPTIONS_VALUE, "NAME" },               \
+	{ CLUSTER_OPTION_SCHEDULE, "schedule", 0, OPTIONS_VALUE, "KIND" },     \
+	{ CLUSTER_OPTION_TRANSPORT, "transport", 0, OPTIONS_VALUE, "KIND" },   \
+	{ CLUSTER_OPTION_BY_REFERENCE, "by-reference", 0, OPTIONS_VALUE,       \
+	  "WHEN" },                                                            \
+	{ CLUSTER_OPTION_PORT, "port", 0, OPTIONS_VALUE, "P" },                \
+	{ CLUSTER_OPTION_PAYLOAD, "payload", 0, OPTIONS_VALUE, "BYTES" },      \
+	{ CLUSTER_OPTION_PLAIN, "plain", 0, OPTIONS_FLAG, NULL },              \
+	{ CLUSTER_OPTION_DEADLINE, "deadline", 0, OPTIONS_VALUE, "SECONDS" }
+/* clang-format on */
+
+struct cluster_options {
+	bool is_cluster; /* this process is a rank */
+	struct cluster_config config;
+};
+
+/* What holds if no option says otherwise. */
+void cluster_options_init(struct cluster_options *options);
+
+/* Take the value of an option of the table above; of others, nothing.
+ * *link_rate is of the external sort's rates.  0 or -errno with *failure
+ * filled. */
+int cluster_options_take(struct options_reader *reader, int id,
+			 struct cluster_options *options, uint64_t *link_rate,
+			 struct failure *failure);
+
+/* All options have been read: is this a rank, and may it be one with these?  0
+ * or -errno with *failure filled. */
+int cluster_options_complete(struct options_reader *reader,
+			     struct cluster_options *options,
+			     struct failure *failure);
+
+#endif /* CLUSTER_OPTIONS_H */
