@@ -214,6 +214,7 @@ static int number_runs(struct cluster_runs *runs,
 				runs->input_begin[i + 1] - runs->input_begin[i],
 		};
 	error = run_numbers_make(&runs->numbers, spans, runs->rank->node_count,
+				 runs->input_begin[runs->rank->node_count],
 				 runs->unique, &bad, failure);
 	if (error == -EBADMSG)
 		return exchange_blame(runs->exchange, bad, failure,

@@ -23,12 +23,12 @@ uint8_t *run_numbers_write(const struct run_index *index, uint64_t input_begin,
 	return bytes;
 }
 
-/* The spans ascend, and have as many records as they must.  False: they cannot
- * be. */
+/* The spans ascend, and have as many records as they must, or as they may.
+ * False: they cannot be. */
 static bool read_spans(struct span *spans, const struct run_spans *told,
 		       unsigned rank, uint32_t place, bool drops)
 {
-	uint64_t left = told->input_count;
+	uint64_t left = told->input_count, had;
 
 	for (uint32_t r = 0; r < told->run_count; r++) {
 		const uint8_t *bytes =
@@ -48,8 +48,9 @@ static bool read_spans(struct span *spans, const struct run_spans *told,
 			return false;
 		left -= spans[r].count;
 	}
-	return left == 0 && told->record_count <= told->input_count &&
-	       (drops || told->record_count == told->input_count);
+	had = told->input_count - left;
+	return (left == 0 || told->may_be_any) && told->record_count <= had &&
+	       (drops || told->record_count == had);
 }
 
 static int compare_spans(const void *a, const void *b)
@@ -61,27 +62,27 @@ static int compare_spans(const void *a, const void *b)
 	return (first->rank > second->rank) - (first->rank < second->rank);
 }
 
-/* Each span begins where the one before ends, since together they have as many
- * records as the input. */
+/* Each span begins where the one before ends, and the last one ends where the
+ * input does. */
 static bool number_spans(uint32_t *numbers, struct span *spans, uint32_t count,
-			 unsigned *bad)
+			 uint64_t whole_count, unsigned *bad)
 {
 	uint64_t end = 0;
 
 	qsort(spans, count, sizeof(*spans), compare_spans);
 	for (uint32_t i = 0; i < count; i++) {
 		*bad = spans[i].rank;
-		if (spans[i].begin != end)
+		if (spans[i].begin != end || spans[i].count > whole_count - end)
 			return false;
 		end += spans[i].count;
 		numbers[spans[i].place] = i;
 	}
-	return true;
+	return end == whole_count;
 }
 
 int run_numbers_make(uint32_t **numbers, const struct run_spans *told,
-		     unsigned rank_count, bool drops, unsigned *bad,
-		     struct failure *failure)
+		     unsigned rank_count, uint64_t whole_count, bool drops,
+		     unsigned *bad, struct failure *failure)
 {
 	struct span *spans;
 	uint32_t count = 0;
@@ -101,7 +102,8 @@ int run_numbers_make(uint32_t **numbers, const struct run_spans *told,
 		is_good = read_spans(spans + count, &told[i], i, count, drops);
 		count += told[i].run_count;
 	}
-	is_good = is_good && number_spans(*numbers, spans, count, bad);
+	is_good = is_good &&
+		  number_spans(*numbers, spans, count, whole_count, bad);
 	free(spans);
 	return is_good ? 0 : -EBADMSG;
 }

@@ -23,8 +23,10 @@ struct run_spans {
 	const uint8_t *bytes; /* of run_count spans */
 	uint32_t run_count;
 	uint64_t record_count; /* of all its runs */
-	/* The part of the whole that its runs must have. */
+	/* Its runs must have this part of the whole; or, if they may have any
+	 * records, none of others than these. */
 	uint64_t input_begin, input_count;
+	bool may_be_any;
 };
 
 /* Write our spans, RUN_NUMBERS_RUN_BYTES for each run; our input begins there
@@ -34,13 +36,14 @@ uint8_t *run_numbers_write(const struct run_index *index, uint64_t input_begin,
 
 /*
  * Number the runs of all ranks, of which there are less than 2^32: the caller
- * bounds what each rank says.  *numbers has the numbers of rank 0's runs first,
- * then those of rank 1's; the caller frees it, also after a failure.  drops:
- * duplicates have been dropped.  0; -ENOMEM with *failure filled; or -EBADMSG:
- * the spans of rank *bad are not its part of the input.
+ * bounds what each rank says; the input has whole_count records.  *numbers has
+ * the numbers of rank 0's runs first, then those of rank 1's; the caller frees
+ * it, also after a failure.  drops: duplicates have been dropped.  0; -ENOMEM
+ * with *failure filled; or -EBADMSG: the spans of rank *bad are not its part of
+ * the input, or, if they may be any, do not go with those of other ranks.
  */
 int run_numbers_make(uint32_t **numbers, const struct run_spans *told,
-		     unsigned rank_count, bool drops, unsigned *bad,
-		     struct failure *failure);
+		     unsigned rank_count, uint64_t whole_count, bool drops,
+		     unsigned *bad, struct failure *failure);
 
 #endif /* RUN_NUMBERS_H */

@@ -24,6 +24,7 @@
 static struct run_spans spans[RANKS_MAX];
 static uint8_t told[RANKS_MAX][RUNS_MAX * RUN_NUMBERS_RUN_BYTES];
 static unsigned rank_count;
+static uint64_t whole_count;
 
 static void tell_rank(unsigned rank, uint64_t begin)
 {
@@ -63,14 +64,50 @@ static void tell(void)
 		tell_rank(i, begin);
 		begin += spans[i].input_count;
 	}
+	whole_count = begin;
+}
+
+/* The input is cut into runs, each of which any rank has; expected[] has their
+ * numbers as run_numbers_make() tells them. */
+static uint32_t deal(uint32_t *expected)
+{
+	uint32_t owner[RUNS_MAX], run_count = 1 + random_below(RUNS_MAX);
+	uint64_t begin[RUNS_MAX + 1] = { 0 };
+	uint32_t place = 0;
+
+	rank_count = 1 + random_below(RANKS_MAX);
+	for (uint32_t r = 0; r < run_count; r++) {
+		owner[r] = (uint32_t)random_below(rank_count);
+		begin[r + 1] = begin[r] + 1 + random_below(1000);
+	}
+	whole_count = begin[run_count];
+	for (unsigned i = 0; i < rank_count; i++) {
+		spans[i] = (struct run_spans){
+			.bytes = told[i],
+			.input_count = whole_count,
+			.may_be_any = true,
+		};
+		for (uint32_t r = 0; r < run_count; r++) {
+			uint8_t *at = told[i] + spans[i].run_count * 16;
+
+			if (owner[r] != i)
+				continue;
+			store_le64(at, begin[r]);
+			store_le64(at + 8, begin[r + 1] - begin[r]);
+			spans[i].run_count++;
+			spans[i].record_count += begin[r + 1] - begin[r];
+			expected[place++] = r;
+		}
+	}
+	return run_count;
 }
 
 static int make(uint32_t **numbers, bool drops, unsigned *bad)
 {
 	struct failure failure;
 
-	return run_numbers_make(numbers, spans, rank_count, drops, bad,
-				&failure);
+	return run_numbers_make(numbers, spans, rank_count, whole_count, drops,
+				bad, &failure);
 }
 
 static void run_numbers_make__as_the_input(void **state)
@@ -118,6 +155,46 @@ static void run_numbers_make__refuses_what_cannot_be(void **state)
 	}
 }
 
+static void run_numbers_make__of_any_rank(void **state)
+{
+	(void)state;
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		uint32_t expected[RUNS_MAX], *numbers;
+		uint32_t count = deal(expected);
+		unsigned bad;
+
+		assert_int_equal(make(&numbers, false, &bad), 0);
+		assert_memory_equal(numbers, expected,
+				    count * sizeof(*numbers));
+		free(numbers);
+	}
+}
+
+/* A gap, an overlap, an end too early or too late. */
+static void run_numbers_make__refuses_any_ranks_lie(void **state)
+{
+	(void)state;
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		uint32_t expected[RUNS_MAX], *numbers;
+		unsigned victim, bad = RANKS_MAX;
+		uint8_t *word;
+
+		deal(expected);
+		do
+			victim = (unsigned)random_below(rank_count);
+		while (spans[victim].run_count == 0);
+		word = told[victim] +
+		       random_below(2 * spans[victim].run_count) * 8;
+		store_le64(word, load_le64(word) + (random_below(2) ? 1 : -1));
+		if (random_below(4) == 0)
+			spans[victim].run_count--;
+		assert_int_equal(make(&numbers, random_below(2), &bad),
+				 -EBADMSG);
+		assert_in_range(bad, 0, rank_count - 1);
+		free(numbers);
+	}
+}
+
 /* Fewer records than there were, but not more. */
 static void run_numbers_make__dropped_duplicates(void **state)
 {
@@ -143,6 +220,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(run_numbers_make__as_the_input),
 		cmocka_unit_test(run_numbers_make__refuses_what_cannot_be),
+		cmocka_unit_test(run_numbers_make__of_any_rank),
+		cmocka_unit_test(run_numbers_make__refuses_any_ranks_lie),
 		cmocka_unit_test(run_numbers_make__dropped_duplicates),
 	};
 
