@@ -174,6 +174,16 @@ static uint32_t piece_slot_bytes(const struct external *external)
 	return (uint32_t)MIN(bytes, plan->read_slot_bytes);
 }
 
+static bool too_many_runs(struct external *external, unsigned run_count)
+{
+	struct failure failure;
+
+	failure_set(&failure, EXIT_RESOURCES, NULL, 0,
+		    "%u runs are too many for one merge", run_count);
+	external_fail(external, &failure);
+	return false;
+}
+
 bool external_open_pieces(struct external *external,
 			  const struct merge_request *merge)
 {
@@ -197,9 +207,7 @@ bool external_open_pieces(struct external *external,
 	int error = merge_plan_make(&external->merge, merge, &failure);
 
 	if (error == -E2BIG)
-		failure_set(&failure, EXIT_RESOURCES, NULL, 0,
-			    "%u runs are too many for one merge",
-			    merge->run_count);
+		return too_many_runs(external, merge->run_count);
 	if (error == 0)
 		error = piece_source_open(&external->pieces, &request,
 					  &failure);
@@ -319,20 +327,28 @@ static bool merge_into_run(struct external *external, unsigned first,
 
 /*
  * Merge neighbours until one merge suffices for the rest, and no more of them
- * than that takes; round after round, so that runs stay about equally long.
+ * than that takes; round after round, so that runs stay about equally long.  A
+ * run that has no neighbour is passed over.
  */
 static bool merge_until(struct external *external, unsigned runs_max)
 {
-	unsigned first = 0;
+	unsigned first = 0, passed_over = 0;
 
 	while (external->index.run_count > runs_max) {
 		unsigned left = external->index.run_count;
 		unsigned count = MIN(runs_max, left - runs_max + 1);
 
-		if (first + count > left)
+		if (first + (passed_over > 0 ? 1 : count) > left)
 			first = 0;
-		if (!merge_into_run(external, first, count))
-			return false;
+		count = run_index_neighbours(&external->index, first,
+					     MIN(count, left - first));
+		if (count > 1) {
+			if (!merge_into_run(external, first, count))
+				return false;
+			passed_over = 0;
+		} else if (++passed_over > left) {
+			return too_many_runs(external, left);
+		}
 		first++;
 	}
 	return true;

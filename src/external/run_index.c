@@ -282,6 +282,19 @@ static void splice(void *array, size_t each_bytes, uint32_t begin,
 	memcpy(bytes + begin * each_bytes, spare, new_bytes);
 }
 
+unsigned run_index_neighbours(const struct run_index *index, unsigned first,
+			      unsigned count)
+{
+	const struct run *runs = &index->runs[first];
+	unsigned found = 1;
+
+	while (found < count &&
+	       runs[found - 1].input_record + runs[found - 1].input_count ==
+		       runs[found].input_record)
+		found++;
+	return found;
+}
+
 int run_index_replace(struct run_index *index, unsigned first, unsigned count,
 		      struct failure *failure)
 {

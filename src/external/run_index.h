@@ -96,6 +96,11 @@ uint32_t run_index_extend(struct run_index *index, uint64_t record_count);
  * them.  0 or -errno with *failure filled. */
 int run_index_order(struct run_index *index, struct failure *failure);
 
+/* How many of runs [first, first + count) are neighbours in the input, from the
+ * first one on: only these can be merged into one. */
+unsigned run_index_neighbours(const struct run_index *index, unsigned first,
+			      unsigned count);
+
 /* The latest run is the merge of runs [first, first + count): it takes their
  * place.  0 or -errno with *failure filled. */
 int run_index_replace(struct run_index *index, unsigned first, unsigned count,

@@ -291,6 +291,36 @@ static void run_index_order__as_the_input(void **state)
 	}
 }
 
+/* Parts of the input of one record each, of which some are another rank's. */
+static void run_index_neighbours__end_at_a_gap(void **state)
+{
+	(void)state;
+	for (unsigned turn = 0; turn < 200; turn++) {
+		unsigned count = 1 + random_below(20), found = 1;
+
+		begin_test();
+		for (unsigned r = 0; r < count; r++) {
+			input_record += 1 + (random_below(5) == 0);
+			add_run(2);
+		}
+		while (found < count && runs[found]->input_record ==
+						runs[0]->input_record + found)
+			found++;
+		assert_int_equal(run_index_neighbours(&runs_index, 0, count),
+				 found);
+		assert_int_equal(run_index_neighbours(&runs_index, 0, 1), 1);
+		if (found > 1 && found < count) {
+			add_run(2);
+			replace(0, found);
+			assert_int_equal(
+				run_index_neighbours(&runs_index, 0, run_count),
+				1);
+		}
+		input_record = 0;
+		end_test();
+	}
+}
+
 /* Of a key that has fields at both ends of the record, too. */
 static void run_index_block_bytes__covers_the_index(void **state)
 {
@@ -358,6 +388,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(run_index_extend__grows),
 		cmocka_unit_test(run_index_order__as_the_input),
+		cmocka_unit_test(run_index_neighbours__end_at_a_gap),
 		cmocka_unit_test(run_index_replace__every_place),
 		cmocka_unit_test(run_index_replace__again_and_again),
 		cmocka_unit_test(run_index_block_bytes__covers_the_index),
