@@ -13,27 +13,29 @@
 /* --- what is read ahead ----------------------------------------------------
  */
 
-/* The share of the worker in the batch, counted over all files. */
-static void share_of_batch(const struct file_source *files, uint64_t batch,
-			   unsigned worker, uint64_t *begin, uint64_t *end)
+static void begin_share(struct file_reader *reader,
+			const struct lane_batch *batch)
 {
-	struct lane_batch all = files->batches[batch];
+	uint64_t workers = reader->source->worker_count;
 
-	*begin = all.first_record +
-		 all.record_count * worker / files->worker_count;
-	*end = all.first_record +
-	       all.record_count * (worker + 1) / files->worker_count;
+	reader->ahead_record = batch->first_record +
+			       batch->record_count * reader->worker / workers;
+	reader->ahead_end = batch->first_record + batch->record_count *
+							  (reader->worker + 1) /
+							  workers;
 }
 
 static bool find_ahead(struct file_reader *reader)
 {
-	const struct file_source *files = reader->source;
+	const struct batch_deal *deal = &reader->source->deal;
+	struct lane_batch batch;
 
 	while (reader->ahead_record == reader->ahead_end) {
-		if (reader->ahead_batch + 1 >= files->batch_count)
+		if (!deal->batch(deal->context, reader->ahead_batch, false,
+				 &batch))
 			return false;
-		share_of_batch(files, ++reader->ahead_batch, reader->worker,
-			       &reader->ahead_record, &reader->ahead_end);
+		reader->ahead_batch++;
+		begin_share(reader, &batch);
 	}
 	return true;
 }
@@ -161,8 +163,7 @@ int file_source_open(struct file_source *files,
 			.record_size = request->part_bytes,
 		},
 		.input = input,
-		.batches = request->batches,
-		.batch_count = request->batch_count,
+		.deal = request->deal,
 		.unit_records = request->part_bytes < input->record_size
 					? 1
 					: (request->slot_bytes -
@@ -182,9 +183,6 @@ int file_source_open(struct file_source *files,
 		memset(reader, 0, sizeof(*reader));
 		reader->source = files;
 		reader->worker = w;
-		if (files->batch_count > 0)
-			share_of_batch(files, 0, w, &reader->ahead_record,
-				       &reader->ahead_end);
 		read_ahead_init(&reader->reads, request->depth,
 				request->memory + (size_t)w * request->depth *
 							  request->slot_bytes,
@@ -195,17 +193,17 @@ int file_source_open(struct file_source *files,
 
 uint64_t file_source_begin(struct file_source *files, struct batch *batch)
 {
-	uint64_t count;
+	struct lane_batch next;
 
-	if (files->next_batch == files->batch_count)
+	if (!files->deal.batch(files->deal.context, files->next_batch, true,
+			       &next))
 		return 0;
-	count = files->batches[files->next_batch].record_count;
-	batch->first_record = files->batches[files->next_batch].first_record;
 	files->next_batch++;
+	batch->first_record = next.first_record;
 	files->source.base = batch->records;
-	files->source.record_count = count;
-	files->source.slot_count = count;
-	return count;
+	files->source.record_count = next.record_count;
+	files->source.slot_count = next.record_count;
+	return next.record_count;
 }
 
 void file_source_add_up(const struct file_source *files, uint64_t *read_bytes,

@@ -1,8 +1,8 @@
 /*
  * file_source.h - the input files as a source, batch after batch
  *
- * The records of all files, or of those of a lane, have been dealt out to
- * batches, in order (lane_plan.h); within a batch each worker reads its share
+ * The records of all files, or of those of a lane, are dealt out to batches
+ * (batch_deal.h); within a batch each worker reads its share
  * in units of whole records.  A unit is read into a staging slot and copied to
  * its place in the batch, so that files of any size and number can be read past
  * the page cache.  A worker's reads go on into the next batch while it waits
@@ -12,7 +12,7 @@
 #define FILE_SOURCE_H
 
 #include "external/batch.h"
-#include "external/lane_plan.h"
+#include "external/batch_deal.h"
 #include "io/input.h"
 #include "io/read_ahead.h"
 #include "io/source.h"
@@ -25,7 +25,7 @@ struct file_reader {
 	/* The records that are to be read next, counted over all files, and
 	 * the end of the share that they lie in. */
 	uint64_t ahead_record, ahead_end;
-	uint64_t ahead_batch; /* the number of that share's batch */
+	uint64_t ahead_batch; /* the number of the batch after that share's */
 	/* Of the current batch's share: records that are not copied yet, and
 	 * the slot of the first one. */
 	uint64_t left_records;
@@ -37,8 +37,7 @@ struct file_reader {
 struct file_source {
 	struct source source; /* of the current batch's records */
 	const struct input *input;
-	const struct lane_batch *batches; /* [batch_count], borrowed */
-	uint64_t batch_count;
+	struct batch_deal deal;
 	uint64_t unit_records; /* 1 if a part of each is read */
 	uint32_t part_offset;
 	unsigned worker_count;
@@ -48,8 +47,7 @@ struct file_source {
 
 struct file_source_request {
 	const struct input *input; /* open; read directly if it is so chosen */
-	const struct lane_batch *batches; /* in ascending order */
-	uint64_t batch_count;
+	struct batch_deal deal;
 	unsigned worker_count;
 	uint32_t slot_bytes;
 	unsigned depth;
@@ -64,7 +62,8 @@ int file_source_open(struct file_source *files,
 		     struct failure *failure);
 
 /* Between batches: the next one's records go to this batch, which is told its
- * first.  Returns how many there are; 0: no record is left. */
+ * first; it may have to be waited for until they are decided.  Returns how many
+ * there are; 0: no record is left. */
 uint64_t file_source_begin(struct file_source *files, struct batch *batch);
 
 /* Between batches: add what all workers have read, and how long they have

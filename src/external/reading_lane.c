@@ -163,10 +163,14 @@ static void bring_in(struct reading_lane *lane, struct batch *batch,
  * sake of a batch that gets no record. */
 int reading_lane_to_come(const struct reading_lane *lane)
 {
+	const struct batch_deal *deal = &lane->files.deal;
+	uint64_t left;
+
 	if (lane->streams)
 		return lane->streams->has_ended ? 0 : PIPELINE_MORE;
-	return (int)MIN(lane->files.batch_count - lane->files.next_batch,
-			PIPELINE_MORE - 1);
+	left = deal->left(deal->context, lane->files.next_batch);
+	return left == UINT64_MAX ? PIPELINE_MORE
+				  : (int)MIN(left, PIPELINE_MORE - 1);
 }
 
 int reading_lane_fill(struct reading_lane *lane, struct batch *batch)

@@ -24,7 +24,10 @@ struct reading_lane {
 	const struct record_shape *key_shape; /* run_index_key_shape() */
 	enum splitters_kind wanted;	      /* by the user */
 	void (*serve)(void *lane);	      /* worker 0, every few ms */
-	struct lane_batch *batches;	      /* owned; NULL of streams */
+	/* Known from the files, [batch_count], owned; NULL: they are dealt
+	 * another way, or streams are the input. */
+	struct lane_batch *batches;
+	uint64_t batch_count;
 	struct file_source files;
 	struct stream_source *streams; /* borrowed; NULL: files are the input */
 	struct source *source;	       /* of either */

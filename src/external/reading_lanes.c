@@ -57,7 +57,7 @@ void reading_lanes_plan(struct reading_lanes *lanes,
 			.record_count = input->files[f].record_count,
 		};
 	/* Keys by themselves are read at random. */
-	lanes->count = plan->way == EXTERNAL_BY_KEYS
+	lanes->count = plan->way == EXTERNAL_BY_KEYS || config->deal
 			       ? 1
 			       : lane_plan_devices(files, input->file_count);
 	while (!try_count(lanes, files, lanes->count, request, plan))
@@ -175,19 +175,58 @@ static void probe_keys(struct reading_lanes *lanes)
 		reading_lane_set_keys(&lanes->lane[l], kind, is_uniform);
 }
 
+static bool batch_of_lane(void *context, uint64_t number, bool waits,
+			  struct lane_batch *batch)
+{
+	const struct reading_lane *lane = context;
+
+	(void)waits;
+	if (number >= lane->batch_count)
+		return false;
+	*batch = lane->batches[number];
+	return true;
+}
+
+static uint64_t left_of_lane(void *context, uint64_t number)
+{
+	const struct reading_lane *lane = context;
+
+	return lane->batch_count - number;
+}
+
+/* The lane's files tell which batches it has.  0 or -errno with *failure
+ * filled. */
+static int deal_files(struct reading_lanes *lanes, unsigned number,
+		      struct batch_deal *deal, struct failure *failure)
+{
+	const struct lane_plan *plan = &lanes->lane_plan;
+	struct reading_lane *lane = &lanes->lane[number];
+	uint64_t capacity = lanes->plan->batch.capacity;
+
+	lane->batch_count = lane_plan_batches_of(plan, number, capacity);
+	/* One more: malloc(0) may return NULL. */
+	lane->batches =
+		malloc((lane->batch_count + 1) * sizeof(*lane->batches));
+	if (!lane->batches)
+		return failure_no_memory(failure);
+	lane_plan_deal(plan, number, capacity, lane->batches);
+	*deal = (struct batch_deal){
+		.context = lane,
+		.batch = batch_of_lane,
+		.left = left_of_lane,
+	};
+	return 0;
+}
+
 /* 0 or -errno with *failure filled. */
 static int open_files(struct reading_lanes *lanes, unsigned number,
 		      uint8_t *memory, struct failure *failure)
 {
 	const struct external_plan *plan = lanes->plan;
-	const struct lane_plan *lane_plan = &lanes->lane_plan;
 	struct reading_lane *lane = &lanes->lane[number];
-	uint64_t capacity = plan->batch.capacity;
 	size_t reader_bytes = (size_t)plan->read_depth * plan->read_slot_bytes;
 	struct file_source_request request = {
 		.input = lanes->config.input,
-		.batch_count =
-			lane_plan_batches_of(lane_plan, number, capacity),
 		.worker_count = count_readers(lanes, number),
 		.slot_bytes = plan->read_slot_bytes,
 		.depth = plan->read_depth,
@@ -197,15 +236,14 @@ static int open_files(struct reading_lanes *lanes, unsigned number,
 				       : 0,
 		.part_bytes = plan->batch.shape.size,
 	};
+	int error = 0;
 
-	/* One more: malloc(0) may return NULL. */
-	lane->batches =
-		malloc((request.batch_count + 1) * sizeof(*lane->batches));
-	if (!lane->batches)
-		return failure_no_memory(failure);
-	lane_plan_deal(lane_plan, number, capacity, lane->batches);
-	request.batches = lane->batches;
-	return file_source_open(&lane->files, &request, failure);
+	if (lanes->config.deal)
+		request.deal = *lanes->config.deal;
+	else
+		error = deal_files(lanes, number, &request.deal, failure);
+	return error ? error
+		     : file_source_open(&lane->files, &request, failure);
 }
 
 int reading_lanes_open(struct reading_lanes *lanes,

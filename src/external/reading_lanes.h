@@ -9,6 +9,7 @@
 #ifndef READING_LANES_H
 #define READING_LANES_H
 
+#include "external/batch_deal.h"
 #include "external/external_plan.h"
 #include "external/reading_lane.h"
 #include "sort/sort_trace.h"
@@ -24,7 +25,10 @@ struct reading_lanes_config {
 	enum splitters_kind splitters; /* wanted by the user */
 	const struct topology *topology;
 	struct thread_pool *readers; /* of a single lane */
-	const char *trace_path;	     /* NULL: nothing is traced */
+	/* Of an input that is shared with other ranks: one lane reads it.
+	 * NULL: all of it is ours. */
+	const struct batch_deal *deal;
+	const char *trace_path; /* NULL: nothing is traced */
 };
 
 struct reading_lanes {
