@@ -9,6 +9,7 @@
 #include "cluster/cluster_link.h"
 #include "cluster/cluster_state.h"
 #include "cluster/cluster_trace.h"
+#include "cluster/input_division.h"
 #include "sort/sort_setup.h"
 
 static void add_ns(struct cluster *cluster, enum cluster_figure figure,
@@ -256,6 +257,11 @@ static int sort_externally(struct cluster *cluster)
 	cluster->external.share_records =
 		cluster->agreement.whole_count / cluster->rank.node_count;
 	cluster->external.planned_records = largest;
+	cluster->external.shares_input = cluster->config->shares_input;
+	if (cluster->config->shares_input)
+		cluster->external.records_max = input_division_records_max(
+			cluster->agreement.whole_count,
+			cluster->rank.node_count);
 	cluster->progress.exchange = cluster->exchange;
 	cluster->progress.rank = &cluster->rank;
 	cluster->progress.show = cluster->config->progress;

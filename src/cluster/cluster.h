@@ -45,6 +45,9 @@ struct cluster_config {
 	bool datagrams_only;
 	bool plain;
 	bool gathers; /* the one output is the same file on all ranks */
+	/* All ranks name the same input files, and each reads a part of them:
+	 * beyond memory, whatever its size. */
+	bool shares_input;
 	uint16_t port;
 	uint32_t payload_bytes;
 	uint64_t deadline_ns;

@@ -4,11 +4,12 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "cluster/input_division.h"
 #include "io/input.h"
 #include "sort/buckets.h"
 #include "sort/plan.h"
 
-#define VERSION 6
+#define VERSION 7
 
 /* A node's output range that is cut at sampled borders is wrong by half a
  * bucket at either end: with this many splitters for each node by less than 2
@@ -103,6 +104,7 @@ void cluster_hello_encode(const struct cluster_hello *hello,
 		hello->input_bytes,
 		hello->codec,
 		(uint64_t)hello->link,
+		hello->shared_records,
 	};
 
 	_Static_assert(ARRAY_LEN(others) + OTHERS_AT == ARRAY_LEN(words),
@@ -153,6 +155,7 @@ int cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
 		.input_bytes = others[14],
 		.codec = others[15],
 		.link = (enum cluster_link_wish)others[16],
+		.shared_records = others[17],
 	};
 	return unpack_shape(&hello->shape, words + SHAPE_AT) &&
 			       words_are_good(others)
@@ -210,6 +213,17 @@ static int compare(const struct peer *peer, const struct peer *own,
 		return differs_in_name(peer, own->rank, "compress", failure);
 	if (peer->hello->schedule != own->hello->schedule)
 		return differs_in_name(peer, own->rank, "schedule", failure);
+	if ((peer->hello->shared_records == CLUSTER_NOT_SHARED) !=
+	    (own->hello->shared_records == CLUSTER_NOT_SHARED))
+		return differs_in_name(peer, own->rank, "shared-input",
+				       failure);
+	if (peer->hello->shared_records != own->hello->shared_records)
+		return failure_set(
+			failure, EXIT_USAGE, NULL, 0,
+			"rank %u (%.80s) finds %" PRIu64
+			" records in the shared input, rank %u %" PRIu64,
+			peer->rank, peer->name, peer->hello->shared_records,
+			own->rank, own->hello->shared_records);
 	if ((peer->hello->gather_nonce == 0) != (own->hello->gather_nonce == 0))
 		return differs_in_name(peer, own->rank, "gather", failure);
 	return 0;
@@ -234,10 +248,22 @@ static bool kind_is_good(const struct cluster_hello *hello)
 		splitters_may_be_ascii(&hello->shape));
 }
 
+/* Of a shared input a rank has its part at first. */
+static bool part_is_good(const struct peer *peer, unsigned node_count)
+{
+	uint64_t whole = peer->hello->shared_records;
+
+	return whole == CLUSTER_NOT_SHARED ||
+	       peer->hello->record_count ==
+		       input_division_begin(whole, peer->rank + 1, node_count) -
+			       input_division_begin(whole, peer->rank,
+						    node_count);
+}
+
 /* Is it possible what a rank says of its input?  The caller has compared its
  * shape with ours. */
 static int check_input(const struct peer *peer, unsigned own,
-		       struct failure *failure)
+		       unsigned node_count, struct failure *failure)
 {
 	const struct cluster_hello *hello = peer->hello;
 	enum exit_status status =
@@ -249,7 +275,8 @@ static int check_input(const struct peer *peer, unsigned own,
 				   "rank %u (%.80s) has %" PRIu64
 				   " records, which are too many for one node",
 				   peer->rank, peer->name, hello->record_count);
-	if (!slots_are_good(hello) || !kind_is_good(hello))
+	if (!slots_are_good(hello) || !kind_is_good(hello) ||
+	    !part_is_good(peer, node_count))
 		return failure_set(failure, EXIT_PEER, NULL, 0,
 				   "rank %u (%.80s) says of its input what "
 				   "cannot be",
@@ -395,7 +422,7 @@ int cluster_agree(struct cluster_agreement *agreement,
 		int error = compare(&peer, &self, failure);
 
 		if (error == 0)
-			error = check_input(&peer, own, failure);
+			error = check_input(&peer, own, node_count, failure);
 		if (error)
 			return error;
 		agreement->whole_count += hellos[i].record_count;
@@ -407,7 +434,10 @@ int cluster_agree(struct cluster_agreement *agreement,
 	if (agree_by_reference(agreement, hellos, node_count, names, failure) <
 	    0)
 		return -EINVAL;
-	agreement->is_external = is_too_large(agreement, hellos, node_count);
+	agreement->is_external =
+		(node_count > 1 &&
+		 hellos[own].shared_records != CLUSTER_NOT_SHARED) ||
+		is_too_large(agreement, hellos, node_count);
 	agreement->kind = static_kind(hellos, node_count, &is_uniform);
 	agreement->may_sample = wanted == SPLITTERS_AUTO;
 	if (agreement->whole_count > 0 &&

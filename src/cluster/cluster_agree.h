@@ -62,12 +62,18 @@ struct cluster_hello {
 	uint64_t input_bytes;
 	uint64_t codec; /* of what is spilled: any number, the same for all */
 	enum cluster_link_wish link;
+	/* Of the files that all ranks read together, of which record_count is
+	 * this rank's part at first; CLUSTER_NOT_SHARED: its input is its
+	 * own. */
+	uint64_t shared_records;
 };
+
+#define CLUSTER_NOT_SHARED UINT64_MAX
 
 /* Little-endian words: a version, and the fields above in their order.  Of the
  * shape there are the size and, in a word each, KEY_FIELDS_MAX fields of the
  * key. */
-#define CLUSTER_HELLO_BYTES (8 * (19 + KEY_FIELDS_MAX))
+#define CLUSTER_HELLO_BYTES (8 * (20 + KEY_FIELDS_MAX))
 
 /* The most bytes of input that a rank may have.  A peer that tells of more ends
  * the run, before its number is added, multiplied or used for memory. */

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "cluster/cluster_allgather.h"
+#include "cluster/cluster_division.h"
 #include "cluster/cluster_runs.h"
 #include "external/external_rank.h"
 
@@ -21,6 +22,7 @@ struct joint_sort {
 	struct external_rank *rank;
 	unsigned own, count;
 	struct cluster_runs runs;
+	struct cluster_division division; /* of a shared input */
 	/* Of the wave at hand. */
 	const struct outgoing_message *messages;
 	uint64_t send_bytes[RANK_NODES_MAX];
@@ -84,6 +86,33 @@ static uint64_t told_bytes_max(const struct joint_sort *joint)
 	return 2 * external_rank_index_bytes(joint->rank) + 4 * MIB;
 }
 
+/* While the reading teams go on, until all of the input has been given out. */
+static int divide_input(struct joint_sort *joint, struct failure *failure)
+{
+	struct cluster_division *division = &joint->division;
+	unsigned given_max[RANK_NODES_MAX];
+	int error = 0;
+
+	for (unsigned i = 0; i < joint->count; i++)
+		given_max[i] = cluster_runs_max(&joint->runs, i) / 2;
+	*division = (struct cluster_division){
+		.exchange = joint->exchange,
+		.rank = joint->external->rank,
+		.external_rank = joint->rank,
+		.claims = external_rank_claims(joint->rank),
+	};
+	cluster_division_begin(division, joint->runs.input_begin[joint->count],
+			       given_max);
+	while (error == 0 && !cluster_division_is_final(division)) {
+		error = external_rank_check(joint->rank, failure);
+		if (error == 0)
+			error = cluster_division_step(division, failure);
+		if (error == 0)
+			error = serve(joint, failure);
+	}
+	return error;
+}
+
 static int make_runs(struct joint_sort *joint, struct failure *failure)
 {
 	struct external_rank_limits own;
@@ -96,7 +125,9 @@ static int make_runs(struct joint_sort *joint, struct failure *failure)
 	if (error)
 		return error;
 	external_rank_start_runs(joint->rank, runs_max);
-	return wait_until_done(joint, failure);
+	if (joint->runs.shares_input)
+		error = divide_input(joint, failure);
+	return error ? error : wait_until_done(joint, failure);
 }
 
 /* Our merge, in pieces that no rank has more than its part of. */
@@ -479,6 +510,7 @@ int cluster_external_run(const struct cluster_external *external,
 		.key_shape = run_index_key_shape(&config->shape),
 		.unique = config->unique,
 		.kernel = config->kernel,
+		.shares_input = external->config->shares_input,
 	};
 	for (unsigned i = 0; i < joint->count; i++)
 		joint->runs.input_begin[i + 1] =

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "cluster/cluster_state.h"
+#include "cluster/input_division.h"
 #include "exchange/udp.h"
 #include "io/input_reader.h"
 #include "sort/key_probe.h"
@@ -77,6 +78,19 @@ static void add_external(const struct cluster_config *config,
 						       : CLUSTER_LINK_UNKNOWN;
 }
 
+/* Our part of it, which may change. */
+static void share_input(const struct cluster *cluster,
+			struct cluster_hello *hello)
+{
+	uint64_t whole = hello->record_count;
+	unsigned own = cluster->rank.rank, count = cluster->rank.node_count;
+
+	hello->shared_records = whole;
+	hello->record_count = input_division_begin(whole, own + 1, count) -
+			      input_division_begin(whole, own, count);
+	hello->slot_count = hello->record_count;
+}
+
 /* What this rank knows by itself. */
 static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 {
@@ -102,13 +116,16 @@ static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 		.traces = config->trace_path != NULL,
 		.by_reference = cluster->config->by_reference,
 		.slot_count = input->slot_count,
+		.shared_records = CLUSTER_NOT_SHARED,
 		.memory_bytes =
 			is_small(cluster) ? 0 : cluster_memory_bytes(cluster),
 		.input_bytes = input_memory_bytes(input),
 	};
 	if (cluster->config->external)
 		add_external(cluster->config, hello);
-	if (cluster->config->by_reference != CLUSTER_BY_REFERENCE_NO)
+	if (cluster->config->shares_input)
+		share_input(cluster, hello);
+	else if (cluster->config->by_reference != CLUSTER_BY_REFERENCE_NO)
 		cluster_offer_input(cluster, hello);
 	while (cluster->config->gathers && hello->gather_nonce == 0)
 		randombytes_buf(&hello->gather_nonce,

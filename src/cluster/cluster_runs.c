@@ -87,9 +87,9 @@ static unsigned find_smallest(const struct cluster_runs *runs)
 	return smallest;
 }
 
-/* How many runs a rank may have: so many of each leave rests that fill half of
- * any rank's piece, and one wave brings a block of each. */
-static unsigned runs_max_of(const struct cluster_runs *runs, unsigned node)
+/* So many of each leave rests that fill half of any rank's piece, and one wave
+ * brings a block of each. */
+unsigned cluster_runs_max(const struct cluster_runs *runs, unsigned node)
 {
 	uint64_t piece = runs->limits[find_smallest(runs)].piece_records;
 	uint64_t rests;
@@ -106,7 +106,7 @@ static int find_runs_max(const struct cluster_runs *runs, unsigned *runs_max,
 {
 	unsigned smallest = find_smallest(runs);
 
-	*runs_max = runs_max_of(runs, runs->rank->rank);
+	*runs_max = cluster_runs_max(runs, runs->rank->rank);
 	if (*runs_max >= RUNS_MIN)
 		return 0;
 	if (smallest != runs->rank->rank)
@@ -156,9 +156,12 @@ static int write_sample(const struct cluster_runs *runs,
 		      sample_bytes;
 	*bytes = malloc(*byte_count);
 	if (*bytes) {
-		at = run_numbers_write(index,
-				       runs->input_begin[runs->rank->rank],
-				       *bytes + SAMPLE_HEAD_BYTES);
+		at = run_numbers_write(
+			index,
+			runs->shares_input
+				? 0
+				: runs->input_begin[runs->rank->rank],
+			*bytes + SAMPLE_HEAD_BYTES);
 		for (unsigned r = 0; r < index->run_count; r++)
 			records += index->runs[r].record_count;
 		store_le32(*bytes, index->run_count);
@@ -180,11 +183,11 @@ static int read_head(struct cluster_runs *runs, unsigned node,
 				      "says nothing of its runs");
 	runs->run_count[node] = load_le32(bytes);
 	runs->record_count[node] = load_le64(bytes + 4);
-	if (runs->run_count[node] > runs_max_of(runs, node))
+	if (runs->run_count[node] > cluster_runs_max(runs, node))
 		return exchange_blame(runs->exchange, node, failure,
 				      "has %u runs, not up to %u",
 				      runs->run_count[node],
-				      runs_max_of(runs, node));
+				      cluster_runs_max(runs, node));
 	if (byte_count - SAMPLE_HEAD_BYTES <
 	    (uint64_t)runs->run_count[node] * RUN_NUMBERS_RUN_BYTES)
 		return exchange_blame(runs->exchange, node, failure,
@@ -200,6 +203,7 @@ static int number_runs(struct cluster_runs *runs,
 		       const struct cluster_allgather *all,
 		       struct failure *failure)
 {
+	uint64_t whole = runs->input_begin[runs->rank->node_count];
 	struct run_spans spans[RANK_NODES_MAX];
 	unsigned bad = 0;
 	int error;
@@ -209,13 +213,16 @@ static int number_runs(struct cluster_runs *runs,
 			.bytes = all->all + all->offset[i] + SAMPLE_HEAD_BYTES,
 			.run_count = runs->run_count[i],
 			.record_count = runs->record_count[i],
-			.input_begin = runs->input_begin[i],
-			.input_count =
-				runs->input_begin[i + 1] - runs->input_begin[i],
+			.input_begin =
+				runs->shares_input ? 0 : runs->input_begin[i],
+			.input_count = runs->shares_input
+					       ? whole
+					       : runs->input_begin[i + 1] -
+							 runs->input_begin[i],
+			.may_be_any = runs->shares_input,
 		};
 	error = run_numbers_make(&runs->numbers, spans, runs->rank->node_count,
-				 runs->input_begin[runs->rank->node_count],
-				 runs->unique, &bad, failure);
+				 whole, runs->unique, &bad, failure);
 	if (error == -EBADMSG)
 		return exchange_blame(runs->exchange, bad, failure,
 				      "has runs of other records than those of "
@@ -274,7 +281,7 @@ static uint64_t sample_bytes_max(const struct cluster_runs *runs)
 	uint64_t runs_max = 0;
 
 	for (unsigned i = 0; i < runs->rank->node_count; i++)
-		runs_max = MAX(runs_max, runs_max_of(runs, i));
+		runs_max = MAX(runs_max, cluster_runs_max(runs, i));
 	return SAMPLE_HEAD_BYTES + runs_max * RUN_NUMBERS_RUN_BYTES +
 	       (uint64_t)sample_blocks_max(runs) *
 		       run_cut_sample_bytes(&runs->key_shape);

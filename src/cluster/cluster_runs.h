@@ -30,6 +30,9 @@ struct cluster_runs {
 	enum cpu_level kernel;
 	/* [rank], and one more: where each rank's input begins in the whole. */
 	uint64_t input_begin[RANK_NODES_MAX + 1];
+	/* They read it together: any rank may have runs of any part, and those
+	 * in our index are numbered in the whole. */
+	bool shares_input;
 	/* Memory for what others tell, at most. */
 	uint64_t bytes_max;
 
@@ -58,6 +61,9 @@ struct cluster_runs {
 int cluster_runs_tell_limits(struct cluster_runs *runs,
 			     const struct external_rank_limits *own,
 			     unsigned *runs_max, struct failure *failure);
+
+/* How many runs a rank may have in that merge. */
+unsigned cluster_runs_max(const struct cluster_runs *runs, unsigned node);
 
 /* Our runs have been made, and are in the index. */
 int cluster_runs_cut(struct cluster_runs *runs, const struct run_index *index,

@@ -19,9 +19,8 @@ struct batch_deal {
 	/* The records of the batch with this number, from 0 on: true, with
 	 * *batch filled.  False: there is no such batch, or, unless the caller
 	 * waits for that to be decided, it is not known yet.  The leader of the
-	 * lane and its workers call this, and no number is far from those of
-	 * the others: all workers have read the batch before the one that the
-	 * leader has asked for last. */
+	 * lane waits, for one batch after the other.  Its workers do not; they
+	 * ask for the leader's last batch and those behind it. */
 	bool (*batch)(void *context, uint64_t number, bool waits,
 		      struct lane_batch *batch);
 	/* How many batches there are from this number on; UINT64_MAX: that is

@@ -103,8 +103,9 @@ static uint64_t index_blocks(const struct external_plan *plan,
 	uint64_t runs = planned_runs(plan, request);
 	unsigned runs_max =
 		external_plan_runs_max(plan, request, plan->batch_count);
-	uint64_t blocks =
-		DIV_ROUND_UP(planned_records(request), plan->block_records);
+	uint64_t records =
+		MAX(planned_records(request), request->index_records);
+	uint64_t blocks = DIV_ROUND_UP(records, plan->block_records);
 	uint64_t more = runs > runs_max ? blocks / runs * (runs - runs_max) : 0;
 
 	if (request->record_count == EXTERNAL_RECORDS_UNKNOWN)

@@ -44,6 +44,7 @@ struct external_request {
 	 * this one alone.  And how many records this one gets. */
 	unsigned rank_count;
 	uint64_t share_records;
+	uint64_t index_records; /* that its runs may have, if that is more */
 };
 
 enum external_way {

@@ -65,6 +65,21 @@ void external_rank_start_runs(struct external_rank *rank, unsigned runs_max)
 	thread_pool_launch(&rank->driver, drive_runs, rank);
 }
 
+struct reading_claims *external_rank_claims(struct external_rank *rank)
+{
+	return rank->external->config->shares_input ? &rank->external->claims
+						    : NULL;
+}
+
+/* The workers of the lane read equal shares. */
+uint64_t external_rank_read_records(const struct external_rank *rank)
+{
+	const struct reading_lane *lane = &rank->external->lanes.lane[0];
+
+	return atomic_load_explicit(&lane->read_bytes, memory_order_relaxed) *
+	       lane->readers->worker_count / rank->external->request.shape.size;
+}
+
 bool external_rank_is_busy(const struct external_rank *rank)
 {
 	return atomic_load_explicit(&rank->is_driving, memory_order_acquire);
@@ -432,6 +447,8 @@ void external_rank_stop(struct external_rank *rank,
 			const struct failure *failure)
 {
 	external_fail(rank->external, failure);
+	if (rank->external->config->shares_input)
+		reading_claims_stop(&rank->external->claims);
 	/* Whoever waits for a word sees that it has changed, and the failure.
 	 */
 	thread_pool_set(&rank->driver, &rank->given_waves, UINT32_MAX);

@@ -32,6 +32,7 @@
 #include "external/external_sort.h"
 #include "external/merge_plan.h"
 #include "external/outgoing.h"
+#include "external/reading_claims.h"
 #include "io/output.h"
 
 struct external_rank;
@@ -57,6 +58,12 @@ void external_rank_limits(const struct external_rank *rank,
 /* Sort the input into runs, and merge these until there are no more than
  * runs_max. */
 void external_rank_start_runs(struct external_rank *rank, unsigned runs_max);
+
+/* Of a shared input: what this rank may read is given there, from the start of
+ * the runs on.  NULL: it has an input of its own. */
+struct reading_claims *external_rank_claims(struct external_rank *rank);
+/* About how many records have been read so far. */
+uint64_t external_rank_read_records(const struct external_rank *rank);
 
 /* Has the run failed by now, in any thread? */
 int external_rank_check(const struct external_rank *rank,

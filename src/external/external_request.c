@@ -24,6 +24,7 @@ void external_request_make(struct external_request *request,
 		.sums_up = config->sort->checksum,
 		.rank_count = config->rank_count,
 		.share_records = config->share_records,
+		.index_records = config->records_max,
 	};
 	if (request->memory_bytes == 0)
 		request->memory_bytes =

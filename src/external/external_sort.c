@@ -13,6 +13,21 @@
 /* --- plan and memory -------------------------------------------------------
  */
 
+/* Records that are planned for; of a shared input we read some. */
+static uint64_t input_records(const struct external *external)
+{
+	const struct external_config *config = external->config;
+
+	return config->shares_input ? config->planned_records
+				    : external->input.record_count;
+}
+
+static void open_claims(struct external *external)
+{
+	reading_claims_open(&external->claims, external->plan.batch.capacity);
+	external->claims_deal = reading_claims_deal(&external->claims);
+}
+
 static void plan_lanes(struct external *external)
 {
 	const struct sorter_config *config = external->config->sort;
@@ -25,6 +40,8 @@ static void plan_lanes(struct external *external)
 		.splitters = config->splitters,
 		.topology = &external->topology,
 		.readers = &external->readers,
+		.deal = external->config->shares_input ? &external->claims_deal
+						       : NULL,
 		.trace_path = config->trace_path,
 	};
 
@@ -49,7 +66,7 @@ static int make_plan(struct external *external, struct failure *failure)
 	int error;
 
 	external_request_make(request, external->config,
-			      external->input.record_count,
+			      input_records(external),
 			      external->topology.cpu_count);
 	request->in_order = external->destination.is_stream;
 	error = external_request_plan(request, external->config,
@@ -58,6 +75,8 @@ static int make_plan(struct external *external, struct failure *failure)
 		return error;
 	bound_scratch(external);
 	plan_lanes(external);
+	if (external->config->shares_input)
+		open_claims(external);
 	return 0;
 }
 
@@ -445,6 +464,8 @@ void external_close(struct external *external)
 	run_sink_close(&external->runs);
 	destination_close(&external->destination);
 	stream_source_close(&external->streams);
+	if (external->claims_deal.context)
+		reading_claims_close(&external->claims);
 	scratch_close(&external->scratch);
 	run_index_free(&external->index);
 	pipeline_fini(&external->pipeline);

@@ -60,6 +60,11 @@ struct external_config {
 	/* That the rank with the largest input has: all of them plan for so
 	 * many, so that their pieces and blocks suit each other. */
 	uint64_t planned_records;
+	/* All ranks read the same files: this one plans for planned_records of
+	 * them, reads what is given to external_rank_claims(), and has an index
+	 * for records_max. */
+	bool shares_input;
+	uint64_t records_max;
 	/* For predictions.  The three of the disk are 0 if they are not known,
 	 * and that of the link is 0 if it is not. */
 	struct external_rates rates;

@@ -9,6 +9,7 @@
 #include "external/external_sort.h"
 #include "external/file_source.h"
 #include "external/piece_source.h"
+#include "external/reading_claims.h"
 #include "external/pipeline.h"
 #include "external/reading_lanes.h"
 #include "external/run_sink.h"
@@ -46,6 +47,8 @@ struct external {
 	/* The leaders of the reading teams. */
 	struct reading_lanes lanes;
 	struct stream_source streams;
+	struct reading_claims claims; /* of a shared input */
+	struct batch_deal claims_deal;
 
 	/* The leader of the reading team of a merge. */
 	struct piece_source pieces;

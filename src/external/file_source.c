@@ -25,11 +25,16 @@ static void begin_share(struct file_reader *reader,
 							  workers;
 }
 
+/* A worker that had no share of some batches has not asked for them. */
 static bool find_ahead(struct file_reader *reader)
 {
-	const struct batch_deal *deal = &reader->source->deal;
+	const struct file_source *files = reader->source;
+	const struct batch_deal *deal = &files->deal;
 	struct lane_batch batch;
 
+	if (reader->ahead_record == reader->ahead_end &&
+	    reader->ahead_batch + 1 < files->next_batch)
+		reader->ahead_batch = files->next_batch - 1;
 	while (reader->ahead_record == reader->ahead_end) {
 		if (!deal->batch(deal->context, reader->ahead_batch, false,
 				 &batch))

@@ -80,7 +80,10 @@ int cluster_options_complete(struct options_reader *reader,
 	options->is_cluster = options_given(reader, CLUSTER_OPTION_CLUSTER) ||
 			      options_given(reader, CLUSTER_OPTION_NODES) ||
 			      options_given(reader, CLUSTER_OPTION_RANK);
-	for (int id = CLUSTER_OPTION_GATHER; id < CLUSTER_OPTION_END; id++)
+	options->config.shares_input =
+		options_given(reader, CLUSTER_OPTION_SHARED_INPUT);
+	for (int id = CLUSTER_OPTION_SHARED_INPUT; id < CLUSTER_OPTION_END;
+	     id++)
 		if (options_given(reader, id) && !options->is_cluster)
 			return options_refuse_entry(
 				reader, id, failure,

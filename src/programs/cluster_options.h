@@ -14,6 +14,7 @@ enum {
 	CLUSTER_OPTION_RANK,
 	CLUSTER_OPTION_LINK_RATE,
 	/* The options from here on need --cluster or --nodes. */
+	CLUSTER_OPTION_SHARED_INPUT,
 	CLUSTER_OPTION_GATHER,
 	CLUSTER_OPTION_KEY_FILE,
 	CLUSTER_OPTION_JOB,
@@ -33,6 +34,7 @@ enum {
 	{ CLUSTER_OPTION_NODES, "nodes", 0, OPTIONS_VALUE, "HOSTS" },          \
 	{ CLUSTER_OPTION_RANK, "rank", 0, OPTIONS_VALUE, "R" },                \
 	{ CLUSTER_OPTION_LINK_RATE, "link-rate", 0, OPTIONS_VALUE, "RATE" },   \
+	{ CLUSTER_OPTION_SHARED_INPUT, "shared-input", 0, OPTIONS_FLAG, NULL },\
 	{ CLUSTER_OPTION_GATHER, "gather", 0, OPTIONS_FILE, "FILE" },          \
 	{ CLUSTER_OPTION_KEY_FILE, "key-file", 0, OPTIONS_FILE, "FILE" },      \
 	{ CLUSTER_OPTION_JOB, "job", 0, OPTIONS_VALUE, "NAME" },               \

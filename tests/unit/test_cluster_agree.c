@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "cluster/cluster_agree.h"
+#include "cluster/input_division.h"
 #include "cluster/cluster_report.h"
 #include "sort/plan.h"
 
@@ -25,6 +26,7 @@ static const struct cluster_hello usual = {
 	.wanted = SPLITTERS_AUTO,
 	.probed_kind = SPLITTERS_STATIC_95,
 	.is_uniform = true,
+	.shared_records = CLUSTER_NOT_SHARED,
 };
 
 static void fill(struct cluster_hello *hellos)
@@ -69,6 +71,7 @@ static void cluster_hello__comes_back(void **state)
 		.schedule = 2,
 		.gather_nonce = 0x8899aabbccddeeff,
 		.link = CLUSTER_LINK_UNKNOWN,
+		.shared_records = 0x1122334455667788,
 	};
 	uint8_t bytes[CLUSTER_HELLO_BYTES];
 	struct cluster_hello back;
@@ -86,6 +89,7 @@ static void cluster_hello__comes_back(void **state)
 	assert_int_equal(back.schedule, hello.schedule);
 	assert_true(back.gather_nonce == hello.gather_nonce);
 	assert_int_equal(back.link, hello.link);
+	assert_true(back.shared_records == hello.shared_records);
 }
 
 static void cluster_hello__strange_ones(void **state)
@@ -199,6 +203,49 @@ static void cluster_agree__who_differs_is_named(void **state)
 	hellos[2].gather_nonce = 1;
 	check_refused(hellos, 0, "rank 2 (c) has another --gather");
 	check_refused(hellos, 2, "rank 0 (a) has another --gather");
+	fill(hellos);
+	hellos[1].shared_records = 1000000 * NODES;
+	check_refused(hellos, 0, "rank 1 (b) has another --shared-input");
+	check_refused(hellos, 1, "rank 0 (a) has another --shared-input");
+}
+
+static void fill_shared(struct cluster_hello *hellos, uint64_t whole)
+{
+	fill(hellos);
+	for (unsigned i = 0; i < NODES; i++) {
+		hellos[i].shared_records = whole;
+		hellos[i].record_count =
+			input_division_begin(whole, i + 1, NODES) -
+			input_division_begin(whole, i, NODES);
+		hellos[i].slot_count = hellos[i].record_count;
+	}
+}
+
+/* It is read in parts that are known, beyond memory. */
+static void cluster_agree__shared_input(void **state)
+{
+	struct cluster_hello hellos[NODES];
+	struct cluster_agreement agreement;
+	struct failure failure;
+
+	(void)state;
+	fill_shared(hellos, 1234567);
+	assert_true(agree(hellos, 2).is_external);
+	assert_int_equal(agree(hellos, 2).whole_count, 1234567);
+	hellos[3].shared_records++;
+	check_refused(hellos, 0,
+		      "rank 3 (d) finds 1234568 records in the shared input, "
+		      "rank 0 1234567");
+	fill_shared(hellos, 0);
+	assert_int_equal(agree(hellos, 2).whole_count, 0);
+	fill_shared(hellos, 1234567);
+	hellos[2].record_count++;
+	hellos[2].slot_count++;
+	assert_int_equal(
+		cluster_agree(&agreement, hellos, NODES, 1, names, &failure),
+		-EINVAL);
+	assert_int_equal(failure.status, EXIT_PEER);
+	assert_non_null(strstr(failure.why, "rank 2 (c)"));
 }
 
 /* Rank 2 says that; we are another, or it. */
@@ -433,6 +480,7 @@ int main(void)
 		cmocka_unit_test(cluster_hello__strange_ones),
 		cmocka_unit_test(cluster_hello__numbers_that_cannot_be),
 		cmocka_unit_test(cluster_agree__who_differs_is_named),
+		cmocka_unit_test(cluster_agree__shared_input),
 		cmocka_unit_test(cluster_agree__inputs_that_cannot_be),
 		cmocka_unit_test(cluster_agree__keys_that_cannot_be),
 		cmocka_unit_test(cluster_agree__all_gather),
