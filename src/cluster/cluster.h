@@ -76,6 +76,7 @@ struct cluster_result {
 	uint32_t payload_bytes; /* of a datagram */
 	const char *transport;	/* how bytes have travelled: "udp" */
 	bool by_reference;	/* ranks have sent references, not records */
+	bool shares_input;	/* all ranks have read the same files */
 	bool is_external;	/* it did not fit into memory */
 	struct external_result external; /* then: of this rank */
 	enum exchange_schedule schedule;

@@ -395,6 +395,15 @@ static bool is_too_large(const struct cluster_agreement *agreement,
 	return false;
 }
 
+/* What only that sort can do; without records there is nothing to do. */
+static bool is_wished_external(const struct cluster_agreement *agreement,
+			       const struct cluster_hello *hello,
+			       unsigned node_count)
+{
+	return node_count > 1 && agreement->whole_count > 0 &&
+	       hello->shared_records != CLUSTER_NOT_SHARED;
+}
+
 /* The same number for each node. */
 static uint32_t static_buckets(const struct cluster_agreement *agreement,
 			       unsigned node_count)
@@ -435,8 +444,7 @@ int cluster_agree(struct cluster_agreement *agreement,
 	    0)
 		return -EINVAL;
 	agreement->is_external =
-		(node_count > 1 &&
-		 hellos[own].shared_records != CLUSTER_NOT_SHARED) ||
+		is_wished_external(agreement, &hellos[own], node_count) ||
 		is_too_large(agreement, hellos, node_count);
 	agreement->kind = static_kind(hellos, node_count, &is_uniform);
 	agreement->may_sample = wanted == SPLITTERS_AUTO;

@@ -256,6 +256,7 @@ int cluster_join(struct cluster *cluster)
 	if (error)
 		return error;
 	cluster->result->by_reference = cluster->agreement.by_reference;
+	cluster->result->shares_input = cluster->config->shares_input;
 	cluster->result->is_external = cluster->agreement.is_external;
 	if (!cluster->result->is_external)
 		error = map_input(cluster);

@@ -64,6 +64,8 @@ const char blinksort_help[] =
 "      --rank=R              be this one of them, counted from 0\n"
 "      --link-rate=RATE      predict with this rate of this host's link each way,\n"
 "                            in bytes a second (measured)\n"
+"      --shared-input        read INPUT together with all ranks, which name the\n"
+"                            same files\n"
 "      --gather=FILE         write one file with all ranks, instead of -o\n"
 "      --key-file=FILE       read the cluster's key from FILE\n"
 "      --job=NAME            distinguish this job from others of the same key\n"

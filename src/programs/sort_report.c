@@ -178,10 +178,11 @@ static void print_cluster(const struct sorter_config *config,
 	print_sort(config, &result->sort);
 	printf(", \"rank\": %u, \"nodes\": %u, \"schedule\": \"%s\", "
 	       "\"transport\": \"%s\", \"by_reference\": %s, "
-	       "\"payload_bytes\": %u",
+	       "\"shared_input\": %s, \"payload_bytes\": %u",
 	       result->rank, result->node_count,
 	       exchange_schedule_name(result->schedule), result->transport,
-	       result->by_reference ? "true" : "false", result->payload_bytes);
+	       result->by_reference ? "true" : "false",
+	       result->shares_input ? "true" : "false", result->payload_bytes);
 	if (result->rank == 0)
 		printf(", \"whole_records\": %" PRIu64, count_records(result));
 	else
