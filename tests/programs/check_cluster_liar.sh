@@ -47,6 +47,8 @@ run_with()
 	cut_input "${whole:-$SCRATCH/whole}" 100 3 even
 	for rank in 0 1 2; do
 		mkdir -p "scratch.$rank"
+		[[ " ${options[*]} " != *" --shared-input "* ]] ||
+			cp "${whole:-$SCRATCH/whole}" "in.$rank"
 		if [ "$rank" = "$liar" ]; then
 			one_rank "$rank" "$HELPERS/lying_rank" "$@" -- \
 				--transport=udp
@@ -156,7 +158,7 @@ case_records()
 
 # Words of it: 2 is the first key, 10 the number of records, 12 what was found in
 # the keys, 14 the schedule, 20 the number of slots, 22 whether --unique is given,
-# 26 what is known of the link.
+# 26 what is known of the link.  Of a shared input a rank has a part that is known.
 case_hello()
 {
 	lies "" hello:any:10:set:-1
@@ -168,6 +170,7 @@ case_hello()
 	lies "" hello:any:2:add:0x5b000000
 	lies "" hello:any:22:set:2
 	lies "" hello:any:26:set:3
+	lies --shared-input hello:any:10:add:1 hello:any:20:add:1
 	lies "" field:any:application_bytes:set:0
 }
 
@@ -279,6 +282,18 @@ case_limits()
 	lies_beyond "" total:1:1:add:8
 }
 
+# While they read one input: how many records each has taken and read, its rate
+# and its batch.  What it has taken is bounded; the other three may be any number,
+# as those of a slow rank (test_input_division).
+case_shared()
+{
+	lies_beyond --shared-input payload:2:0:set:-1
+	lies_beyond --shared-input payload:2:1:set:1
+	lies_beyond --shared-input payload:3:0:set:0 payload:3:1:set:0
+	lies_beyond --shared-input total:2:1:set:0
+	lies_beyond --shared-input total:2:1:add:8
+}
+
 # The number of runs and that of records; then of each sampled block the key, the
 # run, the place in it, and the records.  A key that is not below the next one
 # moves no cut, and is found; others cut elsewhere, and then do not fit.
@@ -359,6 +374,7 @@ check progress patiently case_progress
 check truth_beyond patiently case_truth_beyond
 check links patiently case_links
 check limits patiently case_limits
+check shared patiently case_shared
 check samples patiently case_samples
 check parts patiently case_parts
 check wants patiently case_wants

@@ -66,11 +66,23 @@ case_options()
 	expect_same whole.out want
 }
 
+# expect_shared_late OPTION...: rank 2 gets a tenth of a CPU's time beside others,
+# and is no more in the way when these read for it
+expect_shared_late()
+{
+	rank_launchers=([2]="nice -n 19 taskset -c 0")
+	taskset -c 0 sh -c 'while kill -0 "$1"; do :; done' - "$BASHPID" \
+		2>/dev/null &
+	expect_shared 4 "$@"
+	kill %%
+	wait
+}
+
 # Runs of parts that are no neighbours are not merged early.
 case_many_runs()
 {
 	make_whole few-distinct 100 4 even
-	MEMORY=9M expect_shared 4 --threads=1
+	MEMORY=9M expect_shared_late --threads=1
 	grep -q '"merges": [1-9]' said.? || fail "no runs were merged before"
 }
 
@@ -106,8 +118,8 @@ case_files()
 	input=in.0 expect_shared 2
 }
 
-# A rank that gets a tenth of a CPU's time beside others: these read for it.
-# With luck it may have been as fast nevertheless.
+# The others read for a rank that is late.  With luck it may have been as fast
+# nevertheless.
 case_late_rank()
 {
 	local try count=2000000 part
@@ -117,12 +129,7 @@ case_late_rank()
 	make_shape uniform "$count" "$SEED" >whole
 	sort_reference whole -o want
 	for try in 1 2 3 4 5; do
-		rank_launchers=([2]="nice -n 19 taskset -c 0")
-		(taskset -c 0 sh -c 'while :; do :; done' &
-			echo $! >busy; wait) &
-		expect_shared 4
-		kill "$(cat busy)"
-		wait
+		expect_shared_late
 		[ "$(read_by 2)" -ge $((part * 9 / 10)) ] || return 0
 	done
 	fail "the late rank has read $(read_by 2) bytes of $part, $try times"
