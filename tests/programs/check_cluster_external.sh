@@ -271,6 +271,62 @@ case_scratch_full()
 	expect_none
 }
 
+# used_of FOLDER: KiB of its file system
+used_of()
+{
+	df --output=used "$1" | tail -n 1
+}
+
+# fill_scratch PERCENT: of rank 2, on a file system that cannot reserve room, when
+# so much of the runs has been written
+fill_scratch()
+{
+	local empty
+
+	rm -rf scratch.*
+	mkdir scratch.2
+	mkfs.ext2 -q -F -b 4096 -m 0 disk
+	mount -o loop disk scratch.2
+	trap 'umount -l scratch.2' EXIT
+	empty=$(used_of scratch.2)
+	start_external 4
+	trap 'end_ranks; umount -l scratch.2' EXIT
+	until [ "$(used_of scratch.2)" -gt $((empty + 40000 * $1 / 100)) ] ||
+		! kill -0 "${pids[2]}" 2>/dev/null; do
+		:
+	done
+	dd if=/dev/zero of=scratch.2/others bs=1M 2>dd.said || true
+	wait_ranks 0 1 2 3
+	rm -f scratch.2/others
+	expect_folder scratch.2 lost+found
+	umount -l scratch.2
+	trap - EXIT
+}
+
+# Room that was there at the start is gone in the middle of the first pass; the
+# ranks may be done before.
+case_scratch_fills()
+{
+	local statuses pids try rank
+
+	make_shape uniform 1600000 "$SEED" >whole
+	cut_input whole 100 4 even
+	truncate -s 90000K disk
+	for try in 1 2 3 4 5; do
+		statuses=() pids=()
+		rm -f out.*
+		fill_scratch "$1"
+		[ "${statuses[*]}" = "0 0 0 0" ] || break
+	done
+	[ "${statuses[*]}" = "4 4 3 4" ] ||
+		fail "$try: ${statuses[*]}: $(cat err.*)"
+	expect_match 'scratch.2 .*no room for scratch files' err.2
+	for rank in 0 1 3; do
+		expect_match "rank 2 .*scratch.2" "err.$rank"
+	done
+	expect_none
+}
+
 # expect_refused MESSAGE: by a rank or more; the others hear of that
 expect_refused()
 {
@@ -315,6 +371,10 @@ check killed case_ended KILL
 check terminated case_ended TERM
 check stopped case_ended STOP
 check_able mount scratch_full_at_start case_scratch_full 4M
+for percent in 0 40 70; do
+	check_able loop,mount "scratch_fills_at_$percent" case_scratch_fills \
+		$percent
+done
 check bad_options case_bad_options
 
 finish

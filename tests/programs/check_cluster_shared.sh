@@ -71,8 +71,8 @@ case_options()
 expect_shared_late()
 {
 	rank_launchers=([2]="nice -n 19 taskset -c 0")
-	taskset -c 0 sh -c 'while kill -0 "$1"; do :; done' - "$BASHPID" \
-		2>/dev/null &
+	# It ends with the case.
+	taskset -c 0 sh -c "while kill -0 $BASHPID; do :; done" 2>/dev/null &
 	expect_shared 4 "$@"
 	kill %%
 	wait
