@@ -343,6 +343,7 @@ static int read_parts(struct cluster_runs *runs, const struct run_index *index,
 			.source = i,
 			.run_count = runs->run_count[i],
 			.numbers = numbers_of(runs, i),
+			.record_count = runs->record_count[i],
 			.block_records = runs->limits[i].block_records,
 		};
 

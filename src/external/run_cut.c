@@ -53,7 +53,8 @@ int run_cut_sample(const struct run_index *index, uint32_t block_count_max,
 		   struct failure *failure)
 {
 	uint32_t count = index->block_count;
-	uint32_t step = MAX(1, DIV_ROUND_UP(count, MAX(1, block_count_max)));
+	uint64_t step =
+		MAX(1, DIV_ROUND_UP((uint64_t)count, MAX(1, block_count_max)));
 	uint64_t each = run_cut_sample_bytes(&index->key_shape);
 	uint32_t *order = key_order_make(&index->key_shape, index->keys, count,
 					 kernel, failure);

@@ -126,8 +126,9 @@ struct reader {
 	struct run_index *part;
 	const struct run_part_message *message;
 	const struct run_cut *begin, *end;
-	const uint8_t *at; /* the next block */
-	uint32_t number;   /* of the run over all ranks */
+	const uint8_t *at;     /* the next block */
+	uint32_t number;       /* of the run over all ranks */
+	uint64_t left_records; /* that the rank may still tell of */
 };
 
 /* Keys ascend, and only the first one may lie before our part. */
@@ -158,11 +159,11 @@ static bool read_block(struct reader *reader, struct run *run,
 	const uint8_t *key = reader->at + 12;
 
 	if (records < 1 || records > reader->message->block_records ||
-	    stored_bytes < 1 ||
+	    records > reader->left_records || stored_bytes < 1 ||
 	    stored_bytes > (uint64_t)records * part->shape.size ||
-	    run->record_count + records > UINT32_MAX ||
 	    !key_is_good(reader, run, key))
 		return false;
+	reader->left_records -= records;
 	part->blocks[part->block_count] = (struct run_block){
 		.offset_bytes = *offset_bytes,
 		.first_record = (uint32_t)run->record_count,
@@ -239,6 +240,7 @@ int run_part_read(struct run_index *part,
 		.end = end,
 		.at = message->bytes +
 		      (size_t)message->run_count * RUN_PART_RUN_BYTES,
+		.left_records = message->record_count,
 	};
 	int error = 0;
 

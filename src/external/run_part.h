@@ -52,6 +52,7 @@ struct run_part_message {
 	 * ranks. */
 	uint32_t run_count;
 	const uint32_t *numbers;
+	uint64_t record_count;	/* of all its runs */
 	uint32_t block_records; /* no block of it has more */
 };
 

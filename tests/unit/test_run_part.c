@@ -21,7 +21,9 @@
 #define RANKS_MAX 5
 #define RUNS_MAX 6
 #define BLOCKS_MAX 30
-#define BLOCK_RECORDS 9
+#define FEW_RECORDS 9
+/* A run of three such blocks has more records than 32 bits can count. */
+#define MANY_RECORDS ((uint32_t)1 << 31)
 #define ROUNDS 300
 
 static struct record_shape shape;
@@ -30,6 +32,7 @@ static unsigned rank_count;
 static uint32_t numbers[RANKS_MAX][RUNS_MAX];
 static uint32_t number_count; /* runs of all ranks */
 static uint64_t whole_records;
+static uint32_t block_records; /* in each block but a last one */
 
 /* --- runs ------------------------------------------------------------------
  */
@@ -52,9 +55,9 @@ static void make_run(struct run_index *index, unsigned values)
 		run_index_begin(index, index->run_count, 1, count, &failure),
 		0);
 	if (count > 0)
-		run_index_extend(index, (uint64_t)(count - 1) * BLOCK_RECORDS +
+		run_index_extend(index, (uint64_t)(count - 1) * block_records +
 						1 +
-						random_below(BLOCK_RECORDS));
+						random_below(block_records));
 	keys = index->keys + (size_t)first * key_bytes;
 	for (size_t i = 0; i < (size_t)count * key_bytes; i++)
 		keys[i] = (uint8_t)(random_below(values) * 255 /
@@ -65,8 +68,9 @@ static void make_run(struct run_index *index, unsigned values)
 		struct run_block *block = &index->blocks[b];
 
 		block->stored_bytes =
-			1 + (uint32_t)random_below(block->record_count *
-						   shape.size);
+			1 + (uint32_t)random_below(MIN(
+				    (uint64_t)block->record_count * shape.size,
+				    UINT32_MAX));
 		block->crc = (uint32_t)random_next();
 		block->offset_bytes = (uint64_t)b << 30;
 	}
@@ -91,13 +95,14 @@ static void number_runs(void)
 
 static void make_ranks(unsigned values)
 {
+	block_records = random_below(2) ? MANY_RECORDS : FEW_RECORDS;
 	shape = random_shape(1 + random_below(30));
 	rank_count = 1 + random_below(RANKS_MAX);
 	whole_records = 0;
 	for (unsigned i = 0; i < rank_count; i++) {
 		unsigned runs = random_below(RUNS_MAX + 1);
 
-		run_index_init(&indexes[i], &shape, BLOCK_RECORDS);
+		run_index_init(&indexes[i], &shape, block_records);
 		for (unsigned r = 0; r < runs; r++)
 			make_run(&indexes[i], values);
 	}
@@ -202,15 +207,16 @@ static void run_cuts__parts_are_about_equal(void **state)
 	(void)state;
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		uint32_t blocks_max = 1 + (uint32_t)random_below(200);
-		uint64_t margin = BLOCK_RECORDS, sum = 0;
+		uint64_t margin, sum = 0;
 		struct run_cuts cuts;
 
 		make_ranks(values[round % ARRAY_LEN(values)]);
 		make_cuts(&cuts, blocks_max);
+		margin = block_records;
 		for (unsigned i = 0; i < rank_count; i++)
-			margin += DIV_ROUND_UP(indexes[i].block_count,
-					       blocks_max) *
-				  BLOCK_RECORDS;
+			margin += (uint64_t)DIV_ROUND_UP(indexes[i].block_count,
+							 blocks_max) *
+				  block_records;
 		for (unsigned i = 0; i < rank_count; i++) {
 			uint64_t count = part_records(&cuts, i);
 			uint64_t wanted = whole_records / rank_count;
@@ -281,7 +287,8 @@ static struct run_part_message message_of(unsigned source, const uint8_t *bytes,
 		.source = source,
 		.run_count = indexes[source].run_count,
 		.numbers = numbers[source],
-		.block_records = BLOCK_RECORDS,
+		.record_count = records_of(&indexes[source]),
+		.block_records = block_records,
 	};
 }
 
@@ -302,7 +309,7 @@ static void make_part(struct run_index *index, const struct run_cuts *cuts,
 {
 	struct failure failure;
 
-	run_index_init(index, &shape, BLOCK_RECORDS);
+	run_index_init(index, &shape, block_records);
 	for (unsigned i = 0; i < rank_count; i++) {
 		struct run_part_message message;
 		uint64_t byte_count;
@@ -333,8 +340,7 @@ static void check_run(const struct run_index *part, uint32_t number,
 		      uint32_t end)
 {
 	const struct run *run = &part->runs[number];
-	uint64_t offset_bytes = 0;
-	uint32_t records = 0;
+	uint64_t offset_bytes = 0, records = 0;
 
 	assert_int_equal(run->block_count, end - first);
 	for (uint32_t b = first; b < end; b++) {
@@ -350,7 +356,8 @@ static void check_run(const struct run_index *part, uint32_t number,
 				    index->key_shape.size);
 		if (run->is_received) {
 			assert_int_equal(got->offset_bytes, offset_bytes);
-			assert_int_equal(got->first_record, records);
+			/* It is known modulo 2^32. */
+			assert_int_equal(got->first_record, (uint32_t)records);
 		}
 		offset_bytes += want->stored_bytes;
 		records += want->record_count;
@@ -410,7 +417,7 @@ static void check_bounds(const struct run_index *part)
 	for (uint32_t b = 0; b < part->block_count; b++) {
 		const struct run_block *block = &part->blocks[b];
 
-		assert_in_range(block->record_count, 1, BLOCK_RECORDS);
+		assert_in_range(block->record_count, 1, block_records);
 		assert_in_range(block->stored_bytes, 1,
 				(uint64_t)block->record_count * shape.size);
 	}
@@ -439,7 +446,7 @@ static void read_changed(const struct run_cuts *cuts, const uint8_t *bytes,
 	int error;
 
 	memcpy(copy, bytes, byte_count);
-	run_index_init(&index, &shape, BLOCK_RECORDS);
+	run_index_init(&index, &shape, block_records);
 	error = run_part_read(&index, &message, run_cuts_begin(cuts, part),
 			      run_cuts_end(cuts, part), &failure);
 	assert_true(error == 0 || error == -EBADMSG);
@@ -479,6 +486,46 @@ static void run_part_read__any_message(void **state)
 	}
 }
 
+/* The blocks of a message have as many records as the rank has told of, and no
+ * more, even where 32 bits cannot count these. */
+static void run_part_read__records_as_told(void **state)
+{
+	struct run_cuts cuts;
+	unsigned turns = 0;
+
+	(void)state;
+	while (turns < ROUNDS) {
+		struct run_part_message message;
+		struct failure failure;
+		struct run_index index;
+		uint64_t byte_count;
+		unsigned made;
+		uint8_t *bytes;
+
+		make_ranks(256);
+		made = rank_count;
+		rank_count = 1;
+		number_runs();
+		make_cuts(&cuts, 100);
+		write_part(&cuts, 0, 0, &bytes, &byte_count);
+		message = message_of(0, bytes, byte_count);
+		for (unsigned less = 0; less < 2 && message.record_count > 0;
+		     less++) {
+			message.record_count -= less;
+			run_index_init(&index, &shape, block_records);
+			assert_int_equal(run_part_read(&index, &message, NULL,
+						       NULL, &failure),
+					 less ? -EBADMSG : 0);
+			run_index_free(&index);
+			turns++;
+		}
+		free(bytes);
+		run_cuts_free(&cuts);
+		rank_count = made;
+		free_ranks();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -486,6 +533,7 @@ int main(void)
 		cmocka_unit_test(run_cuts_make__refuses_what_cannot_be),
 		cmocka_unit_test(run_part__each_block_in_its_part),
 		cmocka_unit_test(run_part_read__any_message),
+		cmocka_unit_test(run_part_read__records_as_told),
 	};
 
 	random_begin();
