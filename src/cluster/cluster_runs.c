@@ -412,6 +412,12 @@ int cluster_runs_tell_parts(struct cluster_runs *runs,
 
 #define WANTS_HEAD_BYTES 4
 
+/* Collectives that are not waves: a few, and those that measure the link. */
+#define OTHER_COLLECTIVES_MAX 100
+_Static_assert(EXTERNAL_RANK_PIECES_MAX + OTHER_COLLECTIVES_MAX <=
+		       EXCHANGE_COLLECTIVES_MAX,
+	       "each piece is a wave");
+
 static struct exchange_length wants_length(const void *context, unsigned source,
 					   unsigned destination)
 {
@@ -424,7 +430,7 @@ static struct exchange_length wants_length(const void *context, unsigned source,
 			MAX(1, 4 * (uint64_t)runs->run_count[destination]),
 		.unit_count_max =
 			runs->run_count[destination] > 0
-				? (uint64_t)EXCHANGE_COLLECTIVES_MAX + 1
+				? (uint64_t)EXTERNAL_RANK_PIECES_MAX + 1
 				: 0,
 	};
 }
@@ -497,7 +503,7 @@ static int read_wants(struct cluster_runs *runs, const struct run_index *index,
 	unsigned own_count = runs->run_count[runs->rank->rank];
 	struct outgoing_wants *wants = &runs->wants[node];
 
-	if (piece_count >= EXCHANGE_COLLECTIVES_MAX ||
+	if (piece_count > EXTERNAL_RANK_PIECES_MAX ||
 	    byte_count != WANTS_HEAD_BYTES +
 				  (own_count > 0
 					   ? 4 * ((uint64_t)piece_count + 1) *

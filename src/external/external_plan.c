@@ -25,11 +25,17 @@
 /* An area of less would have no room for two reads (external_rank.c). */
 #define RANK_AREA_BYTES_MIN (256 * KIB)
 #define BLOCK_BYTES_MAX (512 * KIB)
+/* Where the ranks' inputs are alike, the pieces are as many as expected; but a
+ * piece is cut short if much of it comes from one rank. */
+#define PIECES_MARGIN 2
 /* The parts of ranks are equal but for this part. */
 #define RANK_INDEX_PART 8
 /* An input of unknown length is planned as if it had so many times the memory:
  * beyond that the index takes more than its part. */
 #define UNKNOWN_FACTOR 256
+/* The index numbers blocks by 32 bits, and a merge of runs into a run makes
+ * room for twice its blocks beside them. */
+#define INDEX_BLOCKS_MAX (UINT32_MAX / 4)
 
 /* --- what is not for batches -------------------------------------------------
  */
@@ -194,7 +200,8 @@ static bool divide(struct external_plan *plan,
 		return false;
 	plan->memory_bytes =
 		request->memory_bytes - (process + plan->index_bytes);
-	return plan->batch.capacity >= 4 * (uint64_t)plan->block_records;
+	return plan->batch.capacity >= 4 * (uint64_t)plan->block_records &&
+	       plan->index_blocks <= INDEX_BLOCKS_MAX;
 }
 
 unsigned external_plan_areas(const struct external_plan *plan,
@@ -468,8 +475,9 @@ static bool try_plan(struct external_plan *plan,
 		return false;
 	expect(plan, request);
 	return plan->rank_count == 1 ||
-	       external_plan_area_bytes(plan, plan->free_batches) >=
-		       RANK_AREA_BYTES_MIN;
+	       (external_plan_area_bytes(plan, plan->free_batches) >=
+			RANK_AREA_BYTES_MIN &&
+		plan->piece_count <= EXTERNAL_RANK_PIECES_MAX / PIECES_MARGIN);
 }
 
 int external_plan_make(struct external_plan *plan,

@@ -66,6 +66,11 @@ enum external_way {
  */
 #define EXTERNAL_RANK_AREAS 6
 
+/* Pieces that a rank's merge may have.  Each is brought by a wave, which is a
+ * collective of the exchange: of 65535 that a run may have, some go before and
+ * behind. */
+#define EXTERNAL_RANK_PIECES_MAX 65000
+
 struct external_plan {
 	enum external_way way;
 	unsigned rank_count; /* at least 1 */

@@ -183,6 +183,7 @@ int external_rank_plan_part(struct external_rank *rank,
 		.end = part->end,
 		.source_bytes_max = part->wanted_bytes,
 		.source_count = rank->rank_count,
+		.piece_count_max = EXTERNAL_RANK_PIECES_MAX,
 	};
 
 	if (!external_open_pieces(external, &merge))

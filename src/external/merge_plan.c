@@ -111,6 +111,13 @@ static int note_end(struct cutter *cutter, uint64_t piece, uint32_t end,
 static int add_piece(struct cutter *cutter, uint32_t end,
 		     struct failure *failure)
 {
+	uint32_t most = cutter->request->piece_count_max;
+
+	if (most > 0 && cutter->plan->piece_count == most)
+		return failure_set(failure, EXIT_RESOURCES, "memory", 0,
+				   "too little: the merge takes more than %u "
+				   "pieces",
+				   most);
 	return note_end(cutter, ++cutter->plan->piece_count, end, failure);
 }
 

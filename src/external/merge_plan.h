@@ -51,6 +51,7 @@ struct merge_request {
 	 * any. */
 	const uint64_t *source_bytes_max;
 	unsigned source_count;
+	uint32_t piece_count_max; /* 0: any number */
 };
 
 struct merge_plan {
@@ -70,8 +71,8 @@ struct merge_plan {
 	uint32_t *first_block;
 };
 
-/* 0 or -errno with *failure filled: -E2BIG if the runs are too many for pieces
- * of this size, without a failure. */
+/* 0 or -errno with *failure filled, also if there are too many pieces; or
+ * -E2BIG, without a failure: the runs are too many for pieces of this size. */
 int merge_plan_make(struct merge_plan *plan,
 		    const struct merge_request *request,
 		    struct failure *failure);

@@ -372,11 +372,43 @@ static void external_plan__counts_small_records(void **state)
 	assert_int_equal(plan.way, EXTERNAL_BY_RUNS);
 }
 
+/* As much as a rank may have at all, in whatever memory: 32 bits suffice for
+ * what they number. */
+static void external_plan__ranks_of_32_tib(void **state)
+{
+	const uint64_t share_bytes = (uint64_t)1 << 45;
+	unsigned refused = 0, planned = 0;
+
+	(void)state;
+	for (uint64_t memory = GB; memory < 5000 * GB; memory += memory / 16) {
+		uint32_t size = random_below(2) ? 2 : 100;
+		struct external_request request =
+			request_of(size, share_bytes, memory);
+		struct external_plan plan;
+
+		request.rank_count = 2 + (unsigned)random_below(127);
+		request.share_records = request.record_count;
+		if (external_plan_make(&plan, &request) < 0) {
+			refused++;
+			assert_true(memory < 100 * GB);
+			continue;
+		}
+		planned++;
+		assert_true(plan.piece_count <= EXTERNAL_RANK_PIECES_MAX / 2);
+		/* Of our runs, and of our part of all runs. */
+		assert_true(plan.index_blocks <= UINT32_MAX / 4);
+		assert_true(request.share_records / plan.block_records <=
+			    UINT32_MAX / 4);
+	}
+	assert_true(refused > 0 && planned > refused);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(external_plan__sorts_keys_of_large_records),
 		cmocka_unit_test(external_plan__counts_small_records),
+		cmocka_unit_test(external_plan__ranks_of_32_tib),
 		cmocka_unit_test(external_plan__parts_fit),
 		cmocka_unit_test(external_plan__twice_the_memory_moves_no_more),
 		cmocka_unit_test(external_plan__little_is_missing),

@@ -337,6 +337,93 @@ static void merge_plan__cuts_within_equal_keys(void **state)
 	run_index_free(&runs_index);
 }
 
+/* Runs of blocks whose records 32 bits cannot count; of the keys there is one a
+ * block, and the plan looks at no record. */
+static void make_large_runs(uint32_t block_records, uint32_t blocks)
+{
+	struct failure failure;
+	uint8_t key[2] = { 0 };
+
+	shape = (struct record_shape)RECORD_SHAPE_OF_SLICE(2, 0, 2);
+	run_index_init(&runs_index, &shape, block_records);
+	for (unsigned r = 0; r < run_count; r++) {
+		assert_int_equal(
+			run_index_begin(&runs_index, r, 1, blocks, &failure),
+			0);
+		run_index_extend(&runs_index, (uint64_t)blocks * block_records);
+		assert_true(runs_index.runs[r].record_count > UINT32_MAX);
+		for (uint32_t b = 0; b < blocks; b++) {
+			key[0] = (uint8_t)(b * 3);
+			key[1] = (uint8_t)random_below(256);
+			run_index_set_key(&runs_index,
+					  runs_index.runs[r].first_block + b,
+					  key);
+		}
+	}
+}
+
+/* Records that the piece takes memory for, without the rests of the one before.
+ * The distance within a run must be right though first_record is not. */
+static uint64_t piece_records_of(const struct merge_plan *plan, uint32_t piece)
+{
+	uint64_t count = 0;
+
+	for (unsigned r = 0; r < run_count; r++) {
+		uint32_t first = merge_plan_block(plan, piece, r);
+		uint32_t end = merge_plan_block(plan, piece + 1, r);
+		const struct run_block *last;
+
+		assert_true(first <= end);
+		if (first == end)
+			continue;
+		last = &runs_index.blocks[end - 1];
+		assert_int_equal(
+			run_block_distance(&runs_index.blocks[first], last) +
+				last->record_count,
+			(uint64_t)(end - first) * runs_index.block_records);
+		count += (uint64_t)(end - first) * runs_index.block_records;
+	}
+	return count;
+}
+
+static void merge_plan__more_records_than_32_bits_count(void **state)
+{
+	const uint32_t block_records = (uint32_t)1 << 27, blocks = 80;
+	struct merge_request request = {
+		.index = &runs_index,
+		.run_count = 3,
+		.piece_records = (uint64_t)6 << 30,
+	};
+	struct failure failure;
+	struct merge_plan plan;
+	uint64_t sum = 0;
+
+	(void)state;
+	run_count = request.run_count;
+	make_large_runs(block_records, blocks);
+	assert_int_equal(merge_plan_make(&plan, &request, &failure), 0);
+	for (uint32_t piece = 0; piece < plan.piece_count; piece++) {
+		uint64_t count = piece_records_of(&plan, piece);
+
+		assert_in_range(count, 1, request.piece_records);
+		sum += count;
+	}
+	assert_int_equal(sum, (uint64_t)run_count * blocks * block_records);
+	assert_in_range(plan.piece_count, 5, 6);
+
+	/* As many pieces as there may be, and one less. */
+	request.piece_count_max = plan.piece_count;
+	merge_plan_free(&plan);
+	assert_int_equal(merge_plan_make(&plan, &request, &failure), 0);
+	merge_plan_free(&plan);
+	request.piece_count_max--;
+	assert_int_equal(merge_plan_make(&plan, &request, &failure), -EINVAL);
+	assert_int_equal(failure.status, EXIT_RESOURCES);
+	assert_non_null(strstr(failure.why, "more than"));
+	merge_plan_free(&plan);
+	run_index_free(&runs_index);
+}
+
 /* A random block's cut, and in *before how many of the sorted records, which
  * are all runs', lie before it. */
 static struct run_cut random_cut(uint32_t *before)
@@ -504,6 +591,7 @@ int main(void)
 		cmocka_unit_test(merge_plan__every_record_in_one_piece),
 		cmocka_unit_test(merge_plan__unique_keys_meet),
 		cmocka_unit_test(merge_plan__cuts_within_equal_keys),
+		cmocka_unit_test(merge_plan__more_records_than_32_bits_count),
 		cmocka_unit_test(merge_plan__part_of_a_merge),
 		cmocka_unit_test(merge_plan__bytes_of_each_source),
 		cmocka_unit_test(merge_plan_make__too_many_runs),
