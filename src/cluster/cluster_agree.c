@@ -260,21 +260,26 @@ static bool part_is_good(const struct peer *peer, unsigned node_count)
 						    node_count);
 }
 
+static int refuse_records(const struct peer *peer, unsigned own,
+			  const char *where, struct failure *failure)
+{
+	return failure_set(
+		failure, peer->rank == own ? EXIT_RESOURCES : EXIT_PEER, NULL,
+		0,
+		"rank %u (%.80s) has %" PRIu64
+		" records, which are too many %s",
+		peer->rank, peer->name, peer->hello->record_count, where);
+}
+
 /* Is it possible what a rank says of its input?  The caller has compared its
  * shape with ours. */
 static int check_input(const struct peer *peer, unsigned own,
 		       unsigned node_count, struct failure *failure)
 {
 	const struct cluster_hello *hello = peer->hello;
-	enum exit_status status =
-		peer->rank == own ? EXIT_RESOURCES : EXIT_PEER;
 
-	if (hello->record_count > PLAN_RECORDS_MAX ||
-	    hello->record_count > CLUSTER_INPUT_BYTES_MAX / hello->shape.size)
-		return failure_set(failure, status, NULL, 0,
-				   "rank %u (%.80s) has %" PRIu64
-				   " records, which are too many for one node",
-				   peer->rank, peer->name, hello->record_count);
+	if (hello->record_count > CLUSTER_INPUT_BYTES_MAX / hello->shape.size)
+		return refuse_records(peer, own, "for one node", failure);
 	if (!slots_are_good(hello) || !kind_is_good(hello) ||
 	    !part_is_good(peer, node_count))
 		return failure_set(failure, EXIT_PEER, NULL, 0,
@@ -354,8 +359,9 @@ static int agree_by_reference(struct cluster_agreement *agreement,
 #define STAGING_BYTES(share_bytes) MIN(8 * MIB, 2 * (share_bytes))
 #define EXTERNAL_BYTES_MIN (10 * MIB)
 
-/* What a rank needs if each gets an equal share.  Numbers of records and bytes
- * are bounded: see check_input(). */
+/* What a rank needs if each gets an equal share; no memory suffices for more
+ * records than a plan numbers.  Numbers of records and bytes are bounded: see
+ * check_input(). */
 static uint64_t needed_bytes(const struct cluster_agreement *agreement,
 			     const struct cluster_hello *hello,
 			     unsigned node_count)
@@ -364,6 +370,8 @@ static uint64_t needed_bytes(const struct cluster_agreement *agreement,
 	uint64_t received = agreement->by_reference ? 0 : hello->shape.size;
 
 	share += SHARE_MARGIN(share);
+	if (MAX(hello->record_count, share) > PLAN_RECORDS_MAX)
+		return UINT64_MAX;
 	return MIN(hello->input_bytes, 2 * CLUSTER_INPUT_BYTES_MAX) +
 	       hello->record_count * OWN_RECORD_BYTES +
 	       share * SHARE_RECORD_BYTES +
@@ -402,6 +410,23 @@ static bool is_wished_external(const struct cluster_agreement *agreement,
 {
 	return node_count > 1 && agreement->whole_count > 0 &&
 	       hello->shared_records != CLUSTER_NOT_SHARED;
+}
+
+/* All ranks sort in memory, though one of them has more records than that
+ * takes: it is alone, or it has not told of its memory, as only a rank with
+ * little input does. */
+static int check_plans(const struct cluster_hello *hellos, unsigned node_count,
+		       unsigned own, const char *const *names,
+		       struct failure *failure)
+{
+	for (unsigned i = 0; i < node_count; i++) {
+		const struct peer peer = { i, names[i], &hellos[i] };
+
+		if (hellos[i].record_count > PLAN_RECORDS_MAX)
+			return refuse_records(&peer, own,
+					      "for a sort in memory", failure);
+	}
+	return 0;
 }
 
 /* The same number for each node. */
@@ -446,6 +471,9 @@ int cluster_agree(struct cluster_agreement *agreement,
 	agreement->is_external =
 		is_wished_external(agreement, &hellos[own], node_count) ||
 		is_too_large(agreement, hellos, node_count);
+	if (!agreement->is_external &&
+	    check_plans(hellos, node_count, own, names, failure) < 0)
+		return -EINVAL;
 	agreement->kind = static_kind(hellos, node_count, &is_uniform);
 	agreement->may_sample = wanted == SPLITTERS_AUTO;
 	if (agreement->whole_count > 0 &&

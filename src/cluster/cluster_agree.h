@@ -107,9 +107,10 @@ struct cluster_agreement {
  * hellos[0 .. node_count) are in rank order; names[] is for messages.  Returns
  * 0, or -EINVAL with *failure filled: EXIT_USAGE, naming a rank whose options
  * differ from ours; EXIT_PEER, naming a rank whose hello is impossible: more
- * than PLAN_RECORDS_MAX records or CLUSTER_INPUT_BYTES_MAX bytes, slots that
- * such an input (of one file, if others may map it) cannot have, keys of a kind
- * that they are too short for; EXIT_RESOURCES, if our own input is too large.
+ * than CLUSTER_INPUT_BYTES_MAX bytes or, in memory, PLAN_RECORDS_MAX records,
+ * slots that such an input (of one file, if others may map it) cannot have,
+ * keys of a kind that they are too short for; EXIT_RESOURCES, if our own input
+ * is too large.
  */
 int cluster_agree(struct cluster_agreement *agreement,
 		  const struct cluster_hello *hellos, unsigned node_count,
@@ -117,7 +118,8 @@ int cluster_agree(struct cluster_agreement *agreement,
 		  struct failure *failure);
 
 /* The memory that a rank needs to sort in memory, if whole_count records are
- * divided equally among node_count ranks.  Of the hello it uses the shape, the
+ * divided equally among node_count ranks; UINT64_MAX: it has too many for
+ * that.  Of the hello it uses the shape, the
  * number of records, the input's bytes and memory_bytes: a rank with less than
  * 10 MiB is not asked for staging. */
 uint64_t cluster_needed_bytes(const struct cluster_hello *hello,

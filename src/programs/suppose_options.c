@@ -71,15 +71,10 @@ static uint64_t together_bytes(const struct suppose_options *suppose,
 				    suppose->rank_count);
 }
 
-_Static_assert(PLAN_RECORDS_MAX == 3221225472, "the message says so");
-
 static const char *find_refusal(const struct external_request *request)
 {
 	if (request->rank_count > RANK_NODES_MAX)
 		return "it has at most " TEXT(RANK_NODES_MAX) " ranks";
-	if (request->rank_count > 1 && request->record_count > PLAN_RECORDS_MAX)
-		return "a rank has at most 3221225472 records; give each host "
-		       "several ranks";
 	return NULL;
 }
 

@@ -236,9 +236,21 @@ case_suppose_too_much()
 	expect_match '"ranks": 128, .*"refused": null' "$STDOUT"
 	expect_sorted "${options[@]}" --suppose=129:300000000000
 	expect_match '"refused": "it has at most 128 ranks"' "$STDOUT"
-	expect_sorted "${options[@]}" --suppose=10:300000000000
-	expect_match '"refused": "a rank has at most 3221225472 records' \
-		"$STDOUT"
+}
+
+# A rank may have more records than a sort in memory could number: then it sorts
+# beyond memory, whatever memory there is.
+case_suppose_many_records()
+{
+	local options=(--explain --threads=8 --json)
+
+	expect_sorted "${options[@]}" -S 64G --suppose=100:1000000000000
+	expect_match '"records": 10000000000,' "$STDOUT"
+	expect_match '"refused": null' "$STDOUT"
+	expect_sorted "${options[@]}" -S 900T --suppose=2:6000000000
+	expect_match '"fits": true' "$STDOUT"
+	expect_sorted "${options[@]}" -S 900T --suppose=2:6600000000
+	expect_match '"fits": false, .*"refused": null' "$STDOUT"
 }
 
 # The man page tells every member of the documents.
@@ -273,6 +285,7 @@ check io case_io
 check files case_files
 check suppose case_suppose
 check suppose_too_much case_suppose_too_much
+check suppose_many_records case_suppose_many_records
 check members case_members
 
 # --- how much memory ------------------------------------------------------------

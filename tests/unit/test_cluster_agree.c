@@ -301,6 +301,36 @@ static void cluster_agree__inputs_that_cannot_be(void **state)
 	check_cannot_be(said, EXIT_PEER);
 }
 
+/* A rank may have more records than a sort in memory can number, however much
+ * memory there is; it may get as many as that. */
+static void cluster_agree__more_records_than_a_plan_has(void **state)
+{
+	struct cluster_hello hellos[NODES], *said = &hellos[2];
+
+	(void)state;
+	fill(hellos);
+	said->memory_bytes = INT64_MAX;
+	said->record_count = said->slot_count = PLAN_RECORDS_MAX;
+	assert_false(agree(hellos, 1).is_external);
+	said->record_count = ++said->slot_count;
+	assert_true(agree(hellos, 1).is_external);
+	assert_true(agree(hellos, 2).is_external);
+	said->record_count = said->slot_count = CLUSTER_INPUT_BYTES_MAX / 100;
+	assert_true(agree(hellos, 1).is_external);
+	assert_true(agree(hellos, 1).whole_count >
+		    CLUSTER_INPUT_BYTES_MAX / 100);
+	said->record_count = ++said->slot_count;
+	check_cannot_be(said, EXIT_RESOURCES);
+
+	/* None has too many, but an equal share varies by chance. */
+	for (unsigned i = 0; i < NODES; i++) {
+		hellos[i].record_count = hellos[i].slot_count =
+			PLAN_RECORDS_MAX - 1;
+		hellos[i].memory_bytes = INT64_MAX;
+	}
+	assert_true(agree(hellos, 1).is_external);
+}
+
 static void cluster_agree__keys_that_cannot_be(void **state)
 {
 	struct cluster_hello hellos[NODES];
@@ -482,6 +512,7 @@ int main(void)
 		cmocka_unit_test(cluster_agree__who_differs_is_named),
 		cmocka_unit_test(cluster_agree__shared_input),
 		cmocka_unit_test(cluster_agree__inputs_that_cannot_be),
+		cmocka_unit_test(cluster_agree__more_records_than_a_plan_has),
 		cmocka_unit_test(cluster_agree__keys_that_cannot_be),
 		cmocka_unit_test(cluster_agree__all_gather),
 		cmocka_unit_test(cluster_agree__counts),
