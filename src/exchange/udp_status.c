@@ -239,6 +239,10 @@ static void handle_hello(struct udp *x, struct udp_heard *heard,
 static void handle_application(struct udp *x, struct udp_heard *heard,
 			       const struct udp_wire_status *status)
 {
+	/* What a rank has told before a barrier is not what it says there, even
+	 * if it says nothing there. */
+	if (status->phase > heard->phase)
+		heard->application_bytes = 0;
 	if (status->application_bytes == 0)
 		return;
 	if (status->phase == 0 && !(status->flags & UDP_STATUS_TOLD)) {

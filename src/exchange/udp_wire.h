@@ -37,7 +37,7 @@
  *
  * A rank that has the secret may still lie about every number, out of malice or
  * because its memory is faulty.  The table says what each number may be, and
- * which file checks that: udp_NAME.c, exchange.c, or cluster_agree.c.  A STATUS
+ * which file checks that: udp_NAME.c, exchange.c, or cluster_NAME.c.  A STATUS
  * that udp_wire.c refuses is dropped, so that its sender seems silent.  What
  * the other files refuse ends the run on all ranks with EXIT_PEER and the
  * liar's name.
@@ -69,6 +69,8 @@
  *      application payload  up to EXCHANGE_APPLICATION_BYTES_MAX    wire
  *                           the first hello counts                  status
  *                           the fields of the hello                 agree
+ *                           what is told; it ends with the phase    status
+ *                           the fields of what is told              progress
  *      page's offer         a sealed file of this user's            page
  *      DATA                 epoch, ranks, the offset of a segment,  receive
  *                             its length; at most once to each

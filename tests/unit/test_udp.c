@@ -34,6 +34,8 @@ enum conduct {
 	GOES_ON_EARLY,
 	/* In the first collective, of the length of one message. */
 	ANNOUNCES_ANOTHER,
+	/* Behaves, but has nothing to say at the first barrier. */
+	REPORTS_NOTHING,
 };
 
 struct setting {
@@ -52,6 +54,7 @@ struct setting {
 	bool page;
 	bool strangers; /* send to all */
 	bool computes;	/* a rank that has all messages serves others */
+	bool tells;	/* before the collectives, all tell rank 0 something */
 	uint64_t (*bytes)(unsigned exchange, unsigned source, unsigned to);
 };
 
@@ -352,6 +355,70 @@ static void go_on_early(struct node *node, struct exchange *x)
 	free_messages(node);
 }
 
+static const char told[] = "so far";
+static atomic_bool is_told; /* by all, to rank 0 */
+
+static bool have_all_told(const struct exchange *x, unsigned count)
+{
+	for (unsigned i = 1; i < count; i++) {
+		size_t bytes;
+		const void *got = exchange_application_payload(x, i, &bytes);
+
+		if (bytes != sizeof(told) || memcmp(got, told, bytes) != 0)
+			return false;
+	}
+	return true;
+}
+
+/* No rank goes on before rank 0 has heard all others. */
+static int tell(struct node *node, struct exchange *x)
+{
+	unsigned count = node->setting->node_count;
+
+	if (node->rank.rank != 0)
+		exchange_tell(x, told, sizeof(told));
+	for (unsigned i = 0; i < 20000 && !atomic_load(&is_told); i++) {
+		if (exchange_serve(x, &node->failure) < 0)
+			return -1;
+		usleep(1000);
+		if (node->rank.rank == 0 && have_all_told(x, count))
+			atomic_store(&is_told, true);
+	}
+	return atomic_load(&is_told) ? 0 : -1;
+}
+
+static bool reports_nothing(const struct setting *setting, unsigned rank)
+{
+	return setting->conduct == REPORTS_NOTHING && rank == setting->culprit;
+}
+
+/* At the first barrier; rank 0 has what each rank says there, and nothing that
+ * it has told before. */
+static int report(struct node *node, struct exchange *x)
+{
+	const struct setting *setting = node->setting;
+	unsigned own = node->rank.rank;
+	uint32_t payload = own * 3;
+	int error = exchange_barrier(
+		x, 1, &payload,
+		reports_nothing(setting, own) ? 0 : sizeof(payload),
+		&node->failure);
+
+	for (unsigned i = 0; error == 0 && own == 0 && i < setting->node_count;
+	     i++) {
+		uint32_t want = i * 3;
+		size_t bytes;
+		const void *got = exchange_application_payload(x, i, &bytes);
+
+		if (reports_nothing(setting, i))
+			node->bad |= bytes != 0;
+		else if (bytes != sizeof(want) ||
+			 memcmp(got, &want, bytes) != 0)
+			node->bad = true;
+	}
+	return error;
+}
+
 /* What the culprit does instead of what it should; false: nothing else. */
 static bool misbehave(struct node *node, struct exchange *x)
 {
@@ -359,6 +426,7 @@ static bool misbehave(struct node *node, struct exchange *x)
 
 	if (node->rank.rank != node->setting->culprit ||
 	    node->setting->conduct == ANNOUNCES_ANOTHER ||
+	    node->setting->conduct == REPORTS_NOTHING ||
 	    node->setting->conduct == FAILS_TO_PREPARE)
 		return false;
 	if (node->setting->conduct == FAILS) {
@@ -379,10 +447,12 @@ static void *run_node(void *argument)
 		.schedule = setting->schedule,
 		/* One that goes on is refused for that, not for its silence,
 		 * which begins at once, too. */
-		.deadline_ns = setting->conduct == BEHAVES ||
-					       setting->conduct == GOES_ON_EARLY
-				       ? DEADLINE_NS
-				       : SHORT_DEADLINE_NS,
+		.deadline_ns =
+			setting->conduct == BEHAVES ||
+					setting->conduct == REPORTS_NOTHING ||
+					setting->conduct == GOES_ON_EARLY
+				? DEADLINE_NS
+				: SHORT_DEADLINE_NS,
 		.hello = &node->rank.rank,
 		.hello_bytes = sizeof(node->rank.rank),
 	};
@@ -396,7 +466,6 @@ static void *run_node(void *argument)
 		.crc32c = !setting->plain,
 	};
 	struct exchange *x = NULL;
-	uint32_t payload = node->rank.rank * 3;
 	int error = -1;
 
 	if (node->rank.rank != setting->culprit ||
@@ -420,24 +489,15 @@ static void *run_node(void *argument)
 	}
 	if (error == 0 && misbehave(node, x))
 		error = -1;
+	if (error == 0 && setting->tells)
+		error = tell(node, x);
 	if (error == 0) {
 		error = run_collectives(node, x);
 		if (error)
 			exchange_fail(x, &node->failure);
 	}
 	if (error == 0)
-		error = exchange_barrier(x, 1, &payload, sizeof(payload),
-					 &node->failure);
-	for (unsigned i = 0;
-	     error == 0 && node->rank.rank == 0 && i < setting->node_count;
-	     i++) {
-		uint32_t want = i * 3;
-		size_t bytes;
-		const void *got = exchange_application_payload(x, i, &bytes);
-
-		if (bytes != sizeof(want) || memcmp(got, &want, bytes) != 0)
-			node->bad = true;
-	}
+		error = report(node, x);
 	if (error == 0)
 		error = exchange_barrier(x, 2, NULL, 0, &node->failure);
 	if (error == 0)
@@ -484,6 +544,7 @@ static void run_all(const struct setting *setting)
 	memset(nodes, 0, sizeof(nodes));
 	atomic_store(&joined_count, 0);
 	atomic_store(&ended_count, 0);
+	atomic_store(&is_told, false);
 	for (unsigned i = 0; i < setting->node_count; i++) {
 		nodes[i].setting = setting;
 		init_rank(&nodes[i].rank, i, setting->node_count);
@@ -732,6 +793,17 @@ static void udp__a_failure_is_told_to_all(void **state)
 	run_without(FAILS, "out.1: the disk is full");
 }
 
+static void udp__what_is_told_ends_at_the_barrier(void **state)
+{
+	(void)state;
+	run(&(struct setting){ .node_count = 3,
+			       .collectives = 1,
+			       .tells = true,
+			       .culprit = 2,
+			       .conduct = REPORTS_NOTHING,
+			       .bytes = even_bytes });
+}
+
 /* A process that got a rank's STATUS and passes it on from another address has
  * no DATA sent to that address. */
 static void udp__a_relay_changes_no_address(void **state)
@@ -895,6 +967,7 @@ int main(void)
 		cmocka_unit_test(udp__absent_rank_is_named),
 		cmocka_unit_test(udp__silent_rank_is_named),
 		cmocka_unit_test(udp__a_failure_is_told_to_all),
+		cmocka_unit_test(udp__what_is_told_ends_at_the_barrier),
 		cmocka_unit_test(udp__a_relay_changes_no_address),
 		cmocka_unit_test(udp__a_failure_to_prepare),
 		cmocka_unit_test(udp__a_rank_that_goes_on_too_early),
