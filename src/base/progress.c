@@ -40,6 +40,23 @@ void progress_draw(int fd, const char *text)
 		return;
 }
 
+void progress_format_rough_left(char text[PROGRESS_LEFT_BYTES],
+				uint64_t done_bytes, uint64_t total_bytes,
+				uint64_t passed_ns)
+{
+	double passed_s = (double)passed_ns / 1e9, left_s;
+
+	text[0] = '\0';
+	if (total_bytes == 0 || done_bytes == 0)
+		return;
+	left_s = passed_s * ((double)total_bytes / (double)done_bytes - 1);
+	if (left_s < 120)
+		snprintf(text, PROGRESS_LEFT_BYTES, ", %.0f s left", left_s);
+	else
+		snprintf(text, PROGRESS_LEFT_BYTES, ", %.0f min left",
+			 left_s / 60);
+}
+
 /* "45%, 430.2 MiB of 953.7 MiB", or "430.2 MiB" of an unknown total. */
 static void format_done(char *text, size_t text_bytes,
 			const struct progress *progress, uint64_t done_bytes)

@@ -28,6 +28,15 @@ struct progress {
  * longer than the line.  "": remove it. */
 void progress_draw(int fd, const char *text);
 
+#define PROGRESS_LEFT_BYTES 64
+
+/* Write what is left of a run that takes minutes or hours and varies in speed:
+ * ", 3 s left", from two minutes on ", 12 min left", or "" if nothing has been
+ * done yet or the total is not known, which is 0 then. */
+void progress_format_rough_left(char text[PROGRESS_LEFT_BYTES],
+				uint64_t done_bytes, uint64_t total_bytes,
+				uint64_t passed_ns);
+
 /* fd is STDERR_FILENO, or -1.  If it is not a terminal, nothing is drawn. */
 void progress_begin(struct progress *progress, int fd, const char *program,
 		    uint64_t total_bytes);

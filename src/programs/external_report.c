@@ -386,30 +386,11 @@ static void format_moved(char *text, size_t text_bytes,
 				 (double)progress->total_bytes);
 }
 
-/* ", 3 s left", or ", 12 min left", or nothing if that is not known. */
-static void format_left(char *text, size_t text_bytes,
-			const struct external_progress *progress,
-			uint64_t now_ns)
-{
-	double passed_s = (double)(now_ns - line.begin_ns) / 1e9;
-	double left_s;
-
-	text[0] = '\0';
-	if (progress->total_bytes == 0 || progress->moved_bytes == 0)
-		return;
-	left_s = passed_s * ((double)progress->total_bytes /
-				     (double)progress->moved_bytes -
-			     1);
-	if (left_s < 120)
-		snprintf(text, text_bytes, ", %.0f s left", left_s);
-	else
-		snprintf(text, text_bytes, ", %.0f min left", left_s / 60);
-}
-
 void external_report_progress(void *context,
 			      const struct external_progress *progress)
 {
-	char rate[FORMAT_SIZE_BYTES], moved[64], left[64], text[240];
+	char rate[FORMAT_SIZE_BYTES], moved[64], left[PROGRESS_LEFT_BYTES];
+	char text[240];
 	uint64_t now_ns = clock_now_ns();
 	uint64_t bytes = progress->moved_bytes - line.last_bytes;
 	bool is_stream =
@@ -419,7 +400,9 @@ void external_report_progress(void *context,
 	if (line.begin_ns == 0)
 		line.begin_ns = line.last_ns = now_ns - NS_PER_S;
 	format_moved(moved, sizeof(moved), progress);
-	format_left(left, sizeof(left), progress, now_ns);
+	progress_format_rough_left(left, progress->moved_bytes,
+				   progress->total_bytes,
+				   now_ns - line.begin_ns);
 	snprintf(text, sizeof(text),
 		 "blinksort: %s: %s, %s/s%s; waits: %s %u%%, memory %u%%",
 		 external_pass_name(progress->pass), moved,

@@ -57,21 +57,6 @@ static struct whole add_up(const struct external_progress *ranks,
 	return whole;
 }
 
-static void format_left(char *text, size_t text_bytes,
-			const struct whole *whole, uint64_t now_ns)
-{
-	double passed_s = (double)(now_ns - line.begin_ns) / 1e9;
-	double left_s = passed_s * ((double)whole->total_bytes /
-					    (double)MAX(1, whole->moved_bytes) -
-				    1);
-
-	text[0] = '\0';
-	if (whole->moved_bytes > 0 && left_s < 120)
-		snprintf(text, text_bytes, ", %.0f s left", left_s);
-	else if (whole->moved_bytes > 0)
-		snprintf(text, text_bytes, ", %.0f min left", left_s / 60);
-}
-
 /* blinkd sets BLINK_JOB for the commands that it starts.  It keeps only the end
  * of their output, so lines of progress come less often after a minute. */
 static void draw(const char *text, uint64_t now_ns)
@@ -91,7 +76,7 @@ void rank_report_progress(void *context, const struct external_progress *ranks,
 {
 	const struct whole whole = add_up(ranks, rank_count);
 	const struct external_progress *last = &ranks[whole.last];
-	char rate[FORMAT_SIZE_BYTES], left[64], text[240];
+	char rate[FORMAT_SIZE_BYTES], left[PROGRESS_LEFT_BYTES], text[240];
 	uint64_t now_ns = clock_now_ns(), bytes;
 
 	(void)context;
@@ -101,7 +86,8 @@ void rank_report_progress(void *context, const struct external_progress *ranks,
 		return;
 	/* What a rank tells may be older than what it has told before. */
 	bytes = MAX(whole.moved_bytes, line.last_bytes) - line.last_bytes;
-	format_left(left, sizeof(left), &whole, now_ns);
+	progress_format_rough_left(left, whole.moved_bytes, whole.total_bytes,
+				   now_ns - line.begin_ns);
 	snprintf(text, sizeof(text),
 		 "blinksort: %s %.0f%%, %s/s%s; last: rank %u, %.0f%%, %s %u%%",
 		 external_pass_name(whole.pass),

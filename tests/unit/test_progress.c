@@ -217,6 +217,33 @@ static void progress_add__from_threads(void **state)
 	assert_in_range(returns, 2, 2 * 11);
 }
 
+static void progress_format_rough_left__examples(void **state)
+{
+	static const struct {
+		uint64_t done, total, passed_ns;
+		const char *text;
+	} examples[] = {
+		{ 0, 100, 5000 * MS, "" },
+		{ 5, 0, 5000 * MS, "" },
+		{ 100, 100, 5000 * MS, ", 0 s left" },
+		{ 50, 100, 5000 * MS, ", 5 s left" },
+		{ 1, 3, 59600 * MS, ", 119 s left" },
+		{ 1, 3, 60000 * MS, ", 2 min left" },
+		{ 1, 3, 44 * 60000 * MS, ", 88 min left" },
+		{ 1, UINT64_MAX, 1000 * MS, ", 307445734561825856 min left" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(examples); i++) {
+		char text[PROGRESS_LEFT_BYTES];
+
+		progress_format_rough_left(text, examples[i].done,
+					   examples[i].total,
+					   examples[i].passed_ns);
+		assert_string_equal(text, examples[i].text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -229,6 +256,7 @@ int main(void)
 		cmocka_unit_test(progress__silent_if_no_terminal),
 		cmocka_unit_test(progress_end__never_began),
 		cmocka_unit_test(progress_add__from_threads),
+		cmocka_unit_test(progress_format_rough_left__examples),
 	};
 
 	return cmocka_run_group_tests(tests, open_terminal, close_terminal);
