@@ -55,8 +55,7 @@ from machine import describe_machine, describe_programs
 from places import PLACES
 from programs import (BUILD, ROOT, Failed, Skip, must_run, program,
                       quiet)
-from report import (HEADING, NAME_WIDTH, ms, record_path, row, summary,
-                    write_record)
+from report import HEADING, NAME_WIDTH, ms, record_results, row, summary
 
 RECORDS = 1_000_000
 NODES = 16
@@ -316,13 +315,8 @@ def main():
         document["places"] = run_all(bench)
     except (Skip, subprocess.CalledProcessError) as reason:
         sys.exit(f"bench_cluster.py: {reason}")
-    document.update(results=bench.results, skipped=bench.skipped,
-                    failed=bench.failed)
-    path = record_path(f"cluster-{options.label}",
-                       complete=not bench.only and bench.rounds > 5)
-    write_record(path, document)
-    print(f"recorded in {os.path.relpath(path, ROOT)}")
-    return 1 if bench.failed else 0
+    return record_results(bench, document, f"cluster-{options.label}",
+                          complete=not bench.only and bench.rounds > 5)
 
 
 if __name__ == "__main__":

@@ -60,23 +60,12 @@ results/bench-DATE-cluster-external-LABEL.json; to build/ instead when not all
 rows were run, or in less than 5 rounds.
 """
 
-import argparse
-import datetime
-import os
-import signal
 import sys
-import tempfile
-from pathlib import Path
 
 import cluster_external_rows
-from bench_external import ROUNDS, number, wanted
-from bench_files import Bench, label_of
-from external_run import HEADING
-from machine import describe_machine, describe_programs
-from places import Place
-from programs import BUILD, ROOT, program
+import external_bench
+from external_bench import number
 from rank_inputs import RankInputs
-from report import record_path, write_record
 
 
 def read_config(parser, place):
@@ -97,61 +86,16 @@ def read_config(parser, place):
         place=place, inputs=RankInputs(place.folder))
 
 
-def describe(bench, config, label):
-    options = {key: value for key, value in vars(config).items()
-               if key not in ("place", "inputs")}
-    return {"label": label,
-            "date": datetime.datetime.now(datetime.timezone.utc).isoformat(
-                timespec="seconds"),
-            "rounds": bench.rounds, "only": bench.only,
-            "cluster_external": options,
-            "machine": describe_machine(), **describe_programs(),
-            "places": {"disk": config.place.describe()}}
+def settings(config):
+    return {key: value for key, value in vars(config).items()
+            if key not in ("place", "inputs")}
 
 
-def end_on(signal_number, _frame):
-    sys.exit(128 + signal_number)
-
-
-def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--label", default="local", type=label_of,
-                        help="names the machine or the occasion")
-    parser.add_argument("--list", action="store_true",
-                        help="print the names of the rows")
-    options = parser.parse_args()
-    table = cluster_external_rows.table()
-    if options.list:
-        print("\n".join(table))
-        return 0
-    only = os.environ.get("BENCH_ONLY", "").replace(",", " ").split()
-    bench = Bench(round(number(parser, "BENCH_ROUNDS", ROUNDS)), only)
-    table = {name: row for name, row in table.items() if wanted(name, only)}
-    if not table:
-        parser.error(f"BENCH_ONLY: {' '.join(only)}: no row; see --list")
-    if not os.path.exists(program("blinksort")):
-        sys.exit("bench_cluster_external.py: blinksort: not built: run make")
-    # So that processes are ended, and cgroups and namespaces removed.
-    for ending in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(ending, end_on)
-    parent = Path(os.environ.get("BENCH_CLUSTER_FOLDER", BUILD)).resolve()
-    parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="bench-", dir=parent) as folder:
-        config = read_config(parser, Place("disk", folder))
-        document = describe(bench, config, options.label)
-        print(HEADING, flush=True)
-        for name, row in table.items():
-            with bench.attempt(None, name):
-                row(bench, config, name)
-    document.update(results=bench.results, skipped=bench.skipped,
-                    failed=bench.failed)
-    path = record_path(f"cluster-external-{options.label}",
-                       complete=not only and bench.rounds >= ROUNDS)
-    write_record(path, document)
-    print(f"recorded in {os.path.relpath(path, ROOT)}")
-    return 1 if bench.failed else 0
+def run_row(bench, config, name, row):
+    row(bench, config, name)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(external_bench.run(external_bench.Benchmark(
+        __doc__, "cluster-external", "BENCH_CLUSTER_FOLDER",
+        cluster_external_rows.table(), read_config, settings, run_row)))

@@ -47,37 +47,16 @@ results/bench-DATE-external-LABEL.json; to build/ instead when not all rows
 were run, or in less than 5 rounds.
 """
 
-import argparse
 import contextlib
-import datetime
 import os
-import signal
 import sys
-import tempfile
-from pathlib import Path
 
+import external_bench
 import external_rows
-from bench_files import Bench, label_of
+from external_bench import number
 from external_inputs import Inputs
-from external_run import (HEADING, TIMEOUT_S_PER_GB, alternate, rows,
-                          summary)
-from machine import describe_machine, describe_programs
-from places import Place
-from programs import BUILD, ROOT, Skip, program
-from report import record_path, write_record
-
-ROUNDS = 5
-
-
-def number(parser, name, default):
-    text = os.environ.get(name, str(default))
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0
-    if not 0 < value < 1e15:
-        parser.error(f"{name}: {text}: not a number above 0")
-    return value
+from external_run import TIMEOUT_S_PER_GB, alternate, rows, summary
+from programs import Skip
 
 
 def read_config(parser, place):
@@ -93,12 +72,6 @@ def read_config(parser, place):
         disk_bytes_per_s=whole("DISK", 2 * 10**8),
         python=os.environ.get("BENCH_PYTHON", "/usr/bin/python3"),
         place=place, inputs=Inputs(place.folder, size_bytes))
-
-
-def wanted(name, only):
-    return not only or any(
-        word[1:] == name if word.startswith("=") else word in name
-        for word in only)
 
 
 def measure(bench, config, name, row):
@@ -127,62 +100,19 @@ def measure(bench, config, name, row):
             "contestants": found}, rows(name, found))
 
 
-def run_rows(bench, config, table):
-    for name, row in table.items():
-        with bench.attempt(None, name), contextlib.ExitStack() as stack:
-            config.stack = stack
-            measure(bench, config, name, row)
+def run_row(bench, config, name, row):
+    with contextlib.ExitStack() as stack:
+        config.stack = stack
+        measure(bench, config, name, row)
 
 
-def describe(bench, config, label):
-    options = {key: getattr(config, key) for key in (
+def settings(config):
+    return {key: getattr(config, key) for key in (
         "size_bytes", "memory_bytes", "small_bytes", "curve_least_bytes",
         "pipe_bytes_per_s", "disk_bytes_per_s")}
-    return {"label": label,
-            "date": datetime.datetime.now(datetime.timezone.utc).isoformat(
-                timespec="seconds"),
-            "rounds": bench.rounds, "only": bench.only, "external": options,
-            "machine": describe_machine(), **describe_programs(),
-            "places": {"disk": config.place.describe()}}
-
-
-def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--label", default="local", type=label_of,
-                        help="names the machine or the occasion")
-    parser.add_argument("--list", action="store_true",
-                        help="print the names of the rows")
-    options = parser.parse_args()
-    names = list(external_rows.table())
-    if options.list:
-        print("\n".join(names))
-        return 0
-    only = os.environ.get("BENCH_ONLY", "").replace(",", " ").split()
-    bench = Bench(round(number(parser, "BENCH_ROUNDS", ROUNDS)), only)
-    table = {name: row for name, row in external_rows.table().items()
-             if wanted(name, only)}
-    if not table:
-        parser.error(f"BENCH_ONLY: {' '.join(only)}: no row; see --list")
-    if not os.path.exists(program("blinksort")):
-        sys.exit("bench_external.py: blinksort: not built: run make")
-    # So that what was mounted is unmounted.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    parent = Path(os.environ.get("BENCH_EXTERNAL_FOLDER", BUILD)).resolve()
-    parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="bench-", dir=parent) as folder:
-        config = read_config(parser, Place("disk", folder))
-        document = describe(bench, config, options.label)
-        print(HEADING, flush=True)
-        run_rows(bench, config, table)
-    document.update(results=bench.results, skipped=bench.skipped,
-                    failed=bench.failed)
-    path = record_path(f"external-{options.label}",
-                       complete=not only and bench.rounds >= ROUNDS)
-    write_record(path, document)
-    print(f"recorded in {os.path.relpath(path, ROOT)}")
-    return 1 if bench.failed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(external_bench.run(external_bench.Benchmark(
+        __doc__, "external", "BENCH_EXTERNAL_FOLDER", external_rows.table(),
+        read_config, settings, run_row)))

@@ -60,8 +60,8 @@ from duel import Spawner, duel
 from machine import describe_machine, describe_programs
 from places import PLACES
 from programs import BUILD, ROOT, Failed, Skip, built, program, quiet
-from report import (HEADING, NAME_WIDTH, memory_row, record_path, row,
-                    summary, write_record)
+from report import (HEADING, NAME_WIDTH, memory_row, record_results, row,
+                    summary)
 from scenarios import MEMORY_RUNS, contests, measure_memory
 
 
@@ -233,12 +233,8 @@ def main():
           f"{bench.rounds} rounds\n{HEADING}", flush=True)
     size_bytes = (6 if full else 1) << 30
     document["places"] = run_all(bench, contests(full), size_bytes)
-    document.update(results=bench.results, skipped=bench.skipped,
-                    failed=bench.failed)
-    path = record_path(label, complete=not only and bench.rounds > 5)
-    write_record(path, document)
-    print(f"recorded in {os.path.relpath(path, ROOT)}")
-    return 1 if bench.failed else 0
+    return record_results(bench, document, label,
+                          complete=not only and bench.rounds > 5)
 
 
 if __name__ == "__main__":

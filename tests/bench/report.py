@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import os
 import re
 import statistics
 import sys
@@ -117,3 +118,13 @@ def write_record(path, document):
     text = re.sub(r"\[\s+([^][{}]*?)\s+\]", lambda found: "[" + re.sub(
         r",\s+", ", ", found.group(1)) + "]", text)
     path.write_text(text + "\n", encoding="ascii")
+
+
+def record_results(bench, document, label, complete):
+    """To a file of its own.  Returns the exit status."""
+    document.update(results=bench.results, skipped=bench.skipped,
+                    failed=bench.failed)
+    path = record_path(label, complete)
+    write_record(path, document)
+    print(f"recorded in {os.path.relpath(path, ROOT)}")
+    return 1 if bench.failed else 0
