@@ -210,14 +210,17 @@ void input_choose(struct input *input)
 			      : INPUT_DIRECT;
 }
 
-static uint64_t layout_bytes(const struct input *input)
+uint64_t input_layout_bytes(uint64_t bytes)
 {
-	uint64_t bytes = input->slot_count * input->record_size;
-
 	/* Whole huge pages; but for a small input the kernel would clear most
 	 * of one for nothing. */
 	return ROUND_UP(bytes,
 			bytes < HUGE_PAGE_BYTES ? PAGE_BYTES : HUGE_PAGE_BYTES);
+}
+
+static uint64_t layout_bytes(const struct input *input)
+{
+	return input_layout_bytes(input->slot_count * input->record_size);
 }
 
 uint64_t input_memory_bytes(const struct input *input)

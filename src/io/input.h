@@ -84,6 +84,9 @@ void input_choose(struct input *input);
  * input_map()'s.  Where that is refused, direct_fd stays -1. */
 void input_open_directly(struct input *input);
 
+/* Memory that an input of so many bytes takes if it is not mapped. */
+uint64_t input_layout_bytes(uint64_t bytes);
+
 /* Memory needed beyond mapped files: 0 for mmap. */
 uint64_t input_memory_bytes(const struct input *input);
 

@@ -7,6 +7,7 @@
 #include "base/parse.h"
 #include "cluster/cluster_agree.h"
 #include "external/external_request.h"
+#include "io/input.h"
 #include "io/output.h"
 #include "net/rank.h"
 #include "sort/plan.h"
@@ -46,8 +47,8 @@ static uint64_t alone_bytes(const struct external_request *request)
 		.shape = request->shape,
 		.record_count = request->record_count,
 		.slot_count = request->record_count,
-		.input_memory_bytes =
-			request->record_count * request->shape.size,
+		.input_memory_bytes = input_layout_bytes(request->record_count *
+							 request->shape.size),
 		.worker_count = request->worker_count,
 		.is_counted = record_counts_suit(&request->shape),
 		.chunk_bytes_max = OUTPUT_CHUNK_BYTES_MAX,
@@ -64,7 +65,8 @@ static uint64_t together_bytes(const struct suppose_options *suppose,
 		.shape = request->shape,
 		.record_count = request->record_count,
 		.memory_bytes = request->memory_bytes,
-		.input_bytes = request->record_count * request->shape.size,
+		.input_bytes = input_layout_bytes(request->record_count *
+						  request->shape.size),
 	};
 
 	return cluster_needed_bytes(&hello, suppose->record_count,

@@ -235,6 +235,68 @@ case_suppose()
 	expect_match '"fits": false, .*"limit": "link"' supposed
 }
 
+# supposed_to_fit RANKS RECORDS SIZE: in so much memory, in bytes
+supposed_to_fit()
+{
+	"$BIN/blinksort" --explain --suppose="$1:$2" --record-size="$3" \
+		-S "$4" --threads=1 --json | grep -q '"fits": true'
+}
+
+# find_edge RANKS RECORDS SIZE: the least memory that is supposed to be enough
+# for a sort in memory, in $edge
+find_edge()
+{
+	local low=$((10 << 20)) middle
+
+	edge=$((100 << 20))
+	supposed_to_fit "$@" "$edge" || fail "$*: more than $edge"
+	! supposed_to_fit "$@" "$low" || fail "$*: less than $low"
+	while ((edge - low > 1)); do
+		middle=$(((low + edge) / 2))
+		if supposed_to_fit "$@" "$middle"; then
+			edge=$middle
+		else
+			low=$middle
+		fi
+	done
+}
+
+# expect_way RANKS MEMORY WAY OPTION...: the ranks sort, and "external" is WAY
+expect_way()
+{
+	local count=$1 memory=$2 way=$3 statuses=() pids=() all rank
+	shift 3
+
+	rm -rf out.* scratch.*
+	MEMORY=$memory start_external "$count" --threads=1 --io=direct "$@"
+	mapfile -t all < <(seq 0 $((count - 1)))
+	wait_ranks "${all[@]}"
+	[[ ${statuses[*]} =~ ^[0\ ]*$ ]] || fail "${statuses[*]}: $(cat err.*)"
+	for rank in "${all[@]}"; do
+		expect_match "\"external\": $way" "said.$rank"
+	done
+	expect_whole "$count" want
+}
+
+# With the memory that is supposed to be enough, ranks sort in memory; with a
+# byte less, beyond it.
+case_suppose_edge()
+{
+	local sizes=("4 120000 100" "3 450001 16" "2 2000 4096" "7 217000 90")
+	local ranks records size edge line
+
+	for line in "${sizes[@]}"; do
+		read -r ranks records size <<<"$line"
+		find_edge "$ranks" "$records" "$size"
+		make_shape uniform "$records" "$SEED" --record-size="$size" \
+			>whole
+		sort_reference whole -o want --record-size="$size"
+		cut_input whole "$size" "$ranks" even
+		expect_way "$ranks" "$edge" null --record-size="$size"
+		expect_way "$ranks" $((edge - 1)) '\{' --record-size="$size"
+	done
+}
+
 # To a daemon's job, as lines that end with a carriage return; the table follows.
 case_progress()
 {
@@ -366,6 +428,7 @@ check edge case_edge
 check passes case_passes
 check links case_links
 check suppose case_suppose
+check suppose_edge case_suppose_edge
 check progress case_progress
 check killed case_ended KILL
 check terminated case_ended TERM
