@@ -273,10 +273,6 @@ static int sort_externally(struct cluster *cluster)
 	if (config->io == INPUT_AUTO)
 		cluster->external_output.io = INPUT_DIRECT;
 	cluster->output.config = &cluster->external_output;
-	if (config->unique && cluster->config->gathers)
-		return failure_set(cluster->failure, EXIT_USAGE, "--unique", 0,
-				   "not with --gather, for what does not fit "
-				   "into memory");
 	error = learn_link(cluster);
 	if (error == 0)
 		error = cluster_external_run(&external, cluster->failure);

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "cluster/cluster_allgather.h"
 #include "cluster/cluster_division.h"
+#include "cluster/cluster_gaps.h"
 #include "cluster/cluster_runs.h"
 #include "external/external_rank.h"
 
@@ -430,11 +431,17 @@ static int sort(struct joint_sort *joint, struct failure *failure)
 static int end_output(struct joint_sort *joint, uint64_t written,
 		      struct failure *failure)
 {
+	struct cluster_output *output = joint->external->output;
+	bool drops = joint->external->config->sort->unique;
+
+	if (drops && output->gathers)
+		return cluster_gaps_close(output, joint->share, written,
+					  failure);
 	if (written == joint->share)
 		return 0;
-	if (joint->external->config->sort->unique)
-		return cluster_output_shrink(joint->external->output, 0,
-					     written, written, failure);
+	if (drops)
+		return cluster_output_shrink(output, 0, written, written,
+					     failure);
 	return failure_set(failure, EXIT_PEER, NULL, 0,
 			   "%" PRIu64 " records have come, not %" PRIu64,
 			   written, joint->share);

@@ -107,6 +107,12 @@ int output_set_sizes(struct output *output, const uint64_t *sizes_bytes,
 void output_move_part(struct output *output, uint64_t begin_bytes,
 		      uint64_t size_bytes);
 
+/* Where our part begins in the file. */
+static inline uint64_t output_part_begin(const struct output *output)
+{
+	return output->files[0].begin_bytes;
+}
+
 /* Slots over memory of slot_count * chunk_bytes, page aligned; chunk_bytes is a
  * multiple of the page.  Call before the first take. */
 void output_set_slots(struct output *output, uint8_t *memory,

@@ -105,11 +105,48 @@ case_unique()
 case_gather()
 {
 	make_whole zipf 100 4 even
+	gather_externally
+}
+
+# gather_externally OPTION...: into one file, which is the file "want"
+gather_externally()
+{
 	rank_options=([0]="--gather=whole.out" [1]="--gather=whole.out"
 		[2]="--gather=whole.out" [3]="--gather=whole.out")
-	sort_externally 4
+	sort_externally 4 "$@"
 	expect_same whole.out want
 	expect_none
+}
+
+# Duplicates are of one rank, of all, or nearly everything is one; ranks have no
+# record left, or all of them.
+case_gather_unique()
+{
+	local parts=("0 0 2 3" "0 1 2 0" "0 1 1 1" "0 1 2 3" "3 3 3 3") part
+
+	make_whole few-distinct 100 4 random
+	"${BLINKSORT[@]}" whole -o want --unique
+	gather_externally --unique
+	make_whole uniform 100 4 even
+	mv in.0 part.0
+	mv in.1 part.1
+	mv in.2 part.2
+	mv in.3 part.3
+	for part in "${parts[@]}"; do
+		read -r -a part <<<"$part"
+		for rank in 0 1 2 3; do
+			cp "part.${part[rank]}" "in.$rank"
+		done
+		cat in.? >whole
+		"${BLINKSORT[@]}" whole -o want --unique
+		gather_externally --unique
+	done
+	# All are of one rank's part, which comes first or last.
+	make_shape uniform 400000 "$SEED" >whole
+	make_shape all-equal 80000 "$SEED" >>whole
+	"${BLINKSORT[@]}" whole -o want --unique
+	cut_input whole 100 4 random
+	gather_externally --unique
 }
 
 # Several batches of runs are merged into longer ones before.
@@ -404,11 +441,6 @@ case_bad_options()
 	local statuses=() pids=()
 
 	make_whole uniform 100 4 even
-	rank_options=([0]="--gather=whole.out" [1]="--gather=whole.out"
-		[2]="--gather=whole.out" [3]="--gather=whole.out")
-	start_external 4 --unique
-	wait_ranks 0 1 2 3
-	expect_refused '--unique: not with --gather'
 	rank_options=([1]="-o out.1 --compress=lz4")
 	start_external 4
 	wait_ranks 0 1 2 3
@@ -423,6 +455,7 @@ check keys case_keys
 check compress case_compress
 check unique case_unique
 check gather case_gather
+check gather_unique case_gather_unique
 check many_runs case_many_runs
 check edge case_edge
 check passes case_passes
