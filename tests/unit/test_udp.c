@@ -54,7 +54,7 @@ struct setting {
 	bool page;
 	bool strangers; /* send to all */
 	bool computes;	/* a rank that has all messages serves others */
-	bool tells;	/* before the collectives, all tell rank 0 something */
+	bool tells;	/* after the collectives, all tell rank 0 something */
 	uint64_t (*bytes)(unsigned exchange, unsigned source, unsigned to);
 };
 
@@ -489,13 +489,14 @@ static void *run_node(void *argument)
 	}
 	if (error == 0 && misbehave(node, x))
 		error = -1;
-	if (error == 0 && setting->tells)
-		error = tell(node, x);
 	if (error == 0) {
 		error = run_collectives(node, x);
 		if (error)
 			exchange_fail(x, &node->failure);
 	}
+	/* Not before: a rank that may not have the hello yet is sent that. */
+	if (error == 0 && setting->tells)
+		error = tell(node, x);
 	if (error == 0)
 		error = report(node, x);
 	if (error == 0)
