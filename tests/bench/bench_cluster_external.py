@@ -22,6 +22,8 @@ ROWS (--list prints their names)
   bytes         4 ranks: what the kernel has counted that each has read from the
                 disk and written to it, and what the rank's passes say of that;
                 the row fails if they differ by more than 1 %
+  late-rank     4 ranks, of which the last one reads the disk slowly: one input
+                that all of them share, against an input for each
   shape-*       4 ranks with little memory, against one process: keys and cuts
                 (rank_inputs.py), records of 16, 100 and 4096 bytes; the peak
                 memory of each rank
@@ -36,8 +38,10 @@ ROWS (--list prints their names)
   one-wave-shm  the same, files on /dev/shm
 
 ENVIRONMENT (bytes are those of one rank, unless it says otherwise)
-  BENCH_CLUSTER_PART           input, for one-process and bytes (1000000000)
+  BENCH_CLUSTER_PART           input, for one-process, bytes and late-rank
+                               (1000000000)
   BENCH_CLUSTER_MEMORY         memory, for these (104857600)
+  BENCH_CLUSTER_LATE_RATE      of the late rank, in bytes a second (50000000)
   BENCH_CLUSTER_MANY_PART      input, for many-ranks (250000000)
   BENCH_CLUSTER_MANY_MEMORY    memory, for many-ranks (33554432)
   BENCH_CLUSTER_SHAPES         input of all ranks, for shape-* (1000000000)
@@ -74,6 +78,7 @@ def read_config(parser, place):
     return cluster_external_rows.Config(
         part_bytes=whole("PART", 10**9),
         memory_bytes=whole("MEMORY", 100 << 20),
+        late_bytes_per_s=whole("LATE_RATE", 50 * 10**6),
         many_part_bytes=whole("MANY_PART", 250 * 10**6),
         many_memory_bytes=whole("MANY_MEMORY", 32 << 20),
         shapes_bytes=whole("SHAPES", 10**9),

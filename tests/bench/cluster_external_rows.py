@@ -35,6 +35,7 @@ class Config:
     input, and memory what one rank may take."""
     part_bytes: int
     memory_bytes: int
+    late_bytes_per_s: int
     many_part_bytes: int
     many_memory_bytes: int
     shapes_bytes: int  # of all ranks together
@@ -117,6 +118,40 @@ def shape_parts(shape, record_bytes, cut, config):
     return Parts(Kind(shape, record_bytes), RANKS, config.shapes_bytes, cut)
 
 
+# --- a late rank --------------------------------------------------------------
+
+def first_pass_ns(job):
+    """The median over the rounds of the longest that a rank took."""
+    return statistics.median(
+        max(rank["passes"][0]["ns"] for rank in sample["ranks"])
+        for sample in job.samples)
+
+
+def measure_late(bench, config, name):
+    parts = ascii_parts(config)
+    inputs = config.inputs.get(parts, FILES)
+    jobs = [rank_jobs.ranks(config.place, inputs, config.memory_bytes,
+                            name=one, shared=one == "shared input")
+            for one in ("shared input", "own inputs")]
+    for job in jobs:
+        job.late_rate = config.late_bytes_per_s
+        job.check = functools.partial(check_job, job, parts.kind)
+    left = run_jobs(bench, config, name, jobs, parts.size_bytes)
+    if not left:
+        return
+    lines = [f"  the last rank reads {config.late_bytes_per_s / 1e6:.0f} MB/s"]
+    for job in left:
+        read = " ".join(
+            f"{statistics.median(values) / 1e6:.0f}" for values in zip(*(
+                [rank["passes"][0]["read_bytes"] for rank in sample["ranks"]]
+                for sample in job.samples)))
+        lines.append(f"  {job.name}: first pass "
+                     f"{first_pass_ns(job) / 1e9:.2f} s; MB read {read}")
+    record(bench, config, name, left, parts.size_bytes, lines,
+           first_pass_ns={job.name: first_pass_ns(job) for job in left},
+           late_bytes_per_s=config.late_bytes_per_s)
+
+
 # --- bytes --------------------------------------------------------------------
 
 def middle(job, rank, *keys):
@@ -195,6 +230,7 @@ def table():
     found = {
         "one-process": against_one(ascii_parts, lambda c: c.memory_bytes),
         "bytes": measure_bytes,
+        "late-rank": measure_late,
         "many-ranks": against_one(many_parts, lambda c: c.many_memory_bytes)}
     for name, shape, cut in SHAPES:
         for size in RECORD_SIZES:

@@ -21,6 +21,7 @@ from trials.machine.memory_cgroup import (  # noqa: E402
 V1_COUNTS = "blkio.throttle.io_service_bytes"
 V1_RATE = "blkio.throttle.read_bps_device"
 V2_COUNTS = "io.stat"
+V2_RATE = "io.max"
 # The counts of version 1 begin when the disk has had a limit for a cgroup.  No
 # disk is as fast as this one, and it is taken back at once.
 ANY_RATE = 10**12
@@ -85,6 +86,17 @@ class RankCgroup:
         for rate in (ANY_RATE, 0):
             memory_cgroup.write(f"{self.counts}/{V1_RATE}",
                                 f"{self.disk} {rate}")
+
+    def limit_reads(self, bytes_per_s):
+        """From the disk, by this process."""
+        if self.why:
+            raise Unavailable(self.why)
+        if self.counts:
+            memory_cgroup.write(f"{self.counts}/{V1_RATE}",
+                                f"{self.disk} {bytes_per_s}")
+        else:
+            memory_cgroup.write(f"{self.memory.folder}/{V2_RATE}",
+                                f"{self.disk} rbps={bytes_per_s}")
 
     def __enter__(self):
         return self

@@ -30,6 +30,7 @@ class Job(Contestant):
     outputs: list = field(default_factory=list)
     told_bytes: int = 0     # --memory of each
     together: bool = False  # the steps are ranks that sort together
+    late_rate: int | None = None  # at which the last rank reads, in bytes/s
 
     def __post_init__(self):
         self.enter = RankCgroup.command
@@ -50,6 +51,11 @@ class Job(Contestant):
                     RankCgroup(self.limit_bytes, disk)) for _ in self.steps]
             except Unavailable as reason:
                 raise Skip(f"no limit of memory: {reason}") from None
+            try:
+                if self.late_rate:
+                    cgroups[-1].limit_reads(self.late_rate)
+            except Unavailable as reason:
+                raise Skip(f"no limit of reads: {reason}") from None
             return run_ranks(self, cgroups, place.folder)
 
 
@@ -59,10 +65,12 @@ def command(inputs, output, told_bytes, scratch, options):
             f"--temporary-directory={scratch}", *options]
 
 
-def ranks(place, inputs, told_bytes, options=(), name=None):
-    """A rank for each input."""
+def ranks(place, inputs, told_bytes, options=(), name=None, shared=False):
+    """A rank for each input; shared: each reads all inputs, with the others."""
     outputs = [place.folder / f"out.{rank}" for rank in range(len(inputs))]
-    steps = [[command([source], output, told_bytes, place.folder, [
+    if shared:
+        options = ["--shared-input", *options]
+    steps = [[command(inputs if shared else [source], output, told_bytes, place.folder, [
         f"--nodes=127.0.0.[2-{len(inputs) + 1}]", f"--rank={rank}",
         f"--deadline={DEADLINE_S}", *options])]
         for rank, (source, output) in enumerate(zip(inputs, outputs))]

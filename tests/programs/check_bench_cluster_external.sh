@@ -13,6 +13,7 @@ fi
 
 readonly MEMORY=12582912
 readonly SIZES="BENCH_CLUSTER_PART=10000000 BENCH_CLUSTER_MEMORY=$MEMORY
+	BENCH_CLUSTER_LATE_RATE=5000000
 	BENCH_CLUSTER_MANY_PART=6000000 BENCH_CLUSTER_MANY_MEMORY=$MEMORY
 	BENCH_CLUSTER_SHAPES=20000000 BENCH_CLUSTER_SHAPES_MEMORY=$MEMORY
 	BENCH_CLUSTER_LINKS_PART=10000000 BENCH_CLUSTER_LINKS_MEMORY=$MEMORY
@@ -40,6 +41,20 @@ case_ranks()
 		for way in ("read_bytes", "written_bytes"))'
 	expect_match '^  peak MB of 4 ranks: ' said
 	expect_match '^  counted by ' said
+}
+
+# What the late rank has not read, others have.
+case_late()
+{
+	bench "=late-rank"
+	ask 'list(row) == ["shared input", "own inputs"] and told == "[][]"'
+	ask 'set(result["first_pass_ns"]) == set(row)'
+	ask 'all(rank["passes"][0]["read_bytes"] > 9000000 for rank in
+		row["own inputs"]["samples"][0]["ranks"])'
+	ask 'sum(rank["passes"][0]["read_bytes"] for rank in
+		row["shared input"]["samples"][0]["ranks"]) > 39000000'
+	ask 'row["shared input"]["samples"][0]["ranks"][3]["passes"][0][
+		"read_bytes"] < 10000000'
 }
 
 case_many()
@@ -105,7 +120,7 @@ case_terminated()
 	[ -z "$(left_behind "$pid")" ] || fail "$(left_behind "$pid")"
 }
 
-for name in ranks many shapes terminated; do
+for name in ranks late many shapes terminated; do
 	check_measured $name case_$name
 done
 check_able root,netns links case_links
