@@ -285,7 +285,8 @@ int input_division_update(struct input_division *division,
 	set_targets(wishes, division->rank_count, left);
 	while (has_rates && find_pair(division, wishes, &taker, &giver, &count))
 		move(&division->parts[giver], &division->parts[taker], count);
-	division->is_final = is_small(division, wishes);
+	division->is_final =
+		left == 0 || (has_rates && is_small(division, wishes));
 	division->pause_ns =
 		has_rates ? pause_ns(division, wishes) : PAUSE_NS_UNKNOWN;
 	return 0;

@@ -130,7 +130,8 @@ uint64_t reading_claims_hold(struct reading_claims *claims)
 	uint64_t held;
 
 	pthread_mutex_lock(&claims->lock);
-	claims->allowed = claims->capacity;
+	/* A batch that is claimed but not begun suffices. */
+	claims->allowed = claims->count > claims->begun ? 0 : claims->capacity;
 	claims->allowed = next_count(claims);
 	held = claims->claimed + claims->allowed;
 	pthread_mutex_unlock(&claims->lock);

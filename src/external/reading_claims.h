@@ -4,7 +4,7 @@
  * Several ranks read one input.  Each has been given ranges of it, and claims
  * them batch by batch.  From time to time the ranks divide anew what none of
  * them has claimed (src/cluster/input_division.h): until that is decided, a
- * rank may claim one batch more.  When nothing is left to be divided, the
+ * rank has one batch to go on with.  When nothing is left to be divided, the
  * ranges that a rank has are final.
  *
  * The reading team claims; the caller's thread, which talks to the other ranks,
@@ -52,7 +52,8 @@ void reading_claims_close(struct reading_claims *claims);
 struct batch_deal reading_claims_deal(struct reading_claims *claims);
 
 /* The ranks are about to divide the rest.  Returns how many records are ours by
- * then, in all: those claimed already, and one batch. */
+ * then, in all: those claimed already, and one batch if none of these is still
+ * to be begun. */
 uint64_t reading_claims_hold(struct reading_claims *claims);
 
 /* What is ours behind the records that were held, at first behind none; at most

@@ -76,7 +76,8 @@ static void reading_claims__batch_by_batch(void **state)
 	reading_claims_close(&claims);
 }
 
-/* One batch more may be claimed while the rest is divided. */
+/* One batch more may be claimed while the rest is divided, if none is claimed
+ * ahead. */
 static void reading_claims__hold(void **state)
 {
 	(void)state;
@@ -94,11 +95,16 @@ static void reading_claims__hold(void **state)
 	assert_int_equal(reading_claims_hold(&claims), 25);
 	give(60, 30, false);
 	assert_int_equal(reading_claims_hold(&claims), 35);
-	give(80, 10, true);
+	give(80, 20, false);
 	expect_batch(3, true, 60, 10);
+	expect_batch(4, false, 80, 10);
+	assert_int_equal(reading_claims_hold(&claims), 45);
+	assert_false(is_known(5));
+	give(90, 10, true);
 	expect_batch(4, true, 80, 10);
+	expect_batch(5, true, 90, 10);
 	assert_false(
-		deal.batch(deal.context, 5, true, &(struct lane_batch){ 0 }));
+		deal.batch(deal.context, 6, true, &(struct lane_batch){ 0 }));
 	reading_claims_close(&claims);
 }
 
