@@ -10,17 +10,22 @@
 /* --- the order of the blocks -----------------------------------------------
  */
 
-/* Numbers of blocks count from the first run that is merged. */
+/* Numbers of blocks count from the first run that is merged; there may be none,
+ * where all ranks together have no records. */
 static uint32_t first_block_of_all(const struct merge_plan *plan)
 {
-	return plan->index->runs[plan->first_run].first_block;
+	return plan->run_count > 0
+		       ? plan->index->runs[plan->first_run].first_block
+		       : 0;
 }
 
 static uint32_t count_blocks(const struct merge_plan *plan)
 {
-	const struct run *last =
-		&plan->index->runs[plan->first_run + plan->run_count - 1];
+	const struct run *last;
 
+	if (plan->run_count == 0)
+		return 0;
+	last = &plan->index->runs[plan->first_run + plan->run_count - 1];
 	return last->first_block + last->block_count - first_block_of_all(plan);
 }
 
@@ -95,8 +100,8 @@ static int note_end(struct cutter *cutter, uint64_t piece, uint32_t end,
 		if (!start)
 			return failure_no_memory(failure);
 		plan->piece_start = start;
-		first = realloc(plan->first_block,
-				capacity * plan->run_count * sizeof(*first));
+		first = realloc(plan->first_block, (capacity * plan->run_count +
+						    1) * sizeof(*first));
 		if (!first)
 			return failure_no_memory(failure);
 		plan->first_block = first;
