@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "cluster/cluster_external.h"
+#include "cluster/cluster_keep.h"
 #include "cluster/cluster_link.h"
 #include "cluster/cluster_state.h"
 #include "cluster/cluster_trace.h"
@@ -238,30 +239,30 @@ static int sort_externally(struct cluster *cluster)
 		.progress = &cluster->progress,
 	};
 	struct sorter_config *config = &cluster->external_sort;
-	uint64_t largest = 0;
 	int error;
 
-	for (unsigned i = 0; i < cluster->rank.node_count; i++)
-		largest = MAX(largest, cluster->hellos[i].record_count);
 	thread_pool_stop(&cluster->pool);
-	*config = *cluster->sort_config;
-	config->memory_bytes = cluster_memory_bytes(cluster);
-	config->threads =
-		sort_setup_workers(cluster->sort_config, largest,
-				   MAX(1, cluster->topology.cpu_count /
-						  cluster->rank.machine_count));
-	config->trace_path = NULL;
 	cluster->external = *cluster->config->external;
+	cluster_keep_configure(&cluster->external, cluster->hellos,
+			       &cluster->agreement, &cluster->rank);
+	*config = *cluster->sort_config;
+	if (!cluster_own_has(cluster, CLUSTER_ROLE_READ))
+		config->input_count = 0;
+	config->memory_bytes = cluster_memory_bytes(cluster);
+	config->threads = sort_setup_workers(
+		cluster->sort_config, cluster->external.planned_records,
+		MAX(1,
+		    cluster->topology.cpu_count / cluster->rank.machine_count));
+	config->trace_path = NULL;
 	cluster->external.sort = config;
-	cluster->external.rank_count = cluster->rank.node_count;
-	cluster->external.share_records =
-		cluster->agreement.whole_count / cluster->rank.node_count;
-	cluster->external.planned_records = largest;
 	cluster->external.shares_input = cluster->config->shares_input;
-	if (cluster->config->shares_input)
+	if (cluster->config->shares_input) {
+		/* The files are the whole input. */
+		cluster->external.input_begin = 0;
 		cluster->external.records_max = input_division_records_max(
 			cluster->agreement.whole_count,
 			cluster->rank.node_count);
+	}
 	cluster->progress.exchange = cluster->exchange;
 	cluster->progress.rank = &cluster->rank;
 	cluster->progress.show = cluster->config->progress;
@@ -493,11 +494,26 @@ static void begin_result(struct cluster *cluster)
 	memset(result->reports, 0,
 	       result->node_count * sizeof(*result->reports));
 	cluster->report = &result->reports[result->rank];
+	result->roles[result->rank] = (uint8_t)cluster_roles_of(
+		&cluster->config->roles, result->rank);
 	result->schedule = cluster->config->schedule;
 	if (result->schedule == EXCHANGE_AUTO)
 		result->schedule = cluster_is_on_one_machine(cluster)
 					   ? EXCHANGE_ALL_AT_ONCE
 					   : EXCHANGE_ROUNDS;
+}
+
+/* Not before the number of ranks is known. */
+static int check_roles(struct cluster *cluster)
+{
+	int highest = cluster_roles_highest(&cluster->config->roles);
+
+	if (highest < (int)cluster->rank.node_count)
+		return 0;
+	return failure_set(cluster->failure, EXIT_USAGE, "--roles", 0,
+			   "there is no rank %d: ranks are numbered from 0 to "
+			   "%u",
+			   highest, cluster->rank.node_count - 1);
 }
 
 int cluster_run_in(struct cluster *cluster, const struct sorter_config *config,
@@ -518,7 +534,9 @@ int cluster_run_in(struct cluster *cluster, const struct sorter_config *config,
 	if (error)
 		return error;
 	begin_result(cluster);
-	error = run_rank(cluster);
+	error = check_roles(cluster);
+	if (error == 0)
+		error = run_rank(cluster);
 	if (error)
 		keep_failure(result, failure);
 	thread_pool_stop(&cluster->pool);

@@ -29,6 +29,7 @@
 #include "cluster/cluster_agree.h"
 #include "cluster/cluster_progress.h"
 #include "cluster/cluster_report.h"
+#include "cluster/cluster_roles.h"
 #include "cluster/cluster_stages.h"
 #include "exchange/exchange.h"
 #include "external/external_sort.h"
@@ -44,6 +45,7 @@ struct cluster_config {
 	/* Nothing goes through shared memory, not even the ranks' status. */
 	bool datagrams_only;
 	bool plain;
+	struct cluster_roles roles; /* of all ranks */
 	bool gathers; /* the one output is the same file on all ranks */
 	/* All ranks name the same input files, and each reads a part of them:
 	 * beyond memory, whatever its size. */
@@ -79,6 +81,8 @@ struct cluster_result {
 	bool shares_input;	/* all ranks have read the same files */
 	bool is_external;	/* it did not fit into memory */
 	struct external_result external; /* then: of this rank */
+	/* [rank]: bits as of cluster_roles_of(). */
+	uint8_t roles[RANK_NODES_MAX];
 	enum exchange_schedule schedule;
 	/* What a failure's name is kept in: the failure points to it. */
 	char failed[FAILURE_WHY_BYTES];

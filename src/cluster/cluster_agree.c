@@ -104,6 +104,7 @@ void cluster_hello_encode(const struct cluster_hello *hello,
 		hello->input_bytes,
 		hello->codec,
 		(uint64_t)hello->link,
+		hello->roles,
 		hello->shared_records,
 	};
 
@@ -123,7 +124,8 @@ static bool words_are_good(const uint64_t *others)
 	       others[2] <= SPLITTERS_SAMPLED && others[3] <= 1 &&
 	       others[4] <= UINT32_MAX && others[5] <= 1 &&
 	       others[6] <= CLUSTER_BY_REFERENCE_AUTO && others[12] <= 1 &&
-	       others[16] < CLUSTER_LINK_WISHES;
+	       others[16] < CLUSTER_LINK_WISHES &&
+	       others[17] <= CLUSTER_ROLES_ALL;
 }
 
 int cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
@@ -155,7 +157,8 @@ int cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
 		.input_bytes = others[14],
 		.codec = others[15],
 		.link = (enum cluster_link_wish)others[16],
-		.shared_records = others[17],
+		.roles = (unsigned)others[17],
+		.shared_records = others[18],
 	};
 	return unpack_shape(&hello->shape, words + SHAPE_AT) &&
 			       words_are_good(others)
@@ -281,7 +284,9 @@ static int check_input(const struct peer *peer, unsigned own,
 	if (hello->record_count > CLUSTER_INPUT_BYTES_MAX / hello->shape.size)
 		return refuse_records(peer, own, "for one node", failure);
 	if (!slots_are_good(hello) || !kind_is_good(hello) ||
-	    !part_is_good(peer, node_count))
+	    !part_is_good(peer, node_count) ||
+	    (hello->record_count > 0 &&
+	     !cluster_roles_have(hello->roles, CLUSTER_ROLE_READ)))
 		return failure_set(failure, EXIT_PEER, NULL, 0,
 				   "rank %u (%.80s) says of its input what "
 				   "cannot be",
@@ -391,6 +396,30 @@ uint64_t cluster_needed_bytes(const struct cluster_hello *hello,
 	return needed_bytes(&agreement, hello, node_count);
 }
 
+/* Each role has a rank.  *is_plain: all ranks have all roles. */
+static int check_roles(const struct cluster_hello *hellos, unsigned node_count,
+		       bool *is_plain, struct failure *failure)
+{
+	unsigned any = 0, all = CLUSTER_ROLES_ALL;
+
+	for (unsigned i = 0; i < node_count; i++) {
+		any |= hellos[i].roles;
+		all &= hellos[i].roles;
+	}
+	*is_plain = all == CLUSTER_ROLES_ALL;
+	for (unsigned role = 0; role < CLUSTER_ROLES; role++)
+		if (!cluster_roles_have(any, (enum cluster_role)role))
+			return failure_set(
+				failure, EXIT_USAGE, "--roles", 0,
+				"none of the %u ranks has the role %s",
+				node_count,
+				cluster_role_name((enum cluster_role)role));
+	if (!*is_plain && hellos[0].shared_records != CLUSTER_NOT_SHARED)
+		return failure_set(failure, EXIT_USAGE, "--roles", 0,
+				   "not with --shared-input");
+	return 0;
+}
+
 static bool is_too_large(const struct cluster_agreement *agreement,
 			 const struct cluster_hello *hellos,
 			 unsigned node_count)
@@ -447,7 +476,7 @@ int cluster_agree(struct cluster_agreement *agreement,
 {
 	const struct peer self = { own, names[own], &hellos[own] };
 	enum splitters_kind wanted = hellos[own].wanted;
-	bool is_uniform;
+	bool is_uniform, is_plain;
 
 	assert(node_count > 0);
 	*agreement = (struct cluster_agreement){ .traces = hellos[0].traces };
@@ -465,10 +494,12 @@ int cluster_agree(struct cluster_agreement *agreement,
 		if (i > own)
 			agreement->higher_count += hellos[i].record_count;
 	}
-	if (agree_by_reference(agreement, hellos, node_count, names, failure) <
-	    0)
+	if (check_roles(hellos, node_count, &is_plain, failure) < 0 ||
+	    agree_by_reference(agreement, hellos, node_count, names, failure) <
+		    0)
 		return -EINVAL;
 	agreement->is_external =
+		!is_plain ||
 		is_wished_external(agreement, &hellos[own], node_count) ||
 		is_too_large(agreement, hellos, node_count);
 	if (!agreement->is_external &&

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/failure.h"
+#include "cluster/cluster_roles.h"
 #include "kernels/splitters.h"
 #include "record/record.h"
 
@@ -62,6 +63,7 @@ struct cluster_hello {
 	uint64_t input_bytes;
 	uint64_t codec; /* of what is spilled: any number, the same for all */
 	enum cluster_link_wish link;
+	unsigned roles; /* bits as of cluster_roles_of() */
 	/* Of the files that all ranks read together, of which record_count is
 	 * this rank's part at first; CLUSTER_NOT_SHARED: its input is its
 	 * own. */
@@ -73,7 +75,7 @@ struct cluster_hello {
 /* Little-endian words: a version, and the fields above in their order.  Of the
  * shape there are the size and, in a word each, KEY_FIELDS_MAX fields of the
  * key. */
-#define CLUSTER_HELLO_BYTES (8 * (20 + KEY_FIELDS_MAX))
+#define CLUSTER_HELLO_BYTES (8 * (21 + KEY_FIELDS_MAX))
 
 /* The most bytes of input that a rank may have.  A peer that tells of more ends
  * the run, before its number is added, multiplied or used for memory. */
@@ -90,8 +92,9 @@ struct cluster_agreement {
 	enum splitters_kind kind; /* STATIC_256, STATIC_95 or SAMPLED */
 	bool traces;		  /* rank 0 wants all timelines */
 	bool by_reference;	  /* ranks send references, not records */
-	/* What some rank needs does not fit into its memory: all sort by way
-	 * of scratch files (cluster_external.h). */
+	/* What some rank needs does not fit into its memory, or some rank
+	 * lacks a role: all sort by way of scratch files
+	 * (cluster_external.h). */
 	bool is_external;
 	/* If static output ranges turn out to be too unequal: sample instead.
 	 */
@@ -106,11 +109,11 @@ struct cluster_agreement {
 /*
  * hellos[0 .. node_count) are in rank order; names[] is for messages.  Returns
  * 0, or -EINVAL with *failure filled: EXIT_USAGE, naming a rank whose options
- * differ from ours; EXIT_PEER, naming a rank whose hello is impossible: more
- * than CLUSTER_INPUT_BYTES_MAX bytes or, in memory, PLAN_RECORDS_MAX records,
- * slots that such an input (of one file, if others may map it) cannot have,
- * keys of a kind that they are too short for; EXIT_RESOURCES, if our own input
- * is too large.
+ * differ from ours, or a role that no rank has; EXIT_PEER, naming a rank whose
+ * hello is impossible: more than CLUSTER_INPUT_BYTES_MAX bytes or, in memory,
+ * PLAN_RECORDS_MAX records, slots that such an input (of one file, if others
+ * may map it) cannot have, keys of a kind that they are too short for, records
+ * though it does not read; EXIT_RESOURCES, if our own input is too large.
  */
 int cluster_agree(struct cluster_agreement *agreement,
 		  const struct cluster_hello *hellos, unsigned node_count,

@@ -36,6 +36,12 @@ struct joint_sort {
 	uint64_t share;			  /* records that we shall write */
 };
 
+/* Do we get a part of the merge? */
+static bool sorts(const struct joint_sort *joint)
+{
+	return joint->runs.sorts[joint->own];
+}
+
 /* --- waiting ---------------------------------------------------------------
  */
 
@@ -152,7 +158,8 @@ static int plan_merge(struct joint_sort *joint, struct failure *failure)
 		if (!joint->received[i])
 			return failure_no_memory(failure);
 	}
-	return external_rank_plan_part(joint->rank, &part, failure);
+	return external_rank_plan_part(joint->rank, sorts(joint) ? &part : NULL,
+				       failure);
 }
 
 /* --- a wave ----------------------------------------------------------------
@@ -290,7 +297,8 @@ static uint64_t part_records(const struct joint_sort *joint)
 	uint32_t piece = merge->has_lead ? 1 : 0;
 	uint64_t records = 0;
 
-	for (uint32_t r = 0; r < joint->runs.part.run_count; r++)
+	for (uint32_t r = 0; sorts(joint) && r < joint->runs.part.run_count;
+	     r++)
 		for (uint32_t b = merge_plan_block(merge, piece, r);
 		     b < merge_plan_block(merge, merge->piece_count, r); b++)
 			records += joint->runs.part.blocks[b].record_count;
@@ -301,6 +309,16 @@ static int shares_are_wrong(struct failure *failure)
 {
 	return failure_set(failure, EXIT_PEER, NULL, 0,
 			   "what the ranks announce does not add up");
+}
+
+/* What the next rank that gets a part has of the blocks before it. */
+static uint64_t next_lead(const struct joint_sort *joint,
+			  const struct cluster_allgather *all, unsigned node)
+{
+	for (unsigned i = node + 1; i < joint->count; i++)
+		if (joint->runs.sorts[i])
+			return load_le64(all->all + all->offset[i]);
+	return 0;
 }
 
 /* A rank writes what the cut where its part begins leaves of the lead, and its
@@ -316,11 +334,10 @@ static int read_shares(struct joint_sort *joint,
 		const uint8_t *told = all->all + all->offset[i];
 		uint64_t lead = load_le64(told), others = load_le64(told + 8);
 		uint64_t next =
-			i + 1 < joint->count
-				? load_le64(all->all + all->offset[i + 1])
-				: 0;
+			joint->runs.sorts[i] ? next_lead(joint, all, i) : 0;
+		uint64_t most = joint->runs.sorts[i] ? whole : 0;
 
-		if (lead > whole || others > whole)
+		if (lead > most || others > most)
 			return exchange_blame(joint->exchange, i, failure,
 					      "has more records than there "
 					      "are");
@@ -356,10 +373,10 @@ static int open_output(struct joint_sort *joint, struct failure *failure)
 	if (error == 0)
 		error = read_shares(joint, &all, &first, failure);
 	free(all.all);
-	if (error == 0)
+	if (error == 0 && sorts(joint))
 		error = cluster_output_open(output, first, joint->share,
 					    failure);
-	if (error == 0)
+	if (error == 0 && sorts(joint))
 		external_rank_give_output(joint->rank, &output->output,
 					  joint->share);
 	return error;
@@ -383,10 +400,13 @@ static int exchange_waves(struct joint_sort *joint, struct failure *failure)
 		if (error == 0)
 			error = exchange_wave(joint, w, failure);
 		if (error == 0 && w == 0)
-			error = wait_for_wave(joint, 1, 1, failure);
+			error = wait_for_wave(joint, 1, MIN(1, pieces),
+					      failure);
 		if (error == 0 && w == 0)
 			error = open_output(joint, failure);
 	}
+	if (error == 0 && !sorts(joint))
+		external_rank_give_output(joint->rank, NULL, 0);
 	return error ? error : wait_until_done(joint, failure);
 }
 
@@ -519,10 +539,17 @@ int cluster_external_run(const struct cluster_external *external,
 		.kernel = config->kernel,
 		.shares_input = external->config->shares_input,
 	};
-	for (unsigned i = 0; i < joint->count; i++)
+	for (unsigned i = 0; i < joint->count; i++) {
+		unsigned roles = external->hellos[i].roles;
+
 		joint->runs.input_begin[i + 1] =
 			joint->runs.input_begin[i] +
 			external->hellos[i].record_count;
+		joint->runs.sorts[i] =
+			cluster_roles_have(roles, CLUSTER_ROLE_SORT);
+		joint->runs.keeps[i] =
+			cluster_roles_have(roles, CLUSTER_ROLE_KEEP);
+	}
 	error = external_rank_open(&joint->rank, external->config,
 				   external->result, external->external_result,
 				   failure);

@@ -96,8 +96,12 @@ static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 {
 	const struct sorter_config *config = cluster->sort_config;
 	struct input *input = &cluster->input;
+	/* A rank that does not read does not even look at its input. */
 	int error =
-		input_open(input, config->input_paths, config->input_count,
+		input_open(input, config->input_paths,
+			   cluster_own_has(cluster, CLUSTER_ROLE_READ)
+				   ? config->input_count
+				   : 0,
 			   config->shape.size, config->io, cluster->failure);
 
 	if (error)
@@ -120,6 +124,7 @@ static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 		.memory_bytes =
 			is_small(cluster) ? 0 : cluster_memory_bytes(cluster),
 		.input_bytes = input_memory_bytes(input),
+		.roles = cluster->result->roles[cluster->rank.rank],
 	};
 	if (cluster->config->external)
 		add_external(cluster->config, hello);
@@ -220,6 +225,7 @@ static int hear_hellos(struct cluster *cluster)
 					   "rank %u (%.80s) is of another "
 					   "version",
 					   i, cluster->rank.names[i]);
+		cluster->result->roles[i] = (uint8_t)cluster->hellos[i].roles;
 	}
 	return cluster_agree(
 		&cluster->agreement, cluster->hellos, count, cluster->rank.rank,

@@ -15,6 +15,22 @@
 #define NONCE_BYTES ((size_t)8)
 #define NAME_DIGITS 16
 
+static bool sorts(const struct cluster_output *output, unsigned rank)
+{
+	return cluster_roles_have(output->hellos[rank].roles,
+				  CLUSTER_ROLE_SORT);
+}
+
+/* The rank that gives the one file its name. */
+static bool is_first(const struct cluster_output *output)
+{
+	unsigned first = 0;
+
+	while (!sorts(output, first))
+		first++;
+	return output->rank->rank == first;
+}
+
 static struct outfile *gathered(struct cluster_output *output)
 {
 	return &output->output.files[0].outfile;
@@ -117,8 +133,11 @@ static int leave_nonce(struct cluster_output *output, struct failure *failure)
 int cluster_output_finish(struct cluster_output *output,
 			  struct failure *failure)
 {
-	int error = sink_finish(&output->output.sink, failure);
+	int error;
 
+	if (!sorts(output, output->rank->rank))
+		return 0;
+	error = sink_finish(&output->output.sink, failure);
 	if (error || !output->gathers)
 		return error;
 	error = leave_nonce(output, failure);
@@ -132,8 +151,8 @@ static int check_nonces(struct cluster_output *output, const uint8_t *nonces,
 			struct failure *failure)
 {
 	for (unsigned i = 0; i < output->rank->node_count; i++)
-		if (load_le64(nonces + i * NONCE_BYTES) !=
-		    output->hellos[i].gather_nonce)
+		if (sorts(output, i) && load_le64(nonces + i * NONCE_BYTES) !=
+						output->hellos[i].gather_nonce)
 			return failure_set(failure, EXIT_FILE,
 					   gathered(output)->path, 0,
 					   "rank %u (%.80s) has another file "
@@ -171,14 +190,16 @@ static int cut_nonces_off(struct cluster_output *output,
 int cluster_output_commit(struct cluster_output *output, struct outfile *also,
 			  struct failure *failure)
 {
+	bool sync = output->config->sync;
 	int error = 0;
 
-	if (output->gathers && output->rank->rank != 0)
-		return 0;
+	/* Of rank 0, the trace is more than its output may be. */
+	if (!sorts(output, output->rank->rank) ||
+	    (output->gathers && !is_first(output)))
+		return also ? outfile_commit_all(also, 1, sync, failure) : 0;
 	announce_sync(output);
 	if (output->gathers)
 		error = cut_nonces_off(output, failure);
 	return error ? error
-		     : output_commit(&output->output, output->config->sync,
-				     also, failure);
+		     : output_commit(&output->output, sync, also, failure);
 }

@@ -2,12 +2,14 @@
  * cluster_output.h - where a rank's share goes: into files of its own, or into
  * its place in the one file of all ranks
  *
- * The one file has a hidden name until rank 0 gives it its own.  Behind the
+ * The one file has a hidden name until the first rank that sorts gives it its
+ * own.  Behind the
  * place of all ranks' records, those that are dropped as duplicates included,
- * each rank leaves a nonce that it has drawn and told all ranks in its hello.
- * A rank whose nonce is not there writes another file, of the same name
- * but on a disk of its own, and the file that rank 0 has lacks that rank's
- * part.  Rank 0 checks the nonces and cuts the file behind the records.
+ * each rank that sorts leaves a nonce that it has drawn and told all ranks in
+ * its hello. A rank whose nonce is not there writes another file, of the same
+ * name but on a disk of its own, and the file that the first one has lacks that
+ * rank's part.  The first one checks the nonces and cuts the file behind the
+ * records.  A rank that does not sort (cluster_roles.h) opens no output.
  */
 #ifndef CLUSTER_OUTPUT_H
 #define CLUSTER_OUTPUT_H

@@ -75,16 +75,28 @@ static int tell_limits(struct cluster_runs *runs,
 	return error;
 }
 
-/* The rank with the smallest pieces. */
+/* The rank with the smallest pieces, of those that merge. */
 static unsigned find_smallest(const struct cluster_runs *runs)
 {
-	unsigned smallest = 0;
+	unsigned smallest = runs->rank->node_count;
 
-	for (unsigned i = 1; i < runs->rank->node_count; i++)
-		if (runs->limits[i].piece_records <
-		    runs->limits[smallest].piece_records)
+	for (unsigned i = 0; i < runs->rank->node_count; i++)
+		if (runs->sorts[i] &&
+		    (smallest == runs->rank->node_count ||
+		     runs->limits[i].piece_records <
+			     runs->limits[smallest].piece_records))
 			smallest = i;
+	assert(smallest < runs->rank->node_count);
 	return smallest;
+}
+
+static unsigned count_keepers(const struct cluster_runs *runs)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < runs->rank->node_count; i++)
+		count += runs->keeps[i];
+	return count;
 }
 
 /* So many of each leave rests that fill half of any rank's piece, and one wave
@@ -94,9 +106,10 @@ unsigned cluster_runs_max(const struct cluster_runs *runs, unsigned node)
 	uint64_t piece = runs->limits[find_smallest(runs)].piece_records;
 	uint64_t rests;
 
-	assert(runs->rank->node_count > 1);
+	if (!runs->keeps[node])
+		return 0;
 	rests = piece / 2 / runs->limits[node].block_records /
-		runs->rank->node_count;
+		MAX(1, count_keepers(runs));
 	return (unsigned)MIN(MIN(rests, blocks_of_wave(runs, node)), RUNS_MAX);
 }
 
@@ -107,7 +120,7 @@ static int find_runs_max(const struct cluster_runs *runs, unsigned *runs_max,
 	unsigned smallest = find_smallest(runs);
 
 	*runs_max = cluster_runs_max(runs, runs->rank->rank);
-	if (*runs_max >= RUNS_MIN)
+	if (*runs_max >= RUNS_MIN || !runs->keeps[runs->rank->rank])
 		return 0;
 	if (smallest != runs->rank->rank)
 		return exchange_blame(runs->exchange, smallest, failure,
@@ -156,12 +169,7 @@ static int write_sample(const struct cluster_runs *runs,
 		      sample_bytes;
 	*bytes = malloc(*byte_count);
 	if (*bytes) {
-		at = run_numbers_write(
-			index,
-			runs->shares_input
-				? 0
-				: runs->input_begin[runs->rank->rank],
-			*bytes + SAMPLE_HEAD_BYTES);
+		at = run_numbers_write(index, *bytes + SAMPLE_HEAD_BYTES);
 		for (unsigned r = 0; r < index->run_count; r++)
 			records += index->runs[r].record_count;
 		store_le32(*bytes, index->run_count);
@@ -253,8 +261,8 @@ static int make_cuts(struct cluster_runs *runs,
 		};
 	}
 	error = run_cuts_make(&runs->cuts, &runs->key_shape, samples,
-			      runs->rank->node_count, runs->kernel, &bad,
-			      failure);
+			      runs->sorts, runs->rank->node_count, runs->kernel,
+			      &bad, failure);
 	if (error == -EBADMSG)
 		return exchange_blame(runs->exchange, bad, failure,
 				      "says of its runs what cannot be");
@@ -318,12 +326,13 @@ static struct exchange_length part_length(const void *context, unsigned source,
 {
 	const struct cluster_runs *runs = context;
 
-	(void)destination;
 	return (struct exchange_length){
 		.head_bytes =
 			(uint64_t)runs->run_count[source] * RUN_PART_RUN_BYTES,
 		.unit_bytes = run_part_block_bytes(&runs->key_shape),
-		.unit_count_max = runs->record_count[source],
+		.unit_count_max = runs->sorts[destination]
+					  ? runs->record_count[source]
+					  : 0,
 	};
 }
 
@@ -453,7 +462,11 @@ static int write_wants(const struct cluster_runs *runs,
 		return failure_no_memory(failure);
 	store_le32(at, merge->piece_count);
 	at += WANTS_HEAD_BYTES;
-	for (uint32_t p = 0; p <= merge->piece_count; p++)
+	/* A rank that gets no part has no pieces. */
+	if (merge->piece_count == 0)
+		memset(at, 0, 4 * (size_t)run_count);
+	for (uint32_t p = 0; p <= merge->piece_count && merge->piece_count > 0;
+	     p++)
 		for (uint32_t r = 0; r < run_count; r++) {
 			uint32_t number = cluster_runs_number(runs, node, r);
 
@@ -505,6 +518,7 @@ static int read_wants(struct cluster_runs *runs, const struct run_index *index,
 	struct outgoing_wants *wants = &runs->wants[node];
 
 	if (piece_count > EXTERNAL_RANK_PIECES_MAX ||
+	    (piece_count > 0 && !runs->sorts[node]) ||
 	    byte_count != WANTS_HEAD_BYTES +
 				  (own_count > 0
 					   ? 4 * ((uint64_t)piece_count + 1) *

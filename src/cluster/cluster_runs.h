@@ -28,6 +28,8 @@ struct cluster_runs {
 	struct record_shape key_shape; /* run_index_key_shape() */
 	bool unique;
 	enum cpu_level kernel;
+	/* [rank]: does it get a part of the merge, and may it have runs? */
+	bool sorts[RANK_NODES_MAX], keeps[RANK_NODES_MAX];
 	/* [rank], and one more: where each rank's input begins in the whole. */
 	uint64_t input_begin[RANK_NODES_MAX + 1];
 	/* They read it together: any rank may have runs of any part, and those

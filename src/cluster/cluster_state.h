@@ -116,6 +116,14 @@ struct cluster {
 	struct cluster_progress progress;
 };
 
+/* Does this rank have the role? */
+static inline bool cluster_own_has(const struct cluster *cluster,
+				   enum cluster_role role)
+{
+	return cluster_roles_have(cluster->result->roles[cluster->rank.rank],
+				  role);
+}
+
 static inline bool cluster_is_on_one_machine(const struct cluster *cluster)
 {
 	return cluster->rank.machine_count == cluster->rank.node_count;

@@ -236,7 +236,7 @@ unsigned external_plan_runs_max(const struct external_plan *plan,
 	unsigned runs = merge_plan_runs_max(
 				external_plan_piece_records(plan, free_batches),
 				plan->block_records) /
-			plan->rank_count;
+			plan->keeper_count;
 
 	return request->runs_max == 0 ? runs : MIN(runs, request->runs_max);
 }
@@ -314,7 +314,7 @@ static void expect(struct external_plan *plan,
 	plan->run_count = planned_runs(plan, request);
 	plan->spilled_records = records > kept ? records - kept : 0;
 	expect_merges(plan, runs_max);
-	last_runs = MAX(1, MIN(plan->run_count, runs_max)) * plan->rank_count;
+	last_runs = MAX(1, MIN(plan->run_count, runs_max)) * plan->keeper_count;
 	rests = MIN(last_runs * plan->block_records, piece / 2);
 	plan->piece_count = DIV_ROUND_UP(records, MAX(1, piece - rests));
 	plan->read_bytes = (piece - rests) / last_runs * request->shape.size;
@@ -375,6 +375,7 @@ static bool try_keys(struct external_plan *plan,
 	*plan = (struct external_plan){
 		.way = EXTERNAL_BY_KEYS,
 		.rank_count = 1,
+		.keeper_count = 1,
 		.batch = {
 			.shape = run_index_key_shape(&request->shape),
 			.worker_count = request->worker_count,
@@ -423,6 +424,7 @@ static int plan_counts(struct external_plan *plan,
 	*plan = (struct external_plan){
 		.way = EXTERNAL_BY_COUNTS,
 		.rank_count = 1,
+		.keeper_count = 1,
 		.batch = {
 			.shape = request->shape,
 			.worker_count = request->worker_count,
@@ -466,6 +468,7 @@ static bool try_plan(struct external_plan *plan,
 		.block_records =
 			(uint32_t)MAX(1, block_bytes / request->shape.size),
 		.rank_count = MAX(1, request->rank_count),
+		.keeper_count = MAX(1, request->keeper_count),
 	};
 	staging_plan_make(plan, request);
 	/* A batch for each lane, and one that is emptied meanwhile. */

@@ -44,6 +44,7 @@ struct external_request {
 	 * this one alone.  And how many records this one gets. */
 	unsigned rank_count;
 	uint64_t share_records;
+	unsigned keeper_count;	/* of these, ranks that keep runs */
 	uint64_t index_records; /* that its runs may have, if that is more */
 };
 
@@ -73,7 +74,8 @@ enum external_way {
 
 struct external_plan {
 	enum external_way way;
-	unsigned rank_count; /* at least 1 */
+	unsigned rank_count;   /* at least 1 */
+	unsigned keeper_count; /* the same */
 	struct batch_request batch;
 	unsigned batch_count;
 	uint64_t batch_bytes;	/* of memory, each */

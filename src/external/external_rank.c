@@ -16,6 +16,7 @@ struct external_rank {
 	struct arena own; /* of this struct and of *external */
 	struct external *external;
 	unsigned rank_count;
+	bool has_part; /* of the merge */
 
 	/* The caller's thread; the other worker of the driver runs the passes,
 	 * that of the sender reads what goes out. */
@@ -166,9 +167,8 @@ size_t external_rank_area_bytes(const struct external_rank *rank)
 /* --- our part --------------------------------------------------------------
  */
 
-int external_rank_plan_part(struct external_rank *rank,
-			    const struct external_rank_part *part,
-			    struct failure *failure)
+static bool open_part(struct external_rank *rank,
+		      const struct external_rank_part *part)
 {
 	struct external *external = rank->external;
 	const struct external_plan *plan = &external->plan;
@@ -186,7 +186,17 @@ int external_rank_plan_part(struct external_rank *rank,
 		.piece_count_max = EXTERNAL_RANK_PIECES_MAX,
 	};
 
-	if (!external_open_pieces(external, &merge))
+	return external_open_pieces(external, &merge);
+}
+
+int external_rank_plan_part(struct external_rank *rank,
+			    const struct external_rank_part *part,
+			    struct failure *failure)
+{
+	struct external *external = rank->external;
+
+	rank->has_part = part != NULL;
+	if (part && !open_part(rank, part))
 		return first_failure_get(&external->failure, failure);
 	external->details->piece_count = external->merge.piece_count;
 	lay_out_areas(rank);
@@ -336,12 +346,13 @@ static void drive_merge(void *context, unsigned worker)
 
 	(void)worker;
 	external_begin_pass(external, EXTERNAL_OUTPUT);
-	external_run_merge(external, fill, empty, NULL, rank);
+	if (rank->has_part)
+		external_run_merge(external, fill, empty, NULL, rank);
 	/* The sink's slots go with us.  Pieces without records have not waited
 	 * for it. */
 	wait_for(rank, &rank->output_is_open, 0);
-	if (atomic_load_explicit(&rank->output_is_open, memory_order_acquire) ==
-	    1)
+	if (rank->has_part && atomic_load_explicit(&rank->output_is_open,
+						   memory_order_acquire) == 1)
 		external_check_sink(external, external->destination.sink);
 	external_end_pass(external);
 	atomic_store_explicit(&rank->is_driving, false, memory_order_release);
@@ -376,8 +387,10 @@ void external_rank_give_output(struct external_rank *rank,
 	struct external *external = rank->external;
 	const struct external_plan *plan = &external->plan;
 
-	destination_lend(&external->destination, output, external->slot_memory,
-			 plan->slot_count, plan->output_chunk_bytes);
+	if (output)
+		destination_lend(&external->destination, output,
+				 external->slot_memory, plan->slot_count,
+				 plan->output_chunk_bytes);
 	rank->records_max = record_count;
 	thread_pool_set(&rank->driver, &rank->output_is_open, 1);
 }
@@ -434,13 +447,14 @@ void external_rank_limits(const struct external_rank *rank,
 			  struct external_rank_limits *limits)
 {
 	const struct external_plan *plan = &rank->external->plan;
+	unsigned taker_count = rank->external->config->taker_count;
 
 	*limits = (struct external_rank_limits){
 		.piece_records =
 			external_plan_piece_records(plan, plan->free_batches),
 		.block_records = plan->block_records,
 		.wanted_bytes = (rank->area_bytes - rank->slots_bytes) /
-				(rank->rank_count - 1),
+				MAX(1, taker_count),
 	};
 }
 

@@ -90,6 +90,8 @@ struct external_rank_part {
 	const uint64_t *wanted_bytes;
 };
 
+/* part is NULL: we get none.  Then there is no piece, no output, and nothing to
+ * be given but the end: external_rank_give_output(). */
 int external_rank_plan_part(struct external_rank *rank,
 			    const struct external_rank_part *part,
 			    struct failure *failure);
@@ -122,7 +124,7 @@ uint32_t external_rank_taken(const struct external_rank *rank);
 /* When the lead has been taken: records of it that are ours. */
 uint64_t external_rank_lead_records(const struct external_rank *rank);
 /* The output is open, for so many records at most; until then nothing is handed
- * over to its sink. */
+ * over to its sink.  NULL, of a rank that gets no part: all waves are over. */
 void external_rank_give_output(struct external_rank *rank,
 			       struct output *output, uint64_t record_count);
 

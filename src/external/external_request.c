@@ -24,6 +24,8 @@ void external_request_make(struct external_request *request,
 		.sums_up = config->sort->checksum,
 		.rank_count = config->rank_count,
 		.share_records = config->share_records,
+		.keeper_count = config->keeper_count > 0 ? config->keeper_count
+							 : config->rank_count,
 		.index_records = config->records_max,
 	};
 	if (request->memory_bytes == 0)

@@ -171,7 +171,9 @@ static int begin_run(struct external *external, const struct batch *batch)
 {
 	struct failure failure;
 	int error = run_index_begin(
-		&external->index, batch->first_record, batch->record_count,
+		&external->index,
+		external->config->input_begin + batch->first_record,
+		batch->record_count,
 		(uint32_t)DIV_ROUND_UP(batch->record_count,
 				       external->plan.block_records),
 		&failure);

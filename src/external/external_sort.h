@@ -57,6 +57,11 @@ struct external_config {
 	 * many records this one gets. */
 	unsigned rank_count;
 	uint64_t share_records;
+	/* Of these, ranks that keep runs, and other ranks than this one that
+	 * get a part of the merge. */
+	unsigned keeper_count, taker_count;
+	/* The number of this one's first record in the input of all. */
+	uint64_t input_begin;
 	/* That the rank with the largest input has: all of them plan for so
 	 * many, so that their pieces and blocks suit each other. */
 	uint64_t planned_records;

@@ -1,5 +1,6 @@
 #include "external/run_cut.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -204,20 +205,26 @@ static uint32_t count_sampled(const struct run_sample *samples,
 	return (uint32_t)count;
 }
 
-/* Cut r lies where the first r of rank_count parts of the records end. */
+/* Cut r lies where the parts of the ranks before r end. */
 static void find_cuts(struct run_cuts *cuts, const struct sampled *sampled,
 		      const uint32_t *order, uint32_t key_bytes)
 {
 	uint64_t before = 0;
+	unsigned parts = 0, parts_before = 0;
 	uint32_t i = 0;
 
+	for (unsigned r = 0; r < cuts->rank_count; r++)
+		parts += cuts->has_part[r];
+	assert(parts > 0);
+
 	for (unsigned r = 1; r < cuts->rank_count; r++) {
-		uint64_t wanted =
-			(uint64_t)((unsigned __int128)sampled->record_count *
-				   r / cuts->rank_count);
+		uint64_t wanted;
 		uint8_t *key = cuts->keys + (size_t)r * key_bytes;
 		const struct sampled_block *block;
 
+		parts_before += cuts->has_part[r - 1];
+		wanted = (uint64_t)((unsigned __int128)sampled->record_count *
+				    parts_before / parts);
 		while (i < sampled->count && before < wanted)
 			before += sampled->blocks[order[i++]].record_count;
 		cuts->cuts[r] = (struct run_cut){ .key = key };
@@ -234,23 +241,42 @@ static void find_cuts(struct run_cuts *cuts, const struct sampled *sampled,
 	}
 }
 
+/* 0 or -ENOMEM with *failure filled. */
+static int note_parts(struct run_cuts *cuts, const bool *has_part,
+		      struct failure *failure)
+{
+	cuts->has_part = calloc(cuts->rank_count, sizeof(*cuts->has_part));
+	if (!cuts->has_part)
+		return failure_no_memory(failure);
+	memcpy(cuts->has_part, has_part,
+	       cuts->rank_count * sizeof(*cuts->has_part));
+	while (!has_part[cuts->first_part])
+		cuts->first_part++;
+	for (unsigned r = 0; r < cuts->rank_count; r++)
+		if (has_part[r])
+			cuts->last_part = r;
+	return 0;
+}
+
 int run_cuts_make(struct run_cuts *cuts, const struct record_shape *key_shape,
-		  const struct run_sample *samples, unsigned rank_count,
-		  enum cpu_level kernel, unsigned *bad, struct failure *failure)
+		  const struct run_sample *samples, const bool *has_part,
+		  unsigned rank_count, enum cpu_level kernel, unsigned *bad,
+		  struct failure *failure)
 {
 	struct sampled sampled = {
 		.count = count_sampled(samples, rank_count,
 				       run_cut_sample_bytes(key_shape), bad),
 	};
 	uint32_t *order = NULL;
-	int error = 0;
+	int error;
 
 	*cuts = (struct run_cuts){ .rank_count = rank_count };
 	if (sampled.count == UINT32_MAX)
 		return -EBADMSG;
+	error = note_parts(cuts, has_part, failure);
 	cuts->cuts = calloc(rank_count + 1, sizeof(*cuts->cuts));
 	cuts->keys = calloc(rank_count + 1, key_shape->size);
-	if (!cuts->cuts || !cuts->keys)
+	if (error == 0 && (!cuts->cuts || !cuts->keys))
 		error = failure_no_memory(failure);
 	if (error == 0)
 		error = read_samples(&sampled, key_shape, samples, rank_count,
@@ -270,6 +296,7 @@ int run_cuts_make(struct run_cuts *cuts, const struct record_shape *key_shape,
 
 void run_cuts_free(struct run_cuts *cuts)
 {
+	free(cuts->has_part);
 	free(cuts->cuts);
 	free(cuts->keys);
 	memset(cuts, 0, sizeof(*cuts));

@@ -17,6 +17,8 @@
 #ifndef RUN_CUT_H
 #define RUN_CUT_H
 
+#include <stdbool.h>
+
 #include "base/cpu.h"
 #include "external/run_index.h"
 
@@ -38,9 +40,13 @@ struct run_sample {
 };
 
 /* Rank r gets what lies from cut r to cut r + 1, of 0 to rank_count.  The first
- * one lies before all blocks, and the last one behind them. */
+ * one lies before all blocks, and the last one behind them.  A rank that gets
+ * no part has both at the same place, and nothing of what lies across. */
 struct run_cuts {
 	unsigned rank_count;
+	bool *has_part;	      /* [rank_count], owned */
+	unsigned first_part;  /* the first rank that gets a part */
+	unsigned last_part;   /* and the last one */
 	struct run_cut *cuts; /* [rank_count + 1], owned */
 	uint8_t *keys;	      /* owned: of the cuts between */
 };
@@ -54,11 +60,11 @@ int run_cut_sample(const struct run_index *index, uint32_t block_count_max,
 		   enum cpu_level kernel, uint8_t **bytes, uint64_t *byte_count,
 		   struct failure *failure);
 
-/* 0; -ENOMEM with *failure filled; or -EBADMSG: what rank *bad says cannot
- * be. */
+/* The ranks of has_part get parts of the same size, and there is one.  0;
+ * -ENOMEM with *failure filled; or -EBADMSG: what rank *bad says cannot be. */
 int run_cuts_make(struct run_cuts *cuts, const struct record_shape *key_shape,
-		  const struct run_sample *samples, unsigned rank_count,
-		  enum cpu_level kernel, unsigned *bad,
+		  const struct run_sample *samples, const bool *has_part,
+		  unsigned rank_count, enum cpu_level kernel, unsigned *bad,
 		  struct failure *failure);
 
 /* Safe on a zeroed one. */
@@ -68,14 +74,14 @@ void run_cuts_free(struct run_cuts *cuts);
 static inline const struct run_cut *run_cuts_begin(const struct run_cuts *cuts,
 						   unsigned rank)
 {
-	return rank == 0 ? NULL : &cuts->cuts[rank];
+	return rank <= cuts->first_part ? NULL : &cuts->cuts[rank];
 }
 
 /* The cut where it ends; NULL: behind all blocks. */
 static inline const struct run_cut *run_cuts_end(const struct run_cuts *cuts,
 						 unsigned rank)
 {
-	return rank + 1 == cuts->rank_count ? NULL : &cuts->cuts[rank + 1];
+	return rank >= cuts->last_part ? NULL : &cuts->cuts[rank + 1];
 }
 
 /* Returns <0, 0 or >0: compares a block's first key and its run's number with

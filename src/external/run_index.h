@@ -42,8 +42,9 @@ struct run {
 	uint32_t first_block;
 	uint32_t block_count;
 	uint64_t record_count;
-	/* The part of the input that it has: the number of the first record,
-	 * and how many there were before duplicates were dropped. */
+	/* The part of the input that it has, of that of all ranks: the number
+	 * of the first record, and how many there were before duplicates were
+	 * dropped. */
 	uint64_t input_record, input_count;
 	const struct batch *resident; /* NULL: the run lies in scratch files */
 	/* In the index of a rank's part of all runs (run_part.h). */

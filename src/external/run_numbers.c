@@ -12,11 +12,10 @@ struct span {
 	uint32_t place; /* of the run, counted over all ranks */
 };
 
-uint8_t *run_numbers_write(const struct run_index *index, uint64_t input_begin,
-			   uint8_t *bytes)
+uint8_t *run_numbers_write(const struct run_index *index, uint8_t *bytes)
 {
 	for (unsigned r = 0; r < index->run_count; r++) {
-		store_le64(bytes, input_begin + index->runs[r].input_record);
+		store_le64(bytes, index->runs[r].input_record);
 		store_le64(bytes + 8, index->runs[r].input_count);
 		bytes += RUN_NUMBERS_RUN_BYTES;
 	}

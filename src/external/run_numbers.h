@@ -29,10 +29,9 @@ struct run_spans {
 	bool may_be_any;
 };
 
-/* Write our spans, RUN_NUMBERS_RUN_BYTES for each run; our input begins there
- * in the whole.  Returns the end. */
-uint8_t *run_numbers_write(const struct run_index *index, uint64_t input_begin,
-			   uint8_t *bytes);
+/* Write our spans, RUN_NUMBERS_RUN_BYTES for each run: in the index, records
+ * are numbered in the whole input.  Returns the end. */
+uint8_t *run_numbers_write(const struct run_index *index, uint8_t *bytes);
 
 /*
  * Number the runs of all ranks, of which there are less than 2^32: the caller

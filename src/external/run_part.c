@@ -14,6 +14,10 @@ void run_part_range(const struct run_cuts *cuts, unsigned rank,
 
 	*first = index->runs[run].first_block;
 	*end = *first + index->runs[run].block_count;
+	if (!cuts->has_part[rank]) {
+		*end = *first;
+		return;
+	}
 	if (begin)
 		*first = run_cut_block(begin, index, run, number);
 	if (behind)

@@ -32,7 +32,8 @@ run_part_block_bytes(const struct record_shape *key_shape)
 }
 
 /* Of our own run, whose number over all ranks is `number`: the blocks that
- * belong to the rank's part, the border block included. */
+ * belong to the rank's part, the border block included; none if the rank gets
+ * no part. */
 void run_part_range(const struct run_cuts *cuts, unsigned rank,
 		    const struct run_index *index, unsigned run,
 		    uint32_t number, uint32_t *first, uint32_t *end);

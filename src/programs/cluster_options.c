@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "exchange/udp_wire.h"
+#include "programs/roles_options.h"
 
 #define DEADLINE_SECONDS_MAX 86400
 #define DEADLINE_NS_DEFAULT ((uint64_t)5 * 1000000000)
@@ -52,6 +53,8 @@ int cluster_options_take(struct options_reader *reader, int id,
 	case CLUSTER_OPTION_BY_REFERENCE:
 		return options_choice(reader, references, ARRAY_LEN(references),
 				      &config->by_reference, failure);
+	case CLUSTER_OPTION_ROLES:
+		return roles_options_take(reader, &config->roles, failure);
 	case CLUSTER_OPTION_PORT:
 		return options_port(reader, UINT16_MAX, &config->port, failure);
 	case CLUSTER_OPTION_PAYLOAD:

@@ -21,6 +21,7 @@ enum {
 	CLUSTER_OPTION_SCHEDULE,
 	CLUSTER_OPTION_TRANSPORT,
 	CLUSTER_OPTION_BY_REFERENCE,
+	CLUSTER_OPTION_ROLES,
 	CLUSTER_OPTION_PORT,
 	CLUSTER_OPTION_PAYLOAD,
 	CLUSTER_OPTION_PLAIN,
@@ -42,6 +43,7 @@ enum {
 	{ CLUSTER_OPTION_TRANSPORT, "transport", 0, OPTIONS_VALUE, "KIND" },   \
 	{ CLUSTER_OPTION_BY_REFERENCE, "by-reference", 0, OPTIONS_VALUE,       \
 	  "WHEN" },                                                            \
+	{ CLUSTER_OPTION_ROLES, "roles", 0, OPTIONS_VALUE, "ROLES" },          \
 	{ CLUSTER_OPTION_PORT, "port", 0, OPTIONS_VALUE, "P" },                \
 	{ CLUSTER_OPTION_PAYLOAD, "payload", 0, OPTIONS_VALUE, "BYTES" },      \
 	{ CLUSTER_OPTION_PLAIN, "plain", 0, OPTIONS_FLAG, NULL },              \

@@ -152,6 +152,20 @@ static void print_clock(const struct cluster_result *result,
 		       begin_ns, bound_ns);
 }
 
+static void print_roles(unsigned roles)
+{
+	const char *comma = "";
+
+	fputs(", \"roles\": [", stdout);
+	for (unsigned i = 0; i < CLUSTER_ROLES; i++)
+		if (cluster_roles_have(roles, (enum cluster_role)i)) {
+			printf("%s\"%s\"", comma,
+			       cluster_role_name((enum cluster_role)i));
+			comma = ", ";
+		}
+	putchar(']');
+}
+
 static void print_rank(const struct sorter_config *config,
 		       const struct cluster_result *result, unsigned rank)
 {
@@ -165,6 +179,7 @@ static void print_rank(const struct sorter_config *config,
 			printf(", \"%s\": %" PRIu64, name, report->figures[i]);
 	}
 	print_clock(result, report);
+	print_roles(result->roles[rank]);
 	print_checksum("checksum", config->checksum,
 		       cluster_report_checksum(report));
 	fputs(", \"passes\": ", stdout);

@@ -26,6 +26,7 @@ static const struct cluster_hello usual = {
 	.wanted = SPLITTERS_AUTO,
 	.probed_kind = SPLITTERS_STATIC_95,
 	.is_uniform = true,
+	.roles = CLUSTER_ROLES_ALL,
 	.shared_records = CLUSTER_NOT_SHARED,
 };
 
@@ -71,6 +72,7 @@ static void cluster_hello__comes_back(void **state)
 		.schedule = 2,
 		.gather_nonce = 0x8899aabbccddeeff,
 		.link = CLUSTER_LINK_UNKNOWN,
+		.roles = 5,
 		.shared_records = 0x1122334455667788,
 	};
 	uint8_t bytes[CLUSTER_HELLO_BYTES];
@@ -89,6 +91,7 @@ static void cluster_hello__comes_back(void **state)
 	assert_int_equal(back.schedule, hello.schedule);
 	assert_true(back.gather_nonce == hello.gather_nonce);
 	assert_int_equal(back.link, hello.link);
+	assert_int_equal(back.roles, hello.roles);
 	assert_true(back.shared_records == hello.shared_records);
 }
 
@@ -152,6 +155,8 @@ static void cluster_hello__numbers_that_cannot_be(void **state)
 		{ 25, 63, 0 },
 		{ 26, 1, 0 },
 		{ 26, 2, -EBADMSG }, /* link */
+		{ 27, 0, 0 },
+		{ 27, 3, -EBADMSG }, /* roles */
 	};
 	uint8_t bytes[CLUSTER_HELLO_BYTES];
 	struct cluster_hello back;
@@ -248,6 +253,30 @@ static void cluster_agree__shared_input(void **state)
 	assert_non_null(strstr(failure.why, "rank 2 (c)"));
 }
 
+/* Each role needs a rank; and where a rank lacks one, all sort by way of
+ * scratch files, however little there is. */
+static void cluster_agree__roles(void **state)
+{
+	struct cluster_hello hellos[NODES];
+
+	(void)state;
+	fill(hellos);
+	assert_false(agree(hellos, 0).is_external);
+	hellos[3].roles = CLUSTER_ROLES_ALL ^ 1u << CLUSTER_ROLE_KEEP;
+	assert_true(agree(hellos, 0).is_external);
+	for (unsigned role = 0; role < CLUSTER_ROLES; role++) {
+		static const char *const texts[] = { "has the role read",
+						     "has the role sort",
+						     "has the role keep" };
+
+		for (unsigned i = 0; i < NODES; i++) {
+			hellos[i].roles = CLUSTER_ROLES_ALL ^ 1u << role;
+			hellos[i].record_count = 0;
+		}
+		check_refused(hellos, 1, texts[role]);
+	}
+}
+
 /* Rank 2 says that; we are another, or it. */
 static void check_cannot_be(const struct cluster_hello *said,
 			    enum exit_status of_own)
@@ -342,6 +371,9 @@ static void cluster_agree__keys_that_cannot_be(void **state)
 	hellos[2].probed_kind = SPLITTERS_SAMPLED;
 	check_cannot_be(&hellos[2], EXIT_PEER);
 	hellos[2].probed_kind = SPLITTERS_AUTO;
+	check_cannot_be(&hellos[2], EXIT_PEER);
+	fill(hellos);
+	hellos[2].roles ^= 1u << CLUSTER_ROLE_READ;
 	check_cannot_be(&hellos[2], EXIT_PEER);
 	/* Characters pick a bucket by four of them. */
 	for (unsigned i = 0; i < NODES; i++) {
@@ -510,6 +542,7 @@ int main(void)
 		cmocka_unit_test(cluster_hello__strange_ones),
 		cmocka_unit_test(cluster_hello__numbers_that_cannot_be),
 		cmocka_unit_test(cluster_agree__who_differs_is_named),
+		cmocka_unit_test(cluster_agree__roles),
 		cmocka_unit_test(cluster_agree__shared_input),
 		cmocka_unit_test(cluster_agree__inputs_that_cannot_be),
 		cmocka_unit_test(cluster_agree__more_records_than_a_plan_has),

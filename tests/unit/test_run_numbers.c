@@ -38,11 +38,12 @@ static void tell_rank(unsigned rank, uint64_t begin)
 	for (uint32_t r = 0; r < run_count; r++) {
 		uint64_t count = 1 + random_below(1000);
 
-		assert_int_equal(
-			run_index_begin(&index, own, count, 0, &failure), 0);
+		assert_int_equal(run_index_begin(&index, begin + own, count, 0,
+						 &failure),
+				 0);
 		own += count;
 	}
-	assert_ptr_equal(run_numbers_write(&index, begin, told[rank]),
+	assert_ptr_equal(run_numbers_write(&index, told[rank]),
 			 told[rank] +
 				 (size_t)run_count * RUN_NUMBERS_RUN_BYTES);
 	spans[rank] = (struct run_spans){

@@ -31,6 +31,7 @@ static struct run_index indexes[RANKS_MAX];
 static unsigned rank_count;
 static uint32_t numbers[RANKS_MAX][RUNS_MAX];
 static uint32_t number_count; /* runs of all ranks */
+static bool has_part[RANKS_MAX];
 static uint64_t whole_records;
 static uint32_t block_records; /* in each block but a last one */
 
@@ -107,6 +108,9 @@ static void make_ranks(unsigned values)
 			make_run(&indexes[i], values);
 	}
 	number_runs();
+	for (unsigned i = 0; i < rank_count; i++)
+		has_part[i] = random_below(3) > 0;
+	has_part[random_below(rank_count)] = true;
 }
 
 static void free_ranks(void)
@@ -166,7 +170,8 @@ static void make_cuts(struct run_cuts *cuts, uint32_t blocks_max)
 
 	take_samples(samples, blocks_max);
 	assert_int_equal(run_cuts_make(cuts, &indexes[0].key_shape, samples,
-				       rank_count, CPU_SCALAR, &bad, &failure),
+				       has_part, rank_count, CPU_SCALAR, &bad,
+				       &failure),
 			 0);
 	free_samples(samples);
 }
@@ -198,8 +203,29 @@ static uint64_t part_records(const struct run_cuts *cuts, unsigned part)
 	return count;
 }
 
+static void check_has_none(const struct run_cuts *cuts, unsigned part)
+{
+	for (unsigned i = 0; i < rank_count; i++)
+		for (unsigned r = 0; r < indexes[i].run_count; r++) {
+			uint32_t first, end;
+
+			run_part_range(cuts, part, &indexes[i], r,
+				       numbers[i][r], &first, &end);
+			assert_int_equal(first, end);
+		}
+}
+
+static unsigned count_parts(void)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < rank_count; i++)
+		count += has_part[i];
+	return count;
+}
+
 /* Each part has what it is to have, but for what ranks have between two sampled
- * blocks. */
+ * blocks; a rank that gets none has not even a block that lies across. */
 static void run_cuts__parts_are_about_equal(void **state)
 {
 	static const unsigned values[] = { 256, 2, 3, 1 };
@@ -219,8 +245,12 @@ static void run_cuts__parts_are_about_equal(void **state)
 				  block_records;
 		for (unsigned i = 0; i < rank_count; i++) {
 			uint64_t count = part_records(&cuts, i);
-			uint64_t wanted = whole_records / rank_count;
+			uint64_t wanted = whole_records / count_parts();
 
+			if (!has_part[i]) {
+				check_has_none(&cuts, i);
+				continue;
+			}
 			assert_true(count <= wanted + 2 * margin);
 			assert_true(count + 2 * margin >= wanted);
 			sum += count;
@@ -266,7 +296,8 @@ static void run_cuts_make__refuses_what_cannot_be(void **state)
 			samples[victim].byte_count++;
 		}
 		error = run_cuts_make(&cuts, &indexes[0].key_shape, samples,
-				      rank_count, CPU_SCALAR, &bad, &failure);
+				      has_part, rank_count, CPU_SCALAR, &bad,
+				      &failure);
 		assert_int_equal(error, -EBADMSG);
 		assert_int_equal(bad, victim);
 		run_cuts_free(&cuts);
@@ -402,7 +433,8 @@ static void run_part__each_block_in_its_part(void **state)
 					if (begin && begin->run != number &&
 					    at > indexes[i].runs[r].first_block)
 						at--;
-					assert_int_equal(first, at);
+					if (has_part[part])
+						assert_int_equal(first, at);
 				}
 			run_index_free(&index);
 		}

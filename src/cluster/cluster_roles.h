@@ -1,0 +1,63 @@
+/*
+ * cluster_roles.h - what each rank of a sort beyond memory does
+ *
+ *      read    it has input, and makes sorted runs of it
+ *      sort    it gets a part of the merge of all runs, and writes it
+ *      keep    its scratch files keep runs: its own, and those of ranks that
+ *              read and do not keep
+ *
+ * So machines with disks, machines with CPUs and machines with the input may be
+ * others (as the nodes of DEPSort).  A rank may have several roles.
+ *
+ * As a text, an entry is ROLE:RANKS, where RANKS are numbers and ranges joined
+ * by '+', such as 0-3+8.  A list has entries with commas between them.  A role
+ * may have several entries, whose ranks add up.  A role without an entry is
+ * that of all ranks.
+ */
+#ifndef CLUSTER_ROLES_H
+#define CLUSTER_ROLES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "net/rank.h"
+
+enum cluster_role {
+	CLUSTER_ROLE_READ,
+	CLUSTER_ROLE_SORT,
+	CLUSTER_ROLE_KEEP,
+	CLUSTER_ROLES,
+};
+
+/* A bit for each role. */
+#define CLUSTER_ROLES_ALL ((1u << CLUSTER_ROLES) - 1)
+
+/* All zeros: all ranks have all roles. */
+struct cluster_roles {
+	bool is_named[CLUSTER_ROLES];
+	uint64_t ranks[CLUSTER_ROLES][RANK_NODES_MAX / 64]; /* a bit for each */
+};
+
+/* "read", "sort", "keep" */
+const char *cluster_role_name(enum cluster_role role);
+
+/* Add an entry of so many bytes, or a list.  0; -EINVAL: it is of another form;
+ * or -ERANGE: a range ends before it begins, or no rank has such a number.
+ * Then some of it may have been added. */
+int cluster_roles_add(struct cluster_roles *roles, const char *entry,
+		      size_t byte_count);
+int cluster_roles_add_list(struct cluster_roles *roles, const char *list);
+
+/* The bits of this rank's roles. */
+unsigned cluster_roles_of(const struct cluster_roles *roles, unsigned rank);
+
+/* The highest rank that an entry names; -1: there is none. */
+int cluster_roles_highest(const struct cluster_roles *roles);
+
+static inline bool cluster_roles_have(unsigned bits, enum cluster_role role)
+{
+	return bits >> role & 1;
+}
+
+#endif /* CLUSTER_ROLES_H */
