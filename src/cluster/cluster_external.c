@@ -9,11 +9,12 @@
 #include "cluster/cluster_allgather.h"
 #include "cluster/cluster_division.h"
 #include "cluster/cluster_gaps.h"
+#include "cluster/cluster_keep.h"
 #include "cluster/cluster_runs.h"
 #include "external/external_rank.h"
 
-/* While threads work, other ranks are answered so often. */
-#define SERVE_NS 500000
+/* While our threads end. */
+#define PAUSE_NS 500000
 /* Of a message: see read_shares(). */
 #define SHARE_BYTES 16
 
@@ -32,8 +33,9 @@ struct joint_sort {
 	uint64_t arrived_at[RANK_NODES_MAX]; /* in the area */
 	/* Of even and of odd waves: [run_count of the part], owned. */
 	const uint8_t **received[2];
-	struct cluster_wave_result waves; /* so far */
-	uint64_t share;			  /* records that we shall write */
+	/* So far: of the last pass, and of the first one. */
+	struct cluster_wave_result waves, kept_waves;
+	uint64_t share; /* records that we shall write */
 };
 
 /* Do we get a part of the merge? */
@@ -45,16 +47,9 @@ static bool sorts(const struct joint_sort *joint)
 /* --- waiting ---------------------------------------------------------------
  */
 
-/* Answer other ranks, and pause.  0 or -errno with *failure filled. */
 static int serve(const struct joint_sort *joint, struct failure *failure)
 {
-	const struct timespec pause = { .tv_nsec = SERVE_NS };
-	int error = exchange_serve(joint->exchange, failure);
-
-	cluster_progress_tell(joint->external->progress, clock_now_ns());
-	if (error == 0)
-		nanosleep(&pause, NULL);
-	return error;
+	return cluster_progress_serve(joint->external->progress, failure);
 }
 
 /* Until what was started has ended. */
@@ -122,6 +117,14 @@ static int divide_input(struct joint_sort *joint, struct failure *failure)
 
 static int make_runs(struct joint_sort *joint, struct failure *failure)
 {
+	struct cluster_keep keep = {
+		.exchange = joint->exchange,
+		.rank = joint->external->rank,
+		.hellos = joint->external->hellos,
+		.runs = &joint->runs,
+		.own = joint->rank,
+		.progress = joint->external->progress,
+	};
 	struct external_rank_limits own;
 	unsigned runs_max;
 	int error;
@@ -134,6 +137,9 @@ static int make_runs(struct joint_sort *joint, struct failure *failure)
 	external_rank_start_runs(joint->rank, runs_max);
 	if (joint->runs.shares_input)
 		error = divide_input(joint, failure);
+	else
+		error = cluster_keep_run(&keep, failure);
+	joint->kept_waves = keep.result;
 	return error ? error : wait_until_done(joint, failure);
 }
 
@@ -470,7 +476,7 @@ static int end_output(struct joint_sort *joint, uint64_t written,
 /* The others are told at once: our threads may take a while to end. */
 static void stop(struct joint_sort *joint, const struct failure *failure)
 {
-	const struct timespec pause = { .tv_nsec = SERVE_NS };
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 
 	exchange_fail(joint->exchange, failure);
 	external_rank_stop(joint->rank, failure);
@@ -507,8 +513,8 @@ static int end(struct joint_sort *joint, struct failure *failure)
 	if (error)
 		return error;
 	cluster_stages_fill(external->stages->stages[joint->own],
-			    external->external_result, &joint->waves,
-			    external->result->threads);
+			    external->external_result, &joint->kept_waves,
+			    &joint->waves, external->result->threads);
 	/* It ends when the slowest rank has come to it. */
 	error = cluster_stages_tell(external->stages, external->rank,
 				    joint->exchange, failure);

@@ -5,6 +5,7 @@
  *
  *      links      before all this, how fast each is (cluster_link.h)
  *      limits     how much memory each has for pieces, and for what others want
+ *      batches    runs that other ranks keep (cluster_keep.h)
  *      samples    of the runs that each has made; all find the same cuts
  *      parts      the blocks of our runs that belong to another's part
  *      wants      which of these blocks another wants in which wave
@@ -13,7 +14,7 @@
  *      gaps       if duplicates are dropped from one file: cluster_gaps.h
  *      stages     in the end: what each pass has taken
  *
- * All but the waves is small, and in memory at once.
+ * All but the batches and the waves is small, and in memory at once.
  */
 #ifndef CLUSTER_EXTERNAL_H
 #define CLUSTER_EXTERNAL_H

@@ -1,6 +1,9 @@
 #include "cluster/cluster_keep.h"
 
+#include <string.h>
+
 #include "base/base.h"
+#include "base/clock.h"
 
 _Static_assert(RANK_NODES_MAX <= 1 << 8, "a rank is a byte");
 
@@ -33,6 +36,13 @@ void cluster_keep_choose(const struct cluster_hello *hellos,
 		keeper[i] = (uint8_t)best;
 		records[best] += hellos[i].record_count;
 	}
+}
+
+/* Does the rank have records that another one keeps? */
+static bool is_source(const struct cluster_hello *hellos, const uint8_t *keeper,
+		      unsigned rank)
+{
+	return keeper[rank] != rank && hellos[rank].record_count > 0;
 }
 
 /* --- what that means for one rank ------------------------------------------
@@ -81,4 +91,343 @@ void cluster_keep_configure(struct external_config *config,
 	config->share_records = agreement->whole_count / MAX(1, sorters);
 	config->planned_records = find_largest(hellos, keeper, count);
 	config->input_begin = agreement->lower_count;
+	config->gives_runs = !has(&hellos[rank->rank], CLUSTER_ROLE_KEEP);
+	for (unsigned i = 0; i < count; i++) {
+		uint64_t records = hellos[i].record_count;
+
+		if (!is_source(hellos, keeper, i) || keeper[i] != rank->rank)
+			continue;
+		config->source_count++;
+		config->kept_records += records;
+		config->kept_most = MAX(config->kept_most, records);
+	}
+}
+
+/* --- a message -------------------------------------------------------------
+ */
+
+/* What the source may say in a wave, if it says anything: a head alone, or with
+ * a slice. */
+static struct exchange_length length_of(const void *context, unsigned source,
+					unsigned destination)
+{
+	const struct cluster_keep *keep = context;
+	bool sends = is_source(keep->hellos, keep->keeper, source) &&
+		     keep->keeper[source] == destination;
+	uint64_t records = keep->runs->limits[destination].kept_records;
+
+	return (struct exchange_length){
+		.unit_bytes = 1,
+		.unit_count_max =
+			sends ? KEPT_RUNS_HEAD_BYTES +
+					records * keep->runs->shape->size
+			      : 0,
+	};
+}
+
+static void read_message(void *context, unsigned node, uint64_t offset,
+			 uint8_t *bytes, size_t byte_count)
+{
+	const struct cluster_keep *keep = context;
+	uint32_t size = keep->runs->shape->size;
+	uint8_t head[KEPT_RUNS_HEAD_BYTES] = { 0 };
+	size_t length = 0;
+
+	(void)node;
+	if (offset < sizeof(head)) {
+		if (keep->slice_records > 0)
+			given_runs_write_head(keep->given, head);
+		length = MIN(byte_count, sizeof(head) - offset);
+		memcpy(bytes, head + offset, length);
+		offset += length;
+	}
+	if (byte_count > length)
+		given_runs_copy(keep->given,
+				keep->sent_records * size + offset -
+					sizeof(head),
+				bytes + length, byte_count - length);
+}
+
+static int prepare(void *context, const uint64_t *receive_bytes,
+		   struct failure *failure)
+{
+	struct cluster_keep *keep = context;
+
+	(void)failure;
+	memcpy(keep->received_bytes, receive_bytes,
+	       keep->rank->node_count * sizeof(*receive_bytes));
+	return 0;
+}
+
+static uint8_t *place(void *context, unsigned node, uint64_t offset,
+		      size_t *room)
+{
+	const struct cluster_keep *keep = context;
+	unsigned i = 0;
+
+	while (keep->source[i] != node)
+		i++;
+	*room = keep->received_bytes[node] - offset;
+	return kept_runs_place(keep->kept, keep->wave, i) + offset;
+}
+
+static void arrived(void *context, unsigned node, uint64_t prefix_bytes,
+		    bool whole)
+{
+	(void)context, (void)node, (void)prefix_bytes, (void)whole;
+}
+
+/* --- before a wave ---------------------------------------------------------
+ */
+
+/* A rank that has nothing to send yet says so after this time at first, so that
+ * others can send what they have; after this part of the time for which no rank
+ * had anything; and in the end after this time, so that a pass of hours has no
+ * more waves than a run may have collectives. */
+#define IDLE_NS_MIN 20000000
+#define IDLE_PART 8
+#define IDLE_NS_MAX 1000000000
+
+static int serve(const struct cluster_keep *keep, struct failure *failure)
+{
+	int error = external_rank_check(keep->own, failure);
+
+	return error ? error : cluster_progress_serve(keep->progress, failure);
+}
+
+/* Until there is something to send, nothing will be, or others have waited for
+ * long enough. */
+static int wait_for_batch(struct cluster_keep *keep, struct failure *failure)
+{
+	uint64_t begin_ns = clock_now_ns();
+	uint64_t idle_ns = (begin_ns - keep->idle_since_ns) / IDLE_PART;
+	int error = 0;
+
+	idle_ns = MIN(MAX(idle_ns, IDLE_NS_MIN), IDLE_NS_MAX);
+	while (error == 0 && !given_runs_have(keep->given) &&
+	       external_rank_is_busy(keep->own) &&
+	       clock_now_ns() - begin_ns < idle_ns)
+		error = serve(keep, failure);
+	return error;
+}
+
+/* Until so many waves are in our scratch files. */
+static int wait_until_written(struct cluster_keep *keep, uint32_t waves,
+			      struct failure *failure)
+{
+	int error = 0;
+
+	while (error == 0 && keep->kept &&
+	       kept_runs_written(keep->kept) < waves)
+		error = serve(keep, failure);
+	if (error == 0 && keep->kept)
+		error = kept_runs_check(keep->kept, failure);
+	return error;
+}
+
+/* What we send in this wave.  0 or -errno with *failure filled: nothing comes
+ * any more, since our pass has failed. */
+static int choose_slice(struct cluster_keep *keep, struct failure *failure)
+{
+	unsigned keeper = keep->keeper[keep->rank->rank];
+	bool may_come = external_rank_is_busy(keep->own);
+
+	memset(keep->send_bytes, 0, sizeof(keep->send_bytes));
+	keep->slice_records = 0;
+	if (given_runs_have(keep->given))
+		keep->slice_records =
+			MIN(given_runs_record_count(keep->given) -
+				    keep->sent_records,
+			    keep->runs->limits[keeper].kept_records);
+	if (may_come || keep->slice_records > 0)
+		keep->send_bytes[keeper] =
+			KEPT_RUNS_HEAD_BYTES +
+			keep->slice_records * keep->runs->shape->size;
+	return may_come ? 0 : external_rank_check(keep->own, failure);
+}
+
+/* --- a wave ----------------------------------------------------------------
+ */
+
+/* What all ranks have sent to all, as all ranks know it. */
+static void look_at_wave(struct cluster_keep *keep)
+{
+	bool any_records = false;
+
+	keep->any_sent = false;
+	for (unsigned i = 0; i < keep->rank->node_count; i++) {
+		uint64_t bytes;
+
+		if (!is_source(keep->hellos, keep->keeper, i))
+			continue;
+		bytes = exchange_bytes(keep->exchange, i, keep->keeper[i]);
+		keep->any_sent |= bytes > 0;
+		any_records |= bytes > KEPT_RUNS_HEAD_BYTES;
+	}
+	if (any_records)
+		keep->idle_since_ns = clock_now_ns();
+}
+
+static int take_messages(struct cluster_keep *keep, struct failure *failure)
+{
+	uint64_t bytes[RANK_NODES_MAX];
+	unsigned bad;
+
+	for (unsigned i = 0; i < keep->source_count; i++) {
+		bytes[i] = keep->received_bytes[keep->source[i]];
+		keep->result.received_bytes += bytes[i];
+	}
+	if (kept_runs_take(keep->kept, keep->wave, bytes, &bad) == 0)
+		return 0;
+	return exchange_blame(keep->exchange, keep->source[bad], failure,
+			      "sends a batch that cannot be one of its input");
+}
+
+static void end_slice(struct cluster_keep *keep)
+{
+	keep->sent_records += keep->slice_records;
+	keep->result.sent_bytes +=
+		keep->slice_records * keep->runs->shape->size;
+	if (keep->slice_records == 0 ||
+	    keep->sent_records < given_runs_record_count(keep->given))
+		return;
+	keep->sent_records = 0;
+	given_runs_sent(keep->given);
+}
+
+static int exchange_wave(struct cluster_keep *keep, struct failure *failure)
+{
+	const struct exchange_collective collective = {
+		.context = keep,
+		.send_bytes = keep->send_bytes,
+		.read = read_message,
+		.length = length_of,
+		.prepare = prepare,
+		.place = place,
+		.arrived = arrived,
+	};
+	uint64_t begin_ns = clock_now_ns();
+	int error = exchange_begin(keep->exchange, &collective, failure);
+
+	if (error == 0)
+		error = exchange_receive(keep->exchange, failure);
+	if (error == 0)
+		look_at_wave(keep);
+	if (error == 0 && keep->kept && keep->any_sent)
+		error = take_messages(keep, failure);
+	if (error == 0)
+		error = exchange_finish(keep->exchange, failure);
+	if (error == 0 && keep->given)
+		end_slice(keep);
+	keep->result.ns += clock_now_ns() - begin_ns;
+	cluster_progress_tell(keep->progress, clock_now_ns());
+	return error;
+}
+
+/* --- all waves -------------------------------------------------------------
+ */
+
+/* The last pass needs waves as well. */
+#define WAVES_MAX (EXCHANGE_COLLECTIVES_MAX / 4 * 3)
+
+static int next_wave(struct cluster_keep *keep, struct failure *failure)
+{
+	bool may_give = is_source(keep->hellos, keep->keeper, keep->rank->rank);
+	int error = 0;
+
+	if (keep->wave == WAVES_MAX)
+		return failure_set(failure, EXIT_RESOURCES, NULL, 0,
+				   "reading the input takes so long that runs "
+				   "for other ranks take more than %u messages",
+				   WAVES_MAX);
+	if (may_give)
+		error = wait_for_batch(keep, failure);
+	if (error == 0 && may_give)
+		error = choose_slice(keep, failure);
+	/* Of two messages of each source, this one is free again. */
+	if (error == 0)
+		error = wait_until_written(
+			keep, keep->wave > 0 ? keep->wave - 1 : 0, failure);
+	return error ? error : exchange_wave(keep, failure);
+}
+
+/* Of a source, each batch has blocks enough that there are fewer than one run
+ * for each block; of small inputs, some more. */
+static unsigned runs_max_of(const struct cluster_keep *keep, unsigned source)
+{
+	return 64 + (unsigned)(keep->hellos[source].record_count /
+			       keep->runs->limits[source].block_records);
+}
+
+/* False: no rank sends anything in this pass. */
+static bool begin(struct cluster_keep *keep)
+{
+	unsigned own = keep->rank->rank;
+	bool any = false;
+
+	cluster_keep_choose(keep->hellos, keep->rank->node_count, keep->keeper);
+	keep->given = external_rank_given(keep->own);
+	keep->kept = external_rank_kept(keep->own);
+	for (unsigned i = 0; i < keep->rank->node_count; i++) {
+		if (!is_source(keep->hellos, keep->keeper, i))
+			continue;
+		any = true;
+		if (keep->keeper[i] != own)
+			continue;
+		kept_runs_expect(keep->kept, keep->source_count,
+				 keep->runs->input_begin[i],
+				 keep->hellos[i].record_count,
+				 runs_max_of(keep, i));
+		keep->source[keep->source_count++] = (uint8_t)i;
+	}
+	return any;
+}
+
+/* A keeper that says that it takes no records. */
+static int check_keepers(const struct cluster_keep *keep,
+			 struct failure *failure)
+{
+	for (unsigned i = 0; i < keep->rank->node_count; i++)
+		if (is_source(keep->hellos, keep->keeper, i) &&
+		    keep->runs->limits[keep->keeper[i]].kept_records == 0)
+			return exchange_blame(keep->exchange, keep->keeper[i],
+					      failure,
+					      "takes no records of rank %u, "
+					      "whose runs it keeps",
+					      i);
+	return 0;
+}
+
+static int end(struct cluster_keep *keep, struct failure *failure)
+{
+	unsigned bad;
+	int error;
+
+	if (!keep->kept)
+		return 0;
+	/* The last wave has brought nothing. */
+	error = wait_until_written(keep, keep->wave - 1, failure);
+	if (error == 0 && kept_runs_end(keep->kept, &bad) < 0)
+		error = exchange_blame(keep->exchange, keep->source[bad],
+				       failure,
+				       "has not sent all records of its input");
+	if (error == 0)
+		external_rank_end_kept(keep->own);
+	return error;
+}
+
+int cluster_keep_run(struct cluster_keep *keep, struct failure *failure)
+{
+	int error;
+
+	if (!begin(keep))
+		return 0;
+	error = check_keepers(keep, failure);
+	keep->idle_since_ns = clock_now_ns();
+	do {
+		if (error == 0)
+			error = next_wave(keep, failure);
+		keep->wave++;
+	} while (error == 0 && keep->any_sent);
+	return error ? error : end(keep, failure);
 }

@@ -19,7 +19,7 @@
 #define RUNS_MIN 2
 /* Of messages: see write_sample(), and what each rank tells of its limits. */
 #define SAMPLE_HEAD_BYTES 12
-#define LIMITS_BYTES 24
+#define LIMITS_BYTES 32
 
 static int gather(const struct cluster_runs *runs,
 		  struct cluster_allgather *gather, struct failure *failure)
@@ -50,6 +50,7 @@ static int tell_limits(struct cluster_runs *runs,
 	store_le64(bytes, own->piece_records);
 	store_le64(bytes + 8, own->block_records);
 	store_le64(bytes + 16, own->wanted_bytes);
+	store_le64(bytes + 24, own->kept_records);
 	for (unsigned i = 0; i < runs->rank->node_count; i++)
 		all.bytes[i] = sizeof(bytes);
 	error = gather(runs, &all, failure);
@@ -61,6 +62,7 @@ static int tell_limits(struct cluster_runs *runs,
 			.block_records =
 				(uint32_t)MIN(load_le64(told + 8), UINT32_MAX),
 			.wanted_bytes = load_le64(told + 16),
+			.kept_records = MIN(load_le64(told + 24), UINT32_MAX),
 		};
 		if (runs->limits[i].block_records == 0)
 			error = exchange_blame(runs->exchange, i, failure,
@@ -213,28 +215,27 @@ static int number_runs(struct cluster_runs *runs,
 {
 	uint64_t whole = runs->input_begin[runs->rank->node_count];
 	struct run_spans spans[RANK_NODES_MAX];
-	unsigned bad = 0;
+	unsigned bad = 0, count = runs->rank->node_count;
+	bool is_own = !runs->shares_input && count_keepers(runs) == count;
 	int error;
 
-	for (unsigned i = 0; i < runs->rank->node_count; i++)
+	for (unsigned i = 0; i < count; i++)
 		spans[i] = (struct run_spans){
 			.bytes = all->all + all->offset[i] + SAMPLE_HEAD_BYTES,
 			.run_count = runs->run_count[i],
 			.record_count = runs->record_count[i],
-			.input_begin =
-				runs->shares_input ? 0 : runs->input_begin[i],
-			.input_count = runs->shares_input
-					       ? whole
-					       : runs->input_begin[i + 1] -
-							 runs->input_begin[i],
-			.may_be_any = runs->shares_input,
+			.input_begin = is_own ? runs->input_begin[i] : 0,
+			.input_count = is_own ? runs->input_begin[i + 1] -
+							runs->input_begin[i]
+					      : whole,
+			.may_be_any = !is_own,
 		};
-	error = run_numbers_make(&runs->numbers, spans, runs->rank->node_count,
-				 whole, runs->unique, &bad, failure);
+	error = run_numbers_make(&runs->numbers, spans, count, whole,
+				 runs->unique, &bad, failure);
 	if (error == -EBADMSG)
 		return exchange_blame(runs->exchange, bad, failure,
 				      "has runs of other records than those of "
-				      "its input");
+				      "its part of the input");
 	return error;
 }
 

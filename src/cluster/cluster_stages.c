@@ -26,22 +26,28 @@ static enum external_limit find_limit(const struct external_pass_result *pass,
 
 void cluster_stages_fill(struct cluster_stage stages[EXTERNAL_PASSES],
 			 const struct external_result *result,
+			 const struct cluster_wave_result *kept,
 			 const struct cluster_wave_result *waves,
 			 unsigned threads)
 {
+	const struct cluster_wave_result none = { 0 };
+	const struct cluster_wave_result *of_pass[EXTERNAL_PASSES] = {
+		[EXTERNAL_RUNS] = kept,
+		[EXTERNAL_MERGES] = &none,
+		[EXTERNAL_OUTPUT] = waves,
+	};
+
 	for (unsigned p = 0; p < EXTERNAL_PASSES; p++) {
 		const struct external_pass_result *pass = &result->passes[p];
-		bool sends = p == EXTERNAL_OUTPUT;
 
 		stages[p] = (struct cluster_stage){
 			.ns = pass->ns,
 			.predicted_ns = result->forecast.passes[p].ns,
 			.read_bytes = pass->read_bytes,
 			.written_bytes = pass->written_bytes,
-			.sent_bytes = sends ? waves->sent_bytes : 0,
-			.received_bytes = sends ? waves->received_bytes : 0,
-			.limit = find_limit(pass, sends ? waves->ns : 0,
-					    threads),
+			.sent_bytes = of_pass[p]->sent_bytes,
+			.received_bytes = of_pass[p]->received_bytes,
+			.limit = find_limit(pass, of_pass[p]->ns, threads),
 		};
 	}
 }

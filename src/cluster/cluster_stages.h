@@ -23,16 +23,19 @@ struct cluster_stages {
 	struct cluster_stage stages[RANK_NODES_MAX][EXTERNAL_PASSES];
 };
 
-/* What the exchange has sent and received in the last pass: blocks only. */
+/* What the exchange has sent and received in a pass: blocks only, or batches.
+ */
 struct cluster_wave_result {
 	uint64_t sent_bytes, received_bytes;
 	uint64_t
 		ns; /* in exchanges of waves, waiting for slow ranks included */
 };
 
-/* The row of this rank. */
+/* The row of this rank, of whose waves the first pass had some if ranks give
+ * their runs away. */
 void cluster_stages_fill(struct cluster_stage stages[EXTERNAL_PASSES],
 			 const struct external_result *result,
+			 const struct cluster_wave_result *kept,
 			 const struct cluster_wave_result *waves,
 			 unsigned threads);
 

@@ -174,16 +174,6 @@ static uint32_t piece_slot_bytes(const struct external *external)
 	return (uint32_t)MIN(bytes, plan->read_slot_bytes);
 }
 
-static bool too_many_runs(struct external *external, unsigned run_count)
-{
-	struct failure failure;
-
-	failure_set(&failure, EXIT_RESOURCES, NULL, 0,
-		    "%u runs are too many for one merge", run_count);
-	external_fail(external, &failure);
-	return false;
-}
-
 bool external_open_pieces(struct external *external,
 			  const struct merge_request *merge)
 {
@@ -207,7 +197,9 @@ bool external_open_pieces(struct external *external,
 	int error = merge_plan_make(&external->merge, merge, &failure);
 
 	if (error == -E2BIG)
-		return too_many_runs(external, merge->run_count);
+		failure_set(&failure, EXIT_RESOURCES, NULL, 0,
+			    "%u runs are too many for one merge",
+			    merge->run_count);
 	if (error == 0)
 		error = piece_source_open(&external->pieces, &request,
 					  &failure);
@@ -222,8 +214,9 @@ static bool is_room_short(const struct external *external,
 			  pipeline_empty_fn *empty)
 {
 	const struct scratch *scratch = &external->scratch;
-	uint64_t needed =
-		external->input.record_count * external->request.shape.size;
+	uint64_t needed = (external->input.record_count +
+			   external->config->kept_records) *
+			  external->request.shape.size;
 
 	/* The files of a direct output have had their room from the beginning.
 	 */
@@ -325,6 +318,18 @@ static bool merge_into_run(struct external *external, unsigned first,
 	return true;
 }
 
+static bool refuse_parts(struct external *external, unsigned runs_max)
+{
+	struct failure failure;
+
+	failure_set(&failure, EXIT_RESOURCES, "memory", 0,
+		    "too little to merge %u runs, of which no two are "
+		    "neighbours, at once: %u may be",
+		    external->index.run_count, runs_max);
+	external_fail(external, &failure);
+	return false;
+}
+
 /*
  * Merge neighbours until one merge suffices for the rest, and no more of them
  * than that takes; round after round, so that runs stay about equally long.  A
@@ -347,7 +352,7 @@ static bool merge_until(struct external *external, unsigned runs_max)
 				return false;
 			passed_over = 0;
 		} else if (++passed_over > left) {
-			return too_many_runs(external, left);
+			return refuse_parts(external, runs_max);
 		}
 		first++;
 	}

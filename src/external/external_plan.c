@@ -45,7 +45,8 @@ static uint64_t process_bytes(const struct external_plan *plan,
 			      const struct external_request *request)
 {
 	uint64_t workers = request->worker_count +
-			   (plan->lane_count > 1 ? plan->reader_count : 0);
+			   (plan->lane_count > 1 ? plan->reader_count : 0) +
+			   (plan->kept_bytes > 0 ? 1 : 0);
 
 	return PROCESS_BYTES + workers * WORKER_BYTES +
 	       MIN(request->memory_bytes / KERNEL_PART, KERNEL_BYTES_MAX);

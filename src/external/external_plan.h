@@ -44,7 +44,11 @@ struct external_request {
 	 * this one alone.  And how many records this one gets. */
 	unsigned rank_count;
 	uint64_t share_records;
-	unsigned keeper_count;	/* of these, ranks that keep runs */
+	unsigned keeper_count; /* of these, ranks that keep runs */
+	/* Ranks whose runs this one keeps (kept_runs.h), records of all of
+	 * them together, and of the one that has most. */
+	unsigned source_count;
+	uint64_t kept_records, kept_most;
 	uint64_t index_records; /* that its runs may have, if that is more */
 };
 
@@ -96,6 +100,11 @@ struct external_plan {
 	/* Of each worker, beside its staging slots. */
 	size_t encoder_bytes;
 	size_t decoder_bytes;
+	/* For runs of other ranks: records that one of them may send at once,
+	 * room for a message of it, and memory for all. */
+	uint64_t kept_slice_records;
+	uint64_t kept_message_bytes; /* whole pages */
+	uint64_t kept_bytes;
 	uint64_t memory_bytes; /* of the arena */
 
 	unsigned free_batches; /* for the last merge, at least */

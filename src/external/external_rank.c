@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
+#include "external/external_request.h"
 #include "external/external_state.h"
 
 /* Of an area for what goes out, the part that its reads pass through; and how
@@ -23,8 +25,10 @@ struct external_rank {
 	struct thread_pool driver, sender;
 	unsigned runs_max;
 	struct outgoing outgoing;
-	uint8_t *received[2]; /* for what arrives, of even and of odd waves */
-	uint8_t *areas[2];    /* for what goes out */
+	struct given_runs given;
+	struct kept_runs *kept; /* owned; NULL: none */
+	uint8_t *received[2];	/* for what arrives, of even and of odd waves */
+	uint8_t *areas[2];	/* for what goes out */
 	size_t area_bytes, slots_bytes;
 
 	/* The driver and the sender each set theirs. */
@@ -34,6 +38,7 @@ struct external_rank {
 	 * run has failed before that. */
 	_Atomic uint32_t given_waves;
 	_Atomic uint32_t output_is_open;
+	_Atomic uint32_t kept_is_over;
 	const uint8_t *const *received_runs[2]; /* before given_waves */
 	uint64_t records_max;			/* before output_is_open */
 	/* The leader of the reading team. */
@@ -44,15 +49,50 @@ struct external_rank {
 /* --- pass 1 ----------------------------------------------------------------
  */
 
+/* Wait until the caller has raised the word above the value.  False: the run
+ * has failed. */
+static bool wait_for(const struct external_rank *rank, _Atomic uint32_t *word,
+		     uint32_t value)
+{
+	uint32_t now = atomic_load_explicit(word, memory_order_acquire);
+
+	while (now <= value && !first_failure_stops(&rank->external->failure)) {
+		thread_pool_wait_while(&rank->driver, word, now);
+		now = atomic_load_explicit(word, memory_order_acquire);
+	}
+	return !first_failure_stops(&rank->external->failure);
+}
+
+/* Runs of other ranks are there as soon as the last wave of the pass is. */
+static bool append_kept(struct external_rank *rank)
+{
+	uint64_t begin_ns = clock_now_ns();
+	struct failure failure;
+
+	if (!rank->kept)
+		return true;
+	if (!wait_for(rank, &rank->kept_is_over, 0))
+		return false;
+	rank->external->details->passes[EXTERNAL_RUNS].ns +=
+		clock_now_ns() - begin_ns;
+	if (kept_runs_append(rank->kept, &rank->external->index, &failure) == 0)
+		return true;
+	external_fail(rank->external, &failure);
+	return false;
+}
+
 static void drive_runs(void *context, unsigned worker)
 {
 	struct external_rank *rank = context;
 	struct external *external = rank->external;
 
 	(void)worker;
-	if (external_make_runs(external)) {
-		external->details->run_count = external->index.run_count +
-					       external->pipeline.full.count;
+	if (external_make_runs(external) && append_kept(rank)) {
+		external->details->run_count =
+			external->index.run_count +
+			external->pipeline.full.count +
+			atomic_load_explicit(&rank->given.offered,
+					     memory_order_relaxed);
 		external_settle_runs(external, external->plan.free_batches,
 				     rank->runs_max);
 	}
@@ -281,20 +321,6 @@ const struct outgoing_message *external_rank_send(struct external_rank *rank,
 /* --- pass 2 ----------------------------------------------------------------
  */
 
-/* Wait until the caller has raised the word above the value.  False: the run
- * has failed. */
-static bool wait_for(const struct external_rank *rank, _Atomic uint32_t *word,
-		     uint32_t value)
-{
-	uint32_t now = atomic_load_explicit(word, memory_order_acquire);
-
-	while (now <= value && !first_failure_stops(&rank->external->failure)) {
-		thread_pool_wait_while(&rank->driver, word, now);
-		now = atomic_load_explicit(word, memory_order_acquire);
-	}
-	return !first_failure_stops(&rank->external->failure);
-}
-
 static int fill(void *context, unsigned lane, struct batch *batch)
 {
 	struct external_rank *rank = context;
@@ -395,6 +421,49 @@ void external_rank_give_output(struct external_rank *rank,
 	thread_pool_set(&rank->driver, &rank->output_is_open, 1);
 }
 
+/* --- runs that go to other ranks -------------------------------------------
+ */
+
+struct given_runs *external_rank_given(struct external_rank *rank)
+{
+	return rank->external->given;
+}
+
+struct kept_runs *external_rank_kept(struct external_rank *rank)
+{
+	return rank->kept;
+}
+
+void external_rank_end_kept(struct external_rank *rank)
+{
+	thread_pool_set(&rank->driver, &rank->kept_is_over, 1);
+}
+
+static int open_kept(struct external_rank *rank, struct failure *failure)
+{
+	const struct external *external = rank->external;
+	const struct external_config *config = external->config;
+	const struct kept_runs_request request = {
+		.plan = &external->plan,
+		.shape = &external->request.shape,
+		.source_count = config->source_count,
+		.unique = config->sort->unique,
+		.scratch = &rank->external->scratch,
+		.kernel = config->sort->kernel,
+		.codec = config->codec,
+		.cpu_count = external_codec_cpus(external),
+		.work = external_request_work(&external->request,
+					      &external->plan,
+					      config->least_link),
+		.memory = external->kept_memory,
+		.topology = &external->topology,
+	};
+
+	if (config->source_count == 0)
+		return 0;
+	return kept_runs_open(&rank->kept, &request, failure);
+}
+
 /* --- its life --------------------------------------------------------------
  */
 
@@ -434,8 +503,13 @@ int external_rank_open(struct external_rank **opened,
 	if (error == 0)
 		error = thread_pool_start_beside(&rank->sender, 2,
 						 &external->topology, failure);
+	if (error == 0)
+		error = open_kept(rank, failure);
 	if (error)
 		return error;
+	given_runs_init(&rank->given, external, &rank->driver);
+	if (config->gives_runs)
+		external->given = &rank->given;
 	rank->area_bytes = external_plan_area_bytes(
 		&external->plan, external->plan.free_batches);
 	rank->slots_bytes = (size_t)slot_count(rank) * slot_bytes(rank);
@@ -455,6 +529,7 @@ void external_rank_limits(const struct external_rank *rank,
 		.block_records = plan->block_records,
 		.wanted_bytes = (rank->area_bytes - rank->slots_bytes) /
 				MAX(1, taker_count),
+		.kept_records = plan->kept_slice_records,
 	};
 }
 
@@ -467,6 +542,8 @@ void external_rank_stop(struct external_rank *rank,
 	/* Whoever waits for a word sees that it has changed, and the failure.
 	 */
 	thread_pool_set(&rank->driver, &rank->given_waves, UINT32_MAX);
+	thread_pool_set(&rank->driver, &rank->kept_is_over, UINT32_MAX);
+	given_runs_stop(&rank->given);
 	if (atomic_load_explicit(&rank->output_is_open, memory_order_relaxed) ==
 	    0)
 		thread_pool_set(&rank->driver, &rank->output_is_open,
@@ -475,12 +552,15 @@ void external_rank_stop(struct external_rank *rank,
 
 uint64_t external_rank_fill_result(struct external_rank *rank)
 {
-	struct external_pass_result *pass =
-		&rank->external->details->passes[EXTERNAL_OUTPUT];
+	struct external_result *details = rank->external->details;
+	struct external_pass_result *pass = &details->passes[EXTERNAL_OUTPUT];
 
 	pass->read_bytes += rank->outgoing.reads.read_bytes;
 	pass->read_wait_ns += rank->outgoing.reads.wait_ns;
 	external_fill_result(rank->external);
+	if (rank->kept)
+		kept_runs_add_up(rank->kept, &details->plain_bytes,
+				 &details->stored_bytes, &details->codec);
 	return rank->external->next_record;
 }
 
@@ -491,6 +571,7 @@ void external_rank_close(struct external_rank *rank)
 	thread_pool_stop(&rank->driver);
 	thread_pool_stop(&rank->sender);
 	outgoing_close(&rank->outgoing);
+	kept_runs_close(rank->kept);
 	piece_source_close(&rank->external->pieces);
 	merge_plan_free(&rank->external->merge);
 	external_close(rank->external);

@@ -30,6 +30,8 @@
 #define EXTERNAL_RANK_H
 
 #include "external/external_sort.h"
+#include "external/given_runs.h"
+#include "external/kept_runs.h"
 #include "external/merge_plan.h"
 #include "external/outgoing.h"
 #include "external/reading_claims.h"
@@ -43,6 +45,9 @@ struct external_rank_limits {
 	uint32_t block_records; /* and a block of its runs */
 	/* Stored bytes that another rank may want of it in one wave. */
 	uint64_t wanted_bytes;
+	/* Records that a rank whose runs it keeps may send it in one wave of
+	 * the first pass: whole blocks.  0: it keeps none. */
+	uint64_t kept_records;
 };
 
 /* config->rank_count is above 1.  The config, and both results, are borrowed
@@ -64,6 +69,13 @@ void external_rank_start_runs(struct external_rank *rank, unsigned runs_max);
 struct reading_claims *external_rank_claims(struct external_rank *rank);
 /* About how many records have been read so far. */
 uint64_t external_rank_read_records(const struct external_rank *rank);
+/* Of a rank that gives its runs away: while it is busy, the caller sends what
+ * is offered.  NULL: it does not. */
+struct given_runs *external_rank_given(struct external_rank *rank);
+/* Of a rank that keeps runs of others: the caller lets these arrive, and then
+ * ends that.  NULL: it does not. */
+struct kept_runs *external_rank_kept(struct external_rank *rank);
+void external_rank_end_kept(struct external_rank *rank);
 
 /* Has the run failed by now, in any thread? */
 int external_rank_check(const struct external_rank *rank,

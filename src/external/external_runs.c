@@ -275,7 +275,10 @@ static int fill(void *context, unsigned lane, struct batch *batch)
 
 static bool empty(void *context, struct batch *batch)
 {
-	return external_spill(context, batch);
+	struct external *external = context;
+
+	return external->given ? given_runs_offer(external->given, batch)
+			       : external_spill(external, batch);
 }
 
 bool external_make_runs(struct external *external)
@@ -292,6 +295,8 @@ bool external_make_runs(struct external *external)
 	};
 	bool good;
 
+	if (external->given)
+		run.free_at_end = external->plan.batch_count;
 	external_begin_pass(external, EXTERNAL_RUNS);
 	good = open_lanes(external);
 	for (unsigned l = 0; good && l < lane_count; l++)

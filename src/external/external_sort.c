@@ -49,15 +49,22 @@ static void plan_lanes(struct external *external)
 			   &external->plan);
 }
 
-/* A rank with a small input needs less than the plan for the largest. */
+/* A rank with a small input needs less than the plan for the largest.  What it
+ * keeps for others is all written, also if memory would have room for it. */
 static void bound_scratch(struct external *external)
 {
-	uint64_t most =
-		2 * external->input.record_count * external->request.shape.size;
+	const struct external_config *config = external->config;
+	struct external_plan *plan = &external->plan;
+	uint32_t size = external->request.shape.size;
+	uint64_t kept = config->kept_records * size;
 
-	if (external->plan.rank_count > 1)
-		external->plan.scratch_bytes =
-			MIN(external->plan.scratch_bytes, most);
+	if (plan->rank_count == 1)
+		return;
+	plan->scratch_bytes = MIN(plan->scratch_bytes,
+				  2 * external->input.record_count * size);
+	plan->scratch_bytes += plan->merge_count > 0 ? 2 * kept : kept;
+	if (config->gives_runs)
+		plan->scratch_bytes = 0;
 }
 
 static int make_plan(struct external *external, struct failure *failure)
@@ -73,8 +80,8 @@ static int make_plan(struct external *external, struct failure *failure)
 				      &external->plan, failure);
 	if (error)
 		return error;
-	bound_scratch(external);
 	plan_lanes(external);
+	bound_scratch(external);
 	if (external->config->shares_input)
 		open_claims(external);
 	return 0;
@@ -140,7 +147,7 @@ static int lay_out_memory(struct external *external, struct failure *failure)
 	unsigned workers = external->request.worker_count;
 	int error = sort_setup_arena(arena, plan->memory_bytes,
 				     plan->batch_count + workers +
-					     3 * plan->lane_count + 10,
+					     3 * plan->lane_count + 11,
 				     failure);
 
 	if (error)
@@ -153,6 +160,7 @@ static int lay_out_memory(struct external *external, struct failure *failure)
 		arena_take(arena, workers * plan->encoder_bytes, PAGE_BYTES);
 	external->decoder_memory =
 		arena_take(arena, workers * plan->decoder_bytes, PAGE_BYTES);
+	external->kept_memory = arena_take(arena, plan->kept_bytes, PAGE_BYTES);
 	error = lay_out_batches(external, failure);
 	if (error)
 		return error;
@@ -172,7 +180,7 @@ static int lay_out_memory(struct external *external, struct failure *failure)
  */
 
 /* The ranks of a machine share its CPUs, as their workers do. */
-static unsigned codec_cpus(const struct external *external)
+unsigned external_codec_cpus(const struct external *external)
 {
 	unsigned cpus = external->topology.cpu_count;
 
@@ -194,7 +202,7 @@ static void open_sinks(struct external *external)
 		.chunk_bytes = plan->run_chunk_bytes,
 		.depth = plan->write_depth,
 		.codec = external->config->codec,
-		.cpu_count = codec_cpus(external),
+		.cpu_count = external_codec_cpus(external),
 		.work = external_request_work(&external->request, plan,
 					      external->config->least_link),
 		.encoder_memory = external->encoder_memory,

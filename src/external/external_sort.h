@@ -60,6 +60,12 @@ struct external_config {
 	/* Of these, ranks that keep runs, and other ranks than this one that
 	 * get a part of the merge. */
 	unsigned keeper_count, taker_count;
+	/* This one keeps no runs, and gives its own to another rank.  Or it
+	 * keeps those of other ranks, beside its own: how many ranks,
+	 * records of all of them together, and of the one that has most. */
+	bool gives_runs;
+	unsigned source_count;
+	uint64_t kept_records, kept_most;
 	/* The number of this one's first record in the input of all. */
 	uint64_t input_begin;
 	/* That the rank with the largest input has: all of them plan for so

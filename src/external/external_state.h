@@ -8,6 +8,7 @@
 #include "external/external_plan.h"
 #include "external/external_sort.h"
 #include "external/file_source.h"
+#include "external/given_runs.h"
 #include "external/piece_source.h"
 #include "external/reading_claims.h"
 #include "external/pipeline.h"
@@ -37,6 +38,7 @@ struct external {
 	uint8_t *slot_memory;
 	uint8_t *encoder_memory;
 	uint8_t *decoder_memory;
+	uint8_t *kept_memory;  /* for runs of other ranks */
 	struct batch *batches; /* [batch_count + 2], the last two for pieces */
 	struct thread_pool leaders, readers, orderers;
 	struct sort_wiring reading, ordering;
@@ -63,6 +65,9 @@ struct external {
 	struct orderer orderer;
 	struct run_index index;
 	struct run_sink runs;
+	/* Batches go to another rank instead; NULL: they are spilled or stay.
+	 */
+	struct given_runs *given;
 	struct merge_plan merge;
 	_Atomic uint64_t spilled_records; /* in whole batches, for the meter */
 	uint64_t next_record;		  /* of the output's whole */
@@ -111,6 +116,9 @@ void external_predict(struct external *external);
  * progress when a second has passed; of a lane's, with the lane. */
 void external_serve(void *context);
 void external_serve_lane(void *context);
+
+/* CPUs that compress blocks. */
+unsigned external_codec_cpus(const struct external *external);
 
 /* Pass 1.  Functions that return a bool, here and below, return false if the
  * run has failed; the reason is noted then. */

@@ -159,6 +159,40 @@ void run_index_set_key(struct run_index *index, uint32_t block,
 	       index->key_shape.size);
 }
 
+int run_index_append(struct run_index *index, struct run_index *from,
+		     struct failure *failure)
+{
+	uint32_t before = index->block_count;
+	int error = grow_blocks(index, (uint64_t)before + from->block_count,
+				failure);
+
+	for (unsigned r = 0; r < from->run_count && error == 0; r++) {
+		error = grow_runs(index, failure);
+		if (error)
+			break;
+		index->runs[index->run_count] = from->runs[r];
+		index->runs[index->run_count++].first_block += before;
+	}
+	if (error)
+		return error;
+	if (from->block_count > 0) {
+		memcpy(index->blocks + before, from->blocks,
+		       from->block_count * sizeof(*from->blocks));
+		memcpy(key_at(index, before), from->keys,
+		       (size_t)from->block_count * from->key_shape.size);
+	}
+	index->block_count += from->block_count;
+	free(from->runs);
+	free(from->blocks);
+	free(from->keys);
+	from->runs = NULL;
+	from->blocks = NULL;
+	from->keys = NULL;
+	from->run_count = from->run_capacity = 0;
+	from->block_count = from->block_capacity = 0;
+	return 0;
+}
+
 /* --- the order of the input ------------------------------------------------
  */
 

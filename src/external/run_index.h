@@ -101,6 +101,10 @@ int run_index_order(struct run_index *index, struct failure *failure);
  * first one on: only these can be merged into one. */
 unsigned run_index_neighbours(const struct run_index *index, unsigned first,
 			      unsigned count);
+/* Append all runs of another index, of the same shape and block_records, which
+ * is empty then.  0 or -errno with *failure filled. */
+int run_index_append(struct run_index *index, struct run_index *from,
+		     struct failure *failure);
 
 /* The latest run is the merge of runs [first, first + count): it takes their
  * place.  0 or -errno with *failure filled. */

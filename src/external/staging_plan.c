@@ -1,6 +1,7 @@
 #include "external/staging_plan.h"
 
 #include "external/external_plan.h"
+#include "external/kept_runs.h"
 
 /* Requests to a disk: larger ones bring nothing more, and smaller ones cost
  * time of the CPU.  Between, they are this part of the memory at most: two
@@ -18,6 +19,35 @@
 static unsigned lane_count(const struct external_request *request)
 {
 	return request->lanes ? request->lanes->lane_count : 1;
+}
+
+/* A source of kept runs sends this part of the memory at once, all sources
+ * together; they send in so many slices at most, since each is a collective of
+ * all ranks, of which a run has EXCHANGE_COLLECTIVES_MAX. */
+#define SLICE_PART 32
+#define SLICES_MAX 8192
+
+/* By the chunks and slots of runs, which each source has for itself. */
+static void plan_kept(struct external_plan *plan,
+		      const struct external_request *request)
+{
+	uint64_t bytes = MAX(plan->run_chunk_bytes,
+			     request->memory_bytes / SLICE_PART /
+				     MAX(1, request->source_count));
+	uint64_t records = MAX(bytes / request->shape.size,
+			       DIV_ROUND_UP(request->kept_most, SLICES_MAX));
+
+	if (request->source_count == 0)
+		return;
+	plan->kept_slice_records = ROUND_UP(records, plan->block_records);
+	plan->kept_message_bytes =
+		ROUND_UP(KEPT_RUNS_HEAD_BYTES +
+				 plan->kept_slice_records * request->shape.size,
+			 PAGE_BYTES);
+	plan->kept_bytes = request->source_count *
+			   (2 * plan->kept_message_bytes +
+			    KEPT_RUNS_SLOTS * plan->slot_bytes +
+			    ROUND_UP(plan->encoder_bytes, PAGE_BYTES));
 }
 
 void staging_plan_make(struct external_plan *plan,
@@ -55,6 +85,7 @@ void staging_plan_make(struct external_plan *plan,
 	plan->slot_count = workers + plan->write_depth;
 	plan->encoder_bytes = codec_encoder_bytes(&request->codec, block_bytes);
 	plan->decoder_bytes = codec_decoder_bytes(&request->codec);
+	plan_kept(plan, request);
 }
 
 uint64_t staging_plan_bytes(const struct external_plan *plan,
@@ -64,5 +95,5 @@ uint64_t staging_plan_bytes(const struct external_plan *plan,
 		       plan->read_slot_bytes +
 	       (uint64_t)request->worker_count *
 		       (plan->encoder_bytes + plan->decoder_bytes) +
-	       plan->slot_count * plan->slot_bytes;
+	       plan->slot_count * plan->slot_bytes + plan->kept_bytes;
 }

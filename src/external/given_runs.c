@@ -1,0 +1,91 @@
+#include "external/given_runs.h"
+
+#include "external/external_state.h"
+#include "external/kept_runs.h"
+
+void given_runs_init(struct given_runs *given, struct external *external,
+		     const struct thread_pool *pool)
+{
+	given->external = external;
+	given->pool = pool;
+}
+
+/* --- the leader of the ordering team ---------------------------------------
+ */
+
+bool given_runs_offer(struct given_runs *given, struct batch *batch)
+{
+	struct external *external = given->external;
+	uint32_t sent =
+		atomic_load_explicit(&given->sent, memory_order_acquire);
+
+	given->input_record =
+		external->config->input_begin + batch->first_record;
+	given->input_count = batch->record_count;
+	external_sort_in_place(external, batch);
+	/* The last batch of a lane may be empty. */
+	if (batch->record_count == 0)
+		return !first_failure_stops(&external->failure);
+	given->batch = batch;
+	atomic_fetch_add_explicit(&given->offered, 1, memory_order_release);
+	while (!first_failure_stops(&external->failure) &&
+	       atomic_load_explicit(&given->sent, memory_order_acquire) == sent)
+		thread_pool_wait_while(given->pool, &given->sent, sent);
+	return !first_failure_stops(&external->failure);
+}
+
+/* --- the thread that has the exchange --------------------------------------
+ */
+
+bool given_runs_have(const struct given_runs *given)
+{
+	return atomic_load_explicit(&given->offered, memory_order_acquire) !=
+	       atomic_load_explicit(&given->sent, memory_order_relaxed);
+}
+
+uint64_t given_runs_record_count(const struct given_runs *given)
+{
+	return given->batch->record_count;
+}
+
+void given_runs_write_head(const struct given_runs *given, uint8_t *head)
+{
+	memset(head, 0, KEPT_RUNS_HEAD_BYTES);
+	store_le64(head, given->input_record);
+	store_le64(head + 8, given->input_count);
+	store_le64(head + 16, given->batch->record_count);
+}
+
+void given_runs_copy(const struct given_runs *given, uint64_t offset_bytes,
+		     uint8_t *target, size_t byte_count)
+{
+	const struct batch *batch = given->batch;
+	uint32_t size = given->external->request.shape.size;
+	uint64_t record = offset_bytes / size;
+	size_t skip = offset_bytes % size;
+
+	while (byte_count > 0) {
+		size_t length = MIN(byte_count, size - skip);
+
+		memcpy(target,
+		       batch->records + batch_slot(batch, record) * size + skip,
+		       length);
+		target += length;
+		byte_count -= length;
+		skip = 0;
+		record++;
+	}
+}
+
+void given_runs_sent(struct given_runs *given)
+{
+	thread_pool_set(
+		given->pool, &given->sent,
+		atomic_load_explicit(&given->sent, memory_order_relaxed) + 1);
+}
+
+void given_runs_stop(struct given_runs *given)
+{
+	/* Whoever waits sees that it has changed, and the failure. */
+	given_runs_sent(given);
+}
