@@ -1,5 +1,6 @@
 #include "cluster/cluster_keep.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -275,7 +276,8 @@ static int take_messages(struct cluster_keep *keep, struct failure *failure)
 
 	for (unsigned i = 0; i < keep->source_count; i++) {
 		bytes[i] = keep->received_bytes[keep->source[i]];
-		keep->result.received_bytes += bytes[i];
+		keep->result.received_bytes +=
+			bytes[i] - MIN(bytes[i], KEPT_RUNS_HEAD_BYTES);
 	}
 	if (kept_runs_take(keep->kept, keep->wave, bytes, &bad) == 0)
 		return 0;
@@ -407,7 +409,9 @@ static int end(struct cluster_keep *keep, struct failure *failure)
 		return 0;
 	/* The last wave has brought nothing. */
 	error = wait_until_written(keep, keep->wave - 1, failure);
-	if (error == 0 && kept_runs_end(keep->kept, &bad) < 0)
+	if (error == 0)
+		error = kept_runs_end(keep->kept, &bad, failure);
+	if (error == -EBADMSG)
 		error = exchange_blame(keep->exchange, keep->source[bad],
 				       failure,
 				       "has not sent all records of its input");

@@ -262,14 +262,37 @@ int kept_runs_check(const struct kept_runs *kept, struct failure *failure)
 	return first_failure_get(&kept->failure, failure);
 }
 
-int kept_runs_end(const struct kept_runs *kept, unsigned *bad)
+/* Each run begins where the one before ends, from the beginning of the source's
+ * part to its end. */
+static bool runs_are_whole(const struct kept_source *source)
+{
+	uint64_t end = source->input_record;
+
+	for (unsigned r = 0; r < source->index.run_count; r++) {
+		const struct run *run = &source->index.runs[r];
+
+		if (run->input_record != end)
+			return false;
+		end += run->input_count;
+	}
+	return source->left_records == 0 &&
+	       end == source->input_record + source->input_count;
+}
+
+int kept_runs_end(struct kept_runs *kept, unsigned *bad,
+		  struct failure *failure)
 {
 	for (unsigned i = 0; i < kept->request.source_count; i++) {
-		const struct kept_source *source = &kept->sources[i];
+		struct kept_source *source = &kept->sources[i];
+		int error;
 
+		/* Of several devices, batches come in another order. */
+		thread_pool_wait(&kept->writer);
+		error = run_index_order(&source->index, failure);
+		if (error)
+			return error;
 		*bad = i;
-		if (source->left_records > 0 ||
-		    source->had_count != source->input_count)
+		if (!runs_are_whole(source))
 			return -EBADMSG;
 	}
 	return 0;

@@ -60,15 +60,17 @@ void kept_runs_expect(struct kept_runs *kept, unsigned source,
 		      uint64_t input_record, uint64_t input_count,
 		      unsigned runs_max);
 
-/* Memory for the source's message of this wave, of the longest that it may
- * have.  The wave before the last one must have been written:
- * kept_runs_written(). */
+/* Memory for the source's message of this wave, if its length is good.  The
+ * wave before the last one must have been written: kept_runs_written(). */
 uint8_t *kept_runs_place(const struct kept_runs *kept, uint32_t wave,
 			 unsigned source);
-uint64_t kept_runs_message_bytes(const struct kept_runs *kept);
 
-/* The messages of this wave have arrived, of so many bytes each; none is longer
- * than kept_runs_message_bytes().  They are checked, and then written while the
+/* May a message have so many bytes?  None: the source has nothing more. */
+bool kept_runs_length_is_good(const struct kept_runs *kept,
+			      uint64_t byte_count);
+
+/* The messages of this wave have arrived, of so many bytes each, which are good
+ * lengths.  They are checked, and then written while the
  * caller goes on.  0; or -EBADMSG: what source *bad says cannot be. */
 int kept_runs_take(struct kept_runs *kept, uint32_t wave,
 		   const uint64_t *byte_counts, unsigned *bad);
@@ -79,9 +81,10 @@ uint32_t kept_runs_written(const struct kept_runs *kept);
 /* Has a write failed?  0 or -errno with *failure filled. */
 int kept_runs_check(const struct kept_runs *kept, struct failure *failure);
 
-/* No wave comes any more.  0; or -EBADMSG: source *bad has not sent all of its
- * part. */
-int kept_runs_end(const struct kept_runs *kept, unsigned *bad);
+/* No wave comes any more, and all have been written.  0; -ENOMEM with *failure
+ * filled; or -EBADMSG: what source *bad has sent is not all of its part. */
+int kept_runs_end(struct kept_runs *kept, unsigned *bad,
+		  struct failure *failure);
 
 /* After that, any thread: wait until all is in the scratch files, and append
  * all runs to the index.  0 or -errno with *failure filled. */

@@ -158,7 +158,8 @@ case_records()
 
 # Words of it: 2 is the first key, 10 the number of records, 12 what was found in
 # the keys, 14 the schedule, 20 the number of slots, 22 whether --unique is given,
-# 26 what is known of the link.  Of a shared input a rank has a part that is known.
+# 26 what is known of the link, 27 the rank's roles.  Of a shared input a rank has a
+# part that is known.
 case_hello()
 {
 	lies "" hello:any:10:set:-1
@@ -170,6 +171,9 @@ case_hello()
 	lies "" hello:any:2:add:0x5b000000
 	lies "" hello:any:22:set:2
 	lies "" hello:any:26:set:3
+	lies "" hello:any:27:set:8
+	lies "" hello:any:27:set:0
+	lies "" hello:any:27:xor:4
 	lies --shared-input hello:any:10:add:1 hello:any:20:add:1
 	lies "" field:any:application_bytes:set:0
 }
@@ -268,7 +272,8 @@ case_links()
 	lies_beyond --compress=auto total:2:1:set:-1
 }
 
-# Three numbers of 64 bits: records of a piece and of a block, bytes of a wave.
+# Four numbers of 64 bits: records of a piece and of a block, bytes of a wave, and
+# records for a rank that keeps other ranks' runs.
 case_limits()
 {
 	local word
@@ -357,6 +362,109 @@ case_shares()
 	lies_beyond "" total:6:1:set:0
 }
 
+# --- runs that other ranks keep -----------------------------------------------------
+#
+# Then what comes behind the limits are waves, in which a rank sends what others
+# are to keep.  Of the first ones some may have nothing but the head, in which
+# nothing is looked at.
+
+# kept_lies KIND STEP INDEX...: the same in each of these collectives, or in every
+# other one; in $lies
+kept_lies()
+{
+	local kind=$1 step=$2 rest=$3 i
+	lies=()
+
+	for ((i = 2; i <= 28; i += step)); do
+		lies+=("$kind:$i:$rest")
+	done
+}
+
+# lies_kept KIND STEP REST: as told by a rank that does not keep
+lies_kept()
+{
+	local options liar lies whole=$SCRATCH/large
+
+	kept_lies "$@"
+	for liar in 2 0; do
+		options=(-S 12M ${kept_options-})
+		options+=(--roles="keep:$((1 - liar / 2))-$((2 - liar / 2))")
+		expect_found "$liar" "${lies[@]}"
+	done
+}
+
+case_truth_kept()
+{
+	local pids=() statuses=() job deadline_s whole=$SCRATCH/large
+	local options=(-S 12M --json --roles=keep:0-1)
+
+	run_with 2
+	wait_ranks 0 1 2
+	[ "${statuses[*]}" = "0 0 0" ] || fail "${statuses[*]}: $(cat err.*)"
+	expect_whole 3 "$SCRATCH/want_large"
+}
+
+# The head: where the batch begins, its records of the input, and those that are
+# left, with 64 bits each.
+case_kept_heads()
+{
+	local word
+
+	for word in 0 1 2 3 4 5; do
+		lies_kept payload 1 "$word:set:-1"
+		lies_kept payload 1 "$word:add:1"
+	done
+	lies_kept payload 1 2:set:0
+	lies_kept payload 1 4:set:0
+}
+
+# Batches of fewer records than they had before duplicates were dropped; with
+# --unique that could be, but for more.
+case_kept_unique()
+{
+	local kept_options=--unique
+
+	lies_kept payload 1 4:add:0x10000000
+	lies_kept payload 1 2:add:-1
+}
+
+# Slices of one batch say the same of it.
+case_kept_slices()
+{
+	lies_kept payload 2 0:add:1
+	lies_kept payload 2 2:add:1
+	lies_kept payload 2 4:add:-1
+}
+
+case_kept_lengths()
+{
+	local options whole=$SCRATCH/large keeper
+
+	for keeper in 0 1; do
+		options=(-S 12M --roles=keep:0-1)
+		expect_found 2 total:2:"$keeper":set:-1
+		expect_found 2 total:2:"$keeper":set:40000000
+		expect_found 2 total:2:"$keeper":set:31
+		expect_found 2 total:2:"$keeper":set:33
+	done
+	lies_kept total 1 0:add:1
+	lies_kept total 1 1:add:-100
+}
+
+# Blocks whose first keys descend.
+case_kept_keys()
+{
+	lies_kept payload 1 8:set:-1
+}
+
+# A keeper that takes nothing.
+case_keepers()
+{
+	local options=(-S 12M --roles=keep:2) whole=$SCRATCH/large
+
+	expect_found 2 payload:1:6:set:0 payload:1:7:set:0
+}
+
 check truth patiently case_truth
 for less in 40 100 5000 40000; do
 	check "sampled_$less" patiently case_sampled "$less"
@@ -380,5 +488,12 @@ check parts patiently case_parts
 check wants patiently case_wants
 check waves patiently case_waves
 check shares patiently case_shares
+check truth_kept patiently case_truth_kept
+check kept_heads patiently case_kept_heads
+check kept_unique patiently case_kept_unique
+check kept_slices patiently case_kept_slices
+check kept_lengths patiently case_kept_lengths
+check kept_keys patiently case_kept_keys
+check keepers patiently case_keepers
 
 finish

@@ -190,7 +190,7 @@ static void add_run(unsigned blocks_max)
 	if (random_below(3) == 0)
 		run->resident =
 			(const struct batch *)(const void *)&batches[run_count];
-	runs_index.runs[run_count - 1].resident = run->resident;
+	runs_index.runs[runs_index.run_count - 1].resident = run->resident;
 }
 
 static void run_index_extend__grows(void **state)
@@ -321,6 +321,35 @@ static void run_index_neighbours__end_at_a_gap(void **state)
 	}
 }
 
+/* Several indexes one behind the other, empty ones among them. */
+static void run_index_append__several(void **state)
+{
+	(void)state;
+	for (unsigned round = 0; round < 50; round++) {
+		struct run_index whole;
+		struct failure failure;
+
+		begin_test();
+		run_index_init(&whole, &shape, BLOCK_RECORDS);
+		for (unsigned i = random_below(5); i > 0; i--) {
+			for (unsigned r = random_below(5); r > 0; r--)
+				add_run(20);
+			assert_int_equal(
+				run_index_append(&whole, &runs_index, &failure),
+				0);
+			assert_int_equal(runs_index.run_count, 0);
+			assert_int_equal(runs_index.block_count, 0);
+		}
+		run_index_free(&runs_index);
+		runs_index = whole;
+		check_index();
+		/* It goes on like any other. */
+		add_run(20);
+		check_index();
+		end_test();
+	}
+}
+
 /* Of a key that has fields at both ends of the record, too. */
 static void run_index_block_bytes__covers_the_index(void **state)
 {
@@ -389,6 +418,7 @@ int main(void)
 		cmocka_unit_test(run_index_extend__grows),
 		cmocka_unit_test(run_index_order__as_the_input),
 		cmocka_unit_test(run_index_neighbours__end_at_a_gap),
+		cmocka_unit_test(run_index_append__several),
 		cmocka_unit_test(run_index_replace__every_place),
 		cmocka_unit_test(run_index_replace__again_and_again),
 		cmocka_unit_test(run_index_block_bytes__covers_the_index),
