@@ -1,6 +1,7 @@
 #include "cluster/cluster_keep.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -154,9 +155,17 @@ static int prepare(void *context, const uint64_t *receive_bytes,
 {
 	struct cluster_keep *keep = context;
 
-	(void)failure;
 	memcpy(keep->received_bytes, receive_bytes,
 	       keep->rank->node_count * sizeof(*receive_bytes));
+	for (unsigned i = 0; i < keep->source_count; i++) {
+		uint64_t bytes = receive_bytes[keep->source[i]];
+
+		if (!kept_runs_length_is_good(keep->kept, bytes))
+			return exchange_blame(
+				keep->exchange, keep->source[i], failure,
+				"sends %" PRIu64 " bytes, which are no records",
+				bytes);
+	}
 	return 0;
 }
 

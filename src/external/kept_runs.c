@@ -119,8 +119,6 @@ static bool check_slice(const struct kept_runs *kept,
 	*slice = (struct slice){ 0 };
 	if (byte_count == 0 || byte_count == KEPT_RUNS_HEAD_BYTES)
 		return true;
-	if (byte_count < KEPT_RUNS_HEAD_BYTES)
-		return false;
 	bytes = byte_count - KEPT_RUNS_HEAD_BYTES;
 	records = bytes / size;
 	slice->batch = read_words(message);
@@ -135,8 +133,7 @@ static bool check_slice(const struct kept_runs *kept,
 		source->run_count++;
 		source->has_last_key = false;
 	}
-	if (bytes % size != 0 ||
-	    !words_are_equal(&slice->batch, &source->batch) ||
+	if (!words_are_equal(&slice->batch, &source->batch) ||
 	    records > source->left_records ||
 	    (records < source->left_records &&
 	     records % kept->request.plan->block_records != 0))
@@ -230,10 +227,14 @@ uint8_t *kept_runs_place(const struct kept_runs *kept, uint32_t wave,
 	return kept->sources[source].messages[wave % 2];
 }
 
-uint64_t kept_runs_message_bytes(const struct kept_runs *kept)
+bool kept_runs_length_is_good(const struct kept_runs *kept, uint64_t byte_count)
 {
-	return KEPT_RUNS_HEAD_BYTES + kept->request.plan->kept_slice_records *
-					      kept->request.shape->size;
+	uint32_t size = kept->request.shape->size;
+	uint64_t bytes = byte_count - KEPT_RUNS_HEAD_BYTES;
+
+	return byte_count == 0 ||
+	       (byte_count >= KEPT_RUNS_HEAD_BYTES && bytes % size == 0 &&
+		bytes / size <= kept->request.plan->kept_slice_records);
 }
 
 int kept_runs_take(struct kept_runs *kept, uint32_t wave,
