@@ -387,7 +387,7 @@ lies_kept()
 
 	kept_lies "$@"
 	for liar in 2 0; do
-		options=(-S 12M ${kept_options-})
+		read -r -a options <<<"-S 12M ${kept_options-}"
 		options+=(--roles="keep:$((1 - liar / 2))-$((2 - liar / 2))")
 		expect_found "$liar" "${lies[@]}"
 	done
@@ -438,17 +438,19 @@ case_kept_slices()
 
 case_kept_lengths()
 {
-	local options whole=$SCRATCH/large keeper
+	local options=(-S 12M --roles=keep:0-1) whole=$SCRATCH/large keeper
+	local lies
 
 	for keeper in 0 1; do
-		options=(-S 12M --roles=keep:0-1)
 		expect_found 2 total:2:"$keeper":set:-1
 		expect_found 2 total:2:"$keeper":set:40000000
 		expect_found 2 total:2:"$keeper":set:31
 		expect_found 2 total:2:"$keeper":set:33
 	done
-	lies_kept total 1 0:add:1
-	lies_kept total 1 1:add:1
+	kept_lies total 1 0:add:1
+	expect_found 2 "${lies[@]}"
+	kept_lies total 1 0:add:-1
+	expect_found 2 "${lies[@]}"
 }
 
 # Blocks whose first keys descend.
