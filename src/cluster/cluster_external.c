@@ -135,12 +135,39 @@ static int make_runs(struct joint_sort *joint, struct failure *failure)
 	if (error)
 		return error;
 	external_rank_start_runs(joint->rank, runs_max);
-	if (joint->runs.shares_input)
+	if (joint->external->config->shares_input)
 		error = divide_input(joint, failure);
 	else
 		error = cluster_keep_run(&keep, failure);
 	joint->kept_waves = keep.result;
 	return error ? error : wait_until_done(joint, failure);
+}
+
+/* Which parts of the input the runs of each rank must have. */
+static int set_parts(struct joint_sort *joint, struct failure *failure)
+{
+	const uint64_t *begin = joint->runs.input_begin;
+	uint8_t keeper[RANK_NODES_MAX];
+	struct run_spans *spans;
+
+	joint->runs.spans = spans = calloc(joint->count, sizeof(*spans));
+	if (!spans)
+		return failure_no_memory(failure);
+	cluster_keep_choose(joint->external->hellos, joint->count, keeper);
+	for (unsigned i = 0; i < joint->count; i++)
+		if (joint->external->config->shares_input) {
+			spans[i].part_count = input_division_parts(
+				&joint->division.division.parts[i],
+				spans[i].parts);
+		} else {
+			struct run_spans *of = &spans[keeper[i]];
+
+			of->parts[of->part_count++] = (struct lane_batch){
+				.first_record = begin[i],
+				.record_count = begin[i + 1] - begin[i],
+			};
+		}
+	return 0;
 }
 
 /* Our merge, in pieces that no rank has more than its part of. */
@@ -434,6 +461,8 @@ static int sort(struct joint_sort *joint, struct failure *failure)
 
 	add_ns(joint, CLUSTER_BUCKET_NS, &since_ns);
 	if (error == 0)
+		error = set_parts(joint, failure);
+	if (error == 0)
 		error = cluster_runs_cut(&joint->runs, index, failure);
 	add_ns(joint, CLUSTER_SAMPLE_NS, &since_ns);
 	if (error == 0)
@@ -543,7 +572,6 @@ int cluster_external_run(const struct cluster_external *external,
 		.key_shape = run_index_key_shape(&config->shape),
 		.unique = config->unique,
 		.kernel = config->kernel,
-		.shares_input = external->config->shares_input,
 	};
 	for (unsigned i = 0; i < joint->count; i++) {
 		unsigned roles = external->hellos[i].roles;

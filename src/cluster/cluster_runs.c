@@ -7,7 +7,6 @@
 
 #include "cluster/cluster_allgather.h"
 #include "cluster/cluster_alltoall.h"
-#include "external/run_numbers.h"
 #include "external/run_part.h"
 
 /* Samples of all ranks' runs: some ten thousand blocks, of which a share is
@@ -213,25 +212,19 @@ static int number_runs(struct cluster_runs *runs,
 		       const struct cluster_allgather *all,
 		       struct failure *failure)
 {
-	uint64_t whole = runs->input_begin[runs->rank->node_count];
-	struct run_spans spans[RANK_NODES_MAX];
-	unsigned bad = 0, count = runs->rank->node_count;
-	bool is_own = !runs->shares_input && count_keepers(runs) == count;
+	unsigned bad = 0;
 	int error;
 
-	for (unsigned i = 0; i < count; i++)
-		spans[i] = (struct run_spans){
-			.bytes = all->all + all->offset[i] + SAMPLE_HEAD_BYTES,
-			.run_count = runs->run_count[i],
-			.record_count = runs->record_count[i],
-			.input_begin = is_own ? runs->input_begin[i] : 0,
-			.input_count = is_own ? runs->input_begin[i + 1] -
-							runs->input_begin[i]
-					      : whole,
-			.may_be_any = !is_own,
-		};
-	error = run_numbers_make(&runs->numbers, spans, count, whole,
-				 runs->unique, &bad, failure);
+	for (unsigned i = 0; i < runs->rank->node_count; i++) {
+		struct run_spans *spans = &runs->spans[i];
+
+		spans->bytes = all->all + all->offset[i] + SAMPLE_HEAD_BYTES;
+		spans->run_count = runs->run_count[i];
+		spans->record_count = runs->record_count[i];
+	}
+	error = run_numbers_make(&runs->numbers, runs->spans,
+				 runs->rank->node_count, runs->unique, &bad,
+				 failure);
 	if (error == -EBADMSG)
 		return exchange_blame(runs->exchange, bad, failure,
 				      "has runs of other records than those of "
@@ -588,6 +581,7 @@ void cluster_runs_free(struct cluster_runs *runs)
 {
 	run_cuts_free(&runs->cuts);
 	run_index_free(&runs->part);
+	free(runs->spans);
 	free(runs->numbers);
 	for (unsigned i = 0; i < RANK_NODES_MAX; i++)
 		free(runs->wants[i].first_block);

@@ -19,6 +19,7 @@
 
 #include "exchange/exchange.h"
 #include "external/external_rank.h"
+#include "external/run_numbers.h"
 
 struct cluster_runs {
 	/* The driver fills in these. */
@@ -32,9 +33,9 @@ struct cluster_runs {
 	bool sorts[RANK_NODES_MAX], keeps[RANK_NODES_MAX];
 	/* [rank], and one more: where each rank's input begins in the whole. */
 	uint64_t input_begin[RANK_NODES_MAX + 1];
-	/* They read it together: any rank may have runs of any part, and those
-	 * in our index are numbered in the whole. */
-	bool shares_input;
+	/* [rank], owned: before cluster_runs_cut(), the parts of the whole
+	 * input that the rank's runs must have. */
+	struct run_spans *spans;
 	/* Memory for what others tell, at most. */
 	uint64_t bytes_max;
 

@@ -33,20 +33,28 @@ uint64_t input_division_records_max(uint64_t whole_count, unsigned rank_count)
 	return MIN(whole_count, part + part / 2 + 1);
 }
 
-static void append(struct input_part *part, struct lane_batch range)
+/* Returns how many ranges there are more. */
+static unsigned append(struct lane_batch *ranges, unsigned count,
+		       struct lane_batch range)
 {
-	struct lane_batch *last = &part->ranges[part->range_count];
+	struct lane_batch *last = &ranges[count];
 
-	part->left += range.record_count;
-	if (part->range_count > 0 &&
-	    last[-1].first_record + last[-1].record_count ==
-		    range.first_record) {
+	if (count > 0 && last[-1].first_record + last[-1].record_count ==
+				 range.first_record) {
 		last[-1].record_count += range.record_count;
-		return;
+		return 0;
 	}
 	*last = range;
-	part->range_count++;
-	part->given++;
+	return 1;
+}
+
+static void give(struct input_part *part, struct lane_batch range)
+{
+	unsigned more = append(part->ranges, part->range_count, range);
+
+	part->left += range.record_count;
+	part->range_count += more;
+	part->given += more;
 }
 
 void input_division_init(struct input_division *division, uint64_t whole_count,
@@ -67,8 +75,8 @@ void input_division_init(struct input_division *division, uint64_t whole_count,
 		division->parts[i].given_max =
 			MIN(given_max[i], READING_RANGES_MAX);
 		if (end > begin)
-			append(&division->parts[i],
-			       (struct lane_batch){ begin, end - begin });
+			give(&division->parts[i],
+			     (struct lane_batch){ begin, end - begin });
 	}
 }
 
@@ -81,6 +89,9 @@ static void take(struct input_part *part, uint64_t count)
 		struct lane_batch *first = &part->ranges[0];
 		uint64_t some = MIN(count, first->record_count);
 
+		part->had_count += append(
+			part->had, part->had_count,
+			(struct lane_batch){ first->first_record, some });
 		first->first_record += some;
 		first->record_count -= some;
 		count -= some;
@@ -231,7 +242,7 @@ static void move(struct input_part *giver, struct input_part *taker,
 	moved.first_record = last->first_record + last->record_count;
 	giver->left -= moved.record_count;
 	giver->range_count -= last->record_count == 0;
-	append(taker, moved);
+	give(taker, moved);
 }
 
 /* --- dividing --------------------------------------------------------------
@@ -290,4 +301,13 @@ int input_division_update(struct input_division *division,
 	division->pause_ns =
 		has_rates ? pause_ns(division, wishes) : PAUSE_NS_UNKNOWN;
 	return 0;
+}
+
+unsigned input_division_parts(const struct input_part *part,
+			      struct lane_batch *parts)
+{
+	memcpy(parts, part->had, part->had_count * sizeof(*parts));
+	memcpy(parts + part->had_count, part->ranges,
+	       part->range_count * sizeof(*parts));
+	return part->had_count + part->range_count;
 }

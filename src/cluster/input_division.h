@@ -32,7 +32,9 @@ struct input_part {
 	struct lane_batch ranges[READING_RANGES_MAX];
 	unsigned range_count;
 	uint64_t left; /* records of all ranges */
-	uint64_t taken;
+	struct lane_batch had[READING_RANGES_MAX];
+	unsigned had_count;
+	uint64_t taken; /* records of all that it had */
 	/* Ranges that it has been given, and may be: runs of different ones are
 	 * no neighbours, and cannot be merged before the last merge. */
 	unsigned given, given_max;
@@ -62,5 +64,10 @@ void input_division_init(struct input_division *division, uint64_t whole_count,
 int input_division_update(struct input_division *division,
 			  const struct input_division_told *told,
 			  unsigned *bad);
+
+/* All ranges that a rank has had and has left, in any order; there are at most
+ * 2 * READING_RANGES_MAX.  Returns how many. */
+unsigned input_division_parts(const struct input_part *part,
+			      struct lane_batch *parts);
 
 #endif /* INPUT_DIVISION_H */

@@ -8,7 +8,6 @@
 
 struct span {
 	uint64_t begin, count;
-	unsigned rank;
 	uint32_t place; /* of the run, counted over all ranks */
 };
 
@@ -22,70 +21,80 @@ uint8_t *run_numbers_write(const struct run_index *index, uint8_t *bytes)
 	return bytes;
 }
 
-/* The spans ascend, and have as many records as they must, or as they may.
- * False: they cannot be. */
-static bool read_spans(struct span *spans, const struct run_spans *told,
-		       unsigned rank, uint32_t place, bool drops)
+static int compare_parts(const void *a, const void *b)
 {
-	uint64_t left = told->input_count, had;
+	const struct lane_batch *first = a, *second = b;
+
+	return (first->first_record > second->first_record) -
+	       (first->first_record < second->first_record);
+}
+
+/* In order, and those that touch as one: a run may have been merged of runs of
+ * both. */
+static void order_parts(struct run_spans *told)
+{
+	unsigned count = 0;
+
+	qsort(told->parts, told->part_count, sizeof(told->parts[0]),
+	      compare_parts);
+	for (unsigned i = 0; i < told->part_count; i++) {
+		struct lane_batch part = told->parts[i];
+		struct lane_batch *last = &told->parts[count];
+
+		if (part.record_count == 0)
+			continue;
+		if (count > 0 &&
+		    last[-1].first_record + last[-1].record_count ==
+			    part.first_record)
+			last[-1].record_count += part.record_count;
+		else
+			told->parts[count++] = part;
+	}
+	told->part_count = count;
+}
+
+/* The spans are the parts, from the first record to the last.  False: they are
+ * not. */
+static bool read_spans(struct span *spans, const struct run_spans *told,
+		       uint32_t place, bool drops)
+{
+	const struct lane_batch *part = told->parts;
+	const struct lane_batch *end = part + told->part_count;
+	uint64_t done = 0, sum = 0; /* records: of the part, of all spans */
 
 	for (uint32_t r = 0; r < told->run_count; r++) {
 		const uint8_t *bytes =
 			told->bytes + (size_t)r * RUN_NUMBERS_RUN_BYTES;
+		uint64_t begin = load_le64(bytes), count = load_le64(bytes + 8);
 
-		spans[r] = (struct span){
-			.begin = load_le64(bytes),
-			.count = load_le64(bytes + 8),
-			.rank = rank,
-			.place = place + r,
-		};
-		if (spans[r].count > left ||
-		    spans[r].begin < told->input_begin ||
-		    spans[r].begin - told->input_begin >
-			    told->input_count - spans[r].count ||
-		    (r > 0 && spans[r].begin <= spans[r - 1].begin))
+		if (part == end || begin != part->first_record + done ||
+		    count == 0 || count > part->record_count - done)
 			return false;
-		left -= spans[r].count;
+		spans[r] = (struct span){ begin, count, place + r };
+		sum += count;
+		done += count;
+		if (done == part->record_count) {
+			part++;
+			done = 0;
+		}
 	}
-	had = told->input_count - left;
-	return (left == 0 || told->may_be_any) && told->record_count <= had &&
-	       (drops || told->record_count == had);
+	return part == end && told->record_count <= sum &&
+	       (drops || told->record_count == sum);
 }
 
 static int compare_spans(const void *a, const void *b)
 {
 	const struct span *first = a, *second = b;
 
-	if (first->begin != second->begin)
-		return first->begin < second->begin ? -1 : 1;
-	return (first->rank > second->rank) - (first->rank < second->rank);
+	return (first->begin > second->begin) - (first->begin < second->begin);
 }
 
-/* Each span begins where the one before ends, and the last one ends where the
- * input does. */
-static bool number_spans(uint32_t *numbers, struct span *spans, uint32_t count,
-			 uint64_t whole_count, unsigned *bad)
-{
-	uint64_t end = 0;
-
-	qsort(spans, count, sizeof(*spans), compare_spans);
-	for (uint32_t i = 0; i < count; i++) {
-		*bad = spans[i].rank;
-		if (spans[i].begin != end || spans[i].count > whole_count - end)
-			return false;
-		end += spans[i].count;
-		numbers[spans[i].place] = i;
-	}
-	return end == whole_count;
-}
-
-int run_numbers_make(uint32_t **numbers, const struct run_spans *told,
-		     unsigned rank_count, uint64_t whole_count, bool drops,
-		     unsigned *bad, struct failure *failure)
+int run_numbers_make(uint32_t **numbers, struct run_spans *told,
+		     unsigned rank_count, bool drops, unsigned *bad,
+		     struct failure *failure)
 {
 	struct span *spans;
 	uint32_t count = 0;
-	bool is_good = true;
 
 	for (unsigned i = 0; i < rank_count; i++)
 		count += told[i].run_count;
@@ -96,13 +105,18 @@ int run_numbers_make(uint32_t **numbers, const struct run_spans *told,
 		return failure_no_memory(failure);
 	}
 	count = 0;
-	for (unsigned i = 0; i < rank_count && is_good; i++) {
+	for (unsigned i = 0; i < rank_count; i++) {
+		order_parts(&told[i]);
 		*bad = i;
-		is_good = read_spans(spans + count, &told[i], i, count, drops);
+		if (!read_spans(spans + count, &told[i], count, drops)) {
+			free(spans);
+			return -EBADMSG;
+		}
 		count += told[i].run_count;
 	}
-	is_good = is_good &&
-		  number_spans(*numbers, spans, count, whole_count, bad);
+	qsort(spans, count, sizeof(*spans), compare_spans);
+	for (uint32_t i = 0; i < count; i++)
+		(*numbers)[spans[i].place] = i;
 	free(spans);
-	return is_good ? 0 : -EBADMSG;
+	return 0;
 }
