@@ -94,9 +94,6 @@ struct external {
 struct external *external_new(const struct external_config *config,
 			      struct arena *own, struct failure *failure);
 
-/* Open the input, and make the plan.  0 or -errno with *failure filled. */
-int external_begin_input(struct external *external, struct failure *failure);
-
 /* All that comes before the first pass: input, plan, memory, files, threads.
  * 0 or -errno with *failure filled. */
 int external_prepare(struct external *external, struct failure *failure);

@@ -387,6 +387,7 @@ static void external_plan__ranks_of_32_tib(void **state)
 		struct external_plan plan;
 
 		request.rank_count = 2 + (unsigned)random_below(127);
+		request.keeper_count = request.rank_count;
 		request.share_records = request.record_count;
 		if (external_plan_make(&plan, &request) < 0) {
 			refused++;

@@ -537,6 +537,7 @@ static void run_part_read__records_as_told(void **state)
 		make_ranks(256);
 		made = rank_count;
 		rank_count = 1;
+		has_part[0] = true;
 		number_runs();
 		make_cuts(&cuts, 100);
 		write_part(&cuts, 0, 0, &bytes, &byte_count);
