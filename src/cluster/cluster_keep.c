@@ -1,5 +1,6 @@
 #include "cluster/cluster_keep.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -20,7 +21,7 @@ static bool has(const struct cluster_hello *hello, enum cluster_role role)
 void cluster_keep_choose(const struct cluster_hello *hellos,
 			 unsigned node_count, uint8_t *keeper)
 {
-	uint64_t records[RANK_NODES_MAX];
+	uint64_t records[RANK_NODES_MAX] = { 0 };
 
 	for (unsigned i = 0; i < node_count; i++) {
 		keeper[i] = (uint8_t)i;
@@ -35,6 +36,7 @@ void cluster_keep_choose(const struct cluster_hello *hellos,
 			if (has(&hellos[k], CLUSTER_ROLE_KEEP) &&
 			    (best == node_count || records[k] < records[best]))
 				best = k;
+		assert(best < node_count); /* cluster_agree() */
 		keeper[i] = (uint8_t)best;
 		records[best] += hellos[i].record_count;
 	}
@@ -411,15 +413,16 @@ static int check_keepers(const struct cluster_keep *keep,
 
 static int end(struct cluster_keep *keep, struct failure *failure)
 {
-	unsigned bad;
+	unsigned bad = 0;
 	int error;
 
 	if (!keep->kept)
 		return 0;
 	/* The last wave has brought nothing. */
 	error = wait_until_written(keep, keep->wave - 1, failure);
-	if (error == 0)
-		error = kept_runs_end(keep->kept, &bad, failure);
+	if (error)
+		return error;
+	error = kept_runs_end(keep->kept, &bad, failure);
 	if (error == -EBADMSG)
 		error = exchange_blame(keep->exchange, keep->source[bad],
 				       failure,

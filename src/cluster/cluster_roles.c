@@ -38,7 +38,7 @@ static int read_rank(const char **text, const char *end, unsigned *rank)
 /* A number or a range, to the bits. */
 static int read_range(const char **text, const char *end, uint64_t *bits)
 {
-	unsigned first, last;
+	unsigned first = 0, last;
 	int error = read_rank(text, end, &first);
 
 	last = first;

@@ -58,7 +58,8 @@ static struct batch_words read_words(const uint8_t *message)
 	};
 }
 
-/* A batch of records that the source has, and has not sent yet. */
+/* A batch of records that the source has, and has not sent yet.  Before its
+ * part the difference wraps. */
 static bool batch_is_good(const struct kept_runs *kept,
 			  const struct kept_source *source,
 			  const struct batch_words *batch)
@@ -70,7 +71,7 @@ static bool batch_is_good(const struct kept_runs *kept,
 	       batch->record_count <= batch->input_count &&
 	       (kept->request.unique ||
 		batch->record_count == batch->input_count) &&
-	       batch->input_count <= left && batch->input_record >= begin &&
+	       batch->input_count <= left &&
 	       batch->input_record - begin <=
 		       source->input_count - batch->input_count &&
 	       source->run_count < source->runs_max;

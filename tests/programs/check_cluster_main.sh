@@ -461,8 +461,9 @@ case_json()
 		    for key, value in one.items():
 		        # Ranks have not begun in their order; a sort in memory has
 		        # no passes.
-		        assert key in ("checksum", "begin_ns", "passes") or \
-		            value >= 0, key
+		        assert key in ("checksum", "begin_ns", "passes",
+		                       "roles") or value >= 0, key
+		    assert one["roles"] == ["read", "sort", "keep"], one
 		    assert one["passes"] is None, one
 		sent, received = (sum(one[key] for one in ranks)
 		                  for key in ("sent_bytes", "received_bytes"))

@@ -292,6 +292,23 @@ static void kept_runs_take__what_cannot_be(void **state)
 	}
 }
 
+/* But for the last slice of a batch. */
+static void kept_runs_take__whole_blocks(void **state)
+{
+	unsigned bad;
+
+	(void)state;
+	for (unsigned less = 0; less <= BLOCK_RECORDS; less++) {
+		open_all(false);
+		memset(byte_counts, 0, sizeof(byte_counts));
+		write_message(1);
+		byte_counts[1] -= (uint64_t)less * RECORD_BYTES;
+		assert_int_equal(kept_runs_take(kept, 0, byte_counts, &bad),
+				 less % BLOCK_RECORDS == 0 ? 0 : -EBADMSG);
+		close_all();
+	}
+}
+
 /* More runs than it may have. */
 static void kept_runs_take__too_many_runs(void **state)
 {
@@ -358,6 +375,7 @@ int main(void)
 		cmocka_unit_test(kept_runs__come_back),
 		cmocka_unit_test(kept_runs_length_is_good__whole_records),
 		cmocka_unit_test(kept_runs_take__what_cannot_be),
+		cmocka_unit_test(kept_runs_take__whole_blocks),
 		cmocka_unit_test(kept_runs_take__too_many_runs),
 		cmocka_unit_test(kept_runs_end__all_of_its_part),
 	};
