@@ -507,7 +507,8 @@ int external_rank_open(struct external_rank **opened,
 		error = open_kept(rank, failure);
 	if (error)
 		return error;
-	given_runs_init(&rank->given, external, &rank->driver);
+	given_runs_init(&rank->given, external->request.shape.size,
+			&rank->driver, &external->failure);
 	if (config->gives_runs)
 		external->given = &rank->given;
 	rank->area_bytes = external_plan_area_bytes(

@@ -273,11 +273,25 @@ static int fill(void *context, unsigned lane, struct batch *batch)
 	return reading_lane_fill(&external->lanes.lane[lane], batch);
 }
 
+/* The last batch of a lane may be empty. */
+static bool give_away(struct external *external, struct batch *batch)
+{
+	uint64_t input_count = batch->record_count;
+
+	external_sort_in_place(external, batch);
+	if (batch->record_count == 0)
+		return !first_failure_stops(&external->failure);
+	return given_runs_offer(external->given, batch,
+				external->config->input_begin +
+					batch->first_record,
+				input_count);
+}
+
 static bool empty(void *context, struct batch *batch)
 {
 	struct external *external = context;
 
-	return external->given ? given_runs_offer(external->given, batch)
+	return external->given ? give_away(external, batch)
 			       : external_spill(external, batch);
 }
 

@@ -1,37 +1,37 @@
 #include "external/given_runs.h"
 
-#include "external/external_state.h"
+#include <string.h>
+
+#include "base/first_failure.h"
+#include "external/batch.h"
 #include "external/kept_runs.h"
 
-void given_runs_init(struct given_runs *given, struct external *external,
-		     const struct thread_pool *pool)
+void given_runs_init(struct given_runs *given, uint32_t record_size,
+		     const struct thread_pool *pool,
+		     const struct first_failure *failure)
 {
-	given->external = external;
+	given->record_size = record_size;
 	given->pool = pool;
+	given->failure = failure;
 }
 
 /* --- the leader of the ordering team ---------------------------------------
  */
 
-bool given_runs_offer(struct given_runs *given, struct batch *batch)
+bool given_runs_offer(struct given_runs *given, const struct batch *batch,
+		      uint64_t input_record, uint64_t input_count)
 {
-	struct external *external = given->external;
 	uint32_t sent =
 		atomic_load_explicit(&given->sent, memory_order_acquire);
 
-	given->input_record =
-		external->config->input_begin + batch->first_record;
-	given->input_count = batch->record_count;
-	external_sort_in_place(external, batch);
-	/* The last batch of a lane may be empty. */
-	if (batch->record_count == 0)
-		return !first_failure_stops(&external->failure);
 	given->batch = batch;
+	given->input_record = input_record;
+	given->input_count = input_count;
 	atomic_fetch_add_explicit(&given->offered, 1, memory_order_release);
-	while (!first_failure_stops(&external->failure) &&
+	while (!first_failure_stops(given->failure) &&
 	       atomic_load_explicit(&given->sent, memory_order_acquire) == sent)
 		thread_pool_wait_while(given->pool, &given->sent, sent);
-	return !first_failure_stops(&external->failure);
+	return !first_failure_stops(given->failure);
 }
 
 /* --- the thread that has the exchange --------------------------------------
@@ -60,7 +60,7 @@ void given_runs_copy(const struct given_runs *given, uint64_t offset_bytes,
 		     uint8_t *target, size_t byte_count)
 {
 	const struct batch *batch = given->batch;
-	uint32_t size = given->external->request.shape.size;
+	uint32_t size = given->record_size;
 	uint64_t record = offset_bytes / size;
 	size_t skip = offset_bytes % size;
 

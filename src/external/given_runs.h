@@ -15,12 +15,13 @@
 #include <stdint.h>
 
 struct batch;
-struct external;
+struct first_failure;
 struct thread_pool;
 
 struct given_runs {
-	struct external *external;
+	uint32_t record_size;
 	const struct thread_pool *pool; /* whose functions make threads wait */
+	const struct first_failure *failure; /* the run's */
 	/* The leader of the ordering team, before it raises offered. */
 	const struct batch *batch;
 	uint64_t input_record, input_count;
@@ -29,11 +30,15 @@ struct given_runs {
 	_Atomic uint32_t sent;
 };
 
-void given_runs_init(struct given_runs *given, struct external *external,
-		     const struct thread_pool *pool);
+/* Of zeros.  All is borrowed. */
+void given_runs_init(struct given_runs *given, uint32_t record_size,
+		     const struct thread_pool *pool,
+		     const struct first_failure *failure);
 
-/* A pipeline_empty_fn's work: sort the batch, offer it, and wait. */
-bool given_runs_offer(struct given_runs *given, struct batch *batch);
+/* The batch is sorted in place, and has records; it had that part of the input
+ * of all ranks.  Offer it, and wait.  False: the run has failed. */
+bool given_runs_offer(struct given_runs *given, const struct batch *batch,
+		      uint64_t input_record, uint64_t input_count);
 
 /* --- the thread that has the exchange --- */
 
