@@ -9,19 +9,26 @@
 
 /* Of a message: see struct input_division_told. */
 #define TOLD_BYTES 32
-/* The first rate is measured over at least so long, and the next ones; a rank
- * that has read nothing in the first of these times is slow. */
+/* The shortest time over which the first rate is measured, and each later one.
+ * A rank that has read nothing in the first of these times is slow. */
 #define RATE_NS_FIRST 20000000
 #define RATE_NS_NEXT 200000000
+
+/* In a pass of days there is time between two divisions: so there are fewer
+ * than CLUSTER_FIRST_PASS_COLLECTIVES_MAX in any pass that comes to an end. */
+#define PAUSE_PART(elapsed_ns) ((elapsed_ns) / 1024)
 
 static void give(struct cluster_division *division)
 {
 	const struct input_part *own =
 		&division->division.parts[division->rank->rank];
+	uint64_t now_ns = clock_now_ns();
 
 	reading_claims_give(division->claims, own->ranges, own->range_count,
 			    division->division.is_final);
-	division->next_ns = clock_now_ns() + division->division.pause_ns;
+	division->next_ns =
+		now_ns + MAX(division->division.pause_ns,
+			     PAUSE_PART(now_ns - division->begin_ns));
 }
 
 void cluster_division_begin(struct cluster_division *division,
@@ -29,7 +36,8 @@ void cluster_division_begin(struct cluster_division *division,
 {
 	input_division_init(&division->division, whole_count,
 			    division->rank->node_count, given_max);
-	division->last_ns = clock_now_ns();
+	division->begin_ns = clock_now_ns();
+	division->last_ns = division->begin_ns;
 	give(division);
 }
 
@@ -103,6 +111,11 @@ int cluster_division_step(struct cluster_division *division,
 
 	if (division->division.is_final || clock_now_ns() < division->next_ns)
 		return 0;
+	if (division->step_count++ == CLUSTER_FIRST_PASS_COLLECTIVES_MAX)
+		return failure_set(failure, EXIT_PEER, NULL, 0,
+				   "the input has been divided %d times, and "
+				   "is not read",
+				   CLUSTER_FIRST_PASS_COLLECTIVES_MAX);
 	tell(division, bytes);
 	for (unsigned i = 0; i < division->rank->node_count; i++)
 		all.bytes[i] = sizeof(bytes);

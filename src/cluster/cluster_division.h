@@ -11,6 +11,7 @@
 #ifndef CLUSTER_DIVISION_H
 #define CLUSTER_DIVISION_H
 
+#include "cluster/cluster_runs.h"
 #include "cluster/input_division.h"
 #include "exchange/exchange.h"
 #include "external/external_rank.h"
@@ -21,7 +22,8 @@ struct cluster_division {
 	struct external_rank *external_rank;
 	struct reading_claims *claims;
 	struct input_division division;
-	uint64_t next_ns; /* the ranks divide then */
+	uint64_t begin_ns, next_ns; /* the ranks divide then */
+	uint32_t step_count;	    /* so often they have divided */
 	/* When the rate was measured last. */
 	uint64_t last_ns, last_read, last_waited_ns;
 	uint64_t rate; /* records in a second; 0: not known yet */

@@ -36,7 +36,7 @@ static int tell(const struct gaps *gaps, struct cluster_allgather *all,
 	return cluster_allgather(all, gaps->output->exchange, failure);
 }
 
-/* Shares that all are no larger than the whole do not wrap in a sum. */
+/* Each share is at most whole - from, so the sums do not wrap. */
 static int read_counts(struct gaps *gaps, const struct cluster_allgather *all,
 		       struct failure *failure)
 {
@@ -59,8 +59,9 @@ static int read_counts(struct gaps *gaps, const struct cluster_allgather *all,
 		to += kept;
 	}
 	gaps->whole_kept = to;
-	if (output_part_begin(&output->output) !=
-	    gaps->from[output->rank->rank] * output->config->shape.size)
+	if (cluster_output_is_ours(output) &&
+	    output_part_begin(&output->output) !=
+		    gaps->from[output->rank->rank] * output->config->shape.size)
 		return failure_set(failure, EXIT_PEER, NULL, 0,
 				   "what the ranks announce does not add up");
 	return 0;
@@ -137,8 +138,11 @@ static int move_in_turn(const struct gaps *gaps, struct failure *failure)
 {
 	struct cluster_output *output = gaps->output;
 	const uint8_t here = 0;
-	int error =
-		outfile_flush(&output->output.files[0].outfile, false, failure);
+	int error = 0;
+
+	if (cluster_output_is_ours(output))
+		error = outfile_flush(&output->output.files[0].outfile, false,
+				      failure);
 
 	for (unsigned i = 0; i < output->rank->node_count && error == 0; i++) {
 		struct cluster_allgather all;
@@ -160,7 +164,8 @@ int cluster_gaps_close(struct cluster_output *output, uint64_t share_count,
 	struct cluster_allgather all = { .all = NULL };
 	unsigned own = output->rank->rank;
 	uint8_t counts[COUNTS_BYTES];
-	int error = sink_finish(&output->output.sink, failure);
+	bool is_ours = cluster_output_is_ours(output);
+	int error = is_ours ? sink_finish(&output->output.sink, failure) : 0;
 
 	store_le64(counts, share_count);
 	store_le64(counts + 8, kept_count);
@@ -171,8 +176,8 @@ int cluster_gaps_close(struct cluster_output *output, uint64_t share_count,
 	free(all.all);
 	if (error == 0)
 		error = move_in_turn(&gaps, failure);
-	return error ? error
-		     : cluster_output_shrink(output, gaps.to[own],
-					     gaps.kept[own], gaps.whole_kept,
-					     failure);
+	if (error || !is_ours)
+		return error;
+	return cluster_output_shrink(output, gaps.to[own], gaps.kept[own],
+				     gaps.whole_kept, failure);
 }

@@ -15,7 +15,8 @@
 
 /* All ranks call it when their workers have ended.  The output was opened for
  * share_count records of ours, of which the first kept_count have been handed
- * over.  0 or -errno with *failure filled. */
+ * over.  A rank that does not sort has no output, and gives 0 for both.  0 or
+ * -errno with *failure filled. */
 int cluster_gaps_close(struct cluster_output *output, uint64_t share_count,
 		       uint64_t kept_count, struct failure *failure);
 

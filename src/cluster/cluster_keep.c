@@ -18,27 +18,50 @@ static bool has(const struct cluster_hello *hello, enum cluster_role role)
 /* --- who keeps what --------------------------------------------------------
  */
 
+/* The next keeper behind rank k; the same one, if there is none. */
+static unsigned next_keeper(const struct cluster_hello *hellos,
+			    unsigned node_count, unsigned k)
+{
+	for (unsigned i = k + 1; i < node_count; i++)
+		if (has(&hellos[i], CLUSTER_ROLE_KEEP))
+			return i;
+	return k;
+}
+
+static unsigned first_keeper(const struct cluster_hello *hellos,
+			     unsigned node_count)
+{
+	return has(&hellos[0], CLUSTER_ROLE_KEEP)
+		       ? 0
+		       : next_keeper(hellos, node_count, 0);
+}
+
 void cluster_keep_choose(const struct cluster_hello *hellos,
 			 unsigned node_count, uint8_t *keeper)
 {
-	uint64_t records[RANK_NODES_MAX] = { 0 };
+	unsigned k = first_keeper(hellos, node_count), keepers = 0;
+	uint64_t kept[RANK_NODES_MAX], whole = 0;
 
 	for (unsigned i = 0; i < node_count; i++) {
-		keeper[i] = (uint8_t)i;
-		records[i] = hellos[i].record_count;
+		bool keeps = has(&hellos[i], CLUSTER_ROLE_KEEP);
+
+		kept[i] = keeps ? hellos[i].record_count : 0;
+		whole += hellos[i].record_count;
+		keepers += keeps;
 	}
 	for (unsigned i = 0; i < node_count; i++) {
-		unsigned best = node_count;
+		uint64_t records = hellos[i].record_count;
 
+		keeper[i] = (uint8_t)i;
 		if (has(&hellos[i], CLUSTER_ROLE_KEEP))
 			continue;
-		for (unsigned k = 0; k < node_count; k++)
-			if (has(&hellos[k], CLUSTER_ROLE_KEEP) &&
-			    (best == node_count || records[k] < records[best]))
-				best = k;
-		assert(best < node_count); /* cluster_agree() */
-		keeper[i] = (uint8_t)best;
-		records[best] += hellos[i].record_count;
+		/* A keeper has its part when half of the next input would be
+		 * too much. */
+		while (kept[k] + records / 2 >= whole / keepers &&
+		       next_keeper(hellos, node_count, k) != k)
+			k = next_keeper(hellos, node_count, k);
+		keeper[i] = (uint8_t)k;
+		kept[k] += records;
 	}
 }
 
@@ -198,7 +221,7 @@ static void arrived(void *context, unsigned node, uint64_t prefix_bytes,
  * more waves than a run may have collectives. */
 #define IDLE_NS_MIN 20000000
 #define IDLE_PART 8
-#define IDLE_NS_MAX 1000000000
+#define IDLE_NS_MAX 4000000000
 
 static int serve(const struct cluster_keep *keep, struct failure *failure)
 {
@@ -223,7 +246,7 @@ static int wait_for_batch(struct cluster_keep *keep, struct failure *failure)
 	return error;
 }
 
-/* Until so many waves are in our scratch files. */
+/* Wait until the writer has written the first `waves` waves. */
 static int wait_until_written(struct cluster_keep *keep, uint32_t waves,
 			      struct failure *failure)
 {
@@ -255,7 +278,7 @@ static int choose_slice(struct cluster_keep *keep, struct failure *failure)
 		keep->send_bytes[keeper] =
 			KEPT_RUNS_HEAD_BYTES +
 			keep->slice_records * keep->runs->shape->size;
-	return may_come ? 0 : external_rank_check(keep->own, failure);
+	return external_rank_check(keep->own, failure);
 }
 
 /* --- a wave ----------------------------------------------------------------
@@ -340,8 +363,7 @@ static int exchange_wave(struct cluster_keep *keep, struct failure *failure)
 /* --- all waves -------------------------------------------------------------
  */
 
-/* The last pass needs waves as well. */
-#define WAVES_MAX (EXCHANGE_COLLECTIVES_MAX / 4 * 3)
+#define WAVES_MAX CLUSTER_FIRST_PASS_COLLECTIVES_MAX
 
 static int next_wave(struct cluster_keep *keep, struct failure *failure)
 {
@@ -365,11 +387,13 @@ static int next_wave(struct cluster_keep *keep, struct failure *failure)
 }
 
 /* Of a source, each batch has blocks enough that there are fewer than one run
- * for each block; of small inputs, some more. */
+ * for each of the blocks that we cut; of small inputs, some more. */
 static unsigned runs_max_of(const struct cluster_keep *keep, unsigned source)
 {
-	return 64 + (unsigned)(keep->hellos[source].record_count /
-			       keep->runs->limits[source].block_records);
+	uint64_t blocks = keep->hellos[source].record_count /
+			  keep->runs->limits[keep->rank->rank].block_records;
+
+	return 64 + (unsigned)MIN(blocks, UINT32_MAX / 4);
 }
 
 /* False: no rank sends anything in this pass. */
@@ -396,18 +420,32 @@ static bool begin(struct cluster_keep *keep)
 	return any;
 }
 
-/* A keeper that says that it takes no records. */
+/* Whole blocks, and so many that the slices of the source's input are few. */
+static bool takes_enough(const struct external_rank_limits *keeper,
+			 const struct cluster_hello *source)
+{
+	return keeper->kept_records > 0 &&
+	       keeper->kept_records % keeper->block_records == 0 &&
+	       DIV_ROUND_UP(source->record_count, keeper->kept_records) <=
+		       KEPT_RUNS_SLICES_MAX;
+}
+
 static int check_keepers(const struct cluster_keep *keep,
 			 struct failure *failure)
 {
-	for (unsigned i = 0; i < keep->rank->node_count; i++)
+	for (unsigned i = 0; i < keep->rank->node_count; i++) {
+		unsigned keeper = keep->keeper[i];
+		const struct external_rank_limits *limits =
+			&keep->runs->limits[keeper];
+
 		if (is_source(keep->hellos, keep->keeper, i) &&
-		    keep->runs->limits[keep->keeper[i]].kept_records == 0)
-			return exchange_blame(keep->exchange, keep->keeper[i],
-					      failure,
-					      "takes no records of rank %u, "
-					      "whose runs it keeps",
-					      i);
+		    !takes_enough(limits, &keep->hellos[i]))
+			return exchange_blame(keep->exchange, keeper, failure,
+					      "takes %" PRIu64 " records at "
+					      "once of rank %u, whose runs it "
+					      "keeps",
+					      limits->kept_records, i);
+	}
 	return 0;
 }
 

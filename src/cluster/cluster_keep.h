@@ -2,13 +2,14 @@
  * cluster_keep.h - runs that go to other ranks' scratch files in the first pass
  *
  * A rank that reads and does not keep sends each batch, once it is sorted, to
- * its keeper, which has it as a run from then on (kept_runs.h).  Which rank
- * that is follows from the hellos.
+ * its keeper, which has it as a run from then on (kept_runs.h).  Which rank is
+ * whose keeper follows from the hellos.
  *
- * They come in waves, collectives of all ranks.  In each wave a rank that has
- * something to send, or may have it later, sends a slice of a batch; or, so
- * that one slow rank does not stop all, the head of a message alone.  The pass
- * ends with the first wave in which no rank sends anything.
+ * The batches are sent in waves; a wave is a collective of all ranks.  In each
+ * wave a rank that has something to send, or may have it later, sends a slice
+ * of a batch; or, so that one slow rank does not stop all, the head of a
+ * message alone.  The pass ends with the first wave in which no rank sends
+ * anything.
  */
 #ifndef CLUSTER_KEEP_H
 #define CLUSTER_KEEP_H
@@ -20,8 +21,9 @@
 #include "external/external_rank.h"
 
 /* [rank]: the rank that keeps its runs, which is itself if it keeps.  Ranks
- * that do not keep are given, one after the other, to the keeper that has the
- * fewest records by then. */
+ * that do not keep are dealt out to the keepers in rank order, neighbours to
+ * the same keeper, so that each keeps about as many records: only runs that are
+ * neighbours in the input can be merged before the last merge. */
 void cluster_keep_choose(const struct cluster_hello *hellos,
 			 unsigned node_count, uint8_t *keeper);
 

@@ -21,6 +21,11 @@ static bool sorts(const struct cluster_output *output, unsigned rank)
 				  CLUSTER_ROLE_SORT);
 }
 
+bool cluster_output_is_ours(const struct cluster_output *output)
+{
+	return sorts(output, output->rank->rank);
+}
+
 /* The rank that gives the one file its name. */
 static bool is_first(const struct cluster_output *output)
 {

@@ -6,8 +6,9 @@
  *      keep    its scratch files keep runs: its own, and those of ranks that
  *              read and do not keep
  *
- * So machines with disks, machines with CPUs and machines with the input may be
- * others (as the nodes of DEPSort).  A rank may have several roles.
+ * So the machines that hold the input, those that have many CPUs and those that
+ * have disks may be different ones (as in DEPSort, 2011).  A rank may have
+ * several roles.
  *
  * As a text, an entry is ROLE:RANKS, where RANKS are numbers and ranges joined
  * by '+', such as 0-3+8.  A list has entries with commas between them.  A role
@@ -33,18 +34,20 @@ enum cluster_role {
 /* A bit for each role. */
 #define CLUSTER_ROLES_ALL ((1u << CLUSTER_ROLES) - 1)
 
+_Static_assert(RANK_NODES_MAX % 64 == 0, "ranks are bits of whole words");
+
 /* All zeros: all ranks have all roles. */
 struct cluster_roles {
 	bool is_named[CLUSTER_ROLES];
 	uint64_t ranks[CLUSTER_ROLES][RANK_NODES_MAX / 64]; /* a bit for each */
 };
 
-/* "read", "sort", "keep" */
+/* "read", "sort", "keep"; role < CLUSTER_ROLES */
 const char *cluster_role_name(enum cluster_role role);
 
-/* Add an entry of so many bytes, or a list.  0; -EINVAL: it is of another form;
- * or -ERANGE: a range ends before it begins, or no rank has such a number.
- * Then some of it may have been added. */
+/* Add an entry of byte_count bytes, or a list.  0; -EINVAL: it is of another
+ * form; or -ERANGE: a range ends before it begins, or no rank has such a
+ * number. Then some of it may have been added. */
 int cluster_roles_add(struct cluster_roles *roles, const char *entry,
 		      size_t byte_count);
 int cluster_roles_add_list(struct cluster_roles *roles, const char *list);

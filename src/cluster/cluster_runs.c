@@ -415,13 +415,6 @@ int cluster_runs_tell_parts(struct cluster_runs *runs,
 
 #define WANTS_HEAD_BYTES 4
 
-/* Collectives that are not waves: one for each rank that moves its records
- * (cluster_gaps.h), a few more, and those that measure the link. */
-#define OTHER_COLLECTIVES_MAX (RANK_NODES_MAX + 100)
-_Static_assert(EXTERNAL_RANK_PIECES_MAX + OTHER_COLLECTIVES_MAX <=
-		       EXCHANGE_COLLECTIVES_MAX,
-	       "each piece is a wave");
-
 static struct exchange_length wants_length(const void *context, unsigned source,
 					   unsigned destination)
 {

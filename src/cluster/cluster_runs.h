@@ -21,6 +21,23 @@
 #include "external/external_rank.h"
 #include "external/run_numbers.h"
 
+/* Collectives of a sort beyond memory: of the first pass, in which ranks divide
+ * a shared input (cluster_division.h) or send runs to keepers (cluster_keep.h);
+ * of the last pass, a wave for each piece; and one for each rank that moves its
+ * records (cluster_gaps.h), those that measure the links, and a few more. */
+#define CLUSTER_FIRST_PASS_COLLECTIVES_MAX 24000
+#define CLUSTER_OTHER_COLLECTIVES_MAX (RANK_NODES_MAX + 100)
+_Static_assert(CLUSTER_FIRST_PASS_COLLECTIVES_MAX + EXTERNAL_RANK_PIECES_MAX +
+			       CLUSTER_OTHER_COLLECTIVES_MAX <=
+		       EXCHANGE_COLLECTIVES_MAX,
+	       "a run may have them all");
+
+/* A keeper has the inputs of all ranks at most, and of a shared input a rank
+ * has what input_division_parts() says. */
+_Static_assert(RUN_NUMBERS_PARTS_MAX >= RANK_NODES_MAX &&
+		       RUN_NUMBERS_PARTS_MAX >= 2 * READING_RANGES_MAX,
+	       "spans have room for all parts");
+
 struct cluster_runs {
 	/* The driver fills in these. */
 	struct exchange *exchange;

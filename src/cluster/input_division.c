@@ -80,7 +80,7 @@ void input_division_init(struct input_division *division, uint64_t whole_count,
 	}
 }
 
-/* The rank has taken so many records more. */
+/* Count `count` records more as taken by the rank. */
 static void take(struct input_part *part, uint64_t count)
 {
 	part->taken += count;

@@ -4,11 +4,13 @@
  * At first each rank has an equal part.  From time to time each tells how many
  * records it has taken so far and how fast it reads; then what nobody has taken
  * is divided anew, so that all ranks come to the end at the same time: a rank
- * that is early reads for one that is late.  All ranks know all parts and find
- * the same ones, since all of this is arithmetic of whole numbers.
+ * that is early reads for one that is late.  All ranks compute the same parts
+ * from the same numbers, in integers.  Only pause_ns is not exact, and ranks
+ * may differ in it: they divide when the last of them is there.
  *
- * A rank that lies about its rate reads more, or less, than is good; what it
- * says it has taken is bounded by what it has been given.
+ * A false rate changes how much the rank is given, and that is half as much
+ * again as its equal part at most.  What a rank says it has taken is bounded by
+ * what it has been given.
  */
 #ifndef INPUT_DIVISION_H
 #define INPUT_DIVISION_H
@@ -24,7 +26,7 @@ struct input_division_told {
 	uint64_t taken; /* so far, with what it may take meanwhile */
 	uint64_t read;	/* of these; the others are still to be read */
 	uint64_t rate;	/* in a second; 0: not known yet */
-	uint64_t grain; /* less is not worth a batch */
+	uint64_t grain; /* a full batch: no fewer are given at once */
 };
 
 /* What a rank may still take, and what it has had. */

@@ -365,7 +365,11 @@ static int begin(struct exchange *exchange,
 {
 	struct udp *x = udp_of(exchange);
 
-	assert(!x->collective && x->epoch < EXCHANGE_COLLECTIVES_MAX);
+	assert(!x->collective);
+	if (x->epoch == EXCHANGE_COLLECTIVES_MAX)
+		return failure_set(failure, EXIT_RESOURCES, NULL, 0,
+				   "more than %d messages to all ranks",
+				   EXCHANGE_COLLECTIVES_MAX);
 	x->collective = collective;
 	x->epoch++;
 	x->prepared = false;

@@ -74,7 +74,7 @@ enum external_way {
 /* Pieces that a rank's merge may have.  Each is brought by a wave, which is a
  * collective of the exchange: of 65535 that a run may have, some go before and
  * behind. */
-#define EXTERNAL_RANK_PIECES_MAX 65000
+#define EXTERNAL_RANK_PIECES_MAX 40000
 
 struct external_plan {
 	enum external_way way;

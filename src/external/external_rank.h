@@ -69,11 +69,11 @@ void external_rank_start_runs(struct external_rank *rank, unsigned runs_max);
 struct reading_claims *external_rank_claims(struct external_rank *rank);
 /* About how many records have been read so far. */
 uint64_t external_rank_read_records(const struct external_rank *rank);
-/* Of a rank that gives its runs away: while it is busy, the caller sends what
- * is offered.  NULL: it does not. */
+/* Of a rank that gives its runs away: while external_rank_is_busy(), the caller
+ * sends the batches that are offered there.  NULL: this rank keeps its runs. */
 struct given_runs *external_rank_given(struct external_rank *rank);
-/* Of a rank that keeps runs of others: the caller lets these arrive, and then
- * ends that.  NULL: it does not. */
+/* Of a rank that keeps runs of others: the caller receives these, and then
+ * calls external_rank_end_kept().  NULL: it keeps no other rank's runs. */
 struct kept_runs *external_rank_kept(struct external_rank *rank);
 void external_rank_end_kept(struct external_rank *rank);
 

@@ -5,9 +5,10 @@
  * that is sorted, in slices, a slice a wave.  A message has four words of 64
  * bits, little endian: where the batch begins in the input of all ranks, how
  * many records of the input it has, how many are left of these (where
- * duplicates are dropped), and 0; then the records of the slice.  All slices of
- * a batch have the same words; a message of the words alone says that nothing
- * is ready yet.  But for the last one of a batch, slices are whole blocks.
+ * duplicates are dropped), and 0, which is not looked at; then the records of
+ * the slice.  All slices of a batch have the same words.  A message of the
+ * words alone says that nothing is ready yet, whatever the words are.  But for
+ * the last one of a batch, slices are whole blocks.
  *
  * What a source says is checked before anything is done with it.  The records
  * become a run (run_index.h) with its own index for each source, written by a
@@ -26,6 +27,9 @@
 #include "system/thread_pool.h"
 
 #define KEPT_RUNS_HEAD_BYTES 32
+/* A source sends its input in so few slices, since each is a collective of all
+ * ranks; but for the last slice of each batch. */
+#define KEPT_RUNS_SLICES_MAX 8192
 /* Staging slots of each source: the thread fills one while others are written.
  */
 #define KEPT_RUNS_SLOTS 3
@@ -55,7 +59,7 @@ int kept_runs_open(struct kept_runs **kept,
 		   struct failure *failure);
 
 /* Before the first wave: this source has that part of the input of all ranks,
- * in so many runs at most. */
+ * in runs_max runs at most. */
 void kept_runs_expect(struct kept_runs *kept, unsigned source,
 		      uint64_t input_record, uint64_t input_count,
 		      unsigned runs_max);
@@ -65,13 +69,13 @@ void kept_runs_expect(struct kept_runs *kept, unsigned source,
 uint8_t *kept_runs_place(const struct kept_runs *kept, uint32_t wave,
 			 unsigned source);
 
-/* May a message have so many bytes?  None: the source has nothing more. */
+/* May a message have byte_count bytes?  None: the source has nothing more. */
 bool kept_runs_length_is_good(const struct kept_runs *kept,
 			      uint64_t byte_count);
 
-/* The messages of this wave have arrived, of so many bytes each, which are good
- * lengths.  They are checked, and then written while the
- * caller goes on.  0; or -EBADMSG: what source *bad says cannot be. */
+/* The messages of this wave have arrived, of byte_count[source] bytes each,
+ * which are good lengths.  They are checked, and then written while the caller
+ * goes on.  0; or -EBADMSG: what source *bad says cannot be. */
 int kept_runs_take(struct kept_runs *kept, uint32_t wave,
 		   const uint64_t *byte_counts, unsigned *bad);
 

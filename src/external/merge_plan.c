@@ -226,8 +226,11 @@ static int cut_all(struct merge_plan *plan, const struct merge_request *request,
 	struct cutter cutter = { .plan = plan, .request = request };
 	int error;
 
-	cutter.next_block = calloc(plan->run_count, sizeof(uint32_t));
-	cutter.latest_records = calloc(plan->run_count, sizeof(uint32_t));
+	/* One more: calloc(0) may return NULL. */
+	cutter.next_block =
+		calloc((size_t)plan->run_count + 1, sizeof(uint32_t));
+	cutter.latest_records =
+		calloc((size_t)plan->run_count + 1, sizeof(uint32_t));
 	cutter.source_bytes =
 		calloc(request->source_count + 1, sizeof(uint64_t));
 	if (!cutter.next_block || !cutter.latest_records ||

@@ -61,7 +61,7 @@ static void claim(struct reading_claims *claims, uint64_t count)
 	drop_front(claims, count);
 }
 
-static void wait(struct reading_claims *claims)
+static void wait_for_ranges(struct reading_claims *claims)
 {
 	claims->waits_since_ns = clock_now_ns();
 	pthread_cond_wait(&claims->changed, &claims->lock);
@@ -85,7 +85,7 @@ static bool batch_of_claims(void *context, uint64_t number, bool waits,
 		if (count > 0)
 			claim(claims, count);
 		else if (waits && !claims->is_final)
-			wait(claims);
+			wait_for_ranges(claims);
 		else
 			break;
 	}

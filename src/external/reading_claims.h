@@ -62,7 +62,7 @@ void reading_claims_give(struct reading_claims *claims,
 			 const struct lane_batch *ranges, unsigned count,
 			 bool is_final);
 
-/* The run has failed: nobody waits any more. */
+/* The run has failed: the reading team wakes, and gets no further batch. */
 void reading_claims_stop(struct reading_claims *claims);
 
 /* How long the reading team has waited so far. */

@@ -102,7 +102,8 @@ int run_index_order(struct run_index *index, struct failure *failure);
 unsigned run_index_neighbours(const struct run_index *index, unsigned first,
 			      unsigned count);
 /* Append all runs of another index, of the same shape and block_records, which
- * is empty then.  0 or -errno with *failure filled. */
+ * is empty then.  0; or -errno with *failure filled: then *index can only be
+ * freed. */
 int run_index_append(struct run_index *index, struct run_index *from,
 		     struct failure *failure);
 

@@ -21,11 +21,8 @@ static unsigned lane_count(const struct external_request *request)
 	return request->lanes ? request->lanes->lane_count : 1;
 }
 
-/* A source of kept runs sends this part of the memory at once, all sources
- * together; they send in so many slices at most, since each is a collective of
- * all ranks, of which a run has EXCHANGE_COLLECTIVES_MAX. */
+/* In one wave all sources together send this part of the keeper's memory. */
 #define SLICE_PART 32
-#define SLICES_MAX 8192
 
 /* By the chunks and slots of runs, which each source has for itself. */
 static void plan_kept(struct external_plan *plan,
@@ -34,8 +31,9 @@ static void plan_kept(struct external_plan *plan,
 	uint64_t bytes = MAX(plan->run_chunk_bytes,
 			     request->memory_bytes / SLICE_PART /
 				     MAX(1, request->source_count));
-	uint64_t records = MAX(bytes / request->shape.size,
-			       DIV_ROUND_UP(request->kept_most, SLICES_MAX));
+	uint64_t records =
+		MAX(bytes / request->shape.size,
+		    DIV_ROUND_UP(request->kept_most, KEPT_RUNS_SLICES_MAX));
 
 	if (request->source_count == 0)
 		return;

@@ -85,6 +85,10 @@ int cluster_options_complete(struct options_reader *reader,
 			      options_given(reader, CLUSTER_OPTION_RANK);
 	options->config.shares_input =
 		options_given(reader, CLUSTER_OPTION_SHARED_INPUT);
+	if (options->config.shares_input &&
+	    options->config.by_reference == CLUSTER_BY_REFERENCE_YES)
+		return options_refuse_entry(reader, CLUSTER_OPTION_BY_REFERENCE,
+					    failure, "not with --shared-input");
 	for (int id = CLUSTER_OPTION_SHARED_INPUT; id < CLUSTER_OPTION_END;
 	     id++)
 		if (options_given(reader, id) && !options->is_cluster)

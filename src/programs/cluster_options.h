@@ -55,12 +55,12 @@ struct cluster_options {
 	struct cluster_config config;
 };
 
-/* What holds if no option says otherwise. */
+/* Set what holds if no option says otherwise; *options is zeroed. */
 void cluster_options_init(struct cluster_options *options);
 
 /* Take the value of an option of the table above; of others, nothing.
- * *link_rate is of the external sort's rates.  0 or -errno with *failure
- * filled. */
+ * --link-rate is stored in *link_rate, in bytes a second.  0 or -errno with
+ * *failure filled. */
 int cluster_options_take(struct options_reader *reader, int id,
 			 struct cluster_options *options, uint64_t *link_rate,
 			 struct failure *failure);

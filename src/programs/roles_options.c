@@ -59,17 +59,17 @@ static int read_file(const char *path, struct cluster_roles *roles,
 	int error;
 
 	if (!file)
-		return failure_set(failure, EXIT_USAGE, path, errno,
-				   "cannot read the roles; a list of them has "
-				   "a ':'");
+		return failure_set(failure, EXIT_FILE, path, errno,
+				   "cannot read this file of roles (a list of "
+				   "roles has a colon)");
 	byte_count = fread(text, 1, FILE_BYTES_MAX, file);
 	error = ferror(file) ? errno : 0;
 	if (error == 0 && byte_count == FILE_BYTES_MAX)
 		error = EFBIG;
 	fclose(file);
 	if (error)
-		return failure_set(failure, EXIT_USAGE, path, error,
-				   "cannot read the roles");
+		return failure_set(failure, EXIT_FILE, path, error,
+				   "cannot read this file of roles");
 	text[byte_count] = '\0';
 	error = roles_options_read(roles, text, byte_count, &line);
 	if (error)

@@ -142,7 +142,7 @@ static void check_keepers(const struct cluster_hello *hellos, unsigned count,
 	assert_memory_equal(keeper, wanted, count);
 }
 
-static void cluster_keep_choose__the_fewest_records(void **state)
+static void cluster_keep_choose__neighbours_together(void **state)
 {
 	const struct cluster_hello plain[] = {
 		{ .roles = CLUSTER_ROLES_ALL, .record_count = 5 },
@@ -157,10 +157,19 @@ static void cluster_keep_choose__the_fewest_records(void **state)
 		{ .roles = READ | SORT, .record_count = 1 },
 		{ .roles = SORT },
 	};
+	const struct cluster_hello even[] = {
+		{ .roles = READ, .record_count = 10 },
+		{ .roles = READ, .record_count = 10 },
+		{ .roles = READ, .record_count = 10 },
+		{ .roles = READ, .record_count = 10 },
+		{ .roles = KEEP },
+		{ .roles = KEEP },
+	};
 
 	(void)state;
 	check_keepers(plain, 2, (const uint8_t[]){ 0, 1 });
-	check_keepers(mixed, 7, (const uint8_t[]){ 3, 1, 3, 3, 3, 1, 1 });
+	check_keepers(mixed, 7, (const uint8_t[]){ 3, 1, 3, 3, 3, 3, 3 });
+	check_keepers(even, 6, (const uint8_t[]){ 4, 4, 5, 5, 4, 5 });
 }
 
 int main(void)
@@ -170,7 +179,7 @@ int main(void)
 		cmocka_unit_test(cluster_roles_add_list__numbers_and_ranges),
 		cmocka_unit_test(cluster_roles_add_list__strange_ones),
 		cmocka_unit_test(roles_options_read__lines),
-		cmocka_unit_test(cluster_keep_choose__the_fewest_records),
+		cmocka_unit_test(cluster_keep_choose__neighbours_together),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -391,7 +391,7 @@ static void external_plan__ranks_of_32_tib(void **state)
 		request.share_records = request.record_count;
 		if (external_plan_make(&plan, &request) < 0) {
 			refused++;
-			assert_true(memory < 100 * GB);
+			assert_true(memory < 200 * GB);
 			continue;
 		}
 		planned++;
