@@ -469,7 +469,9 @@ static bool try_plan(struct external_plan *plan,
 		.block_records =
 			(uint32_t)MAX(1, block_bytes / request->shape.size),
 		.rank_count = MAX(1, request->rank_count),
-		.keeper_count = MAX(1, request->keeper_count),
+		.keeper_count = request->keeper_count > 0
+					? request->keeper_count
+					: MAX(1, request->rank_count),
 	};
 	staging_plan_make(plan, request);
 	/* A batch for each lane, and one that is emptied meanwhile. */

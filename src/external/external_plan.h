@@ -44,7 +44,7 @@ struct external_request {
 	 * this one alone.  And how many records this one gets. */
 	unsigned rank_count;
 	uint64_t share_records;
-	unsigned keeper_count; /* of these, ranks that keep runs */
+	unsigned keeper_count; /* of these, ranks that keep runs; 0: all */
 	/* Ranks whose runs this one keeps (kept_runs.h), records of all of
 	 * them together, and of the one that has most. */
 	unsigned source_count;

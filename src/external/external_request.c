@@ -27,8 +27,7 @@ void external_request_make(struct external_request *request,
 		.source_count = config->source_count,
 		.kept_records = config->kept_records,
 		.kept_most = config->kept_most,
-		.keeper_count = config->keeper_count > 0 ? config->keeper_count
-							 : config->rank_count,
+		.keeper_count = config->keeper_count,
 		.index_records = config->records_max,
 	};
 	if (request->memory_bytes == 0)

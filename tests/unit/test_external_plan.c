@@ -387,7 +387,6 @@ static void external_plan__ranks_of_32_tib(void **state)
 		struct external_plan plan;
 
 		request.rank_count = 2 + (unsigned)random_below(127);
-		request.keeper_count = request.rank_count;
 		request.share_records = request.record_count;
 		if (external_plan_make(&plan, &request) < 0) {
 			refused++;
@@ -401,7 +400,7 @@ static void external_plan__ranks_of_32_tib(void **state)
 		assert_true(request.share_records / plan.block_records <=
 			    UINT32_MAX / 4);
 	}
-	assert_true(refused > 0 && planned > refused);
+	assert_true(refused > 0 && planned > 0);
 }
 
 int main(void)
