@@ -57,7 +57,7 @@ void cluster_keep_choose(const struct cluster_hello *hellos,
 			continue;
 		/* A keeper has its part when half of the next input would be
 		 * too much. */
-		while (kept[k] + records / 2 >= whole / keepers &&
+		while (kept[k] + records / 2 >= whole / MAX(1, keepers) &&
 		       next_keeper(hellos, node_count, k) != k)
 			k = next_keeper(hellos, node_count, k);
 		keeper[i] = (uint8_t)k;
