@@ -1,86 +1,36 @@
 #include <errno.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "base/template.h"
 #include "shell/command.h"
 #include "shell/start.h"
-
-/* The text that is being written; full is set when a byte did not fit. */
-struct writer {
-	char *to, *end;
-	bool full;
-};
-
-static void put_byte(struct writer *writer, char byte)
-{
-	if (writer->to == writer->end)
-		writer->full = true;
-	else
-		*writer->to++ = byte;
-}
-
-static void put_text(struct writer *writer, const char *text)
-{
-	while (*text != '\0')
-		put_byte(writer, *text++);
-}
-
-/* Writes what a '%' and the byte behind it stand for.  A pair that has no
- * meaning stands for itself, so that date +%s can be written as it is. */
-static void put_substitute(struct writer *writer, const struct start *start,
-			   char letter)
-{
-	char number[16];
-
-	switch (letter) {
-	case 'r':
-	case 'n':
-		snprintf(number, sizeof(number), "%u",
-			 (unsigned)(letter == 'r' ? start->rank
-						  : start->node_count));
-		put_text(writer, number);
-		break;
-	case 'h':
-		put_text(writer, start->host);
-		break;
-	case '%':
-		put_byte(writer, '%');
-		break;
-	default:
-		put_byte(writer, '%');
-		put_byte(writer, letter);
-		break;
-	}
-}
-
-static void put_argument(struct writer *writer, const struct start *start,
-			 const char *argument)
-{
-	for (; *argument != '\0'; argument++) {
-		if (argument[0] == '%' && argument[1] != '\0')
-			put_substitute(writer, start, *++argument);
-		else
-			put_byte(writer, *argument);
-	}
-	put_byte(writer, '\0');
-}
 
 /* are_texts() has checked that there are count texts, each ended by a NUL. */
 static int put_arguments(struct start *start, const char *texts, uint32_t count)
 {
-	struct writer writer = { start->text, start->text + START_TEXT_BYTES,
-				 false };
+	const struct template_values values = {
+		.rank = start->rank,
+		.node_count = start->node_count,
+		.host = start->host,
+	};
+	size_t at = 0;
 
 	if (count > START_ARGUMENTS_MAX)
 		return -E2BIG;
 	for (uint32_t i = 0; i < count; i++) {
-		start->arguments[i] = writer.to;
-		put_argument(&writer, start, texts);
+		size_t room = START_TEXT_BYTES - at;
+		size_t bytes =
+			template_fill(start->text + at, room, texts, &values);
+
+		if (bytes >= room)
+			return -E2BIG;
+		start->arguments[i] = start->text + at;
+		at += bytes + 1;
 		texts += strlen(texts) + 1;
 	}
 	start->arguments[count] = NULL;
-	return writer.full ? -E2BIG : 0;
+	return 0;
 }
 
 /* Do these bytes hold exactly count texts, the last of them ended? */

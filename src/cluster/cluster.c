@@ -529,12 +529,16 @@ int cluster_run_in(struct cluster *cluster, const struct sorter_config *config,
 	cluster->config = cluster_config;
 	cluster->result = result;
 	cluster->failure = failure;
-	sort_trace_init(&cluster->trace, config->trace_path);
 	error = rank_find(&cluster->rank, &cluster_config->rank, failure);
 	if (error)
 		return error;
+	if (cluster_config->take_rank)
+		error = cluster_config->take_rank(cluster_config->rank_context,
+						  &cluster->rank, failure);
+	sort_trace_init(&cluster->trace, config->trace_path);
 	begin_result(cluster);
-	error = check_roles(cluster);
+	if (error == 0)
+		error = check_roles(cluster);
 	if (error == 0)
 		error = run_rank(cluster);
 	if (error)

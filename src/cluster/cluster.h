@@ -65,6 +65,12 @@ struct cluster_config {
 	 * this rank tells nothing, and rank 0 sees a total of 0 for it. */
 	cluster_progress_fn *progress;
 	void *progress_context;
+	/* Called once, when the rank is known and no file has been opened: the
+	 * caller may still change the paths in its configurations.  Returns 0,
+	 * or -errno with *failure filled.  NULL: nothing is to be changed. */
+	int (*take_rank)(void *context, const struct rank *rank,
+			 struct failure *failure);
+	void *rank_context;
 	/* Opens another exchange than UDP; NULL: UDP.  Called once, by the
 	 * thread that runs the sort, which then closes the exchange. */
 	struct exchange *(*open_exchange)(

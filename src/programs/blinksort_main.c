@@ -20,6 +20,7 @@
 #include "programs/cluster_options.h"
 #include "programs/external_options.h"
 #include "programs/external_report.h"
+#include "programs/rank_paths.h"
 #include "programs/rank_report.h"
 #include "programs/shape_options.h"
 #include "programs/sort_report.h"
@@ -426,6 +427,31 @@ static int report(const struct options *options,
 	return stdout_finish();
 }
 
+/* The names of all files may hold the rank. */
+static int take_rank(void *context, const struct rank *rank,
+		     struct failure *failure)
+{
+	struct options *options = context;
+	struct sorter_config *config = &options->config;
+	struct external_options *external = &options->external;
+	int error =
+		rank_paths_fill(rank, (const char **)options->reader.operands,
+				config->input_count, failure);
+
+	if (error == 0)
+		error = rank_paths_fill(rank, options->outputs,
+					config->output_count, failure);
+	if (error == 0)
+		error = rank_paths_fill(rank, external->scratch_paths,
+					external->config.scratch_count,
+					failure);
+	if (error == 0 && config->trace_path)
+		error = rank_paths_fill(rank, &config->trace_path, 1, failure);
+	if (error == 0)
+		external_options_complete(external, options->outputs[0]);
+	return error;
+}
+
 /* This process is a rank. */
 static int sort_together(struct options *options, struct failure *failure)
 {
@@ -434,8 +460,9 @@ static int sort_together(struct options *options, struct failure *failure)
 	bool json = options_given(&options->reader, OPTION_JSON);
 	int error;
 
-	external_options_complete(&options->external, options->outputs[0]);
 	cluster->external = &options->external.config;
+	cluster->take_rank = take_rank;
+	cluster->rank_context = options;
 	cluster->predicts = options->tells_progress || json;
 	if (options->tells_progress)
 		cluster->progress = rank_report_progress;

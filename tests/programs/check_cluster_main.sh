@@ -388,6 +388,50 @@ case_by_environment()
 		OMPI_COMM_WORLD_LOCAL_SIZE=4 "${BLINKSORT[@]}" --cluster
 }
 
+# named RANK OPTION...: a rank of two, whose command line is that of the other
+named()
+{
+	local rank=$1
+	shift
+
+	start_rank "$rank" env PMI_RANK="$rank" PMI_SIZE=2 MPI_LOCALNRANKS=2 \
+		"${BLINKSORT[@]}" --cluster --job="check.$$" \
+		--deadline="$DEADLINE_S" "$@"
+}
+
+# run_named OPTION...: both ranks
+run_named()
+{
+	local pids=() statuses=()
+
+	named 0 "$@"
+	named 1 "$@"
+	wait_ranks 0 1
+	[ "${statuses[*]}" = "0 0" ] || fail "${statuses[*]}: $(cat err.*)"
+}
+
+# The ranks put their numbers into the names, also of the folder that scratch
+# files go to: one that is not there ends the sort.
+case_rank_in_names()
+{
+	local host
+
+	host=$(uname -n)
+	"$BIN/blinkgen" -a 300000 whole
+	expect_sorted whole -o want
+	cut_input whole 100 2 even
+	mkdir tmp.0 tmp.1
+	run_named in.%r -o "a.%r.%n.%%.%h" --trace=trace.%r
+	cat "a.0.2.%.$host" "a.1.2.%.$host" | expect_same - want
+	[ -s trace.0 ] || fail "there is no timeline: $(ls)"
+	run_named in.%r --gather=whole.%n -T tmp.%r -S 10M
+	expect_same whole.2 want
+	mkdir out.0 out.1
+	run_named in.%r -o out.%r/sorted -S 10M
+	cat out.?/sorted | expect_same - want
+}
+
+check rank_in_names case_rank_in_names
 check side_by_side case_side_by_side
 check port case_port
 check by_options case_by_options
