@@ -440,6 +440,47 @@ static int find_all(struct search *search)
 	return find_secret(search);
 }
 
+static int take_given(struct rank *rank, const struct rank_given *given,
+		      struct failure *failure)
+{
+	*rank = (struct rank){
+		.rank = given->rank,
+		.node_count = given->node_count,
+		.machine_rank = given->machine_rank,
+		.machine_count = given->machine_count,
+		.source = given->source,
+	};
+	memcpy(rank->secret, given->secret, sizeof(rank->secret));
+	rank->names = calloc(rank->node_count, sizeof(*rank->names));
+	for (unsigned r = 0; rank->names && r < rank->node_count; r++) {
+		rank->names[r] = strdup(given->names[r]);
+		if (!rank->names[r])
+			break;
+	}
+	if (rank->names && rank->names[rank->node_count - 1])
+		return 0;
+	rank_free(rank);
+	return failure_no_memory(failure);
+}
+
+bool rank_find_launch(struct rank_launch *launch)
+{
+	static const struct rank_options none;
+	struct failure failure;
+	struct search search = { .options = &none, .failure = &failure };
+	const struct launcher *launcher = find_launcher(&search);
+
+	if (!launcher || !launcher->count || !getenv(launcher->count) ||
+	    read_number(launcher->count, getenv(launcher->count), 1, UINT32_MAX,
+			&launch->node_count, &failure) < 0 ||
+	    read_number(launcher->rank, getenv(launcher->rank), 0,
+			launch->node_count - 1, &launch->rank, &failure) < 0)
+		return false;
+	launch->name = launcher->count;
+	launch->is_slurm = launcher == &slurm;
+	return true;
+}
+
 int rank_find(struct rank *rank, const struct rank_options *options,
 	      struct failure *failure)
 {
@@ -450,6 +491,8 @@ int rank_find(struct rank *rank, const struct rank_options *options,
 	};
 	int error;
 
+	if (options->given)
+		return take_given(rank, options->given, failure);
 	*rank = (struct rank){ 0 };
 	error = find_all(&search);
 	if (error)

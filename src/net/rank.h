@@ -50,7 +50,20 @@
 
 #define RANK_NODES_MAX 128
 
+/* What MPI tells of the ranks, for which their launcher vouches: they need
+ * neither hosts nor a key. */
+struct rank_given {
+	const char *source;
+	unsigned rank, node_count;
+	unsigned machine_rank, machine_count;
+	const char *const *names; /* [node] */
+	uint8_t secret[RANK_SECRET_BYTES];
+};
+
 struct rank_options {
+	/* Not NULL: this is all, and neither the other options nor the
+	 * environment are looked at. */
+	const struct rank_given *given;
 	const char *nodes;    /* --nodes, a host list; NULL */
 	const char *rank;     /* --rank; NULL; not without --nodes */
 	const char *key_path; /* --key-file; NULL */
@@ -60,8 +73,9 @@ struct rank_options {
 struct rank {
 	unsigned rank;
 	unsigned node_count; /* 1 .. RANK_NODES_MAX */
-	/* [node], owned.  The port is that of the host's command daemon, as the
-	 * list has it, else ADDRESS_PORT_DEFAULT. */
+	/* [node], owned; NULL if the ranks were given.  The port is that of the
+	 * host's command daemon, as the list has it, else ADDRESS_PORT_DEFAULT.
+	 */
 	struct address *addresses;
 	char **names; /* [node], owned: as the list has them, for messages */
 	/* How many lower ranks, and how many ranks in all, have this rank's
@@ -76,7 +90,7 @@ struct rank {
 	struct local_secret_job local;
 	/* Owned; only on rank 0 of several ranks without a key, else NULL. */
 	struct local_secret_server *server;
-	const char *source; /* "options", "blinkd", "slurm", "pmi" */
+	const char *source; /* "options", "blinkd", "slurm", "pmi", "mpi" */
 };
 
 /*
@@ -89,6 +103,17 @@ struct rank {
  */
 int rank_find(struct rank *rank, const struct rank_options *options,
 	      struct failure *failure);
+
+/* What the environment says of this process. */
+struct rank_launch {
+	const char *name; /* the variable that has the number of ranks */
+	unsigned rank, node_count;
+	bool is_slurm;
+};
+
+/* False: no launcher has started this process, or it does not tell both
+ * numbers. */
+bool rank_find_launch(struct rank_launch *launch);
 
 /*
  * Wait for the secret if rank 0 gives it; else it is known already.  Returns 0,

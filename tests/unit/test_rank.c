@@ -952,9 +952,76 @@ static void rank_free__twice(void **state)
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
+/* --- ranks that are given --------------------------------------------------
+ */
+
+/* Neither the environment nor the other options count. */
+static void rank_find__given(void **state)
+{
+	static const char *const names[] = { "a", "b", "a" };
+	struct rank_given given = {
+		.source = "mpi",
+		.rank = 2,
+		.node_count = 3,
+		.machine_rank = 1,
+		.machine_count = 2,
+		.names = names,
+		.secret = SECRET,
+	};
+	struct rank rank;
+
+	(void)state;
+	set("BLINK_RANK=0 BLINK_NODES=7 BLINK_HOSTS=x");
+	find(&rank, &(struct rank_options){ .given = &given, .rank = "5" });
+	assert_int_equal(rank.rank, 2);
+	assert_int_equal(rank.node_count, 3);
+	assert_int_equal(rank.machine_rank, 1);
+	assert_int_equal(rank.machine_count, 2);
+	assert_string_equal(rank.source, "mpi");
+	assert_string_equal(rank.names[1], "b");
+	assert_string_equal(rank.names[2], "a");
+	assert_memory_equal(rank.secret, SECRET, RANK_SECRET_BYTES);
+	assert_false(rank.is_keyless);
+	rank_free(&rank);
+}
+
+/* "NAME rank/count", with " slurm" if it is that; "": none */
+static void expect_launch(const char *environment, const char *want)
+{
+	struct rank_launch launch;
+	char seen[128] = "";
+
+	set(environment);
+	if (rank_find_launch(&launch))
+		snprintf(seen, sizeof(seen), "%s %u/%u%s", launch.name,
+			 launch.rank, launch.node_count,
+			 launch.is_slurm ? " slurm" : "");
+	assert_string_equal(seen, want);
+}
+
+static void rank_find_launch__each(void **state)
+{
+	(void)state;
+	expect_launch("", "");
+	expect_launch("OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=300",
+		      "OMPI_COMM_WORLD_SIZE 3/300");
+	expect_launch("PMI_RANK=0 PMI_SIZE=2 MPI_LOCALNRANKS=2 "
+		      "SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=5",
+		      "PMI_SIZE 0/2");
+	expect_launch("SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=5 PMI_RANK=1",
+		      "SLURM_STEP_NUM_TASKS 1/5 slurm");
+	/* A batch script is no step of so many tasks. */
+	expect_launch("SLURM_PROCID=0 SLURM_NTASKS=5", "");
+	expect_launch("PMIX_RANK=1", "");
+	expect_launch("PMI_RANK=2 PMI_SIZE=2", "");
+	expect_launch("PMI_RANK=x PMI_SIZE=2", "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		CASE(rank_find__given),
+		CASE(rank_find_launch__each),
 		CASE(rank_find__options),
 		CASE(rank_find__options_wrong),
 		CASE(rank_find__no_such_host),
