@@ -2,6 +2,7 @@
 # decides what is made of a file in src/, shell/ and tests/.
 #
 #   src/programs/NAME_main.c, shell/NAME_main.c   the program bin/NAME
+#   src/*/mpi*.c                         of blinksort-mpi only, compiled by mpicc
 #   any other src/*/*.c, shell/*.c       a member of the library
 #   results/blink*, tune/blink*          programs that are scripts
 #   tests/unit/test_*.c, test_*.py       tests by cmocka and by unittest
@@ -21,6 +22,10 @@
 #   build/asan    SAN=asan: AddressSanitizer and UBSan
 #   build/tsan    SAN=tsan: ThreadSanitizer
 #   build/clang*  CC=clang-14, alone or with SAN
+#
+#   build/mpi-NAME    what mpicc.NAME compiles: MPI_SOURCES.  The rest of
+#                 blinksort-mpi is from build/dyn, or from the variant that CC and
+#                 SAN choose; the folder is then build/VARIANT-mpi-NAME
 #
 # make help lists the targets and what may be set.  A build for another machine
 # also sets ARCH, its compilers CC and MUSL_CC, its AR and STRIP, and SYSROOT.
@@ -69,7 +74,9 @@ MUSL_TESTS := $(filter $(wildcard tests/unit/test_*.c),\
 	$(patsubst %,tests/unit/test_%.c,$(shell sed 's/[\# ].*//' tests/unit/musl/tests.txt)))
 X86_ONLY := $(if $(filter x86_64,$(ARCH)),,$(addprefix %_,$(X86_SUFFIXES:=.c)))
 
-SOURCES := $(filter-out $(X86_ONLY),$(wildcard src/*/*.c shell/*.c))
+# These are compiled by mpicc, for blinksort-mpi.
+MPI_SOURCES := $(wildcard src/*/mpi*.c)
+SOURCES := $(filter-out $(X86_ONLY) $(MPI_SOURCES),$(wildcard src/*/*.c shell/*.c))
 MAINS := $(filter %_main.c,$(SOURCES))
 MEMBERS := $(filter-out $(MAINS),$(SOURCES))
 PROGRAMS := $(notdir $(MAINS:_main.c=))
@@ -89,6 +96,21 @@ SCRIPT_DATA := $(wildcard results/trials/*.py results/trials/*/*.py \
 		 results/schema/*.json \
 		 results/*.sweep tune/*/*.sh tune/profiles/*.profile)
 PAGES := $(wildcard src/programs/*.1 shell/*.1 tune/*.1 results/*.1)
+
+# --- MPI ---------------------------------------------------------------------
+
+# Without MPICC, blinksort-mpi is for the first MPI that is there.
+MPICC_NAMES := mpicc.mpich mpicc.openmpi mpicc
+MPICC_FOLDERS := $(subst :, ,$(PATH))
+MPICCS := $(or $(MPICC),$(strip $(foreach name,$(MPICC_NAMES),$(firstword \
+	$(wildcard $(MPICC_FOLDERS:%=%/$(name)))))))
+# mpi_name of .../mpicc.mpich is mpich, that of any other compiler its own name.
+mpi_name = $(patsubst mpicc.%,%,$(notdir $1))
+# make mpi-all leaves out plain mpicc where others are there: it is one of them.
+MPI_ALL := $(if $(MPI_SOURCES),$(or $(filter-out %/mpicc,$(MPICCS)),$(MPICCS)))
+
+# gcc takes MPICH's MPI_STATUSES_IGNORE, which is the address 1, for an array.
+MPI_FLAGS = $(SAN_FLAGS) -Wno-stringop-overflow
 
 # --- flags -------------------------------------------------------------------
 
@@ -214,6 +236,12 @@ tell_python = /usr/bin/python3 -c 'import sys; from importlib.util import find_s
 	"$(strip python3 $(PYTHON_MODULES:%=python3-%)); the other programs" \
 	"do not."
 
+.PHONY: mpi
+mpi: $(BIN)/blinksort-mpi ## build blinksort-mpi, which sorts over MPI
+
+.PHONY: mpi-all
+mpi-all: ## build one for each MPI, in build/mpi-NAME/bin/
+
 .PHONY: help
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | \
@@ -229,6 +257,7 @@ help: ## show this list
 #
 # SAN=asan        build with AddressSanitizer, UBSan; tsan: ThreadSanitizer
 # CC=clang-14     compile with clang-14 instead of gcc
+# MPICC=COMPILER  make mpi: compile with it, not with the first mpicc there is
 # LIBC=glibc      link programs dynamically even if musl-gcc is there
 # CFLAGS=FLAGS    add these flags to the compiler's; LDFLAGS: the linker's
 # WERROR=1        treat a compiler's warning as an error
@@ -351,7 +380,8 @@ DYN_PROGRAMS := $(if $(filter dyn,$(VARIANT)),$(PROGRAMS:%=$(BUILD)/dyn/bin/%))
 tests: $(TESTS:%.c=$(BUILD)/$(VARIANT)/%) $(HELPERS:%.c=$(BUILD)/$(VARIANT)/%) \
 	$(BENCHES:%.c=$(BUILD)/$(PROGRAM_VARIANT)/%) $(DYN_PROGRAMS) \
 	$(if $(filter musl,$(LIBC)),$(MUSL_TESTS:%.c=$(BUILD)/musl/%)) \
-	$(if $(FAULT),$(BUILD)/fault.so)
+	$(if $(FAULT),$(BUILD)/fault.so) \
+	$(if $(filter dyn asan,$(VARIANT)),mpi-all)
 
 .PHONY: fuzzers
 fuzzers: $(FUZZERS:%.c=$(BUILD)/fuzz/%)
@@ -496,6 +526,38 @@ endif
 FUZZ_FLAGS := -fsanitize=fuzzer-no-link,address,undefined \
 	      -fno-sanitize-recover=all
 $(eval $(call variant,fuzz,$(FUZZ_CC),$(FUZZ_FLAGS),-fsanitize=fuzzer,$(DYNAMIC_LIBRARIES)))
+
+# $(call mpi_program,FOLDER,NAME,COMPILER) is the rules of blinksort-mpi.NAME.
+define mpi_program
+mpi-all: $(1)/bin/blinksort-mpi.$(2)
+
+$(1)/flags: FORCE
+	$$(call stamp,$(3) $(BASE_FLAGS) $(MPI_FLAGS) $(CFLAGS))
+
+$(1)/%.o: %.c $(1)/flags | require
+	$$(call say,MPICC,$$@)
+	$(Q)mkdir -p $$(@D)
+	$(Q)$(3) $(BASE_FLAGS) $(MPI_FLAGS) $(CFLAGS) -MMD -MP -c -o $$@ $$<
+
+$(1)/bin/blinksort-mpi.$(2): $(BUILD)/$(VARIANT)/src/programs/blinksort_main.o \
+		$(MPI_SOURCES:%.c=$(1)/%.o) $(BUILD)/$(VARIANT)/libblink.a
+	$$(call say,LINK,$$@)
+	$(Q)mkdir -p $$(@D)
+	$(Q)$(3) -pthread $(SAN_FLAGS) $(LDFLAGS) -o $$@ $$^ $(DYNAMIC_LIBRARIES)
+
+-include $$(wildcard $(1)/*/*/*.d)
+endef
+
+mpi_folder = $(BUILD)/$(if $(filter-out dyn,$(VARIANT)),$(VARIANT)-)mpi-$(call mpi_name,$1)
+$(foreach compiler,$(MPI_ALL),$(eval $(call mpi_program,$(call \
+	mpi_folder,$(compiler)),$(call mpi_name,$(compiler)),$(compiler))))
+
+MPI_FIRST := $(firstword $(MPI_ALL))
+$(BIN)/blinksort-mpi: $(if $(MPI_FIRST),$(call \
+		mpi_folder,$(MPI_FIRST))/bin/blinksort-mpi.$(call mpi_name,$(MPI_FIRST)))
+	$(if $(MPI_FIRST),,$(error there is no mpicc: 'make bench-deps' installs two))
+	$(call say,INSTALL,$@)
+	$(Q)install -D $< $@
 
 .PHONY: objects
 objects: $(PROGRAMS:%=$(BUILD)/$(PROGRAM_VARIANT)/bin/%) tests

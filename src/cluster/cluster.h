@@ -84,7 +84,7 @@ struct cluster_result {
 	struct sorter_result sort; /* of this rank's share */
 	unsigned rank, node_count;
 	uint32_t payload_bytes; /* of a datagram */
-	const char *transport;	/* how bytes have travelled: "udp" */
+	const char *transport;	/* how bytes have travelled: "udp", "mpi" */
 	bool by_reference;	/* ranks have sent references, not records */
 	bool shares_input;	/* all ranks have read the same files */
 	bool is_external;	/* it did not fit into memory */

@@ -207,7 +207,7 @@ exchange_counters(const struct exchange *exchange);
 /* Payload of a full segment to the next rank; 0 if there are no segments. */
 uint32_t exchange_payload_bytes(const struct exchange *exchange);
 
-/* How bytes travel: "udp". */
+/* How bytes travel: "udp", "mpi". */
 const char *exchange_transport(const struct exchange *exchange);
 /* "rounds", "all-at-once" */
 const char *exchange_schedule_name(enum exchange_schedule schedule);

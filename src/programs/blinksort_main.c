@@ -20,6 +20,7 @@
 #include "programs/cluster_options.h"
 #include "programs/external_options.h"
 #include "programs/external_report.h"
+#include "programs/mpi_link.h"
 #include "programs/rank_paths.h"
 #include "programs/rank_report.h"
 #include "programs/shape_options.h"
@@ -452,8 +453,10 @@ static int take_rank(void *context, const struct rank *rank,
 	return error;
 }
 
-/* This process is a rank. */
-static int sort_together(struct options *options, struct failure *failure)
+/* This process is a rank.  mpi: NULL, or what MPI has done so far; it is ended
+ * before it is reported. */
+static int sort_together(struct options *options, struct mpi_report *mpi,
+			 struct failure *failure)
 {
 	static struct cluster_result result;
 	struct cluster_config *cluster = &options->cluster.config;
@@ -470,10 +473,23 @@ static int sort_together(struct options *options, struct failure *failure)
 	rank_report_end_progress();
 	if (error)
 		return log_failure(failure);
+	if (mpi)
+		mpi_link_end(EXIT_DONE, mpi);
 	if (options->tells_progress)
 		rank_report_table(&result, options->config.shape.size);
-	sort_report_cluster(&options->config, &result, json);
+	sort_report_cluster(&options->config, &result, mpi, json);
 	return stdout_finish();
+}
+
+/* The same, from MPI_Init to MPI_Finalize. */
+static int sort_by_mpi(struct options *options, char **words,
+		       struct failure *failure)
+{
+	struct mpi_report mpi;
+
+	if (mpi_link_begin(words, &options->cluster.config, &mpi, failure) < 0)
+		return mpi_link_end(log_failure(failure), &mpi);
+	return mpi_link_end(sort_together(options, &mpi, failure), &mpi);
 }
 
 /* input.c aligns files to PAGE_BYTES in memory, so the page size must be that.
@@ -498,10 +514,17 @@ int main(int argc, char **argv)
 		},
 	};
 	struct failure failure = { .status = EXIT_DONE };
+	char **words = calloc((size_t)argc + 1, sizeof(*words));
 	struct sorter_result result;
 	int ret;
 
-	log_init("blinksort");
+	log_init(mpi_link_is_there() ? "blinksort-mpi" : "blinksort");
+	if (!words) {
+		failure_no_memory(&failure);
+		return log_failure(&failure);
+	}
+	/* Reading the options reorders them. */
+	memcpy(words, argv, (size_t)argc * sizeof(*words));
 	cluster_options_init(&options.cluster);
 	options_begin(&options.reader, entries, ARRAY_LEN(entries),
 		      argv + (argc > 0));
@@ -516,8 +539,10 @@ int main(int argc, char **argv)
 	 * and a closed pipe one of the report. */
 	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
+	if (options.cluster.by_mpi)
+		return sort_by_mpi(&options, words, &failure);
 	if (options.cluster.is_cluster)
-		return sort_together(&options, &failure);
+		return sort_together(&options, NULL, &failure);
 	if (sort(&options, &result, &failure) < 0)
 		return log_failure(&failure);
 	if (options.config.plans_only)

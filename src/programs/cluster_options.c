@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "exchange/udp_wire.h"
+#include "programs/mpi_link.h"
 #include "programs/roles_options.h"
 
 #define DEADLINE_SECONDS_MAX 86400
@@ -19,21 +20,24 @@ void cluster_options_init(struct cluster_options *options)
 	options->config.deadline_ns = DEADLINE_NS_DEFAULT;
 }
 
-/* Other values were once what --by-reference is now. */
+/* shm and auto were once what --by-reference is now. */
 static int take_transport(struct options_reader *reader,
-			  struct cluster_config *config,
+			  struct cluster_options *options,
 			  struct failure *failure)
 {
 	const char *value = reader->value;
 
+	options->by_mpi = strcmp(value, "mpi") == 0;
+	options->config.datagrams_only = strcmp(value, "udp") == 0;
+	if (options->by_mpi || options->config.datagrams_only)
+		return 0;
+
 	if (strcmp(value, "shm") == 0 || strcmp(value, "auto") == 0)
-		return options_refuse(reader, failure,
-				      "not udp; that is --by-reference=%s now",
-				      strcmp(value, "shm") ? value : "yes");
-	if (strcmp(value, "udp") != 0)
-		return options_refuse(reader, failure, "not udp");
-	config->datagrams_only = true;
-	return 0;
+		return options_refuse(
+			reader, failure,
+			"not udp or mpi; that is --by-reference=%s now",
+			strcmp(value, "shm") ? value : "yes");
+	return options_refuse(reader, failure, "not udp or mpi");
 }
 
 int cluster_options_take(struct options_reader *reader, int id,
@@ -49,7 +53,7 @@ int cluster_options_take(struct options_reader *reader, int id,
 		return options_choice(reader, schedules, ARRAY_LEN(schedules),
 				      &config->schedule, failure);
 	case CLUSTER_OPTION_TRANSPORT:
-		return take_transport(reader, config, failure);
+		return take_transport(reader, options, failure);
 	case CLUSTER_OPTION_BY_REFERENCE:
 		return options_choice(reader, references, ARRAY_LEN(references),
 				      &config->by_reference, failure);
@@ -69,6 +73,24 @@ int cluster_options_take(struct options_reader *reader, int id,
 	}
 }
 
+/* MPI knows hosts and ranks, vouches for them, and has its own ways to send. */
+static int refuse_of_udp(struct options_reader *reader, struct failure *failure)
+{
+	static const int of_udp[] = {
+		CLUSTER_OPTION_NODES,	 CLUSTER_OPTION_RANK,
+		CLUSTER_OPTION_KEY_FILE, CLUSTER_OPTION_JOB,
+		CLUSTER_OPTION_SCHEDULE, CLUSTER_OPTION_PORT,
+		CLUSTER_OPTION_PAYLOAD,	 CLUSTER_OPTION_PLAIN,
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(of_udp); i++)
+		if (options_given(reader, of_udp[i]))
+			return options_refuse_entry(reader, of_udp[i], failure,
+						    "only with "
+						    "--transport=udp");
+	return 0;
+}
+
 int cluster_options_complete(struct options_reader *reader,
 			     struct cluster_options *options,
 			     struct failure *failure)
@@ -80,7 +102,13 @@ int cluster_options_complete(struct options_reader *reader,
 		.job = options_value(reader, CLUSTER_OPTION_JOB),
 	};
 	options->config.plain = options_given(reader, CLUSTER_OPTION_PLAIN);
-	options->is_cluster = options_given(reader, CLUSTER_OPTION_CLUSTER) ||
+	if (mpi_link_is_there() &&
+	    !options_given(reader, CLUSTER_OPTION_TRANSPORT))
+		options->by_mpi = true;
+	if (options->by_mpi)
+		options->config.schedule = EXCHANGE_ROUNDS;
+	options->is_cluster = options->by_mpi ||
+			      options_given(reader, CLUSTER_OPTION_CLUSTER) ||
 			      options_given(reader, CLUSTER_OPTION_NODES) ||
 			      options_given(reader, CLUSTER_OPTION_RANK);
 	options->config.shares_input =
@@ -95,5 +123,5 @@ int cluster_options_complete(struct options_reader *reader,
 			return options_refuse_entry(
 				reader, id, failure,
 				"only with --cluster or --nodes");
-	return 0;
+	return options->by_mpi ? refuse_of_udp(reader, failure) : 0;
 }

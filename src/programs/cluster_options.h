@@ -52,6 +52,7 @@ enum {
 
 struct cluster_options {
 	bool is_cluster; /* this process is a rank */
+	bool by_mpi;	 /* one of MPI's; then is_cluster, too */
 	struct cluster_config config;
 };
 

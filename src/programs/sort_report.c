@@ -187,8 +187,22 @@ static void print_rank(const struct sorter_config *config,
 	putchar('}');
 }
 
+static void print_mpi(const struct mpi_report *mpi)
+{
+	fputs(", \"mpi_library\": ", stdout);
+	if (!mpi) {
+		fputs("null, \"mpi_init_ns\": null, \"mpi_finalize_ns\": null",
+		      stdout);
+		return;
+	}
+	format_json_string(stdout, mpi->library);
+	printf(", \"mpi_init_ns\": %" PRIu64 ", \"mpi_finalize_ns\": %" PRIu64,
+	       mpi->init_ns, mpi->finalize_ns);
+}
+
 static void print_cluster(const struct sorter_config *config,
-			  const struct cluster_result *result)
+			  const struct cluster_result *result,
+			  const struct mpi_report *mpi)
 {
 	print_sort(config, &result->sort);
 	printf(", \"rank\": %u, \"nodes\": %u, \"schedule\": \"%s\", "
@@ -198,6 +212,7 @@ static void print_cluster(const struct sorter_config *config,
 	       exchange_schedule_name(result->schedule), result->transport,
 	       result->by_reference ? "true" : "false",
 	       result->shares_input ? "true" : "false", result->payload_bytes);
+	print_mpi(mpi);
 	if (result->rank == 0)
 		printf(", \"whole_records\": %" PRIu64, count_records(result));
 	else
@@ -218,12 +233,13 @@ static void print_cluster(const struct sorter_config *config,
 }
 
 void sort_report_cluster(const struct sorter_config *config,
-			 const struct cluster_result *result, bool as_json)
+			 const struct cluster_result *result,
+			 const struct mpi_report *mpi, bool as_json)
 {
 	char sum[FORMAT_U128_BYTES];
 
 	if (as_json)
-		print_cluster(config, result);
+		print_cluster(config, result, mpi);
 	else if (config->checksum)
 		printf("%s\n", format_u128_hex(sum, whole_checksum(result)));
 }

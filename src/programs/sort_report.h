@@ -9,6 +9,7 @@
 
 #include "cluster/cluster.h"
 #include "external/external_sort.h"
+#include "programs/mpi_link.h"
 #include "sort/sorter.h"
 
 /* external is NULL if all fitted into memory. */
@@ -18,8 +19,9 @@ void sort_report_json(const struct sorter_config *config,
 
 /* The result of this rank: the document, which on rank 0 also has the figures
  * of all ranks; or else the checksum, if it is wanted: on rank 0 of all ranks'
- * outputs. */
+ * outputs.  mpi is NULL if the ranks did without MPI. */
 void sort_report_cluster(const struct sorter_config *config,
-			 const struct cluster_result *result, bool as_json);
+			 const struct cluster_result *result,
+			 const struct mpi_report *mpi, bool as_json);
 
 #endif /* SORT_REPORT_H */

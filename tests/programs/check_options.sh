@@ -250,12 +250,17 @@ ranks and all their records, such as 100:1000000000000" \
 		blinksort in -o out --cluster --link-rate=fast
 	refused "--schedule=none: not rounds, all-at-once or auto" \
 		blinksort in -o out --cluster --schedule=none
-	refused "--transport=shm: not udp; that is --by-reference=yes now" \
+	refused "--transport=shm: not udp or mpi; that is --by-reference=yes now" \
 		blinksort in -o out --cluster --transport=shm
-	refused "--transport=auto: not udp; that is --by-reference=auto now" \
+	refused "--transport=auto: not udp or mpi; that is --by-reference=auto now" \
 		blinksort in -o out --cluster --transport=auto
-	refused "--transport=mpi: not udp" \
-		blinksort in -o out --cluster --transport=mpi
+	refused "--transport=tcp: not udp or mpi" \
+		blinksort in -o out --cluster --transport=tcp
+	for option in --nodes=a --rank=0 --key-file=key --job=a \
+		--schedule=rounds --port=1000 --payload=1472 --plain; do
+		refused "${option%%=*}: only with --transport=udp" \
+			blinksort in -o out --transport=mpi "$option"
+	done
 	refused "--by-reference=shm: not no, yes or auto" \
 		blinksort in -o out --cluster --by-reference=shm
 	refused "--key=95:10: ends behind the record of 100 bytes" \

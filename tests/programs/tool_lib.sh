@@ -132,6 +132,7 @@ seconds_of()
 #   be_refused       by a file's mode, which root is not
 #   be_nobody        become another user
 #   be_nobody_here   that user may read the repository, too
+#   mpich, openmpi   processes of that MPI, and its blinksort-mpi was built
 declare -A why_not=()
 cannot()
 {
@@ -177,6 +178,18 @@ try_loop()
 	loop=$(losetup -f --show "$PWD/disk") && losetup -d "$loop"
 }
 
+# mpi_program NAME: prints the path of blinksort-mpi for this MPI
+mpi_program()
+{
+	local folder=mpi-$1
+
+	[ -z "$SANITIZED" ] || folder=$SANITIZED-$folder
+	echo "$BUILD/$folder/bin/blinksort-mpi.$1"
+}
+
+# As root, Open MPI runs only if it is told twice that it may.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+
 # find_why_not ABILITY: prints the reason, or nothing
 find_why_not()
 {
@@ -216,6 +229,12 @@ find_why_not()
 			echo "$why"
 		elif ! try "${AS_NOBODY[@]}" test -r "$REPO/Makefile"; then
 			echo "nobody may not enter this folder"
+		fi ;;
+	mpich | openmpi)
+		if ! try "mpirun.$1" -n 1 true; then
+			echo "no processes of $1 here"
+		elif [ ! -x "$(mpi_program "$1")" ]; then
+			echo "no blinksort-mpi for $1 was built"
 		fi ;;
 	*)
 		echo "cannot: $1: no such ability" >&2

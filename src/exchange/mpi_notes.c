@@ -1,0 +1,293 @@
+/*
+ * mpi_notes.c - tell where this rank stands, and hear where the others are
+ */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "exchange/mpi_state.h"
+
+#define TAG_NOTE 1
+/* A request that was cancelled ends at once, unless its message is under way
+ * from a rank that is gone. */
+#define CANCEL_NS ((uint64_t)200000000)
+#define CANCEL_PAUSE_NS 100000
+
+static_assert(MPI_NOTE_TEXT_MAX >= EXCHANGE_HELLO_BYTES_MAX &&
+		      MPI_NOTE_TEXT_MAX >= EXCHANGE_APPLICATION_BYTES_MAX &&
+		      MPI_NOTE_TEXT_MAX >= FAILURE_WHY_BYTES,
+	      "all texts fit");
+static_assert(offsetof(struct mpi_note, text) == sizeof(struct mpi_note_head),
+	      "the text follows the head");
+
+/* --- sending ----------------------------------------------------------------
+ */
+
+static bool is_sent(struct mpi *x, struct mpi_sent_note *sent)
+{
+	int flag = 0;
+
+	return mpi_succeeds(x, MPI_Testall((int)sent->request_count,
+					   sent->requests, &flag,
+					   MPI_STATUSES_IGNORE)) &&
+	       flag;
+}
+
+/* One that has been sent, or a new one; NULL: there is no memory. */
+static struct mpi_sent_note *take_note(struct mpi *x)
+{
+	struct mpi_sent_note *sent = x->notes;
+
+	while (sent && !is_sent(x, sent))
+		sent = sent->next;
+	if (!sent) {
+		sent = malloc(sizeof(*sent));
+		if (!sent)
+			return NULL;
+		sent->next = x->notes;
+		x->notes = sent;
+	}
+	sent->request_count = 0;
+	return sent;
+}
+
+static struct mpi_sent_note *make_note(struct mpi *x, enum mpi_note_kind kind,
+				       uint64_t number, const void *text,
+				       size_t text_bytes)
+{
+	struct mpi_sent_note *sent = take_note(x);
+
+	if (!sent) {
+		exchange_note_failure(&x->base, mpi_own(x), EXIT_RESOURCES,
+				      "memory");
+		return NULL;
+	}
+	sent->note.head = (struct mpi_note_head){
+		.kind = kind,
+		.phase = x->phase_wanted,
+		.epoch = x->epoch,
+		.delay_ms = x->delay_ms,
+		.number = number,
+		.text_bytes = text_bytes,
+	};
+	if (text_bytes > 0)
+		memcpy(sent->note.text, text, text_bytes);
+	return sent;
+}
+
+static void send_to(struct mpi *x, struct mpi_sent_note *sent, unsigned node)
+{
+	size_t bytes = sizeof(sent->note.head) + sent->note.head.text_bytes;
+
+	if (mpi_succeeds(x, MPI_Isend(&sent->note, (int)bytes, MPI_BYTE,
+				      (int)node, TAG_NOTE, x->world->comm,
+				      &sent->requests[sent->request_count])))
+		sent->request_count++;
+}
+
+void mpi_notes_send(struct mpi *x, unsigned node, enum mpi_note_kind kind,
+		    uint64_t number, const void *text, size_t text_bytes)
+{
+	struct mpi_sent_note *sent =
+		make_note(x, kind, number, text, text_bytes);
+
+	if (sent)
+		send_to(x, sent, node);
+}
+
+/* The next rank first: all ranks do this at about the same time. */
+void mpi_notes_send_all(struct mpi *x, enum mpi_note_kind kind, uint64_t number,
+			const void *text, size_t text_bytes)
+{
+	unsigned count = mpi_node_count(x);
+	struct mpi_sent_note *sent =
+		make_note(x, kind, number, text, text_bytes);
+
+	for (unsigned i = 1; sent && i < count; i++)
+		send_to(x, sent, (mpi_own(x) + i) % count);
+}
+
+bool mpi_notes_are_sent(struct mpi *x)
+{
+	bool all = true;
+
+	for (struct mpi_sent_note *sent = x->notes; sent; sent = sent->next)
+		all &= is_sent(x, sent);
+	return all;
+}
+
+/* --- hearing ----------------------------------------------------------------
+ */
+
+static void copy_text(const struct mpi_note *note, uint8_t *target,
+		      size_t *byte_count)
+{
+	*byte_count = note->head.text_bytes;
+	memcpy(target, note->text, note->head.text_bytes);
+}
+
+static void hear_hello(struct mpi *x, unsigned node,
+		       const struct mpi_note *note)
+{
+	struct mpi_peer *peer = &x->peers[node];
+	struct failure failure;
+
+	copy_text(note, peer->hello, &peer->hello_bytes);
+	peer->is_here = true;
+	if (note->head.number != x->chunk_bytes)
+		exchange_blame(&x->base, node, &failure,
+			       "sends chunks of %llu bytes, rank %u of %zu",
+			       (unsigned long long)note->head.number,
+			       mpi_own(x), x->chunk_bytes);
+}
+
+static void hear_lengths(struct mpi *x, unsigned node,
+			 const struct mpi_note *note)
+{
+	unsigned parity = note->head.epoch % 2;
+	struct mpi_peer *peer = &x->peers[node];
+
+	peer->announced[parity].epoch = note->head.epoch;
+	memcpy(peer->announced[parity].bytes, note->text,
+	       note->head.text_bytes);
+}
+
+static void hear_failure(struct mpi *x, unsigned node,
+			 const struct mpi_note *note)
+{
+	unsigned failed = (unsigned)(note->head.number >> 32);
+	char why[FAILURE_WHY_BYTES];
+
+	snprintf(why, sizeof(why), "%.*s", (int)note->head.text_bytes,
+		 (const char *)note->text);
+	exchange_note_failure(&x->base,
+			      failed < mpi_node_count(x) ? failed : node,
+			      EXIT_PEER, why);
+	/* The rank that has sent it tells all ranks. */
+	x->has_told_failure = true;
+}
+
+/* The most bytes of text that a note may have; LENGTHS has so many exactly. */
+static size_t text_bytes_max(const struct mpi *x, uint32_t kind)
+{
+	switch (kind) {
+	case MPI_NOTE_HELLO:
+		return EXCHANGE_HELLO_BYTES_MAX;
+	case MPI_NOTE_LENGTHS:
+		return mpi_node_count(x) * sizeof(uint64_t);
+	case MPI_NOTE_PHASE:
+	case MPI_NOTE_TOLD:
+		return EXCHANGE_APPLICATION_BYTES_MAX;
+	case MPI_NOTE_FAILED:
+		return FAILURE_WHY_BYTES;
+	default:
+		return 0;
+	}
+}
+
+static bool is_good(const struct mpi *x, const struct mpi_note *note,
+		    size_t byte_count)
+{
+	const struct mpi_note_head *head = &note->head;
+
+	if (byte_count < sizeof(*head) ||
+	    byte_count - sizeof(*head) != head->text_bytes ||
+	    head->text_bytes > text_bytes_max(x, head->kind))
+		return false;
+	/* A rank can be ahead by one collective: the next one needs us. */
+	return head->kind != MPI_NOTE_LENGTHS ||
+	       (head->text_bytes == text_bytes_max(x, head->kind) &&
+		head->epoch >= MAX(1, x->epoch) && head->epoch <= x->epoch + 1);
+}
+
+static void hear(struct mpi *x, unsigned node, size_t byte_count)
+{
+	const struct mpi_note *note = &x->heard;
+	struct mpi_peer *peer = &x->peers[node];
+	struct failure failure;
+
+	if (!is_good(x, note, byte_count)) {
+		exchange_blame(&x->base, node, &failure,
+			       "sends a message that cannot be");
+		return;
+	}
+	peer->heard_ns = clock_now_ns();
+	peer->quiet_until_ns =
+		peer->heard_ns + note->head.delay_ms * (uint64_t)1000000;
+	switch (note->head.kind) {
+	case MPI_NOTE_HELLO:
+		hear_hello(x, node, note);
+		break;
+	case MPI_NOTE_LENGTHS:
+		hear_lengths(x, node, note);
+		break;
+	case MPI_NOTE_PHASE:
+		peer->phase = note->head.phase;
+		copy_text(note, peer->application, &peer->application_bytes);
+		break;
+	case MPI_NOTE_TOLD:
+		copy_text(note, peer->application, &peer->application_bytes);
+		break;
+	case MPI_NOTE_FAILED:
+		hear_failure(x, node, note);
+		break;
+	default:
+		break;
+	}
+}
+
+static bool listen_on(struct mpi *x)
+{
+	return mpi_succeeds(x, MPI_Irecv(&x->heard, sizeof(x->heard), MPI_BYTE,
+					 MPI_ANY_SOURCE, TAG_NOTE,
+					 x->world->comm, &x->hearing));
+}
+
+bool mpi_notes_receive(struct mpi *x)
+{
+	bool any = false;
+
+	for (;;) {
+		MPI_Status status;
+		int flag = 0, byte_count = 0;
+
+		if (x->hearing == MPI_REQUEST_NULL && !listen_on(x))
+			return any;
+		if (!mpi_succeeds(x, MPI_Test(&x->hearing, &flag, &status)) ||
+		    !flag)
+			return any;
+		MPI_Get_count(&status, MPI_BYTE, &byte_count);
+		hear(x, (unsigned)status.MPI_SOURCE, (size_t)byte_count);
+		any = true;
+	}
+}
+
+/* --- closing ----------------------------------------------------------------
+ */
+
+bool mpi_notes_close(struct mpi *x)
+{
+	const struct timespec pause = { .tv_nsec = CANCEL_PAUSE_NS };
+	uint64_t end_ns = clock_now_ns() + CANCEL_NS;
+	int flag = x->hearing == MPI_REQUEST_NULL;
+
+	if (!flag)
+		MPI_Cancel(&x->hearing);
+	while (!flag || !mpi_notes_are_sent(x)) {
+		if (!flag && MPI_Test(&x->hearing, &flag, MPI_STATUS_IGNORE) !=
+				     MPI_SUCCESS)
+			return false;
+		if (clock_now_ns() > end_ns)
+			return false;
+		nanosleep(&pause, NULL);
+	}
+	while (x->notes) {
+		struct mpi_sent_note *next = x->notes->next;
+
+		free(x->notes);
+		x->notes = next;
+	}
+	return true;
+}

@@ -1,0 +1,315 @@
+/*
+ * mpi_world.c - start MPI, learn which rank this is, and end MPI
+ */
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "exchange/mpi_state.h"
+
+/* Of a host, as MPI_Get_processor_name() tells it. */
+#define NAME_BYTES 256
+#define POLL_NS 50000
+/* After a failure: for all other ranks to print what they have to say. */
+#define FAREWELL_NS ((uint64_t)1000000000)
+/* MPI_Finalize waits for all ranks, and may do so without end if one is gone.
+ */
+#define FINALIZE_S 10
+
+static_assert(MPI_MAX_PROCESSOR_NAME <= NAME_BYTES, "all of a name fits");
+
+/* --- errors -----------------------------------------------------------------
+ */
+
+static void describe(int code, char why[FAILURE_WHY_BYTES])
+{
+	char text[MPI_MAX_ERROR_STRING] = "?";
+	int length = 0;
+
+	MPI_Error_string(code, text, &length);
+	snprintf(why, FAILURE_WHY_BYTES, "MPI: %.*s", (int)strcspn(text, "\n"),
+		 text);
+}
+
+bool mpi_succeeds(struct mpi *x, int code)
+{
+	char why[FAILURE_WHY_BYTES];
+
+	if (code == MPI_SUCCESS)
+		return true;
+	describe(code, why);
+	exchange_note_failure(&x->base, mpi_own(x), EXIT_PEER, why);
+	return false;
+}
+
+static int check(int code, struct failure *failure)
+{
+	char why[FAILURE_WHY_BYTES];
+
+	if (code == MPI_SUCCESS)
+		return 0;
+	describe(code, why);
+	return failure_set(failure, EXIT_PEER, NULL, 0, "%s", why);
+}
+
+/* Until the request has ended.  0, or -errno with *failure filled. */
+static int await(MPI_Request *request, uint64_t for_ns, struct failure *failure)
+{
+	const struct timespec pause = { .tv_nsec = POLL_NS };
+	uint64_t end_ns = clock_now_ns() + for_ns;
+	int flag = 0;
+
+	for (;;) {
+		int error = check(MPI_Test(request, &flag, MPI_STATUS_IGNORE),
+				  failure);
+
+		if (error || flag)
+			return error;
+		if (clock_now_ns() > end_ns)
+			return failure_set(failure, EXIT_PEER, NULL, 0,
+					   "MPI: a rank has not come within "
+					   "%.1f s",
+					   (double)for_ns / 1e9);
+		nanosleep(&pause, NULL);
+	}
+}
+
+/* --- starting ---------------------------------------------------------------
+ */
+
+/* A launcher that belongs to another MPI starts processes of which each is rank
+ * 0 of 1, without a word.  Each would sort its own input. */
+static int compare_with_launcher(const struct rank_given *ranks,
+				 struct failure *failure)
+{
+	struct rank_launch launch;
+
+	if (ranks->node_count > 1 || !rank_find_launch(&launch) ||
+	    launch.node_count == 1)
+		return 0;
+	return failure_set(
+		failure, EXIT_USAGE, launch.name, 0,
+		"this is rank %u of %u, but to MPI it is alone: %s (%.60s)",
+		launch.rank, launch.node_count,
+		launch.is_slurm ? "give srun --mpi=pmix or --mpi=pmi2"
+				: "start it by the mpirun of its own MPI",
+		mpi_library());
+}
+
+static int find_rank(struct mpi_world *world, struct failure *failure)
+{
+	struct rank_given *ranks = &world->ranks;
+	int rank = 0, count = 0;
+
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &count);
+	ranks->source = "mpi";
+	ranks->rank = (unsigned)rank;
+	ranks->node_count = (unsigned)count;
+	if (count > RANK_NODES_MAX)
+		return failure_set(failure, EXIT_USAGE, NULL, 0,
+				   "%d ranks: want 1 to %d", count,
+				   RANK_NODES_MAX);
+	return compare_with_launcher(ranks, failure);
+}
+
+/* Which ranks share our machine. */
+static int find_machine(struct mpi_world *world, struct failure *failure)
+{
+	MPI_Comm machine;
+	int rank = 0, count = 0;
+	int error =
+		check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED,
+					  (int)world->ranks.rank, MPI_INFO_NULL,
+					  &machine),
+		      failure);
+
+	if (error)
+		return error;
+	MPI_Comm_rank(machine, &rank);
+	MPI_Comm_size(machine, &count);
+	MPI_Comm_free(&machine);
+	world->ranks.machine_rank = (unsigned)rank;
+	world->ranks.machine_count = (unsigned)count;
+	return 0;
+}
+
+static int find_names(struct mpi_world *world, uint64_t deadline_ns,
+		      struct failure *failure)
+{
+	unsigned count = world->ranks.node_count;
+	char own[NAME_BYTES] = { 0 };
+	MPI_Request request;
+	int length = 0, error;
+
+	world->names = calloc(count, sizeof(*world->names));
+	if (world->names)
+		world->names[0] = calloc(count, NAME_BYTES);
+	if (!world->names || !world->names[0])
+		return failure_no_memory(failure);
+	for (unsigned i = 1; i < count; i++)
+		world->names[i] = world->names[i - 1] + NAME_BYTES;
+	world->ranks.names = (const char *const *)world->names;
+	MPI_Get_processor_name(own, &length);
+	error = check(MPI_Iallgather(own, NAME_BYTES, MPI_BYTE, world->names[0],
+				     NAME_BYTES, MPI_BYTE, world->comm,
+				     &request),
+		      failure);
+	return error ? error : await(&request, deadline_ns, failure);
+}
+
+/* Rank 0 draws it: the name of a gathered file follows from it. */
+static int share_secret(struct mpi_world *world, uint64_t deadline_ns,
+			struct failure *failure)
+{
+	MPI_Request request;
+	int error;
+
+	if (world->ranks.rank == 0)
+		randombytes_buf(world->ranks.secret, RANK_SECRET_BYTES);
+	error = check(MPI_Ibcast(world->ranks.secret, RANK_SECRET_BYTES,
+				 MPI_BYTE, 0, world->comm, &request),
+		      failure);
+	return error ? error : await(&request, deadline_ns, failure);
+}
+
+static int make_world(struct mpi_world *world, uint64_t deadline_ns,
+		      struct failure *failure)
+{
+	MPI_Request request;
+	int error;
+
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	error = find_rank(world, failure);
+	if (error == 0)
+		error = find_machine(world, failure);
+	if (error == 0)
+		error = check(
+			MPI_Comm_idup(MPI_COMM_WORLD, &world->comm, &request),
+			failure);
+	if (error == 0)
+		error = await(&request, deadline_ns, failure);
+	if (error == 0)
+		error = find_names(world, deadline_ns, failure);
+	if (error == 0)
+		error = share_secret(world, deadline_ns, failure);
+	return error;
+}
+
+static void free_world(struct mpi_world *world)
+{
+	if (world->names)
+		free(world->names[0]);
+	free(world->names);
+	free(world);
+}
+
+int mpi_world_start(struct mpi_world **started, uint64_t deadline_ns,
+		    struct failure *failure)
+{
+	struct mpi_world *world = calloc(1, sizeof(*world));
+	uint64_t begin_ns = clock_now_ns();
+	int provided = 0, error;
+
+	*started = NULL;
+	if (!world)
+		return failure_no_memory(failure);
+	world->comm = MPI_COMM_NULL;
+	error = check(
+		MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided),
+		failure);
+	if (error) {
+		free_world(world);
+		return error;
+	}
+	world->init_ns = clock_now_ns() - begin_ns;
+	error = make_world(world, deadline_ns, failure);
+	/* Where ranks have not come, MPI_Finalize would wait for them. */
+	world->has_pending = error && failure->status != EXIT_USAGE;
+	*started = world;
+	return error;
+}
+
+const struct rank_given *mpi_world_ranks(const struct mpi_world *world)
+{
+	return &world->ranks;
+}
+
+uint64_t mpi_world_init_ns(const struct mpi_world *world)
+{
+	return world->init_ns;
+}
+
+const char *mpi_library(void)
+{
+	static char text[MPI_MAX_LIBRARY_VERSION_STRING];
+	int length = 0;
+
+	MPI_Get_library_version(text, &length);
+	text[strcspn(text, "\n")] = '\0';
+	for (char *at = text; *at != '\0'; at++)
+		if (*at == '\t')
+			*at = ' ';
+	return text;
+}
+
+/* --- ending -----------------------------------------------------------------
+ */
+
+/* All ranks have come here, so that none is killed before it has printed its
+ * message. */
+static bool meet(const struct mpi_world *world)
+{
+	struct failure failure;
+	MPI_Request request;
+
+	return world->comm != MPI_COMM_NULL &&
+	       MPI_Ibarrier(world->comm, &request) == MPI_SUCCESS &&
+	       await(&request, FAREWELL_NS, &failure) == 0;
+}
+
+static void handle_alarm(int number)
+{
+	static const char line[] =
+		"blinksort-mpi: MPI_Finalize does not end: a rank is gone\n";
+	ssize_t written = write(STDERR_FILENO, line, sizeof(line) - 1);
+
+	(void)number, (void)written;
+	_exit(EXIT_PEER);
+}
+
+static uint64_t finalize(struct mpi_world *world)
+{
+	struct sigaction action = { .sa_handler = handle_alarm }, before;
+	uint64_t begin_ns = clock_now_ns();
+
+	sigaction(SIGALRM, &action, &before);
+	alarm(FINALIZE_S);
+	if (world->comm != MPI_COMM_NULL)
+		MPI_Comm_free(&world->comm);
+	MPI_Finalize();
+	alarm(0);
+	sigaction(SIGALRM, &before, NULL);
+	return clock_now_ns() - begin_ns;
+}
+
+uint64_t mpi_world_end(struct mpi_world *world, enum exit_status status)
+{
+	uint64_t finalize_ns;
+
+	if (status != EXIT_DONE && world->comm != MPI_COMM_NULL && !meet(world))
+		world->has_pending = true;
+	if (world->has_pending)
+		MPI_Abort(MPI_COMM_WORLD, (int)status);
+	if (world->has_pending)
+		_exit((int)status);
+	finalize_ns = finalize(world);
+	free_world(world);
+	return finalize_ns;
+}
