@@ -88,6 +88,9 @@ static const struct options_entry entries[] = {
 	OPTIONS_COMMON,
 };
 
+/* Of a document of all ranks that there may be. */
+#define REPORT_BYTES (256 * KIB)
+
 struct options {
 	struct options_reader reader;
 	struct sorter_config config;
@@ -485,8 +488,11 @@ static int sort_together(struct options *options, struct mpi_report *mpi,
 static int sort_by_mpi(struct options *options, char **words,
 		       struct failure *failure)
 {
-	struct mpi_report mpi;
+	struct mpi_report mpi = { 0 };
 
+	/* A launcher mixes what it reads from several ranks: the document
+	 * leaves in one piece. */
+	setvbuf(stdout, NULL, _IOFBF, REPORT_BYTES);
 	if (mpi_link_begin(words, &options->cluster.config, &mpi, failure) < 0)
 		return mpi_link_end(log_failure(failure), &mpi);
 	return mpi_link_end(sort_together(options, &mpi, failure), &mpi);

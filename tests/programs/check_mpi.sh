@@ -17,13 +17,22 @@ if [ "$SANITIZED" = tsan ]; then
 fi
 
 readonly MPIS=(mpich openmpi)
-COUNT=20000
+COUNT=20000 SMALL=3000
 RANKS_MAX=${MPI_RANKS:-8}
+SOME_RANKS=(7 16 31)
+KILL_TRIES=6
 if [ -n "$QUICK$SANITIZED" ]; then
-	COUNT=4000
+	COUNT=4000 SMALL=1000
 	RANKS_MAX=${MPI_RANKS:-4}
+	KILL_TRIES=2
 fi
-# Open MPI wants to be told that there may be more ranks than CPUs.
+# All the numbers of ranks take a while where they are many for the CPUs.
+[ "$RANKS_MAX" -ge 31 ] || SOME_RANKS=(7)
+# Where a rank is gone, for others' silence to end the run soon; a launcher
+# mostly is faster.
+readonly GONE_DEADLINE_S=5
+# What the libraries leave is not ours.
+export LSAN_OPTIONS=suppressions=$REPO/tests/mpi.supp:print_suppressions=0
 declare -A MANY=([mpich]="" [openmpi]=--oversubscribe)
 
 # mpi MPI RANKS COMMAND...: in the background if the caller says so; the job's
@@ -78,8 +87,367 @@ case_ranks()
 	done
 }
 
+# case_shape MPI RANKS SHAPE: many equal keys show whether ranks keep their order
+case_shape()
+{
+	make_shape "$3" "$SMALL" "$SEED" >whole
+	sort_reference whole -o want
+	cut_input whole 100 "$2" random
+	expect_mpi "$1" "$2"
+}
+
+# case_few MPI: ranks without records, and one that has all
+case_few()
+{
+	local count how
+
+	for count in 0 1 4 "$SMALL"; do
+		"$BIN/blinkgen" -a "$count" whole
+		sort_reference whole -o want
+		for how in first last; do
+			cut_input whole 100 4 "$how"
+			expect_mpi "$1" 4
+		done
+	done
+}
+
+# case_records MPI RANKS SIZE KEY COUNT
+case_records()
+{
+	local described=(--record-size="$3" --key="$4")
+
+	make_shape zipf "$5" "$SEED" "${described[@]}" >whole
+	sort_reference whole -o want "${described[@]}"
+	cut_input whole "$3" "$2" random
+	expect_mpi "$1" "$2" "${described[@]}"
+}
+
+# case_chunks MPI BYTES WINDOW: records and counts lie across the borders of
+# chunks, and heads of messages are longer than a chunk
+case_chunks()
+{
+	local ranks
+
+	export BLINK_MPI_CHUNK_BYTES=$2 BLINK_MPI_WINDOW=$3
+	"$BIN/blinkgen" "$COUNT" whole
+	expect_sorted whole -o want
+	for ranks in 2 5; do
+		cut_input whole 100 "$ranks" random
+		expect_mpi "$1" "$ranks"
+	done
+	make_shape few-distinct "$COUNT" "$SEED" >whole
+	sort_reference whole -o want
+	cut_input whole 100 3 random
+	expect_mpi "$1" 3
+}
+
+# Ranks that cut messages in other ways would not understand each other.
+case_chunks_differ()
+{
+	"$BIN/blinkgen" -a "$SMALL" whole
+	cut_input whole 100 2 even
+	status=0
+	# shellcheck disable=SC2086,SC2016 # none or one word; that shell's
+	timeout 100 "mpirun.$1" ${MANY[$1]} -n 2 sh -c \
+		'BLINK_MPI_CHUNK_BYTES=$((4096 << ${PMI_RANK:-$OMPI_COMM_WORLD_RANK})) \
+			exec "$@"' sh "$(mpi_program "$1")" in.%r -o out.%r \
+		>said 2>err </dev/null || status=$?
+	[ "$status" != 0 ] || fail "status 0"
+	expect_match 'rank . .*sends chunks of .* bytes, rank . of ' err
+	expect_none
+}
+
+# case_beyond_memory MPI: by way of scratch files, into files of their own and
+# into one
+case_beyond_memory()
+{
+	"$BIN/blinkgen" -a 400000 whole
+	expect_sorted whole -o want
+	cut_input whole 100 2 even
+	mkdir tmp.0 tmp.1
+	expect_mpi "$1" 2 -S 12M -T tmp.%r
+	mpi "$1" 2 "$(mpi_program "$1")" in.%r --gather=out.all -S 12M \
+		--deadline="$DEADLINE_S"
+	expect_sorted_by_all "$1"
+	expect_same out.all want
+}
+
+case_gather()
+{
+	"$BIN/blinkgen" -a "$COUNT" whole
+	expect_sorted whole -o want
+	cut_input whole 100 3 random
+	mpi "$1" 3 "$(mpi_program "$1")" in.%r --gather=out.all \
+		--deadline="$DEADLINE_S"
+	expect_sorted_by_all "$1"
+	echo out.all | expect_outputs
+	expect_same out.all want
+	rm out.all
+	expect_mpi "$1" 3 --by-reference=yes
+	expect_mpi "$1" 3 --unique
+	expect_mpi "$1" 3 --trace=trace.%r
+	expect_match '"rank 2 ' trace.0
+}
+
+# --- what is told -------------------------------------------------------------
+
+case_json()
+{
+	"$BIN/blinkgen" -a "$SMALL" whole
+	expect_sorted whole -o want
+	cut_input whole 100 2 even
+	mpi_sort "$1" 2 --json --checksum
+	expect_sorted_by_all "$1"
+	python3 - "$SMALL" <<-'END'
+		import json, sys
+		ranks = [json.loads(line) for line in open("said")]
+		assert sorted(one["rank"] for one in ranks) == [0, 1]
+		for one in ranks:
+		    assert one["transport"] == "mpi", one["transport"]
+		    assert "MPI" in one["mpi_library"], one["mpi_library"]
+		    assert one["mpi_init_ns"] > 0 and one["mpi_finalize_ns"] > 0
+		    assert one["schedule"] == "rounds", one["schedule"]
+		first = next(one for one in ranks if one["rank"] == 0)
+		assert first["whole_records"] == int(sys.argv[1])
+		assert len(first["ranks"]) == 2
+		for one in first["ranks"]:
+		    assert one["sent_bytes"] > 0 and one["received_bytes"] > 0
+		    assert one["clock_bound_ns"] == 0
+	END
+	# Without MPI
+	rm out.*
+	mpi "$1" 2 "$BIN/blinksort" --cluster in.%r -o out.%r --json \
+		--deadline="$DEADLINE_S" --job="$SCRATCH.$1"
+	expect_sorted_by_all "$1"
+	expect_match '"transport": "udp".*"mpi_library": null, "mpi_init_ns": null, "mpi_finalize_ns": null' said
+}
+
+# The plain program becomes the other one, which lies beside it.
+case_transport()
+{
+	mkdir bin
+	cp "$BIN/blinksort" bin
+	"$BIN/blinkgen" -a "$SMALL" whole
+	expect_sorted whole -o want
+	cut_input whole 100 2 even
+	expect_status 2 bin/blinksort --transport=mpi in.0 -o out.0 2>err
+	echo "blinksort: --transport=mpi: no blinksort-mpi beside this program:\
+ make mpi builds it" | expect_same - err
+	cp "$(mpi_program "$1")" bin/blinksort-mpi
+	mpi "$1" 2 bin/blinksort in.%r --transport=mpi -o out.%r --json
+	expect_sorted_by_all "$1"
+	expect_whole 2 want
+	expect_match '"transport": "mpi"' said
+	# It also has the other transport.
+	rm out.*
+	mpi "$1" 2 bin/blinksort-mpi --cluster --transport=udp in.%r -o out.%r \
+		--json --job="$SCRATCH.$1" --deadline="$DEADLINE_S"
+	expect_sorted_by_all "$1"
+	expect_whole 2 want
+	expect_match '"transport": "udp"' said
+}
+
+# case_alone MPI OTHER: started by another MPI's launcher, each process is rank 0
+# of 1.  None may sort its own part.
+case_alone()
+{
+	"$BIN/blinkgen" -a "$SMALL" whole
+	cut_input whole 100 2 even
+	mpi "$2" 2 "$(mpi_program "$1")" in.%r -o out.%r
+	[ "$status" = 2 ] || fail "status $status: $(cat err)"
+	expect_match '^blinksort-mpi: [A-Z_]+: this is rank . of 2, but to MPI it is alone: start it by the mpirun of' err
+	SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=4 expect_status 2 \
+		"$(mpi_program "$1")" in.%r -o out.%r 2>err
+	expect_match 'give srun --mpi=pmix or --mpi=pmi2' err
+	expect_none
+}
+
+# --- failures -----------------------------------------------------------------
+
+# expect_named RANKS PATTERN: each rank has said why in one line
+expect_named()
+{
+	local count
+
+	[ "$status" != 0 ] || fail "status 0"
+	count=$(grep -c -E "^blinksort-mpi: $2" err) || true
+	[ "$count" = "$1" ] || fail "not $1 ranks: $(cat err)"
+	expect_none
+}
+
+case_input_missing()
+{
+	local rank
+
+	"$BIN/blinkgen" -a "$SMALL" whole
+	cut_input whole 100 4 even
+	for rank in 0 2; do
+		mv "in.$rank" kept
+		mpi_sort "$1" 4
+		expect_named 4 "(rank $rank \\(.*\\): )?in.$rank: cannot open"
+		mv kept "in.$rank"
+	done
+}
+
+# The two ranks differ in an option: each says so.
+case_options_differ()
+{
+	"$BIN/blinkgen" -a "$SMALL" whole
+	cut_input whole 100 2 even
+	mpi "$1" 1 "$(mpi_program "$1")" in.0 -o out.0 : \
+		-n 1 "$(mpi_program "$1")" in.1 -o out.1 --key=0:9
+	expect_named 2 '(rank . .*: )?rank . .* has another --key than rank .'
+}
+
+# on_small_disk FOLDER COMMAND...: that folder is a disk of 200 KB
+on_small_disk()
+{
+	local folder=$1
+	shift
+
+	mount -t tmpfs -o size=200k none "$folder"
+	"$@" || { umount "$folder" && return 1; }
+	umount "$folder"
+}
+
+expect_full()
+{
+	mpi "$@"
+	[ "$status" != 0 ] || fail "status 0"
+	expect_match '^blinksort-mpi: (d|tmp).1' err
+	expect_match '^blinksort-mpi: rank 1 ' err
+	[ -z "$(find d.* -mindepth 1)" ] || fail "there is $(find d.*)"
+}
+
+case_full()
+{
+	local program
+
+	program=$(mpi_program "$1")
+	"$BIN/blinkgen" -a 400000 whole
+	cut_input whole 100 2 even
+	mkdir d.0 d.1 tmp.0 tmp.1
+	on_small_disk d.1 expect_full "$1" 2 "$program" in.%r -o d.%r/out
+	on_small_disk tmp.1 expect_full "$1" 2 "$program" in.%r -o d.%r/out \
+		-S 12M -T tmp.%r
+}
+
+# start_sort MPI RANKS OPTION...: in the background, as $job; rank r has the
+# process in pid.r
+start_sort()
+{
+	local mpi=$1 ranks=$2
+	shift 2
+
+	rm -f pid.*
+	# shellcheck disable=SC2016 # that shell's
+	mpi_sort_by_shell='echo $$ >pid.${PMI_RANK:-$OMPI_COMM_WORLD_RANK}; exec "$@"'
+	(
+		mpi "$mpi" "$ranks" sh -c "$mpi_sort_by_shell" sh \
+			"$(mpi_program "$mpi")" "$@" --deadline="$GONE_DEADLINE_S"
+		echo "$status" >ended
+	) &
+	job=$!
+}
+
+# end_sort BEGIN_S: it ends soon; its status in $status
+end_sort()
+{
+	local took_s
+
+	wait "$job"
+	status=$(cat ended)
+	took_s=$((SECONDS - $1))
+	[ "$took_s" -le $((GONE_DEADLINE_S + 20)) ] || fail "took $took_s s"
+}
+
+# case_killed MPI SIGNAL: at any moment; then there are all outputs or none
+case_killed()
+{
+	local i got begin_s
+
+	"$BIN/blinkgen" -a "$COUNT" whole
+	expect_sorted whole -o want
+	cut_input whole 100 3 even
+	for ((i = 0; i < KILL_TRIES; i++)); do
+		begin_s=$SECONDS
+		start_sort "$1" 3 in.%r -o out.%r
+		wait_until test -s pid.1
+		random_below 600
+		sleep "0.$(printf %03d "$random")"
+		kill -"$2" "$(cat pid.1)" 2>/dev/null || true
+		end_sort "$begin_s"
+		got=$(find . -name 'out.*' | wc -l)
+		if [ "$got" != 0 ]; then
+			expect_whole 3 want
+		else
+			[ "$status" != 0 ] || fail "status 0, and no output"
+			expect_none
+		fi
+		rm -f out.*
+	done
+}
+
+# has_open RANK FILE
+has_open()
+{
+	[ -n "$(find "/proc/$(cat "pid.$1")/fd" -lname "*/$2")" ]
+}
+
+# case_silent MPI: the others name a rank that does not go on, and end.  The
+# launcher cannot know.
+case_silent()
+{
+	local i begin_s
+
+	"$BIN/blinkgen" -a 400000 whole
+	cut_input whole 100 3 even
+	for ((i = 0; i < 10; i++)); do
+		begin_s=$SECONDS
+		start_sort "$1" 3 in.%r -o out.%r
+		wait_until test -s pid.1
+		wait_until has_open 1 in.1 || true
+		kill -STOP "$(cat pid.1)" 2>/dev/null || true
+		end_sort "$begin_s"
+		kill -KILL "$(cat pid.1)" 2>/dev/null || true
+		[ "$status" = 0 ] || break
+		rm -f out.*
+	done
+	[ "$status" != 0 ] || fail "the rank was through each time"
+	expect_match '^blinksort-mpi: rank 1 .*(has been silent for|has not come within) 5.0 s' err
+	expect_none
+}
+
 for mpi in "${MPIS[@]}"; do
+	other=$([ "$mpi" = mpich ] && echo openmpi || echo mpich)
 	check_able "$mpi" "${mpi}_ranks" case_ranks "$mpi"
+	for ranks in "${SOME_RANKS[@]}"; do
+		for shape in zipf all-equal; do
+			check_able "$mpi" "${mpi}_${shape}_$ranks" case_shape \
+				"$mpi" "$ranks" "$shape"
+		done
+		check_able "$mpi" "${mpi}_records_1_$ranks" case_records "$mpi" \
+			"$ranks" 1 0:1 "$SMALL"
+		check_able "$mpi" "${mpi}_records_16_$ranks" case_records \
+			"$mpi" "$ranks" 16 8:8 "$SMALL"
+		check_able "$mpi" "${mpi}_records_4096_$ranks" case_records \
+			"$mpi" "$ranks" 4096 4000:10 "$((SMALL / 4))"
+	done
+	check_able "$mpi" "${mpi}_few" case_few "$mpi"
+	check_able "$mpi" "${mpi}_chunks_4096_1" case_chunks "$mpi" 4096 1
+	check_able "$mpi" "${mpi}_chunks_777_3" case_chunks "$mpi" 777 3
+	check_able "$mpi" "${mpi}_chunks_differ" case_chunks_differ "$mpi"
+	check_able "$mpi" "${mpi}_beyond_memory" case_beyond_memory "$mpi"
+	check_able "$mpi" "${mpi}_gather" case_gather "$mpi"
+	check_able "$mpi" "${mpi}_json" case_json "$mpi"
+	check_able "$mpi" "${mpi}_transport" case_transport "$mpi"
+	check_able "$mpi,$other" "${mpi}_alone" case_alone "$mpi" "$other"
+	check_able "$mpi" "${mpi}_input_missing" case_input_missing "$mpi"
+	check_able "$mpi" "${mpi}_options_differ" case_options_differ "$mpi"
+	check_able "$mpi,mount" "${mpi}_full" case_full "$mpi"
+	check_able "$mpi" "${mpi}_killed" case_killed "$mpi" KILL
+	check_able "$mpi" "${mpi}_terminated" case_killed "$mpi" TERM
+	check_able "$mpi" "${mpi}_silent" case_silent "$mpi"
 done
 
 finish
