@@ -488,13 +488,14 @@ static int sort_together(struct options *options, struct mpi_report *mpi,
 static int sort_by_mpi(struct options *options, char **words,
 		       struct failure *failure)
 {
+	static char report[REPORT_BYTES];
 	struct mpi_report mpi = { 0 };
 
-	/* A launcher mixes what it reads from several ranks: the document
-	 * leaves in one piece. */
-	setvbuf(stdout, NULL, _IOFBF, REPORT_BYTES);
 	if (mpi_link_begin(words, &options->cluster.config, &mpi, failure) < 0)
 		return mpi_link_end(log_failure(failure), &mpi);
+	/* A launcher mixes what it reads from several ranks: the document
+	 * leaves in one piece.  MPICH has taken the buffer away. */
+	setvbuf(stdout, report, _IOFBF, sizeof(report));
 	return mpi_link_end(sort_together(options, &mpi, failure), &mpi);
 }
 
