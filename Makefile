@@ -242,6 +242,9 @@ mpi: $(BIN)/blinksort-mpi ## build blinksort-mpi, which sorts over MPI
 .PHONY: mpi-all
 mpi-all: ## build one for each MPI, in build/mpi-NAME/bin/
 
+.PHONY: mpi-bench
+mpi-bench: ## build what compares its exchange with MPI_Alltoallv
+
 .PHONY: help
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' Makefile | \
@@ -543,6 +546,13 @@ $(1)/bin/blinksort-mpi.$(2): $(BUILD)/$(VARIANT)/src/programs/blinksort_main.o \
 		$(MPI_SOURCES:%.c=$(1)/%.o) $(BUILD)/$(VARIANT)/libblink.a
 	$$(call say,LINK,$$@)
 	$(Q)mkdir -p $$(@D)
+	$(Q)$(3) -pthread $(SAN_FLAGS) $(LDFLAGS) -o $$@ $$^ $(DYNAMIC_LIBRARIES)
+
+mpi-bench: $(1)/tests/bench/exchange_mpi
+
+$(1)/tests/bench/exchange_mpi: $(1)/tests/bench/exchange_mpi.o \
+		$(MPI_SOURCES:%.c=$(1)/%.o) $(BUILD)/$(VARIANT)/libblink.a
+	$$(call say,LINK,$$@)
 	$(Q)$(3) -pthread $(SAN_FLAGS) $(LDFLAGS) -o $$@ $$^ $(DYNAMIC_LIBRARIES)
 
 -include $$(wildcard $(1)/*/*/*.d)
