@@ -109,6 +109,9 @@ mpi_name = $(patsubst mpicc.%,%,$(notdir $1))
 # make mpi-all leaves out plain mpicc where others are there: it is one of them.
 MPI_ALL := $(if $(MPI_SOURCES),$(or $(filter-out %/mpicc,$(MPICCS)),$(MPICCS)))
 
+# Where its mpi.h is: mpicc -show prints the command of the compiler below it.
+mpi_includes = $(filter -I%,$(shell $1 -show))
+
 # gcc takes MPICH's MPI_STATUSES_IGNORE, which is the address 1, for an array.
 MPI_FLAGS = $(SAN_FLAGS) -Wno-stringop-overflow
 
@@ -260,7 +263,7 @@ help: ## show this list
 #
 # SAN=asan        build with AddressSanitizer, UBSan; tsan: ThreadSanitizer
 # CC=clang-14     compile with clang-14 instead of gcc
-# MPICC=COMPILER  make mpi: compile with it, not with the first mpicc there is
+# MPICC=COMPILER  make mpi: compile with it, not with the first mpicc
 # LIBC=glibc      link programs dynamically even if musl-gcc is there
 # CFLAGS=FLAGS    add these flags to the compiler's; LDFLAGS: the linker's
 # WERROR=1        treat a compiler's warning as an error
@@ -406,7 +409,7 @@ fuzz: ## run each fuzz target from its corpus
 
 C_FILES := $(wildcard src/*/*.[ch] shell/*.[ch] tests/*/*.[ch] \
 	     tests/unit/musl/*.h)
-TIDY_FILES := $(SOURCES) $(TESTS) $(BENCHES) $(FUZZERS) $(HELPERS) $(FAULT)
+TIDY_FILES := $(SOURCES) $(if $(MPI_ALL),$(MPI_SOURCES)) $(TESTS) $(BENCHES) $(FUZZERS) $(HELPERS) $(FAULT)
 # shellcheck's SC2317 finds functions that nothing calls; the check scripts call
 # theirs by name: check NAME FUNCTION.
 .PHONY: lint
@@ -426,8 +429,11 @@ style: $(TIDY_FILES:%=tidy/%)
 .PHONY: $(TIDY_FILES:%=tidy/%)
 $(TIDY_FILES:%=tidy/%): tidy/%: %
 	$(call say,TIDY,$<)
-	$(Q)clang-tidy-14 --quiet $< -- $(BASE_FLAGS) $(call file_flags,$<) \
+	$(Q)clang-tidy-14 --quiet $(TIDY_CHECKS) $< -- $(BASE_FLAGS) $(call file_flags,$<) \
+		$(if $(filter $(MPI_SOURCES),$<),$(call mpi_includes,$(MPI_FIRST))) \
 		2>/dev/null
+# Requests are polled, where the analyser looks for MPI_Wait.
+$(MPI_SOURCES:%=tidy/%): TIDY_CHECKS := --checks=-clang-analyzer-optin.mpi.MPI-Checker
 
 .PHONY: format
 format: ## lay out all C files by clang-format
@@ -438,7 +444,8 @@ format: ## lay out all C files by clang-format
 .PHONY: install
 install: all ## install programs and man pages below DESTDIR and PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 755 $(PROGRAMS:%=$(BIN)/%) $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(PROGRAMS:%=$(BIN)/%) $(wildcard $(BIN)/blinksort-mpi) \
+		$(DESTDIR)$(PREFIX)/bin
 	$(STRIP) --strip-debug $(PROGRAMS:%=$(DESTDIR)$(PREFIX)/bin/%)
 	$(if $(PAGES),install -m 644 $(PAGES) $(DESTDIR)$(PREFIX)/share/man/man1)
 	for file in $(SCRIPT_DATA); do \
@@ -455,7 +462,8 @@ install: all ## install programs and man pages below DESTDIR and PREFIX
 
 .PHONY: uninstall
 uninstall: ## remove what make install has installed
-	rm -f $(PROGRAMS:%=$(DESTDIR)$(PREFIX)/bin/%)
+	rm -f $(PROGRAMS:%=$(DESTDIR)$(PREFIX)/bin/%) \
+		$(DESTDIR)$(PREFIX)/bin/blinksort-mpi
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(SCRIPT_PROGRAMS)))
 	rm -rf $(DESTDIR)$(OURS)
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/share/man/man1/,$(notdir $(PAGES)))

@@ -93,6 +93,7 @@ static const struct options_entry entries[] = {
 
 struct options {
 	struct options_reader reader;
+	char **words; /* owned: as they were, with the program's name */
 	struct sorter_config config;
 	const char *outputs[OUTPUT_FILES_MAX];
 	bool tells_progress;
@@ -521,11 +522,12 @@ int main(int argc, char **argv)
 		},
 	};
 	struct failure failure = { .status = EXIT_DONE };
-	char **words = calloc((size_t)argc + 1, sizeof(*words));
+	char **words;
 	struct sorter_result result;
 	int ret;
 
 	log_init(mpi_link_is_there() ? "blinksort-mpi" : "blinksort");
+	words = options.words = calloc((size_t)argc + 1, sizeof(*words));
 	if (!words) {
 		failure_no_memory(&failure);
 		return log_failure(&failure);
