@@ -503,19 +503,6 @@ static void begin_result(struct cluster *cluster)
 					   : EXCHANGE_ROUNDS;
 }
 
-/* Not before the number of ranks is known. */
-static int check_roles(struct cluster *cluster)
-{
-	int highest = cluster_roles_highest(&cluster->config->roles);
-
-	if (highest < (int)cluster->rank.node_count)
-		return 0;
-	return failure_set(cluster->failure, EXIT_USAGE, "--roles", 0,
-			   "there is no rank %d: ranks are numbered from 0 to "
-			   "%u",
-			   highest, cluster->rank.node_count - 1);
-}
-
 int cluster_run_in(struct cluster *cluster, const struct sorter_config *config,
 		   const struct cluster_config *cluster_config,
 		   struct cluster_result *result, struct failure *failure)
@@ -538,7 +525,8 @@ int cluster_run_in(struct cluster *cluster, const struct sorter_config *config,
 	sort_trace_init(&cluster->trace, config->trace_path);
 	begin_result(cluster);
 	if (error == 0)
-		error = check_roles(cluster);
+		error = cluster_roles_check(&cluster_config->roles,
+					    cluster->rank.node_count, failure);
 	if (error == 0)
 		error = run_rank(cluster);
 	if (error)

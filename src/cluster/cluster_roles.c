@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/failure.h"
+
 static const char *const names[CLUSTER_ROLES] = {
 	[CLUSTER_ROLE_READ] = "read",
 	[CLUSTER_ROLE_SORT] = "sort",
@@ -131,4 +133,17 @@ int cluster_roles_highest(const struct cluster_roles *roles)
 			if (is_in(roles, role, (unsigned)rank))
 				return rank;
 	return -1;
+}
+
+int cluster_roles_check(const struct cluster_roles *roles, unsigned rank_count,
+			struct failure *failure)
+{
+	int highest = cluster_roles_highest(roles);
+
+	if (highest < (int)rank_count)
+		return 0;
+	return failure_set(failure, EXIT_USAGE, "--roles", 0,
+			   "there is no rank %d: ranks are numbered from 0 to "
+			   "%u",
+			   highest, rank_count - 1);
 }

@@ -24,6 +24,8 @@
 
 #include "net/rank.h"
 
+struct failure;
+
 enum cluster_role {
 	CLUSTER_ROLE_READ,
 	CLUSTER_ROLE_SORT,
@@ -57,6 +59,11 @@ unsigned cluster_roles_of(const struct cluster_roles *roles, unsigned rank);
 
 /* The highest rank that an entry names; -1: there is none. */
 int cluster_roles_highest(const struct cluster_roles *roles);
+
+/* Are all ranks that entries name below rank_count?  0, or -errno with *failure
+ * filled. */
+int cluster_roles_check(const struct cluster_roles *roles, unsigned rank_count,
+			struct failure *failure);
 
 static inline bool cluster_roles_have(unsigned bits, enum cluster_role role)
 {
