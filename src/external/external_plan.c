@@ -1,5 +1,6 @@
 #include "external/external_plan.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #include "external/merge_plan.h"
@@ -210,6 +211,7 @@ unsigned external_plan_areas(const struct external_plan *plan,
 {
 	unsigned areas = plan->rank_count > 1 ? EXTERNAL_RANK_AREAS : 2;
 
+	assert(free_batches > 0);
 	return (unsigned)DIV_ROUND_UP(areas, free_batches);
 }
 

@@ -70,9 +70,10 @@ def ranks(place, inputs, told_bytes, options=(), name=None, shared=False):
     outputs = [place.folder / f"out.{rank}" for rank in range(len(inputs))]
     if shared:
         options = ["--shared-input", *options]
-    steps = [[command(inputs if shared else [source], output, told_bytes, place.folder, [
-        f"--nodes=127.0.0.[2-{len(inputs) + 1}]", f"--rank={rank}",
-        f"--deadline={DEADLINE_S}", *options])]
+    steps = [[command(
+        inputs if shared else [source], output, told_bytes, place.folder,
+        [f"--nodes=127.0.0.[2-{len(inputs) + 1}]", f"--rank={rank}",
+         f"--deadline={DEADLINE_S}", *options])]
         for rank, (source, output) in enumerate(zip(inputs, outputs))]
     return Job(name or f"{len(inputs)} ranks", steps,
                told_bytes + KERNEL_BYTES, inputs=inputs, outputs=outputs,

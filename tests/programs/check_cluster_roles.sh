@@ -344,12 +344,12 @@ case_file()
 # refuse ROLES MESSAGE [STATUS]: rank 0 of two says so, in one line
 refuse()
 {
-	local statuses=() pids=() roles=$1 wanted=${3:-2}
+	local statuses=() pids=() roles=$1 expected=${3:-2}
 
 	set -- "$2"
 	start_roles 2
 	wait_ranks 0 1
-	[ "${statuses[*]}" = "$wanted $wanted" ] ||
+	[ "${statuses[*]}" = "$expected $expected" ] ||
 		fail "$roles: ${statuses[*]}"
 	expect_one_line err.0
 	expect_match "$1" err.0
