@@ -14,9 +14,9 @@
  * Or all ranks write into one file, each its part, and the first that sorts
  * gives the name.
  *
- * If the records do not fit into the memory of some rank, or ranks have
- * different roles (cluster_roles.h), all of them sort by way of scratch files
- * (cluster_external.h).
+ * If the records do not fit into the memory of some rank, or a rank lacks a
+ * role (cluster_roles.h), or the ranks share their input, all of them sort by
+ * way of scratch files (cluster_external.h).
  *
  * Buckets are equal key ranges when the probed keys are uniform.  Otherwise the
  * buckets' borders come from a sample, and the places where the shares begin

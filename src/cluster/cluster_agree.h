@@ -92,8 +92,8 @@ struct cluster_agreement {
 	enum splitters_kind kind; /* STATIC_256, STATIC_95 or SAMPLED */
 	bool traces;		  /* rank 0 wants all timelines */
 	bool by_reference;	  /* ranks send references, not records */
-	/* What some rank needs does not fit into its memory, or some rank
-	 * lacks a role: all sort by way of scratch files
+	/* Some rank needs more memory than it has, or lacks a role, or the
+	 * ranks share their input: all sort by way of scratch files
 	 * (cluster_external.h). */
 	bool is_external;
 	/* If static output ranges turn out to be too unequal: sample instead.

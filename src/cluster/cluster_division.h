@@ -23,7 +23,7 @@ struct cluster_division {
 	struct reading_claims *claims;
 	struct input_division division;
 	uint64_t begin_ns, next_ns; /* the ranks divide then */
-	uint32_t step_count;	    /* so often they have divided */
+	uint32_t step_count;	    /* divisions so far */
 	/* When the rate was measured last. */
 	uint64_t last_ns, last_read, last_waited_ns;
 	uint64_t rate; /* records in a second; 0: not known yet */

@@ -15,7 +15,7 @@ static bool has(const struct cluster_hello *hello, enum cluster_role role)
 	return cluster_roles_have(hello->roles, role);
 }
 
-/* --- who keeps what --------------------------------------------------------
+/* --- keepers ---------------------------------------------------------------
  */
 
 /* The next keeper behind rank k; the same one, if there is none. */
@@ -420,7 +420,8 @@ static bool begin(struct cluster_keep *keep)
 	return any;
 }
 
-/* Whole blocks, and so many that the slices of the source's input are few. */
+/* Whole blocks, and enough of them that the slices of the source's input are
+ * few. */
 static bool takes_enough(const struct external_rank_limits *keeper,
 			 const struct cluster_hello *source)
 {

@@ -5,7 +5,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 
-/* While threads work, other ranks are answered so often. */
+/* The pause between two calls of exchange_serve(), while threads work. */
 #define SERVE_NS 500000
 #define TELL_NS 1000000000
 #define MESSAGE_BYTES (8 * CLUSTER_PROGRESS_WORDS)

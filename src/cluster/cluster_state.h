@@ -16,7 +16,7 @@
  *      cluster_gaps.h       the one file, without those that were dropped
  *      cluster_external.h   all of it, for what does not fit into memory
  *      cluster_keep.h       there, runs that go to other ranks
- *      cluster_roles.h      who reads, sorts and keeps
+ *      cluster_roles.h      the roles of ranks: read, sort, keep
  *      cluster_report.h     figures
  *      cluster_trace.h      all ranks' timelines
  *

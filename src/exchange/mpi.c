@@ -30,7 +30,8 @@
 #define SPIN_NS ((uint64_t)50000)
 #define YIELD_NS ((uint64_t)1000000)
 #define NAP_NS 50000
-/* Tell others so often within a deadline that we are alive. */
+/* Notes that a rank sends within a deadline, to tell others that it is alive.
+ */
 #define ALIVE_PER_DEADLINE 8
 /* How long a rank that fails stays for its notes to leave, and rank 0 after the
  * last barrier. */

@@ -169,7 +169,8 @@ static void hear_failure(struct mpi *x, unsigned node,
 	x->has_told_failure = true;
 }
 
-/* The most bytes of text that a note may have; LENGTHS has so many exactly. */
+/* The most bytes of text that a note may have; LENGTHS has this number exactly.
+ */
 static size_t text_bytes_max(const struct mpi *x, uint32_t kind)
 {
 	switch (kind) {

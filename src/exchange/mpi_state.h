@@ -45,7 +45,7 @@ enum mpi_note_kind {
 struct mpi_note_head {
 	uint32_t kind;
 	uint32_t phase, epoch;
-	uint32_t delay_ms; /* the sender may be silent for so long */
+	uint32_t delay_ms; /* the sender may be silent for that time */
 	uint64_t number;
 	uint64_t text_bytes;
 };

@@ -86,6 +86,6 @@ void given_runs_sent(struct given_runs *given)
 
 void given_runs_stop(struct given_runs *given)
 {
-	/* Whoever waits sees that it has changed, and the failure. */
+	/* The leader of the ordering team wakes, and sees the failure. */
 	given_runs_sent(given);
 }

@@ -1,9 +1,9 @@
 #!/bin/bash
 # check_cluster_roles.sh - ranks that read, sort or keep, and do not do the rest
 #
-# The outputs equal those of one process, whoever does what.  A rank without a
-# role does not look at what belongs to it: its input, its output's folder or its
-# scratch folder is not even there.
+# Whatever the roles of the ranks are, the outputs equal those of one process.  A
+# rank without a role does not look at what only that role needs: its input, the
+# folder of its output or its scratch folder need not exist.
 
 # shellcheck disable=SC2317 # cases are called by check
 # shellcheck source=tests/programs/cluster_lib.sh
@@ -289,11 +289,11 @@ case_compress()
 # Rank 0 does not sort: another rank gives the one file its name.
 case_gather()
 {
-	local gather=yes who words roles
+	local gather=yes listed words roles
 
 	make_whole zipf 100
-	for who in "0 1:2 3:1 2" "0 3:0 2:1" "0:3:1"; do
-		IFS=: read -r -a words <<<"$who"
+	for listed in "0 1:2 3:1 2" "0 3:0 2:1" "0:3:1"; do
+		IFS=: read -r -a words <<<"$listed"
 		set_roles "${words[0]}" "${words[1]}" "${words[2]}"
 		cut_for_readers whole 100
 		run_roles 4
@@ -303,8 +303,8 @@ case_gather()
 	# Duplicates leave gaps, of which a rank that does not sort has none.
 	make_whole few-distinct 100
 	"${BLINKSORT[@]}" whole -o want --unique
-	for who in "0 1:2 3:1 2" "0 3:0 2:1"; do
-		IFS=: read -r -a words <<<"$who"
+	for listed in "0 1:2 3:1 2" "0 3:0 2:1"; do
+		IFS=: read -r -a words <<<"$listed"
 		set_roles "${words[0]}" "${words[1]}" "${words[2]}"
 		cut_for_readers whole 100
 		run_roles 4 --unique
@@ -419,16 +419,6 @@ expect_ended()
 		expect_match "rank $1 " "err.$rank"
 	done
 	expect_none
-}
-
-# has_ended_before VICTIM: the signal came when all outputs had their names
-has_ended_before()
-{
-	local rank
-
-	for rank in 0 1 2 3; do
-		[ "$rank" = "$1" ] || [ "${statuses[rank]}" = 0 ] || return 1
-	done
 }
 
 # end_one SIGNAL: at a random moment, a random rank

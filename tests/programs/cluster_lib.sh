@@ -14,7 +14,8 @@
 #   expect_whole RANKS FILE         the outputs one after the other are FILE,
 #                                   and there is nothing else that was left
 #   expect_none                     there is no output
-#   start_rank, wait_ranks, job_name    ranks without daemons, see below
+#   start_rank, wait_ranks, has_ended_before, job_name
+#                                   ranks without daemons, see below
 #
 # DEADLINE_S is so long that a slow machine is not taken for a dead peer.
 
@@ -185,6 +186,17 @@ wait_ranks()
 		statuses[rank]=0
 		# The shell prints a message of its own for a killed process.
 		wait "${pids[rank]}" 2>/dev/null || statuses[rank]=$?
+	done
+}
+
+# has_ended_before VICTIM: of four ranks, all others have succeeded: the signal came
+# when all outputs had their names
+has_ended_before()
+{
+	local rank
+
+	for rank in 0 1 2 3; do
+		[ "$rank" = "$1" ] || [ "${statuses[rank]}" = 0 ] || return 1
 	done
 }
 

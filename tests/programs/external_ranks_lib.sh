@@ -127,16 +127,6 @@ end_one()
 	fi
 }
 
-# has_ended_before VICTIM: the signal came when all outputs had their names
-has_ended_before()
-{
-	local rank
-
-	for rank in 0 1 2 3; do
-		[ "$rank" = "$1" ] || [ "${statuses[rank]}" = 0 ] || return 1
-	done
-}
-
 # wait_others RANK: until all but this one have ended
 wait_others()
 {
