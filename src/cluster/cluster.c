@@ -525,6 +525,8 @@ int cluster_run_in(struct cluster *cluster, const struct sorter_config *config,
 	sort_trace_init(&cluster->trace, config->trace_path);
 	begin_result(cluster);
 	if (error == 0)
+		error = cluster_lay_out_ranks(cluster);
+	if (error == 0)
 		error = cluster_roles_check(&cluster_config->roles,
 					    cluster->rank.node_count, failure);
 	if (error == 0)
@@ -543,7 +545,8 @@ int cluster_run_in(struct cluster *cluster, const struct sorter_config *config,
 static void free_small(struct cluster *cluster)
 {
 	cluster_sample_free(&cluster->sample);
-	free(cluster->send.targets[0].head);
+	if (cluster->send.targets)
+		free(cluster->send.targets[0].head);
 	free(cluster->receive.discard_buffer);
 }
 
@@ -556,11 +559,12 @@ void cluster_free(struct cluster *cluster)
 	free_small(cluster);
 	/* With the mappings of other ranks' inputs. */
 	input_close(&cluster->input);
-	for (unsigned i = 0; i < RANK_NODES_MAX; i++)
+	for (unsigned i = 0; receive->sources && i < cluster->node_count; i++)
 		if (receive->sources[i].input_fd > 0)
 			close(receive->sources[i].input_fd);
 	arena_unmap(&cluster->send.arena);
 	arena_unmap(&receive->arena);
+	arena_unmap(&cluster->memory);
 }
 
 int cluster_run(const struct sorter_config *config,

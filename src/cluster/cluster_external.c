@@ -147,7 +147,7 @@ static int make_runs(struct joint_sort *joint, struct failure *failure)
 static int set_parts(struct joint_sort *joint, struct failure *failure)
 {
 	const uint64_t *begin = joint->runs.input_begin;
-	uint8_t keeper[RANK_NODES_MAX];
+	uint16_t keeper[RANK_NODES_MAX];
 	struct run_spans *spans;
 
 	joint->runs.spans = spans = calloc(joint->count, sizeof(*spans));

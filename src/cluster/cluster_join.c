@@ -12,6 +12,40 @@
 #include "sort/key_probe.h"
 #include "sort/sort_setup.h"
 
+int cluster_lay_out_ranks(struct cluster *cluster)
+{
+	size_t count = cluster->rank.node_count;
+	struct cluster_receive *receive = &cluster->receive;
+	struct cluster_send *send = &cluster->send;
+	struct arena *memory = &cluster->memory;
+	const size_t bytes = sizeof(*cluster->hellos) +
+			     sizeof(*receive->sources) +
+			     sizeof(*receive->runs) + sizeof(*receive->shares) +
+			     sizeof(*send->cuts) + sizeof(*send->send_bytes) +
+			     sizeof(*send->targets);
+	int error = sort_setup_arena(memory, (count + 1) * bytes, 7,
+				     cluster->failure);
+
+	if (error)
+		return error;
+	cluster->node_count = (unsigned)count;
+	cluster->hellos = arena_take(memory, count * sizeof(*cluster->hellos),
+				     CACHE_PAIR_BYTES);
+	receive->sources = arena_take(memory, count * sizeof(*receive->sources),
+				      CACHE_PAIR_BYTES);
+	receive->runs = arena_take(memory, count * sizeof(*receive->runs),
+				   CACHE_PAIR_BYTES);
+	receive->shares = arena_take(memory, count * sizeof(*receive->shares),
+				     CACHE_PAIR_BYTES);
+	send->cuts = arena_take(memory, (count + 1) * sizeof(*send->cuts),
+				CACHE_PAIR_BYTES);
+	send->send_bytes = arena_take(memory, count * sizeof(*send->send_bytes),
+				      CACHE_PAIR_BYTES);
+	send->targets = arena_take(memory, count * sizeof(*send->targets),
+				   CACHE_PAIR_BYTES);
+	return 0;
+}
+
 /* Our CPUs, where several ranks share a machine. */
 static void choose_cpus(struct cluster *cluster, unsigned workers)
 {

@@ -8,7 +8,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 
-_Static_assert(RANK_NODES_MAX <= 1 << 8, "a rank is a byte");
+_Static_assert(RANK_NODES_MAX <= 1 << 16, "a rank is two bytes");
 
 static bool has(const struct cluster_hello *hello, enum cluster_role role)
 {
@@ -37,7 +37,7 @@ static unsigned first_keeper(const struct cluster_hello *hellos,
 }
 
 void cluster_keep_choose(const struct cluster_hello *hellos,
-			 unsigned node_count, uint8_t *keeper)
+			 unsigned node_count, uint16_t *keeper)
 {
 	unsigned k = first_keeper(hellos, node_count), keepers = 0;
 	uint64_t kept[RANK_NODES_MAX], whole = 0;
@@ -52,7 +52,7 @@ void cluster_keep_choose(const struct cluster_hello *hellos,
 	for (unsigned i = 0; i < node_count; i++) {
 		uint64_t records = hellos[i].record_count;
 
-		keeper[i] = (uint8_t)i;
+		keeper[i] = (uint16_t)i;
 		if (has(&hellos[i], CLUSTER_ROLE_KEEP))
 			continue;
 		/* A keeper has its part when half of the next input would be
@@ -60,14 +60,14 @@ void cluster_keep_choose(const struct cluster_hello *hellos,
 		while (kept[k] + records / 2 >= whole / MAX(1, keepers) &&
 		       next_keeper(hellos, node_count, k) != k)
 			k = next_keeper(hellos, node_count, k);
-		keeper[i] = (uint8_t)k;
+		keeper[i] = (uint16_t)k;
 		kept[k] += records;
 	}
 }
 
 /* Does the rank have records that another one keeps? */
-static bool is_source(const struct cluster_hello *hellos, const uint8_t *keeper,
-		      unsigned rank)
+static bool is_source(const struct cluster_hello *hellos,
+		      const uint16_t *keeper, unsigned rank)
 {
 	return keeper[rank] != rank && hellos[rank].record_count > 0;
 }
@@ -88,7 +88,7 @@ static unsigned count_role(const struct cluster_hello *hellos,
 /* All ranks plan for as many records as the one has that reads or keeps most,
  * so that their pieces and blocks suit each other. */
 static uint64_t find_largest(const struct cluster_hello *hellos,
-			     const uint8_t *keeper, unsigned node_count)
+			     const uint16_t *keeper, unsigned node_count)
 {
 	uint64_t records[RANK_NODES_MAX] = { 0 }, largest = 0;
 
@@ -108,7 +108,7 @@ void cluster_keep_configure(struct external_config *config,
 {
 	unsigned count = rank->node_count;
 	unsigned sorters = count_role(hellos, count, CLUSTER_ROLE_SORT);
-	uint8_t keeper[RANK_NODES_MAX];
+	uint16_t keeper[RANK_NODES_MAX];
 
 	cluster_keep_choose(hellos, count, keeper);
 	config->rank_count = count;
@@ -415,7 +415,7 @@ static bool begin(struct cluster_keep *keep)
 				 keep->runs->input_begin[i],
 				 keep->hellos[i].record_count,
 				 runs_max_of(keep, i));
-		keep->source[keep->source_count++] = (uint8_t)i;
+		keep->source[keep->source_count++] = (uint16_t)i;
 	}
 	return any;
 }

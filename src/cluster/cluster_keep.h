@@ -25,7 +25,7 @@
  * the same keeper, so that each keeps about as many records: only runs that are
  * neighbours in the input can be merged before the last merge. */
 void cluster_keep_choose(const struct cluster_hello *hellos,
-			 unsigned node_count, uint8_t *keeper);
+			 unsigned node_count, uint16_t *keeper);
 
 /* What the roles and the inputs of all ranks mean for the sort of this one. */
 void cluster_keep_configure(struct external_config *config,
@@ -45,9 +45,9 @@ struct cluster_keep {
 	struct cluster_wave_result result;
 
 	/* Private. */
-	uint8_t keeper[RANK_NODES_MAX];
+	uint16_t keeper[RANK_NODES_MAX];
 	/* Of the rank's sources, in rank order: which ranks they are. */
-	uint8_t source[RANK_NODES_MAX];
+	uint16_t source[RANK_NODES_MAX];
 	unsigned source_count;
 	struct given_runs *given; /* NULL: we keep */
 	struct kept_runs *kept;	  /* NULL: for no other rank */

@@ -102,14 +102,12 @@ static int prepare(void *context, const uint64_t *receive_bytes,
 	struct cluster *cluster = context;
 	struct cluster_source *own =
 		&cluster->receive.sources[cluster->rank.rank];
-	bool is_static = cluster->splitters.kind != SPLITTERS_SAMPLED;
 	int error = cluster_check_sums(cluster, failure);
 
 	(void)receive_bytes;
 	if (error)
 		return error;
-	if (is_static && cluster->agreement.may_sample &&
-	    cluster_shares_are_skewed(cluster))
+	if (cluster_shares_are_skewed(cluster))
 		return begin_discarding(cluster, failure);
 	error = cluster_make_room(cluster, failure);
 	if (error)
@@ -308,10 +306,12 @@ int cluster_exchange(struct cluster *cluster)
 	};
 	bool drops_duplicates = cluster->sort_config->unique;
 	uint64_t begin_ns = clock_now_ns();
-	int error = exchange_begin(cluster->exchange, &collective,
-				   cluster->failure);
+	int error = cluster_learn_shares(cluster);
 
 	cluster->result->sort.bucketed_ns = begin_ns;
+	if (error == 0)
+		error = exchange_begin(cluster->exchange, &collective,
+				       cluster->failure);
 	if (error == 0)
 		error = exchange_receive(cluster->exchange, cluster->failure);
 	cluster_report_add_ns(cluster->report, CLUSTER_EXCHANGE_NS, begin_ns);

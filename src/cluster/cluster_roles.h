@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "exchange/exchange.h"
 #include "net/rank.h"
 
 struct failure;
@@ -32,6 +33,10 @@ enum cluster_role {
 	CLUSTER_ROLE_KEEP,
 	CLUSTER_ROLES,
 };
+
+/* Among so many ranks roles may differ.  All ranks must know what each sends to
+ * each: only so many tell that. */
+#define CLUSTER_ROLES_RANKS_MAX EXCHANGE_KNOWN_MAX
 
 /* A bit for each role. */
 #define CLUSTER_ROLES_ALL ((1u << CLUSTER_ROLES) - 1)

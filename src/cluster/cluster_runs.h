@@ -17,6 +17,7 @@
 #ifndef CLUSTER_RUNS_H
 #define CLUSTER_RUNS_H
 
+#include "cluster/cluster_roles.h"
 #include "exchange/exchange.h"
 #include "external/external_rank.h"
 #include "external/run_numbers.h"
@@ -25,7 +26,7 @@
  * a shared input (cluster_division.h) or send runs to keepers (cluster_keep.h);
  * of the last pass, a wave for each piece; and one for each rank that moves its
  * records (cluster_gaps.h), those that measure the links, and a few more. */
-#define CLUSTER_FIRST_PASS_COLLECTIVES_MAX 24000
+#define CLUSTER_FIRST_PASS_COLLECTIVES_MAX 20000
 #define CLUSTER_OTHER_COLLECTIVES_MAX (RANK_NODES_MAX + 100)
 _Static_assert(CLUSTER_FIRST_PASS_COLLECTIVES_MAX + EXTERNAL_RANK_PIECES_MAX +
 			       CLUSTER_OTHER_COLLECTIVES_MAX <=
@@ -34,7 +35,7 @@ _Static_assert(CLUSTER_FIRST_PASS_COLLECTIVES_MAX + EXTERNAL_RANK_PIECES_MAX +
 
 /* A keeper has the inputs of all ranks at most, and of a shared input a rank
  * has what input_division_parts() says. */
-_Static_assert(RUN_NUMBERS_PARTS_MAX >= RANK_NODES_MAX &&
+_Static_assert(RUN_NUMBERS_PARTS_MAX >= CLUSTER_ROLES_RANKS_MAX &&
 		       RUN_NUMBERS_PARTS_MAX >= 2 * READING_RANGES_MAX,
 	       "spans have room for all parts");
 

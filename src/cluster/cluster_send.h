@@ -51,12 +51,13 @@ struct cluster_send {
 	uint32_t *start;
 	uint32_t bucket_count;
 	uint64_t index_mask; /* of the slot in these entries */
-	/* Where each rank's share begins; the driver writes them. */
-	struct share_cut cuts[RANK_NODES_MAX + 1];
+	/* The driver gives the memory of what each rank has here.  Where each
+	 * rank's share begins; the driver writes them. */
+	struct share_cut *cuts; /* [rank], and one more */
 	/* cluster_send_build_messages() writes these. */
-	uint64_t send_bytes[RANK_NODES_MAX];
-	struct cluster_target targets[RANK_NODES_MAX]; /* the driver frees
-							* targets[0].head */
+	uint64_t *send_bytes;		/* [rank] */
+	struct cluster_target *targets; /* [rank]; the driver frees
+					 * targets[0].head */
 };
 
 void cluster_send_begin(struct cluster_send *send,

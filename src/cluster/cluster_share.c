@@ -11,6 +11,7 @@
 
 #include "cluster/cluster_allgather.h"
 #include "cluster/cluster_state.h"
+#include "cluster/cluster_totals.h"
 #include "io/input_reader.h"
 #include "sort/sort_setup.h"
 
@@ -26,6 +27,9 @@ int cluster_check_sums(struct cluster *cluster, struct failure *failure)
 {
 	unsigned count = cluster->rank.node_count;
 
+	/* What a rank announces to us alone is no more than its records. */
+	if (!exchange_knows_all(cluster->exchange))
+		return 0;
 	for (unsigned from = 0; from < count; from++) {
 		uint64_t left = cluster->hellos[from].record_count;
 
@@ -49,10 +53,10 @@ int cluster_check_sums(struct cluster *cluster, struct failure *failure)
 
 /* What each rank would get in all, from what all ranks have announced to each
  * other: a rank keeps what is left of its records. */
-static void count_shares(const struct cluster *cluster,
-			 uint64_t records[RANK_NODES_MAX])
+static void count_shares(struct cluster *cluster)
 {
 	unsigned count = cluster->rank.node_count;
+	uint64_t *records = cluster->receive.shares;
 
 	memset(records, 0, count * sizeof(*records));
 	for (unsigned from = 0; from < count; from++) {
@@ -71,12 +75,52 @@ static void count_shares(const struct cluster *cluster,
 	}
 }
 
-bool cluster_shares_are_skewed(const struct cluster *cluster)
+/* The same, told by all. */
+static int learn_shares(struct cluster *cluster)
 {
-	uint64_t records[RANK_NODES_MAX];
+	struct cluster_send *send = &cluster->send;
+	uint64_t *sent = malloc(cluster->rank.node_count * sizeof(*sent));
+	struct cluster_totals totals = {
+		.sent = sent,
+		.whole_count = cluster->agreement.whole_count,
+		.shares = cluster->receive.shares,
+	};
+	int error;
 
-	count_shares(cluster, records);
-	return cluster_is_skewed(records, cluster->rank.node_count);
+	if (!sent)
+		return failure_no_memory(cluster->failure);
+	for (unsigned i = 0; i < cluster->rank.node_count; i++)
+		sent[i] = send->targets[i].count;
+	error = cluster_totals_learn(&totals, &cluster->rank, cluster->exchange,
+				     cluster->failure);
+	free(sent);
+	return error;
+}
+
+/* Are other ranks' shares needed: for whether they are too unequal, or for
+ * where ours begins in the one file? */
+static bool needs_shares(const struct cluster *cluster)
+{
+	return cluster->config->gathers ||
+	       (cluster->splitters.kind != SPLITTERS_SAMPLED &&
+		cluster->agreement.may_sample);
+}
+
+int cluster_learn_shares(struct cluster *cluster)
+{
+	return needs_shares(cluster) && !exchange_knows_all(cluster->exchange)
+		       ? learn_shares(cluster)
+		       : 0;
+}
+
+bool cluster_shares_are_skewed(struct cluster *cluster)
+{
+	if (needs_shares(cluster) && exchange_knows_all(cluster->exchange))
+		count_shares(cluster);
+	return cluster->splitters.kind != SPLITTERS_SAMPLED &&
+	       cluster->agreement.may_sample &&
+	       cluster_is_skewed(cluster->receive.shares,
+				 cluster->rank.node_count);
 }
 
 /* How the slots of a share are divided. */
@@ -258,13 +302,11 @@ static int open_records(struct cluster *cluster,
  * all ranks, shares of lower ranks come first. */
 static uint64_t first_record(const struct cluster *cluster)
 {
-	uint64_t records[RANK_NODES_MAX] = { 0 }, first = 0;
+	uint64_t first = 0;
 
-	if (!cluster->config->gathers)
-		return 0;
-	count_shares(cluster, records);
-	for (unsigned i = 0; i < cluster->rank.rank; i++)
-		first += records[i];
+	for (unsigned i = 0; cluster->config->gathers && i < cluster->rank.rank;
+	     i++)
+		first += cluster->receive.shares[i];
 	return first;
 }
 
@@ -273,7 +315,7 @@ static int gather_kept(struct cluster *cluster, uint64_t own_count,
 		       uint64_t kept[RANK_NODES_MAX], struct failure *failure)
 {
 	unsigned count = cluster->rank.node_count;
-	uint64_t shares[RANK_NODES_MAX];
+	const uint64_t *shares = cluster->receive.shares;
 	uint8_t own[8];
 	struct cluster_allgather gather = {
 		.rank = &cluster->rank,
@@ -282,7 +324,6 @@ static int gather_kept(struct cluster *cluster, uint64_t own_count,
 	};
 	int error;
 
-	count_shares(cluster, shares);
 	store_le64(own, own_count);
 	for (unsigned i = 0; i < count; i++)
 		gather.bytes[i] = sizeof(own);

@@ -62,8 +62,11 @@ struct cluster_receive {
 	/* Our share of the splitters' buckets. */
 	uint32_t first_bucket;
 	uint32_t bucket_count;
-	struct cluster_source sources[RANK_NODES_MAX];
-	struct bucket_run runs[RANK_NODES_MAX]; /* of the bucket set */
+	/* [rank]; of the cluster's memory. */
+	struct cluster_source *sources;
+	/* cluster_share.c, if they are needed: records that each rank gets. */
+	uint64_t *shares;
+	struct bucket_run *runs; /* of the bucket set */
 	/* cluster_share.c sets it, cluster_receive.c counts it down: ranks
 	 * whose heads have not arrived. */
 	unsigned heads_missing;
@@ -86,14 +89,17 @@ struct cluster {
 	struct cluster_report *report; /* ours, in the result */
 	struct failure *failure;       /* the run's */
 	struct rank rank;
+	/* Of what there is for each rank: owned. */
+	struct arena memory;
+	unsigned node_count; /* also when the rank is forgotten */
 
 	/* cluster_join.c writes these; then nothing does. */
 	struct input input;
 	struct source source;
 	struct topology topology;
 	struct thread_pool pool;
-	struct exchange *exchange; /* owned */
-	struct cluster_hello hellos[RANK_NODES_MAX];
+	struct exchange *exchange;    /* owned */
+	struct cluster_hello *hellos; /* [rank]; of the cluster's memory */
 	struct cluster_agreement agreement;
 
 	/* Sizes: cluster.c makes a plan of the lists, cluster_share.c then one
@@ -150,8 +156,11 @@ void cluster_free(struct cluster *cluster);
 /* When all ranks have announced: each gives away no more records than it has
  * said that it has. */
 int cluster_check_sums(struct cluster *cluster, struct failure *failure);
-/* Some rank would get too much more than its part. */
-bool cluster_shares_are_skewed(const struct cluster *cluster);
+/* Before ranks announce what they send: learn what all get, if that is needed
+ * and will not be announced. */
+int cluster_learn_shares(struct cluster *cluster);
+/* All have announced: some rank would get too much more than its part. */
+bool cluster_shares_are_skewed(struct cluster *cluster);
 /* Open the output, and make memory for the share and for its order. */
 int cluster_make_room(struct cluster *cluster, struct failure *failure);
 /* Duplicates have been dropped, and this rank keeps kept_count records: tell
@@ -169,6 +178,8 @@ int cluster_exchange(struct cluster *cluster);
 /* --- cluster_join.c ---------------------------------------------------------
  */
 
+/* Memory for what there is for each rank, when the ranks are known. */
+int cluster_lay_out_ranks(struct cluster *cluster);
 /* Open the input and start the pool, say hello.  After an error the exchange
  * may be open, for other ranks to be told. */
 int cluster_open(struct cluster *cluster);

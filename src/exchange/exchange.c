@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <string.h>
 
 int exchange_join(struct exchange *exchange, struct failure *failure)
 {
@@ -30,6 +31,11 @@ uint64_t exchange_bytes(const struct exchange *exchange, unsigned source,
 			unsigned destination)
 {
 	return exchange->ops->bytes(exchange, source, destination);
+}
+
+bool exchange_knows_all(const struct exchange *exchange)
+{
+	return exchange->rank->node_count <= EXCHANGE_KNOWN_MAX;
 }
 
 int exchange_receive(struct exchange *exchange, struct failure *failure)
@@ -125,6 +131,34 @@ void exchange_close(struct exchange *exchange)
 		exchange->ops->close(exchange);
 }
 
+/* --- who meets --------------------------------------------------------------
+ */
+
+static unsigned member(const struct exchange_collective *collective, unsigned i)
+{
+	return collective->group ? collective->group[i] : i;
+}
+
+static unsigned member_count(const struct exchange *exchange,
+			     const struct exchange_collective *collective)
+{
+	return collective->group ? collective->group_count
+				 : exchange->rank->node_count;
+}
+
+unsigned exchange_form_ring(const struct exchange *exchange,
+			    const struct exchange_collective *collective,
+			    unsigned *ring)
+{
+	unsigned count = member_count(exchange, collective), own = 0;
+
+	while (member(collective, own) != exchange->rank->rank)
+		own++;
+	for (unsigned i = 0; i < count; i++)
+		ring[i] = member(collective, (own + i) % count);
+	return count;
+}
+
 /* --- what ranks may announce ------------------------------------------------
  */
 
@@ -155,13 +189,21 @@ static int check_length(struct exchange *exchange,
 		length.unit_bytes);
 }
 
-/* Also what a source announces to other ranks: all ranks refuse it. */
+/* Also what a source announces to other ranks, if we know: all ranks refuse it.
+ */
 static int check_source(struct exchange *exchange,
 			const struct exchange_collective *collective,
 			unsigned source, struct failure *failure)
 {
 	int error = 0;
 
+	if (!exchange_tells_all(exchange, collective))
+		return check_length(exchange, collective, source,
+				    exchange->rank->rank, failure);
+	if (!exchange->ops->has_told_all(exchange, source))
+		return exchange_blame(exchange, source, failure,
+				      "does not tell all ranks how much it has "
+				      "for them");
 	for (unsigned to = 0; to < exchange->rank->node_count && !error; to++)
 		if (to != source)
 			error = check_length(exchange, collective, source, to,
@@ -176,10 +218,12 @@ int exchange_check_lengths(struct exchange *exchange,
 	unsigned own = exchange->rank->rank;
 	uint64_t sum = 0;
 
-	for (unsigned node = 0; node < exchange->rank->node_count; node++) {
+	memset(receive_bytes, 0,
+	       exchange->rank->node_count * sizeof(*receive_bytes));
+	for (unsigned i = 0; i < member_count(exchange, collective); i++) {
+		unsigned node = member(collective, i);
 		int error;
 
-		receive_bytes[node] = 0;
 		if (node == own)
 			continue;
 		error = check_source(exchange, collective, node, failure);

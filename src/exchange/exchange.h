@@ -38,6 +38,14 @@ struct exchange;
 
 /* Collectives in one run, at most: DATA has two bytes for the number. */
 #define EXCHANGE_COLLECTIVES_MAX 65535
+/* A rank can be so many collectives ahead of another: the other has not ended
+ * the first, and the rank has begun the last.  Where all ranks meet it is one;
+ * where groups meet that cover all ranks in two steps, two. */
+#define EXCHANGE_LEAD_MAX 2
+/* Up to so many ranks, each tells all others how long its messages to all are:
+ * n * n numbers, which fit into what each rank tells the others anyway.  Of
+ * more ranks, each learns only how long the messages to it are. */
+#define EXCHANGE_KNOWN_MAX 128
 #define EXCHANGE_HELLO_BYTES_MAX 232
 #define EXCHANGE_APPLICATION_BYTES_MAX 256
 /* The longest silence that a rank may announce: more than sorting a bucket of
@@ -99,7 +107,12 @@ struct exchange_length {
  * exchange_serve(). */
 struct exchange_collective {
 	void *context;
-	/* [node]: bytes of the message to it; the own rank's is ignored. */
+	/* The ranks that meet in this collective, ascending, with the own one;
+	 * all others do the same in groups of their own.  NULL: all ranks. */
+	const unsigned *group;
+	unsigned group_count;
+	/* [node]: bytes of the message to it; the own rank's is ignored, and so
+	 * are those of ranks that are not of the group. */
 	const uint64_t *send_bytes;
 	/* Copy bytes of the message to node.  Bytes that were lost are asked
 	 * for again. */
@@ -111,7 +124,8 @@ struct exchange_collective {
 	struct exchange_length (*length)(const void *context, unsigned source,
 					 unsigned destination);
 	/* All ranks have announced: receive_bytes[node], each as length()
-	 * allows, and with a sum that does not wrap.  Returns 0, or -errno with
+	 * allows, and with a sum that does not wrap; 0 of ranks that are not of
+	 * the group.  Returns 0, or -errno with
 	 * *failure filled, which ends the run. */
 	int (*prepare)(void *context, const uint64_t *receive_bytes,
 		       struct failure *failure);
@@ -145,9 +159,13 @@ int exchange_begin(struct exchange *exchange,
 		   const struct exchange_collective *collective,
 		   struct failure *failure);
 
-/* Bytes of the message from source to destination, from prepare() on. */
+/* Bytes of the message from source to destination, from prepare() on.  One of
+ * the two is the own rank, unless exchange_knows_all(). */
 uint64_t exchange_bytes(const struct exchange *exchange, unsigned source,
 			unsigned destination);
+/* Does each rank know the lengths of all ranks' messages to all?  The same on
+ * all ranks: see EXCHANGE_KNOWN_MAX. */
+bool exchange_knows_all(const struct exchange *exchange);
 
 /* Go on until all messages to this rank have arrived. */
 int exchange_receive(struct exchange *exchange, struct failure *failure);
@@ -230,6 +248,9 @@ struct exchange_ops {
 		     struct failure *failure);
 	uint64_t (*bytes)(const struct exchange *exchange, unsigned source,
 			  unsigned destination);
+	/* Has the node, which has announced, told the lengths of its messages
+	 * to all ranks? */
+	bool (*has_told_all)(const struct exchange *exchange, unsigned node);
 	int (*receive)(struct exchange *exchange, struct failure *failure);
 	int (*serve)(struct exchange *exchange, struct failure *failure);
 	int (*finish)(struct exchange *exchange, struct failure *failure);
@@ -282,10 +303,28 @@ void exchange_note_own_failure(struct exchange *exchange,
 int exchange_give_failure(const struct exchange *exchange,
 			  struct failure *failure);
 
+/* Fill ring with the ranks that meet in the collective, in the order of rounds:
+ * the own one, the next one, ..., the one that precedes the own.  Returns how
+ * many they are. */
+unsigned exchange_form_ring(const struct exchange *exchange,
+			    const struct exchange_collective *collective,
+			    unsigned *ring);
+
+/* Does a rank that begins this collective tell all ranks the lengths of its
+ * messages to all?  If not, it tells each rank that of the message to it. */
+static inline bool
+exchange_tells_all(const struct exchange *exchange,
+		   const struct exchange_collective *collective)
+{
+	return !collective->group &&
+	       exchange->rank->node_count <= EXCHANGE_KNOWN_MAX;
+}
+
 /*
  * All ranks have announced: are their lengths as the collective allows?  If so,
  * fill receive_bytes[node] and return 0.  Nothing has been allocated by these
- * numbers yet.  All ranks refuse what a rank announces to any of them.
+ * numbers yet.  If a rank tells all others, all refuse what it announces to any
+ * of them.
  */
 int exchange_check_lengths(struct exchange *exchange,
 			   const struct exchange_collective *collective,

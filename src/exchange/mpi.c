@@ -53,7 +53,7 @@ static bool is_waited_for(const struct mpi *x, unsigned node)
 	if (x->phase_wanted > 0 && peer->phase < x->phase_wanted &&
 	    (mpi_own(x) == 0 || node == 0))
 		return true;
-	if (!x->collective)
+	if (!x->collective || !peer->meets)
 		return false;
 	return !mpi_has_announced(x, node) ||
 	       (x->is_prepared && (peer->in_prefix < peer->in_bytes ||
@@ -152,8 +152,8 @@ static void prepare_when_announced(struct mpi *x)
 {
 	struct failure failure;
 
-	for (unsigned node = 0; node < mpi_node_count(x); node++)
-		if (node != mpi_own(x) && !mpi_has_announced(x, node))
+	for (unsigned i = 1; i < x->ring_count; i++)
+		if (!mpi_has_announced(x, x->ring[i]))
 			return;
 	if (prepare(x, &failure) < 0) {
 		exchange_fail(&x->base, &failure);
@@ -161,10 +161,10 @@ static void prepare_when_announced(struct mpi *x)
 	}
 	mpi_chunks_begin(x);
 	x->is_prepared = true;
-	for (unsigned node = 0; node < mpi_node_count(x); node++)
-		if (node != mpi_own(x) && x->peers[node].in_bytes == 0)
-			x->collective->arrived(x->collective->context, node, 0,
-					       true);
+	for (unsigned i = 1; i < x->ring_count; i++)
+		if (x->peers[x->ring[i]].in_bytes == 0)
+			x->collective->arrived(x->collective->context,
+					       x->ring[i], 0, true);
 }
 
 /* Do all that can be done without waiting.  True if there was anything. */
@@ -284,6 +284,28 @@ static const void *hello(const struct exchange *exchange, unsigned node,
 /* --- collectives ------------------------------------------------------------
  */
 
+/* Who meets in the collective. */
+static void form_ring(struct mpi *x)
+{
+	for (unsigned node = 0; node < mpi_node_count(x); node++)
+		x->peers[node].meets = false;
+	x->ring_count = exchange_form_ring(&x->base, x->collective, x->ring);
+	for (unsigned i = 0; i < x->ring_count; i++)
+		x->peers[x->ring[i]].meets = true;
+}
+
+static void announce(struct mpi *x)
+{
+	if (exchange_tells_all(&x->base, x->collective)) {
+		mpi_notes_send_all(x, MPI_NOTE_LENGTHS, 0, x->send_bytes,
+				   mpi_node_count(x) * sizeof(*x->send_bytes));
+		return;
+	}
+	for (unsigned i = 1; i < x->ring_count; i++)
+		mpi_notes_send(x, x->ring[i], MPI_NOTE_LENGTHS,
+			       x->send_bytes[x->ring[i]], NULL, 0);
+}
+
 static int begin(struct exchange *exchange,
 		 const struct exchange_collective *collective,
 		 struct failure *failure)
@@ -298,8 +320,8 @@ static int begin(struct exchange *exchange,
 	memcpy(x->send_bytes, collective->send_bytes,
 	       count * sizeof(*x->send_bytes));
 	x->send_bytes[mpi_own(x)] = 0;
-	mpi_notes_send_all(x, MPI_NOTE_LENGTHS, 0, x->send_bytes,
-			   count * sizeof(*x->send_bytes));
+	form_ring(x);
+	announce(x);
 	return serve(exchange, failure);
 }
 
@@ -310,7 +332,14 @@ static uint64_t message_bytes(const struct exchange *exchange, unsigned source,
 
 	if (source == mpi_own(x))
 		return x->send_bytes[destination];
-	return x->peers[source].announced[x->epoch % 2].bytes[destination];
+	if (destination == mpi_own(x))
+		return mpi_announced(x, source)->byte_count;
+	return mpi_announced(x, source)->bytes[destination];
+}
+
+static bool has_told_all(const struct exchange *exchange, unsigned node)
+{
+	return mpi_announced(mpi_of_const(exchange), node)->has_all;
 }
 
 static bool all_have_come(const struct mpi *x)
@@ -440,9 +469,10 @@ static uint32_t payload_bytes(const struct exchange *exchange)
 static void free_all(struct mpi *x)
 {
 	for (unsigned node = 0; x->peers && node < mpi_node_count(x); node++)
-		for (unsigned i = 0; i < 2; i++)
+		for (unsigned i = 0; i < MPI_ANNOUNCED; i++)
 			free(x->peers[node].announced[i].bytes);
 	free(x->peers);
+	free(x->ring);
 	free(x->send_bytes);
 	free(x);
 }
@@ -466,6 +496,7 @@ static const struct exchange_ops ops = {
 	.hello = hello,
 	.begin = begin,
 	.bytes = message_bytes,
+	.has_told_all = has_told_all,
 	.receive = receive,
 	.serve = serve,
 	.finish = finish,
@@ -510,13 +541,15 @@ static int init(struct mpi *x, struct failure *failure)
 	x->window = (unsigned)window;
 	x->peers = calloc(count, sizeof(*x->peers));
 	x->send_bytes = calloc(count, sizeof(*x->send_bytes));
-	if (!x->peers || !x->send_bytes)
+	x->ring = calloc(count, sizeof(*x->ring));
+	if (!x->peers || !x->send_bytes || !x->ring)
 		return failure_no_memory(failure);
 	for (unsigned node = 0; node < count; node++) {
 		struct mpi_peer *peer = &x->peers[node];
 
 		peer->heard_ns = now_ns;
-		for (unsigned i = 0; i < 2; i++) {
+		for (unsigned i = 0;
+		     i < MPI_ANNOUNCED && count <= EXCHANGE_KNOWN_MAX; i++) {
 			peer->announced[i].bytes =
 				calloc(count, sizeof(uint64_t));
 			if (!peer->announced[i].bytes)

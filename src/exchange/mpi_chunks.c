@@ -22,34 +22,31 @@
 
 static unsigned source_of(const struct mpi *x, unsigned round)
 {
-	unsigned count = mpi_node_count(x);
-
-	return (mpi_own(x) + count - round) % count;
+	return x->ring[x->ring_count - round];
 }
 
 static unsigned destination_of(const struct mpi *x, unsigned round)
 {
-	return (mpi_own(x) + round) % mpi_node_count(x);
+	return x->ring[round];
 }
 
 void mpi_chunks_begin(struct mpi *x)
 {
 	x->in_turn = x->out_turn = (struct mpi_turn){ .round = 1 };
 	x->in_first = x->in_count = x->out_count = x->in_left = 0;
-	for (unsigned node = 0; node < mpi_node_count(x); node++) {
+	for (unsigned i = 1; i < x->ring_count; i++) {
+		unsigned node = x->ring[i];
 		struct mpi_peer *peer = &x->peers[node];
-		bool is_own = node == mpi_own(x);
 
 		peer->in_prefix = peer->out_done_bytes = 0;
-		peer->in_bytes =
-			is_own ? 0 : exchange_bytes(&x->base, node, mpi_own(x));
-		peer->out_bytes = is_own ? 0 : x->send_bytes[node];
+		peer->in_bytes = exchange_bytes(&x->base, node, mpi_own(x));
+		peer->out_bytes = x->send_bytes[node];
 		x->in_left += peer->in_bytes > 0;
 	}
-	while (x->in_turn.round < mpi_node_count(x) &&
+	while (x->in_turn.round < x->ring_count &&
 	       x->peers[source_of(x, x->in_turn.round)].in_bytes == 0)
 		x->in_turn.round++;
-	while (x->out_turn.round < mpi_node_count(x) &&
+	while (x->out_turn.round < x->ring_count &&
 	       x->peers[destination_of(x, x->out_turn.round)].out_bytes == 0)
 		x->out_turn.round++;
 }
@@ -115,7 +112,7 @@ static void end_turn_in(struct mpi *x)
 {
 	struct mpi_turn *turn = &x->in_turn;
 
-	while (turn->round < mpi_node_count(x) &&
+	while (turn->round < x->ring_count &&
 	       turn->offset == x->peers[source_of(x, turn->round)].in_bytes) {
 		turn->round++;
 		turn->offset = 0;
@@ -128,7 +125,7 @@ static bool expect_chunk(struct mpi *x)
 	struct mpi_chunk *chunk = &x->chunks[slot];
 	unsigned node;
 
-	if (x->in_count == x->window || x->in_turn.round == mpi_node_count(x))
+	if (x->in_count == x->window || x->in_turn.round == x->ring_count)
 		return false;
 	node = source_of(x, x->in_turn.round);
 	cut(x, &x->in_turn, chunk, node, x->peers[node].in_bytes);
@@ -187,7 +184,7 @@ static void end_turn_out(struct mpi *x)
 {
 	struct mpi_turn *turn = &x->out_turn;
 
-	while (turn->round < mpi_node_count(x) &&
+	while (turn->round < x->ring_count &&
 	       turn->offset ==
 		       x->peers[destination_of(x, turn->round)].out_bytes) {
 		turn->round++;
@@ -209,7 +206,7 @@ static bool send_chunk(struct mpi *x)
 	struct mpi_chunk *chunk;
 	unsigned node, slot;
 
-	if (x->out_count == x->window || x->out_turn.round == mpi_node_count(x))
+	if (x->out_count == x->window || x->out_turn.round == x->ring_count)
 		return false;
 	slot = free_slot(x);
 	chunk = &x->chunks[slot];

@@ -35,17 +35,20 @@ static bool is_sent(struct mpi *x, struct mpi_sent_note *sent)
 	       flag;
 }
 
-/* One that has been sent, or a new one; NULL: there is no memory. */
-static struct mpi_sent_note *take_note(struct mpi *x)
+/* One that has been sent, or a new one, for so many ranks; NULL: there is no
+ * memory. */
+static struct mpi_sent_note *take_note(struct mpi *x, unsigned rank_count)
 {
 	struct mpi_sent_note *sent = x->notes;
 
-	while (sent && !is_sent(x, sent))
+	while (sent && (sent->requests_max < rank_count || !is_sent(x, sent)))
 		sent = sent->next;
 	if (!sent) {
-		sent = malloc(sizeof(*sent));
+		sent = malloc(sizeof(*sent) +
+			      rank_count * sizeof(sent->requests[0]));
 		if (!sent)
 			return NULL;
+		sent->requests_max = rank_count;
 		sent->next = x->notes;
 		x->notes = sent;
 	}
@@ -53,11 +56,11 @@ static struct mpi_sent_note *take_note(struct mpi *x)
 	return sent;
 }
 
-static struct mpi_sent_note *make_note(struct mpi *x, enum mpi_note_kind kind,
-				       uint64_t number, const void *text,
-				       size_t text_bytes)
+static struct mpi_sent_note *make_note(struct mpi *x, unsigned rank_count,
+				       enum mpi_note_kind kind, uint64_t number,
+				       const void *text, size_t text_bytes)
 {
-	struct mpi_sent_note *sent = take_note(x);
+	struct mpi_sent_note *sent = take_note(x, rank_count);
 
 	if (!sent) {
 		exchange_note_failure(&x->base, mpi_own(x), EXIT_RESOURCES,
@@ -91,7 +94,7 @@ void mpi_notes_send(struct mpi *x, unsigned node, enum mpi_note_kind kind,
 		    uint64_t number, const void *text, size_t text_bytes)
 {
 	struct mpi_sent_note *sent =
-		make_note(x, kind, number, text, text_bytes);
+		make_note(x, 1, kind, number, text, text_bytes);
 
 	if (sent)
 		send_to(x, sent, node);
@@ -103,7 +106,7 @@ void mpi_notes_send_all(struct mpi *x, enum mpi_note_kind kind, uint64_t number,
 {
 	unsigned count = mpi_node_count(x);
 	struct mpi_sent_note *sent =
-		make_note(x, kind, number, text, text_bytes);
+		make_note(x, count, kind, number, text, text_bytes);
 
 	for (unsigned i = 1; sent && i < count; i++)
 		send_to(x, sent, (mpi_own(x) + i) % count);
@@ -146,12 +149,16 @@ static void hear_hello(struct mpi *x, unsigned node,
 static void hear_lengths(struct mpi *x, unsigned node,
 			 const struct mpi_note *note)
 {
-	unsigned parity = note->head.epoch % 2;
-	struct mpi_peer *peer = &x->peers[node];
+	struct mpi_announced *announced =
+		&x->peers[node].announced[note->head.epoch % MPI_ANNOUNCED];
 
-	peer->announced[parity].epoch = note->head.epoch;
-	memcpy(peer->announced[parity].bytes, note->text,
-	       note->head.text_bytes);
+	announced->epoch = note->head.epoch;
+	announced->byte_count = note->head.number;
+	announced->has_all = note->head.text_bytes > 0;
+	if (!announced->has_all)
+		return;
+	memcpy(announced->bytes, note->text, note->head.text_bytes);
+	announced->byte_count = announced->bytes[mpi_own(x)];
 }
 
 static void hear_failure(struct mpi *x, unsigned node,
@@ -169,15 +176,17 @@ static void hear_failure(struct mpi *x, unsigned node,
 	x->has_told_failure = true;
 }
 
-/* The most bytes of text that a note may have; LENGTHS has this number exactly.
- */
+/* The most bytes of text that a note may have; LENGTHS has this number exactly,
+ * or none. */
 static size_t text_bytes_max(const struct mpi *x, uint32_t kind)
 {
 	switch (kind) {
 	case MPI_NOTE_HELLO:
 		return EXCHANGE_HELLO_BYTES_MAX;
 	case MPI_NOTE_LENGTHS:
-		return mpi_node_count(x) * sizeof(uint64_t);
+		return mpi_node_count(x) <= EXCHANGE_KNOWN_MAX
+			       ? mpi_node_count(x) * sizeof(uint64_t)
+			       : 0;
 	case MPI_NOTE_PHASE:
 	case MPI_NOTE_TOLD:
 		return EXCHANGE_APPLICATION_BYTES_MAX;
@@ -197,10 +206,11 @@ static bool is_good(const struct mpi *x, const struct mpi_note *note,
 	    byte_count - sizeof(*head) != head->text_bytes ||
 	    head->text_bytes > text_bytes_max(x, head->kind))
 		return false;
-	/* A rank can be ahead by one collective: the next one needs us. */
 	return head->kind != MPI_NOTE_LENGTHS ||
-	       (head->text_bytes == text_bytes_max(x, head->kind) &&
-		head->epoch >= MAX(1, x->epoch) && head->epoch <= x->epoch + 1);
+	       ((head->text_bytes == 0 ||
+		 head->text_bytes == text_bytes_max(x, head->kind)) &&
+		head->epoch >= MAX(1, x->epoch) &&
+		head->epoch <= x->epoch + EXCHANGE_LEAD_MAX);
 }
 
 static void hear(struct mpi *x, unsigned node, size_t byte_count)

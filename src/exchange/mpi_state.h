@@ -34,11 +34,13 @@ struct mpi_world {
 
 enum mpi_note_kind {
 	MPI_NOTE_HELLO = 1, /* text: the hello; number: bytes of a chunk */
-	MPI_NOTE_LENGTHS,   /* text: of all messages, of the epoch */
-	MPI_NOTE_PHASE,	    /* text: the application payload, to rank 0 */
-	MPI_NOTE_TOLD,	    /* text: the application payload */
-	MPI_NOTE_ALIVE,	    /* of the delay, or that there is none */
-	MPI_NOTE_FAILED,    /* text: why; number: node << 32 | status */
+	/* Of the epoch; text: of all messages; or number: of the one to the
+	 * destination. */
+	MPI_NOTE_LENGTHS,
+	MPI_NOTE_PHASE,	 /* text: the application payload, to rank 0 */
+	MPI_NOTE_TOLD,	 /* text: the application payload */
+	MPI_NOTE_ALIVE,	 /* of the delay, or that there is none */
+	MPI_NOTE_FAILED, /* text: why; number: node << 32 | status */
 };
 
 /* The beginning of a note; behind it come text_bytes. */
@@ -50,8 +52,11 @@ struct mpi_note_head {
 	uint64_t text_bytes;
 };
 
+/* More than EXCHANGE_LEAD_MAX, and a power of two. */
+#define MPI_ANNOUNCED 4
+
 /* Text of a note: LENGTHS has the most, or FAILED. */
-#define MPI_NOTE_TEXT_MAX (RANK_NODES_MAX * sizeof(uint64_t))
+#define MPI_NOTE_TEXT_MAX (EXCHANGE_KNOWN_MAX * sizeof(uint64_t))
 
 struct mpi_note {
 	struct mpi_note_head head;
@@ -62,21 +67,26 @@ struct mpi_note {
 struct mpi_sent_note {
 	struct mpi_sent_note *next;
 	struct mpi_note note;
-	unsigned request_count;
-	MPI_Request requests[RANK_NODES_MAX];
+	unsigned request_count, requests_max;
+	MPI_Request requests[];
 };
 
 struct mpi_peer {
 	/* mpi_notes.c, with each note. */
+	bool meets;   /* it is of the ring; mpi.c */
 	bool is_here; /* the hello has come */
 	uint8_t hello[EXCHANGE_HELLO_BYTES_MAX];
 	size_t hello_bytes;
 	uint32_t phase;
-	/* For epochs with even and with odd numbers; 0: not yet. */
-	struct {
-		uint32_t epoch;
-		uint64_t *bytes; /* [destination]; owned, by mpi.c */
-	} announced[2];
+	/* For our epoch and those that it may be ahead: [epoch %
+	 * MPI_ANNOUNCED]. */
+	struct mpi_announced {
+		uint32_t epoch;	     /* 0: not yet */
+		uint64_t byte_count; /* of the message to us */
+		/* [destination], or NULL of too many ranks; owned, by mpi.c. */
+		uint64_t *bytes;
+		bool has_all; /* bytes is filled */
+	} announced[MPI_ANNOUNCED];
 	uint8_t application[EXCHANGE_APPLICATION_BYTES_MAX];
 	size_t application_bytes;
 	/* When something last came from it: also by mpi_chunks.c, and by mpi.c
@@ -105,7 +115,7 @@ struct mpi_chunk {
 /* Chunks of one direction go by turns to, or from, the ranks in the order of
  * their rounds. */
 struct mpi_turn {
-	unsigned round; /* 1 .. node_count - 1; node_count: no chunk is left */
+	unsigned round; /* 1 .. ring_count - 1; ring_count: no chunk is left */
 	uint64_t offset;
 };
 
@@ -130,10 +140,14 @@ struct mpi {
 	uint8_t application[EXCHANGE_APPLICATION_BYTES_MAX];
 	size_t application_bytes;
 	uint64_t *send_bytes; /* [node]; owned */
-	uint64_t served_ns;   /* when advance() last ran */
-	uint64_t alive_ns;    /* when to tell next that we are alive */
-	uint64_t wait_ns;     /* since when there is nothing to do; 0: there is
-				 something */
+	/* The ranks that meet in the collective, in the order of rounds: the
+	 * own one, the next one, ..., the one that precedes the own; owned. */
+	unsigned *ring;
+	unsigned ring_count;
+	uint64_t served_ns; /* when advance() last ran */
+	uint64_t alive_ns;  /* when to tell next that we are alive */
+	uint64_t wait_ns;   /* since when there is nothing to do; 0: there is
+			       something */
 	bool has_told_failure;
 
 	/* By mpi_notes.c. */
@@ -192,9 +206,16 @@ bool mpi_notes_receive(struct mpi *x);
 /* Safe if no note was sent or received.  False: some requests do not end. */
 bool mpi_notes_close(struct mpi *x);
 
+/* What the node has announced for our epoch, or for an earlier one. */
+static inline const struct mpi_announced *mpi_announced(const struct mpi *x,
+							unsigned node)
+{
+	return &x->peers[node].announced[x->epoch % MPI_ANNOUNCED];
+}
+
 static inline bool mpi_has_announced(const struct mpi *x, unsigned node)
 {
-	return x->peers[node].announced[x->epoch % 2].epoch == x->epoch;
+	return mpi_announced(x, node)->epoch == x->epoch;
 }
 
 /* --- mpi_chunks.c -----------------------------------------------------------
@@ -209,7 +230,7 @@ bool mpi_chunks_close(struct mpi *x);
 
 static inline bool mpi_all_sent(const struct mpi *x)
 {
-	return x->out_turn.round == mpi_node_count(x) && x->out_count == 0;
+	return x->out_turn.round == x->ring_count && x->out_count == 0;
 }
 
 #endif /* MPI_STATE_H */

@@ -48,7 +48,7 @@ static bool is_waited_for(const struct udp *x, unsigned node)
 	if (x->phase_wanted > 0 && peer->heard.phase < x->phase_wanted &&
 	    (udp_own(x) == 0 || node == 0))
 		return true;
-	if (!x->collective)
+	if (!x->collective || !peer->meets)
 		return false;
 	return !udp_has_announced(x, node) ||
 	       (x->prepared && !arrivals_complete(&peer->in.arrivals)) ||
@@ -126,32 +126,6 @@ static void note_absence(struct udp *x, uint64_t now_ns)
 	x->served_ns = now_ns;
 }
 
-/* The fewest STATUS that must come before we can go on, apart from urgent ones
- * and from DATA, which wake us anyway. */
-static unsigned statuses_needed(const struct udp *x)
-{
-	unsigned unheard = 0, unannounced = 0, unacked = 0, behind = 0;
-
-	for (unsigned node = 0; node < udp_node_count(x); node++) {
-		const struct udp_peer *peer = &x->peers[node];
-
-		if (node == udp_own(x))
-			continue;
-		if (x->collective && x->prepared &&
-		    peer->out.sent_bytes < peer->out.byte_count)
-			return 1;
-		unheard += !peer->heard.any;
-		unannounced += !udp_has_announced(x, node);
-		unacked += !udp_is_acked(x, node);
-		behind += peer->heard.phase < x->phase_wanted;
-	}
-	if (unheard > 0)
-		return unheard;
-	if (x->collective)
-		return MAX(1, x->prepared ? unacked : unannounced);
-	return udp_own(x) == 0 ? MAX(1, behind) : 1;
-}
-
 /* Returns the time when something came, or until_ns has passed. */
 static uint64_t poll_until(struct udp *x, uint64_t begin_ns, uint64_t until_ns)
 {
@@ -183,7 +157,7 @@ static void wait_until(struct udp *x, uint64_t until_ns)
 {
 	uint64_t begin_ns = clock_now_ns(), now_ns;
 
-	if (x->page && !udp_page_sleep(x->page, statuses_needed(x)))
+	if (x->page && !udp_page_sleep(x->page, udp_status_needed(x)))
 		return;
 	now_ns = poll_until(x, begin_ns, until_ns);
 	if (x->page)
@@ -257,8 +231,8 @@ static void prepare_when_announced(struct udp *x)
 {
 	struct failure failure;
 
-	for (unsigned node = 0; node < udp_node_count(x); node++)
-		if (node != udp_own(x) && !udp_has_announced(x, node))
+	for (unsigned i = 1; i < x->ring_count; i++)
+		if (!udp_has_announced(x, x->ring[i]))
 			return;
 	if (prepare(x, &failure) < 0) {
 		exchange_fail(&x->base, &failure);
@@ -267,12 +241,11 @@ static void prepare_when_announced(struct udp *x)
 	/* The first grants go out with the STATUS that says we are ready. */
 	udp_receive_grant(x);
 	x->prepared = true;
-	udp_status_send_all(x, 0);
-	for (unsigned node = 0; node < udp_node_count(x); node++)
-		if (node != udp_own(x) &&
-		    x->peers[node].in.arrivals.byte_count == 0)
-			x->collective->arrived(x->collective->context, node, 0,
-					       true);
+	udp_status_send_ring(x);
+	for (unsigned i = 1; i < x->ring_count; i++)
+		if (x->peers[x->ring[i]].in.arrivals.byte_count == 0)
+			x->collective->arrived(x->collective->context,
+					       x->ring[i], 0, true);
 }
 
 /* Take STATUS and DATA, send, query.  False: there is nothing to do before
@@ -378,7 +351,7 @@ static int begin(struct exchange *exchange,
 	udp_receive_begin(x);
 	for (unsigned node = 0; node < udp_node_count(x); node++)
 		store_le64(&x->totals[node], x->peers[node].out.byte_count);
-	udp_status_send_all(x, 0);
+	udp_status_send_ring(x);
 	return serve(exchange, failure);
 }
 
@@ -386,6 +359,11 @@ static uint64_t message_bytes(const struct exchange *exchange, unsigned source,
 			      unsigned destination)
 {
 	return udp_message_bytes(udp_of_const(exchange), source, destination);
+}
+
+static bool has_told_all(const struct exchange *exchange, unsigned node)
+{
+	return udp_announced(udp_of_const(exchange), node)->has_totals;
 }
 
 static int receive(struct exchange *exchange, struct failure *failure)
@@ -554,6 +532,7 @@ static const struct exchange_ops ops = {
 	.hello = hello,
 	.begin = begin,
 	.bytes = message_bytes,
+	.has_told_all = has_told_all,
 	.receive = receive,
 	.serve = serve,
 	.finish = finish,

@@ -170,6 +170,8 @@ static int init_peer(struct udp_peer *peer, unsigned count, uint64_t now_ns)
 {
 	peer->liveness.heard_ns = now_ns;
 	udp_clock_init(&peer->clock);
+	if (count > EXCHANGE_KNOWN_MAX)
+		return 0;
 	for (unsigned i = 0; i < ARRAY_LEN(peer->heard.announced); i++) {
 		peer->heard.announced[i].totals =
 			calloc(count, sizeof(uint64_t));
@@ -187,7 +189,8 @@ static int init_peers(struct udp *x)
 
 	x->peers = calloc(count, sizeof(*x->peers));
 	x->totals = calloc(count, sizeof(*x->totals));
-	if (!x->peers || !x->totals)
+	x->ring = calloc(count, sizeof(*x->ring));
+	if (!x->peers || !x->totals || !x->ring)
 		return -ENOMEM;
 	for (unsigned node = 0; node < count && error == 0; node++)
 		error = init_peer(&x->peers[node], count, now_ns);
@@ -246,4 +249,5 @@ void udp_join_close(struct udp *x)
 	}
 	free(x->peers);
 	free(x->totals);
+	free(x->ring);
 }

@@ -21,7 +21,7 @@
 /* The file keeps its length: no rank can take its memory from under another. */
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 #define WORD_BITS 64
-#define DIRTY_WORDS (UDP_NODES_MAX / WORD_BITS)
+#define DIRTY_WORDS (UDP_PAGE_NODES_MAX / WORD_BITS)
 
 /* --- the memory ------------------------------------------------------------
  */
@@ -66,7 +66,7 @@ struct udp_page {
 static size_t mailbox_room(unsigned node_count)
 {
 	return UDP_STATUS_FIXED_BYTES + EXCHANGE_APPLICATION_BYTES_MAX +
-	       node_count * sizeof(uint64_t);
+	       MIN(node_count, UDP_TOTALS_MAX) * sizeof(uint64_t);
 }
 
 static void lay_out(struct udp_page *page, unsigned node_count, unsigned own)
@@ -138,8 +138,10 @@ struct udp_page *udp_page_make(unsigned node_count,
 	struct udp_page *page = malloc(sizeof(*page));
 
 	memset(offer, 0, UDP_PAGE_OFFER_BYTES);
-	if (!page)
+	if (!page || node_count > UDP_PAGE_NODES_MAX) {
+		free(page);
 		return NULL;
+	}
 	lay_out(page, node_count, 0);
 	if (host_id != 0)
 		page->fd = make_file(page);
@@ -190,7 +192,8 @@ struct udp_page *udp_page_find(const uint8_t offer[UDP_PAGE_OFFER_BYTES],
 	bool mapped;
 	int fd;
 
-	if (load_le64(offer) == 0 || load_le64(offer) != machine_host_id())
+	if (node_count > UDP_PAGE_NODES_MAX || load_le64(offer) == 0 ||
+	    load_le64(offer) != machine_host_id())
 		return NULL;
 	page = malloc(sizeof(*page));
 	if (!page)

@@ -34,12 +34,15 @@
 
 struct udp_page;
 
+/* A page has a mailbox for each pair of ranks: of so many ranks some 130 MB. */
+#define UDP_PAGE_NODES_MAX 512
+
 /* Where the page is, little-endian: u64 machine_host_id(), u64 number of the
  * page, u32 process, u32 descriptor.  All 0: there is none. */
 #define UDP_PAGE_OFFER_BYTES 24
 
-/* As rank 0.  Fills the offer.  NULL: the page cannot be made, and the offer is
- * all 0. */
+/* As rank 0.  Fills the offer.  NULL: the page cannot be made, or there are
+ * more ranks than UDP_PAGE_NODES_MAX; the offer is then all 0. */
 struct udp_page *udp_page_make(unsigned node_count,
 			       uint8_t offer[UDP_PAGE_OFFER_BYTES]);
 /* As rank own.  NULL: nothing is offered, or not to us. */

@@ -35,10 +35,10 @@ int udp_receive_prepare(struct udp *x, const uint64_t *receive_bytes)
 	int error = 0;
 
 	x->in_left = 0;
-	for (unsigned node = 0; node < udp_node_count(x) && !error; node++) {
+	for (unsigned i = 1; i < x->ring_count && !error; i++) {
+		unsigned node = x->ring[i];
 		struct udp_peer *peer = &x->peers[node];
-		uint32_t segment_bytes =
-			peer->heard.announced[x->epoch % 2].segment_bytes;
+		uint32_t segment_bytes = udp_announced(x, node)->segment_bytes;
 
 		error = arrivals_init(&peer->in.arrivals, receive_bytes[node],
 				      MAX(1, segment_bytes));
@@ -274,10 +274,8 @@ static void grant_to(struct udp *x, unsigned node)
  * fill our socket's buffer. */
 void udp_receive_grant(struct udp *x)
 {
-	unsigned count = udp_node_count(x);
-
-	for (unsigned i = 1; i < count; i++) {
-		unsigned node = (udp_own(x) + count - i) % count;
+	for (unsigned i = x->ring_count; --i > 0;) {
+		unsigned node = x->ring[i];
 
 		if (!arrivals_complete(&x->peers[node].in.arrivals))
 			grant_to(x, node);
@@ -327,7 +325,7 @@ uint64_t udp_receive_request_gaps(struct udp *x, uint64_t now_ns)
 
 	if (x->in_left == 0)
 		return next_ns;
-	for (unsigned node = 0; node < udp_node_count(x); node++)
-		next_ns = MIN(next_ns, request_gaps_of(x, node, now_ns));
+	for (unsigned i = 1; i < x->ring_count; i++)
+		next_ns = MIN(next_ns, request_gaps_of(x, x->ring[i], now_ns));
 	return next_ns;
 }

@@ -10,10 +10,8 @@
 
 static unsigned next_of(const struct udp *x, unsigned steps)
 {
-	unsigned count = udp_node_count(x);
-
-	assert(count > 0);
-	return (udp_own(x) + steps) % count;
+	assert(x->ring_count > 0);
+	return x->ring[steps % x->ring_count];
 }
 
 /* Bytes of new segments that may be sent to the node now: whole segments,
@@ -40,7 +38,7 @@ unsigned udp_send_waits_for(const struct udp *x)
 	const struct udp_peer *peer = &x->peers[next];
 
 	if (x->options.schedule != EXCHANGE_ROUNDS || x->round == 0 ||
-	    x->round + 1 >= udp_node_count(x) || x->round_ns == 0 ||
+	    x->round + 1 >= x->ring_count || x->round_ns == 0 ||
 	    peer->heard.round >= x->round || peer->heard.epoch > x->epoch)
 		return udp_own(x);
 	return next;
@@ -83,7 +81,7 @@ static uint64_t handover_bytes(const struct udp_peer *peer)
  * nearly over. */
 static void end_rounds(struct udp *x)
 {
-	unsigned rounds = udp_node_count(x) - 1;
+	unsigned rounds = x->ring_count - 1;
 
 	while (x->round < rounds) {
 		const struct udp_peer *peer =
@@ -107,7 +105,7 @@ static void end_rounds(struct udp *x)
 /* The node that new segments go to now; the own rank: to none. */
 static unsigned choose_node(struct udp *x, uint64_t now_ns)
 {
-	unsigned count = udp_node_count(x);
+	unsigned count = x->ring_count;
 	unsigned node;
 
 	if (x->options.schedule == EXCHANGE_ROUNDS) {
@@ -122,9 +120,13 @@ static unsigned choose_node(struct udp *x, uint64_t now_ns)
 		return node;
 	}
 	for (unsigned i = 1; i <= count; i++) {
-		node = (x->last_node + i) % count;
-		if (node != udp_own(x) && sendable_bytes(x, node) > 0)
+		unsigned turn = (x->last_turn + i) % count;
+
+		node = x->ring[turn];
+		if (turn > 0 && sendable_bytes(x, node) > 0) {
+			x->last_turn = turn;
 			return node;
+		}
 	}
 	return udp_own(x);
 }
@@ -172,7 +174,6 @@ static void fill_batch(struct udp *x, unsigned node, uint64_t offset,
 		udp_wire_seal_data(&data, &x->keys, x->crc32c,
 				   batch->payload + begin, batch->headers[i]);
 	}
-	x->last_node = node;
 }
 
 /* Fill a batch with the next segments to be sent again to this node.  False:
@@ -232,8 +233,9 @@ static bool fill_next(struct udp *x, uint64_t now_ns)
 	struct udp_peer *peer;
 	unsigned node;
 
-	for (node = 0; node < udp_node_count(x); node++)
-		if (x->peers[node].out.resend_count > 0 && fill_again(x, node))
+	for (unsigned i = 1; i < x->ring_count; i++)
+		if (x->peers[x->ring[i]].out.resend_count > 0 &&
+		    fill_again(x, x->ring[i]))
 			return true;
 	node = choose_node(x, now_ns);
 	if (node == udp_own(x))
@@ -315,12 +317,24 @@ bool udp_send_some(struct udp *x, uint64_t now_ns)
 	return sent > 0;
 }
 
+/* Who meets in the collective. */
+static void form_ring(struct udp *x)
+{
+	for (unsigned node = 0; node < udp_node_count(x); node++)
+		x->peers[node].meets = false;
+	x->ring_count = exchange_form_ring(&x->base, x->collective, x->ring);
+	for (unsigned i = 0; i < x->ring_count; i++)
+		x->peers[x->ring[i]].meets = true;
+	x->tells_all = exchange_tells_all(&x->base, x->collective);
+}
+
 void udp_send_begin(struct udp *x)
 {
+	form_ring(x);
 	x->round = 0;
 	x->rounds_handed_over = 0;
 	x->round_ns = 0;
-	x->last_node = udp_own(x);
+	x->last_turn = 0;
 	x->sending.active = false;
 	for (unsigned node = 0; node < udp_node_count(x); node++) {
 		struct udp_peer *peer = &x->peers[node];
@@ -328,8 +342,8 @@ void udp_send_begin(struct udp *x)
 		peer->out.sent_bytes = 0;
 		peer->out.resend_count = 0;
 		peer->out.served_serial = peer->out.resend_serial;
-		peer->out.byte_count =
-			node == udp_own(x) ? 0
-					   : x->collective->send_bytes[node];
+		peer->out.byte_count = node != udp_own(x) && peer->meets
+					       ? x->collective->send_bytes[node]
+					       : 0;
 	}
 }

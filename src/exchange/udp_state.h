@@ -30,6 +30,9 @@
 #define UDP_PORT_TRIES 4
 #define UDP_PORT_STEP 256
 
+/* More than EXCHANGE_LEAD_MAX, and a power of two. */
+#define UDP_ANNOUNCED 4
+
 /* What the last STATUS of a peer said.  Written by udp_status.c: with each
  * STATUS, and at the beginning of an epoch. */
 struct udp_heard {
@@ -44,12 +47,16 @@ struct udp_heard {
 	uint64_t grant_bytes;	/* of our message, may be sent */
 	uint64_t sent_bytes;	/* of its message, sent */
 	uint32_t served_serial; /* our list of gaps that it has served */
-	/* Announced for epochs with even and with odd numbers. */
-	struct {
+	/* Announced for our epoch and the ones that it may be ahead: [epoch %
+	 * UDP_ANNOUNCED]. */
+	struct udp_announced {
 		uint32_t epoch; /* 0: nothing was announced */
 		uint32_t segment_bytes;
-		uint64_t *totals; /* [node]; owned, by udp_join.c */
-	} announced[2];
+		uint64_t byte_count; /* of its message to us */
+		/* [node], or NULL of too many ranks; owned, by udp_join.c. */
+		uint64_t *totals;
+		bool has_totals;
+	} announced[UDP_ANNOUNCED];
 	uint8_t hello[EXCHANGE_HELLO_BYTES_MAX];
 	size_t hello_bytes;
 	uint8_t application[EXCHANGE_APPLICATION_BYTES_MAX];
@@ -80,6 +87,7 @@ struct udp_in {
 };
 
 struct udp_peer {
+	bool meets; /* it is of the ring; by udp_send.c */
 	/* Where its sockets are.  By udp_join.c as guessed, by udp_status.c as
 	 * each STATUS tells. */
 	struct address control, data;
@@ -135,7 +143,7 @@ struct udp {
 	crc32c_fn *crc32c;
 	struct datagram_socket control, data;
 	struct udp_peer *peers; /* [node]; owned */
-	uint64_t *totals; /* owned; u64 in wire order, by udp.c: see below */
+	uint64_t *totals;	/* owned; [node] u64 in wire order, by udp.c */
 	uint64_t window_bytes;
 	uint64_t opened_ns;
 	/* The offer of a status page, and behind it the hello. */
@@ -147,8 +155,13 @@ struct udp {
 	struct udp_page *page;
 	bool awaits_page;
 
-	/* By udp.c, in the calls of the interface. */
+	/* By udp.c, in the calls of the interface; the ring by udp_send.c. */
 	const struct exchange_collective *collective; /* NULL: between them */
+	/* The ranks that meet in it, in the order of rounds: the own one, the
+	 * next one, ..., the one that precedes the own; owned. */
+	unsigned *ring;
+	unsigned ring_count;
+	bool tells_all; /* each rank tells all what it has for all */
 	uint32_t epoch; /* number of the collective, from 1; 0: none yet */
 	bool prepared;	/* the collective can be received and sent */
 	uint32_t phase; /* as other ranks see it */
@@ -166,7 +179,7 @@ struct udp {
 	uint32_t round;		     /* rounds sent */
 	uint32_t rounds_handed_over; /* sent or nearly: as others are told */
 	uint64_t round_ns; /* the next round waits since then; 0: it does not */
-	unsigned last_node; /* the last batch went there */
+	unsigned last_turn; /* the last batch went to that place of the ring */
 	bool blocked;	    /* the socket was full */
 	struct udp_batch sending;
 };
@@ -199,16 +212,22 @@ void udp_status_begin(struct udp *x);
 /* Send STATUS to one peer, with flags of enum udp_wire_flag; to all. */
 void udp_status_send(struct udp *x, unsigned node, uint32_t flags);
 void udp_status_send_all(struct udp *x, uint32_t flags);
+/* To the ranks that meet in the collective. */
+void udp_status_send_ring(struct udp *x);
 /* The same twice: for what is said once, and only where something was lost. */
 void udp_status_send_twice(struct udp *x, unsigned node);
 /* Send the list of segments that are missing, twice. */
 void udp_status_send_gaps(struct udp *x, unsigned node);
 /* Take all STATUS that has come.  True if there was any. */
 bool udp_status_receive(struct udp *x);
+/* The fewest STATUS that must come before we can go on, apart from urgent ones
+ * and from DATA, which wake us anyway. */
+unsigned udp_status_needed(const struct udp *x);
 
 /* --- udp_send.c -------------------------------------------------------------
  */
 
+/* Also form the ring of the ranks that meet. */
 void udp_send_begin(struct udp *x);
 /* Send some; true if something was sent. */
 bool udp_send_some(struct udp *x, uint64_t now_ns);
@@ -243,9 +262,16 @@ static inline unsigned udp_own(const struct udp *x)
 	return x->base.rank->rank;
 }
 
+/* What the node has announced for our epoch, or for an earlier one. */
+static inline const struct udp_announced *udp_announced(const struct udp *x,
+							unsigned node)
+{
+	return &x->peers[node].heard.announced[x->epoch % UDP_ANNOUNCED];
+}
+
 static inline bool udp_has_announced(const struct udp *x, unsigned node)
 {
-	return x->peers[node].heard.announced[x->epoch % 2].epoch == x->epoch;
+	return udp_announced(x, node)->epoch == x->epoch;
 }
 
 /* The peer has all of our message, and what we have announced to it and others:
@@ -261,21 +287,22 @@ static inline bool udp_is_acked(const struct udp *x, unsigned node)
 
 static inline bool udp_all_acked(const struct udp *x)
 {
-	for (unsigned node = 0; node < udp_node_count(x); node++)
-		if (!udp_is_acked(x, node))
+	for (unsigned i = 1; i < x->ring_count; i++)
+		if (!udp_is_acked(x, x->ring[i]))
 			return false;
 	return true;
 }
 
-/* Bytes of the message from source to destination. */
+/* Bytes of the message from source to destination: one is ours, or all ranks
+ * have told all. */
 static inline uint64_t udp_message_bytes(const struct udp *x, unsigned source,
 					 unsigned destination)
 {
 	if (source == udp_own(x))
 		return x->peers[destination].out.byte_count;
-	return x->peers[source]
-		.heard.announced[x->epoch % 2]
-		.totals[destination];
+	if (destination == udp_own(x))
+		return udp_announced(x, source)->byte_count;
+	return udp_announced(x, source)->totals[destination];
 }
 
 #endif /* UDP_STATE_H */

@@ -42,9 +42,13 @@ static void fill_message_state(const struct udp *x, unsigned node,
 		status->grant_bytes = peer->in.granted_bytes;
 	}
 	/* A peer that is ready has all announcements. */
-	if (!peer->heard.ready) {
-		status->totals = (const uint8_t *)x->totals;
-		status->total_count = (uint16_t)udp_node_count(x);
+	if (peer->heard.ready)
+		return;
+	status->totals = (const uint8_t *)x->totals;
+	status->total_count = (uint16_t)udp_node_count(x);
+	if (!x->tells_all) {
+		status->totals = (const uint8_t *)&x->totals[node];
+		status->total_count = 1;
 	}
 }
 
@@ -192,6 +196,12 @@ void udp_status_send_all(struct udp *x, uint32_t flags)
 		udp_status_send(x, (udp_own(x) + i) % count, flags);
 }
 
+void udp_status_send_ring(struct udp *x)
+{
+	for (unsigned i = 1; i < x->ring_count; i++)
+		udp_status_send(x, x->ring[i], 0);
+}
+
 /* A STATUS is as easily lost as the segments that it names: send it twice. */
 void udp_status_send_twice(struct udp *x, unsigned node)
 {
@@ -254,21 +264,35 @@ static void handle_application(struct udp *x, struct udp_heard *heard,
 	       status->application_bytes);
 }
 
+/* A length for each rank, or the one for us; all lengths only of so many ranks
+ * that we keep them. */
+static bool is_wrong_count(const struct udp *x,
+			   const struct udp_wire_status *status)
+{
+	return status->total_count > 1 &&
+	       (status->total_count != udp_node_count(x) ||
+		udp_node_count(x) > EXCHANGE_KNOWN_MAX);
+}
+
 /* Totals count once for each epoch, and not for one that is over: what was made
  * after them must not change. */
 static void handle_totals(struct udp *x, struct udp_heard *heard,
 			  const struct udp_wire_status *status)
 {
-	unsigned parity = status->epoch % 2;
+	struct udp_announced *announced =
+		&heard->announced[status->epoch % UDP_ANNOUNCED];
+	bool all = status->total_count > 1;
 
-	if (status->total_count != udp_node_count(x) ||
+	if (status->total_count == 0 || is_wrong_count(x, status) ||
 	    status->epoch < MAX(x->epoch, 1) ||
-	    heard->announced[parity].epoch >= status->epoch)
+	    announced->epoch >= status->epoch)
 		return;
-	for (unsigned i = 0; i < status->total_count; i++)
-		heard->announced[parity].totals[i] = udp_wire_total(status, i);
-	heard->announced[parity].segment_bytes = status->segment_bytes;
-	heard->announced[parity].epoch = status->epoch;
+	announced->byte_count = udp_wire_total(status, all ? udp_own(x) : 0);
+	announced->has_totals = all;
+	for (unsigned i = 0; all && i < status->total_count; i++)
+		announced->totals[i] = udp_wire_total(status, i);
+	announced->segment_bytes = status->segment_bytes;
+	announced->epoch = status->epoch;
 }
 
 /* A list of gaps takes the place of an earlier one. */
@@ -350,10 +374,11 @@ static bool lacks_totals(const struct udp *x, const struct udp_heard *heard,
 			 const struct udp_wire_status *status)
 {
 	if (status->total_count != 0)
-		return status->total_count != udp_node_count(x);
+		return is_wrong_count(x, status);
 	return status->epoch >= MAX(x->epoch, 1) &&
 	       !(status->flags & UDP_STATUS_FAILED) &&
-	       heard->announced[status->epoch % 2].epoch != status->epoch;
+	       heard->announced[status->epoch % UDP_ANNOUNCED].epoch !=
+		       status->epoch;
 }
 
 /* All ranks come to the same collectives and barriers in the same order: none
@@ -372,7 +397,7 @@ static bool is_out_of_step(const struct udp *x,
 static bool goes_on_too_early(const struct udp *x, const struct udp_peer *peer,
 			      const struct udp_wire_status *status)
 {
-	return x->collective && status->epoch > x->epoch &&
+	return x->collective && peer->meets && status->epoch > x->epoch &&
 	       (!x->prepared || !arrivals_complete(&peer->in.arrivals) ||
 		peer->out.sent_bytes < peer->out.byte_count);
 }
@@ -408,8 +433,7 @@ static const char *find_lie(const struct udp *x, const struct udp_peer *peer,
 	if (asks_for_too_much(&peer->out, status))
 		return "speaks of more than was announced to it";
 	if (udp_has_announced(x, status->source) &&
-	    status->sent_bytes >
-		    udp_message_bytes(x, status->source, udp_own(x)))
+	    status->sent_bytes > udp_announced(x, status->source)->byte_count)
 		return "says that it has sent more than it has announced";
 	return NULL;
 }
@@ -473,7 +497,8 @@ static bool is_for_us(const struct udp *x, const struct udp_wire_status *status)
 {
 	return status->destination == udp_own(x) &&
 	       status->source < udp_node_count(x) &&
-	       status->source != udp_own(x) && status->epoch <= x->epoch + 1;
+	       status->source != udp_own(x) &&
+	       status->epoch <= x->epoch + EXCHANGE_LEAD_MAX;
 }
 
 static bool receive_datagrams(struct udp *x)
@@ -532,4 +557,31 @@ bool udp_status_receive(struct udp *x)
 	if (x->page)
 		any |= receive_from_page(x);
 	return any;
+}
+
+unsigned udp_status_needed(const struct udp *x)
+{
+	unsigned unheard = 0, unannounced = 0, unacked = 0, behind = 0;
+
+	for (unsigned i = 1; x->collective && i < x->ring_count; i++) {
+		const struct udp_peer *peer = &x->peers[x->ring[i]];
+
+		if (x->prepared && peer->out.sent_bytes < peer->out.byte_count)
+			return 1;
+		unannounced += !udp_has_announced(x, x->ring[i]);
+		unacked += !udp_is_acked(x, x->ring[i]);
+	}
+	if (x->collective)
+		return MAX(1, x->prepared ? unacked : unannounced);
+	for (unsigned node = 0; node < udp_node_count(x); node++) {
+		const struct udp_peer *peer = &x->peers[node];
+
+		if (node == udp_own(x))
+			continue;
+		unheard += !peer->heard.any;
+		behind += peer->heard.phase < x->phase_wanted;
+	}
+	if (unheard > 0)
+		return unheard;
+	return udp_own(x) == 0 ? MAX(1, behind) : 1;
 }

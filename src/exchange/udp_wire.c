@@ -83,7 +83,7 @@ struct gap_wire {
 	struct le32 count;
 };
 
-static_assert(UDP_STATUS_FIXED_BYTES + 8 * UDP_NODES_MAX <=
+static_assert(UDP_STATUS_FIXED_BYTES + 8 * UDP_TOTALS_MAX <=
 		      UDP_STATUS_BYTES_MAX,
 	      "any number of totals fits");
 static_assert(UDP_STATUS_FIXED_BYTES + EXCHANGE_APPLICATION_BYTES_MAX +
@@ -281,7 +281,7 @@ static size_t bytes_of_tails(const struct tails *tails)
 static bool tails_are_good(const struct tails *tails, uint32_t flags)
 {
 	return tails->application_bytes <= EXCHANGE_APPLICATION_BYTES_MAX &&
-	       tails->total_count <= UDP_NODES_MAX &&
+	       tails->total_count <= UDP_TOTALS_MAX &&
 	       tails->text_bytes <= UDP_TEXT_BYTES_MAX &&
 	       tails->gap_count <= UDP_GAPS_MAX &&
 	       (flags & UDP_STATUS_FAILED || tails->text_bytes == 0);

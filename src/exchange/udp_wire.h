@@ -48,13 +48,15 @@
  *                           of the job, and not our own             status
  *      data_port            not 0                                   wire
  *      serial               any; an older one is dropped            status
- *      phase, epoch         at most one collective ahead, and not   status
- *                             ahead in one and behind in the other
+ *      phase, epoch         at most EXCHANGE_LEAD_MAX collectives   status
+ *                             ahead, and not ahead in one and
+ *                             behind in the other
  *      round                any: it only lets us go on              send
  *      delay_ms             up to EXCHANGE_DELAY_MS_MAX             wire
  *      segment_bytes        UDP_SEGMENT_BYTES_MIN to _MAX; 0        wire
  *                             before the first collective
- *      totals               one for each rank, and no other later   status
+ *      totals               one for each rank, or the one of the    status
+ *                             message to us, and no other later
  *                           what the collective allows the source   exchange
  *      sent_bytes           up to the announced length              status
  *      prefix, grant        up to the length of our message         status
@@ -96,13 +98,14 @@
 #include "exchange/exchange.h"
 #include "kernels/crc32c.h"
 
-#define UDP_VERSION 4
+#define UDP_VERSION 5
 #define UDP_SECRET_BYTES 32
 #define UDP_DATA_HEADER_BYTES 32
 /* An Ethernet of 1500 bytes takes it in one packet. */
 #define UDP_STATUS_BYTES_MAX 1400
 #define UDP_STATUS_FIXED_BYTES 120
-#define UDP_NODES_MAX 128
+#define UDP_NODES_MAX RANK_NODES_MAX
+#define UDP_TOTALS_MAX EXCHANGE_KNOWN_MAX
 #define UDP_WAKE_UP_BYTES 1
 #define UDP_GAPS_MAX 64
 #define UDP_TEXT_BYTES_MAX 160
@@ -196,9 +199,11 @@ struct udp_wire_status {
 	 * opened point into the datagram. */
 	const uint8_t *application; /* application payload */
 	uint16_t application_bytes;
-	const uint8_t *totals; /* u64 each: bytes of this source's messages */
-	uint16_t total_count;  /* to each node: 0 or the number of nodes */
-	const char *text;      /* reason, no NUL; only if UDP_STATUS_FAILED */
+	/* u64 each: bytes of this source's messages to each node; or of the one
+	 * to the destination: then the count is 1. */
+	const uint8_t *totals;
+	uint16_t total_count;
+	const char *text; /* reason, no NUL; only if UDP_STATUS_FAILED */
 	uint16_t text_bytes;
 	/* Segments that are missing: ascending, and apart. */
 	struct arrivals_gap gaps[UDP_GAPS_MAX];

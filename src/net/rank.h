@@ -48,7 +48,7 @@
 #include "net/local_secret.h"
 #include "net/rank_secret.h"
 
-#define RANK_NODES_MAX 128
+#define RANK_NODES_MAX 4096
 
 /* What MPI tells of the ranks, for which their launcher vouches: they need
  * neither hosts nor a key. */

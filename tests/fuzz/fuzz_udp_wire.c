@@ -43,7 +43,7 @@ static void require_limits(const struct udp_wire_status *status)
 	require(status->source < UDP_NODES_MAX);
 	require(status->destination < UDP_NODES_MAX);
 	require(status->application_bytes <= EXCHANGE_APPLICATION_BYTES_MAX);
-	require(status->total_count <= UDP_NODES_MAX);
+	require(status->total_count <= UDP_TOTALS_MAX);
 	require(status->text_bytes <= UDP_TEXT_BYTES_MAX);
 	require(status->gap_count <= UDP_GAPS_MAX);
 	if (!(status->flags & UDP_STATUS_FAILED))

@@ -363,7 +363,8 @@ case_refused()
 	cut_for_readers whole 100
 	refuse read:0-2 'there is no rank 2'
 	refuse read:1-0 '--roles=read:1-0: ranks are numbers'
-	refuse read:200 'up to 127'
+	refuse read:200 'there is no rank 200'
+	refuse read:5000 'up to 4095'
 	refuse write:0 'not ROLE:RANKS'
 	refuse read:0, 'not ROLE:RANKS'
 	refuse nofile 'nofile: cannot read this file of roles' 3

@@ -232,10 +232,10 @@ case_suppose_too_much()
 {
 	local options=(--explain -S 64G --threads=8 --json)
 
-	expect_sorted "${options[@]}" --suppose=128:300000000000
-	expect_match '"ranks": 128, .*"refused": null' "$STDOUT"
-	expect_sorted "${options[@]}" --suppose=129:300000000000
-	expect_match '"refused": "it has at most 128 ranks"' "$STDOUT"
+	expect_sorted "${options[@]}" --suppose=4096:300000000000
+	expect_match '"ranks": 4096, .*"refused": null' "$STDOUT"
+	expect_sorted "${options[@]}" --suppose=4097:300000000000
+	expect_match '"refused": "it has at most 4096 ranks"' "$STDOUT"
 }
 
 # A rank may have more records than a sort in memory could number: then it sorts

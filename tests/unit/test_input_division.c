@@ -312,7 +312,7 @@ static void input_division__largest(void **state)
 	for (unsigned i = 0; i < RANK_NODES_MAX; i++) {
 		most[i] = READING_RANGES_MAX;
 		told[i] = (struct input_division_told){
-			.taken = (uint64_t)i << 30,
+			.taken = (uint64_t)i << 25,
 			.rate = 1 + i % 3,
 			.grain = 1000,
 		};

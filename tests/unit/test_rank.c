@@ -228,7 +228,7 @@ static void rank_find__options_wrong(void **state)
 		  "::1 and [0::1]:7300 are one address" },
 		{ "127.0.0.1,[::ffff:127.0.0.1]", "0", "--nodes",
 		  "127.0.0.1 and [::ffff:127.0.0.1] are one address" },
-		{ "127.0.0.[1-129]", "0", "--nodes", "129 hosts" },
+		{ "127.0.[1-17].[1-241]", "0", "--nodes", "too many hosts" },
 		{ "127.0.0.1!127.0.0.1", "0", "--nodes", "0 hosts" },
 		{ "127.0.0.[1-", "0", "--nodes", "127.0.0.[1-" },
 		{ "", "0", "--nodes", "missing" },
@@ -259,11 +259,11 @@ static void rank_find__as_many_as_can_be(void **state)
 	struct rank rank;
 
 	(void)state;
-	find(&rank, &(struct rank_options){ .nodes = "127.0.0.[1-128]",
-					    .rank = "127" });
-	assert_int_equal(rank.rank, 127);
+	find(&rank, &(struct rank_options){ .nodes = "127.0.[0-15].[0-255]",
+					    .rank = "4095" });
+	assert_int_equal(rank.rank, 4095);
 	assert_int_equal(rank.node_count, RANK_NODES_MAX);
-	assert_string_equal(rank.names[127], "127.0.0.128");
+	assert_string_equal(rank.names[4095], "127.0.15.255");
 	rank_free(&rank);
 }
 
@@ -318,8 +318,8 @@ static void rank_find__wrong_numbers(void **state)
 	} cases[] = {
 		{ "BLINK_RANK=0", "BLINK_NODES", "is not set" },
 		{ "BLINK_RANK=0 BLINK_NODES=0", "BLINK_NODES", "'0'" },
-		{ "BLINK_RANK=0 BLINK_NODES=129", "BLINK_NODES",
-		  "'129': want a number from 1 to 128" },
+		{ "BLINK_RANK=0 BLINK_NODES=4097", "BLINK_NODES",
+		  "'4097': want a number from 1 to 4096" },
 		{ "BLINK_RANK=2 BLINK_NODES=2", "BLINK_RANK",
 		  "'2': want a number from 0 to 1" },
 		{ "BLINK_RANK= BLINK_NODES=2", "BLINK_RANK", "''" },
@@ -483,7 +483,7 @@ static void rank_find__slurm_tasks_malformed(void **state)
 		"-2,1",	     "+2,1",
 		"2(x1)2",    "2(x-1)",
 		"2(x1],1,1", "65536",
-		"1(x129)",   "0(x128),1",
+		"1(x4097)",  "0(x4096),1",
 		"2,1,1 ",    "18446744073709551617(x3),1"
 	};
 

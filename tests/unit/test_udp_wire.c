@@ -115,9 +115,9 @@ static struct udp_wire_status full_status(void)
  *	hashlib.blake2b(key=, person=b"blink status 1", digest_size=16)
  * with keys of persons "blink token 1", "blink digest 1", "blink tag key 1". */
 static const char data_hex[] =
-	"dfa20f5004010304a25e0aa293befc9c11002a00341264000807060504030201";
+	"7d6c9d3905010304a25e0aa293befc9c11002a00341264000807060504030201";
 static const char status_hex[] =
-	"ae0a84d36e7699df8cb0f43d003b93dc040211002a0052516300030005000300"
+	"36f67411853bfd47d304b73b71c3e34b050211002a0052516300030005000300"
 	"0900020014131211040000002423222134333231444342416463020074730000"
 	"b4b3b2b1c4c3c2c188878685848382819897969594939291a8a7a6a5a4a3a2a1"
 	"d8d7d6d5d4d3d2d1e8e7e6e5e4e3e2e1f8f7f6f5f4f3f2f11011121314202122"
@@ -281,12 +281,12 @@ static void data_open__wrong_fields(void **state)
 		{ 6, { 0, 0 }, false },
 		{ 6, { 255, 0 }, true },
 		{ 6, { 0, 255 }, true }, /* epoch */
-		{ 16, { 127, 0 }, true },
-		{ 16, { 128, 0 }, false },
-		{ 16, { 0, 1 }, false }, /* source */
-		{ 18, { 127, 0 }, true },
-		{ 18, { 128, 0 }, false },
-		{ 18, { 0, 1 }, false }, /* destination */
+		{ 16, { 255, 15 }, true },
+		{ 16, { 0, 16 }, false },
+		{ 16, { 0, 255 }, false }, /* source */
+		{ 18, { 255, 15 }, true },
+		{ 18, { 0, 16 }, false },
+		{ 18, { 0, 255 }, false }, /* destination */
 		{ 22, { 0, 0 }, false },
 		{ 22, { 1, 0 }, true }, /* length */
 		{ 22, { 255, 255 }, true },
@@ -534,7 +534,7 @@ static void status_take__what_was_put(void **state)
 
 static void status_seal__each_tail_at_its_limit(void **state)
 {
-	static uint8_t bytes[8 * UDP_NODES_MAX];
+	static uint8_t bytes[8 * UDP_TOTALS_MAX];
 	uint8_t datagram[UDP_STATUS_BYTES_MAX];
 	struct udp_wire_status sent = bare_status(), seen;
 
@@ -553,7 +553,7 @@ static void status_seal__each_tail_at_its_limit(void **state)
 
 	sent = bare_status();
 	sent.totals = bytes;
-	sent.total_count = UDP_NODES_MAX;
+	sent.total_count = UDP_TOTALS_MAX;
 	sent.application = bytes;
 	sent.application_bytes = 256;
 	assert_int_equal(udp_wire_seal_status(&sent, &keys, datagram),
@@ -566,7 +566,7 @@ static void status_seal__each_tail_at_its_limit(void **state)
 
 static void status_seal__as_many_gaps_as_fit(void **state)
 {
-	static const uint8_t totals[8 * UDP_NODES_MAX];
+	static const uint8_t totals[8 * UDP_TOTALS_MAX];
 	uint8_t datagram[UDP_STATUS_BYTES_MAX];
 	struct udp_wire_status sent = bare_status(), seen;
 
@@ -575,7 +575,7 @@ static void status_seal__as_many_gaps_as_fit(void **state)
 		sent.gaps[i] = (struct arrivals_gap){ 3 * i, 1 + i % 2 };
 	sent.gap_count = UDP_GAPS_MAX;
 	sent.totals = totals;
-	for (unsigned count = 0; count <= UDP_NODES_MAX; count++) {
+	for (unsigned count = 0; count <= UDP_TOTALS_MAX; count++) {
 		size_t room = UDP_STATUS_BYTES_MAX - UDP_STATUS_FIXED_BYTES -
 			      8 * count;
 
@@ -594,13 +594,13 @@ static void status_seal__as_many_gaps_as_fit(void **state)
 /* A failure must get through, whatever else there was to say. */
 static void status_seal__failure_before_totals(void **state)
 {
-	static const uint8_t bytes[8 * UDP_NODES_MAX];
+	static const uint8_t bytes[8 * UDP_TOTALS_MAX];
 	uint8_t datagram[UDP_STATUS_BYTES_MAX];
 	struct udp_wire_status sent = full_status(), seen;
 
 	(void)state;
 	sent.totals = bytes;
-	sent.total_count = UDP_NODES_MAX;
+	sent.total_count = UDP_TOTALS_MAX;
 	sent.application = bytes;
 	sent.application_bytes = EXCHANGE_APPLICATION_BYTES_MAX;
 	seen = through_the_wire(&sent, datagram);
@@ -729,20 +729,20 @@ static void status_open__wrong_fields(void **state)
 	static const struct spoilt cases[] = {
 		{ 16, { 0, 2 }, false }, /* version and type */
 		{ 16, { 1, 2 }, false },
-		{ 16, { 4, 1 }, false },
-		{ 16, { 4, 3 }, false },
-		{ 16, { 3, 2 }, false },
-		{ 16, { 4, 2 }, true },
-		{ 18, { 127, 0 }, true }, /* source */
-		{ 18, { 128, 0 }, false },
-		{ 18, { 0, 1 }, false },
-		{ 20, { 127, 0 }, true }, /* destination */
-		{ 20, { 128, 0 }, false },
-		{ 20, { 0, 1 }, false },
+		{ 16, { 5, 1 }, false },
+		{ 16, { 5, 3 }, false },
+		{ 16, { 4, 2 }, false },
+		{ 16, { 5, 2 }, true },
+		{ 18, { 255, 15 }, true }, /* source */
+		{ 18, { 0, 16 }, false },
+		{ 18, { 0, 255 }, false },
+		{ 20, { 255, 15 }, true }, /* destination */
+		{ 20, { 0, 16 }, false },
+		{ 20, { 0, 255 }, false },
 		{ 22, { 0, 0 }, false }, /* port */
 		{ 22, { 0, 1 }, true },
-		{ 24, { 127, 0 }, true }, /* failure's node */
-		{ 24, { 128, 0 }, false },
+		{ 24, { 255, 15 }, true }, /* failure's node */
+		{ 24, { 0, 16 }, false },
 		{ 26, { EXIT_DONE, 0 }, false }, /* failure's status */
 		{ 26, { EXIT_WRONG, 0 }, true },
 		{ 26, { EXIT_RESOURCES, 0 }, true },
@@ -825,11 +825,11 @@ static void status_open__longer_than_any(void **state)
 
 	(void)state;
 	udp_wire_seal_status(&status, &keys, datagram);
-	datagram[30] = UDP_NODES_MAX;
+	datagram[30] = UDP_TOTALS_MAX;
 	for (size_t application_bytes = 255; application_bytes < 258;
 	     application_bytes++) {
 		size_t datagram_bytes = UDP_STATUS_FIXED_BYTES +
-					application_bytes + 8 * UDP_NODES_MAX;
+					application_bytes + 8 * UDP_TOTALS_MAX;
 
 		datagram[28] = (uint8_t)application_bytes;
 		datagram[29] = (uint8_t)(application_bytes >> 8);
@@ -848,7 +848,7 @@ static void status_open__counts_above_limits(void **state)
 		size_t unit_bytes;
 	} cases[] = {
 		{ 28, EXCHANGE_APPLICATION_BYTES_MAX, 1 },
-		{ 30, UDP_NODES_MAX, 8 },
+		{ 30, UDP_TOTALS_MAX, 8 },
 		{ 32, UDP_TEXT_BYTES_MAX, 1 },
 		{ 34, UDP_GAPS_MAX, GAP_BYTES },
 	};
