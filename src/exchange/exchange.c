@@ -120,7 +120,8 @@ const char *exchange_transport(const struct exchange *exchange)
 
 const char *exchange_schedule_name(enum exchange_schedule schedule)
 {
-	static const char *const names[] = { "rounds", "all-at-once" };
+	static const char *const names[] = { "rounds", "all-at-once", "auto",
+					     "grid" };
 
 	return names[schedule];
 }

@@ -64,6 +64,7 @@ enum exchange_schedule {
 	EXCHANGE_ROUNDS,
 	EXCHANGE_ALL_AT_ONCE,
 	EXCHANGE_AUTO, /* a user's wish; the caller decides before it opens */
+	EXCHANGE_GRID, /* two exchanges, over rows and then over columns */
 };
 
 /* What every implementation needs to know. */
@@ -227,7 +228,7 @@ uint32_t exchange_payload_bytes(const struct exchange *exchange);
 
 /* How bytes travel: "udp", "mpi". */
 const char *exchange_transport(const struct exchange *exchange);
-/* "rounds", "all-at-once" */
+/* "rounds", "all-at-once", "auto", "grid" */
 const char *exchange_schedule_name(enum exchange_schedule schedule);
 
 /* Safe on NULL. */

@@ -1,0 +1,120 @@
+/*
+ * exchange_model.h - how long an exchange takes, and which schedule suits it
+ *
+ * An alpha-beta model of one exchange between ranks that have a link each: from
+ * the moment at which all have something to send until all have all.  A link
+ * sends and receives at once; while it does, one CPU sends datagrams and
+ * another one receives them, so the slowest of the three counts.  Beside the
+ * bytes, each message costs system calls, and each other rank some STATUS
+ * datagrams, however short the message is: with many ranks this is what takes
+ * the time.
+ *
+ * The model ranks schedules.  It knows nothing of slow ranks, of lost datagrams
+ * or of the queues of switches: of all-at-once with messages above
+ * EXCHANGE_MODEL_ROUNDS_BYTES its time is one that is not reached.
+ *
+ * Terms: alpha and beta by Hockney; the staggered order by Datamation 2011, the
+ * grid by the two-level exchanges of AMS-sort and KaMPIng.
+ */
+#ifndef EXCHANGE_MODEL_H
+#define EXCHANGE_MODEL_H
+
+#include <stdint.h>
+
+#include "exchange/exchange.h"
+
+/*
+ * What exchange_model_schedule() decides by: bytes of a message between two
+ * ranks.
+ *
+ * Above the first, a second sender fills a switch port's queue, for which 128
+ * KiB is usual, before it has sent its message, and what follows is dropped:
+ * ranks go by rounds.  A simulation of such queues lost 11 to 17 % of 390 KB
+ * messages without the neighbour's word, and up to 0.7 % of those of 24 KB.
+ *
+ * Below the second, what a message costs beside its bytes is more than the
+ * grid's second journey of every byte.  Of 64 to 4096 ranks the model has the
+ * grid and all-at-once equal at 8 to 9 KB on links of 10 Gbit/s and at 19 to 25
+ * KB on those of 100: 16 KiB lies between.  (Rounds are equal to the grid at 15
+ * and at 29 to 33 KB.)
+ */
+#define EXCHANGE_MODEL_ROUNDS_BYTES ((uint64_t)128 << 10)
+#define EXCHANGE_MODEL_GRID_BYTES ((uint64_t)16 << 10)
+/* Of fewer ranks the grid saves about as much time of some short messages as it
+ * loses of others. */
+#define EXCHANGE_MODEL_GRID_RANKS 32
+
+/* Times in ns, and all of them 0 or more. */
+struct exchange_model {
+	double link_bytes_per_s; /* of a rank, each way; above 0 */
+	double payload_bytes;	 /* of a full datagram, 1 or more */
+	double overhead_bytes;	 /* on the link, beside a datagram's payload */
+	double send_ns;	   /* CPU time of sending a datagram, divided by */
+	double receive_ns; /* the CPUs that send; and of receiving it */
+	double message_ns; /* of a message, on each side: system calls */
+	double status_ns;  /* to send a STATUS and to take one */
+	double latency_ns; /* one way */
+	/* How long the neighbour's word is on its way, which is sent 32 KiB
+	 * before the end of a round. */
+	double word_ns;
+	/* How fast the grid puts messages into another order. */
+	double gather_bytes_per_s;
+	/* A rank tells each other one so many bytes of lengths, */
+	double announce_bytes;
+	/* so many STATUS beside that, */
+	unsigned status_count;
+	/* and so often comes to a barrier of ceil(log2(ranks)) steps. */
+	unsigned barrier_count;
+	/* Ranks that share one CPU, for sending and receiving; 0: each rank has
+	 * CPUs of its own, and does both at once. */
+	double ranks_per_cpu;
+};
+
+/*
+ * Fill *model for UDP over Ethernet: link_bits_per_s each way, datagrams as
+ * large as mtu_bytes allows (from 576), CPUs that send and that receive (from
+ * 1).  CPU times are measured ones of Zen 3 and 4, and what a driver adds to
+ * them; latencies are those of the kernel and one switch.
+ */
+void exchange_model_ethernet(struct exchange_model *model,
+			     double link_bits_per_s, unsigned mtu_bytes,
+			     unsigned sending_cpus, unsigned receiving_cpus);
+
+/* The same for MPI over a fabric with RDMA, of which the figures are published
+ * ones: nothing was measured. */
+void exchange_model_rdma(struct exchange_model *model, double link_bits_per_s);
+
+/* Of a rank's bytes alone, in full datagrams, at the link's rate. */
+double exchange_model_link_ns(const struct exchange_model *model,
+			      unsigned ranks, double message_bytes);
+
+/*
+ * One exchange of messages of message_bytes (0 or more) between ranks (from 1),
+ * by the schedule; EXCHANGE_AUTO is what exchange_model_schedule() says.
+ * All-at-once is the order of rounds without the neighbour's word.
+ */
+double exchange_model_ns(const struct exchange_model *model,
+			 enum exchange_schedule schedule, unsigned ranks,
+			 double message_bytes);
+
+/* By a grid of rows x columns, of which the last row may be incomplete: every
+ * byte travels within a row, and then within a column. */
+double exchange_model_grid_ns(const struct exchange_model *model, unsigned rows,
+			      unsigned columns, double message_bytes);
+
+/* The sides of a grid that is as square as can be: columns is the root of
+ * ranks, rounded up, and no row is without a rank. */
+void exchange_model_grid_sides(unsigned ranks, unsigned *rows,
+			       unsigned *columns);
+
+/* Lengths, and then messages one after the other, as MPI's pairwise exchange.
+ */
+double exchange_model_mpi_ns(const struct exchange_model *model, unsigned ranks,
+			     double message_bytes);
+
+/* What "auto" takes for messages of this length between ranks on links: never
+ * EXCHANGE_AUTO. */
+enum exchange_schedule exchange_model_schedule(uint64_t message_bytes,
+					       unsigned ranks);
+
+#endif /* EXCHANGE_MODEL_H */
