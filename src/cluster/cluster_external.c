@@ -162,7 +162,7 @@ static int set_parts(struct joint_sort *joint, struct failure *failure)
 		} else {
 			struct run_spans *of = &spans[keeper[i]];
 
-			of->parts[of->part_count++] = (struct lane_batch){
+			of->parts[of->part_count++] = (struct input_range){
 				.first_record = begin[i],
 				.record_count = begin[i + 1] - begin[i],
 			};

@@ -33,28 +33,14 @@ uint64_t input_division_records_max(uint64_t whole_count, unsigned rank_count)
 	return MIN(whole_count, part + part / 2 + 1);
 }
 
-/* Returns how many ranges there are more. */
-static unsigned append(struct lane_batch *ranges, unsigned count,
-		       struct lane_batch range)
+static void give(struct input_part *part, struct input_range range)
 {
-	struct lane_batch *last = &ranges[count];
-
-	if (count > 0 && last[-1].first_record + last[-1].record_count ==
-				 range.first_record) {
-		last[-1].record_count += range.record_count;
-		return 0;
-	}
-	*last = range;
-	return 1;
-}
-
-static void give(struct input_part *part, struct lane_batch range)
-{
-	unsigned more = append(part->ranges, part->range_count, range);
+	unsigned count =
+		input_range_append(part->ranges, part->range_count, range);
 
 	part->left += range.record_count;
-	part->range_count += more;
-	part->given += more;
+	part->given += count - part->range_count;
+	part->range_count = count;
 }
 
 void input_division_init(struct input_division *division, uint64_t whole_count,
@@ -76,7 +62,7 @@ void input_division_init(struct input_division *division, uint64_t whole_count,
 			MIN(given_max[i], READING_RANGES_MAX);
 		if (end > begin)
 			give(&division->parts[i],
-			     (struct lane_batch){ begin, end - begin });
+			     (struct input_range){ begin, end - begin });
 	}
 }
 
@@ -86,19 +72,14 @@ static void take(struct input_part *part, uint64_t count)
 	part->taken += count;
 	part->left -= count;
 	while (count > 0) {
-		struct lane_batch *first = &part->ranges[0];
-		uint64_t some = MIN(count, first->record_count);
+		struct input_range some = part->ranges[0];
 
-		part->had_count += append(
-			part->had, part->had_count,
-			(struct lane_batch){ first->first_record, some });
-		first->first_record += some;
-		first->record_count -= some;
-		count -= some;
-		if (first->record_count > 0)
-			return;
-		part->range_count--;
-		memmove(first, first + 1, part->range_count * sizeof(*first));
+		some.record_count = MIN(count, some.record_count);
+		part->had_count =
+			input_range_append(part->had, part->had_count, some);
+		part->range_count = input_range_drop_front(
+			part->ranges, part->range_count, some.record_count);
+		count -= some.record_count;
 	}
 }
 
@@ -234,8 +215,8 @@ static bool find_pair(const struct input_division *division,
 static void move(struct input_part *giver, struct input_part *taker,
 		 uint64_t count)
 {
-	struct lane_batch *last = &giver->ranges[giver->range_count - 1];
-	struct lane_batch moved;
+	struct input_range *last = &giver->ranges[giver->range_count - 1];
+	struct input_range moved;
 
 	moved.record_count = MIN(count, last->record_count);
 	last->record_count -= moved.record_count;
@@ -304,7 +285,7 @@ int input_division_update(struct input_division *division,
 }
 
 unsigned input_division_parts(const struct input_part *part,
-			      struct lane_batch *parts)
+			      struct input_range *parts)
 {
 	memcpy(parts, part->had, part->had_count * sizeof(*parts));
 	memcpy(parts + part->had_count, part->ranges,

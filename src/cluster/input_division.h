@@ -31,10 +31,10 @@ struct input_division_told {
 
 /* What a rank may still take, and what it has had. */
 struct input_part {
-	struct lane_batch ranges[READING_RANGES_MAX];
+	struct input_range ranges[READING_RANGES_MAX];
 	unsigned range_count;
 	uint64_t left; /* records of all ranges */
-	struct lane_batch had[READING_RANGES_MAX];
+	struct input_range had[READING_RANGES_MAX];
 	unsigned had_count;
 	uint64_t taken; /* records of all that it had */
 	/* Ranges that it has been given, and may be: runs of different ones are
@@ -70,6 +70,6 @@ int input_division_update(struct input_division *division,
 /* All ranges that a rank has had and has left, in any order; there are at most
  * 2 * READING_RANGES_MAX.  Returns how many. */
 unsigned input_division_parts(const struct input_part *part,
-			      struct lane_batch *parts);
+			      struct input_range *parts);
 
 #endif /* INPUT_DIVISION_H */

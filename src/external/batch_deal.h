@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "external/lane_plan.h"
+#include "external/input_range.h"
 
 struct batch_deal {
 	void *context;
@@ -22,7 +22,7 @@ struct batch_deal {
 	 * lane waits, for one batch after the other.  Its workers do not; they
 	 * ask for the leader's last batch and those behind it. */
 	bool (*batch)(void *context, uint64_t number, bool waits,
-		      struct lane_batch *batch);
+		      struct input_range *batch);
 	/* How many batches there are from this number on; UINT64_MAX: that is
 	 * not known yet. */
 	uint64_t (*left)(void *context, uint64_t number);

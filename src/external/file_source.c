@@ -14,7 +14,7 @@
  */
 
 static void begin_share(struct file_reader *reader,
-			const struct lane_batch *batch)
+			const struct input_range *batch)
 {
 	uint64_t workers = reader->source->worker_count;
 
@@ -30,7 +30,7 @@ static bool find_ahead(struct file_reader *reader)
 {
 	const struct file_source *files = reader->source;
 	const struct batch_deal *deal = &files->deal;
-	struct lane_batch batch;
+	struct input_range batch;
 
 	if (reader->ahead_record == reader->ahead_end &&
 	    reader->ahead_batch + 1 < files->next_batch)
@@ -198,7 +198,7 @@ int file_source_open(struct file_source *files,
 
 uint64_t file_source_begin(struct file_source *files, struct batch *batch)
 {
-	struct lane_batch next;
+	struct input_range next;
 
 	if (!files->deal.batch(files->deal.context, files->next_batch, true,
 			       &next))

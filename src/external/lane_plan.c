@@ -120,7 +120,7 @@ static uint64_t batch_records(const struct lane_plan *plan,
 }
 
 void lane_plan_deal(const struct lane_plan *plan, unsigned lane,
-		    uint64_t capacity, struct lane_batch *batches)
+		    uint64_t capacity, struct input_range *batches)
 {
 	for (unsigned r = 0; r < plan->range_count; r++) {
 		const struct lane_range *range = &plan->ranges[r];
@@ -130,7 +130,7 @@ void lane_plan_deal(const struct lane_plan *plan, unsigned lane,
 		if (range->lane != lane)
 			continue;
 		for (uint64_t b = 0; b < count; b++) {
-			*batches = (struct lane_batch){
+			*batches = (struct input_range){
 				.first_record = first,
 				.record_count = batch_records(
 					plan, range, capacity, b, count),

@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "external/input_range.h"
 #include "io/input.h"
 
 /* Disks that are read at once: each lane holds a batch of the memory while it
@@ -38,11 +39,6 @@ struct lane_plan {
 /* What lane_plan.c looks at of each input file. */
 struct lane_file {
 	dev_t device;
-	uint64_t record_count;
-};
-
-struct lane_batch {
-	uint64_t first_record; /* counted over all files */
 	uint64_t record_count;
 };
 
@@ -71,6 +67,6 @@ uint64_t lane_plan_least(const struct lane_plan *plan, uint64_t capacity,
  * a record at most: a small rest at the end of each range would take the memory
  * of a full batch. */
 void lane_plan_deal(const struct lane_plan *plan, unsigned lane,
-		    uint64_t capacity, struct lane_batch *batches);
+		    uint64_t capacity, struct input_range *batches);
 
 #endif /* LANE_PLAN_H */

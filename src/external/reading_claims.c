@@ -1,7 +1,6 @@
 #include "external/reading_claims.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "base/base.h"
 #include "base/clock.h"
@@ -35,30 +34,19 @@ static uint64_t next_count(const struct reading_claims *claims)
 		       : 0;
 }
 
-static void drop_front(struct reading_claims *claims, uint64_t count)
-{
-	struct lane_batch *first = &claims->ranges[0];
-
-	first->first_record += count;
-	first->record_count -= count;
-	claims->left -= count;
-	if (first->record_count > 0)
-		return;
-	claims->range_count--;
-	memmove(first, first + 1, claims->range_count * sizeof(*first));
-}
-
 static void claim(struct reading_claims *claims, uint64_t count)
 {
 	claims->batches[claims->count % READING_CLAIMED_MAX] =
-		(struct lane_batch){
+		(struct input_range){
 			.first_record = claims->ranges[0].first_record,
 			.record_count = count,
 		};
 	claims->count++;
 	claims->claimed += count;
 	claims->allowed -= count;
-	drop_front(claims, count);
+	claims->left -= count;
+	claims->range_count = input_range_drop_front(
+		claims->ranges, claims->range_count, count);
 }
 
 static void wait_for_ranges(struct reading_claims *claims)
@@ -70,7 +58,7 @@ static void wait_for_ranges(struct reading_claims *claims)
 }
 
 static bool batch_of_claims(void *context, uint64_t number, bool waits,
-			    struct lane_batch *batch)
+			    struct input_range *batch)
 {
 	struct reading_claims *claims = context;
 	bool is_known;
@@ -141,7 +129,7 @@ uint64_t reading_claims_hold(struct reading_claims *claims)
 /* Of our ranges only what was held is left; it has not been claimed by now. */
 static void keep_held(struct reading_claims *claims)
 {
-	struct lane_batch held = claims->ranges[0];
+	struct input_range held = claims->ranges[0];
 
 	held.record_count = claims->allowed;
 	claims->range_count = 0;
@@ -150,23 +138,15 @@ static void keep_held(struct reading_claims *claims)
 		claims->ranges[claims->range_count++] = held;
 }
 
-static void append(struct reading_claims *claims, struct lane_batch range)
+static void append(struct reading_claims *claims, struct input_range range)
 {
-	struct lane_batch *last = &claims->ranges[claims->range_count];
-
 	claims->left += range.record_count;
-	if (claims->range_count > 0 &&
-	    last[-1].first_record + last[-1].record_count ==
-		    range.first_record) {
-		last[-1].record_count += range.record_count;
-		return;
-	}
-	*last = range;
-	claims->range_count++;
+	claims->range_count =
+		input_range_append(claims->ranges, claims->range_count, range);
 }
 
 void reading_claims_give(struct reading_claims *claims,
-			 const struct lane_batch *ranges, unsigned count,
+			 const struct input_range *ranges, unsigned count,
 			 bool is_final)
 {
 	assert(count <= READING_RANGES_MAX);

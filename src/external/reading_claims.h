@@ -29,7 +29,7 @@ struct reading_claims {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	/* Written with the lock held. */
-	struct lane_batch ranges[2 * READING_RANGES_MAX];
+	struct input_range ranges[2 * READING_RANGES_MAX];
 	unsigned range_count;
 	uint64_t left;	  /* records of all ranges */
 	uint64_t allowed; /* that may be claimed until more is given */
@@ -37,7 +37,7 @@ struct reading_claims {
 	bool has_stopped; /* the run has failed */
 	uint64_t claimed; /* records, in all */
 	uint64_t count;	  /* of claimed batches, the latest of them here: */
-	struct lane_batch batches[READING_CLAIMED_MAX];
+	struct input_range batches[READING_CLAIMED_MAX];
 	uint64_t begun; /* batches that are filled, or being filled */
 	/* How long the team has waited for ranges, in all; and since when it
 	 * waits now, 0: it does not. */
@@ -59,7 +59,7 @@ uint64_t reading_claims_hold(struct reading_claims *claims);
 /* What is ours behind the records that were held, at first behind none; at most
  * READING_RANGES_MAX ranges, in the order in which they are to be read. */
 void reading_claims_give(struct reading_claims *claims,
-			 const struct lane_batch *ranges, unsigned count,
+			 const struct input_range *ranges, unsigned count,
 			 bool is_final);
 
 /* The run has failed: the reading team wakes, and gets no further batch. */

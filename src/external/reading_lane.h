@@ -26,7 +26,7 @@ struct reading_lane {
 	void (*serve)(void *lane);	      /* worker 0, every few ms */
 	/* Known from the files, [batch_count], owned; NULL: they are dealt
 	 * another way, or streams are the input. */
-	struct lane_batch *batches;
+	struct input_range *batches;
 	uint64_t batch_count;
 	struct file_source files;
 	struct stream_source *streams; /* borrowed; NULL: files are the input */

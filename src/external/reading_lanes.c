@@ -176,7 +176,7 @@ static void probe_keys(struct reading_lanes *lanes)
 }
 
 static bool batch_of_lane(void *context, uint64_t number, bool waits,
-			  struct lane_batch *batch)
+			  struct input_range *batch)
 {
 	const struct reading_lane *lane = context;
 

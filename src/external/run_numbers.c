@@ -21,45 +21,13 @@ uint8_t *run_numbers_write(const struct run_index *index, uint8_t *bytes)
 	return bytes;
 }
 
-static int compare_parts(const void *a, const void *b)
-{
-	const struct lane_batch *first = a, *second = b;
-
-	return (first->first_record > second->first_record) -
-	       (first->first_record < second->first_record);
-}
-
-/* In order, and those that touch as one: a run may have been merged of runs of
- * both. */
-static void order_parts(struct run_spans *told)
-{
-	unsigned count = 0;
-
-	qsort(told->parts, told->part_count, sizeof(told->parts[0]),
-	      compare_parts);
-	for (unsigned i = 0; i < told->part_count; i++) {
-		struct lane_batch part = told->parts[i];
-		struct lane_batch *last = &told->parts[count];
-
-		if (part.record_count == 0)
-			continue;
-		if (count > 0 &&
-		    last[-1].first_record + last[-1].record_count ==
-			    part.first_record)
-			last[-1].record_count += part.record_count;
-		else
-			told->parts[count++] = part;
-	}
-	told->part_count = count;
-}
-
 /* The spans are the parts, from the first record to the last.  False: they are
  * not. */
 static bool read_spans(struct span *spans, const struct run_spans *told,
 		       uint32_t place, bool drops)
 {
-	const struct lane_batch *part = told->parts;
-	const struct lane_batch *end = part + told->part_count;
+	const struct input_range *part = told->parts;
+	const struct input_range *end = part + told->part_count;
 	uint64_t done = 0, sum = 0; /* records: of the part, of all spans */
 
 	for (uint32_t r = 0; r < told->run_count; r++) {
@@ -106,7 +74,10 @@ int run_numbers_make(uint32_t **numbers, struct run_spans *told,
 	}
 	count = 0;
 	for (unsigned i = 0; i < rank_count; i++) {
-		order_parts(&told[i]);
+		/* Those that touch are one: a run may have been merged of runs
+		 * of both. */
+		told[i].part_count =
+			input_range_order(told[i].parts, told[i].part_count);
 		*bad = i;
 		if (!read_spans(spans + count, &told[i], count, drops)) {
 			free(spans);

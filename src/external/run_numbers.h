@@ -16,7 +16,7 @@
 #ifndef RUN_NUMBERS_H
 #define RUN_NUMBERS_H
 
-#include "external/lane_plan.h"
+#include "external/input_range.h"
 #include "external/run_index.h"
 
 #define RUN_NUMBERS_RUN_BYTES 16
@@ -31,7 +31,7 @@ struct run_spans {
 	/* What the runs must have of the whole, and nothing else, in any order.
 	 * Those of all ranks are the whole. */
 	unsigned part_count;
-	struct lane_batch parts[RUN_NUMBERS_PARTS_MAX];
+	struct input_range parts[RUN_NUMBERS_PARTS_MAX];
 };
 
 /* Write our spans, RUN_NUMBERS_RUN_BYTES for each run: in the index, records

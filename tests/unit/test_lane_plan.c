@@ -113,7 +113,7 @@ static void lane_plan_make__empty_files(void **state)
  */
 
 struct dealt {
-	struct lane_batch batch;
+	struct input_range batch;
 	unsigned lane;
 };
 
@@ -122,7 +122,7 @@ static struct dealt all[BATCHES_MAX];
 /* Of all lanes, one lane after the other. */
 static unsigned deal_all(uint64_t capacity)
 {
-	static struct lane_batch batches[BATCHES_MAX];
+	static struct input_range batches[BATCHES_MAX];
 	unsigned count = 0;
 
 	for (unsigned lane = 0; lane < plan.lane_count; lane++) {
@@ -175,7 +175,7 @@ static void check_batches(unsigned count, uint64_t capacity, uint64_t records)
 
 	qsort(all, count, sizeof(*all), compare_firsts);
 	for (unsigned b = 0; b < count; b++) {
-		const struct lane_batch *batch = &all[b].batch;
+		const struct input_range *batch = &all[b].batch;
 		const struct lane_range *range = range_of(next);
 
 		assert_int_equal(batch->first_record, next);
@@ -236,7 +236,7 @@ static void lane_plan_deal__the_whole_input(void **state)
 /* A single lane fills all batches but the last, as it did without lanes. */
 static void lane_plan_deal__single_lane(void **state)
 {
-	struct lane_batch batches[3];
+	struct input_range batches[3];
 
 	(void)state;
 	set_files("xy", 12);

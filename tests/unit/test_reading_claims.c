@@ -32,7 +32,7 @@ static void begin(void)
 static void expect_batch(uint64_t number, bool waits, uint64_t first,
 			 uint64_t count)
 {
-	struct lane_batch batch;
+	struct input_range batch;
 
 	assert_true(deal.batch(deal.context, number, waits, &batch));
 	assert_int_equal(batch.first_record, first);
@@ -41,20 +41,20 @@ static void expect_batch(uint64_t number, bool waits, uint64_t first,
 
 static bool is_known(uint64_t number)
 {
-	struct lane_batch batch;
+	struct input_range batch;
 
 	return deal.batch(deal.context, number, false, &batch);
 }
 
 static void give(uint64_t first, uint64_t count, bool is_final)
 {
-	reading_claims_give(&claims, &(struct lane_batch){ first, count },
+	reading_claims_give(&claims, &(struct input_range){ first, count },
 			    count > 0, is_final);
 }
 
 static void reading_claims__batch_by_batch(void **state)
 {
-	const struct lane_batch ranges[] = { { 100, 25 }, { 500, 10 } };
+	const struct input_range ranges[] = { { 100, 25 }, { 500, 10 } };
 
 	(void)state;
 	begin();
@@ -71,7 +71,7 @@ static void reading_claims__batch_by_batch(void **state)
 	expect_batch(2, true, 120, 5);
 	expect_batch(3, true, 500, 10);
 	assert_false(
-		deal.batch(deal.context, 4, true, &(struct lane_batch){ 0 }));
+		deal.batch(deal.context, 4, true, &(struct input_range){ 0 }));
 	assert_int_equal(deal.left(deal.context, 4), 0);
 	reading_claims_close(&claims);
 }
@@ -104,7 +104,7 @@ static void reading_claims__hold(void **state)
 	expect_batch(4, true, 80, 10);
 	expect_batch(5, true, 90, 10);
 	assert_false(
-		deal.batch(deal.context, 6, true, &(struct lane_batch){ 0 }));
+		deal.batch(deal.context, 6, true, &(struct input_range){ 0 }));
 	reading_claims_close(&claims);
 }
 
@@ -126,12 +126,12 @@ struct leader {
 static void *lead(void *context)
 {
 	struct leader *leader = context;
-	struct lane_batch batch;
+	struct input_range batch;
 	uint64_t number = 0;
 
 	leader->is_good = true;
 	while (deal.batch(deal.context, number, true, &batch)) {
-		struct lane_batch ahead;
+		struct input_range ahead;
 
 		leader->is_good = leader->is_good &&
 				  batch.record_count <= CAPACITY &&

@@ -70,8 +70,8 @@ static void tell(void)
 static void add_part(struct run_spans *of, uint64_t begin, uint64_t count)
 {
 	uint64_t first = random_below(count + 1);
-	struct lane_batch parts[] = { { begin, first },
-				      { begin + first, count - first } };
+	struct input_range parts[] = { { begin, first },
+				       { begin + first, count - first } };
 	unsigned swap = (unsigned)random_below(2);
 
 	of->parts[of->part_count++] = parts[swap];
