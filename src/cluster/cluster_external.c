@@ -10,6 +10,7 @@
 #include "cluster/cluster_division.h"
 #include "cluster/cluster_gaps.h"
 #include "cluster/cluster_keep.h"
+#include "cluster/cluster_pause.h"
 #include "cluster/cluster_runs.h"
 #include "external/external_rank.h"
 
@@ -47,11 +48,6 @@ static bool sorts(const struct joint_sort *joint)
 /* --- waiting ---------------------------------------------------------------
  */
 
-static int serve(const struct joint_sort *joint, struct failure *failure)
-{
-	return cluster_progress_serve(joint->external->progress, failure);
-}
-
 /* Until what was started has ended. */
 static int wait_until_done(const struct joint_sort *joint,
 			   struct failure *failure)
@@ -59,7 +55,7 @@ static int wait_until_done(const struct joint_sort *joint,
 	int error = 0;
 
 	while (error == 0 && external_rank_is_busy(joint->rank))
-		error = serve(joint, failure);
+		error = cluster_pause(joint->external->progress, failure);
 	return error ? error : external_rank_finish(joint->rank, failure);
 }
 
@@ -73,7 +69,8 @@ static int wait_for_wave(const struct joint_sort *joint, uint32_t read,
 			      external_rank_taken(joint->rank) < taken)) {
 		error = external_rank_check(joint->rank, failure);
 		if (error == 0)
-			error = serve(joint, failure);
+			error = cluster_pause(joint->external->progress,
+					      failure);
 	}
 	return error ? error : external_rank_check(joint->rank, failure);
 }
@@ -110,7 +107,8 @@ static int divide_input(struct joint_sort *joint, struct failure *failure)
 		if (error == 0)
 			error = cluster_division_step(division, failure);
 		if (error == 0)
-			error = serve(joint, failure);
+			error = cluster_pause(joint->external->progress,
+					      failure);
 	}
 	return error;
 }

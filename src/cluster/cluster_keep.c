@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "cluster/cluster_pause.h"
 
 _Static_assert(RANK_NODES_MAX <= 1 << 16, "a rank is two bytes");
 
@@ -223,11 +224,12 @@ static void arrived(void *context, unsigned node, uint64_t prefix_bytes,
 #define IDLE_PART 8
 #define IDLE_NS_MAX 4000000000
 
-static int serve(const struct cluster_keep *keep, struct failure *failure)
+static int check_and_pause(const struct cluster_keep *keep,
+			   struct failure *failure)
 {
 	int error = external_rank_check(keep->own, failure);
 
-	return error ? error : cluster_progress_serve(keep->progress, failure);
+	return error ? error : cluster_pause(keep->progress, failure);
 }
 
 /* Until there is something to send, nothing will be, or others have waited for
@@ -242,7 +244,7 @@ static int wait_for_batch(struct cluster_keep *keep, struct failure *failure)
 	while (error == 0 && !given_runs_have(keep->given) &&
 	       external_rank_is_busy(keep->own) &&
 	       clock_now_ns() - begin_ns < idle_ns)
-		error = serve(keep, failure);
+		error = check_and_pause(keep, failure);
 	return error;
 }
 
@@ -254,7 +256,7 @@ static int wait_until_written(struct cluster_keep *keep, uint32_t waves,
 
 	while (error == 0 && keep->kept &&
 	       kept_runs_written(keep->kept) < waves)
-		error = serve(keep, failure);
+		error = check_and_pause(keep, failure);
 	if (error == 0 && keep->kept)
 		error = kept_runs_check(keep->kept, failure);
 	return error;

@@ -1,12 +1,7 @@
 #include "cluster/cluster_progress.h"
 
-#include <time.h>
-
 #include "base/base.h"
-#include "base/clock.h"
 
-/* The pause between two calls of exchange_serve(), while threads work. */
-#define SERVE_NS 500000
 #define TELL_NS 1000000000
 #define MESSAGE_BYTES (8 * CLUSTER_PROGRESS_WORDS)
 
@@ -83,16 +78,4 @@ void cluster_progress_tell(struct cluster_progress *progress, uint64_t now_ns)
 	exchange_tell(progress->exchange, message, sizeof(message));
 	if (progress->rank->rank == 0)
 		show(progress);
-}
-
-int cluster_progress_serve(struct cluster_progress *progress,
-			   struct failure *failure)
-{
-	const struct timespec pause = { .tv_nsec = SERVE_NS };
-	int error = exchange_serve(progress->exchange, failure);
-
-	cluster_progress_tell(progress, clock_now_ns());
-	if (error == 0)
-		nanosleep(&pause, NULL);
-	return error;
 }

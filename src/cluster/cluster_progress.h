@@ -44,10 +44,4 @@ void cluster_progress_note(void *context,
  * the first barrier. */
 void cluster_progress_tell(struct cluster_progress *progress, uint64_t now_ns);
 
-/* Of the same thread, while others of this rank work: tell it, answer the other
- * ranks, and pause for half a millisecond.  0 or -errno with *failure filled.
- */
-int cluster_progress_serve(struct cluster_progress *progress,
-			   struct failure *failure);
-
 #endif /* CLUSTER_PROGRESS_H */
