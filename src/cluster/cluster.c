@@ -6,11 +6,10 @@
 
 #include "base/clock.h"
 #include "cluster/cluster_external.h"
-#include "cluster/cluster_keep.h"
 #include "cluster/cluster_link.h"
 #include "cluster/cluster_state.h"
 #include "cluster/cluster_trace.h"
-#include "cluster/input_division.h"
+#include "cluster/cluster_workload.h"
 #include "sort/sort_setup.h"
 
 static void add_ns(struct cluster *cluster, enum cluster_figure figure,
@@ -243,8 +242,9 @@ static int sort_externally(struct cluster *cluster)
 
 	thread_pool_stop(&cluster->pool);
 	cluster->external = *cluster->config->external;
-	cluster_keep_configure(&cluster->external, cluster->hellos,
-			       &cluster->agreement, &cluster->rank);
+	cluster_workload_set(&cluster->external, cluster->hellos,
+			     &cluster->agreement, &cluster->rank,
+			     cluster->config->shares_input);
 	*config = *cluster->sort_config;
 	if (!cluster_own_has(cluster, CLUSTER_ROLE_READ))
 		config->input_count = 0;
@@ -255,14 +255,6 @@ static int sort_externally(struct cluster *cluster)
 		    cluster->topology.cpu_count / cluster->rank.machine_count));
 	config->trace_path = NULL;
 	cluster->external.sort = config;
-	cluster->external.shares_input = cluster->config->shares_input;
-	if (cluster->config->shares_input) {
-		/* The files are the whole input. */
-		cluster->external.input_begin = 0;
-		cluster->external.records_max = input_division_records_max(
-			cluster->agreement.whole_count,
-			cluster->rank.node_count);
-	}
 	cluster->progress.exchange = cluster->exchange;
 	cluster->progress.rank = &cluster->rank;
 	cluster->progress.show = cluster->config->progress;

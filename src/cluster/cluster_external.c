@@ -151,7 +151,7 @@ static int set_parts(struct joint_sort *joint, struct failure *failure)
 	joint->runs.spans = spans = calloc(joint->count, sizeof(*spans));
 	if (!spans)
 		return failure_no_memory(failure);
-	cluster_keep_choose(joint->external->hellos, joint->count, keeper);
+	cluster_keepers_choose(joint->external->hellos, joint->count, keeper);
 	for (unsigned i = 0; i < joint->count; i++)
 		if (joint->external->config->shares_input) {
 			spans[i].part_count = input_division_parts(

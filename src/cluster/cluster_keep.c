@@ -1,6 +1,5 @@
 #include "cluster/cluster_keep.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -8,128 +7,6 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "cluster/cluster_pause.h"
-
-_Static_assert(RANK_NODES_MAX <= 1 << 16, "a rank is two bytes");
-
-static bool has(const struct cluster_hello *hello, enum cluster_role role)
-{
-	return cluster_roles_have(hello->roles, role);
-}
-
-/* --- keepers ---------------------------------------------------------------
- */
-
-/* The next keeper behind rank k; the same one, if there is none. */
-static unsigned next_keeper(const struct cluster_hello *hellos,
-			    unsigned node_count, unsigned k)
-{
-	for (unsigned i = k + 1; i < node_count; i++)
-		if (has(&hellos[i], CLUSTER_ROLE_KEEP))
-			return i;
-	return k;
-}
-
-static unsigned first_keeper(const struct cluster_hello *hellos,
-			     unsigned node_count)
-{
-	return has(&hellos[0], CLUSTER_ROLE_KEEP)
-		       ? 0
-		       : next_keeper(hellos, node_count, 0);
-}
-
-void cluster_keep_choose(const struct cluster_hello *hellos,
-			 unsigned node_count, uint16_t *keeper)
-{
-	unsigned k = first_keeper(hellos, node_count), keepers = 0;
-	uint64_t kept[RANK_NODES_MAX], whole = 0;
-
-	for (unsigned i = 0; i < node_count; i++) {
-		bool keeps = has(&hellos[i], CLUSTER_ROLE_KEEP);
-
-		kept[i] = keeps ? hellos[i].record_count : 0;
-		whole += hellos[i].record_count;
-		keepers += keeps;
-	}
-	for (unsigned i = 0; i < node_count; i++) {
-		uint64_t records = hellos[i].record_count;
-
-		keeper[i] = (uint16_t)i;
-		if (has(&hellos[i], CLUSTER_ROLE_KEEP))
-			continue;
-		/* A keeper has its part when half of the next input would be
-		 * too much. */
-		while (kept[k] + records / 2 >= whole / MAX(1, keepers) &&
-		       next_keeper(hellos, node_count, k) != k)
-			k = next_keeper(hellos, node_count, k);
-		keeper[i] = (uint16_t)k;
-		kept[k] += records;
-	}
-}
-
-/* Does the rank have records that another one keeps? */
-static bool is_source(const struct cluster_hello *hellos,
-		      const uint16_t *keeper, unsigned rank)
-{
-	return keeper[rank] != rank && hellos[rank].record_count > 0;
-}
-
-/* --- what that means for one rank ------------------------------------------
- */
-
-static unsigned count_role(const struct cluster_hello *hellos,
-			   unsigned node_count, enum cluster_role role)
-{
-	unsigned count = 0;
-
-	for (unsigned i = 0; i < node_count; i++)
-		count += has(&hellos[i], role);
-	return count;
-}
-
-/* All ranks plan for as many records as the one has that reads or keeps most,
- * so that their pieces and blocks suit each other. */
-static uint64_t find_largest(const struct cluster_hello *hellos,
-			     const uint16_t *keeper, unsigned node_count)
-{
-	uint64_t records[RANK_NODES_MAX] = { 0 }, largest = 0;
-
-	for (unsigned i = 0; i < node_count; i++) {
-		records[keeper[i]] += hellos[i].record_count;
-		largest = MAX(largest, hellos[i].record_count);
-	}
-	for (unsigned i = 0; i < node_count; i++)
-		largest = MAX(largest, records[i]);
-	return largest;
-}
-
-void cluster_keep_configure(struct external_config *config,
-			    const struct cluster_hello *hellos,
-			    const struct cluster_agreement *agreement,
-			    const struct rank *rank)
-{
-	unsigned count = rank->node_count;
-	unsigned sorters = count_role(hellos, count, CLUSTER_ROLE_SORT);
-	uint16_t keeper[RANK_NODES_MAX];
-
-	cluster_keep_choose(hellos, count, keeper);
-	config->rank_count = count;
-	config->keeper_count = count_role(hellos, count, CLUSTER_ROLE_KEEP);
-	config->taker_count =
-		sorters - has(&hellos[rank->rank], CLUSTER_ROLE_SORT);
-	config->share_records = agreement->whole_count / MAX(1, sorters);
-	config->planned_records = find_largest(hellos, keeper, count);
-	config->input_begin = agreement->lower_count;
-	config->gives_runs = !has(&hellos[rank->rank], CLUSTER_ROLE_KEEP);
-	for (unsigned i = 0; i < count; i++) {
-		uint64_t records = hellos[i].record_count;
-
-		if (!is_source(hellos, keeper, i) || keeper[i] != rank->rank)
-			continue;
-		config->source_count++;
-		config->kept_records += records;
-		config->kept_most = MAX(config->kept_most, records);
-	}
-}
 
 /* --- a message -------------------------------------------------------------
  */
@@ -140,8 +17,9 @@ static struct exchange_length length_of(const void *context, unsigned source,
 					unsigned destination)
 {
 	const struct cluster_keep *keep = context;
-	bool sends = is_source(keep->hellos, keep->keeper, source) &&
-		     keep->keeper[source] == destination;
+	bool sends =
+		cluster_keepers_is_source(keep->hellos, keep->keeper, source) &&
+		keep->keeper[source] == destination;
 	uint64_t records = keep->runs->limits[destination].kept_records;
 
 	return (struct exchange_length){
@@ -295,7 +173,7 @@ static void look_at_wave(struct cluster_keep *keep)
 	for (unsigned i = 0; i < keep->rank->node_count; i++) {
 		uint64_t bytes;
 
-		if (!is_source(keep->hellos, keep->keeper, i))
+		if (!cluster_keepers_is_source(keep->hellos, keep->keeper, i))
 			continue;
 		bytes = exchange_bytes(keep->exchange, i, keep->keeper[i]);
 		keep->any_sent |= bytes > 0;
@@ -369,7 +247,8 @@ static int exchange_wave(struct cluster_keep *keep, struct failure *failure)
 
 static int next_wave(struct cluster_keep *keep, struct failure *failure)
 {
-	bool may_give = is_source(keep->hellos, keep->keeper, keep->rank->rank);
+	bool may_give = cluster_keepers_is_source(keep->hellos, keep->keeper,
+						  keep->rank->rank);
 	int error = 0;
 
 	if (keep->wave == WAVES_MAX)
@@ -404,11 +283,12 @@ static bool begin(struct cluster_keep *keep)
 	unsigned own = keep->rank->rank;
 	bool any = false;
 
-	cluster_keep_choose(keep->hellos, keep->rank->node_count, keep->keeper);
+	cluster_keepers_choose(keep->hellos, keep->rank->node_count,
+			       keep->keeper);
 	keep->given = external_rank_given(keep->own);
 	keep->kept = external_rank_kept(keep->own);
 	for (unsigned i = 0; i < keep->rank->node_count; i++) {
-		if (!is_source(keep->hellos, keep->keeper, i))
+		if (!cluster_keepers_is_source(keep->hellos, keep->keeper, i))
 			continue;
 		any = true;
 		if (keep->keeper[i] != own)
@@ -441,7 +321,7 @@ static int check_keepers(const struct cluster_keep *keep,
 		const struct external_rank_limits *limits =
 			&keep->runs->limits[keeper];
 
-		if (is_source(keep->hellos, keep->keeper, i) &&
+		if (cluster_keepers_is_source(keep->hellos, keep->keeper, i) &&
 		    !takes_enough(limits, &keep->hellos[i]))
 			return exchange_blame(keep->exchange, keeper, failure,
 					      "takes %" PRIu64 " records at "

@@ -2,8 +2,8 @@
  * cluster_keep.h - runs that go to other ranks' scratch files in the first pass
  *
  * A rank that reads and does not keep sends each batch, once it is sorted, to
- * its keeper, which has it as a run from then on (kept_runs.h).  Which rank is
- * whose keeper follows from the hellos.
+ * its keeper (cluster_keepers.h), which has it as a run from then on
+ * (kept_runs.h).
  *
  * The batches are sent in waves; a wave is a collective of all ranks.  In each
  * wave a rank that has something to send, or may have it later, sends a slice
@@ -14,24 +14,11 @@
 #ifndef CLUSTER_KEEP_H
 #define CLUSTER_KEEP_H
 
-#include "cluster/cluster_agree.h"
+#include "cluster/cluster_keepers.h"
 #include "cluster/cluster_progress.h"
 #include "cluster/cluster_runs.h"
 #include "cluster/cluster_stages.h"
 #include "external/external_rank.h"
-
-/* [rank]: the rank that keeps its runs, which is itself if it keeps.  Ranks
- * that do not keep are dealt out to the keepers in rank order, neighbours to
- * the same keeper, so that each keeps about as many records: only runs that are
- * neighbours in the input can be merged before the last merge. */
-void cluster_keep_choose(const struct cluster_hello *hellos,
-			 unsigned node_count, uint16_t *keeper);
-
-/* What the roles and the inputs of all ranks mean for the sort of this one. */
-void cluster_keep_configure(struct external_config *config,
-			    const struct cluster_hello *hellos,
-			    const struct cluster_agreement *agreement,
-			    const struct rank *rank);
 
 struct cluster_keep {
 	/* The caller fills in these. */

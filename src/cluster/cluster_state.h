@@ -15,6 +15,7 @@
  *      cluster_output.h     files of our own, or one of all ranks
  *      cluster_gaps.h       the one file, without those that were dropped
  *      cluster_external.h   all of it, for what does not fit into memory
+ *      cluster_workload.h   there, what this rank has to do
  *      cluster_keep.h       there, runs that go to other ranks
  *      cluster_roles.h      the roles of ranks: read, sort, keep
  *      cluster_report.h     figures

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
-#include "cluster/cluster_keep.h"
+#include "cluster/cluster_keepers.h"
 #include "cluster/cluster_roles.h"
 #include "programs/roles_options.h"
 
@@ -138,11 +138,11 @@ static void check_keepers(const struct cluster_hello *hellos, unsigned count,
 {
 	uint16_t keeper[RANK_NODES_MAX];
 
-	cluster_keep_choose(hellos, count, keeper);
+	cluster_keepers_choose(hellos, count, keeper);
 	assert_memory_equal(keeper, wanted, count * sizeof(*keeper));
 }
 
-static void cluster_keep_choose__neighbours_together(void **state)
+static void cluster_keepers_choose__neighbours_together(void **state)
 {
 	const struct cluster_hello plain[] = {
 		{ .roles = CLUSTER_ROLES_ALL, .record_count = 5 },
@@ -179,7 +179,7 @@ int main(void)
 		cmocka_unit_test(cluster_roles_add_list__numbers_and_ranges),
 		cmocka_unit_test(cluster_roles_add_list__strange_ones),
 		cmocka_unit_test(roles_options_read__lines),
-		cmocka_unit_test(cluster_keep_choose__neighbours_together),
+		cmocka_unit_test(cluster_keepers_choose__neighbours_together),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
