@@ -130,6 +130,8 @@ static int make_runs(struct joint_sort *joint, struct failure *failure)
 	external_rank_limits(joint->rank, &own);
 	error = cluster_runs_tell_limits(&joint->runs, &own, &runs_max,
 					 failure);
+	if (error == 0)
+		error = cluster_keep_check(&keep, failure);
 	if (error)
 		return error;
 	external_rank_start_runs(joint->rank, runs_max);

@@ -8,6 +8,74 @@
 #include "base/clock.h"
 #include "cluster/cluster_pause.h"
 
+/* --- before the pass -------------------------------------------------------
+ */
+
+/* Whole blocks, and enough of them that the slices of the source's input are
+ * few. */
+static bool takes_enough(const struct external_rank_limits *keeper,
+			 const struct cluster_hello *source)
+{
+	return keeper->kept_records > 0 &&
+	       keeper->kept_records % keeper->block_records == 0 &&
+	       DIV_ROUND_UP(source->record_count, keeper->kept_records) <=
+		       KEPT_RUNS_SLICES_MAX;
+}
+
+static int check_slices(const struct cluster_keep *keep, unsigned source,
+			struct failure *failure)
+{
+	unsigned keeper = keep->keeper[source];
+	const struct external_rank_limits *limits = &keep->runs->limits[keeper];
+
+	if (takes_enough(limits, &keep->hellos[source]))
+		return 0;
+	return exchange_blame(keep->exchange, keeper, failure,
+			      "takes %" PRIu64 " records at once of rank %u, "
+			      "whose runs it keeps",
+			      limits->kept_records, source);
+}
+
+/* The rank that has too little says so, and the others say it of that rank. */
+static int check_parts(const struct cluster_keep *keep, unsigned keeper,
+		       struct failure *failure)
+{
+	unsigned parts = cluster_keepers_parts(
+		keep->hellos, keep->rank->node_count, keep->keeper, keeper);
+	unsigned runs_max = cluster_runs_max(keep->runs, keeper);
+
+	if (parts <= runs_max)
+		return 0;
+	if (keeper != keep->rank->rank)
+		return exchange_blame(keep->exchange, keeper, failure,
+				      "has too little memory to merge the %u "
+				      "parts of the input that it keeps: %u "
+				      "may be",
+				      parts, runs_max);
+	return failure_set(failure, EXIT_RESOURCES, "memory", 0,
+			   "too little to merge the %u parts of the input that "
+			   "this rank keeps: %u may be",
+			   parts, runs_max);
+}
+
+int cluster_keep_check(struct cluster_keep *keep, struct failure *failure)
+{
+	unsigned count = keep->rank->node_count;
+	int error = 0;
+
+	cluster_keepers_choose(keep->hellos, count, keep->keeper);
+	for (unsigned i = 0; i < count && error == 0; i++) {
+		unsigned keeper = keep->keeper[i];
+
+		if (!cluster_keepers_is_source(keep->hellos, keep->keeper, i))
+			continue;
+		error = check_slices(keep, i, failure);
+		if (error == 0)
+			error = check_parts(keep, keeper, failure);
+	}
+	return error;
+}
+
 /* --- a message -------------------------------------------------------------
  */
 
@@ -283,8 +351,6 @@ static bool begin(struct cluster_keep *keep)
 	unsigned own = keep->rank->rank;
 	bool any = false;
 
-	cluster_keepers_choose(keep->hellos, keep->rank->node_count,
-			       keep->keeper);
 	keep->given = external_rank_given(keep->own);
 	keep->kept = external_rank_kept(keep->own);
 	for (unsigned i = 0; i < keep->rank->node_count; i++) {
@@ -300,36 +366,6 @@ static bool begin(struct cluster_keep *keep)
 		keep->source[keep->source_count++] = (uint16_t)i;
 	}
 	return any;
-}
-
-/* Whole blocks, and enough of them that the slices of the source's input are
- * few. */
-static bool takes_enough(const struct external_rank_limits *keeper,
-			 const struct cluster_hello *source)
-{
-	return keeper->kept_records > 0 &&
-	       keeper->kept_records % keeper->block_records == 0 &&
-	       DIV_ROUND_UP(source->record_count, keeper->kept_records) <=
-		       KEPT_RUNS_SLICES_MAX;
-}
-
-static int check_keepers(const struct cluster_keep *keep,
-			 struct failure *failure)
-{
-	for (unsigned i = 0; i < keep->rank->node_count; i++) {
-		unsigned keeper = keep->keeper[i];
-		const struct external_rank_limits *limits =
-			&keep->runs->limits[keeper];
-
-		if (cluster_keepers_is_source(keep->hellos, keep->keeper, i) &&
-		    !takes_enough(limits, &keep->hellos[i]))
-			return exchange_blame(keep->exchange, keeper, failure,
-					      "takes %" PRIu64 " records at "
-					      "once of rank %u, whose runs it "
-					      "keeps",
-					      limits->kept_records, i);
-	}
-	return 0;
 }
 
 static int end(struct cluster_keep *keep, struct failure *failure)
@@ -359,11 +395,9 @@ int cluster_keep_run(struct cluster_keep *keep, struct failure *failure)
 
 	if (!begin(keep))
 		return 0;
-	error = check_keepers(keep, failure);
 	keep->idle_since_ns = clock_now_ns();
 	do {
-		if (error == 0)
-			error = next_wave(keep, failure);
+		error = next_wave(keep, failure);
 		keep->wave++;
 	} while (error == 0 && keep->any_sent);
 	return error ? error : end(keep, failure);

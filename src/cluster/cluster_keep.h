@@ -47,8 +47,12 @@ struct cluster_keep {
 	bool any_sent;		/* in the wave, by any rank */
 };
 
-/* Take part in all waves of the first pass; none, if all ranks that have
- * records keep them.  0 or -errno with *failure filled. */
+/* Before anything is read: do the keepers take enough of their sources at once,
+ * and can they merge what they will keep?  0 or -errno with *failure filled. */
+int cluster_keep_check(struct cluster_keep *keep, struct failure *failure);
+
+/* After that: take part in all waves of the first pass; none, if all ranks that
+ * have records keep them.  0 or -errno with *failure filled. */
 int cluster_keep_run(struct cluster_keep *keep, struct failure *failure);
 
 #endif /* CLUSTER_KEEP_H */

@@ -61,3 +61,19 @@ bool cluster_keepers_is_source(const struct cluster_hello *hellos,
 {
 	return keeper[rank] != rank && hellos[rank].record_count > 0;
 }
+
+unsigned cluster_keepers_parts(const struct cluster_hello *hellos,
+			       unsigned node_count, const uint8_t *keeper,
+			       unsigned rank)
+{
+	unsigned parts = 0;
+	bool goes_on = false;
+
+	for (unsigned i = 0; i < node_count; i++) {
+		if (hellos[i].record_count == 0)
+			continue;
+		parts += keeper[i] == rank && !goes_on;
+		goes_on = keeper[i] == rank;
+	}
+	return parts;
+}

@@ -376,6 +376,32 @@ case_refused()
 	refuse zeros 'zeros: cannot read this file of roles' 3
 }
 
+# Rank 0 keeps what all odd ranks read, and other ranks' inputs lie between: too
+# many parts for one merge.  It is found before any of them is read.
+case_many_parts()
+{
+	local MEMORY=16M pids=() statuses=() all rank
+	mapfile -t all < <(seq 0 15)
+
+	rm -f input.*
+	set_roles "${all[*]}" "${all[*]}" "0 2 4 6 8 10 12 14"
+	for rank in "${all[@]}"; do
+		make_shape uniform $((rank % 2 ? 1000 : 20)) "$SEED" \
+			>"input.$rank"
+	done
+	make_shape uniform 200000 "$SEED" >input.14
+	start_roles 16
+	wait_ranks "${all[@]}"
+	[[ ${statuses[*]} =~ ^[45](\ 4)*$ ]] || fail "${statuses[*]}"
+	for rank in "${all[@]}"; do
+		expect_one_line "err.$rank"
+		expect_match 'too little( memory)? to merge the 8 parts of the' \
+			"err.$rank"
+	done
+	expect_match 'rank 0 ' err.1
+	expect_none
+}
+
 # Of one rank that does not say the same: what all say together counts.
 case_nobody()
 {
@@ -518,6 +544,7 @@ check gather case_gather
 check many_runs case_many_runs
 check file case_file
 check refused case_refused
+check many_parts case_many_parts
 check nobody case_nobody
 check killed case_ended KILL
 check stopped case_ended STOP
