@@ -63,7 +63,7 @@ bool cluster_keepers_is_source(const struct cluster_hello *hellos,
 }
 
 unsigned cluster_keepers_parts(const struct cluster_hello *hellos,
-			       unsigned node_count, const uint8_t *keeper,
+			       unsigned node_count, const uint16_t *keeper,
 			       unsigned rank)
 {
 	unsigned parts = 0;

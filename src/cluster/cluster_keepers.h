@@ -23,7 +23,7 @@ bool cluster_keepers_is_source(const struct cluster_hello *hellos,
 /* Of how many parts of the input does the rank keep the runs?  Neighbours in
  * the input are one part. */
 unsigned cluster_keepers_parts(const struct cluster_hello *hellos,
-			       unsigned node_count, const uint8_t *keeper,
+			       unsigned node_count, const uint16_t *keeper,
 			       unsigned rank);
 
 #endif /* CLUSTER_KEEPERS_H */

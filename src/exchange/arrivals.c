@@ -31,7 +31,7 @@ int arrivals_init(struct arrivals *arrivals, uint64_t byte_count,
 void arrivals_fini(struct arrivals *arrivals)
 {
 	free(arrivals->bits);
-	arrivals->bits = NULL;
+	*arrivals = (struct arrivals){ 0 };
 }
 
 /* The first segment from `from` on that is PRESENT or MISSING, or limit. */

@@ -5,8 +5,11 @@
 #include "exchange/exchange.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+
+#include "exchange/exchange_grid.h"
 
 int exchange_join(struct exchange *exchange, struct failure *failure)
 {
@@ -24,23 +27,31 @@ int exchange_begin(struct exchange *exchange,
 		   struct failure *failure)
 {
 	assert(collective->length);
-	return exchange->ops->begin(exchange, collective, failure);
+	return exchange->grid
+		       ? exchange_grid_begin(exchange->grid, collective,
+					     failure)
+		       : exchange->ops->begin(exchange, collective, failure);
 }
 
 uint64_t exchange_bytes(const struct exchange *exchange, unsigned source,
 			unsigned destination)
 {
-	return exchange->ops->bytes(exchange, source, destination);
+	return exchange->grid
+		       ? exchange_grid_bytes(exchange->grid, source,
+					     destination)
+		       : exchange->ops->bytes(exchange, source, destination);
 }
 
 bool exchange_knows_all(const struct exchange *exchange)
 {
-	return exchange->rank->node_count <= EXCHANGE_KNOWN_MAX;
+	return !exchange->grid &&
+	       exchange->rank->node_count <= EXCHANGE_KNOWN_MAX;
 }
 
 int exchange_receive(struct exchange *exchange, struct failure *failure)
 {
-	return exchange->ops->receive(exchange, failure);
+	return exchange->grid ? exchange_grid_receive(exchange->grid, failure)
+			      : exchange->ops->receive(exchange, failure);
 }
 
 int exchange_serve(struct exchange *exchange, struct failure *failure)
@@ -50,7 +61,8 @@ int exchange_serve(struct exchange *exchange, struct failure *failure)
 
 int exchange_finish(struct exchange *exchange, struct failure *failure)
 {
-	return exchange->ops->finish(exchange, failure);
+	return exchange->grid ? exchange_grid_finish(exchange->grid, failure)
+			      : exchange->ops->finish(exchange, failure);
 }
 
 int exchange_barrier(struct exchange *exchange, uint32_t phase,
@@ -73,6 +85,18 @@ const void *exchange_application_payload(const struct exchange *exchange,
 					 unsigned node, size_t *byte_count)
 {
 	return exchange->ops->application_payload(exchange, node, byte_count);
+}
+
+int exchange_set_schedule(struct exchange *exchange,
+			  enum exchange_schedule schedule, unsigned rows,
+			  unsigned columns, struct failure *failure)
+{
+	assert(!exchange->grid && schedule != EXCHANGE_AUTO);
+	exchange->schedule = schedule;
+	if (schedule != EXCHANGE_GRID)
+		return 0;
+	exchange->grid = exchange_grid_new(exchange, rows, columns, failure);
+	return exchange->grid ? 0 : -ENOMEM;
 }
 
 void exchange_share_cpu(struct exchange *exchange)
@@ -128,8 +152,12 @@ const char *exchange_schedule_name(enum exchange_schedule schedule)
 
 void exchange_close(struct exchange *exchange)
 {
+	struct exchange_grid *grid = exchange ? exchange->grid : NULL;
+
 	if (exchange)
 		exchange->ops->close(exchange);
+	/* What was under way had its memory there. */
+	exchange_grid_free(grid);
 }
 
 /* --- who meets --------------------------------------------------------------
@@ -163,12 +191,11 @@ unsigned exchange_form_ring(const struct exchange *exchange,
 /* --- what ranks may announce ------------------------------------------------
  */
 
-static int check_length(struct exchange *exchange,
-			const struct exchange_collective *collective,
-			unsigned source, unsigned destination,
-			struct failure *failure)
+int exchange_check_length(struct exchange *exchange,
+			  const struct exchange_collective *collective,
+			  unsigned source, unsigned destination, uint64_t bytes,
+			  struct failure *failure)
 {
-	uint64_t bytes = exchange_bytes(exchange, source, destination);
 	const struct exchange_length length =
 		collective->length(collective->context, source, destination);
 	uint64_t behind = bytes - length.head_bytes;
@@ -188,6 +215,16 @@ static int check_length(struct exchange *exchange,
 		bytes, destination, length.head_bytes,
 		length.head_bytes + length.unit_bytes * length.unit_count_max,
 		length.unit_bytes);
+}
+
+static int check_length(struct exchange *exchange,
+			const struct exchange_collective *collective,
+			unsigned source, unsigned destination,
+			struct failure *failure)
+{
+	return exchange_check_length(
+		exchange, collective, source, destination,
+		exchange->ops->bytes(exchange, source, destination), failure);
 }
 
 /* Also what a source announces to other ranks, if we know: all ranks refuse it.
@@ -230,7 +267,7 @@ int exchange_check_lengths(struct exchange *exchange,
 		error = check_source(exchange, collective, node, failure);
 		if (error)
 			return error;
-		receive_bytes[node] = exchange_bytes(exchange, node, own);
+		receive_bytes[node] = exchange->ops->bytes(exchange, node, own);
 		if (__builtin_add_overflow(sum, receive_bytes[node], &sum))
 			return exchange_blame(exchange, node, failure,
 					      "announces too much");

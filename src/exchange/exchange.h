@@ -35,6 +35,7 @@
 #include "net/rank.h"
 
 struct exchange;
+struct exchange_grid;
 
 /* Collectives in one run, at most: DATA has two bytes for the number. */
 #define EXCHANGE_COLLECTIVES_MAX 65535
@@ -58,18 +59,20 @@ struct exchange;
  * is over, rank j tells rank j - 1, whose next round has the destination that
  * becomes free.  At any time the pairs are disjoint except for the last 32 KiB
  * of a round: no two senders share a receiver's link for longer.  All-at-once
- * sends a batch to each rank in turn: what rounds are compared with.
+ * sends a batch to each rank in turn, without a word; short messages fit into a
+ * batch.  A grid sends shorter ones by way of others: exchange_grid.h.
  */
 enum exchange_schedule {
 	EXCHANGE_ROUNDS,
 	EXCHANGE_ALL_AT_ONCE,
-	EXCHANGE_AUTO, /* a user's wish; the caller decides before it opens */
+	EXCHANGE_AUTO, /* a user's wish, which the caller decides */
 	EXCHANGE_GRID, /* two exchanges, over rows and then over columns */
 };
 
 /* What every implementation needs to know. */
 struct exchange_options {
 	const struct rank *rank; /* must outlive the exchange */
+	/* Until exchange_set_schedule(); not GRID, and not AUTO. */
 	enum exchange_schedule schedule;
 	/* True if the thread has a CPU of its own: it then polls for a moment
 	 * before it sleeps. */
@@ -153,6 +156,16 @@ struct exchange_collective {
 int exchange_join(struct exchange *exchange, struct failure *failure);
 const void *exchange_hello(const struct exchange *exchange, unsigned node,
 			   size_t *byte_count);
+
+/*
+ * All collectives that follow go by this schedule.  After exchange_join(),
+ * between collectives, once, and alike on all ranks.  Only a grid has rows and
+ * columns: rows * columns places, as many as ranks or more, and a rank in each
+ * row and column.  It keeps what it passes on in memory.
+ */
+int exchange_set_schedule(struct exchange *exchange,
+			  enum exchange_schedule schedule, unsigned rows,
+			  unsigned columns, struct failure *failure);
 
 /* Announce this rank's messages.  The collective must stay until its
  * exchange_finish().  A run may have EXCHANGE_COLLECTIVES_MAX of them. */
@@ -287,7 +300,10 @@ struct exchange_failed {
 /* The first member of each implementation's struct. */
 struct exchange {
 	const struct exchange_ops *ops;
-	bool spins; /* by the implementation, from the options; exchange.c */
+	/* By the implementation, from the options; then by exchange.c. */
+	bool spins;
+	enum exchange_schedule schedule;
+	struct exchange_grid *grid; /* exchange.c; NULL: there is none */
 	const struct rank *rank;
 	struct exchange_counters counters; /* by the implementation */
 	struct exchange_failed failed;
@@ -320,6 +336,12 @@ exchange_tells_all(const struct exchange *exchange,
 	return !collective->group &&
 	       exchange->rank->node_count <= EXCHANGE_KNOWN_MAX;
 }
+
+/* Are so many bytes from source to destination as the collective allows? */
+int exchange_check_length(struct exchange *exchange,
+			  const struct exchange_collective *collective,
+			  unsigned source, unsigned destination, uint64_t bytes,
+			  struct failure *failure);
 
 /*
  * All ranks have announced: are their lengths as the collective allows?  If so,

@@ -574,6 +574,7 @@ struct exchange *mpi_open(struct mpi_world *world,
 	x->base.ops = &ops;
 	x->base.rank = options->rank;
 	x->base.spins = options->spins;
+	x->base.schedule = options->schedule;
 	x->world = world;
 	x->deadline_ns = options->deadline_ns;
 	x->lane = options->lane;

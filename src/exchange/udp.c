@@ -561,6 +561,7 @@ struct exchange *udp_open(const struct exchange_options *options,
 	x->base.ops = &ops;
 	x->base.rank = options->rank;
 	x->base.spins = options->spins;
+	x->base.schedule = options->schedule;
 	x->options = *options;
 	x->udp_options = *udp_options;
 	x->control.fd = -1;

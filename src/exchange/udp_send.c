@@ -37,7 +37,7 @@ unsigned udp_send_waits_for(const struct udp *x)
 	unsigned next = next_of(x, 1);
 	const struct udp_peer *peer = &x->peers[next];
 
-	if (x->options.schedule != EXCHANGE_ROUNDS || x->round == 0 ||
+	if (x->base.schedule != EXCHANGE_ROUNDS || x->round == 0 ||
 	    x->round + 1 >= x->ring_count || x->round_ns == 0 ||
 	    peer->heard.round >= x->round || peer->heard.epoch > x->epoch)
 		return udp_own(x);
@@ -108,7 +108,7 @@ static unsigned choose_node(struct udp *x, uint64_t now_ns)
 	unsigned count = x->ring_count;
 	unsigned node;
 
-	if (x->options.schedule == EXCHANGE_ROUNDS) {
+	if (x->base.schedule == EXCHANGE_ROUNDS) {
 		end_rounds(x);
 		if (x->round + 1 >= count)
 			return udp_own(x);
@@ -221,7 +221,7 @@ static uint64_t new_bytes(const struct udp *x, unsigned node)
 	uint64_t left_bytes = peer->out.byte_count - peer->out.sent_bytes;
 	uint64_t last_bytes = handover_bytes(peer);
 
-	if (x->options.schedule != EXCHANGE_ROUNDS || left_bytes <= last_bytes)
+	if (x->base.schedule != EXCHANGE_ROUNDS || left_bytes <= last_bytes)
 		return bytes;
 	return MIN(bytes,
 		   ROUND_UP(left_bytes - last_bytes, peer->out.segment_bytes));
@@ -257,7 +257,7 @@ static void end_batch(struct udp *x)
 	x->base.counters.sent_datagrams += batch->segment_count;
 	x->base.counters.sent_bytes += batch->byte_count;
 	x->peers[batch->node].out.sent_bytes += batch->byte_count;
-	if (x->options.schedule == EXCHANGE_ROUNDS)
+	if (x->base.schedule == EXCHANGE_ROUNDS)
 		end_rounds(x);
 }
 

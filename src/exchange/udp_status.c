@@ -35,7 +35,7 @@ static void fill_message_state(const struct udp *x, unsigned node,
 	status->round = x->rounds_handed_over;
 	status->segment_bytes = peer->out.segment_bytes;
 	status->sent_bytes = peer->out.sent_bytes;
-	if (x->prepared) {
+	if (x->prepared && peer->meets) {
 		status->flags |= UDP_STATUS_READY;
 		status->prefix_bytes =
 			arrivals_prefix_bytes(&peer->in.arrivals);
@@ -486,7 +486,7 @@ static void handle_status(struct udp *x, const struct udp_wire_status *status,
 		peer->liveness.progress_ns = now_ns;
 	heard->phase = MAX(heard->phase, status->phase);
 	heard->epoch = MAX(heard->epoch, status->epoch);
-	if (status->epoch == x->epoch && x->epoch > 0)
+	if (peer->meets && status->epoch == x->epoch && x->epoch > 0)
 		handle_message_state(peer, status);
 	/* If this was rank 0's offer, take_offer() has sent to all ranks. */
 	if (answer && awaited_page == x->awaits_page)

@@ -184,7 +184,7 @@ static void cluster_keepers_parts__neighbours_are_one(void **state)
 		{ .roles = READ, .record_count = 1 },
 		{ .roles = KEEP },
 	};
-	const uint8_t keeper[] = { 1, 1, 2, 2, 1, 5, 1, 7 };
+	const uint16_t keeper[] = { 1, 1, 2, 2, 1, 5, 1, 7 };
 	const unsigned wanted[] = { 0, 3, 1, 0, 0, 1, 0, 0 };
 
 	(void)state;
@@ -196,7 +196,7 @@ static void cluster_keepers_parts__neighbours_are_one(void **state)
 	/* Rank 3 has none, so the parts around it are neighbours. */
 	assert_int_equal(
 		cluster_keepers_parts(hellos, 5,
-				      (const uint8_t[]){ 1, 1, 1, 1, 1 }, 1),
+				      (const uint16_t[]){ 1, 1, 1, 1, 1 }, 1),
 		1);
 }
 

@@ -15,9 +15,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "exchange/exchange_model.h"
 #include "exchange/udp_state.h"
 
-#define NODES_MAX 16
+#define NODES_MAX 32
 #define HEAD_BYTES 24 /* a second place for the beginning of each message */
 #define DEADLINE_NS ((uint64_t)60 * 1000000000)
 /* Where a rank is to be given up: longer than a living one may be kept from
@@ -41,6 +42,7 @@ enum conduct {
 struct setting {
 	unsigned node_count;
 	enum exchange_schedule schedule;
+	unsigned rows, columns; /* not 0: a grid */
 	uint32_t payload_bytes;
 	uint32_t window_bytes;
 	uint16_t port; /* 0: drawn */
@@ -479,6 +481,10 @@ static void *run_node(void *argument)
 		error = exchange_join(x, &node->failure);
 		if (error == 0)
 			atomic_fetch_add(&joined_count, 1);
+		if (error == 0 && setting->rows > 0)
+			error = exchange_set_schedule(
+				x, EXCHANGE_GRID, setting->rows,
+				setting->columns, &node->failure);
 	}
 	for (unsigned i = 0; error == 0 && i < setting->node_count; i++) {
 		size_t bytes;
@@ -663,6 +669,41 @@ static void udp__other_schedules(void **state)
 				       .collectives = 3,
 				       .bytes = bytes_to_one });
 	}
+}
+
+/* Of all numbers of ranks, most of which leave the last row incomplete. */
+static void udp__grids_of_all_sizes(void **state)
+{
+	(void)state;
+	for (unsigned n = 1; n <= NODES_MAX; n++) {
+		struct setting setting = { .node_count = n,
+					   .collectives = 3,
+					   .bytes = odd_bytes };
+
+		exchange_model_grid_sides(n, &setting.rows, &setting.columns);
+		run(&setting);
+	}
+}
+
+static void udp__grids_of_any_shape(void **state)
+{
+	static const struct {
+		unsigned node_count, rows, columns;
+	} cases[] = {
+		{ 7, 1, 7 },   { 7, 7, 1 },  { 7, 2, 4 },  { 7, 2, 6 },
+		{ 16, 2, 15 }, { 16, 8, 2 }, { 11, 3, 5 }, { 5, 2, 4 },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_LEN(cases); i++)
+		run(&(struct setting){ .node_count = cases[i].node_count,
+				       .rows = cases[i].rows,
+				       .columns = cases[i].columns,
+				       .payload_bytes = 1472,
+				       .loss_percent = i % 2 ? 5 : 0,
+				       .collectives = 4,
+				       .bytes = i % 3 ? odd_bytes
+						      : bytes_to_one });
 }
 
 static void udp__segments_of_an_ethernet(void **state)
@@ -957,6 +998,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(udp__rounds_of_all_sizes),
 		cmocka_unit_test(udp__other_schedules),
+		cmocka_unit_test(udp__grids_of_all_sizes),
+		cmocka_unit_test(udp__grids_of_any_shape),
 		cmocka_unit_test(udp__segments_of_an_ethernet),
 		cmocka_unit_test(udp__a_small_window),
 		cmocka_unit_test(udp__what_is_lost_is_sent_again),

@@ -1,0 +1,580 @@
+#include "exchange/exchange_grid.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "exchange/grid_bundle.h"
+#include "exchange/grid_shape.h"
+
+/* Of one rank to us. */
+struct incoming_bundle {
+	uint8_t *bytes; /* in the memory of its step */
+	uint64_t byte_count;
+};
+
+/* One of the two exchanges. */
+struct step {
+	struct exchange_grid *grid;
+	unsigned *group;		  /* owned */
+	uint64_t *send_bytes;		  /* [node]; owned */
+	struct grid_bundle *outgoing;	  /* [node]; owned */
+	struct incoming_bundle *incoming; /* [node]; owned */
+	struct grid_part *parts;	  /* of all that we send; owned */
+	uint8_t *memory;		  /* of all that comes; owned */
+	struct exchange_collective inner;
+};
+
+struct exchange_grid {
+	struct exchange *exchange;
+	unsigned own;
+	struct grid_shape shape;
+	bool passes_on; /* we stand in a complete row */
+	struct step row, column;
+	/* Of the collective at hand. */
+	const struct exchange_collective *collective; /* NULL: between them */
+	bool is_received;
+	uint64_t *receive_bytes;	/* [node] of messages to us; owned */
+	const uint8_t **received_bytes; /* [node]: where they are; owned */
+};
+
+/* --- lengths ----------------------------------------------------------------
+ */
+
+/* One more message in a bundle: what it may be long. */
+static void add_length(struct exchange_length *sum,
+		       const struct exchange_length *length)
+{
+	uint64_t most;
+
+	sum->head_bytes += length->head_bytes;
+	if (__builtin_mul_overflow(length->unit_bytes, length->unit_count_max,
+				   &most) ||
+	    __builtin_add_overflow(sum->unit_count_max, most,
+				   &sum->unit_count_max))
+		sum->unit_count_max = UINT64_MAX;
+	sum->unit_count_max =
+		MIN(sum->unit_count_max, UINT64_MAX - sum->head_bytes);
+}
+
+/* Of the message from source to destination, which may be passed on. */
+static struct exchange_length length_of(const struct exchange_grid *grid,
+					unsigned source, unsigned destination)
+{
+	return grid->collective->length(grid->collective->context, source,
+					destination);
+}
+
+static struct exchange_length row_length(const void *context, unsigned source,
+					 unsigned destination)
+{
+	const struct step *step = context;
+	const struct exchange_grid *grid = step->grid;
+	unsigned column = grid_column_of(&grid->shape, destination);
+	struct exchange_length sum = { .unit_bytes = 1 };
+
+	for (unsigned k = 0; grid_passes_on(&grid->shape, destination) &&
+			     k < grid_column_count(&grid->shape, column);
+	     k++) {
+		unsigned to = grid_column_member(&grid->shape, column, k);
+		struct exchange_length length = { 0, 1, 0 };
+
+		if (to != source)
+			length = length_of(grid, source, to);
+		length.head_bytes += GRID_LENGTH_BYTES;
+		add_length(&sum, &length);
+	}
+	return sum;
+}
+
+static struct exchange_length
+column_length(const void *context, unsigned source, unsigned destination)
+{
+	const struct step *step = context;
+	const struct exchange_grid *grid = step->grid;
+	unsigned row = grid_row_of(&grid->shape, source);
+	struct exchange_length sum = { .unit_bytes = 1 };
+
+	for (unsigned k = 0; grid_passes_on(&grid->shape, source) &&
+			     k < grid_row_count(&grid->shape, row);
+	     k++) {
+		unsigned from = grid_row_member(&grid->shape, row, k);
+		struct exchange_length length = { 0, 1, 0 };
+
+		if (from != destination)
+			length = length_of(grid, from, destination);
+		length.head_bytes += GRID_LENGTH_BYTES;
+		add_length(&sum, &length);
+	}
+	return sum;
+}
+
+/* --- bundles that we send ---------------------------------------------------
+ */
+
+static void read_bundle(void *context, unsigned node, uint64_t offset,
+			uint8_t *target, size_t byte_count)
+{
+	const struct step *step = context;
+
+	grid_bundle_read(&step->outgoing[node], step->grid->collective, offset,
+			 target, byte_count);
+}
+
+/* What the collective has for a rank; nothing for ourselves. */
+static struct grid_part own_part(const struct exchange_grid *grid, unsigned to)
+{
+	return (struct grid_part){
+		.byte_count =
+			to == grid->own ? 0 : grid->collective->send_bytes[to],
+		.node = to,
+	};
+}
+
+static void end_bundle(struct step *step, unsigned to,
+		       const struct grid_part *parts, unsigned part_count)
+{
+	step->outgoing[to] = (struct grid_bundle){ parts, part_count };
+	step->send_bytes[to] = grid_bundle_bytes(&step->outgoing[to]);
+}
+
+/* To each rank of our row that passes on: what is for its column. */
+static void bundle_by_columns(struct exchange_grid *grid)
+{
+	unsigned row = grid_row_of(&grid->shape, grid->own);
+	struct grid_part *next = grid->row.parts;
+
+	for (unsigned column = 0; column < grid->shape.columns; column++) {
+		const struct grid_part *first = next;
+
+		for (unsigned k = 0;
+		     k < grid_column_count(&grid->shape, column); k++)
+			*next++ =
+				own_part(grid, grid_column_member(&grid->shape,
+								  column, k));
+		end_bundle(&grid->row,
+			   grid_row_member(&grid->shape, row, column), first,
+			   (unsigned)(next - first));
+	}
+}
+
+/* To each rank of our column: what has come from our row for it. */
+static void bundle_by_rows(struct exchange_grid *grid)
+{
+	unsigned row = grid_row_of(&grid->shape, grid->own),
+		 sources = grid_row_count(&grid->shape, row);
+	unsigned column = grid_column_of(&grid->shape, grid->own);
+	unsigned targets = grid_column_count(&grid->shape, column);
+	struct grid_part *parts = grid->column.parts; /* [target][source] */
+
+	for (unsigned s = 0; s < sources; s++) {
+		unsigned from = grid_row_member(&grid->shape, row, s);
+		const struct incoming_bundle *bundle =
+			&grid->row.incoming[from];
+		const uint8_t *at = bundle->bytes + targets * GRID_LENGTH_BYTES;
+
+		for (unsigned k = 0; k < targets; k++) {
+			struct grid_part *part =
+				&parts[k * (size_t)sources + s];
+
+			if (from == grid->own) {
+				*part = own_part(
+					grid, grid_column_member(&grid->shape,
+								 column, k));
+				continue;
+			}
+			part->byte_count =
+				grid_bundle_part_bytes(bundle->bytes, k);
+			part->bytes = at;
+			at += part->byte_count;
+		}
+	}
+	for (unsigned k = 0; k < targets; k++)
+		end_bundle(&grid->column,
+			   grid_column_member(&grid->shape, column, k),
+			   parts + k * (size_t)sources, sources);
+}
+
+/* --- bundles that come ------------------------------------------------------
+ */
+
+/* The sum of the lengths does not wrap: exchange.h. */
+static int prepare(void *context, const uint64_t *receive_bytes,
+		   struct failure *failure)
+{
+	struct step *step = context;
+	unsigned count = step->grid->shape.node_count;
+	uint64_t bytes = 0;
+	uint8_t *next;
+
+	for (unsigned node = 0; node < count; node++)
+		bytes += receive_bytes[node];
+	step->memory = next = malloc(bytes + 1);
+	if (!next)
+		return failure_no_memory(failure);
+	for (unsigned node = 0; node < count; node++) {
+		step->incoming[node] =
+			(struct incoming_bundle){ next, receive_bytes[node] };
+		next += receive_bytes[node];
+	}
+	return 0;
+}
+
+static uint8_t *place(void *context, unsigned node, uint64_t offset,
+		      size_t *room)
+{
+	const struct step *step = context;
+	const struct incoming_bundle *bundle = &step->incoming[node];
+
+	*room = bundle->byte_count - offset;
+	return bundle->bytes + offset;
+}
+
+static void arrived(void *context, unsigned node, uint64_t prefix_bytes,
+		    bool whole)
+{
+	(void)context, (void)node, (void)prefix_bytes, (void)whole;
+}
+
+static bool idle(void *context)
+{
+	const struct step *step = context;
+	const struct exchange_collective *collective = step->grid->collective;
+
+	return collective->idle(collective->context);
+}
+
+/* Is part k of the sender's bundle as long as the collective allows the message
+ * from source to destination to be?  *left: what the bundle has for parts. */
+static int check_part(const struct exchange_grid *grid, const struct step *step,
+		      unsigned sender, unsigned k, uint64_t *left,
+		      unsigned source, unsigned destination,
+		      struct failure *failure)
+{
+	uint64_t bytes =
+		grid_bundle_part_bytes(step->incoming[sender].bytes, k);
+
+	if (bytes > *left)
+		return exchange_blame(grid->exchange, sender, failure,
+				      "passes on more than it has announced");
+	*left -= bytes;
+	if (source != destination)
+		return exchange_check_length(grid->exchange, grid->collective,
+					     source, destination, bytes,
+					     failure);
+	if (bytes == 0)
+		return 0;
+	return exchange_blame(grid->exchange, sender, failure,
+			      "passes on what rank %u has for itself", source);
+}
+
+/* A bundle of our row, for our column; or of our column, of the sender's row,
+ * for us. */
+static int check_bundle(const struct exchange_grid *grid,
+			const struct step *step, unsigned sender,
+			struct failure *failure)
+{
+	bool is_row = step == &grid->row;
+	unsigned column = grid_column_of(&grid->shape, grid->own);
+	unsigned row = grid_row_of(&grid->shape, sender);
+	unsigned count = is_row ? grid_column_count(&grid->shape, column)
+				: grid_row_count(&grid->shape, row);
+	uint64_t left = step->incoming[sender].byte_count -
+			count * (uint64_t)GRID_LENGTH_BYTES;
+	int error = 0;
+
+	for (unsigned k = 0; k < count && error == 0; k++)
+		error = check_part(
+			grid, step, sender, k, &left,
+			is_row ? sender : grid_row_member(&grid->shape, row, k),
+			is_row ? grid_column_member(&grid->shape, column, k)
+			       : grid->own,
+			failure);
+	if (error == 0 && left > 0)
+		return exchange_blame(grid->exchange, sender, failure,
+				      "passes on less than it has announced");
+	return error;
+}
+
+static int check_row(const struct exchange_grid *grid, struct failure *failure)
+{
+	int error = 0;
+
+	for (unsigned i = 0;
+	     grid->passes_on && i < grid->row.inner.group_count && error == 0;
+	     i++)
+		if (grid->row.group[i] != grid->own)
+			error = check_bundle(grid, &grid->row,
+					     grid->row.group[i], failure);
+	return error;
+}
+
+/* --- delivery ---------------------------------------------------------------
+ */
+
+static void note_message(struct exchange_grid *grid, unsigned source,
+			 const uint8_t *bytes, uint64_t byte_count)
+{
+	grid->received_bytes[source] = bytes;
+	grid->receive_bytes[source] = byte_count;
+}
+
+/* What our own row has for us has come in the first step. */
+static void find_in_row(struct exchange_grid *grid)
+{
+	unsigned row = grid_row_of(&grid->shape, grid->own),
+		 sources = grid_row_count(&grid->shape, row);
+	const struct grid_part *parts =
+		grid->column.parts +
+		grid->own / grid->shape.columns * (size_t)sources;
+
+	for (unsigned s = 0; s < sources; s++)
+		note_message(grid, grid_row_member(&grid->shape, row, s),
+			     parts[s].bytes, parts[s].byte_count);
+}
+
+static void find_in_column(struct exchange_grid *grid, unsigned sender)
+{
+	const struct incoming_bundle *bundle = &grid->column.incoming[sender];
+	unsigned row = grid_row_of(&grid->shape, sender),
+		 sources = grid_row_count(&grid->shape, row);
+	const uint8_t *at = bundle->bytes + sources * (size_t)GRID_LENGTH_BYTES;
+
+	for (unsigned s = 0; s < sources; s++) {
+		note_message(grid, grid_row_member(&grid->shape, row, s), at,
+			     grid_bundle_part_bytes(bundle->bytes, s));
+		at += grid_bundle_part_bytes(bundle->bytes, s);
+	}
+}
+
+/* Where each message to us is. */
+static int find_messages(struct exchange_grid *grid, struct failure *failure)
+{
+	int error = 0;
+
+	for (unsigned i = 0; i < grid->column.inner.group_count && error == 0;
+	     i++) {
+		unsigned node = grid->column.group[i];
+
+		if (!grid_passes_on(&grid->shape, node))
+			continue;
+		if (node == grid->own) {
+			find_in_row(grid);
+			continue;
+		}
+		error = check_bundle(grid, &grid->column, node, failure);
+		if (error == 0)
+			find_in_column(grid, node);
+	}
+	grid->receive_bytes[grid->own] = 0;
+	return error;
+}
+
+/* To the places that the collective has for it. */
+static void deliver(const struct exchange_grid *grid, unsigned source)
+{
+	const struct exchange_collective *collective = grid->collective;
+	uint64_t byte_count = grid->receive_bytes[source];
+
+	for (uint64_t at = 0; at < byte_count;) {
+		size_t room;
+		uint8_t *place = collective->place(collective->context, source,
+						   at, &room);
+
+		room = MIN(room, byte_count - at);
+		memcpy(place, grid->received_bytes[source] + at, room);
+		at += room;
+	}
+	collective->arrived(collective->context, source, byte_count, true);
+}
+
+static int deliver_all(struct exchange_grid *grid, struct failure *failure)
+{
+	const struct exchange_collective *collective = grid->collective;
+	int error = collective->prepare(collective->context,
+					grid->receive_bytes, failure);
+
+	if (error) {
+		exchange_fail(grid->exchange, failure);
+		return error;
+	}
+	for (unsigned node = 0; node < grid->shape.node_count; node++)
+		if (node != grid->own)
+			deliver(grid, node);
+	return 0;
+}
+
+/* --- the calls of the interface ---------------------------------------------
+ */
+
+static int begin_step(struct step *step, struct failure *failure)
+{
+	struct exchange *exchange = step->grid->exchange;
+
+	step->inner.idle = step->grid->collective->idle ? idle : NULL;
+	return exchange->ops->begin(exchange, &step->inner, failure);
+}
+
+static void end_step(struct step *step)
+{
+	free(step->memory);
+	step->memory = NULL;
+}
+
+int exchange_grid_begin(struct exchange_grid *grid,
+			const struct exchange_collective *collective,
+			struct failure *failure)
+{
+	assert(!collective->group);
+	grid->collective = collective;
+	grid->is_received = false;
+	bundle_by_columns(grid);
+	return begin_step(&grid->row, failure);
+}
+
+int exchange_grid_receive(struct exchange_grid *grid, struct failure *failure)
+{
+	const struct exchange_ops *ops = grid->exchange->ops;
+	int error;
+
+	if (grid->is_received)
+		return 0;
+	error = ops->finish(grid->exchange, failure);
+	if (error == 0)
+		error = check_row(grid, failure);
+	if (error)
+		return error;
+	if (grid->passes_on)
+		bundle_by_rows(grid);
+	error = begin_step(&grid->column, failure);
+	if (error == 0)
+		error = ops->receive(grid->exchange, failure);
+	if (error == 0)
+		error = find_messages(grid, failure);
+	if (error == 0)
+		error = deliver_all(grid, failure);
+	grid->is_received = error == 0;
+	return error;
+}
+
+int exchange_grid_finish(struct exchange_grid *grid, struct failure *failure)
+{
+	int error = exchange_grid_receive(grid, failure);
+
+	if (error == 0)
+		error = grid->exchange->ops->finish(grid->exchange, failure);
+	if (error)
+		return error;
+	end_step(&grid->row);
+	end_step(&grid->column);
+	grid->collective = NULL;
+	return 0;
+}
+
+uint64_t exchange_grid_bytes(const struct exchange_grid *grid, unsigned source,
+			     unsigned destination)
+{
+	assert(source == grid->own || destination == grid->own);
+	return source == grid->own ? grid->collective->send_bytes[destination]
+				   : grid->receive_bytes[source];
+}
+
+/* --- making it --------------------------------------------------------------
+ */
+
+static bool new_step(struct exchange_grid *grid, struct step *step,
+		     unsigned group_count, size_t part_count)
+{
+	unsigned count = grid->shape.node_count;
+
+	step->grid = grid;
+	step->group = calloc(group_count, sizeof(*step->group));
+	step->send_bytes = calloc(count, sizeof(*step->send_bytes));
+	step->outgoing = calloc(count, sizeof(*step->outgoing));
+	step->incoming = calloc(count, sizeof(*step->incoming));
+	step->parts = calloc(part_count, sizeof(*step->parts));
+	step->inner = (struct exchange_collective){
+		.context = step,
+		.group = step->group,
+		.group_count = group_count,
+		.send_bytes = step->send_bytes,
+		.read = read_bundle,
+		.length = step == &grid->row ? row_length : column_length,
+		.prepare = prepare,
+		.place = place,
+		.arrived = arrived,
+	};
+	return step->group && step->send_bytes && step->outgoing &&
+	       step->incoming && step->parts;
+}
+
+static void free_step(struct step *step)
+{
+	free(step->group);
+	free(step->send_bytes);
+	free(step->outgoing);
+	free(step->incoming);
+	free(step->parts);
+	free(step->memory);
+}
+
+void exchange_grid_free(struct exchange_grid *grid)
+{
+	if (!grid)
+		return;
+	free_step(&grid->row);
+	free_step(&grid->column);
+	free(grid->receive_bytes);
+	free(grid->received_bytes);
+	free(grid);
+}
+
+static bool fill(struct exchange_grid *grid)
+{
+	unsigned row = grid_row_of(&grid->shape, grid->own),
+		 in_row = grid_row_count(&grid->shape, row);
+	unsigned column = grid_column_of(&grid->shape, grid->own);
+	unsigned in_column = grid_column_count(&grid->shape, column);
+	unsigned count = grid->shape.node_count;
+
+	grid->receive_bytes = calloc(count, sizeof(*grid->receive_bytes));
+	grid->received_bytes = calloc(count, sizeof(*grid->received_bytes));
+	if (!grid->receive_bytes || !grid->received_bytes ||
+	    !new_step(grid, &grid->row, in_row, count) ||
+	    !new_step(grid, &grid->column, in_column,
+		      (size_t)in_row * in_column))
+		return false;
+	for (unsigned k = 0; k < in_row; k++)
+		grid->row.group[k] = grid_row_member(&grid->shape, row, k);
+	for (unsigned k = 0; k < in_column; k++)
+		grid->column.group[k] =
+			grid_column_member(&grid->shape, column, k);
+	return true;
+}
+
+struct exchange_grid *exchange_grid_new(struct exchange *exchange,
+					unsigned rows, unsigned columns,
+					struct failure *failure)
+{
+	unsigned count = exchange->rank->node_count;
+	struct exchange_grid *grid = calloc(1, sizeof(*grid));
+
+	assert((uint64_t)rows * columns >= count &&
+	       (uint64_t)(rows - 1) * columns < count && columns <= count);
+	(void)rows;
+	if (!grid) {
+		failure_no_memory(failure);
+		return NULL;
+	}
+	grid->exchange = exchange;
+	grid->shape.node_count = count;
+	grid->own = exchange->rank->rank;
+	grid->shape.columns = columns;
+	grid->shape.full_rows = count / columns;
+	grid->passes_on = grid_passes_on(&grid->shape, grid->own);
+	if (fill(grid))
+		return grid;
+	failure_no_memory(failure);
+	exchange_grid_free(grid);
+	return NULL;
+}

@@ -1,0 +1,50 @@
+/*
+ * exchange_grid.h - a collective as two: over the rows of a grid, then over its
+ * columns
+ *
+ * Ranks are numbered row by row.  A message first goes to the rank that stands
+ * in the sender's row and in the receiver's column, then down that column:
+ *
+ *      row      to each rank of the own row: what is for its column
+ *      column   to each rank of the own column: what has come for it
+ *
+ * So a rank speaks to some 2 * sqrt(n) others, not to n, and each byte travels
+ * twice: this pays if messages are short (exchange_model.h).  It is the
+ * two-level exchange of AMS-sort (Axtmann et al. 2015) and of KaMPIng's grid.
+ *
+ * The last row may be incomplete.  Its ranks pass nothing on: each joins a
+ * complete row, in turn, as a sender only.
+ *
+ * A message that is passed on is a bundle: a u64 (little endian) with the bytes
+ * of each part, then the parts; one for each rank of the receiver's column, or
+ * of the sender's row, in ascending order.  Who passes on has checked what each
+ * sender announces for each receiver, and the receiver checks it again.
+ *
+ * Private to the exchange: exchange.c calls this in place of an
+ * implementation's own begin(), receive() and finish().
+ */
+#ifndef EXCHANGE_GRID_H
+#define EXCHANGE_GRID_H
+
+#include "exchange/exchange.h"
+
+struct exchange_grid;
+
+/* The grid has rows * columns places, as many as ranks or more, and a rank in
+ * each row.  NULL with *failure filled. */
+struct exchange_grid *exchange_grid_new(struct exchange *exchange,
+					unsigned rows, unsigned columns,
+					struct failure *failure);
+/* Safe on NULL. */
+void exchange_grid_free(struct exchange_grid *grid);
+
+/* As the functions of exchange.h. */
+int exchange_grid_begin(struct exchange_grid *grid,
+			const struct exchange_collective *collective,
+			struct failure *failure);
+int exchange_grid_receive(struct exchange_grid *grid, struct failure *failure);
+int exchange_grid_finish(struct exchange_grid *grid, struct failure *failure);
+uint64_t exchange_grid_bytes(const struct exchange_grid *grid, unsigned source,
+			     unsigned destination);
+
+#endif /* EXCHANGE_GRID_H */
