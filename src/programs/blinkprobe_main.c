@@ -1,5 +1,6 @@
 /*
- * blinkprobe_main.c - measure parts of a machine: memory, a start, the network
+ * blinkprobe_main.c - measure parts of a machine: memory, a start, the network;
+ * and predict exchanges between such machines
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,6 +20,7 @@
 #include "probe/memory_probe.h"
 #include "probe/network_probe.h"
 #include "probe/spawn_probe.h"
+#include "programs/model_options.h"
 
 #define ROUNDS_MAX 1000000
 #define DEADLINE_SECONDS_MAX 3600
@@ -35,6 +37,7 @@ static const char help[] =
 "Usage: blinkprobe memory [OPTION]...\n"
 "       blinkprobe spawn [OPTION]... [--] [PROGRAM [ARGUMENT]...]\n"
 "       blinkprobe network [OPTION]...\n"
+"       blinkprobe model --ranks=N,... --records=N [OPTION]...\n"
 "       blinkprobe nothing\n"
 "Measure one thing, repeatedly, and print all samples as JSON.\n"
 "\n"
@@ -56,6 +59,21 @@ static const char help[] =
 "  --deadline=S      fail when a rank is silent for longer (5)\n"
 "  --nodes=HOSTS --rank=R --key-file=FILE --job=NAME\n"
 "                    take these as blinksort does\n"
+"model: predict what exchanges take, and measure nothing\n"
+"  --ranks=N,...     exchange between so many ranks\n"
+"  --records=N       give all ranks together N records, in equal shares\n"
+"  --record-size=BYTES\n"
+"                    give a record BYTES (100)\n"
+"  --link=BITS       give each a link of so many bits a second: digits, with k,\n"
+"                    M, G or T of 1000 behind them (10G)\n"
+"  --mtu=BYTES       send packets of at most BYTES (1500)\n"
+"  --overhead=BYTES  count BYTES of a link beside a datagram's payload (98)\n"
+"  --senders=N --receivers=N\n"
+"                    send and receive with so many CPUs of each rank (1)\n"
+"  --shared-cpus=N   let all ranks share N CPUs\n"
+"  --latency-ns=NS   take a datagram to be on its way for NS (10000)\n"
+"  --announce=KIND   tell each rank the length of its own message, or as older\n"
+"                    versions do, of all messages (own)\n"
 "memory, spawn and network:\n"
 "  --rounds=N        take N samples (memory 7, spawn 1000, network 200)\n"
 "  --help            print this text\n"
@@ -69,6 +87,7 @@ struct options {
 	struct options_reader reader;
 	struct memory_probe memory;
 	struct network_probe network;
+	struct model_options model;
 	uint64_t rounds; /* 0: as many as the probe takes unless told */
 	uint64_t bytes;
 };
@@ -131,6 +150,9 @@ static const struct options_entry network_entries[] = {
 	OPTIONS_COMMON,
 };
 
+static const struct options_entry model_entries[] = { MODEL_OPTIONS,
+						      OPTIONS_COMMON };
+
 static int take_size(struct options *options, uint64_t min, uint64_t *bytes,
 		     struct failure *failure)
 {
@@ -183,7 +205,8 @@ static int take_option(void *context, int id, struct failure *failure)
 		return options_seconds(&options->reader, DEADLINE_SECONDS_MAX,
 				       &options->network.deadline_ns, failure);
 	default:
-		return 0;
+		return model_options_take(&options->reader, id, &options->model,
+					  failure);
 	}
 }
 
@@ -369,6 +392,16 @@ static int probe_network(struct options *options, struct failure *failure)
 	return status;
 }
 
+static int probe_model(struct options *options, struct failure *failure)
+{
+	if (model_options_check(&options->reader, &options->model, failure) < 0)
+		return log_failure(failure);
+	print_head("model");
+	model_options_print(&options->reader, &options->model);
+	puts("}");
+	return stdout_finish();
+}
+
 static int probe_nothing(struct options *options, struct failure *failure)
 {
 	(void)options;
@@ -391,6 +424,8 @@ static const struct probe probes[] = {
 	{ "spawn", probe_spawn, spawn_entries, ARRAY_LEN(spawn_entries), true },
 	{ "network", probe_network, network_entries, ARRAY_LEN(network_entries),
 	  false },
+	{ "model", probe_model, model_entries, ARRAY_LEN(model_entries),
+	  false },
 	{ "nothing", probe_nothing, no_entries, ARRAY_LEN(no_entries), false },
 };
 
@@ -408,7 +443,7 @@ static const struct probe *find_probe(const char *name, struct failure *failure)
 			return &probes[i];
 	if (name)
 		failure_set(failure, EXIT_USAGE, name, 0,
-			    "not memory, spawn, network or nothing");
+			    "not memory, spawn, network, model or nothing");
 	else
 		failure_set(failure, EXIT_USAGE, "PROBE", 0,
 			    "is missing; see blinkprobe --help");
@@ -445,6 +480,7 @@ int main(int argc, char **argv)
 	int ret;
 
 	log_init("blinkprobe");
+	model_options_init(&options.model);
 	options_begin(&options.reader, no_entries, ARRAY_LEN(no_entries),
 		      argv + (argc > 0));
 	ret = read_name(&options, &failure);
