@@ -17,6 +17,8 @@ in this list (tests/unit/test_trial_layers.py).
                   page; the comparison that a gate asks for
     characterise  what the parts of the machine take: measured, and shown as
                   text, pictures and a page
+    forecast      what a cluster of such machines would take, from a
+                  characterisation, beside what was measured
 
 A module of base, statistics or record may read a file that the caller names; it
 measures nothing of the machine, and only base/programs.py starts processes.

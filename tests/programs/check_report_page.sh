@@ -102,11 +102,22 @@ case_real()
 	expect_pages_good
 }
 
+# The page of a forecast.
+case_model()
+{
+	"$BIN/blinkreport" model "$REPO/results/runs/2026-11-22-zen4-1-machine" \
+		--nodes=16..4096 --format=html -o page.html
+	/usr/bin/python3 "$REPO/tests/programs/report_browser.py" make . page.html
+	expect_pages_good
+}
+
 check layout case_layout
 check judge case_judge
 if [ -x "$BIN/blinktrial" ] && [ -x "$BIN/blinkreport" ]; then
 	check real case_real
+	check model case_model
 else
 	skip real "no blinktrial and blinkreport"
+	skip model "no blinktrial and blinkreport"
 fi
 finish

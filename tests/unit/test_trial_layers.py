@@ -10,7 +10,7 @@ import unit
 
 # From the lowest layer up.  Each folder is a layer of its own.
 LAYERS = ("base", "statistics", "record", "machine", "scenario", "run",
-          "drawing", "report", "characterise")
+          "drawing", "report", "characterise", "forecast")
 
 
 def imported(tree):

@@ -39,7 +39,7 @@ def _validator(name):
 
 def complaint(name: str, document) -> Optional[str]:
     """The first thing in which a document is not as its schema says: `name`
-    is design, environment, measure or trial."""
+    is design, environment, exchanges, measure or trial."""
     return next(_schema_complaints(_validator(name), document), None)
 
 

@@ -1,0 +1,1 @@
+"""What a cluster of such machines would take, beside what was measured."""

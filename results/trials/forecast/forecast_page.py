@@ -1,0 +1,73 @@
+"""One HTML page that holds all that a forecast shows."""
+
+from trials.forecast import forecast_plots, forecast_table, measured
+from trials.report import frame, machine_facts, markup
+
+_TITLE = "blinksort: what a cluster of such machines would take"
+_METHOD = (
+    "Nothing here was measured on a cluster of such machines. Rates of memory, "
+    "disk and start are those of the characterisation; the exchange is an "
+    "alpha-beta model (link, CPU time of datagrams, messages, STATUS, "
+    "barriers), by the functions that blinksort chooses its schedule by. "
+    "blinkprobe model prints them.",
+    "Shares are equal, and all nodes are alike and begin at once. What slow "
+    "nodes, lost datagrams and queues of switches cost is not in it.",
+    *forecast_table.LEGEND,
+)
+
+
+def render(report) -> str:
+    pictures = {p.name: p for p in forecast_plots.pictures(report)}
+    return frame.document(_TITLE, "".join((
+        _header(report), _forecasts(report), _doubts(report),
+        *(_topic(pictures[name]) for name in ("exchange", "stages")
+          if name in pictures),
+        _measured(report, pictures.get("measured")),
+        markup.section("rates", "What the forecast is made of", markup.table(
+            "the machine's rates, and the terms of the exchange",
+            "what|>figure", forecast_table.rates(report))),
+        frame.environment(report.environment,
+                          "the machine, before the last session"),
+        markup.section("method", "Method",
+                       *map(markup.paragraph, _METHOD)))))
+
+
+def _header(report):
+    begins = [session["begin_unix_ns"] for session
+              in machine_facts.sessions(report.environment)]
+    return frame.header(_TITLE, max(begins, default=None),
+                        report.machine or "a machine")
+
+
+def _forecasts(report):
+    heads = "|>".join(("nodes", *forecast_table.HEAD[1:]))
+    return "".join(
+        markup.table(f"{report.title(records)}: ms", heads,
+                     forecast_table.rows(forecasts))
+        for records, forecasts in report.forecasts.items())
+
+
+def _doubts(report):
+    notes = [*measured.summary(report.compared), *report.notes]
+    return f'<div class="doubt">\n{markup.items(notes)}</div>\n' if notes \
+        else ""
+
+
+def _topic(picture):
+    return markup.section(picture.name, picture.title, frame.figure(picture))
+
+
+def _measured(report, picture):
+    if not picture:
+        return ""
+    notes = [row.note for row in report.compared if row.limit]
+    tables = []
+    for caption, heads, rows in forecast_table.comparisons(report):
+        words = "|".join([*heads[:2], *(f">{head}" for head in heads[2:5]),
+                          *heads[5:]])
+        if "limit" in heads:
+            words += "|what it was"
+            rows = [[*row, note] for row, note in zip(rows, notes)]
+        tables.append(markup.table(caption, words, rows))
+    return markup.section(picture.name, picture.title, frame.figure(picture),
+                          *tables)

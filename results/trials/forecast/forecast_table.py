@@ -1,0 +1,93 @@
+"""A forecast as tables: text for a terminal, and rows for a page."""
+
+from trials.base import units
+from trials.base.text_table import as_lines, grid, wrapped
+from trials.forecast import exchange, measured
+from trials.forecast.measured import rate_words
+
+HEAD = ("nodes", "message", "launch", "read", "bucket", *exchange.SCHEDULES,
+        "sort", "write", "whole")
+EXCHANGES = ("exchange, records", "schedule", "predicted", "measured", "error",
+             "limit")
+SORTS = ("sort", "stage", "predicted", "measured", "error")
+LEGEND = (
+    "ms. * is what --schedule=auto takes. Read and bucket overlap, and so do "
+    "sort and write, unless both are of the page cache; the whole has the "
+    "longer of the two.",
+    "Rounds lose nothing. All-at-once with messages above 128 KiB is predicted "
+    "without what the queues of switches drop.",
+)
+
+
+def text(report) -> str:
+    parts = [f"machine  {report.machine}"] if report.machine else []
+    parts += [f"{report.title(records)}\n" + grid(HEAD, rows(forecasts))
+              for records, forecasts in report.forecasts.items()]
+    parts.append("\n".join(map(wrapped, LEGEND)))
+    parts += [f"{caption}\n{grid(head, lines)}"
+              for caption, head, lines in comparisons(report) if lines]
+    notes = [*measured.summary(report.compared), *report.notes]
+    parts.append("\n".join(map(wrapped, notes)))
+    return as_lines("\n\n".join(parts)) + "\n"
+
+
+def rows(forecasts) -> list:
+    return [_row(one) for one in forecasts]
+
+
+def _row(one):
+    """A stage that there is not has no time."""
+    def ms(ns):
+        return units.milliseconds(ns) if ns else "-"
+    return [str(one.nodes),
+            units.size(round(one.message_bytes)) if one.chosen else "-",
+            *map(ms, (one.launch, one.read, one.bucket)),
+            *(ms(one.schedules.get(name)) + (
+                "*" if name == one.chosen else "")
+              for name in exchange.SCHEDULES),
+            *map(ms, (one.sort, one.write, one.whole))]
+
+
+def comparisons(report) -> list:
+    """(caption, heads, rows) of exchanges, and of sorts."""
+    exchanges = [row for row in report.compared if row.limit]
+    sorts = [row for row in report.compared if not row.limit]
+    return [("predicted beside measured, exchanges: ms", EXCHANGES,
+             [[*_compared(row), row.limit] for row in exchanges]),
+            ("predicted beside measured, sorts: ms", SORTS,
+             [_compared(row) for row in sorts])]
+
+
+def _compared(row):
+    return [row.run, row.stage, units.milliseconds(row.predicted_ns),
+            units.milliseconds(row.measured_ns), f"{100 * row.error:+.1f} %"]
+
+
+def rates(report) -> list:
+    """(what, figure) of all that a forecast takes from elsewhere."""
+    known, model = report.rates, report.model
+    _, read, copy = known.of_memory(known.cpus)
+
+    def gigabytes(rate):
+        return f"{units.digits(rate / 1e9)} GB/s" if rate else "not measured"
+    return [
+        ("memory, read in order, all CPUs", gigabytes(read)),
+        ("memory, copied, all CPUs", gigabytes(copy)),
+        ("disk, read", gigabytes(known.disk_read)),
+        ("disk, written", gigabytes(known.disk_write)),
+        ("start of a program", units.duration(known.start_ns)),
+        ("CPUs", str(known.cpus)),
+        ("link, each way", rate_words(model["link_bits_per_s"])),
+        ("a datagram, one way", units.duration(model["latency_ns"])),
+        ("payload of a datagram", f"{model['payload_bytes']} bytes"),
+        ("on the link beside it", f"{model['overhead_bytes']} bytes"),
+        ("CPU time of a datagram, sent and received",
+         f"{units.duration(model['send_ns'])}, "
+         f"{units.duration(model['receive_ns'])}"),
+        ("a message, on each side", units.duration(model["message_ns"])),
+        ("a STATUS, sent and taken", units.duration(model["status_ns"])),
+        ("STATUS to each other rank", str(1 + model["status_count"])),
+        ("barriers", str(model["barrier_count"])),
+        ("messages put into another order",
+         gigabytes(model["gather_bytes_per_s"])),
+    ]

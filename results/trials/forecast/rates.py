@@ -1,0 +1,121 @@
+"""What a characterisation says of the stages of a sort, as rates."""
+
+import os
+from dataclasses import dataclass, field
+
+from trials.base.failure import FILE, Failure
+from trials.characterise import machine_profile, measurements
+from trials.forecast.wanted import LINK_MAX
+from trials.record import store
+from trials.report import machine_facts
+
+
+# More is no network, and blinkprobe takes no more.
+LATENCY_NS_MAX = 10**9
+
+
+def _within(value, low, high):
+    return None if value is None else round(min(max(value, low), high))
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Bytes a second and nanoseconds; of memory, for a number of threads."""
+
+    # {threads: (read, copy)}
+    memory: dict
+    start_ns: float
+    # None: there is no rate of a disk.
+    disk_read: float | None
+    disk_write: float | None
+    # Between two processes of the machine, None: it was not measured.
+    loopback: float | None
+    # Between nodes; None: only this machine was measured.
+    link_bits_per_s: float | None
+    latency_ns: float | None
+    memory_bytes: float | None
+    notes: list = field(default_factory=list)
+
+    @property
+    def link_options(self):
+        """Of the exchange's model, as far as they were measured."""
+        return {"link": _within(self.link_bits_per_s, 1, LINK_MAX),
+                "latency_ns": _within(self.latency_ns, 0, LATENCY_NS_MAX)}
+
+    @property
+    def cpus(self):
+        return max(self.memory)
+
+    def of_memory(self, threads):
+        """(threads, read, copy) for as many threads as were measured, and no
+        more than asked for."""
+        known = max((t for t in self.memory if t <= threads),
+                    default=min(self.memory))
+        return (known, *self.memory[known])
+
+
+def of(folder) -> Rates:
+    """Raises Failure if what no forecast can do without was not measured."""
+    if not machine_profile.is_one(folder) and os.path.exists(
+            os.path.join(folder, store.DESIGN)):
+        raise Failure(folder, "has trials, and no characterisation of a "
+                      "machine: blinktrial characterise makes one", FILE)
+    return of_profile(machine_profile.read(folder), os.path.join(
+        folder, measurements.FILE_NAME))
+
+
+def of_profile(profile, path) -> Rates:
+    notes: list = []
+    disk_read, disk_write = _disk(profile, notes)
+    link, latency = _network(profile, notes)
+    starts = {s.name: s.spread.middle for s in profile.starts}
+    if not starts:
+        raise Failure(path, "has no start of a program", FILE)
+    return Rates(
+        _memory(profile, path), max(starts.values()), disk_read, disk_write,
+        _loopback(profile), link, latency, machine_facts.at(
+            machine_facts.before(profile.environment), "memory.total_bytes"),
+        notes)
+
+
+def _memory(profile, path):
+    """Of the largest area, which no cache holds."""
+    rates = {(curve.threads, curve.name): curve.points[-1][1].middle
+             for curve in profile.memory}
+    found = {threads: (rates[threads, "read"], rates[threads, "copy"])
+             for threads in profile.thread_counts
+             if (threads, "read") in rates and (threads, "copy") in rates}
+    if not found or not all(map(all, found.values())):
+        raise Failure(path, "has no rates of memory, read and copy", FILE)
+    return found
+
+
+def _disk(profile, notes):
+    """As a sort reads and writes, else one transfer at a time, in order."""
+    if profile.stream_rates:
+        return profile.stream_rates[0] or None, profile.stream_rates[1] or None
+    rates = {curve.name: max(spread.middle for _, spread in curve.points)
+             for curves in profile.transfers.values() for curve in curves}
+    read, write = (rates.get(f"sequential {what}") or None
+                   for what in ("read", "write"))
+    if read and not write:
+        notes.append("No rate of writing was measured: the disk is taken to "
+                     "write as fast as it reads.")
+    return read, write or read
+
+
+def _loopback(profile):
+    return next((s.spread.middle for s in profile.throughputs
+                 if s.setting.get("loopback") and s.spread.middle), None)
+
+
+def _network(profile, notes):
+    """(bits a second, ns one way) of the slowest other node."""
+    if profile.loopback or not profile.round_trips:
+        notes.append("No network was measured: a datagram is taken to be on "
+                     "its way for 10 µs.")
+        return None, None
+    rates = [8 * s.spread.middle for s in profile.throughputs
+             if s.spread.middle]
+    return (min(rates, default=None),
+            max(s.spread.middle for s in profile.round_trips) / 2)
