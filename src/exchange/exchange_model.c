@@ -7,6 +7,8 @@
 #define HEADER_BYTES (28 + 32)
 /* Preamble, header, checksum and gap. */
 #define ETHERNET_BYTES 38
+/* Of a double that becomes a number of bytes. */
+#define MESSAGE_BYTES_MAX 1e18
 /* The neighbour's word is sent before the last so many bytes of a round. */
 #define WORD_AHEAD_BYTES (32 << 10)
 
@@ -183,8 +185,8 @@ double exchange_model_ns(const struct exchange_model *model,
 	unsigned rows, columns;
 
 	if (schedule == EXCHANGE_AUTO)
-		schedule =
-			exchange_model_schedule((uint64_t)message_bytes, ranks);
+		schedule = exchange_model_schedule(
+			(uint64_t)MIN(message_bytes, MESSAGE_BYTES_MAX), ranks);
 	switch (schedule) {
 	case EXCHANGE_GRID:
 		exchange_model_grid_sides(ranks, &rows, &columns);

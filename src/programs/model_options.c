@@ -16,6 +16,8 @@
 #define MTU_BYTES_MIN 576
 #define MTU_BYTES_MAX 65535
 #define CPUS_MAX 4096
+/* No message is as long as a number of 64 bits can say. */
+#define BYTES_MAX 1e18
 /* Of a message, for each bucket of the receiver's share: how many records. */
 #define HEAD_BYTES_PER_BUCKET 4
 
@@ -188,7 +190,7 @@ static void print_forecast(const struct exchange_model *model,
 {
 	double bytes = message_bytes(options, ranks);
 	enum exchange_schedule schedule =
-		exchange_model_schedule((uint64_t)bytes, ranks);
+		exchange_model_schedule((uint64_t)MIN(bytes, BYTES_MAX), ranks);
 	struct exchange_model rdma;
 	unsigned rows, columns;
 

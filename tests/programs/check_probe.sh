@@ -130,6 +130,11 @@ case_model()
 	"$PROBE" model --ranks=16 --records=100000000 --link=10000M >out
 	expect_json "rounds 10000000000" "d['forecasts'][0]['auto'],
 		d['link_bits_per_s']" out
+	# The most that is taken
+	"$PROBE" model --ranks=1,2,65535 --records=1125899906842624 \
+		--record-size=1048576 --link=1 --mtu=576 >out
+	expect_json "rounds True" "d['forecasts'][0]['auto'],
+		d['forecasts'][1]['rounds_ns'] > 1e30" out
 }
 
 # Each option changes what it is about.

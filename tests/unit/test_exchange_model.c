@@ -312,6 +312,8 @@ static void exchange_model__schedule(void **state)
 	assert_int_equal(exchange_model_schedule(UINT64_MAX, 1),
 			 EXCHANGE_ROUNDS);
 	set_up(10);
+	assert_true(exchange_model_ns(&model, EXCHANGE_AUTO, 2, 1e20) ==
+		    exchange_model_ns(&model, EXCHANGE_ROUNDS, 2, 1e20));
 	for (unsigned n = 2; n <= 4096; n *= 8)
 		for (double bytes = 10; bytes < 1e6; bytes *= 3)
 			assert_true(
