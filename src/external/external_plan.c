@@ -136,6 +136,16 @@ static uint64_t cuts_bytes(const struct external_plan *plan,
 	return pieces * runs * sizeof(uint32_t);
 }
 
+/* Before, runs of other ranks have an index for each of these, which grows by
+ * quarters (run_index.c).  One after the other is then appended to that of all
+ * runs, so there are two of the largest for a while. */
+static uint64_t kept_blocks(const struct external_plan *plan,
+			    const struct external_request *request)
+{
+	return DIV_ROUND_UP(request->kept_records / 4 + request->kept_most,
+			    plan->block_records);
+}
+
 /* A rank has the index of its own runs and one of its part of all ranks' runs,
  * the cuts of both, and for a while the messages that tell of them. */
 static uint64_t index_bytes(const struct external_plan *plan,
@@ -145,12 +155,14 @@ static uint64_t index_bytes(const struct external_plan *plan,
 	uint64_t block_bytes = run_index_block_bytes(&request->shape);
 	uint64_t share =
 		DIV_ROUND_UP(request->share_records, plan->block_records);
+	uint64_t merge;
 
 	if (plan->rank_count == 1)
 		return blocks * block_bytes + cuts_bytes(plan, request);
-	blocks += share + share / RANK_INDEX_PART;
-	return blocks * block_bytes * 3 / 2 +
-	       2 * plan->rank_count * cuts_bytes(plan, request);
+	share += share / RANK_INDEX_PART;
+	merge = (blocks + share) * block_bytes * 3 / 2 +
+		2 * plan->rank_count * cuts_bytes(plan, request);
+	return MAX(merge, (blocks + kept_blocks(plan, request)) * block_bytes);
 }
 
 static bool share_equally(struct external_plan *plan,

@@ -12,9 +12,9 @@
  *
  * What a source says is checked before anything is done with it.  The records
  * become a run (run_index.h) with its own index for each source, written by a
- * thread of this module while the next wave arrives.  The keys of blocks and
- * their checksums are made here, so that a lie about records spoils their order
- * and nothing else.
+ * thread of this module while the next wave arrives.  The plan counts these
+ * indexes among its index_bytes.  The keys of blocks and their checksums are
+ * made here, so that a lie about records spoils their order and nothing else.
  *
  * All functions belong to one thread, which has the exchange, unless they say
  * otherwise.

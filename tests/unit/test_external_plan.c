@@ -403,12 +403,45 @@ static void external_plan__ranks_of_32_tib(void **state)
 	assert_true(refused > 0 && planned > 0);
 }
 
+/* One rank keeps what another one reads: the index of that and the one that it
+ * is appended to, while each rank's part of all runs is small. */
+static void external_plan__has_room_for_kept_indexes(void **state)
+{
+	unsigned made = 0;
+
+	(void)state;
+	for (unsigned round = 0; round < 50; round++) {
+		uint64_t memory = 100 * MIB + random_below(GB);
+		struct external_request request =
+			request_of(20 + random_below(200),
+				   memory * (2 + random_below(100)), memory);
+		struct external_plan plan;
+		uint64_t blocks;
+
+		request.rank_count = 2 + (unsigned)random_below(100);
+		request.keeper_count = 1;
+		request.source_count = 1;
+		request.kept_records = request.kept_most = request.record_count;
+		request.share_records =
+			request.record_count / (request.rank_count - 1);
+		if (external_plan_make(&plan, &request) < 0)
+			continue;
+		made++;
+		blocks = request.record_count / plan.block_records;
+		assert_true(plan.index_bytes >=
+			    (2 * blocks + blocks / 4) *
+				    run_index_block_bytes(&request.shape));
+	}
+	assert_true(made > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(external_plan__sorts_keys_of_large_records),
 		cmocka_unit_test(external_plan__counts_small_records),
 		cmocka_unit_test(external_plan__ranks_of_32_tib),
+		cmocka_unit_test(external_plan__has_room_for_kept_indexes),
 		cmocka_unit_test(external_plan__parts_fit),
 		cmocka_unit_test(external_plan__twice_the_memory_moves_no_more),
 		cmocka_unit_test(external_plan__little_is_missing),
