@@ -192,6 +192,11 @@ static int differs_in_name(const struct peer *peer, unsigned own,
 			   peer->rank, peer->name, option, own);
 }
 
+static bool reads(const struct cluster_hello *hello)
+{
+	return cluster_roles_have(hello->roles, CLUSTER_ROLE_READ);
+}
+
 static int compare(const struct peer *peer, const struct peer *own,
 		   struct failure *failure)
 {
@@ -220,7 +225,10 @@ static int compare(const struct peer *peer, const struct peer *own,
 	    (own->hello->shared_records == CLUSTER_NOT_SHARED))
 		return differs_in_name(peer, own->rank, "shared-input",
 				       failure);
-	if (peer->hello->shared_records != own->hello->shared_records)
+	/* A rank that does not read has opened nothing; check_roles() has a
+	 * word for that. */
+	if (reads(peer->hello) && reads(own->hello) &&
+	    peer->hello->shared_records != own->hello->shared_records)
 		return failure_set(
 			failure, EXIT_USAGE, NULL, 0,
 			"rank %u (%.80s) finds %" PRIu64

@@ -161,6 +161,13 @@ case_differs()
 	expect_usage
 	expect_match 'another --shared-input' err.1
 	expect_none
+	# A rank without that role has not looked at the input.
+	statuses=() pids=() rank_options=()
+	input=whole start_external 2 --shared-input --roles=read:0
+	wait_ranks 0 1
+	expect_usage
+	expect_match '--roles: not with --shared-input' err.0
+	expect_none
 	status=0
 	"${BLINKSORT[@]}" whole -o out.0 --shared-input 2>err.0 || status=$?
 	[ "$status" = 2 ] || fail "status $status"
