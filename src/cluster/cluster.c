@@ -488,11 +488,8 @@ static void begin_result(struct cluster *cluster)
 	cluster->report = &result->reports[result->rank];
 	result->roles[result->rank] = (uint8_t)cluster_roles_of(
 		&cluster->config->roles, result->rank);
-	result->schedule = cluster->config->schedule;
-	if (result->schedule == EXCHANGE_AUTO)
-		result->schedule = cluster_is_on_one_machine(cluster)
-					   ? EXCHANGE_ALL_AT_ONCE
-					   : EXCHANGE_ROUNDS;
+	result->schedule.kind = cluster_schedule_first(
+		&cluster->config->schedule, cluster_shares_no_link(cluster));
 }
 
 int cluster_run_in(struct cluster *cluster, const struct sorter_config *config,

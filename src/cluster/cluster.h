@@ -32,6 +32,7 @@
 #include "cluster/cluster_progress.h"
 #include "cluster/cluster_report.h"
 #include "cluster/cluster_roles.h"
+#include "cluster/cluster_schedule.h"
 #include "cluster/cluster_stages.h"
 #include "exchange/exchange.h"
 #include "external/external_sort.h"
@@ -40,9 +41,7 @@
 
 struct cluster_config {
 	struct rank_options rank;
-	/* AUTO: rounds, but all at once on one machine, where no link is to be
-	 * shared and turns are only switches between processes. */
-	enum exchange_schedule schedule;
+	struct cluster_schedule schedule; /* what the user wants */
 	enum cluster_by_reference by_reference;
 	/* Nothing goes through shared memory, not even the ranks' status. */
 	bool datagrams_only;
@@ -91,7 +90,7 @@ struct cluster_result {
 	struct external_result external; /* then: of this rank */
 	/* [rank]: bits as of cluster_roles_of(). */
 	uint8_t roles[RANK_NODES_MAX];
-	enum exchange_schedule schedule;
+	struct cluster_schedule schedule; /* what was done */
 	/* What a failure's name is kept in: the failure points to it. */
 	char failed[FAILURE_WHY_BYTES];
 	/* On rank 0 of all ranks, else only our own. */

@@ -44,7 +44,7 @@ struct cluster_hello {
 	 * records. */
 	enum splitters_kind probed_kind;
 	bool is_uniform;
-	uint32_t schedule; /* enum exchange_schedule */
+	uint32_t schedule; /* cluster_schedule_number() */
 	bool traces;
 	enum cluster_by_reference by_reference; /* what the user wants */
 	/* Where ranks of the same machine find this rank's input

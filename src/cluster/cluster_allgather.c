@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "exchange/exchange_model.h"
 
 static void read_own(void *context, unsigned node, uint64_t offset,
 		     uint8_t *target, size_t byte_count)
@@ -62,6 +63,16 @@ static void arrived(void *context, unsigned node, uint64_t prefix_bytes,
 	(void)context, (void)node, (void)prefix_bytes, (void)whole;
 }
 
+/* A message that each rank gets from each is not worth two journeys. */
+static bool has_long_messages(const struct cluster_allgather *gather)
+{
+	uint64_t most = gather->bytes_max;
+
+	for (unsigned i = 0; i < gather->rank->node_count; i++)
+		most = MAX(most, gather->bytes[i]);
+	return most > EXCHANGE_MODEL_GRID_BYTES;
+}
+
 int cluster_allgather(struct cluster_allgather *gather,
 		      struct exchange *exchange, struct failure *failure)
 {
@@ -74,6 +85,7 @@ int cluster_allgather(struct cluster_allgather *gather,
 		.prepare = prepare,
 		.place = place,
 		.arrived = arrived,
+		.has_long_messages = has_long_messages(gather),
 	};
 	int error;
 

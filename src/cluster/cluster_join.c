@@ -150,7 +150,7 @@ static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 		.unique = config->unique,
 		.record_count = input->record_count,
 		.wanted = config->splitters,
-		.schedule = (uint32_t)cluster->config->schedule,
+		.schedule = cluster_schedule_number(&cluster->config->schedule),
 		.traces = config->trace_path != NULL,
 		.by_reference = cluster->config->by_reference,
 		.slot_count = input->slot_count,
@@ -205,7 +205,7 @@ static struct exchange *open_exchange(struct cluster *cluster,
 	uint8_t bytes[CLUSTER_HELLO_BYTES];
 	struct exchange_options options = {
 		.rank = &cluster->rank,
-		.schedule = cluster->result->schedule,
+		.schedule = cluster->result->schedule.kind,
 		.deadline_ns = config->deadline_ns,
 		.hello = bytes,
 		.hello_bytes = hello ? sizeof(bytes) : 0,
@@ -287,6 +287,25 @@ static int map_input(struct cluster *cluster)
 	return error;
 }
 
+static int set_schedule(struct cluster *cluster)
+{
+	struct cluster_schedule *choice = &cluster->result->schedule;
+	const struct cluster_traffic traffic = {
+		.node_count = cluster->rank.node_count,
+		.byte_count = cluster->agreement.whole_count *
+			      cluster->sort_config->shape.size,
+		.on_one_machine = cluster_shares_no_link(cluster),
+		.is_external = cluster->agreement.is_external,
+	};
+	int error = cluster_schedule_choose(choice, &cluster->config->schedule,
+					    &traffic, cluster->failure);
+
+	return error ? error
+		     : exchange_set_schedule(cluster->exchange, choice->kind,
+					     choice->rows, choice->columns,
+					     cluster->failure);
+}
+
 int cluster_join(struct cluster *cluster)
 {
 	int error = exchange_join(cluster->exchange, cluster->failure);
@@ -298,6 +317,9 @@ int cluster_join(struct cluster *cluster)
 	cluster->result->by_reference = cluster->agreement.by_reference;
 	cluster->result->shares_input = cluster->config->shares_input;
 	cluster->result->is_external = cluster->agreement.is_external;
+	error = set_schedule(cluster);
+	if (error)
+		return error;
 	if (!cluster->result->is_external)
 		error = map_input(cluster);
 	if (error == 0)

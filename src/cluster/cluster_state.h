@@ -138,6 +138,13 @@ static inline bool cluster_is_on_one_machine(const struct cluster *cluster)
 	return cluster->rank.machine_count == cluster->rank.node_count;
 }
 
+/* By UDP, where turns are only switches between processes. */
+static inline bool cluster_shares_no_link(const struct cluster *cluster)
+{
+	return cluster_is_on_one_machine(cluster) &&
+	       !cluster->config->open_exchange;
+}
+
 /* --- cluster.c -------------------------------------------------------------
  */
 

@@ -27,7 +27,8 @@ int exchange_begin(struct exchange *exchange,
 		   struct failure *failure)
 {
 	assert(collective->length);
-	return exchange->grid
+	exchange->is_direct = !exchange->grid || collective->has_long_messages;
+	return !exchange->is_direct
 		       ? exchange_grid_begin(exchange->grid, collective,
 					     failure)
 		       : exchange->ops->begin(exchange, collective, failure);
@@ -50,8 +51,9 @@ bool exchange_knows_all(const struct exchange *exchange)
 
 int exchange_receive(struct exchange *exchange, struct failure *failure)
 {
-	return exchange->grid ? exchange_grid_receive(exchange->grid, failure)
-			      : exchange->ops->receive(exchange, failure);
+	return !exchange->is_direct
+		       ? exchange_grid_receive(exchange->grid, failure)
+		       : exchange->ops->receive(exchange, failure);
 }
 
 int exchange_serve(struct exchange *exchange, struct failure *failure)
@@ -61,8 +63,9 @@ int exchange_serve(struct exchange *exchange, struct failure *failure)
 
 int exchange_finish(struct exchange *exchange, struct failure *failure)
 {
-	return exchange->grid ? exchange_grid_finish(exchange->grid, failure)
-			      : exchange->ops->finish(exchange, failure);
+	return !exchange->is_direct
+		       ? exchange_grid_finish(exchange->grid, failure)
+		       : exchange->ops->finish(exchange, failure);
 }
 
 int exchange_barrier(struct exchange *exchange, uint32_t phase,

@@ -115,6 +115,8 @@ struct exchange_collective {
 	 * all others do the same in groups of their own.  NULL: all ranks. */
 	const unsigned *group;
 	unsigned group_count;
+	/* All ranks know that messages are long: they do not go by a grid. */
+	bool has_long_messages;
 	/* [node]: bytes of the message to it; the own rank's is ignored, and so
 	 * are those of ranks that are not of the group. */
 	const uint64_t *send_bytes;
@@ -304,6 +306,7 @@ struct exchange {
 	bool spins;
 	enum exchange_schedule schedule;
 	struct exchange_grid *grid; /* exchange.c; NULL: there is none */
+	bool is_direct; /* exchange.c: the collective goes by no grid */
 	const struct rank *rank;
 	struct exchange_counters counters; /* by the implementation */
 	struct exchange_failed failed;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/parse.h"
 #include "exchange/udp_wire.h"
 #include "programs/mpi_link.h"
 #include "programs/roles_options.h"
@@ -11,12 +12,13 @@
 #define DEADLINE_NS_DEFAULT ((uint64_t)5 * 1000000000)
 
 /* In the order of their enums. */
-static const char *const schedules[] = { "rounds", "all-at-once", "auto" };
+static const char *const schedules[] = { "rounds", "all-at-once", "auto",
+					 "grid" };
 static const char *const references[] = { "no", "yes", "auto" };
 
 void cluster_options_init(struct cluster_options *options)
 {
-	options->config.schedule = EXCHANGE_AUTO;
+	options->config.schedule.kind = EXCHANGE_AUTO;
 	options->config.deadline_ns = DEADLINE_NS_DEFAULT;
 }
 
@@ -40,6 +42,46 @@ static int take_transport(struct options_reader *reader,
 	return options_refuse(reader, failure, "not udp or mpi");
 }
 
+/* AxB; false: it is not of that form. */
+static bool take_sides(const char *text, struct cluster_schedule *schedule)
+{
+	size_t length = strcspn(text, "x");
+	uint64_t rows, columns;
+	char first[8] = "";
+
+	if (text[length] == '\0' || length >= sizeof(first))
+		return false;
+	memcpy(first, text, length);
+	if (parse_u64(first, 1, RANK_NODES_MAX, &rows) ||
+	    parse_u64(text + length + 1, 1, RANK_NODES_MAX, &columns))
+		return false;
+	schedule->rows = (unsigned)rows;
+	schedule->columns = (unsigned)columns;
+	return true;
+}
+
+static int take_schedule(struct options_reader *reader,
+			 struct cluster_schedule *schedule,
+			 struct failure *failure)
+{
+	static const char grid[] = "grid=";
+	bool has_sides = strncmp(reader->value, grid, strlen(grid)) == 0;
+	unsigned kind = EXCHANGE_GRID;
+	int error = 0;
+
+	*schedule = (struct cluster_schedule){ 0 };
+	if (has_sides && !take_sides(reader->value + strlen(grid), schedule))
+		return options_refuse(reader, failure,
+				      "not grid=AxB, such as grid=8x16, with "
+				      "sides from 1 to %d",
+				      RANK_NODES_MAX);
+	if (!has_sides)
+		error = options_choice(reader, schedules, ARRAY_LEN(schedules),
+				       &kind, failure);
+	schedule->kind = (enum exchange_schedule)kind;
+	return error;
+}
+
 int cluster_options_take(struct options_reader *reader, int id,
 			 struct cluster_options *options, uint64_t *link_rate,
 			 struct failure *failure)
@@ -50,8 +92,7 @@ int cluster_options_take(struct options_reader *reader, int id,
 	case CLUSTER_OPTION_LINK_RATE:
 		return options_size(reader, 1, INT64_MAX, link_rate, failure);
 	case CLUSTER_OPTION_SCHEDULE:
-		return options_choice(reader, schedules, ARRAY_LEN(schedules),
-				      &config->schedule, failure);
+		return take_schedule(reader, &config->schedule, failure);
 	case CLUSTER_OPTION_TRANSPORT:
 		return take_transport(reader, options, failure);
 	case CLUSTER_OPTION_BY_REFERENCE:
@@ -74,14 +115,22 @@ int cluster_options_take(struct options_reader *reader, int id,
 }
 
 /* MPI knows hosts and ranks, vouches for them, and has its own ways to send. */
-static int refuse_of_udp(struct options_reader *reader, struct failure *failure)
+static int refuse_of_udp(struct options_reader *reader,
+			 const struct cluster_options *options,
+			 struct failure *failure)
 {
 	static const int of_udp[] = {
 		CLUSTER_OPTION_NODES,	 CLUSTER_OPTION_RANK,
 		CLUSTER_OPTION_KEY_FILE, CLUSTER_OPTION_JOB,
-		CLUSTER_OPTION_SCHEDULE, CLUSTER_OPTION_PORT,
-		CLUSTER_OPTION_PAYLOAD,	 CLUSTER_OPTION_PLAIN,
+		CLUSTER_OPTION_PORT,	 CLUSTER_OPTION_PAYLOAD,
+		CLUSTER_OPTION_PLAIN,
 	};
+
+	if (options->config.schedule.kind == EXCHANGE_ALL_AT_ONCE)
+		return options_refuse_entry(reader, CLUSTER_OPTION_SCHEDULE,
+					    failure,
+					    "all-at-once only with "
+					    "--transport=udp");
 
 	for (size_t i = 0; i < ARRAY_LEN(of_udp); i++)
 		if (options_given(reader, of_udp[i]))
@@ -105,8 +154,6 @@ int cluster_options_complete(struct options_reader *reader,
 	if (mpi_link_is_there() &&
 	    !options_given(reader, CLUSTER_OPTION_TRANSPORT))
 		options->by_mpi = true;
-	if (options->by_mpi)
-		options->config.schedule = EXCHANGE_ROUNDS;
 	options->is_cluster = options->by_mpi ||
 			      options_given(reader, CLUSTER_OPTION_CLUSTER) ||
 			      options_given(reader, CLUSTER_OPTION_NODES) ||
@@ -123,5 +170,5 @@ int cluster_options_complete(struct options_reader *reader,
 			return options_refuse_entry(
 				reader, id, failure,
 				"only with --cluster or --nodes");
-	return options->by_mpi ? refuse_of_udp(reader, failure) : 0;
+	return options->by_mpi ? refuse_of_udp(reader, options, failure) : 0;
 }

@@ -209,7 +209,7 @@ static void print_cluster(const struct sorter_config *config,
 	       "\"transport\": \"%s\", \"by_reference\": %s, "
 	       "\"shared_input\": %s, \"payload_bytes\": %u",
 	       result->rank, result->node_count,
-	       exchange_schedule_name(result->schedule), result->transport,
+	       exchange_schedule_name(result->schedule.kind), result->transport,
 	       result->by_reference ? "true" : "false",
 	       result->shares_input ? "true" : "false", result->payload_bytes);
 	print_mpi(mpi);

@@ -174,7 +174,7 @@ static void configure(const struct job *job, unsigned number)
 		.rank = { .nodes = job->rank_count == 2 ? two_hosts : hosts,
 			  .rank = rank->number,
 			  .key_path = key_path },
-		.schedule = EXCHANGE_AUTO,
+		.schedule = { .kind = EXCHANGE_AUTO },
 		.by_reference = job->by_reference,
 		.deadline_ns = DEADLINE_NS,
 		.open_exchange = memory_open,
