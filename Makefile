@@ -191,7 +191,7 @@ PACKAGES := $(sort $(CHECK_PACKAGES) $(LINT_PACKAGES) $(FUZZ_PACKAGES) chromium)
 # bench_cluster.py compares with the first four if they are installed,
 # bench_external.py with a program by the last two.
 BENCH_PACKAGES := mpich libmpich-dev openmpi-bin libopenmpi-dev \
-	g++ libstxxl-dev
+	g++ libstxxl-dev slurmctld slurmd slurm-client munge
 
 # check-vm and check-vm-unit need these; they fetch the kernel themselves.
 VM_PACKAGES := $(CHECK_PACKAGES) qemu-system-x86 cpio kmod mdadm dosfstools \
@@ -309,7 +309,7 @@ deps: ## install all Debian packages that these targets need
 	$(call install,$(PACKAGES))
 
 .PHONY: bench-deps
-bench-deps: ## install what the benchmarks compare with
+bench-deps: ## install what is compared with, two MPIs, and Slurm
 	$(call install,$(BENCH_PACKAGES))
 
 # tests/fresh.sh asks for these lists.

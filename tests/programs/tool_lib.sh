@@ -133,6 +133,7 @@ seconds_of()
 #   be_nobody        become another user
 #   be_nobody_here   that user may read the repository, too
 #   mpich, openmpi   processes of that MPI, and its blinksort-mpi was built
+#   slurm            run its daemons in namespaces of their own
 declare -A why_not=()
 cannot()
 {
@@ -190,6 +191,25 @@ mpi_program()
 # As root, Open MPI runs only if it is told twice that it may.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
+# find_no_slurm: prints the reason, or nothing
+find_no_slurm()
+{
+	local program
+
+	for program in munged slurmctld slurmd srun; do
+		if ! command -v "$program" >/dev/null; then
+			echo "no $program here"
+			return
+		fi
+	done
+	if cannot root; then
+		echo "$why"
+	elif ! try unshare --mount --net --pid --fork --mount-proc \
+		ip link add name one type veth peer name two; then
+		echo "can't make namespaces and a network here"
+	fi
+}
+
 # find_why_not ABILITY: prints the reason, or nothing
 find_why_not()
 {
@@ -236,6 +256,8 @@ find_why_not()
 		elif [ ! -x "$(mpi_program "$1")" ]; then
 			echo "no blinksort-mpi for $1 was built"
 		fi ;;
+	slurm)
+		find_no_slurm ;;
 	*)
 		echo "cannot: $1: no such ability" >&2
 		exit 1 ;;

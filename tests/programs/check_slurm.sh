@@ -1,0 +1,496 @@
+#!/bin/bash
+# check_slurm.sh - the cluster sort under Slurm, by UDP and with each MPI
+#
+# The check starts a Slurm of its own: munged, slurmctld, and four slurmd that
+# are the nodes n0 to n3, all on this machine.  They run in namespaces of
+# processes, networks and mounts, which end with the check, whatever happens to
+# it.  What srun makes of the same input must be, byte for byte, what one
+# process makes of it.
+#
+# KILLS=N   kill a rank at N moments in each way, instead of at 2
+
+# shellcheck disable=SC2317 # cases are called by check
+# shellcheck source=tests/programs/cluster_lib.sh
+. "$(dirname "$0")/cluster_lib.sh"
+
+if [ "$SANITIZED" = tsan ]; then
+	skip slurm "ThreadSanitizer does not change with the launcher"
+	finish
+fi
+if cannot slurm; then
+	skip slurm "$why"
+	finish
+fi
+if [ "${1:-}" != inside ]; then
+	unshare --mount --net --pid --fork --kill-child --mount-proc \
+		bash "$REPO/tests/programs/check_slurm.sh" inside
+	exit
+fi
+
+readonly NODES=4
+readonly MPIS=(mpich openmpi)
+# The plug-in that each MPI of Debian 12 understands
+declare -A PLUGIN=([udp]=none [mpich]=pmi2 [openmpi]=pmix)
+COUNT=20000 SMALL=3000
+# So many that most kills come before the end
+LONG=400000
+KILL_TRIES=${KILLS:-2}
+if [ -n "$QUICK$SANITIZED" ]; then
+	COUNT=4000 SMALL=1000 LONG=100000
+	KILL_TRIES=${KILLS:-1}
+fi
+# For this long the others wait for a rank that is gone: srun does not end them.
+GONE_DEADLINE_S=2
+# The nodes share /dev/shm, where Open MPI takes ranks of different nodes for the
+# same.
+export OMPI_MCA_btl=self,tcp
+# Open MPI unloads plugins that leave memory: nothing tells then whose it was.
+export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
+
+# --- Slurm --------------------------------------------------------------------
+
+readonly SLURM=$SCRATCH/slurm
+
+# write_config FOLDER: the same for all but for where PMIx has its files
+write_config()
+{
+	local host node
+
+	host=$(hostname)
+	mkdir -p "$1/pmix"
+	echo "PMIxCliTmpDirBase=$1/pmix" >"$1/mpi.conf"
+	cat >"$1/slurm.conf" <<-END
+		ClusterName=blink
+		SlurmctldHost=$host(127.0.0.1)
+		SlurmUser=root
+		AuthInfo=socket=$SLURM/munge/socket
+		StateSaveLocation=$SLURM/state
+		SlurmdSpoolDir=$SLURM/%n/spool
+		SlurmctldPidFile=$SLURM/slurmctld.pid
+		SlurmdPidFile=$SLURM/%n/pid
+		SlurmctldLogFile=$SLURM/slurmctld.log
+		SlurmdLogFile=$SLURM/%n/log
+		SlurmdParameters=config_overrides
+		ProctrackType=proctrack/linuxproc
+		SelectType=select/linear
+		KillWait=2
+	END
+	for ((node = 0; node < NODES; node++)); do
+		echo "NodeName=n$node NodeHostname=$host" \
+			"NodeAddr=127.0.0.1$((node + 1)) Port=$((6820 + node)) CPUs=8"
+	done >>"$1/slurm.conf"
+	echo "PartitionName=all Nodes=ALL Default=YES" >>"$1/slurm.conf"
+}
+
+# find_hosts_at NETWORK: what the names of the nodes stand for.  Ranks at
+# 127.0.0 take the machine for one, those at 10.99.0 for several.
+find_hosts_at()
+{
+	local node
+
+	{
+		echo "127.0.0.1 localhost $(hostname)"
+		for ((node = 0; node < NODES; node++)); do
+			echo "$1.1$((node + 1)) n$node"
+		done
+	} >"$SLURM/hosts"
+}
+
+# One veth's end has the addresses that are not of the machine itself; Open MPI
+# wants an interface that is not the loopback's.
+make_network()
+{
+	local node
+
+	ip link set lo up
+	ip link add fabric type veth peer name other
+	ip link set fabric up
+	ip link set other up
+	for ((node = 0; node < NODES; node++)); do
+		ip addr add "10.99.0.1$((node + 1))/24" dev fabric
+	done
+	find_hosts_at 127.0.0
+	mount --bind "$SLURM/hosts" /etc/hosts
+}
+
+is_slurm_up()
+{
+	[ "$(sinfo -h -o %T:%D)" = "idle:$NODES" ]
+}
+
+start_slurm()
+{
+	local node
+
+	mkdir -p "$SLURM/munge" "$SLURM/state"
+	chmod 711 "$SCRATCH" "$SLURM" "$SLURM/munge"
+	make_network
+	write_config "$SLURM/clients"
+	export SLURM_CONF=$SLURM/clients/slurm.conf
+	head -c 1024 /dev/urandom >"$SLURM/munge/key"
+	chmod 400 "$SLURM/munge/key"
+	munged --force --foreground --socket="$SLURM/munge/socket" \
+		--key-file="$SLURM/munge/key" --pid-file="$SLURM/munge/pid" \
+		--seed-file="$SLURM/munge/seed" >"$SLURM/munge/log" 2>&1 &
+	wait_until test -S "$SLURM/munge/socket"
+	slurmctld -D >"$SLURM/slurmctld.out" 2>&1 &
+	for ((node = 0; node < NODES; node++)); do
+		write_config "$SLURM/n$node"
+		SLURM_CONF=$SLURM/n$node/slurm.conf slurmd -D -N "n$node" \
+			>"$SLURM/n$node/out" 2>&1 &
+	done
+	wait_until is_slurm_up && return
+	tail -n 5 "$SLURM"/slurmctld.log "$SLURM"/n?/log >&2
+	return 1
+}
+
+# slurm OPTION... COMMAND...: with srun; its status in $status, and what it prints
+# in ./said and ./err.  With -Q srun itself says nothing.
+slurm()
+{
+	status=0
+	timeout 100 srun -Q "$@" >said 2>err </dev/null || status=$?
+}
+
+# program_of TRANSPORT: prints the words that sort by it
+program_of()
+{
+	if [ "$1" = udp ]; then
+		echo "$BIN/blinksort --cluster"
+	else
+		mpi_program "$1"
+	fi
+}
+
+# slurm_sort TRANSPORT "SRUN'S OPTIONS" OPTION...
+slurm_sort()
+{
+	local program srun_options
+	read -r -a program <<<"$(program_of "$1")"
+	read -r -a srun_options <<<"$2"
+	shift 2
+
+	slurm "${srun_options[@]}" "${program[@]}" in.%r -o out.%r \
+		--deadline="$DEADLINE_S" "$@"
+}
+
+# expect_slurm TRANSPORT "SRUN'S OPTIONS" OPTION...: ./want is what comes out
+expect_slurm()
+{
+	slurm_sort "$@"
+	[ "$status" = 0 ] || fail "status $status: $*: $(head -c 2000 err)"
+	expect_whole 4 want || fail "$*"
+	rm -f out.*
+}
+
+# make_exact [COUNT]: inputs of four ranks, and ./want
+make_exact()
+{
+	"$BIN/blinkgen" -a "${1:-$COUNT}" whole
+	expect_sorted whole -o want
+	cut_input whole 100 4 random
+}
+
+# make_small: the same where no output is to come
+make_small()
+{
+	"$BIN/blinkgen" -a "$SMALL" whole
+	cut_input whole 100 4 even
+}
+
+# --- what comes out -----------------------------------------------------------
+
+# case_exact TRANSPORT PLUGIN: on one, two and four nodes
+case_exact()
+{
+	local where
+
+	make_exact
+	for where in "-N4 -n4" "-N2 -n4 --distribution=block" \
+		"-N2 -n4 --distribution=cyclic" "-N1 -n4"; do
+		expect_slurm "$1" "--mpi=$2 $where"
+	done
+}
+
+# Ranks of two nodes, one with three of them: block and cyclic deal unevenly.
+case_uneven()
+{
+	make_exact
+	expect_slurm udp "-N2 -n4 -w n1,n3 --ntasks-per-node=3"
+	expect_slurm udp "-N3 -n4 --distribution=cyclic" --json
+}
+
+case_gather()
+{
+	make_exact
+	slurm -N4 -n4 "$BIN/blinksort" --cluster in.%r --gather=out.all \
+		--deadline="$DEADLINE_S"
+	[ "$status" = 0 ] || fail "status $status: $(cat err)"
+	echo out.all | expect_outputs
+	expect_same out.all want
+}
+
+# Nodes at addresses that are not of one machine
+case_key_file()
+{
+	find_hosts_at 10.99.0
+	make_exact
+	slurm_sort udp "-N4 -n4 --mpi=none"
+	[ "$status" = 2 ] || fail "status $status: $(cat err)"
+	expect_match '^blinksort: --key-file: needed, or ' err
+	expect_none
+	head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' >key
+	chmod 600 key
+	expect_slurm udp "-N4 -n4 --mpi=none" --key-file=key
+	find_hosts_at 127.0.0
+}
+
+# --- what cannot work ---------------------------------------------------------
+
+# case_alone PLUGIN: MPICH's ranks do not find each other, and each would sort
+# its own part.
+case_alone()
+{
+	make_small
+	slurm_sort mpich "-N4 -n4 --mpi=$1"
+	[ "$status" = 2 ] || fail "status $status: $(cat err)"
+	expect_match 'this is rank . of 4, .*give srun --mpi=pmix or --mpi=pmi2' err
+	expect_none
+}
+
+# case_foreign PLUGIN: Open MPI itself refuses to start.
+case_foreign()
+{
+	make_small
+	slurm_sort openmpi "-N4 -n4 --mpi=$1"
+	[ "$status" != 0 ] || fail "status 0"
+	expect_none
+}
+
+# --- failures -----------------------------------------------------------------
+
+# Rank r has its process in pid.r, and what it says on stderr in err.r: srun may
+# lose the last line of a rank that ends.
+# shellcheck disable=SC2016 # that shell's
+readonly APART=(sh -c 'echo $$ >pid.$SLURM_PROCID
+	exec "$@" 2>err.$SLURM_PROCID' sh)
+
+# expect_named RANK COUNT: so many other ranks, or more, say that a rank has
+# failed, and one of them that it is this one.  Two can be at fault: rank 0 may
+# be killed when it has given the secret to some.
+expect_named()
+{
+	local count
+
+	count=$(cat err.* | grep -c -E '^blinksort(-mpi)?: (.* )?rank [0-9] ') ||
+		true
+	[ "$count" -ge "$2" ] || fail "not $2 ranks name one: $(cat err.*)"
+	grep -q -E "^blinksort(-mpi)?: (.* )?rank $1 " err.* ||
+		fail "none names rank $1: $(cat err.*)"
+}
+
+# expect_full TRANSPORT OPTION...: of rank 1, d.1 or tmp.1 is full
+expect_full()
+{
+	local program
+	read -r -a program <<<"$(program_of "$1")"
+
+	slurm -N4 -n4 --mpi="${PLUGIN[$1]}" "${APART[@]}" "${program[@]}" in.%r \
+		-o d.%r/out --deadline="$DEADLINE_S" "${@:2}"
+	[ "$status" != 0 ] || fail "status 0"
+	expect_match '^blinksort(-mpi)?: (d|tmp).1' err.1
+	expect_named 1 3
+	[ -z "$(find d.* -mindepth 1)" ] || fail "there is $(find d.*)"
+}
+
+# on_small_disk FOLDER COMMAND...: that folder is a disk of 200 KB
+on_small_disk()
+{
+	local folder=$1
+	shift
+
+	mount -t tmpfs -o size=200k none "$folder"
+	"$@" || { umount "$folder" && return 1; }
+	umount "$folder"
+}
+
+case_full()
+{
+	local rank
+
+	"$BIN/blinkgen" -a 400000 whole
+	cut_input whole 100 4 even
+	for rank in 0 1 2 3; do
+		mkdir "d.$rank" "tmp.$rank"
+	done
+	on_small_disk d.1 expect_full "$1"
+	on_small_disk tmp.1 expect_full "$1" -S 12M -T tmp.%r
+}
+
+# start_sort TRANSPORT: in the background, as $job
+start_sort()
+{
+	local program
+	read -r -a program <<<"$(program_of "$1")"
+
+	rm -f pid.* err.*
+	(
+		slurm -N4 -n4 --mpi="${PLUGIN[$1]}" "${APART[@]}" \
+			"${program[@]}" in.%r -o out.%r \
+			--deadline="$GONE_DEADLINE_S"
+		echo "$status" >ended
+	) &
+	job=$!
+}
+
+# end_sort BEGIN_S: it ends soon; its status in $status
+end_sort()
+{
+	local took_s
+
+	wait "$job"
+	status=$(cat ended)
+	took_s=$((SECONDS - $1))
+	[ "$took_s" -le $((GONE_DEADLINE_S + 20)) ] || fail "took $took_s s"
+	[ "$took_s" -le "$longest_s" ] || longest_s=$took_s
+}
+
+# is_of_want FILE: byte for byte a part of it
+is_of_want()
+{
+	python3 -c 'import sys
+sys.exit(open(sys.argv[1], "rb").read() not in open("want", "rb").read())' "$1"
+}
+
+# expect_ended TRANSPORT RANK: all have written all, or none has an output, and
+# the job says that it has failed.  That rank was killed; if this was while files
+# got their names, then, as the man page says, there may be some of them.
+expect_ended()
+{
+	local out outs count
+
+	mapfile -t outs < <(find . -name 'out.*')
+	count=${#outs[@]}
+	if [ "$count" = 4 ]; then
+		expect_whole 4 want
+	elif [ "$count" -gt 0 ]; then
+		for out in "${outs[@]}"; do
+			is_of_want "$out" || fail "$out is not whole"
+		done
+		[ "$status" != 0 ] || fail "status 0, and $count outputs"
+		some_count=$((some_count + 1))
+	else
+		[ "$status" != 0 ] || fail "status 0, and no output"
+		expect_none
+		none_count=$((none_count + 1))
+		# A launcher that kills does so before the others can say why.
+		# MPICH aborts some of them.
+		[ -n "${SLURM_KILL_BAD_EXIT:-}" ] ||
+			expect_named "$2" "$([ "$1" = udp ] && echo 3 || echo 1)"
+	fi
+	rm -f out.*
+}
+
+# kill_some TRANSPORT SIGNAL: at any moment
+kill_some()
+{
+	local i begin_s victim longest_s=0 none_count=0 some_count=0
+	local within_ms=600
+
+	[ "$1" != udp ] || within_ms=150
+	make_exact "$LONG"
+	for ((i = 0; i < KILL_TRIES; i++)); do
+		begin_s=$SECONDS
+		start_sort "$1"
+		victim=$((RANDOM % 4))
+		wait_until test -s "pid.$victim"
+		random_below "$within_ms"
+		nap_ms "$random"
+		kill -"$2" "$(cat "pid.$victim")" 2>/dev/null || true
+		end_sort "$begin_s"
+		expect_ended "$1" "$victim"
+	done
+	echo "  $1 $2: of $KILL_TRIES jobs $none_count ended without an output" \
+		"and $some_count with some, all within $longest_s s"
+	[ $((3 * some_count)) -le $((KILL_TRIES + 2)) ] ||
+		fail "so many left some of their outputs"
+}
+
+# case_killed TRANSPORT SIGNAL: by UDP the others find out themselves; MPI_Init
+# would wait for the rank for ever, so that srun has to kill them.
+case_killed()
+{
+	[ "$1" = udp ] || export SLURM_KILL_BAD_EXIT=1
+	kill_some "$@"
+}
+
+# has_open RANK FILE
+has_open()
+{
+	[ -n "$(find "/proc/$(cat "pid.$1")/fd" -lname "*/$2")" ]
+}
+
+# case_gone TRANSPORT: behind MPI_Init ranks do without srun's help, too.
+case_gone()
+{
+	local i begin_s longest_s=0 none_count=0 some_count=0
+
+	make_exact "$LONG"
+	for ((i = 0; i < 10 && none_count == 0; i++)); do
+		begin_s=$SECONDS
+		start_sort "$1"
+		wait_until test -s pid.2
+		wait_until has_open 2 in.2
+		kill -KILL "$(cat pid.2)" 2>/dev/null || true
+		end_sort "$begin_s"
+		expect_ended "$1" 2
+	done
+	[ "$none_count" = 1 ] || fail "the rank was through each time"
+}
+
+# With --kill-on-bad-exit srun ends the others by a signal.
+case_kill_on_bad_exit()
+{
+	local i begin_s longest_s=0 none_count=0 some_count=0
+	local GONE_DEADLINE_S=$DEADLINE_S
+
+	export SLURM_KILL_BAD_EXIT=1
+	make_exact "$LONG"
+	for ((i = 0; i < 10 && none_count == 0; i++)); do
+		begin_s=$SECONDS
+		start_sort udp
+		wait_until test -s pid.2
+		kill -KILL "$(cat pid.2)" 2>/dev/null || true
+		end_sort "$begin_s"
+		expect_ended udp 2
+	done
+	[ "$status" -gt 128 ] || fail "status $status: $(cat err)"
+}
+
+start_slurm || { echo "FAIL slurm_start"; exit 1; }
+echo "ok slurm_start"
+for plugin in none pmi2 pmix; do
+	check "udp_$plugin" case_exact udp "$plugin"
+done
+check uneven case_uneven
+check gather case_gather
+check key_file case_key_file
+check udp_full case_full udp
+check udp_killed case_killed udp KILL
+check udp_terminated case_killed udp TERM
+check kill_on_bad_exit case_kill_on_bad_exit
+for mpi in "${MPIS[@]}"; do
+	check_able "$mpi" "$mpi" case_exact "$mpi" "${PLUGIN[$mpi]}"
+	check_able "$mpi" "${mpi}_full" case_full "$mpi"
+	check_able "$mpi" "${mpi}_killed" case_killed "$mpi" KILL
+	check_able "$mpi" "${mpi}_terminated" case_killed "$mpi" TERM
+	check_able "$mpi" "${mpi}_gone" case_gone "$mpi"
+done
+for plugin in none pmix; do
+	check_able mpich "mpich_alone_$plugin" case_alone "$plugin"
+done
+for plugin in none pmi2; do
+	check_able openmpi "openmpi_foreign_$plugin" case_foreign "$plugin"
+done
+
+finish
