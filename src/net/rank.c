@@ -80,6 +80,7 @@ static const struct launcher *const launchers[] = {
 };
 
 #define OF_ONE_HOST "ranks of one host need ports, as a:1,a:2"
+#define WITHOUT_HOSTS "give --nodes, or start the ranks by srun"
 
 /* What rank_find() collects while it fills a struct rank. */
 struct search {
@@ -147,7 +148,7 @@ static int find_count(struct search *search)
 	if (!search->hosts_from)
 		return failure_set(search->failure, EXIT_USAGE,
 				   search->launcher->rank, 0,
-				   "does not tell the hosts: give --nodes");
+				   "does not tell the hosts: " WITHOUT_HOSTS);
 	if (search->hosts.count < 1 || search->hosts.count > RANK_NODES_MAX)
 		return failure_set(search->failure, EXIT_USAGE,
 				   search->hosts_from, 0,
@@ -239,16 +240,16 @@ static int place_locally(struct search *search)
 	if (!name || !getenv(name))
 		return failure_set(search->failure, EXIT_USAGE,
 				   search->launcher->rank, 0,
-				   "does not tell the hosts: give --nodes");
+				   "does not tell the hosts: " WITHOUT_HOSTS);
 	error = read_number(name, getenv(name), 1, node_count, &local_count,
 			    search->failure);
 	if (error)
 		return error;
 	if (local_count < node_count)
-		return failure_set(search->failure, EXIT_USAGE, name, 0,
-				   "%u of %u ranks are on this machine: give "
-				   "--nodes",
-				   local_count, node_count);
+		return failure_set(
+			search->failure, EXIT_USAGE, name, 0,
+			"%u of %u ranks are on this machine: " WITHOUT_HOSTS,
+			local_count, node_count);
 	return list_hosts(search, name, "127.0.0.1"); /* host_of: all 0 */
 }
 
@@ -365,6 +366,21 @@ static void count_neighbours(struct rank *rank)
 
 /* --- the secret ---------------------------------------------------------- */
 
+/* What PMI_FD is, or NULL.  The launcher that it belongs to counts the ranks of
+ * this job, and no others. */
+static const char *find_pmi(const struct search *search)
+{
+	const char *count = getenv("PMI_SIZE");
+	uint64_t number;
+
+	if (search->launcher == &by_options || search->launcher == &blinkd ||
+	    !count ||
+	    parse_u64(count, search->rank->node_count, search->rank->node_count,
+		      &number))
+		return NULL;
+	return getenv("PMI_FD");
+}
+
 static int read_secret_sources(struct search *search)
 {
 	struct rank *rank = search->rank;
@@ -372,6 +388,8 @@ static int read_secret_sources(struct search *search)
 	struct rank_secret_source source = {
 		.key_path = search->options->key_path,
 		.by_blinkd = search->launcher == &blinkd,
+		.by_slurm = search->launcher == &slurm,
+		.has_pmi = find_pmi(search) != NULL,
 		.job = { search->options->job },
 	};
 
@@ -404,6 +422,12 @@ static int find_secret(struct search *search)
 	uint8_t name[RANK_SECRET_BYTES];
 	int found = read_secret_sources(search);
 
+	if (found == RANK_SECRET_OF_PMI) {
+		randombytes_buf(rank->secret, sizeof(rank->secret));
+		rank->has_pmi = true;
+		return pmi_secret_init(&rank->pmi, find_pmi(search), rank->rank,
+				       search->failure);
+	}
 	if (found != RANK_SECRET_IS_NAME)
 		return found;
 	memcpy(name, rank->secret, sizeof(name));
@@ -504,6 +528,9 @@ int rank_find(struct rank *rank, const struct rank_options *options,
 int rank_learn_secret(struct rank *rank, uint64_t deadline_ns,
 		      struct failure *failure)
 {
+	if (rank->has_pmi)
+		return pmi_secret_share(&rank->pmi, deadline_ns, rank->secret,
+					failure);
 	if (!rank->is_keyless || rank->rank == 0)
 		return 0;
 	return local_secret_fetch(&rank->local, rank->names[0], deadline_ns,

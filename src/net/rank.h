@@ -31,6 +31,9 @@
  *      none         only if all hosts are of 127.0.0.0/8 or ::1: rank 0 draws
  *                   it and gives it to the ranks that run as the same user
  *                   (local_secret.h), which rank_learn_secret() waits for
+ *      PMI_FD       in place of that, where hosts are of several machines:
+ *                   rank 0 gives it through the launcher (pmi_secret.h), if
+ *                   PMI_SIZE is the number of ranks
  *
  * The job's name keeps runs with one key apart: --job NAME, BLINK_JOB,
  * SLURM_JOB_ID with SLURM_STEP_ID, PMI_JOBID, or PMIX_NAMESPACE, of the source
@@ -46,6 +49,7 @@
 #include "base/failure.h"
 #include "net/address.h"
 #include "net/local_secret.h"
+#include "net/pmi_secret.h"
 #include "net/rank_secret.h"
 
 #define RANK_NODES_MAX 4096
@@ -88,6 +92,8 @@ struct rank {
 	uint8_t secret[RANK_SECRET_BYTES];
 	bool is_keyless; /* local is filled then */
 	struct local_secret_job local;
+	bool has_pmi; /* pmi is filled then */
+	struct pmi_secret pmi;
 	/* Owned; only on rank 0 of several ranks without a key, else NULL. */
 	struct local_secret_server *server;
 	const char *source; /* "options", "blinkd", "slurm", "pmi", "mpi" */
@@ -116,10 +122,10 @@ struct rank_launch {
 bool rank_find_launch(struct rank_launch *launch);
 
 /*
- * Wait for the secret if rank 0 gives it; else it is known already.  Returns 0,
- * or -errno with *failure filled: EXIT_PEER if rank 0 has not come within the
- * deadline, or cannot be told from a process of another user or job;
- * EXIT_RESOURCES.
+ * Wait for the secret if rank 0 gives it; else it is known already.  Rank 0
+ * waits, too, where it gives it through a launcher.  Returns 0, or -errno with
+ * *failure filled: EXIT_PEER if rank 0 has not come within the deadline, or
+ * cannot be told from a process of another user or job; EXIT_RESOURCES.
  */
 int rank_learn_secret(struct rank *rank, uint64_t deadline_ns,
 		      struct failure *failure);

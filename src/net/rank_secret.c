@@ -115,10 +115,14 @@ int rank_secret_find(const struct rank_secret_source *source,
 		return read_secret(fd, secret, failure);
 	if (getenv("BLINK_KEY"))
 		return hash_key(source, getenv("BLINK_KEY"), secret, failure);
+	if (source->remote_host && source->has_pmi)
+		return RANK_SECRET_OF_PMI;
 	if (source->remote_host)
 		return failure_set(failure, EXIT_USAGE, "--key-file", 0,
-				   "needed, or BLINK_KEY: %.100s is not of "
+				   "needed, or BLINK_KEY%s: %.100s is not of "
 				   "127.0.0.0/8 or ::1",
+				   source->by_slurm ? ", or srun --mpi=pmi2"
+						    : "",
 				   source->remote_host);
 	hash_job(source, NULL, secret);
 	return RANK_SECRET_IS_NAME;

@@ -299,17 +299,6 @@ case_options_differ()
 	expect_named 2 '(rank . .*: )?rank . .* has another --key than rank .'
 }
 
-# on_small_disk FOLDER COMMAND...: that folder is a disk of 200 KB
-on_small_disk()
-{
-	local folder=$1
-	shift
-
-	mount -t tmpfs -o size=200k none "$folder"
-	"$@" || { umount "$folder" && return 1; }
-	umount "$folder"
-}
-
 expect_full()
 {
 	mpi "$@"

@@ -230,19 +230,75 @@ case_gather()
 	expect_same out.all want
 }
 
-# Nodes at addresses that are not of one machine
+# on_machines CASE...: the nodes are at addresses that are not of one machine
+on_machines()
+{
+	trap 'find_hosts_at 127.0.0' EXIT
+	find_hosts_at 10.99.0
+	"$@"
+}
+
 case_key_file()
 {
-	find_hosts_at 10.99.0
+	local plugin
+
 	make_exact
-	slurm_sort udp "-N4 -n4 --mpi=none"
-	[ "$status" = 2 ] || fail "status $status: $(cat err)"
-	expect_match '^blinksort: --key-file: needed, or ' err
-	expect_none
 	head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' >key
 	chmod 600 key
-	expect_slurm udp "-N4 -n4 --mpi=none" --key-file=key
-	find_hosts_at 127.0.0
+	for plugin in none pmix; do
+		slurm_sort udp "-N4 -n4 --mpi=$plugin"
+		[ "$status" = 2 ] || fail "status $status: $(cat err)"
+		expect_match '^blinksort: --key-file: needed, or BLINK_KEY, or srun --mpi=pmi2: n0 is not of ' err
+		expect_none
+		expect_slurm udp "-N4 -n4 --mpi=$plugin" --key-file=key
+	done
+}
+
+# The launcher passes the secret on.
+case_secret()
+{
+	make_exact
+	expect_slurm udp "-N4 -n4 --mpi=pmi2"
+	expect_slurm udp "-N2 -n4 --mpi=pmi2 --distribution=cyclic"
+}
+
+# A rank that has no secret drops what the others send, and they what it sends.
+case_secret_missed()
+{
+	make_small
+	# shellcheck disable=SC2016 # that shell's
+	slurm -N4 -n4 --mpi=pmi2 sh -c '
+		[ $SLURM_PROCID != 2 ] || exec sleep 4
+		exec "$@"' sh "$BIN/blinksort" --cluster in.%r -o out.%r --deadline=1
+	[ "$status" = 4 ] || fail "status $status: $(cat err)"
+	expect_match '^blinksort: PMI_FD: not all ranks have come within 1.0 s' err
+	# shellcheck disable=SC2016 # that shell's
+	slurm -N4 -n4 --mpi=pmi2 bash -c 'exec {PMI_FD}>&-; exec "$@"' sh \
+		"$BIN/blinksort" --cluster in.%r -o out.%r
+	[ "$status" = 2 ] || fail "status $status: $(cat err)"
+	expect_match "^blinksort: PMI_FD: '[0-9]+': not a socket of this process" err
+	expect_none
+}
+
+# The same with MPICH's launcher, which does not tell the hosts.
+case_secret_hydra()
+{
+	local hosts=n0,n1,n2,n3
+
+	make_exact
+	status=0
+	timeout 100 mpirun.mpich -launcher fork -hosts "$hosts" -n 4 \
+		"$BIN/blinksort" --cluster --nodes="$hosts" in.%r -o out.%r \
+		--deadline="$DEADLINE_S" >said 2>err </dev/null || status=$?
+	[ "$status" = 0 ] || fail "status $status: $(cat err)"
+	expect_whole 4 want
+	rm out.*
+	timeout 100 mpirun.mpich -launcher fork -hosts "$hosts" -n 4 \
+		"$BIN/blinksort" --cluster in.%r -o out.%r >said 2>err </dev/null ||
+		status=$?
+	[ "$status" = 2 ] || fail "status $status: $(cat err)"
+	expect_match '1 of 4 ranks are on this machine: give --nodes, or start the ranks by srun' err
+	expect_none
 }
 
 # --- what cannot work ---------------------------------------------------------
@@ -301,17 +357,6 @@ expect_full()
 	expect_match '^blinksort(-mpi)?: (d|tmp).1' err.1
 	expect_named 1 3
 	[ -z "$(find d.* -mindepth 1)" ] || fail "there is $(find d.*)"
-}
-
-# on_small_disk FOLDER COMMAND...: that folder is a disk of 200 KB
-on_small_disk()
-{
-	local folder=$1
-	shift
-
-	mount -t tmpfs -o size=200k none "$folder"
-	"$@" || { umount "$folder" && return 1; }
-	umount "$folder"
 }
 
 case_full()
@@ -474,7 +519,10 @@ for plugin in none pmi2 pmix; do
 done
 check uneven case_uneven
 check gather case_gather
-check key_file case_key_file
+check key_file on_machines case_key_file
+check secret on_machines case_secret
+check secret_missed on_machines case_secret_missed
+check_able mpich secret_hydra on_machines case_secret_hydra
 check udp_full case_full udp
 check udp_killed case_killed udp KILL
 check udp_terminated case_killed udp TERM

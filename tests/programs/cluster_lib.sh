@@ -14,6 +14,7 @@
 #   expect_whole RANKS FILE         the outputs one after the other are FILE,
 #                                   and there is nothing else that was left
 #   expect_none                     there is no output
+#   on_small_disk FOLDER COMMAND... a command, while that folder is a full disk
 #   start_rank, wait_ranks, has_ended_before, job_name
 #                                   ranks without daemons, see below
 #
@@ -154,6 +155,16 @@ expect_cluster()
 	expect_whole "$ranks" "$want" || fail "$ranks ranks, $*"
 	rm -f out.*
 }
+
+# on_small_disk FOLDER COMMAND...: that folder is a disk of 200 KB
+on_small_disk()
+(
+	trap 'umount "$folder"' EXIT
+	folder=$1
+	shift
+	mount -t tmpfs -o size=200k none "$folder"
+	"$@"
+)
 
 # --- ranks without daemons ------------------------------------------------
 

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -36,6 +37,7 @@ static const char *const variables[] = {
 	"PMI_RANK",
 	"PMI_SIZE",
 	"PMI_JOBID",
+	"PMI_FD",
 	"MPI_LOCALNRANKS",
 	"PMIX_RANK",
 	"PMIX_NAMESPACE",
@@ -301,14 +303,17 @@ static void rank_find__mpirun_elsewhere(void **state)
 	(void)state;
 	expect_usage(OPEN_MPI "2", "OMPI_COMM_WORLD_LOCAL_SIZE",
 		     "2 of 3 ranks are on this machine: give --nodes");
-	expect_usage(HYDRA "1", "MPI_LOCALNRANKS", "give --nodes");
+	expect_usage(HYDRA "1", "MPI_LOCALNRANKS",
+		     "give --nodes, or start the ranks by srun");
 	expect_usage(HYDRA "4", "MPI_LOCALNRANKS", "'4': want a number");
 	expect_usage(HYDRA "0", "MPI_LOCALNRANKS", "'0': want a number");
 	expect_usage("OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2",
-		     "OMPI_COMM_WORLD_RANK", "give --nodes");
-	expect_usage("PMI_RANK=0 PMI_SIZE=2", "PMI_RANK", "give --nodes");
+		     "OMPI_COMM_WORLD_RANK",
+		     "give --nodes, or start the ranks by srun");
+	expect_usage("PMI_RANK=0 PMI_SIZE=2", "PMI_RANK",
+		     "give --nodes, or start the ranks by srun");
 	expect_usage("PMIX_RANK=0 PMIX_NAMESPACE=x", "PMIX_RANK",
-		     "give --nodes");
+		     "give --nodes, or start the ranks by srun");
 }
 
 static void rank_find__wrong_numbers(void **state)
@@ -985,6 +990,57 @@ static void rank_find__given(void **state)
 	rank_free(&rank);
 }
 
+/* SLURM's ranks, but on three machines */
+#define SLURM_APART                                                            \
+	"SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=3 "                               \
+	"SLURM_STEP_NODELIST=10.0.0.[1-3] SLURM_STEP_TASKS_PER_NODE=1(x3) "
+
+/* The environment, and PMI_FD, a socket; is PMI what gives the secret? */
+static bool takes_pmi(const char *environment,
+		      const struct rank_options *options)
+{
+	struct rank rank;
+	char text[16];
+	int fds[2];
+	bool has_pmi;
+
+	assert_int_equal(
+		socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+	set(environment);
+	snprintf(text, sizeof(text), "%d", fds[0]);
+	setenv("PMI_FD", text, 1);
+	find(&rank, options);
+	has_pmi = rank.has_pmi;
+	assert_false(has_pmi && rank.is_keyless);
+	rank_free(&rank);
+	close(fds[0]);
+	close(fds[1]);
+	return has_pmi;
+}
+
+static void rank_find__pmi(void **state)
+{
+	const struct rank_options with_key = { .key_path = key_path };
+
+	(void)state;
+	assert_true(takes_pmi(SLURM_APART "PMI_SIZE=3", &no_options));
+	assert_true(
+		takes_pmi("PMI_RANK=1 PMI_SIZE=3 MPI_LOCALNRANKS=1",
+			  &(struct rank_options){ .nodes = "10.0.0.[1-3]" }));
+	/* A key comes first, and so do ranks of one machine. */
+	assert_false(takes_pmi(SLURM_APART "PMI_SIZE=3", &with_key));
+	assert_false(takes_pmi(SLURM "SLURM_STEP_TASKS_PER_NODE=2,1,1 "
+				     "PMI_SIZE=4",
+			       &no_options));
+	expect_usage(SLURM_APART, "--key-file",
+		     "needed, or BLINK_KEY, or srun --mpi=pmi2: 10.0.0.1 is");
+	/* PMI's ranks are not those of the job. */
+	expect_usage(SLURM_APART "PMI_FD=3 PMI_SIZE=1", "--key-file", "needed");
+	expect_usage(SLURM_APART "PMI_FD=3", "--key-file", "needed");
+	expect_usage(SLURM_APART "PMI_FD=x PMI_SIZE=3", "PMI_FD",
+		     "'x': not a socket of this process: give --key-file");
+}
+
 /* "NAME rank/count", with " slurm" if it is that; "": none */
 static void expect_launch(const char *environment, const char *want)
 {
@@ -1047,6 +1103,7 @@ int main(void)
 		CASE(rank_find__secret_of_others),
 		CASE(rank_find__secret_from_key),
 		CASE(rank_find__job_without_key),
+		CASE(rank_find__pmi),
 		CASE(rank_learn_secret__without_key),
 		CASE(rank_learn_secret__is_known),
 		CASE(rank_learn_secret__no_rank_0),

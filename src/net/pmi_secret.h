@@ -1,0 +1,49 @@
+/*
+ * pmi_secret.h - the secret of a job whose launcher has a PMI: rank 0 gives it
+ * to the ranks on other machines through the launcher
+ *
+ * For rank.c; rank.h says when.  The launcher has connected each rank to itself
+ * by a Unix socket, PMI_FD, and keeps names with values for its job.  Of its
+ * protocol, version 1.1 of PMI, which Slurm's mpi/pmi2 and Hydra speak, these
+ * lines are used; rank 0 sends put and no get, the other ranks get and no put:
+ *
+ *      cmd=init pmi_version=1 pmi_subversion=1
+ *      cmd=get_my_kvsname
+ *      cmd=put kvsname=NAME key=blinksort-secret value=HEX
+ *      cmd=barrier_in
+ *      cmd=get kvsname=NAME key=blinksort-secret
+ *      cmd=finalize
+ *
+ * The launcher answers each with one line, and barrier_in when all ranks have
+ * come.  Whoever can ask the launcher for the job's values can take part: the
+ * processes that it has started for the job, and so the job's own user.  The
+ * launcher carries the secret between its machines as it carries all it says.
+ */
+#ifndef PMI_SECRET_H
+#define PMI_SECRET_H
+
+#include <stdint.h>
+
+#include "base/failure.h"
+
+#define PMI_SECRET_BYTES 32
+
+struct pmi_secret {
+	int fd;
+	unsigned rank;
+};
+
+/* text: the value of PMI_FD.  0, or -errno with *failure filled: EXIT_USAGE if
+ * that is no socket of this process. */
+int pmi_secret_init(struct pmi_secret *pmi, const char *text, unsigned rank,
+		    struct failure *failure);
+
+/*
+ * Rank 0 gives this secret, the others get it; once.  0, or -errno with
+ * *failure filled: EXIT_PEER if the launcher refuses, says something else, or
+ * has not answered all within deadline_ns, as when a rank does not come.
+ */
+int pmi_secret_share(const struct pmi_secret *pmi, uint64_t deadline_ns,
+		     uint8_t secret[PMI_SECRET_BYTES], struct failure *failure);
+
+#endif /* PMI_SECRET_H */
