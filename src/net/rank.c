@@ -502,6 +502,7 @@ bool rank_find_launch(struct rank_launch *launch)
 		return false;
 	launch->name = launcher->count;
 	launch->is_slurm = launcher == &slurm;
+	launch->is_blinkd = launcher == &blinkd;
 	return true;
 }
 

@@ -114,7 +114,7 @@ int rank_find(struct rank *rank, const struct rank_options *options,
 struct rank_launch {
 	const char *name; /* the variable that has the number of ranks */
 	unsigned rank, node_count;
-	bool is_slurm;
+	bool is_slurm, is_blinkd;
 };
 
 /* False: no launcher has started this process, or it does not tell both

@@ -476,7 +476,8 @@ static int sort_together(struct options *options, struct mpi_report *mpi,
 	error = cluster_run(&options->config, cluster, &result, failure);
 	rank_report_end_progress();
 	if (error)
-		return log_failure(failure);
+		return mpi ? log_failure(failure)
+			   : rank_report_failure(failure);
 	if (mpi)
 		mpi_link_end(EXIT_DONE, mpi);
 	if (options->tells_progress)
@@ -541,7 +542,7 @@ int main(int argc, char **argv)
 	if (ret > 0)
 		return stdout_print_info(ret, "blinksort", blinksort_help);
 	if (ret < 0 || complete_options(&options, &failure) < 0)
-		return log_failure(&failure);
+		return rank_report_failure(&failure);
 	if (check_page_size(&failure) < 0)
 		return log_failure(&failure);
 	/* A file beyond the limit is then an error of write(2), which says so,

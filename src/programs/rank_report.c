@@ -3,11 +3,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/format.h"
+#include "base/log.h"
 #include "base/progress.h"
 
 /* The table has a line for each of so many ranks; of more, for the slowest. */
@@ -245,4 +247,15 @@ void rank_report_json(const struct cluster_result *result, unsigned rank)
 		       external_limit_name(stage->limit));
 	}
 	putchar(']');
+}
+
+int rank_report_failure(const struct failure *failure)
+{
+	const struct timespec pause = { .tv_sec = 2 };
+	struct rank_launch launch;
+
+	if (failure->status == EXIT_USAGE && rank_find_launch(&launch) &&
+	    launch.rank > 0 && !launch.is_blinkd)
+		nanosleep(&pause, NULL);
+	return log_failure(failure);
 }

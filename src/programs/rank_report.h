@@ -24,4 +24,16 @@ void rank_report_table(const struct cluster_result *result,
 /* The value of the key "passes" of a rank. */
 void rank_report_json(const struct cluster_result *result, unsigned rank);
 
+/*
+ * Print a failure as log_failure() does; returns its status.
+ *
+ * A wrong command line mostly is that of all ranks, but no launcher tells
+ * whether it has started one command for all.  Of such a failure rank 0 prints
+ * its line at once and each other rank two seconds later.  srun
+ * --kill-on-bad-exit has ended them by then, and the line stands there once;
+ * and where rank 3 alone was given a wrong option, its line still comes.
+ * blinksh shows what each rank prints by itself: there no rank waits.
+ */
+int rank_report_failure(const struct failure *failure);
+
 #endif /* RANK_REPORT_H */

@@ -323,6 +323,35 @@ case_foreign()
 	expect_none
 }
 
+# count_usage TOLD: so many lines of ./err say what is missing
+count_usage()
+{
+	local count
+
+	[ "$status" != 0 ] || fail "status 0"
+	count=$(grep -c '^blinksort: -o: is missing' err) || true
+	[ "$count" = "$1" ] || fail "$count lines, not $1: $(cat err)"
+	expect_none
+}
+
+# Rank 0 says for all what is wrong with their command, if the launcher then ends
+# the others; what is wrong with that of one rank is not lost.
+case_usage()
+{
+	make_small
+	slurm -N4 -n4 --kill-on-bad-exit "$BIN/blinksort" --cluster in.%r
+	count_usage 1
+	slurm -N4 -n4 "$BIN/blinksort" --cluster in.%r
+	count_usage 4
+	[ "$status" = 2 ] || fail "status $status"
+	cat >programs <<-END
+		0-2 $BIN/blinksort --cluster in.%r -o out.%r --deadline=$GONE_DEADLINE_S
+		3 $BIN/blinksort --cluster in.%r
+	END
+	slurm -N4 -n4 --multi-prog programs
+	count_usage 1
+}
+
 # --- failures -----------------------------------------------------------------
 
 # Rank r has its process in pid.r, and what it says on stderr in err.r: srun may
@@ -527,6 +556,7 @@ check udp_full case_full udp
 check udp_killed case_killed udp KILL
 check udp_terminated case_killed udp TERM
 check kill_on_bad_exit case_kill_on_bad_exit
+check usage case_usage
 for mpi in "${MPIS[@]}"; do
 	check_able "$mpi" "$mpi" case_exact "$mpi" "${PLUGIN[$mpi]}"
 	check_able "$mpi" "${mpi}_full" case_full "$mpi"
