@@ -37,9 +37,10 @@
 /* The server's thread calls a few functions; a sanitizer makes their frames
  * larger. */
 #define STACK_BYTES (256 * KIB)
-/* A rank appends to rank 0's name: "-", three digits, "-", sixteen random
- * digits. */
-#define TAIL_BYTES 21
+/* A rank appends to rank 0's name: "-", its number, "-", sixteen random digits.
+ */
+#define RANK_DIGITS 4
+#define TAIL_BYTES (1 + RANK_DIGITS + 1 + 16)
 
 static_assert(1 + LOCAL_SECRET_NAME_BYTES + TAIL_BYTES <=
 		      sizeof(((struct sockaddr_un *)NULL)->sun_path),
@@ -118,7 +119,7 @@ int local_secret_init(struct local_secret_job *job, unsigned rank,
 {
 	/* A new protocol needs a new number: ranks of other versions of this
 	 * program then have other names. */
-	static const char version[] = "blink local 1";
+	static const char version[] = "blink local 2";
 	uint8_t hash[crypto_generichash_blake2b_BYTES_MIN];
 	char hex[2 * sizeof(hash) + 1], text[ADDRESS_TEXT_BYTES];
 	crypto_generichash_blake2b_state state;
@@ -164,8 +165,8 @@ static socklen_t set_rank_address(struct sockaddr_un *address,
 	uint64_t random;
 
 	randombytes_buf(&random, sizeof(random));
-	snprintf(text, sizeof(text), "%s-%03u-%016" PRIx64, job->name,
-		 job->rank, random);
+	snprintf(text, sizeof(text), "%s-%0*u-%016" PRIx64, job->name,
+		 RANK_DIGITS, job->rank, random);
 	return set_address(address, text);
 }
 
@@ -181,9 +182,9 @@ static int rank_of(const struct local_secret_job *job,
 			      TAIL_BYTES ||
 	    address->sun_path[0] != '\0' ||
 	    memcmp(address->sun_path + 1, job->name, name_length) != 0 ||
-	    tail[0] != '-' || tail[4] != '-')
+	    tail[0] != '-' || tail[1 + RANK_DIGITS] != '-')
 		return -1;
-	for (unsigned i = 1; i < 4; i++) {
+	for (unsigned i = 1; i <= RANK_DIGITS; i++) {
 		if (tail[i] < '0' || tail[i] > '9')
 			return -1;
 		rank = 10 * rank + (unsigned)(tail[i] - '0');

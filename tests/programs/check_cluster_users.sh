@@ -114,7 +114,7 @@ write_knock()
 		        peer.close()
 		for i in itertools.count():
 		    own = socket.socket(socket.AF_UNIX)
-		    own.bind(name + b"-%03d-%016x" % (i % 2, i))
+		    own.bind(name + b"-%04d-%016x" % (i % 2, i))
 		    try:
 		        own.connect(name)
 		        print(own.recv(100) or "nothing", flush=True)

@@ -334,15 +334,15 @@ static void local_secret_serve__no_ranks(void **state)
 {
 	static const char *const tails[] = {
 		"",
-		"-001",
-		"-003-0123456789abcdef", /* there are 0, 1 and 2 */
-		"-999-0123456789abcdef",
-		"-0x1-0123456789abcdef",
-		"--01-0123456789abcdef",
-		"-001x0123456789abcdef",
-		"+001-0123456789abcdef",
-		"-001-0123456789abcde",
-		"-001-0123456789abcdef0",
+		"-0001",
+		"-0003-0123456789abcdef", /* there are 0, 1 and 2 */
+		"-9999-0123456789abcdef",
+		"-00x1-0123456789abcdef",
+		"--001-0123456789abcdef",
+		"-0001x0123456789abcdef",
+		"+0001-0123456789abcdef",
+		"-0001-0123456789abcde",
+		"-0001-0123456789abcdef0",
 	};
 	struct local_secret_server *server = serve(RANKS);
 	struct local_secret_job job;
@@ -459,7 +459,7 @@ static void pose_as_ranks(const struct local_secret_job *job, int out)
 		char name[sizeof(job->name) + 30];
 		int fd;
 
-		snprintf(name, sizeof(name), "%s-%03u-%016u", job->name, i % 3,
+		snprintf(name, sizeof(name), "%s-%04u-%016u", job->name, i % 3,
 			 i);
 		fd = connect_as(job, name);
 		heard += fd < 0 ? 1000 : hear(fd);
