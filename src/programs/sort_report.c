@@ -200,17 +200,27 @@ static void print_mpi(const struct mpi_report *mpi)
 	       mpi->init_ns, mpi->finalize_ns);
 }
 
+static void print_schedule(const struct cluster_schedule *schedule)
+{
+	printf(", \"schedule\": \"%s\", \"grid\": ",
+	       exchange_schedule_name(schedule->kind));
+	if (schedule->kind == EXCHANGE_GRID)
+		printf("[%u, %u]", schedule->rows, schedule->columns);
+	else
+		printf("null");
+}
+
 static void print_cluster(const struct sorter_config *config,
 			  const struct cluster_result *result,
 			  const struct mpi_report *mpi)
 {
 	print_sort(config, &result->sort);
-	printf(", \"rank\": %u, \"nodes\": %u, \"schedule\": \"%s\", "
-	       "\"transport\": \"%s\", \"by_reference\": %s, "
+	printf(", \"rank\": %u, \"nodes\": %u", result->rank,
+	       result->node_count);
+	print_schedule(&result->schedule);
+	printf(", \"transport\": \"%s\", \"by_reference\": %s, "
 	       "\"shared_input\": %s, \"payload_bytes\": %u",
-	       result->rank, result->node_count,
-	       exchange_schedule_name(result->schedule.kind), result->transport,
-	       result->by_reference ? "true" : "false",
+	       result->transport, result->by_reference ? "true" : "false",
 	       result->shares_input ? "true" : "false", result->payload_bytes);
 	print_mpi(mpi);
 	if (result->rank == 0)
