@@ -14,6 +14,16 @@ static void read_own(void *context, unsigned node, uint64_t offset,
 	memcpy(target, gather->own + offset, byte_count);
 }
 
+static const uint8_t *find_own(void *context, unsigned node, uint64_t offset,
+			       size_t *room)
+{
+	const struct cluster_allgather *gather = context;
+
+	(void)node;
+	*room = gather->own_bytes - offset;
+	return gather->own + offset;
+}
+
 static struct exchange_length length_of(const void *context, unsigned source,
 					unsigned destination)
 {
@@ -81,6 +91,7 @@ int cluster_allgather(struct cluster_allgather *gather,
 		.context = gather,
 		.send_bytes = send_bytes,
 		.read = read_own,
+		.find = find_own,
 		.length = length_of,
 		.prepare = prepare,
 		.place = place,

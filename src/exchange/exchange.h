@@ -124,6 +124,12 @@ struct exchange_collective {
 	 * for again. */
 	void (*read)(void *context, unsigned node, uint64_t offset,
 		     uint8_t *target, size_t byte_count);
+	/* Or NULL.  The address of the message's bytes from offset on, where
+	 * they stay until exchange_finish() returns; *room is how many of them
+	 * (>= 1) lie there.  NULL: read() makes them.  An implementation need
+	 * not call it, nor copy what it finds. */
+	const uint8_t *(*find)(void *context, unsigned node, uint64_t offset,
+			       size_t *room);
 	/* Lengths that source may announce to destination, by what all ranks
 	 * know, so that all ranks decide alike.  Called before prepare(), for
 	 * all pairs: a rank that announces another length ends the run. */

@@ -14,22 +14,26 @@
 #include "base/parse.h"
 #include "exchange/mpi_state.h"
 
-/* A full chunk, and the chunks under way each way: together they stay in a
- * cache of 2 MiB, while a chunk's own cost of some microseconds is a tenth of
- * the time to copy it. */
-#define CHUNK_BYTES (256 * KIB)
+/* A full chunk, and the chunks under way from us and to us.  Those from us stay
+ * in a cache together, while a chunk's own cost of some microseconds is a
+ * twentieth of the time to copy it.  With one to us, MPI would have nothing to
+ * do until the next is begun. */
+#define CHUNK_BYTES (512 * KIB)
 #define WINDOW 4
+#define IN_WINDOW 2
 /* Tests set other numbers.  Chunks must be the same on all ranks, which compare
  * them. */
 #define CHUNK_VARIABLE "BLINK_MPI_CHUNK_BYTES"
 #define WINDOW_VARIABLE "BLINK_MPI_WINDOW"
 #define CHUNK_BYTES_MAX MIB
 
-/* Poll for this long, which is two round trips between CPUs; then yield the CPU
- * between polls, to another rank that shares it; and at last sleep. */
-#define SPIN_NS ((uint64_t)50000)
-#define YIELD_NS ((uint64_t)1000000)
+/* Poll for this long, and then sleep between polls.  A thread that has its CPU
+ * for itself keeps it while it polls: whoever it yielded to would have it for a
+ * slice of some milliseconds. */
+#define POLL_NS ((uint64_t)1000000)
 #define NAP_NS 50000
+/* A shorter wait is no event of a trace. */
+#define TRACED_NS ((uint64_t)50000)
 /* Notes that a rank sends within a deadline, to tell others that it is alive.
  */
 #define ALIVE_PER_DEADLINE 8
@@ -115,9 +119,9 @@ static void wait_a_moment(struct mpi *x)
 
 	if (x->wait_ns == 0)
 		x->wait_ns = now_ns;
-	if (now_ns - x->wait_ns > YIELD_NS)
+	if (now_ns - x->wait_ns > POLL_NS)
 		nanosleep(&nap, NULL);
-	else if (!x->base.spins || now_ns - x->wait_ns > SPIN_NS)
+	else if (!x->base.spins)
 		sched_yield();
 }
 
@@ -129,7 +133,7 @@ static void end_wait(struct mpi *x)
 		return;
 	wait_ns = clock_now_ns() - x->wait_ns;
 	x->base.counters.poll_wait_ns += wait_ns;
-	if (x->lane && wait_ns > SPIN_NS)
+	if (x->lane && wait_ns > TRACED_NS)
 		trace_end(x->lane, x->wait_ns, "wait");
 	x->wait_ns = 0;
 }
@@ -539,6 +543,7 @@ static int init(struct mpi *x, struct failure *failure)
 		return error;
 	x->chunk_bytes = chunk_bytes;
 	x->window = (unsigned)window;
+	x->in_window = MIN(x->window, IN_WINDOW);
 	x->peers = calloc(count, sizeof(*x->peers));
 	x->send_bytes = calloc(count, sizeof(*x->send_bytes));
 	x->ring = calloc(count, sizeof(*x->ring));

@@ -6,6 +6,11 @@
  * knows the chunks without a word.  A window of chunks is under way in either
  * direction: what is read for one is still in the cache when MPI takes it.
  *
+ * Fewer chunks are awaited than may be sent.  An MPI of one machine copies all
+ * chunks that others have offered and that are awaited before MPI_Testsome
+ * returns, and meanwhile they offer more: with as many awaited as sent, a rank
+ * would get its whole message before it sends anything itself.
+ *
  * No rank waits in a circle: of all pairs that are not through, those of the
  * lowest round have nothing before them, neither the sender nor the receiver.
  */
@@ -125,7 +130,7 @@ static bool expect_chunk(struct mpi *x)
 	struct mpi_chunk *chunk = &x->chunks[slot];
 	unsigned node;
 
-	if (x->in_count == x->window || x->in_turn.round == x->ring_count)
+	if (x->in_count == x->in_window || x->in_turn.round == x->ring_count)
 		return false;
 	node = source_of(x, x->in_turn.round);
 	cut(x, &x->in_turn, chunk, node, x->peers[node].in_bytes);
@@ -201,25 +206,44 @@ static unsigned free_slot(const struct mpi *x)
 	return slot;
 }
 
+/* Straight from where the message lies, unless it has to be made.  NULL: there
+ * is no memory. */
+static const uint8_t *choose_source(struct mpi *x, struct mpi_chunk *chunk)
+{
+	const struct exchange_collective *collective = x->collective;
+	const uint8_t *source = NULL;
+	size_t room = 0;
+
+	if (collective->find)
+		source = collective->find(collective->context, chunk->node,
+					  chunk->offset, &room);
+	if (source && room >= chunk->byte_count)
+		return source;
+	if (!need_buffer(x, chunk))
+		return NULL;
+	collective->read(collective->context, chunk->node, chunk->offset,
+			 chunk->buffer, chunk->byte_count);
+	return chunk->buffer;
+}
+
 static bool send_chunk(struct mpi *x)
 {
 	struct mpi_chunk *chunk;
+	const uint8_t *source;
 	unsigned node, slot;
 
 	if (x->out_count == x->window || x->out_turn.round == x->ring_count)
 		return false;
 	slot = free_slot(x);
 	chunk = &x->chunks[slot];
-	if (!need_buffer(x, chunk))
-		return false;
 	node = destination_of(x, x->out_turn.round);
 	cut(x, &x->out_turn, chunk, node, x->peers[node].out_bytes);
 	end_turn_out(x);
-	x->collective->read(x->collective->context, node, chunk->offset,
-			    chunk->buffer, chunk->byte_count);
-	if (!mpi_succeeds(x, MPI_Isend(chunk->buffer, (int)chunk->byte_count,
-				       MPI_BYTE, (int)node, TAG_CHUNK,
-				       x->world->comm, &x->requests[slot])))
+	source = choose_source(x, chunk);
+	if (!source ||
+	    !mpi_succeeds(x, MPI_Isend(source, (int)chunk->byte_count, MPI_BYTE,
+				       (int)node, TAG_CHUNK, x->world->comm,
+				       &x->requests[slot])))
 		return false;
 	x->out_count++;
 	return true;
@@ -277,7 +301,7 @@ bool mpi_chunks_advance(struct mpi *x, uint64_t now_ns)
 	take_chunks(x);
 	while (!x->base.failed.any && expect_chunk(x))
 		any = true;
-	if (!x->base.failed.any && send_chunk(x))
+	while (!x->base.failed.any && send_chunk(x))
 		any = true;
 	return any;
 }

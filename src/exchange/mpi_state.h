@@ -128,7 +128,8 @@ struct mpi {
 	uint8_t hello[EXCHANGE_HELLO_BYTES_MAX];
 	size_t hello_bytes;
 	size_t chunk_bytes;	/* of a full chunk; the same on all ranks */
-	unsigned window;	/* chunks under way each way */
+	unsigned window;	/* chunks from us under way, at most */
+	unsigned in_window;	/* to us; <= window */
 	struct mpi_peer *peers; /* [node]; owned */
 
 	/* By mpi.c. */

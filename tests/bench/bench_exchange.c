@@ -21,6 +21,7 @@
 #include "exchange/udp.h"
 #include "base/log.h"
 #include "system/topology.h"
+#include "messages.h"
 
 #define ROUNDS_MAX 200
 #define NODES_MAX 64
@@ -33,60 +34,16 @@ struct shared {
 };
 
 static unsigned node_count = 16, round_count = 20;
-static uint64_t message_bytes;
 static uint32_t payload_bytes;
 static struct shared *shared;
-static uint8_t *out, *in;
-
-static void read_message(void *context, unsigned to, uint64_t offset,
-			 uint8_t *target, size_t byte_count)
-{
-	(void)context;
-	memcpy(target, out + to * message_bytes + offset, byte_count);
-}
-
-static int prepare(void *context, const uint64_t *receive_bytes,
-		   struct failure *failure)
-{
-	(void)context, (void)receive_bytes, (void)failure;
-	return 0;
-}
-
-static uint8_t *place(void *context, unsigned from, uint64_t offset,
-		      size_t *room)
-{
-	(void)context;
-	*room = message_bytes - offset;
-	return in + from * message_bytes + offset;
-}
-
-static struct exchange_length length_of(const void *context, unsigned source,
-					unsigned destination)
-{
-	(void)context, (void)source, (void)destination;
-	return (struct exchange_length){ message_bytes, 1, 0 };
-}
-
-static void arrived(void *context, unsigned from, uint64_t prefix, bool whole)
-{
-	(void)context, (void)from, (void)prefix, (void)whole;
-}
 
 static int run_rounds(struct exchange *x, unsigned own, struct failure *failure)
 {
 	uint64_t send_bytes[NODES_MAX];
-	struct exchange_collective collective = {
-		.send_bytes = send_bytes,
-		.read = read_message,
-		.length = length_of,
-		.prepare = prepare,
-		.place = place,
-		.arrived = arrived,
-	};
+	struct exchange_collective collective =
+		make_collective(send_bytes, node_count);
 	int error = exchange_join(x, failure);
 
-	for (unsigned i = 0; i < node_count; i++)
-		send_bytes[i] = message_bytes;
 	for (unsigned i = 0; i < round_count && error == 0; i++) {
 		error = exchange_barrier(x, i + 1, NULL, 0, failure);
 		shared->begin_ns[i][own] = clock_now_ns();

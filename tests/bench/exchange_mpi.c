@@ -7,10 +7,11 @@
  * 100 bytes.  Each round is one collective of each kind, one after the other:
  *
  *   raw           MPI_Alltoallv, of what lies ready
- *   exchange      exchange/mpi.h, which copies what it sends into chunks
- *   packed raw    each record is fetched from a random place into one buffer,
- *                 and then MPI_Alltoallv
- *   packed        the exchange, whose read function fetches them
+ *   exchange      exchange/mpi.h, of the same
+ *   packed raw    records are gathered from random places into one buffer, and
+ *                 then MPI_Alltoallv
+ *   packed        the exchange, whose read function gathers them
+ *   empty         the exchange, of no bytes
  *
  * A collective is taken from an MPI_Barrier to when the last rank is through.
  * Each byte that arrives is checked, after the clock has stopped.  Rank 0
@@ -27,89 +28,58 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/cpu.h"
 #include "exchange/mpi.h"
+#include "kernels/gather.h"
+#include "messages.h"
 
 #define RECORD_BYTES 100
 #define ROUNDS_MAX 200
 #define DEADLINE_NS ((uint64_t)20000000000)
 
-enum kind { RAW, EXCHANGE, PACKED_RAW, PACKED, KINDS };
+enum kind { RAW, EXCHANGE, PACKED_RAW, PACKED, EMPTY, KINDS };
 
 static const char *const names[KINDS] = { "raw", "exchange", "packed raw",
-					  "packed" };
+					  "packed", "empty" };
 
 static unsigned own, rank_count;
-static uint64_t message_bytes, message_records;
-static uint8_t *out, *in, *pack_buffer;
-static uint32_t *order; /* of all our records: where they lie in out */
+static uint64_t message_records;
+static uint8_t *pack_buffer;
+static uint64_t *order; /* of all our records: where they lie in out */
+static gather_fn *gather;
 static bool packs;
 
 /* --- the exchange's functions -----------------------------------------------
  */
 
-static void read_message(void *context, unsigned to, uint64_t offset,
+static void read_records(void *context, unsigned to, uint64_t offset,
 			 uint8_t *target, size_t byte_count)
 {
-	uint64_t at = to * message_bytes + offset;
-
 	(void)context;
-	while (packs && byte_count > 0) {
-		size_t skip = at % RECORD_BYTES;
-		size_t part = MIN(RECORD_BYTES - skip, byte_count);
-
-		memcpy(target,
-		       out + (uint64_t)order[at / RECORD_BYTES] * RECORD_BYTES +
-			       skip,
-		       part);
-		target += part;
-		at += part;
-		byte_count -= part;
-	}
-	memcpy(target, out + at, byte_count);
+	gather_bytes(gather, target, byte_count, out, RECORD_BYTES,
+		     order + to * message_records + offset / RECORD_BYTES,
+		     offset % RECORD_BYTES, UINT64_MAX);
 }
 
-static int prepare(void *context, const uint64_t *receive_bytes,
-		   struct failure *failure)
-{
-	(void)context, (void)receive_bytes, (void)failure;
-	return 0;
-}
-
-static uint8_t *place(void *context, unsigned from, uint64_t offset,
-		      size_t *room)
+static const uint8_t *find_message(void *context, unsigned to, uint64_t offset,
+				   size_t *room)
 {
 	(void)context;
 	*room = message_bytes - offset;
-	return in + from * message_bytes + offset;
-}
-
-static struct exchange_length length_of(const void *context, unsigned source,
-					unsigned destination)
-{
-	(void)context, (void)source, (void)destination;
-	return (struct exchange_length){ message_bytes, 1, 0 };
-}
-
-static void arrived(void *context, unsigned from, uint64_t prefix, bool whole)
-{
-	(void)context, (void)from, (void)prefix, (void)whole;
+	return out + to * message_bytes + offset;
 }
 
 static int exchange_all(struct exchange *x, struct failure *failure)
 {
 	uint64_t send_bytes[RANK_NODES_MAX];
-	const struct exchange_collective collective = {
-		.send_bytes = send_bytes,
-		.read = read_message,
-		.length = length_of,
-		.prepare = prepare,
-		.place = place,
-		.arrived = arrived,
-	};
+	struct exchange_collective collective =
+		make_collective(send_bytes, rank_count);
 	int error;
 
-	for (unsigned i = 0; i < rank_count; i++)
-		send_bytes[i] = message_bytes;
+	if (packs)
+		collective.read = read_records;
+	else
+		collective.find = find_message;
 	error = exchange_begin(x, &collective, failure);
 	return error ? error : exchange_finish(x, failure);
 }
@@ -122,13 +92,13 @@ static void alltoall(void)
 	int counts[RANK_NODES_MAX], places[RANK_NODES_MAX];
 	const uint8_t *sent = out;
 
-	if (packs) {
-		for (uint64_t i = 0; i < rank_count * message_records; i++)
-			memcpy(pack_buffer + i * RECORD_BYTES,
-			       out + (uint64_t)order[i] * RECORD_BYTES,
-			       RECORD_BYTES);
+	for (unsigned i = 0; packs && i < rank_count; i++)
+		if (i != own)
+			read_records(NULL, i, 0,
+				     pack_buffer + i * message_bytes,
+				     message_bytes);
+	if (packs)
 		sent = pack_buffer;
-	}
 	for (unsigned i = 0; i < rank_count; i++) {
 		counts[i] = i == own ? 0 : (int)message_bytes;
 		places[i] = (int)(i * message_bytes);
@@ -148,11 +118,10 @@ static void make_records(void)
 	for (uint64_t i = 0; i < count; i++) {
 		memset(out + i * RECORD_BYTES, (int)(own + i), RECORD_BYTES);
 		store_le64(out + i * RECORD_BYTES, own * count + i);
-		order[i] = (uint32_t)i;
+		order[i] = i;
 	}
 	for (uint64_t i = count; i-- > 1;) {
-		uint64_t other;
-		uint32_t swapped = order[i];
+		uint64_t other, swapped = order[i];
 
 		seed = seed * 6364136223846793005 + 1442695040888963407;
 		other = (seed >> 33) % (i + 1);
@@ -204,8 +173,10 @@ static int compare(const void *a, const void *b)
 static double measure(enum kind kind, struct exchange *x)
 {
 	struct failure failure;
+	uint64_t full_bytes = message_bytes;
 	double begin_s, took_s, longest_s;
 
+	message_bytes = kind == EMPTY ? 0 : full_bytes;
 	packs = kind == PACKED_RAW || kind == PACKED;
 	MPI_Barrier(MPI_COMM_WORLD);
 	begin_s = MPI_Wtime();
@@ -216,7 +187,9 @@ static double measure(enum kind kind, struct exchange *x)
 	took_s = MPI_Wtime() - begin_s;
 	MPI_Allreduce(&took_s, &longest_s, 1, MPI_DOUBLE, MPI_MAX,
 		      MPI_COMM_WORLD);
-	check_all();
+	message_bytes = full_bytes;
+	if (kind != EMPTY)
+		check_all();
 	return longest_s * 1e3;
 }
 
@@ -276,6 +249,7 @@ int main(int argc, char **argv)
 		MPI_Abort(MPI_COMM_WORLD, EXIT_USAGE);
 	options.rank = &rank;
 	options.spins = rank_count <= (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
+	gather = gather_kernel(cpu_level_detect(), RECORD_BYTES);
 	make_memory(argc > 1 ? atof(argv[1]) : 94);
 	x = mpi_open(world, &options, &failure);
 	if (!x || exchange_join(x, &failure) < 0)
