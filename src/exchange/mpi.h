@@ -3,7 +3,8 @@
  *
  * Compiled for blinksort-mpi only, by the mpicc of the MPI that it is linked
  * with.  It uses functions of MPI 3.1 and no function that waits, but for
- * MPI_Init_thread, MPI_Comm_split_type right behind it, and MPI_Finalize.
+ * MPI_Init_thread, MPI_Comm_split_type right behind it, and MPI_Finalize: when
+ * these take too long, the process says so and ends with EXIT_PEER.
  *
  * A rank tells the others where it stands in short messages, the notes
  * (mpi_notes.c), and sends records in chunks (mpi_chunks.c).  MPI delivers what
@@ -46,7 +47,8 @@ uint64_t mpi_world_init_ns(const struct mpi_world *world);
  */
 uint64_t mpi_world_end(struct mpi_world *world, enum exit_status status);
 
-/* The first line of MPI_Get_library_version().  Valid until the next call. */
+/* The first line of MPI_Get_library_version(), also before MPI is started.
+ * Valid until the next call. */
 const char *mpi_library(void);
 
 /* Open the exchange and say hello.  NULL with *failure filled. */

@@ -18,6 +18,9 @@
 #define POLL_NS 50000
 /* After a failure: for all other ranks to print what they have to say. */
 #define FAREWELL_NS ((uint64_t)1000000000)
+/* MPI_Init_thread may take so many deadlines, since a launcher starts many
+ * ranks one after the other; 1 minute by default. */
+#define INIT_DEADLINES 12
 /* MPI_Finalize waits for all ranks, and may do so without end if one is gone.
  */
 #define FINALIZE_S 10
@@ -78,6 +81,57 @@ static int await(MPI_Request *request, uint64_t for_ns, struct failure *failure)
 					   (double)for_ns / 1e9);
 		nanosleep(&pause, NULL);
 	}
+}
+
+/* --- what waits -------------------------------------------------------------
+ *
+ * MPI_Init_thread and MPI_Finalize wait for all ranks and cannot be polled:
+ * when they take too long, the process ends, and the launcher ends the others.
+ */
+
+#define PREFIX "blinksort-mpi: "
+
+struct limit {
+	struct sigaction before;
+};
+
+/* Of the one limit at a time: what is said when it is over. */
+static const char *volatile late_line;
+
+static void handle_alarm(int number)
+{
+	const char *line = late_line;
+	ssize_t written = write(STDERR_FILENO, line, strlen(line));
+
+	(void)number, (void)written;
+	_exit(EXIT_PEER);
+}
+
+static void begin_limit(struct limit *limit, unsigned seconds, const char *line)
+{
+	const struct sigaction action = { .sa_handler = handle_alarm };
+
+	late_line = line;
+	sigaction(SIGALRM, &action, &limit->before);
+	alarm(seconds);
+}
+
+static void end_limit(const struct limit *limit)
+{
+	alarm(0);
+	sigaction(SIGALRM, &limit->before, NULL);
+}
+
+/* MPI_Init_thread, and MPI_Comm_split_type right behind it. */
+static void begin_start(struct limit *limit, uint64_t deadline_ns)
+{
+	static char line[128];
+	uint64_t seconds = INIT_DEADLINES * (deadline_ns / 1000000) / 1000 + 1;
+
+	snprintf(line, sizeof(line),
+		 PREFIX "MPI_Init: not all ranks have come within %u s\n",
+		 (unsigned)seconds);
+	begin_limit(limit, (unsigned)MIN(seconds, UINT32_MAX), line);
 }
 
 /* --- starting ---------------------------------------------------------------
@@ -179,8 +233,8 @@ static int share_secret(struct mpi_world *world, uint64_t deadline_ns,
 	return error ? error : await(&request, deadline_ns, failure);
 }
 
-static int make_world(struct mpi_world *world, uint64_t deadline_ns,
-		      struct failure *failure)
+static int make_world(struct mpi_world *world, const struct limit *limit,
+		      uint64_t deadline_ns, struct failure *failure)
 {
 	MPI_Request request;
 	int error;
@@ -189,6 +243,7 @@ static int make_world(struct mpi_world *world, uint64_t deadline_ns,
 	error = find_rank(world, failure);
 	if (error == 0)
 		error = find_machine(world, failure);
+	end_limit(limit);
 	if (error == 0)
 		error = check(
 			MPI_Comm_idup(MPI_COMM_WORLD, &world->comm, &request),
@@ -216,20 +271,23 @@ int mpi_world_start(struct mpi_world **started, uint64_t deadline_ns,
 	struct mpi_world *world = calloc(1, sizeof(*world));
 	uint64_t begin_ns = clock_now_ns();
 	int provided = 0, error;
+	struct limit limit;
 
 	*started = NULL;
 	if (!world)
 		return failure_no_memory(failure);
 	world->comm = MPI_COMM_NULL;
+	begin_start(&limit, deadline_ns);
 	error = check(
 		MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided),
 		failure);
 	if (error) {
+		end_limit(&limit);
 		free_world(world);
 		return error;
 	}
 	world->init_ns = clock_now_ns() - begin_ns;
-	error = make_world(world, deadline_ns, failure);
+	error = make_world(world, &limit, deadline_ns, failure);
 	/* Where ranks have not come, MPI_Finalize would wait for them. */
 	world->has_pending = error && failure->status != EXIT_USAGE;
 	*started = world;
@@ -296,30 +354,19 @@ static void take_late_notes(const struct mpi_world *world)
 	}
 }
 
-static void handle_alarm(int number)
-{
-	static const char line[] =
-		"blinksort-mpi: MPI_Finalize does not end: a rank is gone\n";
-	ssize_t written = write(STDERR_FILENO, line, sizeof(line) - 1);
-
-	(void)number, (void)written;
-	_exit(EXIT_PEER);
-}
-
 static uint64_t finalize(struct mpi_world *world)
 {
-	struct sigaction action = { .sa_handler = handle_alarm }, before;
 	uint64_t begin_ns = clock_now_ns();
+	struct limit limit;
 
-	sigaction(SIGALRM, &action, &before);
-	alarm(FINALIZE_S);
+	begin_limit(&limit, FINALIZE_S,
+		    PREFIX "MPI_Finalize does not end: a rank is gone\n");
 	if (world->comm != MPI_COMM_NULL) {
 		take_late_notes(world);
 		MPI_Comm_free(&world->comm);
 	}
 	MPI_Finalize();
-	alarm(0);
-	sigaction(SIGALRM, &before, NULL);
+	end_limit(&limit);
 	return clock_now_ns() - begin_ns;
 }
 

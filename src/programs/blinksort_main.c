@@ -514,6 +514,24 @@ static int check_page_size(struct failure *failure)
 			   page_bytes, PAGE_BYTES);
 }
 
+static const char *program_name(void)
+{
+	return mpi_link_is_there() ? "blinksort-mpi" : "blinksort";
+}
+
+/* --version also names the MPI. */
+static int print_info(int question)
+{
+	int status =
+		stdout_print_info(question, program_name(), blinksort_help);
+
+	if (status != EXIT_DONE || question != OPTIONS_VERSION ||
+	    !mpi_link_is_there())
+		return status;
+	puts(mpi_link_library());
+	return stdout_finish();
+}
+
 int main(int argc, char **argv)
 {
 	static struct options options = {
@@ -527,7 +545,7 @@ int main(int argc, char **argv)
 	struct sorter_result result;
 	int ret;
 
-	log_init(mpi_link_is_there() ? "blinksort-mpi" : "blinksort");
+	log_init(program_name());
 	words = options.words = calloc((size_t)argc + 1, sizeof(*words));
 	if (!words) {
 		failure_no_memory(&failure);
@@ -540,7 +558,7 @@ int main(int argc, char **argv)
 		      argv + (argc > 0));
 	ret = options_read(&options.reader, take_option, &options, &failure);
 	if (ret > 0)
-		return stdout_print_info(ret, "blinksort", blinksort_help);
+		return print_info(ret);
 	if (ret < 0 || complete_options(&options, &failure) < 0)
 		return rank_report_failure(&failure);
 	if (check_page_size(&failure) < 0)

@@ -12,6 +12,11 @@ bool mpi_link_is_there(void)
 	return true;
 }
 
+const char *mpi_link_library(void)
+{
+	return mpi_library();
+}
+
 static struct exchange *open_exchange(void *context,
 				      const struct exchange_options *options,
 				      struct failure *failure)

@@ -16,6 +16,8 @@ struct mpi_report {
 };
 
 bool mpi_link_is_there(void);
+/* Which MPI, in one line; NULL if there is none. */
+const char *mpi_link_library(void);
 
 /* Start MPI, and make the sort use it: its ranks, and its messages.  Returns 0,
  * or -errno with *failure filled.  In either case call mpi_link_end().

@@ -15,6 +15,11 @@ bool mpi_link_is_there(void)
 	return false;
 }
 
+const char *mpi_link_library(void)
+{
+	return NULL;
+}
+
 /* The other program's path, in the folder of this one.  False: it is too long,
  * or there is no /proc. */
 static bool find_other(char path[PATH_MAX])

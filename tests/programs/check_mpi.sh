@@ -6,6 +6,10 @@
 # shares too much code, what the reference makes of it.
 #
 # MPI_RANKS=N   sort with all numbers of ranks up to N, instead of up to 8
+# KILLS=N       end ranks at N moments by each signal, instead of at 6
+# HUGE=1        sort messages of more than 2^31 bytes, too: takes 14 GB of the
+#               folder of temporary files, and a minute
+# MPI=NAME      only with this MPI
 
 # shellcheck disable=SC2317 # cases are called by check
 # shellcheck source=tests/programs/cluster_lib.sh
@@ -16,15 +20,16 @@ if [ "$SANITIZED" = tsan ]; then
 	finish
 fi
 
-readonly MPIS=(mpich openmpi)
+read -r -a MPIS <<<"${MPI:-mpich openmpi}"
 COUNT=20000 SMALL=3000
 RANKS_MAX=${MPI_RANKS:-8}
 SOME_RANKS=(7 16 31)
-KILL_TRIES=6
+HUGE=${HUGE:-}
+KILL_TRIES=${KILLS:-6}
 if [ -n "$QUICK$SANITIZED" ]; then
 	COUNT=4000 SMALL=1000
 	RANKS_MAX=${MPI_RANKS:-4}
-	KILL_TRIES=2
+	KILL_TRIES=${KILLS:-2}
 fi
 # All the numbers of ranks take a while where they are many for the CPUs.
 [ "$RANKS_MAX" -ge 31 ] || SOME_RANKS=(7)
@@ -85,6 +90,18 @@ case_ranks()
 		cut_input whole 100 "$ranks" even
 		expect_mpi "$1" "$ranks"
 	done
+}
+
+# case_long MPI: rank 0 sends half of 4.6 GB to rank 1, with offsets of more than
+# 31 bits
+case_long()
+{
+	local described=(--record-size=4096 --key=0:8)
+
+	"$BIN/blinkgen" -a 45875200 in.0
+	: >in.1
+	"$BIN/blinksort" in.0 -o want "${described[@]}"
+	expect_mpi "$1" 2 "${described[@]}"
 }
 
 # case_shape MPI RANKS SHAPE: many equal keys show whether ranks keep their order
@@ -220,6 +237,17 @@ case_json()
 		--deadline="$DEADLINE_S" --job="$SCRATCH.$1"
 	expect_sorted_by_all "$1"
 	expect_match '"transport": "udp".*"mpi_library": null, "mpi_init_ns": null, "mpi_finalize_ns": null' said
+}
+
+case_version()
+{
+	"$(mpi_program "$1")" --version >version
+	expect_match '^blinksort-mpi ' version
+	case $1 in
+	mpich) expect_match '^MPICH Version' version ;;
+	openmpi) expect_match '^Open MPI v' version ;;
+	esac
+	[ "$(wc -l <version)" = 2 ] || fail "$(cat version)"
 }
 
 # The plain program becomes the other one, which lies beside it.
@@ -407,6 +435,33 @@ case_silent()
 	expect_none
 }
 
+# case_init MPI: MPI_Init waits for a rank that does not come.  Not every launcher
+# kills one that is stopped.
+case_init()
+{
+	local begin_s=$SECONDS
+
+	"$BIN/blinkgen" -a "$SMALL" whole
+	cut_input whole 100 2 even
+	# shellcheck disable=SC2016 # that shell's
+	(
+		mpi "$1" 2 sh -c '[ "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" = 0 ] || {
+				echo $$ >pid.1
+				kill -STOP $$
+			}
+			exec "$@"' sh "$(mpi_program "$1")" in.%r -o out.%r \
+			--deadline=1
+		echo "$status" >ended
+	) &
+	job=$!
+	wait_until grep -q 'MPI_Init' err
+	kill -KILL "$(cat pid.1)" 2>/dev/null || true
+	end_sort "$begin_s"
+	[ "$status" != 0 ] || fail "status 0"
+	expect_match '^blinksort-mpi: MPI_Init: not all ranks have come within 13 s' err
+	expect_none
+}
+
 for mpi in "${MPIS[@]}"; do
 	other=$([ "$mpi" = mpich ] && echo openmpi || echo mpich)
 	check_able "$mpi" "${mpi}_ranks" case_ranks "$mpi"
@@ -422,6 +477,7 @@ for mpi in "${MPIS[@]}"; do
 		check_able "$mpi" "${mpi}_records_4096_$ranks" case_records \
 			"$mpi" "$ranks" 4096 4000:10 "$((SMALL / 4))"
 	done
+	[ -z "$HUGE" ] || check_able "$mpi" "${mpi}_long" case_long "$mpi"
 	check_able "$mpi" "${mpi}_few" case_few "$mpi"
 	check_able "$mpi" "${mpi}_chunks_4096_1" case_chunks "$mpi" 4096 1
 	check_able "$mpi" "${mpi}_chunks_777_3" case_chunks "$mpi" 777 3
@@ -429,6 +485,8 @@ for mpi in "${MPIS[@]}"; do
 	check_able "$mpi" "${mpi}_beyond_memory" case_beyond_memory "$mpi"
 	check_able "$mpi" "${mpi}_gather" case_gather "$mpi"
 	check_able "$mpi" "${mpi}_json" case_json "$mpi"
+	check_able "$mpi" "${mpi}_version" case_version "$mpi"
+	check_able "$mpi" "${mpi}_init" case_init "$mpi"
 	check_able "$mpi" "${mpi}_transport" case_transport "$mpi"
 	check_able "$mpi,$other" "${mpi}_alone" case_alone "$mpi" "$other"
 	check_able "$mpi" "${mpi}_input_missing" case_input_missing "$mpi"
