@@ -113,7 +113,7 @@ case_shape()
 	expect_mpi "$1" "$2"
 }
 
-# case_few MPI: ranks without records, and one that has all
+# case_few MPI RANKS: ranks without records, and one that has all
 case_few()
 {
 	local count how
@@ -122,8 +122,8 @@ case_few()
 		"$BIN/blinkgen" -a "$count" whole
 		sort_reference whole -o want
 		for how in first last; do
-			cut_input whole 100 4 "$how"
-			expect_mpi "$1" 4
+			cut_input whole 100 "$2" "$how"
+			expect_mpi "$1" "$2"
 		done
 	done
 }
@@ -478,7 +478,9 @@ for mpi in "${MPIS[@]}"; do
 			"$mpi" "$ranks" 4096 4000:10 "$((SMALL / 4))"
 	done
 	[ -z "$HUGE" ] || check_able "$mpi" "${mpi}_long" case_long "$mpi"
-	check_able "$mpi" "${mpi}_few" case_few "$mpi"
+	for ranks in 4 "${SOME_RANKS[@]}"; do
+		check_able "$mpi" "${mpi}_few_$ranks" case_few "$mpi" "$ranks"
+	done
 	check_able "$mpi" "${mpi}_chunks_4096_1" case_chunks "$mpi" 4096 1
 	check_able "$mpi" "${mpi}_chunks_777_3" case_chunks "$mpi" 777 3
 	check_able "$mpi" "${mpi}_chunks_differ" case_chunks_differ "$mpi"
