@@ -44,7 +44,7 @@ void mpi_chunks_begin(struct mpi *x)
 		struct mpi_peer *peer = &x->peers[node];
 
 		peer->in_prefix = peer->out_done_bytes = 0;
-		peer->in_bytes = exchange_bytes(&x->base, node, mpi_own(x));
+		peer->in_bytes = mpi_announced(x, node)->byte_count;
 		peer->out_bytes = x->send_bytes[node];
 		x->in_left += peer->in_bytes > 0;
 	}
