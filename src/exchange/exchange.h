@@ -4,7 +4,7 @@
  * All ranks run the same collectives in the same order.  In each collective a
  * rank has one message for each other rank and gets one from each:
  *
- *      announce   tell all ranks how long the messages to all are
+ *      announce   tell all ranks how long the messages to them are
  *      prepare    when all have announced: make room for every byte
  *      ready      tell all that their messages can come
  *      send       the messages, in an order that the schedule decides
@@ -14,8 +14,8 @@
  * all its messages, and exchange_finish() ends the collective.  A run begins
  * with exchange_join() and ends with barriers and exchange_leave().
  *
- * An implementation (udp.h) fills a struct exchange_ops and embeds a struct
- * exchange; the functions below call it through that table.
+ * An implementation (udp.h, mpi.h) fills a struct exchange_ops and embeds a
+ * struct exchange; the functions below call it through that table.
  *
  * One thread of a rank calls these functions, always the same one, and nothing
  * happens while none of them runs.  A rank that computes for long therefore
