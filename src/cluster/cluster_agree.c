@@ -9,7 +9,7 @@
 #include "sort/buckets.h"
 #include "sort/plan.h"
 
-#define VERSION 7
+#define VERSION 8
 
 /* A node's output range that is cut at sampled borders is wrong by half a
  * bucket at either end: with this many splitters for each node by less than 2
@@ -90,9 +90,9 @@ void cluster_hello_encode(const struct cluster_hello *hello,
 		hello->record_count,
 		(uint64_t)hello->wanted,
 		(uint64_t)hello->probed_kind,
-		hello->is_uniform,
+		(uint64_t)hello->is_uniform | (uint64_t)hello->traces << 1,
 		hello->schedule,
-		hello->traces,
+		hello->output_place,
 		(uint64_t)hello->by_reference,
 		hello->host_id,
 		hello->process,
@@ -121,8 +121,8 @@ void cluster_hello_encode(const struct cluster_hello *hello,
 static bool words_are_good(const uint64_t *others)
 {
 	return others[1] <= SPLITTERS_SAMPLED &&
-	       others[2] <= SPLITTERS_SAMPLED && others[3] <= 1 &&
-	       others[4] <= UINT32_MAX && others[5] <= 1 &&
+	       others[2] <= SPLITTERS_SAMPLED && others[3] <= 3 &&
+	       others[4] <= UINT32_MAX &&
 	       others[6] <= CLUSTER_BY_REFERENCE_AUTO && others[12] <= 1 &&
 	       others[16] < CLUSTER_LINK_WISHES &&
 	       others[17] <= CLUSTER_ROLES_ALL;
@@ -143,9 +143,10 @@ int cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
 		.record_count = others[0],
 		.wanted = (enum splitters_kind)others[1],
 		.probed_kind = (enum splitters_kind)others[2],
-		.is_uniform = others[3] != 0,
+		.is_uniform = (others[3] & 1) != 0,
 		.schedule = (uint32_t)others[4],
-		.traces = others[5] != 0,
+		.traces = (others[3] & 2) != 0,
+		.output_place = others[5],
 		.by_reference = (enum cluster_by_reference)others[6],
 		.host_id = others[7],
 		.process = others[8],
@@ -237,6 +238,13 @@ static int compare(const struct peer *peer, const struct peer *own,
 			own->rank, own->hello->shared_records);
 	if ((peer->hello->gather_nonce == 0) != (own->hello->gather_nonce == 0))
 		return differs_in_name(peer, own->rank, "gather", failure);
+	if (peer->rank != own->rank && own->hello->output_place != 0 &&
+	    peer->hello->output_place == own->hello->output_place)
+		return failure_set(failure, EXIT_USAGE, NULL, 0,
+				   "rank %u (%.80s) writes the same output "
+				   "file as rank %u: %%r in its name is the "
+				   "rank",
+				   peer->rank, peer->name, own->rank);
 	return 0;
 }
 

@@ -68,6 +68,9 @@ struct cluster_hello {
 	 * this rank's part at first; CLUSTER_NOT_SHARED: its input is its
 	 * own. */
 	uint64_t shared_records;
+	/* outpath_place() of what the rank writes alone; 0: it writes nothing
+	 * by itself, or that cannot be told. */
+	uint64_t output_place;
 };
 
 #define CLUSTER_NOT_SHARED UINT64_MAX

@@ -9,8 +9,10 @@
 #include "cluster/input_division.h"
 #include "exchange/udp.h"
 #include "io/input_reader.h"
+#include "io/outpath.h"
 #include "sort/key_probe.h"
 #include "sort/sort_setup.h"
+#include "system/machine.h"
 
 int cluster_lay_out_ranks(struct cluster *cluster)
 {
@@ -169,6 +171,10 @@ static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 	while (cluster->config->gathers && hello->gather_nonce == 0)
 		randombytes_buf(&hello->gather_nonce,
 				sizeof(hello->gather_nonce));
+	if (!cluster->config->gathers && config->output_count > 0 &&
+	    cluster_own_has(cluster, CLUSTER_ROLE_SORT))
+		hello->output_place = outpath_place(config->output_paths[0],
+						    machine_host_id());
 	hello->probed_kind =
 		key_probe(input, &config->shape, &hello->is_uniform);
 	return 0;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/failure.h"
@@ -184,4 +185,69 @@ int outpath_open(const char *path, int *folder_fd, char **name,
 		close(walk.folder_fd);
 	free(walk.name);
 	return error;
+}
+
+/* --- places -----------------------------------------------------------------
+ */
+
+/* File systems that several machines have, with the same inode numbers: NFS,
+ * Lustre, Spectrum Scale, BeeGFS, Ceph, SMB, OCFS2, GFS2 (statfs(2)). */
+static bool is_shared(const struct statfs *system)
+{
+	static const uint32_t shared[] = {
+		0x6969,	    0x0bd00bd0, 0x47504653, 0x19830326, 0x00c36400,
+		0xfe534d42, 0xff534d42, 0x7461636f, 0x01161970,
+	};
+
+	for (size_t i = 0; i < sizeof(shared) / sizeof(shared[0]); i++)
+		if ((uint32_t)system->f_type == shared[i])
+			return true;
+	return false;
+}
+
+/* FNV-1a */
+static uint64_t mix(uint64_t hash, const void *bytes, size_t byte_count)
+{
+	for (size_t i = 0; i < byte_count; i++)
+		hash = (hash ^ ((const uint8_t *)bytes)[i]) *
+		       UINT64_C(0x100000001b3);
+	return hash;
+}
+
+static uint64_t number_place(int folder_fd, const char *name, uint64_t machine)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325), device;
+	struct statfs system;
+	struct stat folder, file;
+
+	if (fstat(folder_fd, &folder) < 0 || fstatfs(folder_fd, &system) < 0)
+		return 0;
+	if (fstatat(folder_fd, name, &file, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    !S_ISREG(file.st_mode))
+		return 0;
+	device = (uint64_t)folder.st_dev;
+	if (is_shared(&system)) {
+		device = (uint64_t)system.f_type;
+		machine = 0;
+	}
+	hash = mix(hash, &machine, sizeof(machine));
+	hash = mix(hash, &device, sizeof(device));
+	hash = mix(hash, &folder.st_ino, sizeof(folder.st_ino));
+	hash = mix(hash, name, strlen(name));
+	return hash ? hash : 1;
+}
+
+uint64_t outpath_place(const char *path, uint64_t machine)
+{
+	struct failure failure;
+	uint64_t place;
+	int folder_fd;
+	char *name;
+
+	if (outpath_open(path, &folder_fd, &name, &failure) < 0)
+		return 0;
+	place = number_place(folder_fd, name, machine);
+	close(folder_fd);
+	free(name);
+	return place;
 }

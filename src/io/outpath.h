@@ -17,6 +17,8 @@
 #ifndef OUTPATH_H
 #define OUTPATH_H
 
+#include <stdint.h>
+
 struct failure;
 
 /*
@@ -27,5 +29,13 @@ struct failure;
  */
 int outpath_open(const char *path, int *folder_fd, char **name,
 		 struct failure *failure);
+
+/*
+ * A number for the place where the file would stand: paths to one place have
+ * one number, and others, as good as always, another one.  machine: of this
+ * machine, not 0; a place in a network file system has the same number on all
+ * machines. 0: it cannot be told, or is no place for a regular file.
+ */
+uint64_t outpath_place(const char *path, uint64_t machine);
 
 #endif /* OUTPATH_H */

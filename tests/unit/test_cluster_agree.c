@@ -74,6 +74,7 @@ static void cluster_hello__comes_back(void **state)
 		.link = CLUSTER_LINK_UNKNOWN,
 		.roles = 5,
 		.shared_records = 0x1122334455667788,
+		.output_place = 0x99aabbccddeeff00,
 	};
 	uint8_t bytes[CLUSTER_HELLO_BYTES];
 	struct cluster_hello back;
@@ -93,6 +94,7 @@ static void cluster_hello__comes_back(void **state)
 	assert_int_equal(back.link, hello.link);
 	assert_int_equal(back.roles, hello.roles);
 	assert_true(back.shared_records == hello.shared_records);
+	assert_true(back.output_place == hello.output_place);
 }
 
 static void cluster_hello__strange_ones(void **state)
@@ -139,8 +141,9 @@ static void cluster_hello__numbers_that_cannot_be(void **state)
 		{ 10, 63, 0 }, /* for the others */
 		{ 11, 3, -EBADMSG },
 		{ 12, 3, -EBADMSG }, /* kinds */
-		{ 13, 1, -EBADMSG },
-		{ 15, 1, -EBADMSG }, /* yes or no */
+		{ 13, 1, 0 },
+		{ 13, 2, -EBADMSG }, /* yes or no, twice */
+		{ 15, 63, 0 },
 		{ 14, 31, 0 },
 		{ 14, 32, -EBADMSG }, /* schedule */
 		{ 16, 1, 0 },
@@ -202,6 +205,10 @@ static void cluster_agree__who_differs_is_named(void **state)
 	hellos[4].wanted = SPLITTERS_STATIC;
 	check_refused(hellos, 0, "rank 4 (e) has another --splitters");
 	fill(hellos);
+	hellos[4].output_place = 7;
+	hellos[0].output_place = 7;
+	check_refused(hellos, 0, "rank 4 (e) writes the same output file");
+	hellos[4].output_place = 0;
 	hellos[4].schedule = 1;
 	check_refused(hellos, 0, "rank 4 (e) has another --schedule");
 	fill(hellos);
