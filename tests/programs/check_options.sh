@@ -248,8 +248,19 @@ ranks and all their records, such as 100:1000000000000" \
 		blinksort in -o out --cluster --link-rate=0
 	refused "--link-rate=fast: not a size such as 512M" \
 		blinksort in -o out --cluster --link-rate=fast
-	refused "--schedule=none: not rounds, all-at-once or auto" \
+	refused "--schedule=none: not rounds, all-at-once, auto or grid" \
 		blinksort in -o out --cluster --schedule=none
+	for schedule in grid= grid=0x1 grid=1x0 grid=3 grid=x grid=3x grid=x3 \
+		grid=2x4x1 grid=-1x2 grid=4097x1 grid=1x4097 \
+		grid=00000008x1 grid=1x18446744073709551617; do
+		refused "--schedule=$schedule: not grid=AxB, such as grid=8x16, \
+with sides from 1 to 4096" \
+			blinksort in -o out --cluster --schedule="$schedule"
+	done
+	refused "--schedule=grids: not rounds, all-at-once, auto or grid" \
+		blinksort in -o out --cluster --schedule=grids
+	refused "--schedule: all-at-once only with --transport=udp" \
+		blinksort in -o out --transport=mpi --schedule=all-at-once
 	refused "--transport=shm: not udp or mpi; that is --by-reference=yes now" \
 		blinksort in -o out --cluster --transport=shm
 	refused "--transport=auto: not udp or mpi; that is --by-reference=auto now" \
@@ -257,7 +268,7 @@ ranks and all their records, such as 100:1000000000000" \
 	refused "--transport=tcp: not udp or mpi" \
 		blinksort in -o out --cluster --transport=tcp
 	for option in --nodes=a --rank=0 --key-file=key --job=a \
-		--schedule=rounds --port=1000 --payload=1472 --plain; do
+		--port=1000 --payload=1472 --plain; do
 		refused "${option%%=*}: only with --transport=udp" \
 			blinksort in -o out --transport=mpi "$option"
 	done
