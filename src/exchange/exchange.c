@@ -194,6 +194,25 @@ unsigned exchange_form_ring(const struct exchange *exchange,
 /* --- what ranks may announce ------------------------------------------------
  */
 
+static bool allows(const struct exchange_length *length, uint64_t bytes)
+{
+	uint64_t behind = bytes - length->head_bytes;
+
+	return bytes >= length->head_bytes &&
+	       behind % length->unit_bytes == 0 &&
+	       behind / length->unit_bytes <= length->unit_count_max;
+}
+
+bool exchange_allows_length(const struct exchange_collective *collective,
+			    unsigned source, unsigned destination,
+			    uint64_t bytes)
+{
+	const struct exchange_length length =
+		collective->length(collective->context, source, destination);
+
+	return allows(&length, bytes);
+}
+
 int exchange_check_length(struct exchange *exchange,
 			  const struct exchange_collective *collective,
 			  unsigned source, unsigned destination, uint64_t bytes,
@@ -201,10 +220,8 @@ int exchange_check_length(struct exchange *exchange,
 {
 	const struct exchange_length length =
 		collective->length(collective->context, source, destination);
-	uint64_t behind = bytes - length.head_bytes;
 
-	if (bytes >= length.head_bytes && behind % length.unit_bytes == 0 &&
-	    behind / length.unit_bytes <= length.unit_count_max)
+	if (allows(&length, bytes))
 		return 0;
 	if (length.unit_count_max == 0)
 		return exchange_blame(exchange, source, failure,

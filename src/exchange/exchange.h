@@ -347,6 +347,10 @@ exchange_tells_all(const struct exchange *exchange,
 }
 
 /* Are so many bytes from source to destination as the collective allows? */
+bool exchange_allows_length(const struct exchange_collective *collective,
+			    unsigned source, unsigned destination,
+			    uint64_t bytes);
+/* The same; if they are not, source is blamed. */
 int exchange_check_length(struct exchange *exchange,
 			  const struct exchange_collective *collective,
 			  unsigned source, unsigned destination, uint64_t bytes,

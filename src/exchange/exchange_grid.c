@@ -1,6 +1,7 @@
 #include "exchange/exchange_grid.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/base.h"
@@ -245,7 +246,8 @@ static bool idle(void *context)
 }
 
 /* Is part k of the sender's bundle as long as the collective allows the message
- * from source to destination to be?  *left: what the bundle has for parts. */
+ * from source to destination to be?  *left: what the bundle has for parts.  Who
+ * passes on has checked that, so that it is to blame and not the source. */
 static int check_part(const struct exchange_grid *grid, const struct step *step,
 		      unsigned sender, unsigned k, uint64_t *left,
 		      unsigned source, unsigned destination,
@@ -258,14 +260,22 @@ static int check_part(const struct exchange_grid *grid, const struct step *step,
 		return exchange_blame(grid->exchange, sender, failure,
 				      "passes on more than it has announced");
 	*left -= bytes;
-	if (source != destination)
+	if (source == destination && bytes > 0)
+		return exchange_blame(grid->exchange, sender, failure,
+				      "passes on what rank %u has for itself",
+				      source);
+	if (source == destination ||
+	    exchange_allows_length(grid->collective, source, destination,
+				   bytes))
+		return 0;
+	if (source == sender)
 		return exchange_check_length(grid->exchange, grid->collective,
 					     source, destination, bytes,
 					     failure);
-	if (bytes == 0)
-		return 0;
 	return exchange_blame(grid->exchange, sender, failure,
-			      "passes on what rank %u has for itself", source);
+			      "passes on %" PRIu64 " bytes from rank %u, which "
+			      "cannot have as many for rank %u",
+			      bytes, source, destination);
 }
 
 /* A bundle of our row, for our column; or of our column, of the sender's row,
