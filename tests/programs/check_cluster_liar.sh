@@ -4,7 +4,7 @@
 # Three ranks: two of them are blinksort, and the third is lying_rank, a real
 # one that changes what it says (lie.h).  Whatever it is, the two end with
 # status 4, name it, and leave no output: none crashes, none waits for ever, and
-# none takes a lie for a lack of memory.  (One that lives and sends less than it
+# none takes a lie for a lack of memory.  (With a grid there are more ranks.)  (One that lives and sends less than it
 # has announced can make the others wait, as a slow one does.)
 
 # shellcheck disable=SC2317 # cases are called by check
@@ -22,6 +22,8 @@ readonly DEADLINES_MAX=8
 "$BIN/blinksort" "$SCRATCH/whole" -o "$SCRATCH/want"
 "$BIN/blinkgen" -a $COUNT_BEYOND "$SCRATCH/large"
 "$BIN/blinksort" "$SCRATCH/large" -o "$SCRATCH/want_large"
+# Of a job
+all=(0 1 2)
 
 # one_rank RANK COMMAND...: the deadline is the case's $deadline_s
 one_rank()
@@ -31,12 +33,12 @@ one_rank()
 
 	[ -z "${gathers-}" ] || output=(--gather=out.0)
 	start_rank "$rank" timeout $((DEADLINES_MAX * deadline_s)) "$@" \
-		--nodes='127.0.0.[2-4]' --rank="$rank" --job="$job" \
+		--nodes="127.0.0.[2-$((${#all[@]} + 1))]" --rank="$rank" --job="$job" \
 		--key-file="$SCRATCH/key" --deadline="$deadline_s" \
 		-T "scratch.$rank" "${options[@]}" "in.$rank" "${output[@]}"
 }
 
-# run_with LIAR LIE...: all three, with $options
+# run_with LIAR LIE...: all ranks, with $options
 run_with()
 {
 	local liar=$1 rank
@@ -44,8 +46,8 @@ run_with()
 
 	deadline_s=$((3 * ${patience:-1}))
 	job=liar.$$.$RANDOM
-	cut_input "${whole:-$SCRATCH/whole}" 100 3 even
-	for rank in 0 1 2; do
+	cut_input "${whole:-$SCRATCH/whole}" 100 "${#all[@]}" even
+	for rank in "${all[@]}"; do
 		mkdir -p "scratch.$rank"
 		[[ " ${options[*]} " != *" --shared-input "* ]] ||
 			cp "${whole:-$SCRATCH/whole}" "in.$rank"
@@ -64,7 +66,7 @@ expect_found()
 	local liar=$1 rank pids=() statuses=() job deadline_s
 
 	run_with "$@"
-	for rank in 0 1 2; do
+	for rank in "${all[@]}"; do
 		[ "$rank" = "$liar" ] && continue
 		wait_ranks "$rank"
 		[ "${statuses[rank]}" = 4 ] ||
@@ -79,7 +81,7 @@ expect_found()
 	kill "${pids[liar]}" 2>/dev/null || true
 	wait_ranks "$liar"
 	# What the liar gave a name itself is its own affair.
-	rm -f "out.$liar" said.? err.?
+	rm -f "out.$liar" said.* err.*
 	expect_none
 }
 
@@ -467,6 +469,137 @@ case_keepers()
 	expect_found 2 payload:1:6:set:0 payload:1:7:set:0
 }
 
+# --- a grid ---------------------------------------------------------------------------
+#
+# Each collective is two: 1 and 2 are those of the records, or of the samples where
+# there are some.  The first words of a bundle are the lengths of its parts, two
+# words each.
+
+# in_grid RANKS LIAR OPTIONS LIE...: the liar is named
+in_grid()
+{
+	local all options liar=$2
+
+	mapfile -t all < <(seq 0 $(($1 - 1)))
+	read -r -a options <<<"--schedule=grid $3"
+	shift 3
+	expect_found "$liar" "$@"
+}
+
+# lies_in_grid OPTIONS LIE...: as told by a rank that only sends, by one that passes
+# on, and by one of a complete grid
+lies_in_grid()
+{
+	in_grid 5 4 "$@"
+	in_grid 5 1 "$@"
+	in_grid 9 4 "$@"
+}
+
+# lies_by_passing OPTIONS LIE...: the same, by ranks that pass on; in the grid of 5
+# ranks 4 is in the column of 1
+lies_by_passing()
+{
+	in_grid 5 1 "$@"
+	in_grid 9 4 "$@"
+}
+
+case_truth_grid()
+{
+	local pids statuses job deadline_s options all ranks
+
+	for ranks in 5 9; do
+		pids=() statuses=() options=(--schedule=grid --json)
+		mapfile -t all < <(seq 0 $((ranks - 1)))
+		run_with 4
+		wait_ranks "${all[@]}"
+		[[ "${statuses[*]}" =~ ^[0\ ]+$ ]] ||
+			fail "${statuses[*]}: $(cat err.*)"
+		expect_whole "$ranks" "$SCRATCH/want"
+		expect_match '"schedule": "grid"' said.0
+		rm out.*
+	done
+}
+
+# What a bundle is long.
+case_grid_bundles()
+{
+	local how lie
+
+	for how in "" --splitters=sampled; do
+		for lie in set:0 set:-1 set:0x7fffffffffffffff add:1 add:-8 \
+			add:1000000000; do
+			lies_in_grid "$how" total:1:0:"$lie"
+			lies_by_passing "$how" total:2:0:"$lie"
+		done
+	done
+	# And in segments that would make that possible
+	lies_in_grid --splitters=sampled total:1:0:set:-5000 \
+		field:1:segment_bytes:set:0xffffffff
+}
+
+# Lengths that are not those of the bundle's parts.
+case_grid_tables()
+{
+	local lie
+
+	for lie in set:0 set:-1 add:1 add:100 add:-100; do
+		lies_in_grid "" payload:1:0:"$lie"
+		lies_by_passing "" payload:2:0:"$lie"
+	done
+	for lie in set:-1 set:0x7fffffff; do
+		lies_in_grid "" payload:1:1:"$lie"
+		lies_by_passing "" payload:2:1:"$lie"
+		lies_in_grid --splitters=sampled payload:1:1:"$lie"
+		lies_by_passing --splitters=sampled payload:2:1:"$lie"
+	done
+}
+
+# With the sum that was announced: what is wrong is found by the rank for which it
+# is, which knows only whose message it was to be.
+case_grid_sums()
+{
+	local finder='.*rank [0-9]+ '
+
+	in_grid 9 4 "" payload:1:0:add:100 payload:1:2:add:-100
+	in_grid 9 4 "" payload:1:0:add:-100 payload:1:2:add:100
+	in_grid 5 4 "" payload:1:0:add:100 payload:1:2:add:-100
+	lies_by_passing "" payload:2:0:add:100 payload:2:2:add:-100
+	lies_by_passing "" payload:2:0:add:-100 payload:2:2:add:100
+	in_grid 9 4 --splitters=sampled payload:1:0:add:4 payload:1:2:add:-4
+	lies_by_passing --splitters=sampled payload:2:0:add:4 payload:2:2:add:-4
+}
+
+# In what is passed on.
+case_grid_messages()
+{
+	local finder='.*rank [0-9]+ '
+
+	in_grid 9 4 "" payload:1:6:add:1
+	lies_by_passing "" payload:2:10:add:1
+	lies_by_passing --unique payload:2:10:add:1
+	in_grid 9 4 --splitters=sampled payload:3:6:add:1
+	lies_by_passing --splitters=sampled payload:4:10:add:1
+}
+
+# Steps that are not its turn; and totals of other numbers of ranks.
+case_grid_steps()
+{
+	local epoch count
+
+	for epoch in 2 3 4; do
+		lies_in_grid "" field:1:epoch:set:"$epoch"
+	done
+	for epoch in 0 3 4; do
+		lies_in_grid "" field:2:epoch:set:"$epoch"
+	done
+	for count in 0 2 4096; do
+		in_grid 5 1 "" field:1:total_count:set:"$count"
+	done
+	lies_in_grid "" field:1:sent_bytes:set:-1
+	lies_in_grid "" field:2:prefix_bytes:set:-1
+	lies_in_grid "" hello:any:14:set:0x100000003
+}
+
 check truth patiently case_truth
 for less in 40 100 5000 40000; do
 	check "sampled_$less" patiently case_sampled "$less"
@@ -497,5 +630,11 @@ check kept_slices patiently case_kept_slices
 check kept_lengths patiently case_kept_lengths
 check kept_keys patiently case_kept_keys
 check keepers patiently case_keepers
+check truth_grid patiently case_truth_grid
+check grid_bundles patiently case_grid_bundles
+check grid_tables patiently case_grid_tables
+check grid_sums patiently case_grid_sums
+check grid_messages patiently case_grid_messages
+check grid_steps patiently case_grid_steps
 
 finish
