@@ -1,14 +1,19 @@
 /*
- * bench_exchange.c - the exchange alone: ranks as processes, over loopback
+ * bench_exchange.c - the exchange alone: ranks as processes, over loopback, or
+ * on links with a rate
  *
- * usage: bench_exchange [NODES [MEGABYTES [PAYLOAD [ROUNDS]]]]
+ * usage: bench_exchange [NODES [MEGABYTES [PAYLOAD [ROUNDS [BRIDGE]]]]]
+ *
+ * With a BRIDGE, as root, rank R is in the network namespace blinkBRIDGE-(R+1)
+ * of "tests/cluster up NODES --netns", behind its link.
  *
  * All ranks together hold so much data, in equal messages.  Each round of the
  * benchmark is one collective for each schedule, taken from when all have met
  * to when the last rank has all of its messages and all have its own.  Memory
  * is warm, as it is not in a sort.
  */
-#include <stdatomic.h>
+#include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,14 +23,20 @@
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "exchange/udp.h"
 #include "base/log.h"
+#include "exchange/exchange_model.h"
+#include "exchange/udp.h"
 #include "system/topology.h"
 #include "messages.h"
 
 #define ROUNDS_MAX 200
 #define NODES_MAX 64
-#define SCHEDULES 2
+
+static const enum exchange_schedule schedules[] = {
+	EXCHANGE_ROUNDS,
+	EXCHANGE_ALL_AT_ONCE,
+	EXCHANGE_GRID,
+};
 
 struct shared {
 	uint64_t begin_ns[ROUNDS_MAX][NODES_MAX];
@@ -35,14 +46,29 @@ struct shared {
 
 static unsigned node_count = 16, round_count = 20;
 static uint32_t payload_bytes;
+static const char *bridge; /* NULL: loopback */
 static struct shared *shared;
 
-static int run_rounds(struct exchange *x, unsigned own, struct failure *failure)
+/* A grid is made when all have come. */
+static int join(struct exchange *x, enum exchange_schedule schedule,
+		struct failure *failure)
+{
+	unsigned rows, columns;
+	int error = exchange_join(x, failure);
+
+	if (error || schedule != EXCHANGE_GRID)
+		return error;
+	exchange_model_grid_sides(node_count, &rows, &columns);
+	return exchange_set_schedule(x, schedule, rows, columns, failure);
+}
+
+static int run_rounds(struct exchange *x, unsigned own,
+		      enum exchange_schedule schedule, struct failure *failure)
 {
 	uint64_t send_bytes[NODES_MAX];
 	struct exchange_collective collective =
 		make_collective(send_bytes, node_count);
-	int error = exchange_join(x, failure);
+	int error = join(x, schedule, failure);
 
 	for (unsigned i = 0; i < round_count && error == 0; i++) {
 		error = exchange_barrier(x, i + 1, NULL, 0, failure);
@@ -73,17 +99,38 @@ static void make_rank(struct rank *rank, unsigned own, unsigned run)
 	for (unsigned i = 0; i < node_count; i++) {
 		char text[32];
 
-		snprintf(text, sizeof(text), "127.0.0.%u:7300", 2 + i);
+		if (bridge)
+			snprintf(text, sizeof(text), "10.177.%s.%u:7300",
+				 bridge, 2 + i);
+		else
+			snprintf(text, sizeof(text), "127.0.0.%u:7300", 2 + i);
 		address_parse(text, &rank->addresses[i]);
 		rank->names[i] = strdup(text);
 	}
+}
+
+/* Into the rank's namespace.  0 or -1, with a line of why. */
+static int enter_namespace(unsigned own)
+{
+	char path[64];
+	int fd, error;
+
+	snprintf(path, sizeof(path), "/run/netns/blink%s-%u", bridge, 1 + own);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	error = fd < 0 ? -1 : setns(fd, CLONE_NEWNET);
+	if (error)
+		perror(path);
+	if (fd >= 0)
+		close(fd);
+	return error;
 }
 
 static int run_node(unsigned own, enum exchange_schedule schedule)
 {
 	struct failure failure = { .status = EXIT_DONE };
 	struct exchange_options options = {
-		.schedule = schedule,
+		.schedule = schedule == EXCHANGE_GRID ? EXCHANGE_ALL_AT_ONCE
+						      : schedule,
 		.deadline_ns = (uint64_t)20 * 1000000000,
 	};
 	const struct udp_options udp_options = {
@@ -95,6 +142,8 @@ static int run_node(unsigned own, enum exchange_schedule schedule)
 	struct rank rank;
 	int error = -1;
 
+	if (bridge && enter_namespace(own))
+		return 1;
 	topology_read(&topology);
 	topology_pin_self(topology.cpus[own % topology.cpu_count]);
 	options.spins = node_count <= topology.cpu_count;
@@ -106,7 +155,7 @@ static int run_node(unsigned own, enum exchange_schedule schedule)
 	memset(in, 1, node_count * message_bytes);
 	x = udp_open(&options, &udp_options, &failure);
 	if (x)
-		error = run_rounds(x, own, &failure);
+		error = run_rounds(x, own, schedule, &failure);
 	exchange_close(x);
 	return error ? log_failure(&failure) : 0;
 }
@@ -170,6 +219,7 @@ int main(int argc, char **argv)
 
 	log_init("bench_exchange");
 	node_count = argc > 1 ? (unsigned)atoi(argv[1]) : node_count;
+	bridge = argc > 5 ? argv[5] : NULL;
 	payload_bytes = argc > 3 ? (uint32_t)atoi(argv[3]) : 0;
 	round_count = argc > 4 ? (unsigned)atoi(argv[4]) : round_count;
 	if (node_count < 2 || node_count > NODES_MAX || round_count < 1 ||
@@ -185,7 +235,7 @@ int main(int argc, char **argv)
 	       node_count, megabytes, payload_bytes);
 	printf("%-12s %8s %8s %10s %8s %8s %8s\n", "schedule", "min", "median",
 	       "sent", "again", "status", "skipped");
-	for (unsigned s = 0; s < SCHEDULES; s++)
-		worst |= run_schedule((enum exchange_schedule)s);
+	for (unsigned s = 0; s < ARRAY_LEN(schedules); s++)
+		worst |= run_schedule(schedules[s]);
 	return worst != 0;
 }
