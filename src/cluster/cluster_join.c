@@ -302,6 +302,7 @@ static int set_schedule(struct cluster *cluster)
 			      cluster->sort_config->shape.size,
 		.on_one_machine = cluster_shares_no_link(cluster),
 		.is_external = cluster->agreement.is_external,
+		.is_by_mpi = cluster->config->open_exchange != NULL,
 	};
 	int error = cluster_schedule_choose(choice, &cluster->config->schedule,
 					    &traffic, cluster->failure);

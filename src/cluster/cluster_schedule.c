@@ -22,14 +22,18 @@ static enum exchange_schedule choose_kind(const struct cluster_schedule *wish,
 					  const struct cluster_traffic *traffic)
 {
 	uint64_t pairs = (uint64_t)traffic->node_count * traffic->node_count;
+	enum exchange_schedule kind;
 
 	if (wish->kind == EXCHANGE_GRID)
 		return EXCHANGE_GRID;
 	if (wish->kind != EXCHANGE_AUTO || traffic->on_one_machine ||
 	    traffic->is_external)
 		return cluster_schedule_first(wish, traffic->on_one_machine);
-	return exchange_model_schedule(traffic->byte_count / pairs,
+	kind = exchange_model_schedule(traffic->byte_count / pairs,
 				       traffic->node_count);
+	if (kind == EXCHANGE_ALL_AT_ONCE && traffic->is_by_mpi)
+		return EXCHANGE_ROUNDS;
+	return kind;
 }
 
 /* Each rank has a place, and there is a rank in each row and column. */
