@@ -5,7 +5,8 @@
 # byte, what one process makes of the same input in rank order; or, where that
 # shares too much code, what the reference makes of it.
 #
-# MPI_RANKS=N   sort with all numbers of ranks up to N, instead of up to 8
+# MPI_RANKS=N   sort with all numbers of ranks up to N, by rounds and by a grid,
+#               instead of up to 8, and with some of them by a grid
 # KILLS=N       end ranks at N moments by each signal, instead of at 6
 # HUGE=1        sort messages of more than 2^31 bytes, too: takes 14 GB of the
 #               folder of temporary files, and a minute
@@ -23,6 +24,8 @@ fi
 read -r -a MPIS <<<"${MPI:-mpich openmpi}"
 COUNT=20000 SMALL=3000
 RANKS_MAX=${MPI_RANKS:-8}
+# From one number of ranks to the next one
+GRID_STEP=${MPI_RANKS:+1}
 SOME_RANKS=(7 16 31)
 HUGE=${HUGE:-}
 KILL_TRIES=${KILLS:-6}
@@ -33,6 +36,7 @@ if [ -n "$QUICK$SANITIZED" ]; then
 fi
 # All the numbers of ranks take a while where they are many for the CPUs.
 [ "$RANKS_MAX" -ge 31 ] || SOME_RANKS=(7)
+readonly SCHEDULES=(rounds grid)
 # Where a rank is gone, for others' silence to end the run soon; a launcher
 # mostly is faster.
 readonly GONE_DEADLINE_S=5
@@ -77,19 +81,67 @@ expect_mpi()
 	rm -f out.*
 }
 
+# expect_mpi_by SCHEDULE MPI RANKS OPTION...: the same, and each rank says that it
+# has gone by this schedule
+expect_mpi_by()
+{
+	local kind=${1%%=*} count
+
+	expect_mpi "${@:2}" --schedule="$1" --json
+	count=$(grep -c "\"schedule\": \"$kind\"" said) || true
+	[ "$count" = "$3" ] || fail "$count of $3 ranks by $1"
+}
+
+# expect_mpi_by_all MPI RANKS OPTION...
+expect_mpi_by_all()
+{
+	local schedule
+
+	for schedule in "${SCHEDULES[@]}"; do
+		expect_mpi_by "$schedule" "$@"
+	done
+}
+
 # --- what comes out -----------------------------------------------------------
 
-# case_ranks MPI: all numbers of ranks
+# case_ranks MPI SCHEDULE STEP: all numbers of ranks, or each STEPth
 case_ranks()
 {
 	local ranks
 
 	"$BIN/blinkgen" -a "$COUNT" whole
 	expect_sorted whole -o want
-	for ((ranks = 1; ranks <= RANKS_MAX; ranks++)); do
+	for ((ranks = 1; ranks <= RANKS_MAX; ranks += $3)); do
 		cut_input whole 100 "$ranks" even
-		expect_mpi "$1" "$ranks"
+		expect_mpi_by "$2" "$1" "$ranks"
 	done
+}
+
+# expect_refused MPI RANKS SCHEDULE WHY
+expect_refused()
+{
+	mpi_sort "$1" "$2" --schedule="$3"
+	[ "$status" != 0 ] || fail "status 0"
+	expect_match "^blinksort-mpi: (rank . .*: )?--schedule: $4" err
+	expect_none
+}
+
+# case_schedules MPI: sides of a grid, one with a row that is not full, and what
+# cannot be
+case_schedules()
+{
+	local ranks
+
+	"$BIN/blinkgen" -a "$COUNT" whole
+	expect_sorted whole -o want
+	for ranks in 7 8; do
+		cut_input whole 100 "$ranks" random
+		expect_mpi_by grid=2x4 "$1" "$ranks"
+	done
+	cut_input whole 100 4 even
+	expect_refused "$1" 4 grid=2x4 "a grid of 2x4 has no place "
+	expect_refused "$1" 4 all-at-once "all-at-once only with"
+	[ "$status" = 2 ] || fail "status $status: $(head -c 2000 err)"
 }
 
 # case_long MPI: rank 0 sends half of 4.6 GB to rank 1, with offsets of more than
@@ -110,7 +162,7 @@ case_shape()
 	make_shape "$3" "$SMALL" "$SEED" >whole
 	sort_reference whole -o want
 	cut_input whole 100 "$2" random
-	expect_mpi "$1" "$2"
+	expect_mpi_by_all "$1" "$2"
 }
 
 # case_few MPI RANKS: ranks without records, and one that has all
@@ -123,7 +175,7 @@ case_few()
 		sort_reference whole -o want
 		for how in first last; do
 			cut_input whole 100 "$2" "$how"
-			expect_mpi "$1" "$2"
+			expect_mpi_by_all "$1" "$2"
 		done
 	done
 }
@@ -136,7 +188,7 @@ case_records()
 	make_shape zipf "$5" "$SEED" "${described[@]}" >whole
 	sort_reference whole -o want "${described[@]}"
 	cut_input whole "$3" "$2" random
-	expect_mpi "$1" "$2" "${described[@]}"
+	expect_mpi_by_all "$1" "$2" "${described[@]}"
 }
 
 # case_chunks MPI BYTES WINDOW: records and counts lie across the borders of
@@ -155,7 +207,7 @@ case_chunks()
 	make_shape few-distinct "$COUNT" "$SEED" >whole
 	sort_reference whole -o want
 	cut_input whole 100 3 random
-	expect_mpi "$1" 3
+	expect_mpi_by_all "$1" 3
 }
 
 # Ranks that cut messages in other ways would not understand each other.
@@ -381,7 +433,8 @@ end_sort()
 # case_killed MPI SIGNAL: at any moment; then there are all outputs or none
 case_killed()
 {
-	local i got begin_s
+	local i begin_s outcome
+	local -A outcomes=([all]=0 [some]=0 [none]=0)
 
 	"$BIN/blinkgen" -a "$COUNT" whole
 	expect_sorted whole -o want
@@ -394,15 +447,13 @@ case_killed()
 		sleep "0.$(printf %03d "$random")"
 		kill -"$2" "$(cat pid.1)" 2>/dev/null || true
 		end_sort "$begin_s"
-		got=$(find . -name 'out.*' | wc -l)
-		if [ "$got" != 0 ]; then
-			expect_whole 3 want
-		else
-			[ "$status" != 0 ] || fail "status 0, and no output"
-			expect_none
-		fi
+		expect_all_or_none 3
+		outcomes[$outcome]=$((outcomes[$outcome] + 1))
 		rm -f out.*
 	done
+	echo "  $1 $2: of $KILL_TRIES jobs ${outcomes[none]} ended without an" \
+		"output and ${outcomes[some]} with some"
+	expect_rare "${outcomes[some]}" "$KILL_TRIES"
 }
 
 # has_open RANK FILE
@@ -464,7 +515,10 @@ case_init()
 
 for mpi in "${MPIS[@]}"; do
 	other=$([ "$mpi" = mpich ] && echo openmpi || echo mpich)
-	check_able "$mpi" "${mpi}_ranks" case_ranks "$mpi"
+	check_able "$mpi" "${mpi}_ranks" case_ranks "$mpi" rounds 1
+	check_able "$mpi" "${mpi}_grid_ranks" case_ranks "$mpi" grid \
+		"${GRID_STEP:-3}"
+	check_able "$mpi" "${mpi}_schedules" case_schedules "$mpi"
 	for ranks in "${SOME_RANKS[@]}"; do
 		for shape in zipf all-equal; do
 			check_able "$mpi" "${mpi}_${shape}_$ranks" case_shape \

@@ -14,6 +14,7 @@
 #   expect_whole RANKS FILE         the outputs one after the other are FILE,
 #                                   and there is nothing else that was left
 #   expect_none                     there is no output
+#   expect_all_or_none RANKS        after the death of a rank, see below
 #   on_small_disk FOLDER COMMAND... a command, while that folder is a full disk
 #   start_rank, wait_ranks, has_ended_before, job_name
 #                                   ranks without daemons, see below
@@ -154,6 +155,47 @@ expect_cluster()
 	expect_done "$ranks ranks, $*"
 	expect_whole "$ranks" "$want" || fail "$ranks ranks, $*"
 	rm -f out.*
+}
+
+# is_of_want FILE: not empty, and byte for byte a part of ./want
+is_of_want()
+{
+	[ -s "$1" ] && python3 -c 'import sys
+sys.exit(open(sys.argv[1], "rb").read() not in open("want", "rb").read())' "$1"
+}
+
+# expect_all_or_none RANKS: a job of these, of which one was killed, has ended with
+# $status.  All outputs are there and make up ./want, or none is; which one is in
+# $outcome: all, or none.  It is "some" of them, each of them whole, if the rank
+# was killed while the files got their names: the one exception of blinksort(1).
+# Without all there is a status that is not 0.
+expect_all_or_none()
+{
+	local outs out
+
+	mapfile -t outs < <(find . -name 'out.*' -printf '%P\n' | sort -V)
+	if [ "${#outs[@]}" = "$1" ]; then
+		outcome=all
+		expect_whole "$1" want
+		return
+	fi
+	[ "$status" != 0 ] || fail "status 0, and ${#outs[@]} of $1 outputs"
+	if [ "${#outs[@]}" = 0 ]; then
+		outcome=none
+		expect_none
+		return
+	fi
+	outcome=some
+	printf '%s\n' "${outs[@]}" | expect_outputs
+	for out in "${outs[@]}"; do
+		is_of_want "$out" || fail "$out is not whole"
+	done
+}
+
+# expect_rare SOME TRIES: the exception is one
+expect_rare()
+{
+	[ $((3 * $1)) -le $(($2 + 2)) ] || fail "$1 of $2 left some outputs"
 }
 
 # on_small_disk FOLDER COMMAND...: that folder is a disk of 200 KB

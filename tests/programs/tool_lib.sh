@@ -12,6 +12,7 @@
 #   HELPERS   what was built from tests/programs/*.c
 #   SCRATCH   a folder in /tmp, the current one; removed at exit
 #   QUICK     1: fewer rounds, for slow builds; else empty
+#   CASES     an extended expression: only cases of such names are run
 #   SANITIZED the sanitizer that the programs were built with, or empty
 #
 # Each case is a shell function, run by check:
@@ -42,13 +43,14 @@ BUILD=${BUILD:-$REPO/build}
 DYN=$BUILD/dyn/bin
 HELPERS=${HELPERS:-$BUILD/dyn/tests/programs}
 QUICK=${QUICK:-}
+CASES=${CASES:-}
 SANITIZED=
 case ${VARIANT:-} in
 *asan) SANITIZED=asan ;;
 *tsan) SANITIZED=tsan ;;
 esac
 # shellcheck disable=SC2034 # for the scripts
-readonly REPO BIN BUILD DYN HELPERS QUICK SANITIZED
+readonly REPO BIN BUILD DYN HELPERS QUICK CASES SANITIZED
 
 SCRATCH=$(mktemp -d /tmp/blinksort-check.XXXXXX)
 readonly SCRATCH
@@ -65,6 +67,7 @@ check()
 {
 	local name=$1 status=0
 	shift
+	[[ $name =~ $CASES ]] || return 0
 	mkdir -p "$SCRATCH/$name"
 	# Not "( ... ) || ...": bash ignores set -e within that.
 	set +e
