@@ -430,29 +430,45 @@ end_sort()
 	[ "$took_s" -le $((GONE_DEADLINE_S + 20)) ] || fail "took $took_s s"
 }
 
+# time_sort MPI RANKS OPTION...: from when rank 1 is there to the end, in $took_ms
+time_sort()
+{
+	local begin_ns
+
+	start_sort "$@"
+	wait_until test -s pid.1
+	begin_ns=$(date +%s%N)
+	wait "$job"
+	took_ms=$((($(date +%s%N) - begin_ns) / 1000000))
+	[ "$(cat ended)" = 0 ] || fail "status $(cat ended): $(cat err)"
+}
+
 # case_killed MPI SIGNAL: at any moment; then there are all outputs or none
 case_killed()
 {
-	local i begin_s outcome
+	local i begin_s outcome took_ms
 	local -A outcomes=([all]=0 [some]=0 [none]=0)
 
 	"$BIN/blinkgen" -a "$COUNT" whole
 	expect_sorted whole -o want
 	cut_input whole 100 3 even
+	time_sort "$1" 3 in.%r -o out.%r
+	rm out.*
 	for ((i = 0; i < KILL_TRIES; i++)); do
 		begin_s=$SECONDS
 		start_sort "$1" 3 in.%r -o out.%r
 		wait_until test -s pid.1
-		random_below 600
-		sleep "0.$(printf %03d "$random")"
+		random_below "$took_ms"
+		nap_ms "$random"
 		kill -"$2" "$(cat pid.1)" 2>/dev/null || true
 		end_sort "$begin_s"
 		expect_all_or_none 3
 		outcomes[$outcome]=$((outcomes[$outcome] + 1))
 		rm -f out.*
 	done
-	echo "  $1 $2: of $KILL_TRIES jobs ${outcomes[none]} ended without an" \
-		"output and ${outcomes[some]} with some"
+	echo "  $1 $2 within $took_ms ms: of $KILL_TRIES jobs" \
+		"${outcomes[none]} ended without an output and" \
+		"${outcomes[some]} with some"
 	expect_rare "${outcomes[some]}" "$KILL_TRIES"
 }
 
