@@ -471,9 +471,9 @@ case_keepers()
 
 # --- a grid ---------------------------------------------------------------------------
 #
-# Each collective is two: 1 and 2 are those of the records, or of the samples where
-# there are some.  The first words of a bundle are the lengths of its parts, two
-# words each.
+# Each collective is two.  1 and 2: how many records each rank has for each, or the
+# samples where there are some; 3 and 4: what each gets; 5 and 6: the records.  The
+# first words of a bundle are the lengths of its parts, two words each.
 
 # in_grid RANKS LIAR OPTIONS LIE...: the liar is named
 in_grid()
@@ -546,6 +546,10 @@ case_grid_tables()
 		lies_in_grid "" payload:1:0:"$lie"
 		lies_by_passing "" payload:2:0:"$lie"
 	done
+	for lie in set:0 add:100 add:-100; do
+		lies_in_grid "" payload:5:0:"$lie"
+		lies_by_passing "" payload:6:0:"$lie"
+	done
 	for lie in set:-1 set:0x7fffffff; do
 		lies_in_grid "" payload:1:1:"$lie"
 		lies_by_passing "" payload:2:1:"$lie"
@@ -560,22 +564,26 @@ case_grid_sums()
 {
 	local finder='.*rank [0-9]+ '
 
-	in_grid 9 4 "" payload:1:0:add:100 payload:1:2:add:-100
-	in_grid 9 4 "" payload:1:0:add:-100 payload:1:2:add:100
-	in_grid 5 4 "" payload:1:0:add:100 payload:1:2:add:-100
-	lies_by_passing "" payload:2:0:add:100 payload:2:2:add:-100
-	lies_by_passing "" payload:2:0:add:-100 payload:2:2:add:100
+	in_grid 9 4 "" payload:5:0:add:100 payload:5:2:add:-100
+	in_grid 9 4 "" payload:5:0:add:-100 payload:5:2:add:100
+	in_grid 5 4 "" payload:5:0:add:100 payload:5:2:add:-100
+	lies_by_passing "" payload:6:0:add:100 payload:6:2:add:-100
+	lies_by_passing "" payload:6:0:add:-100 payload:6:2:add:100
 	in_grid 9 4 --splitters=sampled payload:1:0:add:4 payload:1:2:add:-4
 	lies_by_passing --splitters=sampled payload:2:0:add:4 payload:2:2:add:-4
 }
 
-# In what is passed on.
+# In the heads of what is passed on.  (A record that is changed on the way is found
+# by no rank, as little as one that its own rank changes.)
 case_grid_messages()
 {
 	local finder='.*rank [0-9]+ '
 
 	in_grid 9 4 "" payload:1:6:add:1
 	lies_by_passing "" payload:2:10:add:1
+	in_grid 9 4 "" payload:5:6:add:1
+	in_grid 5 1 "" payload:6:10:add:1
+	in_grid 9 4 "" payload:6:6:add:1
 	lies_by_passing --unique payload:2:10:add:1
 	in_grid 9 4 --splitters=sampled payload:3:6:add:1
 	lies_by_passing --splitters=sampled payload:4:10:add:1
