@@ -159,6 +159,107 @@ case_sweep()
 		  for b in range(3)}) > 1 or design["trials"] == 3'
 }
 
+# What Open MPI and MPICH tell a rank, by turns: an mpirun that needs neither.
+fake_mpirun()
+{
+	fake "mpirun.$1" <<-'END'
+		while [ "$1" != -n ]; do shift; done
+		count=$2
+		shift 2
+		for ((rank = 0; rank < count; rank++)); do
+			case $0 in
+			*.mpich) PMI_RANK=$rank PMI_SIZE=$count \
+				MPI_LOCALNRANKS=$count PMI_JOBID=$$ \
+				"$@" & ;;
+			*) OMPI_COMM_WORLD_RANK=$rank \
+				OMPI_COMM_WORLD_SIZE=$count \
+				OMPI_COMM_WORLD_LOCAL_SIZE=$count \
+				PMIX_NAMESPACE=$$ "$@" & ;;
+			esac
+			ranks[rank]=$!
+		done
+		status=0
+		for pid in "${ranks[@]}"; do wait "$pid" || status=$?; done
+		exit $status
+	END
+}
+
+# Ranks on this machine: each of a few has its part, and all parts are looked at.
+case_ranks()
+{
+	programs
+	fake_mpirun openmpi
+	cat >sweep <<-'END'
+		ranks.exchange udp | by-reference mpi-shared
+		ranks.count    2 | 3
+		factorial ranks.exchange ranks.count
+		racing off
+	END
+	PATH=$PWD/programs:/usr/bin:/bin expect_trial 0 \
+		--scenario=pagecache --trials=2 --records=$RECORDS --ascii \
+		--out=record --sweep=sweep
+	expect_valid
+	expect_blocks
+	expect_match '^skipped: .*mpi-shared,count=2: blinksort-mpi.openmpi: ' out
+	ask 'outcomes == ["ok"] * 10'
+	ask 'all(t["scenario_met"] is True for t in trials)'
+	ask 'all(len(t["ranks"]) == (3 if "count=3" in t["configuration"] else 2)
+		 for t in trials)'
+	ask 'all(t["records"] == 2000 and t["bytes"] == 200000 for t in trials)'
+	ask 'all(r["elapsed_ns"] > 0 and r["mpi_init_ns"] is None
+		 for t in trials for r in t["ranks"])'
+	ask "{t['checksum'] for t in trials} == {'$(
+		"$BIN/blinkgen" -a -c $RECORDS /dev/null 2>&1)'}"
+	expect_folder record design.json environment.json trials.jsonl
+	"$REPORT" record >told
+	expect_match '^2 +openmpi +by-reference +2 ' told
+}
+
+# A rank whose output is another's, one that fails, and one that says nothing.
+case_ranks_fail()
+{
+	programs blinksort
+	fake_mpirun mpich
+	fake mpirun.openmpi <<<'echo no slots >&2; exit 1'
+	fake blinksort <<-'END'
+		[ "$1" != --version ] || exec "$BIN/blinksort" --version
+		[ "$PMI_RANK" = 1 ] || exec "$BIN/blinksort" "$@"
+		echo >>"$HERE/calls"
+		case $(wc -l <"$HERE/calls") in
+		3) exit 4 ;;
+		4) "$BIN/blinksort" "$@" >/dev/null ;;
+		5) "$BIN/blinksort" "$@"
+			"$BIN/blinkgen" -b7 1000 "$HERE/work/out.1" ;;
+		*) exec "$BIN/blinksort" "$@" ;;
+		esac
+	END
+	printf '%s\n' 'ranks.mpirun mpich | openmpi' >sweep
+	mkdir work
+	PATH=$PWD/programs:/usr/bin:/bin expect_trial 1 \
+		--scenario=pagecache --trials=3 --records=$RECORDS --order=sequence \
+		--out=record --sweep=sweep --work="$PWD/work"
+	expect_valid
+	expect_match '^skipped: mpirun=openmpi: no slots$' out
+	ask 'outcomes == ["failed", "ok", "wrong", "ok", "ok", "ok"]'
+	ask 'trials[0]["exit_status"] == 4'
+	ask 'trials[1]["ranks"][1]["elapsed_ns"] is None'
+	ask '"checksum" in trials[2]["message"] or "order" in trials[2]["message"]'
+	expect_folder work
+}
+
+case_ranks_refused()
+{
+	echo 'ranks.count 2 | 3' >sweep
+	expect_refused 2 '-w: sorts on nodes' --scenario=pagecache --trials=2 \
+		--out=record --sweep=sweep -w localhost
+	expect_refused 2 'beyond-memory: is for one process' --trials=2 \
+		--scenario=beyond-memory --out=record --sweep=sweep
+	echo precious >in.3.2
+	expect_refused 3 '.*/in.3.2: is there already' --scenario=pagecache \
+		--trials=2 --out=record --sweep=sweep --work="$PWD" --unverified
+	echo precious | expect_same - in.3.2
+}
+
 case_same_seed()
 {
 	echo 'sort.threads default | 1 2 3 4' >sweep
@@ -643,8 +744,8 @@ case_nodes_killed()
 	expect_valid
 }
 
-for name in one_machine quiet sweep same_seed usage no_room \
-	nothing_overwritten resume_mismatch sorter_fails given_up \
+for name in one_machine quiet sweep ranks ranks_fail ranks_refused same_seed \
+	usage no_room nothing_overwritten resume_mismatch sorter_fails given_up \
 	reference_fails kill kill_before_record signal killed_with_sorter \
 	tuning tuning_killed; do
 	check $name case_$name

@@ -522,6 +522,27 @@ class TestScenarios(Folder):
         self.assertEqual(found[0], {"name": "input-not-resident", "wanted":
                                     "0 %", "found": "25.00 %", "met": False})
 
+    def test_inputs_of_more_ranks(self):
+        self.skip_in_memory()
+        self.put_drive("sda")
+        other = f"{self.folder}/in.1"
+        with open(self.input, "rb") as file:
+            data = file.read()
+        with open(other, "wb") as file:
+            file.write(data)
+        context = conditions.Context(self.input, self.output, (other,))
+        self.scenario("cache").prepare(context)
+        self.assertEqual(residency.fraction(other), 0.0)
+        self.scenario("pagecache").prepare(context)
+        self.assertEqual(residency.fraction(other), 1.0)
+        # The one that is not as it should be is the one that counts.
+        for name, call in (("pagecache", "load"), ("cache", "evict")):
+            with patch(residency, **{call: lambda path:
+                                     0.25 if path == other else
+                                     1.0 if call == "load" else 0.0}):
+                found = self.scenario(name).prepare(context)
+            self.assertEqual(found[0]["found"], "25.00 %", name)
+
     def prepare_platter(self, **options):
         self.skip_in_memory()
         self.put_drive("sda")

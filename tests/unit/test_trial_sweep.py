@@ -41,7 +41,12 @@ REFUSED = (
     ('sort.io auto | "mmap', "no closing quotation"),
     ("sort.output a | b", "no option --output"),
     ("sort.plain no | on", "yes or no"),
-    ("disk.chunk 1 | 2", "a parameter begins with sort., tune., machine."),
+    ("disk.chunk 1 | 2", "begins with sort., tune., ranks., machine."),
+    ("ranks.speed 1 | 2", "may set mpirun, exchange, count"),
+    ("ranks.count 2 | 0", "ranks.count can't be '0'"),
+    ("ranks.count 2x | 3", "ranks.count can't be '2x'"),
+    ("ranks.mpirun openmpi | lam", "ranks.mpirun can't be 'lam'"),
+    ("ranks.exchange udp | tcp", "ranks.exchange can't be 'tcp'"),
     ("io auto | mmap", "'io' is not a parameter's name"),
     ("tune. a | b", "'tune.' is not a parameter's name"),
     ("tune.Read a | b", "'tune.Read' is not a parameter's name"),
@@ -176,6 +181,16 @@ class Shipped(unittest.TestCase):
         found = sweep.load(str(RESULTS / "sorter.sweep"))
         for parameter in found.parameters:
             self.assertEqual(parameter.kind, "sort")
+            self.assertTrue(parameter.reason, parameter.name)
+            self.assertTrue(parameter.source, parameter.name)
+
+    def test_sweep_transports_is_of_ranks(self):
+        found = sweep.load(str(RESULTS / "transports.sweep"))
+        self.assertEqual([parameter.name for parameter in found.parameters],
+                         found.factorial)
+        self.assertIsNone(found.racing)
+        for parameter in found.parameters:
+            self.assertEqual(parameter.kind, "ranks")
             self.assertTrue(parameter.reason, parameter.name)
             self.assertTrue(parameter.source, parameter.name)
 

@@ -14,7 +14,7 @@ import unit
 import trial_samples
 from trials.base import text_table
 from trials.record import store
-from trials.report import table
+from trials.report import page, table
 from trials.report.study import Study
 
 MACHINE = {"cpu": {"model_name": "A CPU of 2 GHz", "online": "0-1",
@@ -180,6 +180,45 @@ class TableTest(unittest.TestCase):
                   r"+4\.000 GiB +3\.000 GiB$")
         self.line(text, r"^reference +output +2\.000 s +- +- +- +-$")
         self.assertNotIn(" merges ", text)
+
+    def test_transports(self):
+        """MPI_Init and MPI_Finalize are taken off, trial by trial, and the
+        rest is beside UDP under the same mpirun with as many ranks."""
+        def alter(trial):
+            parameters = next(
+                one["parameters"] for one in design["configurations"]
+                if one["name"] == trial["configuration"])
+            mpi = parameters["ranks.exchange"] == "mpi-tcp"
+            ranks = [dict(trial["ranks"][0]) for _ in range(3)]
+            for number, rank in enumerate(ranks):
+                rank.update(rank=number, elapsed_ns=(number + 1) * 10**6,
+                            mpi_init_ns=mpi and (1, 6, 7)[number] * 10**6
+                            or None,
+                            mpi_finalize_ns=mpi and 2 * 10**6 or None)
+            trial["ranks"] = ranks
+            trial["whole_ns"] = 10**6 * (
+                (28 if mpi else 10)
+                * int(parameters["ranks.count"]) // 2 + trial["block"])
+
+        text = ("ranks.exchange udp | mpi-tcp\nranks.count 2 | 16\n"
+                "factorial ranks.exchange ranks.count\nracing off\n")
+        design = trial_samples.make_design(sweep_text=text)
+        found = self.study(trials=3, sweep_text=text, alter=alter)
+        text = table.text(found)
+        self.line(text, "^pagecache: MPI_Init and MPI_Finalize apart, medians$")
+        # Whole 29, 6 and 2 off; and 20 / 10, 21 / 11, 22 / 12.
+        self.line(text, r"^2 +openmpi +mpi-tcp +3 +29\.00 ms +6\.000 ms "
+                        r"+2\.000 ms +21\.00 ms +1\.91 +3\.000 ms$")
+        self.line(text, r"^2 +openmpi +udp +3 +11\.00 ms +- +- +11\.00 ms +- "
+                        r"+3\.000 ms$")
+        # 216 / 80 and so on: as many ranks, not the reference.
+        self.line(text, r"^16\* +openmpi +mpi-tcp .* 2\.68 +3\.000 ms$")
+        self.line(text, "16 ranks are more than the 2 CPUs of the machine")
+        self.assertNotIn("2* ", text)
+        rendered = page.render(found)
+        self.assertIn("MPI_Init and MPI_Finalize apart", rendered)
+        self.assertIn("16*", rendered)
+        self.assertIn("16 ranks are more than the 2 CPUs", rendered)
 
     def test_not_complete(self):
         text = table.text(self.study(most=17))

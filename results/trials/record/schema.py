@@ -12,6 +12,7 @@ from typing import Iterator, Optional
 from trials.base import documents
 from trials.base.failure import Failure
 from trials.record import design as designs
+from trials.record.sweep import ranks_of
 from trials.statistics.racing import Race
 
 FOLDER = os.path.realpath(os.path.join(os.path.dirname(__file__),
@@ -99,11 +100,20 @@ def _outcome_complaints(trial) -> Iterator[str]:
         yield "it did not fail, but has no whole_ns"
 
 
+def _rank_count(trial, design) -> int:
+    by_name = {c["name"]: c for c in design["configurations"]}
+    found = by_name.get(trial["configuration"])
+    ranks = ranks_of(found["parameters"]) if found else None
+    if ranks:
+        return int(ranks["count"])
+    return len(design["hosts"]) if design["hosts"] else 1
+
+
 def _rank_complaints(trial, design) -> Iterator[str]:
     ranks = trial["ranks"]
     if [rank["rank"] for rank in ranks] != list(range(len(ranks))):
         yield "ranks are not numbered 0, 1, 2, ..."
-    wanted = len(design["hosts"]) if design["hosts"] else 1
+    wanted = _rank_count(trial, design)
     if trial["outcome"] != "failed" and len(ranks) != wanted:
         yield f"{len(ranks)} ranks, by the design {wanted}"
     for rank in ranks:

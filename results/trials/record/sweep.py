@@ -9,7 +9,10 @@ text; blank lines mean nothing.
                            the value "default" leaves it out; plain is yes or no
             tune.KNOB      a knob of blinktune; "keep" leaves it as it is
             tune.profile   a whole profile of blinktune; not beside knobs
-            machine.THING  a property of the machine that can't be set
+            ranks.THING    how many ranks on this machine sort, which mpirun
+                       starts them, and over what they exchange records: see
+                       RANKS below
+        machine.THING  a property of the machine that can't be set
                            between two trials: it must have a skip line, and
                            is listed with its reason
         A value is a word; one with spaces stands in double quotes.
@@ -42,7 +45,13 @@ from trials.base.failure import FILE, Failure, of_file
 
 SORT_OPTIONS = ("io", "threads", "splitters", "kernel", "memory", "plain",
                 "schedule", "transport", "by-reference", "payload")
-PREFIXES = ("sort", "tune", "machine")
+PREFIXES = ("sort", "tune", "ranks", "machine")
+# The values that each may have, and those of a sweep that sets only others.
+RANKS = {
+    "mpirun": "openmpi|mpich",
+    "exchange": "udp|by-reference|mpi-tcp|mpi-shared",
+    "count": "[1-9][0-9]{0,2}"}
+RANKS_DEFAULTS = {"mpirun": "openmpi", "exchange": "udp", "count": "2"}
 RACING = {"first_block": 20, "every": 10, "alpha": 0.01, "margin_ratio": 1.02}
 # A full search grows as a product: what is beyond this was a mistake.
 MOST_COMBINATIONS = 1000
@@ -109,6 +118,8 @@ def _check_name(name):
              + ", ".join(f"{known}." for known in PREFIXES))
     _require(prefix != "sort" or rest in SORT_OPTIONS,
              f"blinksort has no option --{rest} that a sweep may set")
+    _require(prefix != "ranks" or rest in RANKS,
+             "of ranks a sweep may set " + ", ".join(RANKS))
 
 
 def _parameter(words, line):
@@ -126,6 +137,10 @@ def _parameter(words, line):
              f"{name}: an alternative stands there twice")
     _require(name != "sort.plain" or set(words[1:]) <= {"no", "|", "yes"},
              "sort.plain is yes or no")
+    for value in (reference, *alternatives):
+        kind, _, rest = name.partition(".")
+        _require(kind != "ranks" or re.fullmatch(RANKS[rest], value),
+                 f"{name} can't be '{value}'")
     return Parameter(name, reference, alternatives, line=line)
 
 
@@ -263,6 +278,14 @@ def load(path: str) -> Sweep:
     except UnicodeDecodeError:
         raise Failure(path, "is not UTF-8 text", FILE) from None
     return parse(text, path)
+
+
+def ranks_of(parameters: dict) -> Optional[dict]:
+    """A value for each name of RANKS; None of a configuration without ranks."""
+    given = {name.partition(".")[2]: value
+             for name, value in parameters.items()
+             if name.startswith("ranks.")}
+    return {**RANKS_DEFAULTS, **given} if given else None
 
 
 def sort_arguments(parameters: dict) -> list[str]:

@@ -8,7 +8,8 @@ makes it doubtful stands right below.
 import shlex
 
 from trials.base import units
-from trials.report import frame, machine_facts, markup, page_tables, plots
+from trials.report import (frame, machine_facts, markup, page_tables, plots,
+                           transports)
 
 _DOI = "10.1109/CLUSTER.2011.75"
 
@@ -22,7 +23,9 @@ def render(study) -> str:
           for picture in plots.pictures(study)],
         markup.section("statistics", "Statistics", *[
             page_tables.statistics(study, s) for s in study.scenarios], *[
-            page_tables.passes(study, s) for s in study.scenarios]),
+            page_tables.passes(study, s) for s in study.scenarios], *[
+            page_tables.transports_apart(study, s)
+            for s in study.scenarios]),
         markup.section("comparisons", "Comparisons", *[
             page_tables.comparisons(study, s) for s in study.scenarios],
             page_tables.skipped(study)),
@@ -108,7 +111,7 @@ def _verdicts(study, scenario):
 def _doubts(study):
     """What a reader must know before believing any of it."""
     wrong = sum(trial["outcome"] == "wrong" for trial in study.failures)
-    words = markup.items(study.notes)
+    words = markup.items([*transports.notes(study), *study.notes])
     if wrong:
         words = markup.paragraph(f"The output of {wrong} trials was wrong.",
                                  "bad") + words

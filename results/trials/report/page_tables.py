@@ -1,7 +1,7 @@
 """The tables of the page: a study's figures and a record's circumstances."""
 
 from trials.base import units
-from trials.report import external, frame, markup, table
+from trials.report import external, frame, markup, table, transports
 from trials.report.markup import Cell
 from trials.report.study import CONTROL
 
@@ -67,6 +67,17 @@ def passes(study, scenario) -> str:
                                         in external.HEAD[2:7]),
                   external.HEAD[7]]),
         [row for group in study.of(scenario) for row in external.rows(group)])
+
+
+def transports_apart(study, scenario) -> str:
+    """What ranks took that an mpirun has started, less what MPI took."""
+    return markup.table(
+        f"{study.label(scenario)}: MPI_Init and MPI_Finalize apart, medians; "
+        "/ UDP: of what is left, block by block, under the same mpirun; sort: "
+        "what the slowest rank says of itself",
+        "|".join([*transports.HEAD[:3], *(f">{name}" for name
+                                          in transports.HEAD[3:])]),
+        transports.rows(study, scenario))
 
 
 def comparisons(study, scenario) -> str:

@@ -12,7 +12,7 @@ import textwrap
 from trials.base import units
 from trials.base.text_table import WIDTH, as_lines, grid, wrapped
 from trials.machine.counters import total
-from trials.report import external, machine_facts
+from trials.report import external, machine_facts, transports
 
 # benchstat's sign for "no significant difference".
 VERDICTS = {"same": "~", "unknown": "?", None: ""}
@@ -39,6 +39,7 @@ def text(study) -> str:
         parts.append("Not run:\n" + "\n".join(
             wrapped(f"{name}: {reason}") for name, reason in study.skipped))
     notes = [*_wrong_notes(study), *_control_notes(study), *study.notes,
+             *transports.notes(study),
              *(note for group in study.groups.values()
                for note in flag_notes(group))]
     if notes:
@@ -84,6 +85,10 @@ def _scenario(study, scenario):
         # The waits, the last column, would not fit on a terminal.
         parts.append(f"{study.label(scenario)}: passes, medians\n" + grid(
             external.HEAD[:-1], [row[:-1] for row in beyond]))
+    apart = transports.rows(study, scenario)
+    if apart:
+        parts.append(f"{study.label(scenario)}: MPI_Init and MPI_Finalize "
+                     "apart, medians\n" + grid(transports.HEAD, apart))
     return "\n\n".join(parts)
 
 

@@ -99,7 +99,7 @@ class Cluster:
             self._rehearsing = False
             self._ask("remove", self._rehearsal)
 
-    def prepare(self, scenario: str) -> list[dict]:
+    def prepare(self, scenario: str, _parameters: dict) -> list[dict]:
         return joined(self._ask("prepare", scenario, self._input,
                                 self._output))
 

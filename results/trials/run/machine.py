@@ -54,11 +54,18 @@ class Machine:
             raise of_file(self._work, error) from None
         # One that is replaced would cost the time of its removal.
         self.remove_output()
-        self._input = inputs.make(self._context.input, self._records,
-                                  self._ascii, 0, self._programs, reuse)
+        self._input = self._make_input(reuse)
+
+    def _make_input(self, reuse: bool) -> inputs.Input:
+        return inputs.make(self._context.input, self._records, self._ascii, 0,
+                           self._programs, reuse)
+
+    def _files(self) -> list[str]:
+        """What is made here, and would replace a file of the same name."""
+        return [self._context.input, self._context.output]
 
     def _expect_none(self) -> None:
-        for path in (self._context.input, self._context.output):
+        for path in self._files():
             if os.path.lexists(path):
                 raise Failure(path, "is there already, and would be lost",
                               FILE)
@@ -76,7 +83,7 @@ class Machine:
     def end_rehearsals(self) -> None:
         inputs.remove(f"{self._work}/rehearsal")
 
-    def prepare(self, scenario: str) -> list[dict]:
+    def prepare(self, scenario: str, _parameters: dict) -> list[dict]:
         return self._scenarios[scenario].prepare(self._context)
 
     def counters(self) -> dict:

@@ -88,7 +88,8 @@ class Runner:
         with stopwatch(spent, "tuning"):
             tuning = self._tune(wanted)
         with stopwatch(spent, "prepare"):
-            conditions = self._target.prepare(planned.scenario)
+            conditions = self._target.prepare(planned.scenario,
+                                              wanted["parameters"])
             before = self._target.counters()
         timed, result = self._target.sort(planned.scenario,
                                           wanted["parameters"])

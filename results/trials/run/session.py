@@ -8,10 +8,11 @@ from trials.base.failure import FAILED, FILE, USAGE, Failure, of_file
 from trials.base.programs import Programs
 from trials.machine import environment
 from trials.record import design as designs, store, sweep as sweeps
-from trials.run import options as command_line, summary
+from trials.run import mpirun, options as command_line, summary
 from trials.run.cluster import Cluster
 from trials.run.machine import Machine
 from trials.run.progress import Progress
+from trials.run.ranks import Ranks
 from trials.run.runner import Runner
 from trials.run.supervisor import Supervisor
 from trials.scenario.inputs import RECORD_BYTES
@@ -40,7 +41,11 @@ def run(options, called: str) -> int:
         return begin(command_line.complete(options), programs, supervisor)
 
 
-def target_of(options, programs: Programs, supervisor: Supervisor):
+def target_of(options, programs: Programs, supervisor: Supervisor,
+              sweep: sweeps.Sweep | None):
+    """What sorts: one process, ranks on this machine, or a cluster."""
+    if Ranks.wanted_by(sweep):
+        return Ranks(options, programs, supervisor, sweep)
     kind = Cluster if options.hosts else Machine
     return kind(options, programs, supervisor)
 
@@ -50,7 +55,7 @@ def begin(options, programs: Programs, supervisor: Supervisor) -> int:
     written."""
     expect_free(options.out)
     sweep = sweeps.load(options.sweep) if options.sweep else None
-    target = target_of(options, programs, supervisor)
+    target = target_of(options, programs, supervisor, sweep)
     target.check(not options.unverified)
     tuning = Tuning(programs, options.hosts, options.key)
     design = designs.make(
@@ -59,7 +64,7 @@ def begin(options, programs: Programs, supervisor: Supervisor) -> int:
         kind="ascii" if options.ascii else "binary", order=options.order,
         command=command_line.command_of(options),
         program_version=programs.version(),
-        unsettable=settings(tuning, target.hosts))
+        unsettable=settings(tuning, target))
     folders = missing_folders(options.out)
     try:
         target.make_inputs(reuse=False)
@@ -81,7 +86,9 @@ def begin(options, programs: Programs, supervisor: Supervisor) -> int:
 def resume(options, programs: Programs, supervisor: Supervisor) -> int:
     with store.Record.open(options.out) as record:
         options = command_line.resumed(options, record.design["command"])
-        target = target_of(options, programs, supervisor)
+        text = record.design["sweep_text"]
+        target = target_of(options, programs, supervisor,
+                           sweeps.parse(text) if text else None)
         if target.hosts != record.design["hosts"]:
             raise Failure("-w", "names other hosts than in the record", USAGE)
         target.check(not options.unverified)
@@ -123,12 +130,14 @@ def remove_folders(folders: list[str]) -> None:
             return
 
 
-def settings(tuning: Tuning, hosts: list[str] | None):
+def settings(tuning: Tuning, target):
     """For designs.make(): why a parameter can't be set to a value."""
     def why_not(name: str, value: str) -> str | None:
-        if name in OF_CLUSTERS and not hosts:
+        if name in OF_CLUSTERS and isinstance(target, Machine):
             return "needs a cluster"
         kind, _, knob = name.partition(".")
+        if name == "ranks.mpirun":
+            return mpirun.why_not(value)
         if kind != "tune" or value == "keep":
             return None
         try:

@@ -41,6 +41,8 @@ EXCHANGE_COUNTERS = (
 EXTERNAL_FIGURES = (
     "batches", "runs", "resident_runs", "merges", "pieces", "spilled_bytes",
     "scratch_peak_bytes", "predicted_ns")
+# Of a rank whose records go by MPI.
+MPI_FIGURES = ("mpi_init_ns", "mpi_finalize_ns")
 PASS_FIGURES = ("ns", "read_bytes", "written_bytes")
 
 
@@ -150,6 +152,33 @@ def run_cluster(command: list[str], supervisor: Supervisor,
     return timed, result
 
 
+def run_ranks(command: list[str], supervisor: Supervisor, timeout_s: float,
+              said: list[str]) -> tuple[Timed, Result]:
+    """Run an mpirun that starts ranks here, each of which prints into one of
+    these files.  The time is that of mpirun, from before its start to after
+    its end."""
+    timed = time_command(command, supervisor, timeout_s)
+    # As blinksh has them, but for what its daemons measure.
+    nodes = [{"rank": rank, "host": None, "stdout": text_of(path)}
+             for rank, path in enumerate(said)]
+    documents = [parse(node["stdout"]) or None for node in nodes]
+    first = documents[0] or {}
+    records = first.get("whole_records")
+    return timed, Result(
+        timed.whole_ns, timed.exit_status, message_of(timed), records,
+        None if records is None else records * first["record_size"],
+        node_ranks(nodes, first.get("ranks") or []), documents)
+
+
+def text_of(path: str) -> str:
+    """What a rank has printed; one that has not begun has no file."""
+    try:
+        with open(path, "rb") as file:
+            return file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
 def process_rank(timed: Timed, said: dict) -> dict:
     usage = timed.usage
     return {
@@ -215,6 +244,8 @@ def node_rank(node: dict, said: dict, reported: dict) -> dict:
     for key in ("minor_faults", "major_faults", "voluntary_switches",
                 "involuntary_switches", "threads", "io"):
         rank[key] = said.get(key)
+    for key in MPI_FIGURES:
+        rank[key] = whole(said.get(key))
     rank["begin_ns"] = reported.get("begin_ns")
     rank["clock_bound_ns"] = reported.get("clock_bound_ns")
     rank["phases_ns"] = cluster_phases(reported)

@@ -41,9 +41,15 @@ REST_BYTES = residency.PAGE_BYTES
 
 @dataclass(frozen=True)
 class Context:
-    """The files of one trial on this machine."""
+    """The files of one trial on this machine; others are the inputs of further
+    ranks, which are prepared likewise."""
     input: str
     output: str
+    others: tuple = ()
+
+    @property
+    def inputs(self) -> tuple:
+        return (self.input, *self.others)
 
 
 def condition(name: str, wanted: str, found: str,
@@ -69,6 +75,13 @@ def resident(name: str, part: Optional[float], wanted: float) -> dict:
     """What part of a file is in the page cache."""
     return condition(name, percent(wanted), percent(part),
                      None if part is None else part == wanted)
+
+
+def farthest(parts, of) -> Optional[float]:
+    """The least or the most, by `of`, of the parts of several files; None if
+    one is unknown."""
+    parts = list(parts)
+    return None if None in parts else of(parts)
 
 
 def mebibytes(count_bytes: int) -> str:
@@ -125,7 +138,7 @@ class Scenario:
 
     def prepare(self, context: Context) -> List[dict]:
         """Bring the conditions about before a trial; how they are then."""
-        part = residency.load(context.input)
+        part = farthest(map(residency.load, context.inputs), min)
         return [resident("input-resident", part, 1.0)]
 
     def verify_files(self, context: Context) -> List[dict]:
@@ -192,7 +205,7 @@ class Direct(Scenario):
 
     def prepare(self, context: Context) -> List[dict]:
         residency.settle(context.input)
-        part = residency.evict(context.input)
+        part = farthest(map(residency.evict, context.inputs), max)
         return [resident("input-not-resident", part, 0.0)]
 
     def verify_files(self, context: Context) -> List[dict]:
@@ -312,8 +325,8 @@ class Platter(Direct):
                       read_bytes >= self.wanted_bytes)] + self.survey()
 
     def _evicted_again(self, context: Context) -> dict:
-        """The input as it is now, after all else was read."""
-        part = resident_part(context.input)
+        """The inputs as they are now, after all else was read."""
+        part = farthest(map(resident_part, context.inputs), max)
         return resident("input-not-resident", part, 0.0)
 
     def _filler(self, context: Context) -> CacheFiller:

@@ -1,0 +1,108 @@
+"""Ranks that an mpirun has started here: what the whole took, what of it was
+the start and the end of MPI, and how the rest compares with UDP.
+
+Of MPI_Init, and of MPI_Finalize, a trial's figure is the median over its ranks:
+those that begin first wait for the others in it, as ranks without MPI do in
+their own time.  The rest is compared block by block with that of the ranks
+that the same mpirun has started, as many, which exchange by UDP.  "sort" is
+what the slowest rank says of itself, without start and end of its process.
+"""
+
+import statistics
+
+from trials.base import units
+from trials.record.sweep import ranks_of
+from trials.report import machine_facts
+
+HEAD = ("ranks", "mpirun", "exchange", "n", "whole", "MPI_Init",
+        "MPI_Finalize", "less both", "/ UDP", "sort")
+WITHOUT_MPI = "udp"
+
+
+def cpu_count(environment) -> int | None:
+    """Of the machine's "0-1,4"; None if that is not known."""
+    online = machine_facts.at(machine_facts.before(environment), "cpu.online")
+    if not online:
+        return None
+    ends = [part.split("-") for part in online.split(",")]
+    return sum(int(part[-1]) - int(part[0]) + 1 for part in ends)
+
+
+def crowded(study, group) -> bool:
+    """More ranks than CPUs: what ranks wait for is a CPU, too."""
+    cpus, ranks = cpu_count(study.run.environment), ranks_of(group.parameters)
+    return None not in (cpus, ranks) and int(ranks["count"]) > cpus
+
+
+def part_ns(trial: dict, name: str) -> float | None:
+    """The median over the ranks that have it."""
+    known = [rank[name] for rank in trial["ranks"]
+             if rank.get(name) is not None]
+    return statistics.median(known) if known else None
+
+
+def rest_ns(trial: dict) -> float:
+    """The whole less what MPI takes to begin and to end."""
+    return trial["whole_ns"] - sum(
+        part_ns(trial, name) or 0
+        for name in ("mpi_init_ns", "mpi_finalize_ns"))
+
+
+def sort_ns(trial: dict) -> int | None:
+    """Of the slowest rank, from its first look at its input to its end."""
+    return max((rank["elapsed_ns"] for rank in trial["ranks"]
+                if rank["elapsed_ns"] is not None), default=None)
+
+
+def without_mpi(study, group):
+    """The group that differs from this one in that alone."""
+    wanted = {**group.parameters, "ranks.exchange": WITHOUT_MPI}
+    return next((other for other in study.of(group.scenario)
+                 if other.parameters == wanted), None)
+
+
+def ratio(group, other) -> float | None:
+    """The median of the ratios of their rests, of blocks that have both."""
+    if other is None or other is group:
+        return None
+    others = {trial["block"]: rest_ns(trial) for trial in other.sample_trials}
+    ratios = [rest_ns(trial) / others[trial["block"]]
+              for trial in group.sample_trials if trial["block"] in others]
+    return statistics.median(ratios) if ratios else None
+
+
+def rows(study, scenario) -> list:
+    """By number of ranks; of the reference and its control, only one."""
+    groups = [group for group in study.of(scenario)
+              if ranks_of(group.parameters) and group.count
+              and group.role != "control"]
+    return [_row(study, group) for group in sorted(
+        groups, key=lambda group: int(ranks_of(group.parameters)["count"]))]
+
+
+def _row(study, group):
+    def median(values):
+        known = [value for value in values if value is not None]
+        return units.duration(statistics.median(known)) if known else "-"
+
+    trials = group.sample_trials
+    found = ratio(group, without_mpi(study, group))
+    ranks = ranks_of(group.parameters)
+    return [ranks["count"] + "*" * crowded(study, group), ranks["mpirun"],
+            ranks["exchange"], str(group.count),
+            median(trial["whole_ns"] for trial in trials),
+            *(median(part_ns(trial, name) for trial in trials)
+              for name in ("mpi_init_ns", "mpi_finalize_ns")),
+            median(map(rest_ns, trials)),
+            "-" if found is None else f"{found:.2f}",
+            median(map(sort_ns, trials))]
+
+
+def notes(study) -> list:
+    """What is to be known of the rows that are marked."""
+    counts = dict.fromkeys(ranks_of(group.parameters)["count"] for group
+                           in study.groups.values() if crowded(study, group))
+    return [f"{count} ranks are more than the "
+            f"{cpu_count(study.run.environment)} CPUs of the machine "
+            "(*): their times are also those of waiting for a CPU."
+            for count in counts]
