@@ -102,6 +102,28 @@ static void end_rounds(struct udp *x)
 	}
 }
 
+/* A batch to each in turn, in the order of rounds.  A rank that is not ready
+ * yet keeps its turn: if each sent first to who happens to be ready, several
+ * would meet at one rank's link while the links of others stand idle. */
+static unsigned choose_in_turn(struct udp *x)
+{
+	for (unsigned i = 1; i <= x->ring_count; i++) {
+		unsigned turn = (x->last_turn + i) % x->ring_count;
+		unsigned node = x->ring[turn];
+
+		if (turn == 0)
+			continue;
+		if (sendable_bytes(x, node) > 0) {
+			x->last_turn = turn;
+			return node;
+		}
+		if (!x->peers[node].heard.ready &&
+		    x->peers[node].out.byte_count > 0)
+			break;
+	}
+	return udp_own(x);
+}
+
 /* The node that new segments go to now; the own rank: to none. */
 static unsigned choose_node(struct udp *x, uint64_t now_ns)
 {
@@ -119,16 +141,7 @@ static unsigned choose_node(struct udp *x, uint64_t now_ns)
 			return udp_own(x);
 		return node;
 	}
-	for (unsigned i = 1; i <= count; i++) {
-		unsigned turn = (x->last_turn + i) % count;
-
-		node = x->ring[turn];
-		if (turn > 0 && sendable_bytes(x, node) > 0) {
-			x->last_turn = turn;
-			return node;
-		}
-	}
-	return udp_own(x);
+	return choose_in_turn(x);
 }
 
 /* --- batches ---------------------------------------------------------------

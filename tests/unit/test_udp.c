@@ -31,6 +31,7 @@ enum conduct {
 	LEAVES_AFTER_JOINING,
 	FAILS,
 	FAILS_TO_PREPARE,
+	PREPARES_LATE,
 	/* Announces, and claims to be in the second collective at once. */
 	GOES_ON_EARLY,
 	/* In the first collective, of the length of one message. */
@@ -108,6 +109,8 @@ static struct exchange_length length_of(const void *context, unsigned source,
 	};
 }
 
+static atomic_bool culprit_is_prepared;
+
 static int prepare(void *context, const uint64_t *receive_bytes,
 		   struct failure *failure)
 {
@@ -117,6 +120,11 @@ static int prepare(void *context, const uint64_t *receive_bytes,
 	    node->rank.rank == node->setting->culprit)
 		return failure_set(failure, EXIT_FILE, "out.1", 0,
 				   "the disk is full");
+	if (node->setting->conduct == PREPARES_LATE &&
+	    node->rank.rank == node->setting->culprit) {
+		usleep(100000);
+		atomic_store(&culprit_is_prepared, true);
+	}
 	for (unsigned i = 0; i < node->setting->node_count; i++) {
 		node->in_bytes[i] = receive_bytes[i];
 		node->heads[i] = calloc(1, HEAD_BYTES);
@@ -153,6 +161,12 @@ static void arrived(void *context, unsigned from, uint64_t prefix_bytes,
 	node->whole[from] = whole;
 	node->whole_count += whole;
 	if (whole != (prefix_bytes == node->in_bytes[from]))
+		node->bad = true;
+	/* The sender's first message is the culprit's, which was not ready. */
+	if (node->setting->conduct == PREPARES_LATE &&
+	    (from + 1) % node->setting->node_count == node->setting->culprit &&
+	    node->rank.rank != node->setting->culprit &&
+	    !atomic_load(&culprit_is_prepared))
 		node->bad = true;
 }
 
@@ -437,7 +451,8 @@ static bool misbehave(struct node *node, struct exchange *x)
 	}
 	if (node->setting->conduct == GOES_ON_EARLY)
 		go_on_early(node, x);
-	return node->setting->conduct != BEHAVES;
+	return node->setting->conduct != BEHAVES &&
+	       node->setting->conduct != PREPARES_LATE;
 }
 
 static void *run_node(void *argument)
@@ -451,6 +466,7 @@ static void *run_node(void *argument)
 		 * which begins at once, too. */
 		.deadline_ns =
 			setting->conduct == BEHAVES ||
+					setting->conduct == PREPARES_LATE ||
 					setting->conduct == REPORTS_NOTHING ||
 					setting->conduct == GOES_ON_EARLY
 				? DEADLINE_NS
@@ -668,6 +684,23 @@ static void udp__other_schedules(void **state)
 				       .schedule = s,
 				       .collectives = 3,
 				       .bytes = bytes_to_one });
+	}
+}
+
+/* If a rank is not ready, those that send to it first do not send to others
+ * before. */
+static void udp__turns_are_kept(void **state)
+{
+	(void)state;
+	for (enum exchange_schedule s = EXCHANGE_ROUNDS;
+	     s <= EXCHANGE_ALL_AT_ONCE; s++) {
+		atomic_store(&culprit_is_prepared, false);
+		run_well(&(struct setting){ .node_count = 4,
+					    .schedule = s,
+					    .collectives = 1,
+					    .conduct = PREPARES_LATE,
+					    .culprit = 1,
+					    .bytes = even_bytes });
 	}
 }
 
@@ -998,6 +1031,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(udp__rounds_of_all_sizes),
 		cmocka_unit_test(udp__other_schedules),
+		cmocka_unit_test(udp__turns_are_kept),
 		cmocka_unit_test(udp__grids_of_all_sizes),
 		cmocka_unit_test(udp__grids_of_any_shape),
 		cmocka_unit_test(udp__segments_of_an_ethernet),
