@@ -17,6 +17,12 @@
  * Each byte that arrives is checked, after the clock has stopped.  Rank 0
  * prints the least and the median, in ms, and the ratios of the medians.
  * Memory is warm, as it is not in a sort.  make mpi-bench compiles it.
+ *
+ * Two ranks that have a CPU each also print how long a cache line takes from
+ * one to the other: the median, before each "packed".  A virtual machine may
+ * move between CPUs that share a cache and others that share none, without a
+ * trace within it.  Only "packed" writes again and again to lines that the
+ * other rank has in its cache, and takes up to three times as long then.
  */
 #include <mpi.h>
 
@@ -36,6 +42,7 @@
 #define RECORD_BYTES 100
 #define ROUNDS_MAX 200
 #define DEADLINE_NS ((uint64_t)20000000000)
+#define PASSES 2000
 
 enum kind { RAW, EXCHANGE, PACKED_RAW, PACKED, EMPTY, KINDS };
 
@@ -48,6 +55,7 @@ static uint8_t *pack_buffer;
 static uint64_t *order; /* of all our records: where they lie in out */
 static gather_fn *gather;
 static bool packs;
+static volatile uint64_t *passed; /* shared by two ranks; NULL: not two */
 
 /* --- the exchange's functions -----------------------------------------------
  */
@@ -193,6 +201,43 @@ static double measure(enum kind kind, struct exchange *x)
 	return longest_s * 1e3;
 }
 
+static void share_line(void)
+{
+	MPI_Win window;
+	MPI_Aint byte_count;
+	int unit;
+	void *line;
+
+	MPI_Win_allocate_shared(own == 0 ? 64 : 0, 1, MPI_INFO_NULL,
+				MPI_COMM_WORLD, &line, &window);
+	MPI_Win_shared_query(window, 0, &byte_count, &unit, &line);
+	passed = line;
+}
+
+/* From one rank to the other, in ns. */
+static double pass_line(void)
+{
+	double begin_s;
+
+	if (own == 0)
+		*passed = 0;
+	MPI_Barrier(MPI_COMM_WORLD);
+	begin_s = MPI_Wtime();
+	for (uint64_t i = own; i < PASSES; i += 2) {
+		while (*passed != i)
+			;
+		*passed = i + 1;
+	}
+	return (MPI_Wtime() - begin_s) / PASSES * 1e9;
+}
+
+static void report_line(double took_ns[ROUNDS_MAX], unsigned round_count)
+{
+	qsort(took_ns, round_count, sizeof(double), compare);
+	printf("a cache line takes %.0f ns from rank to rank, %.0f to %.0f\n",
+	       took_ns[round_count / 2], took_ns[0], took_ns[round_count - 1]);
+}
+
 static void report(double took_ms[KINDS][ROUNDS_MAX], unsigned round_count)
 {
 	double medians[KINDS];
@@ -228,7 +273,7 @@ static void make_memory(double megabytes)
 
 int main(int argc, char **argv)
 {
-	static double took_ms[KINDS][ROUNDS_MAX];
+	static double took_ms[KINDS][ROUNDS_MAX], line_ns[ROUNDS_MAX];
 	struct exchange_options options = { .deadline_ns = DEADLINE_NS };
 	unsigned round_count = argc > 2 ? (unsigned)atoi(argv[2]) : 20;
 	struct rank_options wanted = { 0 };
@@ -251,14 +296,21 @@ int main(int argc, char **argv)
 	options.spins = rank_count <= (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
 	gather = gather_kernel(cpu_level_detect(), RECORD_BYTES);
 	make_memory(argc > 1 ? atof(argv[1]) : 94);
+	if (rank_count == 2 && options.spins)
+		share_line();
 	x = mpi_open(world, &options, &failure);
 	if (!x || exchange_join(x, &failure) < 0)
 		MPI_Abort(MPI_COMM_WORLD, log_failure(&failure));
 	for (unsigned round = 0; round < round_count; round++)
-		for (unsigned kind = 0; kind < KINDS; kind++)
+		for (unsigned kind = 0; kind < KINDS; kind++) {
+			if (kind == PACKED && passed)
+				line_ns[round] = pass_line();
 			took_ms[kind][round] = measure((enum kind)kind, x);
+		}
 	if (own == 0)
 		report(took_ms, round_count);
+	if (own == 0 && passed)
+		report_line(line_ns, round_count);
 	exchange_close(x);
 	rank_free(&rank);
 	mpi_world_end(world, EXIT_DONE);
