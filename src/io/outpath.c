@@ -1,5 +1,6 @@
 #include "io/outpath.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -246,6 +247,7 @@ uint64_t outpath_place(const char *path, uint64_t machine)
 
 	if (outpath_open(path, &folder_fd, &name, &failure) < 0)
 		return 0;
+	assert(name);
 	place = number_place(folder_fd, name, machine);
 	close(folder_fd);
 	free(name);
