@@ -1,10 +1,12 @@
 #include "exchange/exchange_model.h"
 
 #include "base/base.h"
+#include "exchange/grid_bundle.h"
+#include "exchange/udp_wire.h"
 
 #define NS_PER_S 1e9
 /* Of IP and UDP, and of the exchange's own head (udp_wire.h). */
-#define HEADER_BYTES (28 + 32)
+#define HEADER_BYTES (28 + UDP_DATA_HEADER_BYTES)
 /* Preamble, header, checksum and gap. */
 #define ETHERNET_BYTES 38
 /* Of a double that becomes a number of bytes. */
@@ -47,10 +49,12 @@ void exchange_model_ethernet(struct exchange_model *model,
 			receiving_cpus,
 		.message_ns = 2000,
 		.status_ns = 2000 + 2000,
+		.status_bytes = UDP_STATUS_FIXED_BYTES + 28 + ETHERNET_BYTES,
 		.latency_ns = 10000,
 		.word_ns = 8000,
 		.gather_bytes_per_s = 2.5e9,
 		.announce_bytes = 8,
+		.announce_all_max = EXCHANGE_KNOWN_MAX,
 		/* Ready for messages, and all of yours have arrived. */
 		.status_count = 2,
 		/* The sum of lengths, and the end. */
@@ -100,9 +104,23 @@ static double message_ns(const struct exchange_model *model, double bytes)
 		   MAX(send_ns, receive_ns));
 }
 
-static double status_ns(const struct exchange_model *model)
+/* STATUS, which has so many bytes more than its fixed ones. */
+static double status_ns(const struct exchange_model *model, double more_bytes)
 {
-	return model->status_ns * MAX(1, model->ranks_per_cpu);
+	double bytes =
+		model->status_bytes > 0 ? model->status_bytes + more_bytes : 0;
+
+	return MAX(model->status_ns * MAX(1, model->ranks_per_cpu),
+		   NS_PER_S * bytes / model->link_bytes_per_s);
+}
+
+/* What is announced is a message, and of Ethernet a STATUS. */
+static double announce_ns(const struct exchange_model *model, double bytes)
+{
+	double fixed_ns = NS_PER_S * (model->status_bytes + bytes) /
+			  model->link_bytes_per_s;
+
+	return MAX(message_ns(model, bytes), fixed_ns);
 }
 
 static unsigned log2_up(unsigned ranks)
@@ -114,32 +132,45 @@ static unsigned log2_up(unsigned ranks)
 	return steps;
 }
 
-/* Before and after the messages. */
-static double control_ns(const struct exchange_model *model, unsigned ranks)
+/* Before and after the messages; of each rank, so many bytes are announced. */
+static double control_ns(const struct exchange_model *model, unsigned ranks,
+			 double announce_bytes)
 {
-	double others = ranks - 1;
 	double barrier_ns =
-		log2_up(ranks) * (model->latency_ns + status_ns(model));
+		log2_up(ranks) * (model->latency_ns + status_ns(model, 0));
+	double other_ns = announce_ns(model, announce_bytes);
 
+	for (unsigned i = 0; i < model->status_count; i++)
+		other_ns += status_ns(model, i == 0 ? announce_bytes : 0);
 	return 2 * model->latency_ns + model->barrier_count * barrier_ns +
-	       others * (message_ns(model, model->announce_bytes) +
-			 model->status_count * status_ns(model));
+	       (ranks - 1) * other_ns;
 }
 
 /* A short message is over before the neighbour's word has come. */
 static double word_ns(const struct exchange_model *model, double bytes)
 {
-	return status_ns(model) +
+	return status_ns(model, 0) +
 	       model->word_ns * MAX(0, 1 - bytes / WORD_AHEAD_BYTES);
 }
 
 static double staggered_ns(const struct exchange_model *model, unsigned ranks,
-			   double bytes, double between_ns)
+			   double announce_bytes, double bytes,
+			   double between_ns)
 {
 	if (ranks <= 1)
 		return 0;
-	return control_ns(model, ranks) + model->latency_ns +
+	return control_ns(model, ranks, announce_bytes) + model->latency_ns +
 	       (ranks - 1) * (message_ns(model, bytes) + between_ns);
+}
+
+/* Between all, and each rank tells each other one its lengths. */
+static double direct_ns(const struct exchange_model *model, unsigned ranks,
+			double bytes, double between_ns)
+{
+	double announced = ranks <= model->announce_all_max ? ranks : 1;
+
+	return staggered_ns(model, ranks, announced * model->announce_bytes,
+			    bytes, between_ns);
 }
 
 double exchange_model_link_ns(const struct exchange_model *model,
@@ -153,18 +184,19 @@ double exchange_model_grid_ns(const struct exchange_model *model, unsigned rows,
 {
 	/* To a rank of the own row goes what is for its column; then to a rank
 	 * of the column what has come for it from the row. */
-	double row_bytes = message_bytes * rows;
-	double column_bytes = message_bytes * columns;
-	double order_ns =
-		NS_PER_S * row_bytes * columns / model->gather_bytes_per_s;
+	double part_bytes = message_bytes + GRID_LENGTH_BYTES;
+	double row_bytes = part_bytes * rows;
+	double column_bytes = part_bytes * columns;
+	double order_ns = MAX(1, model->ranks_per_cpu) * NS_PER_S * row_bytes *
+			  columns / model->gather_bytes_per_s;
 
 	if (rows <= 1 && columns <= 1)
 		return 0;
-	return staggered_ns(model, columns, row_bytes,
-			    word_ns(model, row_bytes)) +
+	return staggered_ns(model, columns, model->announce_bytes, row_bytes,
+			    0) +
 	       order_ns +
-	       staggered_ns(model, rows, column_bytes,
-			    word_ns(model, column_bytes));
+	       staggered_ns(model, rows, model->announce_bytes, column_bytes,
+			    0);
 }
 
 void exchange_model_grid_sides(unsigned ranks, unsigned *rows,
@@ -193,10 +225,10 @@ double exchange_model_ns(const struct exchange_model *model,
 		return exchange_model_grid_ns(model, rows, columns,
 					      message_bytes);
 	case EXCHANGE_ALL_AT_ONCE:
-		return staggered_ns(model, ranks, message_bytes, 0);
+		return direct_ns(model, ranks, message_bytes, 0);
 	default:
-		return staggered_ns(model, ranks, message_bytes,
-				    word_ns(model, message_bytes));
+		return direct_ns(model, ranks, message_bytes,
+				 word_ns(model, message_bytes));
 	}
 }
 

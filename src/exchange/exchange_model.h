@@ -34,14 +34,15 @@
  *
  * Below the second, what a message costs beside its bytes is more than the
  * grid's second journey of every byte.  Of 64 to 4096 ranks the model has the
- * grid and all-at-once equal at 8 to 9 KB on links of 10 Gbit/s and at 19 to 25
+ * grid and all-at-once equal at 8 to 9 KB on links of 10 Gbit/s and at 20 to 27
  * KB on those of 100: 16 KiB lies between.  (Rounds are equal to the grid at 15
- * and at 29 to 33 KB.)
+ * and at 30 to 34 KB.)
  */
 #define EXCHANGE_MODEL_ROUNDS_BYTES ((uint64_t)128 << 10)
 #define EXCHANGE_MODEL_GRID_BYTES ((uint64_t)16 << 10)
-/* Of fewer ranks the grid saves about as much time of some short messages as it
- * loses of others. */
+/* Of fewer ranks the grid loses as much time of some messages below 16 KiB as
+ * it saves of others: of 9 to 31 it is equal to all-at-once at 2 to 7 KB on
+ * links of 10 Gbit/s, and of fewer nowhere. */
 #define EXCHANGE_MODEL_GRID_RANKS 32
 
 /* Times in ns, and all of them 0 or more. */
@@ -52,16 +53,22 @@ struct exchange_model {
 	double send_ns;	   /* CPU time of sending a datagram, divided by */
 	double receive_ns; /* the CPUs that send; and of receiving it */
 	double message_ns; /* of a message, on each side: system calls */
-	double status_ns;  /* to send a STATUS and to take one */
+	double status_ns;  /* CPU time to send a STATUS and to take one */
+	/* A STATUS on the link with what is around it; 0: as good as nothing.
+	 */
+	double status_bytes;
 	double latency_ns; /* one way */
 	/* How long the neighbour's word is on its way, which is sent 32 KiB
 	 * before the end of a round. */
 	double word_ns;
 	/* How fast the grid puts messages into another order. */
 	double gather_bytes_per_s;
-	/* A rank tells each other one so many bytes of lengths, */
+	/* A rank tells each other one so many bytes of lengths; if there are up
+	 * to so many ranks, for each of them, except in a grid; */
 	double announce_bytes;
-	/* so many STATUS beside that, */
+	unsigned announce_all_max;
+	/* and so many STATUS beside that, of which the first one has the same
+	 * lengths again, */
 	unsigned status_count;
 	/* and so often comes to a barrier of ceil(log2(ranks)) steps. */
 	unsigned barrier_count;
@@ -97,8 +104,9 @@ double exchange_model_ns(const struct exchange_model *model,
 			 enum exchange_schedule schedule, unsigned ranks,
 			 double message_bytes);
 
-/* By a grid of rows x columns, of which the last row may be incomplete: every
- * byte travels within a row, and then within a column. */
+/* By a grid of rows x columns, without the neighbour's word, of which the last
+ * row may be incomplete: every byte travels within a row, and then within a
+ * column. */
 double exchange_model_grid_ns(const struct exchange_model *model, unsigned rows,
 			      unsigned columns, double message_bytes);
 

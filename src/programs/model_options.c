@@ -157,12 +157,17 @@ static struct exchange_model model_of(const struct options_reader *reader,
 	exchange_model_ethernet(&model, (double)options->link_bits_per_s,
 				options->mtu_bytes, options->sending_cpus,
 				options->receiving_cpus);
-	if (options_given(reader, MODEL_OPTION_OVERHEAD))
+	if (options_given(reader, MODEL_OPTION_OVERHEAD)) {
+		model.status_bytes +=
+			options->overhead_bytes - model.overhead_bytes;
+		model.status_bytes = MAX(0, model.status_bytes);
 		model.overhead_bytes = options->overhead_bytes;
+	}
 	if (options_given(reader, MODEL_OPTION_LATENCY))
 		model.latency_ns = options->latency_ns;
 	if (options->announces_all) {
 		model.announce_bytes = 8 * ranks;
+		model.announce_all_max = 0;
 		model.status_count = 3;
 		model.barrier_count = 0;
 	}
@@ -176,13 +181,15 @@ static void print_model(const struct exchange_model *model)
 	printf(", \"payload_bytes\": %.0f, \"overhead_bytes\": %.0f"
 	       ", \"send_ns\": %.0f, \"receive_ns\": %.0f"
 	       ", \"message_ns\": %.0f, \"status_ns\": %.0f"
+	       ", \"status_bytes\": %.0f"
 	       ", \"latency_ns\": %.0f, \"word_ns\": %.0f"
 	       ", \"gather_bytes_per_s\": %.0f, \"status_count\": %u"
 	       ", \"barrier_count\": %u",
 	       model->payload_bytes, model->overhead_bytes, model->send_ns,
 	       model->receive_ns, model->message_ns, model->status_ns,
-	       model->latency_ns, model->word_ns, model->gather_bytes_per_s,
-	       model->status_count, model->barrier_count);
+	       model->status_bytes, model->latency_ns, model->word_ns,
+	       model->gather_bytes_per_s, model->status_count,
+	       model->barrier_count);
 }
 
 static void print_forecast(const struct exchange_model *model,

@@ -2,10 +2,12 @@
  * bench_exchange.c - the exchange alone: ranks as processes, over loopback, or
  * on links with a rate
  *
- * usage: bench_exchange [NODES [MEGABYTES [PAYLOAD [ROUNDS [BRIDGE]]]]]
+ * usage: bench_exchange [NODES [MEGABYTES [PAYLOAD [ROUNDS [BRIDGE MBIT]]]]]
  *
  * With a BRIDGE, as root, rank R is in the network namespace blinkBRIDGE-(R+1)
- * of "tests/cluster up NODES --netns", behind its link.
+ * of "tests/cluster up NODES --netns --rate=MBIT", behind its link; and the
+ * last column is what the model says, with CPU times measured between
+ * namespaces.
  *
  * All ranks together hold so much data, in equal messages.  Each round of the
  * benchmark is one collective for each schedule, taken from when all have met
@@ -47,6 +49,7 @@ struct shared {
 static unsigned node_count = 16, round_count = 20;
 static uint32_t payload_bytes;
 static const char *bridge; /* NULL: loopback */
+static double link_mbit;
 static struct shared *shared;
 
 /* A grid is made when all have come. */
@@ -167,6 +170,30 @@ static int compare(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
+/* CPU times where 32 namespaces share two CPUs, from all-at-once alone on links
+ * that are no limit: 14 us for anything that is sent and received, and 10 for
+ * each more datagram of a message (results/NOTES.md). */
+static double model_ms(enum exchange_schedule schedule)
+{
+	struct exchange_model model;
+	struct topology topology;
+
+	topology_read(&topology);
+	exchange_model_ethernet(&model, link_mbit * 1e6, 1500, 1, 1);
+	/* A token bucket counts 14 bytes of Ethernet, and not 38. */
+	model.overhead_bytes -= 24;
+	model.status_bytes -= 24;
+	model.message_ns = 1800;
+	model.send_ns = 3400;
+	model.receive_ns = 6900;
+	model.status_ns = 14000;
+	model.barrier_count = 0;
+	model.ranks_per_cpu = (double)node_count / topology.cpu_count;
+	return exchange_model_ns(&model, schedule, node_count,
+				 (double)message_bytes) /
+	       1e6;
+}
+
 static void report(enum exchange_schedule schedule)
 {
 	uint64_t took_ns[ROUNDS_MAX], median_ns;
@@ -189,13 +216,16 @@ static void report(enum exchange_schedule schedule)
 	}
 	qsort(took_ns, round_count, sizeof(*took_ns), compare);
 	median_ns = took_ns[round_count / 2];
-	printf("%-12s %8.2f %8.2f %10llu %8llu %8llu %8llu\n",
+	printf("%-12s %8.2f %8.2f %10llu %8llu %8llu %8llu",
 	       exchange_schedule_name(schedule), (double)took_ns[0] / 1e6,
 	       (double)median_ns / 1e6,
 	       (unsigned long long)sum.sent_datagrams / round_count,
 	       (unsigned long long)sum.resent_datagrams / round_count,
 	       (unsigned long long)sum.status_datagrams / round_count,
 	       (unsigned long long)sum.rounds_unwaited / round_count);
+	if (link_mbit > 0)
+		printf(" %8.2f", model_ms(schedule));
+	putchar('\n');
 }
 
 static int run_schedule(enum exchange_schedule schedule)
@@ -219,7 +249,8 @@ int main(int argc, char **argv)
 
 	log_init("bench_exchange");
 	node_count = argc > 1 ? (unsigned)atoi(argv[1]) : node_count;
-	bridge = argc > 5 ? argv[5] : NULL;
+	bridge = argc > 6 ? argv[5] : NULL;
+	link_mbit = argc > 6 ? atof(argv[6]) : 0;
 	payload_bytes = argc > 3 ? (uint32_t)atoi(argv[3]) : 0;
 	round_count = argc > 4 ? (unsigned)atoi(argv[4]) : round_count;
 	if (node_count < 2 || node_count > NODES_MAX || round_count < 1 ||
@@ -233,8 +264,9 @@ int main(int argc, char **argv)
 		return 5;
 	printf("%u ranks, %.1f MB, payload %u; ms; datagrams a collective\n",
 	       node_count, megabytes, payload_bytes);
-	printf("%-12s %8s %8s %10s %8s %8s %8s\n", "schedule", "min", "median",
-	       "sent", "again", "status", "skipped");
+	printf("%-12s %8s %8s %10s %8s %8s %8s%s\n", "schedule", "min",
+	       "median", "sent", "again", "status", "skipped",
+	       bridge ? "    model" : "");
 	for (unsigned s = 0; s < ARRAY_LEN(schedules); s++)
 		worst |= run_schedule(schedules[s]);
 	return worst != 0;

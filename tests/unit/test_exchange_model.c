@@ -27,12 +27,14 @@ static void set_up(double gbit)
 }
 
 /* The protocol that the tables are of: four STATUS to each other rank, of which
- * one has the lengths of the messages to so many ranks, and no other barrier.
- */
+ * one has the lengths of the messages to so many ranks, and no other barrier;
+ * on the link STATUS counts for nothing. */
 static void set_up_tables(double gbit, unsigned announced)
 {
 	set_up(gbit);
 	model.announce_bytes = 8 * announced;
+	model.announce_all_max = 0;
+	model.status_bytes = 0;
 	model.status_count = 3;
 	model.barrier_count = 0;
 }
@@ -63,27 +65,27 @@ struct row {
 
 /* clang-format off */
 static const struct row table[] = {
-	{ 1e6, 10,   16, 5.007,   5.334,   5.334,  5.274, 10.705, 4.806 },
-	{ 1e6, 10,   64, 1.314,   2.683,   2.683,  2.307,  3.311, 1.315 },
-	{ 1e6, 10,  256, 0.333,   8.091,   7.836,  4.875,  1.492, 0.499 },
-	{ 1e6, 10, 1024, 0.083,  35.807,  30.692, 18.444,  2.029, 1.234 },
-	{ 1e6, 10, 4096, 0.021, 225.317, 122.870, 73.740,  3.830, 4.920 },
-	{ 1e6, 100,   16, 0.474,   0.853,   0.853,  0.793,  3.503, 0.494 },
-	{ 1e6, 100,   64, 0.124,   1.610,   1.610,  1.233,  1.225, 0.171 },
-	{ 1e6, 100,  256, 0.031,   7.466,   7.466,  4.505,  0.963, 0.312 },
-	{ 1e6, 100, 1024, 0.008,  30.232,  30.232, 17.984,  1.878, 1.234 },
-	{ 1e6, 100, 4096, 0.002, 130.548, 121.027, 71.897,  3.773, 4.920 },
-	{ 1e8, 10,   16, 500.651, 502.218, 502.218, 502.158, 1053.219,
+	{ 1e6, 10,   16, 5.007,   5.334,   5.334,  5.274, 10.681, 4.806 },
+	{ 1e6, 10,   64, 1.314,   2.683,   2.683,  2.307,  3.257, 1.315 },
+	{ 1e6, 10,  256, 0.333,   8.091,   7.836,  4.875,  1.321, 0.499 },
+	{ 1e6, 10, 1024, 0.083,  35.807,  30.692, 18.444,  1.339, 1.234 },
+	{ 1e6, 10, 4096, 0.021, 225.317, 122.870, 73.740,  2.338, 4.920 },
+	{ 1e6, 100,   16, 0.474,   0.853,   0.853,  0.793,  3.479, 0.494 },
+	{ 1e6, 100,   64, 0.124,   1.610,   1.610,  1.233,  1.169, 0.171 },
+	{ 1e6, 100,  256, 0.031,   7.466,   7.466,  4.505,  0.789, 0.312 },
+	{ 1e6, 100, 1024, 0.008,  30.232,  30.232, 17.984,  1.187, 1.234 },
+	{ 1e6, 100, 4096, 0.002, 130.548, 121.027, 71.897,  2.281, 4.920 },
+	{ 1e8, 10,   16, 500.651, 502.218, 502.218, 502.158, 1053.195,
 	  479.115 },
-	{ 1e8, 10,   64, 131.421, 133.965, 133.965, 133.713, 298.801, 126.752 },
-	{ 1e8, 10,  256, 33.246,  39.722,  39.467, 38.447, 81.341, 33.169 },
-	{ 1e8, 10, 1024, 8.336,  40.233,  35.118, 25.605, 23.899, 9.870 },
-	{ 1e8, 10, 4096, 2.086, 224.350, 121.903, 73.740, 10.171, 5.927 },
-	{ 1e8, 100,   16, 47.389,  51.271,  51.271, 51.211, 331.662, 47.925 },
-	{ 1e8, 100,   64, 12.440,  14.815,  14.815, 14.563, 86.797, 12.715 },
-	{ 1e8, 100,  256, 3.147,   8.885,   8.885,  7.865, 22.934, 3.460 },
-	{ 1e8, 100, 1024, 0.789,  28.290,  28.290, 18.776,  7.176, 1.545 },
-	{ 1e8, 100, 4096, 0.197, 129.581, 120.060, 71.897,  4.338, 4.920 },
+	{ 1e8, 10,   64, 131.421, 133.965, 133.965, 133.713, 298.745, 126.752 },
+	{ 1e8, 10,  256, 33.246,  39.722,  39.467, 38.447, 81.224, 33.169 },
+	{ 1e8, 10, 1024, 8.336,  40.233,  35.118, 25.605, 23.668, 9.870 },
+	{ 1e8, 10, 4096, 2.086, 224.350, 121.903, 73.740, 9.719, 5.927 },
+	{ 1e8, 100,   16, 47.389,  51.271,  51.271, 51.211, 331.638, 47.925 },
+	{ 1e8, 100,   64, 12.440,  14.815,  14.815, 14.563, 86.741, 12.715 },
+	{ 1e8, 100,  256, 3.147,   8.885,   8.885,  7.865, 22.815, 3.460 },
+	{ 1e8, 100, 1024, 0.789,  28.290,  28.290, 18.776,  6.928, 1.545 },
+	{ 1e8, 100, 4096, 0.197, 129.581, 120.060, 71.897,  3.931, 4.920 },
 };
 /* clang-format on */
 
@@ -108,7 +110,7 @@ static void exchange_model__tables(void **state)
 					   bytes),
 			 row->all, 0);
 		/* The table puts no heads into another order. */
-		model.gather_bytes_per_s *= bytes / (bytes - heads);
+		model.gather_bytes_per_s *= (bytes + 8) / (bytes - heads);
 		check_ms(exchange_model_ns(&model, EXCHANGE_GRID, n, bytes),
 			 row->grid, 0);
 		exchange_model_rdma(&model, row->gbit * GBIT);
@@ -153,6 +155,42 @@ static void exchange_model__measured_on_links(void **state)
 	check_ms(measured_ns(4, 100, 1000000), 1590, 0.01);
 	check_ms(measured_ns(8, 50, 1000000), 1867, 0.015);
 	check_ms(measured_ns(16, 25, 1000000), 2033, 0.03);
+}
+
+/* An exchange alone between namespaces on links of 10 Mbit/s, with CPU times
+ * that were measured where links are no limit (results/NOTES.md). */
+static void exchange_model__measured_alone(void **state)
+{
+	static const struct {
+		unsigned ranks;
+		double bytes, rounds, grid;
+	} cases[] = {
+		{ 16, 500, 19.3, 14.5 },    { 16, 1000, 25.4, 24.4 },
+		{ 16, 2000, 38.3, 44.8 },   { 16, 8000, 116.0, 166.5 },
+		{ 32, 1000, 59.7, 63.5 },   { 32, 2000, 89.1, 124.9 },
+		{ 32, 4000, 150.0, 247.0 },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_LEN(cases); i++) {
+		unsigned n = cases[i].ranks;
+
+		set_up(0.01);
+		model.overhead_bytes -= 24;
+		model.status_bytes -= 24;
+		model.message_ns = 1800;
+		model.send_ns = 3400;
+		model.receive_ns = 6900;
+		model.status_ns = 14000;
+		model.barrier_count = 0;
+		model.ranks_per_cpu = n / 2.0;
+		check_ms(exchange_model_ns(&model, EXCHANGE_ROUNDS, n,
+					   cases[i].bytes),
+			 cases[i].rounds, 0.15);
+		check_ms(exchange_model_ns(&model, EXCHANGE_GRID, n,
+					   cases[i].bytes),
+			 cases[i].grid, 0.15);
+	}
 }
 
 /* Where sixteen ranks share two CPUs, these are the limit of fast links: 65280
@@ -214,6 +252,33 @@ static void exchange_model__each_term(void **state)
 	assert_true(exchange_model_ns(&model, EXCHANGE_ROUNDS, 5, 8192) ==
 		    8e5 + 4 * 1e3 + 4 * 9e3 + (8 + 3) * 1e7 + (3 + 3) * 1e9 +
 			    4 * 6144);
+}
+
+/* Of a slow link STATUS takes its part: 1 byte in 1 us. */
+static void exchange_model__status_on_the_link(void **state)
+{
+	(void)state;
+	model = (struct exchange_model){
+		.link_bytes_per_s = 1e6,
+		.payload_bytes = 1000,
+		.status_ns = 1,
+		.status_bytes = 100,
+		.gather_bytes_per_s = 1e18,
+		.announce_bytes = 8,
+		.announce_all_max = 4,
+		.status_count = 2,
+	};
+	/* 3 times, to each other of 4 ranks: announcement and first STATUS with
+	 * 4 lengths, the second one with none, and the message. */
+	assert_true(exchange_model_ns(&model, EXCHANGE_ALL_AT_ONCE, 4, 50) ==
+		    3e3 * (132 + 132 + 100 + 50));
+	assert_true(exchange_model_ns(&model, EXCHANGE_ROUNDS, 4, 50) ==
+		    3e3 * (132 + 132 + 100 + 50 + 100));
+	/* A length for each of more ranks, and in a grid. */
+	assert_true(exchange_model_ns(&model, EXCHANGE_ALL_AT_ONCE, 5, 50) ==
+		    4e3 * (108 + 108 + 100 + 50));
+	check_ms(exchange_model_ns(&model, EXCHANGE_GRID, 4, 50),
+		 2 * (108 + 108 + 100 + 116) / 1e3, 0);
 }
 
 /* Of 64 ranks: three ways; to each other rank an announcement of 3 us, two
@@ -281,18 +346,23 @@ static void exchange_model__grid_sides(void **state)
 	assert_true(rows == 65536 && columns == 65536);
 }
 
-/* One row, or one column, is rounds between all, and an order for nothing. */
+/* One row, or one column, is all at once with a length before each message, and
+ * an order for nothing. */
 static void exchange_model__grid_of_one_row(void **state)
 {
 	double order_ns;
 
 	(void)state;
 	set_up(10);
-	order_ns = 16 * 5000 / model.gather_bytes_per_s * 1e9;
+	order_ns = 16 * 5008 / model.gather_bytes_per_s * 1e9;
 	check_ms(exchange_model_grid_ns(&model, 1, 16, 5000) - order_ns,
-		 exchange_model_ns(&model, EXCHANGE_ROUNDS, 16, 5000) / 1e6, 0);
+		 exchange_model_ns(&model, EXCHANGE_ALL_AT_ONCE, 16, 5008) /
+			 1e6,
+		 0);
 	check_ms(exchange_model_grid_ns(&model, 16, 1, 5000) - order_ns,
-		 exchange_model_ns(&model, EXCHANGE_ROUNDS, 16, 5000) / 1e6, 0);
+		 exchange_model_ns(&model, EXCHANGE_ALL_AT_ONCE, 16, 5008) /
+			 1e6,
+		 0);
 	assert_true(exchange_model_grid_ns(&model, 1, 1, 5000) == 0);
 }
 
@@ -354,23 +424,27 @@ static void exchange_model__reason_for_the_grid(void **state)
 		check_between(crossing_bytes(EXCHANGE_ROUNDS, n), 14 * KB,
 			      16 * KB);
 		set_up(100);
-		check_between(crossing_bytes(EXCHANGE_ALL_AT_ONCE, n), 18 * KB,
-			      26 * KB);
+		check_between(crossing_bytes(EXCHANGE_ALL_AT_ONCE, n), 20 * KB,
+			      28 * KB);
 		check_between(crossing_bytes(EXCHANGE_ROUNDS, n), 28 * KB,
-			      34 * KB);
+			      35 * KB);
 	}
 }
 
-/* Of few ranks the grid is no better for any short message; of 32 and more it
- * is for messages of one datagram. */
+/* Of few ranks the grid is no better for any short message; from 9 to 31 it is
+ * for some below 16 KiB only; of 32 and more it is for messages of one
+ * datagram. */
 static void exchange_model__reason_for_its_ranks(void **state)
 {
 	(void)state;
 	for (double gbit = 10; gbit <= 100; gbit *= 10) {
 		set_up(gbit);
-		for (unsigned n = 2; n <= 14; n++)
+		for (unsigned n = 2; n <= 8; n++)
 			assert_true(crossing_bytes(EXCHANGE_ALL_AT_ONCE, n) ==
 				    0);
+		for (unsigned n = 9; n < EXCHANGE_MODEL_GRID_RANKS; n++)
+			check_between(crossing_bytes(EXCHANGE_ALL_AT_ONCE, n),
+				      2 * KB, 15 * KB);
 		for (unsigned n = EXCHANGE_MODEL_GRID_RANKS; n <= 300; n++)
 			assert_true(crossing_bytes(EXCHANGE_ALL_AT_ONCE, n) >
 				    1440);
@@ -383,9 +457,11 @@ int main(void)
 		cmocka_unit_test(exchange_model__tables),
 		cmocka_unit_test(exchange_model__ranks_that_share_a_link),
 		cmocka_unit_test(exchange_model__measured_on_links),
+		cmocka_unit_test(exchange_model__measured_alone),
 		cmocka_unit_test(exchange_model__shared_cpus),
 		cmocka_unit_test(exchange_model__one_rank_sends_nothing),
 		cmocka_unit_test(exchange_model__each_term),
+		cmocka_unit_test(exchange_model__status_on_the_link),
 		cmocka_unit_test(exchange_model__empty_messages),
 		cmocka_unit_test(exchange_model__the_slowest_counts),
 		cmocka_unit_test(exchange_model__mtu),
