@@ -19,8 +19,8 @@
  * of each part, then the parts; one for each rank of the receiver's column, or
  * of the sender's row, in ascending order.  Who passes on has checked what each
  * sender announces for each receiver, and the receiver checks it again: who
- * passes on what cannot be is to blame.  What is possible and wrong is taken for
- * the source's own, whoever has passed it on.
+ * passes on what cannot be is to blame.  What is possible and wrong is taken
+ * for the source's own, whoever has passed it on.
  *
  * Private to the exchange: exchange.c calls this in place of an
  * implementation's own begin(), receive() and finish().

@@ -385,14 +385,13 @@ static void exchange_model__schedule(void **state)
 	assert_true(exchange_model_ns(&model, EXCHANGE_AUTO, 2, 1e20) ==
 		    exchange_model_ns(&model, EXCHANGE_ROUNDS, 2, 1e20));
 	for (unsigned n = 2; n <= 4096; n *= 8)
-		for (double bytes = 10; bytes < 1e6; bytes *= 3)
-			assert_true(
-				exchange_model_ns(&model, EXCHANGE_AUTO, n,
-						  bytes) ==
-				exchange_model_ns(&model,
-						  exchange_model_schedule(
-							  (uint64_t)bytes, n),
-						  n, bytes));
+		for (uint64_t bytes = 10; bytes < 1000000; bytes *= 3)
+			assert_true(exchange_model_ns(&model, EXCHANGE_AUTO, n,
+						      bytes) ==
+				    exchange_model_ns(
+					    &model,
+					    exchange_model_schedule(bytes, n),
+					    n, bytes));
 }
 
 /* The longest message with which the grid takes less time. */
@@ -400,7 +399,7 @@ static double crossing_bytes(enum exchange_schedule other, unsigned ranks)
 {
 	double found = 0;
 
-	for (double bytes = 100; bytes < 200 * KB; bytes += 100)
+	for (unsigned bytes = 100; bytes < 200 * 1000; bytes += 100)
 		if (exchange_model_ns(&model, EXCHANGE_GRID, ranks, bytes) <
 		    exchange_model_ns(&model, other, ranks, bytes))
 			found = bytes;
@@ -437,7 +436,7 @@ static void exchange_model__reason_for_the_grid(void **state)
 static void exchange_model__reason_for_its_ranks(void **state)
 {
 	(void)state;
-	for (double gbit = 10; gbit <= 100; gbit *= 10) {
+	for (unsigned gbit = 10; gbit <= 100; gbit *= 10) {
 		set_up(gbit);
 		for (unsigned n = 2; n <= 8; n++)
 			assert_true(crossing_bytes(EXCHANGE_ALL_AT_ONCE, n) ==
