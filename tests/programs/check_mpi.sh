@@ -40,6 +40,8 @@ readonly SCHEDULES=(rounds grid)
 # Where a rank is gone, for others' silence to end the run soon; a launcher
 # mostly is faster.
 readonly GONE_DEADLINE_S=5
+# A launcher that is still there then is killed.
+LAUNCHER_S=300
 # Open MPI unloads plugins that leave memory: nothing tells then whose it was.
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
 declare -A MANY=([mpich]="" [openmpi]=--oversubscribe)
@@ -53,7 +55,7 @@ mpi()
 
 	status=0
 	# shellcheck disable=SC2086 # none, or one word
-	timeout 300 "mpirun.$mpi" ${MANY[$mpi]} -n "$ranks" "$@" \
+	timeout --kill-after=1 "$LAUNCHER_S" "mpirun.$mpi" ${MANY[$mpi]} -n "$ranks" "$@" \
 		>said 2>err </dev/null || status=$?
 }
 
@@ -409,6 +411,7 @@ start_sort()
 	# shellcheck disable=SC2016 # that shell's
 	mpi_sort_by_shell='echo $$ >pid.${PMI_RANK:-$OMPI_COMM_WORLD_RANK}; exec "$@"'
 	(
+		LAUNCHER_S=$((GONE_DEADLINE_S + 10))
 		mpi "$mpi" "$ranks" sh -c "$mpi_sort_by_shell" sh \
 			"$(mpi_program "$mpi")" "$@" --deadline="$GONE_DEADLINE_S"
 		echo "$status" >ended
@@ -416,15 +419,31 @@ start_sort()
 	job=$!
 }
 
-# end_sort BEGIN_S: it ends soon; its status in $status
+# have_ended: no process of pid.0 ... runs
+have_ended()
+{
+	local file pid state
+
+	for file in pid.*; do
+		pid=$(cat "$file")
+		[ -n "$pid" ] || continue
+		state=$(ps -o stat= -p "$pid") || continue
+		[[ $state = Z* ]] || return 1
+	done
+}
+
+# end_sort BEGIN_S: its ranks end soon; its status in $status.  Now and then Open
+# MPI's launcher waits for a lock of its own for ever, in pmix_rte_finalize(),
+# when all ranks have ended.
 end_sort()
 {
 	local took_s
 
-	wait "$job"
-	status=$(cat ended)
+	wait_until have_ended
 	took_s=$((SECONDS - $1))
 	[ "$took_s" -le $((GONE_DEADLINE_S + 20)) ] || fail "took $took_s s"
+	wait "$job"
+	status=$(cat ended)
 }
 
 # time_sort MPI RANKS OPTION...: from when rank 1 is there to the end, in $took_ms
