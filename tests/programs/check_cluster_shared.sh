@@ -152,7 +152,8 @@ case_differs()
 	input='' start_external 2 --shared-input
 	wait_ranks 0 1
 	expect_usage
-	expect_match 'finds 1000 records in the shared input' err.0
+	# Which of them rank 0 names depends on who says it first.
+	expect_match 'finds (1000|160000) records in the shared input' err.0
 	expect_none
 	statuses=() pids=()
 	rank_options=([1]="--shared-input -o out.1")

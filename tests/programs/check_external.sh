@@ -232,9 +232,9 @@ case_suppose_too_much()
 {
 	local options=(--explain -S 64G --threads=8 --json)
 
-	expect_sorted "${options[@]}" --suppose=4096:300000000000
+	expect_sorted "${options[@]}" --suppose=4096:9600000000000
 	expect_match '"ranks": 4096, .*"refused": null' "$STDOUT"
-	expect_sorted "${options[@]}" --suppose=4097:300000000000
+	expect_sorted "${options[@]}" --suppose=4097:9600000000000
 	expect_match '"refused": "it has at most 4096 ranks"' "$STDOUT"
 }
 

@@ -266,7 +266,10 @@ class MeasuredTest(unittest.TestCase):
 
     def test_records_beside_the_machine(self):
         made = self.compare()
-        self.assertEqual(made.notes, [])
+        self.assertEqual(made.notes, [
+            f"Not compared: 2026-11-25-{name}: an mpirun has started its "
+            "ranks." for name in ("transports", "transports-mpich",
+                                  "transports-shm")])
         wholes = {row.run: row for row in made.rows if row.stage == "whole"}
         self.assertEqual(len(wholes), 6)
         row = wholes["2026-11-22-zen4-1-sweep, pagecache, 1,000,000 records"]
@@ -352,7 +355,7 @@ class ShownTest(unittest.TestCase):
     def test_text(self):
         text = forecast_table.text(self.report)
         self.assertLessEqual(max(map(len, text.splitlines())), 100)
-        self.assertRegex(text, r"\n4096 .* 3\.\d+\*  0\.00")
+        self.assertRegex(text, r"\n4096 .* 2\.\d+\*  0\.00")
         self.assertRegex(text, r"\n1 +- ")
         self.assertIn("links of 10 Gbit/s, packets of 1500 bytes, platter",
                       text)

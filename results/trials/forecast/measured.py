@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from trials.base import documents, units
 from trials.base.failure import FILE, Failure
 from trials.forecast import exchange, stages, wanted
-from trials.record import schema, store
+from trials.record import schema, store, sweep
 from trials.report import machine_facts
 
 SCHEMA = "blinkreport-exchanges-1"
@@ -97,8 +97,13 @@ class Comparison:
 
     def _add_trials(self, path, run):
         name = os.path.basename(os.path.realpath(path))
-        reference = next(c["name"] for c in run.design["configurations"]
-                         if c["role"] == "reference")
+        configuration = next(c for c in run.design["configurations"]
+                             if c["role"] == "reference")
+        if sweep.ranks_of(configuration["parameters"]):
+            self.notes.append(f"Not compared: {name}: an mpirun has started "
+                              "its ranks.")
+            return
+        reference = configuration["name"]
         for scenario in run.design["scenarios"]:
             trials = [t for t in run.trials if t["scenario"] == scenario
                       and t["configuration"] == reference
