@@ -381,6 +381,10 @@ bench-external: all tests ## measure sorts larger than memory; needs root
 bench-cluster-external: all tests ## measure ranks beyond memory; needs root
 	tests/bench/bench_cluster_external.py $(if $(LABEL),--label '$(LABEL)')
 
+.PHONY: bench-grid
+bench-grid: all tests ## measure the grid against rounds on links; needs root
+	tests/bench/bench_grid.py
+
 DYN_PROGRAMS := $(if $(filter dyn,$(VARIANT)),$(PROGRAMS:%=$(BUILD)/dyn/bin/%))
 .PHONY: tests
 tests: $(TESTS:%.c=$(BUILD)/$(VARIANT)/%) $(HELPERS:%.c=$(BUILD)/$(VARIANT)/%) \
