@@ -163,7 +163,7 @@ void exchange_close(struct exchange *exchange)
 	exchange_grid_free(grid);
 }
 
-/* --- who meets --------------------------------------------------------------
+/* --- ranks that meet in a collective ----------------------------------------
  */
 
 static unsigned member(const struct exchange_collective *collective, unsigned i)

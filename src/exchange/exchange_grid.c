@@ -246,8 +246,9 @@ static bool idle(void *context)
 }
 
 /* Is part k of the sender's bundle as long as the collective allows the message
- * from source to destination to be?  *left: what the bundle has for parts.  Who
- * passes on has checked that, so that it is to blame and not the source. */
+ * from source to destination to be?  *left: bytes of the bundle that its parts
+ * have not taken yet.  The sender has checked the source's length before it
+ * passed it on, so the sender is to blame and not the source. */
 static int check_part(const struct exchange_grid *grid, const struct step *step,
 		      unsigned sender, unsigned k, uint64_t *left,
 		      unsigned source, unsigned destination,

@@ -17,10 +17,11 @@
  *
  * A message that is passed on is a bundle: a u64 (little endian) with the bytes
  * of each part, then the parts; one for each rank of the receiver's column, or
- * of the sender's row, in ascending order.  Who passes on has checked what each
- * sender announces for each receiver, and the receiver checks it again: who
- * passes on what cannot be is to blame.  What is possible and wrong is taken
- * for the source's own, whoever has passed it on.
+ * of the sender's row, in ascending order.  The rank that passes it on checks
+ * what each source announces for each receiver, and the receiver checks it
+ * again: a rank that passes on an impossible length is blamed itself.  A length
+ * that is possible but wrong is taken for the source's own, even if the rank on
+ * the way has changed it.
  *
  * Private to the exchange: exchange.c calls this in place of an
  * implementation's own begin(), receive() and finish().

@@ -28,8 +28,8 @@
 #define CHUNK_BYTES_MAX MIB
 
 /* Poll for this long, and then sleep between polls.  A thread that has its CPU
- * for itself keeps it while it polls: whoever it yielded to would have it for a
- * slice of some milliseconds. */
+ * for itself does not yield it while it polls: another process would then have
+ * it for some milliseconds. */
 #define POLL_NS ((uint64_t)1000000)
 #define NAP_NS 50000
 /* A shorter wait is no event of a trace. */
@@ -288,7 +288,7 @@ static const void *hello(const struct exchange *exchange, unsigned node,
 /* --- collectives ------------------------------------------------------------
  */
 
-/* Who meets in the collective. */
+/* The ranks that meet in the collective, in the order of our rounds. */
 static void form_ring(struct mpi *x)
 {
 	for (unsigned node = 0; node < mpi_node_count(x); node++)

@@ -330,7 +330,7 @@ bool udp_send_some(struct udp *x, uint64_t now_ns)
 	return sent > 0;
 }
 
-/* Who meets in the collective. */
+/* The ranks that meet in the collective, in the order of our rounds. */
 static void form_ring(struct udp *x)
 {
 	for (unsigned node = 0; node < udp_node_count(x); node++)
