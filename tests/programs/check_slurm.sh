@@ -174,10 +174,23 @@ slurm_sort()
 		--deadline="$DEADLINE_S" "$@"
 }
 
+# Of some hundred jobs of Open MPI 4.1.4 under Slurm's PMIx one has a rank that
+# gets another's message while it still waits in MPI_Init: its TCP plug-in then
+# calls a function at 0.  No frame is ours.
+has_mpi_crashed()
+{
+	grep -q -E 'address 0x0+ \(pc 0x0+ |Failing at address: \(nil\)' err &&
+		! grep -q -E 'blinksort-mpi[.a-z]*\(' err
+}
+
 # expect_slurm TRANSPORT "SRUN'S OPTIONS" OPTION...: ./want is what comes out
 expect_slurm()
 {
 	slurm_sort "$@"
+	if [ "$1" = openmpi ] && has_mpi_crashed; then
+		expect_none
+		slurm_sort "$@"
+	fi
 	[ "$status" = 0 ] || fail "status $status: $*: $(head -c 2000 err)"
 	expect_whole 4 want || fail "$*"
 	rm -f out.*
