@@ -16,9 +16,11 @@
 #define MILLISECOND_NS ((uint64_t)1000000)
 /* When to send the first query; the interval then doubles up to
  * UDP_QUERY_NS_MAX.  It is longer when ranks share CPUs, since a silent peer
- * may only be descheduled. */
+ * may only be descheduled, for the longer the more ranks there are: so long for
+ * each SHARED_NODES of them. */
 #define QUERY_NS MILLISECOND_NS
 #define QUERY_SHARED_NS (30 * MILLISECOND_NS)
+#define SHARED_NODES 16
 /* Poll for this long before sleeping: two round trips between CPUs. */
 #define SPIN_NS ((uint64_t)30000)
 /* Steps of one exchange_serve() at most: enough for some lists of gaps, but not
@@ -83,7 +85,9 @@ static void give_up(struct udp *x, unsigned node)
 /* Where queues are long, an answer is under way for as long. */
 static uint64_t first_query_ns(const struct udp *x, const struct udp_peer *peer)
 {
-	uint64_t first_ns = x->base.spins ? QUERY_NS : QUERY_SHARED_NS;
+	uint64_t crowds = DIV_ROUND_UP(udp_node_count(x), SHARED_NODES);
+	uint64_t first_ns =
+		x->base.spins ? QUERY_NS : QUERY_SHARED_NS * crowds;
 
 	return MAX(first_ns,
 		   MIN(2 * peer->clock.last_round_trip_ns, UDP_QUERY_NS_MAX));
