@@ -3,8 +3,8 @@
  *
  * Compiled for blinksort-mpi only, by the mpicc of the MPI that it is linked
  * with.  It uses functions of MPI 3.1 and no function that waits, but for
- * MPI_Init_thread, MPI_Comm_split_type right behind it, and MPI_Finalize: when
- * these take too long, the process says so and ends with EXIT_PEER.
+ * MPI_Init_thread and MPI_Finalize: when these take too long, the process says
+ * so and ends with EXIT_PEER.
  *
  * A rank tells the others where it stands in short messages, the notes
  * (mpi_notes.c), and sends records in chunks (mpi_chunks.c).  MPI delivers what

@@ -85,7 +85,7 @@ static void send_to(struct mpi *x, struct mpi_sent_note *sent, unsigned node)
 	size_t bytes = sizeof(sent->note.head) + sent->note.head.text_bytes;
 
 	if (mpi_succeeds(x, MPI_Isend(&sent->note, (int)bytes, MPI_BYTE,
-				      (int)node, TAG_NOTE, x->world->comm,
+				      (int)node, TAG_NOTE, MPI_COMM_WORLD,
 				      &sent->requests[sent->request_count])))
 		sent->request_count++;
 }
@@ -253,7 +253,7 @@ static bool listen_on(struct mpi *x)
 {
 	return mpi_succeeds(x, MPI_Irecv(&x->heard, sizeof(x->heard), MPI_BYTE,
 					 MPI_ANY_SOURCE, TAG_NOTE,
-					 x->world->comm, &x->hearing));
+					 MPI_COMM_WORLD, &x->hearing));
 }
 
 bool mpi_notes_receive(struct mpi *x)

@@ -21,11 +21,22 @@
 
 #define MPI_WINDOW_MAX 64
 
-/* mpi_world.c writes it; mpi.c what is marked by *. */
+/* Of a host, as MPI_Get_processor_name() tells it. */
+#define MPI_NAME_BYTES 256
+
+/* What all ranks learn of one before the exchange is opened. */
+struct mpi_place {
+	char name[MPI_NAME_BYTES];
+	uint64_t host_id;		   /* machine_host_id() */
+	uint8_t secret[RANK_SECRET_BYTES]; /* of rank 0; others: 0 */
+};
+
+/* mpi_world.c writes it; mpi.c what is marked by *.  Nobody else uses
+ * MPI_COMM_WORLD in this process, which needs no other communicator. */
 struct mpi_world {
-	MPI_Comm comm; /* our own */
 	struct rank_given ranks;
-	char **names; /* [rank]; owned: of ranks.names */
+	struct mpi_place *places; /* [rank] */
+	const char **names;	  /* [rank]: ranks.names */
 	uint64_t init_ns;
 	/* * There are requests that did not end: neither may their memory be
 	 * freed, nor may MPI_Finalize be called, which may wait for them. */

@@ -12,9 +12,8 @@
 
 #include "base/clock.h"
 #include "exchange/mpi_state.h"
+#include "system/machine.h"
 
-/* Of a host, as MPI_Get_processor_name() tells it. */
-#define NAME_BYTES 256
 #define POLL_NS 50000
 /* After a failure: for all other ranks to print what they have to say. */
 #define FAREWELL_NS ((uint64_t)1000000000)
@@ -25,7 +24,7 @@
  */
 #define FINALIZE_S 10
 
-static_assert(MPI_MAX_PROCESSOR_NAME <= NAME_BYTES, "all of a name fits");
+static_assert(MPI_MAX_PROCESSOR_NAME <= MPI_NAME_BYTES, "all of a name fits");
 
 /* --- errors -----------------------------------------------------------------
  */
@@ -122,7 +121,6 @@ static void end_limit(const struct limit *limit)
 	sigaction(SIGALRM, &limit->before, NULL);
 }
 
-/* MPI_Init_thread, and MPI_Comm_split_type right behind it. */
 static void begin_start(struct limit *limit, uint64_t deadline_ns)
 {
 	static char line[128];
@@ -173,95 +171,71 @@ static int find_rank(struct mpi_world *world, struct failure *failure)
 	return compare_with_launcher(ranks, failure);
 }
 
-/* Which ranks share our machine. */
-static int find_machine(struct mpi_world *world, struct failure *failure)
+/* Ranks of one boot and user, or where that cannot be told, of one name. */
+static bool share_machine(const struct mpi_place *a, const struct mpi_place *b)
 {
-	MPI_Comm machine;
-	int rank = 0, count = 0;
-	int error =
-		check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED,
-					  (int)world->ranks.rank, MPI_INFO_NULL,
-					  &machine),
-		      failure);
-
-	if (error)
-		return error;
-	MPI_Comm_rank(machine, &rank);
-	MPI_Comm_size(machine, &count);
-	MPI_Comm_free(&machine);
-	world->ranks.machine_rank = (unsigned)rank;
-	world->ranks.machine_count = (unsigned)count;
-	return 0;
+	return a->host_id == b->host_id &&
+	       (a->host_id != 0 || strcmp(a->name, b->name) == 0);
 }
 
-static int find_names(struct mpi_world *world, uint64_t deadline_ns,
-		      struct failure *failure)
+static void count_machine(struct rank_given *ranks,
+			  const struct mpi_place *places)
 {
-	unsigned count = world->ranks.node_count;
-	char own[NAME_BYTES] = { 0 };
-	MPI_Request request;
-	int length = 0, error;
+	ranks->machine_rank = ranks->machine_count = 0;
+	for (unsigned i = 0; i < ranks->node_count; i++) {
+		if (!share_machine(&places[i], &places[ranks->rank]))
+			continue;
+		ranks->machine_rank += i < ranks->rank;
+		ranks->machine_count++;
+	}
+}
 
+/* Rank 0 draws the secret: the name of a gathered file follows from it. */
+static void describe_own(struct mpi_place *place, unsigned rank)
+{
+	int length = 0;
+
+	MPI_Get_processor_name(place->name, &length);
+	place->host_id = machine_host_id();
+	if (rank == 0)
+		randombytes_buf(place->secret, sizeof(place->secret));
+}
+
+/* One collective for all, since 16 ranks that share two CPUs spend some
+ * milliseconds in each. */
+static int find_places(struct mpi_world *world, uint64_t deadline_ns,
+		       struct failure *failure)
+{
+	struct rank_given *ranks = &world->ranks;
+	unsigned count = ranks->node_count;
+	MPI_Request request;
+	int error;
+
+	world->places = calloc(count, sizeof(*world->places));
 	world->names = calloc(count, sizeof(*world->names));
-	if (world->names)
-		world->names[0] = calloc(count, NAME_BYTES);
-	if (!world->names || !world->names[0])
+	if (!world->places || !world->names)
 		return failure_no_memory(failure);
-	for (unsigned i = 1; i < count; i++)
-		world->names[i] = world->names[i - 1] + NAME_BYTES;
-	world->ranks.names = (const char *const *)world->names;
-	MPI_Get_processor_name(own, &length);
-	error = check(MPI_Iallgather(own, NAME_BYTES, MPI_BYTE, world->names[0],
-				     NAME_BYTES, MPI_BYTE, world->comm,
-				     &request),
+	describe_own(&world->places[ranks->rank], ranks->rank);
+	error = check(MPI_Iallgather(MPI_IN_PLACE, 0, MPI_BYTE, world->places,
+				     sizeof(*world->places), MPI_BYTE,
+				     MPI_COMM_WORLD, &request),
 		      failure);
-	return error ? error : await(&request, deadline_ns, failure);
-}
-
-/* Rank 0 draws it: the name of a gathered file follows from it. */
-static int share_secret(struct mpi_world *world, uint64_t deadline_ns,
-			struct failure *failure)
-{
-	MPI_Request request;
-	int error;
-
-	if (world->ranks.rank == 0)
-		randombytes_buf(world->ranks.secret, RANK_SECRET_BYTES);
-	error = check(MPI_Ibcast(world->ranks.secret, RANK_SECRET_BYTES,
-				 MPI_BYTE, 0, world->comm, &request),
-		      failure);
-	return error ? error : await(&request, deadline_ns, failure);
-}
-
-static int make_world(struct mpi_world *world, const struct limit *limit,
-		      uint64_t deadline_ns, struct failure *failure)
-{
-	MPI_Request request;
-	int error;
-
-	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-	error = find_rank(world, failure);
-	if (error == 0)
-		error = find_machine(world, failure);
-	end_limit(limit);
-	if (error == 0)
-		error = check(
-			MPI_Comm_idup(MPI_COMM_WORLD, &world->comm, &request),
-			failure);
 	if (error == 0)
 		error = await(&request, deadline_ns, failure);
-	if (error == 0)
-		error = find_names(world, deadline_ns, failure);
-	if (error == 0)
-		error = share_secret(world, deadline_ns, failure);
-	return error;
+	if (error)
+		return error;
+	for (unsigned i = 0; i < count; i++)
+		world->names[i] = world->places[i].name;
+	ranks->names = world->names;
+	memcpy(ranks->secret, world->places[0].secret, sizeof(ranks->secret));
+	count_machine(ranks, world->places);
+	return 0;
 }
 
 static void free_world(struct mpi_world *world)
 {
-	if (world->names)
-		free(world->names[0]);
 	free(world->names);
+	free(world->places);
 	free(world);
 }
 
@@ -276,18 +250,20 @@ int mpi_world_start(struct mpi_world **started, uint64_t deadline_ns,
 	*started = NULL;
 	if (!world)
 		return failure_no_memory(failure);
-	world->comm = MPI_COMM_NULL;
 	begin_start(&limit, deadline_ns);
 	error = check(
 		MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided),
 		failure);
+	end_limit(&limit);
 	if (error) {
-		end_limit(&limit);
 		free_world(world);
 		return error;
 	}
 	world->init_ns = clock_now_ns() - begin_ns;
-	error = make_world(world, &limit, deadline_ns, failure);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	error = find_rank(world, failure);
+	if (error == 0)
+		error = find_places(world, deadline_ns, failure);
 	/* Where ranks have not come, MPI_Finalize would wait for them. */
 	world->has_pending = error && failure->status != EXIT_USAGE;
 	*started = world;
@@ -322,49 +298,45 @@ const char *mpi_library(void)
 
 /* All ranks have come here, so that none is killed before it has printed its
  * message. */
-static bool meet(const struct mpi_world *world)
+static bool meet(void)
 {
 	struct failure failure;
 	MPI_Request request;
 
-	return world->comm != MPI_COMM_NULL &&
-	       MPI_Ibarrier(world->comm, &request) == MPI_SUCCESS &&
+	return MPI_Ibarrier(MPI_COMM_WORLD, &request) == MPI_SUCCESS &&
 	       await(&request, FAREWELL_NS, &failure) == 0;
 }
 
 /* Notes that were under way when the exchange ended: MPI_Finalize may complain
  * of what nobody has received.  One that MPI has found is here whole. */
-static void take_late_notes(const struct mpi_world *world)
+static void take_late_notes(void)
 {
 	for (;;) {
 		struct mpi_note note;
 		MPI_Status status;
 		int flag = 0, byte_count = 0;
 
-		if (MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, world->comm, &flag,
-			       &status) != MPI_SUCCESS ||
+		if (MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD,
+			       &flag, &status) != MPI_SUCCESS ||
 		    !flag)
 			return;
 		MPI_Get_count(&status, MPI_BYTE, &byte_count);
 		if ((size_t)byte_count > sizeof(note) ||
 		    MPI_Recv(&note, byte_count, MPI_BYTE, status.MPI_SOURCE,
-			     status.MPI_TAG, world->comm,
+			     status.MPI_TAG, MPI_COMM_WORLD,
 			     MPI_STATUS_IGNORE) != MPI_SUCCESS)
 			return;
 	}
 }
 
-static uint64_t finalize(struct mpi_world *world)
+static uint64_t finalize(void)
 {
 	uint64_t begin_ns = clock_now_ns();
 	struct limit limit;
 
 	begin_limit(&limit, FINALIZE_S,
 		    PREFIX "MPI_Finalize does not end: a rank is gone\n");
-	if (world->comm != MPI_COMM_NULL) {
-		take_late_notes(world);
-		MPI_Comm_free(&world->comm);
-	}
+	take_late_notes();
 	MPI_Finalize();
 	end_limit(&limit);
 	return clock_now_ns() - begin_ns;
@@ -374,13 +346,13 @@ uint64_t mpi_world_end(struct mpi_world *world, enum exit_status status)
 {
 	uint64_t finalize_ns;
 
-	if (status != EXIT_DONE && world->comm != MPI_COMM_NULL && !meet(world))
+	if (status != EXIT_DONE && !meet())
 		world->has_pending = true;
 	if (world->has_pending)
 		MPI_Abort(MPI_COMM_WORLD, (int)status);
 	if (world->has_pending)
 		_exit((int)status);
-	finalize_ns = finalize(world);
+	finalize_ns = finalize();
 	free_world(world);
 	return finalize_ns;
 }

@@ -86,8 +86,7 @@ static void give_up(struct udp *x, unsigned node)
 static uint64_t first_query_ns(const struct udp *x, const struct udp_peer *peer)
 {
 	uint64_t crowds = DIV_ROUND_UP(udp_node_count(x), SHARED_NODES);
-	uint64_t first_ns =
-		x->base.spins ? QUERY_NS : QUERY_SHARED_NS * crowds;
+	uint64_t first_ns = x->base.spins ? QUERY_NS : QUERY_SHARED_NS * crowds;
 
 	return MAX(first_ns,
 		   MIN(2 * peer->clock.last_round_trip_ns, UDP_QUERY_NS_MAX));
