@@ -22,13 +22,19 @@ const void *exchange_hello(const struct exchange *exchange, unsigned node,
 	return exchange->ops->hello(exchange, node, byte_count);
 }
 
+/* Does the collective at hand go by the grid? */
+static bool goes_by_grid(const struct exchange *exchange)
+{
+	return exchange->grid && !exchange->is_direct;
+}
+
 int exchange_begin(struct exchange *exchange,
 		   const struct exchange_collective *collective,
 		   struct failure *failure)
 {
 	assert(collective->length);
-	exchange->is_direct = !exchange->grid || collective->has_long_messages;
-	return !exchange->is_direct
+	exchange->is_direct = collective->has_long_messages;
+	return goes_by_grid(exchange)
 		       ? exchange_grid_begin(exchange->grid, collective,
 					     failure)
 		       : exchange->ops->begin(exchange, collective, failure);
@@ -37,7 +43,7 @@ int exchange_begin(struct exchange *exchange,
 uint64_t exchange_bytes(const struct exchange *exchange, unsigned source,
 			unsigned destination)
 {
-	return exchange->grid
+	return goes_by_grid(exchange)
 		       ? exchange_grid_bytes(exchange->grid, source,
 					     destination)
 		       : exchange->ops->bytes(exchange, source, destination);
@@ -51,7 +57,7 @@ bool exchange_knows_all(const struct exchange *exchange)
 
 int exchange_receive(struct exchange *exchange, struct failure *failure)
 {
-	return !exchange->is_direct
+	return goes_by_grid(exchange)
 		       ? exchange_grid_receive(exchange->grid, failure)
 		       : exchange->ops->receive(exchange, failure);
 }
@@ -63,7 +69,7 @@ int exchange_serve(struct exchange *exchange, struct failure *failure)
 
 int exchange_finish(struct exchange *exchange, struct failure *failure)
 {
-	return !exchange->is_direct
+	return goes_by_grid(exchange)
 		       ? exchange_grid_finish(exchange->grid, failure)
 		       : exchange->ops->finish(exchange, failure);
 }

@@ -312,7 +312,8 @@ struct exchange {
 	bool spins;
 	enum exchange_schedule schedule;
 	struct exchange_grid *grid; /* exchange.c; NULL: there is none */
-	bool is_direct; /* exchange.c: the collective goes by no grid */
+	/* exchange.c: the collective at hand does not go by the grid. */
+	bool is_direct;
 	const struct rank *rank;
 	struct exchange_counters counters; /* by the implementation */
 	struct exchange_failed failed;

@@ -44,6 +44,7 @@ struct setting {
 	unsigned node_count;
 	enum exchange_schedule schedule;
 	unsigned rows, columns; /* not 0: a grid */
+	bool has_long_messages; /* in every other collective, from the first */
 	uint32_t payload_bytes;
 	uint32_t window_bytes;
 	uint16_t port; /* 0: drawn */
@@ -215,6 +216,20 @@ static int compute(struct node *node, struct exchange *x)
 	return error;
 }
 
+/* Of messages to this rank and from it, at any time before the end. */
+static void check_lengths(struct node *node, const struct exchange *x)
+{
+	unsigned own = node->rank.rank;
+
+	for (unsigned i = 0; i < node->setting->node_count; i++)
+		if (i != own &&
+		    (exchange_bytes(x, i, own) !=
+			     node->setting->bytes(node->epoch, i, own) ||
+		     exchange_bytes(x, own, i) !=
+			     node->setting->bytes(node->epoch, own, i)))
+			node->bad = true;
+}
+
 static int run_collectives(struct node *node, struct exchange *x)
 {
 	const struct setting *setting = node->setting;
@@ -230,6 +245,8 @@ static int run_collectives(struct node *node, struct exchange *x)
 			.prepare = prepare,
 			.place = place,
 			.arrived = arrived,
+			.has_long_messages = setting->has_long_messages &&
+					     node->epoch % 2 == 1,
 		};
 		int error;
 
@@ -242,6 +259,10 @@ static int run_collectives(struct node *node, struct exchange *x)
 		error = exchange_begin(x, &collective, &node->failure);
 		if (error == 0 && setting->computes)
 			error = compute(node, x);
+		if (error == 0)
+			error = exchange_receive(x, &node->failure);
+		if (error == 0)
+			check_lengths(node, x);
 		if (error == 0)
 			error = exchange_finish(x, &node->failure);
 		if (error) {
@@ -739,6 +760,18 @@ static void udp__grids_of_any_shape(void **state)
 						      : bytes_to_one });
 }
 
+/* Collectives that go by the grid, and others that do not. */
+static void udp__grid_and_long_messages(void **state)
+{
+	(void)state;
+	run(&(struct setting){ .node_count = 7,
+			       .rows = 3,
+			       .columns = 3,
+			       .has_long_messages = true,
+			       .collectives = 4,
+			       .bytes = odd_bytes });
+}
+
 static void udp__segments_of_an_ethernet(void **state)
 {
 	(void)state;
@@ -1034,6 +1067,7 @@ int main(void)
 		cmocka_unit_test(udp__turns_are_kept),
 		cmocka_unit_test(udp__grids_of_all_sizes),
 		cmocka_unit_test(udp__grids_of_any_shape),
+		cmocka_unit_test(udp__grid_and_long_messages),
 		cmocka_unit_test(udp__segments_of_an_ethernet),
 		cmocka_unit_test(udp__a_small_window),
 		cmocka_unit_test(udp__what_is_lost_is_sent_again),
