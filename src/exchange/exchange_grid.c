@@ -42,28 +42,26 @@ struct exchange_grid {
 /* --- lengths ----------------------------------------------------------------
  */
 
-/* One more message in a bundle: what it may be long. */
-static void add_length(struct exchange_length *sum,
-		       const struct exchange_length *length)
+/* One more part in a bundle, the message from source to destination: how long
+ * the two may be. */
+static void add_part(const struct exchange_grid *grid, unsigned source,
+		     unsigned destination, struct exchange_length *sum)
 {
+	const struct exchange_collective *collective = grid->collective;
+	struct exchange_length length = { 0, 1, 0 };
 	uint64_t most;
 
-	sum->head_bytes += length->head_bytes;
-	if (__builtin_mul_overflow(length->unit_bytes, length->unit_count_max,
+	if (source != destination)
+		length = collective->length(collective->context, source,
+					    destination);
+	sum->head_bytes += GRID_LENGTH_BYTES + length.head_bytes;
+	if (__builtin_mul_overflow(length.unit_bytes, length.unit_count_max,
 				   &most) ||
 	    __builtin_add_overflow(sum->unit_count_max, most,
 				   &sum->unit_count_max))
 		sum->unit_count_max = UINT64_MAX;
 	sum->unit_count_max =
 		MIN(sum->unit_count_max, UINT64_MAX - sum->head_bytes);
-}
-
-/* Of the message from source to destination, which may be passed on. */
-static struct exchange_length length_of(const struct exchange_grid *grid,
-					unsigned source, unsigned destination)
-{
-	return grid->collective->length(grid->collective->context, source,
-					destination);
 }
 
 static struct exchange_length row_length(const void *context, unsigned source,
@@ -76,15 +74,9 @@ static struct exchange_length row_length(const void *context, unsigned source,
 
 	for (unsigned k = 0; grid_passes_on(&grid->shape, destination) &&
 			     k < grid_column_count(&grid->shape, column);
-	     k++) {
-		unsigned to = grid_column_member(&grid->shape, column, k);
-		struct exchange_length length = { 0, 1, 0 };
-
-		if (to != source)
-			length = length_of(grid, source, to);
-		length.head_bytes += GRID_LENGTH_BYTES;
-		add_length(&sum, &length);
-	}
+	     k++)
+		add_part(grid, source,
+			 grid_column_member(&grid->shape, column, k), &sum);
 	return sum;
 }
 
@@ -98,15 +90,9 @@ column_length(const void *context, unsigned source, unsigned destination)
 
 	for (unsigned k = 0; grid_passes_on(&grid->shape, source) &&
 			     k < grid_row_count(&grid->shape, row);
-	     k++) {
-		unsigned from = grid_row_member(&grid->shape, row, k);
-		struct exchange_length length = { 0, 1, 0 };
-
-		if (from != destination)
-			length = length_of(grid, from, destination);
-		length.head_bytes += GRID_LENGTH_BYTES;
-		add_length(&sum, &length);
-	}
+	     k++)
+		add_part(grid, grid_row_member(&grid->shape, row, k),
+			 destination, &sum);
 	return sum;
 }
 
