@@ -8,6 +8,10 @@
 #include "exchange/grid_bundle.h"
 #include "exchange/grid_shape.h"
 
+/* Delivered between two calls of the implementation's serve(): to copy them,
+ * and to make entries of their records, takes some 20 ms. */
+#define UNSERVED_BYTES_MAX (16 * MIB)
+
 /* Of one rank to us. */
 struct incoming_bundle {
 	uint8_t *bytes; /* in the memory of its step */
@@ -37,6 +41,7 @@ struct exchange_grid {
 	bool is_received;
 	uint64_t *receive_bytes;	/* [node] of messages to us; owned */
 	const uint8_t **received_bytes; /* [node]: where they are; owned */
+	uint64_t unserved_bytes; /* delivered since other ranks were served */
 };
 
 /* --- lengths ----------------------------------------------------------------
@@ -367,22 +372,34 @@ static int find_messages(struct exchange_grid *grid, struct failure *failure)
 	return error;
 }
 
-/* To the places that the collective has for it. */
-static void deliver(const struct exchange_grid *grid, unsigned source)
+/* To the places that the collective has for it.  Other ranks, which have all of
+ * theirs, may ask meanwhile whether we are alive. */
+static int deliver(struct exchange_grid *grid, unsigned source,
+		   struct failure *failure)
 {
 	const struct exchange_collective *collective = grid->collective;
 	uint64_t byte_count = grid->receive_bytes[source];
+	int error = 0;
 
-	for (uint64_t at = 0; at < byte_count;) {
+	for (uint64_t at = 0; at < byte_count && error == 0;) {
 		size_t room;
 		uint8_t *place = collective->place(collective->context, source,
 						   at, &room);
 
-		room = MIN(room, byte_count - at);
+		room = MIN(MIN(room, UNSERVED_BYTES_MAX), byte_count - at);
 		memcpy(place, grid->received_bytes[source] + at, room);
 		at += room;
+		collective->arrived(collective->context, source, at,
+				    at == byte_count);
+		grid->unserved_bytes += room;
+		if (grid->unserved_bytes < UNSERVED_BYTES_MAX)
+			continue;
+		grid->unserved_bytes = 0;
+		error = grid->exchange->ops->serve(grid->exchange, failure);
 	}
-	collective->arrived(collective->context, source, byte_count, true);
+	if (byte_count == 0)
+		collective->arrived(collective->context, source, 0, true);
+	return error;
 }
 
 static int deliver_all(struct exchange_grid *grid, struct failure *failure)
@@ -395,10 +412,11 @@ static int deliver_all(struct exchange_grid *grid, struct failure *failure)
 		exchange_fail(grid->exchange, failure);
 		return error;
 	}
-	for (unsigned node = 0; node < grid->shape.node_count; node++)
+	for (unsigned node = 0; node < grid->shape.node_count && error == 0;
+	     node++)
 		if (node != grid->own)
-			deliver(grid, node);
-	return 0;
+			error = deliver(grid, node, failure);
+	return error;
 }
 
 /* --- the calls of the interface ---------------------------------------------

@@ -59,6 +59,7 @@ struct setting {
 	bool strangers; /* send to all */
 	bool computes;	/* a rank that has all messages serves others */
 	bool tells;	/* after the collectives, all tell rank 0 something */
+	bool counts_serves; /* of rank 0, in serve_count */
 	uint64_t (*bytes)(unsigned exchange, unsigned source, unsigned to);
 };
 
@@ -476,6 +477,25 @@ static bool misbehave(struct node *node, struct exchange *x)
 	       node->setting->conduct != PREPARES_LATE;
 }
 
+static const struct exchange_ops *real_ops;
+static unsigned serve_count;
+
+static int count_serve(struct exchange *x, struct failure *failure)
+{
+	serve_count++;
+	return real_ops->serve(x, failure);
+}
+
+static void count_serves(struct exchange *x)
+{
+	static struct exchange_ops ops;
+
+	real_ops = x->ops;
+	ops = *real_ops;
+	ops.serve = count_serve;
+	x->ops = &ops;
+}
+
 static void *run_node(void *argument)
 {
 	struct node *node = argument;
@@ -510,6 +530,8 @@ static void *run_node(void *argument)
 	if (node->rank.rank != setting->culprit ||
 	    setting->conduct != STAYS_AWAY)
 		x = udp_open(&options, &udp_options, &node->failure);
+	if (x && setting->counts_serves && node->rank.rank == 0)
+		count_serves(x);
 	if (x) {
 		if (setting->strangers)
 			disturb(udp_of(x), node->rank.rank);
@@ -758,6 +780,26 @@ static void udp__grids_of_any_shape(void **state)
 				       .collectives = 4,
 				       .bytes = i % 3 ? odd_bytes
 						      : bytes_to_one });
+}
+
+static uint64_t long_bytes(unsigned exchange, unsigned source, unsigned to)
+{
+	(void)exchange, (void)source, (void)to;
+	return (uint64_t)17 << 20;
+}
+
+/* To copy a long message out of a bundle takes long. */
+static void udp__a_grid_serves_while_it_delivers(void **state)
+{
+	(void)state;
+	serve_count = 0;
+	run_well(&(struct setting){ .node_count = 2,
+				    .rows = 1,
+				    .columns = 2,
+				    .counts_serves = true,
+				    .collectives = 1,
+				    .bytes = long_bytes });
+	assert_true(serve_count > 0);
 }
 
 /* Collectives that go by the grid, and others that do not. */
@@ -1068,6 +1110,7 @@ int main(void)
 		cmocka_unit_test(udp__grids_of_all_sizes),
 		cmocka_unit_test(udp__grids_of_any_shape),
 		cmocka_unit_test(udp__grid_and_long_messages),
+		cmocka_unit_test(udp__a_grid_serves_while_it_delivers),
 		cmocka_unit_test(udp__segments_of_an_ethernet),
 		cmocka_unit_test(udp__a_small_window),
 		cmocka_unit_test(udp__what_is_lost_is_sent_again),
