@@ -230,6 +230,8 @@ static uint64_t number_place(int folder_fd, const char *name, uint64_t machine)
 	if (is_shared(&system)) {
 		device = (uint64_t)system.f_type;
 		machine = 0;
+	} else if (machine == 0) {
+		return 0;
 	}
 	hash = mix(hash, &machine, sizeof(machine));
 	hash = mix(hash, &device, sizeof(device));

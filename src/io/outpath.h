@@ -32,9 +32,11 @@ int outpath_open(const char *path, int *folder_fd, char **name,
 
 /*
  * A number for the place where the file would stand: paths to one place have
- * one number, and others, as good as always, another one.  machine: of this
- * machine, not 0; a place in a network file system has the same number on all
- * machines. 0: it cannot be told, or is no place for a regular file.
+ * one number, and others, as good as always, another one.  machine is
+ * machine_host_id(); a place in a network file system has the same number on
+ * all machines.  0: the place cannot be told, is not one for a regular file, or
+ * is on this machine alone while machine is 0, so that another machine may have
+ * a place with the same device and inode.
  */
 uint64_t outpath_place(const char *path, uint64_t machine);
 

@@ -20,6 +20,7 @@
 #include "base/failure.h"
 #include "folder.h"
 #include "io/outfile.h"
+#include "io/outpath.h"
 #include "skip.h"
 
 static char folder[64];
@@ -864,6 +865,36 @@ static void outfile_open_shared__withdrawn(void **state)
 	assert_int_equal(count_entries("."), 0);
 }
 
+/* --- places -----------------------------------------------------------------
+ */
+
+static void outpath_place__one_number_for_one_place(void **state)
+{
+	uint64_t place = outpath_place("out", 7);
+
+	(void)state;
+	assert_true(place != 0);
+	assert_int_equal(symlink("out", "link"), 0);
+	assert_int_equal(outpath_place("./out", 7), place);
+	assert_int_equal(outpath_place("link", 7), place);
+	assert_true(outpath_place("out2", 7) != place);
+	make("out", "", 0600);
+	assert_int_equal(outpath_place("out", 7), place);
+	assert_int_equal(outpath_place("missing/out", 7), 0);
+	assert_int_equal(mkfifo("fifo", 0600), 0);
+	assert_int_equal(outpath_place("fifo", 7), 0);
+}
+
+/* Of two machines with the same device and inode, the place is another; and of
+ * machines that cannot tell which one they are, it is not told. */
+static void outpath_place__machines(void **state)
+{
+	(void)state;
+	if (outpath_place("out", 7) == outpath_place("out", 8))
+		skip_because("the folder is in a network file system");
+	assert_int_equal(outpath_place("out", 0), 0);
+}
+
 #define NAMED(test) cmocka_unit_test_setup_teardown(test, setup_named, teardown)
 #define HIDDEN(test)                                                           \
 	cmocka_unit_test_setup_teardown(test, setup_hidden, teardown)
@@ -911,6 +942,8 @@ int main(void)
 		BOTH(outfile_open_shared__one_file),
 		BOTH(outfile_open_shared__given_up_by_one),
 		BOTH(outfile_open_shared__withdrawn),
+		NAMED(outpath_place__one_number_for_one_place),
+		NAMED(outpath_place__machines),
 	};
 
 	root_fd = open("/", O_RDONLY | O_DIRECTORY);
