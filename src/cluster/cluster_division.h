@@ -17,10 +17,12 @@
 #include "external/external_rank.h"
 
 struct cluster_division {
+	/* The caller fills in these; all else is 0 then. */
 	struct exchange *exchange;
 	const struct rank *rank;
 	struct external_rank *external_rank;
 	struct reading_claims *claims;
+
 	struct input_division division;
 	uint64_t begin_ns, next_ns; /* the ranks divide then */
 	uint32_t step_count;	    /* divisions so far */

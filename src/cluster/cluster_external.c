@@ -94,12 +94,10 @@ static int divide_input(struct joint_sort *joint, struct failure *failure)
 
 	for (unsigned i = 0; i < joint->count; i++)
 		given_max[i] = cluster_runs_max(&joint->runs, i) / 2;
-	*division = (struct cluster_division){
-		.exchange = joint->exchange,
-		.rank = joint->external->rank,
-		.external_rank = joint->rank,
-		.claims = external_rank_claims(joint->rank),
-	};
+	division->exchange = joint->exchange;
+	division->rank = joint->external->rank;
+	division->external_rank = joint->rank;
+	division->claims = external_rank_claims(joint->rank);
 	cluster_division_begin(division, joint->runs.input_begin[joint->count],
 			       given_max);
 	while (error == 0 && !cluster_division_is_final(division)) {

@@ -46,12 +46,14 @@ static void give(struct input_part *part, struct input_range range)
 void input_division_init(struct input_division *division, uint64_t whole_count,
 			 unsigned rank_count, const unsigned *given_max)
 {
-	*division = (struct input_division){
-		.rank_count = rank_count,
-		.records_max =
-			input_division_records_max(whole_count, rank_count),
-		.pause_ns = PAUSE_NS_MIN,
-	};
+	/* Not by assigning a whole struct, which has 4 MB: a compiler that does
+	 * not optimize makes it on the stack. */
+	division->rank_count = rank_count;
+	division->records_max =
+		input_division_records_max(whole_count, rank_count);
+	division->is_final = false;
+	division->pause_ns = PAUSE_NS_MIN;
+	memset(division->parts, 0, rank_count * sizeof(division->parts[0]));
 	for (unsigned i = 0; i < rank_count; i++) {
 		uint64_t begin =
 			input_division_begin(whole_count, i, rank_count);
