@@ -18,6 +18,8 @@
 #define CPUS_MAX 4096
 /* No message is as long as a number of 64 bits can say. */
 #define BYTES_MAX 1e18
+/* Of a number that an option takes, with its NUL. */
+#define NUMBER_BYTES 24
 /* Of a message, for each bucket of the receiver's share: how many records. */
 #define HEAD_BYTES_PER_BUCKET 4
 
@@ -34,6 +36,17 @@ void model_options_init(struct model_options *options)
 
 /* --- the command line ----------------------------------------------------- */
 
+/* Copy the first bytes of a text.  False: no number is as long. */
+static bool take_digits(char digits[NUMBER_BYTES], const char *text,
+			size_t byte_count)
+{
+	if (byte_count >= NUMBER_BYTES)
+		return false;
+	memcpy(digits, text, byte_count);
+	digits[byte_count] = '\0';
+	return true;
+}
+
 static int take_ranks(struct options_reader *reader,
 		      struct model_options *options, struct failure *failure)
 {
@@ -43,10 +56,10 @@ static int take_ranks(struct options_reader *reader,
 	for (;;) {
 		size_t digits = strcspn(at, ",");
 		uint64_t ranks = 0;
-		char text[16];
+		char text[NUMBER_BYTES];
 
-		snprintf(text, sizeof(text), "%.*s", (int)MIN(digits, 15), at);
-		if (parse_u64(text, 1, RANKS_MAX, &ranks) < 0 ||
+		if (!take_digits(text, at, digits) ||
+		    parse_u64(text, 1, RANKS_MAX, &ranks) < 0 ||
 		    options->rank_counts == MODEL_RANK_COUNTS_MAX)
 			return options_refuse(
 				reader, failure,
@@ -68,14 +81,12 @@ static int take_link(struct options_reader *reader,
 	size_t length = strlen(reader->value);
 	const char *letter = strchr(letters, reader->value[length - 1]);
 	uint64_t unit = 1, bits = 0;
-	char digits[24];
+	char digits[NUMBER_BYTES];
 
 	for (const char *l = letters; letter && l <= letter; l++)
 		unit *= 1000;
-	snprintf(digits, sizeof(digits), "%.*s",
-		 (int)MIN(length - (letter != NULL), sizeof(digits) - 1),
-		 reader->value);
-	if (parse_u64(digits, 1, LINK_BITS_MAX / unit, &bits) < 0)
+	if (!take_digits(digits, reader->value, length - (letter != NULL)) ||
+	    parse_u64(digits, 1, LINK_BITS_MAX / unit, &bits) < 0)
 		return options_refuse(reader, failure,
 				      "not bits a second, 1 to 1000T, such as "
 				      "10G");

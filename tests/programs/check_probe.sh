@@ -157,7 +157,12 @@ case_model_options()
 	expect_refused 2 "--ranks=4,0: not up to 64 numbers" model --ranks=4,0
 	expect_refused 2 "not up to 64 numbers" model \
 		"--ranks=$(seq -s , 65)"
+	# None is read as what its first digits are.
+	expect_refused 2 "not up to 64 numbers" model \
+		--ranks=000000000000016000000000
 	expect_refused 2 "--link=10Q: not bits a second" model --link=10Q
+	expect_refused 2 "not bits a second" model \
+		--link=000000000000000000000019G
 	expect_refused 2 "--link=M: not bits a second" model --link=M
 	expect_refused 2 "not bits a second" model --link=1001T
 	expect_refused 2 "--mtu=575: not a number from" model --mtu=575
