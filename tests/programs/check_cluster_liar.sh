@@ -4,8 +4,9 @@
 # Three ranks: two of them are blinksort, and the third is lying_rank, a real
 # one that changes what it says (lie.h).  Whatever it is, the two end with
 # status 4, name it, and leave no output: none crashes, none waits for ever, and
-# none takes a lie for a lack of memory.  (With a grid there are more ranks.)  (One that lives and sends less than it
-# has announced can make the others wait, as a slow one does.)
+# none takes a lie for a lack of memory.  (One that lives and sends less than it
+# has announced can make the others wait, as a slow one does.)  With a grid there
+# are five ranks, or nine, of which one lies.
 
 # shellcheck disable=SC2317 # cases are called by check
 # shellcheck source=tests/programs/cluster_lib.sh
@@ -22,7 +23,7 @@ readonly DEADLINES_MAX=8
 "$BIN/blinksort" "$SCRATCH/whole" -o "$SCRATCH/want"
 "$BIN/blinkgen" -a $COUNT_BEYOND "$SCRATCH/large"
 "$BIN/blinksort" "$SCRATCH/large" -o "$SCRATCH/want_large"
-# Of a job
+# The ranks of a job
 all=(0 1 2)
 
 # one_rank RANK COMMAND...: the deadline is the case's $deadline_s
