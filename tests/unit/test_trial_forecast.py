@@ -139,6 +139,22 @@ class RatesTest(unittest.TestCase):
         with self.assertRaisesRegex(Failure, "No such file"):
             rates.of(os.path.join(self.path, "nowhere"))
 
+    def test_rates_of_no_machine(self):
+        """A page has no axis for what they come to."""
+        self.profile()
+        path = Path(self.path) / "characterisation.jsonl"
+        text = path.read_text()
+        for what in "read", "copy":
+            lines = [json.loads(line) for line in text.splitlines()]
+            for line in lines:
+                if (line["part"], line["what"]) == ("memory", what):
+                    line["samples"] = [1e-308]
+            path.write_text("".join(f"{json.dumps(line)}\n"
+                                    for line in lines))
+            with self.subTest(what), \
+                    self.assertRaisesRegex(Failure, "1e-308, which no"):
+                rates.of(self.path)
+
     def test_without_a_disk(self):
         self.profile(without=("disk",))
         self.assertIsNone(rates.of(self.path).disk_read)

@@ -12,6 +12,9 @@ from trials.report import machine_facts
 
 # More is no network, and blinkprobe takes no more.
 LATENCY_NS_MAX = 10**9
+# Bytes a second, and nanoseconds of a start: beyond them is no machine, and
+# what they come to may be no number.
+_FIGURE_MIN, _FIGURE_MAX = 1, 10**15
 
 
 def _within(value, low, high):
@@ -71,11 +74,21 @@ def of_profile(profile, path) -> Rates:
     starts = {s.name: s.spread.middle for s in profile.starts}
     if not starts:
         raise Failure(path, "has no start of a program", FILE)
-    return Rates(
+    found = Rates(
         _memory(profile, path), max(starts.values()), disk_read, disk_write,
         _loopback(profile), link, latency, machine_facts.at(
             machine_facts.before(profile.environment), "memory.total_bytes"),
         notes)
+    _check(found, path)
+    return found
+
+
+def _check(rates, path):
+    for figure in (rates.start_ns, rates.disk_read, rates.disk_write,
+                   rates.loopback, *sum(rates.memory.values(), ())):
+        if figure is not None and not _FIGURE_MIN <= figure <= _FIGURE_MAX:
+            raise Failure(path, f"comes to {figure:g}, which no machine has",
+                          FILE)
 
 
 def _memory(profile, path):
