@@ -200,6 +200,8 @@ static void pmi_secret_share__bad_answers(void **state)
 		{ 3, "cmd=get_result rc=0 value=x" HEX16 HEX16 "\n",
 		  "another" },
 		{ 3, "cmd=get_result rc=1 value=" HEX "\n", "'...'" },
+		{ 3, "cmd=get_result rc=1 msg=" HEX "\n", "'...'" },
+		{ 4, "cmd=got " HEX "\n", "with finalize_ack: '...'" },
 		{ 4, "cmd=barrier_out rc=0\n", "with finalize_ack" },
 	};
 
