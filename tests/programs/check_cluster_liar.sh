@@ -217,6 +217,14 @@ case_gaps()
 	lies "" gap:1:1:set:0 gap:1:1:set:0
 }
 
+# Only what it has for the one that hears it, in a STATUS of that length.
+case_lengths_untold()
+{
+	local finder='.*does not tell all ranks how much '
+
+	lies "" field:1:total_count:set:1 length:1:0:set:128
+}
+
 case_progress()
 {
 	lies "" field:1:sent_bytes:set:-1
@@ -623,6 +631,7 @@ check kept patiently case_kept
 check busy patiently case_busy
 check gaps patiently case_gaps
 check progress patiently case_progress
+check lengths_untold patiently case_lengths_untold
 check truth_beyond patiently case_truth_beyond
 check links patiently case_links
 check limits patiently case_limits
