@@ -55,7 +55,8 @@ int cluster_schedule_choose(struct cluster_schedule *choice,
 		return 0;
 	if (traffic->is_external)
 		return failure_set(failure, EXIT_USAGE, "--schedule=grid", 0,
-				   "only for what fits into memory");
+				   "not beyond memory, where --roles, "
+				   "--shared-input and large inputs lead");
 	if (choice->rows == 0)
 		exchange_model_grid_sides(traffic->node_count, &choice->rows,
 					  &choice->columns);

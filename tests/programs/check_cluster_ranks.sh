@@ -306,9 +306,13 @@ case_sides_refused()
 
 case_beyond_memory_refused()
 {
+	local why="--schedule=grid: not beyond memory, where --roles, \
+--shared-input and large inputs lead"
+
+	COUNT=100 make_exact 3 even
+	expect_all_refuse "$why" 3 --schedule=grid --roles=sort:0-1
 	COUNT=300000 make_exact 3 even
-	expect_all_refuse "--schedule=grid: only for what fits into memory" 3 \
-		--schedule=grid -S 12M
+	expect_all_refuse "$why" 3 --schedule=grid -S 12M
 	rm -f out.*
 	expect_ranks 3 -S 12M --schedule=rounds
 }

@@ -199,7 +199,9 @@ static void cluster_schedule__refused(void **state)
 		       "or a row or column without a rank");
 	want(EXCHANGE_GRID, 2, 4);
 	traffic.is_external = true;
-	expect_refused("--schedule=grid", "only for what fits into memory");
+	expect_refused("--schedule=grid",
+		       "not beyond memory, where --roles, --shared-input and "
+		       "large inputs lead");
 }
 
 int main(void)
