@@ -51,6 +51,29 @@ int parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *value)
 	return 0;
 }
 
+int parse_range(const char **text, uint64_t max, uint64_t *first,
+		uint64_t *last)
+{
+	struct digits from = take_digits(*text), to = from;
+	const char *end = from.end;
+	bool is_range = *end == '-';
+
+	if (is_range)
+		to = take_digits(end + 1);
+	if (from.end == *text || (is_range && to.end == end + 1))
+		return -EINVAL;
+	end = to.end;
+	if (*end != '\0' && (*end != ',' || end[1] == '\0'))
+		return -EINVAL;
+	if (from.overflow || to.overflow || to.value > max ||
+	    from.value > to.value)
+		return -ERANGE;
+	*first = (uint64_t)from.value;
+	*last = (uint64_t)to.value;
+	*text = end + (*end == ',');
+	return 0;
+}
+
 /* The power of two that this unit stands for, or -EINVAL. */
 static int unit_shift(const char *unit)
 {

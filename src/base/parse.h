@@ -18,6 +18,12 @@ int parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *value);
 /* Decimal digits, to 2^128 - 1. */
 int parse_u128(const char *text, unsigned __int128 *value);
 
+/* The first number or range, 3 or 3-5, of a list such as 0,3-5: up to max, and
+ * the first not above the last.  *text is then what follows its comma, or the
+ * end: "".  On an error *text stays. */
+int parse_range(const char **text, uint64_t max, uint64_t *first,
+		uint64_t *last);
+
 /* Bytes: decimal digits, then nothing or one of K M G T (powers of 1024),
  * in either case, optionally followed by "iB" or "B": 64M, 64MiB, 2g. */
 int parse_size(const char *text, uint64_t min, uint64_t max, uint64_t *bytes);

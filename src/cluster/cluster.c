@@ -111,6 +111,7 @@ static int lay_out_lists(struct cluster *cluster, uint32_t bucket_count)
 		cluster->failure);
 	if (error)
 		return error;
+	sort_setup_spread(arena, &cluster->topology);
 	bucketing_take_lists(&cluster->bucketing, plan,
 			     cluster->pool.worker_count, arena);
 	cluster_send_take_memory(&cluster->send, bucket_count,

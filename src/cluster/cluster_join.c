@@ -76,6 +76,9 @@ static int start_pool(struct cluster *cluster)
 				     cluster->topology.cpu_count / ranks);
 	if (ranks > 1)
 		choose_cpus(cluster, workers);
+	else
+		sort_setup_nodes(&cluster->topology, cluster->sort_config,
+				 workers);
 	return thread_pool_start(&cluster->pool, workers, &cluster->topology,
 				 cluster->failure);
 }

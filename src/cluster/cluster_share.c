@@ -179,7 +179,7 @@ static void take_share(struct cluster *cluster, uint64_t record_count)
 	unsigned workers = cluster->pool.worker_count;
 
 	/* First, so that they touch no more huge pages than they must. */
-	sort_setup_slots(&cluster->output.output, plan, workers, arena);
+	sort_setup_slots(&cluster->output.output, plan, &cluster->pool, arena);
 	for (unsigned i = 0; i < cluster->rank.node_count; i++) {
 		struct cluster_source *source = &receive->sources[i];
 
@@ -234,6 +234,7 @@ static int plan_share(struct cluster *cluster, uint64_t received,
 				 failure);
 	if (error)
 		return error;
+	sort_setup_spread(&cluster->receive.arena, &cluster->topology);
 	cluster->plan.memory_bytes =
 		needed + own_bytes +
 		(cluster_is_by_reference(cluster)

@@ -152,6 +152,7 @@ static int lay_out_memory(struct external *external, struct failure *failure)
 
 	if (error)
 		return error;
+	sort_setup_spread(arena, &external->topology);
 	external->read_memory =
 		arena_take(arena, read_bytes(external), PAGE_BYTES);
 	external->slot_memory = arena_take(
@@ -349,6 +350,8 @@ static int begin_input(struct external *external, struct failure *failure)
 	if (error)
 		return error;
 	topology_read(&external->topology);
+	if (!external->config->sort->ignores_nodes)
+		topology_read_nodes(&external->topology);
 	return make_plan(external, failure);
 }
 

@@ -85,8 +85,10 @@ static int start_readers(struct reading_lanes *lanes, unsigned number,
 	const struct topology *all = lanes->config.topology;
 	unsigned first = first_reader(lanes, number);
 	unsigned worker_count = count_readers(lanes, number);
-	struct topology own = { .cpu_count =
-					MIN(worker_count, all->cpu_count) };
+	struct topology own = {
+		.cpu_count = MIN(worker_count, all->cpu_count),
+		.node_count = 1,
+	};
 
 	for (unsigned i = 0; i < own.cpu_count; i++)
 		own.cpus[i] = all->cpus[(first + i) % all->cpu_count];

@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "system/numa.h"
 
 /* The caller holds the lock. */
 static void fail(struct output *output, const struct output_file *file,
@@ -111,7 +112,11 @@ static void write_slot(struct output *output, struct sink_slot *slot)
 		written = pwrite(file->write_fd, slot->data,
 				 padded_length(output, slot),
 				 (off_t)slot->offset_bytes);
+	if (output->by_node)
+		numa_prefer_new(slot->node);
 	error = write_rest(file, slot, written);
+	if (output->by_node)
+		numa_prefer_new(-1);
 	if (error) {
 		pthread_mutex_lock(&output->lock);
 		fail(output, file, error);
@@ -314,6 +319,8 @@ static void put(struct sink *sink, struct sink_slot *slot)
 		return;
 	if (output->direct && submit_slot(output, slot))
 		return;
+	if (output->by_node)
+		slot->node = numa_node_of_self();
 	pthread_mutex_lock(&output->lock);
 	slot->state = SLOT_READY;
 	while (!output->failed && work(output, false))
@@ -402,6 +409,14 @@ int output_commit(struct output *output, bool sync, struct outfile *also,
 		*also = outfiles[count];
 	free(outfiles);
 	return error;
+}
+
+void output_place_by_node(struct output *output)
+{
+	output->by_node = !output->direct;
+	for (unsigned i = 0; i < output->file_count; i++)
+		if (output->files[i].pages.map)
+			output->by_node = false;
 }
 
 void output_roll_back(struct output *output)

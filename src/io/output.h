@@ -62,6 +62,9 @@ struct output {
 	unsigned file_count;
 	bool direct;	    /* the output bypasses the page cache */
 	bool sizes_lowered; /* files may hold more than they are to */
+	/* What is written through the page cache is to lie on the NUMA node of
+	 * the worker that has filled it, whoever writes it. */
+	bool by_node;
 	unsigned slot_count;
 	/* The workers write what follows, with the lock held, and so the
 	 * states of the slots. */
@@ -112,6 +115,12 @@ static inline uint64_t output_part_begin(const struct output *output)
 {
 	return output->files[0].begin_bytes;
 }
+
+/* There are several NUMA nodes: the pages of a chunk come from the node of the
+ * worker that fills it.  Not where chunks are best filled in order: a disk
+ * moves its heads least then, and huge pages are made in it.  Call before the
+ * first take; output->by_node tells what became of it. */
+void output_place_by_node(struct output *output);
 
 /* Slots over memory of slot_count * chunk_bytes, page aligned; chunk_bytes is a
  * multiple of the page.  Call before the first take. */

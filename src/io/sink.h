@@ -27,7 +27,8 @@ struct sink;
  */
 struct sink_slot {
 	uint8_t *data; /* chunk_bytes of them; the sink sets it once */
-	int state;     /* for the sink alone */
+	int state;     /* for the sink alone, */
+	int node;      /* and so is this */
 	/* The worker sets these before put(): where the bytes go. */
 	unsigned part;
 	uint64_t offset_bytes; /* from the part's beginning */

@@ -21,6 +21,7 @@
 #include "programs/external_options.h"
 #include "programs/external_report.h"
 #include "programs/mpi_link.h"
+#include "programs/numa_options.h"
 #include "programs/rank_paths.h"
 #include "programs/rank_report.h"
 #include "programs/shape_options.h"
@@ -39,6 +40,7 @@ enum {
 	OPTION_CHECK,
 	OPTION_THREADS,
 	OPTION_PARALLEL,
+	OPTION_NUMA,
 	OPTION_MEMORY,
 	OPTION_BUFFER_SIZE,
 	OPTION_SCRATCH,
@@ -67,6 +69,7 @@ static const struct options_entry entries[] = {
 	{ OPTION_CHECK, "check", 'c', OPTIONS_FLAG, NULL },
 	{ OPTION_THREADS, "threads", 0, OPTIONS_VALUE, "N" },
 	{ OPTION_PARALLEL, "parallel", 0, OPTIONS_VALUE, "N" },
+	{ OPTION_NUMA, "numa", 0, OPTIONS_VALUE, "NODES" },
 	{ OPTION_MEMORY, "memory", 'S', OPTIONS_VALUE, "SIZE" },
 	{ OPTION_BUFFER_SIZE, "buffer-size", 0, OPTIONS_VALUE, "SIZE" },
 	{ OPTION_SCRATCH, "temporary-directory", 'T', OPTIONS_FILES, "DIR" },
@@ -168,6 +171,8 @@ static int take_option(void *context, int id, struct failure *failure)
 	case OPTION_PARALLEL:
 		return options_number_32(reader, 1, THREAD_POOL_WORKERS_MAX,
 					 &config->threads, failure);
+	case OPTION_NUMA:
+		return 0;
 	case OPTION_MEMORY:
 	case OPTION_BUFFER_SIZE:
 		return options_size(reader, 1, INT64_MAX, &config->memory_bytes,
@@ -317,6 +322,7 @@ static int complete_options(struct options *options, struct failure *failure)
 	config->plans_only = options_given(reader, OPTION_EXPLAIN);
 	config->sync = options_given(reader, OPTION_SYNC);
 	config->checksum = options_given(reader, OPTION_CHECKSUM);
+	config->counts_nodes = options_given(reader, OPTION_JSON);
 	config->trace_path = options_value(reader, OPTION_TRACE);
 	if (ret == 0)
 		ret = options_given(reader, OPTION_SUPPOSE)
@@ -560,6 +566,9 @@ int main(int argc, char **argv)
 	if (ret > 0)
 		return print_info(ret);
 	if (ret < 0 || complete_options(&options, &failure) < 0)
+		return rank_report_failure(&failure);
+	if (numa_options_apply(options_value(&options.reader, OPTION_NUMA),
+			       &options.config, &failure) < 0)
 		return rank_report_failure(&failure);
 	if (check_page_size(&failure) < 0)
 		return log_failure(&failure);

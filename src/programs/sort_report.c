@@ -56,6 +56,22 @@ static void print_keys(const struct key_list *keys)
 	putchar(']');
 }
 
+static void print_nodes(const struct sorter_result *result)
+{
+	fputs(", \"numa\": ", stdout);
+	if (result->node_count == 0) {
+		fputs("null", stdout);
+		return;
+	}
+	for (unsigned i = 0; i < result->node_count; i++)
+		printf("%s{\"node\": %u, \"workers\": %u, "
+		       "\"memory_bytes\": %llu}",
+		       i == 0 ? "[" : ", ", result->nodes[i].node,
+		       result->nodes[i].workers,
+		       (unsigned long long)result->nodes[i].memory_bytes);
+	putchar(']');
+}
+
 /* The keys that both kinds of sort have; the object stays open. */
 static void print_sort(const struct sorter_config *config,
 		       const struct sorter_result *result)
@@ -84,6 +100,7 @@ static void print_sort(const struct sorter_config *config,
 	       splitters_kind_name(result->splitters), result->bucket_count,
 	       cpu_level_name(config->kernel), result->threads,
 	       (unsigned long long)result->memory_bytes);
+	print_nodes(result);
 	print_usage();
 	print_checksum("checksum", config->checksum, result->checksum);
 	print_names("inputs", config->input_paths, config->input_count);

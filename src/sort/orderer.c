@@ -22,6 +22,8 @@ static void set_range(struct orderer *orderer, uint64_t record_count)
 	orderer->range =
 		chunk_range_of(orderer->config.sink, orderer->wiring.shape.size,
 			       orderer->config.first_record, record_count);
+	chunk_shares_deal(&orderer->chunks, orderer->range.chunk_count,
+			  orderer->wiring.pool, orderer->config.by_node);
 }
 
 void orderer_begin_chunks(struct orderer *orderer)
@@ -35,6 +37,7 @@ static void set_geometry(struct orderer *orderer)
 	const struct orderer_config *config = &orderer->config;
 
 	orderer->range = (struct chunk_range){ 0 };
+	chunk_shares_deal(&orderer->chunks, 0, orderer->wiring.pool, false);
 	orderer->bucket_entries_max = 0; /* all buckets are oversized */
 	if (config->sorts_only)
 		return;
@@ -65,7 +68,6 @@ void orderer_begin(struct orderer *orderer, const struct sort_wiring *wiring,
 	orderer->set = (struct bucket_set){ 0 };
 	orderer->oversized_count = 0;
 	orderer->crowded_count = 0;
-	atomic_init(&orderer->next_chunk, 0);
 	atomic_init(&orderer->gathered_chunks, 0);
 	atomic_init(&orderer->chunks_begun,
 		    config->sorts_only || !config->drops_duplicates);
@@ -460,13 +462,34 @@ static bool do_chunk(struct orderer *orderer, unsigned worker,
 	return true;
 }
 
+/* A chunk of these. */
+static enum orderer_step try_chunks(struct orderer *orderer, unsigned worker,
+				    struct chunk_share *chunks, uint32_t ready)
+{
+	uint64_t number =
+		atomic_load_explicit(&chunks->next, memory_order_relaxed);
+	struct chunk chunk;
+
+	do {
+		if (number >= chunks->end)
+			return ORDERER_DONE;
+		chunk = chunk_range_at(&orderer->range, number);
+		if (ready != ORDERER_ALL_READY &&
+		    bucket_of(orderer, chunk.end_record - 1) >= ready)
+			return ORDERER_WAITS;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&chunks->next, &number, number + 1, memory_order_relaxed,
+		memory_order_relaxed));
+	return do_chunk(orderer, worker, &chunk) ? ORDERER_MORE
+						 : ORDERER_FAILED;
+}
+
 enum orderer_step orderer_try(struct orderer *orderer, unsigned worker)
 {
 	const struct orderer_worker *self = &orderer->workers[worker];
 	uint32_t ready = atomic_load_explicit(&orderer->ready_buckets,
 					      memory_order_acquire);
-	uint64_t number;
-	struct chunk chunk;
+	enum orderer_step result = ORDERER_DONE;
 
 	if (first_failure_stops(orderer->wiring.failure))
 		return ORDERER_FAILED;
@@ -474,20 +497,19 @@ enum orderer_step orderer_try(struct orderer *orderer, unsigned worker)
 	    atomic_load_explicit(&orderer->chunks_begun,
 				 memory_order_acquire) == 0)
 		return ORDERER_WAITS;
-	number = atomic_load_explicit(&orderer->next_chunk,
-				      memory_order_relaxed);
-	do {
-		if (number >= orderer->range.chunk_count)
-			return ORDERER_DONE;
-		chunk = chunk_range_at(&orderer->range, number);
-		if (ready != ORDERER_ALL_READY &&
-		    bucket_of(orderer, chunk.end_record - 1) >= ready)
-			return ORDERER_WAITS;
-	} while (!atomic_compare_exchange_weak_explicit(
-		&orderer->next_chunk, &number, number + 1, memory_order_relaxed,
-		memory_order_relaxed));
-	return do_chunk(orderer, worker, &chunk) ? ORDERER_MORE
-						 : ORDERER_FAILED;
+	/* The own node's first, and then what others have left. */
+	for (unsigned i = 0; i < orderer->chunks.count; i++) {
+		struct chunk_share *chunks = chunk_shares_of(
+			&orderer->chunks, orderer->wiring.pool, worker, i);
+		enum orderer_step step =
+			try_chunks(orderer, worker, chunks, ready);
+
+		if (step == ORDERER_MORE || step == ORDERER_FAILED)
+			return step;
+		if (step == ORDERER_WAITS)
+			result = step;
+	}
+	return result;
 }
 
 /* --- readiness -------------------------------------------------------------

@@ -40,6 +40,7 @@
 #include "record/checksum.h"
 #include "sort/bucket_set.h"
 #include "sort/chunk_range.h"
+#include "sort/chunk_shares.h"
 #include "sort/plan.h"
 #include "sort/sort_wiring.h"
 #include "sort/tie_break.h"
@@ -63,6 +64,10 @@ struct orderer_config {
 	bool sorts_only;
 	/* All buckets will be complete before any worker comes: none waits. */
 	bool is_ready;
+	/* The sink takes chunks in any order, and nothing is lost by that: the
+	 * workers of a NUMA node begin with a range of their own, which so gets
+	 * its pages from that node. */
+	bool by_node;
 	struct sink *sink; /* NULL if sorts_only */
 	/* The bucket set holds these records of the sink's whole; the records
 	 * before and behind them are brought by other orderers.  If duplicates
@@ -111,8 +116,8 @@ struct orderer {
 	uint64_t *oversized_entries;
 
 	/* What any worker raises; each a pair of cache lines apart. */
-	_Alignas(CACHE_PAIR_BYTES) _Atomic uint64_t next_chunk;
-	_Atomic uint64_t gathered_chunks; /* the records have been copied */
+	_Alignas(CACHE_PAIR_BYTES) _Atomic uint64_t
+		gathered_chunks; /* the records have been copied */
 	_Alignas(CACHE_PAIR_BYTES) _Atomic uint32_t next_oversized;
 	/* Workers that have no oversized bucket left to sort.  orderer_stop()
 	 * sets it to all of them. */
@@ -122,6 +127,8 @@ struct orderer {
 	/* Buckets [0, ready_buckets) are complete.  The driver raises it. */
 	_Alignas(CACHE_PAIR_BYTES) _Atomic uint32_t ready_buckets;
 
+	/* Of the range's chunks; the driver deals them with the range. */
+	struct chunk_shares chunks;
 	struct orderer_worker workers[THREAD_POOL_WORKERS_MAX];
 };
 

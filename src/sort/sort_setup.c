@@ -1,9 +1,11 @@
 #include "sort/sort_setup.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "base/format.h"
 #include "kernels/splitters.h"
+#include "system/numa.h"
 
 /* Without --memory, a plan of up to this is not compared with what the machine
  * has: where that is missing, more than a sort is in trouble. */
@@ -106,15 +108,47 @@ int sort_setup_arena(struct arena *arena, uint64_t bytes, uint64_t pieces,
 	return 0;
 }
 
-void sort_setup_slots(struct output *output, const struct plan *plan,
-		      unsigned worker_count, struct arena *arena)
+void sort_setup_nodes(struct topology *topology,
+		      const struct sorter_config *config, unsigned worker_count)
 {
-	unsigned slots = output_slots_wanted(output, worker_count);
+	if (worker_count > 1 && !config->ignores_nodes)
+		topology_read_nodes(topology);
+}
 
-	output_set_slots(
-		output,
-		arena_take(arena, slots * plan->chunk_bytes, PAGE_BYTES), slots,
-		plan->chunk_bytes);
+void sort_setup_spread(const struct arena *arena,
+		       const struct topology *topology)
+{
+	if (topology->node_count > 1)
+		numa_interleave(arena->base, arena->size_bytes,
+				numa_nodes_of(topology));
+}
+
+/* The disk reads them from its own node. */
+static void place_slots(const struct output *output, uint8_t *memory,
+			size_t bytes)
+{
+	struct stat status;
+	int node;
+
+	if (fstat(output->files[0].write_fd, &status) < 0)
+		return;
+	node = numa_node_of_disk(status.st_dev);
+	if (node >= 0)
+		numa_prefer(memory, bytes, (unsigned)node);
+}
+
+void sort_setup_slots(struct output *output, const struct plan *plan,
+		      const struct thread_pool *pool, struct arena *arena)
+{
+	unsigned slots = output_slots_wanted(output, pool->worker_count);
+	size_t bytes = slots * plan->chunk_bytes;
+	uint8_t *memory = arena_take(arena, bytes, PAGE_BYTES);
+
+	if (output->direct && pool->node_count > 1)
+		place_slots(output, memory, bytes);
+	if (pool->node_count > 1)
+		output_place_by_node(output);
+	output_set_slots(output, memory, slots, plan->chunk_bytes);
 }
 
 struct orderer_config sort_setup_orderer(const struct sorter_config *config,
@@ -128,6 +162,7 @@ struct orderer_config sort_setup_orderer(const struct sorter_config *config,
 		.chunk_entries = plan->chunk_entries,
 		.sums_up = config->checksum,
 		.drops_duplicates = config->unique,
+		.by_node = output->by_node,
 		.sink = &output->sink,
 		.record_count = ORDERER_ALL_RECORDS,
 	};
@@ -145,4 +180,25 @@ void sort_setup_fill_result(struct sorter_result *result,
 	result->bucket_count = splitters->bucket_count;
 	result->threads = worker_count;
 	result->memory_bytes = memory_bytes;
+}
+
+void sort_setup_fill_nodes(struct sorter_result *result,
+			   const struct topology *topology,
+			   const struct thread_pool *pool,
+			   const struct arena *arena)
+{
+	uint64_t bytes_on[TOPOLOGY_NODES_MAX] = { 0 };
+
+	if (topology->node_count == 1)
+		return;
+	numa_count(arena->base, arena->size_bytes, bytes_on);
+	result->node_count = topology->node_count;
+	for (unsigned i = 0; i < topology->node_count; i++) {
+		struct sorter_node *node = &result->nodes[i];
+
+		node->node = topology->nodes[i];
+		node->memory_bytes = bytes_on[node->node];
+	}
+	for (unsigned w = 0; w < pool->worker_count; w++)
+		result->nodes[pool->workers[w].node].workers++;
 }

@@ -18,6 +18,12 @@
 unsigned sort_setup_workers(const struct sorter_config *config,
 			    uint64_t record_count, unsigned cpu_count);
 
+/* The topology's nodes, unless they are to be ignored or there is one worker.
+ * Before the pool is started. */
+void sort_setup_nodes(struct topology *topology,
+		      const struct sorter_config *config,
+		      unsigned worker_count);
+
 /* Make the plan, or refuse more records than it allows. */
 int sort_setup_plan(struct plan *plan, const struct plan_request *request,
 		    struct failure *failure);
@@ -44,9 +50,14 @@ int sort_setup_refuse_memory(const struct sorter_config *config,
 int sort_setup_arena(struct arena *arena, uint64_t bytes, uint64_t pieces,
 		     struct failure *failure);
 
+/* All workers read an arena that nobody has touched yet: its pages come from
+ * the topology's nodes in turn, so that no node's memory limits them all. */
+void sort_setup_spread(const struct arena *arena,
+		       const struct topology *topology);
+
 /* Staging slots of the plan's chunks, from the arena. */
 void sort_setup_slots(struct output *output, const struct plan *plan,
-		      unsigned worker_count, struct arena *arena);
+		      const struct thread_pool *pool, struct arena *arena);
 
 /* The orderer's configuration; base is the memory of slot 0. */
 struct orderer_config sort_setup_orderer(const struct sorter_config *config,
@@ -61,5 +72,11 @@ void sort_setup_fill_result(struct sorter_result *result,
 			    const struct output *output,
 			    const struct splitters *splitters,
 			    unsigned worker_count, uint64_t memory_bytes);
+
+/* Where the arena's memory lies, into *result, if there are several nodes. */
+void sort_setup_fill_nodes(struct sorter_result *result,
+			   const struct topology *topology,
+			   const struct thread_pool *pool,
+			   const struct arena *arena);
 
 #endif /* SORT_SETUP_H */

@@ -81,12 +81,15 @@ static int map_arena(struct sorter *sorter, const struct plan *plan,
 		     struct failure *failure)
 {
 	unsigned workers = sorter->pool.worker_count;
-
-	return sort_setup_arena(
+	int error = sort_setup_arena(
 		&sorter->arena,
 		plan->memory_bytes - input_memory_bytes(&sorter->input),
 		BUCKETING_PIECES(workers) + ORDERER_PIECES(workers) + 3,
 		failure);
+
+	if (error == 0)
+		sort_setup_spread(&sorter->arena, &sorter->topology);
+	return error;
 }
 
 static void *take(struct sorter *sorter, uint64_t count, size_t each_bytes)
@@ -100,7 +103,7 @@ static void lay_out_counts(struct sorter *sorter)
 
 	record_counts_take_memory(&sorter->counts, &sorter->config->shape,
 				  workers, &sorter->arena);
-	sort_setup_slots(&sorter->output, &sorter->plan, workers,
+	sort_setup_slots(&sorter->output, &sorter->plan, &sorter->pool,
 			 &sorter->arena);
 }
 
@@ -114,7 +117,7 @@ static void lay_out_memory(struct sorter *sorter)
 	bucketing_take_lists(&sorter->bucketing, plan, workers, arena);
 	orderer_take_memory(&sorter->orderer, plan, workers, arena, NULL);
 	bucketing_take_blocks(&sorter->bucketing, plan, arena);
-	sort_setup_slots(&sorter->output, plan, workers, arena);
+	sort_setup_slots(&sorter->output, plan, &sorter->pool, arena);
 	/* Touched only when keys are not uniform. */
 	sorter->sample = take(sorter, plan->sample_count, 8);
 	sorter->sample_prefixes = take(sorter, plan->sample_count, 8);
@@ -504,6 +507,9 @@ static void fill_result(struct sorter *sorter)
 			       sorter->plan.memory_bytes);
 	result->record_count = sorter->input.record_count;
 	result->size_bytes = result->record_count * sorter->config->shape.size;
+	if (sorter->config->counts_nodes)
+		sort_setup_fill_nodes(result, &sorter->topology, &sorter->pool,
+				      &sorter->arena);
 	if (sorter->is_counted) {
 		fill_counted(sorter);
 	} else {
@@ -515,6 +521,7 @@ static void fill_result(struct sorter *sorter)
 static int sort_files(struct sorter *sorter, struct failure *failure)
 {
 	const struct sorter_config *config = sorter->config;
+	unsigned workers;
 	int error = input_open(&sorter->input, config->input_paths,
 			       config->input_count, config->shape.size,
 			       config->io, failure);
@@ -524,11 +531,11 @@ static int sort_files(struct sorter *sorter, struct failure *failure)
 	/* As early as the number of workers is known: a CPU that has been idle
 	 * takes its time, and the rest is prepared meanwhile. */
 	topology_read(&sorter->topology);
-	error = thread_pool_start(
-		&sorter->pool,
-		sort_setup_workers(config, sorter->input.record_count,
-				   sorter->topology.cpu_count),
-		&sorter->topology, failure);
+	workers = sort_setup_workers(config, sorter->input.record_count,
+				     sorter->topology.cpu_count);
+	sort_setup_nodes(&sorter->topology, config, workers);
+	error = thread_pool_start(&sorter->pool, workers, &sorter->topology,
+				  failure);
 	if (error)
 		return error;
 	input_choose(&sorter->input);

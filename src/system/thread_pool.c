@@ -240,12 +240,14 @@ static void assign_cpus(struct thread_pool *pool,
 {
 	unsigned first = topology_place_of_self(topology);
 
+	pool->node_count = topology->node_count;
 	for (unsigned i = 0; i < pool->worker_count; i++) {
 		unsigned place = (first + i) % topology->cpu_count;
 
 		pool->workers[i].pool = pool;
 		pool->workers[i].number = i;
 		pool->workers[i].cpu = topology->cpus[place];
+		pool->workers[i].node = topology->node_of[place];
 	}
 }
 

@@ -43,6 +43,7 @@ struct thread_pool_worker {
 	pthread_t thread; /* not set for worker 0 */
 	unsigned number;
 	uint16_t cpu;
+	uint8_t node; /* place in the topology's nodes[] */
 };
 
 struct thread_pool_job {
@@ -53,6 +54,7 @@ struct thread_pool_job {
 
 struct thread_pool {
 	unsigned worker_count; /* the caller included; stays after the end */
+	unsigned node_count;   /* of the topology: see numa.h */
 	unsigned thread_count; /* that have been started and not joined */
 	bool ends;	       /* the last job has been launched */
 	bool is_pinned;	       /* the caller is bound to its CPU */

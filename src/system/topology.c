@@ -40,6 +40,9 @@ void topology_read(struct topology *topology)
 		topology->cpus[0] = 0;
 		topology->cpu_count = 1;
 	}
+	topology->node_count = 1;
+	topology->nodes[0] = 0;
+	memset(topology->node_of, 0, sizeof(topology->node_of));
 }
 
 void topology_pin_self(uint16_t cpu)

@@ -1,5 +1,8 @@
 /*
  * topology.h - which CPUs this process may use, and how much memory there is
+ *
+ * A machine may have several NUMA nodes: CPUs with memory of their own, which
+ * the others reach more slowly.
  */
 #ifndef TOPOLOGY_H
 #define TOPOLOGY_H
@@ -8,13 +11,27 @@
 #include <stdint.h>
 
 #define TOPOLOGY_CPUS_MAX 1024
+/* Bits of the masks that tell nodes apart (numa.h). */
+#define TOPOLOGY_NODES_MAX 64
 
 struct topology {
 	unsigned cpu_count; /* allowed by affinity and cgroup cpuset: >= 1 */
-	uint16_t cpus[TOPOLOGY_CPUS_MAX]; /* their numbers, ascending */
+	/* Their numbers, ascending; node by node once nodes are read. */
+	uint16_t cpus[TOPOLOGY_CPUS_MAX];
+	/* Nodes with such CPUs.  1: there is but one, or it is not known. */
+	unsigned node_count;
+	uint8_t nodes[TOPOLOGY_NODES_MAX]; /* their numbers, ascending */
+	/* [place in cpus[]]: place in nodes[]; all 0 until nodes are read. */
+	uint8_t node_of[TOPOLOGY_CPUS_MAX];
 };
 
 void topology_read(struct topology *topology);
+
+/* Which nodes the CPUs belong to: costs some microseconds.  Where /sys does not
+ * tell, or not of each CPU, all of them are of one node. */
+void topology_read_nodes(struct topology *topology);
+/* The same from the sys/ in another folder: for tests. */
+void topology_read_nodes_under(struct topology *topology, const char *root);
 
 /* Bind the calling thread to one CPU; a refusal is ignored: it only costs. */
 void topology_pin_self(uint16_t cpu);

@@ -151,6 +151,44 @@ static void parse_size__range(void **state)
 	assert_int_equal(value, 4096);
 }
 
+static void parse_range__forms(void **state)
+{
+	static const struct {
+		const char *text;
+		int error;
+		uint64_t first, last;
+		const char *rest;
+	} cases[] = {
+		{ "3", 0, 3, 3, "" },
+		{ "3-5", 0, 3, 5, "" },
+		{ "0,7", 0, 0, 0, "7" },
+		{ "0-63,x", 0, 0, 63, "x" },
+		{ "63-63", 0, 63, 63, "" },
+		{ "64", -ERANGE, 0, 0, "64" },
+		{ "5-3", -ERANGE, 0, 0, "5-3" },
+		{ "0-340282366920938463463374607431768211456", -ERANGE, 0, 0,
+		  "0-340282366920938463463374607431768211456" },
+		{ "", -EINVAL, 0, 0, "" },
+		{ ",1", -EINVAL, 0, 0, ",1" },
+		{ "1,", -EINVAL, 0, 0, "1," },
+		{ "1-", -EINVAL, 0, 0, "1-" },
+		{ "-1", -EINVAL, 0, 0, "-1" },
+		{ "1-2-3", -EINVAL, 0, 0, "1-2-3" },
+		{ "1 ", -EINVAL, 0, 0, "1 " },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const char *text = cases[i].text;
+		uint64_t first = 0, last = 0;
+		int error = parse_range(&text, 63, &first, &last);
+
+		if (error != cases[i].error || first != cases[i].first ||
+		    last != cases[i].last || strcmp(text, cases[i].rest) != 0)
+			fail_msg("\"%s\": %d", cases[i].text, error);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -159,6 +197,7 @@ int main(void)
 		cmocka_unit_test(parse_u128__edges),
 		cmocka_unit_test(parse_size__forms),
 		cmocka_unit_test(parse_size__range),
+		cmocka_unit_test(parse_range__forms),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -301,6 +301,98 @@ static void available__malformed_lines(void **state)
 	assert_true(topology_available_bytes_under(root) == UINT64_MAX);
 }
 
+/* --- nodes -----------------------------------------------------------------
+ */
+
+#define NODES "sys/devices/system/node/"
+
+/* CPUs as another machine may have them. */
+static struct topology with_cpus(unsigned count)
+{
+	struct topology topology = { .cpu_count = count };
+
+	for (unsigned i = 0; i < count; i++)
+		topology.cpus[i] = (uint16_t)(2 * i);
+	return topology;
+}
+
+static void nodes__here(void **state)
+{
+	struct topology topology;
+
+	(void)state;
+	topology_read(&topology);
+	topology_read_nodes(&topology);
+	assert_in_range(topology.node_count, 1, topology.cpu_count);
+	for (unsigned i = 0; i < topology.cpu_count; i++)
+		assert_true(topology.node_of[i] < topology.node_count);
+}
+
+/* Every other CPU is of the other node; the last one is of neither's CPUs that
+ * we may use. */
+static void nodes__dealt_in_turn(void **state)
+{
+	static const uint16_t cpus[] = { 0, 4, 2, 6 };
+	struct topology topology = with_cpus(4);
+
+	(void)state;
+	put(NODES "online", "0,2-3\n");
+	put(NODES "node0/cpulist", "0-1,4-5\n");
+	put(NODES "node2/cpulist", "8-90\n");
+	put(NODES "node3/cpulist", "2-3,6-7\n");
+	topology_read_nodes_under(&topology, root);
+	assert_int_equal(topology.node_count, 2);
+	assert_int_equal(topology.nodes[0], 0);
+	assert_int_equal(topology.nodes[1], 3);
+	assert_memory_equal(topology.cpus, cpus, sizeof(cpus));
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(topology.node_of[i], i / 2);
+}
+
+static void check_one_node(struct topology *topology)
+{
+	topology_read_nodes_under(topology, root);
+	assert_int_equal(topology->node_count, 1);
+	for (unsigned i = 0; i < topology->cpu_count; i++) {
+		assert_int_equal(topology->node_of[i], 0);
+		assert_int_equal(topology->cpus[i], 2 * i);
+	}
+}
+
+static void nodes__hidden(void **state)
+{
+	struct topology topology = with_cpus(3);
+
+	(void)state;
+	check_one_node(&topology);
+}
+
+/* One CPU is of no node: nothing is known then. */
+static void nodes__not_of_each_cpu(void **state)
+{
+	struct topology topology = with_cpus(3);
+
+	(void)state;
+	put(NODES "online", "0-1\n");
+	put(NODES "node0/cpulist", "0\n");
+	put(NODES "node1/cpulist", "2\n");
+	check_one_node(&topology);
+}
+
+static void nodes__malformed(void **state)
+{
+	struct topology topology = with_cpus(3);
+
+	(void)state;
+	put(NODES "online", "0-99999999999999999999\n");
+	put(NODES "node0/cpulist", "0-4\n");
+	check_one_node(&topology);
+	put(NODES "online", "0-1\n");
+	put(NODES "node0/cpulist", "4-x\n");
+	put(NODES "node1/cpulist", "\n");
+	check_one_node(&topology);
+}
+
 #define UNDER_ROOT(function)                                                   \
 	cmocka_unit_test_setup_teardown(function, make_root, remove_root)
 
@@ -324,6 +416,11 @@ int main(void)
 		UNDER_ROOT(available__path_not_mounted),
 		UNDER_ROOT(available__v1),
 		UNDER_ROOT(available__malformed_lines),
+		cmocka_unit_test(nodes__here),
+		UNDER_ROOT(nodes__dealt_in_turn),
+		UNDER_ROOT(nodes__hidden),
+		UNDER_ROOT(nodes__not_of_each_cpu),
+		UNDER_ROOT(nodes__malformed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,209 @@
+#include "system/numa.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/mempolicy.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/failure.h"
+#include "base/parse.h"
+#include "system/topology.h"
+
+/* Of linux/mempolicy.h since Linux 5.15. */
+#define PREFERRED_MANY 5
+/* The kernel takes one bit less than it is told. */
+#define MASK_BITS (TOPOLOGY_NODES_MAX + 1)
+/* Pages that one call looks up. */
+#define PAGES_AT_ONCE 512
+
+/* --- sets of nodes ----------------------------------------------------------
+ */
+
+uint64_t numa_nodes_of(const struct topology *topology)
+{
+	uint64_t nodes = 0;
+
+	for (unsigned i = 0; i < topology->node_count; i++)
+		nodes |= (uint64_t)1 << topology->nodes[i];
+	return nodes;
+}
+
+static int reject(const char *text, const char *why, struct failure *failure)
+{
+	return failure_set(failure, EXIT_USAGE, "--numa", 0, "'%.40s': %s",
+			   text, why);
+}
+
+int numa_parse(const char *text, const struct topology *topology,
+	       uint64_t *nodes, struct failure *failure)
+{
+	uint64_t all = numa_nodes_of(topology), set = 0, first, last;
+	bool is_inverted = text[0] == '!';
+	bool is_relative = text[is_inverted] == '+';
+	const char *list = text + is_inverted + is_relative;
+
+	if (strcmp(list, "all") == 0 && !is_relative) {
+		set = all;
+		list = "";
+	} else if (*list == '\0') {
+		return reject(text, "want nodes such as 0-1, or all", failure);
+	}
+	while (*list != '\0') {
+		int error = parse_range(&list, TOPOLOGY_NODES_MAX - 1, &first,
+					&last);
+
+		if (error)
+			return reject(
+				text,
+				error == -ERANGE
+					? "nodes go from 0 to 63"
+					: "want nodes such as 0-1, or all",
+				failure);
+		for (uint64_t node = first; node <= last; node++) {
+			if (!is_relative)
+				set |= (uint64_t)1 << node;
+			else if (node < topology->node_count)
+				set |= (uint64_t)1 << topology->nodes[node];
+			else
+				return reject(text,
+					      "there are not so many nodes",
+					      failure);
+		}
+	}
+	if (is_inverted)
+		set = all & ~set;
+	if (set == 0)
+		return reject(text, "no node is left", failure);
+	*nodes = set;
+	return 0;
+}
+
+/* --- where threads run ------------------------------------------------------
+ */
+
+int numa_confine(uint64_t nodes, const struct topology *topology,
+		 struct failure *failure)
+{
+	uint64_t others = nodes & ~numa_nodes_of(topology);
+	unsigned char cpus[TOPOLOGY_CPUS_MAX / 8 * 8] = { 0 };
+
+	if (others)
+		return failure_set(failure, EXIT_USAGE, "--numa", 0,
+				   "node %d has no CPU that this process may "
+				   "use",
+				   __builtin_ctzll(others));
+	for (unsigned i = 0; i < topology->cpu_count; i++) {
+		unsigned cpu = topology->cpus[i];
+
+		if (nodes >> topology->nodes[topology->node_of[i]] & 1)
+			cpus[cpu / 8] |= (unsigned char)(1 << cpu % 8);
+	}
+	if (syscall(SYS_sched_setaffinity, 0, sizeof(cpus), cpus) < 0)
+		return failure_set(failure, EXIT_RESOURCES, "--numa", errno,
+				   "");
+	/* One node is preferred by MPOL_PREFERRED also before Linux 5.15. */
+	(void)syscall(SYS_set_mempolicy,
+		      nodes & (nodes - 1) ? PREFERRED_MANY : MPOL_PREFERRED,
+		      &nodes, MASK_BITS);
+	return 0;
+}
+
+/* --- where memory lies ------------------------------------------------------
+ */
+
+static void bind_pages(void *memory, size_t bytes, int policy, uint64_t nodes)
+{
+	uintptr_t begin = ROUND_UP((uintptr_t)memory, PAGE_BYTES);
+	uintptr_t end =
+		((uintptr_t)memory + bytes) & ~(uintptr_t)(PAGE_BYTES - 1);
+
+	if (begin < end)
+		(void)syscall(SYS_mbind, begin, end - begin, policy, &nodes,
+			      MASK_BITS, 0);
+}
+
+void numa_interleave(void *memory, size_t bytes, uint64_t nodes)
+{
+	bind_pages(memory, bytes, MPOL_INTERLEAVE, nodes);
+}
+
+void numa_prefer(void *memory, size_t bytes, unsigned node)
+{
+	bind_pages(memory, bytes, MPOL_PREFERRED, (uint64_t)1 << node);
+}
+
+void numa_prefer_new(int node)
+{
+	uint64_t nodes = node < 0 ? 0 : (uint64_t)1 << node;
+
+	(void)syscall(SYS_set_mempolicy,
+		      node < 0 ? MPOL_DEFAULT : MPOL_PREFERRED,
+		      node < 0 ? NULL : &nodes, node < 0 ? 0 : MASK_BITS);
+}
+
+int numa_node_of_self(void)
+{
+	unsigned node;
+
+	if (syscall(SYS_getcpu, NULL, &node, NULL) < 0 ||
+	    node >= TOPOLOGY_NODES_MAX)
+		return -1;
+	return (int)node;
+}
+
+int numa_node_of_disk(uint64_t device)
+{
+	/* A partition's device is that of its disk. */
+	static const char *const forms[] = {
+		"/sys/dev/block/%u:%u/device/numa_node",
+		"/sys/dev/block/%u:%u/../device/numa_node",
+	};
+	int node = -1;
+
+	for (unsigned i = 0; i < ARRAY_LEN(forms) && node < 0; i++) {
+		char path[64];
+		FILE *file;
+
+		/* NOLINTNEXTLINE(clang-diagnostic-format-nonliteral) */
+		snprintf(path, sizeof(path), forms[i], major(device),
+			 minor(device));
+		file = fopen(path, "re");
+		if (!file)
+			continue;
+		if (fscanf(file, "%d", &node) != 1)
+			node = -1;
+		fclose(file);
+	}
+	return node < TOPOLOGY_NODES_MAX ? node : -1;
+}
+
+void numa_count(const void *memory, size_t bytes, uint64_t *bytes_on)
+{
+	uintptr_t page = ROUND_UP((uintptr_t)memory, PAGE_BYTES);
+	uintptr_t end = (uintptr_t)memory + bytes;
+
+	while (page + PAGE_BYTES <= end) {
+		uintptr_t pages[PAGES_AT_ONCE];
+		int nodes[PAGES_AT_ONCE];
+		unsigned count = 0;
+
+		for (; count < PAGES_AT_ONCE && page + PAGE_BYTES <= end;
+		     page += PAGE_BYTES)
+			pages[count++] = page;
+		/* Without target nodes it tells where pages are, and moves
+		 * none. */
+		if (syscall(SYS_move_pages, 0, (unsigned long)count, pages,
+			    NULL, nodes, 0) < 0)
+			return;
+		for (unsigned i = 0; i < count; i++)
+			if (nodes[i] >= 0 && nodes[i] < TOPOLOGY_NODES_MAX)
+				bytes_on[nodes[i]] += PAGE_BYTES;
+	}
+}

@@ -1,0 +1,143 @@
+/*
+ * topology_nodes.c - which NUMA node each CPU belongs to
+ */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/parse.h"
+#include "system/topology.h"
+
+#define NODES_FOLDER "/sys/devices/system/node"
+#define NOT_KNOWN UINT8_MAX
+
+/* The line of a small file, without its end; false if there is none. */
+static bool read_line(const char *path, char *text, size_t text_bytes)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t length;
+
+	if (fd < 0)
+		return false;
+	length = read(fd, text, text_bytes - 1);
+	close(fd);
+	if (length < 0)
+		return false;
+	text[length] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	return true;
+}
+
+/* The place of a CPU in cpus[], which are ascending; cpu_count if it is none of
+ * them. */
+static unsigned place_of(const struct topology *topology, uint64_t cpu)
+{
+	unsigned low = 0, high = topology->cpu_count;
+
+	while (low < high) {
+		unsigned middle = low + (high - low) / 2;
+
+		if (topology->cpus[middle] < cpu)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < topology->cpu_count && topology->cpus[low] == cpu
+		       ? low
+		       : topology->cpu_count;
+}
+
+/* node_of[] of the CPUs of this list: the place of the next node. */
+static bool mark(struct topology *topology, const char *cpus)
+{
+	bool any = false;
+	uint64_t first, last;
+
+	while (*cpus != '\0') {
+		if (parse_range(&cpus, UINT16_MAX, &first, &last) < 0)
+			return any;
+		for (uint64_t cpu = first; cpu <= last; cpu++) {
+			unsigned place = place_of(topology, cpu);
+
+			if (place == topology->cpu_count)
+				continue;
+			topology->node_of[place] =
+				(uint8_t)topology->node_count;
+			any = true;
+		}
+	}
+	return any;
+}
+
+static void read_node(struct topology *topology, const char *root,
+		      unsigned node)
+{
+	char path[PATH_MAX], text[4096];
+	int length = snprintf(path, sizeof(path),
+			      "%s" NODES_FOLDER "/node%u/cpulist", root, node);
+
+	if (length >= (int)sizeof(path) ||
+	    !read_line(path, text, sizeof(text)) || !mark(topology, text))
+		return;
+	topology->nodes[topology->node_count++] = (uint8_t)node;
+}
+
+static void read_online(struct topology *topology, const char *root)
+{
+	char path[PATH_MAX], text[1024];
+	const char *nodes = text;
+	uint64_t first, last;
+	int length =
+		snprintf(path, sizeof(path), "%s" NODES_FOLDER "/online", root);
+
+	if (length >= (int)sizeof(path) || !read_line(path, text, sizeof(text)))
+		return;
+	while (*nodes != '\0' &&
+	       parse_range(&nodes, TOPOLOGY_NODES_MAX - 1, &first, &last) == 0)
+		for (uint64_t node = first; node <= last; node++)
+			read_node(topology, root, (unsigned)node);
+}
+
+/* Node by node, and ascending within a node. */
+static void sort_by_node(struct topology *topology)
+{
+	uint16_t cpus[TOPOLOGY_CPUS_MAX];
+	uint8_t node_of[TOPOLOGY_CPUS_MAX];
+	unsigned count = 0;
+
+	for (unsigned node = 0; node < topology->node_count; node++)
+		for (unsigned i = 0; i < topology->cpu_count; i++)
+			if (topology->node_of[i] == node) {
+				cpus[count] = topology->cpus[i];
+				node_of[count++] = (uint8_t)node;
+			}
+	memcpy(topology->cpus, cpus, count * sizeof(*cpus));
+	memcpy(topology->node_of, node_of, count * sizeof(*node_of));
+}
+
+void topology_read_nodes_under(struct topology *topology, const char *root)
+{
+	bool all_known = true;
+
+	topology->node_count = 0;
+	memset(topology->node_of, NOT_KNOWN, topology->cpu_count);
+	read_online(topology, root);
+	for (unsigned i = 0; i < topology->cpu_count; i++)
+		all_known &= topology->node_of[i] != NOT_KNOWN;
+	if (all_known) {
+		sort_by_node(topology);
+		return;
+	}
+	topology->node_count = 1;
+	topology->nodes[0] = 0;
+	memset(topology->node_of, 0, topology->cpu_count);
+}
+
+void topology_read_nodes(struct topology *topology)
+{
+	topology_read_nodes_under(topology, "");
+}

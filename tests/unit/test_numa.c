@@ -1,0 +1,162 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/failure.h"
+#include "skip.h"
+#include "system/numa.h"
+#include "system/topology.h"
+
+/* Two CPUs on each of nodes 0, 2 and 5. */
+static const struct topology topology = {
+	.cpu_count = 6,
+	.cpus = { 0, 1, 8, 9, 16, 17 },
+	.node_count = 3,
+	.nodes = { 0, 2, 5 },
+	.node_of = { 0, 0, 1, 1, 2, 2 },
+};
+
+static void numa_parse__forms(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t nodes;
+	} cases[] = {
+		{ "all", 1 << 0 | 1 << 2 | 1 << 5 },
+		{ "0", 1 << 0 },
+		{ "0-2,5", 1 << 0 | 1 << 1 | 1 << 2 | 1 << 5 },
+		{ "63", UINT64_C(1) << 63 },
+		{ "!0", 1 << 2 | 1 << 5 },
+		{ "!1,5", 1 << 0 | 1 << 2 },
+		{ "+0", 1 << 0 },
+		{ "+1-2", 1 << 2 | 1 << 5 },
+		{ "!+1", 1 << 0 | 1 << 5 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct failure failure;
+		uint64_t nodes = 0;
+
+		if (numa_parse(cases[i].text, &topology, &nodes, &failure) !=
+			    0 ||
+		    nodes != cases[i].nodes)
+			fail_msg("\"%s\": %llx", cases[i].text,
+				 (unsigned long long)nodes);
+	}
+}
+
+static void numa_parse__bad(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *why;
+	} cases[] = {
+		{ "", "want nodes" },	       { "x", "want nodes" },
+		{ "0,", "want nodes" },	       { "+", "want nodes" },
+		{ "!", "want nodes" },	       { "+all", "want nodes" },
+		{ "1-", "want nodes" },	       { "64", "0 to 63" },
+		{ "0-64", "0 to 63" },	       { "5-2", "0 to 63" },
+		{ "+3", "not so many" },       { "!all", "no node is left" },
+		{ "!0-5", "no node is left" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct failure failure;
+		uint64_t nodes = 77;
+
+		if (numa_parse(cases[i].text, &topology, &nodes, &failure) !=
+			    -EINVAL ||
+		    nodes != 77 || failure.status != EXIT_USAGE ||
+		    !strstr(failure.why, cases[i].why))
+			fail_msg("\"%s\"", cases[i].text);
+	}
+}
+
+/* Called in a child: it changes the process. */
+static int confine_here(void)
+{
+	struct topology here, after;
+	struct failure failure;
+	uint64_t first;
+
+	topology_read(&here);
+	topology_read_nodes(&here);
+	first = (uint64_t)1 << here.nodes[0];
+	if (numa_confine(first, &here, &failure) != 0)
+		return 1;
+	topology_read(&after);
+	for (unsigned i = 0; i < after.cpu_count; i++)
+		if (here.node_of[i] != 0 || here.cpus[i] != after.cpus[i])
+			return 2;
+	if (numa_confine(UINT64_C(1) << 63, &here, &failure) != -EINVAL ||
+	    failure.status != EXIT_USAGE || !strstr(failure.why, "node 63 "))
+		return 3;
+	return 0;
+}
+
+static void numa_confine__to_the_first_node(void **state)
+{
+	pid_t child = fork();
+	int status = 0;
+
+	(void)state;
+	if (child == 0)
+		_exit(confine_here());
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+/* Of this machine's first node all pages come, and each is counted once. */
+static void numa_count__what_was_touched(void **state)
+{
+	const size_t bytes = 1500 * PAGE_BYTES;
+	uint64_t bytes_on[TOPOLOGY_NODES_MAX] = { 0 }, sum = 0;
+	struct topology here;
+	uint8_t *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	assert_true(memory != MAP_FAILED);
+	topology_read(&here);
+	topology_read_nodes(&here);
+	numa_interleave(memory, bytes, (uint64_t)1 << here.nodes[0]);
+	numa_prefer(memory + 8, bytes - 8, here.nodes[0]);
+	assert_int_equal(madvise(memory, bytes, MADV_NOHUGEPAGE), 0);
+	memset(memory, 1, 700 * PAGE_BYTES);
+	memory[1499 * PAGE_BYTES] = 1;
+	numa_count(memory, bytes, bytes_on);
+	for (unsigned i = 0; i < TOPOLOGY_NODES_MAX; i++)
+		sum += bytes_on[i];
+	if (sum == 0)
+		skip_because("move_pages(2) is refused");
+	assert_int_equal(bytes_on[here.nodes[0]], 701 * PAGE_BYTES);
+	assert_int_equal(sum, 701 * PAGE_BYTES);
+	/* Half a page is none. */
+	memset(bytes_on, 0, sizeof(bytes_on));
+	numa_count(memory + 8, 2 * PAGE_BYTES, bytes_on);
+	assert_int_equal(bytes_on[here.nodes[0]], PAGE_BYTES);
+	munmap(memory, bytes);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(numa_parse__forms),
+		cmocka_unit_test(numa_parse__bad),
+		cmocka_unit_test(numa_confine__to_the_first_node),
+		cmocka_unit_test(numa_count__what_was_touched),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
