@@ -341,6 +341,15 @@ check-vm-unit: ## test blinkd.service under systemd in a QEMU machine
 	@$(MAKE) --no-print-directory all
 	@tests/vm/check.sh unit $(BUILD)/vm
 
+.PHONY: check-vm-numa
+check-vm-numa: ## test NUMA nodes, and 16 and 64 CPUs, in QEMU machines
+	$(call install,$(VM_PACKAGES))
+	@$(MAKE) --no-print-directory all $(BUILD)/dyn/tests/programs/page_nodes
+	@HELPERS=$(BUILD)/dyn/tests/programs BIN=$(BIN) \
+		tests/vm/check.sh numa $(BUILD)/vm
+	@CPUS=16 BIN=$(BIN) tests/vm/check.sh cpus $(BUILD)/vm
+	@CPUS=64 BIN=$(BIN) tests/vm/check.sh cpus $(BUILD)/vm
+
 .PHONY: check-fresh
 check-fresh: ## run make demo and make check on a fresh Debian 12
 	$(call install,debootstrap)

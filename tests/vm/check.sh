@@ -1,7 +1,8 @@
 #!/bin/bash
 # check.sh - what wants a machine of its own (make check-vm, check-vm-unit)
 #
-# USAGE: tests/vm/check.sh devices|fat|unit [FOLDER]      default: build/vm
+# USAGE: tests/vm/check.sh devices|fat|unit|numa|cpus [FOLDER]
+#                                                         default: build/vm
 #
 # Boots Debian's kernel in QEMU, by software emulation:
 #
@@ -15,6 +16,11 @@
 #   unit      with systemd as the first process, which starts
 #             tests/vm/guest_unit.sh: it starts blinkd as an administrator
 #             would, and looks at what its unit allows and leaves
+#
+#   numa      with two NUMA nodes of two CPUs each, and runs
+#             tests/vm/guest_numa.sh: it counts where blinksort's pages lie
+#   cpus      with CPUS CPUs, 16 if that is not set, and runs
+#             tests/vm/guest_cpus.sh: blinksort has many threads
 #
 # What the guest says comes through the serial port; the lines "ok NAME" and
 # "FAIL NAME" are counted, as tests/run does.
@@ -31,6 +37,8 @@ LOG=$FOLDER/console
 
 # What is in the machine, for QEMU; and what the kernel is told besides.
 cpu=max
+smp=2
+memory_mib=1024
 devices=()
 kernel_options=
 
@@ -66,6 +74,27 @@ prepare_fat()
 	add_disks 1 6G
 }
 
+# Each node's CPUs are not neighbours by their numbers.
+prepare_numa()
+{
+	local node
+
+	smp=4
+	memory_mib=2048
+	for node in 0 1; do
+		devices+=(-object "memory-backend-ram,id=memory$node,size=1024M"
+			-numa "node,nodeid=$node,memdev=memory$node,cpus=$node,cpus=$((node + 2))")
+	done
+	devices+=(-numa "dist,src=0,dst=1,val=21")
+	add_disks 1 512M
+}
+
+prepare_cpus()
+{
+	smp=${CPUS:-16}
+	memory_mib=2048
+}
+
 prepare_unit()
 {
 	kernel_options="systemd.unit=guest_unit.service systemd.show_status=no"
@@ -74,7 +103,7 @@ prepare_unit()
 boot()
 {
 	timeout --kill-after=10 $TIMEOUT_S qemu-system-x86_64 \
-		-machine q35,accel=tcg -cpu $cpu -smp 2 -m 1024 \
+		-machine q35,accel=tcg -cpu $cpu -smp "$smp" -m "$memory_mib" \
 		-nodefaults -no-reboot -display none -serial "file:$LOG" \
 		-kernel "$FOLDER/kernel" -initrd "$FOLDER/initramfs" \
 		-append "console=ttyS0 quiet panic=-1 $kernel_options" \

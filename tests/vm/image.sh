@@ -1,7 +1,7 @@
 #!/bin/bash
 # image.sh - a machine to boot: Debian's kernel and a root made of this system
 #
-# USAGE: tests/vm/image.sh devices|fat|unit FOLDER
+# USAGE: tests/vm/image.sh devices|fat|unit|numa|cpus FOLDER
 #
 # Makes FOLDER/MACHINE/kernel and FOLDER/MACHINE/initramfs.  The kernel is fetched
 # as Debian's package (apt-get download) and unpacked, not installed, once for
@@ -10,6 +10,8 @@
 #
 #   devices   the first process is tests/vm/guest_devices.sh
 #   fat       it is tests/vm/guest_fat.sh, which runs programs of BIN
+#   numa      the same, tests/vm/guest_numa.sh
+#   cpus      the same, tests/vm/guest_cpus.sh
 #   unit      it is systemd, and what it starts is tests/vm/guest_unit.sh; our
 #             own programs are installed (make install PREFIX=/usr)
 
@@ -20,6 +22,7 @@ REPO=$(cd "$(dirname "$0")/../.." && pwd)
 MACHINE=$1
 KERNELS=$(realpath -m "$2")
 BIN=${BIN:-$REPO/bin}
+HELPERS=${HELPERS:-$REPO/build/dyn/tests/programs}
 FOLDER=$KERNELS/$MACHINE
 ROOT=$FOLDER/root
 # Whose programs the machine has.
@@ -39,6 +42,13 @@ fat)
 	;;
 unit)
 	PACKAGES+=(systemd strace)
+	;;
+numa)
+	PACKAGES+=(e2fsprogs)
+	MODULES+=(ahci sd_mod ext4)
+	;;
+cpus)
+	PACKAGES+=(iproute2)
 	;;
 *)
 	echo "image.sh: $MACHINE: no such machine" >&2
@@ -156,7 +166,7 @@ copy_modules()
 		install -D -m 644 "$path" "$ROOT/usr/${path#"$from"/}"
 	done
 	/sbin/depmod -b "$ROOT" "$version"
-	printf '%s\n' "${MODULES[@]}" >"$ROOT/etc/modules"
+	printf '%s\n' "${MODULES[@]}" | sed '/^$/d' >"$ROOT/etc/modules"
 }
 
 # The test and what it stands on.
@@ -180,6 +190,19 @@ make_fat()
 {
 	install "$BIN"/{blinksort,blinkgen} "$ROOT/usr/bin/"
 	ln -s blinksort/tests/vm/guest_fat.sh "$ROOT/init"
+}
+
+make_numa()
+{
+	install "$BIN"/{blinksort,blinkgen} "$HELPERS/page_nodes" \
+		"$ROOT/usr/bin/"
+	ln -s blinksort/tests/vm/guest_numa.sh "$ROOT/init"
+}
+
+make_cpus()
+{
+	install "$BIN"/{blinksort,blinkgen,blinkval} "$ROOT/usr/bin/"
+	ln -s blinksort/tests/vm/guest_cpus.sh "$ROOT/init"
 }
 
 # With an identity, so that systemd does not take this for the first boot of a
