@@ -254,6 +254,10 @@ static void set_up(unsigned run_count, uint32_t bucket_count,
 	assert_int_equal(thread_pool_start(&world->pool, workers,
 					   &world->topology, &failure),
 			 0);
+	/* Of another machine; the last of its nodes has no worker. */
+	world->pool.node_count = 3;
+	for (unsigned w = 0; w < workers; w++)
+		world->pool.workers[w].node = (uint8_t)(w % 2);
 }
 
 static bool drops_duplicates, sorts_only;
@@ -276,6 +280,7 @@ static void begin(bool is_ready)
 		.drops_duplicates = drops_duplicates,
 		.sorts_only = sorts_only,
 		.is_ready = is_ready,
+		.by_node = random_below(2),
 		.sink = sorts_only ? NULL : &world->sink.sink,
 		.record_count = ORDERER_ALL_RECORDS,
 	};
@@ -579,6 +584,24 @@ static void orderer_stop__nothing_is_ready(void **state)
 	tear_down();
 }
 
+/* The workers of other nodes are late: none of their chunks waits for them. */
+static void orderer_try__chunks_of_other_nodes(void **state)
+{
+	(void)state;
+	for (unsigned turn = 0; turn < 20; turn++) {
+		shape = (struct record_shape)RECORD_SHAPE_OF_SLICE(20, 2, 10);
+		make_records(1000, 256);
+		set_up(2, 1000, 1, 4);
+		begin(true);
+		orderer_add_up(&world->orderer, &world->set);
+		while (orderer_try(&world->orderer, 0) == ORDERER_MORE)
+			;
+		assert_true(orderer_has_gathered_all(&world->orderer));
+		check_sorted();
+		tear_down();
+	}
+}
+
 /* The driver gives up when all is ready, and never comes to its part of the
  * oversized buckets, for which the others wait. */
 static void orderer_stop__among_oversized_buckets(void **state)
@@ -806,6 +829,7 @@ int main(void)
 		cmocka_unit_test(orderer_run__ranges),
 		cmocka_unit_test(orderer_run__sink_fails),
 		cmocka_unit_test(orderer_stop__nothing_is_ready),
+		cmocka_unit_test(orderer_try__chunks_of_other_nodes),
 		cmocka_unit_test(orderer_stop__among_oversized_buckets),
 		cmocka_unit_test(orderer_drop_duplicates__keeps_firsts),
 		cmocka_unit_test(orderer_drop_duplicates__ranges),
