@@ -57,8 +57,6 @@ void exchange_model_ethernet(struct exchange_model *model,
 		.announce_all_max = EXCHANGE_KNOWN_MAX,
 		/* Ready for messages, and all of yours have arrived. */
 		.status_count = 2,
-		/* The sum of lengths, and the end. */
-		.barrier_count = 2,
 	};
 }
 
@@ -123,27 +121,15 @@ static double announce_ns(const struct exchange_model *model, double bytes)
 	return MAX(message_ns(model, bytes), fixed_ns);
 }
 
-static unsigned log2_up(unsigned ranks)
-{
-	unsigned steps = 0;
-
-	while (((uint64_t)1 << steps) < ranks)
-		steps++;
-	return steps;
-}
-
 /* Before and after the messages; of each rank, so many bytes are announced. */
 static double control_ns(const struct exchange_model *model, unsigned ranks,
 			 double announce_bytes)
 {
-	double barrier_ns =
-		log2_up(ranks) * (model->latency_ns + status_ns(model, 0));
 	double other_ns = announce_ns(model, announce_bytes);
 
 	for (unsigned i = 0; i < model->status_count; i++)
 		other_ns += status_ns(model, i == 0 ? announce_bytes : 0);
-	return 2 * model->latency_ns + model->barrier_count * barrier_ns +
-	       (ranks - 1) * other_ns;
+	return 2 * model->latency_ns + (ranks - 1) * other_ns;
 }
 
 /* A short message is over before the neighbour's word has come. */

@@ -41,7 +41,7 @@
 #define EXCHANGE_MODEL_ROUNDS_BYTES ((uint64_t)128 << 10)
 #define EXCHANGE_MODEL_GRID_BYTES ((uint64_t)16 << 10)
 /* Of fewer ranks the grid loses as much time of some messages below 16 KiB as
- * it saves of others: of 9 to 31 it is equal to all-at-once at 2 to 7 KB on
+ * it saves of others: of 8 to 31 it is equal to all-at-once at 2 to 8 KB on
  * links of 10 Gbit/s, and of fewer nowhere. */
 #define EXCHANGE_MODEL_GRID_RANKS 32
 
@@ -68,10 +68,8 @@ struct exchange_model {
 	double announce_bytes;
 	unsigned announce_all_max;
 	/* and so many STATUS beside that, of which the first one has the same
-	 * lengths again, */
+	 * lengths again. */
 	unsigned status_count;
-	/* and so often comes to a barrier of ceil(log2(ranks)) steps. */
-	unsigned barrier_count;
 	/* Ranks that share one CPU, for sending and receiving; 0: each rank has
 	 * CPUs of its own, and does both at once. */
 	double ranks_per_cpu;

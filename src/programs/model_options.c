@@ -180,7 +180,6 @@ static struct exchange_model model_of(const struct options_reader *reader,
 		model.announce_bytes = 8 * ranks;
 		model.announce_all_max = 0;
 		model.status_count = 3;
-		model.barrier_count = 0;
 	}
 	if (options->shared_cpus)
 		model.ranks_per_cpu = (double)ranks / options->shared_cpus;
@@ -194,13 +193,11 @@ static void print_model(const struct exchange_model *model)
 	       ", \"message_ns\": %.0f, \"status_ns\": %.0f"
 	       ", \"status_bytes\": %.0f"
 	       ", \"latency_ns\": %.0f, \"word_ns\": %.0f"
-	       ", \"gather_bytes_per_s\": %.0f, \"status_count\": %u"
-	       ", \"barrier_count\": %u",
+	       ", \"gather_bytes_per_s\": %.0f, \"status_count\": %u",
 	       model->payload_bytes, model->overhead_bytes, model->send_ns,
 	       model->receive_ns, model->message_ns, model->status_ns,
 	       model->status_bytes, model->latency_ns, model->word_ns,
-	       model->gather_bytes_per_s, model->status_count,
-	       model->barrier_count);
+	       model->gather_bytes_per_s, model->status_count);
 }
 
 static void print_forecast(const struct exchange_model *model,

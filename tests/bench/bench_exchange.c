@@ -187,7 +187,6 @@ static double model_ms(enum exchange_schedule schedule)
 	model.send_ns = 3400;
 	model.receive_ns = 6900;
 	model.status_ns = 14000;
-	model.barrier_count = 0;
 	model.ranks_per_cpu = (double)node_count / topology.cpu_count;
 	return exchange_model_ns(&model, schedule, node_count,
 				 (double)message_bytes) /

@@ -27,8 +27,8 @@ static void set_up(double gbit)
 }
 
 /* The protocol that the tables are of: four STATUS to each other rank, of which
- * one has the lengths of the messages to so many ranks, and no other barrier;
- * on the link STATUS counts for nothing. */
+ * one has the lengths of the messages to so many ranks; on the link STATUS
+ * counts for nothing. */
 static void set_up_tables(double gbit, unsigned announced)
 {
 	set_up(gbit);
@@ -36,7 +36,6 @@ static void set_up_tables(double gbit, unsigned announced)
 	model.announce_all_max = 0;
 	model.status_bytes = 0;
 	model.status_count = 3;
-	model.barrier_count = 0;
 }
 
 /* Records of 100 bytes, and 4 bytes for each bucket of 256 of a share. */
@@ -202,20 +201,18 @@ static void exchange_model__each_term(void **state)
 		.latency_ns = 1e9,
 		.gather_bytes_per_s = 1e18,
 		.status_count = 1,
-		.barrier_count = 1,
 	};
 	/* Of 5 ranks: 4 announcements and 4 messages, of one datagram and of
-	 * three; 4 STATUS, a barrier of 3 steps, and 3 ways. */
+	 * three; 4 STATUS, and 3 ways. */
 	assert_true(exchange_model_ns(&model, EXCHANGE_ALL_AT_ONCE, 5, 2001) ==
-		    8e5 + 4 * 1e3 + 4 * 3e3 + (4 + 3) * 1e7 + (3 + 3) * 1e9);
+		    8e5 + 4 * 1e3 + 4 * 3e3 + 4 * 1e7 + 3 * 1e9);
 	/* The word is a STATUS, and needs 4 times 8 us if messages are short.
 	 */
 	assert_true(exchange_model_ns(&model, EXCHANGE_ROUNDS, 5, 2001) ==
-		    8e5 + 4 * 1e3 + 4 * 3e3 + (8 + 3) * 1e7 + (3 + 3) * 1e9);
+		    8e5 + 4 * 1e3 + 4 * 3e3 + 8 * 1e7 + 3 * 1e9);
 	model.word_ns = 8192;
 	assert_true(exchange_model_ns(&model, EXCHANGE_ROUNDS, 5, 8192) ==
-		    8e5 + 4 * 1e3 + 4 * 9e3 + (8 + 3) * 1e7 + (3 + 3) * 1e9 +
-			    4 * 6144);
+		    8e5 + 4 * 1e3 + 4 * 9e3 + 8 * 1e7 + 3 * 1e9 + 4 * 6144);
 }
 
 /* Of a slow link STATUS takes its part: 1 byte in 1 us. */
@@ -246,17 +243,17 @@ static void exchange_model__status_on_the_link(void **state)
 }
 
 /* Of 64 ranks: three ways; to each other rank an announcement of 3 us, two
- * STATUS of 4 and a message of 3; and two barriers of six steps of 14 us. Where
- * eight ranks share a CPU, both sides of each are its work: 44 and 32 us. */
+ * STATUS of 4 and a message of 3.  Where eight ranks share a CPU, both sides of
+ * each are its work: 44 and 32 us. */
 static void exchange_model__empty_messages(void **state)
 {
 	(void)state;
 	set_up(10);
 	check_ms(exchange_model_ns(&model, EXCHANGE_ALL_AT_ONCE, 64, 0),
-		 0.030 + 63 * 0.014 + 2 * 6 * 0.014, 0);
+		 0.030 + 63 * 0.014, 0);
 	model.ranks_per_cpu = 8;
 	check_ms(exchange_model_ns(&model, EXCHANGE_ALL_AT_ONCE, 64, 0),
-		 0.030 + 63 * (2 * 0.044 + 2 * 0.032) + 2 * 6 * 0.042, 0);
+		 0.030 + 63 * (2 * 0.044 + 2 * 0.032), 0);
 }
 
 /* A CPU for each side, but the link is slower than both. */
@@ -394,7 +391,7 @@ static void exchange_model__reason_for_the_grid(void **state)
 	}
 }
 
-/* Of few ranks the grid is no better for any short message; from 9 to 31 it is
+/* Of few ranks the grid is no better for any short message; from 8 to 31 it is
  * for some below 16 KiB only; of 32 and more it is for messages of one
  * datagram. */
 static void exchange_model__reason_for_its_ranks(void **state)
@@ -402,12 +399,12 @@ static void exchange_model__reason_for_its_ranks(void **state)
 	(void)state;
 	for (unsigned gbit = 10; gbit <= 100; gbit *= 10) {
 		set_up(gbit);
-		for (unsigned n = 2; n <= 8; n++)
+		for (unsigned n = 2; n <= 7; n++)
 			assert_true(crossing_bytes(EXCHANGE_ALL_AT_ONCE, n) ==
 				    0);
-		for (unsigned n = 9; n < EXCHANGE_MODEL_GRID_RANKS; n++)
+		for (unsigned n = 8; n < EXCHANGE_MODEL_GRID_RANKS; n++)
 			check_between(crossing_bytes(EXCHANGE_ALL_AT_ONCE, n),
-				      2 * KB, 15 * KB);
+				      1.9 * KB, EXCHANGE_MODEL_GRID_BYTES);
 		for (unsigned n = EXCHANGE_MODEL_GRID_RANKS; n <= 300; n++)
 			assert_true(crossing_bytes(EXCHANGE_ALL_AT_ONCE, n) >
 				    1440);
@@ -417,7 +414,7 @@ static void exchange_model__reason_for_its_ranks(void **state)
 /* --- rounds and grid, measured alone ------------------------------------- */
 
 /* Namespaces on links of 10 Mbit/s, and CPU times that were measured where
- * links are no limit; no barrier (results/NOTES.md). */
+ * links are no limit (results/NOTES.md). */
 static void set_up_alone(unsigned ranks)
 {
 	set_up(0.01);
@@ -427,7 +424,6 @@ static void set_up_alone(unsigned ranks)
 	model.send_ns = 3400;
 	model.receive_ns = 6900;
 	model.status_ns = 14000;
-	model.barrier_count = 0;
 	model.ranks_per_cpu = ranks / 2.0;
 }
 

@@ -371,7 +371,7 @@ class ShownTest(unittest.TestCase):
     def test_text(self):
         text = forecast_table.text(self.report)
         self.assertLessEqual(max(map(len, text.splitlines())), 100)
-        self.assertRegex(text, r"\n4096 .* 2\.\d+\*  0\.00")
+        self.assertRegex(text, r"\n4096 .* 1\.\d+\*  0\.00")
         self.assertRegex(text, r"\n1 +- ")
         self.assertIn("links of 10 Gbit/s, packets of 1500 bytes, platter",
                       text)

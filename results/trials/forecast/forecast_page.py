@@ -7,8 +7,8 @@ _TITLE = "blinksort: what a cluster of such machines would take"
 _METHOD = (
     "Nothing here was measured on a cluster of such machines. Rates of memory, "
     "disk and start are those of the characterisation; the exchange is an "
-    "alpha-beta model (link, CPU time of datagrams, messages, STATUS, "
-    "barriers), by the functions that blinksort chooses its schedule by. "
+    "alpha-beta model (link, CPU time of datagrams, messages, "
+    "STATUS), by the functions that blinksort chooses its schedule by. "
     "blinkprobe model prints them.",
     "Shares are equal, and all nodes are alike and begin at once. What slow "
     "nodes, lost datagrams and queues of switches cost is not in it.",

@@ -87,7 +87,6 @@ def rates(report) -> list:
         ("a message, on each side", units.duration(model["message_ns"])),
         ("a STATUS, sent and taken", units.duration(model["status_ns"])),
         ("STATUS to each other rank", str(1 + model["status_count"])),
-        ("barriers", str(model["barrier_count"])),
         ("messages put into another order",
          gigabytes(model["gather_bytes_per_s"])),
     ]
