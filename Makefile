@@ -8,7 +8,7 @@
 #   tests/unit/test_*.c, test_*.py       tests by cmocka and by unittest
 #   tests/bench/bench_*.c                benchmarks
 #   tests/fuzz/fuzz_*.c                  libFuzzer targets
-#   tests/programs/fault.c               build/fault.so, for LD_PRELOAD
+#   tests/programs/fault.c, lying_note.c  build/NAME.so, for LD_PRELOAD
 #   any other tests/programs/*.c         programs that the check scripts use
 #   */NAME.1                             a man page, beside its program
 #
@@ -83,8 +83,8 @@ PROGRAMS := $(notdir $(MAINS:_main.c=))
 TESTS := $(wildcard tests/unit/test_*.c)
 BENCHES := $(wildcard tests/bench/bench_*.c)
 FUZZERS := $(wildcard tests/fuzz/fuzz_*.c)
-FAULT := $(wildcard tests/programs/fault.c)
-HELPERS := $(filter-out $(FAULT),$(wildcard tests/programs/*.c))
+PRELOADS := $(wildcard tests/programs/fault.c tests/programs/lying_note.c)
+HELPERS := $(filter-out $(PRELOADS),$(wildcard tests/programs/*.c))
 SCRIPTS := $(wildcard .ci/run tests/run tests/cluster tests/*.sh \
 	     tests/*/*.sh tune/blinktune tune/*/*.sh)
 PYTHON := $(wildcard results/blinkreport results/blinktrial \
@@ -399,7 +399,7 @@ DYN_PROGRAMS := $(if $(filter dyn,$(VARIANT)),$(PROGRAMS:%=$(BUILD)/dyn/bin/%))
 tests: $(TESTS:%.c=$(BUILD)/$(VARIANT)/%) $(HELPERS:%.c=$(BUILD)/$(VARIANT)/%) \
 	$(BENCHES:%.c=$(BUILD)/$(PROGRAM_VARIANT)/%) $(DYN_PROGRAMS) \
 	$(if $(filter musl,$(LIBC)),$(MUSL_TESTS:%.c=$(BUILD)/musl/%)) \
-	$(if $(FAULT),$(BUILD)/fault.so) \
+	$(PRELOADS:tests/programs/%.c=$(BUILD)/%.so) \
 	$(if $(filter dyn asan,$(VARIANT)),mpi-all)
 
 .PHONY: fuzzers
@@ -422,7 +422,7 @@ fuzz: ## run each fuzz target from its corpus
 
 C_FILES := $(wildcard src/*/*.[ch] shell/*.[ch] tests/*/*.[ch] \
 	     tests/unit/musl/*.h)
-TIDY_FILES := $(SOURCES) $(if $(MPI_ALL),$(MPI_SOURCES)) $(TESTS) $(BENCHES) $(FUZZERS) $(HELPERS) $(FAULT)
+TIDY_FILES := $(SOURCES) $(if $(MPI_ALL),$(MPI_SOURCES)) $(TESTS) $(BENCHES) $(FUZZERS) $(HELPERS) $(PRELOADS)
 # shellcheck's SC2317 finds functions that nothing calls; the check scripts call
 # theirs by name: check NAME FUNCTION.
 .PHONY: lint
@@ -608,7 +608,7 @@ bin/%: $(BUILD)/$(PROGRAM_VARIANT)/bin/% $(BUILD)/bin.from
 	$(Q)install -D $< $@
 endif
 
-$(BUILD)/fault.so: tests/programs/fault.c | require
+$(PRELOADS:tests/programs/%.c=$(BUILD)/%.so): $(BUILD)/%.so: tests/programs/%.c | require
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(BASE_FLAGS) -fPIC -shared -o $@ $< -ldl

@@ -197,20 +197,32 @@ static size_t text_bytes_max(const struct mpi *x, uint32_t kind)
 	}
 }
 
-static bool is_good(const struct mpi *x, const struct mpi_note *note,
-		    size_t byte_count)
+/* Of our epoch or one that a rank may be ahead, and told once: what follows
+ * from the first ones may be under way. */
+static bool lengths_are_good(const struct mpi *x, unsigned node,
+			     const struct mpi_note_head *head)
+{
+	const struct mpi_announced *announced = x->peers[node].announced;
+
+	return (head->text_bytes == 0 ||
+		head->text_bytes == text_bytes_max(x, head->kind)) &&
+	       head->epoch >= MAX(1, x->epoch) &&
+	       head->epoch <= x->epoch + EXCHANGE_LEAD_MAX &&
+	       announced[head->epoch % MPI_ANNOUNCED].epoch != head->epoch;
+}
+
+static bool is_good(const struct mpi *x, unsigned node,
+		    const struct mpi_note *note, size_t byte_count)
 {
 	const struct mpi_note_head *head = &note->head;
 
 	if (byte_count < sizeof(*head) ||
 	    byte_count - sizeof(*head) != head->text_bytes ||
-	    head->text_bytes > text_bytes_max(x, head->kind))
+	    head->text_bytes > text_bytes_max(x, head->kind) ||
+	    head->delay_ms > EXCHANGE_DELAY_MS_MAX)
 		return false;
 	return head->kind != MPI_NOTE_LENGTHS ||
-	       ((head->text_bytes == 0 ||
-		 head->text_bytes == text_bytes_max(x, head->kind)) &&
-		head->epoch >= MAX(1, x->epoch) &&
-		head->epoch <= x->epoch + EXCHANGE_LEAD_MAX);
+	       lengths_are_good(x, node, head);
 }
 
 static void hear(struct mpi *x, unsigned node, size_t byte_count)
@@ -219,7 +231,7 @@ static void hear(struct mpi *x, unsigned node, size_t byte_count)
 	struct mpi_peer *peer = &x->peers[node];
 	struct failure failure;
 
-	if (!is_good(x, note, byte_count)) {
+	if (!is_good(x, node, note, byte_count)) {
 		exchange_blame(&x->base, node, &failure,
 			       "sends a message that cannot be");
 		return;

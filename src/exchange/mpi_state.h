@@ -45,8 +45,8 @@ struct mpi_world {
 
 enum mpi_note_kind {
 	MPI_NOTE_HELLO = 1, /* text: the hello; number: bytes of a chunk */
-	/* Of the epoch; text: of all messages; or number: of the one to the
-	 * destination. */
+	/* Of the epoch, once; text: of all messages; or number: of the one to
+	 * the destination. */
 	MPI_NOTE_LENGTHS,
 	MPI_NOTE_PHASE,	 /* text: the application payload, to rank 0 */
 	MPI_NOTE_TOLD,	 /* text: the application payload */
@@ -58,7 +58,9 @@ enum mpi_note_kind {
 struct mpi_note_head {
 	uint32_t kind;
 	uint32_t phase, epoch;
-	uint32_t delay_ms; /* the sender may be silent for that time */
+	/* The sender may be silent for that time: 0 to
+	 * EXCHANGE_DELAY_MS_MAX. */
+	uint32_t delay_ms;
 	uint64_t number;
 	uint64_t text_bytes;
 };

@@ -518,6 +518,22 @@ case_silent()
 	expect_none
 }
 
+# case_lie MPI LIE: rank 1 sends a note that no honest rank sends, and the others
+# say so.
+case_lie()
+{
+	"$BIN/blinkgen" -a "$SMALL" whole
+	cut_input whole 100 3 even
+	# shellcheck disable=SC2016 # that shell's
+	mpi "$1" 3 sh -c '[ "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" != 1 ] ||
+			export LD_PRELOAD="$0"
+		exec "$@"' "$BUILD/lying_note.so" env LIE="$2" \
+		"$(mpi_program "$1")" in.%r -o out.%r --deadline="$DEADLINE_S"
+	[ "$status" != 0 ] || fail "status 0"
+	expect_match 'rank 1 .*sends a message that cannot be' err
+	expect_none
+}
+
 # case_init MPI: MPI_Init waits for a rank that does not come.  Not every launcher
 # kills one that is stopped.
 case_init()
@@ -583,6 +599,13 @@ for mpi in "${MPIS[@]}"; do
 	check_able "$mpi" "${mpi}_killed" case_killed "$mpi" KILL
 	check_able "$mpi" "${mpi}_terminated" case_killed "$mpi" TERM
 	check_able "$mpi" "${mpi}_silent" case_silent "$mpi"
+	for lie in delay again; do
+		if [ -n "$SANITIZED" ]; then
+			skip "${mpi}_lie_$lie" "no library comes before a sanitizer's"
+		else
+			check_able "$mpi" "${mpi}_lie_$lie" case_lie "$mpi" "$lie"
+		fi
+	done
 done
 
 finish
