@@ -8,7 +8,8 @@
 #include "base/clock.h"
 #include "exchange/udp_state.h"
 
-/* Ports below the ones that the system draws. */
+/* Ports below the ones that the system draws, unless there are some hundred
+ * ranks on an address; of RANK_NODES_MAX they end with 46622. */
 #define PORT_FIRST 10240
 #define PORT_COUNT 20000
 /* A few messages of the benchmark's size; the kernel may grant less. */
@@ -54,20 +55,32 @@ static uint16_t first_port(const struct udp *x)
 	return (uint16_t)(PORT_FIRST + x->keys.token % PORT_COUNT);
 }
 
-static void guess_ports(struct udp *x)
+/* Returns 0, or -EINVAL with *failure filled. */
+static int guess_ports(struct udp *x, struct failure *failure)
 {
 	const struct address *addresses = x->base.rank->addresses;
+	unsigned first = first_port(x), ranks = 1, last;
 
 	for (unsigned node = 0; node < udp_node_count(x); node++) {
 		struct udp_peer *peer = &x->peers[node];
-		uint16_t port = first_port(x);
+		unsigned lower_count = 0;
 
 		for (unsigned lower = 0; lower < node; lower++)
-			port += address_is_same_host(&addresses[lower],
-						     &addresses[node]);
+			lower_count += address_is_same_host(&addresses[lower],
+							    &addresses[node]);
+		ranks = MAX(ranks, lower_count + 1);
 		peer->control = addresses[node];
-		address_set_port(&peer->control, port);
+		address_set_port(&peer->control,
+				 (uint16_t)(first + lower_count));
 	}
+	x->port_step = MAX(UDP_PORT_STEP_MIN, ranks);
+	last = first + ranks - 1 + (UDP_PORT_TRIES - 1) * x->port_step;
+	if (last > UINT16_MAX)
+		return failure_set(failure, EXIT_USAGE, NULL, 0,
+				   "--port=%u: ranks need ports up to %u, and "
+				   "65535 is the last one",
+				   first, last);
+	return 0;
 }
 
 static int open_sockets(struct udp *x, struct failure *failure)
@@ -79,7 +92,7 @@ static int open_sockets(struct udp *x, struct failure *failure)
 	struct failure tried; /* forgotten if the next port is free */
 
 	for (unsigned i = 0; i < UDP_PORT_TRIES && error == -EADDRINUSE; i++) {
-		address_set_port(&local, (uint16_t)(port + i * UDP_PORT_STEP));
+		address_set_port(&local, (uint16_t)(port + i * x->port_step));
 		error = datagram_open(&x->control, &local, &options, &tried);
 	}
 	if (error) {
@@ -208,8 +221,9 @@ int udp_join_open(struct udp *x, struct failure *failure)
 	if (error)
 		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
 				   "memory");
-	guess_ports(x);
-	error = open_sockets(x, failure);
+	error = guess_ports(x, failure);
+	if (error == 0)
+		error = open_sockets(x, failure);
 	return error ? error : find_payloads(x, failure);
 }
 

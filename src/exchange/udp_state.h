@@ -26,9 +26,9 @@
 #include "net/datagram.h"
 
 /* A rank that finds its port taken tries that many ports, one after the other,
- * that far apart. */
+ * that far apart, or further: so that none is the first one of another rank. */
 #define UDP_PORT_TRIES 4
-#define UDP_PORT_STEP 256
+#define UDP_PORT_STEP_MIN 256
 
 /* More than EXCHANGE_LEAD_MAX, and a power of two. */
 #define UDP_ANNOUNCED 4
@@ -146,6 +146,7 @@ struct udp {
 	uint64_t *totals;	/* owned; [node] u64 in wire order, by udp.c */
 	uint64_t window_bytes;
 	uint64_t opened_ns;
+	unsigned port_step; /* the same on all ranks */
 	/* The offer of a status page, and behind it the hello. */
 	uint8_t hello[EXCHANGE_APPLICATION_BYTES_MAX];
 

@@ -108,7 +108,7 @@ static void send_datagram(struct udp *x, unsigned node, const uint8_t *datagram,
 		struct address to = peer->control;
 
 		address_set_port(
-			&to, (uint16_t)(address_port(&to) + i * UDP_PORT_STEP));
+			&to, (uint16_t)(address_port(&to) + i * x->port_step));
 		datagram_send(&x->control, &to, &part, 1, byte_count,
 			      byte_count);
 		x->base.counters.status_datagrams++;

@@ -388,6 +388,18 @@ case_by_environment()
 		OMPI_COMM_WORLD_LOCAL_SIZE=4 "${BLINKSORT[@]}" --cluster
 }
 
+# A rank that would use a port beyond the last one says so at once.
+case_port_beyond()
+{
+	"$BIN/blinkgen" -a "$SMALL" in
+	expect_status 2 env PMI_RANK=0 PMI_SIZE=2 MPI_LOCALNRANKS=2 \
+		"${BLINKSORT[@]}" --cluster --job="check.$$" --port=64767 \
+		in -o out 2>err
+	echo "blinksort: --port=64767: ranks need ports up to 65536, and 65535 is\
+ the last one" | cmp - err || fail "$(cat err)"
+	[ ! -e out ] || fail "there is an output"
+}
+
 # named RANK OPTION...: a rank of two, whose command line is that of the other
 named()
 {
@@ -434,6 +446,7 @@ case_rank_in_names()
 check rank_in_names case_rank_in_names
 check side_by_side case_side_by_side
 check port case_port
+check port_beyond case_port_beyond
 check by_options case_by_options
 check by_environment case_by_environment
 

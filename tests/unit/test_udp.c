@@ -925,6 +925,76 @@ static void udp__another_port(void **state)
 	datagram_close(&taken);
 }
 
+/* Rank 0 of so many on one address. */
+static struct exchange *open_in_crowd(unsigned count, uint16_t port,
+				      struct failure *failure)
+{
+	static struct address addresses[RANK_NODES_MAX];
+	static char *names[RANK_NODES_MAX];
+	static char name[] = "127.0.0.2:7300";
+	static struct rank rank;
+	struct exchange_options options = { .rank = &rank,
+					    .deadline_ns = DEADLINE_NS,
+					    .hello = "",
+					    .hello_bytes = 1 };
+	struct udp_options udp_options = { .port = port };
+
+	for (unsigned i = 0; i < count; i++) {
+		address_parse(name, &addresses[i]);
+		names[i] = name;
+	}
+	rank = (struct rank){ .node_count = count,
+			      .addresses = addresses,
+			      .names = names };
+	return udp_open(&options, &udp_options, failure);
+}
+
+/* A rank whose port is taken takes none that is another rank's first one. */
+static void udp__another_port_in_a_crowd(void **state)
+{
+	static const unsigned counts[][2] = { { 2, 256 }, { 300, 300 } };
+	const struct datagram_options plain = { .plain = true };
+	struct datagram_socket taken;
+	struct failure failure;
+	struct address any;
+	struct exchange *x;
+
+	(void)state;
+	assert_int_equal(address_parse("127.0.0.2:7300", &any), 0);
+	address_set_port(&any, 0);
+	assert_int_equal(datagram_open(&taken, &any, &plain, &failure), 0);
+	for (unsigned i = 0; i < ARRAY_LEN(counts); i++) {
+		x = open_in_crowd(counts[i][0], address_port(&taken.local),
+				  &failure);
+		assert_non_null(x);
+		assert_int_equal(address_port(&udp_of(x)->control.local),
+				 address_port(&taken.local) + counts[i][1]);
+		exchange_close(x);
+	}
+	datagram_close(&taken);
+}
+
+/* Ports end with 65535, of the last rank and at its last try. */
+static void udp__ports_end(void **state)
+{
+	struct failure failure;
+	struct exchange *x;
+
+	(void)state;
+	x = open_in_crowd(2, 65535 - 3 * 256 - 1, &failure);
+	assert_non_null(x);
+	exchange_close(x);
+	assert_null(open_in_crowd(2, 65535 - 3 * 256, &failure));
+	assert_int_equal(failure.status, EXIT_USAGE);
+	assert_string_equal(failure.why,
+			    "--port=64767: ranks need ports up to 65536, and "
+			    "65535 is the last one");
+	x = open_in_crowd(300, 65535 - 3 * 300 - 299, &failure);
+	assert_non_null(x);
+	exchange_close(x);
+	assert_null(open_in_crowd(300, 65535 - 3 * 300 - 298, &failure));
+}
+
 static void udp__absent_rank_is_named(void **state)
 {
 	(void)state;
@@ -1119,6 +1189,8 @@ int main(void)
 		cmocka_unit_test(udp__many_collectives),
 		cmocka_unit_test(udp__strangers_change_nothing),
 		cmocka_unit_test(udp__another_port),
+		cmocka_unit_test(udp__another_port_in_a_crowd),
+		cmocka_unit_test(udp__ports_end),
 		cmocka_unit_test(udp__absent_rank_is_named),
 		cmocka_unit_test(udp__silent_rank_is_named),
 		cmocka_unit_test(udp__a_failure_is_told_to_all),
