@@ -2,7 +2,8 @@
  * exchange_grid.h - a collective as two: over the rows of a grid, then over its
  * columns
  *
- * Ranks are numbered row by row.  A message first goes to the rank that stands
+ * grid_shape.h says who stands where, also if the last row is incomplete;
+ * grid_bundle.h what a bundle is.  A message first goes to the rank that stands
  * in the sender's row and in the receiver's column, then down that column:
  *
  *      row      to each rank of the own row: what is for its column
@@ -12,16 +13,12 @@
  * twice: this pays if messages are short (exchange_model.h).  It is the
  * two-level exchange of AMS-sort (Axtmann et al. 2015) and of KaMPIng's grid.
  *
- * The last row may be incomplete.  Its ranks pass nothing on: each joins a
- * complete row, in turn, as a sender only.
- *
- * A message that is passed on is a bundle: a u64 (little endian) with the bytes
- * of each part, then the parts; one for each rank of the receiver's column, or
- * of the sender's row, in ascending order.  The rank that passes it on checks
- * what each source announces for each receiver, and the receiver checks it
- * again: a rank that passes on an impossible length is blamed itself.  A length
- * that is possible but wrong is taken for the source's own, even if the rank on
- * the way has changed it.
+ * A message of either step is a bundle, with a part for each rank of the
+ * receiver's column, or of the sender's row, in the order of grid_shape.h.  The
+ * rank that passes it on checks what each source announces for each receiver,
+ * and the receiver checks it again: a rank that passes on an impossible length
+ * is blamed itself.  A length that is possible but wrong is taken for the
+ * source's own, even if the rank on the way has changed it.
  *
  * Private to the exchange: exchange.c calls this in place of an
  * implementation's own begin(), receive() and finish().
