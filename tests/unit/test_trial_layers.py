@@ -9,7 +9,7 @@ from pathlib import Path
 import unit
 
 # From the lowest layer up.  Each folder is a layer of its own.
-LAYERS = ("base", "statistics", "record", "machine", "scenario", "run",
+LAYERS = ("base", "statistics", "record", "machine", "scenario", "cost", "run",
           "drawing", "report", "characterise", "forecast")
 
 

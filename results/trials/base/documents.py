@@ -88,7 +88,9 @@ _DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_int=_whole,
                             parse_float=_fraction, object_pairs_hook=_object)
 
 
-def _open(path):
+def open_regular(path):
+    """The file, for reading bytes; raises OSError, or Failure if it is no
+    regular one."""
     # O_NONBLOCK: or a pipe would wait here for its writer.
     file = open(path, "rb", opener=lambda name, flags: os.open(
         name, flags | os.O_NONBLOCK))
@@ -101,7 +103,7 @@ def _open(path):
 def read(path):
     """The document that a file is; raises Failure."""
     try:
-        with _open(path) as file:
+        with open_regular(path) as file:
             data = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise of_file(path, error) from None
@@ -117,7 +119,7 @@ def read_lines(path) -> tuple[list[bytes], int]:
     another one follow; raises Failure."""
     lines = []
     try:
-        with _open(path) as file:
+        with open_regular(path) as file:
             while line := file.readline(MOST_BYTES + 1):
                 _check_length(f"{path}:{len(lines) + 1}", line)
                 if not line.endswith(b"\n"):

@@ -1,0 +1,1 @@
+"""What a sort costs: the machine's price, and energy."""

@@ -1,0 +1,36 @@
+"""Lines of a CSV file that a user gives: fields, and where they stand."""
+
+import csv
+
+from trials.base import documents
+from trials.base.failure import FILE, Failure
+
+# Of a list that somebody has written.
+MOST_BYTES = 1 << 20
+
+
+def fields_of(where: str, line: bytes) -> list[str]:
+    """The fields of one line, without blanks around them; [] if it is empty or
+    a comment.  Raises Failure if it is no text."""
+    try:
+        text = line.decode("utf-8-sig").strip()
+        if not text or text.startswith("#"):
+            return []
+        found = next(csv.reader([text], strict=True, skipinitialspace=True))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise Failure(where, f"is no line of CSV: {error}", FILE) from None
+    return [field.strip() for field in found]
+
+
+def read(path: str):
+    """(where, fields) of each line that has fields: where is "FILE:LINE"."""
+    with documents.open_regular(path) as file:
+        data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise Failure(path, f"is longer than {MOST_BYTES >> 20} MiB", FILE)
+    # The end of the last line may be missing.
+    for number, line in enumerate(data.split(b"\n"), 1):
+        where = f"{path}:{number}"
+        found = fields_of(where, line)
+        if found:
+            yield where, found

@@ -1,0 +1,72 @@
+"""The energy of timed runs: by the processor's own counters, by a meter, or
+both.  It is all that was taken during a run: that of an idle machine, too, as
+JouleSort counts it (sortbenchmark.org)."""
+
+import contextlib
+
+from trials.cost import powercap
+from trials.cost.meter import Growing
+
+METER = "meter"
+
+
+class Energy:
+    """What is measured around each run; nothing if there is nothing to."""
+
+    def __init__(self, zones=(), log: Growing | None = None):
+        self._counter = powercap.Counter(list(zones)) if zones else None
+        self._log = log
+
+    @contextlib.contextmanager
+    def around(self):
+        """What the counters say is of this block."""
+        self._counted = None, {}
+        if not self._counter:
+            yield
+            return
+        try:
+            self._counter.begin()
+            yield
+            self._counted = self._counter.end()
+        finally:
+            self._counter.abandon()
+
+    def of(self, timed) -> dict | None:
+        """The energy of the run that was in the last around(), as it is
+        recorded.  Raises Failure if the meter has not covered it."""
+        if not self._counter and not self._log:
+            return None
+        span_ns, domains_uj = self._counted
+        if self._log:
+            begin_ns = timed.begin_unix_ns
+            domains_uj[METER] = self._log.microjoules(
+                begin_ns / 1e9, (begin_ns + timed.whole_ns) / 1e9)
+        return {"counter_span_ns": span_ns, "domains_uj": domains_uj}
+
+
+def open_sources(options) -> tuple[Energy, dict | None]:
+    """What the options ask for, and what of it is recorded in the design: the
+    domains, and why there are no others.  None: nothing was asked for.  Raises
+    Failure if the meter's file is wrong."""
+    if not options.energy and not options.meter:
+        return Energy(), None
+    zones, why_not = [], []
+    log = Growing(options.meter) if options.meter else None
+    if options.energy and options.hosts:
+        why_not = ["the nodes' own counters are not read"]
+    elif options.energy:
+        try:
+            zones, why_not = powercap.find(
+                options.powercap or powercap.FOLDER)
+        except powercap.Unavailable as reason:
+            why_not = [str(reason)]
+    domains = [zone.domain for zone in zones]
+    return Energy(zones, log), {
+        "domains": domains + ([METER] if log else []),
+        "meter_times": log.log.kind if log else None, "why_not": why_not}
+
+
+def headline(domains) -> list[str]:
+    """The domains that together are what a sort took: those that the meter
+    has, else those of the packages and their memory."""
+    return [METER] if METER in domains else powercap.whole_of(domains)

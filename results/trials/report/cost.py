@@ -1,0 +1,254 @@
+"""What a sort costs: records for a cent, and for a joule, as PennySort and
+JouleSort count them, with the formulas they come from."""
+
+import statistics
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Optional
+
+from trials.base import units
+from trials.cost.energy import METER, headline
+from trials.cost.price import LIFE_S
+from trials.report import external
+from trials.statistics.descriptive import Interval, median_interval
+
+PRICE_HEAD = ("configuration", "n", "sorts per cent",
+              "records per cent [95 %]")
+ENERGY_HEAD = ("configuration", "domain", "n", "energy [95 %]", "watts",
+               "records per joule [95 %]")
+PARTS_HEAD = ("part", "count", "price", "sum")
+# Processors write their counters anew about as often.
+COUNTER_STEP_NS = 1e6
+_SCALES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_JOULES = ((1e3, "kJ"), (1, "J"), (1e-3, "mJ"))
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A median, and what it lies in; None: of too few."""
+
+    middle: float
+    interval: Optional[Interval]
+
+    def over(self, numerator) -> Optional["Estimate"]:
+        """numerator / this: the ends change places.  None: of nothing."""
+        if not self.middle:
+            return None
+        found = self.interval
+        return Estimate(
+            numerator / self.middle,
+            Interval(numerator / found.high, numerator / found.low,
+                     found.confidence) if found and found.low else None)
+
+
+def estimate(values) -> Optional[Estimate]:
+    values = list(values)
+    if not values:
+        return None
+    return Estimate(statistics.median(values), median_interval(values))
+
+
+def price(study) -> Optional[dict]:
+    return study.design.get("price")
+
+
+def domains(study) -> list:
+    return (study.design.get("energy") or {"domains": []})["domains"]
+
+
+# --- figures ------------------------------------------------------------------
+
+
+def records_per_cent(study, group) -> Optional[Estimate]:
+    """Of sorts of this size, one after the other."""
+    if not price(study) or not group.count:
+        return None
+    summary = group.summary
+    return Estimate(summary.median_ns, summary.median_interval_ns).over(
+        study.design["records"] * price(study)["seconds_per_cent"] * 1e9)
+
+
+def sorts_per_cent(study, group) -> float:
+    return price(study)["seconds_per_cent"] * 1e9 / group.summary.median_ns
+
+
+def joules(group, wanted) -> Optional[Estimate]:
+    """Of these domains together, of each trial that has them."""
+    return estimate(sum(found[domain] for domain in wanted) / 1e6
+                    for found in _domains_uj(group, wanted))
+
+
+def watts(group, wanted) -> Optional[float]:
+    """The mean power, of each domain over the time that it was measured."""
+    found = [sum(
+        trial["energy"]["domains_uj"][domain] * 1e3 / (
+            trial["whole_ns"] if domain == METER
+            else trial["energy"]["counter_span_ns"]) for domain in wanted)
+        for trial in _with(group, wanted)]
+    return statistics.median(found) if found else None
+
+
+def _with(group, wanted):
+    return [trial for trial in group.sample_trials
+            if wanted and (energy := trial.get("energy"))
+            and set(wanted) <= set(energy["domains_uj"])
+            and (energy["counter_span_ns"] or wanted == [METER])]
+
+
+def _domains_uj(group, wanted):
+    return [trial["energy"]["domains_uj"] for trial in _with(group, wanted)]
+
+
+# --- tables -------------------------------------------------------------------
+
+
+def short(value) -> str:
+    """72,920,000,000 -> "72.92 G"."""
+    for scale, letter in _SCALES:
+        if value >= scale * 0.99995:
+            return f"{units.digits(value / scale)} {letter}"
+    return units.digits(value)
+
+
+def _energy(value) -> str:
+    """0.02371 -> "23.71 mJ"."""
+    scale, unit = next((one for one in _JOULES
+                        if value >= one[0] * 0.99995), _JOULES[-1])
+    return f"{units.digits(value / scale)} {unit}"
+
+
+def _cell(found, show) -> str:
+    if found is None:
+        return "-"
+    text = show(found.middle)
+    if found.interval:
+        text += f" [{show(found.interval.low)}, {show(found.interval.high)}]"
+    return text
+
+
+def price_rows(study, scenario) -> list:
+    if not price(study):
+        return []
+    return [[group.name, str(group.count),
+             short(sorts_per_cent(study, group)),
+             _cell(records_per_cent(study, group), short)]
+            for group in study.of(scenario) if group.count]
+
+
+def energy_rows(study, scenario) -> list:
+    """Of each configuration: what counts, and then each domain."""
+    if not domains(study):
+        return []
+    whole = headline(domains(study))
+    each = [[domain] for domain in domains(study) if [domain] != whole]
+    return [_energy_row(study, group, wanted)
+            for group in study.of(scenario) if group.count
+            for wanted in [whole, *each]]
+
+
+def _energy_row(study, group, wanted):
+    found = joules(group, wanted)
+    return [group.name, " + ".join(wanted), str(len(_with(group, wanted))),
+            _cell(found, _energy),
+            external.shown(watts(group, wanted), units.digits),
+            _cell(found and found.over(study.design["records"]), short)]
+
+
+def part_rows(study) -> list:
+    """A row for each part, and the sum of all."""
+    found = price(study)
+    if not found:
+        return []
+    return [[part["part"], str(part["count"]), part["price"],
+             str(part["count"] * Decimal(part["price"]))]
+            for part in found["parts"]] + [
+        ["all", "", "", f"{found['total']} {found['currency']}"]]
+
+
+# --- words --------------------------------------------------------------------
+
+
+def sentences(study) -> list:
+    """What the figures are, and those that are of no configuration."""
+    return _price_sentences(study) + _energy_sentences(study)
+
+
+def _price_sentences(study):
+    found = price(study)
+    if not found:
+        return []
+    seconds = units.digits(found["seconds_per_cent"])
+    return [
+        f"The machine costs {found['total']} {found['currency']}. A cent buys "
+        f"{units.count(LIFE_S)} s, which are three years, / "
+        f"{float(found['total']) * 100:,.0f} = {seconds} s of it.",
+        f"Records per cent = records of a sort / median time x {seconds} s: "
+        "of such sorts, one after the other. The interval is that of the "
+        "median time.",
+        *_penny_sentences(study, found["penny_sort"], seconds)]
+
+
+def penny_records(study) -> Optional[Estimate]:
+    """The size of a PennySort, of all measurements of the disk."""
+    return estimate(price(study)["penny_sort"]["records"])
+
+
+def _penny_sentences(study, found, seconds):
+    size = penny_records(study)
+    if size is None:
+        return [f"PennySort: not predicted: {found['why_not']}."]
+    confidence = f" ({100 * size.interval.confidence:.1f} %)" \
+        if size.interval else ""
+    of = study.design["record_bytes"]
+    words = [
+        f"PennySort by the model: {_cell(size, short)} records{confidence}, "
+        f"{short(size.middle * of)}B, in one sort of {seconds} s. It is the "
+        "largest N for which blinksort --explain --suppose=1:N predicts no "
+        "longer time, with "
+        f"{units.size(found['memory_bytes'] or 0)} of memory and the rates of "
+        "the work folder's disk: median and interval of "
+        f"{len(found['records'])} measurements of the disk. The interval "
+        "knows nothing of the model's own error."]
+    room, disk = found["room_bytes"], found["disk_bytes"]
+    if None not in (room, disk) and room > disk:
+        words.append(
+            f"The largest of these sorts needs {short(room)}B for input, "
+            "scratch files and output, and the work folder's file system has "
+            f"{short(disk)}B: the price of larger disks is not in it.")
+    return words
+
+
+def _energy_sentences(study):
+    found = study.design.get("energy")
+    if not found:
+        return []
+    words = [f"Energy: not measured: {why}." for why in found["why_not"]]
+    whole = headline(found["domains"])
+    if not whole:
+        return words
+    return [
+        f"Energy is that of {' + '.join(whole)}"
+        + (f", whose log tells time in {found['meter_times']}, by the "
+           "trapezoid rule" if whole == [METER] else
+           ": processors and memory, not disks, fans or power supply")
+        + ". It is all that was taken during a run, also by what was idle, as "
+        "JouleSort counts it.",
+        "Records per joule = records of a sort / median energy of a run, with "
+        "the interval of that median.",
+        *_counter_sentences(study), *words]
+
+
+def _counter_sentences(study):
+    """How well the processor's counters can know a run."""
+    trials = [trial for group in study.groups.values()
+              for trial in _with(group, headline(domains(study)))
+              if trial["energy"]["counter_span_ns"]]
+    if not trials:
+        return []
+    longer = statistics.median(trial["energy"]["counter_span_ns"]
+                               / trial["whole_ns"] for trial in trials)
+    whole_ns = statistics.median(trial["whole_ns"] for trial in trials)
+    return ["The counters were read right before and after each run: what they "
+            f"counted took {100 * (longer - 1):.2f} % longer, at the median. "
+            "Processors renew them about every millisecond, which is "
+            f"{100 * COUNTER_STEP_NS / whole_ns:.3g} % of the median run."]
