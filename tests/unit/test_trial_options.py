@@ -51,6 +51,14 @@ class Options(unittest.TestCase):
             if name not in ("keep", "quiet"):
                 self.assertEqual(getattr(again, name), value, name)
 
+    def test_command_has_numbers_of_one(self):
+        given = options.complete(options.parse(
+            ["--scenario=cache", "--trials=1", "--records=1", "--seed=1",
+             "--out=/r"]))
+        command = options.command_of(given)
+        self.assertIn("--trials=1", command)
+        self.assertEqual(vars(options.of_command(command)), vars(given))
+
     def test_resumed_as_it_was_begun(self):
         command = options.command_of(options.complete(options.parse(
             [*GOOD, "--ascii", "--unverified", "--seed=7"])))

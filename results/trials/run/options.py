@@ -225,4 +225,7 @@ def spelled(name: str) -> str:
 def written(value) -> str:
     if isinstance(value, list):
         return ",".join(value)
-    return {None: "absent", True: "given"}.get(value) or str(value)
+    # By identity: 1 == True.
+    if value is True:
+        return "given"
+    return "absent" if value is None else str(value)
