@@ -94,7 +94,7 @@ PYTHON := $(wildcard results/blinkreport results/blinktrial \
 SCRIPT_PROGRAMS := $(filter-out %.1,$(wildcard results/blink* tune/blink*))
 SCRIPT_DATA := $(wildcard results/trials/*.py results/trials/*/*.py \
 		 results/schema/*.json \
-		 results/*.sweep tune/*/*.sh tune/profiles/*.profile)
+		 results/*.sweep results/*.csv tune/*/*.sh tune/profiles/*.profile)
 PAGES := $(wildcard src/programs/*.1 shell/*.1 tune/*.1 results/*.1)
 
 # --- MPI ---------------------------------------------------------------------

@@ -101,7 +101,8 @@ def make_trial(design, planned, whole_ns, begin_ns, rng, **changes):
                    "tuning_ns": 150_000_000 if tuning else 0,
                    "overhead_ns": 2_000_000},
         "tuning": {"profile": tuning.get("profile"),
-                   "journal_sha256": "0" * 64} if tuning else None}
+                   "journal_sha256": "0" * 64} if tuning else None,
+        "energy": None}
     return {**trial, **changes}
 
 

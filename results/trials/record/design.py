@@ -155,12 +155,14 @@ def make(scenarios: list[str], sweep: Optional[Sweep], trials: int, seed: int,
          *, hosts: Optional[list[str]] = None, records: int = 1_000_000,
          record_bytes: int = 100, kind: str = "binary", order: str = "blocks",
          command: tuple = (), program_version: Optional[str] = None,
-         unsettable: Optional[Unsettable] = None) -> dict:
+         unsettable: Optional[Unsettable] = None,
+         price: Optional[dict] = None, energy: Optional[dict] = None) -> dict:
     """The document design.json.
 
     `trials` is the number of blocks.  `unsettable` says what this machine can't
     be told: a function of a parameter and its value that returns the reason or
-    None, or a mapping from such pairs to reasons.
+    None, or a mapping from such pairs to reasons.  `price`: see cost/price.py,
+    and `energy`: see cost/energy.py.
     """
     _check(scenarios, trials, order)
     configurations = [_configuration(REFERENCE, REFERENCE, {})]
@@ -184,6 +186,8 @@ def make(scenarios: list[str], sweep: Optional[Sweep], trials: int, seed: int,
         "sweep_text": sweep.text if sweep else None,
         "configurations": configurations,
         "racing": sweep.racing if sweep else None,
+        "price": price,
+        "energy": energy,
     }
 
 

@@ -7,6 +7,7 @@ figures agree with each other.  A record that blinktrial made has no complaints.
 
 import functools
 import os
+from decimal import Decimal
 from typing import Iterator, Optional
 
 from trials.base import documents
@@ -22,7 +23,7 @@ TRIAL_KEYS = (
     "schema", "trial", "block", "position", "scenario", "configuration",
     "seed", "begin_unix_ns", "begin_monotonic_ns", "whole_ns", "outcome",
     "exit_status", "message", "records", "bytes", "checksum", "ranks",
-    "counters", "conditions", "scenario_met", "runner", "tuning")
+    "counters", "conditions", "scenario_met", "runner", "tuning", "energy")
 
 
 # --- one document ------------------------------------------------------------
@@ -85,6 +86,10 @@ def plan_complaints(design) -> Iterator[str]:
         yield "there is not one reference"
     if any(c["skipped"] for c in configurations if c["role"] != "variant"):
         yield "the reference or the control is skipped"
+    price = design.get("price")
+    if price and Decimal(price["total"]) != sum(
+            part["count"] * Decimal(part["price"]) for part in price["parts"]):
+        yield f"the prices of all parts are not {price['total']} in all"
 
 
 # --- one trial, its figures among each other ---------------------------------
@@ -155,6 +160,13 @@ def _tuning_complaints(trial, tunings) -> Iterator[str]:
         yield "tuning is not that of its configuration"
 
 
+def _energy_complaints(trial, design) -> Iterator[str]:
+    measured = trial.get("energy") or {"domains_uj": {}}
+    wanted = design.get("energy") or {"domains": []}
+    if set(measured["domains_uj"]) != set(wanted["domains"]):
+        yield "energy is not that of the design's domains"
+
+
 def _time_complaints(trial, previous) -> Iterator[str]:
     """Two at a time would disturb each other.  The clock begins anew with the
     machine, so earlier times are another boot's."""
@@ -217,6 +229,7 @@ def _check_trials(path, design, complaints):
         found += _rank_complaints(trial, design)
         found += _size_complaints(trial, design)
         found += _condition_complaints(trial)
+        found += _energy_complaints(trial, design)
         if trial["configuration"] in tunings:
             found += _tuning_complaints(trial, tunings)
         found += _time_complaints(trial, seen[-1] if seen else None)

@@ -14,7 +14,8 @@ DEFAULT_RECORDS = 1_000_000
 UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 # What a record is of: --resume goes on with these, and they can't be others.
 LASTING = ("scenarios", "trials", "sweep", "hosts", "work", "records", "ascii",
-           "seed", "order", "unverified", "cache_bytes", "memory")
+           "seed", "order", "unverified", "cache_bytes", "memory", "price",
+           "energy", "powercap")
 USAGE_TEXT = """\
 Usage: blinktrial --scenario=S[,S...] --trials=N --out=DIR [OPTION]...
        blinktrial --resume --out=DIR [OPTION]...
@@ -41,6 +42,10 @@ Time blinksort repeatedly, in a random order, and record each trial.
   --cache-bytes=SIZE   assume SIZE, such as 64M, for the cache of a drive that
                        does not report it
   --memory=SIZE        in beyond-memory, let the sorter take SIZE (256M)
+  --price=FILE         report what a sort costs: FILE has parts and prices
+  --energy             read the processor's counters of energy (RAPL)
+  --powercap=DIR       look for them in DIR (/sys/class/powercap)
+  --meter=FILE         take energy from FILE, which a meter is writing
   --unverified         run even if a condition can't be verified
   --keep               keep the files that were sorted
   --quiet              print errors only
@@ -115,8 +120,10 @@ def parser() -> Parser:
     add("--order")
     add("--cache-bytes", type=size)
     add("--memory", type=size)
-    for flag in ("--ascii", "--resume", "--unverified", "--keep", "--quiet",
-                 "--help", "--version"):
+    for name in "--price", "--powercap", "--meter":
+        add(name, type=os.path.abspath)
+    for flag in ("--ascii", "--energy", "--resume", "--unverified", "--keep",
+                 "--quiet", "--help", "--version"):
         add(flag, action="store_const", const=True)
     return found
 
@@ -133,6 +140,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
                         ("--trials", options.trials)):
         if value is None:
             raise Failure(name, "is missing", USAGE)
+    if options.powercap and not options.energy:
+        raise Failure("--powercap", "needs --energy", USAGE)
     return options
 
 
@@ -200,13 +209,14 @@ def resumed(options: argparse.Namespace,
     for name in ("out", "resume", "keep", "quiet"):
         setattr(recorded, name, getattr(options, name))
     recorded.key = options.key or recorded.key
+    recorded.meter = options.meter or recorded.meter
     return recorded
 
 
 def command_of(options: argparse.Namespace) -> list[str]:
     """A command that asks for the same, from any folder."""
     command = ["blinktrial"]
-    for name in (*LASTING, "key", "out"):
+    for name in (*LASTING, "meter", "key", "out"):
         value = getattr(options, name)
         if value is True:
             command.append(spelled(name))

@@ -9,6 +9,7 @@ import contextlib
 import time
 
 from trials.base.failure import Failure
+from trials.cost.energy import Energy
 from trials.record.design import block_seed, configuration
 from trials.record.store import Record
 from trials.run.output_check import OutputCheck
@@ -49,12 +50,14 @@ class Runner:
     """Goes on where the record ends, until all trials are recorded."""
 
     def __init__(self, record: Record, target, tuning: Tuning,
-                 supervisor: Supervisor, progress: Progress):
+                 supervisor: Supervisor, progress: Progress,
+                 energy: Energy):
         self._record = record
         self._target = target
         self._tuning = tuning
         self._supervisor = supervisor
         self._progress = progress
+        self._energy = energy
         self._clock = Clock()
         self._session = []
 
@@ -91,15 +94,17 @@ class Runner:
             conditions = self._target.prepare(planned.scenario,
                                               wanted["parameters"])
             before = self._target.counters()
-        timed, result = self._target.sort(planned.scenario,
-                                          wanted["parameters"])
+        with self._energy.around():
+            timed, result = self._target.sort(planned.scenario,
+                                              wanted["parameters"])
         with stopwatch(spent, "check"):
             after = self._target.counters()
             conditions += self._target.verify(planned.scenario, result)
             check = None if result.exit_status else self._target.judge()
             self._target.remove_output()
-        if self._supervisor.signal:
-            return None
+            if self._supervisor.signal:
+                return None
+            energy = self._energy.of(timed)
         return {
             "schema": SCHEMA, **planned._asdict(),
             "seed": block_seed(self._record.design, planned.block),
@@ -108,7 +113,8 @@ class Runner:
             **findings(result, check), "ranks": result.ranks,
             "counters": self._target.difference(before, after),
             "conditions": conditions, "scenario_met": all_met(conditions),
-            "runner": self._clock.costs(timed, spent), "tuning": tuning}
+            "runner": self._clock.costs(timed, spent), "tuning": tuning,
+            "energy": energy}
 
     def _tune(self, wanted: dict) -> dict | None:
         try:

@@ -3,9 +3,12 @@ can be gone on with."""
 
 import contextlib
 import os
+import sys
 
 from trials.base.failure import FAILED, FILE, USAGE, Failure, of_file
 from trials.base.programs import Programs
+from trials.cost import energy as energies, penny, price as prices
+from trials.cost.energy import Energy
 from trials.machine import environment
 from trials.record import design as designs, store, sweep as sweeps
 from trials.run import mpirun, options as command_line, summary
@@ -54,6 +57,8 @@ def begin(options, programs: Programs, supervisor: Supervisor) -> int:
     """A new record.  What can be refused is refused before anything is
     written."""
     expect_free(options.out)
+    price = prices.read(options.price) if options.price else None
+    energy, measured = open_energy(options)
     sweep = sweeps.load(options.sweep) if options.sweep else None
     target = target_of(options, programs, supervisor, sweep)
     target.check(not options.unverified)
@@ -64,13 +69,15 @@ def begin(options, programs: Programs, supervisor: Supervisor) -> int:
         kind="ascii" if options.ascii else "binary", order=options.order,
         command=command_line.command_of(options),
         program_version=programs.version(),
-        unsettable=settings(tuning, target))
+        unsettable=settings(tuning, target), price=price, energy=measured)
     folders = missing_folders(options.out)
     try:
         target.make_inputs(reuse=False)
         rehearse(design, target, tuning, supervisor)
         if supervisor.signal:
             raise Failure("interrupted", "before the first trial")
+        if price:
+            price["penny_sort"] = penny_sort(options, price, programs)
         record = store.Record.create(options.out, design)
     except BaseException as reason:
         with contextlib.suppress(Failure):
@@ -80,7 +87,25 @@ def begin(options, programs: Programs, supervisor: Supervisor) -> int:
             reason.status = 128 + supervisor.signal
         raise
     with record:
-        return trials(options, record, target, tuning, supervisor, programs)
+        return trials(options, record, target, tuning, supervisor, programs,
+                      energy)
+
+
+def open_energy(options) -> tuple[Energy, dict | None]:
+    """What this machine does not have is said, and the trials go on."""
+    energy, measured = energies.open_sources(options)
+    if measured and not options.quiet:
+        for reason in measured["why_not"]:
+            print(f"blinktrial: energy: not measured: {reason}",
+                  file=sys.stderr)
+    return energy, measured
+
+
+def penny_sort(options, price: dict, programs: Programs) -> dict:
+    """A few seconds, in which the disk of the work folder is measured."""
+    if options.hosts:
+        return penny.unpredicted("the model is of one machine")
+    return penny.predict(programs, options.work, price["seconds_per_cent"])
 
 
 def resume(options, programs: Programs, supervisor: Supervisor) -> int:
@@ -91,10 +116,23 @@ def resume(options, programs: Programs, supervisor: Supervisor) -> int:
                            sweeps.parse(text) if text else None)
         if target.hosts != record.design["hosts"]:
             raise Failure("-w", "names other hosts than in the record", USAGE)
+        energy = resumed_energy(options, record.design)
         target.check(not options.unverified)
         target.make_inputs(reuse=True)
         tuning = Tuning(programs, options.hosts, options.key)
-        return trials(options, record, target, tuning, supervisor, programs)
+        return trials(options, record, target, tuning, supervisor, programs,
+                      energy)
+
+
+def resumed_energy(options, design: dict) -> Energy:
+    """What was measured before has to be measured again."""
+    energy, measured = energies.open_sources(options)
+    before, now = (found["domains"] if found else []
+                   for found in (design.get("energy"), measured))
+    if before != now:
+        raise Failure("--energy", f"is of {', '.join(now) or 'no domain'}, "
+                      f"but of {', '.join(before) or 'none'} in the record")
+    return energy
 
 
 def expect_free(folder: str) -> None:
@@ -184,7 +222,7 @@ def why_not_sorted(configuration: dict, design: dict, target,
 
 
 def trials(options, record, target, tuning: Tuning, supervisor: Supervisor,
-           programs: Programs) -> int:
+           programs: Programs, energy: Energy) -> int:
     """Run those that are left, and say what came out."""
     # Racing may drop some of them.
     trials_at_most = (len(designs.order(record.design, 0))
@@ -193,7 +231,7 @@ def trials(options, record, target, tuning: Tuning, supervisor: Supervisor,
     before = target.describe()
     record.begin_session(before)
     try:
-        Runner(record, target, tuning, supervisor, progress).run()
+        Runner(record, target, tuning, supervisor, progress, energy).run()
     except Failure:
         # What has failed, as a node that is lost, may do so again.
         with contextlib.suppress(Failure):
