@@ -6,7 +6,7 @@ from trials.base.units import printable
 
 WIDTH = 100
 # The columns, beside the first, that hold words.
-_WORDS = ("configuration", "effect", "verdict", "signs")
+_WORDS = ("configuration", "domain", "effect", "verdict", "signs")
 # A column of signs is broken into lines, but not narrower than this.
 _LEAST_SIGNS = 20
 

@@ -8,8 +8,8 @@ makes it doubtful stands right below.
 import shlex
 
 from trials.base import units
-from trials.report import (frame, machine_facts, markup, page_tables, plots,
-                           transports)
+from trials.report import (cost, frame, machine_facts, markup, page_tables,
+                           plots, transports)
 
 _DOI = "10.1109/CLUSTER.2011.75"
 
@@ -29,7 +29,7 @@ def render(study) -> str:
         markup.section("comparisons", "Comparisons", *[
             page_tables.comparisons(study, s) for s in study.scenarios],
             page_tables.skipped(study)),
-        _circumstances(study),
+        _costs(study), _circumstances(study),
         _environment(study), _reproduction(study), _method(study))))
 
 
@@ -119,6 +119,13 @@ def _doubts(study):
 
 
 # --- tables -------------------------------------------------------------------
+
+def _costs(study):
+    return markup.section(
+        "cost", "Price and energy", markup.items(cost.sentences(study)),
+        *[page_tables.costs(study, s) for s in study.scenarios],
+        page_tables.parts(study))
+
 
 def _circumstances(study):
     return markup.section(

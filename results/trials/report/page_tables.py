@@ -1,7 +1,8 @@
 """The tables of the page: a study's figures and a record's circumstances."""
 
 from trials.base import units
-from trials.report import external, frame, markup, table, transports
+from trials.report import (cost, external, frame, markup, table,
+                           transports)
 from trials.report.markup import Cell
 from trials.report.study import CONTROL
 
@@ -78,6 +79,25 @@ def transports_apart(study, scenario) -> str:
         "|".join([*transports.HEAD[:3], *(f">{name}" for name
                                           in transports.HEAD[3:])]),
         transports.rows(study, scenario))
+
+
+def costs(study, scenario) -> str:
+    """What a sort costs, for a cent and for a joule."""
+    return markup.table(
+        f"{study.label(scenario)}: price",
+        "|".join([cost.PRICE_HEAD[0],
+                  *(f">{name}" for name in cost.PRICE_HEAD[1:])]),
+        cost.price_rows(study, scenario)) + markup.table(
+        f"{study.label(scenario)}: energy of a run",
+        "|".join([*cost.ENERGY_HEAD[:2],
+                  *(f">{name}" for name in cost.ENERGY_HEAD[2:])]),
+        cost.energy_rows(study, scenario))
+
+
+def parts(study) -> str:
+    return markup.table("the machine's parts", "|".join(
+        [cost.PARTS_HEAD[0], *(f">{name}" for name in cost.PARTS_HEAD[1:])]),
+        cost.part_rows(study))
 
 
 def comparisons(study, scenario) -> str:

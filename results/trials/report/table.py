@@ -12,7 +12,8 @@ import textwrap
 from trials.base import units
 from trials.base.text_table import WIDTH, as_lines, grid, wrapped
 from trials.machine.counters import total
-from trials.report import external, machine_facts, transports
+from trials.cost.energy import headline
+from trials.report import cost, external, machine_facts, transports
 
 # benchstat's sign for "no significant difference".
 VERDICTS = {"same": "~", "unknown": "?", None: ""}
@@ -35,6 +36,9 @@ def first_environment(study):
 def text(study) -> str:
     parts = [_heading(study)]
     parts += [_scenario(study, scenario) for scenario in study.scenarios]
+    words = cost.sentences(study)
+    if words:
+        parts.append("Price and energy:\n" + "\n".join(map(wrapped, words)))
     if study.skipped:
         parts.append("Not run:\n" + "\n".join(
             wrapped(f"{name}: {reason}") for name, reason in study.skipped))
@@ -89,6 +93,13 @@ def _scenario(study, scenario):
     if apart:
         parts.append(f"{study.label(scenario)}: MPI_Init and MPI_Finalize "
                      "apart, medians\n" + grid(transports.HEAD, apart))
+    for title, head, rows in (
+            ("price", cost.PRICE_HEAD, cost.price_rows(study, scenario)),
+            ("energy of a run", cost.ENERGY_HEAD,
+             cost.energy_rows(study, scenario))):
+        if rows:
+            parts.append(f"{study.label(scenario)}: {title}\n"
+                         + grid(head, rows))
     return "\n\n".join(parts)
 
 
@@ -211,8 +222,9 @@ def csv_trials(study) -> str:
                        for rank in trial["ranks"][:1])
     counters = [key for key in _all_keys(t["counters"] for t in trials)
                 if key != "nodes"]
-    return as_csv([_trial_row(t, phases, counters) for t in trials],
-                  list(_trial_row(None, phases, counters)))
+    domains = cost.domains(study)
+    return as_csv([_trial_row(t, phases, counters, domains) for t in trials],
+                  list(_trial_row(None, phases, counters, domains)))
 
 
 def _all_keys(documents):
@@ -230,7 +242,7 @@ _RUNNER = ("user_ns", "system_ns", "prepare_ns", "check_ns", "tuning_ns",
            "overhead_ns")
 
 
-def _trial_row(trial, phases, counters):
+def _trial_row(trial, phases, counters, domains):
     """Ranks are summed up, but for the memory of the largest; the phases are
     rank 0's.  Without a trial: the keys alone."""
     trial = trial or {"ranks": [], "counters": {}, "runner": {}}
@@ -248,6 +260,11 @@ def _trial_row(trial, phases, counters):
         row[f"counter_{name}"] = trial["counters"].get(name)
     for key in _RUNNER:
         row[f"runner_{key}"] = trial["runner"].get(key)
+    if domains:
+        energy = trial.get("energy") or {}
+        row["energy_counter_span_ns"] = energy.get("counter_span_ns")
+        for name in domains:
+            row[f"energy_{name}_uj"] = energy.get("domains_uj", {}).get(name)
     return row
 
 
@@ -290,6 +307,21 @@ def _summary_row(study, group):
     row["verdict"] = group.verdict
     row["signs"] = " ".join(group.flags.words) if group.flags else None
     row["outliers"] = len(group.flags.outliers) if group.flags else None
+    return {**row, **_cost_cells(study, group)}
+
+
+def _cost_cells(study, group):
+    whole = headline(cost.domains(study))
+    energy = cost.joules(group, whole)
+    cells = {"records_per_cent": cost.records_per_cent(study, group),
+             "joules": energy,
+             "records_per_joule": energy and energy.over(
+                 study.design["records"])}
+    row = {"energy_domains": " ".join(whole) or None,
+           "watts": cost.watts(group, whole)}
+    for name, found in cells.items():
+        row[name] = getattr(found, "middle", None)
+        row.update(_interval(name, "", getattr(found, "interval", None)))
     return row
 
 
