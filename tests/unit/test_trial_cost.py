@@ -449,6 +449,14 @@ class Penny(Case):
         self.assertIn("suffice for no sort beyond", found["why_not"])
         self.assertEqual(found["records"], [])
 
+    def test_no_room(self):
+        sorter = Sorter()
+        with mock.patch.object(penny.inputs, "flush", side_effect=OSError(
+                28, "No space left on device")):
+            found = penny.predict(sorter, self.folder, 7777)
+        self.assertIn("No space left", found["why_not"])
+        self.assertEqual(os.listdir(self.folder), [])
+
     def test_no_disk(self):
         found = penny.predict(Sorter(reads=[100]), self.folder, 7777)
         self.assertEqual(found["why_not"], "disk: why not")

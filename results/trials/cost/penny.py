@@ -9,6 +9,7 @@ it; for each of these the size is sought whose sort blinksort --explain
 import json
 import os
 
+from trials.base.failure import Failure
 from trials.base.programs import first_line
 from trials.scenario import inputs
 
@@ -65,6 +66,9 @@ def _measure(programs, work):
         inputs.generate(source, PROBE_RECORDS, True, 0, programs)
         inputs.flush(source)
         return [_rates(programs, work, source) for _ in range(MEASUREMENTS)]
+    except (Failure, OSError) as reason:
+        # The disk may be full with the input.
+        raise Unpredicted(str(reason)) from None
     finally:
         inputs.remove(source)
 

@@ -15,12 +15,14 @@ from trials.statistics.descriptive import Interval, median_interval
 PRICE_HEAD = ("configuration", "n", "sorts per cent",
               "records per cent [95 %]")
 ENERGY_HEAD = ("configuration", "domain", "n", "energy [95 %]", "watts",
-               "records per joule [95 %]")
+               "records/J [95 %]")
+# What several domains are together.
+ALL = "all"
 PARTS_HEAD = ("part", "count", "price", "sum")
 # Processors write their counters anew about as often.
 COUNTER_STEP_NS = 1e6
-_SCALES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
-_JOULES = ((1e3, "kJ"), (1, "J"), (1e-3, "mJ"))
+_SCALES = ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k"), (0, ""))
+_JOULES = ((1e3, " kJ"), (1, " J"), (0, " mJ"))
 
 
 @dataclass(frozen=True)
@@ -104,25 +106,20 @@ def _domains_uj(group, wanted):
 
 def short(value) -> str:
     """72,920,000,000 -> "72.92 G"."""
-    for scale, letter in _SCALES:
-        if value >= scale * 0.99995:
-            return f"{units.digits(value / scale)} {letter}"
-    return units.digits(value)
+    return _cell(Estimate(value, None), _SCALES)
 
 
-def _energy(value) -> str:
-    """0.02371 -> "23.71 mJ"."""
-    scale, unit = next((one for one in _JOULES
-                        if value >= one[0] * 0.99995), _JOULES[-1])
-    return f"{units.digits(value / scale)} {unit}"
-
-
-def _cell(found, show) -> str:
+def _cell(found, scales) -> str:
+    """"23.71 mJ [22.90, 25.12]": one unit for all of it."""
     if found is None:
         return "-"
-    text = show(found.middle)
+    at, unit = next((scale, unit) for scale, unit in scales
+                    if found.middle >= scale * 0.99995)
+    scale = at or (1e-3 if scales is _JOULES else 1)
+    text = units.digits(found.middle / scale) + unit
     if found.interval:
-        text += f" [{show(found.interval.low)}, {show(found.interval.high)}]"
+        text += (f" [{units.digits(found.interval.low / scale)}, "
+                 f"{units.digits(found.interval.high / scale)}]")
     return text
 
 
@@ -131,7 +128,7 @@ def price_rows(study, scenario) -> list:
         return []
     return [[group.name, str(group.count),
              short(sorts_per_cent(study, group)),
-             _cell(records_per_cent(study, group), short)]
+             _cell(records_per_cent(study, group), _SCALES)]
             for group in study.of(scenario) if group.count]
 
 
@@ -148,10 +145,11 @@ def energy_rows(study, scenario) -> list:
 
 def _energy_row(study, group, wanted):
     found = joules(group, wanted)
-    return [group.name, " + ".join(wanted), str(len(_with(group, wanted))),
-            _cell(found, _energy),
+    name = wanted[0] if len(wanted) == 1 else ALL
+    return [group.name, name, str(len(_with(group, wanted))),
+            _cell(found, _JOULES),
             external.shown(watts(group, wanted), units.digits),
-            _cell(found and found.over(study.design["records"]), short)]
+            _cell(found and found.over(study.design["records"]), _SCALES)]
 
 
 def part_rows(study) -> list:
@@ -181,7 +179,7 @@ def _price_sentences(study):
     return [
         f"The machine costs {found['total']} {found['currency']}. A cent buys "
         f"{units.count(LIFE_S)} s, which are three years, / "
-        f"{float(found['total']) * 100:,.0f} = {seconds} s of it.",
+        f"{float(found['total']) * 100:,.0f} cents = {seconds} s of it.",
         f"Records per cent = records of a sort / median time x {seconds} s: "
         "of such sorts, one after the other. The interval is that of the "
         "median time.",
@@ -201,7 +199,7 @@ def _penny_sentences(study, found, seconds):
         if size.interval else ""
     of = study.design["record_bytes"]
     words = [
-        f"PennySort by the model: {_cell(size, short)} records{confidence}, "
+        f"PennySort by the model: {_cell(size, _SCALES)} records{confidence}, "
         f"{short(size.middle * of)}B, in one sort of {seconds} s. It is the "
         "largest N for which blinksort --explain --suppose=1:N predicts no "
         "longer time, with "
@@ -213,8 +211,8 @@ def _penny_sentences(study, found, seconds):
     if None not in (room, disk) and room > disk:
         words.append(
             f"The largest of these sorts needs {short(room)}B for input, "
-            "scratch files and output, and the work folder's file system has "
-            f"{short(disk)}B: the price of larger disks is not in it.")
+            f"scratch files and output, more than the {short(disk)}B of the "
+            "work folder's file system: with these disks it can't be run.")
     return words
 
 
@@ -228,6 +226,7 @@ def _energy_sentences(study):
         return words
     return [
         f"Energy is that of {' + '.join(whole)}"
+        + (f" ({ALL})" if len(whole) > 1 else "")
         + (f", whose log tells time in {found['meter_times']}, by the "
            "trapezoid rule" if whole == [METER] else
            ": processors and memory, not disks, fans or power supply")

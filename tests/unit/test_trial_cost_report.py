@@ -1,0 +1,212 @@
+"""What a sort costs, in a report of made records: figures, formulas, and what
+is said of what was not measured."""
+
+import csv
+import io
+import json
+import tempfile
+import unittest
+from pathlib import Path
+
+import trial_samples
+import unit
+from trials.base import text_table
+from trials.cost import penny
+from trials.record import schema, store
+from trials.report import cost, page, table
+from trials.report.study import Study
+
+# A cent buys 1000 s.
+PRICE = {"file": "/prices.csv", "currency": "USD", "total": "946.08",
+         "seconds_per_cent": 1000.0, "parts": [
+             {"part": "machine", "count": 2, "price": "473.04"}],
+         "penny_sort": {
+             "why_not": None, "memory_bytes": 1 << 30, "disk_rates": [
+                 {"read": 1, "write": 1, "both": 1}] * 6,
+             "records": [10**9 * n for n in (3, 1, 2, 6, 5, 4)],
+             "room_bytes": 10**12, "disk_bytes": 10**13}}
+INTEL = ["package-0", "package-0/core", "package-0/dram", "psys"]
+
+
+def steady(_scenario, name, block, _rng):
+    """20 ms of the reference, a little more or less; threads=1: twice that."""
+    return (20_000_000 + 1000 * block) * (2 if name == "threads=1" else 1)
+
+
+def uses(domains_uj, span_ns=None):
+    """Each run takes so much."""
+    def alter(trial):
+        trial["energy"] = {
+            "counter_span_ns": span_ns or trial["whole_ns"],
+            "domains_uj": dict(domains_uj)}
+    return alter
+
+
+def measured(*domains, meter_times=None, why_not=()):
+    return {"domains": list(domains), "meter_times": meter_times,
+            "why_not": list(why_not)}
+
+
+class Report(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = Path(folder.name) / "record"
+
+    def study(self, alter=None, **options):
+        trial_samples.make_record(self.path, times=steady, alter=alter, **{
+            "sweep_text": "sort.threads default | 1\n", "trials": 9,
+            **options})
+        self.assertEqual(schema.validate(str(self.path)), [])
+        return Study(store.read(str(self.path)))
+
+    def rows(self, study):
+        return list(csv.DictReader(io.StringIO(table.csv_summary(study))))
+
+    def test_nothing_was_asked_for(self):
+        study = self.study()
+        for text in (table.text(study), page.render(study)):
+            self.assertNotIn("cent ", text)
+            self.assertNotIn("energy", text.lower())
+        self.assertNotIn("energy", table.csv_trials(study))
+        self.assertEqual(self.rows(study)[0]["records_per_cent"], "")
+
+    def test_older_record(self):
+        study = self.study()
+        before = table.text(study), page.render(study)
+        design = json.loads((self.path / "design.json").read_text())
+        del design["price"], design["energy"]
+        (self.path / "design.json").write_text(json.dumps(design))
+        lines = [json.loads(line) for line in
+                 (self.path / "trials.jsonl").read_text().splitlines()]
+        for line in lines:
+            del line["energy"]
+        (self.path / "trials.jsonl").write_text(
+            "".join(json.dumps(line) + "\n" for line in lines))
+        self.assertEqual(schema.validate(str(self.path)), [])
+        study = Study(store.read(str(self.path)))
+        self.assertEqual((table.text(study), page.render(study)), before)
+
+    def test_records_per_cent(self):
+        study = self.study(price=PRICE)
+        summary = study.reference("pagecache").summary
+        row = self.rows(study)[0]
+        # 1,000,000 records in 20.004 ms, of 1000 s.
+        self.assertEqual(summary.median_ns, 20_004_000)
+        self.assertAlmostEqual(float(row["records_per_cent"]) / 1e9,
+                               1 / 0.020004)
+        interval = summary.median_interval_ns
+        self.assertAlmostEqual(float(row["records_per_cent_low"]) / 1e9,
+                               1e9 / interval.high)
+        self.assertAlmostEqual(float(row["records_per_cent_high"]) / 1e9,
+                               1e9 / interval.low)
+        self.assertEqual(float(row["records_per_cent_confidence"]),
+                         interval.confidence)
+        text = table.text(study)
+        self.assertRegex(text, r"(?m)^reference +9 +49\.99 k +49\.99 G \[")
+        self.assertRegex(text, r"(?m)^threads=1 +9 +25\.00 k +25\.00 G \[")
+        self.assertIn("/ 94,608 cents = 1000 s",
+                      text.replace("\n      ", " "))
+        self.assertIn("473.04", page.render(study))
+
+    def test_penny_sort(self):
+        found = cost.penny_records(self.study(price=PRICE))
+        self.assertEqual(found.middle, 3.5e9)
+        self.assertEqual((found.interval.low, found.interval.high),
+                         (1e9, 6e9))
+        self.assertEqual(found.interval.confidence, 1 - 2 / 2**6)
+
+    def test_penny_sort_in_words(self):
+        study = self.study(price=PRICE)
+        for text in (table.text(study).replace("\n      ", " "),
+                     page.render(study)):
+            self.assertIn("PennySort by the model: 3.500 G [1.000, 6.000] "
+                          "records (96.9 %), 350.0 GB, in one sort of 1000 s",
+                          text)
+            self.assertNotIn("more than the", text)
+        study.design["price"]["penny_sort"]["disk_bytes"] = 10**11
+        self.assertIn("needs 1.000 TB for input, scratch files and output, "
+                      "more than the 100.0 GB",
+                      table.text(study).replace("\n      ", " "))
+
+    def test_penny_sort_not_predicted(self):
+        study = self.study(price={
+            **PRICE, "penny_sort": penny.unpredicted("the moon is full")})
+        for text in (table.text(study), page.render(study)):
+            self.assertIn("PennySort: not predicted: the moon is full.", text)
+
+    def test_energy(self):
+        study = self.study(uses({
+            "package-0": 2_000_000, "package-0/core": 1_500_000,
+            "package-0/dram": 500_000, "psys": 4_000_000}),
+            energy=measured(*INTEL))
+        text = table.text(study)
+        # 2.5 J in 20.004 ms are 125 W.
+        self.assertRegex(text, r"(?m)^reference +all +9 +2\.500 J "
+                               r"\[2\.500, 2\.500\] +125\.0 +400\.0 k "
+                               r"\[400\.0, 400\.0\]$")
+        self.assertRegex(text, r"(?m)^reference +psys +9 +4\.000 J ")
+        self.assertIn("Energy is that of package-0 + package-0/dram (all)",
+                      text)
+        self.assertIn("took 0.00 % longer", text)
+        row = self.rows(study)[0]
+        self.assertEqual(row["energy_domains"], "package-0 package-0/dram")
+        self.assertEqual(float(row["joules"]), 2.5)
+        self.assertEqual(float(row["records_per_joule"]), 400_000)
+        first = next(csv.DictReader(io.StringIO(table.csv_trials(study))))
+        self.assertEqual(first["energy_psys_uj"], "4000000")
+        self.assertIn("4.000 J", page.render(study))
+
+    def test_energy_of_a_meter(self):
+        study = self.study(uses({"package-0": 10, "meter": 1_000_000}),
+                           energy=measured("package-0", "meter",
+                                           meter_times="ISO 8601"))
+        text = table.text(study)
+        self.assertRegex(text, r"(?m)^reference +meter +9 +1\.000 J .* 49\.99 "
+                               r"+1\.000 M \[1\.000, 1\.000\]$")
+        self.assertIn("Energy is that of meter, whose log tells time in ISO "
+                      "8601", text)
+
+    def test_energy_of_nothing(self):
+        """Runs shorter than the counter's step."""
+        study = self.study(uses({"package-0": 0}),
+                           energy=measured("package-0"))
+        self.assertRegex(table.text(study), r"(?m)^reference +package-0 +9 "
+                         r"+0\.000 mJ \[0\.000, 0\.000\] +0\.000 +-$")
+
+    def test_energy_not_measured(self):
+        study = self.study(energy=measured(why_not=["no zone", "no <moon>"]))
+        text = table.text(study)
+        self.assertIn("Energy: not measured: no zone.", text)
+        self.assertNotIn("energy of a run", text)
+        self.assertIn("not measured: no &lt;moon&gt;.", page.render(study))
+
+    def test_width(self):
+        domains = {f"package-{n}{part}": 123_456_789
+                   for n in range(4) for part in ("", "/core", "/dram")}
+        study = self.study(uses(domains), energy=measured(*domains),
+                           price=PRICE)
+        text = table.text(study)
+        self.assertLessEqual(max(map(len, text.splitlines())),
+                             text_table.WIDTH)
+
+    def test_wrong_record(self):
+        study = self.study(uses({"psys": 1}), energy=measured("psys"),
+                           price=PRICE)
+        design = json.loads((self.path / "design.json").read_text())
+        for change, why in (
+                ({"energy": measured("psys", "moon")},
+                 "energy is not that of the design's domains"),
+                ({"price": {**PRICE, "total": "1"}},
+                 "the prices of all parts are not 1 in all"),
+                ({"price": {**PRICE, "seconds_per_cent": 0}},
+                 "price.seconds_per_cent: 0 is"),
+                ({"price": {**PRICE, "total": "1e5"}}, "price.total: '1e5'")):
+            (self.path / "design.json").write_text(
+                json.dumps({**design, **change}))
+            self.assertIn(why, " ".join(schema.validate(str(self.path))))
+        self.assertEqual(len(study.strays), 0)
+
+
+if __name__ == "__main__":
+    unit.main()
