@@ -316,6 +316,27 @@ class Powercap(Case):
         while counter._last_uj[0] != now and time.monotonic() < give_up:
             time.sleep(0.001)
 
+    def test_not_read_for_a_while(self):
+        """What is counted meanwhile can't be known."""
+        counter = powercap.Counter(powercap.find(self.tree("amd-server"))[0])
+        path = unit.Path(self.folder, "powercap/intel-rapl:0/energy_uj")
+        counter.period_s = 0.001
+        counter.begin()
+        path.write_text("none")
+        give_up = time.monotonic() + 60
+        while not counter._failure and time.monotonic() < give_up:
+            time.sleep(0.001)
+        path.write_text("5\n")
+        self.assertIn("'none' is no count of energy",
+                      self.refused(counter.end))
+
+    def test_two_of_a_name(self):
+        folder = self.tree("intel-desktop")
+        shutil.copytree(f"{folder}/intel-rapl:1", f"{folder}/intel-rapl:2")
+        zones, _ = powercap.find(folder)
+        self.assertEqual([zone.domain for zone in zones[-2:]],
+                         ["psys", "psys#1"])
+
     def test_not_readable(self):
         def refuse(zone):
             raise Failure(f"{zone.folder}/energy_uj", "Permission denied", FILE)
@@ -364,7 +385,7 @@ class Energy(Case):
         with found.around():
             pass
         self.assertIsNone(recorded)
-        self.assertIsNone(found.of(None))
+        self.assertIsNone(found.of(None, 1))
 
     def test_counters_and_meter(self):
         now_s = time.time()
@@ -379,7 +400,8 @@ class Energy(Case):
         with found.around():
             pass
         trial = found.of(SimpleNamespace(
-            begin_unix_ns=int((now_s - 0.75) * 1e9), whole_ns=500_000_000))
+            begin_unix_ns=int((now_s - 0.75) * 1e9), whole_ns=600_000_000),
+            500_000_000)
         self.assertGreater(trial["counter_span_ns"], 0)
         self.assertAlmostEqual(trial["domains_uj"]["meter"], 4.5e6, delta=9)
         self.assertEqual(list(trial["domains_uj"]), recorded["domains"])
@@ -390,7 +412,7 @@ class Energy(Case):
             energy=True, powercap=self.folder))
         self.assertEqual(recorded["domains"], [])
         self.assertIn("no powercap zone", recorded["why_not"][0])
-        self.assertIsNone(found.of(None))
+        self.assertIsNone(found.of(None, 1))
 
     def test_not_of_nodes(self):
         _, recorded = energy.open_sources(options(energy=True, hosts="n[1-2]"))
@@ -401,8 +423,10 @@ class Energy(Case):
 class Sorter:
     """A blinksort that sorts no faster than its disk, in two passes."""
 
-    def __init__(self, reads=(100, 100, 100, 100, 100, 200)):
+    def __init__(self, reads=(100, 100, 100, 100, 100, 200),
+                 refused_from=1 << 62):
         self.memory_records = 1000
+        self.refused_from = refused_from
         self.reads = list(reads)
 
     def call(self, name, *arguments):
@@ -416,7 +440,9 @@ class Sorter:
         elif "--suppose" in given:
             records = int(given["--suppose"].split(":")[1])
             document.update(fits=records <= self.memory_records,
-                            bytes=100 * records, scratch_bytes=99 * records)
+                            bytes=100 * records, scratch_bytes=99 * records,
+                            refused="too many"
+                            if records >= self.refused_from else None)
             if "--disk-rates" in given:
                 read = int(given["--disk-rates"].split(":")[0])
                 document["predicted_ns"] = round(2e11 * records / read)
@@ -439,6 +465,12 @@ class Penny(Case):
         self.assertEqual(found["memory_bytes"], 5)
         self.assertEqual(found["room_bytes"], 299 * max(found["records"]))
         self.assertEqual(os.listdir(self.folder), [])
+
+    def test_refused(self):
+        """What blinksort would not do is no PennySort, however fast."""
+        found = penny.predict(Sorter(refused_from=3000), self.folder, 7777)
+        self.assertLess(max(found["records"]), 3000)
+        self.assertGreater(min(found["records"]), 2990)
 
     def test_endless(self):
         found = penny.predict(Sorter(), self.folder, 1e12)

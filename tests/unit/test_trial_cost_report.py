@@ -158,7 +158,8 @@ class Report(unittest.TestCase):
         self.assertIn("4.000 J", page.render(study))
 
     def test_energy_of_a_meter(self):
-        study = self.study(uses({"package-0": 10, "meter": 1_000_000}),
+        study = self.study(uses({"package-0": 10, "meter": 1_000_000},
+                                40_000_000),
                            energy=measured("package-0", "meter",
                                            meter_times="ISO 8601"))
         text = table.text(study)

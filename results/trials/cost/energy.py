@@ -31,16 +31,17 @@ class Energy:
         finally:
             self._counter.abandon()
 
-    def of(self, timed) -> dict | None:
+    def of(self, timed, whole_ns: int) -> dict | None:
         """The energy of the run that was in the last around(), as it is
-        recorded.  Raises Failure if the meter has not covered it."""
+        recorded: of a process, and of the time in its end that counts.  Raises
+        Failure if the meter has not covered it."""
         if not self._counter and not self._log:
             return None
         span_ns, domains_uj = self._counted
         if self._log:
-            begin_ns = timed.begin_unix_ns
+            end_ns = timed.begin_unix_ns + timed.whole_ns
             domains_uj[METER] = self._log.microjoules(
-                begin_ns / 1e9, (begin_ns + timed.whole_ns) / 1e9)
+                (end_ns - whole_ns) / 1e9, end_ns / 1e9)
         return {"counter_span_ns": span_ns, "domains_uj": domains_uj}
 
 

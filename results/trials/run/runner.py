@@ -104,7 +104,7 @@ class Runner:
             self._target.remove_output()
             if self._supervisor.signal:
                 return None
-            energy = self._energy.of(timed)
+            energy = self._energy.of(timed, result.whole_ns)
         return {
             "schema": SCHEMA, **planned._asdict(),
             "seed": block_seed(self._record.design, planned.block),
