@@ -18,7 +18,7 @@ MEASUREMENTS = 6
 # More than the sorter may take to measure the disk, so that it does.
 PROBE_RECORDS = 640_000
 PROBE_MEMORY = "32M"
-# What the sorter can be supposed to sort alone.
+# What the sorter can be supposed to sort alone; no machine has memory for it.
 RECORDS_MAX = (32 << 40) // inputs.RECORD_BYTES
 # The model is not worth more digits.
 PRECISION = 1 / 4096
@@ -32,7 +32,8 @@ def predict(programs, work: str, seconds: float) -> dict:
     """As it is recorded: what was predicted, or why_not."""
     try:
         # One memory for all, or what is free now and then would count.
-        memory = _explain(programs, "--suppose=1:1000000000")["memory_bytes"]
+        memory = _explain(programs, f"--suppose=1:{RECORDS_MAX}")[
+            "memory_bytes"]
         rates = _measure(programs, work)
         sizes = [_largest(programs, one, memory, seconds) for one in rates]
         room = max(_room_bytes(programs, one, memory, size)
@@ -61,7 +62,8 @@ def _explain(programs, *arguments) -> dict:
 
 
 def _measure(programs, work):
-    source = f"{work}/probe"
+    # No user's file; one that a killed session has left is written over.
+    source = f"{work}/.blinktrial-probe"
     try:
         inputs.generate(source, PROBE_RECORDS, True, 0, programs)
         inputs.flush(source)
