@@ -227,6 +227,10 @@ class Meter(Case):
                 ("time,watts\n" + self.lines(-3600), "s from now"),
                 ("time,watts\n" + self.lines(9, 1), ":3: there is a hole")):
             self.assertIn(why, self.refused(meter.Growing, self.put(text)))
+        with open(f"{self.folder}/file", "ab") as file:
+            file.truncate(65 << 20)
+        self.assertIn("is longer than 64 MiB", self.refused(
+            meter.Growing, f"{self.folder}/file"))
         self.refused(meter.Growing, f"{self.folder}/missing")
         os.mkfifo(f"{self.folder}/pipe")
         self.refused(meter.Growing, f"{self.folder}/pipe")

@@ -174,11 +174,14 @@ class Growing:
         path = self.log.path
         try:
             with documents.open_regular(path) as file:
-                file.seek(0, 2)
-                if file.tell() < self._at_bytes:
+                more_bytes = file.seek(0, 2) - self._at_bytes
+                if more_bytes < 0:
                     raise Failure(path, "became shorter", FILE)
+                if more_bytes > documents.MOST_BYTES:
+                    raise Failure(path, "is longer than "
+                                  f"{documents.MOST_BYTES >> 20} MiB", FILE)
                 file.seek(self._at_bytes)
-                data = file.read(documents.MOST_BYTES)
+                data = file.read(more_bytes)
         except OSError as error:
             raise of_file(path, error) from None
         whole, end, rest = data.rpartition(b"\n")
