@@ -38,7 +38,7 @@ static void take_all(unsigned worker, unsigned chunk_count, uint64_t *taken)
 
 static void check_all(unsigned worker, unsigned chunk_count)
 {
-	uint64_t taken[CHUNKS_MAX];
+	uint64_t taken[CHUNKS_MAX] = { 0 };
 	bool seen[CHUNKS_MAX] = { false };
 
 	take_all(worker, chunk_count, taken);
