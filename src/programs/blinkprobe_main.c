@@ -1,6 +1,6 @@
 /*
- * blinkprobe_main.c - measure parts of a machine: memory, a start, the network;
- * and predict exchanges between such machines
+ * blinkprobe_main.c - measure parts of a machine: memory, a start, the network,
+ * its noise; and predict exchanges between such machines
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,8 +19,10 @@
 #include "net/rank.h"
 #include "probe/memory_probe.h"
 #include "probe/network_probe.h"
+#include "probe/noise_probe.h"
 #include "probe/spawn_probe.h"
 #include "programs/model_options.h"
+#include "programs/noise_report.h"
 
 #define ROUNDS_MAX 1000000
 #define DEADLINE_SECONDS_MAX 3600
@@ -30,6 +32,10 @@
 #define CHASE_LINES 262144
 /* Above the ports of the exchange. */
 #define PORT_DEFAULT 32000
+/* Ten ticks, in which steal time is counted. */
+#define NOISE_MS_DEFAULT 100
+#define NOISE_MS_MAX 60000
+#define NOISE_THRESHOLD_NS_DEFAULT 5000
 
 /* Each line as it is printed. */
 /* clang-format off */
@@ -37,6 +43,7 @@ static const char help[] =
 "Usage: blinkprobe memory [OPTION]...\n"
 "       blinkprobe spawn [OPTION]... [--] [PROGRAM [ARGUMENT]...]\n"
 "       blinkprobe network [OPTION]...\n"
+"       blinkprobe noise [OPTION]...\n"
 "       blinkprobe model --ranks=N,... --records=N [OPTION]...\n"
 "       blinkprobe nothing\n"
 "Measure one thing, repeatedly, and print all samples as JSON.\n"
@@ -59,6 +66,9 @@ static const char help[] =
 "  --deadline=S      fail when a rank is silent for longer (5)\n"
 "  --nodes=HOSTS --rank=R --key-file=FILE --job=NAME\n"
 "                    take these as blinksort does\n"
+"noise: read the clock on all CPUs, and see how much of each others take\n"
+"  --time-ms=MS      watch for so long (100)\n"
+"  --threshold-ns=NS count gaps between two readings that are longer (5000)\n"
 "model: predict what exchanges take, and measure nothing\n"
 "  --ranks=N,...     exchange between so many ranks\n"
 "  --records=N       give all ranks together N records, in equal shares\n"
@@ -87,6 +97,7 @@ struct options {
 	struct options_reader reader;
 	struct memory_probe memory;
 	struct network_probe network;
+	struct noise_probe noise;
 	struct model_options model;
 	uint64_t rounds; /* 0: as many as the probe takes unless told */
 	uint64_t bytes;
@@ -106,6 +117,8 @@ enum {
 	OPTION_RANK,
 	OPTION_KEY_FILE,
 	OPTION_JOB,
+	OPTION_TIME_MS,
+	OPTION_THRESHOLD_NS,
 };
 
 static const char *const patterns[] = { "read", "write", "copy", "random",
@@ -150,6 +163,12 @@ static const struct options_entry network_entries[] = {
 	OPTIONS_COMMON,
 };
 
+static const struct options_entry noise_entries[] = {
+	{ OPTION_TIME_MS, "time-ms", 0, OPTIONS_VALUE, "MS" },
+	{ OPTION_THRESHOLD_NS, "threshold-ns", 0, OPTIONS_VALUE, "NS" },
+	OPTIONS_COMMON,
+};
+
 static const struct options_entry model_entries[] = { MODEL_OPTIONS,
 						      OPTIONS_COMMON };
 
@@ -168,6 +187,16 @@ static int take_power(struct options *options, uint64_t *bytes,
 	if (ret == 0 && (*bytes & (*bytes - 1)) != 0)
 		return options_refuse(&options->reader, failure,
 				      "not a power of two");
+	return ret;
+}
+
+static int take_time(struct options *options, struct failure *failure)
+{
+	uint64_t ms = 0;
+	int ret =
+		options_number(&options->reader, 1, NOISE_MS_MAX, &ms, failure);
+
+	options->noise.time_ns = ms * 1000000;
 	return ret;
 }
 
@@ -204,6 +233,11 @@ static int take_option(void *context, int id, struct failure *failure)
 	case OPTION_DEADLINE:
 		return options_seconds(&options->reader, DEADLINE_SECONDS_MAX,
 				       &options->network.deadline_ns, failure);
+	case OPTION_TIME_MS:
+		return take_time(options, failure);
+	case OPTION_THRESHOLD_NS:
+		return options_number(&options->reader, 0, 1000000000,
+				      &options->noise.threshold_ns, failure);
 	default:
 		return model_options_take(&options->reader, id, &options->model,
 					  failure);
@@ -392,6 +426,18 @@ static int probe_network(struct options *options, struct failure *failure)
 	return status;
 }
 
+static int probe_noise(struct options *options, struct failure *failure)
+{
+	static struct noise_figures figures;
+
+	if (noise_probe_run(&options->noise, &figures, failure) < 0)
+		return log_failure(failure);
+	print_head("noise");
+	noise_report_print(&options->noise, &figures);
+	puts("}");
+	return stdout_finish();
+}
+
 static int probe_model(struct options *options, struct failure *failure)
 {
 	if (model_options_check(&options->reader, &options->model, failure) < 0)
@@ -424,6 +470,8 @@ static const struct probe probes[] = {
 	{ "spawn", probe_spawn, spawn_entries, ARRAY_LEN(spawn_entries), true },
 	{ "network", probe_network, network_entries, ARRAY_LEN(network_entries),
 	  false },
+	{ "noise", probe_noise, noise_entries, ARRAY_LEN(noise_entries),
+	  false },
 	{ "model", probe_model, model_entries, ARRAY_LEN(model_entries),
 	  false },
 	{ "nothing", probe_nothing, no_entries, ARRAY_LEN(no_entries), false },
@@ -443,7 +491,8 @@ static const struct probe *find_probe(const char *name, struct failure *failure)
 			return &probes[i];
 	if (name)
 		failure_set(failure, EXIT_USAGE, name, 0,
-			    "not memory, spawn, network, model or nothing");
+			    "not memory, spawn, network, noise, model or "
+			    "nothing");
 	else
 		failure_set(failure, EXIT_USAGE, "PROBE", 0,
 			    "is missing; see blinkprobe --help");
@@ -474,6 +523,8 @@ int main(int argc, char **argv)
 		.network = { .port = PORT_DEFAULT,
 			     .ping_bytes = 64,
 			     .deadline_ns = (uint64_t)5 * 1000000000 },
+		.noise = { .time_ns = (uint64_t)NOISE_MS_DEFAULT * 1000000,
+			   .threshold_ns = NOISE_THRESHOLD_NS_DEFAULT },
 	};
 	const struct probe *probe;
 	char **words;

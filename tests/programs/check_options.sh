@@ -337,7 +337,8 @@ case_operands()
 	refused "ten: COUNT is a whole number below 2^64" blinkgen ten out
 	refused "FILE: is missing; see blinkval --help" blinkval -q
 	refused "PROBE: is missing; see blinkprobe --help" blinkprobe
-	refused "disk: not memory, spawn, network, model or nothing" blinkprobe disk
+	refused "disk: not memory, spawn, network, noise, model or nothing" \
+		blinkprobe disk
 	refused "x: one word too many for memory" blinkprobe memory x
 	refused "x: one word too many for nothing" blinkprobe nothing x
 	refused "x: not an option; see blinkd --help" blinkd x

@@ -108,6 +108,39 @@ case_network_stranger()
 	expect_match "is silent" err.1
 }
 
+# No figure but those that any machine has: they add up, CPU by CPU.
+case_noise()
+{
+	local cpus last
+
+	cpus=$(python3 -c 'import os; print(sorted(os.sched_getaffinity(0)))')
+	last=$(python3 -c "print(${cpus}[-1])")
+	"$PROBE" noise --time-ms=5 --threshold-ns=1000 >out
+	expect_json "noise 5000000 1000 [10000, 100000, 1000000, 10000000, None]" \
+		"d['probe'], d['time_ns'], d['threshold_ns'],
+		d['histogram_below_ns']" out
+	expect_json "$cpus" "[c['cpu'] for c in d['cpus']]" out
+	expect_json "True" "all(c['watched_ns'] >= 5000000 and
+		c['readings'] > 0 and sum(c['histogram']) == c['count'] and
+		0 <= c['longest_ns'] <= c['lost_ns'] <= c['watched_ns'] and
+		abs(c['lost_percent'] - 100 * c['lost_ns'] / c['watched_ns'])
+		< 1e-4 for c in d['cpus'])" out
+	expect_json "True" "all(c[k] is None or c[k] >= 0 for c in d['cpus']
+		for k in ('steal_ns', 'frequency_khz'))" out
+	expect_json "True" "{'balloon_inflated_pages', 'memory_change_bytes',
+		'balloon_deflated_pages'} < set(d)" out
+	# Each reading of a clock is apart from the one before.
+	"$PROBE" noise --time-ms=2 --threshold-ns=0 >out
+	expect_json "True" "all(c['count'] > 0 and c['lost_percent'] == 100
+		for c in d['cpus'])" out
+	taskset -c "$last" "$PROBE" noise --time-ms=1 >out
+	expect_json "[$last]" "[c['cpu'] for c in d['cpus']]" out
+	expect_refused 2 "--time-ms=0: not a number from 1" noise --time-ms=0
+	expect_refused 2 "--time-ms=60001: not a number from" noise \
+		--time-ms=60001
+	expect_refused 2 "x: one word too many for noise" noise x
+}
+
 # test_exchange_model.c tests the arithmetic.
 case_model()
 {
@@ -174,7 +207,8 @@ case_model_options()
 case_refusals()
 {
 	expect_refused 2 "PROBE: is missing"
-	expect_refused 2 "disk: not memory, spawn, network, model or nothing" disk
+	expect_refused 2 "disk: not memory, spawn, network, noise, model or nothing" \
+		disk
 	expect_refused 2 "not a power of two" memory --area=100K
 	expect_refused 2 "not read, write" memory --pattern=sideways
 	expect_refused 2 "smaller than two blocks" memory --area=64
@@ -195,6 +229,7 @@ check probe_spawn case_spawn
 check probe_network case_network
 check probe_network_silent case_network_silent
 check probe_network_stranger case_network_stranger
+check probe_noise case_noise
 check probe_model case_model
 check probe_model_options case_model_options
 check probe_refusals case_refusals

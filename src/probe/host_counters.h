@@ -1,0 +1,33 @@
+/*
+ * host_counters.h - what the host of a virtual machine takes from it, as far as
+ * the kernel tells, and the frequencies of CPUs
+ *
+ * All are read as any user may.  What is not told is HOST_COUNTERS_UNKNOWN.
+ */
+#ifndef HOST_COUNTERS_H
+#define HOST_COUNTERS_H
+
+#include <stdint.h>
+
+#define HOST_COUNTERS_UNKNOWN UINT64_MAX
+/* CPU numbers are below this: the most that Debian's kernel is built for. */
+#define HOST_COUNTERS_CPUS 8192
+
+struct host_counters {
+	/* Since the boot, by CPU number: the CPU had work, but the host ran
+	 * something else.  /proc/stat counts it in ticks of 10 ms. */
+	uint64_t steal_ns[HOST_COUNTERS_CPUS];
+	/* Pages that the balloon driver has given to the host since the boot,
+	 * and that the host has given back (/proc/vmstat). */
+	uint64_t balloon_inflated, balloon_deflated;
+	/* MemTotal, from which some hosts take what a balloon holds. */
+	uint64_t memory_bytes;
+};
+
+/* root: "" or a folder that has a proc/ and a sys/, for tests. */
+void host_counters_read(struct host_counters *counters, const char *root);
+
+/* The frequency at which the governor runs the CPU now (cpufreq). */
+uint64_t host_counters_frequency_khz(const char *root, unsigned cpu);
+
+#endif /* HOST_COUNTERS_H */
