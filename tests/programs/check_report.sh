@@ -96,6 +96,13 @@ case_hyperfine()
 	END
 }
 
+case_hlog()
+{
+	"$REPORT" --format=hlog "$RECORD" >out
+	expect_match '^#\[Histogram log format version 1\.3\]$' out
+	expect_match '^Tag=[^, ]+:reference,[0-9.]+,[0-9.]+,[0-9.]+,HISTFAAA' out
+}
+
 case_benchfmt()
 {
 	local name
@@ -332,6 +339,7 @@ check same_bytes_each_time case_same_bytes_each_time
 check csv case_csv
 check hyperfine case_hyperfine
 check benchfmt case_benchfmt
+check hlog case_hlog
 check html_and_png case_html_and_png
 check output_is_replaced_whole case_output_is_replaced_whole
 check output_keeps_its_permissions case_output_keeps_its_permissions

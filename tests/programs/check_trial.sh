@@ -73,7 +73,8 @@ programs()
 	local name
 
 	mkdir programs
-	for name in blinksort blinkgen blinkval blinksh blinktrial; do
+	for name in blinksort blinkgen blinkval blinkprobe blinksh \
+		blinktrial; do
 		ln -s "$BIN/$name" "programs/$name"
 	done
 	rm -f "${@/#/programs/}"
@@ -471,6 +472,95 @@ case_reference_fails()
 		--scenario=pagecache --trials=2 --out=record
 }
 
+# --- noise ------------------------------------------------------------------
+
+# A blinkprobe that finds 50 % at its calls in ./loud, and 0 % at others; or
+# fails, if there is ./broken.
+fake_probe()
+{
+	programs blinkprobe
+	fake blinkprobe <<-'END'
+		[ ! -e "$HERE/broken" ] || { echo "blinkprobe: 2 threads: no" >&2
+			exit 5; }
+		echo >>"$HERE/looks"
+		percent=0
+		! grep -qx "$(wc -l <"$HERE/looks")" "$HERE/loud" || percent=50
+		exec "$BIN/blinkprobe" "$@" | sed -E \
+			"s/(\"lost_percent\": )[0-9.]+/\1$percent/g"
+	END
+}
+
+# Every trial is watched, on every CPU that trials use, and no limit is set.
+case_noise()
+{
+	echo 'sort.threads default | 1' >sweep
+	expect_trial 0 --scenario=pagecache --trials=2 --records=$RECORDS \
+		--out=record --sweep=sweep
+	expect_empty err
+	expect_valid
+	ask 'all([c["cpu"] for c in n["places"][0]["cpus"]] ==
+		 sorted(__import__("os").sched_getaffinity(0))
+		 and n["over_limit"] is n["limit_percent"] is None
+		 and n["waited_ns"] == 0
+		 for n in (t["noise"] for t in trials))'
+	ask 'all(t["runner"]["noise_ns"] > 50000000 for t in trials)'
+}
+
+case_noise_limit()
+{
+	fake_probe
+	printf '%s\n' 1 2 4 5 6 >loud
+	expect_trial 0 --scenario=pagecache --trials=3 --records=$RECORDS \
+		--out=record --noise-limit=5 --noise-wait=1
+	expect_empty err
+	expect_valid
+	ask '[t["noise"]["over_limit"] for t in trials] == [False, True, False]'
+	ask '[t["noise"]["looks"] for t in trials] == [3, 3, 1]'
+	ask '[t["noise"]["waited_ns"] > 0 for t in trials] ==
+	     [True, True, False]'
+	expect_match '^noise: waited .* before 2 of 3 blocks; 1 of 3 trials' out
+	"$REPORT" record >told
+	expect_match '1 of 3 trials began above' told
+}
+
+case_noise_refused()
+{
+	fake_probe
+	printf '%s\n' 2 4 >loud
+	expect_trial 1 --scenario=pagecache --trials=3 --records=$RECORDS \
+		--out=record --noise-limit=5,refuse --noise-wait=0
+	expect_one_line err
+	expect_match '^blinktrial: noise: 50 % of CPU .* the limit is 5 %' err
+	ask 'outcomes == ["ok"]'
+	# As it was begun, and so refused again, but one trial later.
+	expect_trial 1 --resume --out=record
+	expect_match 'the limit is 5 %' err
+	ask 'outcomes == ["ok"] * 2'
+	expect_trial 0 --resume --out=record --noise-limit=50
+	expect_valid
+	ask 'outcomes == ["ok"] * 3'
+	ask '[t["noise"]["limit_percent"] for t in trials] == [5, 5, 50]'
+}
+
+# Without a limit, or with one that labels, trials go on.
+case_noise_unknown()
+{
+	fake_probe
+	touch broken
+	expect_trial 0 --scenario=pagecache --trials=3 --records=$RECORDS \
+		--out=record --noise-limit=5
+	expect_one_line err
+	expect_match '^blinktrial: the noise is not known: .* 2 threads: no' err
+	expect_valid
+	ask '[t["noise"]["over_limit"] for t in trials] == [None] * 3'
+	ask '[t["noise"]["places"][0]["message"] for t in trials] ==
+	     ["blinkprobe: blinkprobe: 2 threads: no"] * 3'
+	"$REPORT" record >told
+	expect_trial 1 --scenario=pagecache --trials=3 --records=$RECORDS \
+		--out=other --noise-limit=5,refuse
+	expect_match "^blinktrial: noise: can't be watched, as the limit" err
+}
+
 # --- ended ------------------------------------------------------------------
 
 lines_of()
@@ -686,6 +776,8 @@ case_nodes()
 		 for t in trials)'
 	ask 'all(set(t["counters"]["nodes"]) == set(design["hosts"])
 		 for t in trials)'
+	ask '[p["host"] for p in trials[0]["noise"]["places"]] == design["hosts"]
+	     and all(p["cpus"] for p in trials[0]["noise"]["places"])'
 	expect_folder record design.json environment.json trials.jsonl
 }
 
@@ -747,7 +839,7 @@ case_nodes_killed()
 for name in one_machine quiet sweep ranks ranks_fail ranks_refused same_seed \
 	usage no_room nothing_overwritten resume_mismatch sorter_fails given_up \
 	reference_fails kill kill_before_record signal killed_with_sorter \
-	tuning tuning_killed; do
+	tuning tuning_killed noise noise_limit noise_refused noise_unknown; do
 	check $name case_$name
 done
 if [ "$(stat -f -c %T "$SCRATCH")" != tmpfs ]; then

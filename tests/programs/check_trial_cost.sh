@@ -58,7 +58,7 @@ sorter()
 	local name
 
 	mkdir programs
-	for name in blinkgen blinkval blinksh blinktrial; do
+	for name in blinkgen blinkprobe blinkval blinksh blinktrial; do
 		ln -s "$BIN/$name" "programs/$name"
 	done
 	TRIAL=$PWD/programs/blinktrial
@@ -132,7 +132,7 @@ case_energy_intel()
 	expect_match 'Energy is that of package-0 \+ package-0/dram \(all\)' told
 	expect_match '^reference +psys +6 +900.0 mJ ' told
 	"$REPORT" --format=csv record >told
-	expect_match ',energy_psys_uj$' told
+	expect_match ',energy_psys_uj,noise_percent,' told
 }
 
 case_energy_begins_anew()

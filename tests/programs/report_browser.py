@@ -105,15 +105,23 @@ def peaks(scenario, _name, _block, rng):
     return base_ns * (1 + rng.gammavariate(2, 0.01))
 
 
+def noisy(trial):
+    """From little to much, with one that is above a limit."""
+    trial["noise"] = trial_samples.noise_look(
+        90 if trial["trial"] == 70 else 0.02 + trial["trial"] % 17 / 20,
+        limit=5, over=trial["trial"] == 70, waited_ns=10**9)
+
+
 def make_runs(folder):
     """{name: run}: what a report has to cope with."""
     everything = {
         "three": {"scenarios": ("pagecache", "cache", "platter"),
-                  "trials": 60, "times": peaks},
+                  "trials": 60, "times": peaks, "alter": noisy},
         "sweep": {"sweep_text": SWEEP, "trials": 8, "times": peaks},
         "nodes": {"ranks": 16, "trials": 7},
         "outliers": {"trials": 120, "times": far_out, "alter": lambda trial:
-                     trial.update(scenario_met=None)},
+                     trial.update(scenario_met=None, noise=(
+                         trial_samples.noise_look(trial["trial"] / 2)))},
         "single": {"trials": 1},
     }
     runs = {}

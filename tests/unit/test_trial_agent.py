@@ -60,7 +60,7 @@ class TestNode(Folder):
                 ["make", "1", "1/1", "ascii", path],
                 ["make", "1", "1", "ascii", path],
                 ["make", "1", "0/1", "text", path],
-                ["counters"], ["environment", "/", "/"],
+                ["counters"], ["environment", "/", "/"], ["noise", "/"],
                 ["prepare", "floppy", path, path]):
             self.assertEqual(self.refused(*arguments).status, USAGE,
                              arguments)
@@ -70,6 +70,18 @@ class TestNode(Folder):
         answer = self.do("counters", self.folder)
         self.assertEqual(answer["schema"], agent.SCHEMA)
         self.assertIn("context_switches", answer["counters"])
+
+    def test_noise(self):
+        answer = self.do("noise")
+        self.assertEqual(answer["noise"]["probe"], "noise")
+        self.assertIsNone(answer["message"])
+        # A node without the probe answers, and says so.
+        with contextlib.redirect_stdout(io.StringIO()) as out, \
+                unittest.mock.patch.dict(os.environ, {"PATH": "/"}):
+            agent.main([f"--programs={self.folder}", "noise"])
+        answer = json.loads(out.getvalue())
+        self.assertIsNone(answer["noise"])
+        self.assertIn("blinkprobe: neither in", answer["message"])
 
     def test_environment(self):
         answer = self.do("environment", self.folder)

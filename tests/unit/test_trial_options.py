@@ -7,7 +7,7 @@ import unittest
 
 import unit
 from trials.base.failure import Failure
-from trials.run import options, output_check, progress, summary
+from trials.run import noise, options, output_check, progress, summary
 
 GOOD = ["--scenario=pagecache,cache", "--trials=3", "--out=/r/record"]
 
@@ -45,7 +45,8 @@ class Options(unittest.TestCase):
         given = options.complete(options.parse([
             *GOOD, "-w", "n[1-3]", "--key=k", "--ascii", "--sweep=s",
             "--work=/w", "--seed=7", "--order=sequence", "--unverified",
-            "--cache-bytes=1M", "--keep", "--quiet"]))
+            "--cache-bytes=1M", "--noise-limit=2.5%,refuse",
+            "--noise-wait=1", "--keep", "--quiet"]))
         again = options.of_command(options.command_of(given))
         for name, value in vars(given).items():
             if name not in ("keep", "quiet"):
@@ -58,6 +59,29 @@ class Options(unittest.TestCase):
         command = options.command_of(given)
         self.assertIn("--trials=1", command)
         self.assertEqual(vars(options.of_command(command)), vars(given))
+
+    def test_noise_limit(self):
+        for text in ("", "-1", "101", "5,", "5,stop", "refuse", "1e1", "5%%"):
+            self.assertIn("--noise-limit: ", self.refused(
+                [*GOOD, f"--noise-limit={text}"]))
+        for text in ("", "-1", "86401", "1s"):
+            self.assertIn("--noise-wait: ", self.refused(
+                [*GOOD, f"--noise-wait={text}"]))
+        found = options.complete(options.parse([*GOOD, "--noise-limit=5%"]))
+        self.assertEqual((found.noise_limit, found.noise_wait),
+                         (noise.Limit(5.0, False), 60))
+
+    def test_noise_limit_of_a_session(self):
+        command = options.command_of(options.complete(options.parse(
+            [*GOOD, "--noise-limit=5,refuse", "--noise-wait=9"])))
+        for more, limit, wait_s in (
+                ([], noise.Limit(5.0, True), 9),
+                (["--noise-limit=7"], noise.Limit(7.0, False), 9),
+                (["--noise-wait=0"], noise.Limit(5.0, True), 0)):
+            found = options.resumed(options.parse(
+                ["--resume", "--out=/r/record", *more]), command)
+            self.assertEqual((found.noise_limit, found.noise_wait),
+                             (limit, wait_s))
 
     def test_resumed_as_it_was_begun(self):
         command = options.command_of(options.complete(options.parse(
@@ -140,10 +164,19 @@ class Progress(unittest.TestCase):
         self.assertTrue(text.rstrip("\r\033[K").endswith(" left, 1 failed"))
         self.assertTrue(text.endswith(progress.CLEAR_LINE))
 
+    def test_a_wait_is_told(self):
+        stream = Terminal()
+        shown = progress.Progress(300, stream=stream)
+        shown.wait("50 % of CPU 1 are lost")
+        self.assertIn("50 % of CPU 1 are lost", stream.getvalue())
+        shown.close()
+        self.assertTrue(stream.getvalue().endswith(progress.CLEAR_LINE))
+
     def test_no_line_elsewhere(self):
         for stream, quiet in ((io.StringIO(), False), (Terminal(), True)):
             shown = progress.Progress(300, quiet, stream)
             shown.show(1, 0)
+            shown.wait("noise")
             shown.close()
             self.assertEqual(stream.getvalue(), "")
 
@@ -197,6 +230,20 @@ class Summary(unittest.TestCase):
     def test_skipped_ones_are_told(self):
         text = summary.text(Record([trial(1)], "no disk"))
         self.assertEqual(text.splitlines()[-1], "skipped: io=x: no disk")
+
+    def test_noise_is_told_where_it_mattered(self):
+        def noisy(waited_ns, over_limit, block=0):
+            return {**trial(1), "trial": 0, "block": block, "noise": {
+                "waited_ns": waited_ns, "over_limit": over_limit,
+                "places": []}}
+        still = [trial(1), noisy(0, False), noisy(0, None)]
+        self.assertEqual(len(summary.text(Record(still)).splitlines()), 2)
+        text = summary.text(Record([
+            noisy(2_000_000_000, False), trial(1),
+            noisy(1_000_000_000, True, 1), noisy(0, False, 2)]))
+        self.assertEqual(
+            text.splitlines()[-1], "noise: waited 3.000 s before 2 of 3 "
+            "blocks; 1 of 3 trials began above the limit")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from trials.base.failure import FILE, Failure
 from trials.record import design as designs, schema, store
 
 # What older records have not.
-LATER = ("energy", "price")
+LATER = ("energy", "noise", "price")
 KILLS = 25
 MOST_A_KILL = 80  # of the 2000 that there are
 
@@ -538,6 +538,16 @@ class Validation(Case):
         self.trials_path.unlink()
         self.assertEqual(schema.validate(self.path), [
             f"{self.trials_path}: No such file or directory"])
+
+    def test_record_from_before_noise_was_watched(self):
+        self.make()
+        lines = [json.loads(line) for line in self.lines()]
+        for line in lines:
+            del line["noise"]
+        self.trials_path.write_text("".join(
+            json.dumps(line) + "\n" for line in lines))
+        self.assertEqual(schema.validate(self.path), [])
+        self.assertEqual(store.read(self.path).trials, lines)
 
     def test_record_unreadable_line_ends_the_check(self):
         self.make()

@@ -7,9 +7,11 @@ blinktrial writes: make_record(path) has a reader's whole input.
                 times=lambda scenario, name, block, rng: rng.gauss(2e7, 1e5))
 """
 
+import copy
 import random
 
 import unit  # noqa: F401: results/ on the path
+from trials.machine import noise
 from trials.record import design as designs, sweep
 from trials.record.store import Record
 
@@ -102,8 +104,42 @@ def make_trial(design, planned, whole_ns, begin_ns, rng, **changes):
                    "overhead_ns": 2_000_000},
         "tuning": {"profile": tuning.get("profile"),
                    "journal_sha256": "0" * 64} if tuning else None,
-        "energy": None}
+        "energy": None,
+        "noise": None}
     return {**trial, **changes}
+
+
+# As blinkprobe prints it.
+NOISE = {
+    "program": "blinkprobe", "version": "0123abc", "probe": "noise",
+    "time_ns": 50_000_000, "threshold_ns": 5000,
+    "histogram_below_ns": [10000, 100000, 1000000, 10000000, None],
+    "cpus": [{"cpu": cpu, "watched_ns": 50_000_100, "readings": 1_000_000,
+              "lost_ns": 500_000, "lost_percent": percent, "count": 3,
+              "longest_ns": 300_000, "histogram": [1, 1, 1, 0, 0],
+              "steal_ns": 10_000_000, "frequency_khz": None}
+             for cpu, percent in ((0, 1.0), (3, 4.0))],
+    "balloon_inflated_pages": None, "balloon_deflated_pages": 0,
+    "memory_change_bytes": 0}
+
+
+def noise_place(percent, host=None):
+    """Of a machine whose CPU 3 loses so much, and the other a fourth; None:
+    not known."""
+    if percent is None:
+        return noise.place({"noise": None, "message": "no probe"}, host)
+    document = copy.deepcopy(NOISE)
+    for cpu, part in zip(document["cpus"], (0.25, 1)):
+        cpu["lost_percent"] = percent * part
+    return noise.place({"noise": document, "message": None}, host)
+
+
+def noise_look(*percents, limit=None, over=None, waited_ns=0, hosts=None):
+    """"noise" of a trial, of machines that lose so much."""
+    return {"limit_percent": limit, "over_limit": over,
+            "waited_ns": waited_ns, "looks": 1 + bool(waited_ns),
+            "places": [noise_place(percent, host) for percent, host
+                       in zip(percents, hosts or [None] * len(percents))]}
 
 
 def make_design(*, scenarios=("pagecache",), sweep_text=None, trials=20,

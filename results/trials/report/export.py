@@ -2,16 +2,23 @@
 
 hyperfine()   the JSON of hyperfine --export-json, for the scripts that read it
 benchfmt()    Go's benchmark format, for benchstat
+hlog()        HdrHistogram's log of intervals, for what plots percentiles
 
-Neither knows of scenarios that were not verified: the name says so.
+None of them knows of scenarios that were not verified: the name says so.
 """
 
 import json
 import re
+from datetime import datetime, timezone
 
 import numpy as np
 
-from trials.report import machine_facts, table
+from trials.report import hdr_histogram, machine_facts, table
+
+# A histogram of four digits knows times as reports show them.
+_HLOG_DIGITS = 4
+# What readers make room for, at least: an hour.
+_HLOG_HIGHEST_NS = 3600 * 10**9
 
 
 def hyperfine(study) -> str:
@@ -82,3 +89,43 @@ def _go_name(study, group):
     scenario, name = (re.sub(r"[\s/]+", "_", text) for text in (
         study.label(group.scenario), group.name))
     return f"BenchmarkSort/scenario={scenario}/configuration={name}"
+
+
+def hlog(study) -> str:
+    """An interval for each group that has a sample, from its first trial to
+    the end of its last, with its name as the tag; values in nanoseconds.  The
+    greatest, in a column of its own, is in milliseconds, as that of other
+    programs is."""
+    groups = sorted((group for group in study.groups.values() if group.count),
+                    key=lambda group: group.sample_trials[0]["begin_unix_ns"])
+    lines = ["#[blinksort " + _word(study.design["program_version"])
+             + ", run " + study.design["run_id"] + "]",
+             "#[Histogram log format version 1.3]"]
+    if groups:
+        start_ns = groups[0].sample_trials[0]["begin_unix_ns"]
+        when = datetime.fromtimestamp(start_ns // 10**9, timezone.utc)
+        lines.append(f"#[StartTime: {start_ns / 1e9:.3f} (seconds since "
+                     f"epoch), {when:%a %b %d %H:%M:%S} UTC {when:%Y}]")
+    lines.append('"StartTimestamp","Interval_Length","Interval_Max",'
+                 '"Interval_Compressed_Histogram"')
+    lines += [_hlog_line(study, group, start_ns) for group in groups]
+    return "\n".join(lines) + "\n"
+
+
+def _hlog_line(study, group, start_ns):
+    first, last = group.sample_trials[0], group.sample_trials[-1]
+    end_ns = last["begin_unix_ns"] + last["whole_ns"]
+    values_ns = [trial["whole_ns"] for trial in group.sample_trials]
+    encoded = hdr_histogram.encode(
+        values_ns, _HLOG_DIGITS, max(_HLOG_HIGHEST_NS, *values_ns))
+    # A clock may be set back during a run.
+    begin_s = max(0, first["begin_unix_ns"] - start_ns) / 1e9
+    length_s = max(0, end_ns - first["begin_unix_ns"]) / 1e9
+    return (f"Tag={_word(study.label(group.scenario))}:{_word(group.name)},"
+            f"{begin_s:.3f},{length_s:.3f},{max(values_ns) / 1e6:.3f},"
+            f"{encoded}")
+
+
+def _word(text):
+    """Without what ends a tag or a line."""
+    return re.sub(r"[\s,]+", "_", str(text))

@@ -8,8 +8,8 @@ makes it doubtful stands right below.
 import shlex
 
 from trials.base import units
-from trials.report import (cost, frame, machine_facts, markup, page_tables,
-                           plots, transports)
+from trials.report import (cost, frame, machine_facts, markup, noise,
+                           page_tables, plots, transports)
 
 _DOI = "10.1109/CLUSTER.2011.75"
 
@@ -138,7 +138,7 @@ def _environment(study):
     which = "that started the nodes, " if study.design["hosts"] else ""
     return frame.environment(
         study.run.environment, f"the machine {which}before the last session",
-        page_tables.changes(study))
+        page_tables.changes(study), noise.table(study))
 
 
 # --- words --------------------------------------------------------------------
@@ -177,6 +177,12 @@ _METHOD = (
     "A scenario's name stands alone only where every condition of it was "
     "verified in every trial.",
 )
+_NOISE = (
+    "Noise is watched just before each trial: a thread on each CPU reads the "
+    "clock, and a gap of more than 5 µs between two readings is time lost to "
+    "others. A trial's noise is that of the CPU that lost most. Its "
+    "correlation with the times is Spearman's, of ranks; nothing is corrected "
+    "by it.")
 _ORDERS = {
     "blocks": "Each block holds every configuration in every scenario once, "
               "in a random order that the seed fixes.",
@@ -199,5 +205,6 @@ def _method(study):
         order += " " + _CONTROL
     return markup.section(
         "method", "Method",
-        *map(markup.paragraph, (_METHOD[0], order, *_METHOD[1:])),
+        *map(markup.paragraph, (_METHOD[0], order, *_METHOD[1:],
+                                *([_NOISE] if study.looks else []))),
         source if plots.overview.published(study) else "")

@@ -7,7 +7,8 @@ and list it here.
 from trials.base import units
 from trials.drawing import picture
 from trials.drawing.picture import Picture
-from trials.report import bars, distribution, overview, run_sequence, timeline
+from trials.report import (bars, distribution, noise, noise_plot, overview,
+                           run_sequence, timeline)
 
 
 def pictures(study) -> list:
@@ -21,6 +22,8 @@ def pictures(study) -> list:
         found.append(_phases(study))
     if any(g.count for g in study.groups.values()):
         found.append(_run_sequence(study))
+    if noise_plot.shown(study):
+        found.append(_noise(study))
     return found
 
 
@@ -90,3 +93,15 @@ def _run_sequence(study):
         f"{len(study.run.trials)} trials, {len(study.failures)} of them "
         f"failed, {1 + len(study.sessions)} sessions",
         lambda width_px: run_sequence.draw(study, width_px))
+
+
+def _noise(study):
+    references = [g for g in study.references if g.noise_trials]
+    return Picture(
+        "noise", "Times against noise",
+        "Each trial is a dot: coloured the reference, grey the others. Noise "
+        "is the share of its time that the CPU that lost most lost to others, "
+        "watched just before the trial; a dashed line is a limit.",
+        _figures(study, references, noise.dependence_words)
+        or noise.words(study),
+        lambda width_px: noise_plot.draw(study, width_px))

@@ -16,8 +16,10 @@ from typing import Optional
 
 import numpy as np
 
+from trials.record import noise
 from trials.statistics import descriptive, racing
 from trials.statistics.comparison import Comparison, compare, holm
+from trials.statistics.dependence import Dependence, dependence
 from trials.statistics.racing import is_sample
 
 # The arms that are not candidates: what others are compared with, and the
@@ -53,6 +55,19 @@ class Group:
     verified: bool = False
     # A search that saw it to be slower left it out from this block on.
     dropped_block: Optional[int] = None
+
+    # The samples before which the noise is known, and what it was.
+    noise_trials: list = field(default_factory=list)
+    noise_percents: list = field(default_factory=list)
+    # Of their times on the noise; None if it can't be told.
+    dependence: Optional[Dependence] = None
+    # The samples that began above a limit.
+    noisy: int = 0
+
+    @property
+    def noise_samples_ns(self) -> np.ndarray:
+        return np.array([t["whole_ns"] for t in self.noise_trials],
+                        dtype=float)
 
     @property
     def count(self) -> int:
@@ -101,6 +116,8 @@ class Study:
                         if c["skipped"] is not None]
         self.groups = self._make_groups()
         self.strays = self._sort_trials()
+        self.looks = noise.looks(run.trials)
+        self._noise_of_trials = {look.trial: look for look in self.looks}
         for group in self.groups.values():
             self._summarise(group)
         for scenario in self.scenarios:
@@ -166,6 +183,16 @@ class Study:
                 for number, session in enumerate(self._environment_sessions())
                 for change in session.get("changed") or []]
 
+    @property
+    def noise_percents(self) -> list:
+        """Of all looks at which it was known."""
+        return [look.percent for look in self.looks
+                if look.percent is not None]
+
+    def noise_of(self, trial: dict) -> Optional[noise.Look]:
+        """The noise before the trial; old records have none."""
+        return self._noise_of_trials.get(trial["trial"])
+
     # --- how it is computed -------------------------------------------------
 
     def _role(self, scenario, role):
@@ -203,6 +230,19 @@ class Study:
             group.summary = descriptive.summarise(
                 group.samples_ns, self.design["seed"])
             group.flags = descriptive.flags(group.samples_ns)
+            self._set_beside_noise(group)
+
+    def _set_beside_noise(self, group):
+        for trial in group.sample_trials:
+            look = self.noise_of(trial)
+            if look is None:
+                continue
+            group.noisy += look.noise["over_limit"] is True
+            if look.percent is not None:
+                group.noise_trials.append(trial)
+                group.noise_percents.append(look.percent)
+        group.dependence = dependence(group.noise_samples_ns,
+                                      group.noise_percents)
 
     def _compare(self, scenario):
         reference = self.reference(scenario)
@@ -252,10 +292,26 @@ class Study:
             notes += group_notes(group)
         for scenario in self.scenarios:
             notes += self._scenario_notes(scenario)
+        notes += self._noise_notes()
         if self.changes:
             keys = sorted({c["key"] for _, c in self.changes})
             notes.append("The environment changed during the run: "
                          + ", ".join(keys) + ".")
+        return notes
+
+    def _noise_notes(self):
+        count, notes = len(self.looks), []
+        limits = [look.noise["limit_percent"] for look in self.looks
+                  if look.noise["over_limit"]]
+        if limits:
+            notes.append(
+                f"{len(limits)} of {count} trials began above the noise limit "
+                f"of {' or '.join(f'{each:g}' for each in sorted({*limits}))} "
+                "%; their times are in the figures.")
+        unknown = count - len(self.noise_percents)
+        if unknown:
+            notes.append(f"The noise before {unknown} of {count} trials is "
+                         "not known.")
         return notes
 
     def _scenario_notes(self, scenario):

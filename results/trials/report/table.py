@@ -13,7 +13,7 @@ from trials.base import units
 from trials.base.text_table import WIDTH, as_lines, grid, wrapped
 from trials.machine.counters import total
 from trials.cost.energy import headline
-from trials.report import cost, external, machine_facts, transports
+from trials.report import cost, external, machine_facts, noise, transports
 
 # benchstat's sign for "no significant difference".
 VERDICTS = {"same": "~", "unknown": "?", None: ""}
@@ -65,6 +65,8 @@ def _heading(study):
                        + (f", {len(hosts)} nodes" if hosts else "")),
              ("trials", f"{units.count(len(study.run.trials))} in order of "
                         f"{design['order']}, seed {design['seed']}")]
+    if study.looks:
+        lines.append(("noise", noise.words(study)))
     if any(group.comparison for group in study.groups.values()):
         lines.append(("verdicts", VERDICT_WORDS))
     return "\n".join(textwrap.fill(f"{name:10} {value}", WIDTH,
@@ -159,6 +161,10 @@ def flag_words(group) -> list:
     if group.flags is None:
         return words
     words += group.flags.words
+    if group.dependence and group.dependence.found:
+        words.append("noise")
+    if group.noisy:
+        words.append(f"{group.noisy} noisy")
     outliers = len(group.flags.outliers)
     if outliers:
         words.append(f"{outliers} outlier" + "s" * (outliers > 1))
@@ -184,7 +190,10 @@ def flag_notes(group) -> list:
             "neighbouring trials resemble each other (lag 1: "
             f"{flags.neighbours.autocorrelation:+.2f}, "
             f"{flags.neighbours.runs} runs): intervals promise too much")}
-    return [f"{name}: {sentences[word]()}." for word in flags.words]
+    notes = [f"{name}: {sentences[word]()}." for word in flags.words]
+    if group.dependence and group.dependence.found:
+        notes.append(f"{name}: {noise.dependence_words(group)}.")
+    return notes
 
 
 def _control_notes(study):
@@ -223,8 +232,10 @@ def csv_trials(study) -> str:
     counters = [key for key in _all_keys(t["counters"] for t in trials)
                 if key != "nodes"]
     domains = cost.domains(study)
-    return as_csv([_trial_row(t, phases, counters, domains) for t in trials],
-                  list(_trial_row(None, phases, counters, domains)))
+    return as_csv([{**_trial_row(t, phases, counters, domains),
+                    **_noise_cells(study.noise_of(t))} for t in trials],
+                  [*_trial_row(None, phases, counters, domains),
+                   *_noise_cells(None)])
 
 
 def _all_keys(documents):
@@ -266,6 +277,13 @@ def _trial_row(trial, phases, counters, domains):
         for name in domains:
             row[f"energy_{name}_uj"] = energy.get("domains_uj", {}).get(name)
     return row
+
+
+def _noise_cells(look):
+    """The noise before the trial."""
+    return {"noise_percent": look and look.percent,
+            "noise_over_limit": look and look.noise["over_limit"],
+            "noise_waited_ns": look and look.noise["waited_ns"]}
 
 
 def largest(values):

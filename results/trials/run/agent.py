@@ -10,6 +10,7 @@ main() is the node's side; ask() and the join_*() are the client's.
     check SCENARIO INPUT OUTPUT                  conditions after it; the sum of
                                                  what is in OUTPUT
     counters WORK       environment WORK         remove PATH...
+    noise                                        of its CPUs, watched now
 
 Options stand before the verb: --programs=FOLDER, where blinkgen and blinkval
 are, since a daemon's PATH knows nothing of them; --cache-bytes=N and --reuse.
@@ -26,7 +27,7 @@ from typing import Dict, List
 
 from trials.base.failure import FAILED, NETWORK, USAGE, Failure, of_file
 from trials.base.programs import Programs, first_line
-from trials.machine import counters, environment
+from trials.machine import counters, environment, noise
 from trials.scenario import conditions, inputs
 
 SCHEMA = "blinktrial-node-1"
@@ -99,6 +100,10 @@ def describe(options, work) -> dict:
     return {"environment": environment.describe([work], options.programs)}
 
 
+def watch(options) -> dict:
+    return noise.watch(options.programs)
+
+
 def remove(options, *paths) -> dict:
     removed = 0
     for path in paths:
@@ -114,7 +119,7 @@ def remove(options, *paths) -> dict:
 
 VERBS = {"make": make, "examine": examine, "prepare": prepare,
          "check": check, "counters": count, "environment": describe,
-         "remove": remove}
+         "noise": watch, "remove": remove}
 
 
 class Parser(argparse.ArgumentParser):

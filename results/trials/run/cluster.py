@@ -7,7 +7,7 @@ import os
 
 from trials.base.failure import NETWORK, USAGE, Failure, of_file
 from trials.base.programs import Programs, first_line
-from trials.machine import counters, environment
+from trials.machine import counters, environment, noise
 from trials.record.sweep import sort_arguments
 from trials.run import agent, output_check, sorter
 from trials.run.machine import REHEARSAL_RECORDS
@@ -98,6 +98,10 @@ class Cluster:
         if self._rehearsing:
             self._rehearsing = False
             self._ask("remove", self._rehearsal)
+
+    def noise(self) -> list[dict]:
+        """Watched on all nodes at once."""
+        return [noise.place(node, node["host"]) for node in self._ask("noise")]
 
     def prepare(self, scenario: str, _parameters: dict) -> list[dict]:
         return joined(self._ask("prepare", scenario, self._input,

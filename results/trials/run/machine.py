@@ -9,7 +9,7 @@ import os
 
 from trials.base.failure import FILE, Failure, of_file
 from trials.base.programs import Programs
-from trials.machine import counters, environment
+from trials.machine import counters, environment, noise
 from trials.record.sweep import sort_arguments
 from trials.run import output_check, sorter
 from trials.run.options import default_work
@@ -82,6 +82,10 @@ class Machine:
 
     def end_rehearsals(self) -> None:
         inputs.remove(f"{self._work}/rehearsal")
+
+    def noise(self) -> list[dict]:
+        """How noisy each machine that sorts is now."""
+        return [noise.place(noise.watch(self._programs))]
 
     def prepare(self, scenario: str, _parameters: dict) -> list[dict]:
         return self._scenarios[scenario].prepare(self._context)

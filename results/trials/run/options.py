@@ -5,17 +5,22 @@ import os
 import re
 
 from trials.base.failure import USAGE, Failure
+from trials.run.noise import Limit
 
 # Where sweeps lie that come with the program.
 FOLDER = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
 TRIALS_AT_MOST = 1_000_000
 RECORDS_AT_MOST = 10**12
 DEFAULT_RECORDS = 1_000_000
+DEFAULT_NOISE_WAIT_S = 60
+NOISE_WAIT_AT_MOST_S = 86400
 UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 # What a record is of: --resume goes on with these, and they can't be others.
 LASTING = ("scenarios", "trials", "sweep", "hosts", "work", "records", "ascii",
            "seed", "order", "unverified", "cache_bytes", "memory", "price",
            "energy", "powercap")
+# Those that a session takes from the record unless it is given others.
+REPLACEABLE = ("key", "meter", "noise_limit", "noise_wait")
 USAGE_TEXT = """\
 Usage: blinktrial --scenario=S[,S...] --trials=N --out=DIR [OPTION]...
        blinktrial --resume --out=DIR [OPTION]...
@@ -46,6 +51,11 @@ Time blinksort repeatedly, in a random order, and record each trial.
   --energy             read the processor's counters of energy (RAPL)
   --powercap=DIR       look for them in DIR (/sys/class/powercap)
   --meter=FILE         take energy from FILE, which a meter is writing
+  --noise-limit=PERCENT[,refuse]
+                       before each block, wait until no CPU loses more than
+                       PERCENT of its time to others, then label the block, or
+                       refuse it and end
+  --noise-wait=S       wait for at most S seconds (60)
   --unverified         run even if a condition can't be verified
   --keep               keep the files that were sorted
   --quiet              print errors only
@@ -92,6 +102,15 @@ def size(text: str) -> int:
     return int(found[1]) << UNITS[found[2]]
 
 
+def noise_limit(text: str) -> Limit:
+    """5, 0.5 or 5%, and refuse if it is to be."""
+    found = re.fullmatch(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)%?(,refuse)?", text)
+    if not found or float(found[1]) > 100:
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not a percentage, such as 5 or 5,refuse")
+    return Limit(float(found[1]), bool(found[2]))
+
+
 def names(text: str) -> list[str]:
     return text.split(",")
 
@@ -122,6 +141,8 @@ def parser() -> Parser:
     add("--memory", type=size)
     for name in "--price", "--powercap", "--meter":
         add(name, type=os.path.abspath)
+    add("--noise-limit", type=noise_limit)
+    add("--noise-wait", type=whole_number(0, NOISE_WAIT_AT_MOST_S))
     for flag in ("--ascii", "--energy", "--resume", "--unverified", "--keep",
                  "--quiet", "--help", "--version"):
         add(flag, action="store_const", const=True)
@@ -180,6 +201,7 @@ def complete(options: argparse.Namespace) -> argparse.Namespace:
     defaults = {
         "records": DEFAULT_RECORDS, "order": "blocks",
         "work": default_work(options.out),
+        "noise_wait": DEFAULT_NOISE_WAIT_S,
         # A double holds it, as readers of JSON may take it for one.
         "seed": int.from_bytes(os.urandom(4), "little")}
     for name, value in defaults.items():
@@ -208,15 +230,16 @@ def resumed(options: argparse.Namespace,
                           f"{written(then)} in the record", USAGE)
     for name in ("out", "resume", "keep", "quiet"):
         setattr(recorded, name, getattr(options, name))
-    recorded.key = options.key or recorded.key
-    recorded.meter = options.meter or recorded.meter
+    for name in REPLACEABLE:
+        if getattr(options, name) is not None:
+            setattr(recorded, name, getattr(options, name))
     return recorded
 
 
 def command_of(options: argparse.Namespace) -> list[str]:
     """A command that asks for the same, from any folder."""
     command = ["blinktrial"]
-    for name in (*LASTING, "meter", "key", "out"):
+    for name in (*LASTING, *REPLACEABLE, "out"):
         value = getattr(options, name)
         if value is True:
             command.append(spelled(name))

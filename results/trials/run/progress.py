@@ -35,8 +35,17 @@ class Progress:
         self._stream.flush()
         self._drawn = True
 
+    def wait(self, why: str) -> None:
+        """Say in the line what is waited for."""
+        if self._quiet:
+            return
+        self._stream.write(CLEAR_LINE + why)
+        self._stream.flush()
+        self._drawn = True
+
     def close(self) -> None:
         if self._drawn:
+            self._drawn = False
             self._stream.write(CLEAR_LINE)
             self._stream.flush()
 

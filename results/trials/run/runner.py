@@ -12,6 +12,7 @@ from trials.base.failure import Failure
 from trials.cost.energy import Energy
 from trials.record.design import block_seed, configuration
 from trials.record.store import Record
+from trials.run.noise import NoiseWatch
 from trials.run.output_check import OutputCheck
 from trials.run.progress import Progress
 from trials.run.supervisor import Supervisor
@@ -34,16 +35,17 @@ class Clock:
 
     def costs(self, timed, spent: dict) -> dict:
         """The runner's times of one trial.  Overhead is what was spent on
-        neither preparation, tuning nor checks."""
+        neither preparation, tuning, checks nor noise."""
         prepare_ns, tuning_ns = spent["prepare"], spent["tuning"]
         overhead_ns = (timed.begin_monotonic_ns - self._end_ns - prepare_ns
-                       - tuning_ns - self._checked_ns)
+                       - tuning_ns - spent["noise"] - self._checked_ns)
         self._end_ns = timed.end_monotonic_ns
         self._checked_ns = spent["check"]
         return {"user_ns": timed.runner_user_ns,
                 "system_ns": timed.runner_system_ns,
                 "prepare_ns": prepare_ns, "check_ns": spent["check"],
-                "tuning_ns": tuning_ns, "overhead_ns": overhead_ns}
+                "tuning_ns": tuning_ns, "noise_ns": spent["noise"],
+                "overhead_ns": overhead_ns}
 
 
 class Runner:
@@ -51,13 +53,15 @@ class Runner:
 
     def __init__(self, record: Record, target, tuning: Tuning,
                  supervisor: Supervisor, progress: Progress,
-                 energy: Energy):
+                 energy: Energy, noise: NoiseWatch):
         self._record = record
         self._target = target
         self._tuning = tuning
         self._supervisor = supervisor
         self._progress = progress
         self._energy = energy
+        self._noise = noise
+        self._watched_block = None
         self._clock = Clock()
         self._session = []
 
@@ -88,6 +92,10 @@ class Runner:
         """None: a signal has come into it, so that it tells nothing."""
         wanted = configuration(self._record.design, planned.configuration)
         spent = {}
+        with stopwatch(spent, "noise"):
+            noise = self._watch(planned.block)
+        if self._supervisor.signal:
+            return None
         with stopwatch(spent, "tuning"):
             tuning = self._tune(wanted)
         with stopwatch(spent, "prepare"):
@@ -114,7 +122,13 @@ class Runner:
             "counters": self._target.difference(before, after),
             "conditions": conditions, "scenario_met": all_met(conditions),
             "runner": self._clock.costs(timed, spent), "tuning": tuning,
-            "energy": energy}
+            "energy": energy, "noise": noise}
+
+    def _watch(self, block: int) -> dict:
+        """A session that goes on within a block begins with it."""
+        begins_block = block != self._watched_block
+        self._watched_block = block
+        return self._noise.before_trial(begins_block)
 
     def _tune(self, wanted: dict) -> dict | None:
         try:

@@ -14,6 +14,7 @@ from trials.record import design as designs, store, sweep as sweeps
 from trials.run import mpirun, options as command_line, summary
 from trials.run.cluster import Cluster
 from trials.run.machine import Machine
+from trials.run.noise import NoiseWatch
 from trials.run.progress import Progress
 from trials.run.ranks import Ranks
 from trials.run.runner import Runner
@@ -231,7 +232,9 @@ def trials(options, record, target, tuning: Tuning, supervisor: Supervisor,
     before = target.describe()
     record.begin_session(before)
     try:
-        Runner(record, target, tuning, supervisor, progress, energy).run()
+        Runner(record, target, tuning, supervisor, progress, energy,
+               NoiseWatch(target.noise, options.noise_limit,
+                          options.noise_wait, supervisor, progress)).run()
     except Failure:
         # What has failed, as a node that is lost, may do so again.
         with contextlib.suppress(Failure):

@@ -4,6 +4,7 @@ import statistics
 
 from trials.base import units
 from trials.base.text_table import grid
+from trials.record import noise
 from trials.statistics.racing import is_sample
 
 
@@ -21,7 +22,8 @@ def text(record) -> str:
             if found:
                 rows.append(row(scenario, configuration["name"], found))
     head = ("scenario", "configuration", "n", "failed", "min", "median")
-    return grid(head, rows) + "\n" + skipped(record.design)
+    return (grid(head, rows) + "\n" + noise_words(record.trials())
+            + skipped(record.design))
 
 
 def row(scenario: str, name: str, found: list[dict]) -> tuple:
@@ -35,6 +37,22 @@ def row(scenario: str, name: str, found: list[dict]) -> tuple:
         "-", "-")
     return (scenario, name, str(len(found)),
             str(len(found) - len(good)), *figures)
+
+
+def noise_words(trials: list[dict]) -> str:
+    """A line, if something had to be waited for or is above a limit."""
+    looks = noise.looks(trials)
+    waited_ns = [look.noise["waited_ns"] for look in looks
+                 if look.noise["waited_ns"]]
+    loud = sum(look.noise["over_limit"] is True for look in looks)
+    words = []
+    if waited_ns:
+        words.append(f"waited {units.duration(sum(waited_ns))} before "
+                     f"{len(waited_ns)} of "
+                     f"{len(noise.first_of_blocks(looks))} blocks")
+    if loud:
+        words.append(f"{loud} of {len(looks)} trials began above the limit")
+    return f"noise: {'; '.join(words)}\n" if words else ""
 
 
 def skipped(design: dict) -> str:

@@ -1,0 +1,52 @@
+"""What a record says of the noise before its trials; older records have none.
+"""
+
+from typing import NamedTuple, Optional
+
+
+class Look(NamedTuple):
+    """The noise just before a trial."""
+
+    trial: int
+    block: int
+    noise: dict
+
+    @property
+    def percent(self) -> Optional[float]:
+        return percent(self.noise)
+
+    @property
+    def longest_ns(self) -> int:
+        return max((cpu["longest_ns"] for place in self.noise["places"]
+                    for cpu in place["cpus"]), default=0)
+
+    @property
+    def messages(self) -> list[str]:
+        """Why it is not known, of each place where it is not."""
+        return [": ".join(filter(None, (place["host"], place["message"])))
+                for place in self.noise["places"] if place["message"]]
+
+
+def percent(noise: dict) -> Optional[float]:
+    """That of the worst CPU of all places; None unless all are known."""
+    found = [place["worst_percent"] for place in noise["places"]]
+    return None if None in found or not found else max(found)
+
+
+def looks(trials: list[dict]) -> list[Look]:
+    return [Look(trial["trial"], trial["block"], trial["noise"])
+            for trial in trials if trial.get("noise")]
+
+
+def first_of_blocks(found: list[Look]) -> list[Look]:
+    """Those before which there was time to wait."""
+    return [look for at, look in enumerate(found)
+            if at == 0 or found[at - 1].block != look.block]
+
+
+def over_limit(noise: dict, limit_percent: float) -> Optional[bool]:
+    """Is any place above the limit?  None: none is, but not all are known."""
+    found = [place["worst_percent"] for place in noise["places"]]
+    if any(each is not None and each > limit_percent for each in found):
+        return True
+    return None if None in found or not found else False
