@@ -11,6 +11,7 @@
 #   tests/programs/fault.c, lying_note.c  build/NAME.so, for LD_PRELOAD
 #   any other tests/programs/*.c         programs that the check scripts use
 #   */NAME.1                             a man page, beside its program
+#   packaging/                           what make install and make deb add
 #
 # A variant is one way to compile all that, in a folder of its own:
 #
@@ -37,11 +38,16 @@ MUSL_CC ?= musl-gcc
 FUZZ_CC ?= clang-14
 STRIP ?= strip
 BUILD ?= build
-# systemd looks for the daemon's unit here.
+PREFIX ?= /usr/local
+# systemd looks here for the daemon's unit, and for the user that it runs as.
 UNITS ?= $(PREFIX)/lib/systemd/system
+SYSUSERS ?= $(PREFIX)/lib/sysusers.d
+# The shells look here for completions.
+BASH_COMPLETIONS ?= $(PREFIX)/share/bash-completion/completions
+ZSH_COMPLETIONS ?= $(PREFIX)/share/zsh/site-functions
+DOC = $(PREFIX)/share/doc/blinksort
 # The scripts are installed here, with the files that they read.
 OURS = $(PREFIX)/lib/blinksort
-PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 20
 ARCH := $(shell uname -m)
 # The folder that holds usr/include and usr/lib; an empty name means /.
@@ -131,7 +137,7 @@ file_flags = $(if $(filter %_avx2.c,$1),$(AVX2)) \
 	     $(if $(filter %_avx512.c,$1),$(AVX512)) \
 	     $(if $(filter %_pclmul.c,$1),$(PCLMUL)) \
 	     $(if $(filter %_vpclmul.c,$1),$(AVX512) $(PCLMUL) -mvpclmulqdq) \
-	     $(if $(filter src/base/version.c,$1),-DBLINKSORT_COMMIT='"$(COMMIT)"')
+	     $(if $(filter src/base/version.c,$1),-DBLINKSORT_VERSION='"$(VERSION)+$(COMMIT)"')
 
 # WRAP_NAME lists the functions that the test program NAME replaces: its calls
 # of FUNCTION go to its own __wrap_FUNCTION.
@@ -165,7 +171,14 @@ STATIC_LIBRARIES := $(LIBRARIES:%=$(SYSROOT)/usr/lib/$(TRIPLET)/lib%.a) \
 	$(BUILD)/musl/libblink.a
 DYNAMIC_LIBRARIES := -Wl,--as-needed $(LIBRARIES:%=-l%)
 
-COMMIT := $(or $(shell git describe --always --dirty 2>/dev/null),unknown)
+# The version is the first of NEWS, so that a clone without tags has it, too; a
+# commit that is tagged vVERSION is its release (packaging/source.sh compares).
+# The commit is told by a file where make deb has copied the source to, and else
+# by git, also to root in the clone of a user.
+VERSION := $(shell sed -n 's/^Version \([0-9.]*\).*/\1/p' NEWS | head -n 1)
+COMMIT := $(or $(shell cat packaging/commit 2>/dev/null),$(shell \
+	git -c safe.directory='*' describe --always --dirty --exclude='*' \
+	2>/dev/null),unknown)
 
 # --- packages ----------------------------------------------------------------
 
@@ -452,14 +465,17 @@ $(MPI_SOURCES:%=tidy/%): TIDY_CHECKS := --checks=-clang-analyzer-optin.mpi.MPI-C
 format: ## lay out all C files by clang-format
 	clang-format-14 -i $(C_FILES)
 
-# strip removes debugging information and keeps the names of functions, which
-# profilers need.
+# Daemon and tuner lie in bin/, with pages of section 1: users without
+# privileges run both, too.  strip removes debugging information and keeps the
+# names of functions, which profilers need.
+INSTALLED_PROGRAMS := $(PROGRAMS:%=$(BIN)/%) $(wildcard $(BIN)/blinksort-mpi)
+INSTALLED_DOCS := README.md NEWS LICENSE
 .PHONY: install
-install: all ## install programs and man pages below DESTDIR and PREFIX
+install: all ## install all below DESTDIR and PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 755 $(PROGRAMS:%=$(BIN)/%) $(wildcard $(BIN)/blinksort-mpi) \
-		$(DESTDIR)$(PREFIX)/bin
-	$(STRIP) --strip-debug $(PROGRAMS:%=$(DESTDIR)$(PREFIX)/bin/%)
+	install -m 755 $(INSTALLED_PROGRAMS) $(DESTDIR)$(PREFIX)/bin
+	$(STRIP) --strip-debug $(addprefix \
+		$(DESTDIR)$(PREFIX)/bin/,$(notdir $(INSTALLED_PROGRAMS)))
 	$(if $(PAGES),install -m 644 $(PAGES) $(DESTDIR)$(PREFIX)/share/man/man1)
 	for file in $(SCRIPT_DATA); do \
 		install -D -m 644 $$file $(DESTDIR)$(OURS)/$$file || exit; \
@@ -469,18 +485,20 @@ install: all ## install programs and man pages below DESTDIR and PREFIX
 		ln -sfn ../lib/blinksort/$$file \
 			$(DESTDIR)$(PREFIX)/bin/$${file##*/} || exit; \
 	done
-	install -d $(DESTDIR)$(UNITS)
+	install -d $(DESTDIR)$(UNITS) $(DESTDIR)$(SYSUSERS)
 	sed 's|@PREFIX@|$(PREFIX)|g' shell/blinkd.service \
 		>$(DESTDIR)$(UNITS)/blinkd.service
+	install -m 644 shell/blinkd.sysusers $(DESTDIR)$(SYSUSERS)/blinkd.conf
+	install -d $(DESTDIR)$(DOC)
+	install -m 644 $(INSTALLED_DOCS) $(DESTDIR)$(DOC)
 
 .PHONY: uninstall
 uninstall: ## remove what make install has installed
-	rm -f $(PROGRAMS:%=$(DESTDIR)$(PREFIX)/bin/%) \
-		$(DESTDIR)$(PREFIX)/bin/blinksort-mpi
-	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(SCRIPT_PROGRAMS)))
-	rm -rf $(DESTDIR)$(OURS)
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(PROGRAMS) blinksort-mpi \
+		$(notdir $(SCRIPT_PROGRAMS)))
+	rm -rf $(DESTDIR)$(OURS) $(DESTDIR)$(DOC)
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/share/man/man1/,$(notdir $(PAGES)))
-	rm -f $(DESTDIR)$(UNITS)/blinkd.service
+	rm -f $(DESTDIR)$(UNITS)/blinkd.service $(DESTDIR)$(SYSUSERS)/blinkd.conf
 
 .PHONY: clean
 clean: ## remove what was built
@@ -499,8 +517,8 @@ require:
 stamp = @mkdir -p $(@D); echo '$(subst ','\'',$(strip $(1)))' | \
 	cmp -s - $@ || echo '$(subst ','\'',$(strip $(1)))' >$@
 
-$(BUILD)/commit: FORCE
-	$(call stamp,$(COMMIT))
+$(BUILD)/version: FORCE
+	$(call stamp,$(VERSION)+$(COMMIT))
 
 # $(call variant,NAME,COMPILER,FLAGS,LINK FLAGS,LIBRARIES) is the rules of one
 # variant.
@@ -517,7 +535,7 @@ $(BUILD)/$(1)/%.o: %.c $(BUILD)/$(1)/flags | require
 	$(Q)$(2) $(BASE_FLAGS) $(3) $$(call file_flags,$$<) $(CFLAGS) \
 		-MMD -MP -c -o $$@ $$<
 
-$(BUILD)/$(1)/src/base/version.o: $(BUILD)/commit
+$(BUILD)/$(1)/src/base/version.o: $(BUILD)/version
 
 $(BUILD)/$(1)/libblink.a: $(MEMBERS:%.c=$(BUILD)/$(1)/%.o) \
 		$(BUILD)/$(1)/members

@@ -2,8 +2,8 @@
 
 /* The Makefile defines it for this file alone, so that a new commit compiles
  * one file. */
-#ifndef BLINKSORT_COMMIT
-#define BLINKSORT_COMMIT "unknown"
+#ifndef BLINKSORT_VERSION
+#define BLINKSORT_VERSION "unknown"
 #endif
 
-const char blinksort_version[] = BLINKSORT_COMMIT;
+const char blinksort_version[] = BLINKSORT_VERSION;

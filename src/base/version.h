@@ -1,10 +1,14 @@
 /*
- * version.h - which commit this was built from, as --version shows it
+ * version.h - what this was built from, as --version shows it
  */
 #ifndef VERSION_H
 #define VERSION_H
 
-/* "git describe --always --dirty", or "unknown" outside a repository. */
+/*
+ * One word, VERSION+COMMIT: the newest version in NEWS, and the abbreviated commit
+ * with "-dirty" behind it if files were changed; COMMIT is "unknown" where neither
+ * git nor a file knows it.
+ */
 extern const char blinksort_version[];
 
 #endif /* VERSION_H */

@@ -32,7 +32,7 @@ make_tree()
 	echo 'int one(void);
 	int one(void) { return 0; }' >tree/src/base/one.c
 	echo 'const char *version(void);
-	const char *version(void) { return BLINKSORT_COMMIT; }' \
+	const char *version(void) { return BLINKSORT_VERSION; }' \
 		>tree/src/base/version.c
 	echo 'int main(void) { return 0; }' | tee tree/src/programs/left_main.c \
 		tree/shell/right_main.c >tree/tests/bench/bench_spawn.c
@@ -41,6 +41,9 @@ make_tree()
 		>tree/tests/demo_cluster.sh
 	printf '[Service]\nExecStart=@PREFIX@/bin/blinkd\n' \
 		>tree/shell/blinkd.service
+	echo 'u _blinkd' >tree/shell/blinkd.sysusers
+	printf 'News\n\nVersion 7.8 (today)\n\nVersion 7.7\n' >tree/NEWS
+	touch tree/{README.md,LICENSE}
 	chmod +x tree/tests/*.sh
 }
 
@@ -202,20 +205,71 @@ case_parallel()
 		[ "$status" != 0 ] || fail "-j1 compiles two files at a time"
 }
 
+# expect_version TEXT: the program says it, and nothing else
+expect_version()
+{
+	run_make LIBC=glibc
+	expect_made
+	[ "$(tree/bin/left)" = "$1" ] || fail "$(tree/bin/left), not $1"
+}
+
+# Of the repository, of root in another user's, of a source without one; and a
+# tag is no commit.
+case_version()
+{
+	local git=(git -C tree -c user.name=n -c user.email=n@example.org) commit
+
+	make_tree
+	printf '%s\n' '#include <stdio.h>' 'const char *version(void);' \
+		'int main(void) { return puts(version()) < 0; }' \
+		>tree/src/programs/left_main.c
+	make_path "$UID" '.*'
+	export GIT_CEILING_DIRECTORIES=$PWD
+	expect_version 7.8+unknown
+	"${git[@]}" init -q
+	printf '%s\n' build/ bin/ >tree/.gitignore
+	"${git[@]}" add .
+	"${git[@]}" commit -q -m one
+	"${git[@]}" tag -a -m seven v7.8
+	commit=$("${git[@]}" rev-parse --short HEAD)
+	expect_version "7.8+$commit"
+	[ "$UID" != 0 ] || chown -R 65534 tree
+	expect_version "7.8+$commit"
+	sed -i 's/^Version 7.8/Version 7.10/' tree/NEWS
+	expect_version "7.10+$commit-dirty"
+	mkdir tree/packaging
+	echo 0123abc >tree/packaging/commit
+	expect_version 7.10+0123abc
+}
+
+# expect_stripped PROGRAM: but for the names of its functions
+expect_stripped()
+{
+	readelf -S "$1" >sections
+	! grep -q '\.debug_' sections || fail "debugging information is there"
+	readelf -s -W "$1" >symbols
+	expect_match ' FUNC .* main$' symbols
+}
+
 case_install()
 {
 	make_tree
 	make_path 1000 '.*'
+	run_make
+	cp tree/bin/left tree/bin/blinksort-mpi
 	run_make install DESTDIR="$PWD/root" PREFIX=/usr
 	expect_made
-	expect_folder root/usr/bin left right
+	expect_folder root/usr bin lib share
+	expect_folder root/usr/bin blinksort-mpi left right
 	root/usr/bin/left || fail "it does not run"
 	readelf -S tree/bin/left >sections
 	expect_match '\.debug_info' sections
-	readelf -S root/usr/bin/left >sections
-	! grep -q '\.debug_' sections || fail "debugging information is there"
-	readelf -s -W root/usr/bin/left >symbols
-	expect_match ' FUNC .* main$' symbols
+	expect_stripped root/usr/bin/left
+	expect_stripped root/usr/bin/blinksort-mpi
+	expect_match '^ExecStart=/usr/bin/blinkd$' \
+		root/usr/lib/systemd/system/blinkd.service
+	expect_match '^u _blinkd' root/usr/lib/sysusers.d/blinkd.conf
+	expect_folder root/usr/share/doc/blinksort LICENSE NEWS README.md
 	run_make uninstall DESTDIR="$PWD/root" PREFIX=/usr
 	expect_made
 	find root ! -type d >left
@@ -262,6 +316,7 @@ else
 	check parallel case_parallel all
 	check parallel_demo case_parallel demo
 fi
+check version case_version
 check install case_install
 check help case_help
 check no_python case_no_python
