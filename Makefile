@@ -92,7 +92,8 @@ FUZZERS := $(wildcard tests/fuzz/fuzz_*.c)
 PRELOADS := $(wildcard tests/programs/fault.c tests/programs/lying_note.c)
 HELPERS := $(filter-out $(PRELOADS),$(wildcard tests/programs/*.c))
 SCRIPTS := $(wildcard .ci/run tests/run tests/cluster tests/*.sh \
-	     tests/*/*.sh tune/blinktune tune/*/*.sh)
+	     tests/*/*.sh tune/blinktune tune/*/*.sh packaging/*.sh \
+	     packaging/debian/*.p[or]*)
 PYTHON := $(wildcard results/blinkreport results/blinktrial \
 	    results/*/*.py results/*/*/*.py tests/*/*.py)
 # Some programs are scripts.  bin/ has links to them: a script finds the other
@@ -209,6 +210,10 @@ BENCH_PACKAGES := mpich libmpich-dev openmpi-bin libopenmpi-dev \
 # check-vm and check-vm-unit need these; they fetch the kernel themselves.
 VM_PACKAGES := $(CHECK_PACKAGES) qemu-system-x86 cpio kmod mdadm dosfstools \
 	systemd
+
+# make deb needs these: each MPI's compiler, and Debian's own tools.
+DEB_PACKAGES := $(BUILD_PACKAGES) libmpich-dev libopenmpi-dev dpkg-dev \
+	debhelper dh-python lintian
 
 # check-arm64 needs these; it fetches the libraries itself.
 ARM64_PACKAGES := $(BUILD_PACKAGES) gcc-aarch64-linux-gnu qemu-user
@@ -499,6 +504,13 @@ uninstall: ## remove what make install has installed
 	rm -rf $(DESTDIR)$(OURS) $(DESTDIR)$(DOC)
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/share/man/man1/,$(notdir $(PAGES)))
 	rm -f $(DESTDIR)$(UNITS)/blinkd.service $(DESTDIR)$(SYSUSERS)/blinkd.conf
+
+# What the user gave to this make is not for the one below dpkg-buildpackage.
+.PHONY: deb
+deb: ## build Debian packages, in build/deb/
+	$(call install,$(DEB_PACKAGES))
+	@env -u MAKEFLAGS -u MFLAGS -u MAKEOVERRIDES -u MAKELEVEL \
+		packaging/deb.sh $(BUILD)/deb $(VERSION) $(COMMIT)
 
 .PHONY: clean
 clean: ## remove what was built
