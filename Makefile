@@ -93,6 +93,7 @@ PRELOADS := $(wildcard tests/programs/fault.c tests/programs/lying_note.c)
 HELPERS := $(filter-out $(PRELOADS),$(wildcard tests/programs/*.c))
 SCRIPTS := $(wildcard .ci/run tests/run tests/cluster tests/*.sh \
 	     tests/*/*.sh tune/blinktune tune/*/*.sh packaging/*.sh \
+	     packaging/completion/candidates packaging/completion/*.bash \
 	     packaging/debian/*.p[or]*)
 PYTHON := $(wildcard results/blinkreport results/blinktrial \
 	    results/*/*.py results/*/*/*.py tests/*/*.py)
@@ -191,7 +192,7 @@ BUILD_PACKAGES := make gcc libc6-dev musl-tools liburing-dev libsodium-dev \
 CHECK_PACKAGES := $(BUILD_PACKAGES) libcmocka-dev xfsprogs util-linux \
 	python3 python3-numpy python3-scipy python3-matplotlib \
 	python3-jsonschema mandoc busybox \
-	hdparm fio ethtool fdisk strace procps iproute2 nftables
+	hdparm fio ethtool fdisk strace procps iproute2 nftables zsh
 
 LINT_PACKAGES := $(CHECK_PACKAGES) clang-14 clang-tidy-14 clang-format-14 \
 	shellcheck flake8
@@ -475,6 +476,10 @@ format: ## lay out all C files by clang-format
 # names of functions, which profilers need.
 INSTALLED_PROGRAMS := $(PROGRAMS:%=$(BIN)/%) $(wildcard $(BIN)/blinksort-mpi)
 INSTALLED_DOCS := README.md NEWS LICENSE
+# bash looks for a file of the name of the command.
+COMPLETED := $(sort blinksort blinksort-mpi $(PROGRAMS) $(notdir $(SCRIPT_PROGRAMS)))
+fill_in = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@OURS@|$(OURS)|g' \
+	-e 's|@PROGRAMS@|$(COMPLETED)|g'
 .PHONY: install
 install: all ## install all below DESTDIR and PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
@@ -490,9 +495,18 @@ install: all ## install all below DESTDIR and PREFIX
 		ln -sfn ../lib/blinksort/$$file \
 			$(DESTDIR)$(PREFIX)/bin/$${file##*/} || exit; \
 	done
+	install -D packaging/completion/candidates \
+		$(DESTDIR)$(OURS)/completion/candidates
+	install -d $(DESTDIR)$(BASH_COMPLETIONS) $(DESTDIR)$(ZSH_COMPLETIONS)
+	$(fill_in) packaging/completion/blinksort.bash \
+		>$(DESTDIR)$(BASH_COMPLETIONS)/blinksort
+	for name in $(filter-out blinksort,$(COMPLETED)); do \
+		ln -sf blinksort $(DESTDIR)$(BASH_COMPLETIONS)/$$name || exit; \
+	done
+	$(fill_in) packaging/completion/blinksort.zsh \
+		>$(DESTDIR)$(ZSH_COMPLETIONS)/_blinksort
 	install -d $(DESTDIR)$(UNITS) $(DESTDIR)$(SYSUSERS)
-	sed 's|@PREFIX@|$(PREFIX)|g' shell/blinkd.service \
-		>$(DESTDIR)$(UNITS)/blinkd.service
+	$(fill_in) shell/blinkd.service >$(DESTDIR)$(UNITS)/blinkd.service
 	install -m 644 shell/blinkd.sysusers $(DESTDIR)$(SYSUSERS)/blinkd.conf
 	install -d $(DESTDIR)$(DOC)
 	install -m 644 $(INSTALLED_DOCS) $(DESTDIR)$(DOC)
@@ -503,6 +517,8 @@ uninstall: ## remove what make install has installed
 		$(notdir $(SCRIPT_PROGRAMS)))
 	rm -rf $(DESTDIR)$(OURS) $(DESTDIR)$(DOC)
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/share/man/man1/,$(notdir $(PAGES)))
+	rm -f $(addprefix $(DESTDIR)$(BASH_COMPLETIONS)/,$(COMPLETED)) \
+		$(DESTDIR)$(ZSH_COMPLETIONS)/_blinksort
 	rm -f $(DESTDIR)$(UNITS)/blinkd.service $(DESTDIR)$(SYSUSERS)/blinkd.conf
 
 # What the user gave to this make is not for the one below dpkg-buildpackage.

@@ -26,7 +26,8 @@ readonly DEMO_PACKAGES="gcc libc6-dev liblz4-dev libsodium-dev liburing-dev\
 # make_tree: two programs; the only test of it cannot be compiled
 make_tree()
 {
-	mkdir -p tree/src/{base,programs} tree/shell tree/tests/{bench,unit/musl}
+	mkdir -p tree/src/{base,programs} tree/shell tree/packaging/completion \
+		tree/tests/{bench,unit/musl}
 	cp "$REPO/Makefile" tree
 	cp "$REPO/tests/unit/musl/tests.txt" tree/tests/unit/musl
 	echo 'int one(void);
@@ -43,7 +44,8 @@ make_tree()
 		>tree/shell/blinkd.service
 	echo 'u _blinkd' >tree/shell/blinkd.sysusers
 	printf 'News\n\nVersion 7.8 (today)\n\nVersion 7.7\n' >tree/NEWS
-	touch tree/{README.md,LICENSE}
+	touch tree/{README.md,LICENSE} \
+		tree/packaging/completion/{candidates,blinksort.{bash,zsh}}
 	chmod +x tree/tests/*.sh
 }
 
@@ -237,7 +239,6 @@ case_version()
 	expect_version "7.8+$commit"
 	sed -i 's/^Version 7.8/Version 7.10/' tree/NEWS
 	expect_version "7.10+$commit-dirty"
-	mkdir tree/packaging
 	echo 0123abc >tree/packaging/commit
 	expect_version 7.10+0123abc
 }
@@ -270,6 +271,9 @@ case_install()
 		root/usr/lib/systemd/system/blinkd.service
 	expect_match '^u _blinkd' root/usr/lib/sysusers.d/blinkd.conf
 	expect_folder root/usr/share/doc/blinksort LICENSE NEWS README.md
+	expect_folder root/usr/share/bash-completion/completions blinksort \
+		blinksort-mpi left right
+	expect_folder root/usr/share/zsh/site-functions _blinksort
 	run_make uninstall DESTDIR="$PWD/root" PREFIX=/usr
 	expect_made
 	find root ! -type d >left
