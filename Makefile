@@ -374,6 +374,13 @@ check-fresh: ## run make demo and make check on a fresh Debian 12
 	$(call install,debootstrap)
 	@tests/fresh.sh $(BUILD)/fresh $(WAYS)
 
+.PHONY: check-deb
+check-deb: ## install, upgrade, purge the packages; needs root
+	$(call install,$(DEB_PACKAGES) $(VM_PACKAGES) debootstrap)
+	@$(MAKE) --no-print-directory all tests deb
+	@tests/fresh.sh $(BUILD)/fresh deb
+	@FRESH=$(BUILD)/fresh tests/vm/check.sh deb $(BUILD)/vm
+
 ARM64 := $(BUILD)/arm64
 .PHONY: check-arm64
 check-arm64: ## compile for arm64 and test the programs by QEMU

@@ -15,10 +15,14 @@
 #          without sudo; the packages are there
 #   bare   make check as root without CAP_SYS_ADMIN: it may not mount, nor make
 #          namespaces
+#   deb    install the packages that make deb has built, use them, upgrade from
+#          a lower version, and purge them (tests/vm/guest_deb.sh), in a tree of
+#          its own, FOLDER/deb-root, which has neither compiler nor repository
 #
-# Default: all, in this order.  demo begins with a new tree, the others go on
-# with the one that is there, and make one if there is none.  FOLDER/base keeps
-# what debootstrap made, for the next run; FOLDER/WAY.log has what was printed.
+# Default: the first four, in this order.  demo begins with a new tree, the others
+# go on with the one that is there, and make one if there is none.  FOLDER/base
+# keeps what debootstrap made, for the next run; FOLDER/WAY.log has what was
+# printed.
 #
 # Packages come from where this machine's apt gets its own, by its sources,
 # proxies and keys.  Everything runs in namespaces of mounts and processes: in
@@ -149,14 +153,19 @@ clone_to()
 		"$ROOT$1/blinksort"
 }
 
-make_root()
+new_root()
 {
 	make_base
 	rm -rf --one-file-system "$ROOT"
 	cp -a --reflink=auto "$FOLDER/base" "$ROOT"
+	cp -L /etc/resolv.conf "$ROOT/etc"
+}
+
+make_root()
+{
+	new_root
 	[ "$(stat -c %a "$ROOT/root")" = 700 ] || die "/root is not of mode 700"
 	clone_to /root
-	cp -L /etc/resolv.conf "$ROOT/etc"
 }
 
 # as_reader COMMAND...: in the tree, by a user of the way "user"
@@ -210,6 +219,49 @@ way_bare()
 	[ -d "$ROOT" ] || make_root
 	inside "$ROOT" setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin \
 		make -C "$ROOTS_CLONE" check
+}
+
+# depends DEB...: the names of what they depend on, the first of alternatives
+depends()
+{
+	local deb
+
+	for deb; do
+		dpkg-deb -f "$deb" Depends | tr ',' '\n' |
+			sed -E 's/^ *([^ :|]+).*/\1/'
+	done | sort -u
+}
+
+# lower DEB FOLDER: the same package of a version before all others
+lower()
+{
+	local unpacked
+
+	unpacked=$(mktemp -d)
+	dpkg-deb -R "$1" "$unpacked"
+	sed -i 's/^Version: /&0~/' "$unpacked/DEBIAN/control"
+	dpkg-deb --root-owner-group -b "$unpacked" "$2"
+	rm -r "$unpacked"
+}
+
+way_deb()
+{
+	local debs=$REPO/build/deb deb spawn=build/musl/tests/bench/bench_spawn
+
+	ROOT=$FOLDER/deb-root
+	new_root
+	mkdir -p "$ROOT/debs/old" "$ROOT/blinksort/${spawn%/*}"
+	for deb in "$debs"/*.deb; do
+		[[ $deb == *-dbgsym_* ]] || cp "$deb" "$ROOT/debs"
+	done
+	lower "$debs"/blinksort_*.deb "$ROOT/debs/old"
+	cp -r "$REPO/tests" "$ROOT/blinksort"
+	cp "$REPO/$spawn" "$ROOT/blinksort/$spawn"
+	inside "$ROOT" apt-get -q update
+	# shellcheck disable=SC2046 # several words
+	inside "$ROOT" apt-get -q -y --no-install-recommends install procps \
+		$(depends "$ROOT"/debs/*.deb)
+	inside "$ROOT" bash /blinksort/tests/vm/guest_deb.sh
 }
 
 # go WAY: prints one line

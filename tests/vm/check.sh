@@ -1,7 +1,7 @@
 #!/bin/bash
 # check.sh - what wants a machine of its own (make check-vm, check-vm-unit)
 #
-# USAGE: tests/vm/check.sh devices|fat|unit|numa|cpus [FOLDER]
+# USAGE: tests/vm/check.sh devices|fat|unit|numa|cpus|deb [FOLDER]
 #                                                         default: build/vm
 #
 # Boots Debian's kernel in QEMU, by software emulation:
@@ -16,7 +16,9 @@
 #   unit      with systemd as the first process, which starts
 #             tests/vm/guest_unit.sh: it starts blinkd as an administrator
 #             would, and looks at what its unit allows and leaves
-#
+#   deb       the tree that tests/fresh.sh has left, of a whole Debian 12 with
+#             systemd as the first process, which starts
+#             tests/vm/guest_deb.sh: it installs, upgrades and purges packages
 #   numa      with two NUMA nodes of two CPUs each, and runs
 #             tests/vm/guest_numa.sh: it counts where blinksort's pages lie
 #   cpus      with CPUS CPUs, 16 if that is not set, and runs
@@ -98,6 +100,15 @@ prepare_cpus()
 prepare_unit()
 {
 	kernel_options="systemd.unit=guest_unit.service systemd.show_status=no"
+}
+
+# The tree is in memory, and so are the files of the demo.  There is no udev,
+# whose device a getty on the console would wait for.
+prepare_deb()
+{
+	kernel_options="systemd.unit=guest_deb.service systemd.show_status=no"
+	kernel_options+=" systemd.mask=serial-getty@ttyS0.service"
+	memory_mib=4096
 }
 
 boot()

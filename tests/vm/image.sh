@@ -1,7 +1,7 @@
 #!/bin/bash
 # image.sh - a machine to boot: Debian's kernel and a root made of this system
 #
-# USAGE: tests/vm/image.sh devices|fat|unit|numa|cpus FOLDER
+# USAGE: tests/vm/image.sh devices|fat|unit|numa|cpus|deb FOLDER
 #
 # Makes FOLDER/MACHINE/kernel and FOLDER/MACHINE/initramfs.  The kernel is fetched
 # as Debian's package (apt-get download) and unpacked, not installed, once for
@@ -14,6 +14,8 @@
 #   cpus      the same, tests/vm/guest_cpus.sh
 #   unit      it is systemd, and what it starts is tests/vm/guest_unit.sh; our
 #             own programs are installed (make install PREFIX=/usr)
+#   deb       it is systemd, in the tree that tests/fresh.sh deb has left in FRESH,
+#             which only root can copy; nothing of this system is in it
 
 set -eu -o pipefail
 export LC_ALL=C
@@ -25,6 +27,7 @@ BIN=${BIN:-$REPO/bin}
 HELPERS=${HELPERS:-$REPO/build/dyn/tests/programs}
 FOLDER=$KERNELS/$MACHINE
 ROOT=$FOLDER/root
+FRESH=${FRESH:-$REPO/build/fresh}
 # Whose programs the machine has.
 PACKAGES=(bash coreutils util-linux mount grep sed mawk findutils procps
 	diffutils kmod)
@@ -49,6 +52,9 @@ numa)
 	;;
 cpus)
 	PACKAGES+=(iproute2)
+	;;
+deb)
+	PACKAGES=()
 	;;
 *)
 	echo "image.sh: $MACHINE: no such machine" >&2
@@ -218,12 +224,31 @@ make_unit()
 	ln -s usr/lib/systemd/systemd "$ROOT/init"
 }
 
+# Without what apt has fetched, which would take memory.
+make_deb()
+{
+	rm -rf "$ROOT"
+	cp -a --reflink=auto "$FRESH/deb-root" "$ROOT"
+	rm -rf "$ROOT/blinksort/tests"
+	cp -r "$REPO/tests" "$ROOT/blinksort/"
+	rm -rf "$ROOT"/var/cache/apt/*.bin "$ROOT"/var/cache/apt/archives/*.deb \
+		"$ROOT"/var/lib/apt/lists/*
+	echo 626c696e6b736f7274626c696e6b736f >"$ROOT/etc/machine-id"
+	sed 's/guest_unit/guest_deb/' "$REPO/tests/vm/guest_unit.service" \
+		>"$ROOT/etc/systemd/system/guest_deb.service"
+	ln -sf usr/lib/systemd/systemd "$ROOT/init"
+}
+
 mkdir -p "$FOLDER"
-make_root
-copy_programs
-copy_tests
-"make_$MACHINE"
-copy_libraries
+if [ "$MACHINE" = deb ]; then
+	make_deb
+else
+	make_root
+	copy_programs
+	copy_tests
+	"make_$MACHINE"
+	copy_libraries
+fi
 fetch_kernel
 (cd "$ROOT" && find . -print0 | cpio --null --create --format=newc --quiet \
 	--owner=0:0 >"$FOLDER/initramfs")
