@@ -160,11 +160,15 @@ case_script()
 
 case_user()
 {
-	local user
+	local user ours
 
 	sh -- /usr/bin/cat /proc/self/status >status
 	user=$(awk '/^Uid:/ { print $2 }' status)
-	if [ "$user" -lt 61184 ] || [ "$user" -gt 65519 ]; then
+	ours=$(awk -F : '$1 == "_blinkd" { print $3 }' /etc/passwd)
+	echo "  _blinkd of sysusers.d: ${ours:-none}, of the job: $user"
+	if [ "$ours" ]; then
+		[ "$user" = "$ours" ] || fail "user $user"
+	elif [ "$user" -lt 61184 ] || [ "$user" -gt 65519 ]; then
 		fail "user $user"
 	fi
 	expect_match "^Uid:	$user	$user	$user	$user\$" status
