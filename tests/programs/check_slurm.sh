@@ -162,35 +162,44 @@ program_of()
 	fi
 }
 
+# Of some hundred jobs of Open MPI 4.1.4 under Slurm's PMIx, on busy CPUs, one has
+# a rank that gets another's message while it still waits in MPI_Init: its TCP
+# plug-in then calls a function at 0.  No frame is ours.  Or a rank does not get a
+# connection in time.
+has_mpi_failed()
+{
+	cat err err.? >told 2>/dev/null || true
+	grep -q 'Open MPI failed to TCP connect' told && return
+	grep -q -E 'address 0x0+ \(pc 0x0+ |Failing at address: \(nil\)' told &&
+		! grep -q -E 'blinksort-mpi[.a-z]*\(' told
+}
+
+# slurm_mpi TRANSPORT OPTION... COMMAND...: again, where the MPI itself has failed
+slurm_mpi()
+{
+	slurm "${@:2}"
+	if [ "$1" = openmpi ] && [ "$status" != 0 ] && has_mpi_failed; then
+		rm -f err.?
+		slurm "${@:2}"
+	fi
+}
+
 # slurm_sort TRANSPORT "SRUN'S OPTIONS" OPTION...
 slurm_sort()
 {
-	local program srun_options
+	local program srun_options transport=$1
 	read -r -a program <<<"$(program_of "$1")"
 	read -r -a srun_options <<<"$2"
 	shift 2
 
-	slurm "${srun_options[@]}" "${program[@]}" in.%r -o out.%r \
-		--deadline="$DEADLINE_S" "$@"
-}
-
-# Of some hundred jobs of Open MPI 4.1.4 under Slurm's PMIx one has a rank that
-# gets another's message while it still waits in MPI_Init: its TCP plug-in then
-# calls a function at 0.  No frame is ours.
-has_mpi_crashed()
-{
-	grep -q -E 'address 0x0+ \(pc 0x0+ |Failing at address: \(nil\)' err &&
-		! grep -q -E 'blinksort-mpi[.a-z]*\(' err
+	slurm_mpi "$transport" "${srun_options[@]}" "${program[@]}" in.%r \
+		-o out.%r --deadline="$DEADLINE_S" "$@"
 }
 
 # expect_slurm TRANSPORT "SRUN'S OPTIONS" OPTION...: ./want is what comes out
 expect_slurm()
 {
 	slurm_sort "$@"
-	if [ "$1" = openmpi ] && has_mpi_crashed; then
-		expect_none
-		slurm_sort "$@"
-	fi
 	[ "$status" = 0 ] || fail "status $status: $*: $(head -c 2000 err)"
 	expect_whole 4 want || fail "$*"
 	rm -f out.*
@@ -293,22 +302,31 @@ case_secret_missed()
 	expect_none
 }
 
+# hydra HOSTS OPTION...: four ranks on so many hosts, started by MPICH's mpirun
+hydra()
+{
+	local hosts=$1
+
+	shift
+	status=0
+	timeout 100 mpirun.mpich -launcher fork -hosts "$hosts" -n 4 \
+		"$BIN/blinksort" --cluster in.%r -o out.%r \
+		--deadline="$DEADLINE_S" "$@" >said 2>err </dev/null || status=$?
+}
+
 # The same with MPICH's launcher, which does not tell the hosts.
 case_secret_hydra()
 {
 	local hosts=n0,n1,n2,n3
 
 	make_exact
-	status=0
-	timeout 100 mpirun.mpich -launcher fork -hosts "$hosts" -n 4 \
-		"$BIN/blinksort" --cluster --nodes="$hosts" in.%r -o out.%r \
-		--deadline="$DEADLINE_S" >said 2>err </dev/null || status=$?
+	hydra "$hosts" --nodes="$hosts"
+	# On busy CPUs it may end by SIGPIPE itself.
+	[ "$status" != 141 ] || hydra "$hosts" --nodes="$hosts"
 	[ "$status" = 0 ] || fail "status $status: $(cat err)"
 	expect_whole 4 want
 	rm out.*
-	timeout 100 mpirun.mpich -launcher fork -hosts "$hosts" -n 4 \
-		"$BIN/blinksort" --cluster in.%r -o out.%r >said 2>err </dev/null ||
-		status=$?
+	hydra "$hosts"
 	[ "$status" = 2 ] || fail "status $status: $(cat err)"
 	expect_match '1 of 4 ranks are on this machine: give --nodes, or start the ranks by srun' err
 	expect_none
@@ -393,8 +411,8 @@ expect_full()
 	local program
 	read -r -a program <<<"$(program_of "$1")"
 
-	slurm -N4 -n4 --mpi="${PLUGIN[$1]}" "${APART[@]}" "${program[@]}" in.%r \
-		-o d.%r/out --deadline="$DEADLINE_S" "${@:2}"
+	slurm_mpi "$1" -N4 -n4 --mpi="${PLUGIN[$1]}" "${APART[@]}" \
+		"${program[@]}" in.%r -o d.%r/out --deadline="$DEADLINE_S" "${@:2}"
 	[ "$status" != 0 ] || fail "status 0"
 	expect_match '^blinksort(-mpi)?: (d|tmp).1' err.1
 	expect_named 1 3
