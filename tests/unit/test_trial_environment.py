@@ -266,7 +266,7 @@ class TestThisMachine(unittest.TestCase):
         if not os.path.exists(f"{BIN}/blinksort"):
             self.skipTest("no programs")
         self.assertRegex(self.found["versions"]["blinksort"],
-                         "^blinksort [0-9a-z-]+$")
+                         "^blinksort [0-9.]+[+][0-9a-z-]+$")
 
 
 if __name__ == "__main__":
