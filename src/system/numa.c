@@ -14,6 +14,7 @@
 #include "base/base.h"
 #include "base/failure.h"
 #include "base/parse.h"
+#include "system/small_file.h"
 #include "system/topology.h"
 
 /* Of linux/mempolicy.h since Linux 5.15. */
@@ -165,23 +166,22 @@ int numa_node_of_disk(uint64_t device)
 		"/sys/dev/block/%u:%u/device/numa_node",
 		"/sys/dev/block/%u:%u/../device/numa_node",
 	};
-	int node = -1;
-
-	for (unsigned i = 0; i < ARRAY_LEN(forms) && node < 0; i++) {
-		char path[64];
-		FILE *file;
+	for (unsigned i = 0; i < ARRAY_LEN(forms); i++) {
+		char path[64], text[32];
+		uint64_t node;
 
 		/* NOLINTNEXTLINE(clang-diagnostic-format-nonliteral) */
 		snprintf(path, sizeof(path), forms[i], major(device),
 			 minor(device));
-		file = fopen(path, "re");
-		if (!file)
+		if (!small_file_read(path, text, sizeof(text)))
 			continue;
-		if (fscanf(file, "%d", &node) != 1)
-			node = -1;
-		fclose(file);
+		text[strcspn(text, "\n")] = '\0';
+		/* A device without a node has -1. */
+		return parse_u64(text, 0, TOPOLOGY_NODES_MAX - 1, &node) == 0
+			       ? (int)node
+			       : -1;
 	}
-	return node < TOPOLOGY_NODES_MAX ? node : -1;
+	return -1;
 }
 
 void numa_count(const void *memory, size_t bytes, uint64_t *bytes_on)

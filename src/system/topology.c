@@ -1,6 +1,5 @@
 #include "system/topology.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "system/small_file.h"
 
 /* The most that Debian's kernel is built for (CONFIG_NR_CPUS); the kernel
  * refuses a set with fewer bits than it has CPUs. */
@@ -72,22 +72,6 @@ unsigned topology_place_of_self(const struct topology *topology)
 	return 0;
 }
 
-/* The beginning of a small file as a string; false if there is none. */
-static bool read_text(const char *path, char *text, size_t text_bytes)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t length;
-
-	if (fd < 0)
-		return false;
-	length = read(fd, text, text_bytes - 1);
-	close(fd);
-	if (length < 0)
-		return false;
-	text[length] = '\0';
-	return true;
-}
-
 /* The number behind the word that begins a line of text. */
 static bool find_number(const char *text, const char *word, uint64_t *number)
 {
@@ -131,7 +115,8 @@ static bool read_cgroup_file(const char *folder, const char *name, char *text,
 	char path[PATH_MAX];
 	int length = snprintf(path, sizeof(path), "%s/%s", folder, name);
 
-	return length < (int)sizeof(path) && read_text(path, text, text_bytes);
+	return length < (int)sizeof(path) &&
+	       small_file_read(path, text, text_bytes);
 }
 
 /* What this one cgroup leaves; UINT64_MAX: it sets no limit. */
@@ -205,7 +190,7 @@ static uint64_t cgroups_left_bytes(const char *root)
 	char *line, *rest;
 
 	snprintf(path, sizeof(path), "%s/proc/self/cgroup", root);
-	if (!read_text(path, text, sizeof(text)))
+	if (!small_file_read(path, text, sizeof(text)))
 		return least;
 	for (line = strtok_r(text, "\n", &rest); line;
 	     line = strtok_r(NULL, "\n", &rest)) {
@@ -236,7 +221,7 @@ static uint64_t meminfo_available_bytes(const char *root)
 
 	/* MemAvailable is the third line. */
 	snprintf(path, sizeof(path), "%s/proc/meminfo", root);
-	if (!read_text(path, text, sizeof(text)) ||
+	if (!small_file_read(path, text, sizeof(text)) ||
 	    !find_number(text, "MemAvailable:", &available_kib))
 		return UINT64_MAX;
 	return available_kib * KIB;
@@ -260,7 +245,7 @@ static uint64_t address_space_left_bytes(void)
 	if (getrlimit(RLIMIT_AS, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
 		return UINT64_MAX;
 	/* The first number is that of all pages. */
-	if (read_text("/proc/self/statm", text, sizeof(text)))
+	if (small_file_read("/proc/self/statm", text, sizeof(text)))
 		pages = strtoul(text, NULL, 10);
 	return limit.rlim_cur -
 	       MIN(limit.rlim_cur, pages * (uint64_t)sysconf(_SC_PAGESIZE));

@@ -1,15 +1,14 @@
 /*
  * topology_nodes.c - which NUMA node each CPU belongs to
  */
-#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/base.h"
 #include "base/parse.h"
+#include "system/small_file.h"
 #include "system/topology.h"
 
 #define NODES_FOLDER "/sys/devices/system/node"
@@ -18,16 +17,8 @@
 /* The line of a small file, without its end; false if there is none. */
 static bool read_line(const char *path, char *text, size_t text_bytes)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t length;
-
-	if (fd < 0)
+	if (!small_file_read(path, text, text_bytes))
 		return false;
-	length = read(fd, text, text_bytes - 1);
-	close(fd);
-	if (length < 0)
-		return false;
-	text[length] = '\0';
 	text[strcspn(text, "\n")] = '\0';
 	return true;
 }
