@@ -24,7 +24,7 @@ expect_trial()
 
 	timeout 300 "$TRIAL" --scenario=pagecache --records=2000 --out=record \
 		"$@" >out 2>err </dev/null || status=$?
-	[ $status = "$want" ] ||
+	[ "$status" = "$want" ] ||
 		fail "status $status, not $want: $*: $(head -c 400 err)"
 }
 
@@ -201,7 +201,7 @@ case_meter()
 {
 	meter 40
 	expect_trial 0 --trials=6 --meter=log
-	kill $meter
+	kill "$meter"
 	expect_empty err
 	expect_status 0 "$TRIAL" validate record
 	# 40 W for as long as it took, by seconds since 1970 as doubles.
@@ -216,14 +216,14 @@ case_meter()
 case_meter_stops()
 {
 	meter 40 1
-	wait $meter
+	wait "$meter"
 	expect_trial 3 --trials=3 --meter=log
 	expect_one_line err
 	expect_match '^blinktrial: .*/log: does not cover a run' err
 	ask 'trials == []'
 	meter 50
 	expect_status 0 "$TRIAL" --resume --out=record >out 2>err
-	kill $meter
+	kill "$meter"
 	expect_status 0 "$TRIAL" validate record
 	ask 'len(trials) == 3'
 }
