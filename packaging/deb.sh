@@ -9,7 +9,8 @@
 # from which all else of an earlier run is removed.  In a source that is in no
 # repository, such as that copy, all files are copied but what was built.
 #
-# DEBFULLNAME and DEBEMAIL say who built them, as for Debian's own tools.
+# The packages name as their maintainer DEBFULLNAME <DEBEMAIL>, variables that
+# Debian's own tools read, too.
 set -eu -o pipefail
 export LC_ALL=C
 

@@ -2,9 +2,10 @@
  * exchange_grid.h - a collective as two: over the rows of a grid, then over its
  * columns
  *
- * grid_shape.h says who stands where, also if the last row is incomplete;
- * grid_bundle.h what a bundle is.  A message first goes to the rank that stands
- * in the sender's row and in the receiver's column, then down that column:
+ * grid_shape.h tells in which row and column each rank stands, also if the last
+ * row is incomplete; grid_bundle.h tells what a bundle is.  A message first
+ * goes to the rank that stands in the sender's row and in the receiver's
+ * column, then down that column:
  *
  *      row      to each rank of the own row: what is for its column
  *      column   to each rank of the own column: what has come for it

@@ -62,8 +62,8 @@ struct output {
 	unsigned file_count;
 	bool direct;	    /* the output bypasses the page cache */
 	bool sizes_lowered; /* files may hold more than they are to */
-	/* What is written through the page cache is to lie on the NUMA node of
-	 * the worker that has filled it, whoever writes it. */
+	/* Pages of the page cache are to lie on the NUMA node of the worker
+	 * that has filled the slot, whichever worker writes the slot. */
 	bool by_node;
 	unsigned slot_count;
 	/* The workers write what follows, with the lock held, and so the

@@ -21,6 +21,8 @@
 #define PREFERRED_MANY 5
 /* The kernel takes one bit less than it is told. */
 #define MASK_BITS (TOPOLOGY_NODES_MAX + 1)
+/* A set of 8192 CPUs, the most that Debian's kernel is built for. */
+#define CPU_SET_BYTES 1024
 /* Pages that one call looks up. */
 #define PAGES_AT_ONCE 512
 
@@ -93,7 +95,7 @@ int numa_confine(uint64_t nodes, const struct topology *topology,
 		 struct failure *failure)
 {
 	uint64_t others = nodes & ~numa_nodes_of(topology);
-	unsigned char cpus[TOPOLOGY_CPUS_MAX / 8 * 8] = { 0 };
+	unsigned char cpus[CPU_SET_BYTES] = { 0 };
 
 	if (others)
 		return failure_set(failure, EXIT_USAGE, "--numa", 0,

@@ -152,7 +152,7 @@ case_differs()
 	input='' start_external 2 --shared-input
 	wait_ranks 0 1
 	expect_usage
-	# Which of them rank 0 names depends on who says it first.
+	# Rank 0 names the number of the rank whose hello comes first.
 	expect_match 'finds (1000|160000) records in the shared input' err.0
 	expect_none
 	statuses=() pids=()

@@ -180,7 +180,7 @@ case_completion()
 	expect_match '^platter$' said
 }
 
-# As root, who may write where the modules are
+# Root runs the Python programs, and could leave compiled modules beside theirs.
 case_scripts()
 {
 	blinktune list >said

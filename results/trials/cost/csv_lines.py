@@ -5,7 +5,7 @@ import csv
 from trials.base import documents
 from trials.base.failure import FILE, Failure
 
-# Of a list that somebody has written.
+# A price list is written by hand; a larger file is not one.
 MOST_BYTES = 1 << 20
 
 
