@@ -116,7 +116,7 @@ static void hold_files(struct external *external)
 	for (unsigned d = 0; d < external->scratch.directory_count; d++)
 		fds[count++] = scratch_plain_fd(&external->scratch, d);
 	for (unsigned i = 0; i < external->destination.files.file_count; i++)
-		fds[count++] = external->destination.files.files[i].outfile.fd;
+		fds[count++] = external->destination.files.files[i].fd;
 	file_hold_open(&external->hold, fds, count);
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "io/file_io.h"
 #include "system/numa.h"
 
 /* The caller holds the lock. */
@@ -17,8 +18,7 @@ static void fail(struct output *output, const struct output_file *file,
 {
 	if (output->failed)
 		return;
-	failure_set(&output->failure, EXIT_FILE, file->outfile.path, -error,
-		    "");
+	failure_set(&output->failure, EXIT_FILE, file->path, -error, "");
 	output->failed = true;
 }
 
@@ -55,7 +55,7 @@ static int write_rest(const struct output_file *file,
 
 	if (done >= slot->length_bytes)
 		return 0;
-	return outfile_write(&file->outfile, slot->data + done,
+	return file_write_at(file->fd, slot->data + done,
 			     slot->length_bytes - done,
 			     file->begin_bytes + slot->offset_bytes + done);
 }
@@ -65,11 +65,10 @@ static int write_rest(const struct output_file *file,
 static int write_by_cache(const struct output_file *file, const uint8_t *bytes,
 			  size_t length_bytes, uint64_t offset_bytes)
 {
-	int error = outfile_write(&file->outfile, bytes, length_bytes,
-				  offset_bytes);
+	int error = file_write_at(file->fd, bytes, length_bytes, offset_bytes);
 
 	if (error == 0 && length_bytes > 0)
-		(void)sync_file_range(file->outfile.fd, (off_t)offset_bytes,
+		(void)sync_file_range(file->fd, (off_t)offset_bytes,
 				      (off_t)length_bytes,
 				      SYNC_FILE_RANGE_WRITE);
 	return error;
@@ -359,10 +358,9 @@ static int cut_to_size(const struct output *output, struct failure *failure)
 	for (unsigned i = 0; i < output->file_count && cuts; i++) {
 		const struct output_file *file = &output->files[i];
 
-		if (ftruncate(file->outfile.fd, (off_t)output->part_bytes[i]) <
-		    0)
-			return failure_set(failure, EXIT_FILE,
-					   file->outfile.path, errno, "");
+		if (ftruncate(file->fd, (off_t)output->part_bytes[i]) < 0)
+			return failure_set(failure, EXIT_FILE, file->path,
+					   errno, "");
 	}
 	return 0;
 }
@@ -433,7 +431,7 @@ void output_close(struct output *output)
 	for (unsigned i = 0; i < output->file_count; i++) {
 		struct output_file *file = &output->files[i];
 
-		if (file->write_fd != file->outfile.fd)
+		if (file->write_fd != file->fd)
 			close(file->write_fd);
 		hugefile_close(&file->pages);
 		outfile_close(&file->outfile);

@@ -46,9 +46,11 @@
 enum output_slot_state { SLOT_FREE, SLOT_FILLING, SLOT_READY, SLOT_WRITING };
 
 struct output_file {
+	const char *path; /* borrowed, as the user gave it */
 	struct outfile outfile;
+	int fd;		       /* the outfile's */
+	int write_fd;	       /* O_DIRECT, or fd */
 	uint64_t begin_bytes;  /* where our part begins in the file */
-	int write_fd;	       /* O_DIRECT, or the outfile's own */
 	struct hugefile pages; /* of a file on tmpfs */
 	/* Written with the lock held. */
 	bool busy;	  /* a worker is in write(2) */

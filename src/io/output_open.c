@@ -26,7 +26,7 @@ _Static_assert(DIRECT_DEPTH >= 2, "output_slots_max() is the most");
 
 static void open_direct(struct output *output, struct output_file *file)
 {
-	int fd = direct_reopen(file->outfile.fd, O_WRONLY | O_DIRECT);
+	int fd = direct_reopen(file->fd, O_WRONLY | O_DIRECT);
 
 	if (fd < 0)
 		output->direct = false;
@@ -39,9 +39,9 @@ static void close_direct(struct output *output)
 	for (unsigned i = 0; i < output->file_count; i++) {
 		struct output_file *file = &output->files[i];
 
-		if (file->write_fd != file->outfile.fd)
+		if (file->write_fd != file->fd)
 			close(file->write_fd);
-		file->write_fd = file->outfile.fd;
+		file->write_fd = file->fd;
 	}
 }
 
@@ -54,7 +54,7 @@ static int prepare_room(struct output_file *file, uint64_t size_bytes,
 			struct failure *failure)
 {
 	struct statfs fs;
-	int fd = file->outfile.fd;
+	int fd = file->fd;
 	off_t size = (off_t)size_bytes;
 
 	if (size == 0 || fstatfs(fd, &fs) < 0)
@@ -63,14 +63,13 @@ static int prepare_room(struct output_file *file, uint64_t size_bytes,
 		if (fallocate(fd, 0, 0, size) == 0)
 			return 0;
 		if (errno == ENOSPC || errno == EFBIG || errno == EDQUOT)
-			return failure_set(failure, EXIT_FILE,
-					   file->outfile.path, errno, "");
+			return failure_set(failure, EXIT_FILE, file->path,
+					   errno, "");
 	}
 	if (fs.f_type != TMPFS_MAGIC)
 		return 0;
 	if (ftruncate(fd, size) < 0)
-		return failure_set(failure, EXIT_FILE, file->outfile.path,
-				   errno, "");
+		return failure_set(failure, EXIT_FILE, file->path, errno, "");
 	hugefile_open(&file->pages, fd, size_bytes);
 	/* Stores through the mapping are for small pages. */
 	file->map_refused = file->pages.huge_anyway;
@@ -88,7 +87,7 @@ static int check_targets(const struct output *output, struct failure *failure)
 			if (outfile_same_target(&files[i].outfile,
 						&files[j].outfile))
 				return failure_set(failure, EXIT_USAGE,
-						   files[i].outfile.path, 0,
+						   files[i].path, 0,
 						   "is an output file twice");
 	return 0;
 }
@@ -128,12 +127,14 @@ int output_open(struct output *output, const char *const *paths,
 	for (unsigned i = 0; i < file_count && error == 0; i++) {
 		struct output_file *file = &output->files[i];
 
+		file->path = paths[i];
 		file->outfile = (struct outfile)OUTFILE_NONE;
 		error = outfile_open(&file->outfile, paths[i], failure);
 		if (error)
 			break;
 		output->file_count++;
-		file->write_fd = file->outfile.fd;
+		file->fd = file->outfile.fd;
+		file->write_fd = file->fd;
 		error = prepare_room(file, sizes_bytes[i], failure);
 		if (error == 0 && output->direct)
 			open_direct(output, file);
@@ -163,8 +164,10 @@ int output_open_part(struct output *output, const char *path,
 	error = outfile_open_shared(&file->outfile, path, part->mark, failure);
 	if (error == 0) {
 		output->file_count = 1;
+		file->path = path;
+		file->fd = file->outfile.fd;
 		file->begin_bytes = part->begin_bytes;
-		file->write_fd = file->outfile.fd;
+		file->write_fd = file->fd;
 		if (ftruncate(file->write_fd, (off_t)part->whole_bytes) < 0)
 			error = failure_set(failure, EXIT_FILE, path, errno,
 					    "");
@@ -197,7 +200,7 @@ uint64_t output_room_bytes(const struct output *output)
 	for (unsigned i = 0; i < output->file_count; i++) {
 		struct stat status;
 
-		if (fstat(output->files[i].outfile.fd, &status) == 0)
+		if (fstat(output->files[i].fd, &status) == 0)
 			bytes += (uint64_t)status.st_blocks * 512;
 	}
 	return bytes;

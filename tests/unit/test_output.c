@@ -325,7 +325,7 @@ static uint64_t write_and_count_pages(const struct world *world)
 		0);
 	run_writers(threads, chunk_bytes);
 	assert_int_equal(sink_finish(&output.sink, &failure), 0);
-	pages = residency_bytes(output.files[0].outfile.fd, sizes[0]) /
+	pages = residency_bytes(output.files[0].fd, sizes[0]) /
 		PAGE_BYTES;
 	assert_int_equal(output_commit(&output, false, NULL, &failure), 0);
 	output_close(&output);
@@ -454,7 +454,7 @@ static void check_refused_store(const struct world *world)
 		return;
 	open_one(world->folder, 20000, 3, false);
 	if (output.files[0].pages.map) {
-		assert_int_equal(ftruncate(output.files[0].outfile.fd, 0), 0);
+		assert_int_equal(ftruncate(output.files[0].fd, 0), 0);
 		output.files[0].busy = true;
 		for (unsigned n = 0; n < 3; n++)
 			put_chunk(n);
