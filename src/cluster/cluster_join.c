@@ -136,12 +136,12 @@ static int open_input(struct cluster *cluster, struct cluster_hello *hello)
 	const struct sorter_config *config = cluster->sort_config;
 	struct input *input = &cluster->input;
 	/* A rank that does not read does not even look at its input. */
-	int error =
-		input_open(input, config->input_paths,
-			   cluster_own_has(cluster, CLUSTER_ROLE_READ)
-				   ? config->input_count
-				   : 0,
-			   config->shape.size, config->io, cluster->failure);
+	int error = input_open(input, config->input_paths,
+			       cluster_own_has(cluster, CLUSTER_ROLE_READ)
+				       ? config->input_count
+				       : 0,
+			       config->shape.size, config->device_bytes,
+			       config->io, cluster->failure);
 
 	if (error)
 		return error;

@@ -6,7 +6,8 @@ void destination_init(struct destination *destination,
 		      const struct sorter_config *config)
 {
 	destination->config = config;
-	destination->is_stream = stream_sink_suits(config->output_paths[0]);
+	destination->is_stream = !config->outputs_are_devices &&
+				 stream_sink_suits(config->output_paths[0]);
 }
 
 /* Past the page cache, unless the user wants it otherwise: the cache would not

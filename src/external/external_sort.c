@@ -333,8 +333,8 @@ static int open_input(struct external *external, struct failure *failure)
 			&external->failure, failure);
 	}
 	error = input_open(&external->input, config->input_paths,
-			   config->input_count, config->shape.size, config->io,
-			   failure);
+			   config->input_count, config->shape.size,
+			   config->device_bytes, config->io, failure);
 	if (error)
 		return error;
 	input_choose(&external->input);

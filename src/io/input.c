@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -67,11 +68,33 @@ static int check_file(struct input_file *file, struct failure *failure)
 	file->device = status.st_dev;
 	file->inode = status.st_ino;
 	file->size_bytes = (uint64_t)size;
+	file->is_device = S_ISBLK(status.st_mode);
 	return filesize_check(file->fd, &status, file->path, failure);
 }
 
+/* Nobody is to write there meanwhile, and only so many bytes are wanted. */
+static int take_device(struct input_file *file, uint64_t device_bytes,
+		       struct failure *failure)
+{
+	if (file->size_bytes == 0)
+		return failure_set(failure, EXIT_FILE, file->path, 0,
+				   "it has no medium");
+	if (flock(file->fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+		return failure_set(failure, EXIT_FILE, file->path, 0,
+				   "it is in use: another program has locked "
+				   "it");
+	if (device_bytes > file->size_bytes)
+		return failure_set(failure, EXIT_FILE, file->path, 0,
+				   "it has %" PRIu64 " bytes, fewer than "
+				   "--device-bytes",
+				   file->size_bytes);
+	if (device_bytes > 0)
+		file->size_bytes = device_bytes;
+	return 0;
+}
+
 static int open_file(struct input_file *file, uint32_t record_size,
-		     struct failure *failure)
+		     uint64_t device_bytes, struct failure *failure)
 {
 	int error;
 
@@ -81,14 +104,20 @@ static int open_file(struct input_file *file, uint32_t record_size,
 		return failure_set(failure, EXIT_FILE, file->path, errno,
 				   "cannot open");
 	error = check_file(file, failure);
+	if (error == 0 && file->is_device)
+		error = take_device(file, device_bytes, failure);
 	if (error)
 		return error;
 	if (file->size_bytes % record_size != 0)
 		return failure_set(failure, EXIT_FILE, file->path, 0,
 				   "%" PRIu64
 				   " bytes are not a whole number of "
-				   "%" PRIu32 "-byte records",
-				   file->size_bytes, record_size);
+				   "%" PRIu32 "-byte records%s",
+				   file->size_bytes, record_size,
+				   file->is_device && device_bytes == 0
+					   ? ": how many are, --device-bytes "
+					     "says"
+					   : "");
 	file->record_count = file->size_bytes / record_size;
 	return 0;
 }
@@ -117,9 +146,10 @@ static int place_file(struct input *input, struct input_file *file,
 }
 
 int input_open(struct input *input, const char *const *paths,
-	       unsigned path_count, uint32_t record_size, enum input_mode mode,
-	       struct failure *failure)
+	       unsigned path_count, uint32_t record_size, uint64_t device_bytes,
+	       enum input_mode mode, struct failure *failure)
 {
+	bool has_device = false;
 	int error = 0;
 
 	*input = (struct input){
@@ -141,10 +171,14 @@ int input_open(struct input *input, const char *const *paths,
 		file->path = paths[i];
 		file->fd = -1;
 		file->direct_fd = -1;
-		error = open_file(file, record_size, failure);
+		error = open_file(file, record_size, device_bytes, failure);
 		if (!error)
 			error = place_file(input, file, failure);
+		has_device |= file->is_device;
 	}
+	if (!error && device_bytes > 0 && path_count > 0 && !has_device)
+		error = failure_set(failure, EXIT_USAGE, "--device-bytes", 0,
+				    "no input is a block device");
 	if (error)
 		input_close(input);
 	return error;

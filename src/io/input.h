@@ -41,6 +41,7 @@ struct input_file {
 	int direct_fd; /* -1: none; see input_open_directly() */
 	dev_t device;
 	ino_t inode;
+	bool is_device;	       /* a block device */
 	uint64_t size_bytes;   /* at open; the file may grow, but not shrink */
 	uint64_t first_record; /* its number, counted over all files */
 	uint64_t first_slot;
@@ -68,14 +69,18 @@ struct input {
 };
 
 /*
- * Open all, check that each is a regular file (a block device is one, too, for
- * reading) and a whole number of records.  A file that says that it is empty
- * and is not (procfs) is refused.  Nothing else is read, and nothing mapped
- * yet. Returns 0 or -errno with *failure filled; then nothing is left open.
+ * Open all, check that each is a regular file or a block device, and a whole
+ * number of records.  Of a block device, the first device_bytes are the input,
+ * or all if that is 0; where none of the inputs is a device, it has to be 0.
+ * Another program that locks a device (flock(2)) is refused it until it is
+ * closed, so that none of ours writes there (outdevice.h).  A file that says
+ * that it is empty and is not (procfs) is refused.  Nothing else is read, and
+ * nothing mapped yet. Returns 0 or -errno with *failure filled; then nothing is
+ * left open.
  */
 int input_open(struct input *input, const char *const *paths,
-	       unsigned path_count, uint32_t record_size, enum input_mode mode,
-	       struct failure *failure);
+	       unsigned path_count, uint32_t record_size, uint64_t device_bytes,
+	       enum input_mode mode, struct failure *failure);
 
 /* Decide what AUTO means for these files (looks at the page cache). */
 void input_choose(struct input *input);

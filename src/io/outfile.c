@@ -357,7 +357,7 @@ bool outfile_same_target(const struct outfile *a, const struct outfile *b)
 {
 	struct stat a_folder, b_folder;
 
-	return strcmp(a->name, b->name) == 0 &&
+	return a->name && b->name && strcmp(a->name, b->name) == 0 &&
 	       fstat(a->folder_fd, &a_folder) == 0 &&
 	       fstat(b->folder_fd, &b_folder) == 0 &&
 	       a_folder.st_dev == b_folder.st_dev &&

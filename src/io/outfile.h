@@ -63,7 +63,7 @@ int outfile_open(struct outfile *file, const char *path,
 int outfile_open_shared(struct outfile *file, const char *path,
 			const char *mark, struct failure *failure);
 
-/* True if both would have the same name in the same folder. */
+/* True if both are open and would have the same name in the same folder. */
 bool outfile_same_target(const struct outfile *a, const struct outfile *b);
 
 /* True if what stands under its name is this file. */

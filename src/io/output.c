@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "io/file_io.h"
+#include "io/outdevice.h"
 #include "system/numa.h"
 
 /* The caller holds the lock. */
@@ -78,7 +79,8 @@ static int write_by_cache(const struct output_file *file, const uint8_t *bytes,
  * A direct write takes whole pages.  Of a slot that holds a part of a chunk,
  * the first and the last page may hold bytes of other parts, too: our bytes on
  * them go through the page cache, and whole pages remain in the slot, or none.
- * The end of a file is not shared.
+ * The end of a file is not shared; behind that of the output on a device there
+ * may be anything.
  */
 static int write_shared_pages(const struct output *output,
 			      struct sink_slot *slot)
@@ -86,9 +88,10 @@ static int write_shared_pages(const struct output *output,
 	const struct output_file *file = &output->files[slot->part];
 	uint64_t begin = slot->offset_bytes, end = begin + slot->length_bytes;
 	uint64_t first = MIN(ROUND_UP(begin, PAGE_BYTES), end);
-	uint64_t last = end == output->part_bytes[slot->part]
-				? end
-				: MAX(ROUND_DOWN(end, PAGE_BYTES), first);
+	bool ends_file =
+		end == output->part_bytes[slot->part] && !output->on_devices;
+	uint64_t last =
+		ends_file ? end : MAX(ROUND_DOWN(end, PAGE_BYTES), first);
 	int error = write_by_cache(file, slot->data, first - begin, begin);
 
 	if (error == 0)
@@ -353,7 +356,8 @@ static int collect(struct output *output, struct failure *failure)
 
 static int cut_to_size(const struct output *output, struct failure *failure)
 {
-	bool cuts = output->direct || output->sizes_lowered;
+	bool cuts = !output->on_devices &&
+		    (output->direct || output->sizes_lowered);
 
 	for (unsigned i = 0; i < output->file_count && cuts; i++) {
 		const struct output_file *file = &output->files[i];
@@ -383,13 +387,27 @@ const struct sink_ops output_operations = {
 
 /* ------------------------------------------------------------ the end */
 
+/* Devices have no names to be given. */
+static int finish_devices(const struct output *output, bool sync,
+			  struct failure *failure)
+{
+	int error = 0;
+
+	for (unsigned i = 0; i < output->file_count && error == 0; i++)
+		error = outdevice_finish(output->files[i].fd,
+					 output->files[i].path, sync, failure);
+	return error;
+}
+
 int output_commit(struct output *output, bool sync, struct outfile *also,
 		  struct failure *failure)
 {
-	unsigned count = output->file_count;
+	unsigned count = output->on_devices ? 0 : output->file_count;
 	struct outfile *outfiles;
 	int error = finish(&output->sink, failure);
 
+	if (error == 0 && output->on_devices)
+		error = finish_devices(output, sync, failure);
 	if (error)
 		return error;
 	outfiles = calloc(count + 1, sizeof(*outfiles));
@@ -433,6 +451,8 @@ void output_close(struct output *output)
 
 		if (file->write_fd != file->fd)
 			close(file->write_fd);
+		if (output->on_devices)
+			close(file->fd);
 		hugefile_close(&file->pages);
 		outfile_close(&file->outfile);
 	}

@@ -46,12 +46,12 @@
 enum output_slot_state { SLOT_FREE, SLOT_FILLING, SLOT_READY, SLOT_WRITING };
 
 struct output_file {
-	const char *path; /* borrowed, as the user gave it */
-	struct outfile outfile;
-	int fd;		       /* the outfile's */
-	int write_fd;	       /* O_DIRECT, or fd */
-	uint64_t begin_bytes;  /* where our part begins in the file */
-	struct hugefile pages; /* of a file on tmpfs */
+	const char *path;	/* borrowed, as the user gave it */
+	struct outfile outfile; /* not open: the output is on devices */
+	int fd;			/* the outfile's, or the device's */
+	int write_fd;		/* O_DIRECT, or fd */
+	uint64_t begin_bytes;	/* where our part begins in the file */
+	struct hugefile pages;	/* of a file on tmpfs */
 	/* Written with the lock held. */
 	bool busy;	  /* a worker is in write(2) */
 	bool map_refused; /* stores through the mapping do not work here */
@@ -63,6 +63,7 @@ struct output {
 	uint64_t *part_bytes;	   /* owned: what each file will hold */
 	unsigned file_count;
 	bool direct;	    /* the output bypasses the page cache */
+	bool on_devices;    /* the files are block devices (outdevice.h) */
 	bool sizes_lowered; /* files may hold more than they are to */
 	/* Pages of the page cache are to lie on the NUMA node of the worker
 	 * that has filled the slot, whichever worker writes the slot. */
@@ -87,6 +88,19 @@ int output_open(struct output *output, const char *const *paths,
 		const uint64_t *sizes_bytes, unsigned file_count, bool direct,
 		struct failure *failure);
 
+/* The inputs of a sort, on which no output device may lie. */
+struct output_inputs {
+	const char *const *paths;
+	unsigned count;
+};
+
+/* As output_open(), but the paths are those of block devices, of which the
+ * output takes the first bytes.  Bytes behind it stay as they are. */
+int output_open_devices(struct output *output, const char *const *paths,
+			const uint64_t *sizes_bytes, unsigned device_count,
+			const struct output_inputs *inputs, bool direct,
+			struct failure *failure);
+
 /* Our part of one file that several processes write at once. */
 struct output_part {
 	const char *mark; /* as of outfile_open_shared() */
@@ -100,10 +114,10 @@ int output_open_part(struct output *output, const char *path,
 		     const struct output_part *part, struct failure *failure);
 
 /* File i will hold sizes_bytes[i].  Of an output that was opened by
- * output_open(); call before the first chunk, if the sizes were 0, since they
- * were not known; or before the finish, when no worker fills a chunk any more,
- * if they were the most that the files may hold.  0 or -errno with *failure
- * filled. */
+ * output_open() or output_open_devices(); call before the first chunk, if the
+ * sizes were 0, since they were not known; or before the finish, when no worker
+ * fills a chunk any more, if they were the most that the files may hold.  0 or
+ * -errno with *failure filled. */
 int output_set_sizes(struct output *output, const uint64_t *sizes_bytes,
 		     struct failure *failure);
 
@@ -142,8 +156,8 @@ unsigned output_slots_max(unsigned workers);
 extern const struct sink_ops output_operations;
 
 /* Finish the sink, and give the files their names; also, if not NULL, is one
- * more that gets its name with them or not at all.  0 or -errno with *failure
- * filled. */
+ * more that gets its name with them or not at all.  Devices have taken all
+ * before that.  0 or -errno with *failure filled. */
 int output_commit(struct output *output, bool sync, struct outfile *also,
 		  struct failure *failure);
 
@@ -154,7 +168,8 @@ void output_roll_back(struct output *output);
 /* The room that the files have on their disks so far. */
 uint64_t output_room_bytes(const struct output *output);
 
-/* Close.  What was not committed is gone.  Safe on a zeroed struct. */
+/* Close.  What was not committed is gone, but for what devices have taken.
+ * Safe on a zeroed struct. */
 void output_close(struct output *output);
 
 #endif /* OUTPUT_H */

@@ -12,6 +12,7 @@
 
 #include "base/base.h"
 #include "io/direct.h"
+#include "io/outdevice.h"
 #include "io/output.h"
 
 /* Direct writes under way at once: a virtio or NVMe disk is busy with 4 of
@@ -48,15 +49,18 @@ static void close_direct(struct output *output)
 /*
  * Room for the file before it is written: ext4 writes 100 MB into allocated
  * extents in 15 ms instead of 20; on tmpfs it costs more than it saves, on XFS
- * nothing changes.  A file on tmpfs is mapped.
+ * nothing changes.  A file on tmpfs is mapped.  A device has the room, or not.
  */
-static int prepare_room(struct output_file *file, uint64_t size_bytes,
-			struct failure *failure)
+static int prepare_room(const struct output *output, struct output_file *file,
+			uint64_t size_bytes, struct failure *failure)
 {
 	struct statfs fs;
 	int fd = file->fd;
 	off_t size = (off_t)size_bytes;
 
+	if (output->on_devices)
+		return outdevice_check_size(fd, file->path, size_bytes,
+					    failure);
 	if (size == 0 || fstatfs(fd, &fs) < 0)
 		return 0;
 	if (fs.f_type == EXT4_SUPER_MAGIC) {
@@ -116,30 +120,47 @@ static int init(struct output *output, const uint64_t *sizes_bytes,
 	return 0;
 }
 
-int output_open(struct output *output, const char *const *paths,
-		const uint64_t *sizes_bytes, unsigned file_count, bool direct,
-		struct failure *failure)
+/* inputs: NULL, or the file is a device. */
+static int open_file(struct output_file *file, const char *path,
+		     const struct output_inputs *inputs,
+		     struct failure *failure)
 {
-	int error = init(output, sizes_bytes, file_count, direct, failure);
+	int error = 0;
 
-	if (error)
-		return error;
-	for (unsigned i = 0; i < file_count && error == 0; i++) {
+	file->path = path;
+	file->outfile = (struct outfile)OUTFILE_NONE;
+	if (inputs) {
+		file->fd = outdevice_open(path, inputs->paths, inputs->count,
+					  failure);
+		error = MIN(file->fd, 0);
+	} else {
+		error = outfile_open(&file->outfile, path, failure);
+		file->fd = file->outfile.fd;
+	}
+	file->write_fd = file->fd;
+	return error;
+}
+
+static int open_all(struct output *output, const char *const *paths,
+		    const struct output_inputs *inputs, unsigned count,
+		    struct failure *failure)
+{
+	int error = 0;
+
+	for (unsigned i = 0; i < count && error == 0; i++) {
 		struct output_file *file = &output->files[i];
 
-		file->path = paths[i];
-		file->outfile = (struct outfile)OUTFILE_NONE;
-		error = outfile_open(&file->outfile, paths[i], failure);
+		error = open_file(file, paths[i], inputs, failure);
 		if (error)
 			break;
 		output->file_count++;
-		file->fd = file->outfile.fd;
-		file->write_fd = file->fd;
-		error = prepare_room(file, sizes_bytes[i], failure);
+		error = prepare_room(output, file, output->part_bytes[i],
+				     failure);
 		if (error == 0 && output->direct)
 			open_direct(output, file);
 	}
-	if (error == 0)
+	/* The kernel lets nobody open a device twice. */
+	if (error == 0 && !inputs)
 		error = check_targets(output, failure);
 	if (output->direct)
 		write_queue_open(&output->queue, DIRECT_DEPTH);
@@ -148,6 +169,28 @@ int output_open(struct output *output, const char *const *paths,
 	if (error)
 		output_close(output);
 	return error;
+}
+
+int output_open(struct output *output, const char *const *paths,
+		const uint64_t *sizes_bytes, unsigned file_count, bool direct,
+		struct failure *failure)
+{
+	int error = init(output, sizes_bytes, file_count, direct, failure);
+
+	return error ? error
+		     : open_all(output, paths, NULL, file_count, failure);
+}
+
+int output_open_devices(struct output *output, const char *const *paths,
+			const uint64_t *sizes_bytes, unsigned device_count,
+			const struct output_inputs *inputs, bool direct,
+			struct failure *failure)
+{
+	int error = init(output, sizes_bytes, device_count, direct, failure);
+
+	output->on_devices = true;
+	return error ? error
+		     : open_all(output, paths, inputs, device_count, failure);
 }
 
 /* The file gets its whole size at once, before anything is written: a machine
@@ -186,8 +229,8 @@ int output_set_sizes(struct output *output, const uint64_t *sizes_bytes,
 		if (output->part_bytes[i] > 0)
 			output->sizes_lowered = true;
 		else
-			error = prepare_room(&output->files[i], sizes_bytes[i],
-					     failure);
+			error = prepare_room(output, &output->files[i],
+					     sizes_bytes[i], failure);
 		output->part_bytes[i] = sizes_bytes[i];
 	}
 	return error;

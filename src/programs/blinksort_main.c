@@ -14,7 +14,6 @@
 #include "base/options.h"
 #include "base/stdout.h"
 #include "cluster/cluster.h"
-#include "io/output.h"
 #include "io/pipe.h"
 #include "programs/blinksort_help.h"
 #include "programs/cluster_options.h"
@@ -22,6 +21,7 @@
 #include "programs/external_report.h"
 #include "programs/mpi_link.h"
 #include "programs/numa_options.h"
+#include "programs/output_options.h"
 #include "programs/rank_paths.h"
 #include "programs/rank_report.h"
 #include "programs/shape_options.h"
@@ -33,6 +33,8 @@
 
 enum {
 	OPTION_OUTPUT = OPTIONS_OWN,
+	OPTION_OUTPUT_DEVICE,
+	OPTION_DEVICE_BYTES,
 	OPTION_RECORD_SIZE,
 	OPTION_KEY,
 	OPTION_REVERSE,
@@ -61,6 +63,8 @@ enum {
 
 static const struct options_entry entries[] = {
 	{ OPTION_OUTPUT, "output", 'o', OPTIONS_STREAMS, "FILE" },
+	{ OPTION_OUTPUT_DEVICE, "output-device", 0, OPTIONS_VALUES, "DEVICE" },
+	{ OPTION_DEVICE_BYTES, "device-bytes", 0, OPTIONS_VALUE, "SIZE" },
 	{ OPTION_RECORD_SIZE, "record-size", 0, OPTIONS_VALUE, "BYTES" },
 	{ OPTION_KEY, "key", 0, OPTIONS_VALUES, "OFFSET:LENGTH" },
 	{ OPTION_REVERSE, "reverse", 'r', OPTIONS_FLAG, NULL },
@@ -98,7 +102,7 @@ struct options {
 	struct options_reader reader;
 	char **words; /* owned: as they were, with the program's name */
 	struct sorter_config config;
-	const char *outputs[OUTPUT_FILES_MAX];
+	struct output_options outputs;
 	bool tells_progress;
 	bool is_external; /* it does not fit into memory */
 	struct external_options external;
@@ -141,17 +145,6 @@ static int take_kernel(struct options *options, struct failure *failure)
 	return 0;
 }
 
-static int take_output(struct options *options, struct failure *failure)
-{
-	if (options->config.output_count == OUTPUT_FILES_MAX)
-		return failure_set(failure, EXIT_USAGE, "-o", 0,
-				   "more than %d output files",
-				   OUTPUT_FILES_MAX);
-	options->outputs[options->config.output_count++] =
-		options->reader.value;
-	return 0;
-}
-
 /* --- the command line ----------------------------------------------------- */
 
 static int take_option(void *context, int id, struct failure *failure)
@@ -162,7 +155,13 @@ static int take_option(void *context, int id, struct failure *failure)
 
 	switch (id) {
 	case OPTION_OUTPUT:
-		return take_output(options, failure);
+	case OPTION_OUTPUT_DEVICE:
+		return output_options_take(reader, &options->outputs,
+					   id == OPTION_OUTPUT_DEVICE, config,
+					   failure);
+	case OPTION_DEVICE_BYTES:
+		return options_size(reader, 1, INT64_MAX, &config->device_bytes,
+				    failure);
 	case OPTION_RECORD_SIZE:
 		return shape_options_size(reader, &config->shape, failure);
 	case OPTION_KEY:
@@ -227,14 +226,9 @@ static int check_cluster(struct options *options, struct failure *failure)
 			return options_refuse_entry(
 				reader, id, failure,
 				"not with --cluster or --nodes");
-	if (gather && options->config.output_count > 0)
-		return failure_set(failure, EXIT_USAGE, "--gather", 0,
-				   "not together with -o");
-	if (gather) {
-		options->outputs[options->config.output_count++] = gather;
-		options->cluster.config.gathers = true;
-	}
-	return 0;
+	options->cluster.config.gathers = gather != NULL;
+	return output_options_complete(&options->outputs, gather,
+				       &options->config, failure);
 }
 
 static int check_input(const struct options *options, const char *path,
@@ -294,7 +288,6 @@ static int set_files(struct options *options, struct failure *failure)
 	if (ret == 0 && config->output_count == 0)
 		ret = failure_set(failure, EXIT_USAGE, "-o", 0,
 				  "is missing; see blinksort --help");
-	config->output_paths = options->outputs;
 	if (ret == 0)
 		ret = stream_options_complete(&options->streams, config,
 					      options->cluster.is_cluster,
@@ -350,7 +343,8 @@ static int sort_beyond_memory(struct options *options,
 	external->in_memory_bytes = result->memory_bytes;
 	external_options_complete(
 		&options->external,
-		options->streams.is_output ? "." : options->outputs[0]);
+		output_options_neighbour(&options->outputs,
+					 options->streams.is_output));
 	if (options->tells_progress && isatty(STDERR_FILENO))
 		external->progress = external_report_progress;
 	external_options_warn(&options->external);
@@ -450,7 +444,7 @@ static int take_rank(void *context, const struct rank *rank,
 				config->input_count, failure);
 
 	if (error == 0)
-		error = rank_paths_fill(rank, options->outputs,
+		error = rank_paths_fill(rank, options->outputs.paths,
 					config->output_count, failure);
 	if (error == 0)
 		error = rank_paths_fill(rank, external->scratch_paths,
@@ -459,7 +453,9 @@ static int take_rank(void *context, const struct rank *rank,
 	if (error == 0 && config->trace_path)
 		error = rank_paths_fill(rank, &config->trace_path, 1, failure);
 	if (error == 0)
-		external_options_complete(external, options->outputs[0]);
+		external_options_complete(
+			external,
+			output_options_neighbour(&options->outputs, false));
 	return error;
 }
 

@@ -28,7 +28,8 @@ static int check_stdin(const struct sorter_config *config,
 /* The first output that is a stream, or NULL. */
 static const char *find_output(const struct sorter_config *config)
 {
-	for (unsigned i = 0; i < config->output_count; i++)
+	for (unsigned i = 0;
+	     i < config->output_count && !config->outputs_are_devices; i++)
 		if (stream_sink_suits(config->output_paths[i]))
 			return config->output_paths[i];
 	return NULL;
@@ -77,6 +78,9 @@ int stream_options_complete(struct stream_options *options,
 		.is_output = output != NULL,
 		.is_stdout = output && is_stdout(output),
 	};
+	if (options->is_input && config->device_bytes > 0)
+		return failure_set(failure, EXIT_USAGE, "--device-bytes", 0,
+				   "not with an input that is a pipe");
 	if (output && check_output(output, config, failure) < 0)
 		return -EINVAL;
 	return check_stdin(config, failure);

@@ -49,6 +49,9 @@ int sort_setup_outputs(struct output *output,
 		       uint64_t record_count, struct failure *failure)
 {
 	uint64_t sizes_bytes[OUTPUT_FILES_MAX] = { 0 };
+	const struct output_inputs inputs = { config->input_paths,
+					      config->input_count };
+	bool reaches_medium = config->sync || config->outputs_are_devices;
 	bool direct;
 
 	if (!config->unique)
@@ -57,7 +60,11 @@ int sort_setup_outputs(struct output *output,
 	 * reach the medium anyway: else the cache takes it at once, as it does
 	 * from cp. */
 	direct = config->io == INPUT_DIRECT ||
-		 (config->io == INPUT_AUTO && config->sync);
+		 (config->io == INPUT_AUTO && reaches_medium);
+	if (config->outputs_are_devices)
+		return output_open_devices(output, config->output_paths,
+					   sizes_bytes, config->output_count,
+					   &inputs, direct, failure);
 	return output_open(output, config->output_paths, sizes_bytes,
 			   config->output_count, direct, failure);
 }
@@ -132,7 +139,8 @@ static void place_slots(const struct output *output, uint8_t *memory,
 
 	if (fstat(output->files[0].write_fd, &status) < 0)
 		return;
-	node = numa_node_of_disk(status.st_dev);
+	node = numa_node_of_disk(S_ISBLK(status.st_mode) ? status.st_rdev
+							 : status.st_dev);
 	if (node >= 0)
 		numa_prefer(memory, bytes, (unsigned)node);
 }

@@ -524,7 +524,7 @@ static int sort_files(struct sorter *sorter, struct failure *failure)
 	unsigned workers;
 	int error = input_open(&sorter->input, config->input_paths,
 			       config->input_count, config->shape.size,
-			       config->io, failure);
+			       config->device_bytes, config->io, failure);
 
 	if (error)
 		return error;

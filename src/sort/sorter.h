@@ -23,9 +23,13 @@
 struct sorter_config {
 	const char *const *input_paths;
 	unsigned input_count;
+	/* Of inputs that are block devices, the records are in the first so
+	 * many bytes; 0: in all. */
+	uint64_t device_bytes;
 	const char *const
 		*output_paths; /* parts of the sorted whole, in order */
 	unsigned output_count;
+	bool outputs_are_devices; /* block devices, see outdevice.h */
 	struct record_shape shape;
 	bool unique;	       /* of equal keys, write the first record only */
 	unsigned threads;      /* 0: all CPUs that are allowed, if it pays */

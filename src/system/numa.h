@@ -48,8 +48,9 @@ void numa_prefer_new(int node);
 /* The node that this thread runs on, or -1. */
 int numa_node_of_self(void);
 
-/* The node of the disk that the file system of this device number (st_dev)
- * lies on, or -1: not known, as on machines with one node. */
+/* The node of the disk of this device number (st_rdev), or that the file system
+ * of this number (st_dev) lies on, or -1: not known, as on machines with one
+ * node. */
 int numa_node_of_disk(uint64_t device);
 
 /* Adds the bytes of this memory that have been touched to

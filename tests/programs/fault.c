@@ -35,6 +35,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -260,6 +261,7 @@ WRAP(int, sync_file_range, (int fd, off_t offset, off_t size, unsigned flags),
      (fd, offset, size, flags), -1)
 WRAP(int, poll, (struct pollfd * fds, nfds_t count, int wait_ms),
      (fds, count, wait_ms), -1)
+WRAP(int, flock, (int fd, int operation), (fd, operation), -1)
 WRAP(int, fsync, (int fd), (fd), -1)
 WRAP(int, fdatasync, (int fd), (fd), -1)
 WRAP(int, close, (int fd), (fd), (real(fd), errno = fault.error, -1))

@@ -134,7 +134,7 @@ static void open_files(struct input *input, const struct files *files,
 {
 	struct failure failure = { 0 };
 
-	if (input_open(input, names, files->count, files->record_size, mode,
+	if (input_open(input, names, files->count, files->record_size, 0, mode,
 		       &failure))
 		fail_msg("%s", failure.why);
 	assert_int_equal(input->record_count, files->total);
@@ -276,7 +276,7 @@ static const char *read_all(const struct files *files, enum input_mode mode,
 	struct input input;
 	const char *wrong;
 
-	if (input_open(&input, names, files->count, files->record_size, mode,
+	if (input_open(&input, names, files->count, files->record_size, 0, mode,
 		       &failure))
 		return "open failed";
 	wrong = input_map(&input, &failure) ? "map failed" : NULL;
@@ -497,9 +497,9 @@ static void input_reader__same_file_twice(void **state)
 		struct failure failure = { 0 };
 		struct input input;
 
-		assert_int_equal(
-			input_open(&input, twice, 2, 100, modes[i], &failure),
-			0);
+		assert_int_equal(input_open(&input, twice, 2, 100, 0, modes[i],
+					    &failure),
+				 0);
 		assert_int_equal(input_map(&input, &failure), 0);
 		assert_null(read_range(&input, &files, 0, 60002, NULL));
 		input_close(&input);
@@ -708,9 +708,9 @@ static void input_open__refused(void **state)
 
 		if (refused[i].bytes > 0)
 			make_file(paths[1], bytes, refused[i].bytes);
-		assert_int_equal(
-			input_open(&input, paths, 2, 100, INPUT_AUTO, &failure),
-			refused[i].error);
+		assert_int_equal(input_open(&input, paths, 2, 100, 0,
+					    INPUT_AUTO, &failure),
+				 refused[i].error);
 		assert_int_equal(failure.status, EXIT_FILE);
 		assert_string_equal(failure.what, paths[1]);
 		assert_non_null(strstr(failure.why, refused[i].why));
@@ -729,12 +729,13 @@ static void input_open__too_large(void **state)
 	make_file("huge", (const uint8_t *)"", 0);
 	if (truncate("huge", (off_t)1 << 62))
 		skip_because("no files of 2^62 bytes in this folder");
-	assert_int_equal(input_open(&input, paths, 3, 1, INPUT_MMAP, &failure),
-			 -EFBIG);
+	assert_int_equal(
+		input_open(&input, paths, 3, 1, 0, INPUT_MMAP, &failure),
+		-EFBIG);
 	assert_non_null(strstr(failure.why, "too large"));
 	/* That fits, but there is no such address space. */
 	assert_int_equal(
-		input_open(&input, paths, 1, 4096, INPUT_BUFFERED, &failure),
+		input_open(&input, paths, 1, 4096, 0, INPUT_BUFFERED, &failure),
 		0);
 	assert_int_equal(input_map(&input, &failure), -ENOMEM);
 	assert_int_equal(failure.status, EXIT_RESOURCES);
@@ -748,7 +749,7 @@ static void input_open__too_many(void **state)
 	struct input input;
 
 	(void)state;
-	assert_int_equal(input_open(&input, paths, INPUT_FILES_MAX + 1, 100,
+	assert_int_equal(input_open(&input, paths, INPUT_FILES_MAX + 1, 100, 0,
 				    INPUT_AUTO, &failure),
 			 -EINVAL);
 	assert_int_equal(failure.status, EXIT_USAGE);
@@ -771,7 +772,7 @@ static void input_open__no_descriptors(void **state)
 		int error;
 
 		setrlimit(RLIMIT_NOFILE, &limit);
-		error = input_open(&input, paths, ARRAY_LEN(paths), 1,
+		error = input_open(&input, paths, ARRAY_LEN(paths), 1, 0,
 				   INPUT_AUTO, &failure);
 		_exit(!(error == -EMFILE && failure.status == EXIT_RESOURCES));
 	}
@@ -790,10 +791,11 @@ static void input_open__size_unknown(void **state)
 		struct input input;
 
 		assert_int_equal(
-			input_open(&input, paths, 1, 1, modes[i], &failure), 0);
+			input_open(&input, paths, 1, 1, 0, modes[i], &failure),
+			0);
 		input_close(&input);
 		assert_int_equal(
-			input_open(&input, paths, 2, 1, modes[i], &failure),
+			input_open(&input, paths, 2, 1, 0, modes[i], &failure),
 			-EINVAL);
 		assert_int_equal(failure.status, EXIT_FILE);
 		assert_ptr_equal(failure.what, paths[1]);
@@ -1071,7 +1073,7 @@ static void touch_lost_page(void)
 
 	outfile_test_without_tmpfile(true);
 	if (outfile_open(&file, "out", &failure) ||
-	    input_open(&input, paths, 2, 100, INPUT_MMAP, &failure) ||
+	    input_open(&input, paths, 2, 100, 0, INPUT_MMAP, &failure) ||
 	    input_map(&input, &failure) || truncate("b\n", 4096))
 		_exit(CHILD_CANNOT);
 	/* The first file is whole, the second's first page too. */
@@ -1106,7 +1108,7 @@ static void map_a(struct input *input)
 	const char *const paths[] = { "a" };
 	struct failure failure;
 
-	if (input_open(input, paths, 1, 100, INPUT_MMAP, &failure) ||
+	if (input_open(input, paths, 1, 100, 0, INPUT_MMAP, &failure) ||
 	    input_map(input, &failure))
 		_exit(CHILD_CANNOT);
 }

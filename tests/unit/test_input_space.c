@@ -45,7 +45,7 @@ static void open_with_room(struct input *input, enum input_mode mode,
 	struct source_run run;
 
 	assert_int_equal(
-		input_open(input, paths, 1, record_size, mode, &failure), 0);
+		input_open(input, paths, 1, record_size, 0, mode, &failure), 0);
 	input->reserved_before_bytes = before * record_size;
 	input->reserved_after_bytes = after * record_size;
 	assert_int_equal(input_map(input, &failure), 0);

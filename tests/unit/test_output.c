@@ -325,8 +325,7 @@ static uint64_t write_and_count_pages(const struct world *world)
 		0);
 	run_writers(threads, chunk_bytes);
 	assert_int_equal(sink_finish(&output.sink, &failure), 0);
-	pages = residency_bytes(output.files[0].fd, sizes[0]) /
-		PAGE_BYTES;
+	pages = residency_bytes(output.files[0].fd, sizes[0]) / PAGE_BYTES;
 	assert_int_equal(output_commit(&output, false, NULL, &failure), 0);
 	output_close(&output);
 	check_and_remove();

@@ -1,0 +1,221 @@
+#include "io/outdevice.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/loop.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/failure.h"
+#include "io/pipe.h"
+#include "system/small_file.h"
+
+/* udev looks at a device for some milliseconds after somebody has closed it. */
+#define LOCK_TRIES 200
+#define LOCK_PAUSE_NS 10000000
+
+static int refuse(struct failure *failure, const char *path, const char *reason)
+{
+	return failure_set(failure, EXIT_FILE, path, 0, "%s", reason);
+}
+
+/* --- who else uses it ----------------------------------------------------- */
+
+/* Not each kernel refuses to open such a device for writing. */
+static bool is_read_only(const struct stat *status)
+{
+	char path[64], text[8];
+
+	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/ro",
+		 major(status->st_rdev), minor(status->st_rdev));
+	return small_file_read(path, text, sizeof(text)) && text[0] == '1';
+}
+
+/* Without /sys nobody knows. */
+static bool has_partitions(const struct stat *status)
+{
+	char path[64 + sizeof(((struct dirent *)NULL)->d_name)];
+	const struct dirent *entry;
+	bool found = false;
+	DIR *folder;
+
+	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u",
+		 major(status->st_rdev), minor(status->st_rdev));
+	folder = opendir(path);
+	if (!folder)
+		return false;
+	while (!found && (entry = readdir(folder)) != NULL) {
+		snprintf(path, sizeof(path), "%s/partition", entry->d_name);
+		found = faccessat(dirfd(folder), path, F_OK, 0) == 0;
+	}
+	closedir(folder);
+	return found;
+}
+
+static int lock(int fd, const char *path, struct failure *failure)
+{
+	const struct timespec pause = { .tv_nsec = LOCK_PAUSE_NS };
+
+	for (unsigned i = 0; i < LOCK_TRIES; i++) {
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+			return 0;
+		if (errno != EWOULDBLOCK)
+			return failure_set(failure, EXIT_FILE, path, errno,
+					   "cannot lock");
+		nanosleep(&pause, NULL);
+	}
+	return refuse(failure, path,
+		      "it is in use: another program has locked it");
+}
+
+/* --- inputs on it --------------------------------------------------------- */
+
+/* True if both are loop devices of one file. */
+static bool is_same_loop(int fd, int other_fd)
+{
+	struct loop_info64 loop, other;
+
+	return ioctl(fd, LOOP_GET_STATUS64, &loop) == 0 &&
+	       ioctl(other_fd, LOOP_GET_STATUS64, &other) == 0 &&
+	       loop.lo_device == other.lo_device &&
+	       loop.lo_inode == other.lo_inode;
+}
+
+/* True if the loop device shows this file. */
+static bool is_loop_of(int fd, const struct stat *file)
+{
+	struct loop_info64 loop;
+
+	return ioctl(fd, LOOP_GET_STATUS64, &loop) == 0 &&
+	       loop.lo_device == file->st_dev && loop.lo_inode == file->st_ino;
+}
+
+/* The kernel knows which devices have blocks in common: while one is open with
+ * O_EXCL, it refuses to open another so. */
+static bool overlaps(int fd, const char *input_path)
+{
+	int input_fd =
+		open(input_path, O_RDONLY | O_EXCL | O_NONBLOCK | O_CLOEXEC);
+	bool is_same;
+
+	if (input_fd < 0)
+		return errno == EBUSY;
+	is_same = is_same_loop(fd, input_fd);
+	close(input_fd);
+	return is_same;
+}
+
+static int check_input(int fd, const char *path, const char *input_path,
+		       struct failure *failure)
+{
+	bool is_stdin = pipe_is_word(input_path);
+	const char *name = is_stdin ? "/dev/stdin" : input_path;
+	struct stat status;
+
+	if (stat(name, &status) < 0)
+		return 0;
+	if (S_ISBLK(status.st_mode) ? !overlaps(fd, name)
+				    : !is_loop_of(fd, &status))
+		return 0;
+	return failure_set(failure, EXIT_FILE, path, 0,
+			   "the input %.200s lies on it, or is in use",
+			   is_stdin ? PIPE_INPUT_NAME : input_path);
+}
+
+/* --- opening -------------------------------------------------------------- */
+
+/* Also a path that leads elsewhere by now. */
+static int check_kind(int fd, const char *path, struct failure *failure)
+{
+	struct stat status;
+
+	if (fstat(fd, &status) < 0)
+		return failure_set(failure, EXIT_FILE, path, errno,
+				   "cannot open");
+	if (!S_ISBLK(status.st_mode))
+		return refuse(failure, path, "not a block device");
+	if (has_partitions(&status))
+		return refuse(failure, path,
+			      "it has partitions; name one of them");
+	return 0;
+}
+
+static int open_alone(const char *path, struct failure *failure)
+{
+	struct stat status;
+	int fd;
+
+	if (stat(path, &status) < 0)
+		return failure_set(failure, EXIT_FILE, path, errno,
+				   "cannot open");
+	/* The mere opening of a tape or a FIFO has consequences. */
+	if (!S_ISBLK(status.st_mode))
+		return refuse(failure, path, "not a block device");
+	if (is_read_only(&status))
+		return refuse(failure, path, "it is read-only");
+	fd = open(path, O_RDWR | O_EXCL | O_NONBLOCK | O_CLOEXEC);
+	if (fd >= 0)
+		return fd;
+	if (errno == EBUSY)
+		return refuse(failure, path,
+			      "it is mounted, or in use otherwise");
+	return failure_set(failure, EXIT_FILE, path, errno, "cannot open");
+}
+
+int outdevice_open(const char *path, const char *const *input_paths,
+		   unsigned input_count, struct failure *failure)
+{
+	int fd = open_alone(path, failure);
+	int error;
+
+	if (fd < 0)
+		return fd;
+	error = check_kind(fd, path, failure);
+	for (unsigned i = 0; i < input_count && error == 0; i++)
+		error = check_input(fd, path, input_paths[i], failure);
+	if (error == 0)
+		error = lock(fd, path, failure);
+	if (error == 0)
+		return fd;
+	close(fd);
+	return error;
+}
+
+int outdevice_check_size(int fd, const char *path, uint64_t bytes,
+			 struct failure *failure)
+{
+	off_t size = lseek(fd, 0, SEEK_END);
+
+	if (size < 0)
+		return failure_set(failure, EXIT_FILE, path, errno,
+				   "cannot find its size");
+	if (bytes > (uint64_t)size)
+		return failure_set(failure, EXIT_FILE, path, 0,
+				   "it has %" PRIu64 " bytes, and the output "
+				   "takes %" PRIu64,
+				   (uint64_t)size, bytes);
+	return 0;
+}
+
+/* --- the end -------------------------------------------------------------- */
+
+int outdevice_finish(int fd, const char *path, bool sync,
+		     struct failure *failure)
+{
+	const unsigned wait = SYNC_FILE_RANGE_WAIT_BEFORE |
+			      SYNC_FILE_RANGE_WRITE |
+			      SYNC_FILE_RANGE_WAIT_AFTER;
+	int result = sync ? fsync(fd) : sync_file_range(fd, 0, 0, wait);
+
+	if (result == 0)
+		return 0;
+	return failure_set(failure, EXIT_FILE, path, errno, "cannot sync");
+}
