@@ -35,7 +35,7 @@ machine()
 			exit 0
 		fi
 		echo "$call" >>log
-		[[ $call != "mdadm --create "* ]] || { mkdir -p dev/md; >dev/md/blink; }
+		[[ $call != "mdadm --create "* ]] || { mkdir -p dev/md; >"${2#/}"; }
 		if [ -s fails ] && [[ $call == $(<fails)* ]]; then
 			echo "${0##*/}: as told"
 			exit 1
@@ -117,6 +117,53 @@ case_plan_json()
 		assert len(plan["commands"]) == 4
 		assert plan["commands"][0].endswith(" /dev/sda")
 		assert plan["mount"].startswith("mount ")
+		assert plan["sort"] is None
+	END
+}
+
+# Two arrays, the one for the input nearest to the rim; no room for a file system.
+case_plan_raw()
+{
+	local size='size=9538MiB, type=raid\n' sfdisk
+
+	machine
+	disks plan --raw --data-bytes 20000000000 --headroom 0 --stripe 128 \
+		/dev/sda /dev/sdb >out
+	sfdisk="printf 'label: gpt\nstart=1MiB, $size$size' | sfdisk --quiet`
+		` --wipe always --wipe-partitions always"
+	cat >want <<-END
+		# /dev/sda: 19076 MiB of 1907729 MiB
+		# /dev/sdb: 19076 MiB of 1907729 MiB
+		$sfdisk /dev/sda
+		$sfdisk /dev/sdb
+		mdadm --create /dev/md/blink-in --run --metadata=1.2 --level=0 --raid-devices=2 --chunk=128 /dev/sda1 /dev/sdb1
+		mdadm --create /dev/md/blink-out --run --metadata=1.2 --level=0 --raid-devices=2 --chunk=128 /dev/sda2 /dev/sdb2
+		# then: blinksort /dev/md/blink-in --device-bytes=20000000000 --output-device=/dev/md/blink-out
+	END
+	diff want out >&2
+	expect_untouched
+}
+
+case_plan_raw_single()
+{
+	local size='size=2MiB, type=linux\n'
+
+	machine
+	disks plan --data-bytes 1048576 --headroom 0 /dev/sdb --raw >out
+	cat >want <<-END
+		# /dev/sdb: 4 MiB of 1907729 MiB
+		printf 'label: gpt\nstart=1MiB, $size$size' | sfdisk --quiet --wipe always --wipe-partitions always /dev/sdb
+		# then: blinksort /dev/sdb1 --device-bytes=1048576 --output-device=/dev/sdb2
+	END
+	diff want out >&2
+	disks --json plan --data-bytes 1048576 --headroom 0 /dev/sdb --raw >out
+	/usr/bin/python3 - <<-'END'
+		import json
+		plan = json.load(open("out"))
+		assert plan["partition_bytes"] == 2 << 20
+		assert plan["mount"] is None
+		assert plan["sort"].startswith("blinksort /dev/sdb1 ")
+		assert len(plan["commands"]) == 1
 	END
 }
 
@@ -201,6 +248,8 @@ case_refused_more()
 	expect_refused "read-only" /dev/sda
 	echo 2000000 >tree/sys/block/sdb/size
 	expect_refused "too small: 1129 MiB are wanted of it" /dev/sdb
+	expect_plan 3 "#   refused: too small: 2098 MiB are wanted of it" \
+		--raw /dev/sdb
 }
 
 # expect_usage WORD... : one line, status 2, nothing done
@@ -232,6 +281,7 @@ case_usage()
 	expect_usage "--label" plan --data-bytes 9 --label 'a b' /dev/sda
 	expect_usage "--headroom" plan --data-bytes 9 --headroom -1 /dev/sda
 	expect_usage "--mount" plan --data-bytes 9 --mount mnt /dev/sda
+	expect_usage "--mount" plan --data-bytes 9 --raw --mount /mnt /dev/sda
 	expect_usage "--nosuch" plan --nosuch 9 /dev/sda
 	expect_usage "needs a value" plan /dev/sda --stripe
 	expect_gone x
@@ -304,6 +354,33 @@ case_make_fails()
 		mount|mdadm --stop /dev/md/blink,$(undo_of sdb),$(undo_of sda)
 	END
 	expect_match 'lost: nothing that was known' err
+}
+
+# Of each disk both partitions, and both arrays.
+case_make_raw_fails()
+{
+	machine
+	make_two --raw >out 2>err
+	grep -c '^mdadm --create' tree/log >created
+	[ "$(<created)" = 2 ] || fail "$(cat tree/log)"
+	! grep -q mkfs tree/log || fail "a file system"
+	expect_match 'then: blinksort /dev/md/blink-in ' err
+	rm -rf tree before
+	machine
+	echo "mdadm --create /dev/md/blink-out" >tree/fails
+	expect_status 1 make_two --raw 2>err
+	sed '1,/blink-out/d' tree/log >undone
+	cat >want <<-'END'
+		mdadm --stop /dev/md/blink-out
+		mdadm --stop /dev/md/blink-in
+		wipefs --quiet --all /dev/sdb1
+		wipefs --quiet --all /dev/sdb2
+		wipefs --quiet --all /dev/sdb
+		wipefs --quiet --all /dev/sda1
+		wipefs --quiet --all /dev/sda2
+		wipefs --quiet --all /dev/sda
+	END
+	diff want undone >&2
 }
 
 undo_of()
@@ -405,6 +482,19 @@ loop_plan_opens_nothing()
 	expect_empty writing
 }
 
+# As it will be used: of one disk, whose table the kernel has read.
+loop_raw()
+{
+	real make --raw --data-bytes 100000000 "${loops[0]}" \
+		--yes-destroy "${loops[0]}" 2>err || fail "$(cat err)"
+	expect_match "then: blinksort ${loops[0]}p1 .*device=${loops[0]}p2" err
+	partx --show --noheadings --output START,SECTORS "${loops[0]}" |
+		sed 's/^ *//' >parts
+	printf '%d %d\n' 2048 $((105 * 2048)) $((106 * 2048)) $((105 * 2048)) \
+		>want
+	diff -b want parts >&2
+}
+
 loop_mounted()
 {
 	mkfs.xfs -q "${loops[0]}"
@@ -440,6 +530,7 @@ check_loops()
 	check loop_plan with_loops 2 loop_plan
 	check_able trace loop_plan_opens_nothing \
 		with_loops 1 loop_plan_opens_nothing
+	check loop_raw with_loops 1 loop_raw
 	check loop_mounted with_loops 1 loop_mounted
 	if type -P sfdisk >/dev/null; then
 		check loop_make with_loops 1 loop_make
@@ -450,6 +541,8 @@ check_loops()
 
 check plan case_plan
 check plan_single case_plan_single
+check plan_raw case_plan_raw
+check plan_raw_single case_plan_raw_single
 check plan_json case_plan_json
 check warnings case_warnings
 check refused case_refused
@@ -458,6 +551,7 @@ check usage case_usage
 check agreed case_agreed
 check make case_make
 check make_fails case_make_fails
+check make_raw_fails case_make_raw_fails
 check make_unable case_make_unable
 check undo_fails case_undo_fails
 check_loops

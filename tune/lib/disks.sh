@@ -1,9 +1,10 @@
-# disks.sh - a data set on the outer rim of each disk: partitions, RAID-0, XFS
+# disks.sh - a data set on the outer rim of each disk: partitions, RAID-0, and XFS
+# or two raw devices
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2153 # arguments and results in variables
 #
 #   blinktune disks plan|make --data-bytes N [--stripe KIB] [--label NAME]
-#             [--headroom PERCENT] [--mount FOLDER] DEVICE...
+#             [--headroom PERCENT] [--mount FOLDER | --raw] DEVICE...
 #             [--yes-destroy DEVICE...]
 #
 # plan prints the commands, a line each, and after # the reasons against them.  It
@@ -13,6 +14,9 @@
 #
 # A rotating disk numbers its blocks from the outer rim inwards, and a turn passes
 # the most blocks at the rim, so the partition lies at the start.
+#
+# With --raw there is no file system, but a device for the input of a sort and,
+# right behind it on each disk, one of the same size for its output.
 #
 # Status: 0; 1 a command failed, and what was made is removed again; 2 usage;
 # 3 a device can't be used; 7 removing failed, too.
@@ -44,16 +48,17 @@ disks_main()
 # --- options ------------------------------------------------------------------
 
 # disks_options WORD...: DISK_BYTES DISK_STRIPE_KIB DISK_LABEL DISK_HEADROOM
-# DISK_MOUNT DISKS DISKS_YES
+# DISK_MOUNT DISK_RAW DISKS DISKS_YES
 disks_options()
 {
 	local list=DISKS
 
 	DISK_BYTES='' DISK_STRIPE_KIB=64 DISK_LABEL=blink DISK_HEADROOM=10
-	DISK_MOUNT='' DISKS=() DISKS_YES=()
+	DISK_MOUNT='' DISK_RAW='' DISKS=() DISKS_YES=()
 	while (($#)); do
 		case $1 in
 		--yes-destroy) list=DISKS_YES ;;
+		--raw) DISK_RAW=1 list=DISKS ;;
 		--*=*)
 			disks_option "${1%%=*}" "${1#*=}"
 			list=DISKS
@@ -102,6 +107,8 @@ disks_check_options()
 	[[ ! $DISK_MOUNT || $DISK_MOUNT =~ ^(/[A-Za-z0-9_.-]+)+$ ]] ||
 		misuse "disks: --mount: no absolute path of plain characters:" \
 			"'$DISK_MOUNT'"
+	[[ ! $DISK_RAW || ! $DISK_MOUNT ]] ||
+		misuse 'disks: --mount: not with --raw, which makes no file system'
 	((${#DISKS[@]})) || misuse 'disks: no device named'
 }
 
@@ -123,8 +130,8 @@ disks_report()
 	local i
 
 	for i in "${!DISKS[@]}"; do
-		printf '# %s: %d MiB of %d MiB\n' "${DISKS[i]}" "$PART_MIB" \
-			$((DISK_SIZE[i] / DISK_MIB))
+		printf '# %s: %d MiB of %d MiB\n' "${DISKS[i]}" \
+			$((PART_MIB * PARTS_EACH)) $((DISK_SIZE[i] / DISK_MIB))
 		disks_line 'refused' "${DISK_REFUSED[i]}"
 		disks_line 'destroyed' "${DISK_HOLDS[i]}"
 		disks_line 'note' "${DISK_NOTE[i]}"
@@ -133,7 +140,7 @@ disks_report()
 		disk_step_text "$i"
 		printf '%s\n' "$TEXT"
 	done
-	[[ $DISK_MOUNT ]] || printf '# then: %s\n' "$STEP_MOUNT"
+	[[ $DISK_MOUNT ]] || printf '# then: %s\n' "$STEP_THEN"
 	! disks_refused || return "$STATUS_FILE"
 }
 
@@ -168,7 +175,10 @@ disks_report_json()
 		printf '%s%s' "$comma" "$JSON"
 		comma=', '
 	done
-	json_string "$STEP_MOUNT"
-	printf '], "mount": %s}\n' "$JSON"
+	printf ']'
+	json_known "$STEP_MOUNT"
+	printf ', "mount": %s' "$JSON"
+	json_known "$STEP_SORT"
+	printf ', "sort": %s}\n' "$JSON"
 	! disks_refused || return "$STATUS_FILE"
 }

@@ -1,4 +1,4 @@
-# make_volume.sh - make the volume that placement.sh has laid out, or remove it
+# make_volume.sh - make the volumes that placement.sh has laid out, or remove them
 # again after a failure
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2153 # arguments and results in variables
@@ -18,8 +18,10 @@ make_volume()
 		act "$TEXT"
 		disk_run "$STEP" || disks_fail "${STEPS[STEP]%% *}: $WHY"
 	done
+	# Raw partitions of one disk are used as they are.
+	((${#STEPS[@]} > ${#DISKS[@]})) || disks_wait || disks_fail "$WHY"
 	trap - HUP INT TERM
-	[[ $DISK_MOUNT ]] || say "made; then: $STEP_MOUNT"
+	[[ $DISK_MOUNT ]] || say "made; then: $STEP_THEN"
 }
 
 # Checks that the operator has named the devices twice and none is in use.
@@ -39,8 +41,9 @@ disks_agreed()
 # Checks that all tools are installed, before anything is destroyed.
 disks_tools()
 {
-	local name names=(sfdisk wipefs partx mkfs.xfs)
+	local name names=(sfdisk wipefs partx)
 
+	[[ $DISK_RAW ]] || names+=(mkfs.xfs)
 	((${#DISKS[@]} == 1)) || names+=(mdadm)
 	[[ ! $DISK_MOUNT ]] || names+=(mount umount)
 	for name in "${names[@]}"; do
@@ -48,8 +51,10 @@ disks_tools()
 	done
 	[[ ! $DISK_MOUNT || -d $ROOT$DISK_MOUNT ]] ||
 		die "disks make: --mount: no folder $DISK_MOUNT"
-	[[ ${#DISKS[@]} == 1 ]] || ! file_exists "$DISK_ARRAY" ||
-		die "disks make: there is a $DISK_ARRAY already: another --label?"
+	((${#DISKS[@]} == 1)) || for name in "${DISK_VOLUMES[@]}"; do
+		! file_exists "$name" ||
+			die "disks make: there is a $name already: another --label?"
+	done
 }
 
 # disk_run I: runs step I; returns 0, or 1 with WHY
@@ -87,13 +92,14 @@ disk_feed()
 # not for every device, and reads GPT only if it was built with it.
 disks_wait()
 {
-	local i part try
+	local i part disk try
 
 	[[ ! $ROOT ]] || return 0
-	for i in "${!DISKS[@]}"; do
+	for i in "${!DISK_PARTS[@]}"; do
 		part=${DISK_PARTS[i]}
-		file_exists "/sys/block/${DISK_NAME[i]}/${part#/dev/}" ||
-			disks_do "partx --update /dev/${DISK_NAME[i]}" || return 1
+		disk=${DISK_NAME[i % ${#DISKS[@]}]}
+		file_exists "/sys/block/$disk/${part#/dev/}" ||
+			disks_do "partx --update /dev/$disk" || return 1
 		for ((try = 0; try < 50; try++)); do
 			[[ ! -b $part ]] || continue 2
 			sleep 0.1
@@ -119,18 +125,20 @@ disks_do()
 # program.
 disks_fail()
 {
-	local why=$1 status=$STATUS_FAILED count=${#DISKS[@]} i command
+	local why=$1 status=$STATUS_FAILED count=${#DISKS[@]} i part
 
 	trap '' HUP INT TERM
 	printf 'blinktune: disks make: %s\n' "$why" >&2
-	((STEP < count)) || disks_undo_array
+	((STEP < count)) || disks_undo_arrays
 	# Step STEP may have begun.
 	for ((i = STEP < count ? STEP : count - 1; i >= 0; i--)); do
-		((i == STEP)) || for command in \
-			"wipefs --quiet --all ${DISK_PARTS[i]}" \
-			"wipefs --quiet --all /dev/${DISK_NAME[i]}"; do
-			disks_undo "$command"
-		done
+		if ((i != STEP)); then
+			for ((part = i; part < ${#DISK_PARTS[@]}; part += count))
+			do
+				disks_undo "wipefs --quiet --all ${DISK_PARTS[part]}"
+			done
+			disks_undo "wipefs --quiet --all /dev/${DISK_NAME[i]}"
+		fi
 		printf 'blinktune: disks make: %s: %s: %s\n' "${DISKS[i]}" \
 			"$( ((i == STEP)) && echo may be lost || echo lost)" \
 			"${DISK_HOLDS[i]:-nothing that was known}" >&2
@@ -139,10 +147,15 @@ disks_fail()
 }
 
 # A mount is never undone, since mounting is the last step.
-disks_undo_array()
+disks_undo_arrays()
 {
-	((${#DISKS[@]} == 1)) || ! file_exists "$DISK_ARRAY" ||
-		disks_undo "mdadm --stop $DISK_ARRAY"
+	local i
+
+	((${#DISKS[@]} > 1)) || return 0
+	for ((i = ${#DISK_VOLUMES[@]} - 1; i >= 0; i--)); do
+		! file_exists "${DISK_VOLUMES[i]}" ||
+			disks_undo "mdadm --stop ${DISK_VOLUMES[i]}"
+	done
 }
 
 # disks_undo COMMAND: sets the caller's status if it fails.

@@ -1,4 +1,4 @@
-# placement.sh - where a data set goes: partitions, array, file system
+# placement.sh - where a data set goes: partitions, arrays, file system
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2153 # arguments and results in variables
 
@@ -7,62 +7,102 @@ readonly DISK_MIB=1048576
 readonly DISK_XFS_MIB=80
 readonly DISK_LEAST_MIB=320
 
-# disks_layout: PART_MIB, DISK_PARTS, and the steps
+# disks_layout: PARTS_EACH, of PART_MIB, on each disk; DISK_PARTS, all first ones,
+# then all second ones; DISK_VOLUMES, what is made of the first ones and of the
+# second ones; and the steps
 disks_layout()
 {
 	local count=${#DISKS[@]} i unit_mib total_mib
 
+	PARTS_EACH=$((DISK_RAW ? 2 : 1))
 	unit_mib=$(((DISK_STRIPE_KIB + 1023) / 1024))
 	total_mib=$((DISK_BYTES / DISK_MIB + 1))
-	total_mib=$((total_mib * (100 + DISK_HEADROOM) / 100 + DISK_XFS_MIB))
-	((total_mib >= DISK_LEAST_MIB)) || total_mib=$DISK_LEAST_MIB
+	total_mib=$((total_mib * (100 + DISK_HEADROOM) / 100))
+	if [[ ! $DISK_RAW ]]; then
+		total_mib=$((total_mib + DISK_XFS_MIB))
+		((total_mib >= DISK_LEAST_MIB)) || total_mib=$DISK_LEAST_MIB
+	fi
 	# A MiB for the superblock of md, and whole stripes
 	PART_MIB=$(((total_mib + count - 1) / count + (count > 1)))
 	PART_MIB=$(((PART_MIB + unit_mib - 1) / unit_mib * unit_mib))
-	DISK_PARTS=()
 	for i in "${!DISKS[@]}"; do
-		disk_first_part "${DISK_NAME[i]}"
-		# A MiB before it, and one for the second copy of the table.
-		((DISK_SIZE[i] == 0 ||
-			DISK_SIZE[i] >= (PART_MIB + 2) * DISK_MIB)) ||
-			disk_remark DISK_REFUSED "$i" \
-				"too small: $PART_MIB MiB are wanted of it"
+		# A MiB before them, and one for the second copy of the table.
+		((DISK_SIZE[i] == 0 || DISK_SIZE[i] >= \
+			(PART_MIB * PARTS_EACH + 2) * DISK_MIB)) ||
+			disk_remark DISK_REFUSED "$i" "too small:`
+				` $((PART_MIB * PARTS_EACH)) MiB are wanted of it"
 	done
+	disks_parts
+	disks_volumes
 	disks_steps
 }
 
 # Names that end in a digit have a p before the number.
-disk_first_part()
+disks_parts()
 {
-	local p=
+	local number name p
 
-	[[ $1 != *[0-9] ]] || p=p
-	DISK_PARTS+=("/dev/$1${p}1")
+	DISK_PARTS=()
+	for ((number = 1; number <= PARTS_EACH; number++)); do
+		for name in "${DISK_NAME[@]}"; do
+			p=
+			[[ $name != *[0-9] ]] || p=p
+			DISK_PARTS+=("/dev/$name$p$number")
+		done
+	done
+}
+
+disks_volumes()
+{
+	if ((${#DISKS[@]} == 1)); then
+		DISK_VOLUMES=("${DISK_PARTS[@]}")
+	elif [[ $DISK_RAW ]]; then
+		DISK_VOLUMES=("/dev/md/$DISK_LABEL-in" "/dev/md/$DISK_LABEL-out")
+	else
+		DISK_VOLUMES=("/dev/md/$DISK_LABEL")
+	fi
 }
 
 # disks_steps: STEPS, words with single blanks; STEP_INPUT, what one reads, with
-# \n between lines
+# \n between lines; STEP_THEN, what the user does then
 disks_steps()
 {
-	local i type=linux stripes=''
+	local count=${#DISKS[@]} i type=linux
 
-	STEPS=() STEP_INPUT=() DISK_ARRAY=${DISK_PARTS[0]}
-	if ((${#DISKS[@]} > 1)); then
-		type=raid DISK_ARRAY=/dev/md/$DISK_LABEL
-		stripes="-d su=${DISK_STRIPE_KIB}k,sw=${#DISKS[@]} "
-	fi
+	STEPS=() STEP_INPUT=() STEP_MOUNT='' STEP_SORT=''
+	((count == 1)) || type=raid
 	for i in "${!DISKS[@]}"; do
 		STEP_INPUT[i]="label: gpt\\nstart=1MiB, size=${PART_MIB}MiB, "
 		STEP_INPUT[i]+="type=$type\\n"
+		[[ ! $DISK_RAW ]] ||
+			STEP_INPUT[i]+="size=${PART_MIB}MiB, type=$type\\n"
 		STEPS[i]="sfdisk --quiet --wipe always --wipe-partitions always "
 		STEPS[i]+="/dev/${DISK_NAME[i]}"
 	done
+	((count == 1)) || for i in "${!DISK_VOLUMES[@]}"; do
+		STEPS+=("mdadm --create ${DISK_VOLUMES[i]} --run --metadata=1.2 \
+--level=0 --raid-devices=$count --chunk=$DISK_STRIPE_KIB \
+${DISK_PARTS[*]:i * count:count}")
+	done
+	if [[ $DISK_RAW ]]; then
+		STEP_SORT="blinksort ${DISK_VOLUMES[0]} --device-bytes=$DISK_BYTES \
+--output-device=${DISK_VOLUMES[1]}"
+		STEP_THEN=$STEP_SORT
+	else
+		disks_xfs_steps
+	fi
+}
+
+disks_xfs_steps()
+{
+	local stripes='' volume=${DISK_VOLUMES[0]}
+
 	((${#DISKS[@]} == 1)) ||
-		STEPS+=("mdadm --create $DISK_ARRAY --run --metadata=1.2 --level=0 \
---raid-devices=${#DISKS[@]} --chunk=$DISK_STRIPE_KIB ${DISK_PARTS[*]}")
-	STEPS+=("mkfs.xfs -q -f -L $DISK_LABEL $stripes$DISK_ARRAY")
-	STEP_MOUNT="mount -o noatime $DISK_ARRAY ${DISK_MOUNT:-/mnt/$DISK_LABEL}"
+		stripes="-d su=${DISK_STRIPE_KIB}k,sw=${#DISKS[@]} "
+	STEPS+=("mkfs.xfs -q -f -L $DISK_LABEL $stripes$volume")
+	STEP_MOUNT="mount -o noatime $volume ${DISK_MOUNT:-/mnt/$DISK_LABEL}"
 	[[ ! $DISK_MOUNT ]] || STEPS+=("$STEP_MOUNT")
+	STEP_THEN=$STEP_MOUNT
 }
 
 # disk_step_text I: TEXT, the step as a line for a shell
