@@ -351,7 +351,7 @@ check: ## build and run all tests
 check-vm: ## test blinktune's devices and FAT in QEMU machines
 	$(call install,$(VM_PACKAGES))
 	@$(MAKE) --no-print-directory all
-	@tests/vm/check.sh devices $(BUILD)/vm
+	@BIN=$(BIN) tests/vm/check.sh devices $(BUILD)/vm
 	@BIN=$(BIN) tests/vm/check.sh fat $(BUILD)/vm
 
 .PHONY: check-vm-unit

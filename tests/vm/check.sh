@@ -8,8 +8,9 @@
 #
 #   devices   with seven AHCI disks and an e1000 card, and runs
 #             tests/vm/guest_devices.sh in it as the first process: it makes MD
-#             arrays, applies, verifies and reverts profiles, and compares the
-#             machine's settings with those before
+#             arrays, applies, verifies and reverts profiles, compares the
+#             machine's settings with those before, and lets blinksort read and
+#             write arrays
 #   fat       with one disk, on which it makes a FAT file system, and runs
 #             tests/vm/guest_fat.sh as the first process: blinksort has its
 #             scratch files there

@@ -2,8 +2,8 @@
 # guest_devices.sh - the first process of the machine of check.sh devices
 #
 # Seven SATA disks, sda to sdg: sda and sdb become md0, RAID-0; sdc to sde md1,
-# RAID-5, which has a stripe cache; sdf and sdg are for "disks make".  One card,
-# eth0.  Every case leaves the machine's settings as it found them, and that is
+# RAID-5, which has a stripe cache; sdf and sdg are for "disks make", and for
+# blinksort, which reads and writes arrays over them.  One card, eth0.  Every case leaves the machine's settings as it found them, and that is
 # looked at after each.
 # shellcheck disable=SC2317 # cases are called by check
 
@@ -198,6 +198,90 @@ case_disks()
 	mdadm --stop --quiet "/dev/$array"
 }
 
+# An array at the rim of the disks for the input and one for the output, as
+# "disks plan --raw" says it: sorted from the one to the other.
+case_raw()
+{
+	local sort count=200000 bytes=20000000
+
+	"$TUNE" disks make --raw --data-bytes $bytes --stripe 64 \
+		/dev/sdf /dev/sdg --yes-destroy /dev/sdf /dev/sdg \
+		>made 2>&1 || {
+		cat made
+		fail "make: $?"
+	}
+	sort=$(sed -n 's/.*then: blinksort //p' made)
+	blinkgen -a $count input
+	dd if=input of=/dev/md/blink-in bs=1M conv=fsync status=none
+	sync
+	# shellcheck disable=SC2086 # words
+	blinksort $sort --sync --json >said
+	expect_match '"output_io": "direct"' said
+	head -c $bytes /dev/md/blink-out >output
+	blinksort input -o want
+	cmp output want
+	blinkval --against input output >/dev/null
+	head -c $bytes /dev/md/blink-in | cmp - input
+	# From the rim of both disks: within their first 40 MiB.
+	expect_value 2048 /sys/block/sdf/sdf1/start
+	(($(cat /sys/block/sdf/sdf2/start) < 40 * 2048)) ||
+		fail "sdf2 begins at sector $(cat /sys/block/sdf/sdf2/start)"
+	case_raw_refused $bytes
+	case_raw_beyond_memory $bytes
+	mdadm --stop --quiet /dev/md/blink-in
+	mdadm --stop --quiet /dev/md/blink-out
+}
+
+# refuse_output DEVICE REASON INPUT OPTION...
+refuse_output()
+{
+	local device=$1 reason=$2
+	shift 2
+
+	expect_status 3 blinksort "$@" --output-device="$device" 2>refused
+	expect_one_line refused
+	expect_match "$device: .*$reason" refused
+}
+
+# What is below an array, a part of a disk, or a whole with a part that is in use.
+case_raw_refused()
+{
+	refuse_output /dev/sdf1 'in use' input
+	refuse_output /dev/sdf2 'in use' /dev/md/blink-in --device-bytes="$1"
+	refuse_output /dev/sdf 'in use' input
+	refuse_output /dev/sda 'in use' input
+	refuse_output /dev/md/blink-out 'lies on it' /dev/sdf2 \
+		--device-bytes=10000000
+	mkfs.xfs -q -f /dev/md0
+	mkdir -p /mnt/data
+	mount /dev/md0 /mnt/data
+	refuse_output /dev/md0 'mounted' input
+	umount /mnt/data
+	wipefs -q -a /dev/md0
+	# A table without users; a partition and its disk.
+	echo 'size=32MiB' | sfdisk -q /dev/md0
+	wait_for /dev/md0p1
+	refuse_output /dev/md0 'has partitions' input
+	dd if=input of=/dev/md0p1 bs=1M conv=fsync status=none
+	blinksort /dev/md0p1 --device-bytes="$1" -o sorted
+	cmp sorted want
+	sfdisk -q --delete /dev/md0
+	wipefs -q -a /dev/md0
+	head -c "$1" /dev/md/blink-out | cmp - want
+	head -c "$1" /dev/md/blink-in | cmp - input
+}
+
+# The same where the records do not fit into memory.
+case_raw_beyond_memory()
+{
+	dd if=/dev/zero of=/dev/md/blink-out bs=1M count=10 conv=fsync \
+		status=none
+	blinksort /dev/md/blink-in --device-bytes="$1" -S 9M -T . --json \
+		--output-device=/dev/md/blink-out >said
+	expect_match '"external": [{]' said
+	head -c "$1" /dev/md/blink-out | cmp - want
+}
+
 set_up
 # shellcheck source=tests/programs/tool_lib.sh
 . /blinksort/tests/programs/tool_lib.sh
@@ -210,4 +294,5 @@ check vm_killed case_killed
 check vm_run case_run
 check vm_unsupported case_unsupported
 check vm_disks case_disks
+check vm_raw case_raw
 end_machine

@@ -189,6 +189,7 @@ make_devices()
 	cp -r "$REPO/tune" "$ROOT/blinksort/"
 	mkdir -p "$ROOT/blinksort/bin"
 	ln -s ../tune/blinktune "$ROOT/blinksort/bin/blinktune"
+	install "$BIN"/{blinksort,blinkgen,blinkval} "$ROOT/usr/bin/"
 	ln -s blinksort/tests/vm/guest_devices.sh "$ROOT/init"
 }
 
