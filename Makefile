@@ -293,6 +293,7 @@ help: ## show this list
 # MEMORY=100M     make demo NODES=4: so much memory each, and more records
 # WAYS=user       make check-fresh: run one way of tests/fresh.sh only
 # LABEL=TEXT      make bench: name the file in results/ bench-DATE-TEXT
+# AGAINST=FOLDER  make bench: compare with an older build's programs, there
 # FUZZ_SECONDS=20 make fuzz: run each target for this time
 # PREFIX=/usr     make install: install into bin/, lib/ and share/ of /usr
 # DESTDIR=FOLDER  make install: put FOLDER before PREFIX, for a package
@@ -404,7 +405,8 @@ demo-programs: all $(BUILD)/$(PROGRAM_VARIANT)/tests/bench/bench_spawn
 
 .PHONY: bench
 bench: all tests ## measure whole processes against cp and sort
-	tests/bench/bench_files.py $(if $(LABEL),--label '$(LABEL)')
+	BENCH_AGAINST='$(AGAINST)' \
+		tests/bench/bench_files.py $(if $(LABEL),--label '$(LABEL)')
 	$(if $(filter 1,$(BENCH_FULL)),tests/bench/bench_external.py \
 		$(if $(LABEL),--label '$(LABEL)'))
 

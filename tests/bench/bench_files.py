@@ -37,6 +37,9 @@ ENVIRONMENT
   BENCH_QUICK   1: 5 rounds
   BENCH_ONLY    words; only scenarios whose PLACE/NAME holds one of them
   BENCH_FULL    1: 10,000,000 records too (make bench: and bench_external.py)
+  BENCH_AGAINST a folder with the programs of an older build: each scenario
+                compares ours with those, and with nothing else, and says
+                where an interval of the median ratio lies above 1.00
   BENCH_PYTHON  a Python that has numpy, polars, duckdb and pyarrow
                 (/usr/bin/python3); what it has not is skipped
 
@@ -56,12 +59,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-from duel import Spawner, duel
+from duel import Spawner, duel, twin
 from machine import describe_machine, describe_programs
 from places import PLACES
-from programs import BUILD, ROOT, Failed, Skip, built, program, quiet
+from programs import (AGAINST, BUILD, ROOT, Failed, Skip, built, program,
+                      quiet)
 from report import (HEADING, NAME_WIDTH, memory_row, record_results, row,
-                    summary)
+                    slower_rows, summary)
 from scenarios import MEMORY_RUNS, contests, measure_memory
 
 
@@ -104,6 +108,8 @@ class Bench:
 
     def measure(self, spawner, place, name, contest):
         contestants = contest(place)
+        if AGAINST:
+            contestants = [contestants[0], twin(contestants[0])]
         duel(spawner, place.output, self.rounds, contestants)
         result = summary(contestants)
         for shown, contestant in zip(result["contestants"], contestants):
@@ -216,6 +222,8 @@ def main():
     for name in ("blinksort", "blinkgen", "blinkval"):
         if not os.path.exists(program(name)):
             sys.exit(f"bench_files.py: bin/{name}: not built: run make")
+        if AGAINST and not os.path.exists(AGAINST / name):
+            sys.exit(f"bench_files.py: BENCH_AGAINST: there is no {name}")
     only = os.environ.get("BENCH_ONLY", "").replace(",", " ").split()
     full = os.environ.get("BENCH_FULL") == "1"
     bench = Bench(rounds, only)
@@ -224,6 +232,8 @@ def main():
                     timespec="seconds"),
                 "rounds": bench.rounds, "warmup_rounds": 1,
                 "only": only, "full": full,
+                "against": AGAINST and quiet([AGAINST / "blinksort",
+                                              "--version"]),
                 "machine": describe_machine(), **describe_programs()}
     machine = document["machine"]
     print(f"{machine['cpu_model']}, {machine['cpus_allowed']} CPUs, "
@@ -233,6 +243,8 @@ def main():
           f"{bench.rounds} rounds\n{HEADING}", flush=True)
     size_bytes = (6 if full else 1) << 30
     document["places"] = run_all(bench, contests(full), size_bytes)
+    if AGAINST:
+        print(slower_rows(bench.results))
     return record_results(bench, document, label,
                           complete=not only and bench.rounds > 5)
 

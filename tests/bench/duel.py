@@ -5,7 +5,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from programs import Failed, built
+from programs import Failed, built, older
 
 
 class Spawner:
@@ -62,10 +62,19 @@ class Contestant:
             self.max_rss_kib.append(max_rss_kib)
 
 
+def twin(contestant):
+    """The same by an older build of our programs."""
+    return Contestant(
+        "before", *[[older(word) for word in words]
+                    for words in contestant.commands],
+        before=contestant.before, check=contestant.check)
+
+
 def duel(spawner, output, rounds, contestants):
-    """Run one or two alternately; the outputs of the last round are checked."""
+    """Run one or two alternately, in turn the one and the other first; the
+    outputs of the last round are checked."""
     for number in range(rounds + 1):
-        for contestant in contestants:
+        for contestant in contestants[::1 if number % 2 else -1]:
             contestant.run(spawner, output, counted=number > 0)
             if number == rounds and contestant.check:
                 contestant.check(output)

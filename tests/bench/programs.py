@@ -8,6 +8,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 BUILD = ROOT / os.environ.get("BUILD", "build")
 BIN = Path(os.environ.get("BIN", ROOT / "bin"))
+# Where an older build's programs are, or None.
+AGAINST = os.environ.get("BENCH_AGAINST") and Path(
+    os.environ["BENCH_AGAINST"]).resolve()
 
 
 class Skip(Exception):
@@ -38,6 +41,12 @@ def built(name):
 
 def program(name):
     return str(BIN / name)
+
+
+def older(word):
+    """A word of a command: of one of our programs, that of the older build."""
+    path = Path(word)
+    return str(AGAINST / path.name) if path.parent == BIN else word
 
 
 def quiet(command):

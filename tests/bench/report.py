@@ -54,8 +54,7 @@ def summary(contestants):
     """Of one contestant, or of the first against the second."""
     ratio = None
     if len(contestants) == 2:
-        ratio = quartiles_of(
-            [a / b for a, b in zip(*(c.elapsed_ns for c in contestants))])
+        ratio = ratio_of(*(c.elapsed_ns for c in contestants))
     return {
         "contestants": [{
             "name": c.name,
@@ -90,6 +89,20 @@ def row(name, result):
                  f"{ms(second[0]['min_ns']):>6}{ratio['median']:6.2f}"
                  f"{quartiles:>12}")
     return text
+
+
+def slower_rows(results):
+    """Of our programs against older ones: where they are slower."""
+    compared = [result for result in results if result.get("ratio")]
+    slower = []
+    for result in compared:
+        interval = result["ratio"]["interval"]
+        if interval and interval.get("low", 0) > 1:
+            slower.append(f"{result['name']}: {interval['low']:.3f} to "
+                          f"{interval['high']:.3f}")
+    return "\n".join([
+        f"{len(compared)} compared; the interval of the median ratio lies "
+        f"above 1.00 in {len(slower)}", *slower])
 
 
 def memory_row(name, result):

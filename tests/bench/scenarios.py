@@ -120,6 +120,7 @@ def contests(full):
     contestants)"""
     everywhere = tuple(PLACES)
     table = {
+        "cached-ascii-1": (("shm",), cached("-a", 1)),
         "cached-ascii-1m": (everywhere, cached("-a", 1_000_000)),
         "cached-binary-1m": (everywhere, cached("", 1_000_000)),
         "cached-ascii-62500": (everywhere, cached("-a", 62_500)),
