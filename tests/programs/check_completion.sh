@@ -180,6 +180,7 @@ case_files()
 	expect_all 'blinksort one' one.file 'one with blanks' one.folder
 	expect_all 'blinksort -o one.' one.file one.folder
 	expect_all 'blinksort --output=one.' one.file one.folder
+	expect_all 'blinksort --output-device=one.' one.file one.folder
 	expect_all 'blinksort -T one' one.folder
 	expect_all 'blinkd --allow=one' one.folder
 	expect_all 'blinkgen 5 one.fi' one.file
