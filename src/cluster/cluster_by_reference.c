@@ -41,7 +41,8 @@ void cluster_offer_input(struct cluster *cluster, struct cluster_hello *hello)
 {
 	const struct input *input = &cluster->input;
 
-	if (input->file_count != 1 || input->mode != INPUT_MMAP)
+	if (input->file_count != 1 || input->mode != INPUT_MMAP ||
+	    input->files[0].is_device)
 		return;
 	hello->host_id = machine_host_id();
 	hello->process = (uint64_t)getpid();

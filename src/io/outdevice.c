@@ -20,11 +20,20 @@
 
 /* udev looks at a device for some milliseconds after somebody has closed it. */
 #define LOCK_TRIES 200
-#define LOCK_PAUSE_NS 10000000
+/* Ranks hold an input for some microseconds. */
+#define EXCLUSION_TRIES 20
+#define PAUSE_NS 10000000
 
 static int refuse(struct failure *failure, const char *path, const char *reason)
 {
 	return failure_set(failure, EXIT_FILE, path, 0, "%s", reason);
+}
+
+static void pause_shortly(void)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+
+	nanosleep(&pause, NULL);
 }
 
 /* --- who else uses it ----------------------------------------------------- */
@@ -62,15 +71,13 @@ static bool has_partitions(const struct stat *status)
 
 static int lock(int fd, const char *path, struct failure *failure)
 {
-	const struct timespec pause = { .tv_nsec = LOCK_PAUSE_NS };
-
 	for (unsigned i = 0; i < LOCK_TRIES; i++) {
 		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
 			return 0;
 		if (errno != EWOULDBLOCK)
 			return failure_set(failure, EXIT_FILE, path, errno,
 					   "cannot lock");
-		nanosleep(&pause, NULL);
+		pause_shortly();
 	}
 	return refuse(failure, path,
 		      "it is in use: another program has locked it");
@@ -98,12 +105,26 @@ static bool is_loop_of(int fd, const struct stat *file)
 	       loop.lo_device == file->st_dev && loop.lo_inode == file->st_ino;
 }
 
+/* Another rank may ask about the same input at this moment. */
+static int open_excluded(const char *path)
+{
+	int fd = -1;
+
+	for (unsigned i = 0; i < EXCLUSION_TRIES && fd < 0; i++) {
+		if (i > 0)
+			pause_shortly();
+		fd = open(path, O_RDONLY | O_EXCL | O_NONBLOCK | O_CLOEXEC);
+		if (fd < 0 && errno != EBUSY)
+			break;
+	}
+	return fd;
+}
+
 /* The kernel knows which devices have blocks in common: while one is open with
  * O_EXCL, it refuses to open another so. */
 static bool overlaps(int fd, const char *input_path)
 {
-	int input_fd =
-		open(input_path, O_RDONLY | O_EXCL | O_NONBLOCK | O_CLOEXEC);
+	int input_fd = open_excluded(input_path);
 	bool is_same;
 
 	if (input_fd < 0)

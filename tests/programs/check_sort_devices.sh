@@ -72,18 +72,18 @@ case_read()
 
 	put "$SCRATCH/in" "${devices[0]}"
 	for io in "${IO_MODES[@]}"; do
-		expect_sorted "${devices[0]}" --device-bytes=$BYTES \
+		expect_sorted "${devices[0]}" --device-bytes="$BYTES" \
 			-o out --io="$io"
 		expect_same out "$SCRATCH/want"
 		rm out
 	done
-	cmp <(head -c $BYTES device.0) "$SCRATCH/in"
+	cmp <(head -c "$BYTES" device.0) "$SCRATCH/in"
 	# A whole device, and one beside a file.
 	expect_sorted "${devices[0]}" --record-size=512 -o out
 	sort_reference device.0 -o want --record-size=512
 	expect_same out want
 	expect_sorted "${devices[0]}" "$SCRATCH/want" -o out2 \
-		--device-bytes=$BYTES
+		--device-bytes="$BYTES"
 	sort_reference "$SCRATCH/in" "$SCRATCH/want" -o want2
 	expect_same out2 want2
 }
@@ -108,7 +108,7 @@ case_written()
 case_several()
 {
 	put "$SCRATCH/in" "${devices[2]}"
-	expect_sorted "${devices[2]}" --device-bytes=$BYTES --trace=trace \
+	expect_sorted "${devices[2]}" --device-bytes="$BYTES" --trace=trace \
 		--output-device="${devices[0]}" \
 		--output-device "${devices[1]}" --json
 	head -c $((BYTES / 2)) "$SCRATCH/want" >want.0
@@ -275,7 +275,7 @@ case_locked()
 	expect_match 'locked' "$STDERR"
 	flock -u "$held"
 	flock -x "$held"
-	refused 3 "${devices[0]}" -o out --device-bytes=$BYTES
+	refused 3 "${devices[0]}" -o out --device-bytes="$BYTES"
 	expect_match 'locked' "$STDERR"
 	exec {held}<&-
 }
@@ -303,9 +303,9 @@ judge()
 			fail "$1: status $status: $(head -c 300 "$STDERR")"
 		expect_one_line "$STDERR" || fail "$1"
 		expect_match '^blinksort: .' "$STDERR" || fail "$1"
-		expect_same_behind "${devices[0]}" $BYTES
+		expect_same_behind "${devices[0]}" "$BYTES"
 	fi
-	cmp <(head -c $BYTES device.1) "$SCRATCH/in" || fail "$1: the input"
+	cmp <(head -c "$BYTES" device.1) "$SCRATCH/in" || fail "$1: the input"
 	expect_folder . device.0 device.1 || fail "$1: status $status"
 }
 
@@ -320,7 +320,7 @@ case_fails()
 		sync_file_range:EIO fsync:EIO calloc:ENOMEM malloc:ENOMEM
 		mmap:ENOMEM ioctl:ENOTTY io_uring_queue_init_params:ENOSYS
 		uring_write:EBADF uring_read:EBADF" \
-		"${devices[1]}" --device-bytes=$BYTES \
+		"${devices[1]}" --device-bytes="$BYTES" \
 		--output-device="${devices[0]}" --threads=2 "$@"
 }
 
@@ -341,7 +341,7 @@ case_short()
 	for call in pwrite uring_write pread uring_read; do
 		put "$SCRATCH/before" "${devices[0]}"
 		run_fault 0 FAULT_CALL="$call" FAULT_DO=short \
-			-- "${devices[1]}" --device-bytes=$BYTES \
+			-- "${devices[1]}" --device-bytes="$BYTES" \
 			--output-device="${devices[0]}"
 		[ "$status" = 0 ] || fail "$call short: status $status:" \
 			"$(head -c 300 "$STDERR")"
@@ -357,7 +357,7 @@ case_killed()
 	for signal in KILL TERM INT; do
 		for ((round = 0; round < ROUNDS; round++)); do
 			env --default-signal=INT,TERM "${BLINKSORT[@]}" \
-				"${devices[1]}" --device-bytes=$BYTES \
+				"${devices[1]}" --device-bytes="$BYTES" \
 				--output-device="${devices[0]}" \
 				>"$STDOUT" 2>"$STDERR" </dev/null &
 			nap "0.$(printf %04d $((RANDOM % 300)))"
@@ -366,8 +366,8 @@ case_killed()
 			wait $! 2>/dev/null || status=$?
 			[ "$status" != 0 ] ||
 				expect_on "${devices[0]}" "$SCRATCH/want"
-			expect_same_behind "${devices[0]}" $BYTES
-			cmp <(head -c $BYTES device.1) "$SCRATCH/in"
+			expect_same_behind "${devices[0]}" "$BYTES"
+			cmp <(head -c "$BYTES" device.1) "$SCRATCH/in"
 		done
 	done
 	# Nothing holds the device any more.
@@ -386,7 +386,7 @@ run_pair()
 	statuses=()
 	for rank in 0 1; do
 		"${BLINKSORT[@]}" --cluster --nodes='127.0.1.[1-2]' \
-			--rank=$rank --job="devices.$$" --deadline=20 \
+			--rank="$rank" --job="devices.$$" --deadline=20 \
 			"${inputs[rank]}" --output-device="${outputs[rank]}" \
 			"$@" >"said.$rank" 2>"err.$rank" </dev/null &
 		pids+=($!)
@@ -397,16 +397,35 @@ run_pair()
 	done
 }
 
-case_ranks()
+# One input of both, which each makes sure of for itself at the same moment.
+expect_shared_input()
 {
-	local half=$((BYTES / 2))
+	local options=(--shared-input --device-bytes="$BYTES" --json) round
 
-	head -c $half "$SCRATCH/in" >in.0
-	tail -c $half "$SCRATCH/in" >in.1
-	put in.0 "${devices[0]}"
-	put in.1 "${devices[1]}"
+	sort_reference "$SCRATCH/in" -o want
+	for ((round = 0; round < ROUNDS; round++)); do
+		put "$SCRATCH/in" "${devices[0]}"
+		run_pair "${devices[0]}" "${devices[0]}" "${devices[2]}" \
+			"${devices[3]}" "${options[@]}"
+		expect_pair want
+	done
+	# Which ranks can't map by way of each other.
 	run_pair "${devices[0]}" "${devices[1]}" "${devices[2]}" \
-		"${devices[3]}" --device-bytes=$half --json
+		"${devices[3]}" --device-bytes="$1" --by-reference=yes --io=mmap
+	[[ " ${statuses[*]} " != *" 0 "* ]] || fail "${statuses[*]}"
+	expect_match 'no mapped file' err.0
+	put in.0 "${devices[0]}"
+	run_pair "${devices[0]}" "${devices[1]}" "${devices[2]}" \
+		"${devices[3]}" --device-bytes="$1" --by-reference=auto \
+		--io=mmap --json
+	expect_pair "$SCRATCH/want"
+}
+
+# expect_pair WANT: two ranks have succeeded, with this on devices 2 and 3
+expect_pair()
+{
+	local share
+
 	[ "${statuses[*]}" = "0 0" ] ||
 		fail "${statuses[*]}: $(cat err.0 err.1)"
 	share=$(python3 -c 'import json
@@ -414,12 +433,26 @@ print(json.load(open("said.0"))["records"] * 100)')
 	cmp <({
 		head -c "$share" "${devices[2]}"
 		head -c $((BYTES - share)) "${devices[3]}"
-	}) "$SCRATCH/want"
+	}) "$1"
+}
+
+case_ranks()
+{
+	local half=$((BYTES / 2))
+
+	head -c "$half" "$SCRATCH/in" >in.0
+	tail -c "$half" "$SCRATCH/in" >in.1
+	put in.0 "${devices[0]}"
+	put in.1 "${devices[1]}"
+	run_pair "${devices[0]}" "${devices[1]}" "${devices[2]}" \
+		"${devices[3]}" --device-bytes="$half" --json
+	expect_pair "$SCRATCH/want"
+	expect_shared_input "$half"
 	# Another rank's input.
 	put in.1 "${devices[1]}"
 	put "$SCRATCH/before" "${devices[2]}"
 	run_pair "${devices[0]}" "${devices[1]}" "${devices[1]}" \
-		"${devices[2]}" --device-bytes=$half
+		"${devices[2]}" --device-bytes="$half"
 	[[ " ${statuses[*]} " != *" 0 "* ]] || fail "${statuses[*]}"
 	expect_match "${devices[1]}.* in use" err.0
 	expect_on "${devices[1]}" in.1
