@@ -175,9 +175,21 @@ class Meter(Case):
                 log.microjoules, begin_s, end_s))
         self.refused(self.log().microjoules, 10, 11)
 
+    def test_hole(self):
+        """It is no harm to runs before and behind it, of which a log that is
+        kept for long has some."""
+        log = self.log("10,1", "11,1", "16.5,1", "17.5,1", "22.5,1")
+        for begin_s, end_s in ((10, 11), (10.5, 11), (16.5, 17), (17, 22)):
+            self.assertEqual(log.microjoules(begin_s, end_s),
+                             (end_s - begin_s) * 10**6)
+        for begin_s, end_s in ((10, 17), (10.5, 12), (12, 13), (16, 16.5),
+                               (11, 16.5)):
+            self.assertIn("m.csv: has a hole during a run: no reading from "
+                          "11.000 to 16.500, which is more than 5 s",
+                          self.refused(log.microjoules, begin_s, end_s))
+
     def test_refused(self):
         for lines, why in (
-                (("1,5", "6.5,5"), "m.csv:3: there is a hole of 5.5 s"),
                 (("1,5", "1,5"), ":3: its time is not after"),
                 (("2,5", "1,5"), ":3: its time is not after"),
                 (("1,-5",), ":2: watts '-5' is not a number"),
@@ -224,8 +236,7 @@ class Meter(Case):
                 ("", "has no reading"), ("time,watts\n", "has no reading"),
                 ("time,watts\n" + self.lines(3605, 3600),
                  "its last time is 3600 s ago: a meter that is running"),
-                ("time,watts\n" + self.lines(-3600), "s from now"),
-                ("time,watts\n" + self.lines(9, 1), ":3: there is a hole")):
+                ("time,watts\n" + self.lines(-3600), "s from now")):
             self.assertIn(why, self.refused(meter.Growing, self.put(text)))
         with open(f"{self.folder}/file", "ab") as file:
             file.truncate(65 << 20)

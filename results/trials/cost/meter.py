@@ -10,7 +10,7 @@ one kind, and grow from line to line:
 They are compared with the system's clock: that of the meter's machine must be
 right, too.  Between two lines power is taken to change evenly (the trapezoid
 rule); where they are more than 5 s apart there is a hole, of which nothing is
-known.
+known: a run must not reach into it.
 """
 
 import bisect
@@ -67,14 +67,9 @@ class Log:
                      _watts(where, found["watts"]))
 
     def _append(self, where, time_s, watts):
-        if self.times_s:
-            step_s = time_s - self.times_s[-1]
-            if step_s <= 0:
-                raise Failure(where, "its time is not after that of the line "
-                              "before", FILE)
-            if step_s > HOLE_S:
-                raise Failure(where, f"there is a hole of {step_s:.1f} s "
-                              f"before it, of more than {HOLE_S:g} s", FILE)
+        if self.times_s and time_s <= self.times_s[-1]:
+            raise Failure(where, "its time is not after that of the line "
+                          "before", FILE)
         self.times_s.append(time_s)
         self.watts.append(watts)
 
@@ -115,6 +110,7 @@ class Log:
                              if times_s else "none"), FILE)
         first = bisect.bisect_right(times_s, begin_s)
         last = bisect.bisect_left(times_s, end_s)
+        self._refuse_hole(times_s[first - 1:last + 1])
         points = [(begin_s, self._watts_at(begin_s)),
                   *zip(times_s[first:last], self.watts[first:last]),
                   (end_s, self._watts_at(end_s))]
@@ -122,6 +118,14 @@ class Log:
             (after_s - before_s) * (before + after) / 2
             for (before_s, before), (after_s, after)
             in zip(points, points[1:])))
+
+    def _refuse_hole(self, times_s):
+        """Of these times, two neighbours are too far apart."""
+        for before_s, after_s in zip(times_s, times_s[1:]):
+            if after_s - before_s > HOLE_S:
+                raise Failure(self.path, "has a hole during a run: no reading "
+                              f"from {before_s:.3f} to {after_s:.3f}, which "
+                              f"is more than {HOLE_S:g} s", FILE)
 
     def _watts_at(self, time_s):
         after = bisect.bisect_left(self.times_s, time_s)
