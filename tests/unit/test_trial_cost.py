@@ -73,7 +73,8 @@ class Price(Case):
                 (HEAD, "file: has no price"),
                 ("part,count,price\na,1,2\n", ":1: has no column currency"),
                 ("a,1,2,USD\n", ":1: has no column part"),
-                (HEAD.replace("part", "part,part"), ":1: names a column twice"),
+                (HEAD.replace("part", "part,part"),
+                 ":1: has several columns part"),
                 (HEAD + "a,1,2,\n", ":2: has no currency"),
                 (HEAD + "a,1,2\n", ":2: has no currency"),
                 (HEAD + ",1,2,USD\n", ":2: has no part"),
@@ -167,6 +168,9 @@ class Meter(Case):
         self.assertEqual(log.watts, [5, 7])
         self.assertEqual(log.kind, "ISO 8601")
         self.assertEqual(self.log("1.5e0,1").kind, "seconds since 1970")
+        # Columns that are not used may have one name, or none.
+        self.assertEqual(self.log("1,230,231,7,,", head="time,volts,volts,"
+                                  "watts,,").watts, [7])
 
     def test_does_not_cover(self):
         log = self.log("10,1", "11,1")
@@ -209,8 +213,10 @@ class Meter(Case):
                 (("1," + "5" * 5000,), ":2: is longer than")):
             with self.subTest(lines):
                 self.assertIn(why, self.refused(self.log, *lines))
-        for head in ("1,5", "time,volts", "time,time,watts"):
-            self.assertIn(":1: has no column", self.refused(
+        for head, why in (("1,5", "has no column time"),
+                          ("time,volts", "has no column watts"),
+                          ("time,time,watts", "has several columns time")):
+            self.assertIn(f":1: {why}", self.refused(
                 lambda head=head: self.log(head=head)))
 
     def lines(self, *behind_s):

@@ -1,4 +1,5 @@
-"""Lines of a CSV file that a user gives: fields, and where they stand."""
+"""Lines of a CSV file that a user gives: fields, and where they stand.  The
+first line names the columns, in any order and case."""
 
 import csv
 
@@ -34,3 +35,16 @@ def read(path: str):
         found = fields_of(where, line)
         if found:
             yield where, found
+
+
+def columns(where: str, head: list[str], wanted) -> list[str]:
+    """The names in the first line, in small letters.  Raises Failure unless
+    each of the wanted columns is there once."""
+    names = [name.lower() for name in head]
+    for name in wanted:
+        if name not in names:
+            raise Failure(where, f"has no column {name}: the first line names "
+                          f"the columns, such as {','.join(wanted)}", FILE)
+        if names.count(name) > 1:
+            raise Failure(where, f"has several columns {name}", FILE)
+    return names

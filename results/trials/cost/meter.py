@@ -57,7 +57,7 @@ class Log:
         if not fields:
             return
         if self._columns is None:
-            self._columns = self._columns_of(where, fields)
+            self._columns = csv_lines.columns(where, fields, COLUMNS)
             return
         if len(fields) != len(self._columns):
             raise Failure(where, f"has {len(fields)} fields, for "
@@ -72,16 +72,6 @@ class Log:
                           "before", FILE)
         self.times_s.append(time_s)
         self.watts.append(watts)
-
-    @staticmethod
-    def _columns_of(where, fields):
-        names = [name.lower() for name in fields]
-        for name in COLUMNS:
-            if names.count(name) != 1:
-                raise Failure(where, f"has no column {name}, or several: the "
-                              "first line names the columns, such as "
-                              f"{','.join(COLUMNS)}", FILE)
-        return names
 
     def _time_s(self, where, text):
         is_iso = not _NUMBER.fullmatch(text)

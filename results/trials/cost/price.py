@@ -37,7 +37,7 @@ def _list_of(path, lines):
     where, head = next(lines, (path, []))
     if not head:
         raise Failure(path, "has no price", FILE)
-    columns = _columns(where, head)
+    columns = csv_lines.columns(where, head, COLUMNS)
     parts, currency = [], None
     for where, fields in lines:
         if len(fields) > len(columns):
@@ -57,17 +57,6 @@ def _list_of(path, lines):
         raise Failure(path, "has a total of 0: a cent would buy all time", FILE)
     return {"file": path, "currency": currency, "total": str(whole),
             "seconds_per_cent": seconds_per_cent(whole), "parts": parts}
-
-
-def _columns(where, head):
-    names = [name.lower() for name in head]
-    for name in COLUMNS:
-        if name not in names:
-            raise Failure(where, f"has no column {name}: the first line names "
-                          f"the columns, such as {','.join(COLUMNS)}", FILE)
-    if len(set(names)) != len(names):
-        raise Failure(where, "names a column twice", FILE)
-    return names
 
 
 def _part(where, fields):
