@@ -12,8 +12,7 @@ from trials.cost.price import LIFE_S
 from trials.report import external
 from trials.statistics.descriptive import Interval, median_interval
 
-PRICE_HEAD = ("configuration", "n", "sorts per cent",
-              "records per cent [95 %]")
+PRICE_HEAD = ("configuration", "n", "sorts/cent", "records/cent [95 %]")
 ENERGY_HEAD = ("configuration", "domain", "n", "energy [95 %]", "watts",
                "records/J [95 %]")
 # What several domains are together.
@@ -178,11 +177,11 @@ def _price_sentences(study):
     seconds = units.digits(found["seconds_per_cent"])
     return [
         f"The machine costs {found['total']} {found['currency']}. A cent buys "
-        f"{units.count(LIFE_S)} s, which are three years, / "
-        f"{float(found['total']) * 100:,.0f} cents = {seconds} s of it.",
-        f"Records per cent = records of a sort / median time x {seconds} s: "
-        "of such sorts, one after the other. The interval is that of the "
-        "median time.",
+        f"{units.count(LIFE_S)} s (three years) / "
+        f"{float(found['total']) * 100:,.0f} = {seconds} s of its time.",
+        f"records/cent = records of a sort / median time x {seconds} s, if "
+        "such sorts follow each other. Its interval is that of the median "
+        "time.",
         *_penny_sentences(study, found["penny_sort"], seconds)]
 
 
@@ -225,16 +224,21 @@ def _energy_sentences(study):
     if not whole:
         return words
     return [
-        f"Energy is that of {' + '.join(whole)}"
-        + (f" ({ALL})" if len(whole) > 1 else "")
-        + (f", whose log tells time in {found['meter_times']}, by the "
-           "trapezoid rule" if whole == [METER] else
-           ": processors and memory, not disks, fans or power supply")
-        + ". It is all that was taken during a run, also by what was idle, as "
-        "JouleSort counts it.",
-        "Records per joule = records of a sort / median energy of a run, with "
-        "the interval of that median.",
+        _energy_source(found, whole)
+        + " What was taken during a run counts, even by what was idle, as in "
+        "JouleSort.",
+        "records/J = records of a sort / median energy of a run. Its interval "
+        "is that of the median energy.",
         *_counter_sentences(study), *words]
+
+
+def _energy_source(found, whole):
+    if whole == [METER]:
+        return ("Energy is that of the meter, by the trapezoid rule; its log "
+                f"has times in {found['meter_times']}.")
+    together = f" ({ALL})" if len(whole) > 1 else ""
+    return (f"Energy is that of {' + '.join(whole)}{together}: processors and "
+            "memory, not disks, fans or power supply.")
 
 
 def _counter_sentences(study):
@@ -247,7 +251,7 @@ def _counter_sentences(study):
     longer = statistics.median(trial["energy"]["counter_span_ns"]
                                / trial["whole_ns"] for trial in trials)
     whole_ns = statistics.median(trial["whole_ns"] for trial in trials)
-    return ["The counters were read right before and after each run: what they "
-            f"counted took {100 * (longer - 1):.2f} % longer, at the median. "
-            "Processors renew them about every millisecond, which is "
-            f"{100 * COUNTER_STEP_NS / whole_ns:.3g} % of the median run."]
+    return ["The counters were read right before and after each run: the time "
+            f"between was {100 * (longer - 1):.2f} % longer than the run, at "
+            "the median. Processors renew them about every millisecond, which "
+            f"is {100 * COUNTER_STEP_NS / whole_ns:.3g} % of the median run."]
