@@ -58,8 +58,9 @@ class Programs:
         """Run a program as call() does; raises Failure if it fails."""
         done = self.call(name, *arguments)
         if done.returncode != 0:
-            raise Failure(name, first_line(done.stderr)
-                          or end_of(done.returncode))
+            # A program's message begins with its name.
+            why = (first_line(done.stderr) or "").removeprefix(f"{name}: ")
+            raise Failure(name, why or end_of(done.returncode))
         return done
 
 
