@@ -530,7 +530,7 @@ case_noise_refused()
 	expect_trial 1 --scenario=pagecache --trials=3 --records=$RECORDS \
 		--out=record --noise-limit=5,refuse --noise-wait=0
 	expect_one_line err
-	expect_match '^blinktrial: noise: 50 % of CPU .* the limit is 5 %' err
+	expect_match '^blinktrial: noise: CPU .* loses 50 % of .* limit is 5 %' err
 	ask 'outcomes == ["ok"]'
 	# As it was begun, and so refused again, but one trial later.
 	expect_trial 1 --resume --out=record
@@ -554,8 +554,12 @@ case_noise_unknown()
 	expect_valid
 	ask '[t["noise"]["over_limit"] for t in trials] == [None] * 3'
 	ask '[t["noise"]["places"][0]["message"] for t in trials] ==
-	     ["blinkprobe: blinkprobe: 2 threads: no"] * 3'
+	     ["blinkprobe: 2 threads: no"] * 3'
 	"$REPORT" record >told
+	rm -r record
+	expect_trial 0 --scenario=pagecache --trials=1 --records=$RECORDS \
+		--out=record --quiet
+	expect_empty err
 	expect_trial 1 --scenario=pagecache --trials=3 --records=$RECORDS \
 		--out=other --noise-limit=5,refuse
 	expect_match "^blinktrial: noise: can't be watched, as the limit" err

@@ -1,7 +1,5 @@
 """Noise: what the probe says, what a limit makes of it, what a record has."""
 
-import contextlib
-import io
 import json
 import subprocess
 import unittest
@@ -76,8 +74,7 @@ class Nothing:
     def wait(self, why):
         self.told.append(why)
 
-    def close(self):
-        pass
+    remark = wait
 
 
 class Watch(unittest.TestCase):
@@ -90,7 +87,6 @@ class Watch(unittest.TestCase):
         clock.start()
         self.addCleanup(clock.stop)
         self.supervisor, self.progress = Nothing(), Nothing()
-        self.said = io.StringIO()
 
     def sleep(self, seconds):
         self.now_ns += round(seconds * 1e9)
@@ -106,9 +102,8 @@ class Watch(unittest.TestCase):
                               self.progress)
 
     def look(self, *percents, **options):
-        with contextlib.redirect_stderr(self.said):
-            return self.watch(*percents, **options).before_trial(
-                self.begins_block)
+        return self.watch(*percents, **options).before_trial(
+            self.begins_block)
 
     def test_without_a_limit_nothing_is_waited_for(self):
         found = self.look(99.0)
@@ -130,7 +125,7 @@ class Watch(unittest.TestCase):
                           found["looks"]), (False, 1_500_000_000, 4))
         self.assertEqual(recorded.percent(found), 2.0)
         self.assertEqual(self.progress.told[0],
-                         "50 % of CPU 3 are lost; waiting for 5 %")
+                         "CPU 3 loses 50 % of its time; waiting for 5 %")
 
     def test_waits_no_longer_than_asked(self):
         for wait_s, looks in ((0, 1), (1, 3), (1.2, 4), (60, 121)):
@@ -143,8 +138,8 @@ class Watch(unittest.TestCase):
             self.look([place(1.0, "n1"), place(50.0, "n2")],
                       limit=run.Limit(5.0, True), wait_s=1)
         self.assertEqual(str(caught.exception),
-                         "noise: 50 % of CPU 3 are lost on n2 after a wait of "
-                         "1.000 s, the limit is 5 %")
+                         "noise: CPU 3 on n2 loses 50 % of its time after a "
+                         "wait of 1.000 s, the limit is 5 %")
         self.assertEqual(caught.exception.status, FAILED)
 
     def test_unknown_is_not_below_a_limit(self):
@@ -161,11 +156,10 @@ class Watch(unittest.TestCase):
 
     def test_unknown_is_said_once(self):
         watch = self.watch([place(None, "n1")])
-        with contextlib.redirect_stderr(self.said):
-            watch.before_trial(True)
-            watch.before_trial(False)
-        self.assertEqual(self.said.getvalue(), "blinktrial: the noise is not "
-                         "known: n1: no probe\n")
+        watch.before_trial(True)
+        watch.before_trial(False)
+        self.assertEqual(self.progress.told,
+                         ["the noise is not known: n1: no probe"])
 
     def test_within_a_block_it_only_labels(self):
         self.begins_block = False

@@ -167,8 +167,8 @@ class Progress(unittest.TestCase):
     def test_a_wait_is_told(self):
         stream = Terminal()
         shown = progress.Progress(300, stream=stream)
-        shown.wait("50 % of CPU 1 are lost")
-        self.assertIn("50 % of CPU 1 are lost", stream.getvalue())
+        shown.wait("CPU 1 loses 50 % of its time")
+        self.assertIn("CPU 1 loses 50 % of its time", stream.getvalue())
         shown.close()
         self.assertTrue(stream.getvalue().endswith(progress.CLEAR_LINE))
 
@@ -179,6 +179,20 @@ class Progress(unittest.TestCase):
             shown.wait("noise")
             shown.close()
             self.assertEqual(stream.getvalue(), "")
+
+    def test_remark_is_a_line_of_its_own(self):
+        for stream, said in (
+                (io.StringIO(), "blinktrial: so\n"),
+                (Terminal(), "no noise" + progress.CLEAR_LINE
+                 + "blinktrial: so\n")):
+            shown = progress.Progress(300, stream=stream)
+            shown.wait("no noise")
+            shown.remark("so")
+            shown.close()
+            self.assertTrue(stream.getvalue().endswith(said))
+        stream = Terminal()
+        progress.Progress(300, True, stream).remark("so")
+        self.assertEqual(stream.getvalue(), "")
 
     def test_clock(self):
         for seconds, text in ((0, "0:00"), (59.6, "1:00"), (61, "1:01"),

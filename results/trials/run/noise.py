@@ -7,7 +7,6 @@ No noise that comes later is seen: a limit keeps blocks from beginning beside a
 neighbour that is busy, not from meeting one.
 """
 
-import sys
 import time
 from typing import Callable, NamedTuple
 
@@ -76,9 +75,7 @@ class NoiseWatch:
         message = why_unknown(noise)
         if message and not self._has_complained:
             self._has_complained = True
-            self._progress.close()
-            print(f"blinktrial: the noise is not known: {message}",
-                  file=sys.stderr)
+            self._progress.remark(f"the noise is not known: {message}")
 
     def _refusal(self, noise: dict) -> str:
         if noise["over_limit"] is None:
@@ -90,12 +87,12 @@ class NoiseWatch:
 
 
 def worst(noise: dict) -> str:
-    """12.3 % of CPU 3 are lost, on node1"""
+    """CPU 3 on node1 loses 12.3 % of its time"""
     percent, cpu, host = max(
         (cpu["lost_percent"], cpu["cpu"], place["host"] or "")
         for place in noise["places"] for cpu in place["cpus"])
-    return f"{percent:.3g} % of CPU {cpu} are lost" + (
-        f" on {host}" if host else "")
+    place = f" on {host}" if host else ""
+    return f"CPU {cpu}{place} loses {percent:.3g} % of its time"
 
 
 def why_unknown(noise: dict) -> str | None:

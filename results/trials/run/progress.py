@@ -16,6 +16,7 @@ class Progress:
         self._total = total
         self._stream = stream
         self._drawn = False
+        self._says_nothing = quiet
         self._quiet = quiet or not stream.isatty()
         self._recent_ns = deque(maxlen=RECENT_TRIALS)
         self._last_ns = time.monotonic_ns()
@@ -42,6 +43,13 @@ class Progress:
         self._stream.write(CLEAR_LINE + why)
         self._stream.flush()
         self._drawn = True
+
+    def remark(self, text: str) -> None:
+        """A line of its own, which stays; also where there is no terminal."""
+        if self._says_nothing:
+            return
+        self.close()
+        print(f"blinktrial: {text}", file=self._stream)
 
     def close(self) -> None:
         if self._drawn:
