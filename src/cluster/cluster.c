@@ -111,7 +111,8 @@ static int lay_out_lists(struct cluster *cluster, uint32_t bucket_count)
 		cluster->failure);
 	if (error)
 		return error;
-	sort_setup_spread(arena, &cluster->topology);
+	sort_setup_spread(arena, sort_setup_worker_nodes(&cluster->topology,
+							 &cluster->pool));
 	bucketing_take_lists(&cluster->bucketing, plan,
 			     cluster->pool.worker_count, arena);
 	cluster_send_take_memory(&cluster->send, bucket_count,

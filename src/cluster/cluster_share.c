@@ -234,7 +234,9 @@ static int plan_share(struct cluster *cluster, uint64_t received,
 				 failure);
 	if (error)
 		return error;
-	sort_setup_spread(&cluster->receive.arena, &cluster->topology);
+	sort_setup_spread(
+		&cluster->receive.arena,
+		sort_setup_worker_nodes(&cluster->topology, &cluster->pool));
 	cluster->plan.memory_bytes =
 		needed + own_bytes +
 		(cluster_is_by_reference(cluster)

@@ -9,6 +9,7 @@
 #include "external/external_request.h"
 #include "external/external_state.h"
 #include "sort/sort_setup.h"
+#include "system/numa.h"
 
 /* --- plan and memory -------------------------------------------------------
  */
@@ -152,7 +153,7 @@ static int lay_out_memory(struct external *external, struct failure *failure)
 
 	if (error)
 		return error;
-	sort_setup_spread(arena, &external->topology);
+	sort_setup_spread(arena, numa_nodes_of(&external->topology));
 	external->read_memory =
 		arena_take(arena, read_bytes(external), PAGE_BYTES);
 	external->slot_memory = arena_take(

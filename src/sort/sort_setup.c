@@ -122,12 +122,20 @@ void sort_setup_nodes(struct topology *topology,
 		topology_read_nodes(topology);
 }
 
-void sort_setup_spread(const struct arena *arena,
-		       const struct topology *topology)
+uint64_t sort_setup_worker_nodes(const struct topology *topology,
+				 const struct thread_pool *pool)
 {
-	if (topology->node_count > 1)
-		numa_interleave(arena->base, arena->size_bytes,
-				numa_nodes_of(topology));
+	uint64_t nodes = 0;
+
+	for (unsigned w = 0; w < pool->worker_count; w++)
+		nodes |= (uint64_t)1 << topology->nodes[pool->workers[w].node];
+	return nodes;
+}
+
+void sort_setup_spread(const struct arena *arena, uint64_t nodes)
+{
+	if (nodes & (nodes - 1))
+		numa_interleave(arena->base, arena->size_bytes, nodes);
 }
 
 /* The disk reads them from its own node. */

@@ -50,10 +50,15 @@ int sort_setup_refuse_memory(const struct sorter_config *config,
 int sort_setup_arena(struct arena *arena, uint64_t bytes, uint64_t pieces,
 		     struct failure *failure);
 
+/* The nodes that the pool's workers run on, which a small sort does not take
+ * all: a mask as in numa.h. */
+uint64_t sort_setup_worker_nodes(const struct topology *topology,
+				 const struct thread_pool *pool);
+
 /* All workers read an arena that nobody has touched yet: its pages come from
- * the topology's nodes in turn, so that no node's memory limits them all. */
-void sort_setup_spread(const struct arena *arena,
-		       const struct topology *topology);
+ * their nodes in turn, so that no node's memory limits them all.  Of one node
+ * they come anyway. */
+void sort_setup_spread(const struct arena *arena, uint64_t nodes);
 
 /* Staging slots of the plan's chunks, from the arena. */
 void sort_setup_slots(struct output *output, const struct plan *plan,

@@ -88,7 +88,9 @@ static int map_arena(struct sorter *sorter, const struct plan *plan,
 		failure);
 
 	if (error == 0)
-		sort_setup_spread(&sorter->arena, &sorter->topology);
+		sort_setup_spread(&sorter->arena,
+				  sort_setup_worker_nodes(&sorter->topology,
+							  &sorter->pool));
 	return error;
 }
 

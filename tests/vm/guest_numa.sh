@@ -81,6 +81,22 @@ case_uneven()
 	expect_pages 0 0 12
 }
 
+# Two threads that are on the two CPUs of one node take memory of that one.  They
+# are on two nodes if the first one is on the last CPU of a node.
+case_few_threads()
+{
+	wait_until on_one_node
+	expect_match '"workers": 0, "memory_bytes": 0}' "$STDOUT"
+	expect_match '"workers": 2, "memory_bytes": [1-9][0-9]{6}' "$STDOUT"
+}
+
+on_one_node()
+{
+	rm -f "$OUT"
+	expect_numa '\[.*\]' --threads=2
+	grep -q '"workers": 2' "$STDOUT"
+}
+
 case_one_node()
 {
 	local node
@@ -188,6 +204,7 @@ case_hidden()
 set_up
 check numa_auto on_ext4 case_auto
 check numa_uneven on_ext4 case_uneven
+check numa_few_threads on_ext4 case_few_threads
 check numa_one_node on_ext4 case_one_node
 check numa_confined on_ext4 case_confined
 check numa_off on_ext4 case_off
