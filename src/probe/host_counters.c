@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "system/small_file.h"
 
 /* Calls take with each line of root/name, which may be missing. */
 static void read_lines(const char *root, const char *name,
@@ -42,7 +43,7 @@ static void take_stat(struct host_counters *counters, const char *line)
 	if (strncmp(line, "cpu ", 4) != 0 &&
 	    sscanf(line, "cpu%u %*u %*u %*u %*u %*u %*u %*u %" SCNu64, &cpu,
 		   &ticks) == 2 &&
-	    cpu < HOST_COUNTERS_CPUS)
+	    cpu < TOPOLOGY_CPU_NUMBERS)
 		counters->steal_ns[cpu] = ticks * tick_ns;
 }
 
@@ -66,7 +67,7 @@ static void take_meminfo(struct host_counters *counters, const char *line)
 
 void host_counters_read(struct host_counters *counters, const char *root)
 {
-	for (unsigned cpu = 0; cpu < HOST_COUNTERS_CPUS; cpu++)
+	for (unsigned cpu = 0; cpu < TOPOLOGY_CPU_NUMBERS; cpu++)
 		counters->steal_ns[cpu] = HOST_COUNTERS_UNKNOWN;
 	counters->balloon_inflated = HOST_COUNTERS_UNKNOWN;
 	counters->balloon_deflated = HOST_COUNTERS_UNKNOWN;
@@ -78,19 +79,14 @@ void host_counters_read(struct host_counters *counters, const char *root)
 
 uint64_t host_counters_frequency_khz(const char *root, unsigned cpu)
 {
-	char path[PATH_MAX];
-	uint64_t khz = HOST_COUNTERS_UNKNOWN;
-	FILE *file;
+	char path[PATH_MAX], text[32];
+	uint64_t khz;
 
 	if (snprintf(path, sizeof(path),
 		     "%s/sys/devices/system/cpu/cpu%u/cpufreq/scaling_cur_freq",
-		     root, cpu) >= (int)sizeof(path))
-		return khz;
-	file = fopen(path, "re");
-	if (!file)
-		return khz;
-	if (fscanf(file, "%" SCNu64, &khz) != 1)
-		khz = HOST_COUNTERS_UNKNOWN;
-	fclose(file);
+		     root, cpu) >= (int)sizeof(path) ||
+	    !small_file_read(path, text, sizeof(text)) ||
+	    sscanf(text, "%" SCNu64, &khz) != 1)
+		return HOST_COUNTERS_UNKNOWN;
 	return khz;
 }

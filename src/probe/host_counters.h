@@ -9,14 +9,14 @@
 
 #include <stdint.h>
 
+#include "system/topology.h"
+
 #define HOST_COUNTERS_UNKNOWN UINT64_MAX
-/* CPU numbers are below this: the most that Debian's kernel is built for. */
-#define HOST_COUNTERS_CPUS 8192
 
 struct host_counters {
 	/* Since the boot, by CPU number: the CPU had work, but the host ran
 	 * something else.  /proc/stat counts it in ticks of 10 ms. */
-	uint64_t steal_ns[HOST_COUNTERS_CPUS];
+	uint64_t steal_ns[TOPOLOGY_CPU_NUMBERS];
 	/* Pages that the balloon driver has given to the host since the boot,
 	 * and that the host has given back (/proc/vmstat). */
 	uint64_t balloon_inflated, balloon_deflated;

@@ -15,14 +15,14 @@ struct watcher {
 
 static void add_gap(struct noise_cpu *cpu, uint64_t gap_ns)
 {
-	uint64_t limit_ns = NOISE_PROBE_FIRST_CLASS_NS;
-	unsigned class = 0;
+	uint64_t limit_ns = NOISE_PROBE_FIRST_BIN_NS;
+	unsigned bin = 0;
 
-	while (class < NOISE_PROBE_CLASSES - 1 && gap_ns >= limit_ns) {
+	while (bin < NOISE_PROBE_BINS - 1 && gap_ns >= limit_ns) {
 		limit_ns *= 10;
-		class ++;
+		bin++;
 	}
-	cpu->classes[class]++;
+	cpu->histogram[bin]++;
 	cpu->count++;
 	cpu->lost_ns += gap_ns;
 	cpu->longest_ns = MAX(cpu->longest_ns, gap_ns);

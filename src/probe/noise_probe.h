@@ -29,9 +29,10 @@
 #include "probe/host_counters.h"
 #include "system/topology.h"
 
-/* Gaps are counted by length: below 10 us, 100 us, 1 ms, 10 ms, and longer. */
-#define NOISE_PROBE_CLASSES 5
-#define NOISE_PROBE_FIRST_CLASS_NS 10000
+/* The histogram counts gaps by length: below 10 us, 100 us, 1 ms, 10 ms, and
+ * longer. */
+#define NOISE_PROBE_BINS 5
+#define NOISE_PROBE_FIRST_BIN_NS 10000
 
 struct noise_probe {
 	uint64_t time_ns;      /* of watching, 1 or more */
@@ -44,7 +45,7 @@ struct noise_cpu {
 	uint64_t lost_ns;    /* <= watched_ns */
 	uint64_t longest_ns; /* 0: no gap */
 	uint64_t count;	     /* of gaps */
-	uint64_t classes[NOISE_PROBE_CLASSES];
+	uint64_t histogram[NOISE_PROBE_BINS];
 };
 
 struct noise_figures {

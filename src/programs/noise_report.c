@@ -1,15 +1,24 @@
 #include "programs/noise_report.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 
-/* What two counters have counted between them, or null. */
+static void print_number(const char *key, bool is_known, int64_t number)
+{
+	if (is_known)
+		printf(", \"%s\": %" PRId64, key, number);
+	else
+		printf(", \"%s\": null", key);
+}
+
+/* What a counter has counted between two readings of it. */
 static void print_difference(const char *key, uint64_t before, uint64_t after)
 {
-	if (before == HOST_COUNTERS_UNKNOWN || after == HOST_COUNTERS_UNKNOWN)
-		printf(", \"%s\": null", key);
-	else
-		printf(", \"%s\": %" PRId64, key, (int64_t)(after - before));
+	print_number(key,
+		     before != HOST_COUNTERS_UNKNOWN &&
+			     after != HOST_COUNTERS_UNKNOWN,
+		     (int64_t)(after - before));
 }
 
 static void print_cpu(const struct noise_figures *figures, unsigned i)
@@ -26,24 +35,26 @@ static void print_cpu(const struct noise_figures *figures, unsigned i)
 	       100 * (double)cpu->lost_ns / (double)cpu->watched_ns, cpu->count,
 	       cpu->longest_ns);
 	printf(", \"histogram\": [");
-	for (unsigned j = 0; j < NOISE_PROBE_CLASSES; j++)
-		printf("%s%" PRIu64, j == 0 ? "" : ", ", cpu->classes[j]);
+	for (unsigned j = 0; j < NOISE_PROBE_BINS; j++)
+		printf("%s%" PRIu64, j == 0 ? "" : ", ", cpu->histogram[j]);
 	printf("]");
 	print_difference("steal_ns", figures->before.steal_ns[number],
 			 figures->after.steal_ns[number]);
-	print_difference("frequency_khz", 0, figures->frequency_khz[i]);
+	print_number("frequency_khz",
+		     figures->frequency_khz[i] != HOST_COUNTERS_UNKNOWN,
+		     (int64_t)figures->frequency_khz[i]);
 	printf("}");
 }
 
 void noise_report_print(const struct noise_probe *probe,
 			const struct noise_figures *figures)
 {
-	uint64_t below_ns = NOISE_PROBE_FIRST_CLASS_NS;
+	uint64_t below_ns = NOISE_PROBE_FIRST_BIN_NS;
 
 	printf(", \"time_ns\": %" PRIu64 ", \"threshold_ns\": %" PRIu64
 	       ", \"histogram_below_ns\": [",
 	       probe->time_ns, probe->threshold_ns);
-	for (unsigned i = 0; i < NOISE_PROBE_CLASSES - 1; i++) {
+	for (unsigned i = 0; i < NOISE_PROBE_BINS - 1; i++) {
 		printf("%" PRIu64 ", ", below_ns);
 		below_ns *= 10;
 	}

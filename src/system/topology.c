@@ -12,13 +12,10 @@
 #include "base/base.h"
 #include "system/small_file.h"
 
-/* The most that Debian's kernel is built for (CONFIG_NR_CPUS); the kernel
- * refuses a set with fewer bits than it has CPUs. */
-#define KERNEL_CPUS_MAX 8192
-
+/* The kernel refuses to fill a set with fewer bits than it has CPUs. */
 union cpu_mask {
 	cpu_set_t set;
-	unsigned char bytes[KERNEL_CPUS_MAX / 8];
+	unsigned char bytes[TOPOLOGY_CPU_NUMBERS / 8];
 };
 
 void topology_read(struct topology *topology)
@@ -27,7 +24,7 @@ void topology_read(struct topology *topology)
 
 	topology->cpu_count = 0;
 	if (sched_getaffinity(0, sizeof(mask), &mask.set) == 0) {
-		for (unsigned cpu = 0; cpu < KERNEL_CPUS_MAX; cpu++) {
+		for (unsigned cpu = 0; cpu < TOPOLOGY_CPU_NUMBERS; cpu++) {
 			if (topology->cpu_count == TOPOLOGY_CPUS_MAX)
 				break;
 			if (CPU_ISSET_S(cpu, sizeof(mask), &mask.set))

@@ -11,6 +11,9 @@
 #include <stdint.h>
 
 #define TOPOLOGY_CPUS_MAX 1024
+/* CPU numbers are below this, the most that Debian's kernel is built for
+ * (CONFIG_NR_CPUS). */
+#define TOPOLOGY_CPU_NUMBERS 8192
 /* Bits of the masks that tell nodes apart (numa.h). */
 #define TOPOLOGY_NODES_MAX 64
 

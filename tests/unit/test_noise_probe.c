@@ -47,8 +47,8 @@ static void watch__of_a_still_cpu_finds_no_gap(void **state)
 	assert_int_equal(cpu.count, 0);
 	assert_int_equal(cpu.lost_ns, 0);
 	assert_int_equal(cpu.longest_ns, 0);
-	for (unsigned i = 0; i < NOISE_PROBE_CLASSES; i++)
-		assert_int_equal(cpu.classes[i], 0);
+	for (unsigned i = 0; i < NOISE_PROBE_BINS; i++)
+		assert_int_equal(cpu.histogram[i], 0);
 }
 
 static void watch__counts_gaps_with_their_whole_length(void **state)
@@ -65,7 +65,7 @@ static void watch__counts_gaps_with_their_whole_length(void **state)
 	assert_int_equal(cpu.count, 2);
 	assert_int_equal(cpu.lost_ns, 41 + 359);
 	assert_int_equal(cpu.longest_ns, 359);
-	assert_int_equal(cpu.classes[0], 2);
+	assert_int_equal(cpu.histogram[0], 2);
 }
 
 static void watch__sorts_gaps_by_length(void **state)
@@ -73,7 +73,7 @@ static void watch__sorts_gaps_by_length(void **state)
 	static const uint64_t gaps_ns[] = { 9999,    10000,    99999,
 					    100000,  999999,   1000000,
 					    9999999, 10000000, 5000000000 };
-	static const uint64_t wanted[NOISE_PROBE_CLASSES] = { 1, 2, 2, 2, 2 };
+	static const uint64_t wanted[NOISE_PROBE_BINS] = { 1, 2, 2, 2, 2 };
 	uint64_t readings_ns[ARRAY_LEN(gaps_ns) + 1] = { 7 }, lost_ns = 0;
 	struct noise_cpu cpu;
 
@@ -83,7 +83,7 @@ static void watch__sorts_gaps_by_length(void **state)
 		lost_ns += gaps_ns[i];
 	}
 	cpu = watch(lost_ns, 5000, readings_ns);
-	assert_memory_equal(cpu.classes, wanted, sizeof(wanted));
+	assert_memory_equal(cpu.histogram, wanted, sizeof(wanted));
 	assert_int_equal(cpu.count, ARRAY_LEN(gaps_ns));
 	assert_int_equal(cpu.lost_ns, lost_ns);
 	assert_int_equal(cpu.lost_ns, cpu.watched_ns);
@@ -111,8 +111,8 @@ static void run__watches_every_cpu(void **state)
 		assert_true(cpu->readings > 0);
 		assert_true(cpu->lost_ns <= cpu->watched_ns);
 		assert_true(cpu->longest_ns <= cpu->lost_ns);
-		for (unsigned j = 0; j < NOISE_PROBE_CLASSES; j++)
-			gaps += cpu->classes[j];
+		for (unsigned j = 0; j < NOISE_PROBE_BINS; j++)
+			gaps += cpu->histogram[j];
 		assert_int_equal(gaps, cpu->count);
 	}
 }
