@@ -174,7 +174,7 @@ STATIC_LIBRARIES := $(LIBRARIES:%=$(SYSROOT)/usr/lib/$(TRIPLET)/lib%.a) \
 DYNAMIC_LIBRARIES := -Wl,--as-needed $(LIBRARIES:%=-l%)
 
 # The version is the first of NEWS, so that a clone without tags has it, too; a
-# commit that is tagged vVERSION is its release (packaging/source.sh compares).
+# commit that is tagged vVERSION is its release (packaging/deb.sh compares).
 # The commit is told by a file where make deb has copied the source to, and else
 # by git, also to root in the clone of a user.
 VERSION := $(shell sed -n 's/^Version \([0-9.]*\).*/\1/p' NEWS | head -n 1)

@@ -15,7 +15,8 @@ set -eu -o pipefail
 export LC_ALL=C
 
 cd "$(dirname "$0")/.."
-REPO=$PWD
+# As git names it, without links
+REPO=$(pwd -P)
 FOLDER=$(realpath -m "$1")
 VERSION=$2
 COMMIT=$3
@@ -78,7 +79,7 @@ fill_in()
 	local when
 
 	when=$(git_here log -1 --format=%ct) || when=$(stat -c %Y NEWS)
-	sed -i "s/@MAINTAINER@/$MAINTAINER/" "$SOURCE/debian/control"
+	sed -i "s/@MAINTAINER@/${MAINTAINER//[&\\\/]/\\&}/" "$SOURCE/debian/control"
 	cat >"$SOURCE/debian/changelog" <<-END
 		blinksort ($VERSION) unstable; urgency=medium
 

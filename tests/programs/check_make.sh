@@ -243,6 +243,46 @@ case_version()
 	expect_version 7.10+0123abc
 }
 
+# What make deb gives to Debian's tools: the files of the repository, also where a
+# link leads to it, and a maintainer of any name.
+case_deb()
+{
+	local git=(git -C tree -c user.name=n -c user.email=n@example.org)
+	local source=tree/build/deb/blinksort-7.8
+
+	make_tree
+	make_path 0 '.*'
+	cp "$REPO/packaging/deb.sh" tree/packaging
+	cp -r "$REPO/packaging/debian" tree/packaging
+	cp "$REPO/LICENSE" tree
+	printf '%s\n' build/ bin/ '*.o' >tree/.gitignore
+	"${git[@]}" init -q
+	"${git[@]}" add .
+	"${git[@]}" commit -q -m one
+	touch tree/left.o tree/new
+	ln -s tree linked
+	# It stops where the packages would be built.
+	printf '#!/bin/bash\necho "no compiler today"\nexit 1\n' \
+		>stand-ins/dpkg-buildpackage
+	chmod +x stand-ins/dpkg-buildpackage
+	expect_status 1 env PATH="$PWD/stand-ins:$PWD/path" \
+		DEBFULLNAME='A & B/C' DEBEMAIL=ab@example.org \
+		linked/packaging/deb.sh build/deb 7.8 0123abc >out 2>err
+	expect_match '^deb.sh: dpkg-buildpackage failed$' err
+	[ -e $source/new ] || fail "new is not there"
+	expect_gone $source/left.o
+	expect_gone $source/.git
+	expect_match '^0123abc$' $source/packaging/commit
+	expect_match '^Maintainer: A & B/C <ab@example.org>$' \
+		$source/debian/control
+	expect_match '^ -- A & B/C <ab@example.org>  ' $source/debian/changelog
+	expect_match '^ Permission is hereby granted' $source/debian/copyright
+	"${git[@]}" tag v7.7
+	expect_status 1 env PATH="$PWD/stand-ins:$PWD/path" \
+		linked/packaging/deb.sh build/deb 7.8 0123abc 2>err
+	expect_match 'tagged v7.7, and NEWS begins with 7.8' err
+}
+
 # expect_stripped PROGRAM: but for the names of its functions
 expect_stripped()
 {
@@ -321,6 +361,7 @@ else
 	check parallel_demo case_parallel demo
 fi
 check version case_version
+check deb case_deb
 check install case_install
 check help case_help
 check no_python case_no_python
