@@ -66,6 +66,38 @@ expect_some()
 	done
 }
 
+# expect_meanings LINE...: of the options of ./program, whose help is standard
+# input: those lines and no others
+expect_meanings()
+{
+	{
+		printf '#!/bin/sh\ncat <<"END"\nusage: program\n\n'
+		cat
+		echo END
+	} >program
+	chmod +x program
+	"$PREFIX/lib/blinksort/completion/candidates" ./program -- |
+		expect_same <(printf '%b\n' "$@") -
+}
+
+# However a help lays out an option and its text, no option is lost and none has
+# another's text.
+case_meanings()
+{
+	expect_meanings '--short=\tbe short' '--rather-long=\tbe long, and' \
+		'--no-text\t' '--last=\tbe the last' <<-'END'
+		  --short=A         be short
+		  --rather-long=ABCDEF
+		                    be long, and
+		                    go on
+		  --no-text
+		  --last=A          be the last
+		other: a heading
+	END
+	"$PREFIX/lib/blinksort/completion/candidates" blinkprobe noise --thre >said
+	expect_match 'count gaps' said
+}
+
 # bash finds the file by the name of the command.
 case_found_by_name()
 {
@@ -244,6 +276,7 @@ case_zsh()
 	expect_typed 'blinksh -w ano' 'blinksh -w another '
 }
 
+check meanings case_meanings
 check found_by_name case_found_by_name
 check options case_options
 check values case_values
