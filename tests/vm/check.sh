@@ -1,5 +1,6 @@
 #!/bin/bash
-# check.sh - what wants a machine of its own (make check-vm, check-vm-unit)
+# check.sh - what wants a machine of its own (make check-vm, check-vm-unit,
+# check-vm-numa, check-deb)
 #
 # USAGE: tests/vm/check.sh devices|fat|unit|numa|cpus|deb [FOLDER]
 #                                                         default: build/vm
