@@ -2,10 +2,10 @@
  * chunk_shares.h - which chunks the workers of a NUMA node take first
  *
  * Each node has the next range of chunks, as large as its share of the workers.
- * A worker takes chunks of its own node's range in order, and then what is left
- * of others': so a node's workers write pages of their own node, and no worker
- * waits for another.  Where chunks must be taken in order, there is one range
- * for all.
+ * A worker takes the chunks of its own node's range in order, and then what is
+ * left of other ranges: so a node's workers write pages of their own node, and
+ * no worker waits for another.  Where chunks must be taken in order, all nodes
+ * have one range.
  */
 #ifndef CHUNK_SHARES_H
 #define CHUNK_SHARES_H
@@ -33,8 +33,8 @@ struct chunk_shares {
 void chunk_shares_deal(struct chunk_shares *shares, uint64_t chunk_count,
 		       const struct thread_pool *pool, bool by_node);
 
-/* The share that the worker tries after so many others, which are below count.
- */
+/* The share that the worker tries after this number of other shares, which is
+ * below count: its own node's first. */
 static inline struct chunk_share *
 chunk_shares_of(struct chunk_shares *shares, const struct thread_pool *pool,
 		unsigned worker, unsigned others)

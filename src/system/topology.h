@@ -30,8 +30,9 @@ struct topology {
 
 void topology_read(struct topology *topology);
 
-/* Which nodes the CPUs belong to: costs some microseconds.  Where /sys does not
- * tell, or not of each CPU, all of them are of one node. */
+/* Reads which nodes the CPUs belong to, once after topology_read(); costs some
+ * microseconds.  Where /sys does not tell, or not of each CPU, all of them are
+ * of one node. */
 void topology_read_nodes(struct topology *topology);
 /* The same from the sys/ in another folder: for tests. */
 void topology_read_nodes_under(struct topology *topology, const char *root);

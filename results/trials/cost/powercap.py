@@ -9,8 +9,8 @@ AMD's processors stand there under the same name.  intel-rapl-mmio:0 is the
 same package again, read in another way.  Since Linux 5.10 only root may read
 energy_uj.
 
-A counter begins anew after max_energy_range_uj, some 65 or 262 kJ: a minute, at
-1 kW.  It is read so often during a run that it can't do so twice unseen.
+A counter wraps around after max_energy_range_uj, some 65 or 262 kJ: a minute,
+at 1 kW.  It is read so often during a run that it can't wrap twice unseen.
 """
 
 import re
@@ -103,7 +103,7 @@ class Counter:
 
     def __init__(self, zones: list[Zone]):
         self.zones = zones
-        # Twice in the time in which one could begin anew.
+        # Twice in the time in which one could wrap around.
         self.period_s = min((zone.range_uj for zone in zones), default=0) / (
             2 * UJ_PER_J * DOMAIN_WATTS_MAX)
         self._lock = threading.Lock()
