@@ -24,8 +24,8 @@ def words(study) -> str:
     known = study.noise_percents
     parts = ["not known"]
     if known:
-        parts = [f"the worst CPU lost {percent(median(known))} before the "
-                 f"median trial, at most {percent(max(known))}"]
+        parts = [f"before a trial the worst CPU lost {percent(median(known))} "
+                 f"of its time at the median, {percent(max(known))} at most"]
     waited = [look.noise["waited_ns"] for look in study.looks
               if look.noise["waited_ns"]]
     if waited:
@@ -49,8 +49,8 @@ def dependence_words(group) -> str:
 
 # --- the table ----------------------------------------------------------------
 
-_HEAD = ("block|>worst CPU|>within, at most|>mean|>gaps|>longest|>stolen|"
-         ">frequency|>to host|>waited|remarks")
+_HEAD = ("block|>first trial|>worst trial|>mean of CPUs|>gaps|>longest gap|"
+         ">stolen|>frequency|>balloon pages|>waited|remarks")
 
 
 def table(study) -> str:
@@ -58,11 +58,11 @@ def table(study) -> str:
     rows = [_row(look, study.looks) for look in first_of_blocks(study.looks)]
     if not rows:
         return ""
-    caption = ("all CPUs that sort, before the first trial of a block; within, "
-               "at most: the worst CPU before any trial of it; stolen: time "
-               "that a host took, in ticks of 10 ms; to host: pages that a "
-               "balloon gave back meanwhile; –: not told by the system, or "
-               "none")
+    caption = ("the worst CPU's noise before the first trial of a block, and "
+               "before the worst of its trials; the other figures are of the "
+               "first trial and of all CPUs that sort. Stolen: time that a "
+               "host took, in ticks of 10 ms; balloon pages: given to the "
+               "host meanwhile; –: not told by the system, or none")
     return markup.paragraph("Noise: " + words(study) + ".") + markup.details(
         "the noise before each block", markup.table(caption, _HEAD, rows))
 
