@@ -70,11 +70,9 @@ case_memory()
 	rm /mnt/out
 }
 
-case_skewed()
+case_sampled()
 {
-	local shape=--splitters=sampled
-
-	threads_of "$shape" --threads="$CPUS" >/dev/null
+	threads_of --splitters=sampled --threads="$CPUS" >/dev/null
 	threads_of --checksum --threads="$CPUS" >/dev/null
 }
 
@@ -99,6 +97,6 @@ set_up
 check cpus_own_choice case_own_choice
 check cpus_threads case_threads
 check cpus_memory case_memory
-check cpus_skewed case_skewed
+check cpus_sampled case_sampled
 check cpus_ranks case_ranks
 end_machine
