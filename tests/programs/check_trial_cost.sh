@@ -176,6 +176,18 @@ case_energy_resumed()
 	expect_match '^blinktrial: --energy: is of package-0, .* but of ' err
 }
 
+# Counters that could not be read at first can be later, such as by root.
+case_energy_resumed_with_more()
+{
+	mkdir powercap
+	expect_trial 0 --trials=2 --energy --powercap=powercap
+	sed -i '$d' record/trials.jsonl
+	cp -r "$TREES"/intel-desktop/sys/class/powercap .
+	expect_status 0 "$TRIAL" --resume --out=record >out 2>err
+	expect_status 0 "$TRIAL" validate record
+	ask '[t["energy"] for t in trials] == [None] * 2'
+}
+
 # meter WATTS [SECONDS]: writes to ./log every 50 ms, until it is killed; goes on
 # with the log that is there
 meter()
@@ -266,8 +278,8 @@ case_meter_refused()
 }
 
 for name in price_and_energy energy_intel energy_begins_anew \
-	energy_not_readable energy_resumed meter meter_stops prices_refused \
-	meter_refused; do
+	energy_not_readable energy_resumed energy_resumed_with_more meter \
+	meter_stops prices_refused meter_refused; do
 	check $name case_$name
 done
 finish

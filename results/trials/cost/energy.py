@@ -45,10 +45,11 @@ class Energy:
         return {"counter_span_ns": span_ns, "domains_uj": domains_uj}
 
 
-def open_sources(options) -> tuple[Energy, dict | None]:
+def open_sources(options, wanted=None) -> tuple[Energy, dict | None]:
     """What the options ask for, and what of it is recorded in the design: the
-    domains, and why there are no others.  None: nothing was asked for.  Raises
-    Failure if the meter's file is wrong."""
+    domains, and why there are no others.  None: nothing was asked for.  Of the
+    counters, only those of the wanted domains are read, if these are given.
+    Raises Failure if the meter's file is wrong."""
     if not options.energy and not options.meter:
         return Energy(), None
     zones, why_not = [], []
@@ -61,6 +62,8 @@ def open_sources(options) -> tuple[Energy, dict | None]:
                 options.powercap or powercap.FOLDER)
         except powercap.Unavailable as reason:
             why_not = [str(reason)]
+    if wanted is not None:
+        zones = [zone for zone in zones if zone.domain in wanted]
     domains = [zone.domain for zone in zones]
     return Energy(zones, log), {
         "domains": domains + ([METER] if log else []),

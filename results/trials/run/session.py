@@ -126,10 +126,10 @@ def resume(options, programs: Programs, supervisor: Supervisor) -> int:
 
 
 def resumed_energy(options, design: dict) -> Energy:
-    """What was measured before has to be measured again."""
-    energy, measured = energies.open_sources(options)
-    before, now = (found["domains"] if found else []
-                   for found in (design.get("energy"), measured))
+    """What was measured before has to be measured again, and no more."""
+    before = (design.get("energy") or {"domains": []})["domains"]
+    energy, measured = energies.open_sources(options, before)
+    now = measured["domains"] if measured else []
     if before != now:
         raise Failure("--energy", f"is of {', '.join(now) or 'no domain'}, "
                       f"but of {', '.join(before) or 'none'} in the record")
