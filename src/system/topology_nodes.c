@@ -42,7 +42,8 @@ static unsigned place_of(const struct topology *topology, uint64_t cpu)
 		       : topology->cpu_count;
 }
 
-/* node_of[] of the CPUs of this list: the place of the next node. */
+/* node_of[] of the CPUs of this list that no node has yet: the place of the
+ * next node.  So a node that is named twice is not counted twice. */
 static bool mark(struct topology *topology, const char *cpus)
 {
 	bool any = false;
@@ -54,7 +55,8 @@ static bool mark(struct topology *topology, const char *cpus)
 		for (uint64_t cpu = first; cpu <= last; cpu++) {
 			unsigned place = place_of(topology, cpu);
 
-			if (place == topology->cpu_count)
+			if (place == topology->cpu_count ||
+			    topology->node_of[place] != NOT_KNOWN)
 				continue;
 			topology->node_of[place] =
 				(uint8_t)topology->node_count;

@@ -393,6 +393,22 @@ static void nodes__malformed(void **state)
 	check_one_node(&topology);
 }
 
+/* No kernel writes that, but there would be more nodes than have room. */
+static void nodes__told_again_and_again(void **state)
+{
+	struct topology topology = with_cpus(3);
+	char online[2 * (TOPOLOGY_NODES_MAX + 50) + 1] = "";
+
+	(void)state;
+	for (unsigned i = 0; i < TOPOLOGY_NODES_MAX + 50; i++)
+		strcat(online, i ? ",0" : "1");
+	put(NODES "online", online);
+	put(NODES "node0/cpulist", "0-4\n");
+	put(NODES "node1/cpulist", "0-4\n");
+	check_one_node(&topology);
+	assert_int_equal(topology.nodes[0], 1);
+}
+
 #define UNDER_ROOT(function)                                                   \
 	cmocka_unit_test_setup_teardown(function, make_root, remove_root)
 
@@ -421,6 +437,7 @@ int main(void)
 		UNDER_ROOT(nodes__hidden),
 		UNDER_ROOT(nodes__not_of_each_cpu),
 		UNDER_ROOT(nodes__malformed),
+		UNDER_ROOT(nodes__told_again_and_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
