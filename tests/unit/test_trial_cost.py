@@ -379,6 +379,22 @@ class Powercap(Case):
                          ["package-0", "package-0/dram"])
         self.assertEqual(len(refused), 3)
 
+    def test_no_regular_files(self):
+        """What would never end is not read."""
+        for name in ("energy_uj", "max_energy_range_uj", "name"):
+            with self.subTest(name):
+                folder = self.tree("intel-desktop")
+                for zone, make in (("0", os.mkfifo),
+                                   ("1", lambda at: os.symlink("/dev/zero",
+                                                               at))):
+                    path = f"{folder}/intel-rapl:{zone}/{name}"
+                    os.unlink(path)
+                    make(path)
+                with self.assertRaisesRegex(powercap.Unavailable,
+                                            f"{name}: is not a regular file"):
+                    powercap.find(folder)
+                shutil.rmtree(folder)
+
     def test_none(self):
         for folder in (self.folder, f"{self.folder}/missing"):
             with self.assertRaisesRegex(powercap.Unavailable,

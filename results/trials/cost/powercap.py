@@ -18,8 +18,9 @@ import threading
 import time
 from dataclasses import dataclass
 
+from trials.base import documents
 from trials.base.failure import FILE, Failure, of_file
-from trials.machine.disks import names_in, read_text
+from trials.machine.disks import names_in
 
 FOLDER = "/sys/class/powercap"
 # More than a domain of any machine takes.
@@ -27,6 +28,8 @@ DOMAIN_WATTS_MAX = 1000
 UJ_PER_J = 1_000_000
 _PACKAGE = re.compile(r"package-[0-9]+(-die-[0-9]+)?")
 _COUNTER = re.compile("[0-9]{1,19}")
+# No file of a zone is longer.
+_FILE_BYTES = 4096
 
 
 class Unavailable(Exception):
@@ -42,16 +45,20 @@ class Zone:
 
     def read_uj(self) -> int:
         path = f"{self.folder}/energy_uj"
-        try:
-            with open(path, encoding="ascii") as file:
-                text = file.read().strip()
-        except OSError as error:
-            raise of_file(path, error) from None
-        except UnicodeDecodeError:
-            text = "what is no text"
+        text = _text(path)
         if not _COUNTER.fullmatch(text):
             raise Failure(path, f"'{text:.20}' is no count of energy", FILE)
         return int(text)
+
+
+def _text(path: str) -> str:
+    """A small file, stripped; raises Failure.  A pipe or a device that lies in
+    a folder of the user's would never end."""
+    try:
+        with documents.open_regular(path) as file:
+            return file.read(_FILE_BYTES).decode("utf-8", "replace").strip()
+    except OSError as error:
+        raise of_file(path, error) from None
 
 
 def whole_of(domains) -> list[str]:
@@ -69,9 +76,10 @@ def find(folder: str = FOLDER) -> tuple[list[Zone], list[str]]:
         if not re.fullmatch("intel-rapl:[0-9]+(:[0-9]+)?", entry):
             continue
         at = f"{folder}/{entry}"
-        name = read_text(f"{at}/name")
-        if not name or not re.fullmatch("[a-z0-9-]{1,40}", name):
-            refused.append(f"{at}: has no name")
+        try:
+            name = _name(f"{at}/name")
+        except Failure as failure:
+            refused.append(str(failure))
             continue
         names[entry] = name
         parent = names.get(entry.rpartition(":")[0])
@@ -88,9 +96,16 @@ def find(folder: str = FOLDER) -> tuple[list[Zone], list[str]]:
     return zones, refused
 
 
+def _name(path):
+    text = _text(path)
+    if not re.fullmatch("[a-z0-9-]{1,40}", text):
+        raise Failure(path, f"'{text:.20}' is no name of a zone", FILE)
+    return text
+
+
 def _zone(domain, folder):
     path = f"{folder}/max_energy_range_uj"
-    text = read_text(path) or ""
+    text = _text(path)
     if not _COUNTER.fullmatch(text) or not int(text):
         raise Failure(path, "can't be read as a number", FILE)
     zone = Zone(domain, folder, int(text))
