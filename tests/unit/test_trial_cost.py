@@ -91,9 +91,17 @@ class Price(Case):
                 (HEAD + "a,1,1,200,USD\n", ":2: has 5 fields, for 4 columns"),
                 (HEAD + "a,1,0,USD\n", "file: has a total of 0"),
                 (HEAD + 'a,1,"2,USD\n', ":2: is no line of CSV"),
-                (b"part\xff\n", ":1: is no line of CSV")):
+                (b"part\xff\n", ":1: is not text in UTF-8"),
+                ("part,count\ra,1\r", ":1: has a carriage return"),
+                (HEAD + f"{'a' * 4096},1,2,USD\n",
+                 ":2: is longer than 4096 bytes"),
+                (HEAD + f"a,{'1' * 999},2,USD\n", "1' is not a number from 1"),
+                (HEAD + f"a,1,{'x' * 999},USD\n", "x' is not a number such"),
+                (HEAD + f"a,1,2,{'x' * 999}\n", "x' is not a code")):
             with self.subTest(text):
-                self.assertIn(why, self.refused(self.read, text))
+                said = self.refused(self.read, text)
+                self.assertIn(why, said)
+                self.assertLess(len(said), 200)
         self.assertIn("is not a regular", self.refused(price.read, "/dev/null"))
         self.assertIn("No such file", self.refused(
             price.read, f"{self.folder}/missing"))

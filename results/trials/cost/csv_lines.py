@@ -8,17 +8,25 @@ from trials.base.failure import FILE, Failure
 
 # A price list is written by hand; a larger file is not one.
 MOST_BYTES = 1 << 20
+LINE_BYTES_MAX = 4096
 
 
 def fields_of(where: str, line: bytes) -> list[str]:
     """The fields of one line, without blanks around them; [] if it is empty or
     a comment.  Raises Failure if it is no text."""
+    if len(line) > LINE_BYTES_MAX:
+        raise Failure(where, f"is longer than {LINE_BYTES_MAX} bytes", FILE)
     try:
         text = line.decode("utf-8-sig").strip()
         if not text or text.startswith("#"):
             return []
+        if "\r" in text:
+            raise Failure(where, "has a carriage return: lines end in a line "
+                          "feed", FILE)
         found = next(csv.reader([text], strict=True, skipinitialspace=True))
-    except (UnicodeDecodeError, csv.Error) as error:
+    except UnicodeDecodeError:
+        raise Failure(where, "is not text in UTF-8", FILE) from None
+    except csv.Error as error:
         raise Failure(where, f"is no line of CSV: {error}", FILE) from None
     return [field.strip() for field in found]
 

@@ -31,7 +31,6 @@ PATIENCE_S = 10.0
 POLL_S = 0.05
 WATTS_MAX = 1e8
 TIME_MAX_S = 2.0**33
-LINE_BYTES_MAX = 4096
 _NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?([eE][+-]?[0-9]{1,2})?")
 _ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:.]+")
 
@@ -51,8 +50,6 @@ class Log:
         """Takes in the next line; raises Failure."""
         self._lines += 1
         where = f"{self.path}:{self._lines}"
-        if len(line) > LINE_BYTES_MAX:
-            raise Failure(where, f"is longer than {LINE_BYTES_MAX} bytes", FILE)
         fields = csv_lines.fields_of(where, line)
         if not fields:
             return
@@ -179,9 +176,9 @@ class Growing:
         except OSError as error:
             raise of_file(path, error) from None
         whole, end, rest = data.rpartition(b"\n")
-        if len(rest) > LINE_BYTES_MAX:
-            raise Failure(path, f"has a line of more than {LINE_BYTES_MAX} "
-                          "bytes", FILE)
+        if len(rest) > csv_lines.LINE_BYTES_MAX:
+            raise Failure(path, "has a line of more than "
+                          f"{csv_lines.LINE_BYTES_MAX} bytes", FILE)
         self._at_bytes += len(whole) + len(end)
         if end:
             for line in whole.split(b"\n"):

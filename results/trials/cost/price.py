@@ -66,14 +66,14 @@ def _part(where, fields):
     part, count, price, currency = (fields[name] for name in COLUMNS)
     if not re.fullmatch("[0-9]{1,7}", count) or not (
             1 <= int(count) <= COUNT_MAX):
-        raise Failure(where, f"count '{count}' is not a number from 1 to "
+        raise Failure(where, f"count '{count:.40}' is not a number from 1 to "
                       f"{COUNT_MAX}", FILE)
     if not _PRICE.fullmatch(price):
-        raise Failure(where, f"price '{price}' is not a number such as 39.99",
-                      FILE)
+        raise Failure(where, f"price '{price:.40}' is not a number such as "
+                      "39.99", FILE)
     if not re.fullmatch("[A-Z]{3}", currency):
-        raise Failure(where, f"currency '{currency}' is not a code such as "
-                      "USD", FILE)
+        raise Failure(where, f"currency '{currency:.40}' is not a code such "
+                      "as USD", FILE)
     return {"part": part, "count": int(count), "price": price,
             "currency": currency}
 
