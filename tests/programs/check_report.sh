@@ -288,6 +288,10 @@ case_usage()
 {
 	expect_refused 2
 	expect_refused 2 ""  "$RECORD"
+	expect_refused 2 ""
+	expect_match ': record: is empty$' "$SCRATCH/err"
+	expect_refused 2 -o "" "$RECORD"
+	expect_refused 2 --png= "$RECORD"
 	expect_refused 2 "$RECORD" "$RECORD"
 	expect_refused 2 --format=xml "$RECORD"
 	expect_refused 2 --format

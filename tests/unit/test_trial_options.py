@@ -38,6 +38,18 @@ class Options(unittest.TestCase):
         found = options.parse([*GOOD, "--cache-bytes=64M"])
         self.assertEqual(found.cache_bytes, 64 << 20)
 
+    def test_nothing_given(self):
+        """"--out=$DIR" of a variable that is not set"""
+        paths = ["--out", "--work", "--key"]
+        for name in (*paths, "--scenario", "--sweep", "--price", "--meter",
+                     "--powercap"):
+            self.assertEqual(f"{name}: is empty", self.refused(
+                [*GOOD, f"{name}="]))
+        self.assertEqual("-w: is empty", self.refused([*GOOD, "-w", ""]))
+        for name in (*paths, "--file"):
+            with self.assertRaisesRegex(Failure, f"{name}: is empty"):
+                options.parse_characterise(["--out=/r", f"{name}="])
+
     def test_names_are_whole(self):
         self.assertIn("--rec=5", self.refused([*GOOD, "--rec=5"]))
 

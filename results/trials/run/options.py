@@ -111,13 +111,24 @@ def noise_limit(text: str) -> Limit:
     return Limit(float(found[1]), bool(found[2]))
 
 
+def given(text: str) -> str:
+    """Not nothing, as a variable is that a script has not set."""
+    if not text:
+        raise argparse.ArgumentTypeError("is empty")
+    return text
+
+
+def path(text: str) -> str:
+    return os.path.abspath(given(text))
+
+
 def names(text: str) -> list[str]:
-    return text.split(",")
+    return given(text).split(",")
 
 
 def sweep_path(text: str) -> str:
     """A file, or the bare name of one of ours."""
-    ours = os.path.join(FOLDER, text)
+    ours = os.path.join(FOLDER, given(text))
     if "/" not in text and not os.path.exists(text) and os.path.exists(ours):
         return ours
     return os.path.abspath(text)
@@ -129,18 +140,18 @@ def parser() -> Parser:
     add = found.add_argument
     add("--scenario", dest="scenarios", type=names)
     add("--trials", type=whole_number(1, TRIALS_AT_MOST))
-    add("--out", type=os.path.abspath)
+    add("--out", type=path)
     add("--sweep", type=sweep_path)
-    add("-w", dest="hosts")
-    add("--key", type=os.path.abspath)
-    add("--work", type=os.path.abspath)
+    add("-w", dest="hosts", type=given)
+    add("--key", type=path)
+    add("--work", type=path)
     add("--records", type=whole_number(1, RECORDS_AT_MOST))
     add("--seed", type=whole_number(0, 2**53 - 1))
     add("--order")
     add("--cache-bytes", type=size)
     add("--memory", type=size)
     for name in "--price", "--powercap", "--meter":
-        add(name, type=os.path.abspath)
+        add(name, type=path)
     add("--noise-limit", type=noise_limit)
     add("--noise-wait", type=whole_number(0, NOISE_WAIT_AT_MOST_S))
     for flag in ("--ascii", "--energy", "--resume", "--unverified", "--keep",
@@ -169,12 +180,12 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 def parse_characterise(arguments: list[str]) -> argparse.Namespace:
     found = Parser()
     add = found.add_argument
-    add("--out", type=os.path.abspath)
-    add("--work", type=os.path.abspath)
-    add("-w", dest="hosts")
-    add("--key", type=os.path.abspath)
+    add("--out", type=path)
+    add("--work", type=path)
+    add("-w", dest="hosts", type=given)
+    add("--key", type=path)
     add("--file", dest="files", action="append", default=[],
-        type=os.path.abspath)
+        type=path)
     for flag in ("--write", "--quick", "--quiet"):
         add(flag, action="store_true")
     options = found.parse_args(arguments)
