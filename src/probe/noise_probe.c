@@ -1,6 +1,8 @@
 #include "probe/noise_probe.h"
 
 #include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
 
 #include "base/base.h"
 #include "base/clock.h"
@@ -10,6 +12,7 @@ struct watcher {
 	pthread_barrier_t *barrier;
 	pthread_t thread;
 	uint16_t number; /* of the CPU */
+	bool was_elsewhere;
 	struct noise_cpu *cpu;
 };
 
@@ -45,13 +48,23 @@ void noise_probe_watch(const struct noise_probe *probe,
 	cpu->watched_ns = at_ns - begin_ns;
 }
 
+static bool is_elsewhere(const struct watcher *watcher)
+{
+	int cpu = sched_getcpu();
+
+	/* Not known is not elsewhere. */
+	return cpu >= 0 && cpu != watcher->number;
+}
+
 static void *watcher_main(void *argument)
 {
 	struct watcher *watcher = argument;
 
 	topology_pin_self(watcher->number);
 	pthread_barrier_wait(watcher->barrier);
+	watcher->was_elsewhere = is_elsewhere(watcher);
 	noise_probe_watch(watcher->probe, clock_now_ns, watcher->cpu);
+	watcher->was_elsewhere |= is_elsewhere(watcher);
 	return NULL;
 }
 
@@ -92,6 +105,14 @@ int noise_probe_run(const struct noise_probe *probe,
 	for (unsigned i = 0; i < topology->cpu_count; i++)
 		pthread_join(watchers[i].thread, NULL);
 	pthread_barrier_destroy(&barrier);
+	/* It may not bind threads, or a CPU has gone offline. */
+	for (unsigned i = 0; i < topology->cpu_count; i++)
+		if (watchers[i].was_elsewhere)
+			return failure_set(
+				failure, EXIT_RESOURCES, "noise", 0,
+				"the thread that was to watch CPU %u "
+				"ran on another",
+				topology->cpus[i]);
 	for (unsigned i = 0; i < topology->cpu_count; i++)
 		figures->frequency_khz[i] =
 			host_counters_frequency_khz("", topology->cpus[i]);

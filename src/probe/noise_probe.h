@@ -60,8 +60,9 @@ struct noise_figures {
 void noise_probe_watch(const struct noise_probe *probe,
 		       uint64_t (*now_ns)(void), struct noise_cpu *cpu);
 
-/* Watch all CPUs.  Returns 0, or -errno with *failure filled (EXIT_RESOURCES);
- * then threads may be left, and the process has to end. */
+/* Watch all CPUs.  Returns 0, or -errno with *failure filled (EXIT_RESOURCES):
+ * also if a thread could not stay on its CPU.  Then threads may be left, and
+ * the process has to end. */
 int noise_probe_run(const struct noise_probe *probe,
 		    struct noise_figures *figures, struct failure *failure);
 

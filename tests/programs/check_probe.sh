@@ -141,6 +141,25 @@ case_noise()
 	expect_refused 2 "x: one word too many for noise" noise x
 }
 
+# Where threads may not be bound, no CPU gets the noise of another.
+case_noise_not_bound()
+{
+	local tries status
+
+	# Each thread may be on its CPU by chance, but not each time.
+	for ((tries = 0; tries < 100; tries++)); do
+		status=0
+		strace -f -qq -o trace -e trace=sched_setaffinity \
+			-e inject=sched_setaffinity:error=EPERM \
+			"$PROBE" noise --time-ms=2 >out 2>err || status=$?
+		[ $status = 0 ] || break
+	done
+	[ $status = 5 ] || fail "status $status: $(cat err)"
+	expect_empty out
+	expect_one_line err
+	expect_match '^blinkprobe: noise: the thread that was to watch CPU ' err
+}
+
 # test_exchange_model.c tests the arithmetic.
 case_model()
 {
@@ -230,6 +249,13 @@ check probe_network case_network
 check probe_network_silent case_network_silent
 check probe_network_stranger case_network_stranger
 check probe_noise case_noise
+if [ "$(nproc)" = 1 ]; then
+	skip probe_noise_not_bound "one CPU"
+elif [ "$SANITIZED" ]; then
+	skip probe_noise_not_bound "strace and sanitizers"
+else
+	check probe_noise_not_bound case_noise_not_bound
+fi
 check probe_model case_model
 check probe_model_options case_model_options
 check probe_refusals case_refusals
