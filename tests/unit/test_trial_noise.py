@@ -173,6 +173,9 @@ class Watch(unittest.TestCase):
         self.supervisor.signal = 15
         found = self.look(50.0, limit=run.Limit(5.0, True))
         self.assertEqual(found["looks"], 1)
+        # And the probe's own end by it is not told.
+        self.look(None, limit=run.Limit(5.0, True))
+        self.assertEqual(self.said.getvalue(), "")
 
 
 class Recorded(unittest.TestCase):

@@ -71,9 +71,10 @@ class NoiseWatch:
         return noise
 
     def _complain(self, noise: dict) -> None:
-        """Say once that it can't be watched; the trials go on."""
+        """Say once that it can't be watched; the trials go on.  A signal from
+        the keyboard ends the probe, too."""
         message = why_unknown(noise)
-        if message and not self._has_complained:
+        if message and not (self._has_complained or self._supervisor.signal):
             self._has_complained = True
             self._progress.remark(f"the noise is not known: {message}")
 
