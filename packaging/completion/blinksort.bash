@@ -1,23 +1,45 @@
 # blinksort.bash - completion of all programs of blinksort, for bash
 # shellcheck shell=bash
 
+# _blink_cut TEXT: its words, without their quotes, in words; in kept, how much of
+# the last one readline leaves as it is: what is before an open quote, or before
+# the last = and : where these break words
+_blink_cut()
+{
+	local text=$1 char quote='' word='' has_word=''
+
+	words=() kept=''
+	while [ -n "$text" ]; do
+		char=${text:0:1} text=${text:1}
+		if [ "$char" = \\ ] && [ "$quote" != "'" ]; then
+			word+=${text:0:1} text=${text:1} has_word=1
+		elif [ "$char" = "$quote" ]; then
+			quote=
+		elif [ -n "$quote" ]; then
+			word+=$char
+		elif [[ $char == [\'\"] ]]; then
+			quote=$char kept=$word has_word=1
+		elif [[ $char == [[:blank:]] ]]; then
+			[ -z "$has_word" ] || words+=("$word")
+			word='' kept='' has_word=''
+		else
+			word+=$char has_word=1
+			[[ $char != [=:] || $COMP_WORDBREAKS != *"$char"* ]] ||
+				kept=$word
+		fi
+	done
+	words+=("$word")
+}
+
 _blink()
 {
-	local cur=${COMP_LINE:0:COMP_POINT} value kept='' line found words char
+	local cur value kept line found words
 
 	# Not by COMP_WORDS, which is cut at each = and :.
-	read -r -a words <<<"$cur"
-	[[ $cur != *[[:blank:]] ]] || words+=('')
+	_blink_cut "${COMP_LINE:0:COMP_POINT}"
 	cur=${words[-1]}
 	value=$cur
 	[[ $cur != --*=* ]] || value=${cur#*=}
-	# bash keeps what is before the last of these in the word.
-	for char in = :; do
-		if [[ $COMP_WORDBREAKS == *"$char"* && $cur == *"$char"* ]]; then
-			line=${cur%"$char"*}$char
-			[ ${#line} -le ${#kept} ] || kept=$line
-		fi
-	done
 	COMPREPLY=()
 	while IFS= read -r line; do
 		case $line in

@@ -193,6 +193,7 @@ case_scenarios_and_sweeps()
 	expect_all 'blinktrial --sweep=sor' sorter.sweep
 }
 
+# shellcheck disable=SC2016 # nothing here may be expanded
 case_hosts()
 {
 	printf 'node1 node2:7300 # two\nanother\n' >hosts
@@ -201,6 +202,12 @@ case_hosts()
 	expect_all 'blinksh -w node1,no' node1,node2:7300
 	expect_all 'blinksort --nodes=an' another
 	expect_all 'blinktune -w an' another
+	# What a shell would run, or a program take for an option
+	printf '%s\n' '$(touch ran)' '`touch${IFS}ran`' -x '*' 'node;ls' \
+		'node[1-2]' >hosts
+	expect_all 'blinksh -w node' 'node[1-2]'
+	expect_all 'blinksh -w $'
+	expect_all 'blinksh -w -'
 	# As the system knows it
 	expect_some 'blinksh -x loc' localhost
 }
@@ -219,6 +226,27 @@ case_files()
 	expect_all 'blinksh -w a -- one.fi' one.file
 	expect_some 'blinksh -w a -- cat one' one.file
 	expect_some 'blinktune run platter -- ' cat
+}
+
+# As it is typed: a blank is in a word if it is quoted.
+# shellcheck disable=SC2016 # nothing here may be expanded
+case_quoted_words()
+{
+	mkdir 'a folder'
+	touch 'a b1' 'a b2' other 'a folder/c d' 'e$(touch ran)' 'f`touch ran`'
+	expect_all 'blinksort a\ b' 'a b1' 'a b2'
+	expect_all 'blinksort "a b' 'a b1' 'a b2'
+	expect_all "blinksort in 'a b1" 'a b1'
+	expect_all 'blinksort a\ folder/c\ ' 'a folder/c d'
+	expect_all 'blinksort --output=a\ b1' 'a b1'
+	expect_all 'blinksort --output="a b1' 'a b1'
+	expect_all 'blinksort a\ b1 oth' other
+	expect_all 'blinksort e' 'e$(touch ran)'
+	expect_all 'blinksort f\`' 'f`touch ran`'
+	expect_all 'blinksort $(touch ran)'
+	expect_all 'blinksort `touch ran'
+	expect_all 'blinksort -- oth' other
+	expect_gone ran
 }
 
 # Without the program there is nothing to ask: no word, and no complaint.
@@ -285,6 +313,7 @@ check knobs_and_profiles case_knobs_and_profiles
 check scenarios_and_sweeps case_scenarios_and_sweeps
 check hosts case_hosts
 check files case_files
+check quoted_words case_quoted_words
 check no_program case_no_program
 if ! type -P zsh >/dev/null; then
 	skip zsh "no zsh here"
