@@ -489,8 +489,22 @@ INSTALLED_DOCS := README.md NEWS LICENSE
 COMPLETED := $(sort blinksort blinksort-mpi $(PROGRAMS) $(notdir $(SCRIPT_PROGRAMS)))
 fill_in = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@OURS@|$(OURS)|g' \
 	-e 's|@PROGRAMS@|$(COMPLETED)|g'
+# The recipes do not quote these, nor could a unit of systemd: "make uninstall"
+# would remove /opt/my of "/opt/my prog".
+INSTALL_PATHS := DESTDIR PREFIX OURS DOC UNITS SYSUSERS BASH_COMPLETIONS \
+	ZSH_COMPLETIONS
+SHELL_SIGNS := ' " ` $$ \ & | ; < > ( ) * ? [ ] { } ! \#
+refused_in = $(if $(filter-out 1,$(words x$(1)x)),a blank,$(firstword \
+	$(foreach sign,$(SHELL_SIGNS),$(findstring $(sign),$(1)))))
+check_path = $(if $(call refused_in,$($(1))),$(error $(1)=$($(1)): has \
+	$(call refused_in,$($(1))) in it, which no path of an installation may))
+define check_paths
+	@$(foreach path,$(INSTALL_PATHS),$(call check_path,$(path)))$(if \
+		$(filter-out /%,$(PREFIX)),$(error PREFIX=$(PREFIX): does not begin with /)):
+endef
 .PHONY: install
 install: all ## install all below DESTDIR and PREFIX
+	$(check_paths)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 $(INSTALLED_PROGRAMS) $(DESTDIR)$(PREFIX)/bin
 	$(STRIP) --strip-debug $(addprefix \
@@ -522,6 +536,7 @@ install: all ## install all below DESTDIR and PREFIX
 
 .PHONY: uninstall
 uninstall: ## remove what make install has installed
+	$(check_paths)
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(PROGRAMS) blinksort-mpi \
 		$(notdir $(SCRIPT_PROGRAMS)))
 	rm -rf $(DESTDIR)$(OURS) $(DESTDIR)$(DOC)

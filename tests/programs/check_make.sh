@@ -320,6 +320,39 @@ case_install()
 	expect_empty left
 }
 
+# expect_path_refused PATTERN ARGUMENT...: neither by install nor by uninstall
+expect_path_refused()
+{
+	local pattern=$1 goal
+	shift
+
+	for goal in install uninstall; do
+		run_make "$goal" "$@"
+		[ "$status" = 2 ] || fail "status $status: $*"
+		expect_match "\*\*\* $pattern\.  Stop\.\$" err
+	done
+}
+
+# The recipes would write elsewhere, and remove what is there.
+case_install_paths_refused()
+{
+	local sign
+
+	make_tree
+	make_path 1000 '.*'
+	mkdir my
+	touch my/file
+	for sign in ';' '&' '|' "'" '"' '#' '(' '*' '$$'; do
+		expect_path_refused 'PREFIX=.*: has . in it, .*' \
+			PREFIX="$PWD/my${sign}prog"
+	done
+	expect_path_refused 'PREFIX=.*: has a blank in it, .*' PREFIX="$PWD/my prog"
+	expect_path_refused 'DESTDIR=.*: has a blank in it, .*' PREFIX=/usr \
+		DESTDIR="$PWD/my prog"
+	expect_path_refused 'PREFIX=my: does not begin with /' PREFIX=my
+	expect_folder my file
+}
+
 # One column of names, one of what they do; no line is wider than a terminal.
 case_help()
 {
@@ -363,6 +396,7 @@ fi
 check version case_version
 check deb case_deb
 check install case_install
+check install_paths_refused case_install_paths_refused
 check help case_help
 check no_python case_no_python
 finish
