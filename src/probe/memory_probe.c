@@ -1,5 +1,6 @@
 #include "probe/memory_probe.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -8,7 +9,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "system/arena.h"
-#include "system/topology.h"
+#include "system/numa.h"
 
 /* A vector for which every x86-64 and arm64 CPU has registers. */
 typedef uint64_t vector __attribute__((vector_size(16)));
@@ -150,6 +151,9 @@ static void worker_prepare(struct worker *worker)
 	worker->error = arena_map(&worker->arena, worker->probe->area_bytes);
 	if (worker->error)
 		return;
+	if (worker->probe->memory_node >= 0)
+		numa_prefer(worker->arena.base, worker->arena.size_bytes,
+			    (unsigned)worker->probe->memory_node);
 	write_block(worker->arena.base, worker->probe->area_bytes, 1);
 	if (worker->probe->pattern == MEMORY_CHASE)
 		link_lines(worker);
@@ -235,6 +239,35 @@ static uint64_t round_ns(const struct worker *workers, unsigned count)
 	return end_ns - begin_ns;
 }
 
+static void count_nodes(const struct worker *workers, unsigned count,
+			uint64_t *bytes_on)
+{
+	for (unsigned i = 0; i < count; i++)
+		numa_count(workers[i].arena.base, workers[i].probe->area_bytes,
+			   bytes_on);
+}
+
+/* The CPUs that threads may run on. */
+static int choose_cpus(struct topology *topology, int node,
+		       struct failure *failure)
+{
+	unsigned count = 0;
+
+	topology_read(topology);
+	if (node < 0)
+		return 0;
+	topology_read_nodes(topology);
+	for (unsigned i = 0; i < topology->cpu_count; i++)
+		if (topology->nodes[topology->node_of[i]] == node)
+			topology->cpus[count++] = topology->cpus[i];
+	topology->cpu_count = count;
+	if (count > 0)
+		return 0;
+	return failure_set(failure, EXIT_USAGE, "--cpu-node", 0,
+			   "node %d has no CPU that this process may use",
+			   node);
+}
+
 static int areas_failed(const struct memory_probe *probe, int error,
 			struct failure *failure)
 {
@@ -243,18 +276,20 @@ static int areas_failed(const struct memory_probe *probe, int error,
 			   (unsigned long long)probe->area_bytes);
 }
 
-int memory_probe_run(const struct memory_probe *probe, uint64_t *samples_ns,
-		     struct failure *failure)
+int memory_probe_run(const struct memory_probe *probe,
+		     struct memory_figures *figures, struct failure *failure)
 {
 	static struct worker workers[MEMORY_PROBE_THREADS_MAX];
 	static pthread_barrier_t barrier;
 	static struct topology topology;
-	int error;
+	int error = choose_cpus(&topology, probe->cpu_node, failure);
 
+	if (error)
+		return error;
+	assert(topology.cpu_count > 0);
 	/* The threads will access all of it. */
 	if (probe->area_bytes > topology_available_bytes() / probe->threads)
 		return areas_failed(probe, ENOMEM, failure);
-	topology_read(&topology);
 	for (unsigned i = 0; i < probe->threads; i++)
 		workers[i] = (struct worker){
 			.probe = probe,
@@ -268,10 +303,13 @@ int memory_probe_run(const struct memory_probe *probe, uint64_t *samples_ns,
 		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
 				   "%u threads", probe->threads);
 	pthread_barrier_wait(&barrier);
+	/* The areas have been written, and no round has begun. */
+	if (probe->cpu_node >= 0 || probe->memory_node >= 0)
+		count_nodes(workers, probe->threads, figures->bytes_on);
 	for (unsigned i = 0; i < probe->rounds; i++) {
 		pthread_barrier_wait(&barrier);
 		pthread_barrier_wait(&barrier);
-		samples_ns[i] = round_ns(workers, probe->threads);
+		figures->samples_ns[i] = round_ns(workers, probe->threads);
 	}
 	for (unsigned i = 0; i < probe->threads; i++)
 		pthread_join(workers[i].thread, NULL);

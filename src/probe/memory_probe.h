@@ -14,6 +14,9 @@
  *
  * Areas are on huge pages where there are any, as the sorter's memory is, and
  * are written once before the first round: page faults are not measured.
+ *
+ * On a machine with several NUMA nodes, threads may be kept to the CPUs of one,
+ * and their areas to the memory of another.
  */
 #ifndef MEMORY_PROBE_H
 #define MEMORY_PROBE_H
@@ -21,6 +24,7 @@
 #include <stdint.h>
 
 #include "base/failure.h"
+#include "system/topology.h"
 
 /* The smallest block of "random": memory is moved in lines of this size. */
 #define MEMORY_PROBE_LINE_BYTES 64
@@ -44,6 +48,17 @@ struct memory_probe {
 	/* A round goes over the area as often as it takes to move these bytes.
 	 */
 	uint64_t round_bytes;
+	/* Numbers of NUMA nodes, below TOPOLOGY_NODES_MAX; -1: any. */
+	int cpu_node;	 /* whose CPUs the threads run on */
+	int memory_node; /* whose memory the areas are of, while it has any */
+};
+
+struct memory_figures {
+	uint64_t *samples_ns; /* [rounds], the caller's */
+	/* By number of the node: bytes of the areas that lie there, counted
+	 * after they have been written.  All 0 unless a node was asked for, or
+	 * if the kernel does not tell. */
+	uint64_t bytes_on[TOPOLOGY_NODES_MAX];
 };
 
 /* What one round of one thread moves, and in how many accesses. */
@@ -51,11 +66,11 @@ uint64_t memory_probe_moved_bytes(const struct memory_probe *probe);
 uint64_t memory_probe_accesses(const struct memory_probe *probe);
 
 /*
- * Fills samples_ns with the time of each round: all threads are ready, the
- * first begins, the last ends.  Returns 0, or -errno with *failure filled
- * (EXIT_RESOURCES).
+ * A sample is the time of a round: all threads are ready, the first begins, the
+ * last ends.  Returns 0, or -errno with *failure filled: EXIT_RESOURCES, or
+ * EXIT_USAGE if cpu_node has no CPU that this process may use.
  */
-int memory_probe_run(const struct memory_probe *probe, uint64_t *samples_ns,
-		     struct failure *failure);
+int memory_probe_run(const struct memory_probe *probe,
+		     struct memory_figures *figures, struct failure *failure);
 
 #endif /* MEMORY_PROBE_H */

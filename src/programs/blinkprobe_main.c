@@ -21,6 +21,7 @@
 #include "probe/network_probe.h"
 #include "probe/noise_probe.h"
 #include "probe/spawn_probe.h"
+#include "programs/memory_report.h"
 #include "programs/model_options.h"
 #include "programs/noise_report.h"
 
@@ -57,6 +58,8 @@ static const char help[] =
 "                    random: 64)\n"
 "  --bytes=SIZE      move SIZE bytes in a round (256M; chase: 16M)\n"
 "  --threads=N       use N threads (1)\n"
+"  --cpu-node=N      run them on CPUs of NUMA node N\n"
+"  --memory-node=N   take the areas from the memory of NUMA node N\n"
 "spawn: start a program and wait for its end (blinkprobe nothing)\n"
 "network: be a rank of a job that blinksh started; rank 0 measures round trips\n"
 "and throughput to each other rank\n"
@@ -111,6 +114,8 @@ enum {
 	OPTION_AREA,
 	OPTION_BLOCK,
 	OPTION_THREADS,
+	OPTION_CPU_NODE,
+	OPTION_MEMORY_NODE,
 	OPTION_PAYLOAD,
 	OPTION_PORT,
 	OPTION_DEADLINE,
@@ -143,6 +148,8 @@ static const struct options_entry memory_entries[] = {
 	{ OPTION_AREA, "area", 0, OPTIONS_VALUE, "SIZE" },
 	{ OPTION_BLOCK, "block", 0, OPTIONS_VALUE, "SIZE" },
 	{ OPTION_THREADS, "threads", 0, OPTIONS_VALUE, "N" },
+	{ OPTION_CPU_NODE, "cpu-node", 0, OPTIONS_VALUE, "N" },
+	{ OPTION_MEMORY_NODE, "memory-node", 0, OPTIONS_VALUE, "N" },
 	BYTES_ENTRY,
 	ROUNDS_ENTRY,
 	OPTIONS_COMMON,
@@ -191,6 +198,17 @@ static int take_power(struct options *options, uint64_t *bytes,
 	return ret;
 }
 
+static int take_node(struct options *options, int *node,
+		     struct failure *failure)
+{
+	uint32_t number = 0;
+	int ret = options_number_32(&options->reader, 0, TOPOLOGY_NODES_MAX - 1,
+				    &number, failure);
+
+	*node = (int)number;
+	return ret;
+}
+
 static int take_time(struct options *options, struct failure *failure)
 {
 	uint64_t ms = 0;
@@ -225,6 +243,11 @@ static int take_option(void *context, int id, struct failure *failure)
 		return options_number_32(&options->reader, 1,
 					 MEMORY_PROBE_THREADS_MAX,
 					 &options->memory.threads, failure);
+	case OPTION_CPU_NODE:
+		return take_node(options, &options->memory.cpu_node, failure);
+	case OPTION_MEMORY_NODE:
+		return take_node(options, &options->memory.memory_node,
+				 failure);
 	case OPTION_PAYLOAD:
 		return options_number_32(&options->reader, 16, 65000,
 					 &options->network.ping_bytes, failure);
@@ -304,33 +327,29 @@ static int complete_memory_probe(struct options *options,
 	return 0;
 }
 
-static int run_memory(const struct memory_probe *memory, uint64_t *samples_ns,
-		      struct failure *failure)
+static int run_memory(const struct memory_probe *memory,
+		      struct memory_figures *figures, struct failure *failure)
 {
-	if (memory_probe_run(memory, samples_ns, failure) < 0)
+	if (memory_probe_run(memory, figures, failure) < 0)
 		return log_failure(failure);
 	print_head("memory");
-	printf(", \"pattern\": \"%s\", \"area_bytes\": %" PRIu64
-	       ", \"block_bytes\": %" PRIu64 ", \"threads\": %u"
-	       ", \"thread_bytes\": %" PRIu64 ", \"thread_accesses\": %" PRIu64,
-	       patterns[memory->pattern], memory->area_bytes,
-	       memory->block_bytes, memory->threads,
-	       memory_probe_moved_bytes(memory), memory_probe_accesses(memory));
-	print_samples("samples_ns", samples_ns, memory->rounds);
+	printf(", \"pattern\": \"%s\"", patterns[memory->pattern]);
+	memory_report_print(memory, figures);
+	print_samples("samples_ns", figures->samples_ns, memory->rounds);
 	puts("}");
 	return stdout_finish();
 }
 
 static int probe_memory(struct options *options, struct failure *failure)
 {
-	uint64_t *samples_ns;
+	static struct memory_figures figures;
 	int status;
 
 	if (complete_memory_probe(options, failure) < 0)
 		return log_failure(failure);
-	samples_ns = take_samples(options->memory.rounds);
-	status = run_memory(&options->memory, samples_ns, failure);
-	free(samples_ns);
+	figures.samples_ns = take_samples(options->memory.rounds);
+	status = run_memory(&options->memory, &figures, failure);
+	free(figures.samples_ns);
 	return status;
 }
 
@@ -520,7 +539,10 @@ int main(int argc, char **argv)
 {
 	struct failure failure = { .status = EXIT_DONE };
 	static struct options options = {
-		.memory = { .area_bytes = (uint64_t)64 << 20, .threads = 1 },
+		.memory = { .area_bytes = (uint64_t)64 << 20,
+			    .threads = 1,
+			    .cpu_node = -1,
+			    .memory_node = -1 },
 		.network = { .port = PORT_DEFAULT,
 			     .ping_bytes = 64,
 			     .deadline_ns = (uint64_t)5 * 1000000000 },

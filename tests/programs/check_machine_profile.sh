@@ -43,6 +43,8 @@ case_text()
 	expect_empty err
 	expect_match '^disk, in order, by place +100\.1 to 49\.61 MB/s$' out
 	expect_match '^node03:7300 +200 ' out
+	expect_match '^8 of node 1 +node 0 +21 .* 100 %$' out
+	expect_match '^read, 90 % of the most +from 8 threads on$' out
 	awk 'length > 100 { exit 1 }' out || fail "wider than 100 columns"
 }
 
@@ -60,9 +62,9 @@ case_page()
 	"$REPORT" --format=html -o page.html --png=pictures "$WHOLE"
 	expect_folder . page.html pictures
 	expect_folder pictures access.png blocks.png files.png memory.png \
-		positions.png round-trip.png start.png throughput.png \
-		transfers.png
-	[ "$(grep -c '<svg' page.html)" = 18 ] || fail "not 2 of each picture"
+		positions.png round-trip.png start.png threads.png \
+		throughput.png transfers.png
+	[ "$(grep -c '<svg' page.html)" = 20 ] || fail "not 2 of each picture"
 	[ "$(stat -c %s page.html)" -lt 2000000 ] || fail "too large"
 	if grep -q -i -E '<(script|img|link|iframe)|url\([^#]|@import' page.html
 	then

@@ -59,6 +59,22 @@ case_memory_smallest()
 	expect_json "64" "d['thread_bytes']" out
 }
 
+# Node 0 is there on all machines; where its pages lie, some do not tell.
+case_memory_node()
+{
+	"$PROBE" memory --area=64K --bytes=1M --rounds=1 >out
+	expect_json "None None None" \
+		"d['cpu_node'], d['memory_node'], d['numa']" out
+	"$PROBE" memory --area=64K --bytes=1M --rounds=1 --threads=2 \
+		--cpu-node=0 --memory-node=0 >out
+	expect_json "0 0 True" "d['cpu_node'], d['memory_node'],
+		d['numa'] in (None, [{'node': 0, 'memory_bytes': 2 << 16}])" out
+	expect_refused 2 '^blinkprobe: --cpu-node: node 63 has no CPU' \
+		memory --cpu-node=63 --area=64K
+	expect_refused 2 "^blinkprobe: --memory-node=64: not a number" \
+		memory --memory-node=64
+}
+
 case_spawn()
 {
 	local marks
@@ -244,6 +260,7 @@ case_refusals()
 
 check probe_memory case_memory
 check probe_memory_smallest case_memory_smallest
+check probe_memory_node case_memory_node
 check probe_spawn case_spawn
 check probe_network case_network
 check probe_network_silent case_network_silent

@@ -54,6 +54,39 @@ def _memory(add, rng):
                  for _ in range(7)])
 
 
+# Of 16 CPUs; memory has hardly more for more than eight.
+THREADS = {2: 1.9, 4: 3.6, 8: 8.8}
+# (CPUs' node, memory's): ns of an access, part of the local rate.
+NODES = {(0, 0): (92, 1), (0, 1): (141, 0.6), (1, 0): (143, 0.6),
+         (1, 1): (93, 1)}
+
+
+def _memory_saturation(add, rng):
+    for threads, gain in THREADS.items():
+        for what, (_, last) in RATES.items():
+            add("memory", what, {
+                "area_bytes": AREAS[-1], "threads": threads,
+                "block_bytes": 64 if what == "random" else 4 * KIB},
+                "bytes/s", [round(gain * last * 1e9 * rng.uniform(0.97, 1.02))
+                            for _ in range(7)])
+
+
+def _memory_by_node(add, rng):
+    for (cpu, memory), (ns, part) in NODES.items():
+        shared = {"area_bytes": 256 * MIB, "cpu_node": cpu,
+                  "memory_node": memory, "distance": 10 + 11 * (cpu != memory)}
+        for what in ("read", "copy"):
+            rate = part * RATES[what][1] * 4e9
+            add("memory", what, shared | {
+                "block_bytes": 4 * KIB, "threads": 8,
+                "placed_bytes": 8 * 256 * MIB}, "bytes/s",
+                [round(rate * rng.uniform(0.95, 1.02)) for _ in range(7)])
+        add("memory", "chase", shared | {
+            "block_bytes": 64, "threads": 1, "placed_bytes": 256 * MIB},
+            "ns/access", [round(ns * rng.uniform(1, 1.1), 3)
+                          for _ in range(7)])
+
+
 def _transfer(block, rate_mb, moved_ns):
     """(setting, rate) of transfers that begin after the head has moved."""
     ns = block * 1e3 / rate_mb + moved_ns
@@ -143,6 +176,8 @@ def make(folder, hosts=(), without=(), files=FILES, seed=1):
             measures.add(part, what, *rest, host=host)
 
     _memory(add, rng)
+    _memory_saturation(add, random.Random(seed))
+    _memory_by_node(add, random.Random(seed))
     _starts(add, rng)
     _disk(add, rng)
     _files(add, files)

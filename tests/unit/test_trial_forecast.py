@@ -98,7 +98,7 @@ class RatesTest(unittest.TestCase):
         self.assertEqual(found.cpus, 16)
         self.assertEqual(found.of_memory(16), (
             16, largest[16, "read"], largest[16, "copy"]))
-        self.assertEqual(found.of_memory(7)[0], 1)
+        self.assertEqual(found.of_memory(7)[0], 4)
         # As a sort reads and writes, not one transfer at a time.
         self.assertEqual(found.disk_read, 700 << 20)
         self.assertEqual(found.disk_write, 500 << 20)

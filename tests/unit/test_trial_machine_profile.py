@@ -72,9 +72,9 @@ class Figures(Folder):
     def test_middles_and_ends_are_those_of_the_samples(self):
         lines, found = shown(measurements.read), shown(machine_profile.read)
         for line in lines:
-            if line["what"] != "copy":
-                continue
             setting = line["setting"]
+            if line["what"] != "copy" or "cpu_node" in setting:
+                continue
             curve = next(c for c in found.memory if c.name == "copy"
                          and c.threads == setting["threads"])
             spread = dict(curve.points)[setting["area_bytes"]]
@@ -88,7 +88,10 @@ class Figures(Folder):
         found = shown(machine_profile.read)
         self.assertEqual(
             [len(profile_samples.AREAS)] * 8,
-            [len(curve.points) for curve in found.memory])
+            [len(curve.points) for _, group in found.memory_by_threads()
+             for curve in group])
+        self.assertEqual([1, 2, 4, 8, 16], [
+            threads for threads, _ in found.thread_rates[0].points])
         self.assertEqual({"the device": 2, "a file on it": 3}, {
             name: len(each) for name, each in found.transfers.items()})
         self.assertEqual(17, len(found.positions))
@@ -111,6 +114,65 @@ class Figures(Folder):
                          [size for size, _ in found.blocks[0].points])
         self.assertEqual([MIB, GIB],
                          [size for size, _ in found.memory[0].points])
+
+    def test_threads_between_have_no_curves_of_their_own(self):
+        found = shown(machine_profile.read)
+        self.assertEqual(["1 thread", "all 16 CPUs"], [
+            words for words, _ in found.memory_by_threads()])
+        self.assertEqual([(1, 7), (16, 7)], [
+            (curve.threads, len(curve.points)) for curve in found.blocks])
+
+    def test_few_threads_have_nearly_all_of_the_rate(self):
+        for rates, words in (((10, 17, 18), "from 2 threads on"),
+                             ((10, 16, 18), "from 4 threads on"),
+                             ((18, 17, 20), "from 1 thread on")):
+            self.write(*(measure(samples=[rate], threads=threads)
+                         for threads, rate in zip((1, 2, 4), rates)))
+            self.assertIn(("read, 90 % of the most", words),
+                          headline_figures.rows(
+                              machine_profile.read(self.folder)))
+
+    def test_one_number_of_threads_is_no_curve(self):
+        self.write(measure())
+        self.assertEqual([], machine_profile.read(self.folder).thread_rates)
+
+    def test_nodes_are_pairs_and_no_part_of_the_curves(self):
+        def pair(what, memory_node, **setting):
+            return measure(what=what, cpu_node=1, memory_node=memory_node,
+                           area_bytes=GIB, **setting)
+
+        self.write(measure(), pair("chase", 1, samples=[90], placed_bytes=GIB),
+                   pair("read", 1, threads=2, distance=10,
+                        placed_bytes=2 * GIB),
+                   pair("copy", 0, threads=2, samples=[5],
+                        placed_bytes=GIB * 199 // 100))
+        found = machine_profile.read(self.folder)
+        far, near = found.node_pairs
+        self.assertEqual((1, 0, 5, None, 0.995), (
+            far.cpu_node, far.memory_node, far.copy.middle, far.access,
+            round(far.placed, 4)))
+        self.assertEqual((1, 1, 90, 2e9, 2, 1), (
+            near.cpu_node, near.memory_node, near.access.middle,
+            near.read.middle, near.threads, near.placed))
+        self.assertEqual([1], found.thread_counts)
+        self.assertEqual([MIB], [at for at, _ in found.memory[0].points])
+
+    def test_table_of_nodes_has_a_row_for_each_pair(self):
+        text = shown(profile_table.text)
+        rows = [line for line in text.splitlines()
+                if " of node " in line]
+        self.assertEqual(
+            ["8 of node 0 node 0 10", "8 of node 0 node 1 21",
+             "8 of node 1 node 0 21", "8 of node 1 node 1 10"],
+            [" ".join(row.split()[:7]) for row in rows])
+        for row in rows:
+            self.assertRegex(row, r"100 %$")
+
+    def test_a_pair_needs_both_nodes(self):
+        self.write(measure(cpu_node=1))
+        self.refused("memory_node")
+        self.write(measure(cpu_node=64, memory_node=0))
+        self.refused("64")
 
     def test_a_disks_spread_is_that_of_its_transfers(self):
         self.write(measure("disk", "read", [100], transfer_bytes=4096,
@@ -158,6 +220,7 @@ class Figures(Folder):
 
     def test_reasons_stand_where_figures_are_missed(self):
         self.write(measure(why="no memory"), measure(why="no memory"),
+                   measure(why="too little", cpu_node=0, memory_node=1),
                    measure("disk", "rate", why="no fio"),
                    measure("network", "round trip", why="no answer"))
         found = machine_profile.read(self.folder)
@@ -165,6 +228,7 @@ class Figures(Folder):
                    for topic in machine_profile.TOPICS if found.reasons(topic)}
         self.assertEqual({
             "memory": [("memory read, 2 measurements", "no memory")],
+            "nodes": [("memory read from node 0 to 1", "too little")],
             "transfers": [("disk rate", "no fio")],
             "positions": [("disk rate", "no fio")],
             "round-trip": [("round trip", "no answer")],
@@ -306,8 +370,14 @@ class Pages(Folder):
             page = page_of(**options)
             self.assertEqual(
                 [f"{topic}-{width}" for topic in machine_profile.TOPICS
-                 for width in (style.WIDE, style.NARROW)],
+                 if topic != "nodes" for width in (style.WIDE, style.NARROW)],
                 list(page.pictures()))
+
+    def test_nodes_are_a_table(self):
+        page = page_of()
+        self.assertNotIn("no measurement of it is there", page.text)
+        for words in ("8 of node 0", "8 of node 1"):
+            self.assertEqual(2, page.text.count(words))
 
     def test_nothing_comes_from_elsewhere(self):
         page = page_of()
@@ -326,7 +396,7 @@ class Pages(Folder):
                              ("disk rate: fio is not installed", 3),
                              ("/data/in: the file system does not tell", 2),
                              ("round trip: node b:7300: no answer", 3),
-                             ("no measurement of it is there", 3)):
+                             ("no measurement of it is there", 5)):
             self.assertEqual(count, page.text.count(words), words)
 
     def test_every_sample_of_a_time_is_drawn(self):
@@ -398,7 +468,7 @@ class Pages(Folder):
                    measure("disk", "rate", why=NASTY))
         page = Page(profile_page.render(self.folder))
         self.assertEqual([], page.outside())
-        self.assertEqual(18, len(page.pictures()))
+        self.assertEqual(20, len(page.pictures()))
         self.assertNotIn("\x1b", page.source)
         self.assertNotIn("\x1b", profile_table.text(self.folder))
 

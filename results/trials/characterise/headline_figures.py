@@ -20,16 +20,37 @@ def rows(profile) -> list:
             *_streams(profile), *_network(profile)]
 
 
+# A rate from which on it is no longer worth a thread.
+_NEARLY_ALL = 0.9
+
+
 def _memory(profile):
+    ends = {profile.thread_counts[i] for i in (0, -1)} \
+        if profile.thread_counts else ()
     for curve in profile.memory:
+        if curve.threads not in ends:
+            continue
         _, spread = curve.points[-1]
         if curve.name in ("read", "random lines"):
             yield (f"{curve.name}, {profile.threads_words(curve.threads)}",
                    text_format.rate_words(spread.middle))
+    for curve in profile.thread_rates:
+        if curve.name == "read":
+            yield _enough(curve)
     for curve in profile.access:
         (_, near), (_, far) = curve.points[0], curve.points[-1]
         yield (f"one access, {curve.name}",
                f"{units.digits(near.middle)} to {units.digits(far.middle)} ns")
+
+
+def _enough(curve):
+    """How few threads have nearly all of the rate."""
+    most = max(spread.middle for _, spread in curve.points)
+    threads = next(threads for threads, spread in curve.points
+                   if spread.middle >= _NEARLY_ALL * most)
+    return (f"read, {100 * _NEARLY_ALL:.0f} % of the most",
+            "from 1 thread on" if threads == 1
+            else f"from {threads} threads on")
 
 
 def _starts(profile):

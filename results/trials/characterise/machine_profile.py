@@ -17,8 +17,8 @@ from trials.record import schema, store
 from trials.report import machine_facts
 
 # What a report has a place for, in its order.
-TOPICS = ("memory", "blocks", "access", "transfers", "positions", "files",
-          "start", "round-trip", "throughput")
+TOPICS = ("memory", "threads", "blocks", "access", "nodes", "transfers",
+          "positions", "files", "start", "round-trip", "throughput")
 ORDERLY = ("read", "write", "copy")
 # A cache's line: the block of what goes by area.
 LINE_BYTES = 64
@@ -59,11 +59,11 @@ class Spread:
 
 @dataclass
 class Curve:
-    """A figure by area, block or transfer size."""
+    """A figure by area, block or transfer size, or by number of threads."""
 
     name: str
     threads: int = 1
-    # (bytes, Spread), in ascending order.
+    # (bytes or threads, Spread), in ascending order.
     points: list = field(default_factory=list)
 
 
@@ -74,6 +74,26 @@ class Place:
     offset_bytes: int
     length_bytes: int
     spread: Spread
+
+
+@dataclass
+class NodePair:
+    """What CPUs of one NUMA node have of the memory of one."""
+
+    cpu_node: int
+    memory_node: int
+    # As the firmware tells it; None: it does not.
+    distance: int | None
+    area_bytes: int
+    # CPUs of the node, of the rates; None: these were not measured.
+    threads: int | None = None
+    # Spreads, or None.
+    read: Spread | None = None
+    copy: Spread | None = None
+    access: Spread | None = None
+    # The least part of the memory that lay there; None: the kernel does not
+    # tell.
+    placed: float | None = None
 
 
 @dataclass(frozen=True)
@@ -128,11 +148,16 @@ class Profile:
         self.lines = lines
         self.environment = environment or {}
         made = [line for line in lines if line["samples"]]
-        memory = [x for x in made if x["part"] == "memory"]
+        by_node = [x for x in made if x["part"] == "memory"
+                   and _is_by_node(x)]
+        memory = [x for x in made if x["part"] == "memory"
+                  and not _is_by_node(x)]
         disk = [x for x in made if x["part"] == "disk"]
         self.thread_counts = sorted({x["setting"]["threads"]
                                      for x in memory})
+        self.node_pairs = _node_pairs(by_node)
         self.memory = _memory_curves(memory)
+        self.thread_area_bytes, self.thread_rates = _thread_curves(memory)
         self.blocks_area_bytes, self.blocks = _block_curves(
             memory, self.threads_words)
         self.access = _access_curves(memory, self.threads_words)
@@ -185,10 +210,12 @@ class Profile:
             else f"{threads} threads"
 
     def memory_by_threads(self) -> list:
-        """(words, curves) of each number of threads."""
+        """(words, curves) of one thread, and of one for each CPU; those
+        between have the largest area only."""
         groups = [(self.threads_words(threads),
                    [c for c in self.memory if c.threads == threads])
-                  for threads in self.thread_counts]
+                  for threads in sorted({*self.thread_counts[:1],
+                                         *self.thread_counts[-1:]})]
         return [(words, group) for words, group in groups if group]
 
     def _file(self, line):
@@ -259,8 +286,51 @@ def _memory_curves(memory):
                    else x["what"], "area_bytes", _all_samples)
 
 
+def _thread_curves(memory):
+    """(area, curves) of the largest area, by number of threads; of one number
+    there is none."""
+    orderly = [x for x in memory if x["what"] in ORDERLY]
+    area = max((x["setting"]["area_bytes"] for x in orderly or memory),
+               default=None)
+    lines = [x for x in memory if x["setting"]["area_bytes"] == area]
+    curves = {}
+    for curve in _memory_curves(lines):
+        (_, spread), = curve.points
+        curves.setdefault(curve.name, Curve(curve.name)).points.append(
+            (curve.threads, spread))
+    for curve in curves.values():
+        curve.points.sort(key=lambda point: point[0])
+    return area, [c for c in curves.values() if len(c.points) > 1]
+
+
+def _is_by_node(line):
+    return "cpu_node" in line["setting"]
+
+
+def _node_pairs(lines) -> list:
+    """In the order of the CPUs' nodes, and then of the memory's."""
+    pairs = {}
+    for line in lines:
+        setting = line["setting"]
+        key = setting["cpu_node"], setting["memory_node"]
+        pair = pairs.setdefault(key, NodePair(
+            *key, setting.get("distance"), setting["area_bytes"]))
+        spread = Spread.of(line["samples"])
+        if line["what"] == "chase":
+            pair.access = spread
+        elif line["what"] in ("read", "copy"):
+            setattr(pair, line["what"], spread)
+            pair.threads = setting["threads"]
+        if "placed_bytes" in setting:
+            part = setting["placed_bytes"] / (
+                setting["area_bytes"] * setting["threads"])
+            pair.placed = min(part, pair.placed or part)
+    return [pairs[key] for key in sorted(pairs)]
+
+
 def _block_curves(memory, name_of):
-    """(area, curves) of the area of which there are the most blocks."""
+    """(area, curves) of the area of which there are the most blocks, and of
+    the numbers of threads with more than one of these."""
     blocks = {}
     for line in memory:
         if line["what"] == "random":
@@ -269,11 +339,12 @@ def _block_curves(memory, name_of):
     area = max(blocks, key=lambda each: len(blocks[each]), default=None)
     if area is None or len(blocks[area]) < 2:
         return None, []
-    return area, _curves(
+    curves = _curves(
         [x for x in memory if x["what"] == "random"
          and x["setting"]["area_bytes"] == area],
         lambda x: name_of(x["setting"]["threads"]), "block_bytes",
         _all_samples)
+    return area, [c for c in curves if len(c.points) > 1] or curves
 
 
 def _access_curves(memory, name_of):
@@ -344,6 +415,8 @@ def _series(made, part, what=None):
 def _topics(line) -> tuple:
     """The places in a report where a measurement is missed."""
     part, what = line["part"], line["what"]
+    if part == "memory" and _is_by_node(line):
+        return ("nodes",)
     if part == "memory" and what == "random":
         fine = line["setting"].get("block_bytes") in (None, LINE_BYTES)
         return ("memory",) if fine else ("blocks",)
@@ -368,6 +441,9 @@ def _refusals(lines) -> list:
             continue
         words = line["what"] if line["part"] in ("extents", "network") \
             else f"{line['part']} {line['what']}"
+        if _is_by_node(line):
+            words += (f" from node {line['setting']['cpu_node']} to "
+                      f"{line['setting']['memory_node']}")
         key = units.printable(words), units.printable(line["why"])
         for topic in _topics(line):
             found[topic, *key] = found.get((topic, *key), 0) + 1

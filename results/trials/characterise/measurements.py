@@ -1,7 +1,8 @@
 """What the parts of the machine take, before its sorts are compared.
 
-    memory         rates in order and at random, by area and by block; the time
-                   of one access; one thread and one for each CPU
+    memory         rates in order and at random, by area, by block and by
+                   number of threads; the time of one access; both from each
+                   NUMA node's CPUs to each node's memory
     start          of a program that does nothing, and of the sorter
     disk           rate by transfer size, and by position: where the fast rim is
     extents        where a given file lies on its disk
@@ -29,7 +30,7 @@ from typing import Callable
 from trials.base import documents
 from trials.base.failure import FILE, RESOURCES, Failure, of_file
 from trials.characterise import extents, fio
-from trials.machine import environment
+from trials.machine import environment, numa_nodes
 from trials.record import store
 
 SCHEMA = "blinktrial-measure-1"
@@ -61,13 +62,16 @@ class Scale:
     positions: int = 17
     # Of the file that is read where the disk itself may not be.
     file_bytes: int = 256 * MIB
+    # Of the memory of one NUMA node.
+    nodes_area_bytes: int = 256 * MIB
     starts: int = 1000
     memory_options: tuple = ()
 
 
 # To see that all of it works, not to be believed.
 QUICK = Scale(areas_bytes=(16 * KIB, MIB), blocks_bytes=(64, 4 * KIB),
-              blocks_area_bytes=4 * MIB, transfers_bytes=(4 * KIB, MIB),
+              blocks_area_bytes=4 * MIB, nodes_area_bytes=4 * MIB,
+              transfers_bytes=(4 * KIB, MIB),
               disk_seconds=0.05, positions=3, file_bytes=32 * MIB, starts=10,
               memory_options=("--bytes=1M", "--rounds=2"))
 
@@ -85,6 +89,8 @@ class Job:
     writes: bool = False
     scale: Scale = Scale()
     say: Callable[[str], None] = lambda text: None
+    # Where /sys and /proc are read for nodes: for tests.
+    root: str = "/"
 
 
 class Measures:
@@ -159,9 +165,19 @@ def run(job: Job) -> None:
 
 # --- memory ------------------------------------------------------------------
 
+# Of the probe, at most.
+PROBE_THREADS_MAX = 256
+# Between one thread and one for each CPU these show where memory saturates.
+THREAD_PATTERNS = ("read", "write", "copy", "random")
+NODE_PATTERNS = ("read", "copy", "chase")
+# Of what is to lie on a node, so much must.
+PLACED_PART = 0.99
+
+
 def _memory(job, measures):
     job.say("memory")
-    cpus = len(os.sched_getaffinity(0))
+    allowed = os.sched_getaffinity(0)
+    cpus = len(allowed)
     for threads in sorted({1, cpus}):
         for pattern in ("read", "write", "copy", "random", "chase"):
             for area in job.scale.areas_bytes:
@@ -169,21 +185,55 @@ def _memory(job, measures):
         for block in job.scale.blocks_bytes:
             _memory_probe(job, measures, "random",
                           job.scale.blocks_area_bytes, block, threads)
+    for threads in thread_counts(cpus)[1:-1]:
+        for pattern in THREAD_PATTERNS:
+            _memory_probe(job, measures, pattern, job.scale.areas_bytes[-1],
+                          None, threads)
+    _memory_by_node(job, measures,
+                    numa_nodes.read(environment.Tree(job.root), allowed))
 
 
-def _memory_probe(job, measures, pattern, area, block, threads):
+def thread_counts(cpus) -> list:
+    """1, 2, 4 ... and one for each CPU."""
+    return [1 << i for i in range((cpus - 1).bit_length())] + [cpus]
+
+
+def _memory_by_node(job, measures, nodes):
+    """From each node's CPUs, all of them, to each node's memory: one pair
+    where there is one node."""
+    for cpu_node, cpus in nodes.cpus.items():
+        for memory_node in nodes.memory:
+            setting = {"cpu_node": cpu_node, "memory_node": memory_node}
+            distance = nodes.distances.get((cpu_node, memory_node))
+            if distance is not None:
+                setting["distance"] = distance
+            for pattern in NODE_PATTERNS:
+                threads = 1 if pattern == "chase" \
+                    else min(cpus, PROBE_THREADS_MAX)
+                _memory_probe(job, measures, pattern,
+                              job.scale.nodes_area_bytes, None, threads,
+                              setting)
+
+
+def _memory_probe(job, measures, pattern, area, block, threads, on=None):
+    """`on`: the setting of a pair of nodes."""
+    on = on or {}
     options = [f"--pattern={pattern}", f"--area={area}",
                f"--threads={threads}", *job.scale.memory_options]
     if block:
         options.append(f"--block={block}")
+    if on:
+        options += [f"--cpu-node={on['cpu_node']}",
+                    f"--memory-node={on['memory_node']}"]
     try:
         found = _probe(job, "memory", *options)
+        on = on | _placed(found)
     except Failure as failure:
         measures.refuse("memory", pattern, failure, {
-            "area_bytes": area, "block_bytes": block, "threads": threads})
+            "area_bytes": area, "block_bytes": block, "threads": threads} | on)
         return
     setting = {key: found[key]
-               for key in ("area_bytes", "block_bytes", "threads")}
+               for key in ("area_bytes", "block_bytes", "threads")} | on
     if pattern == "chase":
         count = found["thread_accesses"]
         measures.add("memory", pattern, setting, "ns/access",
@@ -192,6 +242,22 @@ def _memory_probe(job, measures, pattern, area, block, threads):
         moved = found["thread_bytes"] * threads
         measures.add("memory", pattern, setting, "bytes/s",
                      [round(moved * 1e9 / ns) for ns in found["samples_ns"]])
+
+
+def _placed(found) -> dict:
+    """How much lies on the node that was asked for.  A figure of memory that
+    lies elsewhere is none of this node; where the kernel does not tell, it is
+    taken on trust."""
+    if not found["numa"]:
+        return {}
+    node, area = found["memory_node"], found["area_bytes"]
+    wanted = area * found["threads"]
+    placed = sum(each["memory_bytes"] for each in found["numa"]
+                 if each["node"] == node)
+    if placed < PLACED_PART * wanted:
+        raise Failure(f"node {node}", f"has only {placed} of {wanted} bytes",
+                      RESOURCES)
+    return {"placed_bytes": placed}
 
 
 def _probe(job, *arguments):

@@ -11,7 +11,7 @@ from trials.report import frame, machine_facts, markup
 
 _TITLE = "blinksort: what this machine takes"
 # The tables of these stand below a summary, to be unfolded.
-_FOLDED = ("memory", "blocks", "access", "transfers", "positions")
+_FOLDED = ("memory", "threads", "blocks", "access", "transfers", "positions")
 _METHOD = (
     "A time of memory is that of going over an area again and again, all "
     "threads at once; areas are each thread's own. Rates count each byte that "
@@ -66,14 +66,14 @@ def _doubts(found):
 
 def _topic(found, name, picture):
     reasons = [f"{r.what}: {r.why}" for r in found.reasons(name)]
-    if not picture and not reasons:
+    tables = _tables(found, name)
+    if not picture and not tables and not reasons:
         reasons = ["was not asked for" if name == "files"
                    else "no measurement of it is there"]
     body = frame.figure(picture) if picture else ""
     if reasons:
         body += f'<div class="doubt">\n{markup.items(reasons)}</div>\n'
-    return markup.section(name, profile_plots.TITLES[name], body,
-                          _tables(found, name))
+    return markup.section(name, profile_plots.TITLES[name], body, tables)
 
 
 def _tables(found, name):

@@ -9,6 +9,8 @@ from trials.drawing.picture import Picture
 
 TITLES = {
     "memory": "Memory: rates by area",
+    "threads": "Memory: rates by number of threads",
+    "nodes": "Memory: from each NUMA node to each",
     "blocks": "Memory: random rates by block",
     "access": "Memory: the time of one access",
     "transfers": "Disk: rates by size of transfer",
@@ -30,8 +32,8 @@ _LOOPBACK = " Two processes of this machine: a bound, not a network."
 
 def pictures(profile) -> list:
     """In a report's order; a topic without figures has none."""
-    makers = (_memory, _blocks, _access, _transfers, _positions, _files,
-              _start, _round_trips, _throughput)
+    makers = (_memory, _threads, _blocks, _access, _transfers, _positions,
+              _files, _start, _round_trips, _throughput)
     return [made for made in (make(profile) for make in makers) if made]
 
 
@@ -62,6 +64,19 @@ def _memory(profile):
     return _of_curves("memory", plot, (
         "How fast memory is gone over in order, and in lines of 64 bytes in "
         f"any order, by how much of it there is. {_SPREAD}"))
+
+
+def _threads(profile):
+    if not profile.thread_rates:
+        return None
+    area = text_format.size_words(profile.thread_area_bytes)
+    plot = Plot([Panel(f"area of {area} for each thread",
+                       profile.thread_rates)], "threads", "rate",
+                text_format.rate_unit(
+                    text_format.largest(profile.thread_rates)))
+    return _of_curves("threads", plot, (
+        "All threads at once, each on a CPU of its own: where a curve is flat "
+        f"more threads have no more of the memory. {_SPREAD}"))
 
 
 def _blocks(profile):

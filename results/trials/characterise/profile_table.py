@@ -65,21 +65,26 @@ class Tables:
         return f"{middle} [{low}, {high}]"
 
     def _curves(self, title, heading, group, unit=None,
-                figures=text_format.SAMPLES):
-        """unit: (its size, its name)"""
+                figures=text_format.SAMPLES, place=text_format.size_words):
+        """unit: (its size, its name); place(x) writes a row's first word"""
         if not group:
             return
         size, name = unit or text_format.rate_unit(text_format.largest(group))
         known = [dict(curve.points) for curve in group]
         yield (f"{title}: {name}, {figures}",
                "|>".join([heading, *(curve.name for curve in group)]),
-               [[text_format.size_words(at),
+               [[place(at),
                  *[self._spread(points.get(at), size) for points in known]]
                 for at in sorted(set().union(*known))])
 
     def _memory(self):
         for words, group in self.found.memory_by_threads():
             yield from self._curves(f"memory, {words}", "area", group)
+
+    def _threads(self):
+        area = text_format.size_words(self.found.thread_area_bytes or 0)
+        return self._curves(f"memory, {area} for each thread", "threads",
+                            self.found.thread_rates, place=str)
 
     def _blocks(self):
         area = text_format.size_words(self.found.blocks_area_bytes or 0)
@@ -89,6 +94,29 @@ class Tables:
     def _access(self):
         return self._curves("memory, one access", "area", self.found.access,
                             (1, "ns"))
+
+    def _nodes(self):
+        """A row for each pair; one unit for all rates."""
+        pairs = self.found.node_pairs
+        if not pairs:
+            return
+        rates = [rate.high for pair in pairs
+                 for rate in (pair.read, pair.copy) if rate]
+        size, name = text_format.rate_unit(max(rates, default=1))
+        yield (f"memory by NUMA node: {text_format.SAMPLES}; one access by "
+               "one CPU",
+               f"CPUs|>memory of|>distance|>one access, ns|>read, {name}|"
+               f">copy, {name}|>placed",
+               [[f"{self._or_none(p.threads)} of node {p.cpu_node}",
+                 f"node {p.memory_node}", self._or_none(p.distance),
+                 self._spread(p.access, 1), self._spread(p.read, size),
+                 self._spread(p.copy, size),
+                 self.none if p.placed is None
+                 else f"{100 * p.placed:.4g} %"]
+                for p in pairs])
+
+    def _or_none(self, value):
+        return self.none if value is None else str(value)
 
     def _transfers(self):
         for name, group in self.found.transfers.items():
