@@ -243,7 +243,9 @@ static int sort_externally(struct cluster *cluster)
 	int error;
 
 	thread_pool_stop(&cluster->pool);
+	cluster_keep_to_cpus(cluster);
 	cluster->external = *cluster->config->external;
+	cluster->external.has_nodes = cluster->has_nodes;
 	cluster_workload_set(&cluster->external, cluster->hellos,
 			     &cluster->agreement, &cluster->rank,
 			     cluster->config->shares_input);
@@ -253,8 +255,7 @@ static int sort_externally(struct cluster *cluster)
 	config->memory_bytes = cluster_memory_bytes(cluster);
 	config->threads = sort_setup_workers(
 		cluster->sort_config, cluster->external.planned_records,
-		MAX(1,
-		    cluster->topology.cpu_count / cluster->rank.machine_count));
+		MAX(1, cluster->machine_cpus / cluster->rank.machine_count));
 	config->trace_path = NULL;
 	cluster->external.sort = config;
 	cluster->progress.exchange = cluster->exchange;
@@ -327,6 +328,17 @@ static void begin_parts(struct cluster *cluster)
 /* --- the end ---------------------------------------------------------------
  */
 
+static void fill_nodes(struct cluster *cluster)
+{
+	const struct arena *arenas[] = { &cluster->send.arena,
+					 &cluster->receive.arena };
+
+	if (cluster->sort_config->counts_nodes && cluster->has_nodes)
+		sort_setup_fill_nodes(&cluster->result->sort,
+				      &cluster->topology, &cluster->pool,
+				      arenas, ARRAY_LEN(arenas));
+}
+
 static void fill_sort_result(struct cluster *cluster)
 {
 	struct sorter_result *result = &cluster->result->sort;
@@ -340,6 +352,7 @@ static void fill_sort_result(struct cluster *cluster)
 	result->size_bytes =
 		result->record_count * cluster->sort_config->shape.size;
 	result->checksum = orderer_checksum(&cluster->orderer);
+	fill_nodes(cluster);
 }
 
 static void fill_result(struct cluster *cluster)

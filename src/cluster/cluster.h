@@ -84,9 +84,12 @@ struct cluster_result {
 	unsigned rank, node_count;
 	uint32_t payload_bytes; /* of a datagram */
 	const char *transport;	/* how bytes have travelled: "udp", "mpi" */
-	bool by_reference;	/* ranks have sent references, not records */
-	bool shares_input;	/* all ranks have read the same files */
-	bool is_external;	/* it did not fit into memory */
+	/* NUMA node of the device that has this rank's address, where buffers
+	 * of the network lie; -1: of none, or not known, or with MPI. */
+	int network_node;
+	bool by_reference; /* ranks have sent references, not records */
+	bool shares_input; /* all ranks have read the same files */
+	bool is_external;  /* it did not fit into memory */
 	struct external_result external; /* then: of this rank */
 	/* [rank]: bits as of cluster_roles_of(). */
 	uint8_t roles[RANK_NODES_MAX];

@@ -10,9 +10,11 @@
 #include "exchange/udp.h"
 #include "io/input_reader.h"
 #include "io/outpath.h"
+#include "net/interface.h"
 #include "sort/key_probe.h"
 #include "sort/sort_setup.h"
 #include "system/machine.h"
+#include "system/numa.h"
 
 int cluster_lay_out_ranks(struct cluster *cluster)
 {
@@ -48,18 +50,23 @@ int cluster_lay_out_ranks(struct cluster *cluster)
 	return 0;
 }
 
-/* Our CPUs, where several ranks share a machine. */
+/* Our CPUs, where several ranks share a machine.  They are node by node, so
+ * that few ranks are on more than one. */
 static void choose_cpus(struct cluster *cluster, unsigned workers)
 {
 	struct topology *topology = &cluster->topology;
-	unsigned count = topology->cpu_count;
-	uint16_t cpus[THREAD_POOL_WORKERS_MAX];
+	const struct topology all = *topology;
+	unsigned kept = MIN(workers, all.cpu_count);
 
-	for (unsigned i = 0; i < MIN(workers, count); i++)
-		cpus[i] = topology->cpus[(cluster->rank.machine_rank * workers +
-					  i) %
-					 count];
-	memcpy(topology->cpus, cpus, MIN(workers, count) * sizeof(*cpus));
+	for (unsigned i = 0; i < kept; i++) {
+		unsigned place = (cluster->rank.machine_rank * workers + i) %
+				 all.cpu_count;
+
+		topology->cpus[i] = all.cpus[place];
+		topology->node_of[i] = all.node_of[place];
+	}
+	if (cluster->has_nodes)
+		topology_keep(topology, kept);
 	/* The pool leaves a lone worker where it is. */
 	if (workers == 1)
 		topology_pin_self(topology->cpus[0]);
@@ -67,20 +74,31 @@ static void choose_cpus(struct cluster *cluster, unsigned workers)
 
 static int start_pool(struct cluster *cluster)
 {
+	struct topology *topology = &cluster->topology;
 	unsigned ranks = cluster->rank.machine_count;
 	unsigned workers;
 
-	topology_read(&cluster->topology);
+	topology_read(topology);
+	cluster->machine_cpus = topology->cpu_count;
 	workers = sort_setup_workers(cluster->sort_config,
 				     cluster->input.record_count,
-				     cluster->topology.cpu_count / ranks);
+				     topology->cpu_count / ranks);
+	/* Several ranks are several workers. */
+	sort_setup_nodes(topology, cluster->sort_config, workers * ranks);
+	cluster->has_nodes = topology->node_count > 1;
 	if (ranks > 1)
 		choose_cpus(cluster, workers);
-	else
-		sort_setup_nodes(&cluster->topology, cluster->sort_config,
-				 workers);
-	return thread_pool_start(&cluster->pool, workers, &cluster->topology,
+	return thread_pool_start(&cluster->pool, workers, topology,
 				 cluster->failure);
+}
+
+void cluster_keep_to_cpus(const struct cluster *cluster)
+{
+	struct failure ignored;
+
+	if (cluster->has_nodes && cluster->rank.machine_count > 1)
+		(void)numa_confine(numa_nodes_of(&cluster->topology),
+				   &cluster->topology, &ignored);
 }
 
 /* Of what is a rank's part of the machine's memory, the rest is for others. */
@@ -205,6 +223,22 @@ static struct exchange *open_udp(struct cluster *cluster,
 	return udp_open(options, &udp_options, failure);
 }
 
+/* Buffers of the network come from the node of the device that has our address,
+ * if there are several nodes.  Of MPI's devices nothing is known. */
+static void place_buffers(struct cluster *cluster,
+			  struct exchange_options *options)
+{
+	char name[INTERFACE_NAME_BYTES];
+	int node = -1;
+
+	if (cluster->has_nodes && !cluster->config->open_exchange &&
+	    interface_find(&cluster->rank.addresses[cluster->rank.rank], name))
+		node = numa_node_of_interface(name);
+	cluster->result->network_node = node;
+	options->has_node = node >= 0;
+	options->node = node >= 0 ? (unsigned)node : 0;
+}
+
 /* Without a hello: an empty one, of a rank that has failed already. */
 static struct exchange *open_exchange(struct cluster *cluster,
 				      const struct cluster_hello *hello,
@@ -223,7 +257,8 @@ static struct exchange *open_exchange(struct cluster *cluster,
 
 	options.spins = (uint64_t)cluster->rank.machine_count *
 				cluster->pool.worker_count <=
-			cluster->topology.cpu_count;
+			cluster->machine_cpus;
+	place_buffers(cluster, &options);
 	if (hello)
 		cluster_hello_encode(hello, bytes);
 	if (config->open_exchange)

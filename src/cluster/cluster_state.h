@@ -97,7 +97,11 @@ struct cluster {
 	/* cluster_join.c writes these; then nothing does. */
 	struct input input;
 	struct source source;
-	struct topology topology;
+	struct topology topology; /* of our own CPUs: see has_nodes */
+	unsigned machine_cpus;	  /* that all ranks on it may use */
+	/* The machine has several NUMA nodes, and they are not ignored: then
+	 * topology has our own CPUs and their nodes only. */
+	bool has_nodes;
 	struct thread_pool pool;
 	struct exchange *exchange;    /* owned */
 	struct cluster_hello *hellos; /* [rank]; of the cluster's memory */
@@ -191,6 +195,9 @@ int cluster_lay_out_ranks(struct cluster *cluster);
 /* Open the input and start the pool, say hello.  After an error the exchange
  * may be open, for other ranks to be told. */
 int cluster_open(struct cluster *cluster);
+/* Where several ranks share a machine with several nodes: the threads that are
+ * started from now on run on our own CPUs, by whose nodes they were chosen. */
+void cluster_keep_to_cpus(const struct cluster *cluster);
 /* What the user allows, or our part of what the machine has. */
 uint64_t cluster_memory_bytes(const struct cluster *cluster);
 /* Hear all other ranks, agree, map the input. */

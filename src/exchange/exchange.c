@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "exchange/exchange_grid.h"
+#include "system/numa.h"
 
 int exchange_join(struct exchange *exchange, struct failure *failure)
 {
@@ -106,6 +107,12 @@ int exchange_set_schedule(struct exchange *exchange,
 		return 0;
 	exchange->grid = exchange_grid_new(exchange, rows, columns, failure);
 	return exchange->grid ? 0 : -ENOMEM;
+}
+
+void exchange_place(const struct exchange *exchange, void *memory, size_t bytes)
+{
+	if (exchange->has_node)
+		numa_prefer(memory, bytes, exchange->node);
 }
 
 void exchange_share_cpu(struct exchange *exchange)

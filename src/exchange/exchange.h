@@ -83,6 +83,9 @@ struct exchange_options {
 	const void *hello;
 	size_t hello_bytes;
 	struct trace_lane *lane; /* or NULL */
+	/* Buffers come from this NUMA node while it has memory. */
+	bool has_node;
+	unsigned node;
 };
 
 struct exchange_counters {
@@ -317,7 +320,14 @@ struct exchange {
 	const struct rank *rank;
 	struct exchange_counters counters; /* by the implementation */
 	struct exchange_failed failed;
+	bool has_node; /* by the implementation, from the options */
+	unsigned node;
 };
+
+/* These bytes of fresh memory, which nobody has touched, are a buffer of the
+ * network: on the node that the options name. */
+void exchange_place(const struct exchange *exchange, void *memory,
+		    size_t bytes);
 
 /* Keep this failure, unless there is one already.  node is at fault. */
 void exchange_note_failure(struct exchange *exchange, unsigned node,

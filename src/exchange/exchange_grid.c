@@ -204,6 +204,7 @@ static int prepare(void *context, const uint64_t *receive_bytes,
 	step->memory = next = malloc(bytes + 1);
 	if (!next)
 		return failure_no_memory(failure);
+	exchange_place(step->grid->exchange, next, bytes);
 	for (unsigned node = 0; node < count; node++) {
 		step->incoming[node] =
 			(struct incoming_bundle){ next, receive_bytes[node] };

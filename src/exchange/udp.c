@@ -563,6 +563,11 @@ struct exchange *udp_open(const struct exchange_options *options,
 	assert(options->hello_bytes <= EXCHANGE_HELLO_BYTES_MAX);
 	x->base.ops = &ops;
 	x->base.rank = options->rank;
+	x->base.has_node = options->has_node;
+	x->base.node = options->node;
+	/* Its buffers of datagrams are most of it; so large a block is fresh.
+	 */
+	exchange_place(&x->base, x, sizeof(*x));
 	x->base.spins = options->spins;
 	x->base.schedule = options->schedule;
 	x->options = *options;

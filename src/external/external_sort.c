@@ -431,6 +431,7 @@ void external_fill_result(struct external *external)
 	struct external_result *own = external->details;
 	const struct external_plan *plan = &external->plan;
 	uint32_t record_size = external->request.shape.size;
+	const struct arena *arena = &external->arena;
 
 	result->io = external->input.mode;
 	result->output_direct = external->destination.files.direct;
@@ -461,6 +462,10 @@ void external_fill_result(struct external *external)
 	own->verdict = external->runs.choice.verdict;
 	own->plain_bytes = external->runs.plain_bytes;
 	own->stored_bytes = external->runs.stored_bytes;
+	if (external->config->sort->counts_nodes &&
+	    (external->config->has_nodes || external->topology.node_count > 1))
+		sort_setup_fill_nodes(result, &external->topology,
+				      &external->orderers, &arena, 1);
 }
 
 /* What is still open; each is safe if it was not opened. */

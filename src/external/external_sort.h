@@ -53,6 +53,9 @@ struct external_config {
 	struct codec codec; /* for what is spilled */
 	/* What a sort in memory would take, for a message; 0: not known. */
 	uint64_t in_memory_bytes;
+	/* The machine has several NUMA nodes, though this process may be kept
+	 * to one: what lies where is counted. */
+	bool has_nodes;
 	/* That merge their runs together (external_rank.h), 0: none; and how
 	 * many records this one gets. */
 	unsigned rank_count;

@@ -204,6 +204,14 @@ static void print_rank(const struct sorter_config *config,
 	putchar('}');
 }
 
+static void print_network_node(int node)
+{
+	if (node < 0)
+		fputs(", \"network_node\": null", stdout);
+	else
+		printf(", \"network_node\": %d", node);
+}
+
 static void print_mpi(const struct mpi_report *mpi)
 {
 	fputs(", \"mpi_library\": ", stdout);
@@ -239,6 +247,7 @@ static void print_cluster(const struct sorter_config *config,
 	       "\"shared_input\": %s, \"payload_bytes\": %u",
 	       result->transport, result->by_reference ? "true" : "false",
 	       result->shares_input ? "true" : "false", result->payload_bytes);
+	print_network_node(result->network_node);
 	print_mpi(mpi);
 	if (result->rank == 0)
 		printf(", \"whole_records\": %" PRIu64, count_records(result));

@@ -201,20 +201,21 @@ void sort_setup_fill_result(struct sorter_result *result,
 void sort_setup_fill_nodes(struct sorter_result *result,
 			   const struct topology *topology,
 			   const struct thread_pool *pool,
-			   const struct arena *arena)
+			   const struct arena *const *arenas,
+			   unsigned arena_count)
 {
+	struct sorter_node on[TOPOLOGY_NODES_MAX] = { 0 };
 	uint64_t bytes_on[TOPOLOGY_NODES_MAX] = { 0 };
 
-	if (topology->node_count == 1)
-		return;
-	numa_count(arena->base, arena->size_bytes, bytes_on);
-	result->node_count = topology->node_count;
-	for (unsigned i = 0; i < topology->node_count; i++) {
-		struct sorter_node *node = &result->nodes[i];
-
-		node->node = topology->nodes[i];
-		node->memory_bytes = bytes_on[node->node];
-	}
+	for (unsigned i = 0; i < arena_count; i++)
+		numa_count(arenas[i]->base, arenas[i]->size_bytes, bytes_on);
 	for (unsigned w = 0; w < pool->worker_count; w++)
-		result->nodes[pool->workers[w].node].workers++;
+		on[topology->nodes[pool->workers[w].node]].workers++;
+	result->node_count = 0;
+	for (unsigned i = 0; i < TOPOLOGY_NODES_MAX; i++) {
+		on[i].node = i;
+		on[i].memory_bytes = bytes_on[i];
+		if (on[i].workers > 0 || bytes_on[i] > 0)
+			result->nodes[result->node_count++] = on[i];
+	}
 }

@@ -78,10 +78,12 @@ void sort_setup_fill_result(struct sorter_result *result,
 			    const struct splitters *splitters,
 			    unsigned worker_count, uint64_t memory_bytes);
 
-/* Where the arena's memory lies, into *result, if there are several nodes. */
+/* On a machine with several nodes: where the memory of these arenas lies and
+ * the pool's workers have run, into *result.  The topology is the pool's. */
 void sort_setup_fill_nodes(struct sorter_result *result,
 			   const struct topology *topology,
 			   const struct thread_pool *pool,
-			   const struct arena *arena);
+			   const struct arena *const *arenas,
+			   unsigned arena_count);
 
 #endif /* SORT_SETUP_H */

@@ -503,15 +503,16 @@ static void fill_counted(struct sorter *sorter)
 static void fill_result(struct sorter *sorter)
 {
 	struct sorter_result *result = sorter->result;
+	const struct arena *arena = &sorter->arena;
 
 	sort_setup_fill_result(result, &sorter->input, &sorter->output,
 			       &sorter->splitters, sorter->pool.worker_count,
 			       sorter->plan.memory_bytes);
 	result->record_count = sorter->input.record_count;
 	result->size_bytes = result->record_count * sorter->config->shape.size;
-	if (sorter->config->counts_nodes)
+	if (sorter->config->counts_nodes && sorter->topology.node_count > 1)
 		sort_setup_fill_nodes(result, &sorter->topology, &sorter->pool,
-				      &sorter->arena);
+				      &arena, 1);
 	if (sorter->is_counted) {
 		fill_counted(sorter);
 	} else {

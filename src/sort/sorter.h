@@ -76,8 +76,8 @@ struct sorter_result {
 	uint32_t bucket_count;
 	unsigned threads;
 	uint64_t memory_bytes; /* planned */
-	/* Of the nodes with CPUs that may be used; 0: there is but one, or they
-	 * are ignored, or not counted. */
+	/* Of the nodes where workers have run or memory lies; 0: there is but
+	 * one, or they are ignored, or not counted. */
 	unsigned node_count;
 	struct sorter_node nodes[TOPOLOGY_NODES_MAX];
 	unsigned __int128 checksum; /* of the records that were written */

@@ -161,6 +161,22 @@ int numa_node_of_self(void)
 	return (int)node;
 }
 
+/* What a device's numa_node says: -1 of a device without a node.  False: there
+ * is no such file. */
+static bool read_node(const char *path, int *node)
+{
+	char text[32];
+	uint64_t number;
+
+	if (!small_file_read(path, text, sizeof(text)))
+		return false;
+	text[strcspn(text, "\n")] = '\0';
+	*node = parse_u64(text, 0, TOPOLOGY_NODES_MAX - 1, &number) == 0
+			? (int)number
+			: -1;
+	return true;
+}
+
 int numa_node_of_disk(uint64_t device)
 {
 	/* A partition's device is that of its disk. */
@@ -168,22 +184,36 @@ int numa_node_of_disk(uint64_t device)
 		"/sys/dev/block/%u:%u/device/numa_node",
 		"/sys/dev/block/%u:%u/../device/numa_node",
 	};
+	int node = -1;
+
 	for (unsigned i = 0; i < ARRAY_LEN(forms); i++) {
-		char path[64], text[32];
-		uint64_t node;
+		char path[64];
 
 		/* NOLINTNEXTLINE(clang-diagnostic-format-nonliteral) */
 		snprintf(path, sizeof(path), forms[i], major(device),
 			 minor(device));
-		if (!small_file_read(path, text, sizeof(text)))
-			continue;
-		text[strcspn(text, "\n")] = '\0';
-		/* A device without a node has -1. */
-		return parse_u64(text, 0, TOPOLOGY_NODES_MAX - 1, &node) == 0
-			       ? (int)node
-			       : -1;
+		if (read_node(path, &node))
+			break;
 	}
-	return -1;
+	return node;
+}
+
+int numa_node_of_interface_under(const char *name, const char *root)
+{
+	char path[PATH_MAX];
+	int node = -1;
+	int length =
+		snprintf(path, sizeof(path),
+			 "%s/sys/class/net/%s/device/numa_node", root, name);
+
+	if (length < (int)sizeof(path))
+		(void)read_node(path, &node);
+	return node;
+}
+
+int numa_node_of_interface(const char *name)
+{
+	return numa_node_of_interface_under(name, "");
 }
 
 void numa_count(const void *memory, size_t bytes, uint64_t *bytes_on)

@@ -53,6 +53,12 @@ int numa_node_of_self(void);
  * node. */
 int numa_node_of_disk(uint64_t device);
 
+/* The node of the device behind this network interface, or -1: not known, as of
+ * loopback and on machines with one node. */
+int numa_node_of_interface(const char *name);
+/* The same from the sys/ in another folder: for tests. */
+int numa_node_of_interface_under(const char *name, const char *root);
+
 /* Adds the bytes of this memory that have been touched to
  * bytes_on[TOPOLOGY_NODES_MAX], by each page's node. */
 void numa_count(const void *memory, size_t bytes, uint64_t *bytes_on);

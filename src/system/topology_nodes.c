@@ -1,6 +1,7 @@
 /*
  * topology_nodes.c - which NUMA node each CPU belongs to
  */
+#include <assert.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -128,6 +129,24 @@ void topology_read_nodes_under(struct topology *topology, const char *root)
 	topology->node_count = 1;
 	topology->nodes[0] = 0;
 	memset(topology->node_of, 0, topology->cpu_count);
+}
+
+void topology_keep(struct topology *topology, unsigned cpu_count)
+{
+	uint8_t new_place[TOPOLOGY_NODES_MAX];
+	unsigned count = 0;
+
+	assert(cpu_count > 0 && cpu_count <= topology->cpu_count);
+	topology->cpu_count = cpu_count;
+	for (unsigned node = 0; node < topology->node_count; node++) {
+		if (!memchr(topology->node_of, (int)node, cpu_count))
+			continue;
+		new_place[node] = (uint8_t)count;
+		topology->nodes[count++] = topology->nodes[node];
+	}
+	topology->node_count = count;
+	for (unsigned i = 0; i < cpu_count; i++)
+		topology->node_of[i] = new_place[topology->node_of[i]];
 }
 
 void topology_read_nodes(struct topology *topology)

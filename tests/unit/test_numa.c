@@ -5,8 +5,11 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -149,6 +152,51 @@ static void numa_count__what_was_touched(void **state)
 	munmap(memory, bytes);
 }
 
+/* A device that has a node, one that has none, one whose file is damaged; and
+ * what has no device. */
+static void numa_node_of_interface__forms(void **state)
+{
+	static const struct {
+		const char *text;
+		int node;
+	} cases[] = {
+		{ "0\n", 0 },	{ "1\n", 1 }, { "63\n", 63 }, { "64\n", -1 },
+		{ "-1\n", -1 }, { "", -1 },   { "x\n", -1 },
+	};
+	char root[] = "/tmp/test_numa.XXXXXX", path[256];
+	static const char *const folders[] = { "/sys", "/sys/class",
+					       "/sys/class/net",
+					       "/sys/class/net/eth0",
+					       "/sys/class/net/eth0/device" };
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
+		snprintf(path, sizeof(path), "%s%s", root, folders[i]);
+		assert_int_equal(mkdir(path, 0700), 0);
+	}
+	assert_int_equal(numa_node_of_interface_under("eth0", root), -1);
+	snprintf(path, sizeof(path), "%s/sys/class/net/eth0/device/numa_node",
+		 root);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		FILE *file = fopen(path, "w");
+
+		assert_non_null(file);
+		fputs(cases[i].text, file);
+		assert_int_equal(fclose(file), 0);
+		assert_int_equal(numa_node_of_interface_under("eth0", root),
+				 cases[i].node);
+		assert_int_equal(numa_node_of_interface_under("eth1", root),
+				 -1);
+	}
+	assert_int_equal(remove(path), 0);
+	for (size_t i = ARRAY_LEN(folders); i-- > 0;) {
+		snprintf(path, sizeof(path), "%s%s", root, folders[i]);
+		assert_int_equal(rmdir(path), 0);
+	}
+	assert_int_equal(rmdir(root), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -156,6 +204,7 @@ int main(void)
 		cmocka_unit_test(numa_parse__bad),
 		cmocka_unit_test(numa_confine__to_the_first_node),
 		cmocka_unit_test(numa_count__what_was_touched),
+		cmocka_unit_test(numa_node_of_interface__forms),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

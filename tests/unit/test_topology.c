@@ -349,6 +349,39 @@ static void nodes__dealt_in_turn(void **state)
 		assert_int_equal(topology.node_of[i], i / 2);
 }
 
+/* CPUs 0 and 4 of node 0, 2 and 6 of node 3; then only some are kept. */
+static void nodes__kept(void **state)
+{
+	static const struct {
+		unsigned first, count, node_count, nodes[2], node_of[3];
+	} cases[] = {
+		{ 0, 1, 1, { 0 }, { 0 } },
+		{ 0, 2, 1, { 0 }, { 0, 0 } },
+		{ 2, 2, 1, { 3 }, { 0, 0 } },
+		{ 1, 3, 2, { 0, 3 }, { 0, 1, 1 } },
+	};
+
+	(void)state;
+	put(NODES "online", "0,3\n");
+	put(NODES "node0/cpulist", "0,4\n");
+	put(NODES "node3/cpulist", "2,6\n");
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct topology topology = with_cpus(4);
+		unsigned first = cases[i].first;
+
+		topology_read_nodes_under(&topology, root);
+		memmove(topology.node_of, topology.node_of + first, 4 - first);
+		topology_keep(&topology, cases[i].count);
+		assert_int_equal(topology.cpu_count, cases[i].count);
+		assert_int_equal(topology.node_count, cases[i].node_count);
+		for (unsigned n = 0; n < cases[i].node_count; n++)
+			assert_int_equal(topology.nodes[n], cases[i].nodes[n]);
+		for (unsigned k = 0; k < cases[i].count; k++)
+			assert_int_equal(topology.node_of[k],
+					 cases[i].node_of[k]);
+	}
+}
+
 static void check_one_node(struct topology *topology)
 {
 	topology_read_nodes_under(topology, root);
@@ -434,6 +467,7 @@ int main(void)
 		UNDER_ROOT(available__malformed_lines),
 		cmocka_unit_test(nodes__here),
 		UNDER_ROOT(nodes__dealt_in_turn),
+		UNDER_ROOT(nodes__kept),
 		UNDER_ROOT(nodes__hidden),
 		UNDER_ROOT(nodes__not_of_each_cpu),
 		UNDER_ROOT(nodes__malformed),
