@@ -179,7 +179,8 @@ static void take_share(struct cluster *cluster, uint64_t record_count)
 	unsigned workers = cluster->pool.worker_count;
 
 	/* First, so that they touch no more huge pages than they must. */
-	sort_setup_slots(&cluster->output.output, plan, &cluster->pool, arena);
+	sort_setup_slots(&cluster->output.output, plan, &cluster->pool,
+			 &cluster->topology, arena);
 	for (unsigned i = 0; i < cluster->rank.node_count; i++) {
 		struct cluster_source *source = &receive->sources[i];
 

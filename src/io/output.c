@@ -427,12 +427,17 @@ int output_commit(struct output *output, bool sync, struct outfile *also,
 	return error;
 }
 
-void output_place_by_node(struct output *output)
+void output_place_by_node(struct output *output, uint64_t nodes)
 {
 	output->by_node = !output->direct;
-	for (unsigned i = 0; i < output->file_count; i++)
-		if (output->files[i].pages.map)
-			output->by_node = false;
+	for (unsigned i = 0; i < output->file_count; i++) {
+		struct output_file *file = &output->files[i];
+
+		if (!file->pages.map)
+			continue;
+		hugefile_spread(&file->pages, file->write_fd, nodes);
+		output->by_node = false;
+	}
 }
 
 void output_roll_back(struct output *output)

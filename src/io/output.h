@@ -134,9 +134,10 @@ static inline uint64_t output_part_begin(const struct output *output)
 
 /* There are several NUMA nodes: the pages of a chunk come from the node of the
  * worker that fills it.  Not where chunks are best filled in order: a disk
- * moves its heads least then, and huge pages are made in it.  Call before the
- * first take; output->by_node tells what became of it. */
-void output_place_by_node(struct output *output);
+ * moves its heads least then, and huge pages are made in it, which come from
+ * these nodes in turn.  Call before the first take; output->by_node tells what
+ * became of it. */
+void output_place_by_node(struct output *output, uint64_t nodes);
 
 /* Slots over memory of slot_count * chunk_bytes, page aligned; chunk_bytes is a
  * multiple of the page.  Call before the first take. */

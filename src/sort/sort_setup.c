@@ -154,7 +154,8 @@ static void place_slots(const struct output *output, uint8_t *memory,
 }
 
 void sort_setup_slots(struct output *output, const struct plan *plan,
-		      const struct thread_pool *pool, struct arena *arena)
+		      const struct thread_pool *pool,
+		      const struct topology *topology, struct arena *arena)
 {
 	unsigned slots = output_slots_wanted(output, pool->worker_count);
 	size_t bytes = slots * plan->chunk_bytes;
@@ -163,7 +164,7 @@ void sort_setup_slots(struct output *output, const struct plan *plan,
 	if (output->direct && pool->node_count > 1)
 		place_slots(output, memory, bytes);
 	if (pool->node_count > 1)
-		output_place_by_node(output);
+		output_place_by_node(output, numa_nodes_of(topology));
 	output_set_slots(output, memory, slots, plan->chunk_bytes);
 }
 

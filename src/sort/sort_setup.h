@@ -60,9 +60,11 @@ uint64_t sort_setup_worker_nodes(const struct topology *topology,
  * they come anyway. */
 void sort_setup_spread(const struct arena *arena, uint64_t nodes);
 
-/* Staging slots of the plan's chunks, from the arena. */
+/* Staging slots of the plan's chunks, from the arena; what is written comes
+ * from the nodes of the pool's topology. */
 void sort_setup_slots(struct output *output, const struct plan *plan,
-		      const struct thread_pool *pool, struct arena *arena);
+		      const struct thread_pool *pool,
+		      const struct topology *topology, struct arena *arena);
 
 /* The orderer's configuration; base is the memory of slot 0. */
 struct orderer_config sort_setup_orderer(const struct sorter_config *config,

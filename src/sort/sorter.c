@@ -106,7 +106,7 @@ static void lay_out_counts(struct sorter *sorter)
 	record_counts_take_memory(&sorter->counts, &sorter->config->shape,
 				  workers, &sorter->arena);
 	sort_setup_slots(&sorter->output, &sorter->plan, &sorter->pool,
-			 &sorter->arena);
+			 &sorter->topology, &sorter->arena);
 }
 
 /* Cut up in the order of use, so that what is touched lies together. */
@@ -119,7 +119,8 @@ static void lay_out_memory(struct sorter *sorter)
 	bucketing_take_lists(&sorter->bucketing, plan, workers, arena);
 	orderer_take_memory(&sorter->orderer, plan, workers, arena, NULL);
 	bucketing_take_blocks(&sorter->bucketing, plan, arena);
-	sort_setup_slots(&sorter->output, plan, &sorter->pool, arena);
+	sort_setup_slots(&sorter->output, plan, &sorter->pool,
+			 &sorter->topology, arena);
 	/* Touched only when keys are not uniform. */
 	sorter->sample = take(sorter, plan->sample_count, 8);
 	sorter->sample_prefixes = take(sorter, plan->sample_count, 8);

@@ -1,12 +1,15 @@
 #include "system/hugefile.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/base.h"
+#include "system/numa.h"
 
 /* Linux 6.1; the headers of Debian 12 lack it. */
 #ifndef MADV_COLLAPSE
@@ -90,6 +93,34 @@ void hugefile_open(struct hugefile *file, int fd, uint64_t size_bytes)
 	else
 		file->page_count =
 			begin_pages(fd, pages_wanted(&fs, size_bytes));
+}
+
+/* The first small page of this huge page once more, where it is to be. */
+static bool begin_page_on(int fd, uint64_t page, unsigned node)
+{
+	off_t offset = (off_t)(page * HUGE_PAGE_BYTES);
+
+	if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset,
+		      PAGE_BYTES) < 0)
+		return false;
+	numa_prefer_new((int)node);
+	return pwrite(fd, "", 1, offset) == 1;
+}
+
+void hugefile_spread(struct hugefile *file, int fd, uint64_t nodes)
+{
+	uint64_t left = nodes;
+
+	assert(nodes > 0);
+	for (uint64_t page = 0; page < file->page_count; page++) {
+		unsigned node = (unsigned)__builtin_ctzll(left);
+
+		if (!begin_page_on(fd, page, node))
+			file->page_count = page;
+		left &= left - 1;
+		left = left ? left : nodes;
+	}
+	numa_prefer_new(-1);
 }
 
 static void make_page(struct hugefile *file, uint64_t page)

@@ -14,6 +14,11 @@
  * there is no lock, and no copy.  Where there are no huge pages, the file is to
  * be written.
  *
+ * With several NUMA nodes a huge page comes from the node of that small page,
+ * whoever makes or fills it: from the node of the thread that opened the file,
+ * unless hugefile_spread() takes all nodes in turn.  A tmpfs that makes huge
+ * pages by itself takes each from the node of the thread that fills it.
+ *
  * A last huge page that the file does not fill takes the room of a full one.
  * It is made if three quarters of it are used and the file system has plenty
  * left.
@@ -46,6 +51,9 @@ struct hugefile {
  * size already, but no content: some bytes are written here.  If the file is
  * not mapped, the functions below do nothing. */
 void hugefile_open(struct hugefile *file, int fd, uint64_t size_bytes);
+
+/* Before any page is filled: they come from these nodes in turn (numa.h). */
+void hugefile_spread(struct hugefile *file, int fd, uint64_t nodes);
 
 /* Any thread: where these bytes of the file lie in memory, on huge pages that
  * have been made, for the caller to fill.  NULL: the bytes are better written,

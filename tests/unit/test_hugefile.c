@@ -19,6 +19,8 @@
 
 #include "base/base.h"
 #include "system/hugefile.h"
+#include "system/numa.h"
+#include "system/topology.h"
 #include "random.h"
 #include "skip.h"
 
@@ -258,12 +260,37 @@ static void hugefile_open__other_file_systems(void **state)
 	hugefile_close(&file);
 }
 
+/* Here all nodes are those of this machine, mostly one: the pages are begun
+ * anew there, and all is as before. */
+static void hugefile_spread__begins_anew(void **state)
+{
+	struct topology topology;
+	bool made;
+
+	(void)state;
+	topology_read(&topology);
+	topology_read_nodes(&topology);
+	open_file(FILE_BYTES_MAX);
+	/* What is there goes with the small page. */
+	assert_int_equal(pwrite(fd, "x", 1, 1), 1);
+	hugefile_spread(&file, fd, numa_nodes_of(&topology));
+	assert_int_equal(file.page_count, FILE_BYTES_MAX / HUGE_PAGE_BYTES);
+	for (uint64_t page = 0; page < file.page_count; page++)
+		assert_int_equal(file.map[page * HUGE_PAGE_BYTES + 1], 0);
+	assert_int_equal(file_blocks_bytes(), file.page_count * PAGE_BYTES);
+	made = make(0, HUGE_PAGE_BYTES, 0);
+	close_file();
+	if (!made)
+		skip_because("no huge pages here");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hugefile_open__other_file_systems),
 		cmocka_unit_test(hugefile_open__sizes),
 		cmocka_unit_test(hugefile_place__as_far_as_asked),
+		cmocka_unit_test(hugefile_spread__begins_anew),
 		cmocka_unit_test(hugefile_place__refused),
 		cmocka_unit_test(hugefile_place__short_end),
 		cmocka_unit_test(hugefile_place__is_the_file),
