@@ -21,8 +21,9 @@
 #   deb       the tree that tests/fresh.sh has left, of a whole Debian 12 with
 #             systemd as the first process, which starts
 #             tests/vm/guest_deb.sh: it installs, upgrades and purges packages
-#   numa      with two NUMA nodes of two CPUs each, and runs
-#             tests/vm/guest_numa.sh: it counts where blinksort's pages lie
+#   numa      with two NUMA nodes of two CPUs each, and an e1000e card of the
+#             second, and runs tests/vm/guest_numa.sh: it counts where
+#             blinksort's pages lie, and measures memory from node to node
 #   cpus      with CPUS CPUs, 16 if that is not set, and runs
 #             tests/vm/guest_cpus.sh: blinksort has many threads
 #
@@ -78,7 +79,8 @@ prepare_fat()
 	add_disks 1 6G
 }
 
-# Each node's CPUs are not neighbours by their numbers.
+# Each node's CPUs are not neighbours by their numbers.  The network card is node
+# 1's.
 prepare_numa()
 {
 	local node
@@ -91,6 +93,12 @@ prepare_numa()
 	done
 	devices+=(-numa "dist,src=0,dst=1,val=21")
 	add_disks 1 512M
+	# Behind the disks, which would look for a place on the bridge.
+	kernel_options=net.ifnames=0
+	devices+=(-device "pxb-pcie,id=bridge,bus=pcie.0,bus_nr=64,numa_node=1"
+		-device "pcie-root-port,id=slot1,bus=bridge,chassis=1"
+		-netdev "user,id=net,restrict=on"
+		-device "e1000e,netdev=net,bus=slot1")
 }
 
 prepare_cpus()

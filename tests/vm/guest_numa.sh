@@ -1,7 +1,8 @@
 #!/bin/bash
 # guest_numa.sh - the first process of the machine of check.sh numa
 #
-# It has two NUMA nodes, each of two CPUs: 0 and 2 of node 0, 1 and 3 of node 1.
+# It has two NUMA nodes, each of two CPUs: 0 and 2 of node 0, 1 and 3 of node 1,
+# which also has the network card.
 # blinksort is to spread its threads and memory over them, and each half of its
 # output is to lie on the node whose threads have ordered it.
 # shellcheck disable=SC2317 # cases are called by check
@@ -26,6 +27,11 @@ set_up()
 	blinkgen $RECORDS "$SCRATCH/in"
 	blinksort "$SCRATCH/in" -o "$SCRATCH/want" --threads=1 --numa=off
 	head -n 20 /sys/devices/system/node/node*/{cpulist,distance}
+	ip link set lo up
+	ip address add 10.0.0.1/24 dev eth0
+	ip address add 10.0.0.2/24 dev eth0
+	ip link set eth0 up
+	head -n 20 /sys/class/net/eth0/device/numa_node
 }
 
 # on_ext4 COMMAND...: with no output yet, which goes to the page cache
@@ -61,15 +67,7 @@ expect_pages()
 # The memory that all threads read comes from both nodes in turn.
 case_auto()
 {
-	local bytes
-
-	expect_numa '\[\{"node": 0, "workers": 2, "memory_bytes": [0-9]+\}, \{"node": 1, "workers": 2, "memory_bytes": [0-9]+\}\]'
-	mapfile -t bytes < <(grep -o '"memory_bytes": [0-9]*}' "$STDOUT" |
-		grep -o '[0-9]*')
-	echo "  memory: ${bytes[*]} bytes" >&2
-	[ "${bytes[0]}" -gt 1000000 ] || fail "memory: ${bytes[*]}"
-	[ "${bytes[0]}" -lt $((2 * bytes[1])) ] || fail "memory: ${bytes[*]}"
-	[ "${bytes[1]}" -lt $((2 * bytes[0])) ] || fail "memory: ${bytes[*]}"
+	expect_both
 	expect_pages 0 0 8
 	expect_pages 1 4 8
 }
@@ -167,19 +165,266 @@ case_affinity()
 
 case_beyond_memory()
 {
-	expect_numa null -S 10M -T /mnt
+	expect_both -S 24M -T /mnt
 	rm "$OUT"
 	expect_numa null -S 10M -T /mnt --numa=1
+	rm "$OUT"
+	expect_numa null -S 10M -T /mnt --numa=off
 }
 
-# Huge pages are made in their order.
+# expect_both ARGUMENT...: two threads on each node, and memory of both in turn
+expect_both()
+{
+	local bytes
+
+	expect_numa '\[\{"node": 0, "workers": 2, "memory_bytes": [0-9]+\}, \{"node": 1, "workers": 2, "memory_bytes": [0-9]+\}\]' "$@"
+	mapfile -t bytes < <(grep -o '"memory_bytes": [0-9]*}' "$STDOUT" |
+		grep -o '[0-9]*')
+	echo "  memory: ${bytes[*]} bytes" >&2
+	[ "${bytes[0]}" -gt 1000000 ] || fail "memory: ${bytes[*]}"
+	[ "${bytes[0]}" -lt $((2 * bytes[1])) ] || fail "memory: ${bytes[*]}"
+	[ "${bytes[1]}" -lt $((2 * bytes[0])) ] || fail "memory: ${bytes[*]}"
+}
+
+# anonymous PID: pages of its own memory on nodes 0 and 1
+anonymous()
+{
+	awk '/ anon=/ {
+		for (i = 1; i <= NF; i++)
+			if (sub("^N0=", "", $i))
+				on0 += $i
+			else if (sub("^N1=", "", $i))
+				on1 += $i
+	}
+	END { print on0 + 0, on1 + 0 }' "/proc/$1/numa_maps"
+}
+
+# A stream's sort beyond memory waits for more: what it has read by then lies
+# where it is confined to.
+case_beyond_memory_confined()
+{
+	local fifo on pid
+
+	mkfifo fifo
+	blinksort - -o "$OUT" -S 20M -T /mnt --numa=1 <fifo &
+	pid=$!
+	exec {fifo}>fifo
+	head -c 8000000 "$SCRATCH/in" >&"$fifo"
+	wait_until has_pages "$pid" 1500 || fail "$(anonymous "$pid")"
+	read -r -a on <<<"$(anonymous "$pid")"
+	echo "  anonymous pages on nodes 0 and 1: ${on[*]}" >&2
+	[ "${on[1]}" -gt $((20 * on[0])) ] || fail "pages: ${on[*]}"
+	exec {fifo}>&-
+	wait "$pid"
+}
+
+# has_pages PID COUNT: of its own memory
+has_pages()
+{
+	local on
+
+	read -r -a on <<<"$(anonymous "$1")"
+	[ $((on[0] + on[1])) -ge "$2" ]
+}
+
+# --- two ranks on this machine ------------------------------------------------
+
+# start_rank RANK HOSTS ARGUMENT...: its document goes to said.RANK
+start_rank()
+{
+	local rank=$1 hosts=$2
+	shift 2
+
+	blinksort --cluster --nodes="$hosts" --rank="$rank" \
+		--deadline=60 --json "$SCRATCH/in" -o "/mnt/part.$rank" "$@" \
+		>"said.$rank" 2>"err.$rank" </dev/null &
+	pids[rank]=$!
+}
+
+# run_ranks HOSTS ARGUMENT...: both have the whole input
+run_ranks()
+{
+	local rank
+
+	for rank in 0 1; do
+		start_rank "$rank" "$@"
+	done
+	end_ranks
+}
+
+# Both were started: each record of the input is there twice, in order.
+end_ranks()
+{
+	local rank
+
+	for rank in 0 1; do
+		wait "${pids[rank]}" || fail "$(cat "err.$rank")"
+	done
+	cat /mnt/part.0 /mnt/part.1 >/mnt/both
+	[ -n "${want_sum:=$(doubled | md5sum)}" ]
+	[ "$(md5sum </mnt/both)" = "$want_sum" ] || fail "not sorted"
+	rm /mnt/part.? /mnt/both
+}
+
+# As many as it has, each one twice: the records of a sorted input
+doubled()
+{
+	blinksort "$SCRATCH/in" "$SCRATCH/in" -o doubled --threads=1
+	cat doubled
+	rm doubled
+}
+
+# expect_said RANK PATTERN
+expect_said()
+{
+	grep -o '"numa": .*"minor' "said.$1" >&2 || true
+	expect_match "$2" "said.$1"
+}
+
+readonly LOOPBACK=127.0.0.1:7001,127.0.0.1:7002
+# Without loopback: addresses that the card has.
+readonly CARD=10.0.0.1:7001,10.0.0.1:7002
+
+# on_node NODE: the pattern of a rank that is all there
+on_node()
+{
+	echo "\"numa\": \[\{\"node\": $1, \"workers\": 2, \"memory_bytes\": [0-9]{7,}\}\], "
+}
+
+# Each rank has a node of its own, threads and memory.
+case_ranks()
+{
+	run_ranks "$LOOPBACK"
+	expect_said 0 "$(on_node 0)"
+	expect_said 1 "$(on_node 1)"
+	expect_match '"network_node": null' said.0
+	run_ranks "$LOOPBACK" --schedule=grid
+	expect_said 1 "$(on_node 1)"
+}
+
+case_ranks_confined()
+{
+	local rank
+
+	run_ranks "$LOOPBACK" --numa=1
+	for rank in 0 1; do
+		expect_said $rank '"numa": null'
+	done
+	run_ranks "$LOOPBACK" --numa=off
+	expect_said 0 '"numa": null'
+}
+
+case_ranks_beyond_memory()
+{
+	local rank
+
+	run_ranks "$LOOPBACK" -S 10M -T /mnt
+	for rank in 0 1; do
+		expect_said $rank "$(on_node $rank)"
+		expect_match '"external": \{' said.$rank
+	done
+}
+
+# Rank 0 waits for rank 1, and can be looked at: the mapping of its buffers prefers
+# the card's node.
+case_network()
+{
+	local rank key=(--key-file=key --job=card)
+
+	blinksh keygen key
+	start_rank 0 "$CARD" "${key[@]}"
+	wait_until prefers "${pids[0]}" ||
+		fail "no buffer of node 1: $(cat "/proc/${pids[0]}/numa_maps" err.0)"
+	grep 'prefer:1' "/proc/${pids[0]}/numa_maps" >&2
+	start_rank 1 "$CARD" "${key[@]}"
+	end_ranks
+	for rank in 0 1; do
+		expect_match '"network_node": 1, ' said.$rank
+	done
+}
+
+# prefers PID: a mapping takes its pages from node 1; nothing has been sent yet
+prefers()
+{
+	grep -E '^[0-9a-f]+ prefer:1' "/proc/$1/numa_maps" >maps &&
+		! grep -q ' N0=' maps
+}
+
+# --- memory from node to node -------------------------------------------------
+
+case_probe()
+{
+	local from to
+
+	for from in 0 1; do
+		for to in 0 1; do
+			blinkprobe memory --area=4M --bytes=4M --rounds=1 \
+				--threads=2 --cpu-node=$from \
+				--memory-node=$to >"$STDOUT"
+			expect_match "\"cpu_node\": $from, \"memory_node\": $to, \"numa\": \[\{\"node\": $to, \"memory_bytes\": 8388608\}\], " \
+				"$STDOUT"
+		done
+	done
+	blinkprobe memory --area=4M --bytes=4M --rounds=1 --cpu-node=2 \
+		2>"$STDERR" && fail "of node 2"
+	expect_match 'node 2 has no CPU' "$STDERR"
+}
+
+# The figures are those of an emulator.
+case_characterise()
+{
+	blinktrial characterise --quick --quiet --out=machine >&2
+	python3 - machine/characterisation.jsonl <<-'END' >&2
+		import json, sys
+
+		pairs = {}
+		for line in map(json.loads, open(sys.argv[1])):
+		    setting = line["setting"]
+		    if "cpu_node" not in setting:
+		        continue
+		    assert line["why"] is None, line
+		    assert setting["placed_bytes"] == \
+		        setting["area_bytes"] * setting["threads"], line
+		    pair = setting["cpu_node"], setting["memory_node"]
+		    assert setting["distance"] == (10 if pair[0] == pair[1]
+		                                   else 21), line
+		    pairs.setdefault(pair, {})[line["what"]] = (
+		        sorted(line["samples"])[0], setting["threads"])
+		print("  CPUs of  memory of  read, copy, chase: least, threads")
+		for pair, found in pairs.items():
+		    print(" ", *pair, found)
+		    assert found.keys() == {"read", "copy", "chase"}
+		    assert [found[what][1] for what in ("read", "copy", "chase")] \
+		        == [2, 2, 1], found
+		assert sorted(pairs) == [(0, 0), (0, 1), (1, 0), (1, 1)], pairs
+		threads = {line["setting"]["threads"]
+		           for line in map(json.loads, open(sys.argv[1]))
+		           if line["part"] == "memory"
+		           and "cpu_node" not in line["setting"]}
+		assert threads == {1, 2, 4}, threads
+	END
+}
+
+# Huge pages are made in their order, from both nodes in turn.  Where the guest
+# has none left, what is written lies where its writer runs: so the first two are
+# looked at.
 case_tmpfs()
 {
 	mkdir tmpfs
 	mount -t tmpfs tmpfs tmpfs
 	OUT=tmpfs/out
 	expect_numa '\[.*\]'
+	page_nodes "$OUT" 19 >pages
+	tr '\n' ',' <pages >&2
+	rm "$OUT"
+	expect_numa null --numa=1
+	page_nodes "$OUT" 1 >confined
 	umount tmpfs
+	expect_match '^0 (9[0-9]|100) ' confined
+	sed -n 1p pages >first
+	sed -n 2p pages >second
+	expect_match '^(9[0-9]|100) ' first
+	expect_match '^[0-9] (9[0-9]|100) ' second
 }
 
 case_shapes()
@@ -212,6 +457,13 @@ check numa_all on_ext4 case_all
 check numa_bad on_ext4 case_bad
 check numa_affinity on_ext4 case_affinity
 check numa_beyond_memory on_ext4 case_beyond_memory
+check numa_beyond_memory_confined on_ext4 case_beyond_memory_confined
+check numa_ranks case_ranks
+check numa_ranks_confined case_ranks_confined
+check numa_ranks_beyond_memory case_ranks_beyond_memory
+check numa_network case_network
+check numa_probe case_probe
+check numa_characterise case_characterise
 check numa_shapes on_ext4 case_shapes
 check numa_tmpfs case_tmpfs
 check numa_hidden on_ext4 case_hidden

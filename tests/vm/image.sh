@@ -47,8 +47,8 @@ unit)
 	PACKAGES+=(systemd strace)
 	;;
 numa)
-	PACKAGES+=(e2fsprogs)
-	MODULES+=(ahci sd_mod ext4)
+	PACKAGES+=(e2fsprogs iproute2)
+	MODULES+=(ahci sd_mod ext4 e1000e)
 	;;
 cpus)
 	PACKAGES+=(iproute2)
@@ -124,7 +124,7 @@ copy_libraries()
 
 	# Scripts have none, of which ldd complains.
 	find "$ROOT"/usr/{bin,sbin,lib} -type f -perm /111 -print0 |
-		{ xargs -0 -n 50 ldd 2>/dev/null || true; } |
+		{ xargs -0 -n 50 ldd 2>/dev/null || true; } | grep -v ':$' |
 		grep -o '/[^ ]*\.so[^ ]*' | sort -u >"$FOLDER/libraries"
 	while read -r path; do
 		copy "$path"
@@ -199,10 +199,33 @@ make_fat()
 	ln -s blinksort/tests/vm/guest_fat.sh "$ROOT/init"
 }
 
+# What blinktrial takes to characterise a machine: Python without what it has
+# from elsewhere.
+copy_python()
+{
+	local library path
+
+	library=$(/usr/bin/python3 -c \
+		'import sysconfig; print(sysconfig.get_path("stdlib"))')
+	mkdir -p "$ROOT/usr/lib/python3" "$ROOT/blinksort/results" \
+		"$ROOT$library"
+	copy /usr/bin/python3
+	tar -C "$library" -c --exclude=__pycache__ --exclude='config-*' \
+		--exclude=idlelib --exclude=test . | tar -C "$ROOT$library" -x
+	ldd "$library"/lib-dynload/*.so | sed -n 's/.* => \(\/[^ ]*\).*/\1/p' |
+		sort -u | while read -r path; do
+		copy "$path"
+	done
+	cp -r "$REPO"/results/{blinktrial,trials,schema} \
+		"$ROOT/blinksort/results/"
+	ln -s /blinksort/results/blinktrial "$ROOT/usr/bin/blinktrial"
+}
+
 make_numa()
 {
-	install "$BIN"/{blinksort,blinkgen} "$HELPERS/page_nodes" \
-		"$ROOT/usr/bin/"
+	install "$BIN"/{blinksort,blinkgen,blinkprobe,blinksh} \
+		"$HELPERS/page_nodes" "$ROOT/usr/bin/"
+	copy_python
 	ln -s blinksort/tests/vm/guest_numa.sh "$ROOT/init"
 }
 
