@@ -27,8 +27,9 @@ struct sink;
  */
 struct sink_slot {
 	uint8_t *data; /* chunk_bytes of them; the sink sets it once */
-	int state;     /* for the sink alone, */
-	int node;      /* and so is this */
+	/* For the sink alone. */
+	int state;
+	int node; /* NUMA node of the worker that has filled it */
 	/* The worker sets these before put(): where the bytes go. */
 	unsigned part;
 	uint64_t offset_bytes; /* from the part's beginning */

@@ -243,8 +243,8 @@ static void count_nodes(const struct worker *workers, unsigned count,
 			uint64_t *bytes_on)
 {
 	for (unsigned i = 0; i < count; i++)
-		numa_count(workers[i].arena.base, workers[i].probe->area_bytes,
-			   bytes_on);
+		(void)numa_count(workers[i].arena.base,
+				 workers[i].probe->area_bytes, bytes_on);
 }
 
 /* The CPUs that threads may run on. */

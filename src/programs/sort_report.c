@@ -63,12 +63,17 @@ static void print_nodes(const struct sorter_result *result)
 		fputs("null", stdout);
 		return;
 	}
-	for (unsigned i = 0; i < result->node_count; i++)
+	for (unsigned i = 0; i < result->node_count; i++) {
+		const struct sorter_node *node = &result->nodes[i];
+
 		printf("%s{\"node\": %u, \"workers\": %u, "
-		       "\"memory_bytes\": %llu}",
-		       i == 0 ? "[" : ", ", result->nodes[i].node,
-		       result->nodes[i].workers,
-		       (unsigned long long)result->nodes[i].memory_bytes);
+		       "\"memory_bytes\": ",
+		       i == 0 ? "[" : ", ", node->node, node->workers);
+		if (result->knows_node_memory)
+			printf("%llu}", (unsigned long long)node->memory_bytes);
+		else
+			fputs("null}", stdout);
+	}
 	putchar(']');
 }
 

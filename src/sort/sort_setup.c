@@ -208,8 +208,11 @@ void sort_setup_fill_nodes(struct sorter_result *result,
 	struct sorter_node on[TOPOLOGY_NODES_MAX] = { 0 };
 	uint64_t bytes_on[TOPOLOGY_NODES_MAX] = { 0 };
 
+	result->knows_node_memory = true;
 	for (unsigned i = 0; i < arena_count; i++)
-		numa_count(arenas[i]->base, arenas[i]->size_bytes, bytes_on);
+		if (!numa_count(arenas[i]->base, arenas[i]->size_bytes,
+				bytes_on))
+			result->knows_node_memory = false;
 	for (unsigned w = 0; w < pool->worker_count; w++)
 		on[topology->nodes[pool->workers[w].node]].workers++;
 	result->node_count = 0;

@@ -79,6 +79,7 @@ struct sorter_result {
 	/* Of the nodes where workers have run or memory lies; 0: there is but
 	 * one, or they are ignored, or not counted. */
 	unsigned node_count;
+	bool knows_node_memory; /* the kernel has told where memory lies */
 	struct sorter_node nodes[TOPOLOGY_NODES_MAX];
 	unsigned __int128 checksum; /* of the records that were written */
 	/* Of worker 0, one after the other. */

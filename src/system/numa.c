@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -21,10 +22,15 @@
 #define PREFERRED_MANY 5
 /* The kernel takes one bit less than it is told. */
 #define MASK_BITS (TOPOLOGY_NODES_MAX + 1)
-/* A set of 8192 CPUs, the most that Debian's kernel is built for. */
-#define CPU_SET_BYTES 1024
+#define CPU_SET_BYTES (TOPOLOGY_CPU_NUMBERS / 8)
 /* Pages that one call looks up. */
 #define PAGES_AT_ONCE 512
+
+#define WANTED "want auto, off, all or nodes such as 0-1"
+
+/* What numa_confine() was told, for the policy that threads begin with; 0: it
+ * was not called.  Written while there is one thread. */
+static uint64_t confined_nodes;
 
 /* --- sets of nodes ----------------------------------------------------------
  */
@@ -56,19 +62,19 @@ int numa_parse(const char *text, const struct topology *topology,
 		set = all;
 		list = "";
 	} else if (*list == '\0') {
-		return reject(text, "want nodes such as 0-1, or all", failure);
+		return reject(text, WANTED, failure);
 	}
 	while (*list != '\0') {
 		int error = parse_range(&list, TOPOLOGY_NODES_MAX - 1, &first,
 					&last);
 
 		if (error)
-			return reject(
-				text,
-				error == -ERANGE
-					? "nodes go from 0 to 63"
-					: "want nodes such as 0-1, or all",
-				failure);
+			return reject(text,
+				      error == -ERANGE
+					      ? "nodes go from 0 to 63, the "
+						"lower one first"
+					      : WANTED,
+				      failure);
 		for (uint64_t node = first; node <= last; node++) {
 			if (!is_relative)
 				set |= (uint64_t)1 << node;
@@ -86,6 +92,18 @@ int numa_parse(const char *text, const struct topology *topology,
 		return reject(text, "no node is left", failure);
 	*nodes = set;
 	return 0;
+}
+
+/* This thread's new pages come from these nodes; 0: from the one it runs on.
+ * One node is preferred by MPOL_PREFERRED also before Linux 5.15. */
+static void prefer_new_of(uint64_t nodes)
+{
+	int policy = nodes & (nodes - 1) ? PREFERRED_MANY : MPOL_PREFERRED;
+
+	if (nodes == 0)
+		(void)syscall(SYS_set_mempolicy, MPOL_DEFAULT, NULL, 0);
+	else
+		(void)syscall(SYS_set_mempolicy, policy, &nodes, MASK_BITS);
 }
 
 /* --- where threads run ------------------------------------------------------
@@ -110,11 +128,9 @@ int numa_confine(uint64_t nodes, const struct topology *topology,
 	}
 	if (syscall(SYS_sched_setaffinity, 0, sizeof(cpus), cpus) < 0)
 		return failure_set(failure, EXIT_RESOURCES, "--numa", errno,
-				   "");
-	/* One node is preferred by MPOL_PREFERRED also before Linux 5.15. */
-	(void)syscall(SYS_set_mempolicy,
-		      nodes & (nodes - 1) ? PREFERRED_MANY : MPOL_PREFERRED,
-		      &nodes, MASK_BITS);
+				   "cannot run on the nodes' CPUs only");
+	confined_nodes = nodes;
+	prefer_new_of(nodes);
 	return 0;
 }
 
@@ -144,11 +160,7 @@ void numa_prefer(void *memory, size_t bytes, unsigned node)
 
 void numa_prefer_new(int node)
 {
-	uint64_t nodes = node < 0 ? 0 : (uint64_t)1 << node;
-
-	(void)syscall(SYS_set_mempolicy,
-		      node < 0 ? MPOL_DEFAULT : MPOL_PREFERRED,
-		      node < 0 ? NULL : &nodes, node < 0 ? 0 : MASK_BITS);
+	prefer_new_of(node < 0 ? confined_nodes : (uint64_t)1 << node);
 }
 
 int numa_node_of_self(void)
@@ -177,38 +189,51 @@ static bool read_node(const char *path, int *node)
 	return true;
 }
 
-int numa_node_of_disk(uint64_t device)
+/* A partition lies in a disk, which lies in a target, which lies in a
+ * controller on a bus: the innermost of these that tells a node knows it.  link
+ * leads to the device's folder. */
+static int node_around(const char *link)
 {
-	/* A partition's device is that of its disk. */
-	static const char *const forms[] = {
-		"/sys/dev/block/%u:%u/device/numa_node",
-		"/sys/dev/block/%u:%u/../device/numa_node",
-	};
+	char path[PATH_MAX + sizeof("/numa_node")];
+	char *end;
 	int node = -1;
 
-	for (unsigned i = 0; i < ARRAY_LEN(forms); i++) {
-		char path[64];
-
-		/* NOLINTNEXTLINE(clang-diagnostic-format-nonliteral) */
-		snprintf(path, sizeof(path), forms[i], major(device),
-			 minor(device));
+	if (!realpath(link, path))
+		return -1;
+	do {
+		end = path + strlen(path);
+		memcpy(end, "/numa_node", sizeof("/numa_node"));
 		if (read_node(path, &node))
-			break;
-	}
-	return node;
+			return node;
+		*end = '\0';
+		end = strrchr(path, '/');
+		if (end)
+			*end = '\0';
+	} while (end);
+	return -1;
+}
+
+int numa_node_of_disk_under(uint64_t device, const char *root)
+{
+	char path[PATH_MAX];
+	int length = snprintf(path, sizeof(path), "%s/sys/dev/block/%u:%u",
+			      root, major(device), minor(device));
+
+	return length < (int)sizeof(path) ? node_around(path) : -1;
+}
+
+int numa_node_of_disk(uint64_t device)
+{
+	return numa_node_of_disk_under(device, "");
 }
 
 int numa_node_of_interface_under(const char *name, const char *root)
 {
 	char path[PATH_MAX];
-	int node = -1;
-	int length =
-		snprintf(path, sizeof(path),
-			 "%s/sys/class/net/%s/device/numa_node", root, name);
+	int length = snprintf(path, sizeof(path), "%s/sys/class/net/%s/device",
+			      root, name);
 
-	if (length < (int)sizeof(path))
-		(void)read_node(path, &node);
-	return node;
+	return length < (int)sizeof(path) ? node_around(path) : -1;
 }
 
 int numa_node_of_interface(const char *name)
@@ -216,7 +241,7 @@ int numa_node_of_interface(const char *name)
 	return numa_node_of_interface_under(name, "");
 }
 
-void numa_count(const void *memory, size_t bytes, uint64_t *bytes_on)
+bool numa_count(const void *memory, size_t bytes, uint64_t *bytes_on)
 {
 	uintptr_t page = ROUND_UP((uintptr_t)memory, PAGE_BYTES);
 	uintptr_t end = (uintptr_t)memory + bytes;
@@ -233,9 +258,10 @@ void numa_count(const void *memory, size_t bytes, uint64_t *bytes_on)
 		 * none. */
 		if (syscall(SYS_move_pages, 0, (unsigned long)count, pages,
 			    NULL, nodes, 0) < 0)
-			return;
+			return false;
 		for (unsigned i = 0; i < count; i++)
 			if (nodes[i] >= 0 && nodes[i] < TOPOLOGY_NODES_MAX)
 				bytes_on[nodes[i]] += PAGE_BYTES;
 	}
+	return true;
 }

@@ -11,6 +11,7 @@
 #ifndef NUMA_H
 #define NUMA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,7 +43,8 @@ void numa_interleave(void *memory, size_t bytes, uint64_t nodes);
 void numa_prefer(void *memory, size_t bytes, unsigned node);
 
 /* Pages that this thread makes from now on, such as those of a file's page
- * cache, come from this node while it has any; -1: from the one it runs on. */
+ * cache, come from this node while it has any; -1: again from those that
+ * numa_confine() was told, or else from the one it runs on. */
 void numa_prefer_new(int node);
 
 /* The node that this thread runs on, or -1. */
@@ -57,10 +59,12 @@ int numa_node_of_disk(uint64_t device);
  * loopback and on machines with one node. */
 int numa_node_of_interface(const char *name);
 /* The same from the sys/ in another folder: for tests. */
+int numa_node_of_disk_under(uint64_t device, const char *root);
 int numa_node_of_interface_under(const char *name, const char *root);
 
 /* Adds the bytes of this memory that have been touched to
- * bytes_on[TOPOLOGY_NODES_MAX], by each page's node. */
-void numa_count(const void *memory, size_t bytes, uint64_t *bytes_on);
+ * bytes_on[TOPOLOGY_NODES_MAX], by each page's node.  False: the kernel does
+ * not tell, as in a container that may not ask. */
+bool numa_count(const void *memory, size_t bytes, uint64_t *bytes_on);
 
 #endif /* NUMA_H */

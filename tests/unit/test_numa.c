@@ -5,17 +5,21 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <linux/mempolicy.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/base.h"
 #include "base/failure.h"
 #include "skip.h"
+#include "refusal.h"
 #include "system/numa.h"
 #include "system/topology.h"
 
@@ -64,11 +68,11 @@ static void numa_parse__bad(void **state)
 		const char *text;
 		const char *why;
 	} cases[] = {
-		{ "", "want nodes" },	       { "x", "want nodes" },
-		{ "0,", "want nodes" },	       { "+", "want nodes" },
-		{ "!", "want nodes" },	       { "+all", "want nodes" },
-		{ "1-", "want nodes" },	       { "64", "0 to 63" },
-		{ "0-64", "0 to 63" },	       { "5-2", "0 to 63" },
+		{ "", "want auto" },	       { "x", "want auto" },
+		{ "0,", "want auto" },	       { "+", "want auto" },
+		{ "!", "want auto" },	       { "+all", "want auto" },
+		{ "1-", "want auto" },	       { "64", "0 to 63" },
+		{ "0-64", "0 to 63" },	       { "5-2", "the lower one first" },
 		{ "+3", "not so many" },       { "!all", "no node is left" },
 		{ "!0-5", "no node is left" },
 	};
@@ -92,6 +96,7 @@ static int confine_here(void)
 	struct topology here, after;
 	struct failure failure;
 	uint64_t first;
+	int policy;
 
 	topology_read(&here);
 	topology_read_nodes(&here);
@@ -102,6 +107,12 @@ static int confine_here(void)
 	for (unsigned i = 0; i < after.cpu_count; i++)
 		if (here.node_of[i] != 0 || here.cpus[i] != after.cpus[i])
 			return 2;
+	/* A page for another node, and then the nodes are the old ones. */
+	numa_prefer_new((int)here.nodes[0]);
+	numa_prefer_new(-1);
+	if (syscall(SYS_get_mempolicy, &policy, NULL, 0, NULL, 0) == 0 &&
+	    policy != MPOL_PREFERRED)
+		return 4;
 	if (numa_confine(UINT64_C(1) << 63, &here, &failure) != -EINVAL ||
 	    failure.status != EXIT_USAGE || !strstr(failure.why, "node 63 "))
 		return 3;
@@ -152,6 +163,24 @@ static void numa_count__what_was_touched(void **state)
 	munmap(memory, bytes);
 }
 
+/* As a container's filter of system calls does it. */
+static void numa_count__refused(void **state)
+{
+	static const struct refusal refusal = { .call = SYS_move_pages,
+						.argument = -1,
+						.error = EPERM };
+	static uint8_t memory[4 * PAGE_BYTES];
+	uint64_t bytes_on[TOPOLOGY_NODES_MAX] = { 0 };
+	pid_t child = fork();
+
+	(void)state;
+	if (child == 0)
+		_exit(refuse(&refusal)
+			      ? numa_count(memory, sizeof(memory), bytes_on)
+			      : CHILD_CANNOT);
+	assert_int_equal(wait_for(child), 0);
+}
+
 /* A device that has a node, one that has none, one whose file is damaged; and
  * what has no device. */
 static void numa_node_of_interface__forms(void **state)
@@ -197,12 +226,40 @@ static void numa_node_of_interface__forms(void **state)
 	assert_int_equal(rmdir(root), 0);
 }
 
+/* A partition of a disk of a SATA controller, which is a device of PCI; and an
+ * array, which no controller has. */
+static void numa_node_of_disk__around(void **state)
+{
+	static const char make[] =
+		"cd \"$1\" && mkdir -p sys/dev/block "
+		"sys/devices/virtual/block/md0"
+		" sys/devices/pci0000:00/0000:00:1f.2/ata1/host0/block/sda/sda1"
+		" && echo 2 >sys/devices/pci0000:00/0000:00:1f.2/numa_node"
+		" && ln -s "
+		"../../devices/pci0000:00/0000:00:1f.2/ata1/host0/block/"
+		"sda/sda1 sys/dev/block/8:1"
+		" && ln -s ../../devices/virtual/block/md0 sys/dev/block/9:0";
+	char root[] = "/tmp/test_numa.XXXXXX", command[1024];
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	snprintf(command, sizeof(command), "set -- '%s'; %s", root, make);
+	assert_int_equal(system(command), 0);
+	assert_int_equal(numa_node_of_disk_under(makedev(8, 1), root), 2);
+	assert_int_equal(numa_node_of_disk_under(makedev(9, 0), root), -1);
+	assert_int_equal(numa_node_of_disk_under(makedev(8, 2), root), -1);
+	snprintf(command, sizeof(command), "rm -r '%s'", root);
+	assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numa_parse__forms),
 		cmocka_unit_test(numa_parse__bad),
 		cmocka_unit_test(numa_confine__to_the_first_node),
+		cmocka_unit_test(numa_count__refused),
+		cmocka_unit_test(numa_node_of_disk__around),
 		cmocka_unit_test(numa_count__what_was_touched),
 		cmocka_unit_test(numa_node_of_interface__forms),
 	};
