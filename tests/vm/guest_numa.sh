@@ -84,8 +84,9 @@ case_uneven()
 case_few_threads()
 {
 	wait_until on_one_node
-	expect_match '"workers": 0, "memory_bytes": 0}' "$STDOUT"
-	expect_match '"workers": 2, "memory_bytes": [1-9][0-9]{6}' "$STDOUT"
+	expect_match '"numa": \[[^]]*"workers": 2, "memory_bytes": [1-9][0-9]{6,}}\]' \
+		"$STDOUT"
+	! grep -q '"workers".*"workers"' "$STDOUT" || fail "memory of both nodes"
 }
 
 on_one_node()
