@@ -62,6 +62,9 @@ static bool has_partitions(const struct stat *status)
 	if (!folder)
 		return false;
 	while (!found && (entry = readdir(folder)) != NULL) {
+		/* "." of a partition has the file, too. */
+		if (entry->d_name[0] == '.')
+			continue;
 		snprintf(path, sizeof(path), "%s/partition", entry->d_name);
 		found = faccessat(dirfd(folder), path, F_OK, 0) == 0;
 	}

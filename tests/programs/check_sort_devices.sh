@@ -30,11 +30,13 @@ with_devices()
 	# Before the folder is removed.  A loop device stays read-only when it
 	# is let go.
 	trap 'umount mounted 2>/dev/null || true
+		delpart "${devices[0]}" 1 2>/dev/null || true
+		delpart "${devices[0]}" 2 2>/dev/null || true
 		blockdev --setrw "${devices[@]}" 2>/dev/null || true
 		losetup -d "${devices[@]}" 2>/dev/null || true' EXIT
 	for ((i = 0; i < $1; i++)); do
 		cp "$SCRATCH/before" "device.$i"
-		devices+=("$(losetup -f --show "device.$i")")
+		devices+=("$(losetup -P -f --show "device.$i")")
 	done
 	shift
 	"$@"
@@ -250,6 +252,29 @@ case_input_on_it()
 	expect_match 'standard input' err
 	refused 3 "$SCRATCH/in" --output-device="$device" \
 		--output-device="$device"
+	expect_match 'in use' "$STDERR"
+}
+
+# Two of one disk, which both lie before the end of what is compared.
+case_partitions()
+{
+	local device=${devices[0]}
+	local half=$((BYTES / 4096 / 2 * 4096)) count=1000
+
+	addpart "$device" 1 8 $((half / 512))
+	addpart "$device" 2 $((8 + half / 512)) $((half / 512))
+	refused 3 "$SCRATCH/in" --output-device="$device"
+	expect_match 'has partitions' "$STDERR"
+	head -c $((count * 100)) "$SCRATCH/in" >in
+	sort_reference in -o want
+	refused 3 "$device" --record-size=512 --output-device="${device}p1"
+	refused 3 device.0 --record-size=512 --output-device="${device}p1"
+	expect_sorted in --output-device="${device}p1"
+	cmp <(head -c $((count * 100)) "${device}p1") want
+	cmp <(tail -c +$((1 + 4096 + half + count * 100)) device.0) \
+		<(tail -c +$((1 + 4096 + half + count * 100)) "$SCRATCH/before")
+	delpart "$device" 1
+	delpart "$device" 2
 }
 
 case_mounted()
@@ -473,6 +498,7 @@ check usage with_devices 1 case_usage
 check sizes with_devices 2 case_sizes
 check read_only with_devices 1 case_read_only
 check input_on_it with_devices 1 case_input_on_it
+check partitions with_devices 1 case_partitions
 check_able mount mounted with_devices 2 case_mounted
 check locked with_devices 1 case_locked
 check_able be_nobody_here other_user with_devices 1 case_other_user
