@@ -4,10 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/loop.h>
 #include <stdio.h>
 #include <sys/file.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <time.h>
@@ -15,6 +13,7 @@
 
 #include "base/base.h"
 #include "base/failure.h"
+#include "io/loopdevice.h"
 #include "io/pipe.h"
 #include "system/small_file.h"
 
@@ -88,26 +87,6 @@ static int lock(int fd, const char *path, struct failure *failure)
 
 /* --- inputs on it --------------------------------------------------------- */
 
-/* True if both are loop devices of one file. */
-static bool is_same_loop(int fd, int other_fd)
-{
-	struct loop_info64 loop, other;
-
-	return ioctl(fd, LOOP_GET_STATUS64, &loop) == 0 &&
-	       ioctl(other_fd, LOOP_GET_STATUS64, &other) == 0 &&
-	       loop.lo_device == other.lo_device &&
-	       loop.lo_inode == other.lo_inode;
-}
-
-/* True if the loop device shows this file. */
-static bool is_loop_of(int fd, const struct stat *file)
-{
-	struct loop_info64 loop;
-
-	return ioctl(fd, LOOP_GET_STATUS64, &loop) == 0 &&
-	       loop.lo_device == file->st_dev && loop.lo_inode == file->st_ino;
-}
-
 /* Another rank may ask about the same input at this moment. */
 static int open_excluded(const char *path)
 {
@@ -128,13 +107,14 @@ static int open_excluded(const char *path)
 static bool overlaps(int fd, const char *input_path)
 {
 	int input_fd = open_excluded(input_path);
-	bool is_same;
+	bool is_twin;
 
+	/* The sort could not read it either, unless it is standard input. */
 	if (input_fd < 0)
-		return errno == EBUSY;
-	is_same = is_same_loop(fd, input_fd);
+		return true;
+	is_twin = loopdevice_is_twin(fd, input_fd);
 	close(input_fd);
-	return is_same;
+	return is_twin;
 }
 
 static int check_input(int fd, const char *path, const char *input_path,
@@ -144,14 +124,26 @@ static int check_input(int fd, const char *path, const char *input_path,
 	const char *name = is_stdin ? "/dev/stdin" : input_path;
 	struct stat status;
 
-	if (stat(name, &status) < 0)
+	if (is_stdin ? fstat(STDIN_FILENO, &status) < 0
+		     : stat(name, &status) < 0)
 		return 0;
-	if (S_ISBLK(status.st_mode) ? !overlaps(fd, name)
-				    : !is_loop_of(fd, &status))
+	if (!loopdevice_shows(fd, &status) &&
+	    (!S_ISBLK(status.st_mode) || !overlaps(fd, name)))
 		return 0;
 	return failure_set(failure, EXIT_FILE, path, 0,
 			   "the input %.200s lies on it, or is in use",
 			   is_stdin ? PIPE_INPUT_NAME : input_path);
+}
+
+/* What is mounted from another loop device, for one, may be an input. */
+static int check_twins(int fd, const char *path, struct failure *failure)
+{
+	char twin[64];
+
+	if (!loopdevice_find_twin(fd, twin, sizeof(twin)))
+		return 0;
+	return failure_set(failure, EXIT_FILE, path, 0,
+			   "it is in use: %s shows the same bytes", twin);
 }
 
 /* --- opening -------------------------------------------------------------- */
@@ -169,6 +161,10 @@ static int check_kind(int fd, const char *path, struct failure *failure)
 	if (has_partitions(&status))
 		return refuse(failure, path,
 			      "it has partitions; name one of them");
+	if (loopdevice_shows_device(fd))
+		return refuse(failure, path,
+			      "it is a loop device that shows a device; name "
+			      "that one");
 	return 0;
 }
 
@@ -205,6 +201,8 @@ int outdevice_open(const char *path, const char *const *input_paths,
 	error = check_kind(fd, path, failure);
 	for (unsigned i = 0; i < input_count && error == 0; i++)
 		error = check_input(fd, path, input_paths[i], failure);
+	if (error == 0)
+		error = check_twins(fd, path, failure);
 	if (error == 0)
 		error = lock(fd, path, failure);
 	if (error == 0)

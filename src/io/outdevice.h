@@ -10,7 +10,9 @@
  *   disk of which that is true of a partition.  Until the device is closed, the
  *   kernel refuses the same to others.
  * - A disk with partitions is refused, since its table lies in front.
- * - No input may lie on the device, or be the file that a loop device shows.
+ * - No loop device may show the device, its disk, or the file that it shows,
+ *   and it may not show a device itself (loopdevice.h).
+ * - No input may lie on the device, or be the file that it shows.
  * - Programs that read a device as an input (input.h) hold a shared lock of it
  *   (flock(2)), and so does udev while it looks at one; this takes the
  *   exclusive lock.

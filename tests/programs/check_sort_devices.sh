@@ -255,11 +255,35 @@ case_input_on_it()
 	expect_match 'in use' "$STDERR"
 }
 
-# Two of one disk, which both lie before the end of what is compared.
+# What O_EXCL does not tell: other loop devices over the device, or over its file.
+case_shown_twice()
+{
+	local device=${devices[0]} over beside
+
+	over=$(losetup -f --show "$device")
+	devices+=("$over")
+	refused 3 "$over" --record-size=512 --output-device="$device"
+	expect_match 'lies on it' "$STDERR"
+	refused 3 "$SCRATCH/in" --output-device="$device"
+	expect_match "in use: $over shows the same" "$STDERR"
+	refused 3 "$device" --record-size=512 --output-device="$over"
+	expect_match 'shows a device' "$STDERR"
+	refused 3 device.0 --record-size=512 --output-device="$over"
+	losetup -d "$over"
+	beside=$(losetup -f --show --offset 1M device.0)
+	devices+=("$beside")
+	refused 3 "$SCRATCH/in" --output-device="$device"
+	expect_match "in use: $beside shows the same" "$STDERR"
+	losetup -d "$beside"
+	expect_sorted "$SCRATCH/in" --output-device="$device"
+	expect_on "$device" "$SCRATCH/want"
+}
+
+# Two partitions of one disk.
 case_partitions()
 {
-	local device=${devices[0]}
-	local half=$((BYTES / 4096 / 2 * 4096)) count=1000
+	local device=${devices[0]} over
+	local half=$((BYTES / 8192 * 4096)) count=1000
 
 	addpart "$device" 1 8 $((half / 512))
 	addpart "$device" 2 $((8 + half / 512)) $((half / 512))
@@ -269,6 +293,15 @@ case_partitions()
 	sort_reference in -o want
 	refused 3 "$device" --record-size=512 --output-device="${device}p1"
 	refused 3 device.0 --record-size=512 --output-device="${device}p1"
+	over=$(losetup -f --show "$device")
+	devices+=("$over")
+	refused 3 in --output-device="${device}p1"
+	expect_match "$over shows the same" "$STDERR"
+	losetup -d "$over"
+	put in "${device}p1"
+	expect_sorted "${device}p1" --device-bytes=$((count * 100)) \
+		--output-device="${device}p2"
+	cmp <(head -c $((count * 100)) "${device}p2") want
 	expect_sorted in --output-device="${device}p1"
 	cmp <(head -c $((count * 100)) "${device}p1") want
 	cmp <(tail -c +$((1 + 4096 + half + count * 100)) device.0) \
@@ -498,6 +531,7 @@ check usage with_devices 1 case_usage
 check sizes with_devices 2 case_sizes
 check read_only with_devices 1 case_read_only
 check input_on_it with_devices 1 case_input_on_it
+check shown_twice with_devices 1 case_shown_twice
 check partitions with_devices 1 case_partitions
 check_able mount mounted with_devices 2 case_mounted
 check locked with_devices 1 case_locked
