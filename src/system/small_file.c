@@ -5,7 +5,8 @@
 
 bool small_file_read(const char *path, char *text, size_t text_bytes)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* O_NONBLOCK: a FIFO in its place would wait here for its writer. */
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	ssize_t length;
 
 	if (fd < 0)
