@@ -135,7 +135,10 @@ disks_fail()
 		if ((i != STEP)); then
 			for ((part = i; part < ${#DISK_PARTS[@]}; part += count))
 			do
-				disks_undo "wipefs --quiet --all ${DISK_PARTS[part]}"
+				# The kernel may not have read the table yet.
+				[[ ! $ROOT && ! -b ${DISK_PARTS[part]} ]] ||
+					disks_undo "wipefs --quiet --all`
+						` ${DISK_PARTS[part]}"
 			done
 			disks_undo "wipefs --quiet --all /dev/${DISK_NAME[i]}"
 		fi
