@@ -270,7 +270,7 @@ static int check_suppose(struct options *options, struct failure *failure)
 	if (reader->operand_count > 0)
 		given = "INPUT";
 	else if (options->config.output_count > 0)
-		given = "-o";
+		given = output_options_name(&options->outputs);
 	else if (options->external.config.scratch_count > 0)
 		given = "-T";
 	if (!given)

@@ -15,6 +15,11 @@ int output_options_take(struct options_reader *reader,
 	return 0;
 }
 
+const char *output_options_name(const struct output_options *options)
+{
+	return options->are_devices ? "--output-device" : "-o";
+}
+
 int output_options_complete(struct output_options *options, const char *gather,
 			    struct sorter_config *config,
 			    struct failure *failure)
@@ -22,8 +27,7 @@ int output_options_complete(struct output_options *options, const char *gather,
 	if (gather && config->output_count > 0)
 		return failure_set(failure, EXIT_USAGE, "--gather", 0,
 				   "not together with %s",
-				   options->are_devices ? "--output-device"
-							: "-o");
+				   output_options_name(options));
 	if (gather)
 		options->paths[config->output_count++] = gather;
 	config->output_paths = options->paths;

@@ -193,6 +193,8 @@ case_usage()
 	refused 2 - -o out --device-bytes=100
 	refused 2 "$SCRATCH/in" --cluster --gather=out \
 		--output-device="$device"
+	refused 2 --explain --suppose=2:1000 --output-device="$device"
+	expect_match 'output-device: not with --suppose' "$STDERR"
 	refused 3 "$SCRATCH/in" -o "$device"
 	refused 3 "$SCRATCH/in" --output-device="$PWD"
 	refused 3 "$SCRATCH/in" --output-device=device.0
