@@ -47,7 +47,7 @@ static bool is_read_only(const struct stat *status)
 	return small_file_read(path, text, sizeof(text)) && text[0] == '1';
 }
 
-/* Without /sys nobody knows. */
+/* False, too, where /sys is hidden. */
 static bool has_partitions(const struct stat *status)
 {
 	char path[64 + sizeof(((struct dirent *)NULL)->d_name)];
@@ -148,7 +148,7 @@ static int check_twins(int fd, const char *path, struct failure *failure)
 
 /* --- opening -------------------------------------------------------------- */
 
-/* Also a path that leads elsewhere by now. */
+/* The path may lead elsewhere by now than when open_alone() looked at it. */
 static int check_kind(int fd, const char *path, struct failure *failure)
 {
 	struct stat status;

@@ -14,8 +14,8 @@
  *   and it may not show a device itself (loopdevice.h).
  * - No input may lie on the device, or be the file that it shows.
  * - Programs that read a device as an input (input.h) hold a shared lock of it
- *   (flock(2)), and so does udev while it looks at one; this takes the
- *   exclusive lock.
+ *   (flock(2)), and so does udev while it looks at one; outdevice_open() takes
+ *   the exclusive lock.
  *
  * A program that has opened the device without O_EXCL and takes no lock is not
  * seen.
