@@ -285,7 +285,7 @@ case_shown_twice()
 case_partitions()
 {
 	local device=${devices[0]} over
-	local half=$((BYTES / 8192 * 4096)) count=1000
+	local half=$((BYTES / 2 - BYTES / 2 % 4096)) count=1000
 
 	addpart "$device" 1 8 $((half / 512))
 	addpart "$device" 2 $((8 + half / 512)) $((half / 512))
@@ -342,6 +342,8 @@ case_locked()
 
 case_other_user()
 {
+	local mode
+
 	chmod 644 "$SCRATCH/in"
 	chmod 755 "$SCRATCH"
 	status=0
@@ -349,6 +351,18 @@ case_other_user()
 		--output-device="${devices[0]}" 2>err || status=$?
 	[ "$status" = 3 ] || fail "status $status"
 	expect_match 'Permission denied' err
+	expect_on "${devices[0]}" "$SCRATCH/before"
+	# Standard input is the same bytes, and only its opener may open it.
+	devices+=("$(losetup -f --show device.0)")
+	mode=$(stat -c %a "${devices[0]}")
+	chmod 666 "${devices[0]}"
+	status=0
+	"${AS_NOBODY[@]}" "${BLINKSORT[@]}" - --record-size=512 \
+		--output-device="${devices[0]}" <"${devices[1]}" 2>err ||
+		status=$?
+	chmod "$mode" "${devices[0]}"
+	[ "$status" = 3 ] || fail "status $status"
+	expect_match 'standard input' err
 	expect_on "${devices[0]}" "$SCRATCH/before"
 }
 
