@@ -93,16 +93,18 @@ def row(name, result):
 
 def slower_rows(results):
     """Of our programs against older ones: where they are slower."""
-    compared = [result for result in results if result.get("ratio")]
-    slower = []
-    for result in compared:
-        interval = result["ratio"]["interval"]
-        if interval and interval.get("low", 0) > 1:
-            slower.append(f"{result['name']}: {interval['low']:.3f} to "
-                          f"{interval['high']:.3f}")
-    return "\n".join([
-        f"{len(compared)} compared; the interval of the median ratio lies "
-        f"above 1.00 in {len(slower)}", *slower])
+    intervals = [(result["name"], result["ratio"]["interval"] or {})
+                 for result in results if result.get("ratio")]
+    known = [(name, interval) for name, interval in intervals
+             if "low" in interval]
+    slower = [f"{name}: {interval['low']:.3f} to {interval['high']:.3f}"
+              for name, interval in known if interval["low"] > 1]
+    lines = [f"{len(known)} compared; the interval of the median ratio lies "
+             f"above 1.00 in {len(slower)}", *slower]
+    if len(known) < len(intervals):
+        lines.append(f"{len(intervals) - len(known)} without an interval, "
+                     "which takes six rounds, python3-numpy and python3-scipy")
+    return "\n".join(lines)
 
 
 def memory_row(name, result):
