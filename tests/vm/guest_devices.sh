@@ -266,6 +266,9 @@ case_raw_refused()
 	dd if=input of=/dev/md0p1 bs=1M conv=fsync status=none
 	blinksort /dev/md0p1 --device-bytes="$1" -o sorted
 	cmp sorted want
+	refuse_output /dev/md0p1 'lies on it' /dev/md0 --device-bytes="$1"
+	blinksort input --output-device=/dev/md0p1
+	head -c "$1" /dev/md0p1 | cmp - want
 	sfdisk -q --delete /dev/md0
 	wipefs -q -a /dev/md0
 	head -c "$1" /dev/md/blink-out | cmp - want
