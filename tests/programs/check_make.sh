@@ -269,14 +269,14 @@ case_deb()
 		DEBFULLNAME='A & B/C' DEBEMAIL=ab@example.org \
 		linked/packaging/deb.sh build/deb 7.8 0123abc >out 2>err
 	expect_match '^deb.sh: dpkg-buildpackage failed$' err
-	[ -e $source/new ] || fail "new is not there"
-	expect_gone $source/left.o
-	expect_gone $source/.git
-	expect_match '^0123abc$' $source/packaging/commit
+	[ -e "$source/new" ] || fail "new is not there"
+	expect_gone "$source/left.o"
+	expect_gone "$source/.git"
+	expect_match '^0123abc$' "$source/packaging/commit"
 	expect_match '^Maintainer: A & B/C <ab@example.org>$' \
-		$source/debian/control
-	expect_match '^ -- A & B/C <ab@example.org>  ' $source/debian/changelog
-	expect_match '^ Permission is hereby granted' $source/debian/copyright
+		"$source/debian/control"
+	expect_match '^ -- A & B/C <ab@example.org>  ' "$source/debian/changelog"
+	expect_match '^ Permission is hereby granted' "$source/debian/copyright"
 	"${git[@]}" tag v7.7
 	expect_status 1 env PATH="$PWD/stand-ins:$PWD/path" \
 		linked/packaging/deb.sh build/deb 7.8 0123abc 2>err

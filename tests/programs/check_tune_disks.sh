@@ -513,8 +513,8 @@ time.sleep(300)' "${loops[1]}" >held &
 	status=0
 	real make --raw --data-bytes 100000000 "${loops[@]}" \
 		--yes-destroy "${loops[@]}" 2>err || status=$?
-	kill $holder
-	wait $holder 2>/dev/null || true
+	kill "$holder"
+	wait "$holder" 2>/dev/null || true
 	[ "$status" = 1 ] || fail "status $status: $(cat err)"
 	expect_match "disks make: sfdisk: .*in use" err
 	expect_match "${loops[0]}: lost" err
