@@ -222,7 +222,8 @@ case_meter()
 	ask 'all(abs(t["energy"]["domains_uj"]["meter"] - t["whole_ns"] * 0.04)
 		 <= 20 for t in trials)'
 	"$REPORT" record >told
-	expect_match '^reference +meter +6 .* 40\.00 ' told
+	# Such doubles are 0.2 us apart, of some ms.
+	expect_match '^reference +meter +6 .* (39\.9|40\.0)[0-9] ' told
 	expect_match 'times in seconds since 1970' told
 }
 

@@ -175,7 +175,7 @@ class Watch(unittest.TestCase):
         self.assertEqual(found["looks"], 1)
         # And the probe's own end by it is not told.
         self.look(None, limit=run.Limit(5.0, True))
-        self.assertEqual(self.said.getvalue(), "")
+        self.assertEqual(self.progress.told, [])
 
 
 class Recorded(unittest.TestCase):
