@@ -1,7 +1,10 @@
 /*
  * external_runs.c - pass 1: the input into sorted runs
  */
+#include <sys/stat.h>
+
 #include "external/external_state.h"
+#include "system/numa.h"
 
 /* --- the ordering team: empty a batch ---------------------------------------
  */
@@ -107,6 +110,26 @@ bool external_order(struct external *external, struct batch *batch,
 
 /* --- scratch files ---------------------------------------------------------
  */
+
+/* What is written and read again, which nobody has touched yet, comes from the
+ * node of the disk; of several disks, from that of the first one. */
+void external_place_staging(const struct external *external)
+{
+	const struct external_plan *plan = &external->plan;
+	struct stat status;
+	int node;
+
+	if (external->topology.node_count == 1 ||
+	    stat(external->config->scratch_paths[0], &status) < 0)
+		return;
+	node = numa_node_of_disk(status.st_dev);
+	if (node < 0)
+		return;
+	numa_prefer(external->read_memory, external_read_bytes(plan),
+		    (unsigned)node);
+	numa_prefer(external->slot_memory, plan->slot_count * plan->slot_bytes,
+		    (unsigned)node);
+}
 
 static void hold_files(struct external *external)
 {

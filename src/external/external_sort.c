@@ -88,10 +88,10 @@ static int make_plan(struct external *external, struct failure *failure)
 	return 0;
 }
 
-static uint64_t read_bytes(const struct external *external)
+uint64_t external_read_bytes(const struct external_plan *plan)
 {
-	return (uint64_t)external->plan.reader_count *
-	       external->plan.read_depth * external->plan.read_slot_bytes;
+	return (uint64_t)plan->reader_count * plan->read_depth *
+	       plan->read_slot_bytes;
 }
 
 /* The orderer's tables, for sinks with chunks of any size. */
@@ -155,7 +155,7 @@ static int lay_out_memory(struct external *external, struct failure *failure)
 		return error;
 	sort_setup_spread(arena, numa_nodes_of(&external->topology));
 	external->read_memory =
-		arena_take(arena, read_bytes(external), PAGE_BYTES);
+		arena_take(arena, external_read_bytes(plan), PAGE_BYTES);
 	external->slot_memory = arena_take(
 		arena, plan->slot_count * plan->slot_bytes, PAGE_BYTES);
 	external->encoder_memory =
@@ -212,6 +212,7 @@ static void open_sinks(struct external *external)
 		.encoder_count = external->request.worker_count,
 	};
 
+	external_place_staging(external);
 	run_sink_open(&external->runs, &runs);
 	/* The same memory: runs are written before the output is. */
 	destination_set_slots(&external->destination, external->slot_memory,

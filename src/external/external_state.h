@@ -117,6 +117,13 @@ void external_predict(struct external *external);
 void external_serve(void *context);
 void external_serve_lane(void *context);
 
+/* Where compressed blocks are read to takes so many bytes. */
+uint64_t external_read_bytes(const struct external_plan *plan);
+
+/* When the memory is laid out, and before it is used: staging memory comes from
+ * the NUMA node of the disk. */
+void external_place_staging(const struct external *external);
+
 /* CPUs that compress blocks. */
 unsigned external_codec_cpus(const struct external *external);
 

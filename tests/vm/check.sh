@@ -79,8 +79,8 @@ prepare_fat()
 	add_disks 1 6G
 }
 
-# Each node's CPUs are not neighbours by their numbers.  The network card is node
-# 1's.
+# Each node's CPUs are not neighbours by their numbers.  The network card and the
+# disk are node 1's.
 prepare_numa()
 {
 	local node
@@ -92,13 +92,17 @@ prepare_numa()
 			-numa "node,nodeid=$node,memdev=memory$node,cpus=$node,cpus=$((node + 2))")
 	done
 	devices+=(-numa "dist,src=0,dst=1,val=21")
-	add_disks 1 512M
-	# Behind the disks, which would look for a place on the bridge.
 	kernel_options=net.ifnames=0
+	rm -f "$FOLDER/disk0"
+	truncate -s 512M "$FOLDER/disk0"
 	devices+=(-device "pxb-pcie,id=bridge,bus=pcie.0,bus_nr=64,numa_node=1"
 		-device "pcie-root-port,id=slot1,bus=bridge,chassis=1"
 		-netdev "user,id=net,restrict=on"
-		-device "e1000e,netdev=net,bus=slot1")
+		-device "e1000e,netdev=net,bus=slot1"
+		-device "pcie-root-port,id=slot2,bus=bridge,chassis=2"
+		-device "ahci,id=ahci,bus=slot2"
+		-drive "id=disk0,if=none,format=raw,file=$FOLDER/disk0"
+		-device "ide-hd,drive=disk0,bus=ahci.0")
 }
 
 prepare_cpus()

@@ -2,7 +2,7 @@
 # guest_numa.sh - the first process of the machine of check.sh numa
 #
 # It has two NUMA nodes, each of two CPUs: 0 and 2 of node 0, 1 and 3 of node 1,
-# which also has the network card.
+# which also has the network card and the disk.
 # blinksort is to spread its threads and memory over them, and each half of its
 # output is to lie on the node whose threads have ordered it.
 # shellcheck disable=SC2317 # cases are called by check
@@ -26,7 +26,8 @@ set_up()
 	mount -t ext4 /dev/sda /mnt
 	blinkgen $RECORDS "$SCRATCH/in"
 	blinksort "$SCRATCH/in" -o "$SCRATCH/want" --threads=1 --numa=off
-	head -n 20 /sys/devices/system/node/node*/{cpulist,distance}
+	head -n 20 /sys/devices/system/node/node*/{cpulist,distance} \
+		/proc/sys/kernel/numa_balancing
 	ip link set lo up
 	ip address add 10.0.0.1/24 dev eth0
 	ip address add 10.0.0.2/24 dev eth0
@@ -351,6 +352,27 @@ prefers()
 		! grep -q ' N0=' maps
 }
 
+# What is written to the disk, and read from it again, lies on its node: 1.  The
+# sort waits for its input, and has touched nothing of that yet.
+case_staging()
+{
+	local pid
+
+	mkfifo pipe
+	blinksort pipe -o "$OUT" -S 24M -T /mnt 2>"$STDERR" &
+	pid=$!
+	wait_until prefers_disk "$pid" ||
+		fail "no staging of node 1: $(cat "/proc/$pid/numa_maps" "$STDERR")"
+	cat "$SCRATCH/in" >pipe
+	wait "$pid" || fail "status $?: $(cat "$STDERR")"
+	expect_same "$OUT" "$SCRATCH/want"
+}
+
+prefers_disk()
+{
+	grep -q -E '^[0-9a-f]+ prefer:1' "/proc/$1/numa_maps"
+}
+
 # --- memory from node to node -------------------------------------------------
 
 case_probe()
@@ -463,6 +485,7 @@ check numa_ranks case_ranks
 check numa_ranks_confined case_ranks_confined
 check numa_ranks_beyond_memory case_ranks_beyond_memory
 check numa_network case_network
+check numa_staging on_ext4 case_staging
 check numa_probe case_probe
 check numa_characterise case_characterise
 check numa_shapes on_ext4 case_shapes
