@@ -142,7 +142,7 @@ inside()
 		"$@"
 }
 
-# Inside the new Debian, in the home folder of its root.
+# Inside the new Debian, where root's home folder has this name on any machine.
 readonly ROOTS_CLONE=/root/blinksort
 
 # clone_to FOLDER: of the tree, this repository's last commit

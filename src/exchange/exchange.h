@@ -324,7 +324,7 @@ struct exchange {
 	unsigned node;
 };
 
-/* These bytes of fresh memory, which nobody has touched, are a buffer of the
+/* These bytes of fresh memory, which no thread has touched, are a buffer of the
  * network: on the node that the options name. */
 void exchange_place(const struct exchange *exchange, void *memory,
 		    size_t bytes);

@@ -111,8 +111,8 @@ bool external_order(struct external *external, struct batch *batch,
 /* --- scratch files ---------------------------------------------------------
  */
 
-/* What is written and read again, which nobody has touched yet, comes from the
- * node of the disk; of several disks, from that of the first one. */
+/* Staging memory, which no thread has touched yet, comes from the node of the
+ * disk that the first scratch folder lies on. */
 void external_place_staging(const struct external *external)
 {
 	const struct external_plan *plan = &external->plan;

@@ -72,7 +72,8 @@ static int check_file(struct input_file *file, struct failure *failure)
 	return filesize_check(file->fd, &status, file->path, failure);
 }
 
-/* Nobody is to write there meanwhile, and only so many bytes are wanted. */
+/* The lock keeps a blinksort from writing to the device; and only its first
+ * device_bytes are the input. */
 static int take_device(struct input_file *file, uint64_t device_bytes,
 		       struct failure *failure)
 {

@@ -17,7 +17,8 @@
 #include "io/pipe.h"
 #include "system/small_file.h"
 
-/* udev looks at a device for some milliseconds after somebody has closed it. */
+/* When a program closes a device that it has written to, udev locks the device
+ * for some milliseconds, to look at it. */
 #define LOCK_TRIES 200
 /* Ranks hold an input for some microseconds. */
 #define EXCLUSION_TRIES 20
@@ -35,7 +36,7 @@ static void pause_shortly(void)
 	nanosleep(&pause, NULL);
 }
 
-/* --- who else uses it ----------------------------------------------------- */
+/* --- other users of the device -------------------------------------------- */
 
 /* Not each kernel refuses to open such a device for writing. */
 static bool is_read_only(const struct stat *status)
@@ -148,16 +149,26 @@ static int check_twins(int fd, const char *path, struct failure *failure)
 
 /* --- opening -------------------------------------------------------------- */
 
+/* answer: what stat(2) or fstat(2) has returned. */
+static int check_block(int answer, const struct stat *status, const char *path,
+		       struct failure *failure)
+{
+	if (answer < 0)
+		return failure_set(failure, EXIT_FILE, path, errno,
+				   "cannot open");
+	if (!S_ISBLK(status->st_mode))
+		return refuse(failure, path, "not a block device");
+	return 0;
+}
+
 /* The path may lead elsewhere by now than when open_alone() looked at it. */
 static int check_kind(int fd, const char *path, struct failure *failure)
 {
 	struct stat status;
+	int error = check_block(fstat(fd, &status), &status, path, failure);
 
-	if (fstat(fd, &status) < 0)
-		return failure_set(failure, EXIT_FILE, path, errno,
-				   "cannot open");
-	if (!S_ISBLK(status.st_mode))
-		return refuse(failure, path, "not a block device");
+	if (error)
+		return error;
 	if (has_partitions(&status))
 		return refuse(failure, path,
 			      "it has partitions; name one of them");
@@ -171,14 +182,12 @@ static int check_kind(int fd, const char *path, struct failure *failure)
 static int open_alone(const char *path, struct failure *failure)
 {
 	struct stat status;
+	/* The mere opening of a tape or a FIFO has consequences. */
+	int error = check_block(stat(path, &status), &status, path, failure);
 	int fd;
 
-	if (stat(path, &status) < 0)
-		return failure_set(failure, EXIT_FILE, path, errno,
-				   "cannot open");
-	/* The mere opening of a tape or a FIFO has consequences. */
-	if (!S_ISBLK(status.st_mode))
-		return refuse(failure, path, "not a block device");
+	if (error)
+		return error;
 	if (is_read_only(&status))
 		return refuse(failure, path, "it is read-only");
 	fd = open(path, O_RDWR | O_EXCL | O_NONBLOCK | O_CLOEXEC);

@@ -2,8 +2,9 @@
  * outdevice.h - a block device that takes the output from its first byte on
  *
  * A file of the output is made anew and appears whole or not at all; a device
- * is there already, and each write replaces what it held.  So a device is
- * opened only where nothing that anybody uses can lie on it:
+ * is there already, and each write replaces what it held.  So outdevice_open()
+ * refuses a device that holds an input of the sort, or that another program
+ * uses:
  *
  * - O_EXCL: the kernel refuses a device that is mounted, swapped to, a member
  *   of an array or of a volume, or that another program has opened so; and a

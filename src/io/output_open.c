@@ -159,7 +159,7 @@ static int open_all(struct output *output, const char *const *paths,
 		if (error == 0 && output->direct)
 			open_direct(output, file);
 	}
-	/* The kernel lets nobody open a device twice. */
+	/* O_EXCL refuses a device that is named twice. */
 	if (error == 0 && !inputs)
 		error = check_targets(output, failure);
 	if (output->direct)

@@ -55,7 +55,7 @@ int sort_setup_arena(struct arena *arena, uint64_t bytes, uint64_t pieces,
 uint64_t sort_setup_worker_nodes(const struct topology *topology,
 				 const struct thread_pool *pool);
 
-/* All workers read an arena that nobody has touched yet: its pages come from
+/* All workers read an arena that no thread has touched yet: its pages come from
  * their nodes in turn, so that no node's memory limits them all.  Of one node
  * they come anyway. */
 void sort_setup_spread(const struct arena *arena, uint64_t nodes);

@@ -15,9 +15,10 @@
  * be written.
  *
  * With several NUMA nodes a huge page comes from the node of that small page,
- * whoever makes or fills it: from the node of the thread that opened the file,
- * unless hugefile_spread() takes all nodes in turn.  A tmpfs that makes huge
- * pages by itself takes each from the node of the thread that fills it.
+ * whichever thread makes or fills the huge one.  That is the node of the thread
+ * that opened the file, unless hugefile_spread() takes all nodes in turn.  A
+ * tmpfs that makes huge pages by itself takes each from the node of the thread
+ * that fills it.
  *
  * A last huge page that the file does not fill takes the room of a full one.
  * It is made if three quarters of it are used and the file system has plenty
