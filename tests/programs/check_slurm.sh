@@ -391,6 +391,14 @@ case_usage()
 readonly APART=(sh -c 'echo $$ >pid.$SLURM_PROCID
 	exec "$@" 2>err.$SLURM_PROCID' sh)
 
+# has_ucx_read RANK: MPICH's UCX was copying from this killed rank's memory for a
+# rank of the same node, and has ended that rank, too, which others then name
+has_ucx_read()
+{
+	[ -s "pid.$1" ] && grep -q -F "process_vm_readv(pid=$(cat "pid.$1") " err.* &&
+		grep -q 'process_vm_readv(.*returned -1: No such process' err.*
+}
+
 # expect_named RANK COUNT: so many other ranks, or more, say that a rank has
 # failed, and one of them that it is this one.  Two can be at fault: rank 0 may
 # be killed when it has given the secret to some.
@@ -401,6 +409,7 @@ expect_named()
 	count=$(cat err.* | grep -c -E '^blinksort(-mpi)?: (.* )?rank [0-9] ') ||
 		true
 	[ "$count" -ge "$2" ] || fail "not $2 ranks name one: $(cat err.*)"
+	! has_ucx_read "$1" || return 0
 	grep -q -E "^blinksort(-mpi)?: (.* )?rank $1 " err.* ||
 		fail "none names rank $1: $(cat err.*)"
 }
