@@ -485,7 +485,8 @@ case_ended()
 	make_whole uniform 100
 	set_roles "0 1" "1 2" "2 3"
 	cut_for_readers whole 100
-	for ((i = 0; i < kills; i++)); do
+	# On some machines most runs are done before.
+	for ((i = 0; i < kills || (ended == 0 && i < 10 * kills); i++)); do
 		end_one "$1"
 	done
 	[ "$ended" -gt 0 ] || fail "all runs were done before"

@@ -407,7 +407,7 @@ start_sort()
 	local mpi=$1 ranks=$2
 	shift 2
 
-	rm -f pid.*
+	rm -f pid.* ended
 	# shellcheck disable=SC2016 # that shell's
 	mpi_sort_by_shell='echo $$ >pid.${PMI_RANK:-$OMPI_COMM_WORLD_RANK}; exec "$@"'
 	(
@@ -488,12 +488,6 @@ case_killed()
 	expect_rare "${outcomes[some]}" "$KILL_TRIES"
 }
 
-# has_open RANK FILE
-has_open()
-{
-	[ -n "$(find "/proc/$(cat "pid.$1")/fd" -lname "*/$2")" ]
-}
-
 # is_through: all ranks have sorted, or wait for each other in MPI_Finalize, which
 # cannot tell which rank does not come.
 is_through()
@@ -513,7 +507,7 @@ case_silent()
 		begin_s=$SECONDS
 		start_sort "$1" 3 in.%r -o out.%r
 		wait_until test -s pid.1
-		wait_until has_open 1 in.1 || true
+		await_open 1 in.1 || true
 		kill -STOP "$(cat pid.1)" 2>/dev/null || true
 		end_sort "$begin_s"
 		kill -KILL "$(cat pid.1)" 2>/dev/null || true

@@ -16,6 +16,7 @@
 #   expect_none                     there is no output
 #   expect_all_or_none RANKS        after the death of a rank, see below
 #   on_small_disk FOLDER COMMAND... a command, while that folder is a full disk
+#   await_open RANK FILE            a rank of a launcher's job has opened it
 #   start_rank, wait_ranks, has_ended_before, job_name
 #                                   ranks without daemons, see below
 #
@@ -207,6 +208,22 @@ on_small_disk()
 	mount -t tmpfs -o size=200k none "$folder"
 	"$@"
 )
+
+# await_open RANK FILE: until the process of pid.RANK has opened the file; 1 if
+# ./ended says that its job has ended before.  The file may be open for a few
+# milliseconds only, which a loop that naps, or starts find(1), may miss.
+await_open()
+{
+	local pid fd
+
+	pid=$(cat "pid.$1")
+	until [ -s ended ]; do
+		for fd in "/proc/$pid/fd"/*; do
+			[ ! "$fd" -ef "$2" ] || return 0
+		done
+	done
+	return 1
+}
 
 # --- ranks without daemons ------------------------------------------------
 

@@ -143,7 +143,8 @@ case_ended()
 	local i ended=0
 
 	make_whole uniform 100 4 even
-	for ((i = 0; i < kills; i++)); do
+	# On some machines most runs are done before.
+	for ((i = 0; i < kills || (ended == 0 && i < 10 * kills); i++)); do
 		end_one "$@"
 	done
 	[ "$ended" -gt 0 ] || fail "all runs were done before"
