@@ -1106,9 +1106,7 @@ expect_ended()
 	for rank in 0 1 2 3; do
 		[ "$rank" != "$1" ] || continue
 		[ "${statuses[rank]}" != 0 ] || continue
-		[ "${statuses[rank]}" = 4 ] ||
-			fail "rank $rank: ${statuses[rank]}: $(cat "err.$rank")"
-		expect_match "^blinksort: .*rank $1 " "err.$rank"
+		expect_blamed "$1" "$rank"
 		[ ! -e "out.$rank" ] ||
 			fail "rank $rank has failed and has an output"
 	done

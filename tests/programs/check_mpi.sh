@@ -44,6 +44,9 @@ readonly GONE_DEADLINE_S=5
 LAUNCHER_S=300
 # Open MPI unloads plugins that leave memory: nothing tells then whose it was.
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
+# MPICH's UCX opens each network device that it has found, and MPI_Init fails if
+# one is gone by then: other tests make some for a moment.
+export UCX_NET_DEVICES=lo
 declare -A MANY=([mpich]="" [openmpi]=--oversubscribe)
 
 # mpi MPI RANKS COMMAND...: in the background if the caller says so; the job's

@@ -17,6 +17,7 @@
 #   expect_all_or_none RANKS        after the death of a rank, see below
 #   on_small_disk FOLDER COMMAND... a command, while that folder is a full disk
 #   await_open RANK FILE            a rank of a launcher's job has opened it
+#   expect_blamed VICTIM RANK       the rank says that the victim is at fault
 #   start_rank, wait_ranks, has_ended_before, job_name
 #                                   ranks without daemons, see below
 #
@@ -223,6 +224,21 @@ await_open()
 		done
 	done
 	return 1
+}
+
+# expect_blamed VICTIM RANK: the rank has failed, and says that it is the victim's
+# fault.  Where rank 0 was ended when it had given the secret to some ranks only,
+# another one cannot come, which may be noticed first.
+expect_blamed()
+{
+	local victim=$1 rank=$2
+
+	[ "${statuses[rank]}" = 4 ] ||
+		fail "rank $rank: ${statuses[rank]}: $(cat "err.$rank")"
+	expect_one_line "err.$rank"
+	[ "$victim" = 0 ] && grep -q 'has not come within' "err.$rank" &&
+		grep -q -E '^blinksort: .*rank 0 ' err.? ||
+		expect_match "^blinksort: .*rank $victim " "err.$rank"
 }
 
 # --- ranks without daemons ------------------------------------------------
