@@ -265,6 +265,9 @@ static int sort_externally(struct cluster *cluster)
 	cluster->external.progress = cluster_progress_note;
 	cluster->external.progress_context = &cluster->progress;
 	cluster->external_output = *config;
+	/* Nor may an input that this rank does not read be overwritten. */
+	cluster->external_output.input_count =
+		cluster->sort_config->input_count;
 	cluster->external_output.unique = false;
 	if (config->io == INPUT_AUTO)
 		cluster->external_output.io = INPUT_DIRECT;

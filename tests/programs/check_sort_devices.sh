@@ -530,6 +530,14 @@ case_ranks()
 	[[ " ${statuses[*]} " != *" 0 "* ]] || fail "${statuses[*]}"
 	expect_match "${devices[1]}.* in use" err.0
 	expect_on "${devices[1]}" in.1
+	# One's own input, though by its role the rank does not read it.
+	put "$SCRATCH/before" "${devices[1]}"
+	put "$SCRATCH/before" "${devices[3]}"
+	run_pair "${devices[0]}" "${devices[1]}" "${devices[2]}" \
+		"${devices[1]}" --device-bytes="$half" --roles=read:0
+	[ "${statuses[*]}" = "4 3" ] || fail "${statuses[*]}"
+	expect_match "${devices[1]} lies on it" err.1
+	expect_on "${devices[1]}" "$SCRATCH/before"
 }
 
 if cannot loop; then
