@@ -46,6 +46,7 @@ static const char help[] =
 "                            reverses it\n"
 "  -r, --reverse             expect the whole order reversed\n"
 "  -u, --unique              fail if there are duplicate keys\n"
+"      --device-bytes=SIZE   read the first SIZE bytes of each block device (all)\n"
 "      --against=INPUT       fail unless this file has as many records, and the\n"
 "                            same checksum; with several of them: all together\n"
 "\n"
@@ -355,7 +356,8 @@ static int validate(const struct options *options)
 /* --- the command line ----------------------------------------------------- */
 
 enum {
-	OPTION_RECORD_SIZE = OPTIONS_OWN,
+	OPTION_DEVICE_BYTES = OPTIONS_OWN,
+	OPTION_RECORD_SIZE,
 	OPTION_KEY,
 	OPTION_REVERSE,
 	OPTION_UNIQUE,
@@ -367,6 +369,7 @@ enum {
 };
 
 static const struct options_entry entries[] = {
+	{ OPTION_DEVICE_BYTES, "device-bytes", 0, OPTIONS_VALUE, "SIZE" },
 	{ OPTION_RECORD_SIZE, "record-size", 0, OPTIONS_VALUE, "BYTES" },
 	{ OPTION_KEY, "key", 0, OPTIONS_VALUES, "OFFSET:LENGTH" },
 	{ OPTION_REVERSE, "reverse", 'r', OPTIONS_FLAG, NULL },
@@ -386,6 +389,9 @@ static int take_option(void *context, int id, struct failure *failure)
 	struct validation_request *files = &options->files;
 
 	switch (id) {
+	case OPTION_DEVICE_BYTES:
+		return options_size(reader, 1, INT64_MAX, &files->device_bytes,
+				    failure);
 	case OPTION_RECORD_SIZE:
 		return shape_options_size(reader, &files->shape, failure);
 	case OPTION_KEY:
@@ -417,6 +423,10 @@ static int check_summaries(struct options *options, struct failure *failure)
 		return options_refuse_entry(reader, OPTION_OF_SUMMARIES,
 					    failure,
 					    "not together with --against");
+	if (options->of_summaries && options->files.device_bytes > 0)
+		return options_refuse_entry(reader, OPTION_OF_SUMMARIES,
+					    failure,
+					    "not together with --device-bytes");
 	return 0;
 }
 

@@ -49,16 +49,39 @@ static void open_stream(struct part *part)
 	pipe_widen(part->fd);
 }
 
-static int open_file(struct part *part, const struct stat *status,
-		     uint32_t record_size, struct failure *failure)
+static void open_bytes(struct part *part, uint64_t size_bytes,
+		       uint32_t record_size)
 {
-	uint64_t size_bytes = (uint64_t)status->st_size;
-
 	part->record_count = size_bytes / record_size;
 	part->fragment_bytes = size_bytes % record_size;
 	if (large_file_read_direct(part->fd, size_bytes))
 		part->direct_fd = direct_reopen(part->fd, O_RDONLY | O_DIRECT);
+}
+
+static int open_file(struct part *part, const struct stat *status,
+		     uint32_t record_size, struct failure *failure)
+{
+	open_bytes(part, (uint64_t)status->st_size, record_size);
 	return filesize_check(part->fd, status, part->path, failure);
+}
+
+static int open_device(struct part *part, uint64_t device_bytes,
+		       uint32_t record_size, struct failure *failure)
+{
+	off_t size = lseek(part->fd, 0, SEEK_END);
+
+	part->is_device = true;
+	if (size < 0)
+		return part_failed(part, errno, "cannot find its size",
+				   failure);
+	if (device_bytes > (uint64_t)size)
+		return failure_set(failure, EXIT_FILE, part->path, 0,
+				   "it has %lld bytes, fewer than "
+				   "--device-bytes",
+				   (long long)size);
+	open_bytes(part, device_bytes > 0 ? device_bytes : (uint64_t)size,
+		   record_size);
+	return 0;
 }
 
 static int allocate(struct part *part, uint32_t record_size,
@@ -72,7 +95,8 @@ static int allocate(struct part *part, uint32_t record_size,
 }
 
 int part_open(struct part *part, const char *path, bool is_input,
-	      uint32_t record_size, struct failure *failure)
+	      uint32_t record_size, uint64_t device_bytes,
+	      struct failure *failure)
 {
 	struct stat status;
 	int ret;
@@ -88,6 +112,8 @@ int part_open(struct part *part, const char *path, bool is_input,
 	/* Standard input is read from where it is, even if it is a file. */
 	if (S_ISREG(status.st_mode) && part->fd != STDIN_FILENO)
 		ret = open_file(part, &status, record_size, failure);
+	else if (S_ISBLK(status.st_mode) && part->fd != STDIN_FILENO)
+		ret = open_device(part, device_bytes, record_size, failure);
 	else
 		open_stream(part);
 	if (ret == 0 && !is_input)
@@ -95,7 +121,7 @@ int part_open(struct part *part, const char *path, bool is_input,
 	return ret;
 }
 
-/* --- a file --------------------------------------------------------------- */
+/* --- a file or a device ----------------------------------------------------- */
 
 /* Read all pages that the bytes lie in.  Returns false if they are not all
  * there, or the kernel refuses. */

@@ -47,16 +47,20 @@ struct parts {
 	struct part *parts;
 	unsigned count;
 	unsigned stream_count;
+	bool has_device;       /* one is a block device */
 	bool has_direct;       /* one is read past the page cache */
 	uint64_t record_count; /* without streams */
 };
 
 static int parts_add(struct parts *parts, const char *path, bool is_input,
-		     uint32_t record_size, struct failure *failure)
+		     const struct validation_request *request,
+		     struct failure *failure)
 {
 	struct part *part = &parts->parts[parts->count++];
-	int ret = part_open(part, path, is_input, record_size, failure);
+	int ret = part_open(part, path, is_input, request->shape.size,
+			    request->device_bytes, failure);
 
+	parts->has_device |= part->is_device;
 	parts->stream_count += part->is_stream;
 	parts->has_direct |= part->direct_fd >= 0;
 	parts->record_count += part->record_count;
@@ -70,7 +74,6 @@ static int parts_open(struct parts *parts,
 {
 	/* One file at least: the command line was read. */
 	unsigned count = MAX(1, request->path_count + request->input_count);
-	uint32_t record_size = request->shape.size;
 	int ret = 0;
 
 	parts->parts = calloc(count, sizeof(*parts->parts));
@@ -78,11 +81,14 @@ static int parts_open(struct parts *parts,
 		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM,
 				   "%u files", count);
 	for (unsigned i = 0; ret == 0 && i < request->path_count; i++)
-		ret = parts_add(parts, request->paths[i], false, record_size,
+		ret = parts_add(parts, request->paths[i], false, request,
 				failure);
 	for (unsigned i = 0; ret == 0 && i < request->input_count; i++)
-		ret = parts_add(parts, request->input_paths[i], true,
-				record_size, failure);
+		ret = parts_add(parts, request->input_paths[i], true, request,
+				failure);
+	if (ret == 0 && request->device_bytes > 0 && !parts->has_device)
+		ret = failure_set(failure, EXIT_USAGE, "--device-bytes", 0,
+				  "no file is a block device");
 	return ret;
 }
 

@@ -179,6 +179,53 @@ refused()
 	expect_on "${devices[0]}" "$SCRATCH/before"
 }
 
+# expect_valid STATUS FILE ARGUMENT...: blinkval says of the arguments what it
+# says of the file alone
+expect_valid()
+{
+	local status=$1 file=$2
+	shift 2
+
+	expect_status "$status" "$BIN/blinkval" "$file" 2>want.report
+	expect_status "$status" "$BIN/blinkval" "$@" 2>report
+	expect_same report want.report
+}
+
+# expect_invalid STATUS MESSAGE ARGUMENT...
+expect_invalid()
+{
+	expect_status "$1" "$BIN/blinkval" "${@:3}" 2>err
+	expect_one_line err
+	expect_match "$2" err
+}
+
+case_validated()
+{
+	local bytes=--device-bytes=$BYTES threads
+
+	put "$SCRATCH/in" "${devices[0]}"
+	expect_sorted "${devices[0]}" "$bytes" --output-device="${devices[1]}"
+	for threads in 1 2 5; do
+		expect_valid 0 "$SCRATCH/want" "${devices[1]}" "$bytes" \
+			-t "$threads"
+		expect_valid 1 "$SCRATCH/in" "${devices[0]}" "$bytes" \
+			-t "$threads"
+	done
+	"$BIN/blinkval" "${devices[1]}" --against="${devices[0]}" "$bytes" \
+		2>report
+	expect_match 'SUCCESS' report
+	expect_status 1 "$BIN/blinkval" "${devices[1]}" "$SCRATCH/want" "$bytes" \
+		--against="$SCRATCH/in" 2>report
+	expect_match "there are $((2 * COUNT)) records" report
+	expect_status 1 "$BIN/blinkval" "${devices[0]}" --record-size=512 2>report
+	expect_match "^Records: $((DEVICE_BYTES / 512))$" report
+	expect_invalid 1 'partial record' "${devices[1]}" --device-bytes=150
+	expect_invalid 3 "it has $DEVICE_BYTES bytes" "${devices[1]}" \
+		--device-bytes=1T
+	expect_invalid 2 'no file is a block device' "$SCRATCH/want" "$bytes"
+	expect_invalid 2 'not together with' -s "$SCRATCH/want" "$bytes"
+}
+
 case_usage()
 {
 	local device=${devices[0]}
@@ -551,6 +598,7 @@ check small with_devices 1 case_small
 check unique with_devices 1 case_unique
 check beyond_memory with_devices 2 case_beyond_memory
 check pipe with_devices 1 case_pipe
+check validated with_devices 2 case_validated
 check usage with_devices 1 case_usage
 check sizes with_devices 2 case_sizes
 check read_only with_devices 1 case_read_only
