@@ -42,6 +42,13 @@ with_devices()
 	"$@"
 }
 
+# let_go_last: the last one of $devices, which at the end may be another test's
+let_go_last()
+{
+	losetup -d "${devices[-1]}"
+	unset 'devices[-1]'
+}
+
 # put FILE DEVICE: from its first byte on
 put()
 {
@@ -318,12 +325,12 @@ case_shown_twice()
 	refused 3 "$device" --record-size=512 --output-device="$over"
 	expect_match 'shows a device' "$STDERR"
 	refused 3 device.0 --record-size=512 --output-device="$over"
-	losetup -d "$over"
+	let_go_last
 	beside=$(losetup -f --show --offset 1M device.0)
 	devices+=("$beside")
 	refused 3 "$SCRATCH/in" --output-device="$device"
 	expect_match "in use: $beside shows the same" "$STDERR"
-	losetup -d "$beside"
+	let_go_last
 	expect_sorted "$SCRATCH/in" --output-device="$device"
 	expect_on "$device" "$SCRATCH/want"
 }
@@ -346,7 +353,7 @@ case_partitions()
 	devices+=("$over")
 	refused 3 in --output-device="${device}p1"
 	expect_match "$over shows the same" "$STDERR"
-	losetup -d "$over"
+	let_go_last
 	put in "${device}p1"
 	expect_sorted "${device}p1" --device-bytes=$((count * 100)) \
 		--output-device="${device}p2"
