@@ -15,8 +15,8 @@ disks()
 }
 
 # machine: a tree of three rotating disks that are empty and not in use.  A
-# tool writes its call to tree/log; one named in tree/fails fails, and wipefs
-# prints tree/holds.DEVICE.
+# tool writes its call to tree/log; one named in tree/fails fails, and sends
+# tree/signal to tree/pid if there is one; wipefs prints tree/holds.DEVICE.
 machine()
 {
 	local name
@@ -38,6 +38,7 @@ machine()
 		[[ $call != "mdadm --create "* ]] || { mkdir -p dev/md; >"${2#/}"; }
 		if [ -s fails ] && [[ $call == $(<fails)* ]]; then
 			echo "${0##*/}: as told"
+			[ ! -s pid ] || kill -s "$(<signal)" "$(<pid)"
 			exit 1
 		fi
 	END
@@ -383,6 +384,33 @@ case_make_raw_fails()
 	diff want undone >&2
 }
 
+# The tool that runs is ended first.
+case_make_ended()
+{
+	local signal number
+
+	while read -r signal number; do
+		rm -rf tree before
+		machine
+		echo "mdadm --create" >tree/fails
+		echo "$signal" >tree/signal
+		# shellcheck disable=SC2016 # that shell's
+		expect_status "$number" env --default-signal="$signal" \
+			bash -c 'echo $$ >tree/pid; exec "$@"' bash \
+			"$REPO/tune/blinktune" --root tree --state state \
+			disks make --data-bytes 1000000000 /dev/sda /dev/sdb \
+			--yes-destroy /dev/sda /dev/sdb 2>err
+		expect_match 'disks make: ended by a signal' err
+		expect_match '/dev/sda: lost' err
+		[ "$(tail -n 1 tree/log)" = "wipefs --quiet --all /dev/sda" ] ||
+			fail "$(cat tree/log)"
+	done <<-END
+		HUP 129
+		INT 130
+		TERM 143
+	END
+}
+
 undo_of()
 {
 	printf '%s' "wipefs --quiet --all /dev/${1}1,wipefs --quiet --all /dev/$1"
@@ -584,6 +612,7 @@ check agreed case_agreed
 check make case_make
 check make_fails case_make_fails
 check make_raw_fails case_make_raw_fails
+check make_ended case_make_ended
 check make_unable case_make_unable
 check undo_fails case_undo_fails
 check_loops

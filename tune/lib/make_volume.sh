@@ -9,7 +9,9 @@ make_volume()
 
 	disks_agreed
 	disks_tools
-	trap 'disks_fail "ended by a signal"' HUP INT TERM
+	trap 'disks_fail "ended by a signal" 129' HUP
+	trap 'disks_fail "ended by a signal" 130' INT
+	trap 'disks_fail "ended by a signal" 143' TERM
 	for STEP in "${!STEPS[@]}"; do
 		((STEP != ${#DISKS[@]})) || disks_wait || disks_fail "$WHY"
 		# Mounting is the last step.  Once begun, it is not undone.
@@ -121,11 +123,11 @@ disks_do()
 	return 1
 }
 
-# disks_fail WHY: removes what was made, reports what is lost, and ends the
-# program.
+# disks_fail WHY [STATUS]: removes what was made, reports what is lost, and ends
+# the program.
 disks_fail()
 {
-	local why=$1 status=$STATUS_FAILED count=${#DISKS[@]} i part
+	local why=$1 status=${2:-$STATUS_FAILED} count=${#DISKS[@]} i part
 
 	trap '' HUP INT TERM
 	printf 'blinktune: disks make: %s\n' "$why" >&2
