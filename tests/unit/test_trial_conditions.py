@@ -17,6 +17,7 @@ from trials.base.programs import Programs
 from trials.machine import disks
 from trials.machine.disks import Placement
 from trials.scenario import cache_filler, conditions, inputs, residency
+from trials.scenario.place import Place
 
 BIN = os.environ.get("BIN") or str(unit.ROOT / "bin")
 MIB = 1 << 20
@@ -320,8 +321,9 @@ class TestScenarios(Folder):
         said = hdparm or {}
         with patch(disks, of_path=lambda path, root: placement,
                    ask_hdparm=lambda option, drive: said.get(option, "")):
-            return conditions.scenario(name, self.folder, types.SimpleNamespace(
-                root=self.root, **options))
+            return conditions.scenario(
+                name, Place.folder(self.folder),
+                types.SimpleNamespace(root=self.root, **options))
 
     def refusal(self, name, *arguments, **options):
         with self.assertRaises(Failure) as caught:
@@ -340,7 +342,7 @@ class TestScenarios(Folder):
 
     def test_unknown_name(self):
         with self.assertRaises(Failure) as caught:
-            conditions.scenario("floppy", self.folder)
+            conditions.scenario("floppy", Place.folder(self.folder))
         self.assertEqual(caught.exception.status, USAGE)
 
     def test_sort_options(self):
@@ -670,8 +672,9 @@ class TestSorts(Folder):
     """With the sorter itself, on the disk that is there."""
 
     def run_in(self, name):
-        one = conditions.scenario(name, self.folder, types.SimpleNamespace(
-            cache_bytes=MIB))
+        one = conditions.scenario(
+            name, Place.folder(self.folder),
+            types.SimpleNamespace(cache_bytes=MIB))
         context = conditions.Context(f"{self.folder}/in",
                                      f"{self.folder}/out")
         self.addCleanup(one.close, context)

@@ -89,7 +89,7 @@ class TestCounters(unittest.TestCase):
     def open(self, drives=("sda", "sdb")):
         with unittest.mock.patch.object(
                 disks, "of_path", return_value=disks.Placement(drives)):
-            return counters.Counters("/work", self.root)
+            return counters.Counters(("/work",), self.root)
 
     def test_totals(self):
         self.fill(0)

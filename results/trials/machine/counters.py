@@ -6,7 +6,7 @@ The files are read off the clock; what a machine does not have is None.
 import functools
 import os
 import re
-from typing import Dict, List, Optional
+from typing import Dict, List, Optional, Tuple
 
 from trials.machine import disks
 
@@ -112,14 +112,16 @@ def throttle_paths(root: str) -> List[str]:
 
 
 class Counters:
-    """The counters of this machine, and of the drives that `work` is on."""
+    """The counters of this machine, and of the drives that the paths are
+    on."""
 
-    def __init__(self, work: Optional[str] = None, root: str = "/"):
+    def __init__(self, paths: Tuple[str, ...] = (), root: str = "/"):
         self.proc = f"{root}/proc"
         self.throttle = throttle_paths(root)
-        drives = disks.of_path(work, root).drives if work else ()
+        drives = {drive for path in paths
+                  for drive in disks.of_path(path, root).drives}
         self.drives = [f"{disks.folder_of(drive, root)}/stat"
-                       for drive in drives]
+                       for drive in sorted(drives)]
 
     def read(self) -> Dict[str, Optional[int]]:
         """The totals now."""
@@ -146,12 +148,12 @@ class Counters:
         }
 
 
-# Where the files are is looked up once for each folder.
+# Where the files are is looked up once for the same paths.
 _counters = functools.cache(Counters)
 
 
-def read(work: Optional[str] = None) -> Dict[str, Optional[int]]:
-    return _counters(work).read()
+def read(*paths: str) -> Dict[str, Optional[int]]:
+    return _counters(paths).read()
 
 
 def difference(before: dict, after: dict) -> dict:

@@ -29,6 +29,7 @@ from trials.base.failure import FAILED, NETWORK, USAGE, Failure, of_file
 from trials.base.programs import Programs, first_line
 from trials.machine import counters, environment, noise
 from trials.scenario import conditions, inputs
+from trials.scenario.place import Place
 
 SCHEMA = "blinktrial-node-1"
 LAST_STATUS = 5
@@ -62,20 +63,22 @@ def make(options, records, share, kind, path) -> dict:
 
 
 def examine(options, scenario, work) -> dict:
-    found = conditions.scenario(scenario, work, options).check(False)
-    return {"conditions": found}
+    wanted = conditions.scenario(scenario, Place.folder(work), options)
+    return {"conditions": wanted.check(False)}
+
+
+def folder_of(path: str) -> Place:
+    return Place.folder(os.path.dirname(path) or ".")
 
 
 def prepare(options, scenario, source, output) -> dict:
-    wanted = conditions.scenario(scenario, os.path.dirname(source) or ".",
-                                 options)
+    wanted = conditions.scenario(scenario, folder_of(source), options)
     return {"conditions": wanted.prepare(conditions.Context(source, output))}
 
 
 def check(options, scenario, source, output) -> dict:
     """The conditions first: to sum an output up brings it into the cache."""
-    after = conditions.scenario(scenario, os.path.dirname(source) or ".",
-                                options)
+    after = conditions.scenario(scenario, folder_of(source), options)
     found = after.verify_files(conditions.Context(source, output))
     summary, message = summary_of(output, options.programs)
     return {"conditions": found, "message": message,

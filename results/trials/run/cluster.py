@@ -14,6 +14,7 @@ from trials.run.machine import REHEARSAL_RECORDS
 from trials.run.options import default_work
 from trials.run.supervisor import Supervisor
 from trials.scenario import conditions
+from trials.scenario.place import Place
 
 
 class Cluster:
@@ -29,7 +30,8 @@ class Cluster:
             raise Failure(conditions.BeyondMemory.name,
                           "is for one machine, not for -w", USAGE)
         self._scenarios = {
-            name: conditions.scenario(name, options.work, options)
+            name: conditions.scenario(name, Place.folder(options.work),
+                                      options)
             for name in options.scenarios}
         self._records = options.records
         self._kind = "ascii" if options.ascii else "binary"

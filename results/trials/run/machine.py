@@ -15,6 +15,7 @@ from trials.run import output_check, sorter
 from trials.run.options import default_work
 from trials.run.supervisor import Supervisor
 from trials.scenario import conditions, inputs
+from trials.scenario.place import Place
 
 # Enough for every option to be looked at, and over at once.
 REHEARSAL_RECORDS = 1000
@@ -30,14 +31,19 @@ class Machine:
         self._work = work
         self._programs = programs
         self._supervisor = supervisor
-        self._scenarios = {name: conditions.scenario(name, work, options)
-                           for name in options.scenarios}
+        self._place = self._place_of(options)
+        self._scenarios = {
+            name: conditions.scenario(name, self._place, options)
+            for name in options.scenarios}
         self._records = options.records
         self._ascii = options.ascii
         self._context = conditions.Context(f"{work}/in", f"{work}/out")
         self._input = None
         self._made_folder = False
         self._own_folder = work == default_work(options.out)
+
+    def _place_of(self, options) -> Place:
+        return Place.folder(options.work)
 
     def check(self, refuse_unverified: bool) -> None:
         for scenario in self._scenarios.values():
@@ -60,12 +66,17 @@ class Machine:
         return inputs.make(self._context.input, self._records, self._ascii, 0,
                            self._programs, reuse)
 
-    def _files(self) -> list[str]:
-        """What is made here, and would replace a file of the same name."""
-        return [self._context.input, self._context.output]
+    def _input_files(self) -> list[str]:
+        """What is made before all trials."""
+        return [self._context.input]
+
+    def _output_files(self) -> list[str]:
+        """What each trial makes anew."""
+        return [self._context.output]
 
     def _expect_none(self) -> None:
-        for path in self._files():
+        """Each would replace a file of the same name."""
+        for path in self._input_files() + self._output_files():
             if os.path.lexists(path):
                 raise Failure(path, "is there already, and would be lost",
                               FILE)
@@ -76,7 +87,7 @@ class Machine:
         if not os.path.exists(source):
             inputs.generate(source, REHEARSAL_RECORDS, self._ascii, 0,
                             self._programs)
-        _, result = self._sort(scenario, parameters, source)
+        _, result = self._sort(scenario, parameters, self._words(source))
         self.remove_output()
         return result.message or "fails" if result.exit_status else None
 
@@ -91,21 +102,25 @@ class Machine:
         return self._scenarios[scenario].prepare(self._context)
 
     def counters(self) -> dict:
-        return counters.read(self._work)
+        return counters.read(*self._place.paths)
 
     def difference(self, before: dict, after: dict) -> dict:
         return counters.difference(before, after)
 
     def sort(self, scenario: str, parameters: dict):
-        return self._sort(scenario, parameters, self._context.input)
+        return self._sort(scenario, parameters,
+                          self._words(self._context.input))
 
-    def _sort(self, scenario, parameters, source):
+    def _words(self, source: str) -> list[str]:
+        """What the sorter is told of its input and its output."""
+        return [source, "-o", self._context.output]
+
+    def _sort(self, scenario, parameters, words):
         wanted = self._scenarios[scenario]
         return sorter.run(wanted.command(
-            [self._programs.path("blinksort"), source,
-             "-o", self._context.output, "--json", *wanted.sort_options(),
-             *sort_arguments(parameters)]), self._supervisor,
-            sorter.timeout_s_of(self._records))
+            [self._programs.path("blinksort"), *words, "--json",
+             *wanted.sort_options(), *sort_arguments(parameters)]),
+            self._supervisor, sorter.timeout_s_of(self._records))
 
     def verify(self, scenario: str, result: sorter.Result) -> list[dict]:
         return self._scenarios[scenario].verify(self._context,
@@ -113,15 +128,19 @@ class Machine:
 
     def judge(self) -> output_check.OutputCheck:
         """Is the output the sorted input?"""
-        done = self._programs.call("blinkval", self._context.output)
-        return output_check.of_report(done, self._input.records,
+        return output_check.of_report(self._validate(), self._input.records,
                                       self._input.checksum)
 
+    def _validate(self):
+        """blinkval, as it has run over the output."""
+        return self._programs.call("blinkval", self._context.output)
+
     def remove_output(self) -> None:
-        inputs.remove(self._context.output)
+        for path in self._output_files():
+            inputs.remove(path)
 
     def describe(self) -> dict:
-        return environment.describe([self._work], self._programs)
+        return environment.describe(self._place.paths, self._programs)
 
     def close(self, keep: bool) -> None:
         """Remove what was made here, but for what keep asks to leave."""
@@ -138,4 +157,5 @@ class Machine:
             return
         for scenario in self._scenarios.values():
             scenario.close()
-        inputs.remove(self._context.input)
+        for path in self._input_files():
+            inputs.remove(path)

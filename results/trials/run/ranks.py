@@ -54,12 +54,12 @@ class Ranks(Machine):
         return [path_of(count, rank) for count in self._counts
                 for rank in range(count)]
 
-    def _outputs(self) -> list[str]:
+    def _input_files(self) -> list[str]:
+        return self._of_all_ranks(self._input_of)
+
+    def _output_files(self) -> list[str]:
         return [path for rank in range(max(self._counts))
                 for path in (self._output_of(rank), self._said_of(rank))]
-
-    def _files(self) -> list[str]:
-        return self._of_all_ranks(self._input_of) + self._outputs()
 
     def _make_input(self, reuse: bool) -> inputs.Input:
         for count in self._counts:
@@ -72,19 +72,9 @@ class Ranks(Machine):
         return inputs.Input(self._work, self._records, agent.join_checksums(
             [part.checksum for part in parts]))
 
-    def remove_output(self) -> None:
-        for path in self._outputs():
-            inputs.remove(path)
-
     def end_rehearsals(self) -> None:
         for path in self._of_all_ranks(self._rehearsal_of):
             inputs.remove(path)
-
-    def _remove_files(self, keep: bool) -> None:
-        super()._remove_files(keep)
-        if not keep:
-            for path in self._of_all_ranks(self._input_of):
-                inputs.remove(path)
 
     # --- a trial --------------------------------------------------------------
 

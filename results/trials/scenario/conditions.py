@@ -23,6 +23,7 @@ from trials.machine import disks, memory_cgroup
 from trials.machine.memory_cgroup import MemoryCgroup
 from trials.scenario import residency
 from trials.scenario.cache_filler import CacheFiller
+from trials.scenario.place import Place
 
 NAMES = ("pagecache", "cache", "platter", "beyond-memory")
 # So much is read if a drive does not tell the size of its cache: more than the
@@ -107,8 +108,8 @@ class Scenario:
 
     name = "pagecache"
 
-    def __init__(self, work: str, options=None):
-        self.work = work
+    def __init__(self, place: Place, options=None):
+        self.place = place
         self.cache_bytes = getattr(options, "cache_bytes", None)
         self.root = getattr(options, "root", None) or "/"
 
@@ -164,28 +165,31 @@ class Direct(Scenario):
 
     output_rest_bytes = REST_BYTES
 
-    def __init__(self, work: str, options=None):
-        super().__init__(work, options)
-        self.placement = disks.of_path(work, self.root)
+    def __init__(self, place: Place, options=None):
+        super().__init__(place, options)
+        self.input_disks = place.input_disks(self.root)
+        self.output_disks = place.output_disks(self.root)
         # Commands, so asked once: sysfs is read before every trial.
         self.hdparm_write_cache = {
             drive: disks.write_cache_in(disks.ask_hdparm("-W", drive))
-            for drive in self.placement.drives}
+            for drive in self.output_disks.drives}
 
     def check(self, refuse_unverified: bool = True) -> List[dict]:
         # No mode of reading gets past the page cache there.
-        if self.placement.memory:
-            raise Failure(f"{self.name}: {self.work}", self.placement.why)
+        for path, placement in ((self.place.input, self.input_disks),
+                                (self.place.output, self.output_disks)):
+            if placement.memory:
+                raise Failure(f"{self.name}: {path}", placement.why)
         return super().check(refuse_unverified)
 
     def sort_options(self) -> List[str]:
         return ["--io=direct"]
 
     def write_caches(self) -> dict:
-        """Is the write cache of each drive on?  None if that is unknown, or if
-        sysfs and hdparm contradict each other."""
+        """Is the write cache of each drive of the output on?  None if that is
+        unknown, or if sysfs and hdparm contradict each other."""
         states = {}
-        for drive in self.placement.drives:
+        for drive in self.output_disks.drives:
             said = disks.write_cache(drive, self.root)
             told = self.hdparm_write_cache[drive]
             states[drive] = None if said is not told and told is not None \
@@ -196,7 +200,7 @@ class Direct(Scenario):
         states = self.write_caches()
         if not states:
             return condition("write-cache", wanted,
-                             self.placement.why or "unknown", None)
+                             self.output_disks.why or "unknown", None)
         found = ", ".join(f"{on_off(state)} ({drive})"
                           for drive, state in states.items())
         return condition("write-cache", wanted, found,
@@ -235,20 +239,20 @@ class Cache(Direct):
 class Platter(Direct):
     name = "platter"
 
-    def __init__(self, work: str, options=None):
-        super().__init__(work, options)
+    def __init__(self, place: Place, options=None):
+        super().__init__(place, options)
         self.known_cache_bytes = self._known_cache_bytes()
-        drives = max(1, len(self.placement.drives))
+        drives = max(1, len(self.input_disks.drives))
         self.wanted_bytes = drives * (max(self.known_cache_bytes.values(),
                                           default=None)
                                       or UNKNOWN_CACHE_BYTES)
         self.filler: Optional[CacheFiller] = None
 
     def _known_cache_bytes(self) -> dict:
-        """The cache size of each drive; 0 is unknown."""
+        """The cache size of each drive of the input; 0 is unknown."""
         return {drive: self.cache_bytes
                 or disks.cache_bytes_in(disks.ask_hdparm("-I", drive)) or 0
-                for drive in self.placement.drives}
+                for drive in self.input_disks.drives}
 
     def sort_options(self) -> List[str]:
         return ["--io=direct", "--sync"]
@@ -260,7 +264,7 @@ class Platter(Direct):
 
     def _refuse(self, one: dict) -> None:
         if one["name"] == "drive-cache-defeated":
-            drives = " ".join(self.placement.drives) or self.work
+            drives = " ".join(self.input_disks.drives) or self.place.input
             raise Failure(f"{self.name}: drive cache of {drives}",
                           one["found"])
         super()._refuse(one)
@@ -276,24 +280,24 @@ class Platter(Direct):
                          in self.known_cache_bytes.items())
 
     def _why_not_defeated(self) -> Optional[str]:
-        if not self.placement.drives:
-            return self.placement.why or "drives unknown"
+        if not self.input_disks.drives:
+            return self.input_disks.why or "drives unknown"
         unknown = [drive for drive, size in self.known_cache_bytes.items()
                    if size == 0]
         if unknown:
             return "size unknown (give --cache-bytes)"
-        for drive in self.placement.drives:
+        for drive in self.input_disks.drives:
             virtual = disks.virtual(drive, self.root)
             if virtual:
                 return f"{virtual}, the host may cache"
-        if not self.placement.spread:
+        if not self.input_disks.spread:
             return "several drives that are not read evenly"
         return None
 
     def flush_condition(self) -> dict:
         """Whether a flush is passed on to the medium."""
         wanted = "passed on to the medium"
-        mount = disks.mount_of(disks.existing(self.work), self.root)
+        mount = disks.mount_of(disks.existing(self.place.output), self.root)
         if mount and set(NO_BARRIER) & set(mount.options.split(",")):
             return condition("flush", wanted, "mounted without barriers",
                              False)
@@ -305,7 +309,7 @@ class Platter(Direct):
             if virtual:
                 return condition("flush", wanted,
                                  f"passed on to a host ({virtual})", None)
-        if not self.placement.drives:
+        if not self.output_disks.drives:
             return condition("flush", wanted, "drives unknown", None)
         return condition("flush", wanted, wanted, True)
 
@@ -357,8 +361,8 @@ class BeyondMemory(Platter):
     # The end of each piece of the output is no whole block.
     output_rest_bytes = LOOK_BYTES
 
-    def __init__(self, work: str, options=None):
-        super().__init__(work, options)
+    def __init__(self, place: Place, options=None):
+        super().__init__(place, options)
         self.memory_bytes = (getattr(options, "memory", None)
                              or DEFAULT_MEMORY_BYTES)
         self.limit_bytes = self.memory_bytes + memory_cgroup.KERNEL_BYTES
@@ -430,9 +434,9 @@ def passed_by(name: str, path: str, most_bytes: int) -> dict:
                      found_bytes <= most_bytes)
 
 
-def scenario(name: str, work: str, options=None) -> Scenario:
+def scenario(name: str, place: Place, options=None) -> Scenario:
     for kind in (Scenario, Cache, Platter, BeyondMemory):
         if kind.name == name:
-            return kind(work, options)
+            return kind(place, options)
     raise Failure(name, f"no scenario; there are {', '.join(NAMES)}",
                   USAGE)

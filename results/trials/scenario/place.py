@@ -1,0 +1,30 @@
+"""Where the input of all trials lies, and where their outputs go."""
+
+from dataclasses import dataclass
+from typing import Tuple
+
+from trials.machine import disks
+from trials.machine.disks import Placement
+
+
+@dataclass(frozen=True)
+class Place:
+    """The folder of the input, and that of the output."""
+    input: str
+    output: str
+
+    @classmethod
+    def folder(cls, work: str) -> "Place":
+        """Files in one folder."""
+        return cls(work, work)
+
+    @property
+    def paths(self) -> Tuple[str, ...]:
+        """Each once."""
+        return tuple(dict.fromkeys((self.input, self.output)))
+
+    def input_disks(self, root: str) -> Placement:
+        return disks.of_path(self.input, root)
+
+    def output_disks(self, root: str) -> Placement:
+        return disks.of_path(self.output, root)
