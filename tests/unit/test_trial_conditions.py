@@ -17,6 +17,7 @@ from trials.base.programs import Programs
 from trials.machine import disks
 from trials.machine.disks import Placement
 from trials.scenario import cache_filler, conditions, inputs, residency
+from trials.scenario.context import Context, DeviceContext
 from trials.scenario.place import Place
 
 BIN = os.environ.get("BIN") or str(unit.ROOT / "bin")
@@ -311,7 +312,7 @@ class TestScenarios(Folder):
         self.put("proc/cpuinfo", "flags : fpu")
         self.put("proc/sys/vm/drop_caches", "0")
         self.input, self.output = f"{self.folder}/in", f"{self.folder}/out"
-        self.context = conditions.Context(self.input, self.output)
+        self.context = Context(self.input, self.output)
         for path in (self.input, self.output):
             with open(path, "wb") as file:
                 file.write(os.urandom(3 * MIB + 5))
@@ -519,7 +520,7 @@ class TestScenarios(Folder):
         self.skip_in_memory()
         self.put_drive("sda")
         one = self.scenario("cache")
-        with patch(residency, evict=lambda path: 0.25):
+        with patch(residency, evict=lambda path, _=None: 0.25):
             found = one.prepare(self.context)
         self.assertEqual(found[0], {"name": "input-not-resident", "wanted":
                                     "0 %", "found": "25.00 %", "met": False})
@@ -532,14 +533,14 @@ class TestScenarios(Folder):
             data = file.read()
         with open(other, "wb") as file:
             file.write(data)
-        context = conditions.Context(self.input, self.output, (other,))
+        context = Context(self.input, self.output, (other,))
         self.scenario("cache").prepare(context)
         self.assertEqual(residency.fraction(other), 0.0)
         self.scenario("pagecache").prepare(context)
         self.assertEqual(residency.fraction(other), 1.0)
         # The one that is not as it should be is the one that counts.
         for name, call in (("pagecache", "load"), ("cache", "evict")):
-            with patch(residency, **{call: lambda path:
+            with patch(residency, **{call: lambda path, _:
                                      0.25 if path == other else
                                      1.0 if call == "load" else 0.0}):
                 found = self.scenario(name).prepare(context)
@@ -602,6 +603,92 @@ class TestScenarios(Folder):
         with patch(cache_filler.CacheFiller, read=lambda self: MIB):
             found = one.prepare(self.context)
         self.assertIs(self.met(found)["other-data-read"], False)
+
+    # --- devices ---
+
+    def on_devices(self, name, size_bytes=8 * MIB, **options):
+        """The input lies on sda, the output goes to sdb; what is read and
+        written there are files."""
+        under = {self.input: Placement(("sda",)),
+                 self.output: Placement(("sdb",))}
+        patcher = patch(disks, size_bytes_of=lambda path, root: size_bytes
+                        if path == self.input else 0)
+        patcher.start()
+        self.addCleanup(patcher.stop)
+        with patch(disks, of_path=lambda path, root: under[path]):
+            return conditions.scenario(
+                name, Place(self.input, self.output, 2 * MIB + 5),
+                types.SimpleNamespace(root=self.root, **options))
+
+    def test_devices_each_have_their_drives(self):
+        self.put_drive("sda", cache="write through")
+        self.put_drive("sdb")
+        found = self.on_devices("cache").check()
+        self.assertEqual(found[0]["found"], "on (sdb)")
+        found = self.on_devices("platter", cache_bytes=MIB).check()
+        self.assertEqual([one["found"] for one in found], [
+            "1 MiB (sda)", "on (sdb)", "passed on to the medium"])
+
+    def test_devices_output_on_a_disk_of_a_host(self):
+        self.put_drive("sda")
+        self.put_drive("sdb", "pci0000:00/virtio1")
+        found = self.on_devices("platter", cache_bytes=MIB).check(False)
+        self.assertEqual(self.met(found), {
+            "drive-cache-defeated": True, "write-cache": True, "flush": None})
+
+    def test_device_without_other_data(self):
+        self.put_drive("sda")
+        self.put_drive("sdb")
+        # The records end in the third MiB, and other data begin behind it.
+        self.on_devices("platter", cache_bytes=5 * MIB).check()
+        for size_bytes in (8 * MIB - 1, None):
+            one = self.on_devices("platter", size_bytes, cache_bytes=5 * MIB)
+            with self.assertRaises(Failure) as caught:
+                one.check()
+            self.assertEqual(
+                str(caught.exception), "platter: drive cache of sda: less "
+                f"than 5 MiB behind the records on {self.input}")
+
+    def test_other_data_of_a_device(self):
+        with open(self.input, "rb") as file:
+            data = file.read()
+        filler = cache_filler.DeviceFiller(self.input, 2 * MIB, MIB - 5)
+        filler.make()
+        try:
+            self.assertEqual(filler.read(), 2 * MIB)
+            filler = cache_filler.DeviceFiller(self.input, 9 * MIB, MIB + 5)
+            self.assertEqual(filler.read(), MIB + 5)
+        except Failure as failure:
+            self.skipTest(str(failure))
+        filler.remove()
+        with open(self.input, "rb") as file:
+            self.assertEqual(file.read(), data)
+
+    def test_nothing_is_made_beside_a_device(self):
+        self.skip_in_memory()
+        os.truncate(self.input, 4 * MIB)
+        before = sorted(os.listdir(self.folder))
+        one = self.on_devices("platter", cache_bytes=MIB)
+        found = self.met(one.prepare(DeviceContext.at(one.place)))
+        self.assertIs(found["other-data-read"], True)
+        self.assertEqual(sorted(os.listdir(self.folder)), before)
+
+    def test_devices_are_evicted_before_each(self):
+        """Both: the last output was read to check it."""
+        self.skip_in_memory()
+        self.put_drive("sdb")
+        for name in ("pagecache", "cache"):
+            one = self.on_devices(name)
+            residency.load(self.output)
+            context = DeviceContext.at(one.place)
+            self.assertTrue(conditions.all_met(one.prepare(context)))
+            self.assertEqual(residency.fraction(self.output), 0.0)
+
+    def test_sort_options_for_devices(self):
+        self.assertEqual(
+            [self.on_devices(name).sort_options()
+             for name in conditions.NAMES[:2]],
+            [["--io=mmap"], ["--io=direct"]])
 
     # --- beyond memory ---
 
@@ -675,8 +762,7 @@ class TestSorts(Folder):
         one = conditions.scenario(
             name, Place.folder(self.folder),
             types.SimpleNamespace(cache_bytes=MIB))
-        context = conditions.Context(f"{self.folder}/in",
-                                     f"{self.folder}/out")
+        context = Context(f"{self.folder}/in", f"{self.folder}/out")
         self.addCleanup(one.close, context)
         inputs.make(context.input, 100_000, True, 0, Programs(BIN))
         with patch(residency, drop_caches=lambda root: "not in a test"):

@@ -165,7 +165,10 @@ class CompareTest(unittest.TestCase):
                  "binary records: .*, both with --ascii or both without$"),
                 ({"record_bytes": 10}, "of 10 bytes, but .* of 100 bytes"),
                 ({"ranks": 2}, "on 2 nodes, but .* on 1 node: .*, on as many "
-                 "nodes$")):
+                 "nodes$"),
+                ({"devices": {"input": "/dev/a", "output": "/dev/b"}},
+                 "sorted from device to device, but .* from file to file: "
+                 ".*, both with --input-device or both without$")):
             with self.assertRaisesRegex(Failure, why) as caught:
                 gate.compare(before, self.study(**options))
             self.assertEqual(caught.exception.status, 3)

@@ -42,7 +42,7 @@ class Options(unittest.TestCase):
         """"--out=$DIR" of a variable that is not set"""
         paths = ["--out", "--work", "--key"]
         for name in (*paths, "--scenario", "--sweep", "--price", "--meter",
-                     "--powercap"):
+                     "--powercap", "--input-device", "--output-device"):
             self.assertEqual(f"{name}: is empty", self.refused(
                 [*GOOD, f"{name}="]))
         self.assertEqual("-w: is empty", self.refused([*GOOD, "-w", ""]))
@@ -71,6 +71,21 @@ class Options(unittest.TestCase):
         command = options.command_of(given)
         self.assertIn("--trials=1", command)
         self.assertEqual(vars(options.of_command(command)), vars(given))
+
+    def test_devices_come_in_pairs(self):
+        one, other = "--input-device=/dev/a", "--output-device=/dev/b"
+        self.assertEqual("--input-device: needs --output-device",
+                         self.refused([*GOOD, one]))
+        self.assertEqual("--output-device: needs --input-device",
+                         self.refused([*GOOD, other]))
+        given = options.complete(options.parse([*GOOD, one, other]))
+        command = options.command_of(given)
+        self.assertEqual(vars(options.of_command(command)), vars(given))
+        # One of them again is no more than that.
+        found = options.resumed(options.parse(
+            ["--resume", "--out=/r/record", other]), command)
+        self.assertEqual((found.input_device, found.output_device),
+                         ("/dev/a", "/dev/b"))
 
     def test_noise_limit(self):
         for text in ("", "-1", "101", "5,", "5,stop", "refuse", "1e1", "5%%"):
@@ -114,6 +129,7 @@ class Options(unittest.TestCase):
                 ("--seed=8", "--seed: is 8, but 7"),
                 ("--ascii", "--ascii: is given, but absent"),
                 ("--work=/v", "--work: is /v, but /w"),
+                ("--input-device=/v", "--input-device: is /v, but absent"),
                 ("--sweep=/s", "--sweep: is /s, but absent")):
             with self.assertRaises(Failure) as caught:
                 options.resumed(options.parse(

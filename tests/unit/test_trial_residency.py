@@ -95,6 +95,21 @@ class TestResidency(unittest.TestCase):
             os.pread(fd, 1, page * PAGE)
         os.close(fd)
 
+    def test_first_bytes(self):
+        """As of a device, which has no end that fstat(2) knows."""
+        self.write(64 * PAGE)
+        self.evict_but([0, 1, 40])
+        fraction = residency.fraction
+        self.assertEqual(fraction(self.path, 2 * PAGE), 1.0)
+        self.assertEqual(fraction(self.path, PAGE + 1), 1.0)
+        self.assertEqual(fraction(self.path, 4 * PAGE), 0.5)
+        with unittest.mock.patch.object(residency, "pages_by_cachestat",
+                                        return_value=None):
+            self.assertEqual(fraction(self.path, 4 * PAGE), 0.5)
+        self.assertEqual(residency.load(self.path, 3 * PAGE), 1.0)
+        self.assertEqual(residency.evict(self.path, 3 * PAGE), 0.0)
+        self.assertEqual(fraction(self.path), 0.0)
+
     def test_some_pages(self):
         self.write(64 * PAGE)
         self.evict_but([0, 1, 40])
@@ -116,7 +131,7 @@ class TestResidency(unittest.TestCase):
         size_bytes = 64 * PAGE - 5
         self.assertEqual(residency.pages_by_mincore(fd, size_bytes), 64)
         self.evict_but([3])
-        found = residency.pages_by_cachestat(fd)
+        found = residency.pages_by_cachestat(fd, size_bytes)
         if found is None:
             self.skipTest("no cachestat")
         self.assertEqual(residency.pages_by_mincore(fd, size_bytes), found)
@@ -132,7 +147,7 @@ class TestResidency(unittest.TestCase):
     def test_nobody_can_tell(self):
         self.write(8 * PAGE)
         with unittest.mock.patch.multiple(
-                residency, pages_by_cachestat=lambda fd: None,
+                residency, pages_by_cachestat=lambda fd, _: None,
                 may_ask_mincore=lambda fd: False):
             self.assertIsNone(residency.load(self.path))
 

@@ -44,11 +44,13 @@ class Programs:
             path = os.path.relpath(path)
         return shlex.join((path, *map(str, arguments)))
 
-    def call(self, name: str, *arguments) -> subprocess.CompletedProcess:
+    def call(self, name: str, *arguments,
+             stdout=subprocess.PIPE) -> subprocess.CompletedProcess:
         """Run one to its end, off the clock; what it printed as text."""
         return subprocess.run(
             [self.path(name), *map(str, arguments)], check=False, text=True,
-            errors="replace", stdin=subprocess.DEVNULL, capture_output=True)
+            errors="replace", stdin=subprocess.DEVNULL, stdout=stdout,
+            stderr=subprocess.PIPE)
 
     def version(self) -> str:
         """The sorter's version: scripts have none of their own."""

@@ -10,7 +10,6 @@ from typing import Dict, List, Optional, Tuple
 
 from trials.machine import disks
 
-SECTOR_BYTES = 512
 NS_PER_TICK = 10 ** 9 // os.sysconf("SC_CLK_TCK")
 # In the line "cpu" of /proc/stat, the name counted as 0.
 STEAL_FIELD = 8
@@ -84,7 +83,9 @@ def of_vmstat(text: Optional[bytes]) -> Optional[int]:
 
 def of_disk(text: Optional[bytes], field: int) -> Optional[int]:
     fields = (text or b"").split()
-    return int(fields[field]) * SECTOR_BYTES if len(fields) > field else None
+    if len(fields) <= field:
+        return None
+    return int(fields[field]) * disks.SECTOR_BYTES
 
 
 def of_number(text: Optional[bytes]) -> Optional[int]:

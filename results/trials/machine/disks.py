@@ -8,6 +8,7 @@ members.
 import os
 import re
 import shutil
+import stat
 import subprocess
 from dataclasses import dataclass
 from typing import List, Optional
@@ -19,6 +20,8 @@ MEMORY_DEVICES = ("zram", "ram", "brd")
 # What hypervisors write where a drive's vendor stands.
 VIRTUAL_VENDORS = ("QEMU", "VMware", "VBOX", "Msft", "Xen", "Google",
                    "Amazon")
+# The unit of sizes in /sys, whatever a drive's own sectors are.
+SECTOR_BYTES = 512
 TOOL_FOLDERS = "/usr/sbin:/sbin"
 TOOL_SECONDS = 10
 
@@ -66,6 +69,22 @@ def names_in(folder: str) -> List[str]:
         return []
 
 
+# --- block devices ------------------------------------------------------------
+
+
+def is_device(path: str) -> bool:
+    """Is it a block device?"""
+    return stat.S_ISBLK(os.stat(path).st_mode)
+
+
+def size_bytes_of(device: str, root: str = "/") -> Optional[int]:
+    """The size of a block device; None if /sys does not tell."""
+    number = os.stat(device).st_rdev
+    sectors = read_number(f"{root}/sys/dev/block/{os.major(number)}:"
+                          f"{os.minor(number)}/size")
+    return None if sectors is None else sectors * SECTOR_BYTES
+
+
 # --- where a path lies --------------------------------------------------------
 
 
@@ -76,7 +95,9 @@ def unescape(text: str) -> str:
 
 def mount_of(path: str, root: str = "/") -> Optional[Mount]:
     """The mount that path lies on: the last one of its device whose point is
-    above it, else of its device."""
+    above it, else of its device.  A block device lies on none."""
+    if is_device(path):
+        return None
     device = os.stat(path).st_dev
     number = f"{os.major(device)}:{os.minor(device)}"
     above, any_place = None, None
@@ -107,8 +128,11 @@ def existing(path: str) -> str:
 
 
 def of_path(path: str, root: str = "/") -> Placement:
-    """Where a file or folder lies, or would."""
+    """Where a file or folder lies, or would; of a block device, its own."""
     path = existing(path)
+    if is_device(path):
+        device = os.stat(path).st_rdev
+        return of_device(os.major(device), os.minor(device), root)
     device = os.stat(path).st_dev
     if os.major(device) != 0:
         return of_device(os.major(device), os.minor(device), root)

@@ -152,7 +152,8 @@ def _check(scenarios, trials, order):
 
 
 def make(scenarios: list[str], sweep: Optional[Sweep], trials: int, seed: int,
-         *, hosts: Optional[list[str]] = None, records: int = 1_000_000,
+         *, hosts: Optional[list[str]] = None,
+         devices: Optional[dict] = None, records: int = 1_000_000,
          record_bytes: int = 100, kind: str = "binary", order: str = "blocks",
          command: tuple = (), program_version: Optional[str] = None,
          unsettable: Optional[Unsettable] = None,
@@ -161,8 +162,9 @@ def make(scenarios: list[str], sweep: Optional[Sweep], trials: int, seed: int,
 
     `trials` is the number of blocks.  `unsettable` says what this machine can't
     be told: a function of a parameter and its value that returns the reason or
-    None, or a mapping from such pairs to reasons.  `price`: see cost/price.py,
-    and `energy`: see cost/energy.py.
+    None, or a mapping from such pairs to reasons.  `devices` has the paths of
+    "input" and "output" if they are block devices.  `price`: see
+    cost/price.py, and `energy`: see cost/energy.py.
     """
     _check(scenarios, trials, order)
     configurations = [_configuration(REFERENCE, REFERENCE, {})]
@@ -180,6 +182,7 @@ def make(scenarios: list[str], sweep: Optional[Sweep], trials: int, seed: int,
         "order": order,
         "scenarios": list(scenarios),
         "hosts": list(hosts) if hosts else None,
+        "devices": devices,
         "records": records,
         "record_bytes": record_bytes,
         "kind": kind,
@@ -189,6 +192,15 @@ def make(scenarios: list[str], sweep: Optional[Sweep], trials: int, seed: int,
         "price": price,
         "energy": energy,
     }
+
+
+def route(design: dict) -> str:
+    """Between what the records are sorted, in words; older records tell of no
+    devices."""
+    devices = design.get("devices")
+    if not devices:
+        return "file to file"
+    return f"{devices['input']} to {devices['output']}"
 
 
 def configuration(design: dict, name: str) -> dict:

@@ -54,7 +54,9 @@ SAME_INPUT = (
     (lambda design: f"{design['kind']} records",
      "both with --ascii or both without"),
     (lambda design: f"on {_nodes(len(design['hosts'] or [None]))}",
-     "on as many nodes"))
+     "on as many nodes"),
+    (lambda design: "from device to device" if design.get("devices")
+     else "from file to file", "both with --input-device or both without"))
 _LISTED = 20
 
 

@@ -8,6 +8,7 @@ makes it doubtful stands right below.
 import shlex
 
 from trials.base import units
+from trials.record import design as designs
 from trials.report import (cost, frame, machine_facts, markup, noise,
                            page_tables, plots, transports)
 
@@ -60,7 +61,8 @@ def _results(study):
         else "one machine"
     known = _machines(study)
     setting = (f"Sorting {units.count(design['records'])} records of "
-               f"{design['record_bytes']} bytes, file to file, on {where}"
+               f"{design['record_bytes']} bytes, {designs.route(design)}, on "
+               f"{where}"
                + (f": {known}" if known else "") + ".")
     return markup.paragraph(setting) + "".join(
         '<p class="result">' + _result(study, scenario) + " "

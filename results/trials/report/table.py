@@ -12,6 +12,7 @@ import textwrap
 from trials.base import units
 from trials.base.text_table import WIDTH, as_lines, grid, wrapped
 from trials.machine.counters import total
+from trials.record import design as designs
 from trials.cost.energy import headline
 from trials.report import cost, external, machine_facts, noise, transports
 
@@ -62,7 +63,9 @@ def _heading(study):
              ("blinksort", design["program_version"]),
              ("input", f"{units.count(design['records'])} records of "
                        f"{design['record_bytes']} bytes, {design['kind']}"
-                       + (f", {len(hosts)} nodes" if hosts else "")),
+                       + (f", {len(hosts)} nodes" if hosts else "")
+                       + (f", {designs.route(design)}"
+                          if design.get("devices") else "")),
              ("trials", f"{units.count(len(study.run.trials))} in order of "
                         f"{design['order']}, seed {design['seed']}")]
     if study.looks:

@@ -29,6 +29,7 @@ from trials.base.failure import FAILED, NETWORK, USAGE, Failure, of_file
 from trials.base.programs import Programs, first_line
 from trials.machine import counters, environment, noise
 from trials.scenario import conditions, inputs
+from trials.scenario.context import Context
 from trials.scenario.place import Place
 
 SCHEMA = "blinktrial-node-1"
@@ -73,13 +74,13 @@ def folder_of(path: str) -> Place:
 
 def prepare(options, scenario, source, output) -> dict:
     wanted = conditions.scenario(scenario, folder_of(source), options)
-    return {"conditions": wanted.prepare(conditions.Context(source, output))}
+    return {"conditions": wanted.prepare(Context(source, output))}
 
 
 def check(options, scenario, source, output) -> dict:
     """The conditions first: to sum an output up brings it into the cache."""
     after = conditions.scenario(scenario, folder_of(source), options)
-    found = after.verify_files(conditions.Context(source, output))
+    found = after.verify_files(Context(source, output))
     summary, message = summary_of(output, options.programs)
     return {"conditions": found, "message": message,
             "summary_base64": base64.b64encode(summary).decode()}

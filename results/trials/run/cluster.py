@@ -20,12 +20,17 @@ from trials.scenario.place import Place
 class Cluster:
     """The nodes that -w names.  The folder for work is there on each."""
 
+    devices = None
+
     def __init__(self, options, programs: Programs, supervisor: Supervisor):
         self._programs = programs
         self._supervisor = supervisor
         self._work = options.work
         self._made_folder = False
         self._own_folder = options.work == default_work(options.out)
+        if options.input_device:
+            raise Failure("--input-device", "is for one machine, not for -w",
+                          USAGE)
         if conditions.BeyondMemory.name in options.scenarios:
             raise Failure(conditions.BeyondMemory.name,
                           "is for one machine, not for -w", USAGE)

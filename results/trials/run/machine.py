@@ -15,6 +15,7 @@ from trials.run import output_check, sorter
 from trials.run.options import default_work
 from trials.run.supervisor import Supervisor
 from trials.scenario import conditions, inputs
+from trials.scenario.context import Context
 from trials.scenario.place import Place
 
 # Enough for every option to be looked at, and over at once.
@@ -25,6 +26,7 @@ class Machine:
     """This machine, where one process sorts."""
 
     hosts = None
+    devices = None
 
     def __init__(self, options, programs: Programs, supervisor: Supervisor):
         work = options.work
@@ -37,7 +39,7 @@ class Machine:
             for name in options.scenarios}
         self._records = options.records
         self._ascii = options.ascii
-        self._context = conditions.Context(f"{work}/in", f"{work}/out")
+        self._context = Context(f"{work}/in", f"{work}/out")
         self._input = None
         self._made_folder = False
         self._own_folder = work == default_work(options.out)

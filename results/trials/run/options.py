@@ -16,9 +16,9 @@ DEFAULT_NOISE_WAIT_S = 60
 NOISE_WAIT_AT_MOST_S = 86400
 UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 # What a record is of: --resume goes on with these, and they can't be others.
-LASTING = ("scenarios", "trials", "sweep", "hosts", "work", "records", "ascii",
-           "seed", "order", "unverified", "cache_bytes", "memory", "price",
-           "energy", "powercap")
+LASTING = ("scenarios", "trials", "sweep", "hosts", "work", "input_device",
+           "output_device", "records", "ascii", "seed", "order", "unverified",
+           "cache_bytes", "memory", "price", "energy", "powercap")
 # Those that a session takes from the record unless it is given others.
 REPLACEABLE = ("key", "meter", "noise_limit", "noise_wait")
 USAGE_TEXT = """\
@@ -44,6 +44,11 @@ Time blinksort repeatedly, in a random order, and record each trial.
   -w HOSTS             sort on these nodes, in the notation of blinksh
   --key=FILE           read the cluster's key from FILE ($BLINK_KEY)
   --work=DIR           sort files in this folder (the record's work)
+  --input-device=DEVICE
+                       overwrite this block device with the input, from its
+                       first byte on, and sort from there
+  --output-device=DEVICE
+                       overwrite this block device with each output
   --cache-bytes=SIZE   assume SIZE, such as 64M, for the cache of a drive that
                        does not report it
   --memory=SIZE        in beyond-memory, let the sorter take SIZE (256M)
@@ -145,6 +150,8 @@ def parser() -> Parser:
     add("-w", dest="hosts", type=given)
     add("--key", type=path)
     add("--work", type=path)
+    add("--input-device", type=path)
+    add("--output-device", type=path)
     add("--records", type=whole_number(1, RECORDS_AT_MOST))
     add("--seed", type=whole_number(0, 2**53 - 1))
     add("--order")
@@ -172,8 +179,11 @@ def parse(arguments: list[str]) -> argparse.Namespace:
                         ("--trials", options.trials)):
         if value is None:
             raise Failure(name, "is missing", USAGE)
-    if options.powercap and not options.energy:
-        raise Failure("--powercap", "needs --energy", USAGE)
+    for name, other in (("powercap", "energy"),
+                        ("input_device", "output_device"),
+                        ("output_device", "input_device")):
+        if getattr(options, name) and not getattr(options, other):
+            raise Failure(spelled(name), f"needs {spelled(other)}", USAGE)
     return options
 
 

@@ -10,6 +10,7 @@ from trials.record.sweep import (RANKS_DEFAULTS, Sweep, ranks_of,
 from trials.run import agent, mpirun, output_check, sorter
 from trials.run.machine import REHEARSAL_RECORDS, Machine
 from trials.scenario import conditions, inputs
+from trials.scenario.context import Context
 
 
 class Ranks(Machine):
@@ -20,6 +21,9 @@ class Ranks(Machine):
         if options.hosts:
             raise Failure("-w", "sorts on nodes, the sweep's ranks on this "
                           "machine", USAGE)
+        if options.input_device:
+            raise Failure("--input-device", "is for one process, not for "
+                          "ranks", USAGE)
         if conditions.BeyondMemory.name in options.scenarios:
             raise Failure(conditions.BeyondMemory.name,
                           "is for one process, not for ranks", USAGE)
@@ -94,11 +98,11 @@ class Ranks(Machine):
 
     def prepare(self, scenario: str, parameters: dict) -> list[dict]:
         count = count_of(parameters)
-        self._contexts = [conditions.Context(
+        self._contexts = [Context(
             self._input_of(count, rank), self._output_of(rank))
             for rank in range(count)]
         sources = [context.input for context in self._contexts]
-        return self._scenarios[scenario].prepare(conditions.Context(
+        return self._scenarios[scenario].prepare(Context(
             sources[0], self._output_of(0), tuple(sources[1:])))
 
     def sort(self, scenario: str, parameters: dict):

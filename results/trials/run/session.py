@@ -13,6 +13,7 @@ from trials.machine import environment
 from trials.record import design as designs, store, sweep as sweeps
 from trials.run import mpirun, options as command_line, summary
 from trials.run.cluster import Cluster
+from trials.run.devices import Devices
 from trials.run.machine import Machine
 from trials.run.noise import NoiseWatch
 from trials.run.progress import Progress
@@ -47,10 +48,12 @@ def run(options, called: str) -> int:
 
 def target_of(options, programs: Programs, supervisor: Supervisor,
               sweep: sweeps.Sweep | None):
-    """What sorts: one process, ranks on this machine, or a cluster."""
+    """What sorts: one process, from file to file or from device to device,
+    ranks on this machine, or a cluster."""
     if Ranks.wanted_by(sweep):
         return Ranks(options, programs, supervisor, sweep)
-    kind = Cluster if options.hosts else Machine
+    kind = (Cluster if options.hosts else
+            Devices if options.input_device else Machine)
     return kind(options, programs, supervisor)
 
 
@@ -66,7 +69,8 @@ def begin(options, programs: Programs, supervisor: Supervisor) -> int:
     tuning = Tuning(programs, options.hosts, options.key)
     design = designs.make(
         options.scenarios, sweep, options.trials, options.seed,
-        hosts=target.hosts, records=options.records, record_bytes=RECORD_BYTES,
+        hosts=target.hosts, devices=target.devices, records=options.records,
+        record_bytes=RECORD_BYTES,
         kind="ascii" if options.ascii else "binary", order=options.order,
         command=command_line.command_of(options),
         program_version=programs.version(),
@@ -106,6 +110,9 @@ def penny_sort(options, price: dict, programs: Programs) -> dict:
     """A few seconds, in which the disk of the work folder is measured."""
     if options.hosts:
         return penny.unpredicted("the model is of one machine")
+    if options.input_device:
+        return penny.unpredicted("the disk of a folder would be measured, not "
+                                 "the devices")
     return penny.predict(programs, options.work, price["seconds_per_cent"])
 
 
@@ -174,6 +181,8 @@ def settings(tuning: Tuning, target):
     def why_not(name: str, value: str) -> str | None:
         if name in OF_CLUSTERS and isinstance(target, Machine):
             return "needs a cluster"
+        if name == "sort.io" and target.devices:
+            return "each scenario sets it itself for devices"
         kind, _, knob = name.partition(".")
         if name == "ranks.mpirun":
             return mpirun.why_not(value)

@@ -1,7 +1,8 @@
 """Other data on the same disk, to be read in place of what a drive's cache has.
 
-Random bytes, since drives may compress; read with O_DIRECT, so that each byte
-comes from the drive and not from the page cache.
+Random bytes in a file, since drives may compress; of a device, whatever stands
+behind the records.  Read with O_DIRECT, so that each byte comes from the drive
+and not from the page cache.
 """
 
 import contextlib
@@ -17,6 +18,8 @@ PIECE_BYTES = 1 << 20
 
 class CacheFiller:
     """A file of at least size_bytes, made when it is first needed."""
+
+    offset_bytes = 0
 
     def __init__(self, path: str, size_bytes: int):
         self.path = path
@@ -59,18 +62,36 @@ class CacheFiller:
                          os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
             try:
                 with mmap.mmap(-1, PIECE_BYTES) as piece:
-                    while True:
-                        count = os.preadv(fd, [piece], total_bytes)
+                    while total_bytes < self.size_bytes:
+                        count = os.preadv(fd, [piece],
+                                          self.offset_bytes + total_bytes)
                         if count == 0:
-                            return total_bytes
+                            break
                         total_bytes += count
             finally:
                 os.close(fd)
         except OSError as error:
             raise Failure(self.path, why(error), FILE) from None
+        return total_bytes
 
     def remove(self) -> None:
         inputs.remove(self.path)
+
+
+class DeviceFiller(CacheFiller):
+    """What stands behind so many first bytes of a device, and stays as it is.
+    There may be less of it than size_bytes."""
+
+    def __init__(self, path: str, size_bytes: int, device_bytes: int):
+        super().__init__(path, size_bytes)
+        # O_DIRECT needs whole blocks.
+        self.offset_bytes = -(-device_bytes // PIECE_BYTES) * PIECE_BYTES
+
+    def make(self) -> None:
+        """It is there."""
+
+    def remove(self) -> None:
+        """It stays there."""
 
 
 def why(error: OSError) -> str:

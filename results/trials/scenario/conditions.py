@@ -14,8 +14,6 @@ scenario's name unless all its conditions are met.
                limits what the sorter and the page cache may take together
 """
 
-import os
-from dataclasses import dataclass
 from typing import List, Optional
 
 from trials.base.failure import USAGE, Failure
@@ -23,6 +21,7 @@ from trials.machine import disks, memory_cgroup
 from trials.machine.memory_cgroup import MemoryCgroup
 from trials.scenario import residency
 from trials.scenario.cache_filler import CacheFiller
+from trials.scenario.context import Context, DeviceContext
 from trials.scenario.place import Place
 
 NAMES = ("pagecache", "cache", "platter", "beyond-memory")
@@ -38,19 +37,6 @@ LOOK_BYTES = 1 << 20
 DEFAULT_MEMORY_BYTES = 256 << 20
 # The end of an output is no whole block of the file system.
 REST_BYTES = residency.PAGE_BYTES
-
-
-@dataclass(frozen=True)
-class Context:
-    """The files of one trial on this machine; others are the inputs of further
-    ranks, which are prepared likewise."""
-    input: str
-    output: str
-    others: tuple = ()
-
-    @property
-    def inputs(self) -> tuple:
-        return (self.input, *self.others)
 
 
 def condition(name: str, wanted: str, found: str,
@@ -114,8 +100,9 @@ class Scenario:
         self.root = getattr(options, "root", None) or "/"
 
     def sort_options(self) -> List[str]:
-        # --io=auto is blinksort's default, and a sweep may set another.
-        return []
+        # --io=auto is blinksort's default, and a sweep may set another; but by
+        # that it writes to a device past the page cache.
+        return [] if self.place.device_bytes is None else ["--io=mmap"]
 
     def command(self, words: List[str]) -> List[str]:
         """What is run for the sorter's command."""
@@ -139,12 +126,13 @@ class Scenario:
 
     def prepare(self, context: Context) -> List[dict]:
         """Bring the conditions about before a trial; how they are then."""
-        part = farthest(map(residency.load, context.inputs), min)
+        context.clear_output()
+        part = farthest(map(context.load, context.inputs), min)
         return [resident("input-resident", part, 1.0)]
 
     def verify_files(self, context: Context) -> List[dict]:
         """What the output tells after the run."""
-        part = resident_part(context.output)
+        part = context.part_resident(context.output)
         return [resident("output-resident", part, 1.0)]
 
     def verify_run(self, document: Optional[dict]) -> List[dict]:
@@ -208,14 +196,17 @@ class Direct(Scenario):
                                for state in states.values()))
 
     def prepare(self, context: Context) -> List[dict]:
-        residency.settle(context.input)
-        part = farthest(map(residency.evict, context.inputs), max)
+        context.settle()
+        context.clear_output()
+        part = farthest(map(context.evict, context.inputs), max)
         return [resident("input-not-resident", part, 0.0)]
 
     def verify_files(self, context: Context) -> List[dict]:
-        return [passed_by("input-passed-by", context.input, LOOK_BYTES),
-                passed_by("output-passed-by", context.output,
-                          self.output_rest_bytes)]
+        return [passed_by("input-passed-by", context, context.input,
+                          LOOK_BYTES),
+                passed_by("output-passed-by", context, context.output,
+                          max(self.output_rest_bytes,
+                              context.looked_at_bytes))]
 
     def verify_run(self, document: Optional[dict]) -> List[dict]:
         if document is None:
@@ -286,6 +277,9 @@ class Platter(Direct):
                    if size == 0]
         if unknown:
             return "size unknown (give --cache-bytes)"
+        no_room = self._why_no_room()
+        if no_room:
+            return no_room
         for drive in self.input_disks.drives:
             virtual = disks.virtual(drive, self.root)
             if virtual:
@@ -293,6 +287,18 @@ class Platter(Direct):
         if not self.input_disks.spread:
             return "several drives that are not read evenly"
         return None
+
+    def _why_no_room(self) -> Optional[str]:
+        """Unless a device has as much behind the records as is to be read."""
+        if self.place.device_bytes is None:
+            return None
+        size_bytes = disks.size_bytes_of(self.place.input, self.root)
+        filler = DeviceContext.at(self.place).filler(self.wanted_bytes)
+        if size_bytes is not None and (
+                size_bytes >= filler.offset_bytes + filler.size_bytes):
+            return None
+        return (f"less than {mebibytes(filler.size_bytes)} behind the records "
+                f"on {self.place.input}")
 
     def flush_condition(self) -> dict:
         """Whether a flush is passed on to the medium."""
@@ -330,15 +336,11 @@ class Platter(Direct):
 
     def _evicted_again(self, context: Context) -> dict:
         """The inputs as they are now, after all else was read."""
-        part = farthest(map(resident_part, context.inputs), max)
+        part = farthest(map(context.part_resident, context.inputs), max)
         return resident("input-not-resident", part, 0.0)
 
-    def _filler(self, context: Context) -> CacheFiller:
-        """The filler beside the input, on the same disks; one for each rank."""
-        return CacheFiller(f"{context.input}.filler", self.wanted_bytes)
-
     def _read_filler(self, context: Context) -> int:
-        self.filler = self._filler(context)
+        self.filler = context.filler(self.wanted_bytes)
         self.filler.make()
         return self.filler.read()
 
@@ -349,7 +351,8 @@ class Platter(Direct):
                       if synced is not None else "unknown", synced)]
 
     def close(self, context: Optional[Context] = None) -> None:
-        filler = self._filler(context) if context else self.filler
+        filler = (context.filler(self.wanted_bytes) if context
+                  else self.filler)
         if filler is not None:
             filler.remove()
 
@@ -392,7 +395,7 @@ class BeyondMemory(Platter):
         return self.cgroup.command(words)
 
     def prepare(self, context: Context) -> List[dict]:
-        size_bytes = os.path.getsize(context.input)
+        size_bytes = context.size_bytes(context.input)
         return super().prepare(context) + [condition(
             "input-beyond-memory", f"> {mebibytes(self.memory_bytes)}",
             mebibytes(size_bytes), size_bytes > self.memory_bytes)]
@@ -415,20 +418,15 @@ class BeyondMemory(Platter):
             cgroup.close()
 
 
-def resident_part(path: str) -> Optional[float]:
-    """residency.fraction(); None if there is no file."""
-    if not os.path.exists(path):
-        return None
-    return residency.fraction(path)
-
-
-def passed_by(name: str, path: str, most_bytes: int) -> dict:
-    """Whether no more of a file than this is in the page cache."""
+def passed_by(name: str, context: Context, path: str,
+              most_bytes: int) -> dict:
+    """Whether no more of the input or the output than this is in the page
+    cache."""
     wanted = f"<= {most_bytes >> 10} KiB"
-    part = resident_part(path)
+    part = context.part_resident(path)
     if part is None:
         return condition(name, wanted, "unknown", None)
-    pages = round(part * residency.page_count(os.path.getsize(path)))
+    pages = round(part * residency.page_count(context.size_bytes(path)))
     found_bytes = pages * residency.PAGE_BYTES
     return condition(name, wanted, f"{found_bytes >> 10} KiB",
                      found_bytes <= most_bytes)

@@ -3,8 +3,9 @@
 import contextlib
 import os
 from dataclasses import dataclass
+from typing import Optional
 
-from trials.base.failure import FAILED, Failure, of_file
+from trials.base.failure import FAILED, FILE, Failure, of_file
 from trials.base.programs import end_of, first_line
 
 RECORD_BYTES = 100
@@ -31,12 +32,12 @@ def share(records: int, rank: int, ranks: int) -> tuple:
     return first, records * (rank + 1) // ranks - first
 
 
-def generate(path: str, records: int, ascii: bool, start: int,
-             programs) -> str:
+def generate(path: str, records: int, ascii: bool, start: int, programs,
+             **streams) -> str:
     """Write the records to path; returns their checksum."""
     options = ["-a"] if ascii else []
     done = programs.call("blinkgen", *options, "-c", f"-b{start}", records,
-                         path)
+                         path, **streams)
     if done.returncode != 0:
         why = (first_line(done.stderr) or "").removeprefix("blinkgen: ")
         raise Failure("blinkgen", why or end_of(done.returncode),
@@ -52,14 +53,24 @@ def checksum_in(summary: bytes) -> str:
     return f"{upper << 64 | lower:x}"
 
 
-def summary_of(path: str, programs) -> tuple:
+def validate(path: str, programs, *options, device_bytes=None):
+    """Run blinkval over a file, or over the first bytes of a device."""
+    if device_bytes is not None:
+        options += (f"--device-bytes={device_bytes}",)
+    return programs.call("blinkval", *options, path)
+
+
+def summary_of(path: str, programs, name: Optional[str] = None,
+               device_bytes: Optional[int] = None) -> tuple:
     """(summary, None), whether or not the records are in order; or (b"", why
-    there is no verdict)."""
-    name = f"{path}.summary"
+    there is no verdict).  `name` is a temporary file, by default beside the
+    records."""
+    name = name or f"{path}.summary"
     # Without a verdict an older one would stay.
     remove(name)
     try:
-        done = programs.call("blinkval", "-q", "-o", name, path)
+        done = validate(path, programs, "-q", "-o", name,
+                        device_bytes=device_bytes)
         with open(name, "rb") as file:
             return file.read(), None
     except FileNotFoundError:
@@ -89,6 +100,10 @@ def is_there(path: str, records: int, checksum: str, first: bytes,
     except OSError:
         return False
     summary, _ = summary_of(path, programs)
+    return is_of(summary, checksum, first)
+
+
+def is_of(summary: bytes, checksum: str, first: bytes) -> bool:
     return (checksum_in(summary) == checksum
             and summary[FIRST_OFFSET:FIRST_OFFSET + RECORD_BYTES] == first)
 
@@ -107,6 +122,36 @@ def make(path: str, records: int, ascii: bool, start: int, programs,
         flush(path)
     except OSError as error:
         raise of_file(path, error) from None
+    return Input(path, records, checksum)
+
+
+def make_on_device(path: str, records: int, ascii: bool, programs) -> Input:
+    """The input from the device's first byte on.  It is refused if another
+    program uses it."""
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_EXCL | os.O_CLOEXEC)
+        try:
+            checksum = generate("-", records, ascii, 0, programs, stdout=fd)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        raise of_file(path, error) from None
+    return Input(path, records, checksum)
+
+
+def find_on_device(path: str, records: int, ascii: bool, programs,
+                   work: str) -> Input:
+    """The input that was made there before; a Failure if it is not there.
+    Temporary files lie in `work`."""
+    checksum = generate("/dev/null", records, ascii, 0, programs)
+    first = first_record(ascii, 0, f"{work}/in.first", programs)
+    summary, _ = summary_of(path, programs, f"{work}/in.summary",
+                            records * RECORD_BYTES)
+    if not is_of(summary, checksum, first):
+        # It may have got the name of another one.
+        raise Failure(path, "does not have the records of this run any more",
+                      FILE)
     return Input(path, records, checksum)
 
 

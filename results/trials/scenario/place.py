@@ -1,7 +1,8 @@
-"""Where the input of all trials lies, and where their outputs go."""
+"""Where the input of all trials lies, and where their outputs go: in files of a
+folder, or on two block devices."""
 
 from dataclasses import dataclass
-from typing import Tuple
+from typing import Optional, Tuple
 
 from trials.machine import disks
 from trials.machine.disks import Placement
@@ -9,9 +10,11 @@ from trials.machine.disks import Placement
 
 @dataclass(frozen=True)
 class Place:
-    """The folder of the input, and that of the output."""
+    """The folder of the input and that of the output; or the devices, of each
+    of which the first device_bytes are the records."""
     input: str
     output: str
+    device_bytes: Optional[int] = None
 
     @classmethod
     def folder(cls, work: str) -> "Place":

@@ -1,5 +1,9 @@
 """How much of a file is in the page cache; bringing it in, taking it out.
 
+A file may be a block device: then size_bytes is the number of its first bytes
+that are meant, and else it is None.  The kernel drops the pages of a device
+when the last program closes it: the caller keeps it open.
+
 Every function leaves the file's content alone.  Figures are measured, never
 concluded from what was asked of the kernel: posix_fadvise(2) is advice, and
 pages that are mapped, dirty or being written stay where they are.
@@ -57,9 +61,9 @@ def page_count(size_bytes: int) -> int:
     return -(-size_bytes // PAGE_BYTES)
 
 
-def pages_by_cachestat(fd: int) -> Optional[int]:
+def pages_by_cachestat(fd: int, size_bytes: int) -> Optional[int]:
     """Pages of the file that are in memory; None: the kernel can't tell."""
-    whole = CachestatRange(0, 0)
+    whole = CachestatRange(0, size_bytes)
     found = Cachestat()
     if libc.syscall(ctypes.c_long(SYS_CACHESTAT), fd, ctypes.byref(whole),
                     ctypes.byref(found), 0) != 0:
@@ -91,11 +95,12 @@ def pages_by_mincore(fd: int, size_bytes: int) -> Optional[int]:
         libc.munmap(address, size_bytes)
 
 
-def fraction_of(fd: int) -> Optional[float]:
-    size_bytes = os.fstat(fd).st_size
+def fraction_of(fd: int, size_bytes: Optional[int] = None) -> Optional[float]:
+    if size_bytes is None:
+        size_bytes = os.fstat(fd).st_size
     if size_bytes == 0:
         return None
-    pages = pages_by_cachestat(fd)
+    pages = pages_by_cachestat(fd, size_bytes)
     if pages is None:
         pages = pages_by_mincore(fd, size_bytes)
     if pages is None:
@@ -103,45 +108,46 @@ def fraction_of(fd: int) -> Optional[float]:
     return min(1.0, pages / page_count(size_bytes))
 
 
-def fraction(path: str) -> Optional[float]:
+def fraction(path: str, size_bytes: Optional[int] = None) -> Optional[float]:
     """The part of the file that is in the page cache, from 0 to 1; None if it
     can't be known, as of an empty file."""
     with opened(path) as fd:
-        return fraction_of(fd)
+        return fraction_of(fd, size_bytes)
 
 
-def read_all(fd: int) -> None:
+def read_all(fd: int, size_bytes: Optional[int] = None) -> None:
     piece = bytearray(PIECE_BYTES)
     offset = 0
-    while True:
+    while size_bytes is None or offset < size_bytes:
         count = os.preadv(fd, [piece], offset)
         if count == 0:
             return
         offset += count
 
 
-def load(path: str) -> Optional[float]:
+def load(path: str, size_bytes: Optional[int] = None) -> Optional[float]:
     """Bring the whole file into the page cache; returns fraction()."""
     with opened(path) as fd:
         # Read, not only asked for: readahead(2) returns before it is done
         # and ends silently where memory is short.  Again if the kernel has
         # taken some back meanwhile, as one that looks for idle pages does.
         for _ in range(LOADS_AT_MOST):
-            if fraction_of(fd) == 1.0:
+            if fraction_of(fd, size_bytes) == 1.0:
                 break
-            read_all(fd)
-        return fraction_of(fd)
+            read_all(fd, size_bytes)
+        return fraction_of(fd, size_bytes)
 
 
-def evict(path: str) -> Optional[float]:
-    """Take the file out of the page cache; returns fraction().
+def evict(path: str, size_bytes: Optional[int] = None) -> Optional[float]:
+    """Take the file, or all of the device, out of the page cache; returns
+    fraction().
 
     The pages of a file on tmpfs stay: they are nowhere else."""
     with opened(path) as fd:
         # Dirty pages stay.
         os.fdatasync(fd)
         os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-        return fraction_of(fd)
+        return fraction_of(fd, size_bytes)
 
 
 def settle(path: str) -> None:
