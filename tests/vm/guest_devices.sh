@@ -3,7 +3,7 @@
 #
 # Seven SATA disks, sda to sdg: sda and sdb become md0, RAID-0; sdc to sde md1,
 # RAID-5, which has a stripe cache; sdf and sdg are for "disks make", and for
-# blinksort, which reads and writes arrays over them.  One card, eth0.  Every case
+# blinksort and blinktrial, which read and write arrays over them.  One card, eth0.  Every case
 # leaves the machine's settings as it found them, and that is looked at after
 # each.
 # shellcheck disable=SC2317 # cases are called by check
@@ -229,6 +229,7 @@ case_raw()
 		fail "sdf2 begins at sector $(cat /sys/block/sdf/sdf2/start)"
 	case_raw_refused $bytes
 	case_raw_beyond_memory $bytes
+	case_raw_trials
 	mdadm --stop --quiet /dev/md/blink-in
 	mdadm --stop --quiet /dev/md/blink-out
 }
@@ -284,6 +285,75 @@ case_raw_beyond_memory()
 		--output-device=/dev/md/blink-out >said
 	expect_match '"external": [{]' said
 	head -c "$1" /dev/md/blink-out | cmp - want
+}
+
+# Trials from array to array, of fewer records than before, so that other data
+# stand behind them.
+case_raw_trials()
+{
+	local trial=(blinktrial --trials=2 --records=100000 --quiet
+		--input-device=/dev/md/blink-in
+		--output-device=/dev/md/blink-out)
+
+	head -c 20000000 /dev/md/blink-out >before
+	# Whose write caches are on, as the kernel and hdparm say.
+	"${trial[@]}" --scenario=cache --out=cache
+	expect_drives cache
+	expect_conditions cache True direct-io input-not-resident \
+		input-passed-by output-passed-by write-cache
+	# QEMU's disks tell the size of a cache, but their host has one, too.
+	expect_status 1 "${trial[@]}" --scenario=platter --out=platter \
+		2>refused
+	expect_match 'platter: drive cache of sdf sdg: QEMU disk' refused
+	"${trial[@]}" --scenario=platter --out=platter --unverified
+	expect_conditions platter True caches-dropped direct-io \
+		input-not-resident input-passed-by other-data-read \
+		output-passed-by synced write-cache
+	expect_conditions platter None drive-cache-defeated flush
+	"${trial[@]}" --scenario=pagecache --out=pagecache
+	expect_conditions pagecache True input-resident output-resident
+	blinkgen 100000 input2
+	blinksort input2 -o want2
+	head -c 10000000 /dev/md/blink-in | cmp - input2
+	head -c 10000000 /dev/md/blink-out | cmp - want2
+	head -c 20000000 /dev/md/blink-in | tail -c 10000000 |
+		cmp - <(tail -c 10000000 input)
+	head -c 20000000 /dev/md/blink-out | tail -c 10000000 |
+		cmp - <(tail -c 10000000 before)
+	# What arrays are made of.
+	expect_status 3 "${trial[@]}" --input-device=/dev/sdf1 \
+		--scenario=cache --out=refused.1 2>refused
+	expect_match '/dev/sdf1: it is .* in use' refused
+}
+
+# expect_drives RECORD: those below the arrays, and no file system
+expect_drives()
+{
+	python3 - "$1" <<-'END' || fail "other drives"
+		import json, sys
+		storage = json.load(open(f"{sys.argv[1]}/environment.json"))[
+			"sessions"][0]["before"]["storage"]
+		places = storage["paths"].values()
+		sys.exit([(p["fs_type"], p["drives"]) for p in places]
+			 != [(None, ["sdf", "sdg"])] * 2)
+	END
+}
+
+# expect_conditions RECORD MET NAME...: these, in order, of each good trial
+expect_conditions()
+{
+	python3 - "$@" <<-'END' || fail "other conditions: $*"
+		import json, sys
+		record, met, *names = sys.argv[1:]
+		trials = [json.loads(line) for line
+		          in open(f"{record}/trials.jsonl")]
+		found = [sorted(one["name"] for one in trial["conditions"]
+		                if str(one["met"]) == met) for trial in trials]
+		if [trial["outcome"] for trial in trials] != ["ok", "ok"]:
+		    sys.exit(str([trial["message"] for trial in trials]))
+		if found != [names, names]:
+		    sys.exit(str([trial["conditions"] for trial in trials]))
+	END
 }
 
 set_up

@@ -189,7 +189,8 @@ make_devices()
 	cp -r "$REPO/tune" "$ROOT/blinksort/"
 	mkdir -p "$ROOT/blinksort/bin"
 	ln -s ../tune/blinktune "$ROOT/blinksort/bin/blinktune"
-	install "$BIN"/{blinksort,blinkgen,blinkval} "$ROOT/usr/bin/"
+	install "$BIN"/{blinksort,blinkgen,blinkval,blinkprobe} "$ROOT/usr/bin/"
+	copy_python
 	ln -s blinksort/tests/vm/guest_devices.sh "$ROOT/init"
 }
 
@@ -199,8 +200,8 @@ make_fat()
 	ln -s blinksort/tests/vm/guest_fat.sh "$ROOT/init"
 }
 
-# What blinktrial takes to characterise a machine: Python without what it has
-# from elsewhere.
+# What blinktrial takes, but to validate a record: Python without what it has from
+# elsewhere.
 copy_python()
 {
 	local library path
