@@ -419,6 +419,10 @@ case_killed()
 	local pid seconds
 
 	start_hung
+	# Who would write to the input meanwhile.
+	! "$BIN/blinksort" - --output-device="$input" </dev/null 2>err.input ||
+		fail "the input is not locked"
+	expect_match "$input: .*locked it" err.input
 	kill -KILL "$pid"
 	wait "$pid" 2>/dev/null || true
 	wait_until nobody_hung

@@ -1,6 +1,7 @@
 """This machine as the target of trials, where one process sorts from a block
 device to another."""
 
+import fcntl
 import os
 
 from trials.base.failure import FAILED, FILE, USAGE, Failure, of_file
@@ -74,12 +75,18 @@ class Devices(Machine):
 
     def _hold(self) -> None:
         """Have both open, so that the kernel keeps their pages between one
-        program and the next."""
+        program and the next; and the input locked, as who writes to a device
+        locks it.  The sorter locks the output."""
         for path in self._place.paths:
             try:
                 self._held.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
             except OSError as error:
                 raise of_file(path, error) from None
+        try:
+            fcntl.flock(self._held[0], fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Failure(self._place.input, "it is in use: another program "
+                          "has locked it", FILE) from None
 
     # --- a trial --------------------------------------------------------------
 
