@@ -416,7 +416,7 @@ nobody_hung()
 
 case_killed()
 {
-	local pid seconds
+	local edit pid seconds
 
 	start_hung
 	# Who would write to the input meanwhile.
@@ -431,6 +431,17 @@ case_killed()
 	expect_trial 2 --resume --input-device="$output"
 	expect_match "--input-device: is $output, but $input" err
 	expect_trial 2 --resume --records=7
+	# A record that was edited.
+	cp record/design.json .
+	for edit in 's|"--output-device=[^"]*",||' 's|"--[a-z]*put-device=[^"]*",||g' \
+		"s|\"$output\"|\"/dev/other\"|"; do
+		sed "$edit" design.json >record/design.json
+		! cmp -s design.json record/design.json || fail "$edit: the same"
+		expect_trial 3 --resume
+		expect_one_line err
+		expect_match "design.json: devices: are not those of its" err
+	done
+	mv design.json record
 	# It goes on with the devices of the record, and what is on them.
 	expect_trial 0 --resume --input-device="$input"
 	ask 'outcomes == ["ok"] * 5'

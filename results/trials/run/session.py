@@ -119,6 +119,7 @@ def penny_sort(options, price: dict, programs: Programs) -> dict:
 def resume(options, programs: Programs, supervisor: Supervisor) -> int:
     with store.Record.open(options.out) as record:
         options = command_line.resumed(options, record.design["command"])
+        expect_devices(options, record.design)
         text = record.design["sweep_text"]
         target = target_of(options, programs, supervisor,
                            sweeps.parse(text) if text else None)
@@ -130,6 +131,15 @@ def resume(options, programs: Programs, supervisor: Supervisor) -> int:
         tuning = Tuning(programs, options.hosts, options.key)
         return trials(options, record, target, tuning, supervisor, programs,
                       energy)
+
+
+def expect_devices(options, design: dict) -> None:
+    """A design that was edited may name others than its command, which are
+    overwritten."""
+    asked = {"input": options.input_device, "output": options.output_device}
+    if asked != (design.get("devices") or dict.fromkeys(asked)):
+        raise Failure(os.path.join(options.out, store.DESIGN),
+                      "devices: are not those of its command", FILE)
 
 
 def resumed_energy(options, design: dict) -> Energy:
