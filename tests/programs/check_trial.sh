@@ -370,11 +370,16 @@ case_beyond_memory()
 case_nothing_overwritten()
 {
 	mkdir work record
-	echo precious >work/in
-	expect_trial 3 --scenario=pagecache --trials=2 --out=record/a \
-		--work=work
-	expect_match 'work/in: is there already' err
-	echo precious | expect_same - work/in
+	for name in in out rehearsal in.first in.summary in.filler out.summary
+	do
+		echo precious >work/$name
+		expect_trial 3 --scenario=pagecache --trials=2 --out=record/a \
+			--work=work
+		expect_match "work/$name: is there already" err
+		echo precious | expect_same - work/$name
+		expect_folder work $name
+		rm work/$name
+	done
 	echo precious >record/thesis
 	expect_trial 3 --scenario=pagecache --trials=2 --out=record
 	expect_match 'record: is not empty' err

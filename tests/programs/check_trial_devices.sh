@@ -280,6 +280,28 @@ case_no_device()
 	refused '/dev/there-is-none: .*No such file' "$input" /dev/there-is-none
 }
 
+# The folder of the small files may have files of others.
+case_work_folder()
+{
+	local name
+
+	mkdir work
+	for name in in.first in.summary; do
+		echo theirs >work/$name
+		refused ".*work/$name: is there already" "$input" "$output" \
+			--work=work
+		echo theirs | cmp - work/$name
+		rm work/$name
+	done
+	for name in in out rehearsal; do
+		echo theirs >work/$name
+	done
+	sort_on_devices 0 --scenario=pagecache --work=work
+	expect_sorted
+	expect_folder work in out rehearsal
+	cat work/* | sort -u | cmp - <(echo theirs)
+}
+
 case_too_small()
 {
 	truncate -s $((BYTES - BYTES % 512)) device.1
@@ -490,6 +512,7 @@ check beyond_memory with_devices case_beyond_memory
 check sweep with_devices case_sweep
 check usage with_devices case_usage
 check no_device with_devices case_no_device
+check work_folder with_devices case_work_folder
 check too_small with_devices case_too_small
 check in_use with_devices case_in_use
 check_able mount mounted with_devices case_mounted

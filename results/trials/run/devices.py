@@ -6,7 +6,7 @@ import os
 
 from trials.base.failure import FAILED, FILE, USAGE, Failure, of_file
 from trials.base.programs import end_of
-from trials.run.machine import REHEARSAL_RECORDS, Machine
+from trials.run.machine import REHEARSAL_RECORDS, Machine, beside
 from trials.scenario import conditions, inputs
 from trials.scenario.context import DeviceContext
 from trials.scenario.inputs import RECORD_BYTES
@@ -20,6 +20,8 @@ class Devices(Machine):
     def __init__(self, options, programs, supervisor):
         super().__init__(options, programs, supervisor)
         self._context = DeviceContext.at(self._place)
+        # The beginning of their names.
+        self._small_files = f"{self._work}/in"
         self._held = []
 
     def _place_of(self, options) -> Place:
@@ -64,12 +66,18 @@ class Devices(Machine):
     def _output_files(self) -> list[str]:
         return []
 
+    def _rehearsal_files(self) -> list[str]:
+        return []
+
+    def _own_files(self) -> list[str]:
+        return beside([self._small_files], inputs.FIRST, inputs.SUMMARY)
+
     def _make_input(self, reuse: bool) -> inputs.Input:
         self._hold()
         if reuse:
             return inputs.find_on_device(
                 self._context.input, self._records, self._ascii,
-                self._programs, self._work)
+                self._programs, self._small_files)
         return inputs.make_on_device(self._context.input, self._records,
                                      self._ascii, self._programs)
 

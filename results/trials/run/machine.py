@@ -15,7 +15,7 @@ from trials.run import output_check, sorter
 from trials.run.options import default_work
 from trials.run.supervisor import Supervisor
 from trials.scenario import conditions, inputs
-from trials.scenario.context import Context
+from trials.scenario.context import FILLER, Context
 from trials.scenario.place import Place
 
 # Enough for every option to be looked at, and over at once.
@@ -76,9 +76,20 @@ class Machine:
         """What each trial makes anew."""
         return [self._context.output]
 
+    def _rehearsal_files(self) -> list[str]:
+        """What is made before all trials, and removed then."""
+        return [f"{self._work}/rehearsal"]
+
+    def _own_files(self) -> list[str]:
+        """All that is ever made in the work folder."""
+        sources, outputs = self._input_files(), self._output_files()
+        return (sources + outputs + self._rehearsal_files()
+                + beside(sources, inputs.FIRST, inputs.SUMMARY, FILLER)
+                + beside(outputs, inputs.SUMMARY))
+
     def _expect_none(self) -> None:
         """Each would replace a file of the same name."""
-        for path in self._input_files() + self._output_files():
+        for path in self._own_files():
             if os.path.lexists(path):
                 raise Failure(path, "is there already, and would be lost",
                               FILE)
@@ -94,7 +105,8 @@ class Machine:
         return result.message or "fails" if result.exit_status else None
 
     def end_rehearsals(self) -> None:
-        inputs.remove(f"{self._work}/rehearsal")
+        for path in self._rehearsal_files():
+            inputs.remove(path)
 
     def noise(self) -> list[dict]:
         """How noisy each machine that sorts is now."""
@@ -161,3 +173,7 @@ class Machine:
             scenario.close()
         for path in self._input_files():
             inputs.remove(path)
+
+
+def beside(paths: list[str], *ends: str) -> list[str]:
+    return [path + end for path in paths for end in ends]

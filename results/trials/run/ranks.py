@@ -61,6 +61,9 @@ class Ranks(Machine):
     def _input_files(self) -> list[str]:
         return self._of_all_ranks(self._input_of)
 
+    def _rehearsal_files(self) -> list[str]:
+        return self._of_all_ranks(self._rehearsal_of)
+
     def _output_files(self) -> list[str]:
         return [path for rank in range(max(self._counts))
                 for path in (self._output_of(rank), self._said_of(rank))]
@@ -75,10 +78,6 @@ class Ranks(Machine):
                     self._programs, reuse))
         return inputs.Input(self._work, self._records, agent.join_checksums(
             [part.checksum for part in parts]))
-
-    def end_rehearsals(self) -> None:
-        for path in self._of_all_ranks(self._rehearsal_of):
-            inputs.remove(path)
 
     # --- a trial --------------------------------------------------------------
 

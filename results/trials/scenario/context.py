@@ -9,6 +9,8 @@ from trials.scenario import residency
 from trials.scenario.cache_filler import CacheFiller, DeviceFiller
 from trials.scenario.place import Place
 
+# The end of the name of a file of other data, beside its input.
+FILLER = ".filler"
 # udev looks at a device when a program has written to it: at a few places.
 LOOK_OF_UDEV_BYTES = 1 << 20
 
@@ -56,7 +58,7 @@ class Context:
 
     def filler(self, size_bytes: int) -> CacheFiller:
         """Other data on the disks of the input; a file for each rank."""
-        return CacheFiller(f"{self.input}.filler", size_bytes)
+        return CacheFiller(self.input + FILLER, size_bytes)
 
 
 @dataclass(frozen=True)

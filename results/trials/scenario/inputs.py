@@ -13,6 +13,8 @@ RECORD_BYTES = 100
 # integers of 128 bits, as two of 64, little endian, the upper half first.
 CHECKSUM_OFFSET = 4 * 16
 FIRST_OFFSET = 5 * 16
+# The ends of the names of temporary files beside an input or an output.
+FIRST, SUMMARY = ".first", ".summary"
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ def summary_of(path: str, programs, name: Optional[str] = None,
     """(summary, None), whether or not the records are in order; or (b"", why
     there is no verdict).  `name` is a temporary file, by default beside the
     records."""
-    name = name or f"{path}.summary"
+    name = name or path + SUMMARY
     # Without a verdict an older one would stay.
     remove(name)
     try:
@@ -114,7 +116,7 @@ def make(path: str, records: int, ascii: bool, start: int, programs,
     is no part of a run."""
     if reuse and records > 0 and os.path.exists(path):
         checksum = generate("/dev/null", records, ascii, start, programs)
-        first = first_record(ascii, start, f"{path}.first", programs)
+        first = first_record(ascii, start, path + FIRST, programs)
         if is_there(path, records, checksum, first, programs):
             return Input(path, records, checksum)
     checksum = generate(path, records, ascii, start, programs)
@@ -141,12 +143,12 @@ def make_on_device(path: str, records: int, ascii: bool, programs) -> Input:
 
 
 def find_on_device(path: str, records: int, ascii: bool, programs,
-                   work: str) -> Input:
+                   beside: str) -> Input:
     """The input that was made there before; a Failure if it is not there.
-    Temporary files lie in `work`."""
+    Temporary files lie beside `beside`."""
     checksum = generate("/dev/null", records, ascii, 0, programs)
-    first = first_record(ascii, 0, f"{work}/in.first", programs)
-    summary, _ = summary_of(path, programs, f"{work}/in.summary",
+    first = first_record(ascii, 0, beside + FIRST, programs)
+    summary, _ = summary_of(path, programs, beside + SUMMARY,
                             records * RECORD_BYTES)
     if not is_of(summary, checksum, first):
         # It may have got the name of another one.
