@@ -98,6 +98,8 @@ int part_open(struct part *part, const char *path, bool is_input,
 	      uint32_t record_size, uint64_t device_bytes,
 	      struct failure *failure)
 {
+	/* Any file may have descriptor 0 if standard input is closed. */
+	bool is_stdin = pipe_is_word(path);
 	struct stat status;
 	int ret;
 
@@ -110,10 +112,14 @@ int part_open(struct part *part, const char *path, bool is_input,
 	if (S_ISDIR(status.st_mode))
 		return part_failed(part, EISDIR, "cannot read", failure);
 	/* Standard input is read from where it is, even if it is a file. */
-	if (S_ISREG(status.st_mode) && part->fd != STDIN_FILENO)
+	if (S_ISREG(status.st_mode) && !is_stdin)
 		ret = open_file(part, &status, record_size, failure);
-	else if (S_ISBLK(status.st_mode) && part->fd != STDIN_FILENO)
+	else if (S_ISBLK(status.st_mode) && !is_stdin)
 		ret = open_device(part, device_bytes, record_size, failure);
+	else if (S_ISBLK(status.st_mode) && device_bytes > 0)
+		ret = failure_set(failure, EXIT_USAGE, "--device-bytes", 0,
+				  "not with a block device as standard input; "
+				  "name the device");
 	else
 		open_stream(part);
 	if (ret == 0 && !is_input)
@@ -121,7 +127,8 @@ int part_open(struct part *part, const char *path, bool is_input,
 	return ret;
 }
 
-/* --- a file or a device ----------------------------------------------------- */
+/* --- a file or a device -----------------------------------------------------
+ */
 
 /* Read all pages that the bytes lie in.  Returns false if they are not all
  * there, or the kernel refuses. */

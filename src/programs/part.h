@@ -1,11 +1,11 @@
 /*
  * part.h - the files that blinkval reads: parts of an output, and inputs
  *
- * A regular file or a block device is read in any order, by any thread; past the
- * page cache if it is too large for it (large_file.h).  Anything else is a
- * stream: a pipe, a terminal, or standard input by the name "-".  Its pieces are read in order, by
- * one thread at a time; the thread that has read one adds what it found there
- * when all pieces before it have been added.
+ * A regular file or a block device is read in any order, by any thread; past
+ * the page cache if it is too large for it (large_file.h).  Anything else is a
+ * stream: a pipe, a terminal, or standard input by the name "-".  Its pieces
+ * are read in order, by one thread at a time; the thread that has read one adds
+ * what it found there when all pieces before it have been added.
  */
 #ifndef PART_H
 #define PART_H
@@ -42,9 +42,9 @@ struct part {
 	struct part_stream stream;
 };
 
-/* Open it; the end of the process closes it and frees what it holds.  Of a block
- * device, the first device_bytes are the part, or all if that is 0.  0 or -errno
- * with *failure filled. */
+/* Open it; the end of the process closes it and frees what it holds.  Of a
+ * block device, the first device_bytes are the part, or all if that is 0;
+ * standard input can't be cut so.  0 or -errno with *failure filled. */
 int part_open(struct part *part, const char *path, bool is_input,
 	      uint32_t record_size, uint64_t device_bytes,
 	      struct failure *failure);
@@ -52,9 +52,9 @@ int part_open(struct part *part, const char *path, bool is_input,
 /* What part_read() needs beside the bytes that it reads: pages at both ends. */
 #define PART_WINDOW_EXTRA_BYTES ((size_t)2 * PAGE_BYTES)
 
-/* Any thread: read these bytes of what is no stream into the window, which begins
- * at a page and has PART_WINDOW_EXTRA_BYTES more.  Returns where in it they
- * lie; NULL with *failure filled. */
+/* Any thread: read these bytes of what is no stream into the window, which
+ * begins at a page and has PART_WINDOW_EXTRA_BYTES more.  Returns where in it
+ * they lie; NULL with *failure filled. */
 uint8_t *part_read(const struct part *part, uint64_t offset_bytes,
 		   size_t length_bytes, uint8_t *window,
 		   struct failure *failure);

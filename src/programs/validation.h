@@ -19,8 +19,8 @@ struct validation_request {
 	/* Files whose records the parts should have, in any order. */
 	const char **input_paths;
 	unsigned input_count;
-	/* Of each block device, the first bytes are read; 0: all.  Refused where
-	 * no file is a device. */
+	/* Of each block device, the first bytes are read; 0: all.  Refused
+	 * where no file is a device. */
 	uint64_t device_bytes;
 	uint64_t thread_count; /* 0: one for each CPU */
 };

@@ -230,6 +230,10 @@ case_validated()
 	expect_invalid 3 "it has $DEVICE_BYTES bytes" "${devices[1]}" \
 		--device-bytes=1T
 	expect_invalid 2 'no file is a block device' "$SCRATCH/want" "$bytes"
+	expect_invalid 2 'a block device as standard input' "${devices[0]}" - \
+		"$bytes" <"${devices[1]}"
+	"$BIN/blinkval" "${devices[1]}" "$bytes" <&- 2>report
+	expect_match 'SUCCESS' report
 	expect_invalid 2 'not together with' -s "$SCRATCH/want" "$bytes"
 }
 
