@@ -30,7 +30,9 @@ with_devices()
 	local i
 	devices=()
 
-	trap 'umount mounted 2>/dev/null || true
+	# A case that fails may have left a run behind.
+	trap 'kill -KILL $(jobs -p) 2>/dev/null || true
+		umount mounted 2>/dev/null || true
 		delpart "${devices[1]}" 1 2>/dev/null || true
 		blockdev --setrw "${devices[@]}" 2>/dev/null || true
 		losetup -d "${devices[@]}" 2>/dev/null || true' EXIT
