@@ -447,6 +447,13 @@ case_killed()
 	! "$BIN/blinksort" - --output-device="$input" </dev/null 2>err.input ||
 		fail "the input is not locked"
 	expect_match "$input: .*locked it" err.input
+	# A second run says so without blinksort, which would claim the output.
+	cp calls calls.before
+	expect_status 3 programs/blinktrial --scenario=pagecache --trials=1 \
+		--input-device="$output" --output-device="$input" \
+		--out=second 2>err.input
+	expect_match "$input: .*locked it" err.input
+	expect_same calls calls.before
 	kill -KILL "$pid"
 	wait "$pid" 2>/dev/null || true
 	wait_until nobody_hung

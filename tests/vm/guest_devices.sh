@@ -3,9 +3,9 @@
 #
 # Seven SATA disks, sda to sdg: sda and sdb become md0, RAID-0; sdc to sde md1,
 # RAID-5, which has a stripe cache; sdf and sdg are for "disks make", and for
-# blinksort and blinktrial, which read and write arrays over them.  One card, eth0.  Every case
-# leaves the machine's settings as it found them, and that is looked at after
-# each.
+# blinksort and blinktrial, which read and write arrays over them.  One card, eth0.
+# Every case leaves the machine's settings as it found them, and that is looked at
+# after each.
 # shellcheck disable=SC2317 # cases are called by check
 
 # shellcheck source=tests/vm/guest_lib.sh

@@ -1,16 +1,23 @@
 """This machine as the target of trials, where one process sorts from a block
 device to another."""
 
+import contextlib
 import fcntl
 import os
+import time
 
 from trials.base.failure import FAILED, FILE, USAGE, Failure, of_file
 from trials.base.programs import end_of
+from trials.machine import disks
 from trials.run.machine import REHEARSAL_RECORDS, Machine, beside
 from trials.scenario import conditions, inputs
 from trials.scenario.context import DeviceContext
 from trials.scenario.inputs import RECORD_BYTES
 from trials.scenario.place import Place
+
+# udev locks a device for some milliseconds when a program has written to it.
+LOCK_TRIES = 20
+LOCK_PAUSE_S = 0.01
 
 
 class Devices(Machine):
@@ -48,6 +55,8 @@ class Devices(Machine):
         if source == output:
             raise Failure("--output-device", "is the device of the input",
                           USAGE)
+        for path in self._place.paths:
+            expect_unlocked(path)
         done = self._programs.call("blinksort", "-",
                                    f"--output-device={self._place.input}",
                                    f"--output-device={self._place.output}")
@@ -83,8 +92,8 @@ class Devices(Machine):
 
     def _hold(self) -> None:
         """Have both open, so that the kernel keeps their pages between one
-        program and the next; and the input locked, as who writes to a device
-        locks it.  The sorter locks the output."""
+        program and the next; and a lock on the input, which keeps blinksort,
+        and another run, from writing there.  The sorter locks the output."""
         for path in self._place.paths:
             try:
                 self._held.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
@@ -93,8 +102,7 @@ class Devices(Machine):
         try:
             fcntl.flock(self._held[0], fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Failure(self._place.input, "it is in use: another program "
-                          "has locked it", FILE) from None
+            raise locked(self._place.input) from None
 
     # --- a trial --------------------------------------------------------------
 
@@ -124,6 +132,30 @@ class Devices(Machine):
         while self._held:
             os.close(self._held.pop())
         super().close(keep)
+
+
+def locked(path: str) -> Failure:
+    return Failure(path, "it is in use: another program has locked it", FILE)
+
+
+def expect_unlocked(path: str) -> None:
+    """blinksort would find a lock, too; but while it looked, it would claim
+    the devices, and the trials of the run that holds the lock would fail."""
+    if not os.path.exists(path) or not disks.is_device(path):
+        return
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise of_file(path, error) from None
+    try:
+        for _ in range(LOCK_TRIES):
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            time.sleep(LOCK_PAUSE_S)
+    finally:
+        os.close(fd)
+    raise locked(path)
 
 
 def expect_room(path: str, size_bytes: int) -> None:
