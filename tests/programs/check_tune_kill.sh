@@ -1,15 +1,10 @@
 #!/bin/bash
 # check_tune_kill.sh - blinktune killed after every single step
 #
-# A step is a system call that changes something: a file created or opened for
-# writing, a write, a child started or waited for.  strace kills blinktune when
-# it is about to make the Nth such call, for every N there is; and then a plain
-# revert must restore the tree byte for byte.
+# A plain revert must then restore the tree byte for byte.
 
 # shellcheck disable=SC2317 # cases are called by check
 . "$(dirname "$0")/tune_lib.sh"
-
-readonly CALLS=openat,write,clone,wait4
 
 cat >"$SCRATCH/few.profile" <<'END'
 set cpu-governor:policy0 performance
@@ -18,30 +13,6 @@ set swappiness 1
 try mtu 9000
 try c-states 3
 END
-
-# traced ARGUMENT...: blinktune under strace; the log in ./log.
-traced()
-{
-	strace -qq -o log -e "trace=$CALLS" "$@"
-}
-
-# steps_of LOG: those that change something, as "CALL N": the Nth of that call.
-steps_of()
-{
-	awk -F'(' '
-	/^(openat|write|clone|wait4)\(/ {
-		number = ++count[$1]
-		if ($1 == "openat" && (!/O_CREAT|O_WRONLY|O_RDWR/ ||
-				       /"\/dev\/(null|tty|fd\/)/))
-			next
-		# Here-documents are written to pipes of their own.
-		if ($1 == "write" && !/^write\(1,/)
-			next
-		if ($1 == "wait4" && /WNOHANG/)
-			next
-		print $1, number
-	}' "$1"
-}
 
 # thin: of many lines some, when there is little time
 thin()
@@ -53,32 +24,16 @@ thin()
 	fi
 }
 
-# killed_at "CALL N" ARGUMENT...: 0 if it was.
-killed_at()
-{
-	local call=${1% *} number=${1#* } got=0
-	shift
-
-	# bash would tell the death of a child that it waits for itself.
-	{
-		strace -qq -o log -e "trace=$call" \
-			-e "inject=$call:signal=SIGKILL:when=$number" \
-			"${TUNE[@]}" -q "$@" || got=$?
-	} >out 2>&1
-	[ "$got" = 137 ]
-}
-
-# shortest_steps UNDO COMMAND...: into ./steps, those of the shortest of three
-# runs; a longer one waited more often, as later runs may not.  The function UNDO
-# undoes each run.
+# shortest_steps UNDO ARGUMENT...: into ./steps, those of blinktune in the shortest
+# of three runs; a longer one waited more often, as later runs may not.  The
+# function UNDO undoes each run.
 shortest_steps()
 {
 	local undo=$1 run
 	shift
 
 	for run in 1 2 3; do
-		traced "$@" >/dev/null
-		steps_of log >"steps.$run"
+		print_steps "$@" >"steps.$run"
 		"$undo"
 	done
 	wc -l steps.[123] | sort -n | awk 'NR == 1 { print $2 }' |
@@ -119,7 +74,7 @@ case_apply()
 	local step killed=0
 
 	make_tree tree
-	shortest_steps revert_all "${TUNE[@]}" -q apply "$SCRATCH/few.profile"
+	shortest_steps revert_all apply "$SCRATCH/few.profile"
 	while read -r step; do
 		! in_three_runs attempt "$step" apply || killed=$((killed + 1))
 		tune revert >out 2>&1 || fail "$step: $(cat out)"
@@ -135,7 +90,7 @@ case_revert()
 
 	make_tree tree
 	apply_few
-	shortest_steps apply_few "${TUNE[@]}" -q revert
+	shortest_steps apply_few revert
 	tune revert
 	while read -r step; do
 		! in_three_runs attempt "$step" revert || killed=$((killed + 1))
@@ -152,7 +107,7 @@ case_again()
 	local apply revert
 
 	make_tree tree
-	for apply in 'write 30' 'write 40' 'openat 100'; do
+	for apply in 'write 30' 'write 40' "openat 4 $PWD/state/journal"; do
 		for revert in 'write 2' 'write 3' 'write 4'; do
 			killed_at "$apply" apply "$SCRATCH/few.profile" || true
 			killed_at "$revert" revert || true

@@ -202,12 +202,7 @@ case_theirs()
 	tune apply swappiness=60,numa-balancing=0
 	put tree/proc/sys/vm/swappiness 50
 	cp state/journal good
-	# bash would tell the death of a child.
-	{
-		strace -qq -o log -e trace=openat -e \
-			"inject=openat:signal=SIGKILL:when=$(revert_writes_at)" \
-			"${TUNE[@]}" -q revert && fail 'not killed'
-	} 2>/dev/null
+	killed_at "$(revert_writes_at)" revert || fail 'not killed'
 	expect_match '^done	0	reverted	50	' state/journal
 	tune revert
 	[ "$(cat tree/proc/sys/vm/swappiness)" = 50 ]
@@ -215,14 +210,12 @@ case_theirs()
 	expect_tree_restored
 }
 
-# revert_writes_at: prints which openat of a revert opens numa_balancing for
+# revert_writes_at: prints the step of a revert that opens numa_balancing for
 # writing; all is as before.
 revert_writes_at()
 {
 	cp -r tree tree.kept
-	strace -qq -o log -e trace=openat "${TUNE[@]}" -q revert
-	awk '/^openat/ { number++ }
-		/numa_balancing", O_RDWR/ { print number; exit }' log
+	print_steps revert | grep -m 1 '/numa_balancing$'
 	rm -r tree
 	mv tree.kept tree
 	cp good state/journal

@@ -8,6 +8,8 @@
 #   tune ARGUMENT...          the same, quiet
 #   expect_tree_restored      ./tree is as make_tree has made it, byte for byte
 #   tune_processes FOLDER     prints those that blinktune left running below it
+#   print_steps, killed_at, in_three_runs
+#                             to end blinktune at each step, see below
 #   expect_most_killed N STEPS
 #                             of a test that kills at each line of the file STEPS
 #   open_program              PROGRAM, a copy of blinktune that every user may
@@ -95,6 +97,53 @@ tune_processes()
 			;;
 		esac
 	done
+}
+
+# --- steps of blinktune ---------------------------------------------------------
+#
+# A step is a system call that changes something: a file created or opened for
+# writing, a write, a child started or waited for.
+
+# print_steps ARGUMENT...: runs blinktune, and prints each of its steps as "CALL N",
+# the Nth of that call; or as "openat N PATH", since blinktune opens a file of each
+# process there is.  strace follows exec, not the children.
+print_steps()
+{
+	strace -qq -o log -e trace=openat,write,clone,wait4 "${TUNE[@]}" -q "$@" \
+		>/dev/null
+	awk -F'(' '
+	/^openat\(/ {
+		split($0, words, "\"")
+		number = ++opened[words[2]]
+		if (/O_CREAT|O_WRONLY|O_RDWR/ && !/"\/dev\/(null|tty|fd\/)/)
+			print $1, number, words[2]
+	}
+	/^(write|clone|wait4)\(/ {
+		number = ++count[$1]
+		# Here-documents are written to pipes of their own.
+		if ($1 == "write" && !/^write\(1,/)
+			next
+		if ($1 == "wait4" && /WNOHANG/)
+			next
+		print $1, number
+	}' log
+}
+
+# killed_at "CALL N [PATH]" ARGUMENT...: runs blinktune; 0 if it was killed when it
+# was about to make that call
+killed_at()
+{
+	local call number path got=0
+	read -r call number path <<<"$1"
+	shift
+
+	# bash would tell the death of a child that it waits for itself.
+	{
+		strace -qq -o log -e "trace=$call" ${path:+-P "$path"} \
+			-e "inject=$call:signal=SIGKILL:when=$number" \
+			"${TUNE[@]}" -q "$@" || got=$?
+	} >out 2>&1
+	[ "$got" = 137 ]
 }
 
 # in_three_runs COMMAND...: until it succeeds.  Which of its processes is first
