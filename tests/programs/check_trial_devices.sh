@@ -289,14 +289,14 @@ case_work_folder()
 
 	mkdir work
 	for name in in.first in.summary; do
-		echo theirs >work/$name
+		echo theirs >"work/$name"
 		refused ".*work/$name: is there already" "$input" "$output" \
 			--work=work
-		echo theirs | cmp - work/$name
-		rm work/$name
+		echo theirs | cmp - "work/$name"
+		rm "work/$name"
 	done
 	for name in in out rehearsal; do
-		echo theirs >work/$name
+		echo theirs >"work/$name"
 	done
 	sort_on_devices 0 --scenario=pagecache --work=work
 	expect_sorted
