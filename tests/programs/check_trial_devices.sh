@@ -443,7 +443,7 @@ case_killed()
 	local edit pid seconds
 
 	start_hung
-	# Who would write to the input meanwhile.
+	# Another blinksort may not write to the input meanwhile.
 	! "$BIN/blinksort" - --output-device="$input" </dev/null 2>err.input ||
 		fail "the input is not locked"
 	expect_match "$input: .*locked it" err.input
