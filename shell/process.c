@@ -154,7 +154,10 @@ UNINSTRUMENTED static int child_main_of_clone(void *context)
 #ifdef __x86_64__
 
 /* Makes the system call, and calls function(context) in the child, which must
- * not return into our frames.  No C library wraps clone3(). */
+ * not return into our frames.  No C library wraps clone3().
+ *
+ * Each operand has a register of its own: for "r" the compiler may choose the
+ * stack pointer if the operand has its value, and the child's differs. */
 static long clone3_and_call(const struct clone_args *arguments,
 			    void (*function)(void *context), void *context)
 {
@@ -163,13 +166,12 @@ static long clone3_and_call(const struct clone_args *arguments,
 	__asm__ volatile("syscall\n\t"
 			 "test %%rax, %%rax\n\t"
 			 "jnz 1f\n\t"
-			 "mov %[context], %%rdi\n\t"
-			 "call *%[function]\n"
+			 "mov %%rdx, %%rdi\n\t"
+			 "call *%%rbx\n"
 			 "1:"
 			 : "=a"(ret)
 			 : "0"((long)SYS_clone3), "D"(arguments),
-			   "S"(sizeof(*arguments)), [function] "r"(function),
-			   [context] "r"(context)
+			   "S"(sizeof(*arguments)), "b"(function), "d"(context)
 			 : "rcx", "r11", "memory");
 	return ret;
 }
