@@ -42,7 +42,7 @@ struct job {
 
 struct rank_thread {
 	pthread_t thread;
-	char number[4], input[128], output[128];
+	char number[11], input[128], output[128];
 	const char *input_path, *output_path;
 	struct sorter_config config;
 	struct cluster_config cluster_config;
