@@ -363,8 +363,10 @@ case_beyond_memory()
 	ask '{"memory-limited", "input-beyond-memory"} <=
 	     {c["name"] for c in trials[0]["conditions"] if c["met"]}'
 	ask 'trials[0]["ranks"][0]["external"]["spilled_bytes"] > 10000000'
+	ask 'design["memory_bytes"] == 20 << 20'
 	"$REPORT" record >told
 	expect_match '^reference +output ' told
+	expect_match '^memory +20.00 MiB for the sorter' told
 }
 
 case_nothing_overwritten()

@@ -9,8 +9,9 @@ import unit
 import trial_samples
 from trials.base.failure import Failure
 from trials.record import store
-from trials.report import gate
+from trials.report import gate, settings, table
 from trials.report.study import Study
+from trials.run import options
 from trials.statistics import comparison
 
 MACHINE = {"cpu": {"model_name": "A CPU", "frequency": {"governor": "fast"}},
@@ -87,8 +88,8 @@ class JudgeTest(unittest.TestCase):
             pairs = [pair() for _ in verdicts]
             for one, verdict in zip(pairs, verdicts):
                 one.verdict = verdict
-            result = gate.Result("a", "b", 0.01, False, False, [], [], [],
-                                 pairs)
+            result = gate.Result("a", "b", "1", "2", 0.01, False, False, [],
+                                 [], [], [], pairs)
             self.assertEqual(result.status, status)
 
 
@@ -172,6 +173,101 @@ class CompareTest(unittest.TestCase):
             with self.assertRaisesRegex(Failure, why) as caught:
                 gate.compare(before, self.study(**options))
             self.assertEqual(caught.exception.status, 3)
+
+    def asked(self, *more, memory=None, alter=None):
+        """A study of a record for which blinktrial was asked this."""
+        asked = options.complete(options.parse(
+            ["--scenario=beyond-memory", "--trials=20", "--out=/r",
+             "--seed=5", *more]))
+        hosts = asked.hosts.split(",") if asked.hosts else None
+        devices = asked.input_device and {
+            "input": asked.input_device, "output": asked.output_device}
+        return self.study(
+            scenarios=asked.scenarios, trials=asked.trials, seed=asked.seed,
+            sweep_text=trial_samples.SWEEP if asked.sweep else None,
+            records=asked.records, devices=devices, order=asked.order,
+            kind="ascii" if asked.ascii else "binary",
+            ranks=len(hosts) if hosts else 1, memory_bytes=memory,
+            command=options.command_of(asked), alter=alter)
+
+    def test_every_option(self):
+        """Each is compared, listed, or known to have no effect."""
+        devices = ["--input-device=/dev/a", "--output-device=/dev/b"]
+        others = {
+            "scenarios": ["--scenario=beyond-memory,cache"],
+            "trials": ["--trials=21"], "sweep": ["--sweep=/s"],
+            "hosts": ["-w", "n1,n2"], "work": ["--work=/w"],
+            "input_device": devices, "output_device": devices,
+            "records": ["--records=7"], "ascii": ["--ascii"],
+            "seed": ["--seed=6"], "order": ["--order=sequence"],
+            "unverified": ["--unverified"], "cache_bytes": ["--cache-bytes=1M"],
+            "memory": ["--memory=8M"], "price": ["--price=/p"],
+            "energy": ["--energy"], "powercap": ["--energy", "--powercap=/c"],
+            "key": ["--key=/k"], "meter": ["--meter=/m"],
+            "noise_limit": ["--noise-limit=5"],
+            "noise_wait": ["--noise-wait=9"]}
+        self.assertEqual({*others}, {*options.LASTING, *options.REPLACEABLE})
+        before = self.asked()
+        for name, more in others.items():
+            try:
+                result = gate.compare(before, self.asked(*more))
+            except Failure as failure:
+                self.assertEqual(failure.status, 3)
+                continue
+            shown = {each["key"] for each in result.options}
+            for pair in result.pairs:
+                if pair.settings:
+                    self.assertEqual(pair.verdict, "inconclusive")
+                shown.update(each["key"] for each in pair.settings)
+            if name in settings.WITHOUT_EFFECT:
+                self.assertEqual(shown, set(), name)
+            else:
+                self.assertIn(options.spelled(name), shown)
+
+    def test_other_parameters(self):
+        """A change of the reference is no change of the program."""
+        before = self.study(sweep_text="sort.threads default | 1\n")
+        result = gate.compare(before, self.study(
+            sweep_text="sort.threads 1 | 2\n"))
+        self.assertEqual(result.status, 7)
+        self.assertEqual([pair.settings for pair in result.pairs], 2 * [[
+            {"key": "sort.threads", "before": "default", "after": "1"}]])
+        self.assertIn("The settings differ, so that no verdict is possible:\n"
+                      "  pagecache, reference, sort.threads: default -> 1\n",
+                      gate.text(result))
+        for text in (None, "sort.kernel default | scalar\n",
+                     "tune.swappiness keep | 1\n"):
+            other = self.study(sweep_text=text)
+            self.assertEqual(gate.compare(before, other).pairs[0].settings, [])
+        self.assertEqual(
+            [each["after"] for each in gate.compare(before, self.study(
+                sweep_text="tune.swappiness 1 | keep\n")).pairs[0].settings],
+            ["1"])
+
+    def test_other_memory(self):
+        before = self.asked("--memory=8M", memory=8 << 20)
+        result = gate.compare(before, self.asked("--memory=24M"))
+        self.assertEqual(result.status, 7)
+        self.assertIn("--memory: 8388608 -> 25165824\n", gate.text(result))
+        # The default, and what was given, are the same.
+        self.assertEqual(self.verdict(self.asked(),
+                                      self.asked("--memory=256M")), "same")
+        self.assertIn("\nmemory     8.000 MiB for the sorter in "
+                      "beyond-memory\n", table.text(before))
+
+    def test_other_conditions(self):
+        def other(trial):
+            trial["conditions"][0]["wanted"] = "50 %"
+        result = gate.compare(self.study(), self.study(alter=other))
+        self.assertEqual(result.status, 7)
+        self.assertIn("condition input-resident: 100 % -> 50 %\n",
+                      gate.text(result))
+
+    def test_versions(self):
+        result = gate.compare(self.study(), self.study())
+        self.assertRegex(gate.text(result), "(?m)^after   .*record2, blinksort "
+                                            "0123abc$")
+        self.assertEqual(gate.document(result)["version_before"], "0123abc")
 
     def test_environments(self):
         before = self.study()

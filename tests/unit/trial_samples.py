@@ -143,12 +143,12 @@ def noise_look(*percents, limit=None, over=None, waited_ns=0, hosts=None):
 
 
 def make_design(*, scenarios=("pagecache",), sweep_text=None, trials=20,
-                seed=1, ranks=1, **options):
+                seed=1, ranks=1, command=("blinktrial",), **options):
     hosts = [f"node{number:02}:7300" for number in range(ranks)]
     return designs.make(
         list(scenarios), sweep.parse(sweep_text) if sweep_text else None,
         trials, seed, hosts=hosts if ranks > 1 else None,
-        command=["blinktrial"], program_version="0123abc", **options)
+        command=command, program_version="0123abc", **options)
 
 
 def environment(governor="performance"):

@@ -157,14 +157,16 @@ def make(scenarios: list[str], sweep: Optional[Sweep], trials: int, seed: int,
          record_bytes: int = 100, kind: str = "binary", order: str = "blocks",
          command: tuple = (), program_version: Optional[str] = None,
          unsettable: Optional[Unsettable] = None,
+         memory_bytes: Optional[int] = None,
          price: Optional[dict] = None, energy: Optional[dict] = None) -> dict:
     """The document design.json.
 
     `trials` is the number of blocks.  `unsettable` says what this machine can't
     be told: a function of a parameter and its value that returns the reason or
     None, or a mapping from such pairs to reasons.  `devices` has the paths of
-    "input" and "output" if they are block devices.  `price`: see
-    cost/price.py, and `energy`: see cost/energy.py.
+    "input" and "output" if they are block devices.  `memory_bytes` is what the
+    sorter may take in beyond-memory, if that is one of the scenarios.  `price`:
+    see cost/price.py, and `energy`: see cost/energy.py.
     """
     _check(scenarios, trials, order)
     configurations = [_configuration(REFERENCE, REFERENCE, {})]
@@ -186,6 +188,7 @@ def make(scenarios: list[str], sweep: Optional[Sweep], trials: int, seed: int,
         "records": records,
         "record_bytes": record_bytes,
         "kind": kind,
+        "memory_bytes": memory_bytes,
         "sweep_text": sweep.text if sweep else None,
         "configurations": configurations,
         "racing": sweep.racing if sweep else None,

@@ -14,13 +14,13 @@ configuration that both have, by name:
             one-sided tests at 5 % each, so that "same" has been shown, and is
             not just that nothing was found
   failed    a greater share of the trials failed than before
-  inconclusive   none of these: more trials would tell; or the machines are
-            not the same, so that nothing can
+  inconclusive   none of these: more trials would tell; or the machines or the
+            settings are not the same (see settings.py), so that nothing can
 
 The change is the shift over the older median.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Optional
 
 import numpy as np
@@ -28,7 +28,7 @@ import numpy as np
 from trials.base import text_table, units
 from trials.base.failure import FILE, Failure
 from trials.machine import environment
-from trials.report import table
+from trials.report import settings, table
 from trials.statistics import comparison
 
 SCHEMA = "blinkreport-compare-1"
@@ -78,16 +78,21 @@ class Pair:
     p_value: Optional[float] = None
     p_holm: Optional[float] = None
     verdict: str = "inconclusive"
+    # Settings that are not the same: {"key", "before", "after"}.
+    settings: list = field(default_factory=list)
 
 
 @dataclass
 class Result:
     before: str
     after: str
+    version_before: Optional[str]
+    version_after: Optional[str]
     margin_ratio: float
     machine_differs: bool
     across_machines: bool
-    differences: list  # {"key", "before", "after"}
+    options: list  # {"key", "before", "after"}; those that forbid nothing
+    differences: list  # the same of the environments
     only_before: list  # "scenario, configuration" that the other lacks
     only_after: list
     pairs: list
@@ -114,14 +119,20 @@ def compare(before, after, margin_ratio=MARGIN_RATIO,
         raise Failure(after.run.path, "has no scenario and configuration that "
                       f"{before.run.path} has", FILE)
     pairs = [_pair(before.groups[key], after.groups[key]) for key in keys]
+    for key, pair in zip(keys, pairs):
+        pair.settings = settings.group_differences(
+            before, after, before.groups[key], after.groups[key])
     tested = [pair for pair in pairs if pair.p_value is not None]
     for pair, p_holm in zip(
             tested, comparison.holm([pair.p_value for pair in tested])):
         pair.p_holm = p_holm
     for pair in pairs:
         pair.verdict = judge(pair, margin_ratio, not differs or across_machines)
-    return Result(before.run.path, after.run.path, margin_ratio, differs,
-                  across_machines, differences,
+    return Result(before.run.path, after.run.path,
+                  before.design["program_version"],
+                  after.design["program_version"], margin_ratio, differs,
+                  across_machines, settings.differences(before, after),
+                  differences,
                   _missing(before, after), _missing(after, before), pairs)
 
 
@@ -180,7 +191,7 @@ def judge(pair: Pair, margin_ratio, comparable=True) -> str:
     # Shares, without dividing: an arm may have no trial yet.
     if pair.failed_after * trials_before > pair.failed_before * trials_after:
         return "failed"
-    if not comparable or pair.p_holm is None:
+    if not comparable or pair.settings or pair.p_holm is None:
         return "inconclusive"
     if (pair.change_low_ratio is not None
             and -margin_ratio <= pair.change_low_ratio
@@ -201,7 +212,8 @@ def document(result: Result) -> dict:
 
 
 def text(result: Result) -> str:
-    lines = [f"before  {result.before}", f"after   {result.after}",
+    lines = [f"before  {result.before}, blinksort {result.version_before}",
+             f"after   {result.after}, blinksort {result.version_after}",
              f"margin  {result.margin_ratio:.2%}".replace("%", " %"),
              f"test    {TEST_WORDS}", "",
              _pairs_text(result.pairs)]
@@ -211,7 +223,7 @@ def text(result: Result) -> str:
         notes.append("Scenarios marked * were not verified in both records.")
     if notes:
         lines += ["", *notes]
-    lines += _differences_text(result)
+    lines += _settings_text(result) + _differences_text(result)
     found = sum(pair.verdict == result.verdict for pair in result.pairs)
     lines += ["", f"{result.verdict}: {found} of {len(result.pairs)}"]
     return text_table.as_lines("\n".join(lines) + "\n")
@@ -242,17 +254,31 @@ def _pair_row(pair):
             pair.verdict]
 
 
-def _differences_text(result):
-    if not result.differences:
+def _listed(heading, found):
+    if not found:
         return []
-    lines = ["", "The environments differ:"]
-    # What matters most first: a new machine differs in a hundred things.
-    ordered = sorted(result.differences, key=lambda d: not is_machine(d))
-    lines += [text_table.wrapped(f"{d['key']}: {d['before']} -> {d['after']}")
-              for d in ordered[:_LISTED]]
-    if len(ordered) > _LISTED:
-        lines.append(f"  and in {len(ordered) - _LISTED} other things "
+    lines = ["", heading]
+    lines += [text_table.wrapped(
+        f"{d['key']}: {d['before']} -> {d['after']}")
+        for d in found[:_LISTED]]
+    if len(found) > _LISTED:
+        lines.append(f"  and in {len(found) - _LISTED} other things "
                      "(--json has all)")
+    return lines
+
+
+def _settings_text(result):
+    found = [{**difference, "key": f"{pair.scenario}, {pair.configuration}, "
+                                   f"{difference['key']}"}
+             for pair in result.pairs for difference in pair.settings]
+    return _listed("The settings differ, so that no verdict is possible:",
+                   found) + _listed("The options differ:", result.options)
+
+
+def _differences_text(result):
+    # What matters most first: a new machine differs in a hundred things.
+    lines = _listed("The environments differ:", sorted(
+        result.differences, key=lambda d: not is_machine(d)))
     if result.machine_differs:
         lines.append("  This is another machine: "
                      + ("compared all the same." if result.across_machines

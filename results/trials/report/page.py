@@ -10,7 +10,7 @@ import shlex
 from trials.base import units
 from trials.record import design as designs
 from trials.report import (cost, frame, machine_facts, markup, noise,
-                           page_tables, plots, transports)
+                           page_tables, plots, table, transports)
 
 _DOI = "10.1109/CLUSTER.2011.75"
 
@@ -63,7 +63,9 @@ def _results(study):
     setting = (f"Sorting {units.count(design['records'])} records of "
                f"{design['record_bytes']} bytes, {designs.route(design)}, on "
                f"{where}"
-               + (f": {known}" if known else "") + ".")
+               + (f": {known}" if known else "")
+               + (f"; {table.memory_words(design)}"
+                  if design.get("memory_bytes") else "") + ".")
     return markup.paragraph(setting) + "".join(
         '<p class="result">' + _result(study, scenario) + " "
         + markup.text(_verdicts(study, scenario)) + "</p>\n"

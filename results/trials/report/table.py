@@ -56,6 +56,11 @@ def machine_text(study) -> str:
     return machine_facts.summary(first_environment(study)) or "not recorded"
 
 
+def memory_words(design) -> str:
+    return (f"{units.size(design['memory_bytes'])} for the sorter in "
+            "beyond-memory")
+
+
 def _heading(study):
     design = study.design
     hosts = design["hosts"]
@@ -68,6 +73,8 @@ def _heading(study):
                           if design.get("devices") else "")),
              ("trials", f"{units.count(len(study.run.trials))} in order of "
                         f"{design['order']}, seed {design['seed']}")]
+    if design.get("memory_bytes"):
+        lines.append(("memory", memory_words(design)))
     if study.looks:
         lines.append(("noise", noise.words(study)))
     if any(group.comparison for group in study.groups.values()):

@@ -20,6 +20,7 @@ from trials.run.progress import Progress
 from trials.run.ranks import Ranks
 from trials.run.runner import Runner
 from trials.run.supervisor import Supervisor
+from trials.scenario.conditions import BeyondMemory, DEFAULT_MEMORY_BYTES
 from trials.scenario.inputs import RECORD_BYTES
 from trials.scenario.tuning import Tuning, Unavailable
 from trials.statistics.racing import is_sample
@@ -74,7 +75,8 @@ def begin(options, programs: Programs, supervisor: Supervisor) -> int:
         kind="ascii" if options.ascii else "binary", order=options.order,
         command=command_line.command_of(options),
         program_version=programs.version(),
-        unsettable=settings(tuning, target), price=price, energy=measured)
+        unsettable=settings(tuning, target),
+        memory_bytes=memory_of(options), price=price, energy=measured)
     folders = missing_folders(options.out)
     try:
         target.make_inputs(reuse=False)
@@ -94,6 +96,13 @@ def begin(options, programs: Programs, supervisor: Supervisor) -> int:
     with record:
         return trials(options, record, target, tuning, supervisor, programs,
                       energy)
+
+
+def memory_of(options) -> int | None:
+    """What the sorter may take in beyond-memory; None without it."""
+    if BeyondMemory.name not in options.scenarios:
+        return None
+    return options.memory or DEFAULT_MEMORY_BYTES
 
 
 def open_energy(options) -> tuple[Energy, dict | None]:

@@ -1,0 +1,95 @@
+"""What was run: all that a time depends on beside the program and the machine.
+
+Two records can be compared only where these are the same.  A difference of the
+settings would otherwise pass for one of the program.
+"""
+
+from trials.base.failure import Failure
+from trials.record.sweep import ranks_of
+from trials.run import options
+from trials.scenario.conditions import DEFAULT_MEMORY_BYTES
+
+# Options by which two records may differ.  The first are listed beside the
+# verdicts; the others change no time, or are compared otherwise: scenarios and
+# sweep are in the names and parameters of what is compared, the seed is that of
+# the order, and prices and energy are read beside the trials.
+LISTED = ("hosts", "work", "input_device", "output_device", "unverified",
+          "noise_limit", "noise_wait")
+WITHOUT_EFFECT = ("scenarios", "sweep", "trials", "seed", "key", "price",
+                  "energy", "powercap", "meter")
+# Options that act in these scenarios only.
+SCENARIOS = {"memory": ("beyond-memory",),
+             "cache_bytes": ("platter", "beyond-memory")}
+# What a parameter of this kind is where a configuration does not name it.
+_ABSENT = {"sort": "default", "tune": "keep"}
+
+
+def commanded(design: dict) -> dict:
+    """The value of each option that the record was begun with.  Nothing, if
+    the command is not one of blinktrial's: a record may be anybody's."""
+    try:
+        found = options.parser().parse_args(design["command"][1:])
+    except Failure:
+        return {}
+    found.order = design["order"]
+    found.memory = found.memory or DEFAULT_MEMORY_BYTES
+    return {name: options.written(getattr(found, name))
+            for name in (*options.LASTING, *options.REPLACEABLE)}
+
+
+def differences(before, after) -> list:
+    """{"key", "before", "after"} of each listed option of two studies."""
+    old, new = commanded(before.design), commanded(after.design)
+    return [_difference(options.spelled(name), old[name], new[name])
+            for name in LISTED if name in old and name in new
+            and old[name] != new[name]]
+
+
+def group_differences(before, after, old, new) -> list:
+    """The same of all settings on which the times of two groups depend."""
+    found = (_compared(_parameters(old), _parameters(new), _absent)
+             + _compared(_conditions(old), _conditions(new)))
+    asked = [_acting(commanded(study.design), group.scenario)
+             for study, group in ((before, old), (after, new))]
+    return found + _compared(*asked)
+
+
+def _parameters(group) -> dict:
+    return {**group.parameters,
+            **{f"ranks.{name}": value for name, value
+               in (ranks_of(group.parameters) or {}).items()}}
+
+
+def _absent(name):
+    return _ABSENT.get(name.partition(".")[0], "absent")
+
+
+def _conditions(group) -> dict:
+    """What each condition asked for; of a trial that failed, as well."""
+    wanted = {}
+    for trial in group.trials:
+        for each in trial["conditions"]:
+            wanted.setdefault(each["name"], {})[each["wanted"]] = None
+    return {f"condition {name}": ", ".join(texts)
+            for name, texts in wanted.items()}
+
+
+def _acting(asked, scenario) -> dict:
+    return {options.spelled(name): value for name, value in asked.items()
+            if name not in (*LISTED, *WITHOUT_EFFECT)
+            and scenario in SCENARIOS.get(name, (scenario,))}
+
+
+def _compared(old, new, absent=None) -> list:
+    """What only one of them has is passed over, unless `absent` tells what it
+    is in the other: an older blinktrial knew fewer conditions and options."""
+    if absent:
+        names = dict.fromkeys((*old, *new))
+        old, new = ({name: each.get(name, absent(name)) for name in names}
+                    for each in (old, new))
+    return [_difference(name, old[name], new[name]) for name in old
+            if name in new and old[name] != new[name]]
+
+
+def _difference(key, before, after):
+    return {"key": key, "before": before, "after": after}
