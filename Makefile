@@ -146,10 +146,12 @@ file_flags = $(if $(filter %_avx2.c,$1),$(AVX2)) \
 WRAP_lying_rank := datagram_send rank_find
 WRAP_test_external_sort := aligned_alloc calloc fallocate \
 	io_uring_queue_init io_uring_queue_init_params io_uring_submit malloc \
-	mmap pread pthread_create pwrite realloc scratch_take scratch_written \
+	mmap orderer_drop_duplicates orderer_run orderer_sort_oversized pread \
+	pthread_create pwrite realloc scratch_take scratch_written \
 	write_queue_reap write_queue_submit
 WRAP_test_external_lanes := $(WRAP_test_external_sort)
 WRAP_test_file_io := pread pwrite
+WRAP_test_orderer := thread_pool_wait_while
 WRAP_test_scratch := fallocate fstat fstatfs fstatvfs openat unlinkat
 WRAP_fuzz_cluster := clock_gettime nanosleep ppoll topology_read
 

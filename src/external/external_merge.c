@@ -501,7 +501,8 @@ static bool fetch_records(struct external *external, struct batch *batch)
 	};
 	bool good;
 
-	external_sort_in_place(external, batch);
+	if (!external_sort_in_place(external, batch))
+		return false;
 	external_begin_pass(external, EXTERNAL_OUTPUT);
 	external->next_record = batch->record_count;
 	good = record_fetch_run(&config, &pass->read_bytes,

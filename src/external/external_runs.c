@@ -243,7 +243,7 @@ static void index_resident(struct external *external, struct batch *batch)
 	}
 }
 
-void external_sort_in_place(struct external *external, struct batch *batch)
+bool external_sort_in_place(struct external *external, struct batch *batch)
 {
 	const struct orderer_config config = {
 		.index_bits = batch->plan.index_bits,
@@ -256,18 +256,22 @@ void external_sort_in_place(struct external *external, struct batch *batch)
 
 	begin_ordering(external, batch, &config);
 	thread_pool_run(&external->orderers, sort_in_place, external);
+	/* A worker that has seen a failure has left its buckets. */
+	if (first_failure_stops(&external->failure))
+		return false;
 	entries = orderer_sorted_entries(&external->orderer);
 	batch->record_count = orderer_record_count(&external->orderer);
 	batch_keep_order(batch, entries);
 	external->result->dropped_count +=
 		orderer_dropped_count(&external->orderer);
+	return true;
 }
 
 bool external_keep(struct external *external, struct batch *batch)
 {
-	if (begin_run(external, batch) < 0)
+	if (begin_run(external, batch) < 0 ||
+	    !external_sort_in_place(external, batch))
 		return false;
-	external_sort_in_place(external, batch);
 	index_resident(external, batch);
 	return true;
 }
@@ -301,10 +305,10 @@ static bool give_away(struct external *external, struct batch *batch)
 {
 	uint64_t input_count = batch->record_count;
 
-	external_sort_in_place(external, batch);
-	if (batch->record_count == 0)
-		return !first_failure_stops(&external->failure);
-	return given_runs_offer(external->given, batch,
+	if (!external_sort_in_place(external, batch))
+		return false;
+	return batch->record_count == 0 ||
+	       given_runs_offer(external->given, batch,
 				external->config->input_begin +
 					batch->first_record,
 				input_count);

@@ -142,7 +142,7 @@ int external_begin_scratch(struct external *external);
 bool external_check_sink(struct external *external, struct sink *sink);
 
 /* The batch's entries into order, where they are. */
-void external_sort_in_place(struct external *external, struct batch *batch);
+bool external_sort_in_place(struct external *external, struct batch *batch);
 
 /* Spill a batch as one more run; sort it in place as one. */
 bool external_spill(struct external *external, struct batch *batch);

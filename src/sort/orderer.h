@@ -81,7 +81,7 @@ struct orderer_config {
 struct orderer_worker {
 	_Alignas(CACHE_PAIR_BYTES) uint64_t *entries; /* of the chunk at hand */
 	unsigned __int128 checksum;
-	bool has_passed; /* its part of the oversized buckets is done */
+	bool has_passed; /* it has been counted in passed_workers */
 };
 
 struct orderer {
@@ -119,7 +119,8 @@ struct orderer {
 	_Alignas(CACHE_PAIR_BYTES) _Atomic uint64_t
 		gathered_chunks; /* the records have been copied */
 	_Alignas(CACHE_PAIR_BYTES) _Atomic uint32_t next_oversized;
-	/* Workers that have no oversized bucket left to sort.  orderer_stop()
+	/* Workers that have no oversized bucket left to sort, or have left
+	 * since the run has failed: each counts itself once.  orderer_stop()
 	 * sets it to all of them. */
 	_Atomic uint32_t passed_workers;
 	/* 0 until the sink knows how much comes; the driver sets it to 1. */

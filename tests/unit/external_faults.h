@@ -19,6 +19,7 @@
 #include "base/failure.h"
 #include "io/scratch.h"
 #include "io/write_queue.h"
+#include "sort/orderer.h"
 
 #define DIRECTORIES 2 /* of scratch files */
 /* More than there are staging slots of the two sinks. */
@@ -35,6 +36,8 @@ enum call {
 	CALL_MALLOC, /* and its relatives */
 	CALL_MMAP,
 	CALL_THREAD,
+	/* A call of the orderer, when another team notes a failure. */
+	CALL_ORDERER,
 	CALLS
 };
 
@@ -104,6 +107,14 @@ bool __wrap_write_queue_submit(struct write_queue *queue, int fd,
 			       uint64_t offset_bytes, void *tag);
 void *__real_write_queue_reap(struct write_queue *queue, int *written);
 void *__wrap_write_queue_reap(struct write_queue *queue, int *written);
+bool __real_orderer_run(struct orderer *orderer, unsigned worker);
+bool __wrap_orderer_run(struct orderer *orderer, unsigned worker);
+bool __real_orderer_sort_oversized(struct orderer *orderer, unsigned worker);
+bool __wrap_orderer_sort_oversized(struct orderer *orderer, unsigned worker);
+bool __real_orderer_drop_duplicates(struct orderer *orderer, unsigned worker,
+				    uint64_t *kept_count);
+bool __wrap_orderer_drop_duplicates(struct orderer *orderer, unsigned worker,
+				    uint64_t *kept_count);
 void __real_scratch_written(struct scratch *scratch,
 			    const struct scratch_place *place, uint64_t bytes);
 void __wrap_scratch_written(struct scratch *scratch,
@@ -244,6 +255,33 @@ void __wrap_scratch_written(struct scratch *scratch,
 			pretend.flip_at = 0;
 	}
 	__real_scratch_written(scratch, place, bytes);
+}
+
+static inline void fail_elsewhere(const struct orderer *orderer)
+{
+	const struct failure failure = { .status = EXIT_FILE, .why = "cut" };
+
+	if (fails(CALL_ORDERER))
+		first_failure_note(orderer->wiring.failure, &failure);
+}
+
+bool __wrap_orderer_run(struct orderer *orderer, unsigned worker)
+{
+	fail_elsewhere(orderer);
+	return __real_orderer_run(orderer, worker);
+}
+
+bool __wrap_orderer_sort_oversized(struct orderer *orderer, unsigned worker)
+{
+	fail_elsewhere(orderer);
+	return __real_orderer_sort_oversized(orderer, worker);
+}
+
+bool __wrap_orderer_drop_duplicates(struct orderer *orderer, unsigned worker,
+				    uint64_t *kept_count)
+{
+	fail_elsewhere(orderer);
+	return __real_orderer_drop_duplicates(orderer, worker, kept_count);
 }
 
 /* Late writes happen when they are waited for, and not before. */

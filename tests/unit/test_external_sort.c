@@ -232,6 +232,21 @@ static void external_sort__waits_for_writes_fail(void **state)
 			    "Bad file descriptor");
 }
 
+/* The other team notes it, whatever the workers of this one do: each time that
+ * one of them turns to the orderer, of few threads or many. */
+static void external_sort__the_other_team_fails(void **state)
+{
+	(void)state;
+	for (unsigned turn = 0; turn < 8; turn++) {
+		plain_config(100, turn % 2 ? 8 : 2);
+		sort.unique = turn / 2 % 2;
+		make_records(turn / 4 ? KEYS_EQUAL : KEYS_RANDOM, 15000);
+		write_inputs();
+		set_least_memory();
+		fail_each(CALL_ORDERER, 0, false, false);
+	}
+}
+
 static void external_sort__resources_fail(void **state)
 {
 	(void)state;
@@ -312,6 +327,7 @@ int main(void)
 		TEST(external_sort__reads_and_writes_fail),
 		TEST(external_sort__ring_fails),
 		TEST(external_sort__waits_for_writes_fail),
+		TEST(external_sort__the_other_team_fails),
 		TEST(external_sort__resources_fail),
 		TEST(external_sort__one_directory_full),
 		TEST(external_sort__all_directories_full),

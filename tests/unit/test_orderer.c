@@ -3,6 +3,7 @@
  * plain stable sort: no file, no rank
  */
 #include <errno.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@
 #define PARTS_MAX 4
 #define SLOTS 8
 #define RUNS_MAX 5
-#define WORKERS_MAX 4
+#define WORKERS_MAX 8
 #define CHUNK_BYTES 16384
 
 /* --- records and the reference ----------------------------------------------
@@ -350,7 +351,7 @@ static void orderer_run__all_is_ready(void **state)
 		make_records(counts[turn % ARRAY_LEN(counts)],
 			     turn % 3 ? 256 : 2);
 		set_up(1 + turn % RUNS_MAX, 1 + random_below(40),
-		       1 + turn % PARTS_MAX, 1 + turn % WORKERS_MAX);
+		       1 + turn % PARTS_MAX, 1 + turn % 4);
 		begin(true);
 		orderer_add_up(&world->orderer, &world->set);
 		thread_pool_run(&world->pool, run, NULL);
@@ -455,7 +456,7 @@ static void orderer_run__ready_step_by_step(void **state)
 		random_shape();
 		make_records(turn % 2 ? 20000 : 40000, turn % 3 ? 256 : 2);
 		set_up(1 + turn % RUNS_MAX, 1 + random_below(60),
-		       1 + turn % PARTS_MAX, 1 + turn % WORKERS_MAX);
+		       1 + turn % PARTS_MAX, 1 + turn % 4);
 		raise_step_by_step(1 + random_below(4));
 		check_order();
 		tear_down();
@@ -530,7 +531,7 @@ static void orderer_run__ranges(void **state)
 		make_records(cases[turn % ARRAY_LEN(cases)].count,
 			     turn % 3 ? 256 : 2);
 		set_up(1 + turn % RUNS_MAX, 1 + random_below(20),
-		       1 + random_below(PARTS_MAX), 1 + turn % WORKERS_MAX);
+		       1 + random_below(PARTS_MAX), 1 + turn % 4);
 		begin(true);
 		for (uint32_t first = 0; first < record_count; first = end) {
 			end += random_below(record_count / (1 + turn % 9) + 2);
@@ -671,8 +672,7 @@ static void begin_some(unsigned turn)
 {
 	random_shape();
 	make_records(turn % 5 ? 20000 : turn, turn % 3 ? 256 : 2);
-	set_up(1 + turn % RUNS_MAX, 1 + random_below(40), 1,
-	       1 + turn % WORKERS_MAX);
+	set_up(1 + turn % RUNS_MAX, 1 + random_below(40), 1, 1 + turn % 4);
 	begin(true);
 	orderer_add_up(&world->orderer, &world->set);
 }
@@ -726,7 +726,7 @@ static void orderer_drop_duplicates__ranges(void **state)
 		random_shape();
 		make_records(5000, turn % 3 ? 256 : 2);
 		set_up(1 + turn % RUNS_MAX, 1 + random_below(40), 1,
-		       1 + turn % WORKERS_MAX);
+		       1 + turn % 4);
 		begin(true);
 		for (uint32_t first = 0; first < record_count; first = end) {
 			end = end_between_keys(first);
@@ -819,6 +819,129 @@ static void orderer_stop__while_duplicates_are_dropped(void **state)
 	drops_duplicates = false;
 }
 
+/* --- failures between the looks of two workers ------------------------------
+ *
+ * Another thread may note a failure at any moment.  Workers look for it now and
+ * then: some have looked before, and then wait for all; the others look when
+ * the run has failed.
+ */
+
+static struct {
+	bool is_on;
+	/* So many workers come at once, from number `first` on.  The others
+	 * come when the run has failed. */
+	unsigned first, early_count;
+	/* The run fails at this step of the workers that came at once, from 1
+	 * on; or, at the latest, when all of these wait. */
+	unsigned fails_at;
+	_Atomic unsigned steps, waits;
+	local_sort_fn *sort;
+} early;
+
+void __real_thread_pool_wait_while(const struct thread_pool *pool,
+				   _Atomic uint32_t *word, uint32_t value);
+void __wrap_thread_pool_wait_while(const struct thread_pool *pool,
+				   _Atomic uint32_t *word, uint32_t value);
+
+static void fail_run(void)
+{
+	const struct failure failure = { .status = EXIT_FILE, .why = "cut" };
+
+	first_failure_note(&world->failure, &failure);
+}
+
+static void count_step(void)
+{
+	if (atomic_fetch_add(&early.steps, 1) + 1 == early.fails_at)
+		fail_run();
+}
+
+static void count_step_and_sort(uint64_t *entries, size_t count)
+{
+	count_step();
+	early.sort(entries, count);
+}
+
+void __wrap_thread_pool_wait_while(const struct thread_pool *pool,
+				   _Atomic uint32_t *word, uint32_t value)
+{
+	if (early.is_on) {
+		count_step();
+		if (atomic_fetch_add(&early.waits, 1) + 1 >= early.early_count)
+			fail_run();
+	}
+	__real_thread_pool_wait_while(pool, word, value);
+}
+
+static void run_early_or_late(void *context, unsigned worker)
+{
+	unsigned count = world->pool.worker_count;
+	uint64_t kept_count;
+
+	(void)context;
+	if ((worker + count - early.first) % count >= early.early_count)
+		while (!first_failure_stops(&world->failure))
+			sched_yield();
+	if (sorts_only) {
+		sort_only(NULL, worker);
+		return;
+	}
+	if (worker == 0 && drops_duplicates) {
+		orderer_drop_duplicates(&world->orderer, 0, &kept_count);
+		orderer_begin_chunks(&world->orderer);
+	}
+	run(NULL, worker);
+}
+
+/* Returns how many steps there were. */
+static unsigned fail_at_step(unsigned workers, unsigned step)
+{
+	early.fails_at = step;
+	early.steps = early.waits = 0;
+	make_records(3000, drops_duplicates || sorts_only ? 256 : 2);
+	set_up(2, 10, 1, workers);
+	begin(true);
+	early.sort = world->orderer.sort;
+	world->orderer.sort = count_step_and_sort;
+	orderer_add_up(&world->orderer, &world->set);
+	assert_true(world->orderer.oversized_count > 0);
+	early.is_on = true;
+	thread_pool_run(&world->pool, run_early_or_late, NULL);
+	early.is_on = false;
+	assert_true(first_failure_stops(&world->failure));
+	if (early.early_count < workers)
+		check_results(false);
+	tear_down();
+	return early.steps;
+}
+
+static void fail_at_each_step(unsigned workers)
+{
+	for (early.early_count = 1; early.early_count <= workers;
+	     early.early_count += MAX(1, workers / 3))
+		for (early.first = 0; early.first < MIN(workers, 3);
+		     early.first++) {
+			unsigned steps = 1;
+
+			for (unsigned step = 1; step <= steps; step++)
+				steps = fail_at_step(workers, step);
+		}
+}
+
+/* No worker waits for one that has left. */
+static void orderer_run__fails_at_each_step(void **state)
+{
+	(void)state;
+	shape = (struct record_shape)RECORD_SHAPE_OF_SLICE(40, 2, 1);
+	for (unsigned turn = 0; turn < 4; turn++) {
+		drops_duplicates = turn % 2;
+		sorts_only = turn / 2;
+		fail_at_each_step(2);
+		fail_at_each_step(8);
+	}
+	drops_duplicates = sorts_only = false;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -835,6 +958,7 @@ int main(void)
 		cmocka_unit_test(orderer_drop_duplicates__ranges),
 		cmocka_unit_test(orderer_sorted_entries__no_sink),
 		cmocka_unit_test(orderer_stop__while_duplicates_are_dropped),
+		cmocka_unit_test(orderer_run__fails_at_each_step),
 	};
 	int failed;
 
