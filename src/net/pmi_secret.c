@@ -17,7 +17,7 @@
 
 /* PMI's own limit for a line is 1024 bytes; its NUL stands behind it. */
 #define LINE_BYTES 1025
-/* Slurm and Hydra say kvsname_max=256. */
+/* Slurm says kvsname_max=256. */
 #define NAME_BYTES 257
 #define HEX_BYTES (2 * PMI_SECRET_BYTES + 1)
 

@@ -1,11 +1,11 @@
 /*
- * pmi_secret.h - the secret of a job whose launcher has a PMI: rank 0 gives it
- * to the ranks on other machines through the launcher
+ * pmi_secret.h - the secret of a job that Slurm has started with a PMI: rank 0
+ * gives it to the ranks on other machines through Slurm
  *
  * For rank.c; rank.h says when.  The launcher has connected each rank to itself
  * by a Unix socket, PMI_FD, and keeps names with values for its job.  Of its
- * protocol, version 1.1 of PMI, which Slurm's mpi/pmi2 and Hydra speak, these
- * lines are used; rank 0 sends put and no get, the other ranks get and no put:
+ * protocol, version 1.1 of PMI, which Slurm's mpi/pmi2 speaks, these lines are
+ * used; rank 0 sends put and no get, the other ranks get and no put:
  *
  *      cmd=init pmi_version=1 pmi_subversion=1
  *      cmd=get_my_kvsname
@@ -15,9 +15,11 @@
  *      cmd=finalize
  *
  * The launcher answers each with one line, and barrier_in when all ranks have
- * come.  Whoever can ask the launcher for the job's values can take part: the
- * processes that it has started for the job, and so the job's own user.  The
- * launcher carries the secret between its machines as it carries all it says.
+ * come.  A secret is as good as the channel that carries it: whoever can ask
+ * the launcher for the job's values can take part.  That is why rank.c takes it
+ * from Slurm only, which asks over a socket that its processes inherit, and
+ * carries it between its machines as it carries all it says.  Hydra speaks the
+ * same protocol, but gives the values to any process that reaches its port.
  */
 #ifndef PMI_SECRET_H
 #define PMI_SECRET_H

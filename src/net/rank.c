@@ -366,17 +366,26 @@ static void count_neighbours(struct rank *rank)
 
 /* --- the secret ---------------------------------------------------------- */
 
-/* What PMI_FD is, or NULL.  The launcher that it belongs to counts the ranks of
- * this job, and no others. */
-static const char *find_pmi(const struct search *search)
+static bool is_number(const char *name, unsigned number)
 {
-	const char *count = getenv("PMI_SIZE");
-	uint64_t number;
+	const char *text = getenv(name);
+	uint64_t value;
 
-	if (search->launcher == &by_options || search->launcher == &blinkd ||
-	    !count ||
-	    parse_u64(count, search->rank->node_count, search->rank->node_count,
-		      &number))
+	return text && parse_u64(text, number, number, &value) == 0;
+}
+
+/*
+ * The value of PMI_FD if that is Slurm's, or NULL.  Slurm's daemons know each
+ * other; the daemons of MPICH's mpirun (Hydra) do not: it hands the values of
+ * a job to the first process that connects to its port, of whatever user.  A
+ * launcher that Slurm has started leaves Slurm's variables as they are, but
+ * numbers its own processes.
+ */
+static const char *find_slurm_pmi(const struct search *search)
+{
+	if (search->launcher != &slurm ||
+	    !is_number("PMI_SIZE", search->rank->node_count) ||
+	    !is_number("PMI_RANK", search->rank->rank))
 		return NULL;
 	return getenv("PMI_FD");
 }
@@ -389,7 +398,7 @@ static int read_secret_sources(struct search *search)
 		.key_path = search->options->key_path,
 		.by_blinkd = search->launcher == &blinkd,
 		.by_slurm = search->launcher == &slurm,
-		.has_pmi = find_pmi(search) != NULL,
+		.has_pmi = find_slurm_pmi(search) != NULL,
 		.job = { search->options->job },
 	};
 
@@ -425,8 +434,8 @@ static int find_secret(struct search *search)
 	if (found == RANK_SECRET_OF_PMI) {
 		randombytes_buf(rank->secret, sizeof(rank->secret));
 		rank->has_pmi = true;
-		return pmi_secret_init(&rank->pmi, find_pmi(search), rank->rank,
-				       search->failure);
+		return pmi_secret_init(&rank->pmi, find_slurm_pmi(search),
+				       rank->rank, search->failure);
 	}
 	if (found != RANK_SECRET_IS_NAME)
 		return found;

@@ -31,9 +31,10 @@
  *      none         only if all hosts are of 127.0.0.0/8 or ::1: rank 0 draws
  *                   it and gives it to the ranks that run as the same user
  *                   (local_secret.h), which rank_learn_secret() waits for
- *      PMI_FD       in place of that, where hosts are of several machines:
- *                   rank 0 gives it through the launcher (pmi_secret.h), if
- *                   PMI_SIZE is the number of ranks
+ *      PMI_FD       in place of that, where hosts are of several machines and
+ *                   Slurm has started the ranks: rank 0 gives it through Slurm
+ *                   (pmi_secret.h), if PMI_RANK and PMI_SIZE are Slurm's.  Not
+ *                   with Hydra, which asks nobody who it is
  *
  * The job's name keeps runs with one key apart: --job NAME, BLINK_JOB,
  * SLURM_JOB_ID with SLURM_STEP_ID, PMI_JOBID, or PMIX_NAMESPACE, of the source

@@ -20,7 +20,7 @@ struct rank_secret_source {
 	const char *key_path; /* --key-file; NULL */
 	bool by_blinkd;	      /* blinkd has started the rank */
 	bool by_slurm;	      /* or srun has, for a message */
-	bool has_pmi;	      /* the launcher can pass a secret on */
+	bool has_pmi;	      /* and can pass a secret on */
 	/* Together the name of the job; a part may be NULL. */
 	const char *job[RANK_JOB_PARTS];
 	/* A rank's host that is not of this machine; NULL: all are. */
@@ -31,8 +31,8 @@ struct rank_secret_source {
  * machine.  The 32 bytes then only stand for the job's name, and anybody can
  * compute them. */
 #define RANK_SECRET_IS_NAME 1
-/* The same, but not all ranks are on this machine, and there is a PMI.  The 32
- * bytes are not written. */
+/* The same, but not all ranks are on this machine, and Slurm can pass a secret
+ * on.  The 32 bytes are not written. */
 #define RANK_SECRET_OF_PMI 2
 
 /*

@@ -3,11 +3,20 @@
 # keeps from the other one
 #
 # alice has ranks 0 and 1 of a job, with inputs that only she may read; mallory
-# runs what she likes.  They are two user ids that need no account.
+# runs what she likes.  They are two user ids; only Slurm needs accounts for them.
 
 # shellcheck disable=SC2317 # cases are called by check
-# shellcheck source=tests/programs/cluster_lib.sh
-. "$(dirname "$0")/cluster_lib.sh"
+# shellcheck source=tests/programs/slurm_lib.sh
+. "$(dirname "$0")/slurm_lib.sh"
+
+no_slurm=
+if [ "$SANITIZED" = tsan ]; then
+	no_slurm="ThreadSanitizer does not change with the launcher"
+elif cannot slurm; then
+	no_slurm=$why
+else
+	in_namespaces "$@"
+fi
 
 readonly ALICE=65532 MALLORY=65533
 ROUNDS=6 COUNT=20000
@@ -19,22 +28,27 @@ readonly AS_ALICE=(setpriv --reuid "$ALICE" --regid "$ALICE"
 readonly AS_MALLORY=(setpriv --reuid "$MALLORY" --regid "$MALLORY"
 	"${UNPRIVILEGED[@]}")
 
-# A folder of alice's with inputs of mode 0600, and one of mallory's.
-make_users()
+# make_user NAME ID FIRST: a folder of that user's, with inputs of mode 0600 of the
+# generator's records from this one on
+make_user()
 {
-	chmod 711 "$SCRATCH" "$PWD"
-	mkdir alice mallory
+	mkdir "$1"
 	(
-		cd alice
+		cd "$1" || exit
 		umask 077
-		"$BIN/blinkgen" -a "$COUNT" whole
+		"$BIN/blinkgen" -a -b"$3" "$COUNT" whole
 		cut_input whole 100 2 even
 		expect_sorted whole -o want
 	)
-	chown -R "$ALICE:$ALICE" alice
-	chown "$MALLORY:$MALLORY" mallory
-	chmod 700 alice mallory
-	: >mallory/in.1
+	chown -R "$2:$2" "$1"
+	chmod 700 "$1"
+}
+
+make_users()
+{
+	chmod 711 "$SCRATCH" "$PWD"
+	make_user alice "$ALICE" 0
+	make_user mallory "$MALLORY" "$COUNT"
 }
 
 # alice_rank RANK DEADLINE_S JOB
@@ -177,6 +191,116 @@ case_stranger_holds()
 	done
 }
 
+# --- launchers ----------------------------------------------------------------
+
+# shellcheck disable=SC2016 # for that shell
+readonly BY_HAND='for rank in 0 1; do
+	PMI_RANK=$rank PMI_SIZE=2 MPI_LOCALNRANKS=2 "$@" & pids="$pids $!"
+done
+for pid in $pids; do wait "$pid" || status=$?; done
+exit ${status:-0}'
+
+# find_launch LAUNCHER: in $launch, the words that start two ranks of a command
+find_launch()
+{
+	case $1 in
+	none) launch=(sh -c "$BY_HAND" sh) ;;
+	mpich) launch=(mpirun.mpich -launcher fork -n 2) ;;
+	openmpi) launch=(mpirun.openmpi --oversubscribe -n 2) ;;
+	srun) launch=(srun -Q -N1 -n2) ;;
+	srun_pmi) launch=(srun -Q -N2 -n2 --mpi=pmi2) ;;
+	esac
+}
+
+# launch NUMBER USER LAUNCHER OPTION...: that user's job of two ranks
+launch()
+{
+	local number=$1 user=$2 launch=() as=("${AS_ALICE[@]}")
+
+	[ "$user" = alice ] || as=("${AS_MALLORY[@]}")
+	find_launch "$3"
+	shift 3
+	start_rank "$number" "${as[@]}" env HOME="$PWD/$user" \
+		TMPDIR="$PWD/$user" timeout 300 "${launch[@]}" "${SORT[@]}" \
+		--cluster --deadline="$DEADLINE_S" "$@" \
+		"$PWD/$user/in.%r" -o "$PWD/$user/out.%r"
+}
+
+# is_served NUMBER USER: the job has ended well, with that user's records, which
+# only that user can read
+is_served()
+{
+	local out
+
+	[ "${statuses[$1]}" = 0 ] ||
+		fail "$2: ${statuses[$1]}: $(cat "err.$1")"
+	cat "$2/out.0" "$2/out.1" | expect_same - "$2/want"
+	for out in "$2"/out.?; do
+		[ "$(stat -c %U:%a "$out")" = "$(stat -c %U:600 "$2")" ] ||
+			fail "$(stat -c '%n is of %U, %a' "$out")"
+	done
+	rm "$2"/out.*
+}
+
+# expect_two LAUNCHER JOB OPTION...: alice's job, and mallory's of this name, run at
+# once.  Each gets the own records, and nothing of the other's.
+expect_two()
+{
+	local launcher=$1 job=$2
+	shift 2
+
+	launch 0 alice "$launcher" --job="users.$$" "$@"
+	launch 1 mallory "$launcher" --job="$job" "$@"
+	wait_ranks 0 1
+	is_served 0 alice
+	is_served 1 mallory
+}
+
+case_launcher()
+{
+	local pids=() statuses=() options=()
+
+	umask 077
+	make_users
+	# Slurm knows its nodes, and places the jobs on different ones.
+	[[ $1 == srun* ]] || options=(--nodes='127.0.0.[2-3]')
+	expect_two "$1" "users.$$" "${options[@]}"
+	# Meanwhile mallory poses as a rank of alice's job.
+	start_rank 2 "${AS_MALLORY[@]}" bash -c "$(declare -p SORT)
+		$(declare -f mallory_sorts); mallory_sorts users.$$"
+	expect_two "$1" "others.$$" "${options[@]}"
+	kill -KILL "${pids[2]}" 2>/dev/null || true
+	wait_ranks 2
+	! ls mallory/stolen.* 2>/dev/null ||
+		fail "mallory has $(wc -c mallory/stolen.*)"
+}
+
+# MPICH's mpirun would give a secret to anybody who asks: ranks on several
+# machines need a key, and say so.
+case_mpich_apart()
+{
+	local status=0
+
+	timeout 100 mpirun.mpich -launcher fork -hosts 127.0.0.2,127.0.0.3 -n 2 \
+		"${SORT[@]}" --cluster --nodes=192.0.2.1,192.0.2.2 --deadline=1 \
+		/dev/null -o out.%r 2>err || status=$?
+	[ "$status" = 2 ] || fail "status $status: $(cat err)"
+	expect_match '^blinksort: --key-file: needed, or BLINK_KEY: 192.0.2.1 is not of 127.0.0.0/8 or ::1$' err
+	expect_none
+}
+
+make_accounts()
+{
+	{
+		cat /etc/passwd
+		echo "alice:x:$ALICE:$ALICE::/:/bin/sh"
+		echo "mallory:x:$MALLORY:$MALLORY::/:/bin/sh"
+	} >"$SLURM/passwd"
+	mount --bind "$SLURM/passwd" /etc/passwd
+}
+
+# --- users --------------------------------------------------------------------
+
 # Where the kernel shows all users as one, ids tell nothing.
 case_users_alike()
 {
@@ -201,6 +325,20 @@ if cannot be_nobody || "${AS_ALICE[@]}" unshare --user true 2>/dev/null; then
 	check_able root,be_nobody users_alike case_users_alike
 else
 	skip users_alike "can't make a namespace of users here"
+fi
+check_able root,be_nobody launcher_none case_launcher none
+for mpi in mpich openmpi; do
+	check_able "root,be_nobody,$mpi" "launcher_$mpi" case_launcher "$mpi"
+done
+check_able mpich mpich_apart case_mpich_apart
+if [ -n "$no_slurm" ]; then
+	skip launcher_srun "$no_slurm"
+	skip launcher_srun_pmi "$no_slurm"
+else
+	start_slurm
+	make_accounts
+	check launcher_srun case_launcher srun
+	check launcher_srun_pmi on_machines case_launcher srun_pmi
 fi
 
 finish

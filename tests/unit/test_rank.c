@@ -994,6 +994,7 @@ static void rank_find__given(void **state)
 #define SLURM_APART                                                            \
 	"SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=3 "                               \
 	"SLURM_STEP_NODELIST=10.0.0.[1-3] SLURM_STEP_TASKS_PER_NODE=1(x3) "
+#define SLURM_PMI "PMI_RANK=1 PMI_SIZE=3 "
 
 /* The environment, and PMI_FD, a socket; is PMI what gives the secret? */
 static bool takes_pmi(const char *environment,
@@ -1023,22 +1024,52 @@ static void rank_find__pmi(void **state)
 	const struct rank_options with_key = { .key_path = key_path };
 
 	(void)state;
-	assert_true(takes_pmi(SLURM_APART "PMI_SIZE=3", &no_options));
-	assert_true(
-		takes_pmi("PMI_RANK=1 PMI_SIZE=3 MPI_LOCALNRANKS=1",
-			  &(struct rank_options){ .nodes = "10.0.0.[1-3]" }));
+	assert_true(takes_pmi(SLURM_APART SLURM_PMI, &no_options));
 	/* A key comes first, and so do ranks of one machine. */
-	assert_false(takes_pmi(SLURM_APART "PMI_SIZE=3", &with_key));
+	assert_false(takes_pmi(SLURM_APART SLURM_PMI, &with_key));
 	assert_false(takes_pmi(SLURM "SLURM_STEP_TASKS_PER_NODE=2,1,1 "
-				     "PMI_SIZE=4",
+				     "PMI_RANK=1 PMI_SIZE=4",
 			       &no_options));
+	assert_false(takes_pmi(HYDRA "3", &no_options));
 	expect_usage(SLURM_APART, "--key-file",
 		     "needed, or BLINK_KEY, or srun --mpi=pmi2: 10.0.0.1 is");
-	/* PMI's ranks are not those of the job. */
-	expect_usage(SLURM_APART "PMI_FD=3 PMI_SIZE=1", "--key-file", "needed");
-	expect_usage(SLURM_APART "PMI_FD=3", "--key-file", "needed");
-	expect_usage(SLURM_APART "PMI_FD=x PMI_SIZE=3", "PMI_FD",
+	expect_usage(SLURM_APART SLURM_PMI "PMI_FD=x", "PMI_FD",
 		     "'x': not a socket of this process: give --key-file");
+}
+
+/* A PMI that is not Slurm's is no channel for a secret. */
+static void rank_find__pmi_of_others(void **state)
+{
+	static const char *const launchers[] = {
+		HYDRA "1",
+		"PMI_RANK=1 PMI_SIZE=3 ",
+		/* Open MPI's, and a launcher of its own within Slurm */
+		OPEN_MPI "1 PMI_RANK=1 PMI_SIZE=3 ",
+		SLURM_APART SLURM_PMI "MPI_LOCALNRANKS=1 ",
+		SLURM_APART "PMI_RANK=1 PMI_SIZE=1 ",
+		SLURM_APART "PMI_RANK=0 PMI_SIZE=3 ",
+		SLURM_APART "PMI_SIZE=3 ",
+		SLURM_APART "",
+	};
+	const struct rank_options apart = { .nodes = "10.0.0.[1-3]" };
+	char environment[256], text[16];
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(
+		socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+	snprintf(text, sizeof(text), " PMI_FD=%d", fds[0]);
+	for (size_t i = 0; i < ARRAY_LEN(launchers); i++) {
+		snprintf(environment, sizeof(environment), "%s%s", launchers[i],
+			 text);
+		set(environment);
+		expect_failure_of(&apart, EXIT_USAGE, "--key-file",
+				  "needed, or BLINK_KEY");
+	}
+	/* Nothing has been asked. */
+	assert_true(recv(fds[1], text, 1, MSG_DONTWAIT) < 0);
+	close(fds[0]);
+	close(fds[1]);
 }
 
 /* "NAME rank/count", with " slurm" if it is that; "": none */
@@ -1104,6 +1135,7 @@ int main(void)
 		CASE(rank_find__secret_from_key),
 		CASE(rank_find__job_without_key),
 		CASE(rank_find__pmi),
+		CASE(rank_find__pmi_of_others),
 		CASE(rank_learn_secret__without_key),
 		CASE(rank_learn_secret__is_known),
 		CASE(rank_learn_secret__no_rank_0),
