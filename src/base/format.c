@@ -41,13 +41,31 @@ char *format_hex(char *buffer, const uint8_t *bytes, size_t count)
 	return buffer;
 }
 
+/* value * scale / unit; rounded up from a rest of unit - more on */
+static uint64_t scale_adding(uint64_t value, unsigned scale, uint64_t unit,
+			     uint64_t more)
+{
+	return (uint64_t)(((unsigned __int128)value * scale + more) / unit);
+}
+
 /* value * scale / unit, rounded half up */
 static uint64_t scale_round(uint64_t value, unsigned scale, uint64_t unit)
 {
-	return (uint64_t)(((unsigned __int128)value * scale + unit / 2) / unit);
+	return scale_adding(value, scale, unit, unit / 2);
 }
 
-char *format_size(char buffer[FORMAT_SIZE_BYTES], uint64_t bytes)
+enum rounding { ROUNDING_DOWN, ROUNDING_NEAREST, ROUNDING_UP };
+
+static uint64_t size_tenths(uint64_t bytes, uint64_t unit,
+			    enum rounding rounding)
+{
+	const uint64_t more[] = { 0, unit / 2, unit - 1 };
+
+	return scale_adding(bytes, 10, unit, more[rounding]);
+}
+
+static char *format_rounded(char buffer[FORMAT_SIZE_BYTES], uint64_t bytes,
+			    enum rounding rounding)
 {
 	static const char letters[] = "KMGTPE";
 	unsigned power = 1;
@@ -58,13 +76,28 @@ char *format_size(char buffer[FORMAT_SIZE_BYTES], uint64_t bytes)
 		return buffer;
 	}
 	/* Compared after rounding: 1023.96 KiB is 1.0 MiB, not 1024.0 KiB. */
-	while ((tenths = scale_round(bytes, 10, UINT64_C(1) << 10 * power)) >=
-	       10240)
+	while ((tenths = size_tenths(bytes, UINT64_C(1) << 10 * power,
+				     rounding)) >= 10240)
 		power++;
 	snprintf(buffer, FORMAT_SIZE_BYTES, "%u.%u %ciB",
 		 (unsigned)(tenths / 10), (unsigned)(tenths % 10),
 		 letters[power - 1]);
 	return buffer;
+}
+
+char *format_size(char buffer[FORMAT_SIZE_BYTES], uint64_t bytes)
+{
+	return format_rounded(buffer, bytes, ROUNDING_NEAREST);
+}
+
+char *format_size_up(char buffer[FORMAT_SIZE_BYTES], uint64_t bytes)
+{
+	return format_rounded(buffer, bytes, ROUNDING_UP);
+}
+
+char *format_size_down(char buffer[FORMAT_SIZE_BYTES], uint64_t bytes)
+{
+	return format_rounded(buffer, bytes, ROUNDING_DOWN);
 }
 
 char *format_duration(char buffer[FORMAT_DURATION_BYTES], uint64_t ns)

@@ -27,6 +27,11 @@ char *format_hex(char *buffer, const uint8_t *bytes, size_t count);
 /* Write a size for people: "812 B", "1.5 KiB", "95.4 MiB". */
 char *format_size(char buffer[FORMAT_SIZE_BYTES], uint64_t bytes);
 
+/* The same, rounded up or down: of two sizes in one message the larger one goes
+ * up and the smaller one down, so that they are not the same text. */
+char *format_size_up(char buffer[FORMAT_SIZE_BYTES], uint64_t bytes);
+char *format_size_down(char buffer[FORMAT_SIZE_BYTES], uint64_t bytes);
+
 /* Write a duration for people, with three figures: "812 ns", "45.1 us", "28.3
  * ms", "1.02 s". */
 char *format_duration(char buffer[FORMAT_DURATION_BYTES], uint64_t ns);

@@ -253,9 +253,8 @@ static int sort_externally(struct cluster *cluster)
 	if (!cluster_own_has(cluster, CLUSTER_ROLE_READ))
 		config->input_count = 0;
 	config->memory_bytes = cluster_memory_bytes(cluster);
-	config->threads = sort_setup_workers(
-		cluster->sort_config, cluster->external.planned_records,
-		MAX(1, cluster->machine_cpus / cluster->rank.machine_count));
+	cluster->external.threads_max =
+		MAX(1, cluster->machine_cpus / cluster->rank.machine_count);
 	config->trace_path = NULL;
 	cluster->external.sort = config;
 	cluster->progress.exchange = cluster->exchange;

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "external/index_plan.h"
 #include "external/merge_plan.h"
 #include "external/staging_plan.h"
 #include "sort/record_counts.h"
@@ -29,14 +30,8 @@
 /* Where the ranks' inputs are alike, the pieces are as many as expected; but a
  * piece is cut short if much of it comes from one rank. */
 #define PIECES_MARGIN 2
-/* The parts of ranks are equal but for this part. */
-#define RANK_INDEX_PART 8
-/* An input of unknown length is planned as if it had so many times the memory:
- * beyond that the index takes more than its part. */
-#define UNKNOWN_FACTOR 256
-/* The index numbers blocks by 32 bits, and a merge of runs into a run makes
- * room for twice its blocks beside them. */
-#define INDEX_BLOCKS_MAX (UINT32_MAX / 4)
+/* A plan for fewer times the memory than this gives way to a plan for more. */
+#define UNKNOWN_FACTOR_WANTED 200
 
 /* --- what is not for batches -------------------------------------------------
  */
@@ -56,21 +51,9 @@ static uint64_t process_bytes(const struct external_plan *plan,
 /* --- a candidate -----------------------------------------------------------
  */
 
-static uint64_t planned_records(const struct external_request *request)
+static bool is_unknown(const struct external_request *request)
 {
-	if (request->record_count != EXTERNAL_RECORDS_UNKNOWN)
-		return request->record_count;
-	return request->memory_bytes * UNKNOWN_FACTOR / request->shape.size;
-}
-
-static uint64_t planned_runs(const struct external_plan *plan,
-			     const struct external_request *request)
-{
-	uint64_t capacity = MAX(1, plan->batch.capacity);
-
-	if (request->lanes)
-		return lane_plan_batches(request->lanes, capacity);
-	return DIV_ROUND_UP(planned_records(request), capacity);
+	return request->record_count == EXTERNAL_RECORDS_UNKNOWN;
 }
 
 /* The orderer's own memory: see orderer_take_memory() and
@@ -102,69 +85,6 @@ static uint64_t orderer_bytes(const struct external_plan *plan,
 		       CACHE_PAIR_BYTES;
 }
 
-/* Each run may end with a block that is not full.  The index of a stream grows
- * by quarters; that of runs of which some are merged before the last merge has
- * both versions of these for a while. */
-static uint64_t index_blocks(const struct external_plan *plan,
-			     const struct external_request *request)
-{
-	uint64_t runs = planned_runs(plan, request);
-	unsigned runs_max =
-		external_plan_runs_max(plan, request, plan->batch_count);
-	uint64_t records =
-		MAX(planned_records(request), request->index_records);
-	uint64_t blocks = DIV_ROUND_UP(records, plan->block_records);
-	uint64_t more = runs > runs_max ? blocks / runs * (runs - runs_max) : 0;
-
-	if (request->record_count == EXTERNAL_RECORDS_UNKNOWN)
-		return blocks * 5 / 4;
-	return blocks + runs + MIN(2 * more, blocks / 4);
-}
-
-/* What merge_plan.h keeps for each run of each piece, of which half is rests at
- * most. */
-static uint64_t cuts_bytes(const struct external_plan *plan,
-			   const struct external_request *request)
-{
-	uint64_t piece =
-		MAX(2, external_plan_piece_records(plan, plan->batch_count));
-	uint64_t pieces = DIV_ROUND_UP(planned_records(request), piece / 2);
-	uint64_t runs =
-		MIN(planned_runs(plan, request),
-		    external_plan_runs_max(plan, request, plan->batch_count));
-
-	return pieces * runs * sizeof(uint32_t);
-}
-
-/* Before, runs of other ranks have an index for each of these, which grows by
- * quarters (run_index.c).  One after the other is then appended to that of all
- * runs, so there are two of the largest for a while. */
-static uint64_t kept_blocks(const struct external_plan *plan,
-			    const struct external_request *request)
-{
-	return DIV_ROUND_UP(request->kept_records / 4 + request->kept_most,
-			    plan->block_records);
-}
-
-/* A rank has the index of its own runs and one of its part of all ranks' runs,
- * the cuts of both, and for a while the messages that tell of them. */
-static uint64_t index_bytes(const struct external_plan *plan,
-			    const struct external_request *request)
-{
-	uint64_t blocks = plan->index_blocks;
-	uint64_t block_bytes = run_index_block_bytes(&request->shape);
-	uint64_t share =
-		DIV_ROUND_UP(request->share_records, plan->block_records);
-	uint64_t merge;
-
-	if (plan->rank_count == 1)
-		return blocks * block_bytes + cuts_bytes(plan, request);
-	share += share / RANK_INDEX_PART;
-	merge = (blocks + share) * block_bytes * 3 / 2 +
-		2 * plan->rank_count * cuts_bytes(plan, request);
-	return MAX(merge, (blocks + kept_blocks(plan, request)) * block_bytes);
-}
-
 static bool share_equally(struct external_plan *plan,
 			  const struct external_request *request,
 			  uint64_t fixed)
@@ -194,7 +114,7 @@ static bool share_rest(struct external_plan *plan,
 static bool divide(struct external_plan *plan,
 		   const struct external_request *request)
 {
-	uint64_t records = planned_records(request);
+	uint64_t records = index_plan_records(plan, request);
 	uint64_t process = process_bytes(plan, request);
 	uint64_t fixed = process + staging_plan_bytes(plan, request);
 
@@ -203,19 +123,20 @@ static bool divide(struct external_plan *plan,
 		.worker_count = request->worker_count,
 	};
 	/* How many runs there are follows from how large the batches may be. */
-	plan->index_blocks = DIV_ROUND_UP(records, plan->block_records) * 5 / 4;
+	plan->index_blocks =
+		index_plan_growing(DIV_ROUND_UP(records, plan->block_records));
 	if (!share_rest(plan, request,
 			fixed + plan->index_blocks *
 					run_index_block_bytes(&request->shape)))
 		return false;
-	plan->index_blocks = index_blocks(plan, request);
-	plan->index_bytes = index_bytes(plan, request);
+	plan->index_blocks = index_plan_blocks(plan, request);
+	plan->index_bytes = index_plan_bytes(plan, request);
 	if (!share_rest(plan, request, fixed + plan->index_bytes))
 		return false;
 	plan->memory_bytes =
 		request->memory_bytes - (process + plan->index_bytes);
 	return plan->batch.capacity >= 4 * (uint64_t)plan->block_records &&
-	       plan->index_blocks <= INDEX_BLOCKS_MAX;
+	       plan->index_blocks <= INDEX_PLAN_BLOCKS_MAX;
 }
 
 unsigned external_plan_areas(const struct external_plan *plan,
@@ -291,7 +212,7 @@ static void expect_merges(struct external_plan *plan, unsigned runs_max)
 static unsigned find_free_batches(const struct external_plan *plan,
 				  const struct external_request *request)
 {
-	uint64_t runs = planned_runs(plan, request);
+	uint64_t runs = index_plan_runs(plan, request);
 	unsigned most = plan->rank_count > 1 ? EXTERNAL_RANK_AREAS : 2;
 
 	most = MIN(most, plan->batch_count);
@@ -317,7 +238,7 @@ static uint64_t kept_records(const struct external_plan *plan,
 static void expect(struct external_plan *plan,
 		   const struct external_request *request)
 {
-	uint64_t records = planned_records(request);
+	uint64_t records = index_plan_records(plan, request);
 	unsigned free_batches = find_free_batches(plan, request);
 	uint64_t kept =
 		kept_records(plan, request, plan->batch_count - free_batches);
@@ -326,7 +247,7 @@ static void expect(struct external_plan *plan,
 	uint64_t last_runs, rests;
 
 	plan->free_batches = free_batches;
-	plan->run_count = planned_runs(plan, request);
+	plan->run_count = index_plan_runs(plan, request);
 	plan->spilled_records = records > kept ? records - kept : 0;
 	expect_merges(plan, runs_max);
 	last_runs = MAX(1, MIN(plan->run_count, runs_max)) * plan->keeper_count;
@@ -340,16 +261,17 @@ static void expect(struct external_plan *plan,
 		request->shape.size;
 }
 
-/* Bytes that the disk moves for what is spilled, with what its reads cost. */
+/* How often the disk moves the input for what is spilled, with what its reads
+ * cost. */
 static double cost(const struct external_plan *plan,
 		   const struct external_request *request)
 {
-	double moved = ((double)plan->spilled_records +
-			EXTERNAL_MERGE_COST * (double)plan->merged_records) *
-		       request->shape.size;
+	double moved = (double)plan->spilled_records +
+		       EXTERNAL_MERGE_COST * (double)plan->merged_records;
 
-	return moved * (2 + (double)EXTERNAL_READ_COST_BYTES /
-				    (double)MAX(1, plan->read_bytes));
+	return moved / (double)MAX(1, index_plan_records(plan, request)) *
+	       (2 + (double)EXTERNAL_READ_COST_BYTES /
+			    (double)MAX(1, plan->read_bytes));
 }
 
 /* --- large records ---------------------------------------------------------
@@ -414,8 +336,8 @@ static bool try_keys(struct external_plan *plan,
 /* What keys that are read by themselves cost: two reads for each record. */
 static double cost_of_keys(const struct external_request *request)
 {
-	return (double)request->record_count *
-	       (2 * EXTERNAL_READ_COST_BYTES + 2 * PAGE_BYTES);
+	return (2.0 * EXTERNAL_READ_COST_BYTES + 2 * PAGE_BYTES) /
+	       request->shape.size;
 }
 
 /* --- small records ---------------------------------------------------------
@@ -494,10 +416,34 @@ static bool try_plan(struct external_plan *plan,
 		    (plan->rank_count > 1 ? RANK_RUNS_MIN : 2))
 		return false;
 	expect(plan, request);
+	plan->cost = cost(plan, request);
 	return plan->rank_count == 1 ||
 	       (external_plan_area_bytes(plan, plan->free_batches) >=
 			RANK_AREA_BYTES_MIN &&
 		plan->piece_count <= EXTERNAL_RANK_PIECES_MAX / PIECES_MARGIN);
+}
+
+/* Of a stream, how many records a plan has room for, up to what is wanted. */
+static uint64_t reach(const struct external_plan *plan,
+		      const struct external_request *request)
+{
+	uint64_t wanted = request->memory_bytes / request->shape.size *
+			  UNKNOWN_FACTOR_WANTED;
+
+	return is_unknown(request)
+		       ? MIN(index_plan_records(plan, request), wanted)
+		       : 0;
+}
+
+static bool is_better(const struct external_plan *tried,
+		      const struct external_plan *plan,
+		      const struct external_request *request)
+{
+	uint64_t reached = reach(plan, request),
+		 further = reach(tried, request);
+
+	return further == reached ? tried->cost < plan->cost
+				  : further > reached;
 }
 
 int external_plan_make(struct external_plan *plan,
@@ -516,20 +462,20 @@ int external_plan_make(struct external_plan *plan,
 			struct external_plan tried;
 
 			if (try_plan(&tried, request, batch_counts[i], block) &&
-			    (!found ||
-			     cost(&tried, request) < cost(plan, request))) {
+			    (!found || is_better(&tried, plan, request))) {
 				*plan = tried;
 				found = true;
 			}
 		}
 	if (try_keys(&keys, request) &&
-	    (!found || cost_of_keys(request) < cost(plan, request))) {
+	    (!found || cost_of_keys(request) < plan->cost)) {
 		*plan = keys;
+		plan->cost = cost_of_keys(request);
 		return 0;
 	}
 	if (!found)
 		return -ENOMEM;
-	if (request->record_count == EXTERNAL_RECORDS_UNKNOWN)
+	if (is_unknown(request))
 		plan->run_count = plan->spilled_records = plan->scratch_bytes =
 			plan->merge_count = plan->merged_records =
 				plan->piece_count = plan->read_bytes = 0;
@@ -556,31 +502,4 @@ const char *external_way_name(enum external_way way)
 	static const char *const names[] = { "runs", "keys", "counts" };
 
 	return names[way];
-}
-
-uint64_t external_plan_memory_min(const struct external_request *request)
-{
-	struct external_request tried = *request;
-	struct external_plan plan;
-	uint64_t low = MIB, high = MIB;
-
-	do {
-		high *= 2;
-		tried.memory_bytes = high;
-	} while (external_plan_make(&plan, &tried) < 0 &&
-		 high < UINT64_MAX / 4);
-	/* To the next MiB. */
-	while (high - low > MIB) {
-		tried.memory_bytes = low + (high - low) / 2;
-		if (external_plan_make(&plan, &tried) < 0)
-			low = tried.memory_bytes;
-		else
-			high = tried.memory_bytes;
-	}
-	tried.memory_bytes = ROUND_UP(high, MIB);
-	/* With a little more memory the staging may grow by more than that. */
-	while (external_plan_make(&plan, &tried) < 0 &&
-	       tried.memory_bytes < UINT64_MAX / 4)
-		tried.memory_bytes += MIB;
-	return tried.memory_bytes;
 }

@@ -34,6 +34,7 @@ struct external_request {
 	uint64_t record_count;
 	uint64_t memory_bytes; /* of all that the process touches */
 	unsigned worker_count; /* of each of the two teams */
+	bool may_have_fewer;   /* workers, if memory is little */
 	/* Borrowed; NULL: all records are read one after the other. */
 	const struct lane_plan *lanes;
 	unsigned runs_max;  /* in one merge; 0: what memory allows */
@@ -119,8 +120,12 @@ struct external_plan {
 	 * read and write. */
 	uint64_t merge_count;
 	uint64_t merged_records;
-	uint64_t read_bytes;   /* mean, of one run at once, in the last pass */
-	uint64_t index_blocks; /* that it has room for at first */
+	uint64_t read_bytes; /* mean, of one run at once, in the last pass */
+	/* How often the disk moves the input between reading it and writing the
+	 * output, with what its reads cost; also of a stream. */
+	double cost;
+	/* That it has room for at first; a stream can't have more. */
+	uint64_t index_blocks;
 	uint64_t index_bytes;
 };
 
@@ -136,9 +141,6 @@ const char *external_way_name(enum external_way way);
 bool external_plan_gains(const struct external_plan *several,
 			 const struct external_plan *single,
 			 const struct external_request *request);
-
-/* The least memory that suffices for the request. */
-uint64_t external_plan_memory_min(const struct external_request *request);
 
 /* When `free_batches` of the batches hold nothing, each is divided into so many
  * areas of the same size for the last merge: two pieces share a lone one. */

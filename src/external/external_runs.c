@@ -3,6 +3,7 @@
  */
 #include <sys/stat.h>
 
+#include "base/format.h"
 #include "external/external_state.h"
 #include "system/numa.h"
 
@@ -190,17 +191,39 @@ int external_begin_scratch(struct external *external)
 /* --- runs ------------------------------------------------------------------
  */
 
+/* Nobody knew how long the stream is; its index is as large as planned. */
+static int refuse_stream(const struct external *external,
+			 const struct batch *batch, struct failure *failure)
+{
+	uint64_t records = batch->first_record + batch->record_count;
+	bool is_given = external->config->sort->memory_bytes > 0;
+	char read[FORMAT_SIZE_BYTES], memory[FORMAT_SIZE_BYTES];
+
+	format_size_down(read, records * external->request.shape.size);
+	format_size_up(memory, external->request.memory_bytes);
+	return failure_set(failure, EXIT_RESOURCES,
+			   is_given ? "--memory" : "memory", 0,
+			   "%s are too little for a stream with these keys: "
+			   "their index is full after %s; sort a file, or with "
+			   "more memory",
+			   memory, read);
+}
+
 static int begin_run(struct external *external, const struct batch *batch)
 {
+	uint64_t blocks =
+		DIV_ROUND_UP(batch->record_count, external->plan.block_records);
 	struct failure failure;
-	int error = run_index_begin(
-		&external->index,
-		external->config->input_begin + batch->first_record,
-		batch->record_count,
-		(uint32_t)DIV_ROUND_UP(batch->record_count,
-				       external->plan.block_records),
-		&failure);
+	int error;
 
+	if (external->reads_streams &&
+	    external->index.block_count + blocks > external->plan.index_blocks)
+		error = refuse_stream(external, batch, &failure);
+	else
+		error = run_index_begin(
+			&external->index,
+			external->config->input_begin + batch->first_record,
+			batch->record_count, (uint32_t)blocks, &failure);
 	if (error)
 		external_fail(external, &failure);
 	return error;

@@ -94,8 +94,8 @@ int sort_setup_refuse_memory(const struct sorter_config *config,
 		limit = topology_available_bytes() / sorts_on_machine;
 	if (needed_bytes <= limit)
 		return 0;
-	format_size(needed, needed_bytes);
-	format_size(available, limit);
+	format_size_up(needed, needed_bytes);
+	format_size_down(available, limit);
 	return failure_set(failure, EXIT_RESOURCES,
 			   is_given ? "--memory" : "memory", 0,
 			   "sorting this takes up to %s, and %s are %s", needed,

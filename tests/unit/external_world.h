@@ -24,6 +24,7 @@
 
 #include "descriptors.h"
 #include "external/external_plan.h"
+#include "external/external_request.h"
 #include "external/external_sort.h"
 #include "external_faults.h"
 #include "folder.h"
@@ -206,7 +207,7 @@ static inline void set_least_memory(void)
 {
 	const struct external_request request = least_request();
 
-	sort.memory_bytes = external_plan_memory_min(&request);
+	sort.memory_bytes = external_request_memory_min(&request);
 }
 
 static inline int run(void)

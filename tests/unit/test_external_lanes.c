@@ -76,7 +76,7 @@ static void set_memory_for_lanes(void)
 
 	several = single;
 	several.lanes = &lanes;
-	several.memory_bytes = external_plan_memory_min(&several);
+	several.memory_bytes = external_request_memory_min(&several);
 	do {
 		several.memory_bytes += 256 * KIB;
 		single.memory_bytes = several.memory_bytes;

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "external/external_plan.h"
+#include "external/external_request.h"
 #include "external/merge_plan.h"
 #include "random_shape.h"
 
@@ -45,8 +46,7 @@ static struct external_request random_request(void)
 	request.worker_count = 1 + random_below(8);
 	if (random_below(4) == 0)
 		request.runs_max = 2 + random_below(20);
-	/* The index of so long a pipe has no room for keys of a kilobyte. */
-	if (random_below(4) == 0 && request.shape.keys.end < 1000)
+	if (random_below(4) == 0)
 		request.record_count = EXTERNAL_RECORDS_UNKNOWN;
 	return request;
 }
@@ -92,10 +92,12 @@ static void check_memory(const struct external_plan *plan,
 	assert_true(batches + staging_bytes(plan, request) <=
 		    plan->memory_bytes);
 	assert_true(batch_bytes(&plan->batch) <= plan->batch_bytes);
+	assert_true(plan->index_bytes >=
+		    plan->index_blocks *
+			    run_index_block_bytes(&request->shape));
 	if (request->record_count != EXTERNAL_RECORDS_UNKNOWN)
-		assert_true(plan->index_bytes >=
-			    request->record_count / plan->block_records *
-				    run_index_block_bytes(&request->shape));
+		assert_true(plan->index_blocks >=
+			    request->record_count / plan->block_records);
 }
 
 /* What must fit into what. */
@@ -286,14 +288,14 @@ static void external_plan__refuses_too_little(void **state)
 	assert_int_equal(external_plan_make(&plan, &request), -ENOMEM);
 }
 
-static void external_plan_memory_min__suffices(void **state)
+static void external_request_memory_min__suffices(void **state)
 {
 	(void)state;
 	for (unsigned turn = 0; turn < 100; turn++) {
 		struct external_request request = random_request();
 		struct external_plan plan;
 
-		request.memory_bytes = external_plan_memory_min(&request);
+		request.memory_bytes = external_request_memory_min(&request);
 		assert_int_equal(request.memory_bytes % MIB, 0);
 		assert_int_equal(external_plan_make(&plan, &request), 0);
 		check_memory(&plan, &request);
@@ -301,6 +303,107 @@ static void external_plan_memory_min__suffices(void **state)
 		request.memory_bytes /= 2;
 		assert_int_equal(external_plan_make(&plan, &request), -ENOMEM);
 	}
+}
+
+static void external_request_memory_min__none(void **state)
+{
+	struct external_request request = request_of(100, 0, GB);
+
+	(void)state;
+	/* Its index would number more blocks than 32 bits do. */
+	request.record_count = (uint64_t)1 << 56;
+	assert_true(external_request_memory_min(&request) == UINT64_MAX);
+}
+
+/* --- keys and threads -------------------------------------------------------
+ */
+
+/* Every record, key, source and number of threads can be sorted in a memory
+ * that follows from the largest record and the index of a file; and of a stream
+ * as much can as would fill a third of that memory. */
+static void check_any_key(uint32_t record_size, uint32_t key_end,
+			  bool is_stream)
+{
+	struct external_request request = request_of(record_size, 100 * MB, 0);
+	uint64_t memory = 64 * MIB + 48 * (uint64_t)record_size;
+	uint64_t least_records =
+		is_stream ? memory / 3 / record_size : request.record_count;
+
+	request.shape = (struct record_shape)RECORD_SHAPE_OF_SLICE(record_size,
+								   0, key_end);
+	request.may_have_fewer = true;
+	if (is_stream)
+		request.record_count = EXTERNAL_RECORDS_UNKNOWN;
+	else
+		memory += 2 * request.record_count * key_end;
+	request.memory_bytes = memory;
+	assert_true(external_request_memory_min(&request) <= memory);
+	for (; request.memory_bytes < 1000 * GB; request.memory_bytes *= 60) {
+		struct external_plan plan;
+
+		request.worker_count = 256;
+		assert_int_equal(external_request_choose(&request, &plan), 0);
+		assert_in_range(request.worker_count, 1, 256);
+		assert_true(plan.way == EXTERNAL_BY_COUNTS ||
+			    plan.index_blocks * plan.block_records >=
+				    least_records);
+	}
+}
+
+static void external_request_choose__any_key(void **state)
+{
+	static const uint32_t sizes[] = {
+		1, 4, 100, 4000, 5000, 70000, 1 << 20, RECORD_SIZE_MAX
+	};
+	static const uint32_t ends[] = {
+		1, 10, 1595, 1596, 4000, 70000, 1 << 20, RECORD_SIZE_MAX
+	};
+
+	(void)state;
+	for (unsigned s = 0; s < ARRAY_LEN(sizes); s++)
+		for (unsigned e = 0; e < ARRAY_LEN(ends); e++) {
+			if (ends[e] > sizes[s])
+				continue;
+			check_any_key(sizes[s], ends[e], false);
+			check_any_key(sizes[s], ends[e], true);
+		}
+}
+
+static void external_request_choose__all_that_are_given(void **state)
+{
+	struct external_request request = request_of(16, 4 * GB, 512 * MIB);
+	struct external_plan plan;
+
+	(void)state;
+	request.worker_count = 256;
+	assert_int_equal(external_request_choose(&request, &plan), -ENOMEM);
+	assert_int_equal(request.worker_count, 256);
+	assert_true(external_request_memory_min(&request) > 512 * MIB);
+	request.may_have_fewer = true;
+	assert_int_equal(external_request_choose(&request, &plan), 0);
+	assert_in_range(request.worker_count, 16, 128);
+	assert_true(external_request_memory_min(&request) < 20 * MIB);
+}
+
+/* Where so many threads leave room for merges of two runs only, and half of
+ * them do not, hundreds of merges are spared. */
+static void external_request_choose__no_merges_for_threads(void **state)
+{
+	struct external_request request = request_of(16, 100 * MB, 8 * MIB);
+	struct external_plan plan, chosen;
+
+	(void)state;
+	request.shape = (struct record_shape)RECORD_SHAPE_OF_SLICE(16, 0, 8);
+	assert_int_equal(external_plan_make(&plan, &request), 0);
+	request.may_have_fewer = true;
+	assert_int_equal(external_request_choose(&request, &chosen), 0);
+	assert_int_equal(request.worker_count, 1);
+	assert_true(chosen.merge_count < plan.merge_count / 4);
+	/* In twice the memory both threads are as good. */
+	request.worker_count = 2;
+	request.memory_bytes = 16 * MIB;
+	assert_int_equal(external_request_choose(&request, &chosen), 0);
+	assert_int_equal(request.worker_count, 2);
 }
 
 static void external_plan_piece_records__halves_a_lone_one(void **state)
@@ -447,7 +550,12 @@ int main(void)
 		cmocka_unit_test(external_plan__little_is_missing),
 		cmocka_unit_test(external_plan__no_step),
 		cmocka_unit_test(external_plan__refuses_too_little),
-		cmocka_unit_test(external_plan_memory_min__suffices),
+		cmocka_unit_test(external_request_memory_min__suffices),
+		cmocka_unit_test(external_request_memory_min__none),
+		cmocka_unit_test(external_request_choose__any_key),
+		cmocka_unit_test(external_request_choose__all_that_are_given),
+		cmocka_unit_test(
+			external_request_choose__no_merges_for_threads),
 		cmocka_unit_test(
 			external_plan_piece_records__halves_a_lone_one),
 	};

@@ -77,6 +77,22 @@ static void format_size__edges(void **state)
 				    cases[i].text);
 }
 
+/* Of two sizes in one message, the larger one goes up. */
+static void format_size__up_and_down(void **state)
+{
+	char buffer[FORMAT_SIZE_BYTES];
+
+	(void)state;
+	assert_string_equal(format_size_up(buffer, 4 * MIB), "4.0 MiB");
+	assert_string_equal(format_size_down(buffer, 4 * MIB), "4.0 MiB");
+	assert_string_equal(format_size_up(buffer, 4 * MIB + 1), "4.1 MiB");
+	assert_string_equal(format_size_down(buffer, 4 * MIB - 1), "3.9 MiB");
+	assert_string_equal(format_size_up(buffer, MIB - 1), "1.0 MiB");
+	assert_string_equal(format_size_down(buffer, MIB - 1), "1023.9 KiB");
+	assert_string_equal(format_size_up(buffer, UINT64_MAX), "16.0 EiB");
+	assert_string_equal(format_size_down(buffer, 1023), "1023 B");
+}
+
 static void format_duration__edges(void **state)
 {
 	static const struct text_case cases[] = {
@@ -155,6 +171,7 @@ int main(void)
 		cmocka_unit_test(format_u128_hex__edges),
 		cmocka_unit_test(format_hex__bytes),
 		cmocka_unit_test(format_size__edges),
+		cmocka_unit_test(format_size__up_and_down),
 		cmocka_unit_test(format_duration__edges),
 		cmocka_unit_test(format_json_string__escapes),
 		cmocka_unit_test(format_json_bytes__nul),

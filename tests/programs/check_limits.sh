@@ -1,0 +1,142 @@
+#!/bin/bash
+# check_limits.sh - blinksort within what it may take of a machine
+#
+# Memory, CPUs and room may be little, whoever has limited them: a run then takes
+# less, or says what is missing before it begins; it is never killed, and never
+# refused where one thread could do it.
+
+# shellcheck disable=SC2317 # cases are called by check
+. "$(dirname "$0")/sort_lib.sh"
+
+unset TMPDIR
+
+# with_cpus COUNT COMMAND...: the command sees that many CPUs, a multiple of 8
+with_cpus()
+{
+	local bytes=$(($1 / 8))
+	shift
+
+	strace -f -qq -o /dev/null -e trace=sched_getaffinity \
+		-e "inject=sched_getaffinity:retval=$bytes:poke_exit=@arg3=$(
+			printf 'ff%.0s' $(seq "$bytes"))" "$@"
+}
+
+can_set_cpus()
+{
+	with_cpus 8 true 2>/dev/null
+}
+
+# --- keys ----------------------------------------------------------------------
+
+# However long a key is and however far apart two of them are, a stream is sorted
+# as a file is.
+case_long_keys_of_streams()
+{
+	local size key
+
+	while read -r size key; do
+		# shellcheck disable=SC2086 # some keys
+		set -- --record-size="$size" $key
+		head -c $((size * 10)) /dev/urandom >in
+		"$BIN/blinksort" in -o want "$@"
+		for memory in "" --memory=64M --memory=1G; do
+			# shellcheck disable=SC2086 # an option or none
+			"${BLINKSORT[@]}" - -o out $memory "$@" < <(cat in) ||
+				fail "$size $key $memory: status $?"
+			expect_same out want || fail "$size $key $memory"
+			rm out
+		done
+	done <<-EOF
+		4000 --key=0:1595
+		4000 --key=0:1596
+		4000 --key=0:4000
+		4000 --key=0:4 --key=3996:4
+		70000 --key=0:70000
+		1000000 --key=0:1 --key=999999:1
+	EOF
+}
+
+# What the index of a stream has no room for ends the sort in words; the same
+# records in a file are sorted.
+case_index_is_full()
+{
+	local options=(--record-size=1048576 --key=0:1048576)
+
+	"$BIN/blinkgen" -a 1000000 small
+	head -c $((80 << 20)) small >in
+	status=0
+	"${BLINKSORT[@]}" - -o out -S 56M "${options[@]}" \
+		< <(cat in) >"$STDOUT" 2>"$STDERR" || status=$?
+	[ "$status" = 5 ] || fail "status $status"
+	expect_message
+	expect_match '^blinksort: --memory: 56.0 MiB are too little for a stream' \
+		"$STDERR"
+	expect_match 'their index is full after [0-9]+\.[0-9] MiB' "$STDERR"
+	expect_folder . in small
+	expect_sorted in -o out -S 400M --io=direct "${options[@]}"
+}
+
+# --- threads --------------------------------------------------------------------
+
+# The default of threads is never in the way of a sort that one thread can do.
+case_many_cpus()
+{
+	local cpus memory source
+
+	"$BIN/blinkgen" -a 300000 in
+	sort_reference in -o want
+	for cpus in 64 128 256; do
+		for memory in 14M 24M 64M; do
+			for source in in -; do
+				status=0
+				with_cpus "$cpus" "${BLINKSORT[@]}" "$source" \
+					-o out -S "$memory" < <(cat in) \
+					>"$STDOUT" 2>"$STDERR" || status=$?
+				[ "$status" = 0 ] || fail "$cpus CPUs, $memory," \
+					"$source: $(head -c 400 "$STDERR")"
+				expect_same out want ||
+					fail "$cpus CPUs, $memory, $source"
+				rm out
+			done
+		done
+	done
+}
+
+# Threads that are asked for are refused with their name.
+case_threads_are_named()
+{
+	"$BIN/blinkgen" -a 300000 in
+	expect_refused 5 in -o out -S 16M --threads=128
+	expect_message
+	expect_match 'at least, and 16.0 MiB are allowed: with --threads=1 it takes [0-9.]+ MiB$' \
+		"$STDERR"
+}
+
+# What is needed and what is allowed are never the same text.
+case_sizes_differ()
+{
+	local bytes
+
+	"$BIN/blinkgen" -a 30000 in
+	for ((bytes = 3900000; bytes < 4300000; bytes += 20000)); do
+		sort_run in -o out -S "$bytes" --threads=1
+		[ "$status" = 5 ] || continue
+		[[ $(cat "$STDERR") =~ takes\ (.*)\ at\ least,\ and\ (.*)\ are ]] ||
+			fail "$bytes: $(cat "$STDERR")"
+		[ "${BASH_REMATCH[1]}" != "${BASH_REMATCH[2]}" ] ||
+			fail "$bytes: $(cat "$STDERR")"
+	done
+}
+
+check long_keys_of_streams case_long_keys_of_streams
+check index_is_full case_index_is_full
+check sizes_differ case_sizes_differ
+check threads_are_named case_threads_are_named
+if [ -n "$SANITIZED" ]; then
+	skip many_cpus "sanitizers take memory of their own for each thread"
+elif ! can_set_cpus; then
+	skip many_cpus "strace can't change what sched_getaffinity answers"
+else
+	check many_cpus case_many_cpus
+fi
+finish
