@@ -26,7 +26,7 @@ make_record()
 
 		def times(_scenario, name, _block, rng):
 		    more = 1.1 if name == "threads=1" else 1
-		    return 2e7 * slower * more * rng.lognormvariate(0, 0.01)
+		    return 2e7 * slower * more * rng.lognormvariate(0, 0.005)
 
 		def alter(trial):
 		    if trial["scenario"] == "platter":

@@ -1,9 +1,12 @@
 """blinkreport compare's verdicts: rules by hand, planted changes, statuses."""
 
 import json
+import sys
 import tempfile
 import unittest
 from pathlib import Path
+
+import numpy as np
 
 import unit
 import trial_samples
@@ -13,6 +16,9 @@ from trials.report import gate, settings, table
 from trials.report.study import Study
 from trials.run import options
 from trials.statistics import comparison
+
+sys.path.insert(0, str(unit.ROOT / "tests" / "soak"))
+import aa_simulation  # noqa: E402
 
 MACHINE = {"cpu": {"model_name": "A CPU", "frequency": {"governor": "fast"}},
            "kernel": {"release": "6.1.0"},
@@ -89,7 +95,8 @@ class JudgeTest(unittest.TestCase):
             for one, verdict in zip(pairs, verdicts):
                 one.verdict = verdict
             result = gate.Result("a", "b", "1", "2", 0.01, False, False, [],
-                                 [], [], [], pairs)
+                                 [], [], [], pairs, gate.Side(1, None, 0, []),
+                                 gate.Side(1, None, 0, []))
             self.assertEqual(result.status, status)
 
 
@@ -129,9 +136,9 @@ class CompareTest(unittest.TestCase):
         sweep = {"sweep_text": trial_samples.SWEEP}
         result = gate.compare(self.study(**sweep), self.study(**sweep))
         self.assertEqual(len(result.pairs), 5)
-        ordered = sorted(result.pairs, key=lambda pair: pair.p_value)
+        ordered = sorted(result.pairs, key=lambda pair: pair.p_effective)
         self.assertAlmostEqual(ordered[0].p_holm,
-                               min(1, 5 * ordered[0].p_value))
+                               min(1, 5 * ordered[0].p_effective))
 
     def test_two_runs_have_no_blocks_in_common(self):
         """The verdict is the two-sample test's, and says so."""
@@ -143,6 +150,72 @@ class CompareTest(unittest.TestCase):
         self.assertIn("\ntest    two-sample U test: two runs have no blocks in "
                       "common\n", gate.text(result))
         self.assertEqual(gate.document(result)["test"], "two-sample U test")
+
+    def test_alarms_of_dependent_trials(self):
+        """tests/soak/aa_simulation.py asks more: n, changes, records."""
+        rng = np.random.default_rng(7)
+        for rho, least in ((0, 0), (0.8, 10)):
+            ours, alone = aa_simulation.rates(rng, 40, 20, rho)
+            self.assertLessEqual(ours, 4)
+            self.assertGreaterEqual(alone, least)
+        # What is there is seen.
+        ours, _ = aa_simulation.rates(rng, 20, 20, 0, 0.05)
+        self.assertGreaterEqual(ours, 16)
+
+    def test_drift_is_no_change(self):
+        """Of a run that drifted, the last trials are not the program's."""
+        def drifting(_scenario, _name, block, rng):
+            return 23_700_000 * (1.1 + 0.004 * block) * rng.lognormvariate(
+                0, 0.01)
+        result = gate.compare(self.study(), self.study(drifting))
+        self.assertEqual(result.pairs[0].signs_after[0], "drift")
+        self.assertEqual(result.status, 7)
+        text = gate.text(result)
+        self.assertRegex(text, "after: pagecache, reference: the times drift")
+        self.assertIn("may be all that does", " ".join(text.split()))
+
+    def test_sessions_that_differ(self):
+        """Sessions of one record that differ are what a change is against."""
+        def study(starts, shares):
+            found = self.study(lambda _scenario, _name, block, rng:
+                               23_700_000 * shares[block // 10 % len(shares)]
+                               * rng.lognormvariate(0, 0.005))
+            group = found.reference("pagecache")
+            if starts:
+                group.sample_sessions = [block // 10 for block in range(40)]
+            return found
+
+        other = [1, 1.04, 1, 1.04]
+        pairs = [gate.compare(study(starts, [1]), study(starts, other)).pairs[0]
+                 for starts in (False, True)]
+        self.assertEqual([pair.sessions_differ for pair in pairs],
+                         [False, True])
+        self.assertEqual(pairs[1].verdict, "inconclusive")
+
+    def test_what_it_cannot_see(self):
+        text = gate.text(gate.compare(self.study(), self.study(scaled(1.05))))
+        self.assertIn("each record is of one session, so it can't be told",
+                      " ".join(text.split()))
+
+    def test_noise_of_both(self):
+        def noisy(trial):
+            trial["noise"] = trial_samples.noise_look(79.0, limit=5, over=True)
+        result = gate.compare(self.study(), self.study(alter=noisy))
+        self.assertIn("1 session; others took 79.0 % of a CPU before the median "
+                      "trial; 40 trials above the noise limit\n",
+                      gate.text(result))
+        after = gate.document(result)["side_after"]
+        self.assertEqual((after["noise_median_percent"],
+                          after["trials_over_noise_limit"]), (79.0, 40))
+
+    def test_change_is_not_below_all(self):
+        """Times can't fall by more than they are."""
+        rng = np.random.default_rng(1)
+        old, new = (np.rint(1e7 * rng.lognormal(mean, 1, 12))
+                    for mean in (0, -1.2))
+        found = gate.pair_of(aa_simulation.group(old),
+                             aa_simulation.group(new))
+        self.assertGreater(found.change_low_ratio, -1)
 
     def test_names_that_one_lacks(self):
         before = self.study(sweep_text="sort.threads default | 1 4\n")
@@ -177,7 +250,7 @@ class CompareTest(unittest.TestCase):
     def asked(self, *more, memory=None, alter=None):
         """A study of a record for which blinktrial was asked this."""
         asked = options.complete(options.parse(
-            ["--scenario=beyond-memory", "--trials=20", "--out=/r",
+            ["--scenario=beyond-memory", "--trials=40", "--out=/r",
              "--seed=5", *more]))
         hosts = asked.hosts.split(",") if asked.hosts else None
         devices = asked.input_device and {
@@ -195,7 +268,7 @@ class CompareTest(unittest.TestCase):
         devices = ["--input-device=/dev/a", "--output-device=/dev/b"]
         others = {
             "scenarios": ["--scenario=beyond-memory,cache"],
-            "trials": ["--trials=21"], "sweep": ["--sweep=/s"],
+            "trials": ["--trials=41"], "sweep": ["--sweep=/s"],
             "hosts": ["-w", "n1,n2"], "work": ["--work=/w"],
             "input_device": devices, "output_device": devices,
             "records": ["--records=7"], "ascii": ["--ascii"],

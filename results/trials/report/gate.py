@@ -3,12 +3,14 @@
 Two runs have no blocks in common: the n-th block of one ran at another time
 than that of the other, and nothing that disturbed the one is in the other.  So
 the test is the two-sample one (see comparison.py), and what has changed between
-the runs beside the program counts as a change.  For each scenario and
-configuration that both have, by name:
+the runs beside the program counts as a change.  Test and interval take
+dependent trials for as many independent ones as they are worth (see
+effective.py).  For each scenario and configuration that both have, by name:
 
   slower    Mann and Whitney's U says that they differ (p at most 0.05, after
-            Holm's correction for all that are compared), and the
-            Hodges-Lehmann estimate of the change is beyond the margin
+            Holm's correction for all that are compared), the Hodges-Lehmann
+            estimate of the change is beyond the margin, and neither run has
+            a drift or a step, which could be what differs
   faster    the same, downwards
   same      the 90 % interval of the change lies within the margin: two
             one-sided tests at 5 % each, so that "same" has been shown, and is
@@ -17,9 +19,11 @@ configuration that both have, by name:
   inconclusive   none of these: more trials would tell; or the machines or the
             settings are not the same (see settings.py), so that nothing can
 
-The change is the shift over the older median.
+The change is the Hodges-Lehmann shift of the logarithms, as a ratio: so no limit
+of it is below -100 %.
 """
 
+import textwrap
 from dataclasses import asdict, dataclass, field
 from typing import Optional
 
@@ -28,13 +32,21 @@ import numpy as np
 from trials.base import text_table, units
 from trials.base.failure import FILE, Failure
 from trials.machine import environment
-from trials.report import settings, table
-from trials.statistics import comparison
+from trials.report import noise, settings, table
+from trials.statistics import comparison, effective
 
 SCHEMA = "blinkreport-compare-1"
 MARGIN_RATIO = 0.01
 TEST = "two-sample U test"
 TEST_WORDS = f"{TEST}: two runs have no blocks in common"
+# What may differ between runs, and no look at the times of one tells.
+UNSEEN = ("A difference between whole runs, such as where the program lies in "
+          "memory or what else the machine did, looks like one of the program: "
+          "{} Make both records again before you rely on a small change.")
+ONE_SESSION = "each record is of one session, so it can't be told apart."
+SESSIONS = "only differences between the sessions of a record are allowed for."
+# Signs of a run that changed as it went on.
+UNSTEADY = ("drift", "step")
 EQUIVALENCE_CONFIDENCE = 0.90
 # The exit status of the worst pair; the first of these that there is.
 STATUSES = {"failed": 1, "slower": 1, "inconclusive": 7, "faster": 6,
@@ -71,15 +83,60 @@ class Pair:
     failed_after: int
     median_before_ns: Optional[float]
     median_after_ns: Optional[float]
-    # Shift over the older median; all null when one side has no sample.
+    # How much more than 1 the ratio is; null when one side has no sample.
     change_ratio: Optional[float] = None
     change_low_ratio: Optional[float] = None
     change_high_ratio: Optional[float] = None
+    # Of the U test, and for as many trials as those are worth.
     p_value: Optional[float] = None
+    p_effective: Optional[float] = None
+    n_effective: Optional[float] = None  # of both runs together
+    autocorrelation: Optional[float] = None
+    sessions_differ: bool = False
     p_holm: Optional[float] = None
     verdict: str = "inconclusive"
     # Settings that are not the same: {"key", "before", "after"}.
     settings: list = field(default_factory=list)
+    signs_before: list = field(default_factory=list)
+    signs_after: list = field(default_factory=list)
+
+    @property
+    def unsteady(self) -> bool:
+        return not {*UNSTEADY}.isdisjoint(
+            (*self.signs_before, *self.signs_after))
+
+
+@dataclass
+class Side:
+    """What a report says of a whole record, for a reader of a comparison."""
+
+    sessions: int
+    noise_median_percent: Optional[float]
+    trials_over_noise_limit: int
+    notes: list
+
+    @classmethod
+    def of(cls, study, keys):
+        """`keys` are of the groups that are compared."""
+        known = study.noise_percents
+        return cls(1 + len(study.sessions),
+                   float(np.median(known)) if known else None,
+                   sum(look.noise["over_limit"] is True
+                       for look in study.looks),
+                   [*study.notes, *(note for key in keys for note
+                                    in table.flag_notes(study.groups[key]))])
+
+    @property
+    def words(self):
+        words = [f"{self.sessions} session{'s' * (self.sessions > 1)}"]
+        if self.noise_median_percent is not None:
+            words.append("others took "
+                         f"{noise.percent(self.noise_median_percent)} of a CPU "
+                         "before the median trial")
+        if self.trials_over_noise_limit:
+            words.append(f"{self.trials_over_noise_limit} trials above the "
+                         "noise limit")
+        return "; ".join(words)
 
 
 @dataclass
@@ -96,6 +153,8 @@ class Result:
     only_before: list  # "scenario, configuration" that the other lacks
     only_after: list
     pairs: list
+    side_before: Side
+    side_after: Side
 
     @property
     def verdict(self) -> str:
@@ -118,13 +177,13 @@ def compare(before, after, margin_ratio=MARGIN_RATIO,
     if not keys:
         raise Failure(after.run.path, "has no scenario and configuration that "
                       f"{before.run.path} has", FILE)
-    pairs = [_pair(before.groups[key], after.groups[key]) for key in keys]
+    pairs = [pair_of(before.groups[key], after.groups[key]) for key in keys]
     for key, pair in zip(keys, pairs):
         pair.settings = settings.group_differences(
             before, after, before.groups[key], after.groups[key])
-    tested = [pair for pair in pairs if pair.p_value is not None]
+    tested = [pair for pair in pairs if pair.p_effective is not None]
     for pair, p_holm in zip(
-            tested, comparison.holm([pair.p_value for pair in tested])):
+            tested, comparison.holm([pair.p_effective for pair in tested])):
         pair.p_holm = p_holm
     for pair in pairs:
         pair.verdict = judge(pair, margin_ratio, not differs or across_machines)
@@ -133,7 +192,8 @@ def compare(before, after, margin_ratio=MARGIN_RATIO,
                   after.design["program_version"], margin_ratio, differs,
                   across_machines, settings.differences(before, after),
                   differences,
-                  _missing(before, after), _missing(after, before), pairs)
+                  _missing(before, after), _missing(after, before), pairs,
+                  Side.of(before, keys), Side.of(after, keys))
 
 
 def _require_same_input(before, after):
@@ -167,21 +227,32 @@ def _missing(study, other):
             if (scenario, name) not in other.groups]
 
 
-def _pair(old, new) -> Pair:
+def pair_of(old, new) -> Pair:
+    """Two groups, without a verdict."""
     pair = Pair(old.scenario, old.name, old.verified and new.verified,
                 old.count, new.count, old.failed, new.failed,
                 *(group.summary.median_ns if group.summary else None
                   for group in (old, new)))
+    pair.signs_before, pair.signs_after = (
+        table.flag_words(group) for group in (old, new))
     if not old.count or not new.count:
         return pair
     _, pair.p_value, _ = comparison.u_test(old.samples_ns, new.samples_ns)
-    shift_ns, interval_ns = comparison.shift(
-        old.samples_ns, new.samples_ns, EQUIVALENCE_CONFIDENCE)
-    median_ns = float(np.median(old.samples_ns))
-    pair.change_ratio = shift_ns / median_ns
-    if interval_ns:
-        pair.change_low_ratio = interval_ns.low / median_ns
-        pair.change_high_ratio = interval_ns.high / median_ns
+    worth = effective.worth(
+        (old.samples_ns, new.samples_ns),
+        (old.sample_sessions, new.sample_sessions)
+        if old.sample_sessions and new.sample_sessions else None)
+    pair.autocorrelation = worth.autocorrelation
+    pair.n_effective = worth.effective_count
+    pair.sessions_differ = worth.sessions_differ
+    pair.p_effective = worth.p_value(pair.p_value)
+    level = worth.level(EQUIVALENCE_CONFIDENCE)
+    ratio, interval = comparison.shift_ratio(
+        old.samples_ns, new.samples_ns, level or EQUIVALENCE_CONFIDENCE)
+    pair.change_ratio = ratio - 1
+    if level and interval:
+        pair.change_low_ratio = interval.low - 1
+        pair.change_high_ratio = interval.high - 1
     return pair
 
 
@@ -197,7 +268,7 @@ def judge(pair: Pair, margin_ratio, comparable=True) -> str:
             and -margin_ratio <= pair.change_low_ratio
             and pair.change_high_ratio <= margin_ratio):
         return "same"
-    if (pair.p_holm <= comparison.ALPHA
+    if (pair.p_holm <= comparison.ALPHA and not pair.unsteady
             and abs(pair.change_ratio) > margin_ratio):
         return "slower" if pair.change_ratio > 0 else "faster"
     return "inconclusive"
@@ -213,26 +284,38 @@ def document(result: Result) -> dict:
 
 def text(result: Result) -> str:
     lines = [f"before  {result.before}, blinksort {result.version_before}",
+             f"        {result.side_before.words}",
              f"after   {result.after}, blinksort {result.version_after}",
+             f"        {result.side_after.words}",
              f"margin  {result.margin_ratio:.2%}".replace("%", " %"),
-             f"test    {TEST_WORDS}", "",
-             _pairs_text(result.pairs)]
+             f"test    {TEST_WORDS}",
+             "worth   so many independent trials all of both runs count for",
+             "", _pairs_text(result.pairs)]
     notes = [*(f"only before: {name}" for name in result.only_before),
              *(f"only after: {name}" for name in result.only_after)]
     if not all(pair.verified for pair in result.pairs):
         notes.append("Scenarios marked * were not verified in both records.")
     if notes:
         lines += ["", *notes]
+    lines += _notes_text(result)
     lines += _settings_text(result) + _differences_text(result)
+    if result.verdict in ("slower", "faster"):
+        lines += ["", *textwrap.wrap(UNSEEN.format(_seen(result)),
+                                     text_table.WIDTH)]
     found = sum(pair.verdict == result.verdict for pair in result.pairs)
     lines += ["", f"{result.verdict}: {found} of {len(result.pairs)}"]
     return text_table.as_lines("\n".join(lines) + "\n")
 
 
 def _pairs_text(pairs):
-    head = ("configuration", "n", "failed", "before", "after",
+    head = ("configuration", "n", "worth", "failed", "before", "after",
             "change [90 %]", "p (Holm)", "verdict")
-    return text_table.grid(head, [_pair_row(pair) for pair in pairs])
+    rows = [_pair_row(pair) for pair in pairs]
+    if not any(pair.failed_before or pair.failed_after for pair in pairs):
+        # Room for the names.
+        at = head.index("failed")
+        head, *rows = ([*row[:at], *row[at + 1:]] for row in (head, *rows))
+    return text_table.grid(head, rows)
 
 
 def _pair_row(pair):
@@ -248,10 +331,32 @@ def _pair_row(pair):
     return [f"{pair.scenario}{'' if pair.verified else '*'}, "
             f"{pair.configuration}",
             f"{pair.n_before}/{pair.n_after}",
+            "-" if pair.n_effective is None else f"{pair.n_effective:.0f}",
             f"{pair.failed_before}/{pair.failed_after}",
             duration(pair.median_before_ns), duration(pair.median_after_ns),
             change, "-" if pair.p_holm is None else table.p_text(pair.p_holm),
             pair.verdict]
+
+
+def _seen(result):
+    several = max(result.side_before.sessions, result.side_after.sessions) > 1
+    return SESSIONS if several else ONE_SESSION
+
+
+def _notes_text(result):
+    notes = [f"{name}: {note}" for name, side in (
+        ("before", result.side_before), ("after", result.side_after))
+        for note in side.notes]
+    notes += [f"{pair.scenario}, {pair.configuration}: sessions of one record "
+              "differ, and a change is judged against that."
+              for pair in result.pairs if pair.sessions_differ]
+    notes += [f"{pair.scenario}, {pair.configuration}: the runs differ, but a "
+              "drift or a step within one of them may be all that does."
+              for pair in result.pairs if pair.unsteady
+              and pair.p_holm is not None
+              and pair.p_holm <= comparison.ALPHA
+              and pair.verdict == "inconclusive"]
+    return ["", "Notes:", *map(text_table.wrapped, notes)] if notes else []
 
 
 def _listed(heading, found):

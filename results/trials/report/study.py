@@ -11,6 +11,7 @@ not checked ("unchecked").  The time of one that failed, or whose output was
 wrong, is no time of a sort; such trials stay in Group.trials and are counted.
 """
 
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import Optional
 
@@ -40,6 +41,8 @@ class Group:
     samples_ns: np.ndarray = field(default_factory=lambda: np.array([]))
     # The trial that each sample is of: for the order of the run.
     sample_trials: list = field(default_factory=list)
+    # The session that each was taken in, from 0.
+    sample_sessions: list = field(default_factory=list)
     # None when there is no sample.
     summary: Optional[descriptive.Summary] = None
     # What should make a reader careful: drift, steps, outliers.
@@ -118,12 +121,12 @@ class Study:
         self.strays = self._sort_trials()
         self.looks = noise.looks(run.trials)
         self._noise_of_trials = {look.trial: look for look in self.looks}
+        self.sessions = self._session_starts()
         for group in self.groups.values():
             self._summarise(group)
         for scenario in self.scenarios:
             self._compare(scenario)
         self._mark_dropped()
-        self.sessions = self._session_starts()
         self.notes = self._make_notes()
 
     # --- what readers ask ---------------------------------------------------
@@ -224,6 +227,8 @@ class Study:
         group.sample_trials = [t for t in group.trials if is_sample(t)]
         group.samples_ns = np.array(
             [t["whole_ns"] for t in group.sample_trials], dtype=float)
+        group.sample_sessions = [bisect_right(self.sessions, t["trial"])
+                                 for t in group.sample_trials]
         group.verified = bool(group.count) and all(
             t["scenario_met"] is True for t in group.sample_trials)
         if group.count:

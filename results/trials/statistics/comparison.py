@@ -182,9 +182,7 @@ def blocked(reference, samples, blocks) -> Blocked:
     return Blocked(
         p_value=p_value, method=method, least_p_value=min(1.0, 2 / 2**pairs),
         ratio=_ratio_of(middle),
-        ratio_interval=interval and Interval(
-            _ratio_of(interval.low), _ratio_of(interval.high),
-            interval.confidence),
+        ratio_interval=_ratios_of(interval),
         superiority=float(np.mean((np.sign(logs) + 1) / 2)), pairs=pairs)
 
 
@@ -283,6 +281,13 @@ def shift(reference_ns, samples_ns, confidence=CONFIDENCE):
 
     return _estimate(ranked, len(minus) * len(plus),
                      _u_rank(len(minus), len(plus), confidence), confidence)
+
+
+def shift_ratio(reference_ns, samples_ns, confidence=CONFIDENCE):
+    """The same of the logarithms, as a ratio and its Interval or None."""
+    middle, interval = shift(np.log(reference_ns) / LOG_UNIT,
+                             np.log(samples_ns) / LOG_UNIT, confidence)
+    return _ratio_of(middle), _ratios_of(interval)
 
 
 def paired_shift(differences_ns, confidence=CONFIDENCE):
@@ -398,3 +403,8 @@ def _by_block(times, blocks):
 
 def _ratio_of(log):
     return math.exp(log * LOG_UNIT)
+
+
+def _ratios_of(interval):
+    return interval and Interval(_ratio_of(interval.low),
+                                 _ratio_of(interval.high), interval.confidence)
