@@ -194,12 +194,8 @@ static int complete_options(struct options *options, struct failure *failure)
 static void shed_inheritance(void)
 {
 	sigset_t none;
-	int fd;
 
-	do
-		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	while (fd >= 0 && fd <= STDERR_FILENO);
-	close(fd);
+	stdout_reserve();
 	syscall(SYS_close_range, STDERR_FILENO + 1, ~0u,
 		/* CLOSE_RANGE_CLOEXEC */ 4);
 	process_default_signals();
@@ -297,7 +293,8 @@ static void say_ready(const struct daemon *daemon, int ready_fd)
 
 	if (ready_fd < 0) {
 		printf("blinkd: listening on %s\n", daemon_node(daemon));
-		fflush(stdout);
+		/* A daemon whose standard output is lost still serves. */
+		(void)stdout_finish();
 		return;
 	}
 	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);

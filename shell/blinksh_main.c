@@ -73,7 +73,8 @@ static const char help[] =
 "\n"
 "Statuses: 0 done; the command's; 128 + its signal; 124 timeout; 125 refused;\n"
 "127 lost; the worst of all nodes wins.  If nothing was started: 2 usage, 3\n"
-"file, 4 the network, 5 memory.  See blinksh(1).\n";
+"file, 4 the network, 5 memory.  3, too: standard output could not be written.\n"
+"See blinksh(1).\n";
 /* clang-format on */
 
 /* --- options -------------------------------------------------------------- */
@@ -515,6 +516,7 @@ int main(int argc, char **argv)
 	int ret;
 
 	log_init("blinksh");
+	stdout_reserve();
 	options_begin(&options.reader, entries, ARRAY_LEN(entries),
 		      argv + (argc > 0));
 	/* Words that follow the first one belong to the command. */
@@ -529,6 +531,8 @@ int main(int argc, char **argv)
 			ret = run(&options, &failure);
 		if (ret < 0)
 			ret = log_failure(&failure);
+		if (stdout_finish() != EXIT_DONE && ret == 0)
+			ret = EXIT_FILE;
 	}
 	hostlist_free(&options.hosts);
 	return ret;

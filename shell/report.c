@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "base/format.h"
 #include "base/log.h"
+#include "base/stdout.h"
 #include "shell/report.h"
 #include "shell/report_json.h"
 
@@ -134,7 +135,7 @@ static void print_group(const struct launch *launch, uint32_t first, bool *done)
 	    nodes[first].streams[0].bytes[nodes[first].streams[0].kept_bytes -
 					  1] != '\n')
 		putchar('\n');
-	fflush(stdout);
+	stdout_flush();
 }
 
 static void print_gathered(const struct launch *launch)
@@ -165,8 +166,7 @@ void report_output(const struct launch *launch, enum report_mode mode,
 		for (uint32_t i = 0; i < launch->client->node_count; i++)
 			print_node(launch, i, mode);
 	}
-	fflush(stdout);
-	fflush(stderr);
+	stdout_flush();
 }
 
 /* --- failures ------------------------------------------------------------- */
@@ -378,5 +378,5 @@ void report_query(const struct query *query, bool json)
 		else if (!json)
 			print_answer(query, i);
 	}
-	fflush(stdout);
+	stdout_flush();
 }

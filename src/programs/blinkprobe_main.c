@@ -430,6 +430,7 @@ static int probe_network(struct options *options, struct failure *failure)
 	struct rank ranks;
 	int status;
 
+	stdout_reserve();
 	network.rounds = (unsigned)(options->rounds ? options->rounds : 200);
 	network.stream_bytes = options_given(reader, OPTION_BYTES)
 				       ? options->bytes

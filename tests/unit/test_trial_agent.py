@@ -23,6 +23,14 @@ BIN = os.environ.get("BIN") or str(unit.ROOT / "bin")
 PORT = str(17300 + os.getpid() % 4000)
 
 
+@contextlib.contextmanager
+def printed():
+    """What a node prints, here instead of on standard output."""
+    out = io.StringIO()
+    with unittest.mock.patch.object(agent, "print_text", out.write):
+        yield out
+
+
 def has_programs():
     return os.path.exists(f"{BIN}/blinksort")
 
@@ -36,14 +44,14 @@ class Folder(unittest.TestCase):
 
     def do(self, *arguments):
         """The one document that a node prints."""
-        with contextlib.redirect_stdout(io.StringIO()) as out:
+        with printed() as out:
             self.assertEqual(agent.main(
                 [f"--programs={BIN}", *map(str, arguments)]), 0)
         self.assertEqual(out.getvalue().count("\n"), 1)
         return json.loads(out.getvalue())
 
     def refused(self, *arguments):
-        with contextlib.redirect_stdout(io.StringIO()) as out, \
+        with printed() as out, \
                 self.assertRaises(Failure) as caught:
             agent.main(list(map(str, arguments)))
         self.assertEqual(out.getvalue(), "")
@@ -76,7 +84,7 @@ class TestNode(Folder):
         self.assertEqual(answer["noise"]["probe"], "noise")
         self.assertIsNone(answer["message"])
         # A node without the probe answers, and says so.
-        with contextlib.redirect_stdout(io.StringIO()) as out, \
+        with printed() as out, \
                 unittest.mock.patch.dict(os.environ, {"PATH": "/"}):
             agent.main([f"--programs={self.folder}", "noise"])
         answer = json.loads(out.getvalue())

@@ -109,8 +109,8 @@ cluster_print_node()
 
 	[[ $how != exited ]] || how="status ${NODE_STATUS[$2]}"
 	[[ ! ${NODE_ERR[$2]} ]] || printf '%s' "${NODE_ERR[$2]}" >&2
-	echo "$1: $how"
-	[[ ! ${NODE_OUT[$2]} ]] || printf '%s\n' "${NODE_OUT[$2]%$'\n'}"
+	print '%s\n' "$1: $how"
+	[[ ! ${NODE_OUT[$2]} ]] || print '%s\n' "${NODE_OUT[$2]%$'\n'}"
 }
 
 # cluster_report STATUS
@@ -124,7 +124,7 @@ cluster_report()
 	fi
 	text=
 	report_json_head "$1"
-	printf '{%s, "nodes": [' "$HEAD"
+	print '{%s, "nodes": [' "$HEAD"
 	for i in "${!NODE_HOST[@]}"; do
 		text=
 		report_field host "${NODE_HOST[i]}"
@@ -133,11 +133,11 @@ cluster_report()
 		report_field stderr "${NODE_ERR[i]}"
 		# Its own document, as it is
 		[[ ${NODE_OUT[i]} == '{'* ]] || NODE_OUT[i]=null
-		printf '%s\n  {%s, "document": %s}' "$comma" "$text" \
+		print '%s\n  {%s, "document": %s}' "$comma" "$text" \
 			"${NODE_OUT[i]%$'\n'}"
 		comma=,
 	done
-	printf '\n]}\n'
+	print '\n]}\n'
 }
 
 # --- verbs -------------------------------------------------------------------
@@ -193,10 +193,8 @@ cluster_revert()
 
 	cluster_run revert
 	for i in "${!NODE_HOST[@]}"; do
-		[[ ${NODE_STATUS[i]} == 0 ]] || printf \
-			'blinktune: %s: not set back: %s, status %s\n' \
-			"${NODE_HOST[i]}" "${NODE_STATE[i]}" \
-			"${NODE_STATUS[i]}" >&2
+		[[ ${NODE_STATUS[i]} == 0 ]] || complain "${NODE_HOST[i]}:" \
+			"not set back: ${NODE_STATE[i]}, status ${NODE_STATUS[i]}"
 	done
 }
 

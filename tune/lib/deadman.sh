@@ -108,6 +108,6 @@ report_confirmed()
 	if [[ $JSON_WANTED ]]; then
 		report_results 0
 	else
-		echo "$1"
+		print '%s\n' "$1"
 	fi
 }

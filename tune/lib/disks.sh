@@ -130,7 +130,7 @@ disks_report()
 	local i
 
 	for i in "${!DISKS[@]}"; do
-		printf '# %s: %d MiB of %d MiB\n' "${DISKS[i]}" \
+		print '# %s: %d MiB of %d MiB\n' "${DISKS[i]}" \
 			$((PART_MIB * PARTS_EACH)) $((DISK_SIZE[i] / DISK_MIB))
 		disks_line 'refused' "${DISK_REFUSED[i]}"
 		disks_line 'destroyed' "${DISK_HOLDS[i]}"
@@ -138,47 +138,47 @@ disks_report()
 	done
 	for i in "${!STEPS[@]}"; do
 		disk_step_text "$i"
-		printf '%s\n' "$TEXT"
+		print '%s\n' "$TEXT"
 	done
-	[[ $DISK_MOUNT ]] || printf '# then: %s\n' "$STEP_THEN"
+	[[ $DISK_MOUNT ]] || print '# then: %s\n' "$STEP_THEN"
 	! disks_refused || return "$STATUS_FILE"
 }
 
 disks_line()
 {
-	[[ ! $2 ]] || printf '#   %s: %s\n' "$1" "$2"
+	[[ ! $2 ]] || print '#   %s: %s\n' "$1" "$2"
 }
 
 disks_report_json()
 {
 	local i comma=''
 
-	printf '{"partition_bytes": %d, "stripe_kib": %d, "devices": [' \
+	print '{"partition_bytes": %d, "stripe_kib": %d, "devices": [' \
 		$((PART_MIB * DISK_MIB)) "$DISK_STRIPE_KIB"
 	for i in "${!DISKS[@]}"; do
 		json_string "${DISKS[i]}"
-		printf '%s{"device": %s, "size_bytes": %d' "$comma" "$JSON" \
+		print '%s{"device": %s, "size_bytes": %d' "$comma" "$JSON" \
 			"${DISK_SIZE[i]}"
 		json_known "${DISK_REFUSED[i]}"
-		printf ', "refused": %s' "$JSON"
+		print ', "refused": %s' "$JSON"
 		json_known "${DISK_HOLDS[i]}"
-		printf ', "destroyed": %s' "$JSON"
+		print ', "destroyed": %s' "$JSON"
 		json_known "${DISK_NOTE[i]}"
-		printf ', "note": %s}' "$JSON"
+		print ', "note": %s}' "$JSON"
 		comma=', '
 	done
-	printf '], "commands": ['
+	print '], "commands": ['
 	comma=
 	for i in "${!STEPS[@]}"; do
 		disk_step_text "$i"
 		json_string "$TEXT"
-		printf '%s%s' "$comma" "$JSON"
+		print '%s%s' "$comma" "$JSON"
 		comma=', '
 	done
-	printf ']'
+	print ']'
 	json_known "$STEP_MOUNT"
-	printf ', "mount": %s' "$JSON"
+	print ', "mount": %s' "$JSON"
 	json_known "$STEP_SORT"
-	printf ', "sort": %s}\n' "$JSON"
+	print ', "sort": %s}\n' "$JSON"
 	! disks_refused || return "$STATUS_FILE"
 }

@@ -15,7 +15,7 @@ export_main()
 	profile_load "$2"
 	export_text
 	if [[ ! ${3:-} ]]; then
-		printf '%s' "$TEXT"
+		print '%s' "$TEXT"
 		return
 	fi
 	mkdir -p -- "$3" 2>&"$SILENCE" || die "$3: can't be made"

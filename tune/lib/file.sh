@@ -26,8 +26,6 @@
 . "$TUNE/lib/number.sh"
 
 ROOT=${ROOT:-}
-# What is said to it is lost; and nothing was opened for writing.
-exec {SILENCE}</dev/null
 
 file_exists()
 {

@@ -45,12 +45,13 @@ hold_main()
 {
 	[[ $# == 1 ]] || misuse 'hold: one PROFILE, please'
 	hold_apply "$1"
-	# The reader of this line may be gone; then standard input has ended, too.
 	if [[ $JSON_WANTED ]]; then
 		report_results 0
 	else
-		echo held
-	fi 2>/dev/null || true
+		print 'held\n'
+	fi
+	# Its reader would wait for it without end.
+	[[ ! $PRINT_WHY ]] || hold_revert "$STATUS_FILE"
 	# This wait ends at the end of standard input and, unlike read, at a signal.
 	run_command cat >/dev/null
 	hold_revert "${SIGNALLED:-$RUN_STATUS}"

@@ -13,16 +13,16 @@ list_main()
 		list_json
 		return
 	fi
-	echo 'Knobs:'
+	print 'Knobs:\n'
 	for name in "${KNOBS[@]}"; do
 		knob_load "$name"
 		list_first_line "$name"
-		printf '  %-24s %s\n' "$name" "$FIRST"
+		print '  %-24s %s\n' "$name" "$FIRST"
 	done
-	echo 'Profiles:'
+	print 'Profiles:\n'
 	for name in "${PROFILES[@]}"; do
 		profile_load "$name"
-		printf '  %-24s %s\n' "$name" "$PROFILE_SUMMARY"
+		print '  %-24s %s\n' "$name" "$PROFILE_SUMMARY"
 	done
 	PROFILE=
 }
@@ -39,7 +39,7 @@ list_json()
 	local name text comma=''
 
 	report_json_head 0
-	printf '{%s, "knobs": [' "$HEAD"
+	print '{%s, "knobs": [' "$HEAD"
 	for name in "${KNOBS[@]}"; do
 		knob_load "$name"
 		knob_traits "$name"
@@ -49,20 +49,20 @@ list_json()
 		report_field summary "$FIRST"
 		report_field lifetime "$LIFETIME"
 		report_field risk "$RISK"
-		printf '%s\n  {%s}' "$comma" "$text"
+		print '%s\n  {%s}' "$comma" "$text"
 		comma=,
 	done
-	printf '\n], "profiles": ['
+	print '\n], "profiles": ['
 	comma=
 	for name in "${PROFILES[@]}"; do
 		profile_load "$name"
 		text=
 		report_field name "$name"
 		report_field summary "$PROFILE_SUMMARY"
-		printf '%s\n  {%s}' "$comma" "$text"
+		print '%s\n  {%s}' "$comma" "$text"
 		comma=,
 	done
-	printf '\n]}\n'
+	print '\n]}\n'
 }
 
 explain_main()
@@ -78,16 +78,16 @@ explain_main()
 		explain_json "$1"
 		return
 	fi
-	echo "$EXPLAIN"
-	echo
+	print '%s\n' "$EXPLAIN"
+	print '\n'
 	for target in "${TARGETS[@]}"; do
 		explain_target "$1" "$target"
 		row_add '' "$1" "$target" "$VALUE" "$SUPPORT${WHY:+: $WHY}"
 		knob_values "$1" "$target"
 	done
 	rows_print
-	[[ ! ${VALUES:-} ]] || echo "values: $VALUES"
-	echo "lifetime: $LIFETIME; risk: $RISK"
+	[[ ! ${VALUES:-} ]] || print '%s\n' "values: $VALUES"
+	print '%s\n' "lifetime: $LIFETIME; risk: $RISK"
 }
 
 # explain_target KNOB TARGET: VALUE, SUPPORT and WHY
@@ -111,7 +111,7 @@ explain_json()
 	report_field explain "$EXPLAIN"
 	report_field lifetime "$LIFETIME"
 	report_field risk "$RISK"
-	printf '{%s, %s, "targets": [' "$head" "$text"
+	print '{%s, %s, "targets": [' "$head" "$text"
 	for target in "${TARGETS[@]}"; do
 		text=
 		explain_target "$1" "$target"
@@ -121,8 +121,8 @@ explain_json()
 		report_field support "$SUPPORT"
 		report_field why "$WHY"
 		report_field values "$VALUES"
-		printf '%s\n  {%s}' "$comma" "$text"
+		print '%s\n  {%s}' "$comma" "$text"
 		comma=,
 	done
-	printf '\n]}\n'
+	print '\n]}\n'
 }

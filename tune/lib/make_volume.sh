@@ -130,7 +130,7 @@ disks_fail()
 	local why=$1 status=${2:-$STATUS_FAILED} count=${#DISKS[@]} i part
 
 	trap '' HUP INT TERM
-	printf 'blinktune: disks make: %s\n' "$why" >&2
+	complain "disks make: $why"
 	((STEP < count)) || disks_undo_arrays
 	# Step STEP may have begun.
 	for ((i = STEP < count ? STEP : count - 1; i >= 0; i--)); do
@@ -144,9 +144,9 @@ disks_fail()
 			done
 			disks_undo "wipefs --quiet --all /dev/${DISK_NAME[i]}"
 		fi
-		printf 'blinktune: disks make: %s: %s: %s\n' "${DISKS[i]}" \
-			"$( ((i == STEP)) && echo may be lost || echo lost)" \
-			"${DISK_HOLDS[i]:-nothing that was known}" >&2
+		complain "disks make: ${DISKS[i]}:" \
+			"$( ((i == STEP)) && echo may be lost || echo lost):" \
+			"${DISK_HOLDS[i]:-nothing that was known}"
 	done
 	exit "$status"
 }
@@ -168,5 +168,5 @@ disks_undo()
 {
 	disks_do "$1" && return 0
 	status=$STATUS_INCOMPLETE
-	printf 'blinktune: disks make: %s\n' "$WHY" >&2
+	complain "disks make: $WHY"
 }

@@ -1,12 +1,18 @@
-# message.sh - messages on stderr, and exit statuses
+# message.sh - standard output, messages on stderr, and exit statuses
 # shellcheck shell=bash
 # shellcheck disable=SC2034,SC2153,SC2154 # results are in variables
 #
 #   misuse WHY...      one line, and the program ends with STATUS_USAGE
 #   die WHY...         the same with STATUS_FILE: a profile, the state folder or
 #                      a device is unusable
+#   complain WHY...    the line only: the caller ends the program with a status
 #   say WHAT...        prints one line about the progress; not with -q
 #   act COMMAND        prints the privileged action that follows; not with -q
+#   print FORMAT TEXT...
+#                      prints results on stdout.  It always returns 0: what could
+#                      not be written is told by message_end
+#   message_end        for the end of the program: if it would end with 0, but
+#                      something was not printed, it ends with STATUS_FILE
 
 # 1 to 5 mean what they mean for the other programs: the run failed or the data
 # is not as it should be, usage, a file, a peer, resources.
@@ -19,24 +25,60 @@ readonly STATUS_REFUSED=5
 readonly STATUS_CONFLICT=6
 readonly STATUS_INCOMPLETE=7
 
-misuse()
+# What is said to it is lost; and nothing was opened for writing.
+exec {SILENCE}</dev/null
+# Why something could not be written to stdout; empty: all was
+PRINT_WHY=
+
+complain()
 {
 	printf 'blinktune: %s\n' "$*" >&2
+}
+
+misuse()
+{
+	complain "$@"
 	exit $STATUS_USAGE
 }
 
 die()
 {
-	printf 'blinktune: %s\n' "$*" >&2
+	complain "$@"
 	exit $STATUS_FILE
 }
 
 say()
 {
-	[[ $QUIET ]] || printf 'blinktune: %s\n' "$*" >&2
+	[[ $QUIET ]] || complain "$@"
 }
 
 act()
 {
 	[[ $QUIET ]] || printf '+ %s\n' "$*" >&2
+}
+
+print()
+{
+	local fd
+
+	# shellcheck disable=SC2059 # a format is meant
+	[[ ! $PRINT_WHY ]] && ! printf "$@" 2>&"$SILENCE" || return 0
+	# The words for it are in what bash says of another try.
+	PRINT_WHY='Bad file descriptor'
+	{ exec {fd}>&1; } 2>&"$SILENCE" || return 0
+	PRINT_WHY=$( { printf '\n' >&"$fd"; } 2>&1) || true
+	PRINT_WHY=${PRINT_WHY##*: }
+	PRINT_WHY=${PRINT_WHY:-not all could be written}
+	# A reader who has left misses nothing.
+	[[ $PRINT_WHY != 'Broken pipe' ]] || PRINT_WHY=
+	exec {fd}>&-
+}
+
+message_end()
+{
+	local status=$?
+
+	[[ $PRINT_WHY ]] || return 0
+	complain "standard output: $PRINT_WHY"
+	[[ $status != 0 ]] || exit $STATUS_FILE
 }

@@ -92,11 +92,11 @@ row_print()
 	indent=$((${#line} + 4))
 	printf -v line '%s%-*s' "$line" "$width" "$2"
 	if [[ ! $note ]]; then
-		printf '%s\n' "${line%"${line##*[! ]}"}"
+		print '%s\n' "${line%"${line##*[! ]}"}"
 	elif ((${#line} + 3 + ${#note} <= columns)); then
-		printf '%s  (%s)\n' "$line" "$note"
+		print '%s  (%s)\n' "$line" "$note"
 	else
-		printf '%s\n' "${line%"${line##*[! ]}"}"
+		print '%s\n' "${line%"${line##*[! ]}"}"
 		row_wrap "$indent" "($note)"
 	fi
 }
@@ -109,13 +109,13 @@ row_wrap()
 	read -r -a words <<<"$2"
 	for word in "${words[@]}"; do
 		if [[ $line ]] && (($1 + ${#line} + 1 + ${#word} > columns)); then
-			printf '%*s%s\n' "$1" '' "$line"
+			print '%*s%s\n' "$1" '' "$line"
 			line=$word
 		else
 			line+=${line:+ }$word
 		fi
 	done
-	printf '%*s%s\n' "$1" '' "$line"
+	print '%*s%s\n' "$1" '' "$line"
 }
 
 # report_short VALUE: SHORT; lists of fields may be very long.
@@ -193,7 +193,7 @@ report_json()
 	local i text target comma=''
 
 	report_json_head "$1"
-	printf '{%s, "settings": [' "$HEAD"
+	print '{%s, "settings": [' "$HEAD"
 	for i in "${!R_KNOB[@]}"; do
 		text=
 		target=${R_TARGET[i]#-}
@@ -204,10 +204,10 @@ report_json()
 		report_field wanted "${R_WANTED[i]}"
 		report_field original "${R_ORIGINAL[i]}"
 		report_field why "${R_WHY[i]}"
-		printf '%s\n  {%s}' "$comma" "$text"
+		print '%s\n  {%s}' "$comma" "$text"
 		comma=,
 	done
-	printf '\n]}\n'
+	print '\n]}\n'
 }
 
 # --- plan --------------------------------------------------------------------
@@ -243,7 +243,7 @@ report_plan_counts()
 	for word in already denied unsupported; do
 		[[ ! ${counts[$word]:-} ]] || line+=", ${counts[$word]} $word"
 	done
-	echo "$line"
+	print '%s\n' "$line"
 }
 
 # report_plan_text I: TEXT and STATE_WORD
@@ -274,7 +274,7 @@ report_plan_acts()
 		[[ ${E_SUPPORT[i]} == supported &&
 			${E_NOW[i]} != "${E_GOAL[i]}" ]] || continue
 		knob_act "${E_KNOB[i]}" "${E_TARGET[i]}" "${E_GOAL[i]}"
-		printf '+ %s\n' "$ACT"
+		print '+ %s\n' "$ACT"
 	done
 }
 
@@ -283,7 +283,7 @@ report_plan_json()
 	local i text comma='' line
 
 	report_json_head 0
-	printf '{%s, "settings": [' "$HEAD"
+	print '{%s, "settings": [' "$HEAD"
 	for i in "${!E_KNOB[@]}"; do
 		text='' line=${E_LINE[i]}
 		report_field knob "${E_KNOB[i]}"
@@ -306,8 +306,8 @@ report_plan_json()
 		[[ ${E_SUPPORT[i]} == unsupported ]] || knob_act "${E_KNOB[i]}" \
 			"${E_TARGET[i]}" "${E_GOAL[i]}"
 		report_field act "$ACT"
-		printf '%s\n  {%s}' "$comma" "$text"
+		print '%s\n  {%s}' "$comma" "$text"
 		comma=,
 	done
-	printf '\n]}\n'
+	print '\n]}\n'
 }

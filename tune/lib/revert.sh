@@ -339,7 +339,7 @@ revert_tell_strays()
 	strays_describe
 	for i in "${!STRAY_PID[@]}"; do
 		[[ ! ${STRAY_KNOWN[i]} ]] || continue
-		printf 'blinktune: %s\n' "${STRAY_LINES[i]}" >&2
+		complain "${STRAY_LINES[i]}"
 		status=$STATUS_INCOMPLETE
 	done
 	return "$status"
@@ -362,6 +362,6 @@ revert_nothing()
 	if [[ $JSON_WANTED ]]; then
 		report_results "$1"
 	else
-		echo 'nothing to revert'
+		print 'nothing to revert\n'
 	fi
 }

@@ -112,7 +112,7 @@ strays_print()
 	local line
 
 	for line in "${STRAY_LINES[@]}"; do
-		echo "$line"
+		print '%s\n' "$line"
 	done
 }
 

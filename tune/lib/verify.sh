@@ -128,7 +128,7 @@ verify_print()
 	done
 	report_rows
 	strays_print
-	echo "as wanted: $good of ${#results[@]}"
+	print '%s\n' "as wanted: $good of ${#results[@]}"
 }
 
 # --- status ------------------------------------------------------------------
@@ -142,7 +142,7 @@ status_main()
 		if [[ $JSON_WANTED ]]; then
 			status_json
 		else
-			echo 'nothing is applied'
+			print 'nothing is applied\n'
 			strays_print
 		fi
 		return 0
@@ -162,10 +162,10 @@ status_print()
 	local when
 
 	printf -v when '%(%F %T %Z)T' "${J_ID%%.*}"
-	echo "profile   $J_PROFILE${J_ROOT:+ on $J_ROOT}"
-	echo "since     $when"
+	print '%s\n' "profile   $J_PROFILE${J_ROOT:+ on $J_ROOT}"
+	print '%s\n' "since     $when"
 	status_describe
-	echo "state     $DESCRIBED"
+	print '%s\n' "state     $DESCRIBED"
 	strays_print
 	report_rows
 }

@@ -38,6 +38,18 @@ def of_module(error: ModuleNotFoundError) -> Failure:
                    f"(Debian's package {package})", RESOURCES)
 
 
+def of_system(error: OSError) -> Failure:
+    """What the system has refused, of which nothing else has made a Failure."""
+    if error.filename:
+        return Failure(error.filename, error.strerror, FILE)
+    try:
+        os.getcwd()
+    except OSError:
+        return Failure("current folder", "it was removed: change to another",
+                       FILE)
+    return Failure("system", error.strerror, FILE)
+
+
 def ended(program: str, main, arguments: list) -> int:
     """Runs a program's main; its exit status, after a line on stderr if it has
     failed."""
@@ -48,7 +60,7 @@ def ended(program: str, main, arguments: list) -> int:
     except ModuleNotFoundError as error:
         failure = of_module(error)
     except OSError as error:
-        failure = Failure(error.filename or "system", error.strerror, FILE)
+        failure = of_system(error)
     except MemoryError:
         failure = Failure("memory", "there is not enough", RESOURCES)
     print(f"{program}: {failure}", file=sys.stderr)

@@ -27,6 +27,7 @@ from typing import Dict, List
 
 from trials.base.failure import FAILED, NETWORK, USAGE, Failure, of_file
 from trials.base.programs import Programs, first_line
+from trials.base.stdout import print_text
 from trials.machine import counters, environment, noise
 from trials.scenario import conditions, inputs
 from trials.scenario.context import Context
@@ -154,7 +155,8 @@ def main(arguments: List[str], programs=None) -> int:
     if len(options.rest) != takes and verb is not remove:
         raise Failure(options.verb, f"takes {takes} arguments", USAGE)
     answer = verb(options, *options.rest)
-    print(json.dumps({"schema": SCHEMA, "verb": options.verb, **answer}))
+    print_text(json.dumps({"schema": SCHEMA, "verb": options.verb, **answer})
+               + "\n")
     return 0
 
 

@@ -7,6 +7,7 @@ import sys
 
 from trials.base.failure import FAILED, FILE, USAGE, Failure, of_file
 from trials.base.programs import Programs
+from trials.base.stdout import print_text
 from trials.cost import energy as energies, penny, price as prices
 from trials.cost.energy import Energy
 from trials.machine import environment
@@ -36,10 +37,10 @@ def run(options, called: str) -> int:
     """Returns the exit status."""
     programs = Programs.beside(called)
     if options.help:
-        print(command_line.USAGE_TEXT, end="")
+        print_text(command_line.USAGE_TEXT)
         return 0
     if options.version:
-        print(f"blinktrial {programs.version()}")
+        print_text(f"blinktrial {programs.version()}\n")
         return 0
     with Supervisor() as supervisor:
         if options.resume:
@@ -278,9 +279,8 @@ def trials(options, record, target, tuning: Tuning, supervisor: Supervisor,
                 "blinktrial", "--resume", f"--out={options.out}"),
             128 + supervisor.signal)
     if not options.quiet:
-        print(summary.text(record), end="")
-        print("\nSee the results: "
-              + programs.words("blinkreport", options.out))
+        print_text(summary.text(record) + "\nSee the results: "
+                   + programs.words("blinkreport", options.out) + "\n")
     return exit_status(record)
 
 
