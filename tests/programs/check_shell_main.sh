@@ -365,9 +365,35 @@ assert len(json.load(open("out"))["samples_whole_ns"]) == 50'
 	expect_match '^blinksh: 50 runs: whole .* median' err
 }
 
+# As tests/cluster is used by hand, where each daemon is reaped at once.
+case_cluster_down()
+{
+	unset BLINK_KEY WCOLL
+	BLINK_CLUSTER=$PWD/cluster unshare --pid --mount-proc --fork bash -c \
+		'"$0" up 2 >out 2>err && "$0" down >out 2>err' "$TESTS/cluster"
+	expect_empty out
+	expect_empty err
+}
+
+# A machine of few packages has no ss.
+case_cluster_port_taken()
+{
+	local taken
+
+	mkdir bin
+	ln -sf /bin/* /usr/bin/* bin
+	rm -f bin/ss
+	taken=${nodes[0]##*:}
+	BLINK_CLUSTER=$PWD/cluster BLINK_PORT=$taken PATH=$PWD/bin \
+		"$TESTS/cluster" up 1 >/dev/null 2>err || fail "$(cat err)"
+	grep -v -q ":$taken\$" cluster/hosts
+	BLINK_CLUSTER=$PWD/cluster "$TESTS/cluster" down
+}
+
 for name in $(declare -F | sed -n 's/^declare -f case_//p'); do
 	case $name in
 	lost) check "$name" patiently "case_$name" ;;
+	cluster_down) check_able pidns "$name" "case_$name" ;;
 	*) check "$name" "case_$name" ;;
 	esac
 done

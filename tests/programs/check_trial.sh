@@ -318,6 +318,19 @@ case_usage()
 	expect_match '^blinktrial [^ ]+$' out
 }
 
+case_folder_removed()
+{
+	mkdir folder
+	(
+		cd folder
+		rmdir ../folder
+		expect_status 3 "$TRIAL" --scenario=pagecache --trials=1 \
+			--out=record >../out 2>../err
+	)
+	expect_one_line err
+	expect_match '^blinktrial: current folder: it was removed' err
+}
+
 case_refused_scenario()
 {
 	local memory
@@ -576,7 +589,7 @@ case_noise_unknown()
 
 lines_of()
 {
-	wc -l <"$1" 2>/dev/null || echo 0
+	(wc -l <"$1") 2>/dev/null || echo 0
 }
 
 has_lines()
@@ -848,7 +861,7 @@ case_nodes_killed()
 }
 
 for name in one_machine quiet sweep ranks ranks_fail ranks_refused same_seed \
-	usage no_room nothing_overwritten resume_mismatch sorter_fails given_up \
+	usage folder_removed no_room nothing_overwritten resume_mismatch sorter_fails given_up \
 	reference_fails kill kill_before_record signal killed_with_sorter \
 	tuning tuning_killed noise noise_limit noise_refused noise_unknown; do
 	check $name case_$name
