@@ -16,6 +16,7 @@
 #include "base/failure.h"
 #include "io/file_io.h"
 #include "io/outpath.h"
+#include "io/outtarget.h"
 #include "io/permissions.h"
 
 /* Names left behind by killed processes whose number comes round again. */
@@ -147,50 +148,6 @@ static void release_signals(const sigset_t *old)
 	pthread_sigmask(SIG_SETMASK, old, NULL);
 }
 
-/* --- where the file will stand ------------------------------------------ */
-
-/* May this, which stands under the name, be replaced?  0, or -errno with
- * *failure filled. */
-static int check_target(const struct outfile *file, const struct stat *status,
-			struct failure *failure)
-{
-	if (S_ISDIR(status->st_mode))
-		return failure_set(failure, EXIT_FILE, file->path, EISDIR,
-				   "cannot write");
-	if (!S_ISREG(status->st_mode))
-		return failure_set(failure, EXIT_FILE, file->path, 0,
-				   "not a regular file");
-	/* A rename needs no right to the file itself; a user who took it away
-	 * means the file to stay. */
-	if (faccessat(file->folder_fd, file->name, W_OK, 0))
-		return failure_set(failure, EXIT_FILE, file->path, errno,
-				   "cannot write");
-	return 0;
-}
-
-/* What stands under the name, by O_PATH, with *status: a descriptor, -ENOENT if
- * there is nothing, or another -errno with *failure filled. */
-static int open_target(const struct outfile *file, struct stat *status,
-		       struct failure *failure)
-{
-	int fd = openat(file->folder_fd, file->name,
-			O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	int error;
-
-	if (fd < 0 && errno == ENOENT)
-		return -ENOENT;
-	if (fd < 0 || fstat(fd, status))
-		error = failure_set(failure, EXIT_FILE, file->path, errno,
-				    "cannot write");
-	else
-		error = check_target(file, status, failure);
-	if (error == 0)
-		return fd;
-	if (fd >= 0)
-		close(fd);
-	return error;
-}
-
 /* --- the file ------------------------------------------------------------ */
 
 static void open_own(struct outfile *file, struct outfile_hidden *hidden)
@@ -216,6 +173,13 @@ static void open_marked(struct outfile *file, struct outfile_hidden *hidden,
 			  HIDDEN_MODE);
 }
 
+static int cannot_create(const struct outfile *file, int error,
+			 struct failure *failure)
+{
+	return failure_set(failure, EXIT_FILE, file->path, error,
+			   "cannot create");
+}
+
 /* Signals are held back, so that the name is never there without being on the
  * list, nor on the list while it is another's. */
 static int create_in(struct outfile *file, struct outfile_hidden *hidden,
@@ -239,11 +203,16 @@ static int create_in(struct outfile *file, struct outfile_hidden *hidden,
 	return error;
 }
 
-static int create_hidden(struct outfile *file, const char *mark)
+static int create_hidden(struct outfile *file, const char *mark,
+			 struct failure *failure)
 {
 	struct outfile_hidden *hidden;
-	int error = -ENOMEM;
+	int error =
+		outtarget_check_folder(file->folder_fd, file->path, failure);
 
+	if (error)
+		return error;
+	error = -ENOMEM;
 	pthread_mutex_lock(&hidden_lock);
 	hidden = hidden_take();
 	if (hidden) {
@@ -251,7 +220,7 @@ static int create_hidden(struct outfile *file, const char *mark)
 		error = create_in(file, hidden, mark);
 	}
 	pthread_mutex_unlock(&hidden_lock);
-	return error;
+	return error ? cannot_create(file, -error, failure) : 0;
 }
 
 /* A name for the nameless; 0 or -errno. */
@@ -281,7 +250,8 @@ static bool can_link(const struct outfile *file)
 /* By default the mode is what the kernel gives a new file: without a name it is
  * open to this user's processes only.  What replaces another file gets that
  * one's permissions in the end, and none before. */
-static int create_file(struct outfile *file, bool replaces)
+static int create_file(struct outfile *file, bool replaces,
+		       struct failure *failure)
 {
 	errno = EOPNOTSUPP;
 	if (!without_tmpfile)
@@ -297,9 +267,9 @@ static int create_file(struct outfile *file, bool replaces)
 	/* No O_TMPFILE here: the file system's answer, an old kernel's, and
 	 * that of an old kernel's C library. */
 	else if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)
-		return -errno;
+		return cannot_create(file, errno, failure);
 	file->fd = -1;
-	return create_hidden(file, NULL);
+	return create_hidden(file, NULL, failure);
 }
 
 /* mark: NULL for a file of our own. */
@@ -314,20 +284,21 @@ static int open_file(struct outfile *file, const char *path, const char *mark,
 	error = outpath_open(path, &file->folder_fd, &file->name, failure);
 	if (error)
 		goto close;
-	target_fd = open_target(file, &status, failure);
-	if (target_fd >= 0)
+	target_fd = outtarget_open(file->folder_fd, file->name, path, &status,
+				   failure);
+	if (target_fd >= 0) {
+		file->target_uid = status.st_uid;
 		close(target_fd);
-	else if (target_fd != -ENOENT) {
+	} else if (target_fd == -ENOENT) {
+		file->target_uid = geteuid();
+	} else {
 		error = target_fd;
 		goto close;
 	}
-	error = mark ? create_hidden(file, mark)
-		     : create_file(file, target_fd >= 0);
-	if (error) {
-		failure_set(failure, EXIT_FILE, path, -error, "cannot create");
-		goto close;
-	}
-	return 0;
+	error = mark ? create_hidden(file, mark, failure)
+		     : create_file(file, target_fd >= 0, failure);
+	if (error == 0)
+		return 0;
 close:
 	outfile_close(file);
 	return error;
@@ -381,18 +352,32 @@ int outfile_write(const struct outfile *file, const uint8_t *bytes,
 
 /* --- the end ------------------------------------------------------------- */
 
+/* Who has put a file there since the output was opened would get it. */
+static int check_owner(const struct outfile *file, const struct stat *status,
+		       struct failure *failure)
+{
+	if (status->st_uid == file->target_uid || status->st_uid == geteuid())
+		return 0;
+	return failure_set(failure, EXIT_FILE, file->path, EEXIST,
+			   "another user has made a file there meanwhile");
+}
+
 /* Give it the permissions of what stands under its name, or of a new file: 1 if
  * there is something, 0, or -errno with *failure filled. */
 static int give_permissions(struct outfile *file, struct failure *failure)
 {
 	struct permissions permissions;
 	struct stat status;
-	int fd = open_target(file, &status, failure);
+	int fd = outtarget_open(file->folder_fd, file->name, file->path,
+				&status, failure);
 	int error;
 
 	if (fd >= 0) {
 		permissions_read(&permissions, fd, &status);
 		close(fd);
+		error = check_owner(file, &status, failure);
+		if (error)
+			return error;
 		error = permissions_give(&permissions, file->fd);
 		if (error)
 			return failure_set(failure, EXIT_FILE, file->path,
@@ -409,8 +394,19 @@ static int give_permissions(struct outfile *file, struct failure *failure)
 	return fd >= 0;
 }
 
+/* Remove a name that could not become the file's own; left, of NAME_MAX + 1
+ * bytes, is its copy if it stays: some folders let a user make names only. */
+static bool remove_name(const struct outfile *file, const char *name,
+			char *left)
+{
+	if (unlinkat(file->folder_fd, name, 0) == 0 || errno == ENOENT)
+		return true;
+	strcpy(left, name);
+	return false;
+}
+
 /* There is no call to link over a name, so: link beside it, then rename. */
-static int link_and_rename(const struct outfile *file)
+static int link_and_rename(const struct outfile *file, char *left)
 {
 	char beside[NAME_MAX + 1];
 	sigset_t old;
@@ -424,22 +420,22 @@ static int link_and_rename(const struct outfile *file)
 	if (!error &&
 	    renameat(file->folder_fd, beside, file->folder_fd, file->name)) {
 		error = -errno;
-		unlinkat(file->folder_fd, beside, 0);
+		remove_name(file, beside, left);
 	}
 	release_signals(&old);
 	return error;
 }
 
-static int rename_hidden(struct outfile *file)
+static int rename_hidden(struct outfile *file, char *left)
 {
 	sigset_t old;
 	int error = 0;
 
 	hold_signals(&old);
 	if (renameat(file->folder_fd, file->hidden->name, file->folder_fd,
-		     file->name)) {
+		     file->name))
 		error = -errno;
-	} else {
+	if (error == 0 || remove_name(file, file->hidden->name, left)) {
 		atomic_store(&file->hidden->folder_fd, -1);
 		file->hidden = NULL;
 	}
@@ -449,6 +445,7 @@ static int rename_hidden(struct outfile *file)
 
 static int give_name(struct outfile *file, struct failure *failure)
 {
+	char left[NAME_MAX + 1] = "";
 	int error = -EEXIST;
 	int found;
 
@@ -459,9 +456,14 @@ static int give_name(struct outfile *file, struct failure *failure)
 		if (found < 0)
 			return found;
 		file->replaced = found;
-		error = file->hidden ? rename_hidden(file)
-				     : link_and_rename(file);
+		error = file->hidden ? rename_hidden(file, left)
+				     : link_and_rename(file, left);
 	}
+	if (left[0] != '\0')
+		return failure_set(failure, EXIT_FILE, file->path, -error,
+				   "cannot give it its name, and cannot remove "
+				   "%s beside it, which is complete",
+				   left);
 	if (error)
 		return failure_set(failure, EXIT_FILE, file->path, -error,
 				   "cannot give it its name");

@@ -19,8 +19,9 @@
  * one are of one user.  Right before it gets its name it gets the permissions
  * of the file that stands there (permissions.h), or of a new file.
  *
- * A name that exists and is no regular file, or one that may not be written,
- * is refused; a symbolic link is followed (outpath.h).
+ * A name that exists is refused if it is no regular file, or one that this
+ * process could not or should not replace (outtarget.h); a symbolic link is
+ * followed (outpath.h).
  *
  * The functions belong to the thread that opened the file, but for
  * outfile_write(); several threads may have files of their own.
@@ -43,6 +44,8 @@ struct outfile {
 	char *name; /* owned; last part of the resolved path; NULL: not open */
 	struct outfile_hidden
 		*hidden;      /* its name so far, or NULL: it has none */
+	uid_t target_uid;     /* owner of what stood under its name when it was
+				 opened; this user if nothing did */
 	bool has_permissions; /* those that it is to have under its name */
 	bool linked;	      /* it has its name: close leaves it alone */
 	bool replaced; /* an older file stood there: that can't be undone */

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -70,12 +69,12 @@ static int step(struct walk *walk, char *path)
 	return 0;
 }
 
-static bool may_follow(const struct stat *folder, const struct stat *link)
+bool outpath_is_trusted(const struct stat *folder, const struct stat *entry)
 {
 	const mode_t shared = S_ISVTX | S_IWOTH;
 
 	return (folder->st_mode & shared) != shared ||
-	       link->st_uid == geteuid() || link->st_uid == folder->st_uid;
+	       entry->st_uid == geteuid() || entry->st_uid == folder->st_uid;
 }
 
 /* The target of a link that was opened by O_PATH: its length, 0 if it is no
@@ -90,7 +89,7 @@ static int read_link(const struct walk *walk, int link_fd,
 		return cannot_write(walk, errno);
 	if (!S_ISLNK(link.st_mode))
 		return 0;
-	if (!may_follow(&folder, &link))
+	if (!outpath_is_trusted(&folder, &link))
 		return failure_set(walk->failure, EXIT_FILE, walk->path, EACCES,
 				   "it is a symbolic link of another user, in "
 				   "a folder that all may write");

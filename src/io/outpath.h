@@ -17,9 +17,11 @@
 #ifndef OUTPATH_H
 #define OUTPATH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct failure;
+struct stat;
 
 /*
  * Open the folder where a file of this path stands or would stand, for reading
@@ -29,6 +31,10 @@ struct failure;
  */
 int outpath_open(const char *path, int *folder_fd, char **name,
 		 struct failure *failure);
+
+/* False: this entry of the folder belongs neither to this user nor to the
+ * folder's owner, and the folder is sticky and all users may write it. */
+bool outpath_is_trusted(const struct stat *folder, const struct stat *entry);
 
 /*
  * A number for the place where the file would stand: paths to one place have

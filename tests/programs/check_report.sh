@@ -161,6 +161,11 @@ case_output_keeps_its_permissions()
 	[ "$(stat -c %u:%g out)" = 65533:65532 ] ||
 		fail "out belongs to $(stat -c %u:%g out)"
 	expect_mode 600 out
+	# Where all may write, as in /tmp, that user gets nothing.
+	mkdir -m 1777 shared
+	mv out shared
+	expect_refused 3 -o shared/out "$RECORD"
+	expect_match "shared/out: Permission denied" "$SCRATCH/err"
 }
 
 # Another user of the folder guesses the name that the new file has for a while:

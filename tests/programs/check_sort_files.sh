@@ -232,6 +232,207 @@ check_acl acl_without_its_group case_acl_without_its_group
 check_acl acl_of_the_folder case_acl_of_the_folder
 check_acl gathered case_gathered
 
+# --- what cannot be replaced -------------------------------------------------
+
+# expect_refused_early PATTERN OUT: all programs that write OUT refuse it before
+# they have the first byte of their input, and leave all as it was.
+expect_refused_early()
+{
+	local before command status
+
+	# Opened for writing, too, so that its end never comes.
+	[ -p never ] || mkfifo never
+	before=$(folder_state .)
+	for command in "blinksort - -o $2" "blinksort in - -o $2" \
+		"blinksort --nodes=127.0.0.2 --rank=0 in --gather=$2" \
+		"blinkgen 10 $2" "blinkval -o $2 in"; do
+		status=0
+		# shellcheck disable=SC2086 # words
+		timeout 100 "${AS[@]}" "$SCRATCH/"$command <>never >"$STDOUT" \
+			2>"$STDERR" || status=$?
+		[ "$status" = 3 ] || fail "status $status: $command"
+		expect_one_line "$STDERR"
+		expect_match ": $2: .*$1" "$STDERR"
+	done
+	[ "$before" = "$(folder_state .)" ] ||
+		fail "changed: $(diff <(echo "$before") <(folder_state .))"
+}
+
+# make_programs: copies that any user may run, $AS runs them
+make_programs()
+{
+	AS=(env)
+	chmod 755 "$SCRATCH" .
+	cp "$BIN/blinksort" "$BIN/blinkgen" "$BIN/blinkval" "$SCRATCH"
+	make_shape uniform 100 1 >in
+	chmod 644 in
+}
+
+case_mount_point()
+{
+	make_programs
+	: >from
+	: >out
+	# shellcheck disable=SC2016 # of the inner shell
+	AS=(unshare --mount --map-root-user bash -c
+		'mount --bind from out && exec "$@"' bash)
+	expect_refused_early "a mount point: name a file" out
+}
+
+case_append_only()
+{
+	make_programs
+	mkdir folder
+	: >folder/out
+	: >out
+	trap 'chattr -ai out folder' EXIT
+	chattr +a out folder
+	expect_refused_early "append-only" out
+	expect_refused_early "folder is append-only" folder/out
+	# A new name is no change there.
+	expect_sorted in -o folder/new
+	# But a hidden one would be.
+	if ! cannot_trace; then
+		BLINKSORT=(strace -f -o "$SCRATCH/strace" -e trace=linkat
+			-e inject=linkat:error=EPERM "$BIN/blinksort")
+		expect_refused 3 in -o folder/newer
+		expect_match "folder is append-only" "$STDERR"
+	fi
+	chattr -a out folder
+	chattr +i out folder
+	expect_refused_early "immutable" out
+	expect_refused_early "immutable" folder/out
+}
+
+# Neither of them is alice's.
+case_sticky_folder()
+{
+	make_programs
+	mkdir folder
+	: >folder/out
+	chmod 666 folder/out
+	chown "$MALLORY" folder/out
+	chgrp "$OWN" folder
+	chmod 1775 folder
+	# Root's right is enough.
+	BLINKSORT=("$SCRATCH/blinksort")
+	expect_sorted in -o folder/out
+	# blinkval replaces summaries and empty files only.
+	: >folder/out
+	AS=("${AS_ALICE[@]}")
+	expect_refused_early "another user, in a sticky folder" folder/out
+	BLINKSORT=("${AS_ALICE[@]}" "$SCRATCH/blinksort")
+	chown "$ALICE" folder
+	expect_sorted in -o folder/out
+	chown 0 folder
+	expect_sorted in -o folder/out
+}
+
+# What mallory makes in a folder such as /tmp, before or while root sorts, gets
+# nothing of it, and neither does she.
+case_shared_folder()
+{
+	make_programs
+	umask 077
+	mkdir folder
+	chmod 1777 folder
+	"${AS_MALLORY[@]}" sh -c 'umask 0; : >folder/out'
+	expect_refused_early "another user, in a folder" folder/out
+	[ "$(stat -c '%u %a' folder/out)" = "$MALLORY 666" ] ||
+		fail "$(stat -c '%u %a' folder/out)"
+	rm folder/out
+	take_the_name
+	expect_match "another user, in a folder that all may write" "$STDERR"
+	# Others may write this one, and mallory owns what she puts there.
+	chmod 777 folder
+	take_the_name
+	expect_match "another user has made a file there meanwhile" "$STDERR"
+	# The owner of what stood there at the beginning may do so.
+	"${AS_MALLORY[@]}" sh -c 'umask 0; : >folder/out'
+	take_the_name
+	[ "$status" = 0 ] || fail "status $status: $(cat "$STDERR")"
+}
+
+# take_the_name: root sorts what comes by a pipe; when that is half read, mallory
+# puts a file under the output's name.
+take_the_name()
+{
+	make_shape uniform 200000 1 >large
+	status=0
+	{
+		# It does not fit into the pipe.
+		cat large
+		"${AS_MALLORY[@]}" sh -c 'umask 0
+			: >folder/new && mv -f folder/new folder/out' \
+			2>"$SCRATCH/mallory"
+	} | "$SCRATCH/blinksort" - -o folder/out 2>"$STDERR" || status=$?
+	expect_empty "$SCRATCH/mallory"
+	if [ "$status" != 0 ]; then
+		[ "$status" = 3 ] || fail "status $status: $(cat "$STDERR")"
+		expect_message
+		expect_folder folder out
+		expect_empty folder/out
+		rm folder/out
+	fi
+}
+
+# A folder in which names can be made but not taken away: that is found only at
+# the end, and what stays is named.
+case_name_stays()
+{
+	local hidden
+
+	make_shape uniform 100 1 >in
+	sort_reference in -o want
+	echo old >out
+	for hidden in "" ",linkat"; do
+		BLINKSORT=(strace -f -o "$SCRATCH/strace"
+			-e "trace=renameat,unlinkat$hidden"
+			-e "inject=renameat,unlinkat$hidden:error=EPERM"
+			"$BIN/blinksort")
+		sort_run in -o out
+		[ "$status" = 3 ] || fail "status $status"
+		expect_message
+		expect_match "cannot remove \.out\.blinksort-[0-9]* " "$STDERR"
+		expect_same .out.blinksort-* want
+		rm .out.blinksort-*
+		expect_folder . in out want
+	done
+}
+
+# has_attributes: files can be append-only here
+has_attributes()
+{
+	local status=0
+
+	: >"$SCRATCH/attributes"
+	try chattr +a "$SCRATCH/attributes" || status=1
+	try chattr -a "$SCRATCH/attributes" || true
+	rm -f "$SCRATCH/attributes"
+	return $status
+}
+
+# cannot_trace: why in $why, if so
+cannot_trace()
+{
+	why="a sanitizer looks for leaks by ptrace itself"
+	[ -n "$SANITIZED" ] || cannot trace
+}
+
+check_able mount_apart mount_point case_mount_point
+if has_attributes; then
+	check append_only case_append_only
+else
+	skip append_only "no file can be append-only here"
+fi
+check_able root,be_nobody sticky_folder case_sticky_folder
+check_able root,be_nobody shared_folder case_shared_folder
+if cannot_trace; then
+	skip name_stays "$why"
+else
+	check name_stays case_name_stays
+fi
+
 # --- symbolic links -----------------------------------------------------------
 
 # expect_not_followed: alice's sort to shared/out is refused.
@@ -300,13 +501,6 @@ calls_stat()
 		--record-size=1 "$REPO/README.md" -o "$SCRATCH/link"
 	rm "$SCRATCH/link" "$SCRATCH/sorted"
 	grep -q 'stat(.*link' "$SCRATCH/strace"
-}
-
-# cannot_trace: why in $why, if so
-cannot_trace()
-{
-	why="a sanitizer looks for leaks by ptrace itself"
-	[ -n "$SANITIZED" ] || cannot trace
 }
 
 check_able root,be_nobody link_of_another_user case_link_of_another_user
