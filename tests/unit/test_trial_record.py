@@ -347,6 +347,9 @@ class Damage(Case):
                 ("more", lambda lines: lines.append(
                     lines[-1].replace(b'"trial":14', b'"trial":15')),
                  "jsonl:16: .*is one more than the design has"),
+                ("formula", put(self.lines()[1].replace(
+                    b'"7a19cff467438"', b'"@SUM(1)"')),
+                 "jsonl:2: .*checksum: '@SUM.1.' does not match"),
                 ("other", put(self.lines()[1].replace(
                     b'"trial":1,"block":0', b'"trial":1,"block":4')),
                  "jsonl:2: .*block is 4, by the design 0")):

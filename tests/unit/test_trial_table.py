@@ -277,6 +277,17 @@ class TableTest(unittest.TestCase):
             self.assertEqual(row["counter_throttle_events"], "")
             self.assertEqual(row["runner_check_ns"], "90000000")
 
+    def test_csv_has_no_formulas(self):
+        """A record may be anybody's, and a spreadsheet obeys some cells."""
+        def alter(trial):
+            trial["message"] = "=HYPERLINK(1)"
+        text = table.csv_trials(self.study(alter=alter, trials=2))
+        self.assertEqual({row["message"] for row in csv.DictReader(
+            io.StringIO(text))}, {"'=HYPERLINK(1)"})
+        # Numbers stay numbers.
+        self.assertEqual(table.as_csv([{"a": -1, "b": -0.5}], ["a", "b"]),
+                         "a,b\n-1,-0.5\n")
+
     def test_csv_of_no_trials(self):
         lines = table.csv_trials(self.study(most=0)).splitlines()
         self.assertEqual(len(lines), 1)

@@ -45,8 +45,6 @@ UNSEEN = ("A difference between whole runs, such as where the program lies in "
           "{} Make both records again before you rely on a small change.")
 ONE_SESSION = "each record is of one session, so it can't be told apart."
 SESSIONS = "only differences between the sessions of a record are allowed for."
-# Signs of a run that changed as it went on.
-UNSTEADY = ("drift", "step")
 EQUIVALENCE_CONFIDENCE = 0.90
 # The exit status of the worst pair; the first of these that there is.
 STATUSES = {"failed": 1, "slower": 1, "inconclusive": 7, "faster": 6,
@@ -99,11 +97,8 @@ class Pair:
     settings: list = field(default_factory=list)
     signs_before: list = field(default_factory=list)
     signs_after: list = field(default_factory=list)
-
-    @property
-    def unsteady(self) -> bool:
-        return not {*UNSTEADY}.isdisjoint(
-            (*self.signs_before, *self.signs_after))
+    # One of the runs has a drift or a step.
+    unsteady: bool = False
 
 
 @dataclass
@@ -235,6 +230,8 @@ def pair_of(old, new) -> Pair:
                   for group in (old, new)))
     pair.signs_before, pair.signs_after = (
         table.flag_words(group) for group in (old, new))
+    pair.unsteady = any(effective.unsteady(group.flags, group.count)
+                        for group in (old, new))
     if not old.count or not new.count:
         return pair
     _, pair.p_value, _ = comparison.u_test(old.samples_ns, new.samples_ns)

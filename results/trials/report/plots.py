@@ -14,14 +14,15 @@ from trials.report import (bars, distribution, noise, noise_plot, overview,
 def pictures(study) -> list:
     """The pictures for which the record has data, in a report's order."""
     found = []
+    if not any(g.count for g in study.groups.values()):
+        return found
     if study.references:
         found.append(_distribution(study))
     if len(study.groups) > len(study.scenarios):
         found.append(_sweep(study))
     if timeline.shown(study):
         found.append(_phases(study))
-    if any(g.count for g in study.groups.values()):
-        found.append(_run_sequence(study))
+    found.append(_run_sequence(study))
     if noise_plot.shown(study):
         found.append(_noise(study))
     return found

@@ -23,6 +23,7 @@ VERDICT_WORDS = (
     "by the blocked test: signed ranks of the ratios to the reference in the "
     "same block. The p of the two-sample U test, which knows of no blocks, "
     "stands beside it.")
+FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
 _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1, "ns"))
 
 
@@ -237,7 +238,8 @@ def _wrong_notes(study):
 
 def csv_trials(study) -> str:
     trials = study.run.trials
-    phases = _all_keys(rank["phases_ns"] for trial in trials
+    # A rank that failed has no phases.
+    phases = _all_keys(rank["phases_ns"] or {} for trial in trials
                        for rank in trial["ranks"][:1])
     counters = [key for key in _all_keys(t["counters"] for t in trials)
                 if key != "nodes"]
@@ -275,7 +277,7 @@ def _trial_row(trial, phases, counters, domains):
         row[key] = total(rank[key] for rank in ranks)
     row["max_rss_bytes"] = largest([rank["max_rss_bytes"] for rank in ranks])
     for name in phases:
-        row[f"phase_{name}_ns"] = (ranks[0]["phases_ns"].get(name)
+        row[f"phase_{name}_ns"] = ((ranks[0]["phases_ns"] or {}).get(name)
                                    if ranks else None)
     for name in counters:
         row[f"counter_{name}"] = trial["counters"].get(name)
@@ -369,12 +371,19 @@ def _interval(name, unit, interval):
 
 
 def as_csv(rows, keys) -> str:
-    """Values as in JSON: true, false, and nothing for null; all digits."""
-    words = {True: "true", False: "false"}
+    """Values as in JSON: true, false, and nothing for null; all digits.  A
+    text that a spreadsheet would take for a formula has an apostrophe before
+    it: texts come from a record, which is not trusted."""
+    def cell(value):
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, str) and value.startswith(FORMULA_SIGNS):
+            return f"'{value}"
+        return value
+
     file = io.StringIO()
     writer = csv.DictWriter(file, keys, lineterminator="\n")
     writer.writeheader()
     for row in rows:
-        writer.writerow({key: words[value] if isinstance(value, bool)
-                         else value for key, value in row.items()})
+        writer.writerow({key: cell(value) for key, value in row.items()})
     return file.getvalue()

@@ -24,6 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from trials.statistics import sequence
+
 # What too few trials are taken for, which is nearly one trial in all.
 MOST_AUTOCORRELATION = 0.95
 _ADDED_ERRORS = 0.5
@@ -71,6 +73,22 @@ def worth(runs, sessions=None) -> Worth:
     if between > factor:
         return Worth(count, lag, between, min(degrees, sessions_degrees), True)
     return Worth(count, lag, factor, degrees, False)
+
+
+def unsteady(flags, count) -> bool:
+    """Has a run of so many trials a drift or a step that its dependent
+    neighbours do not explain?  Their tests take the trials for independent;
+    so they are asked again, with the autocorrelation of what a drift or a step
+    leaves."""
+    if flags is None or flags.neighbours is None or count <= 4:
+        return False
+    lag = (flags.neighbours.autocorrelation * count + 1) / (count - 4)
+    lag = min(max(0.0, lag), MOST_AUTOCORRELATION)
+    root = np.sqrt((1 + lag) / (1 - lag))
+    return any(
+        2 * stats.norm.sf(stats.norm.isf(found.p_value / 2) / root)
+        < sequence.ALPHA
+        for found in (flags.drift, flags.step) if found.found)
 
 
 def _centred_ranks(samples):
