@@ -137,8 +137,10 @@ static void hold_files(struct external *external)
 	int fds[SCRATCH_DIRECTORIES_MAX + OUTPUT_FILES_MAX];
 	unsigned count = 0;
 
-	for (unsigned d = 0; d < external->scratch.directory_count; d++)
-		fds[count++] = scratch_plain_fd(&external->scratch, d);
+	for (unsigned d = 0; d < external->scratch.directory_count; d++) {
+		fds[count] = scratch_plain_fd(&external->scratch, d);
+		count += fds[count] >= 0;
+	}
 	for (unsigned i = 0; i < external->destination.files.file_count; i++)
 		fds[count++] = external->destination.files.files[i].fd;
 	file_hold_open(&external->hold, fds, count);

@@ -3,11 +3,8 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/magic.h>
-#include <signal.h>
 #include <stdio.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -18,18 +15,17 @@
 #include "base/failure.h"
 #include "base/format.h"
 #include "io/direct.h"
+#include "io/scratch_file.h"
 
 /* Room allocated at once: ext4 does it in a millisecond, while a disk writes as
  * much in 0.2 s.  Writes into allocated extents are 25 % faster. */
 #define EXTENT_BYTES (256 * MIB)
 /* FAT has no file of 4 GiB or more; in whole pages. */
 #define FAT_FILE_BYTES (4 * GIB - PAGE_BYTES)
-/* Random names of 64 bits that exist already: two are no accident. */
-#define HIDDEN_NAME_TRIES 2
 /* Names of directories in one message. */
 #define NAMES_BYTES 4096
 /* Of the room of one. */
-#define ROOM_TEXT_BYTES 96
+#define ROOM_TEXT_BYTES 160
 
 static uint64_t add_capped(uint64_t a, uint64_t b)
 {
@@ -48,65 +44,6 @@ static bool is_no_room(int error)
 	return error == ENOSPC || error == EDQUOT || error == EFBIG;
 }
 
-/* --- files without a name ------------------------------------------------- */
-
-/* A hidden file that has its name for a moment only.  The descriptor or -errno.
- */
-static int make_and_unlink(int folder_fd, const char *name)
-{
-	int fd = openat(folder_fd, name,
-			O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-			0600);
-	int error;
-
-	if (fd < 0)
-		return -errno;
-	if (unlinkat(folder_fd, name, 0) == 0)
-		return fd;
-	error = errno;
-	close(fd);
-	return -error;
-}
-
-static int make_hidden(int folder_fd)
-{
-	sigset_t all, old;
-	int fd = -EEXIST;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &old);
-	for (unsigned i = 0; i < HIDDEN_NAME_TRIES && fd == -EEXIST; i++) {
-		char name[64];
-		uint64_t random;
-
-		if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-			fd = -EIO;
-		else {
-			snprintf(name, sizeof(name),
-				 ".blinksort-scratch-%016" PRIx64, random);
-			fd = make_and_unlink(folder_fd, name);
-		}
-	}
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return fd;
-}
-
-/* By O_EXCL it can never get a name. */
-static int make_file(int folder_fd)
-{
-	int fd = openat(folder_fd, ".", O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC,
-			0600);
-
-	if (fd >= 0)
-		return fd;
-	/* No O_TMPFILE here: the file system's answer, an old kernel's, and
-	 * that of an old kernel's C library. */
-	if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL &&
-	    errno != ENOENT)
-		return -errno;
-	return make_hidden(folder_fd);
-}
-
 /* --- room ----------------------------------------------------------------- */
 
 /* What the file's file system has left for this user; UINT64_MAX: it does not
@@ -116,7 +53,7 @@ static uint64_t free_bytes(int fd)
 	struct statvfs fs;
 	uint64_t blocks, bytes;
 
-	if (fstatvfs(fd, &fs) < 0 || fs.f_blocks == 0)
+	if (fd < 0 || fstatvfs(fd, &fs) < 0 || fs.f_blocks == 0)
 		return UINT64_MAX;
 	blocks = geteuid() == 0 ? fs.f_bfree : fs.f_bavail;
 	return __builtin_mul_overflow(blocks, (uint64_t)fs.f_frsize, &bytes)
@@ -191,31 +128,58 @@ static const char *describe_limit(const struct scratch_directory *directory,
 	return text;
 }
 
+/* What stripes take on the file system whose first directory this is. */
+static uint64_t held_by_all(const struct scratch *scratch, unsigned first)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = first; i < scratch->directory_count; i++)
+		if (scratch->directories[i].first == first)
+			sum += scratch->directories[i].held_bytes;
+	return sum;
+}
+
+/* Room that is free and not given (btrfs keeps some for its own) puzzles the
+ * reader, and so does room that is free beside what we have written ourselves.
+ * bytes: of a stripe that found no room. */
 static const char *describe_room(const struct scratch *scratch, unsigned number,
-				 char text[ROOM_TEXT_BYTES])
+				 uint64_t bytes, char text[ROOM_TEXT_BYTES])
 {
 	const struct scratch_directory *directory =
 		&scratch->directories[number];
+	uint64_t held = held_by_all(scratch, number);
 	char size[FORMAT_SIZE_BYTES], limit[64];
+	int length;
 
+	if (directory->fd < 0)
+		return "no room for a file";
 	if (directory->first != number)
 		return "the same file system";
 	if (directory->room_bytes == UINT64_MAX)
 		return "unknown room";
-	snprintf(text, ROOM_TEXT_BYTES, "%s %s",
-		 format_size(size, directory->room_bytes),
-		 directory->room_bytes == growth_of_all(scratch, number)
-			 ? describe_limit(directory, limit)
-			 : "free");
+	length =
+		snprintf(text, ROOM_TEXT_BYTES, "%s %s",
+			 format_size(size, directory->room_bytes),
+			 directory->room_bytes == growth_of_all(scratch, number)
+				 ? describe_limit(directory, limit)
+				 : "free");
+	if (bytes > 0 && directory->room_bytes >= bytes)
+		length += snprintf(text + length,
+				   ROOM_TEXT_BYTES - (size_t)length,
+				   ", of which the file system gives none");
+	if (held > 0)
+		snprintf(text + length, ROOM_TEXT_BYTES - (size_t)length,
+			 ", beside %s of this sort", format_size(size, held));
 	return text;
 }
 
 /*
- * All directories with their room, for failure.what.  The failure outlives the
+ * All directories with their room, for failure.what; bytes: of a stripe that
+ * found none, or 0.  The failure outlives the
  * scratch, so the text belongs to the process.  More than one failure at once
  * are those of one scratch, which name the same.
  */
-static const char *name_all(struct scratch *scratch)
+static const char *name_all(struct scratch *scratch, uint64_t bytes)
 {
 	static char names[NAMES_BYTES];
 	size_t length = 0;
@@ -227,7 +191,7 @@ static const char *name_all(struct scratch *scratch)
 		length += (size_t)snprintf(
 			names + length, sizeof(names) - length, "%s%s (%s)",
 			i > 0 ? ", " : "", scratch->directories[i].path,
-			describe_room(scratch, i, text));
+			describe_room(scratch, i, bytes, text));
 		if (length >= sizeof(names))
 			break;
 	}
@@ -245,7 +209,7 @@ int scratch_reserve(struct scratch *scratch, uint64_t bytes,
 	scratch->expected_bytes = add_capped(scratch->expected_bytes, bytes);
 	if (room >= scratch->expected_bytes)
 		return 0;
-	failure_set(failure, EXIT_FILE, name_all(scratch), 0,
+	failure_set(failure, EXIT_FILE, name_all(scratch, 0), 0,
 		    "too little room for scratch files: %s are needed, %s are "
 		    "missing",
 		    format_size(needed, scratch->expected_bytes),
@@ -367,13 +331,15 @@ static void count_taken(struct scratch *scratch,
 	if (scratch->expected_bytes != UINT64_MAX)
 		scratch->expected_bytes =
 			less_or_none(scratch->expected_bytes, bytes);
+	directory->held_bytes += bytes;
 	scratch->held_bytes += bytes;
 	scratch->peak_bytes = MAX(scratch->peak_bytes, scratch->held_bytes);
 }
 
-static int no_room(struct scratch *scratch, int error, struct failure *failure)
+static int no_room(struct scratch *scratch, uint64_t bytes, int error,
+		   struct failure *failure)
 {
-	return failure_set(failure, EXIT_FILE, name_all(scratch), error,
+	return failure_set(failure, EXIT_FILE, name_all(scratch, bytes), error,
 			   "no room for scratch files");
 }
 
@@ -391,7 +357,7 @@ static int take(struct scratch *scratch, uint64_t bytes,
 		directory->is_full = true;
 	}
 	if (!directory)
-		return no_room(scratch, -error, failure);
+		return no_room(scratch, bytes, -error, failure);
 	place->directory = (unsigned)(directory - scratch->directories);
 	place->offset_bytes = directory->end_bytes;
 	count_taken(scratch, directory, bytes);
@@ -447,6 +413,7 @@ void scratch_release(struct scratch *scratch, const struct scratch_place *place,
 		      (off_t)place->offset_bytes, (off_t)bytes))
 		return;
 	pthread_mutex_lock(&scratch->lock);
+	directory->held_bytes -= bytes;
 	scratch->held_bytes -= bytes;
 	first->room_bytes = add_capped(first->room_bytes, bytes);
 	pthread_mutex_unlock(&scratch->lock);
@@ -474,18 +441,6 @@ int scratch_plain_fd(const struct scratch *scratch, unsigned directory)
 }
 
 /* --- its life ------------------------------------------------------------- */
-
-/* Make the file: 0 or -errno. */
-static int open_file(struct scratch_directory *directory)
-{
-	int folder_fd = open(directory->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-	if (folder_fd < 0)
-		return -errno;
-	directory->fd = make_file(folder_fd);
-	close(folder_fd);
-	return MIN(directory->fd, 0);
-}
 
 static bool is_memory(const struct statfs *fs)
 {
@@ -538,20 +493,23 @@ static int open_directory(struct scratch *scratch, const char *path,
 {
 	unsigned number = scratch->directory_count++;
 	struct scratch_directory *directory = &scratch->directories[number];
-	int error;
+	int fd = scratch_file_make(path), error;
 
 	*directory = (struct scratch_directory){
 		.path = path,
-		.fd = -1,
+		.fd = MAX(fd, -1),
+		.device = (dev_t)-1,
 		.direct_fd = -1,
+		.first = number,
+		.is_full = true,
 		.extent_bytes = EXTENT_BYTES,
 	};
-	error = open_file(directory);
-	if (!error)
-		error = look_at_file(directory);
+	error = fd < 0 ? fd : look_at_file(directory);
 	if (error)
 		return failure_set(failure, EXIT_FILE, path, -error,
 				   "cannot make a scratch file in it");
+	directory->is_full = false;
+	directory->first = 0;
 	while (scratch->directories[directory->first].device !=
 	       directory->device)
 		directory->first++;
@@ -561,6 +519,7 @@ static int open_directory(struct scratch *scratch, const char *path,
 int scratch_open(struct scratch *scratch, const char *const *paths,
 		 unsigned count, struct failure *failure)
 {
+	unsigned open_count = 0;
 	int error = 0;
 
 	assert(count > 0);
@@ -570,8 +529,16 @@ int scratch_open(struct scratch *scratch, const char *const *paths,
 				   "more than %d scratch directories",
 				   SCRATCH_DIRECTORIES_MAX);
 	pthread_mutex_init(&scratch->lock, NULL);
-	for (unsigned i = 0; i < count && !error; i++)
+	for (unsigned i = 0; i < count; i++) {
 		error = open_directory(scratch, paths[i], failure);
+		open_count += error == 0;
+		if (error && !is_no_room(-error))
+			break;
+	}
+	/* A folder that is full from the beginning leaves it to the others. */
+	if (is_no_room(-error))
+		error = open_count > 0 ? 0
+				       : no_room(scratch, 0, -error, failure);
 	if (error)
 		scratch_close(scratch);
 	else

@@ -44,7 +44,8 @@ struct scratch_directory {
 	bool is_direct;	  /* its file system takes O_DIRECT */
 	bool is_memory;	  /* it is a tmpfs: what it holds takes memory */
 	/* Private, as is what follows; written with the lock held. */
-	int fd, direct_fd; /* direct_fd: -1 if not is_direct */
+	/* fd: -1 if no file could be made; direct_fd: -1 if not is_direct. */
+	int fd, direct_fd;
 	dev_t device;
 	bool is_full; /* it takes no more stripes */
 	bool can_allocate;
@@ -53,6 +54,7 @@ struct scratch_directory {
 	uint64_t end_bytes;	  /* of the file's last stripe */
 	uint64_t allocated_bytes; /* of the file; >= end_bytes */
 	uint64_t in_flight_bytes, written_bytes;
+	uint64_t held_bytes; /* of stripes not released; whole pages */
 	/* Of the first directory on a file system: room that is believed to be
 	 * free for stripes; UINT64_MAX: unknown. */
 	uint64_t room_bytes;
@@ -83,9 +85,11 @@ bool scratch_is_memory(const char *path);
 
 /*
  * Make a file in each of `count` directories, at least one.  The paths are
- * borrowed until scratch_close().  0, or -errno with *failure filled and
- * nothing left open: a path that cannot be used for scratch files is named;
- * EXIT_USAGE for more than SCRATCH_DIRECTORIES_MAX.
+ * borrowed until scratch_close().  A directory that has no room for a file is
+ * full from the beginning, and has no descriptor: the others take over, if
+ * there is one.  0, or -errno with *failure filled and nothing left open: a
+ * path that cannot be used for scratch files is named; EXIT_USAGE for more than
+ * SCRATCH_DIRECTORIES_MAX.
  */
 int scratch_open(struct scratch *scratch, const char *const *paths,
 		 unsigned count, struct failure *failure);
@@ -137,8 +141,8 @@ void scratch_trim(struct scratch *scratch);
  * the directory is_direct.  The caller does not close it. */
 int scratch_fd(const struct scratch *scratch, unsigned directory);
 
-/* The same file without O_DIRECT, for what direct reads and writes do not do.
- */
+/* The same file without O_DIRECT, for what direct reads and writes do not do;
+ * -1: none could be made. */
 int scratch_plain_fd(const struct scratch *scratch, unsigned directory);
 
 /* The room that the directory's file system has, for scratch files and all

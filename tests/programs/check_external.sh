@@ -549,6 +549,38 @@ case_full_at_start()
 	in_tmpfs $((BYTES / 4)) full_at_start
 }
 
+# A file system without inodes takes no file, whatever its room.
+no_inode_left()
+{
+	local folder
+
+	sort_run in -o out "${LITTLE[@]}" -T small
+	[ "$status" = 3 ] || fail "status $status: $(cat "$STDERR")"
+	expect_match '^blinksort: small \(no room for a file\): no room for scratch ' \
+		"$STDERR"
+	[ ! -e out ] || fail "there is an output"
+	for folder in small one; do
+		sort_run in -o out "${LITTLE[@]}" -T "$folder" -T small -T one
+		[ "$status" = 0 ] || fail "status $status: $(cat "$STDERR")"
+		expect_same out want
+		rm out
+		expect_folder one
+	done
+	"${BLINKSORT[@]}" - -o - "${LITTLE[@]}" -T small -T one <in >"$STDOUT" \
+		2>"$STDERR" || fail "of a pipe: $(cat "$STDERR")"
+	expect_same "$STDOUT" want
+	sort_run in -o out "${LITTLE[@]}" -T small -T one --explain
+	[ "$status" = 0 ] || fail "status $status: $(cat "$STDERR")"
+}
+
+case_no_inode_left()
+{
+	make_in
+	mkdir one
+	"$BIN/blinksort" in -o want
+	in_tmpfs "$((BYTES * 2)),nr_inodes=1" no_inode_left
+}
+
 # Another program fills the file system while it sorts.
 full_in_the_middle()
 {
@@ -666,6 +698,7 @@ check explain_small_files case_explain_small_files
 check explain_unmeasured case_explain_unmeasured
 check_able mount explain_when_full case_explain_when_full
 check_able mount full_at_start case_full_at_start
+check_able mount no_inode_left case_no_inode_left
 check_able mount full_in_the_middle case_full_in_the_middle
 check_able mount room_given_back case_room_given_back
 if [ -w /dev/shm ]; then

@@ -42,7 +42,8 @@ static int root_fd;
 /* --- what is pretended ---------------------------------------------------- */
 
 static struct {
-	int tmpfile_error;	  /* of openat() with O_TMPFILE */
+	int tmpfile_error;	  /* of openat() with O_TMPFILE ... */
+	unsigned tmpfile_errors;  /* ... in so many folders; 0: in all */
 	int signal;		  /* that comes right before unlinkat() */
 	int allocate_error;	  /* of fallocate() ... */
 	off_t allocate_bytes_max; /* ... of more than this ... */
@@ -139,6 +140,8 @@ int __wrap_openat(int folder_fd, const char *path, int flags, ...)
 	if ((flags & O_TMPFILE) != O_TMPFILE || !pretend.tmpfile_error)
 		return __real_openat(folder_fd, path, flags, mode);
 	errno = pretend.tmpfile_error;
+	if (pretend.tmpfile_errors > 0 && --pretend.tmpfile_errors == 0)
+		pretend.tmpfile_error = 0;
 	return -1;
 }
 
@@ -843,6 +846,105 @@ static void scratch_trim__gives_back_what_is_ahead(void **state)
 
 /* --- directories that are full -------------------------------------------- */
 
+/* A file system without room, or without inodes, takes no file at all. */
+static void scratch_open__others_take_over(void **state)
+{
+	static const int errors[] = { ENOSPC, EDQUOT };
+
+	(void)state;
+	pretend_sizes(MIB, MIB, MIB);
+	for (unsigned i = 0; i < 4; i++) {
+		unsigned before = open_descriptors();
+		struct scratch_place place;
+		struct failure failure = { 0 };
+		struct scratch scratch;
+
+		pretend.fd_count = 0;
+		pretend.tmpfile_error = errors[i % 2];
+		pretend.tmpfile_errors = 1 + i / 2;
+		open_ok(&scratch);
+		assert_int_equal(scratch_plain_fd(&scratch, 0), -1);
+		assert_int_equal(scratch_room(&scratch, 0), 0);
+		/* Two have so much room, one has not. */
+		assert_int_equal(scratch_reserve(&scratch, 2 * MIB, &failure),
+				 i / 2 ? -ENOSPC : 0);
+		if (i / 2)
+			assert_non_null(strstr(failure.what,
+					       "one (no room for a file), two "
+					       "(no room for a file), three "
+					       "(1.0 MiB free"));
+		for (unsigned n = 0; n < 10; n++) {
+			assert_true(write_stripe(&scratch, &place));
+			assert_true(place.directory > i / 2);
+			assert_true(is_stripe(&scratch, &place));
+		}
+		scratch_trim(&scratch);
+		scratch_close(&scratch);
+		assert_int_equal(open_descriptors(), before);
+	}
+}
+
+static void scratch_open__all_are_full(void **state)
+{
+	static const int errors[] = { ENOSPC, EDQUOT };
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_LEN(errors); i++) {
+		unsigned before = open_descriptors();
+		struct failure failure = { 0 };
+		struct scratch scratch;
+		char why[128];
+
+		snprintf(why, sizeof(why), "no room for scratch files: %s",
+			 strerror(errors[i]));
+		pretend.tmpfile_error = errors[i];
+		assert_int_equal(
+			scratch_open(&scratch, paths, DIRECTORIES, &failure),
+			-errors[i]);
+		assert_int_equal(failure.status, EXIT_FILE);
+		assert_string_equal(failure.what,
+				    "one (no room for a file), two (no room "
+				    "for a file), three (no room for a file)");
+		assert_string_equal(failure.why, why);
+		scratch_close(&scratch);
+		assert_int_equal(open_descriptors(), before);
+	}
+	/* Another reason counts, whatever comes before it. */
+	pretend.tmpfile_errors = 1;
+	open_fails("nowhere", -ENOENT,
+		   "cannot make a scratch file in it: No such file or "
+		   "directory");
+}
+
+/* What is free is told beside what the sort has there, and what the file system
+ * keeps to itself. */
+static void scratch_take__tells_what_is_there(void **state)
+{
+	struct failure failure = { 0 };
+	struct scratch_place place;
+	struct scratch scratch;
+
+	(void)state;
+	pretend_sizes(PAGE_BYTES, 47 * MIB, 0);
+	pretend.allocate_error = ENOSPC;
+	pretend.allocate_bytes_max = PIECE_BYTES;
+	open_ok(&scratch);
+	for (unsigned i = 0; i < 8; i++)
+		(void)take_ok(&scratch, PIECE_BYTES);
+	for (unsigned i = 0; i < DIRECTORIES; i++) {
+		place.directory = i;
+		assert_true(scratch_gave_up(&scratch, &place, ENOSPC));
+	}
+	assert_int_equal(scratch_take(&scratch, PIECE_BYTES, &place, &failure),
+			 -ENOSPC);
+	assert_string_equal(
+		failure.what,
+		"one (4.0 KiB free), two (47.0 MiB free, of which the file "
+		"system gives none, beside 512.0 KiB of this sort), three "
+		"(0 B free)");
+	scratch_close(&scratch);
+}
+
 static void assert_all_full(struct scratch *scratch, int error, const char *why)
 {
 	struct failure failure = { 0 };
@@ -1083,6 +1185,9 @@ int main(void)
 		UNNAMED(scratch_take__file_system_cannot_allocate),
 		UNNAMED(scratch_take__no_room_for_an_extent),
 		UNNAMED(scratch_trim__gives_back_what_is_ahead),
+		UNNAMED(scratch_open__others_take_over),
+		UNNAMED(scratch_open__all_are_full),
+		UNNAMED(scratch_take__tells_what_is_there),
 		UNNAMED(scratch_take__no_room_for_a_stripe),
 		UNNAMED(scratch_take__below_file_size_limit),
 		UNNAMED(scratch_take__file_size_limit),
