@@ -1,6 +1,7 @@
 """Records: what is acknowledged stays, and what is damaged is refused."""
 
 import fcntl
+import functools
 import json
 import os
 import random
@@ -16,7 +17,7 @@ from unittest import mock
 import trial_samples
 import unit  # noqa: F401
 from trials.base.failure import FILE, Failure
-from trials.record import design as designs, schema, store
+from trials.record import acceptance, design as designs, schema, store
 
 # What older records have not.
 LATER = ("memory_bytes", "devices", "energy", "noise", "price")
@@ -570,6 +571,52 @@ class Validation(Case):
             self.assertEqual(tuple(document["properties"]), keys)
             self.assertEqual(tuple(document["required"]),
                              tuple(key for key in keys if key not in LATER))
+
+    def test_acceptance_is_the_schema_s(self):
+        """The quick look accepts no document that the library refuses."""
+        self.make(ranks=2, alter=lambda trial: trial.update(
+            noise=trial_samples.noise_look(1.0, limit=5.0, over=False),
+            energy={"counter_span_ns": 5, "domains_uj": {"package-0": 1}}))
+        trial = json.loads(self.lines()[0])
+        # One of each list is as good as all.
+        for holder in (trial, trial["noise"], trial["noise"]["places"][0]):
+            for name in ("ranks", "conditions", "places", "cpus"):
+                if name in holder:
+                    del holder[name][1:]
+        path = Path(schema.FOLDER, "trial.schema.json")
+        accepted = acceptance.accepts(json.loads(path.read_text()))
+        library = schema.validator("trial")
+        self.assertTrue(accepted(trial))
+        whole = json.dumps(trial)
+        for steps in self.places(trial):
+            for other in (None, True, -1, 0, 1.0, 2**60, "", "x", [], [1], {},
+                          {"x": 1}, "DELETE", "ADD"):
+                document = json.loads(whole)
+                *way, last = steps
+                holder = functools.reduce(lambda at, step: at[step], way,
+                                          document)
+                if other == "DELETE":
+                    del holder[last]
+                elif other == "ADD" and isinstance(holder[last], dict):
+                    holder[last]["added"] = "x"
+                else:
+                    holder[last] = other
+                if accepted(document):
+                    self.assertTrue(library.is_valid(document),
+                                    (steps, other))
+
+    def places(self, document, way=()):
+        """The ways to all that is in a document."""
+        found = [way] if way else []
+        inner = (document.items() if isinstance(document, dict) else
+                 enumerate(document) if isinstance(document, list) else ())
+        for step, each in inner:
+            found += self.places(each, (*way, step))
+        return found
+
+    def test_acceptance_knows_its_keywords(self):
+        with self.assertRaises(acceptance.Unknown):
+            acceptance.accepts({"properties": {"a": {"format": "date"}}})
 
     def test_record_sequence_valid(self):
         self.make(order="sequence")

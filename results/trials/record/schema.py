@@ -12,7 +12,7 @@ from typing import Iterator, Optional
 
 from trials.base import documents
 from trials.base.failure import Failure
-from trials.record import design as designs
+from trials.record import acceptance, design as designs
 from trials.record.sweep import ranks_of
 from trials.statistics.racing import Race
 
@@ -30,7 +30,8 @@ TRIAL_KEYS = (
 # --- one document ------------------------------------------------------------
 
 @functools.cache
-def _validator(name):
+def validator(name):
+    """The library's, which also says what is wrong."""
     # A tenth of a second to import, and most runs write only.
     from jsonschema import Draft202012Validator, validators
     # To JSON Schema 20.0 is an integer; to what counts with it it is not.
@@ -40,10 +41,23 @@ def _validator(name):
     return whole(documents.read(os.path.join(FOLDER, f"{name}.schema.json")))
 
 
+@functools.cache
+def _accepted_trial():
+    return acceptance.accepts(
+        documents.read(os.path.join(FOLDER, "trial.schema.json")))
+
+
+def _complaints(name, document) -> Iterator[str]:
+    # Of trials there are thousands.
+    if name == "trial" and _accepted_trial()(document):
+        return iter(())
+    return _schema_complaints(validator(name), document)
+
+
 def complaint(name: str, document) -> Optional[str]:
     """The first thing in which a document is not as its schema says: `name`
     is design, environment, exchanges, measure or trial."""
-    return next(_schema_complaints(_validator(name), document), None)
+    return next(_complaints(name, document), None)
 
 
 def _pointer(error):
@@ -209,14 +223,13 @@ def order_complaints(trial, planned) -> Iterator[str]:
 
 
 def _check_trials(path, design, complaints):
-    validator = _validator("trial")
     seen = []
     race = Race(design)
     schedule = designs.schedule(design, lambda block: race.dropped(seen, block))
     tunings = {c["name"]: c["tuning"] for c in design["configurations"]}
     for number, trial in _lines(path, complaints):
         found = ([] if trial is None
-                 else list(_schema_complaints(validator, trial)))
+                 else list(_complaints("trial", trial)))
         if trial is None or found:
             complaints += [f"{path}:{number}: {why}" for why in found]
             # What follows in the order can't be told without it.
@@ -241,13 +254,13 @@ def _check_trials(path, design, complaints):
 # --- a characterisation -------------------------------------------------------
 
 def _check_measures(path, complaints):
-    validator = _validator("measure")
+    library = validator("measure")
     number = 0
     for number, measure in _lines(path, complaints):
         if measure is None:
             continue
         complaints += [f"{path}:{number}: {why}" for why
-                       in _schema_complaints(validator, measure)]
+                       in _schema_complaints(library, measure)]
     if not number:
         complaints.append(f"{path}: has no measurement")
 
@@ -259,7 +272,7 @@ def validate(folder: str) -> list[str]:
     as lines "file:line: what"."""
     complaints: list[str] = []
     if os.path.exists(os.path.join(folder, "environment.json")):
-        _document(folder, "environment", _validator("environment"), complaints)
+        _document(folder, "environment", validator("environment"), complaints)
     measures = os.path.join(folder, "characterisation.jsonl")
     with_trials = os.path.exists(os.path.join(folder, "design.json"))
     if os.path.exists(measures):
@@ -270,7 +283,7 @@ def validate(folder: str) -> list[str]:
 
 
 def _check_record(folder, complaints):
-    design = _document(folder, "design", _validator("design"), complaints)
+    design = _document(folder, "design", validator("design"), complaints)
     if design:
         complaints += [f"{os.path.join(folder, 'design.json')}: {why}"
                        for why in plan_complaints(design)]
