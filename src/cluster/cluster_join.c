@@ -13,6 +13,7 @@
 #include "net/interface.h"
 #include "sort/key_probe.h"
 #include "sort/sort_setup.h"
+#include "system/allowance.h"
 #include "system/machine.h"
 #include "system/numa.h"
 
@@ -111,7 +112,7 @@ uint64_t cluster_memory_bytes(const struct cluster *cluster)
 {
 	if (cluster->sort_config->memory_bytes > 0)
 		return cluster->sort_config->memory_bytes;
-	return MAX(1, MEMORY_SHARE(topology_available_bytes() /
+	return MAX(1, MEMORY_SHARE(allowance_memory_bytes() /
 				   cluster->rank.machine_count));
 }
 

@@ -6,7 +6,7 @@
 #include "base/base.h"
 #include "base/format.h"
 #include "sort/sort_setup.h"
-#include "system/topology.h"
+#include "system/allowance.h"
 
 /* Of what the machine has, if the user has not said how much to take: the rest
  * is for others, and for the page cache. */
@@ -40,7 +40,7 @@ void external_request_make(struct external_request *request,
 	};
 	if (request->memory_bytes == 0)
 		request->memory_bytes =
-			MEMORY_SHARE(topology_available_bytes());
+			MEMORY_SHARE(allowance_memory_bytes());
 }
 
 /* Half the threads may take twice as long for each byte, where the CPU and not

@@ -5,7 +5,7 @@
 
 #include "base/base.h"
 #include "system/residency.h"
-#include "system/topology.h"
+#include "system/allowance.h"
 
 /* A smaller file goes through the page cache however little memory there is:
  * to ask for it takes longer than such a file can lose. */
@@ -14,7 +14,7 @@
 bool large_file_exceeds_cache(uint64_t size_bytes)
 {
 	return size_bytes >= LARGE_BYTES_MIN &&
-	       size_bytes > topology_available_bytes() / 2;
+	       size_bytes > allowance_memory_bytes() / 2;
 }
 
 bool large_file_read_direct(int fd, uint64_t size_bytes)

@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "system/allowance.h"
 #include "system/arena.h"
 #include "system/numa.h"
 
@@ -288,7 +289,7 @@ int memory_probe_run(const struct memory_probe *probe,
 		return error;
 	assert(topology.cpu_count > 0);
 	/* The threads will access all of it. */
-	if (probe->area_bytes > topology_available_bytes() / probe->threads)
+	if (probe->area_bytes > allowance_memory_bytes() / probe->threads)
 		return areas_failed(probe, ENOMEM, failure);
 	for (unsigned i = 0; i < probe->threads; i++)
 		workers[i] = (struct worker){

@@ -5,19 +5,32 @@
 
 #include "base/format.h"
 #include "kernels/splitters.h"
+#include "system/allowance.h"
 #include "system/numa.h"
 
 /* Without --memory, a plan of up to this is not compared with what the machine
  * has: where that is missing, more than a sort is in trouble. */
 #define UNASKED_BYTES (32 * MIB)
 
+/* Fewer workers for less data do not ask for a quota of CPU time: that takes
+ * some tens of microseconds, while they would share a little of it. */
+#define UNASKED_WORKERS 16
+#define UNASKED_QUOTA_BYTES (256 * MIB)
+
 unsigned sort_setup_workers(const struct sorter_config *config,
 			    uint64_t record_count, unsigned cpu_count)
 {
+	unsigned allowed = MAX(1, MIN(cpu_count, THREAD_POOL_WORKERS_MAX));
+	uint64_t bytes = record_count * config->shape.size;
+	unsigned workers;
+
 	if (config->threads > 0)
 		return config->threads;
-	return plan_workers(record_count * config->shape.size,
-			    MAX(1, MIN(cpu_count, THREAD_POOL_WORKERS_MAX)));
+	workers = plan_workers(bytes, allowed);
+	if (workers == 1 ||
+	    (workers <= UNASKED_WORKERS && bytes < UNASKED_QUOTA_BYTES))
+		return workers;
+	return MIN(workers, allowance_quota_cpus());
 }
 
 int sort_setup_plan(struct plan *plan, const struct plan_request *request,
@@ -91,7 +104,7 @@ int sort_setup_refuse_memory(const struct sorter_config *config,
 	if (limit == 0 && needed_bytes <= UNASKED_BYTES)
 		return 0;
 	if (limit == 0)
-		limit = topology_available_bytes() / sorts_on_machine;
+		limit = allowance_memory_bytes() / sorts_on_machine;
 	if (needed_bytes <= limit)
 		return 0;
 	format_size_up(needed, needed_bytes);
@@ -102,17 +115,33 @@ int sort_setup_refuse_memory(const struct sorter_config *config,
 			   available, is_given ? "allowed" : "available");
 }
 
+/* Who refuses it: most often a limit that was set for this process. */
+static void refuse_mapping(uint64_t bytes, int error, struct failure *failure)
+{
+	char wanted[FORMAT_SIZE_BYTES], left[FORMAT_SIZE_BYTES];
+	struct allowance allowance;
+
+	allowance_read(&allowance);
+	if (bytes <= allowance.memory_bytes)
+		failure_set(failure, EXIT_RESOURCES, NULL, -error, "memory");
+	else
+		failure_set(failure, EXIT_RESOURCES, "memory", 0,
+			    "%s cannot be mapped: %s leaves %s",
+			    format_size_up(wanted, bytes),
+			    allowance_source_name(allowance.memory_source),
+			    format_size_down(left, allowance.memory_bytes));
+}
+
 /* The plan's sizes, and what aligning so many pieces may lose. */
 int sort_setup_arena(struct arena *arena, uint64_t bytes, uint64_t pieces,
 		     struct failure *failure)
 {
-	int error = arena_map(arena,
-			      bytes + pieces * CACHE_PAIR_BYTES + PAGE_BYTES);
+	uint64_t all = bytes + pieces * CACHE_PAIR_BYTES + PAGE_BYTES;
+	int error = arena_map(arena, all);
 
 	if (error)
-		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
-				   "memory");
-	return 0;
+		refuse_mapping(all, error, failure);
+	return error;
 }
 
 void sort_setup_nodes(struct topology *topology,

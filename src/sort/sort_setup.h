@@ -14,7 +14,8 @@
 
 /* Functions that return int return 0, or -errno with *failure filled. */
 
-/* How many workers suit so many records, if the user has not said it. */
+/* How many workers suit so many records, these CPUs and a quota of their time,
+ * if the user has not said it. */
 unsigned sort_setup_workers(const struct sorter_config *config,
 			    uint64_t record_count, unsigned cpu_count);
 

@@ -26,6 +26,46 @@ can_set_cpus()
 	with_cpus 8 true 2>/dev/null
 }
 
+# memory_group: makes a group of processes in $group, below the one that this
+# shell is in, whose memory can be limited; 1 if that cannot be done
+memory_group()
+{
+	local here
+
+	here=$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup)
+	group=/sys/fs/cgroup/memory$here/blinksort-limits.$$
+	limit_file=memory.limit_in_bytes
+	mkdir "$group" 2>/dev/null && [ -e "$group/$limit_file" ] && return 0
+	here=$(sed -n 's/^0:://p' /proc/self/cgroup)
+	group=/sys/fs/cgroup$here/blinksort-limits.$$
+	limit_file=memory.max
+	mkdir "$group" 2>/dev/null || return 1
+	[ -e "$group/$limit_file" ] || { rmdir "$group"; return 1; }
+}
+
+# in_group LIMIT COMMAND...: the command in the group, which may take so much
+in_group()
+{
+	echo "$1" >"$group/$limit_file"
+	shift
+	# shellcheck disable=SC2016 # of the inner shell
+	sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group" "$@"
+}
+
+# uncache FILE...: no page of them is cached, so that the group that reads them
+# pays for the pages
+uncache()
+{
+	python3 - "$@" <<-'EOF'
+		import os, sys
+
+		for name in sys.argv[1:]:
+		    file = os.open(name, os.O_RDONLY)
+		    os.fsync(file)
+		    os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+	EOF
+}
+
 # --- keys ----------------------------------------------------------------------
 
 # However long a key is and however far apart two of them are, a stream is sorted
@@ -115,17 +155,68 @@ case_threads_are_named()
 # What is needed and what is allowed are never the same text.
 case_sizes_differ()
 {
-	local bytes
+	local needed
 
-	"$BIN/blinkgen" -a 30000 in
-	for ((bytes = 3900000; bytes < 4300000; bytes += 20000)); do
-		sort_run in -o out -S "$bytes" --threads=1
-		[ "$status" = 5 ] || continue
-		[[ $(cat "$STDERR") =~ takes\ (.*)\ at\ least,\ and\ (.*)\ are ]] ||
-			fail "$bytes: $(cat "$STDERR")"
-		[ "${BASH_REMATCH[1]}" != "${BASH_REMATCH[2]}" ] ||
-			fail "$bytes: $(cat "$STDERR")"
+	"$BIN/blinkgen" -a 10000 in
+	"$BIN/blinksort" in -o out --threads=1 --io=direct --explain --json >plan
+	needed=$(sed 's/.*"memory_bytes": \([0-9]*\).*/\1/' plan)
+	expect_refused 5 in -o out --threads=1 --io=direct -S $((needed - 1))
+	[[ $(cat "$STDERR") =~ takes\ (.*)\ at\ least,\ and\ (.*)\ are ]] ||
+		fail "$(cat "$STDERR")"
+	[ "${BASH_REMATCH[1]}" != "${BASH_REMATCH[2]}" ] ||
+		fail "$(cat "$STDERR")"
+}
+
+# --- memory ---------------------------------------------------------------------
+
+# Limits of a process are seen before memory is missing, and named if they are
+# met nevertheless.
+case_resource_limits()
+{
+	local limit
+
+	"$BIN/blinkgen" -a 300000 in
+	sort_reference in -o want
+	for limit in "-d 40000" "-v 40000" "-d 100000" "-v 100000"; do
+		expect_sorted in -o out --io=direct --threads=2
+		expect_same out want || fail "$limit"
 	done
+	limit="-d 20000"
+	sort_run in -o out2 -S 30M --threads=2 --io=direct
+	[ "$status" = 5 ] || fail "status $status"
+	expect_message
+	expect_match 'memory: [0-9.]+ MiB cannot be mapped: RLIMIT_DATA leaves [0-9.]+ MiB$' \
+		"$STDERR"
+}
+
+# Where /proc is hidden the kernel is asked in another way.
+case_without_proc()
+{
+	"$BIN/blinkgen" -a 300000 in
+	sort_reference in -o want
+	# shellcheck disable=SC2016 # of the inner shell
+	unshare --mount sh -c 'umount -l /proc && exec "$@"' sh \
+		"${BLINKSORT[@]}" - -o out < <(cat in)
+	expect_same out want
+}
+
+# What has been read several times is in the way of nobody.
+case_cache_is_free()
+{
+	local turn
+
+	trap 'rmdir "$group"' EXIT
+	"$BIN/blinkgen" -a 1000000 in
+	head -c 80000000 /dev/zero >other
+	uncache in other
+	for turn in 1 2 3; do
+		in_group 200M cat other in >/dev/null
+	done
+	in_group 200M "${BLINKSORT[@]}" in -o out --io=direct --json \
+		>"$STDOUT" || fail "status $?"
+	expect_match '"external": null' "$STDOUT"
+	# What the group has cached goes before it does.
+	rm in other out
 }
 
 check long_keys_of_streams case_long_keys_of_streams
@@ -139,4 +230,16 @@ elif ! can_set_cpus; then
 else
 	check many_cpus case_many_cpus
 fi
+if [ -n "$SANITIZED" ]; then
+	skip resource_limits "sanitizers map far more"
+	skip cache_is_free "sanitizers take memory of their own"
+else
+	check resource_limits case_resource_limits
+	if memory_group; then
+		check cache_is_free case_cache_is_free
+	else
+		skip cache_is_free "no memory group can be made"
+	fi
+fi
+check_able mount without_proc case_without_proc
 finish

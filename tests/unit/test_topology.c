@@ -4,18 +4,15 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <fcntl.h>
-#include <ftw.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/base.h"
+#include "fake_root.h"
 #include "skip.h"
 #include "system/topology.h"
 
@@ -115,190 +112,6 @@ static void topology_pin_self__refusal_is_ignored(void **state)
 	topology_pin_self(UINT16_MAX);
 	topology_read(&after);
 	assert_int_equal(before.cpu_count, after.cpu_count);
-}
-
-static void topology_available_bytes__here(void **state)
-{
-	uint64_t bytes = topology_available_bytes();
-
-	(void)state;
-	assert_true(bytes > 0);
-	/* A number of bytes, not of KiB nor of pages nor of nothing. */
-	assert_true(bytes < UINT64_C(1) << 50);
-}
-
-/* Of the limit, what this process has mapped is taken. */
-static void topology_available_bytes__address_space(void **state)
-{
-	struct rlimit before, limit;
-
-	(void)state;
-	assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
-	if (before.rlim_cur != RLIM_INFINITY)
-		skip_because("the address space is limited already");
-	limit = before;
-	limit.rlim_cur = topology_available_bytes() / 2;
-	assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
-	assert_true(topology_available_bytes() < limit.rlim_cur);
-	/* A sanitizer has mapped far more than that. */
-	limit.rlim_cur = 1;
-	assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
-	assert_int_equal(topology_available_bytes(), 0);
-	assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
-}
-
-/* A folder that stands for / */
-static char root[] = "/tmp/test_topology.XXXXXX";
-
-static void put(const char *path, const char *text)
-{
-	char full[512];
-	char *slash;
-	FILE *file;
-
-	snprintf(full, sizeof(full), "%s/%s", root, path);
-	for (slash = strchr(full + strlen(root) + 1, '/'); slash;
-	     slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		mkdir(full, 0700);
-		*slash = '/';
-	}
-	file = fopen(full, "w");
-	assert_non_null(file);
-	fputs(text, file);
-	assert_int_equal(fclose(file), 0);
-}
-
-static int remove_one(const char *path, const struct stat *status, int type,
-		      struct FTW *where)
-{
-	(void)status;
-	(void)type;
-	(void)where;
-	return remove(path);
-}
-
-static int make_root(void **state)
-{
-	(void)state;
-	strcpy(root + sizeof(root) - 7, "XXXXXX");
-	return mkdtemp(root) ? 0 : -1;
-}
-
-static int remove_root(void **state)
-{
-	(void)state;
-	return nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-}
-
-#define MEMINFO                                                                \
-	"MemTotal:        8000 kB\nMemFree:          100 kB\n"                 \
-	"MemAvailable:    4000 kB\nBuffers:           10 kB\n"
-
-static void available__nothing_known(void **state)
-{
-	(void)state;
-	assert_true(topology_available_bytes_under(root) == UINT64_MAX);
-}
-
-static void available__no_cgroup(void **state)
-{
-	(void)state;
-	put("proc/meminfo", MEMINFO);
-	assert_int_equal(topology_available_bytes_under(root), 4000 * KIB);
-}
-
-static void available__v2_without_limit(void **state)
-{
-	(void)state;
-	put("proc/meminfo", MEMINFO);
-	put("proc/self/cgroup", "0::/a\n");
-	put("sys/fs/cgroup/a/memory.max", "max\n");
-	put("sys/fs/cgroup/a/memory.current", "5000\n");
-	assert_int_equal(topology_available_bytes_under(root), 4000 * KIB);
-}
-
-static void available__v2_limit(void **state)
-{
-	(void)state;
-	put("proc/meminfo", MEMINFO);
-	put("proc/self/cgroup", "0::/a/b\n");
-	put("sys/fs/cgroup/a/b/memory.max", "1000000\n");
-	put("sys/fs/cgroup/a/b/memory.current", "300000\n");
-	assert_int_equal(topology_available_bytes_under(root), 700000);
-}
-
-/* The parent's is the tighter one. */
-static void available__v2_limit_of_parent(void **state)
-{
-	(void)state;
-	put("proc/meminfo", MEMINFO);
-	put("proc/self/cgroup", "0::/a/b\n");
-	put("sys/fs/cgroup/a/memory.max", "900000\n");
-	put("sys/fs/cgroup/a/memory.current", "800000\n");
-	put("sys/fs/cgroup/a/b/memory.max", "1000000\n");
-	put("sys/fs/cgroup/a/b/memory.current", "300000\n");
-	assert_int_equal(topology_available_bytes_under(root), 100000);
-}
-
-static void available__v2_idle_cache_is_free(void **state)
-{
-	(void)state;
-	put("proc/meminfo", MEMINFO);
-	put("proc/self/cgroup", "0::/a\n");
-	put("sys/fs/cgroup/a/memory.max", "1000000\n");
-	put("sys/fs/cgroup/a/memory.current", "900000\n");
-	put("sys/fs/cgroup/a/memory.stat",
-	    "anon 100000\nactive_file 1\ninactive_file 600000\n");
-	assert_int_equal(topology_available_bytes_under(root), 700000);
-}
-
-/* The limit was lowered below what is in use. */
-static void available__v2_over_limit(void **state)
-{
-	(void)state;
-	put("proc/meminfo", MEMINFO);
-	put("proc/self/cgroup", "0::/a\n");
-	put("sys/fs/cgroup/a/memory.max", "1000\n");
-	put("sys/fs/cgroup/a/memory.current", "2000\n");
-	assert_int_equal(topology_available_bytes_under(root), 0);
-}
-
-/* In a container: the path is the host's, the mount is the container's. */
-static void available__path_not_mounted(void **state)
-{
-	(void)state;
-	put("proc/meminfo", MEMINFO);
-	put("proc/self/cgroup", "0::/docker/1234\n");
-	put("sys/fs/cgroup/memory.max", "500000\n");
-	put("sys/fs/cgroup/memory.current", "100000\n");
-	assert_int_equal(topology_available_bytes_under(root), 400000);
-}
-
-static void available__v1(void **state)
-{
-	(void)state;
-	put("proc/meminfo", MEMINFO);
-	put("proc/self/cgroup",
-	    "12:hugememory:/h\n11:memory2:/h\n4:cpuset,memory:/m\n0::/\n");
-	put("sys/fs/cgroup/memory/h/memory.limit_in_bytes", "1\n");
-	put("sys/fs/cgroup/memory/h/memory.usage_in_bytes", "1\n");
-	put("sys/fs/cgroup/memory/memory.limit_in_bytes",
-	    "9223372036854771712\n");
-	put("sys/fs/cgroup/memory/memory.usage_in_bytes", "900000\n");
-	put("sys/fs/cgroup/memory/m/memory.limit_in_bytes", "600000\n");
-	put("sys/fs/cgroup/memory/m/memory.usage_in_bytes", "200000\n");
-	put("sys/fs/cgroup/memory/m/memory.stat",
-	    "cache 1\ninactive_file 7\ntotal_inactive_file 50000\n");
-	assert_int_equal(topology_available_bytes_under(root), 450000);
-}
-
-static void available__malformed_lines(void **state)
-{
-	(void)state;
-	put("proc/meminfo", "MemTotal: 3 kB\n");
-	put("proc/self/cgroup", "\nx\n0:\n::\n1:memory\n");
-	assert_true(topology_available_bytes_under(root) == UINT64_MAX);
 }
 
 /* --- nodes -----------------------------------------------------------------
@@ -442,9 +255,6 @@ static void nodes__told_again_and_again(void **state)
 	assert_int_equal(topology.nodes[0], 1);
 }
 
-#define UNDER_ROOT(function)                                                   \
-	cmocka_unit_test_setup_teardown(function, make_root, remove_root)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -453,18 +263,6 @@ int main(void)
 		cmocka_unit_test(topology_pin_self__refusal_is_ignored),
 		cmocka_unit_test(topology_pin_thread__binds_the_other_one),
 		cmocka_unit_test(topology_place_of_self__is_where_we_are_bound),
-		cmocka_unit_test(topology_available_bytes__here),
-		cmocka_unit_test(topology_available_bytes__address_space),
-		UNDER_ROOT(available__nothing_known),
-		UNDER_ROOT(available__no_cgroup),
-		UNDER_ROOT(available__v2_without_limit),
-		UNDER_ROOT(available__v2_limit),
-		UNDER_ROOT(available__v2_limit_of_parent),
-		UNDER_ROOT(available__v2_idle_cache_is_free),
-		UNDER_ROOT(available__v2_over_limit),
-		UNDER_ROOT(available__path_not_mounted),
-		UNDER_ROOT(available__v1),
-		UNDER_ROOT(available__malformed_lines),
 		cmocka_unit_test(nodes__here),
 		UNDER_ROOT(nodes__dealt_in_turn),
 		UNDER_ROOT(nodes__kept),

@@ -1,0 +1,357 @@
+#include "system/allowance.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "system/small_file.h"
+
+/* The number behind the word that begins a line of text. */
+static bool find_number(const char *text, const char *word, uint64_t *number)
+{
+	size_t word_length = strlen(word);
+
+	for (; text; text = strchr(text, '\n')) {
+		text += *text == '\n';
+		if (strncmp(text, word, word_length) == 0) {
+			*number = strtoull(text + word_length, NULL, 10);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* --- control groups --------------------------------------------------------
+ */
+
+#define PATH_BYTES 4096
+#define TEXT_BYTES 4096
+
+static bool read_in(const char *folder, const char *name, char text[TEXT_BYTES])
+{
+	char path[PATH_BYTES];
+	int length = snprintf(path, sizeof(path), "%s/%s", folder, name);
+
+	return length < (int)sizeof(path) &&
+	       small_file_read(path, text, TEXT_BYTES);
+}
+
+/* A file with one number; UINT64_MAX: there is none, or it is "max". */
+static uint64_t number_in(const char *folder, const char *name)
+{
+	char text[TEXT_BYTES];
+
+	if (!read_in(folder, name, text) || text[0] < '0' || text[0] > '9')
+		return UINT64_MAX;
+	return strtoull(text, NULL, 10);
+}
+
+/* Of cached files this part of the limit at most is not counted as free, nor
+ * more than half of them: programs that run are among them, and what is dirty
+ * must be written before it can go.  MemAvailable does the same by the kernel's
+ * low watermark. */
+#define CACHE_RESERVE_PART 32
+
+static uint64_t free_cache_bytes(const char *folder, const char *prefix,
+				 uint64_t limit)
+{
+	static const char *const lists[] = { "inactive_file ", "active_file " };
+	char text[TEXT_BYTES], word[64];
+	uint64_t cache = 0;
+
+	if (!read_in(folder, "memory.stat", text))
+		return 0;
+	for (unsigned i = 0; i < ARRAY_LEN(lists); i++) {
+		uint64_t bytes = 0;
+
+		snprintf(word, sizeof(word), "%s%s", prefix, lists[i]);
+		find_number(text, word, &bytes);
+		cache += bytes;
+	}
+	return cache - MIN(cache / 2, limit / CACHE_RESERVE_PART);
+}
+
+static uint64_t left_bytes(const char *folder, const char *prefix,
+			   uint64_t limit, uint64_t usage)
+{
+	if (limit == UINT64_MAX || usage == UINT64_MAX)
+		return UINT64_MAX;
+	usage -= MIN(free_cache_bytes(folder, prefix, limit), usage);
+	return limit - MIN(usage, limit);
+}
+
+/* What this one group leaves; UINT64_MAX: it sets no limit.  Above memory.high
+ * a process is not ended, but slowed down until it hardly runs. */
+static uint64_t left_by_v2(const char *folder)
+{
+	uint64_t most = number_in(folder, "memory.max");
+	uint64_t high = number_in(folder, "memory.high");
+
+	return left_bytes(folder, "", MIN(most, high),
+			  number_in(folder, "memory.current"));
+}
+
+/* Without a limit the file has a number near 2^63. */
+static uint64_t left_by_v1(const char *folder)
+{
+	return left_bytes(folder, "total_",
+			  number_in(folder, "memory.limit_in_bytes"),
+			  number_in(folder, "memory.usage_in_bytes"));
+}
+
+static uint64_t cpus_of(uint64_t quota, uint64_t period)
+{
+	if (quota == UINT64_MAX || period == UINT64_MAX || period == 0)
+		return UINT64_MAX;
+	return MAX(1, DIV_ROUND_UP(quota, period));
+}
+
+/* "QUOTA PERIOD", both in microseconds, or "max PERIOD" */
+static uint64_t cpus_by_v2(const char *folder)
+{
+	uint64_t quota = number_in(folder, "cpu.max"), period = 0;
+	char text[TEXT_BYTES];
+	const char *space;
+
+	if (quota == UINT64_MAX || !read_in(folder, "cpu.max", text))
+		return UINT64_MAX;
+	space = strchr(text, ' ');
+	if (space)
+		period = strtoull(space, NULL, 10);
+	return cpus_of(quota, period);
+}
+
+/* A quota of -1 is none. */
+static uint64_t cpus_by_v1(const char *folder)
+{
+	return cpus_of(number_in(folder, "cpu.cfs_quota_us"),
+		       number_in(folder, "cpu.cfs_period_us"));
+}
+
+typedef uint64_t limit_fn(const char *folder);
+
+/* What one controller limits, by either version. */
+struct controller {
+	const char *name;
+	const char *v1_mount; /* below the root */
+	limit_fn *by_v2, *by_v1;
+};
+
+static const struct controller memory_controller = {
+	.name = "memory",
+	.v1_mount = "/sys/fs/cgroup/memory",
+	.by_v2 = left_by_v2,
+	.by_v1 = left_by_v1,
+};
+
+static const struct controller cpu_controller = {
+	.name = "cpu",
+	.v1_mount = "/sys/fs/cgroup/cpu",
+	.by_v2 = cpus_by_v2,
+	.by_v1 = cpus_by_v1,
+};
+
+/* The least that the group at path and those above it leave.  In a container
+ * the path may not exist, being as seen from outside: the mount itself is then
+ * the container's own. */
+static uint64_t least_on_path(const char *root, const char *mount,
+			      const char *path, limit_fn *limit)
+{
+	char folder[PATH_BYTES];
+	size_t mount_length = strlen(root) + strlen(mount);
+	int length =
+		snprintf(folder, sizeof(folder), "%s%s%s", root, mount, path);
+	uint64_t least = UINT64_MAX;
+
+	if (length >= (int)sizeof(folder))
+		return least;
+	for (;;) {
+		uint64_t left = limit(folder);
+		char *slash = strrchr(folder + mount_length, '/');
+
+		least = MIN(least, left);
+		if (!slash)
+			return least;
+		*slash = '\0';
+	}
+}
+
+/* Of v1's "4:cpuset,memory:/path", is the name among the controllers? */
+static bool has_name(const char *controllers, const char *name)
+{
+	size_t length = strcspn(controllers, ":");
+
+	while (length > 0) {
+		size_t word = strcspn(controllers, ",:");
+
+		if (word == strlen(name) &&
+		    memcmp(controllers, name, word) == 0)
+			return true;
+		word += controllers[word] == ',';
+		word = MIN(word, length);
+		controllers += word;
+		length -= word;
+	}
+	return false;
+}
+
+static uint64_t least_by_v2(const struct controller *controller,
+			    const char *root, const char *path)
+{
+	return least_on_path(root, "/sys/fs/cgroup", path, controller->by_v2);
+}
+
+static uint64_t least_by_v1(const struct controller *controller,
+			    const char *root, const char *path)
+{
+	return least_on_path(root, controller->v1_mount, path,
+			     controller->by_v1);
+}
+
+/* Each line of /proc/self/cgroup is NUMBER:CONTROLLERS:PATH.  Where /proc is
+ * hidden, the mounts are taken for the container's own. */
+static uint64_t least_of_groups(const struct controller *controller,
+				const char *root)
+{
+	char text[TEXT_BYTES];
+	uint64_t least = UINT64_MAX;
+	char *line, *rest;
+
+	if (!read_in(root, "proc/self/cgroup", text))
+		return MIN(least_by_v2(controller, root, ""),
+			   least_by_v1(controller, root, ""));
+	for (line = strtok_r(text, "\n", &rest); line;
+	     line = strtok_r(NULL, "\n", &rest)) {
+		const char *controllers = strchr(line, ':');
+		const char *path =
+			controllers ? strchr(controllers + 1, ':') : NULL;
+		uint64_t left = UINT64_MAX;
+
+		if (path && strncmp(line, "0::", 3) == 0)
+			left = least_by_v2(controller, root, path + 1);
+		else if (path && has_name(controllers + 1, controller->name))
+			left = least_by_v1(controller, root, path + 1);
+		least = MIN(least, left);
+	}
+	return least;
+}
+
+/* --- the machine -----------------------------------------------------------
+ */
+
+/* Where /proc is hidden: without what is cached. */
+static void read_sysinfo(struct allowance *allowance)
+{
+	struct sysinfo info;
+
+	if (sysinfo(&info) < 0)
+		return;
+	allowance->memory_bytes =
+		((uint64_t)info.freeram + info.bufferram) * info.mem_unit;
+	allowance->swap_bytes = (uint64_t)info.freeswap * info.mem_unit;
+}
+
+static void read_machine(struct allowance *allowance, const char *root)
+{
+	char text[TEXT_BYTES];
+	uint64_t available_kib, swap_kib = 0;
+
+	allowance->memory_bytes = UINT64_MAX;
+	allowance->swap_bytes = 0;
+	if (!read_in(root, "proc/meminfo", text) ||
+	    !find_number(text, "MemAvailable:", &available_kib)) {
+		read_sysinfo(allowance);
+		return;
+	}
+	find_number(text, "SwapFree:", &swap_kib);
+	allowance->memory_bytes = available_kib * KIB;
+	allowance->swap_bytes = swap_kib * KIB;
+}
+
+/* --- resource limits -------------------------------------------------------
+ */
+
+static uint64_t left_of_limit(int resource, uint64_t taken_bytes)
+{
+	struct rlimit limit;
+
+	if (getrlimit(resource, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
+		return UINT64_MAX;
+	return limit.rlim_cur - MIN(limit.rlim_cur, taken_bytes);
+}
+
+static void lower(struct allowance *allowance, uint64_t bytes,
+		  enum allowance_source source)
+{
+	if (bytes >= allowance->memory_bytes)
+		return;
+	allowance->memory_bytes = bytes;
+	allowance->memory_source = source;
+	allowance->swap_bytes = 0;
+}
+
+/* /proc/self/statm has pages: of all mappings first, and of those that
+ * RLIMIT_DATA counts, with the stack, in the sixth place. */
+static void lower_to_limits(struct allowance *allowance)
+{
+	uint64_t pages[6] = { 0 };
+	const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	char text[TEXT_BYTES], *next = text;
+
+	if (small_file_read("/proc/self/statm", text, sizeof(text)))
+		for (unsigned i = 0; i < ARRAY_LEN(pages); i++)
+			pages[i] = strtoull(next, &next, 10);
+	lower(allowance, left_of_limit(RLIMIT_AS, pages[0] * page_bytes),
+	      ALLOWANCE_ADDRESS_SPACE);
+	lower(allowance, left_of_limit(RLIMIT_DATA, pages[5] * page_bytes),
+	      ALLOWANCE_DATA);
+}
+
+/* --- all of them -----------------------------------------------------------
+ */
+
+void allowance_read_under(struct allowance *allowance, const char *root)
+{
+	allowance->memory_source = ALLOWANCE_MACHINE;
+	read_machine(allowance, root);
+	lower(allowance, least_of_groups(&memory_controller, root),
+	      ALLOWANCE_CGROUP);
+}
+
+void allowance_read(struct allowance *allowance)
+{
+	allowance_read_under(allowance, "");
+	lower_to_limits(allowance);
+}
+
+uint64_t allowance_memory_bytes(void)
+{
+	struct allowance allowance;
+
+	allowance_read(&allowance);
+	return allowance.memory_bytes;
+}
+
+unsigned allowance_quota_cpus_under(const char *root)
+{
+	return (unsigned)MIN(least_of_groups(&cpu_controller, root), UINT_MAX);
+}
+
+unsigned allowance_quota_cpus(void)
+{
+	return allowance_quota_cpus_under("");
+}
+
+const char *allowance_source_name(enum allowance_source source)
+{
+	static const char *const names[] = { "machine", "cgroup", "RLIMIT_AS",
+					     "RLIMIT_DATA" };
+
+	return names[source];
+}

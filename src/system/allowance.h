@@ -1,0 +1,48 @@
+/*
+ * allowance.h - how much of the machine this process may take, and who says so
+ *
+ * Memory is limited by the machine, by control groups (version 2, or version
+ * 1's controllers) and by resource limits; CPU time by quotas of control
+ * groups.  Which CPUs it may use is in topology.h.  To read all that takes some
+ * tenths of a millisecond: small sorts do without.
+ */
+#ifndef ALLOWANCE_H
+#define ALLOWANCE_H
+
+#include <stdint.h>
+
+enum allowance_source {
+	ALLOWANCE_MACHINE,	 /* it has no more */
+	ALLOWANCE_CGROUP,	 /* that of this process, or one above it */
+	ALLOWANCE_ADDRESS_SPACE, /* RLIMIT_AS, of all that is mapped */
+	ALLOWANCE_DATA,		 /* RLIMIT_DATA, of what is mapped privately */
+};
+
+struct allowance {
+	/* That can be had without swapping.  Cached file data counts as free,
+	 * but for a small part of it, as it does in MemAvailable. */
+	uint64_t memory_bytes;
+	enum allowance_source memory_source;
+	/* Free swap space, which files on a tmpfs can go to; 0 if not the
+	 * machine is what limits the memory. */
+	uint64_t swap_bytes;
+};
+
+void allowance_read(struct allowance *allowance);
+
+/* The same from the proc/ and sys/ in another folder, without resource limits:
+ * for tests. */
+void allowance_read_under(struct allowance *allowance, const char *root);
+
+/* The memory alone. */
+uint64_t allowance_memory_bytes(void);
+
+/* CPUs that a quota is worth, rounded up: of more threads than that some wait
+ * while others run.  UINT_MAX: there is no quota. */
+unsigned allowance_quota_cpus(void);
+unsigned allowance_quota_cpus_under(const char *root);
+
+/* "machine", "cgroup", "RLIMIT_AS", "RLIMIT_DATA" */
+const char *allowance_source_name(enum allowance_source source);
+
+#endif /* ALLOWANCE_H */
