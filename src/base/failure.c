@@ -12,11 +12,19 @@ enum exit_status failure_status(int error, enum exit_status otherwise)
 		       : otherwise;
 }
 
+/* No thing that cannot be opened is at fault for that. */
+static const char *reason_of(int error)
+{
+	if (error == EMFILE)
+		return "this process may open no more files (ulimit -n)";
+	return error ? strerror(error) : "";
+}
+
 int failure_set(struct failure *failure, enum exit_status status,
 		const char *what, int error, const char *format, ...)
 {
 	const char *separator = error && format[0] != '\0' ? ": " : "";
-	const char *reason = error ? strerror(error) : "";
+	const char *reason = reason_of(error);
 	/* If the line is too long, the text is cut, not the reason after it. */
 	size_t room = sizeof(failure->why) - strlen(separator) - strlen(reason);
 	va_list arguments;

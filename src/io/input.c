@@ -16,6 +16,7 @@
 #include "io/file_io.h"
 #include "io/filesize.h"
 #include "io/sigbus.h"
+#include "system/descriptors.h"
 #include "system/residency.h"
 
 /* Below this share of the input in the page cache, AUTO reads directly. */
@@ -162,6 +163,7 @@ int input_open(struct input *input, const char *const *paths,
 	if (path_count > INPUT_FILES_MAX)
 		return failure_set(failure, EXIT_USAGE, NULL, 0,
 				   "more than %d input files", INPUT_FILES_MAX);
+	descriptors_raise(path_count);
 	input->files = calloc(MAX(path_count, 1u), sizeof(*input->files));
 	if (!input->files)
 		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM,
@@ -372,10 +374,20 @@ static int open_directly(const struct input_file *file)
 
 void input_open_directly(struct input *input)
 {
+	int last_fd = 0;
+
 	for (unsigned i = 0; i < input->file_count; i++)
-		if (input->files[i].record_count > 0)
-			input->files[i].direct_fd =
-				open_directly(&input->files[i]);
+		last_fd = MAX(last_fd, input->files[i].fd);
+	for (unsigned i = 0; i < input->file_count; i++) {
+		struct input_file *file = &input->files[i];
+
+		if (file->record_count == 0)
+			continue;
+		if (!descriptors_spare(last_fd))
+			return;
+		file->direct_fd = open_directly(file);
+		last_fd = MAX(last_fd, file->direct_fd);
+	}
 }
 
 int input_map(struct input *input, struct failure *failure)

@@ -86,7 +86,8 @@ int input_open(struct input *input, const char *const *paths,
 void input_choose(struct input *input);
 
 /* Open the files once more, past the page cache, for direct reads that are not
- * input_map()'s.  Where that is refused, direct_fd stays -1. */
+ * input_map()'s.  direct_fd stays -1 where that is refused, and where it would
+ * leave too few descriptors for other files. */
 void input_open_directly(struct input *input);
 
 /* Memory that an input of so many bytes takes if it is not mapped. */

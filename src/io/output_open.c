@@ -14,11 +14,15 @@
 #include "io/direct.h"
 #include "io/outdevice.h"
 #include "io/output.h"
+#include "system/descriptors.h"
 
 /* Direct writes under way at once: a virtio or NVMe disk is busy with 4 of
  * 2 MiB; more only take memory. */
 #define DIRECT_DEPTH 4
 _Static_assert(DIRECT_DEPTH >= 2, "output_slots_max() is the most");
+
+/* A file, its folder, and the file for direct writes. */
+#define OUTPUT_DESCRIPTORS 3
 
 /* Large enough for few system calls, small enough to stay in a cache until it
  * is written: 2 MiB take 10 % longer on ext4.  On tmpfs chunks are whole huge
@@ -147,6 +151,7 @@ static int open_all(struct output *output, const char *const *paths,
 {
 	int error = 0;
 
+	descriptors_raise(count * OUTPUT_DESCRIPTORS);
 	for (unsigned i = 0; i < count && error == 0; i++) {
 		struct output_file *file = &output->files[i];
 

@@ -249,8 +249,11 @@ static int set_inputs(struct options *options, struct failure *failure)
 		return failure_set(failure, EXIT_USAGE, "INPUT", 0,
 				   "is missing; see blinksort --help");
 	if (reader->operand_count > INPUT_FILES_MAX)
-		return failure_set(failure, EXIT_USAGE, "INPUT", 0,
-				   "more than %d input files", INPUT_FILES_MAX);
+		return failure_set(
+			failure, EXIT_USAGE, "INPUT", 0,
+			"more than %d input files: use 'cat INPUT... "
+			"| blinksort -'",
+			INPUT_FILES_MAX);
 	config->input_paths = (const char *const *)reader->operands;
 	config->input_count = reader->operand_count;
 	for (unsigned i = 0; ret == 0 && i < config->input_count; i++)

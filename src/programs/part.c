@@ -11,6 +11,7 @@
 #include "io/filesize.h"
 #include "io/large_file.h"
 #include "io/pipe.h"
+#include "system/descriptors.h"
 
 static int part_failed(const struct part *part, int error, const char *why,
 		       struct failure *failure)
@@ -54,7 +55,8 @@ static void open_bytes(struct part *part, uint64_t size_bytes,
 {
 	part->record_count = size_bytes / record_size;
 	part->fragment_bytes = size_bytes % record_size;
-	if (large_file_read_direct(part->fd, size_bytes))
+	if (large_file_read_direct(part->fd, size_bytes) &&
+	    descriptors_spare(part->fd))
 		part->direct_fd = direct_reopen(part->fd, O_RDONLY | O_DIRECT);
 }
 

@@ -22,6 +22,7 @@
 #include "base/progress.h"
 #include "io/large_file.h"
 #include "programs/part.h"
+#include "system/descriptors.h"
 #include "system/thread_pool.h"
 #include "system/topology.h"
 
@@ -76,6 +77,7 @@ static int parts_open(struct parts *parts,
 	unsigned count = MAX(1, request->path_count + request->input_count);
 	int ret = 0;
 
+	descriptors_raise(count);
 	parts->parts = calloc(count, sizeof(*parts->parts));
 	if (!parts->parts)
 		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM,

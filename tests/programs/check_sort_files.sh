@@ -635,10 +635,56 @@ case_descriptors_of_others()
 		--job=few --deadline=1 records -o out
 }
 
+# More inputs than the soft limit of descriptors, and more than half of the hard
+# one: it is the same whether they are in the page cache, and so read directly
+# or not.
+case_many_inputs()
+{
+	local i io inputs=()
+
+	for ((i = 0; i < 300; i++)); do
+		make_shape uniform 50 "$i" >"in.$i"
+		inputs+=("in.$i")
+	done
+	sort_reference "${inputs[@]}" -o want
+	for io in "${IO_MODES[@]}"; do
+		BLINKSORT=(prlimit --nofile=64:400 "$BIN/blinksort")
+		expect_sorted "${inputs[@]}" -o out --io="$io"
+		expect_same out want
+		rm out
+		expect_sorted "${inputs[@]}" -o out --io="$io" -S 8M
+		expect_same out want
+		rm out
+		BLINKSORT=("$BIN/blinksort")
+		limit="-n 200"
+		expect_refused 5 "${inputs[@]}" -o out --io="$io"
+		expect_match "cannot open: .*\(ulimit -n\)$" "$STDERR"
+		# No output is at fault if they are just enough.
+		limit="-n 304"
+		expect_refused 5 "${inputs[@]}" -o out --io="$io"
+		expect_match "\(ulimit -n\)$" "$STDERR"
+		limit=
+	done
+	expect_refused 2 "${inputs[@]}" "${inputs[@]}" "${inputs[@]}" \
+		"${inputs[@]}" -o out
+	expect_match "more than 1024 input files: use 'cat " "$STDERR"
+	"$BIN/blinkgen" -a 1000 part
+	for ((i = 0; i < 300; i++)); do
+		inputs[i]=part
+	done
+	(
+		ulimit -Sn 64
+		expect_status 1 "$BIN/blinkval" "${inputs[@]}" 2>"$STDERR"
+	)
+	expect_match "^.* records? " "$STDERR"
+}
+
 if [ -n "$SANITIZED" ]; then
+	skip many_inputs "with a sanitizer the program does not even start"
 	skip descriptors "with a sanitizer the program does not even start"
 	skip descriptors_of_others "with a sanitizer none even starts"
 else
+	check many_inputs case_many_inputs
 	check descriptors case_descriptors
 	check descriptors_of_others case_descriptors_of_others
 fi

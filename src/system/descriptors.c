@@ -1,0 +1,37 @@
+#include "system/descriptors.h"
+
+#include <sys/resource.h>
+
+/* Fewer files never meet a limit that a system has by default. */
+#define FILES_FEW 32
+/* For outputs, scratch files and rings: what a sort of one input by 32 threads
+ * has open, twice. */
+#define FILES_NEEDED 128
+
+/* The limit, which is this one at least if it can be. */
+static rlim_t provide(rlim_t wanted)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return 0;
+	if (limit.rlim_cur < wanted && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+			return 0;
+	}
+	return limit.rlim_cur;
+}
+
+void descriptors_raise(unsigned file_count)
+{
+	if (file_count > FILES_FEW)
+		provide((rlim_t)file_count + FILES_NEEDED);
+}
+
+bool descriptors_spare(int fd)
+{
+	const rlim_t wanted = (rlim_t)fd + FILES_NEEDED;
+
+	return provide(wanted) >= wanted;
+}
