@@ -209,7 +209,10 @@ expect_refused()
 	local why=$1
 	shift
 
-	expect_plan 3 "#   refused: $why" "$@"
+	expect_plan 3 "#   refused: $why" "$@" 2>err
+	expect_match '^blinktune: disks plan: ' err
+	# Nothing that would destroy something if it were pasted
+	! grep -v '^#' out >&2
 	expect_status 3 disks make --data-bytes 1000000000 "$@" \
 		--yes-destroy "$@" 2>err
 	expect_one_line err

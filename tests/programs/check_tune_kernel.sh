@@ -15,7 +15,7 @@ cleanup()
 	local name
 
 	trap - EXIT
-	for name in apply revert; do
+	for name in apply revert away other; do
 		ip netns del "blinktune-$$-$name" 2>/dev/null || true
 	done
 	for name in "$SCRATCH"/*.loop; do
@@ -123,11 +123,35 @@ case_revert_killed()
 	killed_at_steps revert
 }
 
+# An interface that is in another namespace while revert runs comes back as it
+# was left.
+case_away()
+{
+	local ours=blinktune-$$-away other=blinktune-$$-other
+
+	ip netns add "$ours"
+	ip netns add "$other"
+	ip -n "$ours" link add bt0 type veth peer name bt1
+	TUNE=(ip netns exec "$ours" "$BLINKTUNE" --state "$PWD/state")
+	ip -n "$ours" -o link show bt0 | sed 's/.* qlen //' >want
+	tune apply tx-queue-length:bt0=500
+	ip -n "$ours" link set bt0 netns "$other"
+	expect_status 7 tune revert 2>err
+	expect_match '^blinktune: not all is restored' err
+	ip -n "$other" link set bt0 netns "$ours"
+	ip -n "$ours" -o link show bt0 | grep -q ' qlen 500' ||
+		fail 'it has not kept what was set'
+	tune revert
+	ip -n "$ours" -o link show bt0 | sed 's/.* qlen //' >got
+	expect_same want got
+}
+
+trap cleanup EXIT
+check_able netns away case_away
 if cannot netns || cannot trace; then
 	skip killed "$why"
 	finish
 fi
-trap cleanup EXIT
 # Side by side, as they mostly wait for the kernel.
 check apply_killed case_apply_killed >"$SCRATCH/beside" 2>&1 &
 beside=$!

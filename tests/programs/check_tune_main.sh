@@ -46,18 +46,60 @@ case_plan()
 	expect_match '^    because frequencies do not move$' out
 	[ "$(tail -n 1 out)" = '10 to change, 1 unsupported' ] ||
 		fail "$(tail -n 1 out)"
+	"${TUNE[@]}" -v plan "$ALL" >out
 	expect_match '^turbo: .*' out
-	expect_match 'unsupported' out
-	tune plan swappiness=60,numa-balancing=0 >out
+	expect_match '\(unsupported: ' out
+	tune -v plan swappiness=60,numa-balancing=0 >out
 	expect_match '^swappiness: 60 .*\(already\)' out
 	expect_match '^numa-balancing: 1 -> 0 .*\(supported\)' out
 	[ "$(tail -n 1 out)" = '1 to change, 1 already' ]
 	tune plan swappiness=60 >out
-	[ "$(tail -n 1 out)" = 'nothing to change, 1 already' ]
+	[ "$(cat out)" = 'nothing to change, 1 already' ]
 	tune plan reference >out
 	awk 'length > 80 { print; exit 1 }' out >&2
 	expect_gone state
 	expect_tree_restored
+}
+
+# Lines for what apply would change or fail at only; and with -q no reasons.
+case_plan_is_short()
+{
+	make_tree tree
+	cat >short.profile <<-'END'
+		try turbo on
+		set swappiness 60
+		set numa-balancing 0
+		  because pages stay
+	END
+	"${TUNE[@]}" plan ./short.profile >out
+	printf '%s\n' 'numa-balancing: 1 -> 0  (supported)' \
+		'    because pages stay' \
+		'1 to change, 1 already, 1 unsupported' >want
+	diff want out >&2
+	sed -i '/because/d' want
+	tune plan ./short.profile >out
+	diff want out >&2
+	"${TUNE[@]}" -v plan ./short.profile >out
+	expect_match '^turbo: \? -> on' out
+	expect_match '^swappiness: 60 +\(already\)' out
+	# Required, but not to be had
+	tune plan turbo=on >out
+	expect_match '^turbo: \? -> on' out
+}
+
+# apply needs no permission for a value that is there already, and plan says so.
+case_plan_denied_already()
+{
+	local as=()
+
+	make_tree tree
+	open_program
+	chmod -R go+rX "$SCRATCH"
+	[ "$UID" = 0 ] || chmod a-w tree/proc/sys/vm/swappiness
+	[ "$UID" != 0 ] || as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+	"${as[@]}" "$PROGRAM" --root "$PWD/tree" --state /nonexistent/state \
+		plan swappiness=60 >out
+	[ "$(cat out)" = 'nothing to change, 1 already' ] || fail "$(cat out)"
 }
 
 # By a user other than root: no file is opened for writing, and none changes.
@@ -302,24 +344,155 @@ case_conflict()
 	[ "$(cat tree/proc/sys/vm/swappiness)" = 50 ]
 	[ "$(cat tree/proc/sys/kernel/numa_balancing)" = 1 ]
 	# Still so, and still known
-	expect_status 6 tune revert
+	expect_status 6 tune revert 2>err
+	tune status >out
+	expect_match '\(restored by a revert that had to leave others\)' out
 	tune revert --force
 	expect_tree_restored
 	tune apply "$ALL"
 	put tree/proc/sys/vm/swappiness 50
-	tune revert --keep
+	"${TUNE[@]}" revert --keep >out 2>err
+	expect_match '^kept +swappiness: 50, not 60' out
 	expect_gone state/journal
 	[ "$(cat tree/proc/sys/vm/swappiness)" = 50 ]
 }
 
-# What went away took its setting with it.
-case_target_gone()
+# An interface in another namespace, a disk that is unplugged or a CPU that is
+# offline comes back with the value that was set.
+case_target_away()
 {
 	make_tree tree
 	tune apply "$ALL"
+	mv tree/sys/class/net/eth0 away
+	expect_status 7 "${TUNE[@]}" revert >out 2>err
+	expect_match '^unsupported +tx-queue-length:eth0: ' out
+	expect_match '^blinktune: not all is restored.*revert --keep' err
+	[ -f state/journal ]
+	[ "$(cat tree/proc/sys/vm/swappiness)" = 60 ]
+	mv away tree/sys/class/net/eth0
+	tune revert
+	expect_gone state/journal
+	expect_tree_restored
+	tune apply "$ALL"
+	rm -r tree/sys/class/net/eth0
+	expect_status 7 tune revert 2>err
+	tune revert --keep
+	expect_gone state/journal
+	# One that was never set may go for good.
+	make_tree tree
+	tune apply swappiness=1,tx-queue-length:eth0=1000
 	rm -r tree/sys/class/net/eth0
 	tune revert
 	expect_gone state/journal
+}
+
+# --- a journal that can't be written -------------------------------------------
+
+case_disk_full()
+{
+	make_tree tree
+	mkdir small
+	mount -t tmpfs -o size=64k,mode=700 none small
+	# shellcheck disable=SC2064 # now
+	trap "umount '$PWD/small'" EXIT
+	cat /dev/zero >small/fill 2>/dev/null || true
+	TUNE=("$BLINKTUNE" --root tree --state small/state)
+	expect_one_error 3 tune apply "$ALL"
+	expect_match "state: .*: No space left on device" err
+	expect_gone small/state/journal.new
+	expect_gone small/state/journal
+	expect_tree_restored
+}
+
+# noting_fails N ARGUMENT...: from the Nth line on that is appended to the journal;
+# 0 if there were so many
+noting_fails()
+{
+	local number=$1
+	shift
+
+	status=0
+	strace -qq -f -o log -P "$PWD/state/journal" -e trace=write \
+		-e "inject=write:error=ENOSPC:when=$number+" \
+		"${TUNE[@]}" -q "$@" >out 2>err || status=$?
+	grep -q INJECTED log
+}
+
+case_disk_full_meanwhile()
+{
+	local number
+
+	make_tree tree
+	for ((number = 1; ; number++)); do
+		noting_fails "$number" apply swappiness=1,numa-balancing=0 || break
+		[ "$status" = 3 ] || fail "apply, line $number: status $status"
+		expect_match '^blinktune: .*state/journal: cannot be written: .' err
+		! grep -v '^blinktune: ' err >&2
+		expect_gone state/journal
+		expect_tree_restored
+	done
+	[ "$number" -gt 4 ] || fail "apply wrote $number lines only"
+	for ((number = 1; ; number++)); do
+		tune revert >out
+		tune apply swappiness=1,numa-balancing=0
+		noting_fails "$number" revert || break
+		[ "$status" = 0 ] || fail "revert, line $number: status $status"
+		expect_match '^blinktune: .*state/journal: cannot be written: .' err
+		expect_gone state/journal
+		expect_tree_restored
+	done
+	[ "$number" -gt 2 ] || fail "revert wrote $number lines only"
+}
+
+# --- every failure has its line -------------------------------------------------
+
+# failing_commands: STATUS ARGUMENT..., quiet
+failing_commands()
+{
+	cat <<-'END'
+		2 apply
+		2 apply --no-such swappiness=1
+		2 explain no-such-knob
+		2 frobnicate
+		2 hold
+		2 list more
+		2 revert --no-such
+		2 run swappiness=1
+		2 verify
+		3 apply no-such-profile
+		3 plan swappiness=
+		3 export --tuned swappiness=1 /dev/null/folder
+		3 revert --holder 4194304
+		5 apply turbo=on
+		5 hold turbo=on
+		5 run turbo=on -- true
+		6 revert
+		7 revert
+	END
+}
+
+case_failures_have_lines()
+{
+	local want arguments
+
+	while read -r want arguments; do
+		rm -rf tree state
+		make_tree tree
+		case $want in
+		6)
+			tune apply swappiness=1
+			put tree/proc/sys/vm/swappiness 50
+			;;
+		7)
+			tune apply tx-queue-length:eth0=500
+			rm -r tree/sys/class/net/eth0
+			;;
+		esac
+		# shellcheck disable=SC2086 # words are meant
+		expect_status "$want" tune $arguments >out 2>err </dev/null
+		expect_match '^blinktune: ' err || fail "$arguments"
+		! grep -v -E '^(blinktune: |[a-z]+ +[a-z-]+[:a-z0-9]*: )' err >&2
+	done < <(failing_commands)
 }
 
 case_other_boot()
@@ -327,13 +500,54 @@ case_other_boot()
 	make_tree tree
 	tune apply "$ALL"
 	put tree/proc/sys/kernel/random/boot_id 'another\n'
-	expect_one_error 3 tune apply "$ALL"
 	tune status >out
 	expect_match 'another boot' out
 	# Gone with the boot: what is there now is not ours.
-	tune revert >out
+	"${TUNE[@]}" revert >out
+	expect_one_line out
+	expect_match "^profile '.*' was applied before the last boot.*forgotten" out
 	expect_gone state/journal
 	[ "$(cat tree/proc/sys/vm/swappiness)" = 1 ]
+}
+
+# A unit that applies at boot needs no revert first after a power cut, unless a
+# device may have kept what was set.
+case_apply_after_boot()
+{
+	make_tree tree
+	tune apply swappiness=1
+	put tree/proc/sys/kernel/random/boot_id 'another\n'
+	put tree/proc/sys/vm/swappiness 60
+	tune prepare swappiness=2
+	"${TUNE[@]}" apply swappiness=2 >out 2>err
+	expect_match "^blinktune: profile 'swappiness=1' was applied before" err
+	[ "$(cat tree/proc/sys/vm/swappiness)" = 2 ]
+	[ -f state/journal.last ]
+	tune revert
+	expect_tree_but_boot
+	sed -i 's/^entry\t0\tswappiness\t-\tboot/entry\t0\tswappiness\t-\tdevice/
+		s/^boot\t[^\t]*/boot\tbefore/' state/journal.last
+	sum_again state/journal.last
+	mv state/journal.last state/journal
+	expect_one_error 3 tune apply swappiness=2
+	expect_match 'devices may keep its values: blinktune revert first' err
+}
+
+# expect_tree_but_boot: all as make_tree made it, but for the boot's number
+expect_tree_but_boot()
+{
+	put tree/proc/sys/kernel/random/boot_id \
+		'11111111-2222-3333-4444-555555555555\n'
+	expect_tree_restored
+}
+
+case_knob_without_value()
+{
+	make_tree tree
+	expect_one_error 3 tune apply swappiness
+	expect_match "is a knob, and needs a value: swappiness=VALUE" err
+	expect_one_error 3 tune plan no-such
+	expect_match 'no such file' err
 }
 
 # --- journals ----------------------------------------------------------------
@@ -764,6 +978,8 @@ case_cluster_node_lost()
 } >"$SCRATCH/beside" 2>&1 &
 beside=$!
 check plan case_plan
+check plan_is_short case_plan_is_short
+check plan_denied_already case_plan_denied_already
 check_able trace plan_writes_nothing case_plan_writes_nothing
 check_able trace told_and_written_before case_told_and_written_before
 check later_lines_win case_later_lines_win
@@ -778,8 +994,13 @@ check apply_again case_apply_again
 check two_at_once case_two_at_once
 check verify_names_differences case_verify_names_differences
 check conflict case_conflict
-check target_gone case_target_gone
+check target_away case_target_away
+check_able mount disk_full case_disk_full
+check_able trace disk_full_meanwhile case_disk_full_meanwhile
+check failures_have_lines case_failures_have_lines
 check other_boot case_other_boot
+check apply_after_boot case_apply_after_boot
+check knob_without_value case_knob_without_value
 check journal_of_another_tree case_journal_of_another_tree
 check run case_run
 check run_conflict case_run_conflict

@@ -40,18 +40,6 @@ of()
 
 # --- journals ----------------------------------------------------------------
 
-# sum_again: ./state/journal gets the sum that its beginning has now, so that it
-# is the tampered field that is found, not the sum.
-sum_again()
-{
-	local sum
-
-	sed '/^ready\t/,$d' state/journal >sum.of
-	sum=$(cksum <sum.of)
-	sum=${sum// /-}
-	sed -i "s/^ready\t.*/ready\t$sum\t./" state/journal
-}
-
 # Lines that are added at the end of a good journal.  In the last column, T stands
 # for a tab.
 added_lines()

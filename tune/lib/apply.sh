@@ -30,7 +30,7 @@ apply_profile()
 {
 	profile_load "$1"
 	journal_lock
-	if journal_read; then
+	if journal_read && ! apply_forget; then
 		strays_refuse
 		apply_again
 		return
@@ -39,7 +39,7 @@ apply_profile()
 	plan_make
 	apply_report_lacking
 	if plan_lacks; then
-		say "${E_KNOB[LACKS]}: required, but ${E_SUPPORT[LACKS]}:" \
+		complain "${E_KNOB[LACKS]}: required, but ${E_SUPPORT[LACKS]}:" \
 			"${E_WHY[LACKS]}: nothing is changed"
 		return "$STATUS_REFUSED"
 	fi
@@ -49,14 +49,30 @@ apply_profile()
 	apply_all planned
 }
 
-# apply_again: applies the journal's profile again, if it is the one asked for.
-apply_again()
+# apply_forget: puts the journal away if a boot has undone all that it has; or 1
+apply_forget()
+{
+	apply_is_undone || return 1
+	say "profile '$J_PROFILE' was applied before the last boot," \
+		'which has undone it: forgotten'
+	journal_end
+	journal_clear
+}
+
+# apply_is_undone: no device keeps a value of the journal that was read over a boot
+apply_is_undone()
 {
 	journal_boot
 	journal_check_root
+	[[ $J_BOOT != "$BOOT" && " ${J_LIFETIME[*]} " != *' device '* ]]
+}
+
+# apply_again: applies the journal's profile again, if it is the one asked for.
+apply_again()
+{
 	if [[ $J_BOOT != "$BOOT" ]]; then
-		die "profile '$J_PROFILE' was applied before the last boot:" \
-			'blinktune revert first'
+		die "profile '$J_PROFILE' was applied before the last boot," \
+			'and devices may keep its values: blinktune revert first'
 	elif [[ $J_HASH != "$PROFILE_HASH" || $APPLY_ONCE ]]; then
 		die "profile '$J_PROFILE' is active: blinktune revert first"
 	fi
@@ -64,6 +80,7 @@ apply_again()
 	plan_make
 	apply_report_lacking
 	journal_note changing
+	[[ ! $J_LOST ]] || return "$STATUS_FILE"
 	J_CHANGING=1 J_COMPLETE=
 	apply_all
 }
@@ -109,20 +126,19 @@ apply_all()
 	local i planned=${1:-} report_at=() changed=''
 
 	for i in "${!J_KNOB[@]}"; do
-		[[ ! $SIGNALLED ]] || break
+		[[ ! $SIGNALLED && ! $J_LOST ]] || break
 		apply_known "$i" || apply_entry "$i"
 		report_at[i]=${#R_KNOB[@]}
 		report_add "$RESULT" "${J_KNOB[i]}" "${J_TARGET[i]}" "$NOW" \
 			"${J_WANTED[i]}" "${J_ORIGINAL[i]}" "$WHY"
 		! apply_must_end "$i" || break
 	done
-	[[ $SIGNALLED || $FATAL || ! $changed ]] || apply_look_again
-	if [[ $SIGNALLED || $FATAL ]]; then
-		apply_roll_back
-		return
+	[[ $SIGNALLED || $FATAL || $J_LOST || ! $changed ]] || apply_look_again
+	if [[ ! $SIGNALLED && ! $FATAL ]]; then
+		journal_note complete
+		J_COMPLETE=1
 	fi
-	journal_note complete
-	J_COMPLETE=1
+	[[ ! $SIGNALLED && ! $FATAL && ! $J_LOST ]] || apply_roll_back
 }
 
 # apply_must_end I: sets FATAL if entry I is required and RESULT is a failure
@@ -189,6 +205,10 @@ apply_entry()
 	knob_act "$knob" "$target" "$wanted"
 	act "$ACT"
 	journal_note doing "$i"
+	if [[ $J_LOST ]]; then
+		RESULT=failed NOW=$before WHY="the journal can't be written"
+		return 0
+	fi
 	J_STATE[i]=doing J_CHANGING=1 changed=1
 	if apply_set "$i"; then
 		apply_read_back "$i" "$before"
@@ -292,11 +312,16 @@ apply_roll_back()
 	local status=0
 
 	trap '' HUP INT TERM
-	[[ $SIGNALLED ]] || say "${J_KNOB[FATAL]}: required, but $RESULT: $WHY:" \
-		'all is set back'
+	if [[ $J_LOST ]]; then
+		complain 'all is set back'
+	elif [[ ! $SIGNALLED ]]; then
+		complain "${J_KNOB[FATAL]}: required, but $RESULT: $WHY:" \
+			'all is set back'
+	fi
 	revert_all '' || status=$?
 	[[ $status == 0 ]] || return $status
 	[[ ! $SIGNALLED ]] || return "$SIGNALLED"
+	[[ ! $J_LOST ]] || return "$STATUS_FILE"
 	return "$STATUS_REFUSED"
 }
 

@@ -7,10 +7,11 @@
 #             [--headroom PERCENT] [--mount FOLDER | --raw] DEVICE...
 #             [--yes-destroy DEVICE...]
 #
-# plan prints the commands, a line each, and after # the reasons against them.  It
-# opens no device for writing.  make runs the commands if the list after
-# --yes-destroy is the list of devices, word for word, and no device is in use.  It
-# always refuses a device that is in use.
+# plan prints the commands, a line each, and after # the reasons against them.  If a
+# device is refused, the commands stand after #, too.  plan opens no device for
+# writing.  make runs the commands if the list after --yes-destroy is the list of
+# devices, word for word, and no device is in use.  It always refuses a device that
+# is in use.
 #
 # A rotating disk numbers its blocks from the outer rim inwards, and a turn passes
 # the most blocks at the rim, so the partition lies at the start.
@@ -125,9 +126,22 @@ disks_refused()
 	return 1
 }
 
+# disks_tell_refused: on stderr; returns STATUS_FILE if there is such a device
+disks_tell_refused()
+{
+	local i status=0
+
+	for i in "${!DISKS[@]}"; do
+		[[ ${DISK_REFUSED[i]} ]] || continue
+		complain "disks plan: ${DISKS[i]}: ${DISK_REFUSED[i]}"
+		status=$STATUS_FILE
+	done
+	return "$status"
+}
+
 disks_report()
 {
-	local i
+	local i off=''
 
 	for i in "${!DISKS[@]}"; do
 		print '# %s: %d MiB of %d MiB\n' "${DISKS[i]}" \
@@ -136,12 +150,14 @@ disks_report()
 		disks_line 'destroyed' "${DISK_HOLDS[i]}"
 		disks_line 'note' "${DISK_NOTE[i]}"
 	done
+	# What must not be done is not there to be pasted.
+	! disks_refused || off='# '
 	for i in "${!STEPS[@]}"; do
 		disk_step_text "$i"
-		print '%s\n' "$TEXT"
+		print '%s%s\n' "$off" "$TEXT"
 	done
 	[[ $DISK_MOUNT ]] || print '# then: %s\n' "$STEP_THEN"
-	! disks_refused || return "$STATUS_FILE"
+	disks_tell_refused
 }
 
 disks_line()
@@ -180,5 +196,5 @@ disks_report_json()
 	print ', "mount": %s' "$JSON"
 	json_known "$STEP_SORT"
 	print ', "sort": %s}\n' "$JSON"
-	! disks_refused || return "$STATUS_FILE"
+	disks_tell_refused
 }

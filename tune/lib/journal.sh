@@ -59,7 +59,8 @@
 #   journal_read               returns 0 and sets J_*; or 1 if there is no journal;
 #                              ends the program if the journal is damaged
 #   journal_begin              writes a new journal from the plan's entries (E_*)
-#   journal_note WORD FIELD... appends a line
+#   journal_note WORD FIELD... appends a line; if that fails, says so once, sets
+#                              J_LOST, and nothing is appended any more
 #   journal_add WORD FIELD...  collects a line, for journal_write to append
 #   journal_write              appends the collected lines
 #   journal_check_root         ends the program if the journal has another ROOT
@@ -106,7 +107,19 @@ journal_line()
 journal_note()
 {
 	journal_line "$@"
-	printf '%s\n' "$LINE" >>"$STATE/journal"
+	journal_append "$LINE"$'\n'
+}
+
+# A part of a line may have been written, and no other may follow that: the next
+# blinktune cuts it off.
+journal_append()
+{
+	[[ ! $J_LOST ]] || return 0
+	! { printf '%s' "$1" >>"$STATE/journal"; } 2>&"$SILENCE" || return 0
+	J_LOST=1
+	WHY=$( { printf '\t' >>"$STATE/journal"; } 2>&1) || true
+	WHY=${WHY##*: }
+	complain "$STATE/journal: cannot be written: ${WHY:-a write has failed}"
 }
 
 NOTES=
@@ -120,7 +133,7 @@ journal_add()
 journal_write()
 {
 	[[ $NOTES ]] || return 0
-	printf '%s' "$NOTES" >>"$STATE/journal"
+	journal_append "$NOTES"
 	NOTES=
 }
 
@@ -153,11 +166,13 @@ journal_begin()
 	sum=$(printf '%s' "$text" | cksum)
 	journal_line ready "${sum// /-}"
 	if ! state_write journal.new "$text$LINE"$'\n' ||
-		! sync "$STATE/journal.new" ||
-		! mv -fT "$STATE/journal.new" "$STATE/journal" ||
-		! sync "$STATE"; then
-		die "$STATE: the journal can't be written: nothing is changed"
-	fi 2>/dev/null
+		! state_try sync "$STATE/journal.new" ||
+		! state_try mv -fT "$STATE/journal.new" "$STATE/journal" ||
+		! state_try sync "$STATE"; then
+		rm -f -- "$STATE/journal.new" 2>&"$SILENCE" || true
+		die "$STATE: the journal can't be written: $WHY:" \
+			'nothing is changed'
+	fi
 	J_BOOT=$BOOT J_PROFILE=$PROFILE J_HASH=$PROFILE_HASH
 }
 
@@ -169,8 +184,8 @@ journal_check_root()
 
 journal_end()
 {
-	mv -fT "$STATE/journal" "$STATE/journal.last" ||
-		die "$STATE: the journal can't be put away"
+	state_try mv -fT "$STATE/journal" "$STATE/journal.last" ||
+		die "$STATE: the journal can't be put away: $WHY"
 }
 
 journal_damaged()
@@ -185,7 +200,7 @@ journal_clear()
 	J_ORIGINAL=() J_STATE=() J_RESULT=() J_VALUE=()
 	J_ID='' J_BOOT='' J_VERSION='' J_ROOT='' J_PROFILE='' J_HASH=''
 	J_HOLDER_PID='' J_HOLDER_START='' J_DEADMAN_PID='' J_DEADMAN_START=''
-	J_CONFIRMED='' J_COMPLETE='' J_CHANGING='' J_TORN_BYTES=''
+	J_CONFIRMED='' J_COMPLETE='' J_CHANGING='' J_TORN_BYTES='' J_LOST=''
 }
 
 journal_read()

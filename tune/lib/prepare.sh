@@ -10,14 +10,15 @@ prepare_main()
 	[[ $# == 1 ]] || misuse 'prepare: one PROFILE, please'
 	FILE_EXACT=1
 	profile_load "$1"
-	if journal_read && [[ $J_HASH != "$PROFILE_HASH" ]]; then
+	if journal_read && [[ $J_HASH != "$PROFILE_HASH" ]] &&
+		! apply_is_undone; then
 		die "profile '$J_PROFILE' is active: blinktune revert first"
 	fi
 	strays_refuse
 	plan_make
 	apply_report_lacking
 	if plan_lacks; then
-		say "${E_KNOB[LACKS]}: required, but ${E_SUPPORT[LACKS]}:" \
+		complain "${E_KNOB[LACKS]}: required, but ${E_SUPPORT[LACKS]}:" \
 			"${E_WHY[LACKS]}"
 		status=$STATUS_REFUSED
 	fi

@@ -56,6 +56,8 @@ profile_load()
 		profile_parse_words "$1"
 	else
 		profile_path "$1"
+		[[ -f $PROFILE_PATH ]] || ! knob_load "$1" || die \
+			"profile '$1': is a knob, and needs a value: $1=VALUE"
 		profile_parse_file "$PROFILE_PATH" 1
 	fi
 	printf -v text '%s\t' "${LINE_NEED[@]}" "${LINE_KNOB[@]}" \

@@ -13,7 +13,8 @@
 #   applied    cpu-governor:policy[0-15]: schedutil -> performance
 #
 # The plan's have no such word, but say in parentheses how it stands, and below
-# it why the profile wants it:
+# it why the profile wants it.  Those that apply would leave as they are have no
+# line, except with -v:
 #
 #   turbo: ? -> on  (unsupported: neither intel_pstate/no_turbo nor cpufreq/boost)
 #       because what is measured is speed
@@ -222,16 +223,28 @@ report_plan()
 	local -A counts=()
 
 	for i in "${!E_KNOB[@]}"; do
-		note=${LINE_BECAUSE[${E_LINE[i]}]}
+		note=
+		[[ $QUIET ]] || note=${LINE_BECAUSE[${E_LINE[i]}]}
 		report_plan_text "$i"
-		row_add '' "${E_KNOB[i]}" "${E_TARGET[i]}" "$TEXT" \
-			"$STATE_WORD${E_WHY[i]:+: }${E_WHY[i]}" \
-			"${note:+because $note}"
 		counts[$STATE_WORD]=$((${counts[$STATE_WORD]:-0} + 1))
+		report_plan_shows "$i" || continue
+		row_add '' "${E_KNOB[i]}" "${E_TARGET[i]}" "$TEXT" \
+			"$STATE_WORD${STATE_WHY:+: }$STATE_WHY" \
+			"${note:+because $note}"
 	done
 	rows_print
 	[[ ! $VERBOSE ]] || report_plan_acts
 	report_plan_counts
+}
+
+# report_plan_shows I: 0 unless entry I is as wanted, or one that is only tried and
+# that this machine does not have
+report_plan_shows()
+{
+	[[ $VERBOSE ]] && return 0
+	case $STATE_WORD:${E_NEED[$1]} in
+	already:* | unsupported:try) return 1 ;;
+	esac
 }
 
 # report_plan_counts: the last line, of the caller's counts
@@ -246,17 +259,18 @@ report_plan_counts()
 	print '%s\n' "$line"
 }
 
-# report_plan_text I: TEXT and STATE_WORD
+# report_plan_text I: TEXT, STATE_WORD and STATE_WHY
 report_plan_text()
 {
 	local i=$1 now
 
 	STATE_WORD=${E_SUPPORT[i]}
 	report_short "${E_NOW[i]}" && now=$SHORT
-	TEXT=$now
+	TEXT=$now STATE_WHY=${E_WHY[i]}
+	# As apply says it, which then needs no permission.
 	if [[ ${E_KNOWN[i]} && ${E_SUPPORT[i]} != unsupported &&
 		${E_NOW[i]} == "${E_GOAL[i]}" ]]; then
-		[[ ${E_SUPPORT[i]} == denied ]] || STATE_WORD=already
+		STATE_WORD=already STATE_WHY=
 		return 0
 	fi
 	report_short "${E_GOAL[i]}"

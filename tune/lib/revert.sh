@@ -10,7 +10,7 @@
 #   revert_some RISK          reverts entries of this risk only; the journal stays
 #
 # With "force", revert restores foreign values, too (journal.sh); with "keep", it
-# leaves them and forgets their originals.
+# leaves them, and what is away, and forgets their originals.
 #
 # revert reads all values before it sets one: a value shows whether it is ours, and
 # restoring one may change another (a driver that resets its device, a service that
@@ -109,7 +109,7 @@ revert_judge()
 	elif [[ $2 == force ]] || revert_is_as_left "$i"; then
 		TODO='set'
 	elif [[ $2 == keep ]]; then
-		TODO=theirs
+		TODO=theirs RESULT=kept WHY='set by something else'
 	else
 		RESULT=conflict
 		WHY="changed since: it was ${J_VALUE[i]:-${J_WANTED[i]}}"
@@ -283,11 +283,13 @@ revert_tell()
 	journal_write
 }
 
-# revert_rank RESULT: raises the caller's worst.
+# revert_rank RESULT: raises the caller's worst; how is theirs, too.
 revert_rank()
 {
 	case $1 in
 	failed | denied) worst=$STATUS_INCOMPLETE ;;
+	# What is away for now may come back, with the value that blinktune set.
+	unsupported) [[ $how == keep ]] || worst=$STATUS_INCOMPLETE ;;
 	conflict) [[ $worst != 0 ]] || worst=$STATUS_CONFLICT ;;
 	esac
 }
@@ -322,11 +324,32 @@ revert_main()
 	journal_check_root
 	trap '' HUP INT TERM PIPE
 	revert_all "$how" || status=$?
-	[[ $status != "$STATUS_CONFLICT" ]] || say \
-		'revert --force puts these back, revert --keep leaves them'
+	case $status in
+	"$STATUS_CONFLICT")
+		complain 'something else has changed settings: revert --force' \
+			'puts these back, revert --keep leaves them'
+		;;
+	"$STATUS_INCOMPLETE")
+		complain 'not all is restored: revert again when it can be;' \
+			'revert --keep forgets what is away'
+		;;
+	esac
 	revert_tell_strays || [[ $status != 0 ]] || status=$STATUS_INCOMPLETE
 	report_results "$status"
+	[[ ${R_KNOB[*]} || $JSON_WANTED || $QUIET ]] || revert_tell_none
 	return "$status"
+}
+
+# There was a journal, but nothing in it to restore.
+revert_tell_none()
+{
+	if [[ $J_BOOT != "$BOOT" ]]; then
+		print "profile '%s' was applied before the last boot, and %s\n" \
+			"$J_PROFILE" 'nothing of it is left: forgotten'
+	else
+		print "profile '%s': nothing of it is left: forgotten\n" \
+			"$J_PROFILE"
+	fi
 }
 
 # revert_tell_strays: 0, or STATUS_INCOMPLETE: a stray is left, and what to do is

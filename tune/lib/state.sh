@@ -130,7 +130,7 @@ state_open_lock()
 
 state_write()
 {
-	rm -f -- "$STATE/$1" 2>&"$SILENCE" &&
+	state_try rm -f -- "$STATE/$1" &&
 		state_try state_create "$STATE/$1" "$2"
 }
 

@@ -106,8 +106,11 @@ verify_entry()
 	if apply_is_set "$i" "$VALUE"; then
 		RESULT=already
 		[[ $VALUE == "${J_WANTED[i]}" ]] || RESULT=clamped
-	elif [[ ${J_RESULT[i]} == reverted ]]; then
+	elif [[ ${J_RESULT[i]} == reverted && ${J_RISK[i]} == cutoff &&
+		$J_DEADMAN_PID && ! $J_CONFIRMED ]]; then
 		WHY='undone, as it was not confirmed'
+	elif [[ ${J_RESULT[i]} == reverted ]]; then
+		WHY='restored by a revert that had to leave others'
 	elif [[ ${J_LIFETIME[i]} == holder ]]; then
 		WHY='no process holds it'
 	fi
