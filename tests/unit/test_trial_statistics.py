@@ -50,11 +50,25 @@ class SummaryTest(unittest.TestCase):
         self.assertIsNone(one.median_interval_ns)
         self.assertIsNone(descriptive.median_interval([1, 2, 3, 4, 5]))
         self.assertIsNotNone(descriptive.median_interval([1, 2, 3, 4, 5, 6]))
-        two = descriptive.summarise([5, 6], seed=1).mean_interval_ns
+        two = descriptive.mean_interval([5, 6], seed=1)
         self.assertTrue(two is None or 5 <= two.low <= two.high <= 6)
 
+    def test_interval_of_the_mean_needs_many(self):
+        """Of few samples it would not cover what it says."""
+        for count, wanted in ((199, False), (200, True)):
+            found = descriptive.summarise(range(1, count + 1), seed=1)
+            self.assertEqual(found.mean_interval_ns is not None, wanted)
+
+    def test_percentiles_of_few(self):
+        for count, wanted in ((19, (False, False)), (20, (True, False)),
+                              (99, (True, False)), (100, (True, True))):
+            found = descriptive.summarise(range(1, count + 1), seed=1)
+            self.assertEqual(tuple(
+                found.shown_percentile_ns(percent) is not None
+                for percent in ("95", "99")), wanted)
+
     def test_equal_samples_have_no_width(self):
-        found = descriptive.summarise([5] * 20, seed=1)
+        found = descriptive.summarise([5] * 200, seed=1)
         for interval in found.mean_interval_ns, found.median_interval_ns:
             self.assertEqual((interval.low, interval.high), (5, 5))
         self.assertEqual((found.sd_ns, found.mad_ns), (0, 0))

@@ -48,8 +48,8 @@ def _statistics_row(group):
     return [group.name, str(s.n), failed, _ms(s.min_ns),
             _ms(s.percentiles_ns["5"]), _ms(s.median_ns),
             _interval(s.median_interval_ns, units.milliseconds),
-            _ms(s.mean_ns), _sd(s), _ms(s.percentiles_ns["95"]),
-            _ms(s.percentiles_ns["99"]), _ms(s.max_ns), remarks(group)]
+            _ms(s.mean_ns), _sd(s), _ms(s.shown_percentile_ns("95")),
+            _ms(s.shown_percentile_ns("99")), _ms(s.max_ns), remarks(group)]
 
 
 def remarks(group) -> str:

@@ -138,8 +138,8 @@ def _times_row(group, scale):
     if s.sd_ns is not None:
         mean += f" ± {number(s.sd_ns)}"
     return [group.name, str(s.n), str(group.failed), number(s.min_ns), median,
-            mean, number(s.percentiles_ns["95"]),
-            number(s.percentiles_ns["99"])]
+            mean, *("-" if ns is None else number(ns) for ns in
+                    map(s.shown_percentile_ns, ("95", "99")))]
 
 
 def _against_row(group):
