@@ -18,8 +18,10 @@
 #include "system/small_file.h"
 
 /* When a program closes a device that it has written to, udev locks the device
- * for some milliseconds, to look at it. */
-#define LOCK_TRIES 200
+ * for some milliseconds, to look at it; and when a program is killed, its
+ * io_uring closes the device only when all writes have ended, up to 45 ms after
+ * the process. */
+#define FREE_TRIES 200
 /* Ranks hold an input for some microseconds. */
 #define EXCLUSION_TRIES 20
 #define PAUSE_NS 10000000
@@ -74,7 +76,7 @@ static bool has_partitions(const struct stat *status)
 
 static int lock(int fd, const char *path, struct failure *failure)
 {
-	for (unsigned i = 0; i < LOCK_TRIES; i++) {
+	for (unsigned i = 0; i < FREE_TRIES; i++) {
 		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
 			return 0;
 		if (errno != EWOULDBLOCK)
@@ -86,28 +88,29 @@ static int lock(int fd, const char *path, struct failure *failure)
 		      "it is in use: another program has locked it");
 }
 
-/* --- inputs on it --------------------------------------------------------- */
-
-/* Another rank may ask about the same input at this moment. */
-static int open_excluded(const char *path)
+/* Wait for others that have it open with O_EXCL.  Returns -1 with errno. */
+static int open_excluded(const char *path, int access, unsigned tries)
 {
 	int fd = -1;
 
-	for (unsigned i = 0; i < EXCLUSION_TRIES && fd < 0; i++) {
+	for (unsigned i = 0; i < tries && fd < 0; i++) {
 		if (i > 0)
 			pause_shortly();
-		fd = open(path, O_RDONLY | O_EXCL | O_NONBLOCK | O_CLOEXEC);
+		fd = open(path, access | O_EXCL | O_NONBLOCK | O_CLOEXEC);
 		if (fd < 0 && errno != EBUSY)
 			break;
 	}
 	return fd;
 }
 
+/* --- inputs on it --------------------------------------------------------- */
+
 /* The kernel knows which devices have blocks in common: while one is open with
  * O_EXCL, it refuses to open another so. */
 static bool overlaps(int fd, const char *input_path)
 {
-	int input_fd = open_excluded(input_path);
+	/* Another rank may ask about the same input at this moment. */
+	int input_fd = open_excluded(input_path, O_RDONLY, EXCLUSION_TRIES);
 	bool is_twin;
 
 	/* The sort could not read it either, unless it is standard input. */
@@ -190,7 +193,7 @@ static int open_alone(const char *path, struct failure *failure)
 		return error;
 	if (is_read_only(&status))
 		return refuse(failure, path, "it is read-only");
-	fd = open(path, O_RDWR | O_EXCL | O_NONBLOCK | O_CLOEXEC);
+	fd = open_excluded(path, O_RDWR, FREE_TRIES);
 	if (fd >= 0)
 		return fd;
 	if (errno == EBUSY)

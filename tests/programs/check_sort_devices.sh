@@ -481,6 +481,19 @@ case_short()
 	done
 }
 
+# The io_uring of a program that was killed lets go of a device only after the
+# program has ended.
+case_held()
+{
+	BLINKSORT=(strace -f -o "$SCRATCH/strace" -P "${devices[0]}"
+		-e trace=open,openat -e inject=open,openat:error=EBUSY:when=1..3
+		"$BIN/blinksort")
+	expect_sorted "$SCRATCH/in" --output-device="${devices[0]}"
+	expect_on "${devices[0]}" "$SCRATCH/want"
+	[ "$(grep -c INJECTED "$SCRATCH/strace")" = 3 ] ||
+		fail "$(cat "$SCRATCH/strace")"
+}
+
 case_killed()
 {
 	local signal round=0
@@ -619,6 +632,11 @@ check partitions with_devices 1 case_partitions
 check_able mount mounted with_devices 2 case_mounted
 check locked with_devices 1 case_locked
 check_able be_nobody_here other_user with_devices 1 case_other_user
+if [ -n "$SANITIZED" ]; then
+	skip held "a sanitizer looks for leaks by ptrace itself"
+else
+	check_able trace held with_devices 1 case_held
+fi
 check killed with_devices 2 case_killed
 check ranks with_devices 4 case_ranks
 if why=$(no_faults_because); then
