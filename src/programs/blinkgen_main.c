@@ -386,7 +386,10 @@ static int run_threads(struct generation *g, u128 *checksum,
 	if (ret < 0)
 		return ret;
 	g->ahead_bytes = count * g->block_bytes;
-	ret = thread_pool_start(&pool, count, &topology, failure);
+	if (g->options->thread_count > 0)
+		ret = thread_pool_start(&pool, count, &topology, failure);
+	else
+		thread_pool_start_most(&pool, count, &topology);
 	if (ret < 0)
 		return ret;
 	begin_progress(g);

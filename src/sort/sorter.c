@@ -538,8 +538,13 @@ static int sort_files(struct sorter *sorter, struct failure *failure)
 	workers = sort_setup_workers(config, sorter->input.record_count,
 				     sorter->topology.cpu_count);
 	sort_setup_nodes(&sorter->topology, config, workers);
-	error = thread_pool_start(&sorter->pool, workers, &sorter->topology,
-				  failure);
+	/* Only a number that the user asked for must be had. */
+	if (config->threads > 0)
+		error = thread_pool_start(&sorter->pool, workers,
+					  &sorter->topology, failure);
+	else
+		thread_pool_start_most(&sorter->pool, workers,
+				       &sorter->topology);
 	if (error)
 		return error;
 	input_choose(&sorter->input);

@@ -259,10 +259,10 @@ unsigned thread_pool_size(const struct topology *topology, uint64_t wanted,
 	return (unsigned)MAX(MIN(wanted, task_count), 1);
 }
 
-static int start(struct thread_pool *pool, unsigned worker_count, bool spins,
-		 const struct topology *topology, struct failure *failure)
+/* Returns 0 or -errno; then the threads that were started are still there. */
+static int start_some(struct thread_pool *pool, unsigned worker_count,
+		      bool spins, const struct topology *topology)
 {
-	int error;
 
 	pool->worker_count = worker_count;
 	pool->thread_count = 0;
@@ -277,14 +277,29 @@ static int start(struct thread_pool *pool, unsigned worker_count, bool spins,
 	atomic_init(&pool->caller_sleeps, false);
 	atomic_init(&pool->arrived, 0);
 	atomic_init(&pool->barriers, 0);
-	if (worker_count == 1)
-		return 0;
-	error = start_threads(pool);
+	return worker_count > 1 ? start_threads(pool) : 0;
+}
+
+static int start(struct thread_pool *pool, unsigned worker_count, bool spins,
+		 const struct topology *topology, struct failure *failure)
+{
+	int error = start_some(pool, worker_count, spins, topology);
+
 	if (error == 0)
 		return 0;
 	thread_pool_stop(pool);
 	return failure_set(failure, EXIT_RESOURCES, NULL, -error,
-			   "cannot start %u threads", worker_count);
+			   "cannot start %u threads; ask for fewer",
+			   worker_count);
+}
+
+void thread_pool_start_most(struct thread_pool *pool, unsigned worker_count,
+			    const struct topology *topology)
+{
+	/* No worker reads worker_count before the first job. */
+	if (start_some(pool, worker_count, worker_count <= topology->cpu_count,
+		       topology) != 0)
+		pool->worker_count = pool->thread_count + 1;
 }
 
 int thread_pool_start(struct thread_pool *pool, unsigned worker_count,

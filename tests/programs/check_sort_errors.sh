@@ -447,6 +447,28 @@ case_descriptors()
 	[ -n "$SANITIZED" ] || limit="-n 4" expect_refused 5 in -o out
 }
 
+# Where no thread may be started, fewer do, unless their number was asked for.
+case_no_threads()
+{
+	local option strace=(strace -f -o "$SCRATCH/strace"
+		-e trace=clone,clone3
+		-e inject=clone,clone3:error=EAGAIN)
+
+	"$BIN/blinkgen" -t 1 200000 want.in
+	"$BIN/blinksort" --threads=1 want.in -o want
+	"${strace[@]}" "$BIN/blinkgen" 200000 in
+	expect_same in want.in
+	BLINKSORT=("${strace[@]}" "$BIN/blinksort")
+	expect_sorted in -o out
+	expect_same out want
+	"${strace[@]}" "$BIN/blinkval" out 2>"$STDERR"
+	for option in --threads=3 --threads=64; do
+		expect_refused 5 in -o out "$option"
+		expect_match "cannot start [0-9]* threads; ask for fewer: " \
+			"$STDERR"
+	done
+}
+
 # Many inputs and outputs, but not any number.
 case_many_files()
 {
@@ -472,6 +494,11 @@ else
 fi
 check descriptors case_descriptors
 check many_files case_many_files
+if [ -n "$SANITIZED" ]; then
+	skip no_threads "a sanitizer looks for leaks by ptrace itself"
+else
+	check_able trace no_threads case_no_threads
+fi
 
 # --- names and sizes that are strange, but legal ------------------------------
 
