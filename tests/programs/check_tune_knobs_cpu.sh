@@ -845,7 +845,7 @@ case_plans()
 	use_machine intel-desktop
 	for profile in low-latency debian-default alt-ondemand; do
 		"$TUNE/blinktune" --root "$PWD/tree" --state "$PWD/state" \
-			plan "$profile" >planned 2>stderr ||
+			-v plan "$profile" >planned 2>stderr ||
 			fail "$profile: $(cat stderr)"
 		expect_empty stderr
 		grep -q swappiness planned || fail "$profile"

@@ -26,6 +26,8 @@
 . "$TUNE/lib/number.sh"
 
 ROOT=${ROOT:-}
+# As message.sh, which tests leave out.
+[[ ${SILENCE:-} ]] || exec {SILENCE}</dev/null
 
 file_exists()
 {
