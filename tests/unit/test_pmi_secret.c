@@ -77,9 +77,9 @@ static void *run_launcher(void *context)
 		length += (size_t)got;
 		if (!answer)
 			continue;
-		/* In two parts, as a stream may bring it. */
-		assert_int_equal(send(launcher->fd, answer, 5, MSG_NOSIGNAL),
-				 5);
+		/* In two parts, as a stream may bring it.  Both may come too
+		 * late: a client that has given up is gone. */
+		send(launcher->fd, answer, 5, MSG_NOSIGNAL);
 		usleep(1000);
 		send(launcher->fd, answer + 5, strlen(answer) - 5,
 		     MSG_NOSIGNAL);

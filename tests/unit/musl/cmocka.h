@@ -200,7 +200,9 @@ static inline int cmocka_run_group(const struct CMUnitTest *tests, size_t count,
 
 	printf("[==========] Running %zu test(s).\n", count);
 	if (cmocka_run_fixture(setup, &state) != CMOCKA_PASSED) {
-		printf("[  FAILED  ] %zu test(s): the group's setup\n", count);
+		printf("[  FAILED  ] %zu test(s): the group's setup\n\n"
+		       " %zu FAILED TEST(S)\n",
+		       count, count);
 		return (int)count;
 	}
 	for (size_t i = 0; i < count; i++)
@@ -211,7 +213,8 @@ static inline int cmocka_run_group(const struct CMUnitTest *tests, size_t count,
 	if (sums[CMOCKA_SKIPPED] > 0)
 		printf("[  SKIPPED ] %u test(s).\n", sums[CMOCKA_SKIPPED]);
 	if (sums[CMOCKA_FAILED] > 0)
-		printf("[  FAILED  ] %u test(s).\n", sums[CMOCKA_FAILED]);
+		printf("[  FAILED  ] %u test(s).\n\n %u FAILED TEST(S)\n",
+		       sums[CMOCKA_FAILED], sums[CMOCKA_FAILED]);
 	return (int)sums[CMOCKA_FAILED];
 }
 
