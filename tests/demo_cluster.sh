@@ -114,8 +114,8 @@ measure()
 # The first document of blinksh --json
 json_whole()
 {
-	sed -n 's/.*"whole_ns": *\([0-9]*\).*/\1/p' "$1" | head -n 1 |
-		awk '{ print $1 / 1e6 }'
+	sed -n 's/.*"whole_ns": *\([0-9]*\).*/\1/p' "$1" |
+		awk 'NR == 1 { print $1 / 1e6 }'
 }
 
 # median FILE...: of one number each, without the first, which warms up

@@ -457,7 +457,7 @@ expect_help()
 {
 	expect_status 0 "$BIN/$1" --help >out 2>err
 	expect_empty err
-	head -n 1 out | grep -q "^Usage: $1 " || fail "$1: $(head -n 1 out)"
+	[[ $(head -n 1 out) == "Usage: $1 "* ]] || fail "$1: $(head -n 1 out)"
 	[ -z "$(tail -c 1 out)" ] || fail "$1: the last line does not end"
 	! grep -E '^.{81}' out >&2 || fail "$1: lines of more than 80 columns"
 	! grep -E '^ +-[^ ].*  (the|a|an|of|no|not|in|its|ours|one) ' out >&2 ||

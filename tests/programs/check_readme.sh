@@ -61,8 +61,8 @@ make_folder()
 		for goal; do
 			case \$goal in
 			*=*) ;;
-			*) $(command -v make) -s -C "$REPO" help |
-				grep -q "^\$goal " || exit 2 ;;
+			*) grep -q "^\$goal " <($(command -v make) -s \
+				-C "$REPO" help) || exit 2 ;;
 			esac
 		done
 	END

@@ -121,7 +121,7 @@ case_html_and_png()
 	expect_match '<html' page.html
 	expect_match '</html>' page.html
 	expect_match 'platter \(unverified\)' page.html
-	find pictures -name '*.png' -size +1k | grep -q . || fail "no pictures"
+	[ "$(find pictures -name '*.png' -size +1k)" ] || fail "no pictures"
 }
 
 # --- files --------------------------------------------------------------------

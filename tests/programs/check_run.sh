@@ -1,6 +1,6 @@
 #!/bin/bash
 # check_run.sh - tests/run: what it counts, what it shows of a failure, and that
-# it leaves nothing running
+# it leaves nothing running; and a fault that would make tests fail now and then
 #
 # Each case has a small tree of its own, with tests that say what they are told.
 
@@ -160,6 +160,37 @@ case_cmocka_failure()
 	expect_match 'see build/log/dyn-test_bad.log$' out
 }
 
+# The header that stands for cmocka's in the static build says as much.
+case_static_failures()
+{
+	make_tests
+	cat >bad.c <<-'END'
+		#include <setjmp.h>
+		#include <stdarg.h>
+		#include <stddef.h>
+		#include <stdint.h>
+		#include <cmocka.h>
+
+		static void good(void **state) { (void)state; }
+		static void bad(void **state) { (void)state; assert_true(0); }
+
+		int main(void)
+		{
+			const struct CMUnitTest tests[] = {
+				cmocka_unit_test(good), cmocka_unit_test(bad),
+				cmocka_unit_test(good), cmocka_unit_test(bad),
+			};
+			return cmocka_run_group_tests(tests, NULL, NULL);
+		}
+	END
+	: >tree/tests/unit/test_bad.c
+	"${CC:-cc}" -D_GNU_SOURCE -I "$REPO/tests/unit/musl" bad.c \
+		-o tree/build/dyn/tests/unit/test_bad
+	run_tests
+	expect_sums '2 passed, 2 failed, 0 skipped'
+	expect_match '^FAILED .* test_bad .*2 failed' out
+}
+
 # The case that ran when the program ended
 case_cmocka_crash()
 {
@@ -261,10 +292,47 @@ case_ended()
 	fail "a test goes on"
 }
 
+# early_readers FOLDER...: the lines of scripts that pipe into what may end before
+# it has read all, unless the status does not matter: by SIGPIPE the writer fails,
+# and so does the pipe, but only when the writer is slow.
+early_readers()
+{
+	find "$@" -type f \( -name '*.sh' -o -name '*.bash' -o ! -name '*.*' \) \
+		-exec awk '
+		FNR == 1 { before = "" }
+		/^[ \t]*#/ { next }
+		{ line = before $0; before = "" }
+		/\|[ \t]*$/ { before = $0 }
+		line ~ /[^|]\|[ \t]*(grep -[a-zA-Z]*[qlm]|head -[n0-9])/ &&
+			line !~ /\|\| true/ {
+			print FILENAME ":" FNR ": " $0
+		}' {} +
+}
+
+case_early_readers()
+{
+	mkdir scripts
+	tr / '|' >scripts/one.sh <<-'END'
+		tr a b / grep -q c
+		tr a b /
+			head -n 1
+		tr a b // head -n 1
+		# tr a b / head -n 1
+		tr a b / head -n 1 // true
+	END
+	early_readers scripts >found
+	[ "$(cut -d : -f 2 found | paste -s)" = "1	3" ] || fail "$(cat found)"
+	cd "$REPO"
+	early_readers .ci packaging tests tune >"$SCRATCH/found"
+	[ ! -s "$SCRATCH/found" ] || fail "these pipe: $(cat "$SCRATCH/found")"
+}
+
+check early_readers case_early_readers
 check sums case_sums
 check static_twins case_static_twins
 check nothing_tested case_nothing_tested
 check cmocka_failure case_cmocka_failure
+check static_failures case_static_failures
 check cmocka_crash case_cmocka_crash
 check script_failure case_script_failure
 check hanging case_hanging

@@ -139,7 +139,7 @@ case_away()
 	expect_status 7 tune revert 2>err
 	expect_match '^blinktune: not all is restored' err
 	ip -n "$other" link set bt0 netns "$ours"
-	ip -n "$ours" -o link show bt0 | grep -q ' qlen 500' ||
+	[[ $(ip -n "$ours" -o link show bt0) == *' qlen 500'* ]] ||
 		fail 'it has not kept what was set'
 	tune revert
 	ip -n "$ours" -o link show bt0 | sed 's/.* qlen //' >got

@@ -215,7 +215,7 @@ case_theirs()
 revert_writes_at()
 {
 	cp -r tree tree.kept
-	print_steps revert | grep -m 1 '/numa_balancing$'
+	print_steps revert | awk '/\/numa_balancing$/ && !found++'
 	rm -r tree
 	mv tree.kept tree
 	cp good state/journal

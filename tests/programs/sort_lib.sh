@@ -76,7 +76,7 @@ expect_message()
 	expect_one_line "$STDERR"
 	expect_match '^blinksort: .' "$STDERR"
 	! grep -q '[[:cntrl:]]' "$STDERR" || fail "a control character: $(
-		od -c "$STDERR" | head -n 5
+		od -c -N 80 "$STDERR"
 	)"
 }
 

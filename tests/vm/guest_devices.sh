@@ -65,7 +65,7 @@ expect_write_cache()
 	local disk
 
 	for disk in /dev/sd[a-e]; do
-		hdparm -W "$disk" | grep -q "write-caching =  $1 " ||
+		[[ $(hdparm -W "$disk") == *"write-caching =  $1 "* ]] ||
 			fail "$disk: $(hdparm -W "$disk" | tail -1)"
 	done
 }
@@ -162,9 +162,9 @@ case_card()
 		cat applied
 		fail "apply: $?"
 	}
-	ethtool -g eth0 | grep -A 5 Current | grep -q '^RX:[^0-9]*4096$' ||
+	grep -q '^RX:[^0-9]*4096$' <(ethtool -g eth0 | grep -A 5 Current) ||
 		fail "rings: $(ethtool -g eth0)"
-	ethtool -c eth0 | grep -q '^rx-usecs: 0$' || fail "$(ethtool -c eth0)"
+	grep -q '^rx-usecs: 0$' <(ethtool -c eth0) || fail "$(ethtool -c eth0)"
 	"$TUNE" -q verify >verified
 	"$TUNE" -q revert >reverted
 	expect_as_before

@@ -192,7 +192,7 @@ scratch_files()
 
 has_scratch()
 {
-	scratch_files "$1" | grep -q -E "^$FAT/$HIDDEN_NAME \(deleted\)\$"
+	grep -q -E "^$FAT/$HIDDEN_NAME \(deleted\)\$" <(scratch_files "$1")
 }
 
 # wait_for_end PID

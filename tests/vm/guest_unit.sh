@@ -13,7 +13,7 @@
 export PATH=/usr/bin:/usr/sbin
 exec </dev/null >/dev/ttyS0 2>&1
 echo
-echo "=== guest: Linux $(uname -r), $(systemctl --version | head -n 1)"
+echo "=== guest: Linux $(uname -r), $(systemctl --version | sed -n 1p)"
 
 # shellcheck source=tests/programs/tool_lib.sh
 . /blinksort/tests/programs/tool_lib.sh

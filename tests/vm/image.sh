@@ -137,7 +137,7 @@ fetch_kernel()
 
 	name=$(apt-cache depends linux-image-amd64 |
 		sed -n 's/.*Depends: \(linux-image-[0-9].*-amd64\)$/\1/p' |
-		head -n 1)
+		sed -n 1p)
 	[ -n "$name" ] || {
 		echo "image.sh: linux-image-amd64: not in the package lists" >&2
 		exit 1
