@@ -254,7 +254,7 @@ case_links()
 # predictions_of FILE
 predictions_of()
 {
-	grep -o '"predicted_ns": .*"predicted_passes": [^]]*\]' "$1" | head -n 1
+	grep -o '"predicted_ns": .*"predicted_passes": [^]]*\]' "$1" | sed -n 1p
 }
 
 # What is supposed of ranks is what they predict of themselves.
@@ -275,8 +275,8 @@ case_suppose()
 # supposed_to_fit RANKS RECORDS SIZE: in so much memory, in bytes
 supposed_to_fit()
 {
-	"$BIN/blinksort" --explain --suppose="$1:$2" --record-size="$3" \
-		-S "$4" --threads=1 --json | grep -q '"fits": true'
+	[[ $("$BIN/blinksort" --explain --suppose="$1:$2" --record-size="$3" \
+		-S "$4" --threads=1 --json) == *'"fits": true'* ]]
 }
 
 # find_edge RANKS RECORDS SIZE: the least memory that is supposed to be enough
@@ -468,7 +468,7 @@ check terminated case_ended TERM
 check stopped case_ended STOP
 check_able mount scratch_full_at_start case_scratch_full 4M
 for percent in 0 40 70; do
-	check_able loop,mount "scratch_fills_at_$percent" case_scratch_fills \
+	check_able loop,mount,mkfs.ext2.here "scratch_fills_at_$percent" case_scratch_fills \
 		$percent
 done
 check bad_options case_bad_options

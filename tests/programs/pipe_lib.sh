@@ -38,7 +38,7 @@ takes_direct()
 check_large()
 {
 	if takes_direct; then
-		check_able mount_apart "$@"
+		check_able mount_apart,fincore.here "$@"
 	else
 		skip "$1" "no O_DIRECT here"
 	fi

@@ -137,6 +137,7 @@ seconds_of()
 #   be_nobody_here   that user may read the repository, too
 #   mpich, openmpi   processes of that MPI, and its blinksort-mpi was built
 #   slurm            run its daemons in namespaces of their own
+#   PROGRAM.here     has that program
 declare -A why_not=()
 cannot()
 {
@@ -261,6 +262,8 @@ find_why_not()
 		fi ;;
 	slurm)
 		find_no_slurm ;;
+	*.here)
+		command -v "${1%.here}" >/dev/null || echo "no ${1%.here} here" ;;
 	*)
 		echo "cannot: $1: no such ability" >&2
 		exit 1 ;;
