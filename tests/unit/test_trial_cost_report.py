@@ -191,7 +191,7 @@ class Report(unittest.TestCase):
                            price=PRICE)
         text = table.text(study)
         self.assertLessEqual(max(map(len, text.splitlines())),
-                             text_table.WIDTH)
+                             text_table.width())
 
     def test_wrong_record(self):
         study = self.study(uses({"psys": 1}), energy=measured("psys"),

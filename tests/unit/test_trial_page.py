@@ -95,7 +95,7 @@ class Whole(unittest.TestCase):
                 "raid-chunk=1M", "a new array destroys",
                 "4 of 12 trials failed", "Input/output error",
                 "environment changed during the run: cpu.governor",
-                "same, as it should be", "input-resident", "all 56",
+                "no difference shown, as it should be", "input-resident", "all 56",
                 "blinktrial", "seed 1", "0123abc", "10.1109/CLUSTER.2011.75"):
             self.assertIn(words, self.page.text)
 

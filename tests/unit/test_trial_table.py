@@ -3,12 +3,14 @@
 import csv
 import io
 import json
+import os
 import re
 import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import unit
 import trial_samples
@@ -103,11 +105,24 @@ class TableTest(unittest.TestCase):
                    "racing off\n")
         study = self.study(times, sweep_text=factors, trials=6)
         text = table.text(study)
-        self.assertLessEqual(max(map(len, text.splitlines())), table.WIDTH)
+        self.assertLessEqual(max(map(len, text.splitlines())), 100)
         for group in study.groups.values():
             self.assertEqual(
                 len(re.findall(rf"^{group.name}( |$)", text, re.MULTILINE)),
                 2)
+
+    def test_width_of_the_terminal(self):
+        self.addCleanup(setattr, text_table, "_width", text_table.width())
+        for columns, wanted in (("80", 80), ("1", 40), ("9999", 160)):
+            with mock.patch.dict(os.environ, {"COLUMNS": columns}):
+                text_table.follow_terminal()
+            self.assertEqual(text_table.width(), wanted)
+            self.assertLessEqual(len(text_table.wrapped(99 * "word ")
+                                     .splitlines()[0]), wanted)
+
+    def test_signs_are_explained(self):
+        text = " ".join(table.text(self.study()).split())
+        self.assertIn("~: no difference shown; ?: too few trials to tell", text)
 
     def test_unit_follows_the_times(self):
         for factor, unit_name in ((1e-4, "us"), (1e-7, "ns"), (1e3, "s")):
@@ -247,7 +262,9 @@ class TableTest(unittest.TestCase):
         text = table.text(self.study(
             lambda scenario, name, block, rng: noise(scenario, name, block, rng)
             * (5 if block == 9 else 1), sweep_text=None))
-        self.line(text, r"^reference +- +1 outlier$")
+        self.line(text, r"^reference +30 .* 1 outlier$")
+        # No second table of nothing.
+        self.assertNotIn("p (Holm)", text)
 
     def test_csv_of_trials(self):
         study = self.study(

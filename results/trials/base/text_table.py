@@ -1,14 +1,28 @@
 """Tables and notes for a terminal."""
 
+import shutil
 import textwrap
 
 from trials.base.units import printable
 
-WIDTH = 100
+# Columns of a file or a pipe, so that a record always gives the same report.
+_width = 100
+_NARROWEST, _WIDEST = 40, 160
 # The columns, beside the first, that hold words.
-_WORDS = ("configuration", "domain", "effect", "verdict", "signs")
+_WORDS = ("configuration", "domain", "verdict", "signs")
 # A column of signs is broken into lines, but not narrower than this.
 _LEAST_SIGNS = 20
+
+
+def width() -> int:
+    return _width
+
+
+def follow_terminal():
+    """From now on tables are as wide as the terminal, or as $COLUMNS says."""
+    global _width
+    columns = shutil.get_terminal_size((_width, 0)).columns
+    _width = min(max(columns, _NARROWEST), _WIDEST)
 
 
 def as_lines(text):
@@ -18,7 +32,7 @@ def as_lines(text):
 
 
 def wrapped(line):
-    return textwrap.fill(line, WIDTH, initial_indent="  ",
+    return textwrap.fill(line, _width, initial_indent="  ",
                          subsequent_indent="      ")
 
 
@@ -30,11 +44,11 @@ def grid(head, rows):
     rows = [list(head), *rows]
     widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
     if head[-1] == "signs":
-        excess = sum(widths) + 2 * (len(widths) - 1) - WIDTH
+        excess = sum(widths) + 2 * (len(widths) - 1) - _width
         widths[-1] = max(widths[-1] - max(0, excess),
                          min(widths[-1], _LEAST_SIGNS))
     rest = sum(widths[1:]) + 2 * (len(widths) - 1)
-    widths[0] = min(widths[0], max(len(head[0]), WIDTH - rest))
+    widths[0] = min(widths[0], max(len(head[0]), _width - rest))
     lines = []
     for row in (each for row in rows for each in _broken(row, widths[-1])):
         name = row[0]

@@ -10,10 +10,11 @@ from matplotlib.ticker import FuncFormatter
 from trials.base import units
 from trials.drawing import overflow, style
 from trials.report.study import CONTROL, REFERENCE
+from trials.statistics.comparison import NOT_SHOWN, TOO_FEW
 
 _ROW_PX, _TITLE_PX, _FOOT_PX, _KEY_PX = 17, 22, 52, 18
 _VERDICTS = {"slower": ("▲", style.VERMILION), "faster": ("▼", style.BLUE),
-             "same": ("=", style.MUTED), "unknown": ("?", style.MUTED)}
+             NOT_SHOWN: ("~", style.MUTED), TOO_FEW: ("?", style.MUTED)}
 
 
 class Layout:

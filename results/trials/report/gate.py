@@ -298,7 +298,7 @@ def text(result: Result) -> str:
     lines += _settings_text(result) + _differences_text(result)
     if result.verdict in ("slower", "faster"):
         lines += ["", *textwrap.wrap(UNSEEN.format(_seen(result)),
-                                     text_table.WIDTH)]
+                                     text_table.width())]
     found = sum(pair.verdict == result.verdict for pair in result.pairs)
     lines += ["", f"{result.verdict}: {found} of {len(result.pairs)}"]
     return text_table.as_lines("\n".join(lines) + "\n")

@@ -11,6 +11,7 @@ from trials.base import units
 from trials.record import design as designs
 from trials.report import (cost, frame, machine_facts, markup, noise,
                            page_tables, plots, table, transports)
+from trials.statistics.comparison import NOT_SHOWN, TOO_FEW
 
 _DOI = "10.1109/CLUSTER.2011.75"
 
@@ -99,8 +100,8 @@ def _verdicts(study, scenario):
         return ""
     counts = [f"{verdicts.count(word)} {words}" for word, words in (
         ("slower", "slower"), ("faster", "faster"),
-        ("same", "without a difference shown"),
-        ("unknown", "with too few trials to tell"))
+        (NOT_SHOWN, "without a difference shown"),
+        (TOO_FEW, "with too few trials to tell"))
         if verdicts.count(word)]
     words = (f"Of {len(verdicts)} variants beside the reference, "
              f"{', '.join(counts)}.")
@@ -174,10 +175,12 @@ _METHOD = (
     "ratio of the configuration's time to the reference's, so that what slows "
     "both is in neither verdict nor ratio. The test is Wilcoxon's, of signed "
     "ranks, two-sided; the ratio and its interval are Hodges' and Lehmann's, "
-    "which belong to it; Cliff's delta is that within blocks. Beside it stands "
+    "which belong to it. Beside it stands "
     "the two-sample U test, which takes all times of a configuration as one "
     "sample, with the ratio of medians and its bootstrap interval. Each p is "
-    "corrected by Holm's method over the variants of a scenario.",
+    "corrected by Holm's method over the variants of a scenario; an interval is "
+    "that of one comparison, so that one without 1 may stand beside “no "
+    "difference shown”, which does not say that there is none.",
     "A scenario's name stands alone only where every condition of it was "
     "verified in every trial.",
 )

@@ -5,10 +5,10 @@ from trials.report import (cost, external, frame, markup, table,
                            transports)
 from trials.report.markup import Cell
 from trials.report.study import CONTROL
+from trials.statistics.comparison import NOT_SHOWN, TOO_FEW
 
 _MOST_FAILURES = 20
-VERDICT_KINDS = {"slower": "slower", "faster": "faster",
-                 "unknown": "doubtful"}
+VERDICT_KINDS = {"slower": "slower", "faster": "faster", TOO_FEW: "doubtful"}
 
 
 def _ms(value_ns):
@@ -105,33 +105,26 @@ def comparisons(study, scenario) -> str:
     groups = [g for g in study.of(scenario) if g.comparison]
     return markup.table(
         f"{study.label(scenario)}: beside the reference in the same block",
-        "configuration|verdict|>blocks|>ratio|>95 % interval|>p, by Holm|"
-        ">Cliff's delta|effect",
+        "configuration|verdict|>slower in blocks|>ratio|>95 % interval|"
+        ">p, by Holm",
         [_blocked_row(group) for group in groups]) + markup.table(
         f"{study.label(scenario)}: the two-sample test, which knows of no "
         "blocks; no verdict stands on it",
-        "configuration|>ratio of medians|>95 % interval|>p of U test, by Holm|"
-        ">Cliff's delta|effect",
+        "configuration|>slower in pairs|>ratio of medians|>95 % interval|"
+        ">p of U test, by Holm",
         [_two_sample_row(group) for group in groups])
 
 
 def _blocked_row(group):
     found = group.comparison.blocked
-    return [group.name, verdict(group), str(found.pairs), *_ratio(found),
-            table.p_text(group.shown_p), *_effect(found)]
+    return [group.name, verdict(group), table.slower_in(found),
+            *_ratio(found), table.p_text(group.shown_p)]
 
 
 def _two_sample_row(group):
     found = group.comparison.two_sample
-    return [group.name, *_ratio(found), table.p_text(group.shown_two_sample_p),
-            *_effect(found)]
-
-
-def _effect(analysis):
-    """Cliff's delta and the word for the effect."""
-    if analysis.effect is None:
-        return "–", "–"
-    return f"{analysis.cliffs_delta:+.2f}", analysis.effect
+    return [group.name, f"{100 * found.superiority:.0f} %", *_ratio(found),
+            table.p_text(group.shown_two_sample_p)]
 
 
 def _ratio(analysis):
@@ -145,8 +138,8 @@ def _ratio(analysis):
 def verdict(group):
     """For the control, what an A/A comparison ought to say."""
     word = group.verdict
-    if group.role == CONTROL and word == "same":
-        return "same, as it should be"
+    if group.role == CONTROL and word == NOT_SHOWN:
+        return f"{word}, as it should be"
     if group.role == CONTROL and word in ("slower", "faster"):
         return Cell(f"{word}, though it is the same", "bad")
     return Cell(word, VERDICT_KINDS[word]) if word in VERDICT_KINDS else word

@@ -62,7 +62,7 @@ def _sweep(study):
         "Left, minimum, mean and standard deviation. Right, the time divided "
         "by the reference's in the same block, estimated over all blocks, with "
         "its 95 % interval, and the verdict: "
-        "▲ slower, ▼ faster, = no difference shown, ? too few trials to tell. "
+        "▲ slower, ▼ faster, ~ no difference shown, ? too few trials to tell. "
         "The control is the reference again, under another name.",
         "; ".join(f"{study.label(g.scenario)}, {g.name}: {g.verdict}"
                   + _times_reference(g.comparison.main) for g in groups),

@@ -100,7 +100,7 @@ class Group:
 
     @property
     def verdict(self) -> Optional[str]:
-        """slower, faster, same or unknown, beside the reference."""
+        """What comparison.py says beside the reference."""
         if self.comparison is None:
             return None
         return self.comparison.verdict(self.p_holm)

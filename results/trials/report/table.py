@@ -10,19 +10,22 @@ import io
 import textwrap
 
 from trials.base import units
-from trials.base.text_table import WIDTH, as_lines, grid, wrapped
+from trials.base.text_table import as_lines, grid, width, wrapped
 from trials.machine.counters import total
 from trials.record import design as designs
 from trials.cost.energy import headline
 from trials.report import cost, external, machine_facts, noise, transports
+from trials.statistics.comparison import NOT_SHOWN, TOO_FEW
 
 # benchstat's sign for "no significant difference".
-VERDICTS = {"same": "~", "unknown": "?", None: ""}
+VERDICTS = {NOT_SHOWN: "~", TOO_FEW: "?", None: ""}
 # What they stand on, above the tables.
 VERDICT_WORDS = (
-    "by the blocked test: signed ranks of the ratios to the reference in the "
-    "same block. The p of the two-sample U test, which knows of no blocks, "
-    "stands beside it.")
+    f"by the blocked test: signed ranks of the ratios to the reference in the "
+    f"same block. ~: {NOT_SHOWN}; ?: {TOO_FEW} to tell. p is corrected for all "
+    "variants of a scenario and the interval is not: one without 1 beside a ~ "
+    "is no contradiction. The p of the two-sample U test, which knows of no "
+    "blocks, stands beside it.")
 FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
 _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1, "ns"))
 
@@ -80,7 +83,7 @@ def _heading(study):
         lines.append(("noise", noise.words(study)))
     if any(group.comparison for group in study.groups.values()):
         lines.append(("verdicts", VERDICT_WORDS))
-    return "\n".join(textwrap.fill(f"{name:10} {value}", WIDTH,
+    return "\n".join(textwrap.fill(f"{name:10} {value}", width(),
                                    subsequent_indent=" " * 11)
                      for name, value in lines)
 
@@ -90,11 +93,16 @@ def _scenario(study, scenario):
     scale, unit = _unit(groups)
     title = f"{study.label(scenario)}: times in {unit}"
     rows = [_times_row(group, scale) for group in groups]
-    head = ("configuration", "n", "failed", "min", "median [95 %]",
-            "mean ± sd", "p95", "p99")
+    head = ["configuration", "n", "failed", "min", "median [95 %]",
+            "mean ± sd", "p95", "p99"]
+    compared = any(group.comparison for group in groups)
+    signs = [flag_words(group) if group.count else [] for group in groups]
+    if not compared and any(signs):
+        head.append("signs")
+        rows = [[*row, ", ".join(words)] for row, words in zip(rows, signs)]
     parts = [title + "\n" + grid(head, rows)]
-    if any(group.comparison or flag_words(group) for group in groups):
-        head = ("configuration", "ratio [95 %]", "p (Holm)", "effect",
+    if compared:
+        head = ("configuration", "ratio [95 %]", "p (Holm)", "slower in",
                 "verdict", "p (U)", "signs")
         parts.append(grid(head, [_against_row(group) for group in groups]))
     beyond = [row for group in groups for row in external.rows(group)]
@@ -148,8 +156,13 @@ def _against_row(group):
     if c is None:
         return [group.name, "-", "", "", "", "", signs]
     return [group.name, _ratio_text(c.main), p_text(group.shown_p),
-            c.main.effect or "", VERDICTS.get(group.verdict, group.verdict),
+            slower_in(c.main), VERDICTS.get(group.verdict, group.verdict),
             p_text(group.shown_two_sample_p), signs]
+
+
+def slower_in(blocked) -> str:
+    """38 of 40: how often, whatever the size of the difference."""
+    return f"{blocked.longer_count} of {blocked.pairs}"
 
 
 def _ratio_text(analysis):
@@ -358,7 +371,7 @@ def _cost_cells(study, group):
 def _analysis_cells(name, analysis):
     cells = {f"{name}_{key}": getattr(analysis, key, None)
              for key in ("p_value", "method", "ratio", "superiority",
-                         "cliffs_delta", "effect")}
+                         "cliffs_delta")}
     return {**cells, **_interval(f"{name}_ratio", "",
                                  getattr(analysis, "ratio_interval", None))}
 

@@ -5,6 +5,7 @@ import contextlib
 import os
 import sys
 
+from trials.base import text_table
 from trials.base.failure import FAILED, FILE, USAGE, Failure, of_file
 from trials.base.programs import Programs
 from trials.base.stdout import print_text
@@ -42,6 +43,7 @@ def run(options, called: str) -> int:
     if options.version:
         print_text(f"blinktrial {programs.version()}\n")
         return 0
+    text_table.follow_terminal()
     with Supervisor() as supervisor:
         if options.resume:
             return resume(options, programs, supervisor)

@@ -74,9 +74,9 @@ EXACT_PAIRS = 50
 LOG_UNIT = 1e-15
 BLOCKED, TWO_SAMPLE = "blocked", "two-sample"
 RESAMPLES = 4999
-# Cliff's delta below which an effect is called so: J. Romano and others,
-# Appropriate statistics for ordinal level data, 2006.
-EFFECTS = ((0.147, "negligible"), (0.33, "small"), (0.474, "medium"))
+# Verdicts beside slower and faster.  That no difference was shown is not that
+# there is none: only gate.py shows that two are the same.
+NOT_SHOWN, TOO_FEW = "no difference shown", "too few trials"
 
 
 @dataclass(frozen=True)
@@ -94,15 +94,11 @@ class Analysis:
     def cliffs_delta(self) -> Optional[float]:
         return None if self.superiority is None else 2 * self.superiority - 1
 
-    @property
-    def effect(self) -> Optional[str]:
-        """negligible, small, medium or large."""
-        return None if self.superiority is None else effect(self.cliffs_delta)
-
 
 @dataclass(frozen=True)
 class Blocked(Analysis):
     pairs: int  # blocks in which both arms have a sample
+    longer_count: int  # of them, those in which this one took longer
 
     @property
     def longer(self) -> bool:
@@ -139,13 +135,13 @@ class Comparison:
         return self.blocked or self.two_sample
 
     def verdict(self, p_holm=None, alpha=ALPHA) -> str:
-        """slower, faster, same; or unknown: too few trials to tell anything.
+        """slower, faster, NOT_SHOWN; or TOO_FEW to tell anything.
         Give the corrected p when this is one of several comparisons."""
         main = self.main
         if main.least_p_value > alpha:
-            return "unknown"
+            return TOO_FEW
         if (main.p_value if p_holm is None else p_holm) > alpha:
-            return "same"
+            return NOT_SHOWN
         return "slower" if main.longer else "faster"
 
 
@@ -176,14 +172,15 @@ def blocked(reference, samples, blocks) -> Blocked:
     logs = _log_ratios(reference, samples, blocks)
     pairs = len(logs)
     if not pairs:
-        return Blocked(1.0, "exact", 1.0, None, None, None, 0)
+        return Blocked(1.0, "exact", 1.0, None, None, None, 0, 0)
     p_value, method = signed_rank_test(logs)
     middle, interval = paired_shift(logs)
     return Blocked(
         p_value=p_value, method=method, least_p_value=min(1.0, 2 / 2**pairs),
         ratio=_ratio_of(middle),
         ratio_interval=_ratios_of(interval),
-        superiority=float(np.mean((np.sign(logs) + 1) / 2)), pairs=pairs)
+        superiority=float(np.mean((np.sign(logs) + 1) / 2)), pairs=pairs,
+        longer_count=int(np.count_nonzero(logs > 0)))
 
 
 def holm(p_values) -> list:
@@ -196,13 +193,6 @@ def holm(p_values) -> list:
     corrected[order] = np.minimum(
         1.0, np.maximum.accumulate(p_values[order] * factors))
     return corrected.tolist()
-
-
-def effect(cliffs_delta) -> str:
-    for limit, word in EFFECTS:
-        if abs(cliffs_delta) < limit:
-            return word
-    return "large"
 
 
 def least_p_value(n_reference, n) -> float:
