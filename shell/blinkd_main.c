@@ -226,6 +226,13 @@ static int find_address(const struct options *options, struct address *address,
 	if (error == -EINVAL)
 		return failure_set(failure, EXIT_USAGE, options->listen, 0,
 				   "not an address such as 10.0.0.1:7300");
+	if (error == -ENOENT)
+		return failure_set(failure, EXIT_PEER, options->listen, 0,
+				   "no such host: give an address of this "
+				   "machine, such as 10.0.0.1:7300");
+	if (error == -EAGAIN)
+		return failure_set(failure, EXIT_PEER, options->listen, 0, "%s",
+				   address_why(error));
 	if (error < 0)
 		return failure_set(failure, EXIT_PEER, options->listen, -error,
 				   "");

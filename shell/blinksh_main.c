@@ -275,9 +275,14 @@ static int read_key(const struct options *options, uint8_t *key,
 static int init_client(struct client *client, const struct options *options,
 		       struct failure *failure)
 {
+	/* Who asks for nodes that are lost is to see these, too. */
+	bool loses_unknown = !options->is_command ||
+			     options_given(&options->reader, OPTION_KEEP_GOING);
 	uint8_t key[WIRE_KEY_BYTES];
 	int ret;
 
+	if (options->hosts.count == 0 && options->excluded_count > 0)
+		return usage_failed(failure, "-x", "leaves no host of -w");
 	if (options->hosts.count == 0)
 		return usage_failed(failure, "-w", "no hosts");
 	ret = command_init();
@@ -287,7 +292,8 @@ static int init_client(struct client *client, const struct options *options,
 	ret = read_key(options, key, failure);
 	if (ret == 0)
 		ret = client_init(client, &options->hosts, key,
-				  options->lost_after_ms * 1000000u, failure);
+				  options->lost_after_ms * 1000000u,
+				  loses_unknown, failure);
 	explicit_bzero(key, sizeof(key));
 	if (ret < 0)
 		return ret;
@@ -482,10 +488,10 @@ static int keygen(const struct options *options, struct failure *failure)
 }
 
 /* Returns the exit status, or -errno with *failure filled. */
-static int run(struct options *options, struct failure *failure)
+static int run(struct options *options, struct client *client,
+	       struct failure *failure)
 {
-	struct client client = { 0 };
-	struct query query = { .client = &client };
+	struct query query = { .client = client };
 	int ret;
 
 	/* keygen needs no hosts, so a bad WCOLL does not matter to it. */
@@ -496,12 +502,11 @@ static int run(struct options *options, struct failure *failure)
 	if (ret == 0 && !options->is_command)
 		ret = choose_query(&query, options, failure);
 	if (ret == 0)
-		ret = init_client(&client, options, failure);
+		ret = init_client(client, options, failure);
 	if (ret == 0 && options->is_command)
-		ret = run_command(&client, options, failure);
+		ret = run_command(client, options, failure);
 	else if (ret == 0)
 		ret = run_query(&query, options, failure);
-	client_fini(&client);
 	return ret;
 }
 
@@ -512,6 +517,7 @@ int main(int argc, char **argv)
 		.lost_after_ms = LOST_AFTER_MS,
 		.repeat = 1,
 	};
+	struct client client = { 0 };
 	struct failure failure = { 0 };
 	int ret;
 
@@ -528,9 +534,10 @@ int main(int argc, char **argv)
 		if (ret == 0)
 			ret = complete_options(&options, &failure);
 		if (ret == 0)
-			ret = run(&options, &failure);
+			ret = run(&options, &client, &failure);
 		if (ret < 0)
 			ret = log_failure(&failure);
+		client_fini(&client);
 		if (stdout_finish() != EXIT_DONE && ret == 0)
 			ret = EXIT_FILE;
 	}

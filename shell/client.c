@@ -14,6 +14,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "shell/client.h"
+#include "shell/client_lookup.h"
 #include "system/topology.h"
 
 /* Thousands of nodes may answer within a millisecond, and the kernel counts 2
@@ -48,76 +49,6 @@ int client_catch_signals(void)
 	return 0;
 }
 
-/* --- nodes ---------------------------------------------------------------- */
-
-static uint32_t index_slot(const struct client *client, const uint8_t *id)
-{
-	/* The id of a node is a hash already. */
-	return (uint32_t)load_le64(id) & client->index_mask;
-}
-
-static struct client_node *find_node(const struct client *client,
-				     const uint8_t *id)
-{
-	uint32_t slot = index_slot(client, id);
-
-	for (; client->index[slot] != 0;
-	     slot = (slot + 1) & client->index_mask) {
-		struct client_node *node =
-			&client->nodes[client->index[slot] - 1];
-
-		if (memcmp(node->id, id, WIRE_NODE_BYTES) == 0)
-			return node;
-	}
-	return NULL;
-}
-
-static void index_node(struct client *client, const struct client_node *node)
-{
-	uint32_t slot = index_slot(client, node->id);
-
-	while (client->index[slot] != 0)
-		slot = (slot + 1) & client->index_mask;
-	client->index[slot] = node->rank + 1;
-}
-
-static int node_init(struct client *client, struct client_node *node,
-		     struct failure *failure)
-{
-	const struct client_node *twin;
-	char text[ADDRESS_TEXT_BYTES];
-	int ret = address_parse(node->host, &node->address);
-
-	if (ret == -ENOENT)
-		return failure_set(failure, EXIT_PEER, node->host, 0,
-				   "no such host");
-	if (ret == -EINVAL)
-		return failure_set(failure, EXIT_USAGE, node->host, EINVAL,
-				   "not an address");
-	if (ret < 0)
-		return failure_set(failure, EXIT_PEER, node->host, -ret,
-				   "cannot look it up");
-	command_node(address_format(&node->address, text), node->id);
-	twin = find_node(client, node->id);
-	if (twin)
-		return failure_set(failure, EXIT_USAGE, node->host, 0,
-				   "the same daemon as %s", twin->host);
-	index_node(client, node);
-	return 0;
-}
-
-static int alloc_nodes(struct client *client, uint32_t count)
-{
-	uint32_t slots = 16;
-
-	while (slots < 2 * count)
-		slots *= 2;
-	client->index_mask = slots - 1;
-	client->index = calloc(slots, sizeof(*client->index));
-	client->nodes = calloc(MAX(count, 1), sizeof(*client->nodes));
-	return client->index && client->nodes ? 0 : -ENOMEM;
-}
-
 /* --- sockets -------------------------------------------------------------- */
 
 static int *fd_of(struct client *client, const struct client_node *node)
@@ -145,6 +76,8 @@ static int open_sockets(struct client *client)
 		int family = client->nodes[i].address.socket.ss_family;
 		int *fd = fd_of(client, &client->nodes[i]);
 
+		if (client->nodes[i].lookup_error != 0)
+			continue;
 		if (*fd < 0)
 			*fd = open_socket(family);
 		if (*fd < 0)
@@ -154,7 +87,7 @@ static int open_sockets(struct client *client)
 }
 
 int client_init(struct client *client, const struct hostlist *hosts,
-		const uint8_t *key, uint64_t lost_after_ns,
+		const uint8_t *key, uint64_t lost_after_ns, bool loses_unknown,
 		struct failure *failure)
 {
 	int ret;
@@ -164,19 +97,9 @@ int client_init(struct client *client, const struct hostlist *hosts,
 				   .idle_cpus.fd = -1,
 				   .lost_after_ns = lost_after_ns };
 	memcpy(client->key, key, WIRE_KEY_BYTES);
-	ret = alloc_nodes(client, (uint32_t)hosts->count);
+	ret = client_lookup_all(client, loses_unknown, failure);
 	if (ret < 0)
-		return failure_set(failure, EXIT_RESOURCES, NULL, -ret,
-				   "%zu nodes", hosts->count);
-	for (; client->node_count < hosts->count; client->node_count++) {
-		struct client_node *node = &client->nodes[client->node_count];
-
-		node->host = hosts->hosts[client->node_count];
-		node->rank = client->node_count;
-		ret = node_init(client, node, failure);
-		if (ret < 0)
-			return ret;
-	}
+		return ret;
 	ret = open_sockets(client);
 	if (ret < 0)
 		return failure_set(failure, EXIT_PEER, NULL, -ret, "socket");
@@ -193,10 +116,7 @@ void client_fini(struct client *client)
 	}
 	if (client->nodes)
 		idle_cpus_close(&client->idle_cpus);
-	free(client->nodes);
-	free(client->index);
-	client->nodes = NULL;
-	client->index = NULL;
+	client_lookup_free(client);
 }
 
 /* --- sending -------------------------------------------------------------- */
@@ -331,7 +251,9 @@ static void serve_due(struct client *client, uint64_t now_ns)
 
 		if (!node->working)
 			continue;
-		if (node->due_ns > now_ns)
+		if (node->lookup_error != 0)
+			lose(client, node);
+		else if (node->due_ns > now_ns)
 			set_due(client, node, node->due_ns);
 		else if (node->asked_ns != 0 &&
 			 now_ns - node->asked_ns >= client->lost_after_ns)
@@ -437,7 +359,7 @@ static void take_datagram(struct client *client, const uint8_t *datagram,
 		client->ignored++;
 		return;
 	}
-	node = find_node(client, command.node);
+	node = client_lookup_find(client, command.node);
 	if (node && node->working && command.type == WIRE_SESSION) {
 		take_session(client, node, &command);
 	} else if (node && node->working && was_asked(node, &command)) {

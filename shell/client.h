@@ -50,6 +50,9 @@ struct client_sent {
 struct client_node {
 	const char *host; /* as the user writes it; borrowed */
 	uint32_t rank;	  /* in the list, and in client.nodes */
+	/* What address_parse() has returned; if not 0, there is no address, and
+	 * the node is lost as soon as it is to be asked. */
+	int lookup_error;
 	struct address address;
 	uint8_t id[WIRE_NODE_BYTES];
 
@@ -95,6 +98,7 @@ struct client {
 	const struct hostlist *hosts; /* borrowed */
 	struct client_node *nodes;
 	uint32_t node_count;
+	char *unknown;	 /* hosts without an address, for a failure; or NULL */
 	uint32_t *index; /* open addressing by id: rank + 1, or 0 */
 	uint32_t index_mask;
 	int fds[2]; /* IPv4, IPv6; -1: not needed */
@@ -114,9 +118,11 @@ struct client {
 };
 
 /* Looks up all hosts, which must outlive the client; key has WIRE_KEY_BYTES.
- * 0 or -errno with *failure filled.  Call client_fini() in either case. */
+ * Hosts that are not known are lost, if loses_unknown, or a failure.  0 or
+ * -errno with *failure filled, which lives until client_fini().  Call that in
+ * either case. */
 int client_init(struct client *client, const struct hostlist *hosts,
-		const uint8_t *key, uint64_t lost_after_ns,
+		const uint8_t *key, uint64_t lost_after_ns, bool loses_unknown,
 		struct failure *failure);
 
 /* Also overwrites the key with zeros.  The client may be all zeros. */

@@ -176,7 +176,10 @@ static void report_lost(const struct client_node *node, uint64_t lost_after_ns)
 	char silence[FORMAT_DURATION_BYTES];
 
 	format_duration(silence, lost_after_ns);
-	if (node->send_error)
+	if (node->lookup_error)
+		log_warnx("%s: lost: %s", node->host,
+			  address_why(node->lookup_error));
+	else if (node->send_error)
 		log_warnx("%s: lost: %s", node->host,
 			  strerror(node->send_error));
 	else

@@ -79,6 +79,8 @@ static int look_up(const char *host, int family, int flags,
 	/* Then glibc returns EAI_NONAME, musl EAI_SYSTEM. */
 	if (error != 0 && (errno == EMFILE || errno == ENFILE))
 		return -errno;
+	if (error == EAI_AGAIN)
+		return -EAGAIN;
 	if (error != 0)
 		return -ENOENT;
 	memcpy(&address->socket, found->ai_addr, found->ai_addrlen);
@@ -136,6 +138,20 @@ int address_parse(const char *text, struct address *address)
 	((struct sockaddr_in *)&address->socket)->sin_port = htons(parts.port);
 	unmap(address);
 	return 0;
+}
+
+const char *address_why(int error)
+{
+	switch (error) {
+	case -ENOENT:
+		return "no such host";
+	case -EAGAIN:
+		return "the name server does not answer";
+	case -EINVAL:
+		return "not an address";
+	default:
+		return "cannot look it up";
+	}
 }
 
 char *address_format(const struct address *address,

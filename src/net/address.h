@@ -23,10 +23,15 @@ struct address {
  * for what it is.  Numbers that are not an address, such as 10.1 or 010.0.0.1,
  * are refused, since libraries differ about what they mean.
  *
- * 0, -EINVAL (not of this form), -ENOENT (no such host), or -EMFILE, -ENFILE or
- * -ENOMEM: the look-up had no descriptor or no memory.
+ * 0, -EINVAL (not of this form), -ENOENT (no such host), -EAGAIN (no name
+ * server answers), or -EMFILE, -ENFILE or -ENOMEM: the look-up had no
+ * descriptor or no memory.
  */
 int address_parse(const char *text, struct address *address);
+
+/* The words for what address_parse() returned; for the last three, strerror()
+ * says more. */
+const char *address_why(int error);
 
 /*
  * The one canonical text: "1.2.3.4:7300", "[2001:db8::1]:7300".  Goes under the

@@ -5,7 +5,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/base.h"
 
 /* hostlist_add() takes numbers of this length in brackets. */
 #define NUMBER_DIGITS_MAX 18
@@ -115,25 +118,46 @@ static char *put_text(char *to, const char *end, const char *text)
 	return to;
 }
 
-ssize_t hostfold(const struct hostlist *list, char *text, size_t room)
+static ssize_t fold_all(char *const *names, size_t count, char *text,
+			size_t room)
 {
 	const char *end = text + room;
 	char *to = text;
 
-	for (size_t i = 0; i < list->count;) {
+	for (size_t i = 0; i < count;) {
 		char item[ITEM_BYTES];
 		struct fold fold;
-		size_t folded =
-			fold_names(list->hosts + i, list->count - i, &fold);
+		size_t folded = fold_names(names + i, count - i, &fold);
 
 		if (i > 0)
 			to = put_text(to, end, ",");
 		to = put_text(to, end,
-			      folded > 1 ? write_fold(&fold, item)
-					 : list->hosts[i]);
+			      folded > 1 ? write_fold(&fold, item) : names[i]);
 		if (!to)
 			return -ENOSPC;
 		i += folded;
 	}
 	return to - text;
+}
+
+ssize_t hostfold(const struct hostlist *list, char *text, size_t room)
+{
+	return fold_all(list->hosts, list->count, text, room);
+}
+
+char *hostfold_text(char *const *names, size_t count)
+{
+	size_t room = 0;
+	ssize_t bytes;
+	char *text;
+
+	/* Two names that fold may get longer: "a9,a10" is "a[9-10]". */
+	for (size_t i = 0; i < count; i++)
+		room += strlen(names[i]) + 2;
+	text = malloc(room + 1);
+	if (!text)
+		return NULL;
+	bytes = fold_all(names, count, text, room);
+	text[MAX(bytes, 0)] = '\0';
+	return text;
 }

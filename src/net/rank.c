@@ -279,10 +279,10 @@ static int look_up(struct search *search, const char *host,
 {
 	int error = address_parse(host, address);
 
-	if (error == -ENOENT)
+	if (error == -ENOENT || error == -EAGAIN)
 		return failure_set(search->failure, EXIT_PEER,
-				   search->hosts_from, ENOENT,
-				   "no such host: %.100s", host);
+				   search->hosts_from, 0, "%s: %.100s",
+				   address_why(error), host);
 	if (error == -EINVAL)
 		return failure_set(search->failure, EXIT_USAGE,
 				   search->hosts_from, EINVAL,

@@ -253,6 +253,9 @@ case_hosts()
 	[ "$status" -gt 0 ]
 	expect_match WCOLL err
 	expect_status 2 env -u WCOLL "$BIN/blinksh" -- /bin/true 2>err
+	sh_run -w a,b -x b,a -- /bin/true
+	[ "$status" = 2 ]
+	expect_match '^blinksh: -x: leaves no host of -w$' err
 	# Two names of one daemon.
 	sh_run -w "127.0.0.2:$port,[::ffff:127.0.0.2]:$port" -- /bin/true
 	[ "$status" = 2 ]
@@ -365,6 +368,73 @@ assert len(json.load(open("out"))["samples_whole_ns"]) == 50'
 	expect_match '^blinksh: 50 runs: whole .* median' err
 }
 
+# No name of DNS, for which no server is asked: a label has 63 characters at most
+LONG=$(printf "x%070d" 0)x
+readonly LONG
+
+# without_dns files|dead ARGUMENT...: blinksh in namespaces where names are in files
+# only, or at a name server that does not answer
+without_dns()
+{
+	local kind=$1 apart=(--mount --map-root-user)
+	shift
+
+	echo 'hosts: files' >nsswitch
+	if [ "$kind" = dead ]; then
+		echo 'hosts: files dns' >nsswitch
+		apart+=(--net)
+	fi
+	printf '%s\n' 'nameserver 127.0.0.1' 'options timeout:1 attempts:1' \
+		>resolv
+	status=0
+	unshare "${apart[@]}" bash -c '
+		for name in nsswitch resolv; do
+			[ ! -e /etc/$name.conf ] ||
+				mount --bind $name /etc/$name.conf || exit 9
+		done
+		exec "$@"' - "$BIN/blinksh" "$@" >out 2>err || status=$?
+}
+
+case_hosts_unknown()
+{
+	local hosts=${LONG}1,${nodes[0]},${LONG}2,${LONG}3,${nodes[1]}
+
+	# All of them are named, and nothing is begun.
+	without_dns files "${PATIENT[@]}" -w "$hosts" -- /bin/echo begun
+	[ "$status" = 4 ]
+	expect_empty out
+	echo "blinksh: ${LONG}[1-3]: no such host (3 of 5)" | expect_same - err
+	without_dns files "${PATIENT[@]}" -w "$LONG" -- /bin/echo begun
+	echo "blinksh: ${LONG}: no such host" | expect_same - err
+	# Where the others go on, these are lost.
+	without_dns files "${PATIENT[@]}" -w "$hosts" --keep-going -q -N -- \
+		/bin/echo done
+	[ "$status" = 127 ]
+	expect_out 'done' 'done'
+	[ "$(grep -c ': lost: no such host$' err)" -ge 1 ]
+	for word in ping status; do
+		without_dns files "${PATIENT[@]}" -w "$hosts" $word
+		[ "$status" = 127 ]
+		[ "$(wc -l <out)" = 2 ]
+		expect_match "${LONG}.*: lost: no such host" err
+	done
+	without_dns files "${PATIENT[@]}" -w "$hosts" --json --keep-going -- \
+		/bin/true
+	expect_node 0 state lost
+	expect_node 1 state exited
+}
+
+case_name_server_dead()
+{
+	without_dns dead "${PATIENT[@]}" -w nosuch1,nosuch2 -- /bin/true
+	[ "$status" = 4 ]
+	echo 'blinksh: nosuch1: the name server does not answer' |
+		expect_same - err
+	without_dns dead "${PATIENT[@]}" -w nosuch1,nosuch2 ping
+	[ "$status" = 127 ]
+	expect_match 'nosuch1.*: lost: the name server does not answer' err
+}
+
 # As tests/cluster is used by hand, where each daemon is reaped at once.
 case_cluster_down()
 {
@@ -393,6 +463,9 @@ case_cluster_port_taken()
 for name in $(declare -F | sed -n 's/^declare -f case_//p'); do
 	case $name in
 	lost) check "$name" patiently "case_$name" ;;
+	hosts_unknown | name_server_dead)
+		check_able mount_apart "$name" "case_$name"
+		;;
 	cluster_down) check_able pidns "$name" "case_$name" ;;
 	*) check "$name" "case_$name" ;;
 	esac
