@@ -282,8 +282,7 @@ static int sort_externally(struct cluster *cluster)
 	return error;
 }
 
-/* The other workers end: they have ordered all chunks, or they stop where they
- * are. */
+/* The other workers end: all chunks are in order, or the run has failed. */
 static void stop_workers(struct cluster *cluster, int error)
 {
 	if (error)
@@ -306,6 +305,7 @@ static void begin_parts(struct cluster *cluster)
 		.unit_bytes = cluster_unit_bytes(cluster),
 		.by_reference = cluster_is_by_reference(cluster),
 		.base = cluster->input.base,
+		.splitters = &cluster->splitters,
 	};
 
 	begin_bucketing(cluster);

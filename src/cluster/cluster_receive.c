@@ -46,22 +46,28 @@ static void raise_ready(struct cluster *cluster)
 	orderer_set_ready(&cluster->orderer, ready);
 }
 
-/* From a message's head to where its buckets begin.  False: they do not make
- * what has been announced. */
-static bool take_head(struct cluster *cluster, struct cluster_source *source)
+/* From a message's head to where its buckets begin.  NULL, or what is wrong
+ * with it. */
+static const char *take_head(struct cluster *cluster,
+			     struct cluster_source *source)
 {
 	uint32_t bucket_count = cluster->receive.bucket_count;
 	uint64_t start = 0;
 
-	for (uint32_t b = 0; b < bucket_count; b++) {
+	if (load_le64(source->head + 4 * (size_t)bucket_count) !=
+	    cluster->send.digest)
+		return "divides the keys otherwise than this rank: a rank has "
+		       "told other ranks different things";
+	for (uint32_t b = 0; b < bucket_count && start <= source->record_count;
+	     b++) {
 		source->start[b] = (uint32_t)start;
 		start += load_le32(source->head + 4 * (size_t)b);
-		if (start > source->record_count)
-			return false;
 	}
 	source->start[bucket_count] = (uint32_t)start;
 	source->has_head = true;
-	return start == source->record_count;
+	return start == source->record_count
+		       ? NULL
+		       : "sends other numbers of records than it has announced";
 }
 
 /* All sources have told how many records they have in each bucket. */
@@ -112,7 +118,7 @@ static int prepare(void *context, const uint64_t *receive_bytes,
 	error = cluster_make_room(cluster, failure);
 	if (error)
 		return error;
-	if (!take_head(cluster, own))
+	if (take_head(cluster, own))
 		return failure_set(failure, EXIT_WRONG, NULL, 0,
 				   "the counts of our own buckets are wrong");
 	own->complete_count = cluster->receive.bucket_count;
@@ -155,7 +161,8 @@ static uint8_t *place(void *context, unsigned node, uint64_t offset,
 	       offset;
 }
 
-static void take_bucket(struct cluster *cluster, unsigned node, uint32_t b)
+/* False: a record has a key of another bucket. */
+static bool take_bucket(struct cluster *cluster, unsigned node, uint32_t b)
 {
 	const struct record_shape *shape = &cluster->sort_config->shape;
 	struct cluster_source *source = &cluster->receive.sources[node];
@@ -163,21 +170,21 @@ static void take_bucket(struct cluster *cluster, unsigned node, uint32_t b)
 	uint32_t count = source->start[b + 1] - start;
 	uint64_t slot = source->first_slot + start;
 
-	if (cluster_is_by_reference(cluster))
+	if (cluster_is_by_reference(cluster)) {
 		cluster_take_entries(cluster, node, source->entries + start,
 				     count);
-	else
-		partition_entries(
-			&cluster->splitters, shape, cluster->plan.index_bits,
-			cluster->receive.base + slot * shape->size, slot, count,
-			cluster->receive.first_bucket + b,
-			source->entries + start);
+		return true;
+	}
+	return partition_entries(
+		&cluster->splitters, shape, cluster->plan.index_bits,
+		cluster->receive.base + slot * shape->size, slot, count,
+		cluster->receive.first_bucket + b, source->entries + start);
 }
 
 /* Make the entries of the buckets that have become complete since the last
- * time. */
-static void take_buckets(struct cluster *cluster, unsigned node,
-			 uint64_t prefix_bytes)
+ * time.  NULL, or what is wrong with them. */
+static const char *take_buckets(struct cluster *cluster, unsigned node,
+				uint64_t prefix_bytes)
 {
 	struct cluster_source *source = &cluster->receive.sources[node];
 	uint64_t records = (prefix_bytes - source->head_bytes) /
@@ -187,8 +194,29 @@ static void take_buckets(struct cluster *cluster, unsigned node,
 	for (; b < cluster->receive.bucket_count &&
 	       source->start[b + 1] <= records;
 	     b++)
-		take_bucket(cluster, node, b);
+		if (!take_bucket(cluster, node, b))
+			return "sent a record whose key is outside of the "
+			       "range that it was sent for";
 	source->complete_count = b;
+	return NULL;
+}
+
+/* What of a message has come, up to prefix_bytes.  NULL, or what is wrong with
+ * it. */
+static const char *take_prefix(struct cluster *cluster, unsigned node,
+			       uint64_t prefix_bytes)
+{
+	struct cluster_source *source = &cluster->receive.sources[node];
+	const char *lie;
+
+	if (!source->has_head) {
+		lie = take_head(cluster, source);
+		if (lie)
+			return lie;
+		if (--cluster->receive.heads_missing == 0)
+			add_up(cluster);
+	}
+	return take_buckets(cluster, node, prefix_bytes);
 }
 
 static void arrived(void *context, unsigned node, uint64_t prefix_bytes,
@@ -197,6 +225,7 @@ static void arrived(void *context, unsigned node, uint64_t prefix_bytes,
 	struct cluster *cluster = context;
 	struct cluster_source *source = &cluster->receive.sources[node];
 	struct trace_lane *lane = sort_trace_lane(&cluster->trace, 0);
+	const char *lie;
 	uint64_t begin_ns;
 
 	(void)whole;
@@ -204,20 +233,14 @@ static void arrived(void *context, unsigned node, uint64_t prefix_bytes,
 	    first_failure_stops(&cluster->first_failure))
 		return;
 	begin_ns = trace_begin(lane);
-	if (!source->has_head) {
-		if (!take_head(cluster, source)) {
-			struct failure failure;
+	lie = take_prefix(cluster, node, prefix_bytes);
+	if (lie) {
+		struct failure failure;
 
-			exchange_blame(cluster->exchange, node, &failure,
-				       "sends other numbers of records than "
-				       "it has announced");
-			first_failure_note(&cluster->first_failure, &failure);
-			return;
-		}
-		if (--cluster->receive.heads_missing == 0)
-			add_up(cluster);
+		exchange_blame(cluster->exchange, node, &failure, "%s", lie);
+		first_failure_note(&cluster->first_failure, &failure);
+		return;
 	}
-	take_buckets(cluster, node, prefix_bytes);
 	raise_ready(cluster);
 	trace_end(lane, begin_ns, "bucket");
 }

@@ -1,5 +1,6 @@
 #include "cluster/cluster_send.h"
 
+#include <sodium.h>
 #include <stdlib.h>
 
 #include "base/base.h"
@@ -48,6 +49,54 @@ int cluster_send_compact(struct cluster_send *send,
 	}
 	send->start[set->bucket_count] = start;
 	return error;
+}
+
+/* --- what all ranks must have alike -----------------------------------------
+ */
+
+typedef crypto_generichash_blake2b_state hash_state;
+
+static void hash_number(hash_state *hash, uint64_t number)
+{
+	uint8_t bytes[8];
+
+	store_le64(bytes, number);
+	crypto_generichash_blake2b_update(hash, bytes, sizeof(bytes));
+}
+
+static void hash_sampled(hash_state *hash, const struct splitters *splitters)
+{
+	hash_number(hash, splitters->skip);
+	hash_number(hash, splitters->low);
+	hash_number(hash, splitters->shift);
+	/* A common record is a key, encoded. */
+	crypto_generichash_blake2b_update(hash, splitters->common_record,
+					  splitters->skip);
+	crypto_generichash_blake2b_update(
+		hash, (const uint8_t *)splitters->splitters,
+		splitters->splitter_count * sizeof(splitters->splitters[0]));
+}
+
+/* Of all that decides which records a rank gets.  Ranks with other splitters
+ * would each be right by their own, and yet the outputs not be in order. */
+static uint64_t digest_division(const struct splitters *splitters,
+				const struct share_cut *cuts,
+				unsigned node_count)
+{
+	uint8_t digest[crypto_generichash_blake2b_BYTES_MIN];
+	hash_state hash;
+
+	crypto_generichash_blake2b_init(&hash, NULL, 0, sizeof(digest));
+	hash_number(&hash, splitters->kind);
+	hash_number(&hash, splitters->bucket_count);
+	if (splitters->kind == SPLITTERS_SAMPLED)
+		hash_sampled(&hash, splitters);
+	for (unsigned k = 0; k <= node_count; k++) {
+		hash_number(&hash, cuts[k].bucket);
+		hash_number(&hash, cuts[k].position);
+	}
+	crypto_generichash_blake2b_final(&hash, digest, sizeof(digest));
+	return load_le64(digest);
 }
 
 /* --- messages --------------------------------------------------------------
@@ -104,6 +153,7 @@ static void build_message(struct cluster_send *send, const uint32_t *counts,
 		store_le32(number, count);
 		number += 4;
 	}
+	store_le64(number, send->digest);
 	send->send_bytes[node] =
 		target->head_bytes +
 		(uint64_t)target->count * send->config.unit_bytes;
@@ -121,7 +171,8 @@ int cluster_send_build_messages(struct cluster_send *send,
 
 		send->targets[k].head_bytes =
 			4 * (uint64_t)(share_end_bucket(cut) -
-				       share_first_bucket(cut));
+				       share_first_bucket(cut)) +
+			sizeof(send->digest);
 		head_bytes += send->targets[k].head_bytes;
 	}
 	free(send->targets[0].head);
@@ -129,6 +180,8 @@ int cluster_send_build_messages(struct cluster_send *send,
 	send->targets[0].head = heads;
 	if (!heads)
 		return failure_no_memory(failure);
+	send->digest =
+		digest_division(send->config.splitters, send->cuts, node_count);
 	for (unsigned k = 0; k < node_count; k++) {
 		send->targets[k].head = heads;
 		heads += send->targets[k].head_bytes;

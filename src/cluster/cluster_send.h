@@ -4,10 +4,11 @@
  *
  * Records are sent from where they lie in the input, bucket by bucket.
  *
- * A message is the number of records that each bucket of the receiver's share
- * gets from us (u32, little endian), and behind these numbers the records; or,
- * if records are sent by reference, their entries (u64), with slots of our
- * input.
+ * A message has a head: the number of records that each bucket of the
+ * receiver's share gets from us (u32, little endian), and the digest of the
+ * division of the keys (u64), which is the same on all ranks unless one of them
+ * errs.  Behind the head are the records; or, if records are sent by reference,
+ * their entries (u64), with slots of our input.
  */
 #ifndef CLUSTER_SEND_H
 #define CLUSTER_SEND_H
@@ -15,6 +16,7 @@
 #include "cluster/shares.h"
 #include "exchange/exchange.h"
 #include "kernels/gather.h"
+#include "kernels/splitters.h"
 #include "record/record.h"
 #include "sort/bucket_set.h"
 #include "system/arena.h"
@@ -27,11 +29,13 @@ struct cluster_send_config {
 	uint32_t unit_bytes; /* bytes of a message for each record */
 	bool by_reference;
 	const uint8_t *base; /* of the input's slot 0 */
+	/* The driver makes them before the messages are built. */
+	const struct splitters *splitters;
 };
 
 /* The message to a rank. */
 struct cluster_target {
-	uint8_t *head; /* the numbers */
+	uint8_t *head;
 	uint64_t head_bytes;
 	uint32_t first; /* its first record in entries */
 	uint32_t count; /* of records */
@@ -55,6 +59,7 @@ struct cluster_send {
 	 * rank's share begins; the driver writes them. */
 	struct share_cut *cuts; /* [rank], and one more */
 	/* cluster_send_build_messages() writes these. */
+	uint64_t digest;		/* of splitters and cuts */
 	uint64_t *send_bytes;		/* [rank] */
 	struct cluster_target *targets; /* [rank]; the driver frees
 					 * targets[0].head */

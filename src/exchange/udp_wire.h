@@ -77,9 +77,13 @@
  *      DATA                 epoch, ranks, the offset of a segment,  receive
  *                             its length; at most once to each
  *                             place
+ *                           the digest of splitters and cuts, and    cluster
+ *                             the bucket of each record's key,         receive
+ *                             if records come, not references
  *
- * No check finds a rank that speaks for another, tells each rank something
- * else, or answers for ever and does nothing.
+ * No check finds a rank that speaks for another, changes a record and leaves its
+ * key in the bucket, or answers for ever and does nothing.  A rank that tells
+ * each rank another sample is noticed by the digest, but not who it is.
  *
  * Token, tag key and the CRC-32C's seed are derived from the job's secret, so
  * that datagrams of another job, of an earlier one or of a stranger have the

@@ -164,27 +164,93 @@ void partition_records(struct bucket_writer *writer, enum cpu_level level,
 			    record_count);
 }
 
-void partition_entries(const struct splitters *splitters,
+/* --- records of one bucket -------------------------------------------------
+ */
+
+/* The lowest and the highest prefix of some records.  The bucket never descends
+ * when the prefix ascends: if these two lie in a bucket, all others do. */
+struct prefix_range {
+	uint64_t low, high;
+};
+
+static inline void widen(struct prefix_range *range, uint64_t prefix)
+{
+	range->low = MIN(range->low, prefix);
+	range->high = MAX(range->high, prefix);
+}
+
+static uint32_t bucket_of(const struct splitters *splitters, uint64_t prefix)
+{
+	switch (splitters->kind) {
+	case SPLITTERS_SAMPLED:
+		return splitters_bucket_sampled(splitters, prefix);
+	case SPLITTERS_STATIC_95:
+		return splitters_bucket_95(splitters, prefix);
+	default:
+		return splitters_bucket_256(splitters, prefix);
+	}
+}
+
+static inline __attribute__((always_inline)) struct prefix_range
+static_entries(const struct record_shape *shape, uint64_t key_mask,
+	       const uint8_t *records, uint64_t slot, uint64_t record_count,
+	       uint64_t *entries)
+{
+	struct prefix_range range = { UINT64_MAX, 0 };
+
+	for (uint64_t i = 0; i < record_count; i++) {
+		uint64_t prefix = record_key_word(shape, records, 0);
+
+		widen(&range, prefix);
+		entries[i] = (prefix & key_mask) | (slot + i);
+		records += shape->size;
+	}
+	return range;
+}
+
+static struct prefix_range sampled_entries(const struct splitters *splitters,
+					   const struct record_shape *shape,
+					   uint64_t key_mask,
+					   const uint8_t *records,
+					   uint64_t slot, uint64_t record_count,
+					   uint32_t bucket, uint64_t *entries)
+{
+	struct prefix_range range = { UINT64_MAX, 0 };
+
+	for (uint64_t i = 0; i < record_count; i++) {
+		uint64_t next;
+		uint64_t prefix =
+			splitters_key_prefix(splitters, shape, records, &next);
+
+		widen(&range, prefix);
+		prefix = splitters_key_in_bucket(splitters, prefix, next,
+						 bucket);
+		entries[i] = (prefix & key_mask) | (slot + i);
+		records += shape->size;
+	}
+	return range;
+}
+
+bool partition_entries(const struct splitters *splitters,
 		       const struct record_shape *shape, unsigned index_bits,
 		       const uint8_t *records, uint64_t first_slot,
 		       uint64_t record_count, uint32_t bucket,
 		       uint64_t *entries)
 {
 	const uint64_t key_mask = UINT64_MAX << index_bits;
-	bool sampled = splitters->kind == SPLITTERS_SAMPLED;
+	struct prefix_range range;
 
-	for (uint64_t i = 0; i < record_count; i++) {
-		uint64_t prefix, next;
-
-		if (sampled) {
-			prefix = splitters_key_prefix(splitters, shape, records,
-						      &next);
-			prefix = splitters_key_in_bucket(splitters, prefix,
-							 next, bucket);
-		} else {
-			prefix = record_key_word(shape, records, 0);
-		}
-		entries[i] = (prefix & key_mask) | (first_slot + i);
-		records += shape->size;
-	}
+	if (splitters->kind == SPLITTERS_SAMPLED)
+		range = sampled_entries(splitters, shape, key_mask, records,
+					first_slot, record_count, bucket,
+					entries);
+	else if (record_shape_is_benchmark(shape))
+		range = static_entries(&benchmark_shape, key_mask, records,
+				       first_slot, record_count, entries);
+	else
+		range = static_entries(shape, key_mask, records, first_slot,
+				       record_count, entries);
+	return record_count == 0 ||
+	       (bucket_of(splitters, range.low) == bucket &&
+		bucket_of(splitters, range.high) == bucket);
 }

@@ -8,6 +8,7 @@
 #ifndef PARTITION_H
 #define PARTITION_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "kernels/lookup.h"
@@ -25,11 +26,11 @@ void partition_records(struct bucket_writer *writer, enum cpu_level level,
 		       uint64_t record_count);
 
 /*
- * Make the entries of records that are known to lie in one bucket, because the
- * rank that sent them has looked them up: entries[0 .. record_count) in
- * the records' order.
+ * Make the entries of records that lie in one bucket, because the rank that
+ * sent them has looked them up: entries[0 .. record_count) in the records'
+ * order.  False: a record does not lie there.
  */
-void partition_entries(const struct splitters *splitters,
+bool partition_entries(const struct splitters *splitters,
 		       const struct record_shape *shape, unsigned index_bits,
 		       const uint8_t *records, uint64_t first_slot,
 		       uint64_t record_count, uint32_t bucket,

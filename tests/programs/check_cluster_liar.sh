@@ -159,6 +159,36 @@ case_records()
 	lies --splitters=sampled payload:3:0:add:1
 }
 
+# In collective 1 the words from the 1000th on are those of records.  One of them that
+# is all ones, the key with the rest, is in no bucket but the last one of the last
+# rank.
+case_keys()
+{
+	local word record=()
+
+	for ((word = 1000; word < 1025; word++)); do
+		record+=("payload:1:$word:set:-1")
+	done
+	lies "" "${record[@]}"
+	lies --unique "${record[@]}"
+	lies --key=0:4 "${record[@]}"
+	in_grid 9 4 "" "${record[@]/:1:/:5:}"
+	record=("${record[@]/:1:/:3:}")
+	lies --splitters=sampled "${record[@]}"
+}
+
+# A sampled key that others hear otherwise than the rank has it, the lowest of all then.
+# Where only one of them hears that, honest ranks differ, too, and blame each other.
+case_division()
+{
+	local finder
+
+	lies --splitters=sampled payload:1:30:set:31
+	finder='.*rank [0-9]+ .*divides the keys otherwise'
+	lies --splitters=sampled payload:1:30:set:31:0:1
+	in_grid 9 4 --splitters=sampled payload:1:11:set:31
+}
+
 # Words of it: 2 is the first key, 10 the number of records, 12 what was found in
 # the keys, 14 the schedule, 20 the number of slots, 22 whether --unique is given,
 # 26 what is known of the link, 27 the rank's roles.  Of a shared input a rank has a
@@ -582,8 +612,8 @@ case_grid_sums()
 	lies_by_passing --splitters=sampled payload:2:0:add:4 payload:2:2:add:-4
 }
 
-# In the heads of what is passed on.  (A record that is changed on the way is found
-# by no rank, as little as one that its own rank changes.)
+# In the heads of what is passed on.  (A record that is changed on the way, or by its
+# own rank, is found by no rank if its key remains in the bucket.)
 case_grid_messages()
 {
 	local finder='.*rank [0-9]+ '
@@ -625,6 +655,8 @@ check made_to_sample patiently case_made_to_sample
 check segments patiently case_segments
 check buckets patiently case_buckets
 check records patiently case_records
+check keys patiently case_keys
+check division patiently case_division
 check hello patiently case_hello
 check trace patiently case_trace
 check kept patiently case_kept

@@ -119,6 +119,26 @@ static void check_lists(const struct record_shape *shape, unsigned index_bits,
 		assert_int_equal(bucket_writer_count(&writer, b), seen[b]);
 }
 
+/* A record of another bucket among those of this one is found, wherever it
+ * stands: it takes the place of one of them. */
+static void check_stranger(const struct record_shape *shape,
+			   unsigned index_bits, uint8_t *moved, uint32_t count,
+			   uint32_t bucket)
+{
+	const uint8_t *stranger =
+		records + random_next() % COUNT_MAX * shape->size;
+	uint64_t entries[COUNT_MAX], prefix;
+	bool belongs = expected_bucket(shape, stranger, &prefix) == bucket;
+
+	if (count == 0)
+		return;
+	memcpy(moved + random_next() % count * shape->size, stranger,
+	       shape->size);
+	assert_int_equal(partition_entries(&splitters, shape, index_bits, moved,
+					   0, count, bucket, entries),
+			 belongs);
+}
+
 /* Each list's records once more, moved together, as they come from other
  * machines. */
 static void check_entries(const struct record_shape *shape, unsigned index_bits,
@@ -138,11 +158,12 @@ static void check_entries(const struct record_shape *shape, unsigned index_bits,
 			memcpy(moved + (size_t)i * shape->size,
 			       records + record * shape->size, shape->size);
 		}
-		partition_entries(&splitters, shape, index_bits, moved, slot,
-				  count, b, entries);
+		assert_true(partition_entries(&splitters, shape, index_bits,
+					      moved, slot, count, b, entries));
 		for (uint32_t i = 0; i < count; i++)
 			assert_int_equal(entries[i],
 					 (list[i] & ~slot_mask) | (slot + i));
+		check_stranger(shape, index_bits, moved, count, b);
 	}
 }
 
