@@ -48,14 +48,23 @@ static bool sorts(const struct joint_sort *joint)
 /* --- waiting ---------------------------------------------------------------
  */
 
-/* Until what was started has ended. */
+/* A failure of our threads is told to the other ranks at once. */
+static int check_and_pause(const struct joint_sort *joint,
+			   struct failure *failure)
+{
+	int error = external_rank_check(joint->rank, failure);
+
+	return error ? error
+		     : cluster_pause(joint->external->progress, failure);
+}
+
 static int wait_until_done(const struct joint_sort *joint,
 			   struct failure *failure)
 {
 	int error = 0;
 
 	while (error == 0 && external_rank_is_busy(joint->rank))
-		error = cluster_pause(joint->external->progress, failure);
+		error = check_and_pause(joint, failure);
 	return error ? error : external_rank_finish(joint->rank, failure);
 }
 
@@ -66,12 +75,8 @@ static int wait_for_wave(const struct joint_sort *joint, uint32_t read,
 	int error = 0;
 
 	while (error == 0 && (external_rank_read_waves(joint->rank) < read ||
-			      external_rank_taken(joint->rank) < taken)) {
-		error = external_rank_check(joint->rank, failure);
-		if (error == 0)
-			error = cluster_pause(joint->external->progress,
-					      failure);
-	}
+			      external_rank_taken(joint->rank) < taken))
+		error = check_and_pause(joint, failure);
 	return error ? error : external_rank_check(joint->rank, failure);
 }
 
@@ -101,12 +106,9 @@ static int divide_input(struct joint_sort *joint, struct failure *failure)
 	cluster_division_begin(division, joint->runs.input_begin[joint->count],
 			       given_max);
 	while (error == 0 && !cluster_division_is_final(division)) {
-		error = external_rank_check(joint->rank, failure);
+		error = cluster_division_step(division, failure);
 		if (error == 0)
-			error = cluster_division_step(division, failure);
-		if (error == 0)
-			error = cluster_pause(joint->external->progress,
-					      failure);
+			error = check_and_pause(joint, failure);
 	}
 	return error;
 }

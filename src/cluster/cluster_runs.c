@@ -100,37 +100,48 @@ static unsigned count_keepers(const struct cluster_runs *runs)
 	return count;
 }
 
-/* So many of each leave rests that fill half of any rank's piece, and one wave
+/* So many runs of a rank leave rests that fill half of a piece, and one wave
  * brings a block of each. */
-unsigned cluster_runs_max(const struct cluster_runs *runs, unsigned node)
+static unsigned find_most(const struct cluster_runs *runs, unsigned node,
+			  uint64_t piece_records)
 {
-	uint64_t piece = runs->limits[find_smallest(runs)].piece_records;
-	uint64_t rests;
+	uint64_t rests = piece_records / 2 / runs->limits[node].block_records /
+			 MAX(1, count_keepers(runs));
 
-	if (!runs->keeps[node])
-		return 0;
-	rests = piece / 2 / runs->limits[node].block_records /
-		MAX(1, count_keepers(runs));
 	return (unsigned)MIN(MIN(rests, blocks_of_wave(runs, node)), RUNS_MAX);
 }
 
-/* The rank that has too little says so, and the others say it of that rank. */
-static int find_runs_max(const struct cluster_runs *runs, unsigned *runs_max,
-			 struct failure *failure)
+unsigned cluster_runs_max(const struct cluster_runs *runs, unsigned node)
 {
-	unsigned smallest = find_smallest(runs);
+	uint64_t piece = runs->limits[find_smallest(runs)].piece_records;
 
-	*runs_max = cluster_runs_max(runs, runs->rank->rank);
-	if (*runs_max >= RUNS_MIN || !runs->keeps[runs->rank->rank])
+	return runs->keeps[node] ? find_most(runs, node, piece) : 0;
+}
+
+/* Of a keeper that could have too few runs, it is that keeper which has too
+ * little memory, or the rank with the smallest pieces.  All ranks find the same
+ * one.  It says so, and the others say it of that rank. */
+static int check_memory(const struct cluster_runs *runs,
+			struct failure *failure)
+{
+	unsigned others = runs->rank->node_count - 1, node = 0;
+
+	while (node <= others &&
+	       (!runs->keeps[node] || cluster_runs_max(runs, node) >= RUNS_MIN))
+		node++;
+	if (node > others)
 		return 0;
-	if (smallest != runs->rank->rank)
-		return exchange_blame(runs->exchange, smallest, failure,
+	if (!runs->sorts[node] ||
+	    find_most(runs, node, runs->limits[node].piece_records) >= RUNS_MIN)
+		node = find_smallest(runs);
+	if (node != runs->rank->rank)
+		return exchange_blame(runs->exchange, node, failure,
 				      "has too little memory for a merge with "
 				      "the other %u",
-				      runs->rank->node_count - 1);
+				      others);
 	return failure_set(failure, EXIT_RESOURCES, "memory", 0,
 			   "too little for a merge with the other %u ranks",
-			   runs->rank->node_count - 1);
+			   others);
 }
 
 int cluster_runs_tell_limits(struct cluster_runs *runs,
@@ -139,7 +150,10 @@ int cluster_runs_tell_limits(struct cluster_runs *runs,
 {
 	int error = tell_limits(runs, own, failure);
 
-	return error ? error : find_runs_max(runs, runs_max, failure);
+	if (error)
+		return error;
+	*runs_max = cluster_runs_max(runs, runs->rank->rank);
+	return check_memory(runs, failure);
 }
 
 /* --- samples and cuts ------------------------------------------------------
