@@ -341,6 +341,29 @@ case_module_missing()
 	done
 }
 
+# What others have set for programs of theirs, and what makes libraries talk.
+case_foreign_environment()
+{
+	env MPLBACKEND=Qt4Agg HOME=/proc/1/fdinfo XDG_CONFIG_HOME=/proc/1/fdinfo \
+		"$REPORT" --format=html -o page "$RECORD" 2>err ||
+		fail "status $?: $(head -c 400 err)"
+	expect_empty err
+}
+
+# A library that can't be mapped ends in one line, too, and nothing waits.
+case_little_memory()
+{
+	local limit
+
+	for limit in 30000 60000 100000; do
+		expect_status 5 bash -c 'ulimit -v "$1" && exec timeout 60 "${@:2}"' \
+			- $limit "$REPORT" "$RECORD" >out 2>err
+		expect_one_line err
+		expect_match '^blinkreport: memory: there is not enough$' err
+		expect_empty out
+	done
+}
+
 make_record "$RECORD" 1
 make_record "$SLOWER" 3 1.03
 check text case_text
@@ -364,4 +387,6 @@ check record_of_pipes case_record_of_pipes
 check usage case_usage
 check help case_help
 check module_missing case_module_missing
+check foreign_environment case_foreign_environment
+check little_memory case_little_memory
 finish

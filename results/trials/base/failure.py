@@ -38,6 +38,14 @@ def of_module(error: ModuleNotFoundError) -> Failure:
                    f"(Debian's package {package})", RESOURCES)
 
 
+def of_import(error: ImportError) -> Failure:
+    """A module that is there and can't be loaded: the last line says why."""
+    why = (str(error).strip() or "can't be loaded").splitlines()[-1]
+    if "failed to map" in why or "annot allocate" in why:
+        return Failure("memory", "there is not enough", RESOURCES)
+    return Failure(error.name or "Python module", why, RESOURCES)
+
+
 def of_system(error: OSError) -> Failure:
     """What the system has refused, of which nothing else has made a Failure."""
     if error.filename:
@@ -59,6 +67,8 @@ def ended(program: str, main, arguments: list) -> int:
         failure = error
     except ModuleNotFoundError as error:
         failure = of_module(error)
+    except ImportError as error:
+        failure = of_import(error)
     except OSError as error:
         failure = of_system(error)
     except MemoryError:

@@ -446,7 +446,8 @@ def _refusals(lines) -> list:
                       f"{line['setting']['memory_node']}")
         key = units.printable(words), units.printable(line["why"])
         for topic in _topics(line):
-            found[topic, *key] = found.get((topic, *key), 0) + 1
+            refused = (topic, *key)
+            found[refused] = found.get(refused, 0) + 1
     return [Refusal(topic, words + (f", {count} measurements"
                                     if count > 1 else ""), why)
             for (topic, words, why), count in found.items()]
