@@ -100,7 +100,7 @@ int allowlist_resolve(const struct allowlist *list, const char *path,
 		if (ret < 0)
 			return ret;
 	}
-	return is_inside(list, real) ? 0 : -EACCES;
+	return is_inside(list, real) ? 0 : -EPERM;
 }
 
 void allowlist_free(struct allowlist *list)

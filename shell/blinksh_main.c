@@ -358,7 +358,7 @@ static int report_launch(const struct launch *launch,
 
 	report_output(launch, options->mode, status, samples);
 	if (options->mode != REPORT_JSON) {
-		report_failures(launch, launch->client->lost_after_ns);
+		report_failures(launch);
 		if (!options_given(&options->reader, OPTION_QUIET))
 			report_times(launch, samples);
 	}

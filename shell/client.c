@@ -34,18 +34,26 @@ static void on_signal(int number)
 
 int client_catch_signals(void)
 {
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 	const struct sigaction action = { .sa_handler = on_signal };
+	struct sigaction inherited;
 	sigset_t block;
 
 	sigemptyset(&block);
-	sigaddset(&block, SIGINT);
-	sigaddset(&block, SIGTERM);
-	if (sigprocmask(SIG_BLOCK, &block, &open_mask) < 0 ||
-	    sigaction(SIGINT, &action, NULL) < 0 ||
-	    sigaction(SIGTERM, &action, NULL) < 0)
+	for (unsigned i = 0; i < ARRAY_LEN(numbers); i++)
+		sigaddset(&block, numbers[i]);
+	if (sigprocmask(SIG_BLOCK, &block, &open_mask) < 0)
 		return -errno;
-	sigdelset(&open_mask, SIGINT);
-	sigdelset(&open_mask, SIGTERM);
+	for (unsigned i = 0; i < ARRAY_LEN(numbers); i++) {
+		sigdelset(&open_mask, numbers[i]);
+		if (sigaction(numbers[i], NULL, &inherited) < 0)
+			return -errno;
+		/* nohup(1) has it ignored, to go on without a terminal. */
+		if (numbers[i] == SIGHUP && inherited.sa_handler == SIG_IGN)
+			continue;
+		if (sigaction(numbers[i], &action, NULL) < 0)
+			return -errno;
+	}
 	return 0;
 }
 

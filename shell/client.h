@@ -49,6 +49,7 @@ struct client_sent {
 
 struct client_node {
 	const char *host; /* as the user writes it; borrowed */
+	char *label;	  /* the host without the port that is the default */
 	uint32_t rank;	  /* in the list, and in client.nodes */
 	/* What address_parse() has returned; if not 0, there is no address, and
 	 * the node is lost as soon as it is to be asked. */
@@ -88,7 +89,7 @@ struct client_work {
 		      const struct command *command);
 	/* The node is silent, and client_end() was called for it; or NULL. */
 	void (*lost)(struct client *client, struct client_node *node);
-	/* Takes the first SIGINT or SIGTERM; NULL: client_run() returns. */
+	/* Takes the first of these signals; NULL: client_run() returns. */
 	void (*interrupt)(struct client *client);
 	void *context;
 };
@@ -128,8 +129,8 @@ int client_init(struct client *client, const struct hostlist *hosts,
 /* Also overwrites the key with zeros.  The client may be all zeros. */
 void client_fini(struct client *client);
 
-/* From now on SIGINT and SIGTERM are taken in client_run() and client_rest()
- * only. Call it once, before them. */
+/* From now on SIGINT, SIGTERM, SIGQUIT and, unless it is ignored, SIGHUP are
+ * taken in client_run() and client_rest() only.  Call it once, before them. */
 int client_catch_signals(void);
 
 /* Begins the work on a node that has none, by a HELLO if it has no session. */

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,6 +105,23 @@ static int check_unknown(struct client *client, struct failure *failure)
 			   address_why(-ENOENT), count, client->node_count);
 }
 
+/* Returns NULL if there is no memory. */
+static char *make_label(const char *host)
+{
+	char port[8];
+	size_t bytes = strlen(host);
+	int port_bytes =
+		snprintf(port, sizeof(port), ":%d", ADDRESS_PORT_DEFAULT);
+
+	/* An IPv6 address without brackets has no port behind it. */
+	if (bytes > (size_t)port_bytes &&
+	    strcmp(host + bytes - port_bytes, port) == 0 &&
+	    (host[bytes - (size_t)port_bytes - 1] == ']' ||
+	     strchr(host, ':') == host + bytes - port_bytes))
+		bytes -= (size_t)port_bytes;
+	return strndup(host, bytes);
+}
+
 int client_lookup_all(struct client *client, bool loses_unknown,
 		      struct failure *failure)
 {
@@ -118,6 +136,9 @@ int client_lookup_all(struct client *client, bool loses_unknown,
 
 		node->host = client->hosts->hosts[client->node_count];
 		node->rank = client->node_count;
+		node->label = make_label(node->host);
+		if (!node->label)
+			return failure_no_memory(failure);
 		ret = node_init(client, node, loses_unknown, failure);
 		if (ret < 0)
 			return ret;
@@ -127,6 +148,9 @@ int client_lookup_all(struct client *client, bool loses_unknown,
 
 void client_lookup_free(struct client *client)
 {
+	/* The one behind the last may have failed half-way. */
+	for (uint32_t i = 0; client->nodes && i < client->hosts->count; i++)
+		free(client->nodes[i].label);
 	free(client->nodes);
 	free(client->index);
 	free(client->unknown);

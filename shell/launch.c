@@ -583,6 +583,9 @@ int launch_run(struct launch *launch)
 		begin_fetching(launch);
 		ret = client_run(client, &work);
 	}
+	/* A signal has left some jobs to the daemons. */
+	if (ret < 0 && client->first_ns != 0)
+		launch->whole_ns = clock_now_ns() - client->first_ns;
 	end_fetching(launch);
 	end_progress(launch);
 	client->work = NULL;

@@ -34,8 +34,9 @@ int report_status(const struct launch *launch);
 void report_output(const struct launch *launch, enum report_mode mode,
 		   int status, const struct report_samples *samples);
 
-/* Prints on stderr a line for each node that failed or whose output is cut. */
-void report_failures(const struct launch *launch, uint64_t lost_after_ns);
+/* Prints on stderr of nodes that failed, or whose output is cut, how: a line
+ * for all of which the same is to be said. */
+void report_failures(const struct launch *launch);
 
 /* Prints one line on stderr. */
 void report_times(const struct launch *launch,

@@ -149,8 +149,8 @@ enum wire_job_state {
 	WIRE_JOB_TIMED_OUT = 4, /* the daemon killed it after timeout_ms */
 	WIRE_JOB_LEASE_EXPIRED = 5,
 	WIRE_JOB_CANCELLED = 6,
-	WIRE_JOB_REFUSED = 7,	/* code: errno; the program is not allowed, or
-				 * exec failed, or EAGAIN: too many jobs run */
+	WIRE_JOB_REFUSED = 7, /* code: errno; EPERM: the program is not allowed,
+			       * EAGAIN: too many jobs run, else exec failed */
 	WIRE_JOB_FORGOTTEN = 8, /* the job has ended or was refused here, and
 				 * the daemon no longer knows how */
 };

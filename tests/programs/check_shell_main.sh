@@ -4,6 +4,7 @@
 . "$(dirname "$0")/shell_lib.sh"
 
 cluster_up 4
+readonly PORT=${nodes[0]##*:}
 
 # expect_node RANK KEY VALUE: in the JSON document ./out
 expect_node()
@@ -63,14 +64,39 @@ case_refused_folder()
 	cp /bin/true ./not_allowed
 	sh_run -- "$PWD/not_allowed"
 	[ "$status" = 125 ]
-	expect_match 'refused: Permission denied' err
+	expect_match "refused: $PWD/not_allowed: not below a folder .*--allow" err
 }
 
 case_refused_missing()
 {
 	sh_run -- /usr/bin/no-such-program
 	[ "$status" = 125 ]
-	expect_match 'refused: No such file' err
+	expect_match 'refused: /usr/bin/no-such-program: No such file' err
+	sh_run -- '/bin/echo one | wc'
+	[ "$status" = 125 ]
+	expect_match 'No such file .*: there is no shell: write the program' err
+}
+
+# What blinksh.1 runs, a daemon that was started as in blinkd.1 allows.
+case_man_examples()
+{
+	local daemon command address=127.0.0.99:$PORT words
+
+	daemon=$(sed -n 's/^\.Dl \$ blinkd //p' "$REPO/shell/blinkd.1")
+	daemon=${daemon/--key=\$HOME\/.blink.key/--key=$BLINK_KEY}
+	read -r -a words <<<"${daemon/--listen=10.0.0.1:7300/--listen=$address}"
+	"$BIN/blinkd" "${words[@]}" --foreground >daemon.out 2>daemon.err &
+	# shellcheck disable=SC2064 # now
+	trap "kill $!" EXIT
+	wait_until grep -q listening daemon.out
+	sed -n "s/^\.Dl \\$ blinksh -w 'node.* -- \\(.bin\|.usr.bin\)/\\1/p" \
+		"$REPO/shell/blinksh.1" >commands
+	[ "$(wc -l <commands)" = 2 ]
+	while read -r command; do
+		# shellcheck disable=SC2086 # words are meant
+		sh_run -w "$address" -b -- $command
+		[ "$status" = 0 ] || fail "$command: $(cat err)"
+	done <commands
 }
 
 case_lost()
@@ -209,9 +235,64 @@ case_gathered()
 {
 	sh_run -b -- /bin/sh -c '[ %r = 1 ] && echo odd || echo same'
 	[ "$status" = 0 ]
-	expect_out --------------- "${nodes[0]},${nodes[2]},${nodes[3]} (3)" \
+	expect_out --------------- "${nodes[0]},127.0.0.[4-5]:$PORT (3)" \
 		--------------- same --------------- "${nodes[1]}" \
 		--------------- odd
+}
+
+# Lines for all nodes of which the same is to be said, the failure last.
+case_equal_ends()
+{
+	sh_run -- /bin/sh -c "[ %r != 1 ] || exit 3; exec /bin/sleep 60"
+	[ "$status" = 3 ]
+	[ "$(wc -l <err)" = 3 ]
+	sed -n 1p err >line
+	expect_match "^blinksh: ${nodes[0]},127.0.0.\[4-5\]:$PORT: cancelled" line
+	sed -n 2p err >line
+	expect_match "^blinksh: ${nodes[1]}: exit status 3\$" line
+	sed -n 3p err >line
+	expect_match '^blinksh: 4 nodes: 0 ok, 1 failed, 3 cancelled' line
+	sh_run -w "${nodes[0]}" -- /bin/true
+	expect_match '^blinksh: 1 node: 1 ok' err
+	# Not more than fits into a line, but all
+	sh_run --lost-after=0.2 -w '127.0.[1-9].[10-60/2]:1,127.0.0.[10-250/3]:1' ping
+	[ "$(grep -c 'lost: no reply for 200 ms$' err)" = 2 ]
+	sed 's/^blinksh: //; s/: lost: .*//' err | paste -s -d , >list
+	"$BIN/blinksh" --lost-after=0.2 --json -w "$(cat list)" ping >out || true
+	[ "$(grep -c '"answered": false' out)" = $((9 * 26 + 81)) ]
+}
+
+# Users leave the default port out, and so do lines.
+case_labels()
+{
+	sh_run --lost-after=0.2 -w '127.0.0.200:7300,[::1]:7300,127.0.0.201:7301' ping
+	expect_match '^blinksh: 127.0.0.200,\[::1\],127.0.0.201:7301: lost' err
+}
+
+# Two runs: the median is the mean, and p90 the longer one.
+case_quantiles()
+{
+	sh_run -w "${nodes[0]}" --repeat=2 --json -- /bin/true
+	sh_run --repeat=2 -w "${nodes[0]}" -- /bin/true
+	sed -n 's/.* whole \([^,]*\) min, .* median, \(.*\) p90, .* p99, \(.*\) max$/\2\n\3/p' \
+		err | uniq >longest
+	[ "$(wc -l <longest)" = 1 ]
+	# Half a second apart
+	# shellcheck disable=SC2016 # for the node's shell
+	sh_run -w "${nodes[0]},${nodes[1]}" -- /bin/sh -c 'exec /bin/sleep 0.%r9'
+	sed -n 's/.* elapsed [^,]*min, \([0-9]*\) ms median.*/\1/p' err >median
+	[ "$(cat median)" -ge 140 ] || fail "$(cat err)"
+}
+
+case_status_lines()
+{
+	sh_run status
+	[ "$(wc -l <out)" = 4 ]
+	expect_match "^${nodes[0]}: +up .*, +[0-9]+ running, +[0-9]+ started, `
+		`refused +[0-9]+ for length, +[0-9]+ for tag, +[0-9]+ for fields, `
+		`+[0-9]+ for replay, " out
+	# Aligned
+	[ "$(sed 's/running.*//' out | awk '{ print length }' | uniq | wc -l)" = 1 ]
 }
 
 case_json_is_json()
@@ -358,6 +439,56 @@ case_interrupt()
 	expect_match ', 4 cancelled, 0 lost' err
 }
 
+# A terminal that is closed, or ^\; but nohup(1) goes on.
+case_hangup()
+{
+	local mark signal
+
+	for signal in HUP QUIT; do
+		mark 9876$((4 + ${#signal}))
+		(trap - QUIT && exec "$BIN/blinksh" "${PATIENT[@]}" -- \
+			/bin/sleep "$mark") 2>err &
+		wait_until is_running "^/bin/sleep $mark\$"
+		kill -$signal $!
+		await $!
+		[ "$status" = $((128 + $(kill -l $signal))) ]
+		nobody_has "^/bin/sleep $mark\$"
+		expect_match ', 4 cancelled, 0 lost' err
+	done
+	mark 98769
+	(trap '' HUP && exec "$BIN/blinksh" "${PATIENT[@]}" -w "${nodes[0]}" -- \
+		/bin/sh -c "/bin/sleep $mark; exit 7") 2>err &
+	wait_until is_running "^/bin/sleep $mark\$"
+	kill -HUP $!
+	pkill -KILL -f "^/bin/sleep $mark\$"
+	await $!
+	[ "$status" = 7 ]
+}
+
+# Daemons that are stopped do not answer between the two signals.
+case_interrupt_twice()
+{
+	local mark pid i
+
+	mark 98770
+	"$BIN/blinksh" --lost-after=60 --lease=20 -- /bin/sleep "$mark" 2>err &
+	pid=$!
+	wait_until is_running "^/bin/sleep $mark\$"
+	for i in 1 2 3 4; do
+		kill -STOP "$(daemon_pid $i)"
+	done
+	kill -TERM $pid
+	kill -HUP $pid
+	await $pid
+	for i in 1 2 3 4; do
+		kill -CONT "$(daemon_pid $i)"
+	done
+	expect_match "^blinksh: 127.0.0.\[2-5\]:$PORT: left to the daemon, `
+		`which ends it within 20.0 s" err
+	! grep 'whole 0 ns' err >&2
+	pkill -KILL -f "^/bin/sleep $mark\$" || true
+}
+
 case_repeat()
 {
 	sh_run --repeat=50 --json -- /bin/true
@@ -432,7 +563,7 @@ case_name_server_dead()
 		expect_same - err
 	without_dns dead "${PATIENT[@]}" -w nosuch1,nosuch2 ping
 	[ "$status" = 127 ]
-	expect_match 'nosuch1.*: lost: the name server does not answer' err
+	expect_match '^blinksh: nosuch\[1-2\]: lost: the name server does not answer' err
 }
 
 # As tests/cluster is used by hand, where each daemon is reaped at once.

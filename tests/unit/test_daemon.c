@@ -570,7 +570,7 @@ static void start__refused(void **state)
 	memcpy(body, &head, sizeof(head));
 	memcpy(body + sizeof(head), texts, sizeof(texts) - 1);
 	send_request(WIRE_START, body, sizeof(body), WIRE_SHORT_BYTES);
-	expect_job(&job, WIRE_JOB_REFUSED, EACCES, WIRE_SHORT_BYTES);
+	expect_job(&job, WIRE_JOB_REFUSED, EPERM, WIRE_SHORT_BYTES);
 	assert_int_equal(le64_load(status().started), 0);
 }
 

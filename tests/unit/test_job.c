@@ -234,15 +234,15 @@ static void start__refused(void **state)
 		const char *path;
 		int error;
 	} cases[] = {
-		{ "/etc/passwd", EACCES },
-		{ "/usr/bin/../../etc/passwd", EACCES },
+		{ "/etc/passwd", EPERM },
+		{ "/usr/bin/../../etc/passwd", EPERM },
 		{ "/bin/there-is-no-such-program", ENOENT },
 		{ "sh", EINVAL },
 		{ "", EINVAL },
 		{ "/bin/sh/x", ENOTDIR },
 		{ plain, EACCES },
-		{ link, EACCES },
-		{ folder, EACCES },
+		{ link, EPERM },
+		{ folder, EPERM },
 	};
 
 	(void)state;
