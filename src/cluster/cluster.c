@@ -91,7 +91,8 @@ static int plan_lists(struct cluster *cluster, uint32_t bucket_count)
 	bucketing_set_plan(&cluster->bucketing, &cluster->plan);
 	return sort_setup_refuse_memory(
 		cluster->sort_config, cluster->plan.memory_bytes,
-		cluster->rank.machine_count, cluster->failure);
+		input->record_count, cluster->rank.machine_count,
+		cluster->failure);
 }
 
 /* The plan, and the memory. */

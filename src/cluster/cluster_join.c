@@ -13,7 +13,6 @@
 #include "net/interface.h"
 #include "sort/key_probe.h"
 #include "sort/sort_setup.h"
-#include "system/allowance.h"
 #include "system/machine.h"
 #include "system/numa.h"
 
@@ -110,10 +109,15 @@ void cluster_keep_to_cpus(const struct cluster *cluster)
 
 uint64_t cluster_memory_bytes(const struct cluster *cluster)
 {
+	struct sort_memory memory;
+
 	if (cluster->sort_config->memory_bytes > 0)
 		return cluster->sort_config->memory_bytes;
-	return MAX(1, MEMORY_SHARE(allowance_memory_bytes() /
-				   cluster->rank.machine_count));
+	/* Each rank gets about as many records as it has. */
+	sort_setup_ask_memory(&memory, cluster->sort_config,
+			      cluster->input.record_count,
+			      cluster->rank.machine_count);
+	return MAX(1, MEMORY_SHARE(memory.bytes));
 }
 
 static bool is_small(const struct cluster *cluster)

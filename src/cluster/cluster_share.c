@@ -243,9 +243,9 @@ static int plan_share(struct cluster *cluster, uint64_t received,
 		(cluster_is_by_reference(cluster)
 			 ? 0
 			 : received * cluster->sort_config->shape.size);
-	return sort_setup_refuse_memory(cluster->sort_config,
-					cluster->plan.memory_bytes,
-					cluster->rank.machine_count, failure);
+	return sort_setup_refuse_memory(
+		cluster->sort_config, cluster->plan.memory_bytes,
+		request.record_count, cluster->rank.machine_count, failure);
 }
 
 /* Our own share of our own records, with their slots in the share. */

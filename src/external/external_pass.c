@@ -68,6 +68,52 @@ void external_end_pass(struct external *external)
 		destination_take_wait_ns(&external->destination);
 }
 
+/* --- timelines -------------------------------------------------------------
+ */
+
+/* Each team has lanes of its own, and one of them the file. */
+int external_open_traces(struct external *external, struct failure *failure)
+{
+	struct sort_trace *reading = &external->reading_trace;
+	struct sort_trace *ordering = &external->ordering_trace;
+	unsigned workers = external->request.worker_count;
+	int error = sort_trace_open(ordering, &external->destination.files,
+				    &external->input, failure);
+
+	if (error == 0)
+		error = sort_trace_add_lanes(reading, workers,
+					     SORT_TRACE_SPANS_MAX, failure);
+	if (error == 0)
+		error = sort_trace_add_lanes(ordering, workers,
+					     SORT_TRACE_SPANS_MAX, failure);
+	return error;
+}
+
+int external_write_trace(struct external *external, struct failure *failure)
+{
+	struct trace_lane reading[THREAD_POOL_WORKERS_MAX];
+	struct trace_lane ordering[THREAD_POOL_WORKERS_MAX];
+	struct trace_lane lanes[THREAD_POOL_WORKERS_MAX];
+	struct trace_process teams[2 + LANES_MAX] = {
+		{ .name = "read",
+		  .origin_ns = external->result->begin_ns,
+		  .lanes = reading,
+		  .lane_count = external->reading_trace.lane_count },
+		{ .name = "order and write",
+		  .origin_ns = external->result->begin_ns,
+		  .lanes = ordering,
+		  .lane_count = external->ordering_trace.lane_count },
+	};
+	unsigned count;
+
+	sort_trace_copy_lanes(&external->reading_trace, reading);
+	sort_trace_copy_lanes(&external->ordering_trace, ordering);
+	count = reading_lanes_copy_traces(
+		&external->lanes, external->result->begin_ns, teams + 2, lanes);
+	return sort_trace_write(&external->ordering_trace, teams, 2 + count,
+				failure);
+}
+
 /* --- progress --------------------------------------------------------------
  */
 

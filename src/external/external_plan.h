@@ -51,6 +51,15 @@ struct external_request {
 	unsigned source_count;
 	uint64_t kept_records, kept_most;
 	uint64_t index_records; /* that its runs may have, if that is more */
+	/* What decided on the workers, as of sort_setup.h, or "memory"; and on
+	 * memory_bytes: "--memory", or as of allowance.h, or "scratch files",
+	 * which are memory. */
+	const char *threads_source, *memory_source;
+	/* What outputs take, which are memory themselves. */
+	uint64_t output_bytes;
+	/* If all scratch files are memory: what is available for them and
+	 * memory_bytes together; else 0. */
+	uint64_t available_bytes;
 };
 
 enum external_way {

@@ -6,26 +6,82 @@
 #include "base/base.h"
 #include "base/format.h"
 #include "sort/sort_setup.h"
-#include "system/allowance.h"
+#include "system/ramdisk.h"
 
 /* Of what the machine has, if the user has not said how much to take: the rest
  * is for others, and for the page cache. */
 #define MEMORY_SHARE(available) ((available) / 4 * 3)
+/* No machine has more. */
+#define MEMORY_MAX ((uint64_t)1 << 52)
+
+/* Where all scratch files are memory, they must fit there beside the sort. */
+static bool scratch_is_memory(const struct external_config *config)
+{
+	unsigned count = config->rank_count > 1 ? 0 : config->scratch_count;
+	unsigned found = 0;
+
+	while (found < count && ramdisk_has(config->scratch_paths[found]))
+		found++;
+	return count > 0 && found == count;
+}
+
+static bool is_unknown(const struct external_request *request)
+{
+	return request->record_count == EXTERNAL_RECORDS_UNKNOWN;
+}
+
+/* The user may not know of files that are memory themselves.  What ranks may
+ * take is known by now. */
+static bool must_ask(const struct external_request *request,
+		     const struct external_config *config)
+{
+	if (request->memory_bytes == 0)
+		return true;
+	return config->rank_count <= 1 &&
+	       (scratch_is_memory(config) ||
+		sort_setup_output_memory(config->sort, 1) > 0);
+}
+
+/* The output of a stream that fits into the memory takes as much again. */
+static void ask_memory(struct external_request *request,
+		       const struct external_config *config)
+{
+	bool takes_output = sort_setup_output_memory(config->sort, 1) > 0;
+	uint64_t given = request->memory_bytes;
+	struct sort_memory memory;
+	uint64_t most;
+
+	sort_setup_ask_memory(&memory, config->sort,
+			      is_unknown(request) ? 0 : request->record_count,
+			      1);
+	most = MIN(memory.bytes, MEMORY_MAX);
+	request->output_bytes = memory.output_bytes;
+	if (scratch_is_memory(config) && !is_unknown(request))
+		request->available_bytes = most;
+	if (given == 0 || given > most)
+		most = MEMORY_SHARE(most);
+	if (takes_output && is_unknown(request))
+		most /= 2;
+	if (given > 0 && given <= most)
+		return;
+	request->memory_bytes = MAX(1, most);
+	request->memory_source = memory.source;
+}
 
 void external_request_make(struct external_request *request,
 			   const struct external_config *config,
 			   uint64_t record_count, unsigned cpu_count)
 {
+	uint64_t records = MAX(record_count, config->planned_records);
+	unsigned cpus = config->threads_max > 0
+				? MIN(config->threads_max, cpu_count)
+				: cpu_count;
+
 	*request = (struct external_request){
 		.shape = config->sort->shape,
 		.record_count = MAX(record_count, config->planned_records),
 		.memory_bytes = config->sort->memory_bytes,
-		.worker_count = sort_setup_workers(
-			config->sort,
-			MAX(record_count, config->planned_records),
-			config->threads_max > 0
-				? MIN(config->threads_max, cpu_count)
-				: cpu_count),
+		.worker_count = sort_setup_workers(config->sort, records, cpus),
 		.may_have_fewer = config->sort->threads == 0,
 		.runs_max = config->runs_max,
 		.codec = config->codec,
@@ -38,9 +94,11 @@ void external_request_make(struct external_request *request,
 		.keeper_count = config->keeper_count,
 		.index_records = config->records_max,
 	};
-	if (request->memory_bytes == 0)
-		request->memory_bytes =
-			MEMORY_SHARE(allowance_memory_bytes());
+	request->threads_source = sort_setup_threads_source(
+		config->sort, records, cpus, request->worker_count);
+	request->memory_source = "--memory";
+	if (must_ask(request, config))
+		ask_memory(request, config);
 }
 
 /* Half the threads may take twice as long for each byte, where the CPU and not
@@ -69,14 +127,12 @@ int external_request_choose(struct external_request *request,
 			continue;
 		*plan = half;
 		request->worker_count = tried.worker_count;
+		request->threads_source = "memory";
 		bar = moved(&half);
 		error = 0;
 	}
 	return error;
 }
-
-/* No machine has more. */
-#define MEMORY_MAX ((uint64_t)1 << 52)
 
 static bool suffices(struct external_request *request, uint64_t memory_bytes)
 {
@@ -127,7 +183,7 @@ static int refuse_memory(const struct external_request *request,
 			 const struct external_config *config,
 			 struct failure *failure)
 {
-	bool is_given = config->sort->memory_bytes > 0;
+	bool is_given = request->memory_bytes == config->sort->memory_bytes;
 	const char *what = is_given ? "--memory" : "memory";
 	uint64_t least = external_request_memory_min(request);
 	char needed[FORMAT_SIZE_BYTES], allowed[FORMAT_SIZE_BYTES];
@@ -139,8 +195,11 @@ static int refuse_memory(const struct external_request *request,
 	if (least == UINT64_MAX)
 		return failure_set(failure, EXIT_RESOURCES, what, 0,
 				   "no memory suffices to sort this");
-	if (request->worker_count > 1 && !request->may_have_fewer &&
-	    fewer_threads_min(request) <= request->memory_bytes)
+	if (request->output_bytes > 0)
+		snprintf(fewer, sizeof(fewer),
+			 " beside the output, which is memory");
+	else if (request->worker_count > 1 && !request->may_have_fewer &&
+		 fewer_threads_min(request) <= request->memory_bytes)
 		snprintf(fewer, sizeof(fewer), ": with --threads=1 it takes %s",
 			 format_size_up(one, fewer_threads_min(request)));
 	return failure_set(failure, EXIT_RESOURCES, what, 0,
@@ -150,13 +209,55 @@ static int refuse_memory(const struct external_request *request,
 			   is_given ? "allowed" : "available", fewer);
 }
 
+/* With scratch files that are memory. */
+static bool fits(const struct external_request *request,
+		 const struct external_plan *plan)
+{
+	return request->available_bytes == 0 || plan->scratch_bytes == 0 ||
+	       request->memory_bytes + plan->scratch_bytes <=
+		       request->available_bytes;
+}
+
+/* Less for the sort leaves more for its scratch files, which hardly grow by as
+ * much. */
+static int leave_room(struct external_request *request,
+		      struct external_plan *plan, struct failure *failure)
+{
+	unsigned workers = request->worker_count;
+	char needed[FORMAT_SIZE_BYTES], available[FORMAT_SIZE_BYTES];
+	uint64_t least = UINT64_MAX;
+	int error = 0;
+
+	while (error == 0 && !fits(request, plan)) {
+		least = MIN(least, request->memory_bytes + plan->scratch_bytes);
+		request->memory_bytes /= 2;
+		request->memory_source = "scratch files";
+		request->worker_count = workers;
+		error = external_request_choose(request, plan);
+	}
+	if (error == 0)
+		return 0;
+	return failure_set(
+		failure, EXIT_RESOURCES, "memory", 0,
+		"sorting this takes %s with its scratch files, which "
+		"are memory where -T or TMPDIR has them, and %s are "
+		"available",
+		format_size_up(needed, least),
+		format_size_down(available, request->available_bytes));
+}
+
 int external_request_plan(struct external_request *request,
 			  const struct external_config *config,
 			  struct external_plan *plan, struct failure *failure)
 {
-	if (external_request_choose(request, plan) == 0)
+	unsigned workers = request->worker_count;
+
+	if (external_request_choose(request, plan) < 0)
+		return refuse_memory(request, config, failure);
+	if (fits(request, plan))
 		return 0;
-	return refuse_memory(request, config, failure);
+	request->worker_count = workers;
+	return leave_room(request, plan, failure);
 }
 
 struct codec_work external_request_work(const struct external_request *request,

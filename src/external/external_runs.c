@@ -5,6 +5,8 @@
 
 #include "base/format.h"
 #include "external/external_state.h"
+#include "sort/sort_setup.h"
+#include "system/allowance.h"
 #include "system/numa.h"
 
 /* --- the ordering team: empty a batch ---------------------------------------
@@ -161,11 +163,55 @@ int external_open_scratch(struct external *external)
 	return error;
 }
 
+/* What the kernel takes beside files that are memory: a part of their size. */
+#define KERNEL_PART 32
+
+/* What the sort is yet to take of its memory, and the output, come first. */
+void external_bound_scratch(struct external *external)
+{
+	const struct external_request *request = &external->request;
+	uint64_t own = allowance_taken_bytes(), bytes;
+
+	if (request->rank_count > 1 || !scratch_has_memory(&external->scratch))
+		return;
+	own = request->memory_bytes - MIN(request->memory_bytes, own);
+	own += request->output_bytes;
+	bytes = allowance_memory_bytes();
+	bytes -= MIN(bytes, own);
+	if (external->reads_streams &&
+	    sort_setup_output_memory(external->config->sort, 1) > 0)
+		bytes /= 2;
+	scratch_bound_memory(&external->scratch, bytes - bytes / KERNEL_PART);
+}
+
+/* The sizes of other outputs were known when the memory was planned. */
+int external_refuse_output(const struct external *external,
+			   struct failure *failure)
+{
+	uint64_t bytes = sort_setup_output_memory(external->config->sort,
+						  external->input.record_count);
+	char needed[FORMAT_SIZE_BYTES], available[FORMAT_SIZE_BYTES];
+	struct allowance allowance;
+
+	if (bytes == 0)
+		return 0;
+	allowance_read(&allowance);
+	if (bytes + bytes / KERNEL_PART <=
+	    allowance.memory_bytes + allowance.swap_bytes)
+		return 0;
+	return failure_set(failure, EXIT_RESOURCES, "memory", 0,
+			   "the output takes %s of it where it is to lie, and "
+			   "%s are available",
+			   format_size_up(needed, bytes),
+			   format_size_down(available, allowance.memory_bytes));
+}
+
 static int reserve_scratch(struct external *external)
 {
 	struct failure failure;
 	int error = 0;
 
+	external_bound_scratch(external);
 	if (external->plan.scratch_bytes > 0)
 		error = scratch_reserve(&external->scratch,
 					external->plan.scratch_bytes, &failure);

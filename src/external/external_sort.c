@@ -222,15 +222,19 @@ static void open_sinks(struct external *external)
 bool external_begin_output(struct external *external)
 {
 	struct failure failure;
-	int error;
+	int error = 0;
 
 	if (external->reads_streams)
 		external->input.record_count = external->streams.record_count;
 	/* The output may lie on the same disk. */
 	if (external->reads_streams && external->scratch.directory_count > 0)
 		scratch_trim(&external->scratch);
-	error = destination_begin(&external->destination,
-				  external->input.record_count, &failure);
+	if (external->reads_streams)
+		error = external_refuse_output(external, &failure);
+	if (error == 0)
+		error = destination_begin(&external->destination,
+					  external->input.record_count,
+					  &failure);
 	if (error)
 		external_fail(external, &failure);
 	return error == 0;
@@ -255,49 +259,6 @@ static int start_threads(struct external *external, struct failure *failure)
 	if (error == 0)
 		error = reading_lanes_start(&external->lanes, failure);
 	return error;
-}
-
-/* Each team has lanes of its own, and one of them the file. */
-static int open_traces(struct external *external, struct failure *failure)
-{
-	struct sort_trace *reading = &external->reading_trace;
-	struct sort_trace *ordering = &external->ordering_trace;
-	unsigned workers = external->request.worker_count;
-	int error = sort_trace_open(ordering, &external->destination.files,
-				    &external->input, failure);
-
-	if (error == 0)
-		error = sort_trace_add_lanes(reading, workers,
-					     SORT_TRACE_SPANS_MAX, failure);
-	if (error == 0)
-		error = sort_trace_add_lanes(ordering, workers,
-					     SORT_TRACE_SPANS_MAX, failure);
-	return error;
-}
-
-static int write_trace(struct external *external, struct failure *failure)
-{
-	struct trace_lane reading[THREAD_POOL_WORKERS_MAX];
-	struct trace_lane ordering[THREAD_POOL_WORKERS_MAX];
-	struct trace_lane lanes[THREAD_POOL_WORKERS_MAX];
-	struct trace_process teams[2 + LANES_MAX] = {
-		{ .name = "read",
-		  .origin_ns = external->result->begin_ns,
-		  .lanes = reading,
-		  .lane_count = external->reading_trace.lane_count },
-		{ .name = "order and write",
-		  .origin_ns = external->result->begin_ns,
-		  .lanes = ordering,
-		  .lane_count = external->ordering_trace.lane_count },
-	};
-	unsigned count;
-
-	sort_trace_copy_lanes(&external->reading_trace, reading);
-	sort_trace_copy_lanes(&external->ordering_trace, ordering);
-	count = reading_lanes_copy_traces(
-		&external->lanes, external->result->begin_ns, teams + 2, lanes);
-	return sort_trace_write(&external->ordering_trace, teams, 2 + count,
-				failure);
 }
 
 static void wire(struct external *external)
@@ -381,7 +342,7 @@ int external_prepare(struct external *external, struct failure *failure)
 		error = destination_open(&external->destination,
 					 external->input.record_count, failure);
 	if (error == 0)
-		error = open_traces(external, failure);
+		error = external_open_traces(external, failure);
 	if (error == 0)
 		error = start_threads(external, failure);
 	if (error == 0)
@@ -417,7 +378,7 @@ static int commit(struct external *external, struct failure *failure)
 		destination_finish(destination, external->next_record, failure);
 
 	if (error == 0 && trace->path)
-		error = write_trace(external, failure);
+		error = external_write_trace(external, failure);
 	if (error == 0)
 		error = destination_commit(destination,
 					   trace->path ? &trace->file : NULL,
@@ -553,7 +514,27 @@ static void measure(struct external *external,
 			 &explanation->unmeasured);
 }
 
-/* A directory with too little room is no failure: its room is told. */
+/* The output takes its room first, as in the sort itself. */
+static int find_refusal(struct external *external, struct failure *refusal)
+{
+	const struct external_config *config = external->config;
+	int error = destination_open(&external->destination,
+				     external->input.record_count, refusal);
+
+	if (error == 0)
+		error = scratch_open(&external->scratch, config->scratch_paths,
+				     config->scratch_count, refusal);
+	if (error)
+		return error;
+	external_bound_scratch(external);
+	if (external->plan.scratch_bytes == 0)
+		return 0;
+	return scratch_reserve(&external->scratch, external->plan.scratch_bytes,
+			       refusal);
+}
+
+/* Too little room for files is told with the plan; a file or folder that can't
+ * be used ends it. */
 static int explain(struct external *external,
 		   struct external_explanation *explanation,
 		   struct failure *failure)
@@ -561,18 +542,22 @@ static int explain(struct external *external,
 	const struct external_config *config = external->config;
 	int error = begin_input(external, failure);
 
-	if (error == 0)
-		error = scratch_open(&external->scratch, config->scratch_paths,
-				     config->scratch_count, failure);
 	if (error)
 		return error;
+	error = find_refusal(external, &explanation->refusal);
+	if (error && error != -ENOSPC) {
+		*failure = explanation->refusal;
+		return error;
+	}
+	if (error == 0)
+		explanation->refusal.status = EXIT_DONE;
 	explanation->whole_records = external->input.record_count;
 	explanation->request = external->request;
 	explanation->request.lanes = NULL; /* which goes with the state */
 	explanation->plan = external->plan;
 	explanation->rates = config->rates;
-	explanation->directory_count = config->scratch_count;
-	for (unsigned d = 0; d < config->scratch_count; d++)
+	explanation->directory_count = external->scratch.directory_count;
+	for (unsigned d = 0; d < explanation->directory_count; d++)
 		explanation->room_bytes[d] =
 			scratch_room(&external->scratch, d);
 	if (config->rates.read == 0)

@@ -143,6 +143,9 @@ struct external_explanation {
 	 * or NULL. */
 	uint64_t whole_records;
 	const char *refused;
+	/* What would end the sort before it reads anything: the files need more
+	 * room than there is.  EXIT_DONE: nothing. */
+	struct failure refusal;
 	struct external_request request;
 	struct external_plan plan;
 	/* All rates are 0 if they were neither given nor could be measured:

@@ -104,6 +104,10 @@ void external_fill_result(struct external *external);
 /* Give back all that is still open, however far the sort has come. */
 void external_close(struct external *external);
 
+/* The timelines of both teams, and the file that gets them. */
+int external_open_traces(struct external *external, struct failure *failure);
+int external_write_trace(struct external *external, struct failure *failure);
+
 /* A pass begins and ends: what it has taken is added to details->passes[]. */
 void external_begin_pass(struct external *external, enum external_pass pass);
 void external_end_pass(struct external *external);
@@ -137,6 +141,11 @@ int external_open_scratch(struct external *external);
 
 /* The same, with room for what the plan expects; before the first stripe. */
 int external_begin_scratch(struct external *external);
+/* When a stream has ended, whose output is memory: is there as much? */
+int external_refuse_output(const struct external *external,
+			   struct failure *failure);
+/* Where scratch files are memory: they get what is left of it. */
+void external_bound_scratch(struct external *external);
 
 /* All workers have handed their chunks over: wait until they are written. */
 bool external_check_sink(struct external *external, struct sink *sink);

@@ -123,6 +123,8 @@ static const char *describe_limit(const struct scratch_directory *directory,
 
 	if (directory->bytes_max == FAT_FILE_BYTES)
 		return "in files of 4 GiB, FAT's largest";
+	if (directory->is_memory)
+		return "of memory left";
 	snprintf(text, 64, "in files of %s, by RLIMIT_FSIZE",
 		 format_size(size, directory->bytes_max));
 	return text;
@@ -447,13 +449,6 @@ static bool is_memory(const struct statfs *fs)
 	return fs->f_type == TMPFS_MAGIC || fs->f_type == RAMFS_MAGIC;
 }
 
-bool scratch_is_memory(const char *path)
-{
-	struct statfs fs;
-
-	return statfs(path, &fs) == 0 && is_memory(&fs);
-}
-
 /* How large a file may become; UINT64_MAX: nothing limits it. */
 static uint64_t find_bytes_max(bool is_fat)
 {
@@ -544,6 +539,34 @@ int scratch_open(struct scratch *scratch, const char *const *paths,
 	else
 		look_at_room(scratch);
 	return error;
+}
+
+static unsigned count_in_memory(const struct scratch *scratch)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < scratch->directory_count; i++)
+		count += scratch->directories[i].is_memory;
+	return count;
+}
+
+bool scratch_has_memory(const struct scratch *scratch)
+{
+	return count_in_memory(scratch) > 0;
+}
+
+void scratch_bound_memory(struct scratch *scratch, uint64_t bytes)
+{
+	unsigned count = count_in_memory(scratch);
+
+	for (unsigned i = 0; i < scratch->directory_count; i++) {
+		struct scratch_directory *directory = &scratch->directories[i];
+		uint64_t part = ROUND_DOWN(bytes / MAX(1, count), PAGE_BYTES);
+
+		if (directory->is_memory)
+			directory->bytes_max = MIN(directory->bytes_max, part);
+	}
+	look_at_room(scratch);
 }
 
 void scratch_close(struct scratch *scratch)

@@ -79,10 +79,6 @@ struct scratch_place {
 	uint64_t offset_bytes; /* a multiple of PAGE_BYTES */
 };
 
-/* True if what files in this directory hold takes memory: it is a tmpfs or a
- * ramfs. */
-bool scratch_is_memory(const char *path);
-
 /*
  * Make a file in each of `count` directories, at least one.  The paths are
  * borrowed until scratch_close().  A directory that has no room for a file is
@@ -93,6 +89,13 @@ bool scratch_is_memory(const char *path);
  */
 int scratch_open(struct scratch *scratch, const char *const *paths,
 		 unsigned count, struct failure *failure);
+
+/* Some files are memory: what they hold takes it. */
+bool scratch_has_memory(const struct scratch *scratch);
+
+/* Files that are memory get no more than this together, before any stripe is
+ * taken. */
+void scratch_bound_memory(struct scratch *scratch, uint64_t bytes);
 
 /*
  * Stripes of so many bytes will be taken from now on, each counted in whole

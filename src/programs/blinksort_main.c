@@ -378,7 +378,7 @@ static int suppose(struct options *options, struct sorter_result *result,
 static int sort(struct options *options, struct sorter_result *result,
 		struct failure *failure)
 {
-	const struct sorter_config *config = &options->config;
+	struct sorter_config fewer = options->config; /* threads, maybe */
 	int error;
 
 	if (options->suppose.rank_count > 0)
@@ -389,7 +389,12 @@ static int sort(struct options *options, struct sorter_result *result,
 		options->is_external = true;
 		return sort_beyond_memory(options, result, failure);
 	}
-	error = sorter_run(config, result, failure);
+	error = sorter_run(&fewer, result, failure);
+	if (error && result->fitting_threads > 0) {
+		fewer.threads = result->fitting_threads;
+		error = sorter_run(&fewer, result, failure);
+		result->threads_source = "memory";
+	}
 	if (error == 0 || !result->exceeds_memory)
 		return error;
 	options->is_external = true;
@@ -401,6 +406,7 @@ static int explain(const struct options *options,
 		   const struct sorter_result *result)
 {
 	bool json = options_given(&options->reader, OPTION_JSON);
+	int status;
 
 	if (options->is_external && json)
 		external_report_explain_json(&options->external.config,
@@ -410,7 +416,10 @@ static int explain(const struct options *options,
 					&options->explanation);
 	else
 		external_report_explain_memory(result, json);
-	return stdout_finish();
+	status = stdout_finish();
+	if (status == EXIT_DONE && options->is_external)
+		status = options->explanation.refusal.status;
+	return status;
 }
 
 /* --- reporting ------------------------------------------------------------ */

@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "base/log.h"
 #include "base/parse.h"
+#include "system/ramdisk.h"
 
 int external_options_scratch(struct options_reader *reader,
 			     struct external_options *options,
@@ -86,8 +87,10 @@ void external_options_complete(struct external_options *options,
 
 void external_options_warn(const struct external_options *options)
 {
+	if (options->config.sort->memory_bytes == 0)
+		return;
 	for (unsigned i = 0; i < options->config.scratch_count; i++)
-		if (scratch_is_memory(options->scratch_paths[i]))
+		if (ramdisk_has(options->scratch_paths[i]))
 			log_warnx("%s: scratch files here are memory, which "
 				  "--memory does not count",
 				  options->scratch_paths[i]);

@@ -29,7 +29,8 @@ int external_options_rates(struct options_reader *reader,
 void external_options_complete(struct external_options *options,
 			       const char *output_path);
 
-/* Print a line for each folder whose files are memory (tmpfs). */
+/* If the user has said how much memory to take: print a line for each folder
+ * whose files are memory (tmpfs). */
 void external_options_warn(const struct external_options *options);
 
 #endif /* EXTERNAL_OPTIONS_H */

@@ -1,6 +1,7 @@
 #include "programs/external_report.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,6 +19,33 @@
 struct texts {
 	char text[6][FORMAT_SIZE_BYTES];
 };
+
+/* What decided on the memory and the threads, as people call it. */
+static const char *describe_source(const char *source)
+{
+	static const char *const texts[][2] = {
+		{ "machine", "what the machine has" },
+		{ "cgroup", "what its control group leaves" },
+		{ "cpus", "the CPUs that it may use" },
+		{ "quota", "the CPU quota of its control group" },
+		{ "input", "the size of the input" },
+		{ "memory", "the memory" },
+		{ "scratch files", "its scratch files, which are memory" },
+	};
+
+	for (unsigned i = 0; i < ARRAY_LEN(texts); i++)
+		if (strcmp(source, texts[i][0]) == 0)
+			return texts[i][1];
+	return source;
+}
+
+static void print_limits(const char *memory, const char *threads)
+{
+	printf("limits    threads by %s", describe_source(threads));
+	if (memory)
+		printf(", memory by %s", describe_source(memory));
+	putchar('\n');
+}
 
 static void print_plan(const struct external_explanation *explanation)
 {
@@ -39,6 +67,7 @@ static void print_plan(const struct external_explanation *explanation)
 	       request->record_count, size);
 	printf("threads   %u read, and as many sort and write\n",
 	       request->worker_count);
+	print_limits(request->memory_source, request->threads_source);
 	if (plan->way != EXTERNAL_BY_RUNS) {
 		printf("memory    %s: %s\n",
 		       format_size(t.text[0], request->memory_bytes),
@@ -163,6 +192,23 @@ void external_report_explain(const struct external_config *config,
 	if (explanation->refused)
 		printf("refused   blinksort does not do that: %s\n",
 		       explanation->refused);
+	if (explanation->refusal.status != EXIT_DONE)
+		printf("refused   %s%s%s\n",
+		       explanation->refusal.what ? explanation->refusal.what
+						 : "",
+		       explanation->refusal.what ? ": " : "",
+		       explanation->refusal.why);
+}
+
+static void print_sources(const char *memory, const char *threads)
+{
+	printf("\"memory_source\": ");
+	if (memory)
+		format_json_string(stdout, memory);
+	else
+		printf("null");
+	printf(", \"threads_source\": ");
+	format_json_string(stdout, threads);
 }
 
 void external_report_explain_memory(const struct sorter_result *result,
@@ -170,19 +216,23 @@ void external_report_explain_memory(const struct sorter_result *result,
 {
 	char size[FORMAT_SIZE_BYTES], memory[FORMAT_SIZE_BYTES];
 
-	if (json)
+	if (json) {
 		printf("{\"fits\": true, \"records\": %" PRIu64
 		       ", \"bytes\": %" PRIu64 ", \"memory_bytes\": %" PRIu64
-		       "}\n",
+		       ", \"threads\": %u, ",
 		       result->record_count, result->size_bytes,
-		       result->memory_bytes);
-	else
-		printf("input     %s: %" PRIu64 " records\n"
-		       "memory    %s suffice: it is sorted at once, without "
-		       "scratch files\n",
-		       format_size(size, result->size_bytes),
-		       result->record_count,
-		       format_size(memory, result->memory_bytes));
+		       result->memory_bytes, result->threads);
+		print_sources(result->memory_source, result->threads_source);
+		puts("}");
+		return;
+	}
+	printf("input     %s: %" PRIu64 " records\n"
+	       "memory    %s suffice: it is sorted at once, without scratch "
+	       "files\n",
+	       format_size(size, result->size_bytes), result->record_count,
+	       format_size(memory, result->memory_bytes));
+	printf("threads   %u\n", result->threads);
+	print_limits(result->memory_source, result->threads_source);
 }
 
 /* --- JSON ------------------------------------------------------------------
@@ -223,6 +273,22 @@ static void print_forecast(const struct external_forecast *forecast)
 	putchar(']');
 }
 
+static void print_refused(const struct external_explanation *explanation)
+{
+	const struct failure *refusal = &explanation->refusal;
+	char text[FAILURE_WHY_BYTES + PATH_MAX];
+
+	snprintf(text, sizeof(text), "%s%s%s",
+		 refusal->what ? refusal->what : "", refusal->what ? ": " : "",
+		 refusal->why);
+	if (refusal->status != EXIT_DONE)
+		format_json_string(stdout, text);
+	else if (explanation->refused)
+		format_json_string(stdout, explanation->refused);
+	else
+		printf("null");
+}
+
 void external_report_explain_json(
 	const struct external_config *config,
 	const struct external_explanation *explanation)
@@ -258,14 +324,11 @@ void external_report_explain_json(
 			printf(", \"free_bytes\": %" PRIu64 "}",
 			       explanation->room_bytes[d]);
 	}
-	printf("], \"threads\": %u, \"ranks\": %u, \"whole_records\": %" PRIu64
-	       ", \"refused\": ",
-	       request->worker_count, MAX(1, request->rank_count),
-	       explanation->whole_records);
-	if (explanation->refused)
-		format_json_string(stdout, explanation->refused);
-	else
-		printf("null");
+	printf("], \"threads\": %u, ", request->worker_count);
+	print_sources(request->memory_source, request->threads_source);
+	printf(", \"ranks\": %u, \"whole_records\": %" PRIu64 ", \"refused\": ",
+	       MAX(1, request->rank_count), explanation->whole_records);
+	print_refused(explanation);
 	printf(", ");
 	print_rates(&explanation->rates);
 	printf(", ");

@@ -103,6 +103,9 @@ int suppose_options_explain(const struct suppose_options *suppose,
 	*result = (struct sorter_result){
 		.record_count = count,
 		.size_bytes = count * size,
+		.threads = explanation->request.worker_count,
+		.threads_source = explanation->request.threads_source,
+		.memory_source = explanation->request.memory_source,
 		.memory_bytes =
 			suppose->rank_count > 1
 				? together_bytes(suppose, &explanation->request)

@@ -7,6 +7,7 @@
 #include "kernels/splitters.h"
 #include "system/allowance.h"
 #include "system/numa.h"
+#include "system/ramdisk.h"
 
 /* Without --memory, a plan of up to this is not compared with what the machine
  * has: where that is missing, more than a sort is in trouble. */
@@ -31,6 +32,19 @@ unsigned sort_setup_workers(const struct sorter_config *config,
 	    (workers <= UNASKED_WORKERS && bytes < UNASKED_QUOTA_BYTES))
 		return workers;
 	return MIN(workers, allowance_quota_cpus());
+}
+
+const char *sort_setup_threads_source(const struct sorter_config *config,
+				      uint64_t record_count, unsigned cpu_count,
+				      unsigned workers)
+{
+	uint64_t bytes = record_count * config->shape.size;
+
+	if (config->threads > 0)
+		return "--threads";
+	if (workers >= MIN(cpu_count, THREAD_POOL_WORKERS_MAX))
+		return "cpus";
+	return workers == plan_workers(bytes, cpu_count) ? "input" : "quota";
 }
 
 int sort_setup_plan(struct plan *plan, const struct plan_request *request,
@@ -92,27 +106,143 @@ int sort_setup_output_sizes(struct output *output,
 	return output_set_sizes(output, sizes_bytes, failure);
 }
 
-int sort_setup_refuse_memory(const struct sorter_config *config,
-			     uint64_t needed_bytes, unsigned sorts_on_machine,
-			     struct failure *failure)
+uint64_t sort_setup_output_memory(const struct sorter_config *config,
+				  uint64_t record_count)
 {
-	uint64_t limit = config->memory_bytes;
-	char needed[FORMAT_SIZE_BYTES], available[FORMAT_SIZE_BYTES];
-	bool is_given = limit != 0;
+	uint64_t sizes_bytes[OUTPUT_FILES_MAX], sum = 0;
 
-	/* Asking takes 0.2 ms, a tenth of a small sort. */
-	if (limit == 0 && needed_bytes <= UNASKED_BYTES)
+	if (config->outputs_are_devices)
 		return 0;
-	if (limit == 0)
-		limit = allowance_memory_bytes() / sorts_on_machine;
-	if (needed_bytes <= limit)
+	divide(config, record_count, sizes_bytes);
+	for (unsigned i = 0; i < config->output_count; i++)
+		if (ramdisk_has(config->output_paths[i]))
+			sum += sizes_bytes[i];
+	return sum;
+}
+
+static uint64_t less_or_none(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+void sort_setup_ask_memory(struct sort_memory *memory,
+			   const struct sorter_config *config,
+			   uint64_t record_count, unsigned sorts_on_machine)
+{
+	uint64_t output = sort_setup_output_memory(config, record_count);
+	struct allowance allowance;
+
+	allowance_read(&allowance);
+	memory->source = allowance_source_name(allowance.memory_source);
+	memory->output_bytes =
+		less_or_none(output, allowance.swap_bytes / sorts_on_machine);
+	memory->bytes = less_or_none(allowance.memory_bytes / sorts_on_machine,
+				     memory->output_bytes);
+}
+
+/* What the sort may take; UINT64_MAX: too little to ask for.  The user does not
+ * know of outputs that are memory themselves. */
+static void find_limit(struct sort_memory *limit,
+		       const struct sorter_config *config,
+		       uint64_t needed_bytes, uint64_t record_count,
+		       unsigned sorts_on_machine)
+{
+	uint64_t given = config->memory_bytes;
+	uint64_t size = record_count * config->shape.size;
+	bool must_ask = given == 0 && needed_bytes > UNASKED_BYTES;
+
+	const struct sort_memory unasked = {
+		.bytes = given > 0 ? given : UINT64_MAX,
+		.source = given > 0 ? "--memory" : NULL,
+	};
+
+	*limit = unasked;
+	if (must_ask || (needed_bytes + size > UNASKED_BYTES &&
+			 sort_setup_output_memory(config, record_count) > 0))
+		sort_setup_ask_memory(limit, config, record_count,
+				      sorts_on_machine);
+	if (limit->bytes > unasked.bytes)
+		*limit = unasked;
+}
+
+static int refuse_above(const struct sort_memory *limit,
+			const struct sorter_config *config,
+			uint64_t needed_bytes, struct failure *failure)
+{
+	char needed[FORMAT_SIZE_BYTES], available[FORMAT_SIZE_BYTES];
+	bool is_given = limit->bytes == config->memory_bytes;
+
+	if (needed_bytes <= limit->bytes)
 		return 0;
 	format_size_up(needed, needed_bytes);
-	format_size_down(available, limit);
-	return failure_set(failure, EXIT_RESOURCES,
-			   is_given ? "--memory" : "memory", 0,
-			   "sorting this takes up to %s, and %s are %s", needed,
-			   available, is_given ? "allowed" : "available");
+	format_size_down(available, limit->bytes);
+	return failure_set(
+		failure, EXIT_RESOURCES, is_given ? "--memory" : "memory", 0,
+		"sorting this takes up to %s, and %s are %s%s", needed,
+		available, is_given ? "allowed" : "available",
+		limit->output_bytes > 0 ? " beside the output, which is memory"
+					: "");
+}
+
+int sort_setup_refuse_memory(const struct sorter_config *config,
+			     uint64_t needed_bytes, uint64_t record_count,
+			     unsigned sorts_on_machine, struct failure *failure)
+{
+	struct sort_memory limit;
+
+	find_limit(&limit, config, needed_bytes, record_count,
+		   sorts_on_machine);
+	return refuse_above(&limit, config, needed_bytes, failure);
+}
+
+static int plan_output(struct plan *plan, struct plan_request *request,
+		       const struct output *output, struct failure *failure)
+{
+	request->chunk_bytes_max = output_chunk_bytes_max(output);
+	request->staging_slots =
+		output_slots_wanted(output, request->worker_count);
+	return sort_setup_plan(plan, request, failure);
+}
+
+/* The half of the workers, the quarter or less that fit; 0: none do. */
+static unsigned fitting_workers(struct plan_request request,
+				const struct output *output,
+				uint64_t memory_bytes)
+{
+	struct failure ignored;
+	struct plan plan;
+
+	while (request.worker_count > 1) {
+		request.worker_count /= 2;
+		if (plan_output(&plan, &request, output, &ignored) == 0 &&
+		    plan.memory_bytes <= memory_bytes)
+			return request.worker_count;
+	}
+	return 0;
+}
+
+int sort_setup_plan_within(struct plan *plan, struct plan_request request,
+			   const struct sorter_config *config,
+			   const struct output *output,
+			   struct sorter_result *result,
+			   struct failure *failure)
+{
+	struct sort_memory limit = { 0 };
+	int error = plan_output(plan, &request, output, failure);
+
+	if (error == 0) {
+		find_limit(&limit, config, plan->memory_bytes,
+			   request.record_count, 1);
+		error = refuse_above(&limit, config, plan->memory_bytes,
+				     failure);
+	}
+	result->memory_source = limit.source;
+	result->exceeds_memory = error != 0;
+	result->memory_bytes = plan->memory_bytes;
+	if (error && config->threads == 0)
+		result->fitting_threads =
+			fitting_workers(request, output, limit.bytes);
+	return error;
 }
 
 /* Who refuses it: most often a limit that was set for this process. */

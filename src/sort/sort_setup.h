@@ -19,6 +19,12 @@
 unsigned sort_setup_workers(const struct sorter_config *config,
 			    uint64_t record_count, unsigned cpu_count);
 
+/* What decided on so many of them: "--threads", "cpus", "quota", or "input",
+ * which is small. */
+const char *sort_setup_threads_source(const struct sorter_config *config,
+				      uint64_t record_count, unsigned cpu_count,
+				      unsigned workers);
+
 /* The topology's nodes, unless they are to be ignored or there is one worker.
  * Before the pool is started. */
 void sort_setup_nodes(struct topology *topology,
@@ -41,11 +47,37 @@ int sort_setup_output_sizes(struct output *output,
 			    const struct sorter_config *config,
 			    uint64_t record_count, struct failure *failure);
 
+/* Memory that the machine has for a sort. */
+struct sort_memory {
+	uint64_t bytes; /* beside what follows */
+	/* Of outputs that are memory (ramdisk.h) and do not fit into swap. */
+	uint64_t output_bytes;
+	const char *source; /* what limits it, see allowance.h */
+};
+
+/* What the outputs of so many records will take of memory. */
+uint64_t sort_setup_output_memory(const struct sorter_config *config,
+				  uint64_t record_count);
+
+/* What this machine has for each of its sorts. */
+void sort_setup_ask_memory(struct sort_memory *memory,
+			   const struct sorter_config *config,
+			   uint64_t record_count, unsigned sorts_on_machine);
+
 /* Refuse a sort that needs more memory than the user allows, or than this
- * machine has for each of its sorts. */
+ * machine has for each of its sorts beside their outputs. */
 int sort_setup_refuse_memory(const struct sorter_config *config,
-			     uint64_t needed_bytes, unsigned sorts_on_machine,
+			     uint64_t needed_bytes, uint64_t record_count,
+			     unsigned sorts_on_machine,
 			     struct failure *failure);
+
+/* Make the plan for this output, or refuse it; then the result says why, and
+ * how many threads would fit. */
+int sort_setup_plan_within(struct plan *plan, struct plan_request request,
+			   const struct sorter_config *config,
+			   const struct output *output,
+			   struct sorter_result *result,
+			   struct failure *failure);
 
 /* An arena for so many bytes in so many pieces. */
 int sort_setup_arena(struct arena *arena, uint64_t bytes, uint64_t pieces,

@@ -64,17 +64,6 @@ static struct plan_request request_plan(const struct sorter *sorter)
 	};
 }
 
-static int make_plan(struct sorter *sorter, struct failure *failure)
-{
-	const struct output *output = &sorter->output;
-	struct plan_request request = request_plan(sorter);
-
-	request.chunk_bytes_max = output_chunk_bytes_max(output);
-	request.staging_slots =
-		output_slots_wanted(output, request.worker_count);
-	return sort_setup_plan(&sorter->plan, &request, failure);
-}
-
 /* Memory for all that the plan takes, without the input.  Besides the parts'
  * pieces there are the touched byte, the sample and its prefixes. */
 static int map_arena(struct sorter *sorter, const struct plan *plan,
@@ -247,12 +236,9 @@ static int prepare(struct sorter *sorter, struct failure *failure)
 
 	if (error)
 		return error;
-	error = make_plan(sorter, failure);
-	if (error == 0)
-		error = sort_setup_refuse_memory(
-			sorter->config, sorter->plan.memory_bytes, 1, failure);
-	sorter->result->exceeds_memory = error != 0;
-	sorter->result->memory_bytes = sorter->plan.memory_bytes;
+	error = sort_setup_plan_within(&sorter->plan, request_plan(sorter),
+				       sorter->config, &sorter->output,
+				       sorter->result, failure);
 	if (error == 0)
 		error = map_memory(sorter, failure);
 	if (error)
@@ -537,6 +523,9 @@ static int sort_files(struct sorter *sorter, struct failure *failure)
 	topology_read(&sorter->topology);
 	workers = sort_setup_workers(config, sorter->input.record_count,
 				     sorter->topology.cpu_count);
+	sorter->result->threads_source =
+		sort_setup_threads_source(config, sorter->input.record_count,
+					  sorter->topology.cpu_count, workers);
 	sort_setup_nodes(&sorter->topology, config, workers);
 	/* Only a number that the user asked for must be had. */
 	if (config->threads > 0)

@@ -67,6 +67,9 @@ struct sorter_result {
 	 * take memory_bytes (0: more than can be planned or mapped), and
 	 * nothing has been written. */
 	bool exceeds_memory;
+	/* Then, of a sort that may choose its threads: so many would take no
+	 * more than there is; 0: none. */
+	unsigned fitting_threads;
 	uint64_t record_count;	/* of the input; of a rank: of its share */
 	uint64_t size_bytes;	/* of these records */
 	uint64_t dropped_count; /* of these records; the others were written */
@@ -75,7 +78,11 @@ struct sorter_result {
 	enum splitters_kind splitters; /* chosen */
 	uint32_t bucket_count;
 	unsigned threads;
-	uint64_t memory_bytes; /* planned */
+	const char *threads_source; /* see sort_setup.h; or "memory" */
+	uint64_t memory_bytes;	    /* planned */
+	/* What limits the memory: "--memory", or as of allowance.h; NULL: that
+	 * was not asked for, as so little suffices. */
+	const char *memory_source;
 	/* Of the nodes where workers have run or memory lies; 0: there is but
 	 * one, or they are ignored, or not counted. */
 	unsigned node_count;

@@ -77,32 +77,38 @@ static uint64_t free_cache_bytes(const char *folder, const char *prefix,
 	return cache - MIN(cache / 2, limit / CACHE_RESERVE_PART);
 }
 
-static uint64_t left_bytes(const char *folder, const char *prefix,
-			   uint64_t limit, uint64_t usage)
+/* v1 says a number near 2^63 for none. */
+#define NO_LIMIT ((uint64_t)1 << 62)
+
+/* What this one group leaves; UINT64_MAX: it sets no limit. */
+static uint64_t left_bytes(const char *folder, uint64_t limit,
+			   const char *usage_name, const char *prefix)
 {
-	if (limit == UINT64_MAX || usage == UINT64_MAX)
+	uint64_t usage;
+
+	if (limit >= NO_LIMIT)
+		return UINT64_MAX;
+	usage = number_in(folder, usage_name);
+	if (usage == UINT64_MAX)
 		return UINT64_MAX;
 	usage -= MIN(free_cache_bytes(folder, prefix, limit), usage);
 	return limit - MIN(usage, limit);
 }
 
-/* What this one group leaves; UINT64_MAX: it sets no limit.  Above memory.high
- * a process is not ended, but slowed down until it hardly runs. */
+/* Above memory.high a process is not ended, but slowed down until it hardly
+ * runs. */
 static uint64_t left_by_v2(const char *folder)
 {
 	uint64_t most = number_in(folder, "memory.max");
 	uint64_t high = number_in(folder, "memory.high");
 
-	return left_bytes(folder, "", MIN(most, high),
-			  number_in(folder, "memory.current"));
+	return left_bytes(folder, MIN(most, high), "memory.current", "");
 }
 
-/* Without a limit the file has a number near 2^63. */
 static uint64_t left_by_v1(const char *folder)
 {
-	return left_bytes(folder, "total_",
-			  number_in(folder, "memory.limit_in_bytes"),
-			  number_in(folder, "memory.usage_in_bytes"));
+	return left_bytes(folder, number_in(folder, "memory.limit_in_bytes"),
+			  "memory.usage_in_bytes", "total_");
 }
 
 static uint64_t cpus_of(uint64_t quota, uint64_t period)
@@ -296,21 +302,40 @@ static void lower(struct allowance *allowance, uint64_t bytes,
 	allowance->swap_bytes = 0;
 }
 
-/* /proc/self/statm has pages: of all mappings first, and of those that
- * RLIMIT_DATA counts, with the stack, in the sixth place. */
-static void lower_to_limits(struct allowance *allowance)
+/* Numbers of pages in /proc/self/statm: of all mappings, of what is resident,
+ * and what of that is of files; and of what RLIMIT_DATA counts, with the stack.
+ */
+enum { STATM_ALL, STATM_RESIDENT, STATM_SHARED, STATM_DATA = 5, STATM_COUNT };
+
+static void read_statm(uint64_t bytes[STATM_COUNT])
 {
-	uint64_t pages[6] = { 0 };
 	const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 	char text[TEXT_BYTES], *next = text;
 
+	memset(bytes, 0, STATM_COUNT * sizeof(*bytes));
 	if (small_file_read("/proc/self/statm", text, sizeof(text)))
-		for (unsigned i = 0; i < ARRAY_LEN(pages); i++)
-			pages[i] = strtoull(next, &next, 10);
-	lower(allowance, left_of_limit(RLIMIT_AS, pages[0] * page_bytes),
+		for (unsigned i = 0; i < STATM_COUNT; i++)
+			bytes[i] = strtoull(next, &next, 10) * page_bytes;
+}
+
+static void lower_to_limits(struct allowance *allowance)
+{
+	uint64_t bytes[STATM_COUNT];
+
+	read_statm(bytes);
+	lower(allowance, left_of_limit(RLIMIT_AS, bytes[STATM_ALL]),
 	      ALLOWANCE_ADDRESS_SPACE);
-	lower(allowance, left_of_limit(RLIMIT_DATA, pages[5] * page_bytes),
+	lower(allowance, left_of_limit(RLIMIT_DATA, bytes[STATM_DATA]),
 	      ALLOWANCE_DATA);
+}
+
+uint64_t allowance_taken_bytes(void)
+{
+	uint64_t bytes[STATM_COUNT];
+
+	read_statm(bytes);
+	return bytes[STATM_RESIDENT] -
+	       MIN(bytes[STATM_RESIDENT], bytes[STATM_SHARED]);
 }
 
 /* --- all of them -----------------------------------------------------------

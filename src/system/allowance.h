@@ -37,6 +37,9 @@ void allowance_read_under(struct allowance *allowance, const char *root);
 /* The memory alone. */
 uint64_t allowance_memory_bytes(void);
 
+/* What this process has of it already, beside files. */
+uint64_t allowance_taken_bytes(void);
+
 /* CPUs that a quota is worth, rounded up: of more threads than that some wait
  * while others run.  UINT_MAX: there is no quota. */
 unsigned allowance_quota_cpus(void);

@@ -459,24 +459,35 @@ case_explain_small_files()
 	expect_match '^disk  *reads' explained
 }
 
-# expect_unmeasured REASON: the run just had has told the plan without times,
-# and this reason
+# expect_unmeasured REASON [WANTED]: the run just had has told the plan without
+# times, and this reason; its status is 3 if the sort would fail, by WANTED
 expect_unmeasured()
 {
-	[ "$status" = 0 ] || fail "status $status: $(cat "$STDERR")"
+	expect_plan "${2:-0}"
+	[ "${2:-0}" = 0 ] ||
+		expect_match '^refused  *.*: too little room for scratch files: .* are needed, .* are missing$' \
+			"$STDOUT"
 	expect_match '^runs ' "$STDOUT"
 	expect_match "^disk  *its rates could not be measured: $1; --disk-rates" \
 		"$STDOUT"
 	! grep '^time ' "$STDOUT" || fail "$(cat "$STDOUT")"
 }
 
-# expect_no_rates: the document just printed has a plan without times
+# expect_plan STATUS
+expect_plan()
+{
+	[ "$status" = "$1" ] || fail "status $status: $(cat "$STDERR")"
+}
+
+# expect_no_rates: the document just printed has a plan without times, for a sort
+# that would fail
 expect_no_rates()
 {
-	[ "$status" = 0 ] || fail "status $status: $(cat "$STDERR")"
+	expect_plan 3
 	python3 -c 'import json, sys
 plan = json.load(open(sys.argv[1]))
 assert plan["runs"] > 1 and not plan["fits"], plan
+assert "too little room" in plan["refused"], plan
 for member in ("disk_rates", "predicted_ns", "predicted_passes"):
     assert plan[member] is None, plan' "$STDOUT" || fail "$(cat "$STDOUT")"
 }
@@ -489,7 +500,7 @@ case_explain_unmeasured()
 	make_in
 	mkdir one
 	sort_run in -o - "${LITTLE[@]}" -T one --explain
-	expect_unmeasured '.*: File too large'
+	expect_unmeasured '.*: File too large' 3
 	sort_run in -o - "${LITTLE[@]}" -T one --explain --json
 	expect_no_rates
 	limit=
@@ -515,7 +526,7 @@ unmeasured_when_full()
 {
 	head -c 1G /dev/zero >small/filler 2>/dev/null || true
 	sort_run in -o out "${LITTLE[@]}" -T small --explain
-	expect_unmeasured '.*No space left on device'
+	expect_unmeasured '.*No space left on device' 3
 	expect_match '^ *small has .* free$' "$STDOUT"
 	sort_run in -o out "${LITTLE[@]}" -T small --explain --json
 	expect_no_rates

@@ -219,6 +219,138 @@ case_cache_is_free()
 	rm in other out
 }
 
+# in_ramdisk COMMAND...: a folder on a tmpfs is $ramdisk meanwhile
+in_ramdisk()
+{
+	ramdisk=$(mktemp -d /dev/shm/blinksort-limits.XXXXXX)
+	trap 'rm -rf "$ramdisk"; rmdir "$group"' EXIT
+	"$@"
+}
+
+# An output on a tmpfs is memory: the sort takes less, and ends in words if that
+# does not suffice.
+case_output_is_memory()
+{
+	"$BIN/blinkgen" -a 600000 in
+	sort_reference in -o want
+	uncache in want
+	in_group 100M "${BLINKSORT[@]}" in -o "$ramdisk/out" -T . --io=direct \
+		2>"$STDERR" || fail "status $?: $(cat "$STDERR")"
+	expect_same "$ramdisk/out" want
+	rm "$ramdisk/out"
+	BLINKSORT=(in_group 50M "${BLINKSORT[@]}")
+	for source in in -; do
+		sort_run_of in "$source" -o "$ramdisk/out" -T .
+		[ "$status" = 5 ] || fail "$source: status $status"
+		expect_message
+		expect_match '^blinksort: memory: .* available' "$STDERR"
+	done
+	expect_folder "$ramdisk"
+	expect_folder . in want
+}
+
+# sort_run_of FILE ARGUMENT...: as sort_run, with the file by a pipe
+sort_run_of()
+{
+	local file=$1
+	shift
+
+	status=0
+	"${BLINKSORT[@]}" "$@" < <(cat "$file") >"$STDOUT" 2>"$STDERR" ||
+		status=$?
+}
+
+# Scratch files on a tmpfs are memory, too; on a disk they are not.
+case_scratch_is_memory()
+{
+	local source
+
+	"$BIN/blinkgen" -a 800000 in
+	sort_reference in -o want
+	uncache in want
+	BLINKSORT=(in_group 64M "${BLINKSORT[@]}")
+	sort_run_of in in -o out -T "$ramdisk" --explain --disk-rates=1G:1G:1G
+	[ "$status" = 5 ] || fail "--explain: status $status: $(cat "$STDOUT")"
+	for source in in -; do
+		sort_run_of in "$source" -o out -T "$ramdisk"
+		[[ $status =~ ^[35]$ ]] ||
+			fail "$source: status $status: $(cat "$STDERR")"
+		expect_message
+		sort_run_of in "$source" -o out -T "$ramdisk" -T .
+		[ "$status" = 0 ] ||
+			fail "$source, two folders: status $status"
+		expect_same out want
+		rm out
+	done
+	expect_folder "$ramdisk"
+	expect_folder . in want
+}
+
+# --- what --explain says --------------------------------------------------------
+
+# The sources of all limits; and what is missing ends it as it ends the sort.
+case_explain()
+{
+	"$BIN/blinkgen" -a 600000 in
+	expect_sorted in -o out --io=direct --explain
+	expect_match '^limits  *threads by .*, memory by what ' "$STDOUT"
+	expect_sorted in -o out --io=direct -S 20M --threads=2 --explain \
+		--disk-rates=1G:1G:1G
+	expect_match '^limits  *threads by --threads, memory by --memory$' \
+		"$STDOUT"
+	expect_sorted in -o out --io=direct -S 20M --threads=2 --explain --json \
+		--disk-rates=1G:1G:1G
+	expect_match '"memory_source": "--memory", "threads_source": "--threads"' \
+		"$STDOUT"
+	expect_match '"refused": null' "$STDOUT"
+	mkdir -p few
+	mount -t tmpfs -o size=30M none few
+	trap 'umount few' EXIT
+	sort_run in -o out --io=direct -S 20M --threads=2 -T few
+	[ "$status" = 3 ] || fail "status $status"
+	sort_run in -o out --io=direct -S 20M --threads=2 -T few --explain \
+		--disk-rates=1G:1G:1G
+	[ "$status" = 3 ] || fail "--explain: status $status"
+	expect_match '^refused  *few .* are missing$' "$STDOUT"
+	sort_run in -o out --io=direct -S 20M --threads=2 -T few --explain \
+		--json --disk-rates=1G:1G:1G
+	[ "$status" = 3 ] || fail "--explain --json: status $status"
+	expect_match '"refused": "few .* are missing"' "$STDOUT"
+}
+
+# A quota of CPU time bounds the default of threads where it matters.
+case_cpu_quota()
+{
+	trap 'rmdir "$cpu_group"' EXIT
+	truncate -s 300M in
+	# shellcheck disable=SC2016 # of the inner shell
+	sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$cpu_group" \
+		strace -f -qq -o /dev/null -e trace=sched_getaffinity -e \
+		"inject=sched_getaffinity:retval=8:poke_exit=@arg3=$(
+			printf 'ff%.0s' 1 2 3 4 5 6 7 8)" \
+		"${BLINKSORT[@]}" in -o out --explain --json >"$STDOUT"
+	expect_match '"threads": 2, .*"threads_source": "quota"' "$STDOUT"
+}
+
+# quota_group: makes $cpu_group, whose processes have 1.5 CPUs' time; 1 if that
+# cannot be done
+quota_group()
+{
+	local here
+
+	here=$(sed -n 's/^[0-9]*:.*\<cpu\>[^:]*://p' /proc/self/cgroup)
+	cpu_group=/sys/fs/cgroup/cpu$here/blinksort-limits.$$
+	if mkdir "$cpu_group" 2>/dev/null &&
+		echo 150000 >"$cpu_group/cpu.cfs_quota_us"; then
+		return 0
+	fi
+	here=$(sed -n 's/^0:://p' /proc/self/cgroup)
+	cpu_group=/sys/fs/cgroup$here/blinksort-limits.$$
+	mkdir "$cpu_group" 2>/dev/null || return 1
+	echo "150000 100000" 2>/dev/null >"$cpu_group/cpu.max" ||
+		{ rmdir "$cpu_group"; return 1; }
+}
+
 check long_keys_of_streams case_long_keys_of_streams
 check index_is_full case_index_is_full
 check sizes_differ case_sizes_differ
@@ -235,11 +367,21 @@ if [ -n "$SANITIZED" ]; then
 	skip cache_is_free "sanitizers take memory of their own"
 else
 	check resource_limits case_resource_limits
-	if memory_group; then
-		check cache_is_free case_cache_is_free
-	else
-		skip cache_is_free "no memory group can be made"
-	fi
+	for name in cache_is_free output_is_memory scratch_is_memory; do
+		if ! memory_group; then
+			skip "$name" "no memory group can be made"
+		elif [ "$name" = cache_is_free ]; then
+			check "$name" "case_$name"
+		else
+			check "$name" in_ramdisk "case_$name"
+		fi
+	done
 fi
+if [ -n "$SANITIZED" ] || ! can_set_cpus || ! quota_group; then
+	skip cpu_quota "no group with a CPU quota can be made, or no strace"
+else
+	check cpu_quota case_cpu_quota
+fi
+check_able mount explain case_explain
 check_able mount without_proc case_without_proc
 finish

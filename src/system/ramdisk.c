@@ -1,0 +1,20 @@
+#include "system/ramdisk.h"
+
+#include <libgen.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <sys/vfs.h>
+
+bool ramdisk_has(const char *path)
+{
+	char folder[PATH_MAX];
+	struct statfs fs;
+
+	if (statfs(path, &fs) < 0) {
+		snprintf(folder, sizeof(folder), "%s", path);
+		if (statfs(dirname(folder), &fs) < 0)
+			return false;
+	}
+	return fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC;
+}
