@@ -420,7 +420,7 @@ static int run_threads(struct validation *v,
 	static struct topology topology;
 	static struct thread_pool pool;
 	unsigned count;
-	int ret = 0;
+	int ret;
 
 	topology_read(&topology);
 	count = choose_thread_count(v, &topology, request->thread_count);
@@ -429,10 +429,10 @@ static int run_threads(struct validation *v,
 	if (!v->staging)
 		return failure_no_memory(failure);
 	/* Several streams may have to be read at the same time. */
-	if (request->thread_count > 0 || v->parts.stream_count > 0)
-		ret = thread_pool_start(&pool, count, &topology, failure);
-	else
-		thread_pool_start_most(&pool, count, &topology);
+	ret = thread_pool_start_some(&pool, count,
+				     request->thread_count > 0 ||
+					     v->parts.stream_count > 0,
+				     &topology, failure);
 	if (ret < 0)
 		return ret;
 	progress_begin(&v->progress, STDERR_FILENO, "blinkval",

@@ -527,13 +527,9 @@ static int sort_files(struct sorter *sorter, struct failure *failure)
 		sort_setup_threads_source(config, sorter->input.record_count,
 					  sorter->topology.cpu_count, workers);
 	sort_setup_nodes(&sorter->topology, config, workers);
-	/* Only a number that the user asked for must be had. */
-	if (config->threads > 0)
-		error = thread_pool_start(&sorter->pool, workers,
-					  &sorter->topology, failure);
-	else
-		thread_pool_start_most(&sorter->pool, workers,
-				       &sorter->topology);
+	error = thread_pool_start_some(&sorter->pool, workers,
+				       config->threads > 0, &sorter->topology,
+				       failure);
 	if (error)
 		return error;
 	input_choose(&sorter->input);
@@ -577,8 +573,7 @@ int sorter_run(const struct sorter_config *config, struct sorter_result *result,
 
 	memset(result, 0, sizeof(*result));
 	result->begin_ns = clock_now_ns();
-	/* Too large for a stack.  Fresh memory is zeroed, and costs only where
-	 * it is touched. */
+	/* Too large for a stack.  Fresh memory is zeroed, at no cost. */
 	error = sort_setup_arena(&own, sizeof(*sorter), 1, failure);
 	if (error)
 		return error;

@@ -260,8 +260,8 @@ unsigned thread_pool_size(const struct topology *topology, uint64_t wanted,
 }
 
 /* Returns 0 or -errno; then the threads that were started are still there. */
-static int start_some(struct thread_pool *pool, unsigned worker_count,
-		      bool spins, const struct topology *topology)
+static int try_start(struct thread_pool *pool, unsigned worker_count,
+		     bool spins, const struct topology *topology)
 {
 
 	pool->worker_count = worker_count;
@@ -283,7 +283,7 @@ static int start_some(struct thread_pool *pool, unsigned worker_count,
 static int start(struct thread_pool *pool, unsigned worker_count, bool spins,
 		 const struct topology *topology, struct failure *failure)
 {
-	int error = start_some(pool, worker_count, spins, topology);
+	int error = try_start(pool, worker_count, spins, topology);
 
 	if (error == 0)
 		return 0;
@@ -293,20 +293,24 @@ static int start(struct thread_pool *pool, unsigned worker_count, bool spins,
 			   worker_count);
 }
 
-void thread_pool_start_most(struct thread_pool *pool, unsigned worker_count,
-			    const struct topology *topology)
-{
-	/* No worker reads worker_count before the first job. */
-	if (start_some(pool, worker_count, worker_count <= topology->cpu_count,
-		       topology) != 0)
-		pool->worker_count = pool->thread_count + 1;
-}
-
 int thread_pool_start(struct thread_pool *pool, unsigned worker_count,
 		      const struct topology *topology, struct failure *failure)
 {
 	return start(pool, worker_count, worker_count <= topology->cpu_count,
 		     topology, failure);
+}
+
+int thread_pool_start_some(struct thread_pool *pool, unsigned worker_count,
+			   bool needs_all, const struct topology *topology,
+			   struct failure *failure)
+{
+	if (needs_all)
+		return thread_pool_start(pool, worker_count, topology, failure);
+	/* No worker reads worker_count before the first job. */
+	if (try_start(pool, worker_count, worker_count <= topology->cpu_count,
+		      topology) != 0)
+		pool->worker_count = pool->thread_count + 1;
+	return 0;
 }
 
 int thread_pool_start_beside(struct thread_pool *pool, unsigned worker_count,

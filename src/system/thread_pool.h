@@ -95,11 +95,12 @@ unsigned thread_pool_size(const struct topology *topology, uint64_t wanted,
 int thread_pool_start(struct thread_pool *pool, unsigned worker_count,
 		      const struct topology *topology, struct failure *failure);
 
-/* The same as thread_pool_start(), but where no more threads are allowed
- * (pids.max of a cgroup, RLIMIT_NPROC) worker_count is that of the workers
- * there are. */
-void thread_pool_start_most(struct thread_pool *pool, unsigned worker_count,
-			    const struct topology *topology);
+/* The same, but unless all are needed, fewer workers will do where no more
+ * threads are allowed (pids.max of a cgroup, RLIMIT_NPROC): worker_count is
+ * that of those there are. */
+int thread_pool_start_some(struct thread_pool *pool, unsigned worker_count,
+			   bool needs_all, const struct topology *topology,
+			   struct failure *failure);
 
 /* The same as thread_pool_start() for a pool that shares its CPUs with another
  * one which works at the same time: its workers do not spin. */
