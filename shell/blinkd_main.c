@@ -50,8 +50,8 @@ static const char help[] =
 "  --timeout=S        kill a job after S seconds (never)\n"
 "  --cgroups          make a cgroup for each job, if that is possible\n"
 "  --no-namespaces    forbid jobs to make namespaces\n"
-"  --help             print this text\n"
-"  --version          print the version\n"
+"  -h, --help         print this text\n"
+"  -V, --version      print the version\n"
 "\n"
 "Statuses: 0 stopped by SIGTERM or SIGINT (or, in the background, ready),\n"
 "2 usage, 3 key file, 4 the address, 5 resources.  See blinkd(1).\n";

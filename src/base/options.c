@@ -54,11 +54,23 @@ static const char *find_longer_name(const struct options_reader *reader,
 	return NULL;
 }
 
-static int refuse_name(const struct options_reader *reader, const char *name,
-		       size_t length, struct failure *failure)
+/* An option that is in no table: name, of this length, without its dashes. */
+static int refuse_unknown(const struct options_reader *reader, const char *name,
+			  size_t length, bool is_letter,
+			  struct failure *failure)
 {
-	const char *longer = find_longer_name(reader, name, length);
+	const char *longer = NULL;
 
+	for (unsigned i = 0; i < reader->hint_count; i++) {
+		const struct options_hint *hint = &reader->hints[i];
+
+		if (is_letter ? hint->letter == *name
+			      : hint->name && strlen(hint->name) == length &&
+					memcmp(hint->name, name, length) == 0)
+			return refuse(reader, failure, "%s", hint->instead);
+	}
+	if (!is_letter)
+		longer = find_longer_name(reader, name, length);
 	if (longer)
 		return refuse(reader, failure,
 			      "no such option; is --%.64s meant?", longer);
@@ -190,7 +202,7 @@ static int read_name(struct options_reader *reader, const char *name,
 	/* "--=x" has no name; the message shows all of it. */
 	name_option(reader, "--", name, length > 0 ? length : strlen(name));
 	if (!entry)
-		return refuse_name(reader, name, length, failure);
+		return refuse_unknown(reader, name, length, false, failure);
 	if (entry->kind == OPTIONS_FLAG && name[length] == '=')
 		return refuse(reader, failure, "takes no value");
 	if (name[length] == '=')
@@ -211,7 +223,7 @@ static int read_letter(struct options_reader *reader, struct failure *failure)
 	name_option(reader, "-", letter, length);
 	reader->letters = NULL;
 	if (!entry)
-		return refuse(reader, failure, "no such option; see --help");
+		return refuse_unknown(reader, letter, length, true, failure);
 	if (entry->kind == OPTIONS_FLAG && *rest == '=')
 		return refuse(reader, failure, "takes no value");
 	if (entry->kind == OPTIONS_FLAG)
@@ -343,7 +355,9 @@ int options_size(struct options_reader *reader, uint64_t min, uint64_t max,
 		return options_refuse(
 			reader, failure, "not from %llu to %llu bytes",
 			(unsigned long long)min, (unsigned long long)max);
-	return options_refuse(reader, failure, "not a size such as 512M");
+	return options_refuse(reader, failure,
+			      "not a size: digits, and K, M, G or T for powers "
+			      "of 1024, such as 1536M");
 }
 
 int options_port(struct options_reader *reader, uint16_t max, uint16_t *port,

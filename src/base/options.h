@@ -40,9 +40,9 @@ enum options_kind {
  * identifiers begin at OPTIONS_OWN. */
 enum { OPTIONS_HELP = 1, OPTIONS_VERSION, OPTIONS_OWN };
 #define OPTIONS_COMMON                                                         \
-	{ OPTIONS_HELP, "help", 0, OPTIONS_FLAG, NULL },                       \
+	{ OPTIONS_HELP, "help", 'h', OPTIONS_FLAG, NULL },                     \
 	{                                                                      \
-		OPTIONS_VERSION, "version", 0, OPTIONS_FLAG, NULL              \
+		OPTIONS_VERSION, "version", 'V', OPTIONS_FLAG, NULL            \
 	}
 
 struct options_entry {
@@ -53,6 +53,13 @@ struct options_entry {
 	const char *value; /* its name in the help text; NULL for a flag */
 };
 
+/* An option of another program that users may expect, which is a mistake. */
+struct options_hint {
+	const char *name;    /* NULL: it has only a letter */
+	char letter;	     /* '\0': it has only a name */
+	const char *instead; /* what to do, for the message */
+};
+
 #define OPTIONS_ENTRIES_MAX 64 /* the bits of options_reader.given */
 #define OPTIONS_TEXT_BYTES 96  /* a longer option is cut in a message */
 
@@ -60,6 +67,9 @@ struct options_reader {
 	/* Borrowed, at most OPTIONS_ENTRIES_MAX. */
 	const struct options_entry *entries;
 	unsigned entry_count;
+	/* Set by the caller after options_begin(), or not: borrowed. */
+	const struct options_hint *hints;
+	unsigned hint_count;
 	/* Set by the caller after options_begin(): the first operand ends the
 	 * options, since what follows are those of another program. */
 	bool stops_at_operand;

@@ -109,3 +109,26 @@ int parse_size(const char *text, uint64_t min, uint64_t max, uint64_t *bytes)
 	*bytes = (uint64_t)digits.value;
 	return 0;
 }
+
+int parse_bits(const char *text, uint64_t max, uint64_t *bits)
+{
+	static const char letters[] = "kMGT";
+	struct digits digits = take_digits(text);
+	const char *unit = digits.end;
+	const char *letter = *unit == 'K' ? letters
+			     : *unit != 0 ? strchr(letters, *unit)
+					  : NULL;
+	unsigned __int128 scale = 1;
+
+	if (letter)
+		unit++;
+	if (digits.end == text ||
+	    (strcmp(unit, "") != 0 && strcmp(unit, "bit") != 0))
+		return -EINVAL;
+	for (const char *l = letters; letter && l <= letter; l++)
+		scale *= 1000;
+	if (digits.overflow || digits.value < 1 || digits.value > max / scale)
+		return -ERANGE;
+	*bits = (uint64_t)(digits.value * scale);
+	return 0;
+}

@@ -28,4 +28,8 @@ int parse_range(const char **text, uint64_t max, uint64_t *first,
  * in either case, optionally followed by "iB" or "B": 64M, 64MiB, 2g. */
 int parse_size(const char *text, uint64_t min, uint64_t max, uint64_t *bytes);
 
+/* Bits a second, min 1: decimal digits, then nothing or one of k K M G T
+ * (powers of 1000), optionally followed by "bit": 10G, 25Gbit. */
+int parse_bits(const char *text, uint64_t max, uint64_t *bits);
+
 #endif /* PARSE_H */

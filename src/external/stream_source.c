@@ -107,7 +107,8 @@ static int close_ended(struct stream_source *streams, struct failure *failure)
 		return 0;
 	return failure_set(failure, EXIT_FILE, streams->name, 0,
 			   "%" PRIu64 " bytes are not a whole number of "
-			   "%" PRIu32 "-byte records",
+			   "%" PRIu32 "-byte records: is there a header, or "
+			   "another --record-size?",
 			   streams->bytes, record_size);
 }
 

@@ -58,8 +58,10 @@ static int check_file(struct input_file *file, struct failure *failure)
 		return failure_set(failure, EXIT_FILE, file->path, errno,
 				   "cannot open");
 	if (!S_ISREG(status.st_mode) && !S_ISBLK(status.st_mode))
-		return failure_set(failure, EXIT_FILE, file->path, 0,
-				   "not a regular file");
+		return failure_set(failure, EXIT_FILE, file->path, 0, "%s",
+				   S_ISDIR(status.st_mode)
+					   ? "is a folder, not a file"
+					   : "not a regular file");
 	size = status.st_size;
 	if (S_ISBLK(status.st_mode))
 		size = lseek(file->fd, 0, SEEK_END);
@@ -119,7 +121,8 @@ static int open_file(struct input_file *file, uint32_t record_size,
 				   file->is_device && device_bytes == 0
 					   ? ": how many are, --device-bytes "
 					     "says"
-					   : "");
+					   : ": is there a header, or another "
+					     "--record-size?");
 	file->record_count = file->size_bytes / record_size;
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -23,10 +24,15 @@ static struct stream_sink *stream_of(struct sink *sink)
 
 bool stream_sink_suits(const char *path)
 {
+	const dev_t null_device = makedev(1, 3);
 	struct stat status;
 
-	return pipe_is_word(path) ||
-	       (stat(path, &status) == 0 && S_ISFIFO(status.st_mode));
+	if (pipe_is_word(path))
+		return true;
+	if (stat(path, &status) < 0)
+		return false;
+	return S_ISFIFO(status.st_mode) ||
+	       (S_ISCHR(status.st_mode) && status.st_rdev == null_device);
 }
 
 static int cannot_write(const struct stream_sink *stream, int error,

@@ -43,8 +43,8 @@ struct stream_sink {
 	uint64_t wait_ns; /* that workers waited for the reader */
 };
 
-/* True if the path leads to a stream: "-", which is standard output, or a FIFO.
- */
+/* True if the path leads to a stream: "-", which is standard output, a FIFO, or
+ * /dev/null. */
 bool stream_sink_suits(const char *path);
 
 /* Slots over memory of slot_count * chunk_bytes; slot_count is at least 2. */

@@ -78,8 +78,8 @@ static const char help[] =
 "  -c           print the checksum on stderr\n"
 "  -b START     begin with this record, below 2^128 (0)\n"
 "  -t THREADS   use this number of threads (one for each CPU)\n"
-"  --help       print this text\n"
-"  --version    print the version\n"
+"  -h, --help     print this text\n"
+"  -V, --version  print the version\n"
 "\n"
 "Statuses: 0 done, 2 usage, 3 output file, 5 memory or threads.\n"
 "See blinkgen(1).\n";
@@ -386,10 +386,8 @@ static int run_threads(struct generation *g, u128 *checksum,
 	if (ret < 0)
 		return ret;
 	g->ahead_bytes = count * g->block_bytes;
-	if (g->options->thread_count > 0)
-		ret = thread_pool_start(&pool, count, &topology, failure);
-	else
-		thread_pool_start_most(&pool, count, &topology);
+	ret = thread_pool_start_some(&pool, count, g->options->thread_count > 0,
+				     &topology, failure);
 	if (ret < 0)
 		return ret;
 	begin_progress(g);

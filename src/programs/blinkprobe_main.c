@@ -90,8 +90,8 @@ static const char help[] =
 "                    versions do, of all messages (own)\n"
 "memory, spawn and network:\n"
 "  --rounds=N        take N samples (memory 7, spawn 1000, network 200)\n"
-"  --help            print this text\n"
-"  --version         print the version\n"
+"  -h, --help        print this text\n"
+"  -V, --version     print the version\n"
 "\n"
 "Statuses: 0 done, 1 failed, 2 usage, 3 file, 4 another rank or the\n"
 "network, 5 memory or threads.  See blinkprobe(1).\n";

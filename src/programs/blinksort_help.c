@@ -24,6 +24,7 @@ const char blinksort_help[] =
 "                            those before are equal\n"
 "  -r, --reverse             reverse the whole order; equal keys stay as they are\n"
 "  -u, --unique              write only the first of the records with equal keys\n"
+"  -s, --stable              do nothing: every sort is stable\n"
 "      --threads=N, --parallel=N\n"
 "                            use N threads (one for each CPU, if that pays)\n"
 "      --numa=NODES\n"
@@ -62,8 +63,8 @@ const char blinksort_help[] =
 "      --json                print a JSON document about the run; on standard\n"
 "                            error if standard output gets the records\n"
 "      --trace=FILE          write a timeline (Chrome trace events)\n"
-"      --help                print this text\n"
-"      --version             print the version\n"
+"  -h, --help                print this text\n"
+"  -V, --version             print the version\n"
 "\n"
 "Sort over a cluster, as one of several ranks:\n"
 "\n"
@@ -74,7 +75,7 @@ const char blinksort_help[] =
 "                            a[01-16]\n"
 "      --rank=R              be this one of them, counted from 0\n"
 "      --link-rate=RATE      predict with this rate of this host's link each way,\n"
-"                            in bytes a second (measured)\n"
+"                            in bytes a second, or as 25Gbit (measured)\n"
 "      --shared-input        read INPUT together with all ranks, which name the\n"
 "                            same files\n"
 "      --gather=FILE         write one file with all ranks, instead of -o\n"
@@ -98,3 +99,17 @@ const char blinksort_help[] =
 "Statuses: 0 done, 1 failed, 2 usage, 3 input or output file, 4 another rank\n"
 "or the network, 5 memory or threads.  See blinksort(1).\n";
 /* clang-format on */
+
+const struct options_hint blinksort_hints[BLINKSORT_HINTS] = {
+	{ "check", 'c', "use blinkval, which checks files; see blinkval(1)" },
+	{ "merge", 'm',
+	  "name the sorted files as inputs, and they are sorted" },
+	{ NULL, 'k', "use --key=OFFSET:LENGTH or --key=OFFSET:TYPE, in bytes" },
+	{ "field-separator", 't',
+	  "records have no fields; --key counts bytes" },
+	{ "numeric-sort", 'n', "use a key of a type, such as --key=0:u64" },
+	{ "general-numeric-sort", 'g', "use a key such as --key=0:f64" },
+	{ "random-sort", 'R', "records are not shuffled" },
+	{ "zero-terminated", 'z',
+	  "records have a size, no end: --record-size" },
+};

@@ -39,7 +39,7 @@ enum {
 	OPTION_KEY,
 	OPTION_REVERSE,
 	OPTION_UNIQUE,
-	OPTION_CHECK,
+	OPTION_STABLE,
 	OPTION_THREADS,
 	OPTION_PARALLEL,
 	OPTION_NUMA,
@@ -69,8 +69,8 @@ static const struct options_entry entries[] = {
 	{ OPTION_KEY, "key", 0, OPTIONS_VALUES, "OFFSET:LENGTH" },
 	{ OPTION_REVERSE, "reverse", 'r', OPTIONS_FLAG, NULL },
 	{ OPTION_UNIQUE, "unique", 'u', OPTIONS_FLAG, NULL },
-	/* Of sort(1); only to say where it is. */
-	{ OPTION_CHECK, "check", 'c', OPTIONS_FLAG, NULL },
+	/* Of sort(1): every sort is stable. */
+	{ OPTION_STABLE, "stable", 's', OPTIONS_FLAG, NULL },
 	{ OPTION_THREADS, "threads", 0, OPTIONS_VALUE, "N" },
 	{ OPTION_PARALLEL, "parallel", 0, OPTIONS_VALUE, "N" },
 	{ OPTION_NUMA, "numa", 0, OPTIONS_VALUE, "NODES" },
@@ -171,6 +171,7 @@ static int take_option(void *context, int id, struct failure *failure)
 		return options_number_32(reader, 1, THREAD_POOL_WORKERS_MAX,
 					 &config->threads, failure);
 	case OPTION_NUMA:
+	case OPTION_STABLE:
 		return 0;
 	case OPTION_MEMORY:
 	case OPTION_BUFFER_SIZE:
@@ -247,7 +248,8 @@ static int set_inputs(struct options *options, struct failure *failure)
 
 	if (reader->operand_count == 0)
 		return failure_set(failure, EXIT_USAGE, "INPUT", 0,
-				   "is missing; see blinksort --help");
+				   "is missing ('-' is standard input); see "
+				   "blinksort --help");
 	if (reader->operand_count > INPUT_FILES_MAX)
 		return failure_set(
 			failure, EXIT_USAGE, "INPUT", 0,
@@ -309,10 +311,6 @@ static int complete_options(struct options *options, struct failure *failure)
 	struct sorter_config *config = &options->config;
 	int ret = check_cluster(options, failure);
 
-	if (ret == 0 && options_given(reader, OPTION_CHECK))
-		ret = options_refuse_entry(
-			&options->reader, OPTION_CHECK, failure,
-			"use blinkval, which checks files; see blinkval(1)");
 	config->unique = options_given(reader, OPTION_UNIQUE);
 	options->tells_progress = options_given(reader, OPTION_PROGRESS);
 	config->plans_only = options_given(reader, OPTION_EXPLAIN);
@@ -570,6 +568,8 @@ int main(int argc, char **argv)
 	cluster_options_init(&options.cluster);
 	options_begin(&options.reader, entries, ARRAY_LEN(entries),
 		      argv + (argc > 0));
+	options.reader.hints = blinksort_hints;
+	options.reader.hint_count = BLINKSORT_HINTS;
 	ret = options_read(&options.reader, take_option, &options, &failure);
 	if (ret > 0)
 		return print_info(ret);

@@ -82,6 +82,24 @@ static int take_schedule(struct options_reader *reader,
 	return error;
 }
 
+/* Bytes, or bits as those of a link are told. */
+static int take_link_rate(struct options_reader *reader, uint64_t *bytes,
+			  struct failure *failure)
+{
+	uint64_t bits = 0;
+
+	if (strstr(reader->value, "bit") &&
+	    parse_bits(reader->value, INT64_MAX, &bits) == 0 && bits >= 8) {
+		*bytes = bits / 8;
+		return 0;
+	}
+	if (parse_size(reader->value, 1, INT64_MAX, bytes) == 0)
+		return 0;
+	return options_refuse(reader, failure,
+			      "not bytes a second, such as 300M, or bits, such "
+			      "as 25Gbit");
+}
+
 int cluster_options_take(struct options_reader *reader, int id,
 			 struct cluster_options *options, uint64_t *link_rate,
 			 struct failure *failure)
@@ -90,7 +108,7 @@ int cluster_options_take(struct options_reader *reader, int id,
 
 	switch (id) {
 	case CLUSTER_OPTION_LINK_RATE:
-		return options_size(reader, 1, INT64_MAX, link_rate, failure);
+		return take_link_rate(reader, link_rate, failure);
 	case CLUSTER_OPTION_SCHEDULE:
 		return take_schedule(reader, &config->schedule, failure);
 	case CLUSTER_OPTION_TRANSPORT:

@@ -73,24 +73,14 @@ static int take_ranks(struct options_reader *reader,
 	}
 }
 
-/* Rates of links are in powers of 1000. */
 static int take_link(struct options_reader *reader,
 		     struct model_options *options, struct failure *failure)
 {
-	static const char letters[] = "kMGT";
-	size_t length = strlen(reader->value);
-	const char *letter = strchr(letters, reader->value[length - 1]);
-	uint64_t unit = 1, bits = 0;
-	char digits[NUMBER_BYTES];
-
-	for (const char *l = letters; letter && l <= letter; l++)
-		unit *= 1000;
-	if (!take_digits(digits, reader->value, length - (letter != NULL)) ||
-	    parse_u64(digits, 1, LINK_BITS_MAX / unit, &bits) < 0)
+	if (parse_bits(reader->value, LINK_BITS_MAX,
+		       &options->link_bits_per_s) < 0)
 		return options_refuse(reader, failure,
 				      "not bits a second, 1 to 1000T, such as "
 				      "10G");
-	options->link_bits_per_s = bits * unit;
 	return 0;
 }
 

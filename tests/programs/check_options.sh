@@ -136,6 +136,17 @@ case_unknown()
 		blinkprobe nothing --rounds=3
 }
 
+# -h and -V are all programs' short names for the two common options.
+case_common_letters()
+{
+	local program
+
+	for program in "${PROGRAMS[@]}"; do
+		expect_same <("$BIN/$program" -h) <("$BIN/$program" --help)
+		expect_same <("$BIN/$program" -V) <("$BIN/$program" --version)
+	done
+}
+
 case_flag_with_value()
 {
 	local program
@@ -208,8 +219,14 @@ case_values()
 	records in
 	refused "--key=5: not of the form OFFSET:LENGTH or OFFSET:TYPE" \
 		blinksort in -o out --key 5
-	refused "--check: use blinkval, which checks files; see blinkval(1)" \
+	refused "-c: use blinkval, which checks files; see blinkval(1)" \
 		blinksort -c in
+	refused "--merge: name the sorted files as inputs, and they are sorted" \
+		blinksort --merge in -o out
+	refused "-k: use --key=OFFSET:LENGTH or --key=OFFSET:TYPE, in bytes" \
+		blinksort -rk1,10 in -o out
+	refused "-n: use a key of a type, such as --key=0:u64" \
+		blinksort -sn in -o out
 	refused "--key=x:5: the offset is not a number from 0 to 16777215" \
 		blinksort in -o out --key=x:5
 	refused "--key=:u8: the offset is not a number from 0 to 16777215" \
@@ -232,8 +249,10 @@ i8 to i128, f32 or f64, nor one of them with be behind it, nor a length" \
 		blinksort in -o out --io=fast
 	refused "--threads=0: not a number from 1 to 256" \
 		blinksort in -o out --threads=0
-	refused "--memory=x: not a size such as 512M" \
-		blinksort in -o out --memory=x
+	for size in x 50% 1.5G 1e9 500Mb; do
+		refused "--memory=$size: not a size: digits, and K, M, G or T \
+for powers of 1024, such as 1536M" blinksort in -o out --memory="$size"
+	done
 	refused "--memory=0: not from 1 to 9223372036854775807 bytes" \
 		blinksort in -o out --memory=0
 	for suppose in 3 0:5 3:0 :5 3: 3:5: 65536:5 -1:5 3:5K \
@@ -244,10 +263,10 @@ ranks and all their records, such as 100:1000000000000" \
 	done
 	refused "--suppose: more than 32 TiB for each rank" \
 		blinksort --explain --suppose=2:9223372036854775807
-	refused "--link-rate=0: not from 1 to 9223372036854775807 bytes" \
-		blinksort in -o out --cluster --link-rate=0
-	refused "--link-rate=fast: not a size such as 512M" \
-		blinksort in -o out --cluster --link-rate=fast
+	for rate in 0 fast 7bit 25GBit 1.5Gbit 99999999999Tbit; do
+		refused "--link-rate=$rate: not bytes a second, such as 300M, \
+or bits, such as 25Gbit" blinksort in -o out --cluster --link-rate="$rate"
+	done
 	refused "--schedule=none: not rounds, all-at-once, auto or grid" \
 		blinksort in -o out --cluster --schedule=none
 	for schedule in grid= grid=0x1 grid=1x0 grid=3 grid=x grid=3x grid=x3 \
@@ -312,8 +331,10 @@ i8 to i128, f32 or f64, nor one of them with be behind it, nor a length" \
 case_operands()
 {
 	records in
-	refused "INPUT: is missing; see blinksort --help" blinksort
-	refused "INPUT: is missing; see blinksort --help" blinksort -o out
+	refused "INPUT: is missing ('-' is standard input); see blinksort --help" \
+		blinksort
+	refused "INPUT: is missing ('-' is standard input); see blinksort --help" \
+		blinksort -o out
 	refused "-o: is missing; see blinksort --help" blinksort in
 	refused "--rank: needs --nodes, which lists the hosts of all ranks" \
 		blinksort in -o out --rank=0
@@ -489,6 +510,7 @@ check missing_value case_missing_value
 check empty_value case_empty_value
 check abbreviations case_abbreviations
 check unknown case_unknown
+check common_letters case_common_letters
 check flag_with_value case_flag_with_value
 check twice case_twice
 check twice_allowed case_twice_allowed

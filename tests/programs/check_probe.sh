@@ -230,7 +230,7 @@ case_model_options()
 		--ranks=000000000000016000000000
 	expect_refused 2 "--link=10Q: not bits a second" model --link=10Q
 	expect_refused 2 "not bits a second" model \
-		--link=000000000000000000000019G
+		--link=999999999999999999999999G
 	expect_refused 2 "--link=M: not bits a second" model --link=M
 	expect_refused 2 "not bits a second" model --link=1001T
 	expect_refused 2 "--mtu=575: not a number from" model --mtu=575

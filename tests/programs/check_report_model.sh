@@ -37,7 +37,7 @@ case_as_written()
 		out
 	expect_match '^2026-11-22-zen4-1, platter, .* whole ' out
 	expect_match 'Error of exchanges that their links limited, in 14' out
-	"$REPORT" model --link=10G "$MACHINE" --nodes=16..1024 -o again
+	"$REPORT" model --link=10Gbit "$MACHINE" --nodes=16..1024 -o again
 	expect_same out again
 }
 

@@ -36,7 +36,8 @@ case_input_is_no_file()
 	make_shape uniform 1000 1 >in
 	for io in "${IO_MODES[@]}"; do
 		expect_refused 3 folder -o out --io="$io"
-		expect_match '^blinksort: folder: .' "$STDERR"
+		expect_match '^blinksort: folder: is a folder, not a file$' \
+			"$STDERR"
 		expect_refused 3 in folder -o out --io="$io"
 		expect_refused 3 /dev/null folder -o out --io="$io"
 	done
@@ -57,6 +58,7 @@ case_partial_record()
 	done
 	head -c 1000 whole >in
 	expect_refused 3 in -o out --record-size=300
+	expect_match ': is there a header, or another --record-size\?$' "$STDERR"
 }
 
 # The tests below run as root in most containers, and root may read anything.
@@ -178,7 +180,10 @@ case_output_is_no_file()
 	expect_refused 2 in -o pipe -o out
 	expect_refused 2 in -o out -o pipe
 	expect_refused 3 in -o /dev/full
-	expect_refused 3 in -o /dev/null
+	expect_refused 2 in -o /dev/null -o out
+	# As people time a sort.
+	expect_sorted in -o /dev/null --json
+	expect_match '"records": 1000,' "$STDOUT"
 	[ -c /dev/null ] || fail "/dev/null was replaced"
 	expect_refused 3 in -o out -o folder
 }

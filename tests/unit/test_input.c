@@ -688,7 +688,7 @@ static void input_open__refused(void **state)
 		const char *why;
 	} refused[] = {
 		{ "none", 0, -ENOENT, "No such file" },
-		{ "dir", 0, -EINVAL, "not a regular file" },
+		{ "dir", 0, -EINVAL, "is a folder" },
 		{ "fifo", 0, -EINVAL, "not a regular file" },
 		{ "/dev/null", 0, -EINVAL, "not a regular file" },
 		{ "part", 12345, -EINVAL,

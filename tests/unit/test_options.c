@@ -236,6 +236,29 @@ static void unknown_letters(void **state)
 	expect_mistake("-\xc3", "no such option; see --help");
 }
 
+/* What other programs have is told by name and by letter, whether a longer name
+ * would be suggested or not. */
+static void hints(void **state)
+{
+	static const struct options_hint known[] = {
+		{ "fla", 'y', "use --flag" },
+		{ NULL, 'z', "use --file" },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		char *given[] = {
+			((char *[]){ "--fla", "-y", "-z", "--fla=3" })[i], NULL
+		};
+
+		options_begin(&reader, entries, ARRAY_LEN(entries), given);
+		reader.hints = known;
+		reader.hint_count = ARRAY_LEN(known);
+		expect_mistake(i == 3 ? "--fla" : given[0],
+			       i == 2 ? "use --file" : "use --flag");
+	}
+}
+
 static int take(void *context, int id, struct failure *why)
 {
 	int *seen = context;
@@ -298,7 +321,9 @@ static void numbers(void **state)
 			     "--many=2", "not from 3 to 9 bytes");
 	expect(MANY, "x");
 	expect_value_refused(options_size(&reader, 3, 9, &number, &failure),
-			     "--many=x", "not a size such as 512M");
+			     "--many=x",
+			     "not a size: digits, and K, M, G or T for powers "
+			     "of 1024, such as 1536M");
 	BEGIN("-oz");
 	expect(ONCE, "z");
 	expect_value_refused(options_number(&reader, 1, 6, &number, &failure),
@@ -425,6 +450,7 @@ int main(void)
 		cmocka_unit_test(given_twice),
 		cmocka_unit_test(unknown_names),
 		cmocka_unit_test(unknown_letters),
+		cmocka_unit_test(hints),
 		cmocka_unit_test(read_all),
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(choices),

@@ -139,6 +139,44 @@ static void parse_size__forms(void **state)
 	}
 }
 
+static void parse_bits__forms(void **state)
+{
+	static const struct {
+		const char *text;
+		int error;
+		uint64_t bits;
+	} cases[] = {
+		{ "1", 0, 1 },
+		{ "10G", 0, UINT64_C(10000000000) },
+		{ "25Gbit", 0, UINT64_C(25000000000) },
+		{ "300Mbit", 0, 300000000 },
+		{ "9kbit", 0, 9000 },
+		{ "9K", 0, 9000 },
+		{ "1T", 0, UINT64_C(1000000000000) },
+		{ "8bit", 0, 8 },
+		{ "1001G", -ERANGE, 0 },
+		{ "0", -ERANGE, 0 },
+		{ "99999999999999999999999999999999999999999G", -ERANGE, 0 },
+		{ "", -EINVAL, 0 },
+		{ "G", -EINVAL, 0 },
+		{ "bit", -EINVAL, 0 },
+		{ "1.5G", -EINVAL, 0 },
+		{ "1Gbits", -EINVAL, 0 },
+		{ "1GB", -EINVAL, 0 },
+		{ "1GG", -EINVAL, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t bits = 0;
+
+		assert_int_equal(parse_bits(cases[i].text,
+					    UINT64_C(1000000000000), &bits),
+				 cases[i].error);
+		assert_int_equal(bits, cases[i].bits);
+	}
+}
+
 static void parse_size__range(void **state)
 {
 	uint64_t value = UNTOUCHED;
@@ -197,6 +235,7 @@ int main(void)
 		cmocka_unit_test(parse_u128__edges),
 		cmocka_unit_test(parse_size__forms),
 		cmocka_unit_test(parse_size__range),
+		cmocka_unit_test(parse_bits__forms),
 		cmocka_unit_test(parse_range__forms),
 	};
 

@@ -268,7 +268,8 @@ static void fifo_is_a_stream(void **state)
 	assert_int_equal(mkfifo(fifo, 0600), 0);
 	assert_true(stream_sink_suits(fifo));
 	assert_true(stream_sink_suits("-"));
-	assert_false(stream_sink_suits("/dev/null"));
+	assert_true(stream_sink_suits("/dev/null"));
+	assert_false(stream_sink_suits("/dev/full"));
 	assert_false(stream_sink_suits("/"));
 	assert_false(stream_sink_suits("/nowhere"));
 	thread_count = 2;

@@ -86,7 +86,8 @@ def record_bytes(text):
 
 
 def link(text):
-    return _scaled(text, LINK_MAX, "bits a second, such as 10G")
+    return _scaled(text.removesuffix("bit"), LINK_MAX,
+                   "bits a second, such as 10G")
 
 
 def mtu(text):
