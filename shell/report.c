@@ -250,9 +250,12 @@ static void remark_lost(struct remarks *remarks, uint32_t rank)
 	else if (node->send_error)
 		remark(remarks, rank, "lost: %s", strerror(node->send_error));
 	else
-		remark(remarks, rank, "lost: no reply for %s",
-		       format_duration(silence,
-				       remarks->client->lost_after_ns));
+		/* An ICMP message could say which, but anybody can send one. */
+		remark(remarks, rank, "lost: no reply for %s%s",
+		       format_duration(silence, remarks->client->lost_after_ns),
+		       node->has_epoch ? ""
+				       : " (no daemon, another key, or a "
+					 "firewall)");
 }
 
 /* blinksh does not know how the job ended. */

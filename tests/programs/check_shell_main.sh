@@ -110,7 +110,7 @@ case_lost()
 	expect_node 1 elapsed_ns None
 	sh_run --lost-after=0.4 -w 127.0.0.250:1 -- /bin/true
 	[ "$status" = 127 ]
-	expect_match '^blinksh: 127.0.0.250:1: lost: no reply for 400 ms' err
+	expect_match '^blinksh: 127.0.0.250:1: lost: no reply for 400 ms .no daemon' err
 }
 
 # Each kind of failure on a node of its own: lost before refused before
@@ -256,7 +256,7 @@ case_equal_ends()
 	expect_match '^blinksh: 1 node: 1 ok' err
 	# Not more than fits into a line, but all
 	sh_run --lost-after=0.2 -w '127.0.[1-9].[10-60/2]:1,127.0.0.[10-250/3]:1' ping
-	[ "$(grep -c 'lost: no reply for 200 ms$' err)" = 2 ]
+	[ "$(grep -c 'lost: no reply for 200 ms (no daemon, another key' err)" = 2 ]
 	sed 's/^blinksh: //; s/: lost: .*//' err | paste -s -d , >list
 	"$BIN/blinksh" --lost-after=0.2 --json -w "$(cat list)" ping >out || true
 	[ "$(grep -c '"answered": false' out)" = $((9 * 26 + 81)) ]
