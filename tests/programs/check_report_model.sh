@@ -92,7 +92,7 @@ case_refused()
 	expect_refused 2 "--nodes: '0' is not numbers" --nodes=0 "$MACHINE"
 	expect_refused 2 "'64\.\.16' is not from" --nodes=64..16 "$MACHINE"
 	expect_refused 2 "--records: '1m' is not" --records=1m "$MACHINE"
-	expect_refused 2 "--link: '10Gbit' is not" --link=10Gbit "$MACHINE"
+	expect_refused 2 "--link: '10Gbyte' is not" --link=10Gbyte "$MACHINE"
 	expect_refused 2 "--mtu: '575' is not" --mtu=575 "$MACHINE"
 	expect_refused 2 "--cpus: '2' is not" --cpus=2 "$MACHINE"
 	expect_refused 2 "--scenario: invalid" --scenario=disk "$MACHINE"
