@@ -35,7 +35,7 @@ ifeq ($(origin CC),default)
 CC := gcc
 endif
 MUSL_CC ?= musl-gcc
-FUZZ_CC ?= clang-14
+FUZZ_CC ?= clang$(LLVM)
 STRIP ?= strip
 BUILD ?= build
 PREFIX ?= /usr/local
@@ -53,6 +53,11 @@ ARCH := $(shell uname -m)
 # The folder that holds usr/include and usr/lib; an empty name means /.
 SYSROOT ?=
 TRIPLET := $(ARCH)-linux-gnu
+
+# The suffix of clang and its tools: Debian 12 has -14, Debian 13 has -19.
+FOLDERS := $(subst :, ,$(PATH))
+LLVM ?= $(firstword $(foreach suffix,-14 -19,$(if $(wildcard \
+	$(FOLDERS:%=%/clang$(suffix))),$(suffix))))
 
 # --- which variants ----------------------------------------------------------
 
@@ -109,9 +114,8 @@ PAGES := $(wildcard src/programs/*.1 shell/*.1 tune/*.1 results/*.1)
 
 # Without MPICC, blinksort-mpi is for the first MPI that is there.
 MPICC_NAMES := mpicc.mpich mpicc.openmpi mpicc
-MPICC_FOLDERS := $(subst :, ,$(PATH))
 MPICCS := $(or $(MPICC),$(strip $(foreach name,$(MPICC_NAMES),$(firstword \
-	$(wildcard $(MPICC_FOLDERS:%=%/$(name)))))))
+	$(wildcard $(FOLDERS:%=%/$(name)))))))
 # mpi_name of .../mpicc.mpich is mpich, that of any other compiler its own name.
 mpi_name = $(patsubst mpicc.%,%,$(notdir $1))
 # make mpi-all leaves out plain mpicc where others are there: it is one of them.
@@ -194,12 +198,12 @@ BUILD_PACKAGES := make gcc libc6-dev musl-tools liburing-dev libsodium-dev \
 CHECK_PACKAGES := $(BUILD_PACKAGES) libcmocka-dev xfsprogs util-linux \
 	python3 python3-numpy python3-scipy python3-matplotlib \
 	python3-jsonschema mandoc busybox \
-	hdparm fio ethtool fdisk strace procps iproute2 nftables zsh
+	hdparm fio ethtool fdisk e2fsprogs util-linux-extra strace procps \
+	iproute2 nftables zsh
 
-LINT_PACKAGES := $(CHECK_PACKAGES) clang-14 clang-tidy-14 clang-format-14 \
-	shellcheck flake8
+LINT_PACKAGES := $(CHECK_PACKAGES) clang clang-tidy clang-format shellcheck flake8
 
-FUZZ_PACKAGES := $(BUILD_PACKAGES) clang-14 libclang-rt-14-dev
+FUZZ_PACKAGES := $(BUILD_PACKAGES) clang libclang-rt-dev
 
 # make deps installs all these packages, and the browser in which
 # check_report_page.sh opens a report.
@@ -215,7 +219,7 @@ VM_PACKAGES := $(CHECK_PACKAGES) qemu-system-x86 cpio kmod mdadm dosfstools \
 	systemd
 
 # make deb needs these: each MPI's compiler, and Debian's own tools.
-DEB_PACKAGES := $(BUILD_PACKAGES) libmpich-dev libopenmpi-dev dpkg-dev \
+DEB_PACKAGES := $(BUILD_PACKAGES) build-essential libmpich-dev libopenmpi-dev \
 	debhelper dh-python lintian
 
 # check-arm64 needs these; it fetches the libraries itself.
@@ -293,6 +297,7 @@ help: ## show this list
 # CHECKS=NAMES    run these tests only: make check CHECKS=test_parse
 # NODES=16        make demo: sort on this many nodes, all on this machine
 # MEMORY=100M     make demo NODES=4: so much memory each, and more records
+# RELEASE=trixie  make check-fresh: on Debian 13 instead of Debian 12
 # WAYS=user       make check-fresh: run one way of tests/fresh.sh only
 # LABEL=TEXT      make bench: name the file in results/ bench-DATE-TEXT
 # AGAINST=FOLDER  make bench: compare with an older build's programs, there
@@ -372,17 +377,17 @@ check-vm-numa: ## test NUMA nodes, and 16 and 64 CPUs, in QEMU machines
 	@CPUS=16 BIN=$(BIN) tests/vm/check.sh cpus $(BUILD)/vm
 	@CPUS=64 BIN=$(BIN) tests/vm/check.sh cpus $(BUILD)/vm
 
+FRESH := $(BUILD)/fresh$(RELEASE:%=-%)
 .PHONY: check-fresh
-check-fresh: ## run make demo and make check on a fresh Debian 12
+check-fresh: ## run make demo and make check on a fresh Debian
 	$(call install,debootstrap)
-	@tests/fresh.sh $(BUILD)/fresh $(WAYS)
+	@CHECKS='$(CHECKS)' RELEASE=$(RELEASE) tests/fresh.sh $(FRESH) $(WAYS)
 
 .PHONY: check-deb
-check-deb: ## install, upgrade, purge the packages; needs root
-	$(call install,$(DEB_PACKAGES) $(VM_PACKAGES) debootstrap)
-	@$(MAKE) --no-print-directory all tests deb
-	@tests/fresh.sh $(BUILD)/fresh deb
-	@FRESH=$(BUILD)/fresh tests/vm/check.sh deb $(BUILD)/vm
+check-deb: ## build, install, upgrade, purge packages; needs root
+	$(call install,$(VM_PACKAGES) debootstrap)
+	@RELEASE=$(RELEASE) tests/fresh.sh $(FRESH) deb
+	@FRESH=$(FRESH) tests/vm/check.sh deb $(BUILD)/vm
 
 ARM64 := $(BUILD)/arm64
 .PHONY: check-arm64

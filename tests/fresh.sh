@@ -1,30 +1,35 @@
 #!/bin/bash
-# fresh.sh - what a newcomer types, on a fresh Debian 12 (make check-fresh)
+# fresh.sh - what a newcomer types, on a fresh Debian (make check-fresh)
 #
 # USAGE: tests/fresh.sh FOLDER [WAY...]      as root
 #
-# Makes the smallest Debian 12 in FOLDER/root (debootstrap's minbase with make,
-# git and ca-certificates), puts a clone of this repository's last commit into
-# it, and enters it by chroot(8), so that its / is no mount point.  The ways:
+# Makes the smallest Debian in FOLDER/root (debootstrap's minbase with make, git
+# and ca-certificates), puts a clone of this repository's last commit into it,
+# and enters it by chroot(8), so that its / is no mount point.  Environment:
+#
+#   RELEASE  bookworm, which is Debian 12 and the default, or trixie, Debian 13
+#   CHECKS, RETRY    for make check
+#
+# The ways:
 #
 #   demo   make demo as root, in a clone below /root, which only root may enter.
 #          Packages are downloaded before; the time that is told is of the rest:
 #          installing them, compiling, sorting.
-#   root   make check, there
+#   root   make check, there, of the last commit
 #   user   make check as an ordinary user in its home, which only it may enter,
 #          without sudo; the packages are there
 #   bare   make check as root without CAP_SYS_ADMIN: it may not mount, nor make
 #          namespaces
-#   deb    install the packages that make deb has built, use them, upgrade from
-#          a lower version, and purge them (tests/vm/guest_deb.sh), in a tree of
-#          its own, FOLDER/deb-root, which has neither compiler nor repository
+#   deb    make deb in a new tree; then install what it has built in another,
+#          FOLDER/deb-root, which has neither compiler nor repository, use it,
+#          upgrade from a lower version, and purge it (tests/vm/guest_deb.sh)
 #
-# Default: the first four, in this order.  demo begins with a new tree, the others
-# go on with the one that is there, and make one if there is none.  FOLDER/base
-# keeps what debootstrap made, for the next run; FOLDER/WAY.log has what was
-# printed.
+# Default: the first four, in this order.  demo and deb begin with a new tree, the
+# others go on with the one that is there, and make one if there is none.
+# FOLDER/base keeps what debootstrap made, for the next run; FOLDER/WAY.log has
+# what was printed.
 #
-# Packages come from where this machine's apt gets its own, by its sources,
+# Packages come from the mirror from which this machine's apt gets Debian, by its
 # proxies and keys.  Everything runs in namespaces of mounts and processes: in
 # the end nothing is mounted, and no process is left.
 #
@@ -32,7 +37,7 @@
 set -eu -o pipefail
 export LC_ALL=C
 
-readonly RELEASE=bookworm
+export RELEASE=${RELEASE:-bookworm}
 REPO=$(cd "$(dirname "$0")/.." && pwd)
 readonly REPO
 readonly PACKAGES=make,git,ca-certificates
@@ -55,20 +60,30 @@ say()
 	printf '  %-6s %s\n' "$1" "$2"
 }
 
-# mirror: where this machine's apt gets the release from
+# sources: the release's lines for apt's sources.list, from the mirrors of this
+# machine's own release
+sources()
+{
+	local codename uri component here
+
+	here=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+	# shellcheck disable=SC2016 # for apt-get
+	while read -r codename uri component; do
+		case $codename in
+		"$here" | "$here-updates" | "$here-security")
+			echo "deb $uri $RELEASE${codename#"$here"} $component" ;;
+		esac
+	done < <(apt-get indextargets --format \
+		'$(CODENAME) $(REPO_URI) $(COMPONENT)' \
+		'Created-By: Packages' 'Origin: Debian')
+}
+
+# mirror: where the release itself is
 mirror()
 {
-	local uri release
-
-	# shellcheck disable=SC2016 # for apt-get
-	while read -r release uri; do
-		if [ "$release" = "$RELEASE" ]; then
-			echo "$uri"
-			return
-		fi
-	done < <(apt-get indextargets \
-		--format '$(RELEASE) $(REPO_URI)' 'Created-By: Packages')
-	die "no source of $RELEASE in apt's lists: run apt-get update"
+	sources | awk -v release="$RELEASE" '
+	$3 == release && !uri { uri = $2 }
+	END { print uri }'
 }
 
 # proxy_of http|https: of apt's configuration
@@ -79,9 +94,16 @@ proxy_of()
 
 make_base()
 {
-	local proxy
+	local proxy uri
 
-	[ ! -e "$FOLDER/base" ] || return 0
+	if [ -e "$FOLDER/base" ]; then
+		grep -q -x "VERSION_CODENAME=$RELEASE" \
+			"$FOLDER/base/etc/os-release" ||
+			die "$FOLDER/base is not of $RELEASE: choose another folder"
+		return
+	fi
+	uri=$(mirror)
+	[ "$uri" ] || die "no source of Debian in apt's lists: run apt-get update"
 	rm -rf --one-file-system "$FOLDER/base.new"
 	mkdir -p "$FOLDER"
 	for proxy in http https; do
@@ -90,30 +112,32 @@ make_base()
 	done
 	say base "debootstrap, once: see $FOLDER/base.log"
 	debootstrap --variant=minbase --include="$PACKAGES" "$RELEASE" \
-		"$FOLDER/base.new" "$(mirror)" >"$FOLDER/base.log" 2>&1 ||
-		die "debootstrap: $(tail -n 1 "$FOLDER/base.log")"
+		"$FOLDER/base.new" "$uri" >"$FOLDER/base.log" 2>&1 ||
+		die "debootstrap of $RELEASE from $uri:" \
+			"$(tail -n 1 "$FOLDER/base.log")"
 	configure_apt "$FOLDER/base.new"
 	mv "$FOLDER/base.new" "$FOLDER/base"
 }
 
-# configure_apt ROOT: sources, keys, proxies and the like of this machine
+# configure_apt ROOT: sources, and the keys, proxies and the like of this machine
 configure_apt()
 {
 	local folder
 
-	rm -f "$1/etc/apt/sources.list"
-	[ ! -f /etc/apt/sources.list ] || cp /etc/apt/sources.list "$1/etc/apt"
-	for folder in /etc/apt/sources.list.d /etc/apt/trusted.gpg.d \
-		/etc/apt/keyrings /usr/share/keyrings \
-		/usr/local/share/ca-certificates; do
-		[ -d "$folder" ] || continue
-		mkdir -p "$1$folder"
-		cp -rL "$folder/." "$1$folder"
+	sources >"$1/etc/apt/sources.list"
+	# Whoever signs here, signs for any source there.
+	for folder in /etc/apt/trusted.gpg.d /etc/apt/keyrings; do
+		[ ! -d "$folder" ] ||
+			cp -rL "$folder/." "$1/etc/apt/trusted.gpg.d"
 	done
+	folder=/usr/local/share/ca-certificates
+	[ ! -d $folder ] || cp -rLT $folder "$1$folder"
 	# A hook of this machine's might run what is not there.
 	apt-config dump | grep '^Acquire::' >"$1/etc/apt/apt.conf.d/50host"
 	cp -L /etc/resolv.conf /etc/hosts "$1/etc"
 	inside "$1" update-ca-certificates >/dev/null 2>&1 || true
+	inside "$1" apt-get -q update >>"$FOLDER/base.log" 2>&1 ||
+		die "apt-get update: $(tail -n 1 "$FOLDER/base.log")"
 }
 
 # inside ROOT COMMAND...: in a plain chroot, as root
@@ -144,6 +168,12 @@ inside()
 
 # Inside the new Debian, where root's home folder has this name on any machine.
 readonly ROOTS_CLONE=/root/blinksort
+
+# head_of REPOSITORY: its last commit
+head_of()
+{
+	git -c safe.directory='*' -C "$1" rev-parse HEAD
+}
 
 # clone_to FOLDER: of the tree, this repository's last commit
 clone_to()
@@ -191,10 +221,24 @@ way_demo()
 	time inside "$ROOT" make --no-print-directory -C "$ROOTS_CLONE" demo
 }
 
+# check COMMAND...: make check, there
+check()
+{
+	"$@" check CHECKS="${CHECKS:-}" RETRY="${RETRY:-}"
+}
+
+# The packages that an earlier run has installed are kept, not its commit.
 way_root()
 {
-	[ -d "$ROOT" ] || make_root
-	inside "$ROOT" make --no-print-directory -C "$ROOTS_CLONE" check
+	local here
+
+	here=$(head_of "$REPO")
+	if [ ! -d "$ROOT" ]; then
+		make_root
+	elif [ "$(head_of "$ROOT$ROOTS_CLONE")" != "$here" ]; then
+		clone_to /root
+	fi
+	check inside "$ROOT" make --no-print-directory -C "$ROOTS_CLONE"
 }
 
 # What root has built is not the user's: a clone of its own.
@@ -211,14 +255,14 @@ way_user()
 	clone_to "/home/$READER"
 	inside "$ROOT" chown -R "$READER:" "/home/$READER"
 	chmod 700 "$ROOT/home/$READER"
-	as_reader make --no-print-directory -C "/home/$READER/blinksort" check
+	check as_reader make --no-print-directory -C "/home/$READER/blinksort"
 }
 
 way_bare()
 {
 	[ -d "$ROOT" ] || make_root
-	inside "$ROOT" setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin \
-		make -C "$ROOTS_CLONE" check
+	check inside "$ROOT" setpriv --bounding-set=-sys_admin \
+		--inh-caps=-sys_admin make -C "$ROOTS_CLONE"
 }
 
 # depends DEB...: the names of what they depend on, the first of alternatives
@@ -246,8 +290,12 @@ lower()
 
 way_deb()
 {
-	local debs=$REPO/build/deb deb spawn=build/musl/tests/bench/bench_spawn
+	local clone=$ROOT$ROOTS_CLONE deb spawn=build/musl/tests/bench/bench_spawn
+	local debs=$clone/build/deb
 
+	make_root
+	inside "$ROOT" make --no-print-directory -C "$ROOTS_CLONE" deb
+	inside "$ROOT" make --no-print-directory -C "$ROOTS_CLONE" $spawn
 	ROOT=$FOLDER/deb-root
 	new_root
 	mkdir -p "$ROOT/debs/old" "$ROOT/blinksort/${spawn%/*}"
@@ -255,8 +303,8 @@ way_deb()
 		[[ $deb == *-dbgsym_* ]] || cp "$deb" "$ROOT/debs"
 	done
 	lower "$debs"/blinksort_*.deb "$ROOT/debs/old"
-	cp -r "$REPO/tests" "$ROOT/blinksort"
-	cp "$REPO/$spawn" "$ROOT/blinksort/$spawn"
+	cp -r "$clone/tests" "$ROOT/blinksort"
+	cp "$clone/$spawn" "$ROOT/blinksort/$spawn"
 	inside "$ROOT" apt-get -q update
 	# shellcheck disable=SC2046 # several words
 	inside "$ROOT" apt-get -q -y --no-install-recommends install procps \
@@ -275,13 +323,16 @@ go()
 		status=$?
 	if [ $status != 0 ]; then
 		say FAILED "$way: status $status, see $log"
-		grep -a -E '^FAILED|^    \|' "$log" | tail -n 30 ||
+		grep -a -E '^(FAILED|FLAKY )|^    \||^[0-9]+ passed, ' "$log" |
+			tail -n 30 ||
 			tail -n 5 "$log"
 		failed=$((failed + 1))
 		return
 	fi
 	passed=$((passed + 1))
-	say ok "$way: $((SECONDS - begin_s)) s: $(tail -n 1 "$log")"
+	grep -a -E '^FLAKY |^    \|' "$log" || true
+	say ok "$way: $((SECONDS - begin_s)) s, and it ends with:"
+	tail -n 1 "$log"
 }
 
 [ $# -gt 0 ] || die "usage: tests/fresh.sh FOLDER [WAY...]"

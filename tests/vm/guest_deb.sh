@@ -13,7 +13,7 @@ if [ -d /run/systemd/system ]; then
 	readonly SYSTEMD=1
 	exec </dev/null >/dev/ttyS0 2>&1
 	echo
-	echo "=== guest: Linux $(uname -r), $(systemctl --version | head -n 1)"
+	echo "=== guest: Linux $(uname -r), $(systemctl --version | sed -n 1p)"
 else
 	readonly SYSTEMD=
 fi
@@ -67,7 +67,7 @@ answers()
 
 runs_a_job()
 {
-	sh status | grep -q '1 running'
+	[[ $(sh status) == *'1 running'* ]]
 }
 
 # daemon: the number of its process
@@ -84,6 +84,8 @@ case_install()
 	[ "$(version_of blinksort)" = "$(dpkg-deb -f /debs/old/blinksort_*.deb \
 		Version)" ]
 	expect_match '^_blinkd:' /etc/passwd
+	expect_match 'deb-systemd-helper .*enable .blinkd.service' \
+		/var/lib/dpkg/info/blinksort.postinst
 	! daemon || fail "blinkd runs, and nobody has said where"
 	# All programs run, and none says another version.
 	for program in blinksort blinkgen blinkval blinkprobe blinksh blinkd \
@@ -239,6 +241,8 @@ case_purge()
 {
 	apt-get -q -y -o Dpkg::Use-Pty=0 purge blinksort >apt 2>&1 ||
 		fail "status $?: $(tail -n 5 apt)"
+	# Of the user are, perhaps, files of jobs.
+	userdel _blinkd
 	all_files >"$LISTS/after"
 	diff "$LISTS/before" "$LISTS/after" >&2 || fail "not as it was"
 }
