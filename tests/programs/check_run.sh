@@ -1,6 +1,7 @@
 #!/bin/bash
 # check_run.sh - tests/run: what it counts, what it shows of a failure, and that
-# it leaves nothing running; and a fault that would make tests fail now and then
+# it leaves nothing running; .ci/run, what it says of that; and a fault of scripts
+# that would make tests fail now and then
 #
 # Each case has a small tree of its own, with tests that say what they are told.
 
@@ -41,7 +42,7 @@ program()
 run_tests()
 {
 	status=0
-	env -u LANES VARIANT=dyn BUILD=build BIN=bin TIMEOUT_S="${limit_s:-60}" \
+	env -u LANES RETRY="${retry:-}" VARIANT=dyn BUILD=build BIN=bin TIMEOUT_S="${limit_s:-60}" \
 		tree/tests/run "$@" >out 2>&1 </dev/null || status=$?
 }
 
@@ -236,6 +237,37 @@ case_hanging()
 	expect_match 'see build/log/dyn-check_hang.log$' out
 }
 
+# A test that passes when it runs again is flaky, and no failure.
+case_retry()
+{
+	make_tests
+	script check_flaky <<-'END'
+		echo ok one
+		[ -e met ] || { touch met; echo said at first; echo FAIL two; exit 1; }
+		echo ok two
+	END
+	printf '%s\n' 'echo said by bad; echo FAIL bad; exit 1' | script check_bad
+	script check_lost <<<'kill -KILL $PPID'
+	printf '%s\n' 'echo ok good' | script check_good
+	retry=1 run_tests check_flaky check_good
+	[ "$status" = 0 ] || fail "status $status: $(said)"
+	expect_match '^FLAKY .* check_flaky .*1 failed, exit status 1' out
+	expect_match '^    \| said at first$' out
+	expect_match '^    \| see build/log/dyn-check_flaky.log$' out
+	expect_match '^FAIL two$' tree/build/log/dyn-check_flaky.log
+	expect_no_match '^FAILED' out
+	expect_sums '3 passed, 0 failed, 0 skipped'
+	retry=1 run_tests check_bad check_flaky check_lost
+	[ "$status" = 1 ] || fail "status $status"
+	expect_match '^FAILED .* check_bad ' out
+	expect_match '^    \| said by bad$' out
+	expect_no_match '^FLAKY' out
+	expect_sums '2 passed, 2 failed, 0 skipped'
+	rm tree/met
+	run_tests check_flaky
+	[ "$status" = 1 ] || fail "status $status: without RETRY"
+}
+
 # Two of one group would meet in the folder; others run beside them, or the last
 # would wait in vain.
 case_groups()
@@ -292,6 +324,46 @@ case_ended()
 	fail "a test goes on"
 }
 
+# ci STATUS TEXT: .ci/run, with its words in ./out, when make check says so, and
+# all other stages say nothing and are good
+ci()
+{
+	printf '%s\n' "$2" >told
+	cat >path/make <<-END
+		#!/bin/bash
+		[[ \$* == "-j"*" WERROR=1 check" ]] || exit 0
+		cat "$PWD/told"
+		exit $1
+	END
+	chmod +x path/make
+	status=0
+	PATH=$PWD/path:$PATH tree/.ci/run >out 2>&1 </dev/null || status=$?
+}
+
+case_ci()
+{
+	local flaky=$'FLAKY    1.00 s  check_a  1 failed\n    | said by a'
+	local sums='3 passed, 0 failed, 1 skipped'
+
+	mkdir -p tree/.ci path
+	cp "$REPO/.ci/run" tree/.ci
+	ci 0 "$flaky"$'\n'"$sums"
+	[ "$status" = 0 ] || fail "status $status: $(said)"
+	expect_match '^=== flaky tests: 1$' out
+	[ "$(grep -c '^    | said by a$' out)" = 2 ] || fail "$(said)"
+	expect_sums "$sums"
+	ci 0 "$flaky"$'\n'"$flaky"$'\n'"$flaky"$'\n'"$flaky"$'\n'"$sums"
+	[ "$status" = 1 ] || fail "status $status: $(said)"
+	expect_match '^failed stages: flaky tests$' out
+	expect_sums "$sums"
+	ci 1 $'FAILED   1.00 s  check_b  1 failed\n2 passed, 1 failed, 0 skipped'
+	[ "$status" = 1 ] || fail "status $status: $(said)"
+	expect_match '^failed stages: check$' out
+	[ "$(grep -c '^FAILED .* check_b ' out)" = 2 ] || fail "$(said)"
+	expect_no_match '=== flaky' out
+	expect_sums '2 passed, 1 failed, 0 skipped'
+}
+
 # early_readers FOLDER...: the lines of scripts that pipe into what may end before
 # it has read all, unless the status does not matter: by SIGPIPE the writer fails,
 # and so does the pipe, but only when the writer is slow.
@@ -327,6 +399,7 @@ case_early_readers()
 	[ ! -s "$SCRATCH/found" ] || fail "these pipe: $(cat "$SCRATCH/found")"
 }
 
+check ci case_ci
 check early_readers case_early_readers
 check sums case_sums
 check static_twins case_static_twins
@@ -336,6 +409,7 @@ check static_failures case_static_failures
 check cmocka_crash case_cmocka_crash
 check script_failure case_script_failure
 check hanging case_hanging
+check retry case_retry
 check groups case_groups
 check ended_by_term case_ended TERM
 check ended_by_hup case_ended HUP
