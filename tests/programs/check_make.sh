@@ -175,6 +175,78 @@ case_check_needs_no_browser()
 	expect_match 'chromium' apt-get.log
 }
 
+# What is missing is told with the command that installs it, and no more.
+case_missing()
+{
+	make_tree
+	make_path 1000 nothing gcc
+	run_make
+	[ "$status" = 2 ] || fail "status $status"
+	expect_match "\*\*\* missing: gcc; as root: apt-get install\
+ --no-install-recommends $DEMO_PACKAGES\.  Stop\.\$" err
+	expect_gone apt-get.log
+}
+
+# Tests of modules alone: no other test is compiled.
+case_check_of_units()
+{
+	make_tree
+	make_path 1000 '.*'
+	printf '#!/bin/bash\necho "the tests: $*"\n' >tree/tests/run
+	chmod +x tree/tests/run
+	echo 'int main(void) { return 0; }' >tree/tests/unit/test_two.c
+	run_make check CHECKS='tests/unit/test_two.c test_page'
+	expect_made
+	expect_match '^the tests: tests/unit/test_two.c test_page$' out
+	[ -x tree/build/dyn/tests/unit/test_two ] || fail "it is not built"
+	run_make check CHECKS='test_two check_all'
+	[ "$status" = 2 ] || fail "status $status"
+	expect_match 'not for a demo' err
+}
+
+# The source may be read-only.
+case_build_elsewhere()
+{
+	make_tree
+	make_path 1000 '.*'
+	run_make BUILD="$PWD/elsewhere"
+	expect_made
+	elsewhere/bin/left || fail "it does not run"
+	expect_match "^The programs are in $PWD/elsewhere/bin/\.\$" out
+	expect_gone tree/bin
+	expect_gone tree/build
+	run_make
+	expect_made
+	run_make clean BUILD="$PWD/elsewhere"
+	expect_made
+	expect_gone elsewhere
+	tree/bin/left || fail "it is gone"
+}
+
+# What nobody asked for is told.
+case_no_musl()
+{
+	make_tree
+	make_path 1000 '.*'
+	run_make MUSL_CC=no-musl
+	expect_made
+	expect_match '^The programs are linked dynamically, .* no no-musl: ' out
+	run_make MUSL_CC=no-musl LIBC=glibc
+	expect_made
+	! grep -q dynamically out || fail "it was asked for"
+}
+
+# clangd reads them.
+case_compile_flags()
+{
+	local file
+
+	cd "$REPO"
+	for file in shell/job.c src/kernels/*_{avx2,avx512,pclmul,vpclmul}.c; do
+		gcc @compile_flags.txt -fsyntax-only "$file"
+	done
+}
+
 # meet_others: a compiler that compiles only when it runs twice at the same time
 meet_others()
 {
@@ -330,6 +402,7 @@ expect_path_refused()
 		run_make "$goal" "$@"
 		[ "$status" = 2 ] || fail "status $status: $*"
 		expect_match "\*\*\* $pattern\.  Stop\.\$" err
+		expect_gone tree/build
 	done
 }
 
@@ -387,6 +460,15 @@ check user_without_sudo case_user_without_sudo
 check user_with_sudo case_user_with_sudo
 check without_dpkg case_without_dpkg
 check check_needs_no_browser case_check_needs_no_browser
+check missing case_missing
+check check_of_units case_check_of_units
+check build_elsewhere case_build_elsewhere
+check no_musl case_no_musl
+if [ "$(uname -m)" = x86_64 ]; then
+	check compile_flags case_compile_flags
+else
+	skip compile_flags "they are of x86-64"
+fi
 if [ "$(nproc)" = 1 ]; then
 	skip parallel "one CPU"
 else

@@ -247,7 +247,9 @@ case_retry()
 		echo ok two
 	END
 	printf '%s\n' 'echo said by bad; echo FAIL bad; exit 1' | script check_bad
-	script check_lost <<<'kill -KILL $PPID'
+	script check_lost <<-'END'
+		kill -KILL $PPID
+	END
 	printf '%s\n' 'echo ok good' | script check_good
 	retry=1 run_tests check_flaky check_good
 	[ "$status" = 0 ] || fail "status $status: $(said)"
