@@ -123,6 +123,20 @@ case_all_are_blocks()
 	expect_match '^bin/blinksort ' commands
 }
 
+# git shows none of what the commands have made.
+case_ignored()
+{
+	cd "$SCRATCH/reader"
+	cp "$REPO/.gitignore" .
+	git init -q
+	git status --porcelain >../seen
+	rm -r .git
+	expect_match '\.gitignore$' ../seen
+	grep -v -E ' (\.gitignore|bin|src|tests|Makefile|machine/|path/|state/)$' \
+		../seen >../odd || true
+	expect_empty ../odd
+}
+
 make_folder
 cd "$SCRATCH"
 check all_are_blocks case_all_are_blocks
@@ -130,4 +144,5 @@ while IFS= read -r section <&3; do
 	name=${section,,}
 	check "${name//[!a-z]/_}" case_section "$section"
 done 3< <(sections)
+check_able git.here ignored case_ignored
 finish
