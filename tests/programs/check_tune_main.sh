@@ -850,6 +850,8 @@ case_usage()
 	"$BLINKTUNE" --help >out
 	expect_match '^Usage: ' out
 	awk 'length > 80 { exit 1 }' out
+	expect_same out <("$BLINKTUNE" -h)
+	expect_same <("$BLINKTUNE" -V) <("$BLINKTUNE" --version)
 	# As the others say it
 	for path in "$BIN/blinktune" "$BLINKTUNE"; do
 		"$path" --version >out
@@ -860,6 +862,7 @@ case_usage()
 	expect_one_error 2 "$BLINKTUNE"
 	expect_one_error 2 "$BLINKTUNE" frob
 	expect_one_error 2 "$BLINKTUNE" --frob plan x
+	expect_match '^blinktune: --frob: no such option; see --help$' err
 	expect_one_error 2 "$BLINKTUNE" --root tree apply swappiness=1
 	expect_one_error 3 "$BLINKTUNE" --root none --state s plan swappiness=1
 	expect_one_error 2 tune plan

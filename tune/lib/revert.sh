@@ -307,7 +307,7 @@ revert_main()
 			option_value "$@"
 			stray=$OPTION_VALUE
 			;;
-		*) misuse "revert: $1: no such option" ;;
+		*) misuse "revert: $1: no such option; see --help" ;;
 		esac
 		shift $TAKEN
 	done
