@@ -26,6 +26,8 @@
 #define NAMES_BYTES 4096
 /* Of the room of one. */
 #define ROOM_TEXT_BYTES 160
+/* Any file system needs some room that it calls free; not so much. */
+#define FREE_BYTES_MIN (4 * MIB)
 
 static uint64_t add_capped(uint64_t a, uint64_t b)
 {
@@ -141,11 +143,10 @@ static uint64_t held_by_all(const struct scratch *scratch, unsigned first)
 	return sum;
 }
 
-/* Room that is free and not given (btrfs keeps some for its own) puzzles the
- * reader, and so does room that is free beside what we have written ourselves.
- * bytes: of a stripe that found no room. */
+/* What is free beside what we have written ourselves puzzles the reader, and so
+ * does room that a file system does not give, as btrfs does not. */
 static const char *describe_room(const struct scratch *scratch, unsigned number,
-				 uint64_t bytes, char text[ROOM_TEXT_BYTES])
+				 char text[ROOM_TEXT_BYTES])
 {
 	const struct scratch_directory *directory =
 		&scratch->directories[number];
@@ -165,7 +166,7 @@ static const char *describe_room(const struct scratch *scratch, unsigned number,
 			 directory->room_bytes == growth_of_all(scratch, number)
 				 ? describe_limit(directory, limit)
 				 : "free");
-	if (bytes > 0 && directory->room_bytes >= bytes)
+	if (directory->is_full && directory->room_bytes >= FREE_BYTES_MIN)
 		length += snprintf(text + length,
 				   ROOM_TEXT_BYTES - (size_t)length,
 				   ", of which the file system gives none");
@@ -176,12 +177,11 @@ static const char *describe_room(const struct scratch *scratch, unsigned number,
 }
 
 /*
- * All directories with their room, for failure.what; bytes: of a stripe that
- * found none, or 0.  The failure outlives the
+ * All directories with their room, for failure.what.  The failure outlives the
  * scratch, so the text belongs to the process.  More than one failure at once
  * are those of one scratch, which name the same.
  */
-static const char *name_all(struct scratch *scratch, uint64_t bytes)
+static const char *name_all(struct scratch *scratch)
 {
 	static char names[NAMES_BYTES];
 	size_t length = 0;
@@ -193,7 +193,7 @@ static const char *name_all(struct scratch *scratch, uint64_t bytes)
 		length += (size_t)snprintf(
 			names + length, sizeof(names) - length, "%s%s (%s)",
 			i > 0 ? ", " : "", scratch->directories[i].path,
-			describe_room(scratch, i, bytes, text));
+			describe_room(scratch, i, text));
 		if (length >= sizeof(names))
 			break;
 	}
@@ -211,7 +211,7 @@ int scratch_reserve(struct scratch *scratch, uint64_t bytes,
 	scratch->expected_bytes = add_capped(scratch->expected_bytes, bytes);
 	if (room >= scratch->expected_bytes)
 		return 0;
-	failure_set(failure, EXIT_FILE, name_all(scratch, 0), 0,
+	failure_set(failure, EXIT_FILE, name_all(scratch), 0,
 		    "too little room for scratch files: %s are needed, %s are "
 		    "missing",
 		    format_size(needed, scratch->expected_bytes),
@@ -338,10 +338,9 @@ static void count_taken(struct scratch *scratch,
 	scratch->peak_bytes = MAX(scratch->peak_bytes, scratch->held_bytes);
 }
 
-static int no_room(struct scratch *scratch, uint64_t bytes, int error,
-		   struct failure *failure)
+static int no_room(struct scratch *scratch, int error, struct failure *failure)
 {
-	return failure_set(failure, EXIT_FILE, name_all(scratch, bytes), error,
+	return failure_set(failure, EXIT_FILE, name_all(scratch), error,
 			   "no room for scratch files");
 }
 
@@ -359,7 +358,7 @@ static int take(struct scratch *scratch, uint64_t bytes,
 		directory->is_full = true;
 	}
 	if (!directory)
-		return no_room(scratch, bytes, -error, failure);
+		return no_room(scratch, -error, failure);
 	place->directory = (unsigned)(directory - scratch->directories);
 	place->offset_bytes = directory->end_bytes;
 	count_taken(scratch, directory, bytes);
@@ -532,8 +531,7 @@ int scratch_open(struct scratch *scratch, const char *const *paths,
 	}
 	/* A folder that is full from the beginning leaves it to the others. */
 	if (is_no_room(-error))
-		error = open_count > 0 ? 0
-				       : no_room(scratch, 0, -error, failure);
+		error = open_count > 0 ? 0 : no_room(scratch, -error, failure);
 	if (error)
 		scratch_close(scratch);
 	else
