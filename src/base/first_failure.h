@@ -4,6 +4,11 @@
  * Each thread of a run may note a failure.  The first one is kept, and the
  * other threads stop at the next place where they ask, and any of them
  * may read the reason then.
+ *
+ * A note wakes no thread.  So whoever waits must be woken whatever fails, and
+ * whenever: by workers of its own team, each of which is counted also if it
+ * leaves early; or by the thread that it waits for, which looks for a failure
+ * before it waits for something itself, and on its way out wakes the others.
  */
 #ifndef FIRST_FAILURE_H
 #define FIRST_FAILURE_H
