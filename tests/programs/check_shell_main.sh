@@ -485,7 +485,7 @@ case_interrupt_twice()
 	done
 	expect_match "^blinksh: 127.0.0.\[2-5\]:$PORT: left to the daemon, `
 		`which ends it within 20.0 s" err
-	! grep 'whole 0 ns' err >&2
+	! grep 'whole 0 ns' err >&2 || fail 'there is a time'
 	pkill -KILL -f "^/bin/sleep $mark\$" || true
 }
 
@@ -518,6 +518,7 @@ without_dns()
 	printf '%s\n' 'nameserver 127.0.0.1' 'options timeout:1 attempts:1' \
 		>resolv
 	status=0
+	# shellcheck disable=SC2016 # for the other shell
 	unshare "${apart[@]}" bash -c '
 		for name in nsswitch resolv; do
 			[ ! -e /etc/$name.conf ] ||
@@ -539,7 +540,7 @@ case_hosts_unknown()
 	echo "blinksh: ${LONG}: no such host" | expect_same - err
 	# Where the others go on, these are lost.
 	without_dns files "${PATIENT[@]}" -w "$hosts" --keep-going -q -N -- \
-		/bin/echo done
+		/bin/echo 'done'
 	[ "$status" = 127 ]
 	expect_out 'done' 'done'
 	[ "$(grep -c ': lost: no such host$' err)" -ge 1 ]
@@ -570,6 +571,7 @@ case_name_server_dead()
 case_cluster_down()
 {
 	unset BLINK_KEY WCOLL
+	# shellcheck disable=SC2016 # for the other shell
 	BLINK_CLUSTER=$PWD/cluster unshare --pid --mount-proc --fork bash -c \
 		'"$0" up 2 >out 2>err && "$0" down >out 2>err' "$TESTS/cluster"
 	expect_empty out

@@ -212,7 +212,7 @@ expect_refused()
 	expect_plan 3 "#   refused: $why" "$@" 2>err
 	expect_match '^blinktune: disks plan: ' err
 	# Nothing that would destroy something if it were pasted
-	! grep -v '^#' out >&2
+	! grep -v '^#' out >&2 || fail 'a command'
 	expect_status 3 disks make --data-bytes 1000000000 "$@" \
 		--yes-destroy "$@" 2>err
 	expect_one_line err

@@ -427,7 +427,7 @@ case_disk_full_meanwhile()
 		noting_fails "$number" apply swappiness=1,numa-balancing=0 || break
 		[ "$status" = 3 ] || fail "apply, line $number: status $status"
 		expect_match '^blinktune: .*state/journal: cannot be written: .' err
-		! grep -v '^blinktune: ' err >&2
+		! grep -v '^blinktune: ' err >&2 || fail 'not our words'
 		expect_gone state/journal
 		expect_tree_restored
 	done
@@ -491,7 +491,8 @@ case_failures_have_lines()
 		# shellcheck disable=SC2086 # words are meant
 		expect_status "$want" tune $arguments >out 2>err </dev/null
 		expect_match '^blinktune: ' err || fail "$arguments"
-		! grep -v -E '^(blinktune: |[a-z]+ +[a-z-]+[:a-z0-9]*: )' err >&2
+		! grep -v -E '^(blinktune: |[a-z]+ +[a-z-]+[:a-z0-9]*: )' err >&2 ||
+			fail "not our words: $arguments"
 	done < <(failing_commands)
 }
 

@@ -146,7 +146,7 @@ case_edited_beginnings()
 	while IFS= read -r edit; do
 		sed "$edit" good >state/journal
 		! cmp -s good state/journal || fail "no edit: $edit"
-		sum_again
+		sum_again state/journal
 		of "$edit" expect_refused damaged revert
 	done < <(edits)
 	for verb in status verify confirm 'apply swappiness=1'; do
@@ -155,7 +155,7 @@ case_edited_beginnings()
 	done
 	# With the right sum and nothing edited it is taken.
 	cp good state/journal
-	sum_again
+	sum_again state/journal
 	expect_same good state/journal
 	tune revert
 	expect_tree_restored

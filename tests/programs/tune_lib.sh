@@ -7,9 +7,9 @@
 #   TUNE                      blinktune on ./tree with its journal in ./state
 #   tune ARGUMENT...          the same, quiet
 #   expect_tree_restored      ./tree is as make_tree has made it, byte for byte
-#   sum_again [JOURNAL]       the journal, ./state/journal, gets the sum that its
-#                             beginning has now, so that it is the tampered field
-#                             that is found, not the sum
+#   sum_again JOURNAL         the journal gets the sum that its beginning has now,
+#                             so that it is the tampered field that is found, not
+#                             the sum
 #   tune_processes FOLDER     prints those that blinktune left running below it
 #   print_steps, killed_at, in_three_runs
 #                             to end blinktune at each step, see below
@@ -169,7 +169,7 @@ expect_most_killed()
 
 sum_again()
 {
-	local sum journal=${1:-state/journal}
+	local sum journal=$1
 
 	sed '/^ready\t/,$d' "$journal" >sum.of
 	sum=$(cksum <sum.of)

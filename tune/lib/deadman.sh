@@ -94,7 +94,7 @@ confirm_main()
 	if [[ $left ]]; then
 		journal_mend
 		journal_note confirmed
-		[[ ! $J_LOST ]] || exit $STATUS_FILE
+		[[ ! $J_LOST ]] || exit "$STATUS_FILE"
 		deadman_end
 		report_confirmed confirmed
 	elif [[ $undone ]]; then
