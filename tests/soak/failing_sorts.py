@@ -104,38 +104,31 @@ class Disk:
         self.image = folder / f"{name}.image"
         self.place = folder / name
         self.place.mkdir()
+        self.uses = 0
+        self.open()
+
+    def open(self):
         with open(self.image, "wb") as image:
             image.truncate(DISK_BYTES)
-        self.device = subprocess.run(
-            ["losetup", "-f", "--show", self.image], check=True,
-            stdout=subprocess.PIPE, text=True).stdout.strip()
-        self.uses = 0
-        self.is_mounted = False
-        self.mount()
-
-    def mount(self):
         run("mkfs.ext4", "-q", "-F", "-b", "4096", "-N", "64", "-m", "0",
-            "-O", "^has_journal", self.device)
-        run("mount", self.device, self.place)
-        self.is_mounted = True
+            "-O", "^has_journal", self.image)
+        run("mount", "-o", "loop", self.image, self.place)
 
-    def unmount(self):
-        for _ in range(TRIES * self.is_mounted):
+    def close(self):
+        for _ in range(TRIES):
             if subprocess.run(["umount", self.place],
                               stderr=subprocess.DEVNULL).returncode == 0:
                 break
             time.sleep(LOOK_S)
-        self.is_mounted = False
+        # A mount namespace that another program has made meanwhile may hold
+        # the file system still, and its device.
+        self.image.unlink()
 
     def renew(self):
         self.uses += 1
         if self.uses % CORRUPTED_MAX == 0:
-            self.unmount()
-            self.mount()
-
-    def close(self):
-        self.unmount()
-        run("losetup", "-d", self.device)
+            self.close()
+            self.open()
 
 
 # --- what happens meanwhile -------------------------------------------------
