@@ -11,8 +11,7 @@
 #include "sort/sort_setup.h"
 #include "system/numa.h"
 
-/* --- plan and memory -------------------------------------------------------
- */
+/* --- plan and memory ------------------------------------------------------ */
 
 /* Records that are planned for; of a shared input we read some. */
 static uint64_t input_records(const struct external *external)
@@ -178,8 +177,7 @@ static int lay_out_memory(struct external *external, struct failure *failure)
 				 MIN(plan->index_blocks, UINT32_MAX), failure);
 }
 
-/* --- files -----------------------------------------------------------------
- */
+/* --- files ---------------------------------------------------------------- */
 
 /* The ranks of a machine share its CPUs, as their workers do. */
 unsigned external_codec_cpus(const struct external *external)
@@ -240,8 +238,7 @@ bool external_begin_output(struct external *external)
 	return error == 0;
 }
 
-/* --- threads ---------------------------------------------------------------
- */
+/* --- threads -------------------------------------------------------------- */
 
 static int start_threads(struct external *external, struct failure *failure)
 {
@@ -275,8 +272,7 @@ static void wire(struct external *external)
 	external->ordering.trace = &external->ordering_trace;
 }
 
-/* --- running ---------------------------------------------------------------
- */
+/* --- running -------------------------------------------------------------- */
 
 static int open_input(struct external *external, struct failure *failure)
 {
@@ -470,10 +466,10 @@ struct external *external_new(const struct external_config *config,
 	return external;
 }
 
-int external_sort_run(const struct external_config *config,
-		      struct sorter_result *result,
-		      struct external_result *external_result,
-		      struct failure *failure)
+static int sort_once(const struct external_config *config,
+		     struct sorter_result *result,
+		     struct external_result *external_result,
+		     struct failure *failure)
 {
 	struct external *external;
 	struct arena own = { 0 };
@@ -499,8 +495,26 @@ int external_sort_run(const struct external_config *config,
 	return error;
 }
 
-/* --- explaining ------------------------------------------------------------
- */
+/* Fewer threads may be allowed than there are CPUs.  A pipe has brought nothing
+ * by then, but it has been closed. */
+int external_sort_run(const struct external_config *config,
+		      struct sorter_result *result,
+		      struct external_result *external_result,
+		      struct failure *failure)
+{
+	struct sorter_config lone = *config->sort;
+	struct external_config again = *config;
+	int error = sort_once(config, result, external_result, failure);
+
+	if (error != -EAGAIN || result->prepared_ns != 0 || lone.threads > 0 ||
+	    stream_source_suits(lone.input_paths, lone.input_count))
+		return error;
+	lone.threads = 1;
+	again.sort = &lone;
+	return sort_once(&again, result, external_result, failure);
+}
+
+/* --- explaining ----------------------------------------------------------- */
 
 /* Without the disk's rates, all is told but times. */
 static void measure(struct external *external,

@@ -168,6 +168,19 @@ case_output_keeps_its_permissions()
 	expect_match "shared/out: Permission denied" "$SCRATCH/err"
 }
 
+# A folder in which names can be made, and not taken away again
+case_output_stays_beside_it()
+{
+	mkdir folder
+	echo old >folder/out
+	trap 'chattr -a folder' EXIT
+	chattr +a folder
+	expect_refused 3 -o folder/out "$RECORD"
+	expect_match 'folder/out: cannot replace it: .*; remove .*/\.blinkreport-' \
+		"$SCRATCH/err"
+	[ "$(cat folder/out)" = old ] || fail "it was replaced"
+}
+
 # Another user of the folder guesses the name that the new file has for a while:
 # exec keeps the number of the process.
 case_output_is_no_ones_link()
@@ -375,6 +388,12 @@ check hlog case_hlog
 check html_and_png case_html_and_png
 check output_is_replaced_whole case_output_is_replaced_whole
 check output_keeps_its_permissions case_output_keeps_its_permissions
+: >attributes
+if try chattr +a "$PWD/attributes" && try chattr -a "$PWD/attributes"; then
+	check output_stays_beside_it case_output_stays_beside_it
+else
+	skip output_stays_beside_it "no file can be append-only here"
+fi
 check output_is_no_ones_link case_output_is_no_ones_link
 check output_cannot_be_written case_output_cannot_be_written
 check reader_that_goes_away case_reader_that_goes_away

@@ -489,7 +489,7 @@ case_short()
 case_held()
 {
 	BLINKSORT=(strace -f -o "$SCRATCH/strace" -P "${devices[0]}"
-		-e trace=open,openat -e inject=open,openat:error=EBUSY:when=1..3
+		-e "trace=open,openat" -e "inject=open,openat:error=EBUSY:when=1..3"
 		"$BIN/blinksort")
 	expect_sorted "$SCRATCH/in" --output-device="${devices[0]}"
 	expect_on "${devices[0]}" "$SCRATCH/want"

@@ -456,8 +456,7 @@ case_descriptors()
 case_no_threads()
 {
 	local option strace=(strace -f -o "$SCRATCH/strace"
-		-e trace=clone,clone3
-		-e inject=clone,clone3:error=EAGAIN)
+		-e "trace=clone,clone3" -e "inject=clone,clone3:error=EAGAIN")
 
 	"$BIN/blinkgen" -t 1 200000 want.in
 	"$BIN/blinksort" --threads=1 want.in -o want
@@ -467,6 +466,14 @@ case_no_threads()
 	expect_sorted in -o out
 	expect_same out want
 	"${strace[@]}" "$BIN/blinkval" out 2>"$STDERR"
+	# Beyond memory some threads are needed.
+	"$BIN/blinkgen" 600000 in
+	"$BIN/blinksort" --threads=1 in -o want
+	BLINKSORT=("${strace[@]}" -e "inject=clone,clone3:error=EAGAIN:when=2"
+		"$BIN/blinksort")
+	expect_sorted in -o out -S 12M
+	expect_same out want
+	BLINKSORT=("${strace[@]}" "$BIN/blinksort")
 	for option in --threads=3 --threads=64; do
 		expect_refused 5 in -o out "$option"
 		expect_match "cannot start [0-9]* threads; ask for fewer: " \
