@@ -18,11 +18,12 @@
  *       56 +--------------------------------+
  *          | session: 16 bytes              |  the daemon draws it; 0 in HELLO
  *       72 +--------------------------------+
- *          | counter                        |  u64: counts the session's
- * requests; |                                |  a reply repeats it 80
- * +--------------------------------+ | body                           | depends
- * on type; zeros follow 256 or  |                                | 1200
- * +--------------------------------+
+ *          | counter                        |  u64: counts the requests of the
+ *          |                                |  session; a reply repeats it
+ *       80 +--------------------------------+
+ *          | body                           |  depends on type; zeros follow
+ *   256 or |                                |
+ *     1200 +--------------------------------+
  *
  * Replay (after WireGuard and munge, without a clock): HELLO asks the daemon
  * for a session, a random number that it draws afresh for each HELLO; all other
