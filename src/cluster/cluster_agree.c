@@ -9,7 +9,7 @@
 #include "sort/buckets.h"
 #include "sort/plan.h"
 
-#define VERSION 8
+#define VERSION 9
 
 /* A node's output range that is cut at sampled borders is wrong by half a
  * bucket at either end: with this many splitters for each node by less than 2

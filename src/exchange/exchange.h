@@ -21,7 +21,8 @@
  * happens while none of them runs.  A rank that computes for long therefore
  * calls exchange_serve() now and then: other ranks may wait for an answer.  A
  * rank that is silent for the deadline is given up, and the run ends on all
- * ranks with a failure that names it.
+ * ranks with a failure that names it.  So is, over UDP, one that answers but
+ * neither delivers what it has sent nor takes what was sent to it.
  */
 #ifndef EXCHANGE_H
 #define EXCHANGE_H

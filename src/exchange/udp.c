@@ -29,9 +29,8 @@
 /* Rank 0 stays for this long for ranks that have not said that they leave. */
 #define LEAVE_NS (1000 * MILLISECOND_NS)
 #define PHASE_GONE UINT32_MAX
-/* STATUS that tells of a failure, or that this rank leaves, is sent this many
- * times, since no rank answers it.  The latter more often if datagrams were
- * lost: rank 0 would stay. */
+/* STATUS of a failure, or of leaving, is sent this many times, since no rank
+ * answers it.  Of leaving more, if datagrams were lost: rank 0 would stay. */
 #define LAST_STATUSES 3
 #define LAST_STATUSES_LOSSY 10
 
@@ -71,15 +70,26 @@ static bool is_urgent(const struct udp *x, unsigned node)
 	       udp_send_waits_for(x) == node;
 }
 
-static void give_up(struct udp *x, unsigned node)
+static void give_up(struct udp *x, unsigned node, const char *what,
+		    const char *advice)
 {
 	char why[FAILURE_WHY_BYTES];
 
-	snprintf(why, sizeof(why),
-		 x->peers[node].heard.any ? "has been silent for %.1f s"
-					  : "has not come within %.1f s",
-		 (double)x->options.deadline_ns / 1e9);
+	snprintf(why, sizeof(why), "%s %.1f s%s", what,
+		 (double)x->options.deadline_ns / 1e9, advice);
 	exchange_note_failure(&x->base, node, EXIT_PEER, why);
+}
+
+static void give_up_stuck(struct udp *x, unsigned node, uint64_t now_ns)
+{
+	static const char advice[] =
+		", though it answers: are long datagrams lost (--payload)?";
+
+	if (udp_receive_is_stuck(x, node, now_ns))
+		give_up(x, node, "what it has sent has not come for", advice);
+	if (udp_send_is_stuck(x, node, now_ns))
+		give_up(x, node, "has taken nothing of what was sent to it for",
+			advice);
 }
 
 /* Where queues are long, an answer is under way for as long. */
@@ -112,9 +122,13 @@ static uint64_t query_all(struct udp *x, uint64_t now_ns)
 					 x->options.deadline_ns, now_ns,
 					 &until_ns);
 		if (step == UDP_LIVENESS_LOST)
-			give_up(x, node);
+			give_up(x, node,
+				peer->heard.any ? "has been silent for"
+						: "has not come within",
+				"");
 		else if (step == UDP_LIVENESS_QUERY)
 			udp_status_send(x, node, UDP_STATUS_QUERY);
+		give_up_stuck(x, node, now_ns);
 		next_ns = MIN(next_ns, until_ns);
 	}
 	return next_ns;
@@ -565,8 +579,7 @@ struct exchange *udp_open(const struct exchange_options *options,
 	x->base.rank = options->rank;
 	x->base.has_node = options->has_node;
 	x->base.node = options->node;
-	/* Its buffers of datagrams are most of it; so large a block is fresh.
-	 */
+	/* Most of it are buffers of datagrams; so large a block is fresh. */
 	exchange_place(&x->base, x, sizeof(*x));
 	x->base.spins = options->spins;
 	x->base.schedule = options->schedule;

@@ -4,6 +4,9 @@
 
 /* Keep-alive queries per deadline to a peer from which nothing is urgent. */
 #define KEEP_ALIVE_QUERIES 16
+/* A peer that is silent for that part of the deadline does not only answer
+ * late: several answers in a row are missing. */
+#define AWAY_PART 4
 
 void udp_liveness_rest(struct udp_liveness *peer)
 {
@@ -49,4 +52,19 @@ enum udp_liveness_step udp_liveness_wait(struct udp_liveness *peer, bool urgent,
 		MIN(2 * peer->query_interval_ns, UDP_QUERY_NS_MAX);
 	*until_ns = now_ns + peer->query_interval_ns;
 	return UDP_LIVENESS_QUERY;
+}
+
+bool udp_debt_is_overdue(struct udp_debt *debt, bool owes, uint64_t paid,
+			 uint64_t heard_ns, uint64_t deadline_ns,
+			 uint64_t now_ns)
+{
+	uint64_t since_ns = MIN(heard_ns, debt->looked_ns);
+	bool was_away = now_ns > since_ns + deadline_ns / AWAY_PART;
+
+	debt->looked_ns = now_ns;
+	if (!owes || was_away || paid != debt->paid) {
+		debt->since_ns = now_ns;
+		debt->paid = paid;
+	}
+	return now_ns > debt->since_ns + deadline_ns;
 }

@@ -6,6 +6,11 @@
  * doubles.  A peer that has been silent for the deadline is lost, unless it has
  * announced a delay.
  *
+ * A peer that answers may still not get on: what it says that it has sent never
+ * comes, or it takes nothing of what was sent to it, as behind a link that
+ * drops long datagrams.  That is a debt, and is overdue after the deadline.  A
+ * peer that computes, reads, or waits for a third one owes nothing.
+ *
  * One struct for each peer, all times by clock_now_ns().  Pure: the caller
  * reads the clock, sends the query, and gives up the peer.
  */
@@ -33,6 +38,12 @@ struct udp_liveness {
 	uint64_t last_query_ns, query_interval_ns;
 };
 
+struct udp_debt {
+	uint64_t since_ns;  /* it is owed, and no part was paid */
+	uint64_t looked_ns; /* the last call */
+	uint64_t paid;	    /* in all, at that time */
+};
+
 enum udp_liveness_step {
 	UDP_LIVENESS_WAIT,  /* nothing to do before *until_ns */
 	UDP_LIVENESS_QUERY, /* send a query now */
@@ -49,5 +60,15 @@ enum udp_liveness_step udp_liveness_wait(struct udp_liveness *peer, bool urgent,
 					 uint64_t first_ns,
 					 uint64_t deadline_ns, uint64_t now_ns,
 					 uint64_t *until_ns);
+
+/*
+ * True if the peer has owed us something for the deadline, has answered all the
+ * while, and has paid nothing of it.  paid grows with each part.  If the peer
+ * was away for a quarter of the deadline, as it may be, or we have not looked
+ * for as long, the time begins anew.
+ */
+bool udp_debt_is_overdue(struct udp_debt *debt, bool owes, uint64_t paid,
+			 uint64_t heard_ns, uint64_t deadline_ns,
+			 uint64_t now_ns);
 
 #endif /* UDP_LIVENESS_H */

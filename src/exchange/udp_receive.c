@@ -27,6 +27,7 @@ void udp_receive_begin(struct udp *x)
 		arrivals_fini(&in->arrivals);
 		in->open = false;
 		in->granted_bytes = 0;
+		in->debt = (struct udp_debt){ 0 };
 	}
 }
 
@@ -328,4 +329,14 @@ uint64_t udp_receive_request_gaps(struct udp *x, uint64_t now_ns)
 	for (unsigned i = 1; i < x->ring_count; i++)
 		next_ns = MIN(next_ns, request_gaps_of(x, x->ring[i], now_ns));
 	return next_ns;
+}
+
+bool udp_receive_is_stuck(struct udp *x, unsigned node, uint64_t now_ns)
+{
+	struct udp_peer *peer = &x->peers[node];
+
+	return udp_debt_is_overdue(
+		&peer->in.debt, x->prepared && has_gaps(peer),
+		peer->in.arrivals.arrived_count, peer->liveness.heard_ns,
+		x->options.deadline_ns, now_ns);
 }

@@ -30,6 +30,20 @@ static uint64_t sendable_bytes(const struct udp *x, unsigned node)
 		       : ROUND_DOWN(bytes, peer->out.segment_bytes);
 }
 
+/* A rank that is ready takes what comes, asks for what does not, and lets us
+ * send a window more than it has, whatever it waits for. */
+bool udp_send_is_stuck(struct udp *x, unsigned node, uint64_t now_ns)
+{
+	struct udp_peer *peer = &x->peers[node];
+	bool owes = x->prepared && peer->meets && peer->heard.ready &&
+		    !udp_is_acked(x, node) && sendable_bytes(x, node) == 0;
+
+	return udp_debt_is_overdue(
+		&peer->out.debt, owes,
+		peer->heard.prefix_bytes + peer->heard.grant_bytes,
+		peer->liveness.heard_ns, x->options.deadline_ns, now_ns);
+}
+
 /* In our next round we send to the rank that the next rank sends to in its
  * current round. */
 unsigned udp_send_waits_for(const struct udp *x)
@@ -355,6 +369,7 @@ void udp_send_begin(struct udp *x)
 		peer->out.sent_bytes = 0;
 		peer->out.resend_count = 0;
 		peer->out.served_serial = peer->out.resend_serial;
+		peer->out.debt = (struct udp_debt){ 0 };
 		peer->out.byte_count = node != udp_own(x) && peer->meets
 					       ? x->collective->send_bytes[node]
 					       : 0;

@@ -74,6 +74,7 @@ struct udp_out {
 	unsigned resend_count, resend_at;
 	uint32_t resend_serial; /* of that list; by udp_status.c */
 	uint32_t served_serial; /* of the last list that was all sent */
+	struct udp_debt debt;	/* to take it */
 };
 
 /* A peer's message to us.  Written by udp_receive.c. */
@@ -84,6 +85,7 @@ struct udp_in {
 	uint32_t gap_serial;  /* of the last list of gaps */
 	uint64_t gap_sent_ns; /* when that was sent */
 	unsigned gap_repeats;
+	struct udp_debt debt; /* what it has sent */
 };
 
 struct udp_peer {
@@ -235,6 +237,9 @@ bool udp_send_some(struct udp *x, uint64_t now_ns);
 /* The node whose turn must end before our next round begins; the own rank: we
  * wait for none. */
 unsigned udp_send_waits_for(const struct udp *x);
+/* The node answers, but for the deadline it has taken nothing more of our
+ * message, nor let us send more of it. */
+bool udp_send_is_stuck(struct udp *x, unsigned node, uint64_t now_ns);
 
 /* --- udp_receive.c ----------------------------------------------------------
  */
@@ -249,6 +254,9 @@ void udp_receive_grant(struct udp *x);
 /* Ask for gaps that are not being filled already; returns when to look again.
  */
 uint64_t udp_receive_request_gaps(struct udp *x, uint64_t now_ns);
+/* The node answers, but for the deadline nothing has come of what it says that
+ * it has sent, and sent again. */
+bool udp_receive_is_stuck(struct udp *x, unsigned node, uint64_t now_ns);
 
 /* --- small questions --------------------------------------------------------
  */

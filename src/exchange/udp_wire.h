@@ -81,9 +81,12 @@
  *                             the bucket of each record's key,         receive
  *                             if records come, not references
  *
- * No check finds a rank that speaks for another, changes a record and leaves its
- * key in the bucket, or answers for ever and does nothing.  A rank that tells
- * each rank another sample is noticed by the digest, but not who it is.
+ * A rank whose numbers may be true, but that does not get on, is found by its
+ * debts (udp_liveness.h) if it says that it has sent bytes, or that it is ready
+ * for ours.  No check finds a rank that speaks for another, changes a record
+ * and leaves its key in the bucket, or answers for ever that it is not so far
+ * yet. One that tells each rank another sample is noticed by the digest, but
+ * not who it is.
  *
  * Token, tag key and the CRC-32C's seed are derived from the job's secret, so
  * that datagrams of another job, of an earlier one or of a stranger have the

@@ -4,9 +4,9 @@
 # Three ranks: two of them are blinksort, and the third is lying_rank, a real
 # one that changes what it says (lie.h).  Whatever it is, the two end with
 # status 4, name it, and leave no output: none crashes, none waits for ever, and
-# none takes a lie for a lack of memory.  (One that lives and sends less than it
-# has announced can make the others wait, as a slow one does.)  With a grid there
-# are five ranks, or nine, of which one lies.
+# none takes a lie for a lack of memory.  (One that lives and does not say that it
+# has sent all can make the others wait, as a slow one does.)  With a grid there are
+# five ranks, or nine, of which one lies.
 
 # shellcheck disable=SC2317 # cases are called by check
 # shellcheck source=tests/programs/cluster_lib.sh
@@ -238,6 +238,35 @@ case_busy()
 {
 	lies "" field:any:delay_ms:set:0xffffffff
 	lies "" field:1:delay_ms:set:0xffffffff
+}
+
+# It answers, and what it sends does not come, or it takes nothing: each is more than
+# a slow rank would do.
+case_stuck()
+{
+	local schedule
+
+	for schedule in rounds all-at-once; do
+		lies "--schedule=$schedule" segment:1:epoch:set:77
+		lies "--schedule=$schedule" field:1:data_port:set:9
+	done
+	lies "" segment:1:source:add:40
+	lies "" segment:1:length:add:-1
+	lies "" segment:1:offset:add:1
+	lies "" field:1:prefix_bytes:set:0
+	lies "" field:1:grant_bytes:set:0
+	lies --splitters=sampled segment:3:epoch:set:77
+}
+
+# Not once, but as a bad cable does: what is lost is sent again.
+case_stuck_once()
+{
+	local pids=() statuses=() job deadline_s options=()
+
+	run_with 1 segment:1:epoch:set:77:0:8
+	wait_ranks 0 1 2
+	[ "${statuses[*]}" = "0 0 0" ] || fail "${statuses[*]}: $(cat err.*)"
+	expect_whole 3 "$SCRATCH/want"
 }
 
 case_gaps()
@@ -661,6 +690,8 @@ check hello patiently case_hello
 check trace patiently case_trace
 check kept patiently case_kept
 check busy patiently case_busy
+check stuck patiently case_stuck
+check stuck_once patiently case_stuck_once
 check gaps patiently case_gaps
 check progress patiently case_progress
 check lengths_untold patiently case_lengths_untold

@@ -216,7 +216,7 @@ start_job()
 		start_rank "$rank" ip netns exec "blink$net-$((rank + 1))" \
 			"${BLINKSORT[@]}" --cluster --nodes="$hosts" \
 			--rank="$rank" --job="$job" \
-			--deadline="$FAULT_DEADLINE_S" \
+			--deadline="${deadline_s:-$FAULT_DEADLINE_S}" \
 			"$INPUTS/in.$rank" -o "out.$rank" \
 			"${job_options[@]}"
 	done
@@ -445,6 +445,55 @@ case_link_cut()
 	expect_nothing_left
 }
 
+# A way that drops long datagrams only, as one with a wrong MTU does: the ranks answer
+# each other, and get no record.
+case_black_hole()
+{
+	local pids=() statuses=() job
+
+	make_rules "oifname \"bl$net-3\" ip protocol udp udp length > 1300 \
+		counter drop"
+	start_job
+	wait_others none
+	drop_rules
+	expect_peer_failure
+	cat err.? >told
+	expect_match 'for [0-9.]+ s, though it answers: ' told
+	expect_nothing_left
+}
+
+# halt RANK SHARE: it stands still for so many thousandths of the deadline, and goes
+# on for a few, again and again, as one does whose CPUs others use
+halt()
+{
+	while kill -STOP "${pids[$1]}" 2>/dev/null; do
+		nap_ms $((deadline_s * $2))
+		kill -CONT "${pids[$1]}" 2>/dev/null || true
+		nap_ms $((deadline_s * 20))
+	done
+}
+
+# One that is slow gets on, however long that takes: for less than the part of the
+# deadline after which it counts as away, and for more.
+case_slow()
+{
+	local pids=() statuses=() job share halting deadline_s
+
+	deadline_s=$((2 * ${patience:-1}))
+	for share in 200 400; do
+		start_job
+		halt 2 "$share" &
+		halting=$!
+		wait_others 2
+		kill "$halting" 2>/dev/null || true
+		wait "$halting" 2>/dev/null || true
+		kill -CONT "${pids[2]}" 2>/dev/null || true
+		wait_ranks 2
+		has_succeeded || fail "${statuses[*]}: $(cat err.?)"
+		rm out.?
+	done
+}
+
 # The switch's queues drop what senders do not keep apart: whole runs of packets,
 # and the last ones of a message, too.
 case_overrun()
@@ -508,6 +557,8 @@ check_cuts()
 		check "$how$1" case_gone "$how"
 		drop_rules 2>/dev/null || true
 	done
+	check "black_hole$1" case_black_hole
+	drop_rules 2>/dev/null || true
 	check "deaf$1" case_link_cut "oifname \"bl$net-3\" counter drop"
 	drop_rules 2>/dev/null || true
 	check "link_cut$1" case_link_cut \
@@ -532,6 +583,7 @@ check_faults()
 	for how in killed stopped; do
 		check "$how" case_process_gone "$how"
 	done
+	check slow patiently case_slow
 	check any_moment case_any_moment
 	check_cuts ""
 	# The same where the records go by way of scratch files.

@@ -110,6 +110,70 @@ static void udp_liveness__rest(void **state)
 			 UDP_LIVENESS_WAIT);
 }
 
+/* --- debts ------------------------------------------------------------------
+ */
+
+/* The peer answers every 100 ms up to then, owes something, and pays so much.
+ * Returns whether it was overdue at any time. */
+static bool answers_until(struct udp_debt *debt, uint64_t *now_ns,
+			  uint64_t end_ns, bool owes, uint64_t paid)
+{
+	bool overdue = false;
+
+	for (; *now_ns <= end_ns; *now_ns += 100 * MS)
+		overdue |= udp_debt_is_overdue(debt, owes, paid, *now_ns - MS,
+					       DEADLINE_NS, *now_ns);
+	return overdue;
+}
+
+static void udp_debt__deadline(void **state)
+{
+	struct udp_debt debt = { 0 };
+	uint64_t now_ns = 1000 * MS;
+
+	(void)state;
+	assert_false(
+		answers_until(&debt, &now_ns, now_ns + DEADLINE_NS, true, 5));
+	assert_true(answers_until(&debt, &now_ns, now_ns, true, 5));
+}
+
+/* The smallest part of it is enough, and so is a moment without a debt. */
+static void udp_debt__paid(void **state)
+{
+	struct udp_debt debt = { 0 };
+	uint64_t now_ns = 1000 * MS;
+
+	(void)state;
+	for (uint64_t paid = 0; paid < 5; paid++)
+		assert_false(answers_until(&debt, &now_ns, now_ns + DEADLINE_NS,
+					   true, paid));
+	/* From the last look that found none. */
+	assert_false(answers_until(&debt, &now_ns, now_ns, false, 4));
+	assert_false(answers_until(&debt, &now_ns,
+				   now_ns + DEADLINE_NS - 100 * MS, true, 4));
+	assert_true(answers_until(&debt, &now_ns, now_ns, true, 4));
+}
+
+/* A peer that was away, or that we could not look at, has the time anew. */
+static void udp_debt__away(void **state)
+{
+	struct udp_debt debt = { 0 };
+	uint64_t now_ns = 1000 * MS;
+
+	(void)state;
+	assert_false(
+		answers_until(&debt, &now_ns, now_ns + DEADLINE_NS, true, 5));
+	assert_false(udp_debt_is_overdue(&debt, true, 5,
+					 now_ns - DEADLINE_NS / 4 - MS,
+					 DEADLINE_NS, now_ns));
+	assert_false(answers_until(&debt, &now_ns, now_ns + DEADLINE_NS / 2,
+				   true, 5));
+	now_ns += DEADLINE_NS;
+	assert_false(
+		answers_until(&debt, &now_ns, now_ns + DEADLINE_NS, true, 5));
+	assert_true(answers_until(&debt, &now_ns, now_ns, true, 5));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -118,6 +182,9 @@ int main(void)
 		cmocka_unit_test(udp_liveness__keep_alive_queries),
 		cmocka_unit_test(udp_liveness__deadline),
 		cmocka_unit_test(udp_liveness__rest),
+		cmocka_unit_test(udp_debt__deadline),
+		cmocka_unit_test(udp_debt__paid),
+		cmocka_unit_test(udp_debt__away),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
