@@ -1,6 +1,7 @@
 #include "base/progress.h"
 
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -11,7 +12,9 @@
 #define FIRST_DRAW_NS NS_PER_S
 #define REDRAW_NS (NS_PER_S / 10)
 
-/* One less than the narrowest terminal: a full line would wrap. */
+/* A line is one column shorter than the terminal, or it would wrap; this is
+ * the longest, and that of a terminal that does not tell its width.
+ */
 #define LINE_COLUMNS 79
 
 void progress_begin(struct progress *progress, int fd, const char *program,
@@ -26,14 +29,24 @@ void progress_begin(struct progress *progress, int fd, const char *program,
 	atomic_init(&progress->drawn, false);
 }
 
+static int line_columns(int fd)
+{
+	struct winsize size;
+
+	if (ioctl(fd, TIOCGWINSZ, &size) < 0 || size.ws_col < 2)
+		return LINE_COLUMNS;
+	return MIN(size.ws_col - 1, LINE_COLUMNS);
+}
+
 /* Overwrite the old line with spaces rather than an escape sequence, which not
  * every terminal knows.  It is one write, so that lines of threads do not mix.
  */
 void progress_draw(int fd, const char *text)
 {
 	char line[LINE_COLUMNS + 3];
-	int length = snprintf(line, sizeof(line), "\r%-*.*s\r", LINE_COLUMNS,
-			      LINE_COLUMNS, text);
+	int columns = line_columns(fd);
+	int length = snprintf(line, sizeof(line), "\r%-*.*s\r", columns,
+			      columns, text);
 
 	/* If the terminal is gone, nothing can be done. */
 	if (write(fd, line, (size_t)length) < 0)

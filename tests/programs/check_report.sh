@@ -316,6 +316,9 @@ case_usage()
 	expect_refused 2 --form=csv "$RECORD"
 	expect_refused 2 -x "$RECORD"
 	expect_refused 2 -o
+	expect_refused 2 --moon "$RECORD"
+	expect_match '^blinkreport: --moon: no such option; see --help$' \
+		"$SCRATCH/err"
 	expect_refused 2 compare
 	expect_refused 2 compare "$RECORD"
 	expect_refused 2 compare --margin=x "$RECORD" "$RECORD"
@@ -328,8 +331,10 @@ case_help()
 {
 	"$REPORT" --help >out 2>err
 	expect_empty err
-	expect_match '^usage: blinkreport ' out
+	expect_match '^Usage: blinkreport ' out
 	"$REPORT" compare --help | expect_same out -
+	"$REPORT" -h | expect_same out -
+	[ "$("$REPORT" -V)" = "$("$REPORT" --version)" ] || fail "-V"
 	"$REPORT" --version >out
 	expect_one_line out
 	expect_match '^blinkreport [^ ]+$' out

@@ -292,6 +292,10 @@ case_usage()
 	local a=(--scenario=pagecache --trials=2) o=--out=record
 
 	expect_refused 2 '--out: is missing' "${a[@]}"
+	expect_refused 2 '--moon: no such option; see --help' "${a[@]}" $o --moon
+	"$TRIAL" --help >help
+	"$TRIAL" -h | expect_same help -
+	[ "$("$TRIAL" -V)" = "$("$TRIAL" --version)" ] || fail "-V"
 	expect_refused 2 '--scenario: is missing' --trials=2 $o
 	expect_refused 2 '--trials: is missing' --scenario=cache $o
 	expect_refused 2 'moon: no scenario' --scenario=moon --trials=2 $o
@@ -306,8 +310,8 @@ case_usage()
 		--order=by-name
 	expect_refused 2 "--cache-bytes: '64MB' is not" "${a[@]}" $o \
 		--cache-bytes=64MB
-	expect_refused 2 '--flush: is not known' "${a[@]}" $o --flush
-	expect_refused 2 'more: is not known' "${a[@]}" $o more
+	expect_refused 2 '--flush: no such option; see --help' "${a[@]}" $o --flush
+	expect_refused 2 'more: no such option; see --help' "${a[@]}" $o more
 	expect_refused 3 '.*sweep: No such file' "${a[@]}" $o --sweep=sweep
 	expect_refused 3 '.*record.*: No such file' $o --resume
 	expect_status 2 "$TRIAL" validate 2>err
@@ -436,6 +440,7 @@ fake_sorter()
 		case $does in
 		fail) echo "blinksort: moon: is full" >&2; exit 4 ;;
 		die) kill -SEGV $$ ;;
+		stop) kill -CONT $PPID ;;
 		hang) exec sleep "$(cat "$HERE/seconds")" ;;
 		esac
 		"$BIN/blinksort" "$@"
@@ -447,6 +452,20 @@ fake_sorter()
 			rm "$1.other" ;;
 		esac
 	END
+}
+
+# The end of a trial is seen late while blinktrial is stopped.
+case_stopped()
+{
+	fake_sorter
+	echo '3 stop' >does
+	expect_trial 0 --scenario=pagecache --trials=3 --records=$RECORDS \
+		--out=record
+	expect_match '^blinktrial: trial 1 is run again: .* was stopped' err
+	expect_one_line err
+	expect_valid
+	ask 'outcomes == ["ok"] * 3'
+	[ "$(cat calls)" = 5 ] || fail "sorted $(cat calls) times"
 }
 
 case_sorter_fails()
@@ -861,7 +880,7 @@ case_nodes_killed()
 }
 
 for name in one_machine quiet sweep ranks ranks_fail ranks_refused same_seed \
-	usage folder_removed no_room nothing_overwritten resume_mismatch sorter_fails given_up \
+	usage folder_removed no_room nothing_overwritten resume_mismatch stopped sorter_fails given_up \
 	reference_fails kill kill_before_record signal killed_with_sorter \
 	tuning tuning_killed noise noise_limit noise_refused noise_unknown; do
 	check $name case_$name

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -94,6 +95,22 @@ static void progress__line(void **state)
 		 "blinkgen: 50%, 50.0 MiB of 100.0 MiB, 409.6 KiB/s, "
 		 "2 min 5 s left");
 	assert_string_equal(drawn(), want);
+}
+
+static void progress__no_wider_than_the_terminal(void **state)
+{
+	struct winsize narrow = { .ws_row = 24, .ws_col = 30 };
+	struct winsize unknown = { .ws_row = 0 };
+	char want[100];
+
+	(void)state;
+	assert_int_equal(ioctl(terminal, TIOCSWINSZ, &narrow), 0);
+	progress_draw(terminal, "blinkgen: 45%, 45.0 MiB of 100.0 MiB");
+	assert_string_equal(drawn(), "\rblinkgen: 45%, 45.0 MiB of 10\r");
+	progress_draw(terminal, "");
+	snprintf(want, sizeof(want), "\r%-29s\r", "");
+	assert_string_equal(drawn(), want);
+	assert_int_equal(ioctl(terminal, TIOCSWINSZ, &unknown), 0);
 }
 
 /* Of a pipe. */
@@ -249,6 +266,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(progress__nothing_in_the_first_second),
 		cmocka_unit_test(progress__line),
+		cmocka_unit_test(progress__no_wider_than_the_terminal),
 		cmocka_unit_test(progress__total_is_not_known),
 		cmocka_unit_test(progress__ten_times_a_second),
 		cmocka_unit_test(progress_end__removes_the_line),

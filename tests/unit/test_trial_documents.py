@@ -63,6 +63,7 @@ class Loads(unittest.TestCase):
     def test_no_text(self):
         self.refused(b'"\xff"', "is not UTF-8 text")
         self.refused('["a"]'.encode("utf-16"), "is not UTF-8 text")
+        self.refused('["a"]'.encode("utf-8-sig"), "a byte order mark, as")
         self.refused(b"\0\0\0", "Expecting value")
         self.refused(b"", "Expecting value")
 

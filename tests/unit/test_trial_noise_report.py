@@ -56,7 +56,18 @@ class Text(Case):
         self.assertRegex(text, r"pagecache, reference: the noisier, the "
                          r"longer \(rank\s+correlation \+(?:0\.9\d|1\.00), "
                          r"p <0.0001\)")
-        self.assertRegex(text, r"\nreference +-  .*\bnoise\b")
+        self.assertRegex(text, r"\nreference +20 .*\bnoise\b")
+
+    def test_a_busy_machine_is_told_on_top(self):
+        wanted = ("Others took 79 % of a CPU before the median trial: the "
+                  "times are those of a machine that was busy")
+        for lost, told in ((79.0, True), (1.0, False)):
+            self.path += "3"
+            study = self.study(lambda block, lost=lost: look(lost))
+            self.assertEqual(
+                wanted in " ".join(table.text(study).split()), told)
+            doubt = page.render(study).partition('class="doubt"')[2]
+            self.assertEqual(wanted in doubt.partition("</div>")[0], told)
 
     def test_no_note_without_dependence(self):
         text = table.text(self.study(noisy))

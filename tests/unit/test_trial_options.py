@@ -2,8 +2,10 @@
 far a run is; and what came out of it."""
 
 import io
+import os
 import subprocess
 import unittest
+from unittest import mock
 
 import unit
 from trials.base.failure import Failure
@@ -189,8 +191,20 @@ class Progress(unittest.TestCase):
         text = stream.getvalue()
         self.assertNotIn("\n", text)
         self.assertIn("trial 2 of 300, ", text)
-        self.assertTrue(text.rstrip("\r\033[K").endswith(" left, 1 failed"))
-        self.assertTrue(text.endswith(progress.CLEAR_LINE))
+        self.assertNotIn("\033", text)
+        self.assertTrue(text.rstrip("\r ").endswith(" left, 1 failed"))
+        line = text.split("\r")[2]
+        self.assertTrue(text.endswith("\r" + " " * len(line) + "\r"))
+
+    def test_line_is_no_wider_than_the_terminal(self):
+        for columns, wanted in ((30, 29), (0, 79)):
+            stream = Terminal()
+            stream.fileno = lambda: 1
+            with mock.patch("os.get_terminal_size",
+                            return_value=os.terminal_size((columns, 9))):
+                shown = progress.Progress(300, stream=stream)
+                shown.wait("noise " * 99)
+            self.assertEqual(len(stream.getvalue()), 1 + wanted)
 
     def test_a_wait_is_told(self):
         stream = Terminal()
@@ -198,7 +212,7 @@ class Progress(unittest.TestCase):
         shown.wait("CPU 1 loses 50 % of its time")
         self.assertIn("CPU 1 loses 50 % of its time", stream.getvalue())
         shown.close()
-        self.assertTrue(stream.getvalue().endswith(progress.CLEAR_LINE))
+        self.assertTrue(stream.getvalue().endswith("time\r" + 28 * " " + "\r"))
 
     def test_no_line_elsewhere(self):
         for stream, quiet in ((io.StringIO(), False), (Terminal(), True)):
@@ -211,8 +225,8 @@ class Progress(unittest.TestCase):
     def test_remark_is_a_line_of_its_own(self):
         for stream, said in (
                 (io.StringIO(), "blinktrial: so\n"),
-                (Terminal(), "no noise" + progress.CLEAR_LINE
-                 + "blinktrial: so\n")):
+                (Terminal(), "no noise\r" + 8 * " "
+                 + "\rblinktrial: so\n")):
             shown = progress.Progress(300, stream=stream)
             shown.wait("no noise")
             shown.remark("so")

@@ -294,12 +294,12 @@ class Hard(unittest.TestCase):
         sweep = "sort.splitters  0 | " + " ".join(
             str(number) for number in range(1, 15)) + "\n"
         with_less = len(page.render(study_of(
-            trials=2, ranks=16, sweep_text=sweep)))
-        with_more = len(page.render(study_of(
             trials=6, ranks=16, sweep_text=sweep)))
+        with_more = len(page.render(study_of(
+            trials=10, ranks=16, sweep_text=sweep)))
         # By the samples that 200 trials in two scenarios would add.
         each = (with_more - with_less) / 4
-        self.assertLess(2 * (with_less + 198 * each), 2e6)
+        self.assertLess(2 * (with_less + 194 * each), 2e6)
 
 
 class Timelines(unittest.TestCase):

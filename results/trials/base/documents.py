@@ -5,6 +5,7 @@ short or edited.  What is no JSON, or can't be what the programs
 write, is refused in words, and before it takes much memory.
 """
 
+import codecs
 import json
 import math
 import os
@@ -29,6 +30,9 @@ def loads(data: bytes):
     numbers that no column could hold, a key that stands there twice, and
     nesting that would be too much for the code that looks at the document.
     """
+    if data.startswith(codecs.BOM_UTF8):
+        raise ValueError("it begins with a byte order mark, as some editors "
+                         "write it: save it as UTF-8 without one")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:

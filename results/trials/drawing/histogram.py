@@ -10,7 +10,7 @@ import numpy as np
 from trials.base import units
 from trials.drawing import labels, overflow, points, style
 
-LEFT_PX, RIGHT_PX, FOOT_PX = 50, 12, 46
+LEFT_PX, RIGHT_PX, FOOT_PX = 50, 12, 40
 _TITLE_PX, _PANEL_PX, _LOW_PANEL_PX, _RUG_PX, _GAP_PX = 20, 96, 34, 14, 12
 _SHARES_PX, _SHARES_GAP_PX = 190, 64
 # Fewer samples have no such percentile worth a line.

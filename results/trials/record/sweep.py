@@ -112,14 +112,25 @@ def _words(line):
 
 
 def _check_name(name):
-    _require(_NAME.fullmatch(name), f"'{name}' is not a parameter's name")
+    _require(_NAME.fullmatch(name), f"'{name}' is not a parameter's name"
+             + _meant(name))
     prefix, _, rest = name.partition(".")
     _require(prefix in PREFIXES, f"'{name}': a parameter begins with "
              + ", ".join(f"{known}." for known in PREFIXES))
     _require(prefix != "sort" or rest in SORT_OPTIONS,
-             f"blinksort has no option --{rest} that a sweep may set")
+             f"'{name}': of sort. a sweep may set "
+             + ", ".join(sorted(SORT_OPTIONS)))
     _require(prefix != "ranks" or rest in RANKS,
              "of ranks a sweep may set " + ", ".join(RANKS))
+
+
+def _meant(name):
+    """Which there are; a name without its beginning is a usual slip."""
+    if name in SORT_OPTIONS:
+        return f"; sort.{name} is"
+    return ("; there are tune.KNOB of blinktune, "
+            + ", ".join(f"ranks.{known}" for known in RANKS) + ", and sort. "
+            "with " + ", ".join(sorted(SORT_OPTIONS)))
 
 
 def _parameter(words, line):

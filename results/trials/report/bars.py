@@ -1,9 +1,12 @@
-"""A sweep: minimum, mean and standard deviation of each configuration, worst
-first, and how much longer each takes than the reference.
+"""A sweep: minimum and median of each configuration, and how much longer each
+takes than the reference, which also gives the order.
 
 Bars begin at 0 and show what matters on the whole; the second panel shows
-differences of per cents, which bars can't, with the interval of each.
+differences of per cents, which bars can't, with the interval of each.  Its axis
+ends where one that is far slower would press all others together.
 """
+
+from statistics import median
 
 from matplotlib.ticker import FuncFormatter
 
@@ -12,7 +15,10 @@ from trials.drawing import overflow, style
 from trials.report.study import CONTROL, REFERENCE
 from trials.statistics.comparison import NOT_SHOWN, TOO_FEW
 
-_ROW_PX, _TITLE_PX, _FOOT_PX, _KEY_PX = 17, 22, 52, 18
+_ROW_PX, _TITLE_PX, _FOOT_PX, _KEY_PX = 17, 22, 40, 18
+# The axis of ratios reaches this many times as far from 1 as the middle one of
+# the intervals' ends, and no less than to the least.
+_REACH, _LEAST_REACH = 4, 0.02
 _VERDICTS = {"slower": ("▲", style.VERMILION), "faster": ("▼", style.BLUE),
              NOT_SHOWN: ("~", style.MUTED), TOO_FEW: ("?", style.MUTED)}
 
@@ -36,9 +42,17 @@ class Layout:
 
 
 def ordered(study, scenario):
-    """Worst mean first, as it is read from above."""
+    """The greatest ratio first, as it is read from above: that of medians,
+    where no block has both."""
     groups = [g for g in study.of(scenario) if g.count]
-    return sorted(groups, key=lambda g: -g.summary.mean_ns)
+    return sorted(groups, key=lambda g: -_place(g))
+
+
+def _place(group):
+    if group.comparison is None:
+        return 1.0
+    main = group.comparison.main
+    return main.ratio or group.comparison.two_sample.ratio
 
 
 def draw(study, width_px):
@@ -86,31 +100,41 @@ def _draw_bars(figure, layout, top, groups):
     axes = style.panel(figure, layout.names_px, top, layout.bars_px,
                        layout.row_px * len(groups))
     style.only_ticks(axes, "bottom")
-    largest = max(g.summary.mean_ns + (g.summary.sd_ns or 0) for g in groups)
+    largest = max(max(_median_ends(g)) for g in groups)
     scale, unit = style.time_scale(largest)
     axes.set_xlim(0, largest * 1.03 / scale)
     shift = 0 if layout.beside else 0.2
     height = 0.66 if layout.beside else 0.36
     for row, group in zip(_rows(axes, groups), groups):
         summary = group.summary
-        axes.barh(row + shift, summary.mean_ns / scale, height,
-                  color=colour(group), alpha=0.35, linewidth=0, label="mean")
+        axes.barh(row + shift, summary.median_ns / scale, height,
+                  color=colour(group), alpha=0.35, linewidth=0, label="median")
         axes.barh(row + shift, summary.min_ns / scale, height * 0.56,
                   color=colour(group), linewidth=0, label="minimum")
-        if summary.sd_ns is not None:
-            axes.errorbar(summary.mean_ns / scale, row + shift,
-                          xerr=summary.sd_ns / scale, color=style.INK,
-                          capsize=2.5, linewidth=0.9, capthick=0.9,
-                          label="± standard deviation")
+        low, high = _median_ends(group)
+        if low < high:
+            axes.errorbar(
+                summary.median_ns / scale, row + shift,
+                xerr=[[(summary.median_ns - low) / scale],
+                      [(high - summary.median_ns) / scale]],
+                color=style.INK, capsize=2.5, linewidth=0.9, capthick=0.9,
+                label="95 % interval of the median")
         _name(figure, axes, layout, row, group)
         if layout.beside:
             _figures(axes, row, group)
     style.ticks(axes.xaxis, 6 if layout.beside else 4)
     axes.set_xlabel(f"time of a whole run, {unit}")
     if layout.beside:
-        axes.text(1 + 10 / layout.bars_px, -0.62, "mean ± sd, ms",
+        axes.text(1 + 10 / layout.bars_px, -0.62, "median [95 %], ms",
                   transform=axes.get_yaxis_transform(), va="bottom",
                   fontsize=style.SMALL_PX, color=style.MUTED)
+
+
+def _median_ends(group):
+    """The ends of the median's interval; without one, the median twice."""
+    interval = group.summary.median_interval_ns
+    return ((interval.low, interval.high) if interval
+            else (group.summary.median_ns,) * 2)
 
 
 def _name(figure, axes, layout, row, group):
@@ -131,11 +155,10 @@ def _name(figure, axes, layout, row, group):
 
 
 def _figures(axes, row, group):
-    summary = group.summary
-    text = units.milliseconds(summary.mean_ns)
-    if summary.sd_ns is not None:
-        decimals = len(text.partition(".")[2])
-        text += f" ± {summary.sd_ns / 1e6:.{decimals}f}"
+    text = units.milliseconds(group.summary.median_ns)
+    low, high = _median_ends(group)
+    if low < high:
+        text += f" [{units.milliseconds(low)}, {units.milliseconds(high)}]"
     axes.text(1 + 10 / axes.get_window_extent().width, row, text,
               transform=axes.get_yaxis_transform(), va="center_baseline",
               fontsize=style.SMALL_PX)
@@ -152,9 +175,7 @@ def _draw_ratios(figure, layout, top, groups):
     axes = style.panel(figure, left, top, layout.ratio_px - 16,
                        layout.row_px * len(groups))
     style.only_ticks(axes, "bottom")
-    ends = [1.0] + [end for found in compared for end in _ends(found)]
-    low, high = overflow.limits(ends, 0.06)
-    axes.set_xlim(low, high)
+    axes.set_xlim(overflow.limits(_shown_ends(compared), 0.06))
     axes.axvline(1, color=style.MUTED, linewidth=0.8)
     for row, group in zip(_rows(axes, groups), groups):
         if group.role == REFERENCE:
@@ -165,6 +186,13 @@ def _draw_ratios(figure, layout, top, groups):
     axes.xaxis.set_major_formatter(FuncFormatter(
         lambda ratio, _: f"{ratio:.4g}"))
     axes.set_xlabel("time / reference's")
+
+
+def _shown_ends(compared):
+    """What the axis has to show: all but what is far beyond the others."""
+    ends = [end for found in compared for end in _ends(found)]
+    reach = max(_REACH * median(abs(end - 1) for end in ends), _LEAST_REACH)
+    return [1.0, *(min(max(end, 1 - reach), 1 + reach) for end in ends)]
 
 
 def _ends(analysis):
@@ -179,7 +207,16 @@ def _ratio(axes, row, group):
     if found.ratio is not None:
         axes.plot(_ends(found), [row, row], color=tint, linewidth=1.4,
                   solid_capstyle="butt")
-        axes.plot(found.ratio, row, "o", color=tint, markersize=3.6)
+        low, high = axes.get_xlim()
+        if low <= found.ratio <= high:
+            axes.plot(found.ratio, row, "o", color=tint, markersize=3.6)
+        else:
+            slow = found.ratio > high
+            axes.text(high if slow else low, row,
+                      f"{found.ratio:.3g} →" if slow
+                      else f"← {found.ratio:.3g}", color=tint,
+                      ha="right" if slow else "left", va="center_baseline",
+                      fontsize=style.SMALL_PX, backgroundcolor=style.PAPER)
     axes.text(1 + 5 / axes.get_window_extent().width, row, sign, color=tint,
               transform=axes.get_yaxis_transform(), va="center_baseline",
               fontsize=style.SMALL_PX)

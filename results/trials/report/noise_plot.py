@@ -9,7 +9,7 @@ from trials.drawing import overflow, points, style
 from trials.report.noise import dependence_words
 
 _LEFT_PX, _RIGHT_PX, _TITLE_PX, _WORDS_PX = 54, 12, 20, 20
-_PANEL_PX, _FOOT_PX = 150, 52
+_PANEL_PX, _FOOT_PX = 150, 40
 # Below this many per cent the axis is linear, so that it can begin at 0.
 _LEAST_DECADE = 0.1
 

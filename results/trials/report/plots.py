@@ -58,11 +58,14 @@ def _distribution(study):
 def _sweep(study):
     groups = [g for g in study.groups.values() if g.comparison]
     return Picture(
-        "sweep", "Configurations, slowest first",
-        "Left, minimum, mean and standard deviation. Right, the time divided "
+        "sweep", "Configurations, by their ratio to the reference",
+        "Left, minimum and median, with its 95 % interval. Right, the time "
+        "divided "
         "by the reference's in the same block, estimated over all blocks, with "
         "its 95 % interval, and the verdict: "
-        "▲ slower, ▼ faster, ~ no difference shown, ? too few trials to tell. "
+        "▲ slower, ▼ faster, ~ no difference shown, ? too few trials to tell; "
+        "an arrow stands for a ratio beyond the axis. The order is that of the "
+        "ratios, of which those with ~ may be in any. "
         "The control is the reference again, under another name.",
         "; ".join(f"{study.label(g.scenario)}, {g.name}: {g.verdict}"
                   + _times_reference(g.comparison.main) for g in groups),

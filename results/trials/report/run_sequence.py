@@ -12,7 +12,7 @@ from trials.drawing import overflow, points, style
 from trials.report.study import CONTROL
 from trials.statistics.racing import is_sample
 
-_LEFT_PX, _RIGHT_PX, _TITLE_PX, _PANEL_PX, _FOOT_PX = 54, 12, 20, 150, 52
+_LEFT_PX, _RIGHT_PX, _TITLE_PX, _PANEL_PX, _FOOT_PX = 54, 12, 20, 150, 40
 _STRIP_PX = 22
 # Trials that a running median covers, at most; fewer than the least have none.
 _WINDOW = 15
@@ -39,6 +39,7 @@ class RunSequence:
         self.tint = style.colour_of(study.scenarios, scenario)
         inside = np.concatenate([overflow.split(g.samples_ns)[0]
                                  for g in self.groups])
+        inside = inside[inside <= self._shown_ns(inside)]
         self.scale, self.unit = style.time_scale(inside.max())
         self.limits = [end / self.scale for end in overflow.limits(inside)]
         self.beyond = [
@@ -52,6 +53,15 @@ class RunSequence:
             _STRIP_PX if self.beyond or self.failed else 4) + (
             14 if study.sessions else 0)
         self.height_px = self.head_px + _PANEL_PX + _FOOT_PX
+
+    def _shown_ns(self, inside):
+        """Where the axis ends at the latest: the reference is to be seen, not
+        a flat line below configurations that are far slower.  At most a fifth
+        of the dots is beyond."""
+        if self.reference is None or not self.reference.count:
+            return inside.max()
+        low, high = np.percentile(self.reference.samples_ns, [0, 90])
+        return max(high + 4 * (high - low), np.percentile(inside, 80))
 
     def _words(self):
         """What the order of the reference's times says, and what the marks

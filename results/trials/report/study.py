@@ -27,6 +27,9 @@ from trials.statistics.racing import is_sample
 # same again under another name, which shows what is noise.
 REFERENCE, CONTROL, VARIANT = "reference", "control", "variant"
 
+# A machine that loses so much at the median is not free for trials.
+LOADED_PERCENT = 10
+
 
 @dataclass
 class Group:
@@ -306,6 +309,13 @@ class Study:
 
     def _noise_notes(self):
         count, notes = len(self.looks), []
+        if self.noise_percents:
+            middle = float(np.median(self.noise_percents))
+            if middle >= LOADED_PERCENT:
+                notes.append(
+                    f"Others took {middle:.0f} % of a CPU before the median "
+                    "trial: the times are those of a machine that was busy "
+                    "with something else.")
         limits = [look.noise["limit_percent"] for look in self.looks
                   if look.noise["over_limit"]]
         if limits:

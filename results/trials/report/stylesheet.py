@@ -36,10 +36,10 @@ a {{ color: var(--link); }}
 .result {{ font-size: 17px; }}
 .doubt {{ border-left: 3px solid var(--doubtful); padding-left: 12px; }}
 figure {{ margin: 16px 0 24px; }}
-figure > div {{ background: #fff; padding: 6px 0; }}
+figure > div {{ background: #fff; padding: 6px 0 0; }}
 figure svg {{ display: block; width: 100%; height: auto; }}
 figure .narrow {{ display: none; }}
-figcaption {{ font-size: 14px; color: var(--muted); margin-top: 8px;
+figcaption {{ font-size: 14px; color: var(--muted); margin-top: 2px;
   max-width: 80ch; }}
 figcaption b {{ color: var(--ink); }}
 .scroll {{ overflow-x: auto; margin: 12px 0 20px; }}

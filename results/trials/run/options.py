@@ -64,7 +64,8 @@ Time blinksort repeatedly, in a random order, and record each trial.
   --unverified         run even if a condition can't be verified
   --keep               keep the files that were sorted
   --quiet              print errors only
-  --help, --version    print this text, or the version
+  -h, --help           print this text
+  -V, --version        print the version
 
 characterise measures memory, disk, network and the start of a program; it
 shows the position of each FILE on its disk; with --write it measures writing,
@@ -85,7 +86,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message):
         kind, _, rest = message.partition(": ")
         if kind == "unrecognized arguments":
-            raise Failure(rest, "is not known; see --help", USAGE)
+            raise Failure(rest, "no such option; see --help", USAGE)
         raise Failure(kind.removeprefix("argument "), rest, USAGE)
 
 
@@ -162,8 +163,10 @@ def parser() -> Parser:
     add("--noise-limit", type=noise_limit)
     add("--noise-wait", type=whole_number(0, NOISE_WAIT_AT_MOST_S))
     for flag in ("--ascii", "--energy", "--resume", "--unverified", "--keep",
-                 "--quiet", "--help", "--version"):
+                 "--quiet"):
         add(flag, action="store_const", const=True)
+    add("-h", "--help", action="store_const", const=True)
+    add("-V", "--version", action="store_const", const=True)
     return found
 
 

@@ -1,11 +1,12 @@
 """A line on the terminal that says how far a run has come."""
 
+import os
 import statistics
 import sys
 import time
 from collections import deque
 
-CLEAR_LINE = "\r\033[K"
+DEFAULT_COLUMNS = 80
 RECENT_TRIALS = 20
 
 
@@ -15,7 +16,7 @@ class Progress:
     def __init__(self, total: int, quiet: bool = False, stream=sys.stderr):
         self._total = total
         self._stream = stream
-        self._drawn = False
+        self._drawn = 0  # columns of the line that stands there
         self._says_nothing = quiet
         self._quiet = quiet or not stream.isatty()
         self._recent_ns = deque(maxlen=RECENT_TRIALS)
@@ -32,17 +33,25 @@ class Progress:
         text = f"trial {done} of {self._total}, {clock(left_ns)} left"
         if failed:
             text += f", {failed} failed"
-        self._stream.write(CLEAR_LINE + text)
-        self._stream.flush()
-        self._drawn = True
+        self._draw(text)
 
     def wait(self, why: str) -> None:
         """Say in the line what is waited for."""
         if self._quiet:
             return
-        self._stream.write(CLEAR_LINE + why)
+        self._draw(why)
+
+    def _draw(self, text: str) -> None:
+        """Over the old line, with spaces: not every terminal knows escape
+        sequences.  A full line would wrap."""
+        try:
+            columns = os.get_terminal_size(self._stream.fileno()).columns
+        except OSError:
+            columns = 0
+        text = text[:max(columns or DEFAULT_COLUMNS, 2) - 1]
+        self._stream.write("\r" + text.ljust(self._drawn))
         self._stream.flush()
-        self._drawn = True
+        self._drawn = len(text)
 
     def remark(self, text: str) -> None:
         """A line of its own, which stays; also where there is no terminal."""
@@ -53,8 +62,8 @@ class Progress:
 
     def close(self) -> None:
         if self._drawn:
-            self._drawn = False
-            self._stream.write(CLEAR_LINE)
+            self._draw("")
+            self._stream.write("\r")
             self._stream.flush()
 
 

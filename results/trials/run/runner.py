@@ -89,7 +89,10 @@ class Runner:
                           f"trials failed; the last one: {trial['message']}")
 
     def _trial(self, planned) -> dict | None:
-        """None: a signal has come into it, so that it tells nothing."""
+        """None: a signal has come into it, so that it tells nothing.  After a
+        stop, as by Ctrl-Z, the trial is run again: the sorter has gone on, and
+        its end was seen late."""
+        self._supervisor.was_stopped = False
         wanted = configuration(self._record.design, planned.configuration)
         spent = {}
         with stopwatch(spent, "noise"):
@@ -111,6 +114,10 @@ class Runner:
             check = None if result.exit_status else self._target.judge()
             self._target.remove_output()
             if self._supervisor.signal:
+                return None
+            if self._supervisor.was_stopped:
+                self._progress.remark(f"trial {planned.trial} is run again: "
+                                      "blinktrial was stopped during it")
                 return None
             energy = self._energy.of(timed, result.whole_ns)
         return {

@@ -29,6 +29,8 @@ class Supervisor:
     def __init__(self):
         self.pid = 0
         self.signal = 0
+        # We were stopped, as by Ctrl-Z, and went on; who looks resets it.
+        self.was_stopped = False
         self.expired = False
         self._before = {}
         self._guard = None
@@ -51,6 +53,8 @@ class Supervisor:
             # What nohup, or a shell for what it puts behind, has us ignore.
             if signal.getsignal(number) is not signal.SIG_IGN:
                 self._before[number] = signal.signal(number, self._ending)
+        self._before[signal.SIGCONT] = signal.signal(
+            signal.SIGCONT, self._continued)
         self._before[signal.SIGALRM] = signal.signal(
             signal.SIGALRM, self._alarm)
         return self
@@ -99,6 +103,9 @@ class Supervisor:
         # A process that ignores SIGTERM is not waited for longer than this.
         signal.setitimer(signal.ITIMER_REAL, GRACE_S, GRACE_S)
         self._end(signal.SIGTERM)
+
+    def _continued(self, _number, _frame):
+        self.was_stopped = True
 
     def _alarm(self, _number, _frame):
         again = self.expired or self.signal
