@@ -251,6 +251,14 @@ static void lose(struct client *client, struct client_node *node)
 		client->work->lost(client, node);
 }
 
+static bool is_lost(const struct client *client, const struct client_node *node,
+		    uint64_t now_ns)
+{
+	return node->lookup_error != 0 ||
+	       (node->asked_ns != 0 &&
+		now_ns - node->asked_ns >= client->lost_after_ns);
+}
+
 static void serve_due(struct client *client, uint64_t now_ns)
 {
 	client->next_due_ns = UINT64_MAX;
@@ -259,12 +267,9 @@ static void serve_due(struct client *client, uint64_t now_ns)
 
 		if (!node->working)
 			continue;
-		if (node->lookup_error != 0)
-			lose(client, node);
-		else if (node->due_ns > now_ns)
+		if (node->due_ns > now_ns)
 			set_due(client, node, node->due_ns);
-		else if (node->asked_ns != 0 &&
-			 now_ns - node->asked_ns >= client->lost_after_ns)
+		else if (is_lost(client, node, now_ns))
 			lose(client, node);
 		else
 			client_ask(client, node);

@@ -45,6 +45,10 @@ static const char *fold(const struct hostlist *list)
 	assert_memory_equal(exact, text, length);
 	free(exact);
 	text[length] = '\0';
+	exact = hostfold_text(list->hosts, list->count);
+	assert_non_null(exact);
+	assert_string_equal(exact, text);
+	free(exact);
 	return text;
 }
 
