@@ -19,7 +19,8 @@ from report_page import Page, picture_texts, segments
 from trials.base import units
 from trials.drawing import labels, overflow, style
 from trials.record import store
-from trials.report import overview, page, plots, run_sequence, table, timeline
+from trials.report import (bars, overview, page, plots, run_sequence, table,
+                           timeline)
 from trials.report.study import Study
 
 NASTY = '<script>alert("&amp;")</script>\' onload="x" $x_1$ ]]> --> \u202e'
@@ -95,7 +96,8 @@ class Whole(unittest.TestCase):
                 "raid-chunk=1M", "a new array destroys",
                 "4 of 12 trials failed", "Input/output error",
                 "environment changed during the run: cpu.governor",
-                "no difference shown, as it should be", "input-resident", "all 56",
+                "no difference shown, as it should be", "input-resident",
+                "all 56",
                 "blinktrial", "seed 1", "0123abc", "10.1109/CLUSTER.2011.75"):
             self.assertIn(words, self.page.text)
 
@@ -129,6 +131,24 @@ class Pictures(unittest.TestCase):
         self.assertIn("3 beyond|to 2.000 s", texts)
         texts = picture_texts(roots["run-sequence-880"])
         self.assertIn("| 3 beyond the axis, up to 2.000 s", texts)
+
+    def test_one_far_slower_hides_no_other(self):
+        """Neither on the axis of ratios nor on that of times in order."""
+        slower = {"threads=1": 4, "threads=4": 1.03, "kernel=scalar": 1.06}
+        study = study_of(
+            trials=30, sweep_text=trial_samples.SWEEP,
+            times=lambda _scenario, name, _block, rng:
+            2e7 * slower.get(name, 1) * rng.lognormvariate(0, 0.01))
+        names = [g.name for g in bars.ordered(study, "pagecache")]
+        self.assertEqual(names[:3], ["threads=1", "kernel=scalar", "threads=4"])
+        self.assertEqual({*names[3:]}, {"reference", "control"})
+        roots = Page(page.render(study)).pictures()
+        for width in (style.WIDE, style.NARROW):
+            texts = picture_texts(roots[f"sweep-{width}"])
+            self.assertEqual(1, sum(text.endswith(" →") for text in texts))
+            shown = run_sequence.RunSequence(study, "pagecache", width)
+            self.assertLess(shown.limits[1], 40)
+            self.assertEqual(len(shown.beyond), 30)
 
     def test_scenarios_show_through_each_other(self):
         study = study_of(scenarios=("cache", "platter"), trials=30)
