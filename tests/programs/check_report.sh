@@ -374,8 +374,9 @@ case_little_memory()
 	local limit
 
 	for limit in 30000 60000 100000; do
+		# shellcheck disable=SC2016 # expanded by the inner shell
 		expect_status 5 bash -c 'ulimit -v "$1" && exec timeout 60 "${@:2}"' \
-			- $limit "$REPORT" "$RECORD" >out 2>err
+			- "$limit" "$REPORT" "$RECORD" >out 2>err
 		expect_one_line err
 		expect_match '^blinkreport: memory: there is not enough$' err
 		expect_empty out

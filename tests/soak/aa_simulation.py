@@ -9,8 +9,8 @@ compare judges one configuration.  Times have a standard deviation of 3 %, and
 neighbours the autocorrelation rho.  Printed are the shares, in per cent, of
 pairs that were called slower or faster: with no difference, which is a false
 alarm, and with one of 2 % and 5 %; in brackets, by the U test alone, as if all
-trials were independent.  Then the trials in results/runs are cut into stretches,
-and each stretch is compared with the next.
+trials were independent.  Then the trials in results/runs are cut into
+stretches, and each stretch is compared with the next.
 
 The status is 1 if a false alarm is more frequent than 5 %, by more than chance
 explains (one in a thousand).  It takes some minutes.

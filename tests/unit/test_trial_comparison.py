@@ -125,7 +125,8 @@ class UTest(unittest.TestCase):
         self.assertEqual(constants.two_sample.ratio_interval.high, 1.2)
 
     def test_too_few_to_tell(self):
-        for n, wanted in (1, comparison.TOO_FEW), (3, comparison.TOO_FEW), (4, "slower"):
+        for n, wanted in ((1, comparison.TOO_FEW), (3, comparison.TOO_FEW),
+                          (4, "slower")):
             found = comparison.compare(range(1, n + 1), range(100, 100 + n),
                                        1)
             self.assertEqual(found.verdict(), wanted)

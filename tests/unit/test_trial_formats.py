@@ -1,5 +1,5 @@
-"""Every format of blinkreport, of records with little or nothing in them, and of
-those in results/runs."""
+"""Every format of blinkreport, of records with little or nothing in them, and
+of those in results/runs."""
 
 import importlib.machinery
 import importlib.util
@@ -47,7 +47,8 @@ def failed_rank(trial):
 
 
 SMALL = {
-    "no trial": {"most": 0}, "one trial": {"most": 1}, "two trials": {"most": 2},
+    "no trial": {"most": 0}, "one trial": {"most": 1},
+    "two trials": {"most": 2},
     "all failed": {"times": failing("all")},
     "reference failed": {"times": failing("reference")},
     "variants failed": {"times": failing("threads=1", "threads=4",

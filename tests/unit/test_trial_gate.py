@@ -201,8 +201,8 @@ class CompareTest(unittest.TestCase):
         def noisy(trial):
             trial["noise"] = trial_samples.noise_look(79.0, limit=5, over=True)
         result = gate.compare(self.study(), self.study(alter=noisy))
-        self.assertIn("1 session; others took 79.0 % of a CPU before the median "
-                      "trial; 40 trials above the noise limit\n",
+        self.assertIn("1 session; others took 79.0 % of a CPU before the "
+                      "median trial; 40 trials above the noise limit\n",
                       gate.text(result))
         after = gate.document(result)["side_after"]
         self.assertEqual((after["noise_median_percent"],
@@ -232,7 +232,7 @@ class CompareTest(unittest.TestCase):
 
     def test_another_input(self):
         before = self.study()
-        for options, why in (
+        for other, why in (
                 ({"records": 5}, "sorted 5 records, but those of .*record1 "
                  "1,000,000 records: .*, with the --records of the other$"),
                 ({"kind": "ascii"}, "sorted ascii records, but .*record1 "
@@ -244,7 +244,7 @@ class CompareTest(unittest.TestCase):
                  "sorted from device to device, but .* from file to file: "
                  ".*, both with --input-device or both without$")):
             with self.assertRaisesRegex(Failure, why) as caught:
-                gate.compare(before, self.study(**options))
+                gate.compare(before, self.study(**other))
             self.assertEqual(caught.exception.status, 3)
 
     def asked(self, *more, memory=None, alter=None):

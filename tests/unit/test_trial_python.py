@@ -6,7 +6,6 @@ import io
 import subprocess
 import sys
 import unittest
-from pathlib import Path
 
 import unit
 

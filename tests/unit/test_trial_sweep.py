@@ -48,7 +48,8 @@ REFUSED = (
     ("ranks.mpirun openmpi | lam", "ranks.mpirun can't be 'lam'"),
     ("ranks.exchange udp | tcp", "ranks.exchange can't be 'tcp'"),
     ("io auto | mmap", "'io' is not a parameter's name; sort.io is"),
-    ("moon a | b", "name; there are tune.KNOB of blinktune, ranks.mpirun, ranks.exchange, ranks.count, and sort. with "
+    ("moon a | b", "name; there are tune.KNOB of blinktune, ranks.mpirun, "
+     "ranks.exchange, ranks.count, and sort. with "
      "by-reference, io, "),
     ("tune. a | b", "'tune.' is not a parameter's name"),
     ("tune.Read a | b", "'tune.Read' is not a parameter's name"),

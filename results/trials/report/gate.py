@@ -19,8 +19,8 @@ effective.py).  For each scenario and configuration that both have, by name:
   inconclusive   none of these: more trials would tell; or the machines or the
             settings are not the same (see settings.py), so that nothing can
 
-The change is the Hodges-Lehmann shift of the logarithms, as a ratio: so no limit
-of it is below -100 %.
+The change is the Hodges-Lehmann shift of the logarithms, as a ratio: so no
+limit of it is below -100 %.
 """
 
 import textwrap

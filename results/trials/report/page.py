@@ -175,12 +175,12 @@ _METHOD = (
     "ratio of the configuration's time to the reference's, so that what slows "
     "both is in neither verdict nor ratio. The test is Wilcoxon's, of signed "
     "ranks, two-sided; the ratio and its interval are Hodges' and Lehmann's, "
-    "which belong to it. Beside it stands "
-    "the two-sample U test, which takes all times of a configuration as one "
-    "sample, with the ratio of medians and its bootstrap interval. Each p is "
-    "corrected by Holm's method over the variants of a scenario; an interval is "
-    "that of one comparison, so that one without 1 may stand beside “no "
-    "difference shown”, which does not say that there is none.",
+    "which belong to it. Beside it stands the two-sample U test, which takes "
+    "all times of a configuration as one sample, with the ratio of medians and "
+    "its bootstrap interval. Each p is corrected by Holm's method over the "
+    "variants of a scenario; an interval is that of one comparison, so that "
+    "one without 1 may stand beside “no difference shown”, which does not say "
+    "that there is none.",
     "A scenario's name stands alone only where every condition of it was "
     "verified in every trial.",
 )

@@ -9,9 +9,9 @@ Hyndman and Fan, the default of numpy and R).  The interval of the median is
 the exact one of order statistics: it holds for any distribution, and its
 coverage, which can't be just 95 %, is given.  The interval of the mean is a
 BCa bootstrap; the same seed gives the same interval.  Of times of which one in
-twenty is twice as long as the others, which is usual, it covers the mean in 45 %
-of all runs of 10 trials, 84 % of 40, and 93 % of 200: so there is none of fewer
-than 200.
+twenty is twice as long as the others, which is usual, it covers the mean in
+45 % of all runs of 10 trials, 84 % of 40, and 93 % of 200: so there is none of
+fewer than 200.
 """
 
 import warnings
