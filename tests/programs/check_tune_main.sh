@@ -646,7 +646,8 @@ case_run_conflict()
 {
 	make_tree tree
 	expect_status 6 tune run swappiness=1 -- \
-		sh -c 'printf 33 >tree/proc/sys/vm/swappiness' 2>err >&2
+		sh -c 'printf 33 >tree/proc/sys/vm/swappiness' 2>err >out
+	expect_match '^blinktune: something else has changed settings' err
 	[ "$(cat tree/proc/sys/vm/swappiness)" = 33 ]
 	tune revert --force
 	expect_tree_restored

@@ -29,11 +29,24 @@ revert_all()
 	revert_entries "$1" "${!J_KNOB[@]}"
 	if [[ $worst != 0 ]]; then
 		journal_note complete
+		revert_tell_left
 		return $worst
 	fi
 	fd_holder_end
 	deadman_end
 	journal_end
+}
+
+# Says on stderr, also with -q, why the caller's worst is not 0.
+revert_tell_left()
+{
+	if [[ $worst == "$STATUS_CONFLICT" ]]; then
+		complain 'something else has changed settings: revert --force' \
+			'puts these back, revert --keep leaves them'
+	else
+		complain 'not all is restored: revert again when it can be;' \
+			'revert --keep forgets what is away'
+	fi
 }
 
 revert_some()
@@ -324,16 +337,6 @@ revert_main()
 	journal_check_root
 	trap '' HUP INT TERM PIPE
 	revert_all "$how" || status=$?
-	case $status in
-	"$STATUS_CONFLICT")
-		complain 'something else has changed settings: revert --force' \
-			'puts these back, revert --keep leaves them'
-		;;
-	"$STATUS_INCOMPLETE")
-		complain 'not all is restored: revert again when it can be;' \
-			'revert --keep forgets what is away'
-		;;
-	esac
 	revert_tell_strays || [[ $status != 0 ]] || status=$STATUS_INCOMPLETE
 	report_results "$status"
 	[[ ${R_KNOB[*]} || $JSON_WANTED || $QUIET ]] || revert_tell_none
