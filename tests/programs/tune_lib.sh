@@ -76,7 +76,13 @@ list_tree()
 
 expect_tree_restored()
 {
-	[ -d "$SCRATCH/pristine" ] || make_tree "$SCRATCH/pristine"
+	local new=$SCRATCH/pristine.$BASHPID
+
+	# Cases that run side by side may both make it.
+	if [ ! -d "$SCRATCH/pristine" ]; then
+		make_tree "$new"
+		mv -T "$new" "$SCRATCH/pristine" 2>/dev/null || rm -r "$new"
+	fi
 	list_tree "$SCRATCH/pristine" >want.tree
 	list_tree tree >got.tree
 	diff want.tree got.tree >&2
