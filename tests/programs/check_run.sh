@@ -401,7 +401,39 @@ case_early_readers()
 	[ ! -s "$SCRATCH/found" ] || fail "these pipe: $(cat "$SCRATCH/found")"
 }
 
+# loud_reads FOLDER...: the lines of scripts that want to be silent about a file that
+# may be gone, but read it before that: the shell reports it all the same.
+loud_reads()
+{
+	# shellcheck disable=SC2016 # text of scripts
+	find "$@" -type f \( -name '*.sh' -o -name '*.bash' -o ! -name '*.*' \) \
+		-exec grep -H -n -E \
+		'^[^#]*[^<(]<("[^"]*"|[^ <>"()&]+) 2>(/dev/null|&"\$SILENCE")' {} + |
+		grep -v '</dev/null 2>' || true
+}
+
+case_loud_reads()
+{
+	mkdir scripts
+	cat >scripts/one.sh <<-'END'
+		tr a b <"/proc/$1/cmdline" 2>/dev/null | grep x
+		wc -l <$1 2>&"$SILENCE"
+		(wc -l <"$1") 2>/dev/null
+		wc -l 2>/dev/null <"$1"
+		program </dev/null 2>/dev/null
+		# wc -l <"$1" 2>/dev/null
+		kill "$(<"$1")" 2>/dev/null
+	END
+	loud_reads scripts >found
+	[ "$(cut -d : -f 2 found | paste -s)" = "1	2" ] || fail "$(cat found)"
+	cd "$REPO"
+	loud_reads .ci packaging tests tune >"$SCRATCH/found"
+	# But for the examples above
+	! grep -v check_run.sh "$SCRATCH/found" >&2 || fail 'these read too early'
+}
+
 check ci case_ci
+check loud_reads case_loud_reads
 check early_readers case_early_readers
 check sums case_sums
 check static_twins case_static_twins
