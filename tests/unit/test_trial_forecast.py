@@ -57,7 +57,8 @@ class WantedTest(unittest.TestCase):
         self.assertEqual(wanted.records("1M,100M,2k,3G,1T,7"),
                          (7, 2000, 10**6, 10**8, 3 * 10**9, 10**12))
         self.assertEqual(wanted.link("10G"), 10**10)
-        self.assertEqual(wanted.link("250M"), 250 * 10**6)
+        for text in "250M", "250Mbit":
+            self.assertEqual(wanted.link(text), 250 * 10**6)
         self.assertEqual(wanted.cpus("2+4"), (2, 4))
         self.assertEqual(wanted.mtu("9000"), 9000)
         self.assertEqual(wanted.record_bytes("16"), 16)
@@ -69,7 +70,7 @@ class WantedTest(unittest.TestCase):
                                 ",".join(map(str, range(1, 66))))),
                 (wanted.records, ("", "0", "1m", "1e6", "1125899906842625",
                                   "9" * 30, "1..4", "2000T")),
-                (wanted.link, ("0", "G", "10Gbit", "1001T")),
+                (wanted.link, ("0", "G", "10Gbyte", "1001T")),
                 (wanted.mtu, ("575", "65536", "1.5k")),
                 (wanted.cpus, ("", "1", "0+1", "1+", "1+2+3", "4097+1")),
                 (wanted.record_bytes, ("0", "1048577", "2M"))):
