@@ -250,8 +250,8 @@ class CompareTest(unittest.TestCase):
     def asked(self, *more, memory=None, alter=None):
         """A study of a record for which blinktrial was asked this."""
         asked = options.complete(options.parse(
-            ["--scenario=beyond-memory", "--trials=40", "--out=/r",
-             "--seed=5", *more]))
+            ["--scenario=beyond-memory", "--trials=40",
+             f"--out=/r{self.count}", "--seed=5", *more]))
         hosts = asked.hosts.split(",") if asked.hosts else None
         devices = asked.input_device and {
             "input": asked.input_device, "output": asked.output_device}

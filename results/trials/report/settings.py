@@ -31,6 +31,9 @@ def commanded(design: dict) -> dict:
         found = options.parser().parse_args(design["command"][1:])
     except Failure:
         return {}
+    if found.out and found.work == options.default_work(found.out):
+        # It was not asked for.
+        found.work = None
     found.order = design["order"]
     found.memory = found.memory or DEFAULT_MEMORY_BYTES
     return {name: options.written(getattr(found, name))

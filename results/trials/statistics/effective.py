@@ -45,7 +45,7 @@ class Worth:
 
     @property
     def effective_count(self) -> float:
-        return self.count / self.factor
+        return max(1.0, self.count / self.factor)
 
     def p_value(self, p_value: float) -> float:
         """The p of a test of independent trials, for these."""
