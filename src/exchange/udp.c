@@ -88,7 +88,7 @@ static void give_up_stuck(struct udp *x, unsigned node, uint64_t now_ns)
 	if (udp_receive_is_stuck(x, node, now_ns))
 		give_up(x, node, "what it has sent has not come for", advice);
 	if (udp_send_is_stuck(x, node, now_ns))
-		give_up(x, node, "has taken nothing of what was sent to it for",
+		give_up(x, node, "has taken nothing from this rank for",
 			advice);
 }
 

@@ -30,18 +30,37 @@ static uint64_t sendable_bytes(const struct udp *x, unsigned node)
 		       : ROUND_DOWN(bytes, peer->out.segment_bytes);
 }
 
+/* True if all other ranks that meet have all announcements.  They cannot end
+ * the collective without this node, and so tell it what it lacks. */
+static bool others_are_ready(const struct udp *x, unsigned node)
+{
+	for (unsigned i = 1; i < x->ring_count; i++) {
+		const struct udp_heard *heard = &x->peers[x->ring[i]].heard;
+
+		if (x->ring[i] != node && !heard->ready &&
+		    heard->epoch <= x->epoch)
+			return false;
+	}
+	return true;
+}
+
 /* A rank that is ready takes what comes, asks for what does not, and lets us
- * send a window more than it has, whatever it waits for. */
+ * send a window more than it has, whatever it waits for.  One that has begun
+ * the collective is ready when all have announced, as we have found, unless
+ * another one does not tell it so. */
 bool udp_send_is_stuck(struct udp *x, unsigned node, uint64_t now_ns)
 {
 	struct udp_peer *peer = &x->peers[node];
-	bool owes = x->prepared && peer->meets && peer->heard.ready &&
+	const struct udp_heard *heard = &peer->heard;
+	bool owes = x->prepared && peer->meets && heard->epoch == x->epoch &&
 		    !udp_is_acked(x, node) && sendable_bytes(x, node) == 0;
 
-	return udp_debt_is_overdue(
-		&peer->out.debt, owes,
-		peer->heard.prefix_bytes + peer->heard.grant_bytes,
-		peer->liveness.heard_ns, x->options.deadline_ns, now_ns);
+	return udp_debt_is_overdue(&peer->out.debt, owes,
+				   heard->ready + heard->prefix_bytes +
+					   heard->grant_bytes,
+				   peer->liveness.heard_ns,
+				   x->options.deadline_ns, now_ns) &&
+	       (heard->ready || others_are_ready(x, node));
 }
 
 /* In our next round we send to the rank that the next rank sends to in its

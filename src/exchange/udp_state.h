@@ -237,8 +237,8 @@ bool udp_send_some(struct udp *x, uint64_t now_ns);
 /* The node whose turn must end before our next round begins; the own rank: we
  * wait for none. */
 unsigned udp_send_waits_for(const struct udp *x);
-/* The node answers, but for the deadline it has taken nothing more of our
- * message, nor let us send more of it. */
+/* The node answers, but for the deadline it has not become ready, taken more of
+ * our message, or let us send more of it. */
 bool udp_send_is_stuck(struct udp *x, unsigned node, uint64_t now_ns);
 
 /* --- udp_receive.c ----------------------------------------------------------

@@ -255,6 +255,7 @@ case_stuck()
 	lies "" segment:1:offset:add:1
 	lies "" field:1:prefix_bytes:set:0
 	lies "" field:1:grant_bytes:set:0
+	lies "" field:1:flags:set:0
 	lies --splitters=sampled segment:3:epoch:set:77
 }
 
