@@ -18,7 +18,10 @@
  * mapped, for reading, and only if it is long enough.  cluster_agree.c has
  * bounded the number of records, so that all inputs fit into the range.  An
  * entry that points past an input is replaced by one that points to its
- * beginning.
+ * beginning.  The key in an entry is the owner's word: to compare it with the
+ * record's would read each record twice.  So a rank that errs there can make
+ * the output unsorted, which it cannot where records are sent; and so can an
+ * input that changes meanwhile.
  */
 #include <errno.h>
 #include <fcntl.h>
