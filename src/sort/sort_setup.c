@@ -221,6 +221,21 @@ static unsigned fitting_workers(struct plan_request request,
 	return 0;
 }
 
+/* Of an input that is mapped: records are gathered from all over it, so that
+ * its pages must stay in the cache.  A tmpfs has them anyway. */
+static uint64_t mapped_bytes(const struct plan_request *request,
+			     const struct sorter_config *config)
+{
+	unsigned in_memory = 0;
+
+	while (in_memory < config->input_count &&
+	       ramdisk_has(config->input_paths[in_memory]))
+		in_memory++;
+	if (request->input_memory_bytes > 0 || in_memory == config->input_count)
+		return 0;
+	return request->record_count * request->shape.size;
+}
+
 int sort_setup_plan_within(struct plan *plan, struct plan_request request,
 			   const struct sorter_config *config,
 			   const struct output *output,
@@ -233,6 +248,10 @@ int sort_setup_plan_within(struct plan *plan, struct plan_request request,
 	if (error == 0) {
 		find_limit(&limit, config, plan->memory_bytes,
 			   request.record_count, 1);
+		/* The cache counts as free where the machine was asked. */
+		if (limit.bytes != config->memory_bytes && limit.source)
+			limit.bytes = less_or_none(
+				limit.bytes, mapped_bytes(&request, config));
 		error = refuse_above(&limit, config, plan->memory_bytes,
 				     failure);
 	}

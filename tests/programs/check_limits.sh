@@ -238,6 +238,14 @@ case_output_is_memory()
 		2>"$STDERR" || fail "status $?: $(cat "$STDERR")"
 	expect_same "$ramdisk/out" want
 	rm "$ramdisk/out"
+	# The output would push a mapped input out of the cache, of which
+	# records are gathered at random.
+	in_group 100M cat in in >/dev/null
+	in_group 100M "${BLINKSORT[@]}" in -o "$ramdisk/out" -T . --json \
+		>"$STDOUT" || fail "status $?"
+	expect_same "$ramdisk/out" want
+	! grep '"external": null' "$STDOUT" || fail "it was sorted at once"
+	rm "$ramdisk/out"
 	BLINKSORT=(in_group 50M "${BLINKSORT[@]}")
 	for source in in -; do
 		sort_run_of in "$source" -o "$ramdisk/out" -T .
