@@ -351,7 +351,9 @@ class Powercap(Case):
         path = unit.Path(self.folder, "powercap/intel-rapl:0/energy_uj")
         counter.period_s = 0.001
         counter.begin()
-        path.write_text("none")
+        # Whole at any time
+        unit.Path(self.folder, "new").write_text("none")
+        os.rename(f"{self.folder}/new", path)
         give_up = time.monotonic() + 60
         while not counter._failure and time.monotonic() < give_up:
             time.sleep(0.001)
