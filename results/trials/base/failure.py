@@ -39,10 +39,15 @@ def of_module(error: ModuleNotFoundError) -> Failure:
 
 
 def of_import(error: ImportError) -> Failure:
-    """A module that is there and can't be loaded: the last line says why."""
+    """A module that is there and can't be loaded: the last line says why.
+    numpy gives advice there: what the loader has said is in the cause."""
     why = (str(error).strip() or "can't be loaded").splitlines()[-1]
-    if "failed to map" in why or "annot allocate" in why:
-        return Failure("memory", "there is not enough", RESOURCES)
+    cause: BaseException | None = error
+    while cause:
+        if isinstance(cause, MemoryError) or "failed to map" in str(cause) or \
+                "annot allocate" in str(cause):
+            return Failure("memory", "there is not enough", RESOURCES)
+        cause = cause.__cause__ or cause.__context__
     return Failure(error.name or "Python module", why, RESOURCES)
 
 
