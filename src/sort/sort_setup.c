@@ -150,7 +150,6 @@ static void find_limit(struct sort_memory *limit,
 	uint64_t given = config->memory_bytes;
 	uint64_t size = record_count * config->shape.size;
 	bool must_ask = given == 0 && needed_bytes > UNASKED_BYTES;
-
 	const struct sort_memory unasked = {
 		.bytes = given > 0 ? given : UINT64_MAX,
 		.source = given > 0 ? "--memory" : NULL,

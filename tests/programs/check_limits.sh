@@ -203,13 +203,11 @@ case_without_proc()
 # What has been read several times is in the way of nobody.
 case_cache_is_free()
 {
-	local turn
-
 	trap 'rmdir "$group"' EXIT
 	"$BIN/blinkgen" -a 1000000 in
 	head -c 80000000 /dev/zero >other
 	uncache in other
-	for turn in 1 2 3; do
+	for _ in 1 2 3; do
 		in_group 200M cat other in >/dev/null
 	done
 	in_group 200M "${BLINKSORT[@]}" in -o out --io=direct --json \
