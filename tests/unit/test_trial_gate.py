@@ -309,6 +309,7 @@ class CompareTest(unittest.TestCase):
                       "  pagecache, reference, sort.threads: default -> 1\n",
                       gate.text(result))
         for text in (None, "sort.kernel default | scalar\n",
+                     "sort.kernel auto | scalar\n", "sort.plain no | yes\n",
                      "tune.swappiness keep | 1\n"):
             other = self.study(sweep_text=text)
             self.assertEqual(gate.compare(before, other).pairs[0].settings, [])

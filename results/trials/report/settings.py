@@ -22,6 +22,10 @@ SCENARIOS = {"memory": ("beyond-memory",),
              "cache_bytes": ("platter", "beyond-memory")}
 # What a parameter of this kind is where a configuration does not name it.
 _ABSENT = {"sort": "default", "tune": "keep"}
+# What blinksort takes by default: sweeps name it in one way or the other.
+_SORT_DEFAULTS = {"sort.io": "auto", "sort.splitters": "auto",
+                  "sort.kernel": "auto", "sort.schedule": "auto",
+                  "sort.plain": "no"}
 
 
 def commanded(design: dict) -> dict:
@@ -58,13 +62,16 @@ def group_differences(before, after, old, new) -> list:
 
 
 def _parameters(group) -> dict:
-    return {**group.parameters,
-            **{f"ranks.{name}": value for name, value
-               in (ranks_of(group.parameters) or {}).items()}}
+    found = {**group.parameters,
+             **{f"ranks.{name}": value for name, value
+                in (ranks_of(group.parameters) or {}).items()}}
+    return {name: _absent(name) if value == "default" else value
+            for name, value in found.items()}
 
 
 def _absent(name):
-    return _ABSENT.get(name.partition(".")[0], "absent")
+    return _SORT_DEFAULTS.get(name) or _ABSENT.get(name.partition(".")[0],
+                                                   "absent")
 
 
 def _conditions(group) -> dict:
