@@ -22,7 +22,7 @@ struct allowlist {
  * an error of realpath(3). */
 int allowlist_add(struct allowlist *list, const char *folder);
 
-/* Finds the real path of an absolute path.  0; -EACCES: it lies below none of
+/* Finds the real path of an absolute path.  0; -EPERM: it lies below none of
  * the folders; -EINVAL: the path is not absolute; -ENOENT and so on. */
 int allowlist_resolve(const struct allowlist *list, const char *path,
 		      char real[PATH_MAX]);

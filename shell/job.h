@@ -149,7 +149,7 @@ bool job_is_forgotten(const struct job_table *table,
 		      const uint8_t id[WIRE_JOB_BYTES]);
 
 /* Starts a job whose id the table does not know.  Always returns a job, whose
- * state is RUNNING or REFUSED (code: errno, EACCES if the program is not
+ * state is RUNNING or REFUSED (code: errno, EPERM if the program is not
  * allowed, EAGAIN if JOBS_MAX are running). */
 struct job *job_start(struct job_table *table, const struct job_start *start);
 
