@@ -100,9 +100,9 @@ static unsigned count_keepers(const struct cluster_runs *runs)
 	return count;
 }
 
-/* So many runs of a rank leave rests that fill half of a piece, and one wave
- * brings a block of each. */
-static unsigned find_most(const struct cluster_runs *runs, unsigned node,
+/* The most runs that a rank may keep for pieces of this size: their rests fill
+ * half of a piece, and one wave brings a block of each. */
+static unsigned most_runs(const struct cluster_runs *runs, unsigned node,
 			  uint64_t piece_records)
 {
 	uint64_t rests = piece_records / 2 / runs->limits[node].block_records /
@@ -115,33 +115,35 @@ unsigned cluster_runs_max(const struct cluster_runs *runs, unsigned node)
 {
 	uint64_t piece = runs->limits[find_smallest(runs)].piece_records;
 
-	return runs->keeps[node] ? find_most(runs, node, piece) : 0;
+	return runs->keeps[node] ? most_runs(runs, node, piece) : 0;
 }
 
-/* Of a keeper that could have too few runs, it is that keeper which has too
- * little memory, or the rank with the smallest pieces.  All ranks find the same
- * one.  It says so, and the others say it of that rank. */
+/* If a keeper could have too few runs, that keeper has too little memory where
+ * its own pieces allow no more either; else the rank with the smallest pieces
+ * has.  All ranks find the same rank: it says so, and the others say it of it.
+ */
 static int check_memory(const struct cluster_runs *runs,
 			struct failure *failure)
 {
-	unsigned others = runs->rank->node_count - 1, node = 0;
+	const unsigned count = runs->rank->node_count;
+	unsigned node = 0;
 
-	while (node <= others &&
+	while (node < count &&
 	       (!runs->keeps[node] || cluster_runs_max(runs, node) >= RUNS_MIN))
 		node++;
-	if (node > others)
+	if (node == count)
 		return 0;
 	if (!runs->sorts[node] ||
-	    find_most(runs, node, runs->limits[node].piece_records) >= RUNS_MIN)
+	    most_runs(runs, node, runs->limits[node].piece_records) >= RUNS_MIN)
 		node = find_smallest(runs);
 	if (node != runs->rank->rank)
 		return exchange_blame(runs->exchange, node, failure,
 				      "has too little memory for a merge with "
 				      "the other %u",
-				      others);
+				      count - 1);
 	return failure_set(failure, EXIT_RESOURCES, "memory", 0,
 			   "too little for a merge with the other %u ranks",
-			   others);
+			   count - 1);
 }
 
 int cluster_runs_tell_limits(struct cluster_runs *runs,

@@ -215,7 +215,7 @@ void external_predict(struct external *external)
 {
 	struct external_result *result = external->details;
 
-	if (external->request.record_count != EXTERNAL_RECORDS_UNKNOWN)
+	if (!external_request_is_stream(&external->request))
 		external_model_forecast(&result->forecast, &external->plan,
 					&external->request, &result->rates);
 }

@@ -51,11 +51,6 @@ static uint64_t process_bytes(const struct external_plan *plan,
 /* --- a candidate -----------------------------------------------------------
  */
 
-static bool is_unknown(const struct external_request *request)
-{
-	return request->record_count == EXTERNAL_RECORDS_UNKNOWN;
-}
-
 /* The orderer's own memory: see orderer_take_memory() and
  * orderer_take_oversized(), once for the batch that is being ordered; and what
  * each lane has for samples and splitters. */
@@ -430,7 +425,7 @@ static uint64_t reach(const struct external_plan *plan,
 	uint64_t wanted = request->memory_bytes / request->shape.size *
 			  UNKNOWN_FACTOR_WANTED;
 
-	return is_unknown(request)
+	return external_request_is_stream(request)
 		       ? MIN(index_plan_records(plan, request), wanted)
 		       : 0;
 }
@@ -475,7 +470,7 @@ int external_plan_make(struct external_plan *plan,
 	}
 	if (!found)
 		return -ENOMEM;
-	if (is_unknown(request))
+	if (external_request_is_stream(request))
 		plan->run_count = plan->spilled_records = plan->scratch_bytes =
 			plan->merge_count = plan->merged_records =
 				plan->piece_count = plan->read_bytes = 0;

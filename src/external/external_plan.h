@@ -62,6 +62,12 @@ struct external_request {
 	uint64_t available_bytes;
 };
 
+static inline bool
+external_request_is_stream(const struct external_request *request)
+{
+	return request->record_count == EXTERNAL_RECORDS_UNKNOWN;
+}
+
 enum external_way {
 	/* The records are sorted in runs, and these are merged. */
 	EXTERNAL_BY_RUNS,

@@ -14,7 +14,7 @@
 /* No machine has more. */
 #define MEMORY_MAX ((uint64_t)1 << 52)
 
-/* Where all scratch files are memory, they must fit there beside the sort. */
+/* True if all scratch files are memory: they must fit there beside the sort. */
 static bool scratch_is_memory(const struct external_config *config)
 {
 	unsigned count = config->rank_count > 1 ? 0 : config->scratch_count;
@@ -23,11 +23,6 @@ static bool scratch_is_memory(const struct external_config *config)
 	while (found < count && ramdisk_has(config->scratch_paths[found]))
 		found++;
 	return count > 0 && found == count;
-}
-
-static bool is_unknown(const struct external_request *request)
-{
-	return request->record_count == EXTERNAL_RECORDS_UNKNOWN;
 }
 
 /* The user may not know of files that are memory themselves.  What ranks may
@@ -51,16 +46,17 @@ static void ask_memory(struct external_request *request,
 	struct sort_memory memory;
 	uint64_t most;
 
-	sort_setup_ask_memory(&memory, config->sort,
-			      is_unknown(request) ? 0 : request->record_count,
-			      1);
+	sort_setup_ask_memory(
+		&memory, config->sort,
+		external_request_is_stream(request) ? 0 : request->record_count,
+		1);
 	most = MIN(memory.bytes, MEMORY_MAX);
 	request->output_bytes = memory.output_bytes;
-	if (scratch_is_memory(config) && !is_unknown(request))
+	if (scratch_is_memory(config) && !external_request_is_stream(request))
 		request->available_bytes = most;
 	if (given == 0 || given > most)
 		most = MEMORY_SHARE(most);
-	if (takes_output && is_unknown(request))
+	if (takes_output && external_request_is_stream(request))
 		most /= 2;
 	if (given > 0 && given <= most)
 		return;
@@ -79,7 +75,7 @@ void external_request_make(struct external_request *request,
 
 	*request = (struct external_request){
 		.shape = config->sort->shape,
-		.record_count = MAX(record_count, config->planned_records),
+		.record_count = records,
 		.memory_bytes = config->sort->memory_bytes,
 		.worker_count = sort_setup_workers(config->sort, records, cpus),
 		.may_have_fewer = config->sort->threads == 0,
@@ -170,7 +166,7 @@ uint64_t external_request_memory_min(const struct external_request *request)
 	return high;
 }
 
-/* Whoever gave --threads may not know that each of them takes memory. */
+/* A user who gives --threads may not know that each of them takes memory. */
 static uint64_t fewer_threads_min(const struct external_request *request)
 {
 	struct external_request tried = *request;
@@ -187,7 +183,7 @@ static int refuse_memory(const struct external_request *request,
 	const char *what = is_given ? "--memory" : "memory";
 	uint64_t least = external_request_memory_min(request);
 	char needed[FORMAT_SIZE_BYTES], allowed[FORMAT_SIZE_BYTES];
-	char fewer[FORMAT_SIZE_BYTES + 64] = "";
+	char advice[FORMAT_SIZE_BYTES + 64] = "";
 	char one[FORMAT_SIZE_BYTES];
 
 	if (config->in_memory_bytes > 0)
@@ -196,20 +192,22 @@ static int refuse_memory(const struct external_request *request,
 		return failure_set(failure, EXIT_RESOURCES, what, 0,
 				   "no memory suffices to sort this");
 	if (request->output_bytes > 0)
-		snprintf(fewer, sizeof(fewer),
+		snprintf(advice, sizeof(advice),
 			 " beside the output, which is memory");
 	else if (request->worker_count > 1 && !request->may_have_fewer &&
 		 fewer_threads_min(request) <= request->memory_bytes)
-		snprintf(fewer, sizeof(fewer), ": with --threads=1 it takes %s",
+		snprintf(advice, sizeof(advice),
+			 ": with --threads=1 it takes %s",
 			 format_size_up(one, fewer_threads_min(request)));
 	return failure_set(failure, EXIT_RESOURCES, what, 0,
 			   "sorting this takes %s at least, and %s are %s%s",
 			   format_size_up(needed, least),
 			   format_size_down(allowed, request->memory_bytes),
-			   is_given ? "allowed" : "available", fewer);
+			   is_given ? "allowed" : "available", advice);
 }
 
-/* With scratch files that are memory. */
+/* True if the sort and its scratch files fit into the memory together, or the
+ * scratch files are on disks. */
 static bool fits(const struct external_request *request,
 		 const struct external_plan *plan)
 {
@@ -218,8 +216,8 @@ static bool fits(const struct external_request *request,
 		       request->available_bytes;
 }
 
-/* Less for the sort leaves more for its scratch files, which hardly grow by as
- * much. */
+/* Halve the sort's memory until its scratch files fit beside it: they hardly
+ * grow by as much. */
 static int leave_room(struct external_request *request,
 		      struct external_plan *plan, struct failure *failure)
 {

@@ -239,7 +239,7 @@ int external_begin_scratch(struct external *external)
 /* --- runs ------------------------------------------------------------------
  */
 
-/* Nobody knew how long the stream is; its index is as large as planned. */
+/* Nobody knew how long the stream is: its index is full before its end. */
 static int refuse_stream(const struct external *external,
 			 const struct batch *batch, struct failure *failure)
 {

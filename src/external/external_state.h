@@ -141,16 +141,18 @@ int external_open_scratch(struct external *external);
 
 /* The same, with room for what the plan expects; before the first stripe. */
 int external_begin_scratch(struct external *external);
-/* When a stream has ended, whose output is memory: is there as much? */
+/* When the input has ended: 0; or -errno with *failure filled, if the output is
+ * memory and there is not as much. */
 int external_refuse_output(const struct external *external,
 			   struct failure *failure);
-/* Where scratch files are memory: they get what is left of it. */
+/* Where scratch files are memory: let them take no more than is left of it. */
 void external_bound_scratch(struct external *external);
 
 /* All workers have handed their chunks over: wait until they are written. */
 bool external_check_sink(struct external *external, struct sink *sink);
 
-/* The batch's entries into order, where they are. */
+/* Bring the batch's entries into order, where they are.  False: the run has
+ * failed. */
 bool external_sort_in_place(struct external *external, struct batch *batch);
 
 /* Spill a batch as one more run; sort it in place as one. */

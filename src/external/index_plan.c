@@ -11,11 +11,6 @@
 #define UNKNOWN_FACTOR 256
 #define UNKNOWN_INDEX_PART 3
 
-static bool is_unknown(const struct external_request *request)
-{
-	return request->record_count == EXTERNAL_RECORDS_UNKNOWN;
-}
-
 /* The index of a stream grows by quarters, so it is planned with one more. */
 uint64_t index_plan_growing(uint64_t blocks)
 {
@@ -42,7 +37,7 @@ uint64_t index_plan_records(const struct external_plan *plan,
 {
 	uint64_t records;
 
-	if (!is_unknown(request))
+	if (!external_request_is_stream(request))
 		return request->record_count;
 	records = request->memory_bytes / request->shape.size * UNKNOWN_FACTOR;
 	return MIN(records,
@@ -73,7 +68,7 @@ uint64_t index_plan_blocks(const struct external_plan *plan,
 	uint64_t blocks = DIV_ROUND_UP(records, plan->block_records);
 	uint64_t more = runs > runs_max ? blocks / runs * (runs - runs_max) : 0;
 
-	if (is_unknown(request))
+	if (external_request_is_stream(request))
 		return index_plan_growing(blocks);
 	return blocks + runs + MIN(2 * more, blocks / 4);
 }
