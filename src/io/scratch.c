@@ -16,6 +16,7 @@
 #include "base/format.h"
 #include "io/direct.h"
 #include "io/scratch_file.h"
+#include "system/ramdisk.h"
 
 /* Room allocated at once: ext4 does it in a millisecond, while a disk writes as
  * much in 0.2 s.  Writes into allocated extents are 25 % faster. */
@@ -26,7 +27,8 @@
 #define NAMES_BYTES 4096
 /* Of the room of one. */
 #define ROOM_TEXT_BYTES 160
-/* Any file system needs some room that it calls free; not so much. */
+/* A full file system may still call some room free that it needs itself; no
+ * file system needs as much as this. */
 #define FREE_BYTES_MIN (4 * MIB)
 
 static uint64_t add_capped(uint64_t a, uint64_t b)
@@ -443,11 +445,6 @@ int scratch_plain_fd(const struct scratch *scratch, unsigned directory)
 
 /* --- its life ------------------------------------------------------------- */
 
-static bool is_memory(const struct statfs *fs)
-{
-	return fs->f_type == TMPFS_MAGIC || fs->f_type == RAMFS_MAGIC;
-}
-
 /* How large a file may become; UINT64_MAX: nothing limits it. */
 static uint64_t find_bytes_max(bool is_fat)
 {
@@ -472,7 +469,7 @@ static int look_at_file(struct scratch_directory *directory)
 		return -errno;
 	is_fat = fs.f_type == MSDOS_SUPER_MAGIC;
 	directory->device = status.st_dev;
-	directory->is_memory = is_memory(&fs);
+	directory->is_memory = ramdisk_is(&fs);
 	/* What is allocated ahead would take memory at once in the one, and be
 	 * written as zeros in the other. */
 	directory->can_allocate = !directory->is_memory && !is_fat;
@@ -529,7 +526,7 @@ int scratch_open(struct scratch *scratch, const char *const *paths,
 		if (error && !is_no_room(-error))
 			break;
 	}
-	/* A folder that is full from the beginning leaves it to the others. */
+	/* The other folders take over from those that were full already. */
 	if (is_no_room(-error))
 		error = open_count > 0 ? 0 : no_room(scratch, -error, failure);
 	if (error)

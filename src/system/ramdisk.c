@@ -6,6 +6,11 @@
 #include <stdio.h>
 #include <sys/vfs.h>
 
+bool ramdisk_is(const struct statfs *fs)
+{
+	return fs->f_type == TMPFS_MAGIC || fs->f_type == RAMFS_MAGIC;
+}
+
 bool ramdisk_has(const char *path)
 {
 	char folder[PATH_MAX];
@@ -16,5 +21,5 @@ bool ramdisk_has(const char *path)
 		if (statfs(dirname(folder), &fs) < 0)
 			return false;
 	}
-	return fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC;
+	return ramdisk_is(&fs);
 }

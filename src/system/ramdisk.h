@@ -6,9 +6,15 @@
 
 #include <stdbool.h>
 
-/* True if what a file at this path, or in this folder, holds takes memory: it
- * lies on a tmpfs or a ramfs, or will, if it is not there yet.  Not for device
- * nodes, which lie on a tmpfs and hold nothing there. */
+struct statfs;
+
+/* True if what files of this file system hold takes memory: it is a tmpfs or a
+ * ramfs. */
+bool ramdisk_is(const struct statfs *fs);
+
+/* The same of what a file at this path, or in this folder, holds, or will hold
+ * if it is not there yet.  Not for device nodes, which lie on a tmpfs and hold
+ * nothing there. */
 bool ramdisk_has(const char *path);
 
 #endif /* RAMDISK_H */
