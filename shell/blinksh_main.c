@@ -275,7 +275,7 @@ static int read_key(const struct options *options, uint8_t *key,
 static int init_client(struct client *client, const struct options *options,
 		       struct failure *failure)
 {
-	/* Who asks for nodes that are lost is to see these, too. */
+	/* These go on without lost nodes, of which unknown hosts are some. */
 	bool loses_unknown = !options->is_command ||
 			     options_given(&options->reader, OPTION_KEEP_GOING);
 	uint8_t key[WIRE_KEY_BYTES];

@@ -119,9 +119,9 @@ struct client {
 };
 
 /* Looks up all hosts, which must outlive the client; key has WIRE_KEY_BYTES.
- * Hosts that are not known are lost, if loses_unknown, or a failure.  0 or
- * -errno with *failure filled, which lives until client_fini().  Call that in
- * either case. */
+ * A host without an address is a lost node if loses_unknown, else a failure.
+ * 0 or -errno with *failure filled, which may refer to the client: print it
+ * before client_fini().  Call that in either case. */
 int client_init(struct client *client, const struct hostlist *hosts,
 		const uint8_t *key, uint64_t lost_after_ns, bool loses_unknown,
 		struct failure *failure);

@@ -11,10 +11,9 @@
 #include "shell/client.h"
 
 /* Fills client.nodes from client.hosts.  Returns 0 or -errno with *failure
- * filled, which names all hosts that are not known.  If loses_unknown, these
+ * filled, which names all hosts without an address.  If loses_unknown, these
  * are nodes with a lookup_error instead.  Call client_lookup_free() in either
- * case.
- */
+ * case. */
 int client_lookup_all(struct client *client, bool loses_unknown,
 		      struct failure *failure);
 void client_lookup_free(struct client *client);

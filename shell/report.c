@@ -167,10 +167,10 @@ void report_output(const struct launch *launch, enum report_mode mode,
 /* A line is cut far above this: a longer list of hosts gets several. */
 #define HOSTS_BYTES_MAX 3000
 
-/* What is to be said of each node, or NULL; freed by print_folded(). */
+/* Texts about nodes, of which equal ones make one line. */
 struct remarks {
 	const struct client *client;
-	char **texts;
+	char **texts; /* [rank]; NULL: none; print_folded() frees them */
 	char **names; /* room for all nodes */
 };
 
@@ -386,8 +386,8 @@ static int compare_u64(const void *a, const void *b)
 }
 
 /* Returns the quantile at mille thousandths of count sorted values: the least
- * of them that so many are not above.  The median of an even number is the mean
- * of the two in the middle. */
+ * value that so many of them do not exceed.  The median of an even number is
+ * the mean of the two in the middle. */
 static uint64_t quantile(const uint64_t *sorted, uint32_t count, unsigned mille)
 {
 	uint64_t rank = DIV_ROUND_UP((uint64_t)count * mille, 1000);

@@ -34,8 +34,8 @@ int report_status(const struct launch *launch);
 void report_output(const struct launch *launch, enum report_mode mode,
 		   int status, const struct report_samples *samples);
 
-/* Prints on stderr of nodes that failed, or whose output is cut, how: a line
- * for all of which the same is to be said. */
+/* Prints on stderr how nodes have failed, and whose output is cut: one line for
+ * all nodes of which the same is to be said. */
 void report_failures(const struct launch *launch);
 
 /* Prints one line on stderr. */

@@ -12,7 +12,8 @@ enum exit_status failure_status(int error, enum exit_status otherwise)
 		       : otherwise;
 }
 
-/* No thing that cannot be opened is at fault for that. */
+/* EMFILE is a limit of the process, not a fault of the file that the message
+ * names: "too many open files" would not tell a user what to do. */
 static const char *reason_of(int error)
 {
 	if (error == EMFILE)

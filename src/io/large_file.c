@@ -4,8 +4,8 @@
 #include <sys/mman.h>
 
 #include "base/base.h"
-#include "system/residency.h"
 #include "system/allowance.h"
+#include "system/residency.h"
 
 /* A smaller file goes through the page cache however little memory there is:
  * to ask for it takes longer than such a file can lose. */

@@ -352,7 +352,8 @@ int outfile_write(const struct outfile *file, const uint8_t *bytes,
 
 /* --- the end ------------------------------------------------------------- */
 
-/* Who has put a file there since the output was opened would get it. */
+/* The output gets the owner of the file that it replaces.  So another user
+ * could put a file there while the sort runs, to read the output. */
 static int check_owner(const struct outfile *file, const struct stat *status,
 		       struct failure *failure)
 {

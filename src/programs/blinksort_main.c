@@ -376,7 +376,7 @@ static int suppose(struct options *options, struct sorter_result *result,
 static int sort(struct options *options, struct sorter_result *result,
 		struct failure *failure)
 {
-	struct sorter_config fewer = options->config; /* threads, maybe */
+	struct sorter_config config = options->config;
 	int error;
 
 	if (options->suppose.rank_count > 0)
@@ -387,10 +387,10 @@ static int sort(struct options *options, struct sorter_result *result,
 		options->is_external = true;
 		return sort_beyond_memory(options, result, failure);
 	}
-	error = sorter_run(&fewer, result, failure);
+	error = sorter_run(&config, result, failure);
 	if (error && result->fitting_threads > 0) {
-		fewer.threads = result->fitting_threads;
-		error = sorter_run(&fewer, result, failure);
+		config.threads = result->fitting_threads;
+		error = sorter_run(&config, result, failure);
 		result->threads_source = "memory";
 	}
 	if (error == 0 || !result->exceeds_memory)

@@ -13,8 +13,9 @@
  * has: where that is missing, more than a sort is in trouble. */
 #define UNASKED_BYTES (32 * MIB)
 
-/* Fewer workers for less data do not ask for a quota of CPU time: that takes
- * some tens of microseconds, while they would share a little of it. */
+/* So few workers for less data do not ask for a quota of CPU time: to ask takes
+ * some tens of microseconds, and so short a sort is hardly slowed down by a
+ * quota. */
 #define UNASKED_WORKERS 16
 #define UNASKED_QUOTA_BYTES (256 * MIB)
 
@@ -140,8 +141,9 @@ void sort_setup_ask_memory(struct sort_memory *memory,
 				     memory->output_bytes);
 }
 
-/* What the sort may take; UINT64_MAX: too little to ask for.  The user does not
- * know of outputs that are memory themselves. */
+/* What the sort may take; UINT64_MAX: it takes too little to ask.  The machine
+ * is asked in spite of --memory if an output is memory itself: the user may not
+ * know of that. */
 static void find_limit(struct sort_memory *limit,
 		       const struct sorter_config *config,
 		       uint64_t needed_bytes, uint64_t record_count,
@@ -263,7 +265,7 @@ int sort_setup_plan_within(struct plan *plan, struct plan_request request,
 	return error;
 }
 
-/* Who refuses it: most often a limit that was set for this process. */
+/* Tell what has refused the memory: most often a limit of this process. */
 static void refuse_mapping(uint64_t bytes, int error, struct failure *failure)
 {
 	char wanted[FORMAT_SIZE_BYTES], left[FORMAT_SIZE_BYTES];

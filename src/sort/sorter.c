@@ -573,7 +573,8 @@ int sorter_run(const struct sorter_config *config, struct sorter_result *result,
 
 	memset(result, 0, sizeof(*result));
 	result->begin_ns = clock_now_ns();
-	/* Too large for a stack.  Fresh memory is zeroed, at no cost. */
+	/* Too large for a stack.  Fresh memory is zeroed, and costs only where
+	 * it is touched. */
 	error = sort_setup_arena(&own, sizeof(*sorter), 1, failure);
 	if (error)
 		return error;

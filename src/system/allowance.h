@@ -1,5 +1,5 @@
 /*
- * allowance.h - how much of the machine this process may take, and who says so
+ * allowance.h - how much of the machine this process may take, and what says so
  *
  * Memory is limited by the machine, by control groups (version 2, or version
  * 1's controllers) and by resource limits; CPU time by quotas of control
@@ -19,12 +19,13 @@ enum allowance_source {
 };
 
 struct allowance {
-	/* That can be had without swapping.  Cached file data counts as free,
-	 * but for a small part of it, as it does in MemAvailable. */
+	/* That can be had without swapping; UINT64_MAX: nothing tells.  Cached
+	 * file data counts as free, but for a small part of it, as it does in
+	 * MemAvailable. */
 	uint64_t memory_bytes;
 	enum allowance_source memory_source;
-	/* Free swap space, which files on a tmpfs can go to; 0 if not the
-	 * machine is what limits the memory. */
+	/* Free swap space, which files on a tmpfs can go to; 0 if something
+	 * else than the machine limits the memory. */
 	uint64_t swap_bytes;
 };
 
@@ -34,15 +35,17 @@ void allowance_read(struct allowance *allowance);
  * for tests. */
 void allowance_read_under(struct allowance *allowance, const char *root);
 
-/* The memory alone. */
+/* Its memory_bytes alone. */
 uint64_t allowance_memory_bytes(void);
 
-/* What this process has of it already, beside files. */
+/* What this process has of memory_bytes already, beside files. */
 uint64_t allowance_taken_bytes(void);
 
 /* CPUs that a quota is worth, rounded up: of more threads than that some wait
  * while others run.  UINT_MAX: there is no quota. */
 unsigned allowance_quota_cpus(void);
+
+/* The same from another folder, for tests. */
 unsigned allowance_quota_cpus_under(const char *root);
 
 /* "machine", "cgroup", "RLIMIT_AS", "RLIMIT_DATA" */

@@ -8,7 +8,8 @@
  * has open, twice. */
 #define FILES_NEEDED 128
 
-/* The limit, which is this one at least if it can be. */
+/* Raise the soft limit to the hard one if it is below what is wanted.  Returns
+ * the soft limit; 0: it is not known. */
 static rlim_t provide(rlim_t wanted)
 {
 	struct rlimit limit;

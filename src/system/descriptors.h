@@ -10,7 +10,8 @@
 
 #include <stdbool.h>
 
-/* So many files are about to be opened: if they are many, raise the limit. */
+/* Call it before so many files are opened: raises the limit if they are many.
+ */
 void descriptors_raise(unsigned file_count);
 
 /* True if a file may be opened that is not needed, only faster: the limit,

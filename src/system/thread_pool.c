@@ -263,7 +263,6 @@ unsigned thread_pool_size(const struct topology *topology, uint64_t wanted,
 static int try_start(struct thread_pool *pool, unsigned worker_count,
 		     bool spins, const struct topology *topology)
 {
-
 	pool->worker_count = worker_count;
 	pool->thread_count = 0;
 	pool->spins = spins;

@@ -95,9 +95,9 @@ unsigned thread_pool_size(const struct topology *topology, uint64_t wanted,
 int thread_pool_start(struct thread_pool *pool, unsigned worker_count,
 		      const struct topology *topology, struct failure *failure);
 
-/* The same, but unless all are needed, fewer workers will do where no more
- * threads are allowed (pids.max of a cgroup, RLIMIT_NPROC): worker_count is
- * that of those there are. */
+/* The same, but unless needs_all, the pool makes do with fewer workers where no
+ * more threads are allowed (pids.max of a cgroup, RLIMIT_NPROC):
+ * pool->worker_count says how many there are. */
 int thread_pool_start_some(struct thread_pool *pool, unsigned worker_count,
 			   bool needs_all, const struct topology *topology,
 			   struct failure *failure);
