@@ -59,7 +59,8 @@ apply_forget()
 	journal_clear
 }
 
-# apply_is_undone: no device keeps a value of the journal that was read over a boot
+# apply_is_undone: 0 if the machine has booted since the journal that was read, and
+# no device keeps a value of it over a boot
 apply_is_undone()
 {
 	journal_boot

@@ -26,7 +26,7 @@
 . "$TUNE/lib/number.sh"
 
 ROOT=${ROOT:-}
-# As message.sh, which tests leave out.
+# message.sh opens it, too; tests read this file without that one.
 [[ ${SILENCE:-} ]] || exec {SILENCE}</dev/null
 
 file_exists()

@@ -60,9 +60,8 @@ def _sweep(study):
     return Picture(
         "sweep", "Configurations, by their ratio to the reference",
         "Left, minimum and median, with its 95 % interval. Right, the time "
-        "divided "
-        "by the reference's in the same block, estimated over all blocks, with "
-        "its 95 % interval, and the verdict: "
+        "divided by the reference's in the same block, estimated over all "
+        "blocks, with its 95 % interval, and the verdict: "
         "▲ slower, ▼ faster, ~ no difference shown, ? too few trials to tell; "
         "an arrow stands for a ratio beyond the axis. The order is that of the "
         "ratios, of which those with ~ may be in any. "

@@ -21,7 +21,7 @@ from trials.statistics.comparison import NOT_SHOWN, TOO_FEW
 VERDICTS = {NOT_SHOWN: "~", TOO_FEW: "?", None: ""}
 # What they stand on, above the tables.
 VERDICT_WORDS = (
-    f"by the blocked test: signed ranks of the ratios to the reference in the "
+    "by the blocked test: signed ranks of the ratios to the reference in the "
     f"same block. ~: {NOT_SHOWN}; ?: {TOO_FEW} to tell. p is corrected for all "
     "variants of a scenario and the interval is not: one without 1 beside a ~ "
     "is no contradiction. The p of the two-sample U test, which knows of no "

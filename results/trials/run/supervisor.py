@@ -29,7 +29,8 @@ class Supervisor:
     def __init__(self):
         self.pid = 0
         self.signal = 0
-        # We were stopped, as by Ctrl-Z, and went on; who looks resets it.
+        # We were stopped, as by Ctrl-Z, and went on.  The runner resets it
+        # before each trial.
         self.was_stopped = False
         self.expired = False
         self._before = {}
