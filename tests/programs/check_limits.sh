@@ -47,9 +47,8 @@ memory_group()
 in_group()
 {
 	echo "$1" >"$group/$limit_file"
-	shift
 	# shellcheck disable=SC2016 # of the inner shell
-	sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group" "$@"
+	sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group" "${@:2}"
 }
 
 # uncache FILE...: no page of them is cached, so that the group that reads them
@@ -330,10 +329,7 @@ case_cpu_quota()
 	trap 'rmdir "$cpu_group"' EXIT
 	truncate -s 300M in
 	# shellcheck disable=SC2016 # of the inner shell
-	sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$cpu_group" \
-		strace -f -qq -o /dev/null -e trace=sched_getaffinity -e \
-		"inject=sched_getaffinity:retval=8:poke_exit=@arg3=$(
-			printf 'ff%.0s' 1 2 3 4 5 6 7 8)" \
+	with_cpus 64 sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$cpu_group" \
 		"${BLINKSORT[@]}" in -o out --explain --json >"$STDOUT"
 	expect_match '"threads": 2, .*"threads_source": "quota"' "$STDOUT"
 }

@@ -42,8 +42,8 @@ program()
 run_tests()
 {
 	status=0
-	env -u LANES RETRY="${retry:-}" VARIANT=dyn BUILD=build BIN=bin TIMEOUT_S="${limit_s:-60}" \
-		tree/tests/run "$@" >out 2>&1 </dev/null || status=$?
+	env -u LANES RETRY="${retry:-}" VARIANT=dyn BUILD=build BIN=bin \
+		TIMEOUT_S="${limit_s:-60}" tree/tests/run "$@" >out 2>&1 </dev/null || status=$?
 }
 
 # said: ./out, no line of which looks like one of this test's own

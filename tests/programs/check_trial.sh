@@ -880,8 +880,9 @@ case_nodes_killed()
 }
 
 for name in one_machine quiet sweep ranks ranks_fail ranks_refused same_seed \
-	usage folder_removed no_room nothing_overwritten resume_mismatch stopped sorter_fails given_up \
-	reference_fails kill kill_before_record signal killed_with_sorter \
+	usage folder_removed no_room nothing_overwritten resume_mismatch stopped \
+	sorter_fails given_up reference_fails kill kill_before_record signal \
+	killed_with_sorter \
 	tuning tuning_killed noise noise_limit noise_refused noise_unknown; do
 	check $name case_$name
 done
