@@ -47,6 +47,17 @@ static void print_limits(const char *memory, const char *threads)
 	putchar('\n');
 }
 
+#define REFUSAL_BYTES (FAILURE_WHY_BYTES + PATH_MAX)
+
+static const char *describe_refusal(const struct failure *refusal,
+				    char text[REFUSAL_BYTES])
+{
+	snprintf(text, REFUSAL_BYTES, "%s%s%s",
+		 refusal->what ? refusal->what : "", refusal->what ? ": " : "",
+		 refusal->why);
+	return text;
+}
+
 static void print_plan(const struct external_explanation *explanation)
 {
 	const struct external_plan *plan = &explanation->plan;
@@ -182,6 +193,8 @@ static void print_time(const struct external_explanation *explanation)
 void external_report_explain(const struct external_config *config,
 			     const struct external_explanation *explanation)
 {
+	char refusal[REFUSAL_BYTES];
+
 	print_plan(explanation);
 	if (explanation->plan.way == EXTERNAL_BY_RUNS)
 		print_scratch(config, explanation);
@@ -193,11 +206,8 @@ void external_report_explain(const struct external_config *config,
 		printf("refused   blinksort does not do that: %s\n",
 		       explanation->refused);
 	if (explanation->refusal.status != EXIT_DONE)
-		printf("refused   %s%s%s\n",
-		       explanation->refusal.what ? explanation->refusal.what
-						 : "",
-		       explanation->refusal.what ? ": " : "",
-		       explanation->refusal.why);
+		printf("refused   %s\n",
+		       describe_refusal(&explanation->refusal, refusal));
 }
 
 static void print_sources(const char *memory, const char *threads)
@@ -275,14 +285,11 @@ static void print_forecast(const struct external_forecast *forecast)
 
 static void print_refused(const struct external_explanation *explanation)
 {
-	const struct failure *refusal = &explanation->refusal;
-	char text[FAILURE_WHY_BYTES + PATH_MAX];
+	char text[REFUSAL_BYTES];
 
-	snprintf(text, sizeof(text), "%s%s%s",
-		 refusal->what ? refusal->what : "", refusal->what ? ": " : "",
-		 refusal->why);
-	if (refusal->status != EXIT_DONE)
-		format_json_string(stdout, text);
+	if (explanation->refusal.status != EXIT_DONE)
+		format_json_string(
+			stdout, describe_refusal(&explanation->refusal, text));
 	else if (explanation->refused)
 		format_json_string(stdout, explanation->refused);
 	else

@@ -222,17 +222,19 @@ static unsigned fitting_workers(struct plan_request request,
 	return 0;
 }
 
-/* Of an input that is mapped: records are gathered from all over it, so that
- * its pages must stay in the cache.  A tmpfs has them anyway. */
+/* Page cache that an input takes which is mapped: records are gathered from all
+ * over it, so its pages must stay there.  A tmpfs has them anyway. */
 static uint64_t mapped_bytes(const struct plan_request *request,
 			     const struct sorter_config *config)
 {
 	unsigned in_memory = 0;
 
+	if (request->input_memory_bytes > 0)
+		return 0;
 	while (in_memory < config->input_count &&
 	       ramdisk_has(config->input_paths[in_memory]))
 		in_memory++;
-	if (request->input_memory_bytes > 0 || in_memory == config->input_count)
+	if (in_memory == config->input_count)
 		return 0;
 	return request->record_count * request->shape.size;
 }
