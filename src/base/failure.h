@@ -39,8 +39,8 @@ enum exit_status failure_status(int error, enum exit_status otherwise);
 
 /*
  * Fill *failure.  The reason is the formatted text; if error is not 0 (an errno
- * value, positive) ": strerror" follows, or strerror alone if format is "";
- * and the status is failure_status(error, status).
+ * value, positive) ": " and its words follow, or these alone if format is "":
+ * strerror's, but for EMFILE.  The status is failure_status(error, status).
  * Returns -error, or -EINVAL if error is 0, so that a caller may write
  *         return failure_set(failure, EXIT_FILE, path, errno, "");
  */

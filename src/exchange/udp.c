@@ -29,13 +29,13 @@
 /* Rank 0 stays for this long for ranks that have not said that they leave. */
 #define LEAVE_NS (1000 * MILLISECOND_NS)
 #define PHASE_GONE UINT32_MAX
-/* STATUS of a failure, or of leaving, is sent this many times, since no rank
- * answers it.  Of leaving more, if datagrams were lost: rank 0 would stay. */
+/* A STATUS that tells of a failure, or that this rank leaves, is sent this many
+ * times, since no rank answers it.  The latter is sent more often if datagrams
+ * were lost: rank 0 would stay. */
 #define LAST_STATUSES 3
 #define LAST_STATUSES_LOSSY 10
 
-/* --- waiting ---------------------------------------------------------------
- */
+/* --- waiting -------------------------------------------------------------- */
 
 /* True if only this peer can give us something that we need. */
 static bool is_waited_for(const struct udp *x, unsigned node)
@@ -195,8 +195,7 @@ static bool all_are_here(const struct udp *x)
 	return true;
 }
 
-/* --- telling of a failure ---------------------------------------------------
- */
+/* --- telling of a failure ------------------------------------------------- */
 
 /* A rank that starts after our failure would wait for us: it is told when it
  * says hello.  Of another rank's failure that rank tells. */
@@ -226,8 +225,7 @@ static void tell_failure(struct exchange *exchange)
 	}
 }
 
-/* --- the loop --------------------------------------------------------------
- */
+/* --- the loop ------------------------------------------------------------- */
 
 static int prepare(struct udp *x, struct failure *failure)
 {
@@ -319,8 +317,7 @@ static int serve(struct exchange *exchange, struct failure *failure)
 				    : 0;
 }
 
-/* --- joining ---------------------------------------------------------------
- */
+/* --- joining -------------------------------------------------------------- */
 
 static int join(struct exchange *exchange, struct failure *failure)
 {
@@ -346,8 +343,7 @@ static const void *hello(const struct exchange *exchange, unsigned node,
 	return heard->hello;
 }
 
-/* --- collectives -----------------------------------------------------------
- */
+/* --- collectives ---------------------------------------------------------- */
 
 static int begin(struct exchange *exchange,
 		 const struct exchange_collective *collective,
@@ -404,8 +400,7 @@ static int finish(struct exchange *exchange, struct failure *failure)
 	return error;
 }
 
-/* --- barriers --------------------------------------------------------------
- */
+/* --- barriers ------------------------------------------------------------- */
 
 static bool phase_is_reached(const struct udp *x)
 {
@@ -500,8 +495,7 @@ static void announce_delay(struct exchange *exchange, uint32_t delay_ms)
 	udp_status_send_all(x, 0);
 }
 
-/* --- reporting -------------------------------------------------------------
- */
+/* --- reporting ------------------------------------------------------------ */
 
 static int64_t clock_offset_ns(const struct exchange *exchange, unsigned node,
 			       uint64_t *bound_ns)
@@ -525,8 +519,7 @@ static uint32_t payload_bytes_to_next(const struct exchange *exchange)
 	return x->peers[(udp_own(x) + 1) % udp_node_count(x)].out.segment_bytes;
 }
 
-/* --- opening and closing ----------------------------------------------------
- */
+/* --- opening and closing -------------------------------------------------- */
 
 static void close_udp(struct exchange *exchange)
 {
@@ -579,7 +572,7 @@ struct exchange *udp_open(const struct exchange_options *options,
 	x->base.rank = options->rank;
 	x->base.has_node = options->has_node;
 	x->base.node = options->node;
-	/* Most of it are buffers of datagrams; so large a block is fresh. */
+	/* Most of it is buffers of datagrams; so large a block is fresh. */
 	exchange_place(&x->base, x, sizeof(*x));
 	x->base.spins = options->spins;
 	x->base.schedule = options->schedule;
