@@ -125,7 +125,7 @@ configure_apt()
 	local folder
 
 	sources >"$1/etc/apt/sources.list"
-	# Whoever signs here, signs for any source there.
+	# All keys of this machine, whichever source each of them is for here
 	for folder in /etc/apt/trusted.gpg.d /etc/apt/keyrings; do
 		[ ! -d "$folder" ] ||
 			cp -rL "$folder/." "$1/etc/apt/trusted.gpg.d"

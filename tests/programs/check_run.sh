@@ -43,7 +43,8 @@ run_tests()
 {
 	status=0
 	env -u LANES RETRY="${retry:-}" VARIANT=dyn BUILD=build BIN=bin \
-		TIMEOUT_S="${limit_s:-60}" tree/tests/run "$@" >out 2>&1 </dev/null || status=$?
+		TIMEOUT_S="${limit_s:-60}" tree/tests/run "$@" >out 2>&1 \
+		</dev/null || status=$?
 }
 
 # said: ./out, no line of which looks like one of this test's own
