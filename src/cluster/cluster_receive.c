@@ -46,8 +46,8 @@ static void raise_ready(struct cluster *cluster)
 	orderer_set_ready(&cluster->orderer, ready);
 }
 
-/* From a message's head to where its buckets begin.  NULL, or what is wrong
- * with it. */
+/* Find in a message's head where its buckets begin.  NULL, or what is wrong
+ * with the message. */
 static const char *take_head(struct cluster *cluster,
 			     struct cluster_source *source)
 {
@@ -201,8 +201,8 @@ static const char *take_buckets(struct cluster *cluster, unsigned node,
 	return NULL;
 }
 
-/* What of a message has come, up to prefix_bytes.  NULL, or what is wrong with
- * it. */
+/* Take the part of a message that has come, up to prefix_bytes.  NULL, or what
+ * is wrong with it. */
 static const char *take_prefix(struct cluster *cluster, unsigned node,
 			       uint64_t prefix_bytes)
 {

@@ -77,8 +77,9 @@ static void hash_sampled(hash_state *hash, const struct splitters *splitters)
 		splitters->splitter_count * sizeof(splitters->splitters[0]));
 }
 
-/* Of all that decides which records a rank gets.  Ranks with other splitters
- * would each be right by their own, and yet the outputs not be in order. */
+/* The digest is that of all that decides which records a rank gets.  Ranks with
+ * other splitters would each be right by their own, and yet the outputs not be
+ * in order. */
 static uint64_t digest_division(const struct splitters *splitters,
 				const struct share_cut *cuts,
 				unsigned node_count)

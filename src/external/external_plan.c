@@ -418,7 +418,8 @@ static bool try_plan(struct external_plan *plan,
 		plan->piece_count <= EXTERNAL_RANK_PIECES_MAX / PIECES_MARGIN);
 }
 
-/* Of a stream, how many records a plan has room for, up to what is wanted. */
+/* How many records of a stream a plan has room for, up to what is wanted; 0:
+ * the input is no stream. */
 static uint64_t reach(const struct external_plan *plan,
 		      const struct external_request *request)
 {

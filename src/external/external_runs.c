@@ -163,10 +163,12 @@ int external_open_scratch(struct external *external)
 	return error;
 }
 
-/* What the kernel takes beside files that are memory: a part of their size. */
+/* The kernel takes up to this part of the size of files that are memory, beside
+ * it. */
 #define KERNEL_PART 32
 
-/* What the sort is yet to take of its memory, and the output, come first. */
+/* The scratch files get what the sort, which is yet to take some of its memory,
+ * and the output leave. */
 void external_bound_scratch(struct external *external)
 {
 	const struct external_request *request = &external->request;
@@ -184,7 +186,8 @@ void external_bound_scratch(struct external *external)
 	scratch_bound_memory(&external->scratch, bytes - bytes / KERNEL_PART);
 }
 
-/* The sizes of other outputs were known when the memory was planned. */
+/* The size of the output of a stream is known at its end only; those of other
+ * outputs were known when the memory was planned. */
 int external_refuse_output(const struct external *external,
 			   struct failure *failure)
 {

@@ -21,7 +21,7 @@ uint64_t index_plan_records(const struct external_plan *plan,
 uint64_t index_plan_runs(const struct external_plan *plan,
 			 const struct external_request *request);
 
-/* With a quarter more: the index of a stream grows by quarters. */
+/* The blocks and a quarter more: the index of a stream grows by quarters. */
 uint64_t index_plan_growing(uint64_t blocks);
 
 /* What the index should have room for, by the plan's batches. */

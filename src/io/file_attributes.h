@@ -13,7 +13,7 @@ struct file_attributes {
 	bool is_immutable;   /* chattr +i */
 };
 
-/* Those of an open file or folder, also one of O_PATH. */
+/* Read those of an open file or folder, also of one opened by O_PATH. */
 struct file_attributes file_attributes_read(int fd);
 
 #endif /* FILE_ATTRIBUTES_H */

@@ -50,7 +50,8 @@ int sort_setup_output_sizes(struct output *output,
 /* Memory that the machine has for a sort. */
 struct sort_memory {
 	uint64_t bytes; /* beside what follows */
-	/* Of outputs that are memory (ramdisk.h) and do not fit into swap. */
+	/* That outputs will take which are memory (ramdisk.h) and do not fit
+	 * into swap. */
 	uint64_t output_bytes;
 	const char *source; /* what limits it, see allowance.h */
 };

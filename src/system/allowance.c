@@ -52,8 +52,8 @@ static uint64_t number_in(const char *folder, const char *name)
 	return strtoull(text, NULL, 10);
 }
 
-/* Of cached files this part of the limit at most is not counted as free, nor
- * more than half of them: programs that run are among them, and what is dirty
+/* Cached files count as free but for this part of the limit, or for half of
+ * them if that is less: programs that run are among them, and what is dirty
  * must be written before it can go.  MemAvailable does the same by the kernel's
  * low watermark. */
 #define CACHE_RESERVE_PART 32
@@ -188,7 +188,7 @@ static uint64_t least_on_path(const char *root, const char *mount,
 	}
 }
 
-/* Of v1's "4:cpuset,memory:/path", is the name among the controllers? */
+/* Is the name among the controllers of v1's "4:cpuset,memory:/path"? */
 static bool has_name(const char *controllers, const char *name)
 {
 	size_t length = strcspn(controllers, ":");

@@ -2,10 +2,10 @@
 
 #include <sys/resource.h>
 
-/* Fewer files never meet a limit that a system has by default. */
+/* So few files never meet the limit that a system has by default. */
 #define FILES_FEW 32
-/* For outputs, scratch files and rings: what a sort of one input by 32 threads
- * has open, twice. */
+/* Descriptors for outputs, scratch files and rings: twice what a sort of one
+ * input by 32 threads has open. */
 #define FILES_NEEDED 128
 
 /* Raise the soft limit to the hard one if it is below what is wanted.  Returns

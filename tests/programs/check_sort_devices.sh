@@ -67,7 +67,7 @@ expect_on()
 # expect_same_behind DEVICE BYTES
 expect_same_behind()
 {
-	# Whoever detaches the loop devices of others leaves an empty one.
+	# Another program may have detached it, which leaves an empty one.
 	[ "$(blockdev --getsize64 "$1")" != 0 ] || fail "$1 is detached"
 	cmp <(tail -c +$(($2 + 1)) "$1") \
 		<(tail -c +$(($2 + 1)) "$SCRATCH/before") ||

@@ -27,7 +27,7 @@ static void allowance_memory_bytes__here(void **state)
 	assert_true(bytes < UINT64_C(1) << 50);
 }
 
-/* Of the limit, what this process has mapped is taken. */
+/* What this process has mapped is taken of the limit. */
 static void allowance_memory_bytes__address_space(void **state)
 {
 	struct rlimit before, limit;
@@ -49,8 +49,8 @@ static void allowance_memory_bytes__address_space(void **state)
 
 #define DATA_BYTES (64 * MIB)
 
-/* Of the limit of data, what is mapped privately is taken: memory that is
- * mapped and not touched, too. */
+/* What is mapped privately is taken of the limit of data: memory that is mapped
+ * and not touched, too. */
 static void allowance_memory_bytes__data(void **state)
 {
 	struct rlimit before, limit;

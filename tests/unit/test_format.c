@@ -77,7 +77,7 @@ static void format_size__edges(void **state)
 				    cases[i].text);
 }
 
-/* Of two sizes in one message, the larger one goes up. */
+/* The larger one of two sizes in one message goes up. */
 static void format_size__up_and_down(void **state)
 {
 	char buffer[FORMAT_SIZE_BYTES];

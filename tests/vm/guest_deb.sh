@@ -241,7 +241,7 @@ case_purge()
 {
 	apt-get -q -y -o Dpkg::Use-Pty=0 purge blinksort >apt 2>&1 ||
 		fail "status $?: $(tail -n 5 apt)"
-	# Of the user are, perhaps, files of jobs.
+	# The package leaves the user, who may own files of jobs.
 	userdel _blinkd
 	all_files >"$LISTS/after"
 	diff "$LISTS/before" "$LISTS/after" >&2 || fail "not as it was"

@@ -25,7 +25,8 @@ readonly STATUS_REFUSED=5
 readonly STATUS_CONFLICT=6
 readonly STATUS_INCOMPLETE=7
 
-# What is said to it is lost; and nothing was opened for writing.
+# SILENCE is a descriptor for messages that are to be lost.  It is open for reading:
+# nothing is opened for writing.
 exec {SILENCE}</dev/null
 # Why something could not be written to stdout; empty: all was
 PRINT_WHY=

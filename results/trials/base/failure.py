@@ -52,7 +52,7 @@ def of_import(error: ImportError) -> Failure:
 
 
 def of_system(error: OSError) -> Failure:
-    """What the system has refused, of which nothing else has made a Failure."""
+    """The system has refused something, and no caller has said what it was."""
     if error.filename:
         return Failure(error.filename, error.strerror, FILE)
     try:

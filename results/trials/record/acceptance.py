@@ -93,7 +93,7 @@ def _required(names, _schema):
 
 
 def _properties(wanted, schema):
-    """With what is said of the others, in one go over the keys."""
+    """Checks additionalProperties, too, in one go over the keys."""
     checks = {name: accepts(each) for name, each in wanted.items()}
     others = _others(schema)
 

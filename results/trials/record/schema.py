@@ -48,7 +48,7 @@ def _accepted_trial():
 
 
 def _complaints(name, document) -> Iterator[str]:
-    # Of trials there are thousands.
+    # There are thousands of trials: see acceptance.py.
     if name == "trial" and _accepted_trial()(document):
         return iter(())
     return _schema_complaints(validator(name), document)

@@ -85,7 +85,7 @@ class Pair:
     change_ratio: Optional[float] = None
     change_low_ratio: Optional[float] = None
     change_high_ratio: Optional[float] = None
-    # Of the U test, and for as many trials as those are worth.
+    # The p of the U test, and that for as many trials as those are worth.
     p_value: Optional[float] = None
     p_effective: Optional[float] = None
     n_effective: Optional[float] = None  # of both runs together
