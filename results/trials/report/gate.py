@@ -336,6 +336,7 @@ def _pair_row(pair):
 
 
 def _seen(result):
+    """Which of the differences between runs the comparison has seen."""
     several = max(result.side_before.sessions, result.side_after.sessions) > 1
     return SESSIONS if several else ONE_SESSION
 
