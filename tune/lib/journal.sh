@@ -111,7 +111,8 @@ journal_note()
 }
 
 # A part of a line may have been written, and no other may follow that: the next
-# blinktune cuts it off.
+# blinktune cuts it off.  bash says why a write has failed only on stderr, and so
+# that of a second try is read, which adds a tab to that part at most.
 journal_append()
 {
 	[[ ! $J_LOST ]] || return 0
