@@ -464,7 +464,14 @@ case_hangup()
 	[ "$status" = 7 ]
 }
 
-# Daemons that are stopped do not answer between the two signals.
+# run_on_all COMMAND: each of the four daemons has begun it
+run_on_all()
+{
+	[ "$(pgrep -c -f -- "^$1\$")" = 4 ]
+}
+
+# Daemons that are stopped do not answer between the two signals.  A command that
+# was not yet sent to one of them would be cancelled at once.
 case_interrupt_twice()
 {
 	local mark pid i
@@ -472,7 +479,7 @@ case_interrupt_twice()
 	mark 98770
 	"$BIN/blinksh" --lost-after=60 --lease=20 -- /bin/sleep "$mark" 2>err &
 	pid=$!
-	wait_until is_running "^/bin/sleep $mark\$"
+	wait_until run_on_all "/bin/sleep $mark"
 	for i in 1 2 3 4; do
 		kill -STOP "$(daemon_pid $i)"
 	done
