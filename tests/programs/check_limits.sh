@@ -331,11 +331,11 @@ case_cpu_quota()
 	# shellcheck disable=SC2016 # of the inner shell
 	with_cpus 64 sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$cpu_group" \
 		"${BLINKSORT[@]}" in -o out --explain --json >"$STDOUT"
-	expect_match '"threads": 2, .*"threads_source": "quota"' "$STDOUT"
+	expect_match '"threads": 1, .*"threads_source": "quota"' "$STDOUT"
 }
 
-# quota_group: makes $cpu_group, whose processes have 1.5 CPUs' time; 1 if that
-# cannot be done
+# quota_group: makes $cpu_group, whose processes have half a CPU's time: one thread,
+# whatever the groups above it leave; 1 if that cannot be done
 quota_group()
 {
 	local here
@@ -343,13 +343,13 @@ quota_group()
 	here=$(sed -n 's/^[0-9]*:.*\<cpu\>[^:]*://p' /proc/self/cgroup)
 	cpu_group=/sys/fs/cgroup/cpu$here/blinksort-limits.$$
 	if mkdir "$cpu_group" 2>/dev/null &&
-		echo 150000 >"$cpu_group/cpu.cfs_quota_us"; then
+		echo 50000 >"$cpu_group/cpu.cfs_quota_us"; then
 		return 0
 	fi
 	here=$(sed -n 's/^0:://p' /proc/self/cgroup)
 	cpu_group=/sys/fs/cgroup$here/blinksort-limits.$$
 	mkdir "$cpu_group" 2>/dev/null || return 1
-	echo "150000 100000" 2>/dev/null >"$cpu_group/cpu.max" ||
+	echo "50000 100000" 2>/dev/null >"$cpu_group/cpu.max" ||
 		{ rmdir "$cpu_group"; return 1; }
 }
 
