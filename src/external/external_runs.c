@@ -164,8 +164,8 @@ int external_open_scratch(struct external *external)
 }
 
 /* The kernel takes up to this part of the size of files that are memory, beside
- * it. */
-#define KERNEL_PART 32
+ * it: as much as external_plan.c counts for the sort's own memory. */
+#define RAMDISK_KERNEL_PART 32
 
 /* The scratch files get what the sort, which is yet to take some of its memory,
  * and the output leave. */
@@ -183,7 +183,8 @@ void external_bound_scratch(struct external *external)
 	if (external->reads_streams &&
 	    sort_setup_output_memory(external->config->sort, 1) > 0)
 		bytes /= 2;
-	scratch_bound_memory(&external->scratch, bytes - bytes / KERNEL_PART);
+	scratch_bound_memory(&external->scratch,
+			     bytes - bytes / RAMDISK_KERNEL_PART);
 }
 
 /* The size of the output of a stream is known at its end only; those of other
@@ -199,7 +200,7 @@ int external_refuse_output(const struct external *external,
 	if (bytes == 0)
 		return 0;
 	allowance_read(&allowance);
-	if (bytes + bytes / KERNEL_PART <=
+	if (bytes + bytes / RAMDISK_KERNEL_PART <=
 	    allowance.memory_bytes + allowance.swap_bytes)
 		return 0;
 	return failure_set(failure, EXIT_RESOURCES, "memory", 0,
