@@ -53,7 +53,7 @@ static void ask_memory(struct external_request *request,
 	most = MIN(memory.bytes, MEMORY_MAX);
 	request->output_bytes = memory.output_bytes;
 	if (scratch_is_memory(config) && !external_request_is_stream(request))
-		request->available_bytes = most;
+		request->available_bytes = MIN(memory.file_bytes, MEMORY_MAX);
 	if (given == 0 || given > most)
 		most = MEMORY_SHARE(most);
 	if (takes_output && external_request_is_stream(request))

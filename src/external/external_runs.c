@@ -173,12 +173,14 @@ void external_bound_scratch(struct external *external)
 {
 	const struct external_request *request = &external->request;
 	uint64_t own = allowance_taken_bytes(), bytes;
+	struct allowance allowance;
 
 	if (request->rank_count > 1 || !scratch_has_memory(&external->scratch))
 		return;
 	own = request->memory_bytes - MIN(request->memory_bytes, own);
 	own += request->output_bytes;
-	bytes = allowance_memory_bytes();
+	allowance_read(&allowance);
+	bytes = allowance.file_bytes;
 	bytes -= MIN(bytes, own);
 	if (external->reads_streams &&
 	    sort_setup_output_memory(external->config->sort, 1) > 0)
@@ -201,13 +203,13 @@ int external_refuse_output(const struct external *external,
 		return 0;
 	allowance_read(&allowance);
 	if (bytes + bytes / RAMDISK_KERNEL_PART <=
-	    allowance.memory_bytes + allowance.swap_bytes)
+	    allowance.file_bytes + allowance.swap_bytes)
 		return 0;
 	return failure_set(failure, EXIT_RESOURCES, "memory", 0,
 			   "the output takes %s of it where it is to lie, and "
 			   "%s are available",
 			   format_size_up(needed, bytes),
-			   format_size_down(available, allowance.memory_bytes));
+			   format_size_down(available, allowance.file_bytes));
 }
 
 static int reserve_scratch(struct external *external)

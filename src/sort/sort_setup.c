@@ -137,8 +137,10 @@ void sort_setup_ask_memory(struct sort_memory *memory,
 	memory->source = allowance_source_name(allowance.memory_source);
 	memory->output_bytes =
 		less_or_none(output, allowance.swap_bytes / sorts_on_machine);
-	memory->bytes = less_or_none(allowance.memory_bytes / sorts_on_machine,
-				     memory->output_bytes);
+	memory->file_bytes = less_or_none(
+		allowance.file_bytes / sorts_on_machine, memory->output_bytes);
+	memory->bytes = MIN(allowance.memory_bytes / sorts_on_machine,
+			    memory->file_bytes);
 }
 
 /* What the sort may take; UINT64_MAX: it takes too little to ask.  The machine

@@ -53,6 +53,9 @@ struct sort_memory {
 	/* That outputs will take which are memory (ramdisk.h) and do not fit
 	 * into swap. */
 	uint64_t output_bytes;
+	/* Beside outputs, for the sort and files that are memory together: as
+	 * much as bytes, or more, since no resource limit counts files. */
+	uint64_t file_bytes;
 	const char *source; /* what limits it, see allowance.h */
 };
 

@@ -299,7 +299,6 @@ static void lower(struct allowance *allowance, uint64_t bytes,
 		return;
 	allowance->memory_bytes = bytes;
 	allowance->memory_source = source;
-	allowance->swap_bytes = 0;
 }
 
 /* Numbers of pages in /proc/self/statm: of all mappings, of what is resident,
@@ -347,6 +346,9 @@ void allowance_read_under(struct allowance *allowance, const char *root)
 	read_machine(allowance, root);
 	lower(allowance, least_of_groups(&memory_controller, root),
 	      ALLOWANCE_CGROUP);
+	if (allowance->memory_source != ALLOWANCE_MACHINE)
+		allowance->swap_bytes = 0;
+	allowance->file_bytes = allowance->memory_bytes;
 }
 
 void allowance_read(struct allowance *allowance)

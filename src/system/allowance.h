@@ -24,8 +24,10 @@ struct allowance {
 	 * MemAvailable. */
 	uint64_t memory_bytes;
 	enum allowance_source memory_source;
-	/* Free swap space, which files on a tmpfs can go to; 0 if something
-	 * else than the machine limits the memory. */
+	/* The same for files on a tmpfs, which no resource limit counts. */
+	uint64_t file_bytes;
+	/* Free swap space, which these files can go to; 0 if something else
+	 * than the machine limits them. */
 	uint64_t swap_bytes;
 };
 

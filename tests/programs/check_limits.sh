@@ -220,7 +220,7 @@ case_cache_is_free()
 in_ramdisk()
 {
 	ramdisk=$(mktemp -d /dev/shm/blinksort-limits.XXXXXX)
-	trap 'rm -rf "$ramdisk"; rmdir "$group"' EXIT
+	trap 'rm -rf "$ramdisk"; [ -z "${group-}" ] || rmdir "$group"' EXIT
 	"$@"
 }
 
@@ -289,6 +289,22 @@ case_scratch_is_memory()
 	done
 	expect_folder "$ramdisk"
 	expect_folder . in want
+}
+
+# No limit of a process counts files, also where these are memory.
+case_ramdisk_beside_limits()
+{
+	local limit
+
+	"$BIN/blinkgen" -a 1000000 in
+	sort_reference in -o want
+	for limit in "-d 60000" "-v 60000"; do
+		expect_sorted in -o "$ramdisk/out" -T "$ramdisk" --io=direct \
+			--threads=2
+		expect_same "$ramdisk/out" want || fail "$limit"
+		rm "$ramdisk/out"
+	done
+	expect_folder "$ramdisk"
 }
 
 # --- what --explain says --------------------------------------------------------
@@ -369,6 +385,7 @@ if [ -n "$SANITIZED" ]; then
 	skip cache_is_free "sanitizers take memory of their own"
 else
 	check resource_limits case_resource_limits
+	check ramdisk_beside_limits in_ramdisk case_ramdisk_beside_limits
 	for name in cache_is_free output_is_memory scratch_is_memory; do
 		if ! memory_group; then
 			skip "$name" "no memory group can be made"
