@@ -66,11 +66,6 @@ static int tell_limits(struct cluster_runs *runs,
 		if (runs->limits[i].block_records == 0)
 			error = exchange_blame(runs->exchange, i, failure,
 					       "has blocks of no records");
-		else if (blocks_of_wave(runs, i) < RUNS_MIN)
-			error = exchange_blame(runs->exchange, i, failure,
-					       "sends %" PRIu64
-					       " bytes in a wave at most",
-					       runs->limits[i].wanted_bytes);
 	}
 	free(all.all);
 	return error;
@@ -118,32 +113,55 @@ unsigned cluster_runs_max(const struct cluster_runs *runs, unsigned node)
 	return runs->keeps[node] ? most_runs(runs, node, piece) : 0;
 }
 
-/* If a keeper could have too few runs, that keeper has too little memory where
- * its own pieces allow no more either; else the rank with the smallest pieces
- * has.  All ranks find the same rank: it says so, and the others say it of it.
- */
-static int check_memory(const struct cluster_runs *runs,
-			struct failure *failure)
+/* The rank that lacks memory ends with a status of its own, unless it hears of
+ * the failure from another rank before it has found it.  So the others go on to
+ * a collective, where that rank does not come, and hear it there.  Only a rank
+ * that errs does come. */
+static int await_failure(const struct cluster_runs *runs, unsigned node,
+			 struct failure *failure)
+{
+	struct cluster_allgather all = { .own = (const uint8_t *)"" };
+	int error = gather(runs, &all, failure);
+
+	free(all.all);
+	return error ? error
+		     : exchange_blame(runs->exchange, node, failure,
+				      "has too little memory for a merge with "
+				      "the other %u ranks",
+				      runs->rank->node_count - 1);
+}
+
+/* The rank that has too little memory, or node_count.  All ranks find the same:
+ * one whose waves or pieces do not hold its own blocks; else, if a keeper could
+ * have too few runs, the rank with the smallest pieces. */
+static unsigned find_short(const struct cluster_runs *runs)
 {
 	const unsigned count = runs->rank->node_count;
 	unsigned node = 0;
 
-	while (node < count &&
+	while (node < count && blocks_of_wave(runs, node) >= RUNS_MIN &&
 	       (!runs->keeps[node] || cluster_runs_max(runs, node) >= RUNS_MIN))
 		node++;
-	if (node == count)
-		return 0;
+	if (node == count || blocks_of_wave(runs, node) < RUNS_MIN)
+		return node;
 	if (!runs->sorts[node] ||
 	    most_runs(runs, node, runs->limits[node].piece_records) >= RUNS_MIN)
-		node = find_smallest(runs);
+		return find_smallest(runs);
+	return node;
+}
+
+static int check_memory(const struct cluster_runs *runs,
+			struct failure *failure)
+{
+	unsigned node = find_short(runs);
+
+	if (node == runs->rank->node_count)
+		return 0;
 	if (node != runs->rank->rank)
-		return exchange_blame(runs->exchange, node, failure,
-				      "has too little memory for a merge with "
-				      "the other %u",
-				      count - 1);
+		return await_failure(runs, node, failure);
 	return failure_set(failure, EXIT_RESOURCES, "memory", 0,
 			   "too little for a merge with the other %u ranks",
-			   count - 1);
+			   runs->rank->node_count - 1);
 }
 
 int cluster_runs_tell_limits(struct cluster_runs *runs,

@@ -31,8 +31,8 @@ struct rank_thread {
 
 static struct memory_hub hub;
 static struct rank_thread ranks[RANKS];
-static pthread_barrier_t all_have_agreed;
 static bool sorts[RANKS], keeps[RANKS];
+static uint64_t wave_bytes[RANKS];
 
 static void agree(struct rank_thread *own, struct exchange *exchange)
 {
@@ -49,8 +49,8 @@ static void agree(struct rank_thread *own, struct exchange *exchange)
 	memcpy(runs->keeps, keeps, sizeof(keeps));
 	own->error = cluster_runs_tell_limits(runs, &own->limits,
 					      &own->runs_max, &own->failure);
-	/* No rank hears of another one's failure before it has its own. */
-	pthread_barrier_wait(&all_have_agreed);
+	if (own->error)
+		exchange_fail(exchange, &own->failure);
 	cluster_runs_free(runs);
 	free(runs);
 }
@@ -76,7 +76,6 @@ static void *run_rank(void *context)
 static void tell(const uint64_t *piece_records, const uint32_t *block_records)
 {
 	memory_hub_init(&hub);
-	pthread_barrier_init(&all_have_agreed, NULL, RANKS);
 	for (unsigned i = 0; i < RANKS; i++)
 		ranks[i] = (struct rank_thread){
 			.rank = { .rank = i,
@@ -86,7 +85,7 @@ static void tell(const uint64_t *piece_records, const uint32_t *block_records)
 			.limits = {
 				.piece_records = piece_records[i],
 				.block_records = block_records[i],
-				.wanted_bytes = 1 << 30,
+				.wanted_bytes = wave_bytes[i],
 			},
 			.error = -ENOMEM,
 		};
@@ -96,15 +95,16 @@ static void tell(const uint64_t *piece_records, const uint32_t *block_records)
 				 0);
 	for (unsigned i = 0; i < RANKS; i++)
 		pthread_join(ranks[i].thread, NULL);
-	pthread_barrier_destroy(&all_have_agreed);
 	memory_hub_fini(&hub);
 }
 
 static int all_roles(void **state)
 {
 	(void)state;
-	for (unsigned i = 0; i < RANKS; i++)
+	for (unsigned i = 0; i < RANKS; i++) {
 		sorts[i] = keeps[i] = true;
+		wave_bytes[i] = 1 << 30;
+	}
 	return 0;
 }
 
@@ -169,6 +169,18 @@ static void cluster_runs__roles(void **state)
 	assert_short(1);
 }
 
+/* A wave has no room for two blocks of a rank. */
+static void cluster_runs__small_waves(void **state)
+{
+	static const uint64_t pieces[RANKS] = { 60000, 60000, 60000 };
+	static const uint32_t blocks[RANKS] = { 100, 2500, 100 };
+
+	(void)state;
+	wave_bytes[1] = 2 * 2500 * RECORD_BYTES - 1;
+	tell(pieces, blocks);
+	assert_short(1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -176,6 +188,7 @@ int main(void)
 				       all_roles),
 		cmocka_unit_test_setup(cluster_runs__small_pieces, all_roles),
 		cmocka_unit_test_setup(cluster_runs__large_blocks, all_roles),
+		cmocka_unit_test_setup(cluster_runs__small_waves, all_roles),
 		cmocka_unit_test_setup(cluster_runs__roles, all_roles),
 	};
 
