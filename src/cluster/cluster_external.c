@@ -45,8 +45,7 @@ static bool sorts(const struct joint_sort *joint)
 	return joint->runs.sorts[joint->own];
 }
 
-/* --- waiting ---------------------------------------------------------------
- */
+/* --- waiting -------------------------------------------------------------- */
 
 /* A failure of our threads is told to the other ranks at once. */
 static int check_and_pause(const struct joint_sort *joint,
@@ -80,8 +79,7 @@ static int wait_for_wave(const struct joint_sort *joint, uint32_t read,
 	return error ? error : external_rank_check(joint->rank, failure);
 }
 
-/* --- before the waves ------------------------------------------------------
- */
+/* --- before the waves ----------------------------------------------------- */
 
 /* For what others tell of their runs the plan has memory; keys that are spread
  * over the ranks in an uncommon way make more pieces than it expects. */
@@ -195,8 +193,7 @@ static int plan_merge(struct joint_sort *joint, struct failure *failure)
 				       failure);
 }
 
-/* --- a wave ----------------------------------------------------------------
- */
+/* --- a wave --------------------------------------------------------------- */
 
 static struct exchange_length wave_length(const void *context, unsigned source,
 					  unsigned destination)
@@ -320,8 +317,7 @@ static int exchange_wave(struct joint_sort *joint, uint32_t wave,
 	return error;
 }
 
-/* --- shares ----------------------------------------------------------------
- */
+/* --- shares --------------------------------------------------------------- */
 
 /* Records of all blocks of our part but the lead's. */
 static uint64_t part_records(const struct joint_sort *joint)
@@ -443,8 +439,7 @@ static int exchange_waves(struct joint_sort *joint, struct failure *failure)
 	return error ? error : wait_until_done(joint, failure);
 }
 
-/* --- all of it -------------------------------------------------------------
- */
+/* --- all of it ------------------------------------------------------------ */
 
 static void add_ns(const struct joint_sort *joint, enum cluster_figure figure,
 		   uint64_t *since_ns)
@@ -583,6 +578,7 @@ int cluster_external_run(const struct cluster_external *external,
 			cluster_roles_have(roles, CLUSTER_ROLE_SORT);
 		joint->runs.keeps[i] =
 			cluster_roles_have(roles, CLUSTER_ROLE_KEEP);
+		joint->runs.keeper_count += joint->runs.keeps[i];
 	}
 	error = external_rank_open(&joint->rank, external->config,
 				   external->result, external->external_result,

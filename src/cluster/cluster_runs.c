@@ -27,8 +27,7 @@ static int gather(const struct cluster_runs *runs,
 	return cluster_allgather(gather, runs->exchange, failure);
 }
 
-/* --- limits ----------------------------------------------------------------
- */
+/* --- limits --------------------------------------------------------------- */
 
 /* Blocks that a rank sends us in a wave, if they are as large as can be. */
 static uint64_t blocks_of_wave(const struct cluster_runs *runs, unsigned node)
@@ -74,25 +73,16 @@ static int tell_limits(struct cluster_runs *runs,
 /* The rank with the smallest pieces, of those that merge. */
 static unsigned find_smallest(const struct cluster_runs *runs)
 {
-	unsigned smallest = runs->rank->node_count;
+	unsigned smallest = 0;
 
-	for (unsigned i = 0; i < runs->rank->node_count; i++)
+	for (unsigned i = 1; i < runs->rank->node_count; i++)
 		if (runs->sorts[i] &&
-		    (smallest == runs->rank->node_count ||
+		    (!runs->sorts[smallest] ||
 		     runs->limits[i].piece_records <
 			     runs->limits[smallest].piece_records))
 			smallest = i;
-	assert(smallest < runs->rank->node_count);
+	assert(runs->sorts[smallest]);
 	return smallest;
-}
-
-static unsigned count_keepers(const struct cluster_runs *runs)
-{
-	unsigned count = 0;
-
-	for (unsigned i = 0; i < runs->rank->node_count; i++)
-		count += runs->keeps[i];
-	return count;
 }
 
 /* The most runs that a rank may keep for pieces of this size: their rests fill
@@ -101,7 +91,7 @@ static unsigned most_runs(const struct cluster_runs *runs, unsigned node,
 			  uint64_t piece_records)
 {
 	uint64_t rests = piece_records / 2 / runs->limits[node].block_records /
-			 MAX(1, count_keepers(runs));
+			 MAX(1, runs->keeper_count);
 
 	return (unsigned)MIN(MIN(rests, blocks_of_wave(runs, node)), RUNS_MAX);
 }
@@ -126,9 +116,7 @@ static int await_failure(const struct cluster_runs *runs, unsigned node,
 	free(all.all);
 	return error ? error
 		     : exchange_blame(runs->exchange, node, failure,
-				      "has too little memory for a merge with "
-				      "the other %u ranks",
-				      runs->rank->node_count - 1);
+				      "has too little memory for the merge");
 }
 
 /* The rank that has too little memory, or node_count.  All ranks find the same:
@@ -136,25 +124,33 @@ static int await_failure(const struct cluster_runs *runs, unsigned node,
  * have too few runs, the rank with the smallest pieces. */
 static unsigned find_short(const struct cluster_runs *runs)
 {
-	const unsigned count = runs->rank->node_count;
-	unsigned node = 0;
+	for (unsigned node = 0; node < runs->rank->node_count; node++) {
+		uint64_t piece = runs->limits[node].piece_records;
 
-	while (node < count && blocks_of_wave(runs, node) >= RUNS_MIN &&
-	       (!runs->keeps[node] || cluster_runs_max(runs, node) >= RUNS_MIN))
-		node++;
-	if (node == count || blocks_of_wave(runs, node) < RUNS_MIN)
-		return node;
-	if (!runs->sorts[node] ||
-	    most_runs(runs, node, runs->limits[node].piece_records) >= RUNS_MIN)
-		return find_smallest(runs);
-	return node;
+		if (blocks_of_wave(runs, node) < RUNS_MIN)
+			return node;
+		if (!runs->keeps[node] ||
+		    cluster_runs_max(runs, node) >= RUNS_MIN)
+			continue;
+		return runs->sorts[node] &&
+				       most_runs(runs, node, piece) < RUNS_MIN
+			       ? node
+			       : find_smallest(runs);
+	}
+	return runs->rank->node_count;
 }
 
-static int check_memory(const struct cluster_runs *runs,
-			struct failure *failure)
+int cluster_runs_tell_limits(struct cluster_runs *runs,
+			     const struct external_rank_limits *own,
+			     unsigned *runs_max, struct failure *failure)
 {
-	unsigned node = find_short(runs);
+	int error = tell_limits(runs, own, failure);
+	unsigned node;
 
+	if (error)
+		return error;
+	*runs_max = cluster_runs_max(runs, runs->rank->rank);
+	node = find_short(runs);
 	if (node == runs->rank->node_count)
 		return 0;
 	if (node != runs->rank->rank)
@@ -164,20 +160,7 @@ static int check_memory(const struct cluster_runs *runs,
 			   runs->rank->node_count - 1);
 }
 
-int cluster_runs_tell_limits(struct cluster_runs *runs,
-			     const struct external_rank_limits *own,
-			     unsigned *runs_max, struct failure *failure)
-{
-	int error = tell_limits(runs, own, failure);
-
-	if (error)
-		return error;
-	*runs_max = cluster_runs_max(runs, runs->rank->rank);
-	return check_memory(runs, failure);
-}
-
-/* --- samples and cuts ------------------------------------------------------
- */
+/* --- samples and cuts ----------------------------------------------------- */
 
 static uint32_t sample_blocks_max(const struct cluster_runs *runs)
 {
@@ -340,8 +323,7 @@ int cluster_runs_cut(struct cluster_runs *runs, const struct run_index *index,
 	return error;
 }
 
-/* --- parts -----------------------------------------------------------------
- */
+/* --- parts ---------------------------------------------------------------- */
 
 static const uint32_t *numbers_of(const struct cluster_runs *runs,
 				  unsigned node)
@@ -592,8 +574,7 @@ int cluster_runs_tell_wants(struct cluster_runs *runs,
 	return error;
 }
 
-/* --- the end ---------------------------------------------------------------
- */
+/* --- the end -------------------------------------------------------------- */
 
 uint64_t cluster_runs_whole(const struct cluster_runs *runs)
 {

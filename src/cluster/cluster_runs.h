@@ -49,6 +49,7 @@ struct cluster_runs {
 	enum cpu_level kernel;
 	/* [rank]: does it get a part of the merge, and may it have runs? */
 	bool sorts[RANK_NODES_MAX], keeps[RANK_NODES_MAX];
+	unsigned keeper_count; /* ranks that may have runs */
 	/* [rank], and one more: where each rank's input begins in the whole. */
 	uint64_t input_begin[RANK_NODES_MAX + 1];
 	/* [rank], owned: before cluster_runs_cut(), the parts of the whole

@@ -47,6 +47,8 @@ static void agree(struct rank_thread *own, struct exchange *exchange)
 	runs->shape = &shape;
 	memcpy(runs->sorts, sorts, sizeof(sorts));
 	memcpy(runs->keeps, keeps, sizeof(keeps));
+	for (unsigned i = 0; i < RANKS; i++)
+		runs->keeper_count += keeps[i];
 	own->error = cluster_runs_tell_limits(runs, &own->limits,
 					      &own->runs_max, &own->failure);
 	if (own->error)
