@@ -254,7 +254,7 @@ static int sort_externally(struct cluster *cluster)
 	if (!cluster_own_has(cluster, CLUSTER_ROLE_READ))
 		config->input_count = 0;
 	config->memory_bytes = cluster_memory_bytes(cluster);
-	cluster->external.threads_max =
+	config->threads_max =
 		MAX(1, cluster->machine_cpus / cluster->rank.machine_count);
 	config->trace_path = NULL;
 	cluster->external.sort = config;

@@ -69,15 +69,13 @@ void external_request_make(struct external_request *request,
 			   uint64_t record_count, unsigned cpu_count)
 {
 	uint64_t records = MAX(record_count, config->planned_records);
-	unsigned cpus = config->threads_max > 0
-				? MIN(config->threads_max, cpu_count)
-				: cpu_count;
 
 	*request = (struct external_request){
 		.shape = config->sort->shape,
 		.record_count = records,
 		.memory_bytes = config->sort->memory_bytes,
-		.worker_count = sort_setup_workers(config->sort, records, cpus),
+		.worker_count =
+			sort_setup_workers(config->sort, records, cpu_count),
 		.may_have_fewer = config->sort->threads == 0,
 		.runs_max = config->runs_max,
 		.codec = config->codec,
@@ -91,7 +89,7 @@ void external_request_make(struct external_request *request,
 		.index_records = config->records_max,
 	};
 	request->threads_source = sort_setup_threads_source(
-		config->sort, records, cpus, request->worker_count);
+		config->sort, records, cpu_count, request->worker_count);
 	request->memory_source = "--memory";
 	if (must_ask(request, config))
 		ask_memory(request, config);

@@ -509,7 +509,7 @@ int external_sort_run(const struct external_config *config,
 	if (error != -EAGAIN || result->prepared_ns != 0 || lone.threads > 0 ||
 	    stream_source_suits(lone.input_paths, lone.input_count))
 		return error;
-	lone.threads = 1;
+	lone.threads_max = 1;
 	again.sort = &lone;
 	return sort_once(&again, result, external_result, failure);
 }

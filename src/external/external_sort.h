@@ -49,9 +49,6 @@ struct external_config {
 	 * take files, even if none is needed in the end; but not if its records
 	 * are counted. */
 	bool scratch_is_named;
-	/* If the user has not said it: what this process may have of the
-	 * machine's CPUs; 0: all. */
-	unsigned threads_max;
 	unsigned runs_max;  /* in one merge; 0: what memory allows */
 	struct codec codec; /* for what is spilled */
 	/* What a sort in memory would take, for a message; 0: not known. */

@@ -389,7 +389,7 @@ static int sort(struct options *options, struct sorter_result *result,
 	}
 	error = sorter_run(&config, result, failure);
 	if (error && result->fitting_threads > 0) {
-		config.threads = result->fitting_threads;
+		config.threads_max = result->fitting_threads;
 		error = sorter_run(&config, result, failure);
 		result->threads_source = "memory";
 	}

@@ -19,10 +19,18 @@
 #define UNASKED_WORKERS 16
 #define UNASKED_QUOTA_BYTES (256 * MIB)
 
+static unsigned most_workers(const struct sorter_config *config,
+			     unsigned cpu_count)
+{
+	unsigned most = MAX(1, MIN(cpu_count, THREAD_POOL_WORKERS_MAX));
+
+	return config->threads_max > 0 ? MIN(most, config->threads_max) : most;
+}
+
 unsigned sort_setup_workers(const struct sorter_config *config,
 			    uint64_t record_count, unsigned cpu_count)
 {
-	unsigned allowed = MAX(1, MIN(cpu_count, THREAD_POOL_WORKERS_MAX));
+	unsigned allowed = most_workers(config, cpu_count);
 	uint64_t bytes = record_count * config->shape.size;
 	unsigned workers;
 
@@ -43,7 +51,8 @@ const char *sort_setup_threads_source(const struct sorter_config *config,
 
 	if (config->threads > 0)
 		return "--threads";
-	if (workers >= MIN(cpu_count, THREAD_POOL_WORKERS_MAX))
+	cpu_count = most_workers(config, cpu_count);
+	if (workers >= cpu_count)
 		return "cpus";
 	return workers == plan_workers(bytes, cpu_count) ? "input" : "quota";
 }

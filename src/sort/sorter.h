@@ -33,6 +33,7 @@ struct sorter_config {
 	struct record_shape shape;
 	bool unique;	       /* of equal keys, write the first record only */
 	unsigned threads;      /* 0: all CPUs that are allowed, if it pays */
+	unsigned threads_max;  /* where threads is 0; 0: no further limit */
 	uint64_t memory_bytes; /* 0: what is available */
 	enum input_mode io;
 	enum splitters_kind splitters; /* AUTO, STATIC or SAMPLED */
