@@ -46,16 +46,23 @@ static int check_sticky(int folder_fd, const struct stat *status,
 			const char *path, struct failure *failure)
 {
 	const uid_t user = geteuid();
+	const bool is_own = status->st_uid == user;
 	struct stat folder;
 
-	if (status->st_uid == user || fstat(folder_fd, &folder) < 0 ||
-	    (folder.st_mode & S_ISVTX) == 0)
+	if ((is_own && status->st_nlink == 1) ||
+	    fstat(folder_fd, &folder) < 0 || (folder.st_mode & S_ISVTX) == 0)
 		return 0;
+	/* The output would get the mode of a file that another user chose. */
+	if (is_own && (folder.st_mode & S_IWOTH))
+		return failure_set(
+			failure, EXIT_FILE, path, EACCES,
+			"it has several names, of which another user "
+			"may have made this one: name another one");
 	if (!outpath_is_trusted(&folder, status))
 		return failure_set(failure, EXIT_FILE, path, EACCES,
 				   "it is a file of another user, in a folder "
 				   "that all may write: name another one");
-	if (folder.st_uid != user && !may_act_as_owner())
+	if (!is_own && folder.st_uid != user && !may_act_as_owner())
 		return failure_set(failure, EXIT_FILE, path, EACCES,
 				   "it is a file of another user, in a sticky "
 				   "folder: name another one");

@@ -18,6 +18,8 @@
  *   mode of the file that it replaces, so that anyone could make a file in /tmp
  *   in order to read what root writes there.  open(2) has the same rule where
  *   fs.protected_regular (proc(5)) is set.
+ * - In such a folder, a file of several names: another user may have made this
+ *   one by link(2), and so have chosen the mode of the output.
  */
 #ifndef OUTTARGET_H
 #define OUTTARGET_H

@@ -343,6 +343,11 @@ case_shared_folder()
 	rm folder/out
 	take_the_name
 	expect_match "another user, in a folder that all may write" "$STDERR"
+	# Mallory would choose whose mode root's output gets.
+	(umask 0 && : >open)
+	"${AS_MALLORY[@]}" ln open folder/out
+	expect_refused_early "it has several names" folder/out
+	rm folder/out open
 	# Others may write this one, and mallory owns what she puts there.
 	chmod 777 folder
 	take_the_name
