@@ -389,6 +389,9 @@ class Damage(Case):
                  "configurations: None is not of type"),
                 ({"configurations": [{}]},
                  r"configurations\[0\]: .name. is a req"),
+                ({"configurations": [{**design["configurations"][0],
+                                      "parameters": {"ranks.count": ""}}]},
+                 "ranks.count can't be ''"),
                 ({"racing": {}}, "racing: 'first_block' is a required"),
                 ({"more": 1}, "Additional .*'more'")):
             path.write_text("{" if change is None

@@ -7,13 +7,14 @@ figures agree with each other.  A record that blinktrial made has no complaints.
 
 import functools
 import os
+import re
 from decimal import Decimal
 from typing import Iterator, Optional
 
 from trials.base import documents
 from trials.base.failure import Failure
 from trials.record import acceptance, design as designs
-from trials.record.sweep import ranks_of
+from trials.record.sweep import RANKS, ranks_of
 from trials.statistics.racing import Race
 
 FOLDER = os.path.realpath(os.path.join(os.path.dirname(__file__),
@@ -101,6 +102,11 @@ def plan_complaints(design) -> Iterator[str]:
         yield "there is not one reference"
     if any(c["skipped"] for c in configurations if c["role"] != "variant"):
         yield "the reference or the control is skipped"
+    for configuration in configurations:
+        ranks = ranks_of(configuration["parameters"]) or {}
+        yield from (f"ranks.{name} can't be '{value}'"
+                    for name, value in ranks.items()
+                    if not re.fullmatch(RANKS.get(name, ""), value))
     price = design.get("price")
     if price and Decimal(price["total"]) != sum(
             part["count"] * Decimal(part["price"]) for part in price["parts"]):
