@@ -53,13 +53,13 @@ AFFINITY = """
 
 int sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *set)
 {
-	int count = atoi(getenv("MATRIX_CPUS"));
+    int count = atoi(getenv("MATRIX_CPUS"));
 
-	(void)pid;
-	memset(set, 0, bytes);
-	for (int i = 0; i < count; i++)
-		CPU_SET_S(i, bytes, set);
-	return 0;
+    (void)pid;
+    memset(set, 0, bytes);
+    for (int i = 0; i < count; i++)
+        CPU_SET_S(i, bytes, set);
+    return 0;
 }
 """
 
