@@ -148,7 +148,7 @@ uint64_t external_request_memory_min(const struct external_request *request)
 		if (high > MEMORY_MAX)
 			return UINT64_MAX;
 	}
-	/* To the next MiB. */
+	/* The search ends at the next MiB. */
 	while (high - low > MIB) {
 		uint64_t middle = low + (high - low) / 2;
 
@@ -158,7 +158,7 @@ uint64_t external_request_memory_min(const struct external_request *request)
 			low = middle;
 	}
 	high = ROUND_UP(high, MIB);
-	/* With a little more memory the staging may grow by more than that. */
+	/* The staging may grow by more than a little more memory brings. */
 	while (!suffices(&tried, high))
 		high += MIB;
 	return high;

@@ -572,7 +572,7 @@ case_name_server_dead()
 	expect_match '^blinksh: nosuch\[1-2\]: lost: the name server does not answer' err
 }
 
-# As tests/cluster is used by hand, where each daemon is reaped at once.
+# A user calls tests/cluster by hand, where each daemon is reaped at once.
 case_cluster_down()
 {
 	unset BLINK_KEY WCOLL

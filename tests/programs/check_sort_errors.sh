@@ -181,7 +181,7 @@ case_output_is_no_file()
 	expect_refused 2 in -o out -o pipe
 	expect_refused 3 in -o /dev/full
 	expect_refused 2 in -o /dev/null -o out
-	# As people time a sort.
+	# People time a sort in this way.
 	expect_sorted in -o /dev/null --json
 	expect_match '"records": 1000,' "$STDOUT"
 	[ -c /dev/null ] || fail "/dev/null was replaced"

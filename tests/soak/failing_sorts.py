@@ -395,7 +395,7 @@ class Soak:
         self.disks = {}
         self.counts = collections.Counter()
         self.taken_s = 0
-        # Of the last sorts that have not failed.
+        # Times of the last sorts that have not failed.
         self.good_s = collections.deque(maxlen=9)
 
     def disk(self, name):

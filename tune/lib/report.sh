@@ -267,7 +267,7 @@ report_plan_text()
 	STATE_WORD=${E_SUPPORT[i]}
 	report_short "${E_NOW[i]}" && now=$SHORT
 	TEXT=$now STATE_WHY=${E_WHY[i]}
-	# As apply says it, which then needs no permission.
+	# The word is that of apply, which then needs no permission.
 	if [[ ${E_KNOWN[i]} && ${E_SUPPORT[i]} != unsupported &&
 		${E_NOW[i]} == "${E_GOAL[i]}" ]]; then
 		STATE_WORD=already STATE_WHY=

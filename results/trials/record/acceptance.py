@@ -51,7 +51,7 @@ def _type(wanted, _schema):
             types.append(_TYPES[name])
         else:
             raise Unknown(name)
-    # By identity: a bool is an int, which JSON's are not.
+    # Types are compared by identity: in Python a bool is an int, too.
     types = frozenset(types)
     return lambda value: type(value) in types
 
