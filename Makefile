@@ -523,6 +523,8 @@ INSTALLED_DOCS := README.md NEWS LICENSE
 COMPLETED := $(sort blinksort blinksort-mpi $(PROGRAMS) $(notdir $(SCRIPT_PROGRAMS)))
 fill_in = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@OURS@|$(OURS)|g' \
 	-e 's|@PROGRAMS@|$(COMPLETED)|g'
+# Pictures and files that the README leads to stay in the sources.
+without_links = sed -e '/^!\[/d' -e 's|\[\([^]]*\)\]([^)]*)|\1|g'
 # The recipes do not quote these, nor could a unit of systemd: "make uninstall"
 # would remove /opt/my of "/opt/my prog".
 INSTALL_PATHS := DESTDIR PREFIX OURS DOC UNITS SYSUSERS BASH_COMPLETIONS \
@@ -567,6 +569,7 @@ install: all ## install all below DESTDIR and PREFIX
 	install -m 644 shell/blinkd.sysusers $(DESTDIR)$(SYSUSERS)/blinkd.conf
 	install -d $(DESTDIR)$(DOC)
 	install -m 644 $(INSTALLED_DOCS) $(DESTDIR)$(DOC)
+	$(without_links) README.md >$(DESTDIR)$(DOC)/README.md
 
 .PHONY: uninstall
 uninstall: ## remove what make install has installed

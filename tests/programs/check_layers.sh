@@ -161,6 +161,20 @@ case_lengths()
 	[ ! -s wrong.txt ] || fail "above 600 lines: $(cat wrong.txt)"
 }
 
+# drawn_layers PAGE: the folders of its drawing, from the lowest up, in one line
+drawn_layers()
+{
+	sed -n 's,^ *\(src/[a-z]*\)/ .*,\1,p' "$1" | tac | paste -s -d ' '
+}
+
+# What src/README.md draws is what is enforced here.
+case_drawing()
+{
+	[ "$(drawn_layers "$REPO/src/README.md")" = \
+		"$(tr -s '\n\t ' ' ' <<<"$LAYERS" | sed 's/ $//')" ] ||
+		fail "drawn: $(drawn_layers "$REPO/src/README.md")"
+}
+
 # The checks themselves, on a small tree with one thing wrong at a time.
 case_wrong_ones_are_found()
 {
@@ -203,5 +217,6 @@ check layers_calls case_calls
 check layers_names case_names
 check layers_private_state case_private_state
 check layers_lengths case_lengths
+check layers_drawing case_drawing
 check layers_wrong_ones_are_found case_wrong_ones_are_found
 finish

@@ -44,7 +44,9 @@ make_tree()
 		>tree/shell/blinkd.service
 	echo 'u _blinkd' >tree/shell/blinkd.sysusers
 	printf 'News\n\nVersion 7.8 (today)\n\nVersion 7.7\n' >tree/NEWS
-	touch tree/{README.md,LICENSE} \
+	printf '![a picture](a/b.svg)\nIt takes [1 s](a/c.json), [2 s](a/d).\n' \
+		>tree/README.md
+	touch tree/LICENSE \
 		tree/packaging/completion/{candidates,blinksort.{bash,zsh}}
 	chmod +x tree/tests/*.sh
 }
@@ -383,6 +385,8 @@ case_install()
 		root/usr/lib/systemd/system/blinkd.service
 	expect_match '^u _blinkd' root/usr/lib/sysusers.d/blinkd.conf
 	expect_folder root/usr/share/doc/blinksort LICENSE NEWS README.md
+	[ "$(cat root/usr/share/doc/blinksort/README.md)" = \
+		"It takes 1 s, 2 s." ] || fail "a picture or a link is left"
 	expect_folder root/usr/share/bash-completion/completions blinksort \
 		blinksort-mpi left right
 	expect_folder root/usr/share/zsh/site-functions _blinksort

@@ -9,6 +9,9 @@
 #   - COMMAND is a program that does nothing
 #   - make GOAL is not run: it must be a goal that make help lists.  The demos
 #     are check_demo.sh's, make check is what runs this.
+#
+# Of goals and man pages that the text names, here and in the other pages for
+# readers, each one is there.
 
 # shellcheck disable=SC2317 # cases are called by check
 # shellcheck source=tests/programs/shell_lib.sh
@@ -20,6 +23,8 @@ if [ "${VARIANT:-dyn}" != dyn ]; then
 fi
 
 readonly README=$REPO/README.md
+# They have no blocks of commands.
+readonly OTHERS=("$REPO"/{src/README,CONTRIBUTING,SECURITY}.md)
 # Of a section; it is there to end what hangs.
 readonly LIMIT_S=600
 
@@ -117,10 +122,51 @@ case_section()
 case_all_are_blocks()
 {
 	grep -n -E '^(    |	)(make |eval |for |bin/[a-z]|tests/[a-z])' \
-		"$README" >unmarked || true
+		"$README" "${OTHERS[@]}" >unmarked || true
+	grep -n -E '^```(sh|bash|console)?$' "${OTHERS[@]}" |
+		grep -v ':```$' >>unmarked || true
 	expect_empty unmarked
-	commands_of 'Sort a file' >commands
+	commands_of Sort >commands
 	expect_match '^bin/blinksort ' commands
+}
+
+# inline_of PROGRAM: what the text has in backquotes that begins with it
+inline_of()
+{
+	cat "$README" "${OTHERS[@]}" | tr '\n' ' ' |
+		grep -o "\`$1 [^\`]*\`" | tr -d '\`' | tr -s ' '
+}
+
+case_named_goals()
+{
+	local words
+
+	inline_of make >goals
+	expect_match '^make install$' goals
+	while read -r -a words <&3; do
+		"$SCRATCH/reader/path/${words[0]}" "${words[@]:1}" ||
+			fail "no goal: ${words[*]}"
+	done 3<goals
+}
+
+case_named_pages()
+{
+	local page
+
+	inline_of man >pages
+	expect_match '^man src/programs/blinksort.1$' pages
+	while read -r _ page <&3; do
+		[ -f "$REPO/$page" ] || fail "no page: $page"
+	done 3<pages
+}
+
+# What is cited is the version that NEWS begins with.
+case_citation()
+{
+	sed -n 's/^Version \([0-9.]*\).*/version: \1/p' "$REPO/NEWS" |
+		head -n 1 >version
+	grep -q -x -F -f version "$REPO/CITATION.cff" ||
+		fail "CITATION.cff has no line $(cat version)"
 }
 
 # git shows none of what the commands have made.
@@ -140,6 +186,9 @@ case_ignored()
 make_folder
 cd "$SCRATCH"
 check all_are_blocks case_all_are_blocks
+check named_goals case_named_goals
+check named_pages case_named_pages
+check citation case_citation
 while IFS= read -r section <&3; do
 	name=${section,,}
 	check "${name//[!a-z]/_}" case_section "$section"

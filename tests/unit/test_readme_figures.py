@@ -1,0 +1,135 @@
+"""Each measured figure of README.md is a link to its record; here each one is
+computed anew from the samples of that record."""
+
+import json
+import re
+import unittest
+from statistics import median
+
+import unit
+
+PAGES = ("README.md", "src/README.md", "CONTRIBUTING.md")
+RECORD = re.compile(r"(?<!!)\[([^]]*)\]\((results/[^)]*\.jsonl?)\)")
+# What is measured has one of these units, or is a ratio, which has decimals.
+MEASURED = re.compile(
+    r"\d[\d.,]*\s*(?:[mun]?s|[KMG]i?B/s|%|times)(?!\w)|\d+\.\d+")
+# Versions, which are not measured
+VERSIONS = {"3.10", "1.5"}
+
+
+def read(record: str):
+    return json.loads((unit.ROOT / record).read_text())
+
+
+def row(record: str, name: str) -> dict:
+    return next(row for row in read(record)["results"]
+                if row["name"] == name)
+
+
+def times(record: str, name: str, contestant: str) -> list:
+    """Of a series of make bench or make bench-external, in ns"""
+    found = next(each for each in row(record, name)["contestants"]
+                 if each["name"] == contestant)
+    if "samples" in found:
+        return [sample["elapsed_ns"] for sample in found["samples"]]
+    return found["elapsed_ns"]
+
+
+def ratio(record: str, name: str, first: str, second: str) -> float:
+    """The median of the ratios of each round"""
+    return median(a / b for a, b in zip(times(record, name, first),
+                                        times(record, name, second)))
+
+
+def seconds(name: str, contestant: str):
+    return lambda record: median(times(record, name, contestant)) / 1e9
+
+
+def ratio_to(name: str, first: str, second: str):
+    return lambda record: ratio(record, name, first, second)
+
+
+def worst_shape(record: str) -> float:
+    """Of all keys that are not uniform, the time to that of uniform ones"""
+    return max(ratio(record, row["name"], "blinksort", "uniform")
+               for row in read(record)["results"] if "shape-" in row["name"])
+
+
+def trial_ms(scenario: str):
+    def of(record: str) -> float:
+        lines = (unit.ROOT / record).read_text().splitlines()
+        trials = [trial for trial in map(json.loads, lines)
+                  if trial.get("scenario") == scenario]
+        return median(trial["whole_ns"] for trial in trials) / 1e6
+    return of
+
+
+SETTLED = "results/bench-2026-11-24-external-settled.json"
+PEERS = "results/bench-2026-11-24-external-peers.json"
+SHAPES = "results/bench-2026-11-22-zen4-9.json"
+TRIALS = "results/runs/2026-11-22-zen4-1/trials.jsonl"
+# In the order of README.md
+FIGURES = [
+    (SETTLED, "{:.0f} s", seconds("memory", "blinksort")),
+    (SETTLED, "{:.1f}", ratio_to("memory", "blinksort", "copy")),
+    (PEERS, "{:.1f}", ratio_to("memory", "GNU sort", "blinksort")),
+    (PEERS, "{:.1f}", ratio_to("memory", "DuckDB", "blinksort")),
+    (TRIALS, "{:.1f} ms", trial_ms("pagecache")),
+    (TRIALS, "{:.0f} ms", trial_ms("cache")),
+    (TRIALS, "{:.0f} ms", trial_ms("platter")),
+    (SHAPES, "{:.1f}", worst_shape),
+]
+
+
+def figures_of(text: str) -> list:
+    """(record, figure) of each link to a record"""
+    return [(record, " ".join(figure.split()))
+            for figure, record in RECORD.findall(text)]
+
+
+def without_record(text: str) -> list:
+    """Figures that are no links"""
+    text = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+    text = re.sub(r"!?\[[^]]*\]\([^)]*\)|`[^`]*`", "", text)
+    return [found for found in MEASURED.findall(text)
+            if found not in VERSIONS]
+
+
+def computed() -> list:
+    return [(record, text.format(compute(record)))
+            for record, text, compute in FIGURES]
+
+
+class Figures(unittest.TestCase):
+    def test_readme(self):
+        text = (unit.ROOT / "README.md").read_text()
+        self.assertEqual(figures_of(text), computed())
+
+    def test_no_other_figures(self):
+        for page in PAGES:
+            text = (unit.ROOT / page).read_text()
+            self.assertEqual(without_record(text), [], page)
+            if page != "README.md":
+                self.assertEqual(figures_of(text), [], page)
+
+    def test_wrong_ones_are_found(self):
+        text = (unit.ROOT / "README.md").read_text()
+        wrong = text.replace(f"[{figures_of(text)[0][1]}]", "[0 s]")
+        self.assertNotEqual(figures_of(wrong), computed())
+        for figure in ("12 s", "1.05", "5 % of it", "0.6 to 1.1", "3 times",
+                       "31 ms"):
+            self.assertTrue(without_record(f"It takes {figure}."), figure)
+        self.assertEqual(without_record("`1.5`, 8 GB, [2 ms](results/a.json)"),
+                         [])
+
+    def test_links_lead_to_files(self):
+        for page in PAGES:
+            path = unit.ROOT / page
+            for link in re.findall(r"\]\(([^)#]+)", path.read_text()):
+                if "://" not in link:
+                    self.assertTrue((path.parent / link).exists(),
+                                    f"{page}: {link}")
+
+
+if __name__ == "__main__":
+    unit.main()
