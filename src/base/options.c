@@ -139,17 +139,22 @@ static int check_value(const struct options_reader *reader,
 	return 0;
 }
 
-static uint64_t bit_of(const struct options_reader *reader,
-		       const struct options_entry *entry)
+/* The first entry of this identifier, which must be in the table. */
+static unsigned find_id(const struct options_reader *reader, int id)
 {
-	return (uint64_t)1 << (entry - reader->entries);
+	unsigned i = 0;
+
+	while (reader->entries[i].id != id)
+		i++;
+	return i;
 }
 
 /* An option that has been named and has its value, if there is one. */
 static int accept(struct options_reader *reader,
 		  const struct options_entry *entry, struct failure *failure)
 {
-	uint64_t bit = bit_of(reader, entry);
+	unsigned first = find_id(reader, entry->id);
+	uint64_t bit = (uint64_t)1 << first;
 	int ret = 0;
 
 	if ((reader->given & bit) != 0 &&
@@ -158,7 +163,7 @@ static int accept(struct options_reader *reader,
 	if (entry->kind != OPTIONS_FLAG)
 		ret = check_value(reader, entry, failure);
 	reader->given |= bit;
-	reader->values[entry - reader->entries] = reader->value;
+	reader->values[first] = reader->value;
 	return ret < 0 ? ret : entry->id;
 }
 
@@ -290,30 +295,21 @@ int options_read(struct options_reader *reader,
 	return id;
 }
 
-static const struct options_entry *find_id(const struct options_reader *reader,
-					   int id)
-{
-	unsigned i = 0;
-
-	while (reader->entries[i].id != id)
-		i++;
-	return &reader->entries[i];
-}
-
 bool options_given(const struct options_reader *reader, int id)
 {
-	return (reader->given & bit_of(reader, find_id(reader, id))) != 0;
+	return (reader->given >> find_id(reader, id) & 1) != 0;
 }
 
 const char *options_value(const struct options_reader *reader, int id)
 {
-	return reader->values[find_id(reader, id) - reader->entries];
+	return reader->values[find_id(reader, id)];
 }
 
 int options_refuse_entry(struct options_reader *reader, int id,
 			 struct failure *failure, const char *reason)
 {
-	const struct options_entry *entry = find_id(reader, id);
+	const struct options_entry *entry =
+		&reader->entries[find_id(reader, id)];
 
 	if (entry->name)
 		name_option(reader, "--", entry->name, strlen(entry->name));

@@ -45,8 +45,10 @@ enum { OPTIONS_HELP = 1, OPTIONS_VERSION, OPTIONS_OWN };
 		OPTIONS_VERSION, "version", 'V', OPTIONS_FLAG, NULL            \
 	}
 
+/* Entries of one identifier are spellings of one option; messages that are not
+ * about a word of the command line name the first. */
 struct options_entry {
-	int id;		  /* what options_next() returns; above 0, unique */
+	int id;		  /* what options_next() returns; above 0 */
 	const char *name; /* without its "--"; NULL: it has only a letter */
 	char letter;	  /* '\0': it has only a name */
 	enum options_kind kind;
@@ -85,7 +87,7 @@ struct options_reader {
 	/* Private. */
 	char **next;	     /* the first word that was not read */
 	const char *letters; /* rest of a word of letters, or NULL */
-	uint64_t given;	     /* a bit for each entry */
+	uint64_t given;	     /* a bit for each option's first entry */
 	const char *values[OPTIONS_ENTRIES_MAX];
 	char text[OPTIONS_TEXT_BYTES];
 };

@@ -41,10 +41,8 @@ enum {
 	OPTION_UNIQUE,
 	OPTION_STABLE,
 	OPTION_THREADS,
-	OPTION_PARALLEL,
 	OPTION_NUMA,
 	OPTION_MEMORY,
-	OPTION_BUFFER_SIZE,
 	OPTION_SCRATCH,
 	OPTION_BATCH_SIZE,
 	OPTION_SUPPOSE,
@@ -72,10 +70,10 @@ static const struct options_entry entries[] = {
 	/* sort(1) has it; every sort is stable. */
 	{ OPTION_STABLE, "stable", 's', OPTIONS_FLAG, NULL },
 	{ OPTION_THREADS, "threads", 0, OPTIONS_VALUE, "N" },
-	{ OPTION_PARALLEL, "parallel", 0, OPTIONS_VALUE, "N" },
+	{ OPTION_THREADS, "parallel", 0, OPTIONS_VALUE, "N" },
 	{ OPTION_NUMA, "numa", 0, OPTIONS_VALUE, "NODES" },
 	{ OPTION_MEMORY, "memory", 'S', OPTIONS_VALUE, "SIZE" },
-	{ OPTION_BUFFER_SIZE, "buffer-size", 0, OPTIONS_VALUE, "SIZE" },
+	{ OPTION_MEMORY, "buffer-size", 0, OPTIONS_VALUE, "SIZE" },
 	{ OPTION_SCRATCH, "temporary-directory", 'T', OPTIONS_FILES, "DIR" },
 	{ OPTION_BATCH_SIZE, "batch-size", 0, OPTIONS_VALUE, "N" },
 	{ OPTION_EXPLAIN, "explain", 0, OPTIONS_FLAG, NULL },
@@ -167,14 +165,12 @@ static int take_option(void *context, int id, struct failure *failure)
 	case OPTION_KEY:
 		return shape_options_key(reader, &config->shape, failure);
 	case OPTION_THREADS:
-	case OPTION_PARALLEL:
 		return options_number_32(reader, 1, THREAD_POOL_WORKERS_MAX,
 					 &config->threads, failure);
 	case OPTION_NUMA:
 	case OPTION_STABLE:
 		return 0;
 	case OPTION_MEMORY:
-	case OPTION_BUFFER_SIZE:
 		return options_size(reader, 1, INT64_MAX, &config->memory_bytes,
 				    failure);
 	case OPTION_SCRATCH:

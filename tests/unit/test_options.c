@@ -17,6 +17,7 @@ static const struct options_entry entries[] = {
 	{ FLAG, "flag", 'f', OPTIONS_FLAG, NULL },
 	{ OTHER, NULL, 'x', OPTIONS_FLAG, NULL },
 	{ ONCE, "once", 'o', OPTIONS_VALUE, "N" },
+	{ ONCE, "former", 0, OPTIONS_VALUE, "N" },
 	{ MANY, "many", 0, OPTIONS_VALUES, "HOSTS" },
 	{ FILE_ONCE, "file", 'i', OPTIONS_FILE, "IN" },
 	{ FILE_MANY, "files", 0, OPTIONS_FILES, "OUT" },
@@ -197,6 +198,22 @@ static void given_twice(void **state)
 	expect(FLAG, NULL);
 	expect(FLAG, NULL);
 	EXPECT_OPERANDS(0, NULL);
+}
+
+/* Each is the option under another name. */
+static void spellings(void **state)
+{
+	(void)state;
+	BEGIN("--former=2");
+	expect(ONCE, "2");
+	EXPECT_OPERANDS(0, NULL);
+	assert_true(options_given(&reader, ONCE));
+	assert_string_equal(options_value(&reader, ONCE), "2");
+	options_refuse_entry(&reader, ONCE, &failure, "refused");
+	assert_string_equal(failure.what, "--once");
+	BEGIN("-o1", "--former=2");
+	expect(ONCE, "1");
+	expect_mistake("--former", "given twice");
 }
 
 static void unknown_names(void **state)
@@ -448,6 +465,7 @@ int main(void)
 		cmocka_unit_test(values_with_dashes),
 		cmocka_unit_test(missing_and_empty),
 		cmocka_unit_test(given_twice),
+		cmocka_unit_test(spellings),
 		cmocka_unit_test(unknown_names),
 		cmocka_unit_test(unknown_letters),
 		cmocka_unit_test(hints),
