@@ -32,10 +32,10 @@
 /* Each line as it is printed. */
 /* clang-format off */
 static const char help[] =
-"Usage: blinkd --key=FILE --listen=ADDRESS:PORT [OPTION]...\n"
+"Usage: blinkd --key-file=FILE --listen=ADDRESS:PORT [OPTION]...\n"
 "Run commands for blinksh, if the client has the cluster's key.\n"
 "\n"
-"  --key=FILE         read the key, which 'blinksh keygen' makes, from a\n"
+"  --key-file=FILE    read the key, which 'blinksh keygen' makes, from a\n"
 "                     file or a descriptor, fd:N (BLINK_KEY)\n"
 "  --listen=ADDRESS   receive datagrams there; clients use the same\n"
 "                     address\n"
@@ -71,7 +71,8 @@ enum {
 };
 
 static const struct options_entry entries[] = {
-	{ OPTION_KEY, "key", 0, OPTIONS_FILE, "FILE" },
+	{ OPTION_KEY, "key-file", 0, OPTIONS_FILE, "FILE" },
+	{ OPTION_KEY, "key", 0, OPTIONS_FILE, "FILE" }, /* before 0.1.0 */
 	{ OPTION_LISTEN, "listen", 0, OPTIONS_VALUE, "ADDRESS:PORT" },
 	{ OPTION_ALLOW, "allow", 0, OPTIONS_VALUES, "FOLDER" },
 	{ OPTION_FOREGROUND, "foreground", 0, OPTIONS_FLAG, NULL },
@@ -176,7 +177,7 @@ static int complete_options(struct options *options, struct failure *failure)
 		return failure_set(failure, EXIT_USAGE, reader->operands[0], 0,
 				   "not an option; see blinkd --help");
 	if (!options->key_path || options->key_path[0] == '\0')
-		return failure_set(failure, EXIT_USAGE, "--key", 0,
+		return failure_set(failure, EXIT_USAGE, "--key-file", 0,
 				   "is missing, and BLINK_KEY is not set; see "
 				   "blinkd --help");
 	if (!options->listen)

@@ -51,7 +51,7 @@ static const char help[] =
 "in the arguments %r, %n, %h and %% stand for rank, number of nodes, host and\n"
 "'%'.\n"
 "\n"
-"  --key=FILE       read the cluster's key from FILE (BLINK_KEY)\n"
+"  --key-file=FILE  read the cluster's key from FILE (BLINK_KEY)\n"
 "  -w HOSTS         run on node[01-16],10.0.0.[1-4]:7300,^file (the file\n"
 "                   WCOLL)\n"
 "  -x HOSTS         leave these hosts out\n"
@@ -98,7 +98,8 @@ enum {
 };
 
 static const struct options_entry entries[] = {
-	{ OPTION_KEY, "key", 0, OPTIONS_FILE, "FILE" },
+	{ OPTION_KEY, "key-file", 0, OPTIONS_FILE, "FILE" },
+	{ OPTION_KEY, "key", 0, OPTIONS_FILE, "FILE" }, /* before 0.1.0 */
 	{ OPTION_HOSTS, NULL, 'w', OPTIONS_VALUES, "HOSTS" },
 	{ OPTION_EXCLUDE, NULL, 'x', OPTIONS_VALUES, "HOSTS" },
 	{ OPTION_TIMEOUT, "timeout", 0, OPTIONS_VALUE, "S" },
@@ -266,7 +267,7 @@ static int read_key(const struct options *options, uint8_t *key,
 	if (!path)
 		path = getenv("BLINK_KEY");
 	if (!path)
-		return usage_failed(failure, "--key",
+		return usage_failed(failure, "--key-file",
 				    "is missing, and BLINK_KEY is not set; see "
 				    "blinksh --help");
 	return keyfile_read(path, key, failure);

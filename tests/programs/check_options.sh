@@ -57,13 +57,13 @@ case_missing_value()
 	refused "--area: SIZE is missing" blinkprobe memory --area
 	refused "--rounds: N is missing" blinkprobe spawn --rounds
 	refused "--rank: R is missing" blinkprobe network --rank
-	refused "--key: FILE is missing" blinkd --key
+	refused "--key-file: FILE is missing" blinkd --key-file
 	refused "--allow: FOLDER is missing" blinkd --allow
 	refused "-w: HOSTS is missing" blinksh -w
 	refused "-x: HOSTS is missing" blinksh -x
 	refused "-x: HOSTS is missing" blinksh -w 127.0.0.2 -x
 	refused "-w: HOSTS is missing" blinksh -qw
-	refused "--key: FILE is missing" blinksh --key
+	refused "--key-file: FILE is missing" blinksh --key-file
 	# The end of the options is no value.
 	refused "-w: HOSTS is missing" blinksh -w -- /bin/true
 	refused "--rounds: N is missing" blinkprobe spawn --rounds -- /bin/true
@@ -182,7 +182,7 @@ case_twice()
 	refused "-s: not together with --against" blinkval -s in --against in
 	refused "--rounds: given twice" \
 		blinkprobe memory --rounds=1 --rounds=1
-	refused "--key: given twice" blinkd --key=a --key=b
+	refused "--key-file: given twice" blinkd --key-file=a --key-file=b
 	refused "--listen: given twice" \
 		blinkd --listen 127.0.0.2:1 --listen 127.0.0.2:2
 	refused "--timeout: given twice" \
@@ -191,6 +191,20 @@ case_twice()
 		blinksh --keep-going --kill-on-fail -- /bin/true
 	refused "-b: not together with --json" blinksh --json -b -- /bin/true
 	refused "-N: not together with -b" blinksh -bN -- /bin/true
+}
+
+# blinkd and blinksh had --key for --key-file.
+case_older_spelling()
+{
+	local program
+
+	for program in blinkd blinksh; do
+		refused "--key: FILE is missing" "$program" --key
+		refused "--key-file: given twice" "$program" --key=a --key-file=b
+		refused "--ke: no such option; is --key-file meant?" "$program" --ke
+	done
+	refused "--listen: is missing; see blinkd --help" blinkd --key=k
+	refused "-w: no hosts" blinksh --key k -- /bin/true
 }
 
 # What may be given again, and flags, which say the same again.
@@ -208,10 +222,10 @@ case_twice_allowed()
 		--key=5:u8 --key=6:u32be
 	expect_status 1 "$BIN/blinkval" -q -s sum
 	# Both lists are read before the missing key is found.
-	refused "--key: is missing, and BLINK_KEY is not set; see blinksh --help" \
+	refused "--key-file: is missing, and BLINK_KEY is not set; see blinksh --help" \
 		blinksh -w a,b -w c -x a -x b -qq -- /bin/true
 	refused "--listen: is missing; see blinkd --help" \
-		blinkd --allow /bin --allow=/usr/bin --key=k
+		blinkd --allow /bin --allow=/usr/bin --key-file=k
 }
 
 case_values()
@@ -363,7 +377,7 @@ case_operands()
 	refused "x: one word too many for memory" blinkprobe memory x
 	refused "x: one word too many for nothing" blinkprobe nothing x
 	refused "x: not an option; see blinkd --help" blinkd x
-	refused "--key: is missing, and BLINK_KEY is not set; see blinkd --help" \
+	refused "--key-file: is missing, and BLINK_KEY is not set; see blinkd --help" \
 		blinkd --listen 127.0.0.2:1
 	refused "COMMAND: is missing; see blinksh --help" blinksh -w 127.0.0.2
 	refused "COMMAND: is missing; see blinksh --help" blinksh
@@ -513,6 +527,7 @@ check unknown case_unknown
 check common_letters case_common_letters
 check flag_with_value case_flag_with_value
 check twice case_twice
+check older_spelling case_older_spelling
 check twice_allowed case_twice_allowed
 check values case_values
 check operands case_operands

@@ -36,14 +36,14 @@ case_key_others_can_read()
 	"$BIN/blinksh" keygen key
 	for mode in 0440 0404 0420 0600 0400; do
 		chmod "$mode" key
-		sh_run --key key --lost-after=0.05 ping
+		sh_run --key-file key --lost-after=0.05 ping
 		case $mode in
 		0600 | 0400) [ "$status" = 127 ] ;;
 		*) [ "$status" = 3 ] ;;
 		esac || fail "blinksh: mode $mode: exit status $status"
 	done
 	chmod 0440 key
-	expect_status 3 timeout 120 "$BIN/blinkd" --key key \
+	expect_status 3 timeout 120 "$BIN/blinkd" --key-file key \
 		--listen "127.0.0.99:$BLINK_PORT" --foreground 2>err
 	expect_one_line err
 }
@@ -56,7 +56,7 @@ case_client_with_other_key()
 
 	before=$(count_of refused_tag)
 	"$BIN/blinksh" keygen other
-	sh_run --key other --lost-after=0.3 -- /bin/true
+	sh_run --key-file other --lost-after=0.3 -- /bin/true
 	[ "$status" = 127 ]
 	[ "$(count_of refused_tag)" -gt "$before" ]
 }
@@ -68,7 +68,7 @@ case_key_by_descriptor()
 {
 	local pid
 
-	start_unprivileged_daemon --key=fd:9 9<"$BLINK_KEY"
+	start_unprivileged_daemon --key-file=fd:9 9<"$BLINK_KEY"
 	pid=$!
 	# shellcheck disable=SC2064 # now
 	trap "kill $pid; wait $pid" EXIT
@@ -90,7 +90,7 @@ case_memory_of_daemon()
 	# shellcheck disable=SC2064 # now
 	trap "kill $pid; wait $pid" EXIT
 	# shellcheck disable=SC2016 # for the node's shell
-	sh_run --key "$unprivileged_key" -w "$unprivileged_node" -q -N -- \
+	sh_run --key-file "$unprivileged_key" -w "$unprivileged_node" -q -N -- \
 		/bin/sh -c 'for pid in $$ $PPID; do
 			for file in mem maps environ auxv; do
 				(exec </proc/$pid/$file) 2>/dev/null &&

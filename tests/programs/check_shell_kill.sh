@@ -165,7 +165,7 @@ case_fork_bomb()
 	pid=$!
 	# shellcheck disable=SC2064 # now
 	trap "kill $pid; wait $pid" EXIT
-	"$BIN/blinksh" "${PATIENT[@]}" --key "$unprivileged_key" \
+	"$BIN/blinksh" "${PATIENT[@]}" --key-file "$unprivileged_key" \
 		--timeout="$(seconds_of 1500)" \
 		-w "$unprivileged_node" -- /usr/bin/python3 -c "$BOMB" \
 		"$mark" $((limit + 100)) >out 2>err &
@@ -195,9 +195,9 @@ case_signals_ignored()
 	trap - CHLD TERM
 	# shellcheck disable=SC2064 # now
 	trap "kill -KILL $pid" EXIT
-	sh_run --key "$unprivileged_key" -w "$unprivileged_node" -- /bin/true
+	sh_run --key-file "$unprivileged_key" -w "$unprivileged_node" -- /bin/true
 	[ "$status" = 0 ]
-	sh_run --key "$unprivileged_key" -w "$unprivileged_node" -- /bin/false
+	sh_run --key-file "$unprivileged_key" -w "$unprivileged_node" -- /bin/false
 	[ "$status" = 1 ]
 	kill "$pid"
 	wait "$pid"
@@ -212,7 +212,7 @@ case_no_namespaces()
 	pid=$!
 	# shellcheck disable=SC2064 # now
 	trap "kill $pid; wait $pid" EXIT
-	node=(--key "$unprivileged_key" -w "$unprivileged_node")
+	node=(--key-file "$unprivileged_key" -w "$unprivileged_node")
 	sh_run "${node[@]}" -N -- /bin/cat /proc/self/status
 	[ "$status" = 0 ]
 	expect_match '^NoNewPrivs:	1$' out

@@ -115,7 +115,7 @@ start_behind_relay()
 	"$BIN/blinksh" keygen "$BLINK_CLUSTER/key"
 	for ((i = 1; i <= COUNT; i++)); do
 		ip netns exec "$namespace" "$BIN/blinkd" \
-			--key "$BLINK_CLUSTER/key" --foreground \
+			--key-file "$BLINK_CLUSTER/key" --foreground \
 			--listen "127.0.0.$((i + 1)):$BLINK_PORT" \
 			--allow /usr/bin --allow /bin \
 			>"$BLINK_CLUSTER/$i.log" 2>&1 </dev/null &

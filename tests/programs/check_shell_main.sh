@@ -83,7 +83,7 @@ case_man_examples()
 	local daemon command address=127.0.0.99:$PORT words
 
 	daemon=$(sed -n 's/^\.Dl \$ blinkd //p' "$REPO/shell/blinkd.1")
-	daemon=${daemon/--key=\$HOME\/.blink.key/--key=$BLINK_KEY}
+	daemon=${daemon/--key-file=\$HOME\/.blink.key/--key-file=$BLINK_KEY}
 	read -r -a words <<<"${daemon/--listen=10.0.0.1:7300/--listen=$address}"
 	"$BIN/blinkd" "${words[@]}" --foreground >daemon.out 2>daemon.err &
 	# shellcheck disable=SC2064 # now
@@ -348,7 +348,7 @@ case_key_file()
 	[ "$(stat -c %a mine)" = 400 ]
 	expect_status 3 "$BIN/blinksh" keygen mine 2>err
 	chmod 0440 mine
-	sh_run --key mine -- /bin/true
+	sh_run --key-file mine -- /bin/true
 	[ "$status" = 3 ]
 	expect_one_line err
 	# shellcheck disable=SC2016

@@ -842,7 +842,7 @@ case_nodes_folder()
 case_nodes_without_key()
 {
 	unset BLINK_KEY
-	expect_refused 2 '--key: is missing' -w "^$WCOLL" \
+	expect_refused 2 '--key-file: is missing' -w "^$WCOLL" \
 		--scenario=pagecache --trials=1 --out=record
 }
 

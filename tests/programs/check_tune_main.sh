@@ -938,6 +938,14 @@ case_cluster()
 		[ "$(cat "tree.$i/proc/sys/vm/swappiness")" = 1 ]
 	done
 	cluster_tune verify >out
+	(
+		key=$BLINK_KEY
+		unset BLINK_KEY
+		expect_status 4 cluster_tune verify 2>err
+		expect_match '^blinksh: --key-file: is missing' err
+		cluster_tune --key-file="$key" verify >out
+		cluster_tune --key-file "$key" verify >out
+	)
 	put tree.1/proc/sys/vm/swappiness 8
 	expect_status 1 cluster_tune --json verify >out
 	expect_json out

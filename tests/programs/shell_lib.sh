@@ -85,9 +85,9 @@ daemon_pid()
 
 start_unprivileged_daemon()
 {
-	local as=() key=(--key "$SCRATCH/nobody.key")
+	local as=() key=(--key-file "$SCRATCH/nobody.key")
 
-	[[ " $* " != *" --key="* ]] || key=()
+	[[ " $* " != *" --key-file="* ]] || key=()
 	cp "$BIN/blinkd" "$SCRATCH"
 	rm -f "$SCRATCH"/*.key
 	"$BIN/blinksh" keygen "$SCRATCH/nobody.key"

@@ -276,7 +276,7 @@ class CompareTest(unittest.TestCase):
             "unverified": ["--unverified"], "cache_bytes": ["--cache-bytes=1M"],
             "memory": ["--memory=8M"], "price": ["--price=/p"],
             "energy": ["--energy"], "powercap": ["--energy", "--powercap=/c"],
-            "key": ["--key=/k"], "meter": ["--meter=/m"],
+            "key_file": ["--key-file=/k"], "meter": ["--meter=/m"],
             "noise_limit": ["--noise-limit=5"],
             "noise_wait": ["--noise-wait=9"]}
         self.assertEqual({*others}, {*options.LASTING, *options.REPLACEABLE})

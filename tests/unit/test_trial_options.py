@@ -42,7 +42,7 @@ class Options(unittest.TestCase):
 
     def test_nothing_given(self):
         """"--out=$DIR" of a variable that is not set"""
-        paths = ["--out", "--work", "--key"]
+        paths = ["--out", "--work", "--key-file"]
         for name in (*paths, "--scenario", "--sweep", "--price", "--meter",
                      "--powercap", "--input-device", "--output-device"):
             self.assertEqual(f"{name}: is empty", self.refused(
@@ -52,12 +52,19 @@ class Options(unittest.TestCase):
             with self.assertRaisesRegex(Failure, f"{name}: is empty"):
                 options.parse_characterise(["--out=/r", f"{name}="])
 
+    def test_older_spelling(self):
+        found = options.parse([*GOOD, "-w", "a", "--key=/k"])
+        self.assertEqual(found.key_file, "/k")
+        self.assertIn("--key-file=/k", options.command_of(found))
+        self.assertEqual("--key-file: is empty",
+                         self.refused([*GOOD, "--key="]))
+
     def test_names_are_whole(self):
         self.assertIn("--rec=5", self.refused([*GOOD, "--rec=5"]))
 
     def test_command_asks_for_the_same(self):
         given = options.complete(options.parse([
-            *GOOD, "-w", "n[1-3]", "--key=k", "--ascii", "--sweep=s",
+            *GOOD, "-w", "n[1-3]", "--key-file=k", "--ascii", "--sweep=s",
             "--work=/w", "--seed=7", "--order=sequence", "--unverified",
             "--cache-bytes=1M", "--noise-limit=2.5%,refuse",
             "--noise-wait=1", "--keep", "--quiet"]))

@@ -65,7 +65,7 @@ class Case(unittest.TestCase):
     def test_on_nodes_it_is_told_which(self):
         found = self.tuning(GOOD, "a,b", "/key")
         found.want({"profile": "network"})
-        self.assertEqual(self.log()[0], "-w a,b --key /key hold network")
+        self.assertEqual(self.log()[0], "-w a,b --key-file /key hold network")
 
     def test_not_found(self):
         found = tuning.Tuning(Programs(self.folder))

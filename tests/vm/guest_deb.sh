@@ -104,7 +104,7 @@ case_start()
 	if [ "$SYSTEMD" ]; then
 		systemctl enable --now blinkd
 	else
-		blinkd --key=fd:0 --listen="$NODE" <"$KEY"
+		blinkd --key-file=fd:0 --listen="$NODE" <"$KEY"
 	fi
 	wait_until answers
 }

@@ -476,7 +476,7 @@ def _network(job, measures):
 
 
 def _between_nodes(job):
-    keys = ["--key", job.key] if job.key else []
+    keys = ["--key-file", job.key] if job.key else []
     done = job.programs.must_call(
         "blinksh", *keys, "-w", job.hosts, "--json", "--",
         job.programs.path("blinkprobe"), "network")

@@ -15,7 +15,7 @@ from trials.scenario.conditions import DEFAULT_MEMORY_BYTES
 # the order, and prices and energy are read beside the trials.
 LISTED = ("hosts", "work", "input_device", "output_device", "unverified",
           "noise_limit", "noise_wait")
-WITHOUT_EFFECT = ("scenarios", "sweep", "trials", "seed", "key", "price",
+WITHOUT_EFFECT = ("scenarios", "sweep", "trials", "seed", "key_file", "price",
                   "energy", "powercap", "meter")
 # Options that act in these scenarios only.
 SCENARIOS = {"memory": ("beyond-memory",),

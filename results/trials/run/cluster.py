@@ -45,7 +45,7 @@ class Cluster:
         folder = literal(options.work)
         self._input, self._output = f"{folder}/in.%r", f"{folder}/out.%r"
         self._rehearsal = f"{folder}/rehearsal.%r"
-        self._shell = ["-w", options.hosts, "--key", key_of(options)]
+        self._shell = ["-w", options.hosts, "--key-file", key_of(options)]
         self.hosts = self._ping()
         self._checksum = None
         self._rehearsing = False
@@ -183,9 +183,9 @@ def joined(answers: list[dict]) -> list[dict]:
 
 def key_of(options) -> str:
     """blinksh gets no environment of ours in a timed run."""
-    key = options.key or os.environ.get("BLINK_KEY")
+    key = options.key_file or os.environ.get("BLINK_KEY")
     if not key:
-        raise Failure("--key", "is missing, and so is BLINK_KEY", USAGE)
+        raise Failure("--key-file", "is missing, and so is BLINK_KEY", USAGE)
     return os.path.abspath(key)
 
 

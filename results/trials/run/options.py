@@ -20,11 +20,11 @@ LASTING = ("scenarios", "trials", "sweep", "hosts", "work", "input_device",
            "output_device", "records", "ascii", "seed", "order", "unverified",
            "cache_bytes", "memory", "price", "energy", "powercap")
 # Those that a session takes from the record unless it is given others.
-REPLACEABLE = ("key", "meter", "noise_limit", "noise_wait")
+REPLACEABLE = ("key_file", "meter", "noise_limit", "noise_wait")
 USAGE_TEXT = """\
 Usage: blinktrial --scenario=S[,S...] --trials=N --out=DIR [OPTION]...
        blinktrial --resume --out=DIR [OPTION]...
-       blinktrial characterise --out=DIR [-w HOSTS] [--key=FILE]
+       blinktrial characterise --out=DIR [-w HOSTS] [--key-file=FILE]
                   [--work=DIR] [--file=FILE]... [--write] [--quick]
        blinktrial validate DIR
 Time blinksort repeatedly, in a random order, and record each trial.
@@ -42,7 +42,7 @@ Time blinksort repeatedly, in a random order, and record each trial.
                        order (sequence)
   --seed=N             derive the order from N (random)
   -w HOSTS             sort on these nodes, in the notation of blinksh
-  --key=FILE           read the cluster's key from FILE ($BLINK_KEY)
+  --key-file=FILE      read the cluster's key from FILE ($BLINK_KEY)
   --work=DIR           sort files in this folder (the record's work)
   --input-device=DEVICE
                        overwrite this block device with the input, from its
@@ -87,7 +87,9 @@ class Parser(argparse.ArgumentParser):
         kind, _, rest = message.partition(": ")
         if kind == "unrecognized arguments":
             raise Failure(rest, "no such option; see --help", USAGE)
-        raise Failure(kind.removeprefix("argument "), rest, USAGE)
+        # "argument --key-file/--key"
+        name = kind.removeprefix("argument ").partition("/")[0]
+        raise Failure(name, rest, USAGE)
 
 
 def whole_number(least: int, most: int):
@@ -149,7 +151,7 @@ def parser() -> Parser:
     add("--out", type=path)
     add("--sweep", type=sweep_path)
     add("-w", dest="hosts", type=given)
-    add("--key", type=path)
+    add("--key-file", "--key", type=path)
     add("--work", type=path)
     add("--input-device", type=path)
     add("--output-device", type=path)
@@ -196,7 +198,7 @@ def parse_characterise(arguments: list[str]) -> argparse.Namespace:
     add("--out", type=path)
     add("--work", type=path)
     add("-w", dest="hosts", type=given)
-    add("--key", type=path)
+    add("--key-file", "--key", type=path)
     add("--file", dest="files", action="append", default=[],
         type=path)
     for flag in ("--write", "--quick", "--quiet"):

@@ -70,7 +70,7 @@ def begin(options, programs: Programs, supervisor: Supervisor) -> int:
     sweep = sweeps.load(options.sweep) if options.sweep else None
     target = target_of(options, programs, supervisor, sweep)
     target.check(not options.unverified)
-    tuning = Tuning(programs, options.hosts, options.key)
+    tuning = Tuning(programs, options.hosts, options.key_file)
     design = designs.make(
         options.scenarios, sweep, options.trials, options.seed,
         hosts=target.hosts, devices=target.devices, records=options.records,
@@ -140,7 +140,7 @@ def resume(options, programs: Programs, supervisor: Supervisor) -> int:
         energy = resumed_energy(options, record.design)
         target.check(not options.unverified)
         target.make_inputs(reuse=True)
-        tuning = Tuning(programs, options.hosts, options.key)
+        tuning = Tuning(programs, options.hosts, options.key_file)
         return trials(options, record, target, tuning, supervisor, programs,
                       energy)
 

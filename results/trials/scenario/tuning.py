@@ -50,7 +50,7 @@ class Tuning:
                  key: str | None = None):
         self._programs = programs
         self._nodes = ["-w", hosts] if hosts else []
-        self._nodes += ["--key", key] if hosts and key else []
+        self._nodes += ["--key-file", key] if hosts and key else []
         self._wanted = None
         self._holder = None
         self._held = None
