@@ -10,7 +10,7 @@
 #   tests/fuzz/fuzz_*.c                  libFuzzer targets
 #   tests/programs/fault.c, lying_note.c  build/NAME.so, for LD_PRELOAD
 #   any other tests/programs/*.c         programs that the check scripts use
-#   */NAME.1                             a man page, beside its program
+#   */NAME.1, .5, .7                     a man page, beside its program
 #   packaging/                           what make install and make deb add
 #
 # A variant is one way to compile all that, in a folder of its own:
@@ -113,7 +113,8 @@ SCRIPT_PROGRAMS := $(filter-out %.1,$(wildcard results/blink* tune/blink*))
 SCRIPT_DATA := $(wildcard results/trials/*.py results/trials/*/*.py \
 		 results/schema/*.json \
 		 results/*.sweep results/*.csv tune/*/*.sh tune/profiles/*.profile)
-PAGES := $(wildcard src/programs/*.1 shell/*.1 tune/*.1 results/*.1)
+PAGES := $(wildcard $(foreach folder,src/programs shell tune results,\
+	$(folder)/*.[157]))
 
 # --- MPI ---------------------------------------------------------------------
 
@@ -541,11 +542,14 @@ $(if $(filter-out /%,$(PREFIX)),$(error PREFIX=$(PREFIX): does not begin with /)
 endif
 .PHONY: install
 install: all ## install all below DESTDIR and PREFIX
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
+	install -d $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(INSTALLED_PROGRAMS) $(DESTDIR)$(PREFIX)/bin
 	$(STRIP) --strip-debug $(addprefix \
 		$(DESTDIR)$(PREFIX)/bin/,$(notdir $(INSTALLED_PROGRAMS)))
-	$(if $(PAGES),install -m 644 $(PAGES) $(DESTDIR)$(PREFIX)/share/man/man1)
+	for file in $(PAGES); do \
+		install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man$${file##*.} \
+			$$file || exit; \
+	done
 	for file in $(SCRIPT_DATA); do \
 		install -D -m 644 $$file $(DESTDIR)$(OURS)/$$file || exit; \
 	done
@@ -576,7 +580,8 @@ uninstall: ## remove what make install has installed
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(PROGRAMS) blinksort-mpi \
 		$(notdir $(SCRIPT_PROGRAMS)))
 	rm -rf $(DESTDIR)$(OURS) $(DESTDIR)$(DOC)
-	rm -f $(addprefix $(DESTDIR)$(PREFIX)/share/man/man1/,$(notdir $(PAGES)))
+	rm -f $(foreach page,$(PAGES),$(DESTDIR)$(PREFIX)/share/man/man$(subst \
+		.,,$(suffix $(page)))/$(notdir $(page)))
 	rm -f $(addprefix $(DESTDIR)$(BASH_COMPLETIONS)/,$(COMPLETED)) \
 		$(DESTDIR)$(ZSH_COMPLETIONS)/_blinksort
 	rm -f $(DESTDIR)$(UNITS)/blinkd.service $(DESTDIR)$(SYSUSERS)/blinkd.conf

@@ -30,8 +30,8 @@
 /* Where the ranks' inputs are alike, the pieces are as many as expected; but a
  * piece is cut short if much of it comes from one rank. */
 #define PIECES_MARGIN 2
-/* A plan for a stream of fewer times the memory than this, which blinksort.1
- * names, gives way to a plan for a longer one. */
+/* A plan for a stream of fewer times the memory than this, which
+ * blinksort-external(7) names, gives way to a plan for a longer one. */
 #define UNKNOWN_FACTOR_WANTED 200
 
 /* --- what is not for batches -------------------------------------------------

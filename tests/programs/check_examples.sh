@@ -1,9 +1,15 @@
 #!/bin/bash
-# check_examples.sh - the examples of blinksort(1), as a reader pastes them
+# check_examples.sh - the examples of all man pages, as a reader pastes them
 #
-# Each command under EXAMPLES is run, from top to bottom and in one folder, but
-# for those that need a cluster or certain disks.  Python has made the files that
-# they sort, and compares what comes out with its own stable sort.
+# The examples of a page are run from top to bottom, in one shell and in a folder
+# of their own, with these differences only:
+#
+#   - fewer trials, and blinktrial characterise --quick: for the time it takes
+#   - blinktune sees a copied machine in place of /sys and /proc
+#   - the files that the examples read and do not make are made before
+#
+# page_examples.py says how a page marks an example that cannot be run by any user
+# on one machine; there must be no other that is not run.
 
 # shellcheck disable=SC2317 # cases are called by check
 . "$(dirname "$0")/tool_lib.sh"
@@ -13,22 +19,9 @@ if [ "${VARIANT:-dyn}" != dyn ]; then
 	finish
 fi
 
-readonly PAGE=$REPO/src/programs/blinksort.1
-# Of commands: they need hosts, the disks /a and /b, or arrays.
-readonly ELSEWHERE='^(blinksh|srun) | /a/|/dev/md/'
-
-# examples_of PAGE: its commands, in the order of the page
-examples_of()
-{
-	awk '
-	/^\.Sh / { inside = $2 == "EXAMPLES"; next }
-	!inside { next }
-	/^\.Bd / { block = 1; next }
-	/^\.Ed/ { block = 0; next }
-	/^\.Dl / { sub(/^\.Dl /, ""); print; next }
-	block' "$1" | sed -e ':a' -e 's/\\e$/\\/' -e '/\\$/{N;ba' -e '}' \
-		-e 's/ *\\\n[ 	]*/ /g'
-}
+readonly PAGES=("$REPO"/{src/programs,shell,tune,results}/*.[1-8])
+# Of a page; it is there to end what hangs.
+readonly LIMIT_S=600
 
 # make_inputs: index, edges, particles and ticks.  Few different keys, so that
 # the second one decides, and a number of its own in each record that has room.
@@ -63,20 +56,100 @@ make_inputs()
 	END
 }
 
-case_commands()
+# prepare NAME: the current folder for the examples of this page
+prepare()
 {
-	local command
+	case $1 in
+	blinkgen) printf '#!/bin/sh\nexec blinksort - -o -\n' >sorter ;;
+	blinkreport)
+		"$BIN/blinktrial" --scenario=pagecache --trials=2 --records=1000 \
+			--out=record >made 2>&1 || fail "$(cat made)"
+		cp -R record baseline ;;
+	blinksort)
+		make_inputs
+		mkdir disk1 disk2
+		"$BIN/blinkgen" -a 1000 disk1/in
+		"$BIN/blinkgen" -a -b1000 1000 disk2/in ;;
+	blinktune) cp -R "$REPO/tests/data/machines/systemd-server" machine ;;
+	blinkval)
+		make_inputs
+		make_parts ;;
+	esac
+	[ ! -e sorter ] || chmod +x sorter
+}
 
-	make_inputs
-	examples_of "$PAGE" >commands
-	[ "$(grep -c -E "$ELSEWHERE" commands)" = 9 ] ||
-		fail "not nine commands are for other machines"
-	grep -v -E "$ELSEWHERE" commands >here
-	while IFS= read -r command <&3; do
-		PATH=$BIN:$PATH timeout 300 bash -c "$command" >>said 2>&1 ||
-			fail "status $?: $command: $(tail -n 3 said)"
-	done 3<here
-	expect_sorted_as_said
+# make_parts: the outputs and inputs of blinkval(1), in two parts
+make_parts()
+{
+	"$BIN/blinksort" particles -o sorted0 -o sorted1 --record-size=32 \
+		--key=8:f64 --unique
+	cat sorted1 >particles0
+	cat sorted0 >particles1
+	"$BIN/blinkgen" -a 2000 parts
+	"$BIN/blinksort" parts -o part0 -o part1
+}
+
+# script_of PAGE: its examples, in ./script
+script_of()
+{
+	python3 "$REPO/tests/programs/page_examples.py" "$1" >script
+	sed -i -e 's/--trials=[0-9]*/--trials=4/' \
+		-e 's/\(blinktrial characterise\)/\1 --quick/' script
+}
+
+# case_page PAGE
+case_page()
+{
+	local status=0
+
+	script_of "$1"
+	prepare "$(basename "${1%.*}")"
+	env HOME="$PWD" PATH="$PWD:$BIN:$PATH" BLINKTUNE_ROOT="$PWD/machine" \
+		BLINKTUNE_STATE="$PWD/state" timeout "$LIMIT_S" \
+		bash script >out 2>&1 </dev/null || status=$?
+	[ "$status" = 0 ] || fail "$(tail -n 5 out)"
+	[ "$1" != "$REPO/src/programs/blinksort.1" ] || expect_sorted_as_said
+}
+
+# A prompt in the page as it is shown begins an example that script_of knows.
+case_none_is_missed()
+{
+	local page
+
+	for page in "${PAGES[@]}"; do
+		script_of "$page"
+		mandoc -Tascii "$page" | sed 's/.\x08//g' >shown
+		expect_match "^# $(grep -c '^ *[$#] ' shown) examples\$" script
+	done
+}
+
+# refused WORDS: the page on standard input is not taken
+refused()
+{
+	cat - >page
+	! python3 "$REPO/tests/programs/page_examples.py" page >script 2>said ||
+		fail "taken: $(cat page)"
+	expect_match "$1" said
+}
+
+case_unmarked_are_refused()
+{
+	refused 'for root, and not marked: reboot' <<-'END'
+		.Sh EXAMPLES
+		.Dl # reboot
+	END
+	refused 'outside of EXAMPLES: \$ ls' <<-'END'
+		.Sh OPTIONS
+		.Dl $ ls
+	END
+	refused 'neither a command nor what one prints: ls' <<-'END'
+		.Sh EXAMPLES
+		.Dl $ true
+		.Bd -literal
+		ls
+		.Ed
+	END
+	refused 'there is no example' <<<'.Sh EXAMPLES'
 }
 
 expect_sorted_as_said()
@@ -109,5 +182,10 @@ expect_sorted_as_said()
 	END
 }
 
-check commands case_commands
+check none_is_missed case_none_is_missed
+check unmarked_are_refused case_unmarked_are_refused
+for page in "${PAGES[@]}"; do
+	name=$(basename "${page%.*}")
+	check "${name//-/_}" case_page "$page"
+done
 finish

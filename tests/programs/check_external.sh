@@ -256,7 +256,7 @@ case_suppose_many_records()
 # The man page tells every member of the documents.
 case_members()
 {
-	local page=$REPO/src/programs/blinksort.1 member
+	local page=$REPO/src/programs/blinksort-json.5 member
 
 	make_in
 	mkdir one

@@ -12,7 +12,7 @@ elif ! type -P mandoc >/dev/null; then
 	finish
 fi
 
-readonly PAGES=("$REPO"/{src/programs,shell,tune,results}/*.1)
+readonly PAGES=("$REPO"/{src/programs,shell,tune,results}/*.[157])
 
 # wide_lines PAGE: prints what is wider than a terminal.  A page in ASCII has as
 # many bytes in a line as columns, once bold letters are no longer overstruck.
@@ -44,10 +44,24 @@ case_joined_lines_are_found()
 {
 	sed 's/\\e$/\\/' "$REPO/src/programs/blinksort.1" >joined.1
 	wide_lines joined.1 >wide
-	expect_match '^[0-9]+: .*--cluster' wide
+	expect_match '^[0-9]+: .*--against' wide
+}
+
+# Who finds one page finds the others: a page that SEE ALSO names has this page
+# in its own.
+case_see_also_both_ways()
+{
+	awk '
+	FNR == 1 { page = FILENAME; sub(/.*\//, "", page) }
+	/^\.Sh / { inside = /^\.Sh SEE ALSO/ }
+	inside && /^\.Xr blink/ { print page, $2 "." $3 }' "${PAGES[@]}" |
+		sort >forth
+	[ "$(wc -l <forth)" -gt 40 ] || fail "few pages: $(cat forth)"
+	awk '{ print $2, $1 }' forth | sort | expect_same forth -
 }
 
 check width case_width
+check see_also_both_ways case_see_also_both_ways
 check warnings case_warnings
 check joined_lines_are_found case_joined_lines_are_found
 finish

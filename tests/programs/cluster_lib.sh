@@ -169,7 +169,8 @@ sys.exit(open(sys.argv[1], "rb").read() not in open("want", "rb").read())' "$1"
 # expect_all_or_none RANKS: a job of these, of which one was killed, has ended with
 # $status.  All outputs are there and make up ./want, or none is; which one is in
 # $outcome: all, or none.  It is "some" of them, each of them whole, if the rank
-# was killed while the files got their names: the one exception of blinksort(1).
+# was killed while the files got their names: the one exception of
+# blinksort-cluster(7).
 # Without all there is a status that is not 0.
 expect_all_or_none()
 {
