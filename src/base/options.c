@@ -139,6 +139,12 @@ static int check_value(const struct options_reader *reader,
 	return 0;
 }
 
+/* It takes no value from the next word, and its letter none at all. */
+static bool is_flag(const struct options_entry *entry)
+{
+	return entry->kind == OPTIONS_FLAG || entry->kind == OPTIONS_MAYBE;
+}
+
 /* The first entry of this identifier, which must be in the table. */
 static unsigned find_id(const struct options_reader *reader, int id)
 {
@@ -160,7 +166,7 @@ static int accept(struct options_reader *reader,
 	if ((reader->given & bit) != 0 &&
 	    (entry->kind == OPTIONS_VALUE || entry->kind == OPTIONS_FILE))
 		return refuse(reader, failure, "given twice");
-	if (entry->kind != OPTIONS_FLAG)
+	if (!is_flag(entry) || reader->value)
 		ret = check_value(reader, entry, failure);
 	reader->given |= bit;
 	reader->values[first] = reader->value;
@@ -212,7 +218,7 @@ static int read_name(struct options_reader *reader, const char *name,
 		return refuse(reader, failure, "takes no value");
 	if (name[length] == '=')
 		reader->value = name + length + 1;
-	else if (entry->kind != OPTIONS_FLAG)
+	else if (!is_flag(entry))
 		reader->value = take_word(reader);
 	return accept(reader, entry, failure);
 }
@@ -229,9 +235,9 @@ static int read_letter(struct options_reader *reader, struct failure *failure)
 	reader->letters = NULL;
 	if (!entry)
 		return refuse_unknown(reader, letter, length, true, failure);
-	if (entry->kind == OPTIONS_FLAG && *rest == '=')
+	if (is_flag(entry) && *rest == '=')
 		return refuse(reader, failure, "takes no value");
-	if (entry->kind == OPTIONS_FLAG)
+	if (is_flag(entry))
 		reader->letters = *rest != '\0' ? rest : NULL;
 	else
 		reader->value = *rest != '\0' ? rest : take_word(reader);

@@ -6,6 +6,7 @@
  * abbreviated, so that "--check" is taken for "--checksum".  Here:
  *
  *      --name=VALUE, --name VALUE   an option with a value
+ *      --name, --name=VALUE         an option that may have one
  *      -oVALUE, -o VALUE            the same by its letter
  *      -abc                         flags; the last letter may take a value
  *      --                           all words behind it are operands
@@ -29,6 +30,7 @@
 
 enum options_kind {
 	OPTIONS_FLAG,	 /* without a value */
+	OPTIONS_MAYBE,	 /* a flag, or with a value as --name=VALUE */
 	OPTIONS_VALUE,	 /* with a value, given once */
 	OPTIONS_VALUES,	 /* with a value, given any number of times */
 	OPTIONS_FILE,	 /* as OPTIONS_VALUE: the name of a file */
@@ -36,8 +38,8 @@ enum options_kind {
 	OPTIONS_STREAMS, /* as OPTIONS_FILES, and "-" is no mistake */
 };
 
-/* Every table has these two options, as OPTIONS_COMMON.  A program's own
- * identifiers begin at OPTIONS_OWN. */
+/* Every table has these two options, as OPTIONS_COMMON, or with a kind of help
+ * that has topics.  A program's own identifiers begin at OPTIONS_OWN. */
 enum { OPTIONS_HELP = 1, OPTIONS_VERSION, OPTIONS_OWN };
 #define OPTIONS_COMMON                                                         \
 	{ OPTIONS_HELP, "help", 'h', OPTIONS_FLAG, NULL },                     \
@@ -76,7 +78,7 @@ struct options_reader {
 	 * options, since what follows are those of another program. */
 	bool stops_at_operand;
 
-	/* The value of the option just returned; NULL for a flag. */
+	/* The value of the option just returned; NULL: it has none. */
 	const char *value;
 
 	/* Once options_next() has returned 0: ended by NULL. */

@@ -1,13 +1,21 @@
 #include "programs/blinksort_help.h"
 
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/base.h"
+
 /* Each line as it is printed. */
 /* clang-format off */
-const char blinksort_help[] =
+static const char usage[] =
 "Usage: blinksort [OPTION]... INPUT... -o OUTPUT\n"
 "Sort files of fixed-size records by their keys; stable.\n"
 "The output appears when it is complete, or not at all; inputs are never\n"
 "changed.  INPUT may be - (standard input) or any pipe, of any length.\n"
-"\n"
+"\n";
+
+static const char files[] =
+"Files:\n"
 "  -o, --output=FILE         write the sorted records to FILE, or with - to\n"
 "                            standard output; given more than once: write nearly\n"
 "                            equal parts, in this order\n"
@@ -16,6 +24,9 @@ const char blinksort_help[] =
 "                            instead of -o\n"
 "      --device-bytes=SIZE   sort only the first SIZE bytes of an INPUT that is a\n"
 "                            block device (all)\n"
+"      --sync                put the output on the medium before it gets its name\n"
+"\n"
+"Order:\n"
 "      --record-size=BYTES   take records of this size (100)\n"
 "      --key=OFFSET:LENGTH   compare this slice of a record (0:10)\n"
 "      --key=OFFSET:TYPE     compare this number: u8 to u128, i8 to i128, f32 or\n"
@@ -25,12 +36,12 @@ const char blinksort_help[] =
 "  -r, --reverse             reverse the whole order; equal keys stay as they are\n"
 "  -u, --unique              write only the first of the records with equal keys\n"
 "  -s, --stable              do nothing: every sort is stable\n"
+"\n";
+
+static const char memory[] =
+"Memory and threads:\n"
 "      --threads=N, --parallel=N\n"
 "                            use N threads (one for each CPU, if that pays)\n"
-"      --numa=NODES\n"
-"                            run on these NUMA nodes, such as 0-1, with their\n"
-"                            memory; or auto, on all that there are, or off: take\n"
-"                            the machine for one node (auto)\n"
 "  -S, --memory=SIZE, --buffer-size=SIZE\n"
 "                            take no more memory, such as 512M (what is\n"
 "                            available); what does not fit is sorted in parts,\n"
@@ -39,33 +50,51 @@ const char blinksort_help[] =
 "                            make scratch files in DIR; given more than once: in\n"
 "                            all of them ($TMPDIR, or the output's folder, or\n"
 "                            the current one if the output is a pipe)\n"
+"      --explain             print what the sort would do, how long it would take\n"
+"                            and why, and end\n"
+"      --progress            tell on a terminal how far the sort has come\n"
+"\n";
+
+static const char external[] =
+"Beyond memory:\n"
 "      --batch-size=N        merge at most N sorted parts at once\n"
 "      --compress=CODEC      compress scratch files by lz4, zstd, zstd:LEVEL, or\n"
 "                            by auto: where that makes the sort faster (none)\n"
-"      --explain             print what the sort would do, how long it would take\n"
-"                            and why, and end\n"
 "      --suppose=RANKS:RECORDS\n"
 "                            explain the sort of so many records by so many ranks\n"
 "                            of such memory, threads and rates, without any file\n"
-"      --progress            tell on a terminal how far the sort has come\n"
 "      --disk-rates=READ:WRITE:BOTH\n"
 "                            predict with these rates of the disk, in bytes a\n"
 "                            second: of reading, of writing, and the sum of both\n"
 "                            at once (measured)\n"
-"      --io=MODE             read the input by auto, buffered, mmap or direct\n"
-"                            (auto)\n"
-"      --splitters=KIND      divide keys into auto, static or sampled ranges\n"
-"                            (auto)\n"
-"      --kernel=NAME         use auto, scalar, avx2 or avx512 code (auto)\n"
-"      --sync                put the output on the medium before it gets its name\n"
+"\n";
+
+static const char reports[] =
+"Reports and help:\n"
 "      --checksum            print the sum of the records' CRC-32s; on standard\n"
 "                            error if standard output gets the records\n"
 "      --json                print a JSON document about the run; on standard\n"
 "                            error if standard output gets the records\n"
 "      --trace=FILE          write a timeline (Chrome trace events)\n"
 "  -h, --help                print this text\n"
+"      --help=TOPIC          print more options: cluster (of many machines),\n"
+"                            external (of sorts beyond memory), tuning, or all\n"
 "  -V, --version             print the version\n"
-"\n"
+"\n";
+
+static const char tuning[] =
+"Tuning, of which the output does not depend:\n"
+"      --io=MODE             read the input by auto, buffered, mmap or direct\n"
+"                            (auto)\n"
+"      --numa=NODES          run on these NUMA nodes, such as 0-1, with their\n"
+"                            memory; or auto, on all that there are, or off: take\n"
+"                            the machine for one node (auto)\n"
+"      --splitters=KIND      divide keys into auto, static or sampled ranges\n"
+"                            (auto)\n"
+"      --kernel=NAME         use auto, scalar, avx2 or avx512 code (auto)\n"
+"\n";
+
+static const char cluster[] =
 "Sort over a cluster, as one of several ranks:\n"
 "\n"
 "      --cluster             take rank and hosts from blinkd, Slurm or MPI; in\n"
@@ -95,10 +124,43 @@ const char blinksort_help[] =
 "      --payload=BYTES       limit a datagram's payload (what the path allows)\n"
 "      --plain               send one datagram with each system call\n"
 "      --deadline=SECONDS    fail when a rank is silent for longer (5)\n"
-"\n"
+"\n";
+
+static const char statuses[] =
 "Statuses: 0 done, 1 failed, 2 usage, 3 input or output file, 4 another rank\n"
-"or the network, 5 memory or threads.  See blinksort(1).\n";
+"or the network, 5 memory or threads.  See ";
 /* clang-format on */
+
+enum { TOPIC_CLUSTER, TOPIC_EXTERNAL, TOPIC_TUNING, TOPIC_ALL, TOPIC_NONE };
+static const char *const topics[] = { "cluster", "external", "tuning", "all" };
+
+/* By topic, and last what --help prints without one. */
+static const struct {
+	const char *page;
+	const char *parts[6];
+} texts[] = {
+	[TOPIC_CLUSTER] = { "blinksort-cluster(7)", { cluster } },
+	[TOPIC_EXTERNAL] = { "blinksort-external(7)", { memory, external } },
+	[TOPIC_TUNING] = { "blinksort(1)", { tuning } },
+	[TOPIC_ALL] = { "blinksort(1)",
+			{ files, memory, external, tuning, cluster, reports } },
+	[TOPIC_NONE] = { "blinksort(1)", { files, memory, reports } },
+};
+
+int blinksort_help(struct options_reader *reader, struct failure *failure)
+{
+	unsigned topic = TOPIC_NONE;
+
+	if (reader->value && options_choice(reader, topics, ARRAY_LEN(topics),
+					    &topic, failure) < 0)
+		return -EINVAL;
+	fputs(usage, stdout);
+	for (unsigned i = 0; i < ARRAY_LEN(texts[topic].parts); i++)
+		if (texts[topic].parts[i])
+			fputs(texts[topic].parts[i], stdout);
+	printf("%s%s.\n", statuses, texts[topic].page);
+	return 0;
+}
 
 const struct options_hint blinksort_hints[BLINKSORT_HINTS] = {
 	{ "check", 'c', "use blinkval, which checks files; see blinkval(1)" },

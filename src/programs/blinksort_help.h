@@ -9,7 +9,10 @@
 
 #define BLINKSORT_HINTS 8
 
-extern const char blinksort_help[];
+/* Print the help for the --help just returned, which may have a topic.  Returns
+ * 0, or -EINVAL with *failure filled if there is no such topic. */
+int blinksort_help(struct options_reader *reader, struct failure *failure);
+
 extern const struct options_hint blinksort_hints[BLINKSORT_HINTS];
 
 #endif /* BLINKSORT_HELP_H */

@@ -90,7 +90,8 @@ static const struct options_entry entries[] = {
 	{ OPTION_JSON, "json", 0, OPTIONS_FLAG, NULL },
 	{ OPTION_TRACE, "trace", 0, OPTIONS_FILE, "FILE" },
 	CLUSTER_OPTIONS,
-	OPTIONS_COMMON,
+	{ OPTIONS_HELP, "help", 'h', OPTIONS_MAYBE, "TOPIC" },
+	{ OPTIONS_VERSION, "version", 'V', OPTIONS_FLAG, NULL },
 };
 
 /* Of a document of all ranks that there may be. */
@@ -528,13 +529,18 @@ static const char *program_name(void)
 }
 
 /* --version also names the MPI. */
-static int print_info(int question)
+static int print_info(struct options *options, int question,
+		      struct failure *failure)
 {
-	int status =
-		stdout_print_info(question, program_name(), blinksort_help);
+	int status;
 
-	if (status != EXIT_DONE || question != OPTIONS_VERSION ||
-	    !mpi_link_is_there())
+	if (question == OPTIONS_HELP) {
+		if (blinksort_help(&options->reader, failure) < 0)
+			return rank_report_failure(failure);
+		return stdout_finish();
+	}
+	status = stdout_print_info(question, program_name(), NULL);
+	if (status != EXIT_DONE || !mpi_link_is_there())
 		return status;
 	puts(mpi_link_library());
 	return stdout_finish();
@@ -568,7 +574,7 @@ int main(int argc, char **argv)
 	options.reader.hint_count = BLINKSORT_HINTS;
 	ret = options_read(&options.reader, take_option, &options, &failure);
 	if (ret > 0)
-		return print_info(ret);
+		return print_info(&options, ret, &failure);
 	if (ret < 0 || complete_options(&options, &failure) < 0)
 		return rank_report_failure(&failure);
 	if (numa_options_apply(options_value(&options.reader, OPTION_NUMA),

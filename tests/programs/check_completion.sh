@@ -114,27 +114,31 @@ case_found_by_name()
 # All that the help of a program has in its column of options.
 case_options()
 {
-	local program
+	local program help
 
 	for program in "${PROGRAMS[@]}"; do
-		"$program" --help | sed -n -E 's/^ +(-.*)/\1/p' |
+		help=--help
+		[ "$program" != blinksort ] || help=--help=all
+		"$program" "$help" | sed -n -E 's/^ +(-.*)/\1/p' |
 			sed 's/  .*//' | grep -o -E -e '(^|[ ,])--?[A-Za-z][a-z-]*' |
 			tr -d ' ,' | sort -u >want
 		[ "$(wc -l <want)" -gt 3 ] || fail "$program: $(cat want)"
 		complete_it "$program -"
-		sed 's/=$//' replies | sort | expect_same want - ||
+		sed 's/=$//' replies | sort -u | expect_same want - ||
 			fail "$program: $(paste -s -d ' ' replies)"
 	done
 	expect_all 'blinksort --spl' --splitters=
 	# Without a value, or with one that is a word of its own
 	expect_all 'blinksort --js' --json
 	expect_all 'blinktune --sta' --state
+	expect_all 'blinksort --hel' --help --help=
 	# Also where it lies, and of another name
 	expect_all "$BIN/blinksort --spl" --splitters=
 }
 
 case_values()
 {
+	expect_all 'blinksort --help=' cluster external tuning all
 	expect_all 'blinksort --io=' auto buffered mmap direct
 	expect_all 'blinksort in --io=m' mmap
 	expect_all 'blinksort --io m' mmap

@@ -152,7 +152,9 @@ case_flag_with_value()
 	local program
 
 	for program in "${PROGRAMS[@]}"; do
-		refused "--help: takes no value" "$program" --help=x
+		[ "$program" = blinksort ] ||
+			refused "--help: takes no value" "$program" --help=x
+		refused "-h: takes no value" "$program" -h=x
 		refused "--version: takes no value" "$program" --version=
 	done
 	records in
@@ -495,6 +497,7 @@ expect_help()
 	[[ $(head -n 1 out) == "Usage: $1 "* ]] || fail "$1: $(head -n 1 out)"
 	[ -z "$(tail -c 1 out)" ] || fail "$1: the last line does not end"
 	! grep -E '^.{81}' out >&2 || fail "$1: lines of more than 80 columns"
+	[ "$(wc -l <out)" -le 60 ] || fail "$1: more than 60 lines"
 	! grep -E '^ +-[^ ].*  (the|a|an|of|no|not|in|its|ours|one) ' out >&2 ||
 		fail "$1: an option's text that begins with no verb"
 	expect_match '^Statuses: 0' out
@@ -520,6 +523,30 @@ case_help()
 	expect_match '^Usage: blinkprobe memory' out
 }
 
+# All options are in one topic, or in what is printed without one.
+case_help_topics()
+{
+	local topic topics=(cluster external tuning)
+
+	for topic in "${topics[@]}" all; do
+		expect_status 0 "$BIN/blinksort" --help="$topic" >"$topic" 2>err
+		expect_empty err
+		expect_match '^Usage: blinksort ' "$topic"
+		expect_match '^or the network, .* See blinksort.*\([17]\)\.$' \
+			"$topic"
+		! grep -E '^.{81}' "$topic" >&2 || fail "$topic: long lines"
+	done
+	"$BIN/blinksort" --help | sort -u - "${topics[@]}" >want
+	sort -u all | diff want - | grep '^[<>] .*  -' >differ || true
+	expect_empty differ
+	[ "$(wc -l <all)" -gt 90 ] || fail "few lines: $(cat all)"
+	refused "--help=x: not cluster, external, tuning or all" \
+		blinksort --help=x
+	refused "--help=clust: not cluster, external, tuning or all" \
+		blinksort in -o out --help=clust
+	refused "--help: TOPIC is empty" blinksort --help=
+}
+
 check missing_value case_missing_value
 check empty_value case_empty_value
 check abbreviations case_abbreviations
@@ -535,4 +562,5 @@ check dash case_dash
 check summary_replaces_no_other case_summary_replaces_no_other
 check order case_order
 check help case_help
+check help_topics case_help_topics
 finish

@@ -11,7 +11,16 @@
 #include "base/base.h"
 #include "base/options.h"
 
-enum { FLAG = OPTIONS_OWN, OTHER, ONCE, MANY, FILE_ONCE, FILE_MANY, STREAMS };
+enum {
+	FLAG = OPTIONS_OWN,
+	OTHER,
+	ONCE,
+	MANY,
+	FILE_ONCE,
+	FILE_MANY,
+	STREAMS,
+	MAYBE
+};
 
 static const struct options_entry entries[] = {
 	{ FLAG, "flag", 'f', OPTIONS_FLAG, NULL },
@@ -22,6 +31,7 @@ static const struct options_entry entries[] = {
 	{ FILE_ONCE, "file", 'i', OPTIONS_FILE, "IN" },
 	{ FILE_MANY, "files", 0, OPTIONS_FILES, "OUT" },
 	{ STREAMS, "streams", 0, OPTIONS_STREAMS, "TO" },
+	{ MAYBE, "maybe", 'm', OPTIONS_MAYBE, "TOPIC" },
 	OPTIONS_COMMON,
 };
 
@@ -181,6 +191,21 @@ static void missing_and_empty(void **state)
 	expect_mistake("--flag", "takes no value");
 	BEGIN("-f=1");
 	expect_mistake("-f", "takes no value");
+}
+
+/* The next word is never its value. */
+static void maybe_a_value(void **state)
+{
+	(void)state;
+	BEGIN("--maybe", "a", "--maybe=b", "-mf", "-m", "--maybe=");
+	expect(MAYBE, NULL);
+	expect(MAYBE, "b");
+	expect(MAYBE, NULL);
+	expect(FLAG, NULL);
+	expect(MAYBE, NULL);
+	expect_mistake("--maybe", "TOPIC is empty");
+	BEGIN("-m=b");
+	expect_mistake("-m", "takes no value");
 }
 
 static void given_twice(void **state)
@@ -464,6 +489,7 @@ int main(void)
 		cmocka_unit_test(stops_at_operand),
 		cmocka_unit_test(values_with_dashes),
 		cmocka_unit_test(missing_and_empty),
+		cmocka_unit_test(maybe_a_value),
 		cmocka_unit_test(given_twice),
 		cmocka_unit_test(spellings),
 		cmocka_unit_test(unknown_names),
