@@ -103,7 +103,7 @@ def print_script(examples):
     print(f"# {len(examples)} examples")
     for example in examples:
         if example.is_marked:
-            print("# not run:", " ".join(example.command.split()))
+            print("# not run:", re.sub(r"\\\n\s*", "", example.command))
 
 
 def main():
