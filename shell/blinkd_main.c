@@ -36,10 +36,11 @@ static const char help[] =
 "Run commands for blinksh, if the client has the cluster's key.\n"
 "\n"
 "  --key-file=FILE    read the key, which 'blinksh keygen' makes, from a\n"
-"                     file or a descriptor, fd:N (BLINK_KEY)\n"
-"  --listen=ADDRESS   receive datagrams there; clients use the same\n"
+"                     file or a descriptor, fd:N ($BLINK_KEY)\n"
+"  --listen=ADDRESS:PORT\n"
+"                     receive datagrams there; clients use the same\n"
 "                     address\n"
-"  --allow=FOLDER     run only programs below FOLDER; may be given again\n"
+"  --allow=DIR        run only programs below DIR; may be given again\n"
 "                     (the folder of blinkd itself)\n"
 "  --foreground       stay in the foreground; print a line when ready\n"
 "  --memory=SIZE      limit each process's address space, as 2G (no\n"
@@ -47,7 +48,7 @@ static const char help[] =
 "  --processes=N      limit the processes at the same time; 0: no limit\n"
 "                     (512)\n"
 "  --file-size=SIZE   limit each file that is written (no limit)\n"
-"  --timeout=S        kill a job after S seconds (never)\n"
+"  --timeout=SECONDS  kill a job after this time (never)\n"
 "  --cgroups          make a cgroup for each job, if that is possible\n"
 "  --no-namespaces    forbid jobs to make namespaces\n"
 "  -h, --help         print this text\n"
@@ -74,12 +75,12 @@ static const struct options_entry entries[] = {
 	{ OPTION_KEY, "key-file", 0, OPTIONS_FILE, "FILE" },
 	{ OPTION_KEY, "key", 0, OPTIONS_FILE, "FILE" }, /* before 0.1.0 */
 	{ OPTION_LISTEN, "listen", 0, OPTIONS_VALUE, "ADDRESS:PORT" },
-	{ OPTION_ALLOW, "allow", 0, OPTIONS_VALUES, "FOLDER" },
+	{ OPTION_ALLOW, "allow", 0, OPTIONS_VALUES, "DIR" },
 	{ OPTION_FOREGROUND, "foreground", 0, OPTIONS_FLAG, NULL },
 	{ OPTION_MEMORY, "memory", 0, OPTIONS_VALUE, "SIZE" },
 	{ OPTION_PROCESSES, "processes", 0, OPTIONS_VALUE, "N" },
 	{ OPTION_FILE_SIZE, "file-size", 0, OPTIONS_VALUE, "SIZE" },
-	{ OPTION_TIMEOUT, "timeout", 0, OPTIONS_VALUE, "S" },
+	{ OPTION_TIMEOUT, "timeout", 0, OPTIONS_VALUE, "SECONDS" },
 	{ OPTION_CGROUPS, "cgroups", 0, OPTIONS_FLAG, NULL },
 	{ OPTION_NO_NAMESPACES, "no-namespaces", 0, OPTIONS_FLAG, NULL },
 	OPTIONS_COMMON,

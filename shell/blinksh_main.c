@@ -51,25 +51,25 @@ static const char help[] =
 "in the arguments %r, %n, %h and %% stand for rank, number of nodes, host and\n"
 "'%'.\n"
 "\n"
-"  --key-file=FILE  read the cluster's key from FILE (BLINK_KEY)\n"
-"  -w HOSTS         run on node[01-16],10.0.0.[1-4]:7300,^file (the file\n"
-"                   WCOLL)\n"
-"  -x HOSTS         leave these hosts out\n"
-"  --timeout=S      kill the command after S seconds (never)\n"
-"  --lease=S        let daemons kill it when they have received nothing\n"
-"                   from blinksh for S seconds (10)\n"
-"  --lost-after=S   give a node up that has not replied for S seconds (3)\n"
-"  --kill-on-fail   kill it on all nodes when it fails on one (default)\n"
-"  --keep-going     let it go on when it fails on another node\n"
-"  -N               print output without labels\n"
-"  -b               print equal output once, under its hosts\n"
-"  --json           print all as one JSON document\n"
-"  --repeat=N       run it N times, one after the other (1)\n"
-"  --interval=S     wait S seconds between two runs (0)\n"
-"  -q               print no line of times\n"
-"  -v               print the job's id before it starts\n"
-"  -h, --help       print this text\n"
-"  -V, --version    print the version\n"
+"  --key-file=FILE       read the cluster's key from FILE ($BLINK_KEY)\n"
+"  -w HOSTS              run on node[01-16],10.0.0.[1-4]:7300,^file (the file\n"
+"                        $WCOLL)\n"
+"  -x HOSTS              leave these hosts out\n"
+"  --timeout=SECONDS     kill the command after this time (never)\n"
+"  --lease=SECONDS       let daemons kill it when they have received nothing\n"
+"                        from blinksh for so long (10)\n"
+"  --lost-after=SECONDS  give a node up that has not replied for so long (3)\n"
+"  --kill-on-fail        kill it on all nodes when it fails on one (default)\n"
+"  --keep-going          let it go on when it fails on another node\n"
+"  -N                    print output without labels\n"
+"  -b                    print equal output once, under its hosts\n"
+"  --json                print all as one JSON document\n"
+"  --repeat=N            run it N times, one after the other (1)\n"
+"  --interval=SECONDS    wait so long between two runs (0)\n"
+"  -q, --quiet           print no line of times\n"
+"  -v, --verbose         print the job's id before it starts\n"
+"  -h, --help            print this text\n"
+"  -V, --version         print the version\n"
 "\n"
 "Statuses: 0 done; the command's; 128 + its signal; 124 timeout; 125 refused;\n"
 "127 lost; the worst of all nodes wins.  If nothing was started: 2 usage, 3\n"
@@ -102,18 +102,18 @@ static const struct options_entry entries[] = {
 	{ OPTION_KEY, "key", 0, OPTIONS_FILE, "FILE" }, /* before 0.1.0 */
 	{ OPTION_HOSTS, NULL, 'w', OPTIONS_VALUES, "HOSTS" },
 	{ OPTION_EXCLUDE, NULL, 'x', OPTIONS_VALUES, "HOSTS" },
-	{ OPTION_TIMEOUT, "timeout", 0, OPTIONS_VALUE, "S" },
-	{ OPTION_LEASE, "lease", 0, OPTIONS_VALUE, "S" },
-	{ OPTION_LOST_AFTER, "lost-after", 0, OPTIONS_VALUE, "S" },
+	{ OPTION_TIMEOUT, "timeout", 0, OPTIONS_VALUE, "SECONDS" },
+	{ OPTION_LEASE, "lease", 0, OPTIONS_VALUE, "SECONDS" },
+	{ OPTION_LOST_AFTER, "lost-after", 0, OPTIONS_VALUE, "SECONDS" },
 	{ OPTION_KILL_ON_FAIL, "kill-on-fail", 0, OPTIONS_FLAG, NULL },
 	{ OPTION_KEEP_GOING, "keep-going", 0, OPTIONS_FLAG, NULL },
 	{ OPTION_PLAIN, NULL, 'N', OPTIONS_FLAG, NULL },
 	{ OPTION_GATHERED, NULL, 'b', OPTIONS_FLAG, NULL },
 	{ OPTION_JSON, "json", 0, OPTIONS_FLAG, NULL },
 	{ OPTION_REPEAT, "repeat", 0, OPTIONS_VALUE, "N" },
-	{ OPTION_INTERVAL, "interval", 0, OPTIONS_VALUE, "S" },
-	{ OPTION_QUIET, NULL, 'q', OPTIONS_FLAG, NULL },
-	{ OPTION_VERBOSE, NULL, 'v', OPTIONS_FLAG, NULL },
+	{ OPTION_INTERVAL, "interval", 0, OPTIONS_VALUE, "SECONDS" },
+	{ OPTION_QUIET, "quiet", 'q', OPTIONS_FLAG, NULL },
+	{ OPTION_VERBOSE, "verbose", 'v', OPTIONS_FLAG, NULL },
 	OPTIONS_COMMON,
 };
 

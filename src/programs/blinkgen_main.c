@@ -73,13 +73,13 @@ static const char help[] =
 "If FILE is -, write them to standard output.\n"
 "If FILE is /dev/null, generate them and write nothing.\n"
 "\n"
-"  -a           make ascii records, not binary ones\n"
-"  -s           skew the keys\n"
-"  -c           print the checksum on stderr\n"
-"  -b START     begin with this record, below 2^128 (0)\n"
-"  -t THREADS   use this number of threads (one for each CPU)\n"
-"  -h, --help     print this text\n"
-"  -V, --version  print the version\n"
+"  -a                 make ascii records, not binary ones\n"
+"  -s                 skew the keys\n"
+"  -c                 print the checksum on stderr\n"
+"  -b START           begin with this record, below 2^128 (0)\n"
+"  -t, --threads=N    use N threads (one for each CPU)\n"
+"  -h, --help         print this text\n"
+"  -V, --version      print the version\n"
 "\n"
 "Statuses: 0 done, 2 usage, 3 output file, 5 memory or threads.\n"
 "See blinkgen(1).\n";
@@ -438,7 +438,7 @@ static const struct options_entry entries[] = {
 	{ 's', NULL, 's', OPTIONS_FLAG, NULL },
 	{ 'c', NULL, 'c', OPTIONS_FLAG, NULL },
 	{ 'b', NULL, 'b', OPTIONS_VALUE, "START" },
-	{ 't', NULL, 't', OPTIONS_VALUE, "THREADS" },
+	{ 't', "threads", 't', OPTIONS_VALUE, "N" },
 	OPTIONS_COMMON,
 };
 

@@ -66,7 +66,8 @@ static const char help[] =
 "  --bytes=SIZE      send SIZE bytes to each (64M; 0: round trips only)\n"
 "  --payload=BYTES   send BYTES in each round trip (64)\n"
 "  --port=P          give rank 0 port P, and rank R port P + R (32000)\n"
-"  --deadline=S      fail when a rank is silent for longer (5)\n"
+"  --deadline=SECONDS\n"
+"                    fail when a rank is silent for longer (5)\n"
 "  --nodes=HOSTS --rank=R --key-file=FILE --job=NAME\n"
 "                    take these as blinksort does\n"
 "noise: measure how much of each CPU other threads and the host take\n"
@@ -161,7 +162,7 @@ static const struct options_entry spawn_entries[] = { ROUNDS_ENTRY,
 static const struct options_entry network_entries[] = {
 	{ OPTION_PAYLOAD, "payload", 0, OPTIONS_VALUE, "BYTES" },
 	{ OPTION_PORT, "port", 0, OPTIONS_VALUE, "P" },
-	{ OPTION_DEADLINE, "deadline", 0, OPTIONS_VALUE, "S" },
+	{ OPTION_DEADLINE, "deadline", 0, OPTIONS_VALUE, "SECONDS" },
 	{ OPTION_NODES, "nodes", 0, OPTIONS_VALUE, "HOSTS" },
 	{ OPTION_RANK, "rank", 0, OPTIONS_VALUE, "R" },
 	{ OPTION_KEY_FILE, "key-file", 0, OPTIONS_FILE, "FILE" },

@@ -50,12 +50,12 @@ static const char help[] =
 "      --against=INPUT       fail unless this file has as many records, and the\n"
 "                            same checksum; with several of them: all together\n"
 "\n"
-"  -q                        print errors only\n"
-"  -o SUMMARY                write a summary of 280 bytes to this file, which\n"
+"  -q, --quiet               print errors only\n"
+"  -o FILE                   write a summary of 280 bytes to this file, which\n"
 "                            must be new, empty or another summary\n"
 "  -s                        read summaries instead of records, in the order of\n"
 "                            their parts\n"
-"  -t THREADS                use this number of threads (one for each CPU)\n"
+"  -t, --threads=N           use N threads (one for each CPU)\n"
 "  -h, --help                print this text\n"
 "  -V, --version             print the version\n"
 "\n"
@@ -375,10 +375,10 @@ static const struct options_entry entries[] = {
 	{ OPTION_REVERSE, "reverse", 'r', OPTIONS_FLAG, NULL },
 	{ OPTION_UNIQUE, "unique", 'u', OPTIONS_FLAG, NULL },
 	{ OPTION_AGAINST, "against", 0, OPTIONS_FILES, "INPUT" },
-	{ OPTION_QUIET, NULL, 'q', OPTIONS_FLAG, NULL },
+	{ OPTION_QUIET, "quiet", 'q', OPTIONS_FLAG, NULL },
 	{ OPTION_OF_SUMMARIES, NULL, 's', OPTIONS_FLAG, NULL },
-	{ OPTION_SUMMARY, NULL, 'o', OPTIONS_FILE, "SUMMARY" },
-	{ OPTION_THREADS, NULL, 't', OPTIONS_VALUE, "THREADS" },
+	{ OPTION_SUMMARY, NULL, 'o', OPTIONS_FILE, "FILE" },
+	{ OPTION_THREADS, "threads", 't', OPTIONS_VALUE, "N" },
 	OPTIONS_COMMON,
 };
 

@@ -130,7 +130,7 @@ case_options()
 	expect_all 'blinksort --spl' --splitters=
 	# Without a value, or with one that is a word of its own
 	expect_all 'blinksort --js' --json
-	expect_all 'blinktune --sta' --state
+	expect_all 'blinktune --sta' --state=
 	expect_all 'blinksort --hel' --help --help=
 	# Also where it lies, and of another name
 	expect_all "$BIN/blinksort --spl" --splitters=

@@ -49,16 +49,16 @@ case_missing_value()
 	refused "--trace: FILE is missing" blinksort in -o out --trace
 	refused "--key: OFFSET:LENGTH is missing" blinksort in -o out --key
 	refused "-b: START is missing" blinkgen 10 out -b
-	refused "-t: THREADS is missing" blinkgen -at
-	refused "-o: SUMMARY is missing" blinkval in -o
-	refused "-t: THREADS is missing" blinkval -qt
+	refused "-t: N is missing" blinkgen -at
+	refused "-o: FILE is missing" blinkval in -o
+	refused "-t: N is missing" blinkval -qt
 	refused "--against: INPUT is missing" blinkval in --against
 	refused "--key: OFFSET:LENGTH is missing" blinkval in --key
 	refused "--area: SIZE is missing" blinkprobe memory --area
 	refused "--rounds: N is missing" blinkprobe spawn --rounds
 	refused "--rank: R is missing" blinkprobe network --rank
 	refused "--key-file: FILE is missing" blinkd --key-file
-	refused "--allow: FOLDER is missing" blinkd --allow
+	refused "--allow: DIR is missing" blinkd --allow
 	refused "-w: HOSTS is missing" blinksh -w
 	refused "-x: HOSTS is missing" blinksh -x
 	refused "-x: HOSTS is missing" blinksh -w 127.0.0.2 -x
@@ -80,12 +80,12 @@ case_empty_value()
 	refused "--gather: FILE is empty" blinksort in --gather= --cluster
 	refused "--job: NAME is empty" blinksort in -o out --cluster --job=
 	refused "-b: START is empty" blinkgen -b "" 10 out
-	refused "-o: SUMMARY is empty" blinkval -o "" in
+	refused "-o: FILE is empty" blinkval -o "" in
 	refused "--against: INPUT is empty" blinkval --against= in
 	refused "--pattern: KIND is empty" blinkprobe memory --pattern=
 	refused "--listen: ADDRESS:PORT is empty" blinkd --listen=
 	refused "-w: HOSTS is empty" blinksh -w "" -- /bin/true
-	refused "--timeout: S is empty" blinksh --timeout= -- /bin/true
+	refused "--timeout: SECONDS is empty" blinksh --timeout= -- /bin/true
 }
 
 # A name is given in full; what an abbreviation would have been is named.
@@ -405,13 +405,13 @@ of this name" blinksort - -o out --nodes=localhost --rank=0
 	refused "-: is no stream here: name a regular file, or ./- for a file \
 of this name" blinksort in -o - --nodes=localhost --rank=0
 	refused "-: given twice: standard input can be read once" blinkval - -
-	refused "-o: $stream: SUMMARY is a regular file; write ./- if that is \
+	refused "-o: $stream: FILE is a regular file; write ./- if that is \
 its name" blinkval -o - in
 	refused "-o: FILE is '--sync', which looks like an option; write \
 ./--sync if that is its name" blinksort in -o --sync
 	refused "--against: $stream: INPUT is a regular file; write ./- if \
 that is its name" blinkval in --against -
-	refused "-o: SUMMARY is '-q', which looks like an option; write ./-q if \
+	refused "-o: FILE is '-q', which looks like an option; write ./-q if \
 that is its name" blinkval -o -q in
 	refused "'': a file's name is empty" blinksort "" -o out
 	refused "'': a file's name is empty" blinkgen 10 ""

@@ -529,7 +529,7 @@ case_usage()
 	expect_refused 2 -q
 	expect_refused 2 -i f
 	expect_refused 2 -qi f
-	expect_refused 2 --quiet f
+	expect_refused 2 --quietly f
 	expect_refused 2 -o
 	expect_refused 2 -o -q f
 	expect_refused 2 -osummary -ob f

@@ -22,14 +22,14 @@ LASTING = ("scenarios", "trials", "sweep", "hosts", "work", "input_device",
 # Those that a session takes from the record unless it is given others.
 REPLACEABLE = ("key_file", "meter", "noise_limit", "noise_wait")
 USAGE_TEXT = """\
-Usage: blinktrial --scenario=S[,S...] --trials=N --out=DIR [OPTION]...
+Usage: blinktrial --scenario=NAME,... --trials=N --out=DIR [OPTION]...
        blinktrial --resume --out=DIR [OPTION]...
        blinktrial characterise --out=DIR [-w HOSTS] [--key-file=FILE]
                   [--work=DIR] [--file=FILE]... [--write] [--quick]
        blinktrial validate DIR
 Time blinksort repeatedly, in a random order, and record each trial.
 
-  --scenario=S[,S...]  run under these conditions: pagecache, cache, platter,
+  --scenario=NAME,...  run under these conditions: pagecache, cache, platter,
                        beyond-memory
   --trials=N           run N trials of each configuration in each scenario
   --out=DIR            put the record into DIR, a new or empty folder
@@ -60,7 +60,8 @@ Time blinksort repeatedly, in a random order, and record each trial.
                        before each block, wait until no CPU loses more than
                        PERCENT of its time to others, then label the block, or
                        refuse it and end
-  --noise-wait=S       wait for at most S seconds (60)
+  --noise-wait=SECONDS
+                       wait no longer for that (60)
   --unverified         run even if a condition can't be verified
   --keep               keep the files that were sorted
   --quiet              print errors only
