@@ -32,6 +32,17 @@ case_width()
 	done
 }
 
+# A longer page is not read in one sitting: it is two pages.
+case_words()
+{
+	local page words
+
+	for page in "${PAGES[@]}"; do
+		words=$(mandoc -Tascii "$page" | sed 's/.\x08//g' | wc -w)
+		[ "$words" -le 4000 ] || fail "${page##*/}: $words words"
+	done
+}
+
 case_warnings()
 {
 	mandoc -T lint -W warning "${PAGES[@]}" >said 2>&1 ||
@@ -61,6 +72,7 @@ case_see_also_both_ways()
 }
 
 check width case_width
+check words case_words
 check see_also_both_ways case_see_also_both_ways
 check warnings case_warnings
 check joined_lines_are_found case_joined_lines_are_found
