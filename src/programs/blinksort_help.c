@@ -162,16 +162,32 @@ int blinksort_help(struct options_reader *reader, struct failure *failure)
 	return 0;
 }
 
+#define NO_TEXT "keys are bytes or binary numbers, not text; see --key"
+
 const struct options_hint blinksort_hints[BLINKSORT_HINTS] = {
 	{ "check", 'c', "use blinkval, which checks files; see blinkval(1)" },
+	{ NULL, 'C', "use blinkval -q, which checks files; see blinkval(1)" },
 	{ "merge", 'm',
-	  "name the sorted files as inputs, and they are sorted" },
+	  "all inputs are sorted into one: merging needs no option" },
 	{ NULL, 'k', "use --key=OFFSET:LENGTH or --key=OFFSET:TYPE, in bytes" },
 	{ "field-separator", 't',
 	  "records have no fields; --key counts bytes" },
-	{ "numeric-sort", 'n', "use a key of a type, such as --key=0:u64" },
-	{ "general-numeric-sort", 'g', "use a key such as --key=0:f64" },
+	{ "numeric-sort", 'n',
+	  "use --key=0:u64 and such: a binary number, not one of digits" },
+	{ "general-numeric-sort", 'g',
+	  "use --key=0:f64 and such: a binary number, not one of digits" },
+	{ "ignore-leading-blanks", 'b', NO_TEXT },
+	{ "dictionary-order", 'd', NO_TEXT },
+	{ "ignore-case", 'f', NO_TEXT },
+	{ "ignore-nonprinting", 'i', NO_TEXT },
+	{ "month-sort", 'M', NO_TEXT },
+	{ "human-numeric-sort", 0, NO_TEXT },
+	{ "version-sort", 0, NO_TEXT },
+	{ "sort", 0, NO_TEXT },
 	{ "random-sort", 'R', "records are not shuffled" },
 	{ "zero-terminated", 'z',
 	  "records have a size, no end: --record-size" },
+	{ "compress-program", 0, "use --compress=lz4 or --compress=zstd" },
+	{ "files0-from", 0, "name the files as INPUT" },
+	{ "debug", 0, "use --explain" },
 };

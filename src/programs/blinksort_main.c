@@ -289,7 +289,8 @@ static int set_files(struct options *options, struct failure *failure)
 
 	if (ret == 0 && config->output_count == 0)
 		ret = failure_set(failure, EXIT_USAGE, "-o", 0,
-				  "is missing; see blinksort --help");
+				  "is missing ('-o -' is standard output); see "
+				  "blinksort --help");
 	if (ret == 0)
 		ret = stream_options_complete(&options->streams, config,
 					      options->cluster.is_cluster,

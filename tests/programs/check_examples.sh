@@ -67,6 +67,8 @@ prepare()
 		cp -R record baseline ;;
 	blinksort)
 		make_inputs
+		"$BIN/blinkgen" -a 1000 sample
+		{ head -c 128 /dev/zero; cat sample; } >with.header
 		mkdir disk1 disk2
 		"$BIN/blinkgen" -a 1000 disk1/in
 		"$BIN/blinkgen" -a -b1000 1000 disk2/in ;;

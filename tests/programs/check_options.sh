@@ -230,19 +230,47 @@ case_twice_allowed()
 		blinkd --allow /bin --allow=/usr/bin --key-file=k
 }
 
+# What hands give blinksort that are used to sort(1): what to do instead
+case_of_sort()
+{
+	local option text="keys are bytes or binary numbers, not text; see --key"
+
+	records in
+	refused "-m: all inputs are sorted into one: merging needs no option" \
+		blinksort -m in -o out
+	refused "--merge: all inputs are sorted into one: merging needs no option" \
+		blinksort --merge in -o out
+	refused "-c: use blinkval, which checks files; see blinkval(1)" \
+		blinksort -c in
+	refused "-C: use blinkval -q, which checks files; see blinkval(1)" \
+		blinksort -C in
+	refused "-k: use --key=OFFSET:LENGTH or --key=OFFSET:TYPE, in bytes" \
+		blinksort -rk1,10 in -o out
+	refused "-t: records have no fields; --key counts bytes" \
+		blinksort -t, -k2 in -o out
+	refused "-n: use --key=0:u64 and such: a binary number, not one of digits" \
+		blinksort -sn in -o out
+	refused "-g: use --key=0:f64 and such: a binary number, not one of digits" \
+		blinksort -g in -o out
+	for option in -b -d -f -i -M --ignore-case --month-sort --version-sort \
+		--human-numeric-sort --sort=version; do
+		refused "${option%%=*}: $text" blinksort "$option" in -o out
+	done
+	refused "--compress-program: use --compress=lz4 or --compress=zstd" \
+		blinksort --compress-program=gzip in -o out
+	refused "--files0-from: name the files as INPUT" \
+		blinksort --files0-from=in -o out
+	refused "--debug: use --explain" blinksort --debug in -o out
+	expect_folder . in
+	expect_status 0 "$BIN/blinksort" -s --parallel=1 --buffer-size=500MB in \
+		-o out
+}
+
 case_values()
 {
 	records in
 	refused "--key=5: not of the form OFFSET:LENGTH or OFFSET:TYPE" \
 		blinksort in -o out --key 5
-	refused "-c: use blinkval, which checks files; see blinkval(1)" \
-		blinksort -c in
-	refused "--merge: name the sorted files as inputs, and they are sorted" \
-		blinksort --merge in -o out
-	refused "-k: use --key=OFFSET:LENGTH or --key=OFFSET:TYPE, in bytes" \
-		blinksort -rk1,10 in -o out
-	refused "-n: use a key of a type, such as --key=0:u64" \
-		blinksort -sn in -o out
 	refused "--key=x:5: the offset is not a number from 0 to 16777215" \
 		blinksort in -o out --key=x:5
 	refused "--key=:u8: the offset is not a number from 0 to 16777215" \
@@ -351,7 +379,8 @@ case_operands()
 		blinksort
 	refused "INPUT: is missing ('-' is standard input); see blinksort --help" \
 		blinksort -o out
-	refused "-o: is missing; see blinksort --help" blinksort in
+	refused "-o: is missing ('-o -' is standard output); see blinksort --help" \
+		blinksort in
 	refused "--rank: needs --nodes, which lists the hosts of all ranks" \
 		blinksort in -o out --rank=0
 	refused "--suppose: only with --explain" blinksort --suppose=2:3
@@ -559,6 +588,7 @@ check flag_with_value case_flag_with_value
 check twice case_twice
 check older_spelling case_older_spelling
 check twice_allowed case_twice_allowed
+check of_sort case_of_sort
 check values case_values
 check operands case_operands
 check dash case_dash
