@@ -385,7 +385,8 @@ static int run_command(struct client *client, const struct options *options,
 
 	if (options->words[0][0] != '/')
 		return usage_failed(failure, options->words[0],
-				    "not an absolute path");
+				    "not an absolute path, such as /bin/true: "
+				    "no PATH is searched");
 	ret = launch_init(&launch, client, &launch_options, failure);
 	if (ret < 0)
 		goto out;

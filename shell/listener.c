@@ -47,5 +47,13 @@ int listener_open(struct address *address, struct failure *failure)
 	if (error == 0)
 		return fd;
 	close(fd);
+	if (error == EADDRINUSE)
+		return failure_set(failure, EXIT_PEER, "--listen", 0,
+				   "%s: another program, maybe blinkd, listens "
+				   "there",
+				   text);
+	if (error == EADDRNOTAVAIL)
+		return failure_set(failure, EXIT_PEER, "--listen", 0,
+				   "%s: not an address of this machine", text);
 	return failure_set(failure, EXIT_PEER, "--listen", error, "%s", text);
 }

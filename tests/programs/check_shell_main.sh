@@ -356,6 +356,21 @@ case_key_file()
 	expect_status 2 env -u BLINK_KEY "$BIN/blinksh" -- /bin/true 2>err
 }
 
+# daemon_refused ADDRESS WHY: status 4, and this line
+daemon_refused()
+{
+	expect_status 4 timeout 120 "$BIN/blinkd" --listen="$1" --foreground \
+		2>err
+	echo "blinkd: --listen: $1: $2" | expect_same - err || fail "$(cat err)"
+}
+
+case_listen()
+{
+	daemon_refused "127.0.0.2:$PORT" \
+		'another program, maybe blinkd, listens there'
+	daemon_refused 192.0.2.1:7300 'not an address of this machine'
+}
+
 case_usage()
 {
 	local line
@@ -379,6 +394,9 @@ cancel 12
 LINES
 	sh_run -- /bin/echo "$(printf '%01200d' 0)"
 	[ "$status" = 2 ]
+	sh_run -- true
+	echo 'blinksh: true: not an absolute path, such as /bin/true: no PATH is searched' |
+		expect_same - err
 	sh_run --help
 	[ "$status" = 0 ]
 	expect_match '^Usage: blinksh' out
