@@ -548,7 +548,9 @@ case_knob_without_value()
 	expect_one_error 3 tune apply swappiness
 	expect_match "is a knob, and needs a value: swappiness=VALUE" err
 	expect_one_error 3 tune plan no-such
-	expect_match 'no such file' err
+	expect_match 'no such file: .*; see blinktune list$' err
+	expect_one_error 2 tune plan
+	expect_match '^blinktune: plan: takes one PROFILE; see blinktune list$' err
 }
 
 # --- journals ----------------------------------------------------------------

@@ -62,6 +62,10 @@ class Options(unittest.TestCase):
     def test_names_are_whole(self):
         self.assertIn("--rec=5", self.refused([*GOOD, "--rec=5"]))
 
+    def test_parameters_are_for_sweeps(self):
+        self.assertEqual("--threads=2: is for a sweep, as sort.threads; see "
+                         "--sweep", self.refused([*GOOD, "--threads=2"]))
+
     def test_command_asks_for_the_same(self):
         given = options.complete(options.parse([
             *GOOD, "-w", "n[1-3]", "--key-file=k", "--ascii", "--sweep=s",

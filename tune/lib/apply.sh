@@ -343,7 +343,7 @@ apply_main()
 		esac
 		shift
 	done
-	[[ ${#profiles[@]} == 1 ]] || misuse 'apply: one PROFILE, please'
+	[[ ${#profiles[@]} == 1 ]] || misuse 'apply: takes one PROFILE; see blinktune list'
 	number_is "$CONFIRM_WITHIN_S" 1 "$CONFIRM_WITHIN_MAX_S" ||
 		misuse "apply: --confirm-within: not a count of seconds:" \
 			"$CONFIRM_WITHIN_S"

@@ -168,7 +168,7 @@ cluster_apply()
 	for profile in "$@"; do
 		[[ $profile == -* ]] || break
 	done
-	[[ $profile ]] || misuse 'apply: one PROFILE, please'
+	[[ $profile ]] || misuse 'apply: takes one PROFILE; see blinktune list'
 	cluster_run prepare "$profile"
 	if cluster_failed; then
 		say 'not all nodes can: nothing is changed anywhere'

@@ -43,7 +43,7 @@ hold_apply()
 
 hold_main()
 {
-	[[ $# == 1 ]] || misuse 'hold: one PROFILE, please'
+	[[ $# == 1 ]] || misuse 'hold: takes one PROFILE; see blinktune list'
 	hold_apply "$1"
 	if [[ $JSON_WANTED ]]; then
 		report_results 0

@@ -104,7 +104,8 @@ profile_parse_file()
 {
 	local path=$1 depth=$2 line number=0
 
-	[[ -f $path ]] || die "profile '${path##*/}': no such file: $path"
+	[[ -f $path ]] || die \
+		"profile '${path##*/}': no such file: $path; see blinktune list"
 	[[ -r $path ]] || die "profile '${path##*/}': not readable: $path"
 	((depth <= PROFILE_DEPTH_MAX)) ||
 		die "$path: includes nested more than $PROFILE_DEPTH_MAX deep"

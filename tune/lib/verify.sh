@@ -20,7 +20,7 @@ verify_main()
 		PROFILE=$J_PROFILE
 		verify_journal || status=$?
 	else
-		[[ $# == 0 ]] || misuse 'verify: one PROFILE, please'
+		[[ $# == 0 ]] || misuse 'verify: takes one PROFILE; see blinktune list'
 		misuse 'verify: no profile is active, and none is named'
 	fi
 	verify_strays || status=$?

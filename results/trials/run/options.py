@@ -5,6 +5,7 @@ import os
 import re
 
 from trials.base.failure import USAGE, Failure
+from trials.record.sweep import SORT_OPTIONS
 from trials.run.noise import Limit
 
 # Where sweeps lie that come with the program.
@@ -87,7 +88,10 @@ class Parser(argparse.ArgumentParser):
     def error(self, message):
         kind, _, rest = message.partition(": ")
         if kind == "unrecognized arguments":
-            raise Failure(rest, "no such option; see --help", USAGE)
+            name = rest.partition("=")[0].removeprefix("--")
+            instead = f"is for a sweep, as sort.{name}; see --sweep"
+            raise Failure(rest, instead if name in SORT_OPTIONS
+                          else "no such option; see --help", USAGE)
         # "argument --key-file/--key"
         name = kind.removeprefix("argument ").partition("/")[0]
         raise Failure(name, rest, USAGE)
