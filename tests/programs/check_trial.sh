@@ -308,14 +308,16 @@ case_usage()
 	expect_refused 2 "--records: '1e6' is not" "${a[@]}" $o --records=1e6
 	expect_refused 2 "--order: 'by-name' is not" "${a[@]}" $o \
 		--order=by-name
-	expect_refused 2 "--cache-bytes: '64MB' is not" "${a[@]}" $o \
-		--cache-bytes=64MB
+	expect_refused 2 "--cache-bytes: '64Mb' is not" "${a[@]}" $o \
+		--cache-bytes=64Mb
 	expect_refused 2 '--flush: no such option; see --help' "${a[@]}" $o --flush
 	expect_refused 2 'more: no such option; see --help' "${a[@]}" $o more
 	expect_refused 3 '.*sweep: No such file' "${a[@]}" $o --sweep=sweep
 	expect_refused 3 '.*record.*: No such file' $o --resume
 	expect_status 2 "$TRIAL" validate 2>err
 	expect_one_line err
+	"$TRIAL" characterise --help | expect_same - help
+	"$TRIAL" validate -h | expect_same - help
 	expect_trial 0 --help
 	expect_match '^Usage: blinktrial' out
 	expect_trial 0 --version

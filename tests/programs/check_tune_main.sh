@@ -49,6 +49,10 @@ case_plan()
 	"${TUNE[@]}" -v plan "$ALL" >out
 	expect_match '^turbo: .*' out
 	expect_match '\(unsupported: ' out
+	tune -v plan reference >out
+	grep -o -E '\((supported|already|denied|unsupported)' out | uniq >order
+	[ "$(tail -n 1 order)" = '(unsupported' ]
+	[ "$(grep -c unsupported order)" = 1 ] || fail "$(cat out)"
 	tune -v plan swappiness=60,numa-balancing=0 >out
 	expect_match '^swappiness: 60 .*\(already\)' out
 	expect_match '^numa-balancing: 1 -> 0 .*\(supported\)' out

@@ -34,11 +34,12 @@ class Options(unittest.TestCase):
         for text in ("0", "-1", "1e3", "", " 1", "1.0", "\u0661", "9" * 19):
             self.assertIn("--trials: ", self.refused(
                 [*GOOD, f"--trials={text}"]))
-        for text in ("0", "M", "1MB", "1 M", "-1"):
+        for text in ("0", "M", "1Mb", "1B", "1 M", "-1"):
             self.assertIn("--cache-bytes: ", self.refused(
                 [*GOOD, f"--cache-bytes={text}"]))
-        found = options.parse([*GOOD, "--cache-bytes=64M"])
-        self.assertEqual(found.cache_bytes, 64 << 20)
+        for text in ("64M", "64m", "64MB", "64MiB", "67108864"):
+            found = options.parse([*GOOD, f"--cache-bytes={text}"])
+            self.assertEqual(found.cache_bytes, 64 << 20)
 
     def test_nothing_given(self):
         """"--out=$DIR" of a variable that is not set"""

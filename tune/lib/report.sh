@@ -14,7 +14,7 @@
 #
 # The plan's have no such word, but say in parentheses how it stands, and below
 # it why the profile wants it.  Those that apply would leave as they are have no
-# line, except with -v:
+# line, except with -v; those that this machine lacks come last:
 #
 #   turbo: ? -> on  (unsupported: neither intel_pstate/no_turbo nor cpufreq/boost)
 #       because what is measured is speed
@@ -219,10 +219,17 @@ report_plan()
 		report_plan_json
 		return
 	fi
-	local i note
+	local i note here=() missing=()
 	local -A counts=()
 
 	for i in "${!E_KNOB[@]}"; do
+		if [[ ${E_SUPPORT[i]} == unsupported ]]; then
+			missing+=("$i")
+		else
+			here+=("$i")
+		fi
+	done
+	for i in "${here[@]}" "${missing[@]}"; do
 		note=
 		[[ $QUIET ]] || note=${LINE_BECAUSE[${E_LINE[i]}]}
 		report_plan_text "$i"

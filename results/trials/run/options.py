@@ -108,11 +108,11 @@ def whole_number(least: int, most: int):
 
 
 def size(text: str) -> int:
-    """64M as bytes."""
-    found = re.fullmatch("([0-9]{1,15})([KMGT]?)", text)
+    """64M as bytes, in the forms that the C programs take."""
+    found = re.fullmatch("([0-9]{1,15})(?:([KMGTkmgt])(?:i?B)?)?", text)
     if not found or int(found[1]) == 0:
         raise argparse.ArgumentTypeError(f"'{text}' is not a size such as 64M")
-    return int(found[1]) << UNITS[found[2]]
+    return int(found[1]) << UNITS[(found[2] or "").upper()]
 
 
 def noise_limit(text: str) -> Limit:
