@@ -33,7 +33,8 @@
 /* clang-format off */
 static const char help[] =
 "Usage: blinkd --key-file=FILE --listen=ADDRESS:PORT [OPTION]...\n"
-"Run commands for blinksh, if the client has the cluster's key.\n"
+"Run commands for blinksh, if the client has the cluster's key.  SIGTERM stops\n"
+"the daemon and its jobs.\n"
 "\n"
 "  --key-file=FILE    read the key, which 'blinksh keygen' makes, from a\n"
 "                     file or a descriptor, fd:N ($BLINK_KEY)\n"

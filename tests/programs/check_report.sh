@@ -153,7 +153,7 @@ case_output_keeps_its_permissions()
 	chmod 600 out
 	"$REPORT" -o out "$RECORD"
 	expect_mode 600 out
-	(umask 027 && "$REPORT" -o new "$RECORD")
+	(umask 027 && "$REPORT" --output=new "$RECORD")
 	expect_mode 640 new
 	[ "$UID" = 0 ] || return 0
 	chown 65533:65532 out
