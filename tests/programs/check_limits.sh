@@ -407,6 +407,7 @@ check_able mount explain case_explain
 if [ -n "$SANITIZED" ]; then
 	skip without_proc "sanitizers read /proc"
 else
-	check_able mount without_proc case_without_proc
+	# unshare makes mounts private, and can only where / is a mount point.
+	check_able mount,mount_apart without_proc case_without_proc
 fi
 finish
