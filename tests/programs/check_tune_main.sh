@@ -875,10 +875,18 @@ case_usage()
 	expect_one_error 3 "$BLINKTUNE" --root none --state s plan swappiness=1
 	expect_one_error 2 tune plan
 	expect_one_error 2 tune plan a b
+	expect_match ': plan: takes one PROFILE; see blinktune list$' err
+	for verb in plan apply verify hold prepare; do
+		expect_one_error 2 tune "$verb" --frob
+		expect_match ": $verb: --frob: no such option; see --help\$" err
+	done
 	expect_one_error 2 tune apply --confirm-within=x swappiness=1
 	expect_one_error 2 tune apply --frob swappiness=1
 	expect_one_error 2 tune revert --frob
 	expect_one_error 2 tune explain nothing
+	expect_match ": explain: 'nothing': no such knob; see blinktune list\$" err
+	expect_one_error 2 tune status now
+	expect_match ': status: now: no argument is expected$' err
 	expect_one_error 2 tune verify
 	"$BLINKTUNE" list >out
 	expect_match '^  swappiness  ' out

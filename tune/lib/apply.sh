@@ -338,12 +338,12 @@ apply_main()
 			CONFIRM_WITHIN_S=$2
 			shift
 			;;
-		-*) misuse "apply: no option $1" ;;
+		-*) misuse "apply: $1: no such option; see --help" ;;
 		*) profiles+=("$1") ;;
 		esac
 		shift
 	done
-	[[ ${#profiles[@]} == 1 ]] || misuse 'apply: takes one PROFILE; see blinktune list'
+	one_profile apply "${profiles[@]}"
 	number_is "$CONFIRM_WITHIN_S" 1 "$CONFIRM_WITHIN_MAX_S" ||
 		misuse "apply: --confirm-within: not a count of seconds:" \
 			"$CONFIRM_WITHIN_S"

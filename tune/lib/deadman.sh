@@ -75,7 +75,7 @@ confirm_main()
 {
 	local i left='' undone=''
 
-	[[ $# == 0 ]] || misuse "confirm: $1: no argument is known"
+	[[ $# == 0 ]] || misuse "confirm: $1: no argument is expected"
 	[[ ! -e $STATE && ! -L $STATE ]] || journal_lock
 	if ! journal_read; then
 		report_confirmed 'nothing to confirm'

@@ -28,7 +28,7 @@ disks_main()
 
 	case $verb in
 	plan | make) ;;
-	*) misuse "disks: plan or make, not '$verb'" ;;
+	*) misuse "disks: takes plan or make, not '$verb'" ;;
 	esac
 	shift
 	disks_options "$@"

@@ -11,7 +11,7 @@ export_main()
 	local file=''
 
 	[[ ${1:-} == --tuned && $# -ge 2 && $# -le 3 ]] ||
-		misuse 'export: --tuned PROFILE [DIR], please'
+		misuse 'export: takes --tuned PROFILE [DIR]'
 	profile_load "$2"
 	export_text
 	if [[ ! ${3:-} ]]; then

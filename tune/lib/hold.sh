@@ -43,7 +43,7 @@ hold_apply()
 
 hold_main()
 {
-	[[ $# == 1 ]] || misuse 'hold: takes one PROFILE; see blinktune list'
+	one_profile hold "$@"
 	hold_apply "$1"
 	if [[ $JSON_WANTED ]]; then
 		report_results 0
@@ -62,7 +62,7 @@ run_main()
 	local profile=${1:-}
 
 	[[ $profile && ${2:-} == -- && ${3:-} ]] ||
-		misuse 'run: PROFILE -- COMMAND [ARGUMENT...], please'
+		misuse 'run: takes PROFILE -- COMMAND [ARGUMENT...]'
 	shift 2
 	type -P -- "$1" >/dev/null || misuse "run: $1: no such command"
 	hold_apply "$profile"

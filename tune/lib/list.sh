@@ -6,7 +6,7 @@ list_main()
 {
 	local name
 
-	[[ $# == 0 ]] || misuse "list: $1: no argument is known"
+	[[ $# == 0 ]] || misuse "list: $1: no argument is expected"
 	knob_list
 	profile_list
 	if [[ $JSON_WANTED ]]; then
@@ -69,8 +69,8 @@ explain_main()
 {
 	local target
 
-	[[ $# == 1 ]] || misuse 'explain: one KNOB, please'
-	knob_load "$1" || misuse "explain: '$1': $WHY"
+	[[ $# == 1 ]] || misuse 'explain: takes one KNOB; see blinktune list'
+	knob_load "$1" || misuse "explain: '$1': $WHY; see blinktune list"
 	knob_explain "$1"
 	knob_traits "$1"
 	knob_targets "$1"

@@ -184,7 +184,7 @@ plan_lacks()
 
 plan_main()
 {
-	[[ $# == 1 ]] || misuse 'plan: takes one PROFILE; see blinktune list'
+	one_profile plan "$@"
 	FILE_EXACT=1
 	profile_load "$1"
 	plan_make

@@ -7,7 +7,7 @@ prepare_main()
 {
 	local status=0
 
-	[[ $# == 1 ]] || misuse 'prepare: takes one PROFILE; see blinktune list'
+	one_profile prepare "$@"
 	FILE_EXACT=1
 	profile_load "$1"
 	if journal_read && [[ $J_HASH != "$PROFILE_HASH" ]] &&

@@ -11,6 +11,7 @@ verify_main()
 	local status=0
 
 	if [[ $# == 1 ]]; then
+		one_profile verify "$1"
 		profile_load "$1"
 		plan_make
 		journal_clear
@@ -20,7 +21,7 @@ verify_main()
 		PROFILE=$J_PROFILE
 		verify_journal || status=$?
 	else
-		[[ $# == 0 ]] || misuse 'verify: takes one PROFILE; see blinktune list'
+		[[ $# == 0 ]] || one_profile verify "$@"
 		misuse 'verify: no profile is active, and none is named'
 	fi
 	verify_strays || status=$?
@@ -138,7 +139,7 @@ verify_print()
 
 status_main()
 {
-	[[ $# == 0 ]] || misuse "status: $1: no argument is known"
+	[[ $# == 0 ]] || misuse "status: $1: no argument is expected"
 	if ! journal_read; then
 		PROFILE=
 		verify_strays || true
