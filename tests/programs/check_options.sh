@@ -579,6 +579,23 @@ case_help_topics()
 	refused "--help: TOPIC is empty" blinksort --help=
 }
 
+# blinksort(1) names each option, and it or another page explains it.
+case_pages_have_all_options()
+{
+	local option pages=("$REPO"/src/programs/blinksort{.1,-cluster.7,-external.7})
+
+	"$BIN/blinksort" --help=all | sed -n 's/^ \+\(-.*\)/\1/p' |
+		sed 's/  .*//' | grep -o -E -e '(^|[ ,])-(-[a-z-]+|[A-Za-z])' |
+		tr -d ' ,' | sed 's/^-//' | sort -u >options
+	[ "$(wc -l <options)" -gt 40 ] || fail "few: $(cat options)"
+	while read -r option; do
+		grep -q -E -e "Fl $option( |,|\$)" "${pages[0]}" ||
+			fail "blinksort.1 does not name -$option"
+		grep -q -E -e "^\.It (.* )?Fl $option( |,|\$)" "${pages[@]}" ||
+			fail "no page explains -$option"
+	done <options
+}
+
 check missing_value case_missing_value
 check empty_value case_empty_value
 check abbreviations case_abbreviations
@@ -596,4 +613,5 @@ check summary_replaces_no_other case_summary_replaces_no_other
 check order case_order
 check help case_help
 check help_topics case_help_topics
+check pages_have_all_options case_pages_have_all_options
 finish
