@@ -96,7 +96,6 @@ static const char tuning[] =
 
 static const char cluster[] =
 "Sort over a cluster, as one of several ranks:\n"
-"\n"
 "      --cluster             take rank and hosts from blinkd, Slurm or MPI; in\n"
 "                            the names of files %r is the rank, %n how many ranks\n"
 "                            there are, %h the host's name and %% is %\n"
