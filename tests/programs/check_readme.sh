@@ -163,8 +163,9 @@ case_named_pages()
 # What is cited is the version that NEWS begins with.
 case_citation()
 {
-	sed -n 's/^Version \([0-9.]*\).*/version: \1/p' "$REPO/NEWS" |
-		head -n 1 >version
+	sed -n '/^Version /{s/^Version \([0-9.]*\).*/version: \1/p;q}' \
+		"$REPO/NEWS" >version
+	expect_one_line version
 	grep -q -x -F -f version "$REPO/CITATION.cff" ||
 		fail "CITATION.cff has no line $(cat version)"
 }

@@ -290,7 +290,7 @@ case_help()
 {
 	local option
 
-	expect_sorted --help
+	expect_sorted --help=all
 	for option in -o --record-size --key -r --reverse --unique \
 		--threads --memory --io --splitters --sync --checksum --json \
 		--trace --kernel --help --version; do
