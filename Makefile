@@ -217,9 +217,14 @@ PACKAGES := $(sort $(CHECK_PACKAGES) $(LINT_PACKAGES) $(FUZZ_PACKAGES) chromium 
 	debootstrap)
 
 # bench_cluster.py compares with the first four if they are installed,
-# bench_external.py with a program by the last two.
+# bench_external.py with a program by g++ and libstxxl-dev, bench_files.py by
+# libhwy-dev.
 BENCH_PACKAGES := mpich libmpich-dev openmpi-bin libopenmpi-dev \
-	g++ libstxxl-dev slurmctld slurmd slurm-client munge
+	g++ libstxxl-dev slurmctld slurmd slurm-client munge libhwy-dev python3-venv
+
+# bench_files.py and bench_external.py compare with these, which pip installs
+# into a folder of their own.
+BENCH_PYTHON_PACKAGES := numpy==2.4.6 polars==2.1.0 duckdb==2.0.1 pyarrow==26.0.1
 
 # check-vm and check-vm-unit need these; they fetch the kernel themselves.
 VM_PACKAGES := $(CHECK_PACKAGES) qemu-system-x86 cpio kmod mdadm dosfstools \
@@ -314,6 +319,7 @@ help: ## show this list
 # RELEASE=trixie  make check-fresh: on Debian 13 instead of Debian 12
 # WAYS=user       make check-fresh: run one way of tests/fresh.sh only
 # LABEL=TEXT      make bench: name the file in results/ bench-DATE-TEXT
+# RECORD=FOLDER   make bench: put the record into this folder, for blinkreport
 # AGAINST=FOLDER  make bench: compare with an older build's programs, there
 # BENCH_FULL=1    make bench: also sorts larger than memory, as root
 # FUZZ_SECONDS=20 make fuzz: run each target for this time
@@ -353,6 +359,8 @@ deps: ## install all Debian packages that these targets need
 .PHONY: bench-deps
 bench-deps: ## install what is compared with, two MPIs, and Slurm
 	$(call install,$(BENCH_PACKAGES))
+	/usr/bin/python3 -m venv $(BUILD)/peers
+	$(BUILD)/peers/bin/pip install --quiet $(BENCH_PYTHON_PACKAGES)
 
 # tests/fresh.sh asks for these lists.
 .PHONY: print-build-packages print-check-packages
@@ -433,7 +441,8 @@ demo-programs: all $(BUILD)/$(PROGRAM_VARIANT)/tests/bench/bench_spawn
 .PHONY: bench
 bench: all tests ## measure whole processes against cp and sort
 	BENCH_AGAINST='$(AGAINST)' \
-		tests/bench/bench_files.py $(if $(LABEL),--label '$(LABEL)')
+		tests/bench/bench_files.py $(if $(LABEL),--label '$(LABEL)') \
+		$(if $(RECORD),--record '$(RECORD)')
 	$(if $(filter 1,$(BENCH_FULL)),tests/bench/bench_external.py \
 		$(if $(LABEL),--label '$(LABEL)'))
 

@@ -40,7 +40,7 @@ ENVIRONMENT
   BENCH_ROUNDS           rounds (5)
   BENCH_ONLY             words; only rows whose name holds one of them; a word
                          with = before it is a row's whole name
-  BENCH_PYTHON           a Python that has duckdb (/usr/bin/python3)
+  BENCH_PYTHON           a Python that has duckdb (that of make bench-deps)
 
 All samples and a description of the machine go to
 results/bench-DATE-external-LABEL.json; to build/ instead when not all rows
@@ -48,7 +48,6 @@ were run, or in less than 5 rounds.
 """
 
 import contextlib
-import os
 import sys
 
 import external_bench
@@ -70,7 +69,6 @@ def read_config(parser, place):
         curve_least_bytes=whole("LEAST", 5 * 10**7),
         pipe_bytes_per_s=whole("PIPE", 2 * 10**8),
         disk_bytes_per_s=whole("DISK", 2 * 10**8),
-        python=os.environ.get("BENCH_PYTHON", "/usr/bin/python3"),
         place=place, inputs=Inputs(place.folder, size_bytes))
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Time blinksort, blinkgen and blinkval, file to file, whole processes.
 
-USAGE: tests/bench/bench_files.py [--label LABEL]        (make bench LABEL=...)
+USAGE: tests/bench/bench_files.py [--label LABEL] [--record FOLDER]
+                                         (make bench LABEL=... RECORD=...)
 
 What is compared runs alternately, A B A B ..., on the same input in the same
 run, since a shared machine drifts by more than what is to be seen; so the
@@ -17,6 +18,8 @@ SCENARIOS
   cached-*    input in the page cache, output left there; against cp and sort;
               with 10,000,000 records, after free memory was touched (see
               back_memory)
+  peers-*     against a C++ library, polars, DuckDB, GNU sort and cp, all of
+              them by turns; blinkreport draws it
   cold-*      the input's pages dropped before every run, and seen to be gone;
               against cp; what writes past the page cache (direct), or flushes
               (sync), against cp and sync(1)
@@ -40,12 +43,13 @@ ENVIRONMENT
   BENCH_AGAINST a folder with the programs of an older build: each scenario
                 compares ours with those, and with nothing else, and says
                 where an interval of the median ratio lies above 1.00
-  BENCH_PYTHON  a Python that has numpy, polars, duckdb and pyarrow
-                (/usr/bin/python3); what it has not is skipped
+  BENCH_PYTHON  a Python that has numpy, polars, duckdb and pyarrow (that of
+                make bench-deps); what it has not is skipped
 
 All samples and a description of the machine go to
 results/bench-DATE-LABEL.json; to build/ instead when not everything was run, or
-in 5 rounds or fewer.
+in 5 rounds or fewer; with --record to FOLDER/bench.json, which blinkreport can
+read if peers-* was run.
 """
 
 import argparse
@@ -64,7 +68,7 @@ from machine import describe_machine, describe_programs
 from places import PLACES
 from programs import (AGAINST, BUILD, ROOT, Failed, Skip, built, program,
                       quiet)
-from report import (HEADING, NAME_WIDTH, memory_row, record_results, row,
+from report import (HEADING, NAME_WIDTH, memory_row, record_results, rows,
                     slower_rows, summary)
 from scenarios import MEMORY_RUNS, contests, measure_memory
 
@@ -118,7 +122,7 @@ class Bench:
             shown["elapsed_ns"] = contestant.elapsed_ns
             shown["max_rss_kib"] = contestant.max_rss_kib
         self.record(place, name, {"rounds": self.rounds, **result},
-                    row(name, result))
+                    rows(name, contestants, result))
 
     @staticmethod
     def relative(word, place):
@@ -214,8 +218,16 @@ def main():
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--label", default="local", type=label_of,
                         help="names the machine or the occasion")
-    label = parser.parse_args().label
+    parser.add_argument("--record", metavar="FOLDER", type=Path,
+                        help="a folder for the record, as bench.json")
+    options = parser.parse_args()
+    label, record = options.label, options.record
     rounds = rounds_wanted(parser)
+    if record:
+        record.mkdir(parents=True, exist_ok=True)
+        record /= "bench.json"
+        if record.exists():
+            parser.error(f"--record: {record} is there already")
     # So that what was mounted is unmounted.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
 
@@ -246,7 +258,7 @@ def main():
     if AGAINST:
         print(slower_rows(bench.results))
     return record_results(bench, document, label,
-                          complete=not only and bench.rounds > 5)
+                          complete=not only and bench.rounds > 5, path=record)
 
 
 if __name__ == "__main__":

@@ -71,8 +71,8 @@ def twin(contestant):
 
 
 def duel(spawner, output, rounds, contestants):
-    """Run one or two alternately, in turn the one and the other first; the
-    outputs of the last round are checked."""
+    """Run them by turns, in one round from the first to the last, in the next
+    from the last to the first; the outputs of the last round are checked."""
     for number in range(rounds + 1):
         for contestant in contestants[::1 if number % 2 else -1]:
             contestant.run(spawner, output, counted=number > 0)

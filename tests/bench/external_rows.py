@@ -3,13 +3,13 @@
 import functools
 import json
 from dataclasses import dataclass
-from pathlib import Path
 
 import external_inputs
 from external_inputs import Kind, check_size, check_sorted
 from external_run import Contestant
 from files import check_copied, drop_cached
-from programs import ROOT, Skip, built, must_run, program, quiet, tool
+from programs import (PYTHON, ROOT, Skip, built, built_by_gxx, must_run,
+                      program, quiet, tool)
 from slow_disks import SlowDisks
 from trials.machine.memory_cgroup import KERNEL_BYTES
 
@@ -36,7 +36,6 @@ class Config:
     curve_least_bytes: int
     pipe_bytes_per_s: int
     disk_bytes_per_s: int  # of the fast one of two
-    python: str            # that has duckdb
     place: object
     inputs: object
     stack: object = None   # what a row has opened, closed behind it
@@ -107,29 +106,17 @@ def gnu_sort(config):
 
 
 def duckdb(config):
-    if quiet([config.python, "-c", "import duckdb"]) is None:
+    if quiet([PYTHON, "-c", "import duckdb"]) is None:
         raise Skip("this Python has no duckdb (BENCH_PYTHON)")
     source, output = config.inputs.get(ASCII), str(config.place.output)
     lines = config.inputs.size_bytes // ASCII.record_bytes
     return Contestant(
-        "DuckDB", [[[config.python, str(ROOT / "tests/bench/duckdb_lines.py"),
+        "DuckDB", [[[PYTHON, str(ROOT / "tests/bench/duckdb_lines.py"),
                      str(source), output, str(config.place.folder),
                      str(round(config.memory_bytes * DUCKDB_SHARE)), "2"]],
                    [[tool("sync"), output]]],
         config.memory_bytes, before=drop_cached(source),
         check=check_size(lines * (ASCII.record_bytes - 1)), peer=True)
-
-
-@functools.cache
-def stxxl_program(folder):
-    """Compiled here: the project itself needs neither C++ nor STXXL."""
-    made = Path(folder) / "bench_stxxl"
-    source = ROOT / "tests/bench/bench_stxxl.cc"
-    if quiet([tool("g++"), "-w", "-O2", "-fopenmp", "-o", str(made),
-              str(source), "-lstxxl", "-pthread"]) is None:
-        raise Skip("bench_stxxl.cc can't be compiled (make bench-deps "
-                   "installs libstxxl-dev)")
-    return str(made)
 
 
 def stxxl(config):
@@ -144,7 +131,9 @@ def stxxl(config):
     return Contestant(
         "STXXL", [[[tool("env"), "STXXLLOGFILE=/dev/null",
                     "STXXLERRLOGFILE=/dev/null",
-                    stxxl_program(config.place.folder), str(output),
+                    built_by_gxx("bench_stxxl", config.place.folder,
+                                 "libstxxl-dev", "-O2", "-lstxxl", "-pthread"),
+                    str(output),
                     str(config.place.folder / "scratch.stxxl"),
                     str(memory)]], [[tool("sync"), str(output)]]],
         config.memory_bytes, before=before,

@@ -1,5 +1,6 @@
 """Where the programs are, ours and the system's."""
 
+import functools
 import os
 import shutil
 import subprocess
@@ -11,6 +12,11 @@ BIN = Path(os.environ.get("BIN", ROOT / "bin"))
 # Where an older build's programs are, or None.
 AGAINST = os.environ.get("BENCH_AGAINST") and Path(
     os.environ["BENCH_AGAINST"]).resolve()
+# One that has numpy, polars, duckdb and pyarrow, which are in no Debian
+# package: make bench-deps makes it.
+PYTHON = os.environ.get("BENCH_PYTHON") or next(
+    (str(path) for path in [BUILD / "peers/bin/python"] if path.exists()),
+    "/usr/bin/python3")
 
 
 class Skip(Exception):
@@ -37,6 +43,20 @@ def built(name):
             if path.exists():
                 return str(path)
     raise Skip(f"{name} is not built")
+
+
+@functools.cache
+def built_by_gxx(name, folder, package, *options):
+    """Path of tests/bench/NAME.cc, compiled into the folder: the project itself
+    needs neither C++ nor the library that it is about."""
+    made = Path(folder) / name
+    source = ROOT / f"tests/bench/{name}.cc"
+    # The libraries among the options come after the source.
+    if quiet([tool("g++"), "-w", "-fopenmp", "-o", str(made), str(source),
+              *options]) is None:
+        raise Skip(f"{name}.cc can't be compiled (make bench-deps installs "
+                   f"{package})")
+    return str(made)
 
 
 def program(name):

@@ -91,6 +91,15 @@ def row(name, result):
     return text
 
 
+def rows(name, contestants, result):
+    """A line; of more than two, one for each, against the last."""
+    if len(contestants) <= 2:
+        return row(name, result)
+    *others, last = contestants
+    return "\n".join([name] + [row(f"  {one.name}", summary([one, last]))
+                               for one in others])
+
+
 def slower_rows(results):
     """Of our programs against older ones: where they are slower."""
     intervals = [(result["name"], result["ratio"]["interval"] or {})
@@ -135,11 +144,11 @@ def write_record(path, document):
     path.write_text(text + "\n", encoding="ascii")
 
 
-def record_results(bench, document, label, complete):
-    """To a file of its own.  Returns the exit status."""
+def record_results(bench, document, label, complete, path=None):
+    """To a file of its own, or to this one.  Returns the exit status."""
     document.update(results=bench.results, skipped=bench.skipped,
                     failed=bench.failed)
-    path = record_path(label, complete)
+    path = path or record_path(label, complete)
     write_record(path, document)
     print(f"recorded in {os.path.relpath(path, ROOT)}")
     return 1 if bench.failed else 0

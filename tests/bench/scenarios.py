@@ -5,10 +5,11 @@ import json
 from duel import Contestant
 from files import (RECORD_BYTES, SHAPES, check_copied, check_sorted,
                    drop_cached, make_input)
-from memory import back_memory
+from memory import back_memory, settle_memory
 from places import PLACES
+from peers import MODULES, by_python, gnu_sort, peers
 from programs import must_run, program, tool
-from typed_keys import PEERS, blinksort_typed, make_numbers, peer
+from typed_keys import blinksort_typed, check_in_order, make_numbers
 
 
 def blinksort(place, *options, name="blinksort", source=None, before=None):
@@ -28,13 +29,6 @@ def copy(place, sync=False, before=None):
                       check=check_copied(place.input))
 
 
-def gnu_sort(place):
-    return Contestant(
-        "sort", [tool("sort"), "--parallel=2", "-S", "2G", "-o",
-                 str(place.output), str(place.input)],
-        check=check_sorted(place.input))
-
-
 def cached(kind, count, before=None):
     def contest(place):
         make_input(place.input, kind, count)
@@ -45,6 +39,15 @@ def cached(kind, count, before=None):
 def against_sort(place):
     make_input(place.input, "-a", 1_000_000)
     return [blinksort(place), gnu_sort(place)]
+
+
+def against_peers(place):
+    """cp is the last one: what the others are compared with."""
+    contestants = [blinksort(place), *peers(place), copy(place)]
+    for contestant in contestants:
+        contestant.before = settle_memory
+    make_input(place.input, "-a", 1_000_000)
+    return contestants
 
 
 def cold(*options, sync=False):
@@ -72,7 +75,8 @@ def typed(kind, other):
     """Uniform numbers, against cp or another program that sorts."""
     def contest(place):
         if other != "cp":
-            rival = peer(place, other, kind)
+            rival = by_python(place, other, kind,
+                              check_in_order(place.input, kind))
         make_numbers(place.input, {"u64": "uniform", "f64": "floats"}[kind])
         return [blinksort_typed(place, kind),
                 copy(place) if other == "cp" else rival]
@@ -126,6 +130,7 @@ def contests(full):
         "cached-ascii-62500": (everywhere, cached("-a", 62_500)),
         "cached-binary-62500": (everywhere, cached("", 62_500)),
         "sort-ascii-1m": (everywhere, against_sort),
+        "peers-ascii-1m": (("shm", "disk"), against_peers),
         "cold-ascii-1m": (("disk",), cold()),
         "cold-direct-ascii-1m": (("disk",), cold("--io=direct", sync=True)),
         "cold-sync-ascii-1m": (
@@ -139,7 +144,7 @@ def contests(full):
     table.update({f"shape-{shape}": (("disk",), shaped(shape))
                   for shape in SHAPES})
     table.update({f"keys-{kind}-{other}": (("shm",), typed(kind, other))
-                  for kind in ("u64", "f64") for other in ("cp", *PEERS)})
+                  for kind in ("u64", "f64") for other in ("cp", *MODULES)})
     table.update({f"keys-{name}": (("shm",), typed_skew(name))
                   for name in ("small", "million", "zipf", "bursts",
                                "sorted")})

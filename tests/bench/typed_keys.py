@@ -2,16 +2,11 @@
 
 import os
 import subprocess
-from pathlib import Path
 
 from duel import Contestant
 from files import write_pieces
-from programs import Failed, Skip, program, quiet
+from programs import Failed, program
 
-PEER = Path(__file__).parent / "sort_peer.py"
-# polars and duckdb are in no Debian package: this may be another Python.
-PYTHON = os.environ.get("BENCH_PYTHON", "/usr/bin/python3")
-PEERS = {"numpy": "numpy", "polars": "polars", "duckdb": "duckdb, pyarrow"}
 COUNT = 10_000_000
 OPTIONS = {"u64": ("--record-size=16", "--key=0:u64"),
            "f64": ("--record-size=8", "--key=0:f64")}
@@ -69,11 +64,3 @@ def blinksort_typed(place, kind, *options, name="blinksort", source=None):
         name, [program("blinksort"), *OPTIONS[kind], *options, str(source),
                "-o", str(place.output)],
         check=None if options else check_in_order(source, kind))
-
-
-def peer(place, name, kind):
-    if quiet([PYTHON, "-c", f"import {PEERS[name]}"]) is None:
-        raise Skip(f"{Path(PYTHON).name} has no {PEERS[name]} (BENCH_PYTHON)")
-    return Contestant(name, [PYTHON, str(PEER), name, kind, str(place.input),
-                             str(place.output)],
-                      check=check_in_order(place.input, kind))
