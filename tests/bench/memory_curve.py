@@ -1,13 +1,14 @@
 #!/usr/bin/python3
 """Draw the time of a sort, and what it spills, by the memory that it may take.
 
-USAGE: tests/bench/memory_curve.py BENCH.json PICTURE.png
+USAGE: tests/bench/memory_curve.py BENCH.json PICTURE.svg|PICTURE.png
 
 BENCH.json is a record of bench_external.py that has the row memory-curve.
 """
 
 import json
 import sys
+from pathlib import Path
 from statistics import median
 
 from programs import ROOT
@@ -82,7 +83,7 @@ def main(record, picture):
     if row is None:
         sys.exit(f"memory_curve.py: {record}: has no row {ROW}")
     Picture(ROW, "Time and spilled bytes by memory", "", "",
-            lambda width_px: draw(row, width_px)).write_png(picture)
+            lambda width_px: draw(row, width_px)).write(Path(picture))
 
 
 if __name__ == "__main__":

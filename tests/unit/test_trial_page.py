@@ -10,6 +10,7 @@ import re
 import tempfile
 import unittest
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from trials.report import (bars, overview, page, plots, run_sequence, table,
 from trials.report.study import Study
 
 NASTY = '<script>alert("&amp;")</script>\' onload="x" $x_1$ ]]> --> \u202e'
-PICTURES = ("distribution", "sweep", "phases", "run-sequence")
+PICTURES = ("overview", "distribution", "sweep", "phases", "run-sequence")
 
 
 def read(**options):
@@ -83,7 +84,7 @@ class Whole(unittest.TestCase):
             self.assertTrue(all(
                 root.find(f"{{http://www.w3.org/2000/svg}}{name}").text
                 for name in ("title", "desc")))
-        self.assertEqual(4, self.page.elements.count("figcaption"))
+        self.assertEqual(5, self.page.elements.count("figcaption"))
 
     def test_figures_are_those_of_the_samples(self):
         for group in self.study.groups.values():
@@ -102,7 +103,7 @@ class Whole(unittest.TestCase):
             self.assertIn(words, self.page.text)
 
     def test_the_published_figures_are_another_machines(self):
-        texts = picture_texts(self.page.pictures()["distribution-880"])
+        texts = picture_texts(self.page.pictures()["overview-880"])
         found = [text for text in texts if text.startswith("2011")]
         self.assertEqual(2, len(found))
         self.assertIn("another machine's, of 16 nodes", self.page.text)
@@ -116,19 +117,18 @@ class Pictures(unittest.TestCase):
     def test_every_sample_is_drawn(self):
         study, roots = self.roots(trials=37)
         for width in (style.WIDE, style.NARROW):
-            # Overview and detail; and as dots.
-            strokes = segments(roots[f"distribution-{width}"])
-            self.assertEqual(2, strokes.count(37))
-            self.assertIn(37, segments(roots[f"run-sequence-{width}"]))
+            for name in "overview", "distribution", "run-sequence":
+                self.assertIn(37, segments(roots[f"{name}-{width}"]))
 
     def test_far_samples_are_drawn_in_a_strip(self):
         _, roots = self.roots(trials=60, times=lambda s, n, block, rng:
                               2e9 if block in (7, 20, 33)
                               else 20e6 + 1e4 * block)
-        strokes = segments(roots["distribution-880"])
-        self.assertEqual((2, 2), (strokes.count(57), strokes.count(3)))
-        texts = "|".join(picture_texts(roots["distribution-880"]))
-        self.assertIn("3 beyond|to 2.000 s", texts)
+        for name in "overview-880", "distribution-880":
+            strokes = segments(roots[name])
+            self.assertEqual((1, 1), (strokes.count(57), strokes.count(3)))
+            texts = "|".join(picture_texts(roots[name]))
+            self.assertIn("3 beyond|to 2.000 s", texts)
         texts = picture_texts(roots["run-sequence-880"])
         self.assertIn("| 3 beyond the axis, up to 2.000 s", texts)
 
@@ -149,16 +149,6 @@ class Pictures(unittest.TestCase):
             shown = run_sequence.RunSequence(study, "pagecache", width)
             self.assertLess(shown.limits[1], 40)
             self.assertEqual(len(shown.beyond), 30)
-
-    def test_scenarios_show_through_each_other(self):
-        study = study_of(scenarios=("cache", "platter"), trials=30)
-        distribution = next(picture for picture in plots.pictures(study)
-                            if picture.name == "distribution")
-        for width in (style.WIDE, style.NARROW):
-            opacities = list(map(float, re.findall(
-                r"opacity: ([0-9.]+)", distribution.svg(width))))
-            self.assertGreaterEqual(len(opacities), 4)
-            self.assertLess(max(opacities), 0.6)
 
     def test_a_step_has_one_trial_number(self):
         """In the picture, and among the notes of the text."""
@@ -203,14 +193,24 @@ class Pictures(unittest.TestCase):
         self.assertTrue(any("$x_1$" in text for text
                             in picture_texts(roots["phases-880"])))
 
-    def test_png(self):
-        study = study_of(trials=3)
+    def test_files(self):
+        study = study_of(scenarios=("cache", "platter"), trials=30)
         with tempfile.TemporaryDirectory() as folder:
-            paths = plots.write_pngs(study, Path(folder))
-            self.assertEqual(["distribution", "phases", "run-sequence"],
-                             [path.stem for path in paths])
-            for path in paths:
-                self.assertEqual(b"\x89PNG", path.read_bytes()[:4])
+            for picture in plots.pictures(study):
+                png, svg = (Path(folder) / f"picture.{kind}"
+                            for kind in ("png", "svg"))
+                picture.write(png)
+                self.assertEqual(b"\x89PNG", png.read_bytes()[:4])
+                picture.write(svg)
+                self.check_file(svg.read_text("utf-8"))
+
+    def check_file(self, text):
+        """It has no paper, and its texts have other colours in the dark."""
+        self.assertNotIn(f"fill: {style.PAPER}", text)
+        colours = set(re.findall('<text style="fill: (#[0-9a-f]{6})', text))
+        self.assertIn(style.INK, colours)
+        self.assertLessEqual(colours, set(style.DARK))
+        ElementTree.fromstring(text)
 
 
 class Hard(unittest.TestCase):
@@ -220,11 +220,11 @@ class Hard(unittest.TestCase):
         for trials in (1, 2):
             found = Page(page.render(study_of(
                 trials=trials, sweep_text=trial_samples.SWEEP)))
-            self.assertEqual(8, len(found.pictures()))
+            self.assertEqual(10, len(found.pictures()))
 
     def test_all_times_equal(self):
         found = Page(page.render(study_of(trials=8, times=lambda *_: 2e7)))
-        self.assertEqual(6, len(found.pictures()))
+        self.assertEqual(8, len(found.pictures()))
 
     def test_nothing_succeeded(self):
         found = Page(page.render(study_of(trials=3, times=lambda *_: None)))
@@ -304,7 +304,7 @@ class Hard(unittest.TestCase):
         text.encode("utf-8")
         found = Page(text)
         self.assertEqual([], found.outside())
-        self.assertEqual(8, len(found.pictures()))
+        self.assertEqual(10, len(found.pictures()))
         self.assertEqual([], found.missing_references())
         self.assertIn(units.printable(NASTY).split("\ufffd")[0].strip(),
                       found.text)

@@ -4,7 +4,6 @@ from trials.base import units
 from trials.characterise import (curves, disk_map, series_histograms,
                                  text_format, throughput_bars)
 from trials.characterise.curves import Panel, Plot
-from trials.drawing import picture
 from trials.drawing.picture import Picture
 
 TITLES = {
@@ -35,10 +34,6 @@ def pictures(profile) -> list:
     makers = (_memory, _threads, _blocks, _access, _transfers, _positions,
               _files, _start, _round_trips, _throughput)
     return [made for made in (make(profile) for make in makers) if made]
-
-
-def write_pngs(profile, folder) -> list:
-    return picture.write_pngs(pictures(profile), folder)
 
 
 def _picture(topic, caption, description, draw):

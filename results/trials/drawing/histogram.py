@@ -3,7 +3,7 @@ labelled, and samples far beyond the others stand in a strip of their own.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Sequence
 
 import numpy as np
 
@@ -28,17 +28,22 @@ class Samples:
     figures: tuple = ()
     # The interval of the median, in ns.
     interval: Any = None
+    # Labels of other figures.
+    marks: Sequence = ()
 
 
 class Axis:
-    """A time axis that rows may share: it ends where none has its bulk."""
+    """A time axis that rows may share: it ends where none has its bulk, and
+    begins at least_ns if that is given."""
 
-    def __init__(self, *sets_ns):
+    def __init__(self, *sets_ns, least_ns=None):
         inside = [overflow.split(values)[0] for values in sets_ns]
         largest = max(each.max() for each in inside)
         self.scale, self.unit = style.time_scale(largest)
         self.limits = [end / self.scale for end in overflow.limits(
             (min(each.min() for each in inside), largest))]
+        if least_ns is not None:
+            self.limits[0] = least_ns / self.scale
         self.limit_ns = max(largest, self.limits[1] * self.scale)
         beyond = any((values > self.limit_ns).any() for values in sets_ns)
         self.strip_px = overflow.STRIP_PX if beyond else 0
@@ -63,7 +68,7 @@ class Row:
             percent: np.percentile(values, percent)
             for percent, least in _LEAST_COUNTS.items()
             if tall and len(values) >= least}
-        self.labels = self._labels() if tall else []
+        self.labels = [*(self._labels() if tall else ()), *shown.marks]
         self.head_px = _TITLE_PX + 8 + labels.place(
             width_px, self.labels, axis.limits, self.panel_px)
         self.plot_px = _PANEL_PX if tall else _LOW_PANEL_PX

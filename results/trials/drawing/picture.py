@@ -29,16 +29,11 @@ class Picture:
             return svg.text(self.draw(width_px), f"{self.name}-{width_px}",
                             self.title, self.description)
 
-    def write_png(self, path, width_px: int = style.WIDE):
+    def write(self, path):
+        """A file of the kind that the path's end says: .png or .svg."""
+        if path.suffix == ".svg":
+            path.write_text(svg.alone(self.svg(style.NARROW)), "utf-8")
+            return
         with style.applied():
-            self.draw(width_px).savefig(path, format="png", dpi=_PNG_DPI,
-                                        metadata={"Software": None})
-
-
-def write_pngs(pictures, folder) -> list:
-    """folder/NAME.png for each; returns the paths."""
-    paths = []
-    for picture in pictures:
-        paths.append(folder / f"{picture.name}.png")
-        picture.write_png(paths[-1])
-    return paths
+            self.draw(style.WIDE).savefig(path, format="png", dpi=_PNG_DPI,
+                                          metadata={"Software": None})

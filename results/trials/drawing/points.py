@@ -10,7 +10,7 @@ import numpy as np
 _DOT_PX = 0.004
 
 
-def _strokes(axes, x, y, **settings):
+def strokes(axes, x, y, **settings):
     """Lines apart from each other; x and y have the ends of each in a row."""
     gaps = np.full((len(x), 1), np.nan)
     x, y = (np.hstack([ends, gaps]).ravel() for ends in (x, y))
@@ -21,13 +21,13 @@ def rug(axes, values, bottom, top, **settings):
     """A tick for each value, from bottom to top in parts of the height."""
     settings = {"linewidth": 0.7, "alpha": 0.55, "solid_capstyle": "butt",
                 **settings}
-    _strokes(axes, np.column_stack([values, values]),
-             np.tile([bottom, top], (len(values), 1)),
-             transform=axes.get_xaxis_transform(), **settings)
+    strokes(axes, np.column_stack([values, values]),
+            np.tile([bottom, top], (len(values), 1)),
+            transform=axes.get_xaxis_transform(), **settings)
 
 
 def dots(axes, x, y, size_px, **settings):
     """A dot for each point.  The limits of the axes must have been set."""
     width = _DOT_PX * np.ptp(axes.get_xlim()) / axes.get_window_extent().width
-    _strokes(axes, np.column_stack([x, x + width]), np.column_stack([y, y]),
-             linewidth=size_px, solid_capstyle="round", **settings)
+    strokes(axes, np.column_stack([x, x + width]), np.column_stack([y, y]),
+            linewidth=size_px, solid_capstyle="round", **settings)

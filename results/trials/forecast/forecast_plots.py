@@ -11,7 +11,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from trials.base import units
 from trials.characterise.curves import apart
 from trials.drawing import style
-from trials.drawing.picture import Picture, write_pngs as write
+from trials.drawing.picture import Picture
 from trials.forecast import measured
 
 _LEFT_PX, _TITLE_PX, _PANEL_PX, _FOOT_PX, _GAP_PX = 54, 24, 260, 44, 18
@@ -47,10 +47,6 @@ def pictures(report) -> list:
     if report.compared:
         made.append(_measured(report))
     return [picture for picture in made if picture]
-
-
-def write_pngs(report, folder) -> list:
-    return write(pictures(report), folder)
 
 
 # --- by the number of nodes ---------------------------------------------------

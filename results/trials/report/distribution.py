@@ -1,12 +1,8 @@
-"""The distribution of the reference's times.
-
-Above, all scenarios on one time axis (overview.py); below, each by itself: a
-histogram, and beside it the share of trials that took no longer.
-"""
+"""The distribution of the reference's times in each scenario: a histogram, and
+beside it the share of trials that took no longer."""
 
 from trials.drawing import style
 from trials.drawing.histogram import Axis, Row, Samples
-from trials.report.overview import Overview
 
 
 def draw(study, width_px):
@@ -15,8 +11,7 @@ def draw(study, width_px):
                         style.colour_of(study.scenarios, g.scenario),
                         interval=g.summary.median_interval_ns),
                 Axis(g.samples_ns), width_px, shares=True) for g in groups]
-    figure, drawn = style.stacked(
-        width_px, [Overview(study, groups, width_px), *rows], gap_px=6)
-    for axes in drawn[1:]:
+    figure, drawn = style.stacked(width_px, rows, gap_px=6)
+    for axes in drawn:
         axes.set_ylabel("trials")
     return figure

@@ -8,29 +8,20 @@ Later", IEEE CLUSTER 2011, doi 10.1109/CLUSTER.2011.75: a million records of
 
 from dataclasses import dataclass
 
-import numpy as np
-from matplotlib.ticker import MaxNLocator
-
 from trials.base import units
-from trials.drawing import labels, overflow, points, style
-from trials.drawing.histogram import FOOT_PX, LEFT_PX, RIGHT_PX
-
-_PANEL_PX = 84
-# Pixels that a bin is wide: as narrow as can still be told apart.
-_BIN_PX = 4
+from trials.drawing import labels, style
+from trials.drawing.histogram import FOOT_PX, Axis, Row, Samples
 
 
 @dataclass(frozen=True)
 class Published:
     scenario: str
-    words: str
-    min_ns: float
     median_ns: float
 
 
 PUBLISHED = (
-    Published("cache", "cache to cache", 40.5e6, 40.8e6),
-    Published("platter", "platter to platter", 55e6, 57e6),
+    Published("cache", 40.8e6),
+    Published("platter", 57e6),
 )
 
 
@@ -41,69 +32,27 @@ def published(study):
     return PUBLISHED if same == (1_000_000, 100) else ()
 
 
-class Overview:
-    """A panel whose height is known before it is drawn."""
+def draw(study, width_px):
+    groups = study.references
+    axis = Axis(*(g.samples_ns for g in groups), least_ns=0)
+    rows = [Row(Samples(study.label(g.scenario), g.samples_ns,
+                        style.colour_of(study.scenarios, g.scenario),
+                        _figures(g), marks=_marks(study, g, axis)),
+                axis, width_px, tall=False) for g in groups]
+    figure, drawn = style.stacked(width_px, rows, below_px=FOOT_PX)
+    for axes in drawn:
+        axes.set_ylabel("trials")
+    rows[-1].show_axis(drawn[-1], 10 if width_px > style.NARROW else 5)
+    return figure
 
-    def __init__(self, study, groups, width_px):
-        self.study, self.groups = study, groups
-        self.published = published(study)
-        parts = [overflow.split(g.samples_ns) for g in groups]
-        self.inside = [part[0] for part in parts]
-        self.beyond = np.sort(np.concatenate([part[1] for part in parts]))
-        strip_px = overflow.STRIP_PX if len(self.beyond) else 0
-        self.panel_px = width_px - LEFT_PX - RIGHT_PX - strip_px
-        largest = max([s.max() for s in self.inside]
-                      + [p.median_ns for p in self.published])
-        self.scale, self.unit = style.time_scale(largest)
-        self.limits = (0, largest * 1.06 / self.scale)
-        self.labels = self._labels(width_px)
-        self.head_px = 8 + labels.place(width_px, self.labels, self.limits,
-                                        self.panel_px)
-        self.height_px = self.head_px + _PANEL_PX + FOOT_PX
 
-    def _labels(self, width_px):
-        made = [labels.Label(
-            g.summary.median_ns / self.scale,
-            f"{self.study.label(g.scenario)} "
-            + units.duration(g.summary.median_ns),
-            colour=style.colour_of(self.study.scenarios, g.scenario),
-            bold=True)
-            for g in self.groups]
-        for figure in self.published:
-            short = f"2011 {figure.scenario}: {figure.median_ns / 1e6:g} ms"
-            text = (f"2011, another machine, 16 nodes, {figure.words}: "
-                    f"{figure.min_ns / 1e6:g} min., "
-                    f"{figure.median_ns / 1e6:g} ms median")
-            made.append(labels.Label(
-                figure.median_ns / self.scale,
-                text if width_px > style.NARROW else short, style.MUTED))
-        return made
+def _figures(group):
+    middle = f"median {units.duration(group.summary.median_ns)}"
+    return f"{middle} of {group.count} trials", middle
 
-    def draw(self, figure, top):
-        axes = style.panel(figure, LEFT_PX, top + self.head_px,
-                           self.panel_px, _PANEL_PX)
-        style.only_ticks(axes, "left", "bottom")
-        axes.set_xlim(self.limits)
-        bins = np.linspace(*self.limits, int(self.panel_px / _BIN_PX))
-        for group, inside in zip(self.groups, self.inside):
-            counts, _ = np.histogram(inside / self.scale, bins)
-            colour = style.colour_of(self.study.scenarios, group.scenario)
-            # One behind another shows through.
-            axes.stairs(100 * counts / group.count, bins, fill=True,
-                        color=colour, alpha=0.35, linewidth=0)
-            axes.stairs(np.where(counts, 100 * counts / group.count, np.nan),
-                        bins, color=colour, linewidth=0.9)
-            points.rug(axes, inside / self.scale, -0.14, -0.04, color=colour)
-        axes.set_ylim(0)
-        for mark in self.published:
-            for value, line in ((mark.min_ns, ":"), (mark.median_ns, "-")):
-                axes.axvline(value / self.scale, color=style.MUTED,
-                             linewidth=0.8, linestyle=line)
-        axes.tick_params(axis="x", pad=12)
-        axes.yaxis.set_major_locator(MaxNLocator(3, integer=True))
-        axes.set_ylabel("trials, %")
-        axes.set_xlabel(f"time of a whole run, {self.unit}")
-        labels.draw(axes, self.labels, _PANEL_PX)
-        if len(self.beyond):
-            overflow.strip(figure, LEFT_PX + self.panel_px,
-                           top + self.head_px, _PANEL_PX, self.beyond)
+
+def _marks(study, group, axis):
+    return [labels.Label(mark.median_ns / axis.scale,
+                         f"2011: {mark.median_ns / 1e6:g} ms", style.MUTED)
+            for mark in published(study) if mark.scenario == group.scenario
+            and mark.median_ns <= axis.limit_ns]

@@ -5,7 +5,6 @@ and list it here.
 """
 
 from trials.base import units
-from trials.drawing import picture
 from trials.drawing.picture import Picture
 from trials.report import (bars, distribution, noise, noise_plot, overview,
                            run_sequence, timeline)
@@ -17,7 +16,7 @@ def pictures(study) -> list:
     if not any(g.count for g in study.groups.values()):
         return found
     if study.references:
-        found.append(_distribution(study))
+        found += [_overview(study), _distribution(study)]
     if len(study.groups) > len(study.scenarios):
         found.append(_sweep(study))
     if timeline.shown(study):
@@ -28,31 +27,38 @@ def pictures(study) -> list:
     return found
 
 
-def write_pngs(study, folder) -> list:
-    return picture.write_pngs(pictures(study), folder)
-
-
 def _figures(study, groups, words):
     """"pagecache: words of its group; platter: ..." """
     return "; ".join(f"{study.label(g.scenario)}: {words(g)}" for g in groups)
 
 
-def _distribution(study):
+def _overview(study):
     caption = (
-        "Above, all scenarios on one time axis; below, each by itself, beside "
-        "the share of trials that took no longer. Every trial is a tick under "
-        "the axis. The grey band is the 95 % interval of the median; trials "
-        "beyond a broken axis are in order, not to scale.")
+        "The times of the reference in all scenarios. Every trial is a tick "
+        "under the axis; those beyond a broken axis are in order, not to "
+        "scale.")
     if overview.published(study):
-        caption += (" The 2011 figures (dotted: minimum, solid: median) are "
-                    "another machine's, of 16 nodes.")
+        caption += (" The 2011 figures are medians of another machine's, of "
+                    "16 nodes.")
+    return Picture("overview", "Times of the reference", caption,
+                   _range_words(study),
+                   lambda width_px: overview.draw(study, width_px))
+
+
+def _distribution(study):
     return Picture(
-        "distribution", "Times of the reference", caption,
-        _figures(study, study.references, lambda g: (
-            f"{g.count} trials from {units.duration(g.summary.min_ns)} to "
-            f"{units.duration(g.summary.max_ns)}, median "
-            f"{units.duration(g.summary.median_ns)}")),
+        "distribution", "Times of the reference, by scenario",
+        "A histogram, and the share of trials that took no longer. The grey "
+        "band is the 95 % interval of the median; trials beyond a broken axis "
+        "are in order, not to scale.", _range_words(study),
         lambda width_px: distribution.draw(study, width_px))
+
+
+def _range_words(study):
+    return _figures(study, study.references, lambda g: (
+        f"{g.count} trials from {units.duration(g.summary.min_ns)} to "
+        f"{units.duration(g.summary.max_ns)}, median "
+        f"{units.duration(g.summary.median_ns)}"))
 
 
 def _sweep(study):
