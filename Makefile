@@ -319,7 +319,7 @@ help: ## show this list
 # RELEASE=trixie  make check-fresh: on Debian 13 instead of Debian 12
 # WAYS=user       make check-fresh: run one way of tests/fresh.sh only
 # LABEL=TEXT      make bench: name the file in results/ bench-DATE-TEXT
-# RECORD=FOLDER   make bench: put the record into this folder, for blinkreport
+# RECORD=FOLDER   make bench: put the record there, for blinkreport
 # AGAINST=FOLDER  make bench: compare with an older build's programs, there
 # BENCH_FULL=1    make bench: also sorts larger than memory, as root
 # FUZZ_SECONDS=20 make fuzz: run each target for this time
@@ -445,6 +445,21 @@ bench: all tests ## measure whole processes against cp and sort
 		$(if $(RECORD),--record '$(RECORD)')
 	$(if $(filter 1,$(BENCH_FULL)),tests/bench/bench_external.py \
 		$(if $(LABEL),--label '$(LABEL)'))
+
+RUNS := $(wildcard results/runs/*/environment.json)
+CURVE := $(BUILD)/reports/2026-11-23-memory-curve.svg
+.PHONY: reports
+reports: $(RUNS:results/runs/%/environment.json=$(BUILD)/reports/%/report.html) $(CURVE) ## make the pages of results/runs/, in build/reports/
+
+$(BUILD)/reports/%/report.html: results/runs/% results/blinkreport $(SCRIPT_DATA)
+	$(call say,REPORT,$@)
+	@mkdir -p $(@D)
+	$(Q)results/blinkreport --format=html -o $@ --svg=$(@D) $<
+
+$(CURVE): results/bench-2026-11-23-external-curve.json tests/bench/memory_curve.py
+	$(call say,REPORT,$@)
+	@mkdir -p $(@D)
+	$(Q)tests/bench/memory_curve.py $< $@
 
 .PHONY: bench-external
 bench-external: all tests ## measure sorts larger than memory; needs root
