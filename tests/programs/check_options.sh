@@ -375,8 +375,8 @@ i8 to i128, f32 or f64, nor one of them with be behind it, nor a length" \
 case_operands()
 {
 	records in
-	refused "INPUT: is missing ('-' is standard input); see blinksort --help" \
-		blinksort
+	refused "INPUT and -o: are missing: 'blinksort - -o -' reads standard input\
+ and writes standard output" blinksort
 	refused "INPUT: is missing ('-' is standard input); see blinksort --help" \
 		blinksort -o out
 	refused "-o: is missing ('-o -' is standard output); see blinksort --help" \
