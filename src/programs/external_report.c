@@ -47,6 +47,13 @@ static void print_limits(const char *memory, const char *threads)
 	putchar('\n');
 }
 
+/* Why the same input takes more memory at one time than at another. */
+static const char *describe_input(enum input_mode io)
+{
+	return io == INPUT_MMAP ? "the input stays in the page cache"
+				: "the input is read into memory";
+}
+
 #define REFUSAL_BYTES (FAILURE_WHY_BYTES + PATH_MAX)
 
 static const char *describe_refusal(const struct failure *refusal,
@@ -190,12 +197,24 @@ static void print_time(const struct external_explanation *explanation)
 			print_pass_time(forecast, (enum external_pass)p);
 }
 
+static void print_at_once(const struct sorter_result *result)
+{
+	struct texts t;
+
+	if (result->memory_bytes > 0 && result->io != INPUT_AUTO)
+		printf("at once   it would take %s, as %s\n",
+		       format_size(t.text[0], result->memory_bytes),
+		       describe_input(result->io));
+}
+
 void external_report_explain(const struct external_config *config,
-			     const struct external_explanation *explanation)
+			     const struct external_explanation *explanation,
+			     const struct sorter_result *result)
 {
 	char refusal[REFUSAL_BYTES];
 
 	print_plan(explanation);
+	print_at_once(result);
 	if (explanation->plan.way == EXTERNAL_BY_RUNS)
 		print_scratch(config, explanation);
 	if (explanation->rates.both == 0)
@@ -237,10 +256,12 @@ void external_report_explain_memory(const struct sorter_result *result,
 		return;
 	}
 	printf("input     %s: %" PRIu64 " records\n"
-	       "memory    %s suffice: it is sorted at once, without scratch "
-	       "files\n",
+	       "memory    %s suffice",
 	       format_size(size, result->size_bytes), result->record_count,
 	       format_size(memory, result->memory_bytes));
+	if (result->io != INPUT_AUTO)
+		printf(", as %s", describe_input(result->io));
+	puts(":\n          it is sorted at once, without scratch files");
 	printf("threads   %u\n", result->threads);
 	print_limits(result->memory_source, result->threads_source);
 }

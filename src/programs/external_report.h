@@ -7,10 +7,12 @@
 
 #include "external/external_sort.h"
 
-/* For --explain, as a text or as one JSON document.  The last one is for a sort
- * that fits into memory; its result says what it would take. */
+/* For --explain, as a text or as one JSON document.  The result says what a
+ * sort at once would take.  The last one is for a sort that fits into memory.
+ */
 void external_report_explain(const struct external_config *config,
-			     const struct external_explanation *explanation);
+			     const struct external_explanation *explanation,
+			     const struct sorter_result *result);
 void external_report_explain_json(
 	const struct external_config *config,
 	const struct external_explanation *explanation);

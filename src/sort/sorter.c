@@ -533,6 +533,8 @@ static int sort_files(struct sorter *sorter, struct failure *failure)
 	if (error)
 		return error;
 	input_choose(&sorter->input);
+	/* --explain tells it of a sort that does not fit, too. */
+	sorter->result->io = sorter->input.mode;
 	/* Fewer records than there may be different ones are sorted as fast. */
 	sorter->is_counted =
 		record_counts_suit(&config->shape) &&

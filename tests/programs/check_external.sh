@@ -227,6 +227,20 @@ case_suppose()
 	expect_folder . one want
 }
 
+# What a sort takes depends on whether the input is in the page cache, and it says
+# so.
+case_explain_cache()
+{
+	make_in
+	expect_sorted in -o out --io=mmap --explain
+	expect_match ' suffice, as the input stays in the page cache:$' "$STDOUT"
+	expect_sorted in -o out --io=buffered --explain
+	expect_match ' suffice, as the input is read into memory:$' "$STDOUT"
+	expect_sorted in -o out "${LITTLE[@]}" -T . --explain
+	expect_match '^at once   it would take [0-9.]+ MiB, as the input is read' \
+		"$STDOUT"
+}
+
 # More than blinksort does is planned, and called so.
 case_suppose_too_much()
 {
@@ -705,6 +719,7 @@ fi
 check bad_directory case_bad_directory
 check_able be_nobody not_writable case_not_writable
 check_able mount explain_in_little_room case_explain_in_little_room
+check explain_cache case_explain_cache
 check explain_small_files case_explain_small_files
 check explain_unmeasured case_explain_unmeasured
 check_able mount explain_when_full case_explain_when_full
