@@ -243,15 +243,11 @@ static int set_inputs(struct options *options, struct failure *failure)
 	struct sorter_config *config = &options->config;
 	int ret = 0;
 
-	if (reader->operand_count == 0 && config->output_count == 0)
-		return failure_set(failure, EXIT_USAGE, "INPUT and -o", 0,
-				   "are missing: 'blinksort - -o -' reads "
-				   "standard input and writes standard "
-				   "output");
 	if (reader->operand_count == 0)
-		return failure_set(failure, EXIT_USAGE, "INPUT", 0,
-				   "is missing ('-' is standard input); see "
-				   "blinksort --help");
+		return failure_set(
+			failure, EXIT_USAGE, "INPUT", 0,
+			"is missing ('blinksort - -o -' reads "
+			"standard input and writes standard output)");
 	if (reader->operand_count > INPUT_FILES_MAX)
 		return failure_set(
 			failure, EXIT_USAGE, "INPUT", 0,

@@ -374,11 +374,12 @@ i8 to i128, f32 or f64, nor one of them with be behind it, nor a length" \
 
 case_operands()
 {
+	local both="'blinksort - -o -' reads standard input and writes standard\
+ output"
+
 	records in
-	refused "INPUT and -o: are missing: 'blinksort - -o -' reads standard input\
- and writes standard output" blinksort
-	refused "INPUT: is missing ('-' is standard input); see blinksort --help" \
-		blinksort -o out
+	refused "INPUT: is missing ($both)" blinksort
+	refused "INPUT: is missing ($both)" blinksort -o out
 	refused "-o: is missing ('-o -' is standard output); see blinksort --help" \
 		blinksort in
 	refused "--rank: needs --nodes, which lists the hosts of all ranks" \
