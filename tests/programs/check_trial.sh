@@ -292,6 +292,10 @@ case_usage()
 	local a=(--scenario=pagecache --trials=2) o=--out=record
 
 	expect_refused 2 '--out: is missing' "${a[@]}"
+	expect_refused 2 '--scenario, --trials, --out: are missing; see --help'
+	expect_refused 2 '--scenario, --trials: are missing' $o
+	expect_refused 2 '--help: takes no value' --help=sweep
+	expect_refused 2 '--ascii: takes no value' "${a[@]}" $o --ascii=yes
 	expect_refused 2 '--moon: no such option; see --help' "${a[@]}" $o --moon
 	"$TRIAL" --help >help
 	"$TRIAL" -h | expect_same help -
@@ -311,7 +315,10 @@ case_usage()
 	expect_refused 2 "--cache-bytes: '64Mb' is not" "${a[@]}" $o \
 		--cache-bytes=64Mb
 	expect_refused 2 '--flush: no such option; see --help' "${a[@]}" $o --flush
-	expect_refused 2 'more: no such option; see --help' "${a[@]}" $o more
+	expect_refused 2 '--threads=1: is for a sweep, as sort.threads; see' \
+		"${a[@]}" $o --threads=1 a
+	expect_refused 2 'blinksort: no operand is taken: blinktrial times' \
+		"${a[@]}" $o blinksort --threads=1 a -o x
 	expect_refused 3 '.*sweep: No such file' "${a[@]}" $o --sweep=sweep
 	expect_refused 3 '.*record.*: No such file' $o --resume
 	expect_status 2 "$TRIAL" validate 2>err

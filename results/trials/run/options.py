@@ -35,8 +35,10 @@ Time blinksort repeatedly, in a random order, and record each trial.
   --trials=N           run N trials of each configuration in each scenario
   --out=DIR            put the record into DIR, a new or empty folder
   --resume             continue the record in DIR, with its options
-  --sweep=FILE         vary the parameters in FILE, against a reference and
-                       against the same reference again as a control
+  --sweep=FILE         vary the parameters in FILE, each in a line such as
+                       'sort.threads 1 | 2': the reference 1, and what is
+                       compared with it; the reference is also run again as a
+                       control
   --records=N          sort N records (1000000)
   --ascii              sort records of printable characters
   --order=ORDER        shuffle each block (blocks, the default), or keep one
@@ -88,13 +90,25 @@ class Parser(argparse.ArgumentParser):
     def error(self, message):
         kind, _, rest = message.partition(": ")
         if kind == "unrecognized arguments":
-            name = rest.partition("=")[0].removeprefix("--")
-            instead = f"is for a sweep, as sort.{name}; see --sweep"
-            raise Failure(rest, instead if name in SORT_OPTIONS
-                          else "no such option; see --help", USAGE)
-        # "argument --key-file/--key"
-        name = kind.removeprefix("argument ").partition("/")[0]
+            raise Failure(*unknown(rest), USAGE)
+        # "argument --key-file/--key", "argument -h/--help"
+        names = kind.removeprefix("argument ").split("/")
+        name = next((n for n in names if n.startswith("--")), names[0])
+        if rest.startswith("ignored explicit argument "):
+            rest = "takes no value"
         raise Failure(name, rest, USAGE)
+
+
+def unknown(words: str) -> tuple[str, str]:
+    """The first of these words of a command line, and why it is refused."""
+    word = words.split(" ")[0]
+    name = word.partition("=")[0].removeprefix("--")
+    if not word.startswith("-"):
+        return word, ("no operand is taken: blinktrial times blinksort only, "
+                      "and a sweep varies its options; see --sweep")
+    if name in SORT_OPTIONS:
+        return word, f"is for a sweep, as sort.{name}; see --sweep"
+    return word, "no such option; see --help"
 
 
 def whole_number(least: int, most: int):
@@ -177,18 +191,22 @@ def parser() -> Parser:
     return found
 
 
+def require(options: argparse.Namespace, needed: list[str]) -> None:
+    """Failure: it names all of these options that are missing."""
+    missing = [spelled(name) for name in needed
+               if getattr(options, name) is None]
+    if missing:
+        raise Failure(", ".join(missing),
+                      ("are" if len(missing) > 1 else "is")
+                      + " missing; see --help", USAGE)
+
+
 def parse(arguments: list[str]) -> argparse.Namespace:
     options = parser().parse_args(arguments)
     if options.help or options.version:
         return options
-    if not options.out:
-        raise Failure("--out", "is missing", USAGE)
-    if options.resume:
-        return options
-    for name, value in (("--scenario", options.scenarios),
-                        ("--trials", options.trials)):
-        if value is None:
-            raise Failure(name, "is missing", USAGE)
+    needed = ["out"] if options.resume else ["scenarios", "trials", "out"]
+    require(options, needed)
     for name, other in (("powercap", "energy"),
                         ("input_device", "output_device"),
                         ("output_device", "input_device")):
@@ -209,8 +227,7 @@ def parse_characterise(arguments: list[str]) -> argparse.Namespace:
     for flag in ("--write", "--quick", "--quiet"):
         add(flag, action="store_true")
     options = found.parse_args(arguments)
-    if not options.out:
-        raise Failure("--out", "is missing", USAGE)
+    require(options, ["out"])
     options.work = options.work or options.out
     return options
 
