@@ -49,7 +49,7 @@ static const char help[] =
 "       blinksh keygen FILE\n"
 "Run a command on all hosts at once.  COMMAND is an absolute path; in it and\n"
 "in the arguments %r, %n, %h and %% stand for rank, number of nodes, host and\n"
-"'%'.\n"
+"'%'.  It runs in the folder /: name files by absolute paths.\n"
 "\n"
 "  --key-file=FILE       read the cluster's key from FILE ($BLINK_KEY)\n"
 "  -w HOSTS              run on node[01-16],10.0.0.[1-4]:7300,^file (the file\n"
@@ -115,6 +115,14 @@ static const struct options_entry entries[] = {
 	{ OPTION_QUIET, "quiet", 'q', OPTIONS_FLAG, NULL },
 	{ OPTION_VERBOSE, "verbose", 'v', OPTIONS_FLAG, NULL },
 	OPTIONS_COMMON,
+};
+
+/* Of pdsh(1). */
+static const struct options_hint hints[] = {
+	{ NULL, 'f', "all nodes run the command at once" },
+	{ NULL, 'a', "-w names the hosts" },
+	{ NULL, 'g', "-w names the hosts" },
+	{ NULL, 'l', "the command runs as the user of the daemon" },
 };
 
 static int usage_failed(struct failure *failure, const char *what,
@@ -433,9 +441,14 @@ static int choose_query(struct query *query, const struct options *options,
 	} else if (strcmp(word, "cancel") == 0) {
 		query->kind = QUERY_CANCEL;
 		word_count = 2;
+	} else if (strcmp(word, "stop") == 0) {
+		return usage_failed(failure, word,
+				    "SIGTERM stops a daemon, on its own host; "
+				    "see blinkd(1)");
 	} else {
 		return usage_failed(failure, word,
-				    "write '-- COMMAND' to run a command");
+				    "not ping, status, cancel or keygen; write "
+				    "'-- COMMAND' to run a command");
 	}
 	if (options->word_count != word_count)
 		return usage_failed(failure, word, "wrong number of arguments");
@@ -529,6 +542,8 @@ int main(int argc, char **argv)
 		      argv + (argc > 0));
 	/* Words that follow the first one belong to the command. */
 	options.reader.stops_at_operand = true;
+	options.reader.hints = hints;
+	options.reader.hint_count = ARRAY_LEN(hints);
 	ret = options_read(&options.reader, take_option, &options, &failure);
 	if (ret > 0) {
 		ret = stdout_print_info(ret, "blinksh", help);

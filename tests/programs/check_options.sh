@@ -230,6 +230,22 @@ case_twice_allowed()
 		blinkd --allow /bin --allow=/usr/bin --key-file=k
 }
 
+# What hands give blinksh that are used to pdsh(1)
+case_of_pdsh()
+{
+	local option hosts=(blinksh -w 127.0.0.2)
+
+	refused "-f: all nodes run the command at once" "${hosts[@]}" -f 8 -- /bin/ls
+	for option in -a -g; do
+		refused "$option: -w names the hosts" \
+			blinksh "$option" all -- /bin/ls
+	done
+	refused "-l: the command runs as the user of the daemon" \
+		"${hosts[@]}" -l root -- /bin/ls
+	refused "stop: SIGTERM stops a daemon, on its own host; see blinkd(1)" \
+		"${hosts[@]}" stop
+}
+
 # What hands give blinksort that are used to sort(1): what to do instead
 case_of_sort()
 {
@@ -513,7 +529,8 @@ case_order()
 	tail -c 9500 in | expect_same - d
 	expect_status 0 "$BIN/blinkprobe" spawn --rounds 1 /bin/test --rounds \
 		>out
-	refused "not_absolute: write '-- COMMAND' to run a command" \
+	refused "not_absolute: not ping, status, cancel or keygen; write '-- COMMAND'\
+ to run a command" \
 		blinksh not_absolute -w
 	refused "-w: no hosts" blinksh /bin/true -w
 }
@@ -606,6 +623,7 @@ check flag_with_value case_flag_with_value
 check twice case_twice
 check older_spelling case_older_spelling
 check twice_allowed case_twice_allowed
+check of_pdsh case_of_pdsh
 check of_sort case_of_sort
 check values case_values
 check operands case_operands
