@@ -549,7 +549,8 @@ COMPLETED := $(sort blinksort blinksort-mpi $(PROGRAMS) $(notdir $(SCRIPT_PROGRA
 fill_in = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@OURS@|$(OURS)|g' \
 	-e 's|@PROGRAMS@|$(COMPLETED)|g'
 # Pictures and files that the README leads to stay in the sources.
-without_links = sed -e '/^!\[/d' -e 's|\[\([^]]*\)\]([^)]*)|\1|g'
+without_links = sed -e 's|^!\[\(.*\)\](.*)|(A picture, in the repository: \1.)|' \
+	-e 's|\[\([^]]*\)\]([^)]*)|\1|g'
 # The recipes do not quote these, nor could a unit of systemd: "make uninstall"
 # would remove /opt/my of "/opt/my prog".
 INSTALL_PATHS := DESTDIR PREFIX OURS DOC UNITS SYSUSERS BASH_COMPLETIONS \
