@@ -83,7 +83,7 @@ static const char reports[] =
 "\n";
 
 static const char tuning[] =
-"Tuning, of which the output does not depend:\n"
+"Tuning, on which the output does not depend:\n"
 "      --io=MODE             read the input by auto, buffered, mmap or direct\n"
 "                            (auto)\n"
 "      --numa=NODES          run on these NUMA nodes, such as 0-1, with their\n"
@@ -107,7 +107,7 @@ static const char cluster[] =
 "      --shared-input        read INPUT together with all ranks, which name the\n"
 "                            same files\n"
 "      --gather=FILE         write one file with all ranks, instead of -o\n"
-"      --key-file=FILE       read the cluster's key from FILE\n"
+"      --key-file=FILE       read the cluster's key from FILE ($BLINK_KEY)\n"
 "      --job=NAME            distinguish this job from others of the same key\n"
 "                            or user\n"
 "      --schedule=KIND       send by rounds, all-at-once, grid[=AxB] or auto\n"

@@ -38,7 +38,7 @@ def _overview(study):
         "under the axis; those beyond a broken axis are in order, not to "
         "scale.")
     if overview.published(study):
-        caption += (" The 2011 figures are medians of another machine's, of "
+        caption += (" The 2011 figures are medians, and another machine's, of "
                     "16 nodes.")
     return Picture("overview", "Times of the reference", caption,
                    _range_words(study),
