@@ -26,6 +26,7 @@ struct options {
 	bool quiet;
 	bool of_summaries;
 	bool is_unique;
+	bool has_default_size, has_default_key;
 	const char *summary_path;	 /* NULL: none */
 	struct validation_request files; /* or files of summaries */
 };
@@ -48,7 +49,8 @@ static const char help[] =
 "  -u, --unique              fail if there are duplicate keys\n"
 "      --device-bytes=SIZE   read the first SIZE bytes of each block device (all)\n"
 "      --against=INPUT       fail unless this file has as many records, and the\n"
-"                            same checksum; with several of them: all together\n"
+"                            same checksum; given again: for each file of the\n"
+"                            input; not after --unique, which drops records\n"
 "\n"
 "  -q, --quiet               print errors only\n"
 "  -o FILE                   write a summary of 280 bytes to this file, which\n"
@@ -180,6 +182,33 @@ static void report_difference(const struct tally *tally,
 			format_u128_hex(text[1], inputs->checksum));
 }
 
+/* Why records may not be in order or whole.  In a script, the report on records
+ * of the benchmark has no more lines than that of valsort. */
+static void hint_at_defaults(const struct options *options)
+{
+	bool size = options->has_default_size, key = options->has_default_key;
+	char text[32] = "";
+
+	if (options->of_summaries || (!size && !key) ||
+	    (size && key && !isatty(STDERR_FILENO)))
+		return;
+	if (key)
+		snprintf(text, sizeof(text), " --key=0:%u",
+			 MIN(RECORD_KEY_LENGTH_DEFAULT,
+			     options->files.shape.size));
+	log_warnx("taken by default:%s%s", size ? " --record-size=100" : "",
+		  text);
+}
+
+/* A sorted file and its input are no parts. */
+static void hint_at_against(const struct options *options)
+{
+	if (!options->of_summaries && options->files.path_count == 2 &&
+	    options->files.input_count == 0)
+		log_warnx("two FILEs are parts of one output; --against=INPUT "
+			  "compares with the input");
+}
+
 static void report_errors(const struct options *options,
 			  const struct validation_result *result)
 {
@@ -194,6 +223,10 @@ static void report_errors(const struct options *options,
 			format_u128(text, tally->duplicate_count));
 	if (differs_from_inputs(options, result))
 		report_difference(tally, &result->inputs);
+	if (tally->unordered_count == 0)
+		return;
+	hint_at_defaults(options);
+	hint_at_against(options);
 }
 
 static void report(const struct options *options,
@@ -314,6 +347,8 @@ static int conclude(const struct options *options, struct outfile *file,
 		if (!options->quiet)
 			report_first_unordered(&summary->tally);
 		report_fragment(options, result->fragment_path);
+		if (!options->quiet)
+			hint_at_defaults(options);
 		return EXIT_WRONG;
 	}
 	/* The output of an empty input is empty; but no summary is. */
@@ -469,6 +504,8 @@ static int complete_options(struct options *options, struct failure *failure)
 	options->quiet = options_given(reader, OPTION_QUIET);
 	options->of_summaries = options_given(reader, OPTION_OF_SUMMARIES);
 	options->is_unique = options_given(reader, OPTION_UNIQUE);
+	options->has_default_size = !options_given(reader, OPTION_RECORD_SIZE);
+	options->has_default_key = !options_given(reader, OPTION_KEY);
 	options->summary_path = options_value(reader, OPTION_SUMMARY);
 	options->files.paths = reader->operands;
 	options->files.path_count = reader->operand_count;

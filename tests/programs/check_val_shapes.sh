@@ -50,6 +50,7 @@ case_edges()
 		ERROR - there are 1 unordered records
 	END
 	expect_report 1 -q input "${keys[@]}" </dev/null
+	expect_report 1 -q input "${keys[0]}" </dev/null
 	expect_report 1 -q sorted "${keys[@]}" --unique </dev/null
 	expect_report 0 -q sorted "${keys[@]}" --against input </dev/null
 	# By the first number alone, and with the last record cut.
