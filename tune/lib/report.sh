@@ -219,7 +219,7 @@ report_plan()
 		report_plan_json
 		return
 	fi
-	local i note here=() missing=()
+	local i note required=0 here=() missing=()
 	local -A counts=()
 
 	for i in "${!E_KNOB[@]}"; do
@@ -234,6 +234,9 @@ report_plan()
 		[[ $QUIET ]] || note=${LINE_BECAUSE[${E_LINE[i]}]}
 		report_plan_text "$i"
 		counts[$STATE_WORD]=$((${counts[$STATE_WORD]:-0} + 1))
+		case $STATE_WORD:${E_NEED[i]} in
+		denied:set | unsupported:set) required=$((required + 1)) ;;
+		esac
 		report_plan_shows "$i" || continue
 		row_add '' "${E_KNOB[i]}" "${E_TARGET[i]}" "$TEXT" \
 			"$STATE_WORD${STATE_WHY:+: }$STATE_WHY" \
@@ -254,7 +257,7 @@ report_plan_shows()
 	esac
 }
 
-# report_plan_counts: the last line, of the caller's counts
+# report_plan_counts: the last line, of the caller's counts and required
 report_plan_counts()
 {
 	local word line='nothing to change'
@@ -263,6 +266,13 @@ report_plan_counts()
 	for word in already denied unsupported; do
 		[[ ! ${counts[$word]:-} ]] || line+=", ${counts[$word]} $word"
 	done
+	if ((required == 1)); then
+		line+='; apply refuses: 1 of these is required'
+	elif ((required > 1)); then
+		line+="; apply refuses: $required of these are required"
+	elif [[ ${counts[denied]:-}${counts[unsupported]:-} ]]; then
+		line+='; apply goes on without these'
+	fi
 	print '%s\n' "$line"
 }
 
