@@ -205,8 +205,11 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     options = parser().parse_args(arguments)
     if options.help or options.version:
         return options
-    needed = ["out"] if options.resume else ["scenarios", "trials", "out"]
-    require(options, needed)
+    require(options, ["out"] if options.resume
+            else ["scenarios", "trials", "out"])
+    if options.resume:
+        # What its options need was checked when the record was begun.
+        return options
     for name, other in (("powercap", "energy"),
                         ("input_device", "output_device"),
                         ("output_device", "input_device")):
