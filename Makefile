@@ -321,6 +321,7 @@ help: ## show this list
 # LABEL=TEXT      make bench: name the file in results/ bench-DATE-TEXT
 # RECORD=FOLDER   make bench: put the record there, for blinkreport
 # AGAINST=FOLDER  make bench: compare with an older build's programs, there
+# BENCH_ONLY=WORDS make bench: only scenarios with one of these words
 # BENCH_FULL=1    make bench: also sorts larger than memory, as root
 # FUZZ_SECONDS=20 make fuzz: run each target for this time
 # PREFIX=/usr     make install: install into bin/, lib/ and share/ of /usr
