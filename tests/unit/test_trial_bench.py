@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 """record/bench.py and report/peers.py: programs that ran by turns with cp."""
 
 import json

@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 """The pictures that are kept beside records are what blinkreport draws."""
 
 import re
