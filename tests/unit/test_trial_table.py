@@ -90,6 +90,8 @@ class TableTest(unittest.TestCase):
             self.assertRegex(row, " {} .* ~ +{}( |$)".format(
                 *map(table.p_text, shown)))
         self.line(text, r"^verdicts   by the blocked test: .*ratios")
+        self.line(text, r"^sweep      reference: threads=default, "
+                        r"kernel=default.*; control: the reference again,")
         self.line(text, r"^Not run:$")
         self.line(text, r"raid-chunk=1M: a new array destroys what is on the")
         self.assertNotIn("A/A control differs", text)

@@ -81,11 +81,27 @@ def _heading(study):
         lines.append(("memory", memory_words(design)))
     if study.looks:
         lines.append(("noise", noise.words(study)))
+    if _sweep_words(study):
+        lines.append(("sweep", _sweep_words(study)))
     if any(group.comparison for group in study.groups.values()):
         lines.append(("verdicts", VERDICT_WORDS))
     return "\n".join(textwrap.fill(f"{name:10} {value}", width(),
                                    subsequent_indent=" " * 11)
                      for name, value in lines)
+
+
+def _sweep_words(study) -> str:
+    """What the names of a sweep's first two configurations stand for."""
+    words = []
+    for found in study.design["configurations"]:
+        if found["role"] == designs.REFERENCE and found["parameters"]:
+            words.append("reference: " + ", ".join(
+                f"{name.partition('.')[2]}={value}"
+                for name, value in found["parameters"].items()))
+        if found["role"] == designs.CONTROL:
+            words.append("control: the reference again, which ought not to "
+                         "differ")
+    return "; ".join(words)
 
 
 def _scenario(study, scenario):
