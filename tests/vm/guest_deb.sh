@@ -190,7 +190,7 @@ case_scripts()
 	expect_status 2 blinktrial --out=nowhere 2>said
 	expect_one_line said
 	blinkreport --help >said
-	expect_match '^usage: blinkreport' said
+	expect_match '^Usage: blinkreport' said
 }
 
 # Both MPIs; which one blinksort-mpi is is Debian's choice for mpirun, too.
