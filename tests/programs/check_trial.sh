@@ -319,6 +319,8 @@ case_usage()
 		"${a[@]}" $o --threads=1 a
 	expect_refused 2 'blinksort: no operand is taken: blinktrial times' \
 		"${a[@]}" $o blinksort --threads=1 a -o x
+	expect_refused 2 'blinksort: no operand is taken: blinktrial times' \
+		"${a[@]}" $o -- blinksort a -o x
 	expect_refused 3 '.*sweep: No such file' "${a[@]}" $o --sweep=sweep
 	expect_refused 3 '.*record.*: No such file' $o --resume
 	expect_status 2 "$TRIAL" validate 2>err

@@ -101,7 +101,7 @@ class Parser(argparse.ArgumentParser):
 
 def unknown(words: str) -> tuple[str, str]:
     """The first of these words of a command line, and why it is refused."""
-    word = words.split(" ")[0]
+    word = words.removeprefix("-- ").split(" ")[0]
     name = word.partition("=")[0].removeprefix("--")
     if not word.startswith("-"):
         return word, ("no operand is taken: blinktrial times blinksort only, "
