@@ -289,7 +289,7 @@ expect_refused()
 
 case_usage()
 {
-	local a=(--scenario=pagecache --trials=2) o=--out=record
+	local a=(--scenario=pagecache --trials=2) o=--out=record sweep
 
 	expect_refused 2 '--out: is missing' "${a[@]}"
 	expect_refused 2 '--scenario, --trials, --out: are missing; see --help'
@@ -322,6 +322,10 @@ case_usage()
 	expect_refused 2 'blinksort: no operand is taken: blinktrial times' \
 		"${a[@]}" $o -- blinksort a -o x
 	expect_refused 3 '.*sweep: No such file' "${a[@]}" $o --sweep=sweep
+	for sweep in 'sort.threads 1 | 2' 'sort.threads=1' '1|2'; do
+		expect_refused 2 '--sweep: names a file: write the line .* into one' \
+			"${a[@]}" $o --sweep="$sweep"
+	done
 	expect_refused 3 '.*record.*: No such file' $o --resume
 	expect_status 2 "$TRIAL" validate 2>err
 	expect_one_line err
@@ -331,6 +335,26 @@ case_usage()
 	expect_match '^Usage: blinktrial' out
 	expect_trial 0 --version
 	expect_match '^blinktrial [^ ]+$' out
+}
+
+# What hands give that are used to hyperfine: what to do instead
+case_of_hyperfine()
+{
+	local option
+
+	for option in '-r' '-r9' '--runs' '--runs=9'; do
+		expect_refused 2 "$option: use --trials" "$option" 9
+	done
+	for option in '-L' '--parameter-list' '-P' '--parameter-scan'; do
+		expect_refused 2 "$option: use --sweep" "$option" threads 1,2
+	done
+	for option in '--export-json' '--export-csv=x' '--export-markdown'; do
+		expect_refused 2 "$option: use blinkreport --format" "$option" x
+	done
+	for option in '--warmup' '--prepare=sync' '-p'; do
+		expect_refused 2 "$option: the scenario prepares each trial" \
+			"$option" 3
+	done
 }
 
 case_folder_removed()
@@ -891,7 +915,8 @@ case_nodes_killed()
 }
 
 for name in one_machine quiet sweep ranks ranks_fail ranks_refused same_seed \
-	usage folder_removed no_room nothing_overwritten resume_mismatch stopped \
+	usage of_hyperfine folder_removed no_room nothing_overwritten \
+	resume_mismatch stopped \
 	sorter_fails given_up reference_fails kill kill_before_record signal \
 	killed_with_sorter \
 	tuning tuning_killed noise noise_limit noise_refused noise_unknown; do

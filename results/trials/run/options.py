@@ -16,6 +16,13 @@ DEFAULT_RECORDS = 1_000_000
 DEFAULT_NOISE_WAIT_S = 60
 NOISE_WAIT_AT_MOST_S = 86400
 UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
+# Options of hyperfine, which users may expect: what to do instead.
+HINTS = {
+    r"-r.*|--runs": "use --trials",
+    r"-[LP].*|--parameter-(list|scan)": "use --sweep",
+    r"--export-.*": "use blinkreport --format on the record",
+    r"-p.*|--prepare|--warmup": "the scenario prepares each trial",
+}
 # What a record is of: --resume goes on with these, and they can't be others.
 LASTING = ("scenarios", "trials", "sweep", "hosts", "work", "input_device",
            "output_device", "records", "ascii", "seed", "order", "unverified",
@@ -108,6 +115,9 @@ def unknown(words: str) -> tuple[str, str]:
                       "and a sweep varies its options; see --sweep")
     if name in SORT_OPTIONS:
         return word, f"is for a sweep, as sort.{name}; see --sweep"
+    for pattern, instead in HINTS.items():
+        if re.fullmatch(pattern, word.partition("=")[0]):
+            return word, instead
     return word, "no such option; see --help"
 
 
@@ -158,6 +168,11 @@ def sweep_path(text: str) -> str:
     ours = os.path.join(FOLDER, given(text))
     if "/" not in text and not os.path.exists(text) and os.path.exists(ours):
         return ours
+    # A line of such a file: "sort.threads 1 | 2".
+    if (re.match(r"(sort|tune|ranks|machine)\.\S+[\s=]|[^/]*\|", text)
+            and not os.path.exists(text)):
+        raise argparse.ArgumentTypeError(
+            f"names a file: write the line '{text}' into one")
     return os.path.abspath(text)
 
 
