@@ -68,7 +68,8 @@ static const char *parse_length(const char *word, struct key_field *field)
 			       ? NULL
 			       : "the type is not u8, u16, u32, u64, u128, i8 "
 				 "to i128, f32 or f64, nor one of them with be "
-				 "behind it, nor a length";
+				 "behind it, nor a length; numbers are little "
+				 "endian without be";
 	field->type = KEY_BYTES;
 	if (parse_u64(word, 1, RECORD_SIZE_MAX, &length) < 0)
 		return "the length is not a number from 1 to 16777216";

@@ -298,7 +298,8 @@ case_values()
 	for key in 5:desc 5::desc 5:u65 5:u7 5:u256 5:u8be 5:f16 5:f128 5:i \
 		5:F64 5:u32le 5:; do
 		refused "--key=$key: the type is not u8, u16, u32, u64, u128, \
-i8 to i128, f32 or f64, nor one of them with be behind it, nor a length" \
+i8 to i128, f32 or f64, nor one of them with be behind it, nor a length; \
+numbers are little endian without be" \
 			blinksort in -o out --key="$key"
 	done
 	refused "--key=0:9: more than 8 keys" blinksort in -o out \
@@ -362,7 +363,8 @@ with sides from 1 to 4096" \
 	refused "--record-size=0: not a number from 1 to 16777216" \
 		blinkval --record-size=0 in
 	refused "--key=0:u63: the type is not u8, u16, u32, u64, u128, \
-i8 to i128, f32 or f64, nor one of them with be behind it, nor a length" \
+i8 to i128, f32 or f64, nor one of them with be behind it, nor a length; \
+numbers are little endian without be" \
 		blinkval --key=0:u63 in
 	refused "--key=0:9: more than 8 keys" blinkval in \
 		--key={0:1,0:2,0:3,0:4,0:5,0:6,0:7,0:8,0:9}
