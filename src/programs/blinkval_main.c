@@ -200,6 +200,27 @@ static void hint_at_defaults(const struct options *options)
 		  text);
 }
 
+/* Of a record cut short, only the size can be the reason. */
+static void hint_at_size(const struct options *options)
+{
+	if (!options->of_summaries && options->has_default_size &&
+	    (!options->has_default_key || isatty(STDERR_FILENO)))
+		log_warnx("taken by default: --record-size=100");
+}
+
+/* Why the output may have more or fewer records than its input. */
+static void hint_at_inputs(const struct tally *tally,
+			   const struct tally *inputs)
+{
+	if (tally->record_count > inputs->record_count)
+		log_warnx("give --against once for each file of the input");
+	else if (tally->record_count > 0 && tally->unordered_count == 0 &&
+		 tally->duplicate_count == 0 &&
+		 tally->record_count < inputs->record_count)
+		log_warnx("--against is not for an output from which --unique "
+			  "has dropped records");
+}
+
 /* A sorted file and its input are no parts. */
 static void hint_at_against(const struct options *options)
 {
@@ -221,8 +242,10 @@ static void report_errors(const struct options *options,
 	if (has_unwanted_duplicates(options, tally))
 		fprintf(stderr, "ERROR - there are %s duplicate keys\n",
 			format_u128(text, tally->duplicate_count));
-	if (differs_from_inputs(options, result))
+	if (differs_from_inputs(options, result)) {
 		report_difference(tally, &result->inputs);
+		hint_at_inputs(tally, &result->inputs);
+	}
 	if (tally->unordered_count == 0)
 		return;
 	hint_at_defaults(options);
@@ -348,7 +371,7 @@ static int conclude(const struct options *options, struct outfile *file,
 			report_first_unordered(&summary->tally);
 		report_fragment(options, result->fragment_path);
 		if (!options->quiet)
-			hint_at_defaults(options);
+			hint_at_size(options);
 		return EXIT_WRONG;
 	}
 	/* The output of an empty input is empty; but no summary is. */

@@ -44,6 +44,14 @@ hint_of()
 	sed -n '/^ERROR/,$!d; /^ERROR/!p' err
 }
 
+# on_terminal ARGUMENT...: the last line that a terminal shows
+on_terminal()
+{
+	expect_status 1 python3 -c 'import os, pty, sys
+sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' "$VAL" "$@" >out
+	tr -d '\r' <out | tail -n 1
+}
+
 # Options that were forgotten are a reason for records not in order.  The report on
 # records of valsort has no more lines than its own, except on a terminal.
 case_hints()
@@ -58,13 +66,18 @@ case_hints()
 	hint_of --record-size=20 f | expect_same - <(echo "$by --key=0:10")
 	hint_of --record-size=4 f | expect_same - <(echo "$by --key=0:4")
 	hint_of --key=0:u64 f | expect_same - <(echo "$by --record-size=100")
-	expect_status 1 python3 -c 'import os, pty, sys
-sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' "$VAL" f >out
-	tr -d '\r' <out | tail -n 1 |
-		expect_same - <(echo "$by --record-size=100 --key=0:10")
+	on_terminal f | expect_same - <(echo "$by --record-size=100 --key=0:10")
+	head -c 150 f >cut
+	on_terminal cut | expect_same - <(echo "$by --record-size=100")
+	on_terminal --key=0:4 cut | expect_same - <(echo "$by --record-size=100")
+	on_terminal --record-size=100 cut |
+		expect_same - <(echo "partial record found at end")
+	expect_status 1 "$VAL" --key=0:4 cut 2>err
+	tail -n 1 err | expect_same - <(echo "$by --record-size=100")
 	sorted 1000 >g
 	hint_of g f | expect_same - <(echo "$parts")
-	hint_of g f --against f | expect_same - /dev/null
+	hint_of g f --against f | expect_same - \
+		<(echo "blinkval: give --against once for each file of the input")
 	"$VAL" -q -o s g
 	hint_of -s s s | expect_same - /dev/null
 	hint_of g f f | expect_same - /dev/null
