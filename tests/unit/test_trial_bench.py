@@ -4,10 +4,12 @@ import json
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import unit
 from report_page import picture_texts
 from trials.base.failure import Failure
+from trials.drawing import style
 from trials.record import bench
 from trials.report import peers
 from xml.etree import ElementTree
@@ -43,6 +45,22 @@ class Bench(unittest.TestCase):
         text = peers.text(read(document()))
         self.assertRegex(text, r"\next4: .*\n.*\nblinksort +10.00 +11.00 +0.50")
         self.assertNotIn("\x1b", text)
+
+    def test_a_foreign_text_begins_no_line(self):
+        text = peers.text(read(document(machine={
+            "cpu_model": "a CPU\nblinksort  9", "cpus_allowed": "2\n2",
+            "kernel": "6\n7"})))
+        self.assertRegex(text, r"\Amachine    a CPU.*7\nblinksort  0\.1\.0\n")
+
+    def test_a_long_name_is_measured_few_times(self):
+        measured = []
+        with mock.patch.object(
+                style, "text_width",
+                lambda _, text, **settings: measured.append(len(text)) or
+                6 * len(text)):
+            short = style.shortened(None, "ab" * 50_000, 80)
+        self.assertEqual("ababab…ababab", short)
+        self.assertLess(sum(measured), 1000)
 
     def test_picture(self):
         picture, = peers.pictures(read(document()))

@@ -8,6 +8,7 @@ colour alone.
 """
 
 import warnings
+from bisect import bisect_left
 from contextlib import contextmanager
 
 import matplotlib
@@ -140,14 +141,22 @@ def text_width(figure, text, **settings) -> float:
 def shortened(figure, text, width, **settings) -> str:
     """The text, its middle left out when it is wider than this."""
     text = units.printable(text)
-    if text_width(figure, text, **settings) <= width:
-        return text
-    for kept in range(len(text) - 1, 1, -1):
+
+    def without_middle(kept):
         head = (kept + 1) // 2
-        short = text[:head] + "…" + text[len(text) - (kept - head):]
-        if text_width(figure, short, **settings) <= width:
-            return short
-    return "…"
+        return text[:head] + "…" + text[len(text) - (kept - head):]
+
+    def is_too_wide(text):
+        return text_width(figure, text, **settings) > width
+
+    # A text with more characters than pixels is too wide unmeasured: drawing a
+    # long one takes seconds.
+    most = min(len(text), int(width))
+    if most == len(text) and not is_too_wide(text):
+        return text
+    kept = 1 + bisect_left(range(2, most), True,
+                           key=lambda kept: is_too_wide(without_middle(kept)))
+    return without_middle(kept) if kept > 1 else "…"
 
 
 def fitting(figure, texts, width_px, **settings):

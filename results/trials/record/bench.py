@@ -62,8 +62,9 @@ def _bench(document):
               for result in document["results"]
               if len(result.get("contestants", ())) > 2]
     version = printable(document["blinksort_version"])
-    return Bench(f"{machine['cpu_model']}, {machine['cpus_allowed']} CPUs, "
-                 f"Linux {machine['kernel']}",
+    return Bench(printable(f"{machine['cpu_model']}, "
+                           f"{machine['cpus_allowed']} CPUs, "
+                           f"Linux {machine['kernel']}"),
                  version.removeprefix("blinksort "), rounds, series)
 
 
