@@ -82,8 +82,9 @@ def main(record, picture):
     row = next((one for one in results if one["name"] == ROW), None)
     if row is None:
         sys.exit(f"memory_curve.py: {record}: has no row {ROW}")
-    Picture(ROW, "Time and spilled bytes by memory", "", "",
-            lambda width_px: draw(row, width_px)).write(Path(picture))
+    drawn = Picture(ROW, "Time and spilled bytes by memory", "", "",
+                    lambda width_px: draw(row, width_px))
+    Path(picture).write_bytes(drawn.data("svg"))
 
 
 if __name__ == "__main__":

@@ -208,6 +208,24 @@ case_output_cannot_be_written()
 	expect_folder . err file folder
 }
 
+# A picture of another user's where all may write stays as it is, too.
+case_pictures_are_whole()
+{
+	"$REPORT" --svg=pictures "$RECORD" >out
+	[ "$(find pictures -name '*.svg' -size +1k)" ] || fail "no pictures"
+	cp -r pictures before
+	expect_status 3 bash -c 'ulimit -f 8 && exec "$@"' bash \
+		"$REPORT" --svg=pictures "$SLOWER" >out 2>err
+	expect_match '^blinkreport: .*/[a-z-]*.svg: File too large$' err
+	expect_one_line err
+	diff -r before pictures || fail "the pictures are others"
+	[ "$UID" = 0 ] || return 0
+	chmod 1777 pictures
+	chown 65533:65532 pictures/overview.svg
+	expect_refused 3 --svg=pictures "$SLOWER"
+	expect_same before/overview.svg pictures/overview.svg
+}
+
 case_reader_that_goes_away()
 {
 	"$REPORT" --format=csv "$RECORD" 2>err | head -n 1 >out || true
@@ -402,6 +420,7 @@ else
 fi
 check output_is_no_ones_link case_output_is_no_ones_link
 check output_cannot_be_written case_output_cannot_be_written
+check pictures_are_whole case_pictures_are_whole
 check reader_that_goes_away case_reader_that_goes_away
 check still_running case_still_running
 check compare case_compare

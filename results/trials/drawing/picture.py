@@ -4,6 +4,7 @@ A picture is drawn anew for each width, wide for a page and narrow for a phone,
 rather than scaled: text keeps its size.
 """
 
+import io
 from dataclasses import dataclass
 from typing import Callable
 
@@ -29,11 +30,12 @@ class Picture:
             return svg.text(self.draw(width_px), f"{self.name}-{width_px}",
                             self.title, self.description)
 
-    def write(self, path):
-        """A file of the kind that the path's end says: .png or .svg."""
-        if path.suffix == ".svg":
-            path.write_text(svg.alone(self.svg(style.NARROW)), "utf-8")
-            return
+    def data(self, kind: str) -> bytes:
+        """A file of this kind, png or svg."""
+        if kind == "svg":
+            return svg.alone(self.svg(style.NARROW)).encode()
+        file = io.BytesIO()
         with style.applied():
-            self.draw(style.WIDE).savefig(path, format="png", dpi=_PNG_DPI,
+            self.draw(style.WIDE).savefig(file, format="png", dpi=_PNG_DPI,
                                           metadata={"Software": None})
+        return file.getvalue()
