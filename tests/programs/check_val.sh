@@ -67,12 +67,12 @@ case_hints()
 	hint_of --record-size=4 f | expect_same - <(echo "$by --key=0:4")
 	hint_of --key=0:u64 f | expect_same - <(echo "$by --record-size=100")
 	on_terminal f | expect_same - <(echo "$by --record-size=100 --key=0:10")
-	head -c 150 f >cut
-	on_terminal cut | expect_same - <(echo "$by --record-size=100")
-	on_terminal --key=0:4 cut | expect_same - <(echo "$by --record-size=100")
-	on_terminal --record-size=100 cut |
+	head -c 150 f >short
+	on_terminal short | expect_same - <(echo "$by --record-size=100")
+	on_terminal --key=0:4 short | expect_same - <(echo "$by --record-size=100")
+	on_terminal --record-size=100 short |
 		expect_same - <(echo "partial record found at end")
-	expect_status 1 "$VAL" --key=0:4 cut 2>err
+	expect_status 1 "$VAL" --key=0:4 short 2>err
 	tail -n 1 err | expect_same - <(echo "$by --record-size=100")
 	sorted 1000 >g
 	hint_of g f | expect_same - <(echo "$parts")
