@@ -113,13 +113,16 @@ static void print_plan(const struct external_explanation *explanation)
 	       format_size(t.text[0], plan->spilled_records * size),
 	       format_size(t.text[1], kept * size));
 	if (plan->merge_count > 0)
-		printf("merges    %" PRIu64 ", of %s, before the last, since "
+		printf("merges    about %" PRIu64
+		       ", of %s, before the last, since "
 		       "there are so many runs\n",
 		       plan->merge_count,
 		       format_size(t.text[0], plan->merged_records * size));
 	printf("pieces    %" PRIu64 ", each by reads of %s from each run\n",
 	       plan->piece_count, format_size(t.text[0], plan->read_bytes));
-	printf("passes    %.2f: so many times the input is read and written\n",
+	printf("passes    %s%.2f: so many times the input is read and "
+	       "written\n",
+	       plan->merge_count > 0 ? "about " : "",
 	       1 + (double)(plan->spilled_records + plan->merged_records) /
 			       (double)MAX(1, request->record_count));
 }

@@ -222,6 +222,9 @@ case_suppose()
 	expect_sorted --explain --suppose=3:10000000000 -S 1G
 	expect_match '^ranks +3, for 931.3 GiB: 10000000000 records' "$STDOUT"
 	expect_match '^disk .*--disk-rates can tell them$' "$STDOUT"
+	expect_sorted --explain --suppose=1:10000000 -S 10M --batch-size=2
+	expect_match '^merges +about [0-9]+, of ' "$STDOUT"
+	expect_match '^passes +about [0-9.]+: ' "$STDOUT"
 	expect_refused 5 --explain --suppose=3:10000000000 -S 5M
 	expect_match '^blinksort: --memory: sorting this takes' "$STDERR"
 	expect_folder . one want
