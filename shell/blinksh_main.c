@@ -122,6 +122,9 @@ static const struct options_hint hints[] = {
 	{ NULL, 'f', "all nodes run the command at once" },
 	{ NULL, 'a', "-w names the hosts" },
 	{ NULL, 'g', "-w names the hosts" },
+	{ NULL, 'u', "use --timeout" },
+	{ NULL, 't', "use --lost-after" },
+	{ NULL, 'R', "blinkd starts the command, without ssh or rsh" },
 	{ NULL, 'l', "the command runs as the user of the daemon" },
 };
 

@@ -240,6 +240,10 @@ case_of_pdsh()
 		refused "$option: -w names the hosts" \
 			blinksh "$option" all -- /bin/ls
 	done
+	refused "-u: use --timeout" "${hosts[@]}" -u 8 -- /bin/ls
+	refused "-t: use --lost-after" "${hosts[@]}" -t 8 -- /bin/ls
+	refused "-R: blinkd starts the command, without ssh or rsh" \
+		"${hosts[@]}" -R ssh -- /bin/ls
 	refused "-l: the command runs as the user of the daemon" \
 		"${hosts[@]}" -l root -- /bin/ls
 	refused "stop: SIGTERM stops a daemon, on its own host; see blinkd(1)" \
