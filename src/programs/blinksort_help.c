@@ -34,7 +34,8 @@ static const char files[] =
 "                            behind it, descending; further keys decide when\n"
 "                            those before are equal\n"
 "  -r, --reverse             reverse the whole order; equal keys stay as they are\n"
-"  -u, --unique              write only the first of the records with equal keys\n"
+"  -u, --unique              write only the first of the records with equal keys;\n"
+"                            how many it has dropped is in --json\n"
 "  -s, --stable              do nothing: every sort is stable\n"
 "\n";
 
@@ -162,6 +163,7 @@ int blinksort_help(struct options_reader *reader, struct failure *failure)
 }
 
 #define NO_TEXT "keys are bytes or binary numbers, not text; see --key"
+#define USE_REVERSE "use -r, or --key=OFFSET:TYPE:desc"
 
 const struct options_hint blinksort_hints[BLINKSORT_HINTS] = {
 	{ "check", 'c', "use blinkval, which checks files; see blinkval(1)" },
@@ -189,4 +191,7 @@ const struct options_hint blinksort_hints[BLINKSORT_HINTS] = {
 	{ "compress-program", 0, "use --compress=lz4 or --compress=zstd" },
 	{ "files0-from", 0, "name the files as INPUT" },
 	{ "debug", 0, "use --explain" },
+	{ "dry-run", 0, "use --explain" },
+	{ "desc", 0, USE_REVERSE },
+	{ "descending", 0, USE_REVERSE },
 };

@@ -298,9 +298,9 @@ static int set_files(struct options *options, struct failure *failure)
 					      failure);
 	if (ret == 0 && options->streams.is_input &&
 	    options_given(reader, OPTION_EXPLAIN))
-		ret = options_refuse_entry(&options->reader, OPTION_EXPLAIN,
-					   failure,
-					   "the inputs must be regular files");
+		ret = options_refuse_entry(
+			&options->reader, OPTION_EXPLAIN, failure,
+			"needs regular files, or --suppose=1:RECORDS alone");
 	return ret;
 }
 

@@ -281,6 +281,11 @@ case_of_sort()
 	refused "--files0-from: name the files as INPUT" \
 		blinksort --files0-from=in -o out
 	refused "--debug: use --explain" blinksort --debug in -o out
+	refused "--dry-run: use --explain" blinksort --dry-run in -o out
+	for option in --desc --descending; do
+		refused "$option: use -r, or --key=OFFSET:TYPE:desc" \
+			blinksort "$option" in -o out
+	done
 	expect_folder . in
 	expect_status 0 "$BIN/blinksort" -s --parallel=1 --buffer-size=500MB in \
 		-o out
@@ -406,6 +411,8 @@ case_operands()
 		blinksort in
 	refused "--rank: needs --nodes, which lists the hosts of all ranks" \
 		blinksort in -o out --rank=0
+	refused "--explain: needs regular files, or --suppose=1:RECORDS alone" \
+		blinksort --explain - -o out
 	refused "--suppose: only with --explain" blinksort --suppose=2:3
 	refused "INPUT: not with --suppose, which needs no file" \
 		blinksort --explain --suppose=2:3 in
