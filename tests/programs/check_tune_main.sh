@@ -863,6 +863,8 @@ case_json()
 
 case_usage()
 {
+	local path verb word
+
 	"$BLINKTUNE" --help >out
 	expect_match '^Usage: ' out
 	awk 'length > 80 { exit 1 }' out
@@ -903,6 +905,11 @@ case_usage()
 	expect_match ": explain: 'nothing': no such knob; see blinktune list\$" err
 	expect_one_error 2 tune status now
 	expect_match ': status: now: no argument is expected$' err
+	# What a terminal would obey: controls, line ends, reversed text
+	for word in $'\n' $'\e' $'\x7f' $'\xc2\x9b' $'\xe2\x80\xae' $'\xe2\x81\xa6'; do
+		expect_one_error 2 tune status "ä${word}b"
+		expect_match ': status: ä\?b: no argument is expected$' err
+	done
 	expect_one_error 2 tune verify
 	"$BLINKTUNE" list >out
 	expect_match '^  swappiness  ' out

@@ -31,9 +31,17 @@ exec {SILENCE}</dev/null
 # Why something could not be written to stdout; empty: all was
 PRINT_WHY=
 
+# Words of the command line and of files may hold what a terminal obeys: controls
+# (C0, C1), and in UTF-8 ends of lines and reversals of the text's direction.
 complain()
 {
-	printf 'blinktune: %s\n' "$*" >&2
+	local text="$*"
+
+	text=${text//[[:cntrl:]]/?}
+	text=${text//$'\xc2'[$'\x80'-$'\x9f']/?}
+	text=${text//$'\xe2\x80'[$'\xa8'-$'\xae']/?}
+	text=${text//$'\xe2\x81'[$'\xa6'-$'\xa9']/?}
+	printf 'blinktune: %s\n' "$text" >&2
 }
 
 misuse()
