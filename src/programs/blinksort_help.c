@@ -10,8 +10,8 @@
 static const char usage[] =
 "Usage: blinksort [OPTION]... INPUT... -o OUTPUT\n"
 "Sort files of fixed-size records by their keys; stable.\n"
-"The output appears when it is complete, or not at all; inputs are never\n"
-"changed.  INPUT may be - (standard input) or any pipe, of any length.\n"
+"The output appears when it is complete, or not at all; no input is changed but\n"
+"one that -o names.  INPUT may be - (standard input) or a pipe of any length.\n"
 "\n";
 
 static const char files[] =
