@@ -114,7 +114,8 @@ case_written_once()
 # there may be two files.
 case_file_size()
 {
-	local huge=(huge -o out --threads=2 -S 100M -T "$FAT")
+	# An output in this machine's root folder would take its memory.
+	local huge=(huge -o /dev/null --threads=2 -S 100M -T "$FAT")
 
 	truncate -s 5000000000 huge
 	sort_run "${huge[@]}"
@@ -192,7 +193,8 @@ scratch_files()
 
 has_scratch()
 {
-	grep -q -E "^$FAT/$HIDDEN_NAME \(deleted\)\$" <(scratch_files "$1")
+	# Not from <(...), which changes $!.
+	grep -q -E "^$FAT/$HIDDEN_NAME \(deleted\)\$" <<<"$(scratch_files "$1")"
 }
 
 # wait_for_end PID
