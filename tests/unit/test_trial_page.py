@@ -280,12 +280,12 @@ class Hard(unittest.TestCase):
                           program_version=NASTY, run_id=NASTY,
                           scenarios=[NASTY])
         for configuration in run.design["configurations"]:
-            configuration["name"] += NASTY
+            configuration["name"] += f"{NASTY}\x1b[31m\n"
             if configuration["skipped"]:
                 configuration["skipped"] = NASTY
         for trial in run.trials:
             trial["scenario"] = NASTY
-            trial["configuration"] += NASTY
+            trial["configuration"] += f"{NASTY}\x1b[31m\n"
             trial["message"] = NASTY + "\ud800\x00\x1b[2J\nmore"
             trial["conditions"][0].update(name=NASTY, found=NASTY)
             for rank in trial["ranks"]:

@@ -372,6 +372,10 @@ class GridTest(unittest.TestCase):
         self.assertEqual(lines[2], " " * 96 + "   5")
         self.assertEqual(lines[3], "y" + " " * 95 + "  66")
 
+    def test_a_cell_is_one_line(self):
+        self.assertEqual("name  of\na\ufffdb    1", text_table.grid(
+            ("name", "of"), [["a\nb", "1"]]))
+
     def test_no_rows(self):
         self.assertEqual(text_table.grid(("figures", ""), []), "figures")
 

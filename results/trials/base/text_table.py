@@ -41,7 +41,7 @@ def grid(head, rows):
 
     When the table would be wider than a terminal, signs are broken into lines,
     and a name that is still too long has a line to itself."""
-    rows = [list(head), *rows]
+    rows = [list(map(printable, row)) for row in (head, *rows)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
     if head[-1] == "signs":
         excess = sum(widths) + 2 * (len(widths) - 1) - _width

@@ -11,6 +11,7 @@ import io
 import re
 from html import escape
 
+from trials.base.units import printable
 from trials.drawing import style
 
 FONTS = ("system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', "
@@ -50,8 +51,9 @@ def text(figure, prefix: str, title: str, description: str) -> str:
         f'width="{width:.10g}" height="{height:.10g}" '
         f'stroke-linejoin="round" font-family="{FONTS}" '
         'style="font-variant-numeric: tabular-nums">\n'
-        f'<title id="{prefix}-title">{escape(title)}</title>\n'
-        f'<desc id="{prefix}-text">{escape(description)}</desc>\n{body}')
+        f'<title id="{prefix}-title">{escape(printable(title))}</title>\n'
+        f'<desc id="{prefix}-text">{escape(printable(description))}</desc>\n'
+        f'{body}')
 
 
 def alone(picture: str) -> str:
