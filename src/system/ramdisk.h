@@ -13,8 +13,8 @@ struct statfs;
 bool ramdisk_is(const struct statfs *fs);
 
 /* The same of what a file at this path, or in this folder, holds, or will hold
- * if it is not there yet.  Not for device nodes, which lie on a tmpfs and hold
- * nothing there. */
+ * if it is not there yet.  False for devices and FIFOs: their names may lie on
+ * a tmpfs, as in /dev, but they hold nothing there. */
 bool ramdisk_has(const char *path);
 
 #endif /* RAMDISK_H */

@@ -243,6 +243,15 @@ case_output_is_memory()
 	expect_same "$ramdisk/out" want
 	! grep '"external": null' "$STDOUT" || fail "it was sorted at once"
 	rm "$ramdisk/out"
+	# What is no regular file holds nothing, wherever its name is.
+	in_group 50M "${BLINKSORT[@]}" in -o /dev/null -T . 2>"$STDERR" ||
+		fail "device: status $?: $(cat "$STDERR")"
+	mkfifo "$ramdisk/pipe"
+	cmp "$ramdisk/pipe" want &
+	in_group 50M "${BLINKSORT[@]}" in -o "$ramdisk/pipe" -T . 2>"$STDERR" ||
+		fail "FIFO: status $?: $(cat "$STDERR")"
+	wait $!
+	rm "$ramdisk/pipe"
 	BLINKSORT=(in_group 50M "${BLINKSORT[@]}")
 	for source in in -; do
 		sort_run_of in "$source" -o "$ramdisk/out" -T .
