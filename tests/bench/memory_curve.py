@@ -84,7 +84,8 @@ def main(record, picture):
         sys.exit(f"memory_curve.py: {record}: has no row {ROW}")
     drawn = Picture(ROW, "Time and spilled bytes by memory", "", "",
                     lambda width_px: draw(row, width_px))
-    Path(picture).write_bytes(drawn.data("svg"))
+    picture = Path(picture)
+    picture.write_bytes(drawn.data(picture.suffix[1:]))
 
 
 if __name__ == "__main__":
