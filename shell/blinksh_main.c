@@ -117,7 +117,7 @@ static const struct options_entry entries[] = {
 	OPTIONS_COMMON,
 };
 
-/* Of pdsh(1). */
+/* People who come from pdsh(1) type these letters. */
 static const struct options_hint hints[] = {
 	{ NULL, 'f', "all nodes run the command at once" },
 	{ NULL, 'a', "-w names the hosts" },

@@ -134,7 +134,7 @@ static const char statuses[] =
 enum { TOPIC_CLUSTER, TOPIC_EXTERNAL, TOPIC_TUNING, TOPIC_ALL, TOPIC_NONE };
 static const char *const topics[] = { "cluster", "external", "tuning", "all" };
 
-/* By topic, and last what --help prints without one. */
+/* Each topic has a text; the last one is what --help prints without a topic. */
 static const struct {
 	const char *page;
 	const char *parts[6];

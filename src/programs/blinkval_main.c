@@ -182,30 +182,24 @@ static void report_difference(const struct tally *tally,
 			format_u128_hex(text[1], inputs->checksum));
 }
 
-/* Why records may not be in order or whole.  In a script, the report on records
- * of the benchmark has no more lines than that of valsort. */
-static void hint_at_defaults(const struct options *options)
+/* The defaults taken may be the reason of an error: the size, and the key where it
+ * matters, as it does not if a record is cut short.  In a script, the report on records of the benchmark has no more lines than that of
+ * valsort. */
+static void hint_at_defaults(const struct options *options, bool key_matters)
 {
 	bool size = options->has_default_size, key = options->has_default_key;
 	char text[32] = "";
 
-	if (options->of_summaries || (!size && !key) ||
-	    (size && key && !isatty(STDERR_FILENO)))
+	if (options->of_summaries || (size && key && !isatty(STDERR_FILENO)))
 		return;
+	key = key && key_matters;
 	if (key)
 		snprintf(text, sizeof(text), " --key=0:%u",
 			 MIN(RECORD_KEY_LENGTH_DEFAULT,
 			     options->files.shape.size));
-	log_warnx("taken by default:%s%s", size ? " --record-size=100" : "",
-		  text);
-}
-
-/* Of a record cut short, only the size can be the reason. */
-static void hint_at_size(const struct options *options)
-{
-	if (!options->of_summaries && options->has_default_size &&
-	    (!options->has_default_key || isatty(STDERR_FILENO)))
-		log_warnx("taken by default: --record-size=100");
+	if (size || key)
+		log_warnx("taken by default:%s%s",
+			  size ? " --record-size=100" : "", text);
 }
 
 /* Why the output may have more or fewer records than its input. */
@@ -248,7 +242,7 @@ static void report_errors(const struct options *options,
 	}
 	if (tally->unordered_count == 0)
 		return;
-	hint_at_defaults(options);
+	hint_at_defaults(options, true);
 	hint_at_against(options);
 }
 
@@ -371,7 +365,7 @@ static int conclude(const struct options *options, struct outfile *file,
 			report_first_unordered(&summary->tally);
 		report_fragment(options, result->fragment_path);
 		if (!options->quiet)
-			hint_at_size(options);
+			hint_at_defaults(options, false);
 		return EXIT_WRONG;
 	}
 	/* The output of an empty input is empty; but no summary is. */

@@ -9,7 +9,7 @@ from files import check_sorted
 from programs import BUILD, PYTHON, ROOT, Skip, built_by_gxx, quiet, tool
 
 SCRIPT = ROOT / "tests/bench/sort_peer.py"
-# Of each, the modules that it takes; the first one has the version.
+# Each peer imports these modules; the first one has the version.
 MODULES = {"numpy": "numpy", "polars": "polars", "duckdb": "duckdb, pyarrow"}
 
 

@@ -20,7 +20,7 @@ if [ "${VARIANT:-dyn}" != dyn ]; then
 fi
 
 readonly PAGES=("$REPO"/{src/programs,shell,tune,results}/*.[157])
-# Of a page; it is there to end what hangs.
+# The examples of a page take less; the limit ends what hangs.
 readonly LIMIT_S=600
 
 # make_inputs: index, edges, particles and ticks.  Few different keys, so that

@@ -10,8 +10,8 @@
 #   - make GOAL is not run: it must be a goal that make help lists.  The demos
 #     are check_demo.sh's, make check is what runs this.
 #
-# Of goals and man pages that the text names, here and in the other pages for
-# readers, each one is there.
+# Each goal and man page that the text names must be there; the same is asked of
+# the other pages for readers.
 
 # shellcheck disable=SC2317 # cases are called by check
 # shellcheck source=tests/programs/shell_lib.sh
