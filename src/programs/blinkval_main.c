@@ -182,9 +182,9 @@ static void report_difference(const struct tally *tally,
 			format_u128_hex(text[1], inputs->checksum));
 }
 
-/* The defaults taken may be the reason of an error: the size, and the key where it
- * matters, as it does not if a record is cut short.  In a script, the report on records of the benchmark has no more lines than that of
- * valsort. */
+/* The defaults taken may be the reason of an error: the size, and the key where
+ * it matters, as it does not if a record is cut short.  In a script, the report
+ * on records of the benchmark has no more lines than that of valsort. */
 static void hint_at_defaults(const struct options *options, bool key_matters)
 {
 	bool size = options->has_default_size, key = options->has_default_key;
