@@ -1,9 +1,9 @@
 # This file builds everything.  It names no source file: the pattern of a path
 # decides what is made of a file in src/, shell/ and tests/.
 #
-#   src/programs/NAME_main.c, shell/NAME_main.c   the program bin/NAME
-#   src/*/mpi*.c                         of blinksort-mpi only, compiled by mpicc
-#   any other src/*/*.c, shell/*.c       a member of the library
+#   NAME_main.c                          the program bin/NAME
+#   mpi*.c                               of blinksort-mpi only, compiled by mpicc
+#   any other .c of src/ and shell/      a member of the library
 #   results/blink*, tune/blink*          programs that are scripts
 #   tests/unit/test_*.c, test_*.py       tests by cmocka and by unittest
 #   tests/bench/bench_*.c                benchmarks
@@ -91,8 +91,9 @@ MUSL_TESTS := $(filter $(wildcard tests/unit/test_*.c),\
 X86_ONLY := $(if $(filter x86_64,$(ARCH)),,$(addprefix %_,$(X86_SUFFIXES:=.c)))
 
 # These are compiled by mpicc, for blinksort-mpi.
-MPI_SOURCES := $(wildcard src/*/mpi*.c)
-SOURCES := $(filter-out $(X86_ONLY) $(MPI_SOURCES),$(wildcard src/*/*.c shell/*.c))
+MPI_SOURCES := $(wildcard src/*/*/mpi*.c)
+SOURCES := $(filter-out $(X86_ONLY) $(MPI_SOURCES),\
+	$(wildcard src/*/*.c src/*/*/*.c shell/*.c))
 MAINS := $(filter %_main.c,$(SOURCES))
 MEMBERS := $(filter-out $(MAINS),$(SOURCES))
 PROGRAMS := $(notdir $(MAINS:_main.c=))
@@ -113,7 +114,7 @@ SCRIPT_PROGRAMS := $(filter-out %.1,$(wildcard results/blink* tune/blink*))
 SCRIPT_DATA := $(wildcard results/trials/*.py results/trials/*/*.py \
 		 results/schema/*.json \
 		 results/*.sweep results/*.csv tune/*/*.sh tune/profiles/*.profile)
-PAGES := $(wildcard $(foreach folder,src/programs shell tune results,\
+PAGES := $(wildcard $(foreach folder,src/programs/* shell tune results,\
 	$(folder)/*.[157]))
 
 # --- MPI ---------------------------------------------------------------------
@@ -502,7 +503,7 @@ fuzz: ## run each fuzz target from its corpus
 		tail -n 1 $(BUILD)/fuzz/$$name.log; \
 	done
 
-C_FILES := $(wildcard src/*/*.[ch] shell/*.[ch] tests/*/*.[ch] \
+C_FILES := $(wildcard src/*/*.[ch] src/*/*/*.[ch] shell/*.[ch] tests/*/*.[ch] \
 	     tests/unit/musl/*.h)
 TIDY_FILES := $(SOURCES) $(if $(MPI_ALL),$(MPI_SOURCES)) $(TESTS) $(BENCHES) $(FUZZERS) $(HELPERS) $(PRELOADS)
 # shellcheck's SC2317 finds functions that nothing calls; the check scripts call
@@ -662,15 +663,14 @@ $(BUILD)/$(1)/libblink.a: $(MEMBERS:%.c=$(BUILD)/$(1)/%.o) \
 	$$(call say,AR,$$@)
 	$(Q)rm -f $$@ && $(AR) rcs $$@ $$(filter %.o,$$^)
 
-$(BUILD)/$(1)/bin/%: $(BUILD)/$(1)/src/programs/%_main.o $(BUILD)/$(1)/libblink.a
+$(foreach main,$(MAINS:.c=),$(BUILD)/$(1)/bin/$(notdir $(main:_main=)): \
+	$(BUILD)/$(1)/$(main).o
+)
+$(PROGRAMS:%=$(BUILD)/$(1)/bin/%): $(BUILD)/$(1)/libblink.a
 	$$(call say,LINK,$$@)
 	$(Q)mkdir -p $$(@D)
-	$(Q)$(2) -pthread $(3) $(4) $(LDFLAGS) -o $$@ $$^ $(5)
-
-$(BUILD)/$(1)/bin/%: $(BUILD)/$(1)/shell/%_main.o $(BUILD)/$(1)/libblink.a
-	$$(call say,LINK,$$@)
-	$(Q)mkdir -p $$(@D)
-	$(Q)$(2) -pthread $(3) $(4) $(LDFLAGS) -o $$@ $$^ $(5)
+	$(Q)$(2) -pthread $(3) $(4) $(LDFLAGS) -o $$@ \
+		$$(filter %.o,$$^) $$(filter %.a,$$^) $(5)
 
 $(BUILD)/$(1)/tests/%: $(BUILD)/$(1)/tests/%.o $(BUILD)/$(1)/libblink.a
 	$$(call say,LINK,$$@)
@@ -678,7 +678,7 @@ $(BUILD)/$(1)/tests/%: $(BUILD)/$(1)/tests/%.o $(BUILD)/$(1)/libblink.a
 		$$(WRAP_$$(@F):%=-Wl,--wrap=%) \
 		$$(if $$(filter test_%,$$(@F)),$(if $(filter musl,$(1)),,-lcmocka)) $(5)
 
--include $$(wildcard $(BUILD)/$(1)/*/*.d $(BUILD)/$(1)/*/*/*.d)
+-include $$(wildcard $(patsubst %,$(BUILD)/$(1)/%.d,*/* */*/* */*/*/*))
 endef
 
 $(eval $(call variant,$(VARIANT),$(CC),$(SAN_FLAGS),,$(DYNAMIC_LIBRARIES)))
@@ -701,7 +701,7 @@ $(1)/%.o: %.c $(1)/flags | require
 	$(Q)mkdir -p $$(@D)
 	$(Q)$(3) $(BASE_FLAGS) $(MPI_FLAGS) $(CFLAGS) -MMD -MP -c -o $$@ $$<
 
-$(1)/bin/blinksort-mpi.$(2): $(BUILD)/$(VARIANT)/src/programs/blinksort_main.o \
+$(1)/bin/blinksort-mpi.$(2): $(BUILD)/$(VARIANT)/src/programs/blinksort/blinksort_main.o \
 		$(MPI_SOURCES:%.c=$(1)/%.o) $(BUILD)/$(VARIANT)/libblink.a
 	$$(call say,LINK,$$@)
 	$(Q)mkdir -p $$(@D)
@@ -714,7 +714,7 @@ $(1)/tests/bench/exchange_mpi: $(1)/tests/bench/exchange_mpi.o \
 	$$(call say,LINK,$$@)
 	$(Q)$(3) -pthread $(SAN_FLAGS) $(LDFLAGS) -o $$@ $$^ $(DYNAMIC_LIBRARIES)
 
--include $$(wildcard $(1)/*/*/*.d)
+-include $$(wildcard $(1)/*/*/*.d $(1)/*/*/*/*.d)
 endef
 
 mpi_folder = $(BUILD)/$(if $(filter-out dyn,$(VARIANT)),$(VARIANT)-)mpi-$(call mpi_name,$1)

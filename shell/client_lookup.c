@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "net/hostfold.h"
+#include "shell/hostfold.h"
 #include "shell/client_lookup.h"
 
 static uint32_t index_slot(const struct client *client, const uint8_t *id)

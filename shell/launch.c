@@ -7,7 +7,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/progress.h"
-#include "net/hostfold.h"
+#include "shell/hostfold.h"
 #include "shell/job_progress.h"
 #include "shell/launch.h"
 

@@ -9,7 +9,7 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "base/stdout.h"
-#include "net/hostfold.h"
+#include "shell/hostfold.h"
 #include "shell/report.h"
 #include "shell/report_json.h"
 

@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cluster/cluster_external.h"
-#include "cluster/cluster_link.h"
+#include "cluster/external/cluster_external.h"
+#include "cluster/agreement/cluster_link.h"
 #include "cluster/cluster_state.h"
-#include "cluster/cluster_trace.h"
-#include "cluster/cluster_workload.h"
+#include "cluster/collective/cluster_trace.h"
+#include "cluster/agreement/cluster_workload.h"
 #include "sort/sort_setup.h"
 
 static void add_ns(struct cluster *cluster, enum cluster_figure figure,

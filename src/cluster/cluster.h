@@ -28,12 +28,12 @@
 #ifndef CLUSTER_H
 #define CLUSTER_H
 
-#include "cluster/cluster_agree.h"
-#include "cluster/cluster_progress.h"
-#include "cluster/cluster_report.h"
-#include "cluster/cluster_roles.h"
-#include "cluster/cluster_schedule.h"
-#include "cluster/cluster_stages.h"
+#include "cluster/agreement/cluster_agree.h"
+#include "cluster/collective/cluster_progress.h"
+#include "cluster/collective/cluster_report.h"
+#include "cluster/agreement/cluster_roles.h"
+#include "cluster/agreement/cluster_schedule.h"
+#include "cluster/collective/cluster_stages.h"
 #include "exchange/exchange.h"
 #include "external/external_sort.h"
 #include "net/rank.h"

@@ -31,7 +31,7 @@
 #include <unistd.h>
 
 #include "cluster/cluster_state.h"
-#include "io/sigbus.h"
+#include "io/input/sigbus.h"
 #include "system/machine.h"
 
 /* An index of 27 bits leaves 37 bits of an entry to the key prefix. */

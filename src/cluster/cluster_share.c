@@ -9,10 +9,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "cluster/cluster_allgather.h"
+#include "cluster/collective/cluster_allgather.h"
 #include "cluster/cluster_state.h"
-#include "cluster/cluster_totals.h"
-#include "io/input_reader.h"
+#include "cluster/collective/cluster_totals.h"
+#include "io/input/input_reader.h"
 #include "sort/sort_setup.h"
 
 static uint64_t announced_records(const struct cluster *cluster,

@@ -28,12 +28,12 @@
 #define CLUSTER_STATE_H
 
 #include "cluster/cluster.h"
-#include "cluster/cluster_agree.h"
-#include "cluster/cluster_output.h"
-#include "cluster/cluster_sample.h"
-#include "cluster/cluster_send.h"
-#include "cluster/shares.h"
-#include "io/input.h"
+#include "cluster/agreement/cluster_agree.h"
+#include "cluster/output/cluster_output.h"
+#include "cluster/memory/cluster_sample.h"
+#include "cluster/memory/cluster_send.h"
+#include "cluster/memory/shares.h"
+#include "io/input/input.h"
 #include "sort/bucketing.h"
 #include "sort/orderer.h"
 #include "system/topology.h"

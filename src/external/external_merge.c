@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "external/external_state.h"
-#include "external/record_fetch.h"
+#include "external/read/record_fetch.h"
 #include "sort/counted_output.h"
 
 /* --- the reading team: fill a batch with a piece ---------------------------

@@ -18,9 +18,9 @@
  * come.
  *
  * This module does what a rank does by itself, in threads of its own; the
- * caller brings the messages (src/cluster/cluster_external.c).  All functions
- * belong to the caller's thread.  Those that return int return 0 or -errno with
- * *failure filled.
+ * caller brings the messages (src/cluster/external/cluster_external.c).  All
+ * functions belong to the caller's thread.  Those that return int return 0 or
+ * -errno with *failure filled.
  *
  *      external_rank_open()          plan, memory, files
  *      external_rank_start_runs()    pass 1; until external_rank_is_busy() says
@@ -32,12 +32,12 @@
 #define EXTERNAL_RANK_H
 
 #include "external/external_sort.h"
-#include "external/given_runs.h"
-#include "external/kept_runs.h"
-#include "external/merge_plan.h"
-#include "external/outgoing.h"
-#include "external/reading_claims.h"
-#include "io/output.h"
+#include "external/ranks/given_runs.h"
+#include "external/ranks/kept_runs.h"
+#include "external/plan/merge_plan.h"
+#include "external/ranks/outgoing.h"
+#include "external/read/reading_claims.h"
+#include "io/output/output.h"
 
 struct external_rank;
 

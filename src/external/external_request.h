@@ -5,8 +5,8 @@
 #ifndef EXTERNAL_REQUEST_H
 #define EXTERNAL_REQUEST_H
 
-#include "external/codec_choice.h"
-#include "external/external_plan.h"
+#include "external/plan/codec_choice.h"
+#include "external/plan/external_plan.h"
 #include "external/external_sort.h"
 
 /* Of so many records of this process; EXTERNAL_RECORDS_UNKNOWN: of a stream.

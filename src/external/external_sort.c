@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "external/disk_probe.h"
+#include "external/read/disk_probe.h"
 #include "external/external_request.h"
 #include "external/external_state.h"
 #include "sort/sort_setup.h"

@@ -19,10 +19,10 @@
 #define EXTERNAL_SORT_H
 
 #include "base/failure.h"
-#include "external/codec.h"
-#include "external/codec_choice.h"
-#include "external/external_model.h"
-#include "external/external_plan.h"
+#include "external/runs/codec.h"
+#include "external/plan/codec_choice.h"
+#include "external/plan/external_model.h"
+#include "external/plan/external_plan.h"
 #include "io/scratch.h"
 #include "sort/sorter.h"
 

@@ -4,16 +4,16 @@
 #ifndef EXTERNAL_STATE_H
 #define EXTERNAL_STATE_H
 
-#include "external/destination.h"
-#include "external/external_plan.h"
+#include "external/write/destination.h"
+#include "external/plan/external_plan.h"
 #include "external/external_sort.h"
-#include "external/file_source.h"
-#include "external/given_runs.h"
-#include "external/piece_source.h"
-#include "external/pipeline.h"
-#include "external/reading_claims.h"
-#include "external/reading_lanes.h"
-#include "external/run_sink.h"
+#include "external/read/file_source.h"
+#include "external/ranks/given_runs.h"
+#include "external/read/piece_source.h"
+#include "external/read/pipeline.h"
+#include "external/read/reading_claims.h"
+#include "external/read/reading_lanes.h"
+#include "external/write/run_sink.h"
 #include "io/file_hold.h"
 #include "sort/record_counts.h"
 

@@ -8,7 +8,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/cpu.h"
-#include "exchange/udp_wire.h"
+#include "exchange/udp/udp_wire.h"
 #include "kernels/crc32c.h"
 #include "net/datagram.h"
 

@@ -15,7 +15,7 @@
 
 #include <stdatomic.h>
 
-#include "io/source.h"
+#include "io/input/source.h"
 #include "sort/bucket_set.h"
 #include "sort/plan.h"
 #include "sort/sort_wiring.h"

@@ -9,7 +9,7 @@
 #ifndef CHUNK_RANGE_H
 #define CHUNK_RANGE_H
 
-#include "io/sink.h"
+#include "io/output/sink.h"
 
 struct chunk_range {
 	const struct sink *sink;

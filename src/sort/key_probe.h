@@ -4,7 +4,7 @@
 #ifndef KEY_PROBE_H
 #define KEY_PROBE_H
 
-#include "io/input.h"
+#include "io/input/input.h"
 #include "kernels/splitters.h"
 
 /*

@@ -35,7 +35,7 @@
 
 #include <stdatomic.h>
 
-#include "io/sink.h"
+#include "io/output/sink.h"
 #include "kernels/gather.h"
 #include "record/checksum.h"
 #include "sort/bucket_set.h"

@@ -4,8 +4,8 @@
 #ifndef SORT_SETUP_H
 #define SORT_SETUP_H
 
-#include "io/input.h"
-#include "io/output.h"
+#include "io/input/input.h"
+#include "io/output/output.h"
 #include "sort/orderer.h"
 #include "sort/plan.h"
 #include "sort/sorter.h"

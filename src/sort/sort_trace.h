@@ -6,8 +6,8 @@
 
 #include "base/base.h"
 #include "base/trace.h"
-#include "io/input.h"
-#include "io/output.h"
+#include "io/input/input.h"
+#include "io/output/output.h"
 #include "system/thread_pool.h"
 
 /* Spans that a worker's lane has room for: of a sort in memory, and of one that

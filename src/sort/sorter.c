@@ -4,7 +4,7 @@
 #include <sched.h>
 
 #include "base/clock.h"
-#include "io/input_reader.h"
+#include "io/input/input_reader.h"
 #include "sort/bucketing.h"
 #include "sort/counted_output.h"
 #include "sort/key_probe.h"

@@ -15,7 +15,7 @@
 
 #include "base/cpu.h"
 #include "base/failure.h"
-#include "io/input.h"
+#include "io/input/input.h"
 #include "kernels/splitters.h"
 #include "record/record.h"
 #include "system/topology.h"

@@ -26,8 +26,8 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "exchange/exchange_model.h"
-#include "exchange/udp.h"
+#include "exchange/model/exchange_model.h"
+#include "exchange/udp/udp.h"
 #include "system/topology.h"
 #include "messages.h"
 

@@ -7,7 +7,7 @@
  * 100 bytes.  Each round is one collective of each kind, one after the other:
  *
  *   raw           MPI_Alltoallv, of what lies ready
- *   exchange      exchange/mpi.h, of the same
+ *   exchange      exchange/mpi/mpi.h, of the same
  *   packed raw    records are gathered from random places into one buffer, and
  *                 then MPI_Alltoallv
  *   packed        the exchange, whose read function gathers them
@@ -35,7 +35,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/cpu.h"
-#include "exchange/mpi.h"
+#include "exchange/mpi/mpi.h"
 #include "kernels/gather.h"
 #include "messages.h"
 

@@ -31,7 +31,7 @@
 #include "cluster/cluster_state.h"
 #include "net/datagram.h"
 #include "tests/programs/lie.h"
-#include "io/sigbus.h"
+#include "io/input/sigbus.h"
 
 #define RANKS_MAX 3
 #define LIES_MAX 24

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "external/codec.h"
+#include "external/runs/codec.h"
 
 #define BLOCK_BYTES_MAX (16 * KIB)
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "net/address.h"
-#include "net/hostfold.h"
+#include "shell/hostfold.h"
 #include "net/hostlist.h"
 
 static void require(int condition)

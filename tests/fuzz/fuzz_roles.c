@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "programs/roles_options.h"
+#include "programs/blinksort/roles_options.h"
 
 static void require(int condition)
 {

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "exchange/udp_wire.h"
+#include "exchange/udp/udp_wire.h"
 
 #define TAG_BYTES 16
 #define CRC32C_BYTES 4

@@ -66,7 +66,7 @@ expect_documented()
 
 	# Without the line ends that a backslash hides.
 	sed -e ':again' -e '/\\$/N; s/\\\n//; t again' \
-		"$REPO/src/programs/blinksort-json.5" >page
+		"$REPO/src/programs/blinksort/blinksort-json.5" >page
 	grep -o '"[a-z_0-9]*":' "$1" | tr -d '":' | sort -u >members
 	[ "$(wc -l <members)" -gt 60 ] || fail "few members: $(cat "$1")"
 	while read -r member; do

@@ -19,7 +19,7 @@ if [ "${VARIANT:-dyn}" != dyn ]; then
 	finish
 fi
 
-readonly PAGES=("$REPO"/{src/programs,shell,tune,results}/*.[157])
+readonly PAGES=("$REPO"/{src/programs/*,shell,tune,results}/*.[157])
 # The examples of a page take less; the limit ends what hangs.
 readonly LIMIT_S=600
 
@@ -110,7 +110,7 @@ case_page()
 		BLINKTUNE_STATE="$PWD/state" timeout "$LIMIT_S" \
 		bash script >out 2>&1 </dev/null || status=$?
 	[ "$status" = 0 ] || fail "$(tail -n 5 out)"
-	[ "$1" != "$REPO/src/programs/blinksort.1" ] || expect_sorted_as_said
+	[ "$1" != "$REPO/src/programs/blinksort/blinksort.1" ] || expect_sorted_as_said
 }
 
 # A prompt in the page as it is shown begins an example that script_of knows.

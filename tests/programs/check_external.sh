@@ -273,7 +273,7 @@ case_suppose_many_records()
 # The man page tells every member of the documents.
 case_members()
 {
-	local page=$REPO/src/programs/blinksort-json.5 member
+	local page=$REPO/src/programs/blinksort/blinksort-json.5 member
 
 	make_in
 	mkdir one

@@ -1,7 +1,7 @@
 #!/bin/bash
 # check_layers.sh - src/ and shell/ are layered: an include and a call may only
-# point to the same folder or to one on a lower layer.  Few files share a
-# private state, and no file is long.
+# point to the same folder or to one on a lower layer.  The folders of a layer,
+# its rooms, form no circle.
 
 # shellcheck disable=SC2317 # cases are called by check
 # shellcheck source=tests/programs/tool_lib.sh
@@ -14,10 +14,23 @@ readonly LAYERS="src/base src/record src/kernels src/system src/io src/sort
 # Beside the upper ones: the remote shell knows nothing of sorting.
 readonly SHELL_LAYERS="src/base src/system src/net shell"
 
-# upward < "FOLDER OTHER WHAT" lines: prints those that the layers do not allow
+# A module is a .c file with its header, named without the suffix.
+
+# layers: of "MODULE OTHER" lines, "LAYER LAYER MODULE OTHER"
+layers()
+{
+	awk '
+		function layer(path, part) {
+			split(path, part, "/")
+			return part[1] == "src" ? "src/" part[2] : part[1]
+		}
+		{ print layer($1), layer($2), $1, $2 }'
+}
+
+# upward < "MODULE OTHER" lines: prints those that the layers do not allow
 upward()
 {
-	awk -v layers="$LAYERS" -v of_shell="$SHELL_LAYERS" '
+	layers | awk -v layers="$LAYERS" -v of_shell="$SHELL_LAYERS" '
 		BEGIN {
 			n = split(layers, name)
 			for (i = 1; i <= n; i++)
@@ -28,66 +41,30 @@ upward()
 		}
 		$1 == "shell" && $2 in shell { next }
 		$2 in level && level[$2] <= level[$1] { next }
-		{ print }'
+		{ print $3, $4 }'
 }
 
-# include_lines ROOT: "FILE HEADER" for each include of ours
-include_lines()
+# rooms: of "MODULE OTHER" lines, "ROOM ROOM" for two rooms of one layer
+rooms()
 {
-	(cd "$1" && grep -o '^ *# *include "[^"]*"' src/*/*.[ch] shell/*.[ch]) |
-		sed -E 's/:.*"(.*)"/ \1/'
+	layers | awk '
+		{ sub("/[^/]*$", "", $3); sub("/[^/]*$", "", $4) }
+		$1 == $2 && $3 != $4 { print $3, $4 }' | sort -u
 }
 
-# includes ROOT: "FOLDER OTHER FILE" for each include of ours
+# circles < "FROM TO" lines: prints what stands in a circle
+circles()
+{
+	tsort 2>&1 >/dev/null | sed 's/^tsort: //' | grep -v '^-: ' || true
+}
+
+# includes ROOT: "MODULE OTHER" for each include of ours
 includes()
 {
-	include_lines "$1" | awk '{
-		file = $1; sub("/[^/]*$", "", $1)
-		sub("/?[^/]*$", "", $2)
-		if ($2 != "shell")
-			$2 = "src/" $2
-		print $1, $2, file
-	}'
-}
-
-# sharers ROOT: "COUNT HEADER" for each header NAME_state.h: the .c files that
-# include it, also by way of other headers.  A header's name is in one folder
-# only (case_names), so the folder is not looked at.
-sharers()
-{
-	include_lines "$1" | awk '
-		function reach(header, files, n, i) {
-			n = split(by[header], files)
-			for (i = 1; i <= n; i++) {
-				if (files[i] in seen)
-					continue
-				seen[files[i]] = 1
-				if (files[i] ~ /\.c$/)
-					count++
-				else
-					reach(files[i])
-			}
-		}
-		{
-			sub(".*/", "", $1); sub(".*/", "", $2)
-			by[$2] = by[$2] " " $1
-		}
-		END {
-			for (header in by) {
-				if (header !~ /_state\.h$/)
-					continue
-				split("", seen); count = 0
-				reach(header)
-				print count, header
-			}
-		}'
-}
-
-# lengths ROOT: "LINES FILE" for each .c file
-lengths()
-{
-	(cd "$1" && wc -l src/*/*.c shell/*.c) |
-		awk '$2 != "total" { print $1, $2 }'
+	(cd "$1" && find src shell -name '*.[ch]' -print0 |
+		xargs -0 grep -Ho '^ *# *include "[^"]*"') |
+		sed -E 's/\.[ch]:.*"(.*)\.h"/ \1/' | awk '
+		{ print $1, $2 ~ /^shell\// ? $2 : "src/" $2 }'
 }
 
 # objects ROOT BUILD: those in BUILD whose source is still in ROOT
@@ -95,70 +72,69 @@ objects()
 {
 	local object
 
-	for object in "$2"/src/*/*.o "$2"/shell/*.o; do
-		object=${object#"$2"/}
+	(cd "$2" && find src shell -name '*.o') | while read -r object; do
 		[ ! -f "$1/${object%.o}.c" ] || echo "$object"
 	done
 }
 
-# calls ROOT BUILD: "FOLDER OTHER SYMBOL" for each name that an object of src/
-# or shell/ in FOLDER takes from another folder's
+# calls ROOT BUILD: "MODULE OTHER" for each name that an object takes from
+# another one's
 calls()
 {
 	objects "$1" "$2" | (cd "$2" && xargs nm -A -g -P) |
-		sed -E 's,/[^/]*\.o: , ,' | awk '
+		sed -E 's,\.o: , ,' | awk '
 		$3 == "U" { wants[$1 " " $2] = 1; next }
 		$3 != "w" { where[$2] = $1 }
 		END {
 			for (want in wants) {
 				split(want, part, " ")
 				if (part[2] in where && part[1] != where[part[2]])
-					print part[1], where[part[2]], part[2]
+					print part[1], where[part[2]]
 			}
 		}'
+}
+
+# expect_none WHAT < lines: there are none
+expect_none()
+{
+	cat >wrong.txt
+	[ ! -s wrong.txt ] || fail "$1: $(cat wrong.txt)"
+}
+
+# expect_edges FILE: includes or calls were found at all
+expect_edges()
+{
+	[ "$(wc -l <"$1")" -gt 100 ] || fail "too few in $1"
 }
 
 case_includes()
 {
 	includes "$REPO" >includes.txt
-	[ "$(wc -l <includes.txt)" -gt 100 ] || fail "no includes were found"
-	upward <includes.txt >wrong.txt
-	[ ! -s wrong.txt ] || fail "upward: $(cat wrong.txt)"
+	expect_edges includes.txt
+	upward <includes.txt | expect_none upward
 }
 
 case_calls()
 {
 	calls "$REPO" "$BUILD/${VARIANT:-dyn}" >calls.txt
-	[ "$(wc -l <calls.txt)" -gt 100 ] || fail "no calls were found"
-	upward <calls.txt >wrong.txt
-	[ ! -s wrong.txt ] || fail "upward: $(cat wrong.txt)"
+	expect_edges calls.txt
+	upward <calls.txt | expect_none upward
+}
+
+# A reader can begin at the lowest room of a layer.
+case_circles()
+{
+	includes "$REPO" >edges.txt
+	calls "$REPO" "$BUILD/${VARIANT:-dyn}" >>edges.txt
+	expect_edges edges.txt
+	rooms <edges.txt | circles | expect_none "a circle of rooms"
 }
 
 # Objects and tests are found by their file's name alone.
 case_names()
 {
-	(cd "$REPO" && printf '%s\n' src/*/*.[ch] shell/*.[ch]) |
-		sed 's,.*/,,' | sort | uniq -d >wrong.txt
-	[ ! -s wrong.txt ] || fail "in two folders: $(cat wrong.txt)"
-}
-
-# When many files share a private state, a reader cannot tell which of them
-# writes a field, and when.  Five files are enough for the largest part.
-case_private_state()
-{
-	sharers "$REPO" >sharers.txt
-	[ -s sharers.txt ] || fail "no private state was found"
-	awk '$1 > 5' sharers.txt >wrong.txt
-	[ ! -s wrong.txt ] || fail "shared by more than 5: $(cat wrong.txt)"
-}
-
-# A file is about one thing, and can be read in one sitting.
-case_lengths()
-{
-	lengths "$REPO" >lengths.txt
-	[ "$(wc -l <lengths.txt)" -gt 100 ] || fail "no files were found"
-	awk '$1 > 600' lengths.txt >wrong.txt
-	[ ! -s wrong.txt ] || fail "above 600 lines: $(cat wrong.txt)"
+	(cd "$REPO" && find src shell -name '*.[ch]') |
+		sed 's,.*/,,' | sort | uniq -d | expect_none "in two folders"
 }
 
 # drawn_layers PAGE: the folders of its drawing, from the lowest up, in one line
@@ -178,45 +154,46 @@ case_drawing()
 # The checks themselves, on a small tree with one thing wrong at a time.
 case_wrong_ones_are_found()
 {
-	mkdir -p src/base src/io src/cluster shell
+	mkdir -p src/base src/io/input src/io/output src/cluster shell
 	echo '#include "base/log.h"' >src/io/file.c
+	echo '#include "io/file.h"' >src/io/input/input.c
 	echo '#include "shell/job.h"' >shell/job.c
-	includes . | upward >wrong.txt
-	[ ! -s wrong.txt ] || fail "complains of $(cat wrong.txt)"
+	includes . | upward | expect_none "not wrong"
+	includes . | rooms | circles | expect_none "no circle"
 	echo '#include "io/file.h"' >src/base/log.c
 	echo '#include "shell/job.h"' >src/cluster/send.c
 	echo '#include "cluster/send.h"' >>shell/job.c
 	echo '#include "file.h"' >>src/io/file.c
 	includes . | upward | sort >wrong.txt
 	diff - wrong.txt <<-END || fail "see above"
-		shell src/cluster shell/job.c
-		src/base src/io src/base/log.c
-		src/cluster shell src/cluster/send.c
-		src/io src/ src/io/file.c
+		shell/job src/cluster/send
+		src/base/log src/io/file
+		src/cluster/send shell/job
+		src/io/file src/file
 	END
-	echo '#include "base/log_state.h"' >src/base/log.c
-	echo '#include "log_state.h"' >src/base/log.h
-	echo '#include "base/log.h"' >src/io/other.c
-	[ "$(sharers .)" = "3 log_state.h" ] || fail "found $(sharers .)"
-	[ "$(lengths . | sort -n | tail -n 1)" = "2 src/io/file.c" ] ||
-		fail "found $(lengths .)"
+	echo '#include "io/output/output.h"' >>src/io/input/input.c
+	echo '#include "io/input/input.h"' >src/io/output/output.h
+	includes . | rooms | circles | sort >wrong.txt
+	diff - wrong.txt <<-END || fail "see above"
+		src/io/input
+		src/io/output
+	END
 	echo 'void low(void), high(void); void low(void) { high(); }' >low.c
 	echo 'void high(void); void high(void) {}' >high.c
 	"${CC:-cc}" -c low.c -o src/base/low.o
-	"${CC:-cc}" -c high.c -o src/io/high.o
-	touch src/base/low.c src/io/high.c shell/other.c
-	cp src/io/high.o shell/other.o
+	"${CC:-cc}" -c high.c -o src/io/input/high.o
+	touch src/base/low.c src/io/input/high.c shell/other.c
+	cp src/io/input/high.o shell/other.o
 	objcopy --redefine-sym high=other shell/other.o
 	calls . . | upward >wrong.txt
-	[ "$(cat wrong.txt)" = "src/base src/io high" ] ||
+	[ "$(cat wrong.txt)" = "src/base/low src/io/input/high" ] ||
 		fail "found $(cat wrong.txt)"
 }
 
 check layers_includes case_includes
 check layers_calls case_calls
+check layers_circles case_circles
 check layers_names case_names
-check layers_private_state case_private_state
-check layers_lengths case_lengths
 check layers_drawing case_drawing
 check layers_wrong_ones_are_found case_wrong_ones_are_found
 finish

@@ -12,7 +12,7 @@ elif ! type -P mandoc >/dev/null; then
 	finish
 fi
 
-readonly PAGES=("$REPO"/{src/programs,shell,tune,results}/*.[157])
+readonly PAGES=("$REPO"/{src/programs/*,shell,tune,results}/*.[157])
 
 # wide_lines PAGE: prints what is wider than a terminal.  A page in ASCII has as
 # many bytes in a line as columns, once bold letters are no longer overstruck.
@@ -53,7 +53,7 @@ case_warnings()
 # A backslash at the end of a line joins it with the next.
 case_joined_lines_are_found()
 {
-	sed 's/\\e$/\\/' "$REPO/src/programs/blinksort.1" >joined.1
+	sed 's/\\e$/\\/' "$REPO/src/programs/blinksort/blinksort.1" >joined.1
 	wide_lines joined.1 >wide
 	expect_match '^[0-9]+: .*--against' wide
 }

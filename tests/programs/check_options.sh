@@ -613,7 +613,7 @@ case_help_topics()
 # blinksort(1) names each option, and it or another page explains it.
 case_pages_have_all_options()
 {
-	local option pages=("$REPO"/src/programs/blinksort{.1,-cluster.7,-external.7})
+	local option pages=("$REPO"/src/programs/blinksort/blinksort{.1,-cluster.7,-external.7})
 
 	"$BIN/blinksort" --help=all | sed -n 's/^ \+\(-.*\)/\1/p' |
 		sed 's/  .*//' | grep -o -E -e '(^|[ ,])-(-[a-z-]+|[A-Za-z])' |

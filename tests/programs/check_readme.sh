@@ -154,7 +154,7 @@ case_named_pages()
 	local page
 
 	inline_of man >pages
-	expect_match '^man src/programs/blinksort.1$' pages
+	expect_match '^man src/programs/blinksort/blinksort.1$' pages
 	while read -r _ page <&3; do
 		[ -f "$REPO/$page" ] || fail "no page: $page"
 	done 3<pages

@@ -17,8 +17,8 @@
 
 #include "base/base.h"
 #include "kernels/crc32c.h"
-#include "exchange/udp_page.h"
-#include "exchange/udp_wire.h"
+#include "exchange/udp/udp_page.h"
+#include "exchange/udp/udp_wire.h"
 
 enum lie_kind {
 	LIE_FIELD, /* STATUS: a field, index of lie_fields[] */

@@ -20,7 +20,7 @@
 /* The program under another name; the linker brings what it calls by here. */
 #define main blinksort_main
 int main(int argc, char **argv);
-#include "programs/blinksort_main.c" /* NOLINT(bugprone-suspicious-include) */
+#include "programs/blinksort/blinksort_main.c" /* NOLINT(bugprone-suspicious-include) */
 #undef main
 
 int __real_rank_find(struct rank *rank, const struct rank_options *options,

@@ -18,7 +18,7 @@
 
 #include "base/failure.h"
 #include "io/scratch.h"
-#include "io/write_queue.h"
+#include "io/output/write_queue.h"
 #include "sort/orderer.h"
 
 #define DIRECTORIES 2 /* of scratch files */

@@ -23,7 +23,7 @@
 #include <cmocka.h>
 
 #include "descriptors.h"
-#include "external/external_plan.h"
+#include "external/plan/external_plan.h"
 #include "external/external_request.h"
 #include "external/external_sort.h"
 #include "external_faults.h"

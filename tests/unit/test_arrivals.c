@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exchange/arrivals.h"
+#include "exchange/udp/arrivals.h"
 #include "base/base.h"
 #include "random.h"
 

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "cluster/cluster_state.h"
-#include "io/sigbus.h"
+#include "io/input/sigbus.h"
 #include "memory_exchange.h"
 #include "net/keyfile.h"
 #include "random.h"

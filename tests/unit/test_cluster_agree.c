@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "cluster/cluster_agree.h"
-#include "cluster/input_division.h"
-#include "cluster/cluster_report.h"
+#include "cluster/agreement/cluster_agree.h"
+#include "cluster/agreement/input_division.h"
+#include "cluster/collective/cluster_report.h"
 #include "sort/plan.h"
 
 #define NODES 5

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <pthread.h>
 
-#include "cluster/cluster_link.h"
+#include "cluster/agreement/cluster_link.h"
 #include "memory_exchange.h"
 
 #define RANKS 3

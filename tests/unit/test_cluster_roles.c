@@ -11,9 +11,9 @@
 #include <cmocka.h>
 
 #include "base/base.h"
-#include "cluster/cluster_keepers.h"
-#include "cluster/cluster_roles.h"
-#include "programs/roles_options.h"
+#include "cluster/agreement/cluster_keepers.h"
+#include "cluster/agreement/cluster_roles.h"
+#include "programs/blinksort/roles_options.h"
 
 #define READ (1u << CLUSTER_ROLE_READ)
 #define SORT (1u << CLUSTER_ROLE_SORT)

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include <pthread.h>
 
-#include "cluster/cluster_runs.h"
+#include "cluster/external/cluster_runs.h"
 #include "memory_exchange.h"
 
 #define RANKS 3

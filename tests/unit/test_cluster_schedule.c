@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
-#include "cluster/cluster_schedule.h"
+#include "cluster/agreement/cluster_schedule.h"
 
 #define KB ((uint64_t)1024)
 

@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
-#include "external/codec.h"
+#include "external/runs/codec.h"
 #include "random.h"
 
 #define BLOCK_BYTES_MAX (512 * KIB)

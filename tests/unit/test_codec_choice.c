@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
-#include "external/codec_choice.h"
+#include "external/plan/codec_choice.h"
 #include "random.h"
 
 #define BLOCK_BYTES (64 * KIB)

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
-#include "exchange/exchange_model.h"
+#include "exchange/model/exchange_model.h"
 
 #define NS_PER_MS 1e6
 #define KB 1e3

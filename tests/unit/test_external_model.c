@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "base/base.h"
-#include "external/external_model.h"
-#include "external/external_plan.h"
+#include "external/plan/external_model.h"
+#include "external/plan/external_plan.h"
 
 #define GB 1000000000ull
 

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "external/external_plan.h"
+#include "external/plan/external_plan.h"
 #include "external/external_request.h"
-#include "external/merge_plan.h"
+#include "external/plan/merge_plan.h"
 #include "random_shape.h"
 
 #define GB ((uint64_t)1000000000)

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "programs/external_report.h"
+#include "programs/blinksort/external_report.h"
 
 /* What is drawn on standard error, without the spaces behind it. */
 static const char *draw(const struct external_progress *progress)

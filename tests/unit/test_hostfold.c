@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "net/hostfold.h"
+#include "shell/hostfold.h"
 
 #define ROOM ((size_t)HOSTLIST_MAX * HOSTLIST_NAME_BYTES)
 

@@ -23,9 +23,9 @@
 #include <cmocka.h>
 
 #include "base/base.h"
-#include "io/input_reader.h"
+#include "io/input/input_reader.h"
 #include "base/log.h"
-#include "io/outfile.h"
+#include "io/output/outfile.h"
 #include "system/residency.h"
 #include "skip.h"
 #include "refusal.h"

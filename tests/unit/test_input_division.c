@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
-#include "cluster/input_division.h"
+#include "cluster/agreement/input_division.h"
 #include "random.h"
 
 #define ROUNDS 300

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "external/input_range.h"
+#include "external/runs/input_range.h"
 #include "random.h"
 
 #define RANGES_MAX 12

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
-#include "io/input_reader.h"
+#include "io/input/input_reader.h"
 
 static char path[64];
 

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
-#include "external/kept_runs.h"
+#include "external/ranks/kept_runs.h"
 #include "random_shape.h"
 #include "system/topology.h"
 

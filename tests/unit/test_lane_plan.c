@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
-#include "external/lane_plan.h"
+#include "external/plan/lane_plan.h"
 #include "random_shape.h"
 
 #define FILES_MAX 40

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/failure.h"
-#include "external/merge_plan.h"
+#include "external/plan/merge_plan.h"
 #include "random_shape.h"
 #include "stable_sort.h"
 

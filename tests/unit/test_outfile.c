@@ -19,8 +19,8 @@
 #include "descriptors.h"
 #include "base/failure.h"
 #include "folder.h"
-#include "io/outfile.h"
-#include "io/outpath.h"
+#include "io/output/outfile.h"
+#include "io/output/outpath.h"
 #include "skip.h"
 
 static char folder[64];

@@ -23,7 +23,7 @@
 
 #include "base/base.h"
 #include "folder.h"
-#include "io/output.h"
+#include "io/output/output.h"
 #include "random.h"
 #include "system/residency.h"
 

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "io/permissions.h"
+#include "io/output/permissions.h"
 #include "random.h"
 #include "skip.h"
 

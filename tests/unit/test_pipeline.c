@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "external/pipeline.h"
+#include "external/read/pipeline.h"
 #include "random.h"
 
 #define BATCHES_MAX 6

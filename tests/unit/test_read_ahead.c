@@ -16,7 +16,7 @@
 
 #include "base/base.h"
 #include "base/failure.h"
-#include "io/read_ahead.h"
+#include "io/input/read_ahead.h"
 #include "descriptors.h"
 #include "random.h"
 #include "skip.h"

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
-#include "external/reading_claims.h"
+#include "external/read/reading_claims.h"
 #include "random.h"
 
 #define CAPACITY 10

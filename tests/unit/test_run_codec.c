@@ -16,8 +16,8 @@
 #include <cmocka.h>
 
 #include "base/base.h"
-#include "external/piece_source.h"
-#include "external/run_sink.h"
+#include "external/read/piece_source.h"
+#include "external/write/run_sink.h"
 #include "random.h"
 #include "skip.h"
 

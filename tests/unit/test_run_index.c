@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/failure.h"
-#include "external/run_index.h"
+#include "external/runs/run_index.h"
 #include "random_shape.h"
 
 #define RUNS_MAX 200

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/failure.h"
-#include "external/run_numbers.h"
+#include "cluster/external/run_numbers.h"
 #include "random_shape.h"
 
 #define RANKS_MAX 5

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "base/failure.h"
-#include "external/run_part.h"
+#include "cluster/external/run_part.h"
 #include "random_shape.h"
 
 #define RANKS_MAX 5

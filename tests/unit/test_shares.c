@@ -10,7 +10,7 @@
 
 #include "base/base.h"
 #include "random.h"
-#include "cluster/shares.h"
+#include "cluster/memory/shares.h"
 
 #define NODES_MAX 40
 #define SOURCES_MAX 9

@@ -20,7 +20,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
-#include "io/stream_sink.h"
+#include "io/output/stream_sink.h"
 #include "random.h"
 
 #define THREADS_MAX 5

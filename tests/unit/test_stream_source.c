@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
-#include "external/stream_source.h"
+#include "external/read/stream_source.h"
 #include "random.h"
 
 #define THREADS_MAX 4

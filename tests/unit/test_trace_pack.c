@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/trace_pack.h"
+#include "cluster/collective/trace_pack.h"
 
 #define LANES 3
 

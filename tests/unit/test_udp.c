@@ -15,8 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "exchange/exchange_model.h"
-#include "exchange/udp_state.h"
+#include "exchange/model/exchange_model.h"
+#include "exchange/udp/udp_state.h"
 
 #define NODES_MAX 32
 #define HEAD_BYTES 24 /* a second place for the beginning of each message */

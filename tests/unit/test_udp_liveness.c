@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "exchange/udp_liveness.h"
+#include "exchange/udp/udp_liveness.h"
 
 #define MS ((uint64_t)1000000)
 #define FIRST_NS MS

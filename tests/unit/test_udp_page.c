@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "exchange/udp_page.h"
-#include "exchange/udp_wire.h"
+#include "exchange/udp/udp_page.h"
+#include "exchange/udp/udp_wire.h"
 #include "skip.h"
 
 #define NODES 70 /* more than one word of bits */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "exchange/udp_wire.h"
+#include "exchange/udp/udp_wire.h"
 #include "base/failure.h"
 
 #define PAYLOAD_BYTES 100

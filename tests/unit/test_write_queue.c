@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
-#include "io/write_queue.h"
+#include "io/output/write_queue.h"
 #include "random.h"
 #include "skip.h"
 

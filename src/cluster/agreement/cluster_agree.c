@@ -1,0 +1,556 @@
+#include "cluster/agreement/cluster_agree.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+
+#include "cluster/agreement/input_division.h"
+#include "io/input/input.h"
+#include "sort/buckets.h"
+#include "sort/plan.h"
+
+#define VERSION 9
+
+/* A node's output range that is cut at sampled borders is wrong by half a
+ * bucket at either end: with this many splitters for each node by less than 2
+ * %. */
+#define NODE_SPLITTERS 64
+
+/* The fewest records that a rank has in a static bucket: they nearly fill a
+ * block of its list.  With a quarter of that 16 ranks on one machine take an
+ * eighth longer, clearing memory for blocks that stay empty. */
+#define RANK_BUCKET_RECORDS (BUCKETS_BLOCK_ENTRIES * 4 / 5)
+
+/* --- hellos ----------------------------------------------------------------
+ */
+
+/* A field of the key is a word: 24 bits of its offset, 25 of its length, 2 of
+ * its type, and a bit each for big endian and descending.  0: there is none. */
+#define LENGTH_BIT 24
+#define TYPE_BIT 49
+#define BIG_ENDIAN_BIT 51
+#define DESCENDING_BIT 52
+_Static_assert(RECORD_SIZE_MAX == 1 << LENGTH_BIT, "offsets are below it");
+
+static uint64_t pack_field(const struct key_field *field)
+{
+	return field->offset | (uint64_t)field->length << LENGTH_BIT |
+	       (uint64_t)field->type << TYPE_BIT |
+	       (uint64_t)field->is_big_endian << BIG_ENDIAN_BIT |
+	       (uint64_t)field->is_descending << DESCENDING_BIT;
+}
+
+static uint64_t bits_of(uint64_t word, unsigned from, unsigned to)
+{
+	return word >> from & (((uint64_t)1 << (to - from)) - 1);
+}
+
+/* False: there is no such field in a record of this size. */
+static bool unpack_field(struct key_field *field, uint64_t word,
+			 uint32_t record_size)
+{
+	*field = (struct key_field){
+		.offset = (uint32_t)bits_of(word, 0, LENGTH_BIT),
+		.length = (uint32_t)bits_of(word, LENGTH_BIT, TYPE_BIT),
+		.type = (enum key_type)bits_of(word, TYPE_BIT, BIG_ENDIAN_BIT),
+		.is_big_endian = bits_of(word, BIG_ENDIAN_BIT, DESCENDING_BIT),
+		.is_descending = word >> DESCENDING_BIT & 1,
+	};
+	return word >> DESCENDING_BIT <= 1 && key_field_is_good(field) &&
+	       key_field_end(field) <= record_size;
+}
+
+/* Words behind the first 0 are not looked at. */
+static bool unpack_shape(struct record_shape *shape, const uint64_t *words)
+{
+	struct key_list *keys = &shape->keys;
+
+	if (words[0] < 1 || words[0] > RECORD_SIZE_MAX || words[1] == 0)
+		return false;
+	shape->size = (uint32_t)words[0];
+	for (unsigned i = 0; i < KEY_FIELDS_MAX && words[1 + i] != 0; i++)
+		if (!unpack_field(&keys->fields[keys->field_count++],
+				  words[1 + i], shape->size))
+			return false;
+	key_list_complete(keys, shape->size);
+	return true;
+}
+
+/* Where the words are. */
+#define SHAPE_AT 1
+#define OTHERS_AT (SHAPE_AT + 1 + KEY_FIELDS_MAX)
+
+void cluster_hello_encode(const struct cluster_hello *hello,
+			  uint8_t bytes[CLUSTER_HELLO_BYTES])
+{
+	const struct key_list *keys = &hello->shape.keys;
+	uint64_t words[CLUSTER_HELLO_BYTES / 8] = { VERSION,
+						    hello->shape.size };
+	const uint64_t others[] = {
+		hello->record_count,
+		(uint64_t)hello->wanted,
+		(uint64_t)hello->probed_kind,
+		(uint64_t)hello->is_uniform | (uint64_t)hello->traces << 1,
+		hello->schedule,
+		hello->output_place,
+		(uint64_t)hello->by_reference,
+		hello->host_id,
+		hello->process,
+		hello->input_fd,
+		hello->slot_count,
+		hello->gather_nonce,
+		hello->unique,
+		hello->memory_bytes,
+		hello->input_bytes,
+		hello->codec,
+		(uint64_t)hello->link,
+		hello->roles,
+		hello->shared_records,
+	};
+
+	_Static_assert(ARRAY_LEN(others) + OTHERS_AT == ARRAY_LEN(words),
+		       "all of them");
+	for (unsigned i = 0; i < keys->field_count; i++)
+		words[SHAPE_AT + 1 + i] = pack_field(&keys->fields[i]);
+	memcpy(words + OTHERS_AT, others, sizeof(others));
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		store_le64(bytes + 8 * i, words[i]);
+}
+
+/* Does each word fit its field?  Fields of 64 bits take any word. */
+static bool words_are_good(const uint64_t *others)
+{
+	return others[1] <= SPLITTERS_SAMPLED &&
+	       others[2] <= SPLITTERS_SAMPLED && others[3] <= 3 &&
+	       others[4] <= UINT32_MAX &&
+	       others[6] <= CLUSTER_BY_REFERENCE_AUTO && others[12] <= 1 &&
+	       others[16] < CLUSTER_LINK_WISHES &&
+	       others[17] <= CLUSTER_ROLES_ALL;
+}
+
+int cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
+			 size_t byte_count)
+{
+	uint64_t words[CLUSTER_HELLO_BYTES / 8];
+	const uint64_t *others = words + OTHERS_AT;
+
+	if (byte_count < 8 || load_le64(bytes) != VERSION ||
+	    byte_count != CLUSTER_HELLO_BYTES)
+		return -EPROTO;
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		words[i] = load_le64(bytes + 8 * i);
+	*hello = (struct cluster_hello){
+		.record_count = others[0],
+		.wanted = (enum splitters_kind)others[1],
+		.probed_kind = (enum splitters_kind)others[2],
+		.is_uniform = (others[3] & 1) != 0,
+		.schedule = (uint32_t)others[4],
+		.traces = (others[3] & 2) != 0,
+		.output_place = others[5],
+		.by_reference = (enum cluster_by_reference)others[6],
+		.host_id = others[7],
+		.process = others[8],
+		.input_fd = others[9],
+		.slot_count = others[10],
+		.gather_nonce = others[11],
+		.unique = others[12] != 0,
+		.memory_bytes = others[13],
+		.input_bytes = others[14],
+		.codec = others[15],
+		.link = (enum cluster_link_wish)others[16],
+		.roles = (unsigned)others[17],
+		.shared_records = others[18],
+	};
+	return unpack_shape(&hello->shape, words + SHAPE_AT) &&
+			       words_are_good(others)
+		       ? 0
+		       : -EBADMSG;
+}
+
+/* --- agreeing --------------------------------------------------------------
+ */
+
+struct peer {
+	unsigned rank;
+	const char *name;
+	const struct cluster_hello *hello;
+};
+
+static int differs(const struct peer *peer, unsigned own, const char *what,
+		   uint64_t theirs, uint64_t ours, struct failure *failure)
+{
+	return failure_set(failure, EXIT_USAGE, NULL, 0,
+			   "rank %u (%.80s) has a %s of %" PRIu64
+			   ", rank %u of %" PRIu64,
+			   peer->rank, peer->name, what, theirs, own, ours);
+}
+
+static int differs_in_name(const struct peer *peer, unsigned own,
+			   const char *option, struct failure *failure)
+{
+	return failure_set(failure, EXIT_USAGE, NULL, 0,
+			   "rank %u (%.80s) has another --%s than rank %u",
+			   peer->rank, peer->name, option, own);
+}
+
+static bool reads(const struct cluster_hello *hello)
+{
+	return cluster_roles_have(hello->roles, CLUSTER_ROLE_READ);
+}
+
+static int compare(const struct peer *peer, const struct peer *own,
+		   struct failure *failure)
+{
+	const struct record_shape *theirs = &peer->hello->shape;
+	const struct record_shape *ours = &own->hello->shape;
+
+	if (theirs->size != ours->size)
+		return differs(peer, own->rank, "record size", theirs->size,
+			       ours->size, failure);
+	if (!key_list_equal(&theirs->keys, &ours->keys))
+		return differs_in_name(peer, own->rank, "key", failure);
+	if (peer->hello->unique != own->hello->unique)
+		return differs_in_name(peer, own->rank, "unique", failure);
+	if (peer->hello->wanted != own->hello->wanted)
+		return differs_in_name(peer, own->rank, "splitters", failure);
+	if (peer->hello->by_reference != own->hello->by_reference)
+		return differs_in_name(peer, own->rank, "by-reference",
+				       failure);
+	if (peer->hello->traces != own->hello->traces)
+		return differs_in_name(peer, own->rank, "trace", failure);
+	if (peer->hello->codec != own->hello->codec)
+		return differs_in_name(peer, own->rank, "compress", failure);
+	if (peer->hello->schedule != own->hello->schedule)
+		return differs_in_name(peer, own->rank, "schedule", failure);
+	if ((peer->hello->shared_records == CLUSTER_NOT_SHARED) !=
+	    (own->hello->shared_records == CLUSTER_NOT_SHARED))
+		return differs_in_name(peer, own->rank, "shared-input",
+				       failure);
+	/* A rank that does not read has opened nothing; check_roles() has a
+	 * word for that. */
+	if (reads(peer->hello) && reads(own->hello) &&
+	    peer->hello->shared_records != own->hello->shared_records)
+		return failure_set(
+			failure, EXIT_USAGE, NULL, 0,
+			"rank %u (%.80s) finds %" PRIu64
+			" records in the shared input, rank %u %" PRIu64,
+			peer->rank, peer->name, peer->hello->shared_records,
+			own->rank, own->hello->shared_records);
+	if ((peer->hello->gather_nonce == 0) != (own->hello->gather_nonce == 0))
+		return differs_in_name(peer, own->rank, "gather", failure);
+	if (peer->rank != own->rank && own->hello->output_place != 0 &&
+	    peer->hello->output_place == own->hello->output_place)
+		return failure_set(failure, EXIT_USAGE, NULL, 0,
+				   "rank %u (%.80s) writes the same output "
+				   "file as rank %u: %%r in its name is the "
+				   "rank",
+				   peer->rank, peer->name, own->rank);
+	return 0;
+}
+
+/* Between two files of an input fewer slots are free than a page has bytes.  An
+ * input that other ranks may map is one file, without free slots. */
+static bool slots_are_good(const struct cluster_hello *hello)
+{
+	uint64_t free_slots = hello->slot_count - hello->record_count;
+
+	return hello->slot_count >= hello->record_count &&
+	       free_slots <= (hello->host_id
+				      ? 0
+				      : (uint64_t)INPUT_FILES_MAX * PAGE_BYTES);
+}
+
+static bool kind_is_good(const struct cluster_hello *hello)
+{
+	return hello->probed_kind == SPLITTERS_STATIC_256 ||
+	       (hello->probed_kind == SPLITTERS_STATIC_95 &&
+		splitters_may_be_ascii(&hello->shape));
+}
+
+/* Of a shared input a rank has its part at first. */
+static bool part_is_good(const struct peer *peer, unsigned node_count)
+{
+	uint64_t whole = peer->hello->shared_records;
+
+	return whole == CLUSTER_NOT_SHARED ||
+	       peer->hello->record_count ==
+		       input_division_begin(whole, peer->rank + 1, node_count) -
+			       input_division_begin(whole, peer->rank,
+						    node_count);
+}
+
+static int refuse_records(const struct peer *peer, unsigned own,
+			  const char *where, struct failure *failure)
+{
+	return failure_set(
+		failure, peer->rank == own ? EXIT_RESOURCES : EXIT_PEER, NULL,
+		0,
+		"rank %u (%.80s) has %" PRIu64
+		" records, which are too many %s",
+		peer->rank, peer->name, peer->hello->record_count, where);
+}
+
+/* Is it possible what a rank says of its input?  The caller has compared its
+ * shape with ours. */
+static int check_input(const struct peer *peer, unsigned own,
+		       unsigned node_count, struct failure *failure)
+{
+	const struct cluster_hello *hello = peer->hello;
+
+	if (hello->record_count > CLUSTER_INPUT_BYTES_MAX / hello->shape.size)
+		return refuse_records(peer, own, "for one node", failure);
+	if (!slots_are_good(hello) || !kind_is_good(hello) ||
+	    !part_is_good(peer, node_count) ||
+	    (hello->record_count > 0 &&
+	     !cluster_roles_have(hello->roles, CLUSTER_ROLE_READ)))
+		return failure_set(failure, EXIT_PEER, NULL, 0,
+				   "rank %u (%.80s) says of its input what "
+				   "cannot be",
+				   peer->rank, peer->name);
+	return 0;
+}
+
+/* 95 characters if all ranks have found only characters in their keys, else 256
+ * bytes.  *is_uniform: all ranks have found evenly spread keys, of the same
+ * kind. */
+static enum splitters_kind static_kind(const struct cluster_hello *hellos,
+				       unsigned node_count, bool *is_uniform)
+{
+	bool ascii = true, any = false;
+
+	*is_uniform = true;
+	for (unsigned i = 0; i < node_count; i++) {
+		if (hellos[i].record_count == 0)
+			continue;
+		any = true;
+		ascii &= hellos[i].probed_kind == SPLITTERS_STATIC_95;
+		*is_uniform &= hellos[i].is_uniform;
+	}
+	/* Bytes on one rank and characters on another are not spread alike. */
+	for (unsigned i = 0; i < node_count && !ascii; i++)
+		if (hellos[i].record_count > 0 &&
+		    hellos[i].probed_kind == SPLITTERS_STATIC_95)
+			*is_uniform = false;
+	return any && ascii ? SPLITTERS_STATIC_95 : SPLITTERS_STATIC_256;
+}
+
+/* The first rank whose input the others cannot map, since it is on another
+ * machine or not one mapped file; node_count if there is none. */
+static unsigned find_unmappable(const struct cluster_hello *hellos,
+				unsigned node_count)
+{
+	for (unsigned i = 0; i < node_count; i++)
+		if (hellos[i].host_id == 0 ||
+		    hellos[i].host_id != hellos[0].host_id)
+			return i;
+	return node_count;
+}
+
+static int agree_by_reference(struct cluster_agreement *agreement,
+			      const struct cluster_hello *hellos,
+			      unsigned node_count, const char *const *names,
+			      struct failure *failure)
+{
+	unsigned node = find_unmappable(hellos, node_count);
+
+	agreement->by_reference =
+		hellos[0].by_reference != CLUSTER_BY_REFERENCE_NO &&
+		node == node_count;
+	if (agreement->by_reference ||
+	    hellos[0].by_reference != CLUSTER_BY_REFERENCE_YES)
+		return 0;
+	return failure_set(failure, EXIT_USAGE, NULL, 0,
+			   "--by-reference=yes: rank %u (%.80s) has no mapped "
+			   "file on this machine as its input",
+			   node, names[node]);
+}
+
+/* A sort in memory takes so many bytes for a record that a rank has, and for
+ * one that it gets, beside the record: 59 were measured together where a rank
+ * has 250,000 records, and fewer where it has more. */
+#define OWN_RECORD_BYTES 40
+#define SHARE_RECORD_BYTES 24
+/* And for a part of all records that is larger than others by chance. */
+#define SHARE_MARGIN(records) ((records) / 32 + 1000)
+
+/* And for staging slots and what ends at whole huge pages: 5.7 MiB were
+ * measured for a part of 3 MB; small parts take less.  A rank with less memory
+ * than a sort beyond memory takes is not asked for that: it may succeed
+ * without. */
+#define STAGING_BYTES(share_bytes) MIN(8 * MIB, 2 * (share_bytes))
+#define EXTERNAL_BYTES_MIN (10 * MIB)
+
+/* What a rank needs if each gets an equal share; no memory suffices for more
+ * records than a plan numbers.  Numbers of records and bytes are bounded: see
+ * check_input(). */
+static uint64_t needed_bytes(const struct cluster_agreement *agreement,
+			     const struct cluster_hello *hello,
+			     unsigned node_count)
+{
+	uint64_t share = agreement->whole_count / node_count;
+	uint64_t received = agreement->by_reference ? 0 : hello->shape.size;
+
+	share += SHARE_MARGIN(share);
+	if (MAX(hello->record_count, share) > PLAN_RECORDS_MAX)
+		return UINT64_MAX;
+	return MIN(hello->input_bytes, 2 * CLUSTER_INPUT_BYTES_MAX) +
+	       hello->record_count * OWN_RECORD_BYTES +
+	       share * SHARE_RECORD_BYTES +
+	       share / node_count * (node_count - 1) * received +
+	       (hello->memory_bytes < EXTERNAL_BYTES_MIN
+			? 0
+			: STAGING_BYTES(share * hello->shape.size));
+}
+
+uint64_t cluster_needed_bytes(const struct cluster_hello *hello,
+			      uint64_t whole_count, unsigned node_count)
+{
+	const struct cluster_agreement agreement = {
+		.whole_count = whole_count,
+	};
+
+	return needed_bytes(&agreement, hello, node_count);
+}
+
+/* Each role has a rank.  *is_plain: all ranks have all roles. */
+static int check_roles(const struct cluster_hello *hellos, unsigned node_count,
+		       bool *is_plain, struct failure *failure)
+{
+	unsigned any = 0, all = CLUSTER_ROLES_ALL;
+
+	for (unsigned i = 0; i < node_count; i++) {
+		any |= hellos[i].roles;
+		all &= hellos[i].roles;
+	}
+	*is_plain = all == CLUSTER_ROLES_ALL;
+	for (unsigned role = 0; role < CLUSTER_ROLES; role++)
+		if (!cluster_roles_have(any, (enum cluster_role)role))
+			return failure_set(
+				failure, EXIT_USAGE, "--roles", 0,
+				"none of the %u ranks has the role %s",
+				node_count,
+				cluster_role_name((enum cluster_role)role));
+	if (!*is_plain && node_count > CLUSTER_ROLES_RANKS_MAX)
+		return failure_set(failure, EXIT_USAGE, "--roles", 0,
+				   "%u ranks: more than %d all have all roles",
+				   node_count, CLUSTER_ROLES_RANKS_MAX);
+	if (!*is_plain && hellos[0].shared_records != CLUSTER_NOT_SHARED)
+		return failure_set(failure, EXIT_USAGE, "--roles", 0,
+				   "not with --shared-input");
+	return 0;
+}
+
+static bool is_too_large(const struct cluster_agreement *agreement,
+			 const struct cluster_hello *hellos,
+			 unsigned node_count)
+{
+	for (unsigned i = 0; i < node_count && node_count > 1; i++)
+		if (hellos[i].memory_bytes > 0 &&
+		    needed_bytes(agreement, &hellos[i], node_count) >
+			    hellos[i].memory_bytes)
+			return true;
+	return false;
+}
+
+/* What only that sort can do; without records there is nothing to do. */
+static bool is_wished_external(const struct cluster_agreement *agreement,
+			       const struct cluster_hello *hello,
+			       unsigned node_count)
+{
+	return node_count > 1 && agreement->whole_count > 0 &&
+	       hello->shared_records != CLUSTER_NOT_SHARED;
+}
+
+/* All ranks sort in memory, though one of them has more records than that
+ * takes: it is alone, or it has not told of its memory, as only a rank with
+ * little input does. */
+static int check_plans(const struct cluster_hello *hellos, unsigned node_count,
+		       unsigned own, const char *const *names,
+		       struct failure *failure)
+{
+	for (unsigned i = 0; i < node_count; i++) {
+		const struct peer peer = { i, names[i], &hellos[i] };
+
+		if (hellos[i].record_count > PLAN_RECORDS_MAX)
+			return refuse_records(&peer, own,
+					      "for a sort in memory", failure);
+	}
+	return 0;
+}
+
+/* The same number for each node. */
+static uint32_t static_buckets(const struct cluster_agreement *agreement,
+			       unsigned node_count)
+{
+	uint64_t buckets =
+		MIN(plan_buckets(agreement->whole_count),
+		    agreement->whole_count / node_count / RANK_BUCKET_RECORDS);
+
+	return (uint32_t)MAX(1, buckets / node_count) * node_count;
+}
+
+int cluster_agree(struct cluster_agreement *agreement,
+		  const struct cluster_hello *hellos, unsigned node_count,
+		  unsigned own, const char *const *names,
+		  struct failure *failure)
+{
+	const struct peer self = { own, names[own], &hellos[own] };
+	enum splitters_kind wanted = hellos[own].wanted;
+	bool is_uniform, is_plain;
+
+	assert(node_count > 0);
+	*agreement = (struct cluster_agreement){ .traces = hellos[0].traces };
+	for (unsigned i = 0; i < node_count; i++) {
+		const struct peer peer = { i, names[i], &hellos[i] };
+		int error = compare(&peer, &self, failure);
+
+		if (error == 0)
+			error = check_input(&peer, own, node_count, failure);
+		if (error)
+			return error;
+		agreement->whole_count += hellos[i].record_count;
+		if (i < own)
+			agreement->lower_count += hellos[i].record_count;
+		if (i > own)
+			agreement->higher_count += hellos[i].record_count;
+	}
+	if (check_roles(hellos, node_count, &is_plain, failure) < 0 ||
+	    agree_by_reference(agreement, hellos, node_count, names, failure) <
+		    0)
+		return -EINVAL;
+	agreement->is_external =
+		!is_plain ||
+		is_wished_external(agreement, &hellos[own], node_count) ||
+		is_too_large(agreement, hellos, node_count);
+	if (!agreement->is_external &&
+	    check_plans(hellos, node_count, own, names, failure) < 0)
+		return -EINVAL;
+	agreement->kind = static_kind(hellos, node_count, &is_uniform);
+	agreement->may_sample = wanted == SPLITTERS_AUTO;
+	if (agreement->whole_count > 0 &&
+	    (wanted == SPLITTERS_SAMPLED ||
+	     (wanted == SPLITTERS_AUTO && !is_uniform)))
+		agreement->kind = SPLITTERS_SAMPLED;
+	agreement->static_buckets = static_buckets(agreement, node_count);
+	agreement->sampled_splitters =
+		(uint32_t)MIN(MAX(plan_splitters(agreement->whole_count),
+				  node_count * NODE_SPLITTERS),
+			      SPLITTERS_MAX);
+	return 0;
+}
+
+/* The margin is 20 standard deviations or more of a part that varies by chance:
+ * x / 10 + 1000 is never below 20 times the root of x. */
+bool cluster_is_skewed(const uint64_t *node_records, unsigned node_count)
+{
+	uint64_t whole = 0, part;
+
+	assert(node_count > 0);
+	for (unsigned i = 0; i < node_count; i++)
+		whole += node_records[i];
+	part = whole / node_count;
+	for (unsigned i = 0; i < node_count; i++)
+		if (node_records[i] > part + part / 10 + 1000)
+			return true;
+	return false;
+}

@@ -1,0 +1,138 @@
+/*
+ * cluster_agree.h - the ranks' hellos, and what all ranks conclude from them
+ *
+ * Each rank tells all others what it has and what its user wants.  Whether the
+ * ranks can sort together, and how, is a pure function of all hellos: so all
+ * ranks come to the same result without another message.
+ */
+#ifndef CLUSTER_AGREE_H
+#define CLUSTER_AGREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/failure.h"
+#include "cluster/agreement/cluster_roles.h"
+#include "kernels/splitters.h"
+#include "record/record.h"
+
+/* Whether ranks send records, or references to them: the rank that sorts a
+ * record then reads it from the input of the rank that has it.  That needs all
+ * ranks on one machine. */
+enum cluster_by_reference {
+	CLUSTER_BY_REFERENCE_NO,
+	CLUSTER_BY_REFERENCE_YES,
+	CLUSTER_BY_REFERENCE_AUTO, /* if all ranks can */
+};
+
+/* What a rank knows of its link, where it needs to know for a sort beyond
+ * memory (cluster_link.h). */
+enum cluster_link_wish {
+	CLUSTER_LINK_UNASKED, /* it does not need to know */
+	CLUSTER_LINK_KNOWN,   /* its user has told */
+	CLUSTER_LINK_UNKNOWN, /* all ranks are to measure theirs */
+	CLUSTER_LINK_WISHES,
+};
+
+struct cluster_hello {
+	struct record_shape shape;
+	bool unique;
+	uint64_t record_count;
+	enum splitters_kind wanted; /* AUTO, STATIC or SAMPLED */
+	/* What this rank has found in some of its keys; means nothing without
+	 * records. */
+	enum splitters_kind probed_kind;
+	bool is_uniform;
+	uint32_t schedule; /* cluster_schedule_number() */
+	bool traces;
+	enum cluster_by_reference by_reference; /* what the user wants */
+	/* Where ranks of the same machine find this rank's input
+	 * (cluster_by_reference.c): the machine, the process and the number of
+	 * its descriptor.  host_id 0: they cannot map it. */
+	uint64_t host_id;
+	uint64_t process;
+	uint64_t input_fd;
+	uint64_t slot_count; /* of the input */
+	/* 0: each rank has outputs of its own.  Else all write one file, and
+	 * leave this random number behind the records (cluster_output.c). */
+	uint64_t gather_nonce;
+	/* Memory that the rank may have, at most; 0: it has not asked, since
+	 * its input is small.  And what its input takes of that. */
+	uint64_t memory_bytes;
+	uint64_t input_bytes;
+	uint64_t codec; /* of what is spilled: any number, the same for all */
+	enum cluster_link_wish link;
+	unsigned roles; /* bits as of cluster_roles_of() */
+	/* Of the files that all ranks read together, of which record_count is
+	 * this rank's part at first; CLUSTER_NOT_SHARED: its input is its
+	 * own. */
+	uint64_t shared_records;
+	/* outpath_place() of what the rank writes alone; 0: it writes nothing
+	 * by itself, or that cannot be told. */
+	uint64_t output_place;
+};
+
+#define CLUSTER_NOT_SHARED UINT64_MAX
+
+/* Little-endian words: a version, and the fields above in their order.  Of the
+ * shape there are the size and, in a word each, KEY_FIELDS_MAX fields of the
+ * key. */
+#define CLUSTER_HELLO_BYTES (8 * (21 + KEY_FIELDS_MAX))
+
+/* The most bytes of input that a rank may have.  A peer that tells of more ends
+ * the run, before its number is added, multiplied or used for memory. */
+#define CLUSTER_INPUT_BYTES_MAX ((uint64_t)1 << 45)
+
+void cluster_hello_encode(const struct cluster_hello *hello,
+			  uint8_t bytes[CLUSTER_HELLO_BYTES]);
+/* Returns 0; -EPROTO: another version; -EBADMSG: a number that its field cannot
+ * have.  cluster_agree() then checks what the numbers may be in this job. */
+int cluster_hello_decode(struct cluster_hello *hello, const uint8_t *bytes,
+			 size_t byte_count);
+
+struct cluster_agreement {
+	enum splitters_kind kind; /* STATIC_256, STATIC_95 or SAMPLED */
+	bool traces;		  /* rank 0 wants all timelines */
+	bool by_reference;	  /* ranks send references, not records */
+	/* Some rank needs more memory than it has, or lacks a role, or the
+	 * ranks share their input: all sort by way of scratch files
+	 * (cluster_external.h). */
+	bool is_external;
+	/* If static output ranges turn out to be too unequal: sample instead.
+	 */
+	bool may_sample;
+	uint32_t static_buckets; /* a multiple of the number of nodes */
+	uint32_t sampled_splitters;
+	uint64_t whole_count; /* records of all ranks */
+	uint64_t lower_count; /* of the ranks below */
+	uint64_t higher_count;
+};
+
+/*
+ * hellos[0 .. node_count) are in rank order; names[] is for messages.  Returns
+ * 0, or -EINVAL with *failure filled: EXIT_USAGE, naming a rank whose options
+ * differ from ours, or a role that no rank has; EXIT_PEER, naming a rank whose
+ * hello is impossible: more than CLUSTER_INPUT_BYTES_MAX bytes or, in memory,
+ * PLAN_RECORDS_MAX records, slots that such an input (of one file, if others
+ * may map it) cannot have, keys of a kind that they are too short for, records
+ * though it does not read; EXIT_RESOURCES, if our own input is too large.
+ */
+int cluster_agree(struct cluster_agreement *agreement,
+		  const struct cluster_hello *hellos, unsigned node_count,
+		  unsigned own, const char *const *names,
+		  struct failure *failure);
+
+/* The memory that a rank needs to sort in memory, if whole_count records are
+ * divided equally among node_count ranks; UINT64_MAX: it has too many for
+ * that.  Of the hello it uses the shape, the
+ * number of records, the input's bytes and memory_bytes: a rank with less than
+ * 10 MiB is not asked for staging. */
+uint64_t cluster_needed_bytes(const struct cluster_hello *hello,
+			      uint64_t whole_count, unsigned node_count);
+
+/* True if a node would get so much more than an equal part that it pays to sort
+ * again by a sample: by more than chance alone brings about. */
+bool cluster_is_skewed(const uint64_t *node_records, unsigned node_count);
+
+#endif /* CLUSTER_AGREE_H */

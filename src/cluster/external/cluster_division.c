@@ -1,0 +1,129 @@
+#include "cluster/external/cluster_division.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "cluster/collective/cluster_allgather.h"
+
+/* Of a message: see struct input_division_told. */
+#define TOLD_BYTES 32
+/* The shortest time over which the first rate is measured, and each later one.
+ * A rank that has read nothing in the first of these times is slow. */
+#define RATE_NS_FIRST 20000000
+#define RATE_NS_NEXT 200000000
+
+/* In a pass of days there is time between two divisions: so there are fewer
+ * than CLUSTER_FIRST_PASS_COLLECTIVES_MAX in any pass that comes to an end. */
+#define PAUSE_PART(elapsed_ns) ((elapsed_ns) / 1024)
+
+static void give(struct cluster_division *division)
+{
+	const struct input_part *own =
+		&division->division.parts[division->rank->rank];
+	uint64_t now_ns = clock_now_ns();
+
+	reading_claims_give(division->claims, own->ranges, own->range_count,
+			    division->division.is_final);
+	division->next_ns =
+		now_ns + MAX(division->division.pause_ns,
+			     PAUSE_PART(now_ns - division->begin_ns));
+}
+
+void cluster_division_begin(struct cluster_division *division,
+			    uint64_t whole_count, const unsigned *given_max)
+{
+	input_division_init(&division->division, whole_count,
+			    division->rank->node_count, given_max);
+	division->begin_ns = clock_now_ns();
+	division->last_ns = division->begin_ns;
+	give(division);
+}
+
+/* Waiting for a part to read is no fault of the rank's.  Each rate counts as
+ * much as all before it. */
+static void measure(struct cluster_division *division, uint64_t read)
+{
+	uint64_t now_ns = clock_now_ns();
+	uint64_t waited_ns = reading_claims_waited_ns(division->claims);
+	uint64_t ns = now_ns - division->last_ns -
+		      MIN(waited_ns - division->last_waited_ns,
+			  now_ns - division->last_ns);
+	uint64_t recent = (uint64_t)((double)(read - division->last_read) *
+				     1e9 / (double)MAX(1, ns));
+
+	if (ns < (division->rate > 0 ? RATE_NS_NEXT : RATE_NS_FIRST))
+		return;
+	if (division->rate > 0)
+		recent = (division->rate + recent) / 2;
+	division->rate = MAX(1, recent);
+	division->last_ns = now_ns;
+	division->last_read = read;
+	division->last_waited_ns = waited_ns;
+}
+
+static void tell(struct cluster_division *division, uint8_t bytes[TOLD_BYTES])
+{
+	uint64_t read = external_rank_read_records(division->external_rank);
+
+	measure(division, read);
+	store_le64(bytes, reading_claims_hold(division->claims));
+	store_le64(bytes + 8, read);
+	store_le64(bytes + 16, division->rate);
+	store_le64(bytes + 24, division->claims->capacity);
+}
+
+static int update(struct cluster_division *division,
+		  const struct cluster_allgather *all, struct failure *failure)
+{
+	struct input_division_told told[RANK_NODES_MAX];
+	unsigned bad = 0;
+
+	for (unsigned i = 0; i < division->rank->node_count; i++) {
+		const uint8_t *bytes = all->all + all->offset[i];
+
+		told[i] = (struct input_division_told){
+			.taken = load_le64(bytes),
+			.read = load_le64(bytes + 8),
+			.rate = load_le64(bytes + 16),
+			.grain = load_le64(bytes + 24),
+		};
+	}
+	if (input_division_update(&division->division, told, &bad) == 0)
+		return 0;
+	return exchange_blame(division->exchange, bad, failure,
+			      "has taken %" PRIu64
+			      " records of the input, not what was its own",
+			      told[bad].taken);
+}
+
+int cluster_division_step(struct cluster_division *division,
+			  struct failure *failure)
+{
+	uint8_t bytes[TOLD_BYTES];
+	struct cluster_allgather all = {
+		.rank = division->rank,
+		.own = bytes,
+		.own_bytes = sizeof(bytes),
+	};
+	int error;
+
+	if (division->division.is_final || clock_now_ns() < division->next_ns)
+		return 0;
+	if (division->step_count++ == CLUSTER_FIRST_PASS_COLLECTIVES_MAX)
+		return failure_set(failure, EXIT_PEER, NULL, 0,
+				   "the input has been divided %d times, and "
+				   "is not read",
+				   CLUSTER_FIRST_PASS_COLLECTIVES_MAX);
+	tell(division, bytes);
+	for (unsigned i = 0; i < division->rank->node_count; i++)
+		all.bytes[i] = sizeof(bytes);
+	error = cluster_allgather(&all, division->exchange, failure);
+	if (error == 0)
+		error = update(division, &all, failure);
+	free(all.all);
+	if (error == 0)
+		give(division);
+	return error;
+}

@@ -1,0 +1,404 @@
+#include "cluster/external/cluster_keep.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "cluster/collective/cluster_pause.h"
+
+/* --- before the pass -------------------------------------------------------
+ */
+
+/* Whole blocks, and enough of them that the slices of the source's input are
+ * few. */
+static bool takes_enough(const struct external_rank_limits *keeper,
+			 const struct cluster_hello *source)
+{
+	return keeper->kept_records > 0 &&
+	       keeper->kept_records % keeper->block_records == 0 &&
+	       DIV_ROUND_UP(source->record_count, keeper->kept_records) <=
+		       KEPT_RUNS_SLICES_MAX;
+}
+
+static int check_slices(const struct cluster_keep *keep, unsigned source,
+			struct failure *failure)
+{
+	unsigned keeper = keep->keeper[source];
+	const struct external_rank_limits *limits = &keep->runs->limits[keeper];
+
+	if (takes_enough(limits, &keep->hellos[source]))
+		return 0;
+	return exchange_blame(keep->exchange, keeper, failure,
+			      "takes %" PRIu64 " records at once of rank %u, "
+			      "whose runs it keeps",
+			      limits->kept_records, source);
+}
+
+/* The rank that has too little says so, and the others say it of that rank. */
+static int check_parts(const struct cluster_keep *keep, unsigned keeper,
+		       struct failure *failure)
+{
+	unsigned parts = cluster_keepers_parts(
+		keep->hellos, keep->rank->node_count, keep->keeper, keeper);
+	unsigned runs_max = cluster_runs_max(keep->runs, keeper);
+
+	if (parts <= runs_max)
+		return 0;
+	if (keeper != keep->rank->rank)
+		return exchange_blame(keep->exchange, keeper, failure,
+				      "has too little memory to merge the %u "
+				      "parts of the input that it keeps: %u "
+				      "may be",
+				      parts, runs_max);
+	return failure_set(failure, EXIT_RESOURCES, "memory", 0,
+			   "too little to merge the %u parts of the input that "
+			   "this rank keeps: %u may be",
+			   parts, runs_max);
+}
+
+int cluster_keep_check(struct cluster_keep *keep, struct failure *failure)
+{
+	unsigned count = keep->rank->node_count;
+	int error = 0;
+
+	cluster_keepers_choose(keep->hellos, count, keep->keeper);
+	for (unsigned i = 0; i < count && error == 0; i++) {
+		unsigned keeper = keep->keeper[i];
+
+		if (!cluster_keepers_is_source(keep->hellos, keep->keeper, i))
+			continue;
+		error = check_slices(keep, i, failure);
+		if (error == 0)
+			error = check_parts(keep, keeper, failure);
+	}
+	return error;
+}
+
+/* --- a message -------------------------------------------------------------
+ */
+
+/* What the source may say in a wave, if it says anything: a head alone, or with
+ * a slice. */
+static struct exchange_length length_of(const void *context, unsigned source,
+					unsigned destination)
+{
+	const struct cluster_keep *keep = context;
+	bool sends =
+		cluster_keepers_is_source(keep->hellos, keep->keeper, source) &&
+		keep->keeper[source] == destination;
+	uint64_t records = keep->runs->limits[destination].kept_records;
+
+	return (struct exchange_length){
+		.unit_bytes = 1,
+		.unit_count_max =
+			sends ? KEPT_RUNS_HEAD_BYTES +
+					records * keep->runs->shape->size
+			      : 0,
+	};
+}
+
+static void read_message(void *context, unsigned node, uint64_t offset,
+			 uint8_t *bytes, size_t byte_count)
+{
+	const struct cluster_keep *keep = context;
+	uint32_t size = keep->runs->shape->size;
+	uint8_t head[KEPT_RUNS_HEAD_BYTES] = { 0 };
+	size_t length = 0;
+
+	(void)node;
+	if (offset < sizeof(head)) {
+		if (keep->slice_records > 0)
+			given_runs_write_head(keep->given, head);
+		length = MIN(byte_count, sizeof(head) - offset);
+		memcpy(bytes, head + offset, length);
+		offset += length;
+	}
+	if (byte_count > length)
+		given_runs_copy(keep->given,
+				keep->sent_records * size + offset -
+					sizeof(head),
+				bytes + length, byte_count - length);
+}
+
+static int prepare(void *context, const uint64_t *receive_bytes,
+		   struct failure *failure)
+{
+	struct cluster_keep *keep = context;
+
+	memcpy(keep->received_bytes, receive_bytes,
+	       keep->rank->node_count * sizeof(*receive_bytes));
+	for (unsigned i = 0; i < keep->source_count; i++) {
+		uint64_t bytes = receive_bytes[keep->source[i]];
+
+		if (!kept_runs_length_is_good(keep->kept, bytes))
+			return exchange_blame(
+				keep->exchange, keep->source[i], failure,
+				"sends %" PRIu64 " bytes, which are no records",
+				bytes);
+	}
+	return 0;
+}
+
+static uint8_t *place(void *context, unsigned node, uint64_t offset,
+		      size_t *room)
+{
+	const struct cluster_keep *keep = context;
+	unsigned i = 0;
+
+	while (keep->source[i] != node)
+		i++;
+	*room = keep->received_bytes[node] - offset;
+	return kept_runs_place(keep->kept, keep->wave, i) + offset;
+}
+
+static void arrived(void *context, unsigned node, uint64_t prefix_bytes,
+		    bool whole)
+{
+	(void)context, (void)node, (void)prefix_bytes, (void)whole;
+}
+
+/* --- before a wave ---------------------------------------------------------
+ */
+
+/* A rank that has nothing to send yet says so after this time at first, so that
+ * others can send what they have; after this part of the time for which no rank
+ * had anything; and in the end after this time, so that a pass of hours has no
+ * more waves than a run may have collectives. */
+#define IDLE_NS_MIN 20000000
+#define IDLE_PART 8
+#define IDLE_NS_MAX 4000000000
+
+static int check_and_pause(const struct cluster_keep *keep,
+			   struct failure *failure)
+{
+	int error = external_rank_check(keep->own, failure);
+
+	return error ? error : cluster_pause(keep->progress, failure);
+}
+
+/* Until there is something to send, nothing will be, or others have waited for
+ * long enough. */
+static int wait_for_batch(struct cluster_keep *keep, struct failure *failure)
+{
+	uint64_t begin_ns = clock_now_ns();
+	uint64_t idle_ns = (begin_ns - keep->idle_since_ns) / IDLE_PART;
+	int error = 0;
+
+	idle_ns = MIN(MAX(idle_ns, IDLE_NS_MIN), IDLE_NS_MAX);
+	while (error == 0 && !given_runs_have(keep->given) &&
+	       external_rank_is_busy(keep->own) &&
+	       clock_now_ns() - begin_ns < idle_ns)
+		error = check_and_pause(keep, failure);
+	return error;
+}
+
+/* Wait until the writer has written the first `waves` waves. */
+static int wait_until_written(struct cluster_keep *keep, uint32_t waves,
+			      struct failure *failure)
+{
+	int error = 0;
+
+	while (error == 0 && keep->kept &&
+	       kept_runs_written(keep->kept) < waves)
+		error = check_and_pause(keep, failure);
+	if (error == 0 && keep->kept)
+		error = kept_runs_check(keep->kept, failure);
+	return error;
+}
+
+/* What we send in this wave.  0 or -errno with *failure filled: nothing comes
+ * any more, since our pass has failed. */
+static int choose_slice(struct cluster_keep *keep, struct failure *failure)
+{
+	unsigned keeper = keep->keeper[keep->rank->rank];
+	bool may_come = external_rank_is_busy(keep->own);
+
+	memset(keep->send_bytes, 0, sizeof(keep->send_bytes));
+	keep->slice_records = 0;
+	if (given_runs_have(keep->given))
+		keep->slice_records =
+			MIN(given_runs_record_count(keep->given) -
+				    keep->sent_records,
+			    keep->runs->limits[keeper].kept_records);
+	if (may_come || keep->slice_records > 0)
+		keep->send_bytes[keeper] =
+			KEPT_RUNS_HEAD_BYTES +
+			keep->slice_records * keep->runs->shape->size;
+	return external_rank_check(keep->own, failure);
+}
+
+/* --- a wave ----------------------------------------------------------------
+ */
+
+/* What all ranks have sent to all, as all ranks know it. */
+static void look_at_wave(struct cluster_keep *keep)
+{
+	bool any_records = false;
+
+	keep->any_sent = false;
+	for (unsigned i = 0; i < keep->rank->node_count; i++) {
+		uint64_t bytes;
+
+		if (!cluster_keepers_is_source(keep->hellos, keep->keeper, i))
+			continue;
+		bytes = exchange_bytes(keep->exchange, i, keep->keeper[i]);
+		keep->any_sent |= bytes > 0;
+		any_records |= bytes > KEPT_RUNS_HEAD_BYTES;
+	}
+	if (any_records)
+		keep->idle_since_ns = clock_now_ns();
+}
+
+static int take_messages(struct cluster_keep *keep, struct failure *failure)
+{
+	uint64_t bytes[RANK_NODES_MAX];
+	unsigned bad;
+
+	for (unsigned i = 0; i < keep->source_count; i++) {
+		bytes[i] = keep->received_bytes[keep->source[i]];
+		keep->result.received_bytes +=
+			bytes[i] - MIN(bytes[i], KEPT_RUNS_HEAD_BYTES);
+	}
+	if (kept_runs_take(keep->kept, keep->wave, bytes, &bad) == 0)
+		return 0;
+	return exchange_blame(keep->exchange, keep->source[bad], failure,
+			      "sends a batch that cannot be one of its input");
+}
+
+static void end_slice(struct cluster_keep *keep)
+{
+	keep->sent_records += keep->slice_records;
+	keep->result.sent_bytes +=
+		keep->slice_records * keep->runs->shape->size;
+	if (keep->slice_records == 0 ||
+	    keep->sent_records < given_runs_record_count(keep->given))
+		return;
+	keep->sent_records = 0;
+	given_runs_sent(keep->given);
+}
+
+static int exchange_wave(struct cluster_keep *keep, struct failure *failure)
+{
+	const struct exchange_collective collective = {
+		.context = keep,
+		.send_bytes = keep->send_bytes,
+		.read = read_message,
+		.length = length_of,
+		.prepare = prepare,
+		.place = place,
+		.arrived = arrived,
+	};
+	uint64_t begin_ns = clock_now_ns();
+	int error = exchange_begin(keep->exchange, &collective, failure);
+
+	if (error == 0)
+		error = exchange_receive(keep->exchange, failure);
+	if (error == 0)
+		look_at_wave(keep);
+	if (error == 0 && keep->kept && keep->any_sent)
+		error = take_messages(keep, failure);
+	if (error == 0)
+		error = exchange_finish(keep->exchange, failure);
+	if (error == 0 && keep->given)
+		end_slice(keep);
+	keep->result.ns += clock_now_ns() - begin_ns;
+	cluster_progress_tell(keep->progress, clock_now_ns());
+	return error;
+}
+
+/* --- all waves -------------------------------------------------------------
+ */
+
+#define WAVES_MAX CLUSTER_FIRST_PASS_COLLECTIVES_MAX
+
+static int next_wave(struct cluster_keep *keep, struct failure *failure)
+{
+	bool may_give = cluster_keepers_is_source(keep->hellos, keep->keeper,
+						  keep->rank->rank);
+	int error = 0;
+
+	if (keep->wave == WAVES_MAX)
+		return failure_set(failure, EXIT_RESOURCES, NULL, 0,
+				   "reading the input takes so long that runs "
+				   "for other ranks take more than %u messages",
+				   WAVES_MAX);
+	if (may_give)
+		error = wait_for_batch(keep, failure);
+	if (error == 0 && may_give)
+		error = choose_slice(keep, failure);
+	/* Of two messages of each source, this one is free again. */
+	if (error == 0)
+		error = wait_until_written(
+			keep, keep->wave > 0 ? keep->wave - 1 : 0, failure);
+	return error ? error : exchange_wave(keep, failure);
+}
+
+/* Of a source, each batch has blocks enough that there are fewer than one run
+ * for each of the blocks that we cut; of small inputs, some more. */
+static unsigned runs_max_of(const struct cluster_keep *keep, unsigned source)
+{
+	uint64_t blocks = keep->hellos[source].record_count /
+			  keep->runs->limits[keep->rank->rank].block_records;
+
+	return 64 + (unsigned)MIN(blocks, UINT32_MAX / 4);
+}
+
+/* False: no rank sends anything in this pass. */
+static bool begin(struct cluster_keep *keep)
+{
+	unsigned own = keep->rank->rank;
+	bool any = false;
+
+	keep->given = external_rank_given(keep->own);
+	keep->kept = external_rank_kept(keep->own);
+	for (unsigned i = 0; i < keep->rank->node_count; i++) {
+		if (!cluster_keepers_is_source(keep->hellos, keep->keeper, i))
+			continue;
+		any = true;
+		if (keep->keeper[i] != own)
+			continue;
+		kept_runs_expect(keep->kept, keep->source_count,
+				 keep->runs->input_begin[i],
+				 keep->hellos[i].record_count,
+				 runs_max_of(keep, i));
+		keep->source[keep->source_count++] = (uint16_t)i;
+	}
+	return any;
+}
+
+static int end(struct cluster_keep *keep, struct failure *failure)
+{
+	unsigned bad = 0;
+	int error;
+
+	if (!keep->kept)
+		return 0;
+	/* The last wave has brought nothing. */
+	error = wait_until_written(keep, keep->wave - 1, failure);
+	if (error)
+		return error;
+	error = kept_runs_end(keep->kept, &bad, failure);
+	if (error == -EBADMSG)
+		error = exchange_blame(keep->exchange, keep->source[bad],
+				       failure,
+				       "has not sent all records of its input");
+	if (error == 0)
+		external_rank_end_kept(keep->own);
+	return error;
+}
+
+int cluster_keep_run(struct cluster_keep *keep, struct failure *failure)
+{
+	int error;
+
+	if (!begin(keep))
+		return 0;
+	keep->idle_since_ns = clock_now_ns();
+	do {
+		error = next_wave(keep, failure);
+		keep->wave++;
+	} while (error == 0 && keep->any_sent);
+	return error ? error : end(keep, failure);
+}

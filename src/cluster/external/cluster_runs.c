@@ -1,0 +1,596 @@
+#include "cluster/external/cluster_runs.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "cluster/collective/cluster_allgather.h"
+#include "cluster/collective/cluster_alltoall.h"
+#include "cluster/external/run_part.h"
+
+/* Samples of all ranks' runs: some ten thousand blocks, of which a share is
+ * wrong by a few at most. */
+#define SAMPLES_BYTES MIB
+/* Runs of a rank: as many as --batch-size may say. */
+#define RUNS_MAX UINT16_MAX
+/* Fewer cannot be merged. */
+#define RUNS_MIN 2
+/* Of messages: see write_sample(), and what each rank tells of its limits. */
+#define SAMPLE_HEAD_BYTES 12
+#define LIMITS_BYTES 32
+
+static int gather(const struct cluster_runs *runs,
+		  struct cluster_allgather *gather, struct failure *failure)
+{
+	gather->rank = runs->rank;
+	return cluster_allgather(gather, runs->exchange, failure);
+}
+
+/* --- limits --------------------------------------------------------------- */
+
+/* Blocks that a rank sends us in a wave, if they are as large as can be. */
+static uint64_t blocks_of_wave(const struct cluster_runs *runs, unsigned node)
+{
+	return runs->limits[node].wanted_bytes / runs->shape->size /
+	       runs->limits[node].block_records;
+}
+
+static int tell_limits(struct cluster_runs *runs,
+		       const struct external_rank_limits *own,
+		       struct failure *failure)
+{
+	uint8_t bytes[LIMITS_BYTES];
+	struct cluster_allgather all = { .own = bytes,
+					 .own_bytes = sizeof(bytes) };
+	int error;
+
+	store_le64(bytes, own->piece_records);
+	store_le64(bytes + 8, own->block_records);
+	store_le64(bytes + 16, own->wanted_bytes);
+	store_le64(bytes + 24, own->kept_records);
+	for (unsigned i = 0; i < runs->rank->node_count; i++)
+		all.bytes[i] = sizeof(bytes);
+	error = gather(runs, &all, failure);
+	for (unsigned i = 0; i < runs->rank->node_count && error == 0; i++) {
+		const uint8_t *told = all.all + all.offset[i];
+
+		runs->limits[i] = (struct external_rank_limits){
+			.piece_records = load_le64(told),
+			.block_records =
+				(uint32_t)MIN(load_le64(told + 8), UINT32_MAX),
+			.wanted_bytes = load_le64(told + 16),
+			.kept_records = MIN(load_le64(told + 24), UINT32_MAX),
+		};
+		if (runs->limits[i].block_records == 0)
+			error = exchange_blame(runs->exchange, i, failure,
+					       "has blocks of no records");
+	}
+	free(all.all);
+	return error;
+}
+
+/* The rank with the smallest pieces, of those that merge. */
+static unsigned find_smallest(const struct cluster_runs *runs)
+{
+	unsigned smallest = 0;
+
+	for (unsigned i = 1; i < runs->rank->node_count; i++)
+		if (runs->sorts[i] &&
+		    (!runs->sorts[smallest] ||
+		     runs->limits[i].piece_records <
+			     runs->limits[smallest].piece_records))
+			smallest = i;
+	assert(runs->sorts[smallest]);
+	return smallest;
+}
+
+/* The most runs that a rank may keep for pieces of this size: their rests fill
+ * half of a piece, and one wave brings a block of each. */
+static unsigned most_runs(const struct cluster_runs *runs, unsigned node,
+			  uint64_t piece_records)
+{
+	uint64_t rests = piece_records / 2 / runs->limits[node].block_records /
+			 MAX(1, runs->keeper_count);
+
+	return (unsigned)MIN(MIN(rests, blocks_of_wave(runs, node)), RUNS_MAX);
+}
+
+unsigned cluster_runs_max(const struct cluster_runs *runs, unsigned node)
+{
+	uint64_t piece = runs->limits[find_smallest(runs)].piece_records;
+
+	return runs->keeps[node] ? most_runs(runs, node, piece) : 0;
+}
+
+/* The rank that lacks memory ends with a status of its own, unless it hears of
+ * the failure from another rank before it has found it.  So the others go on to
+ * a collective, where that rank does not come, and hear it there.  Only a rank
+ * that errs does come. */
+static int await_failure(const struct cluster_runs *runs, unsigned node,
+			 struct failure *failure)
+{
+	struct cluster_allgather all = { .own = (const uint8_t *)"" };
+	int error = gather(runs, &all, failure);
+
+	free(all.all);
+	return error ? error
+		     : exchange_blame(runs->exchange, node, failure,
+				      "has too little memory for the merge");
+}
+
+/* The rank that has too little memory, or node_count.  All ranks find the same:
+ * one whose waves or pieces do not hold its own blocks; else, if a keeper could
+ * have too few runs, the rank with the smallest pieces. */
+static unsigned find_short(const struct cluster_runs *runs)
+{
+	for (unsigned node = 0; node < runs->rank->node_count; node++) {
+		uint64_t piece = runs->limits[node].piece_records;
+
+		if (blocks_of_wave(runs, node) < RUNS_MIN)
+			return node;
+		if (!runs->keeps[node] ||
+		    cluster_runs_max(runs, node) >= RUNS_MIN)
+			continue;
+		return runs->sorts[node] &&
+				       most_runs(runs, node, piece) < RUNS_MIN
+			       ? node
+			       : find_smallest(runs);
+	}
+	return runs->rank->node_count;
+}
+
+int cluster_runs_tell_limits(struct cluster_runs *runs,
+			     const struct external_rank_limits *own,
+			     unsigned *runs_max, struct failure *failure)
+{
+	int error = tell_limits(runs, own, failure);
+	unsigned node;
+
+	if (error)
+		return error;
+	*runs_max = cluster_runs_max(runs, runs->rank->rank);
+	node = find_short(runs);
+	if (node == runs->rank->node_count)
+		return 0;
+	if (node != runs->rank->rank)
+		return await_failure(runs, node, failure);
+	return failure_set(failure, EXIT_RESOURCES, "memory", 0,
+			   "too little for a merge with the other %u ranks",
+			   runs->rank->node_count - 1);
+}
+
+/* --- samples and cuts ----------------------------------------------------- */
+
+static uint32_t sample_blocks_max(const struct cluster_runs *runs)
+{
+	assert(runs->rank->node_count > 1);
+	return (uint32_t)MAX(1, SAMPLES_BYTES / runs->rank->node_count /
+					run_cut_sample_bytes(&runs->key_shape));
+}
+
+/* The number of our runs and that of their records; of each run the part of the
+ * whole input that it has; and the sample. */
+static int write_sample(const struct cluster_runs *runs,
+			const struct run_index *index, uint8_t **bytes,
+			uint64_t *byte_count, struct failure *failure)
+{
+	uint64_t records = 0, sample_bytes;
+	uint8_t *sample, *at;
+	int error = run_cut_sample(index, sample_blocks_max(runs), runs->kernel,
+				   &sample, &sample_bytes, failure);
+
+	if (error)
+		return error;
+	*byte_count = SAMPLE_HEAD_BYTES +
+		      (uint64_t)index->run_count * RUN_NUMBERS_RUN_BYTES +
+		      sample_bytes;
+	*bytes = malloc(*byte_count);
+	if (*bytes) {
+		at = run_numbers_write(index, *bytes + SAMPLE_HEAD_BYTES);
+		for (unsigned r = 0; r < index->run_count; r++)
+			records += index->runs[r].record_count;
+		store_le32(*bytes, index->run_count);
+		store_le64(*bytes + 4, records);
+		memcpy(at, sample, sample_bytes);
+	}
+	free(sample);
+	return *bytes ? 0 : failure_no_memory(failure);
+}
+
+/* The numbers that a rank says of its runs can be.  How many records these have
+ * of the input, run_numbers_make() finds out. */
+static int read_head(struct cluster_runs *runs, unsigned node,
+		     const uint8_t *bytes, uint64_t byte_count,
+		     struct failure *failure)
+{
+	if (byte_count < SAMPLE_HEAD_BYTES)
+		return exchange_blame(runs->exchange, node, failure,
+				      "says nothing of its runs");
+	runs->run_count[node] = load_le32(bytes);
+	runs->record_count[node] = load_le64(bytes + 4);
+	if (runs->run_count[node] > cluster_runs_max(runs, node))
+		return exchange_blame(runs->exchange, node, failure,
+				      "has %u runs, not up to %u",
+				      runs->run_count[node],
+				      cluster_runs_max(runs, node));
+	if (byte_count - SAMPLE_HEAD_BYTES <
+	    (uint64_t)runs->run_count[node] * RUN_NUMBERS_RUN_BYTES)
+		return exchange_blame(runs->exchange, node, failure,
+				      "has %u runs, in a message of %" PRIu64
+				      " bytes",
+				      runs->run_count[node], byte_count);
+	runs->first_run[node + 1] =
+		runs->first_run[node] + runs->run_count[node];
+	return 0;
+}
+
+static int number_runs(struct cluster_runs *runs,
+		       const struct cluster_allgather *all,
+		       struct failure *failure)
+{
+	unsigned bad = 0;
+	int error;
+
+	for (unsigned i = 0; i < runs->rank->node_count; i++) {
+		struct run_spans *spans = &runs->spans[i];
+
+		spans->bytes = all->all + all->offset[i] + SAMPLE_HEAD_BYTES;
+		spans->run_count = runs->run_count[i];
+		spans->record_count = runs->record_count[i];
+	}
+	error = run_numbers_make(&runs->numbers, runs->spans,
+				 runs->rank->node_count, runs->unique, &bad,
+				 failure);
+	if (error == -EBADMSG)
+		return exchange_blame(runs->exchange, bad, failure,
+				      "has runs of other records than those of "
+				      "its part of the input");
+	return error;
+}
+
+static int make_cuts(struct cluster_runs *runs,
+		     const struct cluster_allgather *all,
+		     struct failure *failure)
+{
+	struct run_sample samples[RANK_NODES_MAX];
+	unsigned bad = 0;
+	int error;
+
+	for (unsigned i = 0; i < runs->rank->node_count; i++) {
+		uint64_t head =
+			SAMPLE_HEAD_BYTES +
+			(uint64_t)runs->run_count[i] * RUN_NUMBERS_RUN_BYTES;
+
+		samples[i] = (struct run_sample){
+			.bytes = all->all + all->offset[i] + head,
+			.byte_count =
+				all->offset[i + 1] - all->offset[i] - head,
+			.run_count = runs->run_count[i],
+			.numbers = runs->numbers + runs->first_run[i],
+			.record_count = runs->record_count[i],
+		};
+	}
+	error = run_cuts_make(&runs->cuts, &runs->key_shape, samples,
+			      runs->sorts, runs->rank->node_count, runs->kernel,
+			      &bad, failure);
+	if (error == -EBADMSG)
+		return exchange_blame(runs->exchange, bad, failure,
+				      "says of its runs what cannot be");
+	return error;
+}
+
+static int choose_cuts(struct cluster_runs *runs,
+		       const struct cluster_allgather *all,
+		       struct failure *failure)
+{
+	int error = 0;
+
+	for (unsigned i = 0; i < runs->rank->node_count && error == 0; i++)
+		error = read_head(runs, i, all->all + all->offset[i],
+				  all->offset[i + 1] - all->offset[i], failure);
+	if (error == 0)
+		error = number_runs(runs, all, failure);
+	return error ? error : make_cuts(runs, all, failure);
+}
+
+/* The longest message that a rank may have for its runs. */
+static uint64_t sample_bytes_max(const struct cluster_runs *runs)
+{
+	uint64_t runs_max = 0;
+
+	for (unsigned i = 0; i < runs->rank->node_count; i++)
+		runs_max = MAX(runs_max, cluster_runs_max(runs, i));
+	return SAMPLE_HEAD_BYTES + runs_max * RUN_NUMBERS_RUN_BYTES +
+	       (uint64_t)sample_blocks_max(runs) *
+		       run_cut_sample_bytes(&runs->key_shape);
+}
+
+int cluster_runs_cut(struct cluster_runs *runs, const struct run_index *index,
+		     struct failure *failure)
+{
+	struct cluster_allgather all = { .bytes_max = sample_bytes_max(runs) };
+	uint8_t *bytes = NULL;
+	int error = write_sample(runs, index, &bytes, &all.own_bytes, failure);
+
+	all.own = bytes;
+	if (error == 0)
+		error = gather(runs, &all, failure);
+	if (error == 0)
+		error = choose_cuts(runs, &all, failure);
+	free(all.all);
+	free(bytes);
+	return error;
+}
+
+/* --- parts ---------------------------------------------------------------- */
+
+static const uint32_t *numbers_of(const struct cluster_runs *runs,
+				  unsigned node)
+{
+	return runs->numbers + runs->first_run[node];
+}
+
+static struct exchange_length part_length(const void *context, unsigned source,
+					  unsigned destination)
+{
+	const struct cluster_runs *runs = context;
+
+	return (struct exchange_length){
+		.head_bytes =
+			(uint64_t)runs->run_count[source] * RUN_PART_RUN_BYTES,
+		.unit_bytes = run_part_block_bytes(&runs->key_shape),
+		.unit_count_max = runs->sorts[destination]
+					  ? runs->record_count[source]
+					  : 0,
+	};
+}
+
+static int read_parts(struct cluster_runs *runs, const struct run_index *index,
+		      const struct cluster_alltoall *told,
+		      struct failure *failure)
+{
+	const struct run_cut *begin =
+		run_cuts_begin(&runs->cuts, runs->rank->rank);
+	const struct run_cut *end = run_cuts_end(&runs->cuts, runs->rank->rank);
+	int error = 0;
+
+	for (unsigned i = 0; i < runs->rank->node_count && error == 0; i++) {
+		const struct run_part_message message = {
+			.bytes = told->all + told->offset[i],
+			.byte_count = told->offset[i + 1] - told->offset[i],
+			.source = i,
+			.run_count = runs->run_count[i],
+			.numbers = numbers_of(runs, i),
+			.record_count = runs->record_count[i],
+			.block_records = runs->limits[i].block_records,
+		};
+
+		if (i == runs->rank->rank) {
+			error = run_part_add_own(&runs->part, index,
+						 &runs->cuts, runs->rank->rank,
+						 numbers_of(runs, i), failure);
+			continue;
+		}
+		error = run_part_read(&runs->part, &message, begin, end,
+				      failure);
+		if (error == -EBADMSG)
+			error = exchange_blame(
+				runs->exchange, i, failure,
+				"says of our part of its runs what cannot be");
+	}
+	return error;
+}
+
+static void free_own(struct cluster_alltoall *messages, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		free((void *)messages->own[i]);
+	free(messages->all);
+}
+
+int cluster_runs_tell_parts(struct cluster_runs *runs,
+			    const struct run_index *index,
+			    struct failure *failure)
+{
+	struct cluster_alltoall parts = {
+		.rank = runs->rank,
+		.length = part_length,
+		.context = runs,
+		.bytes_max = runs->bytes_max,
+	};
+	int error = 0;
+
+	for (unsigned i = 0; i < runs->rank->node_count && error == 0; i++) {
+		uint8_t *bytes = NULL;
+
+		if (i != runs->rank->rank)
+			error = run_part_write(
+				index, &runs->cuts, i,
+				numbers_of(runs, runs->rank->rank), &bytes,
+				&parts.own_bytes[i], failure);
+		parts.own[i] = bytes;
+	}
+	if (error == 0)
+		error = cluster_alltoall(&parts, runs->exchange, failure);
+	run_index_init(&runs->part, runs->shape, index->block_records);
+	if (error == 0)
+		error = read_parts(runs, index, &parts, failure);
+	if (error == 0)
+		error = run_index_order(&runs->part, failure);
+	free_own(&parts, runs->rank->node_count);
+	return error;
+}
+
+/* --- wants -----------------------------------------------------------------
+ *
+ * A message has the number of our pieces; then for each piece, and one more,
+ * for each run of the rank how many of its blocks that the rank has told us of
+ * come before.
+ */
+
+#define WANTS_HEAD_BYTES 4
+
+static struct exchange_length wants_length(const void *context, unsigned source,
+					   unsigned destination)
+{
+	const struct cluster_runs *runs = context;
+
+	(void)source;
+	return (struct exchange_length){
+		.head_bytes = WANTS_HEAD_BYTES,
+		.unit_bytes =
+			MAX(1, 4 * (uint64_t)runs->run_count[destination]),
+		.unit_count_max =
+			runs->run_count[destination] > 0
+				? (uint64_t)EXTERNAL_RANK_PIECES_MAX + 1
+				: 0,
+	};
+}
+
+static int write_wants(const struct cluster_runs *runs,
+		       const struct merge_plan *merge, unsigned node,
+		       uint8_t **bytes, uint64_t *byte_count,
+		       struct failure *failure)
+{
+	uint32_t run_count = runs->run_count[node];
+	uint8_t *at;
+
+	*byte_count = WANTS_HEAD_BYTES;
+	if (run_count > 0)
+		*byte_count +=
+			4 * ((uint64_t)merge->piece_count + 1) * run_count;
+	*bytes = at = malloc(*byte_count);
+	if (!at)
+		return failure_no_memory(failure);
+	store_le32(at, merge->piece_count);
+	at += WANTS_HEAD_BYTES;
+	/* A rank that gets no part has no pieces. */
+	if (merge->piece_count == 0)
+		memset(at, 0, 4 * (size_t)run_count);
+	for (uint32_t p = 0; p <= merge->piece_count && merge->piece_count > 0;
+	     p++)
+		for (uint32_t r = 0; r < run_count; r++) {
+			uint32_t number = cluster_runs_number(runs, node, r);
+
+			store_le32(at,
+				   merge_plan_block(merge, p, number) -
+					   runs->part.runs[number].first_block);
+			at += 4;
+		}
+	return 0;
+}
+
+/* From the rank's numbers to those of our blocks.  False: they cannot be. */
+static bool read_numbers(const struct cluster_runs *runs,
+			 const struct run_index *index, unsigned node,
+			 const uint8_t *at, struct outgoing_wants *wants)
+{
+	unsigned own_count = index->run_count;
+	uint32_t *first = calloc(2 * (size_t)own_count + 1, sizeof(*first));
+	uint32_t *end = first ? first + own_count : NULL;
+	bool is_good = first != NULL;
+
+	for (unsigned r = 0; r < own_count && is_good; r++)
+		run_part_range(&runs->cuts, node, index, r,
+			       cluster_runs_number(runs, runs->rank->rank, r),
+			       &first[r], &end[r]);
+	for (uint64_t i = 0;
+	     i < ((uint64_t)wants->piece_count + 1) * own_count && is_good;
+	     i++) {
+		uint32_t number = load_le32(at + 4 * i);
+		unsigned r = (unsigned)(i % own_count);
+
+		is_good = number <= end[r] - first[r];
+		wants->first_block[i] = first[r] + number;
+	}
+	is_good =
+		is_good && outgoing_wants_are_good(
+				   wants, index, first, end,
+				   runs->limits[runs->rank->rank].wanted_bytes);
+	free(first);
+	return is_good;
+}
+
+static int read_wants(struct cluster_runs *runs, const struct run_index *index,
+		      unsigned node, const uint8_t *bytes, uint64_t byte_count,
+		      struct failure *failure)
+{
+	uint32_t piece_count = load_le32(bytes);
+	unsigned own_count = runs->run_count[runs->rank->rank];
+	struct outgoing_wants *wants = &runs->wants[node];
+
+	if (piece_count > EXTERNAL_RANK_PIECES_MAX ||
+	    (piece_count > 0 && !runs->sorts[node]) ||
+	    byte_count != WANTS_HEAD_BYTES +
+				  (own_count > 0
+					   ? 4 * ((uint64_t)piece_count + 1) *
+						     own_count
+					   : 0))
+		return exchange_blame(runs->exchange, node, failure,
+				      "wants %u pieces", piece_count);
+	wants->piece_count = piece_count;
+	wants->first_block = calloc(((size_t)piece_count + 1) * own_count + 1,
+				    sizeof(*wants->first_block));
+	if (!wants->first_block)
+		return failure_no_memory(failure);
+	if (!read_numbers(runs, index, node, bytes + WANTS_HEAD_BYTES, wants))
+		return exchange_blame(runs->exchange, node, failure,
+				      "wants blocks that cannot be its own");
+	runs->wave_count = MAX(runs->wave_count, piece_count);
+	return 0;
+}
+
+int cluster_runs_tell_wants(struct cluster_runs *runs,
+			    const struct run_index *index,
+			    const struct merge_plan *merge,
+			    struct failure *failure)
+{
+	struct cluster_alltoall wants = {
+		.rank = runs->rank,
+		.length = wants_length,
+		.context = runs,
+		.bytes_max = runs->bytes_max,
+	};
+	int error = 0;
+
+	for (unsigned i = 0; i < runs->rank->node_count && error == 0; i++) {
+		uint8_t *bytes = NULL;
+
+		if (i != runs->rank->rank)
+			error = write_wants(runs, merge, i, &bytes,
+					    &wants.own_bytes[i], failure);
+		wants.own[i] = bytes;
+	}
+	if (error == 0)
+		error = cluster_alltoall(&wants, runs->exchange, failure);
+	runs->wave_count = merge->piece_count;
+	for (unsigned i = 0; i < runs->rank->node_count && error == 0; i++)
+		if (i != runs->rank->rank)
+			error = read_wants(
+				runs, index, i, wants.all + wants.offset[i],
+				wants.offset[i + 1] - wants.offset[i], failure);
+	free_own(&wants, runs->rank->node_count);
+	return error;
+}
+
+/* --- the end -------------------------------------------------------------- */
+
+uint64_t cluster_runs_whole(const struct cluster_runs *runs)
+{
+	uint64_t whole = 0;
+
+	for (unsigned i = 0; i < runs->rank->node_count; i++)
+		whole += runs->record_count[i];
+	return whole;
+}
+
+void cluster_runs_free(struct cluster_runs *runs)
+{
+	run_cuts_free(&runs->cuts);
+	run_index_free(&runs->part);
+	free(runs->spans);
+	free(runs->numbers);
+	for (unsigned i = 0; i < RANK_NODES_MAX; i++)
+		free(runs->wants[i].first_block);
+}

@@ -1,0 +1,116 @@
+/*
+ * cluster_runs.h - what ranks tell each other of the runs that they have made,
+ * before the blocks of these are exchanged
+ *
+ *      limits     how much memory each has for pieces, and for what others want
+ *      samples    of the runs that each has made, and which parts of the
+ *                 input these have; all find the same cuts
+ *      parts      the blocks of our runs that belong to another's part
+ *      wants      which of these blocks another wants in which wave
+ *
+ * A rank may lie: what it tells is bounded by what all ranks know of it, and
+ * what cannot be ends the run on all ranks with its name.
+ *
+ * All functions belong to the thread that has the exchange.  Those that return
+ * int return 0 or -errno with *failure filled.
+ */
+#ifndef CLUSTER_RUNS_H
+#define CLUSTER_RUNS_H
+
+#include "cluster/agreement/cluster_roles.h"
+#include "exchange/exchange.h"
+#include "external/external_rank.h"
+#include "cluster/external/run_numbers.h"
+
+/* Collectives of a sort beyond memory: of the first pass, in which ranks divide
+ * a shared input (cluster_division.h) or send runs to keepers (cluster_keep.h);
+ * of the last pass, a wave for each piece; and one for each rank that moves its
+ * records (cluster_gaps.h), those that measure the links, and a few more. */
+#define CLUSTER_FIRST_PASS_COLLECTIVES_MAX 20000
+#define CLUSTER_OTHER_COLLECTIVES_MAX (RANK_NODES_MAX + 100)
+_Static_assert(CLUSTER_FIRST_PASS_COLLECTIVES_MAX + EXTERNAL_RANK_PIECES_MAX +
+			       CLUSTER_OTHER_COLLECTIVES_MAX <=
+		       EXCHANGE_COLLECTIVES_MAX,
+	       "a run may have them all");
+
+/* A keeper has the inputs of all ranks at most, and of a shared input a rank
+ * has what input_division_parts() says. */
+_Static_assert(RUN_NUMBERS_PARTS_MAX >= CLUSTER_ROLES_RANKS_MAX &&
+		       RUN_NUMBERS_PARTS_MAX >= 2 * READING_RANGES_MAX,
+	       "spans have room for all parts");
+
+struct cluster_runs {
+	/* The driver fills in these. */
+	struct exchange *exchange;
+	const struct rank *rank;
+	const struct record_shape *shape;
+	struct record_shape key_shape; /* run_index_key_shape() */
+	bool unique;
+	enum cpu_level kernel;
+	/* [rank]: does it get a part of the merge, and may it have runs? */
+	bool sorts[RANK_NODES_MAX], keeps[RANK_NODES_MAX];
+	unsigned keeper_count; /* ranks that may have runs */
+	/* [rank], and one more: where each rank's input begins in the whole. */
+	uint64_t input_begin[RANK_NODES_MAX + 1];
+	/* [rank], owned: before cluster_runs_cut(), the parts of the whole
+	 * input that the rank's runs must have. */
+	struct run_spans *spans;
+	/* Memory for what others tell, at most. */
+	uint64_t bytes_max;
+
+	/* [rank], cluster_runs_tell_limits() */
+	struct external_rank_limits limits[RANK_NODES_MAX];
+
+	/* cluster_runs_cut() */
+	uint32_t run_count[RANK_NODES_MAX];
+	uint32_t first_run[RANK_NODES_MAX + 1]; /* of those of ranks before */
+	/* [first_run[rank] + r]: of run r of the rank its number, which is its
+	 * place in the order of the whole input.  Owned. */
+	uint32_t *numbers;
+	uint64_t record_count[RANK_NODES_MAX];
+	struct run_cuts cuts;
+
+	/* cluster_runs_tell_parts() */
+	struct run_index part; /* ours, of all runs */
+
+	/* cluster_runs_tell_wants(): what each rank wants of our runs; and the
+	 * most pieces that a rank has, ours included. */
+	struct outgoing_wants wants[RANK_NODES_MAX];
+	uint32_t wave_count;
+};
+
+/* *runs_max: so many runs each rank may have in the merge of all. */
+int cluster_runs_tell_limits(struct cluster_runs *runs,
+			     const struct external_rank_limits *own,
+			     unsigned *runs_max, struct failure *failure);
+
+/* How many runs a rank may have in that merge. */
+unsigned cluster_runs_max(const struct cluster_runs *runs, unsigned node);
+
+/* Our runs have been made, and are in the index. */
+int cluster_runs_cut(struct cluster_runs *runs, const struct run_index *index,
+		     struct failure *failure);
+int cluster_runs_tell_parts(struct cluster_runs *runs,
+			    const struct run_index *index,
+			    struct failure *failure);
+
+/* The merge of our part has been planned. */
+int cluster_runs_tell_wants(struct cluster_runs *runs,
+			    const struct run_index *index,
+			    const struct merge_plan *merge,
+			    struct failure *failure);
+
+/* The number of a rank's run over all ranks: its place in runs->part. */
+static inline uint32_t cluster_runs_number(const struct cluster_runs *runs,
+					   unsigned node, uint32_t run)
+{
+	return runs->numbers[runs->first_run[node] + run];
+}
+
+/* Records of all ranks' runs. */
+uint64_t cluster_runs_whole(const struct cluster_runs *runs);
+
+/* Safe on a zeroed one. */
+void cluster_runs_free(struct cluster_runs *runs);
+
+#endif /* CLUSTER_RUNS_H */

@@ -1,0 +1,336 @@
+/*
+ * mpi_chunks.c - the messages of a collective, in chunks
+ *
+ * In round i rank j sends to j + i and receives from j - i, all of that message
+ * before the next round.  Sender and receiver cut a message alike, so that each
+ * knows the chunks without a word.  A window of chunks is under way in either
+ * direction: what is read for one is still in the cache when MPI takes it.
+ *
+ * Fewer chunks are awaited than may be sent.  An MPI of one machine copies all
+ * chunks that others have offered and that are awaited before MPI_Testsome
+ * returns, and meanwhile they offer more: with as many awaited as sent, a rank
+ * would get its whole message before it sends anything itself.
+ *
+ * No rank waits in a circle: of all pairs that are not through, those of the
+ * lowest round have nothing before them, neither the sender nor the receiver.
+ */
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "exchange/mpi/mpi_state.h"
+
+#define TAG_CHUNK 2
+/* As in mpi_notes.c. */
+#define CANCEL_NS ((uint64_t)200000000)
+#define CANCEL_PAUSE_NS 100000
+
+static unsigned source_of(const struct mpi *x, unsigned round)
+{
+	return x->ring[x->ring_count - round];
+}
+
+static unsigned destination_of(const struct mpi *x, unsigned round)
+{
+	return x->ring[round];
+}
+
+void mpi_chunks_begin(struct mpi *x)
+{
+	x->in_turn = x->out_turn = (struct mpi_turn){ .round = 1 };
+	x->in_first = x->in_count = x->out_count = x->in_left = 0;
+	for (unsigned i = 1; i < x->ring_count; i++) {
+		unsigned node = x->ring[i];
+		struct mpi_peer *peer = &x->peers[node];
+
+		peer->in_prefix = peer->out_done_bytes = 0;
+		peer->in_bytes = mpi_announced(x, node)->byte_count;
+		peer->out_bytes = x->send_bytes[node];
+		x->in_left += peer->in_bytes > 0;
+	}
+	while (x->in_turn.round < x->ring_count &&
+	       x->peers[source_of(x, x->in_turn.round)].in_bytes == 0)
+		x->in_turn.round++;
+	while (x->out_turn.round < x->ring_count &&
+	       x->peers[destination_of(x, x->out_turn.round)].out_bytes == 0)
+		x->out_turn.round++;
+}
+
+/* False: the chunk needs a buffer, and there is no memory. */
+static bool need_buffer(struct mpi *x, struct mpi_chunk *chunk)
+{
+	if (!chunk->buffer)
+		chunk->buffer = malloc(x->chunk_bytes);
+	if (chunk->buffer)
+		return true;
+	exchange_note_failure(&x->base, mpi_own(x), EXIT_RESOURCES, "memory");
+	return false;
+}
+
+/* --- to us ------------------------------------------------------------------
+ */
+
+/* MPI must not be given the same memory twice at a time, and a collective that
+ * discards what arrives has one place for all. */
+static bool is_in_use(const struct mpi *x, const uint8_t *target,
+		      size_t byte_count)
+{
+	for (unsigned i = 0; i < x->in_count; i++) {
+		const struct mpi_chunk *other =
+			&x->chunks[(x->in_first + i) % x->window];
+
+		if (target < other->target + other->byte_count &&
+		    other->target < target + byte_count)
+			return true;
+	}
+	return false;
+}
+
+/* Straight to its place, unless that is in two parts or in use. */
+static bool choose_target(struct mpi *x, struct mpi_chunk *chunk)
+{
+	size_t room;
+
+	chunk->target = x->collective->place(x->collective->context,
+					     chunk->node, chunk->offset, &room);
+	if (room >= chunk->byte_count &&
+	    !is_in_use(x, chunk->target, chunk->byte_count))
+		return true;
+	if (!need_buffer(x, chunk))
+		return false;
+	chunk->target = chunk->buffer;
+	return true;
+}
+
+/* The next chunk of a direction: of the message to or from node. */
+static void cut(const struct mpi *x, struct mpi_turn *turn,
+		struct mpi_chunk *chunk, unsigned node, uint64_t message_bytes)
+{
+	chunk->node = node;
+	chunk->offset = turn->offset;
+	chunk->byte_count = MIN(x->chunk_bytes, message_bytes - turn->offset);
+	chunk->is_done = false;
+	turn->offset += chunk->byte_count;
+}
+
+static void end_turn_in(struct mpi *x)
+{
+	struct mpi_turn *turn = &x->in_turn;
+
+	while (turn->round < x->ring_count &&
+	       turn->offset == x->peers[source_of(x, turn->round)].in_bytes) {
+		turn->round++;
+		turn->offset = 0;
+	}
+}
+
+static bool expect_chunk(struct mpi *x)
+{
+	unsigned slot = (x->in_first + x->in_count) % x->window;
+	struct mpi_chunk *chunk = &x->chunks[slot];
+	unsigned node;
+
+	if (x->in_count == x->in_window || x->in_turn.round == x->ring_count)
+		return false;
+	node = source_of(x, x->in_turn.round);
+	cut(x, &x->in_turn, chunk, node, x->peers[node].in_bytes);
+	end_turn_in(x);
+	if (!choose_target(x, chunk) ||
+	    !mpi_succeeds(x, MPI_Irecv(chunk->target, (int)chunk->byte_count,
+				       MPI_BYTE, (int)node, TAG_CHUNK,
+				       MPI_COMM_WORLD, &x->requests[slot])))
+		return false;
+	x->in_count++;
+	return true;
+}
+
+static void copy_to_places(struct mpi *x, const struct mpi_chunk *chunk)
+{
+	size_t done = 0;
+
+	while (done < chunk->byte_count) {
+		size_t room;
+		uint8_t *place = x->collective->place(
+			x->collective->context, chunk->node,
+			chunk->offset + done, &room);
+
+		room = MIN(room, chunk->byte_count - done);
+		memcpy(place, chunk->buffer + done, room);
+		done += room;
+	}
+}
+
+/* Chunks that are done, up to the first one that is not. */
+static void take_chunks(struct mpi *x)
+{
+	while (x->in_count > 0 && x->chunks[x->in_first].is_done &&
+	       !x->base.failed.any) {
+		const struct mpi_chunk *chunk = &x->chunks[x->in_first];
+		struct mpi_peer *peer = &x->peers[chunk->node];
+		bool is_whole;
+
+		if (chunk->target == chunk->buffer)
+			copy_to_places(x, chunk);
+		x->base.counters.received_bytes += chunk->byte_count;
+		peer->in_prefix += chunk->byte_count;
+		is_whole = peer->in_prefix == peer->in_bytes;
+		x->in_left -= is_whole;
+		x->in_first = (x->in_first + 1) % x->window;
+		x->in_count--;
+		x->collective->arrived(x->collective->context, chunk->node,
+				       peer->in_prefix, is_whole);
+	}
+}
+
+/* --- from us ----------------------------------------------------------------
+ */
+
+static void end_turn_out(struct mpi *x)
+{
+	struct mpi_turn *turn = &x->out_turn;
+
+	while (turn->round < x->ring_count &&
+	       turn->offset ==
+		       x->peers[destination_of(x, turn->round)].out_bytes) {
+		turn->round++;
+		turn->offset = 0;
+	}
+}
+
+static unsigned free_slot(const struct mpi *x)
+{
+	unsigned slot = x->window;
+
+	while (x->requests[slot] != MPI_REQUEST_NULL)
+		slot++;
+	return slot;
+}
+
+/* Straight from where the message lies, unless it has to be made.  NULL: there
+ * is no memory. */
+static const uint8_t *choose_source(struct mpi *x, struct mpi_chunk *chunk)
+{
+	const struct exchange_collective *collective = x->collective;
+	const uint8_t *source = NULL;
+	size_t room = 0;
+
+	if (collective->find)
+		source = collective->find(collective->context, chunk->node,
+					  chunk->offset, &room);
+	if (source && room >= chunk->byte_count)
+		return source;
+	if (!need_buffer(x, chunk))
+		return NULL;
+	collective->read(collective->context, chunk->node, chunk->offset,
+			 chunk->buffer, chunk->byte_count);
+	return chunk->buffer;
+}
+
+static bool send_chunk(struct mpi *x)
+{
+	struct mpi_chunk *chunk;
+	const uint8_t *source;
+	unsigned node, slot;
+
+	if (x->out_count == x->window || x->out_turn.round == x->ring_count)
+		return false;
+	slot = free_slot(x);
+	chunk = &x->chunks[slot];
+	node = destination_of(x, x->out_turn.round);
+	cut(x, &x->out_turn, chunk, node, x->peers[node].out_bytes);
+	end_turn_out(x);
+	source = choose_source(x, chunk);
+	if (!source ||
+	    !mpi_succeeds(x, MPI_Isend(source, (int)chunk->byte_count, MPI_BYTE,
+				       (int)node, TAG_CHUNK, MPI_COMM_WORLD,
+				       &x->requests[slot])))
+		return false;
+	x->out_count++;
+	return true;
+}
+
+/* --- both -------------------------------------------------------------------
+ */
+
+static void end_chunk(struct mpi *x, unsigned slot, const MPI_Status *status,
+		      uint64_t now_ns)
+{
+	struct mpi_chunk *chunk = &x->chunks[slot];
+	struct mpi_peer *peer = &x->peers[chunk->node];
+	struct failure failure;
+	int byte_count = 0;
+
+	peer->heard_ns = now_ns;
+	if (slot >= x->window) {
+		peer->out_done_bytes += chunk->byte_count;
+		x->base.counters.sent_bytes += chunk->byte_count;
+		x->out_count--;
+		return;
+	}
+	chunk->is_done = true;
+	MPI_Get_count(status, MPI_BYTE, &byte_count);
+	if ((size_t)byte_count != chunk->byte_count)
+		exchange_blame(&x->base, chunk->node, &failure,
+			       "sends a chunk of %d bytes, not %zu", byte_count,
+			       chunk->byte_count);
+}
+
+/* Chunks that MPI has done with. */
+static bool end_chunks(struct mpi *x, uint64_t now_ns)
+{
+	int slots[2 * MPI_WINDOW_MAX];
+	MPI_Status statuses[2 * MPI_WINDOW_MAX];
+	int count = 0;
+
+	if (x->in_count + x->out_count == 0 ||
+	    !mpi_succeeds(x, MPI_Testsome((int)(2 * x->window), x->requests,
+					  &count, slots, statuses)) ||
+	    count == MPI_UNDEFINED)
+		return false;
+	for (int i = 0; i < count; i++)
+		end_chunk(x, (unsigned)slots[i], &statuses[i], now_ns);
+	return count > 0;
+}
+
+/* A chunk that is to come is begun before one is sent: what has its place ready
+ * is copied once. */
+bool mpi_chunks_advance(struct mpi *x, uint64_t now_ns)
+{
+	bool any = end_chunks(x, now_ns);
+
+	take_chunks(x);
+	while (!x->base.failed.any && expect_chunk(x))
+		any = true;
+	while (!x->base.failed.any && send_chunk(x))
+		any = true;
+	return any;
+}
+
+static void cancel_all(struct mpi *x)
+{
+	for (unsigned slot = 0; slot < x->window; slot++)
+		if (x->requests[slot] != MPI_REQUEST_NULL)
+			MPI_Cancel(&x->requests[slot]);
+}
+
+bool mpi_chunks_close(struct mpi *x)
+{
+	const struct timespec pause = { .tv_nsec = CANCEL_PAUSE_NS };
+	uint64_t end_ns = clock_now_ns() + CANCEL_NS;
+	int flag = 0;
+
+	cancel_all(x);
+	for (;;) {
+		if (MPI_Testall((int)(2 * x->window), x->requests, &flag,
+				MPI_STATUSES_IGNORE) != MPI_SUCCESS)
+			return false;
+		if (flag)
+			break;
+		if (clock_now_ns() > end_ns)
+			return false;
+		nanosleep(&pause, NULL);
+	}
+	for (unsigned slot = 0; slot < 2 * x->window; slot++)
+		free(x->chunks[slot].buffer);
+	return true;
+}

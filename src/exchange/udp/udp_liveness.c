@@ -1,0 +1,70 @@
+#include "exchange/udp/udp_liveness.h"
+
+#include "base/base.h"
+
+/* Keep-alive queries per deadline to a peer from which nothing is urgent. */
+#define KEEP_ALIVE_QUERIES 16
+/* A peer that is silent for that part of the deadline does not only answer
+ * late: several answers in a row are missing. */
+#define AWAY_PART 4
+
+void udp_liveness_rest(struct udp_liveness *peer)
+{
+	peer->waiting_since_ns = 0;
+}
+
+/* An answer that brings no progress counts as none: the interval grows. */
+static void choose_interval(struct udp_liveness *peer, bool urgent,
+			    uint64_t first_ns, uint64_t deadline_ns,
+			    uint64_t since_ns)
+{
+	if (!urgent)
+		peer->query_interval_ns = deadline_ns / KEEP_ALIVE_QUERIES;
+	else if (since_ns > peer->last_query_ns)
+		peer->query_interval_ns = first_ns;
+	else
+		peer->query_interval_ns =
+			MIN(peer->query_interval_ns, UDP_QUERY_NS_MAX);
+}
+
+enum udp_liveness_step udp_liveness_wait(struct udp_liveness *peer, bool urgent,
+					 uint64_t first_ns,
+					 uint64_t deadline_ns, uint64_t now_ns,
+					 uint64_t *until_ns)
+{
+	uint64_t since_ns, quiet_ns;
+
+	if (peer->waiting_since_ns == 0)
+		peer->waiting_since_ns = now_ns;
+	since_ns = MAX(peer->progress_ns, peer->waiting_since_ns);
+	*until_ns = now_ns;
+	if (now_ns >
+		    MAX(peer->heard_ns, peer->waiting_since_ns) + deadline_ns &&
+	    now_ns > peer->quiet_until_ns)
+		return UDP_LIVENESS_LOST;
+	choose_interval(peer, urgent, first_ns, deadline_ns, since_ns);
+	quiet_ns = MAX(since_ns, peer->last_query_ns);
+	*until_ns = quiet_ns + peer->query_interval_ns;
+	if (now_ns < *until_ns)
+		return UDP_LIVENESS_WAIT;
+	peer->last_query_ns = now_ns;
+	peer->query_interval_ns =
+		MIN(2 * peer->query_interval_ns, UDP_QUERY_NS_MAX);
+	*until_ns = now_ns + peer->query_interval_ns;
+	return UDP_LIVENESS_QUERY;
+}
+
+bool udp_debt_is_overdue(struct udp_debt *debt, bool owes, uint64_t paid,
+			 uint64_t heard_ns, uint64_t deadline_ns,
+			 uint64_t now_ns)
+{
+	uint64_t since_ns = MIN(heard_ns, debt->looked_ns);
+	bool was_away = now_ns > since_ns + deadline_ns / AWAY_PART;
+
+	debt->looked_ns = now_ns;
+	if (!owes || was_away || paid != debt->paid) {
+		debt->since_ns = now_ns;
+		debt->paid = paid;
+	}
+	return now_ns > debt->since_ns + deadline_ns;
+}

@@ -1,0 +1,342 @@
+/*
+ * udp_receive.c - receive DATA, every byte straight to its final place
+ *
+ * We look at a batch's first header before we take the batch.  The header says
+ * where all segments belong if they follow each other, as they were sent, so
+ * that the kernel copies each payload there.  Only segments that have not
+ * arrived get their final place: a complete one is never touched again,
+ * whatever may come.  A segment counts as arrived when its own header and
+ * CRC-32C confirm it.
+ */
+#include "exchange/udp/udp_state.h"
+
+#define BATCHES_AT_ONCE 16
+
+/* A list of gaps that the sender has not served by then is sent again, later
+ * each time; or after this many round trips, which are long while queues on the
+ * way are full. */
+#define GAPS_AGAIN_NS ((uint64_t)4000000)
+#define GAPS_AGAIN_DOUBLED_MAX 4
+#define GAPS_AGAIN_ROUND_TRIPS 4
+
+void udp_receive_begin(struct udp *x)
+{
+	for (unsigned node = 0; node < udp_node_count(x); node++) {
+		struct udp_in *in = &x->peers[node].in;
+
+		arrivals_fini(&in->arrivals);
+		in->open = false;
+		in->granted_bytes = 0;
+		in->debt = (struct udp_debt){ 0 };
+	}
+}
+
+int udp_receive_prepare(struct udp *x, const uint64_t *receive_bytes)
+{
+	int error = 0;
+
+	x->in_left = 0;
+	for (unsigned i = 1; i < x->ring_count && !error; i++) {
+		unsigned node = x->ring[i];
+		struct udp_peer *peer = &x->peers[node];
+		uint32_t segment_bytes = udp_announced(x, node)->segment_bytes;
+
+		error = arrivals_init(&peer->in.arrivals, receive_bytes[node],
+				      MAX(1, segment_bytes));
+		peer->in.open = error == 0;
+		x->in_left += receive_bytes[node] > 0;
+	}
+	return error;
+}
+
+/* --- where it goes ---------------------------------------------------------
+ */
+
+/* Is it of this job, of this epoch, and of a message that was announced? */
+static bool is_ours(struct udp *x, const struct datagram_head *head,
+		    const uint8_t *header, struct udp_wire_data *data)
+{
+	const struct udp_peer *peer;
+
+	if (head->head_bytes < UDP_DATA_HEADER_BYTES ||
+	    !udp_wire_open_data(header, &x->keys, data) || !x->prepared ||
+	    data->epoch != (uint16_t)x->epoch ||
+	    data->destination != udp_own(x) ||
+	    data->source >= udp_node_count(x) || data->source == udp_own(x))
+		return false;
+	peer = &x->peers[data->source];
+	return peer->in.open && data->offset < peer->in.arrivals.byte_count &&
+	       data->offset % peer->in.arrivals.segment_bytes == 0;
+}
+
+static void add_part(struct udp_receive_batch *r, uint8_t *bytes,
+		     size_t byte_count)
+{
+	r->parts[r->part_count++] = (struct iovec){ bytes, byte_count };
+}
+
+/* Add the places where the collective wants the bytes.  False: they are more
+ * than UDP_SEGMENT_PARTS. */
+static bool add_place(struct udp *x, struct udp_receive_batch *r,
+		      uint64_t offset, size_t byte_count)
+{
+	unsigned pieces = 0;
+
+	while (byte_count > 0) {
+		size_t room;
+		uint8_t *bytes = x->collective->place(
+			x->collective->context, r->first.source, offset, &room);
+
+		if (++pieces == UDP_SEGMENT_PARTS)
+			return false;
+		room = MIN(room, byte_count);
+		add_part(r, bytes, room);
+		offset += room;
+		byte_count -= room;
+	}
+	return true;
+}
+
+static void add_target(struct udp *x, struct udp_receive_batch *r,
+		       uint64_t segment, size_t byte_count)
+{
+	const struct arrivals *in = &r->peer->in.arrivals;
+	struct udp_segment_target *target = &r->targets[r->segment_count];
+
+	add_part(r, r->headers[r->segment_count++], UDP_DATA_HEADER_BYTES);
+	target->segment = segment;
+	target->first_part = r->part_count;
+	target->missing = segment < in->segment_count &&
+			  byte_count == arrivals_length(in, segment) &&
+			  !arrivals_has(in, segment);
+	if (target->missing &&
+	    !add_place(x, r, segment * in->segment_bytes, byte_count)) {
+		target->missing = false;
+		r->part_count = target->first_part;
+	}
+	if (!target->missing)
+		add_part(r, r->discarded, byte_count);
+	target->part_count = r->part_count - target->first_part;
+}
+
+static void lay_out(struct udp *x, struct udp_receive_batch *r,
+		    const struct datagram_head *head)
+{
+	uint64_t segment = r->first.offset / r->peer->in.arrivals.segment_bytes;
+	size_t left = head->total_bytes;
+
+	r->segment_count = 0;
+	r->part_count = 0;
+	while (left > UDP_DATA_HEADER_BYTES &&
+	       r->segment_count < DATAGRAM_SEGMENTS_MAX) {
+		size_t length = MIN(left, head->segment_bytes);
+
+		if (length <= UDP_DATA_HEADER_BYTES)
+			break;
+		add_target(x, r, segment++, length - UDP_DATA_HEADER_BYTES);
+		left -= length;
+	}
+}
+
+/* --- what has come ---------------------------------------------------------
+ */
+
+static bool is_as_expected(const struct udp *x,
+			   const struct udp_receive_batch *r, unsigned i)
+{
+	const struct udp_segment_target *target = &r->targets[i];
+	struct udp_wire_data data;
+
+	return udp_wire_open_data(r->headers[i], &x->keys, &data) &&
+	       data.epoch == r->first.epoch && data.source == r->first.source &&
+	       data.destination == r->first.destination &&
+	       data.offset ==
+		       target->segment * r->peer->in.arrivals.segment_bytes &&
+	       data.length ==
+		       arrivals_length(&r->peer->in.arrivals, target->segment);
+}
+
+static bool is_whole(const struct udp *x, const struct udp_receive_batch *r,
+		     unsigned i)
+{
+	const struct udp_segment_target *target = &r->targets[i];
+
+	return !x->udp_options.crc32c ||
+	       udp_wire_data_is_whole(r->headers[i], &x->keys, x->crc32c,
+				      r->parts + target->first_part,
+				      target->part_count);
+}
+
+static void account(struct udp *x, const struct udp_receive_batch *r)
+{
+	struct arrivals *in = &r->peer->in.arrivals;
+
+	for (unsigned i = 0; i < r->segment_count; i++) {
+		const struct udp_segment_target *target = &r->targets[i];
+
+		x->base.counters.received_datagrams++;
+		if (!target->missing) {
+			x->base.counters.duplicate_datagrams++;
+			continue;
+		}
+		if (!is_as_expected(x, r, i) || !is_whole(x, r, i)) {
+			x->base.counters.damaged_datagrams++;
+			continue;
+		}
+		arrivals_add(in, target->segment);
+		x->base.counters.received_bytes +=
+			arrivals_length(in, target->segment);
+	}
+}
+
+/* Tell the collective how far the message has come; and its sender, which may
+ * forget it, when it is whole. */
+static void pass_on(struct udp *x, unsigned node, uint64_t prefix)
+{
+	struct udp_peer *peer = &x->peers[node];
+	bool whole = arrivals_complete(&peer->in.arrivals);
+
+	if (peer->in.arrivals.prefix == prefix)
+		return;
+	x->collective->arrived(x->collective->context, node,
+			       arrivals_prefix_bytes(&peer->in.arrivals),
+			       whole);
+	if (!whole)
+		return;
+	x->in_left--;
+	udp_status_send(x, node, 0);
+}
+
+/* Take one batch.  1; 0: there is none; -1: it was not for us. */
+static int receive_batch(struct udp *x, uint64_t now_ns)
+{
+	struct udp_receive_batch *r = &x->receiving;
+	uint8_t header[UDP_DATA_HEADER_BYTES];
+	struct iovec all = { r->discarded, sizeof(r->discarded) };
+	struct datagram_head head;
+	uint64_t prefix;
+	ssize_t taken;
+
+	if (datagram_peek(&x->data, header, sizeof(header), &head) <= 0)
+		return 0;
+	if (!is_ours(x, &head, header, &r->first)) {
+		datagram_take(&x->data, &all, 1);
+		x->base.counters.stray_datagrams++;
+		return -1;
+	}
+	r->peer = &x->peers[r->first.source];
+	prefix = r->peer->in.arrivals.prefix;
+	lay_out(x, r, &head);
+	taken = datagram_take(&x->data, r->parts, r->part_count);
+	if (taken < 0)
+		return -1;
+	account(x, r);
+	r->peer->liveness.heard_ns = now_ns;
+	r->peer->liveness.progress_ns = now_ns;
+	pass_on(x, r->first.source, prefix);
+	return 1;
+}
+
+bool udp_receive_some(struct udp *x, uint64_t now_ns)
+{
+	uint64_t begin_ns = x->options.lane ? trace_begin(x->options.lane) : 0;
+	unsigned batches = 0;
+
+	while (batches < BATCHES_AT_ONCE && receive_batch(x, now_ns) != 0)
+		batches++;
+	if (batches == 0)
+		return false;
+	if (x->options.lane)
+		trace_end(x->options.lane, begin_ns, "receive");
+	udp_receive_grant(x);
+	return true;
+}
+
+/* --- grants ----------------------------------------------------------------
+ */
+
+static void grant_to(struct udp *x, unsigned node)
+{
+	struct udp_peer *peer = &x->peers[node];
+	uint64_t bytes =
+		MIN(arrivals_prefix_bytes(&peer->in.arrivals) + x->window_bytes,
+		    peer->in.arrivals.byte_count);
+	uint64_t step =
+		bytes == peer->in.arrivals.byte_count ? 1 : x->window_bytes / 4;
+
+	if (bytes < peer->in.granted_bytes + step)
+		return;
+	peer->in.granted_bytes = bytes;
+	if (x->prepared)
+		udp_status_send(x, node, 0);
+}
+
+/* Each sender may be a window ahead of what has arrived: so none of them can
+ * fill our socket's buffer. */
+void udp_receive_grant(struct udp *x)
+{
+	for (unsigned i = x->ring_count; --i > 0;) {
+		unsigned node = x->ring[i];
+
+		if (!arrivals_complete(&x->peers[node].in.arrivals))
+			grant_to(x, node);
+	}
+}
+
+/* --- gaps -------------------------------------------------------------------
+ */
+
+static bool has_gaps(const struct udp_peer *peer)
+{
+	const struct arrivals *arrivals = &peer->in.arrivals;
+
+	return peer->in.open && !arrivals_complete(arrivals) &&
+	       (arrivals->end > arrivals->prefix ||
+		peer->heard.sent_bytes > arrivals_prefix_bytes(arrivals));
+}
+
+static uint64_t gaps_again_ns(const struct udp_peer *peer)
+{
+	return MAX(GAPS_AGAIN_NS << peer->in.gap_repeats,
+		   GAPS_AGAIN_ROUND_TRIPS * peer->clock.last_round_trip_ns);
+}
+
+static uint64_t request_gaps_of(struct udp *x, unsigned node, uint64_t now_ns)
+{
+	struct udp_peer *peer = &x->peers[node];
+	struct udp_in *in = &peer->in;
+
+	if (!has_gaps(peer))
+		return UINT64_MAX;
+	if (peer->heard.served_serial == in->gap_serial)
+		in->gap_repeats = 0;
+	else if (now_ns < in->gap_sent_ns + gaps_again_ns(peer))
+		return in->gap_sent_ns + gaps_again_ns(peer);
+	else if (in->gap_repeats < GAPS_AGAIN_DOUBLED_MAX)
+		in->gap_repeats++;
+	in->gap_serial++;
+	in->gap_sent_ns = now_ns;
+	udp_status_send_gaps(x, node);
+	return now_ns + gaps_again_ns(peer);
+}
+
+uint64_t udp_receive_request_gaps(struct udp *x, uint64_t now_ns)
+{
+	uint64_t next_ns = UINT64_MAX;
+
+	if (x->in_left == 0)
+		return next_ns;
+	for (unsigned i = 1; i < x->ring_count; i++)
+		next_ns = MIN(next_ns, request_gaps_of(x, x->ring[i], now_ns));
+	return next_ns;
+}
+
+bool udp_receive_is_stuck(struct udp *x, unsigned node, uint64_t now_ns)
+{
+	struct udp_peer *peer = &x->peers[node];
+
+	return udp_debt_is_overdue(
+		&peer->in.debt, x->prepared && has_gaps(peer),
+		peer->in.arrivals.arrived_count, peer->liveness.heard_ns,
+		x->options.deadline_ns, now_ns);
+}

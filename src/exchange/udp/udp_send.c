@@ -1,0 +1,396 @@
+/*
+ * udp_send.c - send DATA: in which order, and batch by batch
+ */
+#include <assert.h>
+
+#include "exchange/udp/udp_state.h"
+
+/* --- whose turn it is -------------------------------------------------------
+ */
+
+static unsigned next_of(const struct udp *x, unsigned steps)
+{
+	assert(x->ring_count > 0);
+	return x->ring[steps % x->ring_count];
+}
+
+/* Bytes of new segments that may be sent to the node now: whole segments,
+ * unless they end the message. */
+static uint64_t sendable_bytes(const struct udp *x, unsigned node)
+{
+	const struct udp_peer *peer = &x->peers[node];
+	uint64_t limit = MIN(peer->heard.grant_bytes, peer->out.byte_count);
+	uint64_t bytes;
+
+	if (!peer->heard.ready || limit <= peer->out.sent_bytes)
+		return 0;
+	bytes = limit - peer->out.sent_bytes;
+	return limit == peer->out.byte_count
+		       ? bytes
+		       : ROUND_DOWN(bytes, peer->out.segment_bytes);
+}
+
+/* True if all other ranks that meet have all announcements.  They cannot end
+ * the collective without this node, and so tell it what it lacks. */
+static bool others_are_ready(const struct udp *x, unsigned node)
+{
+	for (unsigned i = 1; i < x->ring_count; i++) {
+		const struct udp_heard *heard = &x->peers[x->ring[i]].heard;
+
+		if (x->ring[i] != node && !heard->ready &&
+		    heard->epoch <= x->epoch)
+			return false;
+	}
+	return true;
+}
+
+/* A rank that is ready takes what comes, asks for what does not, and lets us
+ * send a window more than it has, whatever it waits for.  One that has begun
+ * the collective is ready when all have announced, as we have found, unless
+ * another one does not tell it so. */
+bool udp_send_is_stuck(struct udp *x, unsigned node, uint64_t now_ns)
+{
+	struct udp_peer *peer = &x->peers[node];
+	const struct udp_heard *heard = &peer->heard;
+	bool owes = x->prepared && peer->meets && heard->epoch == x->epoch &&
+		    !udp_is_acked(x, node) && sendable_bytes(x, node) == 0;
+
+	return udp_debt_is_overdue(&peer->out.debt, owes,
+				   heard->ready + heard->prefix_bytes +
+					   heard->grant_bytes,
+				   peer->liveness.heard_ns,
+				   x->options.deadline_ns, now_ns) &&
+	       (heard->ready || others_are_ready(x, node));
+}
+
+/* In our next round we send to the rank that the next rank sends to in its
+ * current round. */
+unsigned udp_send_waits_for(const struct udp *x)
+{
+	unsigned next = next_of(x, 1);
+	const struct udp_peer *peer = &x->peers[next];
+
+	if (x->base.schedule != EXCHANGE_ROUNDS || x->round == 0 ||
+	    x->round + 1 >= x->ring_count || x->round_ns == 0 ||
+	    peer->heard.round >= x->round || peer->heard.epoch > x->epoch)
+		return udp_own(x);
+	return next;
+}
+
+/* True if the round may begin; then counts for how long it has waited. */
+static bool is_our_turn(struct udp *x, uint64_t now_ns)
+{
+	unsigned waits_for;
+
+	if (x->round_ns == 0)
+		x->round_ns = now_ns;
+	waits_for = udp_send_waits_for(x);
+	if (waits_for != udp_own(x)) {
+		/* Turns keep senders apart, but nothing is wrong without them:
+		 * do not wait for a rank that may soon be given up. */
+		if (now_ns - x->round_ns < x->options.deadline_ns / 2)
+			return false;
+		x->base.counters.rounds_unwaited++;
+	}
+	x->base.counters.round_wait_ns += now_ns - x->round_ns;
+	return true;
+}
+
+/*
+ * Bytes before its end, at most, at which a round is handed over early: the
+ * STATUS is under way while the rest is sent, behind what already waits in
+ * queues, so that the next sender's link does not stand idle.  Meanwhile two
+ * senders may meet at a receiver: the queue of a switch port must hold these
+ * bytes.
+ */
+#define HANDOVER_BYTES (32 * KIB)
+
+static uint64_t handover_bytes(const struct udp_peer *peer)
+{
+	return MIN(HANDOVER_BYTES, peer->out.byte_count / 4);
+}
+
+/* Count rounds that are over; tell the rank that waits for one when it is
+ * nearly over. */
+static void end_rounds(struct udp *x)
+{
+	unsigned rounds = x->ring_count - 1;
+
+	while (x->round < rounds) {
+		const struct udp_peer *peer =
+			&x->peers[next_of(x, x->round + 1)];
+		uint64_t left_bytes =
+			peer->out.byte_count - peer->out.sent_bytes;
+
+		if (x->rounds_handed_over == x->round &&
+		    left_bytes <= handover_bytes(peer)) {
+			x->rounds_handed_over++;
+			if (x->rounds_handed_over < rounds)
+				udp_status_send(x, next_of(x, rounds), 0);
+		}
+		if (left_bytes > 0)
+			return;
+		x->round++;
+		x->round_ns = 0;
+	}
+}
+
+/* A batch to each in turn, in the order of rounds.  A rank that is not ready
+ * yet keeps its turn: if each sent first to who happens to be ready, several
+ * would meet at one rank's link while the links of others stand idle. */
+static unsigned choose_in_turn(struct udp *x)
+{
+	for (unsigned i = 1; i <= x->ring_count; i++) {
+		unsigned turn = (x->last_turn + i) % x->ring_count;
+		unsigned node = x->ring[turn];
+
+		if (turn == 0)
+			continue;
+		if (sendable_bytes(x, node) > 0) {
+			x->last_turn = turn;
+			return node;
+		}
+		if (!x->peers[node].heard.ready &&
+		    x->peers[node].out.byte_count > 0)
+			break;
+	}
+	return udp_own(x);
+}
+
+/* The node that new segments go to now; the own rank: to none. */
+static unsigned choose_node(struct udp *x, uint64_t now_ns)
+{
+	unsigned count = x->ring_count;
+	unsigned node;
+
+	if (x->base.schedule == EXCHANGE_ROUNDS) {
+		end_rounds(x);
+		if (x->round + 1 >= count)
+			return udp_own(x);
+		node = next_of(x, x->round + 1);
+		if (sendable_bytes(x, node) == 0 ||
+		    (x->peers[node].out.sent_bytes == 0 &&
+		     !is_our_turn(x, now_ns)))
+			return udp_own(x);
+		return node;
+	}
+	return choose_in_turn(x);
+}
+
+/* --- batches ---------------------------------------------------------------
+ */
+
+static uint64_t batch_bytes_max(const struct udp_peer *peer)
+{
+	uint64_t segments = DATAGRAM_BATCH_BYTES_MAX /
+			    (peer->out.segment_bytes + UDP_DATA_HEADER_BYTES);
+
+	return MIN(segments, DATAGRAM_SEGMENTS_MAX) * peer->out.segment_bytes;
+}
+
+/* Fill headers and payload of the message's segments from offset on. */
+static void fill_batch(struct udp *x, unsigned node, uint64_t offset,
+		       uint64_t byte_count, bool again)
+{
+	const struct udp_peer *peer = &x->peers[node];
+	struct udp_batch *batch = &x->sending;
+	struct udp_wire_data data = {
+		.epoch = (uint16_t)x->epoch,
+		.source = (uint16_t)udp_own(x),
+		.destination = (uint16_t)node,
+		.round = (uint16_t)(x->round + 1),
+	};
+
+	batch->active = true;
+	batch->again = again;
+	batch->node = node;
+	batch->offset = offset;
+	batch->byte_count = byte_count;
+	batch->segments_sent = 0;
+	batch->segment_count =
+		(unsigned)DIV_ROUND_UP(byte_count, peer->out.segment_bytes);
+	x->collective->read(x->collective->context, node, offset,
+			    batch->payload, byte_count);
+	for (unsigned i = 0; i < batch->segment_count; i++) {
+		uint64_t begin = (uint64_t)i * peer->out.segment_bytes;
+
+		data.offset = offset + begin;
+		data.length = (uint16_t)MIN(byte_count - begin,
+					    peer->out.segment_bytes);
+		udp_wire_seal_data(&data, &x->keys, x->crc32c,
+				   batch->payload + begin, batch->headers[i]);
+	}
+}
+
+/* Fill a batch with the next segments to be sent again to this node.  False:
+ * there are none. */
+static bool fill_again(struct udp *x, unsigned node)
+{
+	struct udp_peer *peer = &x->peers[node];
+	uint64_t segment_count =
+		DIV_ROUND_UP(peer->out.byte_count, peer->out.segment_bytes);
+
+	while (peer->out.resend_at < peer->out.resend_count) {
+		struct arrivals_gap *gap =
+			&peer->out.resend[peer->out.resend_at];
+		uint64_t offset, bytes;
+
+		if (gap->count == 0 || gap->first >= segment_count) {
+			peer->out.resend_at++;
+			continue;
+		}
+		gap->count = MIN(gap->count, segment_count - gap->first);
+		offset = gap->first * peer->out.segment_bytes;
+		bytes = MIN(gap->count * peer->out.segment_bytes,
+			    batch_bytes_max(peer));
+		gap->first += bytes / peer->out.segment_bytes;
+		gap->count -= bytes / peer->out.segment_bytes;
+		fill_batch(x, node, offset,
+			   MIN(bytes, peer->out.byte_count - offset), true);
+		return true;
+	}
+	if (peer->out.resend_count > 0) {
+		/* The whole list was sent: what is still missing was lost
+		 * once more. */
+		peer->out.resend_count = 0;
+		peer->out.served_serial = peer->out.resend_serial;
+		udp_status_send_twice(x, node);
+	}
+	return false;
+}
+
+/* Bytes of the next batch, which ends where the round is handed over. */
+static uint64_t new_bytes(const struct udp *x, unsigned node)
+{
+	const struct udp_peer *peer = &x->peers[node];
+	uint64_t bytes = MIN(sendable_bytes(x, node), batch_bytes_max(peer));
+	uint64_t left_bytes = peer->out.byte_count - peer->out.sent_bytes;
+	uint64_t last_bytes = handover_bytes(peer);
+
+	if (x->base.schedule != EXCHANGE_ROUNDS || left_bytes <= last_bytes)
+		return bytes;
+	return MIN(bytes,
+		   ROUND_UP(left_bytes - last_bytes, peer->out.segment_bytes));
+}
+
+/* Lost segments first: a receiver waits for them. */
+static bool fill_next(struct udp *x, uint64_t now_ns)
+{
+	struct udp_peer *peer;
+	unsigned node;
+
+	for (unsigned i = 1; i < x->ring_count; i++)
+		if (x->peers[x->ring[i]].out.resend_count > 0 &&
+		    fill_again(x, x->ring[i]))
+			return true;
+	node = choose_node(x, now_ns);
+	if (node == udp_own(x))
+		return false;
+	peer = &x->peers[node];
+	fill_batch(x, node, peer->out.sent_bytes, new_bytes(x, node), false);
+	return true;
+}
+
+static void end_batch(struct udp *x)
+{
+	struct udp_batch *batch = &x->sending;
+
+	batch->active = false;
+	if (batch->again) {
+		x->base.counters.resent_datagrams += batch->segment_count;
+		return;
+	}
+	x->base.counters.sent_datagrams += batch->segment_count;
+	x->base.counters.sent_bytes += batch->byte_count;
+	x->peers[batch->node].out.sent_bytes += batch->byte_count;
+	if (x->base.schedule == EXCHANGE_ROUNDS)
+		end_rounds(x);
+}
+
+/* Send as much of the batch as the socket takes.  Returns the segments, or
+ * -errno. */
+static int send_batch(struct udp *x)
+{
+	struct udp_batch *batch = &x->sending;
+	const struct udp_peer *peer = &x->peers[batch->node];
+	struct iovec parts[2 * DATAGRAM_SEGMENTS_MAX];
+	unsigned part_count = 0;
+	size_t total_bytes = 0;
+	int sent;
+
+	for (unsigned i = batch->segments_sent; i < batch->segment_count; i++) {
+		size_t begin = (size_t)i * peer->out.segment_bytes;
+		size_t length =
+			MIN(batch->byte_count - begin, peer->out.segment_bytes);
+
+		parts[part_count++] = (struct iovec){ batch->headers[i],
+						      UDP_DATA_HEADER_BYTES };
+		parts[part_count++] =
+			(struct iovec){ batch->payload + begin, length };
+		total_bytes += UDP_DATA_HEADER_BYTES + length;
+	}
+	sent = datagram_send(&x->data, &peer->data, parts, part_count,
+			     UDP_DATA_HEADER_BYTES + peer->out.segment_bytes,
+			     total_bytes);
+	if (sent > 0)
+		batch->segments_sent += (unsigned)sent;
+	return sent;
+}
+
+bool udp_send_some(struct udp *x, uint64_t now_ns)
+{
+	uint64_t begin_ns;
+	int sent;
+
+	x->blocked = false;
+	/* Between collectives all ranks have all messages. */
+	if (!x->collective || !x->prepared ||
+	    (!x->sending.active && !fill_next(x, now_ns)))
+		return false;
+	begin_ns = x->options.lane ? trace_begin(x->options.lane) : 0;
+	sent = send_batch(x);
+	if (sent < 0) {
+		exchange_note_failure(&x->base, x->sending.node, EXIT_PEER,
+				      strerror(-sent));
+		return false;
+	}
+	if (x->options.lane)
+		trace_end(x->options.lane, begin_ns, "send");
+	if (x->sending.segments_sent == x->sending.segment_count)
+		end_batch(x);
+	else
+		x->blocked = true;
+	return sent > 0;
+}
+
+/* The ranks that meet in the collective, in the order of our rounds. */
+static void form_ring(struct udp *x)
+{
+	for (unsigned node = 0; node < udp_node_count(x); node++)
+		x->peers[node].meets = false;
+	x->ring_count = exchange_form_ring(&x->base, x->collective, x->ring);
+	for (unsigned i = 0; i < x->ring_count; i++)
+		x->peers[x->ring[i]].meets = true;
+	x->tells_all = exchange_tells_all(&x->base, x->collective);
+}
+
+void udp_send_begin(struct udp *x)
+{
+	form_ring(x);
+	x->round = 0;
+	x->rounds_handed_over = 0;
+	x->round_ns = 0;
+	x->last_turn = 0;
+	x->sending.active = false;
+	for (unsigned node = 0; node < udp_node_count(x); node++) {
+		struct udp_peer *peer = &x->peers[node];
+
+		peer->out.sent_bytes = 0;
+		peer->out.resend_count = 0;
+		peer->out.served_serial = peer->out.resend_serial;
+		peer->out.debt = (struct udp_debt){ 0 };
+		peer->out.byte_count = node != udp_own(x) && peer->meets
+					       ? x->collective->send_bytes[node]
+					       : 0;
+	}
+}

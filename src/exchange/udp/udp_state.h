@@ -1,0 +1,317 @@
+/*
+ * udp_state.h - what the parts of the exchange over UDP share; private to it
+ *
+ * Calls go from the left to the right only:
+ *
+ *      udp.c  ->  udp_join.c      addresses, sockets, hellos
+ *                 udp_receive.c   DATA in: every byte to its place
+ *                 udp_send.c      DATA out: schedules, batches, sending again
+ *                             ->  udp_status.c    STATUS in and out
+ *                                             ->  udp_page.c, udp_wire.c, ...
+ *
+ * A comment at a field names the file that writes it, and when; the other files
+ * only read it.
+ */
+#ifndef UDP_STATE_H
+#define UDP_STATE_H
+
+#include "base/base.h"
+#include "exchange/udp/arrivals.h"
+#include "exchange/exchange.h"
+#include "exchange/udp/udp.h"
+#include "exchange/udp/udp_clock.h"
+#include "exchange/udp/udp_liveness.h"
+#include "exchange/udp/udp_page.h"
+#include "exchange/udp/udp_wire.h"
+#include "net/datagram.h"
+
+/* A rank that finds its port taken tries that many ports, one after the other,
+ * that far apart, or further: so that none is the first one of another rank. */
+#define UDP_PORT_TRIES 4
+#define UDP_PORT_STEP_MIN 256
+
+/* More than EXCHANGE_LEAD_MAX, and a power of two. */
+#define UDP_ANNOUNCED 4
+
+/* What the last STATUS of a peer said.  Written by udp_status.c: with each
+ * STATUS, and at the beginning of an epoch. */
+struct udp_heard {
+	bool any;      /* a STATUS has come */
+	bool hears_us; /* the peer has got a STATUS of ours */
+	uint32_t serial;
+	uint32_t phase, epoch;
+	/* Of our epoch; of none yet: 0 and false. */
+	uint32_t round;		/* rounds that the peer has handed over */
+	bool ready;		/* our message can come */
+	uint64_t prefix_bytes;	/* of our message, arrived there */
+	uint64_t grant_bytes;	/* of our message, may be sent */
+	uint64_t sent_bytes;	/* of its message, sent */
+	uint32_t served_serial; /* our list of gaps that it has served */
+	/* Announced for our epoch and the ones that it may be ahead: [epoch %
+	 * UDP_ANNOUNCED]. */
+	struct udp_announced {
+		uint32_t epoch; /* 0: nothing was announced */
+		uint32_t segment_bytes;
+		uint64_t byte_count; /* of its message to us */
+		/* [node], or NULL of too many ranks; owned, by udp_join.c. */
+		uint64_t *totals;
+		bool has_totals;
+	} announced[UDP_ANNOUNCED];
+	uint8_t hello[EXCHANGE_HELLO_BYTES_MAX];
+	size_t hello_bytes;
+	uint8_t application[EXCHANGE_APPLICATION_BYTES_MAX];
+	size_t application_bytes;
+};
+
+/* Our message to a peer.  Written by udp_send.c, unless said otherwise. */
+struct udp_out {
+	uint32_t segment_bytes; /* payload; by udp_join.c, once */
+	uint64_t byte_count;
+	uint64_t sent_bytes; /* from the beginning, once or more often */
+	/* Segments to be sent again: by udp_status.c when the peer sends a new
+	 * list, by udp_send.c as it sends them. */
+	struct arrivals_gap resend[UDP_GAPS_MAX];
+	unsigned resend_count, resend_at;
+	uint32_t resend_serial; /* of that list; by udp_status.c */
+	uint32_t served_serial; /* of the last list that was all sent */
+	struct udp_debt debt;	/* to take it */
+};
+
+/* A peer's message to us.  Written by udp_receive.c. */
+struct udp_in {
+	struct arrivals arrivals;
+	bool open; /* arrivals is of this epoch */
+	uint64_t granted_bytes;
+	uint32_t gap_serial;  /* of the last list of gaps */
+	uint64_t gap_sent_ns; /* when that was sent */
+	unsigned gap_repeats;
+	struct udp_debt debt; /* what it has sent */
+};
+
+struct udp_peer {
+	bool meets; /* it is of the ring; by udp_send.c */
+	/* Where its sockets are.  By udp_join.c as guessed, by udp_status.c as
+	 * each STATUS tells. */
+	struct address control, data;
+	uint32_t status_serial; /* of our last STATUS to it; udp_status.c */
+	struct udp_heard heard;
+	struct udp_liveness liveness;
+	struct udp_clock clock; /* by udp_status.c with each STATUS */
+	struct udp_out out;
+	struct udp_in in;
+};
+
+/* Segments on their way into the socket.  Written by udp_send.c. */
+struct udp_batch {
+	bool active;
+	bool again; /* sent before */
+	unsigned node;
+	uint64_t offset; /* of the first segment */
+	unsigned segment_count, segments_sent;
+	size_t byte_count; /* payload of all segments */
+	uint8_t headers[DATAGRAM_SEGMENTS_MAX][UDP_DATA_HEADER_BYTES];
+	uint8_t payload[DATAGRAM_BATCH_BYTES_MAX];
+};
+
+/* Where one segment of a received batch was put. */
+struct udp_segment_target {
+	uint64_t segment; /* its number in the message */
+	bool missing;	  /* it had not arrived: it has its final place */
+	unsigned first_part, part_count; /* of the payload */
+};
+
+/* Parts of a segment: its header, and its payload, which may lie across two
+ * places. */
+#define UDP_SEGMENT_PARTS 4
+
+/* A batch that is being received.  Written by udp_receive.c. */
+struct udp_receive_batch {
+	struct udp_peer *peer; /* the sender */
+	struct udp_wire_data first;
+	unsigned segment_count;
+	unsigned part_count;
+	struct iovec parts[DATAGRAM_SEGMENTS_MAX * UDP_SEGMENT_PARTS];
+	struct udp_segment_target targets[DATAGRAM_SEGMENTS_MAX];
+	uint8_t headers[DATAGRAM_SEGMENTS_MAX][UDP_DATA_HEADER_BYTES];
+	uint8_t discarded[DATAGRAM_BATCH_BYTES_MAX];
+};
+
+struct udp {
+	struct exchange base; /* first: see udp_of() */
+	/* By udp_join.c, before anything is sent. */
+	struct exchange_options options;
+	struct udp_options udp_options;
+	struct udp_wire_keys keys;
+	crc32c_fn *crc32c;
+	struct datagram_socket control, data;
+	struct udp_peer *peers; /* [node]; owned */
+	uint64_t *totals;	/* owned; [node] u64 in wire order, by udp.c */
+	uint64_t window_bytes;
+	uint64_t opened_ns;
+	unsigned port_step; /* the same on all ranks */
+	/* The offer of a status page, and behind it the hello. */
+	uint8_t hello[EXCHANGE_APPLICATION_BYTES_MAX];
+
+	/* NULL: there is none, or not yet.  By udp_join.c on rank 0, by
+	 * udp_status.c on the others when rank 0's offer comes; likewise
+	 * awaits_page: true until then. */
+	struct udp_page *page;
+	bool awaits_page;
+
+	/* By udp.c, in the calls of the interface; the ring by udp_send.c. */
+	const struct exchange_collective *collective; /* NULL: between them */
+	/* The ranks that meet in it, in the order of rounds: the own one, the
+	 * next one, ..., the one that precedes the own; owned. */
+	unsigned *ring;
+	unsigned ring_count;
+	bool tells_all; /* each rank tells all what it has for all */
+	uint32_t epoch; /* number of the collective, from 1; 0: none yet */
+	bool prepared;	/* the collective can be received and sent */
+	uint32_t phase; /* as other ranks see it */
+	uint32_t phase_wanted; /* all ranks, or rank 0, must come to it; or 0 */
+	uint32_t delay_ms;     /* announced until the next barrier */
+	uint8_t application[EXCHANGE_APPLICATION_BYTES_MAX];
+	size_t application_bytes;
+	uint64_t served_ns; /* when advance() last ran, or could not */
+
+	/* By udp_receive.c. */
+	unsigned in_left; /* messages that are not whole yet */
+	struct udp_receive_batch receiving;
+
+	/* By udp_send.c. */
+	uint32_t round;		     /* rounds sent */
+	uint32_t rounds_handed_over; /* sent or nearly: as others are told */
+	uint64_t round_ns; /* the next round waits since then; 0: it does not */
+	unsigned last_turn; /* the last batch went to that place of the ring */
+	bool blocked;	    /* the socket was full */
+	struct udp_batch sending;
+};
+
+static inline struct udp *udp_of(struct exchange *exchange)
+{
+	return (struct udp *)exchange;
+}
+
+static inline const struct udp *udp_of_const(const struct exchange *exchange)
+{
+	return (const struct udp *)exchange;
+}
+
+/* --- udp_join.c -------------------------------------------------------------
+ */
+
+/* Addresses, sockets and peers.  0 or -errno with *failure filled. */
+int udp_join_open(struct udp *x, struct failure *failure);
+/* Send the first STATUS. */
+void udp_join_say_hello(struct udp *x);
+/* Safe after a part of udp_join_open(). */
+void udp_join_close(struct udp *x);
+
+/* --- udp_status.c -----------------------------------------------------------
+ */
+
+/* Forget what peers have said of the last epoch. */
+void udp_status_begin(struct udp *x);
+/* Send STATUS to one peer, with flags of enum udp_wire_flag; to all. */
+void udp_status_send(struct udp *x, unsigned node, uint32_t flags);
+void udp_status_send_all(struct udp *x, uint32_t flags);
+/* To the ranks that meet in the collective. */
+void udp_status_send_ring(struct udp *x);
+/* The same twice: for what is said once, and only where something was lost. */
+void udp_status_send_twice(struct udp *x, unsigned node);
+/* Send the list of segments that are missing, twice. */
+void udp_status_send_gaps(struct udp *x, unsigned node);
+/* Take all STATUS that has come.  True if there was any. */
+bool udp_status_receive(struct udp *x);
+/* The fewest STATUS that must come before we can go on, apart from urgent ones
+ * and from DATA, which wake us anyway. */
+unsigned udp_status_needed(const struct udp *x);
+
+/* --- udp_send.c -------------------------------------------------------------
+ */
+
+/* Also form the ring of the ranks that meet. */
+void udp_send_begin(struct udp *x);
+/* Send some; true if something was sent. */
+bool udp_send_some(struct udp *x, uint64_t now_ns);
+/* The node whose turn must end before our next round begins; the own rank: we
+ * wait for none. */
+unsigned udp_send_waits_for(const struct udp *x);
+/* The node answers, but for the deadline it has not become ready, taken more of
+ * our message, or let us send more of it. */
+bool udp_send_is_stuck(struct udp *x, unsigned node, uint64_t now_ns);
+
+/* --- udp_receive.c ----------------------------------------------------------
+ */
+
+void udp_receive_begin(struct udp *x);
+/* Keep count of messages of receive_bytes[node].  0 or -errno. */
+int udp_receive_prepare(struct udp *x, const uint64_t *receive_bytes);
+/* Take some of what has arrived; true if there was any. */
+bool udp_receive_some(struct udp *x, uint64_t now_ns);
+/* Let peers send more, after prefixes have moved. */
+void udp_receive_grant(struct udp *x);
+/* Ask for gaps that are not being filled already; returns when to look again.
+ */
+uint64_t udp_receive_request_gaps(struct udp *x, uint64_t now_ns);
+/* The node answers, but for the deadline nothing has come of what it says that
+ * it has sent, and sent again. */
+bool udp_receive_is_stuck(struct udp *x, unsigned node, uint64_t now_ns);
+
+/* --- small questions --------------------------------------------------------
+ */
+
+static inline unsigned udp_node_count(const struct udp *x)
+{
+	return x->base.rank->node_count;
+}
+
+static inline unsigned udp_own(const struct udp *x)
+{
+	return x->base.rank->rank;
+}
+
+/* What the node has announced for our epoch, or for an earlier one. */
+static inline const struct udp_announced *udp_announced(const struct udp *x,
+							unsigned node)
+{
+	return &x->peers[node].heard.announced[x->epoch % UDP_ANNOUNCED];
+}
+
+static inline bool udp_has_announced(const struct udp *x, unsigned node)
+{
+	return udp_announced(x, node)->epoch == x->epoch;
+}
+
+/* The peer has all of our message, and what we have announced to it and others:
+ * that is not said again in the next epoch. */
+static inline bool udp_is_acked(const struct udp *x, unsigned node)
+{
+	const struct udp_peer *peer = &x->peers[node];
+
+	return node == udp_own(x) || peer->heard.epoch > x->epoch ||
+	       (peer->heard.ready &&
+		peer->heard.prefix_bytes >= peer->out.byte_count);
+}
+
+static inline bool udp_all_acked(const struct udp *x)
+{
+	for (unsigned i = 1; i < x->ring_count; i++)
+		if (!udp_is_acked(x, x->ring[i]))
+			return false;
+	return true;
+}
+
+/* Bytes of the message from source to destination: one is ours, or all ranks
+ * have told all. */
+static inline uint64_t udp_message_bytes(const struct udp *x, unsigned source,
+					 unsigned destination)
+{
+	if (source == udp_own(x))
+		return x->peers[destination].out.byte_count;
+	if (destination == udp_own(x))
+		return udp_announced(x, source)->byte_count;
+	return udp_announced(x, source)->totals[destination];
+}
+
+#endif /* UDP_STATE_H */

@@ -1,0 +1,203 @@
+#include "external/plan/codec_choice.h"
+
+#include <time.h>
+
+#include "base/base.h"
+
+/* Shorter, the caches of a disk are measured. */
+#define PACE_NS_MIN 500000000
+/* Spread over the first run, since its keys are in order. */
+#define SAMPLE_BLOCKS 8
+/* lz4 decompresses at more than four times the rate at which it compresses
+ * (ascii records on a Zen 3: 600 MB/s and 3.1 GB/s). */
+#define DECODE_PART 4
+/* Of the time: what is to be won by less is not sure. */
+#define LEAST_GAIN 0.05
+
+static uint64_t cpu_now_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* What a byte takes, by the pace and the sample, in ns. */
+struct costs {
+	double disk;   /* that the disks move */
+	double sort;   /* of a record, in a pass; of all CPUs together */
+	double encode; /* of a record */
+	double ratio;  /* stored bytes of one */
+};
+
+static void set_pass(struct codec_outlook *outlook, enum external_pass pass,
+		     const double ns[EXTERNAL_LIMITS])
+{
+	enum external_limit limit;
+
+	outlook->passes[pass].ns = (uint64_t)external_model_longest(ns, &limit);
+	outlook->passes[pass].limit = limit;
+}
+
+/* The second pass moves as many bytes as the first one, and takes about as much
+ * of the CPUs; what memory keeps is sent, too, but never compressed. */
+static void look_ahead(struct codec_outlook *outlook, const struct costs *costs,
+		       const struct codec_work *work)
+{
+	double whole = (double)work->whole_bytes;
+	double spilled = (double)work->spilled_bytes;
+	double merged = (double)work->merged_bytes;
+	double stored = spilled * costs->ratio;
+	double decode = costs->encode / DECODE_PART;
+	const struct external_rates rates = { .link = work->link };
+	const double runs[EXTERNAL_LIMITS] = {
+		[EXTERNAL_DISK] = costs->disk * (whole + stored),
+		[EXTERNAL_CPU] = costs->sort * whole + costs->encode * spilled,
+	};
+	const double merges[EXTERNAL_LIMITS] = {
+		[EXTERNAL_DISK] = costs->disk * 2 * merged * costs->ratio,
+		[EXTERNAL_CPU] =
+			(costs->sort + costs->encode + decode) * merged,
+	};
+	const double output[EXTERNAL_LIMITS] = {
+		[EXTERNAL_DISK] = costs->disk * (stored + whole),
+		[EXTERNAL_CPU] = costs->sort * whole + decode * spilled,
+		[EXTERNAL_LINK] = external_model_link_ns(
+			&rates, work->rank_count, stored + whole - spilled),
+	};
+
+	set_pass(outlook, EXTERNAL_RUNS, runs);
+	set_pass(outlook, EXTERNAL_MERGES, merges);
+	set_pass(outlook, EXTERNAL_OUTPUT, output);
+}
+
+static double whole_ns(const struct codec_outlook *outlook)
+{
+	double ns = 0;
+
+	for (unsigned p = 0; p < EXTERNAL_PASSES; p++)
+		ns += (double)outlook->passes[p].ns;
+	return ns;
+}
+
+/* The disks have moved each byte twice in the time of the pace. */
+bool codec_pays(const struct codec_sample *sample,
+		const struct codec_pace *pace, const struct codec_work *work,
+		struct codec_verdict *verdict)
+{
+	double bytes = (double)pace->spilled_bytes;
+	double cpus = pace->cpu_count;
+	struct codec_work known = *work;
+	struct costs costs;
+
+	if (sample->plain_bytes == 0 || pace->cpu_count == 0 ||
+	    pace->spilled_bytes == 0)
+		return false;
+	if (known.whole_bytes == 0)
+		known.whole_bytes = known.spilled_bytes = pace->spilled_bytes;
+	costs = (struct costs){
+		.disk = (double)pace->elapsed_ns / (2 * bytes),
+		.sort = (double)pace->cpu_ns / bytes / cpus,
+		.ratio = 1,
+	};
+	verdict->sample = *sample;
+	look_ahead(&verdict->none, &costs, &known);
+	costs.encode =
+		(double)sample->cpu_ns / (double)sample->plain_bytes / cpus;
+	costs.ratio =
+		(double)sample->stored_bytes / (double)sample->plain_bytes;
+	look_ahead(&verdict->lz4, &costs, &known);
+	return whole_ns(&verdict->lz4) <
+	       whole_ns(&verdict->none) * (1 - LEAST_GAIN);
+}
+
+void codec_choice_init(struct codec_choice *choice, const struct codec *wanted,
+		       unsigned cpu_count, const struct codec_work *work)
+{
+	*choice = (struct codec_choice){
+		.codec = *wanted,
+		.is_open = wanted->kind == CODEC_AUTO,
+		.cpu_count = cpu_count,
+		.work = *work,
+	};
+	if (choice->is_open)
+		choice->codec = (struct codec){ .kind = CODEC_NONE };
+}
+
+static void decide(struct codec_choice *choice, uint64_t now_ns,
+		   uint64_t process_cpu_ns)
+{
+	struct codec_pace pace = {
+		.spilled_bytes = choice->spilled_bytes,
+		.elapsed_ns = now_ns - choice->begin_ns,
+		.cpu_ns = process_cpu_ns - choice->begin_cpu_ns,
+		.cpu_count = choice->cpu_count,
+	};
+	struct codec_verdict verdict = { 0 };
+	bool is_early = pace.elapsed_ns < PACE_NS_MIN, pays;
+
+	/* As if the disk took no time: what a slow link saves is sure. */
+	if (is_early)
+		pace.elapsed_ns = 0;
+	pays = codec_pays(&choice->sample, &pace, &choice->work, &verdict);
+	if (is_early && !pays)
+		return;
+	choice->is_open = false;
+	/* codec_pays() fills it all, or nothing. */
+	choice->has_verdict = verdict.sample.plain_bytes > 0;
+	choice->verdict = verdict;
+	if (pays)
+		choice->codec = (struct codec){ .kind = CODEC_LZ4 };
+}
+
+void codec_choice_begin_run(struct codec_choice *choice, uint64_t run_bytes,
+			    uint64_t now_ns, uint64_t process_cpu_ns)
+{
+	if (!choice->is_open)
+		return;
+	if (choice->run_count == 0) {
+		choice->begin_ns = now_ns;
+		choice->begin_cpu_ns = process_cpu_ns;
+	} else {
+		decide(choice, now_ns, process_cpu_ns);
+	}
+	choice->run_count++;
+	choice->spilled_bytes += run_bytes;
+}
+
+uint64_t codec_choice_cpu_ns(void)
+{
+	return cpu_now_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+bool codec_choice_wants(const struct codec_choice *choice, uint64_t chunk,
+			uint64_t chunk_count)
+{
+	return choice->is_open && choice->run_count == 1 &&
+	       chunk % DIV_ROUND_UP(chunk_count, SAMPLE_BLOCKS) == 0;
+}
+
+void codec_choice_test(struct codec_encoder *encoder, const uint8_t *block,
+		       uint32_t block_bytes, struct codec_sample *sample)
+{
+	uint64_t begin_ns;
+	size_t length;
+
+	/* The first time touches the encoder's memory. */
+	codec_encode(encoder, block, block_bytes);
+	begin_ns = cpu_now_ns(CLOCK_THREAD_CPUTIME_ID);
+	length = codec_encode(encoder, block, block_bytes);
+	*sample = (struct codec_sample){
+		.plain_bytes = block_bytes,
+		.stored_bytes = length ? length : block_bytes,
+		.cpu_ns = cpu_now_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns,
+	};
+}
+
+void codec_choice_add(struct codec_choice *choice,
+		      const struct codec_sample *sample)
+{
+	choice->sample.plain_bytes += sample->plain_bytes;
+	choice->sample.stored_bytes += sample->stored_bytes;
+	choice->sample.cpu_ns += sample->cpu_ns;
+}

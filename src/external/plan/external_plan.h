@@ -1,0 +1,176 @@
+/*
+ * external_plan.h - every size of an external sort, decided before it starts
+ *
+ * The memory is divided into batches, of which all but one or two may keep
+ * their records to the end: what is spilled is what does not fit into these.
+ * More batches spill less, but make more and shorter runs, and so smaller reads
+ * when these are merged.  The plan chooses the number that moves the fewest
+ * bytes, each read counted like the bytes that a disk would bring meanwhile.
+ *
+ * Pure arithmetic.  results/NOTES.md has the measurements behind the constants.
+ */
+#ifndef EXTERNAL_PLAN_H
+#define EXTERNAL_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "external/runs/batch.h"
+#include "external/runs/codec.h"
+#include "external/plan/lane_plan.h"
+
+/* Of record_count: the input is a pipe. */
+#define EXTERNAL_RECORDS_UNKNOWN UINT64_MAX
+/* A read takes as long as that of so many bytes more: a disk that brings 2.9
+ * GB/s by reads of 176 KB brings 2.1 by reads of 88 (results/NOTES.md). */
+#define EXTERNAL_READ_COST_BYTES (64 * KIB)
+/* A merge of runs into a run takes longer than the last merge does for as many
+ * bytes: no pass runs beside its begin and its end, and room is given back
+ * behind it.  1.4 s a GB were measured, and 0.85 (results/NOTES.md). */
+#define EXTERNAL_MERGE_COST 1.7
+
+struct external_request {
+	struct record_shape shape;
+	uint64_t record_count;
+	uint64_t memory_bytes; /* of all that the process touches */
+	unsigned worker_count; /* of each of the two teams */
+	bool may_have_fewer;   /* workers, if memory is little */
+	/* Borrowed; NULL: all records are read one after the other. */
+	const struct lane_plan *lanes;
+	unsigned runs_max;  /* in one merge; 0: what memory allows */
+	struct codec codec; /* of the blocks of runs */
+	bool in_order;	    /* the output's chunks must be written so */
+	bool sums_up;	    /* the records' checksums are wanted */
+	/* That merge all of their runs together (external_rank.h); 0 and 1:
+	 * this one alone.  And how many records this one gets. */
+	unsigned rank_count;
+	uint64_t share_records;
+	unsigned keeper_count; /* of these, ranks that keep runs; 0: all */
+	/* Ranks whose runs this one keeps (kept_runs.h), records of all of
+	 * them together, and of the one that has most. */
+	unsigned source_count;
+	uint64_t kept_records, kept_most;
+	uint64_t index_records; /* that its runs may have, if that is more */
+	/* What decided on the workers, as of sort_setup.h, or "memory"; and on
+	 * memory_bytes: "--memory", or as of allowance.h, or "scratch files",
+	 * which are memory. */
+	const char *threads_source, *memory_source;
+	/* What outputs take, which are memory themselves. */
+	uint64_t output_bytes;
+	/* If all scratch files are memory: what is available for them and
+	 * memory_bytes together; else 0. */
+	uint64_t available_bytes;
+};
+
+static inline bool
+external_request_is_stream(const struct external_request *request)
+{
+	return request->record_count == EXTERNAL_RECORDS_UNKNOWN;
+}
+
+enum external_way {
+	/* The records are sorted in runs, and these are merged. */
+	EXTERNAL_BY_RUNS,
+	/* The records are large: only their keys are sorted, in one batch, and
+	 * each record is fetched once (record_fetch.h).  The batch's records
+	 * are the keys then. */
+	EXTERNAL_BY_KEYS,
+	/* The records are so small that they are counted (record_counts.h):
+	 * batches pass through the memory, and the output is written from what
+	 * was counted (counted_output.h). */
+	EXTERNAL_BY_COUNTS,
+};
+
+/* What ranks that merge together need memory for, in areas of the same size:
+ * two pieces; what has arrived for a third, and arrives for a fourth; and what
+ * goes to other ranks, twice.
+ */
+#define EXTERNAL_RANK_AREAS 6
+
+/* Pieces that a rank's merge may have.  Each is brought by a wave, which is a
+ * collective of the exchange: of 65535 that a run may have, some go before and
+ * behind. */
+#define EXTERNAL_RANK_PIECES_MAX 40000
+
+struct external_plan {
+	enum external_way way;
+	unsigned rank_count;   /* at least 1 */
+	unsigned keeper_count; /* the same */
+	struct batch_request batch;
+	unsigned batch_count;
+	uint64_t batch_bytes;	/* of memory, each */
+	uint32_t block_records; /* in a block of a run */
+	/* That the first pass reads side by side, and its workers, of all lanes
+	 * together: at least one each. */
+	unsigned lane_count;
+	unsigned reader_count;
+	/* Staging slots for reads: `read_depth` of each reader. */
+	uint32_t read_slot_bytes;
+	unsigned read_depth;
+	/* Staging slots for writes, of runs or of the output. */
+	unsigned write_depth;
+	unsigned slot_count;
+	size_t slot_bytes; /* whole pages */
+	size_t run_chunk_bytes;
+	size_t output_chunk_bytes;
+	/* Of each worker, beside its staging slots. */
+	size_t encoder_bytes;
+	size_t decoder_bytes;
+	/* For runs of other ranks: records that one of them may send at once,
+	 * room for a message of it, and memory for all. */
+	uint64_t kept_slice_records;
+	uint64_t kept_message_bytes; /* whole pages */
+	uint64_t kept_bytes;
+	uint64_t memory_bytes; /* of the arena */
+
+	unsigned free_batches; /* for the last merge, at least */
+
+	/* What is expected; all are 0 if the number of records is
+	 * unknown. */
+	uint64_t run_count;
+	uint64_t spilled_records; /* by the first pass */
+	uint64_t scratch_bytes;	  /* at most */
+	uint64_t piece_count;
+	/* Merges of runs into longer ones before the last merge, and what they
+	 * read and write. */
+	uint64_t merge_count;
+	uint64_t merged_records;
+	uint64_t read_bytes; /* mean, of one run at once, in the last pass */
+	/* How often the disk moves the input between reading it and writing the
+	 * output, with what its reads cost; also of a stream. */
+	double cost;
+	/* That it has room for at first; a stream can't have more. */
+	uint64_t index_blocks;
+	uint64_t index_bytes;
+};
+
+/* 0; or -ENOMEM: so much memory does not suffice. */
+int external_plan_make(struct external_plan *plan,
+		       const struct external_request *request);
+
+/* "runs", "keys", "counts" */
+const char *external_way_name(enum external_way way);
+
+/* True: the plan with several lanes needs no more merges than the one with a
+ * single lane, and spills hardly more. */
+bool external_plan_gains(const struct external_plan *several,
+			 const struct external_plan *single,
+			 const struct external_request *request);
+
+/* When `free_batches` of the batches hold nothing, each is divided into so many
+ * areas of the same size for the last merge: two pieces share a lone one. */
+unsigned external_plan_areas(const struct external_plan *plan,
+			     unsigned free_batches);
+
+/* Bytes of such an area, and records that a piece may have in it. */
+size_t external_plan_area_bytes(const struct external_plan *plan,
+				unsigned free_batches);
+uint64_t external_plan_piece_records(const struct external_plan *plan,
+				     unsigned free_batches);
+
+/* How many runs one merge may have; of this rank alone. */
+unsigned external_plan_runs_max(const struct external_plan *plan,
+				const struct external_request *request,
+				unsigned free_batches);
+
+#endif /* EXTERNAL_PLAN_H */

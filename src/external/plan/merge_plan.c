@@ -1,0 +1,331 @@
+#include "external/plan/merge_plan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/failure.h"
+#include "external/runs/key_order.h"
+
+/* --- the order of the blocks -----------------------------------------------
+ */
+
+/* Numbers of blocks count from the first run that is merged; there may be none,
+ * where all ranks together have no records. */
+static uint32_t first_block_of_all(const struct merge_plan *plan)
+{
+	return plan->run_count > 0
+		       ? plan->index->runs[plan->first_run].first_block
+		       : 0;
+}
+
+static uint32_t count_blocks(const struct merge_plan *plan)
+{
+	const struct run *last;
+
+	if (plan->run_count == 0)
+		return 0;
+	last = &plan->index->runs[plan->first_run + plan->run_count - 1];
+	return last->first_block + last->block_count - first_block_of_all(plan);
+}
+
+/*
+ * Sort the blocks by their first keys.  Blocks ascend with runs, and within a
+ * run, so the sorter's own stable sort of keys gives the order that is wanted.
+ */
+static int order_blocks(struct merge_plan *plan, enum cpu_level kernel,
+			struct failure *failure)
+{
+	uint32_t first = first_block_of_all(plan);
+	uint32_t count = count_blocks(plan);
+
+	plan->order = key_order_make(&plan->index->key_shape,
+				     run_index_key(plan->index, first), count,
+				     kernel, failure);
+	if (!plan->order)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++)
+		plan->order[i] += first;
+	return 0;
+}
+
+/* --- cutting ---------------------------------------------------------------
+ */
+
+/* The walk over the blocks in order. */
+struct cutter {
+	const struct merge_request *request;
+	struct merge_plan *plan;
+	/* Of the piece at hand, with the rest of the one before. */
+	uint64_t taken;
+	uint64_t *source_bytes; /* [source_count] */
+	/* [run_count]: the next block of each run, and how many records the
+	 * latest one has: no more can be its rest. */
+	uint32_t *next_block;
+	uint32_t *latest_records;
+	uint64_t rest_records; /* the sum of these */
+	uint32_t piece_capacity;
+};
+
+static unsigned find_run(const struct merge_plan *plan, uint32_t block)
+{
+	const struct run *runs = plan->index->runs + plan->first_run;
+	unsigned low = 0, high = plan->run_count;
+
+	while (high - low > 1) {
+		unsigned middle = low + (high - low) / 2;
+
+		if (runs[middle].first_block <= block)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Before piece number `piece`, if there is one, the walk has come to
+ * order[end].
+ */
+static int note_end(struct cutter *cutter, uint64_t piece, uint32_t end,
+		    struct failure *failure)
+{
+	struct merge_plan *plan = cutter->plan;
+
+	if (piece >= cutter->piece_capacity) {
+		uint64_t capacity = 2 * (piece + 1);
+		uint32_t *start =
+			realloc(plan->piece_start, capacity * sizeof(*start));
+		uint32_t *first;
+
+		if (!start)
+			return failure_no_memory(failure);
+		plan->piece_start = start;
+		first = realloc(plan->first_block, (capacity * plan->run_count +
+						    1) * sizeof(*first));
+		if (!first)
+			return failure_no_memory(failure);
+		plan->first_block = first;
+		cutter->piece_capacity = (uint32_t)capacity;
+	}
+	plan->piece_start[piece] = end;
+	memcpy(plan->first_block + piece * plan->run_count, cutter->next_block,
+	       plan->run_count * sizeof(*cutter->next_block));
+	return 0;
+}
+
+static int add_piece(struct cutter *cutter, uint32_t end,
+		     struct failure *failure)
+{
+	uint32_t most = cutter->request->piece_count_max;
+
+	if (most > 0 && cutter->plan->piece_count == most)
+		return failure_set(failure, EXIT_RESOURCES, "memory", 0,
+				   "too little: the merge takes more than %u "
+				   "pieces",
+				   most);
+	return note_end(cutter, ++cutter->plan->piece_count, end, failure);
+}
+
+/* Where piece 0 begins, noted as where a piece before it would end. */
+static int begin_pieces(struct cutter *cutter, struct failure *failure)
+{
+	struct merge_plan *plan = cutter->plan;
+
+	for (unsigned r = 0; r < plan->run_count; r++)
+		cutter->next_block[r] =
+			plan->index->runs[plan->first_run + r].first_block;
+	return note_end(cutter, 0, 0, failure);
+}
+
+/* The block does not fit into the piece any more. */
+static bool is_full(const struct cutter *cutter, uint32_t block,
+		    unsigned source)
+{
+	const struct merge_request *request = cutter->request;
+	const struct run_block *next = &request->index->blocks[block];
+
+	if (cutter->taken + next->record_count > request->piece_records)
+		return true;
+	return request->source_bytes_max &&
+	       cutter->source_bytes[source] + next->stored_bytes >
+		       request->source_bytes_max[source];
+}
+
+static void begin_piece(struct cutter *cutter)
+{
+	cutter->taken = cutter->rest_records;
+	memset(cutter->source_bytes, 0,
+	       cutter->request->source_count * sizeof(*cutter->source_bytes));
+}
+
+static void take_block(struct cutter *cutter, uint32_t block, unsigned run,
+		       unsigned source)
+{
+	const struct run_block *own = &cutter->plan->index->blocks[block];
+
+	cutter->taken += own->record_count;
+	cutter->next_block[run]++;
+	cutter->rest_records -= cutter->latest_records[run];
+	cutter->rest_records += own->record_count;
+	cutter->latest_records[run] = own->record_count;
+	if (cutter->request->source_bytes_max)
+		cutter->source_bytes[source] += own->stored_bytes;
+}
+
+/* Those come first in the order. */
+static bool is_before_part(const struct merge_plan *plan, uint32_t block,
+			   unsigned run)
+{
+	return plan->begin &&
+	       run_cut_compare(plan->begin, &plan->index->key_shape,
+			       run_index_key(plan->index, block), run) < 0;
+}
+
+static int cut(struct cutter *cutter, struct failure *failure)
+{
+	struct merge_plan *plan = cutter->plan;
+	uint32_t block_count = count_blocks(plan);
+	bool is_lead = plan->begin != NULL;
+	int error = 0;
+
+	plan->has_lead = is_lead;
+	for (uint32_t i = 0; i < block_count && error == 0; i++) {
+		uint32_t block = plan->order[i];
+		unsigned run = find_run(plan, block);
+		unsigned source =
+			plan->index->runs[plan->first_run + run].source;
+		bool ends_lead = is_lead && !is_before_part(plan, block, run);
+
+		if (ends_lead ||
+		    (!is_lead && i > 0 && is_full(cutter, block, source))) {
+			error = add_piece(cutter, i, failure);
+			begin_piece(cutter);
+			is_lead = false;
+		}
+		if (is_full(cutter, block, source))
+			return error ? error : -E2BIG;
+		take_block(cutter, block, run, source);
+	}
+	if (is_lead && error == 0)
+		error = add_piece(cutter, block_count, failure);
+	return error ? error : add_piece(cutter, block_count, failure);
+}
+
+unsigned merge_plan_runs_max(uint64_t piece_records, uint32_t block_records)
+{
+	/* Half of a piece for what is read, half for rests. */
+	uint64_t blocks = piece_records / block_records / 2;
+
+	/* The most that --batch-size may say. */
+	return (unsigned)MIN(blocks, UINT16_MAX);
+}
+
+static int cut_all(struct merge_plan *plan, const struct merge_request *request,
+		   struct failure *failure)
+{
+	struct cutter cutter = { .plan = plan, .request = request };
+	int error;
+
+	/* One more: calloc(0) may return NULL. */
+	cutter.next_block =
+		calloc((size_t)plan->run_count + 1, sizeof(uint32_t));
+	cutter.latest_records =
+		calloc((size_t)plan->run_count + 1, sizeof(uint32_t));
+	cutter.source_bytes =
+		calloc(request->source_count + 1, sizeof(uint64_t));
+	if (!cutter.next_block || !cutter.latest_records ||
+	    !cutter.source_bytes)
+		error = failure_no_memory(failure);
+	else
+		error = begin_pieces(&cutter, failure);
+	if (error == 0)
+		error = cut(&cutter, failure);
+	free(cutter.next_block);
+	free(cutter.latest_records);
+	free(cutter.source_bytes);
+	return error;
+}
+
+int merge_plan_make(struct merge_plan *plan,
+		    const struct merge_request *request,
+		    struct failure *failure)
+{
+	int error;
+
+	*plan = (struct merge_plan){
+		.index = request->index,
+		.first_run = request->first_run,
+		.run_count = request->run_count,
+		.unique = request->unique,
+		.begin = request->begin,
+		.end = request->end,
+	};
+	error = order_blocks(plan, request->kernel, failure);
+	if (error == 0)
+		error = cut_all(plan, request, failure);
+	if (error)
+		merge_plan_free(plan);
+	return error;
+}
+
+void merge_plan_free(struct merge_plan *plan)
+{
+	free(plan->order);
+	free(plan->piece_start);
+	free(plan->first_block);
+	memset(plan, 0, sizeof(*plan));
+}
+
+/* --- within a block --------------------------------------------------------
+ */
+
+/* Where the piece ends.  False: behind all records. */
+static bool find_end(const struct merge_plan *plan, uint32_t piece,
+		     struct run_cut *end)
+{
+	const struct run_cut *bound = NULL;
+	uint32_t block;
+
+	if (merge_plan_is_lead(plan, piece))
+		bound = plan->begin;
+	else if (piece + 1 == plan->piece_count)
+		bound = plan->end;
+	if (bound)
+		*end = *bound;
+	if (bound || piece + 1 == plan->piece_count)
+		return bound != NULL;
+	block = plan->order[plan->piece_start[piece + 1]];
+	*end = (struct run_cut){
+		.key = run_index_key(plan->index, block),
+		.run = find_run(plan, block),
+	};
+	return true;
+}
+
+uint64_t merge_plan_count_before(const struct merge_plan *plan, uint32_t piece,
+				 unsigned run, const uint8_t *records,
+				 uint64_t count)
+{
+	const struct run_index *index = plan->index;
+	uint64_t low = 0, high = count;
+	struct run_cut end;
+
+	if (!find_end(plan, piece, &end) || run == end.run)
+		return count;
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+		int order =
+			record_compare(&index->key_shape,
+				       records + middle * index->shape.size +
+					       index->shape.keys.begin,
+				       end.key);
+
+		/* Of equal keys, those of earlier runs come before; or, if they
+		 * are to meet, all of them behind. */
+		if (order < 0 || (order == 0 && run < end.run && !plan->unique))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}

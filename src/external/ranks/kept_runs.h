@@ -1,0 +1,100 @@
+/*
+ * kept_runs.h - runs of other ranks, which this rank's scratch files keep
+ *
+ * A source is a rank that does not keep runs itself.  It sends each batch, once
+ * that is sorted, in slices, a slice a wave.  A message has four words of 64
+ * bits (KEPT_RUNS_HEAD_BYTES), little endian: where the batch begins in the
+ * input of all ranks, how many records of the input it has, how many are left
+ * of these (where duplicates are dropped), and 0, which is not looked at; then
+ * the records of the slice.  All slices of a batch have the same words.  A
+ * message of the words alone says that nothing is ready yet, whatever the words
+ * are.  But for the last one of a batch, slices are whole blocks.
+ *
+ * What a source says is checked before anything is done with it.  The records
+ * become a run (run_index.h) with its own index for each source, written by a
+ * thread of this module while the next wave arrives.  The plan counts these
+ * indexes among its index_bytes.  The keys of blocks and their checksums are
+ * made here, so that a lie about records spoils their order and nothing else.
+ *
+ * All functions belong to one thread, which has the exchange, unless they say
+ * otherwise.
+ */
+#ifndef KEPT_RUNS_H
+#define KEPT_RUNS_H
+
+#include "external/plan/external_plan.h"
+#include "external/plan/staging_plan.h"
+#include "external/write/run_sink.h"
+#include "system/thread_pool.h"
+
+struct topology;
+
+struct kept_runs;
+
+/* All pointers are borrowed until kept_runs_close(). */
+struct kept_runs_request {
+	const struct external_plan *plan;
+	const struct record_shape *shape;
+	unsigned source_count;
+	bool unique; /* sources may have dropped records */
+	struct scratch *scratch;
+	enum cpu_level kernel;
+	struct codec codec;
+	unsigned cpu_count;
+	struct codec_work work;
+	uint8_t *memory; /* plan->kept_bytes, page aligned */
+	const struct topology *topology;
+};
+
+/* 0 or -errno with *failure filled.  In either case the caller closes it. */
+int kept_runs_open(struct kept_runs **kept,
+		   const struct kept_runs_request *request,
+		   struct failure *failure);
+
+/* Before the first wave: this source has that part of the input of all ranks,
+ * in runs_max runs at most. */
+void kept_runs_expect(struct kept_runs *kept, unsigned source,
+		      uint64_t input_record, uint64_t input_count,
+		      unsigned runs_max);
+
+/* Memory for the source's message of this wave, if its length is good.  The
+ * wave before the last one must have been written: kept_runs_written(). */
+uint8_t *kept_runs_place(const struct kept_runs *kept, uint32_t wave,
+			 unsigned source);
+
+/* May a message have byte_count bytes?  None: the source has nothing more. */
+bool kept_runs_length_is_good(const struct kept_runs *kept,
+			      uint64_t byte_count);
+
+/* The messages of this wave have arrived, of byte_count[source] bytes each,
+ * which are good lengths.  They are checked, and then written while the caller
+ * goes on.  0; or -EBADMSG: what source *bad says cannot be. */
+int kept_runs_take(struct kept_runs *kept, uint32_t wave,
+		   const uint64_t *byte_counts, unsigned *bad);
+
+/* Waves that have been written, or tried to. */
+uint32_t kept_runs_written(const struct kept_runs *kept);
+
+/* Has a write failed?  0 or -errno with *failure filled. */
+int kept_runs_check(const struct kept_runs *kept, struct failure *failure);
+
+/* No wave comes any more, and all have been written.  0; -ENOMEM with *failure
+ * filled; or -EBADMSG: what source *bad has sent is not all of its part. */
+int kept_runs_end(struct kept_runs *kept, unsigned *bad,
+		  struct failure *failure);
+
+/* After that, any thread: wait until all is in the scratch files, and append
+ * all runs to the index.  0 or -errno with *failure filled. */
+int kept_runs_append(struct kept_runs *kept, struct run_index *index,
+		     struct failure *failure);
+
+/* Runs that have come; and the bytes of their blocks, before compression and
+ * as stored.  *codec: what any source's were compressed with. */
+unsigned kept_runs_count(const struct kept_runs *kept);
+void kept_runs_add_up(const struct kept_runs *kept, uint64_t *plain_bytes,
+		      uint64_t *stored_bytes, struct codec *codec);
+
+/* Safe on NULL. */
+void kept_runs_close(struct kept_runs *kept);
+
+#endif /* KEPT_RUNS_H */

@@ -1,0 +1,229 @@
+#include "external/read/file_source.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/failure.h"
+
+/* Records that are copied before their keys are read: so many bytes are still
+ * in a cache then. */
+#define STEP_BYTES (128 * KIB)
+
+/* --- what is read ahead ----------------------------------------------------
+ */
+
+static void begin_share(struct file_reader *reader,
+			const struct input_range *batch)
+{
+	uint64_t workers = reader->source->worker_count;
+
+	reader->ahead_record = batch->first_record +
+			       batch->record_count * reader->worker / workers;
+	reader->ahead_end = batch->first_record + batch->record_count *
+							  (reader->worker + 1) /
+							  workers;
+}
+
+/* A worker that had no share of some batches has not asked for them. */
+static bool find_ahead(struct file_reader *reader)
+{
+	const struct file_source *files = reader->source;
+	const struct batch_deal *deal = &files->deal;
+	struct input_range batch;
+
+	if (reader->ahead_record == reader->ahead_end &&
+	    reader->ahead_batch + 1 < files->next_batch)
+		reader->ahead_batch = files->next_batch - 1;
+	while (reader->ahead_record == reader->ahead_end) {
+		if (!deal->batch(deal->context, reader->ahead_batch, false,
+				 &batch))
+			return false;
+		reader->ahead_batch++;
+		begin_share(reader, &batch);
+	}
+	return true;
+}
+
+static bool next_unit(void *context, struct read_extent *extent)
+{
+	struct file_reader *reader = context;
+	const struct file_source *files = reader->source;
+	const struct input *input = files->input;
+	const struct input_file *file;
+	uint64_t in_file, count;
+
+	if (!find_ahead(reader))
+		return false;
+	file = &input->files[input_find_file(input, reader->ahead_record)];
+	in_file = reader->ahead_record - file->first_record;
+	count = MIN(reader->ahead_end - reader->ahead_record,
+		    file->record_count - in_file);
+	count = MIN(count, files->unit_records);
+	*extent = (struct read_extent){
+		.direct_fd = file->direct_fd,
+		.plain_fd = file->fd,
+		.offset_bytes =
+			in_file * input->record_size + files->part_offset,
+		.length_bytes = (uint32_t)(count * files->source.record_size),
+		.path = file->path,
+	};
+	reader->ahead_record += count;
+	return true;
+}
+
+/* --- the source's operations -----------------------------------------------
+ */
+
+static struct file_reader *reader_of(const struct source_reader *reader)
+{
+	const struct file_source *files = reader->source->context;
+
+	return &files->readers[reader->worker];
+}
+
+static int open_reader(struct source_reader *reader, uint64_t first_record,
+		       uint64_t record_count, bool resident,
+		       struct failure *failure)
+{
+	struct file_reader *own = reader_of(reader);
+
+	if (!resident) {
+		own->slot = first_record;
+		own->left_records = record_count;
+	}
+	return source_walk_open(reader, first_record, record_count, resident,
+				failure);
+}
+
+/* 0 or -errno with *failure filled. */
+static int take_unit(struct file_reader *own, struct failure *failure)
+{
+	struct read_extent extent;
+	int ret = read_ahead_take(&own->reads, &extent, &own->bytes, failure);
+
+	if (ret < 0)
+		return ret;
+	assert(ret == 1); /* next_unit() names all of the share */
+	own->unit_records =
+		extent.length_bytes / own->source->source.record_size;
+	return 0;
+}
+
+static int next_run(struct source_reader *reader, struct source_run *run,
+		    struct failure *failure)
+{
+	const struct source *source = reader->source;
+	struct file_reader *own = reader_of(reader);
+	uint64_t count;
+	uint8_t *target;
+
+	if (source_walk_of(reader)->is_resident)
+		return source_walk_next(reader, run);
+	if (own->left_records == 0)
+		return 0;
+	if (own->unit_records == 0) {
+		int error = take_unit(own, failure);
+
+		if (error)
+			return error;
+	}
+	count = MIN(own->unit_records,
+		    MAX(1, STEP_BYTES / source->record_size));
+	target = source->base + own->slot * source->record_size;
+	memcpy(target, own->bytes, count * source->record_size);
+	*run = (struct source_run){
+		.slot = own->slot,
+		.record_count = count,
+		.records = target,
+	};
+	own->bytes += count * source->record_size;
+	own->unit_records -= count;
+	own->slot += count;
+	own->left_records -= count;
+	return 1;
+}
+
+/* Without close(): reads for the next batch stay under way. */
+static const struct source_ops operations = {
+	.open = open_reader,
+	.next = next_run,
+	.share = source_walk_share,
+	.record = source_walk_record,
+};
+
+/* --- its life --------------------------------------------------------------
+ */
+
+int file_source_open(struct file_source *files,
+		     const struct file_source_request *request,
+		     struct failure *failure)
+{
+	const struct input *input = request->input;
+
+	*files = (struct file_source){
+		.source = {
+			.ops = &operations,
+			.context = files,
+			.record_size = request->part_bytes,
+		},
+		.input = input,
+		.deal = request->deal,
+		.unit_records = request->part_bytes < input->record_size
+					? 1
+					: (request->slot_bytes -
+					   2 * PAGE_BYTES) /
+						  input->record_size,
+		.part_offset = request->part_offset,
+		.worker_count = request->worker_count,
+	};
+	files->readers =
+		aligned_alloc(CACHE_PAIR_BYTES,
+			      request->worker_count * sizeof(*files->readers));
+	if (!files->readers)
+		return failure_no_memory(failure);
+	for (unsigned w = 0; w < request->worker_count; w++) {
+		struct file_reader *reader = &files->readers[w];
+
+		memset(reader, 0, sizeof(*reader));
+		reader->source = files;
+		reader->worker = w;
+		read_ahead_init(&reader->reads, request->depth,
+				request->memory + (size_t)w * request->depth *
+							  request->slot_bytes,
+				request->slot_bytes, next_unit, reader);
+	}
+	return 0;
+}
+
+uint64_t file_source_begin(struct file_source *files, struct batch *batch)
+{
+	struct input_range next;
+
+	if (!files->deal.batch(files->deal.context, files->next_batch, true,
+			       &next))
+		return 0;
+	files->next_batch++;
+	batch->first_record = next.first_record;
+	files->source.base = batch->records;
+	files->source.record_count = next.record_count;
+	files->source.slot_count = next.record_count;
+	return next.record_count;
+}
+
+void file_source_add_up(const struct file_source *files, uint64_t *read_bytes,
+			uint64_t *wait_ns)
+{
+	for (unsigned w = 0; files->readers && w < files->worker_count; w++) {
+		*read_bytes += files->readers[w].reads.read_bytes;
+		*wait_ns += files->readers[w].reads.wait_ns;
+	}
+}
+
+void file_source_close(struct file_source *files)
+{
+	for (unsigned w = 0; files->readers && w < files->worker_count; w++)
+		read_ahead_close(&files->readers[w].reads);
+	free(files->readers);
+	memset(files, 0, sizeof(*files));
+}

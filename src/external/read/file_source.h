@@ -1,0 +1,77 @@
+/*
+ * file_source.h - the input files as a source, batch after batch
+ *
+ * The records of all files, or of those of a lane, are dealt out to batches
+ * (batch_deal.h); within a batch each worker reads its share
+ * in units of whole records.  A unit is read into a staging slot and copied to
+ * its place in the batch, so that files of any size and number can be read past
+ * the page cache.  A worker's reads go on into the next batch while it waits
+ * for the batch's memory.
+ */
+#ifndef FILE_SOURCE_H
+#define FILE_SOURCE_H
+
+#include "external/runs/batch.h"
+#include "external/runs/batch_deal.h"
+#include "io/input/input.h"
+#include "io/input/read_ahead.h"
+#include "io/input/source.h"
+
+/* One worker's, but for what is said. */
+struct file_reader {
+	_Alignas(CACHE_PAIR_BYTES) struct read_ahead reads;
+	struct file_source *source;
+	unsigned worker;
+	/* The records that are to be read next, counted over all files, and
+	 * the end of the share that they lie in. */
+	uint64_t ahead_record, ahead_end;
+	uint64_t ahead_batch; /* the number of the batch after that share's */
+	/* Of the current batch's share: records that are not copied yet, and
+	 * the slot of the first one. */
+	uint64_t left_records;
+	uint64_t slot;
+	const uint8_t *bytes;  /* of the unit at hand */
+	uint64_t unit_records; /* that are left of it */
+};
+
+struct file_source {
+	struct source source; /* of the current batch's records */
+	const struct input *input;
+	struct batch_deal deal;
+	uint64_t unit_records; /* 1 if a part of each is read */
+	uint32_t part_offset;
+	unsigned worker_count;
+	uint64_t next_batch;	     /* after the current one */
+	struct file_reader *readers; /* [worker_count], owned */
+};
+
+struct file_source_request {
+	const struct input *input; /* open; read directly if it is so chosen */
+	struct batch_deal deal;
+	unsigned worker_count;
+	uint32_t slot_bytes;
+	unsigned depth;
+	uint8_t *memory; /* worker_count * depth * slot_bytes */
+	/* Of each record; or 0 and its size, for all of it. */
+	uint32_t part_offset, part_bytes;
+};
+
+/* 0 or -errno with *failure filled. */
+int file_source_open(struct file_source *files,
+		     const struct file_source_request *request,
+		     struct failure *failure);
+
+/* Between batches: the next one's records go to this batch, which is told its
+ * first; it may have to be waited for until they are decided.  Returns how many
+ * there are; 0: no record is left. */
+uint64_t file_source_begin(struct file_source *files, struct batch *batch);
+
+/* Between batches: add what all workers have read, and how long they have
+ * waited for it. */
+void file_source_add_up(const struct file_source *files, uint64_t *read_bytes,
+			uint64_t *wait_ns);
+
+/* Safe on a zeroed one. */
+void file_source_close(struct file_source *files);
+
+#endif /* FILE_SOURCE_H */

@@ -1,0 +1,237 @@
+#include "external/read/pipeline.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+
+void pipeline_init(struct pipeline *pipeline, struct thread_pool *leaders,
+		   const struct first_failure *failure)
+{
+	*pipeline = (struct pipeline){
+		.leaders = leaders,
+		.failure = failure,
+	};
+	pthread_mutex_init(&pipeline->lock, NULL);
+	pthread_cond_init(&pipeline->changed, NULL);
+}
+
+void pipeline_fini(struct pipeline *pipeline)
+{
+	pthread_cond_destroy(&pipeline->changed);
+	pthread_mutex_destroy(&pipeline->lock);
+}
+
+/* --- queues ----------------------------------------------------------------
+ */
+
+static void append(struct pipeline_queue *queue, struct batch *batch)
+{
+	batch->next = NULL;
+	if (queue->last)
+		queue->last->next = batch;
+	else
+		queue->first = batch;
+	queue->last = batch;
+	queue->count++;
+}
+
+static struct batch *take(struct pipeline_queue *queue)
+{
+	struct batch *batch = queue->first;
+
+	if (!batch)
+		return NULL;
+	queue->first = batch->next;
+	if (!queue->first)
+		queue->last = NULL;
+	queue->count--;
+	return batch;
+}
+
+void pipeline_add(struct pipeline *pipeline, struct batch *batch)
+{
+	append(&pipeline->free, batch);
+}
+
+struct batch *pipeline_take_free(struct pipeline *pipeline)
+{
+	return take(&pipeline->free);
+}
+
+struct batch *pipeline_take_full(struct pipeline *pipeline)
+{
+	return take(&pipeline->full);
+}
+
+/* --- the teams -------------------------------------------------------------
+ */
+
+struct leading {
+	struct pipeline *pipeline;
+	const struct pipeline_run *run;
+};
+
+/* The caller holds the lock, which is given up while it waits. */
+static void wait(struct pipeline *pipeline, uint64_t *wait_ns)
+{
+	uint64_t begin_ns = clock_now_ns();
+
+	pthread_cond_wait(&pipeline->changed, &pipeline->lock);
+	*wait_ns += clock_now_ns() - begin_ns;
+}
+
+static struct batch *take_to_fill(struct pipeline *pipeline, unsigned lane)
+{
+	struct batch *batch = NULL;
+
+	pthread_mutex_lock(&pipeline->lock);
+	while (!first_failure_stops(pipeline->failure)) {
+		batch = take(&pipeline->free);
+		if (batch)
+			break;
+		wait(pipeline, &pipeline->reading_wait_ns[lane]);
+	}
+	if (pipeline->to_come[lane] < PIPELINE_MORE)
+		pipeline->to_come[lane]--;
+	/* Fewer are free: the other team may have to empty one. */
+	pthread_cond_broadcast(&pipeline->changed);
+	pthread_mutex_unlock(&pipeline->lock);
+	return batch;
+}
+
+static void put_filled(struct pipeline *pipeline, unsigned lane,
+		       struct batch *batch, int to_come)
+{
+	pthread_mutex_lock(&pipeline->lock);
+	append(batch->record_count > 0 ? &pipeline->full : &pipeline->free,
+	       batch);
+	pipeline->to_come[lane] = to_come;
+	pipeline->lanes_left -= to_come == 0;
+	pthread_cond_broadcast(&pipeline->changed);
+	pthread_mutex_unlock(&pipeline->lock);
+}
+
+/* After a failure, which the other teams are to see. */
+static void wake_all(struct pipeline *pipeline)
+{
+	pthread_mutex_lock(&pipeline->lock);
+	pthread_cond_broadcast(&pipeline->changed);
+	pthread_mutex_unlock(&pipeline->lock);
+}
+
+static void lead_reading(const struct leading *leading, unsigned lane)
+{
+	struct pipeline *pipeline = leading->pipeline;
+	int more = PIPELINE_MORE;
+
+	while (more > 0) {
+		struct batch *batch = take_to_fill(pipeline, lane);
+
+		more = batch ? leading->run->fill(leading->run->context, lane,
+						  batch)
+			     : -1;
+		if (more >= 0)
+			put_filled(pipeline, lane, batch, more);
+	}
+	wake_all(pipeline);
+}
+
+/* Of all lanes.  The caller holds the lock. */
+static unsigned count_to_come(const struct pipeline *pipeline)
+{
+	uint64_t count = 0;
+
+	for (unsigned lane = 0; lane < LANES_MAX; lane++)
+		count += (unsigned)pipeline->to_come[lane];
+	return (unsigned)MIN(count, PIPELINE_MORE);
+}
+
+/* NULL: all that is full may stay so, or the run has failed. */
+static struct batch *take_to_empty(struct pipeline *pipeline,
+				   const struct pipeline_run *run)
+{
+	struct batch *batch = NULL;
+
+	pthread_mutex_lock(&pipeline->lock);
+	while (!first_failure_stops(pipeline->failure)) {
+		unsigned wanted =
+			MAX(run->free_at_end,
+			    MIN(run->free_wanted, count_to_come(pipeline)));
+
+		if (pipeline->free.count < wanted)
+			batch = take(&pipeline->full);
+		if (batch || pipeline->lanes_left == 0)
+			break;
+		wait(pipeline, &pipeline->ordering_wait_ns);
+	}
+	pthread_mutex_unlock(&pipeline->lock);
+	return batch;
+}
+
+static void put_emptied(struct pipeline *pipeline, struct batch *batch)
+{
+	pthread_mutex_lock(&pipeline->lock);
+	append(&pipeline->free, batch);
+	pthread_cond_broadcast(&pipeline->changed);
+	pthread_mutex_unlock(&pipeline->lock);
+}
+
+static void lead_ordering(const struct leading *leading)
+{
+	struct pipeline *pipeline = leading->pipeline;
+	const struct pipeline_run *run = leading->run;
+	struct batch *batch;
+
+	while ((batch = take_to_empty(pipeline, run)))
+		if (run->empty(run->context, batch))
+			put_emptied(pipeline, batch);
+		else
+			break;
+	wake_all(pipeline);
+}
+
+/* Whenever a batch has been filled, until all are. */
+static void lead_tidying(const struct leading *leading)
+{
+	struct pipeline *pipeline = leading->pipeline;
+	const struct pipeline_run *run = leading->run;
+	bool ends = run->tidy == NULL;
+
+	while (!ends) {
+		pthread_mutex_lock(&pipeline->lock);
+		ends = pipeline->lanes_left == 0 ||
+		       first_failure_stops(pipeline->failure);
+		if (!ends)
+			pthread_cond_wait(&pipeline->changed, &pipeline->lock);
+		pthread_mutex_unlock(&pipeline->lock);
+		if (!ends)
+			run->tidy(run->context);
+	}
+}
+
+static void lead(void *context, unsigned worker)
+{
+	const struct leading *leading = context;
+	unsigned lane_count = leading->run->lane_count;
+
+	if (worker == 0)
+		lead_ordering(leading);
+	else if (worker <= lane_count)
+		lead_reading(leading, worker - 1);
+	else if (worker == lane_count + 1)
+		lead_tidying(leading);
+}
+
+bool pipeline_run(struct pipeline *pipeline, const struct pipeline_run *run)
+{
+	struct leading leading = { .pipeline = pipeline, .run = run };
+
+	pipeline->lanes_left = run->lane_count;
+	memset(pipeline->to_come, 0, sizeof(pipeline->to_come));
+	for (unsigned lane = 0; lane < run->lane_count; lane++)
+		pipeline->to_come[lane] = run->to_come[lane] > 0
+						  ? run->to_come[lane]
+						  : PIPELINE_MORE;
+	thread_pool_run(pipeline->leaders, lead, &leading);
+	return !first_failure_stops(pipeline->failure);
+}

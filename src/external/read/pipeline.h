@@ -1,0 +1,96 @@
+/*
+ * pipeline.h - two teams of threads that hand batches to each other
+ *
+ * While the ordering team empties one batch, the reading team fills the next.
+ * Each team has a thread that leads it: the caller leads the ordering team.
+ * Where several lanes are read (lane_plan.h), each has a reading team of its
+ * own, and fills batches of its own.
+ *
+ * The ordering team empties the oldest full batch only when the reading team is
+ * going to need it: so as many records as possible stay in memory.
+ */
+#ifndef PIPELINE_H
+#define PIPELINE_H
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/first_failure.h"
+#include "external/runs/batch.h"
+#include "external/plan/lane_plan.h"
+#include "system/thread_pool.h"
+#include "system/topology.h"
+
+/* The leader of the lane's reading team, with its pool of threads: fill the
+ * batch.  Returns how many more of the lane will come, or PIPELINE_MORE if that
+ * is not known; 0: that was its last (it may be empty); -1: the run has failed,
+ * and the reason is noted. */
+#define PIPELINE_MORE INT_MAX
+typedef int pipeline_fill_fn(void *context, unsigned lane, struct batch *batch);
+
+/* The leader of the ordering team: empty the batch.  False: the run has failed,
+ * and the reason is noted. */
+typedef bool pipeline_empty_fn(void *context, struct batch *batch);
+
+struct pipeline_queue {
+	struct batch *first;
+	struct batch *last;
+	unsigned count;
+};
+
+struct pipeline {
+	/* One for the ordering team, one for each lane, and if there is one
+	 * more: it does what no team should wait for. */
+	struct thread_pool *leaders;
+	const struct first_failure *failure;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	/* Written with the lock held. */
+	struct pipeline_queue free;
+	struct pipeline_queue full; /* in the order in which they were filled */
+	/* Of each lane, batches that are still to be filled, at most. */
+	int to_come[LANES_MAX];
+	unsigned lanes_left; /* that have something to be filled */
+	/* How long each team has waited for a batch of the other; the leader
+	 * of the lane writes its own. */
+	uint64_t reading_wait_ns[LANES_MAX];
+	uint64_t ordering_wait_ns;
+};
+
+/* The last leader, over and over while batches are filled: do what can be done
+ * by now. */
+typedef void pipeline_tidy_fn(void *context);
+
+struct pipeline_run {
+	pipeline_fill_fn *fill;
+	pipeline_empty_fn *empty;
+	pipeline_tidy_fn *tidy; /* NULL: nothing */
+	void *context;
+	unsigned lane_count; /* 1 to LANES_MAX */
+	/* Of each lane, how many batches will come; 0: that is not known
+	 * before the first.  While lanes fill their first batches, a wrong
+	 * number would empty batches of other lanes. */
+	int to_come[LANES_MAX];
+	/* Batches that are to be free while the lanes fill others, if so many
+	 * will still come; and when all has been filled. */
+	unsigned free_wanted;
+	unsigned free_at_end;
+};
+
+void pipeline_init(struct pipeline *pipeline, struct thread_pool *leaders,
+		   const struct first_failure *failure);
+void pipeline_fini(struct pipeline *pipeline);
+
+/* Between runs. */
+void pipeline_add(struct pipeline *pipeline, struct batch *batch);
+struct batch *pipeline_take_free(struct pipeline *pipeline);
+struct batch *pipeline_take_full(struct pipeline *pipeline);
+
+/* Fill and empty batches until each lane has filled its last one and
+ * free_at_end batches are free; the others stay full.  False: the run has
+ * failed. */
+bool pipeline_run(struct pipeline *pipeline, const struct pipeline_run *run);
+
+#endif /* PIPELINE_H */

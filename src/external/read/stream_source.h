@@ -1,0 +1,85 @@
+/*
+ * stream_source.h - what comes in order, as a source, batch after batch
+ *
+ * Pipes, sockets and devices, and files among them, are read one after the
+ * other, each to its end.  One worker at a time reads, a unit of whole records,
+ * straight into the batch; meanwhile the others put into buckets what they have
+ * read before.  So a worker's units ascend, but those of all workers are in no
+ * order: where a bucket needs entries in record order, a pass over resident
+ * records makes them.
+ *
+ * How many records a batch gets is known when the workers have come to its end.
+ * Only the memory of what has come is touched.
+ */
+#ifndef STREAM_SOURCE_H
+#define STREAM_SOURCE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "base/first_failure.h"
+#include "external/runs/batch.h"
+#include "io/input/source.h"
+
+struct stream_source {
+	struct source source; /* of the current batch's records */
+	const char *const *paths;
+	unsigned path_count;
+	uint64_t unit_records;
+	/* The run has failed elsewhere: reading ends. */
+	const struct first_failure *failure;
+	/* Written between batches, or with the lock held. */
+	pthread_mutex_t lock;
+	unsigned next_path;
+	int fd;			/* the one that is read; -1: none is open */
+	const char *name;	/* of it, for messages */
+	uint64_t bytes;		/* of it, so far */
+	uint64_t batch_records; /* that the current batch has */
+	/* Of these, the first ones that no worker has taken. */
+	uint64_t peeked_records;
+	uint64_t capacity;     /* of the current batch */
+	uint64_t record_count; /* of all batches */
+	bool has_ended;	       /* nothing more comes, or reading failed */
+	/* So far: what all streams have brought, and how long reads and
+	 * waiting for them took.  Any thread may load them. */
+	_Atomic uint64_t read_bytes, read_ns;
+};
+
+/* True if one of the inputs is a stream: "-", a FIFO, a pipe, a socket or a
+ * character device. */
+bool stream_source_suits(const char *const *paths, unsigned path_count);
+
+/*
+ * Check that all inputs are there.  Each is opened when those before it have
+ * ended, as cat(1) does: a FIFO may get its writer only then.  "-" is standard
+ * input, from where it stands.  paths and run_failure are borrowed.  0 or
+ * -errno with *failure filled.
+ */
+int stream_source_open(struct stream_source *streams, const char *const *paths,
+		       unsigned path_count, uint32_t record_size,
+		       const struct first_failure *run_failure,
+		       struct failure *failure);
+
+/* Between batches: what is read from now on goes to this batch.  The source's
+ * number of records is what the batch has memory for. */
+void stream_source_begin(struct stream_source *streams, struct batch *batch);
+
+/* The reading team's leader, before the workers come: read the first unit of
+ * the batch, to look at it.  Returns how many records it has; 0: none is left;
+ * -errno with *failure filled. */
+int64_t stream_source_peek(struct stream_source *streams,
+			   struct failure *failure);
+
+/* All workers have come to the batch's end: returns how many records it has,
+ * which are the source's from now on. */
+uint64_t stream_source_end(struct stream_source *streams);
+
+/* Between batches: the bytes that have been read, and the nanoseconds that this
+ * and waiting for them took. */
+void stream_source_add_up(const struct stream_source *streams,
+			  uint64_t *read_bytes, uint64_t *wait_ns);
+
+/* Safe on a zeroed one. */
+void stream_source_close(struct stream_source *streams);
+
+#endif /* STREAM_SOURCE_H */

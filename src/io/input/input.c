@@ -1,0 +1,535 @@
+#include "io/input/input.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "io/direct.h"
+#include "io/file_io.h"
+#include "io/filesize.h"
+#include "io/input/sigbus.h"
+#include "system/descriptors.h"
+#include "system/residency.h"
+
+/* Below this share of the input in the page cache, AUTO reads directly. */
+#define RESIDENT_PERCENT 90
+
+static const char *const mode_names[] = {
+	[INPUT_AUTO] = "auto",
+	[INPUT_BUFFERED] = "buffered",
+	[INPUT_MMAP] = "mmap",
+	[INPUT_DIRECT] = "direct",
+};
+
+const char *input_mode_name(enum input_mode mode)
+{
+	return mode_names[mode];
+}
+
+/* --- opening ---------------------------------------------------------------
+ */
+
+static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
+{
+	while (b != 0) {
+		uint64_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+/* Find out what the descriptor is and how big. */
+static int check_file(struct input_file *file, struct failure *failure)
+{
+	struct stat status;
+	off_t size;
+
+	if (fstat(file->fd, &status))
+		return failure_set(failure, EXIT_FILE, file->path, errno,
+				   "cannot open");
+	if (!S_ISREG(status.st_mode) && !S_ISBLK(status.st_mode))
+		return failure_set(failure, EXIT_FILE, file->path, 0, "%s",
+				   S_ISDIR(status.st_mode)
+					   ? "is a folder, not a file"
+					   : "not a regular file");
+	size = status.st_size;
+	if (S_ISBLK(status.st_mode))
+		size = lseek(file->fd, 0, SEEK_END);
+	if (size < 0)
+		return failure_set(failure, EXIT_FILE, file->path, errno,
+				   "cannot find its size");
+	file->device = status.st_dev;
+	file->inode = status.st_ino;
+	file->size_bytes = (uint64_t)size;
+	file->is_device = S_ISBLK(status.st_mode);
+	return filesize_check(file->fd, &status, file->path, failure);
+}
+
+/* The lock keeps a blinksort from writing to the device; and only its first
+ * device_bytes are the input. */
+static int take_device(struct input_file *file, uint64_t device_bytes,
+		       struct failure *failure)
+{
+	if (file->size_bytes == 0)
+		return failure_set(failure, EXIT_FILE, file->path, 0,
+				   "it has no medium");
+	if (flock(file->fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+		return failure_set(failure, EXIT_FILE, file->path, 0,
+				   "it is in use: another program has locked "
+				   "it");
+	if (device_bytes > file->size_bytes)
+		return failure_set(failure, EXIT_FILE, file->path, 0,
+				   "it has %" PRIu64 " bytes, fewer than "
+				   "--device-bytes",
+				   file->size_bytes);
+	if (device_bytes > 0)
+		file->size_bytes = device_bytes;
+	return 0;
+}
+
+static int open_file(struct input_file *file, uint32_t record_size,
+		     uint64_t device_bytes, struct failure *failure)
+{
+	int error;
+
+	/* O_NONBLOCK: or a pipe would wait here for its writer. */
+	file->fd = open(file->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (file->fd < 0)
+		return failure_set(failure, EXIT_FILE, file->path, errno,
+				   "cannot open");
+	error = check_file(file, failure);
+	if (error == 0 && file->is_device)
+		error = take_device(file, device_bytes, failure);
+	if (error)
+		return error;
+	if (file->size_bytes % record_size != 0)
+		return failure_set(failure, EXIT_FILE, file->path, 0,
+				   "%" PRIu64
+				   " bytes are not a whole number of "
+				   "%" PRIu32 "-byte records%s",
+				   file->size_bytes, record_size,
+				   file->is_device && device_bytes == 0
+					   ? ": how many are, --device-bytes "
+					     "says"
+					   : ": is there a header, or another "
+					     "--record-size?");
+	file->record_count = file->size_bytes / record_size;
+	return 0;
+}
+
+/* Give a file its slots, behind those of the files before it. */
+static int place_file(struct input *input, struct input_file *file,
+		      struct failure *failure)
+{
+	uint64_t bytes;
+
+	file->first_record = input->record_count;
+	file->first_slot = input->slot_count;
+	if (file->record_count == 0)
+		return 0;
+	file->first_slot = ROUND_UP(input->slot_count, input->align_records);
+	input->slot_count = file->first_slot + file->record_count;
+	input->record_count += file->record_count;
+	/* No sum of two sizes wraps.  There is room to round up the product to
+	 * huge pages, and to reserve one more. */
+	if (__builtin_mul_overflow(input->slot_count, input->record_size,
+				   &bytes) ||
+	    bytes > (uint64_t)PTRDIFF_MAX - 4 * HUGE_PAGE_BYTES)
+		return failure_set(failure, EXIT_FILE, file->path, EFBIG,
+				   "the input is too large");
+	return 0;
+}
+
+int input_open(struct input *input, const char *const *paths,
+	       unsigned path_count, uint32_t record_size, uint64_t device_bytes,
+	       enum input_mode mode, struct failure *failure)
+{
+	bool has_device = false;
+	int error = 0;
+
+	*input = (struct input){
+		.record_size = record_size,
+		.mode = mode,
+		.align_records = PAGE_BYTES / greatest_common_divisor(
+						      PAGE_BYTES, record_size),
+	};
+	if (path_count > INPUT_FILES_MAX)
+		return failure_set(failure, EXIT_USAGE, NULL, 0,
+				   "more than %d input files", INPUT_FILES_MAX);
+	descriptors_raise(path_count);
+	input->files = calloc(MAX(path_count, 1u), sizeof(*input->files));
+	if (!input->files)
+		return failure_set(failure, EXIT_RESOURCES, NULL, ENOMEM,
+				   "the input files");
+	for (unsigned i = 0; i < path_count && !error; i++) {
+		struct input_file *file = &input->files[input->file_count++];
+
+		file->path = paths[i];
+		file->fd = -1;
+		file->direct_fd = -1;
+		error = open_file(file, record_size, device_bytes, failure);
+		if (!error)
+			error = place_file(input, file, failure);
+		has_device |= file->is_device;
+	}
+	if (!error && device_bytes > 0 && path_count > 0 && !has_device)
+		error = failure_set(failure, EXIT_USAGE, "--device-bytes", 0,
+				    "no input is a block device");
+	if (error)
+		input_close(input);
+	return error;
+}
+
+void input_leave(struct input *input)
+{
+	free(input->files);
+	*input = (struct input){ 0 };
+}
+
+void input_close(struct input *input)
+{
+	if (input->base) {
+		uint8_t *begin = input->base - input->reserved_before_bytes;
+		size_t bytes = input->reserved_before_bytes + input->map_bytes +
+			       input->reserved_after_bytes;
+
+		/* Other files may have been mapped into the reserved space. */
+		sigbus_forget(begin, bytes);
+		munmap(begin, bytes);
+	}
+	for (unsigned i = 0; i < input->file_count; i++) {
+		if (input->files[i].fd >= 0)
+			close(input->files[i].fd);
+		if (input->files[i].direct_fd >= 0)
+			close(input->files[i].direct_fd);
+	}
+	input_leave(input);
+}
+
+void input_forget(const struct input *input, unsigned part, unsigned parts)
+{
+	uint64_t begin, end;
+
+	if (input->mode != INPUT_MMAP || !input->base)
+		return;
+	begin = input->map_bytes / PAGE_BYTES * part / parts * PAGE_BYTES;
+	end = input->map_bytes / PAGE_BYTES * (part + 1) / parts * PAGE_BYTES;
+	/* If it fails, the exit of the process does it. */
+	madvise(input->base + begin, end - begin, MADV_DONTNEED);
+}
+
+/* --- the memory ------------------------------------------------------------
+ */
+
+void input_choose(struct input *input)
+{
+	uint64_t total = 0;
+	uint64_t resident = 0;
+
+	if (input->mode != INPUT_AUTO)
+		return;
+	for (unsigned i = 0; i < input->file_count; i++) {
+		const struct input_file *file = &input->files[i];
+
+		total += file->size_bytes;
+		resident += MIN(residency_estimate(file->fd, file->size_bytes),
+				file->size_bytes);
+	}
+	input->mode = total - resident <= total / 100 * (100 - RESIDENT_PERCENT)
+			      ? INPUT_MMAP
+			      : INPUT_DIRECT;
+}
+
+uint64_t input_layout_bytes(uint64_t bytes)
+{
+	/* Whole huge pages; but for a small input the kernel would clear most
+	 * of one for nothing. */
+	return ROUND_UP(bytes,
+			bytes < HUGE_PAGE_BYTES ? PAGE_BYTES : HUGE_PAGE_BYTES);
+}
+
+static uint64_t layout_bytes(const struct input *input)
+{
+	return input_layout_bytes(input->slot_count * input->record_size);
+}
+
+uint64_t input_memory_bytes(const struct input *input)
+{
+	return input->mode == INPUT_MMAP ? 0 : layout_bytes(input);
+}
+
+/* Address space without pages, at a multiple of the huge page, so that a file
+ * on huge pages is mapped by them too.  NULL with errno. */
+static uint8_t *reserve(size_t bytes)
+{
+	size_t room = bytes + HUGE_PAGE_BYTES;
+	uint8_t *start =
+		mmap(NULL, room, PROT_NONE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	size_t before;
+
+	if (start == MAP_FAILED)
+		return NULL;
+	before = -(uintptr_t)start % HUGE_PAGE_BYTES;
+	if (before > 0)
+		munmap(start, before);
+	munmap(start + before + bytes, room - before - bytes);
+	return start + before;
+}
+
+/* Reserve space for the input and around it; the sum must not wrap. */
+static uint8_t *reserve_all(struct input *input)
+{
+	uint64_t bytes;
+	uint8_t *start;
+
+	if (input->reserved_before_bytes > PTRDIFF_MAX / 4 ||
+	    input->reserved_after_bytes > PTRDIFF_MAX / 4) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	input->reserved_before_bytes =
+		ROUND_UP(input->reserved_before_bytes, HUGE_PAGE_BYTES);
+	if (input->reserved_after_bytes > 0)
+		/* Its last huge page may be opened as a whole. */
+		input->reserved_after_bytes =
+			ROUND_UP(input->map_bytes + PAGE_BYTES +
+					 input->record_size +
+					 input->reserved_after_bytes,
+				 HUGE_PAGE_BYTES) -
+			input->map_bytes;
+	bytes = input->reserved_before_bytes + input->map_bytes +
+		input->reserved_after_bytes;
+	start = bytes > PTRDIFF_MAX - HUGE_PAGE_BYTES ? NULL : reserve(bytes);
+	if (!start)
+		return NULL;
+	return start + input->reserved_before_bytes;
+}
+
+/* The last file is mapped with all of its last huge page, which would otherwise
+ * be mapped by small pages; unless other records go there. */
+static size_t mapped_bytes(const struct input *input,
+			   const struct input_file *file)
+{
+	if (file != &input->files[input->file_count - 1] ||
+	    (input->reserved_after_bytes > 0 && !input->exclusive_tail))
+		return file->size_bytes;
+	return (size_t)(input->base + input->map_bytes -
+			input_address(input, file, 0));
+}
+
+static int map_file(const struct input *input, const struct input_file *file,
+		    struct failure *failure)
+{
+	void *address = input_address(input, file, 0);
+	int error;
+
+	if (mmap(address, mapped_bytes(input, file), PROT_READ,
+		 MAP_SHARED | MAP_FIXED, file->fd, 0) == MAP_FAILED)
+		return failure_set(failure, EXIT_FILE, file->path, errno,
+				   "cannot map");
+	error = sigbus_watch(address, ROUND_UP(file->size_bytes, PAGE_BYTES),
+			     file->fd, file->path);
+	if (error)
+		return failure_set(failure, EXIT_RESOURCES, file->path, -error,
+				   "cannot watch its mapping");
+	return 0;
+}
+
+static int map_memory(struct input *input, struct failure *failure)
+{
+	if (mprotect(input->base, input->map_bytes, PROT_READ | PROT_WRITE))
+		return failure_set(failure, EXIT_RESOURCES, NULL, errno,
+				   "memory for the input");
+	madvise(input->base, input->map_bytes, MADV_HUGEPAGE);
+	return 0;
+}
+
+/* A second descriptor, which bypasses the page cache; plain reads need the
+ * first one. */
+static int open_directly(const struct input_file *file)
+{
+	const int flags = O_RDONLY | O_DIRECT | O_CLOEXEC | O_NONBLOCK;
+	int fd = direct_reopen(file->fd, flags);
+	struct stat status;
+
+	if (fd == -ENOENT)
+		fd = open(file->path, flags);
+	if (fd < 0)
+		return -1;
+	/* Another file may have got the path meanwhile. */
+	if (fstat(fd, &status) == 0 && status.st_dev == file->device &&
+	    status.st_ino == file->inode)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+void input_open_directly(struct input *input)
+{
+	int last_fd = 0;
+
+	for (unsigned i = 0; i < input->file_count; i++)
+		last_fd = MAX(last_fd, input->files[i].fd);
+	for (unsigned i = 0; i < input->file_count; i++) {
+		struct input_file *file = &input->files[i];
+
+		if (file->record_count == 0)
+			continue;
+		if (!descriptors_spare(last_fd))
+			return;
+		file->direct_fd = open_directly(file);
+		last_fd = MAX(last_fd, file->direct_fd);
+	}
+}
+
+int input_map(struct input *input, struct failure *failure)
+{
+	int error = 0;
+
+	/* An empty input gets an address, too. */
+	input->map_bytes = MAX(layout_bytes(input), (uint64_t)PAGE_BYTES);
+	input->base = reserve_all(input);
+	if (!input->base)
+		return failure_set(failure, EXIT_RESOURCES, NULL, errno,
+				   "address space for the input");
+	if (input->mode != INPUT_MMAP)
+		error = map_memory(input, failure);
+	for (unsigned i = 0; i < input->file_count && !error; i++) {
+		struct input_file *file = &input->files[i];
+
+		if (file->record_count == 0)
+			continue;
+		if (input->mode == INPUT_MMAP)
+			error = map_file(input, file, failure);
+	}
+	if (input->mode == INPUT_DIRECT && !error)
+		input_open_directly(input);
+	return error;
+}
+
+unsigned input_find_file(const struct input *input, uint64_t record)
+{
+	unsigned file = 0;
+
+	while (record - input->files[file].first_record >=
+	       input->files[file].record_count)
+		file++;
+	return file;
+}
+
+/* --- reading ---------------------------------------------------------------
+ */
+
+static int shrank(const struct input_file *file, struct failure *failure)
+{
+	return failure_set(failure, EXIT_FILE, file->path, 0, SIGBUS_SHRANK);
+}
+
+static int read_fully(const struct input_file *file, uint8_t *target,
+		      uint64_t offset, uint64_t bytes, struct failure *failure)
+{
+	ssize_t got = file_read_at(file->fd, target, bytes, offset);
+
+	if (got < 0)
+		return failure_set(failure, EXIT_FILE, file->path, (int)-got,
+				   "cannot read");
+	return (uint64_t)got < bytes ? shrank(file, failure) : 0;
+}
+
+int input_read_plainly(const struct input *input, unsigned file,
+		       uint64_t offset, uint64_t bytes, struct failure *failure)
+{
+	const struct input_file *in = &input->files[file];
+
+	return read_fully(in, input_address(input, in, offset), offset, bytes,
+			  failure);
+}
+
+int64_t input_peek(const struct input *input, uint8_t *buffer, uint64_t count,
+		   struct failure *failure)
+{
+	uint64_t done = 0;
+
+	for (unsigned i = 0; i < input->file_count && done < count; i++) {
+		const struct input_file *file = &input->files[i];
+		uint64_t records = MIN(count - done, file->record_count);
+		int error =
+			read_fully(file, buffer + done * input->record_size, 0,
+				   records * input->record_size, failure);
+
+		if (error)
+			return error;
+		done += records;
+	}
+	return (int64_t)done;
+}
+
+int input_check(const struct input *input, struct failure *failure)
+{
+	for (unsigned i = 0; i < input->file_count; i++) {
+		const struct input_file *file = &input->files[i];
+		struct stat status;
+
+		if (fstat(file->fd, &status) == 0 && S_ISREG(status.st_mode) &&
+		    (uint64_t)status.st_size < file->size_bytes)
+			return shrank(file, failure);
+	}
+	return 0;
+}
+
+/* Short records of a place are read at once. */
+#define PEEK_BYTES 4096
+
+static int peek_place(const struct input_file *file, uint32_t record_size,
+		      uint64_t offset, uint32_t width, uint64_t count,
+		      uint8_t *target, struct failure *failure)
+{
+	uint8_t bytes[PEEK_BYTES];
+
+	while (count > 0) {
+		uint64_t here = MIN(count, MAX(PEEK_BYTES / record_size, 1));
+		int error =
+			read_fully(file, bytes, offset,
+				   (here - 1) * record_size + width, failure);
+
+		if (error)
+			return error;
+		for (uint64_t i = 0; i < here; i++, target += width)
+			memcpy(target, bytes + i * record_size, width);
+		offset += here * record_size;
+		count -= here;
+	}
+	return 0;
+}
+
+int input_peek_places(const struct input *input, uint32_t offset,
+		      uint32_t width, uint64_t count, unsigned places,
+		      uint8_t *target, struct failure *failure)
+{
+	const struct input_file *file = &input->files[0];
+	uint64_t each = count / places;
+
+	assert(width <= PEEK_BYTES && count % places == 0);
+	for (unsigned i = 0; i < places; i++) {
+		uint64_t first = file->record_count * i / places;
+		int error =
+			peek_place(file, input->record_size,
+				   first * input->record_size + offset, width,
+				   each, target + i * each * width, failure);
+
+		if (error)
+			return error;
+	}
+	return 0;
+}

@@ -1,0 +1,223 @@
+#include "io/input/input_reader.h"
+
+#include "base/base.h"
+#include "io/input/input_queue.h"
+
+/* A plain read's bytes stay in L2 until the run is used. */
+#define READ_BYTES MIB
+/* Nothing is to be brought in, but callers may look around now and then. */
+#define WALK_BYTES (16 * MIB)
+/* The same where pages come from the file when they are touched. */
+#define TOUCH_BYTES (2 * MIB)
+/* --- shares ----------------------------------------------------------------
+ */
+
+/* Where the worker's share begins; worker_count stands for the end of all. */
+static uint64_t share_begin(const struct input *input, unsigned worker,
+			    unsigned worker_count)
+{
+	uint64_t record = (uint64_t)((unsigned __int128)input->record_count *
+				     worker / worker_count);
+	const struct input_file *file;
+
+	if (worker == 0 || record == input->record_count)
+		return record;
+	file = &input->files[input_find_file(input, record)];
+	return file->first_record +
+	       ROUND_DOWN(record - file->first_record, input->align_records);
+}
+
+void input_share(const struct input *input, unsigned worker,
+		 unsigned worker_count, uint64_t *first_record,
+		 uint64_t *record_count)
+{
+	*first_record = share_begin(input, worker, worker_count);
+	*record_count =
+		share_begin(input, worker + 1, worker_count) - *first_record;
+}
+
+/* --- reading ---------------------------------------------------------------
+ */
+
+int input_reader_init(struct input_reader *reader, const struct input *input,
+		      uint64_t first_record, uint64_t record_count,
+		      bool resident, struct failure *failure)
+{
+	(void)failure;
+	*reader = (struct input_reader){
+		.input = input,
+		.next_record = first_record,
+		.end_record = first_record + record_count,
+		.landed_record = first_record,
+		.way = INPUT_READ,
+	};
+	if (record_count == 0)
+		return 0;
+	reader->file = input_find_file(input, first_record);
+	if (resident) {
+		reader->way = INPUT_WALK;
+	} else if (input->mode == INPUT_MMAP) {
+		reader->way = INPUT_TOUCH;
+	} else if (input->mode == INPUT_DIRECT) {
+		reader->queue = input_queue_new(input, first_record,
+						reader->end_record);
+		if (reader->queue)
+			reader->way = INPUT_QUEUE;
+	}
+	return 0;
+}
+
+static int64_t read_some(struct input_reader *reader, uint64_t records,
+			 struct failure *failure)
+{
+	const struct input *input = reader->input;
+	const struct input_file *file = &input->files[reader->file];
+	uint64_t offset =
+		(reader->next_record - file->first_record) * input->record_size;
+	int error;
+
+	records = MIN(records, MAX(READ_BYTES / input->record_size, 1u));
+	error = input_read_plainly(input, reader->file, offset,
+				   records * input->record_size, failure);
+	return error ? error : (int64_t)records;
+}
+
+/* Take pieces off the queue until a record is complete. */
+static int64_t wait_for_some(struct input_reader *reader,
+			     struct failure *failure)
+{
+	const struct input *input = reader->input;
+
+	while (reader->landed_record == reader->next_record) {
+		uint64_t end_bytes;
+		unsigned file;
+		int more = input_queue_next(reader->queue, &file, &end_bytes,
+					    failure);
+
+		if (more <= 0)
+			return more;
+		reader->landed_record = input->files[file].first_record +
+					end_bytes / input->record_size;
+	}
+	return (int64_t)(reader->landed_record - reader->next_record);
+}
+
+/* Bring in some of the next records, all of one file's: how many, or -errno. */
+static int64_t bring_in(struct input_reader *reader, uint64_t records,
+			struct failure *failure)
+{
+	uint64_t walk_bytes = WALK_BYTES;
+
+	switch (reader->way) {
+	case INPUT_READ:
+		return read_some(reader, records, failure);
+	case INPUT_QUEUE:
+		return wait_for_some(reader, failure);
+	case INPUT_TOUCH:
+		walk_bytes = TOUCH_BYTES;
+		break;
+	case INPUT_WALK:
+		break;
+	}
+	return (int64_t)MIN(records,
+			    MAX(walk_bytes / reader->input->record_size, 1u));
+}
+
+int input_reader_next(struct input_reader *reader, struct source_run *run,
+		      struct failure *failure)
+{
+	const struct input *input = reader->input;
+	const struct input_file *file;
+	uint64_t within;
+	int64_t records;
+
+	if (reader->next_record == reader->end_record)
+		return 0;
+	while (reader->next_record - input->files[reader->file].first_record >=
+	       input->files[reader->file].record_count)
+		reader->file++;
+	file = &input->files[reader->file];
+	within = reader->next_record - file->first_record;
+	records = bring_in(reader,
+			   MIN(file->record_count - within,
+			       reader->end_record - reader->next_record),
+			   failure);
+	if (records < 0)
+		return (int)records;
+	run->slot = file->first_slot + within;
+	run->record_count = (uint64_t)records;
+	run->records = input->base + run->slot * input->record_size;
+	reader->next_record += (uint64_t)records;
+	return 1;
+}
+
+void input_reader_fini(struct input_reader *reader)
+{
+	input_queue_free(reader->queue);
+	reader->queue = NULL;
+}
+
+/* --- the source ------------------------------------------------------------
+ */
+
+_Static_assert(sizeof(struct input_reader) <= SOURCE_READER_BYTES,
+	       "a source's reader has room for ours");
+
+static struct input_reader *reader_of(struct source_reader *reader)
+{
+	return (struct input_reader *)reader->state;
+}
+
+static int open_reader(struct source_reader *reader, uint64_t first_record,
+		       uint64_t record_count, bool resident,
+		       struct failure *failure)
+{
+	return input_reader_init(reader_of(reader), reader->source->context,
+				 first_record, record_count, resident, failure);
+}
+
+static int next_run(struct source_reader *reader, struct source_run *run,
+		    struct failure *failure)
+{
+	return input_reader_next(reader_of(reader), run, failure);
+}
+
+static void close_reader(struct source_reader *reader)
+{
+	input_reader_fini(reader_of(reader));
+}
+
+static void share(const struct source *source, unsigned worker,
+		  unsigned worker_count, uint64_t *first_record,
+		  uint64_t *record_count)
+{
+	input_share(source->context, worker, worker_count, first_record,
+		    record_count);
+}
+
+static const uint8_t *record_of(const struct source *source, uint64_t number)
+{
+	return input_record(source->context, number);
+}
+
+struct source input_source(const struct input *input)
+{
+	static const struct source_ops operations = {
+		.open = open_reader,
+		.next = next_run,
+		.close = close_reader,
+		.share = share,
+		.record = record_of,
+	};
+
+	return (struct source){
+		.ops = &operations,
+		.context = input,
+		.record_count = input->record_count,
+		.slot_count = input->slot_count,
+		.record_size = input->record_size,
+		.base = input->base,
+		/* A queue of reads wants records that follow each other. */
+		.has_pieces = input->mode == INPUT_MMAP,
+	};
+}

@@ -1,0 +1,224 @@
+#include "io/input/read_ahead.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "base/failure.h"
+#include "io/direct.h"
+#include "io/file_io.h"
+#include "io/input/sigbus.h"
+
+/* Where the extent ends, from the beginning of its first page. */
+static uint32_t needed_bytes(const struct read_ahead_slot *slot)
+{
+	return (uint32_t)(slot->extent.offset_bytes - slot->begin_bytes) +
+	       slot->extent.length_bytes;
+}
+
+/* --- submitting ----------------------------------------------------------- */
+
+static void prepare(struct read_ahead *ahead, struct read_ahead_slot *slot)
+{
+	const struct read_extent *extent = &slot->extent;
+	struct io_uring_sqe *sqe;
+
+	if (!ahead->has_ring || ahead->refused) {
+		slot->landed = true;
+		return;
+	}
+	/* The ring has a place for each slot. */
+	sqe = io_uring_get_sqe(&ahead->ring);
+	io_uring_prep_read(
+		sqe,
+		extent->direct_fd >= 0 ? extent->direct_fd : extent->plain_fd,
+		slot->memory, ROUND_UP(needed_bytes(slot), PAGE_BYTES),
+		slot->begin_bytes);
+	io_uring_sqe_set_data(sqe, slot);
+	ahead->prepared++;
+}
+
+/* The kernel gets no more reads: those of the last slots that it did not take
+ * count as landed with nothing read. */
+static void refuse(struct read_ahead *ahead)
+{
+	ahead->refused = true;
+	for (uint64_t i = ahead->tail; ahead->prepared > 0; i--) {
+		struct read_ahead_slot *slot =
+			&ahead->slots[(i - 1) % ahead->depth];
+
+		if (!slot->landed)
+			ahead->prepared--;
+		slot->landed = true;
+	}
+}
+
+static void submit(struct read_ahead *ahead)
+{
+	while (ahead->prepared > 0) {
+		int taken = io_uring_submit(&ahead->ring);
+
+		if (taken == -EINTR)
+			continue;
+		if (taken <= 0) {
+			refuse(ahead);
+			return;
+		}
+		ahead->prepared -= (unsigned)taken;
+		ahead->in_flight += (unsigned)taken;
+	}
+}
+
+static void fill(struct read_ahead *ahead)
+{
+	struct read_extent extent;
+
+	while (ahead->tail - ahead->head < ahead->depth &&
+	       ahead->next(ahead->context, &extent)) {
+		struct read_ahead_slot *slot =
+			&ahead->slots[ahead->tail % ahead->depth];
+
+		assert(extent.length_bytes > 0 &&
+		       extent.length_bytes <= ahead->length_bytes_max);
+		slot->extent = extent;
+		slot->begin_bytes = ROUND_DOWN(extent.offset_bytes, PAGE_BYTES);
+		slot->got_bytes = 0;
+		slot->landed = false;
+		ahead->tail++;
+		prepare(ahead, slot);
+	}
+	submit(ahead);
+}
+
+/* --- landing -------------------------------------------------------------- */
+
+/* Wait for any one read.  0 or -errno. */
+static int reap(struct read_ahead *ahead)
+{
+	struct read_ahead_slot *slot;
+	struct io_uring_cqe *cqe;
+	int error;
+
+	do {
+		error = io_uring_wait_cqe(&ahead->ring, &cqe);
+	} while (error == -EINTR || error == -EAGAIN);
+	if (error)
+		return error;
+	slot = io_uring_cqe_get_data(cqe);
+	if (cqe->res > 0)
+		slot->got_bytes = (uint32_t)cqe->res;
+	slot->landed = true;
+	ahead->read_bytes += slot->got_bytes;
+	ahead->in_flight--;
+	io_uring_cqe_seen(&ahead->ring, cqe);
+	return 0;
+}
+
+static void drain(struct read_ahead *ahead)
+{
+	while (ahead->in_flight > 0 && reap(ahead) == 0)
+		;
+}
+
+/* By plain reads, what the ring has not brought of the extent. */
+static int read_rest(struct read_ahead *ahead, struct read_ahead_slot *slot,
+		     struct failure *failure)
+{
+	const struct read_extent *extent = &slot->extent;
+	uint32_t end = needed_bytes(slot);
+	uint32_t done = MAX(slot->got_bytes, end - extent->length_bytes);
+	ssize_t got;
+
+	if (done >= end)
+		return 0;
+	got = file_read_at(extent->plain_fd, slot->memory + done, end - done,
+			   slot->begin_bytes + done);
+	if (got < 0)
+		return failure_set(failure, EXIT_FILE, extent->path, (int)-got,
+				   "cannot read");
+	if ((uint32_t)got < end - done)
+		return failure_set(failure, EXIT_FILE, extent->path, 0,
+				   SIGBUS_SHRANK);
+	ahead->read_bytes += (uint64_t)got;
+	return 0;
+}
+
+static int land(struct read_ahead *ahead, struct read_ahead_slot *slot,
+		struct failure *failure)
+{
+	int error = 0;
+
+	while (!slot->landed && !error)
+		error = reap(ahead);
+	if (error)
+		return failure_set(failure, EXIT_FILE, slot->extent.path,
+				   -error, "cannot wait for a read");
+	return read_rest(ahead, slot, failure);
+}
+
+static int wait_for(struct read_ahead *ahead, struct read_ahead_slot *slot,
+		    struct failure *failure)
+{
+	uint64_t begin_ns;
+	int error;
+
+	if (slot->landed && slot->got_bytes >= needed_bytes(slot))
+		return 0;
+	begin_ns = clock_now_ns();
+	error = land(ahead, slot, failure);
+	ahead->wait_ns += clock_now_ns() - begin_ns;
+	return error;
+}
+
+int read_ahead_take(struct read_ahead *ahead, struct read_extent *extent,
+		    const uint8_t **bytes, struct failure *failure)
+{
+	struct read_ahead_slot *slot;
+	int error;
+
+	if (ahead->lent)
+		ahead->head++;
+	ahead->lent = false;
+	fill(ahead);
+	if (ahead->head == ahead->tail)
+		return 0;
+	slot = &ahead->slots[ahead->head % ahead->depth];
+	error = wait_for(ahead, slot, failure);
+	if (error) {
+		drain(ahead);
+		return error;
+	}
+	ahead->lent = true;
+	*extent = slot->extent;
+	*bytes = slot->memory + (extent->offset_bytes - slot->begin_bytes);
+	return 1;
+}
+
+/* --- its life ------------------------------------------------------------- */
+
+void read_ahead_init(struct read_ahead *ahead, unsigned depth, uint8_t *memory,
+		     uint32_t slot_bytes, read_ahead_next_fn *next,
+		     void *context)
+{
+	*ahead = (struct read_ahead){
+		.next = next,
+		.context = context,
+		.depth = depth,
+		.length_bytes_max = slot_bytes - 2 * PAGE_BYTES,
+	};
+	assert(depth > 0 && depth <= READ_AHEAD_DEPTH_MAX);
+	assert(slot_bytes >= 3 * PAGE_BYTES && slot_bytes % PAGE_BYTES == 0);
+	for (unsigned i = 0; i < depth; i++)
+		ahead->slots[i].memory = memory + (size_t)i * slot_bytes;
+	ahead->has_ring = direct_open_ring(&ahead->ring, depth) == 0;
+}
+
+void read_ahead_close(struct read_ahead *ahead)
+{
+	if (!ahead->has_ring)
+		return;
+	drain(ahead);
+	io_uring_queue_exit(&ahead->ring);
+	ahead->has_ring = false;
+}

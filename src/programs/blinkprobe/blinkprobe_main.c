@@ -1,0 +1,572 @@
+/*
+ * blinkprobe_main.c - measure parts of a machine: memory, a start, the network,
+ * its noise; and predict exchanges between such machines
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/failure.h"
+#include "base/format.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "base/stdout.h"
+#include "base/version.h"
+#include "exchange/udp/udp_wire.h"
+#include "net/rank.h"
+#include "probe/memory_probe.h"
+#include "probe/network_probe.h"
+#include "probe/noise_probe.h"
+#include "probe/spawn_probe.h"
+#include "programs/blinkprobe/memory_report.h"
+#include "programs/blinkprobe/model_options.h"
+#include "programs/blinkprobe/noise_report.h"
+
+#define ROUNDS_MAX 1000000
+#define DEADLINE_SECONDS_MAX 3600
+/* The bytes that a round of memory moves: that takes 10 ms or more. */
+#define ROUND_BYTES_DEFAULT ((uint64_t)256 << 20)
+/* The lines that a round of chase reads: a line takes up to 100 ns. */
+#define CHASE_LINES 262144
+/* Above the ports of the exchange. */
+#define PORT_DEFAULT 32000
+/* Ten ticks, in which steal time is counted. */
+#define NOISE_MS_DEFAULT 100
+#define NOISE_MS_MAX 60000
+#define NOISE_THRESHOLD_NS_DEFAULT 5000
+
+/* Each line as it is printed. */
+/* clang-format off */
+static const char help[] =
+"Usage: blinkprobe memory [OPTION]...\n"
+"       blinkprobe spawn [OPTION]... [--] [PROGRAM [ARGUMENT]...]\n"
+"       blinkprobe network [OPTION]...\n"
+"       blinkprobe noise [OPTION]...\n"
+"       blinkprobe model --ranks=N,... --records=N [OPTION]...\n"
+"       blinkprobe nothing\n"
+"Measure one thing, repeatedly, and print all samples as JSON.\n"
+"\n"
+"memory: read or write memory\n"
+"  --pattern=KIND    read, write or copy in order; read blocks in random order\n"
+"                    (random), or lines that each name the next one (chase);\n"
+"                    (read)\n"
+"  --area=SIZE       give each thread this area, a power of two (64M)\n"
+"  --block=SIZE      read blocks of this size, a power of two from 64 (4K;\n"
+"                    random: 64)\n"
+"  --bytes=SIZE      move SIZE bytes in a round (256M; chase: 16M)\n"
+"  --threads=N       use N threads (1)\n"
+"  --cpu-node=N      run them on CPUs of NUMA node N\n"
+"  --memory-node=N   take the areas from the memory of NUMA node N\n"
+"spawn: start a program and wait for its end (blinkprobe nothing)\n"
+"network: be a rank of a job that blinksh started; rank 0 measures round trips\n"
+"and throughput to each other rank\n"
+"  --bytes=SIZE      send SIZE bytes to each (64M; 0: round trips only)\n"
+"  --payload=BYTES   send BYTES in each round trip (64)\n"
+"  --port=P          give rank 0 port P, and rank R port P + R (32000)\n"
+"  --deadline=SECONDS\n"
+"                    fail when a rank is silent for longer (5)\n"
+"  --nodes=HOSTS --rank=R --key-file=FILE --job=NAME\n"
+"                    take these as blinksort does\n"
+"noise: measure how much of each CPU other threads and the host take\n"
+"  --time-ms=MS      read the clock for MS on all CPUs (100)\n"
+"  --threshold-ns=NS\n"
+"                    count gaps between two readings that are longer (5000)\n"
+"model: predict what exchanges take, and measure nothing\n"
+"  --ranks=N,...     exchange between so many ranks\n"
+"  --records=N       give all ranks together N records, in equal shares\n"
+"  --record-size=BYTES\n"
+"                    give a record BYTES (100)\n"
+"  --link=BITS       give each a link of so many bits a second: digits, with k,\n"
+"                    M, G or T of 1000 behind them (10G)\n"
+"  --mtu=BYTES       send packets of at most BYTES (1500)\n"
+"  --overhead=BYTES  count BYTES of a link beside a datagram's payload (98)\n"
+"  --senders=N --receivers=N\n"
+"                    send and receive with so many CPUs of each rank (1)\n"
+"  --shared-cpus=N   let all ranks share N CPUs\n"
+"  --latency-ns=NS   take a datagram to be on its way for NS (10000)\n"
+"  --announce=KIND   tell each rank the length of its own message, or as older\n"
+"                    versions do, of all messages (own)\n"
+"memory, spawn and network:\n"
+"  --rounds=N        take N samples (memory 7, spawn 1000, network 200)\n"
+"  -h, --help        print this text\n"
+"  -V, --version     print the version\n"
+"\n"
+"Statuses: 0 done, 1 failed, 2 usage, 3 file, 4 another rank or the\n"
+"network, 5 memory or threads.  See blinkprobe(1).\n";
+/* clang-format on */
+
+struct options {
+	struct options_reader reader;
+	struct memory_probe memory;
+	struct network_probe network;
+	struct noise_probe noise;
+	struct model_options model;
+	uint64_t rounds; /* 0: as many as the probe takes unless told */
+	uint64_t bytes;
+};
+
+enum {
+	OPTION_ROUNDS = OPTIONS_OWN,
+	OPTION_BYTES,
+	OPTION_PATTERN,
+	OPTION_AREA,
+	OPTION_BLOCK,
+	OPTION_THREADS,
+	OPTION_CPU_NODE,
+	OPTION_MEMORY_NODE,
+	OPTION_PAYLOAD,
+	OPTION_PORT,
+	OPTION_DEADLINE,
+	OPTION_NODES,
+	OPTION_RANK,
+	OPTION_KEY_FILE,
+	OPTION_JOB,
+	OPTION_TIME_MS,
+	OPTION_THRESHOLD_NS,
+};
+
+static const char *const patterns[] = { "read", "write", "copy", "random",
+					"chase" };
+
+/* --- the command line ----------------------------------------------------- */
+
+#define ROUNDS_ENTRY                                                           \
+	{                                                                      \
+		OPTION_ROUNDS, "rounds", 0, OPTIONS_VALUE, "N"                 \
+	}
+#define BYTES_ENTRY                                                            \
+	{                                                                      \
+		OPTION_BYTES, "bytes", 0, OPTIONS_VALUE, "SIZE"                \
+	}
+
+static const struct options_entry no_entries[] = { OPTIONS_COMMON };
+
+static const struct options_entry memory_entries[] = {
+	{ OPTION_PATTERN, "pattern", 0, OPTIONS_VALUE, "KIND" },
+	{ OPTION_AREA, "area", 0, OPTIONS_VALUE, "SIZE" },
+	{ OPTION_BLOCK, "block", 0, OPTIONS_VALUE, "SIZE" },
+	{ OPTION_THREADS, "threads", 0, OPTIONS_VALUE, "N" },
+	{ OPTION_CPU_NODE, "cpu-node", 0, OPTIONS_VALUE, "N" },
+	{ OPTION_MEMORY_NODE, "memory-node", 0, OPTIONS_VALUE, "N" },
+	BYTES_ENTRY,
+	ROUNDS_ENTRY,
+	OPTIONS_COMMON,
+};
+
+static const struct options_entry spawn_entries[] = { ROUNDS_ENTRY,
+						      OPTIONS_COMMON };
+
+static const struct options_entry network_entries[] = {
+	{ OPTION_PAYLOAD, "payload", 0, OPTIONS_VALUE, "BYTES" },
+	{ OPTION_PORT, "port", 0, OPTIONS_VALUE, "P" },
+	{ OPTION_DEADLINE, "deadline", 0, OPTIONS_VALUE, "SECONDS" },
+	{ OPTION_NODES, "nodes", 0, OPTIONS_VALUE, "HOSTS" },
+	{ OPTION_RANK, "rank", 0, OPTIONS_VALUE, "R" },
+	{ OPTION_KEY_FILE, "key-file", 0, OPTIONS_FILE, "FILE" },
+	{ OPTION_JOB, "job", 0, OPTIONS_VALUE, "NAME" },
+	BYTES_ENTRY,
+	ROUNDS_ENTRY,
+	OPTIONS_COMMON,
+};
+
+static const struct options_entry noise_entries[] = {
+	{ OPTION_TIME_MS, "time-ms", 0, OPTIONS_VALUE, "MS" },
+	{ OPTION_THRESHOLD_NS, "threshold-ns", 0, OPTIONS_VALUE, "NS" },
+	OPTIONS_COMMON,
+};
+
+static const struct options_entry model_entries[] = { MODEL_OPTIONS,
+						      OPTIONS_COMMON };
+
+static int take_size(struct options *options, uint64_t min, uint64_t *bytes,
+		     struct failure *failure)
+{
+	return options_size(&options->reader, min, (uint64_t)1 << 40, bytes,
+			    failure);
+}
+
+static int take_power(struct options *options, uint64_t *bytes,
+		      struct failure *failure)
+{
+	int ret = take_size(options, MEMORY_PROBE_LINE_BYTES, bytes, failure);
+
+	if (ret == 0 && (*bytes & (*bytes - 1)) != 0)
+		return options_refuse(&options->reader, failure,
+				      "not a power of two");
+	return ret;
+}
+
+static int take_node(struct options *options, int *node,
+		     struct failure *failure)
+{
+	uint32_t number = 0;
+	int ret = options_number_32(&options->reader, 0, TOPOLOGY_NODES_MAX - 1,
+				    &number, failure);
+
+	*node = (int)number;
+	return ret;
+}
+
+static int take_time(struct options *options, struct failure *failure)
+{
+	uint64_t ms = 0;
+	int ret =
+		options_number(&options->reader, 1, NOISE_MS_MAX, &ms, failure);
+
+	options->noise.time_ns = ms * 1000000;
+	return ret;
+}
+
+static int take_option(void *context, int id, struct failure *failure)
+{
+	struct options *options = context;
+
+	switch (id) {
+	case OPTION_ROUNDS:
+		return options_number(&options->reader, 1, ROUNDS_MAX,
+				      &options->rounds, failure);
+	case OPTION_BYTES:
+		return take_size(options, 0, &options->bytes, failure);
+	case OPTION_PATTERN:
+		return options_choice(&options->reader, patterns,
+				      ARRAY_LEN(patterns),
+				      &options->memory.pattern, failure);
+	case OPTION_AREA:
+		return take_power(options, &options->memory.area_bytes,
+				  failure);
+	case OPTION_BLOCK:
+		return take_power(options, &options->memory.block_bytes,
+				  failure);
+	case OPTION_THREADS:
+		return options_number_32(&options->reader, 1,
+					 MEMORY_PROBE_THREADS_MAX,
+					 &options->memory.threads, failure);
+	case OPTION_CPU_NODE:
+		return take_node(options, &options->memory.cpu_node, failure);
+	case OPTION_MEMORY_NODE:
+		return take_node(options, &options->memory.memory_node,
+				 failure);
+	case OPTION_PAYLOAD:
+		return options_number_32(&options->reader, 16, 65000,
+					 &options->network.ping_bytes, failure);
+	case OPTION_PORT:
+		return options_port(&options->reader, 65535 - RANK_NODES_MAX,
+				    &options->network.port, failure);
+	case OPTION_DEADLINE:
+		return options_seconds(&options->reader, DEADLINE_SECONDS_MAX,
+				       &options->network.deadline_ns, failure);
+	case OPTION_TIME_MS:
+		return take_time(options, failure);
+	case OPTION_THRESHOLD_NS:
+		return options_number(&options->reader, 0, 1000000000,
+				      &options->noise.threshold_ns, failure);
+	default:
+		return model_options_take(&options->reader, id, &options->model,
+					  failure);
+	}
+}
+
+/* --- what is printed ------------------------------------------------------ */
+
+static void print_head(const char *probe)
+{
+	printf("{\"program\": \"blinkprobe\", \"version\": ");
+	format_json_string(stdout, blinksort_version);
+	printf(", \"probe\": \"%s\"", probe);
+}
+
+static void print_samples(const char *key, const uint64_t *samples_ns,
+			  uint64_t count)
+{
+	printf(", \"%s\": [", key);
+	for (uint64_t i = 0; i < count; i++)
+		printf("%s%" PRIu64, i == 0 ? "" : ", ", samples_ns[i]);
+	printf("]");
+}
+
+static uint64_t *take_samples(uint64_t count)
+{
+	uint64_t *samples_ns = calloc(count, sizeof(*samples_ns));
+	struct failure failure;
+
+	if (samples_ns)
+		return samples_ns;
+	failure_set(&failure, EXIT_RESOURCES, NULL, ENOMEM, "samples");
+	exit(log_failure(&failure));
+}
+
+/* --- the probes ----------------------------------------------------------- */
+
+static int complete_memory_probe(struct options *options,
+				 struct failure *failure)
+{
+	struct memory_probe *memory = &options->memory;
+	bool chases = memory->pattern == MEMORY_CHASE;
+
+	if (memory->block_bytes == 0)
+		memory->block_bytes =
+			chases || memory->pattern == MEMORY_RANDOM
+				? MEMORY_PROBE_LINE_BYTES
+				: MAX(MEMORY_PROBE_LINE_BYTES,
+				      MIN(4 * KIB, memory->area_bytes / 2));
+	if (chases && memory->block_bytes != MEMORY_PROBE_LINE_BYTES)
+		return failure_set(failure, EXIT_USAGE, "--block", 0,
+				   "a chase goes by lines of %d bytes",
+				   MEMORY_PROBE_LINE_BYTES);
+	if (memory->area_bytes < 2 * memory->block_bytes)
+		return failure_set(failure, EXIT_USAGE, "--area", 0,
+				   "smaller than two blocks");
+	memory->rounds = (unsigned)(options->rounds ? options->rounds : 7);
+	memory->round_bytes =
+		chases ? (uint64_t)CHASE_LINES * MEMORY_PROBE_LINE_BYTES
+		       : ROUND_BYTES_DEFAULT;
+	if (options_given(&options->reader, OPTION_BYTES))
+		memory->round_bytes = options->bytes;
+	return 0;
+}
+
+static int run_memory(const struct memory_probe *memory,
+		      struct memory_figures *figures, struct failure *failure)
+{
+	if (memory_probe_run(memory, figures, failure) < 0)
+		return log_failure(failure);
+	print_head("memory");
+	printf(", \"pattern\": \"%s\"", patterns[memory->pattern]);
+	memory_report_print(memory, figures);
+	print_samples("samples_ns", figures->samples_ns, memory->rounds);
+	puts("}");
+	return stdout_finish();
+}
+
+static int probe_memory(struct options *options, struct failure *failure)
+{
+	static struct memory_figures figures;
+	int status;
+
+	if (complete_memory_probe(options, failure) < 0)
+		return log_failure(failure);
+	figures.samples_ns = take_samples(options->memory.rounds);
+	status = run_memory(&options->memory, &figures, failure);
+	free(figures.samples_ns);
+	return status;
+}
+
+static int run_spawn(char **command, unsigned rounds, uint64_t *samples_ns,
+		     struct failure *failure)
+{
+	if (spawn_probe_run(command, rounds, samples_ns, failure) < 0)
+		return log_failure(failure);
+	print_head("spawn");
+	printf(", \"command\": [");
+	for (char **word = command; *word; word++) {
+		fputs(word == command ? "" : ", ", stdout);
+		format_json_string(stdout, *word);
+	}
+	printf("]");
+	print_samples("samples_ns", samples_ns, rounds);
+	puts("}");
+	return stdout_finish();
+}
+
+static int probe_spawn(struct options *options, struct failure *failure)
+{
+	/* The path of this program, whatever its argv[0] is. */
+	static char self[] = "/proc/self/exe", nothing[] = "nothing";
+	static char *own[] = { self, nothing, NULL };
+	unsigned rounds = (unsigned)(options->rounds ? options->rounds : 1000);
+	uint64_t *samples_ns = take_samples(rounds);
+	char **program = options->reader.operands;
+	int status = run_spawn(program[0] ? program : own, rounds, samples_ns,
+			       failure);
+
+	free(samples_ns);
+	return status;
+}
+
+static void print_peer(const struct rank *ranks, unsigned rank,
+		       const struct network_figures *figures, uint64_t rounds)
+{
+	printf("%s{\"rank\": %u, \"host\": ", rank == 1 ? "" : ", ", rank);
+	format_json_string(stdout, ranks->names[rank]);
+	printf(", \"lost_pings\": %u, \"payload_bytes\": %u"
+	       ", \"arrived_bytes\": %" PRIu64 ", \"arrived_ns\": %" PRIu64,
+	       figures->lost_pings, figures->payload_bytes,
+	       figures->arrived_bytes, figures->arrived_ns);
+	print_samples("round_trip_ns", figures->round_trip_ns, rounds);
+	printf("}");
+}
+
+/* The network probe of a job whose ranks are known. */
+static int run_network(const struct network_probe *network, struct rank *ranks,
+		       struct network_figures *figures, struct failure *failure)
+{
+	if (rank_learn_secret(ranks, network->deadline_ns, failure) < 0 ||
+	    network_probe_run(network, figures, failure) < 0)
+		return log_failure(failure);
+	print_head("network");
+	printf(", \"rank\": %u, \"nodes\": %u, \"ping_payload_bytes\": %u"
+	       ", \"stream_bytes\": %" PRIu64 ", \"peers\": [",
+	       ranks->rank, ranks->node_count, network->ping_bytes,
+	       network->stream_bytes);
+	for (unsigned i = 1; ranks->rank == 0 && i < ranks->node_count; i++)
+		print_peer(ranks, i, &figures[i], network->rounds);
+	puts("]}");
+	return stdout_finish();
+}
+
+static int probe_network(struct options *options, struct failure *failure)
+{
+	static struct network_figures figures[RANK_NODES_MAX];
+	const struct options_reader *reader = &options->reader;
+	struct rank_options wanted = {
+		.nodes = options_value(reader, OPTION_NODES),
+		.rank = options_value(reader, OPTION_RANK),
+		.key_path = options_value(reader, OPTION_KEY_FILE),
+		.job = options_value(reader, OPTION_JOB),
+	};
+	struct network_probe network = options->network;
+	struct rank ranks;
+	int status;
+
+	stdout_reserve();
+	network.rounds = (unsigned)(options->rounds ? options->rounds : 200);
+	network.stream_bytes = options_given(reader, OPTION_BYTES)
+				       ? options->bytes
+				       : (uint64_t)64 << 20;
+	if (rank_find(&ranks, &wanted, failure) < 0)
+		return log_failure(failure);
+	network.rank = &ranks;
+	for (unsigned i = 1; ranks.rank == 0 && i < ranks.node_count; i++)
+		figures[i].round_trip_ns = take_samples(network.rounds);
+	status = run_network(&network, &ranks, figures, failure);
+	for (unsigned i = 1; i < ranks.node_count; i++)
+		free(figures[i].round_trip_ns);
+	rank_free(&ranks);
+	return status;
+}
+
+static int probe_noise(struct options *options, struct failure *failure)
+{
+	static struct noise_figures figures;
+
+	if (noise_probe_run(&options->noise, &figures, failure) < 0)
+		return log_failure(failure);
+	print_head("noise");
+	noise_report_print(&options->noise, &figures);
+	puts("}");
+	return stdout_finish();
+}
+
+static int probe_model(struct options *options, struct failure *failure)
+{
+	if (model_options_check(&options->reader, &options->model, failure) < 0)
+		return log_failure(failure);
+	print_head("model");
+	model_options_print(&options->reader, &options->model);
+	puts("}");
+	return stdout_finish();
+}
+
+static int probe_nothing(struct options *options, struct failure *failure)
+{
+	(void)options;
+	(void)failure;
+	return EXIT_DONE;
+}
+
+struct probe {
+	const char *name;
+	/* Returns the exit status. */
+	int (*run)(struct options *options, struct failure *failure);
+	const struct options_entry *entries;
+	unsigned entry_count;
+	bool takes_words; /* a program and its arguments */
+};
+
+static const struct probe probes[] = {
+	{ "memory", probe_memory, memory_entries, ARRAY_LEN(memory_entries),
+	  false },
+	{ "spawn", probe_spawn, spawn_entries, ARRAY_LEN(spawn_entries), true },
+	{ "network", probe_network, network_entries, ARRAY_LEN(network_entries),
+	  false },
+	{ "noise", probe_noise, noise_entries, ARRAY_LEN(noise_entries),
+	  false },
+	{ "model", probe_model, model_entries, ARRAY_LEN(model_entries),
+	  false },
+	{ "nothing", probe_nothing, no_entries, ARRAY_LEN(no_entries), false },
+};
+
+/* The options before the probe's name, which are questions only. */
+static int read_name(struct options *options, struct failure *failure)
+{
+	options->reader.stops_at_operand = true;
+	return options_read(&options->reader, take_option, options, failure);
+}
+
+static const struct probe *find_probe(const char *name, struct failure *failure)
+{
+	for (unsigned i = 0; name && i < ARRAY_LEN(probes); i++)
+		if (strcmp(name, probes[i].name) == 0)
+			return &probes[i];
+	if (name)
+		failure_set(failure, EXIT_USAGE, name, 0,
+			    "not memory, spawn, network, noise, model or "
+			    "nothing");
+	else
+		failure_set(failure, EXIT_USAGE, "PROBE", 0,
+			    "is missing; see blinkprobe --help");
+	return NULL;
+}
+
+/* words: those behind the probe's name. */
+static int read_options(struct options *options, const struct probe *probe,
+			char **words, struct failure *failure)
+{
+	struct options_reader *reader = &options->reader;
+	int ret;
+
+	options_begin(reader, probe->entries, probe->entry_count, words);
+	reader->stops_at_operand = probe->takes_words;
+	ret = options_read(reader, take_option, options, failure);
+	if (ret == 0 && reader->operand_count > 0 && !probe->takes_words)
+		return failure_set(failure, EXIT_USAGE, reader->operands[0], 0,
+				   "one word too many for %s", probe->name);
+	return ret;
+}
+
+int main(int argc, char **argv)
+{
+	struct failure failure = { .status = EXIT_DONE };
+	static struct options options = {
+		.memory = { .area_bytes = (uint64_t)64 << 20,
+			    .threads = 1,
+			    .cpu_node = -1,
+			    .memory_node = -1 },
+		.network = { .port = PORT_DEFAULT,
+			     .ping_bytes = 64,
+			     .deadline_ns = (uint64_t)5 * 1000000000 },
+		.noise = { .time_ns = (uint64_t)NOISE_MS_DEFAULT * 1000000,
+			   .threshold_ns = NOISE_THRESHOLD_NS_DEFAULT },
+	};
+	const struct probe *probe;
+	char **words;
+	int ret;
+
+	log_init("blinkprobe");
+	model_options_init(&options.model);
+	options_begin(&options.reader, no_entries, ARRAY_LEN(no_entries),
+		      argv + (argc > 0));
+	ret = read_name(&options, &failure);
+	words = options.reader.operands;
+	probe = ret == 0 ? find_probe(words[0], &failure) : NULL;
+	if (probe)
+		ret = read_options(&options, probe, words + 1, &failure);
+	if (ret > 0)
+		return stdout_print_info(ret, "blinkprobe", help);
+	if (!probe || ret < 0)
+		return log_failure(&failure);
+	return probe->run(&options, &failure);
+}

@@ -1,0 +1,197 @@
+#include "programs/blinksort/blinksort_help.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/base.h"
+
+/* Each line as it is printed. */
+/* clang-format off */
+static const char usage[] =
+"Usage: blinksort [OPTION]... INPUT... -o OUTPUT\n"
+"Sort files of fixed-size records by their keys; stable.\n"
+"The output appears when it is complete, or not at all; no input is changed but\n"
+"one that -o names.  INPUT may be - (standard input) or a pipe of any length.\n"
+"\n";
+
+static const char files[] =
+"Files:\n"
+"  -o, --output=FILE         write the sorted records to FILE, or with - to\n"
+"                            standard output; given more than once: write nearly\n"
+"                            equal parts, in this order\n"
+"      --output-device=DEVICE\n"
+"                            overwrite this block device from its first byte on,\n"
+"                            instead of -o\n"
+"      --device-bytes=SIZE   sort only the first SIZE bytes of an INPUT that is a\n"
+"                            block device (all)\n"
+"      --sync                put the output on the medium before it gets its name\n"
+"\n"
+"Order:\n"
+"      --record-size=BYTES   take records of this size (100)\n"
+"      --key=OFFSET:LENGTH   compare this slice of a record (0:10)\n"
+"      --key=OFFSET:TYPE     compare this number: u8 to u128, i8 to i128, f32 or\n"
+"                            f64, little endian, or u16be and so on; with :desc\n"
+"                            behind it, descending; further keys decide when\n"
+"                            those before are equal\n"
+"  -r, --reverse             reverse the whole order; equal keys stay as they are\n"
+"  -u, --unique              write only the first of the records with equal keys;\n"
+"                            how many it has dropped is in --json\n"
+"  -s, --stable              do nothing: every sort is stable\n"
+"\n";
+
+static const char memory[] =
+"Memory and threads:\n"
+"      --threads=N, --parallel=N\n"
+"                            use N threads (one for each CPU, if that pays)\n"
+"  -S, --memory=SIZE, --buffer-size=SIZE\n"
+"                            take no more memory, such as 512M (what is\n"
+"                            available); what does not fit is sorted in parts,\n"
+"                            by way of scratch files\n"
+"  -T, --temporary-directory=DIR\n"
+"                            make scratch files in DIR; given more than once: in\n"
+"                            all of them ($TMPDIR, or the output's folder, or\n"
+"                            the current one if the output is a pipe)\n"
+"      --explain             print what the sort would do, how long it would take\n"
+"                            and why, and end\n"
+"      --progress            tell on a terminal how far the sort has come\n"
+"\n";
+
+static const char external[] =
+"Beyond memory:\n"
+"      --batch-size=N        merge at most N sorted parts at once\n"
+"      --compress=CODEC      compress scratch files by lz4, zstd, zstd:LEVEL, or\n"
+"                            by auto: where that makes the sort faster (none)\n"
+"      --suppose=RANKS:RECORDS\n"
+"                            explain the sort of so many records by so many ranks\n"
+"                            of such memory, threads and rates, without any file\n"
+"      --disk-rates=READ:WRITE:BOTH\n"
+"                            predict with these rates of the disk, in bytes a\n"
+"                            second: of reading, of writing, and the sum of both\n"
+"                            at once (measured)\n"
+"\n";
+
+static const char reports[] =
+"Reports and help:\n"
+"      --checksum            print the sum of the records' CRC-32s; on standard\n"
+"                            error if standard output gets the records\n"
+"      --json                print a JSON document about the run; on standard\n"
+"                            error if standard output gets the records\n"
+"      --trace=FILE          write a timeline (Chrome trace events)\n"
+"  -h, --help                print this text\n"
+"      --help=TOPIC          print more options: cluster (of many machines),\n"
+"                            external (of sorts beyond memory), tuning, or all\n"
+"  -V, --version             print the version\n"
+"\n";
+
+static const char tuning[] =
+"Tuning, on which the output does not depend:\n"
+"      --io=MODE             read the input by auto, buffered, mmap or direct\n"
+"                            (auto)\n"
+"      --numa=NODES          run on these NUMA nodes, such as 0-1, with their\n"
+"                            memory; or auto, on all that there are, or off: take\n"
+"                            the machine for one node (auto)\n"
+"      --splitters=KIND      divide keys into auto, static or sampled ranges\n"
+"                            (auto)\n"
+"      --kernel=NAME         use auto, scalar, avx2 or avx512 code (auto)\n"
+"\n";
+
+static const char cluster[] =
+"Sort over a cluster, as one of several ranks:\n"
+"      --cluster             take rank and hosts from blinkd, Slurm or MPI; in\n"
+"                            the names of files %r is the rank, %n how many ranks\n"
+"                            there are, %h the host's name and %% is %\n"
+"      --nodes=HOSTS         name all hosts in the order of the ranks, such as\n"
+"                            a[01-16]\n"
+"      --rank=R              be this one of them, counted from 0\n"
+"      --link-rate=RATE      predict with this rate of this host's link each way,\n"
+"                            in bytes a second, or as 25Gbit (measured)\n"
+"      --shared-input        read INPUT together with all ranks, which name the\n"
+"                            same files\n"
+"      --gather=FILE         write one file with all ranks, instead of -o\n"
+"      --key-file=FILE       read the cluster's key from FILE ($BLINK_KEY)\n"
+"      --job=NAME            distinguish this job from others of the same key\n"
+"                            or user\n"
+"      --schedule=KIND       send by rounds, all-at-once, grid[=AxB] or auto\n"
+"                            (auto)\n"
+"      --transport=KIND      send all by udp, also within a machine, or by mpi,\n"
+"                            which needs blinksort-mpi beside this program\n"
+"      --by-reference=WHEN   send references to records, not records: no, yes\n"
+"                            (on one machine only) or auto (no)\n"
+"      --roles=ROLES         say which ranks read, sort and keep, such as\n"
+"                            read:0-3,sort:0-7,keep:4-7, or name a file of that\n"
+"                            (all ranks do all)\n"
+"      --port=P              give rank 0 this port (derived from the job)\n"
+"      --payload=BYTES       limit a datagram's payload (what the path allows)\n"
+"      --plain               send one datagram with each system call\n"
+"      --deadline=SECONDS    fail when a rank is silent for longer (5)\n"
+"\n";
+
+static const char statuses[] =
+"Statuses: 0 done, 1 failed, 2 usage, 3 input or output file, 4 another rank\n"
+"or the network, 5 memory or threads.  See ";
+/* clang-format on */
+
+enum { TOPIC_CLUSTER, TOPIC_EXTERNAL, TOPIC_TUNING, TOPIC_ALL, TOPIC_NONE };
+static const char *const topics[] = { "cluster", "external", "tuning", "all" };
+
+/* Each topic has a text; the last one is what --help prints without a topic. */
+static const struct {
+	const char *page;
+	const char *parts[6];
+} texts[] = {
+	[TOPIC_CLUSTER] = { "blinksort-cluster(7)", { cluster } },
+	[TOPIC_EXTERNAL] = { "blinksort-external(7)", { memory, external } },
+	[TOPIC_TUNING] = { "blinksort(1)", { tuning } },
+	[TOPIC_ALL] = { "blinksort(1)",
+			{ files, memory, external, tuning, cluster, reports } },
+	[TOPIC_NONE] = { "blinksort(1)", { files, memory, reports } },
+};
+
+int blinksort_help(struct options_reader *reader, struct failure *failure)
+{
+	unsigned topic = TOPIC_NONE;
+
+	if (reader->value && options_choice(reader, topics, ARRAY_LEN(topics),
+					    &topic, failure) < 0)
+		return -EINVAL;
+	fputs(usage, stdout);
+	for (unsigned i = 0; i < ARRAY_LEN(texts[topic].parts); i++)
+		if (texts[topic].parts[i])
+			fputs(texts[topic].parts[i], stdout);
+	printf("%s%s.\n", statuses, texts[topic].page);
+	return 0;
+}
+
+#define NO_TEXT "keys are bytes or binary numbers, not text; see --key"
+#define USE_REVERSE "use -r, or --key=OFFSET:TYPE:desc"
+
+const struct options_hint blinksort_hints[BLINKSORT_HINTS] = {
+	{ "check", 'c', "use blinkval, which checks files; see blinkval(1)" },
+	{ NULL, 'C', "use blinkval -q, which checks files; see blinkval(1)" },
+	{ "merge", 'm',
+	  "all inputs are sorted into one: merging needs no option" },
+	{ NULL, 'k', "use --key=OFFSET:LENGTH or --key=OFFSET:TYPE, in bytes" },
+	{ "field-separator", 't',
+	  "records have no fields; --key counts bytes" },
+	{ "numeric-sort", 'n',
+	  "use --key=0:u64 and such: a binary number, not one of digits" },
+	{ "general-numeric-sort", 'g',
+	  "use --key=0:f64 and such: a binary number, not one of digits" },
+	{ "ignore-leading-blanks", 'b', NO_TEXT },
+	{ "dictionary-order", 'd', NO_TEXT },
+	{ "ignore-case", 'f', NO_TEXT },
+	{ "ignore-nonprinting", 'i', NO_TEXT },
+	{ "month-sort", 'M', NO_TEXT },
+	{ "human-numeric-sort", 0, NO_TEXT },
+	{ "version-sort", 0, NO_TEXT },
+	{ "sort", 0, NO_TEXT },
+	{ "random-sort", 'R', "records are not shuffled" },
+	{ "zero-terminated", 'z',
+	  "records have a size, no end: --record-size" },
+	{ "compress-program", 0, "use --compress=lz4 or --compress=zstd" },
+	{ "files0-from", 0, "name the files as INPUT" },
+	{ "debug", 0, "use --explain" },
+	{ "dry-run", 0, "use --explain" },
+	{ "desc", 0, USE_REVERSE },
+	{ "descending", 0, USE_REVERSE },
+};

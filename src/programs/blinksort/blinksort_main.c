@@ -1,0 +1,600 @@
+/*
+ * blinksort - sort files of fixed-size records
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/format.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "base/stdout.h"
+#include "cluster/cluster.h"
+#include "io/pipe.h"
+#include "programs/blinksort/blinksort_help.h"
+#include "programs/blinksort/cluster_options.h"
+#include "programs/blinksort/external_options.h"
+#include "programs/blinksort/external_report.h"
+#include "programs/blinksort/mpi_link.h"
+#include "programs/blinksort/numa_options.h"
+#include "programs/blinksort/output_options.h"
+#include "programs/blinksort/rank_paths.h"
+#include "programs/blinksort/rank_report.h"
+#include "programs/blinksort/shape_options.h"
+#include "programs/blinksort/sort_report.h"
+#include "programs/blinksort/stream_options.h"
+#include "programs/blinksort/suppose_options.h"
+#include "sort/sorter.h"
+#include "system/thread_pool.h"
+
+enum {
+	OPTION_OUTPUT = OPTIONS_OWN,
+	OPTION_OUTPUT_DEVICE,
+	OPTION_DEVICE_BYTES,
+	OPTION_RECORD_SIZE,
+	OPTION_KEY,
+	OPTION_REVERSE,
+	OPTION_UNIQUE,
+	OPTION_STABLE,
+	OPTION_THREADS,
+	OPTION_NUMA,
+	OPTION_MEMORY,
+	OPTION_SCRATCH,
+	OPTION_BATCH_SIZE,
+	OPTION_SUPPOSE,
+	OPTION_EXPLAIN, /* up to here from --batch-size on: of one machine */
+	OPTION_DISK_RATES,
+	OPTION_PROGRESS,
+	OPTION_COMPRESS,
+	OPTION_IO,
+	OPTION_SPLITTERS,
+	OPTION_KERNEL,
+	OPTION_SYNC,
+	OPTION_CHECKSUM,
+	OPTION_JSON,
+	OPTION_TRACE,
+};
+
+static const struct options_entry entries[] = {
+	{ OPTION_OUTPUT, "output", 'o', OPTIONS_STREAMS, "FILE" },
+	{ OPTION_OUTPUT_DEVICE, "output-device", 0, OPTIONS_VALUES, "DEVICE" },
+	{ OPTION_DEVICE_BYTES, "device-bytes", 0, OPTIONS_VALUE, "SIZE" },
+	{ OPTION_RECORD_SIZE, "record-size", 0, OPTIONS_VALUE, "BYTES" },
+	{ OPTION_KEY, "key", 0, OPTIONS_VALUES, "OFFSET:LENGTH" },
+	{ OPTION_REVERSE, "reverse", 'r', OPTIONS_FLAG, NULL },
+	{ OPTION_UNIQUE, "unique", 'u', OPTIONS_FLAG, NULL },
+	/* sort(1) has it; every sort is stable. */
+	{ OPTION_STABLE, "stable", 's', OPTIONS_FLAG, NULL },
+	{ OPTION_THREADS, "threads", 0, OPTIONS_VALUE, "N" },
+	{ OPTION_THREADS, "parallel", 0, OPTIONS_VALUE, "N" },
+	{ OPTION_NUMA, "numa", 0, OPTIONS_VALUE, "NODES" },
+	{ OPTION_MEMORY, "memory", 'S', OPTIONS_VALUE, "SIZE" },
+	{ OPTION_MEMORY, "buffer-size", 0, OPTIONS_VALUE, "SIZE" },
+	{ OPTION_SCRATCH, "temporary-directory", 'T', OPTIONS_FILES, "DIR" },
+	{ OPTION_BATCH_SIZE, "batch-size", 0, OPTIONS_VALUE, "N" },
+	{ OPTION_EXPLAIN, "explain", 0, OPTIONS_FLAG, NULL },
+	{ OPTION_SUPPOSE, "suppose", 0, OPTIONS_VALUE, "RANKS:RECORDS" },
+	{ OPTION_PROGRESS, "progress", 0, OPTIONS_FLAG, NULL },
+	{ OPTION_DISK_RATES, "disk-rates", 0, OPTIONS_VALUE,
+	  "READ:WRITE:BOTH" },
+	{ OPTION_COMPRESS, "compress", 0, OPTIONS_VALUE, "CODEC" },
+	{ OPTION_IO, "io", 0, OPTIONS_VALUE, "MODE" },
+	{ OPTION_SPLITTERS, "splitters", 0, OPTIONS_VALUE, "KIND" },
+	{ OPTION_KERNEL, "kernel", 0, OPTIONS_VALUE, "NAME" },
+	{ OPTION_SYNC, "sync", 0, OPTIONS_FLAG, NULL },
+	{ OPTION_CHECKSUM, "checksum", 0, OPTIONS_FLAG, NULL },
+	{ OPTION_JSON, "json", 0, OPTIONS_FLAG, NULL },
+	{ OPTION_TRACE, "trace", 0, OPTIONS_FILE, "FILE" },
+	CLUSTER_OPTIONS,
+	{ OPTIONS_HELP, "help", 'h', OPTIONS_MAYBE, "TOPIC" },
+	{ OPTIONS_VERSION, "version", 'V', OPTIONS_FLAG, NULL },
+};
+
+/* Of a document of all ranks that there may be. */
+#define REPORT_BYTES (256 * KIB)
+
+struct options {
+	struct options_reader reader;
+	char **words; /* owned: as they were, with the program's name */
+	struct sorter_config config;
+	struct output_options outputs;
+	bool tells_progress;
+	bool is_external; /* it does not fit into memory */
+	struct external_options external;
+	struct external_result external_result;
+	struct external_explanation explanation;
+	struct stream_options streams;
+	struct suppose_options suppose;
+	struct cluster_options cluster;
+};
+
+/* --- values --------------------------------------------------------------- */
+
+/* In the order of their enums. */
+static const char *const modes[] = { "auto", "buffered", "mmap", "direct" };
+
+static int take_splitters(struct options *options, struct failure *failure)
+{
+	static const char *const names[] = { "auto", "static", "sampled" };
+	static const enum splitters_kind kinds[] = { SPLITTERS_AUTO,
+						     SPLITTERS_STATIC,
+						     SPLITTERS_SAMPLED };
+	unsigned choice = 0;
+	int ret = options_choice(&options->reader, names, ARRAY_LEN(names),
+				 &choice, failure);
+
+	options->config.splitters = kinds[choice];
+	return ret;
+}
+
+static int take_kernel(struct options *options, struct failure *failure)
+{
+	struct options_reader *reader = &options->reader;
+	int error = cpu_level_parse(reader->value, &options->config.kernel);
+
+	if (error == -ENOTSUP)
+		return options_refuse(reader, failure, "not on this CPU");
+	if (error)
+		return options_refuse(reader, failure,
+				      "not auto, scalar, avx2 or avx512");
+	return 0;
+}
+
+/* --- the command line ----------------------------------------------------- */
+
+static int take_option(void *context, int id, struct failure *failure)
+{
+	struct options *options = context;
+	struct options_reader *reader = &options->reader;
+	struct sorter_config *config = &options->config;
+
+	switch (id) {
+	case OPTION_OUTPUT:
+	case OPTION_OUTPUT_DEVICE:
+		return output_options_take(reader, &options->outputs,
+					   id == OPTION_OUTPUT_DEVICE, config,
+					   failure);
+	case OPTION_DEVICE_BYTES:
+		return options_size(reader, 1, INT64_MAX, &config->device_bytes,
+				    failure);
+	case OPTION_RECORD_SIZE:
+		return shape_options_size(reader, &config->shape, failure);
+	case OPTION_KEY:
+		return shape_options_key(reader, &config->shape, failure);
+	case OPTION_THREADS:
+		return options_number_32(reader, 1, THREAD_POOL_WORKERS_MAX,
+					 &config->threads, failure);
+	case OPTION_NUMA:
+	case OPTION_STABLE:
+		return 0;
+	case OPTION_MEMORY:
+		return options_size(reader, 1, INT64_MAX, &config->memory_bytes,
+				    failure);
+	case OPTION_SCRATCH:
+		return external_options_scratch(reader, &options->external,
+						failure);
+	case OPTION_BATCH_SIZE:
+		return options_number_32(reader, 2, UINT16_MAX,
+					 &options->external.config.runs_max,
+					 failure);
+	case OPTION_DISK_RATES:
+		return external_options_rates(reader, &options->external,
+					      failure);
+	case OPTION_SUPPOSE:
+		return suppose_options_take(reader, &options->suppose, failure);
+	case OPTION_COMPRESS:
+		return external_options_codec(reader, &options->external,
+					      failure);
+	case OPTION_IO:
+		return options_choice(reader, modes, ARRAY_LEN(modes),
+				      &config->io, failure);
+	case OPTION_SPLITTERS:
+		return take_splitters(options, failure);
+	case OPTION_KERNEL:
+		return take_kernel(options, failure);
+	default:
+		return cluster_options_take(
+			reader, id, &options->cluster,
+			&options->external.config.rates.link, failure);
+	}
+}
+
+/* Check which options may be combined; the first mistake is reported. */
+static int check_cluster(struct options *options, struct failure *failure)
+{
+	struct options_reader *reader = &options->reader;
+	const char *gather = options_value(reader, CLUSTER_OPTION_GATHER);
+	int error =
+		cluster_options_complete(reader, &options->cluster, failure);
+
+	if (error)
+		return error;
+	if (options_given(reader, CLUSTER_OPTION_LINK_RATE) &&
+	    !options->cluster.is_cluster &&
+	    !options_given(reader, OPTION_SUPPOSE))
+		return options_refuse_entry(
+			reader, CLUSTER_OPTION_LINK_RATE, failure,
+			"only with --cluster, --nodes or --suppose");
+	for (int id = OPTION_BATCH_SIZE; id <= OPTION_EXPLAIN; id++)
+		if (options_given(reader, id) && options->cluster.is_cluster)
+			return options_refuse_entry(
+				reader, id, failure,
+				"not with --cluster or --nodes");
+	options->cluster.config.gathers = gather != NULL;
+	return output_options_complete(&options->outputs, gather,
+				       &options->config, failure);
+}
+
+static int check_input(const struct options *options, const char *path,
+		       struct failure *failure)
+{
+	if (pipe_is_word(path) && !options->cluster.is_cluster)
+		return 0;
+	return options_check_operand(path, "a regular file", failure);
+}
+
+static int set_inputs(struct options *options, struct failure *failure)
+{
+	const struct options_reader *reader = &options->reader;
+	struct sorter_config *config = &options->config;
+	int ret = 0;
+
+	if (reader->operand_count == 0)
+		return failure_set(
+			failure, EXIT_USAGE, "INPUT", 0,
+			"is missing ('blinksort - -o -' reads "
+			"standard input and writes standard output)");
+	if (reader->operand_count > INPUT_FILES_MAX)
+		return failure_set(
+			failure, EXIT_USAGE, "INPUT", 0,
+			"more than %d input files: use 'cat INPUT... "
+			"| blinksort -'",
+			INPUT_FILES_MAX);
+	config->input_paths = (const char *const *)reader->operands;
+	config->input_count = reader->operand_count;
+	for (unsigned i = 0; ret == 0 && i < config->input_count; i++)
+		ret = check_input(options, config->input_paths[i], failure);
+	return ret;
+}
+
+/* No file is read or written. */
+static int check_suppose(struct options *options, struct failure *failure)
+{
+	struct options_reader *reader = &options->reader;
+	const char *given = NULL;
+
+	if (!options_given(reader, OPTION_EXPLAIN))
+		return options_refuse_entry(reader, OPTION_SUPPOSE, failure,
+					    "only with --explain");
+	if (reader->operand_count > 0)
+		given = "INPUT";
+	else if (options->config.output_count > 0)
+		given = output_options_name(&options->outputs);
+	else if (options->external.config.scratch_count > 0)
+		given = "-T";
+	if (!given)
+		return 0;
+	return failure_set(failure, EXIT_USAGE, given, 0,
+			   "not with --suppose, which needs no file");
+}
+
+static int set_files(struct options *options, struct failure *failure)
+{
+	const struct options_reader *reader = &options->reader;
+	struct sorter_config *config = &options->config;
+	int ret = set_inputs(options, failure);
+
+	if (ret == 0 && config->output_count == 0)
+		ret = failure_set(failure, EXIT_USAGE, "-o", 0,
+				  "is missing ('-o -' is standard output); see "
+				  "blinksort --help");
+	if (ret == 0)
+		ret = stream_options_complete(&options->streams, config,
+					      options->cluster.is_cluster,
+					      failure);
+	if (ret == 0 && options->streams.is_input &&
+	    options_given(reader, OPTION_EXPLAIN))
+		ret = options_refuse_entry(
+			&options->reader, OPTION_EXPLAIN, failure,
+			"needs regular files, or --suppose=1:RECORDS alone");
+	return ret;
+}
+
+static int complete_options(struct options *options, struct failure *failure)
+{
+	const struct options_reader *reader = &options->reader;
+	struct sorter_config *config = &options->config;
+	int ret = check_cluster(options, failure);
+
+	config->unique = options_given(reader, OPTION_UNIQUE);
+	options->tells_progress = options_given(reader, OPTION_PROGRESS);
+	config->plans_only = options_given(reader, OPTION_EXPLAIN);
+	config->sync = options_given(reader, OPTION_SYNC);
+	config->checksum = options_given(reader, OPTION_CHECKSUM);
+	config->counts_nodes = options_given(reader, OPTION_JSON);
+	config->trace_path = options_value(reader, OPTION_TRACE);
+	if (ret == 0)
+		ret = options_given(reader, OPTION_SUPPOSE)
+			      ? check_suppose(options, failure)
+			      : set_files(options, failure);
+	if (ret == 0)
+		ret = shape_options_complete(
+			&config->shape, options_given(reader, OPTION_REVERSE),
+			failure);
+	if (!options_given(reader, OPTION_KERNEL))
+		config->kernel = cpu_level_detect();
+	return ret;
+}
+
+/* --- beyond memory -------------------------------------------------------- */
+
+static int sort_beyond_memory(struct options *options,
+			      struct sorter_result *result,
+			      struct failure *failure)
+{
+	struct external_config *external = &options->external.config;
+	int error;
+
+	external->sort = &options->config;
+	external->in_memory_bytes = result->memory_bytes;
+	external_options_complete(
+		&options->external,
+		output_options_neighbour(&options->outputs,
+					 options->streams.is_output));
+	if (options->tells_progress && isatty(STDERR_FILENO))
+		external->progress = external_report_progress;
+	external_options_warn(&options->external);
+	if (options_given(&options->reader, OPTION_EXPLAIN))
+		return external_sort_explain(external, &options->explanation,
+					     failure);
+	error = external_sort_run(external, result, &options->external_result,
+				  failure);
+	external_report_end_progress();
+	return error;
+}
+
+/* What a sort of so many records would do that are not there. */
+static int suppose(struct options *options, struct sorter_result *result,
+		   struct failure *failure)
+{
+	struct external_config *external = &options->external.config;
+	bool fits = false;
+	int error;
+
+	external->sort = &options->config;
+	error = suppose_options_explain(&options->suppose, external, result,
+					&fits, &options->explanation, failure);
+	options->is_external = !fits;
+	return error;
+}
+
+static int sort(struct options *options, struct sorter_result *result,
+		struct failure *failure)
+{
+	struct sorter_config config = options->config;
+	int error;
+
+	if (options->suppose.rank_count > 0)
+		return suppose(options, result, failure);
+	/* What has no size is sorted as if it did not fit. */
+	if (options->streams.is_output || options->streams.is_input) {
+		*result = (struct sorter_result){ 0 };
+		options->is_external = true;
+		return sort_beyond_memory(options, result, failure);
+	}
+	error = sorter_run(&config, result, failure);
+	if (error && result->fitting_threads > 0) {
+		config.threads_max = result->fitting_threads;
+		error = sorter_run(&config, result, failure);
+		result->threads_source = "memory";
+	}
+	if (error == 0 || !result->exceeds_memory)
+		return error;
+	options->is_external = true;
+	return sort_beyond_memory(options, result, failure);
+}
+
+/* What a sort would do. */
+static int explain(const struct options *options,
+		   const struct sorter_result *result)
+{
+	bool json = options_given(&options->reader, OPTION_JSON);
+	int status;
+
+	if (options->is_external && json)
+		external_report_explain_json(&options->external.config,
+					     &options->explanation);
+	else if (options->is_external)
+		external_report_explain(&options->external.config,
+					&options->explanation, result);
+	else
+		external_report_explain_memory(result, json);
+	status = stdout_finish();
+	if (status == EXIT_DONE && options->is_external)
+		status = options->explanation.refusal.status;
+	return status;
+}
+
+/* --- reporting ------------------------------------------------------------ */
+
+/* The output exists by now, so a failure here must not hide that. */
+static int report(const struct options *options,
+		  const struct sorter_result *result)
+{
+	char sum[FORMAT_U128_BYTES];
+
+	/* Records have taken standard output. */
+	if (options->streams.is_stdout &&
+	    dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		return EXIT_DONE;
+	if (options_given(&options->reader, OPTION_JSON))
+		sort_report_json(&options->config, result,
+				 options->is_external
+					 ? &options->external_result
+					 : NULL);
+	else if (options->config.checksum)
+		printf("%s\n", format_u128_hex(sum, result->checksum));
+	return stdout_finish();
+}
+
+/* The names of all files may hold the rank. */
+static int take_rank(void *context, const struct rank *rank,
+		     struct failure *failure)
+{
+	struct options *options = context;
+	struct sorter_config *config = &options->config;
+	struct external_options *external = &options->external;
+	int error =
+		rank_paths_fill(rank, (const char **)options->reader.operands,
+				config->input_count, failure);
+
+	if (error == 0)
+		error = rank_paths_fill(rank, options->outputs.paths,
+					config->output_count, failure);
+	if (error == 0)
+		error = rank_paths_fill(rank, external->scratch_paths,
+					external->config.scratch_count,
+					failure);
+	if (error == 0 && config->trace_path)
+		error = rank_paths_fill(rank, &config->trace_path, 1, failure);
+	if (error == 0)
+		external_options_complete(
+			external,
+			output_options_neighbour(&options->outputs, false));
+	return error;
+}
+
+/* This process is a rank.  mpi: NULL, or what MPI has done so far; it is ended
+ * before it is reported. */
+static int sort_together(struct options *options, struct mpi_report *mpi,
+			 struct failure *failure)
+{
+	static struct cluster_result result;
+	struct cluster_config *cluster = &options->cluster.config;
+	bool json = options_given(&options->reader, OPTION_JSON);
+	int error;
+
+	cluster->external = &options->external.config;
+	cluster->take_rank = take_rank;
+	cluster->rank_context = options;
+	cluster->predicts = options->tells_progress || json;
+	if (options->tells_progress)
+		cluster->progress = rank_report_progress;
+	error = cluster_run(&options->config, cluster, &result, failure);
+	rank_report_end_progress();
+	if (error)
+		return mpi ? log_failure(failure)
+			   : rank_report_failure(failure);
+	if (mpi)
+		mpi_link_end(EXIT_DONE, mpi);
+	if (options->tells_progress)
+		rank_report_table(&result, options->config.shape.size);
+	sort_report_cluster(&options->config, &result, mpi, json);
+	return stdout_finish();
+}
+
+/* The same, from MPI_Init to MPI_Finalize. */
+static int sort_by_mpi(struct options *options, char **words,
+		       struct failure *failure)
+{
+	static char report[REPORT_BYTES];
+	struct mpi_report mpi = { 0 };
+
+	if (mpi_link_begin(words, &options->cluster.config, &mpi, failure) < 0)
+		return mpi_link_end(log_failure(failure), &mpi);
+	/* A launcher mixes what it reads from several ranks: the document
+	 * leaves in one piece.  MPICH has taken the buffer away. */
+	setvbuf(stdout, report, _IOFBF, sizeof(report));
+	return mpi_link_end(sort_together(options, &mpi, failure), &mpi);
+}
+
+/* input.c aligns files to PAGE_BYTES in memory, so the page size must be that.
+ */
+static int check_page_size(struct failure *failure)
+{
+	long page_bytes = sysconf(_SC_PAGESIZE);
+
+	if (page_bytes == PAGE_BYTES)
+		return 0;
+	return failure_set(failure, EXIT_RESOURCES, NULL, 0,
+			   "this kernel has pages of %ld bytes, not %d",
+			   page_bytes, PAGE_BYTES);
+}
+
+static const char *program_name(void)
+{
+	return mpi_link_is_there() ? "blinksort-mpi" : "blinksort";
+}
+
+/* --version also names the MPI. */
+static int print_info(struct options *options, int question,
+		      struct failure *failure)
+{
+	int status;
+
+	if (question == OPTIONS_HELP) {
+		if (blinksort_help(&options->reader, failure) < 0)
+			return rank_report_failure(failure);
+		return stdout_finish();
+	}
+	status = stdout_print_info(question, program_name(), NULL);
+	if (status != EXIT_DONE || !mpi_link_is_there())
+		return status;
+	puts(mpi_link_library());
+	return stdout_finish();
+}
+
+int main(int argc, char **argv)
+{
+	static struct options options = {
+		.config = {
+			.shape.size = RECORD_SIZE_DEFAULT,
+			.leaves_memory = true,
+		},
+	};
+	struct failure failure = { .status = EXIT_DONE };
+	char **words;
+	struct sorter_result result;
+	int ret;
+
+	log_init(program_name());
+	words = options.words = calloc((size_t)argc + 1, sizeof(*words));
+	if (!words) {
+		failure_no_memory(&failure);
+		return log_failure(&failure);
+	}
+	/* Reading the options reorders them. */
+	memcpy(words, argv, (size_t)argc * sizeof(*words));
+	cluster_options_init(&options.cluster);
+	options_begin(&options.reader, entries, ARRAY_LEN(entries),
+		      argv + (argc > 0));
+	options.reader.hints = blinksort_hints;
+	options.reader.hint_count = BLINKSORT_HINTS;
+	ret = options_read(&options.reader, take_option, &options, &failure);
+	if (ret > 0)
+		return print_info(&options, ret, &failure);
+	if (ret < 0 || complete_options(&options, &failure) < 0)
+		return rank_report_failure(&failure);
+	if (numa_options_apply(options_value(&options.reader, OPTION_NUMA),
+			       &options.config, &failure) < 0)
+		return rank_report_failure(&failure);
+	if (check_page_size(&failure) < 0)
+		return log_failure(&failure);
+	/* A file beyond the limit is then an error of write(2), which says so,
+	 * and a closed pipe one of the report. */
+	signal(SIGXFSZ, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	if (options.cluster.by_mpi)
+		return sort_by_mpi(&options, words, &failure);
+	if (options.cluster.is_cluster)
+		return sort_together(&options, NULL, &failure);
+	if (sort(&options, &result, &failure) < 0)
+		return log_failure(&failure);
+	if (options.config.plans_only)
+		return explain(&options, &result);
+	return report(&options, &result);
+}

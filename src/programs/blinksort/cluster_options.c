@@ -1,0 +1,192 @@
+#include "programs/blinksort/cluster_options.h"
+
+#include <string.h>
+
+#include "base/base.h"
+#include "base/parse.h"
+#include "exchange/udp/udp_wire.h"
+#include "programs/blinksort/mpi_link.h"
+#include "programs/blinksort/roles_options.h"
+
+#define DEADLINE_SECONDS_MAX 86400
+#define DEADLINE_NS_DEFAULT ((uint64_t)5 * 1000000000)
+
+/* In the order of their enums. */
+static const char *const schedules[] = { "rounds", "all-at-once", "auto",
+					 "grid" };
+static const char *const references[] = { "no", "yes", "auto" };
+
+void cluster_options_init(struct cluster_options *options)
+{
+	options->config.schedule.kind = EXCHANGE_AUTO;
+	options->config.deadline_ns = DEADLINE_NS_DEFAULT;
+}
+
+/* shm and auto were once what --by-reference is now. */
+static int take_transport(struct options_reader *reader,
+			  struct cluster_options *options,
+			  struct failure *failure)
+{
+	const char *value = reader->value;
+
+	options->by_mpi = strcmp(value, "mpi") == 0;
+	options->config.datagrams_only = strcmp(value, "udp") == 0;
+	if (options->by_mpi || options->config.datagrams_only)
+		return 0;
+
+	if (strcmp(value, "shm") == 0 || strcmp(value, "auto") == 0)
+		return options_refuse(
+			reader, failure,
+			"not udp or mpi; that is --by-reference=%s now",
+			strcmp(value, "shm") ? value : "yes");
+	return options_refuse(reader, failure, "not udp or mpi");
+}
+
+/* AxB; false: it is not of that form. */
+static bool take_sides(const char *text, struct cluster_schedule *schedule)
+{
+	size_t length = strcspn(text, "x");
+	uint64_t rows, columns;
+	char first[8] = "";
+
+	if (text[length] == '\0' || length >= sizeof(first))
+		return false;
+	memcpy(first, text, length);
+	if (parse_u64(first, 1, RANK_NODES_MAX, &rows) ||
+	    parse_u64(text + length + 1, 1, RANK_NODES_MAX, &columns))
+		return false;
+	schedule->rows = (unsigned)rows;
+	schedule->columns = (unsigned)columns;
+	return true;
+}
+
+static int take_schedule(struct options_reader *reader,
+			 struct cluster_schedule *schedule,
+			 struct failure *failure)
+{
+	static const char grid[] = "grid=";
+	bool has_sides = strncmp(reader->value, grid, strlen(grid)) == 0;
+	unsigned kind = EXCHANGE_GRID;
+	int error = 0;
+
+	*schedule = (struct cluster_schedule){ 0 };
+	if (has_sides && !take_sides(reader->value + strlen(grid), schedule))
+		return options_refuse(reader, failure,
+				      "not grid=AxB, such as grid=8x16, with "
+				      "sides from 1 to %d",
+				      RANK_NODES_MAX);
+	if (!has_sides)
+		error = options_choice(reader, schedules, ARRAY_LEN(schedules),
+				       &kind, failure);
+	schedule->kind = (enum exchange_schedule)kind;
+	return error;
+}
+
+/* Bytes, or bits as those of a link are told. */
+static int take_link_rate(struct options_reader *reader, uint64_t *bytes,
+			  struct failure *failure)
+{
+	uint64_t bits = 0;
+
+	if (strstr(reader->value, "bit") &&
+	    parse_bits(reader->value, INT64_MAX, &bits) == 0 && bits >= 8) {
+		*bytes = bits / 8;
+		return 0;
+	}
+	if (parse_size(reader->value, 1, INT64_MAX, bytes) == 0)
+		return 0;
+	return options_refuse(reader, failure,
+			      "not bytes a second, such as 300M, or bits, such "
+			      "as 25Gbit");
+}
+
+int cluster_options_take(struct options_reader *reader, int id,
+			 struct cluster_options *options, uint64_t *link_rate,
+			 struct failure *failure)
+{
+	struct cluster_config *config = &options->config;
+
+	switch (id) {
+	case CLUSTER_OPTION_LINK_RATE:
+		return take_link_rate(reader, link_rate, failure);
+	case CLUSTER_OPTION_SCHEDULE:
+		return take_schedule(reader, &config->schedule, failure);
+	case CLUSTER_OPTION_TRANSPORT:
+		return take_transport(reader, options, failure);
+	case CLUSTER_OPTION_BY_REFERENCE:
+		return options_choice(reader, references, ARRAY_LEN(references),
+				      &config->by_reference, failure);
+	case CLUSTER_OPTION_ROLES:
+		return roles_options_take(reader, &config->roles, failure);
+	case CLUSTER_OPTION_PORT:
+		return options_port(reader, UINT16_MAX, &config->port, failure);
+	case CLUSTER_OPTION_PAYLOAD:
+		return options_number_32(reader, UDP_PAYLOAD_BYTES_MIN,
+					 UDP_PAYLOAD_BYTES_MAX,
+					 &config->payload_bytes, failure);
+	case CLUSTER_OPTION_DEADLINE:
+		return options_seconds(reader, DEADLINE_SECONDS_MAX,
+				       &config->deadline_ns, failure);
+	default:
+		return 0;
+	}
+}
+
+/* MPI knows hosts and ranks, vouches for them, and has its own ways to send. */
+static int refuse_of_udp(struct options_reader *reader,
+			 const struct cluster_options *options,
+			 struct failure *failure)
+{
+	static const int of_udp[] = {
+		CLUSTER_OPTION_NODES,	 CLUSTER_OPTION_RANK,
+		CLUSTER_OPTION_KEY_FILE, CLUSTER_OPTION_JOB,
+		CLUSTER_OPTION_PORT,	 CLUSTER_OPTION_PAYLOAD,
+		CLUSTER_OPTION_PLAIN,
+	};
+
+	if (options->config.schedule.kind == EXCHANGE_ALL_AT_ONCE)
+		return options_refuse_entry(reader, CLUSTER_OPTION_SCHEDULE,
+					    failure,
+					    "all-at-once only with "
+					    "--transport=udp");
+
+	for (size_t i = 0; i < ARRAY_LEN(of_udp); i++)
+		if (options_given(reader, of_udp[i]))
+			return options_refuse_entry(reader, of_udp[i], failure,
+						    "only with "
+						    "--transport=udp");
+	return 0;
+}
+
+int cluster_options_complete(struct options_reader *reader,
+			     struct cluster_options *options,
+			     struct failure *failure)
+{
+	options->config.rank = (struct rank_options){
+		.nodes = options_value(reader, CLUSTER_OPTION_NODES),
+		.rank = options_value(reader, CLUSTER_OPTION_RANK),
+		.key_path = options_value(reader, CLUSTER_OPTION_KEY_FILE),
+		.job = options_value(reader, CLUSTER_OPTION_JOB),
+	};
+	options->config.plain = options_given(reader, CLUSTER_OPTION_PLAIN);
+	if (mpi_link_is_there() &&
+	    !options_given(reader, CLUSTER_OPTION_TRANSPORT))
+		options->by_mpi = true;
+	options->is_cluster = options->by_mpi ||
+			      options_given(reader, CLUSTER_OPTION_CLUSTER) ||
+			      options_given(reader, CLUSTER_OPTION_NODES) ||
+			      options_given(reader, CLUSTER_OPTION_RANK);
+	options->config.shares_input =
+		options_given(reader, CLUSTER_OPTION_SHARED_INPUT);
+	if (options->config.shares_input &&
+	    options->config.by_reference == CLUSTER_BY_REFERENCE_YES)
+		return options_refuse_entry(reader, CLUSTER_OPTION_BY_REFERENCE,
+					    failure, "not with --shared-input");
+	for (int id = CLUSTER_OPTION_SHARED_INPUT; id < CLUSTER_OPTION_END;
+	     id++)
+		if (options_given(reader, id) && !options->is_cluster)
+			return options_refuse_entry(
+				reader, id, failure,
+				"only with --cluster or --nodes");
+	return options->by_mpi ? refuse_of_udp(reader, options, failure) : 0;
+}

@@ -1,0 +1,97 @@
+#include "programs/blinksort/external_options.h"
+
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/log.h"
+#include "base/parse.h"
+#include "system/ramdisk.h"
+
+int external_options_scratch(struct options_reader *reader,
+			     struct external_options *options,
+			     struct failure *failure)
+{
+	if (options->config.scratch_count == SCRATCH_DIRECTORIES_MAX)
+		return failure_set(failure, EXIT_USAGE, "-T", 0,
+				   "more than %d directories",
+				   SCRATCH_DIRECTORIES_MAX);
+	options->scratch_paths[options->config.scratch_count++] = reader->value;
+	return 0;
+}
+
+int external_options_codec(struct options_reader *reader,
+			   struct external_options *options,
+			   struct failure *failure)
+{
+	if (codec_parse(reader->value, &options->config.codec) == 0)
+		return 0;
+	return options_refuse(reader, failure,
+			      "not auto, none, lz4, zstd or zstd:LEVEL, with a "
+			      "LEVEL from 1 to %d",
+			      CODEC_LEVEL_MAX);
+}
+
+/* Three sizes; none is 0. */
+int external_options_rates(struct options_reader *reader,
+			   struct external_options *options,
+			   struct failure *failure)
+{
+	struct external_rates *rates = &options->config.rates;
+	uint64_t *targets[] = { &rates->read, &rates->write, &rates->both };
+	const char *value = reader->value;
+
+	for (unsigned i = 0; i < ARRAY_LEN(targets); i++) {
+		char text[32];
+		size_t length = strcspn(value, ":");
+
+		snprintf(text, sizeof(text), "%.*s",
+			 (int)MIN(length, sizeof(text)), value);
+		if (length >= sizeof(text) ||
+		    parse_size(text, 1, INT64_MAX, targets[i]) < 0 ||
+		    (value[length] == '\0') != (i + 1 == ARRAY_LEN(targets)))
+			return options_refuse(
+				reader, failure,
+				"not three sizes, such as 700M:1400M:1300M");
+		value += length + 1;
+	}
+	return 0;
+}
+
+/* Never /tmp unless the user says so: it is often memory. */
+static const char *default_scratch(const char *output_path)
+{
+	static char folder[PATH_MAX];
+	const char *tmpdir = getenv("TMPDIR");
+
+	if (tmpdir && *tmpdir)
+		return tmpdir;
+	snprintf(folder, sizeof(folder), "%s", output_path);
+	return dirname(folder);
+}
+
+void external_options_complete(struct external_options *options,
+			       const char *output_path)
+{
+	struct external_config *config = &options->config;
+
+	config->scratch_paths = options->scratch_paths;
+	config->scratch_is_named = config->scratch_count > 0;
+	if (config->scratch_count == 0)
+		options->scratch_paths[config->scratch_count++] =
+			default_scratch(output_path);
+}
+
+void external_options_warn(const struct external_options *options)
+{
+	if (options->config.sort->memory_bytes == 0)
+		return;
+	for (unsigned i = 0; i < options->config.scratch_count; i++)
+		if (ramdisk_has(options->scratch_paths[i]))
+			log_warnx("%s: scratch files here are memory, which "
+				  "--memory does not count",
+				  options->scratch_paths[i]);
+}

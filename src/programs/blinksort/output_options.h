@@ -1,0 +1,37 @@
+/*
+ * output_options.h - where a command line wants the output: in files, on block
+ * devices, or in one file of all ranks
+ */
+#ifndef OUTPUT_OPTIONS_H
+#define OUTPUT_OPTIONS_H
+
+#include "base/options.h"
+#include "io/output/output.h"
+#include "sort/sorter.h"
+
+struct output_options {
+	const char *paths[OUTPUT_FILES_MAX];
+	bool are_devices;
+};
+
+/* Take the value of --output or --output-device.  0 or -errno with *failure
+ * filled. */
+int output_options_take(struct options_reader *reader,
+			struct output_options *options, bool is_device,
+			struct sorter_config *config, struct failure *failure);
+
+/* All options have been read; gather: what --gather names, or NULL.  0 or
+ * -errno with *failure filled. */
+int output_options_complete(struct output_options *options, const char *gather,
+			    struct sorter_config *config,
+			    struct failure *failure);
+
+/* The option that has named the outputs, if any has. */
+const char *output_options_name(const struct output_options *options);
+
+/* A path in the folder of the output, where scratch files go unless the user
+ * says so: the current one, if the output stands in none. */
+const char *output_options_neighbour(const struct output_options *options,
+				     bool is_stream);
+
+#endif /* OUTPUT_OPTIONS_H */

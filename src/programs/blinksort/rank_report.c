@@ -1,0 +1,261 @@
+#include "programs/blinksort/rank_report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "base/format.h"
+#include "base/log.h"
+#include "base/progress.h"
+
+/* The table has a line for each of so many ranks; of more, for the slowest. */
+#define TABLE_RANKS_MAX 8
+
+/* A job tells its progress each second at first, and then less often. */
+#define OFTEN_NS 60000000000
+#define SELDOM_NS 10000000000
+
+/* --- progress --------------------------------------------------------------
+ */
+
+static struct {
+	uint64_t begin_ns, last_ns, last_bytes;
+	uint64_t next_ns; /* no line for a job sooner */
+	bool is_drawn;
+} line;
+
+struct whole {
+	uint64_t moved_bytes, total_bytes;
+	enum external_pass pass; /* the first one that a rank is in */
+	unsigned told;		 /* ranks */
+	unsigned last;		 /* the rank that has come least far */
+};
+
+static double part_of(const struct external_progress *progress)
+{
+	return (double)progress->moved_bytes /
+	       (double)MAX(1, progress->total_bytes);
+}
+
+static struct whole add_up(const struct external_progress *ranks,
+			   unsigned rank_count)
+{
+	struct whole whole = { .pass = EXTERNAL_OUTPUT };
+
+	for (unsigned i = 0; i < rank_count; i++) {
+		if (ranks[i].total_bytes == 0)
+			continue;
+		if (whole.told++ == 0 ||
+		    part_of(&ranks[i]) < part_of(&ranks[whole.last]))
+			whole.last = i;
+		whole.moved_bytes += ranks[i].moved_bytes;
+		whole.total_bytes += ranks[i].total_bytes;
+		whole.pass = MIN(whole.pass, ranks[i].pass);
+	}
+	return whole;
+}
+
+/* blinkd sets BLINK_JOB for the commands that it starts.  It keeps only the end
+ * of their output, so lines of progress come less often after a minute. */
+static void draw(const char *text, uint64_t now_ns)
+{
+	if (isatty(STDERR_FILENO)) {
+		progress_draw(STDERR_FILENO, text);
+		line.is_drawn = true;
+	} else if (getenv("BLINK_JOB") && now_ns >= line.next_ns) {
+		fprintf(stderr, "%s\r", text);
+		if (now_ns - line.begin_ns > OFTEN_NS)
+			line.next_ns = now_ns + SELDOM_NS;
+	}
+}
+
+void rank_report_progress(void *context, const struct external_progress *ranks,
+			  unsigned rank_count)
+{
+	const struct whole whole = add_up(ranks, rank_count);
+	const struct external_progress *last = &ranks[whole.last];
+	char rate[FORMAT_SIZE_BYTES], left[PROGRESS_LEFT_BYTES], text[240];
+	uint64_t now_ns = clock_now_ns(), bytes;
+
+	(void)context;
+	if (line.begin_ns == 0)
+		line.begin_ns = line.last_ns = now_ns;
+	if (whole.told == 0)
+		return;
+	/* What a rank tells may be older than what it has told before. */
+	bytes = MAX(whole.moved_bytes, line.last_bytes) - line.last_bytes;
+	progress_format_rough_left(left, whole.moved_bytes, whole.total_bytes,
+				   now_ns - line.begin_ns);
+	snprintf(text, sizeof(text),
+		 "blinksort: %s %.0f%%, %s/s%s; last: rank %u, %.0f%%, %s %u%%",
+		 external_pass_name(whole.pass),
+		 100.0 * (double)whole.moved_bytes / (double)whole.total_bytes,
+		 format_size(rate,
+			     (uint64_t)((double)bytes * 1e9 /
+					(double)MAX(1, now_ns - line.last_ns))),
+		 left, whole.last, 100.0 * part_of(last),
+		 last->wait_disk_percent >= last->wait_memory_percent
+			 ? "disk"
+			 : "memory",
+		 MAX(last->wait_disk_percent, last->wait_memory_percent));
+	draw(text, now_ns);
+	line.last_ns = now_ns;
+	line.last_bytes += bytes;
+}
+
+void rank_report_end_progress(void)
+{
+	if (line.is_drawn)
+		progress_draw(STDERR_FILENO, "");
+	line.is_drawn = false;
+}
+
+/* --- the table -------------------------------------------------------------
+ */
+
+static void print_row(const char *pass, const char *who,
+		      const struct cluster_stage *stage)
+{
+	char texts[6][FORMAT_SIZE_BYTES];
+
+	fprintf(stderr, "%-7s %-8s %9s %9s %10s %10s %10s %10s  %s\n", pass,
+		who, format_duration(texts[0], stage->ns),
+		stage->predicted_ns == 0
+			? "-"
+			: format_duration(texts[1], stage->predicted_ns),
+		format_size(texts[2], stage->read_bytes),
+		format_size(texts[3], stage->written_bytes),
+		format_size(texts[4], stage->sent_bytes),
+		format_size(texts[5], stage->received_bytes),
+		external_limit_name(stage->limit));
+}
+
+/* Times are those of the slowest rank, and so is what limits them; bytes are
+ * sums. */
+static struct cluster_stage add_up_ranks(const struct cluster_result *result,
+					 enum external_pass pass,
+					 unsigned *slowest)
+{
+	struct cluster_stage whole = { 0 };
+
+	*slowest = 0;
+	for (unsigned i = 0; i < result->node_count; i++) {
+		const struct cluster_stage *stage =
+			&result->stages.stages[i][pass];
+
+		if (stage->ns > whole.ns) {
+			whole.ns = stage->ns;
+			whole.limit = stage->limit;
+			*slowest = i;
+		}
+		whole.predicted_ns =
+			MAX(whole.predicted_ns, stage->predicted_ns);
+		whole.read_bytes += stage->read_bytes;
+		whole.written_bytes += stage->written_bytes;
+		whole.sent_bytes += stage->sent_bytes;
+		whole.received_bytes += stage->received_bytes;
+	}
+	return whole;
+}
+
+static void print_pass(const struct cluster_result *result,
+		       enum external_pass pass)
+{
+	unsigned slowest;
+	const struct cluster_stage whole = add_up_ranks(result, pass, &slowest);
+	char who[16];
+
+	if (whole.ns == 0)
+		return;
+	print_row(external_pass_name(pass), "all", &whole);
+	for (unsigned i = 0; i < result->node_count; i++) {
+		if (result->node_count > TABLE_RANKS_MAX && i != slowest)
+			continue;
+		snprintf(who, sizeof(who), "rank %u", i);
+		print_row("", who, &result->stages.stages[i][pass]);
+	}
+}
+
+/* What stays in memory is read and written once. */
+static void print_times(const struct cluster_result *result,
+			uint32_t record_size)
+{
+	uint64_t input_bytes = 0, read_bytes = 0, written_bytes = 0;
+	unsigned slowest;
+
+	for (unsigned i = 0; i < result->node_count; i++)
+		input_bytes += result->reports[i].figures[CLUSTER_RECORDS_IN] *
+			       record_size;
+	for (unsigned p = 0; p < EXTERNAL_PASSES; p++) {
+		const struct cluster_stage whole =
+			add_up_ranks(result, (enum external_pass)p, &slowest);
+
+		read_bytes += whole.read_bytes;
+		written_bytes += whole.written_bytes;
+	}
+	fprintf(stderr,
+		"the input was read %.2f times, and written %.2f times\n",
+		(double)read_bytes / (double)MAX(1, input_bytes),
+		(double)written_bytes / (double)MAX(1, input_bytes));
+}
+
+void rank_report_table(const struct cluster_result *result,
+		       uint32_t record_size)
+{
+	if (!result->is_external || result->rank != 0)
+		return;
+	fprintf(stderr, "%-7s %-8s %9s %9s %10s %10s %10s %10s  %s\n", "pass",
+		"of", "time", "predicted", "read", "written", "sent",
+		"received", "limit");
+	for (unsigned p = 0; p < EXTERNAL_PASSES; p++)
+		print_pass(result, (enum external_pass)p);
+	print_times(result, record_size);
+}
+
+/* --- JSON ------------------------------------------------------------------
+ */
+
+void rank_report_json(const struct cluster_result *result, unsigned rank)
+{
+	if (!result->is_external) {
+		fputs("null", stdout);
+		return;
+	}
+	putchar('[');
+	for (unsigned p = 0; p < EXTERNAL_PASSES; p++) {
+		const struct cluster_stage *stage =
+			&result->stages.stages[rank][p];
+
+		printf("%s{\"pass\": \"%s\", \"ns\": %" PRIu64
+		       ", \"predicted_ns\": ",
+		       p == 0 ? "" : ", ",
+		       external_pass_name((enum external_pass)p), stage->ns);
+		if (stage->predicted_ns == 0)
+			fputs("null", stdout);
+		else
+			printf("%" PRIu64, stage->predicted_ns);
+		printf(", \"read_bytes\": %" PRIu64
+		       ", \"written_bytes\": %" PRIu64
+		       ", \"sent_bytes\": %" PRIu64
+		       ", \"received_bytes\": %" PRIu64 ", \"limit\": \"%s\"}",
+		       stage->read_bytes, stage->written_bytes,
+		       stage->sent_bytes, stage->received_bytes,
+		       external_limit_name(stage->limit));
+	}
+	putchar(']');
+}
+
+int rank_report_failure(const struct failure *failure)
+{
+	const struct timespec pause = { .tv_sec = 2 };
+	struct rank_launch launch;
+
+	if (failure->status == EXIT_USAGE && rank_find_launch(&launch) &&
+	    launch.rank > 0 && !launch.is_blinkd)
+		nanosleep(&pause, NULL);
+	return log_failure(failure);
+}

@@ -1,0 +1,46 @@
+#include "programs/blinksort/shape_options.h"
+
+#include "record/key_text.h"
+
+int shape_options_size(struct options_reader *reader,
+		       struct record_shape *shape, struct failure *failure)
+{
+	return options_number_32(reader, 1, RECORD_SIZE_MAX, &shape->size,
+				 failure);
+}
+
+int shape_options_key(struct options_reader *reader, struct record_shape *shape,
+		      struct failure *failure)
+{
+	struct key_list *keys = &shape->keys;
+	const char *why;
+
+	if (keys->field_count == KEY_FIELDS_MAX)
+		return options_refuse(reader, failure, "more than %d keys",
+				      KEY_FIELDS_MAX);
+	why = key_text_parse(reader->value, &keys->fields[keys->field_count++]);
+	return why ? options_refuse(reader, failure, "%s", why) : 0;
+}
+
+int shape_options_complete(struct record_shape *shape, bool reverse,
+			   struct failure *failure)
+{
+	struct key_list *keys = &shape->keys;
+	char text[KEY_TEXT_BYTES];
+
+	/* In a record smaller than the default key, the key is the record. */
+	if (keys->field_count == 0)
+		keys->fields[keys->field_count++].length =
+			MIN(RECORD_KEY_LENGTH_DEFAULT, shape->size);
+	for (unsigned i = 0; i < keys->field_count; i++)
+		if (key_field_end(&keys->fields[i]) > shape->size)
+			return failure_set(
+				failure, EXIT_USAGE, NULL, 0,
+				"--key=%s: ends behind the record of %u bytes",
+				key_text_format(&keys->fields[i], text),
+				shape->size);
+	if (reverse)
+		key_list_reverse(keys);
+	key_list_complete(keys, shape->size);
+	return 0;
+}

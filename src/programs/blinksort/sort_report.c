@@ -1,0 +1,286 @@
+#include "programs/blinksort/sort_report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/resource.h>
+
+#include "base/format.h"
+#include "base/version.h"
+#include "programs/blinksort/external_report.h"
+#include "programs/blinksort/rank_report.h"
+#include "record/key_text.h"
+
+static void print_names(const char *key, const char *const *names,
+			unsigned count)
+{
+	printf(", \"%s\": [", key);
+	for (unsigned i = 0; i < count; i++) {
+		fputs(i == 0 ? "" : ", ", stdout);
+		format_json_string(stdout, names[i]);
+	}
+	putchar(']');
+}
+
+/* What the process has used so far; it ends when this is printed. */
+static void print_usage(void)
+{
+	struct rusage usage = { 0 };
+
+	getrusage(RUSAGE_SELF, &usage);
+	printf(", \"minor_faults\": %ld, \"major_faults\": %ld, "
+	       "\"voluntary_switches\": %ld, \"involuntary_switches\": %ld",
+	       usage.ru_minflt, usage.ru_majflt, usage.ru_nvcsw,
+	       usage.ru_nivcsw);
+}
+
+static void print_checksum(const char *key, bool is_known,
+			   unsigned __int128 checksum)
+{
+	char sum[FORMAT_U128_BYTES];
+
+	if (is_known)
+		printf(", \"%s\": \"%s\"", key, format_u128_hex(sum, checksum));
+	else
+		printf(", \"%s\": null", key);
+}
+
+/* As the sort has understood them: joined, and each with its direction. */
+static void print_keys(const struct key_list *keys)
+{
+	char text[KEY_TEXT_BYTES];
+
+	fputs(", \"keys\": [", stdout);
+	for (unsigned i = 0; i < keys->field_count; i++)
+		printf("%s\"%s\"", i == 0 ? "" : ", ",
+		       key_text_format(&keys->fields[i], text));
+	putchar(']');
+}
+
+static void print_nodes(const struct sorter_result *result)
+{
+	fputs(", \"numa\": ", stdout);
+	if (result->node_count == 0) {
+		fputs("null", stdout);
+		return;
+	}
+	for (unsigned i = 0; i < result->node_count; i++) {
+		const struct sorter_node *node = &result->nodes[i];
+
+		printf("%s{\"node\": %u, \"workers\": %u, "
+		       "\"memory_bytes\": ",
+		       i == 0 ? "[" : ", ", node->node, node->workers);
+		if (result->knows_node_memory)
+			printf("%llu}", (unsigned long long)node->memory_bytes);
+		else
+			fputs("null}", stdout);
+	}
+	putchar(']');
+}
+
+/* The keys that both kinds of sort have; the object stays open. */
+static void print_sort(const struct sorter_config *config,
+		       const struct sorter_result *result)
+{
+	printf("{\"program\": \"blinksort\", \"version\": ");
+	format_json_string(stdout, blinksort_version);
+	printf(", \"records\": %llu, \"record_size\": %u",
+	       (unsigned long long)result->record_count, config->shape.size);
+	print_keys(&config->shape.keys);
+	printf(", \"bytes\": %llu, \"dropped_records\": %llu",
+	       (unsigned long long)result->size_bytes,
+	       (unsigned long long)result->dropped_count);
+	printf(", \"elapsed_ns\": %llu, \"phases_ns\": {\"prepare\": %llu, "
+	       "\"bucket\": %llu, \"order\": %llu, \"commit\": %llu}",
+	       (unsigned long long)(result->committed_ns - result->begin_ns),
+	       (unsigned long long)(result->prepared_ns - result->begin_ns),
+	       (unsigned long long)(result->bucketed_ns - result->prepared_ns),
+	       (unsigned long long)(result->ordered_ns - result->bucketed_ns),
+	       (unsigned long long)(result->committed_ns - result->ordered_ns));
+	printf(", \"io\": \"%s\", \"output_io\": \"%s\", \"synced\": %s",
+	       input_mode_name(result->io),
+	       result->output_direct ? "direct" : "buffered",
+	       config->sync ? "true" : "false");
+	printf(", \"splitters\": \"%s\", \"buckets\": %u, \"kernel\": \"%s\", "
+	       "\"threads\": %u, \"memory_bytes\": %llu",
+	       splitters_kind_name(result->splitters), result->bucket_count,
+	       cpu_level_name(config->kernel), result->threads,
+	       (unsigned long long)result->memory_bytes);
+	print_nodes(result);
+	print_usage();
+	print_checksum("checksum", config->checksum, result->checksum);
+	print_names("inputs", config->input_paths, config->input_count);
+	print_names("outputs", config->output_paths, config->output_count);
+}
+
+void sort_report_json(const struct sorter_config *config,
+		      const struct sorter_result *result,
+		      const struct external_result *external)
+{
+	print_sort(config, result);
+	fputs(", \"external\": ", stdout);
+	if (external)
+		external_report_json(external);
+	else
+		fputs("null", stdout);
+	puts("}");
+}
+
+/* --- clusters --------------------------------------------------------------
+ */
+
+/* The number of reports: on rank 0 those of all ranks, else only our own. */
+static unsigned first_report(const struct cluster_result *result)
+{
+	return result->rank;
+}
+
+static unsigned end_report(const struct cluster_result *result)
+{
+	return result->rank == 0 ? result->node_count : result->rank + 1;
+}
+
+static unsigned __int128 whole_checksum(const struct cluster_result *result)
+{
+	unsigned __int128 sum = 0;
+
+	for (unsigned i = first_report(result); i < end_report(result); i++)
+		sum += cluster_report_checksum(&result->reports[i]);
+	return sum;
+}
+
+static uint64_t count_records(const struct cluster_result *result)
+{
+	uint64_t count = 0;
+
+	for (unsigned i = first_report(result); i < end_report(result); i++)
+		count += result->reports[i].figures[CLUSTER_RECORDS_OUT];
+	return count;
+}
+
+/* begin_ns counts from rank 0's begin; clock_bound_ns is the largest error. */
+static void print_clock(const struct cluster_result *result,
+			const struct cluster_report *report)
+{
+	uint64_t bound_ns = report->figures[CLUSTER_CLOCK_BOUND_NS];
+	int64_t begin_ns =
+		(int64_t)(report->figures[CLUSTER_BEGIN_AT_NS] -
+			  result->reports[0].figures[CLUSTER_BEGIN_AT_NS]);
+
+	if (result->rank != 0 || bound_ns == UINT64_MAX)
+		printf(", \"begin_ns\": null, \"clock_bound_ns\": null");
+	else
+		printf(", \"begin_ns\": %" PRId64
+		       ", \"clock_bound_ns\": %" PRIu64,
+		       begin_ns, bound_ns);
+}
+
+static void print_roles(unsigned roles)
+{
+	const char *comma = "";
+
+	fputs(", \"roles\": [", stdout);
+	for (unsigned i = 0; i < CLUSTER_ROLES; i++)
+		if (cluster_roles_have(roles, (enum cluster_role)i)) {
+			printf("%s\"%s\"", comma,
+			       cluster_role_name((enum cluster_role)i));
+			comma = ", ";
+		}
+	putchar(']');
+}
+
+static void print_rank(const struct sorter_config *config,
+		       const struct cluster_result *result, unsigned rank)
+{
+	const struct cluster_report *report = &result->reports[rank];
+
+	printf("{\"rank\": %u", rank);
+	for (unsigned i = 0; i < CLUSTER_FIGURES; i++) {
+		const char *name = cluster_figure_name((enum cluster_figure)i);
+
+		if (name)
+			printf(", \"%s\": %" PRIu64, name, report->figures[i]);
+	}
+	print_clock(result, report);
+	print_roles(result->roles[rank]);
+	print_checksum("checksum", config->checksum,
+		       cluster_report_checksum(report));
+	fputs(", \"passes\": ", stdout);
+	rank_report_json(result, rank);
+	putchar('}');
+}
+
+static void print_network_node(int node)
+{
+	if (node < 0)
+		fputs(", \"network_node\": null", stdout);
+	else
+		printf(", \"network_node\": %d", node);
+}
+
+static void print_mpi(const struct mpi_report *mpi)
+{
+	fputs(", \"mpi_library\": ", stdout);
+	if (!mpi) {
+		fputs("null, \"mpi_init_ns\": null, \"mpi_finalize_ns\": null",
+		      stdout);
+		return;
+	}
+	format_json_string(stdout, mpi->library);
+	printf(", \"mpi_init_ns\": %" PRIu64 ", \"mpi_finalize_ns\": %" PRIu64,
+	       mpi->init_ns, mpi->finalize_ns);
+}
+
+static void print_schedule(const struct cluster_schedule *schedule)
+{
+	printf(", \"schedule\": \"%s\", \"grid\": ",
+	       exchange_schedule_name(schedule->kind));
+	if (schedule->kind == EXCHANGE_GRID)
+		printf("[%u, %u]", schedule->rows, schedule->columns);
+	else
+		printf("null");
+}
+
+static void print_cluster(const struct sorter_config *config,
+			  const struct cluster_result *result,
+			  const struct mpi_report *mpi)
+{
+	print_sort(config, &result->sort);
+	printf(", \"rank\": %u, \"nodes\": %u", result->rank,
+	       result->node_count);
+	print_schedule(&result->schedule);
+	printf(", \"transport\": \"%s\", \"by_reference\": %s, "
+	       "\"shared_input\": %s, \"payload_bytes\": %u",
+	       result->transport, result->by_reference ? "true" : "false",
+	       result->shares_input ? "true" : "false", result->payload_bytes);
+	print_network_node(result->network_node);
+	print_mpi(mpi);
+	if (result->rank == 0)
+		printf(", \"whole_records\": %" PRIu64, count_records(result));
+	else
+		printf(", \"whole_records\": null");
+	print_checksum("whole_checksum", result->rank == 0 && config->checksum,
+		       whole_checksum(result));
+	fputs(", \"external\": ", stdout);
+	if (result->is_external)
+		external_report_json(&result->external);
+	else
+		fputs("null", stdout);
+	printf(", \"ranks\": [");
+	for (unsigned i = first_report(result); i < end_report(result); i++) {
+		fputs(i == first_report(result) ? "" : ", ", stdout);
+		print_rank(config, result, i);
+	}
+	puts("]}");
+}
+
+void sort_report_cluster(const struct sorter_config *config,
+			 const struct cluster_result *result,
+			 const struct mpi_report *mpi, bool as_json)
+{
+	char sum[FORMAT_U128_BYTES];
+
+	if (as_json)
+		print_cluster(config, result, mpi);
+	else if (config->checksum)
+		printf("%s\n", format_u128_hex(sum, whole_checksum(result)));
+}

@@ -1,0 +1,27 @@
+/*
+ * sort_report.h - print the result of a sort as one JSON document on stdout
+ *
+ * Names of keys end in their unit.  All keys are always present; a value that
+ * is not known is null.
+ */
+#ifndef SORT_REPORT_H
+#define SORT_REPORT_H
+
+#include "cluster/cluster.h"
+#include "external/external_sort.h"
+#include "programs/blinksort/mpi_link.h"
+#include "sort/sorter.h"
+
+/* external is NULL if all fitted into memory. */
+void sort_report_json(const struct sorter_config *config,
+		      const struct sorter_result *result,
+		      const struct external_result *external);
+
+/* The result of this rank: the document, which on rank 0 also has the figures
+ * of all ranks; or else the checksum, if it is wanted: on rank 0 of all ranks'
+ * outputs.  mpi is NULL if the ranks did without MPI. */
+void sort_report_cluster(const struct sorter_config *config,
+			 const struct cluster_result *result,
+			 const struct mpi_report *mpi, bool as_json);
+
+#endif /* SORT_REPORT_H */

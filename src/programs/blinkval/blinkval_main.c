@@ -1,0 +1,574 @@
+/*
+ * blinkval_main.c - the program that checks the output of a sort
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/failure.h"
+#include "base/format.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "base/stdout.h"
+#include "io/output/outfile.h"
+#include "io/pipe.h"
+#include "programs/blinksort/shape_options.h"
+#include "programs/blinkval/validation.h"
+#include "record/validator.h"
+#include "system/thread_pool.h"
+
+struct options {
+	struct options_reader reader;
+	bool quiet;
+	bool of_summaries;
+	bool is_unique;
+	bool has_default_size, has_default_key;
+	const char *summary_path;	 /* NULL: none */
+	struct validation_request files; /* or files of summaries */
+};
+
+/* Each line as it is printed. */
+/* clang-format off */
+static const char help[] =
+"Usage: blinkval [OPTION]... FILE...\n"
+"Check that records are in order: those of 100 bytes as valsort does, or any\n"
+"others of one size.  Several files are the parts of one output.  If FILE is -,\n"
+"read standard input.  The report goes to stderr.\n"
+"\n"
+"      --record-size=BYTES   take records of this size (100)\n"
+"      --key=OFFSET:LENGTH   compare this slice of a record (0:10)\n"
+"      --key=OFFSET:TYPE     compare this number: u8 to u128, i8 to i128, f32 or\n"
+"                            f64, little endian, or u16be and so on; up to eight\n"
+"                            keys, the first weighs most; :desc behind a key\n"
+"                            reverses it\n"
+"  -r, --reverse             expect the whole order reversed\n"
+"  -u, --unique              fail if there are duplicate keys\n"
+"      --device-bytes=SIZE   read the first SIZE bytes of each block device (all)\n"
+"      --against=INPUT       fail unless this file has as many records, and the\n"
+"                            same checksum; given again: for each file of the\n"
+"                            input; not after --unique, which drops records\n"
+"\n"
+"  -q, --quiet               print errors only\n"
+"  -o FILE                   write a summary of 280 bytes to this file, which\n"
+"                            must be new, empty or another summary\n"
+"  -s                        read summaries instead of records, in the order of\n"
+"                            their parts\n"
+"  -t, --threads=N           use N threads (one for each CPU)\n"
+"  -h, --help                print this text\n"
+"  -V, --version             print the version\n"
+"\n"
+"-o and -s are for the records of the benchmark only, which are the default.\n"
+"\n"
+"Statuses: 0 in order, 1 not in order, or not unique, not the input's or no\n"
+"whole records, 2 usage, 3 file, 5 memory or threads.  See blinkval(1).\n";
+/* clang-format on */
+
+/* --- summaries ------------------------------------------------------------ */
+
+static int add_summaries(FILE *file, const char *path, struct summary *summary,
+			 const char **fragment_path, struct failure *failure)
+{
+	uint8_t bytes[SUMMARY_BYTES];
+	unsigned long long number = 0;
+	struct summary next;
+	size_t n;
+
+	while ((n = fread(bytes, 1, SUMMARY_BYTES, file)) == SUMMARY_BYTES) {
+		number++;
+		if (summary_decode(&next, bytes) < 0)
+			return failure_set(failure, EXIT_WRONG, path, 0,
+					   "no records have a summary such as "
+					   "number %llu",
+					   number);
+		if (summary_append(summary, &next) < 0)
+			return failure_set(failure, EXIT_WRONG, path, 0,
+					   "sums up to number %llu need more "
+					   "than 128 bits",
+					   number);
+	}
+	if (ferror(file))
+		return failure_set(failure, EXIT_FILE, path, errno,
+				   "cannot read");
+	if (n > 0 && !*fragment_path)
+		*fragment_path = path;
+	return 0;
+}
+
+static int validate_summaries(const struct options *options,
+			      struct validation_result *result,
+			      struct failure *failure)
+{
+	for (unsigned i = 0; i < options->files.path_count; i++) {
+		const char *path = options->files.paths[i];
+		FILE *file = pipe_is_word(path) ? stdin : fopen(path, "re");
+		int ret;
+
+		if (!file)
+			return failure_set(failure, EXIT_FILE, path, errno, "");
+		if (file == stdin)
+			path = PIPE_INPUT_NAME;
+		ret = add_summaries(file, path, &result->summary,
+				    &result->fragment_path, failure);
+		fclose(file);
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+/* --- the report ----------------------------------------------------------- */
+
+static bool has_unwanted_duplicates(const struct options *options,
+				    const struct tally *tally)
+{
+	return options->is_unique && tally->duplicate_count > 0;
+}
+
+static bool differs_from_inputs(const struct options *options,
+				const struct validation_result *result)
+{
+	const struct tally *tally = &result->summary.tally;
+
+	return options->files.input_count > 0 &&
+	       (tally->record_count != result->inputs.record_count ||
+		tally->checksum != result->inputs.checksum);
+}
+
+static bool is_good(const struct options *options,
+		    const struct validation_result *result)
+{
+	return result->summary.tally.unordered_count == 0 &&
+	       !has_unwanted_duplicates(options, &result->summary.tally) &&
+	       !differs_from_inputs(options, result);
+}
+
+static void report_first_unordered(const struct tally *tally)
+{
+	char text[FORMAT_U128_BYTES];
+
+	if (tally->unordered_count > 0)
+		fprintf(stderr, "First unordered record is record %s\n",
+			format_u128(text, tally->first_unordered));
+}
+
+static void report_sums(const struct tally *tally, const char *records,
+			const char *checksum)
+{
+	char text[2][FORMAT_U128_BYTES];
+
+	fprintf(stderr, "%s: %s\n%s: %s\n", records,
+		format_u128(text[0], tally->record_count), checksum,
+		format_u128_hex(text[1], tally->checksum));
+}
+
+static void report_difference(const struct tally *tally,
+			      const struct tally *inputs)
+{
+	char text[2][FORMAT_U128_BYTES];
+
+	if (tally->record_count != inputs->record_count)
+		fprintf(stderr,
+			"ERROR - there are %s records, but %s in the input\n",
+			format_u128(text[0], tally->record_count),
+			format_u128(text[1], inputs->record_count));
+	else
+		fprintf(stderr,
+			"ERROR - the checksum is %s, but %s of the input\n",
+			format_u128_hex(text[0], tally->checksum),
+			format_u128_hex(text[1], inputs->checksum));
+}
+
+/* The defaults taken may be the reason of an error: the size, and the key where
+ * it matters, as it does not if a record is cut short.  In a script, the report
+ * on records of the benchmark has no more lines than that of valsort. */
+static void hint_at_defaults(const struct options *options, bool key_matters)
+{
+	bool size = options->has_default_size, key = options->has_default_key;
+	char text[32] = "";
+
+	if (options->of_summaries || (size && key && !isatty(STDERR_FILENO)))
+		return;
+	key = key && key_matters;
+	if (key)
+		snprintf(text, sizeof(text), " --key=0:%u",
+			 MIN(RECORD_KEY_LENGTH_DEFAULT,
+			     options->files.shape.size));
+	if (size || key)
+		log_warnx("taken by default:%s%s",
+			  size ? " --record-size=100" : "", text);
+}
+
+/* Why the output may have more or fewer records than its input. */
+static void hint_at_inputs(const struct tally *tally,
+			   const struct tally *inputs)
+{
+	if (tally->record_count > inputs->record_count)
+		log_warnx("give --against once for each file of the input");
+	else if (tally->record_count > 0 && tally->unordered_count == 0 &&
+		 tally->duplicate_count == 0 &&
+		 tally->record_count < inputs->record_count)
+		log_warnx("--against is not for an output from which --unique "
+			  "has dropped records");
+}
+
+/* A sorted file and its input are no parts. */
+static void hint_at_against(const struct options *options)
+{
+	if (!options->of_summaries && options->files.path_count == 2 &&
+	    options->files.input_count == 0)
+		log_warnx("two FILEs are parts of one output; --against=INPUT "
+			  "compares with the input");
+}
+
+static void report_errors(const struct options *options,
+			  const struct validation_result *result)
+{
+	const struct tally *tally = &result->summary.tally;
+	char text[FORMAT_U128_BYTES];
+
+	if (tally->unordered_count > 0)
+		fprintf(stderr, "ERROR - there are %s unordered records\n",
+			format_u128(text, tally->unordered_count));
+	if (has_unwanted_duplicates(options, tally))
+		fprintf(stderr, "ERROR - there are %s duplicate keys\n",
+			format_u128(text, tally->duplicate_count));
+	if (differs_from_inputs(options, result)) {
+		report_difference(tally, &result->inputs);
+		hint_at_inputs(tally, &result->inputs);
+	}
+	if (tally->unordered_count == 0)
+		return;
+	hint_at_defaults(options, true);
+	hint_at_against(options);
+}
+
+static void report(const struct options *options,
+		   const struct validation_result *result)
+{
+	const struct tally *tally = &result->summary.tally;
+	char text[FORMAT_U128_BYTES];
+
+	report_first_unordered(tally);
+	report_sums(tally, "Records", "Checksum");
+	if (options->files.input_count > 0)
+		report_sums(&result->inputs, "Input records", "Input checksum");
+	if (tally->unordered_count == 0)
+		fprintf(stderr, "Duplicate keys: %s\n",
+			format_u128(text, tally->duplicate_count));
+	if (is_good(options, result))
+		fputs("SUCCESS - all records are in order\n", stderr);
+	else
+		report_errors(options, result);
+}
+
+/* As valsort, which names no file: it takes only one. */
+static void report_fragment(const struct options *options, const char *path)
+{
+	const char *what =
+		options->of_summaries ? "partition summary" : "record";
+
+	if (options->files.path_count + options->files.input_count > 1)
+		log_warnx("%s: partial %s found at end", path, what);
+	else
+		fprintf(stderr, "partial %s found at end\n", what);
+}
+
+/* Is this file a summary, or empty, so that replacing it loses nothing? */
+static int check_old_summary(const char *path, struct failure *failure)
+{
+	uint8_t bytes[SUMMARY_BYTES + 1];
+	struct summary summary;
+	FILE *file = fopen(path, "re");
+	bool is_read;
+	size_t n;
+
+	if (!file)
+		return failure_set(failure, EXIT_FILE, path, errno,
+				   "cannot read what -o is to replace");
+	n = fread(bytes, 1, sizeof(bytes), file);
+	is_read = !ferror(file);
+	fclose(file);
+	if (!is_read)
+		return failure_set(failure, EXIT_FILE, path, EIO,
+				   "cannot read what -o is to replace");
+	if (n == 0 ||
+	    (n == SUMMARY_BYTES && summary_decode(&summary, bytes) == 0))
+		return 0;
+	return failure_set(
+		failure, EXIT_FILE, path, 0,
+		"exists and is no summary: -o replaces nothing else");
+}
+
+static int check_not_input(const char *path, const struct stat *summary,
+			   const char *summary_path, struct failure *failure)
+{
+	struct stat input;
+	int ret = pipe_is_word(path) ? fstat(STDIN_FILENO, &input)
+				     : stat(path, &input);
+
+	if (ret == 0 && input.st_dev == summary->st_dev &&
+	    input.st_ino == summary->st_ino)
+		return failure_set(failure, EXIT_USAGE, summary_path, 0,
+				   "is an input file, too");
+	return 0;
+}
+
+/* Refuse an -o that names a file to be read, under whatever name, or a file
+ * that is not a summary: "-o part*" would name one of the parts. */
+static int check_summary_path(const struct options *options,
+			      struct failure *failure)
+{
+	const struct validation_request *files = &options->files;
+	const char *path = options->summary_path;
+	struct stat summary;
+	int ret = 0;
+
+	/* Whether a file can be made there, outfile_open() finds out; it takes
+	 * nothing but a regular file. */
+	if (stat(path, &summary) < 0 || !S_ISREG(summary.st_mode))
+		return 0;
+	for (unsigned i = 0; ret == 0 && i < files->path_count; i++)
+		ret = check_not_input(files->paths[i], &summary, path, failure);
+	for (unsigned i = 0; ret == 0 && i < files->input_count; i++)
+		ret = check_not_input(files->input_paths[i], &summary, path,
+				      failure);
+	return ret < 0 ? ret : check_old_summary(path, failure);
+}
+
+static int write_summary(struct outfile *file, const struct summary *summary,
+			 struct failure *failure)
+{
+	uint8_t bytes[SUMMARY_BYTES];
+	ssize_t n;
+
+	summary_encode(summary, bytes);
+	n = write(file->fd, bytes, SUMMARY_BYTES);
+	if (n != SUMMARY_BYTES)
+		return failure_set(failure, EXIT_FILE, file->path,
+				   n < 0 ? errno : ENOSPC, "cannot write");
+	return outfile_commit(file, false, failure);
+}
+
+/* The exit status; the summary file stays away unless there is a verdict. */
+static int conclude(const struct options *options, struct outfile *file,
+		    const struct validation_result *result)
+{
+	const struct summary *summary = &result->summary;
+	struct failure failure;
+
+	if (result->fragment_path) {
+		if (!options->quiet)
+			report_first_unordered(&summary->tally);
+		report_fragment(options, result->fragment_path);
+		if (!options->quiet)
+			hint_at_defaults(options, false);
+		return EXIT_WRONG;
+	}
+	/* The output of an empty input is empty; but no summary is. */
+	if (summary->tally.record_count == 0 &&
+	    (options->files.input_count == 0 || file->fd >= 0)) {
+		fputs("there must be at least one record to be validated\n",
+		      stderr);
+		return EXIT_WRONG;
+	}
+	if (file->fd >= 0 && write_summary(file, summary, &failure) < 0)
+		return log_failure(&failure);
+	if (!options->quiet)
+		report(options, result);
+	return is_good(options, result) ? EXIT_DONE : EXIT_WRONG;
+}
+
+static int validate(const struct options *options)
+{
+	struct outfile file = OUTFILE_NONE;
+	struct validation_result result = { 0 };
+	struct failure failure;
+	int ret = 0;
+
+	if (options->summary_path)
+		ret = check_summary_path(options, &failure);
+	if (ret == 0 && options->summary_path)
+		ret = outfile_open(&file, options->summary_path, &failure);
+	if (ret == 0 && options->of_summaries)
+		ret = validate_summaries(options, &result, &failure);
+	else if (ret == 0)
+		ret = validate_records(&options->files, &result, &failure);
+	if (ret < 0)
+		ret = log_failure(&failure);
+	else
+		ret = conclude(options, &file, &result);
+	outfile_close(&file);
+	return ret;
+}
+
+/* --- the command line ----------------------------------------------------- */
+
+enum {
+	OPTION_DEVICE_BYTES = OPTIONS_OWN,
+	OPTION_RECORD_SIZE,
+	OPTION_KEY,
+	OPTION_REVERSE,
+	OPTION_UNIQUE,
+	OPTION_AGAINST,
+	OPTION_QUIET,
+	OPTION_OF_SUMMARIES,
+	OPTION_SUMMARY,
+	OPTION_THREADS,
+};
+
+static const struct options_entry entries[] = {
+	{ OPTION_DEVICE_BYTES, "device-bytes", 0, OPTIONS_VALUE, "SIZE" },
+	{ OPTION_RECORD_SIZE, "record-size", 0, OPTIONS_VALUE, "BYTES" },
+	{ OPTION_KEY, "key", 0, OPTIONS_VALUES, "OFFSET:LENGTH" },
+	{ OPTION_REVERSE, "reverse", 'r', OPTIONS_FLAG, NULL },
+	{ OPTION_UNIQUE, "unique", 'u', OPTIONS_FLAG, NULL },
+	{ OPTION_AGAINST, "against", 0, OPTIONS_FILES, "INPUT" },
+	{ OPTION_QUIET, "quiet", 'q', OPTIONS_FLAG, NULL },
+	{ OPTION_OF_SUMMARIES, NULL, 's', OPTIONS_FLAG, NULL },
+	{ OPTION_SUMMARY, NULL, 'o', OPTIONS_FILE, "FILE" },
+	{ OPTION_THREADS, "threads", 't', OPTIONS_VALUE, "N" },
+	OPTIONS_COMMON,
+};
+
+static int take_option(void *context, int id, struct failure *failure)
+{
+	struct options *options = context;
+	struct options_reader *reader = &options->reader;
+	struct validation_request *files = &options->files;
+
+	switch (id) {
+	case OPTION_DEVICE_BYTES:
+		return options_size(reader, 1, INT64_MAX, &files->device_bytes,
+				    failure);
+	case OPTION_RECORD_SIZE:
+		return shape_options_size(reader, &files->shape, failure);
+	case OPTION_KEY:
+		return shape_options_key(reader, &files->shape, failure);
+	case OPTION_AGAINST:
+		files->input_paths[files->input_count++] = reader->value;
+		return 0;
+	case OPTION_THREADS:
+		return options_number(reader, 1, THREAD_POOL_WORKERS_MAX,
+				      &files->thread_count, failure);
+	default:
+		return 0;
+	}
+}
+
+/* Summaries are of the benchmark's records alone. */
+static int check_summaries(struct options *options, struct failure *failure)
+{
+	struct options_reader *reader = &options->reader;
+	bool is_given = options->of_summaries || options->summary_path;
+
+	if (is_given && !record_shape_is_benchmark(&options->files.shape))
+		return options_refuse_entry(
+			reader,
+			options->of_summaries ? OPTION_OF_SUMMARIES
+					      : OPTION_SUMMARY,
+			failure, "only for records of 100 bytes by --key=0:10");
+	if (options->of_summaries && options->files.input_count > 0)
+		return options_refuse_entry(reader, OPTION_OF_SUMMARIES,
+					    failure,
+					    "not together with --against");
+	if (options->of_summaries && options->files.device_bytes > 0)
+		return options_refuse_entry(reader, OPTION_OF_SUMMARIES,
+					    failure,
+					    "not together with --device-bytes");
+	return 0;
+}
+
+/* "-" may be given once: what has been read is gone. */
+static int check_stdin(bool *has_stdin, struct failure *failure)
+{
+	if (*has_stdin)
+		return failure_set(failure, EXIT_USAGE, PIPE_WORD, 0,
+				   "given twice: standard input can be read "
+				   "once");
+	*has_stdin = true;
+	return pipe_check(STDIN_FILENO, PIPE_INPUT_NAME, "cannot read",
+			  failure);
+}
+
+static int check_operands(const struct validation_request *files,
+			  struct failure *failure)
+{
+	bool has_stdin = false;
+	int ret = 0;
+
+	if (files->path_count == 0)
+		return failure_set(failure, EXIT_USAGE, "FILE", 0,
+				   "is missing; see blinkval --help");
+	for (unsigned i = 0; ret == 0 && i < files->path_count; i++) {
+		if (pipe_is_word(files->paths[i]))
+			ret = check_stdin(&has_stdin, failure);
+		else
+			ret = options_check_operand(files->paths[i],
+						    "a regular file", failure);
+	}
+	return ret;
+}
+
+static int complete_options(struct options *options, struct failure *failure)
+{
+	struct options_reader *reader = &options->reader;
+	int ret;
+
+	options->quiet = options_given(reader, OPTION_QUIET);
+	options->of_summaries = options_given(reader, OPTION_OF_SUMMARIES);
+	options->is_unique = options_given(reader, OPTION_UNIQUE);
+	options->has_default_size = !options_given(reader, OPTION_RECORD_SIZE);
+	options->has_default_key = !options_given(reader, OPTION_KEY);
+	options->summary_path = options_value(reader, OPTION_SUMMARY);
+	options->files.paths = reader->operands;
+	options->files.path_count = reader->operand_count;
+	ret = check_operands(&options->files, failure);
+	if (ret == 0)
+		ret = shape_options_complete(
+			&options->files.shape,
+			options_given(reader, OPTION_REVERSE), failure);
+	return ret < 0 ? ret : check_summaries(options, failure);
+}
+
+static int allocate_input_paths(struct options *options, int argc,
+				struct failure *failure)
+{
+	/* Each word may name an input. */
+	options->files.input_paths =
+		calloc((size_t)argc + 1, sizeof(*options->files.input_paths));
+	return options->files.input_paths ? 0 : failure_no_memory(failure);
+}
+
+static int run(struct options *options, int argc, char **argv)
+{
+	struct failure failure = { .status = EXIT_DONE };
+	int ret = allocate_input_paths(options, argc, &failure);
+
+	if (ret < 0)
+		return log_failure(&failure);
+	options_begin(&options->reader, entries, ARRAY_LEN(entries),
+		      argv + (argc > 0));
+	ret = options_read(&options->reader, take_option, options, &failure);
+	if (ret > 0)
+		return stdout_print_info(ret, "blinkval", help);
+	if (ret < 0 || complete_options(options, &failure) < 0)
+		return log_failure(&failure);
+	return validate(options);
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = {
+		.files.shape.size = RECORD_SIZE_DEFAULT,
+	};
+	int status;
+
+	log_init("blinkval");
+	status = run(&options, argc, argv);
+	free(options.files.input_paths);
+	return status;
+}

@@ -1,0 +1,195 @@
+#include "programs/blinkval/part.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "io/direct.h"
+#include "io/file_io.h"
+#include "io/filesize.h"
+#include "io/large_file.h"
+#include "io/pipe.h"
+#include "system/descriptors.h"
+
+static int part_failed(const struct part *part, int error, const char *why,
+		       struct failure *failure)
+{
+	return failure_set(failure, EXIT_FILE, part->path, error, "%s", why);
+}
+
+static int open_failed(const struct part *part, struct failure *failure)
+{
+	return failure_set(failure, EXIT_FILE, part->path, errno, "");
+}
+
+/* --- opening -------------------------------------------------------------- */
+
+static int open_fd(struct part *part, const char *path, struct failure *failure)
+{
+	part->path = path;
+	part->fd = STDIN_FILENO;
+	if (pipe_is_word(path))
+		part->path = PIPE_INPUT_NAME;
+	else
+		part->fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (part->fd < 0)
+		return open_failed(part, failure);
+	return 0;
+}
+
+static void open_stream(struct part *part)
+{
+	struct part_stream *stream = &part->stream;
+
+	part->is_stream = true;
+	pthread_mutex_init(&stream->reading, NULL);
+	pthread_mutex_init(&stream->adding, NULL);
+	pthread_cond_init(&stream->added, NULL);
+	pipe_widen(part->fd);
+}
+
+static void open_bytes(struct part *part, uint64_t size_bytes,
+		       uint32_t record_size)
+{
+	part->record_count = size_bytes / record_size;
+	part->fragment_bytes = size_bytes % record_size;
+	if (large_file_read_direct(part->fd, size_bytes) &&
+	    descriptors_spare(part->fd))
+		part->direct_fd = direct_reopen(part->fd, O_RDONLY | O_DIRECT);
+}
+
+static int open_file(struct part *part, const struct stat *status,
+		     uint32_t record_size, struct failure *failure)
+{
+	open_bytes(part, (uint64_t)status->st_size, record_size);
+	return filesize_check(part->fd, status, part->path, failure);
+}
+
+static int open_device(struct part *part, uint64_t device_bytes,
+		       uint32_t record_size, struct failure *failure)
+{
+	off_t size = lseek(part->fd, 0, SEEK_END);
+
+	part->is_device = true;
+	if (size < 0)
+		return part_failed(part, errno, "cannot find its size",
+				   failure);
+	if (device_bytes > (uint64_t)size)
+		return failure_set(failure, EXIT_FILE, part->path, 0,
+				   "it has %lld bytes, fewer than "
+				   "--device-bytes",
+				   (long long)size);
+	open_bytes(part, device_bytes > 0 ? device_bytes : (uint64_t)size,
+		   record_size);
+	return 0;
+}
+
+static int allocate(struct part *part, uint32_t record_size,
+		    struct failure *failure)
+{
+	part->first = malloc(2 * (size_t)record_size);
+	if (!part->first)
+		return failure_no_memory(failure);
+	part->last = part->first + record_size;
+	return 0;
+}
+
+int part_open(struct part *part, const char *path, bool is_input,
+	      uint32_t record_size, uint64_t device_bytes,
+	      struct failure *failure)
+{
+	/* Any file may have descriptor 0 if standard input is closed. */
+	bool is_stdin = pipe_is_word(path);
+	struct stat status;
+	int ret;
+
+	*part = (struct part){ .is_input = is_input, .direct_fd = -1 };
+	ret = open_fd(part, path, failure);
+	if (ret < 0)
+		return ret;
+	if (fstat(part->fd, &status) < 0)
+		return open_failed(part, failure);
+	if (S_ISDIR(status.st_mode))
+		return part_failed(part, EISDIR, "cannot read", failure);
+	/* Standard input is read from where it is, even if it is a file. */
+	if (S_ISREG(status.st_mode) && !is_stdin)
+		ret = open_file(part, &status, record_size, failure);
+	else if (S_ISBLK(status.st_mode) && !is_stdin)
+		ret = open_device(part, device_bytes, record_size, failure);
+	else if (S_ISBLK(status.st_mode) && device_bytes > 0)
+		ret = failure_set(failure, EXIT_USAGE, "--device-bytes", 0,
+				  "not with a block device as standard input; "
+				  "name the device");
+	else
+		open_stream(part);
+	if (ret == 0 && !is_input)
+		ret = allocate(part, record_size, failure);
+	return ret;
+}
+
+/* --- a file or a device -----------------------------------------------------
+ */
+
+/* Read all pages that the bytes lie in.  Returns false if they are not all
+ * there, or the kernel refuses. */
+static bool read_direct(const struct part *part, uint64_t offset_bytes,
+			size_t length_bytes, uint8_t *window)
+{
+	size_t skip = offset_bytes % PAGE_BYTES;
+	ssize_t n = pread(part->direct_fd, window,
+			  ROUND_UP(skip + length_bytes, PAGE_BYTES),
+			  (off_t)(offset_bytes - skip));
+
+	return n >= 0 && (size_t)n >= skip + length_bytes;
+}
+
+uint8_t *part_read(const struct part *part, uint64_t offset_bytes,
+		   size_t length_bytes, uint8_t *window,
+		   struct failure *failure)
+{
+	ssize_t n;
+
+	if (part->direct_fd >= 0 &&
+	    read_direct(part, offset_bytes, length_bytes, window))
+		return window + offset_bytes % PAGE_BYTES;
+	n = file_read_at(part->fd, window, length_bytes, offset_bytes);
+	if (n < 0)
+		part_failed(part, (int)-n, "cannot read", failure);
+	else if ((size_t)n < length_bytes)
+		part_failed(part, 0, "became shorter while it was read",
+			    failure);
+	else
+		return window;
+	return NULL;
+}
+
+/* --- a stream ------------------------------------------------------------- */
+
+int64_t part_read_stream(struct part *part, uint8_t *piece, size_t piece_bytes,
+			 uint32_t record_size, uint64_t *number,
+			 uint8_t *before, struct failure *failure)
+{
+	struct part_stream *stream = &part->stream;
+	int64_t count;
+	ssize_t n;
+
+	if (stream->is_at_end)
+		return 0;
+	n = pipe_read(part->fd, piece, piece_bytes);
+	stream->is_at_end = n < (ssize_t)piece_bytes;
+	if (n < 0)
+		return part_failed(part, (int)-n, "cannot read", failure);
+	part->fragment_bytes = (size_t)n % record_size;
+	count = n / record_size;
+	if (count == 0)
+		return 0;
+	*number = stream->read_count++;
+	if (!part->is_input) {
+		memcpy(before, part->last, record_size);
+		memcpy(part->last, piece + (count - 1) * record_size,
+		       record_size);
+	}
+	return count;
+}
