@@ -64,15 +64,15 @@ def trial_ms(scenario: str):
     return of
 
 
-SERIES = "results/bench-2026-11-22-zen4-11.json"
+SERIES = "results/runs/2026-11-27-peers/bench.json"
 SETTLED = "results/bench-2026-11-24-external-settled.json"
 PEERS = "results/bench-2026-11-24-external-peers.json"
 SHAPES = "results/bench-2026-11-22-zen4-9.json"
 TRIALS = "results/runs/2026-11-22-zen4-1/trials.jsonl"
 # In the order of README.md
 FIGURES = [
-    (SERIES, "{:.2f}", ratio_to("shm/cached-ascii-1m", "blinksort", "cp")),
-    (SERIES, "{:.2f}", ratio_to("disk/cached-ascii-1m", "blinksort", "cp")),
+    (SERIES, "{:.2f}", ratio_to("shm/peers-ascii-1m", "blinksort", "cp")),
+    (SERIES, "{:.2f}", ratio_to("disk/peers-ascii-1m", "blinksort", "cp")),
     (SETTLED, "{:.0f} s", seconds("memory", "blinksort")),
     (SETTLED, "{:.1f}", ratio_to("memory", "blinksort", "copy")),
     (PEERS, "{:.1f}", ratio_to("memory", "GNU sort", "blinksort")),
