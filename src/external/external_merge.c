@@ -7,8 +7,7 @@
 #include "external/read/record_fetch.h"
 #include "sort/counted_output.h"
 
-/* --- the reading team: fill a batch with a piece ---------------------------
- */
+/* --- the reading team: fill a batch with a piece -------------------------- */
 
 static void run_pass(void *context, unsigned worker)
 {
@@ -77,8 +76,7 @@ static int fill(void *context, unsigned lane, struct batch *batch)
 	return external_fill_piece(context, batch);
 }
 
-/* --- giving room back -------------------------------------------------------
- */
+/* --- giving room back ----------------------------------------------------- */
 
 /* Room is given back in so many steps of a merge: few, since each step makes a
  * hole in each run. */
@@ -147,8 +145,7 @@ static void tidy(void *context)
 		release_pieces(external, piece);
 }
 
-/* --- one merge -------------------------------------------------------------
- */
+/* --- one merge ------------------------------------------------------------ */
 
 static bool empty_to_output(void *context, struct batch *batch)
 {
@@ -282,8 +279,7 @@ static bool merge_runs(struct external *external, unsigned first,
 	return good;
 }
 
-/* --- merges of runs into runs ----------------------------------------------
- */
+/* --- merges of runs into runs --------------------------------------------- */
 
 static uint32_t count_blocks(const struct external *external, unsigned first,
 			     unsigned count)
@@ -359,8 +355,7 @@ static bool merge_until(struct external *external, unsigned runs_max)
 	return true;
 }
 
-/* --- the pass --------------------------------------------------------------
- */
+/* --- the pass ------------------------------------------------------------- */
 
 static bool spill_oldest(struct external *external)
 {
@@ -471,8 +466,7 @@ static bool order_lone(struct external *external)
 	return good;
 }
 
-/* --- last passes that merge nothing ----------------------------------------
- */
+/* --- last passes that merge nothing --------------------------------------- */
 
 static void serve(void *context, unsigned worker, uint64_t chunk_bytes)
 {
@@ -549,8 +543,7 @@ static bool write_counted(struct external *external)
 	return external_check_sink(external, external->destination.sink);
 }
 
-/* --- all ways --------------------------------------------------------------
- */
+/* --- all ways ------------------------------------------------------------- */
 
 bool external_merge_all(struct external *external)
 {

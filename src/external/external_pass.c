@@ -68,8 +68,7 @@ void external_end_pass(struct external *external)
 		destination_take_wait_ns(&external->destination);
 }
 
-/* --- timelines -------------------------------------------------------------
- */
+/* --- timelines ------------------------------------------------------------ */
 
 /* Each team has lanes of its own, and one of them the file. */
 int external_open_traces(struct external *external, struct failure *failure)
@@ -114,8 +113,7 @@ int external_write_trace(struct external *external, struct failure *failure)
 				failure);
 }
 
-/* --- progress --------------------------------------------------------------
- */
+/* --- progress ------------------------------------------------------------- */
 
 /* How far the pass has come; waits are those of one worker. */
 struct reading {

@@ -46,8 +46,7 @@ struct external_rank {
 	_Atomic uint32_t taken_waves;
 };
 
-/* --- pass 1 ----------------------------------------------------------------
- */
+/* --- pass 1 --------------------------------------------------------------- */
 
 /* Wait until the caller has raised the word above the value.  False: the run
  * has failed. */
@@ -148,8 +147,7 @@ const struct run_index *external_rank_index(const struct external_rank *rank)
 	return &rank->external->index;
 }
 
-/* --- the areas of pass 2 ---------------------------------------------------
- */
+/* --- the areas of pass 2 -------------------------------------------------- */
 
 /* Two batches for pieces, in the first two areas. */
 static void lay_out_pieces(struct external_rank *rank, uint8_t **areas)
@@ -204,8 +202,7 @@ size_t external_rank_area_bytes(const struct external_rank *rank)
 	return rank->area_bytes;
 }
 
-/* --- our part --------------------------------------------------------------
- */
+/* --- our part ------------------------------------------------------------- */
 
 static bool open_part(struct external_rank *rank,
 		      const struct external_rank_part *part)
@@ -248,8 +245,7 @@ const struct merge_plan *external_rank_merge(const struct external_rank *rank)
 	return &rank->external->merge;
 }
 
-/* --- what goes out ---------------------------------------------------------
- */
+/* --- what goes out -------------------------------------------------------- */
 
 static uint32_t slot_bytes(const struct external_rank *rank)
 {
@@ -318,8 +314,7 @@ const struct outgoing_message *external_rank_send(struct external_rank *rank,
 	return outgoing_messages(&rank->outgoing, wave);
 }
 
-/* --- pass 2 ----------------------------------------------------------------
- */
+/* --- pass 2 --------------------------------------------------------------- */
 
 static int fill(void *context, unsigned lane, struct batch *batch)
 {
@@ -421,8 +416,7 @@ void external_rank_give_output(struct external_rank *rank,
 	thread_pool_set(&rank->driver, &rank->output_is_open, 1);
 }
 
-/* --- runs that go to other ranks -------------------------------------------
- */
+/* --- runs that go to other ranks ------------------------------------------ */
 
 struct given_runs *external_rank_given(struct external_rank *rank)
 {
@@ -464,8 +458,7 @@ static int open_kept(struct external_rank *rank, struct failure *failure)
 	return kept_runs_open(&rank->kept, &request, failure);
 }
 
-/* --- its life --------------------------------------------------------------
- */
+/* --- its life ------------------------------------------------------------- */
 
 int external_rank_open(struct external_rank **opened,
 		       const struct external_config *config,

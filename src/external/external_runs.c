@@ -9,8 +9,7 @@
 #include "system/allowance.h"
 #include "system/numa.h"
 
-/* --- the ordering team: empty a batch ---------------------------------------
- */
+/* --- the ordering team: empty a batch ------------------------------------- */
 
 struct ordering {
 	struct external *external;
@@ -111,8 +110,7 @@ bool external_order(struct external *external, struct batch *batch,
 	return true;
 }
 
-/* --- scratch files ---------------------------------------------------------
- */
+/* --- scratch files -------------------------------------------------------- */
 
 /* Staging memory, which no thread has touched yet, comes from the node of the
  * disk that the first scratch folder lies on. */
@@ -242,8 +240,7 @@ int external_begin_scratch(struct external *external)
 	return 0;
 }
 
-/* --- runs ------------------------------------------------------------------
- */
+/* --- runs ----------------------------------------------------------------- */
 
 /* Nobody knew how long the stream is: its index is full before its end. */
 static int refuse_stream(const struct external *external,
@@ -353,8 +350,7 @@ bool external_keep(struct external *external, struct batch *batch)
 	return true;
 }
 
-/* --- the pass --------------------------------------------------------------
- */
+/* --- the pass ------------------------------------------------------------- */
 
 static bool open_lanes(struct external *external)
 {

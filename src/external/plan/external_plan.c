@@ -3,9 +3,8 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "external/plan/index_plan.h"
 #include "external/plan/merge_plan.h"
-#include "external/plan/staging_plan.h"
+#include "external/runs/run_index.h"
 #include "sort/record_counts.h"
 
 /* What the process touches besides: code, stacks, page tables, the index's
@@ -34,8 +33,261 @@
  * blinksort-external(7) names, gives way to a plan for a longer one. */
 #define UNKNOWN_FACTOR_WANTED 200
 
-/* --- what is not for batches -------------------------------------------------
+/* --- staging -------------------------------------------------------------- */
+
+/* Requests to a disk: larger ones bring nothing more, and smaller ones cost
+ * time of the CPU.  Between, they are this part of the memory at most: two
+ * workers have 26 of them (16 to read, 10 to write), a tenth of the memory. */
+#define REQUEST_BYTES_MAX (2 * MIB)
+#define REQUEST_BYTES_MIN (128 * KIB)
+#define REQUEST_PART 256
+/* Reads of each worker that are under way, and writes of all: with half as many
+ * a sort takes 6 % longer, with twice as many no less (results/NOTES.md). */
+#define READ_DEPTH 8
+#define WRITE_DEPTH 8
+/* No more than this part of the memory is for staging, half of it for reads and
+ * half for writes: a few workers want less, and many have fewer requests under
+ * way each, which keep the disk as busy. */
+#define STAGING_PART 4
+
+/* In one wave all sources together send this part of the keeper's memory. */
+#define SLICE_PART 32
+
+/* By the chunks and slots of runs, which each source has for itself. */
+static void plan_kept(struct external_plan *plan,
+		      const struct external_request *request)
+{
+	uint64_t bytes = MAX(plan->run_chunk_bytes,
+			     request->memory_bytes / SLICE_PART /
+				     MAX(1, request->source_count));
+	uint64_t records =
+		MAX(bytes / request->shape.size,
+		    DIV_ROUND_UP(request->kept_most, KEPT_RUNS_SLICES_MAX));
+
+	if (request->source_count == 0)
+		return;
+	plan->kept_slice_records = ROUND_UP(records, plan->block_records);
+	plan->kept_message_bytes =
+		ROUND_UP(KEPT_RUNS_HEAD_BYTES +
+				 plan->kept_slice_records * request->shape.size,
+			 PAGE_BYTES);
+	plan->kept_bytes = request->source_count *
+			   (2 * plan->kept_message_bytes +
+			    KEPT_RUNS_SLOTS * plan->slot_bytes +
+			    ROUND_UP(plan->encoder_bytes, PAGE_BYTES));
+}
+
+/* Set the plan's lanes, readers, slots and chunks, by its block_records. */
+static void plan_staging(struct external_plan *plan,
+			 const struct external_request *request)
+{
+	uint64_t bytes = request->memory_bytes / REQUEST_PART;
+	uint32_t record_size = request->shape.size;
+	uint64_t block_bytes = (uint64_t)plan->block_records * record_size;
+	unsigned workers = request->worker_count;
+	uint64_t staging = request->memory_bytes / STAGING_PART / 2;
+	size_t chunk = REQUEST_BYTES_MIN;
+
+	plan->lane_count = request->lanes ? request->lanes->lane_count : 1;
+	plan->reader_count = MAX(workers, plan->lane_count);
+	while (chunk * 2 <= MIN(bytes, REQUEST_BYTES_MAX))
+		chunk *= 2;
+	plan->output_chunk_bytes = chunk;
+	plan->run_chunk_bytes = MAX(1, chunk / block_bytes) * block_bytes;
+	plan->slot_bytes =
+		ROUND_UP(MAX(chunk, plan->run_chunk_bytes), PAGE_BYTES);
+	plan->read_slot_bytes =
+		(uint32_t)(ROUND_UP(MAX(chunk, block_bytes), PAGE_BYTES) +
+			   2 * PAGE_BYTES);
+	plan->write_depth = WRITE_DEPTH;
+	/* Each lane has as many reads under way as all workers have for one. */
+	plan->read_depth = READ_DEPTH * MIN(workers, plan->lane_count);
+	while (plan->read_depth > 1 && (uint64_t)plan->reader_count *
+						       plan->read_depth *
+						       plan->read_slot_bytes >
+					       staging)
+		plan->read_depth--;
+	while (plan->write_depth > 1 &&
+	       (workers + plan->write_depth) * plan->slot_bytes > staging)
+		plan->write_depth--;
+	plan->slot_count = workers + plan->write_depth;
+	plan->encoder_bytes = codec_encoder_bytes(&request->codec, block_bytes);
+	plan->decoder_bytes = codec_decoder_bytes(&request->codec);
+	plan_kept(plan, request);
+}
+
+/* Memory for all slots, and what codecs need beside them. */
+static uint64_t staging_bytes(const struct external_plan *plan,
+			      const struct external_request *request)
+{
+	return (uint64_t)plan->reader_count * plan->read_depth *
+		       plan->read_slot_bytes +
+	       (uint64_t)request->worker_count *
+		       (plan->encoder_bytes + plan->decoder_bytes) +
+	       plan->slot_count * plan->slot_bytes + plan->kept_bytes;
+}
+
+/* --- areas of free batches ------------------------------------------------ */
+
+unsigned external_plan_areas(const struct external_plan *plan,
+			     unsigned free_batches)
+{
+	unsigned areas = plan->rank_count > 1 ? EXTERNAL_RANK_AREAS : 2;
+
+	assert(free_batches > 0);
+	return (unsigned)DIV_ROUND_UP(areas, free_batches);
+}
+
+size_t external_plan_area_bytes(const struct external_plan *plan,
+				unsigned free_batches)
+{
+	return ROUND_DOWN(plan->batch_bytes /
+				  external_plan_areas(plan, free_batches),
+			  PAGE_BYTES);
+}
+
+uint64_t external_plan_piece_records(const struct external_plan *plan,
+				     unsigned free_batches)
+{
+	if (external_plan_areas(plan, free_batches) == 1)
+		return plan->batch.capacity;
+	return batch_capacity(&plan->batch,
+			      external_plan_area_bytes(plan, free_batches));
+}
+
+unsigned external_plan_runs_max(const struct external_plan *plan,
+				const struct external_request *request,
+				unsigned free_batches)
+{
+	unsigned runs = merge_plan_runs_max(
+				external_plan_piece_records(plan, free_batches),
+				plan->block_records) /
+			plan->keeper_count;
+
+	return request->runs_max == 0 ? runs : MIN(runs, request->runs_max);
+}
+
+/* --- the index of all runs ------------------------------------------------ */
+
+/* The index numbers blocks by 32 bits, and a merge of runs into a run makes
+ * room for twice its blocks beside them. */
+#define INDEX_BLOCKS_MAX (UINT32_MAX / 4)
+/* The parts of ranks are equal but for this part. */
+#define RANK_INDEX_PART 8
+/* An input of unknown length is planned as if it had so many times the memory;
+ * or less, if the index of so many blocks would take more than its part of the
+ * memory.  What does not fit into the index then can't be sorted. */
+#define UNKNOWN_FACTOR 256
+#define UNKNOWN_INDEX_PART 3
+
+/* The index of a stream grows by quarters, so it is planned with one more. */
+static uint64_t growing(uint64_t blocks)
+{
+	return blocks * 5 / 4;
+}
+
+/* Blocks of a stream that the index has room for.  Where the keys of a block
+ * are nearly as long as the block, as much memory is for the one as for the
+ * other. */
+static uint64_t unknown_blocks(const struct external_plan *plan,
+			       const struct external_request *request)
+{
+	uint64_t index = run_index_block_bytes(&request->shape);
+	uint64_t block = (uint64_t)plan->block_records * request->shape.size;
+	uint64_t blocks =
+		MAX(request->memory_bytes / UNKNOWN_INDEX_PART / index,
+		    request->memory_bytes / (index + block));
+
+	return MIN(blocks, INDEX_BLOCKS_MAX) / 5 * 4;
+}
+
+static uint64_t planned_records(const struct external_plan *plan,
+				const struct external_request *request)
+{
+	uint64_t records;
+
+	if (!external_request_is_stream(request))
+		return request->record_count;
+	records = request->memory_bytes / request->shape.size * UNKNOWN_FACTOR;
+	return MIN(records,
+		   unknown_blocks(plan, request) * plan->block_records);
+}
+
+static uint64_t planned_runs(const struct external_plan *plan,
+			     const struct external_request *request)
+{
+	uint64_t capacity = MAX(1, plan->batch.capacity);
+
+	if (request->lanes)
+		return lane_plan_batches(request->lanes, capacity);
+	return DIV_ROUND_UP(planned_records(plan, request), capacity);
+}
+
+/* Each run may end with a block that is not full.  The index of runs of which
+ * some are merged before the last merge has both versions of these for a while.
  */
+static uint64_t index_blocks(const struct external_plan *plan,
+			     const struct external_request *request)
+{
+	uint64_t runs = planned_runs(plan, request);
+	unsigned runs_max =
+		external_plan_runs_max(plan, request, plan->batch_count);
+	uint64_t records =
+		MAX(planned_records(plan, request), request->index_records);
+	uint64_t blocks = DIV_ROUND_UP(records, plan->block_records);
+	uint64_t more = runs > runs_max ? blocks / runs * (runs - runs_max) : 0;
+
+	if (external_request_is_stream(request))
+		return growing(blocks);
+	return blocks + runs + MIN(2 * more, blocks / 4);
+}
+
+/* What merge_plan.h keeps for each run of each piece, of which half is rests at
+ * most. */
+static uint64_t cuts_bytes(const struct external_plan *plan,
+			   const struct external_request *request)
+{
+	uint64_t piece =
+		MAX(2, external_plan_piece_records(plan, plan->batch_count));
+	uint64_t pieces =
+		DIV_ROUND_UP(planned_records(plan, request), piece / 2);
+	uint64_t runs =
+		MIN(planned_runs(plan, request),
+		    external_plan_runs_max(plan, request, plan->batch_count));
+
+	return pieces * runs * sizeof(uint32_t);
+}
+
+/* Before, runs of other ranks have an index for each of these, which grows by
+ * quarters (run_index.c).  One after the other is then appended to that of all
+ * runs, so there are two of the largest for a while. */
+static uint64_t kept_blocks(const struct external_plan *plan,
+			    const struct external_request *request)
+{
+	return DIV_ROUND_UP(request->kept_records / 4 + request->kept_most,
+			    plan->block_records);
+}
+
+/* A rank has the index of its own runs and one of its part of all ranks' runs,
+ * the cuts of both, and for a while the messages that tell of them. */
+static uint64_t index_bytes(const struct external_plan *plan,
+			    const struct external_request *request)
+{
+	uint64_t blocks = plan->index_blocks;
+	uint64_t block_bytes = run_index_block_bytes(&request->shape);
+	uint64_t share =
+		DIV_ROUND_UP(request->share_records, plan->block_records);
+	uint64_t merge;
+
+	if (plan->rank_count == 1)
+		return blocks * block_bytes + cuts_bytes(plan, request);
+	share += share / RANK_INDEX_PART;
+	merge = (blocks + share) * block_bytes * 3 / 2 +
+		2 * plan->rank_count * cuts_bytes(plan, request);
+	return MAX(merge, (blocks + kept_blocks(plan, request)) * block_bytes);
+}
+
+/* --- what is not for batches ---------------------------------------------- */
 
 /* Lanes have readers of their own, beside those of the second pass. */
 static uint64_t process_bytes(const struct external_plan *plan,
@@ -49,8 +301,7 @@ static uint64_t process_bytes(const struct external_plan *plan,
 	       MIN(request->memory_bytes / KERNEL_PART, KERNEL_BYTES_MAX);
 }
 
-/* --- a candidate -----------------------------------------------------------
- */
+/* --- a candidate ---------------------------------------------------------- */
 
 /* The orderer's own memory: see orderer_take_memory() and
  * orderer_take_oversized(), once for the batch that is being ordered; and what
@@ -110,9 +361,9 @@ static bool share_rest(struct external_plan *plan,
 static bool divide(struct external_plan *plan,
 		   const struct external_request *request)
 {
-	uint64_t records = index_plan_records(plan, request);
+	uint64_t records = planned_records(plan, request);
 	uint64_t process = process_bytes(plan, request);
-	uint64_t fixed = process + staging_plan_bytes(plan, request);
+	uint64_t fixed = process + staging_bytes(plan, request);
 
 	plan->batch = (struct batch_request){
 		.shape = request->shape,
@@ -120,61 +371,22 @@ static bool divide(struct external_plan *plan,
 	};
 	/* How many runs there are follows from how large the batches may be. */
 	plan->index_blocks =
-		index_plan_growing(DIV_ROUND_UP(records, plan->block_records));
+		growing(DIV_ROUND_UP(records, plan->block_records));
 	if (!share_rest(plan, request,
 			fixed + plan->index_blocks *
 					run_index_block_bytes(&request->shape)))
 		return false;
-	plan->index_blocks = index_plan_blocks(plan, request);
-	plan->index_bytes = index_plan_bytes(plan, request);
+	plan->index_blocks = index_blocks(plan, request);
+	plan->index_bytes = index_bytes(plan, request);
 	if (!share_rest(plan, request, fixed + plan->index_bytes))
 		return false;
 	plan->memory_bytes =
 		request->memory_bytes - (process + plan->index_bytes);
 	return plan->batch.capacity >= 4 * (uint64_t)plan->block_records &&
-	       plan->index_blocks <= INDEX_PLAN_BLOCKS_MAX;
+	       plan->index_blocks <= INDEX_BLOCKS_MAX;
 }
 
-unsigned external_plan_areas(const struct external_plan *plan,
-			     unsigned free_batches)
-{
-	unsigned areas = plan->rank_count > 1 ? EXTERNAL_RANK_AREAS : 2;
-
-	assert(free_batches > 0);
-	return (unsigned)DIV_ROUND_UP(areas, free_batches);
-}
-
-size_t external_plan_area_bytes(const struct external_plan *plan,
-				unsigned free_batches)
-{
-	return ROUND_DOWN(plan->batch_bytes /
-				  external_plan_areas(plan, free_batches),
-			  PAGE_BYTES);
-}
-
-uint64_t external_plan_piece_records(const struct external_plan *plan,
-				     unsigned free_batches)
-{
-	if (external_plan_areas(plan, free_batches) == 1)
-		return plan->batch.capacity;
-	return batch_capacity(&plan->batch,
-			      external_plan_area_bytes(plan, free_batches));
-}
-
-unsigned external_plan_runs_max(const struct external_plan *plan,
-				const struct external_request *request,
-				unsigned free_batches)
-{
-	unsigned runs = merge_plan_runs_max(
-				external_plan_piece_records(plan, free_batches),
-				plan->block_records) /
-			plan->keeper_count;
-
-	return request->runs_max == 0 ? runs : MIN(runs, request->runs_max);
-}
-
-/* --- what is expected ------------------------------------------------------
- */
+/* --- what is expected ----------------------------------------------------- */
 
 /*
  * Runs are merged with their neighbours, one after the other, until one merge
@@ -208,7 +420,7 @@ static void expect_merges(struct external_plan *plan, unsigned runs_max)
 static unsigned find_free_batches(const struct external_plan *plan,
 				  const struct external_request *request)
 {
-	uint64_t runs = index_plan_runs(plan, request);
+	uint64_t runs = planned_runs(plan, request);
 	unsigned most = plan->rank_count > 1 ? EXTERNAL_RANK_AREAS : 2;
 
 	most = MIN(most, plan->batch_count);
@@ -234,7 +446,7 @@ static uint64_t kept_records(const struct external_plan *plan,
 static void expect(struct external_plan *plan,
 		   const struct external_request *request)
 {
-	uint64_t records = index_plan_records(plan, request);
+	uint64_t records = planned_records(plan, request);
 	unsigned free_batches = find_free_batches(plan, request);
 	uint64_t kept =
 		kept_records(plan, request, plan->batch_count - free_batches);
@@ -243,7 +455,7 @@ static void expect(struct external_plan *plan,
 	uint64_t last_runs, rests;
 
 	plan->free_batches = free_batches;
-	plan->run_count = index_plan_runs(plan, request);
+	plan->run_count = planned_runs(plan, request);
 	plan->spilled_records = records > kept ? records - kept : 0;
 	expect_merges(plan, runs_max);
 	last_runs = MAX(1, MIN(plan->run_count, runs_max)) * plan->keeper_count;
@@ -265,13 +477,12 @@ static double cost(const struct external_plan *plan,
 	double moved = (double)plan->spilled_records +
 		       EXTERNAL_MERGE_COST * (double)plan->merged_records;
 
-	return moved / (double)MAX(1, index_plan_records(plan, request)) *
+	return moved / (double)MAX(1, planned_records(plan, request)) *
 	       (2 + (double)EXTERNAL_READ_COST_BYTES /
 			    (double)MAX(1, plan->read_bytes));
 }
 
-/* --- large records ---------------------------------------------------------
- */
+/* --- large records -------------------------------------------------------- */
 
 /* Small reads, of each worker: by more of them under way the disk brings more,
  * and as many as these take little memory, where a record is large. */
@@ -284,7 +495,7 @@ static void plan_key_requests(struct external_plan *plan,
 	uint32_t span = plan->batch.shape.size;
 	uint64_t read_bytes;
 
-	staging_plan_make(plan, request);
+	plan_staging(plan, request);
 	plan->run_chunk_bytes = 0;
 	plan->slot_bytes = plan->output_chunk_bytes;
 	read_bytes = MIN(request->shape.size, plan->output_chunk_bytes);
@@ -292,7 +503,7 @@ static void plan_key_requests(struct external_plan *plan,
 		(uint32_t)(ROUND_UP(MAX(read_bytes, span), PAGE_BYTES) +
 			   2 * PAGE_BYTES);
 	plan->read_depth = (unsigned)MAX(
-		STAGING_READ_DEPTH,
+		READ_DEPTH,
 		MIN(KEYS_READ_DEPTH, KEYS_READ_BYTES / plan->read_slot_bytes));
 }
 
@@ -324,8 +535,7 @@ static bool try_keys(struct external_plan *plan,
 	plan->batch_bytes = ROUND_UP(batch_bytes(&plan->batch), PAGE_BYTES);
 	fixed = process_bytes(plan, request);
 	plan->memory_bytes = request->memory_bytes - fixed;
-	fixed += staging_plan_bytes(plan, request) +
-		 orderer_bytes(plan, request);
+	fixed += staging_bytes(plan, request) + orderer_bytes(plan, request);
 	return fixed + plan->batch_bytes <= request->memory_bytes;
 }
 
@@ -336,8 +546,7 @@ static double cost_of_keys(const struct external_request *request)
 	       request->shape.size;
 }
 
-/* --- small records ---------------------------------------------------------
- */
+/* --- small records -------------------------------------------------------- */
 
 /* A batch of records that are counted, at most, and in little memory this part
  * of it: a batch is only where records pass through. */
@@ -367,21 +576,20 @@ static int plan_counts(struct external_plan *plan,
 		.block_records = 1,
 		.read_bytes = request->shape.size,
 	};
-	staging_plan_make(plan, request);
+	plan_staging(plan, request);
 	plan->batch_count = plan->lane_count + 1;
 	plan->run_chunk_bytes = 0;
 	plan->slot_bytes = plan->output_chunk_bytes;
 	fixed = process_bytes(plan, request);
 	plan->memory_bytes =
-		staging_plan_bytes(plan, request) +
+		staging_bytes(plan, request) +
 		plan->batch_count * plan->batch_bytes +
 		record_counts_bytes(request->shape.size, plan->reader_count);
 	return fixed + plan->memory_bytes <= request->memory_bytes ? 0
 								   : -ENOMEM;
 }
 
-/* --- choosing --------------------------------------------------------------
- */
+/* --- choosing ------------------------------------------------------------- */
 
 /*
  * At least two: one is filled while the other one is emptied.  Of n batches all
@@ -405,7 +613,7 @@ static bool try_plan(struct external_plan *plan,
 					? request->keeper_count
 					: MAX(1, request->rank_count),
 	};
-	staging_plan_make(plan, request);
+	plan_staging(plan, request);
 	/* A batch for each lane, and one that is emptied meanwhile. */
 	if (batch_count <= plan->lane_count || !divide(plan, request) ||
 	    external_plan_runs_max(plan, request, batch_count) <
@@ -428,7 +636,7 @@ static uint64_t reach(const struct external_plan *plan,
 			  UNKNOWN_FACTOR_WANTED;
 
 	return external_request_is_stream(request)
-		       ? MIN(index_plan_records(plan, request), wanted)
+		       ? MIN(planned_records(plan, request), wanted)
 		       : 0;
 }
 

@@ -92,6 +92,16 @@ enum external_way {
  * behind. */
 #define EXTERNAL_RANK_PIECES_MAX 40000
 
+/* What a rank that keeps runs of others gets from each of them is bounded by
+ * these (external/ranks/kept_runs.h): bytes before the records of a message;
+ * how many slices a source sends its input in, but for the last one of each
+ * batch, since each slice is a collective of all ranks; and staging slots of
+ * each source, of which the writing thread fills one while others are written.
+ */
+#define KEPT_RUNS_HEAD_BYTES 32
+#define KEPT_RUNS_SLICES_MAX 8192
+#define KEPT_RUNS_SLOTS 3
+
 struct external_plan {
 	enum external_way way;
 	unsigned rank_count;   /* at least 1 */

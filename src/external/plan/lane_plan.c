@@ -4,8 +4,7 @@
 
 #include "base/base.h"
 
-/* --- lanes and ranges ------------------------------------------------------
- */
+/* --- lanes and ranges ----------------------------------------------------- */
 
 /* The devices that have records, in the order in which they occur. */
 struct devices {
@@ -81,8 +80,7 @@ void lane_plan_make(struct lane_plan *plan, const struct lane_file *files,
 	}
 }
 
-/* --- batches ---------------------------------------------------------------
- */
+/* --- batches -------------------------------------------------------------- */
 
 static uint64_t batches_in(const struct lane_range *range, uint64_t capacity)
 {

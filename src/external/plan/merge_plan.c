@@ -7,8 +7,7 @@
 #include "base/failure.h"
 #include "external/runs/key_order.h"
 
-/* --- the order of the blocks -----------------------------------------------
- */
+/* --- the order of the blocks ---------------------------------------------- */
 
 /* Numbers of blocks count from the first run that is merged; there may be none,
  * where all ranks together have no records. */
@@ -49,8 +48,7 @@ static int order_blocks(struct merge_plan *plan, enum cpu_level kernel,
 	return 0;
 }
 
-/* --- cutting ---------------------------------------------------------------
- */
+/* --- cutting -------------------------------------------------------------- */
 
 /* The walk over the blocks in order. */
 struct cutter {
@@ -276,8 +274,7 @@ void merge_plan_free(struct merge_plan *plan)
 	memset(plan, 0, sizeof(*plan));
 }
 
-/* --- within a block --------------------------------------------------------
- */
+/* --- within a block ------------------------------------------------------- */
 
 /* Where the piece ends.  False: behind all records. */
 static bool find_end(const struct merge_plan *plan, uint32_t piece,

@@ -15,8 +15,7 @@ void given_runs_init(struct given_runs *given, uint32_t record_size,
 	given->failure = failure;
 }
 
-/* --- the leader of the ordering team ---------------------------------------
- */
+/* --- the leader of the ordering team -------------------------------------- */
 
 bool given_runs_offer(struct given_runs *given, const struct batch *batch,
 		      uint64_t input_record, uint64_t input_count)
@@ -34,8 +33,7 @@ bool given_runs_offer(struct given_runs *given, const struct batch *batch,
 	return !first_failure_stops(given->failure);
 }
 
-/* --- the thread that has the exchange --------------------------------------
- */
+/* --- the thread that has the exchange ------------------------------------- */
 
 bool given_runs_have(const struct given_runs *given)
 {

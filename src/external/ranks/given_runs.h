@@ -40,7 +40,7 @@ void given_runs_init(struct given_runs *given, uint32_t record_size,
 bool given_runs_offer(struct given_runs *given, const struct batch *batch,
 		      uint64_t input_record, uint64_t input_count);
 
-/* --- the thread that has the exchange --- */
+/* --- the thread that has the exchange ------------------------------------- */
 
 /* Is there a batch to be sent? */
 bool given_runs_have(const struct given_runs *given);

@@ -46,8 +46,7 @@ struct kept_runs {
 	struct kept_source *sources; /* [source_count] */
 };
 
-/* --- what a source says ----------------------------------------------------
- */
+/* --- what a source says --------------------------------------------------- */
 
 static struct batch_words read_words(const uint8_t *message)
 {
@@ -144,8 +143,7 @@ static bool check_slice(const struct kept_runs *kept,
 			     bytes);
 }
 
-/* --- the thread that writes ------------------------------------------------
- */
+/* --- the thread that writes ----------------------------------------------- */
 
 static int begin_run(struct kept_source *source,
 		     const struct batch_words *batch, struct failure *failure)
@@ -210,8 +208,7 @@ static void write_wave(void *context, unsigned worker)
 			      memory_order_release);
 }
 
-/* --- waves -----------------------------------------------------------------
- */
+/* --- waves ---------------------------------------------------------------- */
 
 void kept_runs_expect(struct kept_runs *kept, unsigned source,
 		      uint64_t input_record, uint64_t input_count,
@@ -300,8 +297,7 @@ int kept_runs_end(struct kept_runs *kept, unsigned *bad,
 	return 0;
 }
 
-/* --- the end ---------------------------------------------------------------
- */
+/* --- the end -------------------------------------------------------------- */
 
 int kept_runs_append(struct kept_runs *kept, struct run_index *index,
 		     struct failure *failure)
@@ -342,8 +338,7 @@ void kept_runs_add_up(const struct kept_runs *kept, uint64_t *plain_bytes,
 	}
 }
 
-/* --- its life --------------------------------------------------------------
- */
+/* --- its life ------------------------------------------------------------- */
 
 static int open_source(struct kept_runs *kept, struct kept_source *source,
 		       uint8_t *memory, struct failure *failure)

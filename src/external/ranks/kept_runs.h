@@ -23,7 +23,6 @@
 #define KEPT_RUNS_H
 
 #include "external/plan/external_plan.h"
-#include "external/plan/staging_plan.h"
 #include "external/write/run_sink.h"
 #include "system/thread_pool.h"
 

@@ -8,8 +8,7 @@
 #include "base/failure.h"
 #include "external/runs/batch.h"
 
-/* --- what is wanted --------------------------------------------------------
- */
+/* --- what is wanted ------------------------------------------------------- */
 
 static uint64_t stored_bytes(const struct run_index *index, uint32_t block,
 			     uint32_t end)
@@ -68,8 +67,7 @@ bool outgoing_wants_are_good(const struct outgoing_wants *wants,
 	return true;
 }
 
-/* --- the order of the blocks -----------------------------------------------
- */
+/* --- the order of the blocks ---------------------------------------------- */
 
 static uint32_t range_begin(const struct outgoing *outgoing,
 			    const struct outgoing_cursor *at)
@@ -117,8 +115,7 @@ static struct outgoing_cursor first_place(const struct outgoing *outgoing)
 	return at;
 }
 
-/* --- what is read ahead ----------------------------------------------------
- */
+/* --- what is read ahead --------------------------------------------------- */
 
 static bool is_resident(const struct outgoing *outgoing, unsigned run)
 {
@@ -174,8 +171,7 @@ static bool next_unit(void *context, struct read_extent *extent)
 	return true;
 }
 
-/* --- a wave ----------------------------------------------------------------
- */
+/* --- a wave --------------------------------------------------------------- */
 
 /* 0 or -errno with *failure filled. */
 static int copy_stored(struct outgoing *outgoing, const struct run_block *block,
@@ -253,8 +249,7 @@ int outgoing_read(struct outgoing *outgoing, struct failure *failure)
 	return error;
 }
 
-/* --- its life --------------------------------------------------------------
- */
+/* --- its life ------------------------------------------------------------- */
 
 int outgoing_open(struct outgoing *outgoing,
 		  const struct outgoing_request *request,

@@ -10,8 +10,7 @@
  * in a cache then. */
 #define STEP_BYTES (128 * KIB)
 
-/* --- what is read ahead ----------------------------------------------------
- */
+/* --- what is read ahead --------------------------------------------------- */
 
 static void begin_share(struct file_reader *reader,
 			const struct input_range *batch)
@@ -72,8 +71,7 @@ static bool next_unit(void *context, struct read_extent *extent)
 	return true;
 }
 
-/* --- the source's operations -----------------------------------------------
- */
+/* --- the source's operations ---------------------------------------------- */
 
 static struct file_reader *reader_of(const struct source_reader *reader)
 {
@@ -152,8 +150,7 @@ static const struct source_ops operations = {
 	.record = source_walk_record,
 };
 
-/* --- its life --------------------------------------------------------------
- */
+/* --- its life ------------------------------------------------------------- */
 
 int file_source_open(struct file_source *files,
 		     const struct file_source_request *request,

@@ -7,8 +7,7 @@
 
 #include "base/failure.h"
 
-/* --- items -----------------------------------------------------------------
- */
+/* --- items ---------------------------------------------------------------- */
 
 /* An item is the rest of a run, or one block. */
 struct piece_item {
@@ -83,8 +82,7 @@ static const struct run *run_of(const struct merge_plan *plan, unsigned run)
 	return &plan->index->runs[plan->first_run + run];
 }
 
-/* --- what is read ahead ----------------------------------------------------
- */
+/* --- what is read ahead --------------------------------------------------- */
 
 static bool is_in_scratch(const struct merge_plan *plan,
 			  const struct piece_item *item)
@@ -157,8 +155,7 @@ static bool next_unit(void *context, struct read_extent *extent)
 	return true;
 }
 
-/* --- items to their places -------------------------------------------------
- */
+/* --- items to their places ------------------------------------------------ */
 
 static int refuse_block(const struct piece_source *pieces,
 			const struct piece_item *item, const char *finding,
@@ -321,8 +318,7 @@ static void keep_rest(const struct piece_source *pieces, unsigned run,
 		merge_plan_is_lead(pieces->plan, pieces->piece) ? 0 : count;
 }
 
-/* --- the source's operations -----------------------------------------------
- */
+/* --- the source's operations ---------------------------------------------- */
 
 static struct piece_reader *reader_of(const struct source_reader *reader)
 {
@@ -381,8 +377,7 @@ static const struct source_ops operations = {
 	.share = share,
 };
 
-/* --- its life --------------------------------------------------------------
- */
+/* --- its life ------------------------------------------------------------- */
 
 static int take_memory(struct piece_source *pieces, struct failure *failure)
 {

@@ -21,8 +21,7 @@ void pipeline_fini(struct pipeline *pipeline)
 	pthread_mutex_destroy(&pipeline->lock);
 }
 
-/* --- queues ----------------------------------------------------------------
- */
+/* --- queues --------------------------------------------------------------- */
 
 static void append(struct pipeline_queue *queue, struct batch *batch)
 {
@@ -63,8 +62,7 @@ struct batch *pipeline_take_full(struct pipeline *pipeline)
 	return take(&pipeline->full);
 }
 
-/* --- the teams -------------------------------------------------------------
- */
+/* --- the teams ------------------------------------------------------------ */
 
 struct leading {
 	struct pipeline *pipeline;

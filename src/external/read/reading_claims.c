@@ -110,8 +110,7 @@ struct batch_deal reading_claims_deal(struct reading_claims *claims)
 	};
 }
 
-/* --- the caller's thread ---------------------------------------------------
- */
+/* --- the caller's thread -------------------------------------------------- */
 
 uint64_t reading_claims_hold(struct reading_claims *claims)
 {

@@ -10,8 +10,7 @@
 /* Of a stream, whose keys are probed; as many as key_probe() takes. */
 #define PROBE_RECORDS 512
 
-/* --- fill a batch -----------------------------------------------------------
- */
+/* --- fill a batch --------------------------------------------------------- */
 
 struct pass {
 	struct batch *batch;

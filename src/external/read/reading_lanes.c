@@ -6,8 +6,7 @@
 #include "sort/key_probe.h"
 #include "sort/record_counts.h"
 
-/* --- how many --------------------------------------------------------------
- */
+/* --- how many ------------------------------------------------------------- */
 
 /* Different disks have different nodes in one file system of devices. */
 static dev_t device_of(const struct input_file *file)
@@ -64,8 +63,7 @@ void reading_lanes_plan(struct reading_lanes *lanes,
 		lanes->count--;
 }
 
-/* --- threads ---------------------------------------------------------------
- */
+/* --- threads -------------------------------------------------------------- */
 
 /* The number of the lane's first reader, counted over all lanes. */
 static unsigned first_reader(const struct reading_lanes *lanes, unsigned lane)
@@ -125,8 +123,7 @@ int reading_lanes_start(struct reading_lanes *lanes, struct failure *failure)
 	return error;
 }
 
-/* --- memory ----------------------------------------------------------------
- */
+/* --- memory --------------------------------------------------------------- */
 
 void reading_lanes_lay_out(struct reading_lanes *lanes, uint32_t sample_count,
 			   struct arena *arena)
@@ -145,8 +142,7 @@ void reading_lanes_lay_out(struct reading_lanes *lanes, uint32_t sample_count,
 	}
 }
 
-/* --- the pass --------------------------------------------------------------
- */
+/* --- the pass ------------------------------------------------------------- */
 
 static void wire(struct reading_lane *lane,
 		 const struct reading_lanes_config *config,
@@ -279,8 +275,7 @@ void reading_lanes_add_up(const struct reading_lanes *lanes,
 		file_source_add_up(&lanes->lane[l].files, read_bytes, wait_ns);
 }
 
-/* --- the end ---------------------------------------------------------------
- */
+/* --- the end -------------------------------------------------------------- */
 
 unsigned reading_lanes_copy_traces(const struct reading_lanes *lanes,
 				   uint64_t origin_ns,

@@ -34,8 +34,7 @@ struct fetching {
 	struct fetcher *fetchers; /* [worker_count of the pool], owned */
 };
 
-/* --- what is read ahead ----------------------------------------------------
- */
+/* --- what is read ahead --------------------------------------------------- */
 
 static struct record_part find_part(const struct fetching *fetching,
 				    const struct chunk *chunk, uint64_t record)
@@ -87,8 +86,7 @@ static bool next_extent(void *context, struct read_extent *extent)
 	return true;
 }
 
-/* --- chunks ----------------------------------------------------------------
- */
+/* --- chunks --------------------------------------------------------------- */
 
 /* 0 or -errno with *failure filled. */
 static int fill_chunk(struct fetcher *fetcher, const struct chunk *chunk,
@@ -154,8 +152,7 @@ static void fetch(void *context, unsigned worker)
 		sink_help(config->sink);
 }
 
-/* --- all of it -------------------------------------------------------------
- */
+/* --- all of it ------------------------------------------------------------ */
 
 static bool open_fetchers(struct fetching *fetching)
 {

@@ -16,8 +16,7 @@
 /* A reader looks that often whether the run has failed elsewhere. */
 #define LOOK_MS 100
 
-/* --- inputs ----------------------------------------------------------------
- */
+/* --- inputs --------------------------------------------------------------- */
 
 /* Of a path that leads nowhere the reason is found when it is opened. */
 static bool is_stream(const char *path)
@@ -112,8 +111,7 @@ static int close_ended(struct stream_source *streams, struct failure *failure)
 			   streams->bytes, record_size);
 }
 
-/* --- reading, with the lock held -------------------------------------------
- */
+/* --- reading, with the lock held ------------------------------------------ */
 
 /* False: the run has failed elsewhere. */
 static bool wait_for_bytes(const struct stream_source *streams)
@@ -218,8 +216,7 @@ static int64_t take_unit(struct stream_source *streams, uint64_t *first,
 	return count;
 }
 
-/* --- the source's operations -----------------------------------------------
- */
+/* --- the source's operations ---------------------------------------------- */
 
 /* The caller holds the lock.  As source_ops.next(). */
 static int take_run(struct stream_source *streams, struct source_run *run,
@@ -264,8 +261,7 @@ static const struct source_ops operations = {
 	.record = source_walk_record,
 };
 
-/* --- its life --------------------------------------------------------------
- */
+/* --- its life ------------------------------------------------------------- */
 
 int stream_source_open(struct stream_source *streams, const char *const *paths,
 		       unsigned path_count, uint32_t record_size,

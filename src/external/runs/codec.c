@@ -17,8 +17,7 @@
 /* In the order of enum codec_kind. */
 static const char *const names[] = { "none", "auto", "lz4", "zstd" };
 
-/* --- names -----------------------------------------------------------------
- */
+/* --- names ---------------------------------------------------------------- */
 
 static int parse_level(const char *text, int *level)
 {
@@ -55,8 +54,7 @@ const char *codec_name(enum codec_kind kind)
 	return names[kind];
 }
 
-/* --- encoding --------------------------------------------------------------
- */
+/* --- encoding ------------------------------------------------------------- */
 
 /* zstd has parameters of their own for blocks above each of these sizes; so a
  * last block, which is shorter, may take more memory than a whole one. */
@@ -142,8 +140,7 @@ size_t codec_encode(struct codec_encoder *encoder, const uint8_t *block,
 	return encode_lz4(encoder, block, block_bytes, room);
 }
 
-/* --- decoding --------------------------------------------------------------
- */
+/* --- decoding ------------------------------------------------------------- */
 
 size_t codec_decoder_bytes(const struct codec *codec)
 {

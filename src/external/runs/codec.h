@@ -32,8 +32,7 @@ int codec_parse(const char *text, struct codec *codec);
 /* The name that codec_parse() reads, without the level. */
 const char *codec_name(enum codec_kind kind);
 
-/* --- encoding --------------------------------------------------------------
- */
+/* --- encoding ------------------------------------------------------------- */
 
 struct codec_encoder {
 	struct codec codec;
@@ -57,8 +56,7 @@ void codec_encoder_init(struct codec_encoder *encoder,
 size_t codec_encode(struct codec_encoder *encoder, const uint8_t *block,
 		    size_t block_bytes);
 
-/* --- decoding --------------------------------------------------------------
- */
+/* --- decoding ------------------------------------------------------------- */
 
 struct codec_decoder {
 	struct codec codec;

@@ -19,8 +19,7 @@ uint32_t run_cut_sample_bytes(const struct record_shape *key_shape)
 	return key_shape->size + NUMBERS_BYTES;
 }
 
-/* --- our sample ------------------------------------------------------------
- */
+/* --- our sample ----------------------------------------------------------- */
 
 static unsigned find_run(const struct run_index *index, uint32_t block)
 {
@@ -80,8 +79,7 @@ int run_cut_sample(const struct run_index *index, uint32_t block_count_max,
 	return *bytes ? 0 : -ENOMEM;
 }
 
-/* --- all ranks' samples ----------------------------------------------------
- */
+/* --- all ranks' samples --------------------------------------------------- */
 
 /* All sampled blocks, in the order of their runs' numbers; those of a run in
  * the order of their places.  So a stable sort by keys gives the order that
@@ -302,8 +300,7 @@ void run_cuts_free(struct run_cuts *cuts)
 	memset(cuts, 0, sizeof(*cuts));
 }
 
-/* --- blocks and cuts -------------------------------------------------------
- */
+/* --- blocks and cuts ------------------------------------------------------ */
 
 int run_cut_compare(const struct run_cut *cut,
 		    const struct record_shape *key_shape, const uint8_t *key,

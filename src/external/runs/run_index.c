@@ -47,8 +47,7 @@ uint64_t run_index_block_bytes(const struct record_shape *shape)
 	       (shape->keys.end - shape->keys.begin);
 }
 
-/* --- growing ---------------------------------------------------------------
- */
+/* --- growing -------------------------------------------------------------- */
 
 /* Grow by a quarter at least, so that all copies together take a few times as
  * long as one. */
@@ -193,8 +192,7 @@ int run_index_append(struct run_index *index, struct run_index *from,
 	return 0;
 }
 
-/* --- the order of the input ------------------------------------------------
- */
+/* --- the order of the input ----------------------------------------------- */
 
 /* The blocks move to other places, each once. */
 struct reorder {
@@ -296,8 +294,7 @@ int run_index_order(struct run_index *index, struct failure *failure)
 	return error;
 }
 
-/* --- merging ---------------------------------------------------------------
- */
+/* --- merging -------------------------------------------------------------- */
 
 /*
  * Of an array, the elements [from, end) take the place of [begin, until): what

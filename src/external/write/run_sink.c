@@ -18,8 +18,7 @@ static struct run_sink *run_sink_of(struct sink *sink)
 
 _Static_assert(offsetof(struct run_sink, sink) == 0, "a sink is a run sink");
 
-/* --- writing, with the lock held --------------------------------------------
- */
+/* --- writing, with the lock held ------------------------------------------ */
 
 static void set_places(struct run_sink *run, const struct run_sink_slot *slot)
 {
@@ -113,8 +112,7 @@ static void reap(struct run_sink *run)
 	first_failure_note(&run->failure, &failure);
 }
 
-/* --- the sink's operations -------------------------------------------------
- */
+/* --- the sink's operations ------------------------------------------------ */
 
 static uint8_t *place(struct sink *sink, unsigned part, uint64_t offset_bytes,
 		      size_t length_bytes)
@@ -264,8 +262,7 @@ static const struct sink_ops operations = {
 	.finish = finish,
 };
 
-/* --- its life --------------------------------------------------------------
- */
+/* --- its life ------------------------------------------------------------- */
 
 static void open_encoders(struct run_sink *run,
 			  const struct run_sink_request *request)
