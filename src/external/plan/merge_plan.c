@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/failure.h"
-#include "external/runs/key_order.h"
 
 /* --- the order of the blocks ---------------------------------------------- */
 
@@ -38,9 +37,9 @@ static int order_blocks(struct merge_plan *plan, enum cpu_level kernel,
 	uint32_t first = first_block_of_all(plan);
 	uint32_t count = count_blocks(plan);
 
-	plan->order = key_order_make(&plan->index->key_shape,
-				     run_index_key(plan->index, first), count,
-				     kernel, failure);
+	plan->order = run_index_order_keys(&plan->index->key_shape,
+					   run_index_key(plan->index, first),
+					   count, kernel, failure);
 	if (!plan->order)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++)
@@ -67,18 +66,8 @@ struct cutter {
 
 static unsigned find_run(const struct merge_plan *plan, uint32_t block)
 {
-	const struct run *runs = plan->index->runs + plan->first_run;
-	unsigned low = 0, high = plan->run_count;
-
-	while (high - low > 1) {
-		unsigned middle = low + (high - low) / 2;
-
-		if (runs[middle].first_block <= block)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
+	return run_index_find(plan->index->runs + plan->first_run,
+			      plan->run_count, block);
 }
 
 /* Before piece number `piece`, if there is one, the walk has come to

@@ -144,7 +144,6 @@ static bool next_unit(void *context, struct read_extent *extent)
 	const struct run_block *blocks = request->index->blocks, *first;
 	uint32_t bytes_max = request->slot_bytes - 2 * PAGE_BYTES;
 	struct outgoing_cursor *ahead = &outgoing->ahead;
-	const struct scratch_directory *directory;
 	uint32_t length = 0, end;
 
 	if (outgoing->request.index->run_count == 0 || !find_ahead(outgoing))
@@ -157,17 +156,7 @@ static bool next_unit(void *context, struct read_extent *extent)
 	} while (ahead->block < end &&
 		 run_block_follows(&blocks[ahead->block], first, length) &&
 		 length + blocks[ahead->block].stored_bytes <= bytes_max);
-	directory = &request->scratch->directories[first->directory];
-	*extent = (struct read_extent){
-		.direct_fd = directory->is_direct ? scratch_fd(request->scratch,
-							       first->directory)
-						  : -1,
-		.plain_fd =
-			scratch_plain_fd(request->scratch, first->directory),
-		.offset_bytes = first->offset_bytes,
-		.length_bytes = length,
-		.path = directory->path,
-	};
+	*extent = run_block_extent(first, request->scratch, length);
 	return true;
 }
 

@@ -2,7 +2,7 @@
  * file_source.h - the input files as a source, batch after batch
  *
  * The records of all files, or of those of a lane, are dealt out to batches
- * (batch_deal.h); within a batch each worker reads its share
+ * (input_range.h); within a batch each worker reads its share
  * in units of whole records.  A unit is read into a staging slot and copied to
  * its place in the batch, so that files of any size and number can be read past
  * the page cache.  A worker's reads go on into the next batch while it waits
@@ -12,7 +12,7 @@
 #define FILE_SOURCE_H
 
 #include "external/runs/batch.h"
-#include "external/runs/batch_deal.h"
+#include "external/runs/input_range.h"
 #include "io/input/input.h"
 #include "io/input/read_ahead.h"
 #include "io/input/source.h"

@@ -108,12 +108,6 @@ static bool find_ahead(struct piece_reader *reader, struct piece_item *item)
 	}
 }
 
-static const struct scratch_directory *
-directory_of(const struct piece_source *pieces, const struct run_block *block)
-{
-	return &pieces->scratch->directories[block->directory];
-}
-
 /* A unit: blocks of a run that lie side by side. */
 static bool next_unit(void *context, struct read_extent *extent)
 {
@@ -123,7 +117,6 @@ static bool next_unit(void *context, struct read_extent *extent)
 	const struct run_block *first;
 	struct piece_item item;
 	uint32_t length;
-	unsigned directory;
 
 	if (!find_ahead(reader, &item))
 		return false;
@@ -142,16 +135,7 @@ static bool next_unit(void *context, struct read_extent *extent)
 		}
 		length += blocks[item.block].stored_bytes;
 	}
-	directory = first->directory;
-	*extent = (struct read_extent){
-		.direct_fd = directory_of(pieces, first)->is_direct
-				     ? scratch_fd(pieces->scratch, directory)
-				     : -1,
-		.plain_fd = scratch_plain_fd(pieces->scratch, directory),
-		.offset_bytes = first->offset_bytes,
-		.length_bytes = length,
-		.path = directory_of(pieces, first)->path,
-	};
+	*extent = run_block_extent(first, pieces->scratch, length);
 	return true;
 }
 
@@ -171,7 +155,8 @@ static int refuse_block(const struct piece_source *pieces,
 				   "has changed: %s",
 				   block->stored_bytes, run->source, finding);
 	return failure_set(failure, EXIT_FILE,
-			   directory_of(pieces, block)->path, 0,
+			   pieces->scratch->directories[block->directory].path,
+			   0,
 			   "the %u bytes that were written to its scratch file "
 			   "at offset %llu have changed: %s",
 			   block->stored_bytes,

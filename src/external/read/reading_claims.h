@@ -16,7 +16,7 @@
 
 #include <pthread.h>
 
-#include "external/runs/batch_deal.h"
+#include "external/runs/input_range.h"
 
 /* Of one rank, not claimed yet. */
 #define READING_RANGES_MAX 32

@@ -9,7 +9,7 @@
 #ifndef READING_LANES_H
 #define READING_LANES_H
 
-#include "external/runs/batch_deal.h"
+#include "external/runs/input_range.h"
 #include "external/plan/external_plan.h"
 #include "external/read/reading_lane.h"
 #include "sort/sort_trace.h"

@@ -7,6 +7,7 @@
 #ifndef INPUT_RANGE_H
 #define INPUT_RANGE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct input_range {
@@ -29,5 +30,22 @@ unsigned input_range_drop_front(struct input_range *ranges, unsigned count,
  * become one, and those without records, which may be among them, are dropped.
  * Returns how many are left. */
 unsigned input_range_order(struct input_range *ranges, unsigned count);
+
+/* Which records the batches of a lane get.  That is known before the pass, from
+ * the files (reading.c); or only when a batch is to be filled, of an input that
+ * several ranks share (reading_claims.h). */
+struct batch_deal {
+	void *context;
+	/* The records of the batch with this number, from 0 on: true, with
+	 * *batch filled.  False: there is no such batch, or, unless the caller
+	 * waits for that to be decided, it is not known yet.  The leader of the
+	 * lane waits, for one batch after the other.  Its workers do not; they
+	 * ask for the leader's last batch and those behind it. */
+	bool (*batch)(void *context, uint64_t number, bool waits,
+		      struct input_range *batch);
+	/* How many batches there are from this number on; UINT64_MAX: that is
+	 * not known yet. */
+	uint64_t (*left)(void *context, uint64_t number);
+};
 
 #endif /* INPUT_RANGE_H */

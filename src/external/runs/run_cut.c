@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/failure.h"
-#include "external/runs/key_order.h"
 
 /* Of a block in a sample, behind its key: the number of the run among those of
  * the rank, its place, and the records from it up to the next block. */
@@ -21,25 +20,10 @@ uint32_t run_cut_sample_bytes(const struct record_shape *key_shape)
 
 /* --- our sample ----------------------------------------------------------- */
 
-static unsigned find_run(const struct run_index *index, uint32_t block)
-{
-	unsigned low = 0, high = index->run_count;
-
-	while (high - low > 1) {
-		unsigned middle = low + (high - low) / 2;
-
-		if (index->runs[middle].first_block <= block)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 static void write_block(const struct run_index *index, uint32_t block,
 			uint8_t *target)
 {
-	unsigned run = find_run(index, block);
+	unsigned run = run_index_find(index->runs, index->run_count, block);
 	uint32_t key_bytes = index->key_shape.size;
 
 	memcpy(target, run_index_key(index, block), key_bytes);
@@ -56,8 +40,8 @@ int run_cut_sample(const struct run_index *index, uint32_t block_count_max,
 	uint64_t step =
 		MAX(1, DIV_ROUND_UP((uint64_t)count, MAX(1, block_count_max)));
 	uint64_t each = run_cut_sample_bytes(&index->key_shape);
-	uint32_t *order = key_order_make(&index->key_shape, index->keys, count,
-					 kernel, failure);
+	uint32_t *order = run_index_order_keys(&index->key_shape, index->keys,
+					       count, kernel, failure);
 	uint64_t records = 0;
 
 	*byte_count = DIV_ROUND_UP(count, step) * each;
@@ -280,8 +264,8 @@ int run_cuts_make(struct run_cuts *cuts, const struct record_shape *key_shape,
 		error = read_samples(&sampled, key_shape, samples, rank_count,
 				     bad, failure);
 	if (error == 0) {
-		order = key_order_make(key_shape, sampled.keys, sampled.count,
-				       kernel, failure);
+		order = run_index_order_keys(key_shape, sampled.keys,
+					     sampled.count, kernel, failure);
 		if (!order)
 			error = -ENOMEM;
 	}

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/failure.h"
+#include "sort/plan.h"
+#include "sort/tie_break.h"
 
 /* Runs that the index has room for at first, and blocks. */
 #define RUNS_MIN 64
@@ -192,6 +194,60 @@ int run_index_append(struct run_index *index, struct run_index *from,
 	return 0;
 }
 
+unsigned run_index_find(const struct run *runs, unsigned run_count,
+			uint32_t block)
+{
+	unsigned low = 0, high = run_count;
+
+	while (high - low > 1) {
+		unsigned middle = low + (high - low) / 2;
+
+		if (runs[middle].first_block <= block)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* --- the order of keys ---------------------------------------------------- */
+
+uint32_t *run_index_order_keys(const struct record_shape *shape,
+			       const uint8_t *keys, uint32_t count,
+			       enum cpu_level kernel, struct failure *failure)
+{
+	uint64_t *entries = malloc(((size_t)count + 1) * sizeof(*entries));
+	uint32_t *order = (uint32_t *)entries;
+	const struct tie_break tie_break = {
+		.shape = shape,
+		.records = keys,
+		.index_bits = plan_index_bits(count),
+		.sort = local_sort_kernel(kernel),
+		.any = equal_keys_kernel(kernel),
+	};
+	uint64_t mask = UINT64_MAX << tie_break.index_bits;
+
+	if (!entries) {
+		failure_no_memory(failure);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		entries[i] =
+			(record_key_word(shape, keys + (size_t)i * shape->size,
+					 0) &
+			 mask) |
+			i;
+	tie_break.sort(entries, count);
+	tie_break_settle(&tie_break, entries, count);
+	/* The words become numbers of half the size, from the front on. */
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t number = (uint32_t)(entries[i] & ~mask);
+
+		memcpy(&order[i], &number, sizeof(number));
+	}
+	return order;
+}
+
 /* --- the order of the input ----------------------------------------------- */
 
 /* The blocks move to other places, each once. */
@@ -301,8 +357,9 @@ int run_index_order(struct run_index *index, struct failure *failure)
  * lies between until and from moves up behind them.  spare has room for the
  * elements [from, end).
  */
-static void splice(void *array, size_t each_bytes, uint32_t begin,
-		   uint32_t until, uint32_t from, uint32_t end, void *spare)
+static void replace_part(void *array, size_t each_bytes, uint32_t begin,
+			 uint32_t until, uint32_t from, uint32_t end,
+			 void *spare)
 {
 	uint8_t *bytes = array;
 	size_t new_bytes = (end - from) * each_bytes;
@@ -343,10 +400,10 @@ int run_index_replace(struct run_index *index, unsigned first, unsigned count,
 
 	if (!spare)
 		return failure_no_memory(failure);
-	splice(index->blocks, sizeof(*index->blocks), begin, until, from,
-	       index->block_count, spare);
-	splice(index->keys, index->key_shape.size, begin, until, from,
-	       index->block_count, spare);
+	replace_part(index->blocks, sizeof(*index->blocks), begin, until, from,
+		     index->block_count, spare);
+	replace_part(index->keys, index->key_shape.size, begin, until, from,
+		     index->block_count, spare);
 	free(spare);
 	merged.first_block = begin;
 	merged.input_record = runs[first].input_record;

@@ -18,6 +18,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/cpu.h"
+#include "io/input/read_ahead.h"
 #include "io/scratch.h"
 #include "record/record.h"
 
@@ -112,6 +114,17 @@ int run_index_append(struct run_index *index, struct run_index *from,
 int run_index_replace(struct run_index *index, unsigned first, unsigned count,
 		      struct failure *failure);
 
+/* The number of that run, of neighbours in an index, which has the block. */
+unsigned run_index_find(const struct run *runs, unsigned run_count,
+			uint32_t block);
+
+/* The numbers of keys[0 .. count), each shape->size bytes, in the order of the
+ * keys; equal ones as they lie.  The caller frees them, room for as many words
+ * of 64 bits.  NULL: *failure is filled. */
+uint32_t *run_index_order_keys(const struct record_shape *shape,
+			       const uint8_t *keys, uint32_t count,
+			       enum cpu_level kernel, struct failure *failure);
+
 /* Keep the key of this record, as that of the block's first. */
 void run_index_set_key(struct run_index *index, uint32_t block,
 		       const uint8_t *record);
@@ -154,6 +167,25 @@ static inline bool run_block_follows(const struct run_block *block,
 {
 	return block->directory == first->directory &&
 	       block->offset_bytes == first->offset_bytes + length;
+}
+
+/* Where `length` bytes lie that begin with the block. */
+static inline struct read_extent run_block_extent(const struct run_block *first,
+						  const struct scratch *scratch,
+						  uint32_t length)
+{
+	const struct scratch_directory *directory =
+		&scratch->directories[first->directory];
+
+	return (struct read_extent){
+		.direct_fd = directory->is_direct
+				     ? scratch_fd(scratch, first->directory)
+				     : -1,
+		.plain_fd = scratch_plain_fd(scratch, first->directory),
+		.offset_bytes = first->offset_bytes,
+		.length_bytes = length,
+		.path = directory->path,
+	};
 }
 
 #endif /* RUN_INDEX_H */
