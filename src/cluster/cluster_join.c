@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "cluster/cluster_state.h"
 #include "cluster/agreement/input_division.h"
+#include "exchange/exchange_grid.h"
 #include "exchange/udp/udp.h"
 #include "io/input/input_reader.h"
 #include "io/output/outpath.h"
@@ -350,10 +351,13 @@ static int set_schedule(struct cluster *cluster)
 	int error = cluster_schedule_choose(choice, &cluster->config->schedule,
 					    &traffic, cluster->failure);
 
-	return error ? error
-		     : exchange_set_schedule(cluster->exchange, choice->kind,
-					     choice->rows, choice->columns,
-					     cluster->failure);
+	if (error)
+		return error;
+	if (choice->kind == EXCHANGE_GRID)
+		return exchange_grid_set(cluster->exchange, choice->rows,
+					 choice->columns, cluster->failure);
+	exchange_set_schedule(cluster->exchange, choice->kind);
+	return 0;
 }
 
 int cluster_join(struct cluster *cluster)

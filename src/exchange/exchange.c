@@ -5,11 +5,9 @@
 #include "exchange/exchange.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
-#include "exchange/exchange_grid.h"
 #include "system/numa.h"
 
 int exchange_join(struct exchange *exchange, struct failure *failure)
@@ -23,44 +21,29 @@ const void *exchange_hello(const struct exchange *exchange, unsigned node,
 	return exchange->ops->hello(exchange, node, byte_count);
 }
 
-/* Does the collective at hand go by the grid? */
-static bool goes_by_grid(const struct exchange *exchange)
-{
-	return exchange->grid && !exchange->is_direct;
-}
-
 int exchange_begin(struct exchange *exchange,
 		   const struct exchange_collective *collective,
 		   struct failure *failure)
 {
 	assert(collective->length);
-	exchange->is_direct = collective->has_long_messages;
-	return goes_by_grid(exchange)
-		       ? exchange_grid_begin(exchange->grid, collective,
-					     failure)
-		       : exchange->ops->begin(exchange, collective, failure);
+	return exchange->ops->begin(exchange, collective, failure);
 }
 
 uint64_t exchange_bytes(const struct exchange *exchange, unsigned source,
 			unsigned destination)
 {
-	return goes_by_grid(exchange)
-		       ? exchange_grid_bytes(exchange->grid, source,
-					     destination)
-		       : exchange->ops->bytes(exchange, source, destination);
+	return exchange->ops->bytes(exchange, source, destination);
 }
 
 bool exchange_knows_all(const struct exchange *exchange)
 {
-	return !exchange->grid &&
+	return exchange->schedule != EXCHANGE_GRID &&
 	       exchange->rank->node_count <= EXCHANGE_KNOWN_MAX;
 }
 
 int exchange_receive(struct exchange *exchange, struct failure *failure)
 {
-	return goes_by_grid(exchange)
-		       ? exchange_grid_receive(exchange->grid, failure)
-		       : exchange->ops->receive(exchange, failure);
+	return exchange->ops->receive(exchange, failure);
 }
 
 int exchange_serve(struct exchange *exchange, struct failure *failure)
@@ -70,9 +53,7 @@ int exchange_serve(struct exchange *exchange, struct failure *failure)
 
 int exchange_finish(struct exchange *exchange, struct failure *failure)
 {
-	return goes_by_grid(exchange)
-		       ? exchange_grid_finish(exchange->grid, failure)
-		       : exchange->ops->finish(exchange, failure);
+	return exchange->ops->finish(exchange, failure);
 }
 
 int exchange_barrier(struct exchange *exchange, uint32_t phase,
@@ -97,16 +78,11 @@ const void *exchange_application_payload(const struct exchange *exchange,
 	return exchange->ops->application_payload(exchange, node, byte_count);
 }
 
-int exchange_set_schedule(struct exchange *exchange,
-			  enum exchange_schedule schedule, unsigned rows,
-			  unsigned columns, struct failure *failure)
+void exchange_set_schedule(struct exchange *exchange,
+			   enum exchange_schedule schedule)
 {
-	assert(!exchange->grid && schedule != EXCHANGE_AUTO);
+	assert(schedule == EXCHANGE_ROUNDS || schedule == EXCHANGE_ALL_AT_ONCE);
 	exchange->schedule = schedule;
-	if (schedule != EXCHANGE_GRID)
-		return 0;
-	exchange->grid = exchange_grid_new(exchange, rows, columns, failure);
-	return exchange->grid ? 0 : -ENOMEM;
 }
 
 void exchange_place(const struct exchange *exchange, void *memory, size_t bytes)
@@ -168,12 +144,8 @@ const char *exchange_schedule_name(enum exchange_schedule schedule)
 
 void exchange_close(struct exchange *exchange)
 {
-	struct exchange_grid *grid = exchange ? exchange->grid : NULL;
-
 	if (exchange)
 		exchange->ops->close(exchange);
-	/* What was under way had its memory there. */
-	exchange_grid_free(grid);
 }
 
 /* --- ranks that meet in a collective ----------------------------------------
@@ -257,7 +229,8 @@ static int check_length(struct exchange *exchange,
 {
 	return exchange_check_length(
 		exchange, collective, source, destination,
-		exchange->ops->bytes(exchange, source, destination), failure);
+		exchange->transport->bytes(exchange, source, destination),
+		failure);
 }
 
 /* Also what a source announces to other ranks, if we know: all ranks refuse it.
@@ -271,7 +244,7 @@ static int check_source(struct exchange *exchange,
 	if (!exchange_tells_all(exchange, collective))
 		return check_length(exchange, collective, source,
 				    exchange->rank->rank, failure);
-	if (!exchange->ops->has_told_all(exchange, source))
+	if (!exchange->transport->has_told_all(exchange, source))
 		return exchange_blame(exchange, source, failure,
 				      "does not tell all ranks how much it has "
 				      "for them");
@@ -300,7 +273,8 @@ int exchange_check_lengths(struct exchange *exchange,
 		error = check_source(exchange, collective, node, failure);
 		if (error)
 			return error;
-		receive_bytes[node] = exchange->ops->bytes(exchange, node, own);
+		receive_bytes[node] =
+			exchange->transport->bytes(exchange, node, own);
 		if (__builtin_add_overflow(sum, receive_bytes[node], &sum))
 			return exchange_blame(exchange, node, failure,
 					      "announces too much");

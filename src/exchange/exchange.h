@@ -169,15 +169,11 @@ int exchange_join(struct exchange *exchange, struct failure *failure);
 const void *exchange_hello(const struct exchange *exchange, unsigned node,
 			   size_t *byte_count);
 
-/*
- * All collectives that follow go by this schedule.  After exchange_join(),
- * between collectives, once, and alike on all ranks.  Only a grid has rows and
- * columns: rows * columns places, as many as ranks or more, and a rank in each
- * row and column.  It keeps what it passes on in memory.
- */
-int exchange_set_schedule(struct exchange *exchange,
-			  enum exchange_schedule schedule, unsigned rows,
-			  unsigned columns, struct failure *failure);
+/* All collectives that follow go by this schedule, which is rounds or
+ * all-at-once; exchange_grid_set() sets a grid.  After exchange_join(), between
+ * collectives, once, and alike on all ranks. */
+void exchange_set_schedule(struct exchange *exchange,
+			   enum exchange_schedule schedule);
 
 /* Announce this rank's messages.  The collective must stay until its
  * exchange_finish().  A run may have EXCHANGE_COLLECTIVES_MAX of them. */
@@ -311,13 +307,13 @@ struct exchange_failed {
 
 /* The first member of each implementation's struct. */
 struct exchange {
-	const struct exchange_ops *ops;
+	/* By the implementation; exchange_grid.c then puts a table of its own
+	 * before the transport's. */
+	const struct exchange_ops *ops, *transport;
 	/* By the implementation, from the options; then by exchange.c. */
 	bool spins;
-	enum exchange_schedule schedule;
-	struct exchange_grid *grid; /* exchange.c; NULL: there is none */
-	/* exchange.c: the collective at hand does not go by the grid. */
-	bool is_direct;
+	enum exchange_schedule schedule; /* also by exchange_grid.c */
+	struct exchange_grid *grid; /* exchange_grid.c; NULL: there is none */
 	const struct rank *rank;
 	struct exchange_counters counters; /* by the implementation */
 	struct exchange_failed failed;

@@ -1,3 +1,7 @@
+/*
+ * exchange_grid.c - a collective by way of a grid: what goes along the rows,
+ * and then along the columns
+ */
 #include "exchange/exchange_grid.h"
 
 #include <assert.h>
@@ -32,12 +36,16 @@ struct step {
 
 struct exchange_grid {
 	struct exchange *exchange;
+	struct exchange_ops ops;	  /* ours */
+	const struct exchange_ops *inner; /* of the exchange below */
 	unsigned own;
 	struct grid_shape shape;
 	bool passes_on; /* we stand in a complete row */
 	struct step row, column;
-	/* Of the collective at hand. */
-	const struct exchange_collective *collective; /* NULL: between them */
+	/* The collective at hand does not go by the grid. */
+	bool is_direct;
+	/* The one that does; NULL: between them. */
+	const struct exchange_collective *collective;
 	bool is_received;
 	uint64_t *receive_bytes;	/* [node] of messages to us; owned */
 	const uint8_t **received_bytes; /* [node]: where they are; owned */
@@ -396,7 +404,7 @@ static int deliver(struct exchange_grid *grid, unsigned source,
 		if (grid->unserved_bytes < UNSERVED_BYTES_MAX)
 			continue;
 		grid->unserved_bytes = 0;
-		error = grid->exchange->ops->serve(grid->exchange, failure);
+		error = grid->inner->serve(grid->exchange, failure);
 	}
 	if (byte_count == 0)
 		collective->arrived(collective->context, source, 0, true);
@@ -425,10 +433,10 @@ static int deliver_all(struct exchange_grid *grid, struct failure *failure)
 
 static int begin_step(struct step *step, struct failure *failure)
 {
-	struct exchange *exchange = step->grid->exchange;
+	const struct exchange_grid *grid = step->grid;
 
-	step->inner.idle = step->grid->collective->idle ? idle : NULL;
-	return exchange->ops->begin(exchange, &step->inner, failure);
+	step->inner.idle = grid->collective->idle ? idle : NULL;
+	return grid->inner->begin(grid->exchange, &step->inner, failure);
 }
 
 static void end_step(struct step *step)
@@ -437,10 +445,15 @@ static void end_step(struct step *step)
 	step->memory = NULL;
 }
 
-int exchange_grid_begin(struct exchange_grid *grid,
-			const struct exchange_collective *collective,
-			struct failure *failure)
+static int begin(struct exchange *exchange,
+		 const struct exchange_collective *collective,
+		 struct failure *failure)
 {
+	struct exchange_grid *grid = exchange->grid;
+
+	grid->is_direct = collective->has_long_messages;
+	if (grid->is_direct)
+		return grid->inner->begin(exchange, collective, failure);
 	assert(!collective->group);
 	grid->collective = collective;
 	grid->is_received = false;
@@ -448,38 +461,47 @@ int exchange_grid_begin(struct exchange_grid *grid,
 	return begin_step(&grid->row, failure);
 }
 
-int exchange_grid_receive(struct exchange_grid *grid, struct failure *failure)
+static int go_through_columns(struct exchange_grid *grid,
+			      struct failure *failure)
 {
-	const struct exchange_ops *ops = grid->exchange->ops;
-	int error;
+	int error = check_row(grid, failure);
 
-	if (grid->is_received)
-		return 0;
-	error = ops->finish(grid->exchange, failure);
-	if (error == 0)
-		error = check_row(grid, failure);
 	if (error)
 		return error;
 	if (grid->passes_on)
 		bundle_by_rows(grid);
 	error = begin_step(&grid->column, failure);
 	if (error == 0)
-		error = ops->receive(grid->exchange, failure);
+		error = grid->inner->receive(grid->exchange, failure);
 	if (error == 0)
 		error = find_messages(grid, failure);
+	return error ? error : deliver_all(grid, failure);
+}
+
+static int receive(struct exchange *exchange, struct failure *failure)
+{
+	struct exchange_grid *grid = exchange->grid;
+	int error;
+
+	if (grid->is_direct)
+		return grid->inner->receive(exchange, failure);
+	if (grid->is_received)
+		return 0;
+	error = grid->inner->finish(exchange, failure);
 	if (error == 0)
-		error = deliver_all(grid, failure);
+		error = go_through_columns(grid, failure);
 	grid->is_received = error == 0;
 	return error;
 }
 
-int exchange_grid_finish(struct exchange_grid *grid, struct failure *failure)
+static int finish(struct exchange *exchange, struct failure *failure)
 {
-	int error = exchange_grid_receive(grid, failure);
+	struct exchange_grid *grid = exchange->grid;
+	int error = receive(exchange, failure);
 
 	if (error == 0)
-		error = grid->exchange->ops->finish(grid->exchange, failure);
-	if (error)
+		error = grid->inner->finish(exchange, failure);
+	if (error || grid->is_direct)
 		return error;
 	end_step(&grid->row);
 	end_step(&grid->column);
@@ -487,9 +509,13 @@ int exchange_grid_finish(struct exchange_grid *grid, struct failure *failure)
 	return 0;
 }
 
-uint64_t exchange_grid_bytes(const struct exchange_grid *grid, unsigned source,
-			     unsigned destination)
+static uint64_t message_bytes(const struct exchange *exchange, unsigned source,
+			      unsigned destination)
 {
+	const struct exchange_grid *grid = exchange->grid;
+
+	if (grid->is_direct)
+		return grid->inner->bytes(exchange, source, destination);
 	assert(source == grid->own || destination == grid->own);
 	return source == grid->own ? grid->collective->send_bytes[destination]
 				   : grid->receive_bytes[source];
@@ -534,15 +560,22 @@ static void free_step(struct step *step)
 	free(step->memory);
 }
 
-void exchange_grid_free(struct exchange_grid *grid)
+static void free_grid(struct exchange_grid *grid)
 {
-	if (!grid)
-		return;
 	free_step(&grid->row);
 	free_step(&grid->column);
 	free(grid->receive_bytes);
 	free(grid->received_bytes);
 	free(grid);
+}
+
+/* What was under way has its memory in the grid. */
+static void close_all(struct exchange *exchange)
+{
+	struct exchange_grid *grid = exchange->grid;
+
+	grid->inner->close(exchange);
+	free_grid(grid);
 }
 
 static bool fill(struct exchange_grid *grid)
@@ -568,9 +601,22 @@ static bool fill(struct exchange_grid *grid)
 	return true;
 }
 
-struct exchange_grid *exchange_grid_new(struct exchange *exchange,
-					unsigned rows, unsigned columns,
-					struct failure *failure)
+static void take_over(struct exchange_grid *grid, struct exchange *exchange)
+{
+	grid->inner = exchange->ops;
+	grid->ops = *grid->inner;
+	grid->ops.begin = begin;
+	grid->ops.receive = receive;
+	grid->ops.finish = finish;
+	grid->ops.bytes = message_bytes;
+	grid->ops.close = close_all;
+	exchange->ops = &grid->ops;
+	exchange->grid = grid;
+	exchange->schedule = EXCHANGE_GRID;
+}
+
+int exchange_grid_set(struct exchange *exchange, unsigned rows,
+		      unsigned columns, struct failure *failure)
 {
 	unsigned count = exchange->rank->node_count;
 	struct exchange_grid *grid = calloc(1, sizeof(*grid));
@@ -578,19 +624,18 @@ struct exchange_grid *exchange_grid_new(struct exchange *exchange,
 	assert((uint64_t)rows * columns >= count &&
 	       (uint64_t)(rows - 1) * columns < count && columns <= count);
 	(void)rows;
-	if (!grid) {
-		failure_no_memory(failure);
-		return NULL;
-	}
+	if (!grid)
+		return failure_no_memory(failure);
 	grid->exchange = exchange;
 	grid->shape.node_count = count;
 	grid->own = exchange->rank->rank;
 	grid->shape.columns = columns;
 	grid->shape.full_rows = count / columns;
 	grid->passes_on = grid_passes_on(&grid->shape, grid->own);
-	if (fill(grid))
-		return grid;
-	failure_no_memory(failure);
-	exchange_grid_free(grid);
-	return NULL;
+	if (!fill(grid)) {
+		free_grid(grid);
+		return failure_no_memory(failure);
+	}
+	take_over(grid, exchange);
+	return 0;
 }

@@ -21,31 +21,22 @@
  * is blamed itself.  A length that is possible but wrong is taken for the
  * source's own, even if the rank on the way has changed it.
  *
- * Private to the exchange: exchange.c calls this in place of an
- * implementation's own begin(), receive() and finish().
+ * The grid is an exchange over another one: it puts a table of its own before
+ * that of the exchange, and calls that one twice for each collective.
  */
 #ifndef EXCHANGE_GRID_H
 #define EXCHANGE_GRID_H
 
 #include "exchange/exchange.h"
 
-struct exchange_grid;
-
-/* The grid has rows * columns places, as many as ranks or more, and a rank in
- * each row.  NULL with *failure filled. */
-struct exchange_grid *exchange_grid_new(struct exchange *exchange,
-					unsigned rows, unsigned columns,
-					struct failure *failure);
-/* Safe on NULL. */
-void exchange_grid_free(struct exchange_grid *grid);
-
-/* As the functions of exchange.h. */
-int exchange_grid_begin(struct exchange_grid *grid,
-			const struct exchange_collective *collective,
-			struct failure *failure);
-int exchange_grid_receive(struct exchange_grid *grid, struct failure *failure);
-int exchange_grid_finish(struct exchange_grid *grid, struct failure *failure);
-uint64_t exchange_grid_bytes(const struct exchange_grid *grid, unsigned source,
-			     unsigned destination);
+/*
+ * All collectives that follow go by a grid, unless their messages are long.
+ * After exchange_join(), between collectives, once, and alike on all ranks. The
+ * grid has rows * columns places, as many as ranks or more, and a rank in each
+ * row and column.  It keeps what it passes on in memory.  Returns 0, or -errno
+ * with *failure filled.
+ */
+int exchange_grid_set(struct exchange *exchange, unsigned rows,
+		      unsigned columns, struct failure *failure);
 
 #endif /* EXCHANGE_GRID_H */

@@ -26,6 +26,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "exchange/exchange_grid.h"
 #include "exchange/model/exchange_model.h"
 #include "exchange/udp/udp.h"
 #include "system/topology.h"
@@ -62,7 +63,7 @@ static int join(struct exchange *x, enum exchange_schedule schedule,
 	if (error || schedule != EXCHANGE_GRID)
 		return error;
 	exchange_model_grid_sides(node_count, &rows, &columns);
-	return exchange_set_schedule(x, schedule, rows, columns, failure);
+	return exchange_grid_set(x, rows, columns, failure);
 }
 
 static int run_rounds(struct exchange *x, unsigned own,

@@ -553,7 +553,9 @@ static struct exchange *memory_open(void *context,
 		return NULL;
 	}
 	*x = (struct memory_exchange){
-		.base = { .ops = &ops, .rank = options->rank },
+		.base = { .ops = &ops,
+			  .transport = &ops,
+			  .rank = options->rank },
 		.hub = context,
 		.own = options->rank->rank,
 		.node_count = options->rank->node_count,

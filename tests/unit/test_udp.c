@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "exchange/exchange_grid.h"
 #include "exchange/model/exchange_model.h"
 #include "exchange/udp/udp_state.h"
 
@@ -541,9 +542,9 @@ static void *run_node(void *argument)
 		if (error == 0)
 			atomic_fetch_add(&joined_count, 1);
 		if (error == 0 && setting->rows > 0)
-			error = exchange_set_schedule(
-				x, EXCHANGE_GRID, setting->rows,
-				setting->columns, &node->failure);
+			error = exchange_grid_set(x, setting->rows,
+						  setting->columns,
+						  &node->failure);
 	}
 	for (unsigned i = 0; error == 0 && i < setting->node_count; i++) {
 		size_t bytes;

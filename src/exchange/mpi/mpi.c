@@ -576,7 +576,7 @@ struct exchange *mpi_open(struct mpi_world *world,
 		failure_no_memory(failure);
 		return NULL;
 	}
-	x->base.ops = &ops;
+	x->base.ops = x->base.transport = &ops;
 	x->base.rank = options->rank;
 	x->base.spins = options->spins;
 	x->base.schedule = options->schedule;

@@ -568,7 +568,7 @@ struct exchange *udp_open(const struct exchange_options *options,
 		return NULL;
 	}
 	assert(options->hello_bytes <= EXCHANGE_HELLO_BYTES_MAX);
-	x->base.ops = &ops;
+	x->base.ops = x->base.transport = &ops;
 	x->base.rank = options->rank;
 	x->base.has_node = options->has_node;
 	x->base.node = options->node;
