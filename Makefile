@@ -162,6 +162,8 @@ WRAP_test_external_sort := aligned_alloc calloc fallocate \
 	write_queue_reap write_queue_submit
 WRAP_test_external_lanes := $(WRAP_test_external_sort)
 WRAP_test_file_io := pread pwrite
+WRAP_test_outfile := openat
+WRAP_test_progress := clock_gettime
 WRAP_test_orderer := thread_pool_wait_while
 WRAP_test_scratch := fallocate fstat fstatfs fstatvfs openat unlinkat
 WRAP_fuzz_cluster := clock_gettime nanosleep ppoll topology_read

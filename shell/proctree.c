@@ -1,3 +1,6 @@
+/*
+ * proctree.c - reads which processes there are, and kills those of a job
+ */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -61,7 +64,8 @@ static bool read_process(pid_t pid, struct proctree_process *process)
 	return true;
 }
 
-bool proctree_lives(const struct proctree_process *process)
+/* Has the process a thread that can run?  A zombie has none. */
+static bool lives(const struct proctree_process *process)
 {
 	/* If a zombie has threads, only its first thread has ended. */
 	return (process->state != 'Z' && process->state != 'X') ||
@@ -155,7 +159,7 @@ static void keep_living_children(struct proctree *tree)
 
 	for (unsigned i = 0; i < tree->count; i++)
 		if (tree->processes[i].parent == self &&
-		    proctree_lives(&tree->processes[i]))
+		    lives(&tree->processes[i]))
 			tree->processes[kept++] = tree->processes[i];
 	tree->count = kept;
 }
@@ -260,7 +264,7 @@ static unsigned stop_marked(const struct proctree *tree)
 	for (unsigned i = 0; i < tree->count; i++) {
 		const struct proctree_process *process = &tree->processes[i];
 
-		if (!process->marked || !proctree_lives(process) ||
+		if (!process->marked || !lives(process) ||
 		    process->state == 'T')
 			continue;
 		send_signal(process, SIGSTOP);
@@ -276,7 +280,7 @@ static unsigned kill_marked(const struct proctree *tree)
 	for (unsigned i = 0; i < tree->count; i++) {
 		const struct proctree_process *process = &tree->processes[i];
 
-		if (!process->marked || !proctree_lives(process))
+		if (!process->marked || !lives(process))
 			continue;
 		send_signal(process, SIGKILL);
 		count++;

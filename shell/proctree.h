@@ -39,9 +39,6 @@ struct proctree {
 typedef bool proctree_choice(const struct proctree_process *process,
 			     void *context);
 
-/* Has the process a thread that can run?  A zombie has none. */
-bool proctree_lives(const struct proctree_process *process);
-
 /* Reads our living children only, from the list that the kernel may have. */
 void proctree_read_children(struct proctree *tree);
 

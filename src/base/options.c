@@ -1,3 +1,6 @@
+/*
+ * options.c - reads options from a table of those that a program has
+ */
 #include "base/options.h"
 
 #include <errno.h>
@@ -256,7 +259,9 @@ static int finish(struct options_reader *reader)
 	return 0;
 }
 
-int options_next(struct options_reader *reader, struct failure *failure)
+/* Returns the identifier of the next option; 0 after the last one; or -EINVAL
+ * with *failure filled. */
+static int next_option(struct options_reader *reader, struct failure *failure)
 {
 	if (reader->letters)
 		return read_letter(reader, failure);
@@ -289,7 +294,7 @@ int options_read(struct options_reader *reader,
 {
 	int id;
 
-	while ((id = options_next(reader, failure)) > 0) {
+	while ((id = next_option(reader, failure)) > 0) {
 		int ret;
 
 		if (id == OPTIONS_HELP || id == OPTIONS_VERSION)

@@ -50,7 +50,7 @@ enum { OPTIONS_HELP = 1, OPTIONS_VERSION, OPTIONS_OWN };
 /* Entries of one identifier are spellings of one option; messages that are not
  * about a word of the command line name the first. */
 struct options_entry {
-	int id;		  /* what options_next() returns; above 0 */
+	int id;		  /* what take() is given; above 0 */
 	const char *name; /* without its "--"; NULL: it has only a letter */
 	char letter;	  /* '\0': it has only a name */
 	enum options_kind kind;
@@ -81,7 +81,7 @@ struct options_reader {
 	/* The value of the option just returned; NULL: it has none. */
 	const char *value;
 
-	/* Once options_next() has returned 0: ended by NULL. */
+	/* Once options_read() has returned 0: ended by NULL. */
 	char **operands;
 	unsigned operand_count;
 	bool has_separator; /* options were ended by "--" */
@@ -95,28 +95,24 @@ struct options_reader {
 };
 
 /* Prepare to read words: the words after the program's name, ended by NULL. The
- * array is borrowed, and options_next() reorders it to collect the operands. */
+ * array is borrowed, and options_read() reorders it to collect the operands. */
 void options_begin(struct options_reader *reader,
 		   const struct options_entry *entries, unsigned entry_count,
 		   char **words);
-
-/* Returns the identifier of the next option; 0 after the last one; or -EINVAL
- * with *failure filled.  Do not call it again after 0 or an error. */
-int options_next(struct options_reader *reader, struct failure *failure);
 
 /*
  * Read all options: take() is called with each but --help and --version, and
  * leaves alone those for which options_given() or options_value() is enough; it
  * returns 0 or -errno with *failure filled, which ends the reading.  Returns 0
  * with the operands complete; -errno; or OPTIONS_HELP or OPTIONS_VERSION as
- * soon as one is met.
+ * soon as one is met.  Unless it returned 0 or refused an option itself, one
+ * may call it again to read on.
  */
 int options_read(struct options_reader *reader,
 		 int (*take)(void *context, int id, struct failure *failure),
 		 void *context, struct failure *failure);
 
-/* True if options_next() has returned this identifier, which must be in the
- * table. */
+/* True if this option, which must be in the table, has been read. */
 bool options_given(const struct options_reader *reader, int id);
 
 /* Returns the value of this option of the table, the last one if there were

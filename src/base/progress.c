@@ -1,3 +1,6 @@
+/*
+ * progress.c - draws a line on the terminal that shows how far the work is
+ */
 #include "base/progress.h"
 
 #include <stdio.h>
@@ -121,7 +124,7 @@ static void draw_state(struct progress *progress, uint64_t done_bytes,
 	progress_draw(progress->fd, text);
 }
 
-void progress_add_at(struct progress *progress, uint64_t bytes, uint64_t now_ns)
+void progress_add(struct progress *progress, uint64_t bytes)
 {
 	uint64_t done_bytes =
 		atomic_fetch_add_explicit(&progress->done_bytes, bytes,
@@ -129,8 +132,12 @@ void progress_add_at(struct progress *progress, uint64_t bytes, uint64_t now_ns)
 		bytes;
 	uint64_t next_ns =
 		atomic_load_explicit(&progress->next_ns, memory_order_relaxed);
+	uint64_t now_ns;
 
-	if (progress->fd < 0 || now_ns < next_ns)
+	if (progress->fd < 0)
+		return;
+	now_ns = clock_now_ns();
+	if (now_ns < next_ns)
 		return;
 	/* The thread that advances next_ns draws. */
 	if (!atomic_compare_exchange_strong(&progress->next_ns, &next_ns,
@@ -138,11 +145,6 @@ void progress_add_at(struct progress *progress, uint64_t bytes, uint64_t now_ns)
 		return;
 	atomic_store(&progress->drawn, true);
 	draw_state(progress, done_bytes, now_ns);
-}
-
-void progress_add(struct progress *progress, uint64_t bytes)
-{
-	progress_add_at(progress, bytes, progress->fd < 0 ? 0 : clock_now_ns());
 }
 
 void progress_end(struct progress *progress)

@@ -44,10 +44,6 @@ void progress_begin(struct progress *progress, int fd, const char *program,
 /* Any thread, after each piece of work: chunks of a MiB, not records. */
 void progress_add(struct progress *progress, uint64_t bytes);
 
-/* The same at a given time, for tests. */
-void progress_add_at(struct progress *progress, uint64_t bytes,
-		     uint64_t now_ns);
-
 /* Remove the line: when the workers have ended, before anything is printed.
  * Safe on one that never began if it is zeroed and its fd is -1. */
 void progress_end(struct progress *progress);

@@ -1,3 +1,6 @@
+/*
+ * external_rank.c - a rank's part of a sort beyond memory over many ranks
+ */
 #include "external/external_rank.h"
 
 #include <assert.h>
@@ -195,11 +198,6 @@ static void lay_out_areas(struct external_rank *rank)
 uint8_t *external_rank_area(const struct external_rank *rank, uint32_t wave)
 {
 	return rank->received[wave % 2];
-}
-
-size_t external_rank_area_bytes(const struct external_rank *rank)
-{
-	return rank->area_bytes;
 }
 
 /* --- our part ------------------------------------------------------------- */

@@ -122,10 +122,9 @@ uint32_t external_rank_read_waves(const struct external_rank *rank);
 const struct outgoing_message *external_rank_send(struct external_rank *rank,
 						  uint32_t wave);
 
-/* Memory for what arrives in this wave, external_rank_area_bytes() of it: it
- * arrives while what the wave before has brought is taken. */
+/* Memory for what arrives in this wave: it arrives while what the wave before
+ * has brought is taken. */
 uint8_t *external_rank_area(const struct external_rank *rank, uint32_t wave);
-size_t external_rank_area_bytes(const struct external_rank *rank);
 
 void external_rank_start_merge(struct external_rank *rank);
 /* The blocks for piece `wave` have arrived: those of run r are at received[r],

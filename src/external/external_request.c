@@ -1,3 +1,7 @@
+/*
+ * external_request.c - asks the machine for what the user left open, and
+ * chooses the plan
+ */
 #include "external/external_request.h"
 
 #include <float.h>
@@ -105,8 +109,9 @@ static double moved(const struct external_plan *plan)
 	return 2 + plan->cost;
 }
 
-int external_request_choose(struct external_request *request,
-			    struct external_plan *plan)
+/* Returns 0 or -ENOMEM. */
+static int choose_workers(struct external_request *request,
+			  struct external_plan *plan)
 {
 	struct external_request tried = *request;
 	int error = external_plan_make(plan, request);
@@ -229,7 +234,7 @@ static int leave_room(struct external_request *request,
 		request->memory_bytes /= 2;
 		request->memory_source = "scratch files";
 		request->worker_count = workers;
-		error = external_request_choose(request, plan);
+		error = choose_workers(request, plan);
 	}
 	if (error == 0)
 		return 0;
@@ -248,7 +253,7 @@ int external_request_plan(struct external_request *request,
 {
 	unsigned workers = request->worker_count;
 
-	if (external_request_choose(request, plan) < 0)
+	if (choose_workers(request, plan) < 0)
 		return refuse_memory(request, config, failure);
 	if (fits(request, plan))
 		return 0;

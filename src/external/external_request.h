@@ -15,21 +15,16 @@ void external_request_make(struct external_request *request,
 			   const struct external_config *config,
 			   uint64_t record_count, unsigned cpu_count);
 
-/* Make the plan for the request's workers; or, if it may have fewer, for the
- * half of them, the quarter or less, where all of them leave too little memory
- * for a plan, or for a good one: worker_count and threads_source then say so.
- * 0 or -ENOMEM. */
-int external_request_choose(struct external_request *request,
-			    struct external_plan *plan);
-
 /* The least memory that suffices for the request, with as few workers as it may
  * have; UINT64_MAX: no memory suffices. */
 uint64_t external_request_memory_min(const struct external_request *request);
 
-/* The same; and if all scratch files are memory, memory_bytes is made smaller
- * until they fit beside the sort, and memory_source says so.  0; or -errno with
- * *failure filled: the memory does not suffice, and the failure says how much
- * would. */
+/* Make the plan for the request's workers; or, if it may have fewer, for the
+ * half of them, the quarter or less, where all of them leave too little memory
+ * for a plan, or for a good one: worker_count and threads_source then say so.
+ * If all scratch files are memory, memory_bytes is made smaller until they fit
+ * beside the sort, and memory_source says so.  0; or -errno with *failure
+ * filled: the memory does not suffice, and the failure says how much would. */
 int external_request_plan(struct external_request *request,
 			  const struct external_config *config,
 			  struct external_plan *plan, struct failure *failure);

@@ -1,3 +1,7 @@
+/*
+ * external_sort.c - the life of a sort beyond memory: plan, open, make runs,
+ * merge, commit
+ */
 #include "external/external_sort.h"
 
 #include <errno.h>
@@ -217,7 +221,8 @@ static void open_sinks(struct external *external)
 			      plan->slot_count, plan->output_chunk_bytes);
 }
 
-bool external_begin_output(struct external *external)
+/* Pass 1 has counted the records: the output can begin. */
+static bool begin_output(struct external *external)
 {
 	struct failure failure;
 	int error = 0;
@@ -355,7 +360,7 @@ int external_prepare(struct external *external, struct failure *failure)
 static int run(struct external *external, struct failure *failure)
 {
 	external->result->prepared_ns = clock_now_ns();
-	if (!external_make_runs(external) || !external_begin_output(external))
+	if (!external_make_runs(external) || !begin_output(external))
 		return first_failure_get(&external->failure, failure);
 	external->result->bucketed_ns = clock_now_ns();
 	external->details->run_count =

@@ -189,9 +189,6 @@ bool external_run_merge(struct external *external, pipeline_fill_fn *fill,
 			pipeline_empty_fn *empty, pipeline_tidy_fn *tidy,
 			void *context);
 
-/* Pass 1 has counted the records: the output can begin. */
-bool external_begin_output(struct external *external);
-
 /* So many bytes more are in the output, or under way: for the meter. */
 static inline void external_add_output(struct external *external,
 				       uint64_t bytes)

@@ -1,3 +1,6 @@
+/*
+ * residency.c - asks the kernel how much of a file is in memory
+ */
 #include "system/residency.h"
 
 #include <sys/mman.h>
@@ -41,7 +44,8 @@ static uint64_t page_bytes(void)
 	return (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-uint64_t residency_bytes_by_mincore(int fd, uint64_t size_bytes)
+/* Returns 0 if mincore(2) can't tell either. */
+static uint64_t bytes_by_mincore(int fd, uint64_t size_bytes)
 {
 	const uint64_t page = page_bytes(), step = MINCORE_PAGES * page;
 	unsigned char pages[MINCORE_PAGES];
@@ -76,7 +80,8 @@ static int64_t cached_bytes(int fd, uint64_t offset, uint64_t bytes)
 	return (int64_t)(pages.cached * page_bytes());
 }
 
-uint64_t residency_bytes(int fd, uint64_t size_bytes)
+/* In whole pages, so it may be up to a page more than the file has. */
+static uint64_t bytes_of_all(int fd, uint64_t size_bytes)
 {
 	int64_t cached;
 
@@ -85,7 +90,7 @@ uint64_t residency_bytes(int fd, uint64_t size_bytes)
 	cached = cached_bytes(fd, 0, size_bytes);
 	if (cached >= 0)
 		return (uint64_t)cached;
-	return residency_bytes_by_mincore(fd, size_bytes);
+	return bytes_by_mincore(fd, size_bytes);
 }
 
 uint64_t residency_estimate(int fd, uint64_t size_bytes)
@@ -94,13 +99,13 @@ uint64_t residency_estimate(int fd, uint64_t size_bytes)
 	uint64_t resident = 0;
 
 	if (size_bytes <= ESTIMATE_FROM_BYTES)
-		return residency_bytes(fd, size_bytes);
+		return bytes_of_all(fd, size_bytes);
 	for (unsigned i = 0; i < ESTIMATE_PLACES; i++) {
 		int64_t cached =
 			cached_bytes(fd, i * step, ESTIMATE_PLACE_BYTES);
 
 		if (cached < 0)
-			return residency_bytes_by_mincore(fd, size_bytes);
+			return bytes_by_mincore(fd, size_bytes);
 		resident += (uint64_t)cached;
 	}
 	return resident / PAGE_BYTES * size_bytes /

@@ -93,6 +93,22 @@ static void check_value(struct options_reader *reader)
 		require(number >= 3 && number <= 5000);
 }
 
+/* Stops the reading at each option. */
+static int stop_at(void *context, int id, struct failure *failure)
+{
+	(void)failure;
+	*(int *)context = id;
+	return -ECANCELED;
+}
+
+/* The next option, 0 or -errno. */
+static int next_option(struct options_reader *reader, struct failure *failure)
+{
+	int id = 0, ret = options_read(reader, stop_at, &id, failure);
+
+	return ret == -ECANCELED ? id : ret;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -110,7 +126,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(copy, words, sizeof(copy));
 	options_begin(&reader, entries, ARRAY_LEN(entries), copy);
 	reader.stops_at_operand = data[0] & 1;
-	while ((id = options_next(&reader, &failure)) > 0) {
+	while ((id = next_option(&reader, &failure)) > 0) {
 		require(steps-- > 0);
 		require(options_given(&reader, id));
 		if (reader.value) {

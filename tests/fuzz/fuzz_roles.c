@@ -17,8 +17,10 @@ static void require(int condition)
 
 static void check(const struct cluster_roles *roles, int error)
 {
+	struct failure failure;
+
 	require(error == 0 || error == -EINVAL || error == -ERANGE);
-	require(cluster_roles_highest(roles) < RANK_NODES_MAX);
+	require(cluster_roles_check(roles, RANK_NODES_MAX, &failure) == 0);
 	for (unsigned rank = 0; rank < RANK_NODES_MAX; rank++)
 		require(cluster_roles_of(roles, rank) <= CLUSTER_ROLES_ALL);
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # check_layers.sh - src/ and shell/ are layered: an include and a call may only
 # point to the same folder or to one on a lower layer.  The folders of a layer,
-# its rooms, form no circle.
+# its rooms, form no circle.  What a file gives to others is taken by one.
 
 # shellcheck disable=SC2317 # cases are called by check
 # shellcheck source=tests/programs/tool_lib.sh
@@ -13,6 +13,24 @@ readonly LAYERS="src/base src/record src/kernels src/system src/io src/sort
 	src/external src/net src/exchange src/cluster src/probe src/programs"
 # Beside the upper ones: the remote shell knows nothing of sorting.
 readonly SHELL_LAYERS="src/base src/system src/net shell"
+
+# What tests alone take from a file, since the programs cannot be brought to it.
+readonly TEST_SEAMS="
+	cpu_level_of                  other CPUs than this one
+	permissions_decode            access lists that no kernel here gives
+	permissions_lose_group        a group that root could have
+	permissions_mode              access lists on a file system without them
+	allowance_read_under          other machines, below a folder
+	allowance_quota_cpus_under    the same
+	numa_node_of_disk_under       the same
+	numa_node_of_interface_under  the same
+	topology_read_nodes_under     the same
+	noise_probe_watch             a clock with known gaps
+	codec_pays                    disks and CPUs of any speed
+	external_request_memory_min   sorts in the least memory
+	roles_options_read            the text of a file, for the fuzzer
+	cluster_run_in                ranks whose exchange is memory
+	cluster_free                  the same"
 
 # A module is a .c file with its header, named without the suffix.
 
@@ -94,6 +112,33 @@ calls()
 		}'
 }
 
+# unbuilt ROOT BUILD: sources without an object in BUILD, such as those that
+# mpicc compiles
+unbuilt()
+{
+	(cd "$1" && find src shell -name '*.c') | while read -r source; do
+		[ -f "$2/${source%.c}.o" ] || echo "$1/$source"
+	done
+}
+
+# unshared ROOT BUILD: "MODULE NAME" for each name that an object gives and no
+# other one takes
+unshared()
+{
+	objects "$1" "$2" | (cd "$2" && xargs nm -A -g -P) |
+		sed -E 's,\.o: , ,' | awk '
+		$3 == "U" { taken[$2] = 1; next }
+		$3 != "w" && $2 !~ /^(main$|_)/ { gives[$2] = $1 }
+		END {
+			for (name in gives)
+				if (!(name in taken))
+					print gives[name], name
+		}' | while read -r module name; do
+		unbuilt "$1" "$2" | xargs -r grep -qw "$name" ||
+			echo "$module $name"
+	done
+}
+
 # expect_none WHAT < lines: there are none
 expect_none()
 {
@@ -128,6 +173,18 @@ case_circles()
 	calls "$REPO" "$BUILD/${VARIANT:-dyn}" >>edges.txt
 	expect_edges edges.txt
 	rooms <edges.txt | circles | expect_none "a circle of rooms"
+}
+
+# What only its own file needs is static, what only tests need goes, or they take
+# another entry.
+case_all_is_taken()
+{
+	awk 'NF { print $1 }' <<<"$TEST_SEAMS" >seams.txt
+	unshared "$REPO" "$BUILD/${VARIANT:-dyn}" | sort >unshared.txt
+	cut -d ' ' -f 2 unshared.txt | sort | comm -3 - <(sort seams.txt) |
+		tr -d '\t' >odd.txt
+	{ grep -hwFf odd.txt unshared.txt seams.txt || true; } |
+		expect_none "taken by no other file, or no seam any more"
 }
 
 # Objects and tests are found by their file's name alone.
@@ -188,11 +245,20 @@ case_wrong_ones_are_found()
 	calls . . | upward >wrong.txt
 	[ "$(cat wrong.txt)" = "src/base/low src/io/input/high" ] ||
 		fail "found $(cat wrong.txt)"
+	unshared . . | sort >wrong.txt
+	diff - wrong.txt <<-END || fail "see above"
+		shell/other other
+		src/base/low low
+	END
+	echo 'void mpi(void) { low(); }' >src/base/mpi.c
+	[ "$(unshared . .)" = "shell/other other" ] ||
+		fail "found $(unshared . .)"
 }
 
 check layers_includes case_includes
 check layers_calls case_calls
 check layers_circles case_circles
+check layers_all_is_taken case_all_is_taken
 check layers_names case_names
 check layers_drawing case_drawing
 check layers_wrong_ones_are_found case_wrong_ones_are_found

@@ -22,12 +22,13 @@
 static void cluster_roles__unnamed_are_of_all(void **state)
 {
 	struct cluster_roles roles = { 0 };
+	struct failure failure = { 0 };
 
 	(void)state;
 	assert_int_equal(cluster_roles_of(&roles, 0), CLUSTER_ROLES_ALL);
 	assert_int_equal(cluster_roles_of(&roles, RANK_NODES_MAX - 1),
 			 CLUSTER_ROLES_ALL);
-	assert_int_equal(cluster_roles_highest(&roles), -1);
+	assert_int_equal(cluster_roles_check(&roles, 0, &failure), 0);
 	assert_int_equal(cluster_roles_add_list(&roles, "keep:2"), 0);
 	assert_int_equal(cluster_roles_of(&roles, 1), READ | SORT);
 	assert_int_equal(cluster_roles_of(&roles, 2), CLUSTER_ROLES_ALL);
@@ -36,6 +37,7 @@ static void cluster_roles__unnamed_are_of_all(void **state)
 static void cluster_roles_add_list__numbers_and_ranges(void **state)
 {
 	struct cluster_roles roles = { 0 };
+	struct failure failure = { 0 };
 
 	(void)state;
 	assert_int_equal(
@@ -52,7 +54,8 @@ static void cluster_roles_add_list__numbers_and_ranges(void **state)
 	assert_int_equal(cluster_roles_of(&roles, 63), SORT);
 	assert_int_equal(cluster_roles_of(&roles, 64), SORT);
 	assert_int_equal(cluster_roles_of(&roles, 65), 0);
-	assert_int_equal(cluster_roles_highest(&roles), 127);
+	assert_int_equal(cluster_roles_check(&roles, 128, &failure), 0);
+	assert_true(cluster_roles_check(&roles, 127, &failure) < 0);
 }
 
 static void cluster_roles_add_list__strange_ones(void **state)

@@ -23,8 +23,8 @@
 #include <cmocka.h>
 
 #include "base/base.h"
-#include "io/input/input_reader.h"
 #include "base/log.h"
+#include "input_range_reader.h"
 #include "io/output/outfile.h"
 #include "system/residency.h"
 #include "skip.h"
@@ -202,29 +202,38 @@ static const char *check_run(const struct input *input,
 	return NULL;
 }
 
+/* The share of one of the members. */
+static void share(const struct input *input, unsigned member,
+		  unsigned member_count, uint64_t *first_record,
+		  uint64_t *record_count)
+{
+	const struct source source = input_source(input);
+
+	source.ops->share(&source, member, member_count, first_record,
+			  record_count);
+}
+
 /* Read these records by one reader; *way, if asked for: how it reads them. */
 static const char *read_range(struct input *input, const struct files *files,
 			      uint64_t next, uint64_t end, int *way)
 {
 	struct failure failure = { 0 };
-	struct input_reader reader;
+	struct range_reader reader;
 	struct source_run run;
 	const char *wrong = NULL;
 	int more = 0;
 
-	if (input_reader_init(&reader, input, next, end - next, false,
-			      &failure))
+	if (range_open(&reader, input, next, end - next, false, &failure))
 		return "init failed";
 	if (way)
-		*way = reader.way;
-	while (!wrong &&
-	       (more = input_reader_next(&reader, &run, &failure)) == 1) {
+		*way = input_reader_of(&reader.reader)->way;
+	while (!wrong && (more = range_next(&reader, &run, &failure)) == 1) {
 		wrong = check_run(input, files, next, end, &run);
 		next += run.record_count;
 	}
 	if (!wrong && (more != 0 || next != end))
 		wrong = "not all";
-	input_reader_fini(&reader);
+	range_close(&reader);
 	return wrong;
 }
 
@@ -232,16 +241,16 @@ static const char *read_range(struct input *input, const struct files *files,
 static const char *read_shares(struct input *input, const struct files *files,
 			       unsigned member_count, bool resident)
 {
-	struct input_reader readers[MEMBERS_MAX];
+	struct range_reader readers[MEMBERS_MAX];
 	uint64_t next[MEMBERS_MAX], end[MEMBERS_MAX];
 	const char *wrong = NULL;
 	struct failure failure;
 	unsigned active = member_count;
 
 	for (unsigned i = 0; i < member_count; i++) {
-		input_share(input, i, member_count, &next[i], &end[i]);
-		if (input_reader_init(&readers[i], input, next[i], end[i],
-				      resident, &failure))
+		share(input, i, member_count, &next[i], &end[i]);
+		if (range_open(&readers[i], input, next[i], end[i], resident,
+			       &failure))
 			return "init failed";
 		end[i] += next[i];
 	}
@@ -249,8 +258,7 @@ static const char *read_shares(struct input *input, const struct files *files,
 		active = 0;
 		for (unsigned i = 0; i < member_count && !wrong; i++) {
 			struct source_run run;
-			int more =
-				input_reader_next(&readers[i], &run, &failure);
+			int more = range_next(&readers[i], &run, &failure);
 
 			if (more < 0)
 				wrong = "failed";
@@ -264,7 +272,7 @@ static const char *read_shares(struct input *input, const struct files *files,
 		}
 	}
 	for (unsigned i = 0; i < member_count; i++)
-		input_reader_fini(&readers[i]);
+		range_close(&readers[i]);
 	return wrong;
 }
 
@@ -542,7 +550,7 @@ static void input_reader__from_anywhere(void **state)
 static void input_reader__uses_the_queue(void **state)
 {
 	struct failure failure = { 0 };
-	struct input_reader reader;
+	struct range_reader reader;
 	struct io_uring ring;
 	struct files files = several;
 	struct input input;
@@ -554,13 +562,14 @@ static void input_reader__uses_the_queue(void **state)
 		io_uring_queue_exit(&ring);
 	make_and_map(&input, &files, INPUT_DIRECT);
 	possible = possible && input.files[0].direct_fd >= 0;
-	assert_int_equal(input_reader_init(&reader, &input, 0, files.total,
-					   false, &failure),
-			 0);
-	assert_int_equal(reader.way, possible ? INPUT_QUEUE : INPUT_READ);
+	assert_int_equal(
+		range_open(&reader, &input, 0, files.total, false, &failure),
+		0);
+	assert_int_equal(input_reader_of(&reader.reader)->way,
+			 possible ? INPUT_QUEUE : INPUT_READ);
 	/* Given up with reads under way: fini waits, or the memory that is
 	 * unmapped next would be written to. */
-	input_reader_fini(&reader);
+	range_close(&reader);
 	close_files(&input, &files);
 }
 
@@ -577,7 +586,7 @@ static void *thread_main(void *argument)
 	struct thread *thread = argument;
 	uint64_t first, count;
 
-	input_share(thread->input, thread->member, 2, &first, &count);
+	share(thread->input, thread->member, 2, &first, &count);
 	thread->wrong = read_range(thread->input, thread->files, first,
 				   first + count, NULL);
 	return NULL;
@@ -614,10 +623,10 @@ static void input_reader__two_threads(void **state)
 	free(files.expected);
 }
 
-/* --- input_share -----------------------------------------------------------
+/* --- shares ----------------------------------------------------------------
  */
 
-static void input_share__covers_all_and_is_aligned(void **state)
+static void shares__covers_all_and_is_aligned(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_LEN(record_sizes); i++) {
@@ -636,7 +645,7 @@ static void input_share__covers_all_and_is_aligned(void **state)
 			for (unsigned j = 0; j < members; j++) {
 				uint64_t first, count, file;
 
-				input_share(&input, j, members, &first, &count);
+				share(&input, j, members, &first, &count);
 				assert_int_equal(first, next);
 				next = first + count;
 				if (count == 0)
@@ -655,7 +664,7 @@ static void input_share__covers_all_and_is_aligned(void **state)
 	}
 }
 
-static void input_share__about_equal(void **state)
+static void shares__about_equal(void **state)
 {
 	struct files files = {
 		.record_size = 100,
@@ -669,7 +678,7 @@ static void input_share__about_equal(void **state)
 	for (unsigned i = 0; i < 4; i++) {
 		uint64_t first, count;
 
-		input_share(&input, i, 4, &first, &count);
+		share(&input, i, 4, &first, &count);
 		assert_in_range(count, 25000 - 1024, 25000 + 1024);
 	}
 	close_files(&input, &files);
@@ -864,12 +873,13 @@ static void input_choose__by_residency(void **state)
 		       INPUT_DIRECT);
 }
 
-/* 40 MiB, more than one step of mincore, of which one is written. */
+/* 40 MiB, more than one step of mincore, of which one is written; and the first
+ * 8 of them, which are counted and not estimated. */
 static void residency__counts_pages(void **state)
 {
 	const struct refusal refusal = { 451, -1, 0, 0, ENOSYS };
 	uint8_t *bytes = expected_bytes(MIB);
-	uint64_t by_mincore, by_any;
+	uint64_t of_all, of_8_mib;
 	pid_t child;
 	int fd;
 
@@ -878,20 +888,21 @@ static void residency__counts_pages(void **state)
 	free(bytes);
 	assert_int_equal(truncate("a", 40 * MIB), 0);
 	fd = open("a", O_RDONLY);
-	by_mincore = residency_bytes_by_mincore(fd, 40 * MIB);
-	by_any = residency_bytes(fd, 40 * MIB);
-	assert_int_equal(residency_bytes(fd, 0), 0);
-	assert_int_equal(residency_bytes_by_mincore(fd, 0), 0);
+	of_all = residency_estimate(fd, 40 * MIB);
+	of_8_mib = residency_estimate(fd, 8 * MIB);
+	assert_int_equal(residency_estimate(fd, 0), 0);
 	child = fork();
 	if (child == 0) {
 		if (!refuse(&refusal))
 			_exit(CHILD_CANNOT);
-		_exit(residency_bytes(fd, 40 * MIB) != by_mincore);
+		_exit(residency_estimate(fd, 40 * MIB) != of_8_mib ||
+		      residency_estimate(fd, 8 * MIB) != of_8_mib ||
+		      residency_estimate(fd, 0) != 0);
 	}
 	close(fd);
 	/* Where huge pages are used for tmpfs, one of them. */
-	assert_in_range(by_mincore, MIB, HUGE_PAGE_BYTES);
-	assert_in_range(by_any, MIB, HUGE_PAGE_BYTES);
+	assert_in_range(of_8_mib, MIB, HUGE_PAGE_BYTES);
+	assert_in_range(of_all, MIB, HUGE_PAGE_BYTES + MIB);
 	assert_int_equal(wait_for(child), 0);
 }
 
@@ -995,7 +1006,7 @@ static void input_peek__shrank(void **state)
 static void assert_shrinks(enum input_mode mode, off_t left)
 {
 	struct failure failure = { 0 };
-	struct input_reader reader;
+	struct range_reader reader;
 	struct source_run run;
 	struct files files = several;
 	struct input input;
@@ -1004,17 +1015,17 @@ static void assert_shrinks(enum input_mode mode, off_t left)
 
 	make_and_map(&input, &files, mode);
 	assert_int_equal(truncate("a", left), 0);
-	assert_int_equal(input_reader_init(&reader, &input, 0, files.total,
-					   false, &failure),
-			 0);
-	while ((more = input_reader_next(&reader, &run, &failure)) == 1)
+	assert_int_equal(
+		range_open(&reader, &input, 0, files.total, false, &failure),
+		0);
+	while ((more = range_next(&reader, &run, &failure)) == 1)
 		records += run.record_count;
 	assert_true(more < 0);
 	assert_true(records * 100 <= (uint64_t)left);
 	assert_int_equal(failure.status, EXIT_FILE);
 	assert_string_equal(failure.what, "a");
 	assert_string_equal(failure.why, "shrank while it was read");
-	input_reader_fini(&reader);
+	range_close(&reader);
 	close_files(&input, &files);
 }
 
@@ -1066,13 +1077,14 @@ static int run_child(void (*run)(void), char *text, size_t size)
 /* Touch a mapped page that the file lost, past populating. */
 static void touch_lost_page(void)
 {
+	const struct refusal no_tmpfile = { SYS_openat, 2, O_TMPFILE, O_TMPFILE,
+					    EOPNOTSUPP };
 	const char *const paths[] = { "a", "b\n" };
 	struct failure failure;
 	struct outfile file;
 	struct input input;
 
-	outfile_test_without_tmpfile(true);
-	if (outfile_open(&file, "out", &failure) ||
+	if (!refuse(&no_tmpfile) || outfile_open(&file, "out", &failure) ||
 	    input_open(&input, paths, 2, 100, 0, INPUT_MMAP, &failure) ||
 	    input_map(&input, &failure) || truncate("b\n", 4096))
 		_exit(CHILD_CANNOT);
@@ -1200,11 +1212,11 @@ static void input_map__files_at_page_boundaries(void **state)
 
 static void input_close__zeroed(void **state)
 {
-	struct input_reader reader = { 0 };
 	struct input input = { 0 };
+	struct range_reader reader = { .source = input_source(&input) };
 
 	(void)state;
-	input_reader_fini(&reader);
+	range_close(&reader);
 	input_close(&input);
 	input_close(&input);
 }
@@ -1233,8 +1245,8 @@ int main(void)
 		TEST(input_reader__two_threads),
 		TEST(input_reader__refused_by_the_kernel),
 		TEST(input_reader__no_direct_reads),
-		TEST(input_share__covers_all_and_is_aligned),
-		TEST(input_share__about_equal),
+		TEST(shares__covers_all_and_is_aligned),
+		TEST(shares__about_equal),
 		TEST(input_open__refused),
 		SHM(input_open__too_large),
 		TEST(input_open__too_many),

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
-#include "io/input/input_reader.h"
+#include "input_range_reader.h"
 
 static char path[64];
 
@@ -41,7 +41,7 @@ static void open_with_room(struct input *input, enum input_mode mode,
 {
 	const char *const paths[] = { path };
 	struct failure failure = { 0 };
-	struct input_reader reader;
+	struct range_reader reader;
 	struct source_run run;
 
 	assert_int_equal(
@@ -50,13 +50,12 @@ static void open_with_room(struct input *input, enum input_mode mode,
 	input->reserved_after_bytes = after * record_size;
 	assert_int_equal(input_map(input, &failure), 0);
 	assert_int_equal((uintptr_t)input->base % HUGE_PAGE_BYTES, 0);
-	assert_int_equal(input_reader_init(&reader, input, 0,
-					   input->record_count, false,
-					   &failure),
+	assert_int_equal(range_open(&reader, input, 0, input->record_count,
+				    false, &failure),
 			 0);
-	while (input_reader_next(&reader, &run, &failure) > 0)
+	while (range_next(&reader, &run, &failure) > 0)
 		;
-	input_reader_fini(&reader);
+	range_close(&reader);
 }
 
 static void fill(uint8_t *bytes, uint64_t count, uint8_t salt)

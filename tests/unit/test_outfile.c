@@ -26,6 +26,29 @@
 static char folder[64];
 static int root_fd;
 
+/* No file system has O_TMPFILE. */
+static bool without_tmpfile;
+
+int __real_openat(int folder_fd, const char *path, int flags, ...);
+int __wrap_openat(int folder_fd, const char *path, int flags, ...);
+
+int __wrap_openat(int folder_fd, const char *path, int flags, ...)
+{
+	mode_t mode = 0;
+
+	if ((flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE) {
+		va_list arguments;
+
+		va_start(arguments, flags);
+		mode = va_arg(arguments, mode_t);
+		va_end(arguments);
+	}
+	if (!without_tmpfile || (flags & O_TMPFILE) != O_TMPFILE)
+		return __real_openat(folder_fd, path, flags, mode);
+	errno = EOPNOTSUPP;
+	return -1;
+}
+
 /* --- a fresh folder for each test, which is also the working directory ---- */
 
 static int setup_named(void **state)
@@ -34,7 +57,7 @@ static int setup_named(void **state)
 	snprintf(folder, sizeof(folder), "/tmp/test_outfile.XXXXXX");
 	assert_non_null(mkdtemp(folder));
 	assert_int_equal(chdir(folder), 0);
-	outfile_test_without_tmpfile(false);
+	without_tmpfile = false;
 	umask(022);
 	return 0;
 }
@@ -42,7 +65,7 @@ static int setup_named(void **state)
 static int setup_hidden(void **state)
 {
 	setup_named(state);
-	outfile_test_without_tmpfile(true);
+	without_tmpfile = true;
 	return 0;
 }
 

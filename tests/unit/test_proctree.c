@@ -5,11 +5,13 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -83,21 +85,6 @@ static bool is_any(const struct proctree_process *process, void *context)
 	return true;
 }
 
-static void lives__states(void **state)
-{
-	(void)state;
-	assert_true(proctree_lives(
-		&(struct proctree_process){ .state = 'S', .thread_count = 1 }));
-	assert_true(proctree_lives(
-		&(struct proctree_process){ .state = 'T', .thread_count = 1 }));
-	assert_false(proctree_lives(
-		&(struct proctree_process){ .state = 'Z', .thread_count = 1 }));
-	assert_true(proctree_lives(
-		&(struct proctree_process){ .state = 'Z', .thread_count = 2 }));
-	assert_false(proctree_lives(
-		&(struct proctree_process){ .state = 'X', .thread_count = 0 }));
-}
-
 static void read_children__living_ones(void **state)
 {
 	pid_t zombie = start("exit 0", "A=1");
@@ -115,6 +102,39 @@ static void read_children__living_ones(void **state)
 	assert_int_equal(tree.processes[0].session, getsid(0));
 	assert_true(tree.processes[0].start_ticks > 0);
 	kill(lives, SIGKILL);
+	reap_all();
+	proctree_read_children(&tree);
+	assert_int_equal(tree.count, 0);
+}
+
+static void *wait_for_signal(void *context)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		pause();
+	return context;
+}
+
+/* Its first thread has ended, and another one has not. */
+static void read_children__first_thread_ended(void **state)
+{
+	pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0) {
+		pthread_t thread;
+
+		pthread_create(&thread, NULL, wait_for_signal, NULL);
+		syscall(SYS_exit, 0);
+	}
+	do {
+		pause_1_ms();
+		proctree_read_children(&tree);
+		assert_int_equal(tree.count, 1);
+	} while (tree.processes[0].state != 'Z');
+	assert_int_equal(tree.processes[0].pid, pid);
+	assert_int_equal(tree.processes[0].thread_count, 2);
+	kill(pid, SIGKILL);
 	reap_all();
 	proctree_read_children(&tree);
 	assert_int_equal(tree.count, 0);
@@ -255,8 +275,8 @@ static void kill_marked__by_the_variable_only(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lives__states),
 		cmocka_unit_test(read_children__living_ones),
+		cmocka_unit_test(read_children__first_thread_ended),
 		cmocka_unit_test(read_children__a_strange_name),
 		cmocka_unit_test(has_variable__whole_only),
 		cmocka_unit_test(has_variable__in_a_long_environment),

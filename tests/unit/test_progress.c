@@ -11,12 +11,35 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/base.h"
 #include "base/progress.h"
 
 #define MS UINT64_C(1000000)
+
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+
+/* What the clock shows this thread; 0: the time. */
+static _Thread_local uint64_t shown_ns;
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+	if (shown_ns == 0)
+		return __real_clock_gettime(clock, now);
+	now->tv_sec = (time_t)(shown_ns / (1000 * MS));
+	now->tv_nsec = (long)(shown_ns % (1000 * MS));
+	return 0;
+}
+
+static void add_at(struct progress *progress, uint64_t bytes, uint64_t now_ns)
+{
+	shown_ns = now_ns;
+	progress_add(progress, bytes);
+	shown_ns = 0;
+}
 
 /* Both ends of a terminal of our own. */
 static int screen = -1, terminal = -1;
@@ -72,8 +95,8 @@ static void progress__nothing_in_the_first_second(void **state)
 
 	(void)state;
 	progress_begin(&progress, terminal, "p", 100 * MIB);
-	progress_add_at(&progress, MIB, progress.begin_ns);
-	progress_add_at(&progress, MIB, progress.begin_ns + 999 * MS);
+	add_at(&progress, MIB, progress.begin_ns);
+	add_at(&progress, MIB, progress.begin_ns + 999 * MS);
 	progress_end(&progress);
 	assert_string_equal(drawn(), "");
 }
@@ -85,12 +108,12 @@ static void progress__line(void **state)
 
 	(void)state;
 	progress_begin(&progress, terminal, "blinkgen", 100 * MIB);
-	progress_add_at(&progress, 40 * MIB, progress.begin_ns);
-	progress_add_at(&progress, 5 * MIB, progress.begin_ns + 1500 * MS);
+	add_at(&progress, 40 * MIB, progress.begin_ns);
+	add_at(&progress, 5 * MIB, progress.begin_ns + 1500 * MS);
 	snprintf(want, sizeof(want), "\r%-79s\r",
 		 "blinkgen: 45%, 45.0 MiB of 100.0 MiB, 30.0 MiB/s, 1 s left");
 	assert_string_equal(drawn(), want);
-	progress_add_at(&progress, 5 * MIB, progress.begin_ns + 125000 * MS);
+	add_at(&progress, 5 * MIB, progress.begin_ns + 125000 * MS);
 	snprintf(want, sizeof(want), "\r%-79s\r",
 		 "blinkgen: 50%, 50.0 MiB of 100.0 MiB, 409.6 KiB/s, "
 		 "2 min 5 s left");
@@ -121,7 +144,7 @@ static void progress__total_is_not_known(void **state)
 
 	(void)state;
 	progress_begin(&progress, terminal, "blinkval", 0);
-	progress_add_at(&progress, 30 * MIB, progress.begin_ns + 2000 * MS);
+	add_at(&progress, 30 * MIB, progress.begin_ns + 2000 * MS);
 	snprintf(want, sizeof(want), "\r%-79s\r",
 		 "blinkval: 30.0 MiB, 15.0 MiB/s");
 	assert_string_equal(drawn(), want);
@@ -133,11 +156,11 @@ static void progress__ten_times_a_second(void **state)
 
 	(void)state;
 	progress_begin(&progress, terminal, "p", GIB);
-	progress_add_at(&progress, 1, progress.begin_ns + 1000 * MS);
+	add_at(&progress, 1, progress.begin_ns + 1000 * MS);
 	assert_string_not_equal(drawn(), "");
-	progress_add_at(&progress, 1, progress.begin_ns + 1099 * MS);
+	add_at(&progress, 1, progress.begin_ns + 1099 * MS);
 	assert_string_equal(drawn(), "");
-	progress_add_at(&progress, 1, progress.begin_ns + 1100 * MS);
+	add_at(&progress, 1, progress.begin_ns + 1100 * MS);
 	assert_string_not_equal(drawn(), "");
 }
 
@@ -148,7 +171,7 @@ static void progress_end__removes_the_line(void **state)
 
 	(void)state;
 	progress_begin(&progress, terminal, "p", 0);
-	progress_add_at(&progress, 7, progress.begin_ns + 2000 * MS);
+	add_at(&progress, 7, progress.begin_ns + 2000 * MS);
 	drawn();
 	progress_end(&progress);
 	snprintf(want, sizeof(want), "\r%79s\r", "");
@@ -168,7 +191,7 @@ static void progress__never_wraps(void **state)
 	memset(name, 'n', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	progress_begin(&progress, terminal, name, GIB);
-	progress_add_at(&progress, 1, progress.begin_ns + 2000 * MS);
+	add_at(&progress, 1, progress.begin_ns + 2000 * MS);
 	line = drawn();
 	assert_int_equal(strlen(line), 81);
 	assert_ptr_equal(strchr(line + 1, '\r'), line + 80);
@@ -183,7 +206,7 @@ static void progress__silent_if_no_terminal(void **state)
 	(void)state;
 	assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
 	progress_begin(&progress, ends[1], "p", 100);
-	progress_add_at(&progress, 50, progress.begin_ns + 5000 * MS);
+	add_at(&progress, 50, progress.begin_ns + 5000 * MS);
 	progress_add(&progress, 50);
 	progress_end(&progress);
 	assert_int_equal(read(ends[0], &byte, 1), -1);
@@ -208,7 +231,7 @@ static void *add_many(void *context)
 	struct progress *progress = context;
 
 	for (uint64_t i = 1; i <= ADDS; i++)
-		progress_add_at(progress, 1, progress->begin_ns + i * MS / 5);
+		add_at(progress, 1, progress->begin_ns + i * MS / 5);
 	return NULL;
 }
 

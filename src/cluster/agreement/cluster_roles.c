@@ -1,3 +1,7 @@
+/*
+ * cluster_roles.c - which ranks read, sort and keep, from the entries of
+ * --roles
+ */
 #include "cluster/agreement/cluster_roles.h"
 
 #include <errno.h>
@@ -126,7 +130,8 @@ unsigned cluster_roles_of(const struct cluster_roles *roles, unsigned rank)
 	return bits;
 }
 
-int cluster_roles_highest(const struct cluster_roles *roles)
+/* The highest rank that an entry names; -1: there is none. */
+static int highest_rank(const struct cluster_roles *roles)
 {
 	for (int rank = RANK_NODES_MAX - 1; rank >= 0; rank--)
 		for (unsigned role = 0; role < CLUSTER_ROLES; role++)
@@ -138,7 +143,7 @@ int cluster_roles_highest(const struct cluster_roles *roles)
 int cluster_roles_check(const struct cluster_roles *roles, unsigned rank_count,
 			struct failure *failure)
 {
-	int highest = cluster_roles_highest(roles);
+	int highest = highest_rank(roles);
 
 	if (highest < (int)rank_count)
 		return 0;

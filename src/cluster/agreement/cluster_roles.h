@@ -62,9 +62,6 @@ int cluster_roles_add_list(struct cluster_roles *roles, const char *list);
 /* The bits of this rank's roles. */
 unsigned cluster_roles_of(const struct cluster_roles *roles, unsigned rank);
 
-/* The highest rank that an entry names; -1: there is none. */
-int cluster_roles_highest(const struct cluster_roles *roles);
-
 /* Are all ranks that entries name below rank_count?  0, or -errno with *failure
  * filled. */
 int cluster_roles_check(const struct cluster_roles *roles, unsigned rank_count,

@@ -1,3 +1,6 @@
+/*
+ * exchange_model.c - predicts the time of an exchange by arithmetic
+ */
 #include "exchange/model/exchange_model.h"
 
 #include "base/base.h"
@@ -165,8 +168,11 @@ double exchange_model_link_ns(const struct exchange_model *model,
 	return ranks <= 1 ? 0 : link_ns(model, (ranks - 1) * message_bytes);
 }
 
-double exchange_model_grid_ns(const struct exchange_model *model, unsigned rows,
-			      unsigned columns, double message_bytes)
+/* An exchange by a grid of rows x columns, without the neighbour's word, of
+ * which the last row may be incomplete: every byte travels within a row, and
+ * then within a column. */
+static double grid_ns(const struct exchange_model *model, unsigned rows,
+		      unsigned columns, double message_bytes)
 {
 	/* To a rank of the own row goes what is for its column; then to a rank
 	 * of the column what has come for it from the row. */
@@ -208,8 +214,7 @@ double exchange_model_ns(const struct exchange_model *model,
 	switch (schedule) {
 	case EXCHANGE_GRID:
 		exchange_model_grid_sides(ranks, &rows, &columns);
-		return exchange_model_grid_ns(model, rows, columns,
-					      message_bytes);
+		return grid_ns(model, rows, columns, message_bytes);
 	case EXCHANGE_ALL_AT_ONCE:
 		return direct_ns(model, ranks, message_bytes, 0);
 	default:

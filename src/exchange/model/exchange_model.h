@@ -102,12 +102,6 @@ double exchange_model_ns(const struct exchange_model *model,
 			 enum exchange_schedule schedule, unsigned ranks,
 			 double message_bytes);
 
-/* By a grid of rows x columns, without the neighbour's word, of which the last
- * row may be incomplete: every byte travels within a row, and then within a
- * column. */
-double exchange_model_grid_ns(const struct exchange_model *model, unsigned rows,
-			      unsigned columns, double message_bytes);
-
 /* The sides of a grid that is as square as can be: columns is the root of
  * ranks, rounded up, and no row is without a rank. */
 void exchange_model_grid_sides(unsigned ranks, unsigned *rows,

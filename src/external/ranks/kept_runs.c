@@ -1,3 +1,7 @@
+/*
+ * kept_runs.c - writes the runs that other ranks send to this one's scratch
+ * files
+ */
 #include "external/ranks/kept_runs.h"
 
 #include <errno.h>
@@ -314,15 +318,6 @@ int kept_runs_append(struct kept_runs *kept, struct run_index *index,
 						 failure);
 	}
 	return error;
-}
-
-unsigned kept_runs_count(const struct kept_runs *kept)
-{
-	unsigned count = 0;
-
-	for (unsigned i = 0; i < kept->request.source_count; i++)
-		count += kept->sources[i].run_count;
-	return count;
 }
 
 void kept_runs_add_up(const struct kept_runs *kept, uint64_t *plain_bytes,

@@ -87,9 +87,8 @@ int kept_runs_end(struct kept_runs *kept, unsigned *bad,
 int kept_runs_append(struct kept_runs *kept, struct run_index *index,
 		     struct failure *failure);
 
-/* Runs that have come; and the bytes of their blocks, before compression and
- * as stored.  *codec: what any source's were compressed with. */
-unsigned kept_runs_count(const struct kept_runs *kept);
+/* Adds the bytes of the blocks that have come, before compression and as
+ * stored.  *codec: what any source's were compressed with. */
 void kept_runs_add_up(const struct kept_runs *kept, uint64_t *plain_bytes,
 		      uint64_t *stored_bytes, struct codec *codec);
 

@@ -1,3 +1,7 @@
+/*
+ * input_reader.c - brings in the input by walking, touching, plain reads or a
+ * queue of direct reads
+ */
 #include "io/input/input_reader.h"
 
 #include "base/base.h"
@@ -27,10 +31,12 @@ static uint64_t share_begin(const struct input *input, unsigned worker,
 	       ROUND_DOWN(record - file->first_record, input->align_records);
 }
 
-void input_share(const struct input *input, unsigned worker,
-		 unsigned worker_count, uint64_t *first_record,
-		 uint64_t *record_count)
+static void share(const struct source *source, unsigned worker,
+		  unsigned worker_count, uint64_t *first_record,
+		  uint64_t *record_count)
 {
+	const struct input *input = source->context;
+
 	*first_record = share_begin(input, worker, worker_count);
 	*record_count =
 		share_begin(input, worker + 1, worker_count) - *first_record;
@@ -39,10 +45,16 @@ void input_share(const struct input *input, unsigned worker,
 /* --- reading ---------------------------------------------------------------
  */
 
-int input_reader_init(struct input_reader *reader, const struct input *input,
-		      uint64_t first_record, uint64_t record_count,
-		      bool resident, struct failure *failure)
+_Static_assert(sizeof(struct input_reader) <= SOURCE_READER_BYTES,
+	       "a source's reader has room for ours");
+
+static int open_reader(struct source_reader *source_reader,
+		       uint64_t first_record, uint64_t record_count,
+		       bool resident, struct failure *failure)
 {
+	struct input_reader *reader = input_reader_of(source_reader);
+	const struct input *input = source_reader->source->context;
+
 	(void)failure;
 	*reader = (struct input_reader){
 		.input = input,
@@ -123,9 +135,10 @@ static int64_t bring_in(struct input_reader *reader, uint64_t records,
 			    MAX(walk_bytes / reader->input->record_size, 1u));
 }
 
-int input_reader_next(struct input_reader *reader, struct source_run *run,
-		      struct failure *failure)
+static int next_run(struct source_reader *source_reader, struct source_run *run,
+		    struct failure *failure)
 {
+	struct input_reader *reader = input_reader_of(source_reader);
 	const struct input *input = reader->input;
 	const struct input_file *file;
 	uint64_t within;
@@ -151,49 +164,16 @@ int input_reader_next(struct input_reader *reader, struct source_run *run,
 	return 1;
 }
 
-void input_reader_fini(struct input_reader *reader)
+static void close_reader(struct source_reader *source_reader)
 {
+	struct input_reader *reader = input_reader_of(source_reader);
+
 	input_queue_free(reader->queue);
 	reader->queue = NULL;
 }
 
 /* --- the source ------------------------------------------------------------
  */
-
-_Static_assert(sizeof(struct input_reader) <= SOURCE_READER_BYTES,
-	       "a source's reader has room for ours");
-
-static struct input_reader *reader_of(struct source_reader *reader)
-{
-	return (struct input_reader *)reader->state;
-}
-
-static int open_reader(struct source_reader *reader, uint64_t first_record,
-		       uint64_t record_count, bool resident,
-		       struct failure *failure)
-{
-	return input_reader_init(reader_of(reader), reader->source->context,
-				 first_record, record_count, resident, failure);
-}
-
-static int next_run(struct source_reader *reader, struct source_run *run,
-		    struct failure *failure)
-{
-	return input_reader_next(reader_of(reader), run, failure);
-}
-
-static void close_reader(struct source_reader *reader)
-{
-	input_reader_fini(reader_of(reader));
-}
-
-static void share(const struct source *source, unsigned worker,
-		  unsigned worker_count, uint64_t *first_record,
-		  uint64_t *record_count)
-{
-	input_share(source->context, worker, worker_count, first_record,
-		    record_count);
-}
 
 static const uint8_t *record_of(const struct source *source, uint64_t number)
 {

@@ -11,13 +11,6 @@
 #include "io/input/input.h"
 #include "io/input/source.h"
 
-/* The worker's share of the records.  Shares follow each other, cover all
- * records, and begin at a multiple of align_records within a file if there is
- * more than one worker, so that no page belongs to two workers. */
-void input_share(const struct input *input, unsigned worker,
-		 unsigned worker_count, uint64_t *first_record,
-		 uint64_t *record_count);
-
 #define INPUT_QUEUE_DEPTH 16
 
 /* How a reader gets its records. */
@@ -38,22 +31,16 @@ struct input_reader {
 	struct input_queue *queue; /* owned, or NULL */
 };
 
-/* Read record_count records from first_record on.  resident: an earlier reader
- * has brought them in.  0 or -errno with *failure filled. */
-int input_reader_init(struct input_reader *reader, const struct input *input,
-		      uint64_t first_record, uint64_t record_count,
-		      bool resident, struct failure *failure);
-
-/* 1 with *run filled, 0 at the end, -errno with *failure filled; then no read
- * is under way any more. */
-int input_reader_next(struct input_reader *reader, struct source_run *run,
-		      struct failure *failure);
-
-/* Waits for reads that are under way.  Safe on a zeroed struct. */
-void input_reader_fini(struct input_reader *reader);
+/* What the state of a source's reader is. */
+static inline struct input_reader *input_reader_of(struct source_reader *reader)
+{
+	return (struct input_reader *)reader->state;
+}
 
 /* The input as a source, whose pieces may be read in any order if it is mapped.
- * Call it after input_map(); the input must stay where it is. */
+ * Shares begin at a multiple of align_records within a file if there is more
+ * than one worker, so that no page belongs to two workers.  Call it after
+ * input_map(); the input must stay where it is. */
 struct source input_source(const struct input *input);
 
 #endif /* INPUT_READER_H */

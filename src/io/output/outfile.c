@@ -1,3 +1,6 @@
+/*
+ * outfile.c - a file that gets its name when it is complete, or none
+ */
 #include "io/output/outfile.h"
 
 #include <errno.h>
@@ -40,12 +43,6 @@ static struct outfile_hidden *_Atomic hidden_list;
 static pthread_mutex_t hidden_lock = PTHREAD_MUTEX_INITIALIZER;
 /* A child made by fork(2) shares the list but must not act on it. */
 static _Atomic pid_t hidden_owner;
-static bool without_tmpfile;
-
-void outfile_test_without_tmpfile(bool without)
-{
-	without_tmpfile = without;
-}
 
 /* --- hidden names ------------------------------------------------------- */
 
@@ -253,11 +250,8 @@ static bool can_link(const struct outfile *file)
 static int create_file(struct outfile *file, bool replaces,
 		       struct failure *failure)
 {
-	errno = EOPNOTSUPP;
-	if (!without_tmpfile)
-		file->fd = openat(file->folder_fd, ".",
-				  O_TMPFILE | O_RDWR | O_CLOEXEC,
-				  replaces ? HIDDEN_MODE : 0666);
+	file->fd = openat(file->folder_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC,
+			  replaces ? HIDDEN_MODE : 0666);
 	if (file->fd >= 0 && can_link(file)) {
 		file->has_permissions = !replaces;
 		return 0;

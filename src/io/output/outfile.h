@@ -106,7 +106,4 @@ void outfile_close(struct outfile *file);
  * Async-signal-safe. */
 void outfile_remove_hidden(void);
 
-/* For tests only: as if no file system had O_TMPFILE. */
-void outfile_test_without_tmpfile(bool without);
-
 #endif /* OUTFILE_H */
