@@ -350,10 +350,6 @@ with sides from 1 to 4096" \
 		blinksort in -o out --cluster --schedule=grids
 	refused "--schedule: all-at-once only with --transport=udp" \
 		blinksort in -o out --transport=mpi --schedule=all-at-once
-	refused "--transport=shm: not udp or mpi; that is --by-reference=yes now" \
-		blinksort in -o out --cluster --transport=shm
-	refused "--transport=auto: not udp or mpi; that is --by-reference=auto now" \
-		blinksort in -o out --cluster --transport=auto
 	refused "--transport=tcp: not udp or mpi" \
 		blinksort in -o out --cluster --transport=tcp
 	for option in --nodes=a --rank=0 --key-file=key --job=a \

@@ -1,3 +1,7 @@
+/*
+ * cluster_options.c - reads blinksort's options about ranks, and says which do
+ * not go together
+ */
 #include "programs/blinksort/cluster_options.h"
 
 #include <string.h>
@@ -22,7 +26,6 @@ void cluster_options_init(struct cluster_options *options)
 	options->config.deadline_ns = DEADLINE_NS_DEFAULT;
 }
 
-/* shm and auto were once what --by-reference is now. */
 static int take_transport(struct options_reader *reader,
 			  struct cluster_options *options,
 			  struct failure *failure)
@@ -33,12 +36,6 @@ static int take_transport(struct options_reader *reader,
 	options->config.datagrams_only = strcmp(value, "udp") == 0;
 	if (options->by_mpi || options->config.datagrams_only)
 		return 0;
-
-	if (strcmp(value, "shm") == 0 || strcmp(value, "auto") == 0)
-		return options_refuse(
-			reader, failure,
-			"not udp or mpi; that is --by-reference=%s now",
-			strcmp(value, "shm") ? value : "yes");
 	return options_refuse(reader, failure, "not udp or mpi");
 }
 
