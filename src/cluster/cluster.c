@@ -205,7 +205,6 @@ static int sort_share(struct cluster *cluster)
 	if (error || !cluster->receive.discards)
 		return error;
 	/* All ranks have seen the same sizes, and decided alike. */
-	cluster->receive.discards = false;
 	error = bucket_by_sample(cluster, true);
 	return error ? error : arrange_and_exchange(cluster);
 }
@@ -348,7 +347,7 @@ static void fill_sort_result(struct cluster *cluster)
 
 	sort_setup_fill_result(result, &cluster->input, &cluster->output.output,
 			       &cluster->splitters, cluster->pool.worker_count,
-			       cluster->plan.memory_bytes);
+			       cluster->receive.plan.memory_bytes);
 	result->dropped_count = orderer_dropped_count(&cluster->orderer);
 	result->record_count =
 		orderer_record_count(&cluster->orderer) + result->dropped_count;
@@ -557,8 +556,6 @@ static void free_small(struct cluster *cluster)
 	free(cluster->receive.discard_buffer);
 }
 
-/* A source that was never numbered has 0 for its descriptor, as all zeros are.
- */
 void cluster_free(struct cluster *cluster)
 {
 	struct cluster_receive *receive = &cluster->receive;

@@ -106,8 +106,8 @@ static int prepare(void *context, const uint64_t *receive_bytes,
 		   struct failure *failure)
 {
 	struct cluster *cluster = context;
-	struct cluster_source *own =
-		&cluster->receive.sources[cluster->rank.rank];
+	struct cluster_receive *receive = &cluster->receive;
+	struct cluster_source *own = &receive->sources[cluster->rank.rank];
 	int error = cluster_check_sums(cluster, failure);
 
 	(void)receive_bytes;
@@ -121,11 +121,12 @@ static int prepare(void *context, const uint64_t *receive_bytes,
 	if (take_head(cluster, own))
 		return failure_set(failure, EXIT_WRONG, NULL, 0,
 				   "the counts of our own buckets are wrong");
-	own->complete_count = cluster->receive.bucket_count;
-	if (cluster->receive.heads_missing == 0)
+	own->complete_count = receive->bucket_count;
+	receive->heads_missing = cluster->rank.node_count - 1;
+	if (receive->heads_missing == 0)
 		add_up(cluster);
 	raise_ready(cluster);
-	cluster->receive.orders = true;
+	receive->orders = true;
 	thread_pool_launch_last(&cluster->pool, order, cluster);
 	return 0;
 }
@@ -176,7 +177,7 @@ static bool take_bucket(struct cluster *cluster, unsigned node, uint32_t b)
 		return true;
 	}
 	return partition_entries(
-		&cluster->splitters, shape, cluster->plan.index_bits,
+		&cluster->splitters, shape, cluster->receive.plan.index_bits,
 		cluster->receive.base + slot * shape->size, slot, count,
 		cluster->receive.first_bucket + b, source->entries + start);
 }
@@ -331,6 +332,7 @@ int cluster_exchange(struct cluster *cluster)
 	uint64_t begin_ns = clock_now_ns();
 	int error = cluster_learn_shares(cluster);
 
+	cluster->receive.discards = false;
 	cluster->result->sort.bucketed_ns = begin_ns;
 	if (error == 0)
 		error = exchange_begin(cluster->exchange, &collective,

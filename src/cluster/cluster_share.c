@@ -153,7 +153,6 @@ static void number_slots(struct cluster *cluster, struct numbering *numbering)
 		*source = (struct cluster_source){
 			.head_bytes = head_bytes,
 			.first_slot = numbering->slots,
-			.input_fd = -1,
 		};
 		if (i == cluster->rank.rank) {
 			numbering->lower_slots = numbering->slots;
@@ -165,7 +164,6 @@ static void number_slots(struct cluster *cluster, struct numbering *numbering)
 		numbering->received += source->record_count;
 		numbering->slots += slots_of(cluster, i);
 	}
-	cluster->receive.heads_missing = cluster->rank.node_count - 1;
 }
 
 /* Cut up the share's memory; from that of the lists, which are not needed any
@@ -175,7 +173,7 @@ static void take_share(struct cluster *cluster, uint64_t record_count)
 	struct cluster_receive *receive = &cluster->receive;
 	struct arena *arena = &receive->arena;
 	struct arena left = bucketing_left_memory(&cluster->bucketing);
-	const struct plan *plan = &cluster->plan;
+	const struct plan *plan = &receive->plan;
 	unsigned workers = cluster->pool.worker_count;
 
 	/* First, so that they touch no more huge pages than they must. */
@@ -211,7 +209,8 @@ static int plan_share(struct cluster *cluster, uint64_t received,
 		      uint64_t slot_count, struct failure *failure)
 {
 	const struct output *output = &cluster->output.output;
-	uint64_t own_bytes = cluster->plan.memory_bytes, needed;
+	struct plan *plan = &cluster->receive.plan;
+	uint64_t needed;
 	const struct cluster_target *own =
 		&cluster->send.targets[cluster->rank.rank];
 	unsigned workers = cluster->pool.worker_count;
@@ -224,11 +223,11 @@ static int plan_share(struct cluster *cluster, uint64_t received,
 		.staging_slots = output_slots_wanted(output, workers),
 		.bucket_count = MAX(1, cluster->receive.bucket_count),
 	};
-	int error = sort_setup_plan(&cluster->plan, &request, failure);
+	int error = sort_setup_plan(plan, &request, failure);
 
 	if (error)
 		return error;
-	needed = cluster->plan.memory_bytes + share_bytes(cluster, received);
+	needed = plan->memory_bytes + share_bytes(cluster, received);
 	error = sort_setup_arena(&cluster->receive.arena, needed,
 				 3 * (uint64_t)cluster->rank.node_count +
 					 ORDERER_PIECES(workers),
@@ -238,14 +237,14 @@ static int plan_share(struct cluster *cluster, uint64_t received,
 	sort_setup_spread(
 		&cluster->receive.arena,
 		sort_setup_worker_nodes(&cluster->topology, &cluster->pool));
-	cluster->plan.memory_bytes =
-		needed + own_bytes +
+	plan->memory_bytes =
+		needed + cluster->plan.memory_bytes +
 		(cluster_is_by_reference(cluster)
 			 ? 0
 			 : received * cluster->sort_config->shape.size);
 	return sort_setup_refuse_memory(
-		cluster->sort_config, cluster->plan.memory_bytes,
-		request.record_count, cluster->rank.machine_count, failure);
+		cluster->sort_config, plan->memory_bytes, request.record_count,
+		cluster->rank.machine_count, failure);
 }
 
 /* Our own share of our own records, with their slots in the share. */
@@ -273,7 +272,7 @@ static void begin_ordering(struct cluster *cluster, uint64_t lower_slots)
 	uint8_t *base = cluster->input.base -
 			lower_slots * cluster->sort_config->shape.size;
 	const struct orderer_config config =
-		sort_setup_orderer(cluster->sort_config, &cluster->plan, base,
+		sort_setup_orderer(cluster->sort_config, &receive->plan, base,
 				   &cluster->output.output);
 
 	receive->base = base;

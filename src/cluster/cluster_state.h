@@ -22,7 +22,8 @@
  *      cluster_trace.h      all ranks' timelines
  *
  * Thread 0 runs it and writes all fields, with the exceptions that the headers
- * of the bucketing, the orderer and the output name.
+ * of the bucketing, the orderer and the output name.  A field is written by the
+ * one file that stands before its group.
  */
 #ifndef CLUSTER_STATE_H
 #define CLUSTER_STATE_H
@@ -38,41 +39,43 @@
 #include "sort/orderer.h"
 #include "system/topology.h"
 
-/* What one rank sends us: cluster_send.h. */
+/* What one rank sends us (cluster_send.h). */
 struct cluster_source {
-	/* cluster_share.c writes these. */
+	/* Written by cluster_share.c, which makes room: cluster_receive.c fills
+	 * the head, the entries and start. */
 	uint8_t *head;
 	uint64_t head_bytes;
 	uint64_t record_count;
 	uint64_t first_slot; /* of its records, in the share's numbering */
-	/* cluster_receive.c writes these. */
+	uint64_t *entries;   /* of its records */
+	uint32_t *start;     /* [bucket] of the share, and one more */
+
+	/* Written by cluster_receive.c. */
 	bool has_head;
-	uint64_t *entries;	 /* of its records */
-	uint32_t *start;	 /* [bucket] of the share, and one more */
-	uint32_t complete_count; /* of these buckets */
-	/* cluster_by_reference.c writes it: of the rank's mapped input; -1:
-	 * none. */
-	int input_fd;
+	uint32_t complete_count; /* buckets whose records have all arrived */
+
+	/* Written by cluster_by_reference.c. */
+	int input_fd; /* the rank's mapped input; 0: none */
 };
 
-/* cluster_share.c writes it; cluster_receive.c what is marked by *. */
+/* Our share of all records, as it arrives. */
 struct cluster_receive {
+	/* Written by cluster_share.c. */
+	struct plan plan;    /* of the share; memory_bytes: of the whole sort */
 	struct arena arena;  /* owned; of the sources and of the orderer */
 	uint8_t *base;	     /* of slot 0 in the share's numbering */
 	uint64_t index_mask; /* of the slot in an entry of the share */
 	/* Our share of the splitters' buckets. */
 	uint32_t first_bucket;
 	uint32_t bucket_count;
-	/* [rank]; of the cluster's memory. */
-	struct cluster_source *sources;
-	/* cluster_share.c, if they are needed: records that each rank gets. */
-	uint64_t *shares;
-	struct bucket_run *runs; /* of the bucket set */
-	/* cluster_share.c sets it, cluster_receive.c counts it down: ranks
-	 * whose heads have not arrived. */
-	unsigned heads_missing;
 
-	/* cluster_receive.c writes these; cluster.c takes back discards. */
+	/* Written by cluster_join.c: [rank], of the cluster's memory. */
+	struct cluster_source *sources;
+	uint64_t *shares; /* records that each rank gets, if that is needed */
+	struct bucket_run *runs; /* of the bucket set */
+
+	/* Written by cluster_receive.c. */
+	unsigned heads_missing; /* ranks whose heads have not arrived */
 	/* Static shares were too unequal: what arrives is thrown away. */
 	bool discards;
 	uint8_t *discard_buffer; /* owned */
@@ -83,18 +86,17 @@ struct cluster_receive {
 enum cluster_phase { CLUSTER_WRITTEN = 1, CLUSTER_NAMED };
 
 struct cluster {
-	/* cluster_run_in() writes these; then nothing does. */
+	/* Written by cluster.c, before the other files' functions run. */
 	const struct sorter_config *sort_config;
 	const struct cluster_config *config;
 	struct cluster_result *result;
 	struct cluster_report *report; /* ours, in the result */
 	struct failure *failure;       /* the run's */
 	struct rank rank;
-	/* Of what there is for each rank: owned. */
-	struct arena memory;
-	unsigned node_count; /* also when the rank is forgotten */
 
-	/* cluster_join.c writes these; then nothing does. */
+	/* Written by cluster_join.c. */
+	struct arena memory; /* owned; for what there is for each rank */
+	unsigned node_count; /* also when the rank is forgotten */
 	struct input input;
 	struct source source;
 	struct topology topology; /* of our own CPUs: see has_nodes */
@@ -107,12 +109,11 @@ struct cluster {
 	struct cluster_hello *hellos; /* [rank]; of the cluster's memory */
 	struct cluster_agreement agreement;
 
-	/* Sizes: cluster.c makes a plan of the lists, cluster_share.c then one
-	 * of the share. */
-	struct plan plan;
-	struct splitters splitters; /* cluster.c */
-	/* What a pass over the input does; cluster.c writes it before the other
-	 * workers begin the pass. */
+	/* Written by cluster.c. */
+	struct plan plan; /* of the lists of our own records */
+	struct splitters splitters;
+	/* What a pass over the input does, from before the other workers begin
+	 * the pass. */
 	bool pass_resident, pass_partition;
 	struct first_failure first_failure; /* any worker */
 	struct sort_trace trace;
@@ -123,7 +124,7 @@ struct cluster {
 	struct orderer orderer;
 	struct cluster_output output;
 
-	/* Of what does not fit into memory; cluster.c. */
+	/* For what does not fit into memory. */
 	struct sorter_config external_sort, external_output;
 	struct external_config external;
 	struct cluster_progress progress;
