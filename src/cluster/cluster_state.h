@@ -13,7 +13,6 @@
  *      cluster_sample.h     splitters from a sample, cuts from counts
  *      cluster_send.h       our records in bucket order, and the messages
  *      cluster_output.h     files of our own, or one of all ranks
- *      cluster_gaps.h       the one file, without those that were dropped
  *      cluster_external.h   all of it, for what does not fit into memory
  *      cluster_workload.h   there, what this rank has to do
  *      cluster_keep.h       there, runs that go to other ranks

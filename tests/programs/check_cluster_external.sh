@@ -105,48 +105,11 @@ case_unique()
 case_gather()
 {
 	make_whole zipf 100 4 even
-	gather_externally
-}
-
-# gather_externally OPTION...: into one file, which is the file "want"
-gather_externally()
-{
 	rank_options=([0]="--gather=whole.out" [1]="--gather=whole.out"
 		[2]="--gather=whole.out" [3]="--gather=whole.out")
-	sort_externally 4 "$@"
+	sort_externally 4
 	expect_same whole.out want
 	expect_none
-}
-
-# Duplicates are of one rank, of all, or nearly everything is one; ranks have no
-# record left, or all of them.
-case_gather_unique()
-{
-	local parts=("0 0 2 3" "0 1 2 0" "0 1 1 1" "0 1 2 3" "3 3 3 3") part
-
-	make_whole few-distinct 100 4 random
-	"${BLINKSORT[@]}" whole -o want --unique
-	gather_externally --unique
-	make_whole uniform 100 4 even
-	mv in.0 part.0
-	mv in.1 part.1
-	mv in.2 part.2
-	mv in.3 part.3
-	for part in "${parts[@]}"; do
-		read -r -a part <<<"$part"
-		for rank in 0 1 2 3; do
-			cp "part.${part[rank]}" "in.$rank"
-		done
-		cat in.? >whole
-		"${BLINKSORT[@]}" whole -o want --unique
-		gather_externally --unique
-	done
-	# All are of one rank's part, which comes first or last.
-	make_shape uniform 400000 "$SEED" >whole
-	make_shape all-equal 80000 "$SEED" >>whole
-	"${BLINKSORT[@]}" whole -o want --unique
-	cut_input whole 100 4 random
-	gather_externally --unique
 }
 
 # Several batches of runs are merged into longer ones before.
@@ -447,6 +410,28 @@ case_bad_options()
 	expect_refused 'another --compress'
 }
 
+# Of all, whatever it is that takes them beyond memory; no output is begun.
+case_gather_unique()
+{
+	local statuses=() pids=() rank option
+
+	rm -f out.* whole.out
+	make_whole uniform 100 4 even
+	for rank in 0 1 2 3; do
+		rank_options[rank]=--gather=whole.out
+	done
+	start_external 4 --unique
+	wait_ranks 0 1 2 3
+	expect_refused '^blinksort: --gather: .*: write parts, or sort without '
+	for option in --shared-input --roles=keep:2; do
+		statuses=() pids=()
+		MEMORY=1G start_external 4 --unique "$option"
+		wait_ranks 0 1 2 3
+		expect_refused '^blinksort: --gather: .*: write parts, or sort '
+	done
+	[ ! -e whole.out ] || fail "there is an output"
+}
+
 check shapes case_shapes
 check ranks case_ranks
 check uneven case_uneven
@@ -455,7 +440,6 @@ check keys case_keys
 check compress case_compress
 check unique case_unique
 check gather case_gather
-check gather_unique case_gather_unique
 check many_runs case_many_runs
 check edge case_edge
 check passes case_passes
@@ -472,5 +456,6 @@ for percent in 0 40 70; do
 		$percent
 done
 check bad_options case_bad_options
+check gather_unique case_gather_unique
 
 finish

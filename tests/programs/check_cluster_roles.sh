@@ -300,16 +300,6 @@ case_gather()
 		echo out.0 | expect_outputs
 		expect_same out.0 want
 	done
-	# Duplicates leave gaps, of which a rank that does not sort has none.
-	make_whole few-distinct 100
-	"${BLINKSORT[@]}" whole -o want --unique
-	for listed in "0 1:2 3:1 2" "0 3:0 2:1"; do
-		IFS=: read -r -a words <<<"$listed"
-		set_roles "${words[0]}" "${words[1]}" "${words[2]}"
-		cut_for_readers whole 100
-		run_roles 4 --unique
-		expect_same out.0 want
-	done
 }
 
 # A keeper merges runs of several ranks, between whose inputs there are others.

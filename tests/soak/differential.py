@@ -126,7 +126,9 @@ class Job:
             common.append(f"--roles=read:0-{count - 2},sort:0-{count - 1},"
                           f"keep:{count - 1}")
             self.ins = self.ins[:count - 1]
-        gathers = bool(rng.integers(0, 3) == 0)
+        # Beyond memory, --unique writes no gathered file.
+        gathers = bool(rng.integers(0, 3) == 0) and not (
+            self.beyond_memory and "--unique" in self.common)
         self.outs = ["gathered"] if gathers else [
             f"out.{i}" for i in range(count)]
         return [[*common, f"--rank={rank}", *inputs[rank],

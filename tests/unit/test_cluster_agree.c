@@ -409,6 +409,27 @@ static void cluster_agree__all_gather(void **state)
 	agree(hellos, 3);
 }
 
+/* Without duplicates they gather in memory only. */
+static void cluster_agree__gathered_without_duplicates(void **state)
+{
+	static const char why[] = "write parts, or sort without --unique";
+	struct cluster_hello hellos[NODES];
+
+	(void)state;
+	fill(hellos);
+	for (unsigned i = 0; i < NODES; i++) {
+		hellos[i].gather_nonce = i + 1;
+		hellos[i].unique = true;
+	}
+	agree(hellos, 3);
+	hellos[2].memory_bytes = 1;
+	check_refused(hellos, 2, why);
+	check_refused(hellos, 3, why);
+	hellos[2].memory_bytes = 0;
+	hellos[4].roles ^= 1u << CLUSTER_ROLE_KEEP;
+	check_refused(hellos, 3, why);
+}
+
 static void cluster_agree__counts(void **state)
 {
 	struct cluster_hello hellos[NODES];
@@ -555,6 +576,7 @@ int main(void)
 		cmocka_unit_test(cluster_agree__more_records_than_a_plan_has),
 		cmocka_unit_test(cluster_agree__keys_that_cannot_be),
 		cmocka_unit_test(cluster_agree__all_gather),
+		cmocka_unit_test(cluster_agree__gathered_without_duplicates),
 		cmocka_unit_test(cluster_agree__counts),
 		cmocka_unit_test(cluster_agree__kinds),
 		cmocka_unit_test(cluster_agree__buckets),

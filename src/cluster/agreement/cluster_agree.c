@@ -1,3 +1,6 @@
+/*
+ * cluster_agree.c - what the ranks conclude from all hellos
+ */
 #include "cluster/agreement/cluster_agree.h"
 
 #include <assert.h>
@@ -461,6 +464,19 @@ static bool is_wished_external(const struct cluster_agreement *agreement,
 	       hello->shared_records != CLUSTER_NOT_SHARED;
 }
 
+/* Beyond memory a rank learns how many records it keeps only when it has
+ * written them, and the next one's place in the file follows from that. */
+static int check_gathered(const struct cluster_hello *hello,
+			  struct failure *failure)
+{
+	if (!hello->unique || hello->gather_nonce == 0)
+		return 0;
+	return failure_set(failure, EXIT_USAGE, "--gather", 0,
+			   "this is sorted beyond memory, where --unique does "
+			   "not go into one file: write parts, or sort without "
+			   "--unique");
+}
+
 /* All ranks sort in memory, though one of them has more records than that
  * takes: it is alone, or it has not told of its memory, as only a rank with
  * little input does. */
@@ -522,8 +538,9 @@ int cluster_agree(struct cluster_agreement *agreement,
 		!is_plain ||
 		is_wished_external(agreement, &hellos[own], node_count) ||
 		is_too_large(agreement, hellos, node_count);
-	if (!agreement->is_external &&
-	    check_plans(hellos, node_count, own, names, failure) < 0)
+	if (agreement->is_external
+		    ? check_gathered(&hellos[own], failure) < 0
+		    : check_plans(hellos, node_count, own, names, failure) < 0)
 		return -EINVAL;
 	agreement->kind = static_kind(hellos, node_count, &is_uniform);
 	agreement->may_sample = wanted == SPLITTERS_AUTO;

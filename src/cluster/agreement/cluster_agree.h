@@ -112,7 +112,8 @@ struct cluster_agreement {
 /*
  * hellos[0 .. node_count) are in rank order; names[] is for messages.  Returns
  * 0, or -EINVAL with *failure filled: EXIT_USAGE, naming a rank whose options
- * differ from ours, or a role that no rank has; EXIT_PEER, naming a rank whose
+ * differ from ours, a role that no rank has, or a file of all ranks without
+ * duplicates in a sort beyond memory; EXIT_PEER, naming a rank whose
  * hello is impossible: more than CLUSTER_INPUT_BYTES_MAX bytes or, in memory,
  * PLAN_RECORDS_MAX records, slots that such an input (of one file, if others
  * may map it) cannot have, keys of a kind that they are too short for, records

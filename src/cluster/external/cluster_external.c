@@ -1,3 +1,7 @@
+/*
+ * cluster_external.c - the ranks' collectives of a sort beyond memory, in their
+ * order
+ */
 #include "cluster/external/cluster_external.h"
 
 #include <errno.h>
@@ -8,7 +12,6 @@
 #include "base/clock.h"
 #include "cluster/collective/cluster_allgather.h"
 #include "cluster/external/cluster_division.h"
-#include "cluster/output/cluster_gaps.h"
 #include "cluster/external/cluster_keep.h"
 #include "cluster/collective/cluster_pause.h"
 #include "cluster/external/cluster_runs.h"
@@ -481,17 +484,11 @@ static int sort(struct joint_sort *joint, struct failure *failure)
 static int end_output(struct joint_sort *joint, uint64_t written,
 		      struct failure *failure)
 {
-	struct cluster_output *output = joint->external->output;
-	bool drops = joint->external->config->sort->unique;
-
-	if (drops && output->gathers)
-		return cluster_gaps_close(output, joint->share, written,
-					  failure);
 	if (written == joint->share)
 		return 0;
-	if (drops)
-		return cluster_output_shrink(output, 0, written, written,
-					     failure);
+	if (joint->external->config->sort->unique)
+		return cluster_output_shrink(joint->external->output, 0,
+					     written, written, failure);
 	return failure_set(failure, EXIT_PEER, NULL, 0,
 			   "%" PRIu64 " records have come, not %" PRIu64,
 			   written, joint->share);

@@ -11,7 +11,6 @@
  *      wants      which of these blocks another wants in which wave
  *      waves      the blocks
  *      shares     after the first wave: how many records each will write
- *      gaps       if duplicates are dropped from one file: cluster_gaps.h
  *      stages     in the end: what each pass has taken
  *
  * All but the batches and the waves is small, and in memory at once.

@@ -24,8 +24,8 @@
 
 /* Collectives of a sort beyond memory: of the first pass, in which ranks divide
  * a shared input (cluster_division.h) or send runs to keepers (cluster_keep.h);
- * of the last pass, a wave for each piece; and one for each rank that moves its
- * records (cluster_gaps.h), those that measure the links, and a few more. */
+ * of the last pass, a wave for each piece; and those that measure the links,
+ * and a few more. */
 #define CLUSTER_FIRST_PASS_COLLECTIVES_MAX 20000
 #define CLUSTER_OTHER_COLLECTIVES_MAX (RANK_NODES_MAX + 100)
 _Static_assert(CLUSTER_FIRST_PASS_COLLECTIVES_MAX + EXTERNAL_RANK_PIECES_MAX +

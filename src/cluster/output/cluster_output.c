@@ -1,3 +1,6 @@
+/*
+ * cluster_output.c - opens, fills and commits a rank's share of the output
+ */
 #include "cluster/output/cluster_output.h"
 
 #include <assert.h>
@@ -19,11 +22,6 @@ static bool sorts(const struct cluster_output *output, unsigned rank)
 {
 	return cluster_roles_have(output->hellos[rank].roles,
 				  CLUSTER_ROLE_SORT);
-}
-
-bool cluster_output_is_ours(const struct cluster_output *output)
-{
-	return sorts(output, output->rank->rank);
 }
 
 /* The rank that gives the one file its name. */

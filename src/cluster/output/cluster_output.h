@@ -32,9 +32,6 @@ struct cluster_output {
 	uint64_t gathered_bytes; /* of the one file, without the nonces */
 };
 
-/* This rank sorts, and has an output: a rank that does not opens none. */
-bool cluster_output_is_ours(const struct cluster_output *output);
-
 /* The functions below return 0 or -errno with *failure filled. */
 
 /* Open the output for record_count records, of which the first is number

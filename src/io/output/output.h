@@ -126,12 +126,6 @@ int output_set_sizes(struct output *output, const uint64_t *sizes_bytes,
 void output_move_part(struct output *output, uint64_t begin_bytes,
 		      uint64_t size_bytes);
 
-/* Where our part begins in the file. */
-static inline uint64_t output_part_begin(const struct output *output)
-{
-	return output->files[0].begin_bytes;
-}
-
 /* There are several NUMA nodes: the pages of a chunk come from the node of the
  * worker that fills it.  Not where chunks are best filled in order: a disk
  * moves its heads least then, and huge pages are made in it, which come from
