@@ -389,8 +389,8 @@ case_scratch_fills()
 	expect_none
 }
 
-# expect_refused MESSAGE: by a rank or more; the others hear of that
-expect_refused()
+# expect_ranks_refuse MESSAGE: by a rank or more; the others hear of that
+expect_ranks_refuse()
 {
 	[[ " ${statuses[*]} " == *" 2 "* && "${statuses[*]}" =~ ^[24\ ]*$ ]] ||
 		fail "${statuses[*]}: $(cat err.*)"
@@ -407,7 +407,7 @@ case_bad_options()
 	rank_options=([1]="-o out.1 --compress=lz4")
 	start_external 4
 	wait_ranks 0 1 2 3
-	expect_refused 'another --compress'
+	expect_ranks_refuse 'another --compress'
 }
 
 # Of all, whatever it is that takes them beyond memory; no output is begun.

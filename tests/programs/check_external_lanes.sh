@@ -106,11 +106,11 @@ little_memory()
 told()
 {
 	make_in
-	sort_run "${files[@]}" -o out "${LITTLE[@]}" -T one --explain
+	run_tested "${files[@]}" -o out "${LITTLE[@]}" -T one --explain
 	expect_match '^devices   2 are read side by side$' "$STDOUT"
-	sort_run "${files[@]}" -o out "${LITTLE[@]}" -T one --explain --json
+	run_tested "${files[@]}" -o out "${LITTLE[@]}" -T one --explain --json
 	[ "$(lanes_of "$STDOUT")" = 2 ] || fail "$(cat "$STDOUT")"
-	sort_run in -o out "${LITTLE[@]}" -T one --explain
+	run_tested in -o out "${LITTLE[@]}" -T one --explain
 	! grep -q '^devices' "$STDOUT" || fail "$(cat "$STDOUT")"
 	expect_sorted "${files[@]}" -o out "${LITTLE[@]}" -T one --trace trace
 	expect_match '"read device 1"' trace

@@ -145,7 +145,7 @@ case_many_cpus()
 case_threads_are_named()
 {
 	"$BIN/blinkgen" -a 300000 in
-	expect_refused 5 in -o out -S 16M --threads=128
+	expect_refused 5 '' in -o out -S 16M --threads=128
 	expect_message
 	expect_match 'at least, and 16.0 MiB are allowed: with --threads=1 it takes [0-9.]+ MiB$' \
 		"$STDERR"
@@ -159,7 +159,8 @@ case_sizes_differ()
 	"$BIN/blinkgen" -a 10000 in
 	"$BIN/blinksort" in -o out --threads=1 --io=direct --explain --json >plan
 	needed=$(sed 's/.*"memory_bytes": \([0-9]*\).*/\1/' plan)
-	expect_refused 5 in -o out --threads=1 --io=direct -S $((needed - 1))
+	expect_refused 5 '' in -o out --threads=1 --io=direct -S \
+		$((needed - 1))
 	[[ $(cat "$STDERR") =~ takes\ (.*)\ at\ least,\ and\ (.*)\ are ]] ||
 		fail "$(cat "$STDERR")"
 	[ "${BASH_REMATCH[1]}" != "${BASH_REMATCH[2]}" ] ||
@@ -181,7 +182,7 @@ case_resource_limits()
 		expect_same out want || fail "$limit"
 	done
 	limit="-d 20000"
-	sort_run in -o out2 -S 30M --threads=2 --io=direct
+	run_tested in -o out2 -S 30M --threads=2 --io=direct
 	[ "$status" = 5 ] || fail "status $status"
 	expect_message
 	expect_match 'memory: [0-9.]+ MiB cannot be mapped: RLIMIT_DATA leaves [0-9.]+ MiB$' \
@@ -254,7 +255,7 @@ case_output_is_memory()
 	rm "$ramdisk/pipe"
 	BLINKSORT=(in_group 50M "${BLINKSORT[@]}")
 	for source in in -; do
-		sort_run_of in "$source" -o "$ramdisk/out" -T .
+		run_tested_of in "$source" -o "$ramdisk/out" -T .
 		[ "$status" = 5 ] || fail "$source: status $status"
 		expect_message
 		expect_match '^blinksort: memory: .* available' "$STDERR"
@@ -263,8 +264,8 @@ case_output_is_memory()
 	expect_folder . in want
 }
 
-# sort_run_of FILE ARGUMENT...: as sort_run, with the file by a pipe
-sort_run_of()
+# run_tested_of FILE ARGUMENT...: as run_tested, with the file by a pipe
+run_tested_of()
 {
 	local file=$1
 	shift
@@ -283,14 +284,14 @@ case_scratch_is_memory()
 	sort_reference in -o want
 	uncache in want
 	BLINKSORT=(in_group 64M "${BLINKSORT[@]}")
-	sort_run_of in in -o out -T "$ramdisk" --explain --disk-rates=1G:1G:1G
+	run_tested_of in in -o out -T "$ramdisk" --explain --disk-rates=1G:1G:1G
 	[ "$status" = 5 ] || fail "--explain: status $status: $(cat "$STDOUT")"
 	for source in in -; do
-		sort_run_of in "$source" -o out -T "$ramdisk"
+		run_tested_of in "$source" -o out -T "$ramdisk"
 		[[ $status =~ ^[35]$ ]] ||
 			fail "$source: status $status: $(cat "$STDERR")"
 		expect_message
-		sort_run_of in "$source" -o out -T "$ramdisk" -T .
+		run_tested_of in "$source" -o out -T "$ramdisk" -T .
 		[ "$status" = 0 ] ||
 			fail "$source, two folders: status $status"
 		expect_same out want
@@ -336,13 +337,13 @@ case_explain()
 	mkdir -p few
 	mount -t tmpfs -o size=30M none few
 	trap 'umount few' EXIT
-	sort_run in -o out --io=direct -S 20M --threads=2 -T few
+	run_tested in -o out --io=direct -S 20M --threads=2 -T few
 	[ "$status" = 3 ] || fail "status $status"
-	sort_run in -o out --io=direct -S 20M --threads=2 -T few --explain \
+	run_tested in -o out --io=direct -S 20M --threads=2 -T few --explain \
 		--disk-rates=1G:1G:1G
 	[ "$status" = 3 ] || fail "--explain: status $status"
 	expect_match '^refused  *few .* are missing$' "$STDOUT"
-	sort_run in -o out --io=direct -S 20M --threads=2 -T few --explain \
+	run_tested in -o out --io=direct -S 20M --threads=2 -T few --explain \
 		--json --disk-rates=1G:1G:1G
 	[ "$status" = 3 ] || fail "--explain --json: status $status"
 	expect_match '"refused": "few .* are missing"' "$STDOUT"

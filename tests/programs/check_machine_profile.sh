@@ -10,6 +10,7 @@ if [ "${VARIANT:-dyn}" != dyn ]; then
 fi
 
 REPORT=$BIN/blinkreport
+TESTED=("$REPORT") TESTED_AS=blinkreport
 WHOLE=$SCRATCH/whole
 
 # make_profile FOLDER [PART...]: a characterisation, without these parts.
@@ -23,18 +24,6 @@ make_profile()
 		profile_samples.make(sys.argv[2], without=tuple(sys.argv[3:]),
 		                   hosts=("node02:7300", "node03:7300"))
 	END
-}
-
-# expect_refused STATUS WORDS ARGUMENT...: one line on stderr, nothing on
-# stdout.
-expect_refused()
-{
-	local status=$1 words=$2
-	shift 2
-	expect_status "$status" "$REPORT" "$@" >out 2>err
-	expect_empty out
-	expect_one_line err
-	expect_match "^blinkreport: .*$words" err
 }
 
 case_text()

@@ -119,8 +119,8 @@ case_ranks()
 	done
 }
 
-# expect_refused MPI RANKS SCHEDULE WHY
-expect_refused()
+# expect_no_schedule MPI RANKS SCHEDULE WHY
+expect_no_schedule()
 {
 	mpi_sort "$1" "$2" --schedule="$3"
 	[ "$status" != 0 ] || fail "status 0"
@@ -141,8 +141,8 @@ case_schedules()
 		expect_mpi_by grid=2x4 "$1" "$ranks"
 	done
 	cut_input whole 100 4 even
-	expect_refused "$1" 4 grid=2x4 "a grid of 2x4 has no place "
-	expect_refused "$1" 4 all-at-once "all-at-once only with"
+	expect_no_schedule "$1" 4 grid=2x4 "a grid of 2x4 has no place "
+	expect_no_schedule "$1" 4 all-at-once "all-at-once only with"
 	[ "$status" = 2 ] || fail "status $status: $(head -c 2000 err)"
 }
 

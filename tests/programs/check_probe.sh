@@ -6,6 +6,7 @@
 . "$(dirname "$0")/shell_lib.sh"
 
 PROBE=$BIN/blinkprobe
+TESTED=("$PROBE") TESTED_AS=blinkprobe
 cluster_up 3
 
 # json EXPRESSION FILE: of the document d; prints it
@@ -23,17 +24,6 @@ expect_json()
 
 	got=$(json "$2" "$3")
 	[ "$got" = "$1" ] || fail "$2 is '$got', not '$1'"
-}
-
-# expect_refused STATUS WORDS ARGUMENT...: one line with the words
-expect_refused()
-{
-	local status=$1 words=$2
-	shift 2
-	expect_status "$status" "$PROBE" "$@" >out 2>err
-	expect_empty out
-	expect_one_line err
-	expect_match "$words" err
 }
 
 case_memory()
@@ -69,10 +59,10 @@ case_memory_node()
 		--cpu-node=0 --memory-node=0 >out
 	expect_json "0 0 True" "d['cpu_node'], d['memory_node'],
 		d['numa'] in (None, [{'node': 0, 'memory_bytes': 2 << 16}])" out
-	expect_refused 2 '^blinkprobe: --cpu-node: node 63 has no CPU' \
-		memory --cpu-node=63 --area=64K
-	expect_refused 2 "^blinkprobe: --memory-node=64: not a number" \
-		memory --memory-node=64
+	expect_refused 2 '^--cpu-node: node 63 has no CPU' memory \
+		--cpu-node=63 --area=64K
+	expect_refused 2 "^--memory-node=64: not a number" memory \
+		--memory-node=64
 }
 
 case_spawn()
@@ -220,11 +210,10 @@ case_model_options()
 	done
 	"$PROBE" "${base[@]}" --senders=2 --receivers=4 >out
 	expect_json "250 250" "d['send_ns'], d['receive_ns']" out
-	expect_refused 2 "^blinkprobe: --ranks: is missing" model
+	expect_refused 2 "^--ranks: is missing" model
 	expect_refused 2 "--records: is missing" model --ranks=4
 	expect_refused 2 "--ranks=4,0: not up to 64 numbers" model --ranks=4,0
-	expect_refused 2 "not up to 64 numbers" model \
-		"--ranks=$(seq -s , 65)"
+	expect_refused 2 "not up to 64 numbers" model "--ranks=$(seq -s , 65)"
 	# None is read as what its first digits are.
 	expect_refused 2 "not up to 64 numbers" model \
 		--ranks=000000000000016000000000
@@ -242,7 +231,8 @@ case_model_options()
 case_refusals()
 {
 	expect_refused 2 "PROBE: is missing"
-	expect_refused 2 "disk: not memory, spawn, network, noise, model or nothing" \
+	expect_refused 2 \
+		"disk: not memory, spawn, network, noise, model or nothing" \
 		disk
 	expect_refused 2 "not a power of two" memory --area=100K
 	expect_refused 2 "not read, write" memory --pattern=sideways

@@ -10,6 +10,7 @@ if [ "${VARIANT:-dyn}" != dyn ]; then
 fi
 
 REPORT=$BIN/blinkreport
+TESTED=("$REPORT") TESTED_AS=blinkreport
 RECORD=$SCRATCH/record
 SLOWER=$SCRATCH/slower
 
@@ -37,17 +38,6 @@ make_record()
 		    trials=30, scenarios=("pagecache", "platter"),
 		    sweep_text="sort.threads default | 1\n")
 	END
-}
-
-# expect_refused STATUS ARGUMENT...: one line on stderr, nothing on stdout.
-expect_refused()
-{
-	local status=$1
-	shift
-	expect_status "$status" "$REPORT" "$@" >"$SCRATCH/out" 2>"$SCRATCH/err"
-	expect_empty "$SCRATCH/out"
-	expect_one_line "$SCRATCH/err"
-	expect_match '^blinkreport: .*: ' "$SCRATCH/err"
 }
 
 # --- formats ------------------------------------------------------------------
@@ -164,8 +154,8 @@ case_output_keeps_its_permissions()
 	# Where all may write, as in /tmp, that user gets nothing.
 	mkdir -m 1777 shared
 	mv out shared
-	expect_refused 3 -o shared/out "$RECORD"
-	expect_match "shared/out: Permission denied" "$SCRATCH/err"
+	expect_refused 3 "shared/out: Permission denied" -o shared/out \
+		"$RECORD"
 }
 
 # A folder in which names can be made, and not taken away again
@@ -175,9 +165,11 @@ case_output_stays_beside_it()
 	echo old >folder/out
 	trap 'chattr -a folder' EXIT
 	chattr +a folder
-	expect_refused 3 -o folder/out "$RECORD"
+	run_tested -o folder/out "$RECORD"
+	[ "$status" = 3 ] || fail "exit status $status"
+	expect_message
 	expect_match 'folder/out: cannot replace it: .*; remove .*/\.blinkreport-' \
-		"$SCRATCH/err"
+		"$STDERR"
 	[ "$(cat folder/out)" = old ] || fail "it was replaced"
 }
 
@@ -192,19 +184,19 @@ case_output_is_no_ones_link()
 	[ "$(cat other)" = precious ] || fail "the link was written through"
 	[ ! -L out ] || fail "the output is the link"
 	ln -s loop loop
-	expect_refused 3 -o loop "$RECORD"
+	expect_refused 3 '' -o loop "$RECORD"
 	[ -L loop ] || fail "a link that leads nowhere is gone"
 }
 
 case_output_cannot_be_written()
 {
 	mkdir folder
-	expect_refused 3 -o missing/out "$RECORD"
+	expect_refused 3 '' -o missing/out "$RECORD"
 	expect_status 3 "$REPORT" "$RECORD" >/dev/full 2>err
 	expect_one_line err
-	expect_refused 3 -o folder "$RECORD"
+	expect_refused 3 '' -o folder "$RECORD"
 	echo file >file
-	expect_refused 3 --png=file "$RECORD"
+	expect_refused 3 '' --png=file "$RECORD"
 	expect_folder . err file folder
 }
 
@@ -222,7 +214,7 @@ case_pictures_are_whole()
 	[ "$UID" = 0 ] || return 0
 	chmod 1777 pictures
 	chown 65533:65532 pictures/overview.svg
-	expect_refused 3 --svg=pictures "$SLOWER"
+	expect_refused 3 '' --svg=pictures "$SLOWER"
 	expect_same before/overview.svg pictures/overview.svg
 }
 
@@ -284,11 +276,11 @@ case_compare_json()
 case_no_record()
 {
 	mkdir empty
-	expect_refused 3 missing
-	expect_refused 3 empty
-	expect_refused 3 /dev/null
-	expect_refused 3 compare "$RECORD" missing
-	expect_refused 3 --format=html -o page missing
+	expect_refused 3 '' missing
+	expect_refused 3 '' empty
+	expect_refused 3 '' /dev/null
+	expect_refused 3 '' compare "$RECORD" missing
+	expect_refused 3 '' --format=html -o page missing
 	expect_folder . empty
 }
 
@@ -299,8 +291,7 @@ case_damaged_record()
 	for file in design.json environment.json trials.jsonl; do
 		cp -r "$RECORD" broken
 		sed -i '1s/{/[/' "broken/$file"
-		expect_refused 3 broken
-		expect_match "^blinkreport: broken/$file" "$SCRATCH/err"
+		expect_refused 3 "^broken/$file" broken
 		rm -r broken
 	done
 }
@@ -322,27 +313,25 @@ case_record_of_pipes()
 
 case_usage()
 {
-	expect_refused 2
-	expect_refused 2 ""  "$RECORD"
-	expect_refused 2 ""
-	expect_match ': record: is empty$' "$SCRATCH/err"
-	expect_refused 2 -o "" "$RECORD"
-	expect_refused 2 --png= "$RECORD"
-	expect_refused 2 "$RECORD" "$RECORD"
-	expect_refused 2 --format=xml "$RECORD"
-	expect_refused 2 --format
-	expect_refused 2 --form=csv "$RECORD"
-	expect_refused 2 -x "$RECORD"
-	expect_refused 2 -o
-	expect_refused 2 --moon "$RECORD"
-	expect_match '^blinkreport: --moon: no such option; see --help$' \
-		"$SCRATCH/err"
-	expect_refused 2 compare
-	expect_refused 2 compare "$RECORD"
-	expect_refused 2 compare --margin=x "$RECORD" "$RECORD"
-	expect_refused 2 compare --margin=-1 "$RECORD" "$RECORD"
-	expect_refused 2 compare --margin=nan "$RECORD" "$RECORD"
-	expect_refused 2 compare --format=csv "$RECORD" "$RECORD"
+	expect_refused 2 ''
+	expect_refused 2 '' "" "$RECORD"
+	expect_refused 2 '^record: is empty$' ""
+	expect_refused 2 '' -o "" "$RECORD"
+	expect_refused 2 '' --png= "$RECORD"
+	expect_refused 2 '' "$RECORD" "$RECORD"
+	expect_refused 2 '' --format=xml "$RECORD"
+	expect_refused 2 '' --format
+	expect_refused 2 '' --form=csv "$RECORD"
+	expect_refused 2 '' -x "$RECORD"
+	expect_refused 2 '' -o
+	expect_refused 2 '^--moon: no such option; see --help$' --moon \
+		"$RECORD"
+	expect_refused 2 '' compare
+	expect_refused 2 '' compare "$RECORD"
+	expect_refused 2 '' compare --margin=x "$RECORD" "$RECORD"
+	expect_refused 2 '' compare --margin=-1 "$RECORD" "$RECORD"
+	expect_refused 2 '' compare --margin=nan "$RECORD" "$RECORD"
+	expect_refused 2 '' compare --format=csv "$RECORD" "$RECORD"
 }
 
 case_help()

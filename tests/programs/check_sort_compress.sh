@@ -19,7 +19,7 @@ expect_same_sort()
 
 	expect_sorted in -o want "$@"
 	# So it is by way of scratch files.
-	expect_refused 3 in -o out "${EXTERNAL[@]}" -T missing "$@"
+	expect_refused 3 '' in -o out "${EXTERNAL[@]}" -T missing "$@"
 	for codec in "${CODECS[@]}" "${more_codecs[@]}"; do
 		expect_sorted in -o out "${EXTERNAL[@]}" --compress="$codec" "$@"
 		cmp -s out want || fail "$codec $*: the output differs"
@@ -91,9 +91,8 @@ case_sizes()
 case_too_little_memory()
 {
 	"$BIN/blinkgen" -a "$COUNT" in
-	expect_refused 5 in -o out "${EXTERNAL[@]}" --record-size=1000000 \
-		--compress=zstd:19
-	expect_match 'at least, and 14.0 MiB are allowed$' "$STDERR"
+	expect_refused 5 'at least, and 14.0 MiB are allowed$' in -o out \
+		"${EXTERNAL[@]}" --record-size=1000000 --compress=zstd:19
 }
 
 case_wrong_codec()
@@ -102,9 +101,9 @@ case_wrong_codec()
 
 	: >in
 	for codec in gzip lz4:1 zstd: zstd:0 zstd:20 zstd:1x; do
-		expect_refused 2 in -o out --compress="$codec"
-		expect_match "^blinksort: --compress=$codec: not auto, none, lz4, \
-zstd or zstd:LEVEL, with a LEVEL from 1 to 19$" "$STDERR"
+		expect_refused 2 \
+			"^--compress=$codec: not auto, none, lz4, zstd or zstd:LEVEL, with a LEVEL from 1 to 19$" \
+			in -o out --compress="$codec"
 	done
 }
 

@@ -14,7 +14,7 @@ COUNT=130000
 
 unset TMPDIR
 
-# from_pipe ARGUMENT...: as sort_run, with what comes by standard input; what
+# from_pipe ARGUMENT...: as run_tested, with what comes by standard input; what
 # goes to standard output is in "out".
 from_pipe()
 {
@@ -405,25 +405,22 @@ case_errors()
 	[ "$status" = 3 ] || fail "closed: status $status"
 	expect_match '^blinksort: standard input: .*Bad file' "$STDERR"
 	rm out
-	expect_refused 3 - missing -o out
-	expect_match '^blinksort: missing: ' "$STDERR"
-	expect_refused 3 - . -o out
-	expect_match '^blinksort: \.: is a folder' "$STDERR"
+	expect_refused 3 '^missing: ' - missing -o out
+	expect_refused 3 '^\.: is a folder' - . -o out
 	from_pipe - -o file <.
 	[ "$status" = 3 ] || fail "a folder: status $status"
 	expect_match '^blinksort: standard input: is a folder' "$STDERR"
 	rm out
-	expect_refused 2 - - -o out
-	expect_refused 2 in -o - -o out
-	expect_refused 2 in -o out -o -
-	expect_refused 2 in -o - -o -
-	expect_refused 2 in -o - --sync
-	expect_refused 2 - -o out --explain
-	expect_refused 2 - -o out --nodes=localhost --rank=0
-	expect_refused 2 in -o - --nodes=localhost --rank=0
-	expect_refused 2 in --gather=- --nodes=localhost --rank=0
-	expect_refused 5 - -o out -S 1M
-	expect_match '^blinksort: --memory: .* at least' "$STDERR"
+	expect_refused 2 '' - - -o out
+	expect_refused 2 '' in -o - -o out
+	expect_refused 2 '' in -o out -o -
+	expect_refused 2 '' in -o - -o -
+	expect_refused 2 '' in -o - --sync
+	expect_refused 2 '' - -o out --explain
+	expect_refused 2 '' - -o out --nodes=localhost --rank=0
+	expect_refused 2 '' in -o - --nodes=localhost --rank=0
+	expect_refused 2 '' in --gather=- --nodes=localhost --rank=0
+	expect_refused 5 '^--memory: .* at least' - -o out -S 1M
 }
 
 # What comes after a pause finds the line due.

@@ -72,7 +72,7 @@ case_shape()
 		make_input "$1" "${COUNTS[c]}" $((SEED + c))
 		random_options
 		random_below 4
-		sort_run in -o out --unique --json --io="${IO_MODES[random]}" \
+		run_tested in -o out --unique --json --io="${IO_MODES[random]}" \
 			--record-size="$SIZE" --key="$OFFSET:$LENGTH" "${options[@]}"
 		[ "$status" = 0 ] || fail "$1: status $status: $(cat "$STDERR")"
 		cmp -s out want ||

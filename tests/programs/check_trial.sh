@@ -6,6 +6,7 @@
 . "$(dirname "$0")/shell_lib.sh"
 
 TRIAL=$BIN/blinktrial REPORT=$BIN/blinkreport
+TESTED=(run_trial) TESTED_AS=blinktrial
 # Few enough for a trial to take a few milliseconds.
 RECORDS=2000
 ROUNDS=$((QUICK ? 2 : 6))
@@ -15,11 +16,16 @@ if [ "$SANITIZED" ]; then
 	finish
 fi
 
+run_trial()
+{
+	timeout 300 "$TRIAL" "$@"
+}
+
 # trial ARGUMENT...: in ./out and ./err, its exit status in $status
 trial()
 {
 	status=0
-	timeout 300 "$TRIAL" "$@" >out 2>err </dev/null || status=$?
+	run_trial "$@" >out 2>err </dev/null || status=$?
 }
 
 # expect_trial STATUS ARGUMENT...
@@ -251,13 +257,14 @@ case_ranks_fail()
 case_ranks_refused()
 {
 	echo 'ranks.count 2 | 3' >sweep
-	expect_refused 2 '-w: sorts on nodes' --scenario=pagecache --trials=2 \
+	expect_refused 2 '^-w: sorts on nodes' --scenario=pagecache --trials=2 \
 		--out=record --sweep=sweep -w localhost
-	expect_refused 2 'beyond-memory: is for one process' --trials=2 \
+	expect_refused 2 '^beyond-memory: is for one process' --trials=2 \
 		--scenario=beyond-memory --out=record --sweep=sweep
 	echo precious >in.3.2
-	expect_refused 3 '.*/in.3.2: is there already' --scenario=pagecache \
-		--trials=2 --out=record --sweep=sweep --work="$PWD" --unverified
+	expect_refused 3 '^.*/in.3.2: is there already' --scenario=pagecache \
+		--trials=2 --out=record --sweep=sweep --work="$PWD" \
+		--unverified
 	echo precious | expect_same - in.3.2
 }
 
@@ -275,58 +282,50 @@ case_same_seed()
 
 # --- what is refused --------------------------------------------------------
 
-# expect_refused STATUS PATTERN ARGUMENT...: one line, and nothing made
-expect_refused()
-{
-	local want=$1 pattern=$2
-	shift 2
-
-	expect_trial "$want" "$@"
-	expect_one_line err
-	expect_match "^blinktrial: $pattern" err
-	expect_gone record
-}
-
 case_usage()
 {
 	local a=(--scenario=pagecache --trials=2) o=--out=record sweep
 
-	expect_refused 2 '--out: is missing' "${a[@]}"
-	expect_refused 2 '--scenario, --trials, --out: are missing; see --help'
-	expect_refused 2 '--scenario, --trials: are missing' $o
-	expect_refused 2 '--help: takes no value' --help=sweep
-	expect_refused 2 '--ascii: takes no value' "${a[@]}" $o --ascii=yes
-	expect_refused 2 '--moon: no such option; see --help' "${a[@]}" $o --moon
+	expect_refused 2 '^--out: is missing' "${a[@]}"
+	expect_refused 2 \
+		'^--scenario, --trials, --out: are missing; see --help'
+	expect_refused 2 '^--scenario, --trials: are missing' $o
+	expect_refused 2 '^--help: takes no value' --help=sweep
+	expect_refused 2 '^--ascii: takes no value' "${a[@]}" $o --ascii=yes
+	expect_refused 2 '^--moon: no such option; see --help' "${a[@]}" $o \
+		--moon
 	"$TRIAL" --help >help
 	"$TRIAL" -h | expect_same help -
 	[ "$("$TRIAL" -V)" = "$("$TRIAL" --version)" ] || fail "-V"
-	expect_refused 2 '--scenario: is missing' --trials=2 $o
-	expect_refused 2 '--trials: is missing' --scenario=cache $o
-	expect_refused 2 'moon: no scenario' --scenario=moon --trials=2 $o
-	expect_refused 2 'beyond-memory: is for one machine' -w localhost $o \
+	expect_refused 2 '^--scenario: is missing' --trials=2 $o
+	expect_refused 2 '^--trials: is missing' --scenario=cache $o
+	expect_refused 2 '^moon: no scenario' --scenario=moon --trials=2 $o
+	expect_refused 2 '^beyond-memory: is for one machine' -w localhost $o \
 		--scenario=beyond-memory --trials=2
-	expect_refused 2 '--scenario: names one twice' $o \
+	expect_refused 2 '^--scenario: names one twice' $o \
 		--scenario=pagecache,pagecache --trials=2
-	expect_refused 2 "--trials: '0' is not" --scenario=pagecache $o \
+	expect_refused 2 "^--trials: '0' is not" --scenario=pagecache $o \
 		--trials=0
-	expect_refused 2 "--records: '1e6' is not" "${a[@]}" $o --records=1e6
-	expect_refused 2 "--order: 'by-name' is not" "${a[@]}" $o \
+	expect_refused 2 "^--records: '1e6' is not" "${a[@]}" $o --records=1e6
+	expect_refused 2 "^--order: 'by-name' is not" "${a[@]}" $o \
 		--order=by-name
-	expect_refused 2 "--cache-bytes: '64Mb' is not" "${a[@]}" $o \
+	expect_refused 2 "^--cache-bytes: '64Mb' is not" "${a[@]}" $o \
 		--cache-bytes=64Mb
-	expect_refused 2 '--flush: no such option; see --help' "${a[@]}" $o --flush
-	expect_refused 2 '--threads=1: is for a sweep, as sort.threads; see' \
+	expect_refused 2 '^--flush: no such option; see --help' "${a[@]}" $o \
+		--flush
+	expect_refused 2 '^--threads=1: is for a sweep, as sort.threads; see' \
 		"${a[@]}" $o --threads=1 a
-	expect_refused 2 'blinksort: no operand is taken: blinktrial times' \
+	expect_refused 2 '^blinksort: no operand is taken: blinktrial times' \
 		"${a[@]}" $o blinksort --threads=1 a -o x
-	expect_refused 2 'blinksort: no operand is taken: blinktrial times' \
+	expect_refused 2 '^blinksort: no operand is taken: blinktrial times' \
 		"${a[@]}" $o -- blinksort a -o x
-	expect_refused 3 '.*sweep: No such file' "${a[@]}" $o --sweep=sweep
+	expect_refused 3 '^.*sweep: No such file' "${a[@]}" $o --sweep=sweep
 	for sweep in 'sort.threads 1 | 2' 'sort.threads=1' '1|2'; do
-		expect_refused 2 '--sweep: names a file: write the line .* into one' \
+		expect_refused 2 \
+			'^--sweep: names a file: write the line .* into one' \
 			"${a[@]}" $o --sweep="$sweep"
 	done
-	expect_refused 3 '.*record.*: No such file' $o --resume
+	expect_refused 3 '^.*record.*: No such file' $o --resume
 	expect_status 2 "$TRIAL" validate 2>err
 	expect_one_line err
 	"$TRIAL" characterise --help | expect_same - help
@@ -343,16 +342,17 @@ case_of_hyperfine()
 	local option
 
 	for option in '-r' '-r9' '--runs' '--runs=9'; do
-		expect_refused 2 "$option: use --trials" "$option" 9
+		expect_refused 2 "^$option: use --trials" "$option" 9
 	done
 	for option in '-L' '--parameter-list' '-P' '--parameter-scan'; do
-		expect_refused 2 "$option: use --sweep" "$option" threads 1,2
+		expect_refused 2 "^$option: use --sweep" "$option" threads 1,2
 	done
 	for option in '--export-json' '--export-csv=x' '--export-markdown'; do
-		expect_refused 2 "$option: use blinkreport --format" "$option" x
+		expect_refused 2 "^$option: use blinkreport --format" \
+			"$option" x
 	done
 	for option in '--warmup' '--prepare=sync' '-p'; do
-		expect_refused 2 "$option: the scenario prepares each trial" \
+		expect_refused 2 "^$option: the scenario prepares each trial" \
 			"$option" 3
 	done
 }
@@ -377,9 +377,9 @@ case_refused_scenario()
 	memory=$(mktemp -d /dev/shm/blinksort-check.XXXXXX)
 	# shellcheck disable=SC2064 # now
 	trap "rm -rf '$memory'" EXIT
-	expect_refused 1 'platter: .*tmpfs has no disk' --scenario=platter \
+	expect_refused 1 '^platter: .*tmpfs has no disk' --scenario=platter \
 		--trials=2 --out=record --work="$memory/work"
-	expect_refused 1 'cache: .*tmpfs has no disk' --unverified \
+	expect_refused 1 '^cache: .*tmpfs has no disk' --unverified \
 		--scenario=pagecache,cache --trials=2 --out=record \
 		--work="$memory/work"
 	expect_folder "$memory"
@@ -389,7 +389,7 @@ case_refused_scenario()
 case_no_room()
 {
 	ulimit -f 100
-	expect_refused 3 '(blinkgen|.*/in): .*too large' --scenario=pagecache \
+	expect_refused 3 '^(blinkgen|.*/in): .*too large' --scenario=pagecache \
 		--trials=2 --records=20000 --out=record
 }
 
@@ -542,8 +542,10 @@ case_reference_fails()
 {
 	fake_sorter
 	echo '1 fail' >does
-	expect_refused 1 'reference: blinksort: moon: is full' \
-		--scenario=pagecache --trials=2 --out=record
+	expect_trial 1 --scenario=pagecache --trials=2 --out=record
+	expect_one_line err
+	expect_match '^blinktrial: reference: blinksort: moon: is full' err
+	expect_gone record
 }
 
 # --- noise ------------------------------------------------------------------
@@ -877,7 +879,7 @@ case_nodes_folder()
 case_nodes_without_key()
 {
 	unset BLINK_KEY
-	expect_refused 2 '--key-file: is missing' -w "^$WCOLL" \
+	expect_refused 2 '^--key-file: is missing' -w "^$WCOLL" \
 		--scenario=pagecache --trials=1 --out=record
 }
 

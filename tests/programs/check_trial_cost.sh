@@ -8,6 +8,7 @@
 . "$(dirname "$0")/tool_lib.sh"
 
 TRIAL=$BIN/blinktrial REPORT=$BIN/blinkreport
+TESTED=(run_trial) TESTED_AS=blinktrial
 PRICES=$REPO/results/prices-example.csv
 TREES=$REPO/tests/data/machines
 
@@ -16,28 +17,21 @@ if [ "$SANITIZED" ]; then
 	finish
 fi
 
+run_trial()
+{
+	timeout 300 "$TRIAL" --scenario=pagecache --records=2000 --out=record \
+		"$@"
+}
+
 # expect_trial STATUS ARGUMENT...: of few records; in ./out and ./err
 expect_trial()
 {
 	local want=$1 status=0
 	shift
 
-	timeout 300 "$TRIAL" --scenario=pagecache --records=2000 --out=record \
-		"$@" >out 2>err </dev/null || status=$?
+	run_trial "$@" >out 2>err </dev/null || status=$?
 	[ "$status" = "$want" ] ||
 		fail "status $status, not $want: $*: $(head -c 400 err)"
-}
-
-# expect_refused PATTERN ARGUMENT...: one line, and nothing made
-expect_refused()
-{
-	local pattern=$1
-	shift
-
-	expect_trial 3 --trials=2 "$@"
-	expect_one_line err
-	expect_match "^blinktrial: $pattern" err
-	expect_gone record
 }
 
 # ask EXPRESSION: true of the record's design and trials
@@ -250,16 +244,16 @@ case_meter_stops()
 case_prices_refused()
 {
 	printf 'part,count,price\nall,1,500\n' >prices
-	expect_refused '.*/prices:1: has no column currency' --price=prices
+	expect_refused 3 '^.*/prices:1: has no column currency' --trials=2 --price=prices
 	printf 'part,count,price,currency\nall,1,500,\n' >prices
-	expect_refused '.*/prices:2: has no currency' --price=prices
+	expect_refused 3 '^.*/prices:2: has no currency' --trials=2 --price=prices
 	printf 'part,count,price,currency\nall,1,-5,USD\n' >prices
-	expect_refused ".*/prices:2: price '-5' is not" --price=prices
+	expect_refused 3 "^.*/prices:2: price '-5' is not" --trials=2 --price=prices
 	printf 'part,count,price,currency\nall,1,NaN,USD\n' >prices
-	expect_refused ".*/prices:2: price 'NaN' is not" --price=prices
+	expect_refused 3 "^.*/prices:2: price 'NaN' is not" --trials=2 --price=prices
 	: >prices
-	expect_refused '.*/prices: has no price' --price=prices
-	expect_refused '.*/missing: No such file' --price=missing
+	expect_refused 3 '^.*/prices: has no price' --trials=2 --price=prices
+	expect_refused 3 '^.*/missing: No such file' --trials=2 --price=missing
 }
 
 case_meter_refused()
@@ -268,14 +262,14 @@ case_meter_refused()
 
 	now=$(date +%s)
 	printf 'time,watts\n%d,40\n%d,40\n' $((now - 1)) $((now - 9)) >log
-	expect_refused '.*/log:3: its time is not after' --meter=log
+	expect_refused 3 '^.*/log:3: its time is not after' --trials=2 --meter=log
 	printf 'time,watts\n%d,nan\n' "$now" >log
-	expect_refused ".*/log:2: watts 'nan' is not a number" --meter=log
+	expect_refused 3 "^.*/log:2: watts 'nan' is not a number" --trials=2 --meter=log
 	printf 'time,watts\n%d,40\n' $((now - 1000)) >log
-	expect_refused '.*/log: its last time is 10.. s ago' --meter=log
+	expect_refused 3 '^.*/log: its last time is 10.. s ago' --trials=2 --meter=log
 	: >log
-	expect_refused '.*/log: has no reading' --meter=log
-	expect_refused '.*/missing: No such file' --meter=missing
+	expect_refused 3 '^.*/log: has no reading' --trials=2 --meter=log
+	expect_refused 3 '^.*/missing: No such file' --trials=2 --meter=missing
 }
 
 for name in price_and_energy energy_intel energy_begins_anew \

@@ -9,6 +9,7 @@
 . "$(dirname "$0")/tool_lib.sh"
 
 TRIAL=$BIN/blinktrial REPORT=$BIN/blinkreport
+TESTED=(run_trial) TESTED_AS=blinktrial
 RECORDS=20000
 BYTES=$((RECORDS * 100))
 # Sectors, but no whole number of pages, and 2 MiB to be read behind the records.
@@ -51,14 +52,18 @@ let_go_last()
 	unset 'devices[-1]'
 }
 
+run_trial()
+{
+	timeout 300 "$TRIAL" --out=record "$@"
+}
+
 # expect_trial STATUS ARGUMENT...: in ./out and ./err
 expect_trial()
 {
 	local want=$1 status=0
 	shift
 
-	timeout 300 "$TRIAL" --out=record "$@" >out 2>err </dev/null ||
-		status=$?
+	run_trial "$@" >out 2>err </dev/null || status=$?
 	[ "$status" = "$want" ] ||
 		fail "status $status, not $want: $*: $(head -c 400 err)"
 }
@@ -226,27 +231,13 @@ case_sweep()
 
 # --- what it refuses ------------------------------------------------------------
 
-# expect_refused STATUS PATTERN ARGUMENT...: one line, and nothing written
-expect_refused()
-{
-	local want=$1 pattern=$2
-	shift 2
-
-	expect_trial "$want" "$@"
-	expect_one_line err
-	expect_match "^blinktrial: $pattern" err
-	expect_gone record
-	cmp device.0 "$SCRATCH/before"
-	cmp device.1 "$SCRATCH/before"
-}
-
 # refused PATTERN INPUT OUTPUT [ARGUMENT...]: with status 3
 refused()
 {
 	local pattern=$1 from=$2 to=$3
 	shift 3
 
-	expect_refused 3 "$pattern" --scenario=pagecache --trials=2 \
+	expect_refused 3 "^$pattern" --scenario=pagecache --trials=2 \
 		--records="$RECORDS" --unverified --input-device="$from" \
 		--output-device="$to" "$@"
 }
@@ -256,19 +247,19 @@ case_usage()
 	local both=(--scenario=pagecache --trials=2 --input-device="$input"
 		--output-device="$output")
 
-	expect_refused 2 '--input-device: needs --output-device$' \
+	expect_refused 2 '^--input-device: needs --output-device$' \
 		--scenario=pagecache --trials=2 --input-device="$input"
-	expect_refused 2 '--output-device: needs --input-device$' \
+	expect_refused 2 '^--output-device: needs --input-device$' \
 		--scenario=pagecache --trials=2 --output-device="$output"
-	expect_refused 2 '--output-device: is the device of the input' \
+	expect_refused 2 '^--output-device: is the device of the input' \
 		"${both[@]}" --output-device="$input"
 	ln -s "$input" link
-	expect_refused 2 '--output-device: is the device of the input' \
+	expect_refused 2 '^--output-device: is the device of the input' \
 		"${both[@]}" --output-device=link
-	expect_refused 2 '--input-device: is for one machine' "${both[@]}" \
-		-w localhost
+	expect_refused 2 '^--input-device: is for one machine' "${both[@]}" -w \
+		localhost
 	echo 'ranks.count 2 | 3' >sweep
-	expect_refused 2 '--input-device: is for one process' "${both[@]}" \
+	expect_refused 2 '^--input-device: is for one process' "${both[@]}" \
 		--sweep=sweep
 }
 
@@ -389,11 +380,13 @@ case_unverified()
 	local both=(--trials=2 --records="$RECORDS" --input-device="$input"
 		--output-device="$output")
 
-	expect_refused 1 "cache: write-cache: unknown .${output#/dev/}. " \
+	expect_refused 1 "^cache: write-cache: unknown .${output#/dev/}. " \
 		"${both[@]}" --scenario=pagecache,cache
-	expect_refused 1 "platter: drive cache of ${input#/dev/}: a file, not" \
+	expect_refused 1 \
+		"^platter: drive cache of ${input#/dev/}: a file, not" \
 		"${both[@]}" --scenario=platter --cache-bytes=2M
-	expect_refused 1 "platter: drive cache of .*: less than 64 MiB behind" \
+	expect_refused 1 \
+		"^platter: drive cache of .*: less than 64 MiB behind" \
 		"${both[@]}" --scenario=platter --cache-bytes=64M
 }
 

@@ -204,7 +204,7 @@ case_warnings()
 }
 
 # What make refuses, whatever it is told; and plan says so.
-expect_refused()
+expect_no_plan()
 {
 	local why=$1
 	shift
@@ -228,30 +228,30 @@ case_refused()
 	add_part sdb 1 8:17
 	echo "30 22 8:1 / /boot rw - ext4 /dev/disk/by-uuid/x rw" \
 		>>tree/proc/self/mountinfo
-	expect_refused "sda1 is mounted at /boot" /dev/sda
+	expect_no_plan "sda1 is mounted at /boot" /dev/sda
 	# btrfs: numbers of its own
 	echo "31 22 0:33 / /data rw - btrfs /dev/sdb1 rw" \
 		>>tree/proc/self/mountinfo
-	expect_refused "sdb1 is mounted at /data" /dev/sdb
-	expect_refused "sdb1 is mounted at /data" /dev/sdc /dev/sdb
+	expect_no_plan "sdb1 is mounted at /data" /dev/sdb
+	expect_no_plan "sdb1 is mounted at /data" /dev/sdc /dev/sdb
 	echo "/dev/sdd partition 8 0 -2" >>tree/proc/swaps
-	expect_refused "sdd is swapped to" /dev/sdd
+	expect_no_plan "sdd is swapped to" /dev/sdd
 	mkdir -p tree/sys/block/sdc/holders/md0
-	expect_refused "sdc is a member of md0" /dev/sdc
-	expect_refused "a partition: name the disk" /dev/sda1
-	expect_refused "no block device" /dev/nosuch
-	expect_refused "no block device" /etc/passwd
-	expect_refused "no medium" /dev/loop0
+	expect_no_plan "sdc is a member of md0" /dev/sdc
+	expect_no_plan "a partition: name the disk" /dev/sda1
+	expect_no_plan "no block device" /dev/nosuch
+	expect_no_plan "no block device" /etc/passwd
+	expect_no_plan "no medium" /dev/loop0
 }
 
 case_refused_more()
 {
 	machine
-	expect_refused "named twice" /dev/sda /dev/sda
+	expect_no_plan "named twice" /dev/sda /dev/sda
 	echo 1 >tree/sys/block/sda/ro
-	expect_refused "read-only" /dev/sda
+	expect_no_plan "read-only" /dev/sda
 	echo 2000000 >tree/sys/block/sdb/size
-	expect_refused "too small: 1129 MiB are wanted of it" /dev/sdb
+	expect_no_plan "too small: 1129 MiB are wanted of it" /dev/sdb
 	expect_plan 3 "#   refused: too small: 2098 MiB are wanted of it" \
 		--raw /dev/sdb
 }

@@ -65,9 +65,9 @@ case_scheduler()
 	round_trip io-scheduler sdc kyber
 	knob_values io-scheduler sdc
 	[ "$VALUES" = "none mq-deadline kyber bfq" ] || fail "$VALUES"
-	expect_refused io-scheduler sda bfq "module bfq-iosched"
+	expect_set_refused io-scheduler sda bfq "module bfq-iosched"
 	# Whole words: "deadline" is none of them.
-	expect_refused io-scheduler sda deadline "no scheduler deadline"
+	expect_set_refused io-scheduler sda deadline "no scheduler deadline"
 	expect_not io-scheduler md0 unsupported "devices below"
 	expect_not io-scheduler dm-0 unsupported "no queue/scheduler"
 	read_only tree/sys/block/sda/queue/scheduler

@@ -67,7 +67,7 @@ case_msi()
 	expect_satisfied msi enp3s0 msix
 	expect_satisfied msi eno1 "msi 1"
 	expect_unwanted msi eno1 msix "reported only"
-	expect_refused msi eno1 "msix 5" "reported only"
+	expect_set_refused msi eno1 "msix 5" "reported only"
 	rm -r tree/sys/class/net/eno1/device/msi_irqs
 	expect_value msi eno1 none
 }
@@ -125,14 +125,14 @@ case_coalescing_adaptive()
 	round_trip nic-coalescing enp4s0 "rx-usecs 0 adaptive-rx off" \
 		"ethtool -C enp4s0 adaptive-rx off && "`
 		`"ethtool -C enp4s0 rx-usecs 0"
-	expect_refused nic-coalescing enp4s0 "rx-usecs 0" "rx-usecs: Invalid"
+	expect_set_refused nic-coalescing enp4s0 "rx-usecs 0" "rx-usecs: Invalid"
 }
 
 # Named is what was refused, and nothing of the rest is left behind.
 case_coalescing_refused()
 {
 	machine sata-raid
-	expect_refused nic-coalescing enp3s0 "rx-usecs 0 tx-usecs 5" \
+	expect_set_refused nic-coalescing enp3s0 "rx-usecs 0 tx-usecs 5" \
 		"tx-usecs: Invalid argument"
 	# What is as wanted is not asked for: tx-usecs is refused even as it is.
 	round_trip nic-coalescing enp3s0 "rx-usecs 0 tx-usecs 0" \

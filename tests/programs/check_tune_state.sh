@@ -8,19 +8,7 @@
 # shellcheck disable=SC2317 # cases are called by check
 . "$(dirname "$0")/tune_lib.sh"
 
-# expect_refused WORDS ARGUMENT...: one line with these words, nothing changed
-expect_refused()
-{
-	local words=$1
-	shift
-
-	expect_status 3 tune "$@" >out 2>err
-	expect_one_line err
-	expect_match '^blinktune: ' err
-	expect_match "$words" err
-	diff -r kept tree >&2 || fail 'the tree has changed'
-	expect_gone ran
-}
+TESTED=(tune) TESTED_AS=blinktune
 
 # of WHAT COMMAND...: when COMMAND fails, the case does, and says of what.
 of()
@@ -93,7 +81,7 @@ case_added_lines()
 	while IFS= read -r line; do
 		cp good state/journal
 		printf '%s\t.\n' "${line//T/$'\t'}" >>state/journal
-		of "$line" expect_refused damaged revert
+		of "$line" expect_refused 3 damaged revert
 		of "$line" expect_same good <(head -n -1 state/journal)
 	done < <(added_lines)
 	cp good state/journal
@@ -147,11 +135,11 @@ case_edited_beginnings()
 		sed "$edit" good >state/journal
 		! cmp -s good state/journal || fail "no edit: $edit"
 		sum_again state/journal
-		of "$edit" expect_refused damaged revert
+		of "$edit" expect_refused 3 damaged revert
 	done < <(edits)
 	for verb in status verify confirm 'apply swappiness=1'; do
 		# shellcheck disable=SC2086 # words are meant
-		of "$verb" expect_refused damaged $verb
+		of "$verb" expect_refused 3 damaged $verb
 	done
 	# With the right sum and nothing edited it is taken.
 	cp good state/journal
@@ -265,7 +253,7 @@ expect_all_refused()
 	shift
 	for verb; do
 		# shellcheck disable=SC2086 # words are meant
-		of "$verb" expect_refused "$words" $verb
+		of "$verb" expect_refused 3 "$words" $verb
 	done
 	list_all >after
 	diff before after >&2
@@ -488,7 +476,7 @@ stray()
 	trap end_strays EXIT
 	tune apply c-states=3
 	pid=$(holder_of state)
-	rm -r state
+	find state -type f ! -name lock -delete
 	cp -r tree kept
 }
 
@@ -501,7 +489,7 @@ case_stray_is_refused()
 		'prepare swappiness=1' 'run swappiness=1 -- touch ran' \
 		'hold swappiness=1'; do
 		# shellcheck disable=SC2086 # words are meant
-		of "$verb" expect_refused \
+		of "$verb" expect_refused 3 \
 			"process $pid: .*c-states=3.*revert --holder $pid" $verb
 		expect_gone state/journal
 	done

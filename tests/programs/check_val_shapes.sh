@@ -268,9 +268,8 @@ case_against_nothing()
 	expect_report 1 empty --against empty -o summary \
 		<<<'there must be at least one record to be validated'
 	expect_gone summary
-	expect_refused 3 f --against missing
-	expect_match '^blinkval: missing: No such file or directory$' \
-		"$SCRATCH/err"
+	expect_refused 3 '^missing: No such file or directory$' f --against \
+		missing
 }
 
 check any_shape case_any_shape

@@ -76,8 +76,8 @@ expect_why()
 	[[ $WHY == *"$2"* && $WHY != *$'\n'* ]] || fail "$1: WHY is '$WHY'"
 }
 
-# expect_refused KNOB TARGET VALUE WHY: set fails, and the tree is untouched.
-expect_refused()
+# expect_set_refused KNOB TARGET VALUE WHY: set fails, and the tree is untouched.
+expect_set_refused()
 {
 	knob_load "$1"
 	if knob_set "$1" "$2" "$3"; then

@@ -11,6 +11,7 @@
 #   BUILD     REPO/build            DYN    the programs that LD_PRELOAD reaches
 #   HELPERS   what was built from tests/programs/*.c
 #   SCRATCH   a folder in /tmp, the current one; removed at exit
+#   STDOUT, STDERR   files there for what a program prints
 #   QUICK     1: fewer rounds, for slow builds; else empty
 #   CASES     an extended expression: only cases of such names are run
 #   SANITIZED the sanitizer that the programs were built with, or empty
@@ -53,12 +54,14 @@ esac
 readonly REPO BIN BUILD DYN HELPERS QUICK CASES SANITIZED
 
 SCRATCH=$(mktemp -d /tmp/blinksort-check.XXXXXX)
-readonly SCRATCH
+STDOUT=$SCRATCH/.stdout STDERR=$SCRATCH/.stderr
+readonly SCRATCH STDOUT STDERR
 trap 'rm -rf "$SCRATCH"' EXIT
 trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 cd "$SCRATCH"
+exec </dev/null
 
 checks_failed=0
 
@@ -355,6 +358,62 @@ expect_match()
 {
 	grep -q -E -e "$1" "$2" ||
 		fail "nothing matches '$1' in: $(head -c 400 "$2")"
+}
+
+# folder_state FOLDER: everything in it, by name, kind and content
+folder_state()
+{
+	(
+		cd "$1"
+		find . -printf '%p %y %m %s %l\n' | sort
+		find . -type f -readable -exec sha256sum {} + | sort
+	)
+}
+
+# run_tested ARGUMENT...: of the command that TESTED has, or its beginning; its
+# exit status becomes $status.  If $limit is set, as in "-n 20", that is ulimit's
+# for this run.
+run_tested()
+{
+	status=0
+	(
+		# shellcheck disable=SC2086 # two words
+		[ -z "${limit:-}" ] || ulimit $limit
+		"${TESTED[@]}" "$@"
+	) >"$STDOUT" 2>"$STDERR" || status=$?
+}
+
+# expect_message: what stands in $STDERR is one line in the form of all messages
+# of the program TESTED_AS, and no byte of it can drive a terminal.
+expect_message()
+{
+	expect_one_line "$STDERR"
+	expect_match "^$TESTED_AS: ." "$STDERR"
+	! grep -q '[[:cntrl:]]' "$STDERR" || fail "a control character: $(
+		od -c -N 80 "$STDERR"
+	)"
+}
+
+# expect_refused STATUS WORDS ARGUMENT...: TESTED ends with this exit status (or
+# one of several: "2|3"), prints nothing to stdout, says why in one line, and
+# changes nothing in or below the current folder.  WORDS are an extended
+# expression; if they begin with ^, the line is the program's name and these.
+expect_refused()
+{
+	local want=$1 words=$2 before status
+	shift 2
+
+	before=$(folder_state .)
+	run_tested "$@"
+	[[ $status =~ ^($want)$ ]] || fail "exit status $status, not $want: $*: $(
+		head -c 400 "$STDERR"
+	)"
+	expect_empty "$STDOUT"
+	expect_message
+	[[ $words = ^* ]] || words="^.*$words"
+	expect_match "^$TESTED_AS: ${words#^}" "$STDERR"
+	[ "$before" = "$(folder_state .)" ] ||
+		fail "changed: $(diff <(echo "$before") <(folder_state .))"
 }
 
 # expect_gone PATH: there is nothing of that name.

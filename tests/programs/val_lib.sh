@@ -6,6 +6,7 @@
 
 GEN=$BIN/blinkgen
 VAL=$BIN/blinkval
+TESTED=("$VAL") TESTED_AS=blinkval
 
 # expect_report STATUS ARGUMENT...: stdin is the whole of stderr.
 expect_report()
@@ -15,16 +16,6 @@ expect_report()
 	expect_status "$status" "$VAL" "$@" >"$SCRATCH/out" 2>"$SCRATCH/err"
 	expect_empty "$SCRATCH/out"
 	diff - "$SCRATCH/err" >&2
-}
-
-# expect_refused STATUS ARGUMENT...: one line on stderr, nothing on stdout.
-expect_refused()
-{
-	local status=$1
-	shift
-	expect_status "$status" "$VAL" "$@" >"$SCRATCH/out" 2>"$SCRATCH/err"
-	expect_empty "$SCRATCH/out"
-	expect_one_line "$SCRATCH/err"
 }
 
 # sorted COUNT: ascii records in order, on stdout.

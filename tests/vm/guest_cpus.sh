@@ -62,7 +62,7 @@ case_memory()
 	planned=$(sed -n 's/.*"memory_bytes": \([0-9]*\),.*/\1/p' "$STDOUT")
 	threads_of --threads="$CPUS" -S "$planned" >/dev/null
 	expect_match '"external": null' "$STDOUT"
-	sort_run "$SCRATCH/in" -o /mnt/out --threads=8 -S $((planned / 2)) \
+	run_tested "$SCRATCH/in" -o /mnt/out --threads=8 -S $((planned / 2)) \
 		-T /mnt --json
 	[ "$status" = 0 ] || fail "status $status: $(cat "$STDERR")"
 	expect_same /mnt/out "$SCRATCH/want"

@@ -118,7 +118,7 @@ case_file_size()
 	local huge=(huge -o /dev/null --threads=2 -S 100M -T "$FAT")
 
 	truncate -s 5000000000 huge
-	sort_run "${huge[@]}"
+	run_tested "${huge[@]}"
 	[ "$status" = 3 ] || fail "status $status"
 	expect_message
 	expect_match "$FAT .4\.0 GiB in files of 4 GiB.*: too little room" \
@@ -160,7 +160,7 @@ case_full_at_start()
 
 full_at_start()
 {
-	sort_run "$SCRATCH/in" -o out "${LITTLE[@]}" -T small
+	run_tested "$SCRATCH/in" -o out "${LITTLE[@]}" -T small
 	[ "$status" = 3 ] || fail "status $status"
 	expect_message
 	expect_match 'small \(.* free\): too little room .* missing' "$STDERR"
@@ -177,7 +177,7 @@ case_no_holes()
 
 no_holes()
 {
-	sort_run "$SCRATCH/in" -o small/out "${LITTLE[@]}" -T small
+	run_tested "$SCRATCH/in" -o small/out "${LITTLE[@]}" -T small
 	[ "$status" = 3 ] || fail "status $status"
 	expect_message
 	expect_match 'No space left' "$STDERR"

@@ -145,7 +145,7 @@ case_all()
 
 case_bad()
 {
-	sort_run "$SCRATCH/in" -o "$OUT" --numa=0,5
+	run_tested "$SCRATCH/in" -o "$OUT" --numa=0,5
 	[ "$status" = 2 ] || fail "status $status"
 	expect_message
 	expect_match '^blinksort: --numa: node 5 has no CPU' "$STDERR"
