@@ -1,6 +1,11 @@
+/*
+ * format.c - writes numbers and strings as text for people and for JSON
+ */
 #include "base/format.h"
 
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/base.h"
 #include "base/utf8.h"
@@ -141,6 +146,31 @@ char *format_duration(char buffer[FORMAT_DURATION_BYTES], uint64_t ns)
 	}
 	snprintf(buffer, FORMAT_DURATION_BYTES, "%llu s",
 		 (unsigned long long)whole);
+	return buffer;
+}
+
+static bool is_inside_character(char byte)
+{
+	return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+char *format_shortened(char *buffer, size_t room, const char *text,
+		       size_t length)
+{
+	size_t head = (room - sizeof("...")) / 2, tail = head;
+
+	if (length < room) {
+		memcpy(buffer, text, length);
+		buffer[length] = '\0';
+		return buffer;
+	}
+	/* A character has at most three bytes behind its first. */
+	for (int i = 0; i < 3 && is_inside_character(text[head]); i++)
+		head--;
+	for (int i = 0; i < 3 && is_inside_character(text[length - tail]); i++)
+		tail--;
+	snprintf(buffer, room, "%.*s...%.*s", (int)head, text, (int)tail,
+		 text + length - tail);
 	return buffer;
 }
 

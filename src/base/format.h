@@ -36,6 +36,12 @@ char *format_size_down(char buffer[FORMAT_SIZE_BYTES], uint64_t bytes);
  * ms", "1.02 s". */
 char *format_duration(char buffer[FORMAT_DURATION_BYTES], uint64_t ns);
 
+/* Write length bytes of text, or if they have no room, their beginning, "..."
+ * and their end, cut between characters.  room is that of the buffer with the
+ * NUL, 16 at least. */
+char *format_shortened(char *buffer, size_t room, const char *text,
+		       size_t length);
+
 /* Print text as a JSON string with its quotes.  Bytes that are not well-formed
  * UTF-8 become U+FFFD, since JSON text must be UTF-8. */
 void format_json_string(FILE *stream, const char *text);

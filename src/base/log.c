@@ -1,3 +1,6 @@
+/*
+ * log.c - writes each message as one line on stderr, by one write(2)
+ */
 #include "base/log.h"
 
 #include <errno.h>
@@ -9,9 +12,12 @@
 #include <unistd.h>
 
 #include "base/failure.h"
+#include "base/format.h"
 #include "base/utf8.h"
 
-/* The longest path and a sentence about it. */
+/* A longer name is shortened in its middle: the reason after it stands. */
+#define LOG_NAME_BYTES 208
+/* A list of hosts and a sentence about them. */
 #define LOG_MESSAGE_BYTES (PATH_MAX + 512)
 /* A byte becomes at most the four of \xNN; the program's name and the newline
  * stand beside it. */
@@ -104,6 +110,11 @@ static void log_message(int error, const char *format, va_list arguments)
 	write_line(message);
 }
 
+static const char *shortened(char name[LOG_NAME_BYTES], const char *what)
+{
+	return format_shortened(name, LOG_NAME_BYTES, what, strlen(what));
+}
+
 void log_init(const char *program)
 {
 	log_program = program;
@@ -133,11 +144,20 @@ void log_warn(const char *format, ...)
 
 char *log_line(const char *what, const char *why)
 {
+	char name[LOG_NAME_BYTES];
 	char message[LOG_MESSAGE_BYTES];
 	char line[LOG_LINE_BYTES];
 
-	snprintf(message, sizeof(message), "%s: %s", what, why);
+	snprintf(message, sizeof(message), "%s: %s", shortened(name, what),
+		 why);
 	return strndup(line, make_line(line, message));
+}
+
+void log_about(const char *what, const char *why)
+{
+	char name[LOG_NAME_BYTES];
+
+	log_warnx("%s: %s", shortened(name, what), why);
 }
 
 int log_failure(const struct failure *failure)
@@ -145,7 +165,7 @@ int log_failure(const struct failure *failure)
 	if (failure->why[0] == '\0')
 		return (int)failure->status;
 	if (failure->what)
-		log_warnx("%s: %s", failure->what, failure->why);
+		log_about(failure->what, failure->why);
 	else
 		log_warnx("%s", failure->why);
 	return (int)failure->status;

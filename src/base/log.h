@@ -3,7 +3,8 @@
  *
  * Every byte that is not printable ASCII or well-formed UTF-8 text is written
  * as \xNN, so that a strange file name can neither break a line nor reach the
- * terminal as a control sequence.  Each line is one write(2).  errno survives.
+ * terminal as a control sequence.  A name of more than some 200 bytes is
+ * shortened in its middle.  Each line is one write(2).  errno survives.
  */
 #ifndef LOG_H
 #define LOG_H
@@ -19,6 +20,10 @@ __attribute__((format(printf, 1, 2))) void log_warnx(const char *format, ...);
 
 /* "program: message: strerror(errno)\n" */
 __attribute__((format(printf, 1, 2))) void log_warn(const char *format, ...);
+
+/* Print "program: what: why\n"; what is a name, or anything that a user gave.
+ */
+void log_about(const char *what, const char *why);
 
 /* Make the line "program: what: why\n" for a signal handler to write later. The
  * caller frees it.  Returns NULL if there is no memory. */

@@ -9,11 +9,14 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/format.h"
 #include "base/parse.h"
 #include "base/utf8.h"
 
 /* Room for a list of choices; it fits into failure.why with some words. */
 #define LIST_BYTES 128
+/* A value is shortened to this, where a reason names it twice. */
+#define VALUE_BYTES 48
 
 void options_begin(struct options_reader *reader,
 		   const struct options_entry *entries, unsigned entry_count,
@@ -80,17 +83,25 @@ static int refuse_unknown(const struct options_reader *reader, const char *name,
 	return refuse(reader, failure, "no such option; see --help");
 }
 
+/* The name is that of an option in the table, and leaves room. */
+static void add_value(struct options_reader *reader)
+{
+	size_t length = strlen(reader->text);
+
+	if (reader->text[1] == '-')
+		reader->text[length++] = '=';
+	format_shortened(reader->text + length, sizeof(reader->text) - length,
+			 reader->value, strlen(reader->value));
+}
+
 int options_refuse(struct options_reader *reader, struct failure *failure,
 		   const char *format, ...)
 {
-	size_t length = strlen(reader->text);
-	bool is_letter = reader->text[1] != '-';
 	char reason[FAILURE_WHY_BYTES];
 	va_list arguments;
 
 	if (reader->value)
-		snprintf(reader->text + length, sizeof(reader->text) - length,
-			 "%s%s", is_letter ? "" : "=", reader->value);
+		add_value(reader);
 	va_start(arguments, format);
 	vsnprintf(reason, sizeof(reason), format, arguments);
 	va_end(arguments);
@@ -103,15 +114,20 @@ int options_refuse(struct options_reader *reader, struct failure *failure,
 static void name_option(struct options_reader *reader, const char *dashes,
 			const char *name, size_t length)
 {
+	size_t dash_count = strlen(dashes);
+
 	reader->value = NULL;
-	snprintf(reader->text, sizeof(reader->text), "%s%.*s", dashes,
-		 (int)MIN(length, sizeof(reader->text)), name);
+	memcpy(reader->text, dashes, dash_count);
+	format_shortened(reader->text + dash_count,
+			 sizeof(reader->text) - dash_count, name, length);
 }
 
 static int check_file(const struct options_reader *reader,
 		      const struct options_entry *entry,
 		      struct failure *failure)
 {
+	char value[VALUE_BYTES];
+
 	if (strcmp(reader->value, "-") == 0 && entry->kind == OPTIONS_STREAMS)
 		return 0;
 	if (strcmp(reader->value, "-") == 0)
@@ -119,13 +135,14 @@ static int check_file(const struct options_reader *reader,
 			      "'-' is no stream here: %s is a regular file; "
 			      "write ./- if that is its name",
 			      entry->value);
-	if (reader->value[0] == '-')
-		return refuse(
-			reader, failure,
-			"%s is '%.64s', which looks like an option; write "
-			"./%.64s if that is its name",
-			entry->value, reader->value, reader->value);
-	return 0;
+	if (reader->value[0] != '-')
+		return 0;
+	format_shortened(value, sizeof(value), reader->value,
+			 strlen(reader->value));
+	return refuse(reader, failure,
+		      "%s is '%s', which looks like an option; write ./%s if "
+		      "that is its name",
+		      entry->value, value, value);
 }
 
 static int check_value(const struct options_reader *reader,

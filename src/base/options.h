@@ -65,7 +65,7 @@ struct options_hint {
 };
 
 #define OPTIONS_ENTRIES_MAX 64 /* the bits of options_reader.given */
-#define OPTIONS_TEXT_BYTES 96  /* a longer option is cut in a message */
+#define OPTIONS_TEXT_BYTES 208 /* a longer option is shortened in a message */
 
 struct options_reader {
 	/* Borrowed, at most OPTIONS_ENTRIES_MAX. */

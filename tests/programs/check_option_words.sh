@@ -1,6 +1,7 @@
 #!/bin/bash
 # check_option_words.sh - an option of several programs has one name and one kind
-# of value, by what their --help says
+# of value, by what their --help says; and all programs shorten a long word in
+# their messages, so that its reason stands
 
 # shellcheck disable=SC2317 # cases are called by check
 . "$(dirname "$0")/tool_lib.sh"
@@ -122,7 +123,85 @@ case_differences_are_found()
 		expect_same - said
 }
 
+# expect_short PROGRAM ARGUMENT...: the message shortens a word of W in its middle,
+# begins with the program's name and ends with $reason
+expect_short()
+{
+	local program=$1
+	shift
+
+	! "$program" "$@" >out 2>err </dev/null ||
+		fail "$program ${*//WW*W/W}: status 0"
+	expect_one_line err
+	expect_match "^${program##*/}: .*$reason\$" err
+	expect_match '[^W]W{20,102}[.]{3}W{20,102}[^W]' err
+	[ "$(wc -c <err)" -lt 800 ] || fail "too long: $(head -c 400 err)"
+	expect_empty out
+}
+
+case_long_name_leaves_the_reason()
+{
+	local bytes word reason
+
+	"$BIN/blinkgen" 1 in
+	for bytes in 4700 100000; do
+		word=$(head -c "$bytes" /dev/zero | tr '\0' W)
+		reason='File ?name too long'
+		expect_short "$BIN/blinksort" "$word." -o out
+		expect_short "$BIN/blinksort" in -o "./$word."
+		expect_short "$BIN/blinkval" "$word."
+		expect_short "$BIN/blinkgen" 10 "$word."
+		expect_short "$BIN/blinksh" -w 127.0.0.2 "--key-file=$word." ping
+		expect_short "$BIN/blinkd" --foreground --listen=127.0.0.1 \
+			--allow=/bin "--key-file=$word."
+		expect_short "$REPO/results/blinktrial" validate "$word."
+		expect_short "$REPO/results/blinkreport" "$word."
+		reason='there are .*'
+		expect_short "$REPO/results/blinktrial" --trials=1 --out=d \
+			"--scenario=$word."
+		reason='(use|see) .*'
+		expect_short "$REPO/tune/blinktune" plan "$word."
+		expect_short "$REPO/tune/blinktune" explain "$word."
+	done
+}
+
+case_long_option_leaves_the_reason()
+{
+	local bytes word program reason
+
+	"$BIN/blinkgen" 1 in
+	for bytes in 4700 100000; do
+		word=$(head -c "$bytes" /dev/zero | tr '\0' W)
+		reason='see .*'
+		for program in "${PROGRAMS[@]}"; do
+			expect_short "$program" "--$word."
+		done
+		reason='a number from .*'
+		expect_short "$BIN/blinksort" in -o out "--threads=$word."
+		expect_short "$REPO/results/blinktrial" "--trials=$word."
+		reason='if that is its name'
+		expect_short "$BIN/blinksort" in -o "-$word."
+		reason='choose from .*'
+		expect_short "$REPO/results/blinkreport" "--format=$word." in
+	done
+}
+
+# A plan is no message, and its lines are for people all the same.
+case_long_value_in_a_plan()
+{
+	local word
+
+	word=$(head -c 100000 /dev/zero | tr '\0' W)
+	"$REPO/tune/blinktune" plan "swappiness=$word" >out
+	expect_match 'W{20,102}[.]{3}W{20,102}[^W]' out
+	expect_match 'not 0 to 200' out
+	[ "$(wc -c <out)" -lt 1000 ] || fail "too long: $(head -c 400 out)"
+}
+
 check one_word case_one_word
 check one_word_for_a_value case_one_word_for_a_value
 check differences_are_found case_differences_are_found
+check long_name_leaves_the_reason case_long_name_leaves_the_reason
+check long_option_leaves_the_reason case_long_option_leaves_the_reason
+check long_value_in_a_plan case_long_value_in_a_plan
 finish

@@ -143,6 +143,37 @@ static void format_json_string__escapes(void **state)
 	assert_json("\n\x01\x1f\x7f", "\"\\n\\u0001\\u001f\x7f\"");
 }
 
+static void assert_shortened(size_t room, const char *text, const char *want)
+{
+	char got[32];
+
+	assert_ptr_equal(format_shortened(got, room, text, strlen(text)), got);
+	assert_string_equal(got, want);
+}
+
+static void format_shortened__edges(void **state)
+{
+	(void)state;
+	assert_shortened(16, "", "");
+	assert_shortened(16, "0123456789abcde", "0123456789abcde");
+	assert_shortened(16, "0123456789abcdef", "012345...abcdef");
+	assert_shortened(17, "0123456789abcdefg", "012345...bcdefg");
+}
+
+/* No character is cut, and bytes that are none take no more than three. */
+static void format_shortened__utf8(void **state)
+{
+	(void)state;
+	assert_shortened(16, "01234\xc3\xa4-----\xc3\xa4vwxyz",
+			 "01234...vwxyz");
+	assert_shortened(16, "012\xf0\x9f\x98\x80--\xf0\x9f\x98\x80xyz",
+			 "012...xyz");
+	assert_shortened(16,
+			 "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80"
+			 "\x80\x80\x80\x80\x80",
+			 "\x80\x80\x80...\x80\x80\x80");
+}
+
 static void format_json_bytes__nul(void **state)
 {
 	char got[32];
@@ -174,6 +205,8 @@ int main(void)
 		cmocka_unit_test(format_size__up_and_down),
 		cmocka_unit_test(format_duration__edges),
 		cmocka_unit_test(format_json_string__escapes),
+		cmocka_unit_test(format_shortened__edges),
+		cmocka_unit_test(format_shortened__utf8),
 		cmocka_unit_test(format_json_bytes__nul),
 		cmocka_unit_test(format_json_string__utf8),
 	};

@@ -182,6 +182,27 @@ static void log_failure__what_and_why(void **state)
 	assert_string_equal(captured, "prog: in\\x0a.dat: 3 bytes over\n");
 }
 
+static void log_failure__long_name_leaves_the_reason(void **state)
+{
+	char path[100 * 1000];
+	struct failure failure = { 0 };
+
+	(void)state;
+	memset(path, 'p', sizeof(path) - 1);
+	path[sizeof(path) - 1] = '\0';
+	memcpy(path, "abc", 3);
+	memcpy(path + sizeof(path) - 4, "xyz", 3);
+	failure_set(&failure, EXIT_FILE, path, ENAMETOOLONG, "");
+	capture_begin();
+	assert_int_equal(log_failure(&failure), 3);
+	capture_end();
+	assert_true(strlen(captured) < 300);
+	assert_memory_equal(captured, "prog: abcp", 10);
+	assert_non_null(strstr(captured, "p...p"));
+	assert_non_null(strstr(captured, "pxyz: "));
+	assert_non_null(strstr(captured, strerror(ENAMETOOLONG)));
+}
+
 static void log_failure__why_alone(void **state)
 {
 	struct failure failure = { 0 };
@@ -339,6 +360,7 @@ int main(void)
 		cmocka_unit_test(log_warnx__failed_write_keeps_errno),
 		cmocka_unit_test(log_warn__longest_is_cut_before_the_reason),
 		cmocka_unit_test(log_failure__what_and_why),
+		cmocka_unit_test(log_failure__long_name_leaves_the_reason),
 		cmocka_unit_test(log_failure__why_alone),
 		cmocka_unit_test(log_failure__nothing),
 		cmocka_unit_test(failure_set__returns_minus_errno),

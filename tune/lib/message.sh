@@ -8,6 +8,7 @@
 #   complain WHY...    the line only: the caller ends the program with a status
 #   say WHAT...        prints one line about the progress; not with -q
 #   act COMMAND        prints the privileged action that follows; not with -q
+#   shorten TEXT       sets SHORT: no word of it is long
 #   print FORMAT TEXT...
 #                      prints results on stdout.  It always returns 0: what could
 #                      not be written is told by message_end
@@ -31,12 +32,44 @@ exec {SILENCE}</dev/null
 # Why something could not be written to stdout; empty: all was
 PRINT_WHY=
 
+# shorten TEXT: SHORT, which has each word of it, but of a word of more than 200
+# bytes the beginning and the end, cut between characters
+shorten()
+{
+	local rest=$1 word head tail
+
+	SHORT=$1
+	((${#rest} > 200)) || return 0
+	# Texts of many words are no command lines of people.
+	((${#rest} <= 4000)) || rest=${rest::2000}${rest: -2000}
+	SHORT=
+	while [[ $rest ]]; do
+		word=${rest%%[[:space:]]*}
+		rest=${rest:${#word}}
+		if ((${#word} > 200)); then
+			head=${word::99} tail=${word: -99}
+			# In UTF-8, these bytes are inside of a character.
+			while [[ $head == *[$'\x80'-$'\xbf'] ]]; do
+				head=${head%?}
+			done
+			while [[ $tail == [$'\x80'-$'\xbf']* ]]; do
+				tail=${tail:1}
+			done
+			word=${head%[$'\xc0'-$'\xff']}...$tail
+		fi
+		SHORT+=$word${rest::1}
+		rest=${rest:1}
+	done
+}
+
 # Words of the command line and of files may hold what a terminal obeys: controls
 # (C0, C1), and in UTF-8 ends of lines and reversals of the text's direction.
 complain()
 {
-	local text="$*"
+	local text SHORT
 
+	shorten "$*"
+	text=$SHORT
 	text=${text//[[:cntrl:]]/?}
 	text=${text//$'\xc2'[$'\x80'-$'\x9f']/?}
 	text=${text//$'\xe2\x80'[$'\xa8'-$'\xae']/?}

@@ -135,8 +135,9 @@ report_rows()
 	for i in "${!R_KNOB[@]}"; do
 		report_short "${R_NOW[i]}" && now=$SHORT
 		report_text "$i" "$now"
+		shorten "${R_WHY[i]}"
 		row_add "${R_RESULT[i]}" "${R_KNOB[i]}" "${R_TARGET[i]}" \
-			"$TEXT" "${R_WHY[i]}"
+			"$TEXT" "$SHORT"
 	done
 	rows_print
 }
@@ -283,7 +284,8 @@ report_plan_text()
 
 	STATE_WORD=${E_SUPPORT[i]}
 	report_short "${E_NOW[i]}" && now=$SHORT
-	TEXT=$now STATE_WHY=${E_WHY[i]}
+	shorten "${E_WHY[i]}"
+	TEXT=$now STATE_WHY=$SHORT
 	# The word is that of apply, which then needs no permission.
 	if [[ ${E_KNOWN[i]} && ${E_SUPPORT[i]} != unsupported &&
 		${E_NOW[i]} == "${E_GOAL[i]}" ]]; then

@@ -1,15 +1,19 @@
 """What ends a program: one line for people, one status for scripts."""
 
 import os
+import re
 import sys
 
-from trials.base.units import printable
+from trials.base.units import printable, shortened
 
 FAILED = 1
 USAGE = 2
 FILE = 3
 NETWORK = 4
 RESOURCES = 5
+
+# A word in a reason, or what it quotes, that hides the rest of it.
+LONG_WORD = re.compile(r"'[^']{201,}'|\S{201,}")
 
 
 class Failure(Exception):
@@ -28,7 +32,10 @@ class Failure(Exception):
     def __str__(self):
         # What the system says, or a file, may hold an end of line, or what a
         # terminal obeys; the message may not.
-        return printable(" ".join(f"{self.what}: {self.why}".splitlines()))
+        what = shortened(" ".join(self.what.splitlines()))
+        why = LONG_WORD.sub(lambda word: shortened(word[0]),
+                            " ".join(self.why.splitlines()))
+        return printable(f"{what}: {why}")
 
 
 def of_module(error: ModuleNotFoundError) -> Failure:

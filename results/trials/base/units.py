@@ -16,6 +16,12 @@ def printable(text) -> str:
                    for sign in str(text))
 
 
+def shortened(text: str) -> str:
+    """The text, or of a very long one the beginning and the end, as the C
+    programs shorten it: what follows it in a message then stands."""
+    return text if len(text) <= 200 else f"{text[:100]}...{text[-100:]}"
+
+
 def digits(value: float) -> str:
     """Four significant digits, and never an exponent: 1.234, 23.71, 912."""
     for decimals, limit in ((3, 9.9995), (2, 99.995), (1, 999.95)):

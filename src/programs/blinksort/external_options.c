@@ -91,7 +91,7 @@ void external_options_warn(const struct external_options *options)
 		return;
 	for (unsigned i = 0; i < options->config.scratch_count; i++)
 		if (ramdisk_has(options->scratch_paths[i]))
-			log_warnx("%s: scratch files here are memory, which "
-				  "--memory does not count",
-				  options->scratch_paths[i]);
+			log_about(options->scratch_paths[i],
+				  "scratch files here are memory, which "
+				  "--memory does not count");
 }

@@ -268,13 +268,14 @@ static void report(const struct options *options,
 /* As valsort, which names no file: it takes only one. */
 static void report_fragment(const struct options *options, const char *path)
 {
-	const char *what =
-		options->of_summaries ? "partition summary" : "record";
+	const char *what = options->of_summaries
+				   ? "partial partition summary found at end"
+				   : "partial record found at end";
 
 	if (options->files.path_count + options->files.input_count > 1)
-		log_warnx("%s: partial %s found at end", path, what);
+		log_about(path, what);
 	else
-		fprintf(stderr, "partial %s found at end\n", what);
+		fprintf(stderr, "%s\n", what);
 }
 
 /* Is this file a summary, or empty, so that replacing it loses nothing? */
