@@ -1,24 +1,424 @@
 /*
- * exchange.c - the interface: calls by way of the table, and checks that every
- * implementation must make
+ * exchange.c - a session of ranks: collectives, barriers, and the loop below
+ * them all, over any transport
  */
 #include "exchange/exchange.h"
 
 #include <assert.h>
-#include <inttypes.h>
-#include <string.h>
+#include <stdio.h>
+#include <stdlib.h>
 
+#include "base/clock.h"
+#include "exchange/exchange_state.h"
 #include "system/numa.h"
+
+/* A rank that was away for this part of the deadline cannot tell whether others
+ * were silent. */
+#define AWAY_PART 4
+
+/* --- waiting for ranks ------------------------------------------------------
+ */
+
+/* True if only this peer can give us something that we need. */
+static bool is_waited_for(const struct exchange *exchange, unsigned node)
+{
+	const struct exchange_peer *peer = &exchange->peers[node];
+	unsigned own = exchange_own(exchange);
+
+	if (node == own)
+		return false;
+	if (!peer->is_here)
+		return true;
+	if (peer->phase < exchange->phase_wanted && (own == 0 || node == 0))
+		return true;
+	if (!exchange->collective || !peer->meets)
+		return false;
+	return !exchange_has_announced(exchange, node) ||
+	       exchange->transport->waits_for(exchange, node);
+}
+
+void exchange_give_up(struct exchange *exchange, unsigned node,
+		      const char *what, const char *advice)
+{
+	char why[FAILURE_WHY_BYTES];
+
+	snprintf(why, sizeof(why), "%s %.1f s%s", what,
+		 (double)exchange->deadline_ns / 1e9, advice);
+	exchange_note_failure(exchange, node, EXIT_PEER, why);
+}
+
+/* Look at all peers that we wait for; returns when to look again. */
+static uint64_t watch_all(struct exchange *exchange, uint64_t now_ns)
+{
+	const struct exchange_transport *transport = exchange->transport;
+	uint64_t next_ns = now_ns + LIVENESS_QUERY_NS_MAX;
+
+	for (unsigned node = 0; node < exchange_count(exchange); node++) {
+		struct exchange_peer *peer = &exchange->peers[node];
+
+		if (!is_waited_for(exchange, node)) {
+			liveness_rest(&peer->liveness);
+			continue;
+		}
+		if (liveness_is_lost(&peer->liveness, exchange->deadline_ns,
+				     now_ns))
+			exchange_give_up(exchange, node,
+					 peer->is_here ? "has been silent for"
+						       : "has not come within",
+					 "");
+		else if (transport->watch)
+			next_ns = MIN(next_ns,
+				      transport->watch(exchange, node, now_ns));
+	}
+	return next_ns;
+}
+
+/* If this rank was away itself, the silence of others says nothing. */
+static void note_absence(struct exchange *exchange, uint64_t now_ns)
+{
+	if (now_ns > exchange->served_ns + exchange->deadline_ns / AWAY_PART)
+		for (unsigned i = 0; i < exchange_count(exchange); i++)
+			liveness_hear(&exchange->peers[i].liveness, now_ns);
+	exchange->served_ns = now_ns;
+}
+
+/* A rank that sleeps for longer than it meant to was away. */
+void exchange_note_sleep(struct exchange *exchange, uint64_t until_ns)
+{
+	exchange->served_ns = until_ns;
+}
+
+/* --- the loop ---------------------------------------------------------------
+ */
+
+static int prepare(struct exchange *exchange, struct failure *failure)
+{
+	const struct exchange_collective *collective = exchange->collective;
+	uint64_t bytes[RANK_NODES_MAX];
+	int error = exchange_check_lengths(exchange, bytes, failure);
+
+	if (error)
+		return error;
+	exchange->in_left = 0;
+	for (unsigned node = 0; node < exchange_count(exchange); node++)
+		exchange->in_left += bytes[node] > 0;
+	error = exchange->transport->prepare(exchange, bytes);
+	if (error)
+		return failure_set(failure, EXIT_RESOURCES, NULL, -error,
+				   "memory");
+	return collective->prepare(collective->context, bytes, failure);
+}
+
+static void pass_on_empty_ones(struct exchange *exchange)
+{
+	for (unsigned i = 1; i < exchange->ring_count; i++)
+		if (exchange_announced(exchange, exchange->ring[i])
+			    ->byte_count == 0)
+			exchange->collective->arrived(
+				exchange->collective->context,
+				exchange->ring[i], 0, true);
+}
+
+static void prepare_when_announced(struct exchange *exchange)
+{
+	struct failure failure;
+
+	for (unsigned i = 1; i < exchange->ring_count; i++)
+		if (!exchange_has_announced(exchange, exchange->ring[i]))
+			return;
+	if (prepare(exchange, &failure) < 0) {
+		exchange_fail(exchange, &failure);
+		return;
+	}
+	exchange->is_prepared = true;
+	if (exchange->transport->ready)
+		exchange->transport->ready(exchange);
+	pass_on_empty_ones(exchange);
+}
+
+void exchange_pass_on(struct exchange *exchange, unsigned node,
+		      uint64_t prefix_bytes, bool whole)
+{
+	exchange->in_left -= whole;
+	exchange->collective->arrived(exchange->collective->context, node,
+				      prefix_bytes, whole);
+}
+
+/* Take STATUS, move DATA, look at peers.  False: there is nothing to do before
+ * *until_ns. */
+static bool advance(struct exchange *exchange, uint64_t *until_ns)
+{
+	const struct exchange_transport *transport = exchange->transport;
+	uint64_t now_ns = clock_now_ns();
+	bool any;
+
+	*until_ns = UINT64_MAX;
+	note_absence(exchange, now_ns);
+	any = transport->hear(exchange, now_ns);
+	if (exchange->collective && !exchange->is_prepared &&
+	    !exchange->failed.any)
+		prepare_when_announced(exchange);
+	if (exchange->is_prepared && !exchange->failed.any)
+		any |= transport->move(exchange, now_ns, until_ns);
+	/* Queries go out in time also if much comes. */
+	if (!any || transport->watch)
+		*until_ns = MIN(*until_ns, watch_all(exchange, now_ns));
+	return any;
+}
+
+static void end_wait(struct exchange *exchange)
+{
+	if (exchange->transport->end_wait)
+		exchange->transport->end_wait(exchange);
+}
+
+/* If there is nothing to do, compute or wait. */
+int exchange_step(struct exchange *exchange, struct failure *failure)
+{
+	const struct exchange_collective *collective;
+	uint64_t until_ns;
+	bool any = advance(exchange, &until_ns);
+
+	if (exchange->failed.any)
+		return exchange_give_failure(exchange, failure);
+	collective = exchange->collective;
+	if (any || (collective && collective->idle &&
+		    collective->idle(collective->context)))
+		end_wait(exchange);
+	else
+		exchange->transport->wait(exchange, until_ns);
+	return 0;
+}
+
+static int go_on_until(struct exchange *exchange,
+		       bool (*is_done)(const struct exchange *exchange),
+		       struct failure *failure)
+{
+	int error = 0;
+
+	while (error == 0 && !is_done(exchange))
+		error = exchange_step(exchange, failure);
+	end_wait(exchange);
+	return error;
+}
+
+/* --- collectives that go straight -------------------------------------------
+ */
+
+/* One step is not enough: what a rank asks for may be many datagrams. */
+static int serve(struct exchange *exchange, struct failure *failure)
+{
+	unsigned steps = exchange->serve_steps_max;
+	uint64_t until_ns;
+
+	while (steps-- > 0 && advance(exchange, &until_ns) &&
+	       !exchange->failed.any)
+		;
+	return exchange->failed.any ? exchange_give_failure(exchange, failure)
+				    : 0;
+}
+
+static unsigned member(const struct exchange_collective *collective, unsigned i)
+{
+	return collective->group ? collective->group[i] : i;
+}
+
+/* The ranks that meet, and our messages to them. */
+static void form_ring(struct exchange *exchange)
+{
+	const struct exchange_collective *collective = exchange->collective;
+	unsigned own = 0;
+
+	exchange->ring_count = collective->group ? collective->group_count
+						 : exchange_count(exchange);
+	exchange->tells_all = !collective->group &&
+			      exchange_count(exchange) <= EXCHANGE_KNOWN_MAX;
+	for (unsigned node = 0; node < exchange_count(exchange); node++) {
+		exchange->peers[node].meets = false;
+		exchange->lengths[node] = 0;
+	}
+	while (member(collective, own) != exchange_own(exchange))
+		own++;
+	for (unsigned i = 0; i < exchange->ring_count; i++) {
+		unsigned node =
+			member(collective, (own + i) % exchange->ring_count);
+
+		exchange->ring[i] = node;
+		exchange->peers[node].meets = true;
+		if (i > 0)
+			store_le64(&exchange->lengths[node],
+				   collective->send_bytes[node]);
+	}
+}
+
+static void announce(struct exchange *exchange)
+{
+	const struct exchange_transport *transport = exchange->transport;
+
+	if (exchange->tells_all)
+		transport->tell(exchange, EXCHANGE_ALL, EXCHANGE_LENGTHS);
+	for (unsigned i = 1; !exchange->tells_all && i < exchange->ring_count;
+	     i++)
+		transport->tell(exchange, exchange->ring[i], EXCHANGE_LENGTHS);
+}
+
+static int begin(struct exchange *exchange,
+		 const struct exchange_collective *collective,
+		 struct failure *failure)
+{
+	assert(!exchange->collective);
+	if (exchange->epoch == EXCHANGE_COLLECTIVES_MAX)
+		return failure_set(failure, EXIT_RESOURCES, NULL, 0,
+				   "more than %d messages to all ranks",
+				   EXCHANGE_COLLECTIVES_MAX);
+	exchange->collective = collective;
+	exchange->epoch++;
+	exchange->is_prepared = false;
+	form_ring(exchange);
+	if (exchange->transport->begin)
+		exchange->transport->begin(exchange);
+	announce(exchange);
+	return serve(exchange, failure);
+}
+
+static bool all_have_come(const struct exchange *exchange)
+{
+	return exchange->is_prepared && exchange->in_left == 0;
+}
+
+static bool all_are_through(const struct exchange *exchange)
+{
+	return all_have_come(exchange) &&
+	       exchange->transport->is_through(exchange);
+}
+
+static int receive(struct exchange *exchange, struct failure *failure)
+{
+	return go_on_until(exchange, all_have_come, failure);
+}
+
+static int finish(struct exchange *exchange, struct failure *failure)
+{
+	int error = go_on_until(exchange, all_are_through, failure);
+
+	exchange->collective = NULL;
+	return error;
+}
+
+static void close_all(struct exchange *exchange)
+{
+	free(exchange->peers);
+	free(exchange->totals);
+	free(exchange->lengths);
+	free(exchange->ring);
+	exchange->transport->close(exchange);
+}
+
+static const struct exchange_ops straight = {
+	.begin = begin,
+	.bytes = exchange_message_bytes,
+	.receive = receive,
+	.serve = serve,
+	.finish = finish,
+	.close = close_all,
+};
+
+/* --- barriers ---------------------------------------------------------------
+ */
+
+bool exchange_phase_is_reached(const struct exchange *exchange)
+{
+	const struct exchange_peer *peers = exchange->peers;
+
+	if (exchange_own(exchange) != 0)
+		return peers[0].phase >= exchange->phase_wanted;
+	for (unsigned node = 1; node < exchange_count(exchange); node++)
+		if (peers[node].phase < exchange->phase_wanted)
+			return false;
+	return true;
+}
+
+static void come_to(struct exchange *exchange, uint32_t phase, unsigned node)
+{
+	exchange->phase = phase;
+	exchange->transport->tell(exchange, node, EXCHANGE_PHASE);
+}
+
+/* All ranks tell rank 0, and then rank 0 tells all. */
+int exchange_barrier(struct exchange *exchange, uint32_t phase,
+		     const void *payload, size_t payload_bytes,
+		     struct failure *failure)
+{
+	unsigned own = exchange_own(exchange);
+	int error;
+
+	assert(payload_bytes <= EXCHANGE_APPLICATION_BYTES_MAX);
+	exchange_hear_payload(exchange, own, payload, payload_bytes);
+	exchange->phase_wanted = phase;
+	exchange->delay_ms = 0;
+	if (own != 0)
+		come_to(exchange, phase, 0);
+	error = go_on_until(exchange, exchange_phase_is_reached, failure);
+	exchange->phase_wanted = 0;
+	if (error == 0 && own == 0)
+		come_to(exchange, phase, EXCHANGE_ALL);
+	return error;
+}
+
+void exchange_tell(struct exchange *exchange, const void *payload,
+		   size_t payload_bytes)
+{
+	unsigned own = exchange_own(exchange);
+
+	assert(payload_bytes <= EXCHANGE_APPLICATION_BYTES_MAX &&
+	       exchange->phase == 0);
+	exchange_hear_payload(exchange, own, payload, payload_bytes);
+	if (own != 0)
+		exchange->transport->tell(exchange, 0, EXCHANGE_TOLD);
+}
+
+void exchange_announce_delay(struct exchange *exchange, uint32_t delay_ms)
+{
+	exchange->delay_ms = MIN(delay_ms, EXCHANGE_DELAY_MS_MAX);
+	exchange->transport->tell(exchange, EXCHANGE_ALL, EXCHANGE_ALIVE);
+}
+
+void exchange_fail(struct exchange *exchange, const struct failure *failure)
+{
+	exchange_note_own_failure(exchange, failure);
+	exchange->transport->tell_failure(exchange);
+}
+
+void exchange_leave(struct exchange *exchange)
+{
+	if (exchange_own(exchange) != 0)
+		exchange->phase = EXCHANGE_PHASE_GONE;
+	else
+		exchange->phase_wanted = EXCHANGE_PHASE_GONE;
+	exchange->transport->leave(exchange);
+}
+
+/* --- the other calls of the interface ---------------------------------------
+ */
 
 int exchange_join(struct exchange *exchange, struct failure *failure)
 {
-	return exchange->ops->join(exchange, failure);
+	return go_on_until(exchange, exchange_all_are_here, failure);
 }
 
-const void *exchange_hello(const struct exchange *exchange, unsigned node,
-			   size_t *byte_count)
+void exchange_set_schedule(struct exchange *exchange,
+			   enum exchange_schedule schedule)
 {
-	return exchange->ops->hello(exchange, node, byte_count);
+	assert(schedule == EXCHANGE_ROUNDS || schedule == EXCHANGE_ALL_AT_ONCE);
+	exchange->schedule = schedule;
+}
+
+void exchange_go_by(struct exchange *exchange, const struct exchange_ops *ops,
+		    struct exchange_grid *grid)
+{
+	exchange->ops = ops;
+	exchange->grid = grid;
+	exchange->schedule = EXCHANGE_GRID;
 }
 
 int exchange_begin(struct exchange *exchange,
@@ -38,7 +438,7 @@ uint64_t exchange_bytes(const struct exchange *exchange, unsigned source,
 bool exchange_knows_all(const struct exchange *exchange)
 {
 	return exchange->schedule != EXCHANGE_GRID &&
-	       exchange->rank->node_count <= EXCHANGE_KNOWN_MAX;
+	       exchange_count(exchange) <= EXCHANGE_KNOWN_MAX;
 }
 
 int exchange_receive(struct exchange *exchange, struct failure *failure)
@@ -56,66 +456,25 @@ int exchange_finish(struct exchange *exchange, struct failure *failure)
 	return exchange->ops->finish(exchange, failure);
 }
 
-int exchange_barrier(struct exchange *exchange, uint32_t phase,
-		     const void *payload, size_t payload_bytes,
-		     struct failure *failure)
-{
-	assert(payload_bytes <= EXCHANGE_APPLICATION_BYTES_MAX);
-	return exchange->ops->barrier(exchange, phase, payload, payload_bytes,
-				      failure);
-}
-
-void exchange_tell(struct exchange *exchange, const void *payload,
-		   size_t payload_bytes)
-{
-	assert(payload_bytes <= EXCHANGE_APPLICATION_BYTES_MAX);
-	exchange->ops->tell(exchange, payload, payload_bytes);
-}
-
-const void *exchange_application_payload(const struct exchange *exchange,
-					 unsigned node, size_t *byte_count)
-{
-	return exchange->ops->application_payload(exchange, node, byte_count);
-}
-
-void exchange_set_schedule(struct exchange *exchange,
-			   enum exchange_schedule schedule)
-{
-	assert(schedule == EXCHANGE_ROUNDS || schedule == EXCHANGE_ALL_AT_ONCE);
-	exchange->schedule = schedule;
-}
-
-void exchange_place(const struct exchange *exchange, void *memory, size_t bytes)
-{
-	if (exchange->has_node)
-		numa_prefer(memory, bytes, exchange->node);
-}
-
 void exchange_share_cpu(struct exchange *exchange)
 {
 	exchange->spins = false;
 }
 
-void exchange_announce_delay(struct exchange *exchange, uint32_t delay_ms)
-{
-	exchange->ops->announce_delay(exchange, delay_ms);
-}
-
-void exchange_fail(struct exchange *exchange, const struct failure *failure)
-{
-	exchange_note_own_failure(exchange, failure);
-	exchange->ops->tell_failure(exchange);
-}
-
-void exchange_leave(struct exchange *exchange)
-{
-	exchange->ops->leave(exchange);
-}
-
 int64_t exchange_clock_offset_ns(const struct exchange *exchange, unsigned node,
 				 uint64_t *bound_ns)
 {
-	return exchange->ops->clock_offset_ns(exchange, node, bound_ns);
+	const struct rank *rank = exchange->rank;
+
+	*bound_ns = 0;
+	if (node == rank->rank)
+		return 0;
+	if (exchange->transport->clock_offset_ns)
+		return exchange->transport->clock_offset_ns(exchange, node,
+							    bound_ns);
+	if (rank->machine_count != rank->node_count)
+		*bound_ns = UINT64_MAX;
+	return 0;
 }
 
 const struct exchange_counters *
@@ -126,12 +485,14 @@ exchange_counters(const struct exchange *exchange)
 
 uint32_t exchange_payload_bytes(const struct exchange *exchange)
 {
-	return exchange->ops->payload_bytes(exchange);
+	return exchange->transport->payload_bytes
+		       ? exchange->transport->payload_bytes(exchange)
+		       : 0;
 }
 
 const char *exchange_transport(const struct exchange *exchange)
 {
-	return exchange->ops->transport;
+	return exchange->transport->name;
 }
 
 const char *exchange_schedule_name(enum exchange_schedule schedule)
@@ -142,142 +503,63 @@ const char *exchange_schedule_name(enum exchange_schedule schedule)
 	return names[schedule];
 }
 
+/* --- opening and closing ----------------------------------------------------
+ */
+
+static int make_peers(struct exchange *exchange, uint64_t now_ns)
+{
+	unsigned count = exchange_count(exchange);
+	unsigned told = count <= EXCHANGE_KNOWN_MAX ? count : 0;
+	size_t announced = (size_t)count * EXCHANGE_ANNOUNCED;
+
+	exchange->peers = calloc(count, sizeof(*exchange->peers));
+	exchange->totals =
+		calloc(announced * told + 1, sizeof(*exchange->totals));
+	exchange->lengths = calloc(count, sizeof(*exchange->lengths));
+	exchange->ring = calloc(count, sizeof(*exchange->ring));
+	if (!exchange->peers || !exchange->totals || !exchange->lengths ||
+	    !exchange->ring)
+		return -ENOMEM;
+	for (size_t i = 0; i < announced; i++)
+		exchange->peers[i / EXCHANGE_ANNOUNCED]
+			.announced[i % EXCHANGE_ANNOUNCED]
+			.totals = &exchange->totals[i * told];
+	for (unsigned node = 0; node < count; node++)
+		liveness_hear(&exchange->peers[node].liveness, now_ns);
+	return 0;
+}
+
+int exchange_init(struct exchange *exchange,
+		  const struct exchange_transport *transport,
+		  const struct exchange_options *options,
+		  struct failure *failure)
+{
+	assert(options->hello_bytes <= EXCHANGE_HELLO_BYTES_MAX);
+	exchange->ops = &straight;
+	exchange->transport = transport;
+	exchange->rank = options->rank;
+	exchange->deadline_ns = options->deadline_ns;
+	exchange->lane = options->lane;
+	exchange->has_node = options->has_node;
+	exchange->node = options->node;
+	exchange->spins = options->spins;
+	exchange->schedule = options->schedule;
+	exchange->served_ns = clock_now_ns();
+	if (make_peers(exchange, exchange->served_ns) < 0)
+		return failure_no_memory(failure);
+	exchange_hear_hello(exchange, exchange_own(exchange), options->hello,
+			    options->hello_bytes);
+	return 0;
+}
+
+void exchange_place(const struct exchange *exchange, void *memory, size_t bytes)
+{
+	if (exchange->has_node)
+		numa_prefer(memory, bytes, exchange->node);
+}
+
 void exchange_close(struct exchange *exchange)
 {
 	if (exchange)
 		exchange->ops->close(exchange);
-}
-
-/* --- ranks that meet in a collective ----------------------------------------
- */
-
-static unsigned member(const struct exchange_collective *collective, unsigned i)
-{
-	return collective->group ? collective->group[i] : i;
-}
-
-static unsigned member_count(const struct exchange *exchange,
-			     const struct exchange_collective *collective)
-{
-	return collective->group ? collective->group_count
-				 : exchange->rank->node_count;
-}
-
-unsigned exchange_form_ring(const struct exchange *exchange,
-			    const struct exchange_collective *collective,
-			    unsigned *ring)
-{
-	unsigned count = member_count(exchange, collective), own = 0;
-
-	while (member(collective, own) != exchange->rank->rank)
-		own++;
-	for (unsigned i = 0; i < count; i++)
-		ring[i] = member(collective, (own + i) % count);
-	return count;
-}
-
-/* --- what ranks may announce ------------------------------------------------
- */
-
-static bool allows(const struct exchange_length *length, uint64_t bytes)
-{
-	uint64_t behind = bytes - length->head_bytes;
-
-	return bytes >= length->head_bytes &&
-	       behind % length->unit_bytes == 0 &&
-	       behind / length->unit_bytes <= length->unit_count_max;
-}
-
-bool exchange_allows_length(const struct exchange_collective *collective,
-			    unsigned source, unsigned destination,
-			    uint64_t bytes)
-{
-	const struct exchange_length length =
-		collective->length(collective->context, source, destination);
-
-	return allows(&length, bytes);
-}
-
-int exchange_check_length(struct exchange *exchange,
-			  const struct exchange_collective *collective,
-			  unsigned source, unsigned destination, uint64_t bytes,
-			  struct failure *failure)
-{
-	const struct exchange_length length =
-		collective->length(collective->context, source, destination);
-
-	if (allows(&length, bytes))
-		return 0;
-	if (length.unit_count_max == 0)
-		return exchange_blame(exchange, source, failure,
-				      "announces %" PRIu64
-				      " bytes to rank %u, not %" PRIu64,
-				      bytes, destination, length.head_bytes);
-	return exchange_blame(
-		exchange, source, failure,
-		"announces %" PRIu64 " bytes to rank %u, not %" PRIu64
-		" to %" PRIu64 " in steps of %" PRIu64,
-		bytes, destination, length.head_bytes,
-		length.head_bytes + length.unit_bytes * length.unit_count_max,
-		length.unit_bytes);
-}
-
-static int check_length(struct exchange *exchange,
-			const struct exchange_collective *collective,
-			unsigned source, unsigned destination,
-			struct failure *failure)
-{
-	return exchange_check_length(
-		exchange, collective, source, destination,
-		exchange->transport->bytes(exchange, source, destination),
-		failure);
-}
-
-/* Also what a source announces to other ranks, if we know: all ranks refuse it.
- */
-static int check_source(struct exchange *exchange,
-			const struct exchange_collective *collective,
-			unsigned source, struct failure *failure)
-{
-	int error = 0;
-
-	if (!exchange_tells_all(exchange, collective))
-		return check_length(exchange, collective, source,
-				    exchange->rank->rank, failure);
-	if (!exchange->transport->has_told_all(exchange, source))
-		return exchange_blame(exchange, source, failure,
-				      "does not tell all ranks how much it has "
-				      "for them");
-	for (unsigned to = 0; to < exchange->rank->node_count && !error; to++)
-		if (to != source)
-			error = check_length(exchange, collective, source, to,
-					     failure);
-	return error;
-}
-
-int exchange_check_lengths(struct exchange *exchange,
-			   const struct exchange_collective *collective,
-			   uint64_t *receive_bytes, struct failure *failure)
-{
-	unsigned own = exchange->rank->rank;
-	uint64_t sum = 0;
-
-	memset(receive_bytes, 0,
-	       exchange->rank->node_count * sizeof(*receive_bytes));
-	for (unsigned i = 0; i < member_count(exchange, collective); i++) {
-		unsigned node = member(collective, i);
-		int error;
-
-		if (node == own)
-			continue;
-		error = check_source(exchange, collective, node, failure);
-		if (error)
-			return error;
-		receive_bytes[node] =
-			exchange->transport->bytes(exchange, node, own);
-		if (__builtin_add_overflow(sum, receive_bytes[node], &sum))
-			return exchange_blame(exchange, node, failure,
-					      "announces too much");
-	}
-	return 0;
 }

@@ -14,8 +14,9 @@
  * all its messages, and exchange_finish() ends the collective.  A run begins
  * with exchange_join() and ends with barriers and exchange_leave().
  *
- * An implementation (udp.h, mpi.h) fills a struct exchange_ops and embeds a
- * struct exchange; the functions below call it through that table.
+ * This is a session of ranks, written once (exchange.c).  Below it a transport
+ * (udp.h, mpi.h) moves STATUS, which tells where a rank stands, and DATA, the
+ * messages: exchange_state.h.
  *
  * One thread of a rank calls these functions, always the same one, and nothing
  * happens while none of them runs.  A rank that computes for long therefore
@@ -36,7 +37,6 @@
 #include "net/rank.h"
 
 struct exchange;
-struct exchange_grid;
 
 /* Collectives in one run, at most: DATA has two bytes for the number. */
 #define EXCHANGE_COLLECTIVES_MAX 65535
@@ -70,7 +70,7 @@ enum exchange_schedule {
 	EXCHANGE_GRID, /* two exchanges, over rows and then over columns */
 };
 
-/* What every implementation needs to know. */
+/* What every exchange needs to know, whatever its transport is. */
 struct exchange_options {
 	const struct rank *rank; /* must outlive the exchange */
 	/* Until exchange_set_schedule(); not GRID, and not AUTO. */
@@ -254,124 +254,5 @@ const char *exchange_schedule_name(enum exchange_schedule schedule);
 
 /* Safe on NULL. */
 void exchange_close(struct exchange *exchange);
-
-/* --- what implementations fill in and use -----------------------------------
- */
-
-/* Each function does what the one above does that is named exchange_ and then
- * so, unless it says otherwise here. */
-struct exchange_ops {
-	const char *transport;
-	int (*join)(struct exchange *exchange, struct failure *failure);
-	const void *(*hello)(const struct exchange *exchange, unsigned node,
-			     size_t *byte_count);
-	int (*begin)(struct exchange *exchange,
-		     const struct exchange_collective *collective,
-		     struct failure *failure);
-	uint64_t (*bytes)(const struct exchange *exchange, unsigned source,
-			  unsigned destination);
-	/* Has the node, which has announced, told the lengths of its messages
-	 * to all ranks? */
-	bool (*has_told_all)(const struct exchange *exchange, unsigned node);
-	int (*receive)(struct exchange *exchange, struct failure *failure);
-	int (*serve)(struct exchange *exchange, struct failure *failure);
-	int (*finish)(struct exchange *exchange, struct failure *failure);
-	int (*barrier)(struct exchange *exchange, uint32_t phase,
-		       const void *payload, size_t payload_bytes,
-		       struct failure *failure);
-	void (*tell)(struct exchange *exchange, const void *payload,
-		     size_t payload_bytes);
-	const void *(*application_payload)(const struct exchange *exchange,
-					   unsigned node, size_t *byte_count);
-	void (*announce_delay)(struct exchange *exchange, uint32_t delay_ms);
-	/* Tell all other ranks what exchange->failed has. */
-	void (*tell_failure)(struct exchange *exchange);
-	void (*leave)(struct exchange *exchange);
-	int64_t (*clock_offset_ns)(const struct exchange *exchange,
-				   unsigned node, uint64_t *bound_ns);
-	uint32_t (*payload_bytes)(const struct exchange *exchange);
-	void (*close)(struct exchange *exchange);
-};
-
-/* The first failure that this rank has noticed or has been told of.  Written by
- * exchange_failure.c only, once. */
-struct exchange_failed {
-	bool any;
-	unsigned node;		/* at fault; the own rank: this one */
-	struct failure failure; /* as all other ranks are told */
-	char what[320];		/* failure.what: "rank N (NAME)" */
-	/* What the own caller is told instead, if the failure is this rank's
-	 * own; else .status is EXIT_DONE. */
-	struct failure own;
-};
-
-/* The first member of each implementation's struct. */
-struct exchange {
-	/* By the implementation; exchange_grid.c then puts a table of its own
-	 * before the transport's. */
-	const struct exchange_ops *ops, *transport;
-	/* By the implementation, from the options; then by exchange.c. */
-	bool spins;
-	enum exchange_schedule schedule; /* also by exchange_grid.c */
-	struct exchange_grid *grid; /* exchange_grid.c; NULL: there is none */
-	const struct rank *rank;
-	struct exchange_counters counters; /* by the implementation */
-	struct exchange_failed failed;
-	bool has_node; /* by the implementation, from the options */
-	unsigned node;
-};
-
-/* These bytes of fresh memory, which no thread has touched, are a buffer of the
- * network: on the node that the options name. */
-void exchange_place(const struct exchange *exchange, void *memory,
-		    size_t bytes);
-
-/* Keep this failure, unless there is one already.  node is at fault. */
-void exchange_note_failure(struct exchange *exchange, unsigned node,
-			   enum exit_status status, const char *why);
-/* The same for a failure of this rank: other ranks are told what it is about,
- * and the own caller is told the failure as it is. */
-void exchange_note_own_failure(struct exchange *exchange,
-			       const struct failure *failure);
-/* Fill *failure with the one that is kept.  Returns -EPIPE. */
-int exchange_give_failure(const struct exchange *exchange,
-			  struct failure *failure);
-
-/* Fill ring with the ranks that meet in the collective, in the order of rounds:
- * the own one, the next one, ..., the one that precedes the own.  Returns how
- * many they are. */
-unsigned exchange_form_ring(const struct exchange *exchange,
-			    const struct exchange_collective *collective,
-			    unsigned *ring);
-
-/* Does a rank that begins this collective tell all ranks the lengths of its
- * messages to all?  If not, it tells each rank that of the message to it. */
-static inline bool
-exchange_tells_all(const struct exchange *exchange,
-		   const struct exchange_collective *collective)
-{
-	return !collective->group &&
-	       exchange->rank->node_count <= EXCHANGE_KNOWN_MAX;
-}
-
-/* Are so many bytes from source to destination as the collective allows? */
-bool exchange_allows_length(const struct exchange_collective *collective,
-			    unsigned source, unsigned destination,
-			    uint64_t bytes);
-/* The same; if they are not, source is blamed. */
-int exchange_check_length(struct exchange *exchange,
-			  const struct exchange_collective *collective,
-			  unsigned source, unsigned destination, uint64_t bytes,
-			  struct failure *failure);
-
-/*
- * All ranks have announced: are their lengths as the collective allows?  If so,
- * fill receive_bytes[node] and return 0.  Nothing has been allocated by these
- * numbers yet.  If a rank tells all others, all refuse what it announces to any
- * of them.
- */
-int exchange_check_lengths(struct exchange *exchange,
-			   const struct exchange_collective *collective,
-			   uint64_t *receive_bytes, struct failure *failure);
 
 #endif /* EXCHANGE_H */

@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "exchange/exchange.h"
+#include "exchange/exchange_state.h"
 
 void exchange_note_failure(struct exchange *exchange, unsigned node,
 			   enum exit_status status, const char *why)

@@ -9,10 +9,11 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "exchange/exchange_state.h"
 #include "exchange/grid_bundle.h"
 #include "exchange/grid_shape.h"
 
-/* Delivered between two calls of the implementation's serve(): to copy them,
+/* Delivered between two calls of exchange_serve(): to copy them,
  * and to make entries of their records, takes some 20 ms. */
 #define UNSERVED_BYTES_MAX (16 * MIB)
 
@@ -610,9 +611,7 @@ static void take_over(struct exchange_grid *grid, struct exchange *exchange)
 	grid->ops.finish = finish;
 	grid->ops.bytes = message_bytes;
 	grid->ops.close = close_all;
-	exchange->ops = &grid->ops;
-	exchange->grid = grid;
-	exchange->schedule = EXCHANGE_GRID;
+	exchange_go_by(exchange, &grid->ops, grid);
 }
 
 int exchange_grid_set(struct exchange *exchange, unsigned rows,

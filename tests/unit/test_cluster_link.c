@@ -46,7 +46,7 @@ static void *run_rank(void *context)
 	if (own->error == 0)
 		own->error = cluster_link_learn(&own->link, hellos, &own->rank,
 						exchange, &own->failure);
-	own->collectives = memory_of(exchange)->epoch;
+	own->collectives = exchange->epoch;
 	exchange_close(exchange);
 	return NULL;
 }

@@ -378,7 +378,7 @@ static void go_on_early(struct node *node, struct exchange *x)
 	if (!wait_until_joined(x, udp_node_count(udp), &node->failure) ||
 	    exchange_begin(x, &collective, &node->failure) < 0)
 		return;
-	udp->epoch = 2;
+	x->epoch = 2;
 	/* A rank that is ready is sent no totals, and a STATUS of a new
 	 * collective without them is refused for that. */
 	for (unsigned i = 0; i < udp_node_count(udp); i++)
@@ -1057,11 +1057,11 @@ static void udp__a_relay_changes_no_address(void **state)
 	part.iov_len = udp_wire_seal_status(&status, &x->keys, bytes);
 	datagram_send(&out, &x->control.local, &part, 1, part.iov_len,
 		      part.iov_len);
-	for (unsigned i = 0; i < 1000 && !x->peers[1].heard.any; i++) {
+	for (unsigned i = 0; i < 1000 && !x->base.peers[1].is_here; i++) {
 		assert_int_equal(exchange_serve(exchange, &failure), 0);
 		usleep(1000);
 	}
-	assert_true(x->peers[1].heard.any);
+	assert_true(x->base.peers[1].is_here);
 	data = rank.addresses[1];
 	address_set_port(&data, status.data_port);
 	assert_memory_equal(&x->peers[1].data.socket, &data.socket,

@@ -21,10 +21,10 @@ static int add_up(const struct cluster_totals *totals,
 		  const struct cluster_alltoall *messages, uint64_t *share,
 		  struct exchange *exchange, struct failure *failure)
 {
-	unsigned own = exchange->rank->rank;
+	unsigned own = messages->rank->rank;
 
 	*share = totals->sent[own];
-	for (unsigned i = 0; i < exchange->rank->node_count; i++) {
+	for (unsigned i = 0; i < messages->rank->node_count; i++) {
 		uint64_t records;
 
 		if (i == own)

@@ -27,31 +27,31 @@
 
 static unsigned source_of(const struct mpi *x, unsigned round)
 {
-	return x->ring[x->ring_count - round];
+	return x->base.ring[x->base.ring_count - round];
 }
 
 static unsigned destination_of(const struct mpi *x, unsigned round)
 {
-	return x->ring[round];
+	return x->base.ring[round];
 }
 
 void mpi_chunks_begin(struct mpi *x)
 {
 	x->in_turn = x->out_turn = (struct mpi_turn){ .round = 1 };
-	x->in_first = x->in_count = x->out_count = x->in_left = 0;
-	for (unsigned i = 1; i < x->ring_count; i++) {
-		unsigned node = x->ring[i];
+	x->in_first = x->in_count = x->out_count = 0;
+	for (unsigned i = 1; i < x->base.ring_count; i++) {
+		unsigned node = x->base.ring[i];
 		struct mpi_peer *peer = &x->peers[node];
 
 		peer->in_prefix = peer->out_done_bytes = 0;
-		peer->in_bytes = mpi_announced(x, node)->byte_count;
-		peer->out_bytes = x->send_bytes[node];
-		x->in_left += peer->in_bytes > 0;
+		peer->in_bytes = exchange_announced(&x->base, node)->byte_count;
+		peer->out_bytes =
+			exchange_message_bytes(&x->base, mpi_own(x), node);
 	}
-	while (x->in_turn.round < x->ring_count &&
+	while (x->in_turn.round < x->base.ring_count &&
 	       x->peers[source_of(x, x->in_turn.round)].in_bytes == 0)
 		x->in_turn.round++;
-	while (x->out_turn.round < x->ring_count &&
+	while (x->out_turn.round < x->base.ring_count &&
 	       x->peers[destination_of(x, x->out_turn.round)].out_bytes == 0)
 		x->out_turn.round++;
 }
@@ -91,8 +91,8 @@ static bool choose_target(struct mpi *x, struct mpi_chunk *chunk)
 {
 	size_t room;
 
-	chunk->target = x->collective->place(x->collective->context,
-					     chunk->node, chunk->offset, &room);
+	chunk->target = x->base.collective->place(
+		x->base.collective->context, chunk->node, chunk->offset, &room);
 	if (room >= chunk->byte_count &&
 	    !is_in_use(x, chunk->target, chunk->byte_count))
 		return true;
@@ -117,7 +117,7 @@ static void end_turn_in(struct mpi *x)
 {
 	struct mpi_turn *turn = &x->in_turn;
 
-	while (turn->round < x->ring_count &&
+	while (turn->round < x->base.ring_count &&
 	       turn->offset == x->peers[source_of(x, turn->round)].in_bytes) {
 		turn->round++;
 		turn->offset = 0;
@@ -130,7 +130,8 @@ static bool expect_chunk(struct mpi *x)
 	struct mpi_chunk *chunk = &x->chunks[slot];
 	unsigned node;
 
-	if (x->in_count == x->in_window || x->in_turn.round == x->ring_count)
+	if (x->in_count == x->in_window ||
+	    x->in_turn.round == x->base.ring_count)
 		return false;
 	node = source_of(x, x->in_turn.round);
 	cut(x, &x->in_turn, chunk, node, x->peers[node].in_bytes);
@@ -150,8 +151,8 @@ static void copy_to_places(struct mpi *x, const struct mpi_chunk *chunk)
 
 	while (done < chunk->byte_count) {
 		size_t room;
-		uint8_t *place = x->collective->place(
-			x->collective->context, chunk->node,
+		uint8_t *place = x->base.collective->place(
+			x->base.collective->context, chunk->node,
 			chunk->offset + done, &room);
 
 		room = MIN(room, chunk->byte_count - done);
@@ -167,18 +168,15 @@ static void take_chunks(struct mpi *x)
 	       !x->base.failed.any) {
 		const struct mpi_chunk *chunk = &x->chunks[x->in_first];
 		struct mpi_peer *peer = &x->peers[chunk->node];
-		bool is_whole;
 
 		if (chunk->target == chunk->buffer)
 			copy_to_places(x, chunk);
 		x->base.counters.received_bytes += chunk->byte_count;
 		peer->in_prefix += chunk->byte_count;
-		is_whole = peer->in_prefix == peer->in_bytes;
-		x->in_left -= is_whole;
 		x->in_first = (x->in_first + 1) % x->window;
 		x->in_count--;
-		x->collective->arrived(x->collective->context, chunk->node,
-				       peer->in_prefix, is_whole);
+		exchange_pass_on(&x->base, chunk->node, peer->in_prefix,
+				 peer->in_prefix == peer->in_bytes);
 	}
 }
 
@@ -189,7 +187,7 @@ static void end_turn_out(struct mpi *x)
 {
 	struct mpi_turn *turn = &x->out_turn;
 
-	while (turn->round < x->ring_count &&
+	while (turn->round < x->base.ring_count &&
 	       turn->offset ==
 		       x->peers[destination_of(x, turn->round)].out_bytes) {
 		turn->round++;
@@ -210,7 +208,7 @@ static unsigned free_slot(const struct mpi *x)
  * is no memory. */
 static const uint8_t *choose_source(struct mpi *x, struct mpi_chunk *chunk)
 {
-	const struct exchange_collective *collective = x->collective;
+	const struct exchange_collective *collective = x->base.collective;
 	const uint8_t *source = NULL;
 	size_t room = 0;
 
@@ -232,7 +230,8 @@ static bool send_chunk(struct mpi *x)
 	const uint8_t *source;
 	unsigned node, slot;
 
-	if (x->out_count == x->window || x->out_turn.round == x->ring_count)
+	if (x->out_count == x->window ||
+	    x->out_turn.round == x->base.ring_count)
 		return false;
 	slot = free_slot(x);
 	chunk = &x->chunks[slot];
@@ -260,7 +259,7 @@ static void end_chunk(struct mpi *x, unsigned slot, const MPI_Status *status,
 	struct failure failure;
 	int byte_count = 0;
 
-	peer->heard_ns = now_ns;
+	liveness_hear(&x->base.peers[chunk->node].liveness, now_ns);
 	if (slot >= x->window) {
 		peer->out_done_bytes += chunk->byte_count;
 		x->base.counters.sent_bytes += chunk->byte_count;

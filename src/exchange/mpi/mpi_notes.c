@@ -56,28 +56,52 @@ static struct mpi_sent_note *take_note(struct mpi *x, unsigned rank_count)
 	return sent;
 }
 
-static struct mpi_sent_note *make_note(struct mpi *x, unsigned rank_count,
-				       enum mpi_note_kind kind, uint64_t number,
-				       const void *text, size_t text_bytes)
+static void put_text(struct mpi_note *note, const void *text, size_t byte_count)
 {
-	struct mpi_sent_note *sent = take_note(x, rank_count);
+	note->head.text_bytes = byte_count;
+	memcpy(note->text, text, byte_count);
+}
 
-	if (!sent) {
-		exchange_note_failure(&x->base, mpi_own(x), EXIT_RESOURCES,
-				      "memory");
-		return NULL;
-	}
-	sent->note.head = (struct mpi_note_head){
-		.kind = kind,
-		.phase = x->phase_wanted,
-		.epoch = x->epoch,
-		.delay_ms = x->delay_ms,
-		.number = number,
-		.text_bytes = text_bytes,
+static void put_lengths(const struct mpi *x, struct mpi_note *note,
+			unsigned node)
+{
+	if (x->base.tells_all)
+		put_text(note, x->base.lengths,
+			 mpi_node_count(x) * sizeof(*x->base.lengths));
+	else
+		note->head.number = x->base.lengths[node];
+}
+
+static void put_failure(const struct mpi *x, struct mpi_note *note)
+{
+	const struct exchange_failed *failed = &x->base.failed;
+
+	note->head.number =
+		(uint64_t)failed->node << 32 | (uint32_t)failed->failure.status;
+	put_text(note, failed->failure.why, strlen(failed->failure.why));
+}
+
+static void fill(const struct mpi *x, struct mpi_note *note, unsigned node,
+		 enum exchange_news news)
+{
+	const struct exchange_peer *own = &x->base.peers[mpi_own(x)];
+
+	note->head = (struct mpi_note_head){
+		.kind = news,
+		.phase = x->base.phase,
+		.epoch = x->base.epoch,
+		.delay_ms = x->base.delay_ms,
 	};
-	if (text_bytes > 0)
-		memcpy(sent->note.text, text, text_bytes);
-	return sent;
+	if (news == EXCHANGE_HELLO) {
+		note->head.number = x->chunk_bytes;
+		put_text(note, own->hello, own->hello_bytes);
+	} else if (news == EXCHANGE_LENGTHS) {
+		put_lengths(x, note, node);
+	} else if (news == EXCHANGE_FAILED) {
+		put_failure(x, note);
+	} else if (news != EXCHANGE_ALIVE && node == 0) {
+		put_text(note, own->application, own->application_bytes);
+	}
 }
 
 static void send_to(struct mpi *x, struct mpi_sent_note *sent, unsigned node)
@@ -90,25 +114,22 @@ static void send_to(struct mpi *x, struct mpi_sent_note *sent, unsigned node)
 		sent->request_count++;
 }
 
-void mpi_notes_send(struct mpi *x, unsigned node, enum mpi_note_kind kind,
-		    uint64_t number, const void *text, size_t text_bytes)
-{
-	struct mpi_sent_note *sent =
-		make_note(x, 1, kind, number, text, text_bytes);
-
-	if (sent)
-		send_to(x, sent, node);
-}
-
-/* The next rank first: all ranks do this at about the same time. */
-void mpi_notes_send_all(struct mpi *x, enum mpi_note_kind kind, uint64_t number,
-			const void *text, size_t text_bytes)
+/* To all, the next rank first: all ranks do this at about the same time. */
+void mpi_notes_tell(struct mpi *x, unsigned node, enum exchange_news news)
 {
 	unsigned count = mpi_node_count(x);
 	struct mpi_sent_note *sent =
-		make_note(x, count, kind, number, text, text_bytes);
+		take_note(x, node == EXCHANGE_ALL ? count : 1);
 
-	for (unsigned i = 1; sent && i < count; i++)
+	if (!sent) {
+		exchange_note_failure(&x->base, mpi_own(x), EXIT_RESOURCES,
+				      "memory");
+		return;
+	}
+	fill(x, &sent->note, node, news);
+	if (node != EXCHANGE_ALL)
+		send_to(x, sent, node);
+	for (unsigned i = 1; node == EXCHANGE_ALL && i < count; i++)
 		send_to(x, sent, (mpi_own(x) + i) % count);
 }
 
@@ -124,21 +145,12 @@ bool mpi_notes_are_sent(struct mpi *x)
 /* --- hearing ----------------------------------------------------------------
  */
 
-static void copy_text(const struct mpi_note *note, uint8_t *target,
-		      size_t *byte_count)
-{
-	*byte_count = note->head.text_bytes;
-	memcpy(target, note->text, note->head.text_bytes);
-}
-
 static void hear_hello(struct mpi *x, unsigned node,
 		       const struct mpi_note *note)
 {
-	struct mpi_peer *peer = &x->peers[node];
 	struct failure failure;
 
-	copy_text(note, peer->hello, &peer->hello_bytes);
-	peer->is_here = true;
+	exchange_hear_hello(&x->base, node, note->text, note->head.text_bytes);
 	if (note->head.number != x->chunk_bytes)
 		exchange_blame(&x->base, node, &failure,
 			       "sends chunks of %llu bytes, rank %u of %zu",
@@ -146,33 +158,13 @@ static void hear_hello(struct mpi *x, unsigned node,
 			       mpi_own(x), x->chunk_bytes);
 }
 
-static void hear_lengths(struct mpi *x, unsigned node,
-			 const struct mpi_note *note)
-{
-	struct mpi_announced *announced =
-		&x->peers[node].announced[note->head.epoch % MPI_ANNOUNCED];
-
-	announced->epoch = note->head.epoch;
-	announced->byte_count = note->head.number;
-	announced->has_all = note->head.text_bytes > 0;
-	if (!announced->has_all)
-		return;
-	memcpy(announced->bytes, note->text, note->head.text_bytes);
-	announced->byte_count = announced->bytes[mpi_own(x)];
-}
-
+/* The rank that has sent it tells all ranks. */
 static void hear_failure(struct mpi *x, unsigned node,
 			 const struct mpi_note *note)
 {
-	unsigned failed = (unsigned)(note->head.number >> 32);
-	char why[FAILURE_WHY_BYTES];
-
-	snprintf(why, sizeof(why), "%.*s", (int)note->head.text_bytes,
-		 (const char *)note->text);
-	exchange_note_failure(&x->base,
-			      failed < mpi_node_count(x) ? failed : node,
-			      EXIT_PEER, why);
-	/* The rank that has sent it tells all ranks. */
+	exchange_hear_failure(&x->base, node,
+			      (unsigned)(note->head.number >> 32), note->text,
+			      note->head.text_bytes);
 	x->has_told_failure = true;
 }
 
@@ -181,84 +173,82 @@ static void hear_failure(struct mpi *x, unsigned node,
 static size_t text_bytes_max(const struct mpi *x, uint32_t kind)
 {
 	switch (kind) {
-	case MPI_NOTE_HELLO:
+	case EXCHANGE_HELLO:
 		return EXCHANGE_HELLO_BYTES_MAX;
-	case MPI_NOTE_LENGTHS:
+	case EXCHANGE_LENGTHS:
 		return mpi_node_count(x) <= EXCHANGE_KNOWN_MAX
 			       ? mpi_node_count(x) * sizeof(uint64_t)
 			       : 0;
-	case MPI_NOTE_PHASE:
-	case MPI_NOTE_TOLD:
+	case EXCHANGE_PHASE:
+	case EXCHANGE_TOLD:
 		return EXCHANGE_APPLICATION_BYTES_MAX;
-	case MPI_NOTE_FAILED:
+	case EXCHANGE_FAILED:
 		return FAILURE_WHY_BYTES;
 	default:
 		return 0;
 	}
 }
 
-/* Of our epoch or one that a rank may be ahead, and told once: what follows
- * from the first ones may be under way. */
-static bool lengths_are_good(const struct mpi *x, unsigned node,
-			     const struct mpi_note_head *head)
+static bool is_good(const struct mpi *x, const struct mpi_note_head *head,
+		    size_t byte_count)
 {
-	const struct mpi_announced *announced = x->peers[node].announced;
-
-	return (head->text_bytes == 0 ||
-		head->text_bytes == text_bytes_max(x, head->kind)) &&
-	       head->epoch >= MAX(1, x->epoch) &&
-	       head->epoch <= x->epoch + EXCHANGE_LEAD_MAX &&
-	       announced[head->epoch % MPI_ANNOUNCED].epoch != head->epoch;
+	return byte_count >= sizeof(*head) &&
+	       byte_count - sizeof(*head) == head->text_bytes &&
+	       head->text_bytes <= text_bytes_max(x, head->kind) &&
+	       head->delay_ms <= EXCHANGE_DELAY_MS_MAX;
 }
 
-static bool is_good(const struct mpi *x, unsigned node,
-		    const struct mpi_note *note, size_t byte_count)
+/* False: there are others than the node may tell now. */
+static bool hear_lengths(struct mpi *x, unsigned node,
+			 const struct mpi_note *note)
 {
 	const struct mpi_note_head *head = &note->head;
 
-	if (byte_count < sizeof(*head) ||
-	    byte_count - sizeof(*head) != head->text_bytes ||
-	    head->text_bytes > text_bytes_max(x, head->kind) ||
-	    head->delay_ms > EXCHANGE_DELAY_MS_MAX)
-		return false;
-	return head->kind != MPI_NOTE_LENGTHS ||
-	       lengths_are_good(x, node, head);
+	if (head->text_bytes == 0)
+		return exchange_hear_lengths(&x->base, node, head->epoch,
+					     (const uint8_t *)&head->number, 1);
+	return head->text_bytes == text_bytes_max(x, head->kind) &&
+	       exchange_hear_lengths(&x->base, node, head->epoch, note->text,
+				     mpi_node_count(x));
 }
 
-static void hear(struct mpi *x, unsigned node, size_t byte_count)
+/* False: it cannot be. */
+static bool take_note_from(struct mpi *x, unsigned node, size_t byte_count)
 {
 	const struct mpi_note *note = &x->heard;
-	struct mpi_peer *peer = &x->peers[node];
-	struct failure failure;
 
-	if (!is_good(x, node, note, byte_count)) {
-		exchange_blame(&x->base, node, &failure,
-			       "sends a message that cannot be");
-		return;
-	}
-	peer->heard_ns = clock_now_ns();
-	peer->quiet_until_ns =
-		peer->heard_ns + note->head.delay_ms * (uint64_t)1000000;
+	if (!is_good(x, &note->head, byte_count))
+		return false;
+	exchange_hear(&x->base, node, note->head.delay_ms, clock_now_ns());
 	switch (note->head.kind) {
-	case MPI_NOTE_HELLO:
+	case EXCHANGE_HELLO:
 		hear_hello(x, node, note);
 		break;
-	case MPI_NOTE_LENGTHS:
-		hear_lengths(x, node, note);
+	case EXCHANGE_LENGTHS:
+		return hear_lengths(x, node, note);
+	case EXCHANGE_PHASE:
+		exchange_hear_phase(&x->base, node, note->head.phase);
+		/* fall through */
+	case EXCHANGE_TOLD:
+		exchange_hear_payload(&x->base, node, note->text,
+				      note->head.text_bytes);
 		break;
-	case MPI_NOTE_PHASE:
-		peer->phase = note->head.phase;
-		copy_text(note, peer->application, &peer->application_bytes);
-		break;
-	case MPI_NOTE_TOLD:
-		copy_text(note, peer->application, &peer->application_bytes);
-		break;
-	case MPI_NOTE_FAILED:
+	case EXCHANGE_FAILED:
 		hear_failure(x, node, note);
 		break;
 	default:
 		break;
 	}
+	return true;
+}
+
+static void hear(struct mpi *x, unsigned node, size_t byte_count)
+{
+	struct failure failure;
+
+	if (!take_note_from(x, node, byte_count))
+		exchange_blame(&x->base, node, &failure,
+			       "sends a message that cannot be");
 }
 
 static bool listen_on(struct mpi *x)

@@ -16,7 +16,7 @@
 #include <mpi.h>
 
 #include "base/base.h"
-#include "exchange/exchange.h"
+#include "exchange/exchange_state.h"
 #include "exchange/mpi/mpi.h"
 
 #define MPI_WINDOW_MAX 64
@@ -43,32 +43,21 @@ struct mpi_world {
 	bool has_pending;
 };
 
-enum mpi_note_kind {
-	MPI_NOTE_HELLO = 1, /* text: the hello; number: bytes of a chunk */
-	/* Of the epoch, once; text: of all messages; or number: of the one to
-	 * the destination. */
-	MPI_NOTE_LENGTHS,
-	MPI_NOTE_PHASE,	 /* text: the application payload, to rank 0 */
-	MPI_NOTE_TOLD,	 /* text: the application payload */
-	MPI_NOTE_ALIVE,	 /* of the delay, or that there is none */
-	MPI_NOTE_FAILED, /* text: why; number: node << 32 | status */
-};
-
 /* The beginning of a note; behind it come text_bytes. */
 struct mpi_note_head {
-	uint32_t kind;
+	uint32_t kind; /* enum exchange_news */
 	uint32_t phase, epoch;
 	/* The sender may be silent for that time: 0 to
 	 * EXCHANGE_DELAY_MS_MAX. */
 	uint32_t delay_ms;
+	/* HELLO: bytes of a chunk.  LENGTHS without a text: of the message to
+	 * the destination.  FAILED: node << 32 | status. */
 	uint64_t number;
 	uint64_t text_bytes;
 };
 
-/* More than EXCHANGE_LEAD_MAX, and a power of two. */
-#define MPI_ANNOUNCED 4
-
-/* Text of a note: LENGTHS has the most, or FAILED. */
+/* The text is the hello, the lengths of all messages, the application payload,
+ * or why the run has failed.  Lengths are the longest. */
 #define MPI_NOTE_TEXT_MAX (EXCHANGE_KNOWN_MAX * sizeof(uint64_t))
 
 struct mpi_note {
@@ -85,30 +74,6 @@ struct mpi_sent_note {
 };
 
 struct mpi_peer {
-	/* mpi_notes.c, with each note. */
-	bool meets;   /* it is of the ring; mpi.c */
-	bool is_here; /* the hello has come */
-	uint8_t hello[EXCHANGE_HELLO_BYTES_MAX];
-	size_t hello_bytes;
-	uint32_t phase;
-	/* For our epoch and those that it may be ahead: [epoch %
-	 * MPI_ANNOUNCED]. */
-	struct mpi_announced {
-		uint32_t epoch;	     /* 0: not yet */
-		uint64_t byte_count; /* of the message to us */
-		/* [destination], or NULL of too many ranks; owned, by mpi.c. */
-		uint64_t *bytes;
-		bool has_all; /* bytes is filled */
-	} announced[MPI_ANNOUNCED];
-	uint8_t application[EXCHANGE_APPLICATION_BYTES_MAX];
-	size_t application_bytes;
-	/* When something last came from it: also by mpi_chunks.c, and by mpi.c
-	 * when this rank was away. */
-	uint64_t heard_ns;
-	uint64_t quiet_until_ns;
-	/* mpi.c; 0: we do not wait for it. */
-	uint64_t waiting_since_ns;
-
 	/* mpi_chunks.c: of the epoch's messages, what has arrived and what is
 	 * sent, up to which offset. */
 	uint64_t in_bytes, in_prefix;
@@ -136,32 +101,15 @@ struct mpi {
 	struct exchange base; /* first: see mpi_of() */
 	/* By mpi.c, when it opens. */
 	struct mpi_world *world;
-	uint64_t deadline_ns;
-	struct trace_lane *lane;
-	uint8_t hello[EXCHANGE_HELLO_BYTES_MAX];
-	size_t hello_bytes;
 	size_t chunk_bytes;	/* of a full chunk; the same on all ranks */
 	unsigned window;	/* chunks from us under way, at most */
 	unsigned in_window;	/* to us; <= window */
 	struct mpi_peer *peers; /* [node]; owned */
 
 	/* By mpi.c. */
-	const struct exchange_collective *collective; /* NULL: between them */
-	uint32_t epoch; /* number of the collective, from 1; 0: none yet */
-	bool is_prepared;
-	uint32_t phase_wanted;
-	uint32_t delay_ms; /* announced until the next barrier */
-	uint8_t application[EXCHANGE_APPLICATION_BYTES_MAX];
-	size_t application_bytes;
-	uint64_t *send_bytes; /* [node]; owned */
-	/* The ranks that meet in the collective, in the order of rounds: the
-	 * own one, the next one, ..., the one that precedes the own; owned. */
-	unsigned *ring;
-	unsigned ring_count;
-	uint64_t served_ns; /* when advance() last ran */
-	uint64_t alive_ns;  /* when to tell next that we are alive */
-	uint64_t wait_ns;   /* since when there is nothing to do; 0: there is
-			       something */
+	uint64_t alive_ns; /* when to tell next that we are alive */
+	uint64_t wait_ns;  /* since when there is nothing to do; 0: there is
+			      something */
 	bool has_told_failure;
 
 	/* By mpi_notes.c. */
@@ -175,7 +123,6 @@ struct mpi {
 	/* Chunks to us are awaited in the order in which they were begun. */
 	unsigned in_first, in_count, out_count;
 	struct mpi_turn in_turn, out_turn;
-	unsigned in_left; /* messages that are not whole yet */
 };
 
 static inline struct mpi *mpi_of(struct exchange *exchange)
@@ -190,12 +137,12 @@ static inline const struct mpi *mpi_of_const(const struct exchange *exchange)
 
 static inline unsigned mpi_node_count(const struct mpi *x)
 {
-	return x->base.rank->node_count;
+	return exchange_count(&x->base);
 }
 
 static inline unsigned mpi_own(const struct mpi *x)
 {
-	return x->base.rank->rank;
+	return exchange_own(&x->base);
 }
 
 /* --- mpi_world.c ------------------------------------------------------------
@@ -207,12 +154,8 @@ bool mpi_succeeds(struct mpi *x, int code);
 /* --- mpi_notes.c ------------------------------------------------------------
  */
 
-/* Send a note to one rank, to all.  number and text are as the kind has them.
- */
-void mpi_notes_send(struct mpi *x, unsigned node, enum mpi_note_kind kind,
-		    uint64_t number, const void *text, size_t text_bytes);
-void mpi_notes_send_all(struct mpi *x, enum mpi_note_kind kind, uint64_t number,
-			const void *text, size_t text_bytes);
+/* Send a note to one rank, or to EXCHANGE_ALL. */
+void mpi_notes_tell(struct mpi *x, unsigned node, enum exchange_news news);
 /* All notes have left. */
 bool mpi_notes_are_sent(struct mpi *x);
 /* Take all notes that have come.  True if there was any. */
@@ -220,22 +163,10 @@ bool mpi_notes_receive(struct mpi *x);
 /* Safe if no note was sent or received.  False: some requests do not end. */
 bool mpi_notes_close(struct mpi *x);
 
-/* What the node has announced for our epoch, or for an earlier one. */
-static inline const struct mpi_announced *mpi_announced(const struct mpi *x,
-							unsigned node)
-{
-	return &x->peers[node].announced[x->epoch % MPI_ANNOUNCED];
-}
-
-static inline bool mpi_has_announced(const struct mpi *x, unsigned node)
-{
-	return mpi_announced(x, node)->epoch == x->epoch;
-}
-
 /* --- mpi_chunks.c -----------------------------------------------------------
  */
 
-/* All ranks have announced, and the collective is prepared. */
+/* All ranks have announced. */
 void mpi_chunks_begin(struct mpi *x);
 /* Begin chunks, and end those that have come or left.  True if any has. */
 bool mpi_chunks_advance(struct mpi *x, uint64_t now_ns);
@@ -244,7 +175,7 @@ bool mpi_chunks_close(struct mpi *x);
 
 static inline bool mpi_all_sent(const struct mpi *x)
 {
-	return x->out_turn.round == x->ring_count && x->out_count == 0;
+	return x->out_turn.round == x->base.ring_count && x->out_count == 0;
 }
 
 #endif /* MPI_STATE_H */

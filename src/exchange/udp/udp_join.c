@@ -50,8 +50,8 @@ static struct address bound_address(const struct udp *x)
 /* The port of rank 0, and of all ranks that share their address with none. */
 static uint16_t first_port(const struct udp *x)
 {
-	if (x->udp_options.port)
-		return x->udp_options.port;
+	if (x->options.port)
+		return x->options.port;
 	return (uint16_t)(PORT_FIRST + x->keys.token % PORT_COUNT);
 }
 
@@ -100,7 +100,7 @@ static int open_sockets(struct udp *x, struct failure *failure)
 		return error;
 	}
 	address_set_port(&local, 0);
-	options.plain = x->udp_options.plain;
+	options.plain = x->options.plain;
 	options.receive_room_bytes = RECEIVE_ROOM_BYTES;
 	options.send_room_bytes = address_is_loopback(&local)
 					  ? SEND_ROOM_LOOPBACK_BYTES
@@ -148,8 +148,8 @@ static int find_payload(struct udp *x, unsigned node, struct failure *failure)
 				      "a datagram to it may have %zu bytes, "
 				      "and %d are needed",
 				      bytes, UDP_PAYLOAD_BYTES_MIN);
-	if (x->udp_options.payload_bytes)
-		bytes = MIN(bytes, x->udp_options.payload_bytes);
+	if (x->options.payload_bytes)
+		bytes = MIN(bytes, x->options.payload_bytes);
 	return (int)bytes;
 }
 
@@ -169,8 +169,8 @@ static int find_payloads(struct udp *x, struct failure *failure)
 			(uint32_t)bytes - UDP_DATA_HEADER_BYTES;
 		largest = MAX(largest, bytes);
 	}
-	x->window_bytes = x->udp_options.window_bytes
-				  ? x->udp_options.window_bytes
+	x->window_bytes = x->options.window_bytes
+				  ? x->options.window_bytes
 				  : x->data.receive_room_bytes / ROOM_PART;
 	x->window_bytes = MAX(x->window_bytes, 2 * (uint64_t)largest);
 	return 0;
@@ -179,37 +179,17 @@ static int find_payloads(struct udp *x, struct failure *failure)
 /* --- opening and closing ----------------------------------------------------
  */
 
-static int init_peer(struct udp_peer *peer, unsigned count, uint64_t now_ns)
-{
-	peer->liveness.heard_ns = now_ns;
-	udp_clock_init(&peer->clock);
-	if (count > EXCHANGE_KNOWN_MAX)
-		return 0;
-	for (unsigned i = 0; i < ARRAY_LEN(peer->heard.announced); i++) {
-		peer->heard.announced[i].totals =
-			calloc(count, sizeof(uint64_t));
-		if (!peer->heard.announced[i].totals)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
 static int init_peers(struct udp *x)
 {
 	unsigned count = udp_node_count(x);
-	uint64_t now_ns = clock_now_ns();
-	int error = 0;
 
+	x->opened_ns = clock_now_ns();
 	x->peers = calloc(count, sizeof(*x->peers));
-	x->totals = calloc(count, sizeof(*x->totals));
-	x->ring = calloc(count, sizeof(*x->ring));
-	if (!x->peers || !x->totals || !x->ring)
+	if (!x->peers)
 		return -ENOMEM;
-	for (unsigned node = 0; node < count && error == 0; node++)
-		error = init_peer(&x->peers[node], count, now_ns);
-	x->served_ns = now_ns;
-	x->opened_ns = now_ns;
-	return error;
+	for (unsigned node = 0; node < count; node++)
+		udp_clock_init(&x->peers[node].clock);
+	return 0;
 }
 
 int udp_join_open(struct udp *x, struct failure *failure)
@@ -232,11 +212,11 @@ int udp_join_open(struct udp *x, struct failure *failure)
  * all. */
 void udp_join_say_hello(struct udp *x)
 {
+	const struct exchange_peer *own = &x->base.peers[udp_own(x)];
 	unsigned count = udp_node_count(x);
-	bool page = x->udp_options.status_page && count > 1;
+	bool page = x->options.status_page && count > 1;
 
-	memcpy(x->hello + UDP_PAGE_OFFER_BYTES, x->options.hello,
-	       x->options.hello_bytes);
+	memcpy(x->hello + UDP_PAGE_OFFER_BYTES, own->hello, own->hello_bytes);
 	if (page && udp_own(x) != 0) {
 		x->awaits_page = true;
 		udp_status_send(x, 0, 0);
@@ -254,14 +234,7 @@ void udp_join_close(struct udp *x)
 	datagram_close(&x->control);
 	datagram_close(&x->data);
 	udp_page_close(x->page);
-	for (unsigned node = 0; x->peers && node < udp_node_count(x); node++) {
-		struct udp_peer *peer = &x->peers[node];
-
-		arrivals_fini(&peer->in.arrivals);
-		for (unsigned i = 0; i < ARRAY_LEN(peer->heard.announced); i++)
-			free(peer->heard.announced[i].totals);
-	}
+	for (unsigned node = 0; x->peers && node < udp_node_count(x); node++)
+		arrivals_fini(&x->peers[node].in.arrivals);
 	free(x->peers);
-	free(x->totals);
-	free(x->ring);
 }

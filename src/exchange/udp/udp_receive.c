@@ -27,24 +27,22 @@ void udp_receive_begin(struct udp *x)
 		arrivals_fini(&in->arrivals);
 		in->open = false;
 		in->granted_bytes = 0;
-		in->debt = (struct udp_debt){ 0 };
+		in->debt = (struct debt){ 0 };
 	}
 }
 
 int udp_receive_prepare(struct udp *x, const uint64_t *receive_bytes)
 {
+	unsigned slot = x->base.epoch % EXCHANGE_ANNOUNCED;
 	int error = 0;
 
-	x->in_left = 0;
-	for (unsigned i = 1; i < x->ring_count && !error; i++) {
-		unsigned node = x->ring[i];
+	for (unsigned i = 1; i < x->base.ring_count && !error; i++) {
+		unsigned node = x->base.ring[i];
 		struct udp_peer *peer = &x->peers[node];
-		uint32_t segment_bytes = udp_announced(x, node)->segment_bytes;
 
 		error = arrivals_init(&peer->in.arrivals, receive_bytes[node],
-				      MAX(1, segment_bytes));
+				      MAX(1, peer->heard.segment_bytes[slot]));
 		peer->in.open = error == 0;
-		x->in_left += receive_bytes[node] > 0;
 	}
 	return error;
 }
@@ -59,8 +57,8 @@ static bool is_ours(struct udp *x, const struct datagram_head *head,
 	const struct udp_peer *peer;
 
 	if (head->head_bytes < UDP_DATA_HEADER_BYTES ||
-	    !udp_wire_open_data(header, &x->keys, data) || !x->prepared ||
-	    data->epoch != (uint16_t)x->epoch ||
+	    !udp_wire_open_data(header, &x->keys, data) ||
+	    !x->base.is_prepared || data->epoch != (uint16_t)x->base.epoch ||
 	    data->destination != udp_own(x) ||
 	    data->source >= udp_node_count(x) || data->source == udp_own(x))
 		return false;
@@ -84,8 +82,9 @@ static bool add_place(struct udp *x, struct udp_receive_batch *r,
 
 	while (byte_count > 0) {
 		size_t room;
-		uint8_t *bytes = x->collective->place(
-			x->collective->context, r->first.source, offset, &room);
+		uint8_t *bytes = x->base.collective->place(
+			x->base.collective->context, r->first.source, offset,
+			&room);
 
 		if (++pieces == UDP_SEGMENT_PARTS)
 			return false;
@@ -161,7 +160,7 @@ static bool is_whole(const struct udp *x, const struct udp_receive_batch *r,
 {
 	const struct udp_segment_target *target = &r->targets[i];
 
-	return !x->udp_options.crc32c ||
+	return !x->options.crc32c ||
 	       udp_wire_data_is_whole(r->headers[i], &x->keys, x->crc32c,
 				      r->parts + target->first_part,
 				      target->part_count);
@@ -198,13 +197,10 @@ static void pass_on(struct udp *x, unsigned node, uint64_t prefix)
 
 	if (peer->in.arrivals.prefix == prefix)
 		return;
-	x->collective->arrived(x->collective->context, node,
-			       arrivals_prefix_bytes(&peer->in.arrivals),
-			       whole);
-	if (!whole)
-		return;
-	x->in_left--;
-	udp_status_send(x, node, 0);
+	exchange_pass_on(&x->base, node,
+			 arrivals_prefix_bytes(&peer->in.arrivals), whole);
+	if (whole)
+		udp_status_send(x, node, 0);
 }
 
 /* Take one batch.  1; 0: there is none; -1: it was not for us. */
@@ -214,6 +210,7 @@ static int receive_batch(struct udp *x, uint64_t now_ns)
 	uint8_t header[UDP_DATA_HEADER_BYTES];
 	struct iovec all = { r->discarded, sizeof(r->discarded) };
 	struct datagram_head head;
+	struct liveness *liveness;
 	uint64_t prefix;
 	ssize_t taken;
 
@@ -225,62 +222,76 @@ static int receive_batch(struct udp *x, uint64_t now_ns)
 		return -1;
 	}
 	r->peer = &x->peers[r->first.source];
+	liveness = &x->base.peers[r->first.source].liveness;
 	prefix = r->peer->in.arrivals.prefix;
 	lay_out(x, r, &head);
 	taken = datagram_take(&x->data, r->parts, r->part_count);
 	if (taken < 0)
 		return -1;
 	account(x, r);
-	r->peer->liveness.heard_ns = now_ns;
-	r->peer->liveness.progress_ns = now_ns;
+	liveness_hear(liveness, now_ns);
+	liveness_progress(liveness, now_ns);
 	pass_on(x, r->first.source, prefix);
 	return 1;
 }
 
+/* --- grants ----------------------------------------------------------------
+ */
+
+/* Each sender may be a window ahead of what has arrived: so none of them can
+ * fill our socket's buffer. */
+static uint64_t grantable_bytes(const struct udp *x, const struct arrivals *in)
+{
+	return MIN(arrivals_prefix_bytes(in) + x->window_bytes, in->byte_count);
+}
+
+/* With the STATUS that says that we are ready. */
+void udp_receive_grant_first(struct udp *x)
+{
+	for (unsigned i = 1; i < x->base.ring_count; i++) {
+		struct udp_in *in = &x->peers[x->base.ring[i]].in;
+
+		in->granted_bytes = grantable_bytes(x, &in->arrivals);
+	}
+}
+
+static void grant_to(struct udp *x, unsigned node)
+{
+	struct udp_in *in = &x->peers[node].in;
+	uint64_t bytes = grantable_bytes(x, &in->arrivals);
+	uint64_t step =
+		bytes == in->arrivals.byte_count ? 1 : x->window_bytes / 4;
+
+	if (bytes < in->granted_bytes + step)
+		return;
+	in->granted_bytes = bytes;
+	udp_status_send(x, node, 0);
+}
+
+/* Let peers send more, after prefixes have moved. */
+static void grant(struct udp *x)
+{
+	for (unsigned i = x->base.ring_count; --i > 0;) {
+		unsigned node = x->base.ring[i];
+
+		if (!arrivals_complete(&x->peers[node].in.arrivals))
+			grant_to(x, node);
+	}
+}
+
 bool udp_receive_some(struct udp *x, uint64_t now_ns)
 {
-	uint64_t begin_ns = x->options.lane ? trace_begin(x->options.lane) : 0;
+	uint64_t begin_ns = x->base.lane ? trace_begin(x->base.lane) : 0;
 	unsigned batches = 0;
 
 	while (batches < BATCHES_AT_ONCE && receive_batch(x, now_ns) != 0)
 		batches++;
 	if (batches == 0)
 		return false;
-	if (x->options.lane)
-		trace_end(x->options.lane, begin_ns, "receive");
-	udp_receive_grant(x);
+	if (x->base.lane)
+		trace_end(x->base.lane, begin_ns, "receive");
+	grant(x);
 	return true;
-}
-
-/* --- grants ----------------------------------------------------------------
- */
-
-static void grant_to(struct udp *x, unsigned node)
-{
-	struct udp_peer *peer = &x->peers[node];
-	uint64_t bytes =
-		MIN(arrivals_prefix_bytes(&peer->in.arrivals) + x->window_bytes,
-		    peer->in.arrivals.byte_count);
-	uint64_t step =
-		bytes == peer->in.arrivals.byte_count ? 1 : x->window_bytes / 4;
-
-	if (bytes < peer->in.granted_bytes + step)
-		return;
-	peer->in.granted_bytes = bytes;
-	if (x->prepared)
-		udp_status_send(x, node, 0);
-}
-
-/* Each sender may be a window ahead of what has arrived: so none of them can
- * fill our socket's buffer. */
-void udp_receive_grant(struct udp *x)
-{
-	for (unsigned i = x->ring_count; --i > 0;) {
-		unsigned node = x->ring[i];
-
-		if (!arrivals_complete(&x->peers[node].in.arrivals))
-			grant_to(x, node);
-	}
 }
 
 /* --- gaps -------------------------------------------------------------------
@@ -324,10 +335,11 @@ uint64_t udp_receive_request_gaps(struct udp *x, uint64_t now_ns)
 {
 	uint64_t next_ns = UINT64_MAX;
 
-	if (x->in_left == 0)
+	if (x->base.in_left == 0)
 		return next_ns;
-	for (unsigned i = 1; i < x->ring_count; i++)
-		next_ns = MIN(next_ns, request_gaps_of(x, x->ring[i], now_ns));
+	for (unsigned i = 1; i < x->base.ring_count; i++)
+		next_ns = MIN(next_ns,
+			      request_gaps_of(x, x->base.ring[i], now_ns));
 	return next_ns;
 }
 
@@ -335,8 +347,9 @@ bool udp_receive_is_stuck(struct udp *x, unsigned node, uint64_t now_ns)
 {
 	struct udp_peer *peer = &x->peers[node];
 
-	return udp_debt_is_overdue(
-		&peer->in.debt, x->prepared && has_gaps(peer),
-		peer->in.arrivals.arrived_count, peer->liveness.heard_ns,
-		x->options.deadline_ns, now_ns);
+	return debt_is_overdue(&peer->in.debt,
+			       x->base.is_prepared && has_gaps(peer),
+			       peer->in.arrivals.arrived_count,
+			       x->base.peers[node].liveness.heard_ns,
+			       x->base.deadline_ns, now_ns);
 }

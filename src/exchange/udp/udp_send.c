@@ -10,8 +10,8 @@
 
 static unsigned next_of(const struct udp *x, unsigned steps)
 {
-	assert(x->ring_count > 0);
-	return x->ring[steps % x->ring_count];
+	assert(x->base.ring_count > 0);
+	return x->base.ring[steps % x->base.ring_count];
 }
 
 /* Bytes of new segments that may be sent to the node now: whole segments,
@@ -34,11 +34,12 @@ static uint64_t sendable_bytes(const struct udp *x, unsigned node)
  * the collective without this node, and so tell it what it lacks. */
 static bool others_are_ready(const struct udp *x, unsigned node)
 {
-	for (unsigned i = 1; i < x->ring_count; i++) {
-		const struct udp_heard *heard = &x->peers[x->ring[i]].heard;
+	for (unsigned i = 1; i < x->base.ring_count; i++) {
+		const struct udp_heard *heard =
+			&x->peers[x->base.ring[i]].heard;
 
-		if (x->ring[i] != node && !heard->ready &&
-		    heard->epoch <= x->epoch)
+		if (x->base.ring[i] != node && !heard->ready &&
+		    heard->epoch <= x->base.epoch)
 			return false;
 	}
 	return true;
@@ -52,14 +53,15 @@ bool udp_send_is_stuck(struct udp *x, unsigned node, uint64_t now_ns)
 {
 	struct udp_peer *peer = &x->peers[node];
 	const struct udp_heard *heard = &peer->heard;
-	bool owes = x->prepared && peer->meets && heard->epoch == x->epoch &&
-		    !udp_is_acked(x, node) && sendable_bytes(x, node) == 0;
+	bool owes = x->base.is_prepared && x->base.peers[node].meets &&
+		    heard->epoch == x->base.epoch && !udp_is_acked(x, node) &&
+		    sendable_bytes(x, node) == 0;
 
-	return udp_debt_is_overdue(&peer->out.debt, owes,
-				   heard->ready + heard->prefix_bytes +
-					   heard->grant_bytes,
-				   peer->liveness.heard_ns,
-				   x->options.deadline_ns, now_ns) &&
+	return debt_is_overdue(&peer->out.debt, owes,
+			       heard->ready + heard->prefix_bytes +
+				       heard->grant_bytes,
+			       x->base.peers[node].liveness.heard_ns,
+			       x->base.deadline_ns, now_ns) &&
 	       (heard->ready || others_are_ready(x, node));
 }
 
@@ -71,8 +73,8 @@ unsigned udp_send_waits_for(const struct udp *x)
 	const struct udp_peer *peer = &x->peers[next];
 
 	if (x->base.schedule != EXCHANGE_ROUNDS || x->round == 0 ||
-	    x->round + 1 >= x->ring_count || x->round_ns == 0 ||
-	    peer->heard.round >= x->round || peer->heard.epoch > x->epoch)
+	    x->round + 1 >= x->base.ring_count || x->round_ns == 0 ||
+	    peer->heard.round >= x->round || peer->heard.epoch > x->base.epoch)
 		return udp_own(x);
 	return next;
 }
@@ -88,7 +90,7 @@ static bool is_our_turn(struct udp *x, uint64_t now_ns)
 	if (waits_for != udp_own(x)) {
 		/* Turns keep senders apart, but nothing is wrong without them:
 		 * do not wait for a rank that may soon be given up. */
-		if (now_ns - x->round_ns < x->options.deadline_ns / 2)
+		if (now_ns - x->round_ns < x->base.deadline_ns / 2)
 			return false;
 		x->base.counters.rounds_unwaited++;
 	}
@@ -114,7 +116,7 @@ static uint64_t handover_bytes(const struct udp_peer *peer)
  * nearly over. */
 static void end_rounds(struct udp *x)
 {
-	unsigned rounds = x->ring_count - 1;
+	unsigned rounds = x->base.ring_count - 1;
 
 	while (x->round < rounds) {
 		const struct udp_peer *peer =
@@ -140,9 +142,9 @@ static void end_rounds(struct udp *x)
  * would meet at one rank's link while the links of others stand idle. */
 static unsigned choose_in_turn(struct udp *x)
 {
-	for (unsigned i = 1; i <= x->ring_count; i++) {
-		unsigned turn = (x->last_turn + i) % x->ring_count;
-		unsigned node = x->ring[turn];
+	for (unsigned i = 1; i <= x->base.ring_count; i++) {
+		unsigned turn = (x->last_turn + i) % x->base.ring_count;
+		unsigned node = x->base.ring[turn];
 
 		if (turn == 0)
 			continue;
@@ -160,7 +162,7 @@ static unsigned choose_in_turn(struct udp *x)
 /* The node that new segments go to now; the own rank: to none. */
 static unsigned choose_node(struct udp *x, uint64_t now_ns)
 {
-	unsigned count = x->ring_count;
+	unsigned count = x->base.ring_count;
 	unsigned node;
 
 	if (x->base.schedule == EXCHANGE_ROUNDS) {
@@ -195,7 +197,7 @@ static void fill_batch(struct udp *x, unsigned node, uint64_t offset,
 	const struct udp_peer *peer = &x->peers[node];
 	struct udp_batch *batch = &x->sending;
 	struct udp_wire_data data = {
-		.epoch = (uint16_t)x->epoch,
+		.epoch = (uint16_t)x->base.epoch,
 		.source = (uint16_t)udp_own(x),
 		.destination = (uint16_t)node,
 		.round = (uint16_t)(x->round + 1),
@@ -209,8 +211,8 @@ static void fill_batch(struct udp *x, unsigned node, uint64_t offset,
 	batch->segments_sent = 0;
 	batch->segment_count =
 		(unsigned)DIV_ROUND_UP(byte_count, peer->out.segment_bytes);
-	x->collective->read(x->collective->context, node, offset,
-			    batch->payload, byte_count);
+	x->base.collective->read(x->base.collective->context, node, offset,
+				 batch->payload, byte_count);
 	for (unsigned i = 0; i < batch->segment_count; i++) {
 		uint64_t begin = (uint64_t)i * peer->out.segment_bytes;
 
@@ -279,9 +281,9 @@ static bool fill_next(struct udp *x, uint64_t now_ns)
 	struct udp_peer *peer;
 	unsigned node;
 
-	for (unsigned i = 1; i < x->ring_count; i++)
-		if (x->peers[x->ring[i]].out.resend_count > 0 &&
-		    fill_again(x, x->ring[i]))
+	for (unsigned i = 1; i < x->base.ring_count; i++)
+		if (x->peers[x->base.ring[i]].out.resend_count > 0 &&
+		    fill_again(x, x->base.ring[i]))
 			return true;
 	node = choose_node(x, now_ns);
 	if (node == udp_own(x))
@@ -344,18 +346,18 @@ bool udp_send_some(struct udp *x, uint64_t now_ns)
 
 	x->blocked = false;
 	/* Between collectives all ranks have all messages. */
-	if (!x->collective || !x->prepared ||
+	if (!x->base.collective || !x->base.is_prepared ||
 	    (!x->sending.active && !fill_next(x, now_ns)))
 		return false;
-	begin_ns = x->options.lane ? trace_begin(x->options.lane) : 0;
+	begin_ns = x->base.lane ? trace_begin(x->base.lane) : 0;
 	sent = send_batch(x);
 	if (sent < 0) {
 		exchange_note_failure(&x->base, x->sending.node, EXIT_PEER,
 				      strerror(-sent));
 		return false;
 	}
-	if (x->options.lane)
-		trace_end(x->options.lane, begin_ns, "send");
+	if (x->base.lane)
+		trace_end(x->base.lane, begin_ns, "send");
 	if (x->sending.segments_sent == x->sending.segment_count)
 		end_batch(x);
 	else
@@ -363,20 +365,8 @@ bool udp_send_some(struct udp *x, uint64_t now_ns)
 	return sent > 0;
 }
 
-/* The ranks that meet in the collective, in the order of our rounds. */
-static void form_ring(struct udp *x)
-{
-	for (unsigned node = 0; node < udp_node_count(x); node++)
-		x->peers[node].meets = false;
-	x->ring_count = exchange_form_ring(&x->base, x->collective, x->ring);
-	for (unsigned i = 0; i < x->ring_count; i++)
-		x->peers[x->ring[i]].meets = true;
-	x->tells_all = exchange_tells_all(&x->base, x->collective);
-}
-
 void udp_send_begin(struct udp *x)
 {
-	form_ring(x);
 	x->round = 0;
 	x->rounds_handed_over = 0;
 	x->round_ns = 0;
@@ -388,9 +378,8 @@ void udp_send_begin(struct udp *x)
 		peer->out.sent_bytes = 0;
 		peer->out.resend_count = 0;
 		peer->out.served_serial = peer->out.resend_serial;
-		peer->out.debt = (struct udp_debt){ 0 };
-		peer->out.byte_count = node != udp_own(x) && peer->meets
-					       ? x->collective->send_bytes[node]
-					       : 0;
+		peer->out.debt = (struct debt){ 0 };
+		peer->out.byte_count =
+			exchange_message_bytes(&x->base, udp_own(x), node);
 	}
 }

@@ -17,10 +17,9 @@
 
 #include "base/base.h"
 #include "exchange/udp/arrivals.h"
-#include "exchange/exchange.h"
+#include "exchange/exchange_state.h"
 #include "exchange/udp/udp.h"
 #include "exchange/udp/udp_clock.h"
-#include "exchange/udp/udp_liveness.h"
 #include "exchange/udp/udp_page.h"
 #include "exchange/udp/udp_wire.h"
 #include "net/datagram.h"
@@ -30,16 +29,12 @@
 #define UDP_PORT_TRIES 4
 #define UDP_PORT_STEP_MIN 256
 
-/* More than EXCHANGE_LEAD_MAX, and a power of two. */
-#define UDP_ANNOUNCED 4
-
 /* What the last STATUS of a peer said.  Written by udp_status.c: with each
  * STATUS, and at the beginning of an epoch. */
 struct udp_heard {
-	bool any;      /* a STATUS has come */
 	bool hears_us; /* the peer has got a STATUS of ours */
 	uint32_t serial;
-	uint32_t phase, epoch;
+	uint32_t epoch;
 	/* Of our epoch; of none yet: 0 and false. */
 	uint32_t round;		/* rounds that the peer has handed over */
 	bool ready;		/* our message can come */
@@ -47,20 +42,8 @@ struct udp_heard {
 	uint64_t grant_bytes;	/* of our message, may be sent */
 	uint64_t sent_bytes;	/* of its message, sent */
 	uint32_t served_serial; /* our list of gaps that it has served */
-	/* Announced for our epoch and the ones that it may be ahead: [epoch %
-	 * UDP_ANNOUNCED]. */
-	struct udp_announced {
-		uint32_t epoch; /* 0: nothing was announced */
-		uint32_t segment_bytes;
-		uint64_t byte_count; /* of its message to us */
-		/* [node], or NULL of too many ranks; owned, by udp_join.c. */
-		uint64_t *totals;
-		bool has_totals;
-	} announced[UDP_ANNOUNCED];
-	uint8_t hello[EXCHANGE_HELLO_BYTES_MAX];
-	size_t hello_bytes;
-	uint8_t application[EXCHANGE_APPLICATION_BYTES_MAX];
-	size_t application_bytes;
+	/* Announced with the lengths: [epoch % EXCHANGE_ANNOUNCED]. */
+	uint32_t segment_bytes[EXCHANGE_ANNOUNCED];
 };
 
 /* Our message to a peer.  Written by udp_send.c, unless said otherwise. */
@@ -74,7 +57,7 @@ struct udp_out {
 	unsigned resend_count, resend_at;
 	uint32_t resend_serial; /* of that list; by udp_status.c */
 	uint32_t served_serial; /* of the last list that was all sent */
-	struct udp_debt debt;	/* to take it */
+	struct debt debt;	/* to take it */
 };
 
 /* A peer's message to us.  Written by udp_receive.c. */
@@ -85,17 +68,15 @@ struct udp_in {
 	uint32_t gap_serial;  /* of the last list of gaps */
 	uint64_t gap_sent_ns; /* when that was sent */
 	unsigned gap_repeats;
-	struct udp_debt debt; /* what it has sent */
+	struct debt debt; /* what it has sent */
 };
 
 struct udp_peer {
-	bool meets; /* it is of the ring; by udp_send.c */
 	/* Where its sockets are.  By udp_join.c as guessed, by udp_status.c as
 	 * each STATUS tells. */
 	struct address control, data;
 	uint32_t status_serial; /* of our last STATUS to it; udp_status.c */
 	struct udp_heard heard;
-	struct udp_liveness liveness;
 	struct udp_clock clock; /* by udp_status.c with each STATUS */
 	struct udp_out out;
 	struct udp_in in;
@@ -139,13 +120,11 @@ struct udp_receive_batch {
 struct udp {
 	struct exchange base; /* first: see udp_of() */
 	/* By udp_join.c, before anything is sent. */
-	struct exchange_options options;
-	struct udp_options udp_options;
+	struct udp_options options;
 	struct udp_wire_keys keys;
 	crc32c_fn *crc32c;
 	struct datagram_socket control, data;
 	struct udp_peer *peers; /* [node]; owned */
-	uint64_t *totals;	/* owned; [node] u64 in wire order, by udp.c */
 	uint64_t window_bytes;
 	uint64_t opened_ns;
 	unsigned port_step; /* the same on all ranks */
@@ -158,24 +137,7 @@ struct udp {
 	struct udp_page *page;
 	bool awaits_page;
 
-	/* By udp.c, in the calls of the interface; the ring by udp_send.c. */
-	const struct exchange_collective *collective; /* NULL: between them */
-	/* The ranks that meet in it, in the order of rounds: the own one, the
-	 * next one, ..., the one that precedes the own; owned. */
-	unsigned *ring;
-	unsigned ring_count;
-	bool tells_all; /* each rank tells all what it has for all */
-	uint32_t epoch; /* number of the collective, from 1; 0: none yet */
-	bool prepared;	/* the collective can be received and sent */
-	uint32_t phase; /* as other ranks see it */
-	uint32_t phase_wanted; /* all ranks, or rank 0, must come to it; or 0 */
-	uint32_t delay_ms;     /* announced until the next barrier */
-	uint8_t application[EXCHANGE_APPLICATION_BYTES_MAX];
-	size_t application_bytes;
-	uint64_t served_ns; /* when advance() last ran, or could not */
-
 	/* By udp_receive.c. */
-	unsigned in_left; /* messages that are not whole yet */
 	struct udp_receive_batch receiving;
 
 	/* By udp_send.c. */
@@ -230,7 +192,6 @@ unsigned udp_status_needed(const struct udp *x);
 /* --- udp_send.c -------------------------------------------------------------
  */
 
-/* Also form the ring of the ranks that meet. */
 void udp_send_begin(struct udp *x);
 /* Send some; true if something was sent. */
 bool udp_send_some(struct udp *x, uint64_t now_ns);
@@ -249,8 +210,8 @@ void udp_receive_begin(struct udp *x);
 int udp_receive_prepare(struct udp *x, const uint64_t *receive_bytes);
 /* Take some of what has arrived; true if there was any. */
 bool udp_receive_some(struct udp *x, uint64_t now_ns);
-/* Let peers send more, after prefixes have moved. */
-void udp_receive_grant(struct udp *x);
+/* Let peers send a first part. */
+void udp_receive_grant_first(struct udp *x);
 /* Ask for gaps that are not being filled already; returns when to look again.
  */
 uint64_t udp_receive_request_gaps(struct udp *x, uint64_t now_ns);
@@ -263,24 +224,12 @@ bool udp_receive_is_stuck(struct udp *x, unsigned node, uint64_t now_ns);
 
 static inline unsigned udp_node_count(const struct udp *x)
 {
-	return x->base.rank->node_count;
+	return exchange_count(&x->base);
 }
 
 static inline unsigned udp_own(const struct udp *x)
 {
-	return x->base.rank->rank;
-}
-
-/* What the node has announced for our epoch, or for an earlier one. */
-static inline const struct udp_announced *udp_announced(const struct udp *x,
-							unsigned node)
-{
-	return &x->peers[node].heard.announced[x->epoch % UDP_ANNOUNCED];
-}
-
-static inline bool udp_has_announced(const struct udp *x, unsigned node)
-{
-	return udp_announced(x, node)->epoch == x->epoch;
+	return exchange_own(&x->base);
 }
 
 /* The peer has all of our message, and what we have announced to it and others:
@@ -289,29 +238,17 @@ static inline bool udp_is_acked(const struct udp *x, unsigned node)
 {
 	const struct udp_peer *peer = &x->peers[node];
 
-	return node == udp_own(x) || peer->heard.epoch > x->epoch ||
+	return node == udp_own(x) || peer->heard.epoch > x->base.epoch ||
 	       (peer->heard.ready &&
 		peer->heard.prefix_bytes >= peer->out.byte_count);
 }
 
 static inline bool udp_all_acked(const struct udp *x)
 {
-	for (unsigned i = 1; i < x->ring_count; i++)
-		if (!udp_is_acked(x, x->ring[i]))
+	for (unsigned i = 1; i < x->base.ring_count; i++)
+		if (!udp_is_acked(x, x->base.ring[i]))
 			return false;
 	return true;
-}
-
-/* Bytes of the message from source to destination: one is ours, or all ranks
- * have told all. */
-static inline uint64_t udp_message_bytes(const struct udp *x, unsigned source,
-					 unsigned destination)
-{
-	if (source == udp_own(x))
-		return x->peers[destination].out.byte_count;
-	if (destination == udp_own(x))
-		return udp_announced(x, source)->byte_count;
-	return udp_announced(x, source)->totals[destination];
 }
 
 #endif /* UDP_STATE_H */

@@ -35,7 +35,7 @@ static void fill_message_state(const struct udp *x, unsigned node,
 	status->round = x->rounds_handed_over;
 	status->segment_bytes = peer->out.segment_bytes;
 	status->sent_bytes = peer->out.sent_bytes;
-	if (x->prepared && peer->meets) {
+	if (x->base.is_prepared && x->base.peers[node].meets) {
 		status->flags |= UDP_STATUS_READY;
 		status->prefix_bytes =
 			arrivals_prefix_bytes(&peer->in.arrivals);
@@ -44,10 +44,10 @@ static void fill_message_state(const struct udp *x, unsigned node,
 	/* A peer that is ready has all announcements. */
 	if (peer->heard.ready)
 		return;
-	status->totals = (const uint8_t *)x->totals;
+	status->totals = (const uint8_t *)x->base.lengths;
 	status->total_count = (uint16_t)udp_node_count(x);
-	if (!x->tells_all) {
-		status->totals = (const uint8_t *)&x->totals[node];
+	if (!x->base.tells_all) {
+		status->totals = (const uint8_t *)&x->base.lengths[node];
 		status->total_count = 1;
 	}
 }
@@ -56,14 +56,16 @@ static void fill_message_state(const struct udp *x, unsigned node,
 static void fill_application(const struct udp *x, unsigned node,
 			     struct udp_wire_status *status)
 {
-	if (x->phase == 0 && !x->peers[node].heard.hears_us) {
+	const struct exchange_peer *own = &x->base.peers[udp_own(x)];
+
+	if (x->base.phase == 0 && !x->peers[node].heard.hears_us) {
 		status->application = x->hello;
-		status->application_bytes = (uint16_t)(UDP_PAGE_OFFER_BYTES +
-						       x->options.hello_bytes);
+		status->application_bytes =
+			(uint16_t)(UDP_PAGE_OFFER_BYTES + own->hello_bytes);
 	} else if (node == 0) {
-		status->application = x->application;
-		status->application_bytes = (uint16_t)x->application_bytes;
-		if (x->phase == 0 && x->application_bytes > 0)
+		status->application = own->application;
+		status->application_bytes = (uint16_t)own->application_bytes;
+		if (x->base.phase == 0 && own->application_bytes > 0)
 			status->flags |= UDP_STATUS_TOLD;
 	}
 }
@@ -101,8 +103,9 @@ static void send_datagram(struct udp *x, unsigned node, const uint8_t *datagram,
 {
 	struct udp_peer *peer = &x->peers[node];
 	struct iovec part = { (void *)datagram, byte_count };
-	unsigned tries =
-		peer->heard.any || peer->status_serial < 3 ? 1 : UDP_PORT_TRIES;
+	unsigned tries = x->base.peers[node].is_here || peer->status_serial < 3
+				 ? 1
+				 : UDP_PORT_TRIES;
 
 	for (unsigned i = 0; i < tries; i++) {
 		struct address to = peer->control;
@@ -147,7 +150,7 @@ static bool put_on_page(struct udp *x, unsigned node,
 	}
 	/* A peer that is not there yet finds the STATUS when it comes, or
 	 * queries us.  But rank 0 has to tell where the page is. */
-	return udp_own(x) != 0 && !x->peers[node].heard.any && !urgent;
+	return udp_own(x) != 0 && !x->base.peers[node].is_here && !urgent;
 }
 
 static void send_status(struct udp *x, unsigned node, uint32_t flags,
@@ -160,15 +163,15 @@ static void send_status(struct udp *x, unsigned node, uint32_t flags,
 		.destination = (uint16_t)node,
 		.serial = ++peer->status_serial,
 		.flags = flags,
-		.phase = x->phase,
-		.epoch = x->epoch,
+		.phase = x->base.phase,
+		.epoch = x->base.epoch,
 		.data_port = address_port(&x->data.local),
-		.delay_ms = x->delay_ms,
+		.delay_ms = x->base.delay_ms,
 		.served_serial = peer->out.served_serial,
 		.gap_serial = peer->in.gap_serial,
 	};
 
-	if (x->epoch > 0)
+	if (x->base.epoch > 0)
 		fill_message_state(x, node, &status);
 	if (with_gaps)
 		fill_gaps(peer, &status);
@@ -198,8 +201,8 @@ void udp_status_send_all(struct udp *x, uint32_t flags)
 
 void udp_status_send_ring(struct udp *x)
 {
-	for (unsigned i = 1; i < x->ring_count; i++)
-		udp_status_send(x, x->ring[i], 0);
+	for (unsigned i = 1; i < x->base.ring_count; i++)
+		udp_status_send(x, x->base.ring[i], 0);
 }
 
 /* A STATUS is as easily lost as the segments that it names: send it twice. */
@@ -229,70 +232,42 @@ static void take_offer(struct udp *x, const uint8_t *offer)
 	udp_status_send_all(x, 0);
 }
 
-static void handle_hello(struct udp *x, struct udp_heard *heard,
-			 const struct udp_wire_status *status)
+static void handle_hello(struct udp *x, const struct udp_wire_status *status)
 {
 	if (status->application_bytes < UDP_PAGE_OFFER_BYTES)
 		return;
-	/* Only the first hello counts: what follows from it may be under way.
-	 */
-	if (heard->hello_bytes == 0) {
-		heard->hello_bytes =
-			status->application_bytes - UDP_PAGE_OFFER_BYTES;
-		memcpy(heard->hello, status->application + UDP_PAGE_OFFER_BYTES,
-		       heard->hello_bytes);
-	}
+	exchange_hear_hello(&x->base, status->source,
+			    status->application + UDP_PAGE_OFFER_BYTES,
+			    status->application_bytes - UDP_PAGE_OFFER_BYTES);
 	if (status->source == 0 && x->awaits_page)
 		take_offer(x, status->application);
 }
 
-static void handle_application(struct udp *x, struct udp_heard *heard,
+static void handle_application(struct udp *x,
 			       const struct udp_wire_status *status)
 {
+	unsigned source = status->source;
+
 	/* What a rank has told before a barrier is not what it says there, even
 	 * if it says nothing there. */
-	if (status->phase > heard->phase)
-		heard->application_bytes = 0;
+	if (status->phase > x->base.peers[source].phase)
+		exchange_hear_payload(&x->base, source, NULL, 0);
 	if (status->application_bytes == 0)
 		return;
-	if (status->phase == 0 && !(status->flags & UDP_STATUS_TOLD)) {
-		handle_hello(x, heard, status);
-		return;
-	}
-	heard->application_bytes = status->application_bytes;
-	memcpy(heard->application, status->application,
-	       status->application_bytes);
+	if (status->phase == 0 && !(status->flags & UDP_STATUS_TOLD))
+		handle_hello(x, status);
+	else
+		exchange_hear_payload(&x->base, source, status->application,
+				      status->application_bytes);
 }
 
-/* A length for each rank, or the one for us; all lengths only of so many ranks
- * that we keep them. */
-static bool is_wrong_count(const struct udp *x,
-			   const struct udp_wire_status *status)
-{
-	return status->total_count > 1 &&
-	       (status->total_count != udp_node_count(x) ||
-		udp_node_count(x) > EXCHANGE_KNOWN_MAX);
-}
-
-/* Totals count once for each epoch, and not for one that is over: what was made
- * after them must not change. */
 static void handle_totals(struct udp *x, struct udp_heard *heard,
 			  const struct udp_wire_status *status)
 {
-	struct udp_announced *announced =
-		&heard->announced[status->epoch % UDP_ANNOUNCED];
-	bool all = status->total_count > 1;
-
-	if (status->total_count == 0 || is_wrong_count(x, status) ||
-	    status->epoch < MAX(x->epoch, 1) ||
-	    announced->epoch >= status->epoch)
-		return;
-	announced->byte_count = udp_wire_total(status, all ? udp_own(x) : 0);
-	announced->has_totals = all;
-	for (unsigned i = 0; all && i < status->total_count; i++)
-		announced->totals[i] = udp_wire_total(status, i);
-	announced->segment_bytes = status->segment_bytes;
-	announced->epoch = status->epoch;
+	if (exchange_hear_lengths(&x->base, status->source, status->epoch,
+				  status->totals, status->total_count))
+		heard->segment_bytes[status->epoch % EXCHANGE_ANNOUNCED] =
+			status->segment_bytes;
 }
 
 /* A list of gaps takes the place of an earlier one. */
@@ -323,19 +298,6 @@ static void handle_message_state(struct udp_peer *peer,
 	handle_gaps(&peer->out, status);
 }
 
-static void handle_failure(struct udp *x, const struct udp_wire_status *status)
-{
-	char why[FAILURE_WHY_BYTES];
-
-	snprintf(why, sizeof(why), "%.*s", (int)status->text_bytes,
-		 status->text);
-	exchange_note_failure(&x->base,
-			      status->failure_node < udp_node_count(x)
-				      ? status->failure_node
-				      : status->source,
-			      EXIT_PEER, why);
-}
-
 /* A peer is at the address that the list of ranks has for it, and DATA goes to
  * the port that the STATUS itself tells, under its tag.  The sender's address
  * only tells the other port, which need not be the default one: a process that
@@ -355,9 +317,10 @@ static void handle_address(const struct udp *x, struct udp_peer *peer,
 static bool is_progress(const struct udp *x, const struct udp_heard *heard,
 			const struct udp_wire_status *status)
 {
-	if (status->phase > heard->phase || status->epoch > heard->epoch)
+	if (status->phase > x->base.peers[status->source].phase ||
+	    status->epoch > heard->epoch)
 		return true;
-	return status->epoch == x->epoch &&
+	return status->epoch == x->base.epoch &&
 	       (status->round > heard->round ||
 		status->prefix_bytes > heard->prefix_bytes ||
 		status->grant_bytes > heard->grant_bytes ||
@@ -370,14 +333,17 @@ static bool is_progress(const struct udp *x, const struct udp_heard *heard,
 
 /* A rank that is ready has all announcements, and is not sent them again; and
  * beside a failure there may be no room for them. */
-static bool lacks_totals(const struct udp *x, const struct udp_heard *heard,
+static bool lacks_totals(const struct udp *x,
 			 const struct udp_wire_status *status)
 {
+	const struct exchange_announced *announced =
+		x->base.peers[status->source].announced;
+
 	if (status->total_count != 0)
-		return is_wrong_count(x, status);
-	return status->epoch >= MAX(x->epoch, 1) &&
+		return exchange_is_wrong_count(&x->base, status->total_count);
+	return status->epoch >= MAX(x->base.epoch, 1) &&
 	       !(status->flags & UDP_STATUS_FAILED) &&
-	       heard->announced[status->epoch % UDP_ANNOUNCED].epoch !=
+	       announced[status->epoch % EXCHANGE_ANNOUNCED].epoch !=
 		       status->epoch;
 }
 
@@ -386,10 +352,10 @@ static bool lacks_totals(const struct udp *x, const struct udp_heard *heard,
 static bool is_out_of_step(const struct udp *x,
 			   const struct udp_wire_status *status)
 {
-	uint32_t phase = MAX(x->phase, x->phase_wanted);
+	uint32_t phase = MAX(x->base.phase, x->base.phase_wanted);
 
-	return (status->epoch < x->epoch && status->phase > phase) ||
-	       (status->epoch > x->epoch && status->phase < phase);
+	return (status->epoch < x->base.epoch && status->phase > phase) ||
+	       (status->epoch > x->base.epoch && status->phase < phase);
 }
 
 /* A peer begins the next collective when we have all of its message and it has
@@ -397,8 +363,10 @@ static bool is_out_of_step(const struct udp *x,
 static bool goes_on_too_early(const struct udp *x, const struct udp_peer *peer,
 			      const struct udp_wire_status *status)
 {
-	return x->collective && peer->meets && status->epoch > x->epoch &&
-	       (!x->prepared || !arrivals_complete(&peer->in.arrivals) ||
+	return x->base.collective && x->base.peers[status->source].meets &&
+	       status->epoch > x->base.epoch &&
+	       (!x->base.is_prepared ||
+		!arrivals_complete(&peer->in.arrivals) ||
 		peer->out.sent_bytes < peer->out.byte_count);
 }
 
@@ -422,18 +390,19 @@ static bool asks_for_too_much(const struct udp_out *out,
 static const char *find_lie(const struct udp *x, const struct udp_peer *peer,
 			    const struct udp_wire_status *status)
 {
-	if (lacks_totals(x, &peer->heard, status))
+	if (lacks_totals(x, status))
 		return "does not tell all ranks how much it has for them";
 	if (is_out_of_step(x, status))
 		return "does other things than this rank, or in another order";
 	if (goes_on_too_early(x, peer, status))
 		return "goes on to the next collective before this one is over";
-	if (status->epoch != x->epoch || x->epoch == 0)
+	if (status->epoch != x->base.epoch || x->base.epoch == 0)
 		return NULL;
 	if (asks_for_too_much(&peer->out, status))
 		return "speaks of more than was announced to it";
-	if (udp_has_announced(x, status->source) &&
-	    status->sent_bytes > udp_announced(x, status->source)->byte_count)
+	if (exchange_has_announced(&x->base, status->source) &&
+	    status->sent_bytes >
+		    exchange_announced(&x->base, status->source)->byte_count)
 		return "says that it has sent more than it has announced";
 	return NULL;
 }
@@ -442,52 +411,68 @@ static const char *find_lie(const struct udp *x, const struct udp_peer *peer,
  */
 
 /* What holds whether or not the rest of the STATUS can be true. */
-static void handle_presence(const struct udp *x, struct udp_peer *peer,
-			    const struct udp_wire_status *status,
+static void handle_presence(struct udp *x, const struct udp_wire_status *status,
 			    const struct address *from, uint64_t now_ns)
 {
+	struct udp_peer *peer = &x->peers[status->source];
+
 	peer->heard.serial = status->serial;
-	peer->heard.any = true;
 	peer->heard.hears_us |= status->echo_ns != 0;
-	peer->liveness.heard_ns = now_ns;
-	peer->liveness.quiet_until_ns =
-		now_ns + status->delay_ms * (uint64_t)1000000;
+	exchange_hear(&x->base, status->source, status->delay_ms, now_ns);
 	handle_address(x, peer, status, from);
 	udp_clock_hear(&peer->clock, status, now_ns);
+}
+
+/* NULL, or what is wrong with it. */
+static const char *handle_claims(struct udp *x,
+				 const struct udp_wire_status *status,
+				 uint64_t now_ns)
+{
+	struct udp_peer *peer = &x->peers[status->source];
+	const char *lie;
+
+	handle_application(x, status);
+	handle_totals(x, &peer->heard, status);
+	if (status->flags & UDP_STATUS_FAILED)
+		exchange_hear_failure(&x->base, status->source,
+				      status->failure_node, status->text,
+				      status->text_bytes);
+	lie = find_lie(x, peer, status);
+	if (lie)
+		return lie;
+	if (is_progress(x, &peer->heard, status))
+		liveness_progress(&x->base.peers[status->source].liveness,
+				  now_ns);
+	exchange_hear_phase(&x->base, status->source, status->phase);
+	peer->heard.epoch = MAX(peer->heard.epoch, status->epoch);
+	if (x->base.peers[status->source].meets &&
+	    status->epoch == x->base.epoch && x->base.epoch > 0)
+		handle_message_state(peer, status);
+	return NULL;
 }
 
 /* from: NULL if it came by way of the status page. */
 static void handle_status(struct udp *x, const struct udp_wire_status *status,
 			  const struct address *from)
 {
-	struct udp_peer *peer = &x->peers[status->source];
-	struct udp_heard *heard = &peer->heard;
+	struct exchange_peer *peer = &x->base.peers[status->source];
+	struct udp_heard *heard = &x->peers[status->source].heard;
 	uint64_t now_ns = clock_now_ns();
 	bool answer = (status->flags & UDP_STATUS_QUERY) != 0;
 	bool awaited_page = x->awaits_page;
 	const char *lie;
 
-	if (heard->any && (int32_t)(status->serial - heard->serial) <= 0)
+	if (peer->is_here && (int32_t)(status->serial - heard->serial) <= 0)
 		return;
 	/* A peer that has not heard us yet waits for that; one that uses the
 	 * status page has only to look. */
-	answer |= from && !heard->any && status->echo_ns == 0;
-	handle_presence(x, peer, status, from, now_ns);
-	handle_application(x, heard, status);
-	handle_totals(x, heard, status);
-	if (status->flags & UDP_STATUS_FAILED)
-		handle_failure(x, status);
-	lie = find_lie(x, peer, status);
+	answer |= from && !peer->is_here && status->echo_ns == 0;
+	handle_presence(x, status, from, now_ns);
+	lie = handle_claims(x, status, now_ns);
 	if (lie) {
 		exchange_note_failure(&x->base, status->source, EXIT_PEER, lie);
 		return;
 	}
-	if (is_progress(x, heard, status))
-		peer->liveness.progress_ns = now_ns;
-	heard->phase = MAX(heard->phase, status->phase);
-	heard->epoch = MAX(heard->epoch, status->epoch);
-	if (peer->meets && status->epoch == x->epoch && x->epoch > 0)
-		handle_message_state(peer, status);
 	/* If this was rank 0's offer, take_offer() has sent to all ranks. */
 	if (answer && awaited_page == x->awaits_page)
 		udp_status_send(x, status->source, 0);
@@ -498,7 +483,7 @@ static bool is_for_us(const struct udp *x, const struct udp_wire_status *status)
 	return status->destination == udp_own(x) &&
 	       status->source < udp_node_count(x) &&
 	       status->source != udp_own(x) &&
-	       status->epoch <= x->epoch + EXCHANGE_LEAD_MAX;
+	       status->epoch <= x->base.epoch + EXCHANGE_LEAD_MAX;
 }
 
 static bool receive_datagrams(struct udp *x)
@@ -563,23 +548,26 @@ unsigned udp_status_needed(const struct udp *x)
 {
 	unsigned unheard = 0, unannounced = 0, unacked = 0, behind = 0;
 
-	for (unsigned i = 1; x->collective && i < x->ring_count; i++) {
-		const struct udp_peer *peer = &x->peers[x->ring[i]];
+	for (unsigned i = 1; x->base.collective && i < x->base.ring_count;
+	     i++) {
+		const struct udp_peer *peer = &x->peers[x->base.ring[i]];
 
-		if (x->prepared && peer->out.sent_bytes < peer->out.byte_count)
+		if (x->base.is_prepared &&
+		    peer->out.sent_bytes < peer->out.byte_count)
 			return 1;
-		unannounced += !udp_has_announced(x, x->ring[i]);
-		unacked += !udp_is_acked(x, x->ring[i]);
+		unannounced +=
+			!exchange_has_announced(&x->base, x->base.ring[i]);
+		unacked += !udp_is_acked(x, x->base.ring[i]);
 	}
-	if (x->collective)
-		return MAX(1, x->prepared ? unacked : unannounced);
+	if (x->base.collective)
+		return MAX(1, x->base.is_prepared ? unacked : unannounced);
 	for (unsigned node = 0; node < udp_node_count(x); node++) {
-		const struct udp_peer *peer = &x->peers[node];
+		const struct exchange_peer *peer = &x->base.peers[node];
 
 		if (node == udp_own(x))
 			continue;
-		unheard += !peer->heard.any;
-		behind += peer->heard.phase < x->phase_wanted;
+		unheard += !peer->is_here;
+		behind += peer->phase < x->base.phase_wanted;
 	}
 	if (unheard > 0)
 		return unheard;

@@ -82,7 +82,7 @@
  *                             if records come, not references
  *
  * A rank whose numbers may be true, but that does not get on, is found by its
- * debts (udp_liveness.h) if it says that it has sent bytes, or that it is ready
+ * debts (liveness.h) if it says that it has sent bytes, or that it is ready
  * for ours.  No check finds a rank that speaks for another, changes a record
  * and leaves its key in the bucket, or answers for ever that it is not so far
  * yet. One that tells each rank another sample is noticed by the digest, but

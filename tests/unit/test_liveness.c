@@ -1,5 +1,5 @@
 /*
- * test_udp_liveness.c - when a silent peer is queried, and when it is given up
+ * test_liveness.c - when a silent peer is queried, and when it is given up
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "exchange/udp/udp_liveness.h"
+#include "exchange/liveness.h"
 
 #define MS ((uint64_t)1000000)
 #define FIRST_NS MS
@@ -16,38 +16,41 @@
 
 static uint64_t until_ns;
 
-static enum udp_liveness_step wait_at(struct udp_liveness *peer, bool urgent,
-				      uint64_t now_ns)
+enum step { WAIT, QUERY, LOST };
+
+static enum step wait_at(struct liveness *peer, bool urgent, uint64_t now_ns)
 {
-	return udp_liveness_wait(peer, urgent, FIRST_NS, DEADLINE_NS, now_ns,
-				 &until_ns);
+	if (liveness_is_lost(peer, DEADLINE_NS, now_ns))
+		return LOST;
+	return liveness_wants_query(peer, urgent, FIRST_NS, DEADLINE_NS, now_ns,
+				    &until_ns)
+		       ? QUERY
+		       : WAIT;
 }
 
 /* After 1 ms, then 2, 4, ... ms later, at most every 64 ms. */
-static void udp_liveness__urgent_queries_double(void **state)
+static void liveness__urgent_queries_double(void **state)
 {
 	static const uint64_t after_ms[] = { 1, 2, 4, 8, 16, 32, 64, 64, 64 };
-	struct udp_liveness peer = { 0 };
+	struct liveness peer = { 0 };
 	uint64_t now_ns = 1000 * MS;
 
 	(void)state;
 	peer.heard_ns = now_ns;
-	assert_int_equal(wait_at(&peer, true, now_ns), UDP_LIVENESS_WAIT);
+	assert_int_equal(wait_at(&peer, true, now_ns), WAIT);
 	for (size_t i = 0; i < sizeof(after_ms) / sizeof(after_ms[0]); i++) {
 		assert_int_equal(until_ns, now_ns + after_ms[i] * MS);
-		assert_int_equal(wait_at(&peer, true, until_ns - 1),
-				 UDP_LIVENESS_WAIT);
+		assert_int_equal(wait_at(&peer, true, until_ns - 1), WAIT);
 		now_ns += after_ms[i] * MS;
-		assert_int_equal(wait_at(&peer, true, now_ns),
-				 UDP_LIVENESS_QUERY);
+		assert_int_equal(wait_at(&peer, true, now_ns), QUERY);
 	}
 }
 
 /* An answer without progress does not make queries more frequent; progress
  * begins anew. */
-static void udp_liveness__progress_begins_anew(void **state)
+static void liveness__progress_begins_anew(void **state)
 {
-	struct udp_liveness peer = { 0 };
+	struct liveness peer = { 0 };
 	uint64_t now_ns = 1000 * MS;
 
 	(void)state;
@@ -55,59 +58,55 @@ static void udp_liveness__progress_begins_anew(void **state)
 	wait_at(&peer, true, now_ns);
 	for (unsigned i = 0; i < 5; i++) {
 		now_ns = until_ns;
-		assert_int_equal(wait_at(&peer, true, now_ns),
-				 UDP_LIVENESS_QUERY);
+		assert_int_equal(wait_at(&peer, true, now_ns), QUERY);
 	}
 	peer.heard_ns = now_ns + 1;
-	assert_int_equal(wait_at(&peer, true, now_ns + 2), UDP_LIVENESS_WAIT);
+	assert_int_equal(wait_at(&peer, true, now_ns + 2), WAIT);
 	assert_int_equal(until_ns, now_ns + 32 * MS);
 	peer.progress_ns = now_ns + 3;
-	assert_int_equal(wait_at(&peer, true, now_ns + 3), UDP_LIVENESS_WAIT);
+	assert_int_equal(wait_at(&peer, true, now_ns + 3), WAIT);
 	assert_int_equal(until_ns, now_ns + 3 + FIRST_NS);
 }
 
 /* 16 in a deadline. */
-static void udp_liveness__keep_alive_queries(void **state)
+static void liveness__keep_alive_queries(void **state)
 {
-	struct udp_liveness peer = { 0 };
+	struct liveness peer = { 0 };
 	uint64_t now_ns = 1000 * MS;
 
 	(void)state;
 	peer.heard_ns = now_ns;
-	assert_int_equal(wait_at(&peer, false, now_ns), UDP_LIVENESS_WAIT);
+	assert_int_equal(wait_at(&peer, false, now_ns), WAIT);
 	assert_int_equal(until_ns, now_ns + 100 * MS);
-	assert_int_equal(wait_at(&peer, false, until_ns), UDP_LIVENESS_QUERY);
+	assert_int_equal(wait_at(&peer, false, until_ns), QUERY);
 }
 
 /* The deadline runs from the last sign of life, or from when we began to wait;
  * not while the peer has announced a delay. */
-static void udp_liveness__deadline(void **state)
+static void liveness__deadline(void **state)
 {
-	struct udp_liveness peer = { .heard_ns = 500 * MS };
+	struct liveness peer = { .heard_ns = 500 * MS };
 	uint64_t end_ns = 1000 * MS + DEADLINE_NS;
 
 	(void)state;
 	wait_at(&peer, true, 1000 * MS);
-	assert_int_not_equal(wait_at(&peer, true, end_ns), UDP_LIVENESS_LOST);
+	assert_int_not_equal(wait_at(&peer, true, end_ns), LOST);
 	peer.quiet_until_ns = end_ns + 5;
-	assert_int_not_equal(wait_at(&peer, true, end_ns + 5),
-			     UDP_LIVENESS_LOST);
-	assert_int_equal(wait_at(&peer, true, end_ns + 6), UDP_LIVENESS_LOST);
+	assert_int_not_equal(wait_at(&peer, true, end_ns + 5), LOST);
+	assert_int_equal(wait_at(&peer, true, end_ns + 6), LOST);
 	peer.heard_ns = end_ns;
-	assert_int_not_equal(wait_at(&peer, true, end_ns + 6),
-			     UDP_LIVENESS_LOST);
+	assert_int_not_equal(wait_at(&peer, true, end_ns + 6), LOST);
 }
 
 /* Silence while we did not wait does not count. */
-static void udp_liveness__rest(void **state)
+static void liveness__rest(void **state)
 {
-	struct udp_liveness peer = { .heard_ns = 1 };
+	struct liveness peer = { .heard_ns = 1 };
 
 	(void)state;
 	wait_at(&peer, true, 1000 * MS);
-	udp_liveness_rest(&peer);
-	assert_int_equal(wait_at(&peer, true, 2000 * MS + DEADLINE_NS),
-			 UDP_LIVENESS_WAIT);
+	liveness_rest(&peer);
+	assert_int_equal(wait_at(&peer, true, 2000 * MS + DEADLINE_NS), WAIT);
 }
 
 /* --- debts ------------------------------------------------------------------
@@ -115,20 +114,20 @@ static void udp_liveness__rest(void **state)
 
 /* The peer answers every 100 ms up to then, owes something, and pays so much.
  * Returns whether it was overdue at any time. */
-static bool answers_until(struct udp_debt *debt, uint64_t *now_ns,
-			  uint64_t end_ns, bool owes, uint64_t paid)
+static bool answers_until(struct debt *debt, uint64_t *now_ns, uint64_t end_ns,
+			  bool owes, uint64_t paid)
 {
 	bool overdue = false;
 
 	for (; *now_ns <= end_ns; *now_ns += 100 * MS)
-		overdue |= udp_debt_is_overdue(debt, owes, paid, *now_ns - MS,
-					       DEADLINE_NS, *now_ns);
+		overdue |= debt_is_overdue(debt, owes, paid, *now_ns - MS,
+					   DEADLINE_NS, *now_ns);
 	return overdue;
 }
 
-static void udp_debt__deadline(void **state)
+static void debt__deadline(void **state)
 {
-	struct udp_debt debt = { 0 };
+	struct debt debt = { 0 };
 	uint64_t now_ns = 1000 * MS;
 
 	(void)state;
@@ -138,9 +137,9 @@ static void udp_debt__deadline(void **state)
 }
 
 /* The smallest part of it is enough, and so is a moment without a debt. */
-static void udp_debt__paid(void **state)
+static void debt__paid(void **state)
 {
-	struct udp_debt debt = { 0 };
+	struct debt debt = { 0 };
 	uint64_t now_ns = 1000 * MS;
 
 	(void)state;
@@ -155,17 +154,17 @@ static void udp_debt__paid(void **state)
 }
 
 /* A peer that was away, or that we could not look at, has the time anew. */
-static void udp_debt__away(void **state)
+static void debt__away(void **state)
 {
-	struct udp_debt debt = { 0 };
+	struct debt debt = { 0 };
 	uint64_t now_ns = 1000 * MS;
 
 	(void)state;
 	assert_false(
 		answers_until(&debt, &now_ns, now_ns + DEADLINE_NS, true, 5));
-	assert_false(udp_debt_is_overdue(&debt, true, 5,
-					 now_ns - DEADLINE_NS / 4 - MS,
-					 DEADLINE_NS, now_ns));
+	assert_false(debt_is_overdue(&debt, true, 5,
+				     now_ns - DEADLINE_NS / 4 - MS, DEADLINE_NS,
+				     now_ns));
 	assert_false(answers_until(&debt, &now_ns, now_ns + DEADLINE_NS / 2,
 				   true, 5));
 	now_ns += DEADLINE_NS;
@@ -177,14 +176,14 @@ static void udp_debt__away(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(udp_liveness__urgent_queries_double),
-		cmocka_unit_test(udp_liveness__progress_begins_anew),
-		cmocka_unit_test(udp_liveness__keep_alive_queries),
-		cmocka_unit_test(udp_liveness__deadline),
-		cmocka_unit_test(udp_liveness__rest),
-		cmocka_unit_test(udp_debt__deadline),
-		cmocka_unit_test(udp_debt__paid),
-		cmocka_unit_test(udp_debt__away),
+		cmocka_unit_test(liveness__urgent_queries_double),
+		cmocka_unit_test(liveness__progress_begins_anew),
+		cmocka_unit_test(liveness__keep_alive_queries),
+		cmocka_unit_test(liveness__deadline),
+		cmocka_unit_test(liveness__rest),
+		cmocka_unit_test(debt__deadline),
+		cmocka_unit_test(debt__paid),
+		cmocka_unit_test(debt__away),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

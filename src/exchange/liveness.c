@@ -1,4 +1,7 @@
-#include "exchange/udp/udp_liveness.h"
+/*
+ * liveness.c - tell when a silent peer is queried, and when it is given up
+ */
+#include "exchange/liveness.h"
 
 #include "base/base.h"
 
@@ -8,13 +11,23 @@
  * late: several answers in a row are missing. */
 #define AWAY_PART 4
 
-void udp_liveness_rest(struct udp_liveness *peer)
+void liveness_rest(struct liveness *peer)
 {
 	peer->waiting_since_ns = 0;
 }
 
+bool liveness_is_lost(struct liveness *peer, uint64_t deadline_ns,
+		      uint64_t now_ns)
+{
+	if (peer->waiting_since_ns == 0)
+		peer->waiting_since_ns = now_ns;
+	return now_ns > MAX(peer->heard_ns, peer->waiting_since_ns) +
+				deadline_ns &&
+	       now_ns > peer->quiet_until_ns;
+}
+
 /* An answer that brings no progress counts as none: the interval grows. */
-static void choose_interval(struct udp_liveness *peer, bool urgent,
+static void choose_interval(struct liveness *peer, bool urgent,
 			    uint64_t first_ns, uint64_t deadline_ns,
 			    uint64_t since_ns)
 {
@@ -24,39 +37,29 @@ static void choose_interval(struct udp_liveness *peer, bool urgent,
 		peer->query_interval_ns = first_ns;
 	else
 		peer->query_interval_ns =
-			MIN(peer->query_interval_ns, UDP_QUERY_NS_MAX);
+			MIN(peer->query_interval_ns, LIVENESS_QUERY_NS_MAX);
 }
 
-enum udp_liveness_step udp_liveness_wait(struct udp_liveness *peer, bool urgent,
-					 uint64_t first_ns,
-					 uint64_t deadline_ns, uint64_t now_ns,
-					 uint64_t *until_ns)
+bool liveness_wants_query(struct liveness *peer, bool urgent, uint64_t first_ns,
+			  uint64_t deadline_ns, uint64_t now_ns,
+			  uint64_t *until_ns)
 {
-	uint64_t since_ns, quiet_ns;
+	uint64_t since_ns = MAX(peer->progress_ns, peer->waiting_since_ns);
 
-	if (peer->waiting_since_ns == 0)
-		peer->waiting_since_ns = now_ns;
-	since_ns = MAX(peer->progress_ns, peer->waiting_since_ns);
-	*until_ns = now_ns;
-	if (now_ns >
-		    MAX(peer->heard_ns, peer->waiting_since_ns) + deadline_ns &&
-	    now_ns > peer->quiet_until_ns)
-		return UDP_LIVENESS_LOST;
 	choose_interval(peer, urgent, first_ns, deadline_ns, since_ns);
-	quiet_ns = MAX(since_ns, peer->last_query_ns);
-	*until_ns = quiet_ns + peer->query_interval_ns;
+	*until_ns =
+		MAX(since_ns, peer->last_query_ns) + peer->query_interval_ns;
 	if (now_ns < *until_ns)
-		return UDP_LIVENESS_WAIT;
+		return false;
 	peer->last_query_ns = now_ns;
 	peer->query_interval_ns =
-		MIN(2 * peer->query_interval_ns, UDP_QUERY_NS_MAX);
+		MIN(2 * peer->query_interval_ns, LIVENESS_QUERY_NS_MAX);
 	*until_ns = now_ns + peer->query_interval_ns;
-	return UDP_LIVENESS_QUERY;
+	return true;
 }
 
-bool udp_debt_is_overdue(struct udp_debt *debt, bool owes, uint64_t paid,
-			 uint64_t heard_ns, uint64_t deadline_ns,
-			 uint64_t now_ns)
+bool debt_is_overdue(struct debt *debt, bool owes, uint64_t paid,
+		     uint64_t heard_ns, uint64_t deadline_ns, uint64_t now_ns)
 {
 	uint64_t since_ns = MIN(heard_ns, debt->looked_ns);
 	bool was_away = now_ns > since_ns + deadline_ns / AWAY_PART;
