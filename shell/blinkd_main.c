@@ -262,7 +262,7 @@ static int open_all(struct options *options, struct daemon **daemon,
 	return ret;
 }
 
-/* In the parent: waits until the child is ready, or has said why it is not. */
+/* The parent waits until the child is ready, or has said why it is not. */
 __attribute__((noreturn)) static void wait_until_ready(int fd, pid_t child)
 {
 	int status;

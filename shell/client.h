@@ -129,8 +129,9 @@ int client_init(struct client *client, const struct hostlist *hosts,
 /* Also overwrites the key with zeros.  The client may be all zeros. */
 void client_fini(struct client *client);
 
-/* From now on SIGINT, SIGTERM, SIGQUIT and, unless it is ignored, SIGHUP are
- * taken in client_run() and client_rest() only.  Call it once, before them. */
+/* Call it once, before client_run() and client_rest(): then SIGINT, SIGTERM,
+ * SIGQUIT and, unless it is ignored, SIGHUP are taken in client_run() and
+ * client_rest() only. */
 int client_catch_signals(void);
 
 /* Begins the work on a node that has none, by a HELLO if it has no session. */
@@ -143,8 +144,8 @@ void client_ask(struct client *client, struct client_node *node);
 void client_pause(struct client *client, struct client_node *node,
 		  uint64_t pause_ns);
 
-/* For work->send: sends one datagram of length_bytes, or of the long length if
- * the body does not fit. */
+/* Function for work->send: sends one datagram of length_bytes, or of the long
+ * length if the body does not fit. */
 void client_send(struct client *client, struct client_node *node,
 		 enum wire_type type, const void *body, size_t body_bytes,
 		 size_t length_bytes);

@@ -124,8 +124,8 @@ static void release_session(struct daemon *daemon, struct requester *requester)
 	requester->holds = false;
 }
 
-/* From now on the end of the job is told to this client, whose session has just
- * been seen. */
+/* This client, whose session has just been seen, is told the end of the job
+ * from now on. */
 static void set_requester(struct daemon *daemon, const struct job *job,
 			  const struct requester *from)
 {

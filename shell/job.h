@@ -162,7 +162,7 @@ void job_kill(struct job *job, enum wire_job_state ending, uint64_t now_ns);
 /* Begins to kill all jobs that run. */
 void job_kill_running(struct job_table *table, enum wire_job_state ending);
 
-/* For poll(2): fills fds, JOB_POLL_FDS_MAX of them, and returns how many. */
+/* Fills fds for poll(2), JOB_POLL_FDS_MAX of them, and returns how many. */
 unsigned job_poll_fds(struct job_table *table, struct pollfd *fds);
 
 typedef void job_ended(struct job *job, void *context);

@@ -72,7 +72,8 @@ struct launch {
 	uint8_t job[WIRE_JOB_BYTES];
 	struct launch_node *nodes; /* client->node_count of them */
 	uint8_t *output;	   /* the bytes of all streams */
-	/* Of START: the fields, the arguments and the list of hosts. */
+	/* The parts of START: the fields, the arguments and the list of hosts.
+	 */
 	uint8_t body[WIRE_LONG_BODY_BYTES];
 	size_t body_bytes; /* without the host of the node */
 	bool cancelled;	   /* a node failed, or a signal came */

@@ -15,7 +15,7 @@
 
 #include <linux/filter.h>
 
-/* For prctl(PR_SET_SECCOMP). */
+/* The filter for prctl(PR_SET_SECCOMP). */
 extern const struct sock_fprog namespace_filter;
 
 #endif /* NAMESPACE_FILTER_H */

@@ -50,7 +50,8 @@ static bool read_process(pid_t pid, struct proctree_process *process)
 	rest = strrchr(text, ')');
 	if (!rest)
 		return false;
-	/* From field 3: state, parent, group, session, 13 others up to 19. */
+	/* The fields from the third on: state, parent, group, session, 13
+	 * others up to 19. */
 	/* NOLINTNEXTLINE(cert-err34-c): the kernel's own numbers */
 	if (sscanf(rest + 1,
 		   " %c %d %d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d"

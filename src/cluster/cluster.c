@@ -21,7 +21,8 @@ static void add_ns(struct cluster *cluster, enum cluster_figure figure,
 /* --- a pass over the input -------------------------------------------------
  */
 
-/* In the middle of a pass: other ranks may want to know that we are alive. */
+/* Called in the middle of a pass: other ranks may want to know that we are
+ * alive. */
 static void serve(void *context)
 {
 	struct cluster *cluster = context;
@@ -123,8 +124,8 @@ static int lay_out_lists(struct cluster *cluster, uint32_t bucket_count)
 	return 0;
 }
 
-/* From the lists to one array, and to messages, which are exchanged.  Ranks cut
- * sampled splitters by what all ranks have in each bucket. */
+/* Make one array of the lists, and messages of that, and exchange these.  Ranks
+ * cut sampled splitters by what all ranks have in each bucket. */
 static int arrange_and_exchange(struct cluster *cluster)
 {
 	bool is_sampled = cluster->splitters.kind == SPLITTERS_SAMPLED;
@@ -222,7 +223,7 @@ static int learn_link(struct cluster *cluster)
 	return error;
 }
 
-/* As the ranks of one machine share its CPUs.  The output goes past the page
+/* The ranks of one machine share its CPUs.  The output goes past the page
  * cache, unless the user wants it otherwise, or all ranks write one file; where
  * duplicates are dropped, it is cut in the end. */
 static int sort_externally(struct cluster *cluster)
@@ -469,7 +470,7 @@ static int sort_together(struct cluster *cluster)
 	return error ? error : agree_on_end(cluster);
 }
 
-/* From the hello on, what fails here ends the run on all ranks. */
+/* What fails here, from the hello on, ends the run on all ranks. */
 static int run_rank(struct cluster *cluster)
 {
 	uint64_t begin_ns = clock_now_ns();
@@ -561,7 +562,7 @@ void cluster_free(struct cluster *cluster)
 	struct cluster_receive *receive = &cluster->receive;
 
 	free_small(cluster);
-	/* With the mappings of other ranks' inputs. */
+	/* This unmaps the other ranks' inputs, too. */
 	input_close(&cluster->input);
 	for (unsigned i = 0; receive->sources && i < cluster->node_count; i++)
 		if (receive->sources[i].input_fd > 0)
@@ -579,7 +580,7 @@ int cluster_run(const struct sorter_config *config,
 	struct cluster *cluster;
 	int error;
 
-	/* As in sorter_run(): too large for a stack. */
+	/* It is too large for a stack, as a sorter is. */
 	error = sort_setup_arena(&own, sizeof(*cluster), 1, failure);
 	if (error)
 		return error;

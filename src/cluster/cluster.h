@@ -54,8 +54,8 @@ struct cluster_config {
 	uint16_t port;
 	uint32_t payload_bytes;
 	uint64_t deadline_ns;
-	/* For what does not fit into memory: scratch files, codec; the sort and
-	 * the ranks are set here. */
+	/* What a sort beyond memory needs: scratch files, codec.  The sort and
+	 * the ranks are set by the cluster. */
 	const struct external_config *external;
 	/* This rank shows predicted times of a sort beyond memory: ranks that
 	 * do not know the rates of their links measure these. */
@@ -96,7 +96,7 @@ struct cluster_result {
 	struct cluster_schedule schedule; /* what was done */
 	/* What a failure's name is kept in: the failure points to it. */
 	char failed[FAILURE_WHY_BYTES];
-	/* On rank 0 of all ranks, else only our own. */
+	/* Rank 0 has those of all ranks, the others have their own only. */
 	struct cluster_report reports[RANK_NODES_MAX];
 	struct cluster_stages stages; /* of all ranks, if it is external */
 };

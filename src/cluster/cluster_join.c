@@ -102,7 +102,8 @@ void cluster_keep_to_cpus(const struct cluster *cluster)
 				   &cluster->topology, &ignored);
 }
 
-/* Of what is a rank's part of the machine's memory, the rest is for others. */
+/* How much of its part of the machine's memory a rank takes: the rest is for
+ * other programs. */
 #define MEMORY_SHARE(available) ((available) / 4 * 3)
 /* So much input is sorted in memory, without asking how much of that there is:
  * to ask takes 0.2 ms, a tenth of a small sort. */
@@ -128,7 +129,7 @@ static bool is_small(const struct cluster *cluster)
 		       UNASKED_BYTES;
 }
 
-/* Of a sort beyond memory. */
+/* Add what the hello says of a sort beyond memory. */
 static void add_external(const struct cluster_config *config,
 			 struct cluster_hello *hello)
 {
@@ -245,7 +246,7 @@ static void place_buffers(struct cluster *cluster,
 	options->node = node >= 0 ? (unsigned)node : 0;
 }
 
-/* Without a hello: an empty one, of a rank that has failed already. */
+/* hello is NULL if this rank has failed already: others get an empty one. */
 static struct exchange *open_exchange(struct cluster *cluster,
 				      const struct cluster_hello *hello,
 				      struct failure *failure)

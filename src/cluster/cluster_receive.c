@@ -298,7 +298,7 @@ static int order_rest(struct cluster *cluster)
 	return order_chunks(cluster);
 }
 
-/* As order_rest(), but drop duplicates.  The exchange has ended, since ranks
+/* Do as order_rest(), but drop duplicates.  The exchange has ended, since ranks
  * that write one file tell each other how many records they keep. */
 static int order_without_duplicates(struct cluster *cluster)
 {

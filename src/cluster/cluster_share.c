@@ -301,8 +301,8 @@ static int open_records(struct cluster *cluster,
 	return error ? error : input_open_after(input, higher, failure);
 }
 
-/* Of all ranks' sorted records, the number of our first one: in the one file of
- * all ranks, shares of lower ranks come first. */
+/* The number of our first record among those of all ranks: in the one file,
+ * shares of lower ranks come first. */
 static uint64_t first_record(const struct cluster *cluster)
 {
 	uint64_t first = 0;

@@ -123,7 +123,7 @@ struct cluster {
 	struct orderer orderer;
 	struct cluster_output output;
 
-	/* For what does not fit into memory. */
+	/* What a sort beyond memory needs. */
 	struct sorter_config external_sort, external_output;
 	struct external_config external;
 	struct cluster_progress progress;
@@ -142,7 +142,8 @@ static inline bool cluster_is_on_one_machine(const struct cluster *cluster)
 	return cluster->rank.machine_count == cluster->rank.node_count;
 }
 
-/* By UDP, where turns are only switches between processes. */
+/* True by UDP on one machine: taking turns there means only switches between
+ * processes. */
 static inline bool cluster_shares_no_link(const struct cluster *cluster)
 {
 	return cluster_is_on_one_machine(cluster) &&
@@ -168,8 +169,8 @@ void cluster_free(struct cluster *cluster);
 /* When all ranks have announced: each gives away no more records than it has
  * said that it has. */
 int cluster_check_sums(struct cluster *cluster, struct failure *failure);
-/* Before ranks announce what they send: learn what all get, if that is needed
- * and will not be announced. */
+/* Learn what all ranks get before they announce what they send, if that is
+ * needed and will not be announced. */
 int cluster_learn_shares(struct cluster *cluster);
 /* All have announced: some rank would get too much more than its part. */
 bool cluster_shares_are_skewed(struct cluster *cluster);

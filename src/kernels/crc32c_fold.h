@@ -53,7 +53,7 @@ static inline uint32_t crc32c_of_block(__m128i block)
 				       (uint64_t)_mm_extract_epi64(block, 1));
 }
 
-/* By the instruction alone. */
+/* Go on by the instruction alone. */
 static inline uint32_t crc32c_of_short(uint32_t crc, const uint8_t *next,
 				       size_t byte_count)
 {

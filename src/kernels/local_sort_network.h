@@ -85,7 +85,7 @@
 	DO(0, 1) DO(2, 3) DO(4, 5) DO(6, 7)                                    \
 	DO(8, 9) DO(10, 11) DO(12, 13) DO(14, 15)
 
-/* At distances of 8 rows, 4, 2 and 1. */
+/* Compare at distances of 8 rows, 4, 2 and 1. */
 #define FOR_EACH_PAIR_OF_MERGE(DO)                                             \
 	DO(0, 8) DO(1, 9) DO(2, 10) DO(3, 11)                                  \
 	DO(4, 12) DO(5, 13) DO(6, 14) DO(7, 15)                                \

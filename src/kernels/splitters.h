@@ -165,8 +165,9 @@ static inline uint32_t splitters_bucket_95(const struct splitters *splitters,
 	return (uint32_t)((value * splitters->ascii_factor) >> 40);
 }
 
-/* Of keys whose first 8 bytes are those of the sample: <0, 0 or >0, for the
- * record's key bytes 8 to skip - 1 against those that all sampled keys have. */
+/* Compares a key whose first 8 bytes are those of the sample: <0, 0 or >0, for
+ * the record's key bytes 8 to skip - 1 against those that all sampled keys
+ * have. */
 int splitters_compare_rest(const struct splitters *splitters,
 			   const struct record_shape *shape,
 			   const uint8_t *record);

@@ -41,7 +41,8 @@ const char *address_why(int error);
 char *address_format(const struct address *address,
 		     char text[ADDRESS_TEXT_BYTES]);
 
-/* In this machine's byte order; 0 of neither IPv4 nor IPv6. */
+/* The port, in this machine's byte order; 0 if the address is neither IPv4 nor
+ * IPv6. */
 uint16_t address_port(const struct address *address);
 void address_set_port(struct address *address, uint16_t port);
 

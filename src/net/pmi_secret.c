@@ -36,8 +36,8 @@ static int fail_peer(struct talk *talk, int error, const char *why)
 			   why);
 }
 
-/* Of a call on the socket.  A launcher that has ended shows by several errors,
- * depending on what was under way. */
+/* Judge a call on the socket.  A launcher that has ended shows by several
+ * errors, depending on what was under way. */
 static int fail_socket(struct talk *talk, int error)
 {
 	if (error == EPIPE || error == ECONNRESET)

@@ -131,8 +131,8 @@ bool rank_find_launch(struct rank_launch *launch);
 int rank_learn_secret(struct rank *rank, uint64_t deadline_ns,
 		      struct failure *failure);
 
-/* After a run has failed: if ranks of two jobs with one name have come to this
- * rank 0, replace *failure by that reason; else leave it. */
+/* Called after a run has failed: if ranks of two jobs with one name have come
+ * to this rank 0, replace *failure by that reason; else leave it. */
 void rank_explain(const struct rank *rank, struct failure *failure);
 
 /* Wipe the secret, and stop giving it to other ranks.  Safe on a struct of

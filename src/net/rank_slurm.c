@@ -12,7 +12,7 @@
 #include "base/base.h"
 #include "base/parse.h"
 
-/* From a text such as "2(x3),1". */
+/* Read a text such as "2(x3),1". */
 struct slurm_tasks {
 	unsigned host_count;
 	unsigned task_count;

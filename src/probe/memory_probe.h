@@ -55,9 +55,9 @@ struct memory_probe {
 
 struct memory_figures {
 	uint64_t *samples_ns; /* [rounds], the caller's */
-	/* By number of the node: bytes of the areas that lie there, counted
-	 * after they have been written.  All 0 unless a node was asked for, or
-	 * if the kernel does not tell. */
+	/* Indexed by the node's number: bytes of the areas that lie there,
+	 * counted after they have been written.  All 0 unless a node was asked
+	 * for, or if the kernel does not tell. */
 	uint64_t bytes_on[TOPOLOGY_NODES_MAX];
 };
 

@@ -121,7 +121,7 @@ static int peer_failed(const struct prober *prober, unsigned rank,
 			   0, "rank %u %s", rank, why);
 }
 
-/* Until the answer to the last question, or the time is over (0). */
+/* Wait until the last question is answered, or the time is over (0). */
 static int hear(struct prober *prober, unsigned rank, enum kind kind,
 		uint64_t until_ns, struct failure *failure)
 {

@@ -32,7 +32,7 @@ struct network_probe {
 	uint64_t deadline_ns;  /* the probe fails if a rank is silent longer */
 };
 
-/* Of one rank, as rank 0 saw it. */
+/* What rank 0 saw of one rank. */
 struct network_figures {
 	uint64_t *round_trip_ns; /* the caller's, rounds of them */
 	uint32_t lost_pings;	 /* had to be sent again */
@@ -41,9 +41,9 @@ struct network_figures {
 	uint64_t arrived_ns;
 };
 
-/* On rank 0: sets figures[i] for each rank i from 1 on.  On other ranks:
- * replies until rank 0 ends the probe; figures is not used.  Returns 0, or
- * -errno with *failure filled (EXIT_PEER names the rank). */
+/* Rank 0 sets figures[i] for each rank i from 1 on.  Other ranks reply until
+ * rank 0 ends the probe; they do not use figures.  Returns 0, or -errno with
+ * *failure filled (EXIT_PEER names the rank). */
 int network_probe_run(const struct network_probe *probe,
 		      struct network_figures *figures, struct failure *failure);
 

@@ -28,7 +28,7 @@ static bool is_slice(const struct key_field *field)
 		(field->is_big_endian || field->length == 1));
 }
 
-/* Of two fields that mean the same, make one and the same. */
+/* Make one and the same of two fields that mean the same. */
 static void make_canonical(struct key_field *field)
 {
 	if (is_slice(field)) {

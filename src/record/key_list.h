@@ -88,9 +88,9 @@ static inline uint64_t key_field_end(const struct key_field *field)
 }
 
 /*
- * After the caller has set the fields, which are good and lie in the record:
- * join those that are one slice (so that lists that order alike become the
- * same), and set the rest.
+ * Called when the caller has set the fields, which are good and lie in the
+ * record: joins those that are one slice (so that lists that order alike become
+ * the same), and sets the rest.
  */
 void key_list_complete(struct key_list *keys, uint32_t record_size);
 

@@ -27,7 +27,7 @@
 
 static uint64_t pages_wanted(const struct statfs *fs, uint64_t size_bytes)
 {
-	/* Of a tmpfs without limits all is 0. */
+	/* A tmpfs without limits says 0 everywhere. */
 	if (fs->f_blocks == 0 || fs->f_bavail * (uint64_t)fs->f_bsize >
 					 size_bytes + LAST_PAGE_ROOM_BYTES)
 		size_bytes += LAST_PAGE_WASTE_BYTES;

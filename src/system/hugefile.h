@@ -53,7 +53,8 @@ struct hugefile {
  * not mapped, the functions below do nothing. */
 void hugefile_open(struct hugefile *file, int fd, uint64_t size_bytes);
 
-/* Before any page is filled: they come from these nodes in turn (numa.h). */
+/* Called before any page is filled: pages then come from these nodes in turn
+ * (numa.h). */
 void hugefile_spread(struct hugefile *file, int fd, uint64_t nodes);
 
 /* Any thread: where these bytes of the file lie in memory, on huge pages that

@@ -18,7 +18,7 @@
 #include "system/small_file.h"
 #include "system/topology.h"
 
-/* Of linux/mempolicy.h since Linux 5.15. */
+/* linux/mempolicy.h has it since Linux 5.15. */
 #define PREFERRED_MANY 5
 /* The kernel takes one bit less than it is told. */
 #define MASK_BITS (TOPOLOGY_NODES_MAX + 1)

@@ -69,7 +69,7 @@ static uint64_t bytes_by_mincore(int fd, uint64_t size_bytes)
 	return resident * page;
 }
 
-/* In whole pages, or -1. */
+/* Resident bytes in whole pages, or -1. */
 static int64_t cached_bytes(int fd, uint64_t offset, uint64_t bytes)
 {
 	struct cachestat_range range = { .offset = offset, .bytes = bytes };

@@ -39,7 +39,7 @@ void topology_pin_self(uint16_t cpu)
 {
 	union cpu_mask mask = { .bytes = { 0 } };
 
-	/* Of a number too large it sets none, and the kernel refuses that. */
+	/* It sets none for a number too large, and the kernel refuses that. */
 	CPU_SET_S(cpu, sizeof(mask), &mask.set);
 	(void)sched_setaffinity(0, sizeof(mask), &mask.set);
 }

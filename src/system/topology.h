@@ -37,8 +37,8 @@ void topology_read_nodes(struct topology *topology);
 /* The same from the sys/ in another folder: for tests. */
 void topology_read_nodes_under(struct topology *topology, const char *root);
 
-/* Of a machine with several nodes, once they are read: keep the first cpu_count
- * CPUs, at least 1, and the nodes of these. */
+/* Keep the first cpu_count CPUs, at least 1, of a machine with several nodes,
+ * and the nodes of these.  Call it when the nodes have been read. */
 void topology_keep(struct topology *topology, unsigned cpu_count);
 
 /* Bind the calling thread to one CPU; a refusal is ignored: it only costs. */

@@ -270,7 +270,7 @@ static bool kind_is_good(const struct cluster_hello *hello)
 		splitters_may_be_ascii(&hello->shape));
 }
 
-/* Of a shared input a rank has its part at first. */
+/* A rank has its part of a shared input at first. */
 static bool part_is_good(const struct peer *peer, unsigned node_count)
 {
 	uint64_t whole = peer->hello->shared_records;

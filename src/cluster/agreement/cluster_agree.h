@@ -64,9 +64,9 @@ struct cluster_hello {
 	uint64_t codec; /* of what is spilled: any number, the same for all */
 	enum cluster_link_wish link;
 	unsigned roles; /* bits as of cluster_roles_of() */
-	/* Of the files that all ranks read together, of which record_count is
-	 * this rank's part at first; CLUSTER_NOT_SHARED: its input is its
-	 * own. */
+	/* Records of the files that all ranks read together, of which
+	 * record_count is this rank's part at first; CLUSTER_NOT_SHARED: its
+	 * input is its own. */
 	uint64_t shared_records;
 	/* outpath_place() of what the rank writes alone; 0: it writes nothing
 	 * by itself, or that cannot be told. */

@@ -20,8 +20,8 @@ void cluster_keepers_choose(const struct cluster_hello *hellos,
 bool cluster_keepers_is_source(const struct cluster_hello *hellos,
 			       const uint16_t *keeper, unsigned rank);
 
-/* Of how many parts of the input does the rank keep the runs?  Neighbours in
- * the input are one part. */
+/* How many parts of the input are there whose runs the rank keeps?  Neighbours
+ * in the input are one part. */
 unsigned cluster_keepers_parts(const struct cluster_hello *hellos,
 			       unsigned node_count, const uint16_t *keeper,
 			       unsigned rank);

@@ -10,11 +10,13 @@
 #define FIRST_BYTES (256 * KIB)
 #define STEP_FACTOR 4
 #define STEPS 4
-/* In less time the datagrams of one batch are too large a part. */
+/* The shortest measurement: in less time the datagrams of one batch are too
+ * large a part. */
 #define LONG_NS 50000000
 /* What arrives is discarded, into one buffer of this size. */
 #define DISCARD_BYTES (64 * KIB)
-/* Of a message: a rate, and the time that it took to measure it. */
+/* Length of the message that tells a rate, and the time that it took to measure
+ * it. */
 #define TOLD_BYTES 16
 
 /* A measurement. */

@@ -20,7 +20,7 @@
 #include "cluster/agreement/cluster_agree.h"
 #include "exchange/exchange.h"
 
-/* In bytes a second, each way; 0: not known. */
+/* Bytes a second, each way; 0: not known. */
 struct cluster_link {
 	uint64_t own;	/* of this rank */
 	uint64_t least; /* of the rank with the slowest link */

@@ -20,7 +20,7 @@ struct cluster_schedule {
 /* A number for the hello: wishes that differ have different ones. */
 uint32_t cluster_schedule_number(const struct cluster_schedule *wish);
 
-/* Of how many ranks, which send so many bytes in all. */
+/* What the choice depends on: so many ranks send so many bytes in all. */
 struct cluster_traffic {
 	unsigned node_count;
 	uint64_t byte_count;
@@ -29,7 +29,8 @@ struct cluster_traffic {
 	bool is_by_mpi;	     /* which sends by rounds, or a grid of them */
 };
 
-/* Before the ranks know of each other: rounds, or all-at-once on one machine.
+/* The schedule before the ranks know of each other: rounds, or all-at-once on
+ * one machine.
  */
 enum exchange_schedule cluster_schedule_first(const struct cluster_schedule *,
 					      bool on_one_machine);

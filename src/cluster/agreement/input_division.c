@@ -213,7 +213,7 @@ static bool find_pair(const struct input_division *division,
 	return *count > 0 && *count >= wishes[*taker].grain;
 }
 
-/* From the end of the giver's last range. */
+/* Move records from the end of the giver's last range. */
 static void move(struct input_part *giver, struct input_part *taker,
 		 uint64_t count)
 {

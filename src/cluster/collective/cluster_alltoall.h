@@ -12,7 +12,7 @@ struct cluster_alltoall {
 	/* [rank]: our messages; nothing goes to ourselves. */
 	const uint8_t *own[RANK_NODES_MAX];
 	uint64_t own_bytes[RANK_NODES_MAX];
-	/* As of struct exchange_collective. */
+	/* The same as in struct exchange_collective. */
 	struct exchange_length (*length)(const void *context, unsigned source,
 					 unsigned destination);
 	const void *context;

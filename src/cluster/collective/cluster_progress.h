@@ -12,12 +12,12 @@
 #include "exchange/exchange.h"
 #include "external/external_sort.h"
 
-/* Of a message: the pass and both waits in one word, what was moved, and what
- * will be. */
+/* Length of a message: the pass and both waits in one word, what was moved, and
+ * what will be. */
 #define CLUSTER_PROGRESS_WORDS 3
 
-/* On rank 0, in its thread: [rank_count].  A rank that has told nothing yet has
- * a total of 0. */
+/* Called on rank 0, in its thread, with [rank_count].  A rank that has told
+ * nothing yet has a total of 0. */
 typedef void cluster_progress_fn(void *context,
 				 const struct external_progress *ranks,
 				 unsigned rank_count);

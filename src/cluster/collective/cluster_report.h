@@ -70,7 +70,7 @@ cluster_report_checksum(const struct cluster_report *report)
 	       report->figures[CLUSTER_CHECKSUM_LOW];
 }
 
-/* As little-endian words. */
+/* A report is encoded as little-endian words. */
 void cluster_report_encode(const struct cluster_report *report,
 			   uint8_t bytes[CLUSTER_REPORT_BYTES]);
 /* What is missing is 0. */

@@ -5,7 +5,7 @@
 #include "base/base.h"
 #include "cluster/collective/cluster_allgather.h"
 
-/* Of a message, for each pass: six numbers, and what has limited it. */
+/* Length of a message: for each pass six numbers, and what has limited it. */
 #define STAGE_BYTES 56
 #define ROW_BYTES (STAGE_BYTES * EXTERNAL_PASSES)
 

@@ -13,7 +13,8 @@
 struct cluster_stage {
 	uint64_t ns;
 	uint64_t predicted_ns; /* 0: not known */
-	/* From and to this rank's disks, also blocks read for other ranks. */
+	/* What went from and to this rank's disks, also blocks read for other
+	 * ranks. */
 	uint64_t read_bytes, written_bytes;
 	uint64_t sent_bytes, received_bytes;
 	enum external_limit limit; /* as measured */

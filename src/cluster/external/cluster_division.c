@@ -7,15 +7,16 @@
 #include "base/clock.h"
 #include "cluster/collective/cluster_allgather.h"
 
-/* Of a message: see struct input_division_told. */
+/* Length of a message, which is a struct input_division_told. */
 #define TOLD_BYTES 32
 /* The shortest time over which the first rate is measured, and each later one.
  * A rank that has read nothing in the first of these times is slow. */
 #define RATE_NS_FIRST 20000000
 #define RATE_NS_NEXT 200000000
 
-/* In a pass of days there is time between two divisions: so there are fewer
- * than CLUSTER_FIRST_PASS_COLLECTIVES_MAX in any pass that comes to an end. */
+/* How long a rank pauses between two divisions: in a pass of days there are
+ * fewer than CLUSTER_FIRST_PASS_COLLECTIVES_MAX in any pass that comes to an
+ * end. */
 #define PAUSE_PART(elapsed_ns) ((elapsed_ns) / 1024)
 
 static void give(struct cluster_division *division)

@@ -17,9 +17,9 @@
 #include "cluster/external/cluster_runs.h"
 #include "external/external_rank.h"
 
-/* While our threads end. */
+/* Sleep so long between two looks at threads that are ending. */
 #define PAUSE_NS 500000
-/* Of a message: see read_shares(). */
+/* Length of the message in which a rank announces its share: two counts. */
 #define SHARE_BYTES 16
 
 struct joint_sort {
@@ -29,13 +29,14 @@ struct joint_sort {
 	unsigned own, count;
 	struct cluster_runs runs;
 	struct cluster_division division; /* of a shared input */
-	/* Of the wave at hand. */
+	/* What the wave at hand moves. */
 	const struct outgoing_message *messages;
 	uint64_t send_bytes[RANK_NODES_MAX];
 	uint64_t expected_bytes[RANK_NODES_MAX];
 	uint8_t *area;
 	uint64_t arrived_at[RANK_NODES_MAX]; /* in the area */
-	/* Of even and of odd waves: [run_count of the part], owned. */
+	/* What even and odd waves have brought: [run_count of the part], owned.
+	 */
 	const uint8_t **received[2];
 	/* So far: of the last pass, and of the first one. */
 	struct cluster_wave_result waves, kept_waves;
@@ -70,7 +71,7 @@ static int wait_until_done(const struct joint_sort *joint,
 	return error ? error : external_rank_finish(joint->rank, failure);
 }
 
-/* Until so many waves have been read, and so many taken. */
+/* Wait until so many waves have been read, and so many taken. */
 static int wait_for_wave(const struct joint_sort *joint, uint32_t read,
 			 uint32_t taken, struct failure *failure)
 {
@@ -84,14 +85,15 @@ static int wait_for_wave(const struct joint_sort *joint, uint32_t read,
 
 /* --- before the waves ----------------------------------------------------- */
 
-/* For what others tell of their runs the plan has memory; keys that are spread
+/* The plan has memory for what others tell of their runs; keys that are spread
  * over the ranks in an uncommon way make more pieces than it expects. */
 static uint64_t told_bytes_max(const struct joint_sort *joint)
 {
 	return 2 * external_rank_index_bytes(joint->rank) + 4 * MIB;
 }
 
-/* While the reading teams go on, until all of the input has been given out. */
+/* Divide the input while the reading teams go on, until all of it has been
+ * given out. */
 static int divide_input(struct joint_sort *joint, struct failure *failure)
 {
 	struct cluster_division *division = &joint->division;
@@ -425,7 +427,8 @@ static int exchange_waves(struct joint_sort *joint, struct failure *failure)
 		return error;
 	external_rank_start_merge(joint->rank);
 	for (uint32_t w = 0; w < joint->runs.wave_count && error == 0; w++) {
-		/* Of the two areas, this one is free again. */
+		/* The area that this wave is read into is free again when so
+		 * many pieces are taken. */
 		uint32_t taken = w > 0 ? MIN(w - 1, pieces) : 0;
 
 		error = wait_for_wave(joint, w + 1, taken, failure);
@@ -514,7 +517,7 @@ static void close_all(struct joint_sort *joint)
 	free(joint);
 }
 
-/* Of our share.  Returns how many records were written. */
+/* Fill in the result of our share.  Returns how many records were written. */
 static uint64_t fill_result(struct joint_sort *joint)
 {
 	struct sorter_result *result = joint->external->result;

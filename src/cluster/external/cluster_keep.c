@@ -178,8 +178,8 @@ static int check_and_pause(const struct cluster_keep *keep,
 	return error ? error : cluster_pause(keep->progress, failure);
 }
 
-/* Until there is something to send, nothing will be, or others have waited for
- * long enough. */
+/* Wait until there is something to send, nothing will be, or others have waited
+ * for long enough. */
 static int wait_for_batch(struct cluster_keep *keep, struct failure *failure)
 {
 	uint64_t begin_ns = clock_now_ns();
@@ -328,15 +328,16 @@ static int next_wave(struct cluster_keep *keep, struct failure *failure)
 		error = wait_for_batch(keep, failure);
 	if (error == 0 && may_give)
 		error = choose_slice(keep, failure);
-	/* Of two messages of each source, this one is free again. */
+	/* A source has two messages; that of the wave before the last one must
+	 * be written before its place is taken. */
 	if (error == 0)
 		error = wait_until_written(
 			keep, keep->wave > 0 ? keep->wave - 1 : 0, failure);
 	return error ? error : exchange_wave(keep, failure);
 }
 
-/* Of a source, each batch has blocks enough that there are fewer than one run
- * for each of the blocks that we cut; of small inputs, some more. */
+/* How many runs a source may send: each batch has so many blocks that there are
+ * fewer runs than blocks that we cut, and some more of small inputs. */
 static unsigned runs_max_of(const struct cluster_keep *keep, unsigned source)
 {
 	uint64_t blocks = keep->hellos[source].record_count /

@@ -33,7 +33,7 @@ struct cluster_keep {
 
 	/* Private. */
 	uint16_t keeper[RANK_NODES_MAX];
-	/* Of the rank's sources, in rank order: which ranks they are. */
+	/* Which ranks the rank's sources are, in rank order. */
 	uint16_t source[RANK_NODES_MAX];
 	unsigned source_count;
 	struct given_runs *given; /* NULL: we keep */
@@ -47,11 +47,12 @@ struct cluster_keep {
 	bool any_sent;		/* in the wave, by any rank */
 };
 
-/* Before anything is read: do the keepers take enough of their sources at once,
- * and can they merge what they will keep?  0 or -errno with *failure filled. */
+/* Called before anything is read: do the keepers take enough of their sources
+ * at once, and can they merge what they will keep?  0 or -errno with *failure
+ * filled. */
 int cluster_keep_check(struct cluster_keep *keep, struct failure *failure);
 
-/* After that: take part in all waves of the first pass; none, if all ranks that
+/* Then take part in all waves of the first pass; none, if all ranks that
  * have records keep them.  0 or -errno with *failure filled. */
 int cluster_keep_run(struct cluster_keep *keep, struct failure *failure);
 

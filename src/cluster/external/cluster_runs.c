@@ -16,7 +16,8 @@
 #define RUNS_MAX UINT16_MAX
 /* Fewer cannot be merged. */
 #define RUNS_MIN 2
-/* Of messages: see write_sample(), and what each rank tells of its limits. */
+/* Lengths of a sample's head (write_sample()), and of what each rank tells of
+ * its limits. */
 #define SAMPLE_HEAD_BYTES 12
 #define LIMITS_BYTES 32
 
@@ -481,7 +482,8 @@ static int write_wants(const struct cluster_runs *runs,
 	return 0;
 }
 
-/* From the rank's numbers to those of our blocks.  False: they cannot be. */
+/* Turn the rank's numbers into those of our blocks.  False: they are
+ * impossible. */
 static bool read_numbers(const struct cluster_runs *runs,
 			 const struct run_index *index, unsigned node,
 			 const uint8_t *at, struct outgoing_wants *wants)

@@ -20,7 +20,7 @@
 #include "external/runs/run_index.h"
 
 #define RUN_NUMBERS_RUN_BYTES 16
-/* Of the whole that a rank's runs must have. */
+/* How many parts of the whole a rank's runs may have to make up. */
 #define RUN_NUMBERS_PARTS_MAX 128
 
 /* What a rank has told of its runs. */

@@ -22,7 +22,7 @@ void run_part_range(const struct run_cuts *cuts, unsigned rank,
 		*first = run_cut_block(begin, index, run, number);
 	if (behind)
 		*end = run_cut_block(behind, index, run, number);
-	/* In the cut's own run no block lies across it. */
+	/* No block of the cut's own run lies across it. */
 	if (begin && begin->run != number &&
 	    *first > index->runs[run].first_block)
 		--*first;

@@ -24,14 +24,14 @@
 
 #define RUN_PART_RUN_BYTES 8
 
-/* Of a message, for each block. */
+/* How much of a message is for each block. */
 static inline uint32_t
 run_part_block_bytes(const struct record_shape *key_shape)
 {
 	return 12 + key_shape->size;
 }
 
-/* Of our own run, whose number over all ranks is `number`: the blocks that
+/* Find the blocks of our own run, whose number over all ranks is `number`, that
  * belong to the rank's part, the border block included; none if the rank gets
  * no part. */
 void run_part_range(const struct run_cuts *cuts, unsigned rank,
@@ -49,7 +49,7 @@ struct run_part_message {
 	const uint8_t *bytes;
 	uint64_t byte_count;
 	unsigned source;
-	/* Of the rank, as it has said before; and their numbers over all
+	/* The rank's runs, as it has said before, and their numbers over all
 	 * ranks. */
 	uint32_t run_count;
 	const uint32_t *numbers;

@@ -7,7 +7,7 @@
 #include "cluster/collective/cluster_allgather.h"
 #include "sort/plan.h"
 
-/* Of sampled keys, from each rank; of long keys there are fewer. */
+/* How many bytes of sampled keys each rank sends: long keys are fewer. */
 #define KEYS_BYTES_MAX (256 * KIB)
 
 /* --- keys ------------------------------------------------------------------

@@ -75,8 +75,8 @@ void cluster_send_begin(struct cluster_send *send,
 void cluster_send_take_memory(struct cluster_send *send, uint32_t bucket_count,
 			      uint64_t record_count, unsigned index_bits);
 
-/* From the lists to one array.  Those that follow return 0 or -errno with
- * *failure filled. */
+/* Make one array of the lists.  The functions that follow return 0 or -errno
+ * with *failure filled. */
 int cluster_send_compact(struct cluster_send *send,
 			 const struct bucket_set *set, struct failure *failure);
 
@@ -86,7 +86,7 @@ int cluster_send_build_messages(struct cluster_send *send,
 				const uint32_t *counts,
 				struct failure *failure);
 
-/* For the exchange: bytes of the message to a rank. */
+/* Copy bytes of the message to a rank, for the exchange. */
 void cluster_send_read(const struct cluster_send *send, unsigned node,
 		       uint64_t offset, uint8_t *bytes, size_t byte_count);
 

@@ -62,11 +62,10 @@ static inline uint32_t share_end_bucket(const struct share_cut *cut)
 }
 
 /*
- * Of one source's own_count records in a bucket, whose first has position
- * `before` (records of lower sources in it), those that belong to the share
- * between cut[0] and cut[1]: skip so many of the first, then take so many (none
- * of a bucket outside of the share).  cut points at the share's first of two
- * cuts.
+ * One source has own_count records in a bucket, of which the first has position
+ * `before` (records of lower sources in it).  Those that belong to the share
+ * between cut[0] and cut[1]: skip so many, then take so many (none of a bucket
+ * outside of the share).  cut points at the share's first of two cuts.
  */
 void share_of_bucket(const struct share_cut *cut, uint32_t bucket,
 		     uint64_t before, uint32_t own_count, uint32_t *skip,

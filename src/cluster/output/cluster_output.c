@@ -164,8 +164,8 @@ static int check_nonces(struct cluster_output *output, const uint8_t *nonces,
 	return 0;
 }
 
-/* Through a descriptor that is opened when the other ranks have flushed theirs:
- * only then NFS shows what they have written. */
+/* Look through a descriptor that is opened when the other ranks have flushed
+ * theirs: only then NFS shows what they have written. */
 static int cut_nonces_off(struct cluster_output *output,
 			  struct failure *failure)
 {
@@ -196,7 +196,7 @@ int cluster_output_commit(struct cluster_output *output, struct outfile *also,
 	bool sync = output->config->sync;
 	int error = 0;
 
-	/* Of rank 0, the trace is more than its output may be. */
+	/* Rank 0 has more than its output to name: the trace. */
 	if (!sorts(output, output->rank->rank) ||
 	    (output->gathers && !is_first(output)))
 		return also ? outfile_commit_all(also, 1, sync, failure) : 0;

@@ -39,8 +39,8 @@ struct cluster_output {
 int cluster_output_open(struct cluster_output *output, uint64_t first_record,
 			uint64_t record_count, struct failure *failure);
 
-/* Before the first chunk, or when all are written: fewer records are,
- * record_count of ours and whole_count of all ranks'. */
+/* Called before the first chunk, or when all are written: there are fewer
+ * records, record_count of ours and whole_count of all ranks. */
 int cluster_output_shrink(struct cluster_output *output, uint64_t first_record,
 			  uint64_t record_count, uint64_t whole_count,
 			  struct failure *failure);
