@@ -1,3 +1,4 @@
+/* allowlist.c - the folders below which a program may be run */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>

@@ -1,3 +1,4 @@
+/* client.c - ask many daemons at once over one socket */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* client_lookup.c - the addresses of a client's nodes, and the node of an id */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* command.c - make a datagram, and take one apart */
 #include <assert.h>
 #include <errno.h>
 #include <sodium.h>

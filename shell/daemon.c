@@ -1,3 +1,4 @@
+/* daemon.c - the loop of blinkd: datagrams in, jobs started, replies out */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

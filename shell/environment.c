@@ -1,3 +1,4 @@
+/* environment.c - the environment variables that a job is given */
 #include <string.h>
 
 #include "shell/environment.h"

@@ -1,3 +1,4 @@
+/* exit_status.c - turn the ends of jobs into the exit status of blinksh */
 #include <signal.h>
 
 #include "base/base.h"

@@ -1,3 +1,4 @@
+/* history.c - the ids of the last HISTORY_JOBS jobs that were added */
 #include <string.h>
 
 #include "base/base.h"

@@ -1,3 +1,7 @@
+/*
+ * hostfold.c - a list of hosts as a short text that hostlist_add() reads
+ * again
+ */
 #include "shell/hostfold.h"
 
 #include <errno.h>

@@ -1,3 +1,7 @@
+/*
+ * idle_cpus.c - whether this machine has a CPU for each process that wants
+ * one
+ */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* inbox.c - a batch of datagrams, received by one system call */
 #include "shell/inbox.h"
 
 void inbox_init(struct inbox *inbox)

@@ -1,3 +1,4 @@
+/* job.c - the table of running children: start, limits, lease, output, reap */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

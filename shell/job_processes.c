@@ -1,3 +1,7 @@
+/*
+ * job_processes.c - the processes of a job: are there any left, kill them
+ * all
+ */
 #include <signal.h>
 #include <time.h>
 

@@ -1,3 +1,4 @@
+/* job_progress.c - the line on a terminal by which a job tells how far it is */
 #include "shell/job_progress.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* job_wire.c - the body of a JOB, which tells a client how a job is */
 #include <string.h>
 
 #include "base/base.h"

@@ -1,3 +1,4 @@
+/* jobgroup.c - a cgroup for each job, where we may make one */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

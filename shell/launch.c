@@ -1,3 +1,4 @@
+/* launch.c - run one command on every node, and fetch its output */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* listener.c - the socket of a daemon, bound to the one address clients use */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+/* namespace_filter.c - a filter of system calls that forbids new namespaces */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/sched.h>

@@ -1,3 +1,4 @@
+/* process.c - start a program by the cheapest safe way */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>

@@ -1,3 +1,4 @@
+/* query.c - ask every node one question: ping, status, cancel */
 #include <string.h>
 
 #include "base/clock.h"

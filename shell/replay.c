@@ -1,3 +1,4 @@
+/* replay.c - sessions, and which of their counters were seen */
 #include <sodium.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* report.c - what blinksh prints when all nodes have ended */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>

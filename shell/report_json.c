@@ -1,3 +1,4 @@
+/* report_json.c - print one JSON document on stdout: a launch, or a query */
 #include <stdio.h>
 
 #include "base/base.h"

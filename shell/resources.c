@@ -1,3 +1,4 @@
+/* resources.c - what each job is given of its own: pipes, a secret, a cgroup */
 #include <unistd.h>
 
 #include "shell/resources.h"

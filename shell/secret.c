@@ -1,3 +1,4 @@
+/* secret.c - the file in memory that holds the secret of one job */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

@@ -1,3 +1,7 @@
+/*
+ * start.c - take the body of a START apart, and put the node into its
+ * arguments
+ */
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>

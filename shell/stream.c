@@ -1,3 +1,4 @@
+/* stream.c - what a job writes to a pipe: all is counted, the end is kept */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/uio.h>

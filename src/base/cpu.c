@@ -1,3 +1,4 @@
+/* cpu.c - which vector kernels this CPU can run */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+/* failure.c - why a run ends early: the exit status and one line to print */
 #include "base/failure.h"
 
 #include <errno.h>

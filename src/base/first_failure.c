@@ -1,3 +1,4 @@
+/* first_failure.c - of several threads that may fail, the first one's reason */
 #include "base/first_failure.h"
 
 #include <errno.h>

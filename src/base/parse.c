@@ -1,3 +1,4 @@
+/* parse.c - strict numbers and sizes from the command line and from files */
 #include "base/parse.h"
 
 #include <errno.h>

@@ -1,3 +1,7 @@
+/*
+ * stdout.c - the standard output of every program: --help, --version, and
+ * its end
+ */
 #include "base/stdout.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* template.c - put the rank of a process into its file names and arguments */
 #include "base/template.h"
 
 #include <stdio.h>

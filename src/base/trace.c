@@ -1,3 +1,4 @@
+/* trace.c - a timeline of each thread, kept in memory and written afterwards */
 #include "base/trace.h"
 
 #include <errno.h>

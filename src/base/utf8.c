@@ -1,3 +1,4 @@
+/* utf8.c - where text is well-formed UTF-8 (Unicode 15, table 3-7) */
 #include "base/utf8.h"
 
 #include <stdbool.h>

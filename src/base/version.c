@@ -1,3 +1,4 @@
+/* version.c - what this was built from, as --version shows it */
 #include "base/version.h"
 
 /* The Makefile defines it for this file alone, so that a new commit compiles

@@ -1,3 +1,7 @@
+/*
+ * cluster.c - one sort by many machines: each has a part of the input, and
+ * gets a part of the output
+ */
 #include "cluster/cluster.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* splitters.c - cut the key space into buckets of nearly equal numbers */
 #include "kernels/splitters.h"
 
 #include <assert.h>

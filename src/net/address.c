@@ -1,3 +1,4 @@
+/* address.c - "10.0.0.1:7300", "[::1]:7300", "node7": where a daemon listens */
 #include "net/address.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+/* datagram.c - a UDP socket that moves many segments with one call */
 #include "net/datagram.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* hostitem.c - one item of a list of hosts: "n[01-16]x[0-12/4]" */
 #include "net/hostitem.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* hostlist.c - "node[01-16]", "10.0.0.[1-4]:7300", "^file": lists of hosts */
 #include "net/hostlist.h"
 
 #include <errno.h>

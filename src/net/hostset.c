@@ -1,3 +1,4 @@
+/* hostset.c - a list of hosts that finds its names fast */
 #include "net/hostset.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* interface.c - the network interface that has an address of this machine */
 #include "net/interface.h"
 
 #include <assert.h>

@@ -1,3 +1,7 @@
+/*
+ * keyfile.c - the cluster's key: 32 random bytes as hexadecimal text in a
+ * file
+ */
 #include "net/keyfile.h"
 
 #include <errno.h>

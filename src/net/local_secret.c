@@ -1,3 +1,7 @@
+/*
+ * local_secret.c - the secret of a job without a key: rank 0 gives it to the
+ * ranks on its machine that run as the same user
+ */
 #include "net/local_secret.h"
 
 #include <assert.h>

@@ -1,3 +1,7 @@
+/*
+ * pmi_secret.c - the secret of a job that Slurm has started with a PMI: rank
+ * 0 gives it to the ranks on other machines through Slurm
+ */
 #include "net/pmi_secret.h"
 
 #include <errno.h>

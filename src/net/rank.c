@@ -1,3 +1,4 @@
+/* rank.c - the rank of this process, the addresses of all, and their secret */
 #include "net/rank.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* rank_secret.c - the 32 bytes that only the ranks of a job know */
 #include "net/rank_secret.h"
 
 #include <assert.h>

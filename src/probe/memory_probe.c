@@ -1,3 +1,4 @@
+/* memory_probe.c - how fast memory is, by pattern, area and block */
 #include "probe/memory_probe.h"
 
 #include <assert.h>

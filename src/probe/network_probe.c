@@ -1,3 +1,4 @@
+/* network_probe.c - round trips and throughput between the ranks of a job */
 #include "probe/network_probe.h"
 
 #include <errno.h>

@@ -1,3 +1,7 @@
+/*
+ * noise_probe.c - how much of each CPU others take from a thread that needs
+ * it
+ */
 #include "probe/noise_probe.h"
 
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* spawn_probe.c - what starting a program and waiting for its end costs */
 #include "probe/spawn_probe.h"
 
 #include <errno.h>

@@ -1,3 +1,7 @@
+/*
+ * key_list.c - the keys of a record, encoded so that bytes compare as keys
+ * do
+ */
 #include <assert.h>
 #include <string.h>
 

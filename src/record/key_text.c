@@ -1,3 +1,4 @@
+/* key_text.c - a field of a key list as users write it */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

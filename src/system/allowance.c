@@ -1,3 +1,7 @@
+/*
+ * allowance.c - how much of the machine this process may take, and what says
+ * so
+ */
 #include "system/allowance.h"
 
 #include <limits.h>

@@ -1,3 +1,4 @@
+/* arena.c - one block of zeroed memory on huge pages, cut up by the plan */
 #include "system/arena.h"
 
 #include <assert.h>

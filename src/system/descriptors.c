@@ -1,3 +1,4 @@
+/* descriptors.c - how many files this process may have open at once */
 #include "system/descriptors.h"
 
 #include <sys/resource.h>

@@ -1,3 +1,7 @@
+/*
+ * hugefile.c - a new file on tmpfs, made of huge pages and filled where it
+ * lies
+ */
 #include "system/hugefile.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* machine.c - whether another process runs where we do */
 #include "system/machine.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* numa.c - on which NUMA node threads run and memory lies */
 #include "system/numa.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* ramdisk.c - files that are memory */
 #include "system/ramdisk.h"
 
 #include <libgen.h>

@@ -1,3 +1,4 @@
+/* small_file.c - read a file of /proc or /sys */
 #include "system/small_file.h"
 
 #include <fcntl.h>

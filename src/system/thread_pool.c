@@ -1,3 +1,4 @@
+/* thread_pool.c - a fixed set of threads that run job after job */
 #include "system/thread_pool.h"
 
 #include <limits.h>

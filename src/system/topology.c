@@ -1,3 +1,4 @@
+/* topology.c - which CPUs this process may use */
 #include "system/topology.h"
 
 #include <sched.h>

@@ -1,3 +1,4 @@
+/* cluster_keepers.c - which rank keeps whose runs */
 #include "cluster/agreement/cluster_keepers.h"
 
 #include "base/base.h"

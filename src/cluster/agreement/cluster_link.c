@@ -1,3 +1,4 @@
+/* cluster_link.c - the rate of each rank's link */
 #include "cluster/agreement/cluster_link.h"
 
 #include <assert.h>

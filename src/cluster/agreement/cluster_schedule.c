@@ -1,3 +1,7 @@
+/*
+ * cluster_schedule.c - in which order ranks send to each other: what the
+ * user wants, and what is done
+ */
 #include "cluster/agreement/cluster_schedule.h"
 
 #include "exchange/model/exchange_model.h"

@@ -1,3 +1,4 @@
+/* cluster_workload.c - what this rank has to do in a sort beyond memory */
 #include "cluster/agreement/cluster_workload.h"
 
 #include "base/base.h"

@@ -1,3 +1,4 @@
+/* input_division.c - which rank reads which part of an input that all share */
 #include "cluster/agreement/input_division.h"
 
 #include <errno.h>

@@ -1,3 +1,7 @@
+/*
+ * cluster_allgather.c - one message from each rank to all ranks, or to rank
+ * 0
+ */
 #include "cluster/collective/cluster_allgather.h"
 
 #include <stdlib.h>

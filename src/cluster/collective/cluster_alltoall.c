@@ -1,3 +1,4 @@
+/* cluster_alltoall.c - from each rank to each other one a message of its own */
 #include "cluster/collective/cluster_alltoall.h"
 
 #include <stdlib.h>

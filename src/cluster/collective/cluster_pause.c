@@ -1,3 +1,7 @@
+/*
+ * cluster_pause.c - what the thread that has the exchange does while it
+ * waits
+ */
 #include "cluster/collective/cluster_pause.h"
 
 #include <time.h>

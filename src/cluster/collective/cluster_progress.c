@@ -1,3 +1,4 @@
+/* cluster_progress.c - how far the ranks of a sort beyond memory have come */
 #include "cluster/collective/cluster_progress.h"
 
 #include "base/base.h"

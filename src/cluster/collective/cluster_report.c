@@ -1,3 +1,7 @@
+/*
+ * cluster_report.c - what a rank has done, in figures that rank 0 gets of
+ * all
+ */
 #include "cluster/collective/cluster_report.h"
 
 #include "base/base.h"

@@ -1,3 +1,7 @@
+/*
+ * cluster_totals.c - how many records each rank gets in all, where ranks
+ * know only what comes to themselves
+ */
 #include "cluster/collective/cluster_totals.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* cluster_trace.c - the timelines of all ranks in one document */
 #include "cluster/collective/cluster_trace.h"
 
 #include <stdio.h>

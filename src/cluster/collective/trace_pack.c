@@ -1,3 +1,7 @@
+/*
+ * trace_pack.c - a process's spans as bytes, for another process to write
+ * out
+ */
 #include "cluster/collective/trace_pack.h"
 
 #include <errno.h>

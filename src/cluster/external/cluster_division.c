@@ -1,3 +1,4 @@
+/* cluster_division.c - the ranks divide an input that all of them read */
 #include "cluster/external/cluster_division.h"
 
 #include <inttypes.h>

@@ -1,3 +1,7 @@
+/*
+ * cluster_keep.c - runs that go to other ranks' scratch files in the first
+ * pass
+ */
 #include "cluster/external/cluster_keep.h"
 
 #include <errno.h>

@@ -1,3 +1,7 @@
+/*
+ * cluster_runs.c - what ranks tell each other of the runs that they have
+ * made, before the blocks of these are exchanged
+ */
 #include "cluster/external/cluster_runs.h"
 
 #include <assert.h>

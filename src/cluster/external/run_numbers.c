@@ -1,3 +1,7 @@
+/*
+ * run_numbers.c - the order of all ranks' runs, by the parts of the input
+ * that they have
+ */
 #include "cluster/external/run_numbers.h"
 
 #include <errno.h>

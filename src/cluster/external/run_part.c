@@ -1,3 +1,4 @@
+/* run_part.c - a rank's part of all ranks' runs, as an index */
 #include "cluster/external/run_part.h"
 
 #include <errno.h>

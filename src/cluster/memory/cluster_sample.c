@@ -1,3 +1,7 @@
+/*
+ * cluster_sample.c - output ranges of about equal size, whatever the keys
+ * are
+ */
 #include "cluster/memory/cluster_sample.h"
 
 #include <inttypes.h>

@@ -1,3 +1,7 @@
+/*
+ * cluster_send.c - our own records in bucket order, and the messages that
+ * take them to the other ranks
+ */
 #include "cluster/memory/cluster_send.h"
 
 #include <sodium.h>

@@ -1,3 +1,4 @@
+/* shares.c - which part of the sorted whole each node gets */
 #include "cluster/memory/shares.h"
 
 #include <string.h>
