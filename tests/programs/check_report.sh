@@ -321,7 +321,11 @@ case_usage()
 	expect_refused 2 '' "$RECORD" "$RECORD"
 	expect_refused 2 '' --format=xml "$RECORD"
 	expect_refused 2 '' --format
-	expect_refused 2 '' --form=csv "$RECORD"
+	expect_refused 2 '^--form=csv: no such option; is --format meant' \
+		--form=csv "$RECORD"
+	expect_refused 2 '^--fromat=csv: no such option; is --format meant' \
+		--fromat=csv "$RECORD"
+	expect_refused 2 '^compar: is compare meant' compar "$RECORD" "$RECORD"
 	expect_refused 2 '' -x "$RECORD"
 	expect_refused 2 '' -o
 	expect_refused 2 '^--moon: no such option; see --help$' --moon \

@@ -3,7 +3,8 @@
 #
 # Every verb of every program that prints something runs once with a full disk as
 # standard output, and once with a closed one.  It must say so in one line, and must
-# not end with 0.
+# not end with 0.  If the reader of a pipe has left, a program ends by SIGPIPE, as
+# others do, without a word.
 
 # shellcheck disable=SC2317 # cases are called by check
 here=$(cd "$(dirname "$0")" && pwd)
@@ -55,6 +56,34 @@ case_information()
 		expect_loss_told "${path##*/}" --help
 		expect_loss_told "${path##*/}" --version
 	done
+}
+
+# expect_silent_end PROGRAM ARGUMENT...: once the reader of its output has left
+expect_silent_end()
+{
+	local reader writer
+
+	mkfifo pipe
+	exec {reader}<>pipe {writer}>pipe {reader}<&-
+	rm pipe
+	status=0
+	"$BIN/$1" "${@:2}" >&$writer 2>err </dev/null || status=$?
+	exec {writer}>&-
+	[ $status = 141 ] || fail "$*: status $status: $(cat err)"
+	expect_empty err
+}
+
+case_reader_left()
+{
+	local path option
+
+	for path in "$BIN"/blink*; do
+		[ -x "$path" ] || continue
+		for option in --help --version; do
+			expect_silent_end "${path##*/}" $option
+		done
+	done
+	[ "$SANITIZED" ] || expect_silent_end blinktune list
 }
 
 case_shell()
@@ -177,6 +206,7 @@ case_report()
 }
 
 check information case_information
+check reader_left case_reader_left
 check shell case_shell
 check probe case_probe
 check sort case_sort

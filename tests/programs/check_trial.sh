@@ -288,7 +288,7 @@ case_usage()
 
 	expect_refused 2 '^--out: is missing' "${a[@]}"
 	expect_refused 2 \
-		'^--scenario, --trials, --out: are missing; see --help'
+		'^--scenario, --trials, --out: are missing, such as --sce.*; see --help'
 	expect_refused 2 '^--scenario, --trials: are missing' $o
 	expect_refused 2 '^--help: takes no value' --help=sweep
 	expect_refused 2 '^--ascii: takes no value' "${a[@]}" $o --ascii=yes
@@ -297,7 +297,8 @@ case_usage()
 	"$TRIAL" --help >help
 	"$TRIAL" -h | expect_same help -
 	[ "$("$TRIAL" -V)" = "$("$TRIAL" --version)" ] || fail "-V"
-	expect_refused 2 '^--scenario: is missing' --trials=2 $o
+	expect_refused 2 '^--scenario: is missing, such as --scenario=pagecache;' \
+		--trials=2 $o
 	expect_refused 2 '^--trials: is missing' --scenario=cache $o
 	expect_refused 2 '^moon: no scenario' --scenario=moon --trials=2 $o
 	expect_refused 2 '^beyond-memory: is for one machine' -w localhost $o \
@@ -326,14 +327,47 @@ case_usage()
 			"${a[@]}" $o --sweep="$sweep"
 	done
 	expect_refused 3 '^.*record.*: No such file' $o --resume
-	expect_status 2 "$TRIAL" validate 2>err
-	expect_one_line err
+	expect_refused 2 '^validate: name one folder: blinktrial validate DIR$' \
+		validate
+	expect_refused 2 '^validate: name one folder' validate a b
+	expect_refused 2 '^--all: no such option; see --help$' validate --all
+	mkdir empty
+	: >file
+	expect_refused 3 '^nowhere/design.json: No such file' validate nowhere
+	expect_refused 3 '^empty/design.json: No such file' validate empty
+	expect_refused 3 '^file/design.json: Not a directory' validate file
+	mkfifo empty/design.json
+	expect_refused 3 '^empty/design.json: is not a regular file' \
+		validate empty
+	rm -r empty file
 	"$TRIAL" characterise --help | expect_same - help
 	"$TRIAL" validate -h | expect_same - help
 	expect_trial 0 --help
 	expect_match '^Usage: blinktrial' out
 	expect_trial 0 --version
 	expect_match '^blinktrial [^ ]+$' out
+}
+
+# What was meant by a word with a mistake
+case_meant()
+{
+	local a=(--trials=2 --out=record)
+
+	expect_refused 2 '^--sceanrio=cache: no such option; is --scenario meant' \
+		"${a[@]}" --sceanrio=cache
+	expect_refused 2 '^--trial=3: no such option; is --trials meant' \
+		--trial=3 --scenario=cache --out=record
+	expect_refused 2 '^--noise-l=3: no such option; is --noise-limit meant' \
+		--noise-l=3 "${a[@]}"
+	expect_refused 2 '^--quik: no such option; is --quick meant' \
+		characterise --out=record --quik
+	expect_refused 2 '^characterize: is characterise meant' characterize \
+		--out=record
+	expect_refused 2 '^valid: is validate meant' valid record
+	expect_refused 2 \
+		'^x: no operand is taken: name the folder with --out=DIR$' \
+		characterise x
+	expect_refused 2 '^sorter: no operand is taken: blinktrial times' sorter
 }
 
 # What hands give that are used to hyperfine: what to do instead
@@ -917,7 +951,7 @@ case_nodes_killed()
 }
 
 for name in one_machine quiet sweep ranks ranks_fail ranks_refused same_seed \
-	usage of_hyperfine folder_removed no_room nothing_overwritten \
+	usage meant of_hyperfine folder_removed no_room nothing_overwritten \
 	resume_mismatch stopped \
 	sorter_fails given_up reference_fails kill kill_before_record signal \
 	killed_with_sorter \

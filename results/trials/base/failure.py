@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import sys
 
 from trials.base.units import printable, shortened
@@ -36,6 +37,11 @@ class Failure(Exception):
         why = LONG_WORD.sub(lambda word: shortened(word[0]),
                             " ".join(self.why.splitlines()))
         return printable(f"{what}: {why}")
+
+
+class ReaderLeft(Failure):
+    """Nobody reads the standard output any more: ended() ends the program by
+    SIGPIPE, after all that was begun has been cleared away."""
 
 
 def of_module(error: ModuleNotFoundError) -> Failure:
@@ -75,6 +81,9 @@ def ended(program: str, main, arguments: list) -> int:
     failed."""
     try:
         return main(arguments)
+    except ReaderLeft:
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        signal.raise_signal(signal.SIGPIPE)
     except Failure as error:
         failure = error
     except ModuleNotFoundError as error:

@@ -4,11 +4,12 @@ import errno
 import os
 import sys
 
-from trials.base.failure import of_file
+from trials.base.failure import FILE, ReaderLeft, of_file
 
 
 def print_text(text: str, descriptor: int = 1) -> None:
-    """All of it, or a Failure: Python's own streams may fail too late."""
+    """All of it, or a Failure, such as ReaderLeft: Python's own streams may
+    fail too late."""
     data = text.encode("utf-8", "replace")
     try:
         # If it was closed, a file of ours may have its descriptor now.
@@ -16,5 +17,7 @@ def print_text(text: str, descriptor: int = 1) -> None:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
         while data:
             data = data[os.write(descriptor, data):]
+    except BrokenPipeError as error:
+        raise ReaderLeft("standard output", error.strerror, FILE) from None
     except OSError as error:
         raise of_file("standard output", error) from None

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Iterator, Optional
 
 from trials.base import documents
-from trials.base.failure import Failure
+from trials.base.failure import Failure, of_file
 from trials.record import acceptance, design as designs
 from trials.record.sweep import RANKS, ranks_of
 from trials.statistics.racing import Race
@@ -282,10 +282,20 @@ def validate(folder: str) -> list[str]:
     measures = os.path.join(folder, "characterisation.jsonl")
     with_trials = os.path.exists(os.path.join(folder, "design.json"))
     if os.path.exists(measures):
+        _require_readable(measures)
         _check_measures(measures, complaints)
     if with_trials or not os.path.exists(measures):
+        _require_readable(os.path.join(folder, "design.json"))
         _check_record(folder, complaints)
     return complaints
+
+
+def _require_readable(path):
+    """Failure: there is nothing to complain of."""
+    try:
+        documents.open_regular(path).close()
+    except OSError as error:
+        raise of_file(path, error) from None
 
 
 def _check_record(folder, complaints):

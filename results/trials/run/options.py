@@ -5,6 +5,7 @@ import os
 import re
 
 from trials.base.failure import USAGE, Failure
+from trials.base.spelling import meant, no_such_option
 from trials.record.sweep import SORT_OPTIONS
 from trials.run.noise import Limit
 
@@ -29,6 +30,12 @@ LASTING = ("scenarios", "trials", "sweep", "hosts", "work", "input_device",
            "cache_bytes", "memory", "price", "energy", "powercap")
 # Those that a session takes from the record unless it is given others.
 REPLACEABLE = ("key_file", "meter", "noise_limit", "noise_wait")
+VERBS = ("characterise", "validate")
+NO_OPERAND = ("no operand is taken: blinktrial times blinksort only, and a "
+              "sweep varies its options; see --sweep")
+# What stands for an option that is missing
+EXAMPLES = {"scenarios": "--scenario=pagecache", "trials": "--trials=40",
+            "out": "--out=DIR"}
 USAGE_TEXT = """\
 Usage: blinktrial --scenario=NAME,... --trials=N --out=DIR [OPTION]...
        blinktrial --resume --out=DIR [OPTION]...
@@ -91,13 +98,14 @@ See blinktrial(1).
 class Parser(argparse.ArgumentParser):
     """Says in one line what is wrong."""
 
-    def __init__(self):
+    def __init__(self, no_operand=NO_OPERAND):
         super().__init__("blinktrial", add_help=False, allow_abbrev=False)
+        self.no_operand = no_operand
 
     def error(self, message):
         kind, _, rest = message.partition(": ")
         if kind == "unrecognized arguments":
-            raise Failure(*unknown(rest), USAGE)
+            raise Failure(*self.unknown(rest), USAGE)
         # "argument --key-file/--key", "argument -h/--help"
         names = kind.removeprefix("argument ").split("/")
         name = next((n for n in names if n.startswith("--")), names[0])
@@ -105,20 +113,19 @@ class Parser(argparse.ArgumentParser):
             rest = "takes no value"
         raise Failure(name, rest, USAGE)
 
-
-def unknown(words: str) -> tuple[str, str]:
-    """The first of these words of a command line, and why it is refused."""
-    word = words.removeprefix("-- ").split(" ")[0]
-    name = word.partition("=")[0].removeprefix("--")
-    if not word.startswith("-"):
-        return word, ("no operand is taken: blinktrial times blinksort only, "
-                      "and a sweep varies its options; see --sweep")
-    if name in SORT_OPTIONS:
-        return word, f"is for a sweep, as sort.{name}; see --sweep"
-    for pattern, instead in HINTS.items():
-        if re.fullmatch(pattern, word.partition("=")[0]):
-            return word, instead
-    return word, "no such option; see --help"
+    def unknown(self, words: str) -> tuple[str, str]:
+        """The first of these words of a command line, and why it is refused."""
+        word = words.removeprefix("-- ").split(" ")[0]
+        name = word.partition("=")[0].removeprefix("--")
+        if not word.startswith("-"):
+            verb = meant(word, VERBS)
+            return word, f"is {verb} meant?" if verb else self.no_operand
+        if name in SORT_OPTIONS:
+            return word, f"is for a sweep, as sort.{name}; see --sweep"
+        for pattern, instead in HINTS.items():
+            if re.fullmatch(pattern, word.partition("=")[0]):
+                return word, instead
+        return word, no_such_option(word, self._option_string_actions)
 
 
 def whole_number(least: int, most: int):
@@ -211,9 +218,11 @@ def require(options: argparse.Namespace, needed: list[str]) -> None:
     missing = [spelled(name) for name in needed
                if getattr(options, name) is None]
     if missing:
+        example = " ".join(EXAMPLES[name] for name in needed
+                           if getattr(options, name) is None)
         raise Failure(", ".join(missing),
                       ("are" if len(missing) > 1 else "is")
-                      + " missing; see --help", USAGE)
+                      + f" missing, such as {example}; see --help", USAGE)
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
@@ -234,7 +243,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def parse_characterise(arguments: list[str]) -> argparse.Namespace:
-    found = Parser()
+    found = Parser("no operand is taken: name the folder with --out=DIR")
     add = found.add_argument
     add("--out", type=path)
     add("--work", type=path)
@@ -252,8 +261,10 @@ def parse_characterise(arguments: list[str]) -> argparse.Namespace:
 
 def parse_folder(verb: str, arguments: list[str]) -> str:
     """The folder: the one argument of a verb about a record."""
-    if len(arguments) != 1 or arguments[0].startswith("-"):
-        raise Failure(verb, "takes one folder", USAGE)
+    if arguments and arguments[0].startswith("-"):
+        raise Failure(arguments[0], "no such option; see --help", USAGE)
+    if len(arguments) != 1:
+        raise Failure(verb, f"name one folder: blinktrial {verb} DIR", USAGE)
     return arguments[0]
 
 
