@@ -258,12 +258,14 @@ bool splitters_bucket_is_equal(const struct splitters *splitters,
 }
 
 bool splitters_bucket_is_decided(const struct splitters *splitters,
-				 uint32_t bucket, unsigned index_bits)
+				 uint32_t bucket, uint32_t key_bytes,
+				 unsigned index_bits)
 {
 	unsigned bits = 128 + splitters->shift - index_bits;
 
-	if (splitters->kind != SPLITTERS_SAMPLED ||
-	    bucket_is_clamped(splitters, bucket))
+	if (splitters->kind != SPLITTERS_SAMPLED)
+		return 8 * (uint64_t)key_bytes + index_bits <= 64;
+	if (bucket_is_clamped(splitters, bucket))
 		return false;
 	if (bucket % 2 == 0)
 		bits -= 64 - splitters_bucket_shift(splitters, bucket / 2);

@@ -122,10 +122,11 @@ static inline uint64_t splitters_draw(uint64_t record_count,
 bool splitters_bucket_is_equal(const struct splitters *splitters,
 			       uint32_t bucket);
 
-/* True if entries of this bucket with equal key bits have equal keys: sorting
- * them as integers is then enough. */
+/* True if entries of this bucket with equal key bits have equal keys, which are
+ * of key_bytes: sorting them as integers is then enough. */
 bool splitters_bucket_is_decided(const struct splitters *splitters,
-				 uint32_t bucket, unsigned index_bits);
+				 uint32_t bucket, uint32_t key_bytes,
+				 unsigned index_bits);
 
 /* "static-256", "static-95", "sampled" */
 const char *splitters_kind_name(enum splitters_kind kind);

@@ -1,3 +1,7 @@
+/*
+ * orderer.c - orders the buckets of each chunk and gathers its records for the
+ * sink
+ */
 #include "sort/orderer.h"
 
 #include <assert.h>
@@ -169,8 +173,9 @@ static uint32_t order_bucket(const struct orderer *orderer, uint32_t bucket,
 	if (splitters_bucket_is_equal(splitters, of_all))
 		return drops ? MIN(count, 1) : count;
 	orderer->sort(entries, count);
-	is_decided = splitters_bucket_is_decided(splitters, of_all,
-						 orderer->config.index_bits);
+	is_decided = splitters_bucket_is_decided(
+		splitters, of_all, orderer->wiring.shape.keys.length,
+		orderer->config.index_bits);
 	if (drops)
 		return (uint32_t)duplicates_drop(&orderer->tie_break, entries,
 						 count, is_decided);

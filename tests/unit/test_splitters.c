@@ -274,12 +274,14 @@ static uint32_t bucket_of(const struct record_shape *shape,
 
 /* Neighbours in sorted order say it all. */
 /* Of two records that follow each other in one bucket. */
-static void check_key_bits(uint64_t key_bits, uint64_t key_bits_before,
-			   uint32_t bucket, bool equal)
+static void check_key_bits(const struct record_shape *shape, uint64_t key_bits,
+			   uint64_t key_bits_before, uint32_t bucket,
+			   bool equal)
 {
 	assert_true(key_bits >= key_bits_before);
 	for (unsigned index_bits = 1; index_bits < 64; index_bits += 9)
 		if (splitters_bucket_is_decided(&splitters, bucket,
+						shape->keys.length,
 						index_bits) &&
 		    (key_bits ^ key_bits_before) >> index_bits == 0)
 			assert_true(equal);
@@ -308,12 +310,12 @@ static void check_order(const struct record_shape *shape, uint32_t count)
 		if (r > 0 && splitters_bucket_is_equal(&splitters, bucket) &&
 		    bucket == bucket_before)
 			assert_true(equal);
+		key_bits = prefix;
 		if (splitters.kind == SPLITTERS_SAMPLED)
 			key_bits = splitters_key_in_bucket(&splitters, prefix,
 							   next_bits, bucket);
-		if (r > 0 && splitters.kind == SPLITTERS_SAMPLED &&
-		    bucket == bucket_before)
-			check_key_bits(key_bits, key_bits_before, bucket,
+		if (r > 0 && bucket == bucket_before)
+			check_key_bits(shape, key_bits, key_bits_before, bucket,
 				       equal);
 		key_bits_before = key_bits;
 		prefix_before = prefix;
@@ -338,6 +340,16 @@ static void splitters_static__any_keys_in_order(void **state)
 			assert_false(splitters_bucket_is_equal(&splitters, 0));
 			assert_false(splitters_bucket_is_equal(&splitters, 1));
 		}
+}
+
+/* The entry holds the whole key, or all but a bit of it. */
+static void splitters_static__whole_keys_are_decided(void **state)
+{
+	(void)state;
+	splitters_init_static(&splitters, SPLITTERS_STATIC_256, 7);
+	assert_true(splitters_bucket_is_decided(&splitters, 0, 4, 32));
+	assert_false(splitters_bucket_is_decided(&splitters, 0, 4, 33));
+	assert_false(splitters_bucket_is_decided(&splitters, 0, 1 << 29, 1));
 }
 
 static void init_sampled(const struct record_shape *shape,
@@ -617,6 +629,7 @@ int main(void)
 		cmocka_unit_test(splitters_bucket_256__equal_ranges),
 		cmocka_unit_test(splitters_bucket_95__equal_ranges),
 		cmocka_unit_test(splitters_static__any_keys_in_order),
+		cmocka_unit_test(splitters_static__whole_keys_are_decided),
 		cmocka_unit_test(splitters_sampled__any_keys_in_order),
 		cmocka_unit_test(splitters_sampled__keys_outside_of_the_sample),
 		cmocka_unit_test(splitters_sampled__all_equal),
