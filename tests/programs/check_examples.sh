@@ -7,6 +7,8 @@
 #   - fewer trials, and blinktrial characterise --quick: for the time it takes
 #   - blinktune sees a copied machine in place of /sys and /proc
 #   - the files that the examples read and do not make are made before
+#   - 127.0.0.2 and 127.0.0.3 are other addresses of this machine, so that two of
+#     these scripts may run at a time
 #
 # page_examples.py says how a page marks an example that cannot be run by any user
 # on one machine; there must be no other that is not run.
@@ -96,7 +98,9 @@ script_of()
 {
 	python3 "$REPO/tests/programs/page_examples.py" "$1" >script
 	sed -i -e 's/--trials=[0-9]*/--trials=4/' \
-		-e 's/\(blinktrial characterise\)/\1 --quick/' script
+		-e 's/\(blinktrial characterise\)/\1 --quick/' \
+		-e "s/127\.0\.0\./127.$((BASHPID / 250 % 250)).$((BASHPID % 250))./g" \
+		script
 }
 
 # case_page PAGE

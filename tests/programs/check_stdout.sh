@@ -64,10 +64,12 @@ expect_silent_end()
 	local reader writer
 
 	mkfifo pipe
-	exec {reader}<>pipe {writer}>pipe {reader}<&-
+	exec {reader}<>pipe
+	exec {writer}>pipe
+	exec {reader}<&-
 	rm pipe
 	status=0
-	"$BIN/$1" "${@:2}" >&$writer 2>err </dev/null || status=$?
+	"$BIN/$1" "${@:2}" >&"$writer" 2>err </dev/null || status=$?
 	exec {writer}>&-
 	[ $status = 141 ] || fail "$*: status $status: $(cat err)"
 	expect_empty err

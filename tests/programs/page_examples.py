@@ -90,6 +90,8 @@ def read_examples(page):
 def print_script(examples):
     """Print the script that runs them."""
     print("set -u -o pipefail")
+    # What an example has started ends with it, also if one fails.
+    print("trap 'jobs -p | xargs -r kill' EXIT")
     for example in examples:
         if example.is_marked:
             continue
